@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Compares every #include of the tree with the layers.
+
+Between the layers stand contract headers; code includes contracts and its own folder, never
+another layer's inside. RULES below is that sentence spelt out, one row per folder. GLib counts as
+a layer too, since the installed headers must do without it.
+
+Usage: check-layers.py [ROOT]
+"""
+
+import fnmatch
+import os
+import re
+import sys
+
+import source_tree
+
+PROVIDER_INTERFACE = ['rnicpi/rnicpi*.h']
+GLIB = ['<glib.h>', '<glib/*>', '<glib-*>', '<gio/*>', '<gmodule.h>', '<json-glib/*>']
+
+# The longest matching prefix of a file's path picks its row: what it may include besides the
+# C library and, where 'own' is left out, the headers of its own folder.
+RULES = {
+    'itapi/': ['ual/ual.h', 'ual/ual_dto.h'] + GLIB,
+    'itapi/it_api.h': [],
+    'itapi/it_ext.h': [],
+    'ual/': ['itapi/it_api.h', 'kal/kal_call.h', 'rnicpi/rnicpi_types.h', 'rnicpi/rnicpi_fast.h',
+             'rnicpi/rnicpi_host.h'] + GLIB,
+    'kal/': PROVIDER_INTERFACE + GLIB,
+    'rnicpi/': [],
+    'rnicpi/ri_': GLIB,
+    'rnicpi/tests/': GLIB,
+    'vp/common/': PROVIDER_INTERFACE + ['rnicpi/support/*.h'] + GLIB,
+    'vp/iwarp/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
+    'vp/emul/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
+    'vp/ib/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
+    'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'vp/emul/vem_control.h'] + GLIB,
+    'tools/': ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
+    'tools/kalctl.c': ['itapi/it_api.h', 'itapi/it_ext.h', 'kal/kal_call.h'] + GLIB,
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def row_of(path):
+    """The row of RULES for a file, or None outside the layers."""
+    prefixes = [prefix for prefix in RULES if path.startswith(prefix)]
+    return max(prefixes, key=len, default=None)
+
+
+def folder_of(path):
+    """The layer a file belongs to, as the prefix of its path: 'kal/', 'vp/iwarp/'."""
+    parts = path.split('/')
+    depth = 2 if parts[0] == 'vp' else 1
+    return '/'.join(parts[:depth]) + '/'
+
+
+def resolve(path, name, headers):
+    """The header of ours that an #include "name" in path means, or None if there is none."""
+    beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
+    if beside in headers:
+        return beside
+    own = [h for h in headers if h.startswith(folder_of(path)) and h.endswith('/' + name)]
+    anywhere = [h for h in headers if h == name or h.endswith('/' + name)]
+    return (own or anywhere or [None])[0]
+
+
+def is_glib(name):
+    return any(fnmatch.fnmatch(f'<{name}>', pattern) for pattern in GLIB)
+
+
+def allowed(path, target):
+    if not target.startswith('<') and target.startswith(folder_of(path)):
+        return True
+    return any(fnmatch.fnmatch(target, pattern) for pattern in RULES[row_of(path)])
+
+
+def complaint(path, line, target):
+    row = row_of(path)
+    may = [rule for rule in RULES[row] if not rule.startswith('<')]
+    may.append('its own folder')
+    if GLIB[0] in RULES[row]:
+        may.append('GLib')
+    return (f'{path}:{line}: {row} must not include {target}; it may include {", ".join(may)}. '
+            'A need beyond that belongs into a contract header: see doc/architecture.md.')
+
+
+def check_file(root, path, headers):
+    """The complaints about one file."""
+    text = source_tree.code_only(source_tree.read(root, path), keep_strings=True)
+    for match in INCLUDE.finditer(text):
+        line = text.count('\n', 0, match.start(1)) + 1
+        name = match.group(2)
+        if match.group(1) == '"':
+            target = resolve(path, name, headers)
+            if target is None:
+                yield (f'{path}:{line}: no header of ours is called "{name}"; '
+                       'system headers are included with <>.')
+                continue
+        elif is_glib(name):
+            target = f'<{name}>'
+        else:
+            # Installed headers may include each other with <>, as an outsider would.
+            target = resolve(path, name, headers) if name in INSTALLED else None
+            if target is None:
+                continue
+        if not allowed(path, target):
+            yield complaint(path, line, target)
+
+
+INSTALLED = ('it_api.h', 'it_ext.h', 'rnicpi.h', 'rnicpi_types.h', 'rnicpi_fast.h', 'rnicpi_host.h')
+
+
+def check(root):
+    """All complaints about a tree."""
+    files = source_tree.files_of(root)
+    headers = [path for path in files if path.endswith('.h')]
+    for path in files:
+        if path.endswith(('.c', '.h', '.cc', '.cpp')) and row_of(path) is not None:
+            yield from check_file(root, path, headers)
+
+
+def main(arguments):
+    root = arguments[1] if len(arguments) > 1 else os.path.join(os.path.dirname(__file__), '../..')
+    complaints = list(check(root))
+    for text in complaints:
+        print(text, file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))

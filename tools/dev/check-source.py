@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Turns the house rules into failures (doc/contributing.md has them in words).
+
+Every complaint is one line, path:line: what is wrong. Functions are found by their shape, which
+clang-format guarantees: the name at the start of a line, the braces of the body alone in column 0.
+
+Usage: check-source.py [ROOT]
+"""
+
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import source_tree
+
+MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 80
+MAX_NESTING = 4
+MAX_PARAMETERS = 6
+MAX_README_LINES = 25
+
+# Data and texts that are not ours to mark or to measure.
+DATA = ('*.json', '*.tsv', '*.pcap', '*.pcapng', '*.hex', '*.txt', '*.svg', '*.png')
+UNMARKED = DATA + ('LICENSE', 'LICENSES/*', '.gitignore', '.gitattributes', '.mailmap')
+LONG_FILES = ('itapi/it_api.h', 'LICENSES/*')
+
+# Fast path, wire formats and installed headers know nothing of GLib, not even indirectly.
+GLIB_FREE = ('*_dto.c', '*_dto.h', '*_post.c', '*_engine.c', '*_fast.h', '*/mpa_*', '*/ddp_*',
+             '*/rdmap_*', '*/it_api.h', '*/it_ext.h', 'rnicpi/rnicpi*.h', '*/vem_control.h',
+             'rnicpi/support/*')
+
+GLIB_USED = re.compile(r'<(?:glib|gio|json-glib)\b|\bg_[a-z]\w*\s*\(|'
+                       r'\bg(?:u?int\d*|boolean|u?char|s?size|u?long|pointer)\b')
+
+# The parameters of the standard's own functions are not ours to choose.
+STANDARD_NAMES = re.compile(r'^(it|itx)_')
+
+LICENCE = 'SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only'
+AUTHORS = 'SPDX-FileCopyrightText: the itapi authors'
+
+# Spelt so that this file does not find itself.
+UNFINISHED = re.compile(r'\b(TO' r'DO|FIX' r'ME|XX' r'X)\b')
+
+FUNCTION_NAME = re.compile(r'^(?!(?:struct|union|enum|typedef|static|extern)\b)([A-Za-z_]\w*)\(')
+BLOCK_OPENS = re.compile(r'(?:\)\s+|\belse\s+|\bdo\s+|:\s*|^\s*)\{\s*\\?$')
+
+
+def matches(path, patterns):
+    return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
+
+
+def is_c(path):
+    return path.endswith(('.c', '.h'))
+
+
+def check_marks(path, lines):
+    """Who wrote it and under which licence stands in the first five lines."""
+    if matches(path, UNMARKED):
+        return
+    head = '\n'.join(lines[:6])
+    for mark in (LICENCE, AUTHORS):
+        if mark not in head:
+            yield f'{path}:1: the first lines must have "{mark}"'
+
+
+def check_text(path, lines):
+    """ASCII, no white space at the end, a newline at the end, nothing left to do later."""
+    if matches(path, DATA) or path.startswith('LICENSES/'):
+        return
+    for number, line in enumerate(lines, 1):
+        if not line.isascii():
+            yield f'{path}:{number}: a character that is not ASCII'
+        if line != line.rstrip():
+            yield f'{path}:{number}: white space at the end of the line'
+        if UNFINISHED.search(line):
+            yield f'{path}:{number}: a mark of unfinished work; finish it or write an issue'
+
+
+def check_length(path, lines):
+    if path.endswith('/README.md'):
+        count = len([line for line in lines if 'SPDX-' not in line])
+        if count > MAX_README_LINES + 1:
+            yield f'{path}:1: {count} lines; the README of a folder has at most {MAX_README_LINES}'
+    elif len(lines) > MAX_FILE_LINES and not matches(path, DATA + LONG_FILES):
+        yield f'{path}:{MAX_FILE_LINES}: {len(lines)} lines; at most {MAX_FILE_LINES}, one job a file'
+
+
+def check_glib_free(path, code):
+    if not matches(path, GLIB_FREE) or '/tests/' in path:
+        return
+    for number, line in enumerate(code, 1):
+        found = GLIB_USED.search(line)
+        if found:
+            yield f'{path}:{number}: {found.group(0)!r} in a file that must do without GLib'
+
+
+def functions_of(code):
+    """Every function defined: (name, first line, last line, text of its parameters)."""
+    name = start = None
+    for number, line in enumerate(code, 1):
+        match = FUNCTION_NAME.match(line)
+        if match and not line.rstrip().endswith(';'):
+            name, start = match.group(1), number
+        elif line.startswith('{') and name is not None:
+            head = ' '.join(code[start - 1:number - 1])
+            body = number
+        elif line.startswith('}') and name is not None:
+            yield name, start, number, head, body
+            name = None
+        elif line.rstrip().endswith(';') and name is not None and not line.startswith(('\t', ' ')):
+            name = None
+
+
+def count_parameters(head):
+    """How many parameters a function has, given its name and parenthesis."""
+    inside = head[head.index('(') + 1:head.rindex(')')].strip()
+    if inside in ('', 'void'):
+        return 0
+    depth = count = 0
+    for character in inside:
+        depth += (character in '([') - (character in ')]')
+        count += character == ',' and depth == 0
+    return count + 1
+
+
+def opens_block(line, position, stack):
+    """Whether the brace at a position starts statements, and not the values of an initialiser."""
+    in_values = bool(stack) and not stack[-1]
+    at_end = line[position + 1:].strip(' \\') == ''
+    return not in_values and at_end and BLOCK_OPENS.search(line) is not None
+
+
+def deepest_block(body):
+    """The deepest nesting of blocks in a body, the body itself not counted, and its line."""
+    stack, deepest, where = [], 0, 0
+    for number, line in enumerate(body):
+        for position, character in enumerate(line):
+            if character == '{':
+                stack.append(opens_block(line, position, stack))
+                if sum(stack) - 1 > deepest:
+                    deepest, where = sum(stack) - 1, number
+            elif character == '}' and stack:
+                stack.pop()
+    return deepest, where
+
+
+def check_functions(path, code):
+    for name, first, last, head, body in functions_of(code):
+        length = last - first + 1
+        if length > MAX_FUNCTION_LINES:
+            yield f'{path}:{first}: {name} has {length} lines; at most {MAX_FUNCTION_LINES}'
+        depth, where = deepest_block(code[body - 1:last])
+        if depth > MAX_NESTING:
+            yield f'{path}:{body + where}: {name} nests {depth} deep; at most {MAX_NESTING}'
+        parameters = count_parameters(head)
+        if parameters > MAX_PARAMETERS and not STANDARD_NAMES.match(name):
+            yield (f'{path}:{first}: {name} takes {parameters} parameters; at most '
+                   f'{MAX_PARAMETERS}, else a struct')
+
+
+def check_goto(path, code):
+    for number, line in enumerate(code, 1):
+        if re.search(r'\bgoto\b', line):
+            yield f'{path}:{number}: goto; small functions and g_autoptr unwind'
+
+
+def check_file(root, path):
+    """The complaints about one file."""
+    text = source_tree.read(root, path)
+    lines = text.split('\n')
+    if text and not text.endswith('\n') and not matches(path, DATA):
+        yield f'{path}:{len(lines)}: no newline at the end of the file'
+    yield from check_marks(path, lines)
+    yield from check_text(path, lines)
+    yield from check_length(path, lines[:-1])
+    if is_c(path):
+        code = source_tree.code_only(text).split('\n')
+        yield from check_glib_free(path, code)
+        yield from check_goto(path, code)
+        yield from check_functions(path, code)
+
+
+def check_format(root, paths):
+    """What clang-format 14 would write otherwise; another version formats otherwise, so is no judge."""
+    tool = shutil.which('clang-format-14') or shutil.which('clang-format')
+    if tool is None or not paths or not os.path.exists(os.path.join(root, '.clang-format')):
+        return
+    version = subprocess.run([tool, '--version'], capture_output=True, text=True, check=False).stdout
+    if ' 14.' not in version:
+        return
+    result = subprocess.run([tool, '--dry-run', '--Werror'] + paths, cwd=root,
+                            capture_output=True, text=True, check=False)
+    seen = set()
+    for match in re.finditer(r'^([^\s:]+):(\d+):\d+: error:', result.stderr, re.MULTILINE):
+        if match.group(1) not in seen:
+            seen.add(match.group(1))
+            yield f'{match.group(1)}:{match.group(2)}: not in our format; run clang-format -i on it'
+    if result.returncode != 0 and not seen:
+        yield f'clang-format failed: {result.stderr.strip()}'
+
+
+def check(root):
+    """All complaints about a tree."""
+    paths = [p for p in source_tree.files_of(root) if not source_tree.is_binary(root, p)]
+    for path in paths:
+        yield from check_file(root, path)
+    yield from check_format(root, [path for path in paths if is_c(path)])
+
+
+def main(arguments):
+    root = arguments[1] if len(arguments) > 1 else os.path.join(os.path.dirname(__file__), '../..')
+    complaints = list(check(root))
+    for text in complaints:
+        print(text, file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))

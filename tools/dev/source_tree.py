@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""What the checks of the sources share: the list of files, and C without its comments."""
+
+import os
+import re
+import subprocess
+
+_COMMENT_OR_LITERAL = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+def files_of(root):
+    """Paths, relative to root, of every file that is or would be in the repository, sorted."""
+    listed = _listed_by_git(root)
+    if listed is None:
+        listed = _walked(root)
+    return sorted(path for path in listed if os.path.isfile(os.path.join(root, path)))
+
+
+def _listed_by_git(root):
+    if not os.path.exists(os.path.join(root, '.git')):
+        return None
+    command = ['git', '-C', root, 'ls-files', '-z', '-co', '--exclude-standard']
+    try:
+        output = subprocess.run(command, check=True, capture_output=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return [name for name in output.decode().split('\0') if name]
+
+
+def _walked(root):
+    """The same without git: everything but build folders and hidden caches."""
+    for folder, subfolders, names in os.walk(root):
+        subfolders[:] = [s for s in subfolders
+                         if s not in ('.git', '.cache', '__pycache__') and not s.startswith('build')]
+        for name in names:
+            yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def read(root, path):
+    """The text of a file; bytes that are no UTF-8 survive as surrogates."""
+    with open(os.path.join(root, path), encoding='utf-8', errors='surrogateescape') as file:
+        return file.read()
+
+
+def is_binary(root, path):
+    with open(os.path.join(root, path), 'rb') as file:
+        return b'\0' in file.read(4096)
+
+
+def code_only(text, keep_strings=False):
+    """C with its comments (and the contents of its literals) blanked; lines keep their numbers."""
+    def blank(match):
+        token = match.group(0)
+        if token[0] in '"\'':
+            return token if keep_strings else token[0] + token[0]
+        return '\n' * token.count('\n') or ' '
+    return _COMMENT_OR_LITERAL.sub(blank, text)

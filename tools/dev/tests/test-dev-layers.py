@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Good and bad trees for check-layers.py."""
+
+import tree_case
+
+HEADERS = {path: '' for path in (
+    'itapi/it_api.h', 'itapi/it_ext.h', 'ual/ual.h', 'ual/ual_dto.h', 'ual/ual_ep.h',
+    'kal/kal_call.h', 'kal/kal_cm.h', 'rnicpi/rnicpi.h', 'rnicpi/rnicpi_types.h',
+    'rnicpi/rnicpi_fast.h', 'rnicpi/rnicpi_host.h', 'rnicpi/ri_call.h', 'rnicpi/support/ri_ring.h',
+    'vp/common/vsw_qp.h', 'vp/iwarp/mpa_frame.h', 'vp/emul/vem_control.h', 'vp/emul/vem_qp.h')}
+
+
+def with_file(path, *includes):
+    tree = dict(HEADERS)
+    tree[path] = ''.join(f'#include {name}\n' for name in includes)
+    return tree
+
+
+class Layers(tree_case.TreeCase):
+    check = tree_case.load('check-layers.py').check
+
+    def test_contracts_are_allowed(self):
+        for path, includes in (
+                ('itapi/it_ep.c', ('"ual.h"', '"ual/ual_dto.h"', '"it_api.h"', '<glib.h>')),
+                ('ual/ual_ia.c', ('"kal/kal_call.h"', '"it_api.h"', '"rnicpi_fast.h"', '"ual_ep.h"')),
+                ('kal/kal_ia.c', ('"rnicpi.h"', '"kal_cm.h"', '<gio/gio.h>', '<sys/socket.h>')),
+                ('rnicpi/ri_load.c', ('"rnicpi.h"', '"ri_call.h"', '<glib.h>')),
+                ('vp/iwarp/viw_qp.c', ('"vp/common/vsw_qp.h"', '"rnicpi/support/ri_ring.h"',
+                                       '"mpa_frame.h"', '<rnicpi.h>')),
+                ('conformance/cf_main.c', ('<rnicpi.h>', '"vem_control.h"', '<it_api.h>')),
+                ('tools/it-info.c', ('<it_api.h>', '"it_ext.h"', '<json-glib/json-glib.h>')),
+                ('tools/kalctl.c', ('"kal_call.h"',)),
+                ('examples/anything.c', ('"kal_cm.h"',))):
+            with self.subTest(path):
+                self.assert_good(with_file(path, *includes))
+
+    def test_insides_are_not(self):
+        for path, include, named in (
+                ('itapi/it_ep.c', '"kal_call.h"', 'kal/kal_call.h'),
+                ('itapi/it_ep.c', '"ual_ep.h"', 'ual/ual_ep.h'),
+                ('ual/ual_ep.c', '"kal_cm.h"', 'kal/kal_cm.h'),
+                ('ual/ual_ep.c', '"vem_qp.h"', 'vp/emul/vem_qp.h'),
+                ('ual/ual_ep.c', '"it_ext.h"', 'itapi/it_ext.h'),
+                ('kal/kal_ia.c', '"../ual/ual.h"', 'ual/ual.h'),
+                ('kal/kal_ia.c', '<it_api.h>', 'itapi/it_api.h'),
+                ('rnicpi/ri_load.c', '"kal_call.h"', 'kal/kal_call.h'),
+                ('vp/iwarp/viw_qp.c', '"vp/emul/vem_qp.h"', 'vp/emul/vem_qp.h'),
+                ('vp/iwarp/viw_qp.c', '"ri_call.h"', 'rnicpi/ri_call.h'),
+                ('vp/emul/vem_qp.c', '"kal_call.h"', 'kal/kal_call.h'),
+                ('conformance/cf_main.c', '"vem_qp.h"', 'vp/emul/vem_qp.h'),
+                ('tools/it-info.c', '"kal_call.h"', 'kal/kal_call.h')):
+            with self.subTest(path, include=include):
+                self.assert_bad(with_file(path, include), f'{path}:1', named)
+
+    def test_glib_stays_out_of_installed_headers(self):
+        for path in ('itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/rnicpi.h', 'rnicpi/rnicpi_fast.h',
+                     'rnicpi/support/ri_ring.h'):
+            with self.subTest(path):
+                self.assert_bad(with_file(path, '<stdint.h>', '<glib.h>'), f'{path}:2', '<glib.h>')
+
+    def test_unknown_header(self):
+        self.assert_bad(with_file('kal/kal_ia.c', '"kal_nowhere.h"'), 'kal/kal_ia.c:1', 'kal_nowhere.h')
+
+    def test_comments_do_not_include(self):
+        tree = dict(HEADERS)
+        tree['kal/kal_ia.c'] = '/*\n#include "ual.h"\n*/\n// #include "it_api.h"\n'
+        self.assert_good(tree)
+
+    def test_line_is_right(self):
+        tree = dict(HEADERS)
+        tree['kal/kal_ia.c'] = '/* two\n * lines */\n\n#include "rnicpi.h"\n#  include "ual.h"\n'
+        self.assert_bad(tree, 'kal/kal_ia.c:5', 'ual/ual.h')
+
+
+if __name__ == '__main__':
+    tree_case.main()
