@@ -11,11 +11,18 @@ _COMMENT_OR_LITERAL = re.compile(
 
 
 def files_of(root):
-    """Paths, relative to root, of every file that is or would be in the repository, sorted."""
+    """Paths, relative to root, of every file that is or would be in the repository, sorted.
+
+    A symbolic link is not listed: what it leads to is.
+    """
     listed = _listed_by_git(root)
     if listed is None:
         listed = _walked(root)
-    return sorted(path for path in listed if os.path.isfile(os.path.join(root, path)))
+    return sorted(path for path in listed if _is_plain_file(os.path.join(root, path)))
+
+
+def _is_plain_file(path):
+    return os.path.isfile(path) and not os.path.islink(path)
 
 
 def _listed_by_git(root):

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Runs Doxygen for the build: fills in the Doxyfile, says what the manual was made from.
+
+Usage: manual.py DOXYFILE_IN OUTPUT DEPFILE STAMP NAME=VALUE... -- INPUT...
+
+An input that is a folder stands for the .md files in it. DEPFILE tells Ninja about every input,
+folders too, so that a page that was added makes a new manual. Doxygen's warnings are errors.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+
+def pages_of(inputs):
+    for path in inputs:
+        if os.path.isdir(path):
+            yield from sorted(os.path.join(path, n) for n in os.listdir(path) if n.endswith('.md'))
+        else:
+            yield path
+
+
+def main(arguments):
+    template, output, depfile, stamp = arguments[1:5]
+    split = arguments.index('--')
+    values = dict(argument.split('=', 1) for argument in arguments[5:split])
+    inputs = arguments[split + 1:]
+    pages = list(pages_of(inputs))
+
+    values.update(output=output, input=' '.join(f'"{page}"' for page in pages))
+    values['have_dot'] = 'YES' if shutil.which('dot') else 'NO'
+    with open(template, encoding='utf-8') as file:
+        doxyfile = re.sub(r'@(\w+)@', lambda match: values[match.group(1)], file.read())
+
+    os.makedirs(output, exist_ok=True)
+    result = subprocess.run(['doxygen', '-'], input=doxyfile, text=True, check=False)
+    if result.returncode != 0:
+        return 1
+
+    with open(depfile, 'w', encoding='utf-8') as file:
+        print(f'{stamp}: {" ".join(pages + [p for p in inputs if os.path.isdir(p)])}', file=file)
+    with open(stamp, 'w', encoding='utf-8'):
+        pass
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))

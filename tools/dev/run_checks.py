@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Builds and tests in every way that counts; tools/check calls it after the set-up.
+
+Each way has its own folder under build/. What a step prints goes to build/logs/ and is shown only
+if the step failed. Skips are named. The last line is the sum over everything.
+"""
+
+import argparse
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+from analysers import run_analysers, run_models
+from tally import Tally
+
+SHOWN_LINES = 60
+
+# name: (options of meson setup, test setup, compiler)
+WAYS = {
+    'plain': ([], 'plain', 'gcc'),
+    'asan': (['-Db_sanitize=address,undefined', '-Db_lundef=false', '-Ddoc=disabled'], 'asan', 'gcc'),
+    'tsan': (['-Db_sanitize=thread', '-Db_lundef=false', '-Ddoc=disabled'], 'tsan', 'gcc'),
+    'clang': (['-Ddoc=disabled'], 'plain', 'clang'),
+}
+
+
+class Checker:
+    """Runs the steps and keeps the tally."""
+
+    def __init__(self, jobs):
+        self.tally = Tally()
+        self.jobs = jobs
+        os.makedirs('build/logs', exist_ok=True)
+
+    def run(self, name, command, env=None):
+        """Runs a command into its log; returns whether it ended well, and shows the end if not."""
+        log = f'build/logs/{name.replace(" ", "-")}.log'
+        started = time.monotonic()
+        with open(log, 'wb') as file:
+            try:
+                status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
+                                        stderr=subprocess.STDOUT, env=env, check=False).returncode
+            except OSError as error:
+                file.write(f'{command[0]}: {error.strerror}\n'.encode())
+                status = 127
+        took = time.monotonic() - started
+        print(f'{"ok  " if status == 0 else "FAIL"} {name} ({took:.0f} s)', flush=True)
+        if status != 0:
+            self.show(log)
+        return status == 0
+
+    @staticmethod
+    def show(log):
+        with open(log, encoding='utf-8', errors='replace') as file:
+            lines = file.read().split('\n')
+        print(f'--- the last lines of {log}')
+        print('\n'.join(lines[-SHOWN_LINES:]), flush=True)
+
+    def check(self, name, command, env=None):
+        """A command that is one check of its own."""
+        return self.tally.add(name, self.run(name, command, env))
+
+    def build(self, way):
+        """Makes build/WAY; a folder that Meson no longer understands is made anew."""
+        options, _, compiler = WAYS[way]
+        folder = f'build/{way}'
+        env = dict(os.environ, CC=compiler, CXX='g++' if compiler == 'gcc' else 'clang++')
+        if os.path.exists(f'{folder}/build.ninja'):
+            setup = ['meson', 'setup', '--reconfigure', folder, *options]
+            if subprocess.run(setup, env=env, stdin=subprocess.DEVNULL, capture_output=True,
+                              check=False).returncode != 0:
+                shutil.rmtree(folder)
+        if not os.path.exists(f'{folder}/build.ninja'):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not self.run(f'{way} setup', ['meson', 'setup', folder, *options], env):
+                return self.tally.add(f'{way} setup', False)
+        return self.check(f'{way} build', ['ninja', '-C', folder, '-j', str(self.jobs)], env)
+
+    def test(self, way, label=None, setup=None, arguments=(), prefix=()):
+        """Runs the tests of build/WAY and counts each case."""
+        label = label or way
+        for old in glob.glob(f'build/{way}/meson-logs/testlog*'):
+            os.remove(old)
+        command = [*prefix, 'meson', 'test', '-C', f'build/{way}', '--no-rebuild', '--print-errorlogs',
+                   '--num-processes', str(self.jobs), '--setup', setup or WAYS[way][1], *arguments]
+        good = self.run(f'{label} tests', command)
+        logs = glob.glob(f'build/{way}/meson-logs/testlog*.json')
+        before = len(self.tally.failed)
+        for log in logs:
+            self.tally.add_testlog(log, label)
+            shutil.copy(log, f'build/logs/{label}-tests.json')
+        if not good and len(self.tally.failed) == before:
+            self.tally.add(f'{label} tests', False)
+
+    def build_and_test(self, way, prefix=()):
+        if self.build(way):
+            self.test(way, prefix=prefix)
+
+    def report(self, seconds):
+        """What did not pass, by name; then the line that programs read."""
+        for name in self.tally.skipped:
+            print(f'skipped: {name}')
+        for name in self.tally.failed:
+            print(f'failed: {name}')
+        print(f'{seconds:.0f} s; logs are in build/logs')
+        print(self.tally.summary())
+        return 1 if self.tally.failed else 0
+
+
+def tsan_prefix():
+    """What a program under TSan must be started with here: nothing, setarch -R, or None: no way.
+
+    Kernels that randomize more address bits than the TSan of gcc 12 knows kill its programs before
+    main(); without randomization they run.
+    """
+    probe = 'build/logs/tsan-probe'
+    subprocess.run(['gcc', '-fsanitize=thread', '-x', 'c', '-', '-o', probe], check=True,
+                   input=b'int main(void) { return 0; }\n')
+    for prefix in ([], ['setarch', '-R']):
+        runs = [subprocess.run(prefix + [probe], capture_output=True, check=False).returncode
+                for _ in range(10)]
+        if not any(runs):
+            return prefix
+    return None
+
+
+def check_tsan(checker):
+    prefix = tsan_prefix()
+    if prefix is None:
+        checker.tally.skip('tsan', 'its programs do not start on this kernel, even with setarch -R')
+    else:
+        checker.build_and_test('tsan', prefix=prefix)
+
+
+def check_full(checker):
+    checker.build_and_test('clang')
+    run_analysers(checker)
+    run_models(checker)
+    checker.test('plain', label='valgrind', setup='valgrind')
+    checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
+
+
+def main():
+    parser = argparse.ArgumentParser(prog='tools/check', description=__doc__.split('\n')[0])
+    parser.add_argument('--full', action='store_true',
+                        help='also clang, valgrind, clang-tidy, cppcheck, the models and the long runs')
+    parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='how many at a time')
+    arguments = parser.parse_args()
+
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
+    started = time.monotonic()
+    checker = Checker(arguments.jobs)
+    checker.build_and_test('plain')
+    checker.check('manual', ['ninja', '-C', 'build/plain', 'doc'])
+    checker.build_and_test('asan')
+    check_tsan(checker)
+    if arguments.full:
+        check_full(checker)
+    return checker.report(time.monotonic() - started)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Counts what passed, failed and was skipped, over Meson's test logs and checks of other kinds.
+
+The unit is the finest that a program reports: each line of TAP, or the program where it speaks no
+TAP. A program that ends badly after good lines (a leak found at exit, say) is one failure more.
+"""
+
+import json
+import re
+
+_TAP_LINE = re.compile(r'^(not )?ok\b(?:\s+\d+)?\s*(?:-\s+)?([^#]*)(?:#\s*(skip|todo)\S*\s*(.*))?$',
+                       re.IGNORECASE)
+
+
+class Tally:
+    """Counters, and the names of what did not pass."""
+
+    def __init__(self):
+        self.passed = 0
+        self.failed = []
+        self.skipped = []
+
+    def add(self, name, good):
+        if good:
+            self.passed += 1
+        else:
+            self.failed.append(name)
+        return good
+
+    def skip(self, name, reason):
+        self.skipped.append(f'{name}: {reason}' if reason else name)
+
+    def add_testlog(self, path, label):
+        """Counts one testlog.json; returns the records of the programs that did not do well."""
+        bad = []
+        with open(path, encoding='utf-8') as file:
+            for line in file:
+                record = json.loads(line)
+                if self._add_record(record, label):
+                    bad.append(record)
+        return bad
+
+    def _add_record(self, record, label):
+        name = f'{label}: {record["name"]}'
+        cases = list(tap_cases(record.get('stdout', '')))
+        failed_before = len(self.failed)
+        for case, result, reason in cases:
+            if result == 'skip':
+                self.skip(f'{name} {case}', reason)
+            else:
+                self.add(f'{name} {case}', result == 'ok')
+        if record['result'] == 'SKIP' and not cases:
+            self.skip(name, skip_reason(record))
+        elif record['result'] in ('OK', 'SKIP', 'EXPECTEDFAIL'):
+            self.passed += not cases
+        elif len(self.failed) == failed_before:
+            self.failed.append(f'{name} ({record["result"].lower()}, status {record["returncode"]})')
+        return len(self.failed) > failed_before
+
+    def summary(self):
+        return f'{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped'
+
+
+def tap_cases(text):
+    """(name, 'ok' | 'not ok' | 'skip', reason) of each test line of TAP, if this is TAP at all.
+
+    A plan of no tests, "1..0 # SKIP why", is one skipped case without a name.
+    """
+    if not re.search(r'^1\.\.\d+', text, re.MULTILINE):
+        return
+    plan = re.search(r'^1\.\.0\s*#\s*skip\S*\s*(.*)$', text, re.MULTILINE | re.IGNORECASE)
+    if plan:
+        yield '', 'skip', plan.group(1).strip()
+    for line in text.split('\n'):
+        match = _TAP_LINE.match(line)
+        if match is None:
+            continue
+        bad, name, directive, reason = match.groups()
+        name = name.strip()
+        if directive and directive.lower() == 'skip':
+            yield name, 'skip', reason.strip()
+        else:
+            yield name, 'not ok' if bad and not directive else 'ok', ''
+
+
+def skip_reason(record):
+    """The last thing that a skipped program said."""
+    said = (record.get('stdout', '') + '\n' + record.get('stderr', '')).strip().split('\n')
+    return said[-1].strip()
