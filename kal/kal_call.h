@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/**
+ * @file kal_call.h
+ * @brief The boundary of the kernel access layer: calls with flat requests, one stream of events.
+ *
+ * Everything privileged goes through here: a call number, a flat request, a flat reply, at most one
+ * descriptor each way. Objects are 32-bit ids in a table per client; 0 is no object. No pointer
+ * crosses (addresses are numbers in the client's address space). The same dispatcher, with the same
+ * checks, serves a kAL in the process (a call is a function call) and, later, a daemon.
+ *
+ * News comes back on one event stream per client. A client either watches kal_client_fd() or hands
+ * in a `kick` function; then it takes events with kal_next_event() until there are none.
+ *
+ * Connections look the same whatever form the provider implements: the kAL folds provider CM
+ * events and stream events (RI_EVENT_QP_STREAM_UP, the end events) into KAL_EVENT_CM.
+ */
+#ifndef KAL_CALL_H
+#define KAL_CALL_H
+
+#include "rnicpi_fast.h"
+#include "rnicpi_host.h"
+#include "rnicpi_types.h"
+
+/** Call numbers; the comment names request and reply. */
+enum kal_call_number {
+	KAL_NONE = 0,
+	KAL_ADAPTER_LIST,   /* kal_adapter_list_req   -> kal_adapter[] */
+	KAL_RNIC_OPEN,      /* kal_rnic_open_req      -> kal_rnic_open_rep */
+	KAL_RNIC_CLOSE,     /* kal_id_req             -> none */
+	KAL_PORT_QUERY,     /* kal_port_query_req     -> ri_port_attr */
+	KAL_PATH_QUERY,     /* kal_path_query_req     -> kal_path_query_rep */
+	KAL_PD_CREATE,      /* kal_id_req (rnic)      -> kal_id_rep */
+	KAL_PD_DESTROY,     /* kal_id_req             -> none */
+	KAL_CQ_CREATE,      /* kal_cq_create_req      -> kal_cq_rep */
+	KAL_CQ_RESIZE,      /* kal_cq_resize_req      -> kal_cq_rep */
+	KAL_CQ_DESTROY,     /* kal_id_req             -> none */
+	KAL_SRQ_CREATE,     /* kal_srq_req            -> kal_srq_rep */
+	KAL_SRQ_MODIFY,     /* kal_srq_req            -> kal_srq_rep */
+	KAL_SRQ_QUERY,      /* kal_id_req             -> kal_srq_rep */
+	KAL_SRQ_DESTROY,    /* kal_id_req             -> none */
+	KAL_QP_CREATE,      /* kal_qp_create_req      -> kal_qp_create_rep */
+	KAL_QP_MODIFY,      /* kal_qp_modify_req      -> none */
+	KAL_QP_QUERY,       /* kal_id_req             -> ri_qp_attr */
+	KAL_QP_DESTROY,     /* kal_id_req             -> none */
+	KAL_MR_REG,         /* kal_mr_req (+ list)    -> kal_mr_rep */
+	KAL_MR_REREG,       /* kal_mr_req             -> kal_mr_rep */
+	KAL_MR_QUERY,       /* kal_id_req             -> ri_mr_attr */
+	KAL_MR_DEREG,       /* kal_id_req             -> none */
+	KAL_MW_ALLOC,       /* kal_mw_req             -> kal_mr_rep */
+	KAL_MW_QUERY,       /* kal_id_req             -> ri_mr_attr */
+	KAL_MW_FREE,        /* kal_id_req             -> none */
+	KAL_AH_CREATE,      /* kal_ah_req             -> kal_ah_rep */
+	KAL_AH_MODIFY,      /* kal_ah_req             -> none */
+	KAL_AH_DESTROY,     /* kal_id_req             -> none */
+	KAL_LISTEN,         /* kal_listen_req         -> kal_listen_rep */
+	KAL_LISTEN_DESTROY, /* kal_id_req             -> none */
+	KAL_CONNECT,        /* kal_cm_req             -> none */
+	KAL_ACCEPT,         /* kal_cm_req             -> kal_accept_rep */
+	KAL_REJECT,         /* kal_cm_req             -> none */
+	KAL_CONFIRM,        /* kal_cm_req             -> none */
+	KAL_DISCONNECT,     /* kal_cm_req             -> none */
+	KAL_HANDOFF,        /* kal_handoff_req        -> none */
+	KAL_CONVERT,        /* kal_convert_req (+ message) + descriptor -> none */
+	KAL_MEM_MAP,        /* kal_mem_map_req        -> kal_mem_map_rep */
+	KAL_MEM_UNMAP,      /* kal_mem_map_req        -> none */
+	KAL_CALL_COUNT
+};
+
+/** Most octets of any request or reply, variable parts included. */
+#define KAL_MESSAGE_MAX (128 * 1024)
+
+/** One call. */
+struct kal_msg {
+	uint32_t call;   /**< enum kal_call_number. */
+	int fd;          /**< Descriptor that goes with the request, or -1; stays the caller's. */
+	const void *req; /**< Request, borrowed. */
+	size_t req_len;  /**< Octets of the request, variable part included. */
+	void *rep;       /**< Where the reply goes. */
+	size_t rep_len;  /**< In: room; out: octets of the reply. */
+};
+
+/** Names an object. */
+struct kal_id_req {
+	uint32_t id; /**< The object. */
+};
+
+/** A new object. */
+struct kal_id_rep {
+	uint32_t id; /**< The object. */
+};
+
+/** KAL_ADAPTER_LIST. */
+struct kal_adapter_list_req {
+	uint32_t max; /**< Entries wanted at most. */
+};
+
+/** One adapter. */
+struct kal_adapter {
+	char name[64];        /**< Adapter, or alias. */
+	char description[96]; /**< For people. */
+	uint32_t transport;   /**< enum ri_transport. */
+	uint32_t num_ports;   /**< Spigots. */
+};
+
+/** Reply of KAL_ADAPTER_LIST: how many there are, then `filled` of struct kal_adapter. */
+struct kal_adapter_list_rep {
+	uint32_t total;  /**< Adapters there are. */
+	uint32_t filled; /**< Entries that follow. */
+};
+
+/** KAL_RNIC_OPEN. */
+struct kal_rnic_open_req {
+	char name[64]; /**< Adapter or alias. */
+};
+
+/** An open adapter. */
+struct kal_rnic_open_rep {
+	uint32_t id;              /**< The RNIC of this client. */
+	uint32_t privileged;      /**< 1: privileged operations are allowed (R-27). */
+	struct ri_rnic_attr attr; /**< Semantic profile. */
+	struct ri_map map;        /**< For ri_user_ops::rnic_open. */
+};
+
+/** KAL_PORT_QUERY. */
+struct kal_port_query_req {
+	uint32_t rnic; /**< The RNIC. */
+	uint32_t port; /**< Spigot, from 0. */
+};
+
+/** KAL_PATH_QUERY: which of our addresses reach a peer. */
+struct kal_path_query_req {
+	uint32_t rnic;       /**< The RNIC. */
+	uint32_t port;       /**< Spigot. */
+	struct ri_addr peer; /**< Destination. */
+};
+
+/** Reply: usable source addresses, best first. No route: none. */
+struct kal_path_query_rep {
+	uint32_t count;                         /**< Entries in use. */
+	struct ri_addr local[RI_PORT_ADDR_MAX]; /**< Source addresses. */
+};
+
+/** KAL_CQ_CREATE. */
+struct kal_cq_create_req {
+	uint32_t rnic;    /**< The RNIC. */
+	uint32_t entries; /**< At least. */
+	uint64_t ctx;     /**< Comes back in KAL_EVENT_CQ. */
+};
+
+/** KAL_CQ_RESIZE. */
+struct kal_cq_resize_req {
+	uint32_t id;      /**< The CQ. */
+	uint32_t entries; /**< At least. */
+};
+
+/** A CQ. */
+struct kal_cq_rep {
+	uint32_t id;       /**< The CQ. */
+	uint32_t entries;  /**< Really. */
+	struct ri_map map; /**< For ri_user_ops::cq_open or cq_remap. */
+};
+
+/** KAL_SRQ_CREATE (id is the PD) and KAL_SRQ_MODIFY (id is the SRQ). */
+struct kal_srq_req {
+	uint32_t id;             /**< PD or SRQ. */
+	uint32_t resize;         /**< Modify: change max_wr too. */
+	struct ri_srq_attr attr; /**< As in RNIC-PI. */
+};
+
+/** An SRQ. */
+struct kal_srq_rep {
+	uint32_t id;             /**< The SRQ. */
+	struct ri_srq_attr attr; /**< Real values. */
+	struct ri_map map;       /**< Create: for ri_user_ops::srq_open. */
+};
+
+/** KAL_QP_CREATE. */
+struct kal_qp_create_req {
+	uint32_t pd;            /**< Protection domain. */
+	uint32_t send_cq;       /**< CQ of the send queue. */
+	uint32_t recv_cq;       /**< CQ of the receive queue. */
+	uint32_t srq;           /**< SRQ or 0. */
+	struct ri_qp_init init; /**< ctx comes back in events and completions. */
+};
+
+/** A QP. */
+struct kal_qp_create_rep {
+	uint32_t id;            /**< The QP. */
+	uint32_t qpn;           /**< Its number. */
+	struct ri_qp_init init; /**< Real values. */
+	struct ri_map map;      /**< For ri_user_ops::qp_open. */
+};
+
+/** KAL_QP_MODIFY. */
+struct kal_qp_modify_req {
+	uint32_t id;            /**< The QP. */
+	uint32_t mask;          /**< RI_QP_ATTR_* bits. */
+	struct ri_qp_attr attr; /**< New values. */
+};
+
+/** KAL_MR_REG (id is the PD) and KAL_MR_REREG (id is the region). A list follows the struct. */
+struct kal_mr_req {
+	uint32_t id;          /**< PD or region. */
+	uint32_t pd;          /**< Rereg: PD, or 0 to keep it. */
+	uint64_t addr;        /**< First octet, in the client's address space. */
+	uint64_t length;      /**< Octets. */
+	uint32_t access;      /**< RI_ACCESS_* bits. */
+	uint8_t zero_based;   /**< See ri_mr_init. */
+	uint8_t key;          /**< See ri_mr_init. */
+	uint8_t shareable;    /**< See ri_mr_init. */
+	uint8_t unlinked;     /**< See ri_mr_init. */
+	uint32_t max_pages;   /**< See ri_mr_init. */
+	uint32_t page_size;   /**< See ri_mr_init. */
+	uint32_t fbo;         /**< See ri_mr_init. */
+	uint32_t num_pages;   /**< uint64_t addresses that follow this struct. */
+	uint32_t has_lengths; /**< 1: as many uint32_t lengths follow those. */
+	uint32_t reserved;    /**< 0. */
+};
+
+/** A region or window. */
+struct kal_mr_rep {
+	uint32_t id;   /**< The object. */
+	uint32_t stag; /**< Its STag. */
+};
+
+/** KAL_MW_ALLOC. */
+struct kal_mw_req {
+	uint32_t pd;   /**< Protection domain. */
+	uint32_t type; /**< enum ri_mw_type. */
+};
+
+/** KAL_AH_CREATE (id is the PD) and KAL_AH_MODIFY (id is the handle). */
+struct kal_ah_req {
+	uint32_t id;            /**< PD or address handle. */
+	uint32_t reserved;      /**< 0. */
+	struct ri_ah_init init; /**< Destination. */
+};
+
+/** An address handle. */
+struct kal_ah_rep {
+	uint32_t id; /**< The object. */
+	uint32_t ah; /**< For ri_wr_ud::ah. */
+};
+
+/** KAL_LISTEN. */
+struct kal_listen_req {
+	uint32_t rnic;             /**< The RNIC. */
+	uint32_t port;             /**< Spigot. */
+	uint32_t backlog;          /**< Requests that may wait unanswered. */
+	uint32_t suppress_ird_ord; /**< 1: plain MPA, IRD and ORD are not exchanged. */
+	uint64_t ctx;              /**< Comes back in KAL_CM_REQUEST. */
+	struct ri_service service; /**< Port or id; 0 = choose. */
+};
+
+/** A listener. */
+struct kal_listen_rep {
+	uint32_t id;               /**< The listener. */
+	uint32_t reserved;         /**< 0. */
+	struct ri_service service; /**< Completed. */
+};
+
+/** KAL_CONNECT, _ACCEPT, _REJECT, _CONFIRM, _DISCONNECT; unused members are 0. */
+struct kal_cm_req {
+	uint32_t qp;                 /**< All but REJECT of a request. */
+	uint32_t request;            /**< ACCEPT, REJECT: id of the request. */
+	uint32_t ird;                /**< CONNECT, ACCEPT: own value. */
+	uint32_t ord;                /**< CONNECT, ACCEPT: own value. */
+	uint32_t port;               /**< CONNECT: spigot. */
+	uint8_t suppress_ird_ord;    /**< CONNECT: do not exchange them. */
+	uint8_t three_way;           /**< CONNECT. */
+	uint8_t refuse;              /**< CONFIRM: say no. */
+	uint8_t reuse_addr;          /**< CONNECT: a local port in time-wait may be used again. */
+	uint64_t timeout_us;         /**< CONNECT: 0 = default; UINT64_MAX = none. */
+	struct ri_addr local;        /**< CONNECT: source, or none. */
+	struct ri_addr peer;         /**< CONNECT: destination. */
+	struct ri_service service;   /**< CONNECT: destination. */
+	uint32_t pdata_len;          /**< Octets of private data. */
+	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
+};
+
+/** Reply of KAL_ACCEPT: what was told to the peer. */
+struct kal_accept_rep {
+	uint32_t ird; /**< Now in force. */
+	uint32_t ord; /**< Now in force. */
+};
+
+/** KAL_HANDOFF: move a request to the listener of another service of the same RNIC. */
+struct kal_handoff_req {
+	uint32_t request;          /**< The request; consumed on success. */
+	uint32_t port;             /**< Spigot of the target listener. */
+	struct ri_service service; /**< Service of the target listener. */
+};
+
+/** KAL_CONVERT: the connected socket is the call's descriptor; the message follows. */
+struct kal_convert_req {
+	uint32_t qp;        /**< IDLE QP. */
+	uint8_t initiator;  /**< Our side speaks first: sends the MPA Request. */
+	uint8_t no_startup; /**< No MPA frames. */
+	uint16_t reserved;  /**< 0. */
+	uint32_t msg_len;   /**< Octets of the last streaming message that follow. */
+};
+
+/** KAL_MEM_MAP, KAL_MEM_UNMAP. */
+struct kal_mem_map_req {
+	uint32_t rnic;     /**< The RNIC. */
+	uint32_t reserved; /**< 0. */
+	uint64_t aspace;   /**< Address space, 0 = the caller's. */
+	uint64_t addr;     /**< Map: virtual address; unmap: I/O address. */
+	uint64_t length;   /**< Octets. */
+};
+
+/** Reply of KAL_MEM_MAP. */
+struct kal_mem_map_rep {
+	uint64_t io_addr; /**< I/O address. */
+	uint64_t length;  /**< Octets that are contiguous there. */
+};
+
+/** Kinds of kal_event. */
+enum kal_event_kind {
+	KAL_EVENT_NONE = 0,
+	KAL_EVENT_CQ,    /**< An armed CQ fired; only ctx counts. */
+	KAL_EVENT_ASYNC, /**< ri_async_event in u.async; ctx as given to the object's creation. */
+	KAL_EVENT_CM     /**< kal_cm_event in u.cm. */
+};
+
+/** Connection news; kind and reason are those of rnicpi.h, repeated for users of this header. */
+struct kal_cm_event {
+	uint32_t kind;               /**< enum kal_cm_kind. */
+	uint32_t reason;             /**< enum kal_cm_reason with KAL_CM_FAILED. */
+	uint32_t request;            /**< KAL_CM_REQUEST, _REQUEST_GONE: id of the request. */
+	uint32_t port;               /**< KAL_CM_REQUEST: spigot. */
+	uint32_t ird;                /**< Peer's own value if ird_ord_valid. */
+	uint32_t ord;                /**< Peer's own value if ird_ord_valid. */
+	uint32_t own_ird;            /**< ESTABLISHED, REPLY: in force here. */
+	uint32_t own_ord;            /**< ESTABLISHED, REPLY: in force here. */
+	uint8_t ird_ord_valid;       /**< 1: the peer told them. */
+	uint8_t pdata_present;       /**< 1: the message carried private data. */
+	uint16_t pdata_len;          /**< Octets of @ref pdata. */
+	struct ri_addr peer;         /**< Who. */
+	struct ri_addr local;        /**< Which of our addresses. */
+	struct ri_service service;   /**< REQUEST: what was hit; the peer's port in local_port. */
+	uint8_t pdata[RI_PDATA_MAX]; /**< Private data, zero-padded. */
+};
+
+/** Values of kal_cm_event::kind. */
+enum kal_cm_kind {
+	KAL_CM_NONE = 0,
+	KAL_CM_REQUEST,      /**< ctx = listener's. */
+	KAL_CM_REPLY,        /**< Three-way; ctx = QP's, as for all that follow. */
+	KAL_CM_ESTABLISHED,  /**< The connection stands. */
+	KAL_CM_REJECTED,     /**< The peer's consumer said no. */
+	KAL_CM_FAILED,       /**< Any other failure before it stood. */
+	KAL_CM_REQUEST_GONE, /**< An unanswered request died; ctx = listener's. */
+	KAL_CM_DISCONNECTED, /**< Orderly end, after all completions. */
+	KAL_CM_BROKEN,       /**< Any other end, after all completions. */
+	KAL_CM_COUNT
+};
+
+/** Values of kal_cm_event::reason; numbers of enum ri_cm_reason. */
+enum kal_cm_reason {
+	KAL_REASON_OTHER = 0,
+	KAL_REASON_TIMEOUT,
+	KAL_REASON_BAD_PATH,
+	KAL_REASON_STALE,
+	KAL_REASON_BAD_ORD,
+	KAL_REASON_RESOURCES,
+	KAL_REASON_BAD_PARAMS
+};
+
+/** One piece of news. */
+struct kal_event {
+	uint32_t kind;     /**< enum kal_event_kind. */
+	uint32_t reserved; /**< 0. */
+	uint64_t ctx;      /**< Context of the object it concerns. */
+	union {
+		struct ri_async_event async; /**< KAL_EVENT_ASYNC. */
+		struct kal_cm_event cm;      /**< KAL_EVENT_CM. */
+	} u;                                 /**< By kind. */
+};
+
+struct kal_client;
+
+/** How to open a client. */
+struct kal_client_params {
+	const struct ri_host *host; /**< NULL: the production table (kal_host_default). */
+	/**
+	 * Called after an event was queued, on whatever thread queued it, possibly inside a fast-path
+	 * call of this client; it must not block. NULL: the descriptor becomes readable instead.
+	 */
+	void (*kick)(void *arg);
+	void *arg; /**< For @ref kick. */
+};
+
+/**
+ * Become a client. In this release the kAL is always in the process.
+ * @return RI_SUCCESS, RI_ERR_RESOURCES
+ */
+enum ri_status kal_client_open(const struct kal_client_params *params,
+			       struct kal_client **out) RI_MUST_CHECK;
+/** Leave; everything still held is taken back as after a death, without events. */
+void kal_client_close(struct kal_client *client);
+/** Make one call. Thread-safe. @return status of the call; RI_ERR_INVALID_ARG for bad sizes */
+enum ri_status kal_call(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;
+/** Take the oldest event. @return false if there is none */
+bool kal_next_event(struct kal_client *client, struct kal_event *event);
+/** Descriptor that is readable while events wait (only without a kick function). */
+int kal_client_fd(struct kal_client *client);
+/** The client's host table. */
+const struct ri_host *kal_client_host(struct kal_client *client);
+/** The user half of the provider behind an RNIC of this client, which is loaded here. */
+enum ri_status kal_user_half(struct kal_client *client, uint32_t rnic,
+			     const struct ri_user_ops **user,
+			     const struct ri_fast_ops **fast) RI_MUST_CHECK;
+/** The production host table, made at first use; lives until the process ends. NULL: no resources. */
+const struct ri_host *kal_host_default(void);
+
+#endif /* KAL_CALL_H */

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/**
+ * @file rnicpi_event.h
+ * @brief Asynchronous events: one value per cause.
+ *
+ * Plain data; C99, no GLib. Include rnicpi_types.h, which includes this.
+ */
+#ifndef RNICPI_EVENT_H
+#define RNICPI_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @addtogroup rnicpi
+ * @{
+ */
+
+/**
+ * @defgroup rnicpi_events Asynchronous events
+ * @{
+ */
+
+/** One value per cause (VS-8, 11.6), so that every one can be folded and tested on its own. */
+enum ri_event {
+	RI_EVENT_NONE = 0, /**< Never raised. */
+	/* The end of a stream: exactly one of these per connection, after all completions. */
+	RI_EVENT_QP_LLP_CLOSE_COMPLETE, /**< Orderly end, either side. */
+	RI_EVENT_QP_TERMINATE_RECEIVED, /**< Terminate arrived; detail = layer, type, code. */
+	RI_EVENT_QP_LLP_RESET,          /**< TCP reset. */
+	RI_EVENT_QP_LLP_LOST,           /**< TCP timed out or vanished. */
+	RI_EVENT_QP_BAD_CLOSE,          /**< End with inbound work half done. */
+	RI_EVENT_QP_BAD_LLP_CLOSE,      /**< FIN in the middle of an FPDU. */
+	/* Errors found here; each also ends the stream. */
+	RI_EVENT_QP_LLP_SEGMENT_SIZE, /**< FPDU too small or large for its header. */
+	RI_EVENT_QP_LLP_CRC,          /**< CRC mismatch. */
+	RI_EVENT_QP_LLP_FPDU,         /**< Marker and length disagree. */
+	RI_EVENT_QP_DDP_VERSION,      /**< Invalid DDP version. */
+	RI_EVENT_QP_RDMAP_VERSION,    /**< Invalid RDMAP version. */
+	RI_EVENT_QP_OPCODE,           /**< Unexpected opcode. */
+	RI_EVENT_QP_QN,               /**< Invalid queue number. */
+	RI_EVENT_QP_READ_DISABLED,    /**< Read Request although not enabled. */
+	RI_EVENT_QP_WRITE_DISABLED,   /**< Write although not enabled. */
+	RI_EVENT_QP_READ_MALFORMED,   /**< Read Request with a bad length. */
+	RI_EVENT_QP_NO_L_BIT,         /**< Last-segment bit missing. */
+	RI_EVENT_QP_STAG,             /**< Tagged message: invalid STag. */
+	RI_EVENT_QP_BOUNDS,           /**< Tagged message: out of bounds. */
+	RI_EVENT_QP_ACCESS,           /**< Tagged message: right missing. */
+	RI_EVENT_QP_PD,               /**< Tagged message: STag of another PD or QP. */
+	RI_EVENT_QP_WRAP,             /**< Tagged message: offset wraps. */
+	RI_EVENT_QP_RQ_MSN_RANGE,     /**< Send without a receive. */
+	RI_EVENT_QP_RQ_MSN_GAP,       /**< Send out of sequence. */
+	RI_EVENT_QP_RQ_MO,            /**< Send with a bad message offset. */
+	RI_EVENT_QP_IRRQ_OVERFLOW,    /**< More Reads than IRD. */
+	RI_EVENT_QP_IRRQ_MSN_GAP,     /**< Read Request out of sequence. */
+	RI_EVENT_QP_IRRQ_MSN_RANGE,   /**< Read Request beyond the window. */
+	RI_EVENT_QP_IRRQ_STAG,        /**< Read source: invalid STag. */
+	RI_EVENT_QP_IRRQ_BOUNDS,      /**< Read source: out of bounds. */
+	RI_EVENT_QP_IRRQ_ACCESS,      /**< Read source: right missing. */
+	RI_EVENT_QP_IRRQ_PD,          /**< Read source: another PD or QP. */
+	RI_EVENT_QP_IRRQ_WRAP,        /**< Read source: wraps. */
+	RI_EVENT_QP_CQ_SQ_ERROR,      /**< The send CQ was full. */
+	RI_EVENT_QP_CQ_RQ_ERROR,      /**< The receive CQ was full. */
+	RI_EVENT_QP_SRQ_ERROR,        /**< The SRQ failed. */
+	RI_EVENT_QP_RQ_HARD_LIMIT,    /**< Hard high watermark exceeded. */
+	RI_EVENT_QP_WR_ERROR,         /**< A request of ours failed; its completion tells. */
+	RI_EVENT_QP_CATASTROPHIC,     /**< The QP failed inside. */
+	/* Not an end. */
+	RI_EVENT_QP_STREAM_UP,        /**< The RTR has gone or come: the connection stands. */
+	RI_EVENT_QP_RQ_LIMIT,         /**< Soft high watermark exceeded. */
+	RI_EVENT_QP_LAST_WQE,         /**< IB: no more receives will be taken from the SRQ. */
+	RI_EVENT_QP_COMM_EST,         /**< IB. */
+	RI_EVENT_QP_SQ_DRAINED,       /**< IB. */
+	RI_EVENT_QP_PATH_MIGRATED,    /**< IB. */
+	RI_EVENT_QP_PATH_MIG_FAILED,  /**< IB. */
+	RI_EVENT_CQ_OVERFLOW,         /**< CQ full, not tied to one QP. */
+	RI_EVENT_CQ_OP_ERROR,         /**< CQ failed. */
+	RI_EVENT_SRQ_LIMIT,           /**< Low watermark. */
+	RI_EVENT_SRQ_CATASTROPHIC,    /**< SRQ failed. */
+	RI_EVENT_DEVICE_CATASTROPHIC, /**< RNIC failed. */
+	RI_EVENT_PORT_ACTIVE,         /**< Spigot up. */
+	RI_EVENT_PORT_ERROR,          /**< Spigot down. */
+	RI_EVENT_PORT_CHANGE,         /**< Addresses or attributes of a spigot changed. */
+	RI_EVENT_COUNT                /**< Number of values. */
+};
+
+/** Name of an event; never NULL. @param event any value @return text */
+const char *ri_event_name(enum ri_event event);
+
+/** True if the event ends a connection as an orderly close. @param event any value @return so */
+bool ri_event_is_close(enum ri_event event);
+/** True if the event ends a connection in any way. @param event any value @return so */
+bool ri_event_is_end(enum ri_event event);
+
+/** Kinds of object an event names. */
+enum ri_object {
+	RI_OBJECT_NONE = 0, /**< Not set. */
+	RI_OBJECT_RNIC,     /**< The RNIC. */
+	RI_OBJECT_PORT,     /**< A spigot; ctx is its number. */
+	RI_OBJECT_PD,       /**< Protection domain. */
+	RI_OBJECT_CQ,       /**< Completion queue. */
+	RI_OBJECT_SRQ,      /**< Shared receive queue. */
+	RI_OBJECT_QP,       /**< Queue pair. */
+	RI_OBJECT_MR,       /**< Memory region. */
+	RI_OBJECT_MW,       /**< Memory window. */
+	RI_OBJECT_AH,       /**< Address handle. */
+	RI_OBJECT_LISTEN,   /**< Listener. */
+	RI_OBJECT_REQUEST,  /**< Connection request. */
+	RI_OBJECT_CLIENT,   /**< A client of the kAL. */
+	RI_OBJECT_COUNT     /**< Number of values. */
+};
+
+/** An asynchronous event. */
+struct ri_async_event {
+	uint32_t event;    /**< enum ri_event. */
+	uint32_t object;   /**< enum ri_object. */
+	uint64_t ctx;      /**< Context of that object. */
+	uint32_t detail;   /**< Terminate layer, type, code (16 bits), or errno; 0 if none. */
+	uint32_t reserved; /**< 0. */
+};
+
+/** @} */
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RNICPI_EVENT_H */

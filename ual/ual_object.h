@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Handles and the objects behind them.
+ *
+ * A handle is the address of a slot plus a generation in its low bits. Slots have a stride that is a
+ * power of two, lie in aligned chunks that are never unmapped, and are reused as late as possible. A
+ * handle given by an application is never dereferenced as it is: the chunk is looked up in a table,
+ * the slot's tag must name the same type and generation. So null, freed, foreign and garbage values
+ * are answered, not followed.
+ *
+ * The object lives in its slot and begins with struct ual_object. What is larger hangs off it.
+ */
+#ifndef UAL_OBJECT_H
+#define UAL_OBJECT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "it_api.h"
+
+/* Types of objects; the ten of it_handle_type_enum_t. 0 is a free slot. */
+enum ual_type {
+	UAL_FREE = 0,
+	UAL_IA,
+	UAL_PZ,
+	UAL_EVD,
+	UAL_EP,
+	UAL_LMR,
+	UAL_RMR,
+	UAL_SRQ,
+	UAL_LISTEN,
+	UAL_AH,
+	UAL_UD_SVC,
+	UAL_TYPE_COUNT
+};
+
+/* Stride of slots: low bits of a handle that hold the generation; largest object. */
+#define UAL_SLOT_SIZE 1024
+
+struct ual_ia;
+
+/* Head of every object. */
+struct ual_object {
+	atomic_uint tag;   /* type << 16 | generation; who may change it: ual_object.c */
+	atomic_uint refs;  /* children and uses that keep the object from being freed (BUSY) */
+	struct ual_ia *ia; /* the adapter it belongs to; an IA points to itself */
+	struct ual_object *next; /* list of the IA's objects, under the IA's lock */
+	struct ual_object *prev;
+	it_context_t context; /* consumer's own */
+	atomic_bool has_context;
+};
+
+/*
+ * Make an object: a zeroed slot of the type, linked into the IA's list (ia NULL for an IA itself).
+ * It is not reachable by a handle until published. NULL: no memory.
+ */
+void *ual_object_new(enum ual_type type, struct ual_ia *ia);
+/* From now on the handle works. Returns it. */
+void *ual_object_publish(struct ual_object *object);
+/* From now on the handle is invalid; the memory stays. False: somebody else was faster. */
+bool ual_object_retract(struct ual_object *object);
+/* Unlink and give the slot back (after retract, or if never published). */
+void ual_object_delete(struct ual_object *object);
+
+/* The object behind a handle, or NULL. Fast path: no lock, no call out. */
+void *ual_object_get(const void *handle, enum ual_type type);
+/* Of whatever type; *type set. NULL if it is no handle. */
+struct ual_object *ual_object_any(const void *handle, enum ual_type *type);
+/* The handle of an object (also inside events). */
+void *ual_object_handle(const struct ual_object *object);
+/* The same as a 64-bit context for layers below, and back: NULL if it is gone. */
+uint64_t ual_object_ctx(const struct ual_object *object);
+void *ual_object_from_ctx(uint64_t ctx, enum ual_type type);
+
+#endif /* UAL_OBJECT_H */

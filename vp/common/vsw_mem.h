@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Keys and memory of a software RNIC: regions and windows by STag, every access checked.
+ *
+ * An STag is a 24-bit index and an 8-bit key. The index is a table slot and a salt that changes at
+ * each use of the slot, scrambled by a secret bijection, so that values are sparse and cannot be
+ * guessed (RFC 5042). Who touches memory holds a *use* of the region for as long as it does; who
+ * revokes marks the entry invalid and waits until the uses are gone. So nothing is read or written
+ * through a key after the call that revoked it has returned. A use lasts for one copy or one
+ * non-blocking system call, never longer.
+ */
+#ifndef VSW_MEM_H
+#define VSW_MEM_H
+
+#include "rnicpi.h"
+#include "vsw_lock.h"
+
+struct vsw_mem_table;
+struct vsw_mem_entry;
+
+/* Who asks: the queue pair on whose behalf memory is touched. */
+struct vsw_mem_who {
+	const void *pd;  /* protection domain of the QP, or of the SRQ for its receives */
+	uint32_t qpn;    /* for narrow windows */
+	bool privileged; /* STag 0 is allowed */
+};
+
+/* Why an access is refused; the order of the checks is iwarp-wire 5.8. */
+enum vsw_mem_result {
+	VSW_MEM_OK = 0,
+	VSW_MEM_STAG,   /* no such key, or not valid */
+	VSW_MEM_PD,     /* of another PD, or a window of another QP */
+	VSW_MEM_ACCESS, /* right missing */
+	VSW_MEM_WRAP,   /* address + length wraps */
+	VSW_MEM_BOUNDS, /* outside */
+	VSW_MEM_BOUND   /* invalidate: windows are bound to it */
+};
+
+/* A permitted access, to be ended. */
+struct vsw_mem_use {
+	uint8_t *ptr; /* first octet, or NULL if it must be copied through the host */
+	struct vsw_mem_entry *entry;  /* holds the use; NULL for empty accesses */
+	struct vsw_mem_entry *parent; /* region under a window, held too */
+	uint64_t offset;              /* within the region's ri_mem */
+};
+
+enum ri_status vsw_mem_table_create(const struct ri_host *host, uint32_t max_entries,
+				    struct vsw_mem_table **out) RI_MUST_CHECK;
+void vsw_mem_table_destroy(struct vsw_mem_table *table);
+
+/* Registration. `pd` is compared, never followed. */
+enum ri_status vsw_mr_reg(struct vsw_mem_table *table, const void *pd, uint64_t owner,
+			  const struct ri_mr_init *init, struct vsw_mem_entry **out,
+			  uint32_t *stag) RI_MUST_CHECK;
+enum ri_status vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const struct ri_mr_init *init,
+			    uint32_t *stag) RI_MUST_CHECK;
+enum ri_status vsw_mr_dereg(struct vsw_mem_entry *mr) RI_MUST_CHECK; /* RI_ERR_BUSY: bound */
+void vsw_mr_query(struct vsw_mem_entry *mr, struct ri_mr_attr *attr);
+
+/* Windows. */
+enum ri_status vsw_mw_alloc(struct vsw_mem_table *table, const void *pd, enum ri_mw_type type,
+			    struct vsw_mem_entry **out, uint32_t *stag) RI_MUST_CHECK;
+void vsw_mw_free(struct vsw_mem_entry *mw);
+void vsw_mw_query(struct vsw_mem_entry *mw, struct ri_mr_attr *attr);
+/* Run a bind request. */
+enum vsw_mem_result vsw_mw_bind(struct vsw_mem_table *table, const struct vsw_mem_who *who,
+				const struct ri_wr_bind *bind, bool relative);
+/* Run an invalidation; `remote`: asked for by the peer, needs a remote right too. */
+enum vsw_mem_result vsw_mem_invalidate(struct vsw_mem_table *table, const struct vsw_mem_who *who,
+				       uint32_t stag, bool remote);
+/* Windows that a QP leaves behind: revoked for good until freed. Returns how many are still bound. */
+uint32_t vsw_mem_qp_windows(struct vsw_mem_table *table, uint32_t qpn, bool revoke);
+
+/*
+ * Ask for [addr, addr + length) of an STag with the rights `access` (RI_ACCESS_*, all of them).
+ * Length 0 is always permitted and holds nothing. Ends with vsw_mem_end. Fast path.
+ */
+enum vsw_mem_result vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
+				  uint32_t stag, uint64_t addr, uint64_t length, uint32_t access,
+				  struct vsw_mem_use *use);
+void vsw_mem_end(struct vsw_mem_use *use);
+
+#endif /* VSW_MEM_H */

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Queue pages: the memory that the two halves of a software provider share, as a driver and its
+ * device do. Entries of fixed size, free-running 32-bit indices, no pointers. In one process the
+ * pages are ordinary memory; across processes a memfd mapped by both. The engine trusts nothing in
+ * them but its own indices: it copies an entry once and checks the copy.
+ *
+ * Work queue (SQ, RQ, SRQ): the user half writes entry `head` and then stores head + 1; the engine
+ * takes entries up to head. A slot counts as used until the completion of its request, or of a later
+ * one of the queue, has been polled: then the poller advances `released`. (In an SRQ, whose entries
+ * complete in any order, `released` only counts.)
+ *
+ * Completion queue: the engine writes entry `tail`, whose `lap` word says which round of the ring it
+ * belongs to; the poller needs no index of the engine to see it. `arm`, `tail` and the counters of
+ * solicited entries are sequentially consistent, so that between "check, arm, check" and "write,
+ * look at arm" one side always sees the other.
+ */
+#ifndef VSW_QUEUE_H
+#define VSW_QUEUE_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#include "rnicpi_fast.h"
+#include "vsw_lock.h"
+
+#define VSW_CACHE_LINE 64
+
+/* One work request in a ring; `num_sge` segments follow it. 64 octets. */
+struct vsw_wqe {
+	uint64_t wr_id;
+	uint8_t opcode; /* enum ri_opcode */
+	uint8_t num_sge;
+	uint16_t reserved;
+	uint32_t flags;    /* RI_WR_* */
+	uint32_t length;   /* sum of the segments */
+	uint32_t inv_stag; /* as ri_wr */
+	union {
+		struct ri_wr_remote remote;
+		struct ri_wr_bind bind;
+		struct ri_wr_ud ud;
+		uint64_t words[5];
+	} u;
+	struct ri_sge sge[];
+};
+
+/* Head of a work queue's pages; the entries follow at VSW_WQ_ENTRIES. */
+struct vsw_wq_page {
+	alignas(VSW_CACHE_LINE) atomic_uint head;     /* written by the poster */
+	alignas(VSW_CACHE_LINE) atomic_uint released; /* written by the poller */
+	alignas(VSW_CACHE_LINE) atomic_uint taken;    /* written by the engine, for information */
+	alignas(VSW_CACHE_LINE) uint32_t size;        /* slots, as granted */
+	uint32_t mask;                                /* ring entries - 1, a power of two */
+	uint32_t stride;                              /* octets of one entry */
+	uint32_t max_sge;                             /* segments that fit */
+};
+#define VSW_WQ_ENTRIES sizeof(struct vsw_wq_page)
+
+/* One completion. 64 octets: a cache line. */
+struct vsw_cqe {
+	uint64_t wr_id;
+	uint64_t qp_ctx;
+	uint32_t byte_len;
+	uint32_t inv_stag;
+	uint8_t status;
+	uint8_t opcode;
+	uint8_t flags; /* RI_WC_* */
+	uint8_t reserved;
+	uint32_t detail;
+	uint32_t src_qpn;
+	uint32_t wq; /* work queue to release: its number in the user half's table, 0 = none */
+	uint8_t src_addr[16];
+	uint32_t wq_index; /* `released` becomes this (SQ, RQ); +1 in an SRQ */
+	atomic_uint lap;   /* index of this entry + 1 when it is valid */
+};
+
+/* Head of a completion queue's pages; the entries follow at VSW_CQ_ENTRIES. */
+struct vsw_cq_page {
+	alignas(VSW_CACHE_LINE) atomic_uint tail; /* written by the engine */
+	atomic_uint sol_tail;                     /* solicited entries ever written */
+	alignas(VSW_CACHE_LINE) atomic_uint head; /* written by the poller */
+	atomic_uint sol_head;                     /* solicited entries ever polled */
+	alignas(VSW_CACHE_LINE) atomic_uint arm;  /* enum ri_arm; taken to 0 by who fires */
+	atomic_uint arm_count;                    /* with RI_ARM_COUNT */
+	alignas(VSW_CACHE_LINE) uint32_t size;    /* entries, as granted */
+	uint32_t mask;                            /* ring entries - 1, a power of two */
+};
+#define VSW_CQ_ENTRIES sizeof(struct vsw_cq_page)
+
+_Static_assert(sizeof(struct vsw_wqe) == 64, "head of a work request");
+_Static_assert(sizeof(struct vsw_cqe) == 64, "a completion is one cache line");
+
+static inline struct vsw_wqe *
+vsw_wq_entry(struct vsw_wq_page *wq, uint32_t index)
+{
+	return (struct vsw_wqe *)((char *)wq + VSW_WQ_ENTRIES +
+				  (size_t)(index & wq->mask) * wq->stride);
+}
+
+static inline struct vsw_cqe *
+vsw_cq_entry(struct vsw_cq_page *cq, uint32_t index)
+{
+	return (struct vsw_cqe *)((char *)cq + VSW_CQ_ENTRIES) + (index & cq->mask);
+}
+
+/* --- the engine's side ------------------------------------------------------------------- */
+
+/* A work queue as its engine holds it. Geometry is the engine's own copy, never the page's. */
+struct vsw_wq {
+	struct vsw_wq_page *page;
+	uint32_t next; /* first entry not taken */
+	uint32_t mask;
+	uint32_t stride;
+	uint32_t size;
+	uint32_t max_sge;
+	uint32_t number; /* for vsw_cqe::wq */
+	bool shared;     /* an SRQ: releases are counted */
+	size_t bytes;    /* of the pages */
+};
+
+/* Make the pages of a queue; `size` may grow to what is granted. RI_ERR_RESOURCES. */
+enum ri_status vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
+void vsw_wq_destroy(struct vsw_wq *wq);
+
+/* Entries posted and not taken. */
+static inline uint32_t
+vsw_wq_pending(const struct vsw_wq *wq)
+{
+	return atomic_load_explicit(&wq->page->head, memory_order_acquire) - wq->next;
+}
+
+/*
+ * Copy the next entry into `out` (room for max_sge segments) and take it; false if there is none.
+ * Counts in the copy are clamped to what the queue was made for. *index: the value of
+ * vsw_cqe::wq_index that releases it.
+ */
+bool vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index);
+
+/* The one upcall a CQ makes. */
+struct vsw_cq_upcall {
+	void (*cq_event)(void *self, uint64_t ctx);
+	void *self;
+};
+
+/* A completion queue as its engine holds it. */
+struct vsw_cq {
+	struct vsw_cq_page *page;
+	struct vsw_lock lock; /* producers */
+	uint32_t tail;
+	uint32_t size;
+	uint32_t mask;
+	size_t bytes;
+	uint64_t ctx; /* for the upcall */
+	const struct vsw_cq_upcall *upcalls;
+	atomic_uint users; /* attached work queues */
+	atomic_bool overflowed;
+};
+
+enum ri_status vsw_cq_create(struct vsw_cq *cq, uint64_t ctx, uint32_t *entries,
+			     const struct vsw_cq_upcall *upcalls) RI_MUST_CHECK;
+/* Move to a ring of another size; entries present move along. RI_ERR_BUSY, RI_ERR_RESOURCES. */
+enum ri_status vsw_cq_resize(struct vsw_cq *cq, uint32_t *entries) RI_MUST_CHECK;
+void vsw_cq_destroy(struct vsw_cq *cq);
+
+/*
+ * Write one completion (all members of `cqe` but lap). False: the queue is full, nothing was
+ * written; the caller ends its QP. Fires the upcall, outside the lock, if it was armed and is due.
+ */
+bool vsw_cq_push(struct vsw_cq *cq, const struct vsw_cqe *cqe);
+
+#endif /* VSW_QUEUE_H */
