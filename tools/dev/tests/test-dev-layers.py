@@ -41,6 +41,7 @@ class Layers(tree_case.TreeCase):
                 ('itapi/it_ep.c', '"kal_call.h"', 'kal/kal_call.h'),
                 ('itapi/it_ep.c', '"ual_ep.h"', 'ual/ual_ep.h'),
                 ('ual/ual_ep.c', '"kal_cm.h"', 'kal/kal_cm.h'),
+                ('ual/ual_ep.c', '"rnicpi.h"', 'rnicpi/rnicpi.h'),
                 ('ual/ual_ep.c', '"vem_qp.h"', 'vp/emul/vem_qp.h'),
                 ('ual/ual_ep.c', '"it_ext.h"', 'itapi/it_ext.h'),
                 ('kal/kal_ia.c', '"../ual/ual.h"', 'ual/ual.h'),
