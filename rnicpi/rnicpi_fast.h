@@ -14,7 +14,7 @@
  *   system call it makes is one that moves data (or yields the processor).
  * - With ri_rnic_attr::thread_safe_queues any threads may call it on one object at a time;
  *   otherwise the caller serialises calls on one object.
- * - It may run an engine inline, so upcalls (ri_upcalls::cq_event, ::async_event) for any object can
+ * - It may run an engine inline, so upcalls (ri_upcalls::cq_event, ri_upcalls::async_event) for any object can
  *   come inside it. The caller therefore holds no lock that its upcall handlers take.
  * - Arguments are trusted (the uAL has checked handles, flags and counts); keys, bounds, rights and
  *   protection domains are checked by the provider when the request runs, on its own copy of the
