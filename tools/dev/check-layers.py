@@ -30,7 +30,7 @@ RULES = {
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
     'ual/': ['itapi/it_api.h', 'kal/kal_call.h'] + PROVIDER_USER_HALF + GLIB,
-    'kal/': PROVIDER_INTERFACE + GLIB,
+    'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h'] + GLIB,
     'rnicpi/': [],
     'rnicpi/ri_': GLIB,
     'rnicpi/tests/': GLIB,

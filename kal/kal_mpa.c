@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * MPA startup frames and the negotiation they carry.
+ *
+ * The frame is read as it comes: a fault is told by the first octet that shows it, so that a peer that
+ * speaks something else is dropped at once and not by a timer. Nothing behind the fixed 20 octets is looked
+ * at before all of the frame is there.
+ *
+ * Negotiation (iwarp-wire.md 2.6): IRD is what the sender of a frame can queue, ORD what it wants outstanding. The
+ * responder lowers its ORD to the initiator's IRD and raises its IRD to the initiator's ORD as far as the
+ * device can; the initiator then does the same with the Reply. 0x3fff says "not negotiated here"; a step that
+ * would use it, from either side, is left out.
+ *
+ * RTR (iwarp-wire.md 2.5): if the responder wants to send first, the initiator speaks a message without
+ * effect: a Write or a Read of length 0. Type B is ambiguous between drivers; we never offer nor choose it.
+ *
+ * Revision 0 is the dialect of the RDMA Consortium and refused (iwarp-wire.md 10).
+ *
+ * Standards: RFC 5044 section 7, RFC 6581.
+ */
+
+#include "kal_mpa.h"
+
+#include "ri_wire.h"
+
+#define FLAG_MARKERS 0x80u /* M */
+#define FLAG_CRC     0x40u /* C */
+#define FLAG_REJECT  0x20u /* R */
+#define FLAG_WORDS   0x10u /* S */
+
+#define WORD_HIGH  0x8000u /* A in the first word, C in the second */
+#define WORD_LOW   0x4000u /* B in the first word, D in the second */
+#define WORD_DEPTH 0x3fffu
+
+#define KEY_SIZE     16u
+#define REVISION_MAX 2u
+#define RTR_WE_KNOW  (RI_RTR_WRITE | RI_RTR_READ)
+
+static const char keys[2][KEY_SIZE + 1] = {
+	[KAL_MPA_REQUEST] = "MPA ID Req Frame",
+	[KAL_MPA_REPLY] = "MPA ID Rep Frame",
+};
+
+/* As much of the key as is there must be right; the whole key of the other kind has its own answer. */
+static enum kal_mpa_found
+key_check(enum kal_mpa_kind kind, const void *buf, size_t len)
+{
+	enum kal_mpa_kind other = kind == KAL_MPA_REQUEST ? KAL_MPA_REPLY : KAL_MPA_REQUEST;
+	size_t there = len < KEY_SIZE ? len : KEY_SIZE;
+
+	if (there == 0 || memcmp(buf, keys[kind], there) == 0)
+		return there < KEY_SIZE ? KAL_MPA_MORE : KAL_MPA_WHOLE;
+	if (memcmp(buf, keys[other], there) != 0)
+		return KAL_MPA_BAD_KEY;
+	return KAL_MPA_BAD_KIND;
+}
+
+static void
+words_read(struct wire_reader *r, struct kal_mpa_frame *frame)
+{
+	uint16_t first = wire_be16(r);
+	uint16_t second = wire_be16(r);
+
+	frame->words = true;
+	frame->peer_to_peer = (first & WORD_HIGH) != 0;
+	if (frame->peer_to_peer)
+		frame->rtr = (uint8_t)((first & WORD_LOW ? RI_RTR_SEND : 0) |
+				       (second & WORD_HIGH ? RI_RTR_WRITE : 0) |
+				       (second & WORD_LOW ? RI_RTR_READ : 0));
+	frame->ird = first & WORD_DEPTH;
+	frame->ord = second & WORD_DEPTH;
+}
+
+/* What the fixed part says about itself, in the order of iwarp-wire.md 2.7. */
+static enum kal_mpa_found
+header_check(const struct kal_mpa_frame *frame, uint8_t flags, uint16_t pd_length)
+{
+	bool words = (flags & FLAG_WORDS) != 0 && frame->revision == 2;
+
+	if (frame->revision == 0 || frame->revision > REVISION_MAX)
+		return KAL_MPA_BAD_REVISION;
+	if (pd_length > KAL_MPA_PRIVATE_MAX)
+		return KAL_MPA_BAD_LENGTH;
+	if (words && !frame->reject && pd_length < KAL_MPA_WORDS_SIZE)
+		return KAL_MPA_BAD_WORDS;
+	return KAL_MPA_WHOLE;
+}
+
+enum kal_mpa_found
+kal_mpa_read(enum kal_mpa_kind kind, const void *buf, size_t len, struct kal_mpa_frame *frame,
+	     size_t *size)
+{
+	struct wire_reader r = wire_reader_of(buf, len);
+	struct kal_mpa_frame f = {.kind = kind};
+	enum kal_mpa_found found = key_check(kind, buf, len);
+	uint8_t flags;
+	uint16_t pd_length;
+
+	memset(frame, 0, sizeof(*frame));
+	*size = found == KAL_MPA_MORE ? KAL_MPA_HEADER_SIZE : 0;
+	if (found != KAL_MPA_WHOLE)
+		return found;
+
+	wire_skip(&r, KEY_SIZE);
+	flags = wire_u8(&r);
+	f.revision = wire_u8(&r);
+	f.markers = (flags & FLAG_MARKERS) != 0;
+	f.crc = (flags & FLAG_CRC) != 0;
+	f.reject = kind == KAL_MPA_REPLY && (flags & FLAG_REJECT) != 0;
+	if (r.ok) {
+		found = header_check(&f, flags, KAL_MPA_WORDS_SIZE);
+		if (found != KAL_MPA_WHOLE)
+			return found;
+	}
+	pd_length = wire_be16(&r);
+	*size = KAL_MPA_HEADER_SIZE;
+	if (!r.ok)
+		return KAL_MPA_MORE;
+	found = header_check(&f, flags, pd_length);
+	*size = found == KAL_MPA_WHOLE ? KAL_MPA_HEADER_SIZE + (size_t)pd_length : 0;
+	if (found != KAL_MPA_WHOLE)
+		return found;
+	if (r.left < pd_length)
+		return KAL_MPA_MORE;
+
+	if ((flags & FLAG_WORDS) != 0 && f.revision == 2 && pd_length >= KAL_MPA_WORDS_SIZE) {
+		words_read(&r, &f);
+		pd_length -= KAL_MPA_WORDS_SIZE;
+	}
+	f.private_len = pd_length;
+	f.private_data = pd_length > 0 ? wire_take(&r, pd_length) : NULL;
+	*frame = f;
+	return KAL_MPA_WHOLE;
+}
+
+const char *
+kal_mpa_found_text(enum kal_mpa_found found)
+{
+	switch (found) {
+	case KAL_MPA_WHOLE:
+		return "startup frame complete";
+	case KAL_MPA_MORE:
+		return "startup frame not complete yet";
+	case KAL_MPA_BAD_KEY:
+		return "peer does not speak MPA";
+	case KAL_MPA_BAD_KIND:
+		return "startup frame of the wrong side: both ends initiate, or both respond";
+	case KAL_MPA_BAD_REVISION:
+		return "MPA revision is not supported";
+	case KAL_MPA_BAD_LENGTH:
+		return "private data of the startup frame is longer than 512 octets";
+	case KAL_MPA_BAD_WORDS:
+		return "startup frame announces IRD and ORD but has no room for them";
+	}
+	return "unknown finding";
+}
+
+size_t
+kal_mpa_write(const struct kal_mpa_frame *frame, void *buf, size_t len)
+{
+	struct wire_writer w = wire_writer_of(buf, len);
+	bool words = frame->words && frame->revision == 2;
+	size_t pd_length = frame->private_len + (words ? KAL_MPA_WORDS_SIZE : 0);
+	unsigned flags = (frame->markers ? FLAG_MARKERS : 0) | (frame->crc ? FLAG_CRC : 0) |
+			 (frame->reject ? FLAG_REJECT : 0) | (words ? FLAG_WORDS : 0);
+	uint8_t rtr = frame->peer_to_peer ? frame->rtr : 0;
+
+	if (frame->revision == 0 || frame->revision > REVISION_MAX ||
+	    pd_length > KAL_MPA_PRIVATE_MAX)
+		return 0;
+	wire_put(&w, keys[frame->kind], KEY_SIZE);
+	wire_put_u8(&w, (uint8_t)flags);
+	wire_put_u8(&w, frame->revision);
+	wire_put_be16(&w, (uint16_t)pd_length);
+	if (words) {
+		wire_put_be16(&w, (uint16_t)((frame->peer_to_peer ? WORD_HIGH : 0) |
+					     (rtr & RI_RTR_SEND ? WORD_LOW : 0) |
+					     (frame->ird & WORD_DEPTH)));
+		wire_put_be16(&w, (uint16_t)((rtr & RI_RTR_WRITE ? WORD_HIGH : 0) |
+					     (rtr & RI_RTR_READ ? WORD_LOW : 0) |
+					     (frame->ord & WORD_DEPTH)));
+	}
+	wire_put(&w, frame->private_data, frame->private_len);
+	return wire_written(&w);
+}
+
+const char *
+kal_mpa_verdict_text(enum kal_mpa_verdict verdict)
+{
+	switch (verdict) {
+	case KAL_MPA_GO:
+		return "startup may go on";
+	case KAL_MPA_REFUSE_MARKERS:
+	case KAL_MPA_CLOSE_MARKERS:
+		return "peer wants markers, which are not supported";
+	case KAL_MPA_CLOSE_EARLY:
+		return "peer sent data before the reply";
+	case KAL_MPA_CLOSE_REJECTED:
+		return "peer rejected the connection";
+	case KAL_MPA_CLOSE_NO_WORDS:
+		return "peer did not answer the IRD and ORD of the request";
+	case KAL_MPA_TERMINATE_IRD:
+		return "peer wants more inbound reads than there are";
+	case KAL_MPA_TERMINATE_RTR:
+		return "no RTR message that both ends know";
+	}
+	return "unknown verdict";
+}
+
+static uint16_t
+lesser(uint16_t a, uint16_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint16_t
+greater(uint16_t a, uint16_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The depth to state in a frame. */
+static uint16_t
+stated(const struct kal_mpa_wish *wish, uint16_t depth)
+{
+	return wish->depth_private ? KAL_MPA_DEPTH_PRIVATE : lesser(depth, KAL_MPA_DEPTH_MAX);
+}
+
+void
+kal_mpa_offer(const struct kal_mpa_wish *wish, struct kal_mpa_frame *request)
+{
+	uint16_t ord = wish->ord;
+
+	memset(request, 0, sizeof(*request));
+	request->kind = KAL_MPA_REQUEST;
+	request->revision = wish->revision == 1 ? 1 : REVISION_MAX;
+	request->crc = wish->crc;
+	if (!wish->words || request->revision == 1)
+		return;
+	request->words = true;
+	request->rtr = wish->rtr & RTR_WE_KNOW;
+	request->peer_to_peer = request->rtr != 0;
+	if ((request->rtr & RI_RTR_READ) != 0)
+		ord = greater(ord, 1);
+	request->ird = stated(wish, lesser(wish->ird, wish->ird_max));
+	request->ord = stated(wish, ord);
+}
+
+enum kal_mpa_verdict
+kal_mpa_judge_request(const struct kal_mpa_frame *request, size_t trailing)
+{
+	if (trailing > 0)
+		return KAL_MPA_CLOSE_EARLY;
+	return request->markers ? KAL_MPA_REFUSE_MARKERS : KAL_MPA_GO;
+}
+
+/* The one RTR message to name in a Reply: offered and known, Write first; else what we would take. */
+static uint8_t
+rtr_choice(uint8_t offered, uint8_t taken)
+{
+	uint8_t common = offered & taken;
+
+	if (common == 0)
+		common = taken;
+	return (common & RI_RTR_WRITE) != 0 ? RI_RTR_WRITE : RI_RTR_READ;
+}
+
+void
+kal_mpa_accept(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+	       struct kal_mpa_frame *reply, struct kal_mpa_terms *terms)
+{
+	uint8_t taken = wish->rtr & RTR_WE_KNOW;
+
+	memset(reply, 0, sizeof(*reply));
+	memset(terms, 0, sizeof(*terms));
+	terms->revision = request->revision;
+	terms->crc = request->crc || wish->crc;
+	terms->ird = lesser(wish->ird, wish->ird_max);
+	terms->ord = wish->ord;
+
+	reply->kind = KAL_MPA_REPLY;
+	reply->revision = request->revision;
+	reply->crc = terms->crc;
+	reply->words = request->words;
+	if (!request->words)
+		return;
+
+	if (request->ird != KAL_MPA_DEPTH_PRIVATE && !wish->depth_private)
+		terms->ord = lesser(terms->ord, request->ird);
+	if (request->ord != KAL_MPA_DEPTH_PRIVATE && !wish->depth_private)
+		terms->ird = lesser(wish->ird_max, greater(wish->ird, request->ord));
+	if (request->peer_to_peer) {
+		terms->rtr = rtr_choice(request->rtr, taken != 0 ? taken : RI_RTR_WRITE);
+		reply->peer_to_peer = true;
+		reply->rtr = terms->rtr;
+	}
+	if (terms->rtr == RI_RTR_READ)
+		terms->ird = greater(terms->ird, 1);
+	reply->ird = stated(wish, terms->ird);
+	reply->ord = stated(wish, terms->ord);
+}
+
+void
+kal_mpa_reject(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+	       struct kal_mpa_frame *reply)
+{
+	struct kal_mpa_terms terms;
+
+	kal_mpa_accept(wish, request, reply, &terms);
+	reply->reject = true;
+	reply->peer_to_peer = false;
+	reply->rtr = 0;
+}
+
+/* IRD and ORD of the initiator after the Reply. False if the responder wants more than there is. */
+static bool
+depths_settle(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+	      const struct kal_mpa_frame *reply, struct kal_mpa_terms *terms)
+{
+	if (!reply->words)
+		return true;
+	if (request->ord != KAL_MPA_DEPTH_PRIVATE && reply->ird != KAL_MPA_DEPTH_PRIVATE)
+		terms->ord = lesser(terms->ord, reply->ird);
+	if (request->ird == KAL_MPA_DEPTH_PRIVATE || reply->ord == KAL_MPA_DEPTH_PRIVATE)
+		return true;
+	if (reply->ord > wish->ird_max)
+		return false;
+	terms->ird = greater(terms->ird, reply->ord);
+	return true;
+}
+
+enum kal_mpa_verdict
+kal_mpa_judge_reply(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+		    const struct kal_mpa_frame *reply, struct kal_mpa_terms *terms)
+{
+	uint8_t common = request->rtr & reply->rtr & RTR_WE_KNOW;
+
+	memset(terms, 0, sizeof(*terms));
+	terms->revision = reply->revision;
+	terms->crc = request->crc || reply->crc;
+	terms->ird = lesser(wish->ird, wish->ird_max);
+	terms->ord = request->words && !wish->depth_private ? request->ord : wish->ord;
+
+	if (reply->reject)
+		return KAL_MPA_CLOSE_REJECTED;
+	if (reply->markers)
+		return KAL_MPA_CLOSE_MARKERS;
+	if (request->words && !reply->words)
+		return KAL_MPA_CLOSE_NO_WORDS;
+	if (!depths_settle(wish, request, reply, terms))
+		return KAL_MPA_TERMINATE_IRD;
+	if (!request->peer_to_peer)
+		return KAL_MPA_GO;
+	if (terms->ord == 0)
+		common &= (uint8_t)~RI_RTR_READ;
+	if (common == 0)
+		return KAL_MPA_TERMINATE_RTR;
+	terms->rtr = (common & RI_RTR_WRITE) != 0 ? RI_RTR_WRITE : RI_RTR_READ;
+	return KAL_MPA_GO;
+}
+
+uint16_t
+kal_mpa_verdict_code(enum kal_mpa_verdict verdict)
+{
+	if (verdict == KAL_MPA_TERMINATE_IRD)
+		return 0x2006;
+	return verdict == KAL_MPA_TERMINATE_RTR ? 0x2007 : 0;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+#ifndef KAL_MPA_H
+#define KAL_MPA_H
+
+/**
+ * @file kal_mpa.h
+ * @brief MPA startup: the Request and Reply frames, and what two ends agree on by them.
+ *
+ *     key (16) | M C R S (1) | revision (1) | PD_Length (2) | [IRD/ORD words (4)] | private data
+ *
+ * Pure functions over structs: no socket, no timer, no lock, no allocation; any thread. kal_cm.c reads and
+ * writes the octets and obeys the verdicts.
+ *
+ * An initiator calls kal_mpa_offer(), kal_mpa_write(); then, as octets come, kal_mpa_read(); then kal_mpa_judge_reply().
+ * A responder calls kal_mpa_read(), kal_mpa_judge_request(); when its consumer has decided, kal_mpa_accept() or
+ * kal_mpa_reject(), and kal_mpa_write().
+ *
+ * Standards: RFC 5044 section 7, RFC 6581; iwarp-wire.md chapter 2.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rnicpi_attr.h"
+
+#define KAL_MPA_HEADER_SIZE 20u  /**< octets of the smallest frame */
+#define KAL_MPA_WORDS_SIZE  4u   /**< octets of the IRD/ORD words, counted by PD_Length */
+#define KAL_MPA_PRIVATE_MAX 512u /**< most octets of PD_Length, words included */
+#define KAL_MPA_FRAME_MAX   532u /**< octets of the largest frame */
+#define KAL_MPA_PRIVATE_SAFE \
+	251u /**< private data of a consumer that every Linux peer takes (S6) */
+#define KAL_MPA_DEPTH_MAX     0x3ffeu /**< largest IRD or ORD that a frame can state */
+#define KAL_MPA_DEPTH_PRIVATE 0x3fffu /**< "not negotiated here, left to the consumers" */
+
+/** @brief The two frames. */
+enum kal_mpa_kind {
+	KAL_MPA_REQUEST = 0, /**< sent by the initiator */
+	KAL_MPA_REPLY        /**< sent by the responder */
+};
+
+/** @brief One frame, decoded. */
+struct kal_mpa_frame {
+	enum kal_mpa_kind kind; /**< Request or Reply */
+	uint8_t revision;       /**< 1 or 2 */
+	bool markers;           /**< M: its sender wants to receive markers */
+	bool crc;               /**< C: its sender wants CRC */
+	bool reject;            /**< R: in a Reply, the responder refuses; false in a Request */
+	bool words;             /**< S, with revision 2: the next four are valid */
+	bool peer_to_peer;      /**< A: an RTR message will be used */
+	uint8_t rtr;            /**< C, D, B: set of enum ri_rtr */
+	uint16_t ird;           /**< Reads its sender can queue, 0..0x3fff */
+	uint16_t ord;           /**< Reads its sender wants outstanding, 0..0x3fff */
+	uint16_t private_len;   /**< octets of private data, words not counted: 0..512 */
+	const uint8_t *private_data; /**< borrowed; may be NULL if @ref private_len is 0 */
+};
+
+/** @brief What kal_mpa_read() found. */
+enum kal_mpa_found {
+	KAL_MPA_WHOLE = 0, /**< a whole frame */
+	KAL_MPA_MORE,      /**< no fault so far, but the frame goes on */
+	KAL_MPA_BAD_KEY,   /**< not an MPA frame: close */
+	KAL_MPA_BAD_KIND, /**< a Request where a Reply is due (two initiators), or the reverse: close */
+	KAL_MPA_BAD_REVISION, /**< revision 0 or above 2: close */
+	KAL_MPA_BAD_LENGTH,   /**< PD_Length above 512: close */
+	KAL_MPA_BAD_WORDS     /**< S set with revision 2, but PD_Length below 4: close */
+};
+
+/**
+ * @brief Look for a startup frame at the start of what has arrived.
+ *
+ * May be called again with more octets as often as one likes; a fault is told by the first octet that shows it. Reads
+ * nothing outside @p buf .. @p buf + @p len. Reserved bits are ignored.
+ *
+ * @param[in] kind    which frame is due
+ * @param[in] buf     octets received since the connection stands
+ * @param[in] len     how many
+ * @param[out] frame  the frame if KAL_MPA_WHOLE, else all zero; private data points into @p buf
+ * @param[out] size   if KAL_MPA_WHOLE, octets of the frame: what lies behind belongs to full operation. If
+ *                    KAL_MPA_MORE, octets that must be there to get on (20, then the whole). Else 0
+ * @return what was found; anything but KAL_MPA_WHOLE and KAL_MPA_MORE means close without an answer
+ */
+enum kal_mpa_found kal_mpa_read(enum kal_mpa_kind kind, const void *buf, size_t len,
+				struct kal_mpa_frame *frame, size_t *size);
+
+/** @brief A finding in words, for people. Never NULL. */
+const char *kal_mpa_found_text(enum kal_mpa_found found);
+
+/**
+ * @brief Encode a frame. Words go out if `words` is set and `revision` is 2; reserved bits are 0.
+ *
+ * @param[in] frame  the frame; `ird` and `ord` at most 0x3fff
+ * @param[out] buf   where to
+ * @param[in] len    octets there, KAL_MPA_FRAME_MAX are always enough
+ * @return octets written; 0 if they do not fit, the revision is not 1 or 2, or words and private data pass 512
+ */
+size_t kal_mpa_write(const struct kal_mpa_frame *frame, void *buf, size_t len);
+
+/** @brief What this end wants of a connection, and what it can. */
+struct kal_mpa_wish {
+	uint8_t revision; /**< initiator: 1 or 2, what to offer */
+	bool crc;         /**< we want CRC. Off only by the administrator */
+	bool words;       /**< initiator: offer IRD/ORD (revision 2) */
+	uint16_t ird;     /**< inbound Reads wanted */
+	uint16_t ord;     /**< outbound Reads wanted */
+	uint16_t
+		ird_max; /**< most inbound Reads that the device can queue, at least 1; 128 and up suits Linux peers */
+	uint8_t rtr; /**< set of enum ri_rtr that we can send (initiator) or take (responder). Initiator: 0 is client/server */
+	bool depth_private; /**< state 0x3fff for both: the consumers agree on depths by themselves */
+};
+
+/** @brief What both ends agreed on: the parameters of full operation. */
+struct kal_mpa_terms {
+	uint8_t revision; /**< 1 or 2 */
+	bool crc;         /**< CRC in both directions */
+	uint16_t ird;     /**< inbound Reads this end queues */
+	uint16_t ord;     /**< outbound Reads this end may have outstanding */
+	uint8_t rtr;      /**< the one RI_RTR_* that the initiator sends first, or 0 */
+};
+
+/** @brief What to do after a frame was judged. */
+enum kal_mpa_verdict {
+	KAL_MPA_GO = 0,         /**< go on */
+	KAL_MPA_REFUSE_MARKERS, /**< responder: the peer wants markers; send kal_mpa_reject(), then close */
+	KAL_MPA_CLOSE_EARLY, /**< responder: octets behind the Request; close */
+	KAL_MPA_CLOSE_REJECTED, /**< initiator: the responder said no; report with private data, close */
+	KAL_MPA_CLOSE_MARKERS,  /**< initiator: the responder wants markers; close, report */
+	KAL_MPA_CLOSE_NO_WORDS, /**< initiator: our words were not answered; close */
+	KAL_MPA_TERMINATE_IRD, /**< initiator: cannot queue what the responder wants; Terminate 0x2006, close */
+	KAL_MPA_TERMINATE_RTR /**< initiator: no common RTR message; Terminate 0x2007, close */
+};
+
+/** @brief A verdict in words, for people. Never NULL. */
+const char *kal_mpa_verdict_text(enum kal_mpa_verdict verdict);
+
+/**
+ * @brief Initiator: fill in the Request. Private data is the caller's to add.
+ *
+ * A wish above KAL_MPA_DEPTH_MAX is stated as that. With an RTR message of type Read in the offer, ORD is
+ * at least 1. RTR messages are offered only with words; type B never is.
+ */
+void kal_mpa_offer(const struct kal_mpa_wish *wish, struct kal_mpa_frame *request);
+
+/**
+ * @brief Responder: may this Request be shown to the consumer?
+ * @param[in] request   as read
+ * @param[in] trailing  octets that arrived behind it
+ * @retval KAL_MPA_GO             yes
+ * @retval KAL_MPA_REFUSE_MARKERS no: M is set
+ * @retval KAL_MPA_CLOSE_EARLY    no: the peer spoke before our Reply
+ */
+enum kal_mpa_verdict kal_mpa_judge_request(const struct kal_mpa_frame *request, size_t trailing);
+
+/**
+ * @brief Responder: the consumer accepts. Gives the Reply, without private data, and the terms.
+ *
+ * The Reply has the Request's revision, and words if that had. If it asks for an RTR message, exactly one is
+ * named: Write before Read, and one we take even if it was not offered (the initiator then ends it with
+ * 0x2007). @p wish is what the consumer wants: `ird`, `ord` as defaults of a Request without words.
+ */
+void kal_mpa_accept(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+		    struct kal_mpa_frame *reply, struct kal_mpa_terms *terms);
+
+/** @brief Responder: the consumer, or we, refuse. Gives the Reply with R set, without private data. */
+void kal_mpa_reject(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+		    struct kal_mpa_frame *reply);
+
+/**
+ * @brief Initiator: what does this Reply mean? The decision table of iwarp-wire.md 2.7.
+ *
+ * Octets behind the Reply are FPDUs, whatever the verdict.
+ *
+ * @param[in] wish     what was offered
+ * @param[in] request  the Request that was sent
+ * @param[in] reply    as read
+ * @param[out] terms   the terms; `crc` is valid also if the verdict is a Terminate, which needs it
+ * @retval KAL_MPA_GO             full operation, the RTR message first if there is one
+ * @retval KAL_MPA_CLOSE_REJECTED refused by the peer
+ * @retval KAL_MPA_CLOSE_MARKERS  the peer wants markers
+ * @retval KAL_MPA_CLOSE_NO_WORDS words were sent but not answered
+ * @retval KAL_MPA_TERMINATE_IRD  Reply.ORD is above what the device can queue
+ * @retval KAL_MPA_TERMINATE_RTR  no RTR message that both know, or a Read without ORD
+ */
+enum kal_mpa_verdict kal_mpa_judge_reply(const struct kal_mpa_wish *wish,
+					 const struct kal_mpa_frame *request,
+					 const struct kal_mpa_frame *reply,
+					 struct kal_mpa_terms *terms);
+
+/**
+ * @brief Terminate code (layer, type, code) that ends a startup which failed after the Reply: ri_stream::abort_code.
+ * @return 0x2006, 0x2007, or 0 if the verdict does not want a Terminate
+ */
+uint16_t kal_mpa_verdict_code(enum kal_mpa_verdict verdict);
+
+#endif

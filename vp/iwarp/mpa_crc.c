@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * CRC32C: the choice among implementations, and the one that works everywhere.
+ *
+ * The fall-back is ISA-L, which brings kernels of its own for x86-64 and arm64 and a table for the rest.
+ * It knows no fused copy, so ours copies a block that stays in the first-level cache and covers the
+ * copy, never the source: the source may change under us, the copy may not.
+ *
+ * ISA-L's crc32_iscsi() takes and gives the register without either inversion; ours hides both.
+ *
+ * The choice is made by a constructor, before main() and so before any thread; until then the
+ * fall-back answers. Nothing is written afterwards.
+ */
+
+#include "mpa_crc.h"
+#include "mpa_crc_kernels.h"
+
+#include <isa-l/crc.h>
+#include <string.h>
+
+#define COPY_BLOCK 8192u
+#define ISAL_BLOCK (1u << 30) /* its length is an int */
+
+static uint32_t
+isal_crc(const void *src, size_t len, uint32_t crc)
+{
+	const uint8_t *at = src;
+	uint32_t state = ~crc;
+
+	while (len > 0) {
+		size_t part = len < ISAL_BLOCK ? len : ISAL_BLOCK;
+
+		state = crc32_iscsi((unsigned char *)at, (int)part, state);
+		at += part;
+		len -= part;
+	}
+	return ~state;
+}
+
+static uint32_t
+isal_copy(void *dst, const void *src, size_t len, uint32_t crc)
+{
+	uint8_t *to = dst;
+	const uint8_t *from = src;
+
+	while (len > 0) {
+		size_t part = len < COPY_BLOCK ? len : COPY_BLOCK;
+
+		memcpy(to, from, part);
+		crc = isal_crc(to, part, crc);
+		to += part;
+		from += part;
+		len -= part;
+	}
+	return crc;
+}
+
+static const struct mpa_crc_kernel isal_kernel = {"isal", isal_crc, isal_copy};
+
+const struct mpa_crc_kernel *mpa_crc_kernel = &isal_kernel;
+
+const struct mpa_crc_kernel *
+mpa_crc_kernel_at(unsigned index)
+{
+	const struct mpa_crc_kernel *own = mpa_crc_x86_kernel_at(index);
+	unsigned count = 0;
+
+	if (own != NULL)
+		return own;
+	while (mpa_crc_x86_kernel_at(count) != NULL)
+		count++;
+	return index == count ? &isal_kernel : NULL;
+}
+
+__attribute__((constructor)) static void
+choose_kernel(void)
+{
+	mpa_crc_kernel = mpa_crc_kernel_at(0);
+}

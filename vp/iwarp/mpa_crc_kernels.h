@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+#ifndef MPA_CRC_KERNELS_H
+#define MPA_CRC_KERNELS_H
+
+/**
+ * @file mpa_crc_kernels.h
+ * @brief Between mpa_crc.c and the files with code for one processor family. Not for others.
+ */
+
+#include "mpa_crc.h"
+
+/**
+ * @brief The kernels for x86-64 that this processor can run, fastest first.
+ * @param[in] index  0, 1, ...
+ * @return NULL behind the last one, and always on other processors
+ */
+const struct mpa_crc_kernel *mpa_crc_x86_kernel_at(unsigned index);
+
+#endif
