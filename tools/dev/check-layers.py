@@ -39,6 +39,7 @@ RULES = {
     'vp/emul/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'vp/ib/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'vp/emul/vem_control.h'] + GLIB,
+    'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
     'tools/kalctl.c': ['itapi/it_api.h', 'itapi/it_ext.h', 'kal/kal_call.h'] + GLIB,
 }

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The smallest useful IT-API program: one process writes a text into the memory of another.
+ *
+ *	put iwarp:lo 7471                     shows what is put into its memory, then ends
+ *	put iwarp:lo 7471 127.0.0.1 hello     puts it there
+ *
+ * The server tells where its memory is when it accepts the connection. The client writes there by
+ * RDMA, which the server does not notice, and then sends an empty message, which it does: a message
+ * that has arrived says that all earlier writes of its connection are in place.
+ *
+ * doc/application-guide.md quotes the pieces between the marks, and a test runs the program.
+ */
+#define ITAPI_ENABLE_V21_BINDINGS
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "it_api.h"
+
+/* Ends the program, with the name of the call, unless it worked. A demonstration may. */
+#define MUST(call) must((call), #call)
+
+static void
+must(it_status_t status, const char *call)
+{
+	if (status != IT_SUCCESS) {
+		fprintf(stderr, "put: status %d from %s\n", (int)status, call);
+		exit(1);
+	}
+}
+
+/* One side of the connection and everything that it needs. */
+struct side {
+	it_ia_handle_t ia;
+	it_pz_handle_t pz;
+	it_evd_handle_t dto_evd; /* completions of requests */
+	it_evd_handle_t cm_evd;  /* news of the connection */
+	it_ep_handle_t ep;
+	it_lmr_handle_t lmr;
+	it_rmr_context_t context; /* what a peer must know to reach the memory */
+	char memory[256];
+};
+
+/* Where memory is, as told to the peer; numbers in network order, as hosts may differ. */
+struct grant {
+	uint64_t addr;
+	uint64_t context;
+};
+
+/* [open] */
+static void
+side_open(struct side *side, const char *adapter)
+{
+	it_mem_priv_t rights = IT_PRIV_LOCAL | IT_PRIV_REMOTE_WRITE;
+
+	MUST(it_ia_create(adapter, 2, 1, &side->ia));
+	MUST(it_pz_create(side->ia, &side->pz));
+	MUST(it_lmr_create(side->pz, side->memory, NULL, sizeof(side->memory),
+			   IT_ADDR_MODE_ABSOLUTE, rights, IT_LMR_FLAG_NONE, 0, &side->lmr,
+			   &side->context));
+	MUST(it_evd_create(side->ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 16, 1,
+			   IT_NULL_HANDLE, &side->dto_evd, NULL));
+	MUST(it_evd_create(side->ia, IT_CM_MSG_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 4, 1,
+			   IT_NULL_HANDLE, &side->cm_evd, NULL));
+}
+/* [open] */
+
+/* [endpoint] */
+static void
+endpoint_open(struct side *side)
+{
+	it_ep_attributes_t attributes = {
+		.max_request_dtos = 4,
+		.max_recv_dtos = 4,
+		.max_send_segments = 1,
+		.max_recv_segments = 1,
+		.srv.rc.rdma_write_enable = IT_TRUE, /* the peer may write here */
+		.srv.rc.max_rdma_write_segments = 1,
+		.srv.rc.hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE,
+	};
+
+	MUST(it_ep_rc_create(side->pz, side->dto_evd, side->dto_evd, side->cm_evd, IT_EP_NO_FLAG,
+			     &attributes, &side->ep));
+}
+/* [endpoint] */
+
+/* [wait] */
+static it_event_t
+event_wait(it_evd_handle_t evd, it_event_type_t wanted)
+{
+	it_event_t event;
+
+	MUST(it_evd_wait(evd, IT_TIMEOUT_INFINITE, &event, NULL));
+	if (event.event_number != wanted) {
+		fprintf(stderr, "put: event %#x instead of %#x\n", (unsigned)event.event_number,
+			(unsigned)wanted);
+		exit(1);
+	}
+	return event;
+}
+
+static void
+completion_wait(struct side *side, it_event_type_t wanted)
+{
+	it_event_t event = event_wait(side->dto_evd, wanted);
+
+	if (event.dto_cmpl.dto_status != IT_DTO_SUCCESS) {
+		fprintf(stderr, "put: a request ended with %d\n", (int)event.dto_cmpl.dto_status);
+		exit(1);
+	}
+}
+/* [wait] */
+
+/* [serve] */
+static void
+serve(struct side *side, uint16_t port)
+{
+	it_conn_qual_t service = {.type = IT_IANA_PORT, .conn_qual.port = port};
+	it_listen_handle_t listen;
+	it_evd_handle_t requests;
+	struct grant grant;
+
+	MUST(it_evd_create(side->ia, IT_CM_REQ_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 4, 1,
+			   IT_NULL_HANDLE, &requests, NULL));
+	MUST(it_listen_create(side->ia, 0, requests, IT_LISTEN_CONN_QUAL_INPUT, &service, &listen));
+	printf("listening on port %u\n", ntohs(service.conn_qual.port));
+	fflush(stdout);
+
+	it_event_t request = event_wait(requests, IT_CM_REQ_CONN_REQUEST_EVENT);
+
+	endpoint_open(side);
+	MUST(it_post_recv(side->ep, NULL, 0, 1, IT_NOTIFY_FLAG));
+	grant.addr = it_hton64(it_make_rdma_addr_absolute(side->memory));
+	grant.context = it_hton64(side->context);
+	MUST(it_ep_accept(side->ep, request.conn_req.cn_est_id, (unsigned char *)&grant,
+			  sizeof(grant)));
+	event_wait(side->cm_evd, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+
+	completion_wait(side, IT_DTO_RC_RECV_CMPL_EVENT);
+	printf("received: %.*s\n", (int)sizeof(side->memory), side->memory);
+	event_wait(side->cm_evd, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+}
+/* [serve] */
+
+/* [connect] */
+static struct grant
+reach(struct side *side, const char *host, uint16_t port)
+{
+	it_conn_qual_t service = {.type = IT_IANA_PORT, .conn_qual.port = port};
+	it_net_addr_t address = {.addr_type = IT_IPV4};
+	size_t paths = 1, total;
+	it_path_t path;
+	struct grant grant;
+
+	if (inet_pton(AF_INET, host, &address.addr.ipv4) != 1) {
+		fprintf(stderr, "put: %s is no IPv4 address\n", host);
+		exit(2);
+	}
+	MUST(it_get_pathinfo(side->ia, 0, &address, &paths, &total, &path));
+	if (paths == 0) {
+		fprintf(stderr, "put: no path to %s\n", host);
+		exit(1);
+	}
+	endpoint_open(side);
+	MUST(it_ep_connect(side->ep, &path, NULL, &service, IT_CONNECT_FLAG_TWO_WAY, NULL, 0));
+
+	it_event_t event = event_wait(side->cm_evd, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+
+	memcpy(&grant, event.conn.private_data, sizeof(grant));
+	return grant;
+}
+/* [connect] */
+
+/* [put] */
+static void
+put(struct side *side, struct grant grant, const char *text)
+{
+	it_lmr_triplet_t segment = {.lmr = side->lmr, .addr.abs = side->memory};
+
+	snprintf(side->memory, sizeof(side->memory), "%s", text);
+	segment.length = strlen(side->memory) + 1;
+	MUST(it_post_rdma_write(side->ep, &segment, 1, 1, 0, it_ntoh64(grant.addr),
+				it_ntoh64(grant.context)));
+	MUST(it_post_send(side->ep, NULL, 0, 2, IT_COMPLETION_FLAG));
+	completion_wait(side, IT_DTO_SEND_CMPL_EVENT);
+	MUST(it_ep_disconnect(side->ep, NULL, 0));
+	event_wait(side->cm_evd, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+}
+/* [put] */
+
+int
+main(int argc, char **argv)
+{
+	struct side side = {0};
+
+	if (argc != 3 && argc != 5) {
+		fprintf(stderr, "usage: put ADAPTER PORT [HOST TEXT]\n");
+		return 2;
+	}
+	uint16_t port = htons((uint16_t)strtoul(argv[2], NULL, 10));
+
+	side_open(&side, argv[1]);
+	if (argc == 3)
+		serve(&side, port);
+	else
+		put(&side, reach(&side, argv[3], port), argv[4]);
+	MUST(it_ia_free(side.ia));
+	return 0;
+}
