@@ -8,7 +8,45 @@
 /**
  * @file
  * @brief The Interconnect Transport API, Issue 2.1: the whole application interface of itapi.
+ */
+
+/**
  * @defgroup itapi IT-API 2.1
+ * @brief The application interface: adapters, endpoints, events, memory, data transfer.
+ *
+ * These comments are the specification that the library is tested against, in words of its own.
+ * "Clause" names the chapters of the project's semantics reference, and R-nn a ruling there where
+ * the standard leaves room. A call that this release does not carry yet answers
+ * IT_ERR_OP_NOT_SUPPORTED; the project's README lists them.
+ *
+ * **Objects.** An adapter (IA) holds protection zones, event dispatchers and listens; a protection
+ * zone holds endpoints, memory and shared receive queues. it_ia_free() takes everything down. Free
+ * RMRs first, then endpoints (disconnected and drained), S-RQs, LMRs, listens, EVDs, zones.
+ *
+ * **Results.** Unless it returns IT_SUCCESS a call has changed nothing visible. Besides the results
+ * a page lists, every status-returning call on an adapter that failed for good answers
+ * IT_ERR_IA_CATASTROPHE, except freeing, consumer contexts and queries. Objects given together must
+ * belong to one adapter; a foreign one is an invalid handle of its kind. Arguments are checked from
+ * left to right (it_status_t).
+ *
+ * **Masks.** A query takes any union of its bits, or the ALL bit alone, and leaves members alone
+ * that were not asked for. A change takes the modifiable bits only and does all or nothing.
+ *
+ * **Threads.** Every call may run in several threads at once, on the same object too; only freeing
+ * an object that another call uses is the application's error. Nothing is safe in a signal handler,
+ * and nothing installs one. After fork() the child may only exec() or _exit().
+ *
+ * **Blocking.** Class F: normally no system call, never sleeps. Class M: at most a bounded round
+ * trip to the provider or the kAL. Class W: may sleep for the network or for a time the application
+ * set. F and M may be called in an EVD callback, W may not (a timeout of 0 excepted).
+ *
+ * **Memory.** What a pointer argument points to is copied before the call returns; only the memory
+ * that segments describe stays in use until its completion.
+ *
+ * **Times** are unsigned 64-bit microseconds, #IT_TIMEOUT_INFINITE is for ever. **Ports and service
+ * ids** are in network byte order; contexts, RDMA addresses and all other integers in host order.
+ *
+ * Clause: itapi-semantics 1, 2.
  * @{
  */
 
@@ -25,11 +63,11 @@
  * suffixed functions behind the names are always there, so objects built with different choices
  * link together. Clause: itapi-semantics 15.12.
  *
- * | defined before inclusion     | it_lmr_create   | it_rmr_create   | it_rmr_bind   | member of it_rmr_param_t |
- * |------------------------------|-----------------|-----------------|---------------|--------------------------|
- * | nothing                      | it_lmr_create10 | it_rmr_create10 | it_rmr_bind10 | `bound`                  |
- * | ITAPI_ENABLE_V20_BINDINGS    | it_lmr_create20 | it_rmr_create20 | it_rmr_link   | `linked`                 |
- * | ITAPI_ENABLE_V21_BINDINGS    | it_lmr_create21 | it_rmr_create20 | it_rmr_link   | `linked`                 |
+ * | defined                   | it_lmr_create   | it_rmr_create   | it_rmr_bind   | member   |
+ * |---------------------------|-----------------|-----------------|---------------|----------|
+ * | nothing                   | it_lmr_create10 | it_rmr_create10 | it_rmr_bind10 | `bound`  |
+ * | ITAPI_ENABLE_V20_BINDINGS | it_lmr_create20 | it_rmr_create20 | it_rmr_link   | `linked` |
+ * | ITAPI_ENABLE_V21_BINDINGS | it_lmr_create21 | it_rmr_create20 | it_rmr_link   | `linked` |
  * @{
  */
 #if defined(ITAPI_ENABLE_V20_BINDINGS) || defined(ITAPI_ENABLE_V21_BINDINGS)
@@ -47,12 +85,18 @@
 /** Links an RMR to memory, as the chosen issue declares it. */
 #define it_rmr_bind it_rmr_link
 #elif defined(ITAPI_ENABLE_V21_BINDINGS)
+/** Registers memory, as the chosen issue declares it. */
 #define it_lmr_create it_lmr_create21
+/** Makes an RMR, as the chosen issue declares it. */
 #define it_rmr_create it_rmr_create20
+/** Links an RMR to memory, as the chosen issue declares it. */
 #define it_rmr_bind   it_rmr_link
 #else
+/** Registers memory, as the chosen issue declares it. */
 #define it_lmr_create it_lmr_create10
+/** Makes an RMR, as the chosen issue declares it. */
 #define it_rmr_create it_rmr_create10
+/** Links an RMR to memory, as the chosen issue declares it. */
 #define it_rmr_bind   it_rmr_bind10
 #endif
 /** @} */
@@ -89,10 +133,10 @@
  * The ABI is network order. Clause: itapi-semantics 9.1, R-22.
  */
 #if defined(ITAPI_IANA_PORT_HOST_BYTE_ORDER)
-#error "itapi takes ports in network byte order: remove ITAPI_IANA_PORT_HOST_BYTE_ORDER, use htons()"
+#error "ports are in network byte order: remove ITAPI_IANA_PORT_HOST_BYTE_ORDER, use htons()"
 #endif
 #if defined(ITAPI_SERVICE_ID_HOST_BYTE_ORDER)
-#error "itapi takes service ids in network byte order: remove ITAPI_SERVICE_ID_HOST_BYTE_ORDER, use it_hton64()"
+#error "ids are in network byte order: remove ITAPI_SERVICE_ID_HOST_BYTE_ORDER, use it_hton64()"
 #endif
 
 /**
@@ -121,9 +165,10 @@
 #endif
 
 #if defined(__GNUC__)
-/** Lets C99 have a union without a name; C11 and C++ have it anyway. For it_path_t only. */
+/** Lets C99 have a union without a name, as C11 and C++ do by themselves; for it_path_t only. */
 #define ITX_EXTENSION __extension__
 #else
+/** Lets C99 have a union without a name, as C11 and C++ do by themselves; for it_path_t only. */
 #define ITX_EXTENSION
 #endif
 /** @} */
@@ -159,213 +204,428 @@ extern "C" {
 /**
  * @defgroup itapi_util Common things and helpers
  * @ingroup itapi
+ * @brief Status codes, handles, and small helpers that every program needs.
  * @{
  */
-/** it_status_t. */
+/**
+ * Result of a call.
+ *
+ * Success means done, or accepted where the work goes on in the background; then an event tells the
+ * end. Anything else has changed nothing visible (it_lmr_modify() alone may have): handles that the
+ * call was to make are #IT_NULL_HANDLE, other outputs are unspecified. Arguments are checked from
+ * left to right, handles first, then flags and masks, then the state of the object, then limits and
+ * resources; the first failure is the answer. The numbers belong to Issue 2.1. Clause:
+ * itapi-semantics 1 (G1 to G8), 18.
+ */
 typedef enum {
-	IT_SUCCESS = 0,                     /**< IT_SUCCESS. */
-	IT_ERR_ABORT = 1,                   /**< IT_ERR_ABORT. */
-	IT_ERR_ACCESS = 2,                  /**< IT_ERR_ACCESS. */
-	IT_ERR_ADDRESS = 3,                 /**< IT_ERR_ADDRESS. */
-	IT_ERR_AEVD_NOT_ALLOWED = 4,        /**< IT_ERR_AEVD_NOT_ALLOWED. */
-	IT_ERR_ASYNC_AFF_EVD_EXISTS = 5,    /**< IT_ERR_ASYNC_AFF_EVD_EXISTS. */
-	IT_ERR_ASYNC_UNAFF_EVD_EXISTS = 6,  /**< IT_ERR_ASYNC_UNAFF_EVD_EXISTS. */
-	IT_ERR_CALLBACK_EXISTS = 7,         /**< IT_ERR_CALLBACK_EXISTS. */
-	IT_ERR_CANNOT_RESET = 8,            /**< IT_ERR_CANNOT_RESET. */
-	IT_ERR_CONN_QUAL_BUSY = 9,          /**< IT_ERR_CONN_QUAL_BUSY. */
-	IT_ERR_EP_BUSY = 10,                /**< IT_ERR_EP_BUSY. */
-	IT_ERR_EP_TIMEWAIT = 11,            /**< IT_ERR_EP_TIMEWAIT. */
-	IT_ERR_EVD_BUSY = 12,               /**< IT_ERR_EVD_BUSY. */
-	IT_ERR_EVD_WAIT = 13,               /**< IT_ERR_EVD_WAIT. */
-	IT_ERR_EVD_QUEUE_FULL = 14,         /**< IT_ERR_EVD_QUEUE_FULL. */
-	IT_ERR_FAULT = 15,                  /**< IT_ERR_FAULT. */
-	IT_ERR_HARD_HI_WATERMARK = 16,      /**< IT_ERR_HARD_HI_WATERMARK. */
-	IT_ERR_IA_CATASTROPHE = 17,         /**< IT_ERR_IA_CATASTROPHE. */
-	IT_ERR_INTERRUPT = 18,              /**< IT_ERR_INTERRUPT. */
-	IT_ERR_INVALID_ADDR_MODE = 19,      /**< IT_ERR_INVALID_ADDR_MODE. */
-	IT_ERR_INVALID_ADDRESS = 20,        /**< IT_ERR_INVALID_ADDRESS. */
-	IT_ERR_INVALID_AEVD = 21,           /**< IT_ERR_INVALID_AEVD. */
-	IT_ERR_INVALID_AH = 22,             /**< IT_ERR_INVALID_AH. */
-	IT_ERR_INVALID_ATIMEOUT = 23,       /**< IT_ERR_INVALID_ATIMEOUT. */
-	IT_ERR_INVALID_ATOMIC_OP = 24,      /**< IT_ERR_INVALID_ATOMIC_OP. */
-	IT_ERR_INVALID_CM_RETRY = 25,       /**< IT_ERR_INVALID_CM_RETRY. */
-	IT_ERR_INVALID_CN_EST_FLAGS = 26,   /**< IT_ERR_INVALID_CN_EST_FLAGS. */
-	IT_ERR_INVALID_CN_EST_ID = 27,      /**< IT_ERR_INVALID_CN_EST_ID. */
-	IT_ERR_INVALID_CONN_EVD = 28,       /**< IT_ERR_INVALID_CONN_EVD. */
-	IT_ERR_INVALID_CONN_QUAL = 29,      /**< IT_ERR_INVALID_CONN_QUAL. */
-	IT_ERR_INVALID_CONVERSION = 30,     /**< IT_ERR_INVALID_CONVERSION. */
-	IT_ERR_INVALID_DTO_FLAGS = 31,      /**< IT_ERR_INVALID_DTO_FLAGS. */
-	IT_ERR_INVALID_EP = 32,             /**< IT_ERR_INVALID_EP. */
-	IT_ERR_INVALID_EP_ATTR = 33,        /**< IT_ERR_INVALID_EP_ATTR. */
-	IT_ERR_INVALID_EP_KEY = 34,         /**< IT_ERR_INVALID_EP_KEY. */
-	IT_ERR_INVALID_EP_STATE = 35,       /**< IT_ERR_INVALID_EP_STATE. */
-	IT_ERR_INVALID_EP_TYPE = 36,        /**< IT_ERR_INVALID_EP_TYPE. */
-	IT_ERR_INVALID_EVD = 37,            /**< IT_ERR_INVALID_EVD. */
-	IT_ERR_INVALID_EVD_STATE = 38,      /**< IT_ERR_INVALID_EVD_STATE. */
-	IT_ERR_INVALID_EVD_TYPE = 39,       /**< IT_ERR_INVALID_EVD_TYPE. */
-	IT_ERR_INVALID_FLAGS = 40,          /**< IT_ERR_INVALID_FLAGS. */
-	IT_ERR_INVALID_HANDLE = 41,         /**< IT_ERR_INVALID_HANDLE. */
-	IT_ERR_INVALID_IA = 42,             /**< IT_ERR_INVALID_IA. */
-	IT_ERR_INVALID_IOBL = 43,           /**< IT_ERR_INVALID_IOBL. */
-	IT_ERR_INVALID_LENGTH = 44,         /**< IT_ERR_INVALID_LENGTH. */
-	IT_ERR_INVALID_LISTEN = 45,         /**< IT_ERR_INVALID_LISTEN. */
-	IT_ERR_INVALID_LMR = 46,            /**< IT_ERR_INVALID_LMR. */
-	IT_ERR_INVALID_LTIMEOUT = 47,       /**< IT_ERR_INVALID_LTIMEOUT. */
-	IT_ERR_INVALID_MAJOR_VERSION = 48,  /**< IT_ERR_INVALID_MAJOR_VERSION. */
-	IT_ERR_INVALID_MASK = 49,           /**< IT_ERR_INVALID_MASK. */
-	IT_ERR_INVALID_MINOR_VERSION = 50,  /**< IT_ERR_INVALID_MINOR_VERSION. */
-	IT_ERR_INVALID_NAME = 51,           /**< IT_ERR_INVALID_NAME. */
-	IT_ERR_INVALID_NETADDR = 52,        /**< IT_ERR_INVALID_NETADDR. */
-	IT_ERR_INVALID_NUM_SEGMENTS = 53,   /**< IT_ERR_INVALID_NUM_SEGMENTS. */
-	IT_ERR_INVALID_PDATA_LENGTH = 54,   /**< IT_ERR_INVALID_PDATA_LENGTH. */
-	IT_ERR_INVALID_PRIVS = 55,          /**< IT_ERR_INVALID_PRIVS. */
-	IT_ERR_INVALID_PZ = 56,             /**< IT_ERR_INVALID_PZ. */
-	IT_ERR_INVALID_QUEUE_SIZE = 57,     /**< IT_ERR_INVALID_QUEUE_SIZE. */
-	IT_ERR_INVALID_RECV_DTO = 58,       /**< IT_ERR_INVALID_RECV_DTO. */
-	IT_ERR_INVALID_RECV_EVD = 59,       /**< IT_ERR_INVALID_RECV_EVD. */
-	IT_ERR_INVALID_RECV_EVD_STATE = 60, /**< IT_ERR_INVALID_RECV_EVD_STATE. */
-	IT_ERR_INVALID_REQ_EVD = 61,        /**< IT_ERR_INVALID_REQ_EVD. */
-	IT_ERR_INVALID_REQ_EVD_STATE = 62,  /**< IT_ERR_INVALID_REQ_EVD_STATE. */
-	IT_ERR_INVALID_RETRY = 63,          /**< IT_ERR_INVALID_RETRY. */
-	IT_ERR_INVALID_RMR = 64,            /**< IT_ERR_INVALID_RMR. */
-	IT_ERR_INVALID_RNR_RETRY = 65,      /**< IT_ERR_INVALID_RNR_RETRY. */
-	IT_ERR_INVALID_RMR_TYPE = 66,       /**< IT_ERR_INVALID_RMR_TYPE. */
-	IT_ERR_INVALID_RTIMEOUT = 67,       /**< IT_ERR_INVALID_RTIMEOUT. */
-	IT_ERR_INVALID_SOFT_EVD = 68,       /**< IT_ERR_INVALID_SOFT_EVD. */
-	IT_ERR_INVALID_SOURCE_PATH = 69,    /**< IT_ERR_INVALID_SOURCE_PATH. */
-	IT_ERR_INVALID_SPIGOT = 70,         /**< IT_ERR_INVALID_SPIGOT. */
-	IT_ERR_INVALID_SRQ = 71,            /**< IT_ERR_INVALID_SRQ. */
-	IT_ERR_INVALID_SRQ_SIZE = 72,       /**< IT_ERR_INVALID_SRQ_SIZE. */
-	IT_ERR_INVALID_THRESHOLD = 73,      /**< IT_ERR_INVALID_THRESHOLD. */
-	IT_ERR_INVALID_UD_STATUS = 74,      /**< IT_ERR_INVALID_UD_STATUS. */
-	IT_ERR_INVALID_UD_SVC = 75,         /**< IT_ERR_INVALID_UD_SVC. */
-	IT_ERR_INVALID_UD_SVC_REQ_ID = 76,  /**< IT_ERR_INVALID_UD_SVC_REQ_ID. */
-	IT_ERR_INVALID_WATERMARK = 77,      /**< IT_ERR_INVALID_WATERMARK. */
-	IT_ERR_LMR_BUSY = 78,               /**< IT_ERR_LMR_BUSY. */
-	IT_ERR_MISMATCH_FD = 79,            /**< IT_ERR_MISMATCH_FD. */
-	IT_ERR_NO_CONTEXT = 80,             /**< IT_ERR_NO_CONTEXT. */
-	IT_ERR_NO_PERMISSION = 81,          /**< IT_ERR_NO_PERMISSION. */
-	IT_ERR_OP_NOT_SUPPORTED = 82,       /**< IT_ERR_OP_NOT_SUPPORTED. */
-	IT_ERR_PAYLOAD_SIZE = 83,           /**< IT_ERR_PAYLOAD_SIZE. */
-	IT_ERR_PDATA_NOT_SUPPORTED = 84,    /**< IT_ERR_PDATA_NOT_SUPPORTED. */
-	IT_ERR_PRIV_OPS_UNAVAILABLE = 85,   /**< IT_ERR_PRIV_OPS_UNAVAILABLE. */
-	IT_ERR_PZ_BUSY = 86,                /**< IT_ERR_PZ_BUSY. */
-	IT_ERR_QUEUE_EMPTY = 87,            /**< IT_ERR_QUEUE_EMPTY. */
-	IT_ERR_RANGE = 88,                  /**< IT_ERR_RANGE. */
-	IT_ERR_RESOURCES = 89,              /**< IT_ERR_RESOURCES. */
-	IT_ERR_RESOURCE_IRD = 90,           /**< IT_ERR_RESOURCE_IRD. */
-	IT_ERR_RESOURCE_LMR_LENGTH = 91,    /**< IT_ERR_RESOURCE_LMR_LENGTH. */
-	IT_ERR_RESOURCE_ORD = 92,           /**< IT_ERR_RESOURCE_ORD. */
-	IT_ERR_RESOURCE_QUEUE_SIZE = 93,    /**< IT_ERR_RESOURCE_QUEUE_SIZE. */
-	IT_ERR_RESOURCE_RECV_DTO = 94,      /**< IT_ERR_RESOURCE_RECV_DTO. */
-	IT_ERR_RESOURCE_REQ_DTO = 95,       /**< IT_ERR_RESOURCE_REQ_DTO. */
-	IT_ERR_RESOURCE_RRSEG = 96,         /**< IT_ERR_RESOURCE_RRSEG. */
-	IT_ERR_RESOURCE_RSEG = 97,          /**< IT_ERR_RESOURCE_RSEG. */
-	IT_ERR_RESOURCE_RWSEG = 98,         /**< IT_ERR_RESOURCE_RWSEG. */
-	IT_ERR_RESOURCE_SSEG = 99,          /**< IT_ERR_RESOURCE_SSEG. */
-	IT_ERR_SOFT_HI_WATERMARK = 100,     /**< IT_ERR_SOFT_HI_WATERMARK. */
-	IT_ERR_SRQ_BUSY = 101,              /**< IT_ERR_SRQ_BUSY. */
-	IT_ERR_SRQ_LOW_WATERMARK = 102,     /**< IT_ERR_SRQ_LOW_WATERMARK. */
-	IT_ERR_SRQ_NOT_SUPPORTED = 103,     /**< IT_ERR_SRQ_NOT_SUPPORTED. */
-	IT_ERR_TIMEOUT_EXPIRED = 104,       /**< IT_ERR_TIMEOUT_EXPIRED. */
-	IT_ERR_TOO_MANY_POSTS = 105,        /**< IT_ERR_TOO_MANY_POSTS. */
-	IT_ERR_WAITER_LIMIT = 106           /**< IT_ERR_WAITER_LIMIT. */
+	/** Done, or accepted. */
+	IT_SUCCESS = 0,
+	/**
+	 * The object or its adapter is being torn down under the call, or the provider failed in a
+	 * way that no other code describes.
+	 */
+	IT_ERR_ABORT = 1,
+	/** The process itself may not read or write the pages as the asked privileges would. */
+	IT_ERR_ACCESS = 2,
+	/** The address range wraps around or is not mapped. */
+	IT_ERR_ADDRESS = 3,
+	/** An aggregate EVD stands where only a simple one may, or as member of another. */
+	IT_ERR_AEVD_NOT_ALLOWED = 4,
+	/** The adapter has its EVD for affiliated asynchronous events already. */
+	IT_ERR_ASYNC_AFF_EVD_EXISTS = 5,
+	/** The adapter has its EVD for unaffiliated asynchronous events already. */
+	IT_ERR_ASYNC_UNAFF_EVD_EXISTS = 6,
+	/** A callback is attached to the EVD. */
+	IT_ERR_CALLBACK_EXISTS = 7,
+	/**
+	 * The transport is not yet finished with the endpoint: some completion is still to come.
+	 */
+	IT_ERR_CANNOT_RESET = 8,
+	/** Somebody listens on the connection qualifier. */
+	IT_ERR_CONN_QUAL_BUSY = 9,
+	/** A narrow RMR is linked through the endpoint. */
+	IT_ERR_EP_BUSY = 10,
+	/** The transport keeps the last connection in time-wait. */
+	IT_ERR_EP_TIMEWAIT = 11,
+	/** Something still feeds the EVD. */
+	IT_ERR_EVD_BUSY = 12,
+	/** A thread waits on the EVD. */
+	IT_ERR_EVD_WAIT = 13,
+	/** The EVD has no room for a software event. */
+	IT_ERR_EVD_QUEUE_FULL = 14,
+	/** A pointer that must not be NULL is NULL. */
+	IT_ERR_FAULT = 15,
+	/** The hard high watermark is not supported or cannot work. */
+	IT_ERR_HARD_HI_WATERMARK = 16,
+	/** The adapter failed beyond recovery; only freeing works from here on. */
+	IT_ERR_IA_CATASTROPHE = 17,
+	/** A signal handler ran during the wait; nothing was taken. */
+	IT_ERR_INTERRUPT = 18,
+	/** The addressing mode is unknown or not supported here. */
+	IT_ERR_INVALID_ADDR_MODE = 19,
+	/** The address does not fit: the sharing group, the mapping or the alignment. */
+	IT_ERR_INVALID_ADDRESS = 20,
+	/** Not the handle of an aggregate EVD of this adapter. */
+	IT_ERR_INVALID_AEVD = 21,
+	/** Not the handle of an address handle, or of another protection zone. */
+	IT_ERR_INVALID_AH = 22,
+	/** Connection attribute local_ack_timeout is out of range. */
+	IT_ERR_INVALID_ATIMEOUT = 23,
+	/** No such atomic operation. */
+	IT_ERR_INVALID_ATOMIC_OP = 24,
+	/** Connection attribute max_cm_retries is out of range. */
+	IT_ERR_INVALID_CM_RETRY = 25,
+	/** The connection flags are unknown, contradict each other or are not supported. */
+	IT_ERR_INVALID_CN_EST_FLAGS = 26,
+	/** The identifier of a connection request is dead, used up, or another endpoint's. */
+	IT_ERR_INVALID_CN_EST_ID = 27,
+	/** Not an EVD of the stream that connection events need, or of another adapter. */
+	IT_ERR_INVALID_CONN_EVD = 28,
+	/** The connection qualifier is malformed or of a kind not supported here. */
+	IT_ERR_INVALID_CONN_QUAL = 29,
+	/** No rule leads from what is given to what is wanted. */
+	IT_ERR_INVALID_CONVERSION = 30,
+	/** A flag is unknown or does not go with the operation. */
+	IT_ERR_INVALID_DTO_FLAGS = 31,
+	/** Not the handle of an endpoint of this adapter. */
+	IT_ERR_INVALID_EP = 32,
+	/** An endpoint attribute is out of range or contradicts another. */
+	IT_ERR_INVALID_EP_ATTR = 33,
+	/** The datagram key is not allowed. */
+	IT_ERR_INVALID_EP_KEY = 34,
+	/** The endpoint is in a state that does not allow the call. */
+	IT_ERR_INVALID_EP_STATE = 35,
+	/** The endpoint is of the other kind (connected or datagram). */
+	IT_ERR_INVALID_EP_TYPE = 36,
+	/** Not the handle of an EVD. */
+	IT_ERR_INVALID_EVD = 37,
+	/** The EVD is in use in a way that excludes the call. */
+	IT_ERR_INVALID_EVD_STATE = 38,
+	/** No event stream has this number, or the EVD is of the wrong stream. */
+	IT_ERR_INVALID_EVD_TYPE = 39,
+	/** A flag is unknown or contradicts another. */
+	IT_ERR_INVALID_FLAGS = 40,
+	/** Not the handle of any object of this interface. */
+	IT_ERR_INVALID_HANDLE = 41,
+	/** Not the handle of an open adapter. */
+	IT_ERR_INVALID_IA = 42,
+	/** The I/O buffer list is malformed, too long or of a kind not supported here. */
+	IT_ERR_INVALID_IOBL = 43,
+	/** The length is zero or does not fit. */
+	IT_ERR_INVALID_LENGTH = 44,
+	/** Not the handle of a listen. */
+	IT_ERR_INVALID_LISTEN = 45,
+	/** Not the handle of an LMR of this adapter. */
+	IT_ERR_INVALID_LMR = 46,
+	/** Connection attribute local_cm_timeout is out of range. */
+	IT_ERR_INVALID_LTIMEOUT = 47,
+	/** The interface version asked for is not one that the library knows. */
+	IT_ERR_INVALID_MAJOR_VERSION = 48,
+	/** The mask has a bit that the call does not allow. */
+	IT_ERR_INVALID_MASK = 49,
+	/** The library knows the major version, but not this minor one. */
+	IT_ERR_INVALID_MINOR_VERSION = 50,
+	/** No adapter has this name. */
+	IT_ERR_INVALID_NAME = 51,
+	/** The network address is malformed or of a kind not usable here. */
+	IT_ERR_INVALID_NETADDR = 52,
+	/** More segments than the endpoint or S-RQ allows, or none where one is needed. */
+	IT_ERR_INVALID_NUM_SEGMENTS = 53,
+	/** The private data is longer than the adapter carries with this message. */
+	IT_ERR_INVALID_PDATA_LENGTH = 54,
+	/** The privileges contradict each other or what the memory allows. */
+	IT_ERR_INVALID_PRIVS = 55,
+	/** Not the handle of a protection zone, or not the one that the objects share. */
+	IT_ERR_INVALID_PZ = 56,
+	/** The queue size is zero or below what is queued. */
+	IT_ERR_INVALID_QUEUE_SIZE = 57,
+	/** The number of receives is below what is outstanding. */
+	IT_ERR_INVALID_RECV_DTO = 58,
+	/** Not an EVD of the data transfer stream of this adapter (receive side). */
+	IT_ERR_INVALID_RECV_EVD = 59,
+	/** The receive EVD has overflowed. */
+	IT_ERR_INVALID_RECV_EVD_STATE = 60,
+	/** Not an EVD of the data transfer stream of this adapter (request side). */
+	IT_ERR_INVALID_REQ_EVD = 61,
+	/** The request EVD has overflowed. */
+	IT_ERR_INVALID_REQ_EVD_STATE = 62,
+	/** Connection attribute retry_count is out of range. */
+	IT_ERR_INVALID_RETRY = 63,
+	/** Not the handle of an RMR of this adapter. */
+	IT_ERR_INVALID_RMR = 64,
+	/** Connection attribute rnr_retry_count is out of range. */
+	IT_ERR_INVALID_RNR_RETRY = 65,
+	/** The RMR type is unknown or not supported here. */
+	IT_ERR_INVALID_RMR_TYPE = 66,
+	/** Connection attribute remote_cm_timeout is out of range. */
+	IT_ERR_INVALID_RTIMEOUT = 67,
+	/** The EVD is not of the software event stream. */
+	IT_ERR_INVALID_SOFT_EVD = 68,
+	/** The local half of the path does not belong to this adapter. */
+	IT_ERR_INVALID_SOURCE_PATH = 69,
+	/** The adapter has no spigot with this number. */
+	IT_ERR_INVALID_SPIGOT = 70,
+	/** Not the handle of a shared receive queue of this adapter. */
+	IT_ERR_INVALID_SRQ = 71,
+	/** The size of the shared receive queue is zero or below what is outstanding. */
+	IT_ERR_INVALID_SRQ_SIZE = 72,
+	/** The threshold is above the queue size. */
+	IT_ERR_INVALID_THRESHOLD = 73,
+	/** No such status of a datagram service reply. */
+	IT_ERR_INVALID_UD_STATUS = 74,
+	/** Not the handle of a datagram service request, or one whose answer is outstanding. */
+	IT_ERR_INVALID_UD_SVC = 75,
+	/** The identifier of a datagram service request is dead or used up. */
+	IT_ERR_INVALID_UD_SVC_REQ_ID = 76,
+	/** The watermarks contradict each other or the size of the S-RQ. */
+	IT_ERR_INVALID_WATERMARK = 77,
+	/** An RMR is linked to the LMR. */
+	IT_ERR_LMR_BUSY = 78,
+	/** A file descriptor was asked for without a place to put it. */
+	IT_ERR_MISMATCH_FD = 79,
+	/** The consumer context was never set. */
+	IT_ERR_NO_CONTEXT = 80,
+	/** The process lacks the privilege. */
+	IT_ERR_NO_PERMISSION = 81,
+	/** The adapter, or this release, does not support the operation. */
+	IT_ERR_OP_NOT_SUPPORTED = 82,
+	/** More octets than one transfer may carry. */
+	IT_ERR_PAYLOAD_SIZE = 83,
+	/** The adapter carries no private data with this message. */
+	IT_ERR_PDATA_NOT_SUPPORTED = 84,
+	/** Privileged operations are not open to this process or endpoint. */
+	IT_ERR_PRIV_OPS_UNAVAILABLE = 85,
+	/** Something still lives in the protection zone. */
+	IT_ERR_PZ_BUSY = 86,
+	/** The EVD holds no event. */
+	IT_ERR_QUEUE_EMPTY = 87,
+	/** The range is not inside the memory region. */
+	IT_ERR_RANGE = 88,
+	/** Memory, descriptors, keys or provider objects ran out; a later try may succeed. */
+	IT_ERR_RESOURCES = 89,
+	/** Beyond the adapter: inbound RDMA Reads. */
+	IT_ERR_RESOURCE_IRD = 90,
+	/** Beyond the adapter: length of a memory region. */
+	IT_ERR_RESOURCE_LMR_LENGTH = 91,
+	/** Beyond the adapter: outbound RDMA Reads. */
+	IT_ERR_RESOURCE_ORD = 92,
+	/** Beyond the adapter: events in one EVD. */
+	IT_ERR_RESOURCE_QUEUE_SIZE = 93,
+	/** Beyond the adapter: outstanding receives. */
+	IT_ERR_RESOURCE_RECV_DTO = 94,
+	/** Beyond the adapter: outstanding requests. */
+	IT_ERR_RESOURCE_REQ_DTO = 95,
+	/** Beyond the adapter: segments of one RDMA Read. */
+	IT_ERR_RESOURCE_RRSEG = 96,
+	/** Beyond the adapter: segments of one receive. */
+	IT_ERR_RESOURCE_RSEG = 97,
+	/** Beyond the adapter: segments of one RDMA Write. */
+	IT_ERR_RESOURCE_RWSEG = 98,
+	/** Beyond the adapter: segments of one Send. */
+	IT_ERR_RESOURCE_SSEG = 99,
+	/** The soft high watermark is not supported or cannot work. */
+	IT_ERR_SOFT_HI_WATERMARK = 100,
+	/** An endpoint uses the shared receive queue. */
+	IT_ERR_SRQ_BUSY = 101,
+	/** The low watermark is above the size of the shared receive queue. */
+	IT_ERR_SRQ_LOW_WATERMARK = 102,
+	/** The adapter has no shared receive queues. */
+	IT_ERR_SRQ_NOT_SUPPORTED = 103,
+	/** The time ran out before the EVD notified; nothing was taken. */
+	IT_ERR_TIMEOUT_EXPIRED = 104,
+	/** The queue holds as many requests as it may; take a completion first. */
+	IT_ERR_TOO_MANY_POSTS = 105,
+	/** As many threads wait on the EVD as may (64). */
+	IT_ERR_WAITER_LIMIT = 106
 } it_status_t;
 
-/** it_boolean_t. */
+/** Truth value. */
 typedef enum {
-	IT_FALSE = 0, /**< IT_FALSE. */
-	IT_TRUE = 1   /**< IT_TRUE. */
+	IT_FALSE = 0, /**< No. */
+	IT_TRUE = 1   /**< Yes. */
 } it_boolean_t;
 
 #ifdef IT_32BIT
-/** it_length_t. */
+/** Length of memory, or offset into it (octets). */
 typedef uint32_t it_length_t;
 #else
-/** it_length_t. */
+/** Length of memory, or offset into it (octets). */
 typedef uint64_t it_length_t;
 #endif
 
-/** it_handle_t. */
+/**
+ * Handle of any object; every typed handle converts to it.
+ *
+ * A handle is valid from the return of the call that made it to the entry of the call that frees
+ * it, in this process only. It is never dereferenced as given: stale, foreign and invented handles
+ * are answered with the INVALID status of the expected kind. Clause: itapi-semantics 2.3.
+ */
 typedef void *it_handle_t;
 
-/** it_ia_handle_t. */
+/** Handle of an interface adapter (IA): an adapter opened by it_ia_create(). */
 typedef struct it_ia_handle_s *it_ia_handle_t;
 
-/** it_pz_handle_t. */
+/** Handle of a protection zone (PZ): what is in one zone may be used together. */
 typedef struct it_pz_handle_s *it_pz_handle_t;
 
-/** it_evd_handle_t. */
+/** Handle of an event dispatcher (EVD): a queue of events and the ways to be notified. */
 typedef struct it_evd_handle_s *it_evd_handle_t;
 
-/** it_ep_handle_t. */
+/** Handle of an endpoint (EP): one end of a connection, or a port for datagrams. */
 typedef struct it_ep_handle_s *it_ep_handle_t;
 
-/** it_listen_handle_t. */
+/** Handle of a listen: a connection qualifier on which requests are taken. */
 typedef struct it_listen_handle_s *it_listen_handle_t;
 
-/** it_lmr_handle_t. */
+/** Handle of a local memory region (LMR): registered memory of this process. */
 typedef struct it_lmr_handle_s *it_lmr_handle_t;
 
-/** it_rmr_handle_t. */
+/** Handle of a remote memory region (RMR): a revocable window onto an LMR. */
 typedef struct it_rmr_handle_s *it_rmr_handle_t;
 
-/** it_srq_handle_t. */
+/** Handle of a shared receive queue (S-RQ). */
 typedef struct it_srq_handle_s *it_srq_handle_t;
 
-/** it_addr_handle_t. */
+/** Handle of an address handle (AH): where a datagram goes. */
 typedef struct it_addr_handle_s *it_addr_handle_t;
 
-/** it_ud_svc_req_handle_t. */
+/** Handle of a datagram service request: asks where a service lives. */
 typedef struct it_ud_svc_req_handle_s *it_ud_svc_req_handle_t;
 
 /** No object: never a valid handle. */
 #define IT_NULL_HANDLE ((it_handle_t)NULL)
 
-/** it_handle_type_enum_t. */
+/** Kind of object behind a handle, as it_get_handle_type() tells it. */
 typedef enum {
-	IT_HANDLE_TYPE_ADDR = 0,       /**< IT_HANDLE_TYPE_ADDR. */
-	IT_HANDLE_TYPE_EP = 1,         /**< IT_HANDLE_TYPE_EP. */
-	IT_HANDLE_TYPE_EVD = 2,        /**< IT_HANDLE_TYPE_EVD. */
-	IT_HANDLE_TYPE_IA = 3,         /**< IT_HANDLE_TYPE_IA. */
-	IT_HANDLE_TYPE_LISTEN = 4,     /**< IT_HANDLE_TYPE_LISTEN. */
-	IT_HANDLE_TYPE_LMR = 5,        /**< IT_HANDLE_TYPE_LMR. */
-	IT_HANDLE_TYPE_PZ = 6,         /**< IT_HANDLE_TYPE_PZ. */
-	IT_HANDLE_TYPE_RMR = 7,        /**< IT_HANDLE_TYPE_RMR. */
-	IT_HANDLE_TYPE_UD_SVC_REQ = 8, /**< IT_HANDLE_TYPE_UD_SVC_REQ. */
-	IT_HANDLE_TYPE_SRQ = 9         /**< IT_HANDLE_TYPE_SRQ. */
+	IT_HANDLE_TYPE_ADDR = 0,       /**< it_addr_handle_t */
+	IT_HANDLE_TYPE_EP = 1,         /**< it_ep_handle_t */
+	IT_HANDLE_TYPE_EVD = 2,        /**< it_evd_handle_t */
+	IT_HANDLE_TYPE_IA = 3,         /**< it_ia_handle_t */
+	IT_HANDLE_TYPE_LISTEN = 4,     /**< it_listen_handle_t */
+	IT_HANDLE_TYPE_LMR = 5,        /**< it_lmr_handle_t */
+	IT_HANDLE_TYPE_PZ = 6,         /**< it_pz_handle_t */
+	IT_HANDLE_TYPE_RMR = 7,        /**< it_rmr_handle_t */
+	IT_HANDLE_TYPE_UD_SVC_REQ = 8, /**< it_ud_svc_req_handle_t */
+	IT_HANDLE_TYPE_SRQ = 9         /**< it_srq_handle_t */
 } it_handle_type_enum_t;
 
-/** it_context_t. */
+/** What the application attaches to an object; the library never follows it. */
 typedef union {
-	/** it_context_t.ptr. */
+	/** As a pointer. */
 	void *ptr;
-	/** it_context_t.index. */
+	/** As a number. */
 	uint64_t index;
 } it_context_t;
 
-/** it_rdma_addr_t. */
+/**
+ * Address of remote memory: virtual address or offset, as the region's mode says.
+ *
+ * An integer in host byte order. Exchange it with a peer in network order: it_hton64() before
+ * sending, it_ntoh64() after receiving. Clause: itapi-semantics 8.1, R-25.
+ */
 typedef uint64_t it_rdma_addr_t;
 
-/** it_get_handle_type(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells what kind of object a handle stands for.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.3, 15.1.
+ *
+ * @param[in] handle any handle
+ * @param[out] type_of_handle the kind
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_HANDLE @p handle is NULL, freed, or never was a handle.
+ * @retval IT_ERR_FAULT @p type_of_handle is NULL.
+ */
 it_status_t it_get_handle_type(IN it_handle_t handle, OUT it_handle_type_enum_t *type_of_handle);
 
-/** it_set_consumer_context(), see itapi-semantics chapter 15. */
+/**
+ * @brief Attaches a pointer or a number to an object, in place of what was there.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.3, 15.1.
+ *
+ * @param[in] handle any handle
+ * @param[in] context what to attach; the library never looks into it
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_HANDLE @p handle is NULL, freed, or never was a handle.
+ */
 it_status_t it_set_consumer_context(IN it_handle_t handle, IN it_context_t context);
 
-/** it_get_consumer_context(), see itapi-semantics chapter 15. */
+/**
+ * @brief Reads what it_set_consumer_context() attached.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.3, 15.1.
+ *
+ * @param[in] handle any handle
+ * @param[out] context what was attached
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_HANDLE @p handle is NULL, freed, or never was a handle.
+ * @retval IT_ERR_NO_CONTEXT Nothing was ever attached to this object.
+ * @retval IT_ERR_FAULT @p context is NULL.
+ */
 it_status_t it_get_consumer_context(IN it_handle_t handle, OUT it_context_t *context);
 
-/** it_hton64(), see itapi-semantics chapter 15. */
+/**
+ * @brief Turns a 64-bit integer from host to network byte order.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.1, 15.1.
+ *
+ * @param[in] hostint number in host order
+ * @return The same number in network order.
+ */
 uint64_t it_hton64(IN uint64_t hostint);
 
-/** it_ntoh64(), see itapi-semantics chapter 15. */
+/**
+ * @brief Turns a 64-bit integer from network to host byte order.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.1, 15.1.
+ *
+ * @param[in] netint number in network order
+ * @return The same number in host order.
+ */
 uint64_t it_ntoh64(IN uint64_t netint);
 
-/** it_make_rdma_addr_absolute(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes the remote address of an octet in a region of absolute mode.
+ *
+ * The peer that gets it reaches the octet through the region's context. Issue 1.0 called it
+ * `it_make_rdma_addr`.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.1, 15.1.
+ *
+ * @param[in] addr virtual address of the octet
+ * @return The address as 64-bit integer in host byte order.
+ */
 it_rdma_addr_t it_make_rdma_addr_absolute(IN void *addr);
 
-/** it_make_rdma_addr_relative(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes the remote address of an octet in a region of relative mode.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.1, 15.1.
+ *
+ * @param[in] offset distance from the region's start (octets)
+ * @return The address as 64-bit integer in host byte order.
+ */
 it_rdma_addr_t it_make_rdma_addr_relative(IN it_length_t offset);
 
 /** @} */
@@ -373,48 +633,107 @@ it_rdma_addr_t it_make_rdma_addr_relative(IN it_length_t offset);
 /**
  * @defgroup itapi_dto Data transfer
  * @ingroup itapi
+ * @brief Requests and receives: messages, reading and writing the peer's memory.
+ *
+ * A request is posted to the request queue of an endpoint, a receive to its receive queue or to a
+ * shared one; the call returns at once and a completion follows on an EVD. Requests start and
+ * complete in the order of posting. Handles, flags and counts are checked as they are posted;
+ * bounds, rights and protection zones when the request runs, and then the completion tells (R-19).
+ * A buffer belongs to the transport until its completion was taken; the array of segments is copied
+ * before the call returns.
+ *
+ * What a completion proves differs by transport. An answer of the peer, or an RDMA Read behind it,
+ * proves on every one that the peer has the data. Memory that the peer writes may be looked at
+ * after a later message of the same endpoint was received. Clause: itapi-semantics 7.
  * @{
  */
-/** it_dto_cookie_t. */
+/** What the application attaches to a request; its completion brings it back. */
 typedef uint64_t it_dto_cookie_t;
 
-/** it_dto_flags_t. */
+/**
+ * How a request is to run and to report. Bits; an operation that cannot honour one answers
+ * IT_ERR_INVALID_DTO_FLAGS. Clause: itapi-semantics 7.2.
+ */
 typedef enum {
-	IT_COMPLETION_FLAG = 0x01,     /**< IT_COMPLETION_FLAG. */
-	IT_NOTIFY_FLAG = 0x02,         /**< IT_NOTIFY_FLAG. */
-	IT_SOLICITED_WAIT_FLAG = 0x04, /**< IT_SOLICITED_WAIT_FLAG. */
-	IT_BARRIER_FENCE_FLAG = 0x08,  /**< IT_BARRIER_FENCE_FLAG. */
-	IT_UNLINK_FENCE_FLAG = 0x10,   /**< IT_UNLINK_FENCE_FLAG. */
-	IT_UNLINK_LOCAL_SINK = 0x20,   /**< IT_UNLINK_LOCAL_SINK. */
-	IT_COALESCE_WR_FLAG = 0x40     /**< IT_COALESCE_WR_FLAG. */
+	/**
+	 * Success makes an event too. Without it only failure does (receives always make one). A
+	 * request without an event frees its slot when a later one of the same queue is dequeued;
+	 * mark at least one in every max_request_dtos.
+	 */
+	IT_COMPLETION_FLAG = 0x01,
+	/**
+	 * The completion notifies whoever waits on its EVD here (when the EVD has no threshold).
+	 */
+	IT_NOTIFY_FLAG = 0x02,
+	/** The matching receive notifies at the peer (Sends only). */
+	IT_SOLICITED_WAIT_FLAG = 0x04,
+	/**
+	 * Starts only after all earlier RDMA Reads and atomics of this endpoint (send queue only).
+	 */
+	IT_BARRIER_FENCE_FLAG = 0x08,
+	/**
+	 * The unlink waits for all earlier requests of this queue (unlinks only; needs
+	 * it_ia_info_t.unlink_fence_support).
+	 */
+	IT_UNLINK_FENCE_FLAG = 0x10,
+	/**
+	 * The sink of the RDMA Read is unlinked as it completes (Reads only; needs
+	 * it_ia_info_t.rdma_read_local_extensions, one segment, and a sink that can be unlinked).
+	 */
+	IT_UNLINK_LOCAL_SINK = 0x20,
+	/**
+	 * The request may be held back to go out with later ones. A request without the flag, a
+	 * full queue, an empty dequeue or a wait on its EVD and a disconnect let it go. Clause:
+	 * R-18.
+	 */
+	IT_COALESCE_WR_FLAG = 0x40
 } it_dto_flags_t;
 
-/** it_dto_status_t. */
+/**
+ * How a data transfer ended.
+ *
+ * Any error but #IT_DTO_ERR_FLUSHED means that the endpoint is going to its non-operational state.
+ * Clause: itapi-semantics 7.7.
+ */
 typedef enum {
-	IT_DTO_SUCCESS = 0,                 /**< IT_DTO_SUCCESS. */
-	IT_DTO_ERR_LOCAL_LENGTH = 1,        /**< IT_DTO_ERR_LOCAL_LENGTH. */
-	IT_DTO_ERR_LOCAL_EP = 2,            /**< IT_DTO_ERR_LOCAL_EP. */
-	IT_DTO_ERR_LOCAL_PROTECTION = 3,    /**< IT_DTO_ERR_LOCAL_PROTECTION. */
-	IT_DTO_ERR_FLUSHED = 4,             /**< IT_DTO_ERR_FLUSHED. */
-	IT_RMR_OPERATION_FAILED = 5,        /**< IT_RMR_OPERATION_FAILED. */
-	IT_DTO_ERR_BAD_RESPONSE = 6,        /**< IT_DTO_ERR_BAD_RESPONSE. */
-	IT_DTO_ERR_REMOTE_ACCESS = 7,       /**< IT_DTO_ERR_REMOTE_ACCESS. */
-	IT_DTO_ERR_REMOTE_RESPONDER = 8,    /**< IT_DTO_ERR_REMOTE_RESPONDER. */
-	IT_DTO_ERR_TRANSPORT = 9,           /**< IT_DTO_ERR_TRANSPORT. */
-	IT_DTO_ERR_RECEIVER_NOT_READY = 10, /**< IT_DTO_ERR_RECEIVER_NOT_READY. */
-	IT_DTO_ERR_PARTIAL_PACKET = 11,     /**< IT_DTO_ERR_PARTIAL_PACKET. */
-	IT_DTO_ERR_LOCAL_MM_OPERATION = 12  /**< IT_DTO_ERR_LOCAL_MM_OPERATION. */
+	/** Done. */
+	IT_DTO_SUCCESS = 0,
+	/** The message did not fit the receive buffer, or the segments exceed the limit. */
+	IT_DTO_ERR_LOCAL_LENGTH = 1,
+	/** The endpoint could not run the request (an RDMA Read with ORD zero, for one). */
+	IT_DTO_ERR_LOCAL_EP = 2,
+	/** A local segment is outside its region, lacks the right, or is of another zone. */
+	IT_DTO_ERR_LOCAL_PROTECTION = 3,
+	/** Not done: the endpoint had become non-operational. */
+	IT_DTO_ERR_FLUSHED = 4,
+	/** The link or unlink of an RMR failed. */
+	IT_RMR_OPERATION_FAILED = 5,
+	/** The peer's adapter answered nonsense (InfiniBand). */
+	IT_DTO_ERR_BAD_RESPONSE = 6,
+	/** The peer's adapter refused the access to its memory. */
+	IT_DTO_ERR_REMOTE_ACCESS = 7,
+	/** The peer's adapter could not serve the request for another reason. */
+	IT_DTO_ERR_REMOTE_RESPONDER = 8,
+	/** The transport gave up. */
+	IT_DTO_ERR_TRANSPORT = 9,
+	/** The peer had no receive posted, for too long (InfiniBand). */
+	IT_DTO_ERR_RECEIVER_NOT_READY = 10,
+	/** Part of a packet arrived (VIA only; never here). */
+	IT_DTO_ERR_PARTIAL_PACKET = 11,
+	/** The link or unlink of an LMR failed. */
+	IT_DTO_ERR_LOCAL_MM_OPERATION = 12
 } it_dto_status_t;
 
-/** it_dto_ud_flags_t. */
+/** What the completion of a datagram receive carries. Bits. */
 typedef enum {
-	IT_UD_IB_GRH_PRESENT = 0x01 /**< IT_UD_IB_GRH_PRESENT. */
+	/** The first 40 octets of the buffer hold the InfiniBand global route header. */
+	IT_UD_IB_GRH_PRESENT = 0x01
 } it_dto_ud_flags_t;
 
-/** it_atomic_op_t. */
+/** What it_post_atomic() does with the 64-bit word. */
 typedef enum {
-	IT_COMPARE_AND_SWAP = 0, /**< IT_COMPARE_AND_SWAP. */
-	IT_FETCH_AND_ADD = 1     /**< IT_FETCH_AND_ADD. */
+	IT_COMPARE_AND_SWAP = 0, /**< Replaces it if it equals what was expected. */
+	IT_FETCH_AND_ADD = 1     /**< Adds to it. */
 } it_atomic_op_t;
 
 /** @} */
@@ -422,325 +741,975 @@ typedef enum {
 /**
  * @defgroup itapi_mem Protection zones and memory
  * @ingroup itapi
+ * @brief What may be used together, registered memory, and windows onto it.
+ *
+ * An LMR is registered memory of this process: what requests and receives name as their segments,
+ * and what peers reach if its privileges allow. An RMR is a window onto an LMR that can be opened
+ * and closed on the data path. A peer needs the context of a region and an address in it; both are
+ * integers in host byte order that programs exchange in network order. Clause: itapi-semantics 8.
  * @{
  */
-/** it_pz_param_t. */
+/** Parameters of a protection zone. */
 typedef struct {
-	/** it_pz_param_t.ia. */
+	/** Its adapter. */
 	it_ia_handle_t ia;
 } it_pz_param_t;
 
-/** it_pz_param_mask_t. */
+/** Which members of it_pz_param_t are wanted. Bits. */
 typedef enum {
-	IT_PZ_PARAM_ALL = 0x01, /**< IT_PZ_PARAM_ALL. */
-	IT_PZ_PARAM_IA = 0x02   /**< IT_PZ_PARAM_IA. */
+	IT_PZ_PARAM_ALL = 0x01, /**< All. */
+	IT_PZ_PARAM_IA = 0x02   /**< it_pz_param_t.ia */
 } it_pz_param_mask_t;
 
-/** it_rmr_context_t. */
+/**
+ * What a peer needs, with an address, to reach a region: the region's key.
+ *
+ * An integer in host byte order; a 32-bit STag or R_Key sits in the low half, the upper half is 0.
+ * Exchange it with a peer in network order. It means something only to a peer connected to the
+ * adapter that made it. No value is reserved for "none". Clause: itapi-semantics 8.1, R-25.
+ */
 typedef uint64_t it_rmr_context_t;
 
-/** it_io_addr_t. */
+/** Address of memory as the adapter sees it. The layout is the platform's own. */
 typedef struct it_io_addr_s *it_io_addr_t;
 
-/** it_mem_priv_t. */
+/** What may be done with memory, and by whom. Bits. Clause: itapi-semantics 8.2. */
 typedef enum {
-	IT_PRIV_NONE = 0x00,         /**< IT_PRIV_NONE. */
-	IT_PRIV_LOCAL_READ = 0x01,   /**< IT_PRIV_LOCAL_READ. */
-	IT_PRIV_LOCAL_WRITE = 0x02,  /**< IT_PRIV_LOCAL_WRITE. */
-	IT_PRIV_LOCAL = 0x03,        /**< IT_PRIV_LOCAL. */
-	IT_PRIV_DEFAULT = 0x03,      /**< IT_PRIV_DEFAULT. */
-	IT_PRIV_REMOTE_READ = 0x04,  /**< IT_PRIV_REMOTE_READ. */
-	IT_PRIV_REMOTE_WRITE = 0x08, /**< IT_PRIV_REMOTE_WRITE. */
-	IT_PRIV_REMOTE = 0x0c,       /**< IT_PRIV_REMOTE. */
-	IT_PRIV_ATOMIC = 0x10,       /**< IT_PRIV_ATOMIC. */
-	IT_PRIV_ALL = 0x1f           /**< IT_PRIV_ALL. */
+	/** Nothing; refused, since even an RMR builds on local rights. */
+	IT_PRIV_NONE = 0x00,
+	/** Local requests may read it (source of Sends and RDMA Writes). */
+	IT_PRIV_LOCAL_READ = 0x01,
+	/** Local requests may write it (receives, sink of RDMA Reads). */
+	IT_PRIV_LOCAL_WRITE = 0x02,
+	/** Both local rights. */
+	IT_PRIV_LOCAL = 0x03,
+	/** Name of Issue 1.0 for #IT_PRIV_LOCAL. */
+	IT_PRIV_DEFAULT = 0x03,
+	/** A peer may read it; asks for local read. */
+	IT_PRIV_REMOTE_READ = 0x04,
+	/** A peer may write it; asks for local write. */
+	IT_PRIV_REMOTE_WRITE = 0x08,
+	/** Both remote rights. */
+	IT_PRIV_REMOTE = 0x0c,
+	/** A peer may run atomics on it; asks for local write; ignored where there are none. */
+	IT_PRIV_ATOMIC = 0x10,
+	/** Everything. */
+	IT_PRIV_ALL = 0x1f
 } it_mem_priv_t;
 
-/** it_lmr_flag_t. */
+/**
+ * Kind of a local memory region. Bits; 0 is taken as #IT_LMR_FLAG_NONE. Clause: itapi-semantics
+ * 8.4.
+ */
 typedef enum {
-	IT_LMR_FLAG_NONE = 0x01,         /**< IT_LMR_FLAG_NONE. */
-	IT_LMR_FLAG_SHARED = 0x02,       /**< IT_LMR_FLAG_SHARED. */
-	IT_LMR_FLAG_NONCOHERENT = 0x04,  /**< IT_LMR_FLAG_NONCOHERENT. */
-	IT_LMR_FLAG_NON_SHAREABLE = 0x08 /**< IT_LMR_FLAG_NON_SHAREABLE. */
+	/** Nothing special. */
+	IT_LMR_FLAG_NONE = 0x01,
+	/**
+	 * Joins the sharing group `shared_id`: regions over the same pages may share what the
+	 * adapter needs to translate them; rights, zone and context stay their own. On group 0 a
+	 * mismatch silently means no sharing (R-26).
+	 */
+	IT_LMR_FLAG_SHARED = 0x02,
+	/** The application promises to call it_lmr_flush_to_mem() and it_lmr_refresh_from_mem(). */
+	IT_LMR_FLAG_NONCOHERENT = 0x04,
+	/**
+	 * Never joins a group; the only kind that can be unlinked. Not with #IT_LMR_FLAG_SHARED.
+	 */
+	IT_LMR_FLAG_NON_SHAREABLE = 0x08
 } it_lmr_flag_t;
 
-/** it_addr_mode_t. */
+/** How the octets of a region are addressed. */
 typedef enum {
-	IT_ADDR_MODE_ABSOLUTE = 0, /**< IT_ADDR_MODE_ABSOLUTE. */
-	IT_ADDR_MODE_RELATIVE = 1  /**< IT_ADDR_MODE_RELATIVE. */
+	IT_ADDR_MODE_ABSOLUTE = 0, /**< By their virtual address. */
+	IT_ADDR_MODE_RELATIVE = 1  /**< By their distance from the region's start. */
 } it_addr_mode_t;
 
-/** it_rmr_type_t. */
+/** Reach of an RMR; a set of types in it_ia_info_t. Bits. Clause: itapi-semantics 8.5. */
 typedef enum {
-	IT_RMR_TYPE_DEFAULT = 0x00, /**< IT_RMR_TYPE_DEFAULT. */
-	IT_RMR_TYPE_NARROW = 0x01,  /**< IT_RMR_TYPE_NARROW. */
-	IT_RMR_TYPE_WIDE = 0x02     /**< IT_RMR_TYPE_WIDE. */
+	/** Narrow if the adapter has it, else wide. */
+	IT_RMR_TYPE_DEFAULT = 0x00,
+	/** Reachable only through the endpoint it was linked through. */
+	IT_RMR_TYPE_NARROW = 0x01,
+	/** Reachable through every endpoint of the protection zone. */
+	IT_RMR_TYPE_WIDE = 0x02
 } it_rmr_type_t;
 
-/** it_iobl_type_t. */
+/**
+ * Shape of an I/O buffer list; a set of shapes in it_ia_info_t. Bits. Clause: itapi-semantics 8.9.
+ */
 typedef enum {
-	IT_IOBL_PAGE_LIST = 0x01,   /**< IT_IOBL_PAGE_LIST. */
-	IT_IOBL_BLOCK_LIST = 0x02,  /**< IT_IOBL_BLOCK_LIST. */
-	IT_IOBL_VE_PAGE_LIST = 0x04 /**< IT_IOBL_VE_PAGE_LIST. */
+	IT_IOBL_PAGE_LIST = 0x01,   /**< Pages of one size, a power of two, each aligned to it. */
+	IT_IOBL_BLOCK_LIST = 0x02,  /**< Blocks of one size at any address. */
+	IT_IOBL_VE_PAGE_LIST = 0x04 /**< Pages of different sizes. */
 } it_iobl_type_t;
 
-/** it_iobl_ve_elt_t. */
+/** One piece of a list whose pieces differ in size. */
 typedef struct {
-	/** it_iobl_ve_elt_t.io_addr. */
+	/** Where it starts, as the adapter sees it. */
 	it_io_addr_t io_addr;
-	/** it_iobl_ve_elt_t.elt_len. */
+	/** How long it is (octets). */
 	it_length_t elt_len;
 } it_iobl_ve_elt_t;
 
-/** it_iobl_t. */
+/**
+ * I/O buffer list: memory described by what the adapter sees. Privileged. Clause: itapi-semantics
+ * 8.9.
+ */
 typedef struct {
-	/** it_iobl_t.iobl_type. */
+	/** Shape of the list, one bit of it_iobl_type_t; selects the member of `list`. */
 	it_iobl_type_t iobl_type;
-	/** it_iobl_t.list. */
+	/** The pieces. */
 	union {
-		/** it_iobl_t.list.ce_list. */
+		/** Page and block lists. */
 		struct {
-			/** it_iobl_t.list.ce_list.list_elt. */
+			/** Start of each piece. */
 			it_io_addr_t *list_elt;
-			/** it_iobl_t.list.ce_list.elt_len. */
+			/** Length of every piece (octets). */
 			it_length_t elt_len;
 		} ce_list;
-		/** it_iobl_t.list.ve_list. */
+		/** Lists whose pieces differ in size. */
 		struct {
-			/** it_iobl_t.list.ve_list.list_elt. */
+			/** Start and length of each piece. */
 			it_iobl_ve_elt_t *list_elt;
 		} ve_list;
 	} list;
-	/** it_iobl_t.num_elts. */
+	/** Pieces in the list. */
 	size_t num_elts;
-	/** it_iobl_t.fbo. */
+	/** Offset of the first octet of the region in the first piece. */
 	it_length_t fbo;
 } it_iobl_t;
 
-/** it_lmr_triplet_t. */
+/** A segment of local memory: where data comes from or goes to. */
 typedef struct {
-	/** it_lmr_triplet_t.lmr. */
+	/** The region; it_ia_info_t.direct_lmr_handle for I/O addresses. */
 	it_lmr_handle_t lmr;
-	/** it_lmr_triplet_t.addr. */
+	/** Its first octet, in the region's addressing mode. */
 	union {
-		/** it_lmr_triplet_t.addr.abs. */
+		/** Virtual address, in a region of absolute mode. */
 		void *abs;
-		/** it_lmr_triplet_t.addr.rel. */
+		/** Offset from the region's start, in a region of relative mode. */
 		it_length_t rel;
-		/** it_lmr_triplet_t.addr.io. */
+		/** Address as the adapter sees it, with the direct LMR. */
 		it_io_addr_t io;
 	} addr;
-	/** it_lmr_triplet_t.length. */
+	/** Its length (octets); 0 is allowed and then nothing else is looked at. */
 	it_length_t length;
 } it_lmr_triplet_t;
 
-/** it_rmr_triplet_t. */
+/** A segment of a linked RMR as sink of it_post_rdma_read_to_rmr(). */
 typedef struct {
-	/** it_rmr_triplet_t.rmr. */
+	/** The RMR, linked through the endpoint of the request. */
 	it_rmr_handle_t rmr;
-	/** it_rmr_triplet_t.addr. */
+	/** Its first octet, in the RMR's addressing mode. */
 	union {
-		/** it_rmr_triplet_t.addr.abs. */
+		/** Virtual address, absolute mode. */
 		void *abs;
-		/** it_rmr_triplet_t.addr.rel. */
+		/** Offset from the window's start, relative mode. */
 		it_length_t rel;
 	} addr;
-	/** it_rmr_triplet_t.length. */
+	/** Its length (octets). */
 	it_length_t length;
 } it_rmr_triplet_t;
 
-/** it_lmr_param_t. */
+/** Parameters of a local memory region. */
 typedef struct {
-	/** it_lmr_param_t.ia. */
+	/** Its adapter. */
 	it_ia_handle_t ia;
-	/** it_lmr_param_t.pz. */
+	/** Its protection zone. */
 	it_pz_handle_t pz;
-	/** it_lmr_param_t.addr. */
+	/** Start of the range that was registered. */
 	void *addr;
-	/** it_lmr_param_t.length. */
+	/** Its length (octets). */
 	it_length_t length;
-	/** it_lmr_param_t.privs. */
+	/** What may be done with it. */
 	it_mem_priv_t privs;
-	/** it_lmr_param_t.flags. */
+	/** Its kind. */
 	it_lmr_flag_t flags;
-	/** it_lmr_param_t.shared_id. */
+	/** Its sharing group, if it has one. */
 	uint32_t shared_id;
-	/** it_lmr_param_t.rmr_context. */
+	/** Its key for peers. */
 	it_rmr_context_t rmr_context;
-	/** it_lmr_param_t.actual_addr. */
+	/**
+	 * Start of the range really covered, rounded to pages. Access is checked to the octet all
+	 * the same.
+	 */
 	void *actual_addr;
-	/** it_lmr_param_t.actual_length. */
+	/** Length of that range (octets). */
 	it_length_t actual_length;
-	/** it_lmr_param_t.addr_mode. */
+	/** How its octets are addressed. */
 	it_addr_mode_t addr_mode;
-	/** it_lmr_param_t.linked. */
+	/** #IT_TRUE while memory stands behind it, always so for one made by it_lmr_create(). */
 	it_boolean_t linked;
-	/** it_lmr_param_t.iobl_num_elts. */
+	/** Pieces that its I/O buffer list has or may have; 0 without one. */
 	size_t iobl_num_elts;
-	/** it_lmr_param_t.iobl_type. */
+	/** Shape of its I/O buffer list. */
 	it_iobl_type_t iobl_type;
 } it_lmr_param_t;
 
-/** it_lmr_param_mask_t. */
+/** Which members of it_lmr_param_t are wanted or to be changed. Bits. */
 typedef enum {
-	IT_LMR_PARAM_ALL = 0x0001,           /**< IT_LMR_PARAM_ALL. */
-	IT_LMR_PARAM_IA = 0x0002,            /**< IT_LMR_PARAM_IA. */
-	IT_LMR_PARAM_PZ = 0x0004,            /**< IT_LMR_PARAM_PZ. */
-	IT_LMR_PARAM_ADDR = 0x0008,          /**< IT_LMR_PARAM_ADDR. */
-	IT_LMR_PARAM_LENGTH = 0x0010,        /**< IT_LMR_PARAM_LENGTH. */
-	IT_LMR_PARAM_MEM_PRIV = 0x0020,      /**< IT_LMR_PARAM_MEM_PRIV. */
-	IT_LMR_PARAM_FLAG = 0x0040,          /**< IT_LMR_PARAM_FLAG. */
-	IT_LMR_PARAM_SHARED_ID = 0x0080,     /**< IT_LMR_PARAM_SHARED_ID. */
-	IT_LMR_PARAM_RMR_CONTEXT = 0x0100,   /**< IT_LMR_PARAM_RMR_CONTEXT. */
-	IT_LMR_PARAM_ACTUAL_ADDR = 0x0200,   /**< IT_LMR_PARAM_ACTUAL_ADDR. */
-	IT_LMR_PARAM_ACTUAL_LENGTH = 0x0400, /**< IT_LMR_PARAM_ACTUAL_LENGTH. */
-	IT_LMR_PARAM_ADDR_MODE = 0x0800,     /**< IT_LMR_PARAM_ADDR_MODE. */
-	IT_LMR_PARAM_LINKED = 0x1000,        /**< IT_LMR_PARAM_LINKED. */
-	IT_LMR_PARAM_IOBL_NUM_ELTS = 0x2000, /**< IT_LMR_PARAM_IOBL_NUM_ELTS. */
-	IT_LMR_PARAM_IOBL_TYPE = 0x4000      /**< IT_LMR_PARAM_IOBL_TYPE. */
+	IT_LMR_PARAM_ALL = 0x0001,           /**< All (queries only). */
+	IT_LMR_PARAM_IA = 0x0002,            /**< it_lmr_param_t.ia */
+	IT_LMR_PARAM_PZ = 0x0004,            /**< it_lmr_param_t.pz; modifiable */
+	IT_LMR_PARAM_ADDR = 0x0008,          /**< it_lmr_param_t.addr; modifiable */
+	IT_LMR_PARAM_LENGTH = 0x0010,        /**< it_lmr_param_t.length; modifiable */
+	IT_LMR_PARAM_MEM_PRIV = 0x0020,      /**< it_lmr_param_t.privs; modifiable */
+	IT_LMR_PARAM_FLAG = 0x0040,          /**< it_lmr_param_t.flags */
+	IT_LMR_PARAM_SHARED_ID = 0x0080,     /**< it_lmr_param_t.shared_id */
+	IT_LMR_PARAM_RMR_CONTEXT = 0x0100,   /**< it_lmr_param_t.rmr_context */
+	IT_LMR_PARAM_ACTUAL_ADDR = 0x0200,   /**< it_lmr_param_t.actual_addr */
+	IT_LMR_PARAM_ACTUAL_LENGTH = 0x0400, /**< it_lmr_param_t.actual_length */
+	IT_LMR_PARAM_ADDR_MODE = 0x0800,     /**< it_lmr_param_t.addr_mode; modifiable */
+	IT_LMR_PARAM_LINKED = 0x1000,        /**< it_lmr_param_t.linked */
+	IT_LMR_PARAM_IOBL_NUM_ELTS = 0x2000, /**< it_lmr_param_t.iobl_num_elts */
+	IT_LMR_PARAM_IOBL_TYPE = 0x4000      /**< it_lmr_param_t.iobl_type */
 } it_lmr_param_mask_t;
 
-/** it_rmr_param_t. */
+/** Parameters of a remote memory region. */
 typedef struct {
-	/** it_rmr_param_t.ia. */
+	/** Its adapter. */
 	it_ia_handle_t ia;
-	/** it_rmr_param_t.pz. */
+	/** Its protection zone. */
 	it_pz_handle_t pz;
 #ifdef ITAPI_ENABLE_V10_BINDINGS
-	/** it_rmr_param_t.bound. */
+	/** #IT_TRUE while it is linked, as far as the library knows. Name of Issue 1.0. */
 	it_boolean_t bound;
 #else
-	/** it_rmr_param_t.linked. */
+	/**
+	 * #IT_TRUE while it is linked, as far as the library knows: a remote unlink shows once the
+	 * receive that reports it was dequeued.
+	 */
 	it_boolean_t linked;
 #endif
-	/** it_rmr_param_t.lmr. */
+	/** The LMR it is linked to. */
 	it_lmr_handle_t lmr;
-	/** it_rmr_param_t.addr. */
+	/** Local start of the window. */
 	void *addr;
-	/** it_rmr_param_t.length. */
+	/** Length of the window (octets). */
 	it_length_t length;
-	/** it_rmr_param_t.privs. */
+	/** What peers may do with it. */
 	it_mem_priv_t privs;
-	/** it_rmr_param_t.rmr_context. */
+	/** Its key for peers. */
 	it_rmr_context_t rmr_context;
-	/** it_rmr_param_t.type. */
+	/** Its reach. */
 	it_rmr_type_t type;
-	/** it_rmr_param_t.addr_mode. */
+	/** How peers address it. */
 	it_addr_mode_t addr_mode;
 } it_rmr_param_t;
 
-/** it_rmr_param_mask_t. */
+/** Which members of it_rmr_param_t are wanted. Bits. */
 typedef enum {
-	IT_RMR_PARAM_ALL = 0x0001,         /**< IT_RMR_PARAM_ALL. */
-	IT_RMR_PARAM_IA = 0x0002,          /**< IT_RMR_PARAM_IA. */
-	IT_RMR_PARAM_PZ = 0x0004,          /**< IT_RMR_PARAM_PZ. */
-	IT_RMR_PARAM_LINKED = 0x0008,      /**< IT_RMR_PARAM_LINKED. */
-	IT_RMR_PARAM_BOUND = 0x0008,       /**< IT_RMR_PARAM_BOUND. */
-	IT_RMR_PARAM_LMR = 0x0010,         /**< IT_RMR_PARAM_LMR. */
-	IT_RMR_PARAM_ADDR = 0x0020,        /**< IT_RMR_PARAM_ADDR. */
-	IT_RMR_PARAM_LENGTH = 0x0040,      /**< IT_RMR_PARAM_LENGTH. */
-	IT_RMR_PARAM_MEM_PRIV = 0x0080,    /**< IT_RMR_PARAM_MEM_PRIV. */
-	IT_RMR_PARAM_RMR_CONTEXT = 0x0100, /**< IT_RMR_PARAM_RMR_CONTEXT. */
-	IT_RMR_PARAM_TYPE = 0x0200,        /**< IT_RMR_PARAM_TYPE. */
-	IT_RMR_PARAM_ADDR_MODE = 0x0400    /**< IT_RMR_PARAM_ADDR_MODE. */
+	IT_RMR_PARAM_ALL = 0x0001,         /**< All. */
+	IT_RMR_PARAM_IA = 0x0002,          /**< it_rmr_param_t.ia */
+	IT_RMR_PARAM_PZ = 0x0004,          /**< it_rmr_param_t.pz */
+	IT_RMR_PARAM_LINKED = 0x0008,      /**< Member `linked` (`bound` in Issue 1.0). */
+	IT_RMR_PARAM_BOUND = 0x0008,       /**< Name of Issue 1.0 for #IT_RMR_PARAM_LINKED. */
+	IT_RMR_PARAM_LMR = 0x0010,         /**< it_rmr_param_t.lmr */
+	IT_RMR_PARAM_ADDR = 0x0020,        /**< it_rmr_param_t.addr */
+	IT_RMR_PARAM_LENGTH = 0x0040,      /**< it_rmr_param_t.length */
+	IT_RMR_PARAM_MEM_PRIV = 0x0080,    /**< it_rmr_param_t.privs */
+	IT_RMR_PARAM_RMR_CONTEXT = 0x0100, /**< it_rmr_param_t.rmr_context */
+	IT_RMR_PARAM_TYPE = 0x0200,        /**< it_rmr_param_t.type */
+	IT_RMR_PARAM_ADDR_MODE = 0x0400    /**< it_rmr_param_t.addr_mode */
 } it_rmr_param_mask_t;
 
-/** it_pz_create(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes a protection zone.
+ *
+ * Endpoints, memory and receive queues of one zone may be used together.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.1, 15.2.
+ *
+ * @param[in] ia_handle the adapter
+ * @param[out] pz_handle the new zone
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
+ * @retval IT_ERR_RESOURCES Memory or protection domains of the adapter ran out.
+ * @retval IT_ERR_FAULT @p pz_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_pz_create(IN it_ia_handle_t ia_handle, OUT it_pz_handle_t *pz_handle);
 
-/** it_pz_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Frees a protection zone.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.2, 15.2.
+ *
+ * @param[in] pz_handle the protection zone
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_PZ_BUSY An endpoint, LMR, RMR, S-RQ or address handle still lives in it.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_pz_free(IN it_pz_handle_t pz_handle);
 
-/** it_pz_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the parameters of a protection zone.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.2, G9.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ *     alone
+ * @param[out] params place for the answers; members not asked for stay as they are
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_pz_query(IN it_pz_handle_t pz_handle, IN it_pz_param_mask_t mask,
 			OUT it_pz_param_t *params);
 
-/** it_lmr_create10(), see itapi-semantics chapter 15. */
+/**
+ * @brief Registers memory, as Issue 1.0 declares it.
+ *
+ * The same as it_lmr_create20() in absolute mode. Without a choice of bindings `it_lmr_create`
+ * means this.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.1 to 8.4, 15.6.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] addr first octet of the memory
+ * @param[in] length length (octets)
+ * @param[in] privs what may be done with the memory; bits of it_mem_priv_t
+ * @param[in] flags kind of the region; bits of it_lmr_flag_t
+ * @param[in] shared_id sharing group; counts only with #IT_LMR_FLAG_SHARED
+ * @param[out] lmr_handle the new region
+ * @param[in,out] rmr_context its key for peers; NULL if none is wanted. What it holds on entry is
+ *     ignored
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_ADDRESS The range wraps around or is not mapped.
+ * @retval IT_ERR_INVALID_ADDRESS The range does not fit the sharing group.
+ * @retval IT_ERR_INVALID_LENGTH 0, or not the length of the sharing group.
+ * @retval IT_ERR_RESOURCE_LMR_LENGTH Longer than the adapter can register.
+ * @retval IT_ERR_INVALID_PRIVS #IT_PRIV_NONE; remote read without local read; remote write or
+ *     atomic without local write; unknown bits.
+ * @retval IT_ERR_ACCESS The process itself may not read or write the pages so.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits, or shared and non-shareable at once.
+ * @retval IT_ERR_NO_PERMISSION Policy forbids this process to pin memory.
+ * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
+ * @retval IT_ERR_FAULT @p addr or @p lmr_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_create10(IN it_pz_handle_t pz_handle, IN void *addr, IN it_length_t length,
 			    IN it_mem_priv_t privs, IN it_lmr_flag_t flags, IN uint32_t shared_id,
 			    OUT it_lmr_handle_t *lmr_handle, IN OUT it_rmr_context_t *rmr_context);
 
-/** it_lmr_create20(), see itapi-semantics chapter 15. */
+/**
+ * @brief Registers memory, as Issue 2.0 declares it.
+ *
+ * The same as it_lmr_create21() without an I/O buffer list.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.1 to 8.4, 15.6.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] addr first octet of the memory
+ * @param[in] length length (octets)
+ * @param[in] addr_mode how the octets are addressed
+ * @param[in] privs what may be done with the memory; bits of it_mem_priv_t
+ * @param[in] flags kind of the region; bits of it_lmr_flag_t
+ * @param[in] shared_id sharing group; counts only with #IT_LMR_FLAG_SHARED
+ * @param[out] lmr_handle the new region
+ * @param[in,out] rmr_context its key for peers; NULL if none is wanted. What it holds on entry is
+ *     ignored
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_ADDRESS The range wraps around or is not mapped.
+ * @retval IT_ERR_INVALID_ADDRESS The range does not fit the sharing group.
+ * @retval IT_ERR_INVALID_LENGTH 0, or not the length of the sharing group.
+ * @retval IT_ERR_RESOURCE_LMR_LENGTH Longer than the adapter can register.
+ * @retval IT_ERR_INVALID_ADDR_MODE Unknown, or relative where
+ *     it_ia_info_t.addr_mode_relative_support says no.
+ * @retval IT_ERR_INVALID_PRIVS #IT_PRIV_NONE; remote read without local read; remote write or
+ *     atomic without local write; unknown bits.
+ * @retval IT_ERR_ACCESS The process itself may not read or write the pages so.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits, or shared and non-shareable at once.
+ * @retval IT_ERR_NO_PERMISSION Policy forbids this process to pin memory.
+ * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
+ * @retval IT_ERR_FAULT @p addr or @p lmr_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_length_t length,
 			    IN it_addr_mode_t addr_mode, IN it_mem_priv_t privs,
 			    IN it_lmr_flag_t flags, IN uint32_t shared_id,
 			    OUT it_lmr_handle_t *lmr_handle, IN OUT it_rmr_context_t *rmr_context);
 
-/** it_lmr_create21(), see itapi-semantics chapter 15. */
+/**
+ * @brief Registers memory, as Issue 2.1 declares it.
+ *
+ * Without @p iobl the range of this process is registered: [@p addr, @p addr + @p length). With
+ * one, which is a privileged operation, the listed pieces are, and @p addr is the address the
+ * region has in absolute mode. The memory stays registered until it_lmr_free(); it must stay mapped
+ * that long.
+ *
+ * A context is never 0 on iWARP. Access is checked to the octet. The sink of an RDMA Read needs
+ * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so; the library
+ * never adds rights by itself.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.1 to 8.4, 8.9, 15.6; R-26.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] addr first octet of the memory
+ * @param[in] iobl I/O buffer list, or NULL
+ * @param[in] length length (octets)
+ * @param[in] addr_mode how the octets are addressed
+ * @param[in] privs what may be done with the memory; bits of it_mem_priv_t
+ * @param[in] flags kind of the region; bits of it_lmr_flag_t
+ * @param[in] shared_id sharing group; counts only with #IT_LMR_FLAG_SHARED
+ * @param[out] lmr_handle the new region
+ * @param[in,out] rmr_context its key for peers; NULL if none is wanted. What it holds on entry is
+ *     ignored
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_ADDRESS The range wraps around or is not mapped.
+ * @retval IT_ERR_INVALID_ADDRESS The range does not fit the sharing group.
+ * @retval IT_ERR_INVALID_IOBL The list is malformed or of a shape the adapter does not take.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE A list is given without the privilege.
+ * @retval IT_ERR_INVALID_LENGTH 0, or not the length of the sharing group.
+ * @retval IT_ERR_RESOURCE_LMR_LENGTH Longer than the adapter can register.
+ * @retval IT_ERR_INVALID_ADDR_MODE Unknown, or relative where
+ *     it_ia_info_t.addr_mode_relative_support says no.
+ * @retval IT_ERR_INVALID_PRIVS #IT_PRIV_NONE; remote read without local read; remote write or
+ *     atomic without local write; unknown bits.
+ * @retval IT_ERR_ACCESS The process itself may not read or write the pages so.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits, or shared and non-shareable at once.
+ * @retval IT_ERR_NO_PERMISSION Policy forbids this process to pin memory.
+ * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
+ * @retval IT_ERR_FAULT @p addr or @p lmr_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_iobl_t *iobl,
 			    IN it_length_t length, IN it_addr_mode_t addr_mode,
 			    IN it_mem_priv_t privs, IN it_lmr_flag_t flags, IN uint32_t shared_id,
 			    OUT it_lmr_handle_t *lmr_handle, IN OUT it_rmr_context_t *rmr_context);
 
-/** it_lmr_create_unlinked(), see itapi-semantics chapter 15. */
+/**
+ * @brief Reserves a key, and room for a list of pages, for a later it_lmr_link().
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.9, 15.6; R-27.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] iobl_num_elts most pieces that a link may list
+ * @param[in] flags kind of the region; bits of it_lmr_flag_t
+ * @param[in] shared_id sharing group; counts only with #IT_LMR_FLAG_SHARED
+ * @param[out] lmr_handle the new region, without memory
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_OP_NOT_SUPPORTED it_ia_info_t.lmr_link_support says no.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE The process lacks the privilege.
+ * @retval IT_ERR_INVALID_IOBL 0 pieces, or more than the adapter can list.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits, or #IT_LMR_FLAG_SHARED.
+ * @retval IT_ERR_RESOURCES Keys or memory ran out.
+ * @retval IT_ERR_FAULT @p lmr_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_create_unlinked(IN it_pz_handle_t pz_handle, IN size_t iobl_num_elts,
 				   IN it_lmr_flag_t flags, IN uint32_t shared_id,
 				   OUT it_lmr_handle_t *lmr_handle);
 
-/** it_lmr_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Takes a registration back.
+ *
+ * From its return no request and no peer reaches the memory through it. Local requests that still
+ * name it end with #IT_DTO_ERR_LOCAL_PROTECTION; a peer that uses its context breaks its
+ * connection. Works on an unlinked LMR too.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.2, 15.6.
+ *
+ * @param[in] lmr_handle the LMR
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_LMR_BUSY An RMR is linked to it.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_free(IN it_lmr_handle_t lmr_handle);
 
-/** it_lmr_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the parameters of a memory region.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.4, 15.6.
+ *
+ * @param[in] lmr_handle the LMR
+ * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ *     alone
+ * @param[out] params place for the answers; members not asked for stay as they are
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 			 OUT it_lmr_param_t *params);
 
-/** it_lmr_modify(), see itapi-semantics chapter 15. */
+/**
+ * @brief Registers anew under the same handle: zone, range, privileges or addressing mode.
+ *
+ * The context may change: query it. Requests that use the region meanwhile succeed or fail at
+ * random. This is the one call that may leave a mark when it fails: after IT_ERR_RESOURCES or
+ * IT_ERR_ABORT the region may be revoked, and then only modifying and freeing it make sense.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.8, 15.6, G1.
+ *
+ * @param[in] lmr_handle the LMR
+ * @param[in] mask what to change: pz, mem_priv, addr_mode, addr together with length. All or
+ *     nothing
+ * @param[in] params the new values
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_MASK No bit, a bit that cannot be changed, or addr without length.
+ * @retval IT_ERR_LMR_BUSY An RMR is linked to it.
+ * @retval IT_ERR_INVALID_PZ The new zone is not one of this adapter.
+ * @retval IT_ERR_ADDRESS The range wraps around or is not mapped.
+ * @retval IT_ERR_INVALID_LENGTH 0.
+ * @retval IT_ERR_RESOURCE_LMR_LENGTH Longer than the adapter can register.
+ * @retval IT_ERR_INVALID_ADDR_MODE Unknown or not supported.
+ * @retval IT_ERR_INVALID_PRIVS As with it_lmr_create21().
+ * @retval IT_ERR_ACCESS The process itself may not read or write the pages so.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The region is of a sharing group, or the direct LMR.
+ * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 			  IN const it_lmr_param_t *params);
 
-/** it_lmr_flush_to_mem(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes stores of this process visible to the adapter and to peers.
+ *
+ * Call it after storing and before the adapter or a peer reads. Segments may be of several regions
+ * and zones. Where memory is coherent it only checks its arguments. Issue 1.0 called it
+ * `it_lmr_sync_rdma_read`.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a pass over the memory at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.7, 15.6.
+ *
+ * @param[in] local_segments what to flush
+ * @param[in] num_segments entries of @p local_segments, at least 1
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS 0.
+ * @retval IT_ERR_INVALID_LMR A segment does not name an LMR.
+ * @retval IT_ERR_RANGE A segment is not inside its region.
+ * @retval IT_ERR_FAULT @p local_segments is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_flush_to_mem(IN const it_lmr_triplet_t *local_segments, IN size_t num_segments);
 
-/** it_lmr_refresh_from_mem(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes what the adapter or a peer wrote visible to this process.
+ *
+ * Call it after the write and before loading. Where memory is coherent it only checks its
+ * arguments. Issue 1.0 called it `it_lmr_sync_rdma_write`.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a pass over the memory at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.7, 15.6.
+ *
+ * @param[in] local_segments what to refresh
+ * @param[in] num_segments entries of @p local_segments, at least 1
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS 0.
+ * @retval IT_ERR_INVALID_LMR A segment does not name an LMR.
+ * @retval IT_ERR_RANGE A segment is not inside its region.
+ * @retval IT_ERR_FAULT @p local_segments is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments,
 				    IN size_t num_segments);
 
-/** it_lmr_link(), see itapi-semantics chapter 15. */
+/**
+ * @brief Posts a fast registration: gives memory to an unlinked region.
+ *
+ * Privileged. The new context is known at once and may be used on the same endpoint at once, since
+ * later requests wait for the link. Linking a linked region fails in its completion and breaks the
+ * connection.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected or non-operational; in the latter the request is flushed.
+ * - Events here: #IT_LMR_LINK_CMPL_EVENT on the request EVD; on an error the end of the connection
+ *   too.
+ * - Clause: itapi-semantics 8.9, 15.6; R-17.
+ *
+ * @param[in] lmr_handle the region, without memory
+ * @param[in] addr address the region has in absolute mode
+ * @param[in] iobl the memory
+ * @param[in] length length of the region (octets)
+ * @param[in] addr_mode how the octets are addressed
+ * @param[in] privs what may be done with the memory; bits of it_mem_priv_t
+ * @param[in] ep_handle endpoint whose request queue carries the link
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @param[out] rmr_context the new key for peers
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_OP_NOT_SUPPORTED it_ia_info_t.lmr_link_support says no, or the region cannot be
+ *     linked.
+ * @retval IT_ERR_INVALID_IOBL The list is malformed, too long for the region, or its first offset
+ *     does not match @p addr.
+ * @retval IT_ERR_INVALID_LENGTH 0, or more than the list holds.
+ * @retval IT_ERR_INVALID_ADDR_MODE The addressing mode is unknown or not supported here.
+ * @retval IT_ERR_INVALID_PRIVS The privileges contradict each other or what the memory allows.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE The endpoint was made without priv_ops_enable.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_FAULT @p iobl or @p rmr_context is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr,
 			IN const it_iobl_t *iobl, IN it_length_t length,
 			IN it_addr_mode_t addr_mode, IN it_mem_priv_t privs,
 			IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
 			IN it_dto_flags_t dto_flags, OUT it_rmr_context_t *rmr_context);
 
-/** it_lmr_unlink(), see itapi-semantics chapter 15. */
+/**
+ * @brief Posts the end of a region's link: takes its memory away.
+ *
+ * Privileged. From the completion on no access through the old context succeeds.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected or non-operational; in the latter the request is flushed.
+ * - Events here: #IT_LMR_LINK_CMPL_EVENT on the request EVD.
+ * - Clause: itapi-semantics 8.6, 8.9, 15.6; R-17.
+ *
+ * @param[in] lmr_handle the LMR
+ * @param[in] ep_handle endpoint whose request queue carries the unlink
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_OP_NOT_SUPPORTED it_ia_info_t.lmr_link_support says no, or the region is a
+ *     shareable one.
+ * @retval IT_ERR_LMR_BUSY An RMR is linked to it.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE The endpoint was made without priv_ops_enable.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_handle,
 			  IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags);
 
-/** it_rmr_create10(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes an unlinked RMR, as Issue 1.0 declares it.
+ *
+ * The same as it_rmr_create20() with #IT_RMR_TYPE_DEFAULT.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.5, 15.6.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[out] rmr_handle the new RMR
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_INVALID_RMR_TYPE The adapter has neither reach.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no RMRs.
+ * @retval IT_ERR_RESOURCES Keys or memory ran out.
+ * @retval IT_ERR_FAULT @p rmr_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_rmr_create10(IN it_pz_handle_t pz_handle, OUT it_rmr_handle_t *rmr_handle);
 
-/** it_rmr_create20(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes an unlinked RMR of a given reach.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.5, 15.6.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] rmr_type its reach
+ * @param[out] rmr_handle the new RMR
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_INVALID_RMR_TYPE Unknown, or not in it_ia_info_t.rmr_types_supported.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no RMRs.
+ * @retval IT_ERR_RESOURCES Keys or memory ran out.
+ * @retval IT_ERR_FAULT @p rmr_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_type,
 			    OUT it_rmr_handle_t *rmr_handle);
 
-/** it_rmr_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Frees an RMR; a live link is revoked, also one through a broken endpoint.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.2, 15.6.
+ *
+ * @param[in] rmr_handle the RMR
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_rmr_free(IN it_rmr_handle_t rmr_handle);
 
-/** it_rmr_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the parameters of an RMR.
+ *
+ * `linked` (`bound` in Issue 1.0) is what the library knows from requests posted and completed; a
+ * remote unlink shows once the receive that reports it was dequeued.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.6.
+ *
+ * @param[in] rmr_handle the RMR
+ * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ *     alone
+ * @param[out] params place for the answers; members not asked for stay as they are
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
+ * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t mask,
 			 OUT it_rmr_param_t *params);
 
-/** it_rmr_link(), see itapi-semantics chapter 15. */
+/**
+ * @brief Posts a link: opens a window onto an LMR to peers.
+ *
+ * The context is known at once and may be sent on the same endpoint at once, since later requests
+ * wait for the link; on others only after the completion. Each link has a context of its own. A
+ * failing link breaks the connection.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected or non-operational; in the latter the request is flushed.
+ * - Events here: #IT_RMR_LINK_CMPL_EVENT on the request EVD; on an error the end of the connection
+ *   too.
+ * - Clause: itapi-semantics 8.2, 8.5, 15.6; R-37.
+ *
+ * @param[in] rmr_handle the RMR
+ * @param[in] lmr_handle region the window opens onto, linked and of absolute mode
+ * @param[in] addr first octet of the window
+ * @param[in] length length of the window (octets)
+ * @param[in] addr_mode how peers address the window
+ * @param[in] privs what peers may do; remote and atomic bits only
+ * @param[in] ep_handle endpoint whose request queue carries the link; a narrow RMR is reachable
+ *     through it alone
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @param[out] rmr_context the new key for peers
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_RANGE The window is not inside the region.
+ * @retval IT_ERR_INVALID_LENGTH 0; use it_rmr_unlink().
+ * @retval IT_ERR_INVALID_ADDR_MODE Relative where not supported, or the region is of relative mode.
+ * @retval IT_ERR_INVALID_PRIVS No remote right, or one whose local counterpart the region lacks.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_PZ RMR, LMR and endpoint are not of one zone.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_FAULT @p rmr_context is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_handle, IN void *addr,
 			IN it_length_t length, IN it_addr_mode_t addr_mode, IN it_mem_priv_t privs,
 			IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
 			IN it_dto_flags_t dto_flags, OUT it_rmr_context_t *rmr_context);
 
-/** it_rmr_bind10(), see itapi-semantics chapter 15. */
+/**
+ * @brief Posts a link, as Issue 1.0 declares it.
+ *
+ * The same as it_rmr_link() in absolute mode. Without a choice of bindings `it_rmr_bind` means
+ * this.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected or non-operational; in the latter the request is flushed.
+ * - Events here: #IT_RMR_BIND_CMPL_EVENT on the request EVD; on an error the end of the connection
+ *   too.
+ * - Clause: itapi-semantics 8.2, 8.5, 15.6; R-37.
+ *
+ * @param[in] rmr_handle the RMR
+ * @param[in] lmr_handle region the window opens onto, linked and of absolute mode
+ * @param[in] addr first octet of the window
+ * @param[in] length length of the window (octets)
+ * @param[in] privs what peers may do; remote and atomic bits only
+ * @param[in] ep_handle endpoint whose request queue carries the link; a narrow RMR is reachable
+ *     through it alone
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @param[out] rmr_context the new key for peers
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_RANGE The window is not inside the region.
+ * @retval IT_ERR_INVALID_LENGTH 0; use it_rmr_unlink().
+ * @retval IT_ERR_INVALID_ADDR_MODE The region is of relative mode.
+ * @retval IT_ERR_INVALID_PRIVS No remote right, or one whose local counterpart the region lacks.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_PZ RMR, LMR and endpoint are not of one zone.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_FAULT @p rmr_context is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_rmr_bind10(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_handle,
 			  IN void *addr, IN it_length_t length, IN it_mem_priv_t privs,
 			  IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
 			  IN it_dto_flags_t dto_flags, OUT it_rmr_context_t *rmr_context);
 
-/** it_rmr_unlink(), see itapi-semantics chapter 15. */
+/**
+ * @brief Posts the end of a link: closes the window.
+ *
+ * From the completion on no access through the old context succeeds; accesses under way fail. On an
+ * unlinked RMR it succeeds. Issue 1.0 called it `it_rmr_unbind`.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected or non-operational; in the latter the request is flushed.
+ * - Events here: #IT_RMR_LINK_CMPL_EVENT on the request EVD.
+ * - Clause: itapi-semantics 8.6, 15.6; R-17.
+ *
+ * @param[in] rmr_handle the RMR
+ * @param[in] ep_handle the endpoint of the link (narrow), or any of the zone (wide)
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
+ * @retval IT_ERR_OP_NOT_SUPPORTED RMRs of this reach cannot be unlinked here.
+ * @retval IT_ERR_INVALID_EP Not an endpoint, or not the one that a narrow RMR was linked through.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_handle,
 			  IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags);
 
-/** it_mem_map(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the address that the adapter sees for memory. Privileged.
+ *
+ * Maps as long a piece from the start as is contiguous for the adapter and says how long it is;
+ * call again for the rest.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.9, 15.6; R-27.
+ *
+ * @param[in] ia_handle the adapter
+ * @param[in] vaddr first octet of the memory
+ * @param[in] aspace_id address space of the memory; 0 = the caller's
+ * @param[in] len length of the memory (octets)
+ * @param[out] io_addr the address
+ * @param[out] mapped_len octets mapped, at least 1
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
+ * @retval IT_ERR_NO_PERMISSION The process lacks the privilege.
+ * @retval IT_ERR_ADDRESS The memory is not mapped in that address space.
+ * @retval IT_ERR_INVALID_LENGTH 0.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no such addresses.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_FAULT @p io_addr or @p mapped_len is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t aspace_id,
 		       IN size_t len, OUT it_io_addr_t *io_addr, OUT size_t *mapped_len);
 
-/** it_mem_unmap(), see itapi-semantics chapter 15. */
+/**
+ * @brief Undoes one mapping of it_mem_map(), exactly as it was returned. Privileged.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.9, 15.6.
+ *
+ * @param[in] ia_handle the adapter
+ * @param[in] io_addr the address
+ * @param[in] mapped_len its length (octets)
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
+ * @retval IT_ERR_INVALID_ADDRESS No mapping starts there.
+ * @retval IT_ERR_INVALID_LENGTH The mapping there has another length.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_mem_unmap(IN it_ia_handle_t ia_handle, IN it_io_addr_t io_addr,
 			 IN size_t mapped_len);
 
@@ -749,53 +1718,67 @@ it_status_t it_mem_unmap(IN it_ia_handle_t ia_handle, IN it_io_addr_t io_addr,
 /**
  * @defgroup itapi_cm Connections
  * @ingroup itapi
+ * @brief Listening, connecting, accepting, rejecting, disconnecting.
+ *
+ * One side listens on a connection qualifier and gets an event for each request; it accepts the
+ * request with an endpoint, rejects it or hands it to another listen. The other side connects an
+ * endpoint along a path. Each attempt ends in exactly one event, and each connection in exactly one
+ * of disconnect and broken (R-01). Clause: itapi-semantics 4, 9.
  * @{
  */
-/** it_conn_qual_type_t. */
+/**
+ * Kind of connection qualifier; a set of kinds in it_spigot_info_t. Bits. Clause: itapi-semantics
+ * 9.1.
+ */
 typedef enum {
-	IT_IANA_PORT = 0x01,         /**< IT_IANA_PORT. */
-	IT_IB_SERVICEID = 0x02,      /**< IT_IB_SERVICEID. */
-	IT_VIA_DISCRIMINATOR = 0x04, /**< IT_VIA_DISCRIMINATOR. */
-	IT_IANA_LR_PORT = 0x08       /**< IT_IANA_LR_PORT. */
+	IT_IANA_PORT = 0x01,         /**< A port; the local one is chosen by the library. */
+	IT_IB_SERVICEID = 0x02,      /**< An InfiniBand service id. */
+	IT_VIA_DISCRIMINATOR = 0x04, /**< A VIA discriminator; never supported here. */
+	IT_IANA_LR_PORT = 0x08       /**< A local and a remote port. */
 } it_conn_qual_type_t;
 
-/** it_ib_serviceid_t. */
+/** InfiniBand service id, network byte order. */
 typedef uint64_t it_ib_serviceid_t;
 
-/** it_via_discriminator_t. */
+/** VIA discriminator; never supported here. */
 typedef struct {
-	/** it_via_discriminator_t.len. */
+	/** Octets used of `discriminator`. */
 	uint16_t len;
-	/** it_via_discriminator_t.discriminator. */
+	/** The octets. */
 	unsigned char discriminator[IT_MAX_VIA_DISC_LEN];
 } it_via_discriminator_t;
 
-/** it_iana_lr_port_t. */
+/** A pair of ports, both in network byte order. */
 typedef struct {
-	/** it_iana_lr_port_t.local. */
+	/** Own port. Listening: the service. Connecting: 0 lets the library choose. */
 	uint16_t local;
-	/** it_iana_lr_port_t.remote. */
+	/** Port of the peer's service; ignored when listening. */
 	uint16_t remote;
 } it_iana_lr_port_t;
 
-/** it_conn_qual_t. */
+/** Connection qualifier: where, on a host, a service is found. */
 typedef struct {
-	/** it_conn_qual_t.type. */
+	/** Which member of `conn_qual` counts. */
 	it_conn_qual_type_t type;
-	/** it_conn_qual_t.conn_qual. */
+	/** The qualifier. */
 	union {
-		/** it_conn_qual_t.conn_qual.port. */
+		/** Port, network byte order. */
 		uint16_t port;
-		/** it_conn_qual_t.conn_qual.serviceid. */
+		/** InfiniBand service id, network byte order. */
 		it_ib_serviceid_t serviceid;
-		/** it_conn_qual_t.conn_qual.discriminator. */
+		/** VIA discriminator. */
 		it_via_discriminator_t discriminator;
-		/** it_conn_qual_t.conn_qual.lr_port. */
+		/** Pair of ports. */
 		it_iana_lr_port_t lr_port;
 	} conn_qual;
 } it_conn_qual_t;
 
-/** it_cn_est_identifier_t. */
+/**
+ * Names a connection request until it is accepted, rejected or handed off.
+ *
+ * Unique in the process for its lifetime, never 0, never used again. Clause: itapi-semantics 2.3,
+ * 9.4.
+ */
 typedef uint64_t it_cn_est_identifier_t;
 
 /** @} */
@@ -803,131 +1786,143 @@ typedef uint64_t it_cn_est_identifier_t;
 /**
  * @defgroup itapi_ia Adapters and addresses
  * @ingroup itapi
+ * @brief Finding, opening and describing adapters; network addresses and paths.
+ *
+ * An adapter has spigots (ports), each with network addresses. Everything else is made under an
+ * adapter and goes with it. Clause: itapi-semantics 2, 10.
  * @{
  */
-/** it_transport_type_t. */
+/** Transport under an adapter. */
 typedef enum {
-	IT_IB_TRANSPORT = 1,        /**< IT_IB_TRANSPORT. */
-	IT_VIA_IP_TRANSPORT = 2,    /**< IT_VIA_IP_TRANSPORT. */
-	IT_VIA_FC_TRANSPORT = 3,    /**< IT_VIA_FC_TRANSPORT. */
-	IT_IWARP_TCP_TRANSPORT = 4, /**< IT_IWARP_TCP_TRANSPORT. */
-	IT_VENDOR_TRANSPORT = 1000  /**< IT_VENDOR_TRANSPORT. */
+	IT_IB_TRANSPORT = 1,        /**< InfiniBand, or an emulation of it. */
+	IT_VIA_IP_TRANSPORT = 2,    /**< VIA over IP; never here. */
+	IT_VIA_FC_TRANSPORT = 3,    /**< VIA over Fibre Channel; never here. */
+	IT_IWARP_TCP_TRANSPORT = 4, /**< iWARP over TCP, or an emulation of it. */
+	IT_VENDOR_TRANSPORT = 1000  /**< First number for transports of vendors. */
 } it_transport_type_t;
 
-/** it_transport_service_type_t. */
+/** Services of an adapter or endpoint. Bits. */
 typedef enum {
-	IT_RC_SERVICE = 0x01, /**< IT_RC_SERVICE. */
-	IT_UD_SERVICE = 0x02  /**< IT_UD_SERVICE. */
+	IT_RC_SERVICE = 0x01, /**< Reliable connections. */
+	IT_UD_SERVICE = 0x02  /**< Unreliable datagrams. */
 } it_transport_service_type_t;
 
-/** it_net_addr_type_t. */
+/** Kind of network address. */
 typedef enum {
-	IT_IPV4 = 1,        /**< IT_IPV4. */
-	IT_IPV6 = 2,        /**< IT_IPV6. */
-	IT_IB_GID = 3,      /**< IT_IB_GID. */
-	IT_VIA_HOSTADDR = 4 /**< IT_VIA_HOSTADDR. */
+	IT_IPV4 = 1,        /**< IPv4. */
+	IT_IPV6 = 2,        /**< IPv6. */
+	IT_IB_GID = 3,      /**< InfiniBand global identifier. */
+	IT_VIA_HOSTADDR = 4 /**< VIA host address; never supported here. */
 } it_net_addr_type_t;
 
-/** it_ip_vers_t. */
+/** Which of two IP addresses counts. */
 typedef enum {
-	IT_IP_VERS_IPV4 = 1, /**< IT_IP_VERS_IPV4. */
-	IT_IP_VERS_IPV6 = 2  /**< IT_IP_VERS_IPV6. */
+	IT_IP_VERS_IPV4 = 1, /**< IPv4. */
+	IT_IP_VERS_IPV6 = 2  /**< IPv6. */
 } it_ip_vers_t;
 
-/** it_ib_gid_t. */
+/** InfiniBand global identifier; laid out as an IPv6 address. */
 typedef struct in6_addr it_ib_gid_t;
 
-/** it_via_net_addr_t. */
+/** VIA host address; never supported here. */
 typedef struct {
-	/** it_via_net_addr_t.len. */
+	/** Octets used of `hostaddr`. */
 	uint16_t len;
-	/** it_via_net_addr_t.hostaddr. */
+	/** The octets. */
 	unsigned char hostaddr[IT_MAX_VIA_ADDR_LEN];
 } it_via_net_addr_t;
 
-/** it_net_addr_t. */
+/** A network address. */
 typedef struct {
-	/** it_net_addr_t.addr_type. */
+	/** Which member of `addr` counts. */
 	it_net_addr_type_t addr_type;
-	/** it_net_addr_t.addr. */
+	/** The address, network byte order. */
 	union {
-		/** it_net_addr_t.addr.ipv4. */
+		/** IPv4 address. */
 		struct in_addr ipv4;
-		/** it_net_addr_t.addr.ipv6. */
+		/** IPv6 address. */
 		struct in6_addr ipv6;
-		/** it_net_addr_t.addr.gid. */
+		/** InfiniBand global identifier. */
 		it_ib_gid_t gid;
-		/** it_net_addr_t.addr.via. */
+		/** VIA host address. */
 		it_via_net_addr_t via;
 	} addr;
 } it_net_addr_t;
 
-/** it_in_addr_t. */
+/** IP address of either version, network byte order. A name that the field gave to this union. */
 typedef union {
-	/** it_in_addr_t.ipv4. */
+	/** IPv4 address. */
 	struct in_addr ipv4;
-	/** it_in_addr_t.ipv6. */
+	/** IPv6 address. */
 	struct in6_addr ipv6;
 } it_in_addr_t;
 
-/** it_ib_net_endpoint_t. */
+/** The two ends of a path over InfiniBand. */
 typedef struct {
-	/** it_ib_net_endpoint_t.partition_key. */
+	/** Partition both ends are in. */
 	uint16_t partition_key;
-	/** it_ib_net_endpoint_t.path_mtu. */
+	/** Largest packet, as InfiniBand codes it. */
 	uint8_t path_mtu : 4;
-	/** it_ib_net_endpoint_t.packet_lifetime. */
+	/** Longest life of a packet, as InfiniBand codes it. */
 	uint8_t packet_lifetime : 6;
-	/** it_ib_net_endpoint_t.local_port_lid. */
+	/** Local identifier of the own port. */
 	uint16_t local_port_lid;
-	/** it_ib_net_endpoint_t.remote_port_lid. */
+	/** Local identifier of the peer's port. */
 	uint16_t remote_port_lid;
-	/** it_ib_net_endpoint_t.local_port_gid. */
+	/** Global identifier of the own port. */
 	it_ib_gid_t local_port_gid;
-	/** it_ib_net_endpoint_t.remote_port_gid. */
+	/** Global identifier of the peer's port. */
 	it_ib_gid_t remote_port_gid;
-	/** it_ib_net_endpoint_t.packet_rate. */
+	/** Highest rate, as InfiniBand codes it. */
 	uint8_t packet_rate : 6;
-	/** it_ib_net_endpoint_t.sl. */
+	/** Service level. */
 	uint8_t sl : 4;
-	/** it_ib_net_endpoint_t.subnet_local. */
+	/** 1 if both ends are in one subnet. */
 	uint8_t subnet_local : 1;
-	/** it_ib_net_endpoint_t.flow_label. */
+	/** Flow label of the global route. */
 	uint32_t flow_label : 20;
-	/** it_ib_net_endpoint_t.traffic_class. */
+	/** Traffic class of the global route. */
 	uint8_t traffic_class;
-	/** it_ib_net_endpoint_t.hop_limit. */
+	/** Hop limit of the global route. */
 	uint8_t hop_limit;
 } it_ib_net_endpoint_t;
 
-/** it_via_net_endpoint_t. */
+/** The other end of a path over VIA; never here. */
 typedef it_via_net_addr_t it_via_net_endpoint_t;
 
-/** it_iwarp_net_endpoint_t. */
+/** The two ends of a path over iWARP. */
 typedef struct {
-	/** it_iwarp_net_endpoint_t.ip_vers. */
+	/** Which member of both addresses counts. */
 	it_ip_vers_t ip_vers;
-	/** it_iwarp_net_endpoint_t.laddr. */
+	/** Own address; any (all zero) lets the route decide. */
 	it_in_addr_t laddr;
-	/** it_iwarp_net_endpoint_t.raddr. */
+	/** Address of the peer. */
 	it_in_addr_t raddr;
 } it_iwarp_net_endpoint_t;
 
-/** itx_path_ends. */
+/** The two ends of a path; the adapter's transport says which member counts. */
 union itx_path_ends {
-	/** itx_path_ends.ib. */
+	/** InfiniBand. */
 	it_ib_net_endpoint_t ib;
-	/** itx_path_ends.via. */
+	/** VIA. */
 	it_via_net_endpoint_t via;
-	/** itx_path_ends.iwarp. */
+	/** iWARP. */
 	it_iwarp_net_endpoint_t iwarp;
 };
 
-/** it_path_t. */
+/**
+ * A way from a spigot of this adapter to a peer.
+ *
+ * Plain data: copy it, keep it, or fill one by hand. Its third member is one union with two names,
+ * `remote` (the standard's) and `u` (the field's). Clause: itapi-semantics 10.
+ */
 typedef struct {
-	/** it_path_t.spigot_id. */
+	/** Spigot it starts from. */
 	size_t spigot_id;
-	/** it_path_t.timeout. */
+	/**
+	 * Patience of a connection attempt (microseconds); 0 = 20 s. Covers everything up to the
+	 * established connection.
+	 */
 	uint64_t timeout;
 	/** Both names reach the same union; portable source says `remote`. */
 	ITX_EXTENSION union {
@@ -938,202 +1933,356 @@ typedef struct {
 	};
 } it_path_t;
 
-/** it_interface_t. */
+/** An adapter that can be opened. */
 typedef struct {
-	/** it_interface_t.major_version. */
+	/** Version of the interface it serves, major part. */
 	uint32_t major_version;
-	/** it_interface_t.minor_version. */
+	/** Version of the interface it serves, minor part. */
 	uint32_t minor_version;
-	/** it_interface_t.transport_type. */
+	/** Its transport. */
 	it_transport_type_t transport_type;
-	/** it_interface_t.name. */
+	/** Its name, for it_ia_create(). Zero-terminated. */
 	char name[IT_INTERFACE_NAME_SIZE];
 } it_interface_t;
 
-/** it_spigot_info_t. */
+/** A spigot: one port of an adapter. */
 typedef struct {
-	/** it_spigot_info_t.spigot_id. */
+	/** Its number: the index in it_ia_info_t.spigot_info. */
 	size_t spigot_id;
-	/** it_spigot_info_t.max_rc_send_len. */
+	/** Longest Send on a connection (octets). */
 	size_t max_rc_send_len;
-	/** it_spigot_info_t.max_rc_rdma_len. */
+	/** Longest RDMA Write or Read (octets). */
 	size_t max_rc_rdma_len;
-	/** it_spigot_info_t.max_ud_send_len. */
+	/** Longest datagram (octets); 0 without datagrams. */
 	size_t max_ud_send_len;
-	/** it_spigot_info_t.spigot_online. */
+	/** #IT_TRUE while its link is up. */
 	it_boolean_t spigot_online;
-	/** it_spigot_info_t.active_side_conn_qual. */
+	/** Qualifiers that it_ep_connect() takes; bits of it_conn_qual_type_t. */
 	it_conn_qual_type_t active_side_conn_qual;
-	/** it_spigot_info_t.passive_side_conn_qual. */
+	/** Qualifiers that it_listen_create() takes; bits of it_conn_qual_type_t. */
 	it_conn_qual_type_t passive_side_conn_qual;
-	/** it_spigot_info_t.num_net_addr. */
+	/** Entries of `net_addr`. */
 	size_t num_net_addr;
-	/** it_spigot_info_t.net_addr. */
+	/** Its network addresses. */
 	it_net_addr_t *net_addr;
 } it_spigot_info_t;
 
-/** it_vendor_ib_t. */
+/** Maker of an InfiniBand adapter. */
 typedef struct {
-	/** it_vendor_ib_t.vendor. */
+	/** Vendor id (an OUI). */
 	uint32_t vendor : 24;
-	/** it_vendor_ib_t.device. */
+	/** Device id. */
 	uint16_t device;
-	/** it_vendor_ib_t.revision. */
+	/** Revision of the device. */
 	uint32_t revision;
 } it_vendor_ib_t;
 
-/** it_vendor_via_t. */
+/** Maker of a VIA adapter; never here. */
 typedef struct {
-	/** it_vendor_via_t.name. */
+	/** Name of the device. */
 	char name[64];
-	/** it_vendor_via_t.hardware. */
+	/** Version of the hardware. */
 	unsigned long hardware;
-	/** it_vendor_via_t.provider. */
+	/** Version of the provider. */
 	unsigned long provider;
 } it_vendor_via_t;
 
-/** it_vendor_iwarp_tcp_t. */
+/** Maker of an iWARP adapter. */
 typedef struct {
-	/** it_vendor_iwarp_tcp_t.valid_vid. */
+	/** #IT_TRUE if `vid` says something. */
 	it_boolean_t valid_vid;
-	/** it_vendor_iwarp_tcp_t.vid. */
+	/** Vendor and device in words, zero-terminated if shorter than its room. */
 	unsigned char vid[64];
 } it_vendor_iwarp_tcp_t;
 
-/** it_ia_info_t. */
+/**
+ * All that is to know about an open adapter.
+ *
+ * Made by it_ia_query(), to be given back with it_ia_info_free(). Fixed for the life of the
+ * adapter, except whether spigots are online and the two EVD handles. Where one transport can and
+ * another cannot, a member here says so; programs branch on it and not on the adapter's name.
+ * Clause: itapi-semantics 15.1, 16.
+ */
 typedef struct {
-	/** it_ia_info_t.ia_name. */
+	/** Name it was opened by. */
 	char *ia_name;
-	/** it_ia_info_t.api_major_version. */
+	/** Version of the interface, major part. */
 	uint32_t api_major_version;
-	/** it_ia_info_t.api_minor_version. */
+	/** Version of the interface, minor part. */
 	uint32_t api_minor_version;
-	/** it_ia_info_t.sw_major_version. */
+	/** Version of the provider, major part. */
 	uint32_t sw_major_version;
-	/** it_ia_info_t.sw_minor_version. */
+	/** Version of the provider, minor part. */
 	uint32_t sw_minor_version;
-	/** it_ia_info_t.vendor. */
+	/** Maker; the member goes by `transport_type`. */
 	union {
-		/** it_ia_info_t.vendor.ib. */
+		/** InfiniBand. */
 		it_vendor_ib_t ib;
-		/** it_ia_info_t.vendor.via. */
+		/** VIA. */
 		it_vendor_via_t via;
-		/** it_ia_info_t.vendor.iwarp. */
+		/** iWARP. */
 		it_vendor_iwarp_tcp_t iwarp;
 	} vendor;
-	/** it_ia_info_t.dto_alignment_hint. */
+	/** Buffers aligned to this move fastest (octets). */
 	uint32_t dto_alignment_hint;
-	/** it_ia_info_t.transport_type. */
+	/** Its transport. */
 	it_transport_type_t transport_type;
-	/** it_ia_info_t.supported_service_types. */
+	/** Its services; bits of it_transport_service_type_t. */
 	it_transport_service_type_t supported_service_types;
-	/** it_ia_info_t.ep_work_queues_resizable. */
+	/** it_ep_modify() may change the sizes of an endpoint's queues. */
 	it_boolean_t ep_work_queues_resizable;
-	/** it_ia_info_t.three_way_handshake_support. */
+	/** #IT_CONNECT_FLAG_THREE_WAY works. */
 	it_boolean_t three_way_handshake_support;
-	/** it_ia_info_t.private_data_support. */
+	/** Some connection message carries private data. */
 	it_boolean_t private_data_support;
-	/** it_ia_info_t.max_message_size_support. */
+	/** Connection requests tell the largest message. */
 	it_boolean_t max_message_size_support;
-	/** it_ia_info_t.ird_ord_ia_support. */
+	/**
+	 * Connection messages exchange IRD and ORD. Replaces two members of Issue 1.0, whose names
+	 * still work.
+	 */
 	it_boolean_t ird_ord_ia_support;
-	/** it_ia_info_t.ird_ord_suppressible. */
+	/** That exchange can be left out. */
 	it_boolean_t ird_ord_suppressible;
-	/** it_ia_info_t.spigot_online_support. */
+	/** #IT_ASYNC_UNAFF_SPIGOT_ONLINE is raised. */
 	it_boolean_t spigot_online_support;
-	/** it_ia_info_t.spigot_offline_support. */
+	/** #IT_ASYNC_UNAFF_SPIGOT_OFFLINE is raised. */
 	it_boolean_t spigot_offline_support;
-	/** it_ia_info_t.connect_private_data_len. */
+	/** Most private data of it_ep_connect() (octets). */
 	size_t connect_private_data_len;
-	/** it_ia_info_t.accept_private_data_len. */
+	/** Most private data of it_ep_accept() (octets). */
 	size_t accept_private_data_len;
-	/** it_ia_info_t.reject_private_data_len. */
+	/** Most private data of it_reject() (octets). */
 	size_t reject_private_data_len;
-	/** it_ia_info_t.disconnect_private_data_len. */
+	/** Most private data of it_ep_disconnect() (octets). */
 	size_t disconnect_private_data_len;
-	/** it_ia_info_t.ud_req_private_data_len. */
+	/** Most private data of a datagram service request (octets). */
 	size_t ud_req_private_data_len;
-	/** it_ia_info_t.ud_rep_private_data_len. */
+	/** Most private data of a datagram service reply (octets). */
 	size_t ud_rep_private_data_len;
-	/** it_ia_info_t.num_spigots. */
+	/** Entries of `spigot_info`. */
 	size_t num_spigots;
-	/** it_ia_info_t.spigot_info. */
+	/** Its spigots; the index is the spigot's number. */
 	it_spigot_info_t *spigot_info;
-	/** it_ia_info_t.affiliated_err_evd. */
+	/** EVD of the affiliated asynchronous events now; #IT_NULL_HANDLE if none. */
 	it_evd_handle_t affiliated_err_evd;
-	/** it_ia_info_t.unaffiliated_err_evd. */
+	/** EVD of the unaffiliated asynchronous events now; #IT_NULL_HANDLE if none. */
 	it_evd_handle_t unaffiliated_err_evd;
-	/** it_ia_info_t.srq_support. */
+	/** Shared receive queues work. */
 	it_boolean_t srq_support;
-	/** it_ia_info_t.hard_hi_watermark_support. */
+	/** The hard high watermark works. */
 	it_boolean_t hard_hi_watermark_support;
-	/** it_ia_info_t.soft_hi_watermark_support. */
+	/** The soft high watermark works. */
 	it_boolean_t soft_hi_watermark_support;
-	/** it_ia_info_t.srq_resizable. */
+	/** it_srq_modify() may change the size. */
 	it_boolean_t srq_resizable;
-	/** it_ia_info_t.extended_iwarp_qp_states. */
+	/** The provider itself holds an endpoint through the start-up of RDMA mode. */
 	it_boolean_t extended_iwarp_qp_states;
-	/** it_ia_info_t.socket_conversion_support. */
+	/** it_socket_convert() works. */
 	it_boolean_t socket_conversion_support;
-	/** it_ia_info_t.rdma_read_ord_increasable. */
+	/** it_ep_modify() may raise ORD (lowering it always works). */
 	it_boolean_t rdma_read_ord_increasable;
-	/** it_ia_info_t.rdma_read_ird_modifiable. */
+	/** it_ep_modify() may change IRD. */
 	it_boolean_t rdma_read_ird_modifiable;
-	/** it_ia_info_t.rmr_types_supported. */
+	/** Reaches that RMRs can have; bits of it_rmr_type_t. */
 	it_rmr_type_t rmr_types_supported;
-	/** it_ia_info_t.addr_mode_relative_support. */
+	/** Regions of relative mode work. */
 	it_boolean_t addr_mode_relative_support;
-	/** it_ia_info_t.rdma_read_requires_remote_write. */
+	/**
+	 * The sink of an RDMA Read needs #IT_PRIV_REMOTE_WRITE and the endpoint rdma_write_enable.
+	 */
 	it_boolean_t rdma_read_requires_remote_write;
-	/** it_ia_info_t.ep_rdma_enables_modifiable. */
+	/** it_ep_modify() may change what peers may do. */
 	it_boolean_t ep_rdma_enables_modifiable;
-	/** it_ia_info_t.rdma_read_local_extensions. */
+	/** it_post_rdma_read_to_rmr() and #IT_UNLINK_LOCAL_SINK work. */
 	it_boolean_t rdma_read_local_extensions;
-	/** it_ia_info_t.dto_evd_overflow_detection. */
+	/** An overflow of a data transfer EVD is noticed. */
 	it_boolean_t dto_evd_overflow_detection;
-	/** it_ia_info_t.atomic_support. */
+	/** it_post_atomic() works. */
 	it_boolean_t atomic_support;
-	/** it_ia_info_t.lmr_link_support. */
+	/**
+	 * it_lmr_create_unlinked(), it_lmr_link() and it_lmr_unlink() work, given the privilege.
+	 */
 	it_boolean_t lmr_link_support;
-	/** it_ia_info_t.direct_lmr_handle_support. */
+	/** `direct_lmr_handle` is valid, given the privilege. */
 	it_boolean_t direct_lmr_handle_support;
-	/** it_ia_info_t.direct_lmr_handle. */
+	/** LMR for segments given by I/O address. */
 	it_lmr_handle_t direct_lmr_handle;
-	/** it_ia_info_t.post_send_unlink_remote_support. */
+	/** it_post_send_and_unlink() works. */
 	it_boolean_t post_send_unlink_remote_support;
-	/** it_ia_info_t.narrow_rmr_unlink_support. */
+	/** it_rmr_unlink() works on narrow RMRs. */
 	it_boolean_t narrow_rmr_unlink_support;
-	/** it_ia_info_t.wide_rmr_unlink_support. */
+	/** it_rmr_unlink() works on wide RMRs. */
 	it_boolean_t wide_rmr_unlink_support;
-	/** it_ia_info_t.unlink_fence_support. */
+	/** #IT_UNLINK_FENCE_FLAG works. */
 	it_boolean_t unlink_fence_support;
-	/** it_ia_info_t.iobl_types_supported. */
+	/** Shapes of I/O buffer lists it takes; bits of it_iobl_type_t. */
 	it_iobl_type_t iobl_types_supported;
 } it_ia_info_t;
 
-/** it_interface_list(), see itapi-semantics chapter 15. */
+/**
+ * @brief Lists the adapters that can be opened.
+ *
+ * Fills as many records as there is room for and tells how many there are. A snapshot: adapters may
+ * come and go. It cannot fail; with nothing to list both numbers are 0.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.1.
+ *
+ * @param[out] interfaces the records; may be NULL with room for none
+ * @param[in,out] num_interfaces in: records there is room for; out: records filled. NULL counts as
+ *     room for none
+ * @param[in,out] total_interfaces adapters present; may be NULL
+ */
 void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interfaces,
 		       IN OUT size_t *total_interfaces);
 
-/** it_ia_create(), see itapi-semantics chapter 15. */
+/**
+ * @brief Opens an adapter.
+ *
+ * Loads and binds the provider and registers with the kAL. Every call makes an adapter of its own,
+ * for the same name too. The versions 1.0, 2.0 and 2.1 of the interface are served, whatever the
+ * bindings the program was compiled with.
+ *
+ * Names: `iwarp` covers every network interface with a spigot each, `iwarp:<interface>` one of
+ * them; `emul:ib` and `emul:iwarp` are the emulated fabric of this process; `ib:<device>` is a
+ * device of Linux. A configuration file may add aliases.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: may sleep (class W); not allowed in an EVD callback.
+ * - Events: none.
+ * - Clause: itapi-semantics 15.1.
+ *
+ * @param[in] name name of the adapter, as it_interface_list() tells it; zero-terminated
+ * @param[in] major_version version of the interface the program was written for, major part
+ * @param[in] minor_version its minor part
+ * @param[out] ia_handle the open adapter
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_NAME No adapter has this name, or it is too long.
+ * @retval IT_ERR_INVALID_MAJOR_VERSION Neither 1 nor 2.
+ * @retval IT_ERR_INVALID_MINOR_VERSION Not 0 with major version 1; neither 0 nor 1 with major
+ *     version 2.
+ * @retval IT_ERR_NO_PERMISSION The kAL does not admit this process.
+ * @retval IT_ERR_RESOURCES Memory or descriptors ran out, or the provider could not open its
+ *     device.
+ * @retval IT_ERR_FAULT @p name or @p ia_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ia_create(IN const char *name, IN uint32_t major_version, IN uint32_t minor_version,
 			 OUT it_ia_handle_t *ia_handle);
 
-/** it_ia_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Closes an adapter with everything that belongs to it.
+ *
+ * In this order: new calls are refused; waiters return IT_ERR_ABORT, callbacks are detached,
+ * descriptors closed; unanswered requests are rejected, attempts given up, connections torn down
+ * abruptly; all objects are destroyed without events. It does not wait for peers. It works after a
+ * catastrophe too. Do not call it from an EVD callback.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: may sleep (class W); not allowed in an EVD callback.
+ * - Events at the peer: #IT_CM_MSG_CONN_BROKEN_EVENT or #IT_CM_MSG_CONN_DISCONNECT_EVENT on
+ *   connections, #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on attempts.
+ * - Clause: itapi-semantics 2.2, 2.4, 15.1.
+ *
+ * @param[in] ia_handle the adapter
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_IA Not the handle of an open adapter; a second close is answered so.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
 
-/** it_ia_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Describes an adapter.
+ *
+ * The record and its arrays are one allocation of the library; give it back with it_ia_info_free().
+ * Values are fixed for the adapter's life, except whether spigots are online and the two EVD
+ * handles.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.1.
+ *
+ * @param[in] ia_handle the adapter
+ * @param[out] ia_info the record
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
+ * @retval IT_ERR_RESOURCES No memory for the record.
+ * @retval IT_ERR_FAULT @p ia_info is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ia_query(IN it_ia_handle_t ia_handle, OUT it_ia_info_t **ia_info);
 
-/** it_ia_info_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Gives back a record of it_ia_query().
+ *
+ * Also after the adapter was closed.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.1.
+ *
+ * @param[in] ia_info the record; NULL is allowed
+ */
 void it_ia_info_free(IN it_ia_info_t *ia_info);
 
-/** it_get_pathinfo(), see itapi-semantics chapter 15. */
+/**
+ * @brief Finds the paths from a spigot to a network address.
+ *
+ * Over iWARP one for each usable local address; over InfiniBand the fabric is asked, which may
+ * sleep. Without a route the call succeeds with no path. A path is plain data and holds as long as
+ * the network does.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: may sleep (class W); not allowed in an EVD callback.
+ * - Events: none.
+ * - Clause: itapi-semantics 10, 15.1.
+ *
+ * @param[in] ia_handle the adapter
+ * @param[in] spigot_id number of the spigot
+ * @param[in] net_addr address of the peer
+ * @param[in,out] num_paths in: paths there is room for; out: paths filled
+ * @param[out] total_paths paths there are
+ * @param[out] paths the paths; may be NULL with room for none
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
+ * @retval IT_ERR_INVALID_SPIGOT The adapter has no spigot with this number.
+ * @retval IT_ERR_INVALID_NETADDR The address is malformed or of a kind this adapter cannot use.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_FAULT @p net_addr, @p num_paths or @p total_paths is NULL, or @p paths is NULL
+ *     with room for some.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_get_pathinfo(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
 			    IN const it_net_addr_t *net_addr, IN OUT size_t *num_paths,
 			    OUT size_t *total_paths, OUT it_path_t *paths);
 
-/** it_convert_net_addr(), see itapi-semantics chapter 15. */
+/**
+ * @brief Turns a network address into one of another kind.
+ *
+ * Between IPv4 and IPv4-mapped IPv6, and between these and the InfiniBand identifier that embeds
+ * them. No network is asked.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 10, 15.1.
+ *
+ * @param[in] source_addr the address
+ * @param[in] addr_type kind wanted
+ * @param[out] destination_addr the address of that kind
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_NETADDR The source is of no known kind.
+ * @retval IT_ERR_INVALID_CONVERSION No rule leads from this address to that kind, or the kind is
+ *     unknown.
+ * @retval IT_ERR_FAULT @p source_addr or @p destination_addr is NULL.
+ */
 it_status_t it_convert_net_addr(IN const it_net_addr_t *source_addr,
 				IN it_net_addr_type_t addr_type,
 				OUT it_net_addr_t *destination_addr);
@@ -1143,44 +2292,127 @@ it_status_t it_convert_net_addr(IN const it_net_addr_t *source_addr,
 /**
  * @defgroup itapi_srq Shared receive queues
  * @ingroup itapi
+ * @brief Receives that several endpoints take from.
+ *
+ * Clause: itapi-semantics 12.
  * @{
  */
-/** it_srq_param_t. */
+/** Parameters of a shared receive queue. */
 typedef struct {
-	/** it_srq_param_t.ia. */
+	/** Its adapter. */
 	it_ia_handle_t ia;
-	/** it_srq_param_t.pz. */
+	/** Its protection zone; buffers posted to it must be of this zone. */
 	it_pz_handle_t pz;
-	/** it_srq_param_t.max_recv_dtos. */
+	/** Most receives outstanding. */
 	size_t max_recv_dtos;
-	/** it_srq_param_t.max_recv_segs. */
+	/** Most segments of one receive. */
 	size_t max_recv_segs;
-	/** it_srq_param_t.low_watermark. */
+	/** Raises #IT_ASYNC_AFF_SRQ_LOW_WATERMARK once when fewer receives are left; 0 = off. */
 	size_t low_watermark;
 } it_srq_param_t;
 
-/** it_srq_param_mask_t. */
+/** Which members of it_srq_param_t are wanted or to be changed. Bits. */
 typedef enum {
-	IT_SRQ_PARAM_ALL = 0x01,          /**< IT_SRQ_PARAM_ALL. */
-	IT_SRQ_PARAM_IA = 0x02,           /**< IT_SRQ_PARAM_IA. */
-	IT_SRQ_PARAM_PZ = 0x04,           /**< IT_SRQ_PARAM_PZ. */
-	IT_SRQ_PARAM_MAX_RECV_DTO = 0x08, /**< IT_SRQ_PARAM_MAX_RECV_DTO. */
-	IT_SRQ_PARAM_MAX_RECV_SEG = 0x10, /**< IT_SRQ_PARAM_MAX_RECV_SEG. */
-	IT_SRQ_PARAM_LOW_WATERMARK = 0x20 /**< IT_SRQ_PARAM_LOW_WATERMARK. */
+	IT_SRQ_PARAM_ALL = 0x01,          /**< All (queries only). */
+	IT_SRQ_PARAM_IA = 0x02,           /**< it_srq_param_t.ia */
+	IT_SRQ_PARAM_PZ = 0x04,           /**< it_srq_param_t.pz */
+	IT_SRQ_PARAM_MAX_RECV_DTO = 0x08, /**< it_srq_param_t.max_recv_dtos; modifiable */
+	IT_SRQ_PARAM_MAX_RECV_SEG = 0x10, /**< it_srq_param_t.max_recv_segs */
+	IT_SRQ_PARAM_LOW_WATERMARK = 0x20 /**< it_srq_param_t.low_watermark; modifiable */
 } it_srq_param_mask_t;
 
-/** it_srq_create(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes a shared receive queue.
+ *
+ * Endpoints are tied to it when they are made, with #IT_EP_SRQ, for life. Its low watermark is off.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 12, 15.8.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] max_recv_segments most segments of one receive
+ * @param[in] max_recv_dtos most receives outstanding; at least so many are granted
+ * @param[out] srq_handle the new queue
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_SRQ_NOT_SUPPORTED it_ia_info_t.srq_support says no.
+ * @retval IT_ERR_RESOURCE_RSEG More segments than the adapter allows.
+ * @retval IT_ERR_INVALID_SRQ_SIZE 0 receives.
+ * @retval IT_ERR_RESOURCE_RECV_DTO More receives than the adapter allows.
+ * @retval IT_ERR_RESOURCES Memory or queues of the adapter ran out.
+ * @retval IT_ERR_FAULT @p srq_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segments,
 			  IN size_t max_recv_dtos, OUT it_srq_handle_t *srq_handle);
 
-/** it_srq_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Frees a shared receive queue; unused receives go without completions.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.2, 15.8.
+ *
+ * @param[in] srq_handle the S-RQ
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_SRQ Not the handle of a shared receive queue of this adapter.
+ * @retval IT_ERR_SRQ_BUSY An endpoint is tied to it.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_srq_free(IN it_srq_handle_t srq_handle);
 
-/** it_srq_modify(), see itapi-semantics chapter 15. */
+/**
+ * @brief Changes the size or arms the low watermark.
+ *
+ * Armed, the watermark raises one event when fewer receives than it are available, at once if they
+ * are already; then it is off until armed again.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events here: #IT_ASYNC_AFF_SRQ_LOW_WATERMARK, possibly at once.
+ * - Clause: itapi-semantics 12, 15.8.
+ *
+ * @param[in] srq_handle the S-RQ
+ * @param[in] mask what to change: max_recv_dtos, low_watermark. All or nothing
+ * @param[in] params the new values
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_SRQ Not the handle of a shared receive queue of this adapter.
+ * @retval IT_ERR_INVALID_MASK No bit, or one that cannot be changed.
+ * @retval IT_ERR_OP_NOT_SUPPORTED A new size where it_ia_info_t.srq_resizable says no.
+ * @retval IT_ERR_INVALID_SRQ_SIZE Below what is outstanding.
+ * @retval IT_ERR_RESOURCE_RECV_DTO More receives than the adapter allows.
+ * @retval IT_ERR_SRQ_LOW_WATERMARK The watermark is above the size.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
 			  IN const it_srq_param_t *params);
 
-/** it_srq_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the parameters of a shared receive queue.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 12, 15.8.
+ *
+ * @param[in] srq_handle the S-RQ
+ * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ *     alone
+ * @param[out] params place for the answers; members not asked for stay as they are
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_SRQ Not the handle of a shared receive queue of this adapter.
+ * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
 			 OUT it_srq_param_t *params);
 
@@ -1189,198 +2421,460 @@ it_status_t it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t m
 /**
  * @defgroup itapi_ep Endpoints
  * @ingroup itapi
+ * @brief Making, changing, resetting and freeing endpoints; their states.
+ *
+ * | state           | connect | accept      | disconnect | reset      | request | receive |
+ * |-----------------|---------|-------------|------------|------------|---------|---------|
+ * | unconnected     | yes     | a request   | bad        | nothing    | bad     | kept    |
+ * | active-1        | bad     | bad         | aborts     | bad        | bad     | kept    |
+ * | active-2        | bad     | its arrival | aborts     | bad        | bad     | kept    |
+ * | passive pending | bad     | bad         | aborts     | bad        | bad     | kept    |
+ * | passive wait    | bad     | bad         | aborts     | bad        | bad     | kept    |
+ * | connected       | bad     | bad         | yes        | bad        | runs    | runs    |
+ * | non-operational | bad     | bad         | nothing    | when quiet | flushed | flushed |
+ *
+ * "Bad" is IT_ERR_INVALID_EP_STATE, "nothing" succeeds without effect. Freeing works in every
+ * state. Clause: itapi-semantics 3, 4, 5.
  * @{
  */
-/** it_ep_state_rc_t. */
+/**
+ * State of a connected endpoint. Clause: itapi-semantics 4.
+ *
+ * There is no state for disconnecting: from it_ep_disconnect() on the endpoint is non-operational
+ * (R-02).
+ */
 typedef enum {
-	/** IT_EP_STATE_UNCONNECTED. */
+	/** Fresh or reset: may connect, accept or convert. Receives may be posted. */
 	IT_EP_STATE_UNCONNECTED = 0,
-	/** IT_EP_STATE_ACTIVE1_CONNECTION_PENDING. */
+	/** Asked the peer, waits for the answer. */
 	IT_EP_STATE_ACTIVE1_CONNECTION_PENDING = 1,
-	/** IT_EP_STATE_ACTIVE2_CONNECTION_PENDING. */
+	/** The peer accepted; the application must accept or reject that (three-way). */
 	IT_EP_STATE_ACTIVE2_CONNECTION_PENDING = 2,
-	/** IT_EP_STATE_PASSIVE_CONNECTION_PENDING. */
+	/** Accepted a request, waits for the connection to stand. */
 	IT_EP_STATE_PASSIVE_CONNECTION_PENDING = 3,
-	/** IT_EP_STATE_CONNECTED. */
+	/** Data flows. */
 	IT_EP_STATE_CONNECTED = 4,
-	/** IT_EP_STATE_NONOPERATIONAL. */
+	/** Ended, or ending: posts are taken and flushed. it_ep_reset() makes it fresh. */
 	IT_EP_STATE_NONOPERATIONAL = 5,
-	/** IT_EP_STATE_PASSIVE_WAIT_RDMA_TRANS_REQ. */
+	/** A converted socket waits for the peer's request to enter RDMA mode. */
 	IT_EP_STATE_PASSIVE_WAIT_RDMA_TRANS_REQ = 6
 } it_ep_state_rc_t;
 
-/** it_ep_state_ud_t. */
+/** State of a datagram endpoint. Clause: itapi-semantics 5, R-24. */
 typedef enum {
-	IT_EP_STATE_UD_NONOPERATIONAL = 0, /**< IT_EP_STATE_UD_NONOPERATIONAL. */
-	IT_EP_STATE_UD_OPERATIONAL = 1     /**< IT_EP_STATE_UD_OPERATIONAL. */
+	IT_EP_STATE_UD_NONOPERATIONAL = 0, /**< Failed: posts are taken and flushed. */
+	IT_EP_STATE_UD_OPERATIONAL = 1     /**< Datagrams flow; so it is created. */
 } it_ep_state_ud_t;
 
-/** it_ep_state_t. */
+/** State of an endpoint; it_ep_param_t.service_type says which member counts. */
 typedef union {
-	/** it_ep_state_t.rc. */
+	/** Connected endpoint. */
 	it_ep_state_rc_t rc;
-	/** it_ep_state_t.ud. */
+	/** Datagram endpoint. */
 	it_ep_state_ud_t ud;
 } it_ep_state_t;
 
-/** it_ep_rc_creation_flags_t. */
+/** Kind of a connected endpoint. Bits. */
 typedef enum {
-	IT_EP_NO_FLAG = 0x00,   /**< IT_EP_NO_FLAG. */
-	IT_EP_REUSEADDR = 0x01, /**< IT_EP_REUSEADDR. */
-	IT_EP_SRQ = 0x02        /**< IT_EP_SRQ. */
+	/** Nothing special. */
+	IT_EP_NO_FLAG = 0x00,
+	/** May be used again, or its local port bound again, during time-wait. */
+	IT_EP_REUSEADDR = 0x01,
+	/** Takes its receives from the S-RQ of its attributes, for life. */
+	IT_EP_SRQ = 0x02
 } it_ep_rc_creation_flags_t;
 
-/** it_rc_only_attributes_t. */
+/** Attributes of connected endpoints alone. Clause: itapi-semantics 3. */
 typedef struct {
-	/** it_rc_only_attributes_t.rdma_read_enable. */
+	/** Whether the peer may read. */
 	it_boolean_t rdma_read_enable;
-	/** it_rc_only_attributes_t.rdma_write_enable. */
+	/** Whether the peer may write. */
 	it_boolean_t rdma_write_enable;
-	/** it_rc_only_attributes_t.max_rdma_read_segments. */
+	/** Most segments of one RDMA Read. */
 	size_t max_rdma_read_segments;
-	/** it_rc_only_attributes_t.max_rdma_write_segments. */
+	/** Most segments of one RDMA Write. */
 	size_t max_rdma_write_segments;
-	/** it_rc_only_attributes_t.rdma_read_ird. */
+	/** RDMA Reads of the peer served at once (IRD). Granted exactly. */
 	uint32_t rdma_read_ird;
-	/** it_rc_only_attributes_t.rdma_read_ord. */
+	/**
+	 * RDMA Reads running towards the peer at once (ORD); more wait. Granted exactly, lowered to
+	 * the peer's IRD as the connection is made.
+	 */
 	uint32_t rdma_read_ord;
-	/** it_rc_only_attributes_t.srq. */
+	/** S-RQ for receives, with #IT_EP_SRQ; else ignored. */
 	it_srq_handle_t srq;
-	/** it_rc_only_attributes_t.soft_hi_watermark. */
+	/**
+	 * Raises #IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK once when more receives are in progress; 0 =
+	 * off. S-RQ only.
+	 */
 	size_t soft_hi_watermark;
-	/** it_rc_only_attributes_t.hard_hi_watermark. */
+	/**
+	 * Breaks the connection when more receives are in progress; #IT_HARD_HI_WATERMARK_DISABLE =
+	 * off. S-RQ only.
+	 */
 	size_t hard_hi_watermark;
-	/** it_rc_only_attributes_t.atomics_enable. */
+	/** Whether the peer may run atomics. */
 	it_boolean_t atomics_enable;
 } it_rc_only_attributes_t;
 
-/** it_ud_ep_id_t. */
+/** Number of a datagram endpoint on its spigot. */
 typedef uint32_t it_ud_ep_id_t;
 
-/** it_ud_ep_key_t. */
+/** Key that a datagram must carry to be received. */
 typedef uint32_t it_ud_ep_key_t;
 
-/** it_remote_ep_info_t. */
+/** What to know about a datagram endpoint to reach it. */
 typedef struct {
-	/** it_remote_ep_info_t.ud_ep_id. */
+	/** Its number. */
 	it_ud_ep_id_t ud_ep_id;
-	/** it_remote_ep_info_t.ud_ep_key. */
+	/** Its key. */
 	it_ud_ep_key_t ud_ep_key;
 } it_remote_ep_info_t;
 
-/** it_ud_only_attributes_t. */
+/** Attributes of datagram endpoints alone. */
 typedef struct {
-	/** it_ud_only_attributes_t.ep_info. */
+	/** Number (an output) and key of the endpoint. */
 	it_remote_ep_info_t ep_info;
 } it_ud_only_attributes_t;
 
-/** it_service_attributes_t. */
+/** Attributes by kind of endpoint. */
 typedef union {
-	/** it_service_attributes_t.rc. */
+	/** Connected endpoint. */
 	it_rc_only_attributes_t rc;
-	/** it_service_attributes_t.ud. */
+	/** Datagram endpoint. */
 	it_ud_only_attributes_t ud;
 } it_service_attributes_t;
 
-/** it_ep_attributes_t. */
+/**
+ * Attributes of an endpoint. Clause: itapi-semantics 3.
+ *
+ * Of queue sizes and segments at least what was asked is granted; it_ep_query() tells the real
+ * numbers.
+ */
 typedef struct {
-	/** it_ep_attributes_t.max_dto_payload_size. */
+	/** Longest transfer (octets); 0 = as long as the spigot allows. */
 	size_t max_dto_payload_size;
-	/** it_ep_attributes_t.max_request_dtos. */
+	/** Most requests outstanding. */
 	size_t max_request_dtos;
-	/** it_ep_attributes_t.max_recv_dtos. */
+	/** Most receives outstanding; ignored with an S-RQ. */
 	size_t max_recv_dtos;
-	/** it_ep_attributes_t.max_send_segments. */
+	/** Most segments of one Send. */
 	size_t max_send_segments;
-	/** it_ep_attributes_t.max_recv_segments. */
+	/** Most segments of one receive. */
 	size_t max_recv_segments;
-	/** it_ep_attributes_t.srv. */
+	/** Attributes by kind of endpoint. */
 	it_service_attributes_t srv;
-	/** it_ep_attributes_t.priv_ops_enable. */
+	/** Opens privileged operations on this endpoint; needs the privilege. */
 	it_boolean_t priv_ops_enable;
 } it_ep_attributes_t;
 
-/** it_ep_param_t. */
+/** Parameters of an endpoint. */
 typedef struct {
-	/** it_ep_param_t.ia. */
+	/** Its adapter. */
 	it_ia_handle_t ia;
-	/** it_ep_param_t.spigot_id. */
+	/** Spigot of its connection or datagrams; valid from connecting or accepting to reset. */
 	size_t spigot_id;
-	/** it_ep_param_t.ep_state. */
+	/** Its state at the instant of the call. */
 	it_ep_state_t ep_state;
-	/** it_ep_param_t.service_type. */
+	/** Its kind. */
 	it_transport_service_type_t service_type;
-	/** it_ep_param_t.dst_path. */
+	/** Path to the peer; valid from connecting or accepting to reset. */
 	it_path_t dst_path;
-	/** it_ep_param_t.pz. */
+	/** Its protection zone. */
 	it_pz_handle_t pz;
-	/** it_ep_param_t.request_sevd. */
+	/** EVD of its requests. */
 	it_evd_handle_t request_sevd;
-	/** it_ep_param_t.recv_sevd. */
+	/** EVD of its receives. */
 	it_evd_handle_t recv_sevd;
-	/** it_ep_param_t.connect_sevd. */
+	/** EVD of its connection events. */
 	it_evd_handle_t connect_sevd;
-	/** it_ep_param_t.attr. */
+	/** Its attributes as they are. */
 	it_ep_attributes_t attr;
 } it_ep_param_t;
 
-/** it_ep_param_mask_t. */
+/** Which members of it_ep_param_t are wanted or to be changed. Bits. Clause: itapi-semantics 3. */
 typedef enum {
-	IT_EP_PARAM_ALL = 0x00000001,                /**< IT_EP_PARAM_ALL. */
-	IT_EP_PARAM_IA = 0x00000002,                 /**< IT_EP_PARAM_IA. */
-	IT_EP_PARAM_SPIGOT = 0x00000004,             /**< IT_EP_PARAM_SPIGOT. */
-	IT_EP_PARAM_STATE = 0x00000008,              /**< IT_EP_PARAM_STATE. */
-	IT_EP_PARAM_SERV_TYPE = 0x00000010,          /**< IT_EP_PARAM_SERV_TYPE. */
-	IT_EP_PARAM_PATH = 0x00000020,               /**< IT_EP_PARAM_PATH. */
-	IT_EP_PARAM_PZ = 0x00000040,                 /**< IT_EP_PARAM_PZ. */
-	IT_EP_PARAM_REQ_SEVD = 0x00000080,           /**< IT_EP_PARAM_REQ_SEVD. */
-	IT_EP_PARAM_RECV_SEVD = 0x00000100,          /**< IT_EP_PARAM_RECV_SEVD. */
-	IT_EP_PARAM_CONN_SEVD = 0x00000200,          /**< IT_EP_PARAM_CONN_SEVD. */
-	IT_EP_PARAM_RDMA_RD_ENABLE = 0x00000400,     /**< IT_EP_PARAM_RDMA_RD_ENABLE. */
-	IT_EP_PARAM_RDMA_WR_ENABLE = 0x00000800,     /**< IT_EP_PARAM_RDMA_WR_ENABLE. */
-	IT_EP_PARAM_MAX_RDMA_READ_SEG = 0x00001000,  /**< IT_EP_PARAM_MAX_RDMA_READ_SEG. */
-	IT_EP_PARAM_MAX_RDMA_WRITE_SEG = 0x00002000, /**< IT_EP_PARAM_MAX_RDMA_WRITE_SEG. */
-	IT_EP_PARAM_MAX_IRD = 0x00004000,            /**< IT_EP_PARAM_MAX_IRD. */
-	IT_EP_PARAM_MAX_ORD = 0x00008000,            /**< IT_EP_PARAM_MAX_ORD. */
-	IT_EP_PARAM_EP_ID = 0x00010000,              /**< IT_EP_PARAM_EP_ID. */
-	IT_EP_PARAM_EP_KEY = 0x00020000,             /**< IT_EP_PARAM_EP_KEY. */
-	IT_EP_PARAM_MAX_PAYLOAD = 0x00040000,        /**< IT_EP_PARAM_MAX_PAYLOAD. */
-	IT_EP_PARAM_MAX_REQ_DTO = 0x00080000,        /**< IT_EP_PARAM_MAX_REQ_DTO. */
-	IT_EP_PARAM_MAX_RECV_DTO = 0x00100000,       /**< IT_EP_PARAM_MAX_RECV_DTO. */
-	IT_EP_PARAM_MAX_SEND_SEG = 0x00200000,       /**< IT_EP_PARAM_MAX_SEND_SEG. */
-	IT_EP_PARAM_MAX_RECV_SEG = 0x00400000,       /**< IT_EP_PARAM_MAX_RECV_SEG. */
-	IT_EP_PARAM_SRQ = 0x00800000,                /**< IT_EP_PARAM_SRQ. */
-	IT_EP_PARAM_SOFT_HI_WATERMARK = 0x01000000,  /**< IT_EP_PARAM_SOFT_HI_WATERMARK. */
-	IT_EP_PARAM_HARD_HI_WATERMARK = 0x02000000,  /**< IT_EP_PARAM_HARD_HI_WATERMARK. */
-	IT_EP_PARAM_ATOMICS_ENABLE = 0x04000000,     /**< IT_EP_PARAM_ATOMICS_ENABLE. */
-	IT_EP_PARAM_PRIV_OPS_ENABLE = 0x08000000     /**< IT_EP_PARAM_PRIV_OPS_ENABLE. */
+	/** All (queries only). */
+	IT_EP_PARAM_ALL = 0x00000001,
+	/** it_ep_param_t.ia */
+	IT_EP_PARAM_IA = 0x00000002,
+	/** it_ep_param_t.spigot_id */
+	IT_EP_PARAM_SPIGOT = 0x00000004,
+	/** it_ep_param_t.ep_state */
+	IT_EP_PARAM_STATE = 0x00000008,
+	/** it_ep_param_t.service_type */
+	IT_EP_PARAM_SERV_TYPE = 0x00000010,
+	/** it_ep_param_t.dst_path */
+	IT_EP_PARAM_PATH = 0x00000020,
+	/** it_ep_param_t.pz */
+	IT_EP_PARAM_PZ = 0x00000040,
+	/** it_ep_param_t.request_sevd */
+	IT_EP_PARAM_REQ_SEVD = 0x00000080,
+	/** it_ep_param_t.recv_sevd */
+	IT_EP_PARAM_RECV_SEVD = 0x00000100,
+	/** it_ep_param_t.connect_sevd */
+	IT_EP_PARAM_CONN_SEVD = 0x00000200,
+	/** it_rc_only_attributes_t.rdma_read_enable; modifiable */
+	IT_EP_PARAM_RDMA_RD_ENABLE = 0x00000400,
+	/** it_rc_only_attributes_t.rdma_write_enable; modifiable */
+	IT_EP_PARAM_RDMA_WR_ENABLE = 0x00000800,
+	/** it_rc_only_attributes_t.max_rdma_read_segments; modifiable */
+	IT_EP_PARAM_MAX_RDMA_READ_SEG = 0x00001000,
+	/** it_rc_only_attributes_t.max_rdma_write_segments; modifiable */
+	IT_EP_PARAM_MAX_RDMA_WRITE_SEG = 0x00002000,
+	/** it_rc_only_attributes_t.rdma_read_ird; modifiable */
+	IT_EP_PARAM_MAX_IRD = 0x00004000,
+	/** it_rc_only_attributes_t.rdma_read_ord; modifiable */
+	IT_EP_PARAM_MAX_ORD = 0x00008000,
+	/** it_remote_ep_info_t.ud_ep_id */
+	IT_EP_PARAM_EP_ID = 0x00010000,
+	/** it_remote_ep_info_t.ud_ep_key; modifiable */
+	IT_EP_PARAM_EP_KEY = 0x00020000,
+	/** it_ep_attributes_t.max_dto_payload_size; modifiable */
+	IT_EP_PARAM_MAX_PAYLOAD = 0x00040000,
+	/** it_ep_attributes_t.max_request_dtos; modifiable */
+	IT_EP_PARAM_MAX_REQ_DTO = 0x00080000,
+	/** it_ep_attributes_t.max_recv_dtos; modifiable */
+	IT_EP_PARAM_MAX_RECV_DTO = 0x00100000,
+	/** it_ep_attributes_t.max_send_segments; modifiable */
+	IT_EP_PARAM_MAX_SEND_SEG = 0x00200000,
+	/** it_ep_attributes_t.max_recv_segments; modifiable */
+	IT_EP_PARAM_MAX_RECV_SEG = 0x00400000,
+	/** it_rc_only_attributes_t.srq */
+	IT_EP_PARAM_SRQ = 0x00800000,
+	/** it_rc_only_attributes_t.soft_hi_watermark; modifiable */
+	IT_EP_PARAM_SOFT_HI_WATERMARK = 0x01000000,
+	/** it_rc_only_attributes_t.hard_hi_watermark; modifiable */
+	IT_EP_PARAM_HARD_HI_WATERMARK = 0x02000000,
+	/** it_rc_only_attributes_t.atomics_enable; modifiable */
+	IT_EP_PARAM_ATOMICS_ENABLE = 0x04000000,
+	/** it_ep_attributes_t.priv_ops_enable */
+	IT_EP_PARAM_PRIV_OPS_ENABLE = 0x08000000
 } it_ep_param_mask_t;
 
-/** it_ep_rc_create(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes an endpoint for connections, unconnected.
+ *
+ * All three EVDs are mandatory; one EVD may serve several endpoints, and both requests and
+ * receives. Queues and segments are granted at least as asked, IRD and ORD exactly.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 3, 15.4; R-20.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] request_sevd_handle simple EVD of the data transfer stream for requests
+ * @param[in] recv_sevd_handle simple EVD of the data transfer stream for receives
+ * @param[in] connect_sevd_handle simple EVD of the connection message stream
+ * @param[in] flags bits of it_ep_rc_creation_flags_t
+ * @param[in] ep_attr attributes; it_service_attributes_t.rc counts
+ * @param[out] ep_handle the new endpoint
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_INVALID_REQ_EVD Not an EVD of the data transfer stream of this adapter (request
+ *     side).
+ * @retval IT_ERR_INVALID_RECV_EVD Not an EVD of the data transfer stream of this adapter (receive
+ *     side).
+ * @retval IT_ERR_INVALID_CONN_EVD Not a simple EVD of the connection message stream of this
+ *     adapter.
+ * @retval IT_ERR_INVALID_REQ_EVD_STATE The request EVD has overflowed.
+ * @retval IT_ERR_INVALID_RECV_EVD_STATE The receive EVD has overflowed.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits.
+ * @retval IT_ERR_INVALID_EP_ATTR An attribute is out of range, or the provider cannot enable what
+ *     is asked.
+ * @retval IT_ERR_INVALID_SRQ #IT_EP_SRQ without a valid S-RQ of this adapter in the attributes.
+ * @retval IT_ERR_SRQ_NOT_SUPPORTED #IT_EP_SRQ where it_ia_info_t.srq_support says no.
+ * @retval IT_ERR_INVALID_WATERMARK The soft watermark is above the hard one or above the size of
+ *     the S-RQ.
+ * @retval IT_ERR_SOFT_HI_WATERMARK Asked for where it_ia_info_t.soft_hi_watermark_support says no.
+ * @retval IT_ERR_HARD_HI_WATERMARK Asked for where it_ia_info_t.hard_hi_watermark_support says no,
+ *     or 0.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than every spigot allows.
+ * @retval IT_ERR_RESOURCE_REQ_DTO Beyond the adapter: outstanding requests.
+ * @retval IT_ERR_RESOURCE_RECV_DTO Beyond the adapter: outstanding receives.
+ * @retval IT_ERR_RESOURCE_SSEG Beyond the adapter: segments of one Send.
+ * @retval IT_ERR_RESOURCE_RSEG Beyond the adapter: segments of one receive.
+ * @retval IT_ERR_RESOURCE_RRSEG More segments of one RDMA Read than the adapter allows.
+ * @retval IT_ERR_RESOURCE_RWSEG Beyond the adapter: segments of one RDMA Write.
+ * @retval IT_ERR_RESOURCE_IRD Beyond the adapter: inbound RDMA Reads.
+ * @retval IT_ERR_RESOURCE_ORD Beyond the adapter: outbound RDMA Reads.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE priv_ops_enable without the privilege.
+ * @retval IT_ERR_RESOURCES Memory or queue pairs of the adapter ran out.
+ * @retval IT_ERR_FAULT @p ep_attr or @p ep_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_handle,
 			    IN it_evd_handle_t recv_sevd_handle,
 			    IN it_evd_handle_t connect_sevd_handle,
 			    IN it_ep_rc_creation_flags_t flags,
 			    IN const it_ep_attributes_t *ep_attr, OUT it_ep_handle_t *ep_handle);
 
-/** it_ep_ud_create(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes an endpoint for datagrams, operational.
+ *
+ * Its number on the spigot is told by it_ep_query().
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 3, 5, 15.4.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] request_sevd_handle simple EVD of the data transfer stream for requests
+ * @param[in] recv_sevd_handle simple EVD of the data transfer stream for receives
+ * @param[in] ep_attr attributes; it_service_attributes_t.ud counts, with the key to start with
+ * @param[in] spigot_id number of the spigot
+ * @param[out] ep_handle the new endpoint
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no datagrams (iWARP never has).
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_INVALID_REQ_EVD Not an EVD of the data transfer stream of this adapter (request
+ *     side).
+ * @retval IT_ERR_INVALID_RECV_EVD Not an EVD of the data transfer stream of this adapter (receive
+ *     side).
+ * @retval IT_ERR_INVALID_REQ_EVD_STATE The request EVD has overflowed.
+ * @retval IT_ERR_INVALID_RECV_EVD_STATE The receive EVD has overflowed.
+ * @retval IT_ERR_INVALID_EP_ATTR An endpoint attribute is out of range or contradicts another.
+ * @retval IT_ERR_INVALID_EP_KEY The datagram key is not allowed.
+ * @retval IT_ERR_INVALID_SPIGOT The adapter has no spigot with this number.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than the spigot's datagrams.
+ * @retval IT_ERR_RESOURCE_REQ_DTO Beyond the adapter: outstanding requests.
+ * @retval IT_ERR_RESOURCE_RECV_DTO Beyond the adapter: outstanding receives.
+ * @retval IT_ERR_RESOURCE_SSEG Beyond the adapter: segments of one Send.
+ * @retval IT_ERR_RESOURCE_RSEG Beyond the adapter: segments of one receive.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE priv_ops_enable without the privilege.
+ * @retval IT_ERR_RESOURCES Memory or queue pairs of the adapter ran out.
+ * @retval IT_ERR_FAULT @p ep_attr or @p ep_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_handle,
 			    IN it_evd_handle_t recv_sevd_handle,
 			    IN const it_ep_attributes_t *ep_attr, IN size_t spigot_id,
 			    OUT it_ep_handle_t *ep_handle);
 
-/** it_ep_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the state and the parameters of an endpoint.
+ *
+ * Spigot and path are valid from connecting or accepting to reset; the state is that of the instant
+ * of the call.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 3, 15.4.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ *     alone
+ * @param[out] params place for the answers; members not asked for stay as they are
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
 			OUT it_ep_param_t *params);
 
-/** it_ep_modify(), see itapi-semantics chapter 15. */
+/**
+ * @brief Changes attributes of an endpoint, all or nothing.
+ *
+ * Possible while unconnected: payload, segments, key, queue sizes, enables, IRD and ORD. While
+ * connected: queue sizes, enables, IRD, and raising ORD where it_ia_info_t says so; lowering ORD
+ * always; watermarks in every state. Changing enables, IRD or ORD while RDMA Reads are outstanding
+ * is the application's error.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events here: #IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK at once, if that watermark is already exceeded.
+ * - Clause: itapi-semantics 3, 15.4.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] mask what to change: the bits that it_ep_param_mask_t calls modifiable
+ * @param[in] ep_attr the new values
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_MASK No bit, or one that cannot be changed.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_INVALID_EP_TYPE A bit of connected endpoints on a datagram endpoint, or the
+ *     reverse.
+ * @retval IT_ERR_INVALID_EP_ATTR A value is out of range, or fewer requests than are outstanding.
+ * @retval IT_ERR_INVALID_EP_KEY The datagram key is not allowed.
+ * @retval IT_ERR_INVALID_RECV_DTO Fewer receives than are outstanding.
+ * @retval IT_ERR_INVALID_WATERMARK The watermarks contradict each other or the size of the S-RQ.
+ * @retval IT_ERR_SOFT_HI_WATERMARK The soft high watermark is not supported or cannot work.
+ * @retval IT_ERR_HARD_HI_WATERMARK The hard high watermark is not supported or cannot work.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than the spigot allows.
+ * @retval IT_ERR_RESOURCE_REQ_DTO Beyond the adapter: outstanding requests.
+ * @retval IT_ERR_RESOURCE_RECV_DTO Beyond the adapter: outstanding receives.
+ * @retval IT_ERR_RESOURCE_SSEG Beyond the adapter: segments of one Send.
+ * @retval IT_ERR_RESOURCE_RSEG Beyond the adapter: segments of one receive.
+ * @retval IT_ERR_RESOURCE_RRSEG Beyond the adapter: segments of one RDMA Read.
+ * @retval IT_ERR_RESOURCE_RWSEG Beyond the adapter: segments of one RDMA Write.
+ * @retval IT_ERR_RESOURCE_IRD Beyond the adapter: inbound RDMA Reads.
+ * @retval IT_ERR_RESOURCE_ORD Beyond the adapter: outbound RDMA Reads.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The adapter says in it_ia_info_t that this cannot be changed.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_FAULT @p ep_attr is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
 			 IN const it_ep_attributes_t *ep_attr);
 
-/** it_ep_reset(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes a non-operational endpoint fresh again.
+ *
+ * It refuses until the transport is finished with the endpoint and every request and receive has
+ * its completion in its EVD; it loses none. It unlinks the narrow RMRs of the endpoint. Zone, EVDs,
+ * S-RQ, attributes and consumer context stay; path and negotiated ORD go. On an unconnected
+ * endpoint it does nothing and succeeds.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - States: non-operational to unconnected (datagram: to operational).
+ * - Events: none.
+ * - Clause: itapi-semantics 4.1, 4.6, 15.4; R-07, R-37.
+ *
+ * @param[in] ep_handle the endpoint
+ * @retval IT_SUCCESS The endpoint is unconnected (datagram: operational).
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_STATE It is connecting or connected; disconnect first.
+ * @retval IT_ERR_CANNOT_RESET The transport is not finished with it, or completions are still to
+ *     come; try again later.
+ * @retval IT_ERR_EP_TIMEWAIT The transport keeps the last connection in time-wait (InfiniBand,
+ *     without #IT_EP_REUSEADDR).
+ * @retval IT_ERR_RESOURCES A fresh queue pair could not be had.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ep_reset(IN it_ep_handle_t ep_handle);
 
-/** it_ep_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Frees an endpoint in any state.
+ *
+ * A connection is torn down abruptly, an attempt given up. After return nothing touches the buffers
+ * and no new event names the endpoint; events queued before stay, completions not yet queued may be
+ * lost.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - States: any.
+ * - Events at the peer: #IT_CM_MSG_CONN_BROKEN_EVENT or #IT_CM_MSG_CONN_DISCONNECT_EVENT on a
+ *   connection, #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on an attempt.
+ * - Clause: itapi-semantics 2.2, 4.6, 15.4; R-03, R-08.
+ *
+ * @param[in] ep_handle the endpoint
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_EP_BUSY A narrow RMR is linked through it; free or unlink that first.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ep_free(IN it_ep_handle_t ep_handle);
 
 /** @} */
@@ -1389,122 +2883,362 @@ it_status_t it_ep_free(IN it_ep_handle_t ep_handle);
  * @addtogroup itapi_cm
  * @{
  */
-/** it_cn_est_flags_t. */
+/**
+ * How a connection is made. Bits; neither way given means two-way. Clause: itapi-semantics 4.3,
+ * 4.4, 9.6.
+ */
 typedef enum {
-	IT_CONNECT_FLAG_TWO_WAY = 0x01,    /**< IT_CONNECT_FLAG_TWO_WAY. */
-	IT_CONNECT_FLAG_THREE_WAY = 0x02,  /**< IT_CONNECT_FLAG_THREE_WAY. */
-	IT_CONNECT_SUPPRESS_IRD_ORD = 0x04 /**< IT_CONNECT_SUPPRESS_IRD_ORD. */
+	IT_CONNECT_FLAG_TWO_WAY = 0x01,    /**< The passive side's accept makes the connection. */
+	IT_CONNECT_FLAG_THREE_WAY = 0x02,  /**< The active side must accept the accept. */
+	IT_CONNECT_SUPPRESS_IRD_ORD = 0x04 /**< IRD and ORD are not exchanged. */
 } it_cn_est_flags_t;
 
-/** it_conn_reject_code_t. */
+/**
+ * Why a connection was refused by something other than the peer's application. Clause:
+ * itapi-semantics 9.7.
+ */
 typedef enum {
-	IT_CN_REJ_OTHER = 0,         /**< IT_CN_REJ_OTHER. */
-	IT_CN_REJ_TIMEOUT = 1,       /**< IT_CN_REJ_TIMEOUT. */
-	IT_CN_REJ_BAD_PATH = 2,      /**< IT_CN_REJ_BAD_PATH. */
-	IT_CN_REJ_STALE_CONN = 3,    /**< IT_CN_REJ_STALE_CONN. */
-	IT_CN_REJ_BAD_ORD = 4,       /**< IT_CN_REJ_BAD_ORD. */
-	IT_CN_REJ_RESOURCES = 5,     /**< IT_CN_REJ_RESOURCES. */
-	IT_CN_REJ_BAD_CONN_PARMS = 6 /**< IT_CN_REJ_BAD_CONN_PARMS. */
+	/** Nobody listens there, the stream broke, or any other cause. */
+	IT_CN_REJ_OTHER = 0,
+	/** No answer in time. */
+	IT_CN_REJ_TIMEOUT = 1,
+	/** No route to the peer. */
+	IT_CN_REJ_BAD_PATH = 2,
+	/** The peer thinks an old connection still stands (InfiniBand). */
+	IT_CN_REJ_STALE_CONN = 3,
+	/** The peer cannot serve so many RDMA Reads. */
+	IT_CN_REJ_BAD_ORD = 4,
+	/** The peer or this side ran out of resources. */
+	IT_CN_REJ_RESOURCES = 5,
+	/** The two sides do not agree how to talk. */
+	IT_CN_REJ_BAD_CONN_PARMS = 6
 } it_conn_reject_code_t;
 
-/** it_ib_conn_attributes_t. */
+/** Fine tuning of a connection over InfiniBand; codes as InfiniBand has them. */
 typedef struct {
-	/** it_ib_conn_attributes_t.remote_cm_timeout. */
+	/** Patience expected of the peer's connection manager. */
 	uint8_t remote_cm_timeout : 5;
-	/** it_ib_conn_attributes_t.local_cm_timeout. */
+	/** Patience of the own connection manager. */
 	uint8_t local_cm_timeout : 5;
-	/** it_ib_conn_attributes_t.retry_count. */
+	/** Retries of an unanswered packet. */
 	uint8_t retry_count : 3;
-	/** it_ib_conn_attributes_t.rnr_retry_count. */
+	/** Retries towards a receiver that is not ready. */
 	uint8_t rnr_retry_count : 3;
-	/** it_ib_conn_attributes_t.max_cm_retries. */
+	/** Retries of a connection message. */
 	uint8_t max_cm_retries : 4;
-	/** it_ib_conn_attributes_t.local_ack_timeout. */
+	/** Time for the peer's adapter to acknowledge. */
 	uint8_t local_ack_timeout : 5;
 } it_ib_conn_attributes_t;
 
-/** it_via_conn_attributes_t. */
+/** Nothing to tune over VIA. */
 typedef struct {
-	/** it_via_conn_attributes_t.unused. */
+	/** Ignored. */
 	void *unused;
 } it_via_conn_attributes_t;
 
-/** it_iwarp_conn_attributes_t. */
+/** Nothing to tune over iWARP. */
 typedef struct {
-	/** it_iwarp_conn_attributes_t.unused. */
+	/** Ignored. */
 	void *unused;
 } it_iwarp_conn_attributes_t;
 
-/** it_conn_attributes_t. */
+/** Fine tuning of a connection; the adapter's transport says which member counts. */
 typedef union {
-	/** it_conn_attributes_t.ib. */
+	/** InfiniBand. */
 	it_ib_conn_attributes_t ib;
-	/** it_conn_attributes_t.via. */
+	/** VIA. */
 	it_via_conn_attributes_t via;
-	/** it_conn_attributes_t.iwarp. */
+	/** iWARP. */
 	it_iwarp_conn_attributes_t iwarp;
 } it_conn_attributes_t;
 
-/** it_listen_flags_t. */
+/** How to listen. Bits. */
 typedef enum {
-	IT_LISTEN_NO_FLAG = 0x00,         /**< IT_LISTEN_NO_FLAG. */
-	IT_LISTEN_CONN_QUAL_INPUT = 0x01, /**< IT_LISTEN_CONN_QUAL_INPUT. */
-	IT_LISTEN_SUPPRESS_IRD_ORD = 0x02 /**< IT_LISTEN_SUPPRESS_IRD_ORD. */
+	IT_LISTEN_NO_FLAG = 0x00,         /**< The library chooses the qualifier. */
+	IT_LISTEN_CONN_QUAL_INPUT = 0x01, /**< The application names the qualifier. */
+	IT_LISTEN_SUPPRESS_IRD_ORD = 0x02 /**< IRD and ORD are not exchanged. */
 } it_listen_flags_t;
 
-/** it_listen_param_t. */
+/** Parameters of a listen. */
 typedef struct {
-	/** it_listen_param_t.ia_handle. */
+	/** Its adapter. */
 	it_ia_handle_t ia_handle;
-	/** it_listen_param_t.spigot_id. */
+	/** Its spigot. */
 	size_t spigot_id;
-	/** it_listen_param_t.connect_evd. */
+	/** EVD of its requests. */
 	it_evd_handle_t connect_evd;
-	/** it_listen_param_t.connect_qual. */
+	/** Its qualifier. */
 	it_conn_qual_t connect_qual;
 } it_listen_param_t;
 
-/** it_listen_param_mask_t. */
+/** Which members of it_listen_param_t are wanted. Bits. */
 typedef enum {
-	IT_LISTEN_PARAM_ALL = 0x01,         /**< IT_LISTEN_PARAM_ALL. */
-	IT_LISTEN_PARAM_IA_HANDLE = 0x02,   /**< IT_LISTEN_PARAM_IA_HANDLE. */
-	IT_LISTEN_PARAM_SPIGOT_ID = 0x04,   /**< IT_LISTEN_PARAM_SPIGOT_ID. */
-	IT_LISTEN_PARAM_CONNECT_EVD = 0x08, /**< IT_LISTEN_PARAM_CONNECT_EVD. */
-	IT_LISTEN_PARAM_CONN_QUAL = 0x10    /**< IT_LISTEN_PARAM_CONN_QUAL. */
+	IT_LISTEN_PARAM_ALL = 0x01,         /**< All. */
+	IT_LISTEN_PARAM_IA_HANDLE = 0x02,   /**< it_listen_param_t.ia_handle */
+	IT_LISTEN_PARAM_SPIGOT_ID = 0x04,   /**< it_listen_param_t.spigot_id */
+	IT_LISTEN_PARAM_CONNECT_EVD = 0x08, /**< it_listen_param_t.connect_evd */
+	IT_LISTEN_PARAM_CONN_QUAL = 0x10    /**< it_listen_param_t.connect_qual */
 } it_listen_param_mask_t;
 
-/** it_listen_create(), see itapi-semantics chapter 15. */
+/**
+ * @brief Takes requests on a connection qualifier.
+ *
+ * Each request becomes one event with an identifier of its own. With #IT_LISTEN_CONN_QUAL_INPUT the
+ * application names the qualifier; without it the library chooses one of the given type and writes
+ * it back. The EVD's room is the backlog: a request that finds it full is refused.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events here: #IT_CM_REQ_CONN_REQUEST_EVENT, #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT.
+ * - Clause: itapi-semantics 9.1, 9.4, 15.5; R-22.
+ *
+ * @param[in] ia_handle the adapter
+ * @param[in] spigot_id number of the spigot
+ * @param[in] connect_evd simple EVD of the connection request stream
+ * @param[in] flags bits of it_listen_flags_t
+ * @param[in,out] conn_qual in: the qualifier, or its type alone; out: the qualifier. Ports and
+ *     service ids in network byte order
+ * @param[out] listen_handle the new listen
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
+ * @retval IT_ERR_INVALID_SPIGOT The adapter has no spigot with this number.
+ * @retval IT_ERR_INVALID_CONN_EVD Not a simple EVD of the connection request stream of this
+ *     adapter.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits, or suppression where it_ia_info_t.ird_ord_suppressible
+ *     says no.
+ * @retval IT_ERR_INVALID_CONN_QUAL The connection qualifier is malformed or of a kind not supported
+ *     here.
+ * @retval IT_ERR_CONN_QUAL_BUSY Somebody listens on the connection qualifier.
+ * @retval IT_ERR_NO_PERMISSION The port is reserved.
+ * @retval IT_ERR_RESOURCES Descriptors or memory ran out.
+ * @retval IT_ERR_FAULT @p conn_qual or @p listen_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_listen_create(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
 			     IN it_evd_handle_t connect_evd, IN it_listen_flags_t flags,
 			     IN OUT it_conn_qual_t *conn_qual,
 			     OUT it_listen_handle_t *listen_handle);
 
-/** it_listen_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Ends a listen.
+ *
+ * No new requests come; identifiers that were delivered or queued stay valid.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 9.4, 15.5.
+ *
+ * @param[in] listen_handle the listen
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_LISTEN Not the handle of a listen.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_listen_free(IN it_listen_handle_t listen_handle);
 
-/** it_listen_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the parameters of a listen.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.5.
+ *
+ * @param[in] listen_handle the listen
+ * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ *     alone
+ * @param[out] params place for the answers; members not asked for stay as they are
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_LISTEN Not the handle of a listen.
+ * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_param_mask_t mask,
 			    OUT it_listen_param_t *params);
 
-/** it_ep_connect(), see itapi-semantics chapter 15. */
+/**
+ * @brief Starts an active connection; an event brings the answer.
+ *
+ * The endpoint leaves the unconnected state at once; nothing waits for the peer. it_path_t.timeout
+ * limits everything up to the established connection, or in three-way up to the arrival of the
+ * accept. Just one of the events below ends the attempt; it_ep_disconnect() and it_ep_free() abort
+ * it.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - States: unconnected to active-1 pending.
+ * - Events here: #IT_CM_MSG_CONN_ESTABLISHED_EVENT, #IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT
+ *   (three-way), #IT_CM_MSG_CONN_PEER_REJECT_EVENT or #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT.
+ * - Events at the peer: #IT_CM_REQ_CONN_REQUEST_EVENT.
+ * - Clause: itapi-semantics 4, 9, 15.5; R-01, R-30.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] path way to the peer; copied before return
+ * @param[in] conn_attr fine tuning, or NULL for the defaults
+ * @param[in] connect_qual service of the peer; ports and service ids in network byte order
+ * @param[in] cn_est_flags bits of it_cn_est_flags_t; neither way given means two-way
+ * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
+ *     return
+ * @param[in] private_data_length its length (octets), at most it_ia_info_t.connect_private_data_len
+ * @retval IT_SUCCESS The attempt is under way.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_SPIGOT The path names a spigot that the adapter does not have.
+ * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter.
+ * @retval IT_ERR_INVALID_ATIMEOUT Connection attribute local_ack_timeout is out of range.
+ * @retval IT_ERR_INVALID_LTIMEOUT Connection attribute local_cm_timeout is out of range.
+ * @retval IT_ERR_INVALID_RTIMEOUT Connection attribute remote_cm_timeout is out of range.
+ * @retval IT_ERR_INVALID_RETRY Connection attribute retry_count is out of range.
+ * @retval IT_ERR_INVALID_RNR_RETRY Connection attribute rnr_retry_count is out of range.
+ * @retval IT_ERR_INVALID_CM_RETRY Connection attribute max_cm_retries is out of range.
+ * @retval IT_ERR_INVALID_CONN_QUAL The connection qualifier is malformed or of a kind not supported
+ *     here.
+ * @retval IT_ERR_INVALID_CN_EST_FLAGS Unknown bits, both ways at once, or three-way or suppression
+ *     where the adapter says no.
+ * @retval IT_ERR_INVALID_PDATA_LENGTH The private data is longer than the adapter carries with this
+ *     message.
+ * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
+ * @retval IT_ERR_INVALID_EP_STATE Not unconnected.
+ * @retval IT_ERR_EP_TIMEWAIT The local port that was chosen is in TCP's time-wait and the endpoint
+ *     has no #IT_EP_REUSEADDR.
+ * @retval IT_ERR_RESOURCES Ports, descriptors or memory ran out.
+ * @retval IT_ERR_FAULT @p path or @p connect_qual is NULL, or @p private_data with a length.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 			  IN const it_conn_attributes_t *conn_attr,
 			  IN const it_conn_qual_t *connect_qual, IN it_cn_est_flags_t cn_est_flags,
 			  IN const unsigned char *private_data, IN size_t private_data_length);
 
-/** it_ep_accept(), see itapi-semantics chapter 15. */
+/**
+ * @brief Accepts a request with an endpoint, or in three-way the peer's accept.
+ *
+ * Passive side: any unconnected endpoint of the adapter that the request came in on. Active side:
+ * the very endpoint of the arrival, which no private data may accompany. A failed call leaves
+ * identifier and endpoint as they were. On plain MPA the passive side's requests wait until the
+ * active side's first message; let the active side speak first.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - States: unconnected to passive pending; active-2 pending to connected.
+ * - Events here: #IT_CM_MSG_CONN_ESTABLISHED_EVENT, #IT_CM_MSG_CONN_PEER_REJECT_EVENT or
+ *   #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT.
+ * - Events at the peer: #IT_CM_MSG_CONN_ESTABLISHED_EVENT or #IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT.
+ * - Clause: itapi-semantics 4, 9.2, 9.4, 15.5; R-28.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] cn_est_id identifier of the request event or of the arrival event; used up by success
+ * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
+ *     return
+ * @param[in] private_data_length its length (octets), at most it_ia_info_t.accept_private_data_len
+ * @retval IT_SUCCESS The answer is under way.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_CN_EST_ID Dead, used up, or another endpoint's.
+ * @retval IT_ERR_INVALID_EP_STATE Neither unconnected with a request nor active-2 pending with its
+ *     arrival.
+ * @retval IT_ERR_INVALID_PDATA_LENGTH The private data is longer than the adapter carries with this
+ *     message.
+ * @retval IT_ERR_PDATA_NOT_SUPPORTED Private data where the adapter carries none, and always on the
+ *     active side.
+ * @retval IT_ERR_RESOURCE_IRD Beyond the adapter: inbound RDMA Reads.
+ * @retval IT_ERR_RESOURCE_ORD Beyond the adapter: outbound RDMA Reads.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_FAULT @p private_data is NULL with a length.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
 			 IN const unsigned char *private_data, IN size_t private_data_length);
 
-/** it_reject(), see itapi-semantics chapter 15. */
+/**
+ * @brief Refuses a request, or in three-way the peer's accept.
+ *
+ * In three-way the endpoint becomes non-operational.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events at the peer: #IT_CM_MSG_CONN_PEER_REJECT_EVENT.
+ * - Clause: itapi-semantics 4.1, 9.4, 15.5.
+ *
+ * @param[in] cn_est_id identifier of the request event or of the arrival event; used up by success
+ * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
+ *     return
+ * @param[in] private_data_length its length (octets), at most it_ia_info_t.reject_private_data_len
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_CN_EST_ID Dead or used up.
+ * @retval IT_ERR_INVALID_PDATA_LENGTH The private data is longer than the adapter carries with this
+ *     message.
+ * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
+ * @retval IT_ERR_FAULT @p private_data is NULL with a length.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned char *private_data,
 		      IN size_t private_data_length);
 
-/** it_handoff(), see itapi-semantics chapter 15. */
+/**
+ * @brief Moves a request to another listen of the same adapter.
+ *
+ * The request appears there as a new event with a new identifier.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events here: #IT_CM_REQ_CONN_REQUEST_EVENT on the EVD of the other listen.
+ * - Clause: itapi-semantics 9.5, 15.5.
+ *
+ * @param[in] conn_qual qualifier of the other listen
+ * @param[in] spigot_id spigot of the other listen
+ * @param[in] cn_est_id identifier of the request event; used up by success, still valid after a
+ *     failure
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_CONN_QUAL Nobody listens there.
+ * @retval IT_ERR_INVALID_SPIGOT The adapter has no spigot with this number.
+ * @retval IT_ERR_INVALID_CN_EST_ID Dead or used up.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The provider cannot move requests.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_FAULT @p conn_qual is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
 		       IN it_cn_est_identifier_t cn_est_id);
 
-/** it_ep_disconnect(), see itapi-semantics chapter 15. */
+/**
+ * @brief Ends a connection, or gives an attempt up.
+ *
+ * The endpoint is non-operational before the call returns. Requests not yet started are flushed; a
+ * program that wants its Sends delivered waits for an answer of the peer first. All completions of
+ * the endpoint are in their EVDs before the event that ends the connection. On a non-operational
+ * endpoint it does nothing and succeeds.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - States: any but unconnected, to non-operational.
+ * - Events here: flushed completions, then #IT_CM_MSG_CONN_DISCONNECT_EVENT.
+ * - Events at the peer: #IT_CM_MSG_CONN_DISCONNECT_EVENT on a connection,
+ *   #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on an attempt.
+ * - Clause: itapi-semantics 4.5, 15.5; R-01, R-02, R-05, R-06, R-29.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
+ *     return
+ * @param[in] private_data_length its length (octets), at most
+ *     it_ia_info_t.disconnect_private_data_len
+ * @retval IT_SUCCESS The end is under way.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_EP_STATE Unconnected.
+ * @retval IT_ERR_INVALID_PDATA_LENGTH The private data is longer than the adapter carries with this
+ *     message.
+ * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
+ * @retval IT_ERR_FAULT @p private_data is NULL with a length.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ep_disconnect(IN it_ep_handle_t ep_handle, IN const unsigned char *private_data,
 			     IN size_t private_data_length);
 
@@ -1513,15 +3247,58 @@ it_status_t it_ep_disconnect(IN it_ep_handle_t ep_handle, IN const unsigned char
 /**
  * @defgroup itapi_socket Socket conversion
  * @ingroup itapi
+ * @brief Turning a connected TCP socket into an RDMA connection.
+ *
+ * Clause: itapi-semantics 11.
  * @{
  */
-/** it_sc_flags_t. */
+/** How a socket is converted. Bits. Clause: itapi-semantics 11.2. */
 typedef enum {
-	IT_SC_DEFAULT = 0x00,   /**< IT_SC_DEFAULT. */
-	IT_SC_NO_REQ_REP = 0x01 /**< IT_SC_NO_REQ_REP. */
+	IT_SC_DEFAULT = 0x00,   /**< The two sides exchange the request and reply of MPA. */
+	IT_SC_NO_REQ_REP = 0x01 /**< They do not; both enter RDMA mode by their own agreement. */
 } it_sc_flags_t;
 
-/** it_socket_convert(), see itapi-semantics chapter 15. */
+/**
+ * @brief Turns a connected TCP socket into the connection of an endpoint.
+ *
+ * The socket is IPv4 or IPv6; the application has read exactly what was meant for it and uses the
+ * socket no more from the call on. Unsent octets go out first; unread ones count as the beginning
+ * of RDMA mode. On success the library drives a duplicate of its own: @p sd stays open but is inert
+ * and only close() is left to do with it. An asynchronous failure resets the TCP connection; there
+ * is no way back.
+ *
+ * | @p msg   | @p flags          | what this side does                                        |
+ * |----------|-------------------|------------------------------------------------------------|
+ * | NULL     | #IT_SC_DEFAULT    | asks for RDMA mode by an MPA request; active-1 pending     |
+ * | not NULL | #IT_SC_DEFAULT    | sends the message, waits for the request; passive wait     |
+ * | NULL     | #IT_SC_NO_REQ_REP | enters RDMA mode at once and must speak first; connected   |
+ * | not NULL | #IT_SC_NO_REQ_REP | sends the message, enters, must not speak first; connected |
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - States: unconnected to active-1 pending, passive wait or connected.
+ * - Events here: #IT_CM_MSG_CONN_ESTABLISHED_EVENT or #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT.
+ * - Events at the peer: the same, on a side that converts too.
+ * - Clause: itapi-semantics 11, 15.5; R-31, R-32.
+ *
+ * @param[in] sd the socket
+ * @param[in] ep_handle the endpoint
+ * @param[in] flags bits of it_sc_flags_t
+ * @param[in] msg last message in streaming mode; its presence picks the role. Copied before return
+ * @param[in] len its length (octets, at most 65536); 0 sends nothing
+ * @retval IT_SUCCESS Accepted; the outcome is an event.
+ * @retval IT_ERR_OP_NOT_SUPPORTED it_ia_info_t.socket_conversion_support says no.
+ * @retval IT_ERR_INVALID_CONVERSION Not a connected TCP socket, or not on a spigot of this adapter.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits.
+ * @retval IT_ERR_INVALID_LENGTH The message is longer than 64 KiB.
+ * @retval IT_ERR_INVALID_EP_STATE Not unconnected.
+ * @retval IT_ERR_RESOURCES Descriptors or memory ran out.
+ * @retval IT_ERR_FAULT @p msg is NULL with a length.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_socket_convert(IN int sd, IN it_ep_handle_t ep_handle, IN it_sc_flags_t flags,
 			      IN const unsigned char *msg, IN size_t len);
 
@@ -1530,114 +3307,220 @@ it_status_t it_socket_convert(IN int sd, IN it_ep_handle_t ep_handle, IN it_sc_f
 /**
  * @defgroup itapi_ud Datagrams
  * @ingroup itapi
+ * @brief Address handles and asking for the endpoint of a service. Only where
+ * it_ia_info_t.supported_service_types has #IT_UD_SERVICE.
+ *
+ * Clause: itapi-semantics 5, 13.
  * @{
  */
-/** it_ah_flags_t. */
+/** How an address handle is made. Bits. */
 typedef enum {
-	IT_AH_PATH_COMPLETE = 0x01 /**< IT_AH_PATH_COMPLETE. */
+	IT_AH_PATH_COMPLETE = 0x01 /**< The path is used as given; nothing is looked up. */
 } it_ah_flags_t;
 
-/** it_addr_param_t. */
+/** Parameters of an address handle. */
 typedef struct {
-	/** it_addr_param_t.ia. */
+	/** Its adapter. */
 	it_ia_handle_t ia;
-	/** it_addr_param_t.pz. */
+	/** Its protection zone. */
 	it_pz_handle_t pz;
-	/** it_addr_param_t.path. */
+	/** Where it leads. */
 	it_path_t path;
 } it_addr_param_t;
 
-/** it_addr_param_mask_t. */
+/** Which members of it_addr_param_t are wanted or to be changed. Bits. */
 typedef enum {
-	IT_ADDR_PARAM_ALL = 0x01, /**< IT_ADDR_PARAM_ALL. */
-	IT_ADDR_PARAM_IA = 0x02,  /**< IT_ADDR_PARAM_IA. */
-	IT_ADDR_PARAM_PZ = 0x04,  /**< IT_ADDR_PARAM_PZ. */
-	IT_ADDR_PARAM_PATH = 0x08 /**< IT_ADDR_PARAM_PATH. */
+	IT_ADDR_PARAM_ALL = 0x01, /**< All (queries only). */
+	IT_ADDR_PARAM_IA = 0x02,  /**< it_addr_param_t.ia */
+	IT_ADDR_PARAM_PZ = 0x04,  /**< it_addr_param_t.pz */
+	IT_ADDR_PARAM_PATH = 0x08 /**< it_addr_param_t.path; modifiable */
 } it_addr_param_mask_t;
 
-/** it_dg_type_t. */
+/** Kind of datagram. */
 typedef enum {
-	IT_DG_TYPE_IB_UD = 0 /**< IT_DG_TYPE_IB_UD. */
+	IT_DG_TYPE_IB_UD = 0 /**< InfiniBand unreliable datagram. */
 } it_dg_type_t;
 
-/** it_ib_ud_addr_t. */
+/** Where an InfiniBand datagram goes. */
 typedef struct {
-	/** it_ib_ud_addr_t.addr. */
+	/** The way. */
 	it_addr_handle_t addr;
-	/** it_ib_ud_addr_t.ep_info. */
+	/** The endpoint at its end. */
 	it_remote_ep_info_t ep_info;
 } it_ib_ud_addr_t;
 
-/** it_dg_remote_ep_addr_t. */
+/** Where a datagram goes. */
 typedef struct {
-	/** it_dg_remote_ep_addr_t.type. */
+	/** Which member of `addr` counts. */
 	it_dg_type_t type;
-	/** it_dg_remote_ep_addr_t.addr. */
+	/** The target. */
 	union {
-		/** it_dg_remote_ep_addr_t.addr.ud. */
+		/** InfiniBand. */
 		it_ib_ud_addr_t ud;
 	} addr;
 } it_dg_remote_ep_addr_t;
 
-/** it_ud_svc_req_identifier_t. */
+/** Names a datagram service request until it is answered. As it_cn_est_identifier_t. */
 typedef uint64_t it_ud_svc_req_identifier_t;
 
-/** it_ud_svc_req_status_t. */
+/** Answer to a datagram service request. Clause: itapi-semantics 13. */
 typedef enum {
-	IT_UD_SVC_EP_INFO_VALID = 0,    /**< IT_UD_SVC_EP_INFO_VALID. */
-	IT_UD_SVC_ID_NOT_SUPPORTED = 1, /**< IT_UD_SVC_ID_NOT_SUPPORTED. */
-	IT_UD_SVC_REQ_REJECTED = 2,     /**< IT_UD_SVC_REQ_REJECTED. */
-	IT_UD_NO_EP_AVAILABLE = 3,      /**< IT_UD_NO_EP_AVAILABLE. */
-	IT_UD_REQ_REDIRECTED = 4        /**< IT_UD_REQ_REDIRECTED. */
+	IT_UD_SVC_EP_INFO_VALID = 0,    /**< The service is there: the endpoint is told. */
+	IT_UD_SVC_ID_NOT_SUPPORTED = 1, /**< No such service. */
+	IT_UD_SVC_REQ_REJECTED = 2,     /**< Refused, or no answer in time (R-35). */
+	IT_UD_NO_EP_AVAILABLE = 3,      /**< The service has no endpoint to spare. */
+	IT_UD_REQ_REDIRECTED = 4        /**< Ask along the path that is told. */
 } it_ud_svc_req_status_t;
 
-/** it_ud_svc_req_param_t. */
+/** Parameters of a datagram service request. */
 typedef struct {
-	/** it_ud_svc_req_param_t.ia. */
+	/** Its adapter. */
 	it_ia_handle_t ia;
-	/** it_ud_svc_req_param_t.request_id. */
+	/** Number of the request on the wire. */
 	uint32_t request_id;
-	/** it_ud_svc_req_param_t.reply_evd. */
+	/** EVD of the answer. */
 	it_evd_handle_t reply_evd;
-	/** it_ud_svc_req_param_t.conn_qual. */
+	/** Service asked for. */
 	it_conn_qual_t conn_qual;
-	/** it_ud_svc_req_param_t.destination_path. */
+	/** Where it is asked for. */
 	it_path_t destination_path;
-	/** it_ud_svc_req_param_t.private_data. */
+	/** Private data of the request. */
 	unsigned char private_data[IT_MAX_PRIV_DATA];
-	/** it_ud_svc_req_param_t.private_data_length. */
+	/** Its length (octets). */
 	size_t private_data_length;
 } it_ud_svc_req_param_t;
 
-/** it_ud_svc_req_param_mask_t. */
+/** Which members of it_ud_svc_req_param_t are wanted. Bits. */
 typedef enum {
-	IT_UD_PARAM_ALL = 0x01,             /**< IT_UD_PARAM_ALL. */
-	IT_UD_PARAM_IA_HANDLE = 0x02,       /**< IT_UD_PARAM_IA_HANDLE. */
-	IT_UD_PARAM_REQ_ID = 0x04,          /**< IT_UD_PARAM_REQ_ID. */
-	IT_UD_PARAM_REPLY_EVD = 0x08,       /**< IT_UD_PARAM_REPLY_EVD. */
-	IT_UD_PARAM_CONN_QUAL = 0x10,       /**< IT_UD_PARAM_CONN_QUAL. */
-	IT_UD_PARAM_DEST_PATH = 0x20,       /**< IT_UD_PARAM_DEST_PATH. */
-	IT_UD_PARAM_PRIV_DATA = 0x40,       /**< IT_UD_PARAM_PRIV_DATA. */
-	IT_UD_PARAM_PRIV_DATA_LENGTH = 0x80 /**< IT_UD_PARAM_PRIV_DATA_LENGTH. */
+	IT_UD_PARAM_ALL = 0x01,             /**< All. */
+	IT_UD_PARAM_IA_HANDLE = 0x02,       /**< it_ud_svc_req_param_t.ia */
+	IT_UD_PARAM_REQ_ID = 0x04,          /**< it_ud_svc_req_param_t.request_id */
+	IT_UD_PARAM_REPLY_EVD = 0x08,       /**< it_ud_svc_req_param_t.reply_evd */
+	IT_UD_PARAM_CONN_QUAL = 0x10,       /**< it_ud_svc_req_param_t.conn_qual */
+	IT_UD_PARAM_DEST_PATH = 0x20,       /**< it_ud_svc_req_param_t.destination_path */
+	IT_UD_PARAM_PRIV_DATA = 0x40,       /**< it_ud_svc_req_param_t.private_data */
+	IT_UD_PARAM_PRIV_DATA_LENGTH = 0x80 /**< it_ud_svc_req_param_t.private_data_length */
 } it_ud_svc_req_param_mask_t;
 
-/** it_address_handle_create(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes a target for datagrams from a path.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a round trip with #IT_AH_PATH_COMPLETE (class M), else may sleep (class W).
+ * - Events: none.
+ * - Clause: itapi-semantics 10, 15.9.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] destination_path where it leads; copied before return
+ * @param[in] ah_flags bits of it_ah_flags_t
+ * @param[out] addr_handle the new address handle
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no datagrams.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
+ *     share.
+ * @retval IT_ERR_INVALID_SPIGOT The path names a spigot that the adapter does not have.
+ * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_FAULT @p destination_path or @p addr_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_address_handle_create(IN it_pz_handle_t pz_handle,
 				     IN const it_path_t *destination_path,
 				     IN it_ah_flags_t ah_flags, OUT it_addr_handle_t *addr_handle);
 
-/** it_address_handle_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Frees an address handle; datagrams already posted with it still go.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.2, 15.9.
+ *
+ * @param[in] addr_handle the address handle
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_AH Not the handle of an address handle, or of another protection zone.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_address_handle_free(IN it_addr_handle_t addr_handle);
 
-/** it_address_handle_modify(), see itapi-semantics chapter 15. */
+/**
+ * @brief Changes where an address handle leads.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.9.
+ *
+ * @param[in] addr_handle the address handle
+ * @param[in] mask #IT_ADDR_PARAM_PATH
+ * @param[in] params the new path
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_AH Not the handle of an address handle, or of another protection zone.
+ * @retval IT_ERR_INVALID_MASK Not just the path.
+ * @retval IT_ERR_INVALID_SPIGOT The path names a spigot that the adapter does not have.
+ * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
 				     IN const it_addr_param_t *params);
 
-/** it_address_handle_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the parameters of an address handle.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.9.
+ *
+ * @param[in] addr_handle the address handle
+ * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ *     alone
+ * @param[out] params place for the answers; members not asked for stay as they are
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_AH Not the handle of an address handle, or of another protection zone.
+ * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
 				    OUT it_addr_param_t *params);
 
-/** it_ud_service_request_handle_create(), see itapi-semantics chapter 15. */
+/**
+ * @brief Prepares a question for a datagram service.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 13, 15.9.
+ *
+ * @param[in] conn_qual the service; ports and service ids in network byte order
+ * @param[in] reply_evd simple EVD of the connection message stream for the answer
+ * @param[in] destination_path way to the host of the service; copied before return
+ * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
+ *     return
+ * @param[in] private_data_length its length (octets), at most it_ia_info_t.ud_req_private_data_len
+ * @param[out] ud_svc_handle the new request, not yet sent
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no datagrams.
+ * @retval IT_ERR_INVALID_CONN_QUAL The connection qualifier is malformed or of a kind not supported
+ *     here.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_INVALID_EVD_TYPE The EVD is not of the connection message stream.
+ * @retval IT_ERR_INVALID_SPIGOT The path names a spigot that the adapter does not have.
+ * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter.
+ * @retval IT_ERR_INVALID_PDATA_LENGTH The private data is longer than the adapter carries with this
+ *     message.
+ * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_FAULT @p conn_qual, @p destination_path or @p ud_svc_handle is NULL, or @p
+ *     private_data with a length.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
 						IN it_evd_handle_t reply_evd,
 						IN const it_path_t *destination_path,
@@ -1645,18 +3528,89 @@ it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qu
 						IN size_t private_data_length,
 						OUT it_ud_svc_req_handle_t *ud_svc_handle);
 
-/** it_ud_service_request(), see itapi-semantics chapter 15. */
+/**
+ * @brief Asks a datagram service for its endpoint.
+ *
+ * May be repeated after the answer. Without an answer in time the event tells
+ * #IT_UD_SVC_REQ_REJECTED.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events here: #IT_CM_MSG_UD_SERVICE_REPLY_EVENT.
+ * - Events at the peer: #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT.
+ * - Clause: itapi-semantics 13, 15.9; R-35.
+ *
+ * @param[in] ud_svc_handle the request
+ * @retval IT_SUCCESS Sent.
+ * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request, or its answer is outstanding.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle);
 
-/** it_ud_service_request_handle_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the parameters of a datagram service request.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.9.
+ *
+ * @param[in] ud_svc_handle the request
+ * @param[in] mask which members of @p ud_svc_handle_info are wanted: any union of the bits, or the
+ *     ALL bit alone
+ * @param[out] ud_svc_handle_info place for the answers; members not asked for stay as they are
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request.
+ * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
+ * @retval IT_ERR_FAULT @p ud_svc_handle_info is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_handle,
 					       IN it_ud_svc_req_param_mask_t mask,
 					       OUT it_ud_svc_req_param_t *ud_svc_handle_info);
 
-/** it_ud_service_request_handle_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Frees a datagram service request; an answer still under way is dropped.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.2, 15.9.
+ *
+ * @param[in] ud_svc_handle the request
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_handle);
 
-/** it_ud_service_reply(), see itapi-semantics chapter 15. */
+/**
+ * @brief Answers a datagram service request.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events at the peer: #IT_CM_MSG_UD_SERVICE_REPLY_EVENT.
+ * - Clause: itapi-semantics 13, 15.9.
+ *
+ * @param[in] ud_svc_req_id identifier of the request event; used up by success
+ * @param[in] status the answer
+ * @param[in] ep_info the service's endpoint; counts only with #IT_UD_SVC_EP_INFO_VALID
+ * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
+ *     return
+ * @param[in] private_data_length its length (octets), at most it_ia_info_t.ud_rep_private_data_len
+ * @retval IT_SUCCESS Sent.
+ * @retval IT_ERR_INVALID_UD_SVC_REQ_ID The identifier of a datagram service request is dead or used
+ *     up.
+ * @retval IT_ERR_INVALID_UD_STATUS No such status of a datagram service reply.
+ * @retval IT_ERR_INVALID_PDATA_LENGTH The private data is longer than the adapter carries with this
+ *     message.
+ * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
+ * @retval IT_ERR_FAULT @p private_data is NULL with a length.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id,
 				IN it_ud_svc_req_status_t status, IN it_remote_ep_info_t ep_info,
 				IN const unsigned char *private_data,
@@ -1667,445 +3621,700 @@ it_status_t it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id,
 /**
  * @defgroup itapi_evd Events and dispatchers
  * @ingroup itapi
+ * @brief What happens, and the queues from which a program learns it.
+ *
+ * A simple EVD queues the events of one stream, from any number of sources; an aggregate gathers
+ * simple ones. A program takes events without waiting (it_evd_dequeue()), waits (it_evd_wait()),
+ * watches a descriptor (#IT_EVD_CREATE_FD) or has a function called (it_evd_callback_attach()).
+ * All completions of an endpoint are in their EVDs before the event that ends its connection, and
+ * that it is established comes before its first receive (R-05). Clause: itapi-semantics 6.
  * @{
  */
-/** it_event_type_t. */
+/**
+ * Streams of events, and the events of each.
+ *
+ * An EVD is made for one stream; the stream of an event is its number under #IT_EVENT_STREAM_MASK.
+ * Names that the field gave to errors of EVDs stand beside the standard's; where the numbers are
+ * equal they mean the same. Clause: itapi-semantics 6.1, 14.
+ */
 typedef enum {
-	/** IT_DTO_EVENT_STREAM. */
+	/** Stream: completions of requests and receives. */
 	IT_DTO_EVENT_STREAM = 0x00000,
-	/** IT_DTO_SEND_CMPL_EVENT. */
+	/** A Send, on a connection or as a datagram, is done. */
 	IT_DTO_SEND_CMPL_EVENT = 0x00001,
-	/** IT_DTO_RC_RECV_CMPL_EVENT. */
+	/** A message arrived on a connection. */
 	IT_DTO_RC_RECV_CMPL_EVENT = 0x00002,
-	/** IT_DTO_UD_RECV_CMPL_EVENT. */
+	/** A datagram arrived. */
 	IT_DTO_UD_RECV_CMPL_EVENT = 0x00003,
-	/** IT_DTO_RDMA_WRITE_CMPL_EVENT. */
+	/** An RDMA Write is done. */
 	IT_DTO_RDMA_WRITE_CMPL_EVENT = 0x00004,
-	/** IT_DTO_RDMA_READ_CMPL_EVENT. */
+	/** An RDMA Read is done: its data is here. */
 	IT_DTO_RDMA_READ_CMPL_EVENT = 0x00005,
-	/** IT_RMR_BIND_CMPL_EVENT. */
+	/** Name of Issue 1.0 for #IT_RMR_LINK_CMPL_EVENT. */
 	IT_RMR_BIND_CMPL_EVENT = 0x00006,
-	/** IT_RMR_LINK_CMPL_EVENT. */
+	/** A link or unlink of an RMR is done; the cookie tells which (R-17). */
 	IT_RMR_LINK_CMPL_EVENT = 0x00006,
-	/** IT_DTO_FETCH_ADD_CMPL_EVENT. */
+	/** A fetch-and-add is done. */
 	IT_DTO_FETCH_ADD_CMPL_EVENT = 0x00007,
-	/** IT_DTO_CMP_SWAP_CMPL_EVENT. */
+	/** A compare-and-swap is done. */
 	IT_DTO_CMP_SWAP_CMPL_EVENT = 0x00008,
-	/** IT_LMR_LINK_CMPL_EVENT. */
+	/** A link or unlink of an LMR is done; the cookie tells which (R-17). */
 	IT_LMR_LINK_CMPL_EVENT = 0x00009,
 
-	/** IT_CM_REQ_EVENT_STREAM. */
+	/** Stream: requests of peers to a listen. */
 	IT_CM_REQ_EVENT_STREAM = 0x01000,
-	/** IT_CM_REQ_CONN_REQUEST_EVENT. */
+	/** A peer wants to connect. */
 	IT_CM_REQ_CONN_REQUEST_EVENT = 0x01001,
-	/** IT_CM_REQ_UD_SERVICE_REQUEST_EVENT. */
+	/** A peer asks for a datagram service. */
 	IT_CM_REQ_UD_SERVICE_REQUEST_EVENT = 0x01002,
 
-	/** IT_CM_MSG_EVENT_STREAM. */
+	/** Stream: what becomes of connections. */
 	IT_CM_MSG_EVENT_STREAM = 0x02000,
-	/** IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT. */
+	/** The peer accepted; accept or reject that (three-way). */
 	IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT = 0x02001,
-	/** IT_CM_MSG_CONN_ESTABLISHED_EVENT. */
+	/** The connection stands. */
 	IT_CM_MSG_CONN_ESTABLISHED_EVENT = 0x02002,
-	/** IT_CM_MSG_CONN_DISCONNECT_EVENT. */
+	/** It ended in good order, by either side. */
 	IT_CM_MSG_CONN_DISCONNECT_EVENT = 0x02003,
-	/** IT_CM_MSG_CONN_PEER_REJECT_EVENT. */
+	/** The peer's application refused. */
 	IT_CM_MSG_CONN_PEER_REJECT_EVENT = 0x02004,
-	/** IT_CM_MSG_CONN_NONPEER_REJECT_EVENT. */
+	/** Something else refused: see the reason code. */
 	IT_CM_MSG_CONN_NONPEER_REJECT_EVENT = 0x02005,
-	/** IT_CM_MSG_CONN_BROKEN_EVENT. */
+	/** It broke. */
 	IT_CM_MSG_CONN_BROKEN_EVENT = 0x02006,
-	/** IT_CM_MSG_UD_SERVICE_REPLY_EVENT. */
+	/** The answer to a datagram service request. */
 	IT_CM_MSG_UD_SERVICE_REPLY_EVENT = 0x02007,
 
-	/** IT_ASYNC_AFF_EVENT_STREAM. */
+	/** Stream: trouble with one object. */
 	IT_ASYNC_AFF_EVENT_STREAM = 0x04000,
-	/** IT_ASYNC_AFF_SEVD_ENQUEUE_FAILURE. */
+	/** A completion found its EVD full; its endpoint broke. */
 	IT_ASYNC_AFF_SEVD_ENQUEUE_FAILURE = 0x04001,
-	/** IT_ASYNC_AFF_EP_SEVD_FULL_ERROR. */
+	/** Name of the field for #IT_ASYNC_AFF_SEVD_ENQUEUE_FAILURE. */
 	IT_ASYNC_AFF_EP_SEVD_FULL_ERROR = 0x04001,
-	/** IT_ASYNC_AFF_EP_FAILURE. */
+	/** The endpoint failed in the adapter. */
 	IT_ASYNC_AFF_EP_FAILURE = 0x04002,
-	/** IT_ASYNC_AFF_EP_BAD_TRANSPORT_OPCODE. */
+	/** The peer sent an operation out of place. */
 	IT_ASYNC_AFF_EP_BAD_TRANSPORT_OPCODE = 0x04003,
-	/** IT_ASYNC_AFF_EP_REQ_DROPPED. */
+	/** Never raised (VIA). */
 	IT_ASYNC_AFF_EP_REQ_DROPPED = 0x04005,
-	/** IT_ASYNC_AFF_EP_RDMAW_ACCESS_VIOLATION. */
+	/** Never raised (VIA). */
 	IT_ASYNC_AFF_EP_RDMAW_ACCESS_VIOLATION = 0x04006,
-	/** IT_ASYNC_AFF_EP_RDMAW_CORRUPT_DATA. */
+	/** Never raised (VIA). */
 	IT_ASYNC_AFF_EP_RDMAW_CORRUPT_DATA = 0x04007,
-	/** IT_ASYNC_AFF_EP_RDMAR_ACCESS_VIOLATION. */
+	/** Never raised (VIA). */
 	IT_ASYNC_AFF_EP_RDMAR_ACCESS_VIOLATION = 0x04008,
-	/** IT_ASYNC_AFF_EP_LOCAL_ACCESS_VIOLATION. */
+	/** Name of Issue 1.0 for the next one. */
 	IT_ASYNC_AFF_EP_LOCAL_ACCESS_VIOLATION = 0x04020,
-	/** IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION. */
+	/** The peer reached for memory it may not write here. */
 	IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION = 0x04020,
-	/** IT_ASYNC_AFF_EP_L_RECV_ACCESS_VIOLATION. */
+	/** The peer sent a message out of order, or without a receive. */
 	IT_ASYNC_AFF_EP_L_RECV_ACCESS_VIOLATION = 0x04021,
-	/** IT_ASYNC_AFF_EP_L_IRRQ_ACCESS_VIOLATION. */
+	/** The peer wanted to read what it may not, or too much at once. */
 	IT_ASYNC_AFF_EP_L_IRRQ_ACCESS_VIOLATION = 0x04022,
-	/** IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR. */
+	/** The peer broke the rules of DDP or RDMAP. */
 	IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR = 0x04023,
-	/** IT_ASYNC_AFF_EP_L_LLP_ERROR. */
+	/** The stream below was lost, or its framing or CRC was wrong. */
 	IT_ASYNC_AFF_EP_L_LLP_ERROR = 0x04024,
-	/** IT_ASYNC_AFF_EP_R_ERROR. */
+	/** The peer ended the connection for an error of ours. */
 	IT_ASYNC_AFF_EP_R_ERROR = 0x04040,
-	/** IT_ASYNC_AFF_EP_R_ACCESS_VIOLATION. */
+	/** The peer says: access to memory we may not use. */
 	IT_ASYNC_AFF_EP_R_ACCESS_VIOLATION = 0x04041,
-	/** IT_ASYNC_AFF_EP_R_RECV_ACCESS_VIOLATION. */
+	/** The peer says: no receive was posted. */
 	IT_ASYNC_AFF_EP_R_RECV_ACCESS_VIOLATION = 0x04042,
-	/** IT_ASYNC_AFF_EP_R_RECV_LENGTH_ERROR. */
+	/** The peer says: the message was too long for its receive. */
 	IT_ASYNC_AFF_EP_R_RECV_LENGTH_ERROR = 0x04043,
-	/** IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK. */
+	/** More receives in progress than the soft high watermark. */
 	IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK = 0x04060,
-	/** IT_ASYNC_AFF_EP_SRQ_ERROR. */
+	/** The endpoint broke because its S-RQ failed. */
 	IT_ASYNC_AFF_EP_SRQ_ERROR = 0x04061,
-	/** IT_ASYNC_AFF_SRQ_LOW_WATERMARK. */
+	/** Fewer receives left than the low watermark. */
 	IT_ASYNC_AFF_SRQ_LOW_WATERMARK = 0x04100,
-	/** IT_ASYNC_AFF_SRQ_CATASTROPHIC. */
+	/** The S-RQ failed. Added by the field. */
 	IT_ASYNC_AFF_SRQ_CATASTROPHIC = 0x04101,
-	/** IT_ASYNC_AFF_SEVD_FULL_ERROR. */
+	/** An event found its EVD full. Added by the field. */
 	IT_ASYNC_AFF_SEVD_FULL_ERROR = 0x04200,
-	/** IT_ASYNC_AFF_SEVD_OP_ERROR. */
+	/** The EVD failed in the adapter. Added by the field. */
 	IT_ASYNC_AFF_SEVD_OP_ERROR = 0x04201,
 
-	/** IT_ASYNC_UNAFF_EVENT_STREAM. */
+	/** Stream: what happens to spigots. */
 	IT_ASYNC_UNAFF_EVENT_STREAM = 0x08000,
-	/** IT_ASYNC_UNAFF_SPIGOT_ONLINE. */
+	/** The spigot came up. */
 	IT_ASYNC_UNAFF_SPIGOT_ONLINE = 0x08002,
-	/** IT_ASYNC_UNAFF_SPIGOT_OFFLINE. */
+	/** The spigot went down. */
 	IT_ASYNC_UNAFF_SPIGOT_OFFLINE = 0x08003,
-	/** IT_ASYNC_UNAFF_SEVD_ENQUEUE_FAILURE. */
+	/** An event found no room. Never raised: overflow is an affiliated event here. */
 	IT_ASYNC_UNAFF_SEVD_ENQUEUE_FAILURE = 0x08004,
 
-	/** IT_SOFTWARE_EVENT_STREAM. */
+	/** Stream: events of the application itself. */
 	IT_SOFTWARE_EVENT_STREAM = 0x10000,
-	/** IT_SOFTWARE_EVENT. */
+	/** Posted by it_evd_post_se(). */
 	IT_SOFTWARE_EVENT = 0x10001,
 
-	/** IT_AEVD_NOTIFICATION_EVENT_STREAM. */
+	/** Stream: notifications of members; makes the EVD an aggregate. */
 	IT_AEVD_NOTIFICATION_EVENT_STREAM = 0x20000,
-	/** IT_AEVD_NOTIFICATION_EVENT. */
+	/** A member notified: drain it. */
 	IT_AEVD_NOTIFICATION_EVENT = 0x20001
 } it_event_type_t;
 
-/** it_any_event_t. */
+/** What every event begins with. */
 typedef struct {
-	/** it_any_event_t.event_number. */
+	/** What happened. */
 	it_event_type_t event_number;
-	/** it_any_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
 } it_any_event_t;
 
-/** it_event_cm_any_t. */
+/** What every event of connection management begins with. Added by the field. */
 typedef struct {
-	/** it_event_cm_any_t.event_number. */
+	/** What happened. */
 	it_event_type_t event_number;
-	/** it_event_cm_any_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_event_cm_any_t.private_data. */
+	/** Private data of the peer, padded with zeros; its length is not known. */
 	unsigned char private_data[IT_MAX_PRIV_DATA];
-	/** it_event_cm_any_t.private_data_present. */
+	/** #IT_TRUE if the peer's message carried some. */
 	it_boolean_t private_data_present;
 } it_event_cm_any_t;
 
-/** it_dto_cmpl_event_t. */
+/** Completion of a request or receive. Clause: itapi-semantics 7.8. */
 typedef struct {
-	/** it_dto_cmpl_event_t.event_number. */
+	/** What was done. */
 	it_event_type_t event_number;
-	/** it_dto_cmpl_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_dto_cmpl_event_t.ep. */
+	/** Endpoint of the request; for a receive of an S-RQ the endpoint that took it. */
 	it_ep_handle_t ep;
-	/** it_dto_cmpl_event_t.cookie. */
+	/** Cookie of the request. */
 	it_dto_cookie_t cookie;
-	/** it_dto_cmpl_event_t.dto_status. */
+	/** How it ended. */
 	it_dto_status_t dto_status;
-	/** it_dto_cmpl_event_t.transferred_length. */
+	/** Octets received or moved; valid on success only. */
 	uint32_t transferred_length;
-	/** it_dto_cmpl_event_t.unlinked_mr_handle. */
+	/**
+	 * LMR or RMR unlinked by this request or by the Send that arrived; else #IT_NULL_HANDLE.
+	 */
 	it_handle_t unlinked_mr_handle;
 } it_dto_cmpl_event_t;
 
-/** it_all_dto_cmpl_event_t. */
+/** Completion of a request or receive, with what datagrams bring along. */
 typedef struct {
-	/** it_all_dto_cmpl_event_t.event_number. */
+	/** What was done. */
 	it_event_type_t event_number;
-	/** it_all_dto_cmpl_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_all_dto_cmpl_event_t.ep. */
+	/** Endpoint of the request. */
 	it_ep_handle_t ep;
-	/** it_all_dto_cmpl_event_t.cookie. */
+	/** Cookie of the request. */
 	it_dto_cookie_t cookie;
-	/** it_all_dto_cmpl_event_t.dto_status. */
+	/** How it ended. */
 	it_dto_status_t dto_status;
-	/** it_all_dto_cmpl_event_t.transferred_length. */
+	/** Octets received or moved, for a datagram the 40 octets of the header area included. */
 	uint32_t transferred_length;
-	/** it_all_dto_cmpl_event_t.unlinked_mr_handle. */
+	/** As in it_dto_cmpl_event_t. */
 	it_handle_t unlinked_mr_handle;
-	/** it_all_dto_cmpl_event_t.flags. */
+	/** What the following tells; bits of it_dto_ud_flags_t. */
 	it_dto_ud_flags_t flags;
-	/** it_all_dto_cmpl_event_t.ud_ep_id. */
+	/** Sender's endpoint. */
 	it_ud_ep_id_t ud_ep_id;
-	/** it_all_dto_cmpl_event_t.src_path. */
+	/** Path back to the sender. */
 	it_path_t src_path;
 } it_all_dto_cmpl_event_t;
 
-/** it_conn_request_event_t. */
+/** A peer wants to connect. Clause: itapi-semantics 9.4. */
 typedef struct {
-	/** it_conn_request_event_t.event_number. */
+	/** #IT_CM_REQ_CONN_REQUEST_EVENT */
 	it_event_type_t event_number;
-	/** it_conn_request_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_conn_request_event_t.private_data. */
+	/** Private data of the peer, padded with zeros; its length is not known. */
 	unsigned char private_data[IT_MAX_PRIV_DATA];
-	/** it_conn_request_event_t.private_data_present. */
+	/** #IT_TRUE if the peer's message carried some. */
 	it_boolean_t private_data_present;
-	/** it_conn_request_event_t.cn_est_id. */
+	/** Names the request, for it_ep_accept(), it_reject() and it_handoff(). */
 	it_cn_est_identifier_t cn_est_id;
-	/** it_conn_request_event_t.conn_qual. */
+	/** Qualifier that was asked for. */
 	it_conn_qual_t conn_qual;
-	/** it_conn_request_event_t.source_addr. */
+	/** Address of the peer. */
 	it_net_addr_t source_addr;
-	/** it_conn_request_event_t.spigot_id. */
+	/** Spigot it came in on. */
 	size_t spigot_id;
-	/** it_conn_request_event_t.max_message_size. */
+	/** Largest message of the peer (octets); 0 if it does not tell. */
 	uint32_t max_message_size;
-	/** it_conn_request_event_t.rdma_read_ird. */
+	/** RDMA Reads that the peer serves at once; 0 if not exchanged. */
 	uint32_t rdma_read_ird;
-	/** it_conn_request_event_t.rdma_read_ord. */
+	/** RDMA Reads that the peer wants to run at once; 0 if not exchanged. */
 	uint32_t rdma_read_ord;
 } it_conn_request_event_t;
 
-/** it_connection_event_t. */
+/** What became of a connection. Clause: itapi-semantics 4.2, 9.3, 9.6. */
 typedef struct {
-	/** it_connection_event_t.event_number. */
+	/** What happened. */
 	it_event_type_t event_number;
-	/** it_connection_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_connection_event_t.private_data. */
+	/** Private data of the peer, padded with zeros; its length is not known. */
 	unsigned char private_data[IT_MAX_PRIV_DATA];
-	/** it_connection_event_t.private_data_present. */
+	/** #IT_TRUE if the peer's message carried some. */
 	it_boolean_t private_data_present;
-	/** it_connection_event_t.cn_est_id. */
+	/** Names the arrival (#IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT only). */
 	it_cn_est_identifier_t cn_est_id;
-	/** it_connection_event_t.ep. */
+	/** The endpoint. */
 	it_ep_handle_t ep;
-	/** it_connection_event_t.rdma_read_ird. */
+	/** RDMA Reads that the peer serves at once; 0 if not exchanged (R-30). */
 	uint32_t rdma_read_ird;
-	/** it_connection_event_t.rdma_read_ord. */
+	/** RDMA Reads that the peer wants to run at once; 0 if not exchanged (R-30). */
 	uint32_t rdma_read_ord;
-	/** it_connection_event_t.dst_path. */
+	/** Path to the peer. */
 	it_path_t dst_path;
-	/** it_connection_event_t.reject_reason_code. */
+	/** Why (#IT_CM_MSG_CONN_NONPEER_REJECT_EVENT only). */
 	it_conn_reject_code_t reject_reason_code;
 } it_connection_event_t;
 
-/** it_ud_svc_request_event_t. */
+/** A peer asks for a datagram service. Clause: itapi-semantics 13. */
 typedef struct {
-	/** it_ud_svc_request_event_t.event_number. */
+	/** #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT */
 	it_event_type_t event_number;
-	/** it_ud_svc_request_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_ud_svc_request_event_t.private_data. */
+	/** Private data of the peer, padded with zeros; its length is not known. */
 	unsigned char private_data[IT_MAX_PRIV_DATA];
-	/** it_ud_svc_request_event_t.private_data_present. */
+	/** #IT_TRUE if the peer's message carried some. */
 	it_boolean_t private_data_present;
-	/** it_ud_svc_request_event_t.ud_svc_req_id. */
+	/** Names the request, for it_ud_service_reply(). */
 	it_ud_svc_req_identifier_t ud_svc_req_id;
-	/** it_ud_svc_request_event_t.conn_qual. */
+	/** Service that was asked for. */
 	it_conn_qual_t conn_qual;
-	/** it_ud_svc_request_event_t.source_addr. */
+	/** Address of the peer. */
 	it_net_addr_t source_addr;
-	/** it_ud_svc_request_event_t.spigot_id. */
+	/** Spigot it came in on. */
 	size_t spigot_id;
 } it_ud_svc_request_event_t;
 
-/** it_ud_svc_reply_event_t. */
+/** The answer to a datagram service request. Clause: itapi-semantics 13. */
 typedef struct {
-	/** it_ud_svc_reply_event_t.event_number. */
+	/** #IT_CM_MSG_UD_SERVICE_REPLY_EVENT */
 	it_event_type_t event_number;
-	/** it_ud_svc_reply_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_ud_svc_reply_event_t.private_data. */
+	/** Private data of the peer, padded with zeros; its length is not known. */
 	unsigned char private_data[IT_MAX_PRIV_DATA];
-	/** it_ud_svc_reply_event_t.private_data_present. */
+	/** #IT_TRUE if the peer's message carried some. */
 	it_boolean_t private_data_present;
-	/** it_ud_svc_reply_event_t.ud_svc. */
+	/** The request. */
 	it_ud_svc_req_handle_t ud_svc;
-	/** it_ud_svc_reply_event_t.status. */
+	/** The answer. */
 	it_ud_svc_req_status_t status;
-	/** it_ud_svc_reply_event_t.ep_info. */
+	/** The service's endpoint (#IT_UD_SVC_EP_INFO_VALID only). */
 	it_remote_ep_info_t ep_info;
-	/** it_ud_svc_reply_event_t.dst_path. */
+	/** Path to that endpoint, or to whom to ask next (#IT_UD_REQ_REDIRECTED). */
 	it_path_t dst_path;
 } it_ud_svc_reply_event_t;
 
-/** it_affiliated_event_t. */
+/** Trouble with one object. Clause: itapi-semantics 14. */
 typedef struct {
-	/** it_affiliated_event_t.event_number. */
+	/** What happened. */
 	it_event_type_t event_number;
-	/** it_affiliated_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_affiliated_event_t.cause. */
+	/** The object, by the kind that the event's name tells. */
 	union {
-		/** it_affiliated_event_t.cause.sevd. */
+		/** An EVD (IT_ASYNC_AFF_SEVD_ events of the field). */
 		it_evd_handle_t sevd;
-		/** it_affiliated_event_t.cause.ep. */
+		/** An endpoint (IT_ASYNC_AFF_EP_ events and #IT_ASYNC_AFF_SEVD_ENQUEUE_FAILURE). */
 		it_ep_handle_t ep;
-		/** it_affiliated_event_t.cause.srq. */
+		/** An S-RQ (IT_ASYNC_AFF_SRQ_ events). */
 		it_srq_handle_t srq;
 	} cause;
 } it_affiliated_event_t;
 
-/** it_unaffiliated_event_t. */
+/** What happened to a spigot. Clause: itapi-semantics 14. */
 typedef struct {
-	/** it_unaffiliated_event_t.event_number. */
+	/** What happened. */
 	it_event_type_t event_number;
-	/** it_unaffiliated_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_unaffiliated_event_t.ia. */
+	/** The adapter. */
 	it_ia_handle_t ia;
-	/** it_unaffiliated_event_t.spigot_id. */
+	/** The spigot. */
 	size_t spigot_id;
 } it_unaffiliated_event_t;
 
-/** it_software_event_t. */
+/** An event of the application itself. */
 typedef struct {
-	/** it_software_event_t.event_number. */
+	/** #IT_SOFTWARE_EVENT */
 	it_event_type_t event_number;
-	/** it_software_event_t.evd. */
+	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** it_software_event_t.data. */
+	/** The pointer that was posted. */
 	void *data;
 } it_software_event_t;
 
-/** it_aevd_notification_event_t. */
+/** A member of an aggregate notified. Clause: itapi-semantics 6.5. */
 typedef struct {
-	/** it_aevd_notification_event_t.event_number. */
+	/** #IT_AEVD_NOTIFICATION_EVENT */
 	it_event_type_t event_number;
-	/** it_aevd_notification_event_t.aevd. */
+	/** The aggregate. */
 	it_evd_handle_t aevd;
-	/** it_aevd_notification_event_t.sevd. */
+	/** The member to drain. */
 	it_evd_handle_t sevd;
 } it_aevd_notification_event_t;
 
-/** it_event_t. */
+/** Any event; its number says which member counts. */
 typedef union {
-	/** it_event_t.event_number. */
+	/** What happened. */
 	it_event_type_t event_number;
-	/** it_event_t.any. */
+	/** Common beginning. */
 	it_any_event_t any;
-	/** it_event_t.cm_any. */
+	/** Common beginning of the events of connection management. */
 	it_event_cm_any_t cm_any;
-	/** it_event_t.dto_cmpl. */
+	/** Completions. */
 	it_dto_cmpl_event_t dto_cmpl;
-	/** it_event_t.all_dto_cmpl. */
+	/** Completions, datagrams included. */
 	it_all_dto_cmpl_event_t all_dto_cmpl;
-	/** it_event_t.conn_req. */
+	/** #IT_CM_REQ_CONN_REQUEST_EVENT */
 	it_conn_request_event_t conn_req;
-	/** it_event_t.ud_svc_request. */
+	/** #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT */
 	it_ud_svc_request_event_t ud_svc_request;
-	/** it_event_t.conn. */
+	/** IT_CM_MSG_CONN_ events */
 	it_connection_event_t conn;
-	/** it_event_t.ud_svc_reply. */
+	/** #IT_CM_MSG_UD_SERVICE_REPLY_EVENT */
 	it_ud_svc_reply_event_t ud_svc_reply;
-	/** it_event_t.aff_async. */
+	/** IT_ASYNC_AFF_ events */
 	it_affiliated_event_t aff_async;
-	/** it_event_t.unaff_async. */
+	/** IT_ASYNC_UNAFF_ events */
 	it_unaffiliated_event_t unaff_async;
-	/** it_event_t.sw. */
+	/** #IT_SOFTWARE_EVENT */
 	it_software_event_t sw;
-	/** it_event_t.aevd_notify. */
+	/** #IT_AEVD_NOTIFICATION_EVENT */
 	it_aevd_notification_event_t aevd_notify;
 } it_event_t;
 
-/** it_evd_flags_t. */
+/** Kind of an EVD. Bits. Clause: itapi-semantics 6.3, 6.5, 6.7. */
 typedef enum {
-	IT_EVD_DEQUEUE_NOTIFICATIONS = 0x01, /**< IT_EVD_DEQUEUE_NOTIFICATIONS. */
-	IT_EVD_CREATE_FD = 0x02,             /**< IT_EVD_CREATE_FD. */
-	IT_EVD_OVERFLOW_DEFAULT = 0x04,      /**< IT_EVD_OVERFLOW_DEFAULT. */
-	IT_EVD_OVERFLOW_NOTIFY = 0x08,       /**< IT_EVD_OVERFLOW_NOTIFY. */
-	IT_EVD_OVERFLOW_AUTO_RESET = 0x10    /**< IT_EVD_OVERFLOW_AUTO_RESET. */
+	/** The aggregate hands out notifications of its members instead of their events. */
+	IT_EVD_DEQUEUE_NOTIFICATIONS = 0x01,
+	/** Makes a file descriptor that is readable while the EVD notifies. */
+	IT_EVD_CREATE_FD = 0x02,
+	/** An overflow shows in it_evd_param_t.evd_overflowed only. Alone; 0 means the same. */
+	IT_EVD_OVERFLOW_DEFAULT = 0x04,
+	/** An overflow raises an affiliated event too. */
+	IT_EVD_OVERFLOW_NOTIFY = 0x08,
+	/** The overflowed state ends by itself once the EVD was drained. */
+	IT_EVD_OVERFLOW_AUTO_RESET = 0x10
 } it_evd_flags_t;
 
-/** it_evd_param_t. */
+/** Parameters of an EVD. */
 typedef struct {
-	/** it_evd_param_t.ia. */
+	/** Its adapter. */
 	it_ia_handle_t ia;
-	/** it_evd_param_t.event_number. */
+	/** Its stream. */
 	it_event_type_t event_number;
-	/** it_evd_param_t.evd_flag. */
+	/** Its kind. */
 	it_evd_flags_t evd_flag;
-	/** it_evd_param_t.sevd_queue_size. */
+	/** Events it has room for (simple EVDs). */
 	size_t sevd_queue_size;
-	/** it_evd_param_t.sevd_threshold. */
+	/**
+	 * Events that must be queued before it notifies; #IT_THRESHOLD_DISABLE: the flags of each
+	 * request decide (simple EVDs).
+	 */
 	size_t sevd_threshold;
-	/** it_evd_param_t.aevd. */
+	/** Aggregate it is a member of; #IT_NULL_HANDLE if none. */
 	it_evd_handle_t aevd;
-	/** it_evd_param_t.fd. */
+	/** Its file descriptor; -1 if none. */
 	int fd;
-	/** it_evd_param_t.evd_bound. */
+	/** #IT_TRUE while something feeds it. */
 	it_boolean_t evd_bound;
-	/** it_evd_param_t.evd_enabled. */
+	/** #IT_FALSE: it collects but does not notify. */
 	it_boolean_t evd_enabled;
-	/** it_evd_param_t.evd_overflowed. */
+	/** #IT_TRUE after an event found no room. */
 	it_boolean_t evd_overflowed;
-	/** it_evd_param_t.evd_callback. */
+	/** #IT_TRUE while a callback is attached. */
 	it_boolean_t evd_callback;
 } it_evd_param_t;
 
-/** it_evd_param_mask_t. */
+/** Which members of it_evd_param_t are wanted or to be changed. Bits. */
 typedef enum {
-	IT_EVD_PARAM_ALL = 0x0001,          /**< IT_EVD_PARAM_ALL. */
-	IT_EVD_PARAM_IA = 0x0002,           /**< IT_EVD_PARAM_IA. */
-	IT_EVD_PARAM_EVENT_NUMBER = 0x0004, /**< IT_EVD_PARAM_EVENT_NUMBER. */
-	IT_EVD_PARAM_FLAG = 0x0008,         /**< IT_EVD_PARAM_FLAG. */
-	IT_EVD_PARAM_QUEUE_SIZE = 0x0010,   /**< IT_EVD_PARAM_QUEUE_SIZE. */
-	IT_EVD_PARAM_THRESHOLD = 0x0020,    /**< IT_EVD_PARAM_THRESHOLD. */
-	IT_EVD_PARAM_AEVD_HANDLE = 0x0040,  /**< IT_EVD_PARAM_AEVD_HANDLE. */
-	IT_EVD_PARAM_FD = 0x0080,           /**< IT_EVD_PARAM_FD. */
-	IT_EVD_PARAM_BOUND = 0x0100,        /**< IT_EVD_PARAM_BOUND. */
-	IT_EVD_PARAM_ENABLED = 0x0200,      /**< IT_EVD_PARAM_ENABLED. */
-	IT_EVD_PARAM_OVERFLOWED = 0x0400,   /**< IT_EVD_PARAM_OVERFLOWED. */
-	IT_EVD_PARAM_CALLBACK = 0x0800      /**< IT_EVD_PARAM_CALLBACK. */
+	/** All (queries only). */
+	IT_EVD_PARAM_ALL = 0x0001,
+	/** it_evd_param_t.ia */
+	IT_EVD_PARAM_IA = 0x0002,
+	/** it_evd_param_t.event_number */
+	IT_EVD_PARAM_EVENT_NUMBER = 0x0004,
+	/** it_evd_param_t.evd_flag; its overflow bits are modifiable */
+	IT_EVD_PARAM_FLAG = 0x0008,
+	/** it_evd_param_t.sevd_queue_size; modifiable */
+	IT_EVD_PARAM_QUEUE_SIZE = 0x0010,
+	/** it_evd_param_t.sevd_threshold; modifiable */
+	IT_EVD_PARAM_THRESHOLD = 0x0020,
+	/** it_evd_param_t.aevd; modifiable */
+	IT_EVD_PARAM_AEVD_HANDLE = 0x0040,
+	/** it_evd_param_t.fd */
+	IT_EVD_PARAM_FD = 0x0080,
+	/** it_evd_param_t.evd_bound */
+	IT_EVD_PARAM_BOUND = 0x0100,
+	/** it_evd_param_t.evd_enabled; modifiable */
+	IT_EVD_PARAM_ENABLED = 0x0200,
+	/** it_evd_param_t.evd_overflowed; may be set to #IT_FALSE */
+	IT_EVD_PARAM_OVERFLOWED = 0x0400,
+	/** it_evd_param_t.evd_callback */
+	IT_EVD_PARAM_CALLBACK = 0x0800
 } it_evd_param_mask_t;
 
-/** it_evd_callback_rtn_t. */
+/**
+ * Callback of an EVD, with the EVD and the pointer it was attached with.
+ *
+ * Runs on a thread of the library, one call at a time for each EVD, no lock of the library held,
+ * signals blocked. It should take events until IT_ERR_QUEUE_EMPTY; what it leaves waits for the
+ * next notification. Calls that may sleep are not allowed inside. Clause: itapi-semantics 6.6.
+ */
 typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
 
-/** it_evd_create(), see itapi-semantics chapter 15. */
+/**
+ * @brief Makes an event dispatcher, simple or aggregate.
+ *
+ * The stream decides: #IT_AEVD_NOTIFICATION_EVENT_STREAM makes an aggregate, any other a simple EVD
+ * of that stream. The two asynchronous streams flow at once, each into one EVD of the adapter. A
+ * simple EVD may feed an aggregate; then it has neither waiters nor descriptor nor callback of its
+ * own.
+ *
+ * It notifies when as many events are queued as the threshold says or, with #IT_THRESHOLD_DISABLE,
+ * when an event is queued that is not a completion, that failed, or that #IT_NOTIFY_FLAG or the
+ * peer's #IT_SOLICITED_WAIT_FLAG marks. Then it is quiet until it was emptied (with a threshold:
+ * until it is below). Emptying and queueing exclude each other, so taking events until
+ * IT_ERR_QUEUE_EMPTY and then waiting loses none.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 6, 15.3; R-10, R-11, R-13, R-14, R-16.
+ *
+ * @param[in] ia_handle the adapter
+ * @param[in] event_number the stream
+ * @param[in] evd_flag bits of it_evd_flags_t; 0 is allowed
+ * @param[in] sevd_queue_size events to have room for, at least 1; ignored for an aggregate
+ * @param[in] sevd_threshold events that must be queued before it notifies; ignored for an aggregate
+ * @param[in] aevd_handle aggregate to be a member of, or #IT_NULL_HANDLE
+ * @param[out] evd_handle the new EVD
+ * @param[out] fd its descriptor, readable while it notifies; never read, write or close it. -1
+ *     without #IT_EVD_CREATE_FD; may be NULL then
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
+ * @retval IT_ERR_INVALID_EVD_TYPE Not the number of a stream.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits, the default overflow mode beside another, or
+ *     #IT_EVD_DEQUEUE_NOTIFICATIONS on a simple EVD.
+ * @retval IT_ERR_INVALID_QUEUE_SIZE 0.
+ * @retval IT_ERR_RESOURCE_QUEUE_SIZE Beyond the adapter: events in one EVD.
+ * @retval IT_ERR_INVALID_THRESHOLD The threshold is above the queue size.
+ * @retval IT_ERR_INVALID_AEVD Not an aggregate of this adapter.
+ * @retval IT_ERR_AEVD_NOT_ALLOWED An aggregate as member of another.
+ * @retval IT_ERR_ASYNC_AFF_EVD_EXISTS The adapter has its EVD for affiliated asynchronous events
+ *     already.
+ * @retval IT_ERR_ASYNC_UNAFF_EVD_EXISTS The adapter has its EVD for unaffiliated asynchronous
+ *     events already.
+ * @retval IT_ERR_MISMATCH_FD #IT_EVD_CREATE_FD, but @p fd is NULL.
+ * @retval IT_ERR_INVALID_EVD_STATE A descriptor for a member of an aggregate.
+ * @retval IT_ERR_RESOURCES Memory or descriptors ran out.
+ * @retval IT_ERR_FAULT @p evd_handle is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_number,
 			  IN it_evd_flags_t evd_flag, IN size_t sevd_queue_size,
 			  IN size_t sevd_threshold, IN it_evd_handle_t aevd_handle,
 			  OUT it_evd_handle_t *evd_handle, OUT int *fd);
 
-/** it_evd_free(), see itapi-semantics chapter 15. */
+/**
+ * @brief Frees an EVD; queued events are lost, its descriptor is closed, a callback detached.
+ *
+ * - Thread: any; nobody else may still be using the object.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 2.2, 15.3.
+ *
+ * @param[in] evd_handle the EVD
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_EVD_BUSY An endpoint, listen, datagram service request or member EVD feeds it.
+ * @retval IT_ERR_EVD_WAIT A thread waits on the EVD.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_evd_free(IN it_evd_handle_t evd_handle);
 
-/** it_evd_query(), see itapi-semantics chapter 15. */
+/**
+ * @brief Tells the parameters of an EVD.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.3.
+ *
+ * @param[in] evd_handle the EVD
+ * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ *     alone
+ * @param[out] params place for the answers; members not asked for stay as they are
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_evd_query(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask,
 			 OUT it_evd_param_t *params);
 
-/** it_evd_modify(), see itapi-semantics chapter 15. */
+/**
+ * @brief Changes an EVD: size, threshold, aggregate, whether it notifies, overflow.
+ *
+ * After the change it is decided anew whether it notifies. While it does not notify (`evd_enabled`
+ * #IT_FALSE) it collects, and its waiters return IT_ERR_INVALID_EVD_STATE. The overflowed state can
+ * only be cleared.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 6.5, 6.7, 15.3; R-15, R-16.
+ *
+ * @param[in] evd_handle the EVD
+ * @param[in] mask what to change: the bits that it_evd_param_mask_t calls modifiable. All or
+ *     nothing
+ * @param[in] params the new values
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_INVALID_MASK No bit, or one that cannot be changed.
+ * @retval IT_ERR_INVALID_QUEUE_SIZE 0, or below what is queued.
+ * @retval IT_ERR_RESOURCE_QUEUE_SIZE Beyond the adapter: events in one EVD.
+ * @retval IT_ERR_INVALID_THRESHOLD The threshold is above the queue size.
+ * @retval IT_ERR_INVALID_AEVD Not an aggregate of this adapter.
+ * @retval IT_ERR_AEVD_NOT_ALLOWED Size, threshold or membership of an aggregate.
+ * @retval IT_ERR_INVALID_FLAGS Other than overflow bits, or the default mode beside another.
+ * @retval IT_ERR_CALLBACK_EXISTS To become a member while a callback is attached.
+ * @retval IT_ERR_EVD_WAIT To become a member while a thread waits.
+ * @retval IT_ERR_INVALID_EVD_STATE To become a member with a descriptor; to set overflowed, or to
+ *     clear it while full.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask,
 			  IN const it_evd_param_t *params);
 
-/** it_evd_dequeue(), see itapi-semantics chapter 15. */
+/**
+ * @brief Takes the first event, if there is one.
+ *
+ * Threshold and notification do not matter. Each event is taken once, in the order of queueing; of
+ * an aggregate, the events or notifications of its members.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 6.2, 6.4, 15.3; R-14.
+ *
+ * @param[in] evd_handle the EVD
+ * @param[out] event the event
+ * @retval IT_SUCCESS An event was taken.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_QUEUE_EMPTY The EVD holds no event.
+ * @retval IT_ERR_FAULT @p event is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event);
 
-/** it_evd_wait(), see itapi-semantics chapter 15. */
+/**
+ * @brief Waits until the EVD notifies and takes the first event.
+ *
+ * The longest waiter is released first; each gets one event. With a timeout of 0 it looks once and
+ * does not sleep.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: may sleep (class W); not allowed in an EVD callback.
+ * - Events: none.
+ * - Clause: itapi-semantics 6.3, 6.4, 15.3, G16; R-12, R-15.
+ *
+ * @param[in] evd_handle the EVD
+ * @param[in] timeout patience (microseconds), or #IT_TIMEOUT_INFINITE
+ * @param[out] event the event
+ * @param[out] nmore events still queued at that instant; may be NULL. Valid after a timeout too
+ * @retval IT_SUCCESS An event was taken.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_INVALID_EVD_STATE The EVD is a member of an aggregate, or does not notify
+ *     (disabled), from the start or meanwhile.
+ * @retval IT_ERR_CALLBACK_EXISTS A callback is attached to the EVD.
+ * @retval IT_ERR_WAITER_LIMIT As many threads wait on the EVD as may (64).
+ * @retval IT_ERR_TIMEOUT_EXPIRED The time ran out before the EVD notified; nothing was taken.
+ * @retval IT_ERR_INTERRUPT A signal handler ran during the wait; nothing was taken.
+ * @retval IT_ERR_FAULT @p event is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The EVD or its adapter was freed meanwhile.
+ */
 it_status_t it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT it_event_t *event,
 			OUT size_t *nmore);
 
-/** it_evd_post_se(), see itapi-semantics chapter 15. */
+/**
+ * @brief Queues an event of the application.
+ *
+ * The pointer itself is carried, not what it points to.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events here: #IT_SOFTWARE_EVENT.
+ * - Clause: itapi-semantics 15.3.
+ *
+ * @param[in] evd_handle simple EVD of the software stream
+ * @param[in] event the pointer to carry; NULL is allowed
+ * @retval IT_SUCCESS Queued.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_AEVD_NOT_ALLOWED An aggregate.
+ * @retval IT_ERR_INVALID_SOFT_EVD An EVD of another stream.
+ * @retval IT_ERR_EVD_QUEUE_FULL The EVD has no room for a software event.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event);
 
-/** it_evd_callback_attach(), see itapi-semantics chapter 15. */
+/**
+ * @brief Has a function called whenever the EVD notifies.
+ *
+ * If it would notify now the function is called at once.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 6.3, 6.6, 15.3.
+ *
+ * @param[in] evd_handle the EVD
+ * @param[in] callback the function
+ * @param[in] arg handed to it
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_CALLBACK_EXISTS A callback is attached to the EVD.
+ * @retval IT_ERR_EVD_WAIT A thread waits on the EVD.
+ * @retval IT_ERR_INVALID_EVD_STATE The EVD is a member of an aggregate or has a descriptor.
+ * @retval IT_ERR_RESOURCES No thread to call it on.
+ * @retval IT_ERR_FAULT @p callback is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_callback_rtn_t callback,
 				   IN void *arg);
 
-/** it_evd_callback_detach(), see itapi-semantics chapter 15. */
+/**
+ * @brief Ends the calls of a callback.
+ *
+ * When it returns no call runs and none will; from inside the callback it takes effect when that
+ * returns. Without one attached it succeeds.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: waits for a running call of the callback (class W), except from inside it (class M).
+ * - Events: none.
+ * - Clause: itapi-semantics 6.6, 15.3.
+ *
+ * @param[in] evd_handle the EVD
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
 
 /** @} */
@@ -2114,55 +4323,384 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
  * @addtogroup itapi_dto
  * @{
  */
-/** it_post_send(), see itapi-semantics chapter 15. */
+/**
+ * @brief Sends a message.
+ *
+ * It goes into the receive that the peer posted first. Its completion says that the buffer is free,
+ * and over iWARP nothing about the peer. A peer without a receive is waited for, for a limited
+ * time.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected (runs) or non-operational (is flushed).
+ * - Events here: #IT_DTO_SEND_CMPL_EVENT on the request EVD.
+ * - Events at the peer: #IT_DTO_RC_RECV_CMPL_EVENT.
+ * - Clause: itapi-semantics 7, 15.7; R-04, R-19, R-34.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
+ *     return
+ * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
+ *     one is needed.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
+ *     endpoint.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
+ * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 			 IN size_t num_segments, IN it_dto_cookie_t cookie,
 			 IN it_dto_flags_t dto_flags);
 
-/** it_post_send_and_unlink(), see itapi-semantics chapter 15. */
+/**
+ * @brief Sends a message and has the peer's adapter revoke a region of the peer.
+ *
+ * The peer's receive names the region. Use #IT_BARRIER_FENCE_FLAG to keep it alive for earlier RDMA
+ * Reads. If it cannot be revoked both ends break.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected (runs) or non-operational (is flushed).
+ * - Events here: #IT_DTO_SEND_CMPL_EVENT on the request EVD.
+ * - Events at the peer: #IT_DTO_RC_RECV_CMPL_EVENT with `unlinked_mr_handle`, or
+ *   #IT_CM_MSG_CONN_BROKEN_EVENT.
+ * - Clause: itapi-semantics 8.6, 15.7.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
+ *     return
+ * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @param[in] rmr_context key of the remote region, host byte order
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
+ *     one is needed.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
+ *     endpoint.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
+ * @retval IT_ERR_OP_NOT_SUPPORTED it_ia_info_t.post_send_unlink_remote_support says no.
+ * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
 				    IN const it_lmr_triplet_t *local_segments,
 				    IN size_t num_segments, IN it_dto_cookie_t cookie,
 				    IN it_dto_flags_t dto_flags, IN it_rmr_context_t rmr_context);
 
-/** it_post_recv(), see itapi-semantics chapter 15. */
+/**
+ * @brief Offers a buffer for a message, to an endpoint or a shared receive queue.
+ *
+ * Messages fill the segments in order. The buffer belongs to the transport until the completion,
+ * and its content counts only if that tells success. Post receives before the connection is made.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: any; non-operational flushes it.
+ * - Events here: #IT_DTO_RC_RECV_CMPL_EVENT on the receive EVD of the endpoint that takes it.
+ * - Clause: itapi-semantics 4.1, 7, 12, 15.7; R-33.
+ *
+ * @param[in] handle a connected endpoint without S-RQ, or an S-RQ
+ * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
+ *     return
+ * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_HANDLE Neither an endpoint nor an S-RQ.
+ * @retval IT_ERR_INVALID_EP The endpoint takes its receives from an S-RQ.
+ * @retval IT_ERR_INVALID_EP_TYPE A datagram endpoint.
+ * @retval IT_ERR_INVALID_SRQ Not the handle of a shared receive queue of this adapter.
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
+ *     one is needed.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
+ *     endpoint.
+ * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
 			 IN size_t num_segments, IN it_dto_cookie_t cookie,
 			 IN it_dto_flags_t dto_flags);
 
-/** it_post_rdma_write(), see itapi-semantics chapter 15. */
+/**
+ * @brief Writes into the peer's memory.
+ *
+ * The peer may look at the data after it received a later message of this endpoint. A refused write
+ * breaks both ends; over iWARP the request may have completed with success before.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected (runs) or non-operational (is flushed).
+ * - Events here: #IT_DTO_RDMA_WRITE_CMPL_EVENT on the request EVD.
+ * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
+ * - Clause: itapi-semantics 7.5, 8, 15.7; R-19, R-21, R-25.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
+ *     return
+ * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @param[in] rdma_addr remote address, in the remote region's mode, host byte order
+ * @param[in] rmr_context key of the remote region, host byte order
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
+ *     one is needed.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
+ *     endpoint.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
+ * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
 			       IN const it_lmr_triplet_t *local_segments, IN size_t num_segments,
 			       IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 			       IN it_rdma_addr_t rdma_addr, IN it_rmr_context_t rmr_context);
 
-/** it_post_rdma_read(), see itapi-semantics chapter 15. */
+/**
+ * @brief Reads from the peer's memory.
+ *
+ * Later requests may overtake it unless #IT_BARRIER_FENCE_FLAG holds them. The sink needs
+ * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so. A read of no
+ * octets proves that all earlier requests have reached the peer.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected (runs) or non-operational (is flushed).
+ * - Events here: #IT_DTO_RDMA_READ_CMPL_EVENT on the request EVD.
+ * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
+ * - Clause: itapi-semantics 7.5, 8.3, 15.7; R-19, R-20, R-25.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
+ *     return
+ * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @param[in] rdma_addr remote address, in the remote region's mode, host byte order
+ * @param[in] rmr_context key of the remote region, host byte order
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
+ *     one is needed.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
+ *     endpoint.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
+ * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_post_rdma_read(IN it_ep_handle_t ep_handle,
 			      IN const it_lmr_triplet_t *local_segments, IN size_t num_segments,
 			      IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 			      IN it_rdma_addr_t rdma_addr, IN it_rmr_context_t rmr_context);
 
-/** it_post_rdma_read_to_rmr(), see itapi-semantics chapter 15. */
+/**
+ * @brief Reads from the peer's memory into a window.
+ *
+ * The RMR must be linked through this endpoint, with remote write.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected (runs) or non-operational (is flushed).
+ * - Events here: #IT_DTO_RDMA_READ_CMPL_EVENT on the request EVD.
+ * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
+ * - Clause: itapi-semantics 8.3, 15.7.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
+ *     return
+ * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @param[in] rdma_addr remote address, in the remote region's mode, host byte order
+ * @param[in] rmr_context key of the remote region, host byte order
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_OP_NOT_SUPPORTED it_ia_info_t.rdma_read_local_extensions says no.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
+ *     one is needed.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
+ *     endpoint.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
+ * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
 				     IN const it_rmr_triplet_t *local_segments,
 				     IN size_t num_segments, IN it_dto_cookie_t cookie,
 				     IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
 				     IN it_rmr_context_t rmr_context);
 
-/** it_post_atomic(), see itapi-semantics chapter 15. */
+/**
+ * @brief Runs an atomic operation on 64 bits of the peer's memory.
+ *
+ * Counts as an RDMA Read against ORD and for fences.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: connected (runs) or non-operational (is flushed).
+ * - Events here: #IT_DTO_FETCH_ADD_CMPL_EVENT or #IT_DTO_CMP_SWAP_CMPL_EVENT on the request EVD.
+ * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
+ * - Clause: itapi-semantics 15.7.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] op the operation
+ * @param[in] swap_or_add value to store or to add
+ * @param[in] compare value that is expected; only for compare-and-swap
+ * @param[in] result one segment of 8 octets for the old value, host byte order
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @param[in] rdma_addr remote address, a multiple of 8
+ * @param[in] rmr_context key of the remote region, host byte order
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_OP_NOT_SUPPORTED it_ia_info_t.atomic_support says no.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_ATOMIC_OP No such atomic operation.
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_LENGTH The result is not 8 octets long.
+ * @retval IT_ERR_INVALID_ADDRESS The remote address is not a multiple of 8.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
+ *     one is needed.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
+ *     endpoint.
+ * @retval IT_ERR_FAULT @p result is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
 			   IN uint64_t swap_or_add, IN uint64_t compare,
 			   IN const it_lmr_triplet_t *result, IN it_dto_cookie_t cookie,
 			   IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
 			   IN it_rmr_context_t rmr_context);
 
-/** it_post_sendto(), see itapi-semantics chapter 15. */
+/**
+ * @brief Sends a datagram.
+ *
+ * Nothing tells whether it arrived.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: operational (runs) or non-operational (is flushed).
+ * - Events here: #IT_DTO_SEND_CMPL_EVENT on the request EVD.
+ * - Events at the peer: #IT_DTO_UD_RECV_CMPL_EVENT, if it arrives.
+ * - Clause: itapi-semantics 5, 15.7.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
+ *     return
+ * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @param[in] remote_ep_addr where it goes; copied before return
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
+ *     one is needed.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
+ *     endpoint.
+ * @retval IT_ERR_INVALID_AH NULL, freed, or of another zone.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than the spigot's datagrams.
+ * @retval IT_ERR_INVALID_EP_KEY The key may not be used.
+ * @retval IT_ERR_FAULT @p remote_ep_addr is NULL, or @p local_segments with segments.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 			   IN size_t num_segments, IN it_dto_cookie_t cookie,
 			   IN it_dto_flags_t dto_flags,
 			   IN const it_dg_remote_ep_addr_t *remote_ep_addr);
 
-/** it_post_recvfrom(), see itapi-semantics chapter 15. */
+/**
+ * @brief Offers a buffer for a datagram.
+ *
+ * The first 40 octets are for the route header of InfiniBand; data follows behind them.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - States: operational (waits) or non-operational (is flushed).
+ * - Events here: #IT_DTO_UD_RECV_CMPL_EVENT on the receive EVD.
+ * - Clause: itapi-semantics 5, 7.8, 15.7.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
+ *     return
+ * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
+ * @param[in] cookie brought back by the completion
+ * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
+ * @retval IT_SUCCESS Posted.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
+ * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
+ * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
+ * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
+ *     one is needed.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
+ * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
+ *     first.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
+ *     endpoint.
+ * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 			     IN size_t num_segments, IN it_dto_cookie_t cookie,
 			     IN it_dto_flags_t dto_flags);

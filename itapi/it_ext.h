@@ -20,15 +20,85 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/** Takes up to @p deque_count events at once. */
+/**
+ * @defgroup itapi_ext Extensions of the field
+ * @ingroup itapi
+ * @brief Calls beyond the standard that ported applications know.
+ *
+ * All rules of IT-API hold. The names are those of the applications that brought them, also where
+ * they are spelt oddly. Clause: itapi-semantics 15.10, 15.11.
+ * @{
+ */
+
+/**
+ * @brief Takes up to a number of events at once.
+ *
+ * As it_evd_dequeue() called that many times, for the price of one call. An empty EVD is not an
+ * error here.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.10.
+ *
+ * @param[in] evd_handle the EVD
+ * @param[in] deque_count most events to take; at least 1
+ * @param[out] events room for @p deque_count events
+ * @param[out] dequed_count events taken, 0 if there were none
+ * @retval IT_SUCCESS The events that were there were taken, perhaps none.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_INVALID_LENGTH @p deque_count is below 1.
+ * @retval IT_ERR_FAULT @p events or @p dequed_count is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ */
 it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
 			     OUT it_event_t *events, OUT int *dequed_count);
 
-/** Accepts a connection and hands the peer a memory region with it. */
+/**
+ * @brief Accepts a request and hands the peer a memory region in the private data.
+ *
+ * As it_ep_accept(), with private data that is one triplet of length, context and address of the
+ * region, 64 bits each in network byte order.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events here: as it_ep_accept().
+ * - Events at the peer: as it_ep_accept().
+ * - Clause: itapi-semantics 15.11.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] cn_est_id identifier of the request event; used up by success
+ * @param[in] lmr the region, with the range the peer is told
+ * @param[out] rmr_context the context the peer is told, host byte order
+ * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ */
 it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
 				   IN it_lmr_triplet_t *lmr, OUT it_rmr_context_t *rmr_context);
 
-/** Starts a connection and hands the peer a memory region with it. */
+/**
+ * @brief Starts a connection and hands the peer a memory region in the private data.
+ *
+ * As it_ep_connect(), with private data to which the region is appended: its length (32 bits),
+ * context and address (64 bits each), in network byte order.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events here: as it_ep_connect().
+ * - Events at the peer: as it_ep_connect().
+ * - Clause: itapi-semantics 15.11.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] path way to the peer; copied before return
+ * @param[in] conn_attr fine tuning, or NULL for the defaults
+ * @param[in] connect_qual service of the peer; ports and service ids in network byte order
+ * @param[in] cn_est_flags bits of it_cn_est_flags_t
+ * @param[in] private_data private data in front of the region's; may be NULL with length 0
+ * @param[in] private_data_length its length (octets)
+ * @param[in] lmr the region, with the range the peer is told
+ * @param[out] rmr_context the context the peer is told, host byte order
+ * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ */
 it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 				    IN const it_conn_attributes_t *conn_attr,
 				    IN const it_conn_qual_t *connect_qual,
@@ -37,20 +107,75 @@ it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_pat
 				    IN size_t private_data_length, IN it_lmr_triplet_t *lmr,
 				    OUT it_rmr_context_t *rmr_context);
 
-/** Tells the context of an LMR on the adapter under an endpoint. */
+/**
+ * @brief Tells the context of an LMR that is valid on the adapter under an endpoint.
+ *
+ * An adapter of ours is one device, so that is the region's own context.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 8.1, 15.11.
+ *
+ * @param[in] ep_handle the endpoint
+ * @param[in] lmr the region
+ * @param[out] rmr_context its context, host byte order
+ * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ */
 it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_handle_t lmr,
 				       OUT it_rmr_context_t *rmr_context);
 
-/** Ties an endpoint to the adapter that a connection request came in on. */
+/**
+ * @brief Ties an endpoint to the adapter that a connection request came in on.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.11.
+ *
+ * @param[in] ep_handle the endpoint, unconnected
+ * @param[in] cn_id identifier of the request event; not used up
+ * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ */
 it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_id);
 
-/** Waits on a merging aggregate and takes several events at once. */
+/**
+ * @brief Waits on an aggregate that hands out its members' events and takes several at once.
+ *
+ * Unlike every other time of this interface @p timeout counts milliseconds, and no event in time is
+ * success with none taken.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: may sleep (class W); not allowed in an EVD callback.
+ * - Events: none.
+ * - Clause: itapi-semantics 6.5, 15.11.
+ *
+ * @param[in] evd_handle the aggregate, made without #IT_EVD_DEQUEUE_NOTIFICATIONS
+ * @param[in] timeout patience (milliseconds); 0 only looks
+ * @param[in] max_event_count most events to take
+ * @param[out] events room for @p max_event_count events
+ * @param[out] events_count events taken
+ * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ */
 it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
 			  IN size_t max_event_count, OUT it_event_t *events,
 			  OUT size_t *events_count);
 
-/** Names the trace of this process. */
+/**
+ * @brief Names the trace of this process.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: itapi-semantics 15.11.
+ *
+ * @param[in] aContextName name of the program in the trace; copied before return
+ * @param[in] aTraceRank number of this process among its like
+ * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ */
 it_status_t itx_init_tracing(IN const char *aContextName, IN int aTraceRank);
+
+/** @} */
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop
