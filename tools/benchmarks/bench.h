@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * One run of one case of the bench: a figure of ours or a calibrator. tools/bench calls this program
+ * many times, ours and calibrator in turn, and makes ratios of the pairs.
+ *
+ * Most cases have two processes: the parent is the active side and measures, its child is the
+ * passive side. They share a control socket to swap ports, keys and "ready".
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bench_opts {
+	const char *name;    /* of the case */
+	const char *adapter; /* IT-API adapter */
+	const char *op;      /* write, send, read */
+	size_t size;         /* octets of a message */
+	unsigned window;     /* messages outstanding */
+	bool block;          /* sleep instead of poll */
+	bool crc_off;        /* for the reader of the output; the library reads its environment */
+	int core_a;          /* active side */
+	int core_b;          /* passive side */
+	uint64_t iters;      /* messages, round trips or posts */
+};
+
+/* A case. `run` gets the control socket and whether it is the active side; returns the figure. */
+struct bench_case {
+	const char *name;
+	const char *unit;
+	bool two; /* two processes */
+	double (*run)(const struct bench_opts *opts, int ctl, bool active);
+};
+
+extern const struct bench_case bench_raw_cases[];
+extern const struct bench_case bench_mem_cases[];
+extern const struct bench_case bench_itapi_cases[];
+
+uint64_t bench_now(void); /* ns, monotonic */
+void bench_pin(int core);
+void bench_tell(int ctl, const void *buf, size_t len);
+void bench_hear(int ctl, void *buf, size_t len);
+void bench_sync(int ctl); /* both sides are here */
+__attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
+
+#endif /* BENCH_H */

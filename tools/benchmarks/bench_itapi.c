@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Our figures, over IT-API alone.
+ *
+ * it-lat    half a round trip (--op write, send; --block: send only), or a whole one (read)
+ * it-bw     --op of `size` in a window, GB/s; ends with an answer of the peer
+ * it-rate   the same as messages a second
+ * it-emul   one process, both ends: post of a Write until its completion is polled, ns
+ * it-emul-bw  the same as GB/s
+ *
+ * Single posts, no coalescing flag. A Write is seen by the peer in its memory while it polls (the
+ * software providers place octets in order); everything else is seen by completions.
+ */
+#include <string.h>
+
+#include "bench_node.h"
+
+#define SIGNAL_EVERY 16
+
+static it_dto_flags_t
+signal_at(uint64_t i, unsigned every)
+{
+	return i % every == every - 1 ? IT_COMPLETION_FLAG : 0;
+}
+
+static void
+write_one(struct bench_node *node, size_t size, it_dto_flags_t flags)
+{
+	it_lmr_triplet_t piece = bench_node_piece(node, 0, size);
+
+	bench_check(it_post_rdma_write(node->ep, &piece, 1, 1, flags, node->peer_addr,
+				       node->peer_context),
+		    "it_post_rdma_write");
+}
+
+static void
+send_one(struct bench_node *node, size_t size, it_dto_flags_t flags)
+{
+	it_lmr_triplet_t piece = bench_node_piece(node, 0, size);
+
+	bench_check(it_post_send(node->ep, &piece, 1, 2, flags), "it_post_send");
+}
+
+static void
+await_receive(struct bench_node *node, bool sleep)
+{
+	it_event_t event;
+
+	do
+		bench_node_next(node, sleep, &event);
+	while (event.event_number != IT_DTO_RC_RECV_CMPL_EVENT);
+}
+
+/* --- latency ---------------------------------------------------------------------------- */
+
+static void
+write_turn(struct bench_node *node, size_t size, uint64_t i)
+{
+	/* Never 0, which is what the buffer holds at first. */
+	((volatile char *)node->buf)[size - 1] = (char)(i % 100 + 1);
+	write_one(node, size, signal_at(i, SIGNAL_EVERY));
+}
+
+static void
+await_write(struct bench_node *node, size_t size, uint64_t i)
+{
+	volatile char *flag = node->buf + node->half + size - 1;
+	it_event_t event;
+
+	while (*flag != (char)(i % 100 + 1))
+		bench_node_poll(node, &event);
+}
+
+static void
+send_turn(struct bench_node *node, const struct bench_opts *opts, uint64_t i)
+{
+	send_one(node, opts->size, signal_at(i, SIGNAL_EVERY));
+}
+
+static void
+await_send(struct bench_node *node, const struct bench_opts *opts)
+{
+	await_receive(node, opts->block);
+	bench_node_recv(node, 0, opts->size);
+}
+
+static void
+turn(struct bench_node *node, const struct bench_opts *opts, bool writes, uint64_t i)
+{
+	if (writes)
+		write_turn(node, opts->size, i);
+	else
+		send_turn(node, opts, i);
+}
+
+static void
+await(struct bench_node *node, const struct bench_opts *opts, bool writes, uint64_t i)
+{
+	if (writes)
+		await_write(node, opts->size, i);
+	else
+		await_send(node, opts);
+}
+
+static double
+ping_pong(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active, bool writes)
+{
+	uint64_t warm = opts->iters / 10 + 1;
+	uint64_t start = 0;
+	uint64_t ns;
+
+	for (unsigned i = 0; !writes && i < 4; i++)
+		bench_node_recv(node, 0, opts->size);
+	bench_sync(ctl);
+	for (uint64_t i = 0; i < warm + opts->iters; i++) {
+		if (i == warm)
+			start = bench_now();
+		if (active)
+			turn(node, opts, writes, i);
+		await(node, opts, writes, i);
+		if (!active)
+			turn(node, opts, writes, i);
+	}
+	ns = bench_now() - start;
+	bench_sync(ctl);
+	return (double)ns / (double)opts->iters / 2;
+}
+
+static void
+read_one(struct bench_node *node, size_t size)
+{
+	it_lmr_triplet_t piece = bench_node_piece(node, node->half, size);
+
+	bench_check(it_post_rdma_read(node->ep, &piece, 1, 3, IT_COMPLETION_FLAG, node->peer_addr,
+				      node->peer_context),
+		    "it_post_rdma_read");
+}
+
+static double
+read_trips(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active)
+{
+	uint64_t warm = opts->iters / 10 + 1;
+	uint64_t start = 0;
+	uint64_t ns;
+	it_event_t event;
+
+	bench_node_recv(node, 0, 1);
+	bench_sync(ctl);
+	if (!active) {
+		await_receive(node, opts->block);
+		bench_sync(ctl);
+		return 0;
+	}
+	for (uint64_t i = 0; i < warm + opts->iters; i++) {
+		if (i == warm)
+			start = bench_now();
+		read_one(node, opts->size);
+		bench_node_next(node, opts->block, &event);
+	}
+	ns = bench_now() - start;
+	send_one(node, 1, IT_COMPLETION_FLAG);
+	bench_sync(ctl);
+	return (double)ns / (double)opts->iters;
+}
+
+static double
+latency(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct bench_node node;
+	double value;
+
+	bench_node_pair(&node, opts, ctl, active, opts->size);
+	if (strcmp(opts->op, "read") == 0)
+		value = read_trips(&node, opts, ctl, active);
+	else
+		value = ping_pong(&node, opts, ctl, active, strcmp(opts->op, "write") == 0);
+	bench_node_close(&node);
+	return value;
+}
+
+/* --- bandwidth and rate ----------------------------------------------------------------- */
+
+static void
+post_one(struct bench_node *node, const struct bench_opts *opts, it_dto_flags_t flags)
+{
+	it_lmr_triplet_t piece;
+
+	if (strcmp(opts->op, "write") == 0) {
+		write_one(node, opts->size, flags);
+	} else if (strcmp(opts->op, "send") == 0) {
+		send_one(node, opts->size, flags);
+	} else {
+		piece = bench_node_piece(node, node->half, opts->size);
+		bench_check(it_post_rdma_read(node->ep, &piece, 1, 3, flags, node->peer_addr,
+					      node->peer_context),
+			    "it_post_rdma_read");
+	}
+}
+
+/* Post `count` messages, at most `window` of them not known to be done. */
+static void
+pump(struct bench_node *node, const struct bench_opts *opts, uint64_t count)
+{
+	unsigned every = opts->window >= 4 ? opts->window / 4 : 1;
+	uint64_t done = 0;
+	it_event_t event;
+
+	for (uint64_t i = 0; i < count; i++) {
+		bool last = i + 1 == count;
+
+		while (i - done >= opts->window) {
+			bench_node_next(node, opts->block, &event);
+			done += every;
+		}
+		post_one(node, opts, last ? IT_COMPLETION_FLAG : signal_at(i, every));
+	}
+	while (done < count) {
+		bench_node_next(node, opts->block, &event);
+		done += every;
+	}
+}
+
+/* Passive: receive until the peer's closing message of one octet. */
+static void
+drain(struct bench_node *node, const struct bench_opts *opts)
+{
+	it_event_t event;
+
+	for (;;) {
+		bench_node_next(node, opts->block, &event);
+		if (event.event_number != IT_DTO_RC_RECV_CMPL_EVENT)
+			continue;
+		bench_node_recv(node, 0, opts->size);
+		if (event.dto_cmpl.transferred_length == 1)
+			break;
+	}
+	send_one(node, 1, IT_COMPLETION_FLAG);
+}
+
+static double
+seconds_for(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active)
+{
+	unsigned receives = active ? 4 : 512;
+	uint64_t start;
+	double seconds;
+
+	for (unsigned i = 0; i < receives; i++)
+		bench_node_recv(node, 0, opts->size);
+	bench_sync(ctl);
+	if (!active) {
+		drain(node, opts);
+		drain(node, opts);
+		bench_sync(ctl);
+		return 0;
+	}
+	pump(node, opts, opts->iters / 10 + 1);
+	send_one(node, 1, 0);
+	await_receive(node, opts->block);
+	start = bench_now();
+	pump(node, opts, opts->iters);
+	send_one(node, 1, 0);
+	await_receive(node, opts->block);
+	seconds = (double)(bench_now() - start) / 1e9;
+	bench_sync(ctl);
+	return seconds;
+}
+
+static double
+rate(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct bench_node node;
+	double seconds;
+
+	if (opts->size < 2)
+		bench_die("sizes below 2 octets are the closing message's");
+	bench_node_pair(&node, opts, ctl, active, opts->size);
+	seconds = seconds_for(&node, opts, ctl, active);
+	bench_node_close(&node);
+	return active ? (double)opts->iters / seconds : 0;
+}
+
+static double
+bandwidth(const struct bench_opts *opts, int ctl, bool active)
+{
+	return rate(opts, ctl, active) * (double)opts->size / 1e9;
+}
+
+/* --- both ends in this process ---------------------------------------------------------- */
+
+static double
+emul_ns(const struct bench_opts *opts)
+{
+	struct bench_node server;
+	struct bench_node client;
+	it_event_t event;
+	uint64_t start;
+
+	bench_node_open(&server, opts->adapter, opts->size);
+	bench_node_open(&client, opts->adapter, opts->size);
+	bench_node_listen(&server);
+	bench_node_connect(&client, server.port);
+	bench_node_accept(&server);
+	bench_node_established(&server);
+	bench_node_established(&client);
+	client.peer_context = server.context;
+	client.peer_addr = it_make_rdma_addr_absolute(server.buf + server.half);
+	for (unsigned i = 0; i < 100; i++) {
+		write_one(&client, opts->size, IT_COMPLETION_FLAG);
+		bench_node_next(&client, false, &event);
+	}
+	start = bench_now();
+	for (uint64_t i = 0; i < opts->iters; i++) {
+		write_one(&client, opts->size, IT_COMPLETION_FLAG);
+		bench_node_next(&client, false, &event);
+	}
+	start = bench_now() - start;
+	bench_node_close(&client);
+	bench_node_close(&server);
+	return (double)start / (double)opts->iters;
+}
+
+static double
+emul_latency(const struct bench_opts *opts, int ctl, bool active)
+{
+	(void)ctl;
+	(void)active;
+	return emul_ns(opts);
+}
+
+static double
+emul_bandwidth(const struct bench_opts *opts, int ctl, bool active)
+{
+	(void)ctl;
+	(void)active;
+	return (double)opts->size / emul_ns(opts);
+}
+
+const struct bench_case bench_itapi_cases[] = {
+	{"it-lat", "ns", true, latency},
+	{"it-bw", "GB/s", true, bandwidth},
+	{"it-rate", "msg/s", true, rate},
+	{"it-emul", "ns", false, emul_latency},
+	{"it-emul-bw", "GB/s", false, emul_bandwidth},
+	{NULL, NULL, false, NULL},
+};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Options, the second process, and what both sides share. Prints one line of JSON with the figure.
+ * Every run ends by itself: an alarm bounds it, and the child dies with its parent.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define RUN_SECONDS_MAX 60
+
+uint64_t
+bench_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void
+bench_die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("it-bench-run: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	exit(1);
+}
+
+void
+bench_pin(int core)
+{
+	cpu_set_t set;
+
+	if (core < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET((unsigned)core, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) != 0)
+		bench_die("cannot pin to processor %d: %s", core, strerror(errno));
+}
+
+void
+bench_tell(int ctl, const void *buf, size_t len)
+{
+	if (send(ctl, buf, len, MSG_NOSIGNAL) != (ssize_t)len)
+		bench_die("the other side is gone");
+}
+
+void
+bench_hear(int ctl, void *buf, size_t len)
+{
+	if (recv(ctl, buf, len, MSG_WAITALL) != (ssize_t)len)
+		bench_die("the other side is gone");
+}
+
+void
+bench_sync(int ctl)
+{
+	char c = 's';
+
+	if (ctl < 0)
+		return;
+	bench_tell(ctl, &c, 1);
+	bench_hear(ctl, &c, 1);
+}
+
+static const struct bench_case *
+find_case(const char *name)
+{
+	const struct bench_case *lists[] = {bench_raw_cases, bench_mem_cases, bench_itapi_cases};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (const struct bench_case *c = lists[i]; c->name != NULL; c++) {
+			if (strcmp(c->name, name) == 0)
+				return c;
+		}
+	}
+	bench_die("no case '%s'", name);
+}
+
+static uint64_t
+number(const char *text)
+{
+	char *end;
+	uint64_t value;
+
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (errno != 0 || end == text || *end != '\0')
+		bench_die("'%s' is not a number", text);
+	return value;
+}
+
+static void
+parse(int argc, char **argv, struct bench_opts *opts)
+{
+	static const struct option table[] = {
+		{"adapter", required_argument, NULL, 'a'},
+		{"op", required_argument, NULL, 'o'},
+		{"size", required_argument, NULL, 's'},
+		{"window", required_argument, NULL, 'w'},
+		{"iters", required_argument, NULL, 'n'},
+		{"core-a", required_argument, NULL, 'A'},
+		{"core-b", required_argument, NULL, 'B'},
+		{"block", no_argument, NULL, 'b'},
+		{NULL, 0, NULL, 0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "a:o:s:w:n:A:B:b", table, NULL)) != -1) {
+		switch (c) {
+		case 'a':
+			opts->adapter = optarg;
+			break;
+		case 'o':
+			opts->op = optarg;
+			break;
+		case 's':
+			opts->size = number(optarg);
+			break;
+		case 'w':
+			opts->window = (unsigned)number(optarg);
+			break;
+		case 'n':
+			opts->iters = number(optarg);
+			break;
+		case 'A':
+			opts->core_a = (int)number(optarg);
+			break;
+		case 'B':
+			opts->core_b = (int)number(optarg);
+			break;
+		case 'b':
+			opts->block = true;
+			break;
+		default:
+			exit(2);
+		}
+	}
+	if (optind + 1 != argc)
+		bench_die("usage: it-bench-run [options] CASE");
+	opts->name = argv[optind];
+	if (opts->size == 0 || opts->window == 0 || opts->iters == 0)
+		bench_die("size, window and iters are at least 1");
+}
+
+int
+main(int argc, char **argv)
+{
+	struct bench_opts opts = {.adapter = "iwarp",
+				  .op = "write",
+				  .size = 64,
+				  .window = 1,
+				  .core_a = -1,
+				  .core_b = -1,
+				  .iters = 20000};
+	const struct bench_case *c;
+	pid_t child = -1;
+	int ctl[2] = {-1, -1};
+	int status = 0;
+	double value;
+
+	parse(argc, argv, &opts);
+	c = find_case(opts.name);
+	alarm(RUN_SECONDS_MAX);
+	if (c->two) {
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ctl) != 0)
+			bench_die("socketpair: %s", strerror(errno));
+		child = fork();
+		if (child < 0)
+			bench_die("fork: %s", strerror(errno));
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			alarm(RUN_SECONDS_MAX);
+			close(ctl[0]);
+			bench_pin(opts.core_b);
+			c->run(&opts, ctl[1], false);
+			_exit(0);
+		}
+		close(ctl[1]);
+	}
+	bench_pin(opts.core_a);
+	value = c->run(&opts, ctl[0], true);
+	if (child > 0 && (waitpid(child, &status, 0) != child || status != 0))
+		bench_die("the passive side failed");
+	printf("{\"case\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"}\n", c->name, value, c->unit);
+	return 0;
+}

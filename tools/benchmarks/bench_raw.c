@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Calibrators over TCP on loopback: what the machine can do without us.
+ *
+ * raw-spin      ping-pong, non-blocking, both sides spin: ns of half a round trip
+ * raw-block     the same, blocking
+ * raw-stream    messages of `size` written, 256 KiB reads, blocking (--block) or spinning: GB/s,
+ *               ends with an answer of the peer
+ * raw-one-send  one send() of `size` octets a message: messages a second, ends with an answer
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define READ_SIZE (256 * 1024)
+
+static void
+prepare(int fd, bool block)
+{
+	int one = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+	if (!block)
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+/* A connected pair of sockets, one in each process. */
+static int
+connection(int ctl, bool active, bool block)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int conn;
+
+	if (fd < 0)
+		bench_die("socket: %s", strerror(errno));
+	if (active) {
+		bench_hear(ctl, &addr.sin_port, sizeof(addr.sin_port));
+		if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
+			bench_die("connect: %s", strerror(errno));
+		prepare(fd, block);
+		return fd;
+	}
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 || listen(fd, 1) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&addr, &len) != 0)
+		bench_die("listen: %s", strerror(errno));
+	bench_tell(ctl, &addr.sin_port, sizeof(addr.sin_port));
+	conn = accept(fd, NULL, NULL);
+	if (conn < 0)
+		bench_die("accept: %s", strerror(errno));
+	close(fd);
+	prepare(conn, block);
+	return conn;
+}
+
+static void
+put(int fd, const char *buf, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = send(fd, buf, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EAGAIN)
+			bench_die("send: %s", strerror(errno));
+		if (n > 0) {
+			buf += n;
+			len -= (size_t)n;
+		}
+	}
+}
+
+static void
+get(int fd, char *buf, size_t room, uint64_t total)
+{
+	while (total > 0) {
+		ssize_t n = recv(fd, buf, total < room ? (size_t)total : room, 0);
+
+		if (n == 0 || (n < 0 && errno != EAGAIN))
+			bench_die("recv: the peer is gone");
+		if (n > 0)
+			total -= (uint64_t)n;
+	}
+}
+
+static char *
+buffer(size_t size)
+{
+	char *buf = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+
+	if (buf == NULL)
+		bench_die("no memory");
+	memset(buf, 1, size);
+	return buf;
+}
+
+static double
+ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
+{
+	int fd = connection(ctl, active, block);
+	char *buf = buffer(opts->size);
+	uint64_t warm = opts->iters / 10 + 1;
+	uint64_t start = 0;
+	uint64_t ns;
+
+	for (uint64_t i = 0; i < warm + opts->iters; i++) {
+		if (i == warm)
+			start = bench_now();
+		if (active)
+			put(fd, buf, opts->size);
+		get(fd, buf, opts->size, opts->size);
+		if (!active)
+			put(fd, buf, opts->size);
+	}
+	ns = bench_now() - start;
+	close(fd);
+	free(buf);
+	return (double)ns / (double)opts->iters / 2;
+}
+
+static double
+spin(const struct bench_opts *opts, int ctl, bool active)
+{
+	return ping_pong(opts, ctl, active, false);
+}
+
+static double
+block(const struct bench_opts *opts, int ctl, bool active)
+{
+	return ping_pong(opts, ctl, active, true);
+}
+
+/* Seconds that `iters` messages take, the peer's answer included. */
+static double
+one_way(const struct bench_opts *opts, int ctl, bool active)
+{
+	int fd = connection(ctl, active, opts->block);
+	size_t room = opts->size > READ_SIZE ? opts->size : READ_SIZE;
+	char *buf = buffer(room);
+	uint64_t warm = opts->iters / 10 + 1;
+	uint64_t start = 0;
+	double seconds;
+	char c = 'e';
+
+	if (!active) {
+		get(fd, buf, READ_SIZE, warm * opts->size);
+		put(fd, &c, 1);
+		get(fd, buf, READ_SIZE, opts->iters * opts->size);
+		put(fd, &c, 1);
+		close(fd);
+		return 0;
+	}
+	for (uint64_t i = 0; i < warm; i++)
+		put(fd, buf, opts->size);
+	get(fd, &c, 1, 1);
+	start = bench_now();
+	for (uint64_t i = 0; i < opts->iters; i++)
+		put(fd, buf, opts->size);
+	get(fd, &c, 1, 1);
+	seconds = (double)(bench_now() - start) / 1e9;
+	close(fd);
+	free(buf);
+	return seconds;
+}
+
+static double
+stream(const struct bench_opts *opts, int ctl, bool active)
+{
+	return (double)opts->iters * (double)opts->size / one_way(opts, ctl, active) / 1e9;
+}
+
+static double
+one_send(const struct bench_opts *opts, int ctl, bool active)
+{
+	return (double)opts->iters / one_way(opts, ctl, active);
+}
+
+const struct bench_case bench_raw_cases[] = {
+	{"raw-spin", "ns", true, spin},
+	{"raw-block", "ns", true, block},
+	{"raw-stream", "GB/s", true, stream},
+	{"raw-one-send", "msg/s", true, one_send},
+	{NULL, NULL, false, NULL},
+};
