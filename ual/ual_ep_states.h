@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The states of an RC endpoint (itapi-semantics chapter 4): one table, one function that writes.
+ *
+ * The application sees the seven states of it_ep_state_rc_t. ENDING is the part of NONOPERATIONAL in
+ * which the application has asked for the end and the event that tells of it is still to come.
+ */
+#ifndef UAL_EP_STATES_H
+#define UAL_EP_STATES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "it_api.h"
+
+/* In this order: from CONNECTED on, requests may be posted to the send queue. */
+enum ual_ep_state {
+	UAL_EPS_NONE = 0, /* not created yet */
+	UAL_EPS_UNCONNECTED,
+	UAL_EPS_ACTIVE1,
+	UAL_EPS_ACTIVE2,
+	UAL_EPS_PASSIVE,
+	UAL_EPS_WAIT_RDMA, /* PASSIVE_WAIT_RDMA_TRANS_REQ */
+	UAL_EPS_CONNECTED,
+	UAL_EPS_ENDING,
+	UAL_EPS_NONOPERATIONAL,
+	UAL_EPS_COUNT
+};
+
+/* What moves an endpoint: calls of the application first, then what the transport tells. */
+enum ual_ep_event {
+	UAL_EPE_CREATE = 0,
+	UAL_EPE_CONNECT,
+	UAL_EPE_ACCEPT,       /* passive: answers a request */
+	UAL_EPE_CONFIRM,      /* active, three-way: accepts the arrival */
+	UAL_EPE_REFUSE,       /* active, three-way: rejects the arrival */
+	UAL_EPE_CONVERT_ASK,  /* socket conversion, we send the MPA Request */
+	UAL_EPE_CONVERT_WAIT, /* socket conversion, the peer sends it */
+	UAL_EPE_UNDO,         /* the layer below refused the call that moved us */
+	UAL_EPE_DISCONNECT,
+	UAL_EPE_RESET,
+	UAL_EPE_REPLY, /* three-way: the peer accepted */
+	UAL_EPE_ESTABLISHED,
+	UAL_EPE_REJECTED, /* the peer's consumer said no */
+	UAL_EPE_FAILED,   /* anything else before it stood */
+	UAL_EPE_DISCONNECTED,
+	UAL_EPE_BROKEN,
+	UAL_EPE_COUNT
+};
+
+/* The event that a move owes to the application, on the connect SEVD. */
+enum ual_ep_news {
+	UAL_EPN_NONE = 0,
+	UAL_EPN_ARRIVAL,
+	UAL_EPN_ESTABLISHED,
+	UAL_EPN_PEER_REJECT,
+	UAL_EPN_NONPEER_REJECT,
+	UAL_EPN_DISCONNECT,
+	UAL_EPN_BROKEN,
+	UAL_EPN_COUNT
+};
+
+/*
+ * Make the move. *news says which event it owes (NULL: not wanted). Answers IT_SUCCESS,
+ * IT_ERR_INVALID_EP_STATE, or IT_ERR_CANNOT_RESET; if it is not success nothing has changed. Any thread.
+ */
+it_status_t ual_ep_step(atomic_uint *state, enum ual_ep_event event, enum ual_ep_news *news);
+
+/* What step would answer now. */
+it_status_t ual_ep_may(const atomic_uint *state, enum ual_ep_event event);
+
+/* The state as the application knows it. */
+it_ep_state_rc_t ual_ep_state_rc(enum ual_ep_state state);
+
+/* The number of the event that carries the news. */
+it_event_type_t ual_ep_news_number(enum ual_ep_news news);
+
+/* Name of a state, for logs and drawings; never NULL. */
+const char *ual_ep_state_name(enum ual_ep_state state);
+/* Name of what moves; never NULL. */
+const char *ual_ep_event_name(enum ual_ep_event event);
+
+#endif /* UAL_EP_STATES_H */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The border between the provider interface's codes and the standard's, in both of its types.
+ * The only place where one becomes the other.
+ */
+#ifndef UAL_STATUS_H
+#define UAL_STATUS_H
+
+#include "it_api.h"
+#include "rnicpi_types.h"
+
+/* What was asked of the layer below: the same failure has different names in different calls. */
+enum ual_call {
+	UAL_CALL_OTHER = 0,
+	UAL_CALL_IA_CREATE,
+	UAL_CALL_PZ_FREE,
+	UAL_CALL_EVD_CREATE, /* also a change of size */
+	UAL_CALL_EVD_FREE,
+	UAL_CALL_EP_CREATE,
+	UAL_CALL_EP_MODIFY,
+	UAL_CALL_EP_RESET,
+	UAL_CALL_EP_FREE,
+	UAL_CALL_LISTEN,
+	UAL_CALL_CONNECT,
+	UAL_CALL_ACCEPT,
+	UAL_CALL_CONFIRM, /* accept or reject of an arrival */
+	UAL_CALL_REJECT,
+	UAL_CALL_DISCONNECT,
+	UAL_CALL_LMR_CREATE,
+	UAL_CALL_LMR_FREE,
+	UAL_CALL_POST_SEND,
+	UAL_CALL_POST_RECV,
+	UAL_CALL_COUNT
+};
+
+/* The status of an IT-API call whose work below ended with @status. */
+it_status_t ual_status(enum ual_call call, enum ri_status status);
+
+/* The status inside a completion event. @status as in ri_wc, whatever it holds. */
+it_dto_status_t ual_status_of_wc(uint32_t status);
+
+/* The event number of a completion. @opcode as in ri_wc; IT_DTO_EVENT_STREAM if it has none. */
+it_event_type_t ual_status_wc_event(uint32_t opcode);
+
+/*
+ * The asynchronous event that tells the application of an enum ri_event; 0 if none does, because
+ * a completion or the end event of the connection says it already, or because it is swallowed.
+ * @detail as in ri_async_event: tells what kind of Terminate arrived.
+ */
+it_event_type_t ual_status_of_event(uint32_t event, uint32_t detail);
+
+/* The reason inside a non-peer reject, of an enum kal_cm_reason. */
+it_conn_reject_code_t ual_status_of_reason(uint32_t reason);
+
+#endif /* UAL_STATUS_H */
