@@ -23,6 +23,9 @@ PROVIDER_USER_HALF = ['rnicpi/rnicpi_types.h', 'rnicpi/rnicpi_attr.h', 'rnicpi/r
                       'rnicpi/rnicpi_fast.h', 'rnicpi/rnicpi_host.h']
 GLIB = ['<glib.h>', '<glib/*>', '<glib-*>', '<gio/*>', '<gmodule.h>', '<json-glib/*>']
 
+# The test vectors and their reader, for the tests of the layers that speak on the wire.
+VECTORS = 'conformance/vectors/vectors.h'
+
 # The longest matching prefix of a file's path picks its row: what it may include besides the
 # C library and, where 'own' is left out, the headers of its own folder.
 RULES = {
@@ -31,11 +34,13 @@ RULES = {
     'itapi/it_ext.h': [],
     'ual/': ['itapi/it_api.h', 'kal/kal_call.h'] + PROVIDER_USER_HALF + GLIB,
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h'] + GLIB,
+    'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', VECTORS] + GLIB,
     'rnicpi/': [],
     'rnicpi/ri_': GLIB,
     'rnicpi/tests/': GLIB,
     'vp/common/': PROVIDER_INTERFACE + ['rnicpi/support/*.h'] + GLIB,
     'vp/iwarp/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
+    'vp/iwarp/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/iwarp/*.h', VECTORS] + GLIB,
     'vp/emul/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'vp/ib/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'vp/emul/vem_control.h'] + GLIB,

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What two ends agree on by their startup frames: CRC, markers, IRD, ORD and RTR, from both ends.
+ */
+
+#include "kal_mpa.h"
+#include "vectors.h"
+
+#include <string.h>
+
+static struct vectors *positive;
+
+/* A wish that offers everything. */
+static struct kal_mpa_wish
+wish_of(uint16_t ird, uint16_t ord)
+{
+	struct kal_mpa_wish w = {
+		.revision = 2, .crc = true, .words = true, .ird = ird, .ord = ord, .ird_max = 128};
+
+	return w;
+}
+
+static void
+test_crc(void)
+{
+	for (int i = 0; i < 4; i++) {
+		struct kal_mpa_wish initiator = wish_of(1, 1);
+		struct kal_mpa_wish responder = wish_of(1, 1);
+		struct kal_mpa_frame request;
+		struct kal_mpa_frame reply;
+		struct kal_mpa_terms at_responder;
+		struct kal_mpa_terms at_initiator;
+
+		initiator.crc = (i & 1) != 0;
+		responder.crc = (i & 2) != 0;
+		kal_mpa_offer(&initiator, &request);
+		g_assert_cmpint(request.crc, ==, initiator.crc);
+		g_assert_false(request.markers);
+		kal_mpa_accept(&responder, &request, &reply, &at_responder);
+		g_assert_false(reply.markers);
+		g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_initiator),
+				==, KAL_MPA_GO);
+		g_assert_cmpint(at_responder.crc, ==, i != 0);
+		g_assert_cmpint(at_initiator.crc, ==, i != 0);
+	}
+}
+
+static void
+test_markers(void)
+{
+	struct kal_mpa_wish wish = wish_of(1, 1);
+	struct kal_mpa_frame request;
+	struct kal_mpa_frame reply;
+	struct kal_mpa_terms terms;
+
+	kal_mpa_offer(&wish, &request);
+	request.markers = true;
+	g_assert_cmpint(kal_mpa_judge_request(&request, 0), ==, KAL_MPA_REFUSE_MARKERS);
+	kal_mpa_reject(&wish, &request, &reply);
+	g_assert_true(reply.reject);
+	g_assert_false(reply.markers);
+	request.markers = false;
+	kal_mpa_accept(&wish, &request, &reply, &terms);
+	reply.markers = true;
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+			KAL_MPA_CLOSE_MARKERS);
+	reply.reject = true; /* comes first in the decision table */
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+			KAL_MPA_CLOSE_REJECTED);
+}
+
+/* Replies of the vectors come out of our responder, too. */
+static void
+test_replies_of_vectors(void)
+{
+	static const struct {
+		const char *connection, *request, *reply;
+		uint16_t ird, ord;
+		bool crc, reject;
+		uint8_t rtr;
+		const char *private_data;
+	} cases[] = {
+		{"rev1-crc-basic", "mpa-req-rev1", "mpa-rep-rev1", 4, 4, true, false, 0, ""},
+		{"rev2-p2p-write-rtr", "mpa-req-rev2-p2p", "mpa-rep-rev2-p2p-write", 8, 16, true,
+		 false, RI_RTR_WRITE | RI_RTR_READ, ""},
+		{"rev2-p2p-read-rtr", "mpa-req-rev2-read", "mpa-rep-rev2-read", 1, 1, true, false,
+		 RI_RTR_WRITE | RI_RTR_READ, ""},
+		{"siw-default", "mpa-req-siw", "mpa-rep-siw", 1, 1, false, false, 0, ""},
+		{"crc-forced-by-responder", "mpa-req-c0", "mpa-rep-c1", 4, 4, true, false, 0, ""},
+		{"marker-refused", "mpa-req-m", "mpa-rep-reject", 4, 4, true, true, 0, ""},
+		{"rev2-reject", "mpa-req", "mpa-rep-reject-pd", 2, 2, true, true, 0, "no!"},
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+		const struct vector *in =
+			vectors_find(positive, cases[i].connection, cases[i].request);
+		const struct vector *out =
+			vectors_find(positive, cases[i].connection, cases[i].reply);
+		struct kal_mpa_wish wish = wish_of(cases[i].ird, cases[i].ord);
+		uint8_t buf[KAL_MPA_FRAME_MAX];
+		struct kal_mpa_frame request;
+		struct kal_mpa_frame reply;
+		struct kal_mpa_terms terms;
+		size_t size;
+
+		wish.crc = cases[i].crc;
+		wish.rtr = cases[i].rtr;
+		g_assert_cmpint(kal_mpa_read(KAL_MPA_REQUEST, in->octets, in->len, &request, &size),
+				==, KAL_MPA_WHOLE);
+		if (cases[i].reject)
+			kal_mpa_reject(&wish, &request, &reply);
+		else
+			kal_mpa_accept(&wish, &request, &reply, &terms);
+		reply.private_data = (const uint8_t *)cases[i].private_data;
+		reply.private_len = (uint16_t)strlen(cases[i].private_data);
+		size = kal_mpa_write(&reply, buf, sizeof(buf));
+		g_assert_cmpmem(buf, size, out->octets, out->len);
+	}
+}
+
+/* One negotiation: what both ends hold in the end. */
+struct depths {
+	uint16_t i_ird, i_ord, i_max, r_ird, r_ord, r_max; /* wishes */
+	uint16_t got_i_ird, got_i_ord, got_r_ird, got_r_ord;
+	enum kal_mpa_verdict verdict;
+};
+
+static void
+test_depths(void)
+{
+	static const struct depths cases[] = {
+		/* the responder follows the initiator's wish */
+		{16, 8, 128, 1, 16, 128, 16, 8, 8, 16, KAL_MPA_GO},
+		{4, 4, 128, 4, 4, 128, 4, 4, 4, 4, KAL_MPA_GO},
+		/* the responder's device has less: the initiator lowers its ORD */
+		{4, 64, 128, 4, 4, 16, 4, 16, 16, 4, KAL_MPA_GO},
+		/* the responder's ORD is cut to the initiator's IRD */
+		{2, 2, 128, 2, 50, 128, 2, 2, 2, 2, KAL_MPA_GO},
+		{0, 0, 128, 0, 5, 128, 0, 0, 0, 0, KAL_MPA_GO},
+		/* a wish above the own device */
+		{300, 1, 128, 1, 300, 128, 128, 1, 1, 128, KAL_MPA_GO},
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+		const struct depths *c = &cases[i];
+		struct kal_mpa_wish initiator = wish_of(c->i_ird, c->i_ord);
+		struct kal_mpa_wish responder = wish_of(c->r_ird, c->r_ord);
+		struct kal_mpa_frame request;
+		struct kal_mpa_frame reply;
+		struct kal_mpa_terms at_r;
+		struct kal_mpa_terms at_i;
+
+		initiator.ird_max = c->i_max;
+		responder.ird_max = c->r_max;
+		kal_mpa_offer(&initiator, &request);
+		kal_mpa_accept(&responder, &request, &reply, &at_r);
+		g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_i), ==,
+				c->verdict);
+		g_assert_cmpuint(at_i.ird, ==, c->got_i_ird);
+		g_assert_cmpuint(at_i.ord, ==, c->got_i_ord);
+		g_assert_cmpuint(at_r.ird, ==, c->got_r_ird);
+		g_assert_cmpuint(at_r.ord, ==, c->got_r_ord);
+		g_assert_cmpuint(at_i.ord, <=, at_r.ird);
+		g_assert_cmpuint(at_r.ord, <=, at_i.ird);
+	}
+}
+
+static void
+test_reply_depths(void)
+{
+	struct kal_mpa_wish wish = wish_of(4, 4);
+	struct kal_mpa_frame request;
+	struct kal_mpa_frame reply;
+	struct kal_mpa_terms terms;
+	const struct vector *v = vectors_find(positive, NULL, "mpa-rep-ord-too-big");
+	size_t size;
+
+	kal_mpa_offer(&wish, &request);
+	g_assert_cmpint(kal_mpa_read(KAL_MPA_REPLY, v->octets, v->len, &reply, &size), ==,
+			KAL_MPA_WHOLE);
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+			KAL_MPA_TERMINATE_IRD);
+	g_assert_cmphex(kal_mpa_verdict_code(KAL_MPA_TERMINATE_IRD), ==, 0x2006);
+	g_assert_true(terms.crc);
+	wish.ird_max = 200; /* now the device can */
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==, KAL_MPA_GO);
+	g_assert_cmpuint(terms.ird, ==, 200);
+	wish.ird_max = 128;
+	reply.ord = 5;
+	reply.ird = 2;
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==, KAL_MPA_GO);
+	g_assert_cmpuint(terms.ird, ==, 5);
+	g_assert_cmpuint(terms.ord, ==, 2);
+}
+
+/* 0x3fff on either side leaves the configured value alone. */
+static void
+test_depths_private(void)
+{
+	struct kal_mpa_wish initiator = wish_of(7, 9);
+	struct kal_mpa_wish responder = wish_of(3, 5);
+	struct kal_mpa_frame request;
+	struct kal_mpa_frame reply;
+	struct kal_mpa_terms at_i;
+	struct kal_mpa_terms at_r;
+
+	initiator.depth_private = true;
+	kal_mpa_offer(&initiator, &request);
+	g_assert_cmpuint(request.ird, ==, KAL_MPA_DEPTH_PRIVATE);
+	g_assert_cmpuint(request.ord, ==, KAL_MPA_DEPTH_PRIVATE);
+	kal_mpa_accept(&responder, &request, &reply, &at_r);
+	g_assert_cmpuint(at_r.ird, ==, 3);
+	g_assert_cmpuint(at_r.ord, ==, 5);
+	reply.ord = 1000; /* would be too much, but nothing is negotiated */
+	g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_i), ==, KAL_MPA_GO);
+	g_assert_cmpuint(at_i.ird, ==, 7);
+	g_assert_cmpuint(at_i.ord, ==, 9);
+
+	initiator.depth_private = false;
+	responder.depth_private = true;
+	kal_mpa_offer(&initiator, &request);
+	kal_mpa_accept(&responder, &request, &reply, &at_r);
+	g_assert_cmpuint(reply.ird, ==, KAL_MPA_DEPTH_PRIVATE);
+	g_assert_cmpuint(at_r.ird, ==, 3);
+	g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_i), ==, KAL_MPA_GO);
+	g_assert_cmpuint(at_i.ird, ==, 7);
+	g_assert_cmpuint(at_i.ord, ==, 9);
+}
+
+static void
+test_rtr(void)
+{
+	/* by what the initiator can send and what the responder takes: 0 none, 1 Write, 2 Read, 3 both */
+	static const uint8_t chosen[4][4] = {
+		{0, 0, 0, 0},
+		{RI_RTR_WRITE, RI_RTR_WRITE, 0xff,
+		 RI_RTR_WRITE}, /* with nothing said, we take a Write */
+		{0xff, 0xff, RI_RTR_READ, RI_RTR_READ},
+		{RI_RTR_WRITE, RI_RTR_WRITE, RI_RTR_READ, RI_RTR_WRITE},
+	};
+
+	for (uint8_t offered = 0; offered < 4; offered++) {
+		for (uint8_t taken = 0; taken < 4; taken++) {
+			struct kal_mpa_wish initiator = wish_of(0, 0);
+			struct kal_mpa_wish responder = wish_of(0, 0);
+			struct kal_mpa_frame request;
+			struct kal_mpa_frame reply;
+			struct kal_mpa_terms at_r;
+			struct kal_mpa_terms at_i;
+			uint8_t want = chosen[offered][taken];
+			enum kal_mpa_verdict verdict;
+
+			initiator.rtr = offered | RI_RTR_SEND;
+			responder.rtr = taken | RI_RTR_SEND;
+			kal_mpa_offer(&initiator, &request);
+			g_assert_cmpint(request.rtr & RI_RTR_SEND, ==, 0);
+			g_assert_cmpint(request.peer_to_peer, ==, offered != 0);
+			kal_mpa_accept(&responder, &request, &reply, &at_r);
+			g_assert_cmpint(reply.rtr & RI_RTR_SEND, ==, 0);
+			verdict = kal_mpa_judge_reply(&initiator, &request, &reply, &at_i);
+			g_assert_cmpint(verdict, ==,
+					want == 0xff ? KAL_MPA_TERMINATE_RTR : KAL_MPA_GO);
+			if (want == 0xff)
+				continue;
+			g_assert_cmpint(at_i.rtr, ==, want);
+			g_assert_cmpint(at_r.rtr, ==, want);
+			g_assert_true(want != RI_RTR_READ || (at_r.ird >= 1 && at_i.ord >= 1));
+		}
+	}
+	g_assert_cmphex(kal_mpa_verdict_code(KAL_MPA_TERMINATE_RTR), ==, 0x2007);
+	g_assert_cmphex(kal_mpa_verdict_code(KAL_MPA_GO), ==, 0);
+}
+
+/* A peer that offers type B only, and one that names a Read but has no room for it. */
+static void
+test_rtr_odd_peers(void)
+{
+	struct kal_mpa_wish wish = wish_of(4, 4);
+	struct kal_mpa_frame request;
+	struct kal_mpa_frame reply;
+	struct kal_mpa_terms terms;
+
+	wish.rtr = RI_RTR_WRITE | RI_RTR_READ;
+	kal_mpa_offer(&wish, &request);
+	request.rtr = RI_RTR_SEND;
+	kal_mpa_accept(&wish, &request, &reply, &terms);
+	g_assert_cmpint(reply.rtr, ==, RI_RTR_WRITE);
+	kal_mpa_offer(&wish, &request);
+	kal_mpa_accept(&wish, &request, &reply, &terms);
+	reply.rtr = RI_RTR_READ;
+	reply.ird = 0;
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+			KAL_MPA_TERMINATE_RTR);
+	reply.rtr = 0;
+	reply.peer_to_peer = false;
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+			KAL_MPA_TERMINATE_RTR);
+}
+
+static void
+test_words_unanswered(void)
+{
+	struct kal_mpa_wish wish = wish_of(4, 6);
+	struct kal_mpa_frame request;
+	struct kal_mpa_frame reply = {.kind = KAL_MPA_REPLY, .revision = 1, .crc = true};
+	struct kal_mpa_terms terms;
+
+	kal_mpa_offer(&wish, &request);
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+			KAL_MPA_CLOSE_NO_WORDS);
+	reply.revision = 2;
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+			KAL_MPA_CLOSE_NO_WORDS);
+	wish.revision = 1;
+	kal_mpa_offer(&wish, &request);
+	g_assert_false(request.words);
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==, KAL_MPA_GO);
+	g_assert_cmpuint(terms.ird, ==, 4);
+	g_assert_cmpuint(terms.ord, ==, 6);
+	g_assert_cmpint(terms.rtr, ==, 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	int result;
+
+	g_test_init(&argc, &argv, NULL);
+	positive = vectors_load("vectors.json");
+	g_test_add_func("/kal/mpa-terms/crc", test_crc);
+	g_test_add_func("/kal/mpa-terms/markers", test_markers);
+	g_test_add_func("/kal/mpa-terms/replies-of-vectors", test_replies_of_vectors);
+	g_test_add_func("/kal/mpa-terms/depths", test_depths);
+	g_test_add_func("/kal/mpa-terms/reply-depths", test_reply_depths);
+	g_test_add_func("/kal/mpa-terms/depths-private", test_depths_private);
+	g_test_add_func("/kal/mpa-terms/rtr", test_rtr);
+	g_test_add_func("/kal/mpa-terms/rtr-odd-peers", test_rtr_odd_peers);
+	g_test_add_func("/kal/mpa-terms/words-unanswered", test_words_unanswered);
+	result = g_test_run();
+	vectors_free(positive);
+	return result;
+}
