@@ -44,12 +44,18 @@ struct ual_ia;
 
 /* Head of every object. */
 struct ual_object {
-	atomic_uint tag;   /* type << 16 | generation; who may change it: ual_object.c */
+	atomic_uint tag;   /* hidden | type << 16 | generation; who may change it: ual_object.c */
 	atomic_uint refs;  /* children and uses that keep the object from being freed (BUSY) */
 	struct ual_ia *ia; /* the adapter it belongs to; an IA points to itself */
 	struct ual_object *next; /* list of the IA's objects, under the IA's lock */
 	struct ual_object *prev;
-	it_context_t context; /* consumer's own */
+	/*
+	 * Ends the object when its IA is freed: sets free what it holds below, then calls
+	 * ual_object_delete. Set right after ual_object_new. Called with no lock held, once, the
+	 * handle retracted; children come before parents (ual_ia_free.c has the order).
+	 */
+	void (*destroy)(struct ual_object *object);
+	_Atomic uint64_t context; /* consumer's own: it_context_t.index */
 	atomic_bool has_context;
 };
 
@@ -58,7 +64,11 @@ struct ual_object {
  * It is not reachable by a handle until published. NULL: no memory.
  */
 void *ual_object_new(enum ual_type type, struct ual_ia *ia);
-/* From now on the handle works. Returns it. */
+/*
+ * From now on the handle works. Returns it. Objects below may be made with ual_object_ctx before
+ * that; but news for them finds the object only once it is published, so publish first if any can
+ * come, and retract on failure: the handle is not known to anybody yet.
+ */
 void *ual_object_publish(struct ual_object *object);
 /* From now on the handle is invalid; the memory stays. False: somebody else was faster. */
 bool ual_object_retract(struct ual_object *object);
@@ -74,5 +84,16 @@ void *ual_object_handle(const struct ual_object *object);
 /* The same as a 64-bit context for layers below, and back: NULL if it is gone. */
 uint64_t ual_object_ctx(const struct ual_object *object);
 void *ual_object_from_ctx(uint64_t ctx, enum ual_type type);
+
+/* Keep an object from being freed: its free call answers BUSY. False: it is being freed already. */
+bool ual_object_hold(struct ual_object *object);
+/* Undo one hold. */
+void ual_object_drop(struct ual_object *object);
+/* The object behind a handle, held; NULL if it is none, is being freed, or is of another IA. */
+void *ual_object_use(const void *handle, enum ual_type type, const struct ual_ia *ia);
+/* Begin to free: false while anybody holds the object. Afterwards nobody can hold it any more. */
+bool ual_object_freeze(struct ual_object *object);
+/* Take ual_object_freeze back: the object lives on. */
+void ual_object_thaw(struct ual_object *object);
 
 #endif /* UAL_OBJECT_H */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Event dispatchers, seen from inside ual/.
+ *
+ * A DTO SEVD is the provider's completion queue: what a poll of it gives is converted by
+ * ual_dto_event (ual_dto.c) and handed out, with no queue of ours between. All other streams are
+ * bounded rings under ual_evd::lock. One engine (ual_evd_wait.c) decides for both when an EVD is in
+ * the notified state, and whom that concerns: sleepers and a descriptor now, callbacks and
+ * aggregates later.
+ *
+ * For `ep`:
+ * - hold:      evd = ual_evd_use(handle, stream, ia); NULL = the INVALID_..._EVD of your parameter
+ * - let go:    ual_evd_drop(evd)
+ * - kAL id:    evd->cq_id for KAL_QP_CREATE; evd->cq for ri_user_ops::qp_open
+ * - news:      ual_evd_post(evd, &event) for the streams CM_REQ and CM_MSG; the member `evd` is
+ *              filled in. False: the EVD is full, the event is lost, overflow is accounted for
+ * - overflow:  ual_evd_overflow(evd, handle of the EP) for RI_EVENT_QP_CQ_SQ_ERROR and _RQ_ERROR
+ */
+#ifndef UAL_EVD_H
+#define UAL_EVD_H
+
+#include "ual_ia.h"
+
+#define UAL_EVD_WAITERS_MAX 64 /* */
+
+/* Bits of ual_evd::attention: why a dequeue must do more than poll. */
+enum ual_evd_attention {
+	UAL_EVD_LATCHED = 1u << 0,    /* notified, until it is found or left empty */
+	UAL_EVD_WATCHED = 1u << 1,    /* somebody wants to know: waiters or a descriptor */
+	UAL_EVD_OVERFLOWED = 1u << 2, /* overflowed state, with automatic reset */
+	UAL_EVD_DEAD = 1u << 3        /* the adapter failed (G6) */
+};
+
+/* Ring of events of a stream other than DTO; under ual_evd::lock. */
+struct ual_ring {
+	unsigned char *slots;
+	size_t event_size; /* octets per event: what the largest of this stream needs */
+	size_t size;       /* slots */
+	size_t head;       /* oldest */
+	size_t count;
+};
+
+struct ual_evd {
+	struct ual_object object;
+
+	/* Fast path; fixed at creation. The three entries are the provider's, or a stage's. */
+	uint32_t (*poll)(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n);
+	uint32_t (*depth)(struct ri_ucq *cq);
+	enum ri_status (*arm)(struct ri_ucq *cq, enum ri_arm how, uint32_t count);
+	struct ri_ucq *cq; /* NULL if the stream is not DTO */
+	atomic_uint attention;
+	it_event_type_t stream;
+	uint32_t cq_id;
+
+	pthread_mutex_t control; /* control lock: modify, free */
+
+	pthread_mutex_t lock; /* event lock of all that follows */
+	struct ual_ring ring;
+	size_t queue_size;
+	atomic_size_t threshold; /* 0: by notification events */
+	it_evd_flags_t flags;
+	bool enabled;
+	bool overflowed;
+	bool dying; /* waiters leave with IT_ERR_ABORT */
+	bool level; /* in the notified state, as last evaluated */
+	int fd;     /* eventfd that is readable while level, or -1 */
+	unsigned waiters;
+	struct ual_sleeper *first; /* waiting threads, longest first */
+	struct ual_sleeper *last;
+
+	/* Who evaluates: ual_evd_wait.c. */
+	atomic_uint requests;
+	atomic_uint evaluating;
+};
+
+_Static_assert(sizeof(struct ual_evd) <= UAL_SLOT_SIZE, "an EVD fits its slot");
+
+/* The EVD of that stream and IA, held; NULL if the handle is none. */
+struct ual_evd *ual_evd_use(it_evd_handle_t handle, it_event_type_t stream,
+			    const struct ual_ia *ia);
+/* Undo ual_evd_use. */
+void ual_evd_drop(struct ual_evd *evd);
+/* Enqueue an event of a stream other than DTO. False: full, the event is lost. May be called by dispatch. */
+bool ual_evd_post(struct ual_evd *evd, const it_event_t *event);
+/*
+ * An event found the EVD full (6.7): enter the overflowed state; in notify mode raise
+ * IT_ASYNC_AFF_EP_SEVD_FULL_ERROR for the EP with handle ep, or, ep NULL, ..._SEVD_FULL_ERROR.
+ */
+void ual_evd_overflow(struct ual_evd *evd, void *ep);
+
+/* Given by ual_dto.c: fill the members of out that a completion has; false if it makes no event. */
+bool ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out);
+
+#endif /* UAL_EVD_H */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * An opened adapter, and what everything under it uses: its kAL client, the user half of its
+ * provider, its locks.
+ *
+ * Rules about locks in ual/
+ *
+ * 1. News (completion armed, connections, errors) is dispatched by ual_async.c, on any thread, also
+ *    in the middle of a fast entry (post, poll, arm, progress) and, for what a kAL call queues on
+ *    its own thread, inside that kAL call. So there are two kinds of lock:
+ *    - *event locks* may be taken by dispatch: ual_ia::lock, ual_evd::lock, and those of `ep` that
+ *      protect the state of endpoints and listeners. They are held for a handful of instructions,
+ *      never across a kAL call, a fast entry or a host call that can sleep.
+ *    - *control locks* serialise slow calls on one object (ual_evd::control) and may be held across
+ *      kAL calls and fast entries. Dispatch never takes one.
+ *    Order: control lock, then event locks; an endpoint's before an EVD's; ual_ia::lock is the last.
+ * 2. Dispatch makes no kAL call: it may run inside an engine that holds the provider's locks. What
+ *    it must ask of the kAL (reject a request that found its EVD full, say) goes into a ri_task of
+ *    the object, run by ia->host and stopped before the object is deleted.
+ * 3. An object found by dispatch (ual_object_from_ctx) stays while the dispatch runs: whoever ends an
+ *    object retracts it, destroys what is below, calls ual_async_settle and only then deletes it.
+ * 4. Every object that uses another counts: EP, LMR, RMR, S-RQ and AH hold their PZ
+ *    (ual_object_use), everything that feeds an EVD holds that EVD (ual_evd_use). A free call begins
+ *    with ual_object_freeze and answers BUSY if that fails.
+ */
+#ifndef UAL_IA_H
+#define UAL_IA_H
+
+#include <pthread.h>
+
+#include "kal_call.h"
+#include "ual_object.h"
+
+struct ual_evd;
+struct ual_sleeper;
+
+/* Who sleeps for the IA's engine; ual_sleep.c. */
+struct ual_beds {
+	pthread_mutex_t lock;       /* an event lock, after all others */
+	pthread_cond_t empty;       /* inside has become 0 */
+	unsigned inside;            /* threads between ual_sleep_enter and ual_sleep_leave */
+	struct ual_sleeper *asleep; /* candidates for the lead */
+	struct ual_sleeper *unused; /* kept until the IA ends */
+};
+
+struct ual_ia {
+	struct ual_object object;
+
+	/* Fixed while the IA is open. */
+	struct kal_client *client;
+	const struct ri_host *host;
+	const struct ri_user_ops *user;
+	const struct ri_fast_ops *fast;
+	struct ri_urnic *urnic;
+	uint32_t rnic;          /* kAL id */
+	bool privileged;        /* privileged operations are allowed */
+	uint32_t major_version; /* of the API, as asked for */
+	uint32_t minor_version;
+	uint64_t spin_ns;         /* how long a wait polls before it sleeps */
+	struct ri_rnic_attr attr; /* semantic profile; attr.name is the adapter's name */
+
+	atomic_bool dead;    /* the adapter failed beyond repair: IT_ERR_IA_CATASTROPHE (G6) */
+	atomic_bool closing; /* it_ia_free is under way: waiters leave with IT_ERR_ABORT */
+
+	pthread_mutex_t lock;       /* event lock of the two lists that follow */
+	struct ual_object *objects; /* everything under this IA, newest first */
+	struct ual_evd *affiliated; /* where asynchronous events go, or NULL */
+	struct ual_evd *unaffiliated;
+
+	/* ual_async.c */
+	pthread_mutex_t drain; /* held while news is dispatched */
+	atomic_uint kicks;     /* how often the kAL said that there is news */
+
+	struct ual_beds beds;
+};
+
+_Static_assert(sizeof(struct ual_ia) <= UAL_SLOT_SIZE, "an IA fits its slot");
+
+/* One kAL call without a descriptor; rep may be NULL. The reply must have exactly rep_len octets. */
+enum ri_status ual_ia_call(struct ual_ia *ia, uint32_t call, const void *req, size_t req_len,
+			   void *rep, size_t rep_len) RI_MUST_CHECK;
+/* A kAL call that names one object by its id and answers nothing: destroy and the like. */
+enum ri_status ual_ia_call_id(struct ual_ia *ia, uint32_t call, uint32_t id) RI_MUST_CHECK;
+
+/*
+ * ual_async.c: take news from the kAL and hand it on.
+ */
+
+/* kal_client_params::kick; arg is the IA. */
+void ual_async_kick(void *ia);
+/*
+ * All news that the kAL queued before this call has been dispatched when it returns, and no dispatch
+ * that found an object retracted before is still running. With no event lock held, not from dispatch.
+ */
+void ual_async_settle(struct ual_ia *ia);
+/* Put an affiliated event into the IA's EVD for those, if there is one. cause is a handle. */
+void ual_async_affiliated(struct ual_ia *ia, it_event_type_t number, void *cause);
+
+/*
+ * Given by ual_cm.c and ual_ep.c, called by dispatch under rules 1 to 3.
+ */
+
+/* KAL_EVENT_CM: find the listener or endpoint by ev->ctx; gone: ignore. */
+void ual_cm_event(struct ual_ia *ia, const struct kal_event *ev);
+/* KAL_EVENT_ASYNC with object RI_OBJECT_QP or RI_OBJECT_SRQ. */
+void ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev);
+
+struct ual_pz {
+	struct ual_object object;
+	uint32_t pd; /* kAL id */
+};
+
+_Static_assert(sizeof(struct ual_pz) <= UAL_SLOT_SIZE, "a PZ fits its slot");
+
+#endif /* UAL_IA_H */

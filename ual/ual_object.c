@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Arenas and handles.
+ *
+ * Memory comes in chunks of 256 slots, aligned to their size and never unmapped, so that an address
+ * which once was a slot can be read for ever. A hash table that only grows tells which addresses
+ * are chunks; readers use it without a lock. A slot's tag is the one word that decides: type and
+ * generation, plus a bit that hides an object which is being made or being ended.
+ *
+ *   free  --new-->  hidden  --publish-->  reachable  --retract-->  hidden  --delete-->  free
+ *
+ * delete moves the generation on, so every handle given out before stays dead. Generations run from
+ * 1 to 1023: an address without generation, the most likely garbage, is never a handle. Freed slots
+ * queue up, and the oldest is reused only when enough others wait behind it; a stale handle can come
+ * to life again only after 1023 uses of its slot.
+ *
+ * Threads: all functions may run at once on different objects. The arena has one lock, for new and
+ * delete. refs is a count with a bit on top that forbids more: whoever frees sets the bit while the
+ * count is 0, whoever uses counts up while the bit is clear, so one of them loses, never both.
+ *
+ * After a fork the child owns nothing: its table of chunks is emptied, so that every handle that it
+ * inherited is dead (itapi-semantics G13).
+ */
+#include "ual_object.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ual_ia.h"
+
+#define CHUNK_SLOTS    256u
+#define CHUNK_SIZE     ((uintptr_t)CHUNK_SLOTS * UAL_SLOT_SIZE)
+#define TABLE_BITS     12
+#define TABLE_SIZE     (1u << TABLE_BITS)
+#define TABLE_FULL     (TABLE_SIZE / 4 * 3)
+#define QUARANTINE     512u /* freed slots that wait before the oldest is used again */
+#define GENERATION_MAX (UAL_SLOT_SIZE - 1u)
+#define TAG_HIDDEN     0x80000000u
+#define REFS_FROZEN    0x80000000u
+
+_Static_assert((UAL_SLOT_SIZE & (UAL_SLOT_SIZE - 1)) == 0, "the stride is a power of two");
+
+/* Addresses of chunks, by hash; 0 is an empty place. Only grows. */
+static _Atomic uintptr_t chunk_table[TABLE_SIZE];
+
+/* Under arena_lock. */
+static pthread_mutex_t arena_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	unsigned chunks;          /* entries of chunk_table */
+	uintptr_t fresh;          /* next slot that was never used */
+	unsigned fresh_count;     /* slots from there on */
+	struct ual_object *first; /* freed slots, oldest first, linked by next */
+	struct ual_object *last;
+	unsigned freed;
+} arena;
+
+static unsigned
+chunk_hash(uintptr_t chunk)
+{
+	return (unsigned)((uint64_t)(chunk / CHUNK_SIZE) * UINT64_C(0x9e3779b97f4a7c15) >>
+			  (64 - TABLE_BITS));
+}
+
+static bool
+chunk_known(uintptr_t chunk)
+{
+	unsigned i = chunk_hash(chunk);
+	uintptr_t entry;
+
+	while ((entry = atomic_load_explicit(&chunk_table[i], memory_order_acquire)) != 0) {
+		if (entry == chunk)
+			return true;
+		i = (i + 1) % TABLE_SIZE;
+	}
+	return false;
+}
+
+static void
+chunk_enter(uintptr_t chunk)
+{
+	unsigned i = chunk_hash(chunk);
+
+	while (atomic_load(&chunk_table[i]) != 0)
+		i = (i + 1) % TABLE_SIZE;
+	atomic_store(&chunk_table[i], chunk);
+	arena.chunks++;
+}
+
+/* Map a chunk at an address that is a multiple of its size. */
+static bool
+chunk_map(void)
+{
+	uintptr_t start, chunk;
+	void *map;
+
+	if (arena.chunks == TABLE_FULL)
+		return false;
+	map = mmap(NULL, 2 * CHUNK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		   0);
+	if (map == MAP_FAILED)
+		return false;
+	start = (uintptr_t)map;
+	chunk = (start + CHUNK_SIZE - 1) / CHUNK_SIZE * CHUNK_SIZE;
+	if (chunk > start)
+		munmap(map, chunk - start);
+	if (chunk < start + CHUNK_SIZE)
+		munmap((void *)(chunk + CHUNK_SIZE), start + CHUNK_SIZE - chunk);
+	chunk_enter(chunk);
+	arena.fresh = chunk;
+	arena.fresh_count = CHUNK_SLOTS;
+	return true;
+}
+
+static void
+fork_prepare(void)
+{
+	pthread_mutex_lock(&arena_lock);
+}
+
+static void
+fork_parent(void)
+{
+	pthread_mutex_unlock(&arena_lock);
+}
+
+static void
+fork_child(void)
+{
+	for (unsigned i = 0; i < TABLE_SIZE; i++)
+		atomic_store(&chunk_table[i], 0);
+	memset(&arena, 0, sizeof(arena));
+	pthread_mutex_unlock(&arena_lock);
+}
+
+static void
+watch_forks(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* Take the oldest freed slot. */
+static struct ual_object *
+slot_reuse(void)
+{
+	struct ual_object *slot = arena.first;
+
+	if (slot == NULL)
+		return NULL;
+	arena.first = slot->next;
+	if (arena.first == NULL)
+		arena.last = NULL;
+	arena.freed--;
+	return slot;
+}
+
+static struct ual_object *
+slot_take(void)
+{
+	struct ual_object *slot;
+
+	if (arena.freed > QUARANTINE)
+		return slot_reuse();
+	if (arena.fresh_count == 0 && !chunk_map())
+		return slot_reuse();
+	slot = (struct ual_object *)arena.fresh;
+	arena.fresh += UAL_SLOT_SIZE;
+	arena.fresh_count--;
+	atomic_store(&slot->tag, 1);
+	return slot;
+}
+
+static void
+list_enter(struct ual_object *object, struct ual_ia *ia)
+{
+	pthread_mutex_lock(&ia->lock);
+	object->next = ia->objects;
+	if (object->next != NULL)
+		object->next->prev = object;
+	ia->objects = object;
+	pthread_mutex_unlock(&ia->lock);
+}
+
+static void
+list_leave(struct ual_object *object, struct ual_ia *ia)
+{
+	pthread_mutex_lock(&ia->lock);
+	if (object->prev != NULL)
+		object->prev->next = object->next;
+	else
+		ia->objects = object->next;
+	if (object->next != NULL)
+		object->next->prev = object->prev;
+	pthread_mutex_unlock(&ia->lock);
+}
+
+void *
+ual_object_new(enum ual_type type, struct ual_ia *ia)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct ual_object *object;
+	unsigned generation;
+
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&arena_lock);
+	object = slot_take();
+	pthread_mutex_unlock(&arena_lock);
+	if (object == NULL)
+		return NULL;
+	generation = atomic_load(&object->tag);
+	/* All but the tag, which readers with a stale handle may look at right now. */
+	memset((char *)object + sizeof(object->tag), 0, UAL_SLOT_SIZE - sizeof(object->tag));
+	atomic_store(&object->tag, TAG_HIDDEN | (unsigned)type << 16 | generation);
+	object->ia = ia != NULL ? ia : (struct ual_ia *)object;
+	if (ia != NULL)
+		list_enter(object, ia);
+	return object;
+}
+
+void *
+ual_object_publish(struct ual_object *object)
+{
+	atomic_fetch_and(&object->tag, ~TAG_HIDDEN);
+	return ual_object_handle(object);
+}
+
+bool
+ual_object_retract(struct ual_object *object)
+{
+	return (atomic_fetch_or(&object->tag, TAG_HIDDEN) & TAG_HIDDEN) == 0;
+}
+
+void
+ual_object_delete(struct ual_object *object)
+{
+	unsigned generation = atomic_load(&object->tag) & GENERATION_MAX;
+
+	if ((void *)object->ia != (void *)object)
+		list_leave(object, object->ia);
+	/* A late ual_object_use must not count on a slot that new is about to clear. */
+	atomic_store(&object->refs, REFS_FROZEN);
+	atomic_store(&object->tag, generation == GENERATION_MAX ? 1 : generation + 1);
+	object->next = NULL;
+	pthread_mutex_lock(&arena_lock);
+	if (arena.last != NULL)
+		arena.last->next = object;
+	else
+		arena.first = object;
+	arena.last = object;
+	arena.freed++;
+	pthread_mutex_unlock(&arena_lock);
+}
+
+/* The slot that a handle points into, and its tag now; NULL if there is none. */
+static struct ual_object *
+slot_of(uintptr_t handle, unsigned *tag)
+{
+	struct ual_object *slot = (struct ual_object *)(handle & ~(uintptr_t)GENERATION_MAX);
+
+	if (!chunk_known(handle & ~(CHUNK_SIZE - 1)))
+		return NULL;
+	*tag = atomic_load(&slot->tag);
+	return slot;
+}
+
+void *
+ual_object_get(const void *handle, enum ual_type type)
+{
+	uintptr_t value = (uintptr_t)handle;
+	struct ual_object *slot;
+	unsigned tag;
+
+	slot = slot_of(value, &tag);
+	if (slot == NULL || tag != ((unsigned)type << 16 | (unsigned)(value & GENERATION_MAX)))
+		return NULL;
+	return slot;
+}
+
+struct ual_object *
+ual_object_any(const void *handle, enum ual_type *type)
+{
+	uintptr_t value = (uintptr_t)handle;
+	struct ual_object *slot;
+	unsigned tag;
+
+	slot = slot_of(value, &tag);
+	if (slot == NULL || (tag & 0xffff) != (value & GENERATION_MAX))
+		return NULL;
+	/* A hidden object has a "type" beyond the last, a free slot has 0. */
+	if (tag >> 16 == UAL_FREE || tag >> 16 >= UAL_TYPE_COUNT)
+		return NULL;
+	*type = (enum ual_type)(tag >> 16);
+	return slot;
+}
+
+void *
+ual_object_handle(const struct ual_object *object)
+{
+	return (void *)((uintptr_t)object | (atomic_load(&object->tag) & GENERATION_MAX));
+}
+
+uint64_t
+ual_object_ctx(const struct ual_object *object)
+{
+	return (uintptr_t)ual_object_handle(object);
+}
+
+void *
+ual_object_from_ctx(uint64_t ctx, enum ual_type type)
+{
+	return ual_object_get((const void *)(uintptr_t)ctx, type);
+}
+
+bool
+ual_object_hold(struct ual_object *object)
+{
+	unsigned refs = atomic_load(&object->refs);
+
+	do {
+		if ((refs & REFS_FROZEN) != 0)
+			return false;
+	} while (!atomic_compare_exchange_weak(&object->refs, &refs, refs + 1));
+	return true;
+}
+
+void
+ual_object_drop(struct ual_object *object)
+{
+	atomic_fetch_sub(&object->refs, 1);
+}
+
+void *
+ual_object_use(const void *handle, enum ual_type type, const struct ual_ia *ia)
+{
+	struct ual_object *object = ual_object_get(handle, type);
+
+	if (object == NULL || !ual_object_hold(object))
+		return NULL;
+	/* The slot may have changed hands before the hold took effect. */
+	if (ual_object_get(handle, type) == object && (ia == NULL || object->ia == ia))
+		return object;
+	ual_object_drop(object);
+	return NULL;
+}
+
+bool
+ual_object_freeze(struct ual_object *object)
+{
+	unsigned none = 0;
+
+	return atomic_compare_exchange_strong(&object->refs, &none, REFS_FROZEN);
+}
+
+void
+ual_object_thaw(struct ual_object *object)
+{
+	atomic_fetch_and(&object->refs, ~REFS_FROZEN);
+}
