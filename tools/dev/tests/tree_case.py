@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """For tests of the checks: a tree of files made up for one case, and a result as TAP."""
 
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -16,9 +17,10 @@ def load(script):
     sys.path.insert(0, TOOLS)
     sys.dont_write_bytecode = True
     name = script.replace('-', '_').removesuffix('.py')
-    spec = importlib.util.spec_from_file_location(name, os.path.join(TOOLS, script))
+    loader = importlib.machinery.SourceFileLoader(name, os.path.join(TOOLS, script))
+    spec = importlib.util.spec_from_loader(name, loader)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    loader.exec_module(module)
     return module
 
 
