@@ -23,7 +23,9 @@ static const struct viw_qp_rule qp_rules[QP_STATE_COUNT][EV_COUNT] = {
 		[EV_FAIL]  = { .next = QP_ERROR, .action = qp_flush },
 	},
 	[QP_ERROR] = {
-		[EV_RESET] = GO(QP_IDLE),
+		[EV_RESET] = GO(IDLE),
+		[EV_FAIL]  = GO(ERROR),
+		[EV_START] = REFUSE(ERR_STATE),
 	},
 };
 /* clang-format on */
@@ -52,8 +54,8 @@ class StatesCase(unittest.TestCase):
         page = self.page({'vp/iwarp/viw_qp_states.c': TABLE})
         self.assertIn('## vp/iwarp/viw_qp_states.c, qp_rules', page)
         self.assertIn('| event | in IDLE | in RTS | in ERROR |', page)
-        self.assertIn('| start | RTS | - | - |', page)
-        self.assertIn('| fail | ERROR | ERROR | - |', page)
+        self.assertIn('| start | RTS [qp start] | - | - [ERR_STATE] |', page)
+        self.assertIn('| fail | ERROR | ERROR [qp flush] | stays |', page)
         self.assertIn('| reset | - | - | IDLE |', page)
         self.assertIn('QP_IDLE -> QP_RTS [label="start"];', page)
         self.assertNotIn('EV_NOT', page)
