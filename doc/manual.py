@@ -11,7 +11,6 @@ folders too, so that a page that was added makes a new manual. Doxygen's warning
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -32,7 +31,6 @@ def main(arguments):
     pages = list(pages_of(inputs))
 
     values.update(output=output, input=' '.join(f'"{page}"' for page in pages))
-    values['have_dot'] = 'YES' if shutil.which('dot') else 'NO'
     with open(template, encoding='utf-8') as file:
         doxyfile = re.sub(r'@(\w+)@', lambda match: values[match.group(1)], file.read())
 
