@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connection management of one open RNIC of one client: what the dispatcher calls.
+ *
+ * Whatever form a provider offers (ri_cm_ops: it connects by itself; ri_llp_ops: it takes over a
+ * stream that the kAL set up), the client sees the same calls and the same events.
+ *
+ * Threads: calls come from the dispatcher on any thread; provider upcalls on any thread, possibly
+ * inside fast-path calls; timers and descriptors on the host's service thread. Two kinds of lock:
+ * the table lock of a kal_cm, held for a few instructions, never while a provider is called or
+ * anything blocks, so that upcalls may take it; and one lock per connection, held around verbs on
+ * its queue pair (kal_conn_lock), which upcalls never take.
+ */
+#ifndef KAL_CM_H
+#define KAL_CM_H
+
+#include "kal_call.h"
+#include "rnicpi.h"
+
+struct kal_cm;
+struct kal_conn;
+struct kal_listener;
+
+/* What a kal_cm works for. Everything outlives it. */
+struct kal_cm_params {
+	const struct ri_host *host;
+	const struct ri_provider *provider;
+	struct ri_rnic *rnic;
+	struct ri_context *context;
+	const struct ri_rnic_attr *attr;
+	/* Queue for the client; callable from any thread, never block, call nothing of this module. */
+	void (*event)(void *arg, uint64_t ctx, const struct kal_cm_event *event);
+	void (*async)(void *arg, const struct ri_async_event *event);
+	void *arg;
+};
+
+enum ri_status kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out) RI_MUST_CHECK;
+/* All connections and listeners are gone already; pending requests are refused. No events. */
+void kal_cm_close(struct kal_cm *cm);
+
+/* --- queue pairs ------------------------------------------------------------------------- */
+
+/* Follow a queue pair; `ctx` is the client's, `init` what was granted. */
+enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx,
+			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;
+/* Before the queue pair is destroyed: set-up under way is dropped, no event for it comes any more. */
+void kal_conn_retire(struct kal_conn *conn);
+/* After it was destroyed. */
+void kal_conn_free(struct kal_conn *conn);
+/* Around every verb on the queue pair. */
+void kal_conn_lock(struct kal_conn *conn);
+void kal_conn_unlock(struct kal_conn *conn);
+/* Under that lock, after ri_qp_ops::modify moved it to IDLE, or changed IRD or ORD. */
+void kal_conn_modified(struct kal_conn *conn, const struct ri_qp_attr *attr, uint32_t mask);
+
+/* --- listeners and requests -------------------------------------------------------------- */
+
+/* `service` is completed. RI_ERR_IN_USE, RI_ERR_PERMISSION, RI_ERR_INVALID_ARG, RI_ERR_RESOURCES. */
+enum ri_status kal_listen(struct kal_cm *cm, const struct kal_listen_req *req,
+			  struct ri_service *service, struct kal_listener **out) RI_MUST_CHECK;
+/* No new requests; those delivered stay valid. */
+void kal_listen_destroy(struct kal_listener *listener);
+
+/* KAL_CONNECT .. KAL_CONVERT. RI_ERR_INVALID_HANDLE: no such request. */
+enum ri_status kal_connect(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
+enum ri_status kal_accept(struct kal_conn *conn, const struct kal_cm_req *req,
+			  struct kal_accept_rep *rep) RI_MUST_CHECK;
+enum ri_status kal_reject(struct kal_cm *cm, const struct kal_cm_req *req) RI_MUST_CHECK;
+enum ri_status kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
+enum ri_status kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
+enum ri_status kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req) RI_MUST_CHECK;
+enum ri_status kal_convert(struct kal_conn *conn, const struct kal_convert_req *req,
+			   const void *msg, int fd) RI_MUST_CHECK;
+
+/* --- upcalls of the provider -------------------------------------------------------------- */
+
+/* ri_upcalls::cm_event. */
+void kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event);
+/*
+ * ri_upcalls::async_event for a queue pair. What tells the client of a fault goes on through
+ * params.async; STREAM_UP and the ends become connection events.
+ */
+void kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event);
+
+#endif /* KAL_CM_H */
