@@ -112,6 +112,15 @@ ddp_segment_read(const void *ulpdu, size_t have, uint32_t ulpdu_len, struct ddp_
 	return DDP_OK;
 }
 
+/** @brief Control octet of @p seg: T, L and DV; reserved bits are 0. */
+static inline uint8_t
+ddp_control_of(const struct ddp_segment *seg)
+{
+	return (uint8_t)((seg->tagged ? DDP_CONTROL_TAGGED : 0u) |
+			 (seg->last ? DDP_CONTROL_LAST : 0u) |
+			 (seg->version & DDP_CONTROL_VERSION));
+}
+
 /**
  * @brief Encode the header of @p seg, as it stands (nothing is judged, reserved bits are 0).
  * @param[out] at  ddp_header_size(`seg->tagged`) octets
@@ -121,9 +130,7 @@ ddp_segment_read(const void *ulpdu, size_t have, uint32_t ulpdu_len, struct ddp_
 static inline uint32_t
 ddp_header_put(uint8_t *at, const struct ddp_segment *seg)
 {
-	at[0] = (uint8_t)((seg->tagged ? DDP_CONTROL_TAGGED : 0u) |
-			  (seg->last ? DDP_CONTROL_LAST : 0u) |
-			  (seg->version & DDP_CONTROL_VERSION));
+	at[0] = ddp_control_of(seg);
 	at[1] = seg->rdmap_control;
 	if (seg->tagged) {
 		wire_store_be32(at + 2, seg->stag);

@@ -23,7 +23,7 @@
 
 #define AVX512  __attribute__((target("avx512f,avx512vl,vpclmulqdq,pclmul,sse4.2")))
 #define ONE_MIN 128u /* octets from which one register is folded */
-#define ALL_MIN 512u /* octets from which four are */
+#define ALL_MIN 256u /* octets from which four are */
 
 /* A walk over one run of octets. */
 struct walk {

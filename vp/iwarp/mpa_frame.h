@@ -94,6 +94,26 @@ mpa_fpdu_close(uint8_t *fpdu, uint32_t ulpdu_len, uint32_t covered, bool crc)
 }
 
 /**
+ * @brief Fill in PAD and CRC of a frame whose length field and ULPDU are in place, covering all of it here.
+ *
+ * @param[in,out] fpdu  mpa_fpdu_size(@p ulpdu_len) octets, length field and ULPDU written
+ * @param[in] ulpdu_len octets of the ULPDU, 0..65535
+ * @param[in] crc       whether the stream uses CRC
+ * @return octets of the whole frame
+ */
+static inline uint32_t
+mpa_fpdu_cover(uint8_t *fpdu, uint32_t ulpdu_len, bool crc)
+{
+	uint32_t covered = MPA_LENGTH_SIZE + ulpdu_len;
+	uint32_t pad = mpa_pad(ulpdu_len);
+
+	memset(fpdu + covered, 0, pad);
+	covered += pad;
+	mpa_crc_store(fpdu + covered, crc ? mpa_crc(fpdu, covered, 0) : 0);
+	return covered + MPA_CRC_SIZE;
+}
+
+/**
  * @brief Frame a ULPDU that already lies two octets behind @p fpdu: length, PAD and CRC in one go.
  *
  * @param[in,out] fpdu  mpa_fpdu_size(@p ulpdu_len) octets, ULPDU at offset 2
@@ -104,14 +124,8 @@ mpa_fpdu_close(uint8_t *fpdu, uint32_t ulpdu_len, uint32_t covered, bool crc)
 static inline uint32_t
 mpa_fpdu_seal(uint8_t *fpdu, uint32_t ulpdu_len, bool crc)
 {
-	uint32_t covered = MPA_LENGTH_SIZE + ulpdu_len;
-	uint32_t pad = mpa_pad(ulpdu_len);
-
 	wire_store_be16(fpdu, (uint16_t)ulpdu_len);
-	memset(fpdu + covered, 0, pad);
-	covered += pad;
-	mpa_crc_store(fpdu + covered, crc ? mpa_crc(fpdu, covered, 0) : 0);
-	return covered + MPA_CRC_SIZE;
+	return mpa_fpdu_cover(fpdu, ulpdu_len, crc);
 }
 
 /**

@@ -217,12 +217,21 @@ rdmap_untagged(enum rdmap_opcode opcode, uint32_t msn, uint32_t mo, bool last)
 static inline uint32_t
 rdmap_fpdu_begin(uint8_t *fpdu, const struct ddp_segment *seg)
 {
-	wire_store_be16(fpdu, (uint16_t)(ddp_header_size(seg->tagged) + seg->payload_len));
-	return MPA_LENGTH_SIZE + ddp_header_put(fpdu + MPA_LENGTH_SIZE, seg);
-}
+	uint32_t ulpdu_len = ddp_header_size(seg->tagged) + seg->payload_len;
+	uint64_t first = (uint64_t)ulpdu_len << 48 | (uint64_t)ddp_control_of(seg) << 40 |
+			 (uint64_t)seg->rdmap_control << 32;
 
-/** @brief Payload up to this size is copied first and covered together with its header, in one pass. */
-#define RDMAP_FPDU_SMALL 512u
+	/* Whole words: the CRC loads words next, and would wait for smaller stores to reach the cache. */
+	if (seg->tagged) {
+		wire_store_be64(fpdu, first | seg->stag);
+		wire_store_be64(fpdu + 8, seg->to);
+		return RDMAP_FPDU_PAYLOAD_TAGGED;
+	}
+	wire_store_be64(fpdu, first | seg->rsvd_ulp);
+	wire_store_be64(fpdu + 8, (uint64_t)seg->qn << 32 | seg->msn);
+	wire_store_be32(fpdu + 16, seg->mo);
+	return RDMAP_FPDU_PAYLOAD_UNTAGGED;
+}
 
 /**
  * @brief Write a whole frame: length, header, a copy of the payload, PAD, CRC.
@@ -238,17 +247,15 @@ static inline uint32_t
 rdmap_fpdu_put(uint8_t *fpdu, const struct ddp_segment *seg, bool crc)
 {
 	uint32_t at = rdmap_fpdu_begin(fpdu, seg);
-	uint32_t ulpdu_len = at - MPA_LENGTH_SIZE + seg->payload_len;
+	uint32_t covered = 0;
 
-	if (crc && seg->payload_len > RDMAP_FPDU_SMALL) {
-		uint32_t covered = mpa_crc(fpdu, at, 0);
-
+	if (crc) {
+		covered = mpa_crc(fpdu, at, 0);
 		covered = mpa_crc_copy(fpdu + at, seg->payload, seg->payload_len, covered);
-		return mpa_fpdu_close(fpdu, ulpdu_len, covered, true);
-	}
-	if (seg->payload_len > 0)
+	} else if (seg->payload_len > 0) {
 		memcpy(fpdu + at, seg->payload, seg->payload_len);
-	return mpa_fpdu_seal(fpdu, ulpdu_len, crc);
+	}
+	return mpa_fpdu_close(fpdu, at - MPA_LENGTH_SIZE + seg->payload_len, covered, crc);
 }
 
 /** @brief Write a whole frame that holds one Read Request; 52 octets. Arguments as rdmap_fpdu_put(). */
@@ -259,7 +266,7 @@ rdmap_read_request_fpdu(uint8_t *fpdu, uint32_t msn, const struct rdmap_read_req
 
 	seg.payload_len = RDMAP_READ_REQUEST_SIZE;
 	rdmap_read_request_write(fpdu + rdmap_fpdu_begin(fpdu, &seg), m);
-	return mpa_fpdu_seal(fpdu, DDP_UNTAGGED_SIZE + RDMAP_READ_REQUEST_SIZE, crc);
+	return mpa_fpdu_cover(fpdu, DDP_UNTAGGED_SIZE + RDMAP_READ_REQUEST_SIZE, crc);
 }
 
 #endif

@@ -24,7 +24,8 @@ enum what {
 	CRC,
 	COPY,
 	MEMCPY,
-	FRAME
+	WRITE,
+	SEND
 };
 
 static double
@@ -61,8 +62,10 @@ once(enum what what, const struct mpa_crc_kernel *kernel, size_t len)
 		memcpy(target, source, len);
 		__asm__ volatile("" : : : "memory");
 		break;
-	case FRAME:
-		seg = rdmap_tagged(RDMAP_WRITE, 7, sink, true);
+	case WRITE:
+	case SEND:
+		seg = what == WRITE ? rdmap_tagged(RDMAP_WRITE, 7, sink, true)
+				    : rdmap_untagged(RDMAP_SEND, sink, 0, true);
 		seg.payload = source;
 		seg.payload_len = (uint32_t)len;
 		sink = rdmap_fpdu_put(target, &seg, true);
@@ -101,14 +104,15 @@ main(void)
 	printf("ns per call; crc alone / with copy\n%8s", "octets");
 	for (unsigned k = 0; (kernel = mpa_crc_kernel_at(k)) != NULL; k++)
 		printf("%18s", kernel->name);
-	printf("%10s%10s\n", "memcpy", "frame");
+	printf("%10s%16s%14s\n", "memcpy", "Write frame", "Send frame");
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		printf("%8zu", sizes[i]);
 		for (unsigned k = 0; (kernel = mpa_crc_kernel_at(k)) != NULL; k++)
 			printf("%9.1f/%8.1f", measure(CRC, kernel, sizes[i]),
 			       measure(COPY, kernel, sizes[i]));
 		printf("%10.1f", measure(MEMCPY, NULL, sizes[i]));
-		printf("%10.1f\n", measure(FRAME, NULL, sizes[i]));
+		printf("%16.1f", measure(WRITE, NULL, sizes[i]));
+		printf("%14.1f\n", measure(SEND, NULL, sizes[i]));
 	}
 	return EXIT_SUCCESS;
 }
