@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The production host table: the real clock, the kernel's random source, one service thread.
+ *
+ * One host per process, made at first use and kept until the process ends (kal_host_default). Its
+ * service thread runs timers, tasks and watched descriptors (kal_host_loop.c, kal_host_watch.c), has
+ * all signals blocked, and sleeps in epoll_wait whenever there is nothing to do. Sleeping of other
+ * threads is kal_host_park.c, memory kal_host_mem.c, the log kal_host_log.c.
+ *
+ * After a fork the child has no service thread and none of the descriptors (kal_fds.c). Its copy of
+ * the host is marked dead: every entry returns without touching a lock, whose state would be whatever
+ * the parent's threads were doing. A child that wants to use the library afresh gets a new host.
+ */
+
+#include "kal_host.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <time.h>
+
+static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kal_host *default_host;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static uint64_t
+host_now(void *self)
+{
+	struct timespec now;
+
+	(void)self;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* getrandom fails only while it waits for a signal, or for more than 256 octets; ask again. */
+static void
+host_random(void *self, void *buf, size_t len)
+{
+	uint8_t *at = buf;
+
+	(void)self;
+	while (len > 0) {
+		ssize_t got = getrandom(at, len < 256 ? len : 256, 0);
+
+		if (got < 0)
+			continue;
+		at += got;
+		len -= (size_t)got;
+	}
+}
+
+static const struct ri_host table_of_host = {
+	.size = sizeof(struct ri_host),
+	.now = host_now,
+	.random = host_random,
+	.timer_start = kal_host_timer_start,
+	.timer_stop = kal_host_timer_stop,
+	.task_run = kal_host_task_run,
+	.task_stop = kal_host_task_stop,
+	.watch_start = kal_host_watch_start,
+	.watch_change = kal_host_watch_change,
+	.watch_stop = kal_host_watch_stop,
+	.park = kal_host_park,
+	.wake = kal_host_wake,
+	.parker_close = kal_host_parker_close,
+	.log = kal_host_log,
+	.mem_attach = kal_host_mem_attach,
+	.mem_detach = kal_host_mem_detach,
+	.mem_copy = kal_host_mem_copy,
+};
+
+static bool
+open_descriptors(struct kal_host *host)
+{
+	struct epoll_event timer = {.events = EPOLLIN, .data.ptr = &host->timer};
+	struct epoll_event poke = {.events = EPOLLIN, .data.ptr = &host->poke};
+
+	return kal_fd_epoll(&host->epoll) && kal_fd_timerfd(&host->timer) &&
+	       kal_fd_eventfd(&host->poke) &&
+	       epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, kal_fd_get(&host->timer),
+			 &timer) == 0 &&
+	       epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, kal_fd_get(&host->poke), &poke) ==
+		       0;
+}
+
+/* The service thread must never run a handler of the application's: it starts with all blocked. */
+static bool
+start_thread(struct kal_host *host)
+{
+	sigset_t all, old;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&host->thread, NULL, kal_host_serve, host);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error == 0)
+		(void)pthread_setname_np(host->thread, "itapi-service");
+	return error == 0;
+}
+
+static void
+free_host(struct kal_host *host)
+{
+	kal_fd_close(&host->epoll);
+	kal_fd_close(&host->timer);
+	kal_fd_close(&host->poke);
+	pthread_cond_destroy(&host->idle);
+	pthread_mutex_destroy(&host->watch_lock);
+	pthread_mutex_destroy(&host->lock);
+	free(host);
+}
+
+struct kal_host *
+kal_host_create(void)
+{
+	struct kal_host *host = calloc(1, sizeof(*host));
+	int level = kal_host_log_level();
+
+	if (host == NULL)
+		return NULL;
+	host->table = table_of_host;
+	host->table.self = host;
+	host->log_wanted = level >= 0;
+	host->table.log_level = level < 0 ? RI_LOG_ERROR : (uint32_t)level;
+	host->armed = RI_NEVER;
+	pthread_mutex_init(&host->lock, NULL);
+	pthread_mutex_init(&host->watch_lock, NULL);
+	pthread_cond_init(&host->idle, NULL);
+	if (open_descriptors(host) && start_thread(host))
+		return host;
+	free_host(host);
+	return NULL;
+}
+
+void
+kal_host_destroy(struct kal_host *host)
+{
+	pthread_mutex_lock(&host->lock);
+	host->quit = true;
+	pthread_mutex_unlock(&host->lock);
+	kal_host_poke(host);
+	pthread_join(host->thread, NULL);
+	free_host(host);
+}
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&default_lock);
+}
+
+static void
+after_fork_parent(void)
+{
+	pthread_mutex_unlock(&default_lock);
+}
+
+static void
+after_fork_child(void)
+{
+	if (default_host != NULL)
+		atomic_store(&default_host->dead, true);
+	default_host = NULL;
+	pthread_mutex_unlock(&default_lock);
+}
+
+static void
+watch_forks(void)
+{
+	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+const struct ri_host *
+kal_host_default(void)
+{
+	const struct ri_host *table = NULL;
+
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&default_lock);
+	if (default_host == NULL)
+		default_host = kal_host_create();
+	if (default_host != NULL)
+		table = &default_host->table;
+	pthread_mutex_unlock(&default_lock);
+	return table;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The production host table, from inside: what its files share. Users need kal_host_default() of
+ * kal_call.h only; tests make hosts of their own with kal_host_create().
+ */
+#ifndef KAL_HOST_H
+#define KAL_HOST_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "kal_call.h"
+#include "kal_fds.h"
+#include "kal_timers.h"
+
+/* Owner of memory in this process, for ri_host::mem_attach and ri_owner::mem_owner. */
+#define KAL_MEM_OWNER_SELF 0
+
+#define KAL_HOST_BATCH 64 /* events taken from the kernel at once */
+#define KAL_HOST_STOPS 16 /* watches ended while the service thread slept, by name */
+
+struct kal_host {
+	struct ri_host table;
+	pthread_t thread;
+	struct kal_fd epoll, timer, poke;
+	bool log_wanted;
+	atomic_bool dead; /* after a fork, in the child: nothing here may be used */
+
+	pthread_mutex_t lock; /* everything below; never held across a system call */
+	pthread_cond_t idle;  /* `running` changed */
+	bool quit;
+	bool asleep;       /* the service thread is in the kernel, or on its way */
+	bool poked;        /* somebody has promised to wake it */
+	unsigned stoppers; /* threads that wait for `running` to change */
+	void *running;     /* timer, task or watch whose function runs now */
+	struct kal_timers timers;
+	uint64_t armed; /* what the timer descriptor is, or is about to be, set to */
+	struct ri_task *first_task, *last_task;
+	unsigned tasks;
+
+	/* Watches found ready and not called yet. A watch that ends is taken out of them. */
+	struct ri_watch *batch[KAL_HOST_BATCH];
+	uint32_t batch_events[KAL_HOST_BATCH];
+	unsigned batch_count;
+	struct ri_watch *stopped[KAL_HOST_STOPS];
+	unsigned stops; /* ended since the service thread went to sleep; may exceed the array */
+
+	pthread_mutex_t watch_lock;    /* a watch's events here and in the kernel agree */
+	atomic_uint arming, arm_again; /* the right to set the timer descriptor; see arm_timer() */
+};
+
+/* A host with a service thread. NULL: no resources. */
+struct kal_host *kal_host_create(void);
+/* End it. No timer, task or watch may be in use. */
+void kal_host_destroy(struct kal_host *host);
+
+/* kal_host_loop.c */
+void *kal_host_serve(void *host);
+void kal_host_poke(struct kal_host *host);
+void kal_host_timer_start(void *self, struct ri_timer *timer, uint64_t deadline);
+void kal_host_timer_stop(void *self, struct ri_timer *timer);
+void kal_host_task_run(void *self, struct ri_task *task);
+void kal_host_task_stop(void *self, struct ri_task *task);
+
+/* kal_host_watch.c */
+enum ri_status kal_host_watch_start(void *self, struct ri_watch *watch) RI_MUST_CHECK;
+void kal_host_watch_change(void *self, struct ri_watch *watch, uint32_t events);
+void kal_host_watch_stop(void *self, struct ri_watch *watch);
+/* For the service thread: sleep, then call what is ready. The lock is held before and after. */
+void kal_host_watch_round(struct kal_host *host, bool sleep);
+
+/* For both, with the lock held: run one function; wait until an item is not running. */
+void kal_host_enter(struct kal_host *host, void *item);
+void kal_host_leave(struct kal_host *host);
+bool kal_host_on_service_thread(const struct kal_host *host);
+void kal_host_arm(struct kal_host *host);
+
+/* kal_host_park.c */
+enum ri_status kal_host_park(void *self, struct ri_parker *parker, const int *fds, uint32_t nfds,
+			     uint64_t deadline) RI_MUST_CHECK;
+void kal_host_wake(void *self, struct ri_parker *parker);
+void kal_host_parker_close(void *self, struct ri_parker *parker);
+
+/* kal_host_mem.c */
+enum ri_status kal_host_mem_attach(void *self, uint64_t owner, struct ri_mem *mem,
+				   uint32_t access) RI_MUST_CHECK;
+void kal_host_mem_detach(void *self, struct ri_mem *mem);
+enum ri_status kal_host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf,
+				 size_t len, bool write) RI_MUST_CHECK;
+
+/* kal_host_log.c */
+void kal_host_log(void *self, enum ri_log_level level, const char *where, const char *text);
+/* Level chosen by ITAPI_LOG, or -1: nothing. */
+int kal_host_log_level(void);
+
+#endif /* KAL_HOST_H */

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The service thread: timers and tasks here, watched descriptors in kal_host_watch.c.
+ *
+ * Everything that is queued is guarded by kal_host::lock, which is never held across a system call
+ * nor while a function of a user runs. `running` names the item whose function runs; who stops that
+ * very item from another thread waits until it is another. Meanwhile the item cannot be started anew
+ * (KAL_LINK_STOPPING), so a timer that restarts itself can be stopped. After its function was called
+ * the service thread does not touch an item again: the function may have freed it.
+ *
+ * The timer descriptor is set by whoever makes a deadline the earliest, without waking the service
+ * thread. Two who do so at once must not overtake each other, nor wait across a system call: the
+ * right to set it is taken by trying, and who finds it taken leaves a mark (arm_again) that the
+ * holder looks for after letting go.
+ */
+
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "kal_host.h"
+
+#define NEXT_TASK(t) (*(struct ri_task **)&(t)->link.p[0])
+#define PREV_TASK(t) (*(struct ri_task **)&(t)->link.p[1])
+
+/* The host that this thread serves, if it is a service thread. */
+static _Thread_local const struct kal_host *served;
+
+bool
+kal_host_on_service_thread(const struct kal_host *host)
+{
+	return served == host;
+}
+
+static void
+set_timer(struct kal_host *host)
+{
+	struct itimerspec when = {0};
+	uint64_t deadline;
+	bool changed;
+
+	pthread_mutex_lock(&host->lock);
+	deadline = kal_timers_next(&host->timers);
+	changed = deadline != host->armed && deadline != RI_NEVER;
+	if (changed)
+		host->armed = deadline;
+	pthread_mutex_unlock(&host->lock);
+	if (!changed)
+		return;
+	when.it_value.tv_sec = (time_t)(deadline / 1000000000u);
+	when.it_value.tv_nsec = (long)(deadline % 1000000000u);
+	if (deadline == 0)
+		when.it_value.tv_nsec = 1; /* zero would disarm it */
+	(void)timerfd_settime(kal_fd_get(&host->timer), TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+void
+kal_host_arm(struct kal_host *host)
+{
+	for (;;) {
+		if (atomic_exchange(&host->arming, 1) != 0) {
+			atomic_store(&host->arm_again, 1);
+			/* The holder may have left between the two. */
+			if (atomic_exchange(&host->arming, 1) != 0)
+				return;
+		}
+		atomic_store(&host->arm_again, 0);
+		set_timer(host);
+		atomic_store(&host->arming, 0);
+		if (atomic_load(&host->arm_again) == 0)
+			return;
+	}
+}
+
+void
+kal_host_poke(struct kal_host *host)
+{
+	uint64_t one = 1;
+
+	/* It fails only if it is full, and then it wakes already. */
+	if (write(kal_fd_get(&host->poke), &one, sizeof(one)) < 0)
+		return;
+}
+
+/* With the lock held: run the function of an item. The caller unlocks in between. */
+void
+kal_host_enter(struct kal_host *host, void *item)
+{
+	host->running = item;
+	pthread_mutex_unlock(&host->lock);
+}
+
+void
+kal_host_leave(struct kal_host *host)
+{
+	pthread_mutex_lock(&host->lock);
+	host->running = NULL;
+	if (host->stoppers > 0)
+		pthread_cond_broadcast(&host->idle);
+}
+
+/* With the lock held, on another thread: wait until `item` is not running. True if it had to. */
+static bool
+wait_for(struct kal_host *host, const void *item, struct ri_host_link *link)
+{
+	if (host->running != item || kal_host_on_service_thread(host))
+		return false;
+	link->n[1] |= KAL_LINK_STOPPING;
+	host->stoppers++;
+	while (host->running == item)
+		pthread_cond_wait(&host->idle, &host->lock);
+	host->stoppers--;
+	link->n[1] &= ~(uint64_t)KAL_LINK_STOPPING;
+	return true;
+}
+
+void
+kal_host_timer_start(void *self, struct ri_timer *timer, uint64_t deadline)
+{
+	struct kal_host *host = self;
+	bool arm;
+
+	if (atomic_load(&host->dead))
+		return;
+	pthread_mutex_lock(&host->lock);
+	kal_timers_remove(&host->timers, timer);
+	if ((timer->link.n[1] & KAL_LINK_STOPPING) == 0 && deadline != RI_NEVER)
+		kal_timers_insert(&host->timers, timer, deadline);
+	/* The service thread looks by itself before it sleeps. */
+	arm = !kal_host_on_service_thread(host) && kal_timers_next(&host->timers) < host->armed;
+	pthread_mutex_unlock(&host->lock);
+	if (arm)
+		kal_host_arm(host);
+}
+
+void
+kal_host_timer_stop(void *self, struct ri_timer *timer)
+{
+	struct kal_host *host = self;
+
+	if (atomic_load(&host->dead))
+		return;
+	pthread_mutex_lock(&host->lock);
+	do
+		kal_timers_remove(&host->timers, timer);
+	while (wait_for(host, timer, &timer->link));
+	pthread_mutex_unlock(&host->lock);
+}
+
+static void
+task_append(struct kal_host *host, struct ri_task *task)
+{
+	NEXT_TASK(task) = NULL;
+	PREV_TASK(task) = host->last_task;
+	if (host->last_task != NULL)
+		NEXT_TASK(host->last_task) = task;
+	else
+		host->first_task = task;
+	host->last_task = task;
+	host->tasks++;
+	task->link.n[1] |= KAL_LINK_QUEUED;
+}
+
+static void
+task_remove(struct kal_host *host, struct ri_task *task)
+{
+	if ((task->link.n[1] & KAL_LINK_QUEUED) == 0)
+		return;
+	if (PREV_TASK(task) != NULL)
+		NEXT_TASK(PREV_TASK(task)) = NEXT_TASK(task);
+	else
+		host->first_task = NEXT_TASK(task);
+	if (NEXT_TASK(task) != NULL)
+		PREV_TASK(NEXT_TASK(task)) = PREV_TASK(task);
+	else
+		host->last_task = PREV_TASK(task);
+	host->tasks--;
+	task->link.n[1] &= ~(uint64_t)KAL_LINK_QUEUED;
+}
+
+void
+kal_host_task_run(void *self, struct ri_task *task)
+{
+	struct kal_host *host = self;
+	bool poke;
+
+	if (atomic_load(&host->dead))
+		return;
+	pthread_mutex_lock(&host->lock);
+	if ((task->link.n[1] & (KAL_LINK_QUEUED | KAL_LINK_STOPPING)) == 0)
+		task_append(host, task);
+	poke = host->asleep && !host->poked;
+	host->poked |= poke;
+	pthread_mutex_unlock(&host->lock);
+	if (poke)
+		kal_host_poke(host);
+}
+
+void
+kal_host_task_stop(void *self, struct ri_task *task)
+{
+	struct kal_host *host = self;
+
+	if (atomic_load(&host->dead))
+		return;
+	pthread_mutex_lock(&host->lock);
+	do
+		task_remove(host, task);
+	while (wait_for(host, task, &task->link));
+	pthread_mutex_unlock(&host->lock);
+}
+
+static void
+run_timers(struct kal_host *host)
+{
+	uint64_t now = host->table.now(host);
+
+	while (kal_timers_next(&host->timers) <= now) {
+		struct ri_timer *timer = host->timers.root;
+		void (*fire)(void *arg) = timer->fire;
+		void *arg = timer->arg;
+
+		kal_timers_remove(&host->timers, timer);
+		kal_host_enter(host, timer);
+		fire(arg);
+		kal_host_leave(host);
+	}
+}
+
+/* Those queued now; what they queue in turn waits for the next round, so that descriptors get theirs. */
+static void
+run_tasks(struct kal_host *host)
+{
+	for (unsigned left = host->tasks; left > 0 && host->first_task != NULL; left--) {
+		struct ri_task *task = host->first_task;
+		void (*fire)(void *arg) = task->fire;
+		void *arg = task->arg;
+
+		task_remove(host, task);
+		kal_host_enter(host, task);
+		fire(arg);
+		kal_host_leave(host);
+	}
+}
+
+void *
+kal_host_serve(void *arg)
+{
+	struct kal_host *host = arg;
+
+	served = host;
+	pthread_mutex_lock(&host->lock);
+	while (!host->quit) {
+		run_timers(host);
+		run_tasks(host);
+		kal_host_watch_round(host, host->first_task == NULL);
+	}
+	pthread_mutex_unlock(&host->lock);
+	return NULL;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Sleep and wake. A parker is one word: FREE, WOKEN (a wake that nobody has consumed), or the way in
+ * which its thread sleeps: on the word itself (futex), or in ppoll with an eventfd that is made when
+ * a thread first sleeps on descriptors. Wake exchanges the word, and makes a system call only if it
+ * finds a sleeper. So a wake is never lost, and two wakes before a park count once.
+ *
+ * The sleeper may go on, and close its parker, between the waker's exchange and the waker's system
+ * call. Wakers are therefore counted (link.n[0]), and parker_close waits for the last of them.
+ *
+ * A handler of the application's makes both system calls return EINTR: the kernel restarts them by
+ * itself after stops and ignored signals. The futex gets a deadline even if there is none, because
+ * without one it would be restarted after SA_RESTART handlers too.
+ */
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kal_host.h"
+
+enum parker_word {
+	FREE = 0,
+	WOKEN,
+	ASLEEP_WORD, /* sleeps on the word */
+	ASLEEP_FDS   /* sleeps on descriptors, the parker's own among them */
+};
+
+#define MAX_FDS   16
+#define FAR_AWAY  (INT32_MAX) /* seconds of the clock: some 68 years after boot */
+#define LOOK_EACH 1000000u    /* ns between looks if there is no descriptor to be woken by */
+
+static atomic_uint *
+word_of(struct ri_parker *parker)
+{
+	return (atomic_uint *)(void *)&parker->word;
+}
+
+static _Atomic uint64_t *
+wakers_of(struct ri_parker *parker)
+{
+	return (_Atomic uint64_t *)(void *)&parker->link.n[0];
+}
+
+/* Consume a wake. */
+static bool
+woken(struct ri_parker *parker)
+{
+	unsigned expected = WOKEN;
+
+	return atomic_compare_exchange_strong(word_of(parker), &expected, FREE);
+}
+
+/* Stop sleeping for another reason; a wake that came meanwhile goes first. */
+static enum ri_status
+give_up(struct ri_parker *parker, enum ri_status why)
+{
+	return atomic_exchange(word_of(parker), FREE) == WOKEN ? RI_SUCCESS : why;
+}
+
+static struct timespec
+until(uint64_t deadline)
+{
+	struct timespec when = {FAR_AWAY, 0};
+
+	if (deadline / 1000000000u < FAR_AWAY) {
+		when.tv_sec = (time_t)(deadline / 1000000000u);
+		when.tv_nsec = (long)(deadline % 1000000000u);
+	}
+	return when;
+}
+
+static enum ri_status
+park_on_word(struct ri_parker *parker, uint64_t deadline)
+{
+	struct timespec when = until(deadline);
+	unsigned expected = FREE;
+
+	if (!atomic_compare_exchange_strong(word_of(parker), &expected, ASLEEP_WORD))
+		return give_up(parker, RI_SUCCESS);
+	for (;;) {
+		long result = syscall(SYS_futex, word_of(parker), FUTEX_WAIT_BITSET_PRIVATE,
+				      ASLEEP_WORD, &when, NULL, FUTEX_BITSET_MATCH_ANY);
+
+		if (woken(parker))
+			return RI_SUCCESS;
+		if (result < 0 && errno == ETIMEDOUT && deadline != RI_NEVER)
+			return give_up(parker, RI_ERR_TIMEOUT);
+		if (result < 0 && errno == EINTR)
+			return give_up(parker, RI_ERR_INTERRUPTED);
+	}
+}
+
+/* Time left, at most `longest` ns. */
+static struct timespec
+time_left(struct kal_host *host, uint64_t deadline, uint64_t longest)
+{
+	uint64_t now = host->table.now(host);
+	uint64_t left = deadline > now ? deadline - now : 0;
+	struct timespec span;
+
+	if (left > longest)
+		left = longest;
+	span.tv_sec = (time_t)(left / 1000000000u);
+	span.tv_nsec = (long)(left % 1000000000u);
+	return span;
+}
+
+/* The descriptor that wakes this parker, made when first needed; -1 if there is none to be had. */
+static int
+own_descriptor(struct ri_parker *parker)
+{
+	if (parker->fd == 0) {
+		int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+		if (fd >= 0)
+			parker->fd = fd + 1;
+	}
+	return parker->fd - 1;
+}
+
+static enum ri_status
+park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *polled, nfds_t count,
+	    uint64_t deadline)
+{
+	int own = own_descriptor(parker);
+	unsigned expected = FREE;
+	uint64_t ignored;
+
+	polled[0] = (struct pollfd){.fd = own, .events = POLLIN};
+	if (!atomic_compare_exchange_strong(word_of(parker), &expected, ASLEEP_FDS))
+		return give_up(parker, RI_SUCCESS);
+	for (;;) {
+		struct timespec span = time_left(
+			host, deadline, own >= 0 ? (uint64_t)FAR_AWAY * 1000000000u : LOOK_EACH);
+		int ready = ppoll(polled, count, &span, NULL);
+		bool interrupted = ready < 0 && errno == EINTR;
+
+		/* A waker of an earlier sleep may be late: its mark alone is no wake. */
+		if (ready > 0 && polled[0].revents != 0 && read(own, &ignored, sizeof(ignored)) > 0)
+			ready--;
+		if (woken(parker))
+			return RI_SUCCESS;
+		if (interrupted)
+			return give_up(parker, RI_ERR_INTERRUPTED);
+		if (ready > 0)
+			return give_up(parker, RI_SUCCESS);
+		if (host->table.now(host) >= deadline)
+			return give_up(parker, RI_ERR_TIMEOUT);
+	}
+}
+
+enum ri_status
+kal_host_park(void *self, struct ri_parker *parker, const int *fds, uint32_t nfds,
+	      uint64_t deadline)
+{
+	struct kal_host *host = self;
+	struct pollfd polled[1 + MAX_FDS];
+
+	if (atomic_load(&host->dead))
+		return RI_ERR_FATAL;
+	if (nfds > MAX_FDS)
+		return RI_ERR_INVALID_ARG;
+	if (nfds == 0)
+		return park_on_word(parker, deadline);
+	for (uint32_t i = 0; i < nfds; i++)
+		polled[1 + i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+	return park_on_fds(host, parker, polled, 1 + nfds, deadline);
+}
+
+void
+kal_host_wake(void *self, struct ri_parker *parker)
+{
+	struct kal_host *host = self;
+	uint64_t one = 1;
+	unsigned before;
+
+	if (atomic_load(&host->dead))
+		return;
+	atomic_fetch_add(wakers_of(parker), 1);
+	before = atomic_exchange(word_of(parker), WOKEN);
+	if (before == ASLEEP_WORD)
+		(void)syscall(SYS_futex, word_of(parker), FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	else if (before == ASLEEP_FDS && parker->fd != 0 &&
+		 write(parker->fd - 1, &one, sizeof(one)) < 0)
+		before = FREE; /* it is full, and wakes already */
+	atomic_fetch_sub(wakers_of(parker), 1);
+}
+
+void
+kal_host_parker_close(void *self, struct ri_parker *parker)
+{
+	struct kal_host *host = self;
+
+	if (atomic_load(&host->dead))
+		return;
+	while (atomic_load(wakers_of(parker)) != 0)
+		sched_yield();
+	if (parker->fd != 0)
+		close(parker->fd - 1);
+	parker->fd = 0;
+	parker->word = FREE;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Watched descriptors, by epoll, level-triggered.
+ *
+ * The kernel hands back pointers to watches, so a watch that ends must vanish from everything that
+ * was handed back and not called yet. There are two such places: what epoll_wait returned while the
+ * service thread was on its way back to the lock (kal_host::stopped names the watches that ended
+ * meanwhile; if there are more than it can name, the whole catch is dropped), and the rest of the
+ * batch being called (watch_stop looks through it). Dropping is harmless: what is still so, is
+ * reported again.
+ *
+ * A paused watch stays in the kernel's set without conditions. Errors and hang-ups are reported all
+ * the same there; edge-triggered, so that a paused dead descriptor does not spin.
+ *
+ * watch_lock orders changes of one watch, so that the mask here and the kernel's agree.
+ */
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "kal_host.h"
+
+static uint32_t
+to_epoll(uint32_t events)
+{
+	if (events == 0)
+		return EPOLLET;
+	return ((events & RI_WATCH_IN) != 0 ? EPOLLIN : 0u) |
+	       ((events & RI_WATCH_OUT) != 0 ? EPOLLOUT : 0u);
+}
+
+static uint32_t
+from_epoll(uint32_t events)
+{
+	return ((events & EPOLLIN) != 0 ? (uint32_t)RI_WATCH_IN : 0u) |
+	       ((events & EPOLLOUT) != 0 ? (uint32_t)RI_WATCH_OUT : 0u) |
+	       ((events & (EPOLLERR | EPOLLHUP)) != 0 ? (uint32_t)RI_WATCH_ERR : 0u);
+}
+
+enum ri_status
+kal_host_watch_start(void *self, struct ri_watch *watch)
+{
+	struct kal_host *host = self;
+	struct epoll_event event = {.events = to_epoll(watch->events), .data.ptr = watch};
+
+	if (atomic_load(&host->dead))
+		return RI_ERR_FATAL;
+	pthread_mutex_lock(&host->lock);
+	watch->link.n[1] = KAL_LINK_QUEUED;
+	pthread_mutex_unlock(&host->lock);
+	if (epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, watch->fd, &event) == 0)
+		return RI_SUCCESS;
+	watch->link.n[1] = 0;
+	return RI_ERR_RESOURCES;
+}
+
+void
+kal_host_watch_change(void *self, struct ri_watch *watch, uint32_t events)
+{
+	struct kal_host *host = self;
+	struct epoll_event event = {.events = to_epoll(events), .data.ptr = watch};
+	bool changed;
+
+	if (atomic_load(&host->dead))
+		return;
+	pthread_mutex_lock(&host->watch_lock);
+	pthread_mutex_lock(&host->lock);
+	changed = watch->events != events && (watch->link.n[1] & KAL_LINK_QUEUED) != 0;
+	watch->events = events;
+	pthread_mutex_unlock(&host->lock);
+	if (changed)
+		(void)epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_MOD, watch->fd, &event);
+	pthread_mutex_unlock(&host->watch_lock);
+}
+
+/* With the lock held: nobody calls it any more from what was handed back so far. */
+static void
+forget(struct kal_host *host, struct ri_watch *watch)
+{
+	for (unsigned i = 0; i < host->batch_count; i++) {
+		if (host->batch[i] == watch)
+			host->batch[i] = NULL;
+	}
+	if (host->stops < KAL_HOST_STOPS)
+		host->stopped[host->stops] = watch;
+	host->stops++;
+}
+
+void
+kal_host_watch_stop(void *self, struct ri_watch *watch)
+{
+	struct kal_host *host = self;
+	bool queued;
+
+	if (atomic_load(&host->dead))
+		return;
+	pthread_mutex_lock(&host->lock);
+	queued = (watch->link.n[1] & KAL_LINK_QUEUED) != 0;
+	watch->link.n[1] = 0;
+	pthread_mutex_unlock(&host->lock);
+	if (queued)
+		(void)epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_DEL, watch->fd, NULL);
+
+	pthread_mutex_lock(&host->lock);
+	if (queued)
+		forget(host, watch);
+	if (!kal_host_on_service_thread(host)) {
+		host->stoppers++;
+		while (host->running == watch)
+			pthread_cond_wait(&host->idle, &host->lock);
+		host->stoppers--;
+	}
+	pthread_mutex_unlock(&host->lock);
+}
+
+static bool
+was_stopped(const struct kal_host *host, const struct ri_watch *watch)
+{
+	for (unsigned i = 0; i < host->stops && i < KAL_HOST_STOPS; i++) {
+		if (host->stopped[i] == watch)
+			return true;
+	}
+	return false;
+}
+
+static void
+drain(int fd)
+{
+	uint64_t count;
+
+	if (read(fd, &count, sizeof(count)) < 0)
+		return;
+}
+
+/* With the lock held: keep of the catch what still stands. */
+static void
+take_batch(struct kal_host *host, const struct epoll_event *events, int count)
+{
+	host->batch_count = 0;
+	for (int i = 0; i < count; i++) {
+		struct ri_watch *watch = events[i].data.ptr;
+
+		if (events[i].data.ptr == &host->poke || events[i].data.ptr == &host->timer)
+			continue;
+		if (host->stops > KAL_HOST_STOPS || was_stopped(host, watch))
+			continue;
+		host->batch[host->batch_count] = watch;
+		host->batch_events[host->batch_count] = from_epoll(events[i].events);
+		host->batch_count++;
+	}
+	host->stops = 0;
+}
+
+/* With the lock held. */
+static void
+call_batch(struct kal_host *host)
+{
+	for (unsigned i = 0; i < host->batch_count; i++) {
+		struct ri_watch *watch = host->batch[i];
+		void (*fire)(void *arg, uint32_t events);
+		uint32_t events;
+		void *arg;
+
+		if (watch == NULL || watch->events == 0)
+			continue;
+		events = host->batch_events[i] & (watch->events | RI_WATCH_ERR);
+		if (events == 0)
+			continue;
+		fire = watch->fire;
+		arg = watch->arg;
+		kal_host_enter(host, watch);
+		fire(arg, events);
+		kal_host_leave(host);
+	}
+	host->batch_count = 0;
+}
+
+void
+kal_host_watch_round(struct kal_host *host, bool sleep)
+{
+	struct epoll_event events[KAL_HOST_BATCH];
+	bool expired = false;
+	int count;
+
+	host->asleep = true;
+	host->stops = 0;
+	pthread_mutex_unlock(&host->lock);
+	kal_host_arm(host);
+	count = epoll_wait(kal_fd_get(&host->epoll), events, KAL_HOST_BATCH, sleep ? -1 : 0);
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.ptr == &host->poke)
+			drain(kal_fd_get(&host->poke));
+		if (events[i].data.ptr == &host->timer) {
+			drain(kal_fd_get(&host->timer));
+			expired = true;
+		}
+	}
+	pthread_mutex_lock(&host->lock);
+	host->asleep = false;
+	host->poked = false;
+	if (expired)
+		host->armed = RI_NEVER; /* it has gone off; kal_host_arm sets it anew */
+	take_batch(host, events, count);
+	call_batch(host);
+}

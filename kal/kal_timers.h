@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Timers by deadline: a pairing heap whose links lie inside the timers, so that nothing is allocated
+ * and nothing can fail. Insert and look at the earliest are O(1), removal O(log n) amortised.
+ * No lock of its own; never calls a timer's function.
+ */
+#ifndef KAL_TIMERS_H
+#define KAL_TIMERS_H
+
+#include "rnicpi_host.h"
+
+struct kal_timers {
+	struct ri_timer *root;
+};
+
+/* Flags in ri_host_link::n[1] of timers, tasks and watches. */
+#define KAL_LINK_QUEUED   1u /* in a heap, in a list, watched */
+#define KAL_LINK_STOPPING 2u /* somebody waits for its function: it cannot be started anew */
+
+static inline bool
+kal_timer_queued(const struct ri_timer *timer)
+{
+	return (timer->link.n[1] & KAL_LINK_QUEUED) != 0;
+}
+
+/* The timer must not be queued. Equal deadlines come out in no particular order. */
+void kal_timers_insert(struct kal_timers *timers, struct ri_timer *timer, uint64_t deadline);
+/* Does nothing if it is not queued. */
+void kal_timers_remove(struct kal_timers *timers, struct ri_timer *timer);
+/* Deadline of the earliest, RI_NEVER if there is none. */
+uint64_t kal_timers_next(const struct kal_timers *timers);
+
+#endif /* KAL_TIMERS_H */
