@@ -18,7 +18,9 @@ def sources_of(folder):
 
 # In tests the macros of GTest look like deep nesting and like paths that leak, integers are mixed
 # freely in comparisons, and sizes are small. check-source.py and ASan look after the first two.
+# Version 14 also takes a shift of 64 bits for one of 32 after inlining; UBSan knows better.
 TEST_CHECKS = ('--checks=-readability-function-size,-clang-analyzer-unix.Malloc,'
+               '-clang-analyzer-core.UndefinedBinaryOperatorResult,'
                '-bugprone-signed-char-misuse,-cert-str34-c,'
                '-bugprone-implicit-widening-of-multiplication-result')
 
