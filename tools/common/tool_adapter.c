@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <string.h>
+
+#include "tool_adapter.h"
+#include "tool_error.h"
+#include "tool_text.h"
+
+#define REQUEST_ROOM 256
+
+bool
+tool_adapter_open(struct tool_adapter *adapter, const char *name, GError **error)
+{
+	it_status_t status;
+
+	memset(adapter, 0, sizeof(*adapter));
+	status = it_ia_create(name, 2, 1, &adapter->ia);
+	if (status == IT_ERR_INVALID_NAME)
+		return tool_fail(error, TOOL_ERROR_FAILED,
+				 "there is no adapter named '%s'; it-info lists them", name);
+	if (status != IT_SUCCESS)
+		return tool_fail(error, TOOL_ERROR_FAILED, "cannot open the adapter '%s': %s", name,
+				 tool_status_text(status));
+	if (tool_check(it_ia_query(adapter->ia, &adapter->info), "it_ia_query", error) &&
+	    tool_check(it_pz_create(adapter->ia, &adapter->pz), "it_pz_create", error))
+		return true;
+	tool_adapter_close(adapter);
+	return false;
+}
+
+void
+tool_adapter_close(struct tool_adapter *adapter)
+{
+	it_ia_info_free(adapter->info);
+	if (adapter->ia != NULL)
+		it_ia_free(adapter->ia);
+	memset(adapter, 0, sizeof(*adapter));
+}
+
+it_conn_qual_t
+tool_port(uint16_t port)
+{
+	it_conn_qual_t qual = {.type = IT_IANA_PORT};
+
+	qual.conn_qual.port = htons(port);
+	return qual;
+}
+
+/* The first spigot that knows a way to the address. */
+static bool
+path_to(const struct tool_adapter *adapter, const it_net_addr_t *addr, it_path_t *path)
+{
+	for (size_t i = 0; i < adapter->info->num_spigots; i++) {
+		size_t spigot = adapter->info->spigot_info[i].spigot_id;
+		size_t count = 1;
+		size_t total = 0;
+
+		if (it_get_pathinfo(adapter->ia, spigot, addr, &count, &total, path) ==
+			    IT_SUCCESS &&
+		    count == 1)
+			return true;
+	}
+	return false;
+}
+
+static bool
+path_to_self(const struct tool_adapter *adapter, it_path_t *path, GError **error)
+{
+	for (size_t i = 0; i < adapter->info->num_spigots; i++) {
+		const it_spigot_info_t *spigot = &adapter->info->spigot_info[i];
+
+		for (size_t j = 0; spigot->spigot_online && j < spigot->num_net_addr; j++) {
+			if (path_to(adapter, &spigot->net_addr[j], path))
+				return true;
+		}
+	}
+	return tool_fail(error, TOOL_ERROR_FAILED, "the adapter has no path to itself");
+}
+
+static bool
+net_addr_of(const struct sockaddr *sa, it_net_addr_t *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	if (sa->sa_family == AF_INET) {
+		addr->addr_type = IT_IPV4;
+		addr->addr.ipv4 = ((const struct sockaddr_in *)(const void *)sa)->sin_addr;
+		return true;
+	}
+	if (sa->sa_family == AF_INET6) {
+		addr->addr_type = IT_IPV6;
+		addr->addr.ipv6 = ((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+		return true;
+	}
+	return false;
+}
+
+bool
+tool_adapter_path(const struct tool_adapter *adapter, const char *host, it_path_t *path,
+		  GError **error)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	bool good = false;
+	int rc;
+
+	if (host == NULL)
+		return path_to_self(adapter, path, error);
+	rc = getaddrinfo(host, NULL, &hints, &found);
+	if (rc != 0)
+		return tool_fail(error, TOOL_ERROR_FAILED, "cannot find the host '%s': %s", host,
+				 gai_strerror(rc));
+	for (const struct addrinfo *one = found; one != NULL && !good; one = one->ai_next) {
+		it_net_addr_t addr;
+
+		good = net_addr_of(one->ai_addr, &addr) && path_to(adapter, &addr, path);
+	}
+	freeaddrinfo(found);
+	if (!good)
+		return tool_fail(error, TOOL_ERROR_FAILED, "this adapter has no path to '%s'",
+				 host);
+	return true;
+}
+
+static it_status_t
+listen_on(struct tool_listener *listener, size_t spigot)
+{
+	it_conn_qual_t qual = tool_port(listener->port);
+	it_listen_flags_t flags =
+		listener->port == 0 ? IT_LISTEN_NO_FLAG : IT_LISTEN_CONN_QUAL_INPUT;
+	it_status_t status;
+
+	status = it_listen_create(listener->adapter->ia, spigot, listener->requests, flags, &qual,
+				  &listener->listens[listener->count]);
+	if (status != IT_SUCCESS)
+		return status;
+	listener->port = ntohs(qual.conn_qual.port);
+	listener->count++;
+	return IT_SUCCESS;
+}
+
+bool
+tool_listener_open(struct tool_listener *listener, struct tool_adapter *adapter, uint16_t port,
+		   GError **error)
+{
+	const it_ia_info_t *info = adapter->info;
+	it_status_t status = IT_ERR_INVALID_SPIGOT;
+
+	memset(listener, 0, sizeof(*listener));
+	listener->adapter = adapter;
+	listener->port = port;
+	if (!tool_check(it_evd_create(adapter->ia, IT_CM_REQ_EVENT_STREAM, 0, REQUEST_ROOM, 1, NULL,
+				      &listener->requests, NULL),
+			"it_evd_create for requests", error))
+		return false;
+	listener->listens = g_new0(it_listen_handle_t, info->num_spigots);
+	for (size_t i = 0; i < info->num_spigots; i++) {
+		it_status_t one = listen_on(listener, info->spigot_info[i].spigot_id);
+
+		if (status != IT_SUCCESS)
+			status = one;
+	}
+	if (listener->count > 0)
+		return true;
+	if (status == IT_ERR_CONN_QUAL_BUSY)
+		tool_fail(error, TOOL_ERROR_FAILED, "port %u is in use", port);
+	else
+		tool_fail(error, TOOL_ERROR_FAILED, "cannot listen on port %u: %s", port,
+			  tool_status_text(status));
+	tool_listener_close(listener);
+	return false;
+}
+
+void
+tool_listener_close(struct tool_listener *listener)
+{
+	for (size_t i = 0; i < listener->count; i++)
+		it_listen_free(listener->listens[i]);
+	if (listener->requests != NULL)
+		it_evd_free(listener->requests);
+	g_free(listener->listens);
+	memset(listener, 0, sizeof(*listener));
+}
+
+bool
+tool_listener_next(struct tool_listener *listener, unsigned seconds,
+		   it_conn_request_event_t *request, GError **error)
+{
+	uint64_t timeout = seconds == 0 ? IT_TIMEOUT_INFINITE : seconds * UINT64_C(1000000);
+	it_event_t event;
+
+	do {
+		it_status_t status = it_evd_wait(listener->requests, timeout, &event, NULL);
+
+		if (status == IT_ERR_TIMEOUT_EXPIRED)
+			return tool_fail(error, TOOL_ERROR_TIMEOUT,
+					 "nobody connected within %u seconds", seconds);
+		if (status == IT_ERR_INTERRUPT)
+			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
+		if (!tool_check(status, "waiting for a request", error))
+			return false;
+	} while (event.event_number != IT_CM_REQ_CONN_REQUEST_EVENT);
+	*request = event.conn_req;
+	return true;
+}

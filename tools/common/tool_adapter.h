@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* An open adapter, the way to a host over it, and the ears of a server on it. */
+#ifndef TOOL_ADAPTER_H
+#define TOOL_ADAPTER_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "it_api.h"
+
+struct tool_adapter {
+	it_ia_handle_t ia;
+	it_pz_handle_t pz;
+	it_ia_info_t *info;
+};
+
+bool tool_adapter_open(struct tool_adapter *adapter, const char *name, GError **error);
+void tool_adapter_close(struct tool_adapter *adapter); /* with everything on it */
+
+/*
+ * The path to a host, a name or an address of any kind that the resolver knows. NULL is this
+ * adapter itself: its first spigot's first address.
+ */
+bool tool_adapter_path(const struct tool_adapter *adapter, const char *host, it_path_t *path,
+		       GError **error);
+
+/* One listen on every spigot, all on one port. */
+struct tool_listener {
+	struct tool_adapter *adapter;
+	it_evd_handle_t requests;
+	it_listen_handle_t *listens;
+	size_t count;
+	uint16_t port; /* host byte order */
+};
+
+/* port 0 lets the adapter choose. */
+bool tool_listener_open(struct tool_listener *listener, struct tool_adapter *adapter, uint16_t port,
+			GError **error);
+void tool_listener_close(struct tool_listener *listener);
+
+/* The next request; TOOL_ERROR_TIMEOUT after that many seconds, 0 waits for ever. */
+bool tool_listener_next(struct tool_listener *listener, unsigned seconds,
+			it_conn_request_event_t *request, GError **error);
+
+/* A qualifier for a port in host byte order. */
+it_conn_qual_t tool_port(uint16_t port);
+
+#endif /* TOOL_ADAPTER_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include <stdarg.h>
+
+#include "tool_error.h"
+#include "tool_text.h"
+
+G_DEFINE_QUARK(tool_error_quark, tool_error)
+
+bool
+tool_fail(GError **error, enum tool_error code, const char *format, ...)
+{
+	va_list args;
+
+	if (error == NULL || *error != NULL)
+		return false; /* the first message is the one that explains */
+	va_start(args, format);
+	*error = g_error_new_valist(TOOL_ERROR, (gint)code, format, args);
+	va_end(args);
+	return false;
+}
+
+bool
+tool_check(it_status_t status, const char *what, GError **error)
+{
+	if (status == IT_SUCCESS)
+		return true;
+	return tool_fail(error, TOOL_ERROR_FAILED, "%s: %s", what, tool_status_text(status));
+}
+
+int
+tool_die(const char *program, GError *error)
+{
+	bool usage;
+
+	if (error == NULL)
+		error = g_error_new_literal(TOOL_ERROR, TOOL_ERROR_FAILED, "failed");
+	usage = g_error_matches(error, TOOL_ERROR, TOOL_ERROR_USAGE) ||
+		error->domain == G_OPTION_ERROR;
+
+	g_printerr("%s: %s\n", program, error->message);
+	if (usage)
+		g_printerr("Try '%s --help'.\n", program);
+	g_error_free(error);
+	return usage ? 2 : 1;
+}

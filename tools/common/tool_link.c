@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connections of the tools.
+ *
+ * Every link has three simple EVDs: completions of requests, completions of receives, connection
+ * events. Their threshold is 1, so every completion ends a wait. A connection that ends flushes
+ * what is posted, and a flushed completion ends a wait too; so waiting for data is enough to notice
+ * the death of the peer, and the connection EVD is only asked then, for the reason.
+ */
+
+#include <string.h>
+
+#include "tool_error.h"
+#include "tool_link.h"
+#include "tool_signal.h"
+#include "tool_text.h"
+
+#define CONN_ROOM      8
+#define CLOSE_WAIT_US  (2 * 1000 * 1000)
+#define REASON_WAIT_US (200 * 1000)
+#define POLLS_PER_LOOK 1024
+#define READS_AT_ONCE  16
+
+static bool
+make_evds(struct tool_link *link, GError **error)
+{
+	it_ia_handle_t ia = link->adapter->ia;
+	size_t requests = link->spec.requests + 1;
+	size_t receives = link->spec.receives + 1;
+
+	return tool_check(it_evd_create(ia, IT_DTO_EVENT_STREAM, 0, requests, 1, NULL,
+					&link->request_evd, NULL),
+			  "it_evd_create for requests", error) &&
+	       tool_check(it_evd_create(ia, IT_DTO_EVENT_STREAM, 0, receives, 1, NULL,
+					&link->recv_evd, NULL),
+			  "it_evd_create for receives", error) &&
+	       tool_check(it_evd_create(ia, IT_CM_MSG_EVENT_STREAM, 0, CONN_ROOM, 1, NULL,
+					&link->conn_evd, NULL),
+			  "it_evd_create for connection events", error);
+}
+
+static bool
+make_ep(struct tool_link *link, GError **error)
+{
+	const struct tool_link_spec *spec = &link->spec;
+	it_ep_attributes_t attr = {
+		.max_request_dtos = spec->requests,
+		.max_recv_dtos = spec->receives,
+		.max_send_segments = spec->segments,
+		.max_recv_segments = spec->segments,
+		.srv.rc = {.rdma_read_enable = IT_TRUE,
+			   .rdma_write_enable = IT_TRUE,
+			   .max_rdma_read_segments = spec->reads ? spec->segments : 1,
+			   .max_rdma_write_segments = spec->segments,
+			   .rdma_read_ird = READS_AT_ONCE,
+			   .rdma_read_ord = READS_AT_ONCE,
+			   .hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE},
+	};
+	it_status_t status = it_ep_rc_create(link->adapter->pz, link->request_evd, link->recv_evd,
+					     link->conn_evd, IT_EP_NO_FLAG, &attr, &link->ep);
+
+	if (status == IT_ERR_RESOURCE_RRSEG)
+		return tool_fail(error, TOOL_ERROR_FAILED,
+				 "this adapter cannot read into %zu segments at once",
+				 spec->segments);
+	return tool_check(status, "it_ep_rc_create", error);
+}
+
+bool
+tool_link_make(struct tool_link *link, struct tool_adapter *adapter,
+	       const struct tool_link_spec *spec, GError **error)
+{
+	memset(link, 0, sizeof(*link));
+	link->adapter = adapter;
+	link->spec = *spec;
+	if (make_evds(link, error) && make_ep(link, error))
+		return true;
+	tool_link_close(link);
+	return false;
+}
+
+static uint64_t
+patience(const struct tool_link *link)
+{
+	return link->spec.seconds == 0 ? IT_TIMEOUT_INFINITE
+				       : link->spec.seconds * UINT64_C(1000000);
+}
+
+/* What the answer to our request says, if it was a refusal. */
+static bool
+explain_refusal(const it_connection_event_t *event, const struct tool_hello *ours, GError **error)
+{
+	struct tool_hello theirs;
+
+	if (!tool_hello_read(&theirs, event->private_data, sizeof(event->private_data)))
+		return tool_fail(error, TOOL_ERROR_PEER, "the peer refused");
+	if (theirs.refusal == TOOL_OTHER_VERSION)
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "the peer is version %u of this tool, this is %u", theirs.version,
+				 ours->version);
+	if (theirs.refusal == TOOL_BUSY)
+		return tool_fail(error, TOOL_ERROR_PEER, "the server is busy with somebody else");
+	return tool_fail(error, TOOL_ERROR_PEER, "another tool serves that port");
+}
+
+static bool
+explain_end(const it_connection_event_t *event, GError **error)
+{
+	if (event->event_number == IT_CM_MSG_CONN_DISCONNECT_EVENT)
+		return tool_fail(error, TOOL_ERROR_PEER, "the peer disconnected");
+	if (event->event_number == IT_CM_MSG_CONN_BROKEN_EVENT)
+		return tool_fail(error, TOOL_ERROR_PEER, "the connection broke");
+	return tool_fail(error, TOOL_ERROR_PEER, "connection event %#x",
+			 (unsigned)event->event_number);
+}
+
+/* Waits until the connection stands; *event is then the event that says so. */
+static bool
+established(struct tool_link *link, const struct tool_hello *hello, it_connection_event_t *event,
+	    GError **error)
+{
+	it_event_t any;
+	it_status_t status = it_evd_wait(link->conn_evd, patience(link), &any, NULL);
+
+	if (status == IT_ERR_TIMEOUT_EXPIRED)
+		return tool_fail(error, TOOL_ERROR_TIMEOUT, "no connection within %u seconds",
+				 link->spec.seconds);
+	if (status == IT_ERR_INTERRUPT)
+		return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
+	if (!tool_check(status, "waiting for the connection", error))
+		return false;
+	*event = any.conn;
+	if (event->event_number == IT_CM_MSG_CONN_PEER_REJECT_EVENT)
+		return explain_refusal(event, hello, error);
+	if (event->event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT)
+		return tool_fail(error, TOOL_ERROR_PEER, "cannot connect: %s",
+				 tool_reject_text(event->reject_reason_code));
+	if (event->event_number != IT_CM_MSG_CONN_ESTABLISHED_EVENT)
+		return explain_end(event, error);
+	link->connected = true;
+	return true;
+}
+
+static bool
+same_language(const it_connection_event_t *event, const struct tool_hello *ours, GError **error)
+{
+	struct tool_hello theirs;
+
+	if (!tool_hello_read(&theirs, event->private_data, sizeof(event->private_data)) ||
+	    theirs.tool != ours->tool)
+		return tool_fail(error, TOOL_ERROR_PEER, "another program serves that port");
+	if (theirs.version != ours->version)
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "the peer is version %u of this tool, this is %u", theirs.version,
+				 ours->version);
+	return true;
+}
+
+bool
+tool_link_connect(struct tool_link *link, const it_path_t *path, uint16_t port,
+		  const struct tool_hello *hello, GError **error)
+{
+	uint8_t octets[TOOL_HELLO_SIZE];
+	it_conn_qual_t qual = tool_port(port);
+	it_path_t way = *path;
+	it_connection_event_t event;
+
+	tool_hello_write(hello, octets);
+	way.timeout = link->spec.seconds * UINT64_C(1000000);
+	return tool_check(it_ep_connect(link->ep, &way, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
+					octets, sizeof(octets)),
+			  "it_ep_connect", error) &&
+	       established(link, hello, &event, error) && same_language(&event, hello, error);
+}
+
+bool
+tool_link_accept(struct tool_link *link, const it_conn_request_event_t *request,
+		 const struct tool_hello *hello, GError **error)
+{
+	uint8_t octets[TOOL_HELLO_SIZE];
+	it_connection_event_t event;
+
+	tool_hello_write(hello, octets);
+	return tool_check(it_ep_accept(link->ep, request->cn_est_id, octets, sizeof(octets)),
+			  "it_ep_accept", error) &&
+	       established(link, hello, &event, error);
+}
+
+void
+tool_link_refuse(const it_conn_request_event_t *request, enum tool_id tool,
+		 enum tool_refusal refusal)
+{
+	struct tool_hello hello = {.version = TOOL_VERSION, .tool = (uint8_t)tool};
+	uint8_t octets[TOOL_HELLO_SIZE];
+
+	hello.refusal = (uint8_t)refusal;
+	tool_hello_write(&hello, octets);
+	if (it_reject(request->cn_est_id, octets, sizeof(octets)) != IT_SUCCESS)
+		g_debug("a request died before it could be refused");
+}
+
+bool
+tool_link_greeting(const it_conn_request_event_t *request, enum tool_id tool,
+		   struct tool_hello *hello, GError **error)
+{
+	if (!tool_hello_read(hello, request->private_data, sizeof(request->private_data)) ||
+	    hello->tool != tool) {
+		tool_link_refuse(request, tool, TOOL_OTHER_TOOL);
+		return tool_fail(error, TOOL_ERROR_PEER, "something else than this tool connected");
+	}
+	if (hello->version != TOOL_VERSION) {
+		tool_link_refuse(request, tool, TOOL_OTHER_VERSION);
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "version %u of this tool connected, this is %u", hello->version,
+				 TOOL_VERSION);
+	}
+	return true;
+}
+
+/* Why a completion was flushed: the end of the connection says it. */
+static bool
+explain_flush(struct tool_link *link, GError **error)
+{
+	it_event_t event;
+
+	if (it_evd_wait(link->conn_evd, REASON_WAIT_US, &event, NULL) != IT_SUCCESS)
+		return tool_fail(error, TOOL_ERROR_PEER, "the connection ended");
+	link->connected = false;
+	return explain_end(&event.conn, error);
+}
+
+static bool
+judge(struct tool_link *link, const it_event_t *any, it_dto_cmpl_event_t *event, GError **error)
+{
+	*event = any->dto_cmpl;
+	if (event->dto_status == IT_DTO_SUCCESS)
+		return true;
+	if (event->dto_status == IT_DTO_ERR_FLUSHED)
+		return explain_flush(link, error);
+	return tool_fail(error, TOOL_ERROR_FAILED, "a transfer failed: %s",
+			 tool_dto_text(event->dto_status));
+}
+
+static bool
+try_take(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event, GError **error)
+{
+	it_event_t any;
+	it_status_t status = it_evd_dequeue(evd, &any);
+
+	if (status == IT_ERR_QUEUE_EMPTY)
+		return false;
+	return tool_check(status, "it_evd_dequeue", error) && judge(link, &any, event, error);
+}
+
+static bool
+too_late(const struct tool_link *link, GError **error)
+{
+	return tool_fail(error, TOOL_ERROR_TIMEOUT, "the peer said nothing for %u seconds",
+			 link->spec.seconds);
+}
+
+static bool
+poll_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event, GError **error)
+{
+	gint64 begin = g_get_monotonic_time();
+	gint64 limit = (gint64)link->spec.seconds * G_USEC_PER_SEC;
+
+	for (unsigned looks = 1;; looks++) {
+		GError *trouble = NULL;
+
+		if (try_take(link, evd, event, &trouble))
+			return true;
+		if (trouble != NULL) {
+			g_propagate_error(error, trouble);
+			return false;
+		}
+		if (looks % POLLS_PER_LOOK != 0)
+			continue;
+		if (tool_stopped())
+			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
+		if (limit != 0 && g_get_monotonic_time() - begin > limit)
+			return too_late(link, error);
+	}
+}
+
+static bool
+wait_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event, GError **error)
+{
+	it_event_t any;
+	it_status_t status;
+
+	do {
+		if (tool_stopped())
+			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
+		status = it_evd_wait(evd, patience(link), &any, NULL);
+	} while (status == IT_ERR_INTERRUPT && !tool_stopped());
+	if (status == IT_ERR_TIMEOUT_EXPIRED)
+		return too_late(link, error);
+	if (status == IT_ERR_INTERRUPT)
+		return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
+	return tool_check(status, "it_evd_wait", error) && judge(link, &any, event, error);
+}
+
+bool
+tool_link_done(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error)
+{
+	return link->spec.poll ? poll_for(link, link->request_evd, event, error)
+			       : wait_for(link, link->request_evd, event, error);
+}
+
+bool
+tool_link_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error)
+{
+	return link->spec.poll ? poll_for(link, link->recv_evd, event, error)
+			       : wait_for(link, link->recv_evd, event, error);
+}
+
+bool
+tool_link_poll_done(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error)
+{
+	return try_take(link, link->request_evd, event, error);
+}
+
+bool
+tool_link_poll_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error)
+{
+	return try_take(link, link->recv_evd, event, error);
+}
+
+static void
+free_evd(it_evd_handle_t evd)
+{
+	if (evd != NULL)
+		it_evd_free(evd);
+}
+
+void
+tool_link_linger(struct tool_link *link)
+{
+	it_event_t event;
+
+	if (link->connected &&
+	    it_evd_wait(link->conn_evd, CLOSE_WAIT_US, &event, NULL) == IT_SUCCESS)
+		link->connected = false;
+}
+
+void
+tool_link_close(struct tool_link *link)
+{
+	it_event_t event;
+
+	if (link->ep != NULL) {
+		if (link->connected && it_ep_disconnect(link->ep, NULL, 0) == IT_SUCCESS)
+			it_evd_wait(link->conn_evd, CLOSE_WAIT_US, &event, NULL);
+		it_ep_free(link->ep);
+	}
+	free_evd(link->request_evd);
+	free_evd(link->recv_evd);
+	free_evd(link->conn_evd);
+	memset(link, 0, sizeof(*link));
+}

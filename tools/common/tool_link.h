@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A connection: an endpoint with event dispatchers of its own, the greeting that both sides
+ * exchange as they connect, and the waits on it. One thread uses a link at a time.
+ */
+#ifndef TOOL_LINK_H
+#define TOOL_LINK_H
+
+#include "tool_adapter.h"
+#include "tool_wire.h"
+
+struct tool_link_spec {
+	size_t requests;  /* most requests outstanding */
+	size_t receives;  /* most receives outstanding */
+	size_t segments;  /* most segments of a request or receive */
+	bool reads;       /* RDMA Reads may have as many segments; else one */
+	bool poll;        /* completions are polled for instead of waited for */
+	unsigned seconds; /* patience for each wait; 0 is for ever */
+};
+
+struct tool_link {
+	struct tool_adapter *adapter;
+	it_evd_handle_t request_evd;
+	it_evd_handle_t recv_evd;
+	it_evd_handle_t conn_evd;
+	it_ep_handle_t ep;
+	struct tool_link_spec spec;
+	bool connected;
+};
+
+bool tool_link_make(struct tool_link *link, struct tool_adapter *adapter,
+		    const struct tool_link_spec *spec, GError **error);
+
+/* Both return with the connection standing. Receives may be posted before. */
+bool tool_link_connect(struct tool_link *link, const it_path_t *path, uint16_t port,
+		       const struct tool_hello *hello, GError **error);
+bool tool_link_accept(struct tool_link *link, const it_conn_request_event_t *request,
+		      const struct tool_hello *hello, GError **error);
+
+/* The greeting of a request, if it is one for this tool; else the request is refused, with why. */
+bool tool_link_greeting(const it_conn_request_event_t *request, enum tool_id tool,
+			struct tool_hello *hello, GError **error);
+void tool_link_refuse(const it_conn_request_event_t *request, enum tool_id tool,
+		      enum tool_refusal refusal);
+
+/* The next completion of a request or receive; an error if it failed or none came in time. */
+bool tool_link_done(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
+bool tool_link_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
+
+/* The same without waiting: false with no error means there is none. */
+bool tool_link_poll_done(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
+bool tool_link_poll_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
+
+/* Lets the peer, who has the last word now, end the connection; not for ever. */
+void tool_link_linger(struct tool_link *link);
+
+/* Disconnects, waits a moment for the end, frees. Memory of the link may be freed afterwards. */
+void tool_link_close(struct tool_link *link);
+
+#endif /* TOOL_LINK_H */

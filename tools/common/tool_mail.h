@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Short messages over a link, one Send each. The mailbox keeps receives posted, so a peer may send
+ * TOOL_MAIL_SLOTS of them before it must hear an answer. All requests and receives of the link that
+ * make completions belong to the mailbox; requests without completion may be posted beside it, and
+ * a letter that was sent proves that they are done with their buffers.
+ */
+#ifndef TOOL_MAIL_H
+#define TOOL_MAIL_H
+
+#include "tool_link.h"
+#include "tool_memory.h"
+
+#define TOOL_MAIL_SIZE  8192 /* octets of a letter, at most */
+#define TOOL_MAIL_SLOTS 16
+
+struct tool_mail {
+	struct tool_link *link;
+	struct tool_memory memory; /* slots of letters that come, then the one that goes */
+};
+
+/* What a link for a mailbox needs at least; the caller may raise it. */
+struct tool_link_spec tool_mail_spec(unsigned seconds);
+
+/* Before the link connects. */
+bool tool_mail_open(struct tool_mail *mail, struct tool_link *link, GError **error);
+void tool_mail_close(struct tool_mail *mail); /* after the link was closed */
+
+bool tool_mail_send(struct tool_mail *mail, const void *letter, size_t len, GError **error);
+
+/* *len: in, room; out, octets of the letter. A longer letter is an error. */
+bool tool_mail_receive(struct tool_mail *mail, void *letter, size_t *len, GError **error);
+
+#endif /* TOOL_MAIL_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#define ITAPI_ENABLE_V21_BINDINGS
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tool_error.h"
+#include "tool_memory.h"
+#include "tool_text.h"
+
+#define WORD 8
+
+bool
+tool_memory_make(struct tool_memory *memory, const struct tool_adapter *adapter, size_t size,
+		 it_mem_priv_t remote, bool sink, GError **error)
+{
+	it_mem_priv_t privs = IT_PRIV_LOCAL | remote;
+	it_status_t status;
+	void *mapped;
+
+	memset(memory, 0, sizeof(*memory));
+	if (sink && adapter->info->rdma_read_requires_remote_write)
+		privs |= IT_PRIV_REMOTE_WRITE;
+	mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mapped == MAP_FAILED)
+		return tool_fail(error, TOOL_ERROR_FAILED, "no memory for a buffer of %zu octets",
+				 size);
+	memory->octets = mapped;
+	memory->size = size;
+	status = it_lmr_create(adapter->pz, mapped, NULL, size, IT_ADDR_MODE_ABSOLUTE, privs,
+			       IT_LMR_FLAG_NONE, 0, &memory->lmr, &memory->context);
+	if (status == IT_SUCCESS)
+		return true;
+	tool_memory_free(memory);
+	return tool_fail(error, TOOL_ERROR_FAILED, "cannot register %zu octets: %s", size,
+			 tool_status_text(status));
+}
+
+void
+tool_memory_free(struct tool_memory *memory)
+{
+	if (memory->lmr != NULL)
+		it_lmr_free(memory->lmr);
+	if (memory->octets != NULL)
+		munmap(memory->octets, memory->size);
+	memset(memory, 0, sizeof(*memory));
+}
+
+it_lmr_triplet_t
+tool_memory_part(const struct tool_memory *memory, size_t offset, size_t len)
+{
+	it_lmr_triplet_t part = {.lmr = memory->lmr, .length = len};
+
+	part.addr.abs = memory->octets + offset;
+	return part;
+}
+
+it_rdma_addr_t
+tool_memory_address(const struct tool_memory *memory, size_t offset)
+{
+	return it_make_rdma_addr_absolute(memory->octets + offset);
+}
+
+/* The eight octets of a pattern that begin at 8 * number. */
+static uint64_t
+word_of(uint64_t seed, uint64_t number)
+{
+	uint64_t mixed = (seed + number) * UINT64_C(0x9e3779b97f4a7c15);
+
+	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	return mixed ^ mixed >> 29 ^ seed;
+}
+
+static uint8_t
+octet_of(uint64_t seed, size_t place)
+{
+	return (uint8_t)(word_of(seed, place / WORD) >> (8 * (place % WORD)));
+}
+
+void
+tool_pattern_fill(uint8_t *octets, size_t len, uint64_t seed, size_t place)
+{
+	for (size_t i = 0; i < len;) {
+		uint64_t word = GUINT64_TO_LE(word_of(seed, (place + i) / WORD));
+
+		if ((place + i) % WORD == 0 && len - i >= WORD) {
+			memcpy(octets + i, &word, WORD);
+			i += WORD;
+		} else {
+			octets[i] = octet_of(seed, place + i);
+			i++;
+		}
+	}
+}
+
+size_t
+tool_pattern_check(const uint8_t *octets, size_t len, uint64_t seed, size_t place)
+{
+	for (size_t i = 0; i < len;) {
+		uint64_t word = GUINT64_TO_LE(word_of(seed, (place + i) / WORD));
+
+		if ((place + i) % WORD == 0 && len - i >= WORD &&
+		    memcmp(octets + i, &word, WORD) == 0) {
+			i += WORD;
+		} else if (octets[i] == octet_of(seed, place + i)) {
+			i++;
+		} else {
+			return i;
+		}
+	}
+	return len;
+}

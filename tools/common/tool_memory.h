@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Registered memory, and patterns that show where octets came from. */
+#ifndef TOOL_MEMORY_H
+#define TOOL_MEMORY_H
+
+#include "tool_adapter.h"
+
+struct tool_memory {
+	uint8_t *octets; /* aligned to a page, zeroed */
+	size_t size;
+	it_lmr_handle_t lmr;
+	it_rmr_context_t context; /* for the peer */
+};
+
+/*
+ * Local rights and the given remote ones. The sink of an RDMA Read gets remote write by itself
+ * where the adapter wants it so (sink: whether it is one).
+ */
+bool tool_memory_make(struct tool_memory *memory, const struct tool_adapter *adapter, size_t size,
+		      it_mem_priv_t remote, bool sink, GError **error);
+void tool_memory_free(struct tool_memory *memory);
+
+/* A part of it as a segment. */
+it_lmr_triplet_t tool_memory_part(const struct tool_memory *memory, size_t offset, size_t len);
+
+/* What a peer needs to reach that octet. */
+it_rdma_addr_t tool_memory_address(const struct tool_memory *memory, size_t offset);
+
+/* Octets that follow from a seed and their place; no two seeds look alike. */
+void tool_pattern_fill(uint8_t *octets, size_t len, uint64_t seed, size_t place);
+
+/* The first place that is not as tool_pattern_fill() would have made it; len if none. */
+size_t tool_pattern_check(const uint8_t *octets, size_t len, uint64_t seed, size_t place);
+
+#endif /* TOOL_MEMORY_H */

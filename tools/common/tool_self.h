@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Both sides of a tool in one process, for adapters whose fabric ends there. */
+#ifndef TOOL_SELF_H
+#define TOOL_SELF_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * How a server tells that it listens. Outside of --self it announces itself to the user; inside,
+ * to the client that waits in the same process.
+ */
+struct tool_ready;
+void tool_ready_tell(struct tool_ready *ready, const char *adapter, uint16_t port);
+
+struct tool_sides {
+	void *arg;
+	bool (*server)(void *arg, struct tool_ready *ready, GError **error);
+	bool (*client)(void *arg, uint16_t port, GError **error);
+};
+
+/* Server on a thread of its own, client on this one. The first failure is the one told. */
+bool tool_self_run(const struct tool_sides *sides, GError **error);
+
+#endif /* TOOL_SELF_H */

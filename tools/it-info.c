@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * it-info: what adapters there are, their spigots and what they can do.
+ *
+ * Everything is asked through it_interface_list() and it_ia_query(). An adapter that cannot be
+ * opened is listed with the reason, and makes the exit status 1.
+ */
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tool_adapter.h"
+#include "tool_error.h"
+#include "tool_options.h"
+#include "tool_text.h"
+
+#define PROGRAM "it-info"
+
+struct boolean {
+	const char *name;
+	size_t offset;
+};
+
+#define BOOLEAN(member)                                 \
+	{                                               \
+#member, offsetof(it_ia_info_t, member) \
+	}
+
+static const struct boolean booleans[] = {
+	BOOLEAN(ep_work_queues_resizable),
+	BOOLEAN(three_way_handshake_support),
+	BOOLEAN(private_data_support),
+	BOOLEAN(max_message_size_support),
+	BOOLEAN(ird_ord_ia_support),
+	BOOLEAN(ird_ord_suppressible),
+	BOOLEAN(spigot_online_support),
+	BOOLEAN(spigot_offline_support),
+	BOOLEAN(srq_support),
+	BOOLEAN(hard_hi_watermark_support),
+	BOOLEAN(soft_hi_watermark_support),
+	BOOLEAN(srq_resizable),
+	BOOLEAN(extended_iwarp_qp_states),
+	BOOLEAN(socket_conversion_support),
+	BOOLEAN(rdma_read_ord_increasable),
+	BOOLEAN(rdma_read_ird_modifiable),
+	BOOLEAN(addr_mode_relative_support),
+	BOOLEAN(rdma_read_requires_remote_write),
+	BOOLEAN(ep_rdma_enables_modifiable),
+	BOOLEAN(rdma_read_local_extensions),
+	BOOLEAN(dto_evd_overflow_detection),
+	BOOLEAN(atomic_support),
+	BOOLEAN(lmr_link_support),
+	BOOLEAN(direct_lmr_handle_support),
+	BOOLEAN(post_send_unlink_remote_support),
+	BOOLEAN(narrow_rmr_unlink_support),
+	BOOLEAN(wide_rmr_unlink_support),
+	BOOLEAN(unlink_fence_support),
+};
+
+#define LENGTH(member)                                  \
+	{                                               \
+#member, offsetof(it_ia_info_t, member) \
+	}
+
+static const struct boolean lengths[] = {
+	LENGTH(connect_private_data_len), LENGTH(accept_private_data_len),
+	LENGTH(reject_private_data_len),  LENGTH(disconnect_private_data_len),
+	LENGTH(ud_req_private_data_len),  LENGTH(ud_rep_private_data_len),
+};
+
+static bool
+is_set(const it_ia_info_t *info, const struct boolean *one)
+{
+	it_boolean_t value;
+
+	memcpy(&value, (const char *)info + one->offset, sizeof(value));
+	return value != IT_FALSE;
+}
+
+static size_t
+length_of(const it_ia_info_t *info, const struct boolean *one)
+{
+	size_t value;
+
+	memcpy(&value, (const char *)info + one->offset, sizeof(value));
+	return value;
+}
+
+/* An address as text; g_free() it. */
+static char *
+address_text(const it_net_addr_t *addr)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (addr->addr_type == IT_IPV4)
+		inet_ntop(AF_INET, &addr->addr.ipv4, text, sizeof(text));
+	else if (addr->addr_type == IT_IPV6)
+		inet_ntop(AF_INET6, &addr->addr.ipv6, text, sizeof(text));
+	else if (addr->addr_type == IT_IB_GID)
+		inet_ntop(AF_INET6, &addr->addr.gid, text, sizeof(text));
+	return g_strdup(text[0] != '\0' ? text : "?");
+}
+
+static const char *
+vendor_of(const it_ia_info_t *info)
+{
+	if (info->transport_type == IT_IWARP_TCP_TRANSPORT && info->vendor.iwarp.valid_vid)
+		return (const char *)info->vendor.iwarp.vid;
+	return NULL;
+}
+
+static const char *
+services_of(const it_ia_info_t *info)
+{
+	if (info->supported_service_types & IT_UD_SERVICE)
+		return "connections, datagrams";
+	return "connections";
+}
+
+static void
+print_spigot(const it_spigot_info_t *spigot)
+{
+	printf("  spigot %-2zu %-8s", spigot->spigot_id,
+	       spigot->spigot_online ? "online" : "offline");
+	for (size_t i = 0; i < spigot->num_net_addr; i++) {
+		g_autofree char *text = address_text(&spigot->net_addr[i]);
+
+		printf(" %s", text);
+	}
+	printf("\n            send %zu, RDMA %zu octets at most\n", spigot->max_rc_send_len,
+	       spigot->max_rc_rdma_len);
+}
+
+static void
+print_abilities(const it_ia_info_t *info)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(booleans); i++)
+		printf("  %-34s %s\n", booleans[i].name, is_set(info, &booleans[i]) ? "yes" : "no");
+	for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++)
+		printf("  %-34s %zu\n", lengths[i].name, length_of(info, &lengths[i]));
+	printf("  %-34s %u\n", "dto_alignment_hint", info->dto_alignment_hint);
+	printf("  %-34s %#x\n", "rmr_types_supported", (unsigned)info->rmr_types_supported);
+	printf("  %-34s %#x\n", "iobl_types_supported", (unsigned)info->iobl_types_supported);
+}
+
+static void
+print_adapter(const it_interface_t *interface, const it_ia_info_t *info, const char *trouble,
+	      bool verbose)
+{
+	printf("%s\n  transport %s, API %u.%u\n", interface->name,
+	       tool_transport_text(interface->transport_type), interface->major_version,
+	       interface->minor_version);
+	if (info == NULL) {
+		printf("  cannot be opened: %s\n", trouble);
+		return;
+	}
+	printf("  provider %u.%u%s%s, %s\n", info->sw_major_version, info->sw_minor_version,
+	       vendor_of(info) != NULL ? " " : "", vendor_of(info) != NULL ? vendor_of(info) : "",
+	       services_of(info));
+	for (size_t i = 0; i < info->num_spigots; i++)
+		print_spigot(&info->spigot_info[i]);
+	if (verbose)
+		print_abilities(info);
+}
+
+static void
+json_text(JsonBuilder *json, const char *name, const char *value)
+{
+	json_builder_set_member_name(json, name);
+	json_builder_add_string_value(json, value);
+}
+
+static void
+json_number(JsonBuilder *json, const char *name, size_t value)
+{
+	json_builder_set_member_name(json, name);
+	json_builder_add_int_value(json, (gint64)MIN(value, (size_t)G_MAXINT64));
+}
+
+static void
+json_boolean(JsonBuilder *json, const char *name, bool value)
+{
+	json_builder_set_member_name(json, name);
+	json_builder_add_boolean_value(json, value);
+}
+
+static void
+json_spigot(JsonBuilder *json, const it_spigot_info_t *spigot)
+{
+	json_builder_begin_object(json);
+	json_number(json, "spigot_id", spigot->spigot_id);
+	json_boolean(json, "online", spigot->spigot_online);
+	json_number(json, "max_rc_send_len", spigot->max_rc_send_len);
+	json_number(json, "max_rc_rdma_len", spigot->max_rc_rdma_len);
+	json_number(json, "max_ud_send_len", spigot->max_ud_send_len);
+	json_number(json, "active_side_conn_qual", spigot->active_side_conn_qual);
+	json_number(json, "passive_side_conn_qual", spigot->passive_side_conn_qual);
+	json_builder_set_member_name(json, "addresses");
+	json_builder_begin_array(json);
+	for (size_t i = 0; i < spigot->num_net_addr; i++) {
+		g_autofree char *text = address_text(&spigot->net_addr[i]);
+
+		json_builder_add_string_value(json, text);
+	}
+	json_builder_end_array(json);
+	json_builder_end_object(json);
+}
+
+static void
+json_info(JsonBuilder *json, const it_ia_info_t *info)
+{
+	json_number(json, "provider_major_version", info->sw_major_version);
+	json_number(json, "provider_minor_version", info->sw_minor_version);
+	if (vendor_of(info) != NULL)
+		json_text(json, "vendor", vendor_of(info));
+	json_boolean(json, "rc_service", (info->supported_service_types & IT_RC_SERVICE) != 0);
+	json_boolean(json, "ud_service", (info->supported_service_types & IT_UD_SERVICE) != 0);
+	for (size_t i = 0; i < G_N_ELEMENTS(booleans); i++)
+		json_boolean(json, booleans[i].name, is_set(info, &booleans[i]));
+	for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++)
+		json_number(json, lengths[i].name, length_of(info, &lengths[i]));
+	json_number(json, "dto_alignment_hint", info->dto_alignment_hint);
+	json_number(json, "rmr_types_supported", info->rmr_types_supported);
+	json_number(json, "iobl_types_supported", info->iobl_types_supported);
+	json_builder_set_member_name(json, "spigots");
+	json_builder_begin_array(json);
+	for (size_t i = 0; i < info->num_spigots; i++)
+		json_spigot(json, &info->spigot_info[i]);
+	json_builder_end_array(json);
+}
+
+static void
+json_adapter(JsonBuilder *json, const it_interface_t *interface, const it_ia_info_t *info,
+	     const char *trouble)
+{
+	json_builder_begin_object(json);
+	json_text(json, "name", interface->name);
+	json_text(json, "transport", tool_transport_text(interface->transport_type));
+	json_number(json, "api_major_version", interface->major_version);
+	json_number(json, "api_minor_version", interface->minor_version);
+	if (info != NULL)
+		json_info(json, info);
+	else
+		json_text(json, "error", trouble);
+	json_builder_end_object(json);
+}
+
+/* The adapters that are there; *count of them. g_free() the array. */
+static it_interface_t *
+list_adapters(size_t *count)
+{
+	it_interface_t *list;
+	size_t total = 0;
+
+	*count = 0;
+	it_interface_list(NULL, count, &total);
+	list = g_new0(it_interface_t, total + 1);
+	*count = total;
+	it_interface_list(list, count, &total);
+	return list;
+}
+
+/* Prints one adapter; false if it could not be opened. */
+static bool
+show(const it_interface_t *interface, bool verbose, JsonBuilder *json)
+{
+	struct tool_adapter adapter;
+	g_autoptr(GError) trouble = NULL;
+	bool good = tool_adapter_open(&adapter, interface->name, &trouble);
+	const it_ia_info_t *info = good ? adapter.info : NULL;
+	const char *why = trouble != NULL ? trouble->message : "";
+
+	if (json != NULL)
+		json_adapter(json, interface, info, why);
+	else
+		print_adapter(interface, info, why, verbose);
+	if (good)
+		tool_adapter_close(&adapter);
+	return good;
+}
+
+/* An adapter that is not listed may exist all the same (an alias, one interface of many). */
+static void
+name_it(it_interface_t *interface, const char *name, GError **error)
+{
+	struct tool_adapter adapter;
+
+	memset(interface, 0, sizeof(*interface));
+	if (!tool_adapter_open(&adapter, name, error))
+		return;
+	g_strlcpy(interface->name, name, sizeof(interface->name));
+	interface->transport_type = adapter.info->transport_type;
+	interface->major_version = adapter.info->api_major_version;
+	interface->minor_version = adapter.info->api_minor_version;
+	tool_adapter_close(&adapter);
+}
+
+static bool
+show_all(const it_interface_t *list, size_t count, bool verbose, bool as_json)
+{
+	JsonBuilder *json = NULL;
+	bool good = true;
+
+	if (as_json) {
+		json = json_builder_new();
+		json_builder_begin_object(json);
+		json_text(json, "tool", PROGRAM);
+		json_builder_set_member_name(json, "adapters");
+		json_builder_begin_array(json);
+	}
+	for (size_t i = 0; i < count; i++)
+		good = show(&list[i], verbose, json) && good;
+	if (as_json) {
+		json_builder_end_array(json);
+		json_boolean(json, "ok", good);
+		json_builder_end_object(json);
+		tool_json_print(json);
+	}
+	return good;
+}
+
+int
+main(int argc, char **argv)
+{
+	g_autofree char *name = NULL;
+	gboolean json = FALSE;
+	gboolean verbose = FALSE;
+	GOptionEntry entries[] = {
+		{"adapter", 'a', 0, G_OPTION_ARG_STRING, &name, "Only this adapter", "NAME"},
+		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Print every attribute", NULL},
+		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print everything for programs", NULL},
+		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
+	};
+	g_autoptr(GOptionContext) context = g_option_context_new("- lists RDMA adapters");
+	g_autofree it_interface_t *list = NULL;
+	GError *error = NULL;
+	size_t count = 1;
+
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (g_option_context_parse(context, &argc, &argv, &error) && argc > 1)
+		tool_fail(&error, TOOL_ERROR_USAGE, "'%s' is too much", argv[1]);
+	if (error == NULL && name != NULL) {
+		list = g_new0(it_interface_t, 1);
+		name_it(list, name, &error);
+	} else if (error == NULL) {
+		list = list_adapters(&count);
+	}
+	if (error != NULL) {
+		if (json)
+			tool_json_failure(PROGRAM, error);
+		return tool_die(PROGRAM, error);
+	}
+	return show_all(list, count, verbose, json) ? 0 : 1;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * it-ping: round trips that use every basic operation, each octet verified.
+ *
+ * A round trip, as rping made it known:
+ *
+ *   client                                   server
+ *   fills its source, SEND "ping" (where) -> reads the source by RDMA READ, verifies it
+ *                                         <- SEND "go on"
+ *   SEND "pong" (where its sink is)       -> RDMA WRITE of what it read, SEND "done"
+ *   verifies the sink
+ *
+ * The first letter tells the server the parameters. The client sends first and has the last word.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool_error.h"
+#include "tool_mail.h"
+#include "tool_options.h"
+#include "tool_self.h"
+#include "tool_signal.h"
+
+#define PROGRAM      "it-ping"
+#define DEFAULT_PORT 7174
+#define DEFAULT_SIZE "64"
+#define MAX_SIZE     (UINT64_C(1) << 30)
+#define LETTER       64
+
+enum word {
+	WORD_START = 1, /* size and seed of the run */
+	WORD_PING,      /* number, context and address of the source */
+	WORD_GO_ON,
+	WORD_PONG, /* number, context and address of the sink */
+	WORD_DONE, /* number, and whether the source was as it should */
+	WORD_END,
+};
+
+struct letter {
+	uint64_t word;
+	uint64_t number; /* of the round; START: octets of the buffers */
+	uint64_t context;
+	uint64_t address; /* START: seed; DONE: 1 if verified */
+};
+
+struct ping {
+	struct tool_options options;
+	char *host;
+	uint64_t count; /* rounds; 0 is for ever */
+	uint64_t size;
+	gboolean verbose;
+};
+
+/* One end of a run. */
+struct end {
+	struct tool_link link;
+	struct tool_mail mail;
+	struct tool_memory source; /* client; the server's only buffer */
+	struct tool_memory sink;   /* client */
+	uint64_t seed;
+	uint64_t size;
+};
+
+struct figures {
+	uint64_t rounds;
+	double min;
+	double max;
+	double sum; /* us */
+};
+
+static bool
+tell(struct end *end, enum word word, uint64_t number, uint64_t context, uint64_t address,
+     GError **error)
+{
+	uint8_t octets[LETTER];
+	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
+
+	memset(octets, 0, sizeof(octets));
+	tool_put(&wire, word, 8);
+	tool_put(&wire, number, 8);
+	tool_put(&wire, context, 8);
+	tool_put(&wire, address, 8);
+	return tool_mail_send(&end->mail, octets, sizeof(octets), error);
+}
+
+static bool
+hear_any(struct end *end, struct letter *letter, GError **error)
+{
+	uint8_t octets[LETTER];
+	size_t len = sizeof(octets);
+	struct tool_wire wire;
+
+	if (!tool_mail_receive(&end->mail, octets, &len, error))
+		return false;
+	wire = tool_wire_of(octets, len);
+	letter->word = tool_get(&wire, 8);
+	letter->number = tool_get(&wire, 8);
+	letter->context = tool_get(&wire, 8);
+	letter->address = tool_get(&wire, 8);
+	return wire.ok || tool_fail(error, TOOL_ERROR_PEER, "the peer sent too short a message");
+}
+
+static bool
+hear(struct end *end, enum word word, uint64_t number, struct letter *letter, GError **error)
+{
+	if (!hear_any(end, letter, error))
+		return false;
+	if (letter->word == (uint64_t)word && letter->number == number)
+		return true;
+	return tool_fail(error, TOOL_ERROR_PEER, "the peer sent a message out of turn");
+}
+
+static bool
+verify(const struct tool_memory *memory, size_t size, uint64_t seed, const char *where,
+       GError **error)
+{
+	size_t at = tool_pattern_check(memory->octets, size, seed, 0);
+
+	if (at == size)
+		return true;
+	return tool_fail(error, TOOL_ERROR_VERIFY, "%s: octet %zu of %zu is wrong", where, at,
+			 size);
+}
+
+static bool
+open_end(struct end *end, struct tool_adapter *adapter, unsigned seconds, GError **error)
+{
+	struct tool_link_spec spec = tool_mail_spec(seconds);
+
+	memset(end, 0, sizeof(*end));
+	return tool_link_make(&end->link, adapter, &spec, error) &&
+	       tool_mail_open(&end->mail, &end->link, error);
+}
+
+static void
+close_end(struct end *end)
+{
+	tool_link_close(&end->link);
+	tool_mail_close(&end->mail);
+	tool_memory_free(&end->source);
+	tool_memory_free(&end->sink);
+}
+
+static bool
+one_round(struct end *end, uint64_t number, GError **error)
+{
+	uint64_t seed = end->seed + number;
+	struct letter letter;
+
+	tool_pattern_fill(end->source.octets, end->size, seed, 0);
+	memset(end->sink.octets, 0, end->size);
+	if (!tell(end, WORD_PING, number, end->source.context, tool_memory_address(&end->source, 0),
+		  error) ||
+	    !hear(end, WORD_GO_ON, number, &letter, error) ||
+	    !tell(end, WORD_PONG, number, end->sink.context, tool_memory_address(&end->sink, 0),
+		  error) ||
+	    !hear(end, WORD_DONE, number, &letter, error))
+		return false;
+	if (letter.address != 1)
+		return tool_fail(error, TOOL_ERROR_VERIFY,
+				 "round %" G_GUINT64_FORMAT ": the server read something else",
+				 number);
+	return verify(&end->sink, end->size, seed, "written by the server", error);
+}
+
+static bool
+rounds(const struct ping *ping, struct end *end, struct figures *figures, GError **error)
+{
+	for (uint64_t number = 0; ping->count == 0 || number < ping->count; number++) {
+		gint64 begin = g_get_monotonic_time();
+		double us;
+
+		if (tool_stopped())
+			break;
+		if (!one_round(end, number, error))
+			return false;
+		us = (double)(g_get_monotonic_time() - begin);
+		figures->min = number == 0 ? us : MIN(figures->min, us);
+		figures->max = MAX(figures->max, us);
+		figures->sum += us;
+		figures->rounds++;
+		if (ping->verbose && !ping->options.json)
+			printf("round %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
+			       " octets verified, %.0f us\n",
+			       number, ping->size, us);
+	}
+	return true;
+}
+
+static void
+report(const struct ping *ping, const struct figures *figures)
+{
+	double mean = figures->rounds > 0 ? figures->sum / (double)figures->rounds : 0;
+	JsonBuilder *json;
+
+	if (!ping->options.json) {
+		printf("%" G_GUINT64_FORMAT " round trips of %" G_GUINT64_FORMAT
+		       " octets verified, us: min %.0f, mean %.1f, max %.0f\n",
+		       figures->rounds, ping->size, figures->min, mean, figures->max);
+		return;
+	}
+	json = json_builder_new();
+	json_builder_begin_object(json);
+	json_builder_set_member_name(json, "tool");
+	json_builder_add_string_value(json, PROGRAM);
+	json_builder_set_member_name(json, "ok");
+	json_builder_add_boolean_value(json, TRUE);
+	json_builder_set_member_name(json, "adapter");
+	json_builder_add_string_value(json, ping->options.adapter);
+	json_builder_set_member_name(json, "rounds");
+	json_builder_add_int_value(json, (gint64)figures->rounds);
+	json_builder_set_member_name(json, "size");
+	json_builder_add_int_value(json, (gint64)ping->size);
+	json_builder_set_member_name(json, "min_us");
+	json_builder_add_double_value(json, figures->min);
+	json_builder_set_member_name(json, "mean_us");
+	json_builder_add_double_value(json, mean);
+	json_builder_set_member_name(json, "max_us");
+	json_builder_add_double_value(json, figures->max);
+	json_builder_end_object(json);
+	tool_json_print(json);
+}
+
+static bool
+client_on(const struct ping *ping, struct tool_adapter *adapter, uint16_t port, GError **error)
+{
+	struct tool_hello hello = {.version = TOOL_VERSION, .tool = TOOL_PING};
+	struct figures figures = {0};
+	struct letter letter;
+	it_path_t path;
+	struct end end;
+	bool good;
+
+	hello.session = (uint64_t)g_random_int() << 32 | g_random_int();
+	good = open_end(&end, adapter, ping->options.seconds, error);
+	end.size = ping->size;
+	end.seed = hello.session;
+	good = good &&
+	       tool_memory_make(&end.source, adapter, ping->size, IT_PRIV_REMOTE_READ, false,
+				error) &&
+	       tool_memory_make(&end.sink, adapter, ping->size, IT_PRIV_REMOTE_WRITE, false,
+				error) &&
+	       tool_adapter_path(adapter, ping->host, &path, error) &&
+	       tool_link_connect(&end.link, &path, port, &hello, error) &&
+	       tell(&end, WORD_START, ping->size, 0, end.seed, error) &&
+	       rounds(ping, &end, &figures, error) && tell(&end, WORD_END, 0, 0, 0, error) &&
+	       hear(&end, WORD_END, 0, &letter, error);
+	close_end(&end);
+	if (good)
+		report(ping, &figures);
+	return good;
+}
+
+static bool
+client(void *arg, uint16_t port, GError **error)
+{
+	const struct ping *ping = arg;
+	struct tool_adapter adapter;
+	bool good;
+
+	if (!tool_adapter_open(&adapter, ping->options.adapter, error))
+		return false;
+	good = client_on(ping, &adapter, port, error);
+	tool_adapter_close(&adapter);
+	return good;
+}
+
+/* The server's half of a round, from the letter that began it. */
+static bool
+answer(struct end *end, const struct letter *ping, GError **error)
+{
+	it_lmr_triplet_t part = tool_memory_part(&end->source, 0, end->size);
+	g_autoptr(GError) wrong = NULL;
+	it_dto_cmpl_event_t event;
+	struct letter pong;
+	bool same;
+
+	memset(end->source.octets, 0, end->size);
+	if (!tool_check(it_post_rdma_read(end->link.ep, &part, 1, 0, IT_COMPLETION_FLAG,
+					  ping->address, ping->context),
+			"it_post_rdma_read", error) ||
+	    !tool_link_done(&end->link, &event, error))
+		return false;
+	same = verify(&end->source, end->size, end->seed + ping->number, "read", &wrong);
+	return tell(end, WORD_GO_ON, ping->number, 0, 0, error) &&
+	       hear(end, WORD_PONG, ping->number, &pong, error) &&
+	       tool_check(
+		       it_post_rdma_write(end->link.ep, &part, 1, 0, 0, pong.address, pong.context),
+		       "it_post_rdma_write", error) &&
+	       tell(end, WORD_DONE, ping->number, 0, same ? 1 : 0, error) &&
+	       (same || tool_fail(error, TOOL_ERROR_VERIFY, "%s", wrong->message));
+}
+
+static bool
+begin(struct end *end, GError **error)
+{
+	struct letter letter;
+
+	if (!hear_any(end, &letter, error))
+		return false;
+	if (letter.word != WORD_START || letter.number == 0 || letter.number > MAX_SIZE)
+		return tool_fail(error, TOOL_ERROR_PEER, "the client began with nonsense");
+	end->size = (size_t)letter.number;
+	end->seed = letter.address;
+	return tool_memory_make(&end->source, end->link.adapter, end->size, IT_PRIV_NONE, true,
+				error);
+}
+
+static bool
+serve_client(struct end *end, GError **error)
+{
+	struct letter letter;
+
+	if (!begin(end, error))
+		return false;
+	for (;;) {
+		if (!hear_any(end, &letter, error))
+			return false;
+		if (letter.word == WORD_END)
+			break;
+		if (letter.word != WORD_PING)
+			return tool_fail(error, TOOL_ERROR_PEER, "the client is out of turn");
+		if (!answer(end, &letter, error))
+			return false;
+	}
+	if (!tell(end, WORD_END, 0, 0, 0, error))
+		return false;
+	tool_link_linger(&end->link);
+	return true;
+}
+
+static bool
+serve_one(const struct ping *ping, struct tool_listener *listener, GError **error)
+{
+	unsigned patience = ping->options.self ? ping->options.seconds : 0;
+	it_conn_request_event_t request;
+	struct tool_hello hello;
+	struct end end;
+	bool good;
+
+	if (!tool_listener_next(listener, patience, &request, error) ||
+	    !tool_link_greeting(&request, TOOL_PING, &hello, error))
+		return false;
+	good = open_end(&end, listener->adapter, ping->options.seconds, error) &&
+	       tool_link_accept(&end.link, &request, &hello, error) && serve_client(&end, error);
+	close_end(&end);
+	return good;
+}
+
+static bool
+serve_on(const struct ping *ping, struct tool_listener *listener, GError **error)
+{
+	for (;;) {
+		GError *trouble = NULL;
+		bool good = serve_one(ping, listener, &trouble);
+
+		if (!ping->options.persistent || tool_stopped()) {
+			if (trouble != NULL)
+				g_propagate_error(error, trouble);
+			return good;
+		}
+		if (!good)
+			g_printerr(PROGRAM ": %s\n", trouble->message);
+		g_clear_error(&trouble);
+	}
+}
+
+static bool
+server(void *arg, struct tool_ready *ready, GError **error)
+{
+	const struct ping *ping = arg;
+	struct tool_listener listener;
+	struct tool_adapter adapter;
+	uint16_t port = ping->options.self ? 0 : ping->options.port;
+	bool good;
+
+	if (!tool_adapter_open(&adapter, ping->options.adapter, error))
+		return false;
+	good = tool_listener_open(&listener, &adapter, port, error);
+	if (good) {
+		tool_ready_tell(ready, ping->options.adapter, listener.port);
+		good = serve_on(ping, &listener, error);
+		tool_listener_close(&listener);
+	}
+	tool_adapter_close(&adapter);
+	return good;
+}
+
+static bool
+parse(struct ping *ping, int *argc, char ***argv, GError **error)
+{
+	g_autofree char *count = NULL;
+	g_autofree char *size = NULL;
+	GOptionEntry entries[] = {
+		{"count", 'C', 0, G_OPTION_ARG_STRING, &count, "Round trips (0: until stopped)",
+		 "N"},
+		{"size", 'S', 0, G_OPTION_ARG_STRING, &size,
+		 "Octets of a buffer (" DEFAULT_SIZE ")", "N"},
+		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &ping->verbose, "Print every round trip",
+		 NULL},
+		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
+	};
+	g_autoptr(GOptionContext) context = g_option_context_new("[HOST] - verified round trips");
+
+	g_option_context_set_summary(context, "The side without HOST is the server.");
+	tool_options_add(&ping->options, context, DEFAULT_PORT);
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (!tool_options_parse(&ping->options, context, argc, argv, error) ||
+	    !tool_number(count != NULL ? count : "0", 0, UINT64_MAX, &ping->count, error) ||
+	    !tool_number(size != NULL ? size : DEFAULT_SIZE, 1, MAX_SIZE, &ping->size, error))
+		return false;
+	if (*argc > 2 || (ping->options.self && *argc > 1))
+		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is too much", (*argv)[*argc - 1]);
+	ping->host = *argc == 2 ? (*argv)[1] : NULL;
+	return true;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct ping ping = {0};
+	struct tool_sides sides = {.arg = &ping, .server = server, .client = client};
+	GError *error = NULL;
+	bool good;
+	int status = 0;
+
+	tool_signal_watch();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	good = parse(&ping, &argc, &argv, &error);
+	if (good && ping.options.self)
+		good = tool_self_run(&sides, &error);
+	else if (good && ping.host != NULL)
+		good = client(&ping, ping.options.port, &error);
+	else if (good)
+		good = server(&ping, NULL, &error);
+	if (!good) {
+		if (ping.options.json)
+			tool_json_failure(PROGRAM, error);
+		status = tool_die(PROGRAM, error);
+	}
+	tool_options_free(&ping.options);
+	return status;
+}
