@@ -152,6 +152,35 @@ test_siw(void)
 	vectors_free(all);
 }
 
+/* All eight settings of the flags in either order; bits that belong to the other order do not count. */
+static void
+test_flag_orders(void)
+{
+	uint8_t message[RDMAP_TERMINATE_MAX] = {0x21, 0x02};
+	struct rdmap_terminate t;
+
+	for (unsigned flags = 0; flags < 8; flags++) {
+		message[2] = (uint8_t)flags; /* siw: M, D, R from bit 0 up */
+		g_assert_true(rdmap_terminate_read(message, sizeof(message), &t));
+		g_assert_cmpint(t.siw_order, ==, flags != 0);
+		g_assert_cmphex(t.code, ==, flags != 0 ? 0x1202 : 0x2102);
+		g_assert_cmpint(t.has_length, ==, (flags & 1) != 0);
+		g_assert_cmpint(t.has_ddp, ==, (flags & 2) != 0);
+		g_assert_cmpint(t.has_rdmap, ==, (flags & 4) != 0);
+		if (flags == 0)
+			continue;
+		message[2] =
+			(uint8_t)(flags << 5 |
+				  0x1f); /* RFC 5040: M, D, R from bit 7 down, the rest reserved */
+		g_assert_true(rdmap_terminate_read(message, sizeof(message), &t));
+		g_assert_false(t.siw_order);
+		g_assert_cmphex(t.code, ==, 0x2102);
+		g_assert_cmpint(t.has_length, ==, (flags & 4) != 0);
+		g_assert_cmpint(t.has_ddp, ==, (flags & 2) != 0);
+		g_assert_cmpint(t.has_rdmap, ==, (flags & 1) != 0);
+	}
+}
+
 /* Every vector at every truncation, and octets at random: never a read outside, never a header beyond the end. */
 static void
 test_lenient(void)
@@ -216,6 +245,7 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/terminate/faults", test_faults);
 	g_test_add_func("/iwarp/terminate/truncated-offender", test_truncated_offender);
 	g_test_add_func("/iwarp/terminate/siw", test_siw);
+	g_test_add_func("/iwarp/terminate/flag-orders", test_flag_orders);
 	g_test_add_func("/iwarp/terminate/lenient", test_lenient);
 	g_test_add_func("/iwarp/terminate/texts", test_texts);
 	g_test_add_func("/iwarp/terminate/advance", test_advance);
