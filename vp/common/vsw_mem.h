@@ -38,12 +38,21 @@ enum vsw_mem_result {
 	VSW_MEM_BOUND   /* invalidate: windows are bound to it */
 };
 
+/* What is asked for: [addr, addr + length) of an STag with all of the rights `access`. */
+struct vsw_mem_ask {
+	uint64_t addr;
+	uint64_t length;
+	uint32_t stag;
+	uint32_t access; /* RI_ACCESS_* */
+};
+
 /* A permitted access, to be ended. */
 struct vsw_mem_use {
 	uint8_t *ptr; /* first octet, or NULL if it must be copied through the host */
-	struct vsw_mem_entry *entry;  /* holds the use; NULL for empty accesses */
-	struct vsw_mem_entry *parent; /* region under a window, held too */
-	uint64_t offset;              /* within the region's ri_mem */
+	struct vsw_mem_entry *entry; /* holds the use; NULL for empty accesses */
+	struct vsw_mem_entry
+		*region; /* whose memory it is: the entry, or the region under a window */
+	uint64_t offset; /* within the region's ri_mem */
 };
 
 enum ri_status vsw_mem_table_create(const struct ri_host *host, uint32_t max_entries,
@@ -74,12 +83,16 @@ enum vsw_mem_result vsw_mem_invalidate(struct vsw_mem_table *table, const struct
 uint32_t vsw_mem_qp_windows(struct vsw_mem_table *table, uint32_t qpn, bool revoke);
 
 /*
- * Ask for [addr, addr + length) of an STag with the rights `access` (RI_ACCESS_*, all of them).
- * Length 0 is always permitted and holds nothing. Ends with vsw_mem_end. Fast path.
+ * Begin an access. Length 0 is always permitted and holds nothing. Ends with vsw_mem_end. Fast path.
  */
 enum vsw_mem_result vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
-				  uint32_t stag, uint64_t addr, uint64_t length, uint32_t access,
-				  struct vsw_mem_use *use);
+				  const struct vsw_mem_ask *ask, struct vsw_mem_use *use);
 void vsw_mem_end(struct vsw_mem_use *use);
+/*
+ * Copy octets of a use that begin `at` octets into it: out of the memory, or into it (`write`).
+ * RI_ERR_FATAL: the owner of the memory has gone.
+ */
+enum ri_status vsw_mem_copy(const struct vsw_mem_use *use, uint64_t at, void *buf, size_t len,
+			    bool write) RI_MUST_CHECK;
 
 #endif /* VSW_MEM_H */

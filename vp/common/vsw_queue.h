@@ -13,9 +13,10 @@
  * complete in any order, `released` only counts.)
  *
  * Completion queue: the engine writes entry `tail`, whose `lap` word says which round of the ring it
- * belongs to; the poller needs no index of the engine to see it. `arm`, `tail` and the counters of
- * solicited entries are sequentially consistent, so that between "check, arm, check" and "write,
- * look at arm" one side always sees the other.
+ * belongs to; the poller needs no index of the engine to see it. `arm` and `tail` are sequentially
+ * consistent, so that between "check, arm, check" and "write, look at arm" one side always sees the
+ * other. The indices and the arm word live in a page that stays; the ring of entries is separate, so
+ * that a resize replaces only the ring, and every entry keeps its index.
  */
 #ifndef VSW_QUEUE_H
 #define VSW_QUEUE_H
@@ -76,18 +77,38 @@ struct vsw_cqe {
 	atomic_uint lap;   /* index of this entry + 1 when it is valid */
 };
 
-/* Head of a completion queue's pages; the entries follow at VSW_CQ_ENTRIES. */
+/* Indices of a completion queue. */
 struct vsw_cq_page {
 	alignas(VSW_CACHE_LINE) atomic_uint tail; /* written by the engine */
 	atomic_uint sol_tail;                     /* solicited entries ever written */
 	alignas(VSW_CACHE_LINE) atomic_uint head; /* written by the poller */
 	atomic_uint sol_head;                     /* solicited entries ever polled */
-	alignas(VSW_CACHE_LINE) atomic_uint arm;  /* enum ri_arm; taken to 0 by who fires */
-	atomic_uint arm_count;                    /* with RI_ARM_COUNT */
-	alignas(VSW_CACHE_LINE) uint32_t size;    /* entries, as granted */
-	uint32_t mask;                            /* ring entries - 1, a power of two */
+	alignas(VSW_CACHE_LINE) atomic_uint arm;  /* see vsw_arm_word; taken to 0 by who fires */
 };
-#define VSW_CQ_ENTRIES sizeof(struct vsw_cq_page)
+
+/*
+ * The arm word: enum ri_arm in bits 0-1, a running number in bits 2-7 so that who fires never takes
+ * a younger arming for the one it judged, the count of RI_ARM_COUNT in bits 8-31.
+ */
+#define VSW_ARM_COUNT_MAX 0xffffffu
+
+static inline uint32_t
+vsw_arm_word(enum ri_arm how, uint32_t number, uint32_t count)
+{
+	return (uint32_t)how | (number & 0x3f) << 2 | count << 8;
+}
+
+static inline enum ri_arm
+vsw_arm_how(uint32_t word)
+{
+	return (enum ri_arm)(word & 3);
+}
+
+static inline uint32_t
+vsw_arm_count(uint32_t word)
+{
+	return word >> 8;
+}
 
 _Static_assert(sizeof(struct vsw_wqe) == 64, "head of a work request");
 _Static_assert(sizeof(struct vsw_cqe) == 64, "a completion is one cache line");
@@ -99,11 +120,12 @@ vsw_wq_entry(struct vsw_wq_page *wq, uint32_t index)
 				  (size_t)(index & wq->mask) * wq->stride);
 }
 
-static inline struct vsw_cqe *
-vsw_cq_entry(struct vsw_cq_page *cq, uint32_t index)
-{
-	return (struct vsw_cqe *)((char *)cq + VSW_CQ_ENTRIES) + (index & cq->mask);
-}
+/*
+ * Octets shared by the two halves: zeroed, aligned to a cache line. The one place where queue pages
+ * come from. NULL: none left.
+ */
+void *vsw_pages_get(size_t bytes);
+void vsw_pages_put(void *pages, size_t bytes);
 
 /* --- the engine's side ------------------------------------------------------------------- */
 
@@ -115,12 +137,15 @@ struct vsw_wq {
 	uint32_t stride;
 	uint32_t size;
 	uint32_t max_sge;
-	uint32_t number; /* for vsw_cqe::wq */
-	bool shared;     /* an SRQ: releases are counted */
+	uint32_t number; /* for vsw_cqe::wq; unique in the process, not soon used again */
+	bool shared;     /* an SRQ: releases are counted; set it after creation */
 	size_t bytes;    /* of the pages */
 };
 
-/* Make the pages of a queue; `size` may grow to what is granted. RI_ERR_RESOURCES. */
+/*
+ * Make the pages of a queue; `size` may grow to what is granted; 0 stays 0: a queue that is always
+ * full. RI_ERR_RESOURCES.
+ */
 enum ri_status vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 void vsw_wq_destroy(struct vsw_wq *wq);
 
@@ -128,7 +153,9 @@ void vsw_wq_destroy(struct vsw_wq *wq);
 static inline uint32_t
 vsw_wq_pending(const struct vsw_wq *wq)
 {
-	return atomic_load_explicit(&wq->page->head, memory_order_acquire) - wq->next;
+	uint32_t pending = atomic_load_explicit(&wq->page->head, memory_order_acquire) - wq->next;
+
+	return pending <= wq->size ? pending : 0; /* an index that lies names nothing */
 }
 
 /*
@@ -147,12 +174,16 @@ struct vsw_cq_upcall {
 /* A completion queue as its engine holds it. */
 struct vsw_cq {
 	struct vsw_cq_page *page;
+	struct vsw_cqe *ring;
 	struct vsw_lock lock; /* producers */
 	uint32_t tail;
+	uint32_t sol_tail;
+	uint32_t head_seen; /* last value of the page's head */
 	uint32_t size;
 	uint32_t mask;
-	size_t bytes;
-	uint64_t ctx; /* for the upcall */
+	uint64_t ctx;             /* for the upcall */
+	struct vsw_cqe *old_ring; /* before a resize; pollers may look at it until they follow */
+	uint32_t old_size;
 	const struct vsw_cq_upcall *upcalls;
 	atomic_uint users; /* attached work queues */
 	atomic_bool overflowed;
@@ -160,7 +191,10 @@ struct vsw_cq {
 
 enum ri_status vsw_cq_create(struct vsw_cq *cq, uint64_t ctx, uint32_t *entries,
 			     const struct vsw_cq_upcall *upcalls) RI_MUST_CHECK;
-/* Move to a ring of another size; entries present move along. RI_ERR_BUSY, RI_ERR_RESOURCES. */
+/*
+ * Move to a ring of another size; entries present move along. The user half has followed an earlier
+ * resize before the next one. RI_ERR_BUSY, RI_ERR_RESOURCES.
+ */
 enum ri_status vsw_cq_resize(struct vsw_cq *cq, uint32_t *entries) RI_MUST_CHECK;
 void vsw_cq_destroy(struct vsw_cq *cq);
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* A memory table and three queue pairs that ask it: for test-vsw-mem.c and test-vsw-window.c. */
+#ifndef MEM_BENCH_H
+#define MEM_BENCH_H
+
+#include <string.h>
+
+#include "vsw_mem.h"
+#include "vsw_test_host.h"
+
+#define LR  RI_ACCESS_LOCAL_READ
+#define LW  RI_ACCESS_LOCAL_WRITE
+#define RR  RI_ACCESS_REMOTE_READ
+#define RW  RI_ACCESS_REMOTE_WRITE
+#define ALL (LR | LW | RR | RW | RI_ACCESS_BIND)
+
+static int pd_a;
+static int pd_b;
+static const struct vsw_mem_who alice = {.pd = &pd_a, .qpn = 1};
+static const struct vsw_mem_who bob = {.pd = &pd_a, .qpn = 2};
+static const struct vsw_mem_who carol = {.pd = &pd_b, .qpn = 3};
+
+struct bench {
+	struct vth *vth;
+	struct vsw_mem_table *table;
+	uint8_t data[4096];
+};
+
+static inline void
+set_up_sized(struct bench *b, uint32_t entries)
+{
+	b->vth = vth_new(false);
+	memset(b->data, 0, sizeof(b->data));
+	g_assert_cmpint(vsw_mem_table_create(vth_host(b->vth), entries, &b->table), ==, RI_SUCCESS);
+}
+
+static inline void
+set_up(struct bench *b)
+{
+	set_up_sized(b, 1024);
+}
+
+static inline void
+tear_down(struct bench *b)
+{
+	g_assert_cmpuint(vth_attached(b->vth), ==, 0);
+	vsw_mem_table_destroy(b->table);
+	vth_free(b->vth);
+}
+
+static inline uint64_t
+at(struct bench *b, size_t offset)
+{
+	return (uint64_t)(uintptr_t)b->data + offset;
+}
+
+static inline struct ri_mr_init
+whole(struct bench *b, uint32_t access)
+{
+	return (struct ri_mr_init){
+		.addr = at(b, 0), .length = sizeof(b->data), .access = access, .key = 0x5a};
+}
+
+static inline struct vsw_mem_entry *
+reg(struct bench *b, const struct ri_mr_init *init, uint32_t *stag)
+{
+	struct vsw_mem_entry *mr = NULL;
+
+	g_assert_cmpint(vsw_mr_reg(b->table, &pd_a, 1, init, &mr, stag), ==, RI_SUCCESS);
+	return mr;
+}
+
+static inline struct vsw_mem_entry *
+reg_all(struct bench *b, uint32_t *stag)
+{
+	struct ri_mr_init init = whole(b, ALL);
+
+	return reg(b, &init, stag);
+}
+
+static inline enum vsw_mem_result
+begin(struct bench *b, const struct vsw_mem_who *who, const struct vsw_mem_ask *ask,
+      struct vsw_mem_use *use)
+{
+	return vsw_mem_begin(b->table, who, ask, use);
+}
+
+/* A piece of memory by key, as ask() and begin() take it. */
+#define ASK(stag_, addr_, length_, access_) \
+	(&(struct vsw_mem_ask){             \
+		.stag = (stag_), .addr = (addr_), .length = (length_), .access = (access_)})
+
+static inline enum vsw_mem_result
+ask(struct bench *b, const struct vsw_mem_who *who, const struct vsw_mem_ask *what)
+{
+	struct vsw_mem_use use;
+	enum vsw_mem_result result = begin(b, who, what, &use);
+
+	vsw_mem_end(&use);
+	return result;
+}
+
+#endif /* MEM_BENCH_H */

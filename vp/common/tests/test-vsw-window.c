@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Memory windows, narrow and wide: bind, access, invalidate, and what they keep from going. */
+#include "mem_bench.h"
+
+static struct ri_wr_bind
+window_over(struct bench *b, uint32_t mw, uint32_t mr, uint64_t length)
+{
+	return (struct ri_wr_bind){.mw_stag = (mw & ~0xffu) | 0x77,
+				   .mr_stag = mr,
+				   .addr = at(b, 100),
+				   .length = length,
+				   .access = RR | RW};
+}
+
+static void
+test_window_narrow(void)
+{
+	struct bench b;
+	struct vsw_mem_entry *mw = NULL;
+	struct ri_mr_attr attr;
+	uint32_t mr_stag = 0;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
+	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
+	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
+	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(vsw_mw_bind(b.table, &carol, &bind, false), ==, VSW_MEM_PD);
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_OK);
+	stag = bind.mw_stag;
+	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 50, RR | RW)), ==, VSW_MEM_OK);
+	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 99), 1, RR)), ==, VSW_MEM_BOUNDS);
+	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 51, RR)), ==, VSW_MEM_BOUNDS);
+	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 1, LR)), ==, VSW_MEM_ACCESS);
+	g_assert_cmpint(ask(&b, &bob, ASK(stag, at(&b, 100), 1, RR)), ==, VSW_MEM_PD);
+	/* Bound: neither again, nor the region away. */
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_BOUND);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_ERR_BUSY);
+	struct ri_mr_init init = whole(&b, LR);
+	g_assert_cmpint(vsw_mr_rereg(mr, &pd_a, &init, &mr_stag), ==, RI_ERR_BUSY);
+	g_assert_cmpuint(vth_attached(b.vth), ==, 1);
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, mr_stag, false), ==, VSW_MEM_BOUND);
+	vsw_mr_query(mr, &attr);
+	g_assert_cmpuint(attr.bound, ==, 1);
+	vsw_mw_query(mw, &attr);
+	g_assert_true(attr.valid);
+	g_assert_cmpuint(attr.length, ==, 50);
+	/* Only the queue pair that bound it may invalidate it. */
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &bob, stag, true), ==, VSW_MEM_PD);
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag, true), ==, VSW_MEM_OK);
+	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
+	bind.length = 0;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_BOUNDS);
+	bind.length = 10;
+	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &bind, false), ==, VSW_MEM_OK);
+	vsw_mw_free(mw);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
+static void
+test_window_relative(void)
+{
+	struct bench b;
+	struct vsw_mem_entry *mw = NULL;
+	struct vsw_mem_use use;
+	uint32_t mr_stag = 0;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
+	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
+	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, true), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &alice, ASK(bind.mw_stag, 10, 40, RW), &use), ==, VSW_MEM_OK);
+	g_assert_true(use.ptr == b.data + 110);
+	vsw_mem_end(&use);
+	g_assert_cmpint(ask(&b, &alice, ASK(bind.mw_stag, 0, 51, RW)), ==, VSW_MEM_BOUNDS);
+	vsw_mw_free(mw);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
+static void
+test_window_wide(void)
+{
+	struct bench b;
+	struct vsw_mem_entry *mw = NULL;
+	struct ri_mr_attr attr;
+	uint32_t mr_stag = 0;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
+	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_WIDE, &mw, &stag), ==, RI_SUCCESS);
+	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_OK);
+	g_assert_cmpint(ask(&b, &bob, ASK(bind.mw_stag, at(&b, 100), 1, RR)), ==, VSW_MEM_OK);
+	g_assert_cmpint(ask(&b, &carol, ASK(bind.mw_stag, at(&b, 100), 1, RR)), ==, VSW_MEM_PD);
+	uint32_t old = bind.mw_stag;
+	bind.mw_stag = (old & ~0xffu) | 0x78;
+	bind.length = 5;
+	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &bind, false), ==, VSW_MEM_OK);
+	g_assert_cmpint(ask(&b, &bob, ASK(old, at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(ask(&b, &bob, ASK(bind.mw_stag, at(&b, 100), 6, RR)), ==, VSW_MEM_BOUNDS);
+	vsw_mr_query(mr, &attr);
+	g_assert_cmpuint(attr.bound, ==, 1);
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &bob, bind.mw_stag, false), ==, VSW_MEM_ACCESS);
+	bind.length = 0;
+	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &bind, false), ==, VSW_MEM_OK);
+	g_assert_cmpint(ask(&b, &bob, ASK(bind.mw_stag, at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	vsw_mw_free(mw);
+	tear_down(&b);
+}
+
+static void
+test_bind_refused(void)
+{
+	struct bench b;
+	struct vsw_mem_entry *mw = NULL;
+	uint32_t all = 0;
+	uint32_t read_only = 0;
+	uint32_t no_bind = 0;
+	uint32_t zero = 0;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	struct ri_mr_init init = whole(&b, LR | RI_ACCESS_BIND);
+	struct vsw_mem_entry *mr[4] = {reg_all(&b, &all), reg(&b, &init, &read_only)};
+	init.access = LR | LW;
+	mr[2] = reg(&b, &init, &no_bind);
+	init.access = ALL;
+	init.zero_based = true;
+	mr[3] = reg(&b, &init, &zero);
+	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, (enum ri_mw_type)7, &mw, &stag), ==,
+			RI_ERR_UNSUPPORTED);
+
+	struct ri_wr_bind good = window_over(&b, stag, all, 50);
+	struct ri_wr_bind bad = good;
+	bad.mr_stag = read_only;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_ACCESS);
+	bad.mr_stag = no_bind;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_ACCESS);
+	bad.mr_stag = zero;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_ACCESS);
+	bad.mr_stag = all ^ 1;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_STAG);
+	bad.mr_stag = good.mw_stag;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_STAG);
+	bad = good;
+	bad.mw_stag = all;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_STAG);
+	bad = good;
+	bad.length = 4096;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_BOUNDS);
+	bad.length = UINT64_MAX;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_WRAP);
+	bad = good;
+	bad.access = 0;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_ACCESS);
+	bad.access = LR | RR;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_ACCESS);
+	/* None of these left a window on a region. */
+	for (guint i = 0; i < G_N_ELEMENTS(mr); i++)
+		g_assert_cmpint(vsw_mr_dereg(mr[i]), ==, RI_SUCCESS);
+	vsw_mw_free(mw);
+	tear_down(&b);
+}
+
+static void
+test_windows_of_a_queue_pair(void)
+{
+	struct bench b;
+	struct vsw_mem_entry *mw[3];
+	uint32_t stags[3];
+	uint32_t mr_stag = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
+	g_assert_cmpuint(vsw_mem_qp_windows(b.table, 1, false), ==, 0);
+	for (guint i = 0; i < 3; i++) {
+		g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw[i], &stags[i]), ==,
+				RI_SUCCESS);
+		struct ri_wr_bind bind = window_over(&b, stags[i], mr_stag, 50);
+		stags[i] = bind.mw_stag;
+		g_assert_cmpint(vsw_mw_bind(b.table, i < 2 ? &alice : &bob, &bind, false), ==,
+				VSW_MEM_OK);
+	}
+	g_assert_cmpuint(vsw_mem_qp_windows(b.table, 1, false), ==, 2);
+	g_assert_cmpuint(vsw_mem_qp_windows(b.table, 2, false), ==, 1);
+	g_assert_cmpuint(vsw_mem_qp_windows(b.table, 1, true), ==, 0);
+	g_assert_cmpint(ask(&b, &alice, ASK(stags[0], at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(ask(&b, &bob, ASK(stags[2], at(&b, 100), 1, RR)), ==, VSW_MEM_OK);
+	struct ri_wr_bind again = window_over(&b, stags[0], mr_stag, 50);
+	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &again, false), ==, VSW_MEM_STAG);
+	for (guint i = 0; i < 3; i++)
+		vsw_mw_free(mw[i]);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/vsw/mem/window-narrow", test_window_narrow);
+	g_test_add_func("/vsw/mem/window-relative", test_window_relative);
+	g_test_add_func("/vsw/mem/window-wide", test_window_wide);
+	g_test_add_func("/vsw/mem/bind-refused", test_bind_refused);
+	g_test_add_func("/vsw/mem/windows-of-a-queue-pair", test_windows_of_a_queue_pair);
+	return g_test_run();
+}

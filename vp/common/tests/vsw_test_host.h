@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A table of host services for tests of providers.
+ *
+ * By hand: time is virtual, nothing runs by itself; the test is the service thread whenever it calls
+ * vth_run or vth_advance. With a thread: real time, a real service thread. Random octets come from
+ * GLib's generator, which a test may seed.
+ */
+#ifndef VSW_TEST_HOST_H
+#define VSW_TEST_HOST_H
+
+#include <glib.h>
+
+#include "rnicpi_host.h"
+
+struct vth;
+
+struct vth *vth_new(bool threaded);
+void vth_free(struct vth *vth);
+const struct ri_host *vth_host(struct vth *vth);
+
+/* By hand only: run tasks, ready watches and timers that are due, until there are none. */
+void vth_run(struct vth *vth);
+/* By hand only: let time pass, with everything that falls due on the way. */
+void vth_advance(struct vth *vth, uint64_t ns);
+
+/* Memory attached and not detached. */
+guint vth_attached(struct vth *vth);
+/* From now on: attached memory has no base and must be copied through the host. */
+void vth_copy_only(struct vth *vth, bool on);
+/* From now on: mem_attach answers this. */
+void vth_attach_answer(struct vth *vth, enum ri_status status);
+/* Octets that went through mem_copy. */
+guint64 vth_copied(struct vth *vth);
+
+#endif /* VSW_TEST_HOST_H */

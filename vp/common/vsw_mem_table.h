@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Inside of the memory table, for vsw_mem.c and vsw_window.c. */
+#ifndef VSW_MEM_TABLE_H
+#define VSW_MEM_TABLE_H
+
+#include <stdalign.h>
+
+#include "vsw_mem.h"
+
+#define VSW_MEM_LINE 64 /* octets of a cache line */
+
+#define VSW_MEM_SLOTS      65536 /* entries at most */
+#define VSW_MEM_CHUNK_BITS 9
+#define VSW_MEM_CHUNK      (1u << VSW_MEM_CHUNK_BITS)
+#define VSW_MEM_CHUNKS     (VSW_MEM_SLOTS / VSW_MEM_CHUNK)
+
+enum vsw_mem_kind {
+	VSW_MEM_FREE = 0, /* the slot is not in use */
+	VSW_MEM_REGION,
+	VSW_MEM_NARROW,
+	VSW_MEM_WIDE
+};
+
+/*
+ * A region or window. `live` is the STag while accesses are allowed, else 0. Who accesses adds to
+ * `uses` and then looks at `live`; who revokes clears `live` and then waits for `uses`; so members
+ * that change only while `live` is 0 and `uses` was seen 0 need no lock to be read by an access.
+ */
+struct vsw_mem_entry {
+	alignas(VSW_MEM_LINE) atomic_uint uses;
+	atomic_uint live;
+	uint32_t access;              /* RI_ACCESS_* */
+	uint32_t qpn;                 /* narrow window: of the QP that bound it */
+	const void *pd;               /* compared, never followed */
+	uint64_t base;                /* address of the first octet as the peer counts */
+	uint64_t length;              /* octets */
+	uint8_t *ptr;                 /* first octet here, or NULL: through the host */
+	uint64_t offset;              /* of the first octet within the region's memory */
+	struct vsw_mem_entry *region; /* itself, or the region under a window; NULL: unbound */
+
+	/* What accesses do not look at. */
+	alignas(VSW_MEM_LINE) struct vsw_lock lock; /* changes of this entry; never two at a time */
+	uint8_t kind;                               /* enum vsw_mem_kind */
+	bool zero_based;
+	bool shareable;
+	bool attached; /* the current mem is the host's */
+	bool dead;     /* a window whose QP has gone: never again until freed */
+	uint32_t stag; /* last STag given */
+	uint32_t slot;
+	uint8_t salt;      /* of the index */
+	atomic_uint bound; /* region: windows on it */
+	uint64_t addr;     /* virtual address, as registered or bound */
+	uint64_t owner;
+	uint8_t current; /* which of mems: re-registration attaches the new before the old goes */
+	struct ri_mem mems[2]; /* linked by the host, so they stay where they are */
+	struct vsw_mem_table *table;
+	struct vsw_mem_entry *next_free;
+};
+
+struct vsw_mem_table {
+	const struct ri_host *host;
+	uint32_t secret[4]; /* of the bijection of indices */
+	uint32_t max_entries;
+	atomic_uint high;     /* slots ever used */
+	atomic_uint narrow;   /* narrow windows bound */
+	struct vsw_lock lock; /* the list of free slots */
+	struct vsw_mem_entry *free;
+	struct vsw_mem_entry *youngest;
+	uint32_t num_free;
+	_Atomic(struct vsw_mem_entry *) chunks[VSW_MEM_CHUNKS];
+};
+
+/* The entry that an STag's index names, or NULL; its key and state are not looked at. */
+struct vsw_mem_entry *vsw_mem_find(struct vsw_mem_table *table, uint32_t stag);
+/* The entry of a slot, or NULL. */
+struct vsw_mem_entry *vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot);
+/* A free entry of this kind, invalid, with a new index; NULL: none left. */
+struct vsw_mem_entry *vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind,
+					 const void *pd);
+void vsw_mem_entry_give(struct vsw_mem_entry *entry);
+/* No access begins any more, and none is under way. Called with the entry's lock. */
+void vsw_mem_revoke(struct vsw_mem_entry *entry);
+/* The STag of an entry's present index with this key. */
+uint32_t vsw_mem_stag(const struct vsw_mem_entry *entry, uint8_t key);
+
+#endif /* VSW_MEM_TABLE_H */

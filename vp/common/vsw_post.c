@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The fast path of the user half: post, poll, arm.
+ *
+ * `head` of a work queue is written under its own lock, so that several threads may post; `head` of a
+ * completion queue and the `released` of the queues that complete into it are written under
+ * ri_ucq::lock, so that several threads may poll. Both locks are held for the copying of entries.
+ * The doorbell, which may run an engine and make upcalls, is always rung without them. Nothing here
+ * allocates or calls the system.
+ *
+ * Orders: entry then head (release) pairs with the engine's acquire of head; `released` (release)
+ * hands the slot back to the poster, who acquires it; a completion is seen by its lap (acquire).
+ * Arming is sequentially consistent on both sides, see vsw_queue.h.
+ */
+#include <string.h>
+
+#include "vsw_user_objects.h"
+
+_Static_assert(offsetof(struct vsw_cqe, src_addr) == offsetof(struct ri_wc, src_addr) &&
+		       offsetof(struct vsw_cqe, wq) == offsetof(struct ri_wc, reserved2) &&
+		       offsetof(struct vsw_cqe, wq_index) == sizeof(struct ri_wc),
+	       "a completion is copied as it is");
+
+/* --- posting ----------------------------------------------------------------------------- */
+
+/* The next slot, or NULL if there is none. Called with the queue's lock. */
+static struct vsw_wqe *
+slot_next(struct vsw_user_wq *wq)
+{
+	if (wq->head - wq->released >= wq->size) {
+		wq->released = atomic_load_explicit(&wq->page->released, memory_order_acquire);
+		if (wq->head - wq->released >= wq->size)
+			return NULL;
+	}
+	return (struct vsw_wqe *)((char *)wq->page + VSW_WQ_ENTRIES +
+				  (size_t)(wq->head & wq->mask) * wq->stride);
+}
+
+static void
+slot_post(struct vsw_user_wq *wq)
+{
+	atomic_store_explicit(&wq->page->head, ++wq->head, memory_order_release);
+}
+
+static uint32_t
+segments_copy(struct vsw_wqe *wqe, const struct ri_sge *sgl, uint32_t count)
+{
+	uint64_t length = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		wqe->sge[i] = sgl[i];
+		length += sgl[i].length;
+	}
+	wqe->num_sge = (uint8_t)count;
+	return length <= UINT32_MAX ? (uint32_t)length
+				    : UINT32_MAX; /* engines refuse the largest */
+}
+
+static void
+wqe_write(struct vsw_wqe *wqe, const struct ri_wr *wr)
+{
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = wr->opcode;
+	wqe->reserved = 0;
+	wqe->flags = wr->flags;
+	wqe->inv_stag = wr->inv_stag;
+	wqe->length = segments_copy(wqe, wr->sgl, wr->num_sge);
+	switch (wr->opcode) {
+	case RI_OP_RDMA_WRITE:
+	case RI_OP_RDMA_READ:
+	case RI_OP_FETCH_ADD:
+	case RI_OP_CMP_SWAP:
+		wqe->u.remote = wr->u.remote;
+		break;
+	case RI_OP_BIND_MW:
+		wqe->u.bind = wr->u.bind;
+		break;
+	case RI_OP_SEND_UD:
+		wqe->u.ud = wr->u.ud;
+		break;
+	default:
+		break;
+	}
+}
+
+enum ri_status
+vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
+{
+	if (wr->opcode >= RI_OP_COUNT || !qp->known_op[wr->opcode])
+		return RI_ERR_UNSUPPORTED;
+	if (wr->num_sge > qp->max_sge[wr->opcode])
+		return RI_ERR_LIMIT;
+
+	vsw_lock(&qp->sq.lock);
+	struct vsw_wqe *wqe = slot_next(&qp->sq);
+	if (wqe == NULL) {
+		vsw_unlock(&qp->sq.lock);
+		return RI_ERR_QUEUE_FULL;
+	}
+	wqe_write(wqe, wr);
+	slot_post(&qp->sq);
+	vsw_unlock(&qp->sq.lock);
+	qp->rnic->bell.sq(qp->engine_qp);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr)
+{
+	vsw_lock(&wq->lock);
+	struct vsw_wqe *wqe = slot_next(wq);
+	if (wqe == NULL) {
+		vsw_unlock(&wq->lock);
+		return RI_ERR_QUEUE_FULL;
+	}
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = RI_OP_RECV;
+	wqe->reserved = 0;
+	wqe->flags = wr->flags;
+	wqe->inv_stag = 0;
+	wqe->length = segments_copy(wqe, wr->sgl, wr->num_sge);
+	slot_post(wq);
+	vsw_unlock(&wq->lock);
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vsw_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
+{
+	if (qp->rq.page == NULL)
+		return RI_ERR_INVALID_STATE;
+	if (wr->num_sge > qp->max_recv_sge)
+		return RI_ERR_LIMIT;
+
+	enum ri_status status = post_receive(&qp->rq, wr);
+
+	if (status == RI_SUCCESS && qp->rnic->bell.rq != NULL)
+		qp->rnic->bell.rq(qp->engine_qp);
+	return status;
+}
+
+enum ri_status
+vsw_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
+{
+	if (wr->num_sge > srq->max_sge)
+		return RI_ERR_LIMIT;
+
+	enum ri_status status = post_receive(&srq->wq, wr);
+
+	if (status == RI_SUCCESS && srq->rnic->bell.srq != NULL)
+		srq->rnic->bell.srq(srq->engine_srq);
+	return status;
+}
+
+void
+vsw_flush_sq(struct ri_uqp *qp)
+{
+	if (qp->rnic->bell.sq_flush != NULL)
+		qp->rnic->bell.sq_flush(qp->engine_qp);
+}
+
+/* --- polling ----------------------------------------------------------------------------- */
+
+/* Slots up to the one of this completion are free. Called with the completion queue's lock. */
+static void
+slots_release(struct ri_urnic *rnic, uint32_t number, uint32_t index)
+{
+	struct vsw_known_wq *known = number != 0 ? vsw_known_find(rnic, number) : NULL;
+
+	if (known == NULL || atomic_load_explicit(&known->number, memory_order_acquire) != number)
+		return;
+	if (known->shared)
+		atomic_fetch_add_explicit(&known->page->released, 1, memory_order_release);
+	else
+		atomic_store_explicit(&known->page->released, index, memory_order_release);
+}
+
+static bool
+entry_is_there(const struct ri_ucq *cq, uint32_t head)
+{
+	return atomic_load_explicit(&cq->ring[head & cq->mask].lap, memory_order_acquire) ==
+	       head + 1;
+}
+
+static uint32_t
+entries_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
+{
+	uint32_t got = 0;
+	uint32_t solicited = 0;
+
+	vsw_lock(&cq->lock);
+	for (; got < n && entry_is_there(cq, cq->head); got++, cq->head++) {
+		const struct vsw_cqe *cqe = &cq->ring[cq->head & cq->mask];
+
+		memcpy(&wc[got], cqe, sizeof(wc[got]));
+		wc[got].reserved2 = 0;
+		solicited += (cqe->flags & RI_WC_SOLICITED) != 0;
+		slots_release(cq->rnic, cqe->wq, cqe->wq_index);
+	}
+	if (solicited != 0) {
+		cq->sol_head += solicited;
+		atomic_store_explicit(&cq->page->sol_head, cq->sol_head, memory_order_release);
+	}
+	if (got != 0)
+		atomic_store_explicit(&cq->page->head, cq->head, memory_order_release);
+	vsw_unlock(&cq->lock);
+	return got;
+}
+
+uint32_t
+vsw_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
+{
+	uint32_t got = entries_take(cq, wc, n);
+
+	if (got != 0 || cq->rnic->bell.poll == NULL)
+		return got;
+	cq->rnic->bell.poll(cq->rnic->bell.engine);
+	return entries_take(cq, wc, n);
+}
+
+uint32_t
+vsw_cq_depth(struct ri_ucq *cq)
+{
+	uint32_t head = atomic_load_explicit(&cq->page->head, memory_order_acquire);
+
+	return atomic_load_explicit(&cq->page->tail, memory_order_acquire) - head;
+}
+
+/* --- arming ------------------------------------------------------------------------------ */
+
+/* Called with the queue's lock, so that its heads stand still. */
+static bool
+condition_holds(const struct ri_ucq *cq, enum ri_arm how, uint32_t count)
+{
+	/* The tail first: who sees it sees the counter of solicited entries that goes with it. */
+	uint32_t present = atomic_load(&cq->page->tail) - cq->head;
+
+	switch (how) {
+	case RI_ARM_NEXT:
+		return present != 0;
+	case RI_ARM_SOLICITED:
+		return atomic_load_explicit(&cq->page->sol_tail, memory_order_acquire) !=
+		       cq->sol_head;
+	case RI_ARM_COUNT:
+		return present >= count;
+	case RI_ARM_NONE:
+	default:
+		return false;
+	}
+}
+
+enum ri_status
+vsw_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
+{
+	enum ri_status status = RI_SUCCESS;
+
+	if (how < RI_ARM_NONE || how > RI_ARM_COUNT ||
+	    (how == RI_ARM_COUNT && (count == 0 || count > VSW_ARM_COUNT_MAX)))
+		return RI_ERR_INVALID_ARG;
+
+	vsw_lock(&cq->lock);
+	uint32_t word = vsw_arm_word(how, ++cq->armings, how == RI_ARM_COUNT ? count : 0);
+	atomic_store(&cq->page->arm, how != RI_ARM_NONE ? word : 0);
+	/* Too late? Take it back, unless a producer has: then its upcall is the answer. */
+	if (condition_holds(cq, how, count) && atomic_exchange(&cq->page->arm, 0) != 0)
+		status = RI_ERR_NOT_EMPTY;
+	vsw_unlock(&cq->lock);
+	return status;
+}
+
+/* --- the engine -------------------------------------------------------------------------- */
+
+uint32_t
+vsw_progress(struct ri_urnic *rnic, uint32_t budget)
+{
+	return rnic->bell.progress != NULL ? rnic->bell.progress(rnic->bell.engine, budget) : 0;
+}
+
+bool
+vsw_user_lead_enter(struct ri_urnic *rnic, int *fd)
+{
+	*fd = -1;
+	return rnic->bell.lead_enter == NULL || rnic->bell.lead_enter(rnic->bell.engine, fd);
+}
+
+void
+vsw_user_lead_leave(struct ri_urnic *rnic)
+{
+	if (rnic->bell.lead_leave != NULL)
+		rnic->bell.lead_leave(rnic->bell.engine);
+}
+
+bool
+vsw_spin_futile(struct ri_urnic *rnic)
+{
+	return rnic->bell.spin_futile != NULL && rnic->bell.spin_futile(rnic->bell.engine);
+}
+
+const struct ri_fast_ops vsw_fast_ops = {
+	.size = sizeof(struct ri_fast_ops),
+	.post_sq = vsw_post_sq,
+	.post_rq = vsw_post_rq,
+	.post_srq = vsw_post_srq,
+	.flush_sq = vsw_flush_sq,
+	.poll_cq = vsw_poll_cq,
+	.cq_depth = vsw_cq_depth,
+	.arm_cq = vsw_arm_cq,
+	.progress = vsw_progress,
+	.lead_enter = vsw_user_lead_enter,
+	.lead_leave = vsw_user_lead_leave,
+	.spin_futile = vsw_spin_futile,
+};

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The engine's side of queue pages; vsw_queue.h has the picture.
+ *
+ * A work queue has one taker at a time (whoever holds the right to run that queue of the engine); a
+ * completion queue has many producers, which vsw_cq::lock orders for the time of one entry. The
+ * engine believes nothing that stands in the pages but what it wrote itself: geometry is its own
+ * copy, an index that lies shows no work and no room, and an entry is copied once before anybody
+ * looks at it.
+ *
+ * Numbers of work queues name them in completions. A number is a slot and a count of how often the
+ * slot was used; slots are used again only after a thousand others were given back, so that the last
+ * completions of a queue pair that has gone cannot release slots of a younger one.
+ */
+#include "vsw_queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vsw_number.h"
+
+#define RING_MAX (1u << 24) /* entries; keeps sizes far from overflow */
+
+void *
+vsw_pages_get(size_t bytes)
+{
+	void *pages = NULL;
+
+	if (posix_memalign(&pages, VSW_CACHE_LINE, bytes) != 0)
+		return NULL;
+	memset(pages, 0, bytes);
+	return pages;
+}
+
+void
+vsw_pages_put(void *pages, size_t bytes)
+{
+	(void)bytes;
+	free(pages);
+}
+
+/* The power of two that holds n. */
+static uint32_t
+ring_of(uint32_t n)
+{
+	uint32_t ring = 1;
+
+	while (ring < n)
+		ring <<= 1;
+	return ring;
+}
+
+/* --- numbers ----------------------------------------------------------------------------- */
+
+static pthread_mutex_t number_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	uint32_t *next;    /* by slot: the free slot behind it */
+	uint32_t *uses;    /* by slot: how often it was used */
+	uint32_t slots;    /* in use or free */
+	uint32_t room;     /* of the two arrays */
+	uint32_t free;     /* slots waiting */
+	uint32_t oldest;   /* of them */
+	uint32_t youngest; /* of them */
+} numbers;
+
+static bool
+numbers_grow(void)
+{
+	uint32_t room = numbers.room == 0 ? 1024 : numbers.room * 2;
+	uint32_t *next = realloc(numbers.next, room * sizeof(*next));
+
+	if (next == NULL)
+		return false;
+	numbers.next = next;
+	uint32_t *uses = realloc(numbers.uses, room * sizeof(*uses));
+	if (uses == NULL)
+		return false;
+	numbers.uses = uses;
+	numbers.room = room;
+	return true;
+}
+
+/* Called with the lock. VSW_NUMBER_SLOTS: none left. */
+static uint32_t
+slot_take(void)
+{
+	bool fresh = numbers.free < VSW_NUMBER_REST && numbers.slots + 1 < VSW_NUMBER_SLOTS;
+
+	if (fresh && (numbers.slots + 1 < numbers.room || numbers_grow())) {
+		uint32_t slot = ++numbers.slots; /* slot 0 is never used: number 0 is none */
+		numbers.uses[slot] = 0;
+		return slot;
+	}
+	if (numbers.free == 0)
+		return VSW_NUMBER_SLOTS;
+	uint32_t slot = numbers.oldest;
+	numbers.oldest = numbers.next[slot];
+	numbers.free--;
+	return slot;
+}
+
+static uint32_t
+number_take(void)
+{
+	uint32_t number = 0;
+
+	pthread_mutex_lock(&number_lock);
+	uint32_t slot = slot_take();
+	if (slot != VSW_NUMBER_SLOTS)
+		number = slot | numbers.uses[slot]++ << VSW_NUMBER_SLOT_BITS;
+	pthread_mutex_unlock(&number_lock);
+	return number;
+}
+
+static void
+number_give(uint32_t number)
+{
+	uint32_t slot = vsw_number_slot(number);
+
+	pthread_mutex_lock(&number_lock);
+	if (numbers.free++ == 0)
+		numbers.oldest = slot;
+	else
+		numbers.next[numbers.youngest] = slot;
+	numbers.youngest = slot;
+	pthread_mutex_unlock(&number_lock);
+}
+
+/* --- work queues ------------------------------------------------------------------------- */
+
+enum ri_status
+vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
+{
+	memset(wq, 0, sizeof(*wq));
+	if (*size > RING_MAX || max_sge > UINT8_MAX)
+		return RI_ERR_LIMIT;
+
+	uint32_t ring = ring_of(*size);
+	size_t stride = sizeof(struct vsw_wqe) + max_sge * sizeof(struct ri_sge);
+
+	stride = (stride + VSW_CACHE_LINE - 1) & ~(size_t)(VSW_CACHE_LINE - 1);
+	wq->bytes = VSW_WQ_ENTRIES + ring * stride;
+	wq->number = number_take();
+	wq->page = wq->number != 0 ? vsw_pages_get(wq->bytes) : NULL;
+	if (wq->page == NULL) {
+		if (wq->number != 0)
+			number_give(wq->number);
+		return RI_ERR_RESOURCES;
+	}
+	wq->mask = ring - 1;
+	wq->stride = (uint32_t)stride;
+	wq->size = *size == 0 ? 0 : ring;
+	wq->max_sge = max_sge;
+	wq->page->size = wq->size;
+	wq->page->mask = wq->mask;
+	wq->page->stride = wq->stride;
+	wq->page->max_sge = wq->max_sge;
+	*size = wq->size;
+	return RI_SUCCESS;
+}
+
+void
+vsw_wq_destroy(struct vsw_wq *wq)
+{
+	if (wq->page == NULL)
+		return;
+	vsw_pages_put(wq->page, wq->bytes);
+	number_give(wq->number);
+	wq->page = NULL;
+}
+
+bool
+vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
+{
+	if (vsw_wq_pending(wq) == 0)
+		return false;
+
+	const char *entries = (const char *)wq->page + VSW_WQ_ENTRIES;
+	const struct vsw_wqe *wqe =
+		(const void *)(entries + (size_t)(wq->next & wq->mask) * wq->stride);
+
+	memcpy(out, wqe, sizeof(*out));
+	if (out->num_sge > wq->max_sge)
+		out->num_sge = (uint8_t)wq->max_sge;
+	memcpy(out->sge, wqe->sge, out->num_sge * sizeof(out->sge[0]));
+	*index = ++wq->next;
+	atomic_store_explicit(&wq->page->taken, wq->next, memory_order_relaxed);
+	return true;
+}
+
+/* --- completion queues ------------------------------------------------------------------- */
+
+/* At least two entries, so that there is a lap that no index of a slot has; see cq_ring_get. */
+static uint32_t
+cq_ring_of(uint32_t entries)
+{
+	return ring_of(entries < 2 ? 2 : entries);
+}
+
+/* A ring no entry of which is valid, whatever the index: index + 1 never ends in the slot's bits. */
+static struct vsw_cqe *
+cq_ring_get(uint32_t entries)
+{
+	struct vsw_cqe *ring = vsw_pages_get((size_t)entries * sizeof(*ring));
+
+	for (uint32_t i = 0; ring != NULL && i < entries; i++)
+		atomic_store_explicit(&ring[i].lap, i, memory_order_relaxed);
+	return ring;
+}
+
+static void
+cq_ring_put(struct vsw_cqe *ring, uint32_t entries)
+{
+	if (ring != NULL)
+		vsw_pages_put(ring, (size_t)entries * sizeof(*ring));
+}
+
+enum ri_status
+vsw_cq_create(struct vsw_cq *cq, uint64_t ctx, uint32_t *entries,
+	      const struct vsw_cq_upcall *upcalls)
+{
+	memset(cq, 0, sizeof(*cq));
+	if (*entries > RING_MAX)
+		return RI_ERR_LIMIT;
+	cq->size = cq_ring_of(*entries);
+	cq->mask = cq->size - 1;
+	cq->ctx = ctx;
+	cq->upcalls = upcalls;
+	cq->page = vsw_pages_get(sizeof(*cq->page));
+	if (cq->page == NULL)
+		return RI_ERR_RESOURCES;
+	cq->ring = cq_ring_get(cq->size);
+	if (cq->ring == NULL) {
+		vsw_pages_put(cq->page, sizeof(*cq->page));
+		return RI_ERR_RESOURCES;
+	}
+	*entries = cq->size;
+	return RI_SUCCESS;
+}
+
+void
+vsw_cq_destroy(struct vsw_cq *cq)
+{
+	if (cq->page == NULL)
+		return;
+	cq_ring_put(cq->old_ring, cq->old_size);
+	cq_ring_put(cq->ring, cq->size);
+	vsw_pages_put(cq->page, sizeof(*cq->page));
+	cq->page = NULL;
+}
+
+static void
+cqe_write(struct vsw_cqe *slot, const struct vsw_cqe *cqe, uint32_t index)
+{
+	memcpy(slot, cqe, offsetof(struct vsw_cqe, lap));
+	atomic_store_explicit(&slot->lap, index + 1, memory_order_release);
+}
+
+enum ri_status
+vsw_cq_resize(struct vsw_cq *cq, uint32_t *entries)
+{
+	if (*entries > RING_MAX)
+		return RI_ERR_LIMIT;
+
+	uint32_t size = cq_ring_of(*entries);
+	struct vsw_cqe *ring = cq_ring_get(size);
+
+	if (ring == NULL)
+		return RI_ERR_RESOURCES;
+
+	vsw_lock(&cq->lock);
+	uint32_t head = atomic_load_explicit(&cq->page->head, memory_order_acquire);
+	bool fits = cq->tail - head <= size;
+	struct vsw_cqe *gone = fits ? cq->old_ring : ring;
+	uint32_t gone_size = fits ? cq->old_size : size;
+	if (fits) {
+		for (uint32_t i = head; i != cq->tail; i++)
+			cqe_write(&ring[i & (size - 1)], &cq->ring[i & cq->mask], i);
+		cq->old_ring = cq->ring;
+		cq->old_size = cq->size;
+		cq->ring = ring;
+		cq->size = size;
+		cq->mask = size - 1;
+	}
+	vsw_unlock(&cq->lock);
+	cq_ring_put(gone, gone_size);
+	if (!fits)
+		return RI_ERR_BUSY;
+	*entries = size;
+	return RI_SUCCESS;
+}
+
+/* Is the condition of an arm word true, given that an entry was just written? */
+static bool
+arm_is_due(const struct vsw_cq *cq, uint32_t arm, uint32_t tail, bool solicited)
+{
+	switch (vsw_arm_how(arm)) {
+	case RI_ARM_NEXT:
+		return true;
+	case RI_ARM_SOLICITED:
+		return solicited;
+	case RI_ARM_COUNT:
+		return tail - atomic_load(&cq->page->head) >= vsw_arm_count(arm);
+	case RI_ARM_NONE:
+	default:
+		return false;
+	}
+}
+
+/* Fire if armed and due. Only who takes the word away fires. */
+static void
+cq_fire(struct vsw_cq *cq, uint32_t tail, bool solicited)
+{
+	uint32_t arm = atomic_load(&cq->page->arm);
+
+	while (arm != 0 && arm_is_due(cq, arm, tail, solicited)) {
+		if (!atomic_compare_exchange_strong(&cq->page->arm, &arm, 0))
+			continue;
+		cq->upcalls->cq_event(cq->upcalls->self, cq->ctx);
+		return;
+	}
+}
+
+bool
+vsw_cq_push(struct vsw_cq *cq, const struct vsw_cqe *cqe)
+{
+	bool solicited = (cqe->flags & RI_WC_SOLICITED) != 0;
+
+	vsw_lock(&cq->lock);
+	uint32_t index = cq->tail;
+	if (index - cq->head_seen >= cq->size) {
+		cq->head_seen = atomic_load_explicit(&cq->page->head, memory_order_acquire);
+		if (index - cq->head_seen >= cq->size) {
+			vsw_unlock(&cq->lock);
+			return false;
+		}
+	}
+	cqe_write(&cq->ring[index & cq->mask], cqe, index);
+	cq->tail = index + 1;
+	if (solicited)
+		atomic_store_explicit(&cq->page->sol_tail, ++cq->sol_tail, memory_order_relaxed);
+	atomic_store(&cq->page->tail, index + 1);
+	vsw_unlock(&cq->lock);
+	cq_fire(cq, index + 1, solicited);
+	return true;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The user half of the software providers: it writes work queues, reads completion queues, and rings
+ * the doorbell. Everything here runs in the application's process, on any of its threads.
+ *
+ * Who owns what: the pages belong to the privileged half; the objects here only point into them.
+ * This file makes and unmakes the objects, vsw_post.c is their fast path.
+ *
+ * A completion names the work queue whose slots it releases by number. The table of numbers is read
+ * without a lock, but under the lock of the completion queue: closing takes the number out of the
+ * table and then that lock once, before the pages may go, so a poller that saw the number has
+ * finished by then. The completions themselves stay where they are and remain pollable; their number
+ * is no longer found.
+ */
+#include "vsw_user_objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *
+zeroed(size_t bytes)
+{
+	void *p = NULL;
+
+	if (posix_memalign(&p, VSW_CACHE_LINE, bytes) != 0)
+		return NULL;
+	return memset(p, 0, bytes);
+}
+
+/* --- maps -------------------------------------------------------------------------------- */
+
+static uint64_t
+address_of(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+static void *
+pointer_of(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+static void
+map_start(struct ri_map *map, const void *pages, size_t bytes)
+{
+	memset(map, 0, sizeof(*map));
+	map->addr = address_of(pages);
+	map->length = bytes;
+	map->fd = -1;
+}
+
+void
+vsw_map_rnic(struct ri_map *map, const struct vsw_doorbell *doorbell)
+{
+	map_start(map, doorbell, sizeof(*doorbell));
+}
+
+/* words: ring, its entries. */
+void
+vsw_map_cq(struct ri_map *map, const struct vsw_cq *cq)
+{
+	map_start(map, cq->page, sizeof(*cq->page));
+	map->words[0] = address_of(cq->ring);
+	map->words[1] = cq->size;
+}
+
+/* words: engine's SRQ, number, segments. */
+void
+vsw_map_srq(struct ri_map *map, const struct vsw_wq *srq, void *engine_srq)
+{
+	map_start(map, srq->page, srq->bytes);
+	map->words[0] = address_of(engine_srq);
+	map->words[1] = srq->number;
+	map->words[2] = srq->max_sge;
+}
+
+/* words: engine's QP, receive queue or 0, two numbers, segments of Send, Write, Read, receive. */
+void
+vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq, void *engine_qp,
+	   const struct ri_qp_init *limits)
+{
+	map_start(map, sq->page, sq->bytes);
+	map->words[0] = address_of(engine_qp);
+	map->words[1] = rq != NULL ? address_of(rq->page) : 0;
+	map->words[2] = sq->number | (uint64_t)(rq != NULL ? rq->number : 0) << 32;
+	map->words[3] = limits->max_send_sge | (uint64_t)limits->max_write_sge << 32;
+	map->words[4] = limits->max_read_sge | (uint64_t)limits->max_recv_sge << 32;
+}
+
+/* --- the table of numbers ---------------------------------------------------------------- */
+
+static bool
+known_add(struct ri_urnic *rnic, uint32_t number, struct vsw_wq_page *page, bool shared)
+{
+	uint32_t place = vsw_number_slot(number) >> VSW_CHUNK_BITS;
+	struct vsw_known_chunk *fresh = NULL;
+
+	if (atomic_load(&rnic->chunks[place]) == NULL) {
+		struct vsw_known_chunk *none = NULL;
+		fresh = zeroed(sizeof(*fresh));
+		if (fresh == NULL)
+			return false;
+		if (!atomic_compare_exchange_strong(&rnic->chunks[place], &none, fresh))
+			free(fresh);
+	}
+	struct vsw_known_wq *known = vsw_known_find(rnic, number);
+	known->page = page;
+	known->shared = shared;
+	atomic_store(&known->number, number);
+	return true;
+}
+
+static void
+known_remove(struct ri_urnic *rnic, uint32_t number)
+{
+	struct vsw_known_wq *known = number != 0 ? vsw_known_find(rnic, number) : NULL;
+
+	if (known != NULL && atomic_load(&known->number) == number)
+		atomic_store(&known->number, 0);
+}
+
+/* Wait until nobody polls who may have found what was just removed. */
+static void
+pollers_pass(struct ri_ucq *cq)
+{
+	vsw_lock(&cq->lock);
+	vsw_unlock(&cq->lock);
+}
+
+/* --- opening and closing ----------------------------------------------------------------- */
+
+static enum ri_status
+rnic_open(const struct ri_host *host, const struct ri_map *map, struct ri_urnic **out)
+{
+	const struct vsw_doorbell *bell = pointer_of(map->addr);
+	struct ri_urnic *rnic = zeroed(sizeof(*rnic));
+
+	(void)host;
+	if (rnic == NULL)
+		return RI_ERR_RESOURCES;
+	rnic->bell = *bell;
+	pthread_mutex_init(&rnic->lock, NULL);
+	*out = rnic;
+	return RI_SUCCESS;
+}
+
+static void
+rnic_close(struct ri_urnic *rnic)
+{
+	for (uint32_t i = 0; i < VSW_CHUNKS; i++)
+		free(atomic_load(&rnic->chunks[i]));
+	pthread_mutex_destroy(&rnic->lock);
+	free(rnic);
+}
+
+static void
+cq_follow(struct ri_ucq *cq, const struct ri_map *map)
+{
+	cq->ring = pointer_of(map->words[0]);
+	cq->mask = (uint32_t)map->words[1] - 1;
+}
+
+static enum ri_status
+cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
+{
+	struct ri_ucq *cq = zeroed(sizeof(*cq));
+
+	if (cq == NULL)
+		return RI_ERR_RESOURCES;
+	cq->rnic = rnic;
+	cq->page = pointer_of(map->addr);
+	cq->head = atomic_load(&cq->page->head);
+	cq->sol_head = atomic_load(&cq->page->sol_head);
+	cq_follow(cq, map);
+	pthread_mutex_lock(&rnic->lock);
+	cq->next = rnic->cqs;
+	rnic->cqs = cq;
+	pthread_mutex_unlock(&rnic->lock);
+	*out = cq;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+cq_remap(struct ri_ucq *cq, const struct ri_map *map)
+{
+	vsw_lock(&cq->lock);
+	cq_follow(cq, map);
+	vsw_unlock(&cq->lock);
+	return RI_SUCCESS;
+}
+
+static void
+cq_close(struct ri_ucq *cq)
+{
+	struct ri_ucq **link = &cq->rnic->cqs;
+
+	pthread_mutex_lock(&cq->rnic->lock);
+	while (*link != cq)
+		link = &(*link)->next;
+	*link = cq->next;
+	pthread_mutex_unlock(&cq->rnic->lock);
+	free(cq);
+}
+
+static void
+user_wq_open(struct vsw_user_wq *wq, void *page, uint32_t number)
+{
+	wq->page = page;
+	wq->number = number;
+	if (wq->page == NULL)
+		return;
+	wq->size = wq->page->size;
+	wq->mask = wq->page->mask;
+	wq->stride = wq->page->stride;
+}
+
+static void
+qp_limits(struct ri_uqp *qp, const struct ri_map *map)
+{
+	uint8_t send = (uint8_t)map->words[3];
+	uint8_t write = (uint8_t)(map->words[3] >> 32);
+	uint8_t read = (uint8_t)map->words[4];
+	const uint8_t limits[RI_OP_COUNT] = {
+		[RI_OP_SEND] = send,   [RI_OP_RDMA_WRITE] = write, [RI_OP_RDMA_READ] = read,
+		[RI_OP_FETCH_ADD] = 1, [RI_OP_CMP_SWAP] = 1,       [RI_OP_SEND_UD] = send,
+	};
+	const bool known[RI_OP_COUNT] = {
+		[RI_OP_SEND] = true,      [RI_OP_RDMA_WRITE] = true, [RI_OP_RDMA_READ] = true,
+		[RI_OP_FETCH_ADD] = true, [RI_OP_CMP_SWAP] = true,   [RI_OP_BIND_MW] = true,
+		[RI_OP_LOCAL_INV] = true, [RI_OP_SEND_UD] = true,
+	};
+
+	memcpy(qp->max_sge, limits, sizeof(limits));
+	memcpy(qp->known_op, known, sizeof(known));
+	qp->max_recv_sge = (uint8_t)(map->words[4] >> 32);
+}
+
+static enum ri_status
+qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
+	struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
+{
+	struct ri_uqp *qp = zeroed(sizeof(*qp));
+
+	(void)srq; /* its entries are released under its own number */
+	if (qp == NULL)
+		return RI_ERR_RESOURCES;
+	qp->rnic = rnic;
+	qp->engine_qp = pointer_of(map->words[0]);
+	qp->send_cq = send_cq;
+	qp->recv_cq = recv_cq;
+	qp_limits(qp, map);
+	user_wq_open(&qp->sq, pointer_of(map->addr), (uint32_t)map->words[2]);
+	user_wq_open(&qp->rq, pointer_of(map->words[1]), (uint32_t)(map->words[2] >> 32));
+	if (!known_add(rnic, qp->sq.number, qp->sq.page, false) ||
+	    (qp->rq.page != NULL && !known_add(rnic, qp->rq.number, qp->rq.page, false))) {
+		known_remove(rnic, qp->sq.number);
+		free(qp);
+		return RI_ERR_RESOURCES;
+	}
+	*out = qp;
+	return RI_SUCCESS;
+}
+
+static void
+qp_close(struct ri_uqp *qp)
+{
+	known_remove(qp->rnic, qp->sq.number);
+	known_remove(qp->rnic, qp->rq.number);
+	pollers_pass(qp->send_cq);
+	pollers_pass(qp->recv_cq);
+	free(qp);
+}
+
+static enum ri_status
+srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
+{
+	struct ri_usrq *srq = zeroed(sizeof(*srq));
+
+	if (srq == NULL)
+		return RI_ERR_RESOURCES;
+	srq->rnic = rnic;
+	srq->engine_srq = pointer_of(map->words[0]);
+	srq->max_sge = (uint8_t)map->words[2];
+	user_wq_open(&srq->wq, pointer_of(map->addr), (uint32_t)map->words[1]);
+	if (!known_add(rnic, srq->wq.number, srq->wq.page, true)) {
+		free(srq);
+		return RI_ERR_RESOURCES;
+	}
+	*out = srq;
+	return RI_SUCCESS;
+}
+
+static void
+srq_close(struct ri_usrq *srq)
+{
+	known_remove(srq->rnic, srq->wq.number);
+	pthread_mutex_lock(&srq->rnic->lock);
+	for (struct ri_ucq *cq = srq->rnic->cqs; cq != NULL; cq = cq->next)
+		pollers_pass(cq); /* its completions may stand in any of them */
+	pthread_mutex_unlock(&srq->rnic->lock);
+	free(srq);
+}
+
+const struct ri_user_ops vsw_user_ops = {
+	.size = sizeof(struct ri_user_ops),
+	.rnic_open = rnic_open,
+	.rnic_close = rnic_close,
+	.cq_open = cq_open,
+	.cq_remap = cq_remap,
+	.cq_close = cq_close,
+	.qp_open = qp_open,
+	.qp_close = qp_close,
+	.srq_open = srq_open,
+	.srq_close = srq_close,
+};

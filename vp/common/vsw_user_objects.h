@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The objects of the user half, for the two files that know them: vsw_user.c and vsw_post.c. */
+#ifndef VSW_USER_OBJECTS_H
+#define VSW_USER_OBJECTS_H
+
+#include <pthread.h>
+
+#include "vsw_number.h"
+#include "vsw_user.h"
+
+#define VSW_CHUNK_BITS 10
+#define VSW_CHUNK_SIZE (1u << VSW_CHUNK_BITS)
+#define VSW_CHUNKS     (VSW_NUMBER_SLOTS >> VSW_CHUNK_BITS)
+
+/* A work queue as the poller finds it. */
+struct vsw_known_wq {
+	atomic_uint number; /* 0: none */
+	bool shared;        /* an SRQ: releases are counted */
+	struct vsw_wq_page *page;
+};
+
+struct vsw_known_chunk {
+	struct vsw_known_wq wq[VSW_CHUNK_SIZE];
+};
+
+struct ri_urnic {
+	struct vsw_doorbell bell;
+	pthread_mutex_t lock; /* the list of queues; control path */
+	struct ri_ucq *cqs;
+	_Atomic(struct vsw_known_chunk *) chunks[VSW_CHUNKS];
+};
+
+struct ri_ucq {
+	struct vsw_lock lock; /* pollers and armers */
+	uint32_t head;
+	uint32_t sol_head;
+	uint32_t mask;
+	struct vsw_cqe *ring;
+	struct vsw_cq_page *page;
+	struct ri_urnic *rnic;
+	uint32_t armings;
+	struct ri_ucq *next; /* under ri_urnic::lock */
+};
+
+/* One work queue as its posters hold it. */
+struct vsw_user_wq {
+	struct vsw_lock lock;
+	uint32_t head;
+	uint32_t released; /* last value seen */
+	uint32_t size;
+	uint32_t mask;
+	uint32_t stride;
+	struct vsw_wq_page *page; /* NULL: there is none */
+	uint32_t number;
+};
+
+struct ri_uqp {
+	struct ri_urnic *rnic;
+	void *engine_qp;
+	uint8_t max_sge[RI_OP_COUNT]; /* of a request */
+	bool known_op[RI_OP_COUNT];   /* a send queue takes it */
+	uint8_t max_recv_sge;
+	struct ri_ucq *send_cq;
+	struct ri_ucq *recv_cq;
+	alignas(VSW_CACHE_LINE) struct vsw_user_wq sq;
+	alignas(VSW_CACHE_LINE) struct vsw_user_wq rq;
+};
+
+struct ri_usrq {
+	struct ri_urnic *rnic;
+	void *engine_srq;
+	uint8_t max_sge;
+	struct vsw_user_wq wq;
+};
+
+static inline struct vsw_known_wq *
+vsw_known_find(struct ri_urnic *rnic, uint32_t number)
+{
+	uint32_t slot = vsw_number_slot(number);
+	struct vsw_known_chunk *chunk =
+		atomic_load_explicit(&rnic->chunks[slot >> VSW_CHUNK_BITS], memory_order_acquire);
+
+	return chunk != NULL ? &chunk->wq[slot & (VSW_CHUNK_SIZE - 1)] : NULL;
+}
+
+#endif /* VSW_USER_OBJECTS_H */
