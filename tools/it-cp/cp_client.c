@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cp_copy.h"
+#include "cp_progress.h"
+#include "cp_sides.h"
+#include "tool_error.h"
+
+bool
+cp_end_open(struct cp_end *end, struct tool_adapter *adapter, unsigned seconds, GError **error)
+{
+	struct tool_link_spec spec = tool_mail_spec(seconds);
+
+	memset(end, 0, sizeof(*end));
+	return tool_link_make(&end->link, adapter, &spec, error) &&
+	       tool_mail_open(&end->mail, &end->link, error);
+}
+
+void
+cp_end_close(struct cp_end *end)
+{
+	tool_link_close(&end->link);
+	tool_mail_close(&end->mail);
+}
+
+/* HOST:PATH or [HOST]:PATH in its parts; false if it is a path of this side. */
+static bool
+split_remote(const char *typed, char **host, char **path)
+{
+	const char *colon = *typed == '[' ? strstr(typed, "]:") : strchr(typed, ':');
+	const char *slash = strchr(typed, '/');
+
+	if (colon == NULL || (slash != NULL && slash < colon))
+		return false;
+	if (*typed == '[') {
+		*host = g_strndup(typed + 1, (size_t)(colon - typed) - 1);
+		*path = g_strdup(colon + 2);
+	} else {
+		*host = g_strndup(typed, (size_t)(colon - typed));
+		*path = g_strdup(colon + 1);
+	}
+	return true;
+}
+
+/* A target that names a folder gets the file's own name behind it. */
+static void
+complete(char **target, const char *source, bool folder)
+{
+	g_autofree char *name = g_path_get_basename(source);
+	g_autofree char *typed = *target;
+
+	if (folder)
+		*target = *typed == '\0' ? g_strdup(name) : g_build_filename(typed, name, NULL);
+	else
+		*target = g_steal_pointer(&typed);
+}
+
+bool
+cp_job_sort(struct cp_job *job, GError **error)
+{
+	g_autofree char *other_host = NULL;
+	g_autofree char *other_path = NULL;
+	bool from_remote = split_remote(job->source, &job->host, &job->remote);
+	bool to_remote = split_remote(job->target, from_remote ? &other_host : &job->host,
+				      from_remote ? &other_path : &job->remote);
+
+	if (from_remote == to_remote)
+		return tool_fail(error, TOOL_ERROR_USAGE,
+				 "one of '%s' and '%s' must be HOST:PATH, the other a path",
+				 job->source, job->target);
+	job->put = to_remote;
+	if (job->put) {
+		job->local = g_strdup(job->source);
+		complete(&job->remote, job->local,
+			 *job->remote == '\0' || g_str_has_suffix(job->remote, "/"));
+	} else {
+		job->local = g_strdup(job->target);
+		complete(&job->local, job->remote, g_file_test(job->local, G_FILE_TEST_IS_DIR));
+	}
+	return true;
+}
+
+void
+cp_job_clear(struct cp_job *job)
+{
+	g_free(job->folder);
+	g_free(job->host);
+	g_free(job->remote);
+	g_free(job->local);
+	tool_options_free(&job->options);
+}
+
+static void
+report(const struct cp_job *job, const struct cp_copy *copy, gint64 us)
+{
+	double seconds = (double)MAX(us, 1) / G_USEC_PER_SEC;
+	double rate = (double)copy->size / 1e6 / seconds;
+	JsonBuilder *json;
+
+	if (!job->options.json && !job->quiet)
+		printf("%s: %" G_GUINT64_FORMAT " octets in %.2f s, %.1f MB/s, %s %s verified\n",
+		       job->put ? job->remote : job->local, copy->size, seconds, rate,
+		       cp_sum_name(copy->kind), copy->checksum);
+	if (!job->options.json)
+		return;
+	json = json_builder_new();
+	json_builder_begin_object(json);
+	json_builder_set_member_name(json, "tool");
+	json_builder_add_string_value(json, "it-cp");
+	json_builder_set_member_name(json, "ok");
+	json_builder_add_boolean_value(json, TRUE);
+	json_builder_set_member_name(json, "adapter");
+	json_builder_add_string_value(json, job->options.adapter);
+	json_builder_set_member_name(json, "octets");
+	json_builder_add_int_value(json, (gint64)copy->size);
+	json_builder_set_member_name(json, "seconds");
+	json_builder_add_double_value(json, seconds);
+	json_builder_set_member_name(json, "megabytes_per_second");
+	json_builder_add_double_value(json, rate);
+	json_builder_set_member_name(json, "checksum");
+	json_builder_add_string_value(json, cp_sum_name(copy->kind));
+	json_builder_set_member_name(json, "value");
+	json_builder_add_string_value(json, copy->checksum);
+	json_builder_end_object(json);
+	tool_json_print(json);
+}
+
+/* Asks, and hears whether the server will; *answer is its answer. */
+static bool
+ask(struct cp_end *end, const struct cp_letter *request, struct cp_letter *answer, GError **error)
+{
+	if (!cp_letter_send(&end->mail, request, error) ||
+	    !cp_letter_receive(&end->mail, answer, error))
+		return false;
+	if (answer->word != CP_ANSWER)
+		return tool_fail(error, TOOL_ERROR_PEER, "the server is out of turn");
+	return answer->good ||
+	       tool_fail(error, TOOL_ERROR_PEER, "the server says: %s", answer->text);
+}
+
+static bool
+put(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, GError **error)
+{
+	struct cp_letter request = {.word = CP_REQUEST, .good = true, .sum = (uint8_t)job->kind};
+	struct cp_letter answer = {0};
+	struct cp_source source;
+	bool good;
+
+	if (!cp_source_open(&source, -1, job->local, error))
+		return false;
+	request.size = source.size;
+	request.mode = source.mode;
+	request.text = job->remote;
+	good = ask(end, &request, &answer, error);
+	copy->peer_context = answer.context;
+	copy->peer_address = answer.address;
+	good = good && cp_send(copy, &source, error);
+	cp_letter_clear(&answer);
+	cp_source_close(&source);
+	return good;
+}
+
+static bool
+get(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, GError **error)
+{
+	struct cp_letter request = {.word = CP_REQUEST, .sum = (uint8_t)job->kind};
+	struct cp_letter answer = {0};
+	struct cp_target target = {.fd = -1, .folder = -1};
+	bool good;
+
+	request.context = copy->ring.context;
+	request.address = tool_memory_address(&copy->ring, 0);
+	request.text = job->remote;
+	good = ask(end, &request, &answer, error);
+	copy->size = answer.size;
+	good = good && cp_target_open(&target, -1, job->local, (mode_t)answer.mode, error) &&
+	       cp_receive(copy, &target, error);
+	cp_letter_clear(&answer);
+	cp_target_close(&target);
+	return good;
+}
+
+static bool
+copy_over(struct cp_job *job, struct cp_end *end, GError **error)
+{
+	bool shown = !job->quiet && !job->options.json && job->progress;
+	struct cp_progress progress;
+	struct cp_copy copy;
+	gint64 begin = g_get_monotonic_time();
+	bool good;
+
+	cp_progress_begin(&progress, shown);
+	good = cp_copy_open(&copy, &end->mail, job->kind, !job->put, error);
+	copy.progress = cp_progress_step;
+	copy.progress_arg = &progress;
+	good = good && (job->put ? put(job, end, &copy, error) : get(job, end, &copy, error));
+	cp_progress_end(&progress);
+	if (good)
+		report(job, &copy, g_get_monotonic_time() - begin);
+	tool_link_close(&end->link); /* nobody writes into the ring any more */
+	cp_copy_close(&copy);
+	return good;
+}
+
+static bool
+connect_to(struct cp_job *job, struct tool_adapter *adapter, struct cp_end *end, uint16_t port,
+	   GError **error)
+{
+	struct tool_hello hello = {.version = TOOL_VERSION, .tool = TOOL_CP};
+	const char *host = job->options.self ? NULL : job->host;
+	it_path_t path;
+
+	return tool_adapter_path(adapter, host, &path, error) &&
+	       cp_end_open(end, adapter, job->options.seconds, error) &&
+	       tool_link_connect(&end->link, &path, port, &hello, error);
+}
+
+bool
+cp_client(void *arg, uint16_t port, GError **error)
+{
+	struct cp_job *job = arg;
+	struct tool_adapter adapter;
+	struct cp_end end = {0};
+	bool good;
+
+	if (!tool_adapter_open(&adapter, job->options.adapter, error))
+		return false;
+	good = connect_to(job, &adapter, &end, port, error) && copy_over(job, &end, error);
+	cp_end_close(&end);
+	tool_adapter_close(&adapter);
+	return good;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cp_file.h"
+#include "tool_error.h"
+
+#define NAME_TRIES  16
+#define PERMISSIONS 0777
+
+static bool
+fail_errno(GError **error, const char *path, int number)
+{
+	return tool_fail(error, TOOL_ERROR_FAILED, "%s: %s", path, g_strerror(number));
+}
+
+int
+cp_folder_open(const char *path, GError **error)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		fail_errno(error, path, errno);
+	return fd;
+}
+
+static bool
+leaves(const char *path, GError **error)
+{
+	return tool_fail(error, TOOL_ERROR_FAILED, "%s: leads outside of the served folder", path);
+}
+
+/* Opens the folder that one component names; closes the one before. -1 on failure. */
+static int
+step_into(int folder, const char *component, const char *path, GError **error)
+{
+	int next = openat(folder, component, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int number = errno;
+
+	close(folder);
+	if (next >= 0)
+		return next;
+	/* ENOTDIR is a link too, for O_DIRECTORY is looked at first. */
+	if (number == ELOOP || number == ENOTDIR)
+		tool_fail(error, TOOL_ERROR_FAILED, "%s: '%s' is a link or no folder", path,
+			  component);
+	else
+		fail_errno(error, path, number);
+	return -1;
+}
+
+/* The folder that holds the last component of a path in a served folder. -1 on failure. */
+static int
+walk(int root, const char *path, char **name, GError **error)
+{
+	g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+	guint count = g_strv_length(parts);
+	int folder;
+
+	if (*path == '\0' || *path == '/') {
+		leaves(*path == '\0' ? "an empty path" : path, error);
+		return -1;
+	}
+	for (guint i = 0; i < count; i++) {
+		if (g_str_equal(parts[i], "..") || g_str_equal(parts[i], ".") ||
+		    *parts[i] == '\0') {
+			leaves(path, error);
+			return -1;
+		}
+	}
+	folder = fcntl(root, F_DUPFD_CLOEXEC, 0);
+	if (folder < 0)
+		fail_errno(error, path, errno);
+	for (guint i = 0; i + 1 < count && folder >= 0; i++)
+		folder = step_into(folder, parts[i], path, error);
+	if (folder >= 0)
+		*name = g_strdup(parts[count - 1]);
+	return folder;
+}
+
+/* The same for a path of the user, who may go wherever the system lets. */
+static int
+split(const char *path, char **name, GError **error)
+{
+	g_autofree char *folder = g_path_get_dirname(path);
+
+	*name = g_path_get_basename(path);
+	if (g_str_has_suffix(path, "/") || g_str_equal(*name, "..") || g_str_equal(*name, ".")) {
+		tool_fail(error, TOOL_ERROR_FAILED, "%s: names a folder, not a file", path);
+		return -1;
+	}
+	return cp_folder_open(folder, error);
+}
+
+static int
+parent_of(int root, const char *path, char **name, GError **error)
+{
+	return root >= 0 ? walk(root, path, name, error) : split(path, name, error);
+}
+
+static bool
+look_at(struct cp_source *source, const char *path, GError **error)
+{
+	struct stat info;
+
+	if (fstat(source->fd, &info) != 0)
+		return fail_errno(error, path, errno);
+	if (!S_ISREG(info.st_mode))
+		return tool_fail(error, TOOL_ERROR_FAILED, "%s: is not a regular file", path);
+	source->size = (uint64_t)info.st_size;
+	source->mode = info.st_mode & PERMISSIONS;
+	return true;
+}
+
+bool
+cp_source_open(struct cp_source *source, int folder, const char *path, GError **error)
+{
+	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC; /* a pipe must not hold us up */
+	g_autofree char *name = NULL;
+	int parent;
+
+	source->fd = -1;
+	if (folder < 0) {
+		source->fd = open(path, flags);
+	} else {
+		parent = walk(folder, path, &name, error);
+		if (parent < 0)
+			return false;
+		source->fd = openat(parent, name, flags | O_NOFOLLOW);
+		close(parent);
+	}
+	if (source->fd < 0 && errno == ELOOP)
+		return tool_fail(error, TOOL_ERROR_FAILED, "%s: is a link", path);
+	if (source->fd < 0)
+		return fail_errno(error, path, errno);
+	if (look_at(source, path, error))
+		return true;
+	cp_source_close(source);
+	return false;
+}
+
+void
+cp_source_close(struct cp_source *source)
+{
+	if (source->fd >= 0)
+		close(source->fd);
+	source->fd = -1;
+}
+
+/* A name that is there already must be that of a file, for it will be replaced. */
+static bool
+may_replace(struct cp_target *target, const char *path, GError **error)
+{
+	struct stat info;
+
+	if (fstatat(target->folder, target->name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT || fail_errno(error, path, errno);
+	if (S_ISREG(info.st_mode))
+		return true;
+	return tool_fail(error, TOOL_ERROR_FAILED, "%s: exists and is not a regular file", path);
+}
+
+static bool
+make_part(struct cp_target *target, const char *path, GError **error)
+{
+	for (int i = 0; i < NAME_TRIES && target->fd < 0; i++) {
+		g_free(target->part);
+		target->part = g_strdup_printf(".it-cp-%08x.part", g_random_int());
+		target->fd = openat(target->folder, target->part,
+				    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (target->fd < 0 && errno != EEXIST)
+			break;
+	}
+	if (target->fd >= 0)
+		return true;
+	g_clear_pointer(&target->part, g_free); /* not ours to remove */
+	return fail_errno(error, path, errno);
+}
+
+bool
+cp_target_open(struct cp_target *target, int folder, const char *path, mode_t mode, GError **error)
+{
+	memset(target, 0, sizeof(*target));
+	target->fd = -1;
+	target->mode = mode & PERMISSIONS;
+	target->folder = parent_of(folder, path, &target->name, error);
+	if (target->folder >= 0 && may_replace(target, path, error) &&
+	    make_part(target, path, error))
+		return true;
+	cp_target_close(target);
+	return false;
+}
+
+bool
+cp_target_write(struct cp_target *target, const void *octets, size_t len, GError **error)
+{
+	const char *at = octets;
+
+	while (len > 0) {
+		ssize_t written = write(target->fd, at, len);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return fail_errno(error, target->name, errno);
+		at += written;
+		len -= (size_t)written;
+	}
+	return true;
+}
+
+bool
+cp_target_commit(struct cp_target *target, GError **error)
+{
+	mode_t mask = umask(077);
+	int fd = target->fd;
+
+	umask(mask);
+	if (fchmod(fd, target->mode & ~mask) != 0)
+		return fail_errno(error, target->name, errno);
+	target->fd = -1;
+	if (close(fd) != 0)
+		return fail_errno(error, target->name, errno);
+	if (renameat(target->folder, target->part, target->folder, target->name) != 0)
+		return fail_errno(error, target->name, errno);
+	g_clear_pointer(&target->part, g_free);
+	return true;
+}
+
+void
+cp_target_close(struct cp_target *target)
+{
+	if (target->fd >= 0)
+		close(target->fd);
+	if (target->part != NULL)
+		unlinkat(target->folder, target->part, 0);
+	if (target->folder >= 0)
+		close(target->folder);
+	g_free(target->part);
+	g_free(target->name);
+	memset(target, 0, sizeof(*target));
+	target->fd = -1;
+	target->folder = -1;
+}

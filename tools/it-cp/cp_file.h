@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Files that are read and written, and the walls of a served folder.
+ *
+ * A path below a served folder is walked one component at a time from a descriptor of the folder.
+ * Nothing absolute, no "..", and no symbolic link anywhere on the way: so no path, and nobody who
+ * renames folders meanwhile, leads outside. A file that is being written has a name of its own and
+ * gets its final name when it is whole and verified.
+ */
+#ifndef CP_FILE_H
+#define CP_FILE_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cp_source {
+	int fd;
+	uint64_t size;
+	mode_t mode;
+};
+
+struct cp_target {
+	int folder;
+	char *name; /* the final one */
+	char *part; /* the name until then */
+	int fd;
+	mode_t mode;
+};
+
+int cp_folder_open(const char *path, GError **error); /* descriptor, or -1 */
+
+/* Only regular files. From a served folder, or (folder -1) by the user's own path. */
+bool cp_source_open(struct cp_source *source, int folder, const char *path, GError **error);
+void cp_source_close(struct cp_source *source);
+
+bool cp_target_open(struct cp_target *target, int folder, const char *path, mode_t mode,
+		    GError **error);
+bool cp_target_write(struct cp_target *target, const void *octets, size_t len, GError **error);
+bool cp_target_commit(struct cp_target *target, GError **error); /* the file has its name */
+void cp_target_close(struct cp_target *target);                  /* what has no name yet is gone */
+
+#endif /* CP_FILE_H */

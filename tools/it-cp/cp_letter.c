@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include <string.h>
+
+#include "cp_letter.h"
+#include "tool_error.h"
+
+bool
+cp_letter_send(struct tool_mail *mail, const struct cp_letter *letter, GError **error)
+{
+	uint8_t octets[TOOL_MAIL_SIZE];
+	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
+
+	tool_put(&wire, letter->word, 1);
+	tool_put(&wire, letter->good, 1);
+	tool_put(&wire, letter->sum, 1);
+	tool_put(&wire, letter->mode, 4);
+	tool_put(&wire, letter->size, 8);
+	tool_put(&wire, letter->number, 8);
+	tool_put(&wire, letter->context, 8);
+	tool_put(&wire, letter->address, 8);
+	tool_put_text(&wire, letter->text != NULL ? letter->text : "");
+	if (!wire.ok)
+		return tool_fail(error, TOOL_ERROR_FAILED, "a path or message is too long");
+	return tool_mail_send(mail, octets, sizeof(octets) - wire.left, error);
+}
+
+bool
+cp_letter_receive(struct tool_mail *mail, struct cp_letter *letter, GError **error)
+{
+	uint8_t octets[TOOL_MAIL_SIZE];
+	size_t len = sizeof(octets);
+	struct tool_wire wire;
+
+	memset(letter, 0, sizeof(*letter));
+	if (!tool_mail_receive(mail, octets, &len, error))
+		return false;
+	wire = tool_wire_of(octets, len);
+	letter->word = (enum cp_word)tool_get(&wire, 1);
+	letter->good = tool_get(&wire, 1) != 0;
+	letter->sum = (uint8_t)tool_get(&wire, 1);
+	letter->mode = (uint32_t)tool_get(&wire, 4);
+	letter->size = tool_get(&wire, 8);
+	letter->number = tool_get(&wire, 8);
+	letter->context = tool_get(&wire, 8);
+	letter->address = tool_get(&wire, 8);
+	letter->text = tool_get_text(&wire, CP_PATH_MAX);
+	return wire.ok || tool_fail(error, TOOL_ERROR_PEER, "the peer sent a malformed message");
+}
+
+void
+cp_letter_clear(struct cp_letter *letter)
+{
+	g_clear_pointer(&letter->text, g_free);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * it-cp: copies a file to or from another process by RDMA.
+ *
+ * The server serves a folder and lets nobody out of it (cp_file.c). Whoever has the file writes it
+ * by RDMA into a ring of the other side (cp_copy.c, cp_letter.h), who verifies a checksum and only
+ * then gives the file its name.
+ */
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cp_sides.h"
+#include "tool_error.h"
+#include "tool_signal.h"
+
+#define PROGRAM      "it-cp"
+#define DEFAULT_PORT 18516
+
+static const char summary[] = "Copies a file to or from the folder that a server serves:\n"
+			      "  it-cp --serve FOLDER\n"
+			      "  it-cp FILE HOST:PATH\n"
+			      "  it-cp HOST:PATH FILE\n"
+			      "  it-cp --self --serve FOLDER FILE :PATH";
+
+static bool
+pick_sum(struct cp_job *job, const char *name, GError **error)
+{
+	job->kind = CP_SHA256;
+	if (name == NULL || g_str_equal(name, "sha256"))
+		return true;
+	job->kind = CP_CRC32C;
+	return g_str_equal(name, "crc32c") ||
+	       tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no checksum: sha256 or crc32c", name);
+}
+
+static bool
+pick_side(struct cp_job *job, int argc, char **argv, GError **error)
+{
+	bool server = job->folder != NULL && !job->options.self;
+	int wanted = server ? 1 : 3;
+
+	if (job->options.self && job->folder == NULL)
+		return tool_fail(error, TOOL_ERROR_USAGE, "--self needs --serve FOLDER too");
+	if (argc > wanted)
+		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is too much", argv[wanted]);
+	if (argc < wanted)
+		return tool_fail(error, TOOL_ERROR_USAGE,
+				 "say what to copy and where, or --serve FOLDER");
+	if (server)
+		return true;
+	job->source = argv[1];
+	job->target = argv[2];
+	return cp_job_sort(job, error);
+}
+
+static bool
+parse(struct cp_job *job, int *argc, char ***argv, GError **error)
+{
+	g_autofree char *sum = NULL;
+	GOptionEntry entries[] = {
+		{"serve", 's', 0, G_OPTION_ARG_FILENAME, &job->folder,
+		 "Serve the files of this folder", "FOLDER"},
+		{"checksum", 'c', 0, G_OPTION_ARG_STRING, &sum, "sha256 (default) or crc32c",
+		 "NAME"},
+		{"quiet", 'q', 0, G_OPTION_ARG_NONE, &job->quiet, "Say nothing but errors", NULL},
+		{"progress", 0, 0, G_OPTION_ARG_NONE, &job->progress,
+		 "Show the bar even if nobody seems to look", NULL},
+		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
+	};
+	g_autoptr(GOptionContext) context =
+		g_option_context_new("[SOURCE TARGET] - copies a file by RDMA");
+
+	g_option_context_set_summary(context, summary);
+	tool_options_add(&job->options, context, DEFAULT_PORT);
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (!tool_options_parse(&job->options, context, argc, argv, error) ||
+	    !pick_sum(job, sum, error))
+		return false;
+	job->progress = job->progress || isatty(STDERR_FILENO);
+	return pick_side(job, *argc, *argv, error);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct cp_job job = {0};
+	struct tool_sides sides = {.arg = &job, .server = cp_server, .client = cp_client};
+	GError *error = NULL;
+	int status = 0;
+	bool good;
+
+	tool_signal_watch();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	good = parse(&job, &argc, &argv, &error);
+	if (good && job.options.self)
+		good = tool_self_run(&sides, &error);
+	else if (good && job.folder != NULL)
+		good = cp_server(&job, NULL, &error);
+	else if (good)
+		good = cp_client(&job, job.options.port, &error);
+	if (!good) {
+		if (job.options.json)
+			tool_json_failure(PROGRAM, error);
+		status = tool_die(PROGRAM, error);
+	}
+	cp_job_clear(&job);
+	return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cp_progress.h"
+
+#define WIDTH     40
+#define PERIOD_US 100000
+
+void
+cp_progress_begin(struct cp_progress *progress, bool shown)
+{
+	progress->shown = shown;
+	progress->begin = g_get_monotonic_time();
+	progress->last = 0;
+}
+
+void
+cp_progress_step(const struct cp_copy *copy, void *arg)
+{
+	struct cp_progress *progress = arg;
+	gint64 now = g_get_monotonic_time();
+	double part = copy->size > 0 ? (double)copy->done / (double)copy->size : 1;
+	double seconds = (double)(now - progress->begin) / G_USEC_PER_SEC;
+	int full = (int)(part * WIDTH);
+	char bar[WIDTH + 1];
+
+	if (!progress->shown || (now - progress->last < PERIOD_US && copy->done < copy->size))
+		return;
+	progress->last = now;
+	memset(bar, '.', WIDTH);
+	memset(bar, '#', (size_t)full);
+	bar[WIDTH] = '\0';
+	fprintf(stderr, "\r[%s] %3d%% %8.1f MB/s", bar, (int)(part * 100),
+		seconds > 0 ? (double)copy->done / 1e6 / seconds : 0);
+	fflush(stderr);
+}
+
+void
+cp_progress_end(struct cp_progress *progress)
+{
+	if (progress->shown && progress->last != 0)
+		fputc('\n', stderr);
+}

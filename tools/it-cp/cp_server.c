@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Serves a folder: one client after the other, one file each. */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "cp_copy.h"
+#include "cp_sides.h"
+#include "tool_error.h"
+#include "tool_signal.h"
+
+/* Tells the client why not, and waits until it has read that. */
+static void
+refuse(struct cp_end *end, const GError *why)
+{
+	struct cp_letter answer = {.word = CP_ANSWER, .text = why->message};
+
+	if (cp_letter_send(&end->mail, &answer, NULL))
+		tool_link_linger(&end->link);
+}
+
+static bool
+take_file(struct cp_end *end, struct cp_copy *copy, int folder, const struct cp_letter *request,
+	  GError **error)
+{
+	struct cp_letter answer = {.word = CP_ANSWER, .good = true};
+	struct cp_target target;
+	GError *trouble = NULL;
+	bool good;
+
+	if (!cp_target_open(&target, folder, request->text, (mode_t)request->mode, &trouble)) {
+		refuse(end, trouble);
+		g_propagate_error(error, trouble);
+		return false;
+	}
+	copy->size = request->size;
+	answer.context = copy->ring.context;
+	answer.address = tool_memory_address(&copy->ring, 0);
+	good = cp_letter_send(&end->mail, &answer, error) && cp_receive(copy, &target, error);
+	cp_target_close(&target);
+	return good;
+}
+
+static bool
+give_file(struct cp_end *end, struct cp_copy *copy, int folder, const struct cp_letter *request,
+	  GError **error)
+{
+	struct cp_letter answer = {.word = CP_ANSWER, .good = true};
+	struct cp_source source;
+	GError *trouble = NULL;
+	bool good;
+
+	if (!cp_source_open(&source, folder, request->text, &trouble)) {
+		refuse(end, trouble);
+		g_propagate_error(error, trouble);
+		return false;
+	}
+	answer.size = source.size;
+	answer.mode = source.mode;
+	copy->peer_context = request->context;
+	copy->peer_address = request->address;
+	good = cp_letter_send(&end->mail, &answer, error) && cp_send(copy, &source, error);
+	cp_source_close(&source);
+	return good;
+}
+
+static bool
+serve_request(struct cp_end *end, int folder, const struct cp_letter *request, GError **error)
+{
+	struct cp_copy copy;
+	bool good;
+
+	if (request->word != CP_REQUEST || !cp_sum_known(request->sum))
+		return tool_fail(error, TOOL_ERROR_PEER, "the client began with nonsense");
+	good = cp_copy_open(&copy, &end->mail, (enum cp_sum_kind)request->sum, request->good,
+			    error) &&
+	       (request->good ? take_file(end, &copy, folder, request, error)
+			      : give_file(end, &copy, folder, request, error));
+	if (good)
+		tool_link_linger(&end->link);
+	tool_link_close(&end->link); /* nobody writes into the ring any more */
+	cp_copy_close(&copy);
+	return good;
+}
+
+static bool
+serve_one(const struct cp_job *job, struct tool_listener *listener, int folder, GError **error)
+{
+	unsigned patience = job->options.self ? job->options.seconds : 0;
+	it_conn_request_event_t request;
+	struct cp_letter letter = {0};
+	struct tool_hello hello;
+	struct cp_end end;
+	bool good;
+
+	if (!tool_listener_next(listener, patience, &request, error) ||
+	    !tool_link_greeting(&request, TOOL_CP, &hello, error))
+		return false;
+	good = cp_end_open(&end, listener->adapter, job->options.seconds, error) &&
+	       tool_link_accept(&end.link, &request, &hello, error) &&
+	       cp_letter_receive(&end.mail, &letter, error) &&
+	       serve_request(&end, folder, &letter, error);
+	cp_letter_clear(&letter);
+	cp_end_close(&end);
+	return good;
+}
+
+static bool
+serve_all(const struct cp_job *job, struct tool_listener *listener, int folder, GError **error)
+{
+	for (;;) {
+		GError *trouble = NULL;
+		bool good = serve_one(job, listener, folder, &trouble);
+
+		if (!job->options.persistent || tool_stopped()) {
+			if (trouble != NULL)
+				g_propagate_error(error, trouble);
+			return good;
+		}
+		if (!good)
+			g_printerr("it-cp: %s\n", trouble->message);
+		g_clear_error(&trouble);
+	}
+}
+
+static bool
+listen_and_serve(const struct cp_job *job, struct tool_ready *ready, int folder, GError **error)
+{
+	struct tool_listener listener;
+	struct tool_adapter adapter;
+	uint16_t port = job->options.self ? 0 : job->options.port;
+	bool good;
+
+	if (!tool_adapter_open(&adapter, job->options.adapter, error))
+		return false;
+	good = tool_listener_open(&listener, &adapter, port, error);
+	if (good) {
+		tool_ready_tell(ready, job->options.adapter, listener.port);
+		good = serve_all(job, &listener, folder, error);
+		tool_listener_close(&listener);
+	}
+	tool_adapter_close(&adapter);
+	return good;
+}
+
+bool
+cp_server(void *arg, struct tool_ready *ready, GError **error)
+{
+	const struct cp_job *job = arg;
+	int folder = cp_folder_open(job->folder, error);
+	bool good;
+
+	if (folder < 0)
+		return false;
+	good = listen_and_serve(job, ready, folder, error);
+	close(folder);
+	return good;
+}
