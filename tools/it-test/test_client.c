@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include <string.h>
+
+#include "test_session.h"
+#include "tool_error.h"
+
+static bool
+send_plan(struct test_session *session, GError **error)
+{
+	uint8_t octets[TOOL_MAIL_SIZE];
+	size_t len = test_plan_write(&session->plan, octets, sizeof(octets));
+
+	return tool_mail_send(&session->mail, octets, len, error) &&
+	       test_session_hear(session, error);
+}
+
+static bool
+connect_lanes(struct test_session *session, const it_path_t *path, uint16_t port, GError **error)
+{
+	uint64_t count = test_plan_lanes(&session->plan);
+
+	session->lanes = g_new0(struct test_lane, count);
+	for (uint64_t i = 0; i < count; i++) {
+		struct tool_hello hello = session->hello;
+
+		hello.index = (uint32_t)i + 1;
+		if (!test_session_lane(session, i, error) ||
+		    !tool_link_connect(&session->lanes[i].link, path, port, &hello, error))
+			return false;
+	}
+	return true;
+}
+
+/* Runs, then both tell each other how it ended; what the server found explains more. */
+static bool
+run(struct test_session *session, GError **error)
+{
+	GError *mine = NULL;
+	GError *theirs = NULL;
+	bool good = test_session_run(session, &mine);
+
+	if (!test_session_tell(session, mine, &theirs) || !test_session_hear(session, &theirs))
+		good = false;
+	if (mine != NULL && (theirs == NULL || !g_error_matches(mine, TOOL_ERROR, TOOL_ERROR_PEER)))
+		g_propagate_error(error, g_steal_pointer(&mine));
+	else if (theirs != NULL)
+		g_propagate_error(error, g_steal_pointer(&theirs));
+	g_clear_error(&mine);
+	g_clear_error(&theirs);
+	return good;
+}
+
+static bool
+client_on(const struct test_job *job, struct test_session *session, uint16_t port, GError **error)
+{
+	it_path_t path;
+
+	return tool_adapter_path(session->adapter, job->host, &path, error) &&
+	       test_session_control(session, error) &&
+	       tool_link_connect(&session->control, &path, port, &session->hello, error) &&
+	       send_plan(session, error) && connect_lanes(session, &path, port, error) &&
+	       run(session, error);
+}
+
+bool
+test_client(void *arg, uint16_t port, GError **error)
+{
+	const struct test_job *job = arg;
+	struct tool_adapter adapter;
+	struct test_session session = {
+		.adapter = &adapter,
+		.seconds = job->options.seconds,
+		.hello = {.version = TOOL_VERSION, .tool = TOOL_TEST},
+		.plan = job->plan,
+	};
+	bool good;
+
+	if (!tool_adapter_open(&adapter, job->options.adapter, error))
+		return false;
+	session.hello.session = (uint64_t)g_random_int() << 32 | g_random_int();
+	good = client_on(job, &session, port, error);
+	if (good)
+		test_report(job, &session);
+	test_session_close(&session);
+	tool_adapter_close(&adapter);
+	return good;
+}

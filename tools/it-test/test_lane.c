@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include <string.h>
+
+#include "test_lane.h"
+#include "tool_error.h"
+
+#define TOKEN_MAGIC UINT64_C(0x69742d74657374)
+
+bool
+test_lane_make(struct test_lane *lane, struct tool_adapter *adapter, size_t octets,
+	       const struct tool_link_spec *spec, GError **error)
+{
+	return tool_link_make(&lane->link, adapter, spec, error) &&
+	       tool_memory_make(&lane->memory, adapter, TEST_TOKEN_AREA + octets,
+				IT_PRIV_REMOTE_READ | IT_PRIV_REMOTE_WRITE, true, error);
+}
+
+void
+test_lane_close(struct test_lane *lane)
+{
+	tool_link_close(&lane->link);
+	tool_memory_free(&lane->memory);
+}
+
+static size_t
+slot_of(uint64_t number)
+{
+	return (size_t)(number % TEST_TOKEN_SLOTS) * TEST_TOKEN;
+}
+
+bool
+test_lane_expect(struct test_lane *lane, uint64_t number, GError **error)
+{
+	it_lmr_triplet_t part = tool_memory_part(&lane->memory, slot_of(number), TEST_TOKEN);
+
+	return tool_check(it_post_recv(lane->link.ep, &part, 1, number, IT_COMPLETION_FLAG),
+			  "it_post_recv", error);
+}
+
+static bool
+post(struct test_lane *lane, uint64_t a, uint64_t b, uint64_t c, GError **error)
+{
+	it_lmr_triplet_t part = tool_memory_part(&lane->memory, TEST_TOKEN_OUT, TEST_TOKEN);
+	struct tool_wire wire = tool_wire_of(lane->memory.octets + TEST_TOKEN_OUT, TEST_TOKEN);
+
+	tool_put(&wire, TOKEN_MAGIC, 8);
+	tool_put(&wire, a, 8);
+	tool_put(&wire, b, 8);
+	tool_put(&wire, c, 8);
+	return tool_check(it_post_send(lane->link.ep, &part, 1, 0, IT_COMPLETION_FLAG),
+			  "it_post_send", error);
+}
+
+static bool
+read_slot(struct test_lane *lane, uint64_t number, uint64_t words[3], GError **error)
+{
+	struct tool_wire wire = tool_wire_of(lane->memory.octets + slot_of(number), TEST_TOKEN);
+	bool good = tool_get(&wire, 8) == TOKEN_MAGIC;
+
+	for (int i = 0; i < 3; i++)
+		words[i] = tool_get(&wire, 8);
+	return good || tool_fail(error, TOOL_ERROR_VERIFY, "a message is not the one expected");
+}
+
+bool
+test_lane_post_token(struct test_lane *lane, const struct test_token *token, GError **error)
+{
+	return post(lane, token->op, token->iteration, token->good, error);
+}
+
+bool
+test_lane_token(struct test_lane *lane, uint64_t number, struct test_token *token, GError **error)
+{
+	uint64_t words[3];
+
+	if (!read_slot(lane, number, words, error))
+		return false;
+	token->op = words[0];
+	token->iteration = words[1];
+	token->good = words[2] != 0;
+	return true;
+}
+
+static bool
+tell_where(struct test_lane *lane, GError **error)
+{
+	it_dto_cmpl_event_t event;
+
+	return post(lane, lane->memory.context, tool_memory_address(&lane->memory, 0),
+		    lane->memory.size, error) &&
+	       tool_link_done(&lane->link, &event, error);
+}
+
+static bool
+hear_where(struct test_lane *lane, GError **error)
+{
+	it_dto_cmpl_event_t event;
+	uint64_t words[3];
+
+	if (!tool_link_received(&lane->link, &event, error) || !read_slot(lane, 0, words, error))
+		return false;
+	lane->peer_context = words[0];
+	lane->peer_address = words[1];
+	return words[2] == lane->memory.size ||
+	       tool_fail(error, TOOL_ERROR_PEER, "the peer lays its memory out differently");
+}
+
+bool
+test_lane_meet(struct test_lane *lane, GError **error)
+{
+	if (lane->server)
+		return hear_where(lane, error) && tell_where(lane, error);
+	return tell_where(lane, error) && hear_where(lane, error);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * it-test: transactions in which every octet is verified, and performance of one operation.
+ *
+ * The side without a host serves. The client tells it the plan (test_plan.c) over a control
+ * connection (test_session.c, test_client.c, test_server.c); then each thread runs its lanes
+ * (test_lane.c) through the transactions (test_transaction.c) or one lane through the measurement
+ * (test_perf.c), and both sides tell each other how it ended.
+ */
+
+#include <stdio.h>
+
+#include "test_session.h"
+#include "tool_error.h"
+#include "tool_signal.h"
+
+#define PROGRAM            "it-test"
+#define DEFAULT_PORT       18515
+#define DEFAULT_ITERATIONS "1000"
+#define DEFAULT_SIZE       "64"
+#define DEFAULT_WINDOW     "16"
+#define WARMUP_MAX         100
+
+static const char summary[] =
+	"The side without HOST is the server; it learns everything from the client.\n"
+	"Transactions (every octet verified), as many operations as you like:\n"
+	"  it-test HOST client|server SR|RR|RW [SIZE [SEGMENTS]] ...\n"
+	"Performance of one operation:\n"
+	"  it-test --perf write|read|send [--size N] [--window N] [--sleep] HOST\n"
+	"Both sides in one process: --self instead of HOST.";
+
+/* What the command line says, as typed. */
+struct typed {
+	char *perf;
+	char *iterations;
+	char *threads;
+	char *endpoints;
+	char *size;
+	char *window;
+	gboolean poll;
+	gboolean sleep;
+};
+
+static bool
+number(const char *typed, const char *otherwise, uint64_t high, uint64_t *value, GError **error)
+{
+	return tool_number(typed != NULL ? typed : otherwise, 1, high, value, error);
+}
+
+static bool
+plan_numbers(struct test_plan *plan, const struct typed *typed, GError **error)
+{
+	if (typed->poll && typed->sleep)
+		return tool_fail(error, TOOL_ERROR_USAGE, "either --poll or --sleep");
+	return number(typed->iterations, DEFAULT_ITERATIONS, TEST_ITERATIONS_MAX, &plan->iterations,
+		      error) &&
+	       number(typed->threads, "1", TEST_LANES_MAX, &plan->threads, error) &&
+	       number(typed->endpoints, "1", TEST_LANES_MAX, &plan->endpoints, error) &&
+	       number(typed->window, DEFAULT_WINDOW, TEST_WINDOW_MAX, &plan->window, error);
+}
+
+static bool
+plan_performance(struct test_plan *plan, const struct typed *typed, char **words, GError **error)
+{
+	if (*words != NULL)
+		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is too much beside --perf", *words);
+	plan->mode = TEST_PERFORMANCE;
+	plan->poll = !typed->sleep;
+	plan->warmup = MIN(plan->iterations / 10, WARMUP_MAX);
+	plan->op_count = 1;
+	plan->ops[0].segments = 1;
+	return test_plan_kind(typed->perf, &plan->ops[0].kind, error) &&
+	       number(typed->size, DEFAULT_SIZE, TEST_SIZE_MAX, &plan->ops[0].size, error);
+}
+
+static bool
+plan_transactions(struct test_plan *plan, const struct typed *typed, char **words, GError **error)
+{
+	static char *all[] = {"client", "SR",     "server", "SR",     "client", "RW", "server",
+			      "RW",     "client", "RR",     "server", "RR",     NULL};
+
+	plan->mode = TEST_TRANSACTIONS;
+	plan->poll = typed->poll;
+	if (typed->size != NULL || typed->window != NULL)
+		return tool_fail(error, TOOL_ERROR_USAGE,
+				 "--size and --window belong to --perf; say: client SR SIZE");
+	return test_plan_words(plan, *words != NULL ? words : all, error);
+}
+
+static bool
+make_plan(struct test_job *job, const struct typed *typed, char **words, GError **error)
+{
+	struct test_plan *plan = &job->plan;
+
+	if (!job->options.self && *words != NULL)
+		job->host = *words++;
+	if (job->host == NULL && !job->options.self) {
+		if (typed->perf != NULL)
+			return tool_fail(error, TOOL_ERROR_USAGE, "--perf belongs to the client");
+		return true; /* the server learns the plan */
+	}
+	return plan_numbers(plan, typed, error) &&
+	       (typed->perf != NULL ? plan_performance(plan, typed, words, error)
+				    : plan_transactions(plan, typed, words, error)) &&
+	       test_plan_check(plan, error);
+}
+
+static void
+typed_clear(struct typed *typed)
+{
+	g_free(typed->perf);
+	g_free(typed->iterations);
+	g_free(typed->threads);
+	g_free(typed->endpoints);
+	g_free(typed->size);
+	g_free(typed->window);
+}
+
+static bool
+parse(struct test_job *job, int *argc, char ***argv, GError **error)
+{
+	struct typed typed = {0};
+	GOptionEntry entries[] = {
+		{"perf", 'o', 0, G_OPTION_ARG_STRING, &typed.perf,
+		 "Measure write, read or send instead of verifying transactions", "OPERATION"},
+		{"count", 'C', 0, G_OPTION_ARG_STRING, &typed.iterations,
+		 "Iterations (" DEFAULT_ITERATIONS ")", "N"},
+		{"threads", 't', 0, G_OPTION_ARG_STRING, &typed.threads, "Threads (1)", "N"},
+		{"endpoints", 'e', 0, G_OPTION_ARG_STRING, &typed.endpoints,
+		 "Connections of each thread (1)", "N"},
+		{"size", 'S', 0, G_OPTION_ARG_STRING, &typed.size,
+		 "--perf: octets of a message (" DEFAULT_SIZE ")", "N"},
+		{"window", 'W', 0, G_OPTION_ARG_STRING, &typed.window,
+		 "--perf: requests outstanding (" DEFAULT_WINDOW ")", "N"},
+		{"poll", 0, 0, G_OPTION_ARG_NONE, &typed.poll,
+		 "Poll for completions (default of --perf)", NULL},
+		{"sleep", 0, 0, G_OPTION_ARG_NONE, &typed.sleep,
+		 "Sleep until completions come (default of transactions)", NULL},
+		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
+	};
+	g_autoptr(GOptionContext) context =
+		g_option_context_new("[HOST [OPERATIONS]] - tests and measures RDMA");
+	bool good;
+
+	g_option_context_set_summary(context, summary);
+	tool_options_add(&job->options, context, DEFAULT_PORT);
+	g_option_context_add_main_entries(context, entries, NULL);
+	good = tool_options_parse(&job->options, context, argc, argv, error) &&
+	       make_plan(job, &typed, *argv + 1, error);
+	typed_clear(&typed);
+	return good;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct test_job job = {0};
+	struct tool_sides sides = {.arg = &job, .server = test_server, .client = test_client};
+	GError *error = NULL;
+	int status = 0;
+	bool good;
+
+	tool_signal_watch();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	good = parse(&job, &argc, &argv, &error);
+	if (good && job.options.self)
+		good = tool_self_run(&sides, &error);
+	else if (good && job.host != NULL)
+		good = test_client(&job, job.options.port, &error);
+	else if (good)
+		good = test_server(&job, NULL, &error);
+	if (!good) {
+		if (job.options.json)
+			tool_json_failure(PROGRAM, error);
+		status = tool_die(PROGRAM, error);
+	}
+	tool_options_free(&job.options);
+	return status;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What a run does. The client has it from its command line and tells the server; both sides check it
+ * in the same way, the server because it trusts nobody.
+ */
+#ifndef TEST_PLAN_H
+#define TEST_PLAN_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TEST_OPS_MAX        64
+#define TEST_SEGMENTS_MAX   16
+#define TEST_LANES_MAX      1024
+#define TEST_WINDOW_MAX     1024
+#define TEST_ITERATIONS_MAX 1000000000
+#define TEST_SIZE_MAX       (UINT64_C(1) << 30)
+#define TEST_MEMORY_MAX     (UINT64_C(1) << 32) /* octets of all buffers of one side */
+
+enum test_mode {
+	TEST_TRANSACTIONS = 1,
+	TEST_PERFORMANCE = 2,
+};
+
+enum test_kind {
+	TEST_SEND = 1,
+	TEST_WRITE = 2,
+	TEST_READ = 3,
+};
+
+struct test_op {
+	bool by_server; /* who begins */
+	enum test_kind kind;
+	uint64_t size; /* octets of a segment */
+	uint64_t segments;
+};
+
+struct test_plan {
+	enum test_mode mode;
+	uint64_t threads;
+	uint64_t endpoints; /* of each thread */
+	uint64_t iterations;
+	bool poll;
+	struct test_op ops[TEST_OPS_MAX]; /* performance: one, by the client */
+	uint64_t op_count;
+	uint64_t window; /* performance: requests outstanding */
+	uint64_t warmup; /* performance: iterations before the clock starts */
+};
+
+/* Operations as words: client|server SR|RR|RW [size [segments]], as many as there are. */
+bool test_plan_words(struct test_plan *plan, char **words, GError **error);
+
+/* "write", "read" or "send" (or RW, RR, SR). */
+bool test_plan_kind(const char *word, enum test_kind *kind, GError **error);
+const char *test_kind_text(enum test_kind kind);
+
+/* Whether everything is in its bounds, and the buffers in theirs. */
+bool test_plan_check(const struct test_plan *plan, GError **error);
+
+/* As octets for the peer. */
+size_t test_plan_write(const struct test_plan *plan, void *octets, size_t room);
+bool test_plan_read(struct test_plan *plan, void *octets, size_t len, GError **error);
+
+uint64_t test_plan_lanes(const struct test_plan *plan);
+uint64_t test_op_octets(const struct test_op *op); /* of all segments */
+
+#endif /* TEST_PLAN_H */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A run: a control connection, over which the client tells the plan and both tell how it ended, and
+ * the lanes of the plan, each thread with some of its own.
+ */
+#ifndef TEST_SESSION_H
+#define TEST_SESSION_H
+
+#include <stdatomic.h>
+
+#include "test_lane.h"
+#include "tool_mail.h"
+#include "tool_options.h"
+#include "tool_self.h"
+
+struct test_thread {
+	struct test_lane *lanes; /* plan.endpoints of them */
+	atomic_bool *failed;     /* somebody of the run did */
+	bool server;
+	struct test_score score;
+	GError *error;
+};
+
+/* One side of a run. */
+struct test_session {
+	struct tool_adapter *adapter;
+	unsigned seconds;
+	bool server;
+	struct tool_link control;
+	struct tool_mail mail;
+	struct tool_hello hello;
+	struct test_plan plan;
+	struct test_lane *lanes;
+	struct test_thread *threads;
+	double wall; /* s, of the threads together */
+};
+
+struct test_job {
+	struct tool_options options;
+	struct test_plan plan;
+	char *host;
+};
+
+bool test_session_control(struct test_session *session, GError **error); /* made, unconnected */
+bool test_session_lane(struct test_session *session, uint64_t index, GError **error);
+bool test_session_run(struct test_session *session, GError **error);
+void test_session_close(struct test_session *session);
+
+/* "How it ended" over the control connection: good, or why not. */
+bool test_session_tell(struct test_session *session, const GError *why, GError **error);
+bool test_session_hear(struct test_session *session, GError **error);
+
+bool test_client(void *job, uint16_t port, GError **error);
+bool test_server(void *job, struct tool_ready *ready, GError **error);
+
+void test_report(const struct test_job *job, const struct test_session *session);
+
+#endif /* TEST_SESSION_H */
