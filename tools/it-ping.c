@@ -21,6 +21,7 @@
 #include "tool_error.h"
 #include "tool_mail.h"
 #include "tool_options.h"
+#include "tool_pattern.h"
 #include "tool_self.h"
 #include "tool_signal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Registered memory, and patterns that show where octets came from. */
+/* Registered memory. */
 #ifndef TOOL_MEMORY_H
 #define TOOL_MEMORY_H
 
@@ -27,11 +27,5 @@ it_lmr_triplet_t tool_memory_part(const struct tool_memory *memory, size_t offse
 
 /* What a peer needs to reach that octet. */
 it_rdma_addr_t tool_memory_address(const struct tool_memory *memory, size_t offset);
-
-/* Octets that follow from a seed and their place; no two seeds look alike. */
-void tool_pattern_fill(uint8_t *octets, size_t len, uint64_t seed, size_t place);
-
-/* The first place that is not as tool_pattern_fill() would have made it; len if none. */
-size_t tool_pattern_check(const uint8_t *octets, size_t len, uint64_t seed, size_t place);
 
 #endif /* TOOL_MEMORY_H */

@@ -20,6 +20,7 @@
 
 #include "test_lane.h"
 #include "tool_error.h"
+#include "tool_pattern.h"
 #include "tool_signal.h"
 
 #define AHEAD       3

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* What the tools share and what needs no adapter: numbers, messages, patterns, the greeting. */
+
+#include <string.h>
+
+#include "tool_error.h"
+#include "tool_options.h"
+#include "tool_pattern.h"
+#include "tool_wire.h"
+
+static void
+test_number(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t value;
+	} good[] = {{"0", 0},       {"1", 1},        {"4096", 4096},
+		    {"64k", 65536}, {"1M", 1048576}, {"2g", 2147483648}};
+	static const char *const bad[] = {
+		"",   "-1", " 1", "1x", "1kk", "k", "0x10", "18446744073709551616", "99999999999g",
+		"1 ", "+1"};
+	uint64_t value;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+		g_assert_true(tool_number(good[i].text, 0, G_MAXUINT64, &value, NULL));
+		g_assert_cmpuint(value, ==, good[i].value);
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_autoptr(GError) error = NULL;
+
+		g_assert_false(tool_number(bad[i], 0, G_MAXUINT64, &value, &error));
+		g_assert_error(error, TOOL_ERROR, TOOL_ERROR_USAGE);
+	}
+	g_assert_false(tool_number("9", 10, 20, &value, NULL));
+	g_assert_false(tool_number("21", 10, 20, &value, NULL));
+	g_assert_true(tool_number("10", 10, 20, &value, NULL));
+	g_assert_true(tool_number("20", 10, 20, &value, NULL));
+}
+
+static void
+test_wire(void)
+{
+	uint8_t octets[32];
+	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
+	char *text;
+
+	tool_put(&wire, 0x0123456789abcdef, 8);
+	tool_put(&wire, 0xfedc, 2);
+	tool_put_text(&wire, "hello");
+	g_assert_true(wire.ok);
+	g_assert_cmpuint(wire.left, ==, 32 - 8 - 2 - 2 - 5);
+	g_assert_cmphex(octets[0], ==, 0x01);
+	g_assert_cmphex(octets[7], ==, 0xef);
+
+	wire = tool_wire_of(octets, 17);
+	g_assert_cmphex(tool_get(&wire, 8), ==, 0x0123456789abcdef);
+	g_assert_cmphex(tool_get(&wire, 2), ==, 0xfedc);
+	text = tool_get_text(&wire, 5);
+	g_assert_cmpstr(text, ==, "hello");
+	g_assert_true(wire.ok);
+	g_free(text);
+}
+
+static void
+test_wire_overrun(void)
+{
+	uint8_t octets[12] = {0};
+	struct tool_wire wire = tool_wire_of(octets, 3);
+	char *text;
+
+	tool_put(&wire, 1, 4);
+	g_assert_false(wire.ok);
+	tool_put(&wire, 0xff, 1); /* there was room for this one, but it stays bad */
+	g_assert_cmphex(octets[0], ==, 0);
+
+	wire = tool_wire_of(octets, 3);
+	g_assert_cmpuint(tool_get(&wire, 4), ==, 0);
+	g_assert_false(wire.ok);
+
+	octets[1] = 11; /* a text that is longer than what is there */
+	wire = tool_wire_of(octets, sizeof(octets));
+	text = tool_get_text(&wire, 100);
+	g_assert_false(wire.ok);
+	g_assert_cmpstr(text, ==, "");
+	g_free(text);
+
+	octets[1] = 10; /* one that fits but holds a zero */
+	wire = tool_wire_of(octets, sizeof(octets));
+	text = tool_get_text(&wire, 100);
+	g_assert_false(wire.ok);
+	g_free(text);
+}
+
+static void
+test_hello(void)
+{
+	struct tool_hello hello = {.version = 7,
+				   .tool = TOOL_CP,
+				   .refusal = TOOL_BUSY,
+				   .session = 0x1122334455667788,
+				   .index = 42};
+	uint8_t octets[TOOL_HELLO_SIZE];
+	struct tool_hello read;
+
+	tool_hello_write(&hello, octets);
+	g_assert_true(tool_hello_read(&read, octets, sizeof(octets)));
+	g_assert_cmpuint(read.version, ==, 7);
+	g_assert_cmpuint(read.tool, ==, TOOL_CP);
+	g_assert_cmpuint(read.refusal, ==, TOOL_BUSY);
+	g_assert_cmphex(read.session, ==, 0x1122334455667788);
+	g_assert_cmpuint(read.index, ==, 42);
+	for (size_t len = 0; len < sizeof(octets); len++)
+		g_assert_false(tool_hello_read(&read, octets, len));
+	octets[0] ^= 1;
+	g_assert_false(tool_hello_read(&read, octets, sizeof(octets)));
+}
+
+static void
+test_pattern(void)
+{
+	uint8_t whole[203];
+	uint8_t pieces[203];
+
+	tool_pattern_fill(whole, sizeof(whole), 5, 0);
+	for (size_t at = 0, len = 1; at < sizeof(pieces); at += len, len = len % 13 + 1) {
+		len = MIN(len, sizeof(pieces) - at);
+		tool_pattern_fill(pieces + at, len, 5, at);
+	}
+	g_assert_cmpmem(whole, sizeof(whole), pieces, sizeof(pieces));
+	g_assert_cmpuint(tool_pattern_check(whole, sizeof(whole), 5, 0), ==, sizeof(whole));
+	g_assert_cmpuint(tool_pattern_check(whole + 3, 100, 5, 3), ==, 100);
+	for (size_t at = 0; at < sizeof(whole); at++) {
+		whole[at] ^= 0x40;
+		g_assert_cmpuint(tool_pattern_check(whole, sizeof(whole), 5, 0), ==, at);
+		whole[at] ^= 0x40;
+	}
+	g_assert_cmpuint(tool_pattern_check(whole, sizeof(whole), 6, 0), <, 8);
+	g_assert_cmpuint(tool_pattern_check(whole, sizeof(whole), 5, 8), <, 8);
+}
+
+static void
+test_first_error_stays(void)
+{
+	g_autoptr(GError) error = NULL;
+
+	g_assert_false(tool_fail(&error, TOOL_ERROR_VERIFY, "first"));
+	g_assert_false(tool_check(IT_ERR_ABORT, "second", &error));
+	g_assert_error(error, TOOL_ERROR, TOOL_ERROR_VERIFY);
+	g_assert_cmpstr(error->message, ==, "first");
+	g_clear_error(&error);
+	g_assert_true(tool_check(IT_SUCCESS, "third", &error));
+	g_assert_no_error(error);
+	g_assert_false(tool_check(IT_ERR_WAITER_LIMIT, "fourth", &error));
+	g_assert_cmpstr(error->message, ==, "fourth: IT_ERR_WAITER_LIMIT");
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/tools/common/number", test_number);
+	g_test_add_func("/tools/common/wire", test_wire);
+	g_test_add_func("/tools/common/wire-overrun", test_wire_overrun);
+	g_test_add_func("/tools/common/hello", test_hello);
+	g_test_add_func("/tools/common/pattern", test_pattern);
+	g_test_add_func("/tools/common/first-error-stays", test_first_error_stays);
+	return g_test_run();
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The walls of a folder that it-cp serves, files that get their name last, and checksums. */
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cp_file.h"
+#include "cp_sum.h"
+#include "tool_error.h"
+
+struct place {
+	char *top;    /* outer/, with outer/secret and outer/served/ */
+	char *served; /* with file, sub/file, and links out of it */
+	int folder;
+};
+
+static char *
+path_in(const char *folder, const char *name)
+{
+	return g_build_filename(folder, name, NULL);
+}
+
+static void
+write_file(const char *folder, const char *name, const char *text)
+{
+	g_autofree char *path = path_in(folder, name);
+
+	g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static void
+make_link(const char *target, const char *folder, const char *name)
+{
+	g_autofree char *path = path_in(folder, name);
+
+	g_assert_cmpint(symlink(target, path), ==, 0);
+}
+
+static void
+set_up(struct place *place, gconstpointer unused)
+{
+	g_autofree char *sub = NULL;
+
+	(void)unused;
+	place->top = g_dir_make_tmp("test-tools-files-XXXXXX", NULL);
+	place->served = path_in(place->top, "served");
+	sub = path_in(place->served, "sub");
+	g_assert_cmpint(g_mkdir_with_parents(sub, 0700), ==, 0);
+	write_file(place->top, "secret", "secret");
+	write_file(place->served, "file", "content");
+	write_file(place->served, "sub/file", "inner");
+	make_link("../secret", place->served, "link-to-file");
+	make_link("..", place->served, "link-to-folder");
+	make_link("sub", place->served, "link-inside");
+	place->folder = cp_folder_open(place->served, NULL);
+	g_assert_cmpint(place->folder, >=, 0);
+}
+
+static void
+tear_down(struct place *place, gconstpointer unused)
+{
+	const char *argv[] = {"rm", "-rf", place->top, NULL};
+
+	(void)unused;
+	close(place->folder);
+	g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL,
+				   NULL, NULL, NULL));
+	g_free(place->top);
+	g_free(place->served);
+}
+
+/* Names in the served folder that begin with a dot: parts that were left behind. */
+static unsigned
+parts_left(const struct place *place)
+{
+	GDir *dir = g_dir_open(place->served, 0, NULL);
+	unsigned count = 0;
+	const char *name;
+
+	while ((name = g_dir_read_name(dir)) != NULL)
+		count += name[0] == '.';
+	g_dir_close(dir);
+	return count;
+}
+
+static const char *const outside[] = {
+	"",
+	"/",
+	"/etc/passwd",
+	"..",
+	"../secret",
+	"sub/../..",
+	"sub/../../secret",
+	".",
+	"./file",
+	"sub//file",
+	"file/",
+	"link-to-file",
+	"link-to-folder",
+	"link-to-folder/secret",
+	"link-inside/file",
+};
+
+static void
+test_read_inside(struct place *place, gconstpointer unused)
+{
+	struct cp_source source;
+
+	(void)unused;
+	g_assert_true(cp_source_open(&source, place->folder, "file", NULL));
+	g_assert_cmpuint(source.size, ==, strlen("content"));
+	cp_source_close(&source);
+	g_assert_true(cp_source_open(&source, place->folder, "sub/file", NULL));
+	g_assert_cmpuint(source.size, ==, strlen("inner"));
+	cp_source_close(&source);
+}
+
+static void
+test_read_outside(struct place *place, gconstpointer unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < G_N_ELEMENTS(outside); i++) {
+		g_autoptr(GError) error = NULL;
+		struct cp_source source;
+
+		g_assert_false(cp_source_open(&source, place->folder, outside[i], &error));
+		g_assert_nonnull(error);
+	}
+}
+
+static void
+test_write_outside(struct place *place, gconstpointer unused)
+{
+	g_autofree char *secret = path_in(place->top, "secret");
+	g_autofree char *content = NULL;
+
+	(void)unused;
+	for (size_t i = 0; i < G_N_ELEMENTS(outside); i++) {
+		g_autoptr(GError) error = NULL;
+		struct cp_target target;
+
+		g_assert_false(cp_target_open(&target, place->folder, outside[i], 0644, &error));
+		g_assert_nonnull(error);
+	}
+	g_assert_true(g_file_get_contents(secret, &content, NULL, NULL));
+	g_assert_cmpstr(content, ==, "secret");
+	g_assert_cmpuint(parts_left(place), ==, 0);
+}
+
+static void
+test_special_files(struct place *place, gconstpointer unused)
+{
+	g_autofree char *pipe = path_in(place->served, "pipe");
+	g_autoptr(GError) read_error = NULL;
+	g_autoptr(GError) write_error = NULL;
+	struct cp_source source;
+	struct cp_target target;
+
+	(void)unused;
+	g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+	g_assert_false(cp_source_open(&source, place->folder, "pipe", &read_error));
+	g_assert_false(cp_target_open(&target, place->folder, "pipe", 0644, &write_error));
+	g_assert_false(cp_target_open(&target, place->folder, "sub", 0644, NULL));
+	g_assert_false(cp_source_open(&source, place->folder, "sub", NULL));
+}
+
+static void
+test_name_comes_last(struct place *place, gconstpointer unused)
+{
+	g_autofree char *path = path_in(place->served, "new");
+	g_autofree char *content = NULL;
+	struct cp_target target;
+	struct stat info;
+
+	(void)unused;
+	g_assert_true(cp_target_open(&target, place->folder, "new", 0640, NULL));
+	g_assert_true(cp_target_write(&target, "half", 4, NULL));
+	g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+	g_assert_cmpuint(parts_left(place), ==, 1);
+	cp_target_close(&target); /* given up */
+	g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+	g_assert_cmpuint(parts_left(place), ==, 0);
+
+	g_assert_true(cp_target_open(&target, place->folder, "new", 04640, NULL));
+	g_assert_true(cp_target_write(&target, "whole", 5, NULL));
+	g_assert_true(cp_target_commit(&target, NULL));
+	cp_target_close(&target);
+	g_assert_true(g_file_get_contents(path, &content, NULL, NULL));
+	g_assert_cmpstr(content, ==, "whole");
+	g_assert_cmpint(stat(path, &info), ==, 0);
+	g_assert_cmpint(info.st_mode & 07137, ==,
+			0); /* no set-user-id, nothing that was not asked */
+	g_assert_cmpuint(parts_left(place), ==, 0);
+}
+
+static void
+test_sums(void)
+{
+	struct cp_sum sum;
+	char *text;
+
+	cp_sum_begin(&sum, CP_CRC32C); /* RFC 3720, and the check value of the catalogues */
+	cp_sum_add(&sum, "12345", 5);
+	cp_sum_add(&sum, "6789", 4);
+	text = cp_sum_end(&sum);
+	g_assert_cmpstr(text, ==, "e3069283");
+	g_free(text);
+	cp_sum_begin(&sum, CP_SHA256); /* FIPS 180 */
+	cp_sum_add(&sum, "abc", 3);
+	text = cp_sum_end(&sum);
+	g_assert_cmpstr(text, ==,
+			"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	g_free(text);
+	g_assert_false(cp_sum_known(0));
+	g_assert_false(cp_sum_known(3));
+}
+
+#define ADD(name, function) \
+	g_test_add("/tools/files/" name, struct place, NULL, set_up, function, tear_down)
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	ADD("read-inside", test_read_inside);
+	ADD("read-outside", test_read_outside);
+	ADD("write-outside", test_write_outside);
+	ADD("special-files", test_special_files);
+	ADD("name-comes-last", test_name_comes_last);
+	g_test_add_func("/tools/files/sums", test_sums);
+	return g_test_run();
+}
