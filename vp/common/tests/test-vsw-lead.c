@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The hand-over: every cell of the table, then the parts together, by hand and with threads. */
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "vsw_lead.h"
+#include "vsw_test_host.h"
+
+#define W VSW_LEAD_WATCHING
+#define T VSW_LEAD_TICKING
+#define P VSW_LEAD_PARKED
+
+/* The test's own list: state, event, what must follow. Pairs that are not here must be refused. */
+static const struct {
+	enum vsw_lead_state from;
+	enum vsw_lead_event event;
+	enum vsw_lead_state to;
+	bool run;
+} cells[] = {
+	{W, VSW_LEAD_EV_POLLED, T, false},    {W, VSW_LEAD_EV_ENTERED, P, true},
+	{W, VSW_LEAD_EV_TICK_BUSY, W, false}, {W, VSW_LEAD_EV_TICK_IDLE, W, false},
+	{W, VSW_LEAD_EV_KICKED, W, true},     {T, VSW_LEAD_EV_POLLED, T, false},
+	{T, VSW_LEAD_EV_ENTERED, P, true},    {T, VSW_LEAD_EV_TICK_BUSY, T, false},
+	{T, VSW_LEAD_EV_TICK_IDLE, W, true},  {T, VSW_LEAD_EV_KICKED, W, true},
+	{P, VSW_LEAD_EV_POLLED, P, false},    {P, VSW_LEAD_EV_LEFT, T, false},
+	{P, VSW_LEAD_EV_TICK_BUSY, P, false}, {P, VSW_LEAD_EV_TICK_IDLE, P, false},
+	{P, VSW_LEAD_EV_KICKED, P, true},
+};
+
+static void
+test_table(void)
+{
+	for (unsigned state = 0; state < VSW_LEAD_STATE_COUNT; state++) {
+		for (unsigned event = 0; event < VSW_LEAD_EV_COUNT; event++) {
+			enum vsw_lead_state want = VSW_LEAD_NONE;
+			bool want_run = false;
+			bool run = true;
+			for (guint i = 0; i < G_N_ELEMENTS(cells); i++) {
+				if (cells[i].from != state || cells[i].event != event)
+					continue;
+				want = cells[i].to;
+				want_run = cells[i].run;
+			}
+			g_assert_cmpint(vsw_lead_rule((enum vsw_lead_state)state,
+						      (enum vsw_lead_event)event, &run),
+					==, want);
+			g_assert_true(run == want_run);
+		}
+	}
+}
+
+struct engine {
+	struct vth *vth;
+	struct vsw_lead lead;
+	int fd;
+	atomic_uint runs;
+	atomic_uint held; /* work held back */
+};
+
+static uint32_t
+progress(void *arg, uint32_t budget)
+{
+	struct engine *engine = arg;
+	uint64_t word = 0;
+
+	g_assert_cmpuint(budget, >, 0);
+	atomic_fetch_add(&engine->runs, 1);
+	atomic_store(&engine->held, 0);
+	return engine->fd >= 0 && read(engine->fd, &word, sizeof(word)) > 0;
+}
+
+static void
+engine_start(struct engine *engine, bool threaded, bool has_fd)
+{
+	memset(engine, 0, sizeof(*engine));
+	engine->vth = vth_new(threaded);
+	engine->fd = has_fd ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
+	g_assert_cmpint(
+		vsw_lead_start(&engine->lead, vth_host(engine->vth), engine->fd, progress, engine),
+		==, RI_SUCCESS);
+}
+
+static void
+engine_stop(struct engine *engine)
+{
+	vsw_lead_stop(&engine->lead);
+	vth_free(engine->vth);
+	if (engine->fd >= 0)
+		close(engine->fd);
+}
+
+static void
+news(struct engine *engine)
+{
+	uint64_t one = 1;
+
+	g_assert_cmpint(write(engine->fd, &one, sizeof(one)), ==, sizeof(one));
+}
+
+static unsigned
+state_of(struct engine *engine)
+{
+	return atomic_load(&engine->lead.state);
+}
+
+static unsigned
+runs_of(struct engine *engine)
+{
+	return atomic_exchange(&engine->runs, 0);
+}
+
+static void
+test_service_thread_watches(void)
+{
+	struct engine e;
+
+	engine_start(&e, false, true);
+	g_assert_cmpuint(state_of(&e), ==, W);
+	vth_run(e.vth);
+	g_assert_cmpuint(runs_of(&e), ==, 0);
+	news(&e);
+	vth_run(e.vth);
+	g_assert_cmpuint(runs_of(&e), ==, 1);
+	engine_stop(&e);
+}
+
+static void
+test_poller_takes_over(void)
+{
+	struct engine e;
+
+	engine_start(&e, false, true);
+	g_assert_false(vsw_lead_attended(&e.lead));
+	vsw_lead_polled(&e.lead);
+	g_assert_cmpuint(state_of(&e), ==, T);
+	g_assert_true(vsw_lead_attended(&e.lead));
+	news(&e);
+	for (guint i = 0; i < 10; i++) {
+		vth_advance(e.vth, VSW_LEAD_TICK);
+		vsw_lead_polled(&e.lead);
+	}
+	g_assert_cmpuint(runs_of(&e), ==, 0); /* the service thread kept out */
+	vth_advance(e.vth, 2 * VSW_LEAD_TICK);
+	g_assert_cmpuint(state_of(&e), ==, W);
+	g_assert_cmpuint(runs_of(&e), >=, 1); /* at most 1 ms after the last poll */
+	engine_stop(&e);
+}
+
+static void
+test_leader(void)
+{
+	struct engine e;
+	int fd = -2;
+
+	engine_start(&e, false, true);
+	vsw_lead_leave(&e.lead); /* without having entered: nothing */
+	g_assert_cmpuint(state_of(&e), ==, W);
+	g_assert_true(vsw_lead_enter(&e.lead, &fd));
+	g_assert_cmpint(fd, ==, e.fd);
+	g_assert_cmpuint(runs_of(&e), ==, 1); /* held-back work goes before it sleeps */
+	g_assert_false(vsw_lead_enter(&e.lead, &fd));
+	g_assert_false(vsw_lead_attended(&e.lead));
+	news(&e);
+	vth_advance(e.vth, 10 * VSW_LEAD_TICK);
+	g_assert_cmpuint(runs_of(&e), ==, 0); /* only the leader */
+	vsw_lead_polled(&e.lead);
+	g_assert_cmpuint(state_of(&e), ==, P);
+	vsw_lead_leave(&e.lead);
+	g_assert_cmpuint(state_of(&e), ==, T);
+	vth_advance(e.vth, 2 * VSW_LEAD_TICK);
+	g_assert_cmpuint(state_of(&e), ==, W);
+	g_assert_cmpuint(runs_of(&e), >=, 1);
+	g_assert_true(vsw_lead_enter(&e.lead, &fd));
+	vsw_lead_leave(&e.lead);
+	engine_stop(&e);
+}
+
+static void
+test_kick(void)
+{
+	struct engine e;
+	int fd = -1;
+
+	engine_start(&e, false, false);
+	vsw_lead_kick(&e.lead);
+	vsw_lead_kick(&e.lead);
+	vth_run(e.vth);
+	g_assert_cmpuint(runs_of(&e), ==, 1);
+	vsw_lead_polled(&e.lead);
+	vsw_lead_kick(&e.lead);
+	vth_run(e.vth);
+	g_assert_cmpuint(runs_of(&e), ==, 1);
+	g_assert_cmpuint(state_of(&e), ==, W);
+	g_assert_true(vsw_lead_enter(&e.lead, &fd));
+	g_assert_cmpint(fd, ==, -1);
+	runs_of(&e);
+	vsw_lead_kick(&e.lead);
+	vth_run(e.vth);
+	g_assert_cmpuint(runs_of(&e), ==, 1);
+	g_assert_cmpuint(state_of(&e), ==, P);
+	vsw_lead_leave(&e.lead);
+	vth_advance(e.vth, 4 * VSW_LEAD_TICK);
+	engine_stop(&e);
+}
+
+/* --- threads ----------------------------------------------------------------------------- */
+
+static void *
+application(void *arg)
+{
+	struct engine *e = arg;
+	GRand *dice = g_rand_new_with_seed(GPOINTER_TO_UINT(&arg) & 0xff);
+
+	for (guint i = 0; i < 3000; i++) {
+		int fd = -1;
+		switch (g_rand_int_range(dice, 0, 4)) {
+		case 0:
+			atomic_store(&e->held, 1);
+			if (!vsw_lead_attended(&e->lead))
+				vsw_lead_kick(&e->lead);
+			break;
+		case 1:
+			if (vsw_lead_enter(&e->lead, &fd))
+				vsw_lead_leave(&e->lead);
+			break;
+		case 2:
+			news(e);
+			break;
+		default:
+			vsw_lead_polled(&e->lead);
+			progress(e, 1);
+			break;
+		}
+	}
+	g_rand_free(dice);
+	return NULL;
+}
+
+/* Threads do all of it at once; when they stop, whatever they left is done. */
+static void
+test_nothing_is_left(void)
+{
+	struct engine e;
+	pthread_t thread[3];
+	uint64_t word = 0;
+
+	engine_start(&e, true, true);
+	for (guint round = 0; round < 5; round++) {
+		for (guint i = 0; i < G_N_ELEMENTS(thread); i++)
+			g_assert_cmpint(pthread_create(&thread[i], NULL, application, &e), ==, 0);
+		for (guint i = 0; i < G_N_ELEMENTS(thread); i++)
+			pthread_join(thread[i], NULL);
+		news(&e);
+		gint64 deadline = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+		while ((atomic_load(&e.held) != 0 || state_of(&e) != W) &&
+		       g_get_monotonic_time() < deadline)
+			g_usleep(200);
+		g_assert_cmpuint(atomic_load(&e.held), ==, 0);
+		g_assert_cmpuint(state_of(&e), ==, W);
+	}
+	news(&e);
+	gint64 deadline = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+	unsigned runs = atomic_load(&e.runs);
+	while (atomic_load(&e.runs) == runs && g_get_monotonic_time() < deadline)
+		g_usleep(200);
+	g_usleep(1000);
+	g_assert_cmpint(read(e.fd, &word, sizeof(word)), <, 0);
+	engine_stop(&e);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/vsw/lead/table", test_table);
+	g_test_add_func("/vsw/lead/service-thread-watches", test_service_thread_watches);
+	g_test_add_func("/vsw/lead/poller-takes-over", test_poller_takes_over);
+	g_test_add_func("/vsw/lead/leader", test_leader);
+	g_test_add_func("/vsw/lead/kick", test_kick);
+	g_test_add_func("/vsw/lead/nothing-is-left", test_nothing_is_left);
+	return g_test_run();
+}
