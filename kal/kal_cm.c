@@ -34,6 +34,23 @@ kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 	return RI_SUCCESS;
 }
 
+void
+kal_cm_lock(struct kal_cm *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+}
+
+void
+kal_cm_unlock(struct kal_cm *cm)
+{
+	bool told = cm->told;
+
+	cm->told = false;
+	pthread_mutex_unlock(&cm->lock);
+	if (told)
+		cm->p.kick(cm->p.arg);
+}
+
 /* Any request that is left, or 0. */
 static uint32_t
 first_request(struct kal_cm *cm)
@@ -42,11 +59,11 @@ first_request(struct kal_cm *cm)
 	gpointer key;
 	uint32_t id = 0;
 
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	g_hash_table_iter_init(&iter, cm->requests);
 	if (g_hash_table_iter_next(&iter, &key, NULL))
 		id = *(uint32_t *)key;
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	return id;
 }
 
@@ -91,9 +108,9 @@ kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx, const struct 
 	conn->tidy.fire = tidy;
 	conn->tidy.arg = conn;
 	pthread_mutex_init(&conn->verbs, NULL);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	g_hash_table_replace(cm->conns, &conn->ctx, conn);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	*out = conn;
 	return RI_SUCCESS;
 }
@@ -103,13 +120,22 @@ kal_conn_retire(struct kal_conn *conn)
 {
 	struct kal_cm *cm = conn->cm;
 
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	conn->retired = true;
 	if (g_hash_table_lookup(cm->conns, &conn->ctx) == conn)
 		g_hash_table_remove(cm->conns, &conn->ctx);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	cm->p.host->task_stop(cm->p.host->self, &conn->tidy);
 	kal_stream_drop(conn);
+}
+
+void
+kal_conn_restore(struct kal_conn *conn)
+{
+	kal_cm_lock(conn->cm);
+	conn->retired = false;
+	g_hash_table_replace(conn->cm->conns, &conn->ctx, conn);
+	kal_cm_unlock(conn->cm);
 }
 
 void
@@ -147,9 +173,9 @@ kal_conn_state(struct kal_conn *conn)
 {
 	enum kal_conn_state state;
 
-	pthread_mutex_lock(&conn->cm->lock);
+	kal_cm_lock(conn->cm);
 	state = conn->state;
-	pthread_mutex_unlock(&conn->cm->lock);
+	kal_cm_unlock(conn->cm);
 	return state;
 }
 
@@ -163,6 +189,7 @@ kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason
 	conn->news.kind = report;
 	conn->news.reason = report == KAL_CM_FAILED ? reason : KAL_REASON_OTHER;
 	cm->p.event(cm->p.arg, conn->ctx, &conn->news);
+	cm->told = true;
 	/* Private data is told once. */
 	conn->news.pdata_present = 0;
 	conn->news.pdata_len = 0;
@@ -175,11 +202,11 @@ kal_conn_move(struct kal_conn *conn, enum kal_conn_happening happening, enum kal
 	enum kal_cm_kind report;
 	enum ri_status status;
 
-	pthread_mutex_lock(&conn->cm->lock);
+	kal_cm_lock(conn->cm);
 	status = kal_conn_step(&conn->state, happening, &report);
 	if (status == RI_SUCCESS)
 		kal_conn_tell(conn, report, reason);
-	pthread_mutex_unlock(&conn->cm->lock);
+	kal_cm_unlock(conn->cm);
 	return status;
 }
 
@@ -209,13 +236,13 @@ kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame)
 {
 	struct kal_cm_event *news = &conn->news;
 
-	pthread_mutex_lock(&conn->cm->lock);
+	kal_cm_lock(conn->cm);
 	news->ird_ord_valid = frame->words && frame->ird != KAL_MPA_DEPTH_PRIVATE &&
 			      frame->ord != KAL_MPA_DEPTH_PRIVATE;
 	news->ird = news->ird_ord_valid ? frame->ird : 0;
 	news->ord = news->ird_ord_valid ? frame->ord : 0;
 	set_pdata(news, frame->private_data, frame->private_len, frame->private_len > 0);
-	pthread_mutex_unlock(&conn->cm->lock);
+	kal_cm_unlock(conn->cm);
 }
 
 /* --- calls ------------------------------------------------------------------------------ */
@@ -355,9 +382,9 @@ end_by_us(struct kal_conn *conn)
 	kal_conn_lock(conn);
 	kal_conn_kill(conn);
 	kal_conn_unlock(conn);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	kal_conn_tell(conn, KAL_CM_DISCONNECTED, KAL_REASON_OTHER);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 }
 
 enum ri_status
@@ -372,7 +399,7 @@ kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (req->pdata_len > cm->p.attr->disconnect_pdata)
 		return RI_ERR_INVALID_ARG;
 	kal_conn_lock(conn);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	before = conn->state;
 	status = RI_ERR_INVALID_STATE;
 	if (cm->stream && before != KAL_CONN_STARTING && before != KAL_CONN_UP) {
@@ -381,7 +408,7 @@ kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 	} else {
 		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DISCONNECT, &report);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	if (status == RI_SUCCESS && !dropped)
 		end_by_provider(conn, req, before == KAL_CONN_UP);
 	kal_conn_unlock(conn);
@@ -463,13 +490,21 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 		kal_request_gone(cm, event);
 	if (happening == KAL_CONN_HAPPENING_COUNT)
 		return;
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	conn = g_hash_table_lookup(cm->conns, &event->ctx);
 	if (conn != NULL && kal_conn_step(&conn->state, happening, &report) == RI_SUCCESS) {
 		note_provider(conn, event);
 		kal_conn_tell(conn, report, (enum kal_cm_reason)event->reason);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
+}
+
+/* The caller holds cm->lock. */
+static void
+forward(struct kal_cm *cm, const struct ri_async_event *event)
+{
+	cm->p.async(cm->p.arg, event);
+	cm->told = true;
 }
 
 /* The caller holds cm->lock. */
@@ -485,7 +520,7 @@ stream_ended(struct kal_conn *conn, const struct ri_async_event *event)
 			  &report) != RI_SUCCESS)
 		return;
 	if (!orderly && (before == KAL_CONN_UP || before == KAL_CONN_CLOSING))
-		cm->p.async(cm->p.arg, event);
+		forward(cm, event);
 	/* A failure that somebody foresaw (IRD, RTR, time) has left its reason in the news. */
 	kal_conn_tell(conn, report, (enum kal_cm_reason)conn->news.reason);
 }
@@ -497,7 +532,7 @@ kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
 	enum kal_cm_kind report;
 	bool up = event->event == RI_EVENT_QP_STREAM_UP;
 
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	conn = g_hash_table_lookup(cm->conns, &event->ctx);
 	if (conn == NULL) {
 		/* Late news of a retired queue pair. */
@@ -507,7 +542,7 @@ kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
 	} else if (cm->stream && ri_event_is_end((enum ri_event)event->event)) {
 		stream_ended(conn, event);
 	} else if (!up) {
-		cm->p.async(cm->p.arg, event);
+		forward(cm, event);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 }

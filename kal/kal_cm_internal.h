@@ -25,6 +25,7 @@ struct kal_cm {
 	bool stream;           /* we set up streams (RI_CM_STREAM), else the provider connects */
 	bool crc;              /* ask for CRC */
 	pthread_mutex_t lock;  /* the tables, states, and what an event reports */
+	bool told;             /* under it: something was queued for the client */
 	GHashTable *conns;     /* client's ctx -> kal_conn */
 	GHashTable *listeners; /* our id -> kal_listener */
 	GHashTable *requests;  /* id -> kal_request */
@@ -103,6 +104,9 @@ struct kal_request {
 };
 
 /* kal_cm.c */
+/* The table lock; whoever releases it tells the client what was queued meanwhile. */
+void kal_cm_lock(struct kal_cm *cm);
+void kal_cm_unlock(struct kal_cm *cm);
 /* Move, and tell the client what the table says. `reason` counts with FAILED. */
 enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_happening happening,
 			     enum kal_cm_reason reason) RI_MUST_CHECK;

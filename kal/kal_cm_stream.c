@@ -86,15 +86,15 @@ give_up(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_re
 	enum kal_cm_kind report;
 	enum ri_status status;
 
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	status = kal_conn_step(&conn->state, happening, &report);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	if (status == RI_SUCCESS)
 		kal_conn_kill(conn);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	if (status == RI_SUCCESS)
 		kal_conn_tell(conn, report, reason);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	kal_conn_unlock(conn);
 	kal_setup_free(setup);
 }
@@ -302,10 +302,10 @@ attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t
 	};
 
 	host->watch_stop(host->self, &setup->watch);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	conn->news.own_ird = setup->terms.ird;
 	conn->news.own_ord = setup->terms.ord;
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	/* The upcall that it stands may come before the call returns. */
 	if (kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER) != RI_SUCCESS ||
 	    cm->p.provider->llp->attach_stream(conn->qp, &stream) != RI_SUCCESS) {
@@ -350,10 +350,10 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 		return error;
 	len = sizeof(sa);
 	if (getsockname(setup->fd, (struct sockaddr *)&sa, &len) == 0) {
-		pthread_mutex_lock(&conn->cm->lock);
+		kal_cm_lock(conn->cm);
 		kal_sock_addr_back(&sa, &conn->news.local, &port);
 		conn->news.service.local_port = port;
-		pthread_mutex_unlock(&conn->cm->lock);
+		kal_cm_unlock(conn->cm);
 	}
 	kal_mpa_offer(&setup->wish, request);
 	request->private_data = setup->req.pdata;
@@ -400,10 +400,10 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 	if (verdict == KAL_MPA_GO)
 		return attach(conn, setup, size, 0);
 	if (code != 0) {
-		pthread_mutex_lock(&conn->cm->lock);
+		kal_cm_lock(conn->cm);
 		conn->news.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
 								     : KAL_REASON_BAD_PARAMS;
-		pthread_mutex_unlock(&conn->cm->lock);
+		kal_cm_unlock(conn->cm);
 		return attach(conn, setup, size, code);
 	}
 	give_up(conn, verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED : KAL_CONN_FAILED,
@@ -502,9 +502,9 @@ time_is_up(void *arg)
 	}
 	if (conn->setup == setup && kal_conn_state(conn) == KAL_CONN_STARTING) {
 		/* The provider has the stream and raises the end. */
-		pthread_mutex_lock(&conn->cm->lock);
+		kal_cm_lock(conn->cm);
 		conn->news.reason = KAL_REASON_TIMEOUT;
-		pthread_mutex_unlock(&conn->cm->lock);
+		kal_cm_unlock(conn->cm);
 		kal_conn_kill(conn);
 	}
 	kal_conn_unlock(conn);

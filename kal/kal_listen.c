@@ -153,10 +153,10 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 		kal_listener_unref(listener);
 		return status;
 	}
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	listener->id = ++cm->last_listener;
 	g_hash_table_insert(cm->listeners, &listener->id, listener);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	/* A request may come before the provider's call returns: the table knows us already. */
 	if (!cm->stream)
 		status = cm->p.provider->cm->listen(cm->p.context, listener->id, req->port, service,
@@ -184,9 +184,9 @@ kal_listen_destroy(struct kal_listener *listener)
 	for (uint32_t i = 0; i < listener->num_socks; i++)
 		host->watch_stop(host->self, &listener->socks[i]);
 	close_socks(listener);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	g_hash_table_remove(cm->listeners, &listener->id);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	kal_listener_unref(listener);
 }
 
@@ -199,7 +199,7 @@ kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req)
 	uint64_t id = 0;
 	uint64_t ctx = 0;
 
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	g_hash_table_iter_init(&iter, cm->listeners);
 	while (id == 0 && g_hash_table_iter_next(&iter, NULL, &value)) {
 		const struct kal_listener *listener = value;
@@ -211,7 +211,7 @@ kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req)
 			ctx = listener->ctx;
 		}
 	}
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	if (id == 0)
 		return RI_ERR_IN_USE;
 	request = kal_request_take(cm, req->request);

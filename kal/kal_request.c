@@ -67,6 +67,7 @@ enter(struct kal_request *request)
 	request->info.request = request->id;
 	g_hash_table_insert(cm->requests, &request->id, request);
 	cm->p.event(cm->p.arg, request->ctx, &request->info);
+	cm->told = true;
 }
 
 /* The caller holds cm->lock. */
@@ -97,11 +98,11 @@ kal_request_take(struct kal_cm *cm, uint32_t id)
 {
 	struct kal_request *request;
 
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	request = g_hash_table_lookup(cm->requests, &id);
 	if (request != NULL)
 		leave(request);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	if (request != NULL)
 		quiet(request);
 	return request;
@@ -127,11 +128,11 @@ kal_request_put_back(struct kal_request *request)
 
 	if (request->provider == NULL)
 		attend(request);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	request->taken = false;
 	g_hash_table_insert(cm->requests, &request->id, request);
 	count_waiting(request, 1);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 }
 
 void
@@ -141,13 +142,13 @@ kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id
 
 	if (request->provider == NULL)
 		attend(request);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	request->taken = false;
 	request->ctx = ctx;
 	request->listener_id = listener_id;
 	count_waiting(request, 1);
 	enter(request);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 }
 
 /* One Reply that says no; if the socket will not take it now, the peer sees the end alone. */
@@ -251,10 +252,10 @@ deliver(struct kal_request *request)
 	}
 	request->listener = NULL;
 	attend(request);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	atomic_fetch_add(&listener->waiting, 1);
 	enter(request);
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	atomic_fetch_sub(&listener->half_open, 1);
 	kal_listener_unref(listener);
 }
@@ -263,6 +264,7 @@ deliver(struct kal_request *request)
 static bool
 read_request(struct kal_request *request)
 {
+	const struct ri_host *host = request->cm->p.host;
 	enum kal_mpa_verdict verdict;
 	enum kal_mpa_found found;
 	size_t size = 0;
@@ -284,7 +286,6 @@ read_request(struct kal_request *request)
 		say_no(request, NULL, 0);
 	if (verdict != KAL_MPA_GO)
 		return false;
-	const struct ri_host *host = request->cm->p.host;
 	host->watch_stop(host->self, &request->watch);
 	host->timer_stop(host->self, &request->timer);
 	deliver(request);
@@ -301,11 +302,13 @@ die(struct kal_request *request)
 	struct kal_cm_event gone = {.kind = KAL_CM_REQUEST_GONE, .request = request->id};
 	bool ours;
 
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	ours = leave(request);
-	if (ours)
+	if (ours) {
 		cm->p.event(cm->p.arg, request->ctx, &gone);
-	pthread_mutex_unlock(&cm->lock);
+		cm->told = true;
+	}
+	kal_cm_unlock(cm);
 	if (ours)
 		kal_request_free(request);
 }
@@ -315,9 +318,9 @@ is_taken(struct kal_request *request)
 {
 	bool taken;
 
-	pthread_mutex_lock(&request->cm->lock);
+	kal_cm_lock(request->cm);
 	taken = request->taken;
-	pthread_mutex_unlock(&request->cm->lock);
+	kal_cm_unlock(request->cm);
 	return taken;
 }
 
@@ -377,7 +380,7 @@ kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 	info->pdata_present = event->pdata_present;
 	info->pdata_len = MIN(event->pdata_len, RI_PDATA_MAX);
 	memcpy(info->pdata, event->pdata, info->pdata_len);
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	listener = g_hash_table_lookup(cm->listeners, &event->ctx);
 	if (listener != NULL) {
 		request->ctx = listener->ctx;
@@ -386,7 +389,7 @@ kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 		atomic_fetch_add(&listener->waiting, 1);
 		enter(request);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	/* A listener that was destroyed has no requests; its provider refuses what is left. */
 	if (listener == NULL)
 		g_free(request);
@@ -400,7 +403,7 @@ kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
 	gpointer value;
 	struct kal_cm_event gone = {.kind = KAL_CM_REQUEST_GONE};
 
-	pthread_mutex_lock(&cm->lock);
+	kal_cm_lock(cm);
 	g_hash_table_iter_init(&iter, cm->requests);
 	while (request == NULL && g_hash_table_iter_next(&iter, NULL, &value)) {
 		if (((struct kal_request *)value)->provider == event->request)
@@ -410,8 +413,9 @@ kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
 		gone.request = request->id;
 		leave(request);
 		cm->p.event(cm->p.arg, request->ctx, &gone);
+		cm->told = true;
 	}
-	pthread_mutex_unlock(&cm->lock);
+	kal_cm_unlock(cm);
 	if (request != NULL)
 		g_free(request);
 }
