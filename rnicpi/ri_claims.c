@@ -22,15 +22,15 @@ struct claim {
 	size_t offset; /* in ri_loaded */
 };
 
-#define CLAIM(attribute, entry)                                                                    \
-	{                                                                                          \
-#attribute, offsetof(struct ri_rnic_attr, attribute), 0,			   \
-#entry, offsetof(struct ri_loaded, entry)                                  \
+#define CLAIM(attribute, entry)                                                  \
+	{                                                                        \
+#attribute, offsetof(struct ri_rnic_attr, attribute), 0, #entry, \
+			offsetof(struct ri_loaded, entry)                        \
 	}
-#define CLAIM_BIT(attribute, bit, entry)                                                           \
-	{                                                                                          \
-#attribute " " #bit, offsetof(struct ri_rnic_attr, attribute), bit,                \
-#entry, offsetof(struct ri_loaded, entry)                                  \
+#define CLAIM_BIT(attribute, bit, entry)                                                    \
+	{                                                                                   \
+#attribute " " #bit, offsetof(struct ri_rnic_attr, attribute), bit, #entry, \
+			offsetof(struct ri_loaded, entry)                                   \
 	}
 
 static const struct claim claims[] = {
@@ -75,21 +75,22 @@ struct limit {
 	size_t attr; /* offset of a uint32_t */
 };
 
-#define LIMIT(attribute)                                                                           \
-	{                                                                                          \
-#attribute, offsetof(struct ri_rnic_attr, attribute)                               \
+#define LIMIT(attribute)                                             \
+	{                                                            \
+#attribute, offsetof(struct ri_rnic_attr, attribute) \
 	}
 
 static const struct limit limits[] = {
-	LIMIT(num_ports),     LIMIT(max_pd),       LIMIT(max_qp),        LIMIT(max_cq),
-	LIMIT(max_cqe),       LIMIT(max_mr),       LIMIT(max_sq_wr),     LIMIT(max_rq_wr),
-	LIMIT(max_send_sge),  LIMIT(max_recv_sge), LIMIT(max_write_sge), LIMIT(max_read_sge),
+	LIMIT(num_ports),    LIMIT(max_pd),       LIMIT(max_qp),        LIMIT(max_cq),
+	LIMIT(max_cqe),      LIMIT(max_mr),       LIMIT(max_sq_wr),     LIMIT(max_rq_wr),
+	LIMIT(max_send_sge), LIMIT(max_recv_sge), LIMIT(max_write_sge), LIMIT(max_read_sge),
 };
 
 static gboolean
 refuse(GError **error, const struct ri_loaded *loaded, const char *text)
 {
-	g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM, "%s: %s", loaded->name, text);
+	g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM, "%s: %s", loaded->name,
+		    text);
 	return FALSE;
 }
 

@@ -44,7 +44,7 @@ struct table {
 
 #define TABLE(member, type, required)                                                              \
 	{                                                                                          \
-		#member, offsetof(struct ri_provider, member), offsetof(struct ri_loaded, member), \
+#member, offsetof(struct ri_provider, member), offsetof(struct ri_loaded, member), \
 			sizeof(struct type), required                                              \
 	}
 
@@ -63,9 +63,9 @@ struct member {
 	size_t offset; /* in ri_loaded */
 };
 
-#define MEMBER(path)                                                                               \
-	{                                                                                          \
-		#path, offsetof(struct ri_loaded, path)                                            \
+#define MEMBER(path)                                    \
+	{                                               \
+#path, offsetof(struct ri_loaded, path) \
 	}
 
 static const struct member required[] = {
@@ -278,8 +278,7 @@ ri_registry_add(const struct ri_provider *provider, const char *origin, GError *
 	if (present == NULL)
 		return TRUE;
 	g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_NAME,
-		    "%s: the name is taken by the provider from %s", loaded->name,
-		    present->origin);
+		    "%s: the name is taken by the provider from %s", loaded->name, present->origin);
 	ri_loaded_free(loaded);
 	return FALSE;
 }
