@@ -87,7 +87,10 @@ it_status_t ual_evd_free(struct ual_evd *evd);
 void ual_evd_query(struct ual_evd *evd, it_evd_param_mask_t mask, it_evd_param_t *params);
 it_status_t ual_evd_modify(struct ual_evd *evd, it_evd_param_mask_t mask,
 			   const it_evd_param_t *params);
+/* Fast path. IT_ERR_IA_CATASTROPHE, once it is empty, if the adapter failed. */
 it_status_t ual_evd_dequeue(struct ual_evd *evd, it_event_t *event);
+/* Fast path: up to count events; answers how many. */
+unsigned ual_evd_dequeue_n(struct ual_evd *evd, it_event_t *events, unsigned count);
 /* timeout in microseconds; nmore may be NULL. */
 it_status_t ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore);
 it_status_t ual_evd_post_se(struct ual_evd *evd, const void *data);

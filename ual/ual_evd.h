@@ -25,12 +25,12 @@
 
 #define UAL_EVD_WAITERS_MAX 64 /* */
 
-/* Bits of ual_evd::attention: why a dequeue must do more than poll. */
+/* Bits of ual_evd::attention: why a dequeue must do more than poll. Written under ual_evd::lock. */
 enum ual_evd_attention {
-	UAL_EVD_LATCHED = 1u << 0,    /* notified, until it is found or left empty */
-	UAL_EVD_WATCHED = 1u << 1,    /* somebody wants to know: waiters or a descriptor */
-	UAL_EVD_OVERFLOWED = 1u << 2, /* overflowed state, with automatic reset */
-	UAL_EVD_DEAD = 1u << 3        /* the adapter failed (G6) */
+	UAL_EVD_LATCHED =
+		1u << 0, /* DTO, threshold 0: notified, until left or found empty */
+	UAL_EVD_WATCHED = 1u << 1,   /* somebody wants to know: waiters or a descriptor */
+	UAL_EVD_OVERFLOWED = 1u << 2 /* overflowed state that ends when the EVD is drained */
 };
 
 /* Ring of events of a stream other than DTO; under ual_evd::lock. */
@@ -56,23 +56,24 @@ struct ual_evd {
 
 	pthread_mutex_t control; /* control lock: modify, free */
 
-	pthread_mutex_t lock; /* event lock of all that follows */
+	pthread_mutex_t lock; /* event lock of what follows, up to `waiters` */
 	struct ual_ring ring;
 	size_t queue_size;
-	atomic_size_t threshold; /* 0: by notification events */
 	it_evd_flags_t flags;
 	bool enabled;
 	bool overflowed;
-	bool dying; /* waiters leave with IT_ERR_ABORT */
-	bool level; /* in the notified state, as last evaluated */
-	int fd;     /* eventfd that is readable while level, or -1 */
-	unsigned waiters;
+	bool dying;                /* waiters leave with IT_ERR_ABORT */
 	struct ual_sleeper *first; /* waiting threads, longest first */
 	struct ual_sleeper *last;
+	unsigned waiters; /* threads in the list, or still busy with what they did there */
 
-	/* Who evaluates: ual_evd_wait.c. */
+	atomic_size_t threshold; /* 0: notify by notification events */
+
+	/* The engine's own (ual_evd_wait.c): who evaluates, and what the last evaluation found. */
 	atomic_uint requests;
 	atomic_uint evaluating;
+	bool level; /* in the notified state, and somebody wants to know */
+	int fd;     /* eventfd, readable while level; or -1. Fixed at creation */
 };
 
 _Static_assert(sizeof(struct ual_evd) <= UAL_SLOT_SIZE, "an EVD fits its slot");
@@ -82,15 +83,48 @@ struct ual_evd *ual_evd_use(it_evd_handle_t handle, it_event_type_t stream,
 			    const struct ual_ia *ia);
 /* Undo ual_evd_use. */
 void ual_evd_drop(struct ual_evd *evd);
-/* Enqueue an event of a stream other than DTO. False: full, the event is lost. May be called by dispatch. */
+/* Enqueue an event of a stream other than DTO. False: full, it is lost. May be called by dispatch. */
 bool ual_evd_post(struct ual_evd *evd, const it_event_t *event);
 /*
  * An event found the EVD full (6.7): enter the overflowed state; in notify mode raise
  * IT_ASYNC_AFF_EP_SEVD_FULL_ERROR for the EP with handle ep, or, ep NULL, ..._SEVD_FULL_ERROR.
+ * With no event lock of an EVD held.
  */
 void ual_evd_overflow(struct ual_evd *evd, void *ep);
 
 /* Given by ual_dto.c: fill the members of out that a completion has; false if it makes no event. */
 bool ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out);
+
+/* Take the oldest event, of any stream; ual_evd_dto.c. False: none. Then look at attention. */
+bool ual_evd_take(struct ual_evd *evd, it_event_t *event);
+
+/*
+ * Rings: ual_evd_ring.c. All under ual_evd::lock.
+ */
+
+/* Octets of the largest event of a stream. */
+size_t ual_ring_event_size(it_event_type_t stream);
+/* Make a ring of another size and move what is there; false: no memory, nothing changed. */
+bool ual_ring_resize(struct ual_ring *ring, size_t size);
+void ual_ring_free(struct ual_ring *ring);
+/* Enqueue the event as one of that EVD. False: full. */
+bool ual_ring_put(struct ual_ring *ring, const it_event_t *event, it_evd_handle_t evd);
+/* False: empty. Writes only the members that events of this stream have. */
+bool ual_ring_take(struct ual_ring *ring, it_event_t *event);
+
+/*
+ * The engine: ual_evd_wait.c. None of these with an event lock held.
+ */
+
+/* Look whether the EVD is in the notified state and tell whom it concerns. May be called by dispatch. */
+void ual_evd_evaluate(struct ual_evd *evd);
+/* Events in the EVD now. */
+size_t ual_evd_depth(struct ual_evd *evd);
+/* After events were taken: re-arm, end an overflow. For dequeues that saw ual_evd::attention. */
+void ual_evd_taken(struct ual_evd *evd);
+/* A notification event was taken and others may be left: they notify as well (6.4). */
+void ual_evd_latch(struct ual_evd *evd);
+/* Make waiters look at ual_evd::dying and ::enabled. Under ual_evd::lock. */
+void ual_evd_wake_waiters(struct ual_evd *evd);
 
 #endif /* UAL_EVD_H */

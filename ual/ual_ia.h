@@ -97,6 +97,8 @@ void ual_async_kick(void *ia);
 void ual_async_settle(struct ual_ia *ia);
 /* Put an affiliated event into the IA's EVD for those, if there is one. cause is a handle. */
 void ual_async_affiliated(struct ual_ia *ia, it_event_type_t number, void *cause);
+/* The same for spigots. */
+void ual_async_unaffiliated(struct ual_ia *ia, it_event_type_t number, size_t spigot);
 
 /*
  * Given by ual_cm.c and ual_ep.c, called by dispatch under rules 1 to 3.

@@ -295,6 +295,12 @@ ual_object_any(const void *handle, enum ual_type *type)
 	return slot;
 }
 
+enum ual_type
+ual_object_type(const struct ual_object *object)
+{
+	return (enum ual_type)((atomic_load(&object->tag) & ~TAG_HIDDEN) >> 16);
+}
+
 void *
 ual_object_handle(const struct ual_object *object)
 {

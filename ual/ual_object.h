@@ -52,7 +52,7 @@ struct ual_object {
 	/*
 	 * Ends the object when its IA is freed: sets free what it holds below, then calls
 	 * ual_object_delete. Set right after ual_object_new. Called with no lock held, once, the
-	 * handle retracted; children come before parents (ual_ia_free.c has the order).
+	 * handle retracted; children come before parents (ual_ia.c has the order).
 	 */
 	void (*destroy)(struct ual_object *object);
 	_Atomic uint64_t context; /* consumer's own: it_context_t.index */
@@ -79,6 +79,8 @@ void ual_object_delete(struct ual_object *object);
 void *ual_object_get(const void *handle, enum ual_type type);
 /* Of whatever type; *type set. NULL if it is no handle. */
 struct ual_object *ual_object_any(const void *handle, enum ual_type *type);
+/* What an object is, also while it is hidden. */
+enum ual_type ual_object_type(const struct ual_object *object);
 /* The handle of an object (also inside events). */
 void *ual_object_handle(const struct ual_object *object);
 /* The same as a 64-bit context for layers below, and back: NULL if it is gone. */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * News from the kAL, taken and handed on.
+ *
+ * The kAL queues an event and kicks, on whatever thread: the service thread, a thread inside a
+ * fast-path call, or one inside a kAL call. The kick dispatches at once, since a sleeper waits for
+ * it, and so that a connection is known to stand before its first receive is (R-05). One thread
+ * dispatches at a time, in the order of the kAL's queue; who finds that another thread does so leaves
+ * it the work. An event whose object is gone is dropped (chapter 14).
+ *
+ * What dispatch may do is told in ual_ia.h. It calls two fast entries of providers, arm and depth,
+ * which run no engine, and never post, poll or progress.
+ */
+#include "ual.h"
+#include "ual_evd.h"
+#include "ual_sleep.h"
+
+/* The adapter failed beyond repair: from now on calls say so, and nobody sleeps for it (G6, R-36). */
+static void
+catastrophe(struct ual_ia *ia)
+{
+	atomic_store(&ia->dead, true);
+	ual_sleep_wake_all(ia);
+}
+
+/* Put an event into one of the IA's asynchronous dispatchers, which can be freed at any time. */
+static void
+async_post(struct ual_ia *ia, struct ual_evd *const *place, const it_event_t *event)
+{
+	struct ual_evd *evd;
+
+	pthread_mutex_lock(&ia->lock);
+	evd = *place;
+	if (evd != NULL && !ual_object_hold(&evd->object))
+		evd = NULL;
+	pthread_mutex_unlock(&ia->lock);
+	if (evd == NULL)
+		return;
+	(void)ual_evd_post(evd, event);
+	ual_evd_drop(evd);
+}
+
+void
+ual_async_affiliated(struct ual_ia *ia, it_event_type_t number, void *cause)
+{
+	it_event_t event = {.aff_async = {.event_number = number}};
+
+	/* The three members of the union are pointers of the same size. */
+	event.aff_async.cause.ep = (it_ep_handle_t)cause;
+	async_post(ia, &ia->affiliated, &event);
+}
+
+void
+ual_async_unaffiliated(struct ual_ia *ia, it_event_type_t number, size_t spigot)
+{
+	it_event_t event = {.unaff_async = {.event_number = number, .spigot_id = spigot}};
+
+	event.unaff_async.ia = (it_ia_handle_t)ual_object_handle(&ia->object);
+	async_post(ia, &ia->unaffiliated, &event);
+}
+
+static void
+cq_async(struct ual_ia *ia, const struct ri_async_event *async)
+{
+	struct ual_evd *evd = (struct ual_evd *)ual_object_from_ctx(async->ctx, UAL_EVD);
+
+	if (evd == NULL || evd->object.ia != ia)
+		return;
+	if (async->event == RI_EVENT_CQ_OVERFLOW)
+		ual_evd_overflow(evd, NULL);
+	else if (async->event == RI_EVENT_CQ_OP_ERROR)
+		ual_async_affiliated(ia, IT_ASYNC_AFF_SEVD_OP_ERROR,
+				     ual_object_handle(&evd->object));
+}
+
+static void
+dispatch_async(struct ual_ia *ia, const struct ri_async_event *async)
+{
+	if (async->event == RI_EVENT_DEVICE_CATASTROPHIC)
+		catastrophe(ia);
+	else if (async->event == RI_EVENT_PORT_ACTIVE)
+		ual_async_unaffiliated(ia, IT_ASYNC_UNAFF_SPIGOT_ONLINE, async->ctx);
+	else if (async->event == RI_EVENT_PORT_ERROR)
+		ual_async_unaffiliated(ia, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, async->ctx);
+	else if (async->object == RI_OBJECT_CQ)
+		cq_async(ia, async);
+	else if (async->object == RI_OBJECT_QP || async->object == RI_OBJECT_SRQ)
+		ual_ep_async(ia, async);
+}
+
+static void
+dispatch_cq(struct ual_ia *ia, uint64_t ctx)
+{
+	struct ual_evd *evd = (struct ual_evd *)ual_object_from_ctx(ctx, UAL_EVD);
+
+	if (evd != NULL && evd->object.ia == ia)
+		ual_evd_evaluate(evd);
+}
+
+static void
+dispatch(struct ual_ia *ia, const struct kal_event *event)
+{
+	if (event->kind == KAL_EVENT_CQ)
+		dispatch_cq(ia, event->ctx);
+	else if (event->kind == KAL_EVENT_CM)
+		ual_cm_event(ia, event);
+	else if (event->kind == KAL_EVENT_ASYNC)
+		dispatch_async(ia, &event->u.async);
+}
+
+/* With ual_ia::drain held. */
+static void
+drain(struct ual_ia *ia)
+{
+	struct kal_event event;
+
+	while (kal_next_event(ia->client, &event))
+		dispatch(ia, &event);
+}
+
+void
+ual_async_kick(void *arg)
+{
+	struct ual_ia *ia = (struct ual_ia *)arg;
+	unsigned seen;
+
+	atomic_fetch_add(&ia->kicks, 1);
+	do {
+		/* Whoever holds it looks at the count again after letting go. */
+		if (pthread_mutex_trylock(&ia->drain) != 0)
+			return;
+		seen = atomic_load(&ia->kicks);
+		drain(ia);
+		pthread_mutex_unlock(&ia->drain);
+	} while (atomic_load(&ia->kicks) != seen);
+}
+
+void
+ual_async_settle(struct ual_ia *ia)
+{
+	pthread_mutex_lock(&ia->drain);
+	pthread_mutex_unlock(&ia->drain);
+	/* What was queued meanwhile, or left to the thread that has just let go. */
+	ual_async_kick(ia);
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Event dispatchers: life, attributes, and posts to the streams that are rings.
+ *
+ * A DTO dispatcher owns a completion queue of the kAL and its user half; the others own a ring. The
+ * asynchronous streams have at most one dispatcher each, which the IA points to. What feeds a
+ * dispatcher holds it (ual_object::refs) and makes its free answer BUSY; asynchronous streams do not
+ * hold theirs, so those can be freed at any time (itapi-semantics 2.2).
+ *
+ * Threads: every function may run on any thread. ual_evd::control serialises modify and free;
+ * ual_evd::lock protects the ring and the attributes. Posts come from dispatch as well.
+ */
+#include "ual_evd.h"
+
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "ual.h"
+#include "ual_sleep.h"
+#include "ual_status.h"
+
+#define RING_SIZE_MAX ((size_t)1 << 17)
+
+#define OVERFLOW_FLAGS \
+	(IT_EVD_OVERFLOW_DEFAULT | IT_EVD_OVERFLOW_NOTIFY | IT_EVD_OVERFLOW_AUTO_RESET)
+#define ALL_FLAGS (OVERFLOW_FLAGS | IT_EVD_CREATE_FD | IT_EVD_DEQUEUE_NOTIFICATIONS)
+
+static bool
+is_async(it_event_type_t stream)
+{
+	return stream == IT_ASYNC_AFF_EVENT_STREAM || stream == IT_ASYNC_UNAFF_EVENT_STREAM;
+}
+
+static bool
+is_sevd_stream(it_event_type_t stream)
+{
+	return stream == IT_DTO_EVENT_STREAM || stream == IT_CM_REQ_EVENT_STREAM ||
+	       stream == IT_CM_MSG_EVENT_STREAM || stream == IT_SOFTWARE_EVENT_STREAM ||
+	       is_async(stream);
+}
+
+/* DEFAULT goes with no other overflow mode. */
+static bool
+overflow_flags_fit(unsigned flags)
+{
+	return (flags & IT_EVD_OVERFLOW_DEFAULT) == 0 ||
+	       (flags & OVERFLOW_FLAGS) == IT_EVD_OVERFLOW_DEFAULT;
+}
+
+struct ual_evd *
+ual_evd_use(it_evd_handle_t handle, it_event_type_t stream, const struct ual_ia *ia)
+{
+	struct ual_evd *evd = (struct ual_evd *)ual_object_use(handle, UAL_EVD, ia);
+
+	if (evd != NULL && evd->stream != stream) {
+		ual_evd_drop(evd);
+		return NULL;
+	}
+	return evd;
+}
+
+void
+ual_evd_drop(struct ual_evd *evd)
+{
+	ual_object_drop(&evd->object);
+}
+
+/* A request for a completion queue, or a change of its size, was refused. */
+static it_status_t
+cq_status(enum ri_status status)
+{
+	return ual_status(UAL_CALL_EVD_CREATE, status);
+}
+
+static it_status_t
+cq_open(struct ual_evd *evd, size_t size)
+{
+	struct ual_ia *ia = evd->object.ia;
+	struct kal_cq_create_req req = {
+		.rnic = ia->rnic,
+		.entries = (uint32_t)size,
+		.ctx = ual_object_ctx(&evd->object),
+	};
+	struct kal_cq_rep rep;
+	enum ri_status status;
+
+	if (size > UINT32_MAX)
+		return IT_ERR_RESOURCE_QUEUE_SIZE;
+	status = ual_ia_call(ia, KAL_CQ_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+	if (status != RI_SUCCESS)
+		return cq_status(status);
+	status = ia->user->cq_open(ia->urnic, &rep.map, &evd->cq);
+	if (status != RI_SUCCESS) {
+		(void)!ual_ia_call_id(ia, KAL_CQ_DESTROY, rep.id);
+		return cq_status(status);
+	}
+	evd->cq_id = rep.id;
+	evd->queue_size = rep.entries;
+	evd->poll = ia->fast->poll_cq;
+	evd->depth = ia->fast->cq_depth;
+	evd->arm = ia->fast->arm_cq;
+	return IT_SUCCESS;
+}
+
+static it_status_t
+queue_open(struct ual_evd *evd, size_t size)
+{
+	if (evd->stream == IT_DTO_EVENT_STREAM)
+		return cq_open(evd, size);
+	if (size > RING_SIZE_MAX)
+		return IT_ERR_RESOURCE_QUEUE_SIZE;
+	evd->ring.event_size = ual_ring_event_size(evd->stream);
+	if (!ual_ring_resize(&evd->ring, size))
+		return IT_ERR_RESOURCES;
+	evd->queue_size = size;
+	return IT_SUCCESS;
+}
+
+/* Where the IA keeps the dispatcher of an asynchronous stream. */
+static struct ual_evd **
+async_place(struct ual_evd *evd)
+{
+	struct ual_ia *ia = evd->object.ia;
+
+	return evd->stream == IT_ASYNC_AFF_EVENT_STREAM ? &ia->affiliated : &ia->unaffiliated;
+}
+
+/* Make the asynchronous stream flow into this dispatcher; false: it has one. */
+static bool
+async_assign(struct ual_evd *evd)
+{
+	struct ual_ia *ia = evd->object.ia;
+	bool free_place;
+
+	pthread_mutex_lock(&ia->lock);
+	free_place = *async_place(evd) == NULL;
+	if (free_place)
+		*async_place(evd) = evd;
+	pthread_mutex_unlock(&ia->lock);
+	return free_place;
+}
+
+static void
+async_unassign(struct ual_evd *evd)
+{
+	struct ual_ia *ia = evd->object.ia;
+
+	pthread_mutex_lock(&ia->lock);
+	if (*async_place(evd) == evd)
+		*async_place(evd) = NULL;
+	pthread_mutex_unlock(&ia->lock);
+	/* Who posts to it right now holds it for the length of that post. */
+	while (atomic_load(&evd->object.refs) != 0)
+		sched_yield();
+}
+
+/* Give back everything. The handle is retracted, or was never published. */
+static void
+evd_end(struct ual_evd *evd)
+{
+	struct ual_ia *ia = evd->object.ia;
+
+	if (evd->cq != NULL) {
+		ia->user->cq_close(evd->cq);
+		(void)!ual_ia_call_id(ia, KAL_CQ_DESTROY, evd->cq_id);
+	}
+	ual_async_settle(ia);
+	ual_ring_free(&evd->ring);
+	if (evd->fd >= 0)
+		close(evd->fd);
+	pthread_mutex_destroy(&evd->lock);
+	pthread_mutex_destroy(&evd->control);
+	ual_object_delete(&evd->object);
+}
+
+/* ual_object::destroy: the IA is being freed, waiters have left. */
+static void
+evd_destroy(struct ual_object *object)
+{
+	struct ual_evd *evd = (struct ual_evd *)object;
+
+	if (is_async(evd->stream))
+		async_unassign(evd);
+	evd_end(evd);
+}
+
+static it_status_t
+wanted_check(const struct ual_evd_wanted *wanted)
+{
+	unsigned flags = (unsigned)wanted->flags;
+
+	if (wanted->stream == IT_AEVD_NOTIFICATION_EVENT_STREAM)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if (!is_sevd_stream(wanted->stream))
+		return IT_ERR_INVALID_EVD_TYPE;
+	if ((flags & ~(unsigned)ALL_FLAGS) != 0 || (flags & IT_EVD_DEQUEUE_NOTIFICATIONS) != 0 ||
+	    !overflow_flags_fit(flags))
+		return IT_ERR_INVALID_FLAGS;
+	if (wanted->queue_size == 0)
+		return IT_ERR_INVALID_QUEUE_SIZE;
+	if (wanted->threshold > wanted->queue_size)
+		return IT_ERR_INVALID_THRESHOLD;
+	if (wanted->aevd != NULL) /* none can exist */
+		return IT_ERR_INVALID_AEVD;
+	if ((flags & IT_EVD_CREATE_FD) != 0 && !wanted->has_fd)
+		return IT_ERR_MISMATCH_FD;
+	return IT_SUCCESS;
+}
+
+/* The parts that can fail for want of something. */
+static it_status_t
+evd_furnish(struct ual_evd *evd, const struct ual_evd_wanted *wanted)
+{
+	it_status_t status = queue_open(evd, wanted->queue_size);
+
+	if (status != IT_SUCCESS || (wanted->flags & IT_EVD_CREATE_FD) == 0)
+		return status;
+	evd->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (evd->fd < 0)
+		return IT_ERR_RESOURCES;
+	atomic_store(&evd->attention, UAL_EVD_WATCHED);
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_handle_t *out,
+	       int *fd)
+{
+	it_status_t status = wanted_check(wanted);
+	struct ual_evd *evd;
+
+	if (status != IT_SUCCESS)
+		return status;
+	evd = (struct ual_evd *)ual_object_new(UAL_EVD, ia);
+	if (evd == NULL)
+		return IT_ERR_RESOURCES;
+	evd->object.destroy = evd_destroy;
+	pthread_mutex_init(&evd->control, NULL);
+	pthread_mutex_init(&evd->lock, NULL);
+	evd->stream = wanted->stream;
+	evd->flags = wanted->flags;
+	evd->enabled = true;
+	evd->fd = -1;
+	atomic_store(&evd->threshold, wanted->threshold);
+	status = evd_furnish(evd, wanted);
+	if (status == IT_SUCCESS && is_async(evd->stream) && !async_assign(evd))
+		status = evd->stream == IT_ASYNC_AFF_EVENT_STREAM ? IT_ERR_ASYNC_AFF_EVD_EXISTS
+								  : IT_ERR_ASYNC_UNAFF_EVD_EXISTS;
+	if (status != IT_SUCCESS) {
+		evd_end(evd);
+		return status;
+	}
+	*out = (it_evd_handle_t)ual_object_publish(&evd->object);
+	if (fd != NULL)
+		*fd = evd->fd;
+	if (evd->fd >= 0)
+		ual_evd_evaluate(evd);
+	return IT_SUCCESS;
+}
+
+/* From here on nobody begins to wait; false: somebody waits. */
+static bool
+evd_close_line(struct ual_evd *evd)
+{
+	bool closed;
+
+	pthread_mutex_lock(&evd->lock);
+	closed = evd->waiters == 0;
+	if (closed)
+		evd->dying = true;
+	pthread_mutex_unlock(&evd->lock);
+	return closed;
+}
+
+it_status_t
+ual_evd_free(struct ual_evd *evd)
+{
+	bool async = is_async(evd->stream);
+
+	/* Its stream holds an asynchronous EVD only for moments, which do not count. */
+	if (!async && !ual_object_freeze(&evd->object))
+		return IT_ERR_EVD_BUSY;
+	if (!evd_close_line(evd)) {
+		if (!async)
+			ual_object_thaw(&evd->object);
+		return IT_ERR_EVD_WAIT;
+	}
+	if (!ual_object_retract(&evd->object))
+		return IT_ERR_INVALID_EVD;
+	if (async)
+		async_unassign(evd);
+	evd_end(evd);
+	return IT_SUCCESS;
+}
+
+void
+ual_evd_query(struct ual_evd *evd, it_evd_param_mask_t mask, it_evd_param_t *params)
+{
+	unsigned want = (unsigned)mask;
+
+	if (want == IT_EVD_PARAM_ALL)
+		want = ~0u;
+	pthread_mutex_lock(&evd->lock);
+	if ((want & IT_EVD_PARAM_IA) != 0)
+		params->ia = (it_ia_handle_t)ual_object_handle(&evd->object.ia->object);
+	if ((want & IT_EVD_PARAM_EVENT_NUMBER) != 0)
+		params->event_number = evd->stream;
+	if ((want & IT_EVD_PARAM_FLAG) != 0)
+		params->evd_flag = evd->flags;
+	if ((want & IT_EVD_PARAM_QUEUE_SIZE) != 0)
+		params->sevd_queue_size = evd->queue_size;
+	if ((want & IT_EVD_PARAM_THRESHOLD) != 0)
+		params->sevd_threshold = atomic_load(&evd->threshold);
+	if ((want & IT_EVD_PARAM_AEVD_HANDLE) != 0)
+		params->aevd = (it_evd_handle_t)IT_NULL_HANDLE;
+	if ((want & IT_EVD_PARAM_FD) != 0)
+		params->fd = evd->fd;
+	if ((want & IT_EVD_PARAM_BOUND) != 0)
+		params->evd_bound = !is_async(evd->stream) && atomic_load(&evd->object.refs) != 0;
+	if ((want & IT_EVD_PARAM_ENABLED) != 0)
+		params->evd_enabled = evd->enabled;
+	if ((want & IT_EVD_PARAM_OVERFLOWED) != 0)
+		params->evd_overflowed = evd->overflowed;
+	if ((want & IT_EVD_PARAM_CALLBACK) != 0)
+		params->evd_callback = IT_FALSE;
+	pthread_mutex_unlock(&evd->lock);
+}
+
+static it_status_t
+cq_resize(struct ual_evd *evd, size_t size)
+{
+	struct ual_ia *ia = evd->object.ia;
+	struct kal_cq_resize_req req = {.id = evd->cq_id, .entries = (uint32_t)size};
+	struct kal_cq_rep rep;
+	enum ri_status status;
+
+	if (size <= evd->queue_size && !ia->attr.cq_resizable)
+		return IT_SUCCESS;
+	if (size > UINT32_MAX || !ia->attr.cq_resizable)
+		return IT_ERR_RESOURCE_QUEUE_SIZE;
+	status = ual_ia_call(ia, KAL_CQ_RESIZE, &req, sizeof(req), &rep, sizeof(rep));
+	if (status == RI_SUCCESS)
+		status = ia->user->cq_remap(evd->cq, &rep.map);
+	if (status != RI_SUCCESS)
+		return cq_status(status);
+	pthread_mutex_lock(&evd->lock);
+	evd->queue_size = rep.entries;
+	pthread_mutex_unlock(&evd->lock);
+	return IT_SUCCESS;
+}
+
+static it_status_t
+queue_resize(struct ual_evd *evd, size_t size)
+{
+	it_status_t status = IT_SUCCESS;
+
+	if (size < ual_evd_depth(evd))
+		return IT_ERR_INVALID_QUEUE_SIZE;
+	if (evd->cq != NULL)
+		return cq_resize(evd, size);
+	if (size > RING_SIZE_MAX)
+		return IT_ERR_RESOURCE_QUEUE_SIZE;
+	pthread_mutex_lock(&evd->lock);
+	if (size < evd->ring.count)
+		status = IT_ERR_INVALID_QUEUE_SIZE;
+	else if (!ual_ring_resize(&evd->ring, size))
+		status = IT_ERR_RESOURCES;
+	else
+		evd->queue_size = size;
+	pthread_mutex_unlock(&evd->lock);
+	return status;
+}
+
+/* Everything that can be said against a change before anything is changed. */
+static it_status_t
+modify_check(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
+{
+	size_t size = evd->queue_size;
+	size_t threshold = atomic_load(&evd->threshold);
+
+	if ((mask & IT_EVD_PARAM_QUEUE_SIZE) != 0) {
+		size = new->sevd_queue_size;
+		if (size == 0)
+			return IT_ERR_INVALID_QUEUE_SIZE;
+	}
+	if ((mask & IT_EVD_PARAM_THRESHOLD) != 0)
+		threshold = new->sevd_threshold;
+	if (threshold > size)
+		return IT_ERR_INVALID_THRESHOLD;
+	if ((mask & IT_EVD_PARAM_AEVD_HANDLE) != 0 && new->aevd != NULL)
+		return IT_ERR_INVALID_AEVD;
+	if ((mask & IT_EVD_PARAM_FLAG) != 0 &&
+	    (((unsigned)new->evd_flag ^ (unsigned)evd->flags) & ~(unsigned)OVERFLOW_FLAGS) != 0)
+		return IT_ERR_INVALID_FLAGS;
+	if ((mask & IT_EVD_PARAM_FLAG) != 0 && !overflow_flags_fit((unsigned)new->evd_flag))
+		return IT_ERR_INVALID_FLAGS;
+	if ((mask & IT_EVD_PARAM_OVERFLOWED) != 0 &&
+	    (new->evd_overflowed != IT_FALSE || ual_evd_depth(evd) >= size))
+		return IT_ERR_INVALID_EVD_STATE;
+	return IT_SUCCESS;
+}
+
+/* Whether the overflowed state ends by itself is a bit that dequeues look at. */
+static void
+attend_overflow(struct ual_evd *evd)
+{
+	if (evd->overflowed && (evd->flags & IT_EVD_OVERFLOW_AUTO_RESET) != 0)
+		atomic_fetch_or(&evd->attention, UAL_EVD_OVERFLOWED);
+	else
+		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_OVERFLOWED);
+}
+
+static void
+modify_apply(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
+{
+	pthread_mutex_lock(&evd->lock);
+	if ((mask & IT_EVD_PARAM_THRESHOLD) != 0) {
+		atomic_store(&evd->threshold, new->sevd_threshold);
+		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_LATCHED);
+	}
+	if ((mask & IT_EVD_PARAM_FLAG) != 0)
+		evd->flags = new->evd_flag;
+	if ((mask & IT_EVD_PARAM_OVERFLOWED) != 0)
+		evd->overflowed = false;
+	attend_overflow(evd);
+	if ((mask & IT_EVD_PARAM_ENABLED) != 0) {
+		evd->enabled = new->evd_enabled != IT_FALSE;
+		if (!evd->enabled)
+			ual_evd_wake_waiters(evd);
+	}
+	pthread_mutex_unlock(&evd->lock);
+	ual_evd_evaluate(evd);
+}
+
+it_status_t
+ual_evd_modify(struct ual_evd *evd, it_evd_param_mask_t mask, const it_evd_param_t *params)
+{
+	it_status_t status;
+
+	pthread_mutex_lock(&evd->control);
+	status = modify_check(evd, (unsigned)mask, params);
+	if (status == IT_SUCCESS && ((unsigned)mask & IT_EVD_PARAM_QUEUE_SIZE) != 0)
+		status = queue_resize(evd, params->sevd_queue_size);
+	if (status == IT_SUCCESS)
+		modify_apply(evd, (unsigned)mask, params);
+	pthread_mutex_unlock(&evd->control);
+	return status;
+}
+
+/* Put an event into the ring. False: full. */
+static bool
+ring_post(struct ual_evd *evd, const it_event_t *event)
+{
+	bool put, watched;
+
+	pthread_mutex_lock(&evd->lock);
+	put = ual_ring_put(&evd->ring, event, (it_evd_handle_t)ual_object_handle(&evd->object));
+	watched = (atomic_load(&evd->attention) & UAL_EVD_WATCHED) != 0;
+	pthread_mutex_unlock(&evd->lock);
+	if (put && watched)
+		ual_evd_evaluate(evd);
+	return put;
+}
+
+bool
+ual_evd_post(struct ual_evd *evd, const it_event_t *event)
+{
+	if (ring_post(evd, event))
+		return true;
+	ual_evd_overflow(evd, NULL);
+	return false;
+}
+
+void
+ual_evd_overflow(struct ual_evd *evd, void *ep)
+{
+	bool notify;
+
+	pthread_mutex_lock(&evd->lock);
+	notify = !evd->overflowed && (evd->flags & IT_EVD_OVERFLOW_NOTIFY) != 0 &&
+		 !is_async(evd->stream);
+	evd->overflowed = true;
+	attend_overflow(evd);
+	pthread_mutex_unlock(&evd->lock);
+	if (!notify)
+		return;
+	if (ep != NULL)
+		ual_async_affiliated(evd->object.ia, IT_ASYNC_AFF_EP_SEVD_FULL_ERROR, ep);
+	else
+		ual_async_affiliated(evd->object.ia, IT_ASYNC_AFF_SEVD_FULL_ERROR,
+				     ual_object_handle(&evd->object));
+}
+
+it_status_t
+ual_evd_post_se(struct ual_evd *evd, const void *data)
+{
+	it_event_t event = {.sw = {.event_number = IT_SOFTWARE_EVENT}};
+
+	if (evd->stream != IT_SOFTWARE_EVENT_STREAM)
+		return IT_ERR_INVALID_SOFT_EVD;
+	event.sw.data = (void *)(uintptr_t)data;
+	return ring_post(evd, &event) ? IT_SUCCESS : IT_ERR_EVD_QUEUE_FULL;
+}

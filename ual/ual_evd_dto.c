@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Dequeue, the fast half of an event dispatcher.
+ *
+ * A DTO event dispatcher is the provider's completion queue: poll, convert, done. Nobody's lock is
+ * taken and nothing is cleared that the event does not have. Only if one of three things is so does
+ * it cost more: somebody waits or watches (ual_evd::attention), an overflow is to be ended by
+ * draining, or the event was a notification event and others are left behind it (R-11).
+ *
+ * ual_evd::attention is read after the poll: whoever sets a bit later evaluates after setting it,
+ * and then sees what this poll left.
+ */
+#include "ual.h"
+#include "ual_evd.h"
+
+static bool
+take_completion(struct ual_evd *evd, it_event_t *event)
+{
+	struct ri_wc wc;
+
+	while (evd->poll(evd->cq, &wc, 1) == 1) {
+		if (!ual_dto_event(&wc, evd, event))
+			continue;
+		if (__builtin_expect((wc.flags & RI_WC_SOLICITED) != 0, 0))
+			ual_evd_latch(evd);
+		return true;
+	}
+	return false;
+}
+
+static bool
+take_stream(struct ual_evd *evd, it_event_t *event)
+{
+	bool taken;
+
+	pthread_mutex_lock(&evd->lock);
+	taken = ual_ring_take(&evd->ring, event);
+	pthread_mutex_unlock(&evd->lock);
+	return taken;
+}
+
+bool
+ual_evd_take(struct ual_evd *evd, it_event_t *event)
+{
+	if (__builtin_expect(evd->cq != NULL, 1))
+		return take_completion(evd, event);
+	return take_stream(evd, event);
+}
+
+it_status_t
+ual_evd_dequeue(struct ual_evd *evd, it_event_t *event)
+{
+	bool taken = ual_evd_take(evd, event);
+
+	if (__builtin_expect(atomic_load(&evd->attention) != 0, 0))
+		ual_evd_taken(evd);
+	if (taken)
+		return IT_SUCCESS;
+	return atomic_load(&evd->object.ia->dead) ? IT_ERR_IA_CATASTROPHE : IT_ERR_QUEUE_EMPTY;
+}
+
+unsigned
+ual_evd_dequeue_n(struct ual_evd *evd, it_event_t *events, unsigned count)
+{
+	unsigned taken = 0;
+
+	while (taken < count && ual_evd_take(evd, &events[taken]))
+		taken++;
+	if (__builtin_expect(atomic_load(&evd->attention) != 0, 0))
+		ual_evd_taken(evd);
+	return taken;
+}

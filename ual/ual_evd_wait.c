@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The notification engine: the one place that decides when an EVD is in the notified state, and
+ * whom that concerns (itapi-semantics 6.2 to 6.4, R-10 to R-13, R-15).
+ *
+ * The notified state is a matter of what is queued, not of what happened:
+ *
+ *   threshold n >= 1   n events are queued                         any stream
+ *   threshold 0        an event is queued                          streams other than DTO
+ *   threshold 0        a notification event is queued, or was      DTO
+ *                      taken since the EVD was last empty
+ *
+ * "Was taken" is the bit LATCHED; the rest is asked from the queue itself, by arming it: the
+ * provider answers RI_ERR_NOT_EMPTY if the condition holds, else it will raise one upcall when it
+ * does. So re-arming and enqueueing are atomic, and a queue that nobody watches is never armed.
+ *
+ * ual_evd_evaluate asks, and tells: it sets the descriptor and wakes the longest waiter. Everything
+ * that may change the answer calls it: the upcall, a post to a ring, a dequeue while somebody
+ * watches, a waiter that comes or goes, a modify. It can run on many threads and inside dispatch, and
+ * must call fast entries without a lock; so the first caller works, later ones leave a note
+ * (ual_evd::requests) and the first goes round again. Callbacks and aggregates will be two more lines
+ * in evaluate_once.
+ *
+ * Waiters stand in line. Only the head may take, one event; when it leaves, evaluation looks after
+ * the next. A wake means "look again", never "there is an event": somebody may have dequeued it.
+ */
+#include <stdint.h>
+#include <unistd.h>
+
+#include "ual.h"
+#include "ual_evd.h"
+#include "ual_sleep.h"
+
+#define PROGRESS_BUDGET 16
+
+static void
+cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Events queued; of a completion queue without making progress, so a lock may be held. */
+static size_t
+queued(struct ual_evd *evd)
+{
+	return evd->cq != NULL ? evd->depth(evd->cq) : evd->ring.count;
+}
+
+size_t
+ual_evd_depth(struct ual_evd *evd)
+{
+	size_t count;
+
+	if (evd->cq != NULL)
+		return evd->depth(evd->cq);
+	pthread_mutex_lock(&evd->lock);
+	count = evd->ring.count;
+	pthread_mutex_unlock(&evd->lock);
+	return count;
+}
+
+void
+ual_evd_latch(struct ual_evd *evd)
+{
+	if (atomic_load(&evd->threshold) != 0)
+		return;
+	pthread_mutex_lock(&evd->lock);
+	if (queued(evd) > 0)
+		atomic_fetch_or(&evd->attention, UAL_EVD_LATCHED);
+	pthread_mutex_unlock(&evd->lock);
+}
+
+void
+ual_evd_taken(struct ual_evd *evd)
+{
+	const unsigned until_empty = UAL_EVD_LATCHED | UAL_EVD_OVERFLOWED;
+
+	if ((atomic_load(&evd->attention) & until_empty) != 0) {
+		pthread_mutex_lock(&evd->lock);
+		if (queued(evd) == 0 &&
+		    (atomic_fetch_and(&evd->attention, ~until_empty) & UAL_EVD_OVERFLOWED) != 0)
+			evd->overflowed = false;
+		pthread_mutex_unlock(&evd->lock);
+	}
+	if ((atomic_load(&evd->attention) & UAL_EVD_WATCHED) != 0)
+		ual_evd_evaluate(evd);
+}
+
+/* Whether the EVD is in the notified state. A completion queue that is not gets armed. */
+static bool
+level_now(struct ual_evd *evd)
+{
+	size_t threshold = atomic_load(&evd->threshold);
+
+	if (evd->cq == NULL)
+		return ual_evd_depth(evd) >= (threshold > 0 ? threshold : 1);
+	if (threshold > 0)
+		return evd->arm(evd->cq, RI_ARM_COUNT, (uint32_t)threshold) == RI_ERR_NOT_EMPTY;
+	if ((atomic_load(&evd->attention) & UAL_EVD_LATCHED) != 0 && evd->depth(evd->cq) > 0)
+		return true;
+	return evd->arm(evd->cq, RI_ARM_SOLICITED, 0) == RI_ERR_NOT_EMPTY;
+}
+
+/* Make the descriptor readable, or not. Its counter is 0 or 1, so neither call can block. */
+static void
+show_on_fd(int fd, bool readable)
+{
+	uint64_t one = 1;
+	ssize_t done;
+
+	if (readable)
+		done = write(fd, &one, sizeof(one));
+	else
+		done = read(fd, &one, sizeof(one));
+	(void)done;
+}
+
+static void
+evaluate_once(struct ual_evd *evd)
+{
+	struct ual_sleeper *head = NULL;
+	bool wanted, level;
+
+	pthread_mutex_lock(&evd->lock);
+	wanted = evd->enabled && !evd->dying && (evd->first != NULL || evd->fd >= 0);
+	pthread_mutex_unlock(&evd->lock);
+	level = wanted && level_now(evd);
+	if (level) {
+		pthread_mutex_lock(&evd->lock);
+		head = evd->first;
+		pthread_mutex_unlock(&evd->lock);
+	}
+	if (head != NULL)
+		ual_sleep_wake(evd->object.ia, head);
+	if (level != evd->level && evd->fd >= 0)
+		show_on_fd(evd->fd, level);
+	evd->level = level;
+}
+
+void
+ual_evd_evaluate(struct ual_evd *evd)
+{
+	unsigned seen;
+
+	atomic_fetch_add(&evd->requests, 1);
+	do {
+		if (atomic_exchange(&evd->evaluating, 1) != 0)
+			return;
+		seen = atomic_load(&evd->requests);
+		evaluate_once(evd);
+		atomic_store(&evd->evaluating, 0);
+	} while (atomic_load(&evd->requests) != seen);
+}
+
+void
+ual_evd_wake_waiters(struct ual_evd *evd)
+{
+	for (struct ual_sleeper *s = evd->first; s != NULL; s = s->evd_next)
+		ual_sleep_wake(evd->object.ia, s);
+}
+
+/* The engine runs for the whole adapter; a poll of an empty queue would do the same. */
+static void
+make_progress(struct ual_ia *ia)
+{
+	if (ia->fast->progress != NULL)
+		(void)ia->fast->progress(ia->urnic, PROGRESS_BUDGET);
+}
+
+/* Take one event if the EVD is in the notified state. */
+static bool
+take_notified(struct ual_evd *evd, it_event_t *event)
+{
+	size_t threshold = atomic_load(&evd->threshold);
+
+	/* The usual case needs no look at the state: any event will do, and polling drives. */
+	if (threshold == 1 || (evd->cq == NULL && threshold == 0))
+		return ual_evd_take(evd, event);
+	if (evd->cq != NULL && evd->depth(evd->cq) < (threshold > 0 ? threshold : 1)) {
+		make_progress(evd->object.ia);
+		if (evd->depth(evd->cq) == 0)
+			return false;
+	}
+	return level_now(evd) && ual_evd_take(evd, event);
+}
+
+/* Poll for a short while, because a sleep and a wake cost more than most answers take. */
+static bool
+spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
+{
+	struct ual_ia *ia = evd->object.ia;
+	uint64_t now = ia->host->now(ia->host->self);
+	uint64_t end = now + ia->spin_ns < deadline ? now + ia->spin_ns : deadline;
+
+	if (evd->cq == NULL)
+		return false;
+	while (now < end && !atomic_load(&ia->dead) && !atomic_load(&ia->closing)) {
+		if (ia->fast->spin_futile != NULL && ia->fast->spin_futile(ia->urnic))
+			return false;
+		if (take_notified(evd, event))
+			return true;
+		cpu_relax();
+		now = ia->host->now(ia->host->self);
+	}
+	return false;
+}
+
+/* Why nobody may wait here now; IT_SUCCESS if one may. Under ual_evd::lock. */
+static it_status_t
+refusal(const struct ual_evd *evd)
+{
+	if (evd->dying)
+		return IT_ERR_ABORT;
+	if (!evd->enabled)
+		return IT_ERR_INVALID_EVD_STATE;
+	return IT_SUCCESS;
+}
+
+static it_status_t
+line_join(struct ual_evd *evd, struct ual_sleeper *sleeper)
+{
+	it_status_t status;
+
+	pthread_mutex_lock(&evd->lock);
+	status = refusal(evd);
+	if (status == IT_SUCCESS && evd->waiters == UAL_EVD_WAITERS_MAX)
+		status = IT_ERR_WAITER_LIMIT;
+	if (status == IT_SUCCESS) {
+		evd->waiters++;
+		sleeper->evd_next = NULL;
+		sleeper->evd_prev = evd->last;
+		if (evd->last != NULL)
+			evd->last->evd_next = sleeper;
+		else
+			evd->first = sleeper;
+		evd->last = sleeper;
+		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
+	}
+	pthread_mutex_unlock(&evd->lock);
+	return status;
+}
+
+static void
+line_leave(struct ual_evd *evd, struct ual_sleeper *sleeper)
+{
+	bool watched;
+
+	pthread_mutex_lock(&evd->lock);
+	if (sleeper->evd_prev != NULL)
+		sleeper->evd_prev->evd_next = sleeper->evd_next;
+	else
+		evd->first = sleeper->evd_next;
+	if (sleeper->evd_next != NULL)
+		sleeper->evd_next->evd_prev = sleeper->evd_prev;
+	else
+		evd->last = sleeper->evd_prev;
+	watched = evd->first != NULL || evd->fd >= 0;
+	if (!watched)
+		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_WATCHED);
+	pthread_mutex_unlock(&evd->lock);
+	if (watched)
+		ual_evd_evaluate(evd);
+	/* Last, because it allows the EVD to be freed. */
+	pthread_mutex_lock(&evd->lock);
+	evd->waiters--;
+	pthread_mutex_unlock(&evd->lock);
+}
+
+/* Whether a waiter may stay, and whether it is its turn. */
+static it_status_t
+line_look(struct ual_evd *evd, const struct ual_sleeper *sleeper, bool *turn)
+{
+	it_status_t status;
+
+	pthread_mutex_lock(&evd->lock);
+	status = refusal(evd);
+	*turn = evd->first == sleeper;
+	pthread_mutex_unlock(&evd->lock);
+	return status;
+}
+
+/* What a sleep that ended without an event means. */
+static it_status_t
+sleep_status(const struct ual_ia *ia, enum ri_status slept)
+{
+	if (slept == RI_SUCCESS)
+		return IT_SUCCESS;
+	if (slept == RI_ERR_TIMEOUT)
+		return IT_ERR_TIMEOUT_EXPIRED;
+	if (slept == RI_ERR_INTERRUPTED)
+		return IT_ERR_INTERRUPT;
+	return atomic_load(&ia->closing) ? IT_ERR_ABORT : IT_ERR_IA_CATASTROPHE;
+}
+
+static it_status_t
+wait_in_line(struct ual_evd *evd, struct ual_sleeper *sleeper, uint64_t deadline, it_event_t *event)
+{
+	struct ual_ia *ia = evd->object.ia;
+	it_status_t status;
+	enum ri_status slept;
+	bool turn;
+
+	for (;;) {
+		ual_evd_evaluate(evd);
+		slept = ual_sleep(ia, sleeper, deadline);
+		status = line_look(evd, sleeper, &turn);
+		if (status != IT_SUCCESS)
+			return status;
+		if (turn && take_notified(evd, event))
+			return IT_SUCCESS;
+		status = sleep_status(ia, slept);
+		if (status != IT_SUCCESS)
+			return status;
+	}
+}
+
+static it_status_t
+sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
+{
+	struct ual_ia *ia = evd->object.ia;
+	struct ual_sleeper *sleeper = ual_sleep_enter(ia, evd->cq != NULL);
+	it_status_t status;
+
+	if (sleeper == NULL)
+		return atomic_load(&ia->closing) ? IT_ERR_ABORT : IT_ERR_RESOURCES;
+	status = line_join(evd, sleeper);
+	if (status == IT_SUCCESS) {
+		status = wait_in_line(evd, sleeper, deadline, event);
+		line_leave(evd, sleeper);
+	}
+	ual_sleep_leave(ia, sleeper);
+	return status;
+}
+
+/* Without standing in line: nobody else waits, and an event is there or comes at once. */
+static it_status_t
+wait_awake(struct ual_evd *evd, uint64_t timeout, uint64_t deadline, it_event_t *event)
+{
+	it_status_t status;
+	bool alone;
+
+	pthread_mutex_lock(&evd->lock);
+	status = refusal(evd);
+	alone = evd->first == NULL;
+	pthread_mutex_unlock(&evd->lock);
+	if (status != IT_SUCCESS)
+		return status;
+	if (alone && (take_notified(evd, event) || (timeout > 0 && spin(evd, deadline, event))))
+		return IT_SUCCESS;
+	if (atomic_load(&evd->object.ia->dead))
+		return IT_ERR_IA_CATASTROPHE;
+	return timeout > 0 ? IT_ERR_QUEUE_EMPTY : IT_ERR_TIMEOUT_EXPIRED;
+}
+
+/* When a wait that begins now ends, on the host's clock. */
+static uint64_t
+deadline_of(const struct ual_ia *ia, uint64_t timeout)
+{
+	uint64_t now;
+
+	if (timeout == IT_TIMEOUT_INFINITE)
+		return RI_NEVER;
+	now = ia->host->now(ia->host->self);
+	if (timeout > (RI_NEVER - 1 - now) / 1000)
+		return RI_NEVER;
+	return now + timeout * 1000;
+}
+
+it_status_t
+ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore)
+{
+	uint64_t deadline = deadline_of(evd->object.ia, timeout);
+	it_status_t status = wait_awake(evd, timeout, deadline, event);
+
+	if (status == IT_ERR_QUEUE_EMPTY)
+		status = sleep_for_event(evd, deadline, event);
+	if (status != IT_SUCCESS && status != IT_ERR_TIMEOUT_EXPIRED)
+		return status;
+	if (atomic_load(&evd->attention) != 0)
+		ual_evd_taken(evd);
+	if (nmore != NULL)
+		*nmore = ual_evd_depth(evd);
+	return status;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Adapters: open and close.
+ *
+ * Each IA is a client of the kAL of its own, with one open RNIC and the user half of its provider.
+ * So two IAs on one adapter share nothing here, and closing the client takes back whatever is left.
+ *
+ * Freeing an IA ends everything under it (itapi-semantics 2.4): handles die first, then waiters are
+ * sent away, then objects are ended by type, children before parents, by the function that each
+ * carries (ual_object::destroy). It also works after the adapter failed.
+ *
+ * Threads: any. Other calls on the IA or its objects during the free are the application's error;
+ * calls that wait are not, they return IT_ERR_ABORT.
+ */
+#include "ual_ia.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ual.h"
+#include "ual_evd.h"
+#include "ual_sleep.h"
+#include "ual_status.h"
+
+#define SPIN_DEFAULT_US 50
+#define SPIN_MAX_US     1000000
+
+/* Children before parents; requests that a listener has not handed out end with it. */
+static const enum ual_type end_order[] = {
+	UAL_UD_SVC, UAL_LISTEN, UAL_RMR, UAL_EP, UAL_SRQ, UAL_LMR, UAL_AH, UAL_EVD, UAL_PZ,
+};
+
+enum ri_status
+ual_ia_call(struct ual_ia *ia, uint32_t call, const void *req, size_t req_len, void *rep,
+	    size_t rep_len)
+{
+	struct kal_msg msg = {
+		.call = call,
+		.fd = -1,
+		.req = req,
+		.req_len = req_len,
+		.rep = rep,
+		.rep_len = rep_len,
+	};
+	enum ri_status status = kal_call(ia->client, &msg);
+
+	if (status == RI_SUCCESS && msg.rep_len != rep_len)
+		return RI_ERR_FATAL;
+	return status;
+}
+
+enum ri_status
+ual_ia_call_id(struct ual_ia *ia, uint32_t call, uint32_t id)
+{
+	struct kal_id_req req = {.id = id};
+
+	return ual_ia_call(ia, call, &req, sizeof(req), NULL, 0);
+}
+
+bool
+ual_dead(const struct ual_ia *ia)
+{
+	return atomic_load(&ia->dead);
+}
+
+static it_status_t
+version_check(uint32_t major, uint32_t minor)
+{
+	if (major != 1 && major != 2)
+		return IT_ERR_INVALID_MAJOR_VERSION;
+	if (minor > (major == 1 ? 0 : 1))
+		return IT_ERR_INVALID_MINOR_VERSION;
+	return IT_SUCCESS;
+}
+
+/* ITAPI_SPIN_US: how long a wait polls before it sleeps. What cannot be understood is left out. */
+static uint64_t
+spin_time(const struct ri_host *host)
+{
+	const char *text = getenv("ITAPI_SPIN_US");
+	char *end = NULL;
+	unsigned long us;
+
+	if (text == NULL || *text == '\0')
+		return SPIN_DEFAULT_US * 1000;
+	errno = 0;
+	us = strtoul(text, &end, 10);
+	if (errno == 0 && *end == '\0' && *text >= '0' && *text <= '9' && us <= SPIN_MAX_US)
+		return us * 1000;
+	if (host->log_level >= RI_LOG_WARNING)
+		host->log(host->self, RI_LOG_WARNING, "ual",
+			  "ITAPI_SPIN_US is no number of microseconds up to 1000000: ignored");
+	return SPIN_DEFAULT_US * 1000;
+}
+
+/* Open the RNIC and the user half of its provider. */
+static enum ri_status
+rnic_open(struct ual_ia *ia, const char *name)
+{
+	struct kal_rnic_open_req req = {.name = ""};
+	struct kal_rnic_open_rep rep;
+	enum ri_status status;
+
+	memcpy(req.name, name, strlen(name));
+	status = ual_ia_call(ia, KAL_RNIC_OPEN, &req, sizeof(req), &rep, sizeof(rep));
+	if (status != RI_SUCCESS)
+		return status;
+	ia->rnic = rep.id;
+	ia->privileged = rep.privileged != 0;
+	ia->attr = rep.attr;
+	status = kal_user_half(ia->client, ia->rnic, &ia->user, &ia->fast);
+	if (status == RI_SUCCESS)
+		status = ia->user->rnic_open(ia->host, &rep.map, &ia->urnic);
+	return status;
+}
+
+static enum ri_status
+client_open(struct ual_ia *ia, const char *name)
+{
+	struct kal_client_params params = {.kick = ual_async_kick, .arg = ia};
+	enum ri_status status = kal_client_open(&params, &ia->client);
+
+	if (status != RI_SUCCESS)
+		return status;
+	ia->host = kal_client_host(ia->client);
+	ia->spin_ns = spin_time(ia->host);
+	status = rnic_open(ia, name);
+	if (status != RI_SUCCESS)
+		kal_client_close(ia->client);
+	return status;
+}
+
+static void
+ia_unmake(struct ual_ia *ia)
+{
+	pthread_mutex_destroy(&ia->drain);
+	pthread_mutex_destroy(&ia->lock);
+	ual_object_delete(&ia->object);
+}
+
+it_status_t
+ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *out)
+{
+	it_status_t status = version_check(major, minor);
+	struct kal_rnic_open_req req;
+	enum ri_status opened;
+	struct ual_ia *ia;
+
+	if (name[0] == '\0' || strnlen(name, sizeof(req.name)) == sizeof(req.name))
+		return IT_ERR_INVALID_NAME;
+	if (status != IT_SUCCESS)
+		return status;
+	ia = (struct ual_ia *)ual_object_new(UAL_IA, NULL);
+	if (ia == NULL)
+		return IT_ERR_RESOURCES;
+	pthread_mutex_init(&ia->lock, NULL);
+	pthread_mutex_init(&ia->drain, NULL);
+	ual_beds_init(&ia->beds);
+	ia->major_version = major;
+	ia->minor_version = minor;
+	opened = client_open(ia, name);
+	if (opened != RI_SUCCESS) {
+		ual_beds_fini(ia);
+		ia_unmake(ia);
+		return ual_status(UAL_CALL_IA_CREATE, opened);
+	}
+	*out = (it_ia_handle_t)ual_object_publish(&ia->object);
+	return IT_SUCCESS;
+}
+
+static struct ual_object *
+first_of(struct ual_ia *ia, enum ual_type type)
+{
+	struct ual_object *object;
+
+	pthread_mutex_lock(&ia->lock);
+	for (object = ia->objects; object != NULL; object = object->next)
+		if (ual_object_type(object) == type)
+			break;
+	pthread_mutex_unlock(&ia->lock);
+	return object;
+}
+
+static void
+retract_all(struct ual_ia *ia)
+{
+	pthread_mutex_lock(&ia->lock);
+	for (struct ual_object *object = ia->objects; object != NULL; object = object->next)
+		(void)ual_object_retract(object);
+	pthread_mutex_unlock(&ia->lock);
+}
+
+it_status_t
+ual_ia_free(struct ual_ia *ia)
+{
+	struct ual_object *object;
+
+	if (!ual_object_retract(&ia->object))
+		return IT_ERR_INVALID_IA;
+	retract_all(ia);
+	atomic_store(&ia->closing, true);
+	ual_sleep_wake_all(ia);
+	ual_sleep_drain(ia);
+	for (size_t i = 0; i < sizeof(end_order) / sizeof(end_order[0]); i++)
+		while ((object = first_of(ia, end_order[i])) != NULL)
+			object->destroy(object);
+	ia->user->rnic_close(ia->urnic);
+	(void)!ual_ia_call_id(ia, KAL_RNIC_CLOSE, ia->rnic);
+	kal_client_close(ia->client);
+	ual_beds_fini(ia);
+	ia_unmake(ia);
+	return IT_SUCCESS;
+}

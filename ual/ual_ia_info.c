@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What is told about adapters: the list, the description of an opened one, paths to a peer.
+ *
+ * The description comes from the semantic profile, attribute by attribute, and never from a
+ * provider's name. A capability that the profile claims but this release does not serve yet is told
+ * as absent, in one place (hide_unserved), so that a program which asks first never runs into
+ * IT_ERR_OP_NOT_SUPPORTED.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ual.h"
+#include "ual_addr.h"
+#include "ual_evd.h"
+#include "ual_status.h"
+
+#define ALIGNMENT_HINT 64 /* a cache line */
+#define LIST_MAX       256
+
+static it_transport_type_t
+transport_of(uint32_t transport)
+{
+	return transport == RI_TRANSPORT_IB ? IT_IB_TRANSPORT : IT_IWARP_TCP_TRANSPORT;
+}
+
+static size_t
+min_size(uint64_t a, uint64_t b)
+{
+	return (size_t)(a < b ? a : b);
+}
+
+/* Ask the kAL for the list of adapters. The reply is freed by the caller; NULL: none to be had. */
+static struct kal_adapter_list_rep *
+adapter_list(struct kal_client *client)
+{
+	struct kal_adapter_list_req req = {.max = LIST_MAX};
+	size_t room = sizeof(struct kal_adapter_list_rep) + LIST_MAX * sizeof(struct kal_adapter);
+	struct kal_adapter_list_rep *rep = (struct kal_adapter_list_rep *)calloc(1, room);
+	struct kal_msg msg = {
+		.call = KAL_ADAPTER_LIST,
+		.fd = -1,
+		.req = &req,
+		.req_len = sizeof(req),
+		.rep = rep,
+		.rep_len = room,
+	};
+
+	if (rep != NULL && kal_call(client, &msg) == RI_SUCCESS)
+		return rep;
+	free(rep);
+	return NULL;
+}
+
+static void
+interface_fill(it_interface_t *out, const struct kal_adapter *adapter)
+{
+	memset(out, 0, sizeof(*out));
+	out->major_version = 2;
+	out->minor_version = 1;
+	out->transport_type = transport_of(adapter->transport);
+	memcpy(out->name, adapter->name, strnlen(adapter->name, sizeof(adapter->name) - 1));
+}
+
+void
+ual_ia_list(it_interface_t *list, size_t room, size_t *filled, size_t *total)
+{
+	struct kal_client_params params = {.host = NULL};
+	struct kal_adapter_list_rep *rep = NULL;
+	const struct kal_adapter *adapter;
+	struct kal_client *client;
+
+	*filled = 0;
+	*total = 0;
+	if (kal_client_open(&params, &client) != RI_SUCCESS)
+		return;
+	rep = adapter_list(client);
+	if (rep != NULL) {
+		adapter = (const struct kal_adapter *)(rep + 1);
+		*total = rep->total;
+		*filled = min_size(room, rep->filled);
+		for (size_t i = 0; i < *filled; i++)
+			interface_fill(&list[i], &adapter[i]);
+	}
+	free(rep);
+	kal_client_close(client);
+}
+
+static enum ri_status
+port_query(struct ual_ia *ia, uint32_t port, struct ri_port_attr *attr)
+{
+	struct kal_port_query_req req = {.rnic = ia->rnic, .port = port};
+
+	return ual_ia_call(ia, KAL_PORT_QUERY, &req, sizeof(req), attr, sizeof(*attr));
+}
+
+static it_status_t
+spigot_fill(struct ual_ia *ia, uint32_t port, it_spigot_info_t *out)
+{
+	struct ri_port_attr attr;
+	enum ri_status status = port_query(ia, port, &attr);
+	uint32_t addrs;
+
+	if (status != RI_SUCCESS)
+		return ual_status(UAL_CALL_OTHER, status);
+	addrs = attr.num_addrs < RI_PORT_ADDR_MAX ? attr.num_addrs : RI_PORT_ADDR_MAX;
+	out->spigot_id = port;
+	out->max_rc_send_len = min_size(attr.max_message, ia->attr.max_message_size);
+	out->max_rc_rdma_len = out->max_rc_send_len;
+	out->spigot_online = attr.online ? IT_TRUE : IT_FALSE;
+	out->active_side_conn_qual = ual_qual_types(&ia->attr);
+	out->passive_side_conn_qual = ual_qual_types(&ia->attr);
+	if (addrs == 0)
+		return IT_SUCCESS;
+	out->net_addr = (it_net_addr_t *)calloc(addrs, sizeof(*out->net_addr));
+	if (out->net_addr == NULL)
+		return IT_ERR_RESOURCES;
+	out->num_net_addr = addrs;
+	for (uint32_t i = 0; i < addrs; i++)
+		ual_addr_to_net(&attr.addrs[i], &out->net_addr[i]);
+	return IT_SUCCESS;
+}
+
+static it_status_t
+spigots_fill(struct ual_ia *ia, it_ia_info_t *info)
+{
+	it_status_t status = IT_SUCCESS;
+
+	info->spigot_info = (it_spigot_info_t *)calloc(
+		ia->attr.num_ports > 0 ? ia->attr.num_ports : 1, sizeof(*info->spigot_info));
+	if (info->spigot_info == NULL)
+		return IT_ERR_RESOURCES;
+	info->num_spigots = ia->attr.num_ports;
+	for (uint32_t i = 0; i < ia->attr.num_ports && status == IT_SUCCESS; i++)
+		status = spigot_fill(ia, i, &info->spigot_info[i]);
+	return status;
+}
+
+static void
+vendor_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
+{
+	if (attr->transport == RI_TRANSPORT_IB) {
+		info->vendor.ib.vendor = attr->vendor_id & 0xffffff;
+		info->vendor.ib.device = (uint16_t)attr->vendor_part;
+		info->vendor.ib.revision = attr->hw_version;
+		return;
+	}
+	info->vendor.iwarp.valid_vid = attr->vendor[0] != '\0' ? IT_TRUE : IT_FALSE;
+	memcpy(info->vendor.iwarp.vid, attr->vendor,
+	       strnlen(attr->vendor, sizeof(info->vendor.iwarp.vid) - 1));
+}
+
+static void
+connections_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
+{
+	info->three_way_handshake_support = attr->three_way_handshake;
+	info->private_data_support = attr->connect_pdata > 0;
+	info->max_message_size_support = IT_FALSE;
+	info->ird_ord_ia_support = attr->ird_ord_exchange;
+	info->ird_ord_suppressible = attr->ird_ord_suppressible;
+	info->connect_private_data_len = min_size(attr->connect_pdata, IT_MAX_PRIV_DATA);
+	info->accept_private_data_len = min_size(attr->accept_pdata, IT_MAX_PRIV_DATA);
+	info->reject_private_data_len = min_size(attr->reject_pdata, IT_MAX_PRIV_DATA);
+	info->disconnect_private_data_len = min_size(attr->disconnect_pdata, IT_MAX_PRIV_DATA);
+	info->spigot_online_support = attr->port_events;
+	info->spigot_offline_support = attr->port_events;
+	info->extended_iwarp_qp_states = attr->extended_qp_states;
+}
+
+static void
+abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
+{
+	info->supported_service_types = IT_RC_SERVICE;
+	info->ep_work_queues_resizable = attr->wq_resizable;
+	info->rdma_read_ord_increasable = attr->ord_increasable;
+	info->rdma_read_ird_modifiable = attr->ird_modifiable;
+	info->addr_mode_relative_support = attr->zero_based;
+	info->rdma_read_requires_remote_write = attr->read_sink_needs_remote_write;
+	info->ep_rdma_enables_modifiable = attr->enables_modifiable;
+	info->dto_evd_overflow_detection = attr->cq_overflow_detect;
+}
+
+/*
+ * Shared receive queues and their watermarks, windows, atomics, datagrams, invalidation, privileged
+ * memory and socket conversion are not served by this release, whatever the profile claims.
+ */
+static void
+hide_unserved(it_ia_info_t *info)
+{
+	info->srq_support = IT_FALSE;
+	info->srq_resizable = IT_FALSE;
+	info->hard_hi_watermark_support = IT_FALSE;
+	info->soft_hi_watermark_support = IT_FALSE;
+	info->socket_conversion_support = IT_FALSE;
+	info->rmr_types_supported = (it_rmr_type_t)0;
+	info->rdma_read_local_extensions = IT_FALSE;
+	info->atomic_support = IT_FALSE;
+	info->lmr_link_support = IT_FALSE;
+	info->direct_lmr_handle_support = IT_FALSE;
+	info->direct_lmr_handle = (it_lmr_handle_t)IT_NULL_HANDLE;
+	info->post_send_unlink_remote_support = IT_FALSE;
+	info->narrow_rmr_unlink_support = IT_FALSE;
+	info->wide_rmr_unlink_support = IT_FALSE;
+	info->unlink_fence_support = IT_FALSE;
+	info->iobl_types_supported = (it_iobl_type_t)0;
+	info->ud_req_private_data_len = 0;
+	info->ud_rep_private_data_len = 0;
+}
+
+static void
+evds_fill(struct ual_ia *ia, it_ia_info_t *info)
+{
+	pthread_mutex_lock(&ia->lock);
+	if (ia->affiliated != NULL)
+		info->affiliated_err_evd =
+			(it_evd_handle_t)ual_object_handle(&ia->affiliated->object);
+	if (ia->unaffiliated != NULL)
+		info->unaffiliated_err_evd =
+			(it_evd_handle_t)ual_object_handle(&ia->unaffiliated->object);
+	pthread_mutex_unlock(&ia->lock);
+}
+
+it_status_t
+ual_ia_query(struct ual_ia *ia, it_ia_info_t **out)
+{
+	it_ia_info_t *info = (it_ia_info_t *)calloc(1, sizeof(*info));
+	it_status_t status;
+
+	if (info == NULL)
+		return IT_ERR_RESOURCES;
+	info->ia_name = strndup(ia->attr.name, sizeof(ia->attr.name));
+	status = info->ia_name != NULL ? spigots_fill(ia, info) : IT_ERR_RESOURCES;
+	if (status != IT_SUCCESS) {
+		ual_ia_info_free(info);
+		return status;
+	}
+	info->api_major_version = ia->major_version;
+	info->api_minor_version = ia->minor_version;
+	info->sw_major_version = ITAPI_VERSION_MAJOR;
+	info->sw_minor_version = ITAPI_VERSION_MINOR;
+	info->dto_alignment_hint = ALIGNMENT_HINT;
+	info->transport_type = transport_of(ia->attr.transport);
+	vendor_fill(&ia->attr, info);
+	connections_fill(&ia->attr, info);
+	abilities_fill(&ia->attr, info);
+	hide_unserved(info);
+	evds_fill(ia, info);
+	*out = info;
+	return IT_SUCCESS;
+}
+
+void
+ual_ia_info_free(it_ia_info_t *info)
+{
+	if (info == NULL)
+		return;
+	if (info->spigot_info != NULL)
+		for (size_t i = 0; i < info->num_spigots; i++)
+			free(info->spigot_info[i].net_addr);
+	free(info->spigot_info);
+	free(info->ia_name);
+	free(info);
+}
+
+/* A link-local peer is on the link of the spigot. */
+static void
+scope_fill(struct ual_ia *ia, uint32_t port, struct ri_addr *peer)
+{
+	struct ri_port_attr attr;
+
+	if (peer->family != RI_ADDR_IPV6 || peer->octets[0] != 0xfe ||
+	    (peer->octets[1] & 0xc0) != 0x80 || port_query(ia, port, &attr) != RI_SUCCESS)
+		return;
+	for (uint32_t i = 0; i < attr.num_addrs && i < RI_PORT_ADDR_MAX; i++)
+		if (attr.addrs[i].scope_id != 0)
+			peer->scope_id = attr.addrs[i].scope_id;
+}
+
+it_status_t
+ual_ia_paths(struct ual_ia *ia, size_t spigot, const it_net_addr_t *peer, size_t room,
+	     size_t *total, it_path_t *paths)
+{
+	struct kal_path_query_req req = {.rnic = ia->rnic, .port = (uint32_t)spigot};
+	struct kal_path_query_rep rep;
+	enum ri_status status;
+
+	if (spigot >= ia->attr.num_ports)
+		return IT_ERR_INVALID_SPIGOT;
+	if (!ual_addr_of_net(&ia->attr, peer, &req.peer))
+		return IT_ERR_INVALID_NETADDR;
+	scope_fill(ia, (uint32_t)spigot, &req.peer);
+	status = ual_ia_call(ia, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep));
+	*total = 0;
+	if (status == RI_ERR_NO_ROUTE)
+		return IT_SUCCESS;
+	if (status != RI_SUCCESS)
+		return ual_status(UAL_CALL_OTHER, status);
+	*total = rep.count < RI_PORT_ADDR_MAX ? rep.count : RI_PORT_ADDR_MAX;
+	for (size_t i = 0; i < room && i < *total; i++)
+		ual_addr_to_path(&ia->attr, spigot, &rep.local[i], &req.peer, &paths[i]);
+	return IT_SUCCESS;
+}
