@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Two queue pairs on a TCP connection: every operation moves the right octets and completes in order. */
+
+#include "viw_node.h"
+
+#include <string.h>
+
+#define BIG (3 * 1024 * 1024 + 17)
+
+static const size_t sizes[] = {0,     1,     3,     4,     5,      64,      511,  512,
+			       513,   1023,  1024,  1025,  4096,   8191,    8193, 32767,
+			       32768, 32769, 65535, 65536, 100001, 1 << 20, BIG};
+
+struct fixture {
+	struct node *na, *nb;
+	struct end *a, *b;
+	struct chunk ma, mb;
+};
+
+static void
+set_up(struct fixture *f, gconstpointer crc)
+{
+	f->na = node_new();
+	f->nb = node_new();
+	f->a = end_new(f->na, NULL);
+	f->b = end_new(f->nb, NULL);
+	f->ma = chunk_new(f->na, BIG);
+	f->mb = chunk_new(f->nb, BIG);
+	ends_connect(f->a, f->b, GPOINTER_TO_INT(crc) != 0);
+}
+
+static void
+tear_down(struct fixture *f, gconstpointer crc)
+{
+	(void)crc;
+	end_free(f->a);
+	end_free(f->b);
+	chunk_free(&f->ma);
+	chunk_free(&f->mb);
+	node_free(f->na);
+	node_free(f->nb);
+}
+
+static void
+test_send(struct fixture *f, gconstpointer crc)
+{
+	(void)crc;
+	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
+		chunk_fill(&f->ma, i);
+		memset(f->mb.at, 0xee, BIG);
+		g_assert_cmpint(end_recv(f->b, 100 + i, &f->mb, 0, BIG), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(f->a, i, &f->ma, 0, sizes[i]), ==, RI_SUCCESS);
+		struct ri_wc wc = end_wait_ok(f->b, true, 100 + i, f->a);
+		g_assert_cmpuint(wc.byte_len, ==, sizes[i]);
+		g_assert_cmpuint(wc.opcode, ==, RI_OP_RECV);
+		g_assert_cmpmem(f->mb.at, sizes[i], f->ma.at, sizes[i]);
+		if (sizes[i] < BIG)
+			g_assert_cmpuint(f->mb.at[sizes[i]], ==, 0xee);
+		wc = end_wait_ok(f->a, false, i, f->b);
+		g_assert_cmpuint(wc.opcode, ==, RI_OP_SEND);
+		g_assert_cmpuint(wc.byte_len, ==, sizes[i]);
+	}
+}
+
+static void
+test_write(struct fixture *f, gconstpointer crc)
+{
+	(void)crc;
+	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
+		chunk_fill(&f->ma, i);
+		memset(f->mb.at, 0xee, BIG);
+		g_assert_cmpint(end_recv(f->b, i, &f->mb, 0, 0), ==, RI_SUCCESS);
+		g_assert_cmpint(end_write(f->a, i, &f->ma, &f->mb, sizes[i]), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(f->a, 1000, &f->ma, 0, 0), ==, RI_SUCCESS);
+		(void)end_wait_ok(f->b, true, i, f->a);
+		g_assert_cmpmem(f->mb.at, sizes[i], f->ma.at, sizes[i]);
+		if (sizes[i] < BIG)
+			g_assert_cmpuint(f->mb.at[sizes[i]], ==, 0xee);
+		(void)end_wait_ok(f->a, false, i, f->b);
+		(void)end_wait_ok(f->a, false, 1000, f->b);
+	}
+}
+
+static void
+test_read(struct fixture *f, gconstpointer crc)
+{
+	(void)crc;
+	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
+		chunk_fill(&f->mb, i);
+		memset(f->ma.at, 0xee, BIG);
+		g_assert_cmpint(end_read(f->a, i, &f->ma, &f->mb, sizes[i]), ==, RI_SUCCESS);
+		struct ri_wc wc = end_wait_ok(f->a, false, i, f->b);
+		g_assert_cmpuint(wc.opcode, ==, RI_OP_RDMA_READ);
+		g_assert_cmpuint(wc.byte_len, ==, sizes[i]);
+		g_assert_cmpmem(f->mb.at, sizes[i], f->ma.at, sizes[i]);
+		if (sizes[i] < BIG)
+			g_assert_cmpuint(f->ma.at[sizes[i]], ==, 0xee);
+	}
+}
+
+/* Segments of odd lengths, some empty, on both sides. */
+static void
+test_gather_scatter(struct fixture *f, gconstpointer crc)
+{
+	const uint32_t out[4] = {1001, 0, 70003, 40007};
+	const uint32_t in[4] = {3, 99999, 0, 20000};
+	struct ri_sge s[4], r[4];
+	size_t at = 0, total = 1001 + 70003 + 40007;
+
+	(void)crc;
+	chunk_fill(&f->ma, 5);
+	memset(f->mb.at, 0xee, BIG);
+	for (unsigned i = 0, so = 0, ro = 0; i < 4; i++) {
+		s[i] = (struct ri_sge){(uintptr_t)f->ma.at + so, out[i], out[i] ? f->ma.stag : 7};
+		r[i] = (struct ri_sge){(uintptr_t)f->mb.at + ro, in[i], in[i] ? f->mb.stag : 7};
+		so += out[i] + 50;
+		ro += in[i];
+	}
+	struct ri_recv_wr rwr = {.wr_id = 2, .sgl = r, .num_sge = 4};
+	struct ri_wr swr = {
+		.wr_id = 1, .sgl = s, .num_sge = 4, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED};
+	g_assert_cmpint(f->nb->p->fast->post_rq(f->b->uqp, &rwr), ==, RI_SUCCESS);
+	g_assert_cmpint(f->na->p->fast->post_sq(f->a->uqp, &swr), ==, RI_SUCCESS);
+	struct ri_wc wc = end_wait_ok(f->b, true, 2, f->a);
+	g_assert_cmpuint(wc.byte_len, ==, total);
+	for (unsigned i = 0; i < 4; i++) {
+		g_assert_cmpmem(f->mb.at + at, out[i], (uint8_t *)(uintptr_t)s[i].addr, out[i]);
+		at += out[i];
+	}
+	g_assert_cmpuint(f->mb.at[at], ==, 0xee);
+	(void)end_wait_ok(f->a, false, 1, f->b);
+}
+
+/* More requests than the queue holds; windows, batches, suppressed completions. */
+static void
+test_stream(struct fixture *f, gconstpointer crc)
+{
+	unsigned posted = 0, done = 0, received = 0, wanted = 5000;
+
+	(void)crc;
+	chunk_fill(&f->ma, 9);
+	for (unsigned i = 0; i < 64; i++)
+		g_assert_cmpint(end_recv(f->b, i, &f->mb, i * 64, 64), ==, RI_SUCCESS);
+	while (received < wanted) {
+		struct ri_wc wc;
+
+		if (posted < wanted &&
+		    end_send(f->a, posted, &f->ma, posted % 999, 64) == RI_SUCCESS)
+			posted++;
+		if (end_poll(f->a, false, &wc)) {
+			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+			g_assert_cmpuint(wc.wr_id, ==, done++);
+		}
+		while (end_poll(f->b, true, &wc)) {
+			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+			g_assert_cmpuint(wc.wr_id, ==, received % 64);
+			g_assert_cmpmem(f->mb.at + wc.wr_id * 64, 64, f->ma.at + received % 999,
+					64);
+			received++;
+			g_assert_cmpint(end_recv(f->b, wc.wr_id, &f->mb, wc.wr_id * 64, 64), ==,
+					RI_SUCCESS);
+		}
+	}
+	while (done < wanted)
+		(void)end_wait_ok(f->a, false, done++, f->b);
+}
+
+/* A Send behind a slow Read completes behind it; more Reads than ORD wait; both sides at once. */
+static void
+test_reads_in_order(struct fixture *f, gconstpointer crc)
+{
+	struct end *e[2] = {f->a, f->b};
+
+	(void)crc;
+	chunk_fill(&f->ma, 3);
+	chunk_fill(&f->mb, 4);
+	struct chunk la = chunk_new(f->na, 16 * 65536), lb = chunk_new(f->nb, 16 * 65536);
+	for (unsigned i = 0; i < 12; i++) {
+		g_assert_cmpint(end_recv(f->a, i, &la, i * 8, 8), ==, RI_SUCCESS);
+		g_assert_cmpint(end_recv(f->b, i, &lb, i * 8, 8), ==, RI_SUCCESS);
+	}
+	for (unsigned i = 0; i < 12; i++) {
+		g_assert_cmpint(end_read(f->a, 2 * i, &la, &f->mb, 65536), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(f->a, 2 * i + 1, &f->ma, 0, 8), ==, RI_SUCCESS);
+		g_assert_cmpint(end_read(f->b, 2 * i, &lb, &f->ma, 65536), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(f->b, 2 * i + 1, &f->mb, 0, 8), ==, RI_SUCCESS);
+	}
+	for (unsigned side = 0; side < 2; side++) {
+		for (unsigned i = 0; i < 24; i++) {
+			struct ri_wc wc = end_wait_ok(e[side], false, i, e[!side]);
+
+			g_assert_cmpuint(wc.opcode, ==, i % 2 ? RI_OP_SEND : RI_OP_RDMA_READ);
+		}
+		for (unsigned i = 0; i < 12; i++)
+			(void)end_wait_ok(e[side], true, i, e[!side]);
+	}
+	chunk_free(&la);
+	chunk_free(&lb);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(struct fixture *f, gconstpointer crc);
+	} tests[] = {
+		{"send", test_send},     {"write", test_write},
+		{"read", test_read},     {"gather-scatter", test_gather_scatter},
+		{"stream", test_stream}, {"reads-in-order", test_reads_in_order},
+	};
+
+	g_test_init(&argc, &argv, NULL);
+	for (unsigned crc = 0; crc < 2; crc++) {
+		for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++) {
+			g_autofree char *path = g_strdup_printf(
+				"/iwarp/transfer/%s/%s", crc ? "crc" : "plain", tests[i].name);
+
+			g_test_add(path, struct fixture, GINT_TO_POINTER(crc), set_up, tests[i].run,
+				   tear_down);
+		}
+	}
+	return g_test_run();
+}

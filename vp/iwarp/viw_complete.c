@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Completions of both queues.
+ *
+ * A request of the send queue is noted in `sent` when the last of its frames is built, and completed
+ * when everything before it is and the socket has taken its last octet; a Read, when its answer is
+ * here. So completions come in posting order, also of a Send that went out behind a slow Read
+ * (RDMAC verbs 8.2; iwarp-wire 5.7). A success without RI_WR_SIGNALED leaves no trace: its slot is
+ * given back with the next completion that is polled.
+ *
+ * When the stream is gone the service thread holds both roles and flushes: what is done completes, the
+ * request that caused the end keeps its error, everything else is RI_WC_FLUSHED, in posting order.
+ */
+#include "viw_qp.h"
+
+#include <string.h>
+
+/* The parts that every completion has. */
+static struct vsw_cqe
+cqe_of(struct viw_qp *qp, uint64_t wr_id, enum ri_wc_status status)
+{
+	struct vsw_cqe cqe;
+
+	memset(&cqe, 0, sizeof(cqe));
+	cqe.wr_id = wr_id;
+	cqe.qp_ctx = qp->init.ctx;
+	cqe.status = (uint8_t)status;
+	if (status != RI_WC_SUCCESS)
+		cqe.flags = RI_WC_SOLICITED;
+	return cqe;
+}
+
+void
+viw_sq_started(struct viw_qp *qp, uint32_t read_seq, enum ri_wc_status status)
+{
+	struct viw_tx *tx = &qp->tx;
+	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	struct viw_sent *s = &tx->sent[tx->sent_head & tx->sent_mask];
+
+	s->wr_id = wqe->wr_id;
+	s->end = tx->queued;
+	s->index = tx->index;
+	s->length = tx->total;
+	s->read_seq = read_seq;
+	s->opcode = wqe->opcode;
+	s->flags = (uint8_t)(wqe->flags & (RI_WR_SIGNALED | RI_WR_NOTIFY));
+	s->status = (uint8_t)status;
+	tx->sent_head++;
+	tx->have_request = false;
+	tx->checked = false;
+}
+
+/* Make the completion of a started request. False: the completion queue is full. */
+static bool
+sent_push(struct viw_qp *qp, const struct viw_sent *s, enum ri_wc_status status)
+{
+	struct vsw_cqe cqe = cqe_of(qp, s->wr_id, status);
+
+	cqe.opcode = s->opcode;
+	cqe.byte_len = s->length;
+	cqe.wq = qp->tx.sq.number;
+	cqe.wq_index = s->index;
+	if (s->flags & RI_WR_NOTIFY)
+		cqe.flags |= RI_WC_SOLICITED;
+	return vsw_cq_push(&qp->send_cq->cq, &cqe);
+}
+
+static bool
+sent_is_done(struct viw_qp *qp, const struct viw_sent *s)
+{
+	if (s->opcode == RI_OP_RDMA_READ)
+		return viw_read_done(qp, s->read_seq);
+	return qp->tx.given >= s->end;
+}
+
+void
+viw_sq_complete(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	while (tx->sent_tail != tx->sent_head) {
+		const struct viw_sent *s = &tx->sent[tx->sent_tail & tx->sent_mask];
+
+		if (s->status == RI_WC_SUCCESS && !sent_is_done(qp, s))
+			return;
+		tx->sent_tail++;
+		if (s->status == RI_WC_SUCCESS && (s->flags & RI_WR_SIGNALED) == 0)
+			continue;
+		if (!sent_push(qp, s, (enum ri_wc_status)s->status))
+			viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL,
+				  RI_EVENT_QP_CQ_SQ_ERROR);
+	}
+}
+
+/* Put the request in tx.wqe behind the started ones, as flushed, and push it. */
+static void
+flush_request(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	tx->total = viw_tx_wqe(qp)->length;
+	viw_sq_started(qp, 0, RI_WC_FLUSHED);
+	viw_sq_complete(qp);
+}
+
+void
+viw_sq_flush(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	viw_sq_complete(qp);
+	for (uint32_t i = tx->sent_tail; i != tx->sent_head; i++) {
+		struct viw_sent *s = &tx->sent[i & tx->sent_mask];
+
+		if (s->status == RI_WC_SUCCESS)
+			s->status = RI_WC_FLUSHED;
+	}
+	viw_sq_complete(qp);
+	if (tx->have_request)
+		flush_request(qp);
+	while (vsw_wq_take(&tx->sq, viw_tx_wqe(qp), &tx->index))
+		flush_request(qp);
+	tx->job = VIW_JOB_NONE;
+}
+
+void
+viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
+{
+	struct viw_rx *rx = &qp->rx;
+	const struct vsw_wqe *wqe = viw_rx_wqe(qp);
+	struct vsw_cqe cqe = cqe_of(qp, wqe->wr_id, status);
+	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
+
+	cqe.opcode = RI_OP_RECV;
+	cqe.byte_len = length;
+	cqe.wq = rx->rq.number;
+	cqe.wq_index = rx->index;
+	cqe.flags |= RI_WC_RECEIVE;
+	if (wqe->flags & RI_WR_NOTIFY)
+		cqe.flags |= RI_WC_SOLICITED;
+	if (status == RI_WC_SUCCESS && rdmap_is_solicited(opcode))
+		cqe.flags |= RI_WC_SOLICITED;
+	if (status == RI_WC_SUCCESS && rdmap_is_invalidate(opcode)) {
+		cqe.flags |= RI_WC_INVALIDATED;
+		cqe.inv_stag = rx->seg.rsvd_ulp;
+	}
+	rx->have_receive = false;
+	if (!vsw_cq_push(&qp->recv_cq->cq, &cqe))
+		viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL, RI_EVENT_QP_CQ_RQ_ERROR);
+}
+
+void
+viw_rq_flush(struct viw_qp *qp)
+{
+	struct viw_rx *rx = &qp->rx;
+
+	if (rx->have_receive) {
+		enum ri_wc_status status = rx->receive_status;
+
+		rx->receive_status = RI_WC_SUCCESS;
+		viw_rq_complete(qp, status != RI_WC_SUCCESS ? status : RI_WC_FLUSHED, 0);
+	}
+	while (vsw_wq_take(&rx->rq, viw_rx_wqe(qp), &rx->index))
+		viw_rq_complete(qp, RI_WC_FLUSHED, 0);
+}

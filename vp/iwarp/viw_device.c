@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Adapters: "iwarp" covers every network interface, a spigot each; "iwarp:<interface>" is one of them.
+ * What they can do, the semantic profile, is the table in profile_fill. Control path.
+ */
+#include "viw_rnic.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "viw_qp.h"
+
+#define WHOLE  "iwarp"
+#define SINGLE "iwarp:"
+
+static void
+describe(struct ri_device_desc *desc, const char *interface, uint32_t ports)
+{
+	memset(desc, 0, sizeof(*desc));
+	desc->transport = RI_TRANSPORT_IWARP;
+	desc->num_ports = ports;
+	if (interface == NULL) {
+		snprintf(desc->name, sizeof(desc->name), WHOLE);
+		snprintf(desc->description, sizeof(desc->description),
+			 "iWARP over TCP of this machine, all interfaces");
+	} else {
+		snprintf(desc->name, sizeof(desc->name), SINGLE "%.31s", interface);
+		snprintf(desc->description, sizeof(desc->description), "iWARP over TCP of %.31s",
+			 interface);
+	}
+}
+
+enum ri_status
+viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
+{
+	struct viw_interface list[VIW_PORTS_MAX];
+	uint32_t room = *count;
+	uint32_t ports = viw_interfaces(list, VIW_PORTS_MAX);
+
+	(void)host;
+	*count = ports + 1;
+	if (room > 0)
+		describe(&descs[0], NULL, ports);
+	for (uint32_t i = 0; i < ports && i + 1 < room; i++)
+		describe(&descs[i + 1], list[i].name, 1);
+	return RI_SUCCESS;
+}
+
+/* Which interfaces does this name cover? */
+static bool
+ports_choose(struct viw_rnic *rnic, const char *name)
+{
+	struct viw_interface list[VIW_PORTS_MAX];
+	uint32_t count = viw_interfaces(list, VIW_PORTS_MAX);
+	bool whole = strcmp(name, WHOLE) == 0;
+
+	if (!whole && strncmp(name, SINGLE, strlen(SINGLE)) != 0)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!whole && strcmp(list[i].name, name + strlen(SINGLE)) != 0)
+			continue;
+		memcpy(rnic->ports[rnic->num_ports++].if_name, list[i].name, sizeof(list[i].name));
+	}
+	return whole || rnic->num_ports > 0;
+}
+
+/* How long a Send may wait for a receive. */
+static uint64_t
+rnr_wait(void)
+{
+	const char *text = getenv("ITAPI_IWARP_RNR_MS");
+	char *end = NULL;
+
+	if (text == NULL || *text == '\0')
+		return VIW_RNR_DEFAULT;
+	unsigned long long ms = strtoull(text, &end, 10);
+	if (*end != '\0' || ms > 3600000)
+		return VIW_RNR_DEFAULT;
+	return ms * 1000000;
+}
+
+static const struct vsw_doorbell doorbell = {
+	.sq = viw_doorbell_sq,
+	.sq_flush = viw_doorbell_flush,
+	.rq = viw_doorbell_rq,
+	.poll = viw_engine_poll,
+	.progress = viw_engine_progress,
+	.lead_enter = viw_engine_lead_enter,
+	.lead_leave = viw_engine_lead_leave,
+	.spin_futile = viw_engine_spin_futile,
+};
+
+enum ri_status
+viw_open(const struct ri_open *open, struct ri_rnic **out)
+{
+	struct viw_rnic *rnic = NULL;
+
+	if (posix_memalign((void **)&rnic, VSW_CACHE_LINE, sizeof(*rnic)) != 0)
+		return RI_ERR_RESOURCES;
+	memset(rnic, 0, sizeof(*rnic));
+	if (!ports_choose(rnic, open->name)) {
+		free(rnic);
+		return RI_ERR_NO_DEVICE;
+	}
+	memcpy(rnic->name, open->name, sizeof(rnic->name));
+	rnic->host = open->host;
+	rnic->upcalls = open->upcalls;
+	rnic->cq_upcall.cq_event = open->upcalls->cq_event;
+	rnic->cq_upcall.self = open->upcalls->self;
+	rnic->rnr_ns = rnr_wait();
+	rnic->bell = doorbell;
+	rnic->bell.engine = &rnic->engine;
+	pthread_mutex_init(&rnic->lock, NULL);
+	enum ri_status status = vsw_mem_table_create(rnic->host, VIW_MAX_MR, &rnic->mem);
+	if (status == RI_SUCCESS) {
+		status = viw_engine_start(&rnic->engine, rnic->host);
+		if (status != RI_SUCCESS)
+			vsw_mem_table_destroy(rnic->mem);
+	}
+	if (status != RI_SUCCESS) {
+		free(rnic);
+		return status;
+	}
+	*out = (struct ri_rnic *)rnic;
+	return RI_SUCCESS;
+}
+
+void
+viw_close(struct ri_rnic *ri)
+{
+	struct viw_rnic *rnic = (struct viw_rnic *)ri;
+
+	viw_engine_stop(&rnic->engine);
+	viw_qp_free_all(rnic);
+	vsw_mem_table_destroy(rnic->mem);
+	pthread_mutex_destroy(&rnic->lock);
+	free(rnic);
+}
+
+/* --- the semantic profile ------------------------------------------------------------------ */
+
+static void
+profile_limits(struct ri_rnic_attr *a)
+{
+	a->max_pd = VIW_MAX_OBJECTS;
+	a->max_qp = VIW_MAX_QP;
+	a->max_cq = VIW_MAX_OBJECTS;
+	a->max_cqe = VIW_MAX_CQE;
+	a->max_mr = VIW_MAX_MR;
+	a->max_mw = VIW_MAX_MR;
+	a->max_mr_length = UINT64_C(1) << 47;
+	a->max_sq_wr = VIW_MAX_WR;
+	a->max_rq_wr = VIW_MAX_WR;
+	a->max_send_sge = VIW_MAX_SGE;
+	a->max_recv_sge = VIW_MAX_SGE;
+	a->max_write_sge = VIW_MAX_SGE;
+	a->max_read_sge = 1;
+	a->max_ird = VIW_MAX_DEPTH;
+	a->max_ord = VIW_MAX_DEPTH;
+	a->max_message_size = VIW_MAX_MESSAGE;
+	a->num_completion_handlers = 1;
+}
+
+static void
+profile_semantics(struct ri_rnic_attr *a)
+{
+	a->read_sink_needs_remote_write = true;
+	a->send_invalidate = true;
+	a->mw_narrow = true;
+	a->mw_narrow_unbind = true;
+	a->mr_key_owner = RI_KEY_PROVIDER;
+	a->mw_key_owner = RI_KEY_CONSUMER;
+	a->zero_based = true;
+	a->local_read_revocable = true;
+	a->local_fence = true;
+	a->reregister = true;
+	a->cq_resizable = true;
+	a->rnr_mode = RI_RNR_HOLD;
+	a->in_order_completion = true;
+	a->in_order_placement = true;
+	a->terminate_info = true;
+	a->cq_overflow_detect = true;
+	a->cq_notify_flag = true;
+	a->cq_arm_count = true;
+	a->thread_safe_queues = true;
+	a->solicited_works = true;
+	a->extended_qp_states = true;
+	a->qp_reusable = true;
+	a->software = true;
+}
+
+static void
+profile_connections(struct ri_rnic_attr *a)
+{
+	a->cm_forms = RI_CM_STREAM;
+	a->llp_startup = RI_LLP_STARTUP_MPA;
+	a->initiator_first = true;
+	a->rtr_types = RI_RTR_WRITE | RI_RTR_READ;
+	a->ird_ord_exchange = true;
+	a->ird_ord_suppressible = true;
+	a->connect_pdata = 251; /* siw hosts wrap beyond (iwarp-wire S6) */
+	a->accept_pdata = 251;
+	a->reject_pdata = 251;
+	a->socket_conversion = true;
+	a->addr_ip = true;
+}
+
+enum ri_status
+viw_query(struct ri_rnic *ri, struct ri_rnic_attr *attr)
+{
+	const struct viw_rnic *rnic = (const struct viw_rnic *)ri;
+	uint32_t size = attr->size;
+	struct ri_rnic_attr a = {.size = sizeof(a), .transport = RI_TRANSPORT_IWARP};
+
+	memcpy(a.name, rnic->name, sizeof(a.name));
+	snprintf(a.vendor, sizeof(a.vendor), "itapi");
+	a.num_ports = rnic->num_ports;
+	profile_limits(&a);
+	profile_semantics(&a);
+	profile_connections(&a);
+	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
+	return RI_SUCCESS;
+}
+
+/* --- processes ----------------------------------------------------------------------------- */
+
+enum ri_status
+viw_context_create(struct ri_rnic *ri, const struct ri_owner *owner, struct ri_context **out,
+		   struct ri_map *map)
+{
+	struct viw_rnic *rnic = (struct viw_rnic *)ri;
+
+	if (owner->shared)
+		return RI_ERR_UNSUPPORTED; /* queue pages here are ordinary memory */
+	struct viw_context *context = calloc(1, sizeof(*context));
+	if (context == NULL)
+		return RI_ERR_RESOURCES;
+	context->rnic = rnic;
+	context->owner = *owner;
+	pthread_mutex_init(&context->lock, NULL);
+	vsw_map_rnic(map, &rnic->bell);
+	*out = (struct ri_context *)context;
+	return RI_SUCCESS;
+}
+
+void
+viw_context_destroy(struct ri_context *ri)
+{
+	struct viw_context *context = (struct viw_context *)ri;
+
+	/* Windows before queue pairs and regions: both are busy while one is bound. */
+	for (struct viw_link *link = context->mems; link != NULL;) {
+		struct viw_link *next = link->next;
+
+		if (((struct viw_mem *)(void *)link)->window)
+			(void)viw_mem_ops.mw_free((struct ri_mw *)link);
+		link = next;
+	}
+	while (context->qps != NULL &&
+	       viw_qp_ops.destroy((struct ri_qp *)context->qps) == RI_SUCCESS)
+		continue;
+	while (context->mems != NULL &&
+	       viw_mem_ops.mr_dereg((struct ri_mr *)context->mems) == RI_SUCCESS)
+		continue;
+	while (context->cqs != NULL &&
+	       viw_cq_ops.destroy((struct ri_cq *)context->cqs) == RI_SUCCESS)
+		continue;
+	while (context->pds != NULL &&
+	       viw_pd_ops.destroy((struct ri_pd *)context->pds) == RI_SUCCESS)
+		continue;
+	pthread_mutex_destroy(&context->lock);
+	free(context);
+}
+
+size_t
+viw_dump(struct ri_rnic *ri, char *text, size_t room)
+{
+	struct viw_rnic *rnic = (struct viw_rnic *)ri;
+
+	pthread_mutex_lock(&rnic->lock);
+	int n = snprintf(text, room, "queue pairs %u\nother objects %u\nstreams %u\n",
+			 rnic->num_qps, rnic->num_objects, atomic_load(&rnic->engine.streams));
+	pthread_mutex_unlock(&rnic->lock);
+	return n > 0 ? (size_t)n : 0;
+}

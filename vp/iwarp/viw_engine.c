@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Who runs which socket [fast].
+ *
+ * All sockets of an adapter are in one epoll set, level-triggered. Whoever waits sleeps on that set
+ * (vsw_lead); whoever polls makes progress himself. With few streams a poll asks each socket straight
+ * away, which saves a system call per message; with many it asks the set which have something.
+ *
+ * Nobody waits for anybody: a role that is taken is skipped, since its holder is at work there and the
+ * set keeps saying what is left. Queue pairs are found by addresses that stay valid while the adapter
+ * is open (viw_qp.h), so neither a list lock nor a count stands on this path.
+ *
+ * A queue pair with requests held back is on the `held` stack; polls, sleepers and the service
+ * thread's tick let it go. `futile` says that data was last delivered on this very processor: then the
+ * peer shares it, spinning keeps it from running, and a poll that finds nothing yields at once.
+ */
+#include "viw_engine.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "viw_fork.h"
+#include "viw_qp.h"
+
+#define EVENTS 32 /* of one look at the set */
+
+enum ri_status
+viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
+{
+	memset(engine, 0, sizeof(*engine));
+	engine->host = host;
+	pthread_mutex_init(&engine->lock, NULL);
+	engine->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (engine->epfd < 0)
+		return RI_ERR_RESOURCES;
+	enum ri_status status = RI_ERR_RESOURCES;
+	if (viw_fork_add(engine->epfd) && viw_pool_init(&engine->pool))
+		status = vsw_lead_start(&engine->lead, host, engine->epfd, viw_engine_progress,
+					engine);
+	if (status == RI_SUCCESS)
+		return status;
+	viw_pool_exit(&engine->pool);
+	viw_fork_remove(engine->epfd);
+	close(engine->epfd);
+	return status;
+}
+
+void
+viw_engine_stop(struct viw_engine *engine)
+{
+	vsw_lead_stop(&engine->lead);
+	viw_pool_exit(&engine->pool);
+	viw_fork_remove(engine->epfd);
+	if (!atomic_load(&viw_fork_child))
+		close(engine->epfd);
+	pthread_mutex_destroy(&engine->lock);
+}
+
+/* --- the set ------------------------------------------------------------------------------- */
+
+/* Who is asked by a poll directly; called with the lock. */
+static void
+choose_hot(struct viw_engine *engine)
+{
+	struct viw_qp *qp = engine->list;
+
+	for (unsigned i = 0; i < VIW_HOT; i++) {
+		atomic_store(&engine->hot[i], qp);
+		qp = qp != NULL ? qp->next : NULL;
+	}
+}
+
+enum ri_status
+viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = qp}};
+
+	atomic_store(&qp->watch, EPOLLIN);
+	if (epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->fd, &event) != 0)
+		return RI_ERR_RESOURCES;
+	pthread_mutex_lock(&engine->lock);
+	qp->next = engine->list;
+	engine->list = qp;
+	choose_hot(engine);
+	atomic_fetch_add(&engine->streams, 1);
+	pthread_mutex_unlock(&engine->lock);
+	return RI_SUCCESS;
+}
+
+void
+viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp)
+{
+	(void)epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->fd, NULL);
+	pthread_mutex_lock(&engine->lock);
+	for (struct viw_qp **at = &engine->list; *at != NULL; at = &(*at)->next) {
+		if (*at != qp)
+			continue;
+		*at = qp->next;
+		atomic_fetch_sub(&engine->streams, 1);
+		break;
+	}
+	choose_hot(engine);
+	pthread_mutex_unlock(&engine->lock);
+}
+
+void
+viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear)
+{
+	struct viw_engine *engine = &qp->rnic->engine;
+
+	atomic_fetch_or(&qp->watch, set);
+	atomic_fetch_and(&qp->watch, ~clear);
+	/* The other role may do the same just now; who comes last tells the kernel the last value. */
+	uint32_t told;
+	do {
+		told = atomic_load(&qp->watch);
+		struct epoll_event event = {.events = told, .data = {.ptr = qp}};
+
+		(void)epoll_ctl(engine->epfd, EPOLL_CTL_MOD, qp->fd, &event);
+	} while (atomic_load(&qp->watch) != told);
+}
+
+/* --- requests held back -------------------------------------------------------------------- */
+
+void
+viw_engine_hold(struct viw_engine *engine, struct viw_qp *qp)
+{
+	struct viw_qp *top;
+
+	if (atomic_exchange(&qp->tx.held, true))
+		return;
+	top = atomic_load(&engine->held);
+	do
+		atomic_store(&qp->next_held, top);
+	while (!atomic_compare_exchange_weak(&engine->held, &top, qp));
+}
+
+/* Let all of them go. */
+static void
+let_go(struct viw_engine *engine)
+{
+	struct viw_qp *qp;
+
+	if (atomic_load(&engine->held) == NULL)
+		return;
+	qp = atomic_exchange(&engine->held, NULL);
+	while (qp != NULL) {
+		struct viw_qp *next = atomic_load(&qp->next_held);
+
+		atomic_store(&qp->tx.held, false);
+		viw_tx_run(qp);
+		qp = next;
+	}
+}
+
+/* --- progress ------------------------------------------------------------------------------ */
+
+void
+viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp)
+{
+	int cpu = -1;
+	socklen_t len = sizeof(cpu);
+
+	if ((qp->rx.samples++ & 31) != 0 || !qp->peer_local)
+		return;
+	if (getsockopt(qp->fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &len) != 0)
+		return;
+	atomic_store_explicit(&engine->futile, cpu == sched_getcpu(), memory_order_relaxed);
+}
+
+static uint32_t
+serve_event(struct viw_qp *qp, uint32_t events)
+{
+	uint32_t done = 0;
+
+	if (events & (EPOLLERR | EPOLLHUP))
+		atomic_store(&qp->rx.hung_up, true);
+	if (events & (EPOLLIN | EPOLLERR | EPOLLHUP))
+		done += viw_rx_try(qp);
+	if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
+		viw_tx_try(qp);
+	return done + ((events & EPOLLOUT) != 0);
+}
+
+/* Ask the set. */
+static uint32_t
+serve_set(struct viw_engine *engine)
+{
+	struct epoll_event events[EVENTS];
+	uint32_t done = 0;
+	int n = epoll_wait(engine->epfd, events, EVENTS, 0);
+
+	for (int i = 0; i < n; i++)
+		done += serve_event(events[i].data.ptr, events[i].events);
+	return done;
+}
+
+/* Somebody found the pool empty; a buffer has come back. */
+static void
+serve_starved(struct viw_engine *engine)
+{
+	pthread_mutex_lock(&engine->lock);
+	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->next) {
+		if (atomic_load(&qp->tx.starved))
+			viw_engine_hold(engine, qp);
+	}
+	pthread_mutex_unlock(&engine->lock);
+}
+
+uint32_t
+viw_engine_poll(void *arg)
+{
+	struct viw_engine *engine = arg;
+	uint32_t done = 0;
+
+	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
+		return 0;
+	vsw_lead_polled(&engine->lead);
+	let_go(engine);
+	if (atomic_load_explicit(&engine->streams, memory_order_relaxed) > VIW_HOT)
+		done = serve_set(engine);
+	for (unsigned i = 0; i < VIW_HOT; i++) {
+		struct viw_qp *qp = atomic_load_explicit(&engine->hot[i], memory_order_acquire);
+
+		if (qp == NULL)
+			break;
+		atomic_store_explicit(&qp->tx.calm, true, memory_order_relaxed);
+		if (atomic_load_explicit(&qp->tx.blocked, memory_order_relaxed))
+			viw_tx_try(qp);
+		done += viw_rx_try(qp);
+	}
+	if (done == 0 && atomic_load_explicit(&engine->futile, memory_order_relaxed))
+		sched_yield();
+	return done;
+}
+
+uint32_t
+viw_engine_progress(void *arg, uint32_t budget)
+{
+	struct viw_engine *engine = arg;
+
+	(void)budget; /* a look at the set is bounded: EVENTS rounds of VIW_RX_ROUND octets */
+	if (atomic_load(&viw_fork_child))
+		return 0;
+	serve_starved(engine);
+	let_go(engine);
+	return serve_set(engine);
+}
+
+bool
+viw_engine_lead_enter(void *arg, int *fd)
+{
+	struct viw_engine *engine = arg;
+
+	if (atomic_load(&viw_fork_child))
+		return false;
+	let_go(engine);
+	return vsw_lead_enter(&engine->lead, fd);
+}
+
+void
+viw_engine_lead_leave(void *arg)
+{
+	struct viw_engine *engine = arg;
+
+	if (!atomic_load(&viw_fork_child))
+		vsw_lead_leave(&engine->lead);
+}
+
+bool
+viw_engine_spin_futile(void *arg)
+{
+	struct viw_engine *engine = arg;
+
+	return atomic_load_explicit(&engine->futile, memory_order_relaxed);
+}

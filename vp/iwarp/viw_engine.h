@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The engine of one adapter: which sockets there are, and who runs them. viw_engine.c
+ */
+#ifndef VIW_ENGINE_H
+#define VIW_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "viw_pool.h"
+#include "vsw_lead.h"
+
+struct viw_qp;
+
+#define VIW_HOT 4 /* with no more streams than this a poll asks each socket itself */
+
+struct viw_engine {
+	const struct ri_host *host;
+	struct vsw_lead lead;
+	int epfd;
+	atomic_bool futile;  /* the last data came from this very processor */
+	atomic_uint streams; /* sockets in the set */
+	_Atomic(struct viw_qp *) hot[VIW_HOT];
+	_Atomic(struct viw_qp *) held; /* queue pairs with requests held back; a stack */
+	pthread_mutex_t lock;          /* the list below; control path */
+	struct viw_qp *list;           /* queue pairs with a stream */
+	struct viw_pool pool;
+};
+
+enum ri_status viw_engine_start(struct viw_engine *engine,
+				const struct ri_host *host) RI_MUST_CHECK;
+void viw_engine_stop(struct viw_engine *engine);
+
+/* A queue pair got its socket, or is about to lose it. Both roles of it are held by the caller. */
+enum ri_status viw_engine_add(struct viw_engine *engine, struct viw_qp *qp) RI_MUST_CHECK;
+void viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp);
+/* Wait for EPOLLIN or EPOLLOUT of a queue pair, or stop. One of its roles is held by the caller. */
+void viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear);
+/* Requests of this queue pair wait for company. */
+void viw_engine_hold(struct viw_engine *engine, struct viw_qp *qp);
+/* Data has come: now and then look from which processor. Holder of rx.role. */
+void viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp);
+
+/* Entries of vsw_doorbell. */
+uint32_t viw_engine_poll(void *engine);
+uint32_t viw_engine_progress(void *engine, uint32_t budget);
+bool viw_engine_lead_enter(void *engine, int *fd);
+void viw_engine_lead_leave(void *engine);
+bool viw_engine_spin_futile(void *engine);
+
+#endif /* VIW_ENGINE_H */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What fork() does to open adapters.
+ *
+ * The child inherits duplicates of every descriptor. As long as it keeps them the death of its parent
+ * would not be seen by the peers, since the kernel resets a connection only with the last duplicate.
+ * So the child closes them at once, in a pthread_atfork handler, and every entry of the engine does
+ * nothing in it. A close there sends nothing: the parent still holds the connection.
+ *
+ * The handlers hold `fork_lock` across the fork, so the list is whole in the child. Only close() is
+ * called there, which is async-signal-safe. Control path; any thread.
+ */
+#include "viw_fork.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+atomic_bool viw_fork_child;
+
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static int *fork_fds;
+static unsigned fork_count;
+static unsigned fork_room;
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&fork_lock);
+}
+
+static void
+after_fork_parent(void)
+{
+	pthread_mutex_unlock(&fork_lock);
+}
+
+static void
+after_fork_child(void)
+{
+	if (fork_count > 0)
+		atomic_store(&viw_fork_child, true);
+	for (unsigned i = 0; i < fork_count; i++)
+		close(fork_fds[i]);
+	fork_count = 0;
+	pthread_mutex_unlock(&fork_lock);
+}
+
+static void
+install(void)
+{
+	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+bool
+viw_fork_add(int fd)
+{
+	bool ok = true;
+
+	pthread_once(&fork_once, install);
+	pthread_mutex_lock(&fork_lock);
+	if (fork_count == fork_room) {
+		unsigned room = fork_room == 0 ? 64 : fork_room * 2;
+		int *fds = realloc(fork_fds, room * sizeof(*fds));
+
+		ok = fds != NULL;
+		if (ok) {
+			fork_fds = fds;
+			fork_room = room;
+		}
+	}
+	if (ok)
+		fork_fds[fork_count++] = fd;
+	pthread_mutex_unlock(&fork_lock);
+	return ok;
+}
+
+void
+viw_fork_remove(int fd)
+{
+	pthread_mutex_lock(&fork_lock);
+	for (unsigned i = 0; i < fork_count; i++) {
+		if (fork_fds[i] == fd) {
+			fork_fds[i] = fork_fds[--fork_count];
+			break;
+		}
+	}
+	pthread_mutex_unlock(&fork_lock);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Queue pairs: made, asked, modified, unmade. Control path.
+ *
+ * Memory of a queue pair is kept by its adapter and used for the next one, since an engine may hold
+ * an address for an instant longer than the queue pair lives (viw_qp.h). While it is unused both of
+ * its roles are taken, so that engine finds nothing it could do.
+ */
+#include "viw_qp.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- memory -------------------------------------------------------------------------------- */
+
+/* A queue pair that nobody runs: roles held. Its number is set. NULL: too many, or no memory. */
+static struct viw_qp *
+qp_alloc(struct viw_rnic *rnic)
+{
+	struct viw_qp *qp = NULL;
+
+	pthread_mutex_lock(&rnic->lock);
+	bool allowed = rnic->num_qps < VIW_MAX_QP;
+	if (allowed && rnic->free_qps != NULL) {
+		qp = rnic->free_qps;
+		rnic->free_qps = qp->next;
+	} else if (allowed && posix_memalign((void **)&qp, VSW_CACHE_LINE, sizeof(*qp)) == 0) {
+		memset(qp, 0, sizeof(*qp));
+		atomic_store(&qp->rx.role.held, 1);
+		atomic_store(&qp->tx.role.held, 1);
+	}
+	if (qp != NULL) {
+		rnic->num_qps++;
+		qp->rnic = rnic;
+		qp->who.qpn = ++rnic->last_qpn;
+	}
+	pthread_mutex_unlock(&rnic->lock);
+	return qp;
+}
+
+static void
+qp_free(struct viw_qp *qp)
+{
+	struct viw_rnic *rnic = qp->rnic;
+
+	vsw_wq_destroy(&qp->tx.sq);
+	vsw_wq_destroy(&qp->rx.rq);
+	viw_reads_free(qp);
+	free(qp->tx.sent);
+	qp->tx.sent = NULL;
+	pthread_mutex_lock(&rnic->lock);
+	qp->next = rnic->free_qps;
+	rnic->free_qps = qp;
+	rnic->num_qps--;
+	pthread_mutex_unlock(&rnic->lock);
+}
+
+void
+viw_qp_free_all(struct viw_rnic *rnic)
+{
+	while (rnic->free_qps != NULL) {
+		struct viw_qp *qp = rnic->free_qps;
+
+		rnic->free_qps = qp->next;
+		free(qp);
+	}
+}
+
+/* --- create -------------------------------------------------------------------------------- */
+
+static enum ri_status
+init_check(const struct viw_pd *pd, const struct ri_qp_init *init)
+{
+	if (init->type != RI_QP_RC)
+		return RI_ERR_UNSUPPORTED;
+	if (init->privileged)
+		return pd->context->owner.privileged ? RI_ERR_UNSUPPORTED : RI_ERR_PERMISSION;
+	if (init->max_sq_wr > VIW_MAX_WR || init->max_rq_wr > VIW_MAX_WR ||
+	    init->max_send_sge > VIW_MAX_SGE || init->max_recv_sge > VIW_MAX_SGE ||
+	    init->max_write_sge > VIW_MAX_SGE || init->max_read_sge > 1 ||
+	    init->ird > VIW_MAX_DEPTH || init->ord > VIW_MAX_DEPTH)
+		return RI_ERR_LIMIT;
+	return RI_SUCCESS;
+}
+
+/* Rings of all kinds. */
+static enum ri_status
+rings_make(struct viw_qp *qp, struct ri_qp_init *init)
+{
+	uint32_t sq_sge =
+		init->max_send_sge > init->max_write_sge ? init->max_send_sge : init->max_write_sge;
+	enum ri_status status;
+
+	if (sq_sge == 0)
+		sq_sge = 1; /* a Read's sink */
+	status = vsw_wq_create(&qp->tx.sq, &init->max_sq_wr, sq_sge);
+	if (status == RI_SUCCESS)
+		status = vsw_wq_create(&qp->rx.rq, &init->max_rq_wr, init->max_recv_sge);
+	if (status == RI_SUCCESS)
+		status = viw_reads_alloc(qp, init->ird, init->ord);
+	if (status != RI_SUCCESS)
+		return status;
+	uint32_t slots = init->max_sq_wr > 0 ? init->max_sq_wr : 1;
+	qp->tx.sent = calloc(slots, sizeof(*qp->tx.sent));
+	qp->tx.sent_mask = slots - 1;
+	return qp->tx.sent != NULL ? RI_SUCCESS : RI_ERR_RESOURCES;
+}
+
+/* Everything that an earlier life may have left. */
+static void
+qp_reset(struct viw_qp *qp)
+{
+	atomic_store(&qp->state, RI_QPS_IDLE);
+	memset(&qp->end, 0, sizeof(qp->end));
+	atomic_store(&qp->up, false);
+	atomic_store(&qp->starting, false);
+	atomic_store(&qp->expired, false);
+	atomic_store(&qp->tx.hold, false);
+	atomic_store(&qp->tx.broken, false);
+	atomic_store(&qp->tx.starved, false);
+	atomic_store(&qp->rx.waiting, false);
+	qp->tx.have_request = false;
+	qp->tx.checked = false;
+	qp->tx.sent_head = 0;
+	qp->tx.sent_tail = 0;
+	qp->rx.have_receive = false;
+	qp->rx.want_tx = false;
+	qp->rx.receive_status = RI_WC_SUCCESS;
+	qp->rx.samples = 0;
+	qp->fd = -1;
+}
+
+static enum ri_status
+qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+	  struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+{
+	struct viw_pd *pd = (struct viw_pd *)ri_pd;
+	enum ri_status status = init_check(pd, init);
+
+	if (status != RI_SUCCESS || srq != NULL)
+		return status != RI_SUCCESS ? status : RI_ERR_UNSUPPORTED;
+	struct viw_qp *qp = qp_alloc(pd->context->rnic);
+	if (qp == NULL)
+		return RI_ERR_RESOURCES;
+	status = rings_make(qp, init);
+	if (status != RI_SUCCESS) {
+		qp_free(qp);
+		return status;
+	}
+	qp_reset(qp);
+	qp->init = *init;
+	qp->ird = init->ird;
+	qp->ord = init->ord;
+	qp->pd = pd;
+	qp->context = pd->context;
+	qp->who.pd = pd;
+	qp->send_cq = (struct viw_cq *)send_cq;
+	qp->recv_cq = (struct viw_cq *)recv_cq;
+	qp->task = (struct ri_task){.fire = viw_serve, .arg = qp};
+	qp->timer = (struct ri_timer){.fire = viw_timer, .arg = qp};
+	atomic_fetch_add(&pd->users, 1);
+	atomic_fetch_add(&qp->send_cq->cq.users, 1);
+	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
+	viw_link_add(&qp->context->lock, &qp->context->qps, &qp->link);
+	vsw_map_qp(map, &qp->tx.sq, &qp->rx.rq, qp, init);
+	/* From here on an engine may run it. */
+	atomic_store(&qp->rx.role.held, 0);
+	atomic_store(&qp->tx.role.held, 0);
+	*out = (struct ri_qp *)qp;
+	return RI_SUCCESS;
+}
+
+/* --- destroy ------------------------------------------------------------------------------- */
+
+/* Take a role for good. */
+static void
+role_keep(struct vsw_role *role)
+{
+	while (atomic_exchange(&role->held, 1) != 0)
+		sched_yield();
+}
+
+static enum ri_status
+qp_destroy(struct ri_qp *ri)
+{
+	struct viw_qp *qp = (struct viw_qp *)ri;
+	const struct ri_host *host = qp->rnic->host;
+
+	if (vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, false) > 0)
+		return RI_ERR_BUSY;
+	/* The service thread first: it may wait for roles, and others may start it until they are ours. */
+	host->task_stop(host->self, &qp->task);
+	host->timer_stop(host->self, &qp->timer);
+	role_keep(&qp->rx.role);
+	role_keep(&qp->tx.role);
+	host->task_stop(host->self, &qp->task);
+	host->timer_stop(host->self, &qp->timer);
+	viw_stream_drop(qp);
+	atomic_store(&qp->state, RI_QPS_NONE);
+	viw_link_remove(&qp->context->lock, &qp->link);
+	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
+	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
+	atomic_fetch_sub(&qp->pd->users, 1);
+	(void)vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
+	qp_free(qp);
+	return RI_SUCCESS;
+}
+
+/* --- query and modify ---------------------------------------------------------------------- */
+
+/* Is everything posted so far completed, and nobody at work? */
+static bool
+qp_quiet(struct viw_qp *qp)
+{
+	if (atomic_load(&qp->attached) || atomic_exchange(&qp->tx.role.held, 1) != 0)
+		return false;
+	bool quiet = vsw_wq_pending(&qp->tx.sq) == 0 && !qp->tx.have_request &&
+		     qp->tx.sent_head == qp->tx.sent_tail;
+	atomic_store(&qp->tx.role.held, 0);
+	if (atomic_load(&qp->tx.role.kicked))
+		viw_serve_soon(qp);
+	if (atomic_exchange(&qp->rx.role.held, 1) != 0)
+		return false;
+	quiet = quiet && vsw_wq_pending(&qp->rx.rq) == 0 && !qp->rx.have_receive;
+	atomic_store(&qp->rx.role.held, 0);
+	if (atomic_load(&qp->rx.role.kicked))
+		viw_serve_soon(qp);
+	return quiet;
+}
+
+static enum ri_status
+qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
+{
+	struct viw_qp *qp = (struct viw_qp *)ri;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->quiet = qp_quiet(qp);
+	attr->state = viw_qp_state(qp);
+	attr->qpn = qp->who.qpn;
+	attr->access = qp->init.access;
+	attr->ird = qp->ird;
+	attr->ord = qp->ord;
+	attr->max_sq_wr = qp->init.max_sq_wr;
+	attr->max_rq_wr = qp->init.max_rq_wr;
+	attr->max_send_sge = qp->init.max_send_sge;
+	attr->max_recv_sge = qp->init.max_recv_sge;
+	attr->max_write_sge = qp->init.max_write_sge;
+	attr->max_read_sge = qp->init.max_read_sge;
+	attr->soft_limit = qp->init.soft_limit;
+	attr->hard_limit = qp->init.hard_limit;
+	vsw_lock(&qp->lock);
+	attr->terminate_sent = qp->end.terminate_sent;
+	attr->terminate_len = qp->end.terminate_len;
+	memcpy(attr->terminate, qp->end.terminate, qp->end.terminate_len);
+	vsw_unlock(&qp->lock);
+	return RI_SUCCESS;
+}
+
+/* Back to IDLE: nothing may be left of the last connection but its Terminate copy. */
+static enum ri_status
+to_idle(struct viw_qp *qp)
+{
+	enum ri_qp_state state = viw_qp_state(qp);
+
+	if (state == RI_QPS_ERROR && !qp_quiet(qp))
+		return RI_ERR_STILL_FLUSHING;
+	vsw_lock(&qp->lock);
+	bool ok = viw_qp_step(&qp->state, VIW_MOVE_TO_IDLE);
+	vsw_unlock(&qp->lock);
+	if (!ok)
+		return RI_ERR_INVALID_STATE;
+	if (state == RI_QPS_ERROR) {
+		(void)vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
+		qp->ird = qp->init.ird;
+		qp->ord = qp->init.ord;
+	}
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+modify_state(struct viw_qp *qp, uint32_t state)
+{
+	switch (state) {
+	case RI_QPS_IDLE:
+		return to_idle(qp);
+	case RI_QPS_CLOSING:
+		return viw_end_by_caller(qp, VIW_MOVE_TO_CLOSING, RI_EVENT_QP_LLP_CLOSE_COMPLETE,
+					 0);
+	case RI_QPS_TERMINATE:
+		return viw_end_by_caller(qp, VIW_MOVE_TO_TERMINATE, RI_EVENT_QP_LLP_CLOSE_COMPLETE,
+					 0);
+	case RI_QPS_ERROR:
+		return viw_end_by_caller(qp, VIW_MOVE_TO_ERROR, RI_EVENT_QP_LLP_RESET, 0);
+	default:
+		return RI_ERR_INVALID_STATE;
+	}
+}
+
+/* Can these attributes be changed so? The profile claims no more than lower ORD, and limits. */
+static enum ri_status
+modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
+			       RI_QP_ATTR_ORD | RI_QP_ATTR_SIZES | RI_QP_ATTR_LIMITS |
+			       RI_QP_ATTR_QKEY;
+	const uint32_t fixed =
+		RI_QP_ATTR_ACCESS | RI_QP_ATTR_SIZES | RI_QP_ATTR_LIMITS | RI_QP_ATTR_QKEY;
+
+	if (mask & ~known)
+		return RI_ERR_INVALID_ARG;
+	if (mask & fixed)
+		return RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_IRD) &&
+	    (viw_qp_state(qp) != RI_QPS_IDLE || attr->ird > qp->init.ird))
+		return attr->ird > qp->init.ird ? RI_ERR_LIMIT : RI_ERR_INVALID_STATE;
+	if ((mask & RI_QP_ATTR_ORD) && attr->ord > qp->ord)
+		return RI_ERR_LIMIT;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	struct viw_qp *qp = (struct viw_qp *)ri;
+	enum ri_status status = modify_check(qp, attr, mask);
+
+	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE))
+		status = modify_state(qp, attr->state);
+	if (status != RI_SUCCESS)
+		return status;
+	if (mask & RI_QP_ATTR_IRD)
+		qp->ird = attr->ird;
+	if (mask & RI_QP_ATTR_ORD)
+		qp->ord = attr->ord;
+	return RI_SUCCESS;
+}
+
+const struct ri_qp_ops viw_qp_ops = {
+	.size = sizeof(struct ri_qp_ops),
+	.create = qp_create,
+	.modify = qp_modify,
+	.query = qp_query,
+	.destroy = qp_destroy,
+};

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * RDMA Read, both directions.
+ *
+ * Inbound (IRRQ): rx checks a Read Request and queues it; tx answers, oldest first, a frame at a time,
+ * and gives the place back when the last octet is built. The source is checked once on arrival, so
+ * that a bad request is answered without delay, and again for every frame, since rights may go.
+ *
+ * Outbound (ORRQ): tx notes each Read that leaves; rx matches responses with the oldest. A Read is
+ * complete when rx has counted past its number; tx then makes the completion, in order.
+ *
+ * Each ring has one writer and one reader and two indices, nothing else. Standards: RFC 5040 sections
+ * 4.4, 5.2 and 5.3; RFC 5041 section 5; iwarp-wire 5.3 and 6.
+ */
+#include "viw_qp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t
+ring_of(uint32_t n)
+{
+	uint32_t ring = 1;
+
+	while (ring < n)
+		ring <<= 1;
+	return ring;
+}
+
+enum ri_status
+viw_reads_alloc(struct viw_qp *qp, uint32_t ird, uint32_t ord)
+{
+	uint32_t irrq_room = ring_of(ird);
+	uint32_t orrq_room = ring_of(ord + 1); /* and one for an RTR */
+	struct viw_inbound_read *irrq = calloc(irrq_room, sizeof(*irrq));
+	struct viw_outbound_read *orrq = calloc(orrq_room, sizeof(*orrq));
+
+	if (irrq == NULL || orrq == NULL) {
+		free(irrq);
+		free(orrq);
+		return RI_ERR_RESOURCES;
+	}
+	viw_reads_free(qp);
+	qp->irrq = irrq;
+	qp->irrq_room = irrq_room;
+	qp->orrq = orrq;
+	qp->orrq_room = orrq_room;
+	viw_reads_reset(qp);
+	return RI_SUCCESS;
+}
+
+void
+viw_reads_reset(struct viw_qp *qp)
+{
+	atomic_store(&qp->irrq_put, 0);
+	atomic_store(&qp->irrq_got, 0);
+	atomic_store(&qp->orrq_put, 0);
+	atomic_store(&qp->orrq_got, 0);
+	qp->tx.response_done = 0;
+}
+
+void
+viw_reads_free(struct viw_qp *qp)
+{
+	free(qp->irrq);
+	free(qp->orrq);
+	qp->irrq = NULL;
+	qp->orrq = NULL;
+}
+
+/* --- the answering side -------------------------------------------------------------------- */
+
+bool
+viw_response_pending(struct viw_qp *qp)
+{
+	return atomic_load(&qp->irrq_put) !=
+	       atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
+}
+
+void
+viw_read_queue(struct viw_qp *qp, const uint8_t *ulpdu)
+{
+	uint32_t put = atomic_load_explicit(&qp->irrq_put, memory_order_relaxed);
+	struct viw_inbound_read *r = &qp->irrq[put & (qp->irrq_room - 1)];
+
+	memcpy(r->ulpdu, ulpdu, sizeof(r->ulpdu));
+	(void)rdmap_read_request_read(ulpdu + DDP_UNTAGGED_SIZE, RDMAP_READ_REQUEST_SIZE, &r->m);
+	atomic_store(&qp->irrq_put, put + 1);
+}
+
+/* The source of a Read cannot be read: say which part of it is still to be done. */
+static void
+response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum vsw_mem_result result)
+{
+	uint8_t ulpdu[sizeof(r->ulpdu)];
+	struct rdmap_offender offender = {
+		.ulpdu = ulpdu, .have = sizeof(ulpdu), .ulpdu_len = sizeof(ulpdu)};
+
+	memcpy(ulpdu, r->ulpdu, sizeof(ulpdu));
+	rdmap_read_request_advance(ulpdu + DDP_UNTAGGED_SIZE, qp->tx.response_done);
+	viw_fault(qp, viw_fault_read(result), &offender, 0);
+}
+
+uint32_t
+viw_response_build(struct viw_qp *qp, uint8_t *at, uint32_t room)
+{
+	struct viw_tx *tx = &qp->tx;
+	uint32_t got = atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
+	struct viw_inbound_read *r = &qp->irrq[got & (qp->irrq_room - 1)];
+	uint32_t left = r->m.size - tx->response_done;
+	uint32_t most = tx->ulpdu - DDP_TAGGED_SIZE;
+	uint32_t n = left < most ? left : most;
+	struct vsw_mem_use use;
+
+	if (viw_frame_size(true, n) > room)
+		return 0;
+	enum vsw_mem_result result =
+		vsw_mem_begin(qp->rnic->mem, &qp->who,
+			      &(struct vsw_mem_ask){.stag = r->m.source_stag,
+						    .access = RI_ACCESS_REMOTE_READ,
+						    .addr = r->m.source_to + tx->response_done,
+						    .length = n},
+			      &use);
+	if (result != VSW_MEM_OK) {
+		response_fault(qp, r, result);
+		return 0;
+	}
+
+	struct ddp_segment seg = rdmap_tagged(RDMAP_READ_RESPONSE, r->m.sink_stag,
+					      r->m.sink_to + tx->response_done, n == left);
+	seg.payload = use.ptr;
+	seg.payload_len = n;
+	uint32_t size = rdmap_fpdu_put(at, &seg, qp->crc);
+	if (n > 0)
+		vsw_mem_end(&use);
+	tx->response_done += n;
+	tx->job = VIW_JOB_RESPONSE;
+	if (n == left) {
+		tx->response_done = 0;
+		tx->job = VIW_JOB_NONE;
+		tx->response_last = true;
+		atomic_store(&qp->irrq_got, got + 1);
+	}
+	return size;
+}
+
+/* --- the asking side ----------------------------------------------------------------------- */
+
+bool
+viw_read_room(struct viw_qp *qp)
+{
+	return atomic_load_explicit(&qp->orrq_put, memory_order_relaxed) -
+		       atomic_load(&qp->orrq_got) <
+	       qp->ord;
+}
+
+uint32_t
+viw_read_note(struct viw_qp *qp, uint32_t stag, uint64_t to, uint32_t length)
+{
+	uint32_t put = atomic_load_explicit(&qp->orrq_put, memory_order_relaxed);
+	struct viw_outbound_read *r = &qp->orrq[put & (qp->orrq_room - 1)];
+
+	r->stag = stag;
+	r->to = to;
+	r->length = length;
+	atomic_store(&qp->orrq_put, put + 1);
+	return put + 1;
+}
+
+bool
+viw_read_done(struct viw_qp *qp, uint32_t number)
+{
+	return (int32_t)(atomic_load(&qp->orrq_got) - number) >= 0;
+}
+
+bool
+viw_reads_done(struct viw_qp *qp)
+{
+	return atomic_load(&qp->orrq_got) ==
+	       atomic_load_explicit(&qp->orrq_put, memory_order_relaxed);
+}
+
+void
+viw_read_await(struct viw_qp *qp)
+{
+	struct rdmap_inbound *in = &qp->rx.in;
+	uint32_t got = atomic_load_explicit(&qp->orrq_got, memory_order_relaxed);
+
+	if (in->awaited != RDMAP_AWAITS_NOTHING || atomic_load(&qp->orrq_put) == got)
+		return;
+	const struct viw_outbound_read *r = &qp->orrq[got & (qp->orrq_room - 1)];
+	in->awaited = RDMAP_AWAITS_READ;
+	in->read_stag = r->stag;
+	in->read_to = r->to;
+	in->read_left = r->length;
+}
+
+void
+viw_read_finish(struct viw_qp *qp)
+{
+	qp->rx.in.awaited = RDMAP_AWAITS_NOTHING;
+	atomic_fetch_add(&qp->orrq_got, 1);
+	qp->rx.want_tx = true;
+}

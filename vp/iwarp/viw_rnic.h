@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Objects of the iWARP provider but the queue pair, and the entries of its tables.
+ */
+#ifndef VIW_RNIC_H
+#define VIW_RNIC_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "rnicpi.h"
+#include "viw_engine.h"
+#include "vsw_mem.h"
+#include "vsw_queue.h"
+#include "vsw_user.h"
+
+/* Limits that the profile announces. */
+#define VIW_MAX_SGE     8u
+#define VIW_MAX_DEPTH   128u /* IRD and ORD (iwarp-wire 9) */
+#define VIW_MAX_WR      16384u
+#define VIW_MAX_CQE     (1u << 20)
+#define VIW_MAX_QP      65536u
+#define VIW_MAX_MR      65536u
+#define VIW_MAX_OBJECTS (1u << 20)
+#define VIW_MAX_MESSAGE 0xffffffffu
+#define VIW_PORTS_MAX   64u
+
+/* Bounds of waiting, ns. */
+#define VIW_RNR_DEFAULT UINT64_C(1000000000) /* a Send without a receive */
+#define VIW_LINGER      UINT64_C(2000000000) /* Terminate or FIN sent, FIN awaited */
+#define VIW_RETRY       UINT64_C(100000)     /* somebody else holds the queue pair just now */
+
+/* Membership in a list of a context. */
+struct viw_link {
+	struct viw_link *next;
+	struct viw_link **back;
+};
+
+struct viw_port {
+	char if_name[32]; /* network interface */
+};
+
+struct viw_rnic {
+	const struct ri_host *host;
+	const struct ri_upcalls *upcalls;
+	char name[64];
+	struct vsw_cq_upcall cq_upcall;
+	struct vsw_mem_table *mem;
+	struct vsw_doorbell bell;
+	struct viw_engine engine;
+	uint64_t rnr_ns;
+	uint32_t num_ports;
+	struct viw_port ports[VIW_PORTS_MAX];
+	pthread_mutex_t lock;    /* the four below */
+	struct viw_qp *free_qps; /* memory of queue pairs is used again, never freed while open */
+	uint32_t last_qpn;
+	uint32_t num_qps;
+	uint32_t num_objects; /* PDs, CQs, regions, windows */
+};
+
+struct viw_context {
+	struct viw_rnic *rnic;
+	struct ri_owner owner;
+	pthread_mutex_t lock; /* the lists */
+	struct viw_link *pds;
+	struct viw_link *cqs;
+	struct viw_link *qps;
+	struct viw_link *mems;
+};
+
+struct viw_pd {
+	struct viw_link link; /* first */
+	struct viw_context *context;
+	atomic_uint users;
+};
+
+struct viw_cq {
+	struct viw_link link; /* first */
+	struct viw_context *context;
+	struct vsw_cq cq;
+};
+
+/* A region or a window. */
+struct viw_mem {
+	struct viw_link link; /* first */
+	struct viw_pd *pd;
+	struct vsw_mem_entry *entry;
+	bool window;
+};
+
+void viw_link_add(pthread_mutex_t *lock, struct viw_link **list, struct viw_link *link);
+void viw_link_remove(pthread_mutex_t *lock, struct viw_link *link);
+/* Count an object of an adapter; false: too many. */
+bool viw_object_count(struct viw_rnic *rnic, int change);
+
+/* viw_device.c */
+enum ri_status viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count);
+enum ri_status viw_open(const struct ri_open *open, struct ri_rnic **out);
+void viw_close(struct ri_rnic *rnic);
+enum ri_status viw_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr);
+enum ri_status viw_context_create(struct ri_rnic *rnic, const struct ri_owner *owner,
+				  struct ri_context **out, struct ri_map *map);
+void viw_context_destroy(struct ri_context *context);
+size_t viw_dump(struct ri_rnic *rnic, char *text, size_t room);
+
+/* viw_ports.c */
+struct viw_interface {
+	char name[32];
+	uint32_t num_addrs;
+	struct ri_addr addrs[RI_PORT_ADDR_MAX];
+};
+/* Interfaces that are up and have an address, at most `max`; returns how many there are. */
+uint32_t viw_interfaces(struct viw_interface *list, uint32_t max);
+enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);
+
+/* viw_obj.c */
+extern const struct ri_pd_ops viw_pd_ops;
+extern const struct ri_cq_ops viw_cq_ops;
+extern const struct ri_mem_ops viw_mem_ops;
+
+/* viw_qp.c */
+extern const struct ri_qp_ops viw_qp_ops;
+void viw_qp_free_all(struct viw_rnic *rnic);
+
+/* viw_stream.c */
+extern const struct ri_llp_ops viw_llp_ops;
+
+#endif /* VIW_RNIC_H */

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What a segment does to memory, queues and completions.
+ *
+ * viw_rx_begin judges a header (rdmap_check.h), finds the receive of a Send, and asks whether the
+ * tagged range may be written at all; viw_rx_place writes octets as they come, in ascending order
+ * (R-21), asking for the memory anew for each piece, so that nothing is placed after a key was
+ * revoked; viw_rx_finish runs when the whole frame is here and its CRC good, and delivers.
+ *
+ * The holder of rx.role. Standards: RFC 5041 5 to 7, RFC 5040 5 and 7; iwarp-wire 4.4, 5.2 to 5.8.
+ */
+#include "viw_qp.h"
+
+#include <string.h>
+
+#define STEP 32u /* octets of one store of an ascending copy */
+
+/* --- octets -------------------------------------------------------------------------------- */
+
+/* Copy so that no octet is written before one that precedes it by a step or more. */
+static void
+copy_up(uint8_t *to, const uint8_t *from, uint32_t len)
+{
+	while (len >= STEP) {
+		memcpy(to, from, STEP);
+		__asm__ volatile("" : : : "memory");
+		to += STEP;
+		from += STEP;
+		len -= STEP;
+	}
+	while (len >= 8) {
+		memcpy(to, from, 8);
+		__asm__ volatile("" : : : "memory");
+		to += 8;
+		from += 8;
+		len -= 8;
+	}
+	for (uint32_t i = 0; i < len; i++) {
+		to[i] = from[i];
+		__asm__ volatile("" : : : "memory");
+	}
+}
+
+/* Where in the receive under way octet `offset` goes; *left: octets that follow in that segment. */
+static const struct ri_sge *
+receive_piece(struct viw_qp *qp, uint64_t offset, uint64_t *skip, uint32_t *left)
+{
+	const struct vsw_wqe *wqe = viw_rx_wqe(qp);
+
+	for (uint32_t i = 0; i < wqe->num_sge; i++) {
+		const struct ri_sge *sge = &wqe->sge[i];
+
+		if (offset < sge->length) {
+			*skip = offset;
+			*left = sge->length - (uint32_t)offset;
+			return sge;
+		}
+		offset -= sge->length;
+	}
+	return NULL;
+}
+
+/* The receive under way cannot be written. */
+static void
+receive_fault(struct viw_qp *qp)
+{
+	qp->rx.receive_status = RI_WC_LOCAL_PROTECTION;
+	qp->rx.fault = RDMAP_FAULT_LOCAL;
+}
+
+uint8_t *
+viw_rx_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
+{
+	struct viw_rx *rx = &qp->rx;
+	struct vsw_mem_table *mem = qp->rnic->mem;
+	enum vsw_mem_result result;
+
+	if (rx->seg.tagged) {
+		result = vsw_mem_begin(mem, &qp->who,
+				       &(struct vsw_mem_ask){.stag = rx->seg.stag,
+							     .access = RI_ACCESS_REMOTE_WRITE,
+							     .addr = rx->seg.to + rx->placed,
+							     .length = *len},
+				       use);
+		if (result != VSW_MEM_OK)
+			rx->fault = viw_fault_tagged(result);
+		return result == VSW_MEM_OK ? use->ptr : NULL;
+	}
+
+	uint64_t skip = 0;
+	uint32_t left = 0;
+	const struct ri_sge *sge =
+		receive_piece(qp, (uint64_t)rx->seg.mo + rx->placed, &skip, &left);
+
+	if (sge == NULL) {
+		receive_fault(qp);
+		return NULL;
+	}
+	if (left < *len)
+		*len = left;
+	result = vsw_mem_begin(mem, &qp->who,
+			       &(struct vsw_mem_ask){.stag = sge->stag,
+						     .access = RI_ACCESS_LOCAL_WRITE,
+						     .addr = sge->addr + skip,
+						     .length = *len},
+			       use);
+	if (result != VSW_MEM_OK)
+		receive_fault(qp);
+	return result == VSW_MEM_OK ? use->ptr : NULL;
+}
+
+void
+viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len)
+{
+	struct viw_rx *rx = &qp->rx;
+	bool cover = qp->crc && rx->phase == VIW_RX_BODY;
+	struct vsw_mem_use use;
+
+	while (len > 0) {
+		uint32_t n = len;
+		uint8_t *to = rx->fault == RDMAP_FAULT_NONE ? viw_rx_target(qp, &n, &use) : NULL;
+
+		if (to == NULL) {
+			/* What has no place is only covered, so that a wrong CRC is still found. */
+			rx->crc = cover ? mpa_crc(from, len, rx->crc) : 0;
+			rx->placed += len;
+			return;
+		}
+		if (cover)
+			rx->crc = mpa_crc_copy(to, from, n, rx->crc);
+		else
+			copy_up(to, from, n);
+		vsw_mem_end(&use);
+		rx->placed += n;
+		from += n;
+		len -= n;
+	}
+}
+
+/* --- begin --------------------------------------------------------------------------------- */
+
+/* May the whole payload of a tagged segment be written? */
+static enum rdmap_fault
+tagged_check(struct viw_qp *qp)
+{
+	const struct ddp_segment *seg = &qp->rx.seg;
+	struct vsw_mem_use use;
+
+	if (seg->payload_len == 0)
+		return RDMAP_FAULT_NONE;
+	if ((qp->init.access & RI_ACCESS_REMOTE_WRITE) == 0)
+		return RDMAP_FAULT_TAGGED_ACCESS;
+	enum vsw_mem_result result =
+		vsw_mem_begin(qp->rnic->mem, &qp->who,
+			      &(struct vsw_mem_ask){.stag = seg->stag,
+						    .access = RI_ACCESS_REMOTE_WRITE,
+						    .addr = seg->to,
+						    .length = seg->payload_len},
+			      &use);
+	if (result == VSW_MEM_OK)
+		vsw_mem_end(&use);
+	return viw_fault_tagged(result);
+}
+
+/* Take the receive for a Send that begins. False: there is none. */
+static bool
+receive_take(struct viw_qp *qp)
+{
+	struct viw_rx *rx = &qp->rx;
+	const struct vsw_wqe *wqe = viw_rx_wqe(qp);
+
+	if (!vsw_wq_take(&rx->rq, viw_rx_wqe(qp), &rx->index))
+		return false;
+	rx->have_receive = true;
+	rx->capacity = 0;
+	for (uint32_t i = 0; i < wqe->num_sge; i++)
+		rx->capacity += wqe->sge[i].length;
+	return true;
+}
+
+static enum viw_rx_verdict
+send_begin(struct viw_qp *qp)
+{
+	struct viw_rx *rx = &qp->rx;
+
+	if (!rx->have_receive && !receive_take(qp)) {
+		if (qp->rnic->rnr_ns != 0)
+			return VIW_RX_WAIT;
+		rx->fault = RDMAP_FAULT_NO_BUFFER;
+		return VIW_RX_FAULT;
+	}
+	rx->fault = rdmap_check_receive(&rx->seg, true, rx->capacity);
+	if (rx->fault == RDMAP_FAULT_NONE)
+		return VIW_RX_OK;
+	rx->receive_status = RI_WC_LOCAL_LENGTH;
+	return VIW_RX_FAULT;
+}
+
+/* The source of a Read Request, judged on arrival; again when it is read. */
+static enum rdmap_fault
+read_check(struct viw_qp *qp)
+{
+	struct rdmap_read_request m;
+	struct vsw_mem_use use;
+
+	if (!rdmap_read_request_read(qp->rx.seg.payload, qp->rx.seg.payload_len, &m))
+		return RDMAP_FAULT_HEADER_SIZE;
+	if (m.size == 0)
+		return RDMAP_FAULT_NONE;
+	enum vsw_mem_result result =
+		vsw_mem_begin(qp->rnic->mem, &qp->who,
+			      &(struct vsw_mem_ask){.stag = m.source_stag,
+						    .access = RI_ACCESS_REMOTE_READ,
+						    .addr = m.source_to,
+						    .length = m.size},
+			      &use);
+	if (result == VSW_MEM_OK)
+		vsw_mem_end(&use);
+	return viw_fault_read(result);
+}
+
+enum viw_rx_verdict
+viw_rx_begin(struct viw_qp *qp)
+{
+	struct viw_rx *rx = &qp->rx;
+	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
+
+	if (opcode == RDMAP_READ_RESPONSE)
+		viw_read_await(qp);
+	else if (opcode == RDMAP_READ_REQUEST)
+		rx->in.read_room =
+			qp->ird - (atomic_load(&qp->irrq_put) - atomic_load(&qp->irrq_got));
+	rx->fault = rdmap_check_header(&rx->in, &rx->seg);
+	if (rx->fault == RDMAP_FAULT_NONE && rdmap_is_send(opcode))
+		return send_begin(qp);
+	if (rx->fault == RDMAP_FAULT_NONE && rx->seg.tagged)
+		rx->fault = tagged_check(qp);
+	else if (rx->fault == RDMAP_FAULT_NONE && opcode == RDMAP_READ_REQUEST)
+		rx->fault = read_check(qp);
+	return rx->fault == RDMAP_FAULT_NONE ? VIW_RX_OK : VIW_RX_FAULT;
+}
+
+/* --- finish -------------------------------------------------------------------------------- */
+
+/* The last segment of a Send: invalidate if it says so, complete. */
+static void
+send_deliver(struct viw_qp *qp, uint32_t length)
+{
+	struct viw_rx *rx = &qp->rx;
+	struct rdmap_offender offender = {
+		.ulpdu = rx->head, .have = 0, .ulpdu_len = rx->frame_ulpdu};
+	uint8_t header[DDP_UNTAGGED_SIZE];
+
+	if (!rdmap_is_invalidate(rdmap_opcode_of(rx->seg.rdmap_control)) ||
+	    vsw_mem_invalidate(qp->rnic->mem, &qp->who, rx->seg.rsvd_ulp, true) == VSW_MEM_OK) {
+		viw_rq_complete(qp, RI_WC_SUCCESS, length);
+		return;
+	}
+	offender.ulpdu = header;
+	offender.have = ddp_header_put(header, &rx->seg);
+	rx->receive_status = RI_WC_LOCAL_INVALIDATE;
+	rx->want_tx = true;
+	viw_fault(qp, RDMAP_FAULT_INVALIDATE, &offender, 0);
+}
+
+/* The first frame has come: we may speak, and the connection stands. */
+static void
+first_frame(struct viw_qp *qp)
+{
+	if (atomic_load_explicit(&qp->tx.hold, memory_order_relaxed)) {
+		atomic_store(&qp->tx.hold, false);
+		qp->rx.want_tx = true;
+	}
+	if (!atomic_load_explicit(&qp->up, memory_order_relaxed)) {
+		viw_stream_up(qp);
+		qp->rx.want_tx = true;
+	}
+}
+
+void
+viw_rx_finish(struct viw_qp *qp)
+{
+	struct viw_rx *rx = &qp->rx;
+	const struct ddp_segment *seg = &rx->seg;
+	enum rdmap_opcode opcode = rdmap_opcode_of(seg->rdmap_control);
+	uint32_t length = seg->mo + seg->payload_len;
+
+	first_frame(qp);
+	if (!rdmap_inbound_advance(&rx->in, seg))
+		return;
+	if (rdmap_is_send(opcode)) {
+		send_deliver(qp, length);
+	} else if (opcode == RDMAP_READ_RESPONSE) {
+		viw_read_finish(qp);
+	} else if (opcode == RDMAP_READ_REQUEST) {
+		viw_read_queue(qp, seg->payload - DDP_UNTAGGED_SIZE);
+		rx->want_tx = true;
+	} else if (opcode == RDMAP_TERMINATE) {
+		rx->want_tx = true;
+		viw_terminate_in(qp, seg->payload, seg->payload_len);
+	}
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * How a stream begins and ends.
+ *
+ * attach_stream takes over a connected socket that has been through the MPA start-up. What follows,
+ * the RTR message, STREAM_UP and the first look at the socket, happens on the service thread, since a
+ * control verb makes no upcall. In RDMA mode the socket has SO_LINGER {1, 0}: if this process dies
+ * the peer sees a reset and not an orderly close.
+ *
+ * The end is concluded by the service thread alone: it takes both roles (and comes again shortly if
+ * one is at work), closes the socket, flushes both queues, moves the state to ERROR, and raises the
+ * one end event, in this order. When FINs were exchanged the close is an ordinary one; else it is an
+ * abort by connect(AF_UNSPEC), which resets the connection even while a forked child holds a
+ * duplicate of the descriptor. Nothing waits longer than VIW_LINGER for a peer.
+ *
+ * Standards: RFC 5044 6 and 7.1, RFC 5040 6, RFC 6581; iwarp-wire 2.5 and 7; verbs-semantics 4.1.
+ */
+#include "viw_qp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "viw_fork.h"
+
+/* Longest ULPDU towards a peer on this machine: payload of whole pages. */
+#define VIW_LOCAL_ULPDU (32768u + DDP_UNTAGGED_SIZE)
+
+void
+viw_serve_soon(struct viw_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	host->task_run(host->self, &qp->task);
+}
+
+static void
+raise_event(struct viw_qp *qp, uint32_t event, uint32_t detail)
+{
+	const struct ri_upcalls *up = qp->rnic->upcalls;
+	struct ri_async_event e = {
+		.event = event, .object = RI_OBJECT_QP, .ctx = qp->init.ctx, .detail = detail};
+
+	up->async_event(up->self, &e);
+}
+
+void
+viw_stream_up(struct viw_qp *qp)
+{
+	raise_event(qp, RI_EVENT_QP_STREAM_UP, 0);
+	atomic_store(&qp->up, true);
+}
+
+/* --- both roles at once -------------------------------------------------------------------- */
+
+/* Take both, or none; who had to be left alone looks again, and so do we. */
+static bool
+roles_take(struct viw_qp *qp)
+{
+	if (!vsw_role_take(&qp->rx.role))
+		return false;
+	if (vsw_role_take(&qp->tx.role)) {
+		vsw_role_begin(&qp->rx.role);
+		vsw_role_begin(&qp->tx.role);
+		return true;
+	}
+	viw_rx_leave(qp);
+	return false;
+}
+
+static void
+roles_leave(struct viw_qp *qp)
+{
+	viw_tx_leave(qp);
+	viw_rx_leave(qp);
+}
+
+/* --- begin --------------------------------------------------------------------------------- */
+
+static bool
+is_tcp(int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+	struct sockaddr_storage peer;
+	socklen_t peer_len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_TCP && getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0;
+}
+
+/* What RDMA mode wants of its socket; none of it is essential. */
+static void
+socket_setup(int fd, bool peer_local)
+{
+	static const char reno[] = "reno";
+	struct linger linger = {.l_onoff = 1, .l_linger = 0};
+	int one = 1;
+	int flags = fcntl(fd, F_GETFL);
+
+	(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (peer_local)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno) - 1);
+}
+
+/* Longest ULPDU to send (RFC 5044 5.1); only a peer on this machine gets more than a segment holds. */
+static uint32_t
+ulpdu_choose(int fd, bool peer_local)
+{
+	int emss = 0;
+	socklen_t len = sizeof(emss);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &emss, &len) != 0 || emss <= 0)
+		emss = 536;
+	uint32_t ulpdu = mpa_mulpdu((uint32_t)emss);
+	return peer_local && ulpdu > VIW_LOCAL_ULPDU ? VIW_LOCAL_ULPDU : ulpdu;
+}
+
+static void
+tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	atomic_store(&tx->blocked, false);
+	atomic_store(&tx->broken, false);
+	atomic_store(&tx->shut, false);
+	atomic_store(&tx->calm, true);
+	atomic_store(&tx->hold, stream->hold_sq);
+	tx->queued = 0;
+	tx->given = 0;
+	tx->send_msn = 1;
+	tx->read_msn = 1;
+	tx->job = VIW_JOB_NONE;
+	tx->response_last = false;
+	tx->drained = false;
+	tx->terminate_queued = false;
+	tx->ulpdu = ulpdu_choose(stream->fd, stream->peer_local);
+}
+
+static void
+rx_reset(struct viw_qp *qp)
+{
+	struct viw_rx *rx = &qp->rx;
+
+	atomic_store(&rx->waiting, false);
+	atomic_store(&rx->expired, false);
+	atomic_store(&rx->eof, false);
+	atomic_store(&rx->hung_up, false);
+	rx->phase = VIW_RX_HEAD;
+	rx->head_len = 0;
+	rx->want_tx = false;
+	rx->large = false;
+	rx->fault = RDMAP_FAULT_NONE;
+	rx->receive_status = RI_WC_SUCCESS;
+	rdmap_inbound_init(&rx->in);
+	rx->in.reads_enabled = (qp->init.access & RI_ACCESS_REMOTE_READ) != 0;
+}
+
+/* Buffers for octets that came early and octets that go first. */
+static enum ri_status
+take_octets(struct viw_qp *qp, const struct ri_stream *stream)
+{
+	struct viw_pool *pool = &qp->rnic->engine.pool;
+
+	if (stream->early_len > VIW_BUF_SIZE || stream->last_msg_len > VIW_BUF_SIZE)
+		return RI_ERR_RESOURCES;
+	uint8_t *keep = stream->early_len > 0 ? viw_pool_get(pool) : NULL;
+	uint8_t *out = stream->last_msg_len > 0 ? viw_pool_get(pool) : NULL;
+	if ((stream->early_len > 0 && keep == NULL) || (stream->last_msg_len > 0 && out == NULL)) {
+		(void)viw_pool_put(pool, keep);
+		(void)viw_pool_put(pool, out);
+		return RI_ERR_RESOURCES;
+	}
+	if (keep != NULL)
+		memcpy(keep, stream->early, stream->early_len);
+	if (out != NULL)
+		memcpy(out, stream->last_msg, stream->last_msg_len);
+	qp->rx.keep = keep;
+	qp->rx.keep_at = 0;
+	qp->rx.keep_len = stream->early_len;
+	qp->tx.buf = out;
+	qp->tx.at = 0;
+	qp->tx.len = stream->last_msg_len;
+	qp->tx.queued = stream->last_msg_len;
+	return RI_SUCCESS;
+}
+
+/* Both roles are held and the state is CONNECTING. */
+static enum ri_status
+attach(struct viw_qp *qp, const struct ri_stream *stream)
+{
+	uint32_t ird = stream->ird < VIW_MAX_DEPTH ? stream->ird : VIW_MAX_DEPTH;
+	uint32_t ord = stream->ord < VIW_MAX_DEPTH ? stream->ord : VIW_MAX_DEPTH;
+	enum ri_status status = RI_SUCCESS;
+
+	viw_reads_reset(qp);
+	if (ird > qp->irrq_room || ord + 1 > qp->orrq_room)
+		status = viw_reads_alloc(qp, ird, ord);
+	tx_reset(qp, stream);
+	rx_reset(qp);
+	if (status == RI_SUCCESS)
+		status = take_octets(qp, stream);
+	if (status != RI_SUCCESS)
+		return status;
+	if (!viw_fork_add(stream->fd)) {
+		viw_stream_drop(qp);
+		return RI_ERR_RESOURCES;
+	}
+	qp->ird = ird;
+	qp->ord = ord;
+	qp->fd = stream->fd;
+	qp->crc = stream->crc;
+	qp->peer_local = stream->peer_local;
+	qp->rtr_send = stream->rtr_send;
+	qp->rtr_expect = stream->rtr_expect;
+	memset(&qp->end, 0, sizeof(qp->end));
+	atomic_store(&qp->up, false);
+	atomic_store(&qp->expired, false);
+	socket_setup(qp->fd, qp->peer_local);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
+{
+	struct viw_qp *qp = (struct viw_qp *)ri;
+
+	if (stream->markers_rx || stream->markers_tx)
+		return RI_ERR_UNSUPPORTED;
+	if (!is_tcp(stream->fd))
+		return RI_ERR_INVALID_ARG;
+	if (viw_qp_state(qp) != RI_QPS_CONNECTING)
+		return RI_ERR_INVALID_STATE;
+	while (!roles_take(qp))
+		sched_yield();
+	enum ri_status status = attach(qp, stream);
+	if (status == RI_SUCCESS) {
+		atomic_store(&qp->starting, true);
+		atomic_store(&qp->attached, true);
+		vsw_lock(&qp->lock);
+		(void)viw_qp_step(&qp->state, VIW_MOVE_ATTACH);
+		vsw_unlock(&qp->lock);
+	}
+	roles_leave(qp);
+	if (status != RI_SUCCESS)
+		return status;
+	if (stream->abort_code != 0)
+		return viw_end_by_caller(qp, VIW_MOVE_TO_TERMINATE, RI_EVENT_QP_CATASTROPHIC,
+					 stream->abort_code);
+	viw_serve_soon(qp);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+llp_reserve(struct ri_qp *ri)
+{
+	struct viw_qp *qp = (struct viw_qp *)ri;
+
+	vsw_lock(&qp->lock);
+	bool ok = viw_qp_step(&qp->state, VIW_MOVE_RESERVE);
+	vsw_unlock(&qp->lock);
+	return ok ? RI_SUCCESS : RI_ERR_INVALID_STATE;
+}
+
+const struct ri_llp_ops viw_llp_ops = {
+	.size = sizeof(struct ri_llp_ops),
+	.reserve = llp_reserve,
+	.attach_stream = llp_attach,
+};
+
+/* The one message that says we are ready (RFC 6581): nobody completes it. */
+static void
+rtr_build(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	struct ddp_segment write = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);
+	struct rdmap_read_request read = {.source_stag = RDMAP_RTR_STAG};
+
+	if (tx->buf == NULL)
+		tx->buf = viw_pool_get(&qp->rnic->engine.pool);
+	if (tx->buf == NULL || tx->len + RDMAP_TERMINATE_FPDU_MAX > VIW_BUF_SIZE)
+		return;
+	if (qp->rtr_send == RI_RTR_READ) {
+		(void)viw_read_note(qp, 0, 0, 0);
+		tx->len +=
+			rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &read, qp->crc);
+	} else {
+		tx->len += rdmap_fpdu_put(tx->buf + tx->len, &write, qp->crc);
+	}
+	tx->queued = tx->len;
+	qp->rtr_send = 0;
+}
+
+/* First look at a new stream, with both roles. */
+static void
+stream_start(struct viw_qp *qp)
+{
+	if (viw_engine_add(&qp->rnic->engine, qp) != RI_SUCCESS)
+		viw_lost(qp, ENOMEM);
+	if (viw_qp_state(qp) == RI_QPS_RTS && qp->rtr_send != 0)
+		rtr_build(qp);
+	if (qp->tx.len > 0)
+		(void)viw_tx_push(qp);
+	if (viw_qp_state(qp) == RI_QPS_RTS && qp->rtr_expect == 0)
+		viw_stream_up(qp);
+	atomic_store(&qp->starting, false);
+	/* Whoever has the roles next looks for what came meanwhile. */
+	atomic_store(&qp->tx.role.kicked, 1);
+	atomic_store(&qp->rx.role.kicked, 1);
+}
+
+/* --- end ----------------------------------------------------------------------------------- */
+
+/* Close the socket: FINs were exchanged, or reset. */
+static void
+socket_close(int fd, bool orderly)
+{
+	struct linger linger = {0};
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+	if (orderly)
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	else
+		(void)connect(fd, &none, sizeof(none));
+	close(fd);
+}
+
+void
+viw_stream_drop(struct viw_qp *qp)
+{
+	struct viw_pool *pool = &qp->rnic->engine.pool;
+	bool freed = viw_pool_put(pool, qp->tx.buf);
+
+	freed |= viw_pool_put(pool, qp->rx.keep);
+	qp->tx.buf = NULL;
+	qp->tx.at = qp->tx.len = 0;
+	qp->rx.keep = NULL;
+	qp->rx.keep_len = 0;
+	if (freed)
+		vsw_lead_kick(&qp->rnic->engine.lead);
+	if (!atomic_load(&qp->attached))
+		return;
+	bool orderly = atomic_load(&qp->tx.shut) && atomic_load(&qp->rx.eof);
+	if (!atomic_load(&qp->starting))
+		viw_engine_remove(&qp->rnic->engine, qp);
+	viw_fork_remove(qp->fd);
+	socket_close(qp->fd, orderly);
+	qp->fd = -1;
+	atomic_store(&qp->attached, false);
+	atomic_store(&qp->starting, false);
+}
+
+/* May the stream be closed now? */
+static bool
+end_is_due(struct viw_qp *qp)
+{
+	bool out_over = atomic_load(&qp->tx.shut) || atomic_load(&qp->tx.broken);
+
+	switch (viw_qp_state(qp)) {
+	case RI_QPS_ERROR:
+		return true;
+	case RI_QPS_CLOSING:
+	case RI_QPS_TERMINATE:
+		return atomic_load(&qp->expired) || (out_over && atomic_load(&qp->rx.eof));
+	case RI_QPS_NONE:
+	case RI_QPS_IDLE:
+	case RI_QPS_CONNECTING:
+	case RI_QPS_RTS:
+	case RI_QPS_COUNT:
+	default:
+		return false;
+	}
+}
+
+/* Close, flush, tell. Both roles are held. */
+static void
+conclude(struct viw_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	bool late = atomic_load(&qp->expired) && viw_qp_state(qp) != RI_QPS_ERROR;
+
+	host->timer_stop(host->self, &qp->timer);
+	vsw_lock(&qp->lock);
+	if (late && qp->end.event == RI_EVENT_QP_LLP_CLOSE_COMPLETE)
+		qp->end.event = qp->end.orderly ? RI_EVENT_QP_LLP_LOST : RI_EVENT_QP_BAD_CLOSE;
+	struct viw_end end = qp->end;
+	vsw_unlock(&qp->lock);
+
+	viw_stream_drop(qp);
+	viw_sq_flush(qp);
+	viw_rq_flush(qp);
+	vsw_lock(&qp->lock);
+	(void)viw_qp_step(&qp->state, VIW_MOVE_CLOSED);
+	vsw_unlock(&qp->lock);
+	raise_event(qp, end.event, end.detail);
+}
+
+/* The socket refused octets: what did the peer say last? */
+static void
+look_after_break(struct viw_qp *qp)
+{
+	(void)viw_rx_run(qp);
+	if (viw_qp_state(qp) == RI_QPS_RTS)
+		viw_lost(qp, ECONNRESET);
+}
+
+static void
+come_again(struct viw_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	host->timer_start(host->self, &qp->timer, host->now(host->self) + VIW_RETRY);
+}
+
+void
+viw_serve(void *arg)
+{
+	struct viw_qp *qp = arg;
+
+	if (atomic_load(&viw_fork_child))
+		return;
+	if (atomic_load(&qp->tx.broken) && viw_qp_state(qp) == RI_QPS_RTS)
+		look_after_break(qp);
+	if (atomic_load(&qp->starting) || (atomic_load(&qp->attached) && end_is_due(qp))) {
+		if (!roles_take(qp)) {
+			come_again(qp);
+			return;
+		}
+		if (atomic_load(&qp->starting))
+			stream_start(qp);
+		if (atomic_load(&qp->attached) && end_is_due(qp))
+			conclude(qp);
+		roles_leave(qp);
+	}
+	if (viw_qp_state(qp) > RI_QPS_RTS) {
+		viw_tx_run(qp); /* posts after the end, the Terminate, the FIN */
+		(void)viw_rx_run(qp);
+	}
+}
+
+void
+viw_timer(void *arg)
+{
+	struct viw_qp *qp = arg;
+	const struct ri_host *host = qp->rnic->host;
+
+	if (viw_qp_state(qp) == RI_QPS_RTS && atomic_load(&qp->rx.waiting)) {
+		atomic_store(&qp->rx.expired, true);
+		(void)viw_rx_run(qp);
+		return;
+	}
+	if (viw_qp_state(qp) > RI_QPS_RTS && atomic_load(&qp->attached)) {
+		uint64_t deadline = atomic_load(&qp->deadline);
+
+		if (host->now(host->self) >= deadline)
+			atomic_store(&qp->expired, true);
+		else
+			host->timer_start(host->self, &qp->timer, deadline);
+	}
+	viw_serve(qp);
+}

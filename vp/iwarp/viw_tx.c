@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The sending role of a queue pair [fast].
+ *
+ * A round pushes what the socket did not take last time, completes what is done, builds what may go
+ * now and sends it with one system call, until nothing is left or the socket is full. When the
+ * stream ends the same round finishes the octets under way, sends the Terminate if there is one, and
+ * the FIN. viw_tx_run may be called by anybody at any time: a poster, a poll, the receiving role, the
+ * service thread. Who finds the role taken leaves a kick, and the holder looks again.
+ *
+ * When does a request go? At once if the queue is idle: nothing else is outstanding, or a poll has
+ * found its queue empty since the last one left. What follows is held back, so that it leaves in one
+ * system call, until a poll or a wait, VIW_HELD_REQUESTS, VIW_HELD_OCTETS, or until nobody polls any
+ * more (vsw_lead_attended).
+ *
+ * Standards: RFC 5040 5 and 6, RFC 5041 5, RFC 5044 6; iwarp-wire 7; architecture "Progress".
+ */
+#include "viw_qp.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "viw_fork.h"
+
+#define VIW_HELD_REQUESTS 64u
+#define VIW_HELD_OCTETS   (64u * 1024)
+
+/* --- octets -------------------------------------------------------------------------------- */
+
+static void
+buffer_release(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	uint8_t *buf = tx->buf;
+
+	tx->buf = NULL;
+	tx->at = 0;
+	tx->len = 0;
+	if (viw_pool_put(&qp->rnic->engine.pool, buf))
+		vsw_lead_kick(&qp->rnic->engine.lead);
+}
+
+/* The socket said no. */
+static void
+push_failed(struct viw_qp *qp, int error)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM) {
+		if (!atomic_exchange(&tx->blocked, true)) {
+			viw_engine_want(qp, EPOLLOUT, 0);
+			vsw_lead_kick(&qp->rnic->engine.lead);
+		}
+		return;
+	}
+	/* What the peer said before it went may still be unread: the receiving role has the word. */
+	atomic_store(&tx->broken, true);
+	buffer_release(qp);
+	viw_serve_soon(qp);
+}
+
+bool
+viw_tx_push(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	while (tx->at < tx->len) {
+		ssize_t n = send(qp->fd, tx->buf + tx->at, tx->len - tx->at,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			push_failed(qp, errno);
+			return false;
+		}
+		tx->at += (uint32_t)n;
+		tx->given += (uint64_t)n;
+	}
+	if (atomic_load_explicit(&tx->blocked, memory_order_relaxed)) {
+		atomic_store(&tx->blocked, false);
+		viw_engine_want(qp, 0, EPOLLOUT);
+	}
+	return true;
+}
+
+/* --- a round ------------------------------------------------------------------------------- */
+
+/* Send whatever may go. */
+static void
+send_work(struct viw_qp *qp)
+{
+	enum ri_qp_state begun = viw_qp_state(qp);
+
+	while (viw_tx_push(qp)) {
+		viw_sq_complete(qp);
+		if (viw_qp_state(qp) != begun || viw_tx_fill(qp) == 0)
+			break;
+	}
+	viw_sq_complete(qp);
+}
+
+/* Put the Terminate, if there is one, behind what is under way. */
+static void
+queue_terminate(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	if (tx->terminate_queued || qp->end.fpdu_len == 0)
+		return;
+	if (tx->buf == NULL)
+		tx->buf = viw_pool_get(&qp->rnic->engine.pool);
+	if (tx->buf == NULL)
+		return; /* the timer of the end is running */
+	if (tx->at == tx->len)
+		tx->at = tx->len = 0;
+	if (tx->len + qp->end.fpdu_len > VIW_BUF_SIZE)
+		return; /* the next push makes room */
+	memcpy(tx->buf + tx->len, qp->end.fpdu, qp->end.fpdu_len);
+	tx->len += qp->end.fpdu_len;
+	tx->terminate_queued = true;
+}
+
+/* CLOSING and TERMINATE: finish what is under way, say why, say FIN. */
+static void
+send_end(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	bool received = qp->end.event == RI_EVENT_QP_TERMINATE_RECEIVED;
+
+	if (atomic_load(&tx->shut) || atomic_load(&tx->broken))
+		return;
+	if (received || atomic_load(&qp->rx.eof))
+		buffer_release(qp); /* the peer reads no more */
+	if (viw_qp_state(qp) == RI_QPS_CLOSING && !tx->drained && !atomic_load(&qp->rx.eof)) {
+		send_work(qp);
+		tx->drained = true;
+	}
+	if (tx->at < tx->len && !viw_tx_push(qp))
+		return;
+	queue_terminate(qp);
+	if (!viw_tx_push(qp))
+		return;
+	if (qp->end.fpdu_len > 0 && !tx->terminate_queued)
+		return;
+	(void)shutdown(qp->fd, SHUT_WR);
+	atomic_store(&tx->shut, true);
+}
+
+static void
+tx_round(struct viw_qp *qp)
+{
+	switch (viw_qp_state(qp)) {
+	case RI_QPS_RTS:
+		if (!atomic_load_explicit(&qp->up, memory_order_acquire) ||
+		    atomic_load(&qp->tx.broken))
+			return;
+		send_work(qp);
+		break;
+	case RI_QPS_ERROR:
+		if (!atomic_load(&qp->attached))
+			viw_sq_flush(qp);
+		break;
+	case RI_QPS_NONE:
+	case RI_QPS_IDLE:
+	case RI_QPS_CONNECTING:
+	case RI_QPS_CLOSING:
+	case RI_QPS_TERMINATE:
+	case RI_QPS_COUNT:
+	default:
+		break;
+	}
+	enum ri_qp_state state = viw_qp_state(qp);
+	if ((state == RI_QPS_CLOSING || state == RI_QPS_TERMINATE) && atomic_load(&qp->attached)) {
+		send_end(qp);
+		if ((atomic_load(&qp->tx.shut) || atomic_load(&qp->tx.broken)) &&
+		    atomic_load(&qp->rx.eof))
+			viw_serve_soon(qp);
+	}
+	if (qp->tx.buf != NULL && qp->tx.at == qp->tx.len)
+		buffer_release(qp);
+}
+
+void
+viw_tx_leave(struct viw_qp *qp)
+{
+	while (vsw_role_drop(&qp->tx.role)) {
+		vsw_role_begin(&qp->tx.role);
+		tx_round(qp);
+	}
+}
+
+void
+viw_tx_run(struct viw_qp *qp)
+{
+	if (!vsw_role_take(&qp->tx.role))
+		return;
+	vsw_role_begin(&qp->tx.role);
+	tx_round(qp);
+	viw_tx_leave(qp);
+}
+
+void
+viw_tx_try(struct viw_qp *qp)
+{
+	if (atomic_load_explicit(&qp->tx.role.held, memory_order_relaxed) == 0)
+		viw_tx_run(qp);
+}
+
+/* --- doorbells ----------------------------------------------------------------------------- */
+
+/* Should the request that was just posted wait for company? */
+static bool
+may_hold(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	struct vsw_wq_page *page = tx->sq.page;
+	uint32_t head = atomic_load_explicit(&page->head, memory_order_relaxed);
+	uint32_t waiting = head - atomic_load_explicit(&page->taken, memory_order_relaxed);
+
+	if (head - atomic_load_explicit(&page->released, memory_order_relaxed) <= 1)
+		return false;
+	if (atomic_load_explicit(&tx->calm, memory_order_relaxed)) {
+		atomic_store_explicit(&tx->calm, false, memory_order_relaxed);
+		return false;
+	}
+	if (waiting >= VIW_HELD_REQUESTS)
+		return false;
+	uint32_t index = (head - 1) & tx->sq.mask;
+	const struct vsw_wqe *wqe =
+		(const void *)((const char *)page + VSW_WQ_ENTRIES + (size_t)index * tx->sq.stride);
+	return (uint64_t)wqe->length * waiting < VIW_HELD_OCTETS;
+}
+
+void
+viw_doorbell_sq(void *engine_qp)
+{
+	struct viw_qp *qp = engine_qp;
+	struct viw_engine *engine = &qp->rnic->engine;
+
+	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
+		return;
+	if (viw_qp_state(qp) == RI_QPS_RTS && may_hold(qp)) {
+		viw_engine_hold(engine, qp);
+		if (vsw_lead_attended(&engine->lead))
+			return;
+	}
+	viw_tx_run(qp);
+}
+
+void
+viw_doorbell_flush(void *engine_qp)
+{
+	if (!atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
+		viw_tx_run(engine_qp);
+}

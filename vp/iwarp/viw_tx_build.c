@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * From work requests and inbound Reads to frames in the sending buffer.
+ *
+ * One message at a time, never interleaved: responses and own requests take turns on message
+ * boundaries. A message is cut into segments of at most viw_tx::ulpdu octets; each becomes one frame,
+ * copied and checksummed in one pass, so the CRC is that of the copy whatever the application stores
+ * meanwhile. Memory is asked for anew for each frame and held only while it is copied; so after a key
+ * is revoked nothing is read through it, and the request that needed it fails.
+ *
+ * A request is taken from its ring once, as a copy, and checked as that copy. What may not start yet
+ * (fence, ORD) stays in viw_tx::wqe and holds up everything behind it, but not responses.
+ *
+ * The holder of tx.role. Standards: RFC 5040 5.2 and 5.3, RFC 5041 5, RFC 5044 4; iwarp-wire 4.3, 5.7.
+ */
+#include "viw_qp.h"
+
+#include <string.h>
+
+uint32_t
+viw_frame_size(bool tagged, uint32_t payload)
+{
+	return mpa_fpdu_size(ddp_header_size(tagged) + payload);
+}
+
+/* The request in tx.wqe cannot be done: it completes with `status`, and the stream ends. */
+static void
+request_fail(struct viw_qp *qp, enum ri_wc_status status)
+{
+	qp->tx.job = VIW_JOB_NONE;
+	viw_sq_started(qp, 0, status);
+	viw_fault(qp, RDMAP_FAULT_LOCAL, NULL, 0);
+}
+
+/* The last frame of the request is built. */
+static void
+request_started(struct viw_qp *qp, uint32_t read_seq)
+{
+	qp->tx.job = VIW_JOB_NONE;
+	qp->tx.response_last = false;
+	viw_sq_started(qp, read_seq, RI_WC_SUCCESS);
+}
+
+/* A Read's sink must be open to the peer for the time of the Read (RDMAC verbs 8.1.3). */
+static enum ri_wc_status
+read_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
+{
+	struct vsw_mem_use use;
+
+	if (qp->ord == 0 || wqe->num_sge > 1)
+		return RI_WC_LOCAL_QP;
+	if (qp->tx.total == 0)
+		return RI_WC_SUCCESS;
+	if ((qp->init.access & RI_ACCESS_REMOTE_WRITE) == 0)
+		return RI_WC_LOCAL_PROTECTION;
+	if (vsw_mem_begin(qp->rnic->mem, &qp->who,
+			  &(struct vsw_mem_ask){.stag = wqe->sge[0].stag,
+						.access = RI_ACCESS_REMOTE_WRITE,
+						.addr = wqe->sge[0].addr,
+						.length = qp->tx.total},
+			  &use) != VSW_MEM_OK)
+		return RI_WC_LOCAL_PROTECTION;
+	vsw_mem_end(&use);
+	return RI_WC_SUCCESS;
+}
+
+/* Judge the copy of a request. */
+static enum ri_wc_status
+request_check(struct viw_qp *qp)
+{
+	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < wqe->num_sge; i++)
+		total += wqe->sge[i].length;
+	if (total > VIW_MAX_MESSAGE)
+		return RI_WC_LOCAL_LENGTH;
+	qp->tx.total = (uint32_t)total;
+	switch (wqe->opcode) {
+	case RI_OP_SEND:
+	case RI_OP_RDMA_WRITE:
+	case RI_OP_BIND_MW:
+	case RI_OP_LOCAL_INV:
+		return RI_WC_SUCCESS;
+	case RI_OP_RDMA_READ:
+		return read_check(qp, wqe);
+	default:
+		return RI_WC_LOCAL_QP;
+	}
+}
+
+/* Fences and the limit of Reads. */
+static bool
+request_may_start(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+
+	if ((wqe->flags & RI_WR_READ_FENCE) && !viw_reads_done(qp))
+		return false;
+	if ((wqe->flags & RI_WR_LOCAL_FENCE) && tx->sent_tail != tx->sent_head)
+		return false;
+	return wqe->opcode != RI_OP_RDMA_READ || viw_read_room(qp);
+}
+
+/* Is there a request that may start now? Takes and checks one if need be. */
+static bool
+request_ready(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	if (atomic_load_explicit(&tx->hold, memory_order_relaxed) ||
+	    tx->sent_head - tx->sent_tail > tx->sent_mask)
+		return false;
+	if (!tx->have_request) {
+		if (!vsw_wq_take(&tx->sq, viw_tx_wqe(qp), &tx->index))
+			return false;
+		tx->have_request = true;
+		tx->done = 0;
+		tx->sge = 0;
+		tx->sge_done = 0;
+	}
+	if (!tx->checked) {
+		enum ri_wc_status status = request_check(qp);
+
+		if (status != RI_WC_SUCCESS) {
+			request_fail(qp, status);
+			return false;
+		}
+		tx->checked = true;
+	}
+	return request_may_start(qp);
+}
+
+/* --- payload ------------------------------------------------------------------------------- */
+
+/* Octets that follow in the segment the request has come to; empty segments are passed over. */
+static uint32_t
+piece_left(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+
+	while (tx->sge < wqe->num_sge && tx->sge_done == wqe->sge[tx->sge].length) {
+		tx->sge++;
+		tx->sge_done = 0;
+	}
+	return tx->sge < wqe->num_sge ? wqe->sge[tx->sge].length - tx->sge_done : 0;
+}
+
+static bool
+piece_open(struct viw_qp *qp, uint32_t len, struct vsw_mem_use *use)
+{
+	const struct ri_sge *sge = &viw_tx_wqe(qp)->sge[qp->tx.sge];
+
+	return vsw_mem_begin(qp->rnic->mem, &qp->who,
+			     &(struct vsw_mem_ask){.stag = sge->stag,
+						   .access = RI_ACCESS_LOCAL_READ,
+						   .addr = sge->addr + qp->tx.sge_done,
+						   .length = len},
+			     use) == VSW_MEM_OK;
+}
+
+/* Frame the payload when it comes from several segments. Octets, or 0 if a segment failed. */
+static uint32_t
+gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
+{
+	uint32_t header = rdmap_fpdu_begin(at, seg);
+	uint32_t crc = qp->crc ? mpa_crc(at, header, 0) : 0;
+	uint32_t left = seg->payload_len;
+	uint8_t *to = at + header;
+	struct vsw_mem_use use;
+
+	while (left > 0) {
+		uint32_t n = piece_left(qp);
+
+		if (n > left)
+			n = left;
+		if (n == 0 || !piece_open(qp, n, &use))
+			return 0;
+		if (qp->crc)
+			crc = mpa_crc_copy(to, use.ptr, n, crc);
+		else
+			memcpy(to, use.ptr, n);
+		vsw_mem_end(&use);
+		qp->tx.sge_done += n;
+		to += n;
+		left -= n;
+	}
+	return mpa_fpdu_close(at, header - MPA_LENGTH_SIZE + seg->payload_len, crc, qp->crc);
+}
+
+/* Frame `seg->payload_len` octets of the request. Octets, or 0 if its memory failed. */
+static uint32_t
+payload_frame(struct viw_qp *qp, uint8_t *at, struct ddp_segment *seg)
+{
+	uint32_t n = seg->payload_len;
+	struct vsw_mem_use use;
+
+	if (n == 0)
+		return rdmap_fpdu_put(at, seg, qp->crc);
+	if (n > piece_left(qp))
+		return gather_frame(qp, at, seg);
+	if (!piece_open(qp, n, &use))
+		return 0;
+	seg->payload = use.ptr;
+	uint32_t size = rdmap_fpdu_put(at, seg, qp->crc);
+	vsw_mem_end(&use);
+	qp->tx.sge_done += n;
+	return size;
+}
+
+/* --- requests ------------------------------------------------------------------------------ */
+
+/* Opcode on the wire of a Send with these flags. */
+static enum rdmap_opcode
+send_opcode(uint32_t flags)
+{
+	bool invalidate = (flags & RI_WR_INVALIDATE) != 0;
+
+	if (flags & RI_WR_SOLICITED)
+		return invalidate ? RDMAP_SEND_SE_INVALIDATE : RDMAP_SEND_SE;
+	return invalidate ? RDMAP_SEND_INVALIDATE : RDMAP_SEND;
+}
+
+/* The next frame of a Send or Write; false if it does not fit any more. */
+static bool
+build_message(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	bool write = wqe->opcode == RI_OP_RDMA_WRITE;
+	uint32_t most = tx->ulpdu - ddp_header_size(write);
+	uint32_t left = tx->total - tx->done;
+	uint32_t n = left < most ? left : most;
+	struct ddp_segment seg;
+
+	if (tx->len + viw_frame_size(write, n) > VIW_BUF_SIZE)
+		return false;
+	if (write) {
+		seg = rdmap_tagged(RDMAP_WRITE, wqe->u.remote.stag, wqe->u.remote.addr + tx->done,
+				   n == left);
+	} else {
+		seg = rdmap_untagged(send_opcode(wqe->flags), tx->send_msn, tx->done, n == left);
+		seg.rsvd_ulp = wqe->flags & RI_WR_INVALIDATE ? wqe->inv_stag : 0;
+	}
+	seg.payload_len = n;
+	uint32_t size = payload_frame(qp, tx->buf + tx->len, &seg);
+	if (size == 0) {
+		request_fail(qp, RI_WC_LOCAL_PROTECTION);
+		return true;
+	}
+	tx->len += size;
+	tx->queued += size;
+	tx->done += n;
+	tx->job = VIW_JOB_REQUEST;
+	if (n == left) {
+		tx->send_msn += write ? 0 : 1;
+		request_started(qp, 0);
+	}
+	return true;
+}
+
+static bool
+build_read(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	struct rdmap_read_request m = {.size = tx->total,
+				       .source_stag = wqe->u.remote.stag,
+				       .source_to = wqe->u.remote.addr};
+
+	if (tx->len + viw_frame_size(false, RDMAP_READ_REQUEST_SIZE) > VIW_BUF_SIZE)
+		return false;
+	if (wqe->num_sge > 0) {
+		m.sink_stag = wqe->sge[0].stag;
+		m.sink_to = wqe->sge[0].addr;
+	}
+	uint32_t number = viw_read_note(qp, m.sink_stag, m.sink_to, m.size);
+	uint32_t size = rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &m, qp->crc);
+	tx->len += size;
+	tx->queued += size;
+	request_started(qp, number);
+	return true;
+}
+
+/* Requests that send nothing. */
+static void
+run_local(struct viw_qp *qp)
+{
+	struct vsw_mem_table *mem = qp->rnic->mem;
+	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	bool bind = wqe->opcode == RI_OP_BIND_MW;
+	bool relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0;
+	enum vsw_mem_result result;
+
+	if (!bind)
+		result = vsw_mem_invalidate(mem, &qp->who, wqe->inv_stag, false);
+	else if (qp->init.access & RI_ACCESS_BIND)
+		result = vsw_mw_bind(mem, &qp->who, &wqe->u.bind, relative);
+	else
+		result = VSW_MEM_ACCESS;
+	if (result == VSW_MEM_OK)
+		request_started(qp, 0);
+	else
+		request_fail(qp, bind ? RI_WC_MW_BIND : RI_WC_LOCAL_MM);
+}
+
+static bool
+build_request(struct viw_qp *qp)
+{
+	switch (viw_tx_wqe(qp)->opcode) {
+	case RI_OP_SEND:
+	case RI_OP_RDMA_WRITE:
+		return build_message(qp);
+	case RI_OP_RDMA_READ:
+		return build_read(qp);
+	default:
+		run_local(qp);
+		return true;
+	}
+}
+
+static bool
+build_response(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	uint32_t size = viw_response_build(qp, tx->buf + tx->len, VIW_BUF_SIZE - tx->len);
+
+	tx->len += size;
+	tx->queued += size;
+	return size > 0;
+}
+
+/* One step; false if nothing can be done, or no room is left. */
+static bool
+build_next(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	if (tx->job == VIW_JOB_RESPONSE)
+		return build_response(qp);
+	if (tx->job == VIW_JOB_REQUEST)
+		return build_request(qp);
+
+	bool request = request_ready(qp);
+	if (viw_response_pending(qp) && (!request || !tx->response_last))
+		return build_response(qp);
+	return request && build_request(qp);
+}
+
+uint32_t
+viw_tx_fill(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	enum ri_qp_state begun = viw_qp_state(qp);
+
+	if (tx->buf == NULL) {
+		tx->buf = viw_pool_get(&qp->rnic->engine.pool);
+		atomic_store(&tx->starved, tx->buf == NULL);
+		if (tx->buf == NULL)
+			return 0;
+	}
+	tx->at = 0;
+	tx->len = 0;
+	while (viw_qp_state(qp) == begun && build_next(qp))
+		continue;
+	return tx->len;
+}
