@@ -16,6 +16,9 @@
 
 struct ual_pz;
 struct ual_evd;
+struct ual_ep;
+struct ual_listen;
+struct ual_lmr;
 
 /*
  * Handles to objects: NULL if the handle is none of that type.
@@ -37,6 +40,31 @@ static inline struct ual_evd *
 ual_evd_of(it_evd_handle_t handle)
 {
 	return (struct ual_evd *)ual_object_get(handle, UAL_EVD);
+}
+
+static inline struct ual_ep *
+ual_ep_of(it_ep_handle_t handle)
+{
+	return (struct ual_ep *)ual_object_get(handle, UAL_EP);
+}
+
+static inline struct ual_listen *
+ual_listen_of(it_listen_handle_t handle)
+{
+	return (struct ual_listen *)ual_object_get(handle, UAL_LISTEN);
+}
+
+static inline struct ual_lmr *
+ual_lmr_of(it_lmr_handle_t handle)
+{
+	return (struct ual_lmr *)ual_object_get(handle, UAL_LMR);
+}
+
+/* The adapter of an object; every object begins with its struct ual_object. */
+static inline struct ual_ia *
+ual_ia_under(const void *object)
+{
+	return ((const struct ual_object *)object)->ia;
 }
 
 /* True after the adapter failed beyond repair: the call answers IT_ERR_IA_CATASTROPHE. */
@@ -94,5 +122,78 @@ unsigned ual_evd_dequeue_n(struct ual_evd *evd, it_event_t *events, unsigned cou
 /* timeout in microseconds; nmore may be NULL. */
 it_status_t ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore);
 it_status_t ual_evd_post_se(struct ual_evd *evd, const void *data);
+
+/*
+ * Memory.
+ */
+
+/* What the three forms of it_lmr_create are given. */
+struct ual_lmr_wanted {
+	void *addr;
+	const it_iobl_t *iobl; /* or NULL */
+	it_length_t length;
+	it_addr_mode_t addr_mode;
+	it_mem_priv_t privs;
+	it_lmr_flag_t flags;
+	uint32_t shared_id;
+};
+
+/* context may be NULL. */
+it_status_t ual_lmr_create(struct ual_pz *pz, const struct ual_lmr_wanted *wanted,
+			   it_lmr_handle_t *out, it_rmr_context_t *context);
+it_status_t ual_lmr_free(struct ual_lmr *lmr);
+/* wanted is checked; only what it names is written. */
+void ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *params);
+/* it_lmr_flush_to_mem and it_lmr_refresh_from_mem. */
+it_status_t ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count);
+
+/*
+ * Endpoints.
+ */
+
+/* What it_ep_rc_create is given besides the zone. */
+struct ual_ep_wanted {
+	it_evd_handle_t request;
+	it_evd_handle_t recv;
+	it_evd_handle_t connect;
+	it_ep_rc_creation_flags_t flags;
+	const it_ep_attributes_t *attr;
+};
+
+it_status_t ual_ep_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted,
+			  it_ep_handle_t *out);
+it_status_t ual_ep_free(struct ual_ep *ep);
+/* wanted is checked; only what it names is written. */
+void ual_ep_query(struct ual_ep *ep, it_ep_param_mask_t wanted, it_ep_param_t *params);
+it_status_t ual_ep_modify(struct ual_ep *ep, it_ep_param_mask_t mask,
+			  const it_ep_attributes_t *attr);
+it_status_t ual_ep_reset(struct ual_ep *ep);
+
+/*
+ * Connections.
+ */
+
+/* Private data of a call. */
+struct ual_pdata {
+	const unsigned char *data; /* not NULL if length is not 0 */
+	size_t length;
+};
+
+/* qual in: as given; out: completed. */
+it_status_t ual_listen_create(struct ual_ia *ia, size_t spigot, it_evd_handle_t connect,
+			      it_listen_flags_t flags, it_conn_qual_t *qual,
+			      it_listen_handle_t *out);
+it_status_t ual_listen_free(struct ual_listen *listen);
+/* wanted is checked; only what it names is written. */
+void ual_listen_query(struct ual_listen *listen, it_listen_param_mask_t wanted,
+		      it_listen_param_t *params);
+it_status_t ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *qual,
+			   it_cn_est_flags_t flags, const struct ual_pdata *pdata);
+it_status_t ual_cm_accept(struct ual_ep *ep, it_cn_est_identifier_t id,
+			  const struct ual_pdata *pdata);
+it_status_t ual_cm_reject(it_cn_est_identifier_t id, const struct ual_pdata *pdata);
+/* True if the identifier is alive. */
+bool ual_cm_known(it_cn_est_identifier_t id);
+it_status_t ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata);
 
 #endif /* UAL_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Checks that many entry points share. */
+#ifndef IT_CHECK_H
+#define IT_CHECK_H
+
+#include <stdbool.h>
+
+#include "it_api.h"
+
+/* A query mask: a union of the object's bits, or the ALL bit alone (itapi-semantics G9). */
+static inline bool
+query_mask_valid(unsigned int mask, unsigned int all, unsigned int bits)
+{
+	return mask == all || (mask & ~bits) == 0;
+}
+
+/* Memory that must be there if there is a length. */
+static inline bool
+pointer_missing(const void *pointer, size_t length)
+{
+	return pointer == NULL && length > 0;
+}
+
+#endif /* IT_CHECK_H */

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* [fast path] Entry points: data transfer (itapi-semantics 15.7). */
+
+#include "it_check.h"
+#include "ual.h"
+#include "ual_dto.h"
+
+it_status_t
+it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
+	     IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
+{
+	const struct ual_dto dto = {
+		.op = UAL_DTO_SEND,
+		.flags = dto_flags,
+		.segments = local_segments,
+		.num_segments = num_segments,
+		.cookie = cookie,
+	};
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (pointer_missing(local_segments, num_segments))
+		return IT_ERR_FAULT;
+	return ual_dto_request(ep, &dto);
+}
+
+it_status_t
+it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
+	     IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
+{
+	const struct ual_dto dto = {
+		.op = UAL_DTO_RECV,
+		.flags = dto_flags,
+		.segments = local_segments,
+		.num_segments = num_segments,
+		.cookie = cookie,
+	};
+	struct ual_ep *ep = ual_ep_of((it_ep_handle_t)handle);
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_HANDLE;
+	if (pointer_missing(local_segments, num_segments))
+		return IT_ERR_FAULT;
+	return ual_dto_recv(ep, &dto);
+}
+
+it_status_t
+it_post_rdma_write(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
+		   IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
+		   IN it_rdma_addr_t rdma_addr, IN it_rmr_context_t rmr_context)
+{
+	const struct ual_dto dto = {
+		.op = UAL_DTO_WRITE,
+		.flags = dto_flags,
+		.segments = local_segments,
+		.num_segments = num_segments,
+		.cookie = cookie,
+		.rdma_addr = rdma_addr,
+		.rmr_context = rmr_context,
+	};
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (pointer_missing(local_segments, num_segments))
+		return IT_ERR_FAULT;
+	return ual_dto_request(ep, &dto);
+}
+
+it_status_t
+it_post_rdma_read(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
+		  IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
+		  IN it_rdma_addr_t rdma_addr, IN it_rmr_context_t rmr_context)
+{
+	const struct ual_dto dto = {
+		.op = UAL_DTO_READ,
+		.flags = dto_flags,
+		.segments = local_segments,
+		.num_segments = num_segments,
+		.cookie = cookie,
+		.rdma_addr = rdma_addr,
+		.rmr_context = rmr_context,
+	};
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (pointer_missing(local_segments, num_segments))
+		return IT_ERR_FAULT;
+	return ual_dto_request(ep, &dto);
+}
+
+/*
+ * Of this release no adapter offers what follows; the handles are checked all the same.
+ */
+
+static it_status_t
+not_supported(it_ep_handle_t ep_handle, const it_lmr_triplet_t *segments, size_t num_segments)
+{
+	if (ual_ep_of(ep_handle) == NULL)
+		return IT_ERR_INVALID_EP;
+	return pointer_missing(segments, num_segments) ? IT_ERR_FAULT : IT_ERR_OP_NOT_SUPPORTED;
+}
+
+it_status_t
+it_post_send_and_unlink(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
+			IN size_t num_segments, IN it_dto_cookie_t cookie,
+			IN it_dto_flags_t dto_flags, IN it_rmr_context_t rmr_context)
+{
+	(void)cookie;
+	(void)dto_flags;
+	(void)rmr_context;
+	return not_supported(ep_handle, local_segments, num_segments);
+}
+
+it_status_t
+it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle, IN const it_rmr_triplet_t *local_segments,
+			 IN size_t num_segments, IN it_dto_cookie_t cookie,
+			 IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
+			 IN it_rmr_context_t rmr_context)
+{
+	(void)cookie;
+	(void)dto_flags;
+	(void)rdma_addr;
+	(void)rmr_context;
+	if (ual_ep_of(ep_handle) == NULL)
+		return IT_ERR_INVALID_EP;
+	if (pointer_missing(local_segments, num_segments))
+		return IT_ERR_FAULT;
+	return IT_ERR_OP_NOT_SUPPORTED;
+}
+
+it_status_t
+it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t swap_or_add,
+	       IN uint64_t compare, IN const it_lmr_triplet_t *result, IN it_dto_cookie_t cookie,
+	       IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
+	       IN it_rmr_context_t rmr_context)
+{
+	(void)op;
+	(void)swap_or_add;
+	(void)compare;
+	(void)cookie;
+	(void)dto_flags;
+	(void)rdma_addr;
+	(void)rmr_context;
+	return not_supported(ep_handle, result, 1);
+}
+
+it_status_t
+it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
+	       IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
+	       IN const it_dg_remote_ep_addr_t *remote_ep_addr)
+{
+	(void)local_segments;
+	(void)num_segments;
+	(void)cookie;
+	(void)dto_flags;
+	(void)remote_ep_addr;
+	/* Every endpoint is a connected one. */
+	return ual_ep_of(ep_handle) != NULL ? IT_ERR_INVALID_EP_TYPE : IT_ERR_INVALID_EP;
+}
+
+it_status_t
+it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
+		 IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
+{
+	(void)local_segments;
+	(void)num_segments;
+	(void)cookie;
+	(void)dto_flags;
+	return ual_ep_of(ep_handle) != NULL ? IT_ERR_INVALID_EP_TYPE : IT_ERR_INVALID_EP;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Entry points: registered memory (itapi-semantics 15.6). Windows are in it_rmr.c. */
+
+#include "it_check.h"
+#include "ual.h"
+
+#define QUERY_BITS 0x7ffeu
+
+static it_status_t
+create(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted, it_lmr_handle_t *lmr_handle,
+       it_rmr_context_t *rmr_context)
+{
+	struct ual_pz *pz = ual_pz_of(pz_handle);
+	it_lmr_handle_t made = NULL;
+	it_status_t status;
+
+	if (lmr_handle != NULL)
+		*lmr_handle = NULL;
+	if (pz == NULL)
+		return IT_ERR_INVALID_PZ;
+	if (ual_dead(ual_ia_under(pz)))
+		return IT_ERR_IA_CATASTROPHE;
+	if (lmr_handle == NULL || (wanted->addr == NULL && wanted->iobl == NULL))
+		return IT_ERR_FAULT;
+	status = ual_lmr_create(pz, wanted, &made, rmr_context);
+	*lmr_handle = made;
+	return status;
+}
+
+it_status_t
+it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_iobl_t *iobl,
+		IN it_length_t length, IN it_addr_mode_t addr_mode, IN it_mem_priv_t privs,
+		IN it_lmr_flag_t flags, IN uint32_t shared_id, OUT it_lmr_handle_t *lmr_handle,
+		IN OUT it_rmr_context_t *rmr_context)
+{
+	const struct ual_lmr_wanted wanted = {
+		.addr = addr,
+		.iobl = iobl,
+		.length = length,
+		.addr_mode = addr_mode,
+		.privs = privs,
+		.flags = flags,
+		.shared_id = shared_id,
+	};
+
+	return create(pz_handle, &wanted, lmr_handle, rmr_context);
+}
+
+it_status_t
+it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_length_t length,
+		IN it_addr_mode_t addr_mode, IN it_mem_priv_t privs, IN it_lmr_flag_t flags,
+		IN uint32_t shared_id, OUT it_lmr_handle_t *lmr_handle,
+		IN OUT it_rmr_context_t *rmr_context)
+{
+	return it_lmr_create21(pz_handle, addr, NULL, length, addr_mode, privs, flags, shared_id,
+			       lmr_handle, rmr_context);
+}
+
+it_status_t
+it_lmr_create10(IN it_pz_handle_t pz_handle, IN void *addr, IN it_length_t length,
+		IN it_mem_priv_t privs, IN it_lmr_flag_t flags, IN uint32_t shared_id,
+		OUT it_lmr_handle_t *lmr_handle, IN OUT it_rmr_context_t *rmr_context)
+{
+	return it_lmr_create21(pz_handle, addr, NULL, length, IT_ADDR_MODE_ABSOLUTE, privs, flags,
+			       shared_id, lmr_handle, rmr_context);
+}
+
+it_status_t
+it_lmr_free(IN it_lmr_handle_t lmr_handle)
+{
+	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
+
+	return lmr != NULL ? ual_lmr_free(lmr) : IT_ERR_INVALID_LMR;
+}
+
+it_status_t
+it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask, OUT it_lmr_param_t *params)
+{
+	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
+
+	if (lmr == NULL)
+		return IT_ERR_INVALID_LMR;
+	if (params == NULL)
+		return IT_ERR_FAULT;
+	if (!query_mask_valid((unsigned int)mask, IT_LMR_PARAM_ALL, QUERY_BITS))
+		return IT_ERR_INVALID_MASK;
+	ual_lmr_query(lmr, mask, params);
+	return IT_SUCCESS;
+}
+
+static it_status_t
+sync_segments(const it_lmr_triplet_t *local_segments, size_t num_segments)
+{
+	if (num_segments == 0)
+		return IT_ERR_INVALID_NUM_SEGMENTS;
+	return local_segments != NULL ? ual_lmr_sync(local_segments, num_segments) : IT_ERR_FAULT;
+}
+
+it_status_t
+it_lmr_flush_to_mem(IN const it_lmr_triplet_t *local_segments, IN size_t num_segments)
+{
+	return sync_segments(local_segments, num_segments);
+}
+
+it_status_t
+it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments, IN size_t num_segments)
+{
+	return sync_segments(local_segments, num_segments);
+}
+
+/*
+ * Of this release no adapter offers what follows; the handles are checked all the same.
+ */
+
+it_status_t
+it_lmr_create_unlinked(IN it_pz_handle_t pz_handle, IN size_t iobl_num_elts, IN it_lmr_flag_t flags,
+		       IN uint32_t shared_id, OUT it_lmr_handle_t *lmr_handle)
+{
+	(void)iobl_num_elts;
+	(void)flags;
+	(void)shared_id;
+	if (lmr_handle != NULL)
+		*lmr_handle = NULL;
+	if (ual_pz_of(pz_handle) == NULL)
+		return IT_ERR_INVALID_PZ;
+	return lmr_handle != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+}
+
+it_status_t
+it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
+	      IN const it_lmr_param_t *params)
+{
+	(void)mask;
+	if (ual_lmr_of(lmr_handle) == NULL)
+		return IT_ERR_INVALID_LMR;
+	return params != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+}
+
+it_status_t
+it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr, IN const it_iobl_t *iobl,
+	    IN it_length_t length, IN it_addr_mode_t addr_mode, IN it_mem_priv_t privs,
+	    IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
+	    OUT it_rmr_context_t *rmr_context)
+{
+	(void)addr;
+	(void)length;
+	(void)addr_mode;
+	(void)privs;
+	(void)cookie;
+	(void)dto_flags;
+	if (ual_lmr_of(lmr_handle) == NULL)
+		return IT_ERR_INVALID_LMR;
+	if (ual_ep_of(ep_handle) == NULL)
+		return IT_ERR_INVALID_EP;
+	return iobl != NULL && rmr_context != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+}
+
+it_status_t
+it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
+	      IN it_dto_flags_t dto_flags)
+{
+	(void)cookie;
+	(void)dto_flags;
+	if (ual_lmr_of(lmr_handle) == NULL)
+		return IT_ERR_INVALID_LMR;
+	return ual_ep_of(ep_handle) != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_EP;
+}
+
+it_status_t
+it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t aspace_id, IN size_t len,
+	   OUT it_io_addr_t *io_addr, OUT size_t *mapped_len)
+{
+	(void)vaddr;
+	(void)aspace_id;
+	(void)len;
+	if (ual_ia_of(ia_handle) == NULL)
+		return IT_ERR_INVALID_IA;
+	return io_addr != NULL && mapped_len != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+}
+
+it_status_t
+it_mem_unmap(IN it_ia_handle_t ia_handle, IN it_io_addr_t io_addr, IN size_t mapped_len)
+{
+	(void)io_addr;
+	(void)mapped_len;
+	return ual_ia_of(ia_handle) != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_IA;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Entry points: datagrams (itapi-semantics 13, 15.4, 15.9). Of this release no adapter offers them:
+ * no address handle and no request handle can be made, so none is valid; parents are checked.
+ */
+
+#include "it_check.h"
+#include "ual.h"
+
+it_status_t
+it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_handle,
+		IN it_evd_handle_t recv_sevd_handle, IN const it_ep_attributes_t *ep_attr,
+		IN size_t spigot_id, OUT it_ep_handle_t *ep_handle)
+{
+	(void)spigot_id;
+	if (ep_handle != NULL)
+		*ep_handle = NULL;
+	if (ual_pz_of(pz_handle) == NULL)
+		return IT_ERR_INVALID_PZ;
+	if (ual_evd_of(request_sevd_handle) == NULL)
+		return IT_ERR_INVALID_REQ_EVD;
+	if (ual_evd_of(recv_sevd_handle) == NULL)
+		return IT_ERR_INVALID_RECV_EVD;
+	return ep_attr != NULL && ep_handle != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+}
+
+static it_status_t
+no_address(it_addr_handle_t handle)
+{
+	return ual_object_get(handle, UAL_AH) != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_AH;
+}
+
+it_status_t
+it_address_handle_create(IN it_pz_handle_t pz_handle, IN const it_path_t *destination_path,
+			 IN it_ah_flags_t ah_flags, OUT it_addr_handle_t *addr_handle)
+{
+	(void)ah_flags;
+	if (addr_handle != NULL)
+		*addr_handle = NULL;
+	if (ual_pz_of(pz_handle) == NULL)
+		return IT_ERR_INVALID_PZ;
+	return destination_path != NULL && addr_handle != NULL ? IT_ERR_OP_NOT_SUPPORTED
+							       : IT_ERR_FAULT;
+}
+
+it_status_t
+it_address_handle_free(IN it_addr_handle_t addr_handle)
+{
+	return no_address(addr_handle);
+}
+
+it_status_t
+it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
+			 IN const it_addr_param_t *params)
+{
+	(void)mask;
+	(void)params;
+	return no_address(addr_handle);
+}
+
+it_status_t
+it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
+			OUT it_addr_param_t *params)
+{
+	(void)mask;
+	(void)params;
+	return no_address(addr_handle);
+}
+
+static it_status_t
+no_request(it_ud_svc_req_handle_t handle)
+{
+	return ual_object_get(handle, UAL_UD_SVC) != NULL ? IT_ERR_OP_NOT_SUPPORTED
+							  : IT_ERR_INVALID_UD_SVC;
+}
+
+it_status_t
+it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
+				    IN it_evd_handle_t reply_evd,
+				    IN const it_path_t *destination_path,
+				    IN const unsigned char *private_data,
+				    IN size_t private_data_length,
+				    OUT it_ud_svc_req_handle_t *ud_svc_handle)
+{
+	if (ud_svc_handle != NULL)
+		*ud_svc_handle = NULL;
+	if (ual_evd_of(reply_evd) == NULL)
+		return IT_ERR_INVALID_EVD;
+	if (conn_qual == NULL || destination_path == NULL || ud_svc_handle == NULL ||
+	    pointer_missing(private_data, private_data_length))
+		return IT_ERR_FAULT;
+	return IT_ERR_OP_NOT_SUPPORTED;
+}
+
+it_status_t
+it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle)
+{
+	return no_request(ud_svc_handle);
+}
+
+it_status_t
+it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_handle,
+				   IN it_ud_svc_req_param_mask_t mask,
+				   OUT it_ud_svc_req_param_t *ud_svc_handle_info)
+{
+	(void)mask;
+	(void)ud_svc_handle_info;
+	return no_request(ud_svc_handle);
+}
+
+it_status_t
+it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_handle)
+{
+	return no_request(ud_svc_handle);
+}
+
+it_status_t
+it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id, IN it_ud_svc_req_status_t status,
+		    IN it_remote_ep_info_t ep_info, IN const unsigned char *private_data,
+		    IN size_t private_data_length)
+{
+	(void)ud_svc_req_id;
+	(void)status;
+	(void)ep_info;
+	(void)private_data;
+	(void)private_data_length;
+	/* No request can have come, so no identifier is one. */
+	return IT_ERR_INVALID_UD_SVC_REQ_ID;
+}

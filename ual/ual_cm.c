@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connections: connect, accept, reject, disconnect, and the news about them (itapi-semantics 4, 9).
+ *
+ * A call first moves the endpoint, then asks the kAL, since the answer may be dispatched before the
+ * call returns; if the kAL refuses, the move is undone. Calls on one endpoint are serialised by its
+ * control lock, dispatch never waits for that. News moves the endpoint under its event lock and posts
+ * what the move owes to the connect EVD under the same lock, so the order of events is that of moves.
+ *
+ * R-05 needs nothing here: the layers below complete everything before they tell of an end, and
+ * dispatch, which tells that a connection stands, runs before its first receive completes.
+ */
+
+#include <string.h>
+
+#include "ual.h"
+#include "ual_addr.h"
+#include "ual_cm.h"
+#include "ual_status.h"
+
+it_status_t
+ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata, size_t limit)
+{
+	const struct ri_rnic_attr *attr = &ia->attr;
+
+	if (pdata->length == 0)
+		return IT_SUCCESS;
+	if ((attr->connect_pdata | attr->accept_pdata | attr->reject_pdata) == 0)
+		return IT_ERR_PDATA_NOT_SUPPORTED;
+	return pdata->length > limit || pdata->length > RI_PDATA_MAX ? IT_ERR_INVALID_PDATA_LENGTH
+								     : IT_SUCCESS;
+}
+
+static void
+put_pdata(struct kal_cm_req *req, const struct ual_pdata *pdata)
+{
+	req->pdata_len = (uint32_t)pdata->length;
+	if (pdata->length > 0)
+		memcpy(req->pdata, pdata->data, pdata->length);
+}
+
+static enum ri_status
+cm_call(struct ual_ia *ia, uint32_t call, const struct kal_cm_req *req)
+{
+	return ual_ia_call(ia, call, req, sizeof(*req), NULL, 0);
+}
+
+/* Where the endpoint is connected to, from now to reset. */
+static void
+set_path(struct ual_ep *ep, const it_path_t *path)
+{
+	pthread_mutex_lock(&ep->lock);
+	ep->path = *path;
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/* The kAL refused the call that moved the endpoint. */
+static void
+undo(struct ual_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	(void)ual_ep_step(&ep->state, UAL_EPE_UNDO, NULL);
+	memset(&ep->path, 0, sizeof(ep->path));
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/*
+ * Connect.
+ */
+
+/* Both ways at once, or what the adapter cannot. */
+static bool
+est_flags_valid(const struct ual_ia *ia, it_cn_est_flags_t flags)
+{
+	unsigned int bits = (unsigned int)flags;
+	unsigned int ways = IT_CONNECT_FLAG_TWO_WAY | IT_CONNECT_FLAG_THREE_WAY;
+
+	if ((bits & ~(ways | IT_CONNECT_SUPPRESS_IRD_ORD)) != 0 || (bits & ways) == ways)
+		return false;
+	if ((bits & IT_CONNECT_FLAG_THREE_WAY) != 0 && !ia->attr.three_way_handshake)
+		return false;
+	return (bits & IT_CONNECT_SUPPRESS_IRD_ORD) == 0 || ia->attr.ird_ord_suppressible;
+}
+
+static it_status_t
+check_connect(const struct ual_ia *ia, const it_path_t *path, const it_conn_qual_t *qual,
+	      it_cn_est_flags_t flags, struct kal_cm_req *req)
+{
+	if (path->spigot_id >= ia->attr.num_ports)
+		return IT_ERR_INVALID_SPIGOT;
+	if (!ual_addr_of_path(&ia->attr, path, &req->local, &req->peer))
+		return IT_ERR_INVALID_SOURCE_PATH;
+	if (!ual_qual_active(&ia->attr, qual, &req->service))
+		return IT_ERR_INVALID_CONN_QUAL;
+	return est_flags_valid(ia, flags) ? IT_SUCCESS : IT_ERR_INVALID_CN_EST_FLAGS;
+}
+
+static it_status_t
+connect_controlled(struct ual_ep *ep, const it_path_t *path, struct kal_cm_req *req)
+{
+	it_status_t status = ual_ep_step(&ep->state, UAL_EPE_CONNECT, NULL);
+
+	if (status != IT_SUCCESS)
+		return status;
+	set_path(ep, path);
+	pthread_mutex_lock(&ep->lock);
+	req->ird = ep->attr.srv.rc.rdma_read_ird;
+	req->ord = ep->attr.srv.rc.rdma_read_ord;
+	pthread_mutex_unlock(&ep->lock);
+	status = ual_status(UAL_CALL_CONNECT, cm_call(ep->object.ia, KAL_CONNECT, req));
+	if (status != IT_SUCCESS)
+		undo(ep);
+	return status;
+}
+
+it_status_t
+ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *qual,
+	       it_cn_est_flags_t flags, const struct ual_pdata *pdata)
+{
+	struct ual_ia *ia = ep->object.ia;
+	struct kal_cm_req req = {
+		.qp = ep->qp_id,
+		.port = (uint32_t)path->spigot_id,
+		.suppress_ird_ord = (flags & IT_CONNECT_SUPPRESS_IRD_ORD) != 0,
+		.three_way = (flags & IT_CONNECT_FLAG_THREE_WAY) != 0,
+		.reuse_addr = (ep->flags & IT_EP_REUSEADDR) != 0,
+		.timeout_us = path->timeout,
+	};
+	it_status_t status = check_connect(ia, path, qual, flags, &req);
+
+	/* The state before limits (G2). */
+	if (status == IT_SUCCESS)
+		status = ual_ep_may(&ep->state, UAL_EPE_CONNECT);
+	if (status == IT_SUCCESS)
+		status = ual_cm_check_pdata(ia, pdata, ia->attr.connect_pdata);
+	if (status != IT_SUCCESS)
+		return status;
+	put_pdata(&req, pdata);
+	pthread_mutex_lock(&ep->control);
+	status = connect_controlled(ep, path, &req);
+	pthread_mutex_unlock(&ep->control);
+	return status;
+}
+
+/*
+ * Accept, in both of its roles.
+ */
+
+/* The passive side: answer a request. */
+static it_status_t
+accept_request(struct ual_ep *ep, const struct ual_request *request, struct kal_cm_req *req)
+{
+	struct ual_ia *ia = ep->object.ia;
+	it_status_t status = ual_ep_step(&ep->state, UAL_EPE_ACCEPT, NULL);
+	struct kal_accept_rep rep;
+	enum ri_status below;
+	it_path_t path;
+
+	if (status != IT_SUCCESS)
+		return status;
+	ual_addr_to_path(&ia->attr, request->port, &request->local, &request->peer, &path);
+	set_path(ep, &path);
+	req->request = request->kal_id;
+	pthread_mutex_lock(&ep->lock);
+	req->ird = ep->attr.srv.rc.rdma_read_ird;
+	req->ord = ep->attr.srv.rc.rdma_read_ord;
+	pthread_mutex_unlock(&ep->lock);
+	below = ual_ia_call(ia, KAL_ACCEPT, req, sizeof(*req), &rep, sizeof(rep));
+	if (below != RI_SUCCESS) {
+		undo(ep);
+		return ual_status(UAL_CALL_ACCEPT, below);
+	}
+	pthread_mutex_lock(&ep->lock);
+	if (rep.ord < ep->attr.srv.rc.rdma_read_ord)
+		ep->attr.srv.rc.rdma_read_ord = rep.ord;
+	pthread_mutex_unlock(&ep->lock);
+	return IT_SUCCESS;
+}
+
+static void deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm);
+
+/* The active side, three-way: accept or refuse the peer's accept. */
+static it_status_t
+answer_arrival(struct ual_ep *ep, struct kal_cm_req *req)
+{
+	enum ual_ep_event move = req->refuse ? UAL_EPE_REFUSE : UAL_EPE_CONFIRM;
+	it_status_t status = ual_ep_may(&ep->state, move);
+
+	if (status != IT_SUCCESS)
+		return status;
+	/* A refusal owes nothing to anybody, so it comes first and swallows what follows. */
+	if (req->refuse)
+		status = ual_ep_step(&ep->state, move, NULL);
+	if (status != IT_SUCCESS)
+		return status;
+	status = ual_status(UAL_CALL_CONFIRM, cm_call(ep->object.ia, KAL_CONFIRM, req));
+	if (status == IT_SUCCESS && !req->refuse)
+		deliver(ep, move, NULL);
+	return req->refuse ? IT_SUCCESS : status;
+}
+
+static it_status_t
+accept_taken(struct ual_ep *ep, const struct ual_request *request, const struct ual_pdata *pdata)
+{
+	struct ual_ia *ia = ep->object.ia;
+	struct kal_cm_req req = {.qp = ep->qp_id};
+	bool arrival = request->ep != 0;
+	it_status_t status;
+
+	if (request->ia != ia || (arrival && request->ep != ual_object_ctx(&ep->object)))
+		return IT_ERR_INVALID_CN_EST_ID;
+	status = ual_ep_may(&ep->state, arrival ? UAL_EPE_CONFIRM : UAL_EPE_ACCEPT);
+	if (status != IT_SUCCESS)
+		return status;
+	if (arrival && pdata->length > 0)
+		return IT_ERR_PDATA_NOT_SUPPORTED;
+	status = ual_cm_check_pdata(ia, pdata, ia->attr.accept_pdata);
+	if (status != IT_SUCCESS)
+		return status;
+	put_pdata(&req, pdata);
+	return arrival ? answer_arrival(ep, &req) : accept_request(ep, request, &req);
+}
+
+it_status_t
+ual_cm_accept(struct ual_ep *ep, it_cn_est_identifier_t id, const struct ual_pdata *pdata)
+{
+	struct ual_request *request = ual_request_take(id);
+	it_status_t status;
+
+	if (request == NULL)
+		return IT_ERR_INVALID_CN_EST_ID;
+	pthread_mutex_lock(&ep->control);
+	status = accept_taken(ep, request, pdata);
+	pthread_mutex_unlock(&ep->control);
+	if (status == IT_SUCCESS)
+		ual_request_used(request);
+	else
+		ual_request_give_back(request);
+	return status;
+}
+
+/*
+ * Reject.
+ */
+
+static it_status_t
+reject_arrival(const struct ual_request *request, struct kal_cm_req *req)
+{
+	struct ual_ep *ep = ual_object_from_ctx(request->ep, UAL_EP);
+	it_status_t status;
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_CN_EST_ID;
+	req->qp = ep->qp_id;
+	req->refuse = 1;
+	pthread_mutex_lock(&ep->control);
+	status = answer_arrival(ep, req);
+	pthread_mutex_unlock(&ep->control);
+	/* No arrival waits there any more. */
+	return status == IT_ERR_INVALID_EP_STATE ? IT_ERR_INVALID_CN_EST_ID : status;
+}
+
+static it_status_t
+reject_taken(const struct ual_request *request, const struct ual_pdata *pdata)
+{
+	struct ual_ia *ia = request->ia;
+	struct kal_cm_req req = {.request = request->kal_id};
+	bool arrival = request->ep != 0;
+	it_status_t status;
+
+	status = ual_cm_check_pdata(ia, pdata,
+				    arrival ? ia->attr.confirm_pdata : ia->attr.reject_pdata);
+	if (status != IT_SUCCESS)
+		return status;
+	put_pdata(&req, pdata);
+	if (arrival)
+		return reject_arrival(request, &req);
+	return ual_status(UAL_CALL_REJECT, cm_call(ia, KAL_REJECT, &req));
+}
+
+it_status_t
+ual_cm_reject(it_cn_est_identifier_t id, const struct ual_pdata *pdata)
+{
+	struct ual_request *request = ual_request_take(id);
+	it_status_t status = IT_ERR_INVALID_CN_EST_ID;
+
+	if (request == NULL)
+		return status;
+	status = ual_dead(request->ia) ? IT_ERR_IA_CATASTROPHE : reject_taken(request, pdata);
+	if (status == IT_SUCCESS)
+		ual_request_used(request);
+	else
+		ual_request_give_back(request);
+	return status;
+}
+
+/*
+ * Disconnect.
+ */
+
+static it_status_t
+disconnect_controlled(struct ual_ep *ep, struct kal_cm_req *req)
+{
+	unsigned int before = atomic_load(&ep->state);
+	it_status_t status;
+
+	pthread_mutex_lock(&ep->lock);
+	status = ual_ep_step(&ep->state, UAL_EPE_DISCONNECT, NULL);
+	ual_request_forget(ep->arrival);
+	ep->arrival = 0;
+	pthread_mutex_unlock(&ep->lock);
+	if (status != IT_SUCCESS || before >= UAL_EPS_ENDING)
+		return status;
+	/* If the end was faster, the kAL refuses, and its news is on the way: it pays what we owe. */
+	(void)!cm_call(ep->object.ia, KAL_DISCONNECT, req);
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata)
+{
+	struct ual_ia *ia = ep->object.ia;
+	struct kal_cm_req req = {.qp = ep->qp_id};
+	it_status_t status = ual_ep_may(&ep->state, UAL_EPE_DISCONNECT);
+
+	if (status == IT_SUCCESS)
+		status = ual_cm_check_pdata(ia, pdata, ia->attr.disconnect_pdata);
+	if (status != IT_SUCCESS)
+		return status;
+	put_pdata(&req, pdata);
+	pthread_mutex_lock(&ep->control);
+	status = disconnect_controlled(ep, &req);
+	pthread_mutex_unlock(&ep->control);
+	return status;
+}
+
+/*
+ * News.
+ */
+
+/* Who moves how; COUNT: nobody. */
+static enum ual_ep_event
+happening(uint32_t kind)
+{
+	switch ((enum kal_cm_kind)kind) {
+	case KAL_CM_REPLY:
+		return UAL_EPE_REPLY;
+	case KAL_CM_ESTABLISHED:
+		return UAL_EPE_ESTABLISHED;
+	case KAL_CM_REJECTED:
+		return UAL_EPE_REJECTED;
+	case KAL_CM_FAILED:
+		return UAL_EPE_FAILED;
+	case KAL_CM_DISCONNECTED:
+		return UAL_EPE_DISCONNECTED;
+	case KAL_CM_BROKEN:
+		return UAL_EPE_BROKEN;
+	case KAL_CM_NONE:
+	case KAL_CM_REQUEST:
+	case KAL_CM_REQUEST_GONE:
+	case KAL_CM_COUNT:
+		break;
+	}
+	return UAL_EPE_COUNT;
+}
+
+/* An accept arrived: it gets an identifier, for our answer. Under ep->lock. */
+static it_cn_est_identifier_t
+arrival_new(struct ual_ep *ep)
+{
+	const struct ual_request what = {
+		.ia = ep->object.ia,
+		.ep = ual_object_ctx(&ep->object),
+	};
+	struct ual_request *request = ual_request_add(&what);
+
+	ep->arrival = request != NULL ? request->id : 0;
+	return ep->arrival;
+}
+
+/* What was agreed becomes visible in the attributes, what the peer said in the event. */
+static void
+take_news(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event_t *out)
+{
+	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
+	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
+	out->reject_reason_code = ual_status_of_reason(cm->reason);
+	if (!cm->ird_ord_valid)
+		return;
+	out->rdma_read_ird = cm->ird;
+	out->rdma_read_ord = cm->ord;
+	if ((cm->kind == KAL_CM_ESTABLISHED || cm->kind == KAL_CM_REPLY) &&
+	    cm->own_ord < ep->attr.srv.rc.rdma_read_ord)
+		ep->attr.srv.rc.rdma_read_ord = cm->own_ord;
+}
+
+/* Move the endpoint and post what that owes. cm NULL: a call did it, there is nothing to tell. */
+static void
+deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm)
+{
+	enum ual_ep_news news = UAL_EPN_NONE;
+	it_event_t event;
+
+	memset(&event, 0, sizeof(event));
+	pthread_mutex_lock(&ep->lock);
+	(void)ual_ep_step(&ep->state, what, &news);
+	if (news != UAL_EPN_NONE) {
+		event.conn.event_number = ual_ep_news_number(news);
+		if (cm != NULL)
+			take_news(ep, cm, &event.conn);
+		if (news == UAL_EPN_ARRIVAL)
+			event.conn.cn_est_id = arrival_new(ep);
+		else
+			ual_request_forget(ep->arrival);
+		event.conn.ep = ual_object_handle(&ep->object);
+		event.conn.dst_path = ep->path;
+		/* Full: lost, and accounted for by the EVD; the state is right (6.7). */
+		(void)ual_evd_post(ep->connect, &event);
+	}
+	pthread_mutex_unlock(&ep->lock);
+}
+
+void
+ual_cm_event(struct ual_ia *ia, const struct kal_event *ev)
+{
+	const struct kal_cm_event *cm = &ev->u.cm;
+	enum ual_ep_event what = happening(cm->kind);
+	struct ual_ep *ep;
+
+	if (cm->kind == KAL_CM_REQUEST)
+		ual_listen_request(ia, ev);
+	else if (cm->kind == KAL_CM_REQUEST_GONE)
+		ual_request_gone(ia, cm->request);
+	if (what == UAL_EPE_COUNT)
+		return;
+	ep = ual_object_from_ctx(ev->ctx, UAL_EP);
+	if (ep != NULL && ep->object.ia == ia)
+		deliver(ep, what, cm);
+}
+
+void
+ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev)
+{
+	it_event_type_t number = ual_status_of_event(ev->event, ev->detail);
+	struct ual_ep *ep = ual_object_from_ctx(ev->ctx, UAL_EP);
+
+	if (number == 0 || ep == NULL || ep->object.ia != ia)
+		return;
+	if (ev->event == RI_EVENT_QP_CQ_SQ_ERROR)
+		ual_evd_overflow(ep->request, ual_object_handle(&ep->object));
+	else if (ev->event == RI_EVENT_QP_CQ_RQ_ERROR)
+		ual_evd_overflow(ep->recv, ual_object_handle(&ep->object));
+	else
+		ual_async_affiliated(ia, number, ual_object_handle(&ep->object));
+}

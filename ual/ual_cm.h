@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connections, seen from inside ual/: connection requests under their identifiers, listeners. What
+ * itapi/ calls is in ual.h; what dispatch calls (ual_cm_event) in ual_ia.h.
+ */
+#ifndef UAL_CM_H
+#define UAL_CM_H
+
+#include "ual_ep.h"
+#include "ual_ia.h"
+
+struct ual_pdata;
+
+/* A connection request, or an accept that awaits our answer (three-way). */
+struct ual_request {
+	struct ual_request *next;  /* table of requests */
+	struct ual_request *after; /* a listener's list of those to refuse */
+	it_cn_est_identifier_t id; /* unique in the process, never 0, never used again */
+	struct ual_ia *ia;
+	uint64_t ep;     /* arrival: context of the endpoint; request: 0 */
+	uint32_t kal_id; /* request: its id below; arrival: 0 */
+	bool busy;       /* a call is answering it */
+	bool gone;       /* died while a call was answering it */
+	uint32_t port;   /* request: spigot it came in on */
+	struct ri_addr peer;
+	struct ri_addr local;
+};
+
+/*
+ * Enter a request; NULL: no memory. Everything but next, id and the flags is copied from what. An
+ * event lock of its own protects the table; may be called by dispatch.
+ */
+struct ual_request *ual_request_add(const struct ual_request *what);
+/* Find and reserve for one call; NULL: there is none, it is dead, or another call has it. */
+struct ual_request *ual_request_take(it_cn_est_identifier_t id);
+/* The call failed: the id stays valid, unless the request has died meanwhile. */
+void ual_request_give_back(struct ual_request *request);
+/* The call consumed it. */
+void ual_request_used(struct ual_request *request);
+/* A request below died. */
+void ual_request_gone(const struct ual_ia *ia, uint32_t kal_id);
+/* The id is dead from now on; 0 is allowed. */
+void ual_request_forget(it_cn_est_identifier_t id);
+/* The adapter is being freed: all its ids are dead. */
+void ual_request_forget_all(const struct ual_ia *ia);
+
+/* A listener. */
+struct ual_listen {
+	struct ual_object object;
+	uint32_t kal_id;
+	uint32_t spigot;
+	struct ual_evd *evd;
+	it_conn_qual_t qual;
+
+	/* Requests that found the EVD full, to be refused by the task. */
+	struct ri_task refuse;
+	pthread_mutex_t lock; /* event lock of the list */
+	struct ual_request *refused;
+};
+
+_Static_assert(sizeof(struct ual_listen) <= UAL_SLOT_SIZE, "a listener fits its slot");
+
+/* KAL_CM_REQUEST: tell the application, or have it refused. Called by dispatch. */
+void ual_listen_request(struct ual_ia *ia, const struct kal_event *ev);
+
+/* Is the private data acceptable, given how much the message carries? (9.3) */
+it_status_t ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata,
+			       size_t limit);
+
+#endif /* UAL_CM_H */

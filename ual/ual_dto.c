@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * [fast path] Operations into the provider's queues, completions back out of them.
+ *
+ * A post takes what the application gave, turns each LMR handle into an STag in an array on the
+ * stack and calls the provider. Bounds, rights and zones are the provider's business when the
+ * request runs (R-19). What can be wrong here is looked at once, cheaply and in any order; only a
+ * post that fails pays for finding the failure that itapi-semantics G2 wants to be named first.
+ *
+ * No lock, unless the provider's queues want one thread at a time; that lock is never taken by
+ * anything that the provider may call back. The state is read once: in UNCONNECTED and while a
+ * connection comes about the send queue refuses and receives are kept; from CONNECTED on, in
+ * NONOPERATIONAL too, everything is handed on, and it is the provider that flushes (R-04). A
+ * completion needs no look-up: its context is the endpoint's handle, its number the cookie.
+ */
+
+#include "ual_dto.h"
+
+#include "ual_ep.h"
+#include "ual_mem.h"
+#include "ual_status.h"
+
+/* The standard's bits and the provider interface's are the same, so flags pass through. */
+_Static_assert((int)IT_COMPLETION_FLAG == (int)RI_WR_SIGNALED, "same bit");
+_Static_assert((int)IT_NOTIFY_FLAG == (int)RI_WR_NOTIFY, "same bit");
+_Static_assert((int)IT_SOLICITED_WAIT_FLAG == (int)RI_WR_SOLICITED, "same bit");
+_Static_assert((int)IT_BARRIER_FENCE_FLAG == (int)RI_WR_READ_FENCE, "same bit");
+_Static_assert((int)IT_COALESCE_WR_FLAG == (int)RI_WR_COALESCE, "same bit");
+
+#define REQUEST_FLAGS \
+	(IT_COMPLETION_FLAG | IT_NOTIFY_FLAG | IT_BARRIER_FENCE_FLAG | IT_COALESCE_WR_FLAG)
+
+/* Which flags an operation takes (itapi-semantics 7.2), and its opcode below. */
+static const struct {
+	uint8_t opcode;
+	uint8_t flags;
+} kinds[UAL_DTO_COUNT] = {
+	[UAL_DTO_SEND] = {RI_OP_SEND, REQUEST_FLAGS | IT_SOLICITED_WAIT_FLAG},
+	[UAL_DTO_WRITE] = {RI_OP_RDMA_WRITE, REQUEST_FLAGS},
+	[UAL_DTO_READ] = {RI_OP_RDMA_READ, REQUEST_FLAGS},
+	[UAL_DTO_RECV] = {RI_OP_RECV, IT_COMPLETION_FLAG | IT_NOTIFY_FLAG | IT_COALESCE_WR_FLAG},
+};
+
+static bool
+adapter_dead(const struct ual_ep *ep)
+{
+	/* Relaxed: a post at the instant of the failure may see either. */
+	return atomic_load_explicit(&ep->object.ia->dead, memory_order_relaxed);
+}
+
+static bool
+takes(const struct ual_ep *ep, enum ual_dto_op op)
+{
+	/* Acquire: who sees CONNECTED sees what led to it. */
+	return op == UAL_DTO_RECV ||
+	       atomic_load_explicit(&ep->state, memory_order_acquire) >= UAL_EPS_CONNECTED;
+}
+
+/* The LMR of a segment, NULL if it is not one of this adapter. */
+static const struct ual_lmr *
+lmr_of(const struct ual_ep *ep, const it_lmr_triplet_t *segment)
+{
+	const struct ual_lmr *lmr = ual_object_get(segment->lmr, UAL_LMR);
+
+	return lmr != NULL && lmr->object.ia == ep->object.ia ? lmr : NULL;
+}
+
+/* Why a post is refused, the first reason by G2: handles, flags, state, limits. */
+static it_status_t
+refusal(const struct ual_ep *ep, const struct ual_dto *dto)
+{
+	size_t limit = ep->max_sge[dto->op];
+	size_t readable = dto->num_segments < limit ? dto->num_segments : limit;
+
+	if (adapter_dead(ep))
+		return IT_ERR_IA_CATASTROPHE;
+	for (size_t i = 0; i < readable; i++) {
+		if (dto->segments[i].length != 0 && lmr_of(ep, &dto->segments[i]) == NULL)
+			return IT_ERR_INVALID_LMR;
+	}
+	if (((unsigned int)dto->flags & ~(unsigned int)kinds[dto->op].flags) != 0)
+		return IT_ERR_INVALID_DTO_FLAGS;
+	if (!takes(ep, dto->op))
+		return IT_ERR_INVALID_EP_STATE;
+	if (dto->num_segments > limit)
+		return IT_ERR_INVALID_NUM_SEGMENTS;
+	/* Left over: too long; or an LMR that was freed when convert looked. */
+	return dto->op == UAL_DTO_RECV ? IT_ERR_INVALID_LMR : IT_ERR_PAYLOAD_SIZE;
+}
+
+/* One segment for the provider. One of no octets is not looked at (RV 8.1). */
+static inline bool
+convert(const struct ual_ep *ep, const it_lmr_triplet_t *segment, struct ri_sge *sge)
+{
+	const struct ual_lmr *lmr;
+
+	if (segment->length == 0) {
+		*sge = (struct ri_sge){0};
+		return true;
+	}
+	lmr = lmr_of(ep, segment);
+	if (lmr == NULL)
+		return false;
+	sge->addr = lmr->addr_mode == IT_ADDR_MODE_RELATIVE ? (uint64_t)segment->addr.rel
+							    : (uintptr_t)segment->addr.abs;
+	/* A receive segment may be longer than any message. */
+	sge->length = segment->length < UINT32_MAX ? (uint32_t)segment->length : UINT32_MAX;
+	sge->stag = lmr->stag;
+	return true;
+}
+
+it_status_t
+ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
+{
+	struct ri_sge sgl[UAL_DTO_SEGMENTS_MAX];
+	uint64_t room = ep->max_payload;
+	enum ri_status status;
+	struct ri_wr wr;
+
+	if (((unsigned int)dto->flags & ~(unsigned int)kinds[dto->op].flags) != 0 ||
+	    dto->num_segments > ep->max_sge[dto->op] || !takes(ep, dto->op) || adapter_dead(ep))
+		return refusal(ep, dto);
+	for (size_t i = 0; i < dto->num_segments; i++) {
+		if (!convert(ep, &dto->segments[i], &sgl[i]) || dto->segments[i].length > room)
+			return refusal(ep, dto);
+		room -= dto->segments[i].length;
+	}
+	wr.wr_id = dto->cookie;
+	wr.sgl = sgl;
+	wr.num_sge = (uint16_t)dto->num_segments;
+	wr.opcode = kinds[dto->op].opcode;
+	wr.reserved = 0;
+	wr.flags = (uint32_t)dto->flags;
+	wr.inv_stag = 0;
+	wr.u.remote.addr = dto->rdma_addr;
+	/* What is no context of ours must not become one by losing its upper half. */
+	wr.u.remote.stag = dto->rmr_context <= UINT32_MAX ? (uint32_t)dto->rmr_context : 0;
+	wr.u.remote.reserved = 0;
+	if (!ep->serialise) {
+		status = ep->post_sq(ep->qp, &wr);
+	} else {
+		pthread_mutex_lock(&ep->post_lock);
+		status = ep->post_sq(ep->qp, &wr);
+		pthread_mutex_unlock(&ep->post_lock);
+	}
+	return status == RI_SUCCESS ? IT_SUCCESS : ual_status(UAL_CALL_POST_SEND, status);
+}
+
+it_status_t
+ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto)
+{
+	struct ri_sge sgl[UAL_DTO_SEGMENTS_MAX];
+	enum ri_status status;
+	struct ri_recv_wr wr;
+
+	if ((ep->flags & IT_EP_SRQ) != 0)
+		return IT_ERR_INVALID_EP; /* */
+	if (((unsigned int)dto->flags & ~(unsigned int)kinds[UAL_DTO_RECV].flags) != 0 ||
+	    dto->num_segments > ep->max_sge[UAL_DTO_RECV] || adapter_dead(ep))
+		return refusal(ep, dto);
+	for (size_t i = 0; i < dto->num_segments; i++) {
+		if (!convert(ep, &dto->segments[i], &sgl[i]))
+			return refusal(ep, dto);
+	}
+	wr.wr_id = dto->cookie;
+	wr.sgl = sgl;
+	wr.num_sge = (uint16_t)dto->num_segments;
+	wr.reserved = 0;
+	wr.flags = (uint32_t)dto->flags & RI_WR_NOTIFY;
+	if (!ep->serialise) {
+		status = ep->post_rq(ep->qp, &wr);
+	} else {
+		pthread_mutex_lock(&ep->post_lock);
+		status = ep->post_rq(ep->qp, &wr);
+		pthread_mutex_unlock(&ep->post_lock);
+	}
+	return status == RI_SUCCESS ? IT_SUCCESS : ual_status(UAL_CALL_POST_RECV, status);
+}
+
+bool
+ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out)
+{
+	it_dto_cmpl_event_t *event = &out->dto_cmpl;
+
+	event->event_number = ual_status_wc_event(wc->opcode);
+	event->evd = ual_object_handle(&evd->object);
+	event->ep = (it_ep_handle_t)(uintptr_t)wc->qp_ctx;
+	event->cookie = wc->wr_id;
+	event->dto_status = ual_status_of_wc(wc->status);
+	event->transferred_length = wc->status == RI_WC_SUCCESS ? wc->byte_len : 0;
+	event->unlinked_mr_handle = IT_NULL_HANDLE;
+	return true;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Life of an endpoint: made, asked, reset, freed (itapi-semantics 3, 4.6, 15.4).
+ *
+ * An endpoint is a queue pair of the kAL (qp_id), its user half (qp) that posts go to, and a word of
+ * state. It holds its PZ and its three EVDs. Two locks: `control` serialises the calls that ask the
+ * layer below for something; `lock` belongs to what dispatch changes too and is never held across a
+ * call down. Connections are in ual_cm.c, attributes in ual_ep_attr.c, posts in ual_dto.c.
+ */
+
+#include "ual_ep.h"
+
+#include <string.h>
+
+#include "ual.h"
+#include "ual_cm.h"
+#include "ual_status.h"
+
+enum ri_status
+ual_ep_qp_modify(struct ual_ep *ep, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	struct kal_qp_modify_req req = {.id = ep->qp_id, .mask = mask, .attr = *attr};
+
+	return ual_ia_call(ep->object.ia, KAL_QP_MODIFY, &req, sizeof(req), NULL, 0);
+}
+
+/* Let go of the parents and give the slot back; nobody can reach the endpoint any more. */
+static void
+ep_end(struct ual_ep *ep)
+{
+	ual_request_forget(ep->arrival);
+	if (ep->request != NULL)
+		ual_evd_drop(ep->request);
+	if (ep->recv != NULL)
+		ual_evd_drop(ep->recv);
+	if (ep->connect != NULL)
+		ual_evd_drop(ep->connect);
+	ual_object_drop(&ep->pz->object);
+	pthread_mutex_destroy(&ep->post_lock);
+	pthread_mutex_destroy(&ep->control);
+	pthread_mutex_destroy(&ep->lock);
+	ual_object_delete(&ep->object);
+}
+
+/* Take the queue pair away; afterwards nothing touches the buffers of its requests. */
+static enum ri_status
+qp_end(struct ual_ep *ep)
+{
+	if (ep->qp != NULL)
+		ep->object.ia->user->qp_close(ep->qp);
+	ep->qp = NULL;
+	return ual_ia_call_id(ep->object.ia, KAL_QP_DESTROY, ep->qp_id);
+}
+
+static void
+ep_destroy(struct ual_object *object)
+{
+	struct ual_ep *ep = (struct ual_ep *)object;
+
+	/* Whatever it answers, the end of the client takes the queue pair back. */
+	(void)!qp_end(ep);
+	ual_async_settle(object->ia);
+	ep_end(ep);
+}
+
+/* An EVD that may feed a new endpoint must not have overflowed. */
+static bool
+overflowed(struct ual_evd *evd)
+{
+	bool answer;
+
+	pthread_mutex_lock(&evd->lock);
+	answer = evd->overflowed;
+	pthread_mutex_unlock(&evd->lock);
+	return answer;
+}
+
+/* Hold the three EVDs; what is held is let go by ep_end. */
+static it_status_t
+hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
+{
+	const struct ual_ia *ia = ep->object.ia;
+
+	ep->request = ual_evd_use(wanted->request, IT_DTO_EVENT_STREAM, ia);
+	if (ep->request == NULL)
+		return IT_ERR_INVALID_REQ_EVD;
+	ep->recv = ual_evd_use(wanted->recv, IT_DTO_EVENT_STREAM, ia);
+	if (ep->recv == NULL)
+		return IT_ERR_INVALID_RECV_EVD;
+	ep->connect = ual_evd_use(wanted->connect, IT_CM_MSG_EVENT_STREAM, ia);
+	if (ep->connect == NULL)
+		return IT_ERR_INVALID_CONN_EVD;
+	if (overflowed(ep->request))
+		return IT_ERR_INVALID_REQ_EVD_STATE;
+	return overflowed(ep->recv) ? IT_ERR_INVALID_RECV_EVD_STATE : IT_SUCCESS;
+}
+
+static uint32_t
+at_least_one(size_t count)
+{
+	return count > 0 ? (uint32_t)count : 1;
+}
+
+static size_t
+segments_of(uint32_t granted)
+{
+	return granted < UAL_DTO_SEGMENTS_MAX ? granted : UAL_DTO_SEGMENTS_MAX;
+}
+
+/* What the application sees is what was granted; payload, IRD and ORD are exact. */
+static void
+take_granted(struct ual_ep *ep, const struct ri_qp_init *init)
+{
+	ep->attr.max_request_dtos = init->max_sq_wr;
+	ep->attr.max_recv_dtos = init->max_rq_wr;
+	ep->attr.max_send_segments = segments_of(init->max_send_sge);
+	ep->attr.max_recv_segments = segments_of(init->max_recv_sge);
+	ep->attr.srv.rc.max_rdma_read_segments = segments_of(init->max_read_sge);
+	ep->attr.srv.rc.max_rdma_write_segments = segments_of(init->max_write_sge);
+	if (ep->attr.max_dto_payload_size == 0)
+		ep->attr.max_dto_payload_size = ual_ep_payload_limit(&ep->object.ia->attr);
+	ual_ep_limits(ep);
+	for (int i = 0; i < UAL_DTO_COUNT; i++)
+		ep->granted_sge[i] = atomic_load(&ep->max_sge[i]);
+	ep->ord = ep->attr.srv.rc.rdma_read_ord;
+}
+
+/* Make the queue pair and open its user half. */
+static enum ri_status
+qp_make(struct ual_ep *ep)
+{
+	struct ual_ia *ia = ep->object.ia;
+	const it_rc_only_attributes_t *rc = &ep->attr.srv.rc;
+	struct kal_qp_create_req req = {
+		.pd = ep->pz->pd,
+		.send_cq = ep->request->cq_id,
+		.recv_cq = ep->recv->cq_id,
+		.init =
+			{
+				.ctx = ual_object_ctx(&ep->object),
+				.type = RI_QP_RC,
+				.max_sq_wr = at_least_one(ep->attr.max_request_dtos),
+				.max_rq_wr = at_least_one(ep->attr.max_recv_dtos),
+				.max_send_sge = (uint32_t)ep->attr.max_send_segments,
+				.max_recv_sge = (uint32_t)ep->attr.max_recv_segments,
+				.max_write_sge = (uint32_t)rc->max_rdma_write_segments,
+				.max_read_sge = (uint32_t)rc->max_rdma_read_segments,
+				.ird = rc->rdma_read_ird,
+				.ord = rc->rdma_read_ord,
+				.access = ual_ep_access(ia, rc),
+				.hard_limit = UINT32_MAX,
+				.privileged = ep->attr.priv_ops_enable,
+			},
+	};
+	struct kal_qp_create_rep rep;
+	enum ri_status status;
+
+	status = ual_ia_call(ia, KAL_QP_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+	if (status != RI_SUCCESS)
+		return status;
+	ep->qp_id = rep.id;
+	status = ia->user->qp_open(ia->urnic, &rep.map, ep->request->cq, ep->recv->cq, NULL,
+				   &ep->qp);
+	if (status != RI_SUCCESS) {
+		ep->qp = NULL;
+		(void)!qp_end(ep);
+		return status;
+	}
+	take_granted(ep, &rep.init);
+	return RI_SUCCESS;
+}
+
+/* An endpoint that has a zone and nothing else; NULL: no memory, or the zone is being freed. */
+static struct ual_ep *
+ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted)
+{
+	struct ual_ia *ia = pz->object.ia;
+	struct ual_ep *ep;
+
+	if (!ual_object_hold(&pz->object))
+		return NULL;
+	ep = ual_object_new(UAL_EP, ia);
+	if (ep == NULL) {
+		ual_object_drop(&pz->object);
+		return NULL;
+	}
+	ep->object.destroy = ep_destroy;
+	pthread_mutex_init(&ep->post_lock, NULL);
+	pthread_mutex_init(&ep->control, NULL);
+	pthread_mutex_init(&ep->lock, NULL);
+	ep->pz = pz;
+	ep->flags = wanted->flags;
+	ep->attr = *wanted->attr;
+	ep->attr.srv.rc.srq = NULL;
+	ep->attr.srv.rc.soft_hi_watermark = 0;
+	ep->attr.srv.rc.hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
+	ep->serialise = !ia->attr.thread_safe_queues;
+	ep->post_sq = ia->fast->post_sq;
+	ep->post_rq = ia->fast->post_rq;
+	return ep;
+}
+
+it_status_t
+ual_ep_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, it_ep_handle_t *out)
+{
+	struct ual_ep *ep = ep_new(pz, wanted);
+	it_status_t status;
+
+	if (ep == NULL)
+		return IT_ERR_RESOURCES;
+	status = hold_evds(ep, wanted);
+	if (status == IT_SUCCESS)
+		status = ual_ep_attr_check(ep->object.ia, wanted->flags, wanted->attr);
+	if (status == IT_SUCCESS)
+		status = ual_status(UAL_CALL_EP_CREATE, qp_make(ep));
+	if (status != IT_SUCCESS) {
+		ep_end(ep);
+		return status;
+	}
+	(void)ual_ep_step(&ep->state, UAL_EPE_CREATE, NULL);
+	*out = ual_object_publish(&ep->object);
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_ep_free(struct ual_ep *ep)
+{
+	if (!ual_object_freeze(&ep->object))
+		return IT_ERR_EP_BUSY;
+	if (!ual_object_retract(&ep->object))
+		return IT_ERR_INVALID_EP;
+	/* A call of another thread that is under way may finish. */
+	pthread_mutex_lock(&ep->control);
+	pthread_mutex_unlock(&ep->control);
+	ep_destroy(&ep->object);
+	return IT_SUCCESS;
+}
+
+/* Members of it_ep_param_t itself. */
+static void
+query_endpoint(const struct ual_ep *ep, unsigned int mask, it_ep_param_t *params)
+{
+	if ((mask & IT_EP_PARAM_IA) != 0)
+		params->ia = ual_object_handle(&ep->object.ia->object);
+	if ((mask & IT_EP_PARAM_SPIGOT) != 0)
+		params->spigot_id = ep->path.spigot_id;
+	if ((mask & IT_EP_PARAM_STATE) != 0)
+		params->ep_state.rc = ual_ep_state_rc((enum ual_ep_state)atomic_load(&ep->state));
+	if ((mask & IT_EP_PARAM_SERV_TYPE) != 0)
+		params->service_type = IT_RC_SERVICE;
+	if ((mask & IT_EP_PARAM_PATH) != 0)
+		params->dst_path = ep->path;
+	if ((mask & IT_EP_PARAM_PZ) != 0)
+		params->pz = ual_object_handle(&ep->pz->object);
+	if ((mask & IT_EP_PARAM_REQ_SEVD) != 0)
+		params->request_sevd = ual_object_handle(&ep->request->object);
+	if ((mask & IT_EP_PARAM_RECV_SEVD) != 0)
+		params->recv_sevd = ual_object_handle(&ep->recv->object);
+	if ((mask & IT_EP_PARAM_CONN_SEVD) != 0)
+		params->connect_sevd = ual_object_handle(&ep->connect->object);
+}
+
+static void
+query_rc(const it_rc_only_attributes_t *rc, unsigned int mask, it_rc_only_attributes_t *out)
+{
+	if ((mask & IT_EP_PARAM_RDMA_RD_ENABLE) != 0)
+		out->rdma_read_enable = rc->rdma_read_enable;
+	if ((mask & IT_EP_PARAM_RDMA_WR_ENABLE) != 0)
+		out->rdma_write_enable = rc->rdma_write_enable;
+	if ((mask & IT_EP_PARAM_MAX_RDMA_READ_SEG) != 0)
+		out->max_rdma_read_segments = rc->max_rdma_read_segments;
+	if ((mask & IT_EP_PARAM_MAX_RDMA_WRITE_SEG) != 0)
+		out->max_rdma_write_segments = rc->max_rdma_write_segments;
+	if ((mask & IT_EP_PARAM_MAX_IRD) != 0)
+		out->rdma_read_ird = rc->rdma_read_ird;
+	if ((mask & IT_EP_PARAM_MAX_ORD) != 0)
+		out->rdma_read_ord = rc->rdma_read_ord;
+	if ((mask & IT_EP_PARAM_SRQ) != 0)
+		out->srq = rc->srq;
+	if ((mask & IT_EP_PARAM_SOFT_HI_WATERMARK) != 0)
+		out->soft_hi_watermark = rc->soft_hi_watermark;
+	if ((mask & IT_EP_PARAM_HARD_HI_WATERMARK) != 0)
+		out->hard_hi_watermark = rc->hard_hi_watermark;
+	if ((mask & IT_EP_PARAM_ATOMICS_ENABLE) != 0)
+		out->atomics_enable = rc->atomics_enable;
+}
+
+static void
+query_attr(const it_ep_attributes_t *attr, unsigned int mask, it_ep_attributes_t *out)
+{
+	if ((mask & IT_EP_PARAM_MAX_PAYLOAD) != 0)
+		out->max_dto_payload_size = attr->max_dto_payload_size;
+	if ((mask & IT_EP_PARAM_MAX_REQ_DTO) != 0)
+		out->max_request_dtos = attr->max_request_dtos;
+	if ((mask & IT_EP_PARAM_MAX_RECV_DTO) != 0)
+		out->max_recv_dtos = attr->max_recv_dtos;
+	if ((mask & IT_EP_PARAM_MAX_SEND_SEG) != 0)
+		out->max_send_segments = attr->max_send_segments;
+	if ((mask & IT_EP_PARAM_MAX_RECV_SEG) != 0)
+		out->max_recv_segments = attr->max_recv_segments;
+	if ((mask & IT_EP_PARAM_PRIV_OPS_ENABLE) != 0)
+		out->priv_ops_enable = attr->priv_ops_enable;
+	query_rc(&attr->srv.rc, mask, &out->srv.rc);
+}
+
+void
+ual_ep_query(struct ual_ep *ep, it_ep_param_mask_t wanted, it_ep_param_t *params)
+{
+	unsigned int mask = (wanted & IT_EP_PARAM_ALL) != 0 ? ~0u : (unsigned int)wanted;
+
+	pthread_mutex_lock(&ep->lock);
+	query_endpoint(ep, mask, params);
+	query_attr(&ep->attr, mask, &params->attr);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/* Back to UNCONNECTED once the layer below is finished with everything. */
+static it_status_t
+reset_controlled(struct ual_ep *ep)
+{
+	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+	it_status_t status = ual_ep_may(&ep->state, UAL_EPE_RESET);
+
+	if (status != IT_SUCCESS || atomic_load(&ep->state) == UAL_EPS_UNCONNECTED)
+		return status;
+	status = ual_status(UAL_CALL_EP_RESET, ual_ep_qp_modify(ep, &idle, RI_QP_ATTR_STATE));
+	if (status != IT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&ep->lock);
+	status = ual_ep_step(&ep->state, UAL_EPE_RESET, NULL);
+	ep->attr.srv.rc.rdma_read_ord = ep->ord;
+	memset(&ep->path, 0, sizeof(ep->path));
+	pthread_mutex_unlock(&ep->lock);
+	return status;
+}
+
+it_status_t
+ual_ep_reset(struct ual_ep *ep)
+{
+	it_status_t status;
+
+	pthread_mutex_lock(&ep->control);
+	status = reset_controlled(ep);
+	pthread_mutex_unlock(&ep->control);
+	return status;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Endpoints, seen from inside ual/. What itapi/ calls is in ual.h and ual_dto.h.
+ */
+#ifndef UAL_EP_H
+#define UAL_EP_H
+
+#include <pthread.h>
+
+#include "ual_dto.h"
+#include "ual_ep_states.h"
+#include "ual_evd.h"
+#include "ual_ia.h"
+
+struct ual_ep {
+	struct ual_object object;
+
+	/* Fast path; but for the state and the limits fixed at creation. */
+	atomic_uint state; /* enum ual_ep_state; ual_ep_step alone writes it */
+	bool serialise;    /* the provider's queues want one thread at a time: post_lock */
+	it_ep_rc_creation_flags_t flags;
+	atomic_size_t max_payload;          /* octets of a message */
+	atomic_uint max_sge[UAL_DTO_COUNT]; /* segments of each operation */
+	struct ri_uqp *qp;
+	enum ri_status (*post_sq)(struct ri_uqp *qp, const struct ri_wr *wr);
+	enum ri_status (*post_rq)(struct ri_uqp *qp, const struct ri_recv_wr *wr);
+
+	pthread_mutex_t post_lock; /* around post_sq and post_rq if serialise */
+
+	/* Fixed at creation. */
+	uint32_t qp_id; /* kAL id */
+	struct ual_pz *pz;
+	struct ual_evd *request;
+	struct ual_evd *recv;
+	struct ual_evd *connect;
+	uint32_t granted_sge[UAL_DTO_COUNT]; /* what the provider can do; max_sge may be less */
+
+	pthread_mutex_t control; /* control lock: connect to reset, modify, free */
+
+	pthread_mutex_t lock;    /* event lock of all that follows, and of moves that owe news */
+	it_ep_attributes_t attr; /* as the application sees them */
+	uint32_t ord;            /* as created or modified: what reset goes back to */
+	it_path_t path;          /* zero from reset to connecting or accepting */
+	it_cn_est_identifier_t arrival; /* id of the accept that awaits our answer, or 0 */
+};
+
+_Static_assert(sizeof(struct ual_ep) <= UAL_SLOT_SIZE, "an endpoint fits its slot");
+
+/* Longest message of an adapter: completions tell lengths in 32 bits. */
+uint64_t ual_ep_payload_limit(const struct ri_rnic_attr *attr);
+/* Attributes for a new endpoint (itapi-semantics 3, 15.4); *attr is not NULL. */
+it_status_t ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
+			      const it_ep_attributes_t *attr);
+/* The rights that the peer has, as RI_ACCESS_* bits. */
+uint32_t ual_ep_access(const struct ual_ia *ia, const it_rc_only_attributes_t *rc);
+/* Copy the segment limits of ep->attr to where posts look. */
+void ual_ep_limits(struct ual_ep *ep);
+/* One KAL_QP_MODIFY. */
+enum ri_status ual_ep_qp_modify(struct ual_ep *ep, const struct ri_qp_attr *attr,
+				uint32_t mask) RI_MUST_CHECK;
+
+#endif /* UAL_EP_H */

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Attributes of endpoints: what may be asked for, what may be changed and when (itapi-semantics 3).
+ *
+ * A change is checked in full first and then made by one call below, so it happens as a whole or not
+ * at all. Each attribute's rule is one row of a table: the states in which it may change, what the
+ * adapter must be able to do, the greatest value and the status of a value beyond it.
+ */
+
+#include "ual_ep.h"
+
+#include "ual.h"
+#include "ual_status.h"
+
+#define LIMIT(a, b) ((a) < (b) ? (uint64_t)(a) : (uint64_t)(b))
+
+/* Attributes with a greatest value. */
+struct limit {
+	unsigned int bit; /* of it_ep_param_mask_t */
+	it_status_t beyond;
+	uint64_t value;
+	uint64_t greatest;
+};
+
+#define NUM_LIMITS 9
+
+uint64_t
+ual_ep_payload_limit(const struct ri_rnic_attr *attr)
+{
+	return LIMIT(attr->max_message_size, UINT32_MAX);
+}
+
+static uint64_t
+sge_limit(uint32_t provider)
+{
+	return LIMIT(provider, UAL_DTO_SEGMENTS_MAX);
+}
+
+static void
+limits_of(const struct ri_rnic_attr *can, const it_ep_attributes_t *attr,
+	  struct limit limits[NUM_LIMITS])
+{
+	const it_rc_only_attributes_t *rc = &attr->srv.rc;
+	const struct limit all[NUM_LIMITS] = {
+		{IT_EP_PARAM_MAX_PAYLOAD, IT_ERR_PAYLOAD_SIZE, attr->max_dto_payload_size,
+		 ual_ep_payload_limit(can)},
+		{IT_EP_PARAM_MAX_REQ_DTO, IT_ERR_RESOURCE_REQ_DTO, attr->max_request_dtos,
+		 can->max_sq_wr},
+		{IT_EP_PARAM_MAX_RECV_DTO, IT_ERR_RESOURCE_RECV_DTO, attr->max_recv_dtos,
+		 can->max_rq_wr},
+		{IT_EP_PARAM_MAX_SEND_SEG, IT_ERR_RESOURCE_SSEG, attr->max_send_segments,
+		 sge_limit(can->max_send_sge)},
+		{IT_EP_PARAM_MAX_RECV_SEG, IT_ERR_RESOURCE_RSEG, attr->max_recv_segments,
+		 sge_limit(can->max_recv_sge)},
+		{IT_EP_PARAM_MAX_RDMA_READ_SEG, IT_ERR_RESOURCE_RRSEG, rc->max_rdma_read_segments,
+		 sge_limit(can->max_read_sge)},
+		{IT_EP_PARAM_MAX_RDMA_WRITE_SEG, IT_ERR_RESOURCE_RWSEG, rc->max_rdma_write_segments,
+		 sge_limit(can->max_write_sge)},
+		{IT_EP_PARAM_MAX_IRD, IT_ERR_RESOURCE_IRD, rc->rdma_read_ird, can->max_ird},
+		{IT_EP_PARAM_MAX_ORD, IT_ERR_RESOURCE_ORD, rc->rdma_read_ord, can->max_ord},
+	};
+
+	for (size_t i = 0; i < NUM_LIMITS; i++)
+		limits[i] = all[i];
+}
+
+static it_status_t
+check_limits(const struct ri_rnic_attr *can, const it_ep_attributes_t *attr, unsigned int mask)
+{
+	struct limit limits[NUM_LIMITS];
+
+	limits_of(can, attr, limits);
+	for (size_t i = 0; i < NUM_LIMITS; i++) {
+		if ((mask & limits[i].bit) != 0 && limits[i].value > limits[i].greatest)
+			return limits[i].beyond;
+	}
+	return IT_SUCCESS;
+}
+
+uint32_t
+ual_ep_access(const struct ual_ia *ia, const it_rc_only_attributes_t *rc)
+{
+	uint32_t access = 0;
+
+	access |= rc->rdma_read_enable ? RI_ACCESS_REMOTE_READ : 0;
+	access |= rc->rdma_write_enable ? RI_ACCESS_REMOTE_WRITE : 0;
+	access |= rc->atomics_enable ? RI_ACCESS_REMOTE_ATOMIC : 0;
+	access |= ia->attr.mw_narrow || ia->attr.mw_wide ? RI_ACCESS_BIND : 0;
+	return access;
+}
+
+it_status_t
+ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
+		  const it_ep_attributes_t *attr)
+{
+	it_status_t status;
+
+	if (((unsigned int)flags & ~(unsigned int)(IT_EP_REUSEADDR | IT_EP_SRQ)) != 0)
+		return IT_ERR_INVALID_FLAGS;
+	if (attr->srv.rc.atomics_enable && !ia->attr.atomics)
+		return IT_ERR_INVALID_EP_ATTR;
+	if ((flags & IT_EP_SRQ) != 0) {
+		if (!ia->attr.srq)
+			return IT_ERR_SRQ_NOT_SUPPORTED;
+		/* No handle of an S-RQ can exist before it_srq_create makes one. */
+		return IT_ERR_INVALID_SRQ;
+	}
+	status = check_limits(&ia->attr, attr, ~0u);
+	if (status != IT_SUCCESS)
+		return status;
+	if (attr->priv_ops_enable && !(ia->privileged && ia->attr.privileged_ops))
+		return IT_ERR_PRIV_OPS_UNAVAILABLE;
+	return IT_SUCCESS;
+}
+
+void
+ual_ep_limits(struct ual_ep *ep)
+{
+	const it_ep_attributes_t *attr = &ep->attr;
+
+	atomic_store(&ep->max_payload, attr->max_dto_payload_size);
+	atomic_store(&ep->max_sge[UAL_DTO_SEND], (uint32_t)attr->max_send_segments);
+	atomic_store(&ep->max_sge[UAL_DTO_RECV], (uint32_t)attr->max_recv_segments);
+	atomic_store(&ep->max_sge[UAL_DTO_READ], (uint32_t)attr->srv.rc.max_rdma_read_segments);
+	atomic_store(&ep->max_sge[UAL_DTO_WRITE], (uint32_t)attr->srv.rc.max_rdma_write_segments);
+}
+
+/*
+ * Changes.
+ */
+
+#define ENABLES \
+	(IT_EP_PARAM_RDMA_RD_ENABLE | IT_EP_PARAM_RDMA_WR_ENABLE | IT_EP_PARAM_ATOMICS_ENABLE)
+#define SEGMENTS                                                                               \
+	(IT_EP_PARAM_MAX_SEND_SEG | IT_EP_PARAM_MAX_RECV_SEG | IT_EP_PARAM_MAX_RDMA_READ_SEG | \
+	 IT_EP_PARAM_MAX_RDMA_WRITE_SEG)
+#define DTOS       (IT_EP_PARAM_MAX_REQ_DTO | IT_EP_PARAM_MAX_RECV_DTO)
+#define READS      (IT_EP_PARAM_MAX_IRD | IT_EP_PARAM_MAX_ORD)
+#define WATERMARKS (IT_EP_PARAM_SOFT_HI_WATERMARK | IT_EP_PARAM_HARD_HI_WATERMARK)
+#define MODIFIABLE (ENABLES | SEGMENTS | DTOS | READS | WATERMARKS | IT_EP_PARAM_MAX_PAYLOAD)
+
+static it_status_t
+check_mask(unsigned int mask)
+{
+	if (mask == 0 || (mask & ~(unsigned int)(MODIFIABLE | IT_EP_PARAM_EP_KEY)) != 0)
+		return IT_ERR_INVALID_MASK;
+	return (mask & IT_EP_PARAM_EP_KEY) != 0 ? IT_ERR_INVALID_EP_TYPE : IT_SUCCESS;
+}
+
+/* Some attributes belong to the time before the connection, some to calm states, some to all. */
+static it_status_t
+check_state(enum ual_ep_state state, unsigned int mask)
+{
+	if (state == UAL_EPS_UNCONNECTED)
+		return IT_SUCCESS;
+	if ((mask & (SEGMENTS | IT_EP_PARAM_MAX_PAYLOAD)) != 0)
+		return IT_ERR_INVALID_EP_STATE;
+	if (state != UAL_EPS_CONNECTED && (mask & (ENABLES | DTOS | READS)) != 0)
+		return IT_ERR_INVALID_EP_STATE;
+	return IT_SUCCESS;
+}
+
+/* More segments than the queue pair was made for need queues that can grow. */
+static bool
+segments_granted(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask)
+{
+	const struct {
+		unsigned int bit;
+		size_t value;
+		uint32_t granted;
+	} rows[] = {
+		{IT_EP_PARAM_MAX_SEND_SEG, attr->max_send_segments, ep->granted_sge[UAL_DTO_SEND]},
+		{IT_EP_PARAM_MAX_RECV_SEG, attr->max_recv_segments, ep->granted_sge[UAL_DTO_RECV]},
+		{IT_EP_PARAM_MAX_RDMA_READ_SEG, attr->srv.rc.max_rdma_read_segments,
+		 ep->granted_sge[UAL_DTO_READ]},
+		{IT_EP_PARAM_MAX_RDMA_WRITE_SEG, attr->srv.rc.max_rdma_write_segments,
+		 ep->granted_sge[UAL_DTO_WRITE]},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if ((mask & rows[i].bit) != 0 && rows[i].value > rows[i].granted)
+			return false;
+	}
+	return true;
+}
+
+/* What the adapter must be able to do for this change. */
+static it_status_t
+check_ability(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask)
+{
+	const struct ri_rnic_attr *can = &ep->object.ia->attr;
+
+	if ((mask & IT_EP_PARAM_SOFT_HI_WATERMARK) != 0 &&
+	    (!can->rq_soft_limit || (ep->flags & IT_EP_SRQ) == 0))
+		return IT_ERR_SOFT_HI_WATERMARK;
+	if ((mask & IT_EP_PARAM_HARD_HI_WATERMARK) != 0 &&
+	    (!can->rq_hard_limit || (ep->flags & IT_EP_SRQ) == 0))
+		return IT_ERR_HARD_HI_WATERMARK;
+	if ((mask & ENABLES) != 0 && !can->enables_modifiable)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if ((mask & IT_EP_PARAM_ATOMICS_ENABLE) != 0 && attr->srv.rc.atomics_enable &&
+	    !can->atomics)
+		return IT_ERR_INVALID_EP_ATTR;
+	if ((mask & DTOS) != 0 && !can->wq_resizable)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if ((mask & IT_EP_PARAM_MAX_IRD) != 0 && !can->ird_modifiable)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if ((mask & IT_EP_PARAM_MAX_ORD) != 0 && !can->ord_increasable &&
+	    attr->srv.rc.rdma_read_ord > ep->attr.srv.rc.rdma_read_ord)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if (!segments_granted(ep, attr, mask) && !can->wq_resizable)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	return IT_SUCCESS;
+}
+
+/* The attributes after the change. */
+static it_ep_attributes_t
+merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask)
+{
+	it_ep_attributes_t new = ep->attr;
+	const it_rc_only_attributes_t *rc = &attr->srv.rc;
+
+	if ((mask & IT_EP_PARAM_RDMA_RD_ENABLE) != 0)
+		new.srv.rc.rdma_read_enable = rc->rdma_read_enable;
+	if ((mask & IT_EP_PARAM_RDMA_WR_ENABLE) != 0)
+		new.srv.rc.rdma_write_enable = rc->rdma_write_enable;
+	if ((mask & IT_EP_PARAM_ATOMICS_ENABLE) != 0)
+		new.srv.rc.atomics_enable = rc->atomics_enable;
+	if ((mask & IT_EP_PARAM_MAX_RDMA_READ_SEG) != 0)
+		new.srv.rc.max_rdma_read_segments = rc->max_rdma_read_segments;
+	if ((mask & IT_EP_PARAM_MAX_RDMA_WRITE_SEG) != 0)
+		new.srv.rc.max_rdma_write_segments = rc->max_rdma_write_segments;
+	if ((mask & IT_EP_PARAM_MAX_IRD) != 0)
+		new.srv.rc.rdma_read_ird = rc->rdma_read_ird;
+	if ((mask & IT_EP_PARAM_MAX_ORD) != 0)
+		new.srv.rc.rdma_read_ord = rc->rdma_read_ord;
+	if ((mask & IT_EP_PARAM_MAX_PAYLOAD) != 0)
+		new.max_dto_payload_size = attr->max_dto_payload_size != 0
+						   ? attr->max_dto_payload_size
+						   : ual_ep_payload_limit(&ep->object.ia->attr);
+	if ((mask & IT_EP_PARAM_MAX_REQ_DTO) != 0)
+		new.max_request_dtos = attr->max_request_dtos;
+	if ((mask & IT_EP_PARAM_MAX_RECV_DTO) != 0)
+		new.max_recv_dtos = attr->max_recv_dtos;
+	if ((mask & IT_EP_PARAM_MAX_SEND_SEG) != 0)
+		new.max_send_segments = attr->max_send_segments;
+	if ((mask & IT_EP_PARAM_MAX_RECV_SEG) != 0)
+		new.max_recv_segments = attr->max_recv_segments;
+	return new;
+}
+
+/* Tell the layer below what it has to know. */
+static it_status_t
+apply(struct ual_ep *ep, const it_ep_attributes_t *new, unsigned int mask)
+{
+	struct ri_qp_attr qp = {
+		.access = ual_ep_access(ep->object.ia, &new->srv.rc),
+		.ird = new->srv.rc.rdma_read_ird,
+		.ord = new->srv.rc.rdma_read_ord,
+		.max_sq_wr = (uint32_t) new->max_request_dtos,
+		.max_rq_wr = (uint32_t) new->max_recv_dtos,
+		.max_send_sge = (uint32_t) new->max_send_segments,
+		.max_recv_sge = (uint32_t) new->max_recv_segments,
+		.max_write_sge = (uint32_t) new->srv.rc.max_rdma_write_segments,
+		.max_read_sge = (uint32_t) new->srv.rc.max_rdma_read_segments,
+	};
+	uint32_t what = 0;
+
+	what |= (mask & ENABLES) != 0 ? RI_QP_ATTR_ACCESS : 0;
+	what |= (mask & IT_EP_PARAM_MAX_IRD) != 0 ? RI_QP_ATTR_IRD : 0;
+	what |= (mask & IT_EP_PARAM_MAX_ORD) != 0 ? RI_QP_ATTR_ORD : 0;
+	if ((mask & DTOS) != 0 || !segments_granted(ep, new, mask))
+		what |= RI_QP_ATTR_SIZES;
+	if (what == 0)
+		return IT_SUCCESS;
+	return ual_status(UAL_CALL_EP_MODIFY, ual_ep_qp_modify(ep, &qp, what));
+}
+
+static it_status_t
+modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t *attr)
+{
+	it_status_t status = check_state((enum ual_ep_state)atomic_load(&ep->state), mask);
+	it_ep_attributes_t new;
+
+	if (status == IT_SUCCESS)
+		status = check_ability(ep, attr, mask);
+	if (status == IT_SUCCESS)
+		status = check_limits(&ep->object.ia->attr, attr, mask);
+	if (status != IT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&ep->lock);
+	new = merge(ep, attr, mask);
+	pthread_mutex_unlock(&ep->lock);
+	status = apply(ep, &new, mask);
+	if (status != IT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&ep->lock);
+	ep->attr = merge(ep, attr, mask);
+	if ((mask & IT_EP_PARAM_MAX_ORD) != 0)
+		ep->ord = ep->attr.srv.rc.rdma_read_ord;
+	ual_ep_limits(ep);
+	pthread_mutex_unlock(&ep->lock);
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_ep_modify(struct ual_ep *ep, it_ep_param_mask_t mask, const it_ep_attributes_t *attr)
+{
+	it_status_t status = check_mask((unsigned int)mask);
+
+	if (status != IT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&ep->control);
+	status = modify_controlled(ep, (unsigned int)mask, attr);
+	pthread_mutex_unlock(&ep->control);
+	return status;
+}

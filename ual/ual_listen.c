@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Listeners, and the requests that come in on them (itapi-semantics 9.4).
+ *
+ * A request below becomes an entry of the table of requests and an event with its identifier. The
+ * EVD's room is the backlog: a request that finds it full has to be refused towards the peer (6.7),
+ * which needs a kAL call; dispatch may make none, so the entry waits in a list for the listener's
+ * task. The end of a listener loses nothing: first the layer below stops, then everything that it
+ * has queued is dispatched, and only then does the object go.
+ */
+
+#include <string.h>
+
+#include "ual.h"
+#include "ual_addr.h"
+#include "ual_cm.h"
+#include "ual_status.h"
+
+/* Requests that may wait below without an answer; the EVD bounds what the application sees. */
+#define BACKLOG 1024u
+
+/* Refuse what found no room. */
+static void
+refuse_all(void *arg)
+{
+	struct ual_listen *listen = arg;
+	struct ual_request *request, *next;
+
+	pthread_mutex_lock(&listen->lock);
+	request = listen->refused;
+	listen->refused = NULL;
+	pthread_mutex_unlock(&listen->lock);
+	for (; request != NULL; request = next) {
+		struct kal_cm_req req = {.request = request->kal_id};
+
+		next = request->after;
+		/* Died meanwhile: as good. */
+		(void)!ual_ia_call(listen->object.ia, KAL_REJECT, &req, sizeof(req), NULL, 0);
+		ual_request_used(request);
+	}
+}
+
+/* Nobody can reach it any more. */
+static void
+listen_end(struct ual_listen *listen)
+{
+	const struct ri_host *host = listen->object.ia->host;
+
+	host->task_stop(host->self, &listen->refuse);
+	refuse_all(listen);
+	ual_evd_drop(listen->evd);
+	pthread_mutex_destroy(&listen->lock);
+	ual_object_delete(&listen->object);
+}
+
+static void
+listen_destroy(struct ual_object *object)
+{
+	struct ual_listen *listen = (struct ual_listen *)object;
+
+	/* Whatever it answers, the end of the client takes the listener back. */
+	(void)!ual_ia_call_id(object->ia, KAL_LISTEN_DESTROY, listen->kal_id);
+	ual_async_settle(object->ia);
+	listen_end(listen);
+}
+
+static struct ual_listen *
+listen_new(struct ual_ia *ia, struct ual_evd *evd, uint32_t spigot)
+{
+	struct ual_listen *listen = ual_object_new(UAL_LISTEN, ia);
+
+	if (listen == NULL)
+		return NULL;
+	listen->object.destroy = listen_destroy;
+	pthread_mutex_init(&listen->lock, NULL);
+	listen->evd = evd;
+	listen->spigot = spigot;
+	listen->refuse.fire = refuse_all;
+	listen->refuse.arg = listen;
+	return listen;
+}
+
+/* Ask the layer below. The object is published first: requests may come before the call returns. */
+static it_status_t
+listen_start(struct ual_listen *listen, const struct ri_service *service, it_listen_flags_t flags,
+	     it_conn_qual_type_t type)
+{
+	struct ual_ia *ia = listen->object.ia;
+	struct kal_listen_req req = {
+		.rnic = ia->rnic,
+		.port = listen->spigot,
+		.backlog = BACKLOG,
+		.suppress_ird_ord = (flags & IT_LISTEN_SUPPRESS_IRD_ORD) != 0,
+		.ctx = ual_object_ctx(&listen->object),
+		.service = *service,
+	};
+	struct kal_listen_rep rep;
+	enum ri_status status;
+
+	/* What a request hit is told by the request itself; the kind is the application's choice. */
+	listen->qual.type = type;
+	status = ual_ia_call(ia, KAL_LISTEN, &req, sizeof(req), &rep, sizeof(rep));
+	if (status != RI_SUCCESS)
+		return ual_status(UAL_CALL_LISTEN, status);
+	listen->kal_id = rep.id;
+	ual_qual_of_service(type, &rep.service, &listen->qual);
+	return IT_SUCCESS;
+}
+
+static it_status_t
+check_flags(const struct ual_ia *ia, it_listen_flags_t flags)
+{
+	if (((unsigned int)flags &
+	     ~(unsigned int)(IT_LISTEN_CONN_QUAL_INPUT | IT_LISTEN_SUPPRESS_IRD_ORD)) != 0)
+		return IT_ERR_INVALID_FLAGS;
+	if ((flags & IT_LISTEN_SUPPRESS_IRD_ORD) != 0 && !ia->attr.ird_ord_suppressible)
+		return IT_ERR_INVALID_FLAGS;
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_listen_create(struct ual_ia *ia, size_t spigot, it_evd_handle_t connect,
+		  it_listen_flags_t flags, it_conn_qual_t *qual, it_listen_handle_t *out)
+{
+	struct ual_evd *evd = ual_evd_use(connect, IT_CM_REQ_EVENT_STREAM, ia);
+	it_status_t status = IT_ERR_INVALID_CONN_EVD;
+	struct ual_listen *listen;
+	struct ri_service service;
+
+	if (spigot >= ia->attr.num_ports)
+		status = IT_ERR_INVALID_SPIGOT;
+	else if (evd != NULL)
+		status = check_flags(ia, flags);
+	if (status == IT_SUCCESS &&
+	    !ual_qual_passive(&ia->attr, qual, (flags & IT_LISTEN_CONN_QUAL_INPUT) == 0, &service))
+		status = IT_ERR_INVALID_CONN_QUAL;
+	if (status != IT_SUCCESS) {
+		if (evd != NULL)
+			ual_evd_drop(evd);
+		return status;
+	}
+	listen = listen_new(ia, evd, (uint32_t)spigot);
+	if (listen == NULL) {
+		ual_evd_drop(evd);
+		return IT_ERR_RESOURCES;
+	}
+	(void)ual_object_publish(&listen->object);
+	status = listen_start(listen, &service, flags, qual->type);
+	if (status != IT_SUCCESS) {
+		(void)ual_object_retract(&listen->object);
+		listen_end(listen);
+		return status;
+	}
+	*qual = listen->qual;
+	*out = ual_object_handle(&listen->object);
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_listen_free(struct ual_listen *listen)
+{
+	struct ual_ia *ia = listen->object.ia;
+
+	if (!ual_object_freeze(&listen->object))
+		return IT_ERR_INVALID_LISTEN;
+	(void)!ual_ia_call_id(ia, KAL_LISTEN_DESTROY, listen->kal_id);
+	/* What was raised before still becomes events: those identifiers stay valid. */
+	ual_async_settle(ia);
+	(void)ual_object_retract(&listen->object);
+	ual_async_settle(ia);
+	listen_end(listen);
+	return IT_SUCCESS;
+}
+
+void
+ual_listen_query(struct ual_listen *listen, it_listen_param_mask_t wanted,
+		 it_listen_param_t *params)
+{
+	unsigned int mask = (wanted & IT_LISTEN_PARAM_ALL) != 0 ? ~0u : (unsigned int)wanted;
+
+	if ((mask & IT_LISTEN_PARAM_IA_HANDLE) != 0)
+		params->ia_handle = ual_object_handle(&listen->object.ia->object);
+	if ((mask & IT_LISTEN_PARAM_SPIGOT_ID) != 0)
+		params->spigot_id = listen->spigot;
+	if ((mask & IT_LISTEN_PARAM_CONNECT_EVD) != 0)
+		params->connect_evd = ual_object_handle(&listen->evd->object);
+	if ((mask & IT_LISTEN_PARAM_CONN_QUAL) != 0)
+		params->connect_qual = listen->qual;
+}
+
+/* The event of a request; what the peer did not tell is 0. */
+static void
+request_event(const struct ual_listen *listen, it_cn_est_identifier_t id,
+	      const struct kal_cm_event *cm, it_event_t *event)
+{
+	it_conn_request_event_t *out = &event->conn_req;
+
+	memset(event, 0, sizeof(*event));
+	out->event_number = IT_CM_REQ_CONN_REQUEST_EVENT;
+	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
+	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
+	out->cn_est_id = id;
+	ual_qual_of_service(listen->qual.type, &cm->service, &out->conn_qual);
+	if (listen->qual.type == IT_IANA_LR_PORT)
+		out->conn_qual.conn_qual.lr_port.remote = cm->service.local_port;
+	ual_addr_to_net(&cm->peer, &out->source_addr);
+	out->spigot_id = cm->port;
+	if (cm->ird_ord_valid) {
+		out->rdma_read_ird = cm->ird;
+		out->rdma_read_ord = cm->ord;
+	}
+}
+
+/* Leave it to the task. */
+static void
+refuse(struct ual_listen *listen, it_cn_est_identifier_t id)
+{
+	const struct ri_host *host = listen->object.ia->host;
+	/* Reserved: the identifier was never told, but nobody may guess it either. */
+	struct ual_request *request = ual_request_take(id);
+
+	if (request == NULL)
+		return;
+	pthread_mutex_lock(&listen->lock);
+	request->after = listen->refused;
+	listen->refused = request;
+	pthread_mutex_unlock(&listen->lock);
+	host->task_run(host->self, &listen->refuse);
+}
+
+void
+ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
+{
+	const struct kal_cm_event *cm = &ev->u.cm;
+	struct ual_listen *listen = ual_object_from_ctx(ev->ctx, UAL_LISTEN);
+	const struct ual_request what = {
+		.ia = ia,
+		.kal_id = cm->request,
+		.port = cm->port,
+		.peer = cm->peer,
+		.local = cm->local,
+	};
+	struct ual_request *request;
+	it_event_t event;
+
+	if (listen == NULL || listen->object.ia != ia)
+		return;
+	request = ual_request_add(&what);
+	if (request == NULL)
+		return; /* no memory to refuse with either: it dies of its age */
+	/* From the post on the request is the application's. */
+	request_event(listen, request->id, cm, &event);
+	if (!ual_evd_post(listen->evd, &event))
+		refuse(listen, event.conn_req.cn_est_id);
+}

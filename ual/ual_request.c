@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connection requests under their identifiers, cn_est_id (itapi-semantics 2.3, 9.4).
+ *
+ * An identifier is a number that the process never uses twice, so nothing can be confused with
+ * anything older. It lives until a call that consumes it succeeds, or until what it stands for dies.
+ * A call reserves its request while it asks the layer below, with no lock held; what dies meanwhile
+ * is marked and goes when the call gives it back. The table is one per process, since it_reject has
+ * nothing but the number; its lock is an event lock that nothing nests in.
+ */
+
+#include <stdlib.h>
+
+#include "ual.h"
+#include "ual_cm.h"
+
+#define BUCKETS 256u
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ual_request *table[BUCKETS];
+static it_cn_est_identifier_t last_id;
+
+static struct ual_request **
+bucket_of(it_cn_est_identifier_t id)
+{
+	return &table[id % BUCKETS];
+}
+
+static struct ual_request *
+find(it_cn_est_identifier_t id)
+{
+	struct ual_request *request = *bucket_of(id);
+
+	while (request != NULL && request->id != id)
+		request = request->next;
+	return request;
+}
+
+static void
+take_out(struct ual_request *request)
+{
+	struct ual_request **link = bucket_of(request->id);
+
+	while (*link != request)
+		link = &(*link)->next;
+	*link = request->next;
+	free(request);
+}
+
+/* It is dead: gone now, or when the call that has it is through. */
+static void
+end(struct ual_request *request)
+{
+	if (request->busy)
+		request->gone = true;
+	else
+		take_out(request);
+}
+
+struct ual_request *
+ual_request_add(const struct ual_request *what)
+{
+	struct ual_request *request = malloc(sizeof(*request));
+	struct ual_request **bucket;
+
+	if (request == NULL)
+		return NULL;
+	*request = *what;
+	request->busy = request->gone = false;
+	pthread_mutex_lock(&table_lock);
+	request->id = ++last_id;
+	bucket = bucket_of(request->id);
+	request->next = *bucket;
+	*bucket = request;
+	pthread_mutex_unlock(&table_lock);
+	return request;
+}
+
+struct ual_request *
+ual_request_take(it_cn_est_identifier_t id)
+{
+	struct ual_request *request;
+
+	pthread_mutex_lock(&table_lock);
+	request = find(id);
+	if (request != NULL && (request->busy || request->gone))
+		request = NULL;
+	if (request != NULL)
+		request->busy = true;
+	pthread_mutex_unlock(&table_lock);
+	return request;
+}
+
+bool
+ual_cm_known(it_cn_est_identifier_t id)
+{
+	struct ual_request *request;
+	bool known;
+
+	pthread_mutex_lock(&table_lock);
+	request = find(id);
+	known = request != NULL && !request->gone;
+	pthread_mutex_unlock(&table_lock);
+	return known;
+}
+
+void
+ual_request_give_back(struct ual_request *request)
+{
+	pthread_mutex_lock(&table_lock);
+	request->busy = false;
+	if (request->gone)
+		take_out(request);
+	pthread_mutex_unlock(&table_lock);
+}
+
+void
+ual_request_used(struct ual_request *request)
+{
+	pthread_mutex_lock(&table_lock);
+	take_out(request);
+	pthread_mutex_unlock(&table_lock);
+}
+
+void
+ual_request_gone(const struct ual_ia *ia, uint32_t kal_id)
+{
+	struct ual_request *request, *next;
+
+	pthread_mutex_lock(&table_lock);
+	for (unsigned int i = 0; i < BUCKETS; i++) {
+		for (request = table[i]; request != NULL; request = next) {
+			next = request->next;
+			if (request->ia == ia && request->ep == 0 && request->kal_id == kal_id)
+				end(request);
+		}
+	}
+	pthread_mutex_unlock(&table_lock);
+}
+
+void
+ual_request_forget(it_cn_est_identifier_t id)
+{
+	struct ual_request *request;
+
+	pthread_mutex_lock(&table_lock);
+	request = find(id);
+	if (request != NULL)
+		end(request);
+	pthread_mutex_unlock(&table_lock);
+}
+
+void
+ual_request_forget_all(const struct ual_ia *ia)
+{
+	struct ual_request *request, *next;
+
+	pthread_mutex_lock(&table_lock);
+	for (unsigned int i = 0; i < BUCKETS; i++) {
+		for (request = table[i]; request != NULL; request = next) {
+			next = request->next;
+			if (request->ia == ia)
+				end(request);
+		}
+	}
+	pthread_mutex_unlock(&table_lock);
+}
