@@ -33,6 +33,8 @@ struct kal_cm_params {
 	/* Queue for the client; callable from any thread, never block, call nothing of this module. */
 	void (*event)(void *arg, uint64_t ctx, const struct kal_cm_event *event);
 	void (*async)(void *arg, const struct ri_async_event *event);
+	/* Something was queued. Called after the table lock was released. */
+	void (*kick)(void *arg);
 	void *arg;
 };
 
@@ -47,6 +49,8 @@ enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx
 			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;
 /* Before the queue pair is destroyed: set-up under way is dropped, no event for it comes any more. */
 void kal_conn_retire(struct kal_conn *conn);
+/* It was not destroyed after all. */
+void kal_conn_restore(struct kal_conn *conn);
 /* After it was destroyed. */
 void kal_conn_free(struct kal_conn *conn);
 /* Around every verb on the queue pair. */

@@ -22,7 +22,7 @@
 #include "tool_mail.h"
 #include "tool_options.h"
 #include "tool_pattern.h"
-#include "tool_self.h"
+#include "tool_serve.h"
 #include "tool_signal.h"
 
 #define PROGRAM      "it-ping"
@@ -334,9 +334,10 @@ serve_client(struct end *end, GError **error)
 }
 
 static bool
-serve_one(const struct ping *ping, struct tool_listener *listener, GError **error)
+serve_one(void *arg, struct tool_listener *listener, GError **error)
 {
-	unsigned patience = ping->options.self ? ping->options.seconds : 0;
+	const struct ping *ping = arg;
+	unsigned patience = tool_serve_patience(&ping->options);
 	it_conn_request_event_t request;
 	struct tool_hello hello;
 	struct end end;
@@ -352,42 +353,13 @@ serve_one(const struct ping *ping, struct tool_listener *listener, GError **erro
 }
 
 static bool
-serve_on(const struct ping *ping, struct tool_listener *listener, GError **error)
-{
-	for (;;) {
-		GError *trouble = NULL;
-		bool good = serve_one(ping, listener, &trouble);
-
-		if (!ping->options.persistent || tool_stopped()) {
-			if (trouble != NULL)
-				g_propagate_error(error, trouble);
-			return good;
-		}
-		if (!good)
-			g_printerr(PROGRAM ": %s\n", trouble->message);
-		g_clear_error(&trouble);
-	}
-}
-
-static bool
 server(void *arg, struct tool_ready *ready, GError **error)
 {
 	const struct ping *ping = arg;
-	struct tool_listener listener;
-	struct tool_adapter adapter;
-	uint16_t port = ping->options.self ? 0 : ping->options.port;
-	bool good;
+	struct tool_service service = {
+		.program = PROGRAM, .options = &ping->options, .one = serve_one, .arg = arg};
 
-	if (!tool_adapter_open(&adapter, ping->options.adapter, error))
-		return false;
-	good = tool_listener_open(&listener, &adapter, port, error);
-	if (good) {
-		tool_ready_tell(ready, ping->options.adapter, listener.port);
-		good = serve_on(ping, &listener, error);
-		tool_listener_close(&listener);
-	}
-	tool_adapter_close(&adapter);
-	return good;
+	return tool_serve(&service, ready, error);
 }
 
 static bool

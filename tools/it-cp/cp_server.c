@@ -9,7 +9,13 @@
 #include "cp_copy.h"
 #include "cp_sides.h"
 #include "tool_error.h"
-#include "tool_signal.h"
+#include "tool_serve.h"
+
+/* What is served. */
+struct service {
+	const struct cp_job *job;
+	int folder;
+};
 
 /* Tells the client why not, and waits until it has read that. */
 static void
@@ -86,9 +92,11 @@ serve_request(struct cp_end *end, int folder, const struct cp_letter *request, G
 }
 
 static bool
-serve_one(const struct cp_job *job, struct tool_listener *listener, int folder, GError **error)
+serve_one(void *arg, struct tool_listener *listener, GError **error)
 {
-	unsigned patience = job->options.self ? job->options.seconds : 0;
+	const struct service *serving = arg;
+	const struct tool_options *options = &serving->job->options;
+	unsigned patience = tool_serve_patience(options);
 	it_conn_request_event_t request;
 	struct cp_letter letter = {0};
 	struct tool_hello hello;
@@ -98,50 +106,12 @@ serve_one(const struct cp_job *job, struct tool_listener *listener, int folder, 
 	if (!tool_listener_next(listener, patience, &request, error) ||
 	    !tool_link_greeting(&request, TOOL_CP, &hello, error))
 		return false;
-	good = cp_end_open(&end, listener->adapter, job->options.seconds, error) &&
+	good = cp_end_open(&end, listener->adapter, options->seconds, error) &&
 	       tool_link_accept(&end.link, &request, &hello, error) &&
 	       cp_letter_receive(&end.mail, &letter, error) &&
-	       serve_request(&end, folder, &letter, error);
+	       serve_request(&end, serving->folder, &letter, error);
 	cp_letter_clear(&letter);
 	cp_end_close(&end);
-	return good;
-}
-
-static bool
-serve_all(const struct cp_job *job, struct tool_listener *listener, int folder, GError **error)
-{
-	for (;;) {
-		GError *trouble = NULL;
-		bool good = serve_one(job, listener, folder, &trouble);
-
-		if (!job->options.persistent || tool_stopped()) {
-			if (trouble != NULL)
-				g_propagate_error(error, trouble);
-			return good;
-		}
-		if (!good)
-			g_printerr("it-cp: %s\n", trouble->message);
-		g_clear_error(&trouble);
-	}
-}
-
-static bool
-listen_and_serve(const struct cp_job *job, struct tool_ready *ready, int folder, GError **error)
-{
-	struct tool_listener listener;
-	struct tool_adapter adapter;
-	uint16_t port = job->options.self ? 0 : job->options.port;
-	bool good;
-
-	if (!tool_adapter_open(&adapter, job->options.adapter, error))
-		return false;
-	good = tool_listener_open(&listener, &adapter, port, error);
-	if (good) {
-		tool_ready_tell(ready, job->options.adapter, listener.port);
-		good = serve_all(job, &listener, folder, error);
-		tool_listener_close(&listener);
-	}
-	tool_adapter_close(&adapter);
 	return good;
 }
 
@@ -149,12 +119,14 @@ bool
 cp_server(void *arg, struct tool_ready *ready, GError **error)
 {
 	const struct cp_job *job = arg;
-	int folder = cp_folder_open(job->folder, error);
+	struct service serving = {.job = job, .folder = cp_folder_open(job->folder, error)};
+	struct tool_service service = {
+		.program = "it-cp", .options = &job->options, .one = serve_one, .arg = &serving};
 	bool good;
 
-	if (folder < 0)
+	if (serving.folder < 0)
 		return false;
-	good = listen_and_serve(job, ready, folder, error);
-	close(folder);
+	good = tool_serve(&service, ready, error);
+	close(serving.folder);
 	return good;
 }

@@ -5,7 +5,7 @@
 
 #include "test_session.h"
 #include "tool_error.h"
-#include "tool_signal.h"
+#include "tool_serve.h"
 
 /* Hears the plan and says whether it can be run. */
 static bool
@@ -91,9 +91,10 @@ run(struct test_session *session, struct tool_listener *listener, GError **error
 }
 
 static bool
-serve_one(const struct test_job *job, struct tool_listener *listener, GError **error)
+serve_one(void *arg, struct tool_listener *listener, GError **error)
 {
-	unsigned patience = job->options.self ? job->options.seconds : 0;
+	const struct test_job *job = arg;
+	unsigned patience = tool_serve_patience(&job->options);
 	struct test_session session = {
 		.adapter = listener->adapter,
 		.seconds = job->options.seconds,
@@ -116,41 +117,12 @@ serve_one(const struct test_job *job, struct tool_listener *listener, GError **e
 	return good;
 }
 
-static bool
-serve_all(const struct test_job *job, struct tool_listener *listener, GError **error)
-{
-	for (;;) {
-		GError *trouble = NULL;
-		bool good = serve_one(job, listener, &trouble);
-
-		if (!job->options.persistent || tool_stopped()) {
-			if (trouble != NULL)
-				g_propagate_error(error, trouble);
-			return good;
-		}
-		if (!good)
-			g_printerr("it-test: %s\n", trouble->message);
-		g_clear_error(&trouble);
-	}
-}
-
 bool
 test_server(void *arg, struct tool_ready *ready, GError **error)
 {
 	const struct test_job *job = arg;
-	struct tool_listener listener;
-	struct tool_adapter adapter;
-	uint16_t port = job->options.self ? 0 : job->options.port;
-	bool good;
+	struct tool_service service = {
+		.program = "it-test", .options = &job->options, .one = serve_one, .arg = arg};
 
-	if (!tool_adapter_open(&adapter, job->options.adapter, error))
-		return false;
-	good = tool_listener_open(&listener, &adapter, port, error);
-	if (good) {
-		tool_ready_tell(ready, job->options.adapter, listener.port);
-		good = serve_all(job, &listener, error);
-		tool_listener_close(&listener);
-	}
-	tool_adapter_close(&adapter);
-	return good;
+	return tool_serve(&service, ready, error);
 }

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connection management, common part: the tables, the moves and what the client is told of them, and
+ * the calls, which split by the provider's form.
+ *
+ * Owned by a kal_cm: listeners by an id of ours, requests by the id the client sees, connections by
+ * the client's context of the queue pair (which is what a provider's upcall names). An upcall for a
+ * context that is not in the table is late news of a retired queue pair and is dropped.
+ *
+ * The news of a connection are gathered in kal_conn::news while it is set up; an event is told under
+ * the table lock, so events of one connection keep their order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kal_cm_internal.h"
+
+enum ri_status
+kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
+{
+	struct kal_cm *cm = g_new0(struct kal_cm, 1);
+	const char *crc = getenv("ITAPI_MPA_CRC");
+
+	cm->p = *params;
+	cm->stream = (params->attr->cm_forms & RI_CM_STREAM) != 0;
+	cm->crc = crc == NULL || strcmp(crc, "off") != 0;
+	pthread_mutex_init(&cm->lock, NULL);
+	cm->conns = g_hash_table_new(g_int64_hash, g_int64_equal);
+	cm->listeners = g_hash_table_new(g_int64_hash, g_int64_equal);
+	cm->requests = g_hash_table_new(g_int_hash, g_int_equal);
+	*out = cm;
+	return RI_SUCCESS;
+}
+
+void
+kal_cm_lock(struct kal_cm *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+}
+
+void
+kal_cm_unlock(struct kal_cm *cm)
+{
+	bool told = cm->told;
+
+	cm->told = false;
+	pthread_mutex_unlock(&cm->lock);
+	if (told)
+		cm->p.kick(cm->p.arg);
+}
+
+/* Any request that is left, or 0. */
+static uint32_t
+first_request(struct kal_cm *cm)
+{
+	GHashTableIter iter;
+	gpointer key;
+	uint32_t id = 0;
+
+	kal_cm_lock(cm);
+	g_hash_table_iter_init(&iter, cm->requests);
+	if (g_hash_table_iter_next(&iter, &key, NULL))
+		id = *(uint32_t *)key;
+	kal_cm_unlock(cm);
+	return id;
+}
+
+void
+kal_cm_close(struct kal_cm *cm)
+{
+	uint32_t id;
+
+	while ((id = first_request(cm)) != 0) {
+		struct kal_request *request = kal_request_take(cm, id);
+
+		if (request != NULL)
+			kal_request_refuse(request, NULL, 0);
+	}
+	g_hash_table_destroy(cm->conns);
+	g_hash_table_destroy(cm->listeners);
+	g_hash_table_destroy(cm->requests);
+	pthread_mutex_destroy(&cm->lock);
+	g_free(cm);
+}
+
+/* --- connections ------------------------------------------------------------------------ */
+
+static void
+tidy(void *arg)
+{
+	kal_stream_drop(arg);
+}
+
+enum ri_status
+kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx, const struct ri_qp_init *init,
+		struct kal_conn **out)
+{
+	struct kal_conn *conn = g_new0(struct kal_conn, 1);
+
+	conn->cm = cm;
+	conn->qp = qp;
+	conn->ctx = ctx;
+	conn->state = KAL_CONN_IDLE;
+	conn->ird = init->ird;
+	conn->ord = init->ord;
+	conn->tidy.fire = tidy;
+	conn->tidy.arg = conn;
+	pthread_mutex_init(&conn->verbs, NULL);
+	kal_cm_lock(cm);
+	g_hash_table_replace(cm->conns, &conn->ctx, conn);
+	kal_cm_unlock(cm);
+	*out = conn;
+	return RI_SUCCESS;
+}
+
+void
+kal_conn_retire(struct kal_conn *conn)
+{
+	struct kal_cm *cm = conn->cm;
+
+	kal_cm_lock(cm);
+	conn->retired = true;
+	if (g_hash_table_lookup(cm->conns, &conn->ctx) == conn)
+		g_hash_table_remove(cm->conns, &conn->ctx);
+	kal_cm_unlock(cm);
+	cm->p.host->task_stop(cm->p.host->self, &conn->tidy);
+	kal_stream_drop(conn);
+}
+
+void
+kal_conn_restore(struct kal_conn *conn)
+{
+	kal_cm_lock(conn->cm);
+	conn->retired = false;
+	g_hash_table_replace(conn->cm->conns, &conn->ctx, conn);
+	kal_cm_unlock(conn->cm);
+}
+
+void
+kal_conn_free(struct kal_conn *conn)
+{
+	pthread_mutex_destroy(&conn->verbs);
+	g_free(conn);
+}
+
+void
+kal_conn_lock(struct kal_conn *conn)
+{
+	pthread_mutex_lock(&conn->verbs);
+}
+
+void
+kal_conn_unlock(struct kal_conn *conn)
+{
+	pthread_mutex_unlock(&conn->verbs);
+}
+
+void
+kal_conn_modified(struct kal_conn *conn, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	if (mask & RI_QP_ATTR_IRD)
+		conn->ird = attr->ird;
+	if (mask & RI_QP_ATTR_ORD)
+		conn->ord = attr->ord;
+	if ((mask & RI_QP_ATTR_STATE) && attr->state == RI_QPS_IDLE)
+		(void)!kal_conn_move(conn, KAL_CONN_RESET, KAL_REASON_OTHER);
+}
+
+enum kal_conn_state
+kal_conn_state(struct kal_conn *conn)
+{
+	enum kal_conn_state state;
+
+	kal_cm_lock(conn->cm);
+	state = conn->state;
+	kal_cm_unlock(conn->cm);
+	return state;
+}
+
+void
+kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason)
+{
+	struct kal_cm *cm = conn->cm;
+
+	if (report == KAL_CM_NONE || conn->retired)
+		return;
+	conn->news.kind = report;
+	conn->news.reason = report == KAL_CM_FAILED ? reason : KAL_REASON_OTHER;
+	cm->p.event(cm->p.arg, conn->ctx, &conn->news);
+	cm->told = true;
+	/* Private data is told once. */
+	conn->news.pdata_present = 0;
+	conn->news.pdata_len = 0;
+	memset(conn->news.pdata, 0, sizeof(conn->news.pdata));
+}
+
+enum ri_status
+kal_conn_move(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_reason reason)
+{
+	enum kal_cm_kind report;
+	enum ri_status status;
+
+	kal_cm_lock(conn->cm);
+	status = kal_conn_step(&conn->state, happening, &report);
+	if (status == RI_SUCCESS)
+		kal_conn_tell(conn, report, reason);
+	kal_cm_unlock(conn->cm);
+	return status;
+}
+
+void
+kal_conn_kill(struct kal_conn *conn)
+{
+	struct ri_qp_attr attr = {.state = RI_QPS_ERROR};
+
+	/* It may be in ERROR already; then there is nothing left to do. */
+	(void)!conn->cm->p.provider->qp->modify(conn->qp, &attr, RI_QP_ATTR_STATE);
+}
+
+static void
+set_pdata(struct kal_cm_event *news, const void *data, size_t len, bool present)
+{
+	size_t n = len < RI_PDATA_MAX ? len : RI_PDATA_MAX;
+
+	news->pdata_present = present;
+	news->pdata_len = (uint16_t)n;
+	memset(news->pdata, 0, sizeof(news->pdata));
+	if (n > 0)
+		memcpy(news->pdata, data, n);
+}
+
+void
+kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame)
+{
+	struct kal_cm_event *news = &conn->news;
+
+	kal_cm_lock(conn->cm);
+	news->ird_ord_valid = frame->words && frame->ird != KAL_MPA_DEPTH_PRIVATE &&
+			      frame->ord != KAL_MPA_DEPTH_PRIVATE;
+	news->ird = news->ird_ord_valid ? frame->ird : 0;
+	news->ord = news->ird_ord_valid ? frame->ord : 0;
+	set_pdata(news, frame->private_data, frame->private_len, frame->private_len > 0);
+	kal_cm_unlock(conn->cm);
+}
+
+/* --- calls ------------------------------------------------------------------------------ */
+
+/* Under verbs: may a new life begin? *stale: what an earlier one left, for the caller to free. */
+static bool
+begin(struct kal_conn *conn, struct kal_setup **stale)
+{
+	if (kal_conn_state(conn) != KAL_CONN_IDLE)
+		return false;
+	*stale = kal_setup_steal(conn);
+	memset(&conn->news, 0, sizeof(conn->news));
+	return true;
+}
+
+enum ri_status
+kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
+{
+	struct kal_cm *cm = conn->cm;
+	struct kal_setup *stale = NULL;
+	enum ri_status status;
+
+	if (req->pdata_len > cm->p.attr->connect_pdata || req->pdata_len > RI_PDATA_MAX)
+		return RI_ERR_INVALID_ARG;
+	if (req->three_way && !cm->p.attr->three_way_handshake)
+		return RI_ERR_UNSUPPORTED;
+	if (req->suppress_ird_ord && !cm->p.attr->ird_ord_suppressible)
+		return RI_ERR_UNSUPPORTED;
+	kal_conn_lock(conn);
+	if (!begin(conn, &stale))
+		status = RI_ERR_INVALID_STATE;
+	else if (cm->stream)
+		status = kal_stream_connect(conn, req);
+	else
+		status = kal_address_connect(conn, req);
+	kal_conn_unlock(conn);
+	kal_setup_free(stale);
+	return status;
+}
+
+enum ri_status
+kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accept_rep *rep)
+{
+	struct kal_cm *cm = conn->cm;
+	struct kal_setup *stale = NULL;
+	struct kal_request *request;
+	enum ri_status status;
+
+	if (req->pdata_len > cm->p.attr->accept_pdata || req->pdata_len > RI_PDATA_MAX)
+		return RI_ERR_INVALID_ARG;
+	request = kal_request_take(cm, req->request);
+	if (request == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	kal_conn_lock(conn);
+	if (!begin(conn, &stale)) {
+		kal_conn_unlock(conn);
+		kal_request_put_back(request);
+		return RI_ERR_INVALID_STATE;
+	}
+	conn->news.peer = request->info.peer;
+	conn->news.local = request->info.local;
+	conn->news.service = request->info.service;
+	conn->news.port = request->info.port;
+	conn->news.ird = request->info.ird;
+	conn->news.ord = request->info.ord;
+	conn->news.ird_ord_valid = request->info.ird_ord_valid;
+	status = request->provider == NULL ? kal_stream_accept(conn, req, request, rep)
+					   : kal_address_accept(conn, req, request, rep);
+	kal_conn_unlock(conn);
+	kal_setup_free(stale);
+	if (status == RI_SUCCESS)
+		kal_request_free(request);
+	else
+		kal_request_put_back(request);
+	return status;
+}
+
+enum ri_status
+kal_reject(struct kal_cm *cm, const struct kal_cm_req *req)
+{
+	struct kal_request *request;
+
+	if (req->pdata_len > cm->p.attr->reject_pdata || req->pdata_len > RI_PDATA_MAX)
+		return RI_ERR_INVALID_ARG;
+	request = kal_request_take(cm, req->request);
+	if (request == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	kal_request_refuse(request, req->pdata, (uint16_t)req->pdata_len);
+	return RI_SUCCESS;
+}
+
+enum ri_status
+kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
+{
+	const struct ri_cm_ops *ops = conn->cm->p.provider->cm;
+	enum ri_status status;
+
+	if (ops == NULL || ops->confirm == NULL)
+		return RI_ERR_UNSUPPORTED;
+	if (req->pdata_len > conn->cm->p.attr->confirm_pdata)
+		return RI_ERR_INVALID_ARG;
+	kal_conn_lock(conn);
+	status = kal_conn_move(conn, req->refuse ? KAL_CONN_CALL_DROP : KAL_CONN_CALL_CONFIRM,
+			       KAL_REASON_OTHER);
+	if (status == RI_SUCCESS) {
+		status = ops->confirm(conn->qp, !req->refuse, req->pdata, (uint16_t)req->pdata_len);
+		if (status != RI_SUCCESS) /* the provider lost it meanwhile */
+			(void)!kal_conn_move(conn, KAL_CONN_FAILED, KAL_REASON_OTHER);
+		if (status != RI_SUCCESS || req->refuse)
+			kal_conn_kill(conn);
+	}
+	kal_conn_unlock(conn);
+	return status == RI_ERR_INVALID_STATE ? status : RI_SUCCESS;
+}
+
+/* Under verbs. The provider will raise an end. */
+static void
+end_by_provider(struct kal_conn *conn, const struct kal_cm_req *req, bool was_up)
+{
+	const struct ri_provider *provider = conn->cm->p.provider;
+	struct ri_qp_attr attr = {.state = was_up ? RI_QPS_CLOSING : RI_QPS_ERROR};
+
+	/* A refusal means that the end came first; its event is on the way. */
+	if (conn->cm->stream)
+		(void)!provider->qp->modify(conn->qp, &attr, RI_QP_ATTR_STATE);
+	else
+		(void)!provider->cm->disconnect(conn->qp, req->pdata, (uint16_t)req->pdata_len);
+}
+
+/* The provider has nothing yet: ended by ourselves, told after the flush. */
+static void
+end_by_us(struct kal_conn *conn)
+{
+	struct kal_cm *cm = conn->cm;
+
+	kal_stream_drop(conn);
+	kal_conn_lock(conn);
+	kal_conn_kill(conn);
+	kal_conn_unlock(conn);
+	kal_cm_lock(cm);
+	kal_conn_tell(conn, KAL_CM_DISCONNECTED, KAL_REASON_OTHER);
+	kal_cm_unlock(cm);
+}
+
+enum ri_status
+kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
+{
+	struct kal_cm *cm = conn->cm;
+	enum kal_conn_state before;
+	enum kal_cm_kind report;
+	enum ri_status status;
+	bool dropped = false;
+
+	if (req->pdata_len > cm->p.attr->disconnect_pdata)
+		return RI_ERR_INVALID_ARG;
+	kal_conn_lock(conn);
+	kal_cm_lock(cm);
+	before = conn->state;
+	status = RI_ERR_INVALID_STATE;
+	if (cm->stream && before != KAL_CONN_STARTING && before != KAL_CONN_UP) {
+		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DROP, &report);
+		dropped = status == RI_SUCCESS;
+	} else {
+		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DISCONNECT, &report);
+	}
+	kal_cm_unlock(cm);
+	if (status == RI_SUCCESS && !dropped)
+		end_by_provider(conn, req, before == KAL_CONN_UP);
+	kal_conn_unlock(conn);
+	if (dropped)
+		end_by_us(conn);
+	/* Over, or ending already: nothing to do. */
+	if (before == KAL_CONN_CLOSING || before == KAL_CONN_ABORTING || before == KAL_CONN_ENDED)
+		return RI_SUCCESS;
+	return status;
+}
+
+enum ri_status
+kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *msg, int fd)
+{
+	(void)conn;
+	(void)req;
+	(void)msg;
+	(void)fd;
+	return RI_ERR_UNSUPPORTED;
+}
+
+/* --- upcalls ---------------------------------------------------------------------------- */
+
+/* Which happening an event of the provider is; COUNT: none of a connection. */
+static enum kal_conn_happening
+happening_of(enum ri_cm_event_kind kind)
+{
+	switch (kind) {
+	case RI_CM_REPLY:
+		return KAL_CONN_REPLY;
+	case RI_CM_ESTABLISHED:
+		return KAL_CONN_STANDS;
+	case RI_CM_REJECTED:
+		return KAL_CONN_REFUSED;
+	case RI_CM_FAILED:
+		return KAL_CONN_FAILED;
+	case RI_CM_DISCONNECTED:
+		return KAL_CONN_END_CLOSE;
+	case RI_CM_BROKEN:
+		return KAL_CONN_END_BROKEN;
+	case RI_CM_NONE:
+	case RI_CM_REQUEST:
+	case RI_CM_REQUEST_GONE:
+	case RI_CM_TIME_WAIT_OVER:
+	case RI_CM_KIND_COUNT:
+	default:
+		return KAL_CONN_HAPPENING_COUNT;
+	}
+}
+
+/* The caller holds cm->lock. */
+static void
+note_provider(struct kal_conn *conn, const struct ri_cm_event *event)
+{
+	struct kal_cm_event *news = &conn->news;
+
+	set_pdata(news, event->pdata, event->pdata_len, event->pdata_present);
+	if (event->ird_ord_valid) {
+		news->ird_ord_valid = 1;
+		news->ird = event->ird;
+		news->ord = event->ord;
+	}
+	news->own_ird = conn->ird;
+	news->own_ord = conn->ord;
+	if (news->ird_ord_valid && news->ird < news->own_ord)
+		news->own_ord = news->ird;
+}
+
+void
+kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
+{
+	enum kal_conn_happening happening = happening_of((enum ri_cm_event_kind)event->kind);
+	struct kal_conn *conn;
+	enum kal_cm_kind report;
+
+	if (event->kind == RI_CM_REQUEST)
+		kal_request_from_provider(cm, event);
+	else if (event->kind == RI_CM_REQUEST_GONE)
+		kal_request_gone(cm, event);
+	if (happening == KAL_CONN_HAPPENING_COUNT)
+		return;
+	kal_cm_lock(cm);
+	conn = g_hash_table_lookup(cm->conns, &event->ctx);
+	if (conn != NULL && kal_conn_step(&conn->state, happening, &report) == RI_SUCCESS) {
+		note_provider(conn, event);
+		kal_conn_tell(conn, report, (enum kal_cm_reason)event->reason);
+	}
+	kal_cm_unlock(cm);
+}
+
+/* The caller holds cm->lock. */
+static void
+forward(struct kal_cm *cm, const struct ri_async_event *event)
+{
+	cm->p.async(cm->p.arg, event);
+	cm->told = true;
+}
+
+/* The caller holds cm->lock. */
+static void
+stream_ended(struct kal_conn *conn, const struct ri_async_event *event)
+{
+	struct kal_cm *cm = conn->cm;
+	bool orderly = ri_event_is_close((enum ri_event)event->event);
+	enum kal_conn_state before = conn->state;
+	enum kal_cm_kind report;
+
+	if (kal_conn_step(&conn->state, orderly ? KAL_CONN_END_CLOSE : KAL_CONN_END_BROKEN,
+			  &report) != RI_SUCCESS)
+		return;
+	if (!orderly && (before == KAL_CONN_UP || before == KAL_CONN_CLOSING))
+		forward(cm, event);
+	/* A failure that somebody foresaw (IRD, RTR, time) has left its reason in the news. */
+	kal_conn_tell(conn, report, (enum kal_cm_reason)conn->news.reason);
+}
+
+void
+kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
+{
+	struct kal_conn *conn;
+	enum kal_cm_kind report;
+	bool up = event->event == RI_EVENT_QP_STREAM_UP;
+
+	kal_cm_lock(cm);
+	conn = g_hash_table_lookup(cm->conns, &event->ctx);
+	if (conn == NULL) {
+		/* Late news of a retired queue pair. */
+	} else if (up && kal_conn_step(&conn->state, KAL_CONN_STANDS, &report) == RI_SUCCESS) {
+		kal_conn_tell(conn, report, KAL_REASON_OTHER);
+		cm->p.host->task_run(cm->p.host->self, &conn->tidy);
+	} else if (cm->stream && ri_event_is_end((enum ri_event)event->event)) {
+		stream_ended(conn, event);
+	} else if (!up) {
+		forward(cm, event);
+	}
+	kal_cm_unlock(cm);
+}

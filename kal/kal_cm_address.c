@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Connections of providers that connect by themselves (ri_cm_ops): calls go through. */
+#include <string.h>
+
+#include "kal_cm_internal.h"
+
+static void
+fill(struct ri_cm_params *params, const struct kal_cm_req *req)
+{
+	memset(params, 0, sizeof(*params));
+	params->ird = req->ird;
+	params->ord = req->ord;
+	params->ird_ord = !req->suppress_ird_ord;
+	params->pdata = req->pdata;
+	params->pdata_len = (uint16_t)req->pdata_len;
+}
+
+enum ri_status
+kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
+{
+	const struct ri_host *host = conn->cm->p.host;
+	struct ri_cm_params params;
+	uint64_t now = host->now(host->self);
+	enum ri_status status;
+
+	fill(&params, req);
+	params.local = req->local;
+	params.peer = req->peer;
+	params.service = req->service;
+	params.port = req->port;
+	params.three_way = req->three_way != 0;
+	params.deadline = now + KAL_CONNECT_DEFAULT;
+	if (req->timeout_us == UINT64_MAX || req->timeout_us > (RI_NEVER - now) / 1000)
+		params.deadline = RI_NEVER;
+	else if (req->timeout_us != 0)
+		params.deadline = now + req->timeout_us * 1000;
+	conn->news.peer = req->peer;
+	conn->news.service = req->service;
+	/* Its answer may come on another thread before the call returns. */
+	status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
+	if (status != RI_SUCCESS)
+		return status;
+	status = conn->cm->p.provider->cm->connect(conn->qp, &params);
+	if (status != RI_SUCCESS)
+		(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
+	return status;
+}
+
+enum ri_status
+kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_request *request,
+		   struct kal_accept_rep *rep)
+{
+	struct ri_cm_params params;
+	enum ri_status status;
+
+	fill(&params, req);
+	if (request->info.ird_ord_valid && params.ird_ord)
+		params.ord = MIN(params.ord, request->info.ird);
+	status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
+	if (status != RI_SUCCESS)
+		return status;
+	status = conn->cm->p.provider->cm->accept(request->provider, conn->qp, &params);
+	if (status != RI_SUCCESS) {
+		(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
+		return status;
+	}
+	request->provider = NULL; /* consumed */
+	rep->ird = params.ird;
+	rep->ord = params.ord;
+	return RI_SUCCESS;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* What the files of connection management share. Nobody outside kal_cm*.c and kal_request.c. */
+#ifndef KAL_CM_INTERNAL_H
+#define KAL_CM_INTERNAL_H
+
+#include <glib.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "kal_cm.h"
+#include "kal_cm_states.h"
+#include "kal_mpa.h"
+
+#define KAL_NS_PER_S           1000000000ull
+#define KAL_CONNECT_DEFAULT    (20 * KAL_NS_PER_S)  /* initiator, and RTR at the responder */
+#define KAL_REQUEST_READ_MAX   (5 * KAL_NS_PER_S)   /* MPA Request after TCP accept */
+#define KAL_REQUEST_ANSWER_MAX (120 * KAL_NS_PER_S) /* our consumer's answer */
+#define KAL_HALF_OPEN_MAX      128 /* start-ups without a whole Request, per listener */
+
+struct kal_cm {
+	struct kal_cm_params p;
+	bool stream;           /* we set up streams (RI_CM_STREAM), else the provider connects */
+	bool crc;              /* ask for CRC */
+	pthread_mutex_t lock;  /* the tables, states, and what an event reports */
+	bool told;             /* under it: something was queued for the client */
+	GHashTable *conns;     /* client's ctx -> kal_conn */
+	GHashTable *listeners; /* our id -> kal_listener */
+	GHashTable *requests;  /* id -> kal_request */
+	uint64_t last_listener;
+	uint32_t last_request;
+};
+
+/* MPA start-up under way; exists from connect or accept until the connection stands or failed. */
+struct kal_setup {
+	struct kal_conn *conn;
+	int fd; /* -1 once the provider has it */
+	struct ri_watch watch;
+	struct ri_timer timer;
+	int error; /* errno of a connect that failed at once */
+	bool initiator;
+	bool tcp_up;
+	struct kal_cm_req req; /* initiator: what was asked for */
+	struct kal_mpa_wish wish;
+	struct kal_mpa_frame request;
+	struct kal_mpa_terms terms;
+	uint8_t out[KAL_MPA_FRAME_MAX];
+	size_t out_len;
+	size_t out_at;
+	uint8_t in[KAL_MPA_FRAME_MAX];
+	size_t in_len;
+};
+
+struct kal_conn {
+	struct kal_cm *cm;
+	struct ri_qp *qp;
+	uint64_t ctx;
+	pthread_mutex_t verbs;     /* around verbs on qp; and the setup pointer */
+	enum kal_conn_state state; /* cm->lock */
+	bool retired;              /* cm->lock */
+	struct kal_setup *setup;   /* verbs */
+	struct ri_task tidy;       /* drops the setup once the connection stands */
+	struct kal_cm_event news;  /* cm->lock: what ESTABLISHED or a failure will say */
+	uint32_t ird;              /* as configured */
+	uint32_t ord;
+};
+
+struct kal_listener {
+	struct kal_cm *cm;
+	uint64_t id;
+	uint64_t ctx; /* the client's */
+	uint32_t port;
+	uint32_t backlog;
+	bool suppress;
+	struct ri_service service;
+	atomic_uint half_open;
+	atomic_uint waiting; /* delivered, not answered */
+	atomic_uint refs;    /* the listener itself and its half-open requests */
+	atomic_bool closed;
+	struct ri_listen *provider; /* the provider listens */
+	uint32_t num_socks;
+	struct ri_watch socks[RI_PORT_ADDR_MAX];
+};
+
+/* A request for a connection: first half open, then delivered, then answered. */
+struct kal_request {
+	struct kal_cm *cm;
+	struct kal_listener *listener; /* while half open, else NULL */
+	struct ri_request *provider;   /* the provider's, or NULL */
+	uint32_t id;                   /* 0 while half open */
+	uint64_t listener_id;
+	uint64_t ctx;
+	bool taken; /* cm->lock: somebody else ends it */
+	bool suppress;
+	int fd;
+	struct ri_watch watch;
+	struct ri_timer timer;
+	struct kal_mpa_frame frame;
+	struct kal_cm_event info; /* as delivered */
+	uint8_t in[KAL_MPA_FRAME_MAX];
+	size_t in_len;
+};
+
+/* kal_cm.c */
+/* The table lock; whoever releases it tells the client what was queued meanwhile. */
+void kal_cm_lock(struct kal_cm *cm);
+void kal_cm_unlock(struct kal_cm *cm);
+/* Move, and tell the client what the table says. `reason` counts with FAILED. */
+enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_happening happening,
+			     enum kal_cm_reason reason) RI_MUST_CHECK;
+/* The same in two: move now, tell later. The caller holds cm->lock. */
+void kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
+enum kal_conn_state kal_conn_state(struct kal_conn *conn);
+/* Under verbs: the queue pair goes to ERROR; what was posted is flushed. */
+void kal_conn_kill(struct kal_conn *conn);
+/* What the peer said in its frame goes into the news. */
+void kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame);
+
+/* kal_cm_stream.c */
+enum ri_status kal_stream_connect(struct kal_conn *conn,
+				  const struct kal_cm_req *req) RI_MUST_CHECK;
+enum ri_status kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req,
+				 struct kal_request *request,
+				 struct kal_accept_rep *rep) RI_MUST_CHECK;
+/* Under verbs: what is under way belongs to the caller from now on. NULL if there is nothing. */
+struct kal_setup *kal_setup_steal(struct kal_conn *conn);
+/* Not under verbs. Ends it; NULL is fine. */
+void kal_setup_free(struct kal_setup *setup);
+/* Both. Not under verbs. */
+void kal_stream_drop(struct kal_conn *conn);
+
+/* kal_cm_address.c */
+enum ri_status kal_address_connect(struct kal_conn *conn,
+				   const struct kal_cm_req *req) RI_MUST_CHECK;
+enum ri_status kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req,
+				  struct kal_request *request,
+				  struct kal_accept_rep *rep) RI_MUST_CHECK;
+
+/* kal_request.c */
+void kal_request_new(struct kal_listener *listener, int fd);
+void kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event);
+void kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event);
+/* Take it away from everybody else, by id; NULL: no such request. Quiet afterwards. */
+struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id);
+/* Undo. */
+void kal_request_put_back(struct kal_request *request);
+/* Give it to another listener under a new id. */
+void kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id);
+/* Say no to the peer, as its consumer (`pdata`) or as the library. */
+void kal_request_refuse(struct kal_request *request, const void *pdata, uint16_t len);
+void kal_request_free(struct kal_request *request);
+
+/* kal_listen.c */
+void kal_listener_unref(struct kal_listener *listener);
+
+/* kal_sock.c */
+/* A sockaddr for an address and a port in network order. Returns its length, 0 if no IP address. */
+socklen_t kal_sock_addr(struct sockaddr_storage *out, const struct ri_addr *addr, uint16_t port);
+void kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr, uint16_t *port);
+/* A non-blocking TCP socket of that family, or -errno. */
+int kal_sock_new(int family);
+void kal_sock_prepare(int fd);
+bool kal_sock_is_local(const struct ri_addr *addr);
+enum kal_cm_reason kal_sock_reason(int error);
+
+#endif /* KAL_CM_INTERNAL_H */

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connections over host TCP for providers that take over a stream: connect, MPA start-up, hand-over
+ * (RFC 5044 section 7, RFC 6581; iwarp-wire 2).
+ *
+ * Initiator: socket, TCP connect, Request out, Reply in, attach. Responder (the request was read and
+ * shown by kal_request.c): Reply out, attach. Everything that touches the socket runs on the service
+ * thread; a call only prepares it. A kal_setup is owned by its connection under the verbs lock; who
+ * takes it out of the connection (kal_setup_steal) frees it without that lock, because stopping a
+ * watch waits for its function and that function takes the lock.
+ *
+ * Once the provider has the stream, only the timer is left of a setup: it bounds the wait for the
+ * ready-to-receive message. It goes when the connection stands.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kal_cm_internal.h"
+
+static void socket_ready(void *arg, uint32_t events);
+static void time_is_up(void *arg);
+
+static struct kal_setup *
+setup_new(struct kal_conn *conn, bool initiator)
+{
+	struct kal_setup *setup = g_new0(struct kal_setup, 1);
+
+	setup->conn = conn;
+	setup->fd = -1;
+	setup->initiator = initiator;
+	setup->watch.fire = socket_ready;
+	setup->watch.arg = setup;
+	setup->timer.fire = time_is_up;
+	setup->timer.arg = setup;
+	return setup;
+}
+
+struct kal_setup *
+kal_setup_steal(struct kal_conn *conn)
+{
+	struct kal_setup *setup = conn->setup;
+
+	conn->setup = NULL;
+	return setup;
+}
+
+void
+kal_setup_free(struct kal_setup *setup)
+{
+	const struct ri_host *host;
+
+	if (setup == NULL)
+		return;
+	host = setup->conn->cm->p.host;
+	host->timer_stop(host->self, &setup->timer);
+	host->watch_stop(host->self, &setup->watch);
+	if (setup->fd >= 0)
+		close(setup->fd);
+	g_free(setup);
+}
+
+void
+kal_stream_drop(struct kal_conn *conn)
+{
+	struct kal_setup *setup;
+
+	kal_conn_lock(conn);
+	setup = kal_setup_steal(conn);
+	kal_conn_unlock(conn);
+	kal_setup_free(setup);
+}
+
+/*
+ * It failed before the provider had the stream. Under verbs, which is released: the queue pair is
+ * flushed first, then the client is told.
+ */
+static void
+give_up(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_reason reason)
+{
+	struct kal_cm *cm = conn->cm;
+	struct kal_setup *setup = kal_setup_steal(conn);
+	enum kal_cm_kind report;
+	enum ri_status status;
+
+	kal_cm_lock(cm);
+	status = kal_conn_step(&conn->state, happening, &report);
+	kal_cm_unlock(cm);
+	if (status == RI_SUCCESS)
+		kal_conn_kill(conn);
+	kal_cm_lock(cm);
+	if (status == RI_SUCCESS)
+		kal_conn_tell(conn, report, reason);
+	kal_cm_unlock(cm);
+	kal_conn_unlock(conn);
+	kal_setup_free(setup);
+}
+
+/* --- the socket of an initiator ----------------------------------------------------------- */
+
+/* Bind to what the consumer chose. A port in time-wait is told apart from one in use. */
+static enum ri_status
+bind_local(int fd, const struct kal_cm_req *req, int family)
+{
+	struct sockaddr_storage sa;
+	struct ri_addr any = {.family = family == AF_INET ? RI_ADDR_IPV4 : RI_ADDR_IPV6};
+	const struct ri_addr *local = req->local.family != RI_ADDR_NONE ? &req->local : &any;
+	socklen_t len = kal_sock_addr(&sa, local, req->service.local_port);
+	enum ri_status status = RI_ERR_TIME_WAIT;
+	int one = 1;
+	int probe;
+
+	if (req->local.family == RI_ADDR_NONE && req->service.local_port == 0)
+		return RI_SUCCESS;
+	if (sa.ss_family != family)
+		return RI_ERR_NO_ROUTE;
+	if (req->reuse_addr)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
+		return RI_SUCCESS;
+	if (errno == EACCES)
+		return RI_ERR_PERMISSION;
+	if (errno != EADDRINUSE)
+		return RI_ERR_NO_ROUTE;
+	probe = kal_sock_new(family);
+	if (probe < 0)
+		return RI_ERR_RESOURCES;
+	setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (req->reuse_addr || bind(probe, (struct sockaddr *)&sa, len) != 0)
+		status = RI_ERR_IN_USE;
+	close(probe);
+	return status;
+}
+
+/* Open the socket and start to connect. A failure that any peer could cause comes later, as news. */
+static enum ri_status
+dial(struct kal_setup *setup)
+{
+	const struct kal_cm_req *req = &setup->req;
+	struct sockaddr_storage sa;
+	socklen_t len = kal_sock_addr(&sa, &req->peer, req->service.port);
+	enum ri_status status;
+	int fd;
+
+	if (len == 0 || req->service.kind != RI_SERVICE_PORT || req->service.port == 0)
+		return RI_ERR_INVALID_ARG;
+	fd = kal_sock_new(sa.ss_family);
+	if (fd < 0)
+		return fd == -EAFNOSUPPORT ? RI_ERR_NO_ROUTE : RI_ERR_RESOURCES;
+	status = bind_local(fd, req, sa.ss_family);
+	if (status != RI_SUCCESS) {
+		close(fd);
+		return status;
+	}
+	kal_sock_prepare(fd);
+	setup->error = 0;
+	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS)
+		setup->error = errno;
+	if (setup->error == EADDRNOTAVAIL && req->service.local_port != 0) {
+		close(fd);
+		return RI_ERR_TIME_WAIT;
+	}
+	setup->fd = fd;
+	setup->watch.fd = fd;
+	setup->watch.events = RI_WATCH_OUT;
+	return RI_SUCCESS;
+}
+
+static void
+make_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress)
+{
+	const struct kal_cm *cm = setup->conn->cm;
+	struct kal_mpa_wish *wish = &setup->wish;
+
+	wish->revision = suppress ? 1 : 2;
+	wish->crc = cm->crc;
+	wish->words = !suppress;
+	wish->ird = (uint16_t)MIN(req->ird, KAL_MPA_DEPTH_MAX);
+	wish->ord = (uint16_t)MIN(req->ord, KAL_MPA_DEPTH_MAX);
+	wish->ird_max = wish->ird; /* the consumer's number is never raised (itapi-semantics 9.6) */
+	wish->rtr = cm->p.attr->rtr_types & (RI_RTR_WRITE | RI_RTR_READ);
+	if (req->ord == 0)
+		wish->rtr &= RI_RTR_WRITE; /* a Read would have no place to go */
+	wish->depth_private = suppress;
+}
+
+/* The deadline of a connect call, in the host's time. */
+static uint64_t
+deadline_of(const struct ri_host *host, uint64_t timeout_us)
+{
+	uint64_t now = host->now(host->self);
+
+	if (timeout_us == UINT64_MAX)
+		return RI_NEVER;
+	if (timeout_us == 0)
+		return now + KAL_CONNECT_DEFAULT;
+	if (timeout_us > (RI_NEVER - now) / 1000)
+		return RI_NEVER;
+	return now + timeout_us * 1000;
+}
+
+enum ri_status
+kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
+{
+	const struct ri_host *host = conn->cm->p.host;
+	struct kal_setup *setup = setup_new(conn, true);
+	uint64_t deadline = deadline_of(host, req->timeout_us);
+	enum ri_status status;
+
+	setup->req = *req;
+	make_wish(setup, req, req->suppress_ird_ord != 0);
+	status = dial(setup);
+	if (status == RI_SUCCESS)
+		status = conn->cm->p.provider->llp->reserve(conn->qp);
+	if (status == RI_SUCCESS)
+		status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
+	if (status != RI_SUCCESS) {
+		kal_setup_free(setup);
+		return status;
+	}
+	conn->news.peer = req->peer;
+	conn->news.service = req->service;
+	conn->setup = setup;
+	if (setup->error != 0 || host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
+		if (setup->error == 0)
+			setup->error = ENOMEM;
+		deadline = host->now(host->self);
+	}
+	if (deadline != RI_NEVER)
+		host->timer_start(host->self, &setup->timer, deadline);
+	return RI_SUCCESS;
+}
+
+/* --- accepting ---------------------------------------------------------------------------- */
+
+enum ri_status
+kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_request *request,
+		  struct kal_accept_rep *rep)
+{
+	const struct ri_host *host = conn->cm->p.host;
+	struct kal_setup *setup = setup_new(conn, false);
+	struct kal_mpa_frame reply;
+	enum ri_status status;
+
+	setup->request = request->frame;
+	make_wish(setup, req, request->suppress);
+	kal_mpa_accept(&setup->wish, &request->frame, &reply, &setup->terms);
+	reply.private_data = req->pdata;
+	reply.private_len = (uint16_t)req->pdata_len;
+	setup->out_len = kal_mpa_write(&reply, setup->out, sizeof(setup->out));
+	status = setup->out_len == 0 ? RI_ERR_INVALID_ARG
+				     : conn->cm->p.provider->llp->reserve(conn->qp);
+	if (status == RI_SUCCESS)
+		status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
+	if (status != RI_SUCCESS) {
+		kal_setup_free(setup);
+		return status;
+	}
+	setup->fd = request->fd;
+	request->fd = -1;
+	setup->tcp_up = true;
+	setup->watch.fd = setup->fd;
+	setup->watch.events = RI_WATCH_OUT;
+	conn->setup = setup;
+	rep->ird = conn->news.own_ird = setup->terms.ird;
+	rep->ord = conn->news.own_ord = setup->terms.ord;
+	if (host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
+		setup->error = ENOMEM;
+		host->timer_start(host->self, &setup->timer, host->now(host->self));
+	} else {
+		host->timer_start(host->self, &setup->timer,
+				  host->now(host->self) + KAL_CONNECT_DEFAULT);
+	}
+	return RI_SUCCESS;
+}
+
+/* --- on the service thread ------------------------------------------------------------------ */
+
+/* Hand the stream to the provider. Under verbs; true if it was released (a failure). */
+static bool
+attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t abort_code)
+{
+	struct kal_cm *cm = conn->cm;
+	const struct ri_host *host = cm->p.host;
+	bool rtr = setup->terms.rtr != 0;
+	struct ri_stream stream = {
+		.fd = setup->fd,
+		.initiator = setup->initiator,
+		.crc = setup->terms.crc,
+		.peer_local = kal_sock_is_local(&conn->news.peer),
+		.rtr_send = setup->initiator ? setup->terms.rtr : 0,
+		.rtr_expect = setup->initiator ? 0 : setup->terms.rtr,
+		.hold_sq = !setup->initiator && !rtr,
+		.abort_code = abort_code,
+		.ird = setup->terms.ird,
+		.ord = setup->terms.ord,
+		.early = setup->in + early_at,
+		.early_len = (uint32_t)(setup->in_len - early_at),
+	};
+
+	host->watch_stop(host->self, &setup->watch);
+	kal_cm_lock(cm);
+	conn->news.own_ird = setup->terms.ird;
+	conn->news.own_ord = setup->terms.ord;
+	kal_cm_unlock(cm);
+	/* The upcall that it stands may come before the call returns. */
+	if (kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER) != RI_SUCCESS ||
+	    cm->p.provider->llp->attach_stream(conn->qp, &stream) != RI_SUCCESS) {
+		give_up(conn, KAL_CONN_FAILED, KAL_REASON_RESOURCES);
+		return true;
+	}
+	setup->fd = -1;
+	return false;
+}
+
+/* Write what is left of our frame. 1: all out, 0: later, -errno. */
+static int
+flush_out(struct kal_setup *setup)
+{
+	while (setup->out_at < setup->out_len) {
+		ssize_t n = send(setup->fd, setup->out + setup->out_at,
+				 setup->out_len - setup->out_at, MSG_NOSIGNAL);
+
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			setup->out_at += (size_t)n;
+	}
+	return 1;
+}
+
+/* The initiator's TCP connection stands, or not. 0, or errno. */
+static int
+tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(setup->error);
+	struct kal_mpa_frame *request = &setup->request;
+	uint16_t port;
+	int error = 0;
+
+	if (getsockopt(setup->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+		error = errno;
+	if (error != 0)
+		return error;
+	len = sizeof(sa);
+	if (getsockname(setup->fd, (struct sockaddr *)&sa, &len) == 0) {
+		kal_cm_lock(conn->cm);
+		kal_sock_addr_back(&sa, &conn->news.local, &port);
+		conn->news.service.local_port = port;
+		kal_cm_unlock(conn->cm);
+	}
+	kal_mpa_offer(&setup->wish, request);
+	request->private_data = setup->req.pdata;
+	request->private_len = (uint16_t)setup->req.pdata_len;
+	setup->out_len = kal_mpa_write(request, setup->out, sizeof(setup->out));
+	setup->out_at = 0;
+	setup->in_len = 0;
+	setup->tcp_up = true;
+	return kal_conn_move(conn, KAL_CONN_TCP_UP, KAL_REASON_OTHER) == RI_SUCCESS ? 0 : EPROTO;
+}
+
+/* The peer closed without a word: perhaps it knows revision 1 only. True if we dial again. */
+static bool
+dial_again(struct kal_conn *conn, struct kal_setup *setup)
+{
+	const struct ri_host *host = conn->cm->p.host;
+
+	if (!setup->initiator || setup->wish.revision != 2 || setup->in_len != 0)
+		return false;
+	host->watch_stop(host->self, &setup->watch);
+	close(setup->fd);
+	setup->fd = -1;
+	setup->tcp_up = false;
+	setup->wish.revision = 1;
+	setup->wish.words = false;
+	setup->wish.rtr = 0;
+	setup->req.reuse_addr = 1; /* our own first attempt holds the port */
+	if (dial(setup) != RI_SUCCESS || setup->error != 0)
+		return false;
+	return host->watch_start(host->self, &setup->watch) == RI_SUCCESS &&
+	       kal_conn_move(conn, KAL_CONN_RETRY, KAL_REASON_OTHER) == RI_SUCCESS;
+}
+
+/* A whole Reply is there. Under verbs; true if it was released. */
+static bool
+judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa_frame *reply,
+	    size_t size)
+{
+	enum kal_mpa_verdict verdict =
+		kal_mpa_judge_reply(&setup->wish, &setup->request, reply, &setup->terms);
+	uint16_t code = kal_mpa_verdict_code(verdict);
+
+	kal_conn_note_frame(conn, reply);
+	if (verdict == KAL_MPA_GO)
+		return attach(conn, setup, size, 0);
+	if (code != 0) {
+		kal_cm_lock(conn->cm);
+		conn->news.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
+								     : KAL_REASON_BAD_PARAMS;
+		kal_cm_unlock(conn->cm);
+		return attach(conn, setup, size, code);
+	}
+	give_up(conn, verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED : KAL_CONN_FAILED,
+		KAL_REASON_BAD_PARAMS);
+	return true;
+}
+
+/* Octets, or the end of the stream, wait. Under verbs; true if it was released. */
+static bool
+read_reply(struct kal_conn *conn, struct kal_setup *setup)
+{
+	struct kal_mpa_frame reply;
+	enum kal_mpa_found found;
+	size_t size;
+	ssize_t n =
+		recv(setup->fd, setup->in + setup->in_len, sizeof(setup->in) - setup->in_len, 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		int error = n < 0 ? errno : 0;
+
+		if (dial_again(conn, setup))
+			return false;
+		give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
+		return true;
+	}
+	setup->in_len += (size_t)n;
+	found = kal_mpa_read(KAL_MPA_REPLY, setup->in, setup->in_len, &reply, &size);
+	if (found == KAL_MPA_MORE)
+		return false;
+	if (found == KAL_MPA_WHOLE)
+		return judge_reply(conn, setup, &reply, size);
+	give_up(conn, KAL_CONN_FAILED, KAL_REASON_BAD_PARAMS);
+	return true;
+}
+
+/* What the socket is ready for. Under verbs; true if it was released. */
+static bool
+advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
+{
+	const struct ri_host *host = conn->cm->p.host;
+	int done;
+
+	if (!setup->tcp_up) {
+		int error = tcp_outcome(conn, setup);
+
+		if (error != 0) {
+			give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
+			return true;
+		}
+	}
+	if (setup->out_at < setup->out_len) {
+		done = flush_out(setup);
+		if (done < 0) {
+			give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done));
+			return true;
+		}
+		if (done == 0)
+			return false;
+		if (!setup->initiator)
+			return attach(conn, setup, 0, 0);
+		host->watch_change(host->self, &setup->watch, RI_WATCH_IN);
+		return false;
+	}
+	if (events & (RI_WATCH_IN | RI_WATCH_ERR))
+		return read_reply(conn, setup);
+	return false;
+}
+
+static void
+socket_ready(void *arg, uint32_t events)
+{
+	struct kal_setup *setup = arg;
+	struct kal_conn *conn = setup->conn;
+
+	kal_conn_lock(conn);
+	/* A call may have taken the setup away while this was on its way. */
+	if (conn->setup == setup && setup->fd >= 0 && advance(conn, setup, events))
+		return;
+	kal_conn_unlock(conn);
+}
+
+static void
+time_is_up(void *arg)
+{
+	struct kal_setup *setup = arg;
+	struct kal_conn *conn = setup->conn;
+	enum kal_cm_reason reason =
+		setup->error != 0 ? kal_sock_reason(setup->error) : KAL_REASON_TIMEOUT;
+
+	kal_conn_lock(conn);
+	if (conn->setup == setup && setup->fd >= 0) {
+		give_up(conn, KAL_CONN_FAILED, reason);
+		return;
+	}
+	if (conn->setup == setup && kal_conn_state(conn) == KAL_CONN_STARTING) {
+		/* The provider has the stream and raises the end. */
+		kal_cm_lock(conn->cm);
+		conn->news.reason = KAL_REASON_TIMEOUT;
+		kal_cm_unlock(conn->cm);
+		kal_conn_kill(conn);
+	}
+	kal_conn_unlock(conn);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The one entry for every call: its number and sizes are checked here, ids and values by the handler.
+ * A request or reply that is too small or too large by an octet is refused.
+ */
+#include <string.h>
+
+#include "kal_objects.h"
+
+static const struct kal_handler *
+find(uint32_t call)
+{
+	const struct kal_handler *tables[] = {kal_verbs_handlers, kal_mem_handlers,
+					      kal_cm_handlers};
+
+	if (call >= KAL_CALL_COUNT)
+		return NULL;
+	for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
+		if (tables[i][call].run != NULL)
+			return &tables[i][call];
+	}
+	return NULL;
+}
+
+enum ri_status
+kal_call(struct kal_client *client, struct kal_msg *msg)
+{
+	const struct kal_handler *handler = find(msg->call);
+	enum ri_status status;
+
+	if (handler == NULL)
+		return RI_ERR_INVALID_ARG;
+	if (msg->req_len < handler->req_size || msg->req_len > KAL_MESSAGE_MAX ||
+	    (!handler->more && msg->req_len != handler->req_size) || msg->req == NULL)
+		return RI_ERR_INVALID_ARG;
+	if (msg->rep_len < handler->rep_size || (handler->rep_size > 0 && msg->rep == NULL))
+		return RI_ERR_INVALID_ARG;
+	if (handler->rep_size > 0)
+		memset(msg->rep, 0, handler->rep_size);
+	pthread_mutex_lock(&client->calls);
+	status = handler->run(client, msg->req, msg->rep, msg);
+	pthread_mutex_unlock(&client->calls);
+	if (status == RI_SUCCESS && msg->call != KAL_ADAPTER_LIST)
+		msg->rep_len = handler->rep_size;
+	return status;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A client of the kAL and what it owns. Shared by the dispatcher's files and nobody else.
+ *
+ * Ids are a slot and a generation, per client; an id of another client, or of an object that is
+ * gone, is answered. A parent counts its children and cannot go before them.
+ */
+#ifndef KAL_OBJECTS_H
+#define KAL_OBJECTS_H
+
+#include <glib.h>
+#include <pthread.h>
+
+#include "kal_call.h"
+#include "kal_cm.h"
+#include "rnicpi.h"
+
+struct kal_client;
+
+/* Head of every object in a client's table. */
+struct kal_object {
+	enum ri_object type;
+	uint32_t id;
+	uint32_t children; /* objects that name this one as a parent */
+};
+
+/* A piece of news on its way to the client. */
+struct kal_news {
+	struct kal_news *next;
+	bool queued;
+	bool own; /* part of a longer-lived object; not freed when taken */
+	struct kal_event event;
+};
+
+struct kal_rnic {
+	struct kal_object object;
+	struct kal_client *client;
+	const struct ri_provider *provider;
+	struct ri_rnic *rnic;
+	struct ri_context *context;
+	struct ri_rnic_attr attr;
+	struct ri_map map;
+	struct ri_upcalls upcalls;
+	struct kal_cm *cm;
+};
+
+struct kal_pd {
+	struct kal_object object;
+	struct kal_rnic *rnic;
+	struct ri_pd *pd;
+};
+
+struct kal_cq {
+	struct kal_object object;
+	struct kal_rnic *rnic;
+	struct ri_cq *cq;
+	uint64_t ctx;
+	struct kal_news fired; /* queued at most once, so never lost and never allocated */
+};
+
+struct kal_srq {
+	struct kal_object object;
+	struct kal_pd *pd;
+	struct ri_srq *srq;
+	uint64_t ctx;
+};
+
+struct kal_qp {
+	struct kal_object object;
+	struct kal_pd *pd;
+	struct kal_cq *send_cq;
+	struct kal_cq *recv_cq;
+	struct kal_srq *srq;
+	struct ri_qp *qp;
+	struct kal_conn *conn;
+};
+
+struct kal_mr {
+	struct kal_object object;
+	struct kal_pd *pd;
+	struct ri_mr *mr;
+};
+
+struct kal_mw {
+	struct kal_object object;
+	struct kal_pd *pd;
+	struct ri_mw *mw;
+};
+
+struct kal_ah {
+	struct kal_object object;
+	struct kal_pd *pd;
+	struct ri_ah *ah;
+};
+
+struct kal_listen {
+	struct kal_object object;
+	struct kal_rnic *rnic;
+	struct kal_listener *listener;
+};
+
+struct kal_client {
+	const struct ri_host *host;
+	void (*kick)(void *arg);
+	void *arg;
+	bool privileged;
+
+	pthread_mutex_t calls; /* one call at a time */
+	GPtrArray *slots;      /* index -> kal_object or NULL */
+	GArray *generations;   /* index -> uint16_t */
+	GQueue free_slots;     /* indices, oldest first */
+
+	pthread_mutex_t news_lock; /* held for a few instructions; upcalls take it */
+	struct kal_news *first;
+	struct kal_news *last;
+	unsigned async_queued;
+	int fd; /* eventfd if there is no kick */
+};
+
+/* kal_objects.c; under `calls` */
+/* Enter an object; its id, or 0: the table is full. */
+uint32_t kal_object_add(struct kal_client *client, enum ri_object type, struct kal_object *object);
+void kal_object_remove(struct kal_client *client, struct kal_object *object);
+/* NULL: no such object of that type. */
+void *kal_object_get(struct kal_client *client, uint32_t id, enum ri_object type);
+/* Any object of that type under that RNIC, NULL when there is none left. */
+void *kal_object_any(struct kal_client *client, enum ri_object type, const struct kal_rnic *rnic);
+
+/* kal_events.c; any thread, never block */
+void kal_news_cq(struct kal_client *client, struct kal_cq *cq);
+void kal_news_cm(struct kal_client *client, uint64_t ctx, const struct kal_cm_event *event);
+void kal_news_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event);
+/* Tell the client that something is queued. Not under a lock that its kick function needs. */
+void kal_news_kick(struct kal_client *client);
+/* A CQ is about to go. */
+void kal_news_forget(struct kal_client *client, struct kal_news *news);
+void kal_news_drop_all(struct kal_client *client);
+
+/* kal_adapters.c */
+enum ri_status kal_adapters_list(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;
+enum ri_status kal_rnic_open(struct kal_client *client, const char *name,
+			     struct kal_rnic **out) RI_MUST_CHECK;
+/* Takes back everything under it first, without events. */
+void kal_rnic_close(struct kal_rnic *rnic);
+enum ri_status kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
+			      struct kal_path_query_rep *rep) RI_MUST_CHECK;
+
+/* kal_verbs.c: unmake one object; RI_ERR_BUSY while it has children */
+enum ri_status kal_object_destroy(struct kal_client *client,
+				  struct kal_object *object) RI_MUST_CHECK;
+
+/* One call: sizes were checked, `req` and `rep` have room for the fixed parts. */
+typedef enum ri_status (*kal_handler_fn)(struct kal_client *client, const void *req, void *rep,
+					 struct kal_msg *msg);
+struct kal_handler {
+	kal_handler_fn run;
+	size_t req_size;
+	size_t rep_size;
+	bool more; /* a variable part may follow the request */
+};
+/* kal_verbs.c, kal_verbs_mem.c, kal_verbs_cm.c: entries by call number */
+extern const struct kal_handler kal_verbs_handlers[KAL_CALL_COUNT];
+extern const struct kal_handler kal_mem_handlers[KAL_CALL_COUNT];
+extern const struct kal_handler kal_cm_handlers[KAL_CALL_COUNT];
+
+#endif /* KAL_OBJECTS_H */

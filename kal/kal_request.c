@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Requests for connections: from the TCP accept until our consumer answered.
+ *
+ * Half open: the MPA Request is being read, bounded in time (5 s) and size; the request belongs to
+ * the service thread. Delivered: it has an id, stands in the table, and the client was told; the
+ * service thread still watches whether the peer gives up, and a timer bounds the answer (120 s). It
+ * ends by whoever takes it out of the table: an accept, a reject, a hand-off, or the service thread.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kal_cm_internal.h"
+
+static void request_ready(void *arg, uint32_t events);
+static void request_late(void *arg);
+
+static struct kal_request *
+request_alloc(struct kal_cm *cm)
+{
+	struct kal_request *request = g_new0(struct kal_request, 1);
+
+	request->cm = cm;
+	request->fd = -1;
+	request->watch.fire = request_ready;
+	request->watch.arg = request;
+	request->timer.fire = request_late;
+	request->timer.arg = request;
+	return request;
+}
+
+static void
+quiet(struct kal_request *request)
+{
+	const struct ri_host *host = request->cm->p.host;
+
+	host->timer_stop(host->self, &request->timer);
+	host->watch_stop(host->self, &request->watch);
+}
+
+void
+kal_request_free(struct kal_request *request)
+{
+	quiet(request);
+	if (request->listener != NULL) {
+		atomic_fetch_sub(&request->listener->half_open, 1);
+		kal_listener_unref(request->listener);
+	}
+	if (request->fd >= 0)
+		close(request->fd);
+	g_free(request);
+}
+
+/* The caller holds cm->lock. Ids are not reused while 2^32 requests come and go. */
+static void
+enter(struct kal_request *request)
+{
+	struct kal_cm *cm = request->cm;
+
+	do
+		request->id = ++cm->last_request;
+	while (request->id == 0 || g_hash_table_contains(cm->requests, &request->id));
+	request->info.request = request->id;
+	g_hash_table_insert(cm->requests, &request->id, request);
+	cm->p.event(cm->p.arg, request->ctx, &request->info);
+	cm->told = true;
+}
+
+/* The caller holds cm->lock. */
+static void
+count_waiting(struct kal_request *request, int by)
+{
+	struct kal_listener *listener =
+		g_hash_table_lookup(request->cm->listeners, &request->listener_id);
+
+	if (listener != NULL)
+		atomic_fetch_add(&listener->waiting, (unsigned)by);
+}
+
+/* The caller holds cm->lock. Out of the table; false: somebody else was faster. */
+static bool
+leave(struct kal_request *request)
+{
+	if (request->taken)
+		return false;
+	request->taken = true;
+	g_hash_table_remove(request->cm->requests, &request->id);
+	count_waiting(request, -1);
+	return true;
+}
+
+struct kal_request *
+kal_request_take(struct kal_cm *cm, uint32_t id)
+{
+	struct kal_request *request;
+
+	kal_cm_lock(cm);
+	request = g_hash_table_lookup(cm->requests, &id);
+	if (request != NULL)
+		leave(request);
+	kal_cm_unlock(cm);
+	if (request != NULL)
+		quiet(request);
+	return request;
+}
+
+/* Watch a delivered request for its peer's death, and bound the answer. */
+static void
+attend(struct kal_request *request)
+{
+	const struct ri_host *host = request->cm->p.host;
+
+	host->timer_start(host->self, &request->timer,
+			  host->now(host->self) + KAL_REQUEST_ANSWER_MAX);
+	request->watch.events = RI_WATCH_IN;
+	if (request->fd >= 0 && host->watch_start(host->self, &request->watch) != RI_SUCCESS)
+		host->log(host->self, RI_LOG_WARNING, "kal request", "its peer is not watched");
+}
+
+void
+kal_request_put_back(struct kal_request *request)
+{
+	struct kal_cm *cm = request->cm;
+
+	if (request->provider == NULL)
+		attend(request);
+	kal_cm_lock(cm);
+	request->taken = false;
+	g_hash_table_insert(cm->requests, &request->id, request);
+	count_waiting(request, 1);
+	kal_cm_unlock(cm);
+}
+
+void
+kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id)
+{
+	struct kal_cm *cm = request->cm;
+
+	if (request->provider == NULL)
+		attend(request);
+	kal_cm_lock(cm);
+	request->taken = false;
+	request->ctx = ctx;
+	request->listener_id = listener_id;
+	count_waiting(request, 1);
+	enter(request);
+	kal_cm_unlock(cm);
+}
+
+/* One Reply that says no; if the socket will not take it now, the peer sees the end alone. */
+static void
+say_no(struct kal_request *request, const void *pdata, uint16_t len)
+{
+	struct kal_mpa_wish wish = {.revision = request->frame.revision, .crc = request->cm->crc};
+	struct kal_mpa_frame reply;
+	uint8_t out[KAL_MPA_FRAME_MAX];
+	size_t size;
+
+	kal_mpa_reject(&wish, &request->frame, &reply);
+	reply.private_data = pdata;
+	reply.private_len = len;
+	size = kal_mpa_write(&reply, out, sizeof(out));
+	if (size > 0)
+		(void)!send(request->fd, out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void
+kal_request_refuse(struct kal_request *request, const void *pdata, uint16_t len)
+{
+	const struct ri_cm_ops *ops = request->cm->p.provider->cm;
+
+	if (request->provider != NULL)
+		(void)!ops->reject(request->provider, pdata, len); /* gone already: as well */
+	else
+		say_no(request, pdata, len);
+	request->provider = NULL;
+	kal_request_free(request);
+}
+
+/* --- half open ------------------------------------------------------------------------------ */
+
+void
+kal_request_new(struct kal_listener *listener, int fd)
+{
+	const struct ri_host *host = listener->cm->p.host;
+	struct kal_request *request = request_alloc(listener->cm);
+
+	atomic_fetch_add(&listener->refs, 1);
+	atomic_fetch_add(&listener->half_open, 1);
+	request->listener = listener;
+	request->listener_id = listener->id;
+	request->ctx = listener->ctx;
+	request->suppress = listener->suppress;
+	request->fd = fd;
+	request->watch.fd = fd;
+	request->watch.events = RI_WATCH_IN;
+	kal_sock_prepare(fd);
+	if (host->watch_start(host->self, &request->watch) != RI_SUCCESS) {
+		kal_request_free(request);
+		return;
+	}
+	host->timer_start(host->self, &request->timer,
+			  host->now(host->self) + KAL_REQUEST_READ_MAX);
+}
+
+static void
+describe(struct kal_request *request)
+{
+	const struct kal_mpa_frame *frame = &request->frame;
+	struct kal_cm_event *info = &request->info;
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	uint16_t port = 0;
+
+	info->kind = KAL_CM_REQUEST;
+	info->service = request->listener->service;
+	info->port = request->listener->port;
+	if (getpeername(request->fd, (struct sockaddr *)&sa, &len) == 0)
+		kal_sock_addr_back(&sa, &info->peer, &port);
+	info->service.local_port = port;
+	len = sizeof(sa);
+	if (getsockname(request->fd, (struct sockaddr *)&sa, &len) == 0)
+		kal_sock_addr_back(&sa, &info->local, &port);
+	info->ird_ord_valid = frame->words && !request->suppress &&
+			      frame->ird != KAL_MPA_DEPTH_PRIVATE &&
+			      frame->ord != KAL_MPA_DEPTH_PRIVATE;
+	info->ird = info->ird_ord_valid ? frame->ird : 0;
+	info->ord = info->ird_ord_valid ? frame->ord : 0;
+	info->pdata_present = frame->private_len > 0;
+	info->pdata_len = MIN(frame->private_len, RI_PDATA_MAX);
+	if (info->pdata_len > 0)
+		memcpy(info->pdata, frame->private_data, info->pdata_len);
+}
+
+/* A whole Request is there: show it to the consumer, or refuse. Ends the half-open life. */
+static void
+deliver(struct kal_request *request)
+{
+	struct kal_listener *listener = request->listener;
+	struct kal_cm *cm = request->cm;
+	bool full = atomic_load(&listener->waiting) >= listener->backlog;
+	bool closed = atomic_load(&listener->closed);
+
+	describe(request);
+	if (full || closed) {
+		kal_request_refuse(request, NULL, 0);
+		return;
+	}
+	request->listener = NULL;
+	attend(request);
+	kal_cm_lock(cm);
+	atomic_fetch_add(&listener->waiting, 1);
+	enter(request);
+	kal_cm_unlock(cm);
+	atomic_fetch_sub(&listener->half_open, 1);
+	kal_listener_unref(listener);
+}
+
+/* True while more is to come. */
+static bool
+read_request(struct kal_request *request)
+{
+	const struct ri_host *host = request->cm->p.host;
+	enum kal_mpa_verdict verdict;
+	enum kal_mpa_found found;
+	size_t size = 0;
+	ssize_t n = recv(request->fd, request->in + request->in_len,
+			 sizeof(request->in) - request->in_len, 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n <= 0)
+		return false;
+	request->in_len += (size_t)n;
+	found = kal_mpa_read(KAL_MPA_REQUEST, request->in, request->in_len, &request->frame, &size);
+	if (found == KAL_MPA_MORE)
+		return true;
+	if (found != KAL_MPA_WHOLE)
+		return false;
+	verdict = kal_mpa_judge_request(&request->frame, request->in_len - size);
+	if (verdict == KAL_MPA_REFUSE_MARKERS)
+		say_no(request, NULL, 0);
+	if (verdict != KAL_MPA_GO)
+		return false;
+	host->watch_stop(host->self, &request->watch);
+	host->timer_stop(host->self, &request->timer);
+	deliver(request);
+	return true;
+}
+
+/* --- delivered ---------------------------------------------------------------------------- */
+
+/* The peer gave up, or was not answered in time: the id dies. */
+static void
+die(struct kal_request *request)
+{
+	struct kal_cm *cm = request->cm;
+	struct kal_cm_event gone = {.kind = KAL_CM_REQUEST_GONE, .request = request->id};
+	bool ours;
+
+	kal_cm_lock(cm);
+	ours = leave(request);
+	if (ours) {
+		cm->p.event(cm->p.arg, request->ctx, &gone);
+		cm->told = true;
+	}
+	kal_cm_unlock(cm);
+	if (ours)
+		kal_request_free(request);
+}
+
+static bool
+is_taken(struct kal_request *request)
+{
+	bool taken;
+
+	kal_cm_lock(request->cm);
+	taken = request->taken;
+	kal_cm_unlock(request->cm);
+	return taken;
+}
+
+static void
+request_ready(void *arg, uint32_t events)
+{
+	struct kal_request *request = arg;
+	char octet;
+	ssize_t n;
+
+	(void)events;
+	if (is_taken(request))
+		return;
+	if (request->listener != NULL) {
+		if (!read_request(request))
+			kal_request_free(request);
+		return;
+	}
+	/* Nothing may come before our Reply (iwarp-wire 2.3 rule 6). */
+	n = recv(request->fd, &octet, 1, MSG_PEEK);
+	if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+		die(request);
+}
+
+static void
+request_late(void *arg)
+{
+	struct kal_request *request = arg;
+
+	if (is_taken(request))
+		return;
+	if (request->listener != NULL)
+		kal_request_free(request);
+	else
+		die(request);
+}
+
+/* --- requests that a provider took ---------------------------------------------------------- */
+
+void
+kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
+{
+	struct kal_listener *listener;
+	struct kal_request *request = request_alloc(cm);
+	struct kal_cm_event *info = &request->info;
+
+	request->provider = event->request;
+	request->listener_id = event->ctx;
+	info->kind = KAL_CM_REQUEST;
+	info->peer = event->peer;
+	info->local = event->local;
+	info->service = event->service;
+	info->port = event->port;
+	info->ird_ord_valid = event->ird_ord_valid;
+	info->ird = event->ird;
+	info->ord = event->ord;
+	info->pdata_present = event->pdata_present;
+	info->pdata_len = MIN(event->pdata_len, RI_PDATA_MAX);
+	memcpy(info->pdata, event->pdata, info->pdata_len);
+	kal_cm_lock(cm);
+	listener = g_hash_table_lookup(cm->listeners, &event->ctx);
+	if (listener != NULL) {
+		request->ctx = listener->ctx;
+		if (listener->suppress)
+			info->ird_ord_valid = 0;
+		atomic_fetch_add(&listener->waiting, 1);
+		enter(request);
+	}
+	kal_cm_unlock(cm);
+	/* A listener that was destroyed has no requests; its provider refuses what is left. */
+	if (listener == NULL)
+		g_free(request);
+}
+
+void
+kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
+{
+	struct kal_request *request = NULL;
+	GHashTableIter iter;
+	gpointer value;
+	struct kal_cm_event gone = {.kind = KAL_CM_REQUEST_GONE};
+
+	kal_cm_lock(cm);
+	g_hash_table_iter_init(&iter, cm->requests);
+	while (request == NULL && g_hash_table_iter_next(&iter, NULL, &value)) {
+		if (((struct kal_request *)value)->provider == event->request)
+			request = value;
+	}
+	if (request != NULL) {
+		gone.request = request->id;
+		leave(request);
+		cm->p.event(cm->p.arg, request->ctx, &gone);
+		cm->told = true;
+	}
+	kal_cm_unlock(cm);
+	if (request != NULL)
+		g_free(request);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Sockets and addresses of the host, as connection management needs them. */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kal_cm_internal.h"
+
+socklen_t
+kal_sock_addr(struct sockaddr_storage *out, const struct ri_addr *addr, uint16_t port)
+{
+	memset(out, 0, sizeof(*out));
+	if (addr->family == RI_ADDR_IPV4) {
+		struct sockaddr_in *in = (struct sockaddr_in *)out;
+
+		in->sin_family = AF_INET;
+		in->sin_port = port;
+		memcpy(&in->sin_addr, addr->octets, sizeof(in->sin_addr));
+		return sizeof(*in);
+	}
+	if (addr->family == RI_ADDR_IPV6) {
+		struct sockaddr_in6 *in = (struct sockaddr_in6 *)out;
+
+		in->sin6_family = AF_INET6;
+		in->sin6_port = port;
+		in->sin6_scope_id = addr->scope_id;
+		memcpy(&in->sin6_addr, addr->octets, sizeof(in->sin6_addr));
+		return sizeof(*in);
+	}
+	return 0;
+}
+
+void
+kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr, uint16_t *port)
+{
+	memset(addr, 0, sizeof(*addr));
+	*port = 0;
+	if (in->ss_family == AF_INET) {
+		const struct sockaddr_in *in4 = (const struct sockaddr_in *)in;
+
+		addr->family = RI_ADDR_IPV4;
+		memcpy(addr->octets, &in4->sin_addr, sizeof(in4->sin_addr));
+		*port = in4->sin_port;
+	} else if (in->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)in;
+
+		addr->family = RI_ADDR_IPV6;
+		memcpy(addr->octets, &in6->sin6_addr, sizeof(in6->sin6_addr));
+		addr->scope_id = in6->sin6_scope_id;
+		*port = in6->sin6_port;
+	}
+}
+
+int
+kal_sock_new(int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int one = 1;
+
+	if (fd < 0)
+		return -errno;
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	return fd;
+}
+
+void
+kal_sock_prepare(int fd)
+{
+	int one = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+/* An address is this machine's if a socket can be bound to it. */
+bool
+kal_sock_is_local(const struct ri_addr *addr)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = kal_sock_addr(&sa, addr, 0);
+	bool local;
+	int fd;
+
+	if (len == 0)
+		return false;
+	fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	local = bind(fd, (struct sockaddr *)&sa, len) == 0;
+	close(fd);
+	return local;
+}
+
+enum kal_cm_reason
+kal_sock_reason(int error)
+{
+	switch (error) {
+	case ETIMEDOUT:
+		return KAL_REASON_TIMEOUT;
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case ENETDOWN:
+	case EHOSTDOWN:
+	case EAFNOSUPPORT:
+	case EINVAL: /* an address of another scope */
+		return KAL_REASON_BAD_PATH;
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+	case EADDRNOTAVAIL:
+		return KAL_REASON_RESOURCES;
+	default:
+		return KAL_REASON_OTHER;
+	}
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Calls on listeners and connections. */
+#include "kal_objects.h"
+
+static enum ri_status
+do_listen(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_listen_req *in = req;
+	struct kal_listen_rep *out = rep;
+	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
+	g_autofree struct kal_listen *listen = g_new0(struct kal_listen, 1);
+	enum ri_status status;
+
+	(void)msg;
+	if (rnic == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (in->port >= rnic->attr.num_ports)
+		return RI_ERR_INVALID_ARG;
+	if (in->suppress_ird_ord && !rnic->attr.ird_ord_suppressible)
+		return RI_ERR_UNSUPPORTED;
+	listen->rnic = rnic;
+	status = kal_listen(rnic->cm, in, &out->service, &listen->listener);
+	if (status != RI_SUCCESS)
+		return status;
+	if (kal_object_add(client, RI_OBJECT_LISTEN, &listen->object) == 0) {
+		kal_listen_destroy(listen->listener);
+		return RI_ERR_RESOURCES;
+	}
+	out->id = g_steal_pointer(&listen)->object.id;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+listen_destroy(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	struct kal_listen *listen =
+		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_LISTEN);
+
+	(void)rep;
+	(void)msg;
+	return listen != NULL ? kal_object_destroy(client, &listen->object) : RI_ERR_INVALID_HANDLE;
+}
+
+static struct kal_conn *
+conn_of(struct kal_client *client, uint32_t id)
+{
+	struct kal_qp *qp = kal_object_get(client, id, RI_OBJECT_QP);
+
+	return qp != NULL ? qp->conn : NULL;
+}
+
+static enum ri_status
+do_connect(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_cm_req *in = req;
+	struct kal_conn *conn = conn_of(client, in->qp);
+
+	(void)rep;
+	(void)msg;
+	return conn != NULL ? kal_connect(conn, in) : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+do_accept(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_cm_req *in = req;
+	struct kal_conn *conn = conn_of(client, in->qp);
+
+	(void)msg;
+	return conn != NULL ? kal_accept(conn, in, rep) : RI_ERR_INVALID_HANDLE;
+}
+
+/* A request's number is unique in its RNIC only; a client has one, or says which by its queue pair. */
+static enum ri_status
+do_reject(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_cm_req *in = req;
+	struct kal_qp *qp = kal_object_get(client, in->qp, RI_OBJECT_QP);
+	struct kal_rnic *rnic =
+		qp != NULL ? qp->pd->rnic : kal_object_any(client, RI_OBJECT_RNIC, NULL);
+
+	(void)rep;
+	(void)msg;
+	return rnic != NULL ? kal_reject(rnic->cm, in) : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+do_confirm(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_cm_req *in = req;
+	struct kal_conn *conn = conn_of(client, in->qp);
+
+	(void)rep;
+	(void)msg;
+	return conn != NULL ? kal_confirm(conn, in) : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+do_disconnect(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_cm_req *in = req;
+	struct kal_conn *conn = conn_of(client, in->qp);
+
+	(void)rep;
+	(void)msg;
+	return conn != NULL ? kal_disconnect(conn, in) : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+do_handoff(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	struct kal_rnic *rnic = kal_object_any(client, RI_OBJECT_RNIC, NULL);
+
+	(void)rep;
+	(void)msg;
+	return rnic != NULL ? kal_handoff(rnic->cm, req) : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+do_convert(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_convert_req *in = req;
+	struct kal_conn *conn = conn_of(client, in->qp);
+
+	(void)rep;
+	if (conn == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (msg->req_len - sizeof(*in) != in->msg_len)
+		return RI_ERR_INVALID_ARG;
+	return kal_convert(conn, in, in + 1, msg->fd);
+}
+
+const struct kal_handler kal_cm_handlers[KAL_CALL_COUNT] = {
+	[KAL_LISTEN] = {do_listen, sizeof(struct kal_listen_req), sizeof(struct kal_listen_rep),
+			false},
+	[KAL_LISTEN_DESTROY] = {listen_destroy, sizeof(struct kal_id_req), 0, false},
+	[KAL_CONNECT] = {do_connect, sizeof(struct kal_cm_req), 0, false},
+	[KAL_ACCEPT] = {do_accept, sizeof(struct kal_cm_req), sizeof(struct kal_accept_rep), false},
+	[KAL_REJECT] = {do_reject, sizeof(struct kal_cm_req), 0, false},
+	[KAL_CONFIRM] = {do_confirm, sizeof(struct kal_cm_req), 0, false},
+	[KAL_DISCONNECT] = {do_disconnect, sizeof(struct kal_cm_req), 0, false},
+	[KAL_HANDOFF] = {do_handoff, sizeof(struct kal_handoff_req), 0, false},
+	[KAL_CONVERT] = {do_convert, sizeof(struct kal_convert_req), 0, true},
+};

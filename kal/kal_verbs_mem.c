@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Calls on memory: regions, windows, address handles, and what is mapped for privileged clients. */
+#include <string.h>
+
+#include "kal_objects.h"
+
+/* The flat request as the verb wants it. False: the sizes of its lists do not add up. */
+static bool
+unflatten(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_init *init)
+{
+	const uint8_t *more = (const uint8_t *)(in + 1);
+	size_t room = msg->req_len - sizeof(*in);
+	size_t pages = (size_t)in->num_pages * sizeof(uint64_t);
+	size_t lengths = in->has_lengths ? (size_t)in->num_pages * sizeof(uint32_t) : 0;
+
+	if (in->num_pages > KAL_MESSAGE_MAX / sizeof(uint64_t) || room != pages + lengths)
+		return false;
+	memset(init, 0, sizeof(*init));
+	init->addr = in->addr;
+	init->length = in->length;
+	init->access = in->access;
+	init->zero_based = in->zero_based != 0;
+	init->key = in->key;
+	init->shareable = in->shareable != 0;
+	init->unlinked = in->unlinked != 0;
+	init->max_pages = in->max_pages;
+	init->page_size = in->page_size;
+	init->fbo = in->fbo;
+	if (in->num_pages > 0) {
+		init->max_pages = in->num_pages;
+		init->pages = (const uint64_t *)(const void *)more;
+	}
+	if (lengths > 0)
+		init->lengths = (const uint32_t *)(const void *)(more + pages);
+	return true;
+}
+
+/* Lists and reserved keys are privileged (itapi-semantics 8.9). */
+static enum ri_status
+may_register(struct kal_client *client, const struct kal_rnic *rnic, const struct ri_mr_init *init)
+{
+	const struct ri_rnic_attr *attr = &rnic->attr;
+
+	if (init->length > attr->max_mr_length)
+		return RI_ERR_LIMIT;
+	if (init->pages == NULL && !init->unlinked)
+		return RI_SUCCESS;
+	if (init->unlinked ? !attr->fast_register : !(attr->reg_page_list || attr->reg_block_list))
+		return RI_ERR_UNSUPPORTED;
+	if (init->max_pages > attr->max_pbl)
+		return RI_ERR_LIMIT;
+	return client->privileged ? RI_SUCCESS : RI_ERR_PERMISSION;
+}
+
+static enum ri_status
+mr_reg(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_mr_req *in = req;
+	struct kal_mr_rep *out = rep;
+	struct kal_pd *pd = kal_object_get(client, in->id, RI_OBJECT_PD);
+	g_autofree struct kal_mr *mr = g_new0(struct kal_mr, 1);
+	struct ri_mr_init init;
+	enum ri_status status;
+
+	if (pd == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (!unflatten(in, msg, &init))
+		return RI_ERR_INVALID_ARG;
+	status = may_register(client, pd->rnic, &init);
+	if (status == RI_SUCCESS)
+		status = pd->rnic->provider->mem->mr_reg(pd->pd, &init, &mr->mr, &out->stag);
+	if (status != RI_SUCCESS)
+		return status;
+	mr->pd = pd;
+	if (kal_object_add(client, RI_OBJECT_MR, &mr->object) == 0) {
+		(void)!pd->rnic->provider->mem->mr_dereg(mr->mr);
+		return RI_ERR_RESOURCES;
+	}
+	pd->object.children++;
+	out->id = g_steal_pointer(&mr)->object.id;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mr_rereg(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_mr_req *in = req;
+	struct kal_mr_rep *out = rep;
+	struct kal_mr *mr = kal_object_get(client, in->id, RI_OBJECT_MR);
+	struct kal_pd *pd;
+	struct ri_mr_init init;
+	enum ri_status status;
+
+	if (mr == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	pd = in->pd != 0 ? kal_object_get(client, in->pd, RI_OBJECT_PD) : mr->pd;
+	if (pd == NULL || pd->rnic != mr->pd->rnic)
+		return RI_ERR_INVALID_HANDLE;
+	if (!pd->rnic->attr.reregister)
+		return RI_ERR_UNSUPPORTED;
+	if (!unflatten(in, msg, &init))
+		return RI_ERR_INVALID_ARG;
+	status = may_register(client, pd->rnic, &init);
+	if (status == RI_SUCCESS)
+		status = pd->rnic->provider->mem->mr_rereg(mr->mr, pd->pd, &init, &out->stag);
+	if (status != RI_SUCCESS)
+		return status;
+	mr->pd->object.children--;
+	pd->object.children++;
+	mr->pd = pd;
+	out->id = in->id;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mr_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	struct kal_mr *mr =
+		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_MR);
+
+	(void)msg;
+	if (mr == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	return mr->pd->rnic->provider->mem->mr_query(mr->mr, rep);
+}
+
+static enum ri_status
+mr_dereg(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	struct kal_mr *mr =
+		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_MR);
+
+	(void)rep;
+	(void)msg;
+	return mr != NULL ? kal_object_destroy(client, &mr->object) : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+mw_alloc(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_mw_req *in = req;
+	struct kal_mr_rep *out = rep;
+	struct kal_pd *pd = kal_object_get(client, in->pd, RI_OBJECT_PD);
+	g_autofree struct kal_mw *mw = g_new0(struct kal_mw, 1);
+	enum ri_status status;
+	bool wide = in->type == RI_MW_WIDE;
+
+	(void)msg;
+	if (pd == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (in->type > RI_MW_WIDE)
+		return RI_ERR_INVALID_ARG;
+	if (wide ? !pd->rnic->attr.mw_wide : !pd->rnic->attr.mw_narrow)
+		return RI_ERR_UNSUPPORTED;
+	status = pd->rnic->provider->mem->mw_alloc(pd->pd, (enum ri_mw_type)in->type, &mw->mw,
+						   &out->stag);
+	if (status != RI_SUCCESS)
+		return status;
+	mw->pd = pd;
+	if (kal_object_add(client, RI_OBJECT_MW, &mw->object) == 0) {
+		(void)!pd->rnic->provider->mem->mw_free(mw->mw);
+		return RI_ERR_RESOURCES;
+	}
+	pd->object.children++;
+	out->id = g_steal_pointer(&mw)->object.id;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mw_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	struct kal_mw *mw =
+		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_MW);
+
+	(void)msg;
+	if (mw == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	return mw->pd->rnic->provider->mem->mw_query(mw->mw, rep);
+}
+
+static enum ri_status
+mw_free(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	struct kal_mw *mw =
+		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_MW);
+
+	(void)rep;
+	(void)msg;
+	return mw != NULL ? kal_object_destroy(client, &mw->object) : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+ah_create(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_ah_req *in = req;
+	struct kal_ah_rep *out = rep;
+	struct kal_pd *pd = kal_object_get(client, in->id, RI_OBJECT_PD);
+	g_autofree struct kal_ah *ah = g_new0(struct kal_ah, 1);
+	enum ri_status status;
+
+	(void)msg;
+	if (pd == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (!pd->rnic->attr.ud)
+		return RI_ERR_UNSUPPORTED;
+	status = pd->rnic->provider->ah->create(pd->pd, &in->init, &ah->ah, &out->ah);
+	if (status != RI_SUCCESS)
+		return status;
+	ah->pd = pd;
+	if (kal_object_add(client, RI_OBJECT_AH, &ah->object) == 0) {
+		(void)!pd->rnic->provider->ah->destroy(ah->ah);
+		return RI_ERR_RESOURCES;
+	}
+	pd->object.children++;
+	out->id = g_steal_pointer(&ah)->object.id;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+ah_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_ah_req *in = req;
+	struct kal_ah *ah = kal_object_get(client, in->id, RI_OBJECT_AH);
+
+	(void)rep;
+	(void)msg;
+	if (ah == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	return ah->pd->rnic->provider->ah->modify(ah->ah, &in->init);
+}
+
+static enum ri_status
+ah_destroy(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	struct kal_ah *ah =
+		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_AH);
+
+	(void)rep;
+	(void)msg;
+	return ah != NULL ? kal_object_destroy(client, &ah->object) : RI_ERR_INVALID_HANDLE;
+}
+
+/* No provider of this release makes I/O addresses. */
+static enum ri_status
+mem_map(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_mem_map_req *in = req;
+
+	(void)rep;
+	(void)msg;
+	if (kal_object_get(client, in->rnic, RI_OBJECT_RNIC) == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	return client->privileged ? RI_ERR_UNSUPPORTED : RI_ERR_PERMISSION;
+}
+
+const struct kal_handler kal_mem_handlers[KAL_CALL_COUNT] = {
+	[KAL_MR_REG] = {mr_reg, sizeof(struct kal_mr_req), sizeof(struct kal_mr_rep), true},
+	[KAL_MR_REREG] = {mr_rereg, sizeof(struct kal_mr_req), sizeof(struct kal_mr_rep), true},
+	[KAL_MR_QUERY] = {mr_query, sizeof(struct kal_id_req), sizeof(struct ri_mr_attr), false},
+	[KAL_MR_DEREG] = {mr_dereg, sizeof(struct kal_id_req), 0, false},
+	[KAL_MW_ALLOC] = {mw_alloc, sizeof(struct kal_mw_req), sizeof(struct kal_mr_rep), false},
+	[KAL_MW_QUERY] = {mw_query, sizeof(struct kal_id_req), sizeof(struct ri_mr_attr), false},
+	[KAL_MW_FREE] = {mw_free, sizeof(struct kal_id_req), 0, false},
+	[KAL_AH_CREATE] = {ah_create, sizeof(struct kal_ah_req), sizeof(struct kal_ah_rep), false},
+	[KAL_AH_MODIFY] = {ah_modify, sizeof(struct kal_ah_req), 0, false},
+	[KAL_AH_DESTROY] = {ah_destroy, sizeof(struct kal_id_req), 0, false},
+	[KAL_MEM_MAP] = {mem_map, sizeof(struct kal_mem_map_req), sizeof(struct kal_mem_map_rep),
+			 false},
+	[KAL_MEM_UNMAP] = {mem_map, sizeof(struct kal_mem_map_req), 0, false},
+};

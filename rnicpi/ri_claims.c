@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Claims against entries: what an adapter's profile says it can do, its provider must have an entry
+ * for. And sense: values outside their range, limits of zero, attributes that contradict each other.
+ *
+ * One provider may drive adapters of several kinds, so an entry that this adapter does not claim is
+ * no fault; the layers above ask the profile and will not call it.
+ */
+
+#include <string.h>
+
+#include "ri_registry.h"
+
+/* An attribute that is true (or has a bit) needs an entry. */
+struct claim {
+	const char *attribute;
+	size_t attr; /* offset in ri_rnic_attr of a bool, or of a uint8_t if there is a mask */
+	uint8_t mask;
+	const char *entry;
+	size_t offset; /* in ri_loaded */
+};
+
+#define CLAIM(attribute, entry)                                                  \
+	{                                                                        \
+#attribute, offsetof(struct ri_rnic_attr, attribute), 0, #entry, \
+			offsetof(struct ri_loaded, entry)                        \
+	}
+#define CLAIM_BIT(attribute, bit, entry)                                                    \
+	{                                                                                   \
+#attribute " " #bit, offsetof(struct ri_rnic_attr, attribute), bit, #entry, \
+			offsetof(struct ri_loaded, entry)                                   \
+	}
+
+static const struct claim claims[] = {
+	CLAIM(addr_ip, device.route),
+	CLAIM(cq_resizable, cq.resize),
+	CLAIM(cq_resizable, user.cq_remap),
+	CLAIM(srq, srq.create),
+	CLAIM(srq, srq.modify),
+	CLAIM(srq, srq.query),
+	CLAIM(srq, srq.destroy),
+	CLAIM(srq, user.srq_open),
+	CLAIM(srq, user.srq_close),
+	CLAIM(srq, fast.post_srq),
+	CLAIM(ud, ah.create),
+	CLAIM(ud, ah.modify),
+	CLAIM(ud, ah.destroy),
+	CLAIM(reregister, mem.mr_rereg),
+	CLAIM(mw_narrow, mem.mw_alloc),
+	CLAIM(mw_narrow, mem.mw_query),
+	CLAIM(mw_narrow, mem.mw_free),
+	CLAIM(mw_wide, mem.mw_alloc),
+	CLAIM(mw_wide, mem.mw_query),
+	CLAIM(mw_wide, mem.mw_free),
+	CLAIM_BIT(cm_forms, RI_CM_ADDRESS, cm.listen),
+	CLAIM_BIT(cm_forms, RI_CM_ADDRESS, cm.listen_destroy),
+	CLAIM_BIT(cm_forms, RI_CM_ADDRESS, cm.connect),
+	CLAIM_BIT(cm_forms, RI_CM_ADDRESS, cm.accept),
+	CLAIM_BIT(cm_forms, RI_CM_ADDRESS, cm.reject),
+	CLAIM_BIT(cm_forms, RI_CM_ADDRESS, cm.disconnect),
+	CLAIM_BIT(cm_forms, RI_CM_STREAM, llp.reserve),
+	CLAIM_BIT(cm_forms, RI_CM_STREAM, llp.attach_stream),
+	CLAIM(socket_conversion, llp.attach_stream),
+	CLAIM(three_way_handshake, cm.confirm),
+	CLAIM(software, fast.progress),
+	CLAIM(software, fast.lead_enter),
+	CLAIM(software, fast.lead_leave),
+};
+
+/* A count or size that cannot be zero. */
+struct limit {
+	const char *attribute;
+	size_t attr; /* offset of a uint32_t */
+};
+
+#define LIMIT(attribute)                                             \
+	{                                                            \
+#attribute, offsetof(struct ri_rnic_attr, attribute) \
+	}
+
+static const struct limit limits[] = {
+	LIMIT(num_ports),    LIMIT(max_pd),       LIMIT(max_qp),        LIMIT(max_cq),
+	LIMIT(max_cqe),      LIMIT(max_mr),       LIMIT(max_sq_wr),     LIMIT(max_rq_wr),
+	LIMIT(max_send_sge), LIMIT(max_recv_sge), LIMIT(max_write_sge), LIMIT(max_read_sge),
+};
+
+static gboolean
+refuse(GError **error, const struct ri_loaded *loaded, const char *text)
+{
+	g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM, "%s: %s", loaded->name,
+		    text);
+	return FALSE;
+}
+
+static gboolean
+claimed(const struct claim *claim, const struct ri_rnic_attr *attr)
+{
+	uint8_t value;
+
+	memcpy(&value, (const char *)attr + claim->attr, sizeof(value));
+	return claim->mask != 0 ? (value & claim->mask) != 0 : value != 0;
+}
+
+static gboolean
+entries_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GError **error)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(claims); i++) {
+		const struct claim *claim = &claims[i];
+		const void *entry;
+
+		memcpy(&entry, (const char *)loaded + claim->offset, sizeof(entry));
+		if (entry != NULL || !claimed(claim, attr))
+			continue;
+		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM,
+			    "%s: adapter %s claims %s, but there is no entry \"%s\"", loaded->name,
+			    attr->name, claim->attribute, claim->entry);
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean
+limits_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GError **error)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(limits); i++) {
+		uint32_t value;
+
+		memcpy(&value, (const char *)attr + limits[i].attr, sizeof(value));
+		if (value != 0)
+			continue;
+		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM,
+			    "%s: adapter %s has %s = 0", loaded->name, attr->name,
+			    limits[i].attribute);
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean
+ranges_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GError **error)
+{
+	if (attr->transport != RI_TRANSPORT_IB && attr->transport != RI_TRANSPORT_IWARP)
+		return refuse(error, loaded, "transport is neither InfiniBand nor iWARP");
+	if (attr->cm_forms == 0 || (attr->cm_forms & ~(RI_CM_ADDRESS | RI_CM_STREAM)) != 0)
+		return refuse(error, loaded, "cm_forms names no form, or an unknown one");
+	if (attr->llp_startup > RI_LLP_STARTUP_MPA)
+		return refuse(error, loaded, "llp_startup is unknown");
+	if (attr->rnr_mode > RI_RNR_HOLD)
+		return refuse(error, loaded, "rnr_mode is unknown");
+	if (attr->mr_key_owner > RI_KEY_CONSUMER || attr->mw_key_owner > RI_KEY_CONSUMER)
+		return refuse(error, loaded, "mr_key_owner or mw_key_owner is unknown");
+	if (attr->immediate_size != 0 && attr->immediate_size != 4 && attr->immediate_size != 8)
+		return refuse(error, loaded, "immediate_size is none of 0, 4, 8");
+	if (attr->connect_pdata > RI_PDATA_MAX || attr->accept_pdata > RI_PDATA_MAX ||
+	    attr->reject_pdata > RI_PDATA_MAX || attr->confirm_pdata > RI_PDATA_MAX ||
+	    attr->disconnect_pdata > RI_PDATA_MAX)
+		return refuse(error, loaded, "private data is longer than RI_PDATA_MAX");
+	if ((attr->rtr_types & ~(RI_RTR_WRITE | RI_RTR_READ)) != 0)
+		return refuse(error, loaded, "rtr_types has a type that nobody may offer");
+	return TRUE;
+}
+
+static gboolean
+contradictions_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
+		     GError **error)
+{
+	if (!attr->addr_ip && !attr->addr_gid)
+		return refuse(error, loaded, "neither addr_ip nor addr_gid: peers have no names");
+	if ((attr->cm_forms & RI_CM_STREAM) != 0 && !attr->addr_ip)
+		return refuse(error, loaded, "RI_CM_STREAM without addr_ip");
+	if (attr->srq && (attr->max_srq == 0 || attr->max_srq_wr == 0))
+		return refuse(error, loaded, "srq with max_srq or max_srq_wr = 0");
+	if (attr->ud && (attr->max_ah == 0 || attr->max_ud_message == 0))
+		return refuse(error, loaded, "ud with max_ah or max_ud_message = 0");
+	if ((attr->mw_narrow || attr->mw_wide) && attr->max_mw == 0)
+		return refuse(error, loaded, "windows with max_mw = 0");
+	if (attr->max_mr_length == 0 || attr->max_message_size == 0)
+		return refuse(error, loaded, "max_mr_length or max_message_size = 0");
+	if (attr->fast_register && !attr->privileged_ops)
+		return refuse(error, loaded, "fast_register without privileged_ops");
+	if (attr->direct_stag && !attr->privileged_ops)
+		return refuse(error, loaded, "direct_stag without privileged_ops");
+	return TRUE;
+}
+
+gboolean
+ri_claims_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GError **error)
+{
+	if (memchr(attr->name, 0, sizeof(attr->name)) == NULL || attr->name[0] == '\0' ||
+	    memchr(attr->vendor, 0, sizeof(attr->vendor)) == NULL)
+		return refuse(error, loaded, "the profile's name or vendor is no text");
+	return entries_check(loaded, attr, error) && limits_check(loaded, attr, error) &&
+	       ranges_check(loaded, attr, error) && contradictions_check(loaded, attr, error);
+}

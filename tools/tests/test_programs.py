@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Runs the tools for real: on an adapter by themselves, or as two processes over the loopback.
+
+Usage: test_programs.py TOOLS ADAPTER self|pair      (TAP)
+"""
+
+import functools
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+
+from tool_runs import Failed, Folder, Server, finish, main, run, start
+
+HOST = '127.0.0.1'
+SOME = bytes(range(256)) * 12345        # 3 MB, no multiple of a chunk
+
+
+class Bench:
+    """How a tool is run here: both sides in one process, or a server and a client."""
+
+    def __init__(self, tools, adapter, pair):
+        self.tools, self.adapter, self.pair = tools, adapter, pair
+
+    def both(self, name, before=(), after=(), server=()):
+        """Runs both sides; what the client (or the one process) said. The server must do well."""
+        if not self.pair:
+            return run(self.tools, name, '-a', self.adapter, '--self', *server, *before, *after)
+        with Server(self.tools, name, '-a', self.adapter, *server) as other:
+            said = run(self.tools, name, '-a', self.adapter, '-p', other.port, *before, HOST,
+                       *after)
+            other.done().expect(said.status)
+            return said
+
+    def copy(self, folder, source, target, *options, expect=0, limit=None):
+        """Copies with it-cp; '@' in a path stands for the server."""
+        where = (HOST if self.pair else '') + ':'
+        paths = [path.replace('@', where) for path in (source, target)]
+        served = ('--serve', folder.served)
+        keywords = {'preexec_fn': limit} if limit else {}
+        if not self.pair:
+            return run(self.tools, 'it-cp', '-a', self.adapter, '--self', *served, *options,
+                       *paths, **keywords).expect(expect)
+        with Server(self.tools, 'it-cp', '-a', self.adapter, *served) as other:
+            said = run(self.tools, 'it-cp', '-a', self.adapter, '-p', other.port, *options,
+                       *paths, **keywords).expect(expect)
+            other.done().expect(expect)
+            return said
+
+
+def same(wanted, got):
+    if wanted != got:
+        raise Failed('%r is not %r' % (got, wanted))
+
+
+def info(bench):
+    said = run(bench.tools, 'it-info', '-a', bench.adapter, '--json').expect(0).json()
+    same(bench.adapter, said['adapters'][0]['name'])
+    if not said['adapters'][0]['spigots'][0]['addresses']:
+        raise Failed('a spigot without address')
+    run(bench.tools, 'it-info', '-a', bench.adapter, '-v').expect(
+        0, bench.adapter, 'spigot', 'rdma_read_requires_remote_write')
+    names = [one['name'] for one in run(bench.tools, 'it-info', '--json').expect(0).json()['adapters']]
+    if bench.adapter.split(':')[0] not in [name.split(':')[0] for name in names]:
+        raise Failed('%s is not among %s' % (bench.adapter, names))
+
+
+def ping(bench):
+    bench.both('it-ping', ('-C', '20')).expect(0, '20 round trips of 64 octets verified')
+    for size in ('1', '1000', '1m'):
+        said = bench.both('it-ping', ('-C', '3', '-S', size, '--json')).expect(0).json()
+        same((True, 3), (said['ok'], said['rounds']))
+
+
+def transactions(bench):
+    said = bench.both('it-test', ('-C', '50', '--json')).expect(0).json()
+    same((True, 300, 300 * 4096), (said['ok'], said['done'], said['verified_octets']))
+    bench.both('it-test', ('-C', '20'), ('client', 'SR', '100', 'server', 'RW', '64k')).expect(
+        0, '40 operations on 1 connections')
+
+
+def sizes(bench):
+    words = []
+    for size in ('1', '7', '4095', '65537', '1m'):
+        for kind in ('SR', 'RW', 'RR'):
+            words += ['client', kind, size, 'server', kind, size]
+    said = bench.both('it-test', ('-C', '3', '--json'), words).expect(0).json()
+    same(90, said['done'])
+
+
+def segments(bench):
+    words = ['client', 'SR', '100', '3', 'server', 'RW', '1000', '4', 'server', 'SR', '1', '2']
+    bench.both('it-test', ('-C', '20'), words).expect(0, '60 operations')
+
+
+def threads(bench):
+    said = bench.both('it-test', ('-C', '10', '-t', '3', '-e', '2', '--json')).expect(0).json()
+    same(360, said['done'])
+    bench.both('it-test', ('-C', '10', '--poll', '-t', '2')).expect(0, '120 operations')
+
+
+def performance(kind, bench):
+    for wake in ('--poll', '--sleep'):
+        for window in ('1', '64'):
+            said = bench.both('it-test', ('--perf', kind, '-C', '300', '-S', '256', '-W', window,
+                                          wake, '--json')).expect(0).json()
+            same((True, 600, wake[2:]), (said['ok'], said['done'], said['wake']))
+            if not 0 < said['min_us'] <= said['p50_us'] <= said['p99_us'] <= said['max_us']:
+                raise Failed('percentiles out of order: %s' % said)
+    bench.both('it-test', ('--perf', kind, '-C', '20', '-S', '1m', '-t', '2')).expect(0, 'MB/s')
+
+
+def copies(bench):
+    with Folder() as folder:
+        source = folder.file('source', SOME)
+        os.chmod(source, 0o640)
+        for options in ((), ('-c', 'crc32c')):
+            bench.copy(folder, source, '@copy', *options).expect(0, 'verified')
+            same(SOME, folder.content('served/copy'))
+            bench.copy(folder, '@copy', os.path.join(folder.path, 'back'), *options)
+            same(SOME, folder.content('back'))
+        same(0o640, os.stat(os.path.join(folder.served, 'copy')).st_mode & 0o7777)
+        said = bench.copy(folder, source, '@', '--json').json()
+        same((True, len(SOME)), (said['ok'], said['octets']))
+        same(['copy', 'source'], folder.names())
+
+
+def small_copies(bench):
+    with Folder() as folder:
+        for size in (0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1):
+            source = folder.file('source', SOME[:size])
+            bench.copy(folder, source, '@copy')
+            same(SOME[:size], folder.content('served/copy'))
+
+
+def walls(bench):
+    with Folder() as folder:
+        secret = folder.file('secret', b'secret')
+        os.symlink('../secret', os.path.join(folder.served, 'link'))
+        os.symlink('..', os.path.join(folder.served, 'up'))
+        for path in ('../secret', secret, 'link', 'up/secret', './up', 'nothing', 'up'):
+            back = os.path.join(folder.path, 'back')
+            bench.copy(folder, '@' + path, back, expect=1).expect(1, 'the server says')
+            if os.path.exists(back):
+                raise Failed(path + ' left a file behind')
+        for path in ('../new', secret, 'link', 'up/new', 'up', 'a/b'):
+            bench.copy(folder, secret, '@' + path, expect=1).expect(1, 'the server says')
+        same(['link', 'up'], folder.names())
+        same(b'secret', folder.content('secret'))
+
+
+def no_room(bench):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    with Folder() as folder:
+        folder.file('served/large', SOME)
+        back = os.path.join(folder.path, 'back')
+        bench.copy(folder, '@large', back, expect=1, limit=limit).expect(1, 'File too large')
+        same(['served'], sorted(os.listdir(folder.path)))
+
+
+def command_lines(bench):
+    for name, *arguments in (
+            ('it-info', 'extra'), ('it-info', '--nonsense'), ('it-ping', '-C', 'many', HOST),
+            ('it-ping', '-p', '70000', HOST), ('it-ping', HOST, 'extra'),
+            ('it-ping', '--self', HOST), ('it-ping', '-S', '0', HOST), ('it-test', HOST, 'nobody'),
+            ('it-test', HOST, 'client', 'XX'), ('it-test', '--perf', 'fly', HOST),
+            ('it-test', '--perf', 'write'), ('it-test', '--poll', '--sleep', HOST),
+            ('it-test', '-t', '0', HOST), ('it-test', '--size', '8', HOST),
+            ('it-test', '--timeout', '-1', HOST), ('it-cp',), ('it-cp', 'a', 'b'),
+            ('it-cp', 'a:b', 'c:d'), ('it-cp', '-c', 'md5', 'a', 'b:c'), ('it-cp', '--self', 'a', 'b:c')):
+        said = run(bench.tools, name, *arguments)
+        said.expect(2, name + ': ')
+        same('', said.out)
+    for name in ('it-info', 'it-ping', 'it-test', 'it-cp'):
+        run(bench.tools, name, '--help').expect(0, 'Usage:')
+
+
+def no_adapter(bench):
+    for name, *arguments in (('it-info',), ('it-ping', HOST), ('it-test', HOST),
+                             ('it-cp', __file__, HOST + ':x')):
+        run(bench.tools, name, '-a', 'nothing', *arguments).expect(1, "'nothing'")
+        said = run(bench.tools, name, '-a', 'nothing', '--json', *arguments).expect(1).json()
+        same(False, said['ok'])
+
+
+def nobody_there(bench):
+    with socket.socket() as place:
+        place.bind((HOST, 0))
+        port = str(place.getsockname()[1])
+        for name, *arguments in (('it-ping', HOST), ('it-test', HOST),
+                                 ('it-cp', __file__, HOST + ':x')):
+            run(bench.tools, name, '-a', bench.adapter, '-p', port, *arguments).expect(
+                1, 'cannot connect')
+        run(bench.tools, 'it-ping', '-a', bench.adapter, 'no-such-host.invalid').expect(1, 'host')
+
+
+def silent_there(bench):
+    with socket.socket() as place:
+        place.bind((HOST, 0))
+        place.listen()
+        port = str(place.getsockname()[1])
+        run(bench.tools, 'it-ping', '-a', bench.adapter, '-p', port, '--timeout', '1', HOST).expect(
+            1, 'IT_CN_REJ_TIMEOUT')
+
+
+def wrong_tool(bench):
+    with Server(bench.tools, 'it-test', '-a', bench.adapter) as server:
+        run(bench.tools, 'it-ping', '-a', bench.adapter, '-p', server.port, HOST).expect(
+            1, 'another tool serves that port')
+        server.done().expect(1, 'something else')
+
+
+def port_in_use(bench):
+    with Server(bench.tools, 'it-ping', '-a', bench.adapter) as server:
+        run(bench.tools, 'it-ping', '-a', bench.adapter, '-p', server.port).expect(1, 'in use')
+
+
+def many_clients(bench):
+    with Server(bench.tools, 'it-test', '-a', bench.adapter, '--persistent') as server:
+        port = ('-a', bench.adapter, '-p', server.port)
+        for _ in range(3):
+            run(bench.tools, 'it-test', *port, '-C', '5', HOST).expect(0)
+        run(bench.tools, 'it-ping', *port, HOST).expect(1)
+        run(bench.tools, 'it-test', *port, '--perf', 'read', '-C', '50', HOST).expect(0)
+        server.kill(signal.SIGTERM)
+        server.done().expect(0)
+
+
+def killed(victim, name, bench):
+    """One side is killed while data moves; the other must say so and end soon."""
+    endless = ('-C', '1000000000') if name == 'it-test' else ('-C', '0')
+    with Server(bench.tools, name, '-a', bench.adapter) as server:
+        client = start(bench.tools, name, '-a', bench.adapter, '-p', server.port, *endless, HOST)
+        time.sleep(0.7)
+        if client.poll() is not None:
+            raise Failed('the client ended too early: ' + finish(client).err)
+        if victim == 'client':
+            client.kill()
+            finish(client)
+            server.done().expect(1, 'connection')
+        else:
+            server.kill()
+            finish(client).expect(1, 'connection')
+
+
+def killed_copy(bench):
+    """A client dies with half a file: the server keeps nothing of it."""
+    with Folder() as folder:
+        os.truncate(folder.file('source'), 4 << 30)
+        server = Server(bench.tools, 'it-cp', '-a', bench.adapter, '--serve', folder.served)
+        with server:
+            client = start(bench.tools, 'it-cp', '-a', bench.adapter, '-p', server.port,
+                           os.path.join(folder.path, 'source'), HOST + ':copy')
+            time.sleep(0.7)
+            same(None, client.poll())
+            same(1, len(folder.names()))
+            client.kill()
+            finish(client)
+            server.done().expect(1)
+        same([], folder.names())
+
+
+def interrupted_copy(bench):
+    """The user gives up a copy: nothing of it stays here either."""
+    with Folder() as folder:
+        os.truncate(folder.file('served/source'), 4 << 30)
+        server = Server(bench.tools, 'it-cp', '-a', bench.adapter, '--serve', folder.served)
+        with server:
+            client = start(bench.tools, 'it-cp', '-a', bench.adapter, '-p', server.port,
+                           HOST + ':source', os.path.join(folder.path, 'copy'))
+            time.sleep(0.7)
+            client.send_signal(signal.SIGINT)
+            finish(client).expect(1, 'interrupted')
+            server.done().expect(1)
+        same(['served'], sorted(os.listdir(folder.path)))
+
+
+EVERYWHERE = [
+    ('info', info), ('ping', ping), ('transactions', transactions), ('sizes', sizes),
+    ('segments', segments), ('threads', threads),
+    *[('performance-' + kind, functools.partial(performance, kind))
+      for kind in ('write', 'read', 'send')],
+    ('copies', copies), ('small-copies', small_copies), ('walls', walls), ('no-room', no_room),
+]
+
+PAIRS = [
+    ('command-lines', command_lines), ('no-adapter', no_adapter), ('nobody-there', nobody_there),
+    ('silent-there', silent_there), ('wrong-tool', wrong_tool), ('port-in-use', port_in_use),
+    ('many-clients', many_clients),
+    *[('killed-%s-of-%s' % (victim, name), functools.partial(killed, victim, name))
+      for victim in ('client', 'server') for name in ('it-ping', 'it-test')],
+    ('killed-copy', killed_copy), ('interrupted-copy', interrupted_copy),
+]
+
+
+if __name__ == '__main__':
+    BENCH = Bench(sys.argv[1], sys.argv[2], sys.argv[3] == 'pair')
+    CASES = EVERYWHERE + (PAIRS if BENCH.pair else [])
+    sys.exit(main([('/tools/%s/%s' % (BENCH.adapter, name), functools.partial(case, BENCH))
+                   for name, case in CASES]))

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Runs the tools for their tests: alone, as a pair of processes, and counts what came out (TAP)."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+PATIENCE = 120      # s; generous, for sanitizers and valgrind on busy machines
+
+
+class Failed(Exception):
+    """A tool did something else than it should."""
+
+
+class Done:
+    """What became of a tool."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def expect(self, status, *texts):
+        """The same, if it ended so and said all that."""
+        if self.status != status:
+            raise Failed('exit status %s instead of %s: %s' % (self.status, status, self.err))
+        for text in texts:
+            if text not in self.out + self.err:
+                raise Failed('"%s" is not in: %s%s' % (text, self.out, self.err))
+        return self
+
+    def json(self):
+        try:
+            return json.loads(self.out)
+        except ValueError as error:
+            raise Failed('no JSON: %s: %s%s' % (error, self.out, self.err)) from error
+
+
+class Server:
+    """A server process that listens; `with` ends it."""
+
+    def __init__(self, tools, name, *arguments, port=0):
+        self.process = subprocess.Popen(
+            [os.path.join(tools, name), '-p', str(port), *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.err = ''
+        self.port = self.wait_for_port()
+        self.reader = threading.Thread(target=self.read_errors, daemon=True)
+        self.reader.start()
+
+    def wait_for_port(self):
+        for line in self.process.stderr:
+            found = re.match(r'listening on port (\d+) of ', line)
+            if found:
+                return found.group(1)
+            self.err += line
+        raise Failed('the server does not listen: ' + self.err)
+
+    def read_errors(self):
+        for line in self.process.stderr:
+            self.err += line
+
+    def done(self):
+        """Waits until it has ended by itself."""
+        try:
+            out = self.process.stdout.read()
+            status = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired as error:
+            raise Failed('the server does not end') from error
+        self.reader.join(PATIENCE)
+        return Done(status, out, self.err)
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def start(tools, name, *arguments, **keywords):
+    return subprocess.Popen([os.path.join(tools, name), *arguments], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
+
+
+def finish(process):
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        process.communicate()
+        raise Failed('%s does not end' % process.args) from error
+    return Done(process.returncode, out, err)
+
+
+def run(tools, name, *arguments, **keywords):
+    return finish(start(tools, name, *arguments, **keywords))
+
+
+class Folder:
+    """A folder for one test: files to copy, and one that is served."""
+
+    def __enter__(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix='test-tools-')
+        self.path = self.temporary.name
+        self.served = os.path.join(self.path, 'served')
+        os.mkdir(self.served)
+        return self
+
+    def __exit__(self, *unused):
+        self.temporary.cleanup()
+
+    def file(self, name, octets=b''):
+        path = os.path.join(self.path, name)
+        with open(path, 'wb') as new:
+            new.write(octets)
+        return path
+
+    def content(self, name):
+        with open(os.path.join(self.path, name), 'rb') as old:
+            return old.read()
+
+    def names(self):
+        return sorted(os.listdir(self.served))
+
+
+def main(cases):
+    """Runs (name, function) pairs and prints how they went."""
+    print('1..%d' % len(cases), flush=True)
+    failed = 0
+    for number, (name, function) in enumerate(cases, 1):
+        trouble = None
+        try:
+            function()
+        except (Failed, OSError, AssertionError) as error:
+            trouble = '%s: %s' % (type(error).__name__, error)
+            failed += 1
+        print('%s %d - %s' % ('not ok' if trouble else 'ok', number, name))
+        if trouble:
+            print('# ' + trouble.replace('\n', '\n# '))
+        sys.stdout.flush()
+    return 1 if failed else 0
