@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "ual.h"
+#include "ual_cm.h"
 #include "ual_evd.h"
 #include "ual_sleep.h"
 #include "ual_status.h"
@@ -207,6 +208,7 @@ ual_ia_free(struct ual_ia *ia)
 	for (size_t i = 0; i < sizeof(end_order) / sizeof(end_order[0]); i++)
 		while ((object = first_of(ia, end_order[i])) != NULL)
 			object->destroy(object);
+	ual_request_forget_all(ia);
 	ia->user->rnic_close(ia->urnic);
 	(void)!ual_ia_call_id(ia, KAL_RNIC_CLOSE, ia->rnic);
 	kal_client_close(ia->client);
