@@ -37,8 +37,9 @@ GLIB_FREE = ('*_dto.c', '*_dto.h', '*_post.c', '*_engine.c', '*_fast.h', '*/mpa_
 GLIB_USED = re.compile(r'<(?:glib|gio|json-glib)\b|\bg_[a-z]\w*\s*\(|'
                        r'\bg(?:u?int\d*|boolean|u?char|s?size|u?long|pointer)\b')
 
-# The parameters of the standard's own functions are not ours to choose.
-STANDARD_NAMES = re.compile(r'^(it|itx)_')
+# The parameters of the standard's own functions are not ours to choose, and ri_qp_ops::create names
+# every object a queue pair stands on.
+STANDARD_NAMES = re.compile(r'^(?:(it|itx)_|(?:\w+_)?qp_create$)')
 
 LICENCE = 'SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only'
 AUTHORS = 'SPDX-FileCopyrightText: the itapi authors'
