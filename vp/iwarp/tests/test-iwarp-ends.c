@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * How connections begin and end: events, flushes, Terminates, reuse. Every connection ends with exactly
+ * one event, after all completions.
+ */
+
+#include "viw_node.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct fixture {
+	struct node *na, *nb;
+	struct end *a, *b;
+	struct chunk ma, mb;
+};
+
+static void
+set_up_unconnected(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	f->na = node_new();
+	f->nb = node_new();
+	f->a = end_new(f->na, NULL);
+	f->b = end_new(f->nb, NULL);
+	f->ma = chunk_new(f->na, 1 << 20);
+	f->mb = chunk_new(f->nb, 1 << 20);
+	chunk_fill(&f->ma, 1);
+}
+
+static void
+set_up(struct fixture *f, gconstpointer unused)
+{
+	set_up_unconnected(f, unused);
+	ends_connect(f->a, f->b, true);
+}
+
+static void
+tear_down(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	if (f->a != NULL)
+		end_free(f->a);
+	if (f->b != NULL)
+		end_free(f->b);
+	chunk_free(&f->ma);
+	chunk_free(&f->mb);
+	node_free(f->na);
+	node_free(f->nb);
+}
+
+/* `n` flushed completions from `first` on, then none. */
+static void
+expect_flushed(struct end *end, bool recv, uint64_t first, unsigned n)
+{
+	struct ri_wc wc;
+
+	for (unsigned i = 0; i < n; i++) {
+		wc = end_wait(end, recv, NULL);
+		g_assert_cmpuint(wc.status, ==, RI_WC_FLUSHED);
+		g_assert_cmpuint(wc.wr_id, ==, first + i);
+	}
+	g_assert_false(end_poll(end, recv, &wc));
+}
+
+static void
+expect_one_end(struct end *end, enum ri_event event, struct end *other)
+{
+	end_wait_event(end, event, other);
+	g_assert_cmpuint(node_count(end, event), ==, 1);
+	g_assert_cmpuint(node_ends(end), ==, 1);
+	g_assert_cmpint(end_state(end), ==, RI_QPS_ERROR);
+}
+
+/* An orderly end from one side: flushed receives, one event each, and a second life. */
+static void
+test_close(struct fixture *f, gconstpointer unused)
+{
+	struct ri_wc wc;
+
+	(void)unused;
+	for (unsigned i = 0; i < 3; i++) {
+		g_assert_cmpint(end_recv(f->a, i, &f->ma, 0, 64), ==, RI_SUCCESS);
+		g_assert_cmpint(end_recv(f->b, i, &f->mb, 0, 64), ==, RI_SUCCESS);
+	}
+	g_assert_cmpint(end_modify(f->a, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(f->a, RI_QPS_CLOSING), ==, RI_ERR_INVALID_STATE);
+	expect_one_end(f->a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->b);
+	expect_one_end(f->b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->a);
+	expect_flushed(f->a, true, 0, 3);
+	expect_flushed(f->b, true, 0, 3);
+	g_assert_false(end_poll(f->a, false, &wc));
+
+	/* Posts after the end are flushed, one marked request drains a queue. */
+	g_assert_cmpint(end_send(f->a, 7, &f->ma, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_recv(f->a, 8, &f->ma, 0, 64), ==, RI_SUCCESS);
+	expect_flushed(f->a, false, 7, 1);
+	expect_flushed(f->a, true, 8, 1);
+
+	/* And the queue pairs can be used again. */
+	g_assert_cmpint(end_modify(f->a, RI_QPS_IDLE), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(f->b, RI_QPS_IDLE), ==, RI_SUCCESS);
+	ends_connect(f->a, f->b, false);
+	g_assert_cmpint(end_recv(f->b, 9, &f->mb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(f->a, 10, &f->ma, 0, 64), ==, RI_SUCCESS);
+	(void)end_wait_ok(f->b, true, 9, f->a);
+	(void)end_wait_ok(f->a, false, 10, f->b);
+}
+
+/* What was posted before the close still goes, even if it was held back. */
+static void
+test_close_sends_first(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 20; i++)
+		g_assert_cmpint(end_recv(f->b, i, &f->mb, i * 64, 64), ==, RI_SUCCESS);
+	for (unsigned i = 0; i < 20; i++)
+		g_assert_cmpint(end_send(f->a, i, &f->ma, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(f->a, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	expect_one_end(f->b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->a);
+	expect_one_end(f->a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->b);
+	for (unsigned i = 0; i < 20; i++) {
+		(void)end_wait_ok(f->b, true, i, f->a);
+		(void)end_wait_ok(f->a, false, i, f->b);
+	}
+}
+
+static void
+test_close_both(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	g_assert_cmpint(end_modify(f->a, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	enum ri_status status = end_modify(f->b, RI_QPS_CLOSING);
+	g_assert_true(status == RI_SUCCESS || status == RI_ERR_INVALID_STATE);
+	expect_one_end(f->a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->b);
+	expect_one_end(f->b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->a);
+}
+
+/* A FIN while our requests are queued: an orderly end, and they are flushed. */
+static void
+test_close_with_work(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 8; i++)
+		g_assert_cmpint(end_write(f->b, i, &f->mb, &f->ma, 1 << 20), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(f->a, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	expect_one_end(f->b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->a);
+	expect_one_end(f->a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->b);
+	bool flushed = false;
+	for (unsigned i = 0; i < 8; i++) {
+		struct ri_wc wc = end_wait(f->b, false, f->a);
+
+		g_assert_cmpuint(wc.wr_id, ==, i);
+		g_assert_true(wc.status == RI_WC_FLUSHED ||
+			      (!flushed && wc.status == RI_WC_SUCCESS));
+		flushed = wc.status == RI_WC_FLUSHED;
+	}
+}
+
+static void
+test_abort(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_recv(f->b, 2, &f->mb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(f->a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	expect_one_end(f->a, RI_EVENT_QP_LLP_RESET, f->b);
+	expect_one_end(f->b, RI_EVENT_QP_LLP_RESET, f->a);
+	expect_flushed(f->a, true, 1, 1);
+	expect_flushed(f->b, true, 2, 1);
+}
+
+static void
+test_terminate(struct fixture *f, gconstpointer unused)
+{
+	struct ri_qp_attr attr;
+
+	(void)unused;
+	g_assert_cmpint(end_modify(f->a, RI_QPS_TERMINATE), ==, RI_SUCCESS);
+	expect_one_end(f->b, RI_EVENT_QP_TERMINATE_RECEIVED, f->a);
+	expect_one_end(f->a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->b);
+	g_assert_cmpint(f->na->p->qp->query(f->a->qp, &attr), ==, RI_SUCCESS);
+	g_assert_true(attr.terminate_sent);
+	g_assert_cmpuint(attr.terminate_len, ==, 4);
+	g_assert_cmpint(f->nb->p->qp->query(f->b->qp, &attr), ==, RI_SUCCESS);
+	g_assert_false(attr.terminate_sent);
+	g_assert_cmpmem(attr.terminate, attr.terminate_len, "\0\0\0\0", 4);
+}
+
+static void
+test_destroy(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	g_assert_cmpint(end_recv(f->b, 2, &f->mb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_recv(f->a, 2, &f->ma, 0, 64), ==, RI_SUCCESS);
+	end_free(f->a);
+	f->a = NULL;
+	expect_one_end(f->b, RI_EVENT_QP_LLP_RESET, NULL);
+	expect_flushed(f->b, true, 2, 1);
+}
+
+/* A request that fails here: its own completion tells, the others are flushed, the peer hears 0000. */
+static void
+test_local_error(struct fixture *f, gconstpointer unused)
+{
+	struct chunk bad = f->ma;
+
+	(void)unused;
+	bad.stag ^= 0x00ff0000;
+	g_assert_cmpint(end_recv(f->b, 0, &f->mb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(f->a, 0, &f->ma, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(f->a, 1, &bad, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(f->a, 2, &f->ma, 0, 64), ==, RI_SUCCESS);
+	expect_one_end(f->a, RI_EVENT_QP_WR_ERROR, f->b);
+	expect_one_end(f->b, RI_EVENT_QP_TERMINATE_RECEIVED, f->a);
+	(void)end_wait_ok(f->a, false, 0, NULL);
+	struct ri_wc wc = end_wait(f->a, false, NULL);
+	g_assert_cmpuint(wc.wr_id, ==, 1);
+	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_PROTECTION);
+	expect_flushed(f->a, false, 2, 1);
+	(void)end_wait_ok(f->b, true, 0, NULL);
+}
+
+static void
+test_local_read_errors(struct fixture *f, gconstpointer unused)
+{
+	struct ri_qp_init init;
+	struct ri_wc wc;
+
+	(void)unused;
+	/* ORD 0. */
+	end_free(f->a);
+	end_defaults(&init);
+	init.ord = 0;
+	f->a = end_new(f->na, &init);
+	end_free(f->b);
+	f->b = end_new(f->nb, NULL);
+	int fd[2];
+	tcp_pair(fd);
+	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
+	sa.ord = 0;
+	g_assert_cmpint(end_attach(f->a, &sa), ==, RI_SUCCESS);
+	g_assert_cmpint(end_attach(f->b, &sb), ==, RI_SUCCESS);
+	end_wait_event(f->a, RI_EVENT_QP_STREAM_UP, f->b);
+	g_assert_cmpint(end_read(f->a, 1, &f->ma, &f->mb, 8), ==, RI_SUCCESS);
+	wc = end_wait(f->a, false, f->b);
+	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_QP);
+	expect_one_end(f->a, RI_EVENT_QP_WR_ERROR, f->b);
+}
+
+/* The peer's rights are checked; `code` is what the Terminate says. */
+static void
+expect_refused(struct fixture *f, uint16_t code, enum ri_event event)
+{
+	expect_one_end(f->b, event, f->a);
+	expect_one_end(f->a, RI_EVENT_QP_TERMINATE_RECEIVED, f->b);
+	for (unsigned i = 0; i < f->na->num_events; i++) {
+		if (f->na->events[i].event == RI_EVENT_QP_TERMINATE_RECEIVED)
+			g_assert_cmphex(f->na->events[i].detail, ==, code);
+	}
+}
+
+static void
+test_write_stag(struct fixture *f, gconstpointer unused)
+{
+	struct chunk bad = f->mb;
+
+	(void)unused;
+	bad.stag ^= 0x01;
+	g_assert_cmpint(end_write(f->a, 1, &f->ma, &bad, 8), ==, RI_SUCCESS);
+	expect_refused(f, 0x1100, RI_EVENT_QP_STAG);
+}
+
+static void
+test_write_bounds(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	memset(f->mb.at, 0, 64);
+	f->mb.at -= 1;
+	g_assert_cmpint(end_write(f->a, 1, &f->ma, &f->mb, 64), ==, RI_SUCCESS);
+	f->mb.at += 1;
+	expect_refused(f, 0x1101, RI_EVENT_QP_BOUNDS);
+	for (unsigned i = 0; i < 64; i++)
+		g_assert_cmpuint(f->mb.at[i], ==, 0);
+}
+
+static void
+test_read_stag(struct fixture *f, gconstpointer unused)
+{
+	struct chunk bad = f->mb;
+	struct ri_qp_attr attr;
+
+	(void)unused;
+	bad.stag ^= 0x01;
+	g_assert_cmpint(end_read(f->a, 1, &f->ma, &bad, 8), ==, RI_SUCCESS);
+	expect_refused(f, 0x0100, RI_EVENT_QP_IRRQ_STAG);
+	expect_flushed(f->a, false, 1, 1);
+	g_assert_cmpint(f->na->p->qp->query(f->a->qp, &attr), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.terminate_len, ==, 52);
+}
+
+static void
+test_read_pd(struct fixture *f, gconstpointer unused)
+{
+	struct ri_pd *own = f->nb->pd, *pd;
+
+	(void)unused;
+	g_assert_cmpint(f->nb->p->pd->create(f->nb->context, &pd), ==, RI_SUCCESS);
+	f->nb->pd = pd;
+	struct chunk other = chunk_new(f->nb, 64);
+	f->nb->pd = own;
+	g_assert_cmpint(f->nb->p->pd->destroy(pd), ==, RI_ERR_BUSY);
+	g_assert_cmpint(end_read(f->a, 1, &f->ma, &other, 8), ==, RI_SUCCESS);
+	expect_refused(f, 0x0103, RI_EVENT_QP_IRRQ_PD);
+	chunk_free(&other);
+	g_assert_cmpint(f->nb->p->pd->destroy(pd), ==, RI_SUCCESS);
+}
+
+/* A Send longer than its receive. */
+static void
+test_too_long(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	g_assert_cmpint(end_recv(f->b, 5, &f->mb, 0, 63), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
+	expect_refused(f, 0x1205, RI_EVENT_QP_WR_ERROR);
+	struct ri_wc wc = end_wait(f->b, true, NULL);
+	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_LENGTH);
+	g_assert_cmpuint(wc.wr_id, ==, 5);
+}
+
+/* A Send without a receive waits; what comes behind it waits too; a post lets them in. */
+static void
+test_rnr_hold(struct fixture *f, gconstpointer unused)
+{
+	struct ri_wc wc;
+
+	(void)unused;
+	for (unsigned i = 0; i < 30; i++)
+		g_assert_cmpint(end_send(f->a, i, &f->ma, i, 500), ==, RI_SUCCESS);
+	g_assert_cmpint(end_write(f->a, 30, &f->ma, &f->mb, 100000), ==, RI_SUCCESS);
+	ends_run(f->a, f->b, 50);
+	g_assert_false(end_poll(f->b, true, &wc));
+	struct chunk r = chunk_new(f->nb, 30 * 500);
+	for (unsigned i = 0; i < 30; i++) {
+		g_assert_cmpint(end_recv(f->b, i, &r, i * 500, 500), ==, RI_SUCCESS);
+		(void)end_wait_ok(f->b, true, i, f->a);
+		g_assert_cmpmem(r.at + i * 500, 500, f->ma.at + i, 500);
+	}
+	for (unsigned i = 0; i < 31; i++)
+		(void)end_wait_ok(f->a, false, i, f->b);
+	chunk_free(&r);
+}
+
+static void
+test_rnr_expires(struct fixture *f, gconstpointer unused)
+{
+	(void)unused; /* ITAPI_IWARP_RNR_MS is 300 in this program */
+	g_assert_cmpint(end_send(f->a, 1, &f->ma, 0, 500), ==, RI_SUCCESS);
+	expect_refused(f, 0x1202, RI_EVENT_QP_RQ_MSN_RANGE);
+}
+
+/* --- begin --------------------------------------------------------------------------------- */
+
+/* RTR messages: up only after they have gone and come, and nobody completes them. */
+static void
+rtr(struct fixture *f, uint8_t type)
+{
+	int fd[2];
+	struct ri_wc wc;
+
+	tcp_pair(fd);
+	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
+	sa.rtr_send = type;
+	sb.rtr_expect = type;
+	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(f->b, 2, &f->mb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_attach(f->b, &sb), ==, RI_SUCCESS);
+	ends_run(f->a, f->b, 20);
+	g_assert_cmpuint(node_count(f->b, RI_EVENT_QP_STREAM_UP), ==, 0);
+	g_assert_false(end_poll(f->b, false, &wc));
+	g_assert_cmpint(end_attach(f->a, &sa), ==, RI_SUCCESS);
+	end_wait_event(f->b, RI_EVENT_QP_STREAM_UP, f->a);
+	(void)end_wait_ok(f->b, false, 2, f->a);
+	(void)end_wait_ok(f->a, true, 1, f->b);
+	g_assert_cmpuint(node_count(f->a, RI_EVENT_QP_STREAM_UP), ==, 1);
+	for (unsigned i = 0; i < 8; i++) { /* the RTR holds no place */
+		g_assert_cmpint(end_read(f->a, i, &f->ma, &f->mb, 64), ==, RI_SUCCESS);
+		(void)end_wait_ok(f->a, false, i, f->b);
+	}
+	g_assert_false(end_poll(f->a, false, &wc));
+	g_assert_false(end_poll(f->b, true, &wc));
+}
+
+static void
+test_rtr_write(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	rtr(f, RI_RTR_WRITE);
+}
+
+static void
+test_rtr_read(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	rtr(f, RI_RTR_READ);
+}
+
+/* The responder of plain MPA keeps quiet until it was spoken to. */
+static void
+test_hold_sq(struct fixture *f, gconstpointer unused)
+{
+	int fd[2];
+	struct ri_wc wc;
+
+	(void)unused;
+	tcp_pair(fd);
+	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
+	sb.hold_sq = true;
+	g_assert_cmpint(end_attach(f->b, &sb), ==, RI_SUCCESS);
+	g_assert_cmpint(end_attach(f->a, &sa), ==, RI_SUCCESS);
+	end_wait_event(f->b, RI_EVENT_QP_STREAM_UP, f->a);
+	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(f->b, 2, &f->mb, 0, 64), ==, RI_SUCCESS);
+	ends_run(f->a, f->b, 20);
+	g_assert_false(end_poll(f->b, false, &wc));
+	g_assert_cmpint(end_write(f->a, 3, &f->ma, &f->mb, 0), ==, RI_SUCCESS);
+	(void)end_wait_ok(f->a, false, 3, f->b);
+	(void)end_wait_ok(f->b, false, 2, f->a);
+	(void)end_wait_ok(f->a, true, 1, f->b);
+}
+
+static void
+test_attach_refused(struct fixture *f, gconstpointer unused)
+{
+	int fd[2];
+	struct ri_stream s = end_stream(-1, true);
+	const struct ri_llp_ops *llp = f->na->p->llp;
+
+	(void)unused;
+	g_assert_cmpint(llp->attach_stream(f->a->qp, &s), ==, RI_ERR_INVALID_ARG);
+	tcp_pair(fd);
+	s.fd = fd[0];
+	g_assert_cmpint(llp->attach_stream(f->a->qp, &s), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(llp->reserve(f->a->qp), ==, RI_SUCCESS);
+	g_assert_cmpint(llp->reserve(f->a->qp), ==, RI_ERR_INVALID_STATE);
+	s.markers_rx = true;
+	g_assert_cmpint(llp->attach_stream(f->a->qp, &s), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(send(fd[0], "x", 1, MSG_NOSIGNAL), ==, 1); /* still ours */
+	close(fd[0]);
+	close(fd[1]);
+	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(f->a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	expect_flushed(f->a, true, 1, 1);
+	g_assert_cmpint(end_modify(f->a, RI_QPS_IDLE), ==, RI_SUCCESS);
+	g_assert_cmpuint(node_ends(f->a), ==, 0);
+}
+
+/* What is posted before the connection is kept and runs after it. */
+static void
+test_posted_before(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 5; i++) {
+		g_assert_cmpint(end_recv(f->b, i, &f->mb, i * 64, 64), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(f->a, i, &f->ma, 0, 64), ==, RI_SUCCESS);
+	}
+	ends_connect(f->a, f->b, true);
+	for (unsigned i = 0; i < 5; i++) {
+		(void)end_wait_ok(f->b, true, i, f->a);
+		(void)end_wait_ok(f->a, false, i, f->b);
+	}
+}
+
+/* Terminate instead of a start: no RTR in common, and the like. */
+static void
+test_abort_code(struct fixture *f, gconstpointer unused)
+{
+	int fd[2];
+
+	(void)unused;
+	tcp_pair(fd);
+	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
+	sa.abort_code = 0x2007;
+	g_assert_cmpint(end_attach(f->b, &sb), ==, RI_SUCCESS);
+	g_assert_cmpint(end_attach(f->a, &sa), ==, RI_SUCCESS);
+	expect_one_end(f->b, RI_EVENT_QP_TERMINATE_RECEIVED, f->a);
+	expect_one_end(f->a, RI_EVENT_QP_CATASTROPHIC, f->b);
+	g_assert_cmpuint(node_count(f->a, RI_EVENT_QP_STREAM_UP), ==, 0);
+}
+
+/* --- fork ---------------------------------------------------------------------------------- */
+
+/* A child that lives on does not keep the connection alive, and its handles do nothing. */
+static void
+test_fork(struct fixture *f, gconstpointer unused)
+{
+	int gate[2];
+
+	(void)unused;
+	g_assert_cmpint(pipe(gate), ==, 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct ri_wc wc;
+		char c;
+
+		close(gate[1]);
+		(void)f->na->p->fast->poll_cq(f->a->uscq, &wc, 1);
+		(void)end_send(f->a, 9, &f->ma, 0, 64);
+		_exit(read(gate[0], &c, 1) != 0);
+	}
+	close(gate[0]);
+	g_assert_cmpint(end_recv(f->b, 1, &f->mb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(f->a, 2, &f->ma, 0, 64), ==, RI_SUCCESS);
+	(void)end_wait_ok(f->b, true, 1, f->a);
+	g_assert_cmpint(end_modify(f->a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	expect_one_end(f->b, RI_EVENT_QP_LLP_RESET, f->a);
+	close(gate[1]);
+	int status = -1;
+	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+	g_assert_cmpint(status, ==, 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(struct fixture *f, gconstpointer unused);
+		bool unconnected;
+	} tests[] = {
+		{"/iwarp/ends/close", test_close, false},
+		{"/iwarp/ends/close-sends-first", test_close_sends_first, false},
+		{"/iwarp/ends/close-both", test_close_both, false},
+		{"/iwarp/ends/close-with-work", test_close_with_work, false},
+		{"/iwarp/ends/abort", test_abort, false},
+		{"/iwarp/ends/terminate", test_terminate, false},
+		{"/iwarp/ends/destroy", test_destroy, false},
+		{"/iwarp/ends/local-error", test_local_error, false},
+		{"/iwarp/ends/ord-zero", test_local_read_errors, true},
+		{"/iwarp/ends/write-stag", test_write_stag, false},
+		{"/iwarp/ends/write-bounds", test_write_bounds, false},
+		{"/iwarp/ends/read-stag", test_read_stag, false},
+		{"/iwarp/ends/read-pd", test_read_pd, false},
+		{"/iwarp/ends/too-long", test_too_long, false},
+		{"/iwarp/ends/rnr-hold", test_rnr_hold, false},
+		{"/iwarp/ends/rnr-expires", test_rnr_expires, false},
+		{"/iwarp/begin/rtr-write", test_rtr_write, true},
+		{"/iwarp/begin/rtr-read", test_rtr_read, true},
+		{"/iwarp/begin/hold-sq", test_hold_sq, true},
+		{"/iwarp/begin/attach-refused", test_attach_refused, true},
+		{"/iwarp/begin/posted-before", test_posted_before, true},
+		{"/iwarp/begin/abort-code", test_abort_code, true},
+		{"/iwarp/ends/fork", test_fork, false},
+	};
+
+	g_setenv("ITAPI_IWARP_RNR_MS", "300", TRUE);
+	g_test_init(&argc, &argv, NULL);
+	for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++)
+		g_test_add(tests[i].name, struct fixture, NULL,
+			   tests[i].unconnected ? set_up_unconnected : set_up, tests[i].run,
+			   tear_down);
+	return g_test_run();
+}
