@@ -401,7 +401,6 @@ kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 	kal_conn_lock(conn);
 	kal_cm_lock(cm);
 	before = conn->state;
-	status = RI_ERR_INVALID_STATE;
 	if (cm->stream && before != KAL_CONN_STARTING && before != KAL_CONN_UP) {
 		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DROP, &report);
 		dropped = status == RI_SUCCESS;

@@ -180,6 +180,7 @@ kal_host_wake(void *self, struct ri_parker *parker)
 {
 	struct kal_host *host = self;
 	uint64_t one = 1;
+	ssize_t sent = 0;
 	unsigned before;
 
 	if (atomic_load(&host->dead))
@@ -188,9 +189,9 @@ kal_host_wake(void *self, struct ri_parker *parker)
 	before = atomic_exchange(word_of(parker), WOKEN);
 	if (before == ASLEEP_WORD)
 		(void)syscall(SYS_futex, word_of(parker), FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-	else if (before == ASLEEP_FDS && parker->fd != 0 &&
-		 write(parker->fd - 1, &one, sizeof(one)) < 0)
-		before = FREE; /* it is full, and wakes already */
+	else if (before == ASLEEP_FDS && parker->fd != 0)
+		sent = write(parker->fd - 1, &one, sizeof(one));
+	(void)sent; /* it may be full, and wakes already then */
 	atomic_fetch_sub(wakers_of(parker), 1);
 }
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from analysers import run_analysers, run_models
+from analysers import run_analysers
 from tally import Tally
 
 SHOWN_LINES = 60
@@ -140,7 +140,6 @@ def check_tsan(checker):
 def check_full(checker):
     checker.build_and_test('clang')
     run_analysers(checker)
-    run_models(checker)
     checker.test('plain', label='valgrind', setup='valgrind')
     checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
 
@@ -148,7 +147,7 @@ def check_full(checker):
 def main():
     parser = argparse.ArgumentParser(prog='tools/check', description=__doc__.split('\n')[0])
     parser.add_argument('--full', action='store_true',
-                        help='also clang, valgrind, clang-tidy, cppcheck, the models and the long runs')
+                        help='also clang, valgrind, clang-tidy, cppcheck and the long runs')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='how many at a time')
     arguments = parser.parse_args()
 

@@ -34,8 +34,8 @@ slot_next(struct vsw_user_wq *wq)
 		if (wq->head - wq->released >= wq->size)
 			return NULL;
 	}
-	return (struct vsw_wqe *)((char *)wq->page + VSW_WQ_ENTRIES +
-				  (size_t)(wq->head & wq->mask) * wq->stride);
+	return (void *)((char *)wq->page + VSW_WQ_ENTRIES +
+			(size_t)(wq->head & wq->mask) * wq->stride);
 }
 
 static void

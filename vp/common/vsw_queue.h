@@ -116,8 +116,7 @@ _Static_assert(sizeof(struct vsw_cqe) == 64, "a completion is one cache line");
 static inline struct vsw_wqe *
 vsw_wq_entry(struct vsw_wq_page *wq, uint32_t index)
 {
-	return (struct vsw_wqe *)((char *)wq + VSW_WQ_ENTRIES +
-				  (size_t)(index & wq->mask) * wq->stride);
+	return (void *)((char *)wq + VSW_WQ_ENTRIES + (size_t)(index & wq->mask) * wq->stride);
 }
 
 /*
