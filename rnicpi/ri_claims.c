@@ -34,7 +34,6 @@ struct claim {
 	}
 
 static const struct claim claims[] = {
-	CLAIM(addr_ip, device.route),
 	CLAIM(cq_resizable, cq.resize),
 	CLAIM(cq_resizable, user.cq_remap),
 	CLAIM(srq, srq.create),

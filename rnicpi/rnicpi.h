@@ -160,7 +160,10 @@ struct ri_device_ops {
 					 struct ri_context **out, struct ri_map *map);
 	/** End it and take back everything it still holds, without events for its own objects. */
 	void (*context_destroy)(struct ri_context *context);
-	/** Is @p local usable as source towards @p peer? Fills source and port. Optional with addr_gid only. */
+	/**
+	 * Is @p local usable as source towards @p peer? Fills source and port. Optional: without it
+	 * the kAL asks the host's routing.
+	 */
 	enum ri_status (*route)(struct ri_rnic *rnic, const struct ri_addr *peer,
 				struct ri_addr *local, uint32_t *port);
 	/** One line of text per internal fact, for people; returns octets wanted. Optional. */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Entry points: event dispatchers (itapi-semantics 15.3, 15.10). */
+
+#include "it_check.h"
+#include "it_ext.h"
+#include "ual.h"
+
+#define QUERY_BITS 0xffeu
+#define MODIFY_BITS                                                                              \
+	((unsigned)IT_EVD_PARAM_QUEUE_SIZE | IT_EVD_PARAM_THRESHOLD | IT_EVD_PARAM_AEVD_HANDLE | \
+	 IT_EVD_PARAM_ENABLED | IT_EVD_PARAM_OVERFLOWED | IT_EVD_PARAM_FLAG)
+
+static bool
+dead_under(const struct ual_evd *evd)
+{
+	return ual_dead(((const struct ual_object *)(const void *)evd)->ia);
+}
+
+it_status_t
+it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_number,
+	      IN it_evd_flags_t evd_flag, IN size_t sevd_queue_size, IN size_t sevd_threshold,
+	      IN it_evd_handle_t aevd_handle, OUT it_evd_handle_t *evd_handle, OUT int *fd)
+{
+	const struct ual_evd_wanted wanted = {
+		.stream = event_number,
+		.flags = evd_flag,
+		.queue_size = sevd_queue_size,
+		.threshold = sevd_threshold,
+		.aevd = aevd_handle,
+		.has_fd = fd != NULL,
+	};
+	struct ual_ia *ia = ual_ia_of(ia_handle);
+	it_evd_handle_t made = NULL;
+	it_status_t status;
+
+	if (evd_handle != NULL)
+		*evd_handle = NULL;
+	if (ia == NULL)
+		return IT_ERR_INVALID_IA;
+	if (ual_dead(ia))
+		return IT_ERR_IA_CATASTROPHE;
+	if (evd_handle == NULL)
+		return IT_ERR_FAULT;
+	status = ual_evd_create(ia, &wanted, &made, fd);
+	*evd_handle = made;
+	return status;
+}
+
+it_status_t
+it_evd_free(IN it_evd_handle_t evd_handle)
+{
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+
+	return evd != NULL ? ual_evd_free(evd) : IT_ERR_INVALID_EVD;
+}
+
+it_status_t
+it_evd_query(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask, OUT it_evd_param_t *params)
+{
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+
+	if (evd == NULL)
+		return IT_ERR_INVALID_EVD;
+	if (!query_mask_valid((unsigned)mask, IT_EVD_PARAM_ALL, QUERY_BITS))
+		return IT_ERR_INVALID_MASK;
+	if (params == NULL)
+		return IT_ERR_FAULT;
+	ual_evd_query(evd, mask, params);
+	return IT_SUCCESS;
+}
+
+it_status_t
+it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask,
+	      IN const it_evd_param_t *params)
+{
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+
+	if (evd == NULL)
+		return IT_ERR_INVALID_EVD;
+	if (dead_under(evd))
+		return IT_ERR_IA_CATASTROPHE;
+	if (mask == 0 || ((unsigned)mask & ~MODIFY_BITS) != 0)
+		return IT_ERR_INVALID_MASK;
+	if (params == NULL)
+		return IT_ERR_FAULT;
+	return ual_evd_modify(evd, mask, params);
+}
+
+it_status_t
+it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
+{
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+
+	if (evd == NULL)
+		return IT_ERR_INVALID_EVD;
+	if (event == NULL)
+		return IT_ERR_FAULT;
+	return ual_evd_dequeue(evd, event);
+}
+
+it_status_t
+it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count, OUT it_event_t *events,
+		 OUT int *dequed_count)
+{
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+	unsigned taken;
+
+	if (evd == NULL)
+		return IT_ERR_INVALID_EVD;
+	if (deque_count < 1)
+		return IT_ERR_INVALID_LENGTH;
+	if (events == NULL || dequed_count == NULL)
+		return IT_ERR_FAULT;
+	taken = ual_evd_dequeue_n(evd, events, (unsigned)deque_count);
+	*dequed_count = (int)taken;
+	return taken == 0 && dead_under(evd) ? IT_ERR_IA_CATASTROPHE : IT_SUCCESS;
+}
+
+it_status_t
+it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT it_event_t *event,
+	    OUT size_t *nmore)
+{
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+
+	if (evd == NULL)
+		return IT_ERR_INVALID_EVD;
+	if (event == NULL)
+		return IT_ERR_FAULT;
+	return ual_evd_wait(evd, timeout, event, nmore);
+}
+
+it_status_t
+it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event)
+{
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+
+	if (evd == NULL)
+		return IT_ERR_INVALID_EVD;
+	if (dead_under(evd))
+		return IT_ERR_IA_CATASTROPHE;
+	return ual_evd_post_se(evd, event);
+}
+
+it_status_t
+it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_callback_rtn_t callback,
+		       IN void *arg)
+{
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+
+	(void)arg;
+	if (evd == NULL)
+		return IT_ERR_INVALID_EVD;
+	if (dead_under(evd))
+		return IT_ERR_IA_CATASTROPHE;
+	return callback != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+}
+
+/* None can be attached in this release, so there is nothing to remove: success, as the standard has it. */
+it_status_t
+it_evd_callback_detach(IN it_evd_handle_t evd_handle)
+{
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+
+	if (evd == NULL)
+		return IT_ERR_INVALID_EVD;
+	return dead_under(evd) ? IT_ERR_IA_CATASTROPHE : IT_SUCCESS;
+}
