@@ -59,6 +59,7 @@ ri_load_file(const char *path, GError **error)
 		return load_error(error, path, "says that it cannot run on this machine");
 	}
 	if (ri_registry_add(provider, path, error))
+		/* cppcheck-suppress resourceLeak; a provider stays loaded as long as the process */
 		return TRUE;
 	dlclose(object);
 	return FALSE;

@@ -127,7 +127,7 @@ copy_head(struct ri_provider *own, const struct ri_provider *theirs, GError **er
 	memcpy(&size, &theirs->size, sizeof(size));
 	if (major != RI_ABI_MAJOR) {
 		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_VERSION,
-			    "made for version %u of the provider interface, this is version %u",
+			    "made for version %u of the provider interface, this is version %d",
 			    major, RI_ABI_MAJOR);
 		return FALSE;
 	}

@@ -75,6 +75,7 @@ viw_fork_add(int fd)
 	if (ok)
 		fork_fds[fork_count++] = fd;
 	pthread_mutex_unlock(&fork_lock);
+	/* cppcheck-suppress memleak; fork_fds has it */
 	return ok;
 }
 

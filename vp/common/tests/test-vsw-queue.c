@@ -196,7 +196,7 @@ test_lying_page(void)
 	g_assert_cmpuint(vsw_wq_pending(&b.sq), ==, 0);
 	g_assert_false(vsw_wq_take(&b.sq, wqe, &index));
 	atomic_store(&b.sq.page->head, 1);
-	((struct vsw_wqe *)((char *)b.sq.page + VSW_WQ_ENTRIES))->num_sge = 255;
+	vsw_wq_entry(b.sq.page, 0)->num_sge = 255;
 	b.sq.page->mask = 0xffff;
 	b.sq.page->stride = 1 << 20;
 	g_assert_true(vsw_wq_take(&b.sq, wqe, &index));

@@ -511,7 +511,7 @@ test_fork(struct fixture *f, gconstpointer unused)
 		close(gate[1]);
 		(void)f->na->p->fast->poll_cq(f->a->uscq, &wc, 1);
 		(void)end_send(f->a, 9, &f->ma, 0, 64);
-		_exit(read(gate[0], &c, 1) != 0);
+		_exit(read(gate[0], &c, 1) != 0 ? 1 : 0);
 	}
 	close(gate[0]);
 	g_assert_cmpint(end_recv(f->b, 1, &f->mb, 0, 64), ==, RI_SUCCESS);
