@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Checks that the library exports the functions of the tables, each under its version, and no more.
+
+Usage: test_exports.py FOLDER_OF_TABLES LIBRARY      (TAP)
+"""
+
+import subprocess
+import sys
+
+import tables
+
+
+def exported(library):
+    """Each exported symbol as (name, version); the versions themselves left out."""
+    listing = subprocess.run(['nm', '--dynamic', '--defined-only', '--with-symbol-versions', library],
+                             check=True, capture_output=True, text=True).stdout
+    for line in listing.splitlines():
+        kind, symbol = line.split()[-2:]
+        name, _, version = symbol.partition('@')
+        if kind != 'A':
+            yield name, version.lstrip('@')
+
+
+def main(folder, library):
+    wanted = {(entry.name, 'ITAPI_EXT' if entry.extension else 'ITAPI_2.1')
+              for entry in tables.functions(folder)}
+    found = set(exported(library))
+    print('1..2')
+    for number, (name, odd) in enumerate((('all', wanted - found), ('no-more', found - wanted)), 1):
+        for symbol, version in sorted(odd):
+            print('# %s %s' % (symbol, version))
+        print('%s %d - /itapi/exports/%s' % ('not ok' if odd else 'ok', number, name))
+
+
+if __name__ == '__main__':
+    main(sys.argv[1], sys.argv[2])
