@@ -72,7 +72,8 @@ static it_status_t
 refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 {
 	size_t limit = ep->max_sge[dto->op];
-	size_t readable = dto->num_segments < limit ? dto->num_segments : limit;
+	/* A count beyond the limit may be garbage: not one segment is looked at. */
+	size_t readable = dto->num_segments <= limit ? dto->num_segments : 0;
 
 	if (adapter_dead(ep))
 		return IT_ERR_IA_CATASTROPHE;

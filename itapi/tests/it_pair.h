@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Two ends in one process, each with an IA of its own, for tests over it_api.h alone. The adapter is
+ * the program's argument --adapter NAME; a test of an adapter that is not built is skipped by name.
+ */
+#ifndef IT_PAIR_H
+#define IT_PAIR_H
+
+#include <glib.h>
+
+#include "it_api.h"
+
+#define END_BUFFER    (256 * 1024)
+#define WAIT_US       (10 * 1000 * 1000)
+#define REQUEST_SLOTS 8
+#define RECV_SLOTS    8
+
+/* One end. */
+struct end {
+	it_ia_handle_t ia;
+	it_ia_info_t *info;
+	it_pz_handle_t pz;
+	it_evd_handle_t request; /* threshold 1, as the next */
+	it_evd_handle_t recv;
+	it_evd_handle_t cm_msg;
+	it_evd_handle_t cm_req;
+	it_ep_handle_t ep;
+	it_ep_attributes_t attr; /* as asked for */
+	unsigned char *buffer;   /* END_BUFFER octets, all rights, absolute */
+	it_lmr_handle_t lmr;
+	it_rmr_context_t context;
+};
+
+struct pair {
+	struct end active;
+	struct end passive;
+	it_listen_handle_t listen;
+	it_conn_qual_t qual; /* to connect to */
+	size_t spigot;
+	it_path_t path;
+};
+
+/* Name of the adapter under test. */
+const char *pair_adapter(void);
+/* g_test_add_func with the adapter in the path; skipped if the adapter is not there. */
+void pair_add(const char *path, void (*test)(struct pair *pair));
+/* main of such a program. */
+int pair_main(int argc, char **argv, void (*add)(void));
+
+/* A fresh, unconnected endpoint in place of the present one; attr as in end->attr. */
+void end_new_ep(struct end *end);
+/* The next event, within WAIT_US, or the test fails. */
+it_event_t end_next(it_evd_handle_t evd);
+/* The next event, which must be of that number. */
+it_event_t end_expect(it_evd_handle_t evd, it_event_type_t number);
+/* Nothing is queued. */
+void end_expect_none(it_evd_handle_t evd);
+it_ep_state_rc_t end_state(const struct end *end);
+uint32_t end_ord(const struct end *end);
+/* Reset as soon as the transport allows. */
+void end_reset(struct end *end);
+/* A segment of the end's buffer. */
+it_lmr_triplet_t end_segment(const struct end *end, size_t offset, size_t length);
+
+/* Start to connect; both ends unconnected. */
+void pair_connect(struct pair *pair);
+/* Connect and accept; both ESTABLISHED events are taken. */
+void pair_establish(struct pair *pair);
+/* The active side ends it; both DISCONNECT events are taken. */
+void pair_disconnect(struct pair *pair);
+
+#endif /* IT_PAIR_H */
