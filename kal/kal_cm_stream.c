@@ -76,16 +76,24 @@ kal_stream_drop(struct kal_conn *conn)
 
 /*
  * It failed before the provider had the stream. Under verbs, which is released: the queue pair is
- * flushed first, then the client is told.
+ * flushed first, then the client is told. On the service thread, so watch and timer stop at once.
+ * The empty setup stays with its connection, which may be freed as soon as verbs is released: who
+ * frees it stops the watch and so waits until the function that called this has returned.
  */
 static void
 give_up(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_reason reason)
 {
 	struct kal_cm *cm = conn->cm;
-	struct kal_setup *setup = kal_setup_steal(conn);
+	const struct ri_host *host = cm->p.host;
+	struct kal_setup *setup = conn->setup;
 	enum kal_cm_kind report;
 	enum ri_status status;
 
+	host->timer_stop(host->self, &setup->timer);
+	host->watch_stop(host->self, &setup->watch);
+	if (setup->fd >= 0)
+		close(setup->fd);
+	setup->fd = -1;
 	kal_cm_lock(cm);
 	status = kal_conn_step(&conn->state, happening, &report);
 	kal_cm_unlock(cm);
@@ -96,7 +104,6 @@ give_up(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_re
 		kal_conn_tell(conn, report, reason);
 	kal_cm_unlock(cm);
 	kal_conn_unlock(conn);
-	kal_setup_free(setup);
 }
 
 /* --- the socket of an initiator ----------------------------------------------------------- */
