@@ -19,9 +19,9 @@
 
 struct kal_client;
 
-/* Head of every object in a client's table. */
+/* Head of every object in a client's table, aligned as all of them are. */
 struct kal_object {
-	enum ri_object type;
+	_Alignas(max_align_t) enum ri_object type;
 	uint32_t id;
 	uint32_t children; /* objects that name this one as a parent */
 };

@@ -71,11 +71,11 @@ viw_fork_add(int fd)
 			fork_fds = fds;
 			fork_room = room;
 		}
+		/* cppcheck-suppress memleak; fork_fds has it */
 	}
 	if (ok)
 		fork_fds[fork_count++] = fd;
 	pthread_mutex_unlock(&fork_lock);
-	/* cppcheck-suppress memleak; fork_fds has it */
 	return ok;
 }
 
