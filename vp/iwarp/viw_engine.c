@@ -140,14 +140,14 @@ viw_engine_hold(struct viw_engine *engine, struct viw_qp *qp)
 	while (!atomic_compare_exchange_weak(&engine->held, &top, qp));
 }
 
-/* Let all of them go. */
-static void
+/* Let all of them go. True: there were some. */
+static bool
 let_go(struct viw_engine *engine)
 {
 	struct viw_qp *qp;
 
 	if (atomic_load(&engine->held) == NULL)
-		return;
+		return false;
 	qp = atomic_exchange(&engine->held, NULL);
 	while (qp != NULL) {
 		struct viw_qp *next = atomic_load(&qp->next_held);
@@ -156,6 +156,7 @@ let_go(struct viw_engine *engine)
 		viw_tx_run(qp);
 		qp = next;
 	}
+	return true;
 }
 
 /* --- progress ------------------------------------------------------------------------------ */
@@ -212,16 +213,13 @@ serve_starved(struct viw_engine *engine)
 	pthread_mutex_unlock(&engine->lock);
 }
 
-uint32_t
-viw_engine_poll(void *arg)
+/* Make progress for all. `calm`: the application has nothing better to do than to wait. */
+static uint32_t
+drive(struct viw_engine *engine, bool calm)
 {
-	struct viw_engine *engine = arg;
 	uint32_t done = 0;
 
-	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
-		return 0;
 	vsw_lead_polled(&engine->lead);
-	let_go(engine);
 	if (atomic_load_explicit(&engine->streams, memory_order_relaxed) > VIW_HOT)
 		done = serve_set(engine);
 	for (unsigned i = 0; i < VIW_HOT; i++) {
@@ -229,11 +227,30 @@ viw_engine_poll(void *arg)
 
 		if (qp == NULL)
 			break;
-		atomic_store_explicit(&qp->tx.calm, true, memory_order_relaxed);
+		if (calm)
+			atomic_store_explicit(&qp->tx.calm, true, memory_order_relaxed);
 		if (atomic_load_explicit(&qp->tx.blocked, memory_order_relaxed))
 			viw_tx_try(qp);
 		done += viw_rx_try(qp);
 	}
+	return done;
+}
+
+void
+viw_engine_drive(struct viw_engine *engine)
+{
+	(void)drive(engine, false);
+}
+
+uint32_t
+viw_engine_poll(void *arg)
+{
+	struct viw_engine *engine = arg;
+
+	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
+		return 0;
+	bool calm = !let_go(engine); /* who has just sent a batch will gather another */
+	uint32_t done = drive(engine, calm);
 	if (done == 0 && atomic_load_explicit(&engine->futile, memory_order_relaxed))
 		sched_yield();
 	return done;
@@ -248,7 +265,7 @@ viw_engine_progress(void *arg, uint32_t budget)
 	if (atomic_load(&viw_fork_child))
 		return 0;
 	serve_starved(engine);
-	let_go(engine);
+	(void)let_go(engine);
 	return serve_set(engine);
 }
 
@@ -259,7 +276,7 @@ viw_engine_lead_enter(void *arg, int *fd)
 
 	if (atomic_load(&viw_fork_child))
 		return false;
-	let_go(engine);
+	(void)let_go(engine);
 	return vsw_lead_enter(&engine->lead, fd);
 }
 

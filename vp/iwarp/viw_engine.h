@@ -44,6 +44,9 @@ void viw_engine_hold(struct viw_engine *engine, struct viw_qp *qp);
 /* Data has come: now and then look from which processor. Holder of rx.role. */
 void viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp);
 
+/* A poster that finds its completions without polling in vain drives too, now and then. */
+void viw_engine_drive(struct viw_engine *engine);
+
 /* Entries of vsw_doorbell. */
 uint32_t viw_engine_poll(void *engine);
 uint32_t viw_engine_progress(void *engine, uint32_t budget);

@@ -62,13 +62,14 @@ enum viw_tx_job {
 
 struct viw_tx {
 	struct vsw_role role;
-	atomic_bool calm;    /* a poll found nothing since the last request left */
-	atomic_bool held;    /* in the engine's list of held-back queue pairs */
-	atomic_bool blocked; /* the socket takes no more */
-	atomic_bool starved; /* the pool was empty */
-	atomic_bool hold;    /* ri_stream::hold_sq, until the first frame has come */
-	atomic_bool broken;  /* the socket refused octets for good */
-	atomic_bool shut;    /* FIN sent */
+	atomic_bool calm;       /* a poll found nothing since the last request left */
+	atomic_bool held;       /* in the engine's list of held-back queue pairs */
+	atomic_bool blocked;    /* the socket takes no more */
+	atomic_bool starved;    /* the pool was empty */
+	atomic_bool hold;       /* ri_stream::hold_sq, until the first frame has come */
+	atomic_bool broken;     /* the socket refused octets for good */
+	atomic_bool shut;       /* FIN sent */
+	atomic_uint unattended; /* requests that found nobody to wait with */
 	struct vsw_wq sq;
 	uint8_t *buf;    /* borrowed while there is something in it */
 	uint32_t at;     /* first octet of buf that the socket did not take */

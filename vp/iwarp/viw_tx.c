@@ -28,6 +28,7 @@
 
 #define VIW_HELD_REQUESTS 64u
 #define VIW_HELD_OCTETS   (64u * 1024)
+#define VIW_UNATTENDED    8u /* requests sent at once for want of attention before the poster drives */
 
 /* --- octets -------------------------------------------------------------------------------- */
 
@@ -213,27 +214,33 @@ viw_tx_try(struct viw_qp *qp)
 
 /* --- doorbells ----------------------------------------------------------------------------- */
 
-/* Should the request that was just posted wait for company? */
-static bool
-may_hold(struct viw_qp *qp)
+/* What a request that was just posted should do. */
+enum advice {
+	GO,         /* the queue is idle */
+	WAIT,       /* for company */
+	GO_TOGETHER /* there is enough */
+};
+
+static enum advice
+advise(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 	struct vsw_wq_page *page = tx->sq.page;
-	uint32_t head = atomic_load_explicit(&page->head, memory_order_relaxed);
+	uint32_t head = atomic_load_explicit(&page->head, memory_order_acquire);
 	uint32_t waiting = head - atomic_load_explicit(&page->taken, memory_order_relaxed);
 
 	if (head - atomic_load_explicit(&page->released, memory_order_relaxed) <= 1)
-		return false;
+		return GO;
 	if (atomic_load_explicit(&tx->calm, memory_order_relaxed)) {
 		atomic_store_explicit(&tx->calm, false, memory_order_relaxed);
-		return false;
+		return GO;
 	}
 	if (waiting >= VIW_HELD_REQUESTS)
-		return false;
+		return GO_TOGETHER;
 	uint32_t index = (head - 1) & tx->sq.mask;
 	const struct vsw_wqe *wqe =
 		(const void *)((const char *)page + VSW_WQ_ENTRIES + (size_t)index * tx->sq.stride);
-	return (uint64_t)wqe->length * waiting < VIW_HELD_OCTETS;
+	return (uint64_t)wqe->length * waiting < VIW_HELD_OCTETS ? WAIT : GO_TOGETHER;
 }
 
 void
@@ -241,15 +248,25 @@ viw_doorbell_sq(void *engine_qp)
 {
 	struct viw_qp *qp = engine_qp;
 	struct viw_engine *engine = &qp->rnic->engine;
+	enum advice advice = GO;
+	bool drive = false;
 
 	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
 		return;
-	if (viw_qp_state(qp) == RI_QPS_RTS && may_hold(qp)) {
+	if (viw_qp_state(qp) == RI_QPS_RTS)
+		advice = advise(qp);
+	if (advice == WAIT) {
 		viw_engine_hold(engine, qp);
 		if (vsw_lead_attended(&engine->lead))
 			return;
+		/* Somebody who posts so much and never waits: let it be the one who drives. */
+		drive = atomic_fetch_add_explicit(&qp->tx.unattended, 1, memory_order_relaxed) %
+				VIW_UNATTENDED ==
+			VIW_UNATTENDED - 1;
 	}
 	viw_tx_run(qp);
+	if (drive || advice == GO_TOGETHER)
+		viw_engine_drive(engine);
 }
 
 void
