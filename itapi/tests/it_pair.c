@@ -117,9 +117,9 @@ listen_start(struct pair *pair)
 					 IT_LISTEN_NO_FLAG, &qual, &pair->listen),
 			==, IT_SUCCESS);
 	pair->qual = qual;
-	g_assert_cmpint(it_get_pathinfo(pair->active.ia, pair->spigot, addr, &paths, &total,
-					&pair->path),
-			==, IT_SUCCESS);
+	g_assert_cmpint(
+		it_get_pathinfo(pair->active.ia, pair->spigot, addr, &paths, &total, &pair->path),
+		==, IT_SUCCESS);
 	g_assert_cmpuint(paths, >=, 1);
 }
 

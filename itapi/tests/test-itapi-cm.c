@@ -42,9 +42,9 @@ test_two_way(struct pair *pair)
 
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_UNCONNECTED);
 	fill(data, ask, 1);
-	g_assert_cmpint(it_ep_connect(pair->active.ep, &pair->path, NULL, &pair->qual, 0, data,
-				      ask),
-			==, IT_SUCCESS);
+	g_assert_cmpint(
+		it_ep_connect(pair->active.ep, &pair->path, NULL, &pair->qual, 0, data, ask), ==,
+		IT_SUCCESS);
 	event = end_expect(pair->passive.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
 	g_assert_cmpint(event.conn_req.private_data_present, ==, IT_TRUE);
 	check_pdata(event.conn_req.private_data, ask, 1);
@@ -67,8 +67,8 @@ test_two_way(struct pair *pair)
 	g_assert_cmpuint(params.spigot_id, ==, pair->spigot);
 	g_assert_cmpint(params.service_type, ==, IT_RC_SERVICE);
 	g_assert_true(params.ia == pair->active.ia && params.pz == pair->active.pz);
-	g_assert_cmpmem(&params.dst_path.remote, sizeof(params.dst_path.remote),
-			&pair->path.remote, sizeof(pair->path.remote));
+	g_assert_cmpmem(&params.dst_path.remote, sizeof(params.dst_path.remote), &pair->path.remote,
+			sizeof(pair->path.remote));
 	pair_disconnect(pair);
 	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
 	end_expect_none(pair->active.cm_msg);
@@ -281,6 +281,13 @@ test_connect_statuses(struct pair *pair)
 	memset(&bad_path, 0, sizeof(bad_path));
 	g_assert_cmpint(try_connect(pair, &bad_path, &pair->qual, 0, 0), ==,
 			IT_ERR_INVALID_SOURCE_PATH);
+	if (info->transport_type == IT_IWARP_TCP_TRANSPORT &&
+	    pair->path.remote.iwarp.ip_vers == IT_IP_VERS_IPV4) {
+		bad_path = pair->path;
+		bad_path.remote.iwarp.laddr.ipv4.s_addr = inet_addr("203.0.113.1");
+		g_assert_cmpint(try_connect(pair, &bad_path, &pair->qual, 0, 0), ==,
+				IT_ERR_INVALID_SOURCE_PATH);
+	}
 	g_assert_cmpint(try_connect(pair, &pair->path, &bad_qual, 0, 0), ==,
 			IT_ERR_INVALID_CONN_QUAL);
 	bad_qual.type = IT_VIA_DISCRIMINATOR;
@@ -291,16 +298,16 @@ test_connect_statuses(struct pair *pair)
 	g_assert_cmpint(try_connect(pair, &pair->path, &pair->qual, 3, 0), ==,
 			IT_ERR_INVALID_CN_EST_FLAGS);
 	if (!info->three_way_handshake_support)
-		g_assert_cmpint(try_connect(pair, &pair->path, &pair->qual,
-					    IT_CONNECT_FLAG_THREE_WAY, 0),
-				==, IT_ERR_INVALID_CN_EST_FLAGS);
+		g_assert_cmpint(
+			try_connect(pair, &pair->path, &pair->qual, IT_CONNECT_FLAG_THREE_WAY, 0),
+			==, IT_ERR_INVALID_CN_EST_FLAGS);
 	if (!info->ird_ord_suppressible)
-		g_assert_cmpint(try_connect(pair, &pair->path, &pair->qual,
-					    IT_CONNECT_SUPPRESS_IRD_ORD, 0),
-				==, IT_ERR_INVALID_CN_EST_FLAGS);
-	g_assert_cmpint(try_connect(pair, &pair->path, &pair->qual, 0,
-				    info->connect_private_data_len + 1),
-			==, IT_ERR_INVALID_PDATA_LENGTH);
+		g_assert_cmpint(
+			try_connect(pair, &pair->path, &pair->qual, IT_CONNECT_SUPPRESS_IRD_ORD, 0),
+			==, IT_ERR_INVALID_CN_EST_FLAGS);
+	g_assert_cmpint(
+		try_connect(pair, &pair->path, &pair->qual, 0, info->connect_private_data_len + 1),
+		==, IT_ERR_INVALID_PDATA_LENGTH);
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_UNCONNECTED);
 	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(it_ep_disconnect(NULL, NULL, 0), ==, IT_ERR_INVALID_EP);

@@ -425,9 +425,9 @@ test_stream(struct pair *pair)
 			/* Never more than the other end has receives for. */
 			if (sent[e] < 2000 && sent[e] - got[1 - e] < RECV_SLOTS &&
 			    sent[e] - done[e] < REQUEST_SLOTS) {
-				g_assert_cmpint(it_post_send(ends[e]->ep, &out, 1, sent[e],
-							     SIGNALED),
-						==, IT_SUCCESS);
+				g_assert_cmpint(
+					it_post_send(ends[e]->ep, &out, 1, sent[e], SIGNALED), ==,
+					IT_SUCCESS);
 				sent[e]++;
 			}
 			while (it_evd_dequeue(ends[e]->request, &event) == IT_SUCCESS) {
