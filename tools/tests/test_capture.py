@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""What it-test puts on the wire over vp/iwarp, judged by tshark (TAP).
+
+The test moves itself into a network namespace of its own, captures its loopback interface, runs
+it-test there as two processes, and lets tshark decode every octet. Called as
+test_capture.py TOOLS; where a machine cannot make a namespace or capture, all is skipped.
+"""
+
+import collections
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import tool_runs
+
+INSIDE = 'ITAPI_TEST_IN_NAMESPACE'
+COUNT = 25
+OPERATIONS = ['client', 'SR', '5000', '2', 'server', 'SR', '100', 'client', 'RW', '100000',
+              'server', 'RR', '70000', 'client', 'RR', '3']
+READS = 2 * COUNT
+NAMES = {0: 'Write', 1: 'Read Request', 2: 'Read Response', 3: 'Send', 5: 'Send with SE'}
+
+
+def skip(why):
+    print('1..0 # SKIP %s' % why)
+    sys.exit(0)
+
+
+def enter_namespace():
+    """Starts this test again, alone on a network of its own."""
+    for flags in ('-n', '-Urn'):
+        probe = ['unshare', flags, 'ip', 'link', 'set', 'lo', 'up']
+        if shutil.which('unshare') and shutil.which('ip') and \
+                subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+            os.execvpe('unshare', ['unshare', flags, sys.executable, '-B', *sys.argv],
+                       {**os.environ, INSIDE: '1'})
+    skip('no network namespace can be made here')
+
+
+class Capture:
+    """Everything that passes the loopback interface of this namespace, in a file."""
+
+    def __init__(self, path):
+        self.path = path
+        self.dumpcap = subprocess.Popen(
+            ['dumpcap', '-q', '-i', 'lo', '-s', '0', '-B', '128', '-w', path],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def wait_until_on(self):
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and self.dumpcap.poll() is None:
+            if os.path.exists(self.path) and os.path.getsize(self.path) > 0:
+                time.sleep(0.5)
+                return True
+            time.sleep(0.05)
+        return False
+
+    def end(self):
+        """Stops it when nothing has come for a while; says what was lost."""
+        size = -1
+        while size != os.path.getsize(self.path):
+            size = os.path.getsize(self.path)
+            time.sleep(0.5)
+        self.dumpcap.send_signal(signal.SIGINT)
+        return self.dumpcap.communicate(timeout=30)[1]
+
+
+def tshark(path, *arguments):
+    out = subprocess.run(['tshark', '-r', path, '--disable-protocol', 'rpcordma', *arguments],
+                         capture_output=True, text=True, check=False, timeout=300)
+    if out.returncode != 0:
+        raise tool_runs.Failed('tshark: ' + out.stderr)
+    return out.stdout
+
+
+def expect(what, wanted, got):
+    if wanted != got:
+        raise tool_runs.Failed('%s: %s instead of %s' % (what, got, wanted))
+
+
+class Wire:
+    """What tshark says of one run of it-test."""
+
+    def __init__(self, tools, path):
+        capture = Capture(path)
+        if not capture.wait_until_on():
+            skip('nothing can be captured here')
+        with tool_runs.Server(tools, 'it-test') as server:
+            run = tool_runs.run(tools, 'it-test', '-p', server.port, '-C', str(COUNT), '127.0.0.1',
+                                *OPERATIONS)
+            self.status = run.status
+            server.done()
+        if '/0 (' not in capture.end():
+            skip('packets were lost while capturing')
+        self.text = tshark(path, '-V')
+        self.rows = [row.split('\t') for row in tshark(
+            path, '-T', 'fields', '-e', 'iwarp_rdma.opcode', '-e', 'iwarp_ddp.last_flag').split('\n')
+            if row.strip()]
+
+    def messages(self):
+        """How many whole messages of each kind; an FPDU with the last flag ends one."""
+        kinds = collections.Counter()
+        for opcodes, lasts in self.rows:
+            for opcode, last in zip(opcodes.split(','), lasts.split(',')):
+                kinds[NAMES.get(int(opcode, 0), opcode)] += int(last)
+        return kinds
+
+    def checksums(self):
+        expect('exit status of it-test', 0, self.status)
+        fpdus = sum(len(opcodes.split(',')) for opcodes, _ in self.rows)
+        expect('FPDUs with a good CRC', fpdus, self.text.count('(Good CRC32)'))
+        expect('FPDUs with a bad CRC', 0, self.text.count('(Bad CRC32'))
+        if fpdus < 5 * COUNT:
+            raise tool_runs.Failed('only %d FPDUs' % fpdus)
+
+    def well_formed(self):
+        expect('malformed packets', 0, self.text.lower().count('malformed'))
+        expect('packets that could not be decoded', 0, self.text.count('Dissector bug'))
+
+    def startup(self):
+        requests = self.text.count('Request frame header')
+        expect('MPA Replies', requests, self.text.count('Reply frame header'))
+        if requests == 0:
+            raise tool_runs.Failed('no MPA start-up was seen')
+
+    def kinds(self):
+        kinds = self.messages()
+        expect('Read Requests', READS, kinds['Read Request'])
+        expect('Read Responses', READS, kinds['Read Response'])
+        expect('kinds of message', set(), set(kinds) - set(NAMES.values()))
+        if kinds['Write'] < COUNT or kinds['Send'] + kinds['Send with SE'] < 2 * COUNT:
+            raise tool_runs.Failed('too few messages: %s' % dict(kinds))
+
+
+def main():
+    tools = sys.argv[1]
+    for program in ('tshark', 'dumpcap'):
+        if shutil.which(program) is None:
+            skip('%s is not installed' % program)
+    if INSIDE not in os.environ:
+        enter_namespace()
+    subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
+    with tempfile.TemporaryDirectory(prefix='test-capture-') as folder:
+        wire = Wire(tools, os.path.join(folder, 'wire.pcapng'))
+        return tool_runs.main([
+            ('/tools/capture/good-crc', wire.checksums),
+            ('/tools/capture/nothing-malformed', wire.well_formed),
+            ('/tools/capture/mpa-startup', wire.startup),
+            ('/tools/capture/messages', wire.kinds),
+        ])
+
+
+if __name__ == '__main__':
+    sys.exit(main())
