@@ -51,33 +51,10 @@ kal_cm_unlock(struct kal_cm *cm)
 		cm->p.kick(cm->p.arg);
 }
 
-/* Any request that is left, or 0. */
-static uint32_t
-first_request(struct kal_cm *cm)
-{
-	GHashTableIter iter;
-	gpointer key;
-	uint32_t id = 0;
-
-	kal_cm_lock(cm);
-	g_hash_table_iter_init(&iter, cm->requests);
-	if (g_hash_table_iter_next(&iter, &key, NULL))
-		id = *(uint32_t *)key;
-	kal_cm_unlock(cm);
-	return id;
-}
-
 void
 kal_cm_close(struct kal_cm *cm)
 {
-	uint32_t id;
-
-	while ((id = first_request(cm)) != 0) {
-		struct kal_request *request = kal_request_take(cm, id);
-
-		if (request != NULL)
-			kal_request_refuse(request, NULL, 0);
-	}
+	kal_request_end_all(cm);
 	g_hash_table_destroy(cm->conns);
 	g_hash_table_destroy(cm->listeners);
 	g_hash_table_destroy(cm->requests);
@@ -98,6 +75,7 @@ kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx, const struct 
 		struct kal_conn **out)
 {
 	struct kal_conn *conn = g_new0(struct kal_conn, 1);
+	bool taken;
 
 	conn->cm = cm;
 	conn->qp = qp;
@@ -109,8 +87,14 @@ kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx, const struct 
 	conn->tidy.arg = conn;
 	pthread_mutex_init(&conn->verbs, NULL);
 	kal_cm_lock(cm);
-	g_hash_table_replace(cm->conns, &conn->ctx, conn);
+	taken = g_hash_table_contains(cm->conns, &ctx);
+	if (!taken)
+		g_hash_table_insert(cm->conns, &conn->ctx, conn);
 	kal_cm_unlock(cm);
+	if (taken) {
+		kal_conn_free(conn);
+		return RI_ERR_INVALID_ARG;
+	}
 	*out = conn;
 	return RI_SUCCESS;
 }
@@ -177,6 +161,14 @@ kal_conn_state(struct kal_conn *conn)
 	state = conn->state;
 	kal_cm_unlock(conn->cm);
 	return state;
+}
+
+bool
+kal_conn_busy(struct kal_conn *conn)
+{
+	enum kal_conn_state state = kal_conn_state(conn);
+
+	return state != KAL_CONN_IDLE && state != KAL_CONN_ENDED;
 }
 
 void

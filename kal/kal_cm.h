@@ -44,7 +44,10 @@ void kal_cm_close(struct kal_cm *cm);
 
 /* --- queue pairs ------------------------------------------------------------------------- */
 
-/* Follow a queue pair; `ctx` is the client's, `init` what was granted. */
+/*
+ * Follow a queue pair; `ctx` is the client's, `init` what was granted. RI_ERR_INVALID_ARG: another
+ * one has that context, and news could not be told apart.
+ */
 enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx,
 			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;
 /* Before the queue pair is destroyed: set-up under way is dropped, no event for it comes any more. */
@@ -56,6 +59,8 @@ void kal_conn_free(struct kal_conn *conn);
 /* Around every verb on the queue pair. */
 void kal_conn_lock(struct kal_conn *conn);
 void kal_conn_unlock(struct kal_conn *conn);
+/* Is a connection being set up, standing or ending? Then the queue pair cannot begin anew. */
+bool kal_conn_busy(struct kal_conn *conn);
 /* Under that lock, after ri_qp_ops::modify moved it to IDLE, or changed IRD or ORD. */
 void kal_conn_modified(struct kal_conn *conn, const struct ri_qp_attr *attr, uint32_t mask);
 
@@ -74,6 +79,7 @@ enum ri_status kal_accept(struct kal_conn *conn, const struct kal_cm_req *req,
 enum ri_status kal_reject(struct kal_cm *cm, const struct kal_cm_req *req) RI_MUST_CHECK;
 enum ri_status kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
 enum ri_status kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
+/* RI_ERR_INVALID_ARG: nobody listens there; the request is still valid. */
 enum ri_status kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req) RI_MUST_CHECK;
 enum ri_status kal_convert(struct kal_conn *conn, const struct kal_convert_req *req,
 			   const void *msg, int fd) RI_MUST_CHECK;

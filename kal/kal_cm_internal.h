@@ -12,6 +12,7 @@
 
 #include "kal_cm.h"
 #include "kal_cm_states.h"
+#include "kal_fds.h"
 #include "kal_mpa.h"
 
 #define KAL_NS_PER_S           1000000000ull
@@ -29,14 +30,15 @@ struct kal_cm {
 	GHashTable *conns;     /* client's ctx -> kal_conn */
 	GHashTable *listeners; /* our id -> kal_listener */
 	GHashTable *requests;  /* id -> kal_request */
+	struct kal_request *half_open;
 	uint64_t last_listener;
-	uint32_t last_request;
 };
 
 /* MPA start-up under way; exists from connect or accept until the connection stands or failed. */
 struct kal_setup {
-	struct kal_conn *conn;
-	int fd; /* -1 once the provider has it */
+	struct kal_conn *conn;      /* may be gone once the setup was stolen */
+	const struct ri_host *host; /* outlives everything */
+	struct kal_fd fd;           /* empty once the provider has it */
 	struct ri_watch watch;
 	struct ri_timer timer;
 	int error; /* errno of a connect that failed at once */
@@ -82,6 +84,8 @@ struct kal_listener {
 	struct ri_listen *provider; /* the provider listens */
 	uint32_t num_socks;
 	struct ri_watch socks[RI_PORT_ADDR_MAX];
+	struct kal_fd fds[RI_PORT_ADDR_MAX]; /* of the watches above */
+	struct ri_timer look;                /* looks again after it looked away */
 };
 
 /* A request for a connection: first half open, then delivered, then answered. */
@@ -92,9 +96,10 @@ struct kal_request {
 	uint32_t id;                   /* 0 while half open */
 	uint64_t listener_id;
 	uint64_t ctx;
-	bool taken; /* cm->lock: somebody else ends it */
+	bool taken; /* cm->lock: who set it ends the request */
 	bool suppress;
-	int fd;
+	struct kal_fd fd;
+	struct kal_request *next_half, *prev_half; /* cm->lock: half-open requests */
 	struct ri_watch watch;
 	struct ri_timer timer;
 	struct kal_mpa_frame frame;
@@ -139,7 +144,10 @@ enum ri_status kal_address_accept(struct kal_conn *conn, const struct kal_cm_req
 				  struct kal_accept_rep *rep) RI_MUST_CHECK;
 
 /* kal_request.c */
-void kal_request_new(struct kal_listener *listener, int fd);
+/* Takes the descriptor over. */
+void kal_request_new(struct kal_listener *listener, struct kal_fd *fd);
+/* End every request of this RNIC, half open or delivered, without events. */
+void kal_request_end_all(struct kal_cm *cm);
 void kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event);
 void kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event);
 /* Take it away from everybody else, by id; NULL: no such request. Quiet afterwards. */
@@ -154,14 +162,19 @@ void kal_request_free(struct kal_request *request);
 
 /* kal_listen.c */
 void kal_listener_unref(struct kal_listener *listener);
+/* Has it as many start-ups and unanswered requests as it may have? */
+bool kal_listener_full(struct kal_listener *listener);
 
 /* kal_sock.c */
 /* A sockaddr for an address and a port in network order. Returns its length, 0 if no IP address. */
 socklen_t kal_sock_addr(struct sockaddr_storage *out, const struct ri_addr *addr, uint16_t port);
 void kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr, uint16_t *port);
-/* A non-blocking TCP socket of that family, or -errno. */
-int kal_sock_new(int family);
+/* A non-blocking TCP socket of that family: 0, or errno. */
+int kal_sock_new(struct kal_fd *fd, int family);
+/* For the start-up: no delays. */
 void kal_sock_prepare(int fd);
+/* For RDMA mode: when its process dies, the peer gets a reset (architecture.md, Connections). */
+void kal_sock_rdma_mode(int fd);
 bool kal_sock_is_local(const struct ri_addr *addr);
 enum kal_cm_reason kal_sock_reason(int error);
 

@@ -30,7 +30,7 @@ setup_new(struct kal_conn *conn, bool initiator)
 	struct kal_setup *setup = g_new0(struct kal_setup, 1);
 
 	setup->conn = conn;
-	setup->fd = -1;
+	setup->host = conn->cm->p.host;
 	setup->initiator = initiator;
 	setup->watch.fire = socket_ready;
 	setup->watch.arg = setup;
@@ -55,11 +55,10 @@ kal_setup_free(struct kal_setup *setup)
 
 	if (setup == NULL)
 		return;
-	host = setup->conn->cm->p.host;
-	host->timer_stop(host->self, &setup->timer);
+	host = setup->host;
 	host->watch_stop(host->self, &setup->watch);
-	if (setup->fd >= 0)
-		close(setup->fd);
+	host->timer_stop(host->self, &setup->timer);
+	kal_fd_close(&setup->fd);
 	g_free(setup);
 }
 
@@ -89,11 +88,9 @@ give_up(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_re
 	enum kal_cm_kind report;
 	enum ri_status status;
 
-	host->timer_stop(host->self, &setup->timer);
 	host->watch_stop(host->self, &setup->watch);
-	if (setup->fd >= 0)
-		close(setup->fd);
-	setup->fd = -1;
+	host->timer_stop(host->self, &setup->timer);
+	kal_fd_close(&setup->fd);
 	kal_cm_lock(cm);
 	status = kal_conn_step(&conn->state, happening, &report);
 	kal_cm_unlock(cm);
@@ -108,7 +105,10 @@ give_up(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_re
 
 /* --- the socket of an initiator ----------------------------------------------------------- */
 
-/* Bind to what the consumer chose. A port in time-wait is told apart from one in use. */
+/*
+ * Bind to what the consumer chose. A port that connections of ours hold, which will be free again, is
+ * told apart from one that somebody listens on.
+ */
 static enum ri_status
 bind_local(int fd, const struct kal_cm_req *req, int family)
 {
@@ -117,8 +117,8 @@ bind_local(int fd, const struct kal_cm_req *req, int family)
 	const struct ri_addr *local = req->local.family != RI_ADDR_NONE ? &req->local : &any;
 	socklen_t len = kal_sock_addr(&sa, local, req->service.local_port);
 	enum ri_status status = RI_ERR_TIME_WAIT;
+	struct kal_fd probe = {0};
 	int one = 1;
-	int probe;
 
 	if (req->local.family == RI_ADDR_NONE && req->service.local_port == 0)
 		return RI_SUCCESS;
@@ -126,19 +126,21 @@ bind_local(int fd, const struct kal_cm_req *req, int family)
 		return RI_ERR_NO_ROUTE;
 	if (req->reuse_addr)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
+	if (bind(fd, (struct sockaddr *)&sa, len) == 0) {
+		/* Who binds later, after this one lingers, must know that this one would not mind. */
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 		return RI_SUCCESS;
+	}
 	if (errno == EACCES)
 		return RI_ERR_PERMISSION;
 	if (errno != EADDRINUSE)
 		return RI_ERR_NO_ROUTE;
-	probe = kal_sock_new(family);
-	if (probe < 0)
+	if (kal_sock_new(&probe, family) != 0)
 		return RI_ERR_RESOURCES;
-	setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (req->reuse_addr || bind(probe, (struct sockaddr *)&sa, len) != 0)
+	setsockopt(kal_fd_get(&probe), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (req->reuse_addr || bind(kal_fd_get(&probe), (struct sockaddr *)&sa, len) != 0)
 		status = RI_ERR_IN_USE;
-	close(probe);
+	kal_fd_close(&probe);
 	return status;
 }
 
@@ -150,16 +152,17 @@ dial(struct kal_setup *setup)
 	struct sockaddr_storage sa;
 	socklen_t len = kal_sock_addr(&sa, &req->peer, req->service.port);
 	enum ri_status status;
-	int fd;
+	int error, fd;
 
 	if (len == 0 || req->service.kind != RI_SERVICE_PORT || req->service.port == 0)
 		return RI_ERR_INVALID_ARG;
-	fd = kal_sock_new(sa.ss_family);
-	if (fd < 0)
-		return fd == -EAFNOSUPPORT ? RI_ERR_NO_ROUTE : RI_ERR_RESOURCES;
+	error = kal_sock_new(&setup->fd, sa.ss_family);
+	if (error != 0)
+		return error == EAFNOSUPPORT ? RI_ERR_NO_ROUTE : RI_ERR_RESOURCES;
+	fd = kal_fd_get(&setup->fd);
 	status = bind_local(fd, req, sa.ss_family);
 	if (status != RI_SUCCESS) {
-		close(fd);
+		kal_fd_close(&setup->fd);
 		return status;
 	}
 	kal_sock_prepare(fd);
@@ -167,10 +170,9 @@ dial(struct kal_setup *setup)
 	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS)
 		setup->error = errno;
 	if (setup->error == EADDRNOTAVAIL && req->service.local_port != 0) {
-		close(fd);
+		kal_fd_close(&setup->fd);
 		return RI_ERR_TIME_WAIT;
 	}
-	setup->fd = fd;
 	setup->watch.fd = fd;
 	setup->watch.events = RI_WATCH_OUT;
 	return RI_SUCCESS;
@@ -182,6 +184,7 @@ make_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress)
 	const struct kal_cm *cm = setup->conn->cm;
 	struct kal_mpa_wish *wish = &setup->wish;
 
+	suppress |= !cm->p.attr->ird_ord_exchange;
 	wish->revision = suppress ? 1 : 2;
 	wish->crc = cm->crc;
 	wish->words = !suppress;
@@ -266,10 +269,9 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 		kal_setup_free(setup);
 		return status;
 	}
-	setup->fd = request->fd;
-	request->fd = -1;
+	kal_fd_move(&setup->fd, &request->fd);
 	setup->tcp_up = true;
-	setup->watch.fd = setup->fd;
+	setup->watch.fd = kal_fd_get(&setup->fd);
 	setup->watch.events = RI_WATCH_OUT;
 	conn->setup = setup;
 	rep->ird = conn->news.own_ird = setup->terms.ird;
@@ -294,7 +296,7 @@ attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t
 	const struct ri_host *host = cm->p.host;
 	bool rtr = setup->terms.rtr != 0;
 	struct ri_stream stream = {
-		.fd = setup->fd,
+		.fd = kal_fd_get(&setup->fd),
 		.initiator = setup->initiator,
 		.crc = setup->terms.crc,
 		.peer_local = kal_sock_is_local(&conn->news.peer),
@@ -309,6 +311,7 @@ attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t
 	};
 
 	host->watch_stop(host->self, &setup->watch);
+	kal_sock_rdma_mode(stream.fd);
 	kal_cm_lock(cm);
 	conn->news.own_ird = setup->terms.ird;
 	conn->news.own_ord = setup->terms.ord;
@@ -319,7 +322,7 @@ attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t
 		give_up(conn, KAL_CONN_FAILED, KAL_REASON_RESOURCES);
 		return true;
 	}
-	setup->fd = -1;
+	(void)kal_fd_release(&setup->fd);
 	return false;
 }
 
@@ -328,7 +331,7 @@ static int
 flush_out(struct kal_setup *setup)
 {
 	while (setup->out_at < setup->out_len) {
-		ssize_t n = send(setup->fd, setup->out + setup->out_at,
+		ssize_t n = send(kal_fd_get(&setup->fd), setup->out + setup->out_at,
 				 setup->out_len - setup->out_at, MSG_NOSIGNAL);
 
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -351,12 +354,12 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 	uint16_t port;
 	int error = 0;
 
-	if (getsockopt(setup->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+	if (getsockopt(kal_fd_get(&setup->fd), SOL_SOCKET, SO_ERROR, &error, &len) != 0)
 		error = errno;
 	if (error != 0)
 		return error;
 	len = sizeof(sa);
-	if (getsockname(setup->fd, (struct sockaddr *)&sa, &len) == 0) {
+	if (getsockname(kal_fd_get(&setup->fd), (struct sockaddr *)&sa, &len) == 0) {
 		kal_cm_lock(conn->cm);
 		kal_sock_addr_back(&sa, &conn->news.local, &port);
 		conn->news.service.local_port = port;
@@ -381,8 +384,7 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 	if (!setup->initiator || setup->wish.revision != 2 || setup->in_len != 0)
 		return false;
 	host->watch_stop(host->self, &setup->watch);
-	close(setup->fd);
-	setup->fd = -1;
+	kal_fd_close(&setup->fd);
 	setup->tcp_up = false;
 	setup->wish.revision = 1;
 	setup->wish.words = false;
@@ -425,8 +427,8 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 	struct kal_mpa_frame reply;
 	enum kal_mpa_found found;
 	size_t size;
-	ssize_t n =
-		recv(setup->fd, setup->in + setup->in_len, sizeof(setup->in) - setup->in_len, 0);
+	ssize_t n = recv(kal_fd_get(&setup->fd), setup->in + setup->in_len,
+			 sizeof(setup->in) - setup->in_len, 0);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
@@ -465,6 +467,8 @@ advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 	}
 	if (setup->out_at < setup->out_len) {
 		done = flush_out(setup);
+		if (done < 0 && dial_again(conn, setup))
+			return false;
 		if (done < 0) {
 			give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done));
 			return true;
@@ -489,7 +493,7 @@ socket_ready(void *arg, uint32_t events)
 
 	kal_conn_lock(conn);
 	/* A call may have taken the setup away while this was on its way. */
-	if (conn->setup == setup && setup->fd >= 0 && advance(conn, setup, events))
+	if (conn->setup == setup && kal_fd_get(&setup->fd) >= 0 && advance(conn, setup, events))
 		return;
 	kal_conn_unlock(conn);
 }
@@ -503,7 +507,7 @@ time_is_up(void *arg)
 		setup->error != 0 ? kal_sock_reason(setup->error) : KAL_REASON_TIMEOUT;
 
 	kal_conn_lock(conn);
-	if (conn->setup == setup && setup->fd >= 0) {
+	if (conn->setup == setup && kal_fd_get(&setup->fd) >= 0) {
 		give_up(conn, KAL_CONN_FAILED, reason);
 		return;
 	}

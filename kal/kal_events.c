@@ -5,8 +5,12 @@
  * The one stream of news of a client, oldest first.
  *
  * A fired CQ queues a node that is part of the CQ, once however often it fires before it is taken:
- * nothing is lost and nothing is allocated. Connection news are few for each connection. Other
- * asynchronous events are bounded; beyond that they are dropped with a line in the log.
+ * nothing is lost and nothing is allocated. Connection news are few for each connection, and requests
+ * are bounded by the backlogs of the listeners. Other asynchronous events are bounded too; beyond that
+ * they are dropped with a line in the log.
+ *
+ * What names an object leaves the queue when the object is destroyed: a client never hears of what it
+ * has given back.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,11 +47,88 @@ kal_news_kick(struct kal_client *client)
 void
 kal_news_cq(struct kal_client *client, struct kal_cq *cq)
 {
+	bool fresh;
+
 	pthread_mutex_lock(&client->news_lock);
-	if (!cq->fired.queued)
+	fresh = !cq->fired.queued;
+	if (fresh)
 		append(client, &cq->fired);
 	pthread_mutex_unlock(&client->news_lock);
-	kal_news_kick(client);
+	if (fresh)
+		kal_news_kick(client);
+}
+
+/* The caller holds news_lock. Take out what `is` picks; true if there was any. */
+static bool
+drop(struct kal_client *client, bool (*is)(const struct kal_event *event, const void *arg),
+     const void *arg)
+{
+	struct kal_news **link = &client->first;
+	bool any = false;
+
+	client->last = NULL;
+	while (*link != NULL) {
+		struct kal_news *news = *link;
+
+		if (!is(&news->event, arg)) {
+			client->last = news;
+			link = &news->next;
+			continue;
+		}
+		any = true;
+		*link = news->next;
+		news->queued = false;
+		client->async_queued -= news->event.kind == KAL_EVENT_ASYNC;
+		if (!news->own)
+			g_free(news);
+	}
+	return any;
+}
+
+/* The arrival of the very request whose end this is? */
+static bool
+is_request(const struct kal_event *event, const void *gone)
+{
+	return event->kind == KAL_EVENT_CM && event->u.cm.kind == KAL_CM_REQUEST &&
+	       event->u.cm.request == ((const struct kal_event *)gone)->u.cm.request;
+}
+
+static bool
+is_of_qp(const struct kal_event *event, const void *ctx)
+{
+	if (event->ctx != *(const uint64_t *)ctx)
+		return false;
+	if (event->kind == KAL_EVENT_ASYNC)
+		return event->u.async.object == RI_OBJECT_QP;
+	return event->kind == KAL_EVENT_CM && event->u.cm.kind != KAL_CM_REQUEST &&
+	       event->u.cm.kind != KAL_CM_REQUEST_GONE;
+}
+
+static bool
+is_of_srq(const struct kal_event *event, const void *ctx)
+{
+	return event->ctx == *(const uint64_t *)ctx && event->kind == KAL_EVENT_ASYNC &&
+	       event->u.async.object == RI_OBJECT_SRQ;
+}
+
+void
+kal_news_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx)
+{
+	pthread_mutex_lock(&client->news_lock);
+	(void)drop(client, type == RI_OBJECT_QP ? is_of_qp : is_of_srq, &ctx);
+	pthread_mutex_unlock(&client->news_lock);
+}
+
+bool
+kal_news_pending_qp(struct kal_client *client, uint64_t ctx)
+{
+	bool pending = false;
+
+	pthread_mutex_lock(&client->news_lock);
+	for (struct kal_news *n = client->first; n != NULL && !pending; n = n->next)
+		pending = n->event.kind == KAL_EVENT_CM && is_of_qp(&n->event, &ctx);
+	pthread_mutex_unlock(&client->news_lock);
+	return pending;
 }
 
 void
@@ -55,12 +136,20 @@ kal_news_cm(struct kal_client *client, uint64_t ctx, const struct kal_cm_event *
 {
 	struct kal_news *news = g_new0(struct kal_news, 1);
 
+	bool unseen = false;
+
 	news->event.kind = KAL_EVENT_CM;
 	news->event.ctx = ctx;
 	news->event.u.cm = *event;
 	pthread_mutex_lock(&client->news_lock);
-	append(client, news);
+	/* A request that went before the client saw it never was: peers cannot make the queue grow. */
+	if (event->kind == KAL_CM_REQUEST_GONE)
+		unseen = drop(client, is_request, &news->event);
+	if (!unseen)
+		append(client, news);
 	pthread_mutex_unlock(&client->news_lock);
+	if (unseen)
+		g_free(news);
 }
 
 void
@@ -86,24 +175,17 @@ kal_news_async(struct kal_client *client, uint64_t ctx, const struct ri_async_ev
 	}
 }
 
+static bool
+is_event(const struct kal_event *event, const void *one)
+{
+	return event == one;
+}
+
 void
 kal_news_forget(struct kal_client *client, struct kal_news *news)
 {
-	struct kal_news *before = NULL;
-
 	pthread_mutex_lock(&client->news_lock);
-	for (struct kal_news *n = client->first; n != NULL && news->queued; n = n->next) {
-		if (n == news) {
-			if (before != NULL)
-				before->next = n->next;
-			else
-				client->first = n->next;
-			if (client->last == n)
-				client->last = before;
-			news->queued = false;
-		}
-		before = n;
-	}
+	(void)drop(client, is_event, &news->event);
 	pthread_mutex_unlock(&client->news_lock);
 }
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stddef.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -120,25 +120,42 @@ kal_fd_duplicate(struct kal_fd *fd, int original)
 	return enlist(fd, fcntl(original, F_DUPFD_CLOEXEC, 0));
 }
 
-int
-kal_fd_release(struct kal_fd *fd)
+/* With the lock held. */
+static int
+delist(struct kal_fd *fd)
 {
 	int value = fd->value;
 
-	if (value == 0)
-		return -1;
-	lock_list();
 	if (fd->prev != NULL)
 		fd->prev->next = fd->next;
-	else if (list == fd)
+	else
 		list = fd->next;
 	if (fd->next != NULL)
 		fd->next->prev = fd->prev;
-	fd->value = 0;
-	fd->next = NULL;
-	fd->prev = NULL;
-	pthread_mutex_unlock(&list_lock);
+	memset(fd, 0, sizeof(*fd));
 	return value - 1;
+}
+
+int
+kal_fd_release(struct kal_fd *fd)
+{
+	int value;
+
+	if (fd->value == 0)
+		return -1;
+	lock_list();
+	value = delist(fd);
+	pthread_mutex_unlock(&list_lock);
+	return value;
+}
+
+void
+kal_fd_move(struct kal_fd *to, struct kal_fd *from)
+{
+	if (from->value == 0)
+		return;
+	lock_list();
+	(void)enlist(to, delist(from));
 }
 
 void

@@ -32,6 +32,9 @@ bool kal_fd_socket(struct kal_fd *fd, int family, int type);
 bool kal_fd_accept(struct kal_fd *fd, int listener, struct sockaddr *peer, socklen_t *len);
 bool kal_fd_duplicate(struct kal_fd *fd, int original);
 
+/* Give it to another owner, who has none. */
+void kal_fd_move(struct kal_fd *to, struct kal_fd *from);
+
 /* Close it, if there is one. */
 void kal_fd_close(struct kal_fd *fd);
 /* Take it off the list without closing it; somebody else answers for it from now on. */

@@ -74,6 +74,7 @@ void kal_host_watch_round(struct kal_host *host, bool sleep);
 /* For both, with the lock held: run one function; wait until an item is not running. */
 void kal_host_enter(struct kal_host *host, void *item);
 void kal_host_leave(struct kal_host *host);
+bool kal_host_wait_for(struct kal_host *host, const void *item, struct ri_host_link *link);
 bool kal_host_on_service_thread(const struct kal_host *host);
 void kal_host_arm(struct kal_host *host);
 

@@ -102,8 +102,8 @@ kal_host_leave(struct kal_host *host)
 }
 
 /* With the lock held, on another thread: wait until `item` is not running. True if it had to. */
-static bool
-wait_for(struct kal_host *host, const void *item, struct ri_host_link *link)
+bool
+kal_host_wait_for(struct kal_host *host, const void *item, struct ri_host_link *link)
 {
 	if (host->running != item || kal_host_on_service_thread(host))
 		return false;
@@ -145,7 +145,7 @@ kal_host_timer_stop(void *self, struct ri_timer *timer)
 	pthread_mutex_lock(&host->lock);
 	do
 		kal_timers_remove(&host->timers, timer);
-	while (wait_for(host, timer, &timer->link));
+	while (kal_host_wait_for(host, timer, &timer->link));
 	pthread_mutex_unlock(&host->lock);
 }
 
@@ -208,7 +208,7 @@ kal_host_task_stop(void *self, struct ri_task *task)
 	pthread_mutex_lock(&host->lock);
 	do
 		task_remove(host, task);
-	while (wait_for(host, task, &task->link));
+	while (kal_host_wait_for(host, task, &task->link));
 	pthread_mutex_unlock(&host->lock);
 }
 

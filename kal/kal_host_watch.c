@@ -46,15 +46,20 @@ kal_host_watch_start(void *self, struct ri_watch *watch)
 	struct kal_host *host = self;
 	struct epoll_event event = {.events = to_epoll(watch->events), .data.ptr = watch};
 
+	bool stopping;
+
 	if (atomic_load(&host->dead))
 		return RI_ERR_FATAL;
 	pthread_mutex_lock(&host->lock);
-	watch->link.n[1] = KAL_LINK_QUEUED;
+	stopping = (watch->link.n[1] & KAL_LINK_STOPPING) != 0;
 	pthread_mutex_unlock(&host->lock);
-	if (epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, watch->fd, &event) == 0)
-		return RI_SUCCESS;
-	watch->link.n[1] = 0;
-	return RI_ERR_RESOURCES;
+	if (stopping || epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, watch->fd, &event) != 0)
+		return RI_ERR_RESOURCES;
+	/* Only now: who stops it meanwhile finds it in the kernel's set. */
+	pthread_mutex_lock(&host->lock);
+	watch->link.n[1] |= KAL_LINK_QUEUED;
+	pthread_mutex_unlock(&host->lock);
+	return RI_SUCCESS;
 }
 
 void
@@ -93,26 +98,23 @@ void
 kal_host_watch_stop(void *self, struct ri_watch *watch)
 {
 	struct kal_host *host = self;
-	bool queued;
 
 	if (atomic_load(&host->dead))
 		return;
+	/* Its function may have started it anew while this waited: then it goes once more. */
 	pthread_mutex_lock(&host->lock);
-	queued = (watch->link.n[1] & KAL_LINK_QUEUED) != 0;
-	watch->link.n[1] = 0;
-	pthread_mutex_unlock(&host->lock);
-	if (queued)
-		(void)epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_DEL, watch->fd, NULL);
+	do {
+		bool queued = (watch->link.n[1] & KAL_LINK_QUEUED) != 0;
 
-	pthread_mutex_lock(&host->lock);
-	if (queued)
+		if (!queued)
+			continue;
+		watch->link.n[1] &= ~(uint64_t)KAL_LINK_QUEUED;
+		pthread_mutex_unlock(&host->lock);
+		(void)epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_DEL, watch->fd, NULL);
+		pthread_mutex_lock(&host->lock);
 		forget(host, watch);
-	if (!kal_host_on_service_thread(host)) {
-		host->stoppers++;
-		while (host->running == watch)
-			pthread_cond_wait(&host->idle, &host->lock);
-		host->stoppers--;
-	}
+	} while (kal_host_wait_for(host, watch, &watch->link) ||
+		 (watch->link.n[1] & KAL_LINK_QUEUED) != 0);
 	pthread_mutex_unlock(&host->lock);
 }
 

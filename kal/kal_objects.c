@@ -98,3 +98,17 @@ kal_object_any(struct kal_client *client, enum ri_object type, const struct kal_
 	}
 	return NULL;
 }
+
+struct kal_rnic *
+kal_rnic_next(struct kal_client *client, const struct kal_rnic *rnic)
+{
+	guint i = rnic != NULL ? (rnic->object.id & INDEX_MASK) + 1 : 0;
+
+	for (; i < client->slots->len; i++) {
+		struct kal_object *object = g_ptr_array_index(client->slots, i);
+
+		if (object != NULL && object->type == RI_OBJECT_RNIC)
+			return (struct kal_rnic *)object;
+	}
+	return NULL;
+}

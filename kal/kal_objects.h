@@ -74,6 +74,7 @@ struct kal_qp {
 	struct kal_cq *recv_cq;
 	struct kal_srq *srq;
 	struct ri_qp *qp;
+	uint64_t ctx;
 	struct kal_conn *conn;
 };
 
@@ -128,6 +129,9 @@ void *kal_object_get(struct kal_client *client, uint32_t id, enum ri_object type
 /* Any object of that type under that RNIC, NULL when there is none left. */
 void *kal_object_any(struct kal_client *client, enum ri_object type, const struct kal_rnic *rnic);
 
+/* The next open adapter of a client after that one (NULL: the first), NULL: no more. */
+struct kal_rnic *kal_rnic_next(struct kal_client *client, const struct kal_rnic *rnic);
+
 /* kal_events.c; any thread, never block */
 void kal_news_cq(struct kal_client *client, struct kal_cq *cq);
 void kal_news_cm(struct kal_client *client, uint64_t ctx, const struct kal_cm_event *event);
@@ -136,6 +140,10 @@ void kal_news_async(struct kal_client *client, uint64_t ctx, const struct ri_asy
 void kal_news_kick(struct kal_client *client);
 /* A CQ is about to go. */
 void kal_news_forget(struct kal_client *client, struct kal_news *news);
+/* A QP or SRQ is gone: what is queued about it goes too. */
+void kal_news_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx);
+/* Has the client not heard yet how its connection came out, or ended? */
+bool kal_news_pending_qp(struct kal_client *client, uint64_t ctx);
 void kal_news_drop_all(struct kal_client *client);
 
 /* kal_adapters.c */

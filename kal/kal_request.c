@@ -4,15 +4,17 @@
 /*
  * Requests for connections: from the TCP accept until our consumer answered.
  *
- * Half open: the MPA Request is being read, bounded in time (5 s) and size; the request belongs to
- * the service thread. Delivered: it has an id, stands in the table, and the client was told; the
- * service thread still watches whether the peer gives up, and a timer bounds the answer (120 s). It
- * ends by whoever takes it out of the table: an accept, a reject, a hand-off, or the service thread.
+ * Half open: the MPA Request is being read, bounded in time (5 s) and size; on the service
+ * thread. Delivered: it has an id, stands in the table, and the client was told; the service thread
+ * still watches whether the peer gives up, and a timer bounds the answer (120 s).
+ *
+ * A request ends by whoever takes it (leave(): the first to ask, under the table lock): an accept, a
+ * reject, a hand-off, the service thread, or the end of the adapter. Its functions on the service
+ * thread look first whether somebody has, and whoever has waits for them before it goes on.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "kal_cm_internal.h"
 
@@ -25,7 +27,6 @@ request_alloc(struct kal_cm *cm)
 	struct kal_request *request = g_new0(struct kal_request, 1);
 
 	request->cm = cm;
-	request->fd = -1;
 	request->watch.fire = request_ready;
 	request->watch.arg = request;
 	request->timer.fire = request_late;
@@ -38,8 +39,9 @@ quiet(struct kal_request *request)
 {
 	const struct ri_host *host = request->cm->p.host;
 
-	host->timer_stop(host->self, &request->timer);
+	/* In this order: the function of the watch may start the timer. */
 	host->watch_stop(host->self, &request->watch);
+	host->timer_stop(host->self, &request->timer);
 }
 
 void
@@ -50,19 +52,19 @@ kal_request_free(struct kal_request *request)
 		atomic_fetch_sub(&request->listener->half_open, 1);
 		kal_listener_unref(request->listener);
 	}
-	if (request->fd >= 0)
-		close(request->fd);
+	kal_fd_close(&request->fd);
 	g_free(request);
 }
 
-/* The caller holds cm->lock. Ids are not reused while 2^32 requests come and go. */
+/* The caller holds cm->lock. Ids are unique in the process: a client may have several adapters. */
 static void
 enter(struct kal_request *request)
 {
+	static atomic_uint last;
 	struct kal_cm *cm = request->cm;
 
 	do
-		request->id = ++cm->last_request;
+		request->id = atomic_fetch_add(&last, 1) + 1;
 	while (request->id == 0 || g_hash_table_contains(cm->requests, &request->id));
 	request->info.request = request->id;
 	g_hash_table_insert(cm->requests, &request->id, request);
@@ -81,16 +83,90 @@ count_waiting(struct kal_request *request, int by)
 		atomic_fetch_add(&listener->waiting, (unsigned)by);
 }
 
-/* The caller holds cm->lock. Out of the table; false: somebody else was faster. */
+/* The caller holds cm->lock. */
+static void
+half_open_add(struct kal_request *request)
+{
+	struct kal_cm *cm = request->cm;
+
+	request->next_half = cm->half_open;
+	if (cm->half_open != NULL)
+		cm->half_open->prev_half = request;
+	cm->half_open = request;
+}
+
+/* The caller holds cm->lock. */
+static void
+half_open_remove(struct kal_request *request)
+{
+	if (request->prev_half != NULL)
+		request->prev_half->next_half = request->next_half;
+	else
+		request->cm->half_open = request->next_half;
+	if (request->next_half != NULL)
+		request->next_half->prev_half = request->prev_half;
+	request->next_half = NULL;
+	request->prev_half = NULL;
+}
+
+/* The caller holds cm->lock. It is the caller's to end now; false: somebody else was faster. */
 static bool
 leave(struct kal_request *request)
 {
 	if (request->taken)
 		return false;
 	request->taken = true;
+	if (request->id == 0) {
+		half_open_remove(request);
+		return true;
+	}
 	g_hash_table_remove(request->cm->requests, &request->id);
 	count_waiting(request, -1);
 	return true;
+}
+
+static bool
+take(struct kal_request *request)
+{
+	bool ours;
+
+	kal_cm_lock(request->cm);
+	ours = leave(request);
+	kal_cm_unlock(request->cm);
+	return ours;
+}
+
+/* Any request, taken; NULL if there is none left. */
+static struct kal_request *
+take_any(struct kal_cm *cm)
+{
+	struct kal_request *request;
+	GHashTableIter iter;
+	gpointer value;
+
+	kal_cm_lock(cm);
+	request = cm->half_open;
+	g_hash_table_iter_init(&iter, cm->requests);
+	if (request == NULL && g_hash_table_iter_next(&iter, NULL, &value))
+		request = value;
+	if (request != NULL)
+		(void)leave(request); /* what can be found is not taken */
+	kal_cm_unlock(cm);
+	return request;
+}
+
+void
+kal_request_end_all(struct kal_cm *cm)
+{
+	struct kal_request *request;
+
+	while ((request = take_any(cm)) != NULL) {
+		quiet(request);
+		if (request->id != 0)
+			kal_request_refuse(request, NULL, 0);
+		else
+			kal_request_free(request);
+	}
 }
 
 struct kal_request *
@@ -117,7 +193,7 @@ attend(struct kal_request *request)
 	host->timer_start(host->self, &request->timer,
 			  host->now(host->self) + KAL_REQUEST_ANSWER_MAX);
 	request->watch.events = RI_WATCH_IN;
-	if (request->fd >= 0 && host->watch_start(host->self, &request->watch) != RI_SUCCESS)
+	if (host->watch_start(host->self, &request->watch) != RI_SUCCESS)
 		host->log(host->self, RI_LOG_WARNING, "kal request", "its peer is not watched");
 }
 
@@ -165,7 +241,7 @@ say_no(struct kal_request *request, const void *pdata, uint16_t len)
 	reply.private_len = len;
 	size = kal_mpa_write(&reply, out, sizeof(out));
 	if (size > 0)
-		(void)!send(request->fd, out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)!send(kal_fd_get(&request->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void
@@ -184,7 +260,7 @@ kal_request_refuse(struct kal_request *request, const void *pdata, uint16_t len)
 /* --- half open ------------------------------------------------------------------------------ */
 
 void
-kal_request_new(struct kal_listener *listener, int fd)
+kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 {
 	const struct ri_host *host = listener->cm->p.host;
 	struct kal_request *request = request_alloc(listener->cm);
@@ -195,16 +271,18 @@ kal_request_new(struct kal_listener *listener, int fd)
 	request->listener_id = listener->id;
 	request->ctx = listener->ctx;
 	request->suppress = listener->suppress;
-	request->fd = fd;
-	request->watch.fd = fd;
+	kal_fd_move(&request->fd, fd);
+	request->watch.fd = kal_fd_get(&request->fd);
 	request->watch.events = RI_WATCH_IN;
-	kal_sock_prepare(fd);
-	if (host->watch_start(host->self, &request->watch) != RI_SUCCESS) {
+	kal_sock_prepare(request->watch.fd);
+	kal_cm_lock(request->cm);
+	half_open_add(request);
+	kal_cm_unlock(request->cm);
+	if (host->watch_start(host->self, &request->watch) == RI_SUCCESS)
+		host->timer_start(host->self, &request->timer,
+				  host->now(host->self) + KAL_REQUEST_READ_MAX);
+	else if (take(request))
 		kal_request_free(request);
-		return;
-	}
-	host->timer_start(host->self, &request->timer,
-			  host->now(host->self) + KAL_REQUEST_READ_MAX);
 }
 
 static void
@@ -219,11 +297,11 @@ describe(struct kal_request *request)
 	info->kind = KAL_CM_REQUEST;
 	info->service = request->listener->service;
 	info->port = request->listener->port;
-	if (getpeername(request->fd, (struct sockaddr *)&sa, &len) == 0)
+	if (getpeername(kal_fd_get(&request->fd), (struct sockaddr *)&sa, &len) == 0)
 		kal_sock_addr_back(&sa, &info->peer, &port);
 	info->service.local_port = port;
 	len = sizeof(sa);
-	if (getsockname(request->fd, (struct sockaddr *)&sa, &len) == 0)
+	if (getsockname(kal_fd_get(&request->fd), (struct sockaddr *)&sa, &len) == 0)
 		kal_sock_addr_back(&sa, &info->local, &port);
 	info->ird_ord_valid = frame->words && !request->suppress &&
 			      frame->ird != KAL_MPA_DEPTH_PRIVATE &&
@@ -236,31 +314,41 @@ describe(struct kal_request *request)
 		memcpy(info->pdata, frame->private_data, info->pdata_len);
 }
 
-/* A whole Request is there: show it to the consumer, or refuse. Ends the half-open life. */
-static void
+/*
+ * A whole Request is there: show it to the consumer. False: refused, or it is somebody else's. Ends
+ * the half-open life. Accepting stops before the backlog is full, but start-ups under way may pass it.
+ */
+static bool
 deliver(struct kal_request *request)
 {
 	struct kal_listener *listener = request->listener;
 	struct kal_cm *cm = request->cm;
-	bool full = atomic_load(&listener->waiting) >= listener->backlog;
-	bool closed = atomic_load(&listener->closed);
+	bool room = atomic_load(&listener->waiting) < listener->backlog &&
+		    !atomic_load(&listener->closed);
 
-	describe(request);
-	if (full || closed) {
-		kal_request_refuse(request, NULL, 0);
-		return;
+	if (!room) {
+		say_no(request, NULL, 0);
+		return false;
 	}
-	request->listener = NULL;
+	describe(request);
 	attend(request);
 	kal_cm_lock(cm);
-	atomic_fetch_add(&listener->waiting, 1);
-	enter(request);
+	room = leave(request);
+	if (room) {
+		request->taken = false;
+		request->listener = NULL;
+		atomic_fetch_add(&listener->waiting, 1);
+		enter(request);
+	}
 	kal_cm_unlock(cm);
-	atomic_fetch_sub(&listener->half_open, 1);
-	kal_listener_unref(listener);
+	if (room) {
+		atomic_fetch_sub(&listener->half_open, 1);
+		kal_listener_unref(listener);
+	}
+	return room;
 }
 
-/* True while more is to come. */
+/* False: it is over. */
 static bool
 read_request(struct kal_request *request)
 {
@@ -268,7 +356,7 @@ read_request(struct kal_request *request)
 	enum kal_mpa_verdict verdict;
 	enum kal_mpa_found found;
 	size_t size = 0;
-	ssize_t n = recv(request->fd, request->in + request->in_len,
+	ssize_t n = recv(kal_fd_get(&request->fd), request->in + request->in_len,
 			 sizeof(request->in) - request->in_len, 0);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -288,8 +376,7 @@ read_request(struct kal_request *request)
 		return false;
 	host->watch_stop(host->self, &request->watch);
 	host->timer_stop(host->self, &request->timer);
-	deliver(request);
-	return true;
+	return deliver(request);
 }
 
 /* --- delivered ---------------------------------------------------------------------------- */
@@ -335,12 +422,12 @@ request_ready(void *arg, uint32_t events)
 	if (is_taken(request))
 		return;
 	if (request->listener != NULL) {
-		if (!read_request(request))
+		if (!read_request(request) && take(request))
 			kal_request_free(request);
 		return;
 	}
 	/* Nothing may come before our Reply (iwarp-wire 2.3 rule 6). */
-	n = recv(request->fd, &octet, 1, MSG_PEEK);
+	n = recv(kal_fd_get(&request->fd), &octet, 1, MSG_PEEK);
 	if (n >= 0 || (errno != EAGAIN && errno != EINTR))
 		die(request);
 }
@@ -352,10 +439,10 @@ request_late(void *arg)
 
 	if (is_taken(request))
 		return;
-	if (request->listener != NULL)
-		kal_request_free(request);
-	else
+	if (request->listener == NULL)
 		die(request);
+	else if (take(request))
+		kal_request_free(request);
 }
 
 /* --- requests that a provider took ---------------------------------------------------------- */

@@ -13,13 +13,18 @@
 socklen_t
 kal_sock_addr(struct sockaddr_storage *out, const struct ri_addr *addr, uint16_t port)
 {
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	bool is_mapped =
+		addr->family == RI_ADDR_IPV6 && memcmp(addr->octets, mapped, sizeof(mapped)) == 0;
+
 	memset(out, 0, sizeof(*out));
-	if (addr->family == RI_ADDR_IPV4) {
+	if (addr->family == RI_ADDR_IPV4 || is_mapped) {
 		struct sockaddr_in *in = (struct sockaddr_in *)out;
 
 		in->sin_family = AF_INET;
 		in->sin_port = port;
-		memcpy(&in->sin_addr, addr->octets, sizeof(in->sin_addr));
+		memcpy(&in->sin_addr, addr->octets + (is_mapped ? sizeof(mapped) : 0),
+		       sizeof(in->sin_addr));
 		return sizeof(*in);
 	}
 	if (addr->family == RI_ADDR_IPV6) {
@@ -56,16 +61,15 @@ kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr, uint
 }
 
 int
-kal_sock_new(int family)
+kal_sock_new(struct kal_fd *fd, int family)
 {
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int one = 1;
 
-	if (fd < 0)
-		return -errno;
+	if (!kal_fd_socket(fd, family, SOCK_STREAM))
+		return errno;
 	if (family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	return fd;
+		setsockopt(kal_fd_get(fd), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	return 0;
 }
 
 void
@@ -74,6 +78,14 @@ kal_sock_prepare(int fd)
 	int one = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+void
+kal_sock_rdma_mode(int fd)
+{
+	struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
 /* An address is this machine's if a socket can be bound to it. */

@@ -27,6 +27,7 @@ destroy_qp(struct kal_qp *qp)
 		return status;
 	}
 	kal_conn_free(qp->conn);
+	kal_news_forget_ctx(qp->pd->rnic->client, RI_OBJECT_QP, qp->ctx);
 	qp->pd->object.children--;
 	qp->send_cq->object.children--;
 	qp->recv_cq->object.children--;
@@ -54,6 +55,16 @@ destroy_cq(struct kal_client *client, struct kal_cq *cq)
 }
 
 static enum ri_status
+destroy_srq(struct kal_client *client, struct kal_srq *srq)
+{
+	enum ri_status status = srq->pd->rnic->provider->srq->destroy(srq->srq);
+
+	if (status == RI_SUCCESS)
+		kal_news_forget_ctx(client, RI_OBJECT_SRQ, srq->ctx);
+	return destroy_in_pd(srq->pd, status);
+}
+
+static enum ri_status
 unmake(struct kal_client *client, struct kal_object *object)
 {
 	struct kal_pd *pd;
@@ -64,9 +75,7 @@ unmake(struct kal_client *client, struct kal_object *object)
 	case RI_OBJECT_CQ:
 		return destroy_cq(client, (struct kal_cq *)object);
 	case RI_OBJECT_SRQ:
-		pd = ((struct kal_srq *)object)->pd;
-		return destroy_in_pd(
-			pd, pd->rnic->provider->srq->destroy(((struct kal_srq *)object)->srq));
+		return destroy_srq(client, (struct kal_srq *)object);
 	case RI_OBJECT_PD:
 		pd = (struct kal_pd *)object;
 		return pd->rnic->provider->pd->destroy(pd->pd);
@@ -428,6 +437,7 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	if (in->init.type == RI_QP_UD && !qp->pd->rnic->attr.ud)
 		return RI_ERR_UNSUPPORTED;
 	out->init = in->init;
+	qp->ctx = in->init.ctx;
 	status = make_qp(client, qp, out);
 	if (status != RI_SUCCESS)
 		return status;
@@ -437,6 +447,24 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	if (qp->srq != NULL)
 		qp->srq->object.children++;
 	out->id = g_steal_pointer(&qp)->object.id;
+	return RI_SUCCESS;
+}
+
+/*
+ * The rest of a connection's life goes through its own calls. And a queue pair begins anew only when
+ * its last connection is over and the client knows how it ended, so that news of the old one are
+ * never taken for news of the next.
+ */
+static enum ri_status
+may_modify(struct kal_client *client, struct kal_qp *qp, const struct kal_qp_modify_req *in)
+{
+	if ((in->mask & RI_QP_ATTR_STATE) == 0)
+		return RI_SUCCESS;
+	if (in->attr.state != RI_QPS_IDLE && in->attr.state != RI_QPS_ERROR)
+		return RI_ERR_INVALID_ARG;
+	if (in->attr.state == RI_QPS_IDLE &&
+	    (kal_conn_busy(qp->conn) || kal_news_pending_qp(client, qp->ctx)))
+		return RI_ERR_STILL_FLUSHING;
 	return RI_SUCCESS;
 }
 
@@ -451,12 +479,10 @@ qp_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	(void)msg;
 	if (qp == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	/* The rest of a connection's life goes through its own calls. */
-	if ((in->mask & RI_QP_ATTR_STATE) && in->attr.state != RI_QPS_IDLE &&
-	    in->attr.state != RI_QPS_ERROR)
-		return RI_ERR_INVALID_ARG;
 	kal_conn_lock(qp->conn);
-	status = qp->pd->rnic->provider->qp->modify(qp->qp, &in->attr, in->mask);
+	status = may_modify(client, qp, in);
+	if (status == RI_SUCCESS)
+		status = qp->pd->rnic->provider->qp->modify(qp->qp, &in->attr, in->mask);
 	if (status == RI_SUCCESS)
 		kal_conn_modified(qp->conn, &in->attr, in->mask);
 	kal_conn_unlock(qp->conn);

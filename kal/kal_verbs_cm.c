@@ -72,18 +72,18 @@ do_accept(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	return conn != NULL ? kal_accept(conn, in, rep) : RI_ERR_INVALID_HANDLE;
 }
 
-/* A request's number is unique in its RNIC only; a client has one, or says which by its queue pair. */
+/* A request names no adapter, and no two requests have the same number: one of the adapters knows it. */
 static enum ri_status
 do_reject(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
-	const struct kal_cm_req *in = req;
-	struct kal_qp *qp = kal_object_get(client, in->qp, RI_OBJECT_QP);
-	struct kal_rnic *rnic =
-		qp != NULL ? qp->pd->rnic : kal_object_any(client, RI_OBJECT_RNIC, NULL);
+	enum ri_status status = RI_ERR_INVALID_HANDLE;
+	struct kal_rnic *rnic = NULL;
 
 	(void)rep;
 	(void)msg;
-	return rnic != NULL ? kal_reject(rnic->cm, in) : RI_ERR_INVALID_HANDLE;
+	while (status == RI_ERR_INVALID_HANDLE && (rnic = kal_rnic_next(client, rnic)) != NULL)
+		status = kal_reject(rnic->cm, req);
+	return status;
 }
 
 static enum ri_status
@@ -111,11 +111,14 @@ do_disconnect(struct kal_client *client, const void *req, void *rep, struct kal_
 static enum ri_status
 do_handoff(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
-	struct kal_rnic *rnic = kal_object_any(client, RI_OBJECT_RNIC, NULL);
+	enum ri_status status = RI_ERR_INVALID_HANDLE;
+	struct kal_rnic *rnic = NULL;
 
 	(void)rep;
 	(void)msg;
-	return rnic != NULL ? kal_handoff(rnic->cm, req) : RI_ERR_INVALID_HANDLE;
+	while (status == RI_ERR_INVALID_HANDLE && (rnic = kal_rnic_next(client, rnic)) != NULL)
+		status = kal_handoff(rnic->cm, req);
+	return status;
 }
 
 static enum ri_status

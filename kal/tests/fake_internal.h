@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* What the files of the fake provider share. */
+#ifndef FAKE_INTERNAL_H
+#define FAKE_INTERNAL_H
+
+#include "fake_provider.h"
+
+struct ri_rnic {
+	const struct ri_host *host;
+	const struct ri_upcalls *up;
+};
+
+struct ri_context {
+	struct ri_rnic *rnic;
+};
+
+struct ri_pd {
+	struct ri_rnic *rnic;
+	int users;
+};
+
+struct ri_cq {
+	struct ri_rnic *rnic;
+	uint64_t ctx;
+};
+
+struct ri_srq {
+	struct ri_pd *pd;
+	struct ri_srq_attr attr;
+};
+
+struct ri_qp {
+	struct ri_pd *pd;
+	struct ri_rnic *rnic;
+	struct ri_qp_init init;
+	enum ri_qp_state state;
+	uint32_t qpn;
+	int fd; /* -1 without a stream */
+	bool watching, expecting, shut;
+	struct ri_watch watch;
+	struct ri_task task;
+	enum ri_event say[4];
+	unsigned to_say;
+};
+
+struct ri_mr {
+	struct ri_pd *pd;
+	struct ri_mr_init init;
+};
+
+/* An object that counts. */
+void *fake_make(size_t size);
+void fake_unmake(void *object);
+/* The queue pair made last, for fake_raise. */
+extern struct ri_qp *fake_last_qp;
+
+extern const struct ri_qp_ops fake_qp_ops;
+extern const struct ri_llp_ops fake_llp_ops;
+extern const struct ri_cm_ops fake_cm_ops;
+
+#endif /* FAKE_INTERNAL_H */

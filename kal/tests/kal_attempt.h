@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* One attempt to connect to a raw peer, which the test then plays. */
+#ifndef KAL_ATTEMPT_H
+#define KAL_ATTEMPT_H
+
+#include "kal_fixture.h"
+
+#define CTX 0x1111
+
+/* A connect call of a fresh queue pair to a raw listener, up to the Request that arrived there. */
+struct attempt {
+	struct fixture f;
+	struct kal_cm_req req;
+	uint32_t qp;
+	int listener, peer;
+	uint16_t port;
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	struct kal_mpa_frame request;
+};
+
+/* A client, a queue pair, a raw listener, and a request with the private data "hello". */
+void attempt_prepare(struct attempt *a);
+/* Connect; then accept and read the Request. */
+void attempt_go(struct attempt *a);
+void attempt_meet(struct attempt *a);
+void attempt_finish(struct attempt *a);
+/* IRD 2, ORD 4, RTR by Write, private data "abc". */
+struct kal_mpa_frame attempt_good_reply(const struct attempt *a);
+/* FAILED with that reason, the queue pair in ERROR, and nothing more. */
+void attempt_expect_failed(struct attempt *a, enum kal_cm_reason reason);
+
+#endif /* KAL_ATTEMPT_H */

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "kal_fixture.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ri_load.h"
+
+/* No providers are compiled in here. */
+const ri_provider_entry_fn ri_builtin_entries[] = {NULL};
+
+enum ri_status
+fixture_call(struct fixture *f, enum kal_call_number call, const void *req, size_t req_len,
+	     void *rep, size_t rep_len)
+{
+	struct kal_msg msg = {.call = call,
+			      .fd = -1,
+			      .req = req,
+			      .req_len = req_len,
+			      .rep = rep,
+			      .rep_len = rep_len};
+	enum ri_status status = kal_call(f->client, &msg);
+
+	if (status == RI_SUCCESS)
+		g_assert_cmpuint(msg.rep_len, ==, rep_len);
+	return status;
+}
+
+enum ri_status
+fixture_id(struct fixture *f, enum kal_call_number call, uint32_t id)
+{
+	struct kal_id_req req = {id};
+
+	return fixture_call(f, call, &req, sizeof(req), NULL, 0);
+}
+
+void
+fixture_open(struct fixture *f)
+{
+	struct kal_client_params params = {.host = kal_host_default()};
+	struct kal_rnic_open_req open = {.name = "fake"};
+	struct kal_rnic_open_rep opened;
+	struct kal_id_rep id;
+	struct kal_cq_create_req cq = {.entries = 10, .ctx = 0xc0};
+	struct kal_cq_rep cq_rep;
+
+	g_assert_cmpint(kal_client_open(&params, &f->client), ==, RI_SUCCESS);
+	g_assert_cmpint(
+		fixture_call(f, KAL_RNIC_OPEN, &open, sizeof(open), &opened, sizeof(opened)), ==,
+		RI_SUCCESS);
+	f->rnic = opened.id;
+	g_assert_cmpint(fixture_call(f, KAL_PD_CREATE, &(struct kal_id_req){f->rnic},
+				     sizeof(struct kal_id_req), &id, sizeof(id)),
+			==, RI_SUCCESS);
+	f->pd = id.id;
+	cq.rnic = f->rnic;
+	g_assert_cmpint(fixture_call(f, KAL_CQ_CREATE, &cq, sizeof(cq), &cq_rep, sizeof(cq_rep)),
+			==, RI_SUCCESS);
+	f->cq = cq_rep.id;
+}
+
+void
+fixture_close(struct fixture *f)
+{
+	kal_client_close(f->client);
+	g_assert_cmpint(fake_objects(), ==, 0);
+	fake_reset();
+}
+
+uint32_t
+fixture_qp(struct fixture *f, uint64_t ctx, uint32_t ird, uint32_t ord)
+{
+	struct kal_qp_create_req req = {.pd = f->pd, .send_cq = f->cq, .recv_cq = f->cq};
+	struct kal_qp_create_rep rep;
+
+	req.init.ctx = ctx;
+	req.init.ird = ird;
+	req.init.ord = ord;
+	g_assert_cmpint(fixture_call(f, KAL_QP_CREATE, &req, sizeof(req), &rep, sizeof(rep)), ==,
+			RI_SUCCESS);
+	return rep.id;
+}
+
+uint32_t
+fixture_listen(struct fixture *f, uint64_t ctx, uint16_t *port, uint32_t backlog)
+{
+	struct kal_listen_req req = {.rnic = f->rnic, .backlog = backlog, .ctx = ctx};
+	struct kal_listen_rep rep;
+
+	req.service.kind = RI_SERVICE_PORT;
+	req.service.port = *port;
+	g_assert_cmpint(fixture_call(f, KAL_LISTEN, &req, sizeof(req), &rep, sizeof(rep)), ==,
+			RI_SUCCESS);
+	*port = rep.service.port;
+	g_assert_cmpuint(*port, !=, 0);
+	return rep.id;
+}
+
+void
+fixture_connect_req(struct kal_cm_req *req, uint32_t qp, bool ipv6, uint16_t port)
+{
+	memset(req, 0, sizeof(*req));
+	req->qp = qp;
+	req->ird = 4;
+	req->ord = 3;
+	req->service.kind = RI_SERVICE_PORT;
+	req->service.port = port;
+	if (ipv6)
+		req->peer = (struct ri_addr){.family = RI_ADDR_IPV6, .octets = {[15] = 1}};
+	else
+		req->peer = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}};
+}
+
+struct kal_event
+fixture_event(struct fixture *f)
+{
+	struct kal_event event;
+
+	while (!kal_next_event(f->client, &event)) {
+		struct pollfd polled = {.fd = kal_client_fd(f->client), .events = POLLIN};
+
+		g_assert_cmpint(poll(&polled, 1, 10000), ==, 1);
+	}
+	return event;
+}
+
+struct kal_cm_event
+fixture_cm(struct fixture *f, enum kal_cm_kind kind, uint64_t ctx)
+{
+	struct kal_event event = fixture_event(f);
+
+	g_assert_cmpuint(event.kind, ==, KAL_EVENT_CM);
+	g_assert_cmpuint(event.u.cm.kind, ==, kind);
+	g_assert_cmpuint(event.ctx, ==, ctx);
+	return event.u.cm;
+}
+
+bool
+fixture_silent(struct fixture *f)
+{
+	struct pollfd polled = {.fd = kal_client_fd(f->client), .events = POLLIN};
+	struct kal_event event;
+
+	if (kal_next_event(f->client, &event))
+		return false;
+	(void)poll(&polled, 1, 20);
+	return !kal_next_event(f->client, &event);
+}
+
+enum ri_qp_state
+fixture_state(struct fixture *f, uint32_t qp)
+{
+	struct ri_qp_attr attr;
+
+	g_assert_cmpint(fixture_call(f, KAL_QP_QUERY, &(struct kal_id_req){qp},
+				     sizeof(struct kal_id_req), &attr, sizeof(attr)),
+			==, RI_SUCCESS);
+	return (enum ri_qp_state)attr.state;
+}
+
+/* --- raw peers ------------------------------------------------------------------------------ */
+
+static void
+limit(int fd)
+{
+	struct timeval ten = {.tv_sec = 10};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &ten, sizeof(ten));
+}
+
+int
+raw_listen(uint16_t *port)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(sa);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	g_assert_cmpint(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
+	g_assert_cmpint(listen(fd, 100), ==, 0);
+	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&sa, &len), ==, 0);
+	limit(fd);
+	*port = sa.sin_port;
+	return fd;
+}
+
+int
+raw_accept(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	g_assert_cmpint(fd, >=, 0);
+	limit(fd);
+	return fd;
+}
+
+int
+raw_connect(bool ipv6, uint16_t port)
+{
+	struct sockaddr_in in4 = {
+		.sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in6 in6 = {
+		.sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int result = ipv6 ? connect(fd, (struct sockaddr *)&in6, sizeof(in6))
+			  : connect(fd, (struct sockaddr *)&in4, sizeof(in4));
+
+	g_assert_cmpint(result, ==, 0);
+	limit(fd);
+	return fd;
+}
+
+void
+raw_send(int fd, const void *data, size_t len)
+{
+	g_assert_cmpint(send(fd, data, len, MSG_NOSIGNAL), ==, (ssize_t)len);
+}
+
+int
+raw_recv(int fd, void *data, size_t len)
+{
+	size_t have = 0;
+
+	while (have < len) {
+		ssize_t n = recv(fd, (uint8_t *)data + have, len - have, 0);
+
+		if (n < 0 && errno == ECONNRESET)
+			return -1;
+		g_assert_cmpint(n, >=, 0); /* else it took too long */
+		if (n == 0)
+			break;
+		have += (size_t)n;
+	}
+	return (int)have;
+}
+
+struct kal_mpa_frame
+raw_frame(int fd, enum kal_mpa_kind kind, uint8_t *buf)
+{
+	struct kal_mpa_frame frame;
+	enum kal_mpa_found found = KAL_MPA_MORE;
+	size_t len = 0, size;
+
+	while (found == KAL_MPA_MORE) {
+		g_assert_cmpint(raw_recv(fd, buf + len, 1), ==, 1);
+		found = kal_mpa_read(kind, buf, ++len, &frame, &size);
+	}
+	g_assert_cmpint(found, ==, KAL_MPA_WHOLE);
+	return frame;
+}
+
+void
+raw_send_frame(int fd, const struct kal_mpa_frame *frame)
+{
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	size_t len = kal_mpa_write(frame, buf, sizeof(buf));
+
+	g_assert_cmpuint(len, >, 0);
+	raw_send(fd, buf, len);
+}
+
+void
+raw_abort(int fd)
+{
+	struct linger at_once = {.l_onoff = 1};
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(fd);
+}
+
+unsigned
+raw_count_fds(void)
+{
+	g_autoptr(GDir) dir = g_dir_open("/proc/self/fd", 0, NULL);
+	unsigned count = 0;
+
+	while (g_dir_read_name(dir) != NULL)
+		count++;
+	return count;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* A client with the fake adapter open, calls in one line, events with a limit, and raw TCP peers. */
+#ifndef KAL_FIXTURE_H
+#define KAL_FIXTURE_H
+
+#include <glib.h>
+
+#include "fake_provider.h"
+#include "kal_call.h"
+#include "kal_mpa.h"
+
+struct fixture {
+	struct kal_client *client;
+	uint32_t rnic, pd, cq;
+};
+
+void fixture_open(struct fixture *f);
+/* Closes the client and checks that the provider has no object left. */
+void fixture_close(struct fixture *f);
+
+/* One call; the reply must have exactly the size given. */
+enum ri_status fixture_call(struct fixture *f, enum kal_call_number call, const void *req,
+			    size_t req_len, void *rep, size_t rep_len);
+/* A call whose request is an id. */
+enum ri_status fixture_id(struct fixture *f, enum kal_call_number call, uint32_t id);
+
+uint32_t fixture_qp(struct fixture *f, uint64_t ctx, uint32_t ird, uint32_t ord);
+/* A listener on spigot 0, port 0 = choose; *port in network order. */
+uint32_t fixture_listen(struct fixture *f, uint64_t ctx, uint16_t *port, uint32_t backlog);
+/* Connect to 127.0.0.1 or ::1. */
+void fixture_connect_req(struct kal_cm_req *req, uint32_t qp, bool ipv6, uint16_t port);
+/* The next event; fails the test after ten seconds. */
+struct kal_event fixture_event(struct fixture *f);
+/* The next event, which must be connection news of that kind and context. */
+struct kal_cm_event fixture_cm(struct fixture *f, enum kal_cm_kind kind, uint64_t ctx);
+/* True if nothing comes for a while. */
+bool fixture_silent(struct fixture *f);
+enum ri_qp_state fixture_state(struct fixture *f, uint32_t qp);
+
+/* Raw peers: blocking sockets with a receive limit of ten seconds. */
+int raw_listen(uint16_t *port);
+int raw_accept(int listener);
+int raw_connect(bool ipv6, uint16_t port);
+void raw_send(int fd, const void *data, size_t len);
+/* Octets received until `len` are there or the stream ends; -1: reset. */
+int raw_recv(int fd, void *data, size_t len);
+/* Receive one whole startup frame, byte by byte, into `buf` of KAL_MPA_FRAME_MAX octets. */
+struct kal_mpa_frame raw_frame(int fd, enum kal_mpa_kind kind, uint8_t *buf);
+void raw_send_frame(int fd, const struct kal_mpa_frame *frame);
+/* Close with a reset. */
+void raw_abort(int fd);
+/* Descriptors open in this process. */
+unsigned raw_count_fds(void);
+
+#endif /* KAL_FIXTURE_H */

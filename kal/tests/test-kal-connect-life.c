@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The initiator's life: giving up and destroying at each stage, again and again, calls that are wrong. */
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kal_attempt.h"
+
+/* The consumer gives up at each stage; the peer sees the end, the consumer one DISCONNECTED. */
+static void
+disconnect_at(int stage)
+{
+	struct attempt a;
+	struct kal_mpa_frame reply;
+	struct kal_cm_req req = {0};
+
+	attempt_prepare(&a);
+	if (stage == 0)
+		attempt_go(&a);
+	else
+		attempt_meet(&a);
+	if (stage == 2) {
+		reply = attempt_good_reply(&a);
+		raw_send_frame(a.peer, &reply);
+		fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
+		g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 1);
+	}
+	req.qp = a.qp;
+	g_assert_cmpint(fixture_call(&a.f, KAL_DISCONNECT, &req, sizeof(req), NULL, 0), ==,
+			RI_SUCCESS);
+	if (a.peer < 0)
+		a.peer = raw_accept(a.listener);
+	while (raw_recv(a.peer, a.buf, 1) > 0)
+		;
+	shutdown(a.peer, SHUT_WR);
+	fixture_cm(&a.f, KAL_CM_DISCONNECTED, CTX);
+	g_assert_cmpint(fixture_call(&a.f, KAL_DISCONNECT, &req, sizeof(req), NULL, 0), ==,
+			RI_SUCCESS);
+	g_assert_true(fixture_silent(&a.f));
+	attempt_finish(&a);
+}
+
+static void
+test_disconnect(void)
+{
+	for (int stage = 0; stage < 3; stage++)
+		disconnect_at(stage);
+}
+
+/* Destroying the queue pair at each stage: the peer sees the end, the consumer nothing. */
+static void
+destroy_at(int stage)
+{
+	struct attempt a;
+	struct kal_mpa_frame reply;
+
+	attempt_prepare(&a);
+	if (stage == 0)
+		attempt_go(&a);
+	else
+		attempt_meet(&a);
+	if (stage >= 2) {
+		reply = attempt_good_reply(&a);
+		raw_send_frame(a.peer, &reply);
+	}
+	if (stage == 3) {
+		fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
+		g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 1);
+	}
+	g_assert_cmpint(fixture_id(&a.f, KAL_QP_DESTROY, a.qp), ==, RI_SUCCESS);
+	if (a.peer < 0)
+		a.peer = raw_accept(a.listener);
+	while (raw_recv(a.peer, a.buf, 1) > 0)
+		;
+	g_assert_true(fixture_silent(&a.f));
+	attempt_finish(&a);
+}
+
+static void
+test_destroy(void)
+{
+	for (int stage = 0; stage < 4; stage++)
+		destroy_at(stage);
+}
+
+/* One queue pair, connected again and again; only the first attempt needs no reset. */
+static void
+test_again(void)
+{
+	struct attempt a;
+	struct kal_qp_modify_req reset = {.mask = RI_QP_ATTR_STATE};
+
+	attempt_prepare(&a);
+	reset.id = a.qp;
+	reset.attr.state = RI_QPS_IDLE;
+	for (int i = 0; i < 5; i++) {
+		struct kal_mpa_frame reply;
+
+		attempt_meet(&a);
+		g_assert_cmpint(fixture_call(&a.f, KAL_CONNECT, &a.req, sizeof(a.req), NULL, 0), ==,
+				RI_ERR_INVALID_STATE);
+		reply = attempt_good_reply(&a);
+		raw_send_frame(a.peer, &reply);
+		fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
+		g_assert_cmpint(fixture_call(&a.f, KAL_QP_MODIFY, &reset, sizeof(reset), NULL, 0),
+				==, RI_ERR_STILL_FLUSHING);
+		close(a.peer);
+		a.peer = -1;
+		/* Not before the end was heard. */
+		while (fixture_state(&a.f, a.qp) != RI_QPS_ERROR)
+			g_usleep(1000);
+		g_assert_cmpint(fixture_call(&a.f, KAL_QP_MODIFY, &reset, sizeof(reset), NULL, 0),
+				==, RI_ERR_STILL_FLUSHING);
+		while (fixture_event(&a.f).kind != KAL_EVENT_CM)
+			;
+		g_assert_cmpint(fixture_call(&a.f, KAL_CONNECT, &a.req, sizeof(a.req), NULL, 0), ==,
+				RI_ERR_INVALID_STATE);
+		g_assert_cmpint(fixture_call(&a.f, KAL_QP_MODIFY, &reset, sizeof(reset), NULL, 0),
+				==, RI_SUCCESS);
+	}
+	attempt_finish(&a);
+}
+
+static void
+test_attach_fails(void)
+{
+	struct attempt a;
+	struct kal_mpa_frame reply;
+
+	attempt_prepare(&a);
+	attempt_meet(&a);
+	fake_fail_attach = RI_ERR_RESOURCES;
+	reply = attempt_good_reply(&a);
+	raw_send_frame(a.peer, &reply);
+	attempt_expect_failed(&a, KAL_REASON_RESOURCES);
+	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), <=, 0);
+	attempt_finish(&a);
+}
+
+static enum ri_status
+connect_status(struct attempt *a)
+{
+	return fixture_call(&a->f, KAL_CONNECT, &a->req, sizeof(a->req), NULL, 0);
+}
+
+/* What is wrong with the call itself is answered by the call, and leaves nothing behind. */
+static void
+test_bad_calls(void)
+{
+	struct attempt a;
+	struct kal_cm_req good;
+	int taken;
+	uint16_t port;
+
+	attempt_prepare(&a);
+	good = a.req;
+	a.req.pdata_len = 252;
+	g_assert_cmpint(connect_status(&a), ==, RI_ERR_INVALID_ARG);
+	a.req.pdata_len = UINT32_MAX;
+	g_assert_cmpint(connect_status(&a), ==, RI_ERR_INVALID_ARG);
+	a.req = good;
+	a.req.three_way = 1;
+	g_assert_cmpint(connect_status(&a), ==, RI_ERR_UNSUPPORTED);
+	a.req = good;
+	a.req.qp = a.f.pd;
+	g_assert_cmpint(connect_status(&a), ==, RI_ERR_INVALID_HANDLE);
+	a.req = good;
+	a.req.service.port = 0;
+	g_assert_cmpint(connect_status(&a), ==, RI_ERR_INVALID_ARG);
+	a.req = good;
+	a.req.peer.family = RI_ADDR_GID;
+	g_assert_cmpint(connect_status(&a), ==, RI_ERR_INVALID_ARG);
+	a.req = good;
+	a.req.local = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 9}};
+	g_assert_cmpint(connect_status(&a), ==, RI_ERR_NO_ROUTE);
+	a.req = good;
+	taken = raw_listen(&port);
+	a.req.service.local_port = port;
+	a.req.local = a.req.peer;
+	g_assert_cmpint(connect_status(&a), ==, RI_ERR_IN_USE);
+	close(taken);
+	g_assert_cmpint(fixture_state(&a.f, a.qp), ==, RI_QPS_IDLE);
+	g_assert_true(fixture_silent(&a.f));
+	a.req = good;
+	attempt_meet(&a);
+	attempt_finish(&a);
+}
+
+/* A local port whose last connection lingers in the transport. */
+static void
+test_time_wait(void)
+{
+	struct attempt a;
+	struct kal_mpa_frame reply;
+	struct kal_cm_req bye = {0};
+	uint16_t port;
+	int taken = raw_listen(&port);
+
+	close(taken);
+	attempt_prepare(&a);
+	a.req.local = a.req.peer;
+	a.req.service.local_port = port;
+	attempt_meet(&a);
+	reply = attempt_good_reply(&a);
+	raw_send_frame(a.peer, &reply);
+	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
+	bye.qp = a.qp;
+	g_assert_cmpint(fixture_call(&a.f, KAL_DISCONNECT, &bye, sizeof(bye), NULL, 0), ==,
+			RI_SUCCESS);
+	while (raw_recv(a.peer, a.buf, 1) > 0)
+		;
+	close(a.peer); /* we closed first: our port waits */
+	a.peer = -1;
+	fixture_cm(&a.f, KAL_CM_DISCONNECTED, CTX);
+	g_assert_cmpint(fixture_id(&a.f, KAL_QP_DESTROY, a.qp), ==, RI_SUCCESS);
+	a.req.qp = fixture_qp(&a.f, CTX + 1, 4, 3);
+	g_assert_cmpint(connect_status(&a), ==, RI_ERR_TIME_WAIT);
+	a.req.reuse_addr = 1;
+	a.req.service.port = port; /* another peer: nobody there, but the port may be used */
+	g_assert_cmpint(connect_status(&a), ==, RI_SUCCESS);
+	attempt_finish(&a);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	fake_register();
+	g_test_add_func("/kal/connect-life/disconnect", test_disconnect);
+	g_test_add_func("/kal/connect-life/destroy", test_destroy);
+	g_test_add_func("/kal/connect-life/again", test_again);
+	g_test_add_func("/kal/connect-life/attach-fails", test_attach_fails);
+	g_test_add_func("/kal/connect-life/bad-calls", test_bad_calls);
+	g_test_add_func("/kal/connect-life/time-wait", test_time_wait);
+	return g_test_run();
+}
