@@ -20,6 +20,7 @@
 #define CONN_ROOM      8
 #define CLOSE_WAIT_US  (2 * 1000 * 1000)
 #define REASON_WAIT_US (200 * 1000)
+#define ANSWER_WAIT_US (2 * 1000 * 1000)
 #define POLLS_PER_LOOK 1024
 #define READS_AT_ONCE  16
 
@@ -116,14 +117,21 @@ explain_end(const it_connection_event_t *event, GError **error)
 			 (unsigned)event->event_number);
 }
 
-/* Waits until the connection stands; *event is then the event that says so. */
+/*
+ * Waits until the connection stands; *event is then the event that says so. The attempt itself ends
+ * after the same time and says why, so that answer gets a moment longer.
+ */
 static bool
 established(struct tool_link *link, const struct tool_hello *hello, it_connection_event_t *event,
 	    GError **error)
 {
+	uint64_t wait = patience(link);
 	it_event_t any;
-	it_status_t status = it_evd_wait(link->conn_evd, patience(link), &any, NULL);
+	it_status_t status;
 
+	if (wait != IT_TIMEOUT_INFINITE)
+		wait += ANSWER_WAIT_US;
+	status = it_evd_wait(link->conn_evd, wait, &any, NULL);
 	if (status == IT_ERR_TIMEOUT_EXPIRED)
 		return tool_fail(error, TOOL_ERROR_TIMEOUT, "no connection within %u seconds",
 				 link->spec.seconds);
