@@ -210,13 +210,13 @@ test_ep_modify(struct pair *pair)
 	g_assert_cmpint(modify(a, IT_EP_PARAM_MAX_ORD, &attr), ==, IT_ERR_INVALID_EP_STATE);
 }
 
+/* In sharing group id; keep NULL: freed again. */
 static it_status_t
-try_lmr(struct end *end, void *addr, it_length_t length, unsigned int privs, unsigned int flags,
-	uint32_t id, it_lmr_handle_t *keep)
+try_shared(struct end *end, void *addr, it_length_t length, uint32_t id, it_lmr_handle_t *keep)
 {
 	it_lmr_handle_t made = (it_lmr_handle_t)end;
-	it_status_t status = it_lmr_create10(end->pz, addr, length, (it_mem_priv_t)privs,
-					     (it_lmr_flag_t)flags, id, &made, NULL);
+	it_status_t status = it_lmr_create10(end->pz, addr, length, IT_PRIV_ALL, IT_LMR_FLAG_SHARED,
+					     id, &made, NULL);
 
 	if (status != IT_SUCCESS)
 		g_assert_null(made);
@@ -224,6 +224,20 @@ try_lmr(struct end *end, void *addr, it_length_t length, unsigned int privs, uns
 		g_assert_cmpint(it_lmr_free(made), ==, IT_SUCCESS);
 	if (keep != NULL)
 		*keep = made;
+	return status;
+}
+
+static it_status_t
+try_lmr(struct end *end, void *addr, it_length_t length, unsigned int privs, unsigned int flags)
+{
+	it_lmr_handle_t made = (it_lmr_handle_t)end;
+	it_status_t status = it_lmr_create10(end->pz, addr, length, (it_mem_priv_t)privs,
+					     (it_lmr_flag_t)flags, 0, &made, NULL);
+
+	if (status != IT_SUCCESS)
+		g_assert_null(made);
+	else
+		g_assert_cmpint(it_lmr_free(made), ==, IT_SUCCESS);
 	return status;
 }
 
@@ -240,31 +254,25 @@ test_lmr_create(struct pair *pair)
 			IT_ERR_INVALID_PZ);
 	g_assert_cmpint(it_lmr_create10(a->pz, a->buffer, 8, IT_PRIV_ALL, 0, 0, NULL, NULL), ==,
 			IT_ERR_FAULT);
-	g_assert_cmpint(try_lmr(a, NULL, 8, IT_PRIV_ALL, 0, 0, NULL), ==, IT_ERR_FAULT);
-	g_assert_cmpint(try_lmr(a, a->buffer, 0, IT_PRIV_ALL, 0, 0, NULL), ==,
-			IT_ERR_INVALID_LENGTH);
-	g_assert_cmpint(try_lmr(a, a->buffer, UINT64_MAX, IT_PRIV_ALL, 0, 0, NULL), ==,
-			IT_ERR_ADDRESS);
-	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_NONE, 0, 0, NULL), ==,
+	g_assert_cmpint(try_lmr(a, NULL, 8, IT_PRIV_ALL, 0), ==, IT_ERR_FAULT);
+	g_assert_cmpint(try_lmr(a, a->buffer, 0, IT_PRIV_ALL, 0), ==, IT_ERR_INVALID_LENGTH);
+	g_assert_cmpint(try_lmr(a, a->buffer, UINT64_MAX, IT_PRIV_ALL, 0), ==, IT_ERR_ADDRESS);
+	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_NONE, 0), ==, IT_ERR_INVALID_PRIVS);
+	g_assert_cmpint(try_lmr(a, a->buffer, 8, 0x20 | IT_PRIV_LOCAL, 0), ==,
 			IT_ERR_INVALID_PRIVS);
-	g_assert_cmpint(try_lmr(a, a->buffer, 8, 0x20 | IT_PRIV_LOCAL, 0, 0, NULL), ==,
+	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_REMOTE_READ | IT_PRIV_LOCAL_WRITE, 0), ==,
 			IT_ERR_INVALID_PRIVS);
-	g_assert_cmpint(
-		try_lmr(a, a->buffer, 8, IT_PRIV_REMOTE_READ | IT_PRIV_LOCAL_WRITE, 0, 0, NULL), ==,
-		IT_ERR_INVALID_PRIVS);
-	g_assert_cmpint(
-		try_lmr(a, a->buffer, 8, IT_PRIV_REMOTE_WRITE | IT_PRIV_LOCAL_READ, 0, 0, NULL), ==,
-		IT_ERR_INVALID_PRIVS);
-	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_ATOMIC | IT_PRIV_LOCAL_READ, 0, 0, NULL),
-			==, IT_ERR_INVALID_PRIVS);
-	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_LOCAL_READ, 0x10, 0, NULL), ==,
+	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_REMOTE_WRITE | IT_PRIV_LOCAL_READ, 0), ==,
+			IT_ERR_INVALID_PRIVS);
+	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_ATOMIC | IT_PRIV_LOCAL_READ, 0), ==,
+			IT_ERR_INVALID_PRIVS);
+	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_LOCAL_READ, 0x10), ==,
 			IT_ERR_INVALID_FLAGS);
 	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_LOCAL_READ,
-				IT_LMR_FLAG_SHARED | IT_LMR_FLAG_NON_SHAREABLE, 0, NULL),
+				IT_LMR_FLAG_SHARED | IT_LMR_FLAG_NON_SHAREABLE),
 			==, IT_ERR_INVALID_FLAGS);
-	g_assert_cmpint(
-		try_lmr(a, a->buffer, 8, IT_PRIV_LOCAL_WRITE, IT_LMR_FLAG_NONCOHERENT, 0, NULL), ==,
-		IT_SUCCESS);
+	g_assert_cmpint(try_lmr(a, a->buffer, 8, IT_PRIV_LOCAL_WRITE, IT_LMR_FLAG_NONCOHERENT), ==,
+			IT_SUCCESS);
 	g_assert_cmpint(it_lmr_create20(a->pz, a->buffer, 8, (it_addr_mode_t)7, IT_PRIV_ALL, 0, 0,
 					&lmr, NULL),
 			==, IT_ERR_INVALID_ADDR_MODE);
@@ -283,10 +291,10 @@ test_lmr_create(struct pair *pair)
 	/* Not mapped, and mapped without the right. */
 	hole = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	g_assert_true(hole != MAP_FAILED);
-	g_assert_cmpint(try_lmr(a, hole, 4096, IT_PRIV_LOCAL_READ, 0, 0, NULL), ==, IT_SUCCESS);
-	g_assert_cmpint(try_lmr(a, hole, 4096, IT_PRIV_LOCAL, 0, 0, NULL), ==, IT_ERR_ACCESS);
+	g_assert_cmpint(try_lmr(a, hole, 4096, IT_PRIV_LOCAL_READ, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(try_lmr(a, hole, 4096, IT_PRIV_LOCAL, 0), ==, IT_ERR_ACCESS);
 	g_assert_cmpint(munmap(hole, 8192), ==, 0);
-	g_assert_cmpint(try_lmr(a, hole, 4096, IT_PRIV_LOCAL_READ, 0, 0, NULL), ==, IT_ERR_ADDRESS);
+	g_assert_cmpint(try_lmr(a, hole, 4096, IT_PRIV_LOCAL_READ, 0), ==, IT_ERR_ADDRESS);
 }
 
 /* a group must fit, group 0 always does. */
@@ -297,22 +305,15 @@ test_lmr_shared(struct pair *pair)
 	unsigned char *page = (unsigned char *)(((uintptr_t)a->buffer + 4095) & ~(uintptr_t)4095);
 	it_lmr_handle_t first, second;
 
-	g_assert_cmpint(try_lmr(a, page, 5000, IT_PRIV_ALL, IT_LMR_FLAG_SHARED, 9, &first), ==,
-			IT_SUCCESS);
-	g_assert_cmpint(try_lmr(a, page, 5000, IT_PRIV_LOCAL, IT_LMR_FLAG_SHARED, 9, &second), ==,
-			IT_SUCCESS);
-	g_assert_cmpint(try_lmr(a, page, 5001, IT_PRIV_ALL, IT_LMR_FLAG_SHARED, 9, NULL), ==,
-			IT_ERR_INVALID_LENGTH);
-	g_assert_cmpint(try_lmr(a, page + 8192, 5000, IT_PRIV_ALL, IT_LMR_FLAG_SHARED, 9, NULL), ==,
-			IT_ERR_INVALID_ADDRESS);
+	g_assert_cmpint(try_shared(a, page, 5000, 9, &first), ==, IT_SUCCESS);
+	g_assert_cmpint(try_shared(a, page, 5000, 9, &second), ==, IT_SUCCESS);
+	g_assert_cmpint(try_shared(a, page, 5001, 9, NULL), ==, IT_ERR_INVALID_LENGTH);
+	g_assert_cmpint(try_shared(a, page + 8192, 5000, 9, NULL), ==, IT_ERR_INVALID_ADDRESS);
 	g_assert_cmpint(it_lmr_free(first), ==, IT_SUCCESS);
 	g_assert_cmpint(it_lmr_free(second), ==, IT_SUCCESS);
-	g_assert_cmpint(try_lmr(a, page + 8192, 5001, IT_PRIV_ALL, IT_LMR_FLAG_SHARED, 9, NULL), ==,
-			IT_SUCCESS);
-	g_assert_cmpint(try_lmr(a, page, 100, IT_PRIV_ALL, IT_LMR_FLAG_SHARED, 0, &first), ==,
-			IT_SUCCESS);
-	g_assert_cmpint(try_lmr(a, page + 8192, 50, IT_PRIV_ALL, IT_LMR_FLAG_SHARED, 0, NULL), ==,
-			IT_SUCCESS);
+	g_assert_cmpint(try_shared(a, page + 8192, 5001, 9, NULL), ==, IT_SUCCESS);
+	g_assert_cmpint(try_shared(a, page, 100, 0, &first), ==, IT_SUCCESS);
+	g_assert_cmpint(try_shared(a, page + 8192, 50, 0, NULL), ==, IT_SUCCESS);
 	g_assert_cmpint(it_lmr_free(first), ==, IT_SUCCESS);
 }
 
