@@ -120,13 +120,15 @@ static void
 serve(struct side *side, uint16_t port)
 {
 	it_conn_qual_t service = {.type = IT_IANA_PORT, .conn_qual.port = port};
+	/* Port 0: the library chooses one. */
+	it_listen_flags_t flags = port == 0 ? IT_LISTEN_NO_FLAG : IT_LISTEN_CONN_QUAL_INPUT;
 	it_listen_handle_t listen;
 	it_evd_handle_t requests;
 	struct grant grant;
 
 	MUST(it_evd_create(side->ia, IT_CM_REQ_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 4, 1,
 			   IT_NULL_HANDLE, &requests, NULL));
-	MUST(it_listen_create(side->ia, 0, requests, IT_LISTEN_CONN_QUAL_INPUT, &service, &listen));
+	MUST(it_listen_create(side->ia, 0, requests, flags, &service, &listen));
 	printf("listening on port %u\n", ntohs(service.conn_qual.port));
 	fflush(stdout);
 
