@@ -463,6 +463,38 @@ test_three_way(struct pair *pair)
 	end_expect_none(pair->active.cm_msg);
 }
 
+/* A local port that the application chose lingers in TCP's time-wait (4.6). */
+static void
+test_time_wait(struct pair *pair)
+{
+	it_conn_qual_t qual = {.type = IT_IANA_LR_PORT};
+	it_status_t status;
+
+	if (pair->active.info->transport_type != IT_IWARP_TCP_TRANSPORT ||
+	    pair->qual.type != IT_IANA_PORT || strncmp(pair_adapter(), "iwarp", 5) != 0) {
+		g_test_skip("no TCP below");
+		return;
+	}
+	qual.conn_qual.lr_port.remote = pair->qual.conn_qual.port;
+	/* Any port that is free now. */
+	for (unsigned int port = 20000; port < 20100; port++) {
+		qual.conn_qual.lr_port.local = htons((uint16_t)port);
+		status = it_ep_connect(pair->active.ep, &pair->path, NULL, &qual, 0, NULL, 0);
+		if (status != IT_ERR_EP_TIMEWAIT)
+			break;
+	}
+	g_assert_cmpint(status, ==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, request_id(pair), NULL, 0), ==, IT_SUCCESS);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	/* Who closes first has the time-wait. */
+	pair_disconnect(pair);
+	end_reset(&pair->active);
+	g_assert_cmpint(it_ep_connect(pair->active.ep, &pair->path, NULL, &qual, 0, NULL, 0), ==,
+			IT_ERR_EP_TIMEWAIT);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_UNCONNECTED);
+}
+
 static void
 add(void)
 {
@@ -479,6 +511,7 @@ add(void)
 	pair_add("cm/listen-statuses", test_listen_statuses);
 	pair_add("cm/backlog", test_backlog);
 	pair_add("cm/three-way", test_three_way);
+	pair_add("cm/time-wait", test_time_wait);
 }
 
 int
