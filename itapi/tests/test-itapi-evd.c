@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Event dispatchers over it_api.h: every status of chapter 15.3, and what chapter 6 promises. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "it_duo.h"
+
+#define SOFT  IT_SOFTWARE_EVENT_STREAM
+#define SHORT 20000 /* microseconds: long enough to sleep, short enough to wait for */
+
+static void *
+number(uintptr_t value)
+{
+	return (void *)value;
+}
+
+static void
+post(it_evd_handle_t evd, uintptr_t value)
+{
+	duo_ok(it_evd_post_se(evd, number(value)));
+}
+
+static void
+expect(it_evd_handle_t evd, uintptr_t value)
+{
+	it_event_t event;
+
+	duo_ok(it_evd_dequeue(evd, &event));
+	g_assert_cmphex(event.event_number, ==, IT_SOFTWARE_EVENT);
+	g_assert_true(event.sw.evd == evd);
+	g_assert_true(event.sw.data == number(value));
+}
+
+static it_status_t
+create(it_ia_handle_t ia, it_event_type_t stream, unsigned flags, size_t size, size_t threshold)
+{
+	it_evd_handle_t evd = (it_evd_handle_t)&ia;
+	it_status_t status;
+	int fd = 7;
+
+	status = it_evd_create(ia, stream, (it_evd_flags_t)flags, size, threshold, NULL, &evd, &fd);
+	if (status == IT_SUCCESS)
+		duo_ok(it_evd_free(evd));
+	else
+		g_assert_null(evd);
+	return status;
+}
+
+static void
+test_create(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	const it_event_type_t streams[] = {IT_DTO_EVENT_STREAM,         IT_CM_REQ_EVENT_STREAM,
+					   IT_CM_MSG_EVENT_STREAM,      IT_ASYNC_AFF_EVENT_STREAM,
+					   IT_ASYNC_UNAFF_EVENT_STREAM, SOFT};
+	it_evd_handle_t evd = NULL, aff, unaff;
+	it_ia_info_t *info;
+	int fd = 7;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(streams); i++) {
+		g_assert_cmpint(create(ia, streams[i], 0, 1, 0), ==, IT_SUCCESS);
+		g_assert_cmpint(create(ia, streams[i], IT_EVD_CREATE_FD, 8, 8), ==, IT_SUCCESS);
+		g_assert_cmpint(create(ia, streams[i], 0, 0, 0), ==, IT_ERR_INVALID_QUEUE_SIZE);
+		g_assert_cmpint(create(ia, streams[i], 0, 4, 5), ==, IT_ERR_INVALID_THRESHOLD);
+		g_assert_cmpint(create(ia, streams[i], 0, (size_t)1 << 40, 0), ==,
+				IT_ERR_RESOURCE_QUEUE_SIZE);
+		g_assert_cmpint(create(ia, streams[i], IT_EVD_DEQUEUE_NOTIFICATIONS, 4, 0), ==,
+				IT_ERR_INVALID_FLAGS);
+		g_assert_cmpint(create(ia, streams[i], 0x20, 4, 0), ==, IT_ERR_INVALID_FLAGS);
+		g_assert_cmpint(create(ia, streams[i], 0x0c, 4, 0), ==, IT_ERR_INVALID_FLAGS);
+		g_assert_cmpint(create(ia, streams[i], 0x18, 4, 0), ==, IT_SUCCESS);
+	}
+	g_assert_cmpint(create(NULL, SOFT, 0, 4, 0), ==, IT_ERR_INVALID_IA);
+	g_assert_cmpint(create(ia, IT_SOFTWARE_EVENT, 0, 4, 0), ==, IT_ERR_INVALID_EVD_TYPE);
+	g_assert_cmpint(create(ia, (it_event_type_t)0x40000, 0, 4, 0), ==, IT_ERR_INVALID_EVD_TYPE);
+	g_assert_cmpint(create(ia, IT_AEVD_NOTIFICATION_EVENT_STREAM, 0, 4, 0), ==,
+			IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, NULL, NULL, NULL), ==,
+			IT_ERR_FAULT);
+	g_assert_cmpint(it_evd_create(ia, SOFT, IT_EVD_CREATE_FD, 4, 0, NULL, &evd, NULL), ==,
+			IT_ERR_MISMATCH_FD);
+	g_assert_cmpint(
+		it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, (it_evd_handle_t)ia, &evd, NULL),
+		==, IT_ERR_INVALID_AEVD);
+	duo_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, NULL, &evd, &fd));
+	g_assert_cmpint(fd, ==, -1);
+	duo_ok(it_evd_free(evd));
+	g_assert_cmpint(it_evd_free(evd), ==, IT_ERR_INVALID_EVD);
+	aff = duo_sevd(ia, IT_ASYNC_AFF_EVENT_STREAM, 0);
+	unaff = duo_sevd(ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0);
+	g_assert_cmpint(create(ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 1, 0), ==,
+			IT_ERR_ASYNC_AFF_EVD_EXISTS);
+	g_assert_cmpint(create(ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0, 1, 0), ==,
+			IT_ERR_ASYNC_UNAFF_EVD_EXISTS);
+	duo_ok(it_ia_query(ia, &info));
+	g_assert_true(info->affiliated_err_evd == aff && info->unaffiliated_err_evd == unaff);
+	it_ia_info_free(info);
+	duo_ok(it_evd_free(aff));
+	duo_ok(it_ia_query(ia, &info));
+	g_assert_true(info->affiliated_err_evd == NULL && info->unaffiliated_err_evd == unaff);
+	it_ia_info_free(info);
+	duo_ok(it_ia_free(ia));
+	g_assert_cmpint(it_evd_free(unaff), ==, IT_ERR_INVALID_EVD);
+}
+
+static void
+test_queue(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_evd_handle_t evd, other = duo_sevd(ia, IT_CM_MSG_EVENT_STREAM, 0);
+	it_event_t events[8];
+	int taken = 99;
+
+	duo_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 3, 0, NULL, &evd, NULL));
+	g_assert_cmpint(it_evd_dequeue(evd, &events[0]), ==, IT_ERR_QUEUE_EMPTY);
+	for (uintptr_t i = 0; i < 30; i += 3) {
+		post(evd, i);
+		post(evd, i + 1);
+		expect(evd, i);
+		post(evd, i + 2);
+		expect(evd, i + 1);
+		expect(evd, i + 2);
+	}
+	post(evd, 1);
+	post(evd, 2);
+	post(evd, 3);
+	g_assert_cmpint(it_evd_post_se(evd, number(4)), ==, IT_ERR_EVD_QUEUE_FULL);
+	duo_ok(it_evd_dequeue_n(evd, 2, events, &taken));
+	g_assert_cmpint(taken, ==, 2);
+	g_assert_true(events[0].sw.data == number(1) && events[1].sw.data == number(2));
+	duo_ok(it_evd_dequeue_n(evd, 8, events, &taken));
+	g_assert_cmpint(taken, ==, 1);
+	duo_ok(it_evd_dequeue_n(evd, 8, events, &taken));
+	g_assert_cmpint(taken, ==, 0);
+	g_assert_cmpint(it_evd_dequeue_n(evd, 0, events, &taken), ==, IT_ERR_INVALID_LENGTH);
+	g_assert_cmpint(it_evd_dequeue_n(evd, 1, NULL, &taken), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_evd_dequeue_n(evd, 1, events, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_evd_dequeue_n(NULL, 1, events, &taken), ==, IT_ERR_INVALID_EVD);
+	g_assert_cmpint(it_evd_dequeue(evd, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_evd_dequeue((it_evd_handle_t)ia, events), ==, IT_ERR_INVALID_EVD);
+	g_assert_cmpint(it_evd_post_se(other, NULL), ==, IT_ERR_INVALID_SOFT_EVD);
+	g_assert_cmpint(it_evd_post_se(NULL, NULL), ==, IT_ERR_INVALID_EVD);
+	g_assert_cmpint(it_evd_callback_attach(evd, (it_evd_callback_rtn_t)NULL, NULL), ==,
+			IT_ERR_FAULT);
+	duo_ok(it_evd_callback_detach(evd));
+	g_assert_cmpint(it_evd_callback_detach(NULL), ==, IT_ERR_INVALID_EVD);
+	duo_ok(it_ia_free(ia));
+}
+
+static void
+test_query(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_evd_handle_t evd;
+	it_evd_param_t params;
+	int fd;
+
+	duo_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)(IT_EVD_CREATE_FD | IT_EVD_OVERFLOW_NOTIFY),
+			     5, 2, NULL, &evd, &fd));
+	memset(&params, 0xa5, sizeof(params));
+	duo_ok(it_evd_query(evd, IT_EVD_PARAM_ALL, &params));
+	g_assert_true(params.ia == ia && params.aevd == NULL && params.fd == fd);
+	g_assert_cmphex(params.event_number, ==, SOFT);
+	g_assert_cmphex(params.evd_flag, ==, IT_EVD_CREATE_FD | IT_EVD_OVERFLOW_NOTIFY);
+	g_assert_cmpuint(params.sevd_queue_size, >=, 5);
+	g_assert_cmpuint(params.sevd_threshold, ==, 2);
+	g_assert_true(params.evd_enabled && !params.evd_bound && !params.evd_overflowed &&
+		      !params.evd_callback);
+	memset(&params, 0xa5, sizeof(params));
+	duo_ok(it_evd_query(evd, IT_EVD_PARAM_FD, &params));
+	g_assert_cmpint(params.fd, ==, fd);
+	g_assert_cmphex(params.sevd_threshold, ==, 0xa5a5a5a5a5a5a5a5);
+	g_assert_cmpint(it_evd_query(NULL, IT_EVD_PARAM_ALL, &params), ==, IT_ERR_INVALID_EVD);
+	g_assert_cmpint(it_evd_query(evd, (it_evd_param_mask_t)0x1000, &params), ==,
+			IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_evd_query(evd, (it_evd_param_mask_t)3, &params), ==,
+			IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_evd_query(evd, IT_EVD_PARAM_ALL, NULL), ==, IT_ERR_FAULT);
+	duo_ok(it_evd_free(evd));
+	g_assert_cmpint(fcntl(fd, F_GETFD), ==, -1);
+	duo_ok(it_ia_free(ia));
+}
+
+static it_status_t
+modify(it_evd_handle_t evd, unsigned mask, it_evd_param_t params)
+{
+	return it_evd_modify(evd, (it_evd_param_mask_t)mask, &params);
+}
+
+static void
+test_modify(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_evd_param_t none = {.sevd_queue_size = 0}, params;
+	it_evd_handle_t evd, dto = duo_sevd(ia, IT_DTO_EVENT_STREAM, 1);
+	const unsigned fixed[] = {0,
+				  IT_EVD_PARAM_ALL,
+				  IT_EVD_PARAM_IA,
+				  IT_EVD_PARAM_EVENT_NUMBER,
+				  IT_EVD_PARAM_FD,
+				  IT_EVD_PARAM_BOUND,
+				  IT_EVD_PARAM_CALLBACK,
+				  0x1000};
+
+	duo_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, NULL, &evd, NULL));
+	for (size_t i = 0; i < G_N_ELEMENTS(fixed); i++)
+		g_assert_cmpint(modify(evd, fixed[i], none), ==, IT_ERR_INVALID_MASK);
+	g_assert_cmpint(modify(NULL, IT_EVD_PARAM_THRESHOLD, none), ==, IT_ERR_INVALID_EVD);
+	g_assert_cmpint(it_evd_modify(evd, IT_EVD_PARAM_THRESHOLD, NULL), ==, IT_ERR_FAULT);
+	for (uintptr_t i = 0; i < 4; i++)
+		post(evd, i);
+	expect(evd, 0);
+	post(evd, 4); /* the ring wraps */
+	g_assert_cmpint(modify(evd, IT_EVD_PARAM_QUEUE_SIZE, none), ==, IT_ERR_INVALID_QUEUE_SIZE);
+	params = (it_evd_param_t){.sevd_queue_size = 3};
+	g_assert_cmpint(modify(evd, IT_EVD_PARAM_QUEUE_SIZE, params), ==,
+			IT_ERR_INVALID_QUEUE_SIZE);
+	params.sevd_queue_size = (size_t)1 << 40;
+	g_assert_cmpint(modify(evd, IT_EVD_PARAM_QUEUE_SIZE, params), ==,
+			IT_ERR_RESOURCE_QUEUE_SIZE);
+	g_assert_cmpint(modify(dto, IT_EVD_PARAM_QUEUE_SIZE, params), ==,
+			IT_ERR_RESOURCE_QUEUE_SIZE);
+	params.sevd_queue_size = 6;
+	duo_ok(modify(evd, IT_EVD_PARAM_QUEUE_SIZE, params));
+	post(evd, 5);
+	post(evd, 6);
+	for (uintptr_t i = 1; i < 7; i++)
+		expect(evd, i);
+	params.sevd_queue_size = 500;
+	duo_ok(modify(dto, IT_EVD_PARAM_QUEUE_SIZE, params));
+	duo_ok(it_evd_query(dto, IT_EVD_PARAM_QUEUE_SIZE, &params));
+	g_assert_cmpuint(params.sevd_queue_size, >=, 500);
+	params = (it_evd_param_t){.sevd_threshold = 7};
+	g_assert_cmpint(modify(evd, IT_EVD_PARAM_THRESHOLD, params), ==, IT_ERR_INVALID_THRESHOLD);
+	params = (it_evd_param_t){.aevd = evd};
+	g_assert_cmpint(modify(evd, IT_EVD_PARAM_AEVD_HANDLE, params), ==, IT_ERR_INVALID_AEVD);
+	duo_ok(modify(evd, IT_EVD_PARAM_AEVD_HANDLE, none));
+	params = (it_evd_param_t){.evd_flag = IT_EVD_CREATE_FD};
+	g_assert_cmpint(modify(evd, IT_EVD_PARAM_FLAG, params), ==, IT_ERR_INVALID_FLAGS);
+	params.evd_flag = (it_evd_flags_t)(IT_EVD_OVERFLOW_DEFAULT | IT_EVD_OVERFLOW_NOTIFY);
+	g_assert_cmpint(modify(evd, IT_EVD_PARAM_FLAG, params), ==, IT_ERR_INVALID_FLAGS);
+	params.evd_flag = IT_EVD_OVERFLOW_AUTO_RESET;
+	duo_ok(modify(evd, IT_EVD_PARAM_FLAG, params));
+	params = (it_evd_param_t){.evd_overflowed = IT_TRUE};
+	g_assert_cmpint(modify(evd, IT_EVD_PARAM_OVERFLOWED, params), ==, IT_ERR_INVALID_EVD_STATE);
+	duo_ok(modify(evd, IT_EVD_PARAM_OVERFLOWED, none));
+	for (uintptr_t i = 0; i < 6; i++)
+		post(evd, i);
+	g_assert_cmpint(modify(evd, IT_EVD_PARAM_OVERFLOWED, none), ==, IT_ERR_INVALID_EVD_STATE);
+	duo_ok(it_ia_free(ia));
+}
+
+static void
+test_wait(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_evd_handle_t evd = duo_sevd(ia, SOFT, 0), three = duo_sevd(ia, SOFT, 3);
+	it_evd_param_t off = {.evd_enabled = IT_FALSE}, on = {.evd_enabled = IT_TRUE};
+	it_event_t event;
+	size_t more = 99;
+
+	g_assert_cmpint(it_evd_wait(NULL, 0, &event, NULL), ==, IT_ERR_INVALID_EVD);
+	g_assert_cmpint(it_evd_wait(evd, 0, NULL, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_evd_wait(evd, 0, &event, &more), ==, IT_ERR_TIMEOUT_EXPIRED);
+	g_assert_cmpuint(more, ==, 0);
+	g_assert_cmpint(it_evd_wait(evd, SHORT, &event, NULL), ==, IT_ERR_TIMEOUT_EXPIRED);
+	post(evd, 1);
+	post(evd, 2);
+	duo_ok(it_evd_wait(evd, IT_TIMEOUT_INFINITE, &event, &more));
+	g_assert_true(event.sw.data == number(1) && more == 1);
+	duo_ok(it_evd_wait(evd, 0, &event, &more));
+	g_assert_true(event.sw.data == number(2) && more == 0);
+	post(three, 1);
+	post(three, 2);
+	g_assert_cmpint(it_evd_wait(three, 0, &event, &more), ==, IT_ERR_TIMEOUT_EXPIRED);
+	g_assert_cmpuint(more, ==, 2);
+	g_assert_cmpint(it_evd_wait(three, SHORT, &event, &more), ==, IT_ERR_TIMEOUT_EXPIRED);
+	post(three, 3);
+	duo_ok(it_evd_wait(three, 0, &event, &more));
+	g_assert_true(event.sw.data == number(1) && more == 2);
+	g_assert_cmpint(it_evd_wait(three, 0, &event, &more), ==, IT_ERR_TIMEOUT_EXPIRED);
+	expect(three, 2);
+	expect(three, 3);
+	post(evd, 1);
+	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
+	g_assert_cmpint(it_evd_wait(evd, 0, &event, NULL), ==, IT_ERR_INVALID_EVD_STATE);
+	expect(evd, 1);
+	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &on));
+	g_assert_cmpint(it_evd_wait(evd, 0, &event, NULL), ==, IT_ERR_TIMEOUT_EXPIRED);
+	duo_ok(it_ia_free(ia));
+}
+
+static bool
+readable(int fd, int timeout)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pfd, 1, timeout) == 1;
+}
+
+static void
+test_fd(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_evd_param_t off = {.evd_enabled = IT_FALSE}, on = {.evd_enabled = IT_TRUE};
+	it_evd_param_t one = {.sevd_threshold = 1};
+	it_evd_handle_t evd;
+	it_event_t event;
+	int fd = -1;
+
+	duo_ok(it_evd_create(ia, SOFT, IT_EVD_CREATE_FD, 8, 2, NULL, &evd, &fd));
+	g_assert_cmpint(fcntl(fd, F_GETFD) & FD_CLOEXEC, ==, FD_CLOEXEC);
+	g_assert_false(readable(fd, 0));
+	post(evd, 1);
+	g_assert_false(readable(fd, 0));
+	post(evd, 2);
+	g_assert_true(readable(fd, 0));
+	g_assert_true(readable(fd, 0)); /* level, not edge */
+	post(evd, 3);
+	expect(evd, 1);
+	g_assert_true(readable(fd, 0));
+	expect(evd, 2);
+	g_assert_false(readable(fd, 0));
+	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_THRESHOLD, &one));
+	g_assert_true(readable(fd, 0));
+	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
+	g_assert_false(readable(fd, 0));
+	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &on));
+	g_assert_true(readable(fd, 0));
+	duo_ok(it_evd_wait(evd, 0, &event, NULL)); /* waiting beside a descriptor is allowed */
+	g_assert_false(readable(fd, 0));
+	duo_ok(it_ia_free(ia));
+	g_assert_cmpint(fcntl(fd, F_GETFD), ==, -1);
+}
+
+/* A thread that waits once. */
+struct waiter {
+	pthread_t thread;
+	it_evd_handle_t evd;
+	uint64_t timeout;
+	it_status_t status;
+	it_event_t event;
+	atomic_bool started;
+};
+
+static void *
+waiter_run(void *arg)
+{
+	struct waiter *waiter = (struct waiter *)arg;
+
+	atomic_store(&waiter->started, true);
+	do /* test_line itself may stand in the last place for a moment */
+		waiter->status = it_evd_wait(waiter->evd, waiter->timeout, &waiter->event, NULL);
+	while (waiter->status == IT_ERR_WAITER_LIMIT);
+	return NULL;
+}
+
+static void
+waiter_start(struct waiter *waiter, it_evd_handle_t evd)
+{
+	*waiter = (struct waiter){.evd = evd, .timeout = IT_TIMEOUT_INFINITE};
+	g_assert_cmpint(pthread_create(&waiter->thread, NULL, waiter_run, waiter), ==, 0);
+}
+
+static void
+waiter_settle(const struct waiter *waiter)
+{
+	while (!atomic_load(&waiter->started))
+		g_usleep(1000);
+	g_usleep(SHORT);
+	g_assert_cmpint(it_evd_free(waiter->evd), ==, IT_ERR_EVD_WAIT);
+}
+
+static void
+test_wake(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_evd_handle_t evd = duo_sevd(ia, SOFT, 0), msg = duo_sevd(ia, IT_CM_MSG_EVENT_STREAM, 0);
+	it_evd_handle_t dto = duo_sevd(ia, IT_DTO_EVENT_STREAM, 1);
+	it_evd_param_t off = {.evd_enabled = IT_FALSE};
+	struct waiter waiter[3];
+
+	waiter_start(&waiter[0], evd);
+	waiter_settle(&waiter[0]);
+	post(evd, 5);
+	pthread_join(waiter[0].thread, NULL);
+	g_assert_cmpint(waiter[0].status, ==, IT_SUCCESS);
+	g_assert_true(waiter[0].event.sw.data == number(5));
+	waiter_start(&waiter[0], evd);
+	waiter_settle(&waiter[0]);
+	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
+	pthread_join(waiter[0].thread, NULL);
+	g_assert_cmpint(waiter[0].status, ==, IT_ERR_INVALID_EVD_STATE);
+	waiter_start(&waiter[0], msg);
+	waiter_start(&waiter[1], dto);
+	waiter_start(&waiter[2], dto);
+	for (size_t i = 0; i < 3; i++)
+		waiter_settle(&waiter[i]);
+	duo_ok(it_ia_free(ia));
+	for (size_t i = 0; i < 3; i++) {
+		pthread_join(waiter[i].thread, NULL);
+		g_assert_cmpint(waiter[i].status, ==, IT_ERR_ABORT);
+	}
+}
+
+/* 64 may wait, one more may not; each event releases one, the longest waiting first. */
+static void
+test_line(gconstpointer adapter)
+{
+	enum {
+		LIMIT = 64
+	};
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_evd_handle_t evd = duo_sevd(ia, SOFT, 0);
+	struct waiter *waiter = g_new0(struct waiter, LIMIT);
+	it_event_t event;
+
+	for (size_t i = 0; i < LIMIT; i++) {
+		waiter_start(&waiter[i], evd);
+		if (i < 3)
+			waiter_settle(&waiter[i]);
+	}
+	/* Refused, once all stand in line; until then this one stands there for a while itself. */
+	while (it_evd_wait(evd, 1000, &event, NULL) != IT_ERR_WAITER_LIMIT)
+		;
+	for (uintptr_t i = 0; i < LIMIT; i++)
+		post(evd, i);
+	for (uintptr_t i = 0; i < LIMIT; i++) {
+		pthread_join(waiter[i].thread, NULL);
+		g_assert_cmpint(waiter[i].status, ==, IT_SUCCESS);
+		if (i < 3)
+			g_assert_true(waiter[i].event.sw.data == number(i));
+	}
+	g_assert_cmpint(it_evd_dequeue(evd, &event), ==, IT_ERR_QUEUE_EMPTY);
+	duo_ok(it_evd_free(evd));
+	duo_ok(it_ia_free(ia));
+	g_free(waiter);
+}
+
+static void
+on_signal(int signum)
+{
+	(void)signum;
+}
+
+static void
+test_interrupt(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_evd_handle_t evd[] = {duo_sevd(ia, SOFT, 0), duo_sevd(ia, IT_DTO_EVENT_STREAM, 1)};
+	struct sigaction action = {.sa_handler = on_signal}, before;
+	struct waiter waiter;
+
+	sigaction(SIGUSR1, &action, &before);
+	for (size_t i = 0; i < G_N_ELEMENTS(evd); i++) {
+		waiter_start(&waiter, evd[i]);
+		waiter_settle(&waiter);
+		pthread_kill(waiter.thread, SIGUSR1);
+		pthread_join(waiter.thread, NULL);
+		g_assert_cmpint(waiter.status, ==, IT_ERR_INTERRUPT);
+	}
+	sigaction(SIGUSR1, &before, NULL);
+	duo_ok(it_ia_free(ia));
+}
+
+/* Posters and waiters on one EVD: every event arrives once. */
+struct crowd {
+	it_evd_handle_t evd;
+	atomic_uint seen[4000];
+	atomic_uint next;
+};
+
+static void *
+crowd_post(void *arg)
+{
+	struct crowd *crowd = (struct crowd *)arg;
+	uintptr_t value;
+
+	while ((value = atomic_fetch_add(&crowd->next, 1)) < G_N_ELEMENTS(crowd->seen))
+		while (it_evd_post_se(crowd->evd, number(value)) == IT_ERR_EVD_QUEUE_FULL)
+			sched_yield();
+	return NULL;
+}
+
+static void *
+crowd_take(void *arg)
+{
+	struct crowd *crowd = (struct crowd *)arg;
+	it_event_t event;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(crowd->seen) / 4; i++) {
+		/* Some are taken past those who stand in line. */
+		if (i % 7 != 0 || it_evd_dequeue(crowd->evd, &event) != IT_SUCCESS)
+			duo_ok(it_evd_wait(crowd->evd, DUO_WAIT, &event, NULL));
+		atomic_fetch_add(&crowd->seen[(uintptr_t)event.sw.data], 1);
+	}
+	return NULL;
+}
+
+static void
+test_crowd(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	struct crowd *crowd = g_new0(struct crowd, 1);
+	pthread_t thread[6];
+
+	crowd->evd = duo_sevd(ia, SOFT, 1);
+	for (size_t i = 0; i < 6; i++)
+		pthread_create(&thread[i], NULL, i < 4 ? crowd_take : crowd_post, crowd);
+	for (size_t i = 0; i < 6; i++)
+		pthread_join(thread[i], NULL);
+	for (size_t i = 0; i < G_N_ELEMENTS(crowd->seen); i++)
+		g_assert_cmpuint(atomic_load(&crowd->seen[i]), ==, 1);
+	duo_ok(it_ia_free(ia));
+	g_free(crowd);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	duo_add_tests("/itapi/evd/create", test_create);
+	duo_add_tests("/itapi/evd/queue", test_queue);
+	duo_add_tests("/itapi/evd/query", test_query);
+	duo_add_tests("/itapi/evd/modify", test_modify);
+	duo_add_tests("/itapi/evd/wait", test_wait);
+	duo_add_tests("/itapi/evd/fd", test_fd);
+	duo_add_tests("/itapi/evd/wake", test_wake);
+	duo_add_tests("/itapi/evd/line", test_line);
+	duo_add_tests("/itapi/evd/interrupt", test_interrupt);
+	duo_add_tests("/itapi/evd/crowd", test_crowd);
+	return g_test_run();
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Adapters, protection zones, handles and helpers over it_api.h (itapi-semantics 15.1, 15.2). */
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "it_duo.h"
+
+static it_status_t
+open_status(const char *name, uint32_t major, uint32_t minor)
+{
+	it_ia_handle_t ia = (it_ia_handle_t)&major;
+	it_status_t status = it_ia_create(name, major, minor, &ia);
+
+	if (status == IT_SUCCESS)
+		duo_ok(it_ia_free(ia));
+	else
+		g_assert_null(ia);
+	return status;
+}
+
+static void
+test_open(gconstpointer adapter)
+{
+	const char *name = (const char *)adapter;
+	it_ia_handle_t one, two;
+	char huge[300];
+
+	memset(huge, 'x', sizeof(huge) - 1);
+	huge[sizeof(huge) - 1] = '\0';
+	duo_ok(open_status(name, 1, 0));
+	duo_ok(open_status(name, 2, 0));
+	duo_ok(open_status(name, 2, 1));
+	g_assert_cmpint(open_status(name, 0, 0), ==, IT_ERR_INVALID_MAJOR_VERSION);
+	g_assert_cmpint(open_status(name, 3, 0), ==, IT_ERR_INVALID_MAJOR_VERSION);
+	g_assert_cmpint(open_status(name, 1, 1), ==, IT_ERR_INVALID_MINOR_VERSION);
+	g_assert_cmpint(open_status(name, 2, 2), ==, IT_ERR_INVALID_MINOR_VERSION);
+	g_assert_cmpint(open_status("no such adapter", 2, 1), ==, IT_ERR_INVALID_NAME);
+	g_assert_cmpint(open_status("", 2, 1), ==, IT_ERR_INVALID_NAME);
+	g_assert_cmpint(open_status(huge, 2, 1), ==, IT_ERR_INVALID_NAME);
+	g_assert_cmpint(open_status(NULL, 2, 1), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_ia_create(name, 2, 1, NULL), ==, IT_ERR_FAULT);
+	duo_ok(it_ia_create(name, 2, 1, &one));
+	duo_ok(it_ia_create(name, 2, 1, &two));
+	g_assert_true(one != two);
+	duo_ok(it_ia_free(one));
+	g_assert_cmpint(it_ia_free(one), ==, IT_ERR_INVALID_IA);
+	g_assert_cmpint(it_ia_free(NULL), ==, IT_ERR_INVALID_IA);
+	duo_ok(it_ia_free(two));
+}
+
+static void
+test_query(gconstpointer adapter)
+{
+	const char *name = (const char *)adapter;
+	bool ib = strcmp(name, "emul:ib") == 0;
+	it_ia_handle_t ia;
+	it_ia_info_t *info = NULL;
+
+	duo_ok(it_ia_create(name, 2, 0, &ia));
+	g_assert_cmpint(it_ia_query(NULL, &info), ==, IT_ERR_INVALID_IA);
+	g_assert_cmpint(it_ia_query(ia, NULL), ==, IT_ERR_FAULT);
+	duo_ok(it_ia_query(ia, &info));
+	g_assert_cmpstr(info->ia_name, ==, name);
+	g_assert_cmpuint(info->api_major_version, ==, 2);
+	g_assert_cmpuint(info->api_minor_version, ==, 0);
+	g_assert_cmpint(info->transport_type, ==, ib ? IT_IB_TRANSPORT : IT_IWARP_TCP_TRANSPORT);
+	g_assert_cmphex(info->supported_service_types & IT_RC_SERVICE, ==, IT_RC_SERVICE);
+	g_assert_cmpuint(info->num_spigots, >, 0);
+	for (size_t i = 0; i < info->num_spigots; i++) {
+		g_assert_cmpuint(info->spigot_info[i].spigot_id, ==, i);
+		g_assert_cmpuint(info->spigot_info[i].max_rc_send_len, >, 0);
+		g_assert_cmphex(info->spigot_info[i].active_side_conn_qual, !=, 0);
+		g_assert_true(info->spigot_info[i].num_net_addr == 0 ||
+			      info->spigot_info[i].net_addr != NULL);
+	}
+	g_assert_true(info->private_data_support && info->connect_private_data_len > 0);
+	g_assert_false(info->max_message_size_support);
+	g_assert_true(info->rdma_read_requires_remote_write == !ib);
+	g_assert_true(info->affiliated_err_evd == NULL && info->unaffiliated_err_evd == NULL);
+	duo_ok(it_ia_free(ia));
+	it_ia_info_free(info); /* valid after the adapter is gone */
+	it_ia_info_free(NULL);
+}
+
+static void
+test_list(void)
+{
+	it_interface_t list[64], first;
+	size_t count = G_N_ELEMENTS(list), total = 0, none = 0, one = 1, again = 0;
+
+	it_interface_list(list, &count, &total);
+	g_assert_cmpuint(count, >, 0);
+	g_assert_cmpuint(total, >=, count);
+	it_interface_list(NULL, &none, &again);
+	g_assert_true(none == 0 && again == total);
+	it_interface_list(&first, &one, NULL);
+	g_assert_cmpuint(one, ==, 1);
+	g_assert_cmpstr(first.name, ==, list[0].name);
+	it_interface_list(NULL, NULL, NULL);
+	for (size_t i = 0; i < count; i++) {
+		g_assert_cmpuint(list[i].major_version, ==, 2);
+		g_assert_true(memchr(list[i].name, 0, sizeof(list[i].name)) != NULL);
+	}
+}
+
+static void
+test_paths(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_net_addr_t via = {.addr_type = IT_VIA_HOSTADDR};
+	size_t paths = 4, total = 99, none = 0;
+	it_ia_info_t *info;
+	it_net_addr_t own;
+	it_path_t path[4];
+
+	duo_ok(it_ia_query(ia, &info));
+	own = info->spigot_info[0].net_addr[0];
+	duo_ok(it_get_pathinfo(ia, 0, &own, &paths, &total, path));
+	g_assert_true(paths >= 1 && total >= paths);
+	g_assert_cmpuint(path[0].spigot_id, ==, 0);
+	duo_ok(it_get_pathinfo(ia, 0, &own, &none, &total, NULL));
+	g_assert_true(none == 0 && total >= 1);
+	g_assert_cmpint(it_get_pathinfo(NULL, 0, &own, &paths, &total, path), ==,
+			IT_ERR_INVALID_IA);
+	g_assert_cmpint(it_get_pathinfo(ia, info->num_spigots, &own, &paths, &total, path), ==,
+			IT_ERR_INVALID_SPIGOT);
+	g_assert_cmpint(it_get_pathinfo(ia, 0, &via, &paths, &total, path), ==,
+			IT_ERR_INVALID_NETADDR);
+	g_assert_cmpint(it_get_pathinfo(ia, 0, NULL, &paths, &total, path), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_get_pathinfo(ia, 0, &own, NULL, &total, path), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_get_pathinfo(ia, 0, &own, &paths, NULL, path), ==, IT_ERR_FAULT);
+	paths = 1;
+	g_assert_cmpint(it_get_pathinfo(ia, 0, &own, &paths, &total, NULL), ==, IT_ERR_FAULT);
+	it_ia_info_free(info);
+	duo_ok(it_ia_free(ia));
+}
+
+static void
+test_zones(gconstpointer adapter)
+{
+	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_rmr_context_t context;
+	it_pz_param_t params;
+	it_lmr_handle_t lmr;
+	it_pz_handle_t pz;
+	char octets[64];
+
+	g_assert_cmpint(it_pz_create(NULL, &pz), ==, IT_ERR_INVALID_IA);
+	g_assert_cmpint(it_pz_create(ia, NULL), ==, IT_ERR_FAULT);
+	duo_ok(it_pz_create(ia, &pz));
+	duo_ok(it_pz_query(pz, IT_PZ_PARAM_ALL, &params));
+	g_assert_true(params.ia == ia);
+	g_assert_cmpint(it_pz_query(pz, (it_pz_param_mask_t)4, &params), ==, IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_pz_query(pz, IT_PZ_PARAM_IA, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_pz_query(NULL, IT_PZ_PARAM_IA, &params), ==, IT_ERR_INVALID_PZ);
+	duo_ok(it_lmr_create10(pz, octets, sizeof(octets), IT_PRIV_LOCAL, IT_LMR_FLAG_NONE, 0, &lmr,
+			       &context));
+	g_assert_cmpint(it_pz_free(pz), ==, IT_ERR_PZ_BUSY);
+	duo_ok(it_lmr_free(lmr));
+	duo_ok(it_pz_free(pz));
+	g_assert_cmpint(it_pz_free(pz), ==, IT_ERR_INVALID_PZ);
+	g_assert_cmpint(it_pz_free((it_pz_handle_t)ia), ==, IT_ERR_INVALID_PZ);
+	duo_ok(it_ia_free(ia));
+}
+
+/* Every kind of handle of this release, its type, its context. */
+static void
+test_handles(gconstpointer adapter)
+{
+	struct duo duo;
+	it_context_t context = {.index = UINT64_C(0x123456789abcdef0)}, back;
+	it_handle_type_enum_t type;
+
+	duo_make(&duo, (const char *)adapter, 1);
+	duo_connect(&duo);
+	const struct {
+		it_handle_t handle;
+		it_handle_type_enum_t type;
+	} all[] = {
+		{duo.ia, IT_HANDLE_TYPE_IA},          {duo.pz, IT_HANDLE_TYPE_PZ},
+		{duo.requests, IT_HANDLE_TYPE_EVD},   {duo.active.ep, IT_HANDLE_TYPE_EP},
+		{duo.active.lmr, IT_HANDLE_TYPE_LMR}, {duo.listen, IT_HANDLE_TYPE_LISTEN},
+	};
+	for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
+		duo_ok(it_get_handle_type(all[i].handle, &type));
+		g_assert_cmpint(type, ==, all[i].type);
+		g_assert_cmpint(it_get_handle_type(all[i].handle, NULL), ==, IT_ERR_FAULT);
+		g_assert_cmpint(it_get_consumer_context(all[i].handle, &back), ==,
+				IT_ERR_NO_CONTEXT);
+		context.index++;
+		duo_ok(it_set_consumer_context(all[i].handle, context));
+		duo_ok(it_get_consumer_context(all[i].handle, &back));
+		g_assert_cmphex(back.index, ==, context.index);
+		g_assert_cmpint(it_get_consumer_context(all[i].handle, NULL), ==, IT_ERR_FAULT);
+	}
+	duo_free(&duo);
+	for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
+		g_assert_cmpint(it_get_handle_type(all[i].handle, &type), ==,
+				IT_ERR_INVALID_HANDLE);
+		g_assert_cmpint(it_set_consumer_context(all[i].handle, context), ==,
+				IT_ERR_INVALID_HANDLE);
+		g_assert_cmpint(it_get_consumer_context(all[i].handle, &back), ==,
+				IT_ERR_INVALID_HANDLE);
+	}
+	g_assert_cmpint(it_get_handle_type(&duo, &type), ==, IT_ERR_INVALID_HANDLE);
+}
+
+static void
+count_events(it_evd_handle_t evd, it_status_t expected)
+{
+	it_event_t event;
+
+	g_assert_cmpint(it_evd_dequeue(evd, &event), ==, expected);
+}
+
+/* Freed with everything under it, connected; a second adapter sees its peer vanish. */
+static void
+test_cascade(gconstpointer adapter)
+{
+	struct duo duo;
+
+	for (unsigned i = 0; i < 20; i++) {
+		duo_make(&duo, (const char *)adapter, 1);
+		if (i % 2 == 0)
+			duo_connect(&duo);
+		for (it_dto_cookie_t k = 0; k < 8; k++)
+			duo_ok(duo_recv(&duo.passive, 64, k));
+		duo_ok(it_ia_free(duo.ia));
+		g_assert_cmpint(it_ep_free(duo.active.ep), ==, IT_ERR_INVALID_EP);
+		g_assert_cmpint(it_pz_free(duo.pz), ==, IT_ERR_INVALID_PZ);
+		g_assert_cmpint(it_lmr_free(duo.passive.lmr), ==, IT_ERR_INVALID_LMR);
+		count_events(duo.active.request, IT_ERR_INVALID_EVD);
+		g_free(duo.active.buffer);
+		g_free(duo.passive.buffer);
+	}
+}
+
+static void
+convert(const char *from, it_net_addr_type_t kind, it_net_addr_type_t to, const char *expected)
+{
+	it_net_addr_t source = {.addr_type = kind}, out;
+	char text[INET6_ADDRSTRLEN];
+	it_status_t status;
+
+	inet_pton(kind == IT_IPV4 ? AF_INET : AF_INET6, from, &source.addr);
+	status = it_convert_net_addr(&source, to, &out);
+	if (expected == NULL) {
+		g_assert_cmpint(status, ==, IT_ERR_INVALID_CONVERSION);
+		return;
+	}
+	g_assert_cmpint(status, ==, IT_SUCCESS);
+	g_assert_cmpint(out.addr_type, ==, to);
+	inet_ntop(to == IT_IPV4 ? AF_INET : AF_INET6, &out.addr, text, sizeof(text));
+	g_assert_cmpstr(text, ==, expected);
+}
+
+static void
+test_convert(void)
+{
+	it_net_addr_t via = {.addr_type = IT_VIA_HOSTADDR}, out;
+	it_net_addr_t unknown = {.addr_type = (it_net_addr_type_t)9};
+	it_net_addr_t ipv4 = {.addr_type = IT_IPV4};
+
+	convert("192.0.2.1", IT_IPV4, IT_IPV4, "192.0.2.1");
+	convert("192.0.2.1", IT_IPV4, IT_IPV6, "::ffff:192.0.2.1");
+	convert("192.0.2.1", IT_IPV4, IT_IB_GID, "::ffff:192.0.2.1");
+	convert("::ffff:192.0.2.1", IT_IPV6, IT_IPV4, "192.0.2.1");
+	convert("::ffff:192.0.2.1", IT_IPV6, IT_IB_GID, "::ffff:192.0.2.1");
+	convert("::ffff:192.0.2.1", IT_IB_GID, IT_IPV4, "192.0.2.1");
+	convert("::ffff:192.0.2.1", IT_IB_GID, IT_IPV6, "::ffff:192.0.2.1");
+	convert("2001:db8::1", IT_IPV6, IT_IPV6, "2001:db8::1");
+	convert("2001:db8::1", IT_IPV6, IT_IPV4, NULL);
+	convert("2001:db8::1", IT_IPV6, IT_IB_GID, NULL);
+	convert("fe80::1", IT_IB_GID, IT_IPV6, NULL);
+	convert("192.0.2.1", IT_IPV4, IT_VIA_HOSTADDR, NULL);
+	g_assert_cmpint(it_convert_net_addr(&via, IT_IPV4, &out), ==, IT_ERR_INVALID_NETADDR);
+	g_assert_cmpint(it_convert_net_addr(&unknown, IT_IPV4, &out), ==, IT_ERR_INVALID_NETADDR);
+	g_assert_cmpint(it_convert_net_addr(NULL, IT_IPV4, &out), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_convert_net_addr(&ipv4, IT_IPV4, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_convert_net_addr(&ipv4, (it_net_addr_type_t)9, &out), ==,
+			IT_ERR_INVALID_CONVERSION);
+}
+
+static void
+test_helpers(void)
+{
+	const unsigned char octets[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+	uint64_t wire = it_hton64(UINT64_C(0x0102030405060708));
+
+	g_assert_cmpmem(&wire, 8, octets, 8);
+	g_assert_cmphex(it_ntoh64(wire), ==, UINT64_C(0x0102030405060708));
+	g_assert_cmphex(it_make_rdma_addr_absolute(&wire), ==, (uintptr_t)&wire);
+	g_assert_cmphex(it_make_rdma_addr_relative(77), ==, 77);
+	g_assert_cmpint(itx_init_tracing("x", 1), ==, IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(itx_aevd_wait(NULL, 0, 0, NULL, NULL), ==, IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(itx_bind_ep_to_device(NULL, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(itx_get_rmr_context_for_ep(NULL, NULL, NULL), ==, IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(itx_ep_accept_with_rmr(NULL, 0, NULL, NULL), ==, IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(itx_ep_connect_with_rmr(NULL, NULL, NULL, NULL, (it_cn_est_flags_t)0, NULL,
+						0, NULL, NULL),
+			==, IT_ERR_OP_NOT_SUPPORTED);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/itapi/ia/list", test_list);
+	g_test_add_func("/itapi/ia/convert", test_convert);
+	g_test_add_func("/itapi/ia/helpers", test_helpers);
+	duo_add_tests("/itapi/ia/open", test_open);
+	duo_add_tests("/itapi/ia/query", test_query);
+	duo_add_tests("/itapi/ia/paths", test_paths);
+	duo_add_tests("/itapi/ia/zones", test_zones);
+	duo_add_tests("/itapi/ia/handles", test_handles);
+	duo_add_tests("/itapi/ia/cascade", test_cascade);
+	return g_test_run();
+}
