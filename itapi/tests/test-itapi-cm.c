@@ -463,6 +463,33 @@ test_three_way(struct pair *pair)
 	end_expect_none(pair->active.cm_msg);
 }
 
+/* Both sides end it at once: one DISCONNECT each (4.5). */
+static gpointer
+disconnect_thread(gpointer ep)
+{
+	g_assert_cmpint(it_ep_disconnect(ep, NULL, 0), ==, IT_SUCCESS);
+	return NULL;
+}
+
+static void
+test_both_disconnect(struct pair *pair)
+{
+	for (int i = 0; i < 50; i++) {
+		GThread *thread;
+
+		pair_establish(pair);
+		thread = g_thread_new("peer", disconnect_thread, pair->passive.ep);
+		g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+		g_thread_join(thread);
+		end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+		end_expect_none(pair->active.cm_msg);
+		end_expect_none(pair->passive.cm_msg);
+	}
+}
+
 /* A local port that the application chose lingers in TCP's time-wait (4.6). */
 static void
 test_time_wait(struct pair *pair)
@@ -511,6 +538,7 @@ add(void)
 	pair_add("cm/listen-statuses", test_listen_statuses);
 	pair_add("cm/backlog", test_backlog);
 	pair_add("cm/three-way", test_three_way);
+	pair_add("cm/both-disconnect", test_both_disconnect);
 	pair_add("cm/time-wait", test_time_wait);
 }
 
