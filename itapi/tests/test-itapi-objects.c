@@ -148,6 +148,43 @@ test_ep_query(struct pair *pair)
 	g_assert_cmpint(params.attr.priv_ops_enable, ==, IT_FALSE);
 }
 
+/* An EVD that overflowed takes no new endpoint (15.4). */
+static void
+test_ep_overflowed(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t out = end_segment(a, 0, 8), in = end_segment(b, 0, 8);
+	it_evd_param_t params;
+	it_evd_handle_t small;
+	it_ep_handle_t ep;
+
+	g_assert_cmpint(it_evd_create(b->ia, IT_DTO_EVENT_STREAM, 0, 1, 1, NULL, &small, NULL), ==,
+			IT_SUCCESS);
+	g_assert_cmpint(it_evd_query(small, IT_EVD_PARAM_QUEUE_SIZE, &params), ==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_free(b->ep), ==, IT_SUCCESS);
+	b->attr.max_recv_dtos = params.sevd_queue_size + 4;
+	g_assert_cmpint(it_ep_rc_create(b->pz, b->request, small, b->cm_msg, 0, &b->attr, &b->ep),
+			==, IT_SUCCESS);
+	for (size_t i = 0; i < b->attr.max_recv_dtos; i++)
+		g_assert_cmpint(it_post_recv((it_handle_t)b->ep, &in, 1, i, 0), ==, IT_SUCCESS);
+	pair_establish(pair);
+	for (size_t i = 0; i <= params.sevd_queue_size; i++) {
+		g_assert_cmpint(it_post_send(a->ep, &out, 1, i, IT_COMPLETION_FLAG), ==,
+				IT_SUCCESS);
+		end_next(a->request);
+	}
+	end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	g_assert_cmpint(it_evd_query(small, IT_EVD_PARAM_OVERFLOWED, &params), ==, IT_SUCCESS);
+	g_assert_cmpint(params.evd_overflowed, ==, IT_TRUE);
+	g_assert_cmpint(it_ep_rc_create(b->pz, small, b->recv, b->cm_msg, 0, &b->attr, &ep), ==,
+			IT_ERR_INVALID_REQ_EVD_STATE);
+	g_assert_cmpint(it_ep_rc_create(b->pz, b->request, small, b->cm_msg, 0, &b->attr, &ep), ==,
+			IT_ERR_INVALID_RECV_EVD_STATE);
+	g_assert_cmpint(it_ep_free(b->ep), ==, IT_SUCCESS);
+	b->ep = NULL;
+	g_assert_cmpint(it_evd_free(small), ==, IT_SUCCESS);
+}
+
 static it_status_t
 modify(struct end *end, unsigned int mask, const it_ep_attributes_t *attr)
 {
@@ -425,6 +462,7 @@ add(void)
 	pair_add("ep/create", test_ep_create);
 	pair_add("ep/limits", test_ep_limits);
 	pair_add("ep/query", test_ep_query);
+	pair_add("ep/overflowed", test_ep_overflowed);
 	pair_add("ep/modify", test_ep_modify);
 	pair_add("lmr/create", test_lmr_create);
 	pair_add("lmr/shared", test_lmr_shared);
