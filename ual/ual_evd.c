@@ -432,7 +432,7 @@ modify_apply(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 			ual_evd_wake_waiters(evd);
 	}
 	pthread_mutex_unlock(&evd->lock);
-	ual_evd_evaluate(evd);
+	ual_evd_evaluate_fully(evd);
 }
 
 it_status_t

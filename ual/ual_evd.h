@@ -72,8 +72,9 @@ struct ual_evd {
 	/* The engine's own (ual_evd_wait.c): who evaluates, and what the last evaluation found. */
 	atomic_uint requests;
 	atomic_uint evaluating;
-	bool level; /* in the notified state, and somebody wants to know */
-	int fd;     /* eventfd, readable while level; or -1. Fixed at creation */
+	atomic_uint evaluated; /* requests that have been served */
+	bool level;            /* in the notified state, and somebody wants to know */
+	int fd;                /* eventfd, readable while level; or -1. Fixed at creation */
 };
 
 _Static_assert(sizeof(struct ual_evd) <= UAL_SLOT_SIZE, "an EVD fits its slot");
@@ -118,6 +119,8 @@ bool ual_ring_take(struct ual_ring *ring, it_event_t *event);
 
 /* Look whether the EVD is in the notified state and tell whom it concerns. May be called by dispatch. */
 void ual_evd_evaluate(struct ual_evd *evd);
+/* The same, and what it found is visible on the descriptor when it returns. Not from dispatch. */
+void ual_evd_evaluate_fully(struct ual_evd *evd);
 /* Events in the EVD now. */
 size_t ual_evd_depth(struct ual_evd *evd);
 /* After events were taken: re-arm, end an overflow. For dequeues that saw ual_evd::attention. */

@@ -26,6 +26,7 @@
  * Waiters stand in line. Only the head may take, one event; when it leaves, evaluation looks after
  * the next. A wake means "look again", never "there is an event": somebody may have dequeued it.
  */
+#include <sched.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -89,7 +90,7 @@ ual_evd_taken(struct ual_evd *evd)
 		pthread_mutex_unlock(&evd->lock);
 	}
 	if ((atomic_load(&evd->attention) & UAL_EVD_WATCHED) != 0)
-		ual_evd_evaluate(evd);
+		ual_evd_evaluate_fully(evd);
 }
 
 /* Whether the EVD is in the notified state. A completion queue that is not gets armed. */
@@ -143,19 +144,37 @@ evaluate_once(struct ual_evd *evd)
 	evd->level = level;
 }
 
+/* Evaluate, or leave a note for the thread that does so right now; answers the number of the note. */
+static unsigned
+request(struct ual_evd *evd)
+{
+	unsigned mine = atomic_fetch_add(&evd->requests, 1) + 1, seen;
+
+	do {
+		if (atomic_exchange(&evd->evaluating, 1) != 0)
+			return mine;
+		seen = atomic_load(&evd->requests);
+		evaluate_once(evd);
+		atomic_store(&evd->evaluated, seen);
+		atomic_store(&evd->evaluating, 0);
+	} while (atomic_load(&evd->requests) != seen);
+	return mine;
+}
+
 void
 ual_evd_evaluate(struct ual_evd *evd)
 {
-	unsigned seen;
+	(void)request(evd);
+}
 
-	atomic_fetch_add(&evd->requests, 1);
-	do {
-		if (atomic_exchange(&evd->evaluating, 1) != 0)
-			return;
-		seen = atomic_load(&evd->requests);
-		evaluate_once(evd);
-		atomic_store(&evd->evaluating, 0);
-	} while (atomic_load(&evd->requests) != seen);
+void
+ual_evd_evaluate_fully(struct ual_evd *evd)
+{
+	unsigned mine = request(evd);
+
+	/* Who took the last event must not find the descriptor readable when the call returns. */
+	while (evd->fd >= 0 && (int)(atomic_load(&evd->evaluated) - mine) < 0)
+		sched_yield();
 }
 
 void

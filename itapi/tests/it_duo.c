@@ -162,26 +162,27 @@ duo_free(struct duo *duo)
 	duo_ok(it_ia_free(duo->ia));
 }
 
+/* Sends come from the front of the buffer, receives go to its second half, Writes to its middle. */
 static it_lmr_triplet_t
-segment(struct duo_end *end, size_t len)
+segment(struct duo_end *end, size_t offset, size_t len)
 {
-	return (it_lmr_triplet_t){.lmr = end->lmr, .addr.abs = end->buffer, .length = len};
+	return (it_lmr_triplet_t){.lmr = end->lmr, .addr.abs = end->buffer + offset, .length = len};
 }
 
 it_status_t
 duo_write(struct duo *duo, size_t len, it_dto_cookie_t cookie, unsigned flags)
 {
-	it_lmr_triplet_t from = segment(&duo->active, len);
+	it_lmr_triplet_t from = segment(&duo->active, 0, len);
 
 	return it_post_rdma_write(duo->active.ep, &from, 1, cookie, (it_dto_flags_t)flags,
-				  it_make_rdma_addr_absolute(duo->passive.buffer),
+				  it_make_rdma_addr_absolute(duo->passive.buffer + DUO_BUFFER / 4),
 				  duo->passive.context);
 }
 
 it_status_t
 duo_send(struct duo_end *end, size_t len, it_dto_cookie_t cookie, unsigned flags)
 {
-	it_lmr_triplet_t from = segment(end, len);
+	it_lmr_triplet_t from = segment(end, 0, len);
 
 	return it_post_send(end->ep, &from, 1, cookie, (it_dto_flags_t)flags);
 }
@@ -189,7 +190,7 @@ duo_send(struct duo_end *end, size_t len, it_dto_cookie_t cookie, unsigned flags
 it_status_t
 duo_recv(struct duo_end *end, size_t len, it_dto_cookie_t cookie)
 {
-	it_lmr_triplet_t to = segment(end, len);
+	it_lmr_triplet_t to = segment(end, DUO_BUFFER / 2, len);
 
 	return it_post_recv((it_handle_t)end->ep, &to, 1, cookie, (it_dto_flags_t)0);
 }
