@@ -8,11 +8,17 @@
 
 #define ALL_PRIVS IT_PRIV_ALL
 
-static char *adapter;
+static const char *adapter;
 
 struct job {
 	void (*test)(struct pair *pair);
 };
+
+void
+pair_use(const char *name)
+{
+	adapter = name;
+}
 
 const char *
 pair_adapter(void)
@@ -44,7 +50,7 @@ attr_make(struct end *end)
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
 }
 
-static bool
+bool
 end_open(struct end *end)
 {
 	it_status_t status;
@@ -70,7 +76,7 @@ end_open(struct end *end)
 }
 
 /* In the natural order, so that every free is tried. */
-static void
+void
 end_close(struct end *end)
 {
 	if (end->ep != NULL)
@@ -97,8 +103,8 @@ end_new_ep(struct end *end)
 }
 
 /* A spigot with an address, and how its services are named. */
-static void
-listen_start(struct pair *pair)
+void
+pair_listen(struct pair *pair)
 {
 	const it_ia_info_t *info = pair->passive.info;
 	it_conn_qual_t qual = {.type = IT_IANA_PORT};
@@ -137,7 +143,7 @@ run(const void *data)
 	g_assert_true(end_open(&pair.passive));
 	end_new_ep(&pair.active);
 	end_new_ep(&pair.passive);
-	listen_start(&pair);
+	pair_listen(&pair);
 	job->test(&pair);
 	if (pair.listen != NULL)
 		g_assert_cmpint(it_listen_free(pair.listen), ==, IT_SUCCESS);
@@ -160,7 +166,7 @@ int
 pair_main(int argc, char **argv, void (*add)(void))
 {
 	g_test_init(&argc, &argv, NULL);
-	adapter = argc > 1 ? argv[1] : (char *)"emul:ib";
+	adapter = argc > 1 ? argv[1] : "emul:ib";
 	add();
 	return g_test_run();
 }

@@ -9,6 +9,7 @@
 #define IT_PAIR_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include "it_api.h"
 
@@ -48,6 +49,12 @@ const char *pair_adapter(void);
 void pair_add(const char *path, void (*test)(struct pair *pair));
 /* main of such a program. */
 int pair_main(int argc, char **argv, void (*add)(void));
+
+/* The same by hand: the adapter, an end without endpoint (false: no such adapter), a listener. */
+void pair_use(const char *name);
+bool end_open(struct end *end);
+void end_close(struct end *end);
+void pair_listen(struct pair *pair);
 
 /* A fresh, unconnected endpoint in place of the present one; attr as in end->attr. */
 void end_new_ep(struct end *end);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connections come and go, thousands of times, with reset and reuse and with new endpoints in turn:
+ * neither descriptors nor memory may grow. The count is ITAPI_TEST_CYCLES, 2000 if unset.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "it_pair.h"
+
+#define CYCLES       2000
+#define GROWTH_PAGES 512 /* 2 MiB: far below what one page a cycle would be */
+
+static unsigned
+cycles(void)
+{
+	const char *text = g_getenv("ITAPI_TEST_CYCLES");
+
+	return text != NULL ? (unsigned)atoi(text) : CYCLES;
+}
+
+static unsigned
+open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	g_assert_nonnull(dir);
+	while (readdir(dir) != NULL)
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static long
+resident_pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long total, resident;
+
+	g_assert_nonnull(file);
+	g_assert_cmpint(fscanf(file, "%ld %ld", &total, &resident), ==, 2);
+	fclose(file);
+	return resident;
+}
+
+static void
+exchange(struct pair *pair, unsigned char value)
+{
+	it_lmr_triplet_t from = end_segment(&pair->active, 0, 64);
+	it_lmr_triplet_t to = end_segment(&pair->passive, 0, 64);
+
+	pair->active.buffer[63] = value;
+	g_assert_cmpint(it_post_recv((it_handle_t)pair->passive.ep, &to, 1, 1, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(it_post_send(pair->active.ep, &from, 1, 2, IT_COMPLETION_FLAG), ==,
+			IT_SUCCESS);
+	end_expect(pair->passive.recv, IT_DTO_RC_RECV_CMPL_EVENT);
+	end_expect(pair->active.request, IT_DTO_SEND_CMPL_EVENT);
+	g_assert_cmpint(pair->passive.buffer[63], ==, value);
+}
+
+static void
+cycle(struct pair *pair, unsigned i)
+{
+	pair_establish(pair);
+	exchange(pair, (unsigned char)i);
+	pair_disconnect(pair);
+	if (i % 2 == 0) {
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+	} else {
+		end_new_ep(&pair->active);
+		end_new_ep(&pair->passive);
+	}
+}
+
+static void
+test_cycles(struct pair *pair)
+{
+	unsigned warm = cycles() / 4;
+	unsigned descriptors = 0;
+	long pages = 0;
+
+	for (unsigned i = 0; i < cycles(); i++) {
+		if (i == warm) {
+			descriptors = open_descriptors();
+			pages = resident_pages();
+		}
+		cycle(pair, i);
+	}
+	g_assert_cmpuint(open_descriptors(), <=, descriptors + 2); /* sockets on their way out */
+	if (g_getenv("ITAPI_TEST_NO_RSS") == NULL) /* sanitizers keep what was freed */
+		g_assert_cmpint(resident_pages() - pages, <, GROWTH_PAGES);
+}
+
+static void
+add(void)
+{
+	pair_add("cycles", test_cycles);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add);
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Two processes over iWARP, one of which is killed with signal 9 at some moment. The survivor, which
+ * is this program, must see its connection BROKEN, every request it posted completed exactly once,
+ * and be able to give everything back.
+ *
+ * The victim is this program again, started with `victim ROLE MODE PORT`. It prints one line when it
+ * is where the test wants it, and goes on until it is killed.
+ *
+ *   ROLE  client: connects to the survivor; server: prints the port it listens on
+ *   MODE  idle, write, send, read: what it does once connected, for ever
+ *         fork: leaves a child alive that inherited everything
+ *         mute: server that never answers
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "it_pair.h"
+
+#define STREAM_SIZE  50000
+#define RECEIVE_SIZE STREAM_SIZE
+
+/* What the passive side says in its private data: where its memory is. Network order. */
+struct place {
+	uint64_t context;
+	uint64_t addr;
+};
+
+static struct place
+place_of(const struct end *end)
+{
+	struct place place = {it_hton64(end->context),
+			      it_hton64(it_make_rdma_addr_absolute(end->buffer))};
+
+	return place;
+}
+
+static it_status_t
+post_stream(struct end *end, const char *mode, const struct place *far, uint64_t cookie)
+{
+	it_lmr_triplet_t segment = end_segment(end, 0, STREAM_SIZE);
+	it_rdma_addr_t addr = it_ntoh64(far->addr);
+	it_rmr_context_t context = it_ntoh64(far->context);
+
+	if (strcmp(mode, "write") == 0)
+		return it_post_rdma_write(end->ep, &segment, 1, cookie, IT_COMPLETION_FLAG, addr,
+					  context);
+	if (strcmp(mode, "read") == 0)
+		return it_post_rdma_read(end->ep, &segment, 1, cookie, IT_COMPLETION_FLAG, addr,
+					 context);
+	return it_post_send(end->ep, &segment, 1, cookie, IT_COMPLETION_FLAG);
+}
+
+static void
+post_receives(struct end *end, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		it_lmr_triplet_t segment = end_segment(end, STREAM_SIZE, RECEIVE_SIZE);
+
+		g_assert_cmpint(it_post_recv((it_handle_t)end->ep, &segment, 1, 1000 + i, 0), ==,
+				IT_SUCCESS);
+	}
+}
+
+/* --- the victim ----------------------------------------------------------------------------- */
+
+static void
+say(const char *text)
+{
+	puts(text);
+	fflush(stdout);
+}
+
+/* Post and receive as fast as it goes. Never returns: somebody kills us. */
+static void
+live(struct end *end, const char *mode, const struct place *far)
+{
+	bool streams = strcmp(mode, "idle") != 0 && strcmp(mode, "fork") != 0;
+	it_event_t event;
+
+	if (strcmp(mode, "fork") == 0 && fork() == 0) {
+		sleep(20);
+		_exit(0);
+	}
+	say("up");
+	for (uint64_t i = 0;; i++) {
+		if (!streams) {
+			(void)!it_evd_wait(end->recv, 1000 * 1000, &event, NULL);
+			continue;
+		}
+		if (post_stream(end, mode, far, i) == IT_ERR_TOO_MANY_POSTS)
+			(void)!it_evd_wait(end->request, 1000 * 1000, &event, NULL);
+		if (it_evd_dequeue(end->recv, &event) == IT_SUCCESS)
+			post_receives(end, 1);
+	}
+}
+
+static void
+victim_client(struct pair *pair, const char *mode, uint16_t port)
+{
+	it_event_t event;
+	struct place far;
+
+	g_assert_true(end_open(&pair->active));
+	g_assert_true(end_open(&pair->passive)); /* for the path to this machine only */
+	end_new_ep(&pair->active);
+	pair_listen(pair);
+	pair->qual.conn_qual.port = port;
+	post_receives(&pair->active, RECV_SLOTS);
+	pair_connect(pair);
+	if (strcmp(mode, "mute") == 0) {
+		say("up");
+		sleep(30);
+	}
+	event = end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	memcpy(&far, event.conn.private_data, sizeof(far));
+	live(&pair->active, mode, &far);
+}
+
+static void
+victim_server(struct pair *pair, const char *mode)
+{
+	struct end *end = &pair->passive;
+	struct place far = {0};
+	struct place near;
+	it_event_t event;
+
+	g_assert_true(end_open(&pair->active));
+	g_assert_true(end_open(end));
+	end_new_ep(end);
+	pair_listen(pair);
+	printf("%u\n", pair->qual.conn_qual.port);
+	fflush(stdout);
+	event = end_expect(end->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+	if (strcmp(mode, "mute") == 0) {
+		say("up");
+		sleep(30);
+	}
+	near = place_of(end);
+	memcpy(&far, event.conn_req.private_data, sizeof(far));
+	post_receives(end, RECV_SLOTS);
+	g_assert_cmpint(
+		it_ep_accept(end->ep, event.conn_req.cn_est_id, (void *)&near, sizeof(near)), ==,
+		IT_SUCCESS);
+	end_expect(end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	live(end, mode, &far);
+}
+
+static int
+victim(char **argv)
+{
+	struct pair pair;
+
+	memset(&pair, 0, sizeof(pair));
+	pair_use("iwarp");
+	if (strcmp(argv[2], "client") == 0)
+		victim_client(&pair, argv[3], (uint16_t)atoi(argv[4]));
+	else
+		victim_server(&pair, argv[3]);
+	return 1;
+}
+
+/* --- the survivor ----------------------------------------------------------------------------- */
+
+struct killed {
+	pid_t pid;
+	FILE *out;
+};
+
+static struct killed
+victim_start(const char *role, const char *mode, uint16_t port)
+{
+	char number[16];
+	struct killed killed;
+	int ends[2];
+
+	g_snprintf(number, sizeof(number), "%u", port);
+	g_assert_cmpint(pipe(ends), ==, 0);
+	killed.pid = fork();
+	g_assert_cmpint(killed.pid, >=, 0);
+	if (killed.pid == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		execl("/proc/self/exe", "victim", "victim", role, mode, number, (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	killed.out = fdopen(ends[0], "r");
+	g_assert_nonnull(killed.out);
+	return killed;
+}
+
+static void
+victim_says(struct killed *killed, char *line, size_t size)
+{
+	g_assert_nonnull(fgets(line, (int)size, killed->out));
+}
+
+static void
+victim_kill(struct killed *killed)
+{
+	int status;
+
+	g_assert_cmpint(kill(killed->pid, SIGKILL), ==, 0);
+	g_assert_cmpint(waitpid(killed->pid, &status, 0), ==, killed->pid);
+	g_assert_true(WIFSIGNALED(status));
+	fclose(killed->out);
+}
+
+static unsigned
+open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	g_assert_nonnull(dir);
+	while (readdir(dir) != NULL)
+		count++;
+	closedir(dir);
+	return count;
+}
+
+struct survivor {
+	struct pair pair;
+	struct end *end; /* the one that has the connection */
+	bool seen[1000]; /* cookies of requests that completed */
+	unsigned posted;
+	unsigned completed;
+	unsigned received;
+	unsigned receives;
+};
+
+static void
+count_request(struct survivor *me, const it_event_t *event)
+{
+	uint64_t cookie = event->dto_cmpl.cookie;
+
+	g_assert_cmpuint(cookie, <, me->posted);
+	g_assert_false(me->seen[cookie]);
+	me->seen[cookie] = true;
+	me->completed++;
+}
+
+/* Keep the connection busy for a while, as the mode wants. */
+static void
+work(struct survivor *me, const char *mode, const struct place *far, gulong us)
+{
+	gint64 until = g_get_monotonic_time() + (gint64)us;
+	it_event_t event;
+
+	while (g_get_monotonic_time() < until) {
+		if (strcmp(mode, "idle") != 0 && strcmp(mode, "fork") != 0 &&
+		    me->posted < G_N_ELEMENTS(me->seen) &&
+		    post_stream(me->end, mode, far, me->posted) == IT_SUCCESS)
+			me->posted++;
+		if (it_evd_dequeue(me->end->request, &event) == IT_SUCCESS)
+			count_request(me, &event);
+		if (it_evd_dequeue(me->end->recv, &event) == IT_SUCCESS) {
+			me->received++;
+			post_receives(me->end, 1);
+			me->receives++;
+		}
+	}
+}
+
+/* It is over: BROKEN, everything completed once, in order, nothing more to come. */
+static void
+expect_broken(struct survivor *me)
+{
+	it_event_t event;
+	bool flushed = false;
+
+	event = end_expect(me->end->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	g_assert_true(event.conn.ep == me->end->ep);
+	g_assert_cmpint(end_state(me->end), ==, IT_EP_STATE_NONOPERATIONAL);
+	/* all completions are there before the end event. */
+	while (it_evd_dequeue(me->end->request, &event) == IT_SUCCESS) {
+		count_request(me, &event);
+		g_assert_false(flushed && event.dto_cmpl.dto_status == IT_DTO_SUCCESS);
+		flushed = event.dto_cmpl.dto_status != IT_DTO_SUCCESS;
+	}
+	g_assert_cmpuint(me->completed, ==, me->posted);
+	while (it_evd_dequeue(me->end->recv, &event) == IT_SUCCESS)
+		me->received++;
+	g_assert_cmpuint(me->received, ==, me->receives);
+	/* a post into the ruins is flushed. */
+	post_receives(me->end, 1);
+	event = end_next(me->end->recv);
+	g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
+}
+
+static void
+survivor_open(struct survivor *me)
+{
+	memset(me, 0, sizeof(*me));
+	g_assert_true(end_open(&me->pair.active));
+	g_assert_true(end_open(&me->pair.passive));
+	end_new_ep(&me->pair.active);
+	end_new_ep(&me->pair.passive);
+	pair_listen(&me->pair);
+}
+
+static void
+survivor_close(struct survivor *me)
+{
+	g_assert_cmpint(it_listen_free(me->pair.listen), ==, IT_SUCCESS);
+	end_close(&me->pair.active);
+	end_close(&me->pair.passive);
+}
+
+/* The victim connected to us. */
+static void
+survive_client(const char *mode, gulong us)
+{
+	struct survivor *me = g_new0(struct survivor, 1);
+	struct place far = {0};
+	struct killed killed;
+	struct place near;
+	it_event_t event;
+	char line[64];
+
+	survivor_open(me);
+	me->end = &me->pair.passive;
+	killed = victim_start("client", mode, me->pair.qual.conn_qual.port);
+	event = end_expect(me->end->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+	near = place_of(me->end);
+	post_receives(me->end, RECV_SLOTS);
+	me->receives = RECV_SLOTS;
+	g_assert_cmpint(
+		it_ep_accept(me->end->ep, event.conn_req.cn_est_id, (void *)&near, sizeof(near)),
+		==, IT_SUCCESS);
+	end_expect(me->end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	victim_says(&killed, line, sizeof(line));
+	work(me, strcmp(mode, "fork") == 0 ? "fork" : "idle", &far, us);
+	victim_kill(&killed);
+	expect_broken(me);
+	survivor_close(me);
+	g_free(me);
+}
+
+/* We connected to the victim, and are in the middle of our own work. */
+static void
+survive_server(const char *mode, gulong us)
+{
+	struct survivor *me = g_new0(struct survivor, 1);
+	struct killed killed;
+	struct place far;
+	it_event_t event;
+	char line[64];
+
+	survivor_open(me);
+	me->end = &me->pair.active;
+	killed = victim_start("server", strcmp(mode, "fork") == 0 ? "fork" : "idle", 0);
+	victim_says(&killed, line, sizeof(line));
+	me->pair.qual.conn_qual.port = (uint16_t)atoi(line);
+	post_receives(me->end, RECV_SLOTS);
+	me->receives = RECV_SLOTS;
+	pair_connect(&me->pair);
+	event = end_expect(me->end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	memcpy(&far, event.conn.private_data, sizeof(far));
+	victim_says(&killed, line, sizeof(line));
+	work(me, mode, &far, us);
+	victim_kill(&killed);
+	expect_broken(me);
+	survivor_close(me);
+	g_free(me);
+}
+
+static void
+test_client_killed(gconstpointer mode)
+{
+	unsigned before = 0;
+
+	for (gulong us = 0; us < 5; us++) {
+		survive_client(mode, us * us * 2000);
+		if (us == 0)
+			before = open_descriptors();
+	}
+	g_assert_cmpuint(open_descriptors(), ==, before);
+}
+
+static void
+test_server_killed(gconstpointer mode)
+{
+	unsigned before = 0;
+
+	for (gulong us = 0; us < 5; us++) {
+		survive_server(mode, us * us * 2000);
+		if (us == 0)
+			before = open_descriptors();
+	}
+	g_assert_cmpuint(open_descriptors(), ==, before);
+}
+
+/* The server dies before it answered: a failure to connect, not a broken connection. */
+static void
+test_mute_server_killed(void)
+{
+	struct survivor *me = g_new0(struct survivor, 1);
+	struct killed killed;
+	it_event_t event;
+	char line[64];
+
+	survivor_open(me);
+	killed = victim_start("server", "mute", 0);
+	victim_says(&killed, line, sizeof(line));
+	me->pair.qual.conn_qual.port = (uint16_t)atoi(line);
+	post_receives(&me->pair.active, 3);
+	pair_connect(&me->pair);
+	victim_says(&killed, line, sizeof(line));
+	victim_kill(&killed);
+	event = end_expect(me->pair.active.cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+	g_assert_cmpint(event.conn.reject_reason_code, ==, IT_CN_REJ_OTHER);
+	for (int i = 0; i < 3; i++) {
+		event = end_next(me->pair.active.recv);
+		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
+	}
+	survivor_close(me);
+	g_free(me);
+}
+
+/* The client dies while its request waits for an answer: the id dies, or the accept fails. */
+static void
+test_mute_client_killed(void)
+{
+	struct survivor *me = g_new0(struct survivor, 1);
+	struct killed killed;
+	it_status_t status;
+	it_event_t event;
+	char line[64];
+
+	survivor_open(me);
+	killed = victim_start("client", "mute", me->pair.qual.conn_qual.port);
+	event = end_expect(me->pair.passive.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+	victim_says(&killed, line, sizeof(line));
+	victim_kill(&killed);
+	status = it_ep_accept(me->pair.passive.ep, event.conn_req.cn_est_id, NULL, 0);
+	if (status == IT_SUCCESS)
+		end_expect(me->pair.passive.cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+	else
+		g_assert_cmpint(status, ==, IT_ERR_INVALID_CN_EST_ID);
+	survivor_close(me);
+	g_free(me);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const char *const modes[] = {"idle", "write", "send", "read", "fork"};
+
+	if (argc == 5 && strcmp(argv[1], "victim") == 0)
+		return victim(argv);
+	g_test_init(&argc, &argv, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	pair_use("iwarp");
+	for (size_t i = 0; i < G_N_ELEMENTS(modes); i++) {
+		g_autofree char *client =
+			g_strdup_printf("/itapi/processes/client-killed/%s", modes[i]);
+		g_autofree char *server =
+			g_strdup_printf("/itapi/processes/server-killed/%s", modes[i]);
+
+		g_test_add_data_func(client, modes[i], test_client_killed);
+		g_test_add_data_func(server, modes[i], test_server_killed);
+	}
+	g_test_add_func("/itapi/processes/server-killed/mute", test_mute_server_killed);
+	g_test_add_func("/itapi/processes/client-killed/mute", test_mute_client_killed);
+	return g_test_run();
+}
