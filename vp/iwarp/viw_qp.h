@@ -68,6 +68,7 @@ struct viw_tx {
 	atomic_bool starved;    /* the pool was empty */
 	atomic_bool hold;       /* ri_stream::hold_sq, until the first frame has come */
 	atomic_bool broken;     /* the socket refused octets for good */
+	atomic_int error;       /* why */
 	atomic_bool shut;       /* FIN sent */
 	atomic_uint unattended; /* requests that found nobody to wait with */
 	struct vsw_wq sq;

@@ -20,6 +20,8 @@
 #include "viw_qp.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -308,6 +310,36 @@ feed(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 
 /* --- input --------------------------------------------------------------------------------- */
 
+/*
+ * The socket is at its end. 0: by a FIN; else the errno. The kernel tells an error once, to the role that
+ * comes first, and an end to the other: EPIPE if there was a FIN before the reset. -1: the sending role is
+ * being told just now, ask again.
+ */
+static int
+end_reason(struct viw_qp *qp)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+	int error = 0;
+
+	if (getsockopt(qp->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	    info.tcpi_state != TCP_CLOSE)
+		return 0;
+	len = sizeof(error);
+	(void)getsockopt(qp->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	if (error == 0) {
+		bool busy = atomic_load(&qp->tx.role.held) != 0;
+
+		if (atomic_load(&qp->tx.broken))
+			error = atomic_load(&qp->tx.error);
+		else if (busy)
+			return -1;
+		else
+			error = ECONNRESET;
+	}
+	return error == EPIPE ? 0 : error;
+}
+
 /* The end of input, or an error of the socket. */
 static void
 input_over(struct viw_qp *qp, ssize_t n, int error)
@@ -316,6 +348,12 @@ input_over(struct viw_qp *qp, ssize_t n, int error)
 
 	if (n < 0 && (error == EAGAIN || error == EWOULDBLOCK || error == EINTR))
 		return;
+	if (n == 0) {
+		error = end_reason(qp);
+		if (error < 0)
+			return;
+		n = error > 0 ? -1 : 0;
+	}
 	rx->want_tx = true;
 	atomic_store(&rx->eof, true);
 	viw_engine_want(qp, 0, EPOLLIN);

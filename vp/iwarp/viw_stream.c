@@ -409,7 +409,7 @@ look_after_break(struct viw_qp *qp)
 {
 	(void)viw_rx_run(qp);
 	if (viw_qp_state(qp) == RI_QPS_RTS)
-		viw_lost(qp, ECONNRESET);
+		viw_lost(qp, atomic_load(&qp->tx.error));
 }
 
 static void

@@ -59,6 +59,7 @@ push_failed(struct viw_qp *qp, int error)
 		return;
 	}
 	/* What the peer said before it went may still be unread: the receiving role has the word. */
+	atomic_store(&tx->error, error);
 	atomic_store(&tx->broken, true);
 	buffer_release(qp);
 	viw_serve_soon(qp);

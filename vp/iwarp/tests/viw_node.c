@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PATIENCE (20 * G_TIME_SPAN_SECOND)
+#define PATIENCE (15 * G_TIME_SPAN_SECOND)
 
 /* --- nodes --------------------------------------------------------------------------------- */
 
@@ -369,6 +369,20 @@ end_wait_ok(struct end *end, bool recv, uint64_t id, struct end *other)
 	return wc;
 }
 
+/* For who looks for the cause of a failure. */
+static void
+tell_events(struct end *end)
+{
+	g_test_message("state %s", ri_qp_state_name(end_state(end)));
+	for (unsigned i = 0; i < end->node->num_events; i++) {
+		const struct ri_async_event *e = &end->node->events[i];
+
+		if (e->ctx == (uintptr_t)end)
+			g_test_message("event %s %x", ri_event_name((enum ri_event)e->event),
+				       e->detail);
+	}
+}
+
 void
 end_wait_event(struct end *end, enum ri_event event, struct end *other)
 {
@@ -377,7 +391,10 @@ end_wait_event(struct end *end, enum ri_event event, struct end *other)
 	while (node_count(end, event) == 0) {
 		drive(end);
 		drive(other);
-		g_assert_cmpint(g_get_monotonic_time(), <, until);
+		if (g_get_monotonic_time() > until) {
+			tell_events(end);
+			g_error("%s did not come", ri_event_name(event));
+		}
 		g_usleep(50);
 	}
 }
