@@ -16,9 +16,10 @@
 #include "kal_mpa.h"
 
 #define KAL_NS_PER_S           1000000000ull
-#define KAL_CONNECT_DEFAULT    (20 * KAL_NS_PER_S)  /* initiator, and RTR at the responder */
-#define KAL_REQUEST_READ_MAX   (5 * KAL_NS_PER_S)   /* MPA Request after TCP accept */
-#define KAL_REQUEST_ANSWER_MAX (120 * KAL_NS_PER_S) /* our consumer's answer */
+#define KAL_CONNECT_DEFAULT    (20 * KAL_NS_PER_S)   /* initiator, and RTR at the responder */
+#define KAL_REQUEST_READ_MAX   (5 * KAL_NS_PER_S)    /* MPA Request after TCP accept */
+#define KAL_REQUEST_ANSWER_MAX (120 * KAL_NS_PER_S)  /* our consumer's answer */
+#define KAL_LOOK_AGAIN         (10 * 1000 * 1000ull) /* who has no room now looks again */
 #define KAL_HALF_OPEN_MAX      128 /* start-ups without a whole Request, per listener */
 
 struct kal_cm {
@@ -31,6 +32,7 @@ struct kal_cm {
 	GHashTable *listeners; /* our id -> kal_listener */
 	GHashTable *requests;  /* id -> kal_request */
 	struct kal_request *half_open;
+	atomic_uint alive; /* kal_request structs; the end waits for those in other hands */
 	uint64_t last_listener;
 };
 
@@ -96,7 +98,9 @@ struct kal_request {
 	uint32_t id;                   /* 0 while half open */
 	uint64_t listener_id;
 	uint64_t ctx;
-	bool taken; /* cm->lock: who set it ends the request */
+	bool taken;        /* cm->lock: who set it ends the request */
+	bool whole;        /* half open: the Request is there, but the consumer's backlog is full */
+	uint64_t patience; /* ... until when that may last */
 	bool suppress;
 	struct kal_fd fd;
 	struct kal_request *next_half, *prev_half; /* cm->lock: half-open requests */

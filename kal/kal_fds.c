@@ -52,10 +52,16 @@ watch_forks(void)
 	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
+void
+kal_fds_watch_forks(void)
+{
+	pthread_once(&once, watch_forks);
+}
+
 static void
 lock_list(void)
 {
-	pthread_once(&once, watch_forks);
+	kal_fds_watch_forks();
 	pthread_mutex_lock(&list_lock);
 }
 

@@ -18,6 +18,10 @@ struct kal_fd {
 	struct kal_fd *next, *prev;
 };
 
+/* Register the fork handlers. Who has one of its own that is held while descriptors are made, calls this
+ * before it registers: then its lock is taken first at a fork, too. */
+void kal_fds_watch_forks(void);
+
 static inline int
 kal_fd_get(const struct kal_fd *fd)
 {

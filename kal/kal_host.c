@@ -171,9 +171,11 @@ after_fork_child(void)
 	pthread_mutex_unlock(&default_lock);
 }
 
+/* At a fork the handlers that were registered last come first: default_lock before the list's. */
 static void
 watch_forks(void)
 {
+	kal_fds_watch_forks();
 	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 

@@ -5,7 +5,8 @@
  * Listeners. A spigot's listener has one socket for each address of the spigot, all with the same
  * port, so that a listener on one interface does not answer on another. Accepted sockets become
  * half-open requests; when too many of them are half open or unanswered, or descriptors ran out, the
- * listener looks away until there is room (the kernel's backlog then holds the rest).
+ * listener looks away until there is room. The kernel's own backlog, as long as it gets, then holds the
+ * rest: the consumer's backlog bounds what it is shown, not how many may knock.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -14,7 +15,6 @@
 
 #define ACCEPT_BATCH  16
 #define PORT_ATTEMPTS 16
-#define LOOK_AGAIN    (10 * 1000 * 1000ull) /* ns */
 
 bool
 kal_listener_full(struct kal_listener *listener)
@@ -31,7 +31,8 @@ look(struct kal_listener *listener, uint32_t events)
 	for (uint32_t i = 0; i < listener->num_socks; i++)
 		host->watch_change(host->self, &listener->socks[i], events);
 	if (events == 0)
-		host->timer_start(host->self, &listener->look, host->now(host->self) + LOOK_AGAIN);
+		host->timer_start(host->self, &listener->look,
+				  host->now(host->self) + KAL_LOOK_AGAIN);
 }
 
 static void
@@ -95,7 +96,7 @@ open_sock(struct kal_listener *listener, const struct ri_addr *addr, uint16_t *p
 		return error;
 	setsockopt(kal_fd_get(fd), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(kal_fd_get(fd), (struct sockaddr *)&sa, len) != 0 ||
-	    listen(kal_fd_get(fd), (int)listener->backlog) != 0) {
+	    listen(kal_fd_get(fd), SOMAXCONN) != 0) {
 		error = errno;
 		kal_fd_close(fd);
 		return error;

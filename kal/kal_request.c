@@ -13,6 +13,7 @@
  * thread look first whether somebody has, and whoever has waits for them before it goes on.
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -26,12 +27,23 @@ request_alloc(struct kal_cm *cm)
 {
 	struct kal_request *request = g_new0(struct kal_request, 1);
 
+	atomic_fetch_add(&cm->alive, 1);
 	request->cm = cm;
 	request->watch.fire = request_ready;
 	request->watch.arg = request;
 	request->timer.fire = request_late;
 	request->timer.arg = request;
 	return request;
+}
+
+/* The last touch of a request, and of its kal_cm. */
+static void
+request_release(struct kal_request *request)
+{
+	struct kal_cm *cm = request->cm;
+
+	g_free(request);
+	atomic_fetch_sub(&cm->alive, 1);
 }
 
 static void
@@ -53,7 +65,7 @@ kal_request_free(struct kal_request *request)
 		kal_listener_unref(request->listener);
 	}
 	kal_fd_close(&request->fd);
-	g_free(request);
+	request_release(request);
 }
 
 /* The caller holds cm->lock. Ids are unique in the process: a client may have several adapters. */
@@ -167,6 +179,9 @@ kal_request_end_all(struct kal_cm *cm)
 		else
 			kal_request_free(request);
 	}
+	/* The service thread may be about to free one that it has taken. */
+	while (atomic_load(&cm->alive) > 0)
+		sched_yield();
 }
 
 struct kal_request *
@@ -314,22 +329,37 @@ describe(struct kal_request *request)
 		memcpy(info->pdata, frame->private_data, info->pdata_len);
 }
 
+/* It may be shown only when the consumer has answered others; look again soon, but not for ever. */
+static bool
+hold(struct kal_request *request)
+{
+	const struct ri_host *host = request->cm->p.host;
+	uint64_t now = host->now(host->self);
+
+	if (!request->whole)
+		request->patience = now + KAL_REQUEST_ANSWER_MAX;
+	request->whole = true;
+	host->timer_start(host->self, &request->timer, now + KAL_LOOK_AGAIN);
+	return now < request->patience;
+}
+
 /*
- * A whole Request is there: show it to the consumer. False: refused, or it is somebody else's. Ends
- * the half-open life. Accepting stops before the backlog is full, but start-ups under way may pass it.
+ * A whole Request is there: show it to the consumer. False: it is over, or somebody else's. Accepting
+ * stops before the backlog is full, but start-ups under way may pass it and wait here.
  */
 static bool
 deliver(struct kal_request *request)
 {
 	struct kal_listener *listener = request->listener;
 	struct kal_cm *cm = request->cm;
-	bool room = atomic_load(&listener->waiting) < listener->backlog &&
-		    !atomic_load(&listener->closed);
+	bool room;
 
-	if (!room) {
+	if (atomic_load(&listener->closed)) {
 		say_no(request, NULL, 0);
 		return false;
 	}
+	if (atomic_load(&listener->waiting) >= listener->backlog)
+		return hold(request);
 	describe(request);
 	attend(request);
 	kal_cm_lock(cm);
@@ -441,7 +471,7 @@ request_late(void *arg)
 		return;
 	if (request->listener == NULL)
 		die(request);
-	else if (take(request))
+	else if (!(request->whole && deliver(request)) && take(request))
 		kal_request_free(request);
 }
 
@@ -479,7 +509,7 @@ kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 	kal_cm_unlock(cm);
 	/* A listener that was destroyed has no requests; its provider refuses what is left. */
 	if (listener == NULL)
-		g_free(request);
+		request_release(request);
 }
 
 void
@@ -504,5 +534,5 @@ kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
 	}
 	kal_cm_unlock(cm);
 	if (request != NULL)
-		g_free(request);
+		request_release(request);
 }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Both ends are ours: many connections, one after the other and many at once; nothing grows. */
+
+#include <string.h>
+
+#include "kal_fixture.h"
+
+#define LISTEN_CTX 1
+#define ACTIVE     0x10000
+#define PASSIVE    0x20000
+
+/* What became of all connections; events of many of them come in any order. */
+struct tally {
+	unsigned established, ended, failed;
+};
+
+static void
+accept_it(struct fixture *f, const struct kal_cm_event *event, uint32_t qp)
+{
+	struct kal_cm_req req = {.qp = qp, .request = event->request, .ird = 1, .ord = 1};
+	struct kal_accept_rep rep;
+
+	g_assert_cmpint(fixture_call(f, KAL_ACCEPT, &req, sizeof(req), &rep, sizeof(rep)), ==,
+			RI_SUCCESS);
+}
+
+static void
+count(struct tally *tally, const struct kal_event *event)
+{
+	if (event->kind != KAL_EVENT_CM)
+		return;
+	tally->established += event->u.cm.kind == KAL_CM_ESTABLISHED;
+	tally->ended +=
+		event->u.cm.kind == KAL_CM_DISCONNECTED || event->u.cm.kind == KAL_CM_BROKEN;
+	tally->failed += event->u.cm.kind == KAL_CM_FAILED;
+}
+
+static void
+reset(struct fixture *f, uint32_t qp)
+{
+	struct kal_qp_modify_req req = {.id = qp, .mask = RI_QP_ATTR_STATE};
+	enum ri_status status;
+
+	req.attr.state = RI_QPS_IDLE;
+	do
+		status = fixture_call(f, KAL_QP_MODIFY, &req, sizeof(req), NULL, 0);
+	while (status == RI_ERR_STILL_FLUSHING);
+	g_assert_cmpint(status, ==, RI_SUCCESS);
+}
+
+static void
+cycle(struct fixture *f, const uint32_t qp[2], uint16_t port, int round)
+{
+	struct kal_cm_req req, bye = {.qp = qp[round % 2]};
+	struct tally tally = {0};
+
+	fixture_connect_req(&req, qp[0], round % 3 == 0, port);
+	g_assert_cmpint(fixture_call(f, KAL_CONNECT, &req, sizeof(req), NULL, 0), ==, RI_SUCCESS);
+	while (tally.established < 2) {
+		struct kal_event event = fixture_event(f);
+
+		if (event.kind == KAL_EVENT_CM && event.u.cm.kind == KAL_CM_REQUEST)
+			accept_it(f, &event.u.cm, qp[1]);
+		count(&tally, &event);
+		g_assert_cmpuint(tally.failed, ==, 0);
+	}
+	g_assert_cmpint(fixture_call(f, KAL_DISCONNECT, &bye, sizeof(bye), NULL, 0), ==,
+			RI_SUCCESS);
+	while (tally.ended < 2) {
+		struct kal_event event = fixture_event(f);
+
+		count(&tally, &event);
+	}
+	reset(f, qp[0]);
+	reset(f, qp[1]);
+}
+
+static void
+test_cycles(void)
+{
+	struct fixture f;
+	uint32_t qp[2];
+	uint16_t port = 0;
+	unsigned fds = 0;
+
+	fixture_open(&f);
+	qp[0] = fixture_qp(&f, ACTIVE, 1, 1);
+	qp[1] = fixture_qp(&f, PASSIVE, 1, 1);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	for (int round = 0; round < 1000; round++) {
+		cycle(&f, qp, port, round);
+		if (round == 0)
+			fds = raw_count_fds();
+	}
+	g_assert_cmpuint(raw_count_fds(), ==, fds);
+	fixture_close(&f);
+}
+
+/* All at once, more than the backlog and the limit of half-open start-ups have room for. */
+static void
+test_crowd(void)
+{
+	enum {
+		CROWD = 300
+	};
+	struct fixture f;
+	struct tally tally = {0};
+	unsigned accepted = 0, fds;
+	uint16_t port = 0;
+
+	fixture_open(&f);
+	fds = raw_count_fds();
+	fixture_listen(&f, LISTEN_CTX, &port, 20);
+	for (unsigned i = 0; i < CROWD; i++) {
+		struct kal_cm_req req;
+
+		fixture_connect_req(&req, fixture_qp(&f, ACTIVE + i, 1, 1), false, port);
+		g_assert_cmpint(fixture_call(&f, KAL_CONNECT, &req, sizeof(req), NULL, 0), ==,
+				RI_SUCCESS);
+	}
+	while (tally.established + 2 * tally.failed < 2 * CROWD) {
+		struct kal_event event = fixture_event(&f);
+
+		g_assert_cmpuint(event.kind, ==, KAL_EVENT_CM);
+		g_assert_cmpuint(event.u.cm.kind, !=, KAL_CM_REJECTED);
+		if (event.u.cm.kind == KAL_CM_REQUEST) {
+			accept_it(&f, &event.u.cm, fixture_qp(&f, PASSIVE + accepted, 1, 1));
+			accepted++;
+		}
+		count(&tally, &event);
+	}
+	g_assert_cmpuint(tally.failed, ==, 0);
+	g_assert_cmpuint(accepted, ==, CROWD);
+	fixture_close(&f);
+	g_assert_cmpuint(raw_count_fds(), <, fds + 1);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	fake_register();
+	g_test_add_func("/kal/churn/cycles", test_cycles);
+	g_test_add_func("/kal/churn/crowd", test_crowd);
+	return g_test_run();
+}

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The responder: listeners, requests of raw peers right and wrong, accept, reject, hand-off. */
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kal_fixture.h"
+
+#define LISTEN_CTX 0x2222
+#define CTX        0x3333
+
+static struct kal_mpa_frame
+good_request(void)
+{
+	return (struct kal_mpa_frame){.kind = KAL_MPA_REQUEST,
+				      .revision = 2,
+				      .words = true,
+				      .peer_to_peer = true,
+				      .rtr = RI_RTR_WRITE | RI_RTR_READ,
+				      .ird = 2,
+				      .ord = 9,
+				      .private_len = 4,
+				      .private_data = (const uint8_t *)"ping"};
+}
+
+static uint32_t
+next_request(struct fixture *f)
+{
+	return fixture_cm(f, KAL_CM_REQUEST, LISTEN_CTX).request;
+}
+
+static enum ri_status
+accept_with(struct fixture *f, uint32_t request, uint32_t qp, struct kal_accept_rep *rep)
+{
+	struct kal_cm_req req = {.qp = qp, .request = request, .ird = 4, .ord = 3, .pdata_len = 4};
+
+	memcpy(req.pdata, "pong", 4);
+	return fixture_call(f, KAL_ACCEPT, &req, sizeof(req), rep, sizeof(*rep));
+}
+
+static enum ri_status
+reject(struct fixture *f, uint32_t request)
+{
+	struct kal_cm_req req = {.request = request, .pdata_len = 2};
+
+	memcpy(req.pdata, "no", 2);
+	return fixture_call(f, KAL_REJECT, &req, sizeof(req), NULL, 0);
+}
+
+static void
+accept_over(bool ipv6)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = good_request(), reply;
+	struct kal_accept_rep rep;
+	struct kal_cm_event event;
+	struct ri_stream stream;
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	uint16_t port = 0;
+	uint32_t qp;
+	int peer;
+
+	fixture_open(&f);
+	qp = fixture_qp(&f, CTX, 4, 3);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = raw_connect(ipv6, port);
+	raw_send_frame(peer, &request);
+	event = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX);
+	g_assert_cmpint(event.peer.family, ==, ipv6 ? RI_ADDR_IPV6 : RI_ADDR_IPV4);
+	g_assert_cmpmem(&event.peer, sizeof(event.peer), &event.local, sizeof(event.local));
+	g_assert_cmpuint(event.service.port, ==, port);
+	g_assert_cmpuint(event.service.local_port, !=, 0);
+	g_assert_true(event.ird_ord_valid);
+	g_assert_cmpuint(event.ird, ==, 2);
+	g_assert_cmpuint(event.ord, ==, 9);
+	g_assert_cmpmem(event.pdata, event.pdata_len, "ping", 4);
+
+	g_assert_cmpint(accept_with(&f, event.request, f.pd, &rep), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(accept_with(&f, event.request, qp, &rep), ==, RI_SUCCESS);
+	g_assert_cmpuint(rep.ird, ==, 4);
+	g_assert_cmpuint(rep.ord, ==, 2); /* lowered to what the peer serves */
+	g_assert_cmpint(accept_with(&f, event.request, qp, &rep), ==, RI_ERR_INVALID_HANDLE);
+	reply = raw_frame(peer, KAL_MPA_REPLY, buf);
+	g_assert_true(reply.crc && reply.words && reply.peer_to_peer && !reply.reject);
+	g_assert_cmpuint(reply.rtr, ==, RI_RTR_WRITE);
+	g_assert_cmpuint(reply.ird, ==, 4);
+	g_assert_cmpuint(reply.ord, ==, 2);
+	g_assert_cmpmem(reply.private_data, reply.private_len, "pong", 4);
+
+	/* It does not stand before the peer's RTR. */
+	g_assert_true(fixture_silent(&f));
+	stream = fake_last_stream();
+	g_assert_false(stream.initiator || stream.hold_sq);
+	g_assert_true(stream.crc && stream.peer_local);
+	g_assert_cmpuint(stream.rtr_expect, ==, RI_RTR_WRITE);
+	raw_send(peer, "R", 1);
+	event = fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
+	g_assert_cmpuint(event.own_ird, ==, 4);
+	g_assert_cmpuint(event.own_ord, ==, 2);
+	g_assert_false(event.pdata_present);
+	close(peer);
+	fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
+	fixture_close(&f);
+}
+
+static void
+test_accept(void)
+{
+	accept_over(false);
+	accept_over(true);
+}
+
+/* A peer of revision 1: no depths, no RTR, and our send queue waits for its first message. */
+static void
+test_plain_peer(void)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = {.kind = KAL_MPA_REQUEST, .revision = 1}, reply;
+	struct kal_accept_rep rep;
+	struct kal_cm_event event;
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	uint16_t port = 0;
+	uint32_t qp;
+	int peer;
+
+	fixture_open(&f);
+	qp = fixture_qp(&f, CTX, 4, 3);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = raw_connect(false, port);
+	raw_send_frame(peer, &request);
+	event = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX);
+	g_assert_false(event.ird_ord_valid || event.pdata_present);
+	g_assert_cmpint(accept_with(&f, event.request, qp, &rep), ==, RI_SUCCESS);
+	g_assert_cmpuint(rep.ord, ==, 3);
+	reply = raw_frame(peer, KAL_MPA_REPLY, buf);
+	g_assert_cmpuint(reply.revision, ==, 1);
+	g_assert_false(reply.words);
+	fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
+	g_assert_true(fake_last_stream().hold_sq);
+	g_assert_cmpuint(fake_last_stream().rtr_expect, ==, 0);
+	close(peer);
+	fixture_close(&f);
+}
+
+static void
+test_reject(void)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = good_request(), reply;
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	uint16_t port = 0;
+	uint32_t id;
+	int peer;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = raw_connect(false, port);
+	raw_send_frame(peer, &request);
+	id = next_request(&f);
+	g_assert_cmpint(reject(&f, id + 1), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(reject(&f, 0), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(reject(&f, id), ==, RI_SUCCESS);
+	g_assert_cmpint(reject(&f, id), ==, RI_ERR_INVALID_HANDLE);
+	reply = raw_frame(peer, KAL_MPA_REPLY, buf);
+	g_assert_true(reply.reject);
+	g_assert_cmpmem(reply.private_data, reply.private_len, "no", 2);
+	g_assert_cmpint(raw_recv(peer, buf, 1), ==, 0); /* an orderly end, not a reset */
+	g_assert_true(fixture_silent(&f));
+	close(peer);
+	fixture_close(&f);
+}
+
+/* What is no Request is dropped without an answer and without an event. */
+static void
+drop(const void *octets, size_t len, bool end)
+{
+	struct fixture f;
+	uint16_t port = 0;
+	uint8_t octet;
+	int peer;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = raw_connect(false, port);
+	raw_send(peer, octets, len);
+	if (end)
+		shutdown(peer, SHUT_WR);
+	g_assert_cmpint(raw_recv(peer, &octet, 1), <=, 0);
+	g_assert_true(fixture_silent(&f));
+	close(peer);
+	fixture_close(&f);
+}
+
+static void
+test_wrong_requests(void)
+{
+	static const char http[] = "GET / HTTP/1.0\r\n\r\n";
+	static const char reply[] = "MPA ID Rep Frame\x40\x02\0\0";
+	static const char revision[] = "MPA ID Req Frame\x40\0\0\0";
+	static const char length[] = "MPA ID Req Frame\x40\x01\xff\xff";
+	static const char words[] = "MPA ID Req Frame\x50\x02\0\x02"
+				    "ab";
+	static const char behind[] = "MPA ID Req Frame\x40\x01\0\x01"
+				     "ab";
+	static const char brief[] = "MPA ID Req Frame\x40\x01\0\x10"
+				    "half";
+
+	drop(http, sizeof(http) - 1, false);
+	drop(reply, sizeof(reply) - 1, false);
+	drop(revision, sizeof(revision) - 1, false);
+	drop(length, sizeof(length) - 1, false);
+	drop(words, sizeof(words) - 1, false);
+	drop(behind, sizeof(behind) - 1, false);
+	drop(brief, sizeof(brief) - 1, true);
+}
+
+/* We cannot put markers in: refused by a Reply (iwarp-wire 2.2). */
+static void
+test_wants_markers(void)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	uint16_t port = 0;
+	int peer;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = raw_connect(false, port);
+	request.markers = true;
+	raw_send_frame(peer, &request);
+	g_assert_true(raw_frame(peer, KAL_MPA_REPLY, buf).reject);
+	g_assert_true(fixture_silent(&f));
+	close(peer);
+	fixture_close(&f);
+}
+
+/* Longer private data than the interface has room for is cut, not refused. */
+static void
+test_long_private_data(void)
+{
+	static const uint8_t data[508] = {[0] = 1, [255] = 2, [256] = 3};
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	struct kal_cm_event event;
+	uint16_t port = 0;
+	int peer;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = raw_connect(false, port);
+	request.private_data = data;
+	request.private_len = sizeof(data);
+	raw_send_frame(peer, &request);
+	event = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX);
+	g_assert_cmpmem(event.pdata, event.pdata_len, data, RI_PDATA_MAX);
+	close(peer);
+	fixture_close(&f);
+}
+
+/* The peer gives up, in several ways, before it was answered. */
+static void
+test_gone(void)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	struct kal_accept_rep rep;
+	uint16_t port = 0;
+	uint32_t qp;
+
+	fixture_open(&f);
+	qp = fixture_qp(&f, CTX, 4, 3);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	for (int how = 0; how < 3; how++) {
+		int peer = raw_connect(false, port);
+		uint32_t id;
+
+		raw_send_frame(peer, &request);
+		id = next_request(&f);
+		if (how == 0)
+			close(peer);
+		else if (how == 1)
+			raw_abort(peer);
+		else
+			raw_send(peer, "x", 1); /* it may not speak yet */
+		g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, id);
+		g_assert_cmpint(accept_with(&f, id, qp, &rep), ==, RI_ERR_INVALID_HANDLE);
+		g_assert_cmpint(fixture_state(&f, qp), ==, RI_QPS_IDLE);
+		if (how == 2)
+			close(peer);
+	}
+	fixture_close(&f);
+}
+
+/* A request that came and went before the client looked never was. */
+static void
+test_gone_unseen(void)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	uint16_t port = 0;
+	int last;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	for (int i = 0; i < 20; i++) {
+		int peer = raw_connect(false, port);
+
+		raw_send_frame(peer, &request);
+		g_usleep(2000);
+		close(peer);
+	}
+	last = raw_connect(false, port);
+	raw_send_frame(last, &request);
+	g_usleep(50000);
+	next_request(&f);
+	g_assert_true(fixture_silent(&f));
+	close(last);
+	fixture_close(&f);
+}
+
+/* The backlog bounds unanswered requests; the rest wait and get their turn. */
+static void
+test_backlog(void)
+{
+	enum {
+		PEERS = 6,
+		BACKLOG = 2
+	};
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	uint16_t port = 0;
+	uint32_t ids[PEERS];
+	int peers[PEERS];
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, BACKLOG);
+	for (int i = 0; i < BACKLOG; i++) {
+		peers[i] = raw_connect(false, port);
+		raw_send_frame(peers[i], &request);
+		ids[i] = next_request(&f);
+	}
+	for (int i = BACKLOG; i < PEERS; i++) {
+		if (i < 2 * BACKLOG) {
+			peers[i] = raw_connect(false, port);
+			raw_send_frame(peers[i], &request);
+			g_assert_true(fixture_silent(&f));
+		}
+	}
+	for (int i = 0; i < BACKLOG; i++) {
+		g_assert_cmpint(reject(&f, ids[i]), ==, RI_SUCCESS);
+		g_assert_true(raw_frame(peers[i], KAL_MPA_REPLY, buf).reject);
+		close(peers[i]);
+	}
+	for (int i = BACKLOG; i < 2 * BACKLOG; i++) {
+		next_request(&f);
+		close(peers[i]);
+	}
+	fixture_close(&f);
+}
+
+static enum ri_status
+listen_on(struct fixture *f, uint32_t spigot, uint16_t port)
+{
+	struct kal_listen_req req = {.rnic = f->rnic, .port = spigot, .backlog = 1};
+	struct kal_listen_rep rep;
+
+	req.service.kind = RI_SERVICE_PORT;
+	req.service.port = port;
+	return fixture_call(f, KAL_LISTEN, &req, sizeof(req), &rep, sizeof(rep));
+}
+
+static void
+test_ports(void)
+{
+	struct fixture f;
+	uint16_t port = 0, other = 0;
+	uint32_t id;
+	int taken;
+
+	fixture_open(&f);
+	id = fixture_listen(&f, LISTEN_CTX, &port, 5);
+	g_assert_cmpint(listen_on(&f, 0, port), ==, RI_ERR_IN_USE);
+	taken = raw_listen(&other);
+	g_assert_cmpint(listen_on(&f, 0, other), ==, RI_ERR_IN_USE);
+	g_assert_cmpint(listen_on(&f, 7, 0), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(fixture_id(&f, KAL_LISTEN_DESTROY, id), ==, RI_SUCCESS);
+	g_assert_cmpint(fixture_id(&f, KAL_LISTEN_DESTROY, id), ==, RI_ERR_INVALID_HANDLE);
+	/* Free at once, and also for a spigot without addresses of its own. */
+	g_assert_cmpint(listen_on(&f, 1, port), ==, RI_SUCCESS);
+	close(raw_connect(false, port));
+	close(raw_connect(true, port));
+	close(taken);
+	fixture_close(&f);
+}
+
+/* A delivered request outlives its listener. */
+static void
+test_listener_goes(void)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	uint16_t port = 0;
+	uint32_t id, listener;
+	int peer, half;
+
+	fixture_open(&f);
+	listener = fixture_listen(&f, LISTEN_CTX, &port, 5);
+	half = raw_connect(false, port);
+	raw_send(half, "MPA ID Req", 10);
+	peer = raw_connect(false, port);
+	raw_send_frame(peer, &request);
+	id = next_request(&f);
+	g_assert_cmpint(fixture_id(&f, KAL_LISTEN_DESTROY, listener), ==, RI_SUCCESS);
+	g_assert_cmpint(reject(&f, id), ==, RI_SUCCESS);
+	g_assert_true(raw_frame(peer, KAL_MPA_REPLY, buf).reject);
+	/* Half-open and unanswered ones end with the client. */
+	close(peer);
+	fixture_close(&f);
+	g_assert_cmpint(raw_recv(half, buf, 1), <=, 0);
+	close(half);
+}
+
+static void
+test_handoff(void)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	struct kal_handoff_req handoff = {0};
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	struct kal_cm_event event;
+	uint16_t port = 0, target = 0;
+	uint32_t id;
+	int peer;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	fixture_listen(&f, LISTEN_CTX + 1, &target, 5);
+	peer = raw_connect(false, port);
+	raw_send_frame(peer, &request);
+	id = next_request(&f);
+	handoff.request = id;
+	handoff.service.kind = RI_SERVICE_PORT;
+	handoff.service.port = htons(1);
+	g_assert_cmpint(fixture_call(&f, KAL_HANDOFF, &handoff, sizeof(handoff), NULL, 0), ==,
+			RI_ERR_INVALID_ARG);
+	handoff.service.port = target;
+	g_assert_cmpint(fixture_call(&f, KAL_HANDOFF, &handoff, sizeof(handoff), NULL, 0), ==,
+			RI_SUCCESS);
+	event = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX + 1);
+	g_assert_cmpuint(event.request, !=, id);
+	g_assert_cmpmem(event.pdata, event.pdata_len, "ping", 4);
+	g_assert_cmpint(fixture_call(&f, KAL_HANDOFF, &handoff, sizeof(handoff), NULL, 0), ==,
+			RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(reject(&f, event.request), ==, RI_SUCCESS);
+	g_assert_true(raw_frame(peer, KAL_MPA_REPLY, buf).reject);
+	close(peer);
+	fixture_close(&f);
+}
+
+/* No descriptor for the next connection: it waits, nothing spins, and later it is served. */
+static void
+test_no_descriptors(void)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	struct rlimit old, none;
+	uint16_t port = 0;
+	int peer;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	getrlimit(RLIMIT_NOFILE, &old);
+	none = old;
+	none.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &none);
+	g_assert_cmpint(connect(peer,
+				(struct sockaddr *)&(struct sockaddr_in){
+					.sin_family = AF_INET,
+					.sin_port = port,
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
+				sizeof(struct sockaddr_in)),
+			==, 0);
+	raw_send_frame(peer, &request);
+	g_assert_true(fixture_silent(&f));
+	setrlimit(RLIMIT_NOFILE, &old);
+	next_request(&f);
+	close(peer);
+	fixture_close(&f);
+}
+
+/* A forked child that lives on keeps neither listeners nor start-ups. */
+static void
+test_fork(void)
+{
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	uint16_t port = 0;
+	uint8_t octet;
+	struct sockaddr_in there = {.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int gate[2], ready[2], peer, late;
+	pid_t child;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = raw_connect(false, port);
+	raw_send_frame(peer, &request);
+	next_request(&f);
+	g_assert_cmpint(pipe2(gate, O_CLOEXEC), ==, 0);
+	g_assert_cmpint(pipe2(ready, O_CLOEXEC), ==, 0);
+	child = fork();
+	if (child == 0) {
+		close(gate[1]);
+		close(ready[1]); /* the parent goes on when this is gone everywhere */
+		_exit(read(gate[0], &octet, 1) == 0 ? 0 : 1);
+	}
+	close(gate[0]);
+	close(ready[1]);
+	g_assert_cmpint(read(ready[0], &octet, 1), ==, 0);
+	close(ready[0]);
+	fixture_close(&f);
+	g_assert_cmpint(raw_recv(peer, &octet, 1), >=, -1); /* a reject, an end: but no silence */
+	there.sin_port = port;
+	late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	g_assert_cmpint(connect(late, (struct sockaddr *)&there, sizeof(there)), ==, -1);
+	close(late);
+	close(gate[1]);
+	g_assert_cmpint(waitpid(child, NULL, 0), ==, child);
+	close(peer);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	fake_register();
+	g_test_add_func("/kal/listen/accept", test_accept);
+	g_test_add_func("/kal/listen/plain-peer", test_plain_peer);
+	g_test_add_func("/kal/listen/reject", test_reject);
+	g_test_add_func("/kal/listen/wrong-requests", test_wrong_requests);
+	g_test_add_func("/kal/listen/wants-markers", test_wants_markers);
+	g_test_add_func("/kal/listen/long-private-data", test_long_private_data);
+	g_test_add_func("/kal/listen/gone", test_gone);
+	g_test_add_func("/kal/listen/gone-unseen", test_gone_unseen);
+	g_test_add_func("/kal/listen/backlog", test_backlog);
+	g_test_add_func("/kal/listen/ports", test_ports);
+	g_test_add_func("/kal/listen/listener-goes", test_listener_goes);
+	g_test_add_func("/kal/listen/handoff", test_handoff);
+	g_test_add_func("/kal/listen/no-descriptors", test_no_descriptors);
+	g_test_add_func("/kal/listen/fork", test_fork);
+	return g_test_run();
+}
