@@ -3,6 +3,7 @@
 
 #include "it_pair.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -229,6 +230,19 @@ end_reset(struct end *end)
 	}
 	g_assert_cmpint(status, ==, IT_SUCCESS);
 	g_assert_cmpint(end_state(end), ==, IT_EP_STATE_UNCONNECTED);
+}
+
+unsigned
+pair_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	g_assert_nonnull(dir);
+	while (readdir(dir) != NULL)
+		count++;
+	closedir(dir);
+	return count;
 }
 
 it_lmr_triplet_t

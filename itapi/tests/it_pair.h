@@ -55,6 +55,8 @@ void pair_use(const char *name);
 bool end_open(struct end *end);
 void end_close(struct end *end);
 void pair_listen(struct pair *pair);
+/* Descriptors this process has open. */
+unsigned pair_descriptors(void);
 
 /* A fresh, unconnected endpoint in place of the present one; attr as in end->attr. */
 void end_new_ep(struct end *end);

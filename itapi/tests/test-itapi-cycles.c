@@ -5,7 +5,6 @@
  * Connections come and go, thousands of times, with reset and reuse and with new endpoints in turn:
  * neither descriptors nor memory may grow. The count is ITAPI_TEST_CYCLES, 2000 if unset.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,19 +20,6 @@ cycles(void)
 	const char *text = g_getenv("ITAPI_TEST_CYCLES");
 
 	return text != NULL ? (unsigned)atoi(text) : CYCLES;
-}
-
-static unsigned
-open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	g_assert_nonnull(dir);
-	while (readdir(dir) != NULL)
-		count++;
-	closedir(dir);
-	return count;
 }
 
 static long
@@ -87,12 +73,12 @@ test_cycles(struct pair *pair)
 
 	for (unsigned i = 0; i < cycles(); i++) {
 		if (i == warm) {
-			descriptors = open_descriptors();
+			descriptors = pair_descriptors();
 			pages = resident_pages();
 		}
 		cycle(pair, i);
 	}
-	g_assert_cmpuint(open_descriptors(), <=, descriptors + 2); /* sockets on their way out */
+	g_assert_cmpuint(pair_descriptors(), <=, descriptors + 2); /* sockets on their way out */
 	if (g_getenv("ITAPI_TEST_NO_RSS") == NULL) /* sanitizers keep what was freed */
 		g_assert_cmpint(resident_pages() - pages, <, GROWTH_PAGES);
 }

@@ -14,7 +14,6 @@
  *         fork: leaves a child alive that inherited everything
  *         mute: server that never answers
  */
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -216,19 +215,6 @@ victim_kill(struct killed *killed)
 	fclose(killed->out);
 }
 
-static unsigned
-open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	g_assert_nonnull(dir);
-	while (readdir(dir) != NULL)
-		count++;
-	closedir(dir);
-	return count;
-}
-
 struct survivor {
 	struct pair pair;
 	struct end *end; /* the one that has the connection */
@@ -383,9 +369,9 @@ test_client_killed(gconstpointer mode)
 	for (gulong us = 0; us < 5; us++) {
 		survive_client(mode, us * us * 2000);
 		if (us == 0)
-			before = open_descriptors();
+			before = pair_descriptors();
 	}
-	g_assert_cmpuint(open_descriptors(), ==, before);
+	g_assert_cmpuint(pair_descriptors(), ==, before);
 }
 
 static void
@@ -396,9 +382,9 @@ test_server_killed(gconstpointer mode)
 	for (gulong us = 0; us < 5; us++) {
 		survive_server(mode, us * us * 2000);
 		if (us == 0)
-			before = open_descriptors();
+			before = pair_descriptors();
 	}
-	g_assert_cmpuint(open_descriptors(), ==, before);
+	g_assert_cmpuint(pair_descriptors(), ==, before);
 }
 
 /* The server dies before it answered: a failure to connect, not a broken connection. */

@@ -42,6 +42,7 @@ extern const struct bench_case bench_itapi_cases[];
 
 uint64_t bench_now(void); /* ns, monotonic */
 void bench_pin(int core);
+char *bench_buffer(size_t size); /* whole pages, touched */
 void bench_tell(int ctl, const void *buf, size_t len);
 void bench_hear(int ctl, void *buf, size_t len);
 void bench_sync(int ctl); /* both sides are here */

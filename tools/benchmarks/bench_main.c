@@ -45,6 +45,17 @@ bench_die(const char *format, ...)
 	exit(1);
 }
 
+char *
+bench_buffer(size_t size)
+{
+	char *buf = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+
+	if (buf == NULL)
+		bench_die("no memory");
+	memset(buf, 1, size);
+	return buf;
+}
+
 void
 bench_pin(int core)
 {

@@ -28,22 +28,11 @@ struct far {
 	int efd[2];
 };
 
-static char *
-buffer(size_t size)
-{
-	char *buf = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
-
-	if (buf == NULL)
-		bench_die("no memory");
-	memset(buf, 1, size);
-	return buf;
-}
-
 static double
 copy_hot(const struct bench_opts *opts, int ctl, bool active)
 {
-	char *src = buffer(opts->size);
-	char *dst = buffer(opts->size);
+	char *src = bench_buffer(opts->size);
+	char *dst = bench_buffer(opts->size);
 	uint64_t start;
 	double seconds;
 
@@ -65,8 +54,8 @@ static double
 copy_cold(const struct bench_opts *opts, int ctl, bool active)
 {
 	size_t room = COLD_SET / opts->size * opts->size;
-	char *src = buffer(COLD_SET);
-	char *dst = buffer(COLD_SET);
+	char *src = bench_buffer(COLD_SET);
+	char *dst = bench_buffer(COLD_SET);
 	size_t at = 0;
 	uint64_t start = bench_now();
 	double seconds;
@@ -102,8 +91,8 @@ far_writer(void *arg)
 static double
 copy_far(const struct bench_opts *opts, int ctl, bool active)
 {
-	struct far far = {.opts = opts, .buf = buffer(opts->size)};
-	char *dst = buffer(opts->size);
+	struct far far = {.opts = opts, .buf = bench_buffer(opts->size)};
+	char *dst = bench_buffer(opts->size);
 	uint64_t ns = 0;
 	pthread_t thread;
 

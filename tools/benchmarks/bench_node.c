@@ -66,9 +66,7 @@ bench_node_open(struct bench_node *node, const char *adapter, size_t half)
 {
 	memset(node, 0, sizeof(*node));
 	node->half = (half + 4095) & ~(size_t)4095;
-	node->buf = aligned_alloc(4096, 2 * node->half);
-	if (node->buf == NULL)
-		bench_die("no memory");
+	node->buf = bench_buffer(2 * node->half);
 	memset(node->buf, 0, 2 * node->half);
 	bench_check(it_ia_create(adapter, 2, 1, &node->ia), "it_ia_create");
 	node->spigot = loopback_spigot(node->ia);

@@ -94,22 +94,11 @@ get(int fd, char *buf, size_t room, uint64_t total)
 	}
 }
 
-static char *
-buffer(size_t size)
-{
-	char *buf = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
-
-	if (buf == NULL)
-		bench_die("no memory");
-	memset(buf, 1, size);
-	return buf;
-}
-
 static double
 ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
 {
 	int fd = connection(ctl, active, block);
-	char *buf = buffer(opts->size);
+	char *buf = bench_buffer(opts->size);
 	uint64_t warm = opts->iters / 10 + 1;
 	uint64_t start = 0;
 	uint64_t ns;
@@ -147,7 +136,7 @@ one_way(const struct bench_opts *opts, int ctl, bool active)
 {
 	int fd = connection(ctl, active, opts->block);
 	size_t room = opts->size > READ_SIZE ? opts->size : READ_SIZE;
-	char *buf = buffer(room);
+	char *buf = bench_buffer(room);
 	uint64_t warm = opts->iters / 10 + 1;
 	uint64_t start = 0;
 	double seconds;
