@@ -97,6 +97,7 @@ listen_start(struct ual_listen *listen, const struct ri_service *service, it_lis
 		.service = *service,
 	};
 	struct kal_listen_rep rep;
+	it_conn_qual_t real;
 	enum ri_status status;
 
 	/* What a request hit is told by the request itself; the kind is the application's choice. */
@@ -105,7 +106,9 @@ listen_start(struct ual_listen *listen, const struct ri_service *service, it_lis
 	if (status != RI_SUCCESS)
 		return ual_status(UAL_CALL_LISTEN, status);
 	listen->kal_id = rep.id;
-	ual_qual_of_service(type, &rep.service, &listen->qual);
+	/* The kind stays untouched: a request that came meanwhile reads it. */
+	ual_qual_of_service(type, &rep.service, &real);
+	listen->qual.conn_qual = real.conn_qual;
 	return IT_SUCCESS;
 }
 
