@@ -94,25 +94,30 @@ viw_fault_read(enum vsw_mem_result result)
 	return (enum rdmap_fault)faults[result];
 }
 
-/* Make the move and claim the end. False: something else came first. On true the lock is held. */
+/* May this move be made? False: something else came first. On true the lock is held. */
 static bool
 end_claim(struct viw_qp *qp, enum viw_qp_move move)
 {
 	vsw_lock(&qp->lock);
-	if (viw_qp_step(&qp->state, move))
+	if (viw_qp_next(viw_qp_state(qp), move) != RI_QPS_NONE)
 		return true;
 	vsw_unlock(&qp->lock);
 	return false;
 }
 
-/* The end has begun: it must not take for ever. */
+/*
+ * `end` is filled in: make the move that was claimed. Whoever sees the new state may read `end` without
+ * the lock. From here on the end must not take for ever.
+ */
 static void
-end_begin(struct viw_qp *qp)
+end_commit(struct viw_qp *qp, enum viw_qp_move move)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t deadline = host->now(host->self) + VIW_LINGER;
 
 	atomic_store(&qp->deadline, deadline);
+	(void)viw_qp_step(&qp->state, move);
+	vsw_unlock(&qp->lock);
 	if (viw_qp_state(qp) == RI_QPS_ERROR)
 		viw_serve_soon(qp);
 	else
@@ -153,8 +158,7 @@ viw_fault(struct viw_qp *qp, enum rdmap_fault fault, const struct rdmap_offender
 	end->event = event != 0 ? event : viw_fault_event(fault);
 	end->detail = rdmap_fault_code(fault);
 	queue_terminate(end, rdmap_terminate_fpdu(end->fpdu, fault, offender, qp->crc));
-	vsw_unlock(&qp->lock);
-	end_begin(qp);
+	end_commit(qp, VIW_MOVE_FAULT);
 }
 
 void
@@ -170,8 +174,7 @@ viw_terminate_in(struct viw_qp *qp, const uint8_t *payload, uint32_t len)
 	qp->end.event = RI_EVENT_QP_TERMINATE_RECEIVED;
 	qp->end.detail = t.code;
 	keep_terminate(&qp->end, payload, len, false);
-	vsw_unlock(&qp->lock);
-	end_begin(qp);
+	end_commit(qp, VIW_MOVE_TERMINATE_IN);
 }
 
 void
@@ -181,8 +184,7 @@ viw_peer_fin(struct viw_qp *qp)
 		return;
 	qp->end.event = RI_EVENT_QP_LLP_CLOSE_COMPLETE;
 	qp->end.orderly = true;
-	vsw_unlock(&qp->lock);
-	end_begin(qp);
+	end_commit(qp, VIW_MOVE_PEER_FIN);
 }
 
 void
@@ -194,8 +196,7 @@ viw_lost(struct viw_qp *qp, int error)
 		return;
 	qp->end.event = reset ? RI_EVENT_QP_LLP_RESET : RI_EVENT_QP_LLP_LOST;
 	qp->end.detail = (uint32_t)error;
-	vsw_unlock(&qp->lock);
-	end_begin(qp);
+	end_commit(qp, VIW_MOVE_LOST);
 }
 
 enum ri_status
@@ -211,8 +212,7 @@ viw_end_by_caller(struct viw_qp *qp, enum viw_qp_move move, uint32_t event, uint
 	}
 	if (move == VIW_MOVE_TO_TERMINATE)
 		queue_terminate(end, rdmap_terminate_code_fpdu(end->fpdu, code, qp->crc));
-	vsw_unlock(&qp->lock);
-	end_begin(qp);
+	end_commit(qp, move);
 	viw_serve_soon(qp); /* not here: a control verb makes no upcall */
 	return RI_SUCCESS;
 }

@@ -26,10 +26,9 @@ attach_pair(struct end *a, struct end *b, int buffer)
 	int fd[2];
 
 	tcp_pair(fd);
-	for (unsigned i = 0; buffer > 0 && i < 2; i++) {
+	/* Only for sending: with so little to receive into, TCP itself would stop for seconds. */
+	for (unsigned i = 0; buffer > 0 && i < 2; i++)
 		setsockopt(fd[i], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
-		setsockopt(fd[i], SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
-	}
 	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
 	g_assert_cmpint(end_attach(b, &sb), ==, RI_SUCCESS);
 	g_assert_cmpint(end_attach(a, &sa), ==, RI_SUCCESS);
