@@ -180,11 +180,26 @@ ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto)
 	return status == RI_SUCCESS ? IT_SUCCESS : ual_status(UAL_CALL_POST_RECV, status);
 }
 
+/*
+ * A message can be polled by one thread while another is about to dispatch the news that the
+ * connection stands. ESTABLISHED comes first (R-05), and with it the right to answer the message.
+ */
+static void
+let_connection_stand(const struct ri_wc *wc, struct ual_ia *ia)
+{
+	const struct ual_ep *ep = (struct ual_ep *)ual_object_from_ctx(wc->qp_ctx, UAL_EP);
+
+	if (ep != NULL && atomic_load(&ep->state) < UAL_EPS_CONNECTED)
+		ual_async_settle(ia);
+}
+
 bool
 ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out)
 {
 	it_dto_cmpl_event_t *event = &out->dto_cmpl;
 
+	if (wc->opcode == RI_OP_RECV && wc->status == RI_WC_SUCCESS)
+		let_connection_stand(wc, evd->object.ia);
 	event->event_number = ual_status_wc_event(wc->opcode);
 	event->evd = ual_object_handle(&evd->object);
 	event->ep = (it_ep_handle_t)(uintptr_t)wc->qp_ctx;

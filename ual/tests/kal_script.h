@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A kAL and a provider that a test plays: what they answer, which news they have, which completions
+ * arrive and when. It stands in for kal_call.h's functions when the uAL is tested alone; the host
+ * table is the real one.
+ */
+#ifndef KAL_SCRIPT_H
+#define KAL_SCRIPT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "kal_call.h"
+
+#define SCRIPT_ENTRIES 256
+
+/* A completion queue. */
+struct ri_ucq {
+	pthread_mutex_t lock;
+	struct ri_wc wc[SCRIPT_ENTRIES];
+	uint32_t head;
+	uint32_t count;
+	enum ri_arm how;
+	uint32_t arm_count;
+	uint64_t ctx;
+	bool open;
+};
+
+/* What the script answers and has seen. Written by the test while nothing runs. */
+struct kal_script {
+	enum ri_status fail[KAL_CALL_COUNT]; /* what each call answers; 0 = it works */
+	enum ri_status fail_client;
+	enum ri_status fail_user; /* kal_user_half, rnic_open, cq_open: the n-th of them */
+	int fail_user_at;
+	struct ri_rnic_attr attr;
+	int clients, rnics, pds, cqs; /* alive; all 0 at the end */
+	int user_rnics, user_cqs;
+	int engine_fd;    /* what a leader sleeps on: an eventfd */
+	atomic_int leads; /* times that somebody took the lead */
+	atomic_bool leading;
+	atomic_int progresses;
+	/* Runs inside progress, as an engine would find a message there. */
+	void (*on_progress)(void);
+};
+
+extern struct kal_script script;
+
+/* Begin a test: everything works, nothing was seen. */
+void script_reset(void);
+/* Assert that everything was given back. */
+void script_check_empty(void);
+/* The completion queue that the uAL made last. */
+struct ri_ucq *script_cq(void);
+/* A completion arrives; the upcall is made, if one is armed and due, on this thread. */
+void script_complete(struct ri_ucq *cq, uint64_t wr_id, uint8_t flags);
+/* News for the client that was opened last. */
+void script_news(const struct kal_event *event);
+void script_async(enum ri_event event, enum ri_object object, uint64_t ctx);
+
+#endif /* KAL_SCRIPT_H */

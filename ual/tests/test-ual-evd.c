@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Adapters and event dispatchers on a scripted kAL: refusals from below, asynchronous events, overflow,
+ * the failure of the adapter, and who wakes whom.
+ */
+
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kal_script.h"
+#include "ual.h"
+#include "ual_evd.h"
+
+#define WAIT (20 * 1000000ull)
+
+static struct ual_ia *
+ia_open(void)
+{
+	it_ia_handle_t handle = NULL;
+
+	g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_SUCCESS);
+	return ual_ia_of(handle);
+}
+
+static struct ual_evd *
+evd_make(struct ual_ia *ia, it_event_type_t stream, unsigned flags, size_t size, size_t threshold)
+{
+	const struct ual_evd_wanted wanted = {
+		.stream = stream,
+		.flags = (it_evd_flags_t)flags,
+		.queue_size = size,
+		.threshold = threshold,
+	};
+	it_evd_handle_t handle = NULL;
+
+	g_assert_cmpint(ual_evd_create(ia, &wanted, &handle, NULL), ==, IT_SUCCESS);
+	return ual_evd_of(handle);
+}
+
+static bool
+overflowed(struct ual_evd *evd)
+{
+	it_evd_param_t params;
+
+	ual_evd_query(evd, IT_EVD_PARAM_OVERFLOWED, &params);
+	return params.evd_overflowed == IT_TRUE;
+}
+
+static void
+test_open_refused(void)
+{
+	const struct {
+		enum ri_status below;
+		it_status_t above;
+	} cases[] = {
+		{RI_ERR_NO_DEVICE, IT_ERR_INVALID_NAME}, {RI_ERR_PERMISSION, IT_ERR_NO_PERMISSION},
+		{RI_ERR_RESOURCES, IT_ERR_RESOURCES},    {RI_ERR_PROVIDER, IT_ERR_ABORT},
+		{RI_ERR_FATAL, IT_ERR_IA_CATASTROPHE},
+	};
+	it_ia_handle_t handle;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		script_reset();
+		script.fail[KAL_RNIC_OPEN] = cases[i].below;
+		g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, cases[i].above);
+		script_check_empty();
+	}
+	script_reset();
+	script.fail_client = RI_ERR_RESOURCES;
+	g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_ERR_RESOURCES);
+	for (int at = 1; at <= 2; at++) {
+		script_reset();
+		script.fail_user = RI_ERR_RESOURCES;
+		script.fail_user_at = at;
+		g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_ERR_RESOURCES);
+		g_assert_cmpint(script.clients, ==, 0);
+		g_assert_cmpint(script.user_rnics, ==, 0);
+	}
+}
+
+static void
+test_objects_refused(void)
+{
+	struct ual_evd_wanted wanted = {.stream = IT_DTO_EVENT_STREAM, .queue_size = 4};
+	it_evd_handle_t evd = NULL;
+	it_pz_handle_t pz = NULL;
+	struct ual_ia *ia;
+
+	script_reset();
+	ia = ia_open();
+	script.fail[KAL_PD_CREATE] = RI_ERR_RESOURCES;
+	g_assert_cmpint(ual_pz_create(ia, &pz), ==, IT_ERR_RESOURCES);
+	script.fail[KAL_CQ_CREATE] = RI_ERR_LIMIT;
+	g_assert_cmpint(ual_evd_create(ia, &wanted, &evd, NULL), ==, IT_ERR_RESOURCE_QUEUE_SIZE);
+	script.fail[KAL_CQ_CREATE] = RI_ERR_RESOURCES;
+	g_assert_cmpint(ual_evd_create(ia, &wanted, &evd, NULL), ==, IT_ERR_RESOURCES);
+	script.fail[KAL_CQ_CREATE] = RI_SUCCESS;
+	script.fail_user = RI_ERR_RESOURCES;
+	script.fail_user_at = 1;
+	g_assert_cmpint(ual_evd_create(ia, &wanted, &evd, NULL), ==, IT_ERR_RESOURCES);
+	g_assert_true(ia->objects == NULL);
+	g_assert_cmpint(script.cqs, ==, 0);
+	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+	script_check_empty();
+}
+
+/* What is left when the adapter is freed goes with it, also after it failed. */
+static void
+test_cascade(void)
+{
+	it_pz_handle_t pz;
+	struct ual_ia *ia;
+
+	for (unsigned failed = 0; failed < 2; failed++) {
+		script_reset();
+		ia = ia_open();
+		g_assert_cmpint(ual_pz_create(ia, &pz), ==, IT_SUCCESS);
+		(void)evd_make(ia, IT_DTO_EVENT_STREAM, 0, 4, 0);
+		(void)evd_make(ia, IT_ASYNC_AFF_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY, 4, 0);
+		if (failed != 0)
+			script_async(RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
+		g_assert_true(ual_dead(ia) == (failed != 0));
+		g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+		script_check_empty();
+	}
+}
+
+static void
+test_spigots(void)
+{
+	struct ual_ia *ia;
+	struct ual_evd *evd;
+	it_event_t event;
+
+	script_reset();
+	ia = ia_open();
+	script_async(RI_EVENT_PORT_ERROR, RI_OBJECT_PORT, 0); /* nobody listens: dropped */
+	evd = evd_make(ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0, 2, 0);
+	script_async(RI_EVENT_PORT_ERROR, RI_OBJECT_PORT, 3);
+	script_async(RI_EVENT_PORT_ACTIVE, RI_OBJECT_PORT, 3);
+	script_async(RI_EVENT_PORT_ACTIVE, RI_OBJECT_PORT, 4); /* full: lost */
+	g_assert_true(overflowed(evd));
+	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_SUCCESS);
+	g_assert_cmphex(event.event_number, ==, IT_ASYNC_UNAFF_SPIGOT_OFFLINE);
+	g_assert_cmpuint(event.unaff_async.spigot_id, ==, 3);
+	g_assert_true(ual_ia_of(event.unaff_async.ia) == ia);
+	g_assert_true(ual_evd_of(event.any.evd) == evd);
+	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_SUCCESS);
+	g_assert_cmphex(event.event_number, ==, IT_ASYNC_UNAFF_SPIGOT_ONLINE);
+	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_ERR_QUEUE_EMPTY);
+	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+}
+
+static void
+expect_affiliated(struct ual_evd *evd, it_event_type_t number, void *cause)
+{
+	it_event_t event;
+
+	if (number == 0) {
+		g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_ERR_QUEUE_EMPTY);
+		return;
+	}
+	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_SUCCESS);
+	g_assert_cmphex(event.event_number, ==, number);
+	g_assert_true((void *)event.aff_async.cause.sevd == cause);
+}
+
+/* Overflow of a completion queue and of a ring, in each mode (6.7, R-16). */
+static void
+test_overflow(void)
+{
+	it_event_t event = {.conn = {.event_number = IT_CM_MSG_CONN_BROKEN_EVENT}};
+	it_evd_param_t none = {.evd_overflowed = IT_FALSE};
+	struct ual_evd *aff, *dto, *msg, *quiet, *self;
+	struct ual_ia *ia;
+	void *dto_handle;
+
+	script_reset();
+	ia = ia_open();
+	aff = evd_make(ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 0);
+	dto = evd_make(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY, 4, 0);
+	dto_handle = ual_object_handle(&dto->object);
+	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, ual_object_ctx(&dto->object));
+	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, ual_object_ctx(&dto->object));
+	expect_affiliated(aff, IT_ASYNC_AFF_SEVD_FULL_ERROR, dto_handle);
+	expect_affiliated(aff, (it_event_type_t)0, NULL); /* once per entry into the state */
+	g_assert_true(overflowed(dto));
+	g_assert_cmpint(ual_evd_modify(dto, IT_EVD_PARAM_OVERFLOWED, &none), ==, IT_SUCCESS);
+	g_assert_false(overflowed(dto));
+	ual_evd_overflow(dto, (void *)ia);
+	expect_affiliated(aff, IT_ASYNC_AFF_EP_SEVD_FULL_ERROR, ia);
+	script_async(RI_EVENT_CQ_OP_ERROR, RI_OBJECT_CQ, ual_object_ctx(&dto->object));
+	expect_affiliated(aff, IT_ASYNC_AFF_SEVD_OP_ERROR, dto_handle);
+
+	msg = evd_make(ia, IT_CM_MSG_EVENT_STREAM, 0x18, 2, 0); /* NOTIFY, AUTO_RESET */
+	g_assert_true(ual_evd_post(msg, &event) && ual_evd_post(msg, &event));
+	g_assert_false(ual_evd_post(msg, &event));
+	expect_affiliated(aff, IT_ASYNC_AFF_SEVD_FULL_ERROR, ual_object_handle(&msg->object));
+	g_assert_true(overflowed(msg));
+	g_assert_cmpint(ual_evd_dequeue(msg, &event), ==, IT_SUCCESS);
+	g_assert_true(overflowed(msg));
+	g_assert_cmpint(ual_evd_dequeue(msg, &event), ==, IT_SUCCESS);
+	g_assert_false(overflowed(msg)); /* drained */
+
+	quiet = evd_make(ia, IT_CM_MSG_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 1, 0);
+	g_assert_true(ual_evd_post(quiet, &event));
+	g_assert_false(ual_evd_post(quiet, &event));
+	g_assert_cmpint(ual_evd_dequeue(quiet, &event), ==, IT_SUCCESS);
+	g_assert_true(overflowed(quiet)); /* stays until modified */
+	expect_affiliated(aff, (it_event_type_t)0, NULL);
+
+	self = evd_make(ia, IT_SOFTWARE_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY, 1, 0);
+	g_assert_cmpint(ual_evd_post_se(self, NULL), ==, IT_SUCCESS);
+	g_assert_cmpint(ual_evd_post_se(self, NULL), ==, IT_ERR_EVD_QUEUE_FULL);
+	g_assert_false(overflowed(self)); /* refused, not overflowed */
+	expect_affiliated(aff, (it_event_type_t)0, NULL);
+	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+	script_check_empty();
+}
+
+/* News for objects that are gone, or of kinds nobody asked for, is dropped. */
+static void
+test_late_news(void)
+{
+	struct kal_event news = {.kind = KAL_EVENT_CQ};
+	struct ual_evd *evd;
+	struct ual_ia *ia;
+
+	script_reset();
+	ia = ia_open();
+	evd = evd_make(ia, IT_DTO_EVENT_STREAM, 0, 4, 1);
+	news.ctx = ual_object_ctx(&evd->object);
+	g_assert_cmpint(ual_evd_free(evd), ==, IT_SUCCESS);
+	script_news(&news);
+	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, news.ctx);
+	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, 0);
+	script_async(RI_EVENT_QP_CATASTROPHIC, RI_OBJECT_QP, news.ctx);
+	script_async(RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, 0);
+	news = (struct kal_event){.kind = KAL_EVENT_CM, .ctx = 77, .u.cm.kind = KAL_CM_BROKEN};
+	script_news(&news);
+	news.kind = 99;
+	script_news(&news);
+	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+	script_check_empty();
+}
+
+struct waiter {
+	pthread_t thread;
+	struct ual_evd *evd;
+	it_status_t status;
+	it_event_t event;
+};
+
+static void *
+waiter_run(void *arg)
+{
+	struct waiter *waiter = (struct waiter *)arg;
+
+	waiter->status = ual_evd_wait(waiter->evd, WAIT, &waiter->event, NULL);
+	return NULL;
+}
+
+/* Start it and return when it sleeps. */
+static void
+waiter_start(struct waiter *waiter, struct ual_evd *evd)
+{
+	unsigned waiting = 0;
+
+	memset(waiter, 0, sizeof(*waiter));
+	waiter->evd = evd;
+	g_assert_cmpint(pthread_create(&waiter->thread, NULL, waiter_run, waiter), ==, 0);
+	while (waiting == 0) {
+		pthread_mutex_lock(&evd->lock);
+		waiting = evd->waiters;
+		pthread_mutex_unlock(&evd->lock);
+		g_usleep(200);
+	}
+	g_usleep(5000); /* so that it sleeps */
+}
+
+/* The adapter fails: what is queued is still handed out, then calls say so (G6, R-36). */
+static void
+test_catastrophe(void)
+{
+	struct ual_evd *dto, *soft;
+	struct waiter waiter[2];
+	struct ual_ia *ia;
+	it_event_t event;
+
+	script_reset();
+	ia = ia_open();
+	dto = evd_make(ia, IT_DTO_EVENT_STREAM, 0, 8, 2);
+	soft = evd_make(ia, IT_SOFTWARE_EVENT_STREAM, 0, 8, 2);
+	waiter_start(&waiter[0], dto);
+	waiter_start(&waiter[1], soft);
+	script_complete(script_cq(), 1, 0);
+	g_assert_cmpint(ual_evd_post_se(soft, NULL), ==, IT_SUCCESS);
+	script_async(RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
+	for (size_t i = 0; i < 2; i++) {
+		pthread_join(waiter[i].thread, NULL);
+		g_assert_cmpint(waiter[i].status, ==, IT_ERR_IA_CATASTROPHE);
+	}
+	g_assert_true(ual_dead(ia));
+	g_assert_cmpint(ual_evd_dequeue(dto, &event), ==, IT_SUCCESS);
+	g_assert_cmpint(ual_evd_dequeue(dto, &event), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(ual_evd_wait(dto, WAIT, &event, NULL), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(ual_evd_dequeue(soft, &event), ==, IT_SUCCESS);
+	g_assert_cmpint(ual_evd_wait(soft, 0, &event, NULL), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(ual_evd_free(dto), ==, IT_SUCCESS);
+	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+	script_check_empty();
+}
+
+static struct ri_ucq *arriving;
+
+static void
+arrive(void)
+{
+	script_complete(arriving, 7, 0);
+}
+
+/*
+ * Three sleepers on two queues. The first leads; what its engine finds for the others wakes them and
+ * leaves it the lead; when its own event comes it hands the lead on.
+ */
+static void
+test_lead(void)
+{
+	struct ri_ucq *cq[2];
+	struct ual_evd *evd[2];
+	struct waiter waiter[3];
+	struct ual_ia *ia;
+	uint64_t one = 1;
+
+	script_reset();
+	script.on_progress = arrive;
+	ia = ia_open();
+	for (size_t i = 0; i < 2; i++) {
+		evd[i] = evd_make(ia, IT_DTO_EVENT_STREAM, 0, 8, 1);
+		cq[i] = script_cq();
+	}
+	waiter_start(&waiter[0], evd[0]);
+	waiter_start(&waiter[1], evd[1]);
+	g_assert_cmpint(atomic_load(&script.leads), ==, 1);
+	g_assert_true(atomic_load(&script.leading));
+	arriving = cq[1];
+	g_assert_cmpint(write(script.engine_fd, &one, sizeof(one)), ==, sizeof(one));
+	pthread_join(waiter[1].thread, NULL);
+	g_assert_cmpint(waiter[1].status, ==, IT_SUCCESS);
+	g_assert_cmphex(waiter[1].event.dto_cmpl.cookie, ==, 7);
+	g_assert_cmpint(atomic_load(&script.leads), ==, 1); /* the first leads on */
+	waiter_start(&waiter[1], evd[1]);
+	arriving = cq[0];
+	g_assert_cmpint(write(script.engine_fd, &one, sizeof(one)), ==, sizeof(one));
+	pthread_join(waiter[0].thread, NULL);
+	g_assert_cmpint(waiter[0].status, ==, IT_SUCCESS);
+	while (atomic_load(&script.leads) < 2)
+		g_usleep(200); /* the heir is on its way */
+	arriving = cq[1];
+	g_assert_cmpint(write(script.engine_fd, &one, sizeof(one)), ==, sizeof(one));
+	pthread_join(waiter[1].thread, NULL);
+	g_assert_cmpint(waiter[1].status, ==, IT_SUCCESS);
+	g_assert_false(atomic_load(&script.leading));
+	/* A leader whose adapter is freed leaves. */
+	waiter_start(&waiter[2], evd[0]);
+	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+	pthread_join(waiter[2].thread, NULL);
+	g_assert_cmpint(waiter[2].status, ==, IT_ERR_ABORT);
+	script_check_empty();
+}
+
+/* A waiter that is woken and finds its event taken by somebody else sleeps on. */
+static void
+test_stolen(void)
+{
+	struct ual_evd *evd;
+	struct waiter waiter;
+	struct ual_ia *ia;
+	it_event_t event;
+
+	script_reset();
+	ia = ia_open();
+	evd = evd_make(ia, IT_DTO_EVENT_STREAM, 0, 64, 1);
+	for (unsigned i = 0; i < 20; i++) {
+		waiter_start(&waiter, evd);
+		script_complete(script_cq(), 1, 0);
+		/* Perhaps we are faster than the one just woken; then it needs another. */
+		if (ual_evd_dequeue(evd, &event) == IT_SUCCESS)
+			script_complete(script_cq(), 2, 0);
+		pthread_join(waiter.thread, NULL);
+		g_assert_cmpint(waiter.status, ==, IT_SUCCESS);
+		g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_ERR_QUEUE_EMPTY);
+	}
+	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+	script_check_empty();
+}
+
+static void
+test_spin_variable(void)
+{
+	const struct {
+		const char *text;
+		uint64_t ns;
+	} cases[] = {{"0", 0},           {"7", 7000},   {"1000000", 1000000000},
+		     {"1000001", 50000}, {"-1", 50000}, {"x", 50000},
+		     {"5x", 50000},      {"", 50000},   {"99999999999999999999999", 50000}};
+	struct ual_ia *ia;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		script_reset();
+		g_setenv("ITAPI_SPIN_US", cases[i].text, TRUE);
+		ia = ia_open();
+		g_assert_cmpuint(ia->spin_ns, ==, cases[i].ns);
+		g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+	}
+	g_unsetenv("ITAPI_SPIN_US");
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ual/ia/open-refused", test_open_refused);
+	g_test_add_func("/ual/ia/cascade", test_cascade);
+	g_test_add_func("/ual/ia/spin-variable", test_spin_variable);
+	g_test_add_func("/ual/evd/refused", test_objects_refused);
+	g_test_add_func("/ual/evd/overflow", test_overflow);
+	g_test_add_func("/ual/evd/stolen", test_stolen);
+	g_test_add_func("/ual/evd/lead", test_lead);
+	g_test_add_func("/ual/async/spigots", test_spigots);
+	g_test_add_func("/ual/async/late-news", test_late_news);
+	g_test_add_func("/ual/async/catastrophe", test_catastrophe);
+	return g_test_run();
+}
