@@ -277,6 +277,22 @@ uint32_t viw_rx_run(struct viw_qp *qp);
 uint32_t viw_rx_try(struct viw_qp *qp);
 void viw_rx_leave(struct viw_qp *qp);
 
+/* Least rest of a payload that is received in place. */
+#define VIW_RX_DIRECT 8192u
+
+/* --- viw_rx_frame.c: from octets to frames ------------------------------------------------- */
+
+/* Walk over octets that have come; returns how many are done with. */
+uint32_t viw_rx_feed(struct viw_qp *qp, const uint8_t *from, uint32_t len);
+/* Octets of the frame under way to collect before its payload is looked at; 2 are there. */
+uint32_t viw_rx_head_wanted(const struct viw_rx *rx);
+/* The header in rx.head is complete: judge it. False: a Send waits for its receive. */
+bool viw_rx_head_done(struct viw_qp *qp);
+/* A Send waited, and goes on. */
+void viw_rx_stop_waiting(struct viw_qp *qp);
+/* A Send waited in vain. */
+void viw_rx_give_up(struct viw_qp *qp);
+
 /* --- viw_rx_place.c: what a segment does --------------------------------------------------- */
 
 enum viw_rx_verdict {

@@ -4,18 +4,14 @@
 /*
  * The receiving role of a queue pair [fast].
  *
- * A round reads what the socket has into a buffer of the pool and walks over the frames in it. A small
- * frame that is there whole is checked and done in one go. Any other goes through four phases that
- * may stop at any octet: its header is collected (HEAD), judged (BEGIN), its payload is placed as it
- * comes (BODY), its CRC compared (TAIL); so a queue pair never keeps more of a frame than its header.
- * The rest of a large payload is received straight into its place. Placement may precede the CRC
- * check, delivery never; and an error in a header is reported only after the CRC was found good, so
- * the answer to a frame does not depend on how TCP cut it (iwarp-wire 5.8).
+ * A round reads what the socket has into a buffer of the pool and walks over the frames in it
+ * (viw_rx_frame.c). The rest of a large payload is received straight into its place. With no buffer
+ * left, only octets are read that have a place already.
  *
  * A Send that finds no receive stops the reading: EPOLLIN goes off, what was read behind it stays in
  * the buffer, a timer runs. A post to the receive queue starts it again (R-34).
  *
- * Standards: RFC 5044 6 to 8, RFC 5041 5 to 7, RFC 5040 5 to 7. The holder of rx.role; see viw_qp.h.
+ * The holder of rx.role; see viw_qp.h. Standards: RFC 5044 6 to 8, RFC 5041 5; architecture "vp/iwarp".
  */
 #include "viw_qp.h"
 
@@ -28,285 +24,10 @@
 
 #include "viw_fork.h"
 
-#define VIW_RX_CHUNK  (64u * 1024)   /* octets of one read into the buffer */
-#define VIW_RX_ROUND  (1024u * 1024) /* octets of one round, so that others get their turn */
-#define VIW_RX_DIRECT 8192u          /* least rest of a payload that is received in place */
-#define VIW_RX_LOOK   (3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED) /* most octets read behind it */
-#define HEADER        RDMAP_FPDU_PAYLOAD_UNTAGGED
-#define VIW_RX_SMALL  1024u /* longest ULPDU whose CRC is checked before anything else */
-
-/* --- faults -------------------------------------------------------------------------------- */
-
-/* The event of a fault, where it depends on more than the fault; 0: it does not. */
-static uint32_t
-fault_event(struct viw_qp *qp, enum rdmap_fault fault)
-{
-	bool request = !qp->rx.seg.tagged && qp->rx.seg.qn == DDP_QN_READ_REQUEST;
-
-	if (fault == RDMAP_FAULT_MSN && request)
-		return RI_EVENT_QP_IRRQ_MSN_GAP;
-	if (fault == RDMAP_FAULT_HEADER_SIZE && request)
-		return RI_EVENT_QP_READ_MALFORMED;
-	if (fault == RDMAP_FAULT_TAGGED_ACCESS && (qp->init.access & RI_ACCESS_REMOTE_WRITE) == 0)
-		return RI_EVENT_QP_WRITE_DISABLED;
-	return 0;
-}
-
-/* The frame under way is wrong. If it is not the CRC that is wrong, that was found right. */
-static void
-frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
-{
-	struct viw_rx *rx = &qp->rx;
-	struct rdmap_offender offender = {.ulpdu = rx->head + MPA_LENGTH_SIZE,
-					  .have = rx->head_len - MPA_LENGTH_SIZE,
-					  .ulpdu_len = rx->frame_ulpdu};
-
-	rx->want_tx = true;
-	if (fault == RDMAP_FAULT_CRC)
-		viw_fault(qp, fault, NULL, 0);
-	else if (rx->head_len > 3 && rdmap_opcode_of(rx->head[3]) == RDMAP_TERMINATE)
-		viw_terminate_in(qp, NULL, 0); /* a bad one ends the stream all the same */
-	else
-		viw_fault(qp, fault, &offender, fault_event(qp, fault));
-}
-
-/* A Send found no receive: read no further, for a while. */
-static void
-wait_for_receive(struct viw_qp *qp)
-{
-	const struct ri_host *host = qp->rnic->host;
-	struct viw_rx *rx = &qp->rx;
-
-	if (atomic_exchange(&rx->waiting, true))
-		return;
-	viw_engine_want(qp, 0, EPOLLIN);
-	host->timer_start(host->self, &qp->timer, host->now(host->self) + qp->rnic->rnr_ns);
-}
-
-static void
-stop_waiting(struct viw_qp *qp)
-{
-	const struct ri_host *host = qp->rnic->host;
-
-	atomic_store(&qp->rx.waiting, false);
-	atomic_store(&qp->rx.expired, false);
-	host->timer_stop(host->self, &qp->timer);
-	viw_engine_want(qp, EPOLLIN, 0);
-}
-
-/* --- one frame in phases ------------------------------------------------------------------- */
-
-/* Octets of the frame that belong to what is collected before its payload is looked at. */
-static uint32_t
-head_wanted(const struct viw_rx *rx)
-{
-	uint32_t frame = MPA_LENGTH_SIZE + wire_load_be16(rx->head);
-	uint32_t wanted = RDMAP_FPDU_PAYLOAD_TAGGED;
-
-	if (rx->head_len < 4)
-		wanted = 4;
-	else if (rdmap_rules[rdmap_opcode_of(rx->head[3])].single)
-		wanted = VIW_HEAD_ROOM;
-	else if ((rx->head[2] & DDP_CONTROL_TAGGED) == 0)
-		wanted = RDMAP_FPDU_PAYLOAD_UNTAGGED;
-	return frame < wanted ? frame : wanted;
-}
-
-/* Take octets of the header; true when it is complete. */
-static bool
-head_take(struct viw_rx *rx, const uint8_t **at, const uint8_t *end)
-{
-	for (;;) {
-		uint32_t wanted =
-			rx->head_len < MPA_LENGTH_SIZE ? MPA_LENGTH_SIZE : head_wanted(rx);
-		uint32_t n = wanted - rx->head_len;
-
-		if (n == 0)
-			return true;
-		if (n > (size_t)(end - *at))
-			n = (uint32_t)(end - *at);
-		if (n == 0)
-			return false;
-		memcpy(rx->head + rx->head_len, *at, n);
-		rx->head_len = (uint8_t)(rx->head_len + n);
-		*at += n;
-	}
-}
-
-/* The header is complete: decode and judge it. False: wait. */
-static bool
-head_done(struct viw_qp *qp)
-{
-	struct viw_rx *rx = &qp->rx;
-	uint32_t have = rx->head_len - MPA_LENGTH_SIZE;
-
-	if (rx->phase == VIW_RX_HEAD) {
-		rx->frame_ulpdu = wire_load_be16(rx->head);
-		rx->crc = qp->crc ? mpa_crc(rx->head, rx->head_len, 0) : 0;
-		rx->fault = RDMAP_FAULT_NONE;
-		rx->tail_len = 0;
-		rx->placed = 0;
-		rx->phase = VIW_RX_BEGIN;
-		if (ddp_segment_read(rx->head + MPA_LENGTH_SIZE, have, rx->frame_ulpdu, &rx->seg) !=
-		    DDP_OK) {
-			rx->fault = RDMAP_FAULT_HEADER_SIZE;
-			rx->seg.payload_len = rx->frame_ulpdu - have;
-		}
-	}
-	if (rx->fault == RDMAP_FAULT_NONE && viw_rx_begin(qp) == VIW_RX_WAIT) {
-		wait_for_receive(qp);
-		return false;
-	}
-	if (rx->fault != RDMAP_FAULT_HEADER_SIZE || rx->seg.payload != NULL)
-		rx->placed = have - (rx->frame_ulpdu - rx->seg.payload_len);
-	rx->phase = VIW_RX_BODY;
-	return true;
-}
-
-/* Take octets of the payload; true when it is complete. */
-static bool
-body_take(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
-{
-	struct viw_rx *rx = &qp->rx;
-	uint32_t n = rx->seg.payload_len - rx->placed;
-	bool whole = n <= (size_t)(end - *at);
-
-	if (!whole)
-		n = (uint32_t)(end - *at);
-	if (n > 0) {
-		viw_rx_place(qp, *at, n);
-		*at += n;
-	}
-	return whole;
-}
-
-/* Take PAD and CRC; true when the frame is complete. */
-static bool
-tail_take(struct viw_rx *rx, const uint8_t **at, const uint8_t *end)
-{
-	uint32_t n = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE - rx->tail_len;
-	bool whole = n <= (size_t)(end - *at);
-
-	if (!whole)
-		n = (uint32_t)(end - *at);
-	memcpy(rx->tail + rx->tail_len, *at, n);
-	rx->tail_len = (uint8_t)(rx->tail_len + n);
-	*at += n;
-	return whole;
-}
-
-/* The frame is complete. */
-static void
-tail_done(struct viw_qp *qp)
-{
-	struct viw_rx *rx = &qp->rx;
-	uint32_t pad = mpa_pad(rx->frame_ulpdu);
-
-	rx->phase = VIW_RX_HEAD;
-	if (qp->crc) {
-		if (pad > 0)
-			rx->crc = mpa_crc(rx->tail, pad, rx->crc);
-		if (rx->crc != mpa_crc_load(rx->tail + pad))
-			rx->fault = RDMAP_FAULT_CRC;
-	}
-	if (rx->fault != RDMAP_FAULT_NONE)
-		frame_fault(qp, rx->fault);
-	else
-		viw_rx_finish(qp);
-	rx->large = rx->seg.payload_len >= VIW_RX_DIRECT;
-	rx->head_len = 0;
-}
-
-/* Go on with the frame under way. False: octets are missing, or it waits for a receive. */
-static bool
-frame_in_phases(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
-{
-	struct viw_rx *rx = &qp->rx;
-
-	if (rx->phase == VIW_RX_HEAD && !head_take(rx, at, end))
-		return false;
-	if (rx->phase <= VIW_RX_BEGIN && !head_done(qp))
-		return false;
-	if (rx->phase == VIW_RX_BODY) {
-		if (!body_take(qp, at, end))
-			return false;
-		rx->phase = VIW_RX_TAIL;
-	}
-	if (!tail_take(rx, at, end))
-		return false;
-	tail_done(qp);
-	return true;
-}
-
-/* --- many frames --------------------------------------------------------------------------- */
-
-/* Keep what a Terminate may have to repeat of a frame. */
-static void
-head_copy(struct viw_rx *rx, const uint8_t *at, uint32_t ulpdu_len)
-{
-	uint32_t n = MPA_LENGTH_SIZE + ulpdu_len;
-
-	rx->frame_ulpdu = ulpdu_len;
-	rx->head_len = (uint8_t)(n < VIW_HEAD_ROOM ? n : VIW_HEAD_ROOM);
-	memcpy(rx->head, at, rx->head_len);
-}
-
-/* A frame that is there whole and is small: check it, then do it. False: it waits for a receive. */
-static bool
-frame_at_once(struct viw_qp *qp, const uint8_t *at, uint32_t size, uint32_t ulpdu_len)
-{
-	struct viw_rx *rx = &qp->rx;
-	uint32_t covered = size - MPA_CRC_SIZE;
-	bool crc_ok = !qp->crc || mpa_crc(at, covered, 0) == mpa_crc_load(at + covered);
-
-	rx->frame_ulpdu = ulpdu_len;
-	rx->fault = crc_ok ? RDMAP_FAULT_NONE : RDMAP_FAULT_CRC;
-	rx->placed = 0;
-	if (crc_ok &&
-	    ddp_segment_read(at + MPA_LENGTH_SIZE, ulpdu_len, ulpdu_len, &rx->seg) != DDP_OK)
-		rx->fault = RDMAP_FAULT_HEADER_SIZE;
-	if (rx->fault == RDMAP_FAULT_NONE && viw_rx_begin(qp) == VIW_RX_WAIT)
-		return false;
-	if (rx->fault == RDMAP_FAULT_NONE &&
-	    !rdmap_rules[rdmap_opcode_of(rx->seg.rdmap_control)].single)
-		viw_rx_place(qp, rx->seg.payload, rx->seg.payload_len);
-	if (rx->fault == RDMAP_FAULT_NONE) {
-		viw_rx_finish(qp);
-		return true;
-	}
-	head_copy(rx, at, ulpdu_len);
-	frame_fault(qp, rx->fault);
-	rx->head_len = 0;
-	return true;
-}
-
-/* Walk over what has arrived; returns how much is done with. */
-static uint32_t
-feed(struct viw_qp *qp, const uint8_t *from, uint32_t len)
-{
-	struct viw_rx *rx = &qp->rx;
-	const uint8_t *at = from;
-	const uint8_t *end = from + len;
-
-	while (at < end && viw_qp_state(qp) == RI_QPS_RTS) {
-		uint32_t ulpdu_len = end - at >= 2 ? wire_load_be16(at) : MPA_ULPDU_MAX;
-		uint32_t size = mpa_fpdu_size(ulpdu_len);
-
-		if (rx->phase != VIW_RX_HEAD || rx->head_len > 0 || ulpdu_len > VIW_RX_SMALL ||
-		    size > (size_t)(end - at)) {
-			if (!frame_in_phases(qp, &at, end))
-				break;
-			continue;
-		}
-		if (!frame_at_once(qp, at, size, ulpdu_len)) {
-			wait_for_receive(qp);
-			break;
-		}
-		rx->large = false;
-		at += size;
-	}
-	return (uint32_t)(at - from);
-}
+#define VIW_RX_CHUNK (64u * 1024)   /* octets of one read into the buffer */
+#define VIW_RX_ROUND (1024u * 1024) /* octets of one round, so that others get their turn */
+#define VIW_RX_LOOK  (3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED) /* most octets read behind it */
+#define HEADER       RDMAP_FPDU_PAYLOAD_UNTAGGED
 
 /* --- input --------------------------------------------------------------------------------- */
 
@@ -398,7 +119,7 @@ input_direct(struct viw_qp *qp, uint32_t *done)
 	}
 	*done += (uint32_t)n;
 	if ((size_t)n > got)
-		(void)feed(qp, look, (uint32_t)n - got);
+		(void)viw_rx_feed(qp, look, (uint32_t)n - got);
 	return (size_t)n == (size_t)len + (len == rest ? room : 0);
 }
 
@@ -417,7 +138,7 @@ input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 		return false;
 	}
 	*done += (uint32_t)n;
-	uint32_t used = feed(qp, *buf, (uint32_t)n);
+	uint32_t used = viw_rx_feed(qp, *buf, (uint32_t)n);
 	if (used < (uint32_t)n && viw_qp_state(qp) == RI_QPS_RTS) {
 		rx->keep = *buf;
 		rx->keep_at = used;
@@ -437,7 +158,7 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 	uint32_t room = sizeof(small);
 
 	if (rx->phase == VIW_RX_HEAD)
-		room = (rx->head_len < MPA_LENGTH_SIZE ? MPA_LENGTH_SIZE : head_wanted(rx)) -
+		room = (rx->head_len < MPA_LENGTH_SIZE ? MPA_LENGTH_SIZE : viw_rx_head_wanted(rx)) -
 		       rx->head_len;
 	else if (rx->phase == VIW_RX_BODY && rx->placed < rx->seg.payload_len)
 		room = rx->seg.payload_len - rx->placed;
@@ -451,19 +172,8 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 		return false;
 	}
 	*done += (uint32_t)n;
-	(void)feed(qp, small, (uint32_t)n);
+	(void)viw_rx_feed(qp, small, (uint32_t)n);
 	return true;
-}
-
-/* No receive was posted in time. */
-static void
-give_up_waiting(struct viw_qp *qp)
-{
-	struct viw_rx *rx = &qp->rx;
-
-	if (rx->phase == VIW_RX_HEAD && rx->keep != NULL)
-		head_copy(rx, rx->keep + rx->keep_at, wire_load_be16(rx->keep + rx->keep_at));
-	frame_fault(qp, RDMAP_FAULT_NO_BUFFER);
 }
 
 /* What was kept while a Send waited for its receive. False: it still waits. */
@@ -475,18 +185,18 @@ resume(struct viw_qp *qp)
 	if (atomic_load(&rx->waiting)) {
 		if (vsw_wq_pending(&rx->rq) == 0) {
 			if (atomic_load(&rx->expired))
-				give_up_waiting(qp);
+				viw_rx_give_up(qp);
 			else if (atomic_load(&rx->hung_up))
 				viw_lost(qp, ECONNRESET);
 			return false;
 		}
-		stop_waiting(qp);
+		viw_rx_stop_waiting(qp);
 	}
-	if (rx->phase == VIW_RX_BEGIN && !head_done(qp))
+	if (rx->phase == VIW_RX_BEGIN && !viw_rx_head_done(qp))
 		return false;
 	if (rx->keep == NULL)
 		return true;
-	uint32_t used = feed(qp, rx->keep + rx->keep_at, rx->keep_len);
+	uint32_t used = viw_rx_feed(qp, rx->keep + rx->keep_at, rx->keep_len);
 	rx->keep_at += used;
 	rx->keep_len -= used;
 	if (rx->keep_len > 0)

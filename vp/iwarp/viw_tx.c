@@ -132,14 +132,10 @@ static void
 send_end(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
-	bool received;
+	bool received = qp->end.event == RI_EVENT_QP_TERMINATE_RECEIVED;
 
 	if (atomic_load(&tx->shut) || atomic_load(&tx->broken))
 		return;
-	/* The state moves first; why it moved, and the Terminate, follow under the same lock. */
-	vsw_lock(&qp->lock);
-	received = qp->end.event == RI_EVENT_QP_TERMINATE_RECEIVED;
-	vsw_unlock(&qp->lock);
 	if (received || atomic_load(&qp->rx.eof))
 		buffer_release(qp); /* the peer reads no more */
 	if (viw_qp_state(qp) == RI_QPS_CLOSING && !tx->drained && !atomic_load(&qp->rx.eof)) {
