@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Loading real shared objects, good and faulty; claims against entries; names of values. */
+
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ri_load.h"
+
+/* Folder with the shared objects, from the command line. */
+static const char *folder;
+
+static gboolean
+load(const char *kind, GError **error)
+{
+	g_autofree char *name = g_strdup_printf("provider-%s.so", kind);
+	g_autofree char *path = g_build_filename(folder, name, NULL);
+
+	return ri_load_file(path, error);
+}
+
+/* Loading fails with that code, and the text says `word`. */
+static void
+refuse(const char *kind, int code, const char *word)
+{
+	g_autoptr(GError) error = NULL;
+	unsigned before = ri_registry_count();
+
+	g_assert_false(load(kind, &error));
+	g_assert_error(error, RI_REGISTRY_ERROR, code);
+	if (strstr(error->message, word) == NULL)
+		g_error("\"%s\" does not say \"%s\"", error->message, word);
+	g_assert_cmpuint(ri_registry_count(), ==, before);
+}
+
+static const struct ri_loaded *
+find(const char *name)
+{
+	const struct ri_loaded *loaded;
+
+	for (unsigned i = 0; (loaded = ri_registry_get(i)) != NULL; i++) {
+		if (strcmp(loaded->name, name) == 0)
+			return loaded;
+	}
+	return NULL;
+}
+
+static void
+test_good(void)
+{
+	g_autoptr(GError) error = NULL;
+	const struct ri_loaded *good;
+
+	g_assert_true(load("good", &error));
+	g_assert_no_error(error);
+	good = find("good");
+	g_assert_nonnull(good);
+	g_assert_true(g_str_has_suffix(good->origin, "provider-good.so"));
+	g_assert_true(good->provider.device == &good->device);
+	g_assert_true(good->provider.fast == &good->fast);
+	g_assert_nonnull(good->device.route);
+	g_assert_nonnull(good->llp.attach_stream);
+	/* Absent tables are NULL to who asks, and all zero inside. */
+	g_assert_null(good->provider.srq);
+	g_assert_null(good->provider.cm);
+	g_assert_null(good->srq.create);
+	g_assert_null(good->fast.progress);
+}
+
+static void
+test_old(void)
+{
+	g_autoptr(GError) error = NULL;
+	const struct ri_loaded *old;
+
+	g_assert_true(load("old", &error));
+	old = find("old");
+	g_assert_nonnull(old);
+	g_assert_nonnull(old->device.context_destroy);
+	g_assert_null(old->device.route); /* beyond the size it told */
+	g_assert_cmpuint(old->device.size, ==, sizeof(old->device));
+	g_assert_null(old->user.srq_open);
+}
+
+static void
+test_future(void)
+{
+	g_autoptr(GError) error = NULL;
+	const struct ri_loaded *future;
+
+	g_assert_true(load("future", &error));
+	future = find("future");
+	g_assert_nonnull(future);
+	g_assert_nonnull(future->fast.arm_cq);
+	g_assert_cmpuint(future->fast.size, ==, sizeof(future->fast));
+}
+
+static void
+test_refusals(void)
+{
+	refuse("bad-major", RI_REGISTRY_ERROR_VERSION, "version 2");
+	refuse("bad-size", RI_REGISTRY_ERROR_SHAPE, "8 octets");
+	refuse("no-name", RI_REGISTRY_ERROR_SHAPE, "ri_provider.name");
+	refuse("bad-name", RI_REGISTRY_ERROR_SHAPE, "ri_provider.name");
+	refuse("no-table", RI_REGISTRY_ERROR_MEMBER, "\"pd\"");
+	refuse("small-table", RI_REGISTRY_ERROR_SHAPE, "\"cq\"");
+	refuse("no-member", RI_REGISTRY_ERROR_MEMBER, "\"qp.modify\"");
+	refuse("no-provider", RI_REGISTRY_ERROR_LOAD, "cannot run");
+	refuse("no-entry", RI_REGISTRY_ERROR_LOAD, RI_PROVIDER_ENTRY_NAME);
+	refuse("same-name", RI_REGISTRY_ERROR_NAME, "taken");
+	refuse("not-there", RI_REGISTRY_ERROR_LOAD, "not-there");
+}
+
+static void
+test_no_object(void)
+{
+	g_autofree char *path = g_strdup("/tmp/itapi-provider-XXXXXX");
+	g_autoptr(GError) error = NULL;
+	int fd = g_mkstemp(path);
+
+	g_assert_cmpint(write(fd, "not an object", 13), ==, 13);
+	close(fd);
+	g_assert_false(ri_load_file(path, &error));
+	g_assert_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_LOAD);
+	g_unlink(path);
+}
+
+/* A whole folder: the faulty ones do not stop the others, and each is remembered in words. */
+static void
+test_folders(void)
+{
+	g_autofree char *path = g_strdup_printf("::/nonexistent:%s:", folder);
+	g_autofree char *text = NULL;
+	unsigned before = ri_registry_count();
+
+	ri_load_all(NULL, NULL, path, NULL);
+	g_assert_cmpuint(ri_registry_count(), ==, before); /* all good ones are there already */
+	text = ri_registry_refusals();
+	g_assert_nonnull(strstr(text, "provider-bad-size.so"));
+	g_assert_nonnull(strstr(text, "qp.modify"));
+	g_assert_nonnull(strstr(text, "cannot run"));
+}
+
+static const struct ri_provider *
+built_in(void)
+{
+	static struct ri_provider other;
+
+	other = find("good")->provider;
+	other.name = "other";
+	return &other;
+}
+
+static const struct ri_provider *
+cannot_run(void)
+{
+	return NULL;
+}
+
+static void
+test_built_in(void)
+{
+	const ri_provider_entry_fn entries[] = {cannot_run, built_in, NULL};
+
+	ri_load_all(NULL, entries, NULL, NULL);
+	g_assert_nonnull(find("other"));
+	g_assert_cmpstr(find("other")->origin, ==, "built-in");
+}
+
+static void
+test_hostile(void)
+{
+	struct ri_provider bad = find("good")->provider;
+	struct ri_pd_ops huge = find("good")->pd;
+	char endless[4096];
+	g_autoptr(GError) error = NULL;
+
+	g_assert_null(ri_loaded_new(NULL, "test", &error));
+	g_clear_error(&error);
+	memset(endless, 'a', sizeof(endless));
+	endless[sizeof(endless) - 1] = '\0';
+	bad.name = endless;
+	g_assert_null(ri_loaded_new(&bad, "test", &error));
+	g_clear_error(&error);
+	bad.name = "";
+	g_assert_null(ri_loaded_new(&bad, "test", &error));
+	g_clear_error(&error);
+	bad.name = "bell\a";
+	g_assert_null(ri_loaded_new(&bad, "test", &error));
+	g_clear_error(&error);
+	bad.name = "fine";
+	huge.size = UINT32_MAX;
+	bad.pd = &huge;
+	g_assert_null(ri_loaded_new(&bad, "test", &error));
+	g_clear_error(&error);
+	/* The size cuts an entry in two: it is not there. */
+	huge.size = sizeof(huge) - 1;
+	g_assert_null(ri_loaded_new(&bad, "test", &error));
+	g_assert_nonnull(strstr(error->message, "pd.destroy"));
+	g_clear_error(&error);
+	bad.size = UINT32_MAX;
+	g_assert_null(ri_loaded_new(&bad, "test", &error));
+}
+
+static struct ri_rnic_attr
+good_attr(void)
+{
+	return (struct ri_rnic_attr){.size = sizeof(struct ri_rnic_attr),
+				     .transport = RI_TRANSPORT_IWARP,
+				     .name = "good",
+				     .num_ports = 1,
+				     .max_pd = 1,
+				     .max_qp = 1,
+				     .max_cq = 1,
+				     .max_cqe = 1,
+				     .max_mr = 1,
+				     .max_mr_length = 1,
+				     .max_sq_wr = 1,
+				     .max_rq_wr = 1,
+				     .max_send_sge = 1,
+				     .max_recv_sge = 1,
+				     .max_write_sge = 1,
+				     .max_read_sge = 1,
+				     .max_message_size = 1,
+				     .cm_forms = RI_CM_STREAM,
+				     .addr_ip = true};
+}
+
+static void
+claim_fails(const struct ri_rnic_attr *attr, const char *word)
+{
+	g_autoptr(GError) error = NULL;
+
+	g_assert_false(ri_claims_check(find("good"), attr, &error));
+	g_assert_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM);
+	if (strstr(error->message, word) == NULL)
+		g_error("\"%s\" does not say \"%s\"", error->message, word);
+}
+
+/* One claim too many at a time; the text names the attribute or the entry. */
+static void
+test_claims(void)
+{
+	const struct {
+		size_t offset;
+		const char *word;
+	} flags[] = {
+		{offsetof(struct ri_rnic_attr, srq), "srq.create"},
+		{offsetof(struct ri_rnic_attr, ud), "ah.create"},
+		{offsetof(struct ri_rnic_attr, mw_narrow), "mem.mw_alloc"},
+		{offsetof(struct ri_rnic_attr, mw_wide), "mem.mw_alloc"},
+		{offsetof(struct ri_rnic_attr, software), "fast.progress"},
+		{offsetof(struct ri_rnic_attr, three_way_handshake), "cm.confirm"},
+		{offsetof(struct ri_rnic_attr, fast_register), "privileged_ops"},
+		{offsetof(struct ri_rnic_attr, direct_stag), "privileged_ops"},
+	};
+	struct ri_rnic_attr attr = good_attr();
+	g_autoptr(GError) error = NULL;
+
+	g_assert_true(ri_claims_check(find("good"), &attr, &error));
+	g_assert_no_error(error);
+	for (size_t i = 0; i < G_N_ELEMENTS(flags); i++) {
+		attr = good_attr();
+		memset((char *)&attr + flags[i].offset, true, 1);
+		claim_fails(&attr, flags[i].word);
+	}
+	attr = good_attr();
+	attr.cm_forms = RI_CM_ADDRESS | RI_CM_STREAM;
+	claim_fails(&attr, "cm.listen");
+	attr = good_attr();
+	attr.cq_resizable = attr.reregister = attr.socket_conversion = true;
+	g_assert_true(ri_claims_check(find("good"), &attr, NULL));
+}
+
+static void
+test_sense(void)
+{
+	struct ri_rnic_attr attr = good_attr();
+
+	attr.transport = 77;
+	claim_fails(&attr, "transport");
+	attr = good_attr();
+	attr.cm_forms = 0;
+	claim_fails(&attr, "cm_forms");
+	attr = good_attr();
+	attr.cm_forms |= 0x80;
+	claim_fails(&attr, "cm_forms");
+	attr = good_attr();
+	attr.max_qp = 0;
+	claim_fails(&attr, "max_qp");
+	attr = good_attr();
+	attr.accept_pdata = 257;
+	claim_fails(&attr, "RI_PDATA_MAX");
+	attr = good_attr();
+	attr.immediate_size = 5;
+	claim_fails(&attr, "immediate_size");
+	attr = good_attr();
+	attr.rtr_types = RI_RTR_SEND;
+	claim_fails(&attr, "rtr_types");
+	attr = good_attr();
+	attr.addr_ip = false;
+	claim_fails(&attr, "addr");
+	attr = good_attr();
+	attr.addr_ip = false;
+	attr.addr_gid = true;
+	claim_fails(&attr, "RI_CM_STREAM");
+	attr = good_attr();
+	memset(attr.name, 'x', sizeof(attr.name));
+	claim_fails(&attr, "name");
+}
+
+static void
+test_names(void)
+{
+	for (int i = 0; i < RI_STATUS_COUNT; i++)
+		g_assert_true(g_str_has_prefix(ri_status_name((enum ri_status)i), "RI_"));
+	for (int i = 0; i < RI_WC_STATUS_COUNT; i++)
+		g_assert_true(g_str_has_prefix(ri_wc_status_name((enum ri_wc_status)i), "RI_WC_"));
+	for (int i = 0; i < RI_OP_COUNT; i++)
+		g_assert_true(g_str_has_prefix(ri_opcode_name((enum ri_opcode)i), "RI_OP_"));
+	for (int i = 0; i < RI_QPS_COUNT; i++)
+		g_assert_true(g_str_has_prefix(ri_qp_state_name((enum ri_qp_state)i), "RI_QPS_"));
+	for (int i = 0; i < RI_EVENT_COUNT; i++)
+		g_assert_true(g_str_has_prefix(ri_event_name((enum ri_event)i), "RI_EVENT_"));
+	g_assert_cmpstr(ri_status_name((enum ri_status)RI_STATUS_COUNT), ==, "?");
+	g_assert_cmpstr(ri_event_name((enum ri_event) - 1), ==, "?");
+	g_assert_cmpstr(ri_status_name(RI_ERR_BUSY), ==, "RI_ERR_BUSY");
+}
+
+/* The list of ends is the test's own. */
+static void
+test_ends(void)
+{
+	static const enum ri_event not_ends[] = {RI_EVENT_NONE,
+						 RI_EVENT_QP_STREAM_UP,
+						 RI_EVENT_QP_RQ_LIMIT,
+						 RI_EVENT_QP_LAST_WQE,
+						 RI_EVENT_QP_COMM_EST,
+						 RI_EVENT_QP_SQ_DRAINED,
+						 RI_EVENT_QP_PATH_MIGRATED,
+						 RI_EVENT_QP_PATH_MIG_FAILED,
+						 RI_EVENT_CQ_OVERFLOW,
+						 RI_EVENT_CQ_OP_ERROR,
+						 RI_EVENT_SRQ_LIMIT,
+						 RI_EVENT_SRQ_CATASTROPHIC,
+						 RI_EVENT_DEVICE_CATASTROPHIC,
+						 RI_EVENT_PORT_ACTIVE,
+						 RI_EVENT_PORT_ERROR,
+						 RI_EVENT_PORT_CHANGE};
+
+	for (int i = 0; i < RI_EVENT_COUNT; i++) {
+		bool end = true;
+
+		for (size_t j = 0; j < G_N_ELEMENTS(not_ends); j++)
+			end = end && not_ends[j] != (enum ri_event)i;
+		g_assert_true(ri_event_is_end((enum ri_event)i) == end);
+		g_assert_true(ri_event_is_close((enum ri_event)i) ==
+			      (i == RI_EVENT_QP_LLP_CLOSE_COMPLETE));
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	folder = argc > 1 ? argv[1] : ".";
+	g_test_add_func("/rnicpi/registry/good", test_good);
+	g_test_add_func("/rnicpi/registry/old", test_old);
+	g_test_add_func("/rnicpi/registry/future", test_future);
+	g_test_add_func("/rnicpi/registry/refusals", test_refusals);
+	g_test_add_func("/rnicpi/registry/no-object", test_no_object);
+	g_test_add_func("/rnicpi/registry/folders", test_folders);
+	g_test_add_func("/rnicpi/registry/built-in", test_built_in);
+	g_test_add_func("/rnicpi/registry/hostile", test_hostile);
+	g_test_add_func("/rnicpi/claims/entries", test_claims);
+	g_test_add_func("/rnicpi/claims/sense", test_sense);
+	g_test_add_func("/rnicpi/names/all", test_names);
+	g_test_add_func("/rnicpi/names/ends", test_ends);
+	return g_test_run();
+}
