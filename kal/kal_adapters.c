@@ -56,6 +56,13 @@ probe(const struct ri_host *host, const struct ri_provider *provider, uint32_t *
 	return descs;
 }
 
+/* What an adapter list is being written to. */
+struct listing {
+	struct kal_adapter_list_rep *rep;
+	struct kal_adapter *list;
+	size_t room;
+};
+
 static void
 describe(struct kal_adapter *out, const struct ri_device_desc *desc)
 {
@@ -66,28 +73,52 @@ describe(struct kal_adapter *out, const struct ri_device_desc *desc)
 	out->num_ports = desc->num_ports;
 }
 
+static void
+list_one(struct listing *listing, const struct ri_device_desc *desc, const char *name)
+{
+	if (listing->rep->filled < listing->room) {
+		struct kal_adapter *out = &listing->list[listing->rep->filled++];
+
+		describe(out, desc);
+		g_strlcpy(out->name, name, sizeof(out->name));
+	}
+	listing->rep->total++;
+}
+
+/* An adapter, then the other names that it has here. */
+static void
+list_names(struct listing *listing, const struct kal_config *config,
+	   const struct ri_device_desc *desc)
+{
+	GHashTableIter iter;
+	gpointer alias, adapter;
+
+	list_one(listing, desc, desc->name);
+	g_hash_table_iter_init(&iter, config->aliases);
+	while (g_hash_table_iter_next(&iter, &alias, &adapter)) {
+		if (strcmp(adapter, desc->name) == 0)
+			list_one(listing, desc, alias);
+	}
+}
+
 enum ri_status
 kal_adapters_list(struct kal_client *client, struct kal_msg *msg)
 {
 	const struct kal_adapter_list_req *req = msg->req;
 	struct kal_adapter_list_rep *rep = msg->rep;
-	struct kal_adapter *list = (struct kal_adapter *)(rep + 1);
-	size_t room = (msg->rep_len - sizeof(*rep)) / sizeof(*list);
+	struct listing listing = {.rep = rep, .list = (struct kal_adapter *)(rep + 1)};
 
-	room = MIN(room, req->max);
+	listing.room = MIN((msg->rep_len - sizeof(*rep)) / sizeof(*listing.list), req->max);
 	load_providers();
 	for (unsigned i = 0; i < ri_registry_count(); i++) {
 		g_autofree struct ri_device_desc *descs = NULL;
 		uint32_t count;
 
 		descs = probe(client->host, &ri_registry_get(i)->provider, &count);
-		for (uint32_t j = 0; j < count; j++) {
-			if (rep->filled < room)
-				describe(&list[rep->filled++], &descs[j]);
-			rep->total++;
-		}
+		for (uint32_t j = 0; j < count; j++)
+			list_names(&listing, client->config, &descs[j]);
 	}
-	msg->rep_len = sizeof(*rep) + rep->filled * sizeof(*list);
+	msg->rep_len = sizeof(*rep) + rep->filled * sizeof(*listing.list);
 	return RI_SUCCESS;
 }
 
@@ -218,10 +249,14 @@ close_device(struct kal_rnic *rnic)
 enum ri_status
 kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out)
 {
-	const struct ri_loaded *loaded = provider_of(client->host, name);
+	const char *adapter = kal_config_adapter(client->config, name);
+	const struct ri_loaded *loaded = provider_of(client->host, adapter);
 	g_autofree struct kal_rnic *rnic = NULL;
-	struct kal_cm_params params = {
-		.host = client->host, .event = cm_news, .async = cm_async, .kick = cm_kick};
+	struct kal_cm_params params = {.host = client->host,
+				       .crc = client->config->crc,
+				       .event = cm_news,
+				       .async = cm_async,
+				       .kick = cm_kick};
 	enum ri_status status;
 
 	if (loaded == NULL)
@@ -234,7 +269,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 					    .cq_event = on_cq,
 					    .async_event = on_async,
 					    .cm_event = on_cm};
-	status = open_device(rnic, loaded, name);
+	status = open_device(rnic, loaded, adapter);
 	if (status != RI_SUCCESS)
 		return status;
 	params.provider = rnic->provider;

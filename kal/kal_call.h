@@ -395,7 +395,8 @@ struct kal_client_params {
 
 /**
  * Become a client. In this release the kAL is always in the process.
- * @return RI_SUCCESS, RI_ERR_RESOURCES
+ * @return RI_SUCCESS, RI_ERR_RESOURCES, RI_ERR_INVALID_ARG: the file that ITAPI_CONFIG names cannot
+ * be used, and the log says why
  */
 enum ri_status kal_client_open(const struct kal_client_params *params,
 			       struct kal_client **out) RI_MUST_CHECK;

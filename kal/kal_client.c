@@ -6,13 +6,14 @@
  * checks are those of the dispatcher.
  */
 #include <linux/capability.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kal_objects.h"
 
-/* privileged operations want CAP_NET_ADMIN. */
+/* privileged operations want CAP_NET_ADMIN, or an entry in the policy. */
 static bool
 is_privileged(void)
 {
@@ -24,26 +25,46 @@ is_privileged(void)
 	return (data[0].effective & (1u << CAP_NET_ADMIN)) != 0;
 }
 
+/* What the administrator decided. NULL: it cannot be read, and the log says why. */
+static struct kal_config *
+load_config(const struct ri_host *host)
+{
+	g_autoptr(GError) error = NULL;
+	struct kal_config *config = kal_config_load(secure_getenv(KAL_CONFIG_VARIABLE), &error);
+
+	if (config == NULL)
+		host->log(host->self, RI_LOG_ERROR, "kal", error->message);
+	return config;
+}
+
 enum ri_status
 kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 {
 	const struct ri_host *host = params->host != NULL ? params->host : kal_host_default();
 	struct kal_client *client;
+	struct kal_config *config;
 	int fd = -1;
 
 	if (host == NULL)
 		return RI_ERR_RESOURCES;
+	config = load_config(host);
+	if (config == NULL)
+		return RI_ERR_INVALID_ARG;
 	if (params->kick == NULL) {
 		fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (fd < 0)
+		if (fd < 0) {
+			kal_config_free(config);
 			return RI_ERR_RESOURCES;
+		}
 	}
 	client = g_new0(struct kal_client, 1);
 	client->host = host;
 	client->kick = params->kick;
 	client->arg = params->arg;
 	client->fd = fd;
-	client->privileged = is_privileged();
+	client->config = config;
+	kal_account_open(&client->account, config);
+	client->privileged = config->privileged || is_privileged();
 	pthread_mutex_init(&client->calls, NULL);
 	pthread_mutex_init(&client->news_lock, NULL);
 	client->slots = g_ptr_array_new();
@@ -68,6 +89,8 @@ kal_client_close(struct kal_client *client)
 	kal_news_drop_all(client);
 	if (client->fd >= 0)
 		close(client->fd);
+	kal_account_close(&client->account);
+	kal_config_free(client->config);
 	g_ptr_array_free(client->slots, TRUE);
 	g_array_free(client->generations, TRUE);
 	g_queue_clear(&client->free_slots);

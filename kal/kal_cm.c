@@ -25,7 +25,7 @@ kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 
 	cm->p = *params;
 	cm->stream = (params->attr->cm_forms & RI_CM_STREAM) != 0;
-	cm->crc = crc == NULL || strcmp(crc, "off") != 0;
+	cm->crc = params->crc && (crc == NULL || strcmp(crc, "off") != 0);
 	pthread_mutex_init(&cm->lock, NULL);
 	cm->conns = g_hash_table_new(g_int64_hash, g_int64_equal);
 	cm->listeners = g_hash_table_new(g_int64_hash, g_int64_equal);

@@ -14,10 +14,14 @@ kal_object_add(struct kal_client *client, enum ri_object type, struct kal_object
 	uint16_t generation = 0;
 	uint32_t index;
 
+	if (kal_account_take(&client->account, kal_resource_of(type), 1) != RI_SUCCESS)
+		return 0;
 	/* Slots are reused late, so that an old id stays wrong for long. */
 	if (g_queue_get_length(&client->free_slots) > 64 || client->slots->len > INDEX_MASK) {
-		if (g_queue_is_empty(&client->free_slots))
+		if (g_queue_is_empty(&client->free_slots)) {
+			kal_account_give(&client->account, kal_resource_of(type), 1);
 			return 0;
+		}
 		index = GPOINTER_TO_UINT(g_queue_pop_head(&client->free_slots));
 	} else {
 		index = client->slots->len;
@@ -37,6 +41,7 @@ kal_object_remove(struct kal_client *client, struct kal_object *object)
 	uint32_t index = object->id & INDEX_MASK;
 	uint16_t *generation = &g_array_index(client->generations, uint16_t, index);
 
+	kal_account_give(&client->account, kal_resource_of(object->type), 1);
 	g_ptr_array_index(client->slots, index) = NULL;
 	*generation = (uint16_t)((*generation + 1u) & GENERATION_MASK);
 	g_queue_push_tail(&client->free_slots, GUINT_TO_POINTER(index));

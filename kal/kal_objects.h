@@ -15,6 +15,7 @@
 
 #include "kal_call.h"
 #include "kal_cm.h"
+#include "kal_resources.h"
 #include "rnicpi.h"
 
 struct kal_client;
@@ -82,6 +83,7 @@ struct kal_mr {
 	struct kal_object object;
 	struct kal_pd *pd;
 	struct ri_mr *mr;
+	uint64_t length; /* octets, as counted */
 };
 
 struct kal_mw {
@@ -107,6 +109,8 @@ struct kal_client {
 	void (*kick)(void *arg);
 	void *arg;
 	bool privileged;
+	struct kal_config *config;
+	struct kal_account account;
 
 	pthread_mutex_t calls; /* one call at a time */
 	GPtrArray *slots;      /* index -> kal_object or NULL */
@@ -121,7 +125,7 @@ struct kal_client {
 };
 
 /* kal_objects.c; under `calls` */
-/* Enter an object; its id, or 0: the table is full. */
+/* Enter an object; its id, or 0: the table is full, or the client may have no more of that type. */
 uint32_t kal_object_add(struct kal_client *client, enum ri_object type, struct kal_object *object);
 void kal_object_remove(struct kal_client *client, struct kal_object *object);
 /* NULL: no such object of that type. */

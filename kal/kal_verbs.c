@@ -55,6 +55,16 @@ destroy_cq(struct kal_client *client, struct kal_cq *cq)
 }
 
 static enum ri_status
+destroy_mr(struct kal_client *client, struct kal_mr *mr)
+{
+	enum ri_status status = mr->pd->rnic->provider->mem->mr_dereg(mr->mr);
+
+	if (status == RI_SUCCESS)
+		kal_account_give(&client->account, KAL_RESOURCE_MEMORY, mr->length);
+	return destroy_in_pd(mr->pd, status);
+}
+
+static enum ri_status
 destroy_srq(struct kal_client *client, struct kal_srq *srq)
 {
 	enum ri_status status = srq->pd->rnic->provider->srq->destroy(srq->srq);
@@ -80,9 +90,7 @@ unmake(struct kal_client *client, struct kal_object *object)
 		pd = (struct kal_pd *)object;
 		return pd->rnic->provider->pd->destroy(pd->pd);
 	case RI_OBJECT_MR:
-		pd = ((struct kal_mr *)object)->pd;
-		return destroy_in_pd(
-			pd, pd->rnic->provider->mem->mr_dereg(((struct kal_mr *)object)->mr));
+		return destroy_mr(client, (struct kal_mr *)object);
 	case RI_OBJECT_MW:
 		pd = ((struct kal_mw *)object)->pd;
 		return destroy_in_pd(

@@ -55,6 +55,20 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 }
 
 static enum ri_status
+make_mr(struct kal_client *client, struct kal_mr *mr, const struct ri_mr_init *init, uint32_t *stag)
+{
+	const struct ri_mem_ops *ops = mr->pd->rnic->provider->mem;
+	enum ri_status status = ops->mr_reg(mr->pd->pd, init, &mr->mr, stag);
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (kal_object_add(client, RI_OBJECT_MR, &mr->object) != 0)
+		return RI_SUCCESS;
+	(void)!ops->mr_dereg(mr->mr);
+	return RI_ERR_RESOURCES;
+}
+
+static enum ri_status
 mr_reg(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
 	const struct kal_mr_req *in = req;
@@ -70,13 +84,15 @@ mr_reg(struct kal_client *client, const void *req, void *rep, struct kal_msg *ms
 		return RI_ERR_INVALID_ARG;
 	status = may_register(client, pd->rnic, &init);
 	if (status == RI_SUCCESS)
-		status = pd->rnic->provider->mem->mr_reg(pd->pd, &init, &mr->mr, &out->stag);
+		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, init.length);
 	if (status != RI_SUCCESS)
 		return status;
 	mr->pd = pd;
-	if (kal_object_add(client, RI_OBJECT_MR, &mr->object) == 0) {
-		(void)!pd->rnic->provider->mem->mr_dereg(mr->mr);
-		return RI_ERR_RESOURCES;
+	mr->length = init.length;
+	status = make_mr(client, mr, &init, &out->stag);
+	if (status != RI_SUCCESS) {
+		kal_account_give(&client->account, KAL_RESOURCE_MEMORY, init.length);
+		return status;
 	}
 	pd->object.children++;
 	out->id = g_steal_pointer(&mr)->object.id;
@@ -104,9 +120,16 @@ mr_rereg(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 		return RI_ERR_INVALID_ARG;
 	status = may_register(client, pd->rnic, &init);
 	if (status == RI_SUCCESS)
-		status = pd->rnic->provider->mem->mr_rereg(mr->mr, pd->pd, &init, &out->stag);
+		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, init.length);
 	if (status != RI_SUCCESS)
 		return status;
+	status = pd->rnic->provider->mem->mr_rereg(mr->mr, pd->pd, &init, &out->stag);
+	/* Both were counted for a moment; the one that is gone now is given back. */
+	kal_account_give(&client->account, KAL_RESOURCE_MEMORY,
+			 status == RI_SUCCESS ? mr->length : init.length);
+	if (status != RI_SUCCESS)
+		return status;
+	mr->length = init.length;
 	mr->pd->object.children--;
 	pd->object.children++;
 	mr->pd = pd;

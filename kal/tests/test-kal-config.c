@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The administrator's file: limits that hold, aliases that work, mistakes that are told. */
+
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kal_config.h"
+#include "kal_fixture.h"
+#include "kal_resources.h"
+
+static char *path;
+
+static struct kal_config *
+config_of(const char *text, GError **error)
+{
+	g_assert_true(g_file_set_contents(path, text, -1, NULL));
+	return kal_config_load(path, error);
+}
+
+static void
+refuse(const char *text, const char *word)
+{
+	g_autoptr(GError) error = NULL;
+
+	g_assert_null(config_of(text, &error));
+	g_assert_nonnull(error);
+	if (strstr(error->message, word) == NULL)
+		g_error("\"%s\" does not say \"%s\"", error->message, word);
+	g_assert_true(g_str_has_prefix(error->message, path));
+}
+
+static void
+test_file(void)
+{
+	g_autoptr(GError) error = NULL;
+	g_autofree char *text = g_strdup_printf("[aliases]\nOpenIB-cma=iwarp\n"
+						"[mpa]\ncrc=false\n"
+						"[policy]\nprivileged-uids=%u;77777\n"
+						"[limits.client]\nqp=5\nmemory=unlimited\n"
+						"[limits.user]\nmemory=4096\n",
+						getuid());
+	struct kal_config *config = config_of(text, &error);
+
+	g_assert_no_error(error);
+	g_assert_cmpstr(kal_config_adapter(config, "OpenIB-cma"), ==, "iwarp");
+	g_assert_cmpstr(kal_config_adapter(config, "emul:ib"), ==, "emul:ib");
+	g_assert_false(config->crc);
+	g_assert_true(config->privileged);
+	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP], ==, 5);
+	g_assert_cmpuint(config->limits[KAL_LEVEL_USER][KAL_RESOURCE_MEMORY], ==, 4096);
+	g_assert_cmpuint(config->limits[KAL_LEVEL_PROCESS][KAL_RESOURCE_MEMORY], ==, KAL_UNLIMITED);
+	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_CQ], >, 1000);
+	kal_config_free(config);
+
+	config = kal_config_load(NULL, &error);
+	g_assert_true(config->crc && !config->privileged);
+	kal_config_free(config);
+}
+
+static void
+test_mistakes(void)
+{
+	g_autoptr(GError) error = NULL;
+
+	refuse("[limits.client]\nqps=5\n", "qps");
+	refuse("[limits.client]\nqp=many\n", "neither");
+	refuse("[limits.client]\nqp=-1\n", "qp");
+	refuse("[limits.client]\nqp=99999999999999999999999\n", "qp");
+	refuse("[limit.client]\nqp=5\n", "limit.client");
+	refuse("[mpa]\ncrc=perhaps\n", "crc");
+	refuse("[mpa]\nmarkers=true\n", "markers");
+	refuse("[policy]\nprivileged-uids=root\n", "interpreted");
+	refuse("[policy]\nfriends=1\n", "friends");
+	refuse("no file of this kind", "");
+	g_assert_null(kal_config_load("/nonexistent/itapi.conf", &error));
+	g_assert_nonnull(strstr(error->message, "/nonexistent/itapi.conf"));
+}
+
+/* What was taken above a limit was not taken at all, on any level. */
+static void
+test_accounts(void)
+{
+	struct kal_config *config = kal_config_load(NULL, NULL);
+	struct kal_account a, b;
+
+	config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP] = 3;
+	config->limits[KAL_LEVEL_PROCESS][KAL_RESOURCE_QP] = 5;
+	config->limits[KAL_LEVEL_USER][KAL_RESOURCE_MEMORY] = 100;
+	kal_account_open(&a, config);
+	kal_account_open(&b, config);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 4), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 3), ==, RI_SUCCESS);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 1), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(kal_account_take(&b, KAL_RESOURCE_QP, 3), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(kal_account_take(&b, KAL_RESOURCE_QP, 2), ==, RI_SUCCESS);
+	kal_account_give(&a, KAL_RESOURCE_QP, 1);
+	g_assert_cmpint(kal_account_take(&b, KAL_RESOURCE_QP, 1), ==, RI_SUCCESS);
+	g_assert_cmpint(kal_account_take(&b, KAL_RESOURCE_MEMORY, 100), ==, RI_SUCCESS);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_MEMORY, 1), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_MEMORY, UINT64_MAX), ==,
+			RI_ERR_RESOURCES);
+	kal_account_close(&b);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_MEMORY, 100), ==, RI_SUCCESS);
+	kal_account_close(&a);
+	kal_config_free(config);
+}
+
+static enum ri_status
+reg(struct fixture *f, uint64_t length, uint32_t *id)
+{
+	struct kal_mr_req req = {.id = f->pd, .addr = 4096, .length = length, .access = 3};
+	struct kal_mr_rep rep;
+	enum ri_status status = fixture_call(f, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
+
+	*id = rep.id;
+	return status;
+}
+
+/* Limits and aliases through the calls; nothing stays counted. */
+static void
+test_client(void)
+{
+	struct fixture f;
+	struct kal_rnic_open_req open = {.name = "known-name"};
+	struct kal_rnic_open_rep opened;
+	struct kal_qp_create_req qp = {0};
+	struct kal_qp_create_rep qp_rep;
+	struct {
+		struct kal_adapter_list_rep rep;
+		struct kal_adapter list[4];
+	} list;
+	struct kal_msg msg = {.call = KAL_ADAPTER_LIST,
+			      .fd = -1,
+			      .req = &(struct kal_adapter_list_req){.max = 4},
+			      .req_len = sizeof(struct kal_adapter_list_req),
+			      .rep = &list,
+			      .rep_len = sizeof(list)};
+	uint32_t id, second;
+
+	g_assert_true(g_file_set_contents(path,
+					  "[aliases]\nknown-name=fake\nelsewhere=nobody\n"
+					  "[limits.client]\nqp=2\nmemory=1000\n",
+					  -1, NULL));
+	g_setenv(KAL_CONFIG_VARIABLE, path, TRUE);
+	for (int round = 0; round < 3; round++) {
+		fixture_open(&f);
+		g_assert_cmpint(fixture_call(&f, KAL_RNIC_OPEN, &open, sizeof(open), &opened,
+					     sizeof(opened)),
+				==, RI_SUCCESS);
+		g_assert_cmpstr(opened.attr.name, ==, "fake");
+		msg.rep_len = sizeof(list);
+		g_assert_cmpint(kal_call(f.client, &msg), ==, RI_SUCCESS);
+		g_assert_cmpuint(list.rep.total, ==, 2);
+		g_assert_cmpstr(list.list[0].name, ==, "fake");
+		g_assert_cmpstr(list.list[1].name, ==, "known-name");
+
+		qp.pd = f.pd;
+		qp.send_cq = qp.recv_cq = f.cq;
+		qp.init.ctx = 3;
+		fixture_qp(&f, 1, 1, 1);
+		id = fixture_qp(&f, 2, 1, 1);
+		g_assert_cmpint(
+			fixture_call(&f, KAL_QP_CREATE, &qp, sizeof(qp), &qp_rep, sizeof(qp_rep)),
+			==, RI_ERR_RESOURCES);
+		g_assert_cmpint(fixture_id(&f, KAL_QP_DESTROY, id), ==, RI_SUCCESS);
+		fixture_qp(&f, 3, 1, 1);
+		g_assert_cmpint(reg(&f, 1001, &id), ==, RI_ERR_RESOURCES);
+		g_assert_cmpint(reg(&f, 600, &id), ==, RI_SUCCESS);
+		g_assert_cmpint(reg(&f, 600, &second), ==, RI_ERR_RESOURCES);
+		g_assert_cmpint(fixture_id(&f, KAL_MR_DEREG, id), ==, RI_SUCCESS);
+		g_assert_cmpint(reg(&f, 1000, &id), ==, RI_SUCCESS);
+		fixture_close(&f);
+	}
+	g_unsetenv(KAL_CONFIG_VARIABLE);
+}
+
+static void
+test_client_refused(void)
+{
+	struct kal_client_params params = {0};
+	struct kal_client *client;
+
+	g_assert_true(g_file_set_contents(path, "[limits.clint]\nqp=2\n", -1, NULL));
+	g_setenv(KAL_CONFIG_VARIABLE, path, TRUE);
+	g_assert_cmpint(kal_client_open(&params, &client), ==, RI_ERR_INVALID_ARG);
+	g_unsetenv(KAL_CONFIG_VARIABLE);
+	g_assert_cmpint(kal_client_open(&params, &client), ==, RI_SUCCESS);
+	kal_client_close(client);
+}
+
+int
+main(int argc, char **argv)
+{
+	int result;
+
+	g_test_init(&argc, &argv, NULL);
+	fake_register();
+	path = g_strdup("/tmp/itapi-config-XXXXXX");
+	close(g_mkstemp(path));
+	g_test_add_func("/kal/config/file", test_file);
+	g_test_add_func("/kal/config/mistakes", test_mistakes);
+	g_test_add_func("/kal/config/accounts", test_accounts);
+	g_test_add_func("/kal/config/client", test_client);
+	g_test_add_func("/kal/config/client-refused", test_client_refused);
+	result = g_test_run();
+	g_unlink(path);
+	g_free(path);
+	return result;
+}
