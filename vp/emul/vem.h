@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The objects of vp/emul and who may touch what of them.
+ *
+ * vem_fabric: one per host table and personality, shared by every open adapter on it. Its mutex
+ * guards what connection management knows: listeners, requests, who tries to reach whom. It is taken
+ * on the control path and on the service thread, never on the fast path.
+ *
+ * ri_qp: `lock` guards changes of state and what is to be told of them. `tx` is the right to run the
+ * send queue, `rx` the right to take receives; both are tried, never waited for (vsw_role). Who posts
+ * runs the send queue, and with it the peer's half of every request.
+ *
+ * vem_link: what two connected queue pairs share. Who wants to touch the peer takes a use of that end,
+ * looks whether it is still there, and drops the use; a queue pair that goes empties its end and waits
+ * for the uses. So neither can vanish under the other, and nobody needs both ends' locks.
+ */
+#ifndef VEM_H
+#define VEM_H
+
+#include <pthread.h>
+#include <stdalign.h>
+
+#include "rnicpi.h"
+#include "vem_states.h"
+#include "vsw_mem.h"
+#include "vsw_user.h"
+
+#define VEM_MAX_SGE     16
+#define VEM_MAX_MESSAGE 0x7fffffffu
+#define VEM_RNR_HOLD    1000000000u /* ns that a message waits for a receive */
+
+#define VEM_FABRIC_BITS 16 /* of a request's number */
+
+enum vem_personality {
+	VEM_IB = 0,
+	VEM_IWARP,
+	VEM_PERSONALITIES
+};
+
+/* A member of a doubly linked list; the head is one, too. */
+struct vem_item {
+	struct vem_item *next;
+	struct vem_item *prev;
+};
+
+struct vem_conn;
+struct vem_link;
+
+/* A fabric; vem_fabric.c. */
+struct vem_fabric {
+	const struct ri_host *host;
+	enum vem_personality personality;
+	uint32_t number;      /* in the low bits of the numbers of its requests */
+	unsigned opens;       /* under the lock of all fabrics */
+	pthread_mutex_t lock; /* of all that follows */
+	struct vem_item listens;
+	struct vem_item conns; /* requests that are not answered */
+	uint64_t last_conn;
+	uint32_t last_qpn;
+	uint16_t last_port;
+	uint64_t last_service;
+	struct vem_fabric *next;
+};
+
+/* An open adapter. */
+struct ri_rnic {
+	struct vem_fabric *fabric;
+	const struct ri_host *host;
+	const struct ri_upcalls *upcalls;
+	struct vsw_cq_upcall cq_upcall;
+	struct vsw_doorbell bell;
+	struct vsw_mem_table *mem;
+	atomic_uint pds;
+	atomic_uint cqs;
+	atomic_uint qps;
+	struct ri_task task;     /* tells of requests and of their end */
+	struct vem_item offered; /* conns to be told of; under the fabric's lock */
+	struct vem_item gone;    /* and of those that ended */
+};
+
+/* A process. */
+struct ri_context {
+	struct ri_rnic *rnic;
+	struct ri_owner owner;
+	pthread_mutex_t lock; /* of the lists */
+	struct vem_item pds;
+	struct vem_item cqs;
+	struct vem_item qps;
+	struct vem_item mrs;
+	struct vem_item mws;
+	struct vem_item listens;
+};
+
+struct ri_pd {
+	struct vem_item item;
+	struct ri_context *context;
+	atomic_uint users;
+};
+
+struct ri_cq {
+	struct vem_item item;
+	struct ri_context *context;
+	struct vsw_cq cq;
+};
+
+struct ri_mr {
+	struct vem_item item;
+	struct ri_pd *pd;
+	struct vsw_mem_entry *entry;
+};
+
+struct ri_mw {
+	struct vem_item item;
+	struct ri_pd *pd;
+	struct vsw_mem_entry *entry;
+};
+
+/* Why a connection ends here; the first cause counts. */
+struct vem_cause {
+	uint32_t kind;    /* enum ri_cm_event_kind to raise when all is flushed; NONE: none */
+	uint32_t reason;  /* enum ri_cm_reason */
+	uint32_t async;   /* enum ri_event to raise before; NONE: none */
+	uint32_t detail;  /* Terminate code of the event */
+	uint32_t message; /* VEM_MSG_*: what the peer learns; 0: nothing */
+	uint32_t code;    /* Terminate code that goes with it */
+};
+
+/* What comes from the peer, or from connection management; one of each at most per connection. */
+enum vem_msg {
+	VEM_MSG_OPEN = 1u << 0,      /* passive: accepted, two-way: the connection stands */
+	VEM_MSG_REPLY = 1u << 1,     /* active: the peer accepts */
+	VEM_MSG_CONFIRM = 1u << 2,   /* passive: the third message */
+	VEM_MSG_REFUSED = 1u << 3,   /* either: the peer's consumer said no */
+	VEM_MSG_CLOSE = 1u << 4,     /* orderly end */
+	VEM_MSG_TERMINATE = 1u << 5, /* fault, iWARP */
+	VEM_MSG_LOST = 1u << 6,      /* the peer has gone */
+	VEM_MSG_CONNECT = 1u << 7    /* active, to itself: look for the listener */
+};
+
+/* What both sides said of themselves. */
+struct vem_hello {
+	uint32_t ird;
+	uint32_t ord;
+	bool ird_ord;
+	uint16_t pdata_len;
+	uint8_t pdata[RI_PDATA_MAX];
+};
+
+struct ri_qp {
+	alignas(VSW_CACHE_LINE) atomic_uint state; /* enum ri_qp_state; vem_qp_move writes it */
+	atomic_bool open;                          /* told ESTABLISHED: data may move, both ways */
+	atomic_uint access;                        /* RI_ACCESS_REMOTE_* */
+	atomic_uint ord;
+	atomic_uint ird;
+	struct vem_link *link; /* set before RTS, cleared with both roles held */
+	uint32_t side;         /* our end of it */
+	struct vsw_mem_who who;
+	uint64_t ctx;
+	struct ri_rnic *rnic;
+	struct ri_cq *send_cq;
+	struct ri_cq *recv_cq;
+
+	alignas(VSW_CACHE_LINE) struct vsw_role tx;
+	struct vsw_wq sq;
+	bool tx_have; /* a request is taken and not completed */
+	uint32_t tx_index;
+	atomic_bool tx_flushed;
+	struct vsw_wqe *tx_wqe;
+	atomic_bool rnr_on;   /* the request waits for a receive */
+	atomic_bool rnr_late; /* and has waited long enough */
+	_Atomic uint64_t rnr_deadline;
+
+	alignas(VSW_CACHE_LINE) struct vsw_role rx;
+	struct vsw_wq rq;
+	atomic_bool rx_flushed;
+	struct vsw_wqe *rx_wqe;
+	atomic_uint awaited; /* the peer waits for a receive */
+	atomic_uint inside;  /* threads that use the link without a right */
+
+	alignas(VSW_CACHE_LINE) struct vsw_lock lock; /* state, cause, messages */
+	bool ended;                                   /* cause is set */
+	bool told;                                    /* and was raised */
+	bool parted;                                  /* the peer was told */
+	struct vem_cause cause;
+	uint32_t messages;      /* VEM_MSG_* not dealt with */
+	uint32_t terminate_in;  /* code that came with TERMINATE */
+	struct vem_hello heard; /* what came with REPLY, CONFIRM or REFUSED */
+
+	/* Connection management, under the fabric's lock. */
+	struct vem_conn *conn;  /* our attempt that is not answered */
+	struct ri_cm_params to; /* what we connect to; pdata in `said` */
+	struct vem_hello said;
+	bool passive;
+	bool replied; /* active: awaits confirm */
+
+	struct ri_task task;
+	struct ri_timer rnr_timer;
+	struct ri_timer cm_timer;
+
+	struct vem_item item;
+	struct ri_pd *pd;
+	struct ri_qp_init init; /* as granted */
+	uint8_t terminate_len;  /* under lock, as the two below */
+	bool terminate_sent;
+	uint8_t terminate[4];
+};
+
+/* --- vem_fabric.c ------------------------------------------------------------------------ */
+
+void vem_list_init(struct vem_item *head);
+void vem_list_add(struct vem_item *head, struct vem_item *item);
+void vem_list_remove(struct vem_item *item);
+bool vem_list_empty(const struct vem_item *head);
+
+/* The struct around a list item. */
+#define vem_of(item_, type_, member_) ((type_ *)(void *)((char *)(item_)-offsetof(type_, member_)))
+
+struct vem_fabric *vem_fabric_get(const struct ri_host *host, enum vem_personality personality);
+/* The fabric that gave this number to a request, with a reference; NULL: gone. */
+struct vem_fabric *vem_fabric_of_request(uint64_t id);
+void vem_fabric_put(struct vem_fabric *fabric);
+/* Is this an address of the fabric? Any address of this machine is. */
+bool vem_addr_is_local(const struct vem_fabric *fabric, const struct ri_addr *addr);
+/* The addresses an adapter has; returns how many. */
+uint32_t vem_addrs(const struct vem_fabric *fabric, struct ri_addr addrs[RI_PORT_ADDR_MAX]);
+/* A source for this peer, if `local` is none or fits. */
+bool vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer,
+		     struct ri_addr *local);
+
+/* A use of the peer's end; NULL: it has gone. Ends with vem_peer_put. */
+struct ri_qp *vem_peer_get(struct ri_qp *qp);
+void vem_peer_put(struct ri_qp *qp);
+/* Tie two queue pairs; called with the fabric's lock. */
+enum ri_status vem_link_make(struct ri_qp *active, struct ri_qp *passive);
+/* Leave the link: nobody touches `qp` through it any more. */
+void vem_link_leave(struct ri_qp *qp);
+
+/* --- vem_profile.c ------------------------------------------------------------------------ */
+
+void vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr);
+
+/* --- vem_qp_steps.c, vem_qp.c --------------------------------------------------------------- */
+
+enum ri_qp_state vem_qp_next(const struct ri_qp *qp, enum ri_qp_state state, enum vem_move move);
+/* Change the state. False: the table has no such move. Has the rest done on the service thread. */
+bool vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause);
+/* A message for it; the caller keeps it alive. */
+void vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
+		    const struct vem_hello *hello);
+/* On the service thread: messages, flush, farewell, news. */
+void vem_qp_task(void *arg);
+void vem_qp_kill(struct ri_qp *qp); /* destroy without questions */
+extern const struct ri_qp_ops vem_qp_ops;
+
+/* --- vem_engine.c ------------------------------------------------------------------------- */
+
+/* Run the send queue, or leave a kick for who does. */
+void vem_sq_run(struct ri_qp *qp);
+/* Flush the receive queue if the state says so, or leave a kick. */
+void vem_rq_run(struct ri_qp *qp);
+void vem_rx_leave(struct ri_qp *qp);
+void vem_peer_nudge(struct ri_qp *qp);
+void vem_bell_sq(void *engine_qp);
+void vem_bell_rq(void *engine_qp);
+void vem_rnr_fire(void *arg);
+
+/* --- vem_execute.c ------------------------------------------------------------------------ */
+
+/* Do the request taken from the send queue. False: it must wait; somebody will run the queue again. */
+bool vem_execute(struct ri_qp *qp);
+/* Complete a request. */
+void vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status);
+void vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe);
+
+/* --- vem_copy.c --------------------------------------------------------------------------- */
+
+/* Octets in order: no later octet is written before an earlier one. */
+void vem_copy(uint8_t *to, const uint8_t *from, size_t len);
+
+/* --- vem_cm.c ----------------------------------------------------------------------------- */
+
+extern const struct ri_cm_ops vem_cm_ops;
+/* On the service thread. */
+void vem_cm_offer(struct ri_qp *qp);
+void vem_cm_late(void *arg);
+void vem_cm_rnic_task(void *arg);
+/* The queue pair's attempt ends; whoever was offered it learns. */
+void vem_cm_withdraw(struct ri_qp *qp);
+/* Upcall for a queue pair. */
+void vem_cm_tell(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason,
+		 const struct vem_hello *hello);
+void vem_cm_rnic_close(struct ri_rnic *rnic);
+
+/* --- the tables ---------------------------------------------------------------------------- */
+
+extern const struct ri_mem_ops vem_mem_ops;
+extern const struct ri_pd_ops vem_pd_ops;
+extern const struct ri_cq_ops vem_cq_ops;
+void vem_listen_kill(struct vem_item *item);
+
+#endif /* VEM_H */

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connection management of the fabric: listeners, requests, and the messages between two queue pairs
+ * that connect.
+ *
+ *     iWARP, two-way:    connect -> REQUEST; accept: passive up, then REPLY: active up
+ *     IB, three-way:     connect -> REQUEST; accept: REPLY; confirm: active up, then CONFIRM: passive up
+ *
+ * With IB and without three_way the active side confirms by itself. A request is named by a number,
+ * not by its address: it may end at any moment because its peer gave up, and an answer that comes too
+ * late finds nothing. The fabric's lock guards requests and listeners; upcalls are made without it, on
+ * the service thread: for queue pairs from their task, for listeners from the adapter's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "vem.h"
+
+struct ri_listen {
+	struct vem_item in_context;
+	struct vem_item item; /* in the fabric */
+	struct ri_context *context;
+	uint64_t ctx;
+	struct ri_service service;
+	uint32_t port;
+	uint32_t backlog;
+	uint32_t waiting; /* requests not answered */
+};
+
+/* A request that is not answered. */
+struct vem_conn {
+	struct vem_item item; /* in the fabric */
+	struct vem_item news; /* in a list of the adapter */
+	uint64_t id;
+	struct ri_qp *active;     /* who asks; NULL: gave up */
+	struct ri_listen *listen; /* NULL: listens no more */
+	struct ri_rnic *rnic;     /* whose listener it was */
+	bool told;
+	struct ri_cm_event event;
+};
+
+static void
+run_task(struct ri_rnic *rnic)
+{
+	rnic->host->task_run(rnic->host->self, &rnic->task);
+}
+
+static struct ri_request *
+request_of(uint64_t id)
+{
+	return (struct ri_request *)(uintptr_t)id;
+}
+
+/* --- upcalls ------------------------------------------------------------------------------ */
+
+static void
+event_hello(struct ri_cm_event *event, const struct vem_hello *hello)
+{
+	event->ird_ord_valid = hello->ird_ord;
+	event->ird = hello->ird_ord ? hello->ird : 0;
+	event->ord = hello->ird_ord ? hello->ord : 0;
+	event->pdata_present = hello->pdata_len != 0;
+	event->pdata_len = hello->pdata_len;
+	memcpy(event->pdata, hello->pdata, hello->pdata_len);
+}
+
+void
+vem_cm_tell(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason,
+	    const struct vem_hello *hello)
+{
+	const struct ri_upcalls *up = qp->rnic->upcalls;
+	struct ri_cm_event event = {.kind = kind, .reason = reason, .ctx = qp->ctx};
+
+	if (hello != NULL)
+		event_hello(&event, hello);
+	up->cm_event(up->self, &event);
+}
+
+/* Take the next request that is to be told of; the copy is raised. Called with the lock. */
+static bool
+next_offer(struct ri_rnic *rnic, struct ri_cm_event *event)
+{
+	if (vem_list_empty(&rnic->offered))
+		return false;
+
+	struct vem_conn *conn = vem_of(rnic->offered.next, struct vem_conn, news);
+	vem_list_remove(&conn->news);
+	conn->told = true;
+	*event = conn->event;
+	return true;
+}
+
+/* The same for a request whose peer gave up; it ends here. Called with the lock. */
+static bool
+next_gone(struct ri_rnic *rnic, struct ri_cm_event *event)
+{
+	if (vem_list_empty(&rnic->gone))
+		return false;
+
+	struct vem_conn *conn = vem_of(rnic->gone.next, struct vem_conn, news);
+	vem_list_remove(&conn->news);
+	*event = (struct ri_cm_event){
+		.kind = RI_CM_REQUEST_GONE, .ctx = conn->event.ctx, .request = conn->event.request};
+	free(conn);
+	return true;
+}
+
+void
+vem_cm_rnic_task(void *arg)
+{
+	struct ri_rnic *rnic = arg;
+	struct ri_cm_event event;
+
+	for (;;) {
+		pthread_mutex_lock(&rnic->fabric->lock);
+		bool found = next_offer(rnic, &event) || next_gone(rnic, &event);
+		pthread_mutex_unlock(&rnic->fabric->lock);
+		if (!found)
+			return;
+		rnic->upcalls->cm_event(rnic->upcalls->self, &event);
+	}
+}
+
+/* --- requests ----------------------------------------------------------------------------- */
+
+static bool
+same_service(const struct ri_service *a, const struct ri_service *b)
+{
+	return a->kind == b->kind &&
+	       (a->kind == RI_SERVICE_PORT ? a->port == b->port : a->id == b->id);
+}
+
+/* Called with the lock. */
+static struct ri_listen *
+find_listen(struct vem_fabric *fabric, const struct ri_service *service)
+{
+	for (struct vem_item *i = fabric->listens.next; i != &fabric->listens; i = i->next) {
+		struct ri_listen *listen = vem_of(i, struct ri_listen, item);
+		if (same_service(&listen->service, service))
+			return listen;
+	}
+	return NULL;
+}
+
+/* Called with the lock. */
+static struct vem_conn *
+find_conn(struct vem_fabric *fabric, const struct ri_request *request)
+{
+	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = i->next) {
+		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
+		if (conn->event.request == request && conn->told)
+			return conn;
+	}
+	return NULL;
+}
+
+/* The request is answered or ended: nobody finds it any more. Called with the lock. */
+static void
+conn_close(struct vem_conn *conn)
+{
+	vem_list_remove(&conn->item);
+	vem_list_remove(&conn->news);
+	if (conn->listen != NULL)
+		conn->listen->waiting--;
+	if (conn->active != NULL)
+		conn->active->conn = NULL;
+	conn->listen = NULL;
+	conn->active = NULL;
+}
+
+static void
+attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason)
+{
+	struct vem_cause cause = {.kind = RI_CM_FAILED, .reason = reason};
+
+	vem_qp_move(qp, VEM_MOVE_FAIL, &cause);
+}
+
+/* Called with the lock. */
+static enum ri_cm_reason
+conn_make(struct ri_qp *qp, struct ri_listen *listen)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+	struct vem_conn *conn = listen->waiting < listen->backlog ? calloc(1, sizeof(*conn)) : NULL;
+
+	if (conn == NULL)
+		return RI_CM_REASON_RESOURCES;
+	conn->id = ++fabric->last_conn << VEM_FABRIC_BITS | fabric->number;
+	conn->active = qp;
+	conn->listen = listen;
+	conn->rnic = listen->context->rnic;
+	conn->event = (struct ri_cm_event){
+		.kind = RI_CM_REQUEST,
+		.ctx = listen->ctx,
+		.request = request_of(conn->id),
+		.peer = qp->to.local,
+		.local = qp->to.peer,
+		.service = listen->service,
+		.port = listen->port,
+	};
+	conn->event.service.local_port = qp->to.service.local_port;
+	event_hello(&conn->event, &qp->said);
+	listen->waiting++;
+	qp->conn = conn;
+	vem_list_add(&fabric->conns, &conn->item);
+	vem_list_add(&conn->rnic->offered, &conn->news);
+	run_task(conn->rnic);
+	return RI_CM_REASON_OTHER;
+}
+
+void
+vem_cm_offer(struct ri_qp *qp)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+	enum ri_cm_reason reason = RI_CM_REASON_OTHER;
+	struct ri_addr local = qp->to.local;
+
+	if (atomic_load(&qp->state) != RI_QPS_CONNECTING)
+		return;
+	if (!vem_addr_source(fabric, &qp->to.peer, &local)) {
+		attempt_failed(qp, RI_CM_REASON_BAD_PATH);
+		return;
+	}
+	pthread_mutex_lock(&fabric->lock);
+	qp->to.local = local;
+	struct ri_listen *listen = find_listen(fabric, &qp->to.service);
+	if (listen != NULL)
+		reason = conn_make(qp, listen);
+	bool offered = qp->conn != NULL;
+	pthread_mutex_unlock(&fabric->lock);
+	if (!offered)
+		attempt_failed(qp, reason);
+}
+
+void
+vem_cm_withdraw(struct ri_qp *qp)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+
+	pthread_mutex_lock(&fabric->lock);
+	struct vem_conn *conn = qp->conn;
+	if (conn != NULL) {
+		struct ri_rnic *rnic = conn->rnic;
+		bool told = conn->told;
+		conn_close(conn);
+		if (told) {
+			vem_list_add(&rnic->gone, &conn->news);
+			run_task(rnic);
+		} else {
+			free(conn);
+		}
+	}
+	pthread_mutex_unlock(&fabric->lock);
+}
+
+/* On the service thread: the time of an attempt is over. */
+void
+vem_cm_late(void *arg)
+{
+	struct ri_qp *qp = arg;
+	struct vem_cause cause = {
+		.kind = RI_CM_FAILED, .reason = RI_CM_REASON_TIMEOUT, .message = VEM_MSG_LOST};
+
+	vem_qp_move(qp, VEM_MOVE_FAIL, &cause);
+}
+
+/* --- listeners ---------------------------------------------------------------------------- */
+
+/* Called with the lock. */
+static void
+choose_service(struct vem_fabric *fabric, struct ri_service *service)
+{
+	do {
+		if (service->kind == RI_SERVICE_PORT) {
+			fabric->last_port =
+				fabric->last_port == UINT16_MAX ? 32768 : fabric->last_port + 1;
+			service->port = __builtin_bswap16(fabric->last_port);
+		} else {
+			service->id = __builtin_bswap64(++fabric->last_service);
+		}
+	} while (find_listen(fabric, service) != NULL);
+}
+
+static bool
+service_is_known(const struct vem_fabric *fabric, const struct ri_service *service)
+{
+	return service->kind == RI_SERVICE_PORT ||
+	       (service->kind == RI_SERVICE_IB && fabric->personality == VEM_IB);
+}
+
+static enum ri_status
+cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
+	  uint32_t backlog, struct ri_listen **out)
+{
+	struct vem_fabric *fabric = context->rnic->fabric;
+
+	if (port != 0 || !service_is_known(fabric, service))
+		return RI_ERR_INVALID_ARG;
+
+	struct ri_listen *listen = calloc(1, sizeof(*listen));
+	if (listen == NULL)
+		return RI_ERR_RESOURCES;
+	listen->context = context;
+	listen->ctx = ctx;
+	listen->backlog = backlog != 0 ? backlog : 1;
+
+	pthread_mutex_lock(&fabric->lock);
+	bool any = service->kind == RI_SERVICE_PORT ? service->port == 0 : service->id == 0;
+	if (any)
+		choose_service(fabric, service);
+	bool taken = find_listen(fabric, service) != NULL;
+	listen->service = *service;
+	if (!taken)
+		vem_list_add(&fabric->listens, &listen->item);
+	pthread_mutex_unlock(&fabric->lock);
+	if (taken) {
+		free(listen);
+		return RI_ERR_IN_USE;
+	}
+	pthread_mutex_lock(&context->lock);
+	vem_list_add(&context->listens, &listen->in_context);
+	pthread_mutex_unlock(&context->lock);
+	*out = listen;
+	return RI_SUCCESS;
+}
+
+/* Requests nobody was told of are refused, the others stay without their listener. With the lock. */
+static void
+orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
+{
+	struct vem_item *next = NULL;
+
+	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
+		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
+		next = i->next;
+		if (conn->listen != listen)
+			continue;
+		if (conn->told) {
+			conn->listen = NULL;
+			continue;
+		}
+		attempt_failed(conn->active, RI_CM_REASON_OTHER);
+		conn_close(conn);
+		free(conn);
+	}
+}
+
+static void
+cm_listen_destroy(struct ri_listen *listen)
+{
+	struct ri_rnic *rnic = listen->context->rnic;
+
+	pthread_mutex_lock(&listen->context->lock);
+	vem_list_remove(&listen->in_context);
+	pthread_mutex_unlock(&listen->context->lock);
+
+	pthread_mutex_lock(&rnic->fabric->lock);
+	vem_list_remove(&listen->item);
+	orphan_requests(rnic->fabric, listen);
+	pthread_mutex_unlock(&rnic->fabric->lock);
+	/* After this no upcall of it is under way; what else there is to tell is told by the next. */
+	rnic->host->task_stop(rnic->host->self, &rnic->task);
+	run_task(rnic);
+	free(listen);
+}
+
+void
+vem_listen_kill(struct vem_item *item)
+{
+	cm_listen_destroy(vem_of(item, struct ri_listen, in_context));
+}
+
+/* Requests that nobody answered when their adapter closes: refused, and forgotten. */
+void
+vem_cm_rnic_close(struct ri_rnic *rnic)
+{
+	struct vem_fabric *fabric = rnic->fabric;
+	struct vem_item *next = NULL;
+
+	pthread_mutex_lock(&fabric->lock);
+	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
+		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
+		next = i->next;
+		if (conn->rnic != rnic)
+			continue;
+		if (conn->active != NULL)
+			attempt_failed(conn->active, RI_CM_REASON_OTHER);
+		conn_close(conn);
+		free(conn);
+	}
+	while (!vem_list_empty(&rnic->gone)) {
+		struct vem_conn *conn = vem_of(rnic->gone.next, struct vem_conn, news);
+		vem_list_remove(&conn->news);
+		free(conn);
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	rnic->host->task_stop(rnic->host->self, &rnic->task);
+}
+
+/* --- both sides --------------------------------------------------------------------------- */
+
+static struct vem_hello
+hello_of(const struct ri_cm_params *params)
+{
+	struct vem_hello hello = {.ird = params->ird,
+				  .ord = params->ord,
+				  .ird_ord = params->ird_ord,
+				  .pdata_len = params->pdata_len};
+
+	if (params->pdata_len != 0)
+		memcpy(hello.pdata, params->pdata, params->pdata_len);
+	return hello;
+}
+
+static enum ri_status
+params_check(const struct ri_qp *qp, const struct ri_cm_params *params, bool connect)
+{
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
+
+	vem_profile(qp->rnic->fabric->personality, &attr);
+	if (params->pdata_len > (connect ? attr.connect_pdata : attr.accept_pdata))
+		return RI_ERR_INVALID_ARG;
+	if (params->ird > attr.max_ird || params->ord > attr.max_ord)
+		return RI_ERR_LIMIT;
+	if (connect && params->three_way && !attr.three_way_handshake)
+		return RI_ERR_UNSUPPORTED;
+	if (connect && !service_is_known(qp->rnic->fabric, &params->service))
+		return RI_ERR_INVALID_ARG;
+	return atomic_load(&qp->state) == RI_QPS_IDLE ? RI_SUCCESS : RI_ERR_INVALID_STATE;
+}
+
+static void
+depths_set(struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	if (!params->ird_ord)
+		return;
+	atomic_store(&qp->ird, params->ird);
+	atomic_store(&qp->ord, params->ord);
+}
+
+static enum ri_status
+cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	const struct ri_host *host = qp->rnic->host;
+	struct vem_fabric *fabric = qp->rnic->fabric;
+	enum ri_status status = params_check(qp, params, true);
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (params->local.family != RI_ADDR_NONE && !vem_addr_is_local(fabric, &params->local))
+		return RI_ERR_NO_ROUTE;
+	pthread_mutex_lock(&fabric->lock);
+	qp->to = *params;
+	qp->to.pdata = NULL;
+	qp->said = hello_of(params);
+	qp->passive = false;
+	qp->replied = false;
+	pthread_mutex_unlock(&fabric->lock);
+	depths_set(qp, params);
+	if (!vem_qp_move(qp, VEM_MOVE_CONNECT, NULL))
+		return RI_ERR_INVALID_STATE;
+	if (params->deadline != RI_NEVER)
+		host->timer_start(host->self, &qp->cm_timer, params->deadline);
+	vem_qp_message(qp, VEM_MSG_CONNECT, 0, NULL);
+	return RI_SUCCESS;
+}
+
+/* Tie the two; called with the lock. */
+static enum ri_status
+conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct vem_hello *hello)
+{
+	struct ri_qp *active = conn->active;
+	enum ri_status status = vem_link_make(active, qp);
+
+	if (status != RI_SUCCESS)
+		return status;
+	qp->passive = true;
+	qp->said = *hello;
+	(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL); /* from IDLE, as was checked */
+	conn_close(conn);
+	free(conn);
+	if (qp->rnic->fabric->personality == VEM_IB)
+		vem_qp_message(active, VEM_MSG_REPLY, 0, hello);
+	else
+		vem_qp_message(qp, VEM_MSG_OPEN, 0, NULL);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+	enum ri_status status = params_check(qp, params, false);
+	struct vem_hello hello;
+
+	if (status != RI_SUCCESS)
+		return status;
+	hello = hello_of(params);
+	pthread_mutex_lock(&fabric->lock);
+	struct vem_conn *conn = find_conn(fabric, request);
+	status = conn != NULL ? conn_accept(conn, qp, &hello) : RI_ERR_INVALID_HANDLE;
+	pthread_mutex_unlock(&fabric->lock);
+	if (status == RI_SUCCESS)
+		depths_set(qp, params);
+	return status;
+}
+
+static enum ri_status
+cm_reject(struct ri_request *request, const void *pdata, uint16_t len)
+{
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
+	struct vem_hello hello = {.pdata_len = len};
+
+	if (len > RI_PDATA_MAX)
+		return RI_ERR_INVALID_ARG;
+	if (len != 0)
+		memcpy(hello.pdata, pdata, len);
+	struct vem_fabric *fabric = vem_fabric_of_request((uint64_t)(uintptr_t)request);
+	if (fabric == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	vem_profile(fabric->personality, &attr);
+	pthread_mutex_lock(&fabric->lock);
+	struct vem_conn *conn = find_conn(fabric, request);
+	bool fits = len <= attr.reject_pdata;
+	if (conn != NULL && fits) {
+		struct ri_qp *active = conn->active;
+		conn_close(conn);
+		free(conn);
+		vem_qp_message(active, VEM_MSG_REFUSED, 0, &hello);
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	vem_fabric_put(fabric);
+	if (!fits)
+		return RI_ERR_INVALID_ARG;
+	return conn != NULL ? RI_SUCCESS : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+cm_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+	struct vem_cause no = {.kind = RI_CM_NONE, .message = VEM_MSG_REFUSED};
+
+	(void)pdata;
+	if (len != 0)
+		return RI_ERR_INVALID_ARG;
+	pthread_mutex_lock(&fabric->lock);
+	bool replied = qp->replied && atomic_load(&qp->state) == RI_QPS_CONNECTING;
+	qp->replied = false;
+	pthread_mutex_unlock(&fabric->lock);
+	if (!replied)
+		return RI_ERR_INVALID_STATE;
+	if (accept)
+		vem_qp_message(qp, VEM_MSG_OPEN, 0, NULL);
+	else
+		vem_qp_move(qp, VEM_MOVE_FAIL, &no);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
+{
+	struct vem_cause close = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_CLOSE};
+	struct vem_cause drop = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_LOST};
+
+	(void)pdata;
+	if (len != 0)
+		return RI_ERR_INVALID_ARG;
+	if (vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close) || vem_qp_move(qp, VEM_MOVE_FAIL, &drop))
+		return RI_SUCCESS;
+	return RI_ERR_INVALID_STATE;
+}
+
+const struct ri_cm_ops vem_cm_ops = {
+	.size = sizeof(struct ri_cm_ops),
+	.listen = cm_listen,
+	.listen_destroy = cm_listen_destroy,
+	.connect = cm_connect,
+	.accept = cm_accept,
+	.reject = cm_reject,
+	.confirm = cm_confirm,
+	.disconnect = cm_disconnect,
+};

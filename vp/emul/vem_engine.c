@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Who runs the queues, and when.
+ *
+ * A send queue is run by whoever posts to it, under the right `tx` of its queue pair; who finds the
+ * right taken leaves a kick and goes. It is run again when what it waited for has come: the peer
+ * opened, a receive was posted, the time for that is over, the right to the peer's receives is free.
+ * Receives are taken under the right `rx`, by the peer that sends, or by who flushes.
+ *
+ * Nothing here blocks or allocates. A run of a's queue takes the right to b's receives and the other
+ * way round, but neither waits for the other, so there is no order to keep.
+ *
+ * In a state that flushes, everything is completed as flushed, in posting order: first the request
+ * that was taken and not done, then the rest.
+ */
+#include <string.h>
+
+#include "vem.h"
+
+/* --- flushing ----------------------------------------------------------------------------- */
+
+/* With the right `tx`. */
+static void
+sq_flush(struct ri_qp *qp)
+{
+	do {
+		if (qp->tx_have)
+			vem_sq_complete(qp, RI_WC_FLUSHED);
+		qp->tx_have = vsw_wq_take(&qp->sq, qp->tx_wqe, &qp->tx_index);
+	} while (qp->tx_have);
+	if (!atomic_exchange(&qp->tx_flushed, true))
+		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+}
+
+/* With the right `rx`. */
+static void
+rq_flush(struct ri_qp *qp)
+{
+	uint32_t index = 0;
+
+	while (vsw_wq_take(&qp->rq, qp->rx_wqe, &index)) {
+		struct vsw_cqe cqe = {
+			.wr_id = qp->rx_wqe->wr_id,
+			.qp_ctx = qp->ctx,
+			.status = RI_WC_FLUSHED,
+			.opcode = RI_OP_RECV,
+			.flags = RI_WC_RECEIVE | RI_WC_SOLICITED,
+			.wq = qp->rq.number,
+			.wq_index = index,
+		};
+		vem_rq_complete(qp, &cqe);
+	}
+	if (!atomic_exchange(&qp->rx_flushed, true))
+		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+}
+
+/* --- running ------------------------------------------------------------------------------ */
+
+/* With the right `tx`. */
+static void
+sq_round(struct ri_qp *qp)
+{
+	for (;;) {
+		unsigned state = atomic_load_explicit(&qp->state, memory_order_acquire);
+		if (vem_state_flushes(state)) {
+			sq_flush(qp);
+			return;
+		}
+		if (state != RI_QPS_RTS || !atomic_load_explicit(&qp->open, memory_order_acquire))
+			return;
+		if (!qp->tx_have)
+			qp->tx_have = vsw_wq_take(&qp->sq, qp->tx_wqe, &qp->tx_index);
+		if (!qp->tx_have || !vem_execute(qp))
+			return;
+	}
+}
+
+void
+vem_sq_run(struct ri_qp *qp)
+{
+	if (!vsw_role_take(&qp->tx))
+		return;
+	do {
+		vsw_role_begin(&qp->tx);
+		sq_round(qp);
+	} while (vsw_role_drop(&qp->tx));
+}
+
+/*
+ * Have the peer's send queue run. Callers hold no right that keeps the link, so they count themselves
+ * in `inside` and then look at the state; who clears the link has changed the state before it waits.
+ */
+void
+vem_peer_nudge(struct ri_qp *qp)
+{
+	atomic_fetch_add(&qp->inside, 1);
+	struct ri_qp *peer = atomic_load(&qp->state) == RI_QPS_RTS ? vem_peer_get(qp) : NULL;
+	if (peer != NULL) {
+		vem_sq_run(peer);
+		vem_peer_put(qp);
+	}
+	atomic_fetch_sub(&qp->inside, 1);
+}
+
+/* Give up the right `rx`; who asked for it meanwhile is served: a flush, or the peer's send queue. */
+void
+vem_rx_leave(struct ri_qp *qp)
+{
+	bool asked = false;
+
+	while (vsw_role_drop(&qp->rx)) {
+		asked = true;
+		vsw_role_begin(&qp->rx);
+		if (vem_state_flushes(atomic_load(&qp->state)))
+			rq_flush(qp);
+	}
+	if (asked)
+		vem_peer_nudge(qp);
+}
+
+void
+vem_rq_run(struct ri_qp *qp)
+{
+	if (!vsw_role_take(&qp->rx))
+		return;
+	vsw_role_begin(&qp->rx);
+	if (vem_state_flushes(atomic_load(&qp->state)))
+		rq_flush(qp);
+	vem_rx_leave(qp);
+}
+
+/* --- bells -------------------------------------------------------------------------------- */
+
+void
+vem_bell_sq(void *engine_qp)
+{
+	vem_sq_run(engine_qp);
+}
+
+void
+vem_bell_rq(void *engine_qp)
+{
+	struct ri_qp *qp = engine_qp;
+	bool awaited = atomic_exchange(&qp->awaited, 0) != 0;
+	unsigned state = atomic_load(&qp->state);
+
+	if (vem_state_flushes(state))
+		vem_rq_run(qp);
+	else if (awaited)
+		vem_peer_nudge(qp);
+}
+
+/* On the service thread: the time to wait for a receive is over. */
+void
+vem_rnr_fire(void *arg)
+{
+	struct ri_qp *qp = arg;
+	const struct ri_host *host = qp->rnic->host;
+
+	if (!atomic_load(&qp->rnr_on) || host->now(host->self) < atomic_load(&qp->rnr_deadline))
+		return;
+	atomic_store(&qp->rnr_late, true);
+	vem_sq_run(qp);
+}

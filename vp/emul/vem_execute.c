@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What a request does: look up, check, copy, complete both sides, all on the thread that runs the
+ * send queue.
+ *
+ * The order of the checks and what follows from each failure is the personality's:
+ * - InfiniBand: the responder answers no, the guilty request completes with a remote status, and both
+ *   queue pairs go to ERROR (verbs-semantics 10, row 23).
+ * - iWARP: the peer sends a Terminate. A Send or Write was "sent" by then and succeeds; a Read is
+ *   flushed. The peer raises an event that names the fault, we learn the Terminate's code.
+ *
+ * Accesses hold their uses of keys for one copy, see vsw_mem.h. Errors are found before anything is
+ * written, except that a host may lose the owner of memory in the middle of a copy.
+ */
+#include <string.h>
+
+#include "vem.h"
+
+#define REMOTE_RIGHTS (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
+
+/* Memory in pieces, each with a use. */
+struct spans {
+	uint32_t count;
+	uint32_t len[VEM_MAX_SGE];
+	struct vsw_mem_use use[VEM_MAX_SGE];
+};
+
+/* How the peer refuses. */
+struct fault {
+	uint32_t event;           /* enum ri_event at the peer */
+	uint32_t code;            /* Terminate: layer, type, code */
+	enum ri_wc_status status; /* of our request, InfiniBand */
+};
+
+static void
+spans_end(struct spans *spans)
+{
+	for (uint32_t i = 0; i < spans->count; i++)
+		vsw_mem_end(&spans->use[i]);
+	spans->count = 0;
+}
+
+/* Begin accesses to the first `length` octets of a request's segments. */
+static enum vsw_mem_result
+spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
+	    struct spans *spans)
+{
+	spans->count = 0;
+	for (uint32_t i = 0; i < wqe->num_sge && length > 0; i++) {
+		const struct ri_sge *sge = &wqe->sge[i];
+		uint32_t len = sge->length < length ? sge->length : length;
+		struct vsw_mem_ask ask = {
+			.addr = sge->addr, .length = len, .stag = sge->stag, .access = access};
+		if (len == 0)
+			continue;
+		enum vsw_mem_result result =
+			vsw_mem_begin(qp->rnic->mem, &qp->who, &ask, &spans->use[spans->count]);
+		if (result != VSW_MEM_OK) {
+			spans_end(spans);
+			return result;
+		}
+		spans->len[spans->count++] = len;
+		length -= len;
+	}
+	return VSW_MEM_OK;
+}
+
+/* Copy a run that lies within one piece on either side. False: the owner of one has gone. */
+static bool
+run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use *from,
+	 uint64_t from_at, uint32_t len)
+{
+	uint8_t bounce[4096];
+
+	if (to->ptr != NULL && from->ptr != NULL) {
+		vem_copy(to->ptr + to_at, from->ptr + from_at, len);
+		return true;
+	}
+	for (uint32_t done = 0; done < len;) {
+		uint32_t n = len - done < sizeof(bounce) ? len - done : (uint32_t)sizeof(bounce);
+		if (vsw_mem_copy(from, from_at + done, bounce, n, false) != RI_SUCCESS ||
+		    vsw_mem_copy(to, to_at + done, bounce, n, true) != RI_SUCCESS)
+			return false;
+		done += n;
+	}
+	return true;
+}
+
+/* Copy pieces into pieces, in order; `to` has room for all of `from`. */
+static bool
+spans_copy(const struct spans *to, const struct spans *from)
+{
+	uint32_t t = 0;
+	uint32_t to_at = 0;
+
+	for (uint32_t f = 0; f < from->count; f++) {
+		for (uint32_t from_at = 0; from_at < from->len[f];) {
+			uint32_t room = to->len[t] - to_at;
+			uint32_t left = from->len[f] - from_at;
+			uint32_t n = room < left ? room : left;
+			if (!run_copy(&to->use[t], to_at, &from->use[f], from_at, n))
+				return false;
+			from_at += n;
+			to_at += n;
+			if (to_at == to->len[t]) {
+				t++;
+				to_at = 0;
+			}
+		}
+	}
+	return true;
+}
+
+/* --- completions -------------------------------------------------------------------------- */
+
+static void
+cq_overflow(struct ri_qp *qp, uint32_t event)
+{
+	struct vem_cause cause = {.kind = RI_CM_BROKEN,
+				  .async = event,
+				  .detail = 0x0207,
+				  .message = VEM_MSG_TERMINATE,
+				  .code = 0x0207};
+
+	vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
+}
+
+void
+vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+
+	qp->tx_have = false;
+	if (status == RI_WC_SUCCESS && (wqe->flags & RI_WR_SIGNALED) == 0)
+		return;
+
+	bool solicited = status != RI_WC_SUCCESS || (wqe->flags & RI_WR_NOTIFY) != 0;
+	struct vsw_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.qp_ctx = qp->ctx,
+		.byte_len = wqe->length,
+		.status = (uint8_t)status,
+		.opcode = wqe->opcode,
+		.flags = solicited ? RI_WC_SOLICITED : 0,
+		.wq = qp->sq.number,
+		.wq_index = qp->tx_index,
+	};
+
+	if (!vsw_cq_push(&qp->send_cq->cq, &cqe))
+		cq_overflow(qp, RI_EVENT_QP_CQ_SQ_ERROR);
+}
+
+void
+vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe)
+{
+	if (!vsw_cq_push(&qp->recv_cq->cq, cqe))
+		cq_overflow(qp, RI_EVENT_QP_CQ_RQ_ERROR);
+}
+
+/* --- failures ----------------------------------------------------------------------------- */
+
+/* Our own request is at fault: it completes so, and the connection ends. Returns true: it is done. */
+static bool
+fail_here(struct ri_qp *qp, enum ri_wc_status status)
+{
+	struct vem_cause cause = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};
+
+	vem_sq_complete(qp, status);
+	vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
+	return true;
+}
+
+/* The peer refuses what we asked for. Returns whether the request is done. */
+static bool
+fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct fault *fault)
+{
+	struct vem_cause there = {.kind = RI_CM_BROKEN,
+				  .async = fault->event,
+				  .detail = fault->code,
+				  .message = VEM_MSG_TERMINATE,
+				  .code = fault->code};
+	struct vem_cause here = {.kind = RI_CM_BROKEN};
+
+	if (qp->rnic->fabric->personality == VEM_IB) {
+		there.message = 0; /* we know already */
+		vem_sq_complete(qp, fault->status);
+		vem_qp_move(qp, VEM_MOVE_FAULT, &here);
+		vem_qp_move(peer, VEM_MOVE_FAULT, &there);
+		return true;
+	}
+	vem_qp_move(peer, VEM_MOVE_FAULT, &there);
+	if (qp->tx_wqe->opcode == RI_OP_RDMA_READ)
+		return false; /* flushed when the Terminate arrives */
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+/* --- one-sided ---------------------------------------------------------------------------- */
+
+static const struct fault write_faults[] = {
+	[VSW_MEM_STAG] = {RI_EVENT_QP_STAG, 0x1100, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_PD] = {RI_EVENT_QP_PD, 0x1102, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_ACCESS] = {RI_EVENT_QP_ACCESS, 0x1102, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_WRAP] = {RI_EVENT_QP_WRAP, 0x1103, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_BOUNDS, 0x1101, RI_WC_REMOTE_ACCESS},
+};
+static const struct fault read_faults[] = {
+	[VSW_MEM_STAG] = {RI_EVENT_QP_IRRQ_STAG, 0x0100, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_PD] = {RI_EVENT_QP_IRRQ_PD, 0x0103, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_ACCESS] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0102, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_WRAP] = {RI_EVENT_QP_IRRQ_WRAP, 0x0104, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_IRRQ_BOUNDS, 0x0101, RI_WC_REMOTE_ACCESS},
+};
+static const struct fault write_disabled = {RI_EVENT_QP_WRITE_DISABLED, 0x1201,
+					    RI_WC_REMOTE_ACCESS};
+static const struct fault read_disabled = {RI_EVENT_QP_READ_DISABLED, 0x1201, RI_WC_REMOTE_ACCESS};
+static const struct fault too_many_reads = {RI_EVENT_QP_IRRQ_OVERFLOW, 0x1203,
+					    RI_WC_REMOTE_INVALID_REQ};
+static const struct fault owner_gone = {RI_EVENT_QP_CATASTROPHIC, 0x0207, RI_WC_REMOTE_OPERATION};
+
+/* Begin the access at the peer's end of a Write or Read. NULL: granted. */
+static const struct fault *
+remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct spans *spans)
+{
+	uint32_t access = write ? RI_ACCESS_REMOTE_WRITE : RI_ACCESS_REMOTE_READ;
+	struct vsw_mem_ask ask = {.addr = wqe->u.remote.addr,
+				  .length = wqe->length,
+				  .stag = wqe->u.remote.stag,
+				  .access = access};
+
+	spans->count = 0;
+	if (wqe->length == 0)
+		return NULL; /* nothing is checked (verbs-semantics 3.2) */
+	if ((atomic_load_explicit(&peer->access, memory_order_relaxed) & access) == 0)
+		return write ? &write_disabled : &read_disabled;
+	if (ask.stag == 0)
+		return write ? &write_faults[VSW_MEM_STAG] : &read_faults[VSW_MEM_STAG];
+
+	enum vsw_mem_result result =
+		vsw_mem_begin(peer->rnic->mem, &peer->who, &ask, &spans->use[0]);
+
+	if (result != VSW_MEM_OK)
+		return write ? &write_faults[result] : &read_faults[result];
+	spans->len[0] = wqe->length;
+	spans->count = 1;
+	return NULL;
+}
+
+static bool
+do_write(struct ri_qp *qp, struct ri_qp *peer)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	struct spans local;
+	struct spans remote;
+
+	if (spans_begin(qp, wqe, wqe->length, RI_ACCESS_LOCAL_READ, &local) != VSW_MEM_OK)
+		return fail_here(qp, RI_WC_LOCAL_PROTECTION);
+
+	const struct fault *fault = remote_begin(peer, wqe, true, &remote);
+	if (fault == NULL && !spans_copy(&remote, &local))
+		fault = &owner_gone;
+	spans_end(&remote);
+	spans_end(&local);
+	if (fault != NULL)
+		return fail_there(qp, peer, fault);
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+static bool
+do_read(struct ri_qp *qp, struct ri_qp *peer)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	bool iwarp = qp->rnic->fabric->personality == VEM_IWARP;
+	uint32_t sink = iwarp ? RI_ACCESS_REMOTE_WRITE : RI_ACCESS_LOCAL_WRITE;
+	struct spans local;
+	struct spans remote;
+
+	if (atomic_load(&qp->ord) == 0)
+		return fail_here(qp, RI_WC_LOCAL_QP);
+	if (atomic_load(&peer->ird) == 0)
+		return fail_there(qp, peer, &too_many_reads);
+
+	const struct fault *fault = remote_begin(peer, wqe, false, &remote);
+	if (fault != NULL)
+		return fail_there(qp, peer, fault);
+	/* The sink is looked at when the answer comes (RDMAC verbs 7.8). */
+	bool enabled = !iwarp || wqe->length == 0 ||
+		       (atomic_load(&qp->access) & RI_ACCESS_REMOTE_WRITE) != 0;
+	if (!enabled || spans_begin(qp, wqe, wqe->length, sink, &local) != VSW_MEM_OK) {
+		spans_end(&remote);
+		return fail_here(qp, RI_WC_LOCAL_PROTECTION);
+	}
+	bool copied = spans_copy(&local, &remote);
+	spans_end(&local);
+	spans_end(&remote);
+	if (!copied)
+		return fail_there(qp, peer, &owner_gone);
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+/* --- Send --------------------------------------------------------------------------------- */
+
+static const struct fault no_receive = {RI_EVENT_QP_RQ_MSN_RANGE, 0x1202, RI_WC_RNR};
+static const struct fault receive_short = {RI_EVENT_NONE, 0x1205, RI_WC_REMOTE_INVALID_REQ};
+static const struct fault receive_bad = {RI_EVENT_NONE, 0x0000, RI_WC_REMOTE_OPERATION};
+static const struct fault not_invalidated = {RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ};
+
+/* No receive is there: wait for one, for a bounded time. Returns whether the request is done. */
+static bool
+wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	if (atomic_load(&qp->rnr_late)) {
+		atomic_store(&qp->rnr_on, false);
+		if (fail_there(qp, peer, &no_receive))
+			return true;
+		return false;
+	}
+	if (!atomic_load(&qp->rnr_on)) {
+		uint64_t deadline = host->now(host->self) + VEM_RNR_HOLD;
+		atomic_store(&qp->rnr_deadline, deadline);
+		atomic_store(&qp->rnr_on, true);
+		host->timer_start(host->self, &qp->rnr_timer, deadline);
+	}
+	return false;
+}
+
+/* Has the peer's receive queue something? If not, it is asked to call. With the right to it. */
+static bool
+receive_is_there(struct ri_qp *peer)
+{
+	if (vsw_wq_pending(&peer->rq) != 0)
+		return true;
+	/* An exchange on both sides: either we see the new head, or the poster sees that we wait. */
+	atomic_exchange(&peer->awaited, 1);
+	return vsw_wq_pending(&peer->rq) != 0;
+}
+
+/* Place a message into the receive just taken, and invalidate what it names. */
+static const struct fault *
+place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct spans *message,
+      struct vsw_cqe *cqe)
+{
+	struct spans sink;
+
+	if (peer->rx_wqe->length < wqe->length) {
+		cqe->status = RI_WC_LOCAL_LENGTH;
+		return &receive_short;
+	}
+	if (spans_begin(peer, peer->rx_wqe, wqe->length, RI_ACCESS_LOCAL_WRITE, &sink) !=
+	    VSW_MEM_OK) {
+		cqe->status = RI_WC_LOCAL_PROTECTION;
+		return &receive_bad;
+	}
+	bool copied = spans_copy(&sink, message);
+	spans_end(&sink);
+	if (!copied) {
+		cqe->status = RI_WC_LOCAL_QP;
+		return &owner_gone;
+	}
+	if ((wqe->flags & RI_WR_INVALIDATE) == 0)
+		return NULL;
+	if ((atomic_load(&peer->access) & REMOTE_RIGHTS) == 0 ||
+	    vsw_mem_invalidate(peer->rnic->mem, &peer->who, wqe->inv_stag, true) != VSW_MEM_OK) {
+		cqe->status = RI_WC_LOCAL_INVALIDATE;
+		return &not_invalidated;
+	}
+	cqe->flags |= RI_WC_INVALIDATED;
+	cqe->inv_stag = wqe->inv_stag;
+	return NULL;
+}
+
+/* Deliver a message, with the right to the peer's receives. */
+static bool
+deliver(struct ri_qp *qp, struct ri_qp *peer, struct spans *message)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	uint32_t index = 0;
+
+	if (atomic_load(&peer->state) != RI_QPS_RTS) {
+		spans_end(message);
+		return false; /* ended meanwhile; we shall be told */
+	}
+	if (!receive_is_there(peer)) {
+		spans_end(message);
+		return wait_for_receive(qp, peer);
+	}
+	if (!vsw_wq_take(&peer->rq, peer->rx_wqe, &index)) {
+		spans_end(message);
+		return wait_for_receive(qp, peer);
+	}
+	if (atomic_load_explicit(&qp->rnr_on, memory_order_relaxed)) {
+		atomic_store(&qp->rnr_on, false);
+		atomic_store(&qp->rnr_late, false);
+	}
+
+	struct vsw_cqe cqe = {
+		.wr_id = peer->rx_wqe->wr_id,
+		.qp_ctx = peer->ctx,
+		.byte_len = wqe->length,
+		.opcode = RI_OP_RECV,
+		.flags = RI_WC_RECEIVE,
+		.wq = peer->rq.number,
+		.wq_index = index,
+	};
+	const struct fault *fault = place(peer, wqe, message, &cqe);
+
+	spans_end(message);
+	if (fault != NULL || (wqe->flags & RI_WR_SOLICITED) != 0 ||
+	    (peer->rx_wqe->flags & RI_WR_NOTIFY) != 0)
+		cqe.flags |= RI_WC_SOLICITED;
+	vem_rq_complete(peer, &cqe);
+	if (fault != NULL)
+		return fail_there(qp, peer, fault);
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+static bool
+do_send(struct ri_qp *qp, struct ri_qp *peer)
+{
+	struct spans message;
+
+	if (spans_begin(qp, qp->tx_wqe, qp->tx_wqe->length, RI_ACCESS_LOCAL_READ, &message) !=
+	    VSW_MEM_OK)
+		return fail_here(qp, RI_WC_LOCAL_PROTECTION);
+	if (!vsw_role_take(&peer->rx)) {
+		spans_end(&message);
+		return false; /* whoever has it runs our queue when it is free */
+	}
+	bool done = deliver(qp, peer, &message);
+	vem_rx_leave(peer);
+	return done;
+}
+
+/* --- keys --------------------------------------------------------------------------------- */
+
+static bool
+do_bind(struct ri_qp *qp)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	bool relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0;
+
+	if ((atomic_load(&qp->access) & RI_ACCESS_BIND) == 0 ||
+	    vsw_mw_bind(qp->rnic->mem, &qp->who, &wqe->u.bind, relative) != VSW_MEM_OK)
+		return fail_here(qp, RI_WC_MW_BIND);
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+static bool
+do_invalidate(struct ri_qp *qp)
+{
+	if (vsw_mem_invalidate(qp->rnic->mem, &qp->who, qp->tx_wqe->inv_stag, false) != VSW_MEM_OK)
+		return fail_here(qp, RI_WC_LOCAL_MM);
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+/* --- all ---------------------------------------------------------------------------------- */
+
+static bool
+execute_with(struct ri_qp *qp, struct ri_qp *peer)
+{
+	if (!atomic_load(&peer->open) || atomic_load(&peer->state) != RI_QPS_RTS)
+		return false; /* it will run our queue when it is open, or tell us that it ends */
+	switch (qp->tx_wqe->opcode) {
+	case RI_OP_SEND:
+		return do_send(qp, peer);
+	case RI_OP_RDMA_WRITE:
+		return do_write(qp, peer);
+	default:
+		return do_read(qp, peer);
+	}
+}
+
+bool
+vem_execute(struct ri_qp *qp)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	bool done = false;
+
+	switch (wqe->opcode) {
+	case RI_OP_SEND:
+	case RI_OP_RDMA_WRITE:
+	case RI_OP_RDMA_READ:
+		break;
+	case RI_OP_BIND_MW:
+		return do_bind(qp);
+	case RI_OP_LOCAL_INV:
+		return do_invalidate(qp);
+	default:
+		return fail_here(qp, RI_WC_LOCAL_QP);
+	}
+	if (wqe->length > VEM_MAX_MESSAGE)
+		return fail_here(qp, RI_WC_LOCAL_LENGTH);
+
+	struct ri_qp *peer = vem_peer_get(qp);
+	if (peer == NULL)
+		return false; /* its last message is on the way */
+	done = execute_with(qp, peer);
+	vem_peer_put(qp);
+	return done;
+}

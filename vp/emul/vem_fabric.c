@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The fabric: who shares it, what its addresses are, and the links between queue pairs.
+ *
+ * All adapters of one personality that were opened with the same host table are nodes of one fabric.
+ * It has one switch and no distances; every address of this machine leads to it, so that
+ * applications can use the same paths as on a real network.
+ */
+#include "vem.h"
+
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* --- lists -------------------------------------------------------------------------------- */
+
+void
+vem_list_init(struct vem_item *head)
+{
+	head->next = head;
+	head->prev = head;
+}
+
+void
+vem_list_add(struct vem_item *head, struct vem_item *item)
+{
+	item->next = head;
+	item->prev = head->prev;
+	head->prev->next = item;
+	head->prev = item;
+}
+
+void
+vem_list_remove(struct vem_item *item)
+{
+	if (item->next == NULL)
+		return;
+	item->next->prev = item->prev;
+	item->prev->next = item->next;
+	item->next = NULL;
+	item->prev = NULL;
+}
+
+bool
+vem_list_empty(const struct vem_item *head)
+{
+	return head->next == head;
+}
+
+/* --- fabrics ------------------------------------------------------------------------------ */
+
+static pthread_mutex_t fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vem_fabric *fabrics;
+static uint32_t fabrics_made;
+
+static struct vem_fabric *
+fabric_make(const struct ri_host *host, enum vem_personality personality)
+{
+	struct vem_fabric *fabric = calloc(1, sizeof(*fabric));
+
+	if (fabric == NULL)
+		return NULL;
+	fabric->host = host;
+	fabric->personality = personality;
+	fabric->number = ++fabrics_made & ((1u << VEM_FABRIC_BITS) - 1);
+	fabric->last_port = 32767;
+	fabric->last_service = 0x1000000;
+	pthread_mutex_init(&fabric->lock, NULL);
+	vem_list_init(&fabric->listens);
+	vem_list_init(&fabric->conns);
+	host->random(host->self, &fabric->last_qpn, sizeof(fabric->last_qpn));
+	fabric->next = fabrics;
+	fabrics = fabric;
+	return fabric;
+}
+
+struct vem_fabric *
+vem_fabric_get(const struct ri_host *host, enum vem_personality personality)
+{
+	pthread_mutex_lock(&fabrics_lock);
+	struct vem_fabric *fabric = fabrics;
+	while (fabric != NULL && (fabric->host != host || fabric->personality != personality))
+		fabric = fabric->next;
+	if (fabric == NULL)
+		fabric = fabric_make(host, personality);
+	if (fabric != NULL)
+		fabric->opens++;
+	pthread_mutex_unlock(&fabrics_lock);
+	return fabric;
+}
+
+struct vem_fabric *
+vem_fabric_of_request(uint64_t id)
+{
+	uint32_t number = id & ((1u << VEM_FABRIC_BITS) - 1);
+
+	pthread_mutex_lock(&fabrics_lock);
+	struct vem_fabric *fabric = fabrics;
+	while (fabric != NULL && fabric->number != number)
+		fabric = fabric->next;
+	if (fabric != NULL)
+		fabric->opens++;
+	pthread_mutex_unlock(&fabrics_lock);
+	return fabric;
+}
+
+void
+vem_fabric_put(struct vem_fabric *fabric)
+{
+	pthread_mutex_lock(&fabrics_lock);
+	bool last = --fabric->opens == 0;
+	for (struct vem_fabric **link = &fabrics; last && *link != NULL; link = &(*link)->next) {
+		if (*link == fabric) {
+			*link = fabric->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&fabrics_lock);
+	if (!last)
+		return;
+	pthread_mutex_destroy(&fabric->lock);
+	free(fabric);
+}
+
+/* --- addresses ---------------------------------------------------------------------------- */
+
+static const struct ri_addr loopback4 = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}};
+static const struct ri_addr loopback6 = {.family = RI_ADDR_IPV6, .octets = {[15] = 1}};
+static const struct ri_addr own_gid = {
+	.family = RI_ADDR_GID,
+	.octets = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 'e', 'm', 'u', 'l', 0, 0, 1}};
+
+static bool
+same_octets(const struct ri_addr *a, const struct ri_addr *b)
+{
+	return a->family == b->family &&
+	       memcmp(a->octets, b->octets, a->family == RI_ADDR_IPV4 ? 4 : 16) == 0;
+}
+
+static bool
+interface_has(const struct ifaddrs *ifa, const struct ri_addr *addr)
+{
+	if (ifa->ifa_addr == NULL)
+		return false;
+	if (ifa->ifa_addr->sa_family == AF_INET && addr->family == RI_ADDR_IPV4) {
+		struct sockaddr_in sin;
+		memcpy(&sin, ifa->ifa_addr, sizeof(sin));
+		return memcmp(&sin.sin_addr, addr->octets, 4) == 0;
+	}
+	if (ifa->ifa_addr->sa_family == AF_INET6 && addr->family == RI_ADDR_IPV6) {
+		struct sockaddr_in6 sin6;
+		memcpy(&sin6, ifa->ifa_addr, sizeof(sin6));
+		return memcmp(&sin6.sin6_addr, addr->octets, 16) == 0;
+	}
+	return false;
+}
+
+static bool
+machine_has(const struct ri_addr *addr)
+{
+	struct ifaddrs *all = NULL;
+	bool found = false;
+
+	if (getifaddrs(&all) != 0)
+		return false;
+	for (const struct ifaddrs *ifa = all; ifa != NULL && !found; ifa = ifa->ifa_next)
+		found = interface_has(ifa, addr);
+	freeifaddrs(all);
+	return found;
+}
+
+bool
+vem_addr_is_local(const struct vem_fabric *fabric, const struct ri_addr *addr)
+{
+	switch (addr->family) {
+	case RI_ADDR_IPV4:
+		return addr->octets[0] == 127 || machine_has(addr);
+	case RI_ADDR_IPV6:
+		return same_octets(addr, &loopback6) || machine_has(addr);
+	case RI_ADDR_GID:
+		return fabric->personality == VEM_IB && same_octets(addr, &own_gid);
+	default:
+		return false;
+	}
+}
+
+uint32_t
+vem_addrs(const struct vem_fabric *fabric, struct ri_addr addrs[RI_PORT_ADDR_MAX])
+{
+	uint32_t count = 0;
+
+	addrs[count++] = loopback4;
+	addrs[count++] = loopback6;
+	if (fabric->personality == VEM_IB)
+		addrs[count++] = own_gid;
+	return count;
+}
+
+bool
+vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer, struct ri_addr *local)
+{
+	if (!vem_addr_is_local(fabric, peer))
+		return false;
+	if (local->family != RI_ADDR_NONE)
+		return local->family == peer->family && vem_addr_is_local(fabric, local);
+	*local = *peer;
+	if (peer->family == RI_ADDR_IPV4 && peer->octets[0] == 127)
+		*local = loopback4;
+	return true;
+}
+
+/* --- links -------------------------------------------------------------------------------- */
+
+struct vem_end {
+	alignas(VSW_CACHE_LINE) atomic_uint uses;
+	_Atomic(struct ri_qp *) qp;
+};
+
+struct vem_link {
+	struct vem_end end[2];
+	atomic_uint refs;
+};
+
+struct ri_qp *
+vem_peer_get(struct ri_qp *qp)
+{
+	struct vem_end *end = &qp->link->end[!qp->side];
+
+	atomic_fetch_add(&end->uses, 1);
+	struct ri_qp *peer = atomic_load(&end->qp);
+	if (peer == NULL)
+		atomic_fetch_sub_explicit(&end->uses, 1, memory_order_release);
+	return peer;
+}
+
+void
+vem_peer_put(struct ri_qp *qp)
+{
+	atomic_fetch_sub_explicit(&qp->link->end[!qp->side].uses, 1, memory_order_release);
+}
+
+enum ri_status
+vem_link_make(struct ri_qp *active, struct ri_qp *passive)
+{
+	void *pages = NULL;
+
+	if (posix_memalign(&pages, VSW_CACHE_LINE, sizeof(struct vem_link)) != 0)
+		return RI_ERR_RESOURCES;
+
+	struct vem_link *link = memset(pages, 0, sizeof(*link));
+	atomic_store(&link->end[0].qp, active);
+	atomic_store(&link->end[1].qp, passive);
+	atomic_store(&link->refs, 2);
+	active->side = 0;
+	active->link = link;
+	passive->side = 1;
+	passive->link = link;
+	return RI_SUCCESS;
+}
+
+void
+vem_link_leave(struct ri_qp *qp)
+{
+	struct vem_link *link = qp->link;
+
+	if (link == NULL)
+		return;
+	atomic_store(&link->end[qp->side].qp, NULL);
+	for (unsigned spins = 0; atomic_load(&link->end[qp->side].uses) != 0; spins++) {
+		if (spins > 100)
+			sched_yield();
+	}
+	qp->link = NULL;
+	if (atomic_fetch_sub(&link->refs, 1) == 1)
+		free(link);
+}

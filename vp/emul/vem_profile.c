@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The semantic profiles of the two personalities (verbs-semantics chapter 10). What is common to both
+ * comes from being software in one process; what differs is the transport's. An attribute that is not
+ * set here is not claimed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "vem.h"
+
+static void
+limits(struct ri_rnic_attr *attr)
+{
+	attr->num_ports = 1;
+	attr->max_pd = 65536;
+	attr->max_qp = 65536;
+	attr->max_cq = 65536;
+	attr->max_cqe = 1u << 20;
+	attr->max_mr = 65536;
+	attr->max_mw = 65536;
+	attr->max_mr_length = UINT64_MAX >> 1;
+	attr->max_sq_wr = 1u << 16;
+	attr->max_rq_wr = 1u << 16;
+	attr->max_send_sge = VEM_MAX_SGE;
+	attr->max_recv_sge = VEM_MAX_SGE;
+	attr->max_write_sge = VEM_MAX_SGE;
+	attr->max_read_sge = VEM_MAX_SGE;
+	attr->max_ird = 256;
+	attr->max_ord = 256;
+	attr->max_message_size = VEM_MAX_MESSAGE;
+	attr->num_completion_handlers = 1;
+}
+
+static void
+common(struct ri_rnic_attr *attr)
+{
+	attr->send_invalidate = true;
+	attr->mw_narrow = true;
+	attr->mw_narrow_unbind = true;
+	attr->mr_key_owner = RI_KEY_CONSUMER;
+	attr->mw_key_owner = RI_KEY_CONSUMER;
+	attr->zero_based = true;
+	attr->local_fence = true;
+	attr->reregister = true;
+	attr->ord_increasable = true;
+	attr->ird_modifiable = true;
+	attr->cq_resizable = true;
+	attr->in_order_completion = true;
+	attr->in_order_placement = true;
+	attr->cq_overflow_detect = true;
+	attr->cq_notify_flag = true;
+	attr->cq_arm_count = true;
+	attr->thread_safe_queues = true;
+	attr->solicited_works = true;
+	attr->qp_reusable = true;
+	attr->cm_forms = RI_CM_ADDRESS;
+	attr->llp_startup = RI_LLP_STARTUP_NONE;
+	attr->ird_ord_exchange = true;
+	attr->ird_ord_suppressible = true;
+	attr->addr_ip = true;
+	attr->one_address_space = true;
+	attr->software = true;
+}
+
+static void
+infiniband(struct ri_rnic_attr *attr)
+{
+	attr->transport = RI_TRANSPORT_IB;
+	snprintf(attr->name, sizeof(attr->name), "emul:ib");
+	attr->rnr_mode = RI_RNR_RETRY;
+	attr->completion_acked = true;
+	attr->remote_status = true;
+	attr->enables_modifiable = true;
+	attr->three_way_handshake = true;
+	attr->connect_pdata = 56;
+	attr->accept_pdata = 196;
+	attr->reject_pdata = 148;
+	attr->addr_gid = true;
+}
+
+static void
+iwarp(struct ri_rnic_attr *attr)
+{
+	attr->transport = RI_TRANSPORT_IWARP;
+	snprintf(attr->name, sizeof(attr->name), "emul:iwarp");
+	attr->read_sink_needs_remote_write = true;
+	attr->max_read_sge = 1;
+	attr->local_read_revocable = true;
+	attr->rnr_mode = RI_RNR_HOLD;
+	attr->terminate_info = true;
+	attr->connect_pdata = 251;
+	attr->accept_pdata = 251;
+	attr->reject_pdata = 251;
+}
+
+void
+vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr)
+{
+	struct ri_rnic_attr own = {.size = sizeof(own)};
+	uint32_t size = attr->size < sizeof(own) ? attr->size : (uint32_t)sizeof(own);
+
+	snprintf(own.vendor, sizeof(own.vendor), "itapi");
+	limits(&own);
+	common(&own);
+	if (personality == VEM_IB)
+		infiniband(&own);
+	else
+		iwarp(&own);
+	memcpy(attr, &own, size);
+	attr->size = size;
+}

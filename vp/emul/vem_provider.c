@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The emulated provider: two adapters, emul:ib and emul:iwarp, each on a fabric of its own that lives
+ * in this process. This file has the adapters and their processes, and the table that is registered.
+ *
+ * The engine has no thread, no descriptor and nothing to wait for: who posts does the work. So
+ * progress has nothing to do, and a thread that wants to lead is told that nobody is needed.
+ */
+#include "vem_provider.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vem.h"
+
+#define MAX_KEYS 65536
+
+static const char *const adapter_names[VEM_PERSONALITIES] = {
+	[VEM_IB] = "emul:ib",
+	[VEM_IWARP] = "emul:iwarp",
+};
+
+static enum ri_status
+device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
+{
+	uint32_t room = *count;
+
+	(void)host;
+	for (uint32_t i = 0; i < VEM_PERSONALITIES && i < room; i++) {
+		memset(&descs[i], 0, sizeof(descs[i]));
+		snprintf(descs[i].name, sizeof(descs[i].name), "%s", adapter_names[i]);
+		snprintf(descs[i].description, sizeof(descs[i].description),
+			 "emulated %s in this process", i == VEM_IB ? "InfiniBand" : "iWARP");
+		descs[i].transport = i == VEM_IB ? RI_TRANSPORT_IB : RI_TRANSPORT_IWARP;
+		descs[i].num_ports = 1;
+	}
+	*count = VEM_PERSONALITIES;
+	return RI_SUCCESS;
+}
+
+/* --- the engine's bells ------------------------------------------------------------------- */
+
+static uint32_t
+bell_progress(void *engine, uint32_t budget)
+{
+	(void)engine;
+	(void)budget;
+	return 0;
+}
+
+static bool
+bell_lead_enter(void *engine, int *fd)
+{
+	(void)engine;
+	*fd = -1;
+	return true;
+}
+
+static void
+bell_lead_leave(void *engine)
+{
+	(void)engine;
+}
+
+/* --- adapters ----------------------------------------------------------------------------- */
+
+static enum ri_status
+device_open(const struct ri_open *open, struct ri_rnic **out)
+{
+	uint32_t personality = 0;
+
+	while (personality < VEM_PERSONALITIES &&
+	       strcmp(open->name, adapter_names[personality]) != 0)
+		personality++;
+	if (personality == VEM_PERSONALITIES)
+		return RI_ERR_NO_DEVICE;
+
+	struct ri_rnic *rnic = calloc(1, sizeof(*rnic));
+	if (rnic == NULL)
+		return RI_ERR_RESOURCES;
+	rnic->fabric = vem_fabric_get(open->host, (enum vem_personality)personality);
+	if (rnic->fabric == NULL ||
+	    vsw_mem_table_create(open->host, MAX_KEYS, &rnic->mem) != RI_SUCCESS) {
+		if (rnic->fabric != NULL)
+			vem_fabric_put(rnic->fabric);
+		free(rnic);
+		return RI_ERR_RESOURCES;
+	}
+	rnic->host = open->host;
+	rnic->upcalls = open->upcalls;
+	rnic->cq_upcall = (struct vsw_cq_upcall){.cq_event = open->upcalls->cq_event,
+						 .self = open->upcalls->self};
+	rnic->bell = (struct vsw_doorbell){.engine = rnic,
+					   .sq = vem_bell_sq,
+					   .rq = vem_bell_rq,
+					   .progress = bell_progress,
+					   .lead_enter = bell_lead_enter,
+					   .lead_leave = bell_lead_leave};
+	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
+	vem_list_init(&rnic->offered);
+	vem_list_init(&rnic->gone);
+	*out = rnic;
+	return RI_SUCCESS;
+}
+
+static void
+device_close(struct ri_rnic *rnic)
+{
+	vem_cm_rnic_close(rnic);
+	vem_fabric_put(rnic->fabric);
+	vsw_mem_table_destroy(rnic->mem);
+	free(rnic);
+}
+
+static enum ri_status
+device_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
+{
+	vem_profile(rnic->fabric->personality, attr);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+device_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
+{
+	struct ri_port_attr own = {.size = sizeof(own), .online = true};
+	uint32_t size = attr->size < sizeof(own) ? attr->size : (uint32_t)sizeof(own);
+
+	if (port != 0)
+		return RI_ERR_INVALID_ARG;
+	own.max_message = VEM_MAX_MESSAGE;
+	own.num_addrs = vem_addrs(rnic->fabric, own.addrs);
+	memcpy(attr, &own, size);
+	attr->size = size;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+device_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local,
+	     uint32_t *port)
+{
+	if (!vem_addr_source(rnic->fabric, peer, local))
+		return RI_ERR_NO_ROUTE;
+	*port = 0;
+	return RI_SUCCESS;
+}
+
+static size_t
+device_dump(struct ri_rnic *rnic, char *text, size_t room)
+{
+	int len = snprintf(
+		text, room, "protection domains: %u\ncompletion queues: %u\nqueue pairs: %u\n",
+		atomic_load(&rnic->pds), atomic_load(&rnic->cqs), atomic_load(&rnic->qps));
+
+	return len > 0 ? (size_t)len : 0;
+}
+
+/* --- processes ---------------------------------------------------------------------------- */
+
+static enum ri_status
+context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_context **out,
+	       struct ri_map *map)
+{
+	if (owner->shared)
+		return RI_ERR_UNSUPPORTED; /* the fabric is in one process */
+
+	struct ri_context *context = calloc(1, sizeof(*context));
+	if (context == NULL)
+		return RI_ERR_RESOURCES;
+	context->rnic = rnic;
+	context->owner = *owner;
+	pthread_mutex_init(&context->lock, NULL);
+	vem_list_init(&context->pds);
+	vem_list_init(&context->cqs);
+	vem_list_init(&context->qps);
+	vem_list_init(&context->mrs);
+	vem_list_init(&context->mws);
+	vem_list_init(&context->listens);
+	vsw_map_rnic(map, &rnic->bell);
+	*out = context;
+	return RI_SUCCESS;
+}
+
+/* Objects go in the order in which they depend on each other; so none can be busy. */
+static void
+context_destroy(struct ri_context *context)
+{
+	while (!vem_list_empty(&context->listens))
+		vem_listen_kill(context->listens.next);
+	while (!vem_list_empty(&context->qps))
+		vem_qp_kill(vem_of(context->qps.next, struct ri_qp, item));
+	while (!vem_list_empty(&context->mws))
+		(void)!vem_mem_ops.mw_free(vem_of(context->mws.next, struct ri_mw, item));
+	while (!vem_list_empty(&context->mrs))
+		(void)!vem_mem_ops.mr_dereg(vem_of(context->mrs.next, struct ri_mr, item));
+	while (!vem_list_empty(&context->cqs))
+		(void)!vem_cq_ops.destroy(vem_of(context->cqs.next, struct ri_cq, item));
+	while (!vem_list_empty(&context->pds))
+		(void)!vem_pd_ops.destroy(vem_of(context->pds.next, struct ri_pd, item));
+	pthread_mutex_destroy(&context->lock);
+	free(context);
+}
+
+static const struct ri_device_ops device_ops = {
+	.size = sizeof(struct ri_device_ops),
+	.probe = device_probe,
+	.open = device_open,
+	.close = device_close,
+	.query = device_query,
+	.query_port = device_query_port,
+	.context_create = context_create,
+	.context_destroy = context_destroy,
+	.route = device_route,
+	.dump = device_dump,
+};
+
+static const struct ri_provider provider = {
+	.abi_major = RI_ABI_MAJOR,
+	.abi_minor = RI_ABI_MINOR,
+	.size = sizeof(struct ri_provider),
+	.name = "emul",
+	.description = "an emulated fabric in one process, InfiniBand and iWARP",
+	.device = &device_ops,
+	.pd = &vem_pd_ops,
+	.cq = &vem_cq_ops,
+	.qp = &vem_qp_ops,
+	.mem = &vem_mem_ops,
+	.cm = &vem_cm_ops,
+	.user = &vsw_user_ops,
+	.fast = &vsw_fast_ops,
+};
+
+const struct ri_provider *
+vem_provider_entry(void)
+{
+	return &provider;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Queue pairs: creation, modification, query, destruction. The control verbs only; states are in
+ * vem_qp_steps.c, data in vem_engine.c and vem_execute.c.
+ *
+ * Destruction goes from outside in: no new attempt, no task and timer, no peer that reaches in, no
+ * right held; then the queues go. It may wait for a copy that is under way, never for a peer's will.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "vem.h"
+
+#define MAX_QP 65536
+
+/* --- creation ----------------------------------------------------------------------------- */
+
+static enum ri_status
+init_check(const struct ri_rnic *rnic, const struct ri_qp_init *init, const struct ri_srq *srq)
+{
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
+
+	vem_profile(rnic->fabric->personality, &attr);
+	if (init->type != RI_QP_RC || srq != NULL || init->privileged)
+		return RI_ERR_UNSUPPORTED;
+	if (init->max_sq_wr > attr.max_sq_wr || init->max_rq_wr > attr.max_rq_wr ||
+	    init->max_send_sge > attr.max_send_sge || init->max_recv_sge > attr.max_recv_sge ||
+	    init->max_write_sge > attr.max_write_sge || init->max_read_sge > attr.max_read_sge ||
+	    init->ird > attr.max_ird || init->ord > attr.max_ord)
+		return RI_ERR_LIMIT;
+	return RI_SUCCESS;
+}
+
+static uint32_t
+most(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static struct vsw_wqe *
+wqe_room(void)
+{
+	return calloc(1, sizeof(struct vsw_wqe) + VEM_MAX_SGE * sizeof(struct ri_sge));
+}
+
+static void
+queues_free(struct ri_qp *qp)
+{
+	vsw_wq_destroy(&qp->sq);
+	vsw_wq_destroy(&qp->rq);
+	free(qp->tx_wqe);
+	free(qp->rx_wqe);
+	free(qp);
+}
+
+static enum ri_status
+queues_make(struct ri_qp *qp, struct ri_qp_init *init)
+{
+	uint32_t sges = most(init->max_send_sge, most(init->max_write_sge, init->max_read_sge));
+	enum ri_status status = vsw_wq_create(&qp->sq, &init->max_sq_wr, sges);
+
+	if (status == RI_SUCCESS)
+		status = vsw_wq_create(&qp->rq, &init->max_rq_wr, init->max_recv_sge);
+	qp->tx_wqe = wqe_room();
+	qp->rx_wqe = wqe_room();
+	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
+		status = RI_ERR_RESOURCES;
+	return status;
+}
+
+static void
+qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
+{
+	struct vem_fabric *fabric = pd->context->rnic->fabric;
+
+	qp->rnic = pd->context->rnic;
+	qp->pd = pd;
+	qp->ctx = init->ctx;
+	qp->init = *init;
+	atomic_store(&qp->state, RI_QPS_IDLE);
+	atomic_store(&qp->access, init->access);
+	atomic_store(&qp->ird, init->ird);
+	atomic_store(&qp->ord, init->ord);
+	pthread_mutex_lock(&fabric->lock);
+	do
+		fabric->last_qpn = (fabric->last_qpn + 1) & 0xffffff;
+	while (fabric->last_qpn < 2); /* 0 and 1 are special on InfiniBand */
+	qp->who = (struct vsw_mem_who){.pd = pd, .qpn = fabric->last_qpn};
+	pthread_mutex_unlock(&fabric->lock);
+	qp->task = (struct ri_task){.fire = vem_qp_task, .arg = qp};
+	qp->rnr_timer = (struct ri_timer){.fire = vem_rnr_fire, .arg = qp};
+	qp->cm_timer = (struct ri_timer){.fire = vem_cm_late, .arg = qp};
+}
+
+static void
+qp_enter(struct ri_qp *qp)
+{
+	struct ri_context *context = qp->pd->context;
+
+	atomic_fetch_add(&qp->pd->users, 1);
+	atomic_fetch_add(&qp->send_cq->cq.users, 1);
+	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
+	pthread_mutex_lock(&context->lock);
+	vem_list_add(&context->qps, &qp->item);
+	pthread_mutex_unlock(&context->lock);
+}
+
+static enum ri_status
+qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
+	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+{
+	struct ri_rnic *rnic = pd->context->rnic;
+	struct ri_qp_init real = *init;
+	enum ri_status status = init_check(rnic, init, srq);
+	void *pages = NULL;
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (posix_memalign(&pages, VSW_CACHE_LINE, sizeof(struct ri_qp)) != 0)
+		return RI_ERR_RESOURCES;
+
+	struct ri_qp *qp = memset(pages, 0, sizeof(*qp));
+	bool room = atomic_fetch_add(&rnic->qps, 1) < MAX_QP;
+	status = room ? queues_make(qp, &real) : RI_ERR_RESOURCES;
+	if (status != RI_SUCCESS) {
+		atomic_fetch_sub(&rnic->qps, 1);
+		queues_free(qp);
+		return status;
+	}
+	qp->send_cq = send_cq;
+	qp->recv_cq = recv_cq;
+	qp_fill(qp, pd, &real);
+	qp_enter(qp);
+	vsw_map_qp(map, &qp->sq, &qp->rq, qp, &real);
+	*init = real;
+	*out = qp;
+	return RI_SUCCESS;
+}
+
+/* --- modification ------------------------------------------------------------------------- */
+
+/* Take both rights, so that no run is under way; a run lasts no longer than the requests it finds. */
+static void
+rights_take(struct ri_qp *qp)
+{
+	while (!vsw_role_take(&qp->tx))
+		sched_yield();
+	while (!vsw_role_take(&qp->rx))
+		sched_yield();
+}
+
+static void
+rights_drop(struct ri_qp *qp)
+{
+	while (vsw_role_drop(&qp->rx))
+		vsw_role_begin(&qp->rx);
+	while (vsw_role_drop(&qp->tx))
+		vsw_role_begin(&qp->tx);
+}
+
+/* As new, but for its queues. With both rights, in ERROR, the end told. */
+static void
+qp_renew(struct ri_qp *qp)
+{
+	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_nudge */
+	while (atomic_load(&qp->inside) != 0)
+		sched_yield();
+	vem_link_leave(qp);
+	atomic_store(&qp->open, false);
+	atomic_store(&qp->rnr_on, false);
+	atomic_store(&qp->rnr_late, false);
+	atomic_store(&qp->awaited, 0);
+	atomic_store(&qp->tx_flushed, false);
+	atomic_store(&qp->rx_flushed, false);
+	vsw_lock(&qp->lock);
+	qp->ended = false;
+	qp->told = false;
+	qp->parted = false;
+	qp->messages = 0;
+	qp->terminate_len = 0;
+	vsw_unlock(&qp->lock);
+	qp->passive = false;
+	qp->replied = false;
+}
+
+/* ERROR to IDLE. */
+static enum ri_status
+qp_reset(struct ri_qp *qp)
+{
+	if (atomic_load(&qp->state) == RI_QPS_IDLE)
+		return RI_SUCCESS;
+	if (atomic_load(&qp->state) != RI_QPS_ERROR)
+		return RI_ERR_INVALID_STATE;
+
+	vsw_lock(&qp->lock);
+	bool over = !qp->ended || qp->told;
+	vsw_unlock(&qp->lock);
+	if (!over || !atomic_load(&qp->tx_flushed) || !atomic_load(&qp->rx_flushed))
+		return RI_ERR_STILL_FLUSHING;
+
+	rights_take(qp);
+	bool quiet = vsw_wq_pending(&qp->sq) == 0 && vsw_wq_pending(&qp->rq) == 0;
+	if (quiet)
+		qp_renew(qp);
+	rights_drop(qp);
+	if (!quiet) {
+		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+		return RI_ERR_STILL_FLUSHING;
+	}
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+qp_to_state(struct ri_qp *qp, uint32_t state)
+{
+	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
+	struct vem_cause abort = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
+				  .message = VEM_MSG_LOST};
+	struct vem_cause close = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_CLOSE};
+	struct vem_cause fault = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};
+	bool moved = false;
+
+	switch (state) {
+	case RI_QPS_IDLE:
+		return qp_reset(qp);
+	case RI_QPS_ERROR:
+		moved = vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
+		break;
+	case RI_QPS_CLOSING:
+		moved = vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close);
+		break;
+	case RI_QPS_TERMINATE:
+		moved = vem_qp_move(qp, VEM_MOVE_TO_TERMINATE, &fault);
+		break;
+	default:
+		break;
+	}
+	return moved ? RI_SUCCESS : RI_ERR_INVALID_STATE;
+}
+
+/* What may be changed, before anything is. */
+static enum ri_status
+modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	struct ri_rnic_attr can = {.size = sizeof(can)};
+
+	vem_profile(qp->rnic->fabric->personality, &can);
+	if ((mask & (RI_QP_ATTR_SIZES | RI_QP_ATTR_LIMITS | RI_QP_ATTR_QKEY)) != 0)
+		return RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_ACCESS) != 0 && !can.enables_modifiable &&
+	    attr->access != atomic_load(&qp->access))
+		return RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_ORD) != 0 && attr->ord > can.max_ord)
+		return RI_ERR_LIMIT;
+	if ((mask & RI_QP_ATTR_IRD) != 0 && attr->ird > can.max_ird)
+		return RI_ERR_LIMIT;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	enum ri_status status = modify_check(qp, attr, mask);
+
+	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE) != 0)
+		status = qp_to_state(qp, attr->state);
+	if (status != RI_SUCCESS)
+		return status;
+	if ((mask & RI_QP_ATTR_ACCESS) != 0)
+		atomic_store(&qp->access, attr->access);
+	if ((mask & RI_QP_ATTR_ORD) != 0)
+		atomic_store(&qp->ord, attr->ord);
+	if ((mask & RI_QP_ATTR_IRD) != 0)
+		atomic_store(&qp->ird, attr->ird);
+	return RI_SUCCESS;
+}
+
+/* --- query -------------------------------------------------------------------------------- */
+
+static bool
+queue_is_quiet(const struct vsw_wq *wq)
+{
+	return atomic_load(&wq->page->head) == atomic_load(&wq->page->taken);
+}
+
+static enum ri_status
+qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->state = atomic_load(&qp->state);
+	attr->qpn = qp->who.qpn;
+	attr->access = atomic_load(&qp->access);
+	attr->ird = atomic_load(&qp->ird);
+	attr->ord = atomic_load(&qp->ord);
+	attr->max_sq_wr = qp->init.max_sq_wr;
+	attr->max_rq_wr = qp->init.max_rq_wr;
+	attr->max_send_sge = qp->init.max_send_sge;
+	attr->max_recv_sge = qp->init.max_recv_sge;
+	attr->max_write_sge = qp->init.max_write_sge;
+	attr->max_read_sge = qp->init.max_read_sge;
+	attr->hard_limit = UINT32_MAX;
+	attr->quiet = queue_is_quiet(&qp->sq) && queue_is_quiet(&qp->rq) &&
+		      atomic_load(&qp->tx.held) == 0 && atomic_load(&qp->rx.held) == 0 &&
+		      !atomic_load(&qp->rnr_on);
+	vsw_lock(&qp->lock);
+	attr->terminate_sent = qp->terminate_sent;
+	attr->terminate_len = qp->terminate_len;
+	memcpy(attr->terminate, qp->terminate, qp->terminate_len);
+	vsw_unlock(&qp->lock);
+	return RI_SUCCESS;
+}
+
+/* --- destruction -------------------------------------------------------------------------- */
+
+static void
+qp_silence(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	host->task_stop(host->self, &qp->task);
+	host->timer_stop(host->self, &qp->rnr_timer);
+	host->timer_stop(host->self, &qp->cm_timer);
+}
+
+void
+vem_qp_kill(struct ri_qp *qp)
+{
+	struct ri_context *context = qp->pd->context;
+	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
+
+	vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
+	qp_silence(qp);
+	vem_cm_withdraw(qp);
+	if (qp->link != NULL) {
+		struct ri_qp *peer = vem_peer_get(qp);
+		if (peer != NULL) {
+			vem_qp_message(peer, VEM_MSG_LOST, 0, NULL);
+			vem_peer_put(qp);
+		}
+		vem_link_leave(qp);
+	}
+	rights_take(qp);
+	qp_silence(qp); /* whoever was inside may have started them again */
+	vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
+	pthread_mutex_lock(&context->lock);
+	vem_list_remove(&qp->item);
+	pthread_mutex_unlock(&context->lock);
+	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
+	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
+	atomic_fetch_sub(&qp->pd->users, 1);
+	atomic_fetch_sub(&qp->rnic->qps, 1);
+	queues_free(qp);
+}
+
+static enum ri_status
+qp_destroy(struct ri_qp *qp)
+{
+	if (vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, false) != 0)
+		return RI_ERR_BUSY;
+	vem_qp_kill(qp);
+	return RI_SUCCESS;
+}
+
+const struct ri_qp_ops vem_qp_ops = {
+	.size = sizeof(struct ri_qp_ops),
+	.create = qp_create,
+	.modify = qp_modify,
+	.query = qp_query,
+	.destroy = qp_destroy,
+};

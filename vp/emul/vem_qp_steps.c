@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * How a queue pair goes from state to state, and what it does on the way.
+ *
+ * vem_qp_move is the only writer of the state. It may run on any thread and only notes the cause;
+ * everything that a change brings about (flush, the word to the peer, upcalls) is done by
+ * vem_qp_task on the service thread, so never inside a control verb. Order there: the queues are
+ * flushed, then the event that names a fault is raised, then the end of the connection (R-05).
+ *
+ * News from the peer and steps of a connection come as messages, at most one of each kind.
+ */
+#include <string.h>
+
+#include "vem.h"
+
+enum ri_qp_state
+vem_qp_next(const struct ri_qp *qp, enum ri_qp_state state, enum vem_move move)
+{
+	return qp->rnic->fabric->personality == VEM_IB ? vem_ib_next(state, move)
+						       : vem_iw_next(state, move);
+}
+
+static void
+run_task(struct ri_qp *qp)
+{
+	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+}
+
+/* Called with the lock. */
+static void
+note_cause(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move)
+{
+	bool ours = (cause->message & VEM_MSG_TERMINATE) != 0;
+	uint32_t code = ours ? cause->code : cause->detail;
+
+	qp->cause = *cause;
+	qp->ended = true;
+	if (qp->rnic->fabric->personality != VEM_IWARP || (!ours && move != VEM_MOVE_PEER_FAULT))
+		return;
+	qp->terminate_sent = ours;
+	qp->terminate_len = sizeof(qp->terminate);
+	qp->terminate[0] = (uint8_t)(code >> 8);
+	qp->terminate[1] = (uint8_t)code;
+}
+
+bool
+vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
+{
+	vsw_lock(&qp->lock);
+	enum ri_qp_state before = (enum ri_qp_state)atomic_load(&qp->state);
+	enum ri_qp_state next = vem_qp_next(qp, before, move);
+	bool live = before == RI_QPS_CONNECTING || before == RI_QPS_RTS;
+	if (next != RI_QPS_NONE && cause != NULL && live && !qp->ended)
+		note_cause(qp, cause, move);
+	if (next != RI_QPS_NONE)
+		atomic_store(&qp->state, next);
+	vsw_unlock(&qp->lock);
+	if (next != before && vem_state_flushes(next))
+		run_task(qp);
+	return next != RI_QPS_NONE;
+}
+
+void
+vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code, const struct vem_hello *hello)
+{
+	vsw_lock(&qp->lock);
+	qp->messages |= message;
+	if (message == VEM_MSG_TERMINATE)
+		qp->terminate_in = code;
+	if (hello != NULL)
+		qp->heard = *hello;
+	vsw_unlock(&qp->lock);
+	run_task(qp);
+}
+
+/* --- on the service thread ---------------------------------------------------------------- */
+
+/* A message for the peer, if it is still there. */
+static void
+message_peer(struct ri_qp *qp, enum vem_msg message, uint32_t code, const struct vem_hello *hello)
+{
+	struct ri_qp *peer = qp->link != NULL ? vem_peer_get(qp) : NULL;
+
+	if (peer == NULL)
+		return;
+	vem_qp_message(peer, message, code, hello);
+	vem_peer_put(qp);
+}
+
+/* The handshake is over on this side: tell, and only then let data move. */
+static void
+come_up(struct ri_qp *qp, const struct vem_hello *hello)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	if (!vem_qp_move(qp, VEM_MOVE_UP, NULL))
+		return;
+	host->timer_stop(host->self, &qp->cm_timer);
+	vem_cm_tell(qp, RI_CM_ESTABLISHED, RI_CM_REASON_OTHER, hello);
+	atomic_store(&qp->open, true);
+	vem_sq_run(qp);
+	vem_peer_nudge(qp);
+	if (qp->passive && qp->rnic->fabric->personality == VEM_IWARP)
+		message_peer(qp, VEM_MSG_REPLY, 0, &qp->said);
+	else if (!qp->passive && qp->rnic->fabric->personality == VEM_IB)
+		message_peer(qp, VEM_MSG_CONFIRM, 0, &qp->said);
+}
+
+static void
+reply_arrived(struct ri_qp *qp, const struct vem_hello *hello)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	if (atomic_load(&qp->state) != RI_QPS_CONNECTING)
+		return;
+	qp->said.pdata_len = 0; /* it went with the request */
+	if (hello->ird_ord && atomic_load(&qp->ord) > hello->ird)
+		atomic_store(&qp->ord, hello->ird);
+	if (!qp->to.three_way) {
+		come_up(qp, hello);
+		return;
+	}
+	host->timer_stop(host->self, &qp->cm_timer);
+	pthread_mutex_lock(&qp->rnic->fabric->lock);
+	qp->replied = true;
+	pthread_mutex_unlock(&qp->rnic->fabric->lock);
+	vem_cm_tell(qp, RI_CM_REPLY, RI_CM_REASON_OTHER, hello);
+}
+
+/* The connection, or the attempt, ends from the other side. */
+static void
+peer_ended(struct ri_qp *qp, uint32_t messages, uint32_t code)
+{
+	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
+	struct vem_cause cause = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN};
+
+	if ((messages & VEM_MSG_REFUSED) != 0) {
+		cause.kind = RI_CM_REJECTED;
+		vem_qp_move(qp, VEM_MOVE_FAIL, &cause);
+	}
+	if ((messages & VEM_MSG_TERMINATE) != 0) {
+		cause.async = RI_EVENT_QP_TERMINATE_RECEIVED;
+		cause.detail = code;
+		vem_qp_move(qp, VEM_MOVE_PEER_FAULT, &cause);
+		cause.async = RI_EVENT_NONE;
+	}
+	if ((messages & VEM_MSG_CLOSE) != 0) {
+		cause.kind = trying ? RI_CM_FAILED : RI_CM_DISCONNECTED;
+		vem_qp_move(qp, VEM_MOVE_PEER_CLOSED, &cause);
+	}
+	if ((messages & VEM_MSG_LOST) != 0)
+		vem_qp_move(qp, VEM_MOVE_LOST, &cause);
+}
+
+/* One word to the peer that it is over, by the cause. */
+static void
+part(struct ri_qp *qp)
+{
+	bool ib = qp->rnic->fabric->personality == VEM_IB;
+
+	vsw_lock(&qp->lock);
+	bool due = qp->ended && !qp->parted;
+	uint32_t message = qp->cause.message;
+	uint32_t code = qp->cause.code;
+	qp->parted = qp->ended;
+	vsw_unlock(&qp->lock);
+	if (!due || message == 0)
+		return;
+	if (message == VEM_MSG_TERMINATE && ib)
+		message = VEM_MSG_LOST;
+	message_peer(qp, (enum vem_msg)message, code, NULL);
+}
+
+/* What the application is told, once, after everything is flushed. */
+static void
+tell_end(struct ri_qp *qp)
+{
+	struct ri_async_event event = {.object = RI_OBJECT_QP, .ctx = qp->ctx};
+	const struct ri_upcalls *up = qp->rnic->upcalls;
+
+	vsw_lock(&qp->lock);
+	bool due = qp->ended && !qp->told;
+	struct vem_cause cause = qp->cause;
+	struct vem_hello heard = qp->heard;
+	qp->told = qp->ended;
+	vsw_unlock(&qp->lock);
+	if (!due)
+		return;
+	if (cause.async != RI_EVENT_NONE) {
+		event.event = cause.async;
+		event.detail = cause.detail;
+		up->async_event(up->self, &event);
+	}
+	if (cause.kind != RI_CM_NONE)
+		vem_cm_tell(qp, (enum ri_cm_event_kind)cause.kind, (enum ri_cm_reason)cause.reason,
+			    cause.kind == RI_CM_REJECTED ? &heard : NULL);
+}
+
+/* In a state that flushes: bring it to its end. */
+static void
+wind_up(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	vem_cm_withdraw(qp);
+	host->timer_stop(host->self, &qp->cm_timer);
+	part(qp);
+	vem_sq_run(qp);
+	vem_rq_run(qp);
+	/* If another thread holds a right, it flushes and has this task run again. */
+	if (!atomic_load(&qp->tx_flushed) || !atomic_load(&qp->rx_flushed))
+		return;
+	vem_qp_move(qp, VEM_MOVE_CLOSED, NULL);
+	tell_end(qp);
+}
+
+void
+vem_qp_task(void *arg)
+{
+	struct ri_qp *qp = arg;
+
+	vsw_lock(&qp->lock);
+	uint32_t messages = qp->messages;
+	uint32_t code = qp->terminate_in;
+	struct vem_hello heard = qp->heard;
+	qp->messages = 0;
+	vsw_unlock(&qp->lock);
+
+	if ((messages & VEM_MSG_CONNECT) != 0)
+		vem_cm_offer(qp);
+	if ((messages & VEM_MSG_REPLY) != 0)
+		reply_arrived(qp, &heard);
+	if ((messages & (VEM_MSG_OPEN | VEM_MSG_CONFIRM)) != 0)
+		come_up(qp, (messages & VEM_MSG_CONFIRM) != 0 ? &heard : NULL);
+	peer_ended(qp, messages, code);
+	if (vem_state_flushes(atomic_load(&qp->state)))
+		wind_up(qp);
+}
