@@ -125,6 +125,39 @@ viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear)
 	} while (atomic_load(&qp->watch) != told);
 }
 
+/*
+ * While somebody polls he asks the few sockets himself, and to tell the kernel for each stop and go of a
+ * stream would cost more than the stream. When the polling ends, progress runs and waits for all.
+ */
+void
+viw_engine_blocked(struct viw_qp *qp)
+{
+	struct viw_engine *engine = &qp->rnic->engine;
+
+	if (atomic_load(&engine->streams) <= VIW_HOT) {
+		atomic_store(&engine->lazy, true);
+		if (vsw_lead_attended(&engine->lead))
+			return;
+	}
+	viw_engine_want(qp, EPOLLOUT, 0);
+}
+
+void
+viw_engine_unblocked(struct viw_qp *qp)
+{
+	if (atomic_load_explicit(&qp->watch, memory_order_relaxed) & EPOLLOUT)
+		viw_engine_want(qp, 0, EPOLLOUT);
+}
+
+void
+viw_engine_give(struct viw_engine *engine, uint8_t *buf)
+{
+	if (!viw_pool_put(&engine->pool, buf))
+		return;
+	atomic_store(&engine->returned, true);
+	vsw_lead_kick(&engine->lead);
+}
+
 /* --- requests held back -------------------------------------------------------------------- */
 
 void
@@ -201,14 +234,21 @@ serve_set(struct viw_engine *engine)
 	return done;
 }
 
-/* Somebody found the pool empty; a buffer has come back. */
+/* Who is blocked waits for EPOLLOUT from now on; who found the pool empty tries again. */
 static void
-serve_starved(struct viw_engine *engine)
+serve_stuck(struct viw_engine *engine)
 {
+	bool lazy = atomic_exchange(&engine->lazy, false);
+	bool returned = atomic_exchange(&engine->returned, false);
+
+	if (!lazy && !returned)
+		return;
 	pthread_mutex_lock(&engine->lock);
 	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->next) {
-		if (atomic_load(&qp->tx.starved))
+		if (returned && atomic_load(&qp->tx.starved))
 			viw_engine_hold(engine, qp);
+		if (lazy && atomic_load(&qp->tx.blocked))
+			viw_engine_want(qp, EPOLLOUT, 0);
 	}
 	pthread_mutex_unlock(&engine->lock);
 }
@@ -264,7 +304,7 @@ viw_engine_progress(void *arg, uint32_t budget)
 	(void)budget; /* a look at the set is bounded: EVENTS rounds of VIW_RX_ROUND octets */
 	if (atomic_load(&viw_fork_child))
 		return 0;
-	serve_starved(engine);
+	serve_stuck(engine);
 	(void)let_go(engine);
 	return serve_set(engine);
 }

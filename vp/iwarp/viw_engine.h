@@ -24,6 +24,8 @@ struct viw_engine {
 	atomic_bool futile;  /* the last data came from this very processor */
 	atomic_uint streams; /* sockets in the set */
 	_Atomic(struct viw_qp *) hot[VIW_HOT];
+	atomic_bool lazy;              /* somebody is blocked and does not wait for EPOLLOUT */
+	atomic_bool returned;          /* a buffer came back that somebody may want */
 	_Atomic(struct viw_qp *) held; /* queue pairs with requests held back; a stack */
 	pthread_mutex_t lock;          /* the list below; control path */
 	struct viw_qp *list;           /* queue pairs with a stream */
@@ -39,6 +41,11 @@ enum ri_status viw_engine_add(struct viw_engine *engine, struct viw_qp *qp) RI_M
 void viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp);
 /* Wait for EPOLLIN or EPOLLOUT of a queue pair, or stop. One of its roles is held by the caller. */
 void viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear);
+/* Its socket takes no more, or takes again. The holder of tx.role. */
+void viw_engine_blocked(struct viw_qp *qp);
+void viw_engine_unblocked(struct viw_qp *qp);
+/* Give a buffer back; NULL is allowed. */
+void viw_engine_give(struct viw_engine *engine, uint8_t *buf);
 /* Requests of this queue pair wait for company. */
 void viw_engine_hold(struct viw_engine *engine, struct viw_qp *qp);
 /* Data has come: now and then look from which processor. Holder of rx.role. */

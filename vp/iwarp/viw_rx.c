@@ -123,14 +123,32 @@ input_direct(struct viw_qp *qp, uint32_t *done)
 	return (size_t)n == (size_t)len + (len == rest ? room : 0);
 }
 
+/*
+ * How much to read into the buffer. Behind a large frame more of them are likely: then no further than
+ * to the header of the next, whose payload can go straight to its place.
+ */
+static uint32_t
+room_wanted(const struct viw_rx *rx)
+{
+	uint32_t tail = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE;
+	bool large = rx->seg.payload_len >= VIW_RX_DIRECT;
+
+	if (rx->phase == VIW_RX_HEAD)
+		return rx->large && rx->head_len < HEADER ? HEADER - rx->head_len : VIW_RX_CHUNK;
+	if (!large)
+		return VIW_RX_CHUNK;
+	if (rx->phase == VIW_RX_TAIL)
+		return tail - rx->tail_len + RDMAP_FPDU_PAYLOAD_TAGGED;
+	uint32_t room = rx->seg.payload_len - rx->placed + tail + RDMAP_FPDU_PAYLOAD_TAGGED;
+	return room < VIW_RX_CHUNK ? room : VIW_RX_CHUNK;
+}
+
 /* Receive into a buffer and walk over it. */
 static bool
 input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 {
 	struct viw_rx *rx = &qp->rx;
-	uint32_t room = rx->large && rx->phase == VIW_RX_HEAD && rx->head_len < HEADER
-				? HEADER - rx->head_len
-				: VIW_RX_CHUNK;
+	uint32_t room = room_wanted(rx);
 	ssize_t n = recv(qp->fd, *buf, room, MSG_DONTWAIT);
 
 	if (n <= 0) {
@@ -201,8 +219,7 @@ resume(struct viw_qp *qp)
 	rx->keep_len -= used;
 	if (rx->keep_len > 0)
 		return false;
-	if (viw_pool_put(&qp->rnic->engine.pool, rx->keep))
-		vsw_lead_kick(&qp->rnic->engine.lead);
+	viw_engine_give(&qp->rnic->engine, rx->keep);
 	rx->keep = NULL;
 	return true;
 }
@@ -232,8 +249,7 @@ input(struct viw_qp *qp)
 		else
 			more = input_lean(qp, &done);
 	}
-	if (viw_pool_put(pool, buf))
-		vsw_lead_kick(&qp->rnic->engine.lead);
+	viw_engine_give(&qp->rnic->engine, buf);
 	if (done > 0)
 		viw_engine_sample(&qp->rnic->engine, qp);
 	return done;

@@ -30,7 +30,7 @@
 #include "viw_fork.h"
 
 /* Longest ULPDU towards a peer on this machine: payload of whole pages. */
-#define VIW_LOCAL_ULPDU (32768u + DDP_UNTAGGED_SIZE)
+#define VIW_LOCAL_ULPDU 65474u
 
 void
 viw_serve_soon(struct viw_qp *qp)
@@ -175,8 +175,8 @@ take_octets(struct viw_qp *qp, const struct ri_stream *stream)
 	uint8_t *keep = stream->early_len > 0 ? viw_pool_get(pool) : NULL;
 	uint8_t *out = stream->last_msg_len > 0 ? viw_pool_get(pool) : NULL;
 	if ((stream->early_len > 0 && keep == NULL) || (stream->last_msg_len > 0 && out == NULL)) {
-		(void)viw_pool_put(pool, keep);
-		(void)viw_pool_put(pool, out);
+		viw_engine_give(&qp->rnic->engine, keep);
+		viw_engine_give(&qp->rnic->engine, out);
 		return RI_ERR_RESOURCES;
 	}
 	if (keep != NULL)
@@ -336,16 +336,12 @@ socket_close(int fd, bool orderly)
 void
 viw_stream_drop(struct viw_qp *qp)
 {
-	struct viw_pool *pool = &qp->rnic->engine.pool;
-	bool freed = viw_pool_put(pool, qp->tx.buf);
-
-	freed |= viw_pool_put(pool, qp->rx.keep);
+	viw_engine_give(&qp->rnic->engine, qp->tx.buf);
+	viw_engine_give(&qp->rnic->engine, qp->rx.keep);
 	qp->tx.buf = NULL;
 	qp->tx.at = qp->tx.len = 0;
 	qp->rx.keep = NULL;
 	qp->rx.keep_len = 0;
-	if (freed)
-		vsw_lead_kick(&qp->rnic->engine.lead);
 	if (!atomic_load(&qp->attached))
 		return;
 	bool orderly = atomic_load(&qp->tx.shut) && atomic_load(&qp->rx.eof);

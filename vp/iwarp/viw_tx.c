@@ -21,13 +21,13 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "viw_fork.h"
 
 #define VIW_HELD_REQUESTS 64u
 #define VIW_HELD_OCTETS   (64u * 1024)
+#define VIW_TX_ROUND      (1024u * 1024) /* octets of one round */
 #define VIW_UNATTENDED    8u /* requests sent at once for want of attention before the poster drives */
 
 /* --- octets -------------------------------------------------------------------------------- */
@@ -41,8 +41,15 @@ buffer_release(struct viw_qp *qp)
 	tx->buf = NULL;
 	tx->at = 0;
 	tx->len = 0;
-	if (viw_pool_put(&qp->rnic->engine.pool, buf))
-		vsw_lead_kick(&qp->rnic->engine.lead);
+	viw_engine_give(&qp->rnic->engine, buf);
+}
+
+/* The socket takes no more, or has had enough for one round: somebody comes again. */
+static void
+come_again(struct viw_qp *qp)
+{
+	if (!atomic_exchange(&qp->tx.blocked, true))
+		viw_engine_blocked(qp);
 }
 
 /* The socket said no. */
@@ -52,10 +59,7 @@ push_failed(struct viw_qp *qp, int error)
 	struct viw_tx *tx = &qp->tx;
 
 	if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM) {
-		if (!atomic_exchange(&tx->blocked, true)) {
-			viw_engine_want(qp, EPOLLOUT, 0);
-			vsw_lead_kick(&qp->rnic->engine.lead);
-		}
+		come_again(qp);
 		return;
 	}
 	/* What the peer said before it went may still be unread: the receiving role has the word. */
@@ -83,25 +87,29 @@ viw_tx_push(struct viw_qp *qp)
 		tx->at += (uint32_t)n;
 		tx->given += (uint64_t)n;
 	}
-	if (atomic_load_explicit(&tx->blocked, memory_order_relaxed)) {
+	if (atomic_load_explicit(&tx->blocked, memory_order_relaxed))
 		atomic_store(&tx->blocked, false);
-		viw_engine_want(qp, 0, EPOLLOUT);
-	}
+	viw_engine_unblocked(qp);
 	return true;
 }
 
 /* --- a round ------------------------------------------------------------------------------- */
 
-/* Send whatever may go. */
+/* Send what may go, but leave the other role and other queue pairs their turn. */
 static void
 send_work(struct viw_qp *qp)
 {
 	enum ri_qp_state begun = viw_qp_state(qp);
+	uint64_t enough = qp->tx.given + VIW_TX_ROUND;
 
 	while (viw_tx_push(qp)) {
 		viw_sq_complete(qp);
 		if (viw_qp_state(qp) != begun || viw_tx_fill(qp) == 0)
 			break;
+		if (qp->tx.given >= enough) {
+			come_again(qp);
+			break;
+		}
 	}
 	viw_sq_complete(qp);
 }

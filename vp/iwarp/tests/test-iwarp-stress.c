@@ -358,8 +358,7 @@ test_empty_pool(void)
 	ends_run(p.a, p.b, 5);
 	g_assert_false(end_poll(p.a, false, &wc));
 	for (unsigned i = 0; i < VIW_BUF_COUNT; i++) {
-		if (viw_pool_put(pool_a, taken_a[i]))
-			vsw_lead_kick(&((struct viw_rnic *)p.na->rnic)->engine.lead);
+		viw_engine_give(&((struct viw_rnic *)p.na->rnic)->engine, taken_a[i]);
 		(void)viw_pool_put(pool_b, taken_b[i]);
 	}
 	(void)end_wait_ok(p.b, true, 2, p.a);
