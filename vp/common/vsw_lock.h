@@ -62,7 +62,8 @@ vsw_role_take(struct vsw_role *role)
 static inline void
 vsw_role_begin(struct vsw_role *role)
 {
-	atomic_store(&role->kicked, 0);
+	if (atomic_load(&role->kicked) != 0) /* a load is much cheaper than a store here */
+		atomic_store(&role->kicked, 0);
 }
 
 /* Give it back. True: somebody kicked meanwhile and the role is ours again; do another round. */
