@@ -66,7 +66,8 @@ wqe_write(struct vsw_wqe *wqe, const struct ri_wr *wr)
 	wqe->reserved = 0;
 	wqe->flags = wr->flags;
 	wqe->inv_stag = wr->inv_stag;
-	wqe->length = segments_copy(wqe, wr->sgl, wr->num_sge);
+	/* An engine may look at the length of the newest entry while the slot is written anew. */
+	__atomic_store_n(&wqe->length, segments_copy(wqe, wr->sgl, wr->num_sge), __ATOMIC_RELAXED);
 	switch (wr->opcode) {
 	case RI_OP_RDMA_WRITE:
 	case RI_OP_RDMA_READ:
@@ -120,7 +121,8 @@ post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr)
 	wqe->reserved = 0;
 	wqe->flags = wr->flags;
 	wqe->inv_stag = 0;
-	wqe->length = segments_copy(wqe, wr->sgl, wr->num_sge);
+	/* An engine may look at the length of the newest entry while the slot is written anew. */
+	__atomic_store_n(&wqe->length, segments_copy(wqe, wr->sgl, wr->num_sge), __ATOMIC_RELAXED);
 	slot_post(wq);
 	vsw_unlock(&wq->lock);
 	return RI_SUCCESS;

@@ -249,7 +249,9 @@ advise(struct viw_qp *qp)
 	uint32_t index = (head - 1) & tx->sq.mask;
 	const struct vsw_wqe *wqe =
 		(const void *)((const char *)page + VSW_WQ_ENTRIES + (size_t)index * tx->sq.stride);
-	return (uint64_t)wqe->length * waiting < VIW_HELD_OCTETS ? WAIT : GO_TOGETHER;
+	/* Only a hint: another poster may write the slot anew just now. */
+	uint64_t length = __atomic_load_n(&wqe->length, __ATOMIC_RELAXED);
+	return length * waiting < VIW_HELD_OCTETS ? WAIT : GO_TOGETHER;
 }
 
 void

@@ -89,8 +89,10 @@ take_back(struct vth *vth, GPtrArray *list, void *item)
 {
 	pthread_mutex_lock(&vth->lock);
 	g_ptr_array_remove(list, item);
-	while (vth->running == item && !on_service_thread(vth))
+	while (vth->running == item && !on_service_thread(vth)) {
 		pthread_cond_wait(&vth->idle, &vth->lock);
+		g_ptr_array_remove(list, item); /* its function may have started it again */
+	}
 	pthread_mutex_unlock(&vth->lock);
 }
 
