@@ -86,6 +86,7 @@ struct viw_tx {
 	bool checked;       /* and it was found well-formed */
 	bool drained;       /* CLOSING: what had been posted has been tried */
 	bool terminate_queued;
+	bool direct;            /* this fill has gone past the buffer */
 	uint32_t index;         /* of the request */
 	uint32_t total;         /* its length */
 	uint32_t done;          /* octets of its message built */
@@ -222,15 +223,35 @@ void viw_tx_run(struct viw_qp *qp);
 void viw_tx_try(struct viw_qp *qp);
 /* Give the role back; serves kicks first. */
 void viw_tx_leave(struct viw_qp *qp);
+/* The socket refused octets with this errno. Holder of tx.role. */
+void viw_tx_push_failed(struct viw_qp *qp, int error);
 /* Hand the buffer to the socket. False: it takes no more now. Holder of tx.role. */
 bool viw_tx_push(struct viw_qp *qp);
 
 /* --- viw_tx_build.c: frames of requests and responses ------------------------------------- */
 
-/* Build what may be sent now into the buffer; returns octets. Holder of tx.role. */
-uint32_t viw_tx_fill(struct viw_qp *qp);
+/* Build what may be sent now into the buffer. False: there is nothing. Holder of tx.role. */
+bool viw_tx_fill(struct viw_qp *qp);
 /* Octets of a frame that carries `payload` octets. */
 uint32_t viw_frame_size(bool tagged, uint32_t payload);
+
+/* --- viw_tx_direct.c: large payload without a copy ----------------------------------------- */
+
+#define VIW_DIRECT_MIN    16384u /* octets of payload in one piece that are worth it */
+#define VIW_DIRECT_FRAMES 16u    /* frames of one system call */
+
+/* The next octets of a message. */
+struct viw_direct {
+	struct ddp_segment
+		seg; /* header of the first frame; L, lengths and offsets of each are computed */
+	struct vsw_mem_ask ask; /* where they are, and how many of them are in one piece */
+	uint32_t left;          /* octets to the end of the message */
+};
+
+/* Can they go without a copy? */
+bool viw_tx_is_direct(const struct viw_qp *qp, const struct viw_direct *d);
+/* Send what the socket takes now. *begun: octets of payload done with. */
+enum vsw_mem_result viw_tx_direct(struct viw_qp *qp, const struct viw_direct *d, uint32_t *begun);
 
 /* --- viw_read.c: both directions of RDMA Read --------------------------------------------- */
 
@@ -240,8 +261,8 @@ void viw_reads_reset(struct viw_qp *qp);
 void viw_reads_free(struct viw_qp *qp);
 /* tx: is there an inbound Read to answer? */
 bool viw_response_pending(struct viw_qp *qp);
-/* tx: build the next frame of the answer at `at`; returns octets, 0 if the source failed. */
-uint32_t viw_response_build(struct viw_qp *qp, uint8_t *at, uint32_t room);
+/* tx: build or send what comes next of the answer; false: no room, or the source failed. */
+bool viw_response_build(struct viw_qp *qp);
 /* tx: may another Read leave? */
 bool viw_read_room(struct viw_qp *qp);
 /* tx: note a Read that leaves; returns its number. */

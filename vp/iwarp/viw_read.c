@@ -103,47 +103,68 @@ response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum vsw_mem
 	viw_fault(qp, viw_fault_read(result), &offender, 0);
 }
 
-uint32_t
-viw_response_build(struct viw_qp *qp, uint8_t *at, uint32_t room)
+/* Octets of the answer are built. */
+static void
+response_advance(struct viw_qp *qp, uint32_t n)
 {
 	struct viw_tx *tx = &qp->tx;
 	uint32_t got = atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
-	struct viw_inbound_read *r = &qp->irrq[got & (qp->irrq_room - 1)];
-	uint32_t left = r->m.size - tx->response_done;
-	uint32_t most = tx->ulpdu - DDP_TAGGED_SIZE;
-	uint32_t n = left < most ? left : most;
-	struct vsw_mem_use use;
 
-	if (viw_frame_size(true, n) > room)
-		return 0;
-	enum vsw_mem_result result =
-		vsw_mem_begin(qp->rnic->mem, &qp->who,
-			      &(struct vsw_mem_ask){.stag = r->m.source_stag,
-						    .access = RI_ACCESS_REMOTE_READ,
-						    .addr = r->m.source_to + tx->response_done,
-						    .length = n},
-			      &use);
-	if (result != VSW_MEM_OK) {
-		response_fault(qp, r, result);
-		return 0;
-	}
-
-	struct ddp_segment seg = rdmap_tagged(RDMAP_READ_RESPONSE, r->m.sink_stag,
-					      r->m.sink_to + tx->response_done, n == left);
-	seg.payload = use.ptr;
-	seg.payload_len = n;
-	uint32_t size = rdmap_fpdu_put(at, &seg, qp->crc);
-	if (n > 0)
-		vsw_mem_end(&use);
 	tx->response_done += n;
 	tx->job = VIW_JOB_RESPONSE;
-	if (n == left) {
+	if (tx->response_done == qp->irrq[got & (qp->irrq_room - 1)].m.size) {
 		tx->response_done = 0;
 		tx->job = VIW_JOB_NONE;
 		tx->response_last = true;
 		atomic_store(&qp->irrq_got, got + 1);
 	}
-	return size;
+}
+
+bool
+viw_response_build(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	uint32_t got = atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
+	const struct viw_inbound_read *r = &qp->irrq[got & (qp->irrq_room - 1)];
+	uint32_t most = tx->ulpdu - DDP_TAGGED_SIZE;
+	struct viw_direct d = {.left = r->m.size - tx->response_done,
+			       .ask = {.stag = r->m.source_stag,
+				       .access = RI_ACCESS_REMOTE_READ,
+				       .addr = r->m.source_to + tx->response_done}};
+	uint32_t n = d.left < most ? d.left : most;
+	struct vsw_mem_use use;
+	enum vsw_mem_result result;
+
+	d.seg = rdmap_tagged(RDMAP_READ_RESPONSE, r->m.sink_stag, r->m.sink_to + tx->response_done,
+			     n == d.left);
+	d.ask.length = d.left;
+	if (viw_tx_is_direct(qp, &d)) {
+		if (tx->len > 0)
+			return false; /* what is in the buffer goes first */
+		tx->direct = true;
+		result = viw_tx_direct(qp, &d, &n);
+	} else {
+		if (tx->len + viw_frame_size(true, n) > VIW_BUF_SIZE)
+			return false;
+		d.ask.length = n;
+		result = vsw_mem_begin(qp->rnic->mem, &qp->who, &d.ask, &use);
+		if (result == VSW_MEM_OK) {
+			d.seg.payload = use.ptr;
+			d.seg.payload_len = n;
+			uint32_t size = rdmap_fpdu_put(tx->buf + tx->len, &d.seg, qp->crc);
+			vsw_mem_end(&use);
+			tx->len += size;
+			tx->queued += size;
+		}
+	}
+	if (result != VSW_MEM_OK) {
+		response_fault(qp, r, result);
+		return false;
+	}
+	if (tx->direct && n == 0)
+		return false; /* the socket is full */
+	response_advance(qp, n);
+	return true;
 }
 
 /* --- the asking side ----------------------------------------------------------------------- */

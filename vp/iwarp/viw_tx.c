@@ -53,8 +53,8 @@ come_again(struct viw_qp *qp)
 }
 
 /* The socket said no. */
-static void
-push_failed(struct viw_qp *qp, int error)
+void
+viw_tx_push_failed(struct viw_qp *qp, int error)
 {
 	struct viw_tx *tx = &qp->tx;
 
@@ -81,7 +81,7 @@ viw_tx_push(struct viw_qp *qp)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			push_failed(qp, errno);
+			viw_tx_push_failed(qp, errno);
 			return false;
 		}
 		tx->at += (uint32_t)n;
@@ -104,7 +104,7 @@ send_work(struct viw_qp *qp)
 
 	while (viw_tx_push(qp)) {
 		viw_sq_complete(qp);
-		if (viw_qp_state(qp) != begun || viw_tx_fill(qp) == 0)
+		if (viw_qp_state(qp) != begun || !viw_tx_fill(qp))
 			break;
 		if (qp->tx.given >= enough) {
 			come_again(qp);

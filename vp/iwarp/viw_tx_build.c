@@ -225,6 +225,62 @@ send_opcode(uint32_t flags)
 	return invalidate ? RDMAP_SEND_INVALIDATE : RDMAP_SEND;
 }
 
+/* Octets of the message are built; payload_frame has moved the segments already. */
+static void
+message_advance(struct viw_qp *qp, uint32_t n)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	tx->done += n;
+	tx->job = VIW_JOB_REQUEST;
+	if (tx->done == tx->total) {
+		tx->send_msn += viw_tx_wqe(qp)->opcode == RI_OP_RDMA_WRITE ? 0 : 1;
+		request_started(qp, 0);
+	}
+}
+
+/* What is next of the message, up to the end of its segment. */
+static struct viw_direct
+direct_of(struct viw_qp *qp, const struct ddp_segment *seg)
+{
+	struct viw_tx *tx = &qp->tx;
+	uint32_t piece = piece_left(qp);
+	const struct ri_sge *sge = &viw_tx_wqe(qp)->sge[tx->sge];
+
+	return (struct viw_direct){.seg = *seg,
+				   .left = tx->total - tx->done,
+				   .ask = {.stag = sge->stag,
+					   .addr = sge->addr + tx->sge_done,
+					   .length = piece,
+					   .access = RI_ACCESS_LOCAL_READ}};
+}
+
+static bool
+message_is_direct(struct viw_qp *qp, const struct ddp_segment *seg)
+{
+	struct viw_direct d = direct_of(qp, seg);
+
+	return viw_tx_is_direct(qp, &d);
+}
+
+/* Send the next octets of the message past the buffer; false if the socket is full. */
+static bool
+send_direct(struct viw_qp *qp, const struct ddp_segment *seg)
+{
+	struct viw_direct d = direct_of(qp, seg);
+	uint32_t begun = 0;
+
+	qp->tx.direct = true;
+	if (viw_tx_direct(qp, &d, &begun) != VSW_MEM_OK) {
+		request_fail(qp, RI_WC_LOCAL_PROTECTION);
+		return true;
+	}
+	qp->tx.sge_done += begun;
+	if (begun > 0)
+		message_advance(qp, begun);
+	return begun > 0;
+}
+
 /* The next frame of a Send or Write; false if it does not fit any more. */
 static bool
 build_message(struct viw_qp *qp)
@@ -237,8 +293,6 @@ build_message(struct viw_qp *qp)
 	uint32_t n = left < most ? left : most;
 	struct ddp_segment seg;
 
-	if (tx->len + viw_frame_size(write, n) > VIW_BUF_SIZE)
-		return false;
 	if (write) {
 		seg = rdmap_tagged(RDMAP_WRITE, wqe->u.remote.stag, wqe->u.remote.addr + tx->done,
 				   n == left);
@@ -246,6 +300,10 @@ build_message(struct viw_qp *qp)
 		seg = rdmap_untagged(send_opcode(wqe->flags), tx->send_msn, tx->done, n == left);
 		seg.rsvd_ulp = wqe->flags & RI_WR_INVALIDATE ? wqe->inv_stag : 0;
 	}
+	if (!qp->crc && left >= VIW_DIRECT_MIN && message_is_direct(qp, &seg))
+		return tx->len == 0 && send_direct(qp, &seg);
+	if (tx->len + viw_frame_size(write, n) > VIW_BUF_SIZE)
+		return false;
 	seg.payload_len = n;
 	uint32_t size = payload_frame(qp, tx->buf + tx->len, &seg);
 	if (size == 0) {
@@ -254,12 +312,7 @@ build_message(struct viw_qp *qp)
 	}
 	tx->len += size;
 	tx->queued += size;
-	tx->done += n;
-	tx->job = VIW_JOB_REQUEST;
-	if (n == left) {
-		tx->send_msn += write ? 0 : 1;
-		request_started(qp, 0);
-	}
+	message_advance(qp, n);
 	return true;
 }
 
@@ -323,17 +376,6 @@ build_request(struct viw_qp *qp)
 	}
 }
 
-static bool
-build_response(struct viw_qp *qp)
-{
-	struct viw_tx *tx = &qp->tx;
-	uint32_t size = viw_response_build(qp, tx->buf + tx->len, VIW_BUF_SIZE - tx->len);
-
-	tx->len += size;
-	tx->queued += size;
-	return size > 0;
-}
-
 /* One step; false if nothing can be done, or no room is left. */
 static bool
 build_next(struct viw_qp *qp)
@@ -341,31 +383,33 @@ build_next(struct viw_qp *qp)
 	struct viw_tx *tx = &qp->tx;
 
 	if (tx->job == VIW_JOB_RESPONSE)
-		return build_response(qp);
+		return viw_response_build(qp);
 	if (tx->job == VIW_JOB_REQUEST)
 		return build_request(qp);
 
 	bool request = request_ready(qp);
 	if (viw_response_pending(qp) && (!request || !tx->response_last))
-		return build_response(qp);
+		return viw_response_build(qp);
 	return request && build_request(qp);
 }
 
-uint32_t
+bool
 viw_tx_fill(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 	enum ri_qp_state begun = viw_qp_state(qp);
+	bool some = false;
 
 	if (tx->buf == NULL) {
 		tx->buf = viw_pool_get(&qp->rnic->engine.pool);
 		atomic_store(&tx->starved, tx->buf == NULL);
 		if (tx->buf == NULL)
-			return 0;
+			return false;
 	}
 	tx->at = 0;
 	tx->len = 0;
-	while (viw_qp_state(qp) == begun && build_next(qp))
-		continue;
-	return tx->len;
+	tx->direct = false;
+	while (!tx->direct && viw_qp_state(qp) == begun && build_next(qp))
+		some = true;
+	return some;
 }

@@ -21,7 +21,7 @@ struct pair {
 };
 
 static void
-attach_pair(struct end *a, struct end *b, int buffer)
+attach_pair(struct end *a, struct end *b, int buffer, bool crc)
 {
 	int fd[2];
 
@@ -30,6 +30,7 @@ attach_pair(struct end *a, struct end *b, int buffer)
 	for (unsigned i = 0; buffer > 0 && i < 2; i++)
 		setsockopt(fd[i], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
+	sa.crc = sb.crc = crc;
 	g_assert_cmpint(end_attach(b, &sb), ==, RI_SUCCESS);
 	g_assert_cmpint(end_attach(a, &sa), ==, RI_SUCCESS);
 	end_wait_event(a, RI_EVENT_QP_STREAM_UP, b);
@@ -37,7 +38,7 @@ attach_pair(struct end *a, struct end *b, int buffer)
 }
 
 static void
-pair_open(struct pair *p, size_t len, int buffer)
+pair_open(struct pair *p, size_t len, int buffer, bool crc)
 {
 	p->na = node_new();
 	p->nb = node_new();
@@ -45,7 +46,7 @@ pair_open(struct pair *p, size_t len, int buffer)
 	p->b = end_new(p->nb, NULL);
 	p->ma = chunk_new(p->na, len);
 	p->mb = chunk_new(p->nb, len);
-	attach_pair(p->a, p->b, buffer);
+	attach_pair(p->a, p->b, buffer, crc);
 }
 
 static void
@@ -61,12 +62,12 @@ pair_close(struct pair *p)
 
 /* Every send is cut short by the kernel, in both directions, Reads included. */
 static void
-test_tiny_buffers(void)
+test_tiny_buffers(gconstpointer crc)
 {
 	const size_t len = 300000;
 	struct pair p;
 
-	pair_open(&p, len, 2048);
+	pair_open(&p, len, 2048, GPOINTER_TO_INT(crc) != 0);
 	struct chunk la = chunk_new(p.na, len), lb = chunk_new(p.nb, len),
 		     rb = chunk_new(p.nb, len);
 	chunk_fill(&p.ma, 1);
@@ -132,7 +133,7 @@ test_threads(void)
 	atomic_uint done = 0;
 	struct ri_wc wc;
 
-	pair_open(&p, 1 << 16, 0);
+	pair_open(&p, 1 << 16, 0, true);
 	for (unsigned i = 0; i < 64; i++)
 		g_assert_cmpint(end_recv(p.b, i, &p.mb, i * 64, 64), ==, RI_SUCCESS);
 	for (unsigned i = 0; i < POSTERS; i++) {
@@ -216,7 +217,7 @@ test_dereg_target(void)
 		struct tally t = {0};
 		pthread_t thread;
 
-		pair_open(&p, 1 << 20, 0);
+		pair_open(&p, 1 << 20, 0, true);
 		memset(p.ma.at, 0x55, p.ma.len);
 		pthread_create(&thread, NULL, poller_main, p.b);
 		pump(&p, &t, round % 4);
@@ -244,7 +245,7 @@ test_dereg_source(void)
 		struct pair p;
 		struct tally t = {0};
 
-		pair_open(&p, 1 << 20, 0);
+		pair_open(&p, 1 << 20, 0, round % 2 == 0);
 		memset(p.ma.at, 0x55, p.ma.len);
 		pump(&p, &t, round % 3);
 		g_assert_cmpint(p.na->p->mem->mr_dereg(p.ma.mr), ==, RI_SUCCESS);
@@ -271,7 +272,7 @@ test_destroy_in_traffic(void)
 	for (unsigned round = 0; round < 40; round++) {
 		struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
 
-		attach_pair(a, b, 0);
+		attach_pair(a, b, 0, true);
 		for (unsigned i = 0; i < 10; i++) {
 			g_assert_cmpint(end_write(a, i, &ma, &mb, 1 << 18), ==, RI_SUCCESS);
 			g_assert_cmpint(end_read(b, i, &mb, &ma, 1 << 16), ==, RI_SUCCESS);
@@ -304,7 +305,7 @@ test_many_streams(void)
 	for (unsigned i = 0; i < N; i++) {
 		a[i] = end_new(na, NULL);
 		b[i] = end_new(nb, NULL);
-		attach_pair(a[i], b[i], 0);
+		attach_pair(a[i], b[i], 0, true);
 	}
 	for (unsigned round = 0; round < 20; round++) {
 		for (unsigned i = 0; i < N; i++) {
@@ -336,7 +337,7 @@ test_empty_pool(void)
 	uint8_t *taken_a[VIW_BUF_COUNT], *taken_b[VIW_BUF_COUNT];
 	struct ri_wc wc;
 
-	pair_open(&p, 100000, 0);
+	pair_open(&p, 100000, 0, true);
 	chunk_fill(&p.ma, 4);
 	pool_a = &((struct viw_rnic *)p.na->rnic)->engine.pool;
 	pool_b = &((struct viw_rnic *)p.nb->rnic)->engine.pool;
@@ -373,7 +374,7 @@ test_nobody_polls(void)
 	struct pair p;
 	gint64 until = g_get_monotonic_time() + 10 * G_TIME_SPAN_SECOND;
 
-	pair_open(&p, 1 << 20, 0);
+	pair_open(&p, 1 << 20, 0, true);
 	g_usleep(5000);
 	memset(p.ma.at, 0x11, p.ma.len);
 	for (unsigned i = 0; i < 20; i++)
@@ -396,7 +397,10 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/iwarp/stress/tiny-buffers", test_tiny_buffers);
+	g_test_add_data_func("/iwarp/stress/tiny-buffers/crc", GINT_TO_POINTER(1),
+			     test_tiny_buffers);
+	g_test_add_data_func("/iwarp/stress/tiny-buffers/plain", GINT_TO_POINTER(0),
+			     test_tiny_buffers);
 	g_test_add_func("/iwarp/stress/threads", test_threads);
 	g_test_add_func("/iwarp/stress/dereg-target", test_dereg_target);
 	g_test_add_func("/iwarp/stress/dereg-source", test_dereg_source);

@@ -87,8 +87,9 @@ static void
 test_read(struct fixture *f, gconstpointer crc)
 {
 	(void)crc;
+	/* Once: that its far readers are done with it is something only the wire could tell. */
+	chunk_fill(&f->mb, 6);
 	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
-		chunk_fill(&f->mb, i);
 		memset(f->ma.at, 0xee, BIG);
 		g_assert_cmpint(end_read(f->a, i, &f->ma, &f->mb, sizes[i]), ==, RI_SUCCESS);
 		struct ri_wc wc = end_wait_ok(f->a, false, i, f->b);
