@@ -215,7 +215,6 @@ claims_hold(const struct ri_host *host, const struct ri_loaded *loaded,
 static enum ri_status
 open_device(struct kal_rnic *rnic, const struct ri_loaded *loaded, const char *name)
 {
-	const struct ri_device_ops *device = rnic->provider->device;
 	struct kal_client *client = rnic->client;
 	struct ri_open open = {.host = client->host, .upcalls = &rnic->upcalls};
 	struct ri_owner owner = {.mem_owner = KAL_MEM_OWNER_SELF,
@@ -225,17 +224,18 @@ open_device(struct kal_rnic *rnic, const struct ri_loaded *loaded, const char *n
 	enum ri_status status;
 
 	g_strlcpy(open.name, name, sizeof(open.name));
-	status = device->open(&open, &rnic->rnic);
+	status = ri_call_open(&rnic->caller, &open, &rnic->rnic);
 	if (status != RI_SUCCESS)
 		return status;
 	rnic->attr.size = sizeof(rnic->attr);
-	status = device->query(rnic->rnic, &rnic->attr);
+	status = ri_call_query(&rnic->caller, rnic->rnic, &rnic->attr);
 	if (status == RI_SUCCESS && !claims_hold(client->host, loaded, &rnic->attr))
 		status = RI_ERR_PROVIDER;
 	if (status == RI_SUCCESS)
-		status = device->context_create(rnic->rnic, &owner, &rnic->context, &rnic->map);
+		status = ri_call_context_create(&rnic->caller, rnic->rnic, &owner, &rnic->context,
+						&rnic->map);
 	if (status != RI_SUCCESS)
-		device->close(rnic->rnic);
+		rnic->provider->device->close(rnic->rnic);
 	return status;
 }
 
@@ -264,6 +264,8 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 	rnic = g_new0(struct kal_rnic, 1);
 	rnic->client = client;
 	rnic->provider = &loaded->provider;
+	rnic->caller = (struct ri_caller){
+		.provider = rnic->provider, .host = client->host, .name = loaded->name};
 	rnic->upcalls = (struct ri_upcalls){.size = sizeof(rnic->upcalls),
 					    .self = rnic,
 					    .cq_event = on_cq,
@@ -272,7 +274,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 	status = open_device(rnic, loaded, adapter);
 	if (status != RI_SUCCESS)
 		return status;
-	params.provider = rnic->provider;
+	params.caller = &rnic->caller;
 	params.rnic = rnic->rnic;
 	params.context = rnic->context;
 	params.attr = &rnic->attr;
@@ -344,16 +346,15 @@ enum ri_status
 kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 	       struct kal_path_query_rep *rep)
 {
-	const struct ri_device_ops *device = rnic->provider->device;
 	struct ri_port_attr attr = {.size = sizeof(attr)};
-	enum ri_status status = device->query_port(rnic->rnic, req->port, &attr);
+	enum ri_status status = ri_call_query_port(&rnic->caller, rnic->rnic, req->port, &attr);
 	struct ri_addr local = {0};
 	uint32_t port = req->port;
 
 	if (status != RI_SUCCESS)
 		return status;
-	if (device->route != NULL) {
-		status = device->route(rnic->rnic, &req->peer, &local, &port);
+	if (rnic->provider->device->route != NULL) {
+		status = ri_call_route(&rnic->caller, rnic->rnic, &req->peer, &local, &port);
 		if (status == RI_SUCCESS && port == req->port)
 			rep->local[rep->count++] = local;
 		return status == RI_ERR_NO_ROUTE ? RI_SUCCESS : status;

@@ -208,7 +208,7 @@ kal_conn_kill(struct kal_conn *conn)
 	struct ri_qp_attr attr = {.state = RI_QPS_ERROR};
 
 	/* It may be in ERROR already; then there is nothing left to do. */
-	(void)!conn->cm->p.provider->qp->modify(conn->qp, &attr, RI_QP_ATTR_STATE);
+	(void)!ri_call_qp_modify(conn->cm->p.caller, conn->qp, &attr, RI_QP_ATTR_STATE);
 }
 
 static void
@@ -329,10 +329,9 @@ kal_reject(struct kal_cm *cm, const struct kal_cm_req *req)
 enum ri_status
 kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 {
-	const struct ri_cm_ops *ops = conn->cm->p.provider->cm;
 	enum ri_status status;
 
-	if (ops == NULL || ops->confirm == NULL)
+	if (!conn->cm->p.attr->three_way_handshake)
 		return RI_ERR_UNSUPPORTED;
 	if (req->pdata_len > conn->cm->p.attr->confirm_pdata)
 		return RI_ERR_INVALID_ARG;
@@ -340,7 +339,8 @@ kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 	status = kal_conn_move(conn, req->refuse ? KAL_CONN_CALL_DROP : KAL_CONN_CALL_CONFIRM,
 			       KAL_REASON_OTHER);
 	if (status == RI_SUCCESS) {
-		status = ops->confirm(conn->qp, !req->refuse, req->pdata, (uint16_t)req->pdata_len);
+		status = ri_call_confirm(conn->cm->p.caller, conn->qp, !req->refuse, req->pdata,
+					 (uint16_t)req->pdata_len);
 		if (status != RI_SUCCESS) /* the provider lost it meanwhile */
 			(void)!kal_conn_move(conn, KAL_CONN_FAILED, KAL_REASON_OTHER);
 		if (status != RI_SUCCESS || req->refuse)
@@ -354,14 +354,14 @@ kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 static void
 end_by_provider(struct kal_conn *conn, const struct kal_cm_req *req, bool was_up)
 {
-	const struct ri_provider *provider = conn->cm->p.provider;
+	const struct ri_caller *caller = conn->cm->p.caller;
 	struct ri_qp_attr attr = {.state = was_up ? RI_QPS_CLOSING : RI_QPS_ERROR};
 
 	/* A refusal means that the end came first; its event is on the way. */
 	if (conn->cm->stream)
-		(void)!provider->qp->modify(conn->qp, &attr, RI_QP_ATTR_STATE);
+		(void)!ri_call_qp_modify(caller, conn->qp, &attr, RI_QP_ATTR_STATE);
 	else
-		(void)!provider->cm->disconnect(conn->qp, req->pdata, (uint16_t)req->pdata_len);
+		(void)!ri_call_disconnect(caller, conn->qp, req->pdata, (uint16_t)req->pdata_len);
 }
 
 /* The provider has nothing yet: ended by ourselves, told after the flush. */

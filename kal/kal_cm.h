@@ -17,6 +17,7 @@
 #define KAL_CM_H
 
 #include "kal_call.h"
+#include "ri_call.h"
 #include "rnicpi.h"
 
 struct kal_cm;
@@ -26,7 +27,7 @@ struct kal_listener;
 /* What a kal_cm works for. Everything outlives it. */
 struct kal_cm_params {
 	const struct ri_host *host;
-	const struct ri_provider *provider;
+	const struct ri_caller *caller;
 	struct ri_rnic *rnic;
 	struct ri_context *context;
 	const struct ri_rnic_attr *attr;

@@ -42,7 +42,7 @@ kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS)
 		return status;
-	status = conn->cm->p.provider->cm->connect(conn->qp, &params);
+	status = ri_call_connect(conn->cm->p.caller, conn->qp, &params);
 	if (status != RI_SUCCESS)
 		(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
 	return status;
@@ -61,7 +61,7 @@ kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct k
 	status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS)
 		return status;
-	status = conn->cm->p.provider->cm->accept(request->provider, conn->qp, &params);
+	status = ri_call_accept(conn->cm->p.caller, request->provider, conn->qp, &params);
 	if (status != RI_SUCCESS) {
 		(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
 		return status;

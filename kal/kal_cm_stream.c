@@ -224,7 +224,7 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	make_wish(setup, req, req->suppress_ird_ord != 0);
 	status = dial(setup);
 	if (status == RI_SUCCESS)
-		status = conn->cm->p.provider->llp->reserve(conn->qp);
+		status = ri_call_reserve(conn->cm->p.caller, conn->qp);
 	if (status == RI_SUCCESS)
 		status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS) {
@@ -262,7 +262,7 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 	reply.private_len = (uint16_t)req->pdata_len;
 	setup->out_len = kal_mpa_write(&reply, setup->out, sizeof(setup->out));
 	status = setup->out_len == 0 ? RI_ERR_INVALID_ARG
-				     : conn->cm->p.provider->llp->reserve(conn->qp);
+				     : ri_call_reserve(conn->cm->p.caller, conn->qp);
 	if (status == RI_SUCCESS)
 		status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS) {
@@ -318,7 +318,7 @@ attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t
 	kal_cm_unlock(cm);
 	/* The upcall that it stands may come before the call returns. */
 	if (kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER) != RI_SUCCESS ||
-	    cm->p.provider->llp->attach_stream(conn->qp, &stream) != RI_SUCCESS) {
+	    ri_call_attach_stream(cm->p.caller, conn->qp, &stream) != RI_SUCCESS) {
 		give_up(conn, KAL_CONN_FAILED, KAL_REASON_RESOURCES);
 		return true;
 	}

@@ -145,7 +145,7 @@ listen_stream(struct kal_listener *listener, struct ri_service *service)
 {
 	const struct kal_cm_params *p = &listener->cm->p;
 	struct ri_port_attr attr = {.size = sizeof(attr)};
-	enum ri_status status = p->provider->device->query_port(p->rnic, listener->port, &attr);
+	enum ri_status status = ri_call_query_port(p->caller, p->rnic, listener->port, &attr);
 	uint16_t port = service->port;
 
 	if (status != RI_SUCCESS)
@@ -192,6 +192,7 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 	   struct kal_listener **out)
 {
 	struct kal_listener *listener = g_new0(struct kal_listener, 1);
+	struct ri_listen_ask ask = {.port = req->port};
 	enum ri_status status;
 
 	listener->cm = cm;
@@ -199,6 +200,7 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 	listener->port = req->port;
 	listener->backlog = CLAMP(req->backlog, 1, 4096);
 	listener->suppress = req->suppress_ird_ord != 0;
+	ask.backlog = listener->backlog;
 	listener->look.fire = look_again;
 	listener->look.arg = listener;
 	atomic_init(&listener->refs, 1);
@@ -209,13 +211,13 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 		return status;
 	}
 	kal_cm_lock(cm);
-	listener->id = ++cm->last_listener;
+	ask.ctx = listener->id = ++cm->last_listener;
 	g_hash_table_insert(cm->listeners, &listener->id, listener);
 	kal_cm_unlock(cm);
 	/* A request may come before the provider's call returns: the table knows us already. */
 	if (!cm->stream)
-		status = cm->p.provider->cm->listen(cm->p.context, listener->id, req->port, service,
-						    listener->backlog, &listener->provider);
+		status = ri_call_listen(cm->p.caller, cm->p.context, &ask, service,
+					&listener->provider);
 	listener->service = *service;
 	if (cm->stream)
 		status = watch_socks(listener);
@@ -235,7 +237,7 @@ kal_listen_destroy(struct kal_listener *listener)
 
 	atomic_store(&listener->closed, true);
 	if (listener->provider != NULL)
-		cm->p.provider->cm->listen_destroy(listener->provider);
+		cm->p.caller->provider->cm->listen_destroy(listener->provider);
 	for (uint32_t i = 0; i < listener->num_socks; i++)
 		host->watch_stop(host->self, &listener->socks[i]);
 	host->timer_stop(host->self, &listener->look);

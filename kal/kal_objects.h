@@ -16,6 +16,7 @@
 #include "kal_call.h"
 #include "kal_cm.h"
 #include "kal_resources.h"
+#include "ri_call.h"
 #include "rnicpi.h"
 
 struct kal_client;
@@ -39,6 +40,7 @@ struct kal_rnic {
 	struct kal_object object;
 	struct kal_client *client;
 	const struct ri_provider *provider;
+	struct ri_caller caller; /* how its verbs are called */
 	struct ri_rnic *rnic;
 	struct ri_context *context;
 	struct ri_rnic_attr attr;

@@ -262,10 +262,9 @@ say_no(struct kal_request *request, const void *pdata, uint16_t len)
 void
 kal_request_refuse(struct kal_request *request, const void *pdata, uint16_t len)
 {
-	const struct ri_cm_ops *ops = request->cm->p.provider->cm;
-
+	/* Gone already is as well. */
 	if (request->provider != NULL)
-		(void)!ops->reject(request->provider, pdata, len); /* gone already: as well */
+		(void)!ri_call_reject(request->cm->p.caller, request->provider, pdata, len);
 	else
 		say_no(request, pdata, len);
 	request->provider = NULL;

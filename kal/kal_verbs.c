@@ -21,7 +21,7 @@ destroy_qp(struct kal_qp *qp)
 	enum ri_status status;
 
 	kal_conn_retire(qp->conn);
-	status = qp->pd->rnic->provider->qp->destroy(qp->qp);
+	status = ri_call_qp_destroy(&qp->pd->rnic->caller, qp->qp);
 	if (status != RI_SUCCESS) {
 		kal_conn_restore(qp->conn);
 		return status;
@@ -47,7 +47,7 @@ destroy_in_pd(struct kal_pd *pd, enum ri_status status)
 static enum ri_status
 destroy_cq(struct kal_client *client, struct kal_cq *cq)
 {
-	enum ri_status status = cq->rnic->provider->cq->destroy(cq->cq);
+	enum ri_status status = ri_call_cq_destroy(&cq->rnic->caller, cq->cq);
 
 	if (status == RI_SUCCESS)
 		kal_news_forget(client, &cq->fired);
@@ -57,7 +57,7 @@ destroy_cq(struct kal_client *client, struct kal_cq *cq)
 static enum ri_status
 destroy_mr(struct kal_client *client, struct kal_mr *mr)
 {
-	enum ri_status status = mr->pd->rnic->provider->mem->mr_dereg(mr->mr);
+	enum ri_status status = ri_call_mr_dereg(&mr->pd->rnic->caller, mr->mr);
 
 	if (status == RI_SUCCESS)
 		kal_account_give(&client->account, KAL_RESOURCE_MEMORY, mr->length);
@@ -67,7 +67,7 @@ destroy_mr(struct kal_client *client, struct kal_mr *mr)
 static enum ri_status
 destroy_srq(struct kal_client *client, struct kal_srq *srq)
 {
-	enum ri_status status = srq->pd->rnic->provider->srq->destroy(srq->srq);
+	enum ri_status status = ri_call_srq_destroy(&srq->pd->rnic->caller, srq->srq);
 
 	if (status == RI_SUCCESS)
 		kal_news_forget_ctx(client, RI_OBJECT_SRQ, srq->ctx);
@@ -88,17 +88,17 @@ unmake(struct kal_client *client, struct kal_object *object)
 		return destroy_srq(client, (struct kal_srq *)object);
 	case RI_OBJECT_PD:
 		pd = (struct kal_pd *)object;
-		return pd->rnic->provider->pd->destroy(pd->pd);
+		return ri_call_pd_destroy(&pd->rnic->caller, pd->pd);
 	case RI_OBJECT_MR:
 		return destroy_mr(client, (struct kal_mr *)object);
 	case RI_OBJECT_MW:
 		pd = ((struct kal_mw *)object)->pd;
 		return destroy_in_pd(
-			pd, pd->rnic->provider->mem->mw_free(((struct kal_mw *)object)->mw));
+			pd, ri_call_mw_free(&pd->rnic->caller, ((struct kal_mw *)object)->mw));
 	case RI_OBJECT_AH:
 		pd = ((struct kal_ah *)object)->pd;
 		return destroy_in_pd(
-			pd, pd->rnic->provider->ah->destroy(((struct kal_ah *)object)->ah));
+			pd, ri_call_ah_destroy(&pd->rnic->caller, ((struct kal_ah *)object)->ah));
 	case RI_OBJECT_LISTEN:
 		kal_listen_destroy(((struct kal_listen *)object)->listener);
 		return RI_SUCCESS;
@@ -222,7 +222,7 @@ port_query(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	if (rnic == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	attr->size = sizeof(*attr);
-	return rnic->provider->device->query_port(rnic->rnic, in->port, attr);
+	return ri_call_query_port(&rnic->caller, rnic->rnic, in->port, attr);
 }
 
 static enum ri_status
@@ -249,12 +249,12 @@ pd_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	if (rnic == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	pd->rnic = rnic;
-	status = rnic->provider->pd->create(rnic->context, &pd->pd);
+	status = ri_call_pd_create(&rnic->caller, rnic->context, &pd->pd);
 	if (status != RI_SUCCESS)
 		return status;
 	status = enter(client, RI_OBJECT_PD, &pd->object);
 	if (status != RI_SUCCESS) {
-		(void)!rnic->provider->pd->destroy(pd->pd);
+		(void)!ri_call_pd_destroy(&rnic->caller, pd->pd);
 		return status;
 	}
 	((struct kal_id_rep *)rep)->id = g_steal_pointer(&pd)->object.id;
@@ -283,13 +283,13 @@ cq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	cq->fired.event.kind = KAL_EVENT_CQ;
 	cq->fired.event.ctx = in->ctx;
 	out->entries = in->entries;
-	status = rnic->provider->cq->create(rnic->context, (uint64_t)(uintptr_t)cq, &out->entries,
-					    &cq->cq, &out->map);
+	status = ri_call_cq_create(&rnic->caller, rnic->context, (uint64_t)(uintptr_t)cq,
+				   &out->entries, &cq->cq, &out->map);
 	if (status != RI_SUCCESS)
 		return status;
 	status = enter(client, RI_OBJECT_CQ, &cq->object);
 	if (status != RI_SUCCESS) {
-		(void)!rnic->provider->cq->destroy(cq->cq);
+		(void)!ri_call_cq_destroy(&rnic->caller, cq->cq);
 		return status;
 	}
 	out->id = g_steal_pointer(&cq)->object.id;
@@ -314,7 +314,7 @@ cq_resize(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_LIMIT;
 	out->id = in->id;
 	out->entries = in->entries;
-	return cq->rnic->provider->cq->resize(cq->cq, &out->entries, &out->map);
+	return ri_call_cq_resize(&cq->rnic->caller, cq->cq, &out->entries, &out->map);
 }
 
 static enum ri_status
@@ -324,7 +324,7 @@ srq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	struct kal_srq_rep *out = rep;
 	struct kal_pd *pd = kal_object_get(client, in->id, RI_OBJECT_PD);
 	g_autofree struct kal_srq *srq = g_new0(struct kal_srq, 1);
-	const struct ri_srq_ops *ops;
+	const struct ri_caller *caller;
 	enum ri_status status;
 
 	(void)msg;
@@ -332,18 +332,18 @@ srq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg
 		return RI_ERR_INVALID_HANDLE;
 	if (!pd->rnic->attr.srq)
 		return RI_ERR_UNSUPPORTED;
-	ops = pd->rnic->provider->srq;
+	caller = &pd->rnic->caller;
 	srq->pd = pd;
 	srq->ctx = in->attr.ctx;
 	out->attr = in->attr;
 	out->attr.ctx = (uint64_t)(uintptr_t)srq;
-	status = ops->create(pd->pd, &out->attr, &srq->srq, &out->map);
+	status = ri_call_srq_create(caller, pd->pd, &out->attr, &srq->srq, &out->map);
 	out->attr.ctx = in->attr.ctx;
 	if (status != RI_SUCCESS)
 		return status;
 	status = enter(client, RI_OBJECT_SRQ, &srq->object);
 	if (status != RI_SUCCESS) {
-		(void)!ops->destroy(srq->srq);
+		(void)!ri_call_srq_destroy(caller, srq->srq);
 		return status;
 	}
 	pd->object.children++;
@@ -365,7 +365,7 @@ srq_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg
 		return RI_ERR_UNSUPPORTED;
 	out->id = in->id;
 	out->attr = in->attr;
-	return srq->pd->rnic->provider->srq->modify(srq->srq, &out->attr, in->resize != 0);
+	return ri_call_srq_modify(&srq->pd->rnic->caller, srq->srq, &out->attr, in->resize != 0);
 }
 
 static enum ri_status
@@ -379,7 +379,7 @@ srq_query(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	if (srq == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	out->id = srq->object.id;
-	return srq->pd->rnic->provider->srq->query(srq->srq, &out->attr);
+	return ri_call_srq_query(&srq->pd->rnic->caller, srq->srq, &out->attr);
 }
 
 /* --- queue pairs ---------------------------------------------------------------------------- */
@@ -404,15 +404,17 @@ static enum ri_status
 make_qp(struct kal_client *client, struct kal_qp *qp, struct kal_qp_create_rep *out)
 {
 	struct kal_rnic *rnic = qp->pd->rnic;
-	const struct ri_qp_ops *ops = rnic->provider->qp;
+	const struct ri_qp_parents parents = {.pd = qp->pd->pd,
+					      .send_cq = qp->send_cq->cq,
+					      .recv_cq = qp->recv_cq->cq,
+					      .srq = qp->srq != NULL ? qp->srq->srq : NULL};
 	struct ri_qp_attr attr;
 	enum ri_status status;
 
-	status = ops->create(qp->pd->pd, &out->init, qp->send_cq->cq, qp->recv_cq->cq,
-			     qp->srq != NULL ? qp->srq->srq : NULL, &qp->qp, &out->map);
+	status = ri_call_qp_make(&rnic->caller, &parents, &out->init, &qp->qp, &out->map);
 	if (status != RI_SUCCESS)
 		return status;
-	status = ops->query(qp->qp, &attr);
+	status = ri_call_qp_query(&rnic->caller, qp->qp, &attr);
 	if (status == RI_SUCCESS)
 		status = kal_conn_create(rnic->cm, qp->qp, out->init.ctx, &out->init, &qp->conn);
 	if (status == RI_SUCCESS) {
@@ -422,7 +424,7 @@ make_qp(struct kal_client *client, struct kal_qp *qp, struct kal_qp_create_rep *
 	if (status != RI_SUCCESS) {
 		if (qp->conn != NULL)
 			kal_conn_retire(qp->conn);
-		(void)!ops->destroy(qp->qp);
+		(void)!ri_call_qp_destroy(&rnic->caller, qp->qp);
 		if (qp->conn != NULL)
 			kal_conn_free(qp->conn);
 	}
@@ -490,7 +492,7 @@ qp_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	kal_conn_lock(qp->conn);
 	status = may_modify(client, qp, in);
 	if (status == RI_SUCCESS)
-		status = qp->pd->rnic->provider->qp->modify(qp->qp, &in->attr, in->mask);
+		status = ri_call_qp_modify(&qp->pd->rnic->caller, qp->qp, &in->attr, in->mask);
 	if (status == RI_SUCCESS)
 		kal_conn_modified(qp->conn, &in->attr, in->mask);
 	kal_conn_unlock(qp->conn);
@@ -508,7 +510,7 @@ qp_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 	if (qp == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_conn_lock(qp->conn);
-	status = qp->pd->rnic->provider->qp->query(qp->qp, rep);
+	status = ri_call_qp_query(&qp->pd->rnic->caller, qp->qp, rep);
 	kal_conn_unlock(qp->conn);
 	return status;
 }

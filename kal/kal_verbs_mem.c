@@ -57,14 +57,14 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 static enum ri_status
 make_mr(struct kal_client *client, struct kal_mr *mr, const struct ri_mr_init *init, uint32_t *stag)
 {
-	const struct ri_mem_ops *ops = mr->pd->rnic->provider->mem;
-	enum ri_status status = ops->mr_reg(mr->pd->pd, init, &mr->mr, stag);
+	const struct ri_caller *caller = &mr->pd->rnic->caller;
+	enum ri_status status = ri_call_mr_reg(caller, mr->pd->pd, init, &mr->mr, stag);
 
 	if (status != RI_SUCCESS)
 		return status;
 	if (kal_object_add(client, RI_OBJECT_MR, &mr->object) != 0)
 		return RI_SUCCESS;
-	(void)!ops->mr_dereg(mr->mr);
+	(void)!ri_call_mr_dereg(caller, mr->mr);
 	return RI_ERR_RESOURCES;
 }
 
@@ -123,7 +123,7 @@ mr_rereg(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, init.length);
 	if (status != RI_SUCCESS)
 		return status;
-	status = pd->rnic->provider->mem->mr_rereg(mr->mr, pd->pd, &init, &out->stag);
+	status = ri_call_mr_rereg(&pd->rnic->caller, mr->mr, pd->pd, &init, &out->stag);
 	/* Both were counted for a moment; the one that is gone now is given back. */
 	kal_account_give(&client->account, KAL_RESOURCE_MEMORY,
 			 status == RI_SUCCESS ? mr->length : init.length);
@@ -146,7 +146,7 @@ mr_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 	(void)msg;
 	if (mr == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	return mr->pd->rnic->provider->mem->mr_query(mr->mr, rep);
+	return ri_call_mr_query(&mr->pd->rnic->caller, mr->mr, rep);
 }
 
 static enum ri_status
@@ -177,13 +177,13 @@ mw_alloc(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 		return RI_ERR_INVALID_ARG;
 	if (wide ? !pd->rnic->attr.mw_wide : !pd->rnic->attr.mw_narrow)
 		return RI_ERR_UNSUPPORTED;
-	status = pd->rnic->provider->mem->mw_alloc(pd->pd, (enum ri_mw_type)in->type, &mw->mw,
-						   &out->stag);
+	status = ri_call_mw_alloc(&pd->rnic->caller, pd->pd, (enum ri_mw_type)in->type, &mw->mw,
+				  &out->stag);
 	if (status != RI_SUCCESS)
 		return status;
 	mw->pd = pd;
 	if (kal_object_add(client, RI_OBJECT_MW, &mw->object) == 0) {
-		(void)!pd->rnic->provider->mem->mw_free(mw->mw);
+		(void)!ri_call_mw_free(&pd->rnic->caller, mw->mw);
 		return RI_ERR_RESOURCES;
 	}
 	pd->object.children++;
@@ -200,7 +200,7 @@ mw_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 	(void)msg;
 	if (mw == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	return mw->pd->rnic->provider->mem->mw_query(mw->mw, rep);
+	return ri_call_mw_query(&mw->pd->rnic->caller, mw->mw, rep);
 }
 
 static enum ri_status
@@ -228,12 +228,12 @@ ah_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_INVALID_HANDLE;
 	if (!pd->rnic->attr.ud)
 		return RI_ERR_UNSUPPORTED;
-	status = pd->rnic->provider->ah->create(pd->pd, &in->init, &ah->ah, &out->ah);
+	status = ri_call_ah_create(&pd->rnic->caller, pd->pd, &in->init, &ah->ah, &out->ah);
 	if (status != RI_SUCCESS)
 		return status;
 	ah->pd = pd;
 	if (kal_object_add(client, RI_OBJECT_AH, &ah->object) == 0) {
-		(void)!pd->rnic->provider->ah->destroy(ah->ah);
+		(void)!ri_call_ah_destroy(&pd->rnic->caller, ah->ah);
 		return RI_ERR_RESOURCES;
 	}
 	pd->object.children++;
@@ -251,7 +251,7 @@ ah_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	(void)msg;
 	if (ah == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	return ah->pd->rnic->provider->ah->modify(ah->ah, &in->init);
+	return ri_call_ah_modify(&ah->pd->rnic->caller, ah->ah, &in->init);
 }
 
 static enum ri_status
