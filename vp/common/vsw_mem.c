@@ -417,17 +417,33 @@ direct_access(const struct vsw_mem_who *who, const struct vsw_mem_ask *ask, stru
 	return VSW_MEM_OK;
 }
 
+/* As vsw_mem_find, for a key that is probably good. */
+static struct vsw_mem_entry *
+find_hot(struct vsw_mem_table *table, uint32_t stag)
+{
+	uint32_t place = (stag >> 8 ^ stag >> 16) % VSW_MEM_HOT;
+	struct vsw_mem_entry *entry =
+		atomic_load_explicit(&table->hot[place], memory_order_acquire);
+
+	if (entry != NULL && atomic_load_explicit(&entry->live, memory_order_relaxed) == stag)
+		return entry;
+	entry = vsw_mem_find(table, stag);
+	if (entry != NULL && atomic_load(&entry->live) == stag)
+		atomic_store_explicit(&table->hot[place], entry, memory_order_release);
+	return entry;
+}
+
 enum vsw_mem_result
 vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	      const struct vsw_mem_ask *ask, struct vsw_mem_use *use)
 {
-	memset(use, 0, sizeof(*use));
+	*use = (struct vsw_mem_use){0};
 	if (ask->length == 0)
 		return VSW_MEM_OK;
 	if (ask->stag == 0)
 		return direct_access(who, ask, use);
 
-	struct vsw_mem_entry *entry = vsw_mem_find(table, ask->stag);
+	struct vsw_mem_entry *entry = find_hot(table, ask->stag);
 	if (entry == NULL)
 		return VSW_MEM_STAG;
 

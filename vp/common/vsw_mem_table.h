@@ -59,6 +59,12 @@ struct vsw_mem_entry {
 	struct vsw_mem_entry *next_free;
 };
 
+/*
+ * Where keys used lately are found without unscrambling. An entry that does not fit the key is as
+ * good as none, so nobody has to take anything out.
+ */
+#define VSW_MEM_HOT 256
+
 struct vsw_mem_table {
 	const struct ri_host *host;
 	uint32_t secret[4]; /* of the bijection of indices */
@@ -69,6 +75,7 @@ struct vsw_mem_table {
 	struct vsw_mem_entry *free;
 	struct vsw_mem_entry *youngest;
 	uint32_t num_free;
+	_Atomic(struct vsw_mem_entry *) hot[VSW_MEM_HOT];
 	_Atomic(struct vsw_mem_entry *) chunks[VSW_MEM_CHUNKS];
 };
 

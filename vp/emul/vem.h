@@ -232,6 +232,9 @@ bool vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer
 /* A use of the peer's end; NULL: it has gone. Ends with vem_peer_put. */
 struct ri_qp *vem_peer_get(struct ri_qp *qp);
 void vem_peer_put(struct ri_qp *qp);
+/* The same with the right to the send queue. */
+struct ri_qp *vem_peer_enter(struct ri_qp *qp);
+void vem_peer_exit(struct ri_qp *qp);
 /* Tie two queue pairs; called with the fabric's lock. */
 enum ri_status vem_link_make(struct ri_qp *active, struct ri_qp *passive);
 /* Leave the link: nobody touches `qp` through it any more. */

@@ -500,10 +500,10 @@ vem_execute(struct ri_qp *qp)
 	if (wqe->length > VEM_MAX_MESSAGE)
 		return fail_here(qp, RI_WC_LOCAL_LENGTH);
 
-	struct ri_qp *peer = vem_peer_get(qp);
+	struct ri_qp *peer = vem_peer_enter(qp);
 	if (peer == NULL)
 		return false; /* its last message is on the way */
 	done = execute_with(qp, peer);
-	vem_peer_put(qp);
+	vem_peer_exit(qp);
 	return done;
 }

@@ -216,7 +216,8 @@ vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer, str
 /* --- links -------------------------------------------------------------------------------- */
 
 struct vem_end {
-	alignas(VSW_CACHE_LINE) atomic_uint uses;
+	alignas(VSW_CACHE_LINE) atomic_uint uses; /* from anywhere */
+	atomic_bool driven;                       /* by who runs the other end's send queue */
 	_Atomic(struct ri_qp *) qp;
 };
 
@@ -241,6 +242,25 @@ void
 vem_peer_put(struct ri_qp *qp)
 {
 	atomic_fetch_sub_explicit(&qp->link->end[!qp->side].uses, 1, memory_order_release);
+}
+
+/* There is one such user at a time, so a flag does, and costs half of a counter. */
+struct ri_qp *
+vem_peer_enter(struct ri_qp *qp)
+{
+	struct vem_end *end = &qp->link->end[!qp->side];
+
+	atomic_store(&end->driven, true);
+	struct ri_qp *peer = atomic_load(&end->qp);
+	if (peer == NULL)
+		vem_peer_exit(qp);
+	return peer;
+}
+
+void
+vem_peer_exit(struct ri_qp *qp)
+{
+	atomic_store_explicit(&qp->link->end[!qp->side].driven, false, memory_order_release);
 }
 
 enum ri_status
@@ -269,8 +289,11 @@ vem_link_leave(struct ri_qp *qp)
 
 	if (link == NULL)
 		return;
-	atomic_store(&link->end[qp->side].qp, NULL);
-	for (unsigned spins = 0; atomic_load(&link->end[qp->side].uses) != 0; spins++) {
+
+	struct vem_end *end = &link->end[qp->side];
+	atomic_store(&end->qp, NULL);
+	for (unsigned spins = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven);
+	     spins++) {
 		if (spins > 100)
 			sched_yield();
 	}

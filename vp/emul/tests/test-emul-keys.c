@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Windows and invalidation by requests, and what an adapter says of itself. */
+#include <string.h>
+
+#include "vem_node.h"
+
+struct pair {
+	struct vth *vth;
+	struct node *na, *nb;
+	struct end *a, *b;
+	struct chunk ma, mb;
+	struct ri_mw *mw; /* of b */
+	uint32_t mw_stag;
+	bool ib;
+};
+
+static void
+set_up(struct pair *p, const char *adapter)
+{
+	memset(p, 0, sizeof(*p));
+	p->vth = vth_new(false);
+	p->na = node_new(p->vth, false, adapter);
+	p->nb = node_new(p->vth, false, adapter);
+	p->ib = p->na->attr.transport == RI_TRANSPORT_IB;
+	p->a = end_new(p->na, NULL);
+	p->b = end_new(p->nb, NULL);
+	p->ma = chunk_new(p->na, 1000, ALL_RW);
+	p->mb = chunk_new(p->nb, 1000, LOCAL_RW | RI_ACCESS_BIND);
+	g_assert_cmpint(p->nb->p->mem->mw_alloc(p->nb->pd, RI_MW_WIDE, &p->mw, &p->mw_stag), ==,
+			RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(p->nb->p->mem->mw_alloc(p->nb->pd, RI_MW_NARROW, &p->mw, &p->mw_stag), ==,
+			RI_SUCCESS);
+	ends_connect(p->a, p->b);
+}
+
+/* Everything goes; whatever was raised meanwhile is dropped. */
+static void
+tear_down(struct pair *p)
+{
+	g_assert_cmpint(p->nb->p->mem->mw_free(p->mw), ==, RI_SUCCESS);
+	end_free(p->a);
+	end_free(p->b);
+	vth_run(p->vth);
+	g_queue_clear_full(p->na->cm, g_free);
+	g_queue_clear_full(p->nb->cm, g_free);
+	g_queue_clear_full(p->na->async, g_free);
+	g_queue_clear_full(p->nb->async, g_free);
+	chunk_free(&p->ma);
+	chunk_free(&p->mb);
+	node_free(p->na);
+	node_free(p->nb);
+	vth_free(p->vth);
+}
+
+static void
+bind(struct pair *p, uint64_t length, uint32_t flags)
+{
+	struct ri_wr wr = {.wr_id = 1,
+			   .opcode = RI_OP_BIND_MW,
+			   .flags = RI_WR_SIGNALED | flags,
+			   .u.bind = {.mw_stag = (p->mw_stag & ~0xffu) | 0x31,
+				      .mr_stag = p->mb.stag,
+				      .addr = chunk_sge(&p->mb, 100, 0).addr,
+				      .length = length,
+				      .access = RI_ACCESS_REMOTE_WRITE}};
+
+	p->mw_stag = wr.u.bind.mw_stag;
+	g_assert_cmpint(p->nb->p->fast->post_sq(p->b->uqp, &wr), ==, RI_SUCCESS);
+}
+
+static void
+write_to(struct pair *p, uint64_t addr, uint32_t len)
+{
+	struct ri_sge local = chunk_sge(&p->ma, 0, len);
+	struct ri_sge there = {.addr = addr, .stag = p->mw_stag};
+
+	post_rdma(p->a, RI_OP_RDMA_WRITE, 2, &local, &there);
+}
+
+static void
+test_window(gconstpointer adapter)
+{
+	struct pair p;
+
+	set_up(&p, adapter);
+	chunk_fill(&p.ma, 9);
+	bind(&p, 50, 0);
+	poll_one(p.b->uscq, 1, RI_WC_SUCCESS);
+	write_to(&p, chunk_sge(&p.mb, 100, 0).addr, 50);
+	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
+	g_assert_cmpmem(p.ma.at, 50, p.mb.at + 100, 50);
+	g_assert_cmpint(p.nb->p->mem->mr_dereg(p.mb.mr), ==, RI_ERR_BUSY);
+	g_assert_cmpint(p.nb->p->qp->destroy(p.b->qp), ==, RI_ERR_BUSY);
+	write_to(&p, chunk_sge(&p.mb, 100, 0).addr, 51);
+	node_async(p.nb, RI_EVENT_QP_BOUNDS, p.b);
+	tear_down(&p);
+}
+
+static void
+test_window_relative(gconstpointer adapter)
+{
+	struct pair p;
+
+	set_up(&p, adapter);
+	chunk_fill(&p.ma, 9);
+	bind(&p, 50, RI_WR_BIND_RELATIVE);
+	poll_one(p.b->uscq, 1, RI_WC_SUCCESS);
+	write_to(&p, 10, 40);
+	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
+	g_assert_cmpmem(p.ma.at, 40, p.mb.at + 110, 40);
+	tear_down(&p);
+}
+
+static void
+test_bind_fails(gconstpointer adapter)
+{
+	struct pair p;
+
+	set_up(&p, adapter);
+	bind(&p, 5000, 0);
+	poll_one(p.b->uscq, 1, RI_WC_MW_BIND);
+	vth_run(p.vth);
+	g_assert_cmpint(end_state(p.b), ==, RI_QPS_ERROR);
+	tear_down(&p);
+}
+
+static void
+test_local_invalidate(gconstpointer adapter)
+{
+	struct pair p;
+	struct ri_wr wr = {
+		.wr_id = 4, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED | RI_WR_LOCAL_FENCE};
+
+	set_up(&p, adapter);
+	bind(&p, 50, 0);
+	poll_one(p.b->uscq, 1, RI_WC_SUCCESS);
+	wr.inv_stag = p.mw_stag;
+	g_assert_cmpint(p.nb->p->fast->post_sq(p.b->uqp, &wr), ==, RI_SUCCESS);
+	poll_one(p.b->uscq, 4, RI_WC_SUCCESS);
+	write_to(&p, chunk_sge(&p.mb, 100, 0).addr, 5);
+	node_async(p.nb, RI_EVENT_QP_STAG, p.b);
+	tear_down(&p);
+
+	set_up(&p, adapter);
+	wr.inv_stag = p.ma.stag ^ 0x5500;
+	g_assert_cmpint(p.nb->p->fast->post_sq(p.b->uqp, &wr), ==, RI_SUCCESS);
+	poll_one(p.b->uscq, 4, RI_WC_LOCAL_MM);
+	tear_down(&p);
+}
+
+static void
+test_remote_invalidate(gconstpointer adapter)
+{
+	struct pair p;
+	struct ri_wr wr = {
+		.wr_id = 4, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
+
+	set_up(&p, adapter);
+	bind(&p, 50, 0);
+	poll_one(p.b->uscq, 1, RI_WC_SUCCESS);
+	post_recv(p.b, 5, NULL);
+	wr.inv_stag = p.mw_stag;
+	g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+	poll_one(p.a->uscq, 4, RI_WC_SUCCESS);
+	struct ri_wc wc = poll_one(p.b->urcq, 5, RI_WC_SUCCESS);
+	g_assert_cmpuint(wc.flags & RI_WC_INVALIDATED, !=, 0);
+	g_assert_cmpuint(wc.inv_stag, ==, p.mw_stag);
+	/* Once more: of a key that may not be. */
+	post_recv(p.b, 6, NULL);
+	wr.inv_stag = p.mb.stag; /* no remote right */
+	g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+	poll_one(p.b->urcq, 6, RI_WC_LOCAL_INVALIDATE);
+	poll_one(p.a->uscq, 4, p.ib ? RI_WC_REMOTE_INVALID_REQ : RI_WC_SUCCESS);
+	if (!p.ib)
+		g_assert_cmpuint(node_async(p.na, RI_EVENT_QP_TERMINATE_RECEIVED, p.a).detail, ==,
+				 0x0109);
+	tear_down(&p);
+}
+
+/* What is not claimed fails cleanly. */
+static void
+test_not_claimed(gconstpointer adapter)
+{
+	static const enum ri_opcode opcodes[] = {RI_OP_FETCH_ADD, RI_OP_CMP_SWAP, RI_OP_SEND_UD};
+	struct pair p;
+
+	for (guint i = 0; i < G_N_ELEMENTS(opcodes); i++) {
+		struct ri_wr wr = {
+			.wr_id = 3, .opcode = (uint8_t)opcodes[i], .flags = RI_WR_SIGNALED};
+		set_up(&p, adapter);
+		g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+		poll_one(p.a->uscq, 3, RI_WC_LOCAL_QP);
+		tear_down(&p);
+	}
+	set_up(&p, adapter);
+	struct ri_mr *mr = NULL;
+	uint32_t stag = 0;
+	struct ri_mr_init init = {.addr = chunk_sge(&p.ma, 0, 0).addr,
+				  .length = 10,
+				  .access = LOCAL_RW | RI_ACCESS_REMOTE_ATOMIC};
+	g_assert_cmpint(p.na->p->mem->mr_reg(p.na->pd, &init, &mr, &stag), ==, RI_ERR_UNSUPPORTED);
+	init = (struct ri_mr_init){.unlinked = true, .length = 10};
+	g_assert_cmpint(p.na->p->mem->mr_reg(p.na->pd, &init, &mr, &stag), ==, RI_ERR_UNSUPPORTED);
+	/* Local read cannot be taken away on InfiniBand (row 11). */
+	init = (struct ri_mr_init){
+		.addr = chunk_sge(&p.ma, 0, 0).addr, .length = 10, .access = RI_ACCESS_LOCAL_WRITE};
+	g_assert_cmpint(p.na->p->mem->mr_reg(p.na->pd, &init, &mr, &stag), ==, RI_SUCCESS);
+	struct ri_sge sge = {.addr = init.addr, .length = 10, .stag = stag};
+	post_recv(p.b, 1,
+		  &(struct ri_sge){
+			  .addr = chunk_sge(&p.mb, 0, 0).addr, .length = 10, .stag = p.mb.stag});
+	post_send(p.a, 2, &sge, 0);
+	poll_one(p.a->uscq, 2,
+		 p.na->attr.local_read_revocable ? RI_WC_LOCAL_PROTECTION : RI_WC_SUCCESS);
+	g_assert_cmpint(p.na->p->mem->mr_dereg(mr), ==, RI_SUCCESS);
+	/* Rights of a queue pair after its creation (row 14). */
+	struct ri_qp_attr attr = {.access = RI_ACCESS_REMOTE_READ};
+	g_assert_cmpint(p.nb->p->qp->modify(p.b->qp, &attr, RI_QP_ATTR_ACCESS), ==,
+			p.ib ? RI_SUCCESS : RI_ERR_UNSUPPORTED);
+	tear_down(&p);
+}
+
+static void
+test_adapter(gconstpointer adapter)
+{
+	struct vth *vth = vth_new(false);
+	struct node *node = node_new(vth, false, adapter);
+	const struct ri_device_ops *device = node->p->device;
+	struct ri_device_desc descs[4];
+	struct ri_port_attr port = {.size = sizeof(port)};
+	struct ri_addr peer = {.family = RI_ADDR_IPV4, .octets = {127, 1, 2, 3}};
+	struct ri_addr local = {0};
+	struct ri_open none = {.name = "emul:none", .host = vth_host(vth)};
+	struct ri_rnic *rnic = NULL;
+	uint32_t count = G_N_ELEMENTS(descs);
+	uint32_t number = 9;
+	char text[200];
+
+	g_assert_cmpint(device->probe(vth_host(vth), descs, &count), ==, RI_SUCCESS);
+	g_assert_cmpuint(count, ==, 2);
+	g_assert_cmpstr(descs[0].name, ==, "emul:ib");
+	g_assert_cmpstr(descs[1].name, ==, "emul:iwarp");
+	g_assert_cmpint(device->open(&none, &rnic), ==, RI_ERR_NO_DEVICE);
+	g_assert_cmpint(device->query_port(node->rnic, 0, &port), ==, RI_SUCCESS);
+	g_assert_true(port.online);
+	g_assert_cmpuint(port.num_addrs, >=, 2);
+	g_assert_cmpint(device->query_port(node->rnic, 1, &port), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(device->route(node->rnic, &peer, &local, &number), ==, RI_SUCCESS);
+	g_assert_cmpuint(number, ==, 0);
+	g_assert_cmpuint(local.octets[0], ==, 127);
+	local.family = RI_ADDR_IPV6;
+	g_assert_cmpint(device->route(node->rnic, &peer, &local, &number), ==, RI_ERR_NO_ROUTE);
+	peer.octets[0] = 203;
+	g_assert_cmpint(device->route(node->rnic, &peer, &local, &number), ==, RI_ERR_NO_ROUTE);
+	g_assert_cmpuint(device->dump(node->rnic, text, sizeof(text)), >, 0);
+	/* A caller that knows less gets less. */
+	struct ri_rnic_attr attr;
+	memset(&attr, 0xee, sizeof(attr));
+	attr.size = 16;
+	g_assert_cmpint(device->query(node->rnic, &attr), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.max_qp, ==, 0xeeeeeeee);
+	node_free(node);
+	vth_free(vth);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		GTestDataFunc run;
+	} tests[] = {
+		{"window", test_window},
+		{"window-relative", test_window_relative},
+		{"bind-fails", test_bind_fails},
+		{"local-invalidate", test_local_invalidate},
+		{"remote-invalidate", test_remote_invalidate},
+		{"not-claimed", test_not_claimed},
+		{"adapter", test_adapter},
+	};
+	static const char *const adapters[] = {"emul:ib", "emul:iwarp"};
+
+	g_test_init(&argc, &argv, NULL);
+	for (guint a = 0; a < G_N_ELEMENTS(adapters); a++) {
+		for (guint i = 0; i < G_N_ELEMENTS(tests); i++) {
+			g_autofree char *path =
+				g_strdup_printf("/emul/%s/keys/%s", adapters[a] + 5, tests[i].name);
+			g_test_add_data_func(path, adapters[a], tests[i].run);
+		}
+	}
+	return g_test_run();
+}
