@@ -118,10 +118,9 @@ end_commit(struct viw_qp *qp, enum viw_qp_move move)
 	atomic_store(&qp->deadline, deadline);
 	(void)viw_qp_step(&qp->state, move);
 	vsw_unlock(&qp->lock);
-	if (viw_qp_state(qp) == RI_QPS_ERROR)
-		viw_serve_soon(qp);
-	else
+	if (viw_qp_state(qp) != RI_QPS_ERROR)
 		host->timer_start(host->self, &qp->timer, deadline);
+	viw_serve_soon(qp); /* whoever found the cause may have forgotten the sending role */
 }
 
 /* Keep a copy of a Terminate for query: the octets behind its DDP header. */
@@ -212,7 +211,6 @@ viw_end_by_caller(struct viw_qp *qp, enum viw_qp_move move, uint32_t event, uint
 	}
 	if (move == VIW_MOVE_TO_TERMINATE)
 		queue_terminate(end, rdmap_terminate_code_fpdu(end->fpdu, code, qp->crc));
-	end_commit(qp, move);
-	viw_serve_soon(qp); /* not here: a control verb makes no upcall */
+	end_commit(qp, move); /* what follows is not done here: a control verb makes no upcall */
 	return RI_SUCCESS;
 }

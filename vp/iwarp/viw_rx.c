@@ -279,9 +279,10 @@ static uint32_t
 rx_round(struct viw_qp *qp)
 {
 	struct viw_rx *rx = &qp->rx;
+	enum ri_qp_state begun = viw_qp_state(qp);
 	uint32_t done = 0;
 
-	switch (viw_qp_state(qp)) {
+	switch (begun) {
 	case RI_QPS_RTS:
 		if (atomic_load(&qp->starting))
 			break;
@@ -306,7 +307,7 @@ rx_round(struct viw_qp *qp)
 	default:
 		break;
 	}
-	if (rx->want_tx) {
+	if (rx->want_tx || (begun == RI_QPS_RTS && viw_qp_state(qp) != begun)) {
 		rx->want_tx = false;
 		viw_tx_run(qp);
 	}

@@ -333,6 +333,29 @@ test_too_long(struct fixture *f, gconstpointer unused)
 	g_assert_cmpuint(wc.wr_id, ==, 5);
 }
 
+/* Completions that nobody takes: the queue pair that overflows their queue ends, and at once. */
+static void
+test_cq_overflow(struct fixture *f, gconstpointer unused)
+{
+	const struct ri_provider *p = f->nb->p;
+	gint64 begin = g_get_monotonic_time();
+	uint32_t entries = 16;
+	struct ri_map map;
+
+	(void)unused;
+	g_assert_cmpint(p->cq->resize(f->b->rcq, &entries, &map), ==, RI_SUCCESS);
+	g_assert_cmpint(p->user->cq_remap(f->b->urcq, &map), ==, RI_SUCCESS);
+	g_assert_cmpuint(entries, ==, 16);
+	for (unsigned i = 0; i < 20; i++)
+		g_assert_cmpint(end_recv(f->b, i, &f->mb, 0, 64), ==, RI_SUCCESS);
+	for (unsigned i = 0; i < 17; i++)
+		g_assert_cmpint(end_send(f->a, i, &f->ma, 0, 64), ==, RI_SUCCESS);
+	expect_refused(f, 0x0207, RI_EVENT_QP_CQ_RQ_ERROR);
+	g_assert_cmpint(g_get_monotonic_time() - begin, <, G_TIME_SPAN_SECOND);
+	for (unsigned i = 0; i < 16; i++)
+		(void)end_wait_ok(f->b, true, i, NULL);
+}
+
 /* A Send without a receive waits; what comes behind it waits too; a post lets them in. */
 static void
 test_rnr_hold(struct fixture *f, gconstpointer unused)
@@ -547,6 +570,7 @@ main(int argc, char **argv)
 		{"/iwarp/ends/read-stag", test_read_stag, false},
 		{"/iwarp/ends/read-pd", test_read_pd, false},
 		{"/iwarp/ends/too-long", test_too_long, false},
+		{"/iwarp/ends/cq-overflow", test_cq_overflow, false},
 		{"/iwarp/ends/rnr-hold", test_rnr_hold, false},
 		{"/iwarp/ends/rnr-expires", test_rnr_expires, false},
 		{"/iwarp/begin/rtr-write", test_rtr_write, true},
