@@ -3,7 +3,6 @@
 
 #include "it_pair.h"
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -235,13 +234,13 @@ end_reset(struct end *end)
 unsigned
 pair_descriptors(void)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	GDir *dir = g_dir_open("/proc/self/fd", 0, NULL);
 	unsigned count = 0;
 
 	g_assert_nonnull(dir);
-	while (readdir(dir) != NULL)
+	while (g_dir_read_name(dir) != NULL)
 		count++;
-	closedir(dir);
+	g_dir_close(dir);
 	return count;
 }
 

@@ -87,7 +87,7 @@ test_adapters(void)
 	struct {
 		struct kal_adapter_list_rep rep;
 		struct kal_adapter list[4];
-	} list;
+	} list = {0};
 	struct kal_msg msg = {.call = KAL_ADAPTER_LIST,
 			      .fd = -1,
 			      .req = &(struct kal_adapter_list_req){.max = 4},

@@ -88,7 +88,7 @@ run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use 
 	return true;
 }
 
-/* Copy pieces into pieces, in order; `to` has room for all of `from`. */
+/* Copy pieces into pieces, in order; `to` has room for all of `from`, or it is no success. */
 static bool
 spans_copy(const struct spans *to, const struct spans *from)
 {
@@ -97,6 +97,8 @@ spans_copy(const struct spans *to, const struct spans *from)
 
 	for (uint32_t f = 0; f < from->count; f++) {
 		for (uint32_t from_at = 0; from_at < from->len[f];) {
+			if (t >= to->count)
+				return false;
 			uint32_t room = to->len[t] - to_at;
 			uint32_t left = from->len[f] - from_at;
 			uint32_t n = room < left ? room : left;
