@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* A provider that connects by itself: calls go through, its events become those of the client. */
+
+#include <string.h>
+
+#include "kal_fixture.h"
+
+#define LISTEN_CTX 0x21
+#define CTX        0x31
+
+static void
+open_fixture(struct fixture *f)
+{
+	fake_reset();
+	fake_attr.cm_forms = RI_CM_ADDRESS;
+	fake_attr.transport = RI_TRANSPORT_IB;
+	fake_attr.three_way_handshake = true;
+	fake_attr.confirm_pdata = 8;
+	fixture_open(f);
+}
+
+static void
+say(enum ri_cm_event_kind kind, uint64_t ctx, const char *pdata)
+{
+	struct ri_cm_event event = {.kind = kind,
+				    .reason = RI_CM_REASON_STALE,
+				    .ctx = ctx,
+				    .request = (struct ri_request *)(void *)&fake_attr,
+				    .peer = {.family = RI_ADDR_GID, .octets = {1, 2, 3}},
+				    .ird = 2,
+				    .ord = 7,
+				    .ird_ord_valid = true};
+
+	if (pdata != NULL) {
+		event.pdata_present = true;
+		event.pdata_len = (uint16_t)strlen(pdata);
+		memcpy(event.pdata, pdata, event.pdata_len);
+	}
+	fake_raise_cm(&event);
+}
+
+static enum ri_status
+call(struct fixture *f, enum kal_call_number number, struct kal_cm_req *req)
+{
+	struct kal_accept_rep rep;
+
+	return fixture_call(f, number, req, sizeof(*req), &rep,
+			    number == KAL_ACCEPT ? sizeof(rep) : 0);
+}
+
+static uint32_t
+connecting(struct fixture *f, bool three_way)
+{
+	struct kal_cm_req req;
+	uint32_t qp;
+
+	open_fixture(f);
+	qp = fixture_qp(f, CTX, 4, 3);
+	fixture_connect_req(&req, qp, false, 99);
+	req.three_way = three_way;
+	req.timeout_us = 1000000;
+	g_assert_cmpint(call(f, KAL_CONNECT, &req), ==, RI_SUCCESS);
+	g_assert_cmpint(fake_cm_last, ==, FAKE_CM_CONNECT);
+	g_assert_cmpuint(fake_cm_params.ird, ==, 4);
+	g_assert_cmpuint(fake_cm_params.ord, ==, 3);
+	g_assert_true(fake_cm_params.ird_ord && fake_cm_params.three_way == three_way);
+	g_assert_cmpuint(fake_cm_params.deadline, !=, RI_NEVER);
+	g_assert_cmpint(call(f, KAL_CONNECT, &req), ==, RI_ERR_INVALID_STATE);
+	return qp;
+}
+
+static void
+test_established(void)
+{
+	struct fixture f;
+	struct kal_cm_event event;
+	struct kal_cm_req bye = {0};
+
+	bye.qp = connecting(&f, false);
+	say(RI_CM_ESTABLISHED, CTX, "hi");
+	event = fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
+	g_assert_true(event.ird_ord_valid && event.pdata_present);
+	g_assert_cmpmem(event.pdata, event.pdata_len, "hi", 2);
+	g_assert_cmpuint(event.own_ord, ==, 2); /* the peer serves no more */
+	g_assert_cmpuint(event.own_ird, ==, 4);
+	say(RI_CM_ESTABLISHED, CTX, NULL); /* once is enough */
+	g_assert_cmpint(call(&f, KAL_DISCONNECT, &bye), ==, RI_SUCCESS);
+	g_assert_cmpint(fake_cm_last, ==, FAKE_CM_DISCONNECT);
+	g_assert_true(fixture_silent(&f));
+	say(RI_CM_BROKEN, CTX, NULL); /* after our own disconnect any end is orderly */
+	fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
+	say(RI_CM_DISCONNECTED, CTX, NULL);
+	g_assert_true(fixture_silent(&f));
+	fixture_close(&f);
+}
+
+static void
+test_ends(void)
+{
+	static const struct {
+		enum ri_cm_event_kind raised;
+		enum kal_cm_kind told;
+	} ends[] = {{RI_CM_REJECTED, KAL_CM_REJECTED},
+		    {RI_CM_FAILED, KAL_CM_FAILED},
+		    {RI_CM_DISCONNECTED, KAL_CM_DISCONNECTED},
+		    {RI_CM_BROKEN, KAL_CM_BROKEN}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+		struct fixture f;
+		struct kal_cm_event event;
+
+		connecting(&f, false);
+		if (i >= 2) {
+			say(RI_CM_ESTABLISHED, CTX, NULL);
+			fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
+		}
+		say(ends[i].raised, CTX, NULL);
+		event = fixture_cm(&f, ends[i].told, CTX);
+		if (ends[i].told == KAL_CM_FAILED)
+			g_assert_cmpuint(event.reason, ==, KAL_REASON_STALE);
+		say(ends[i].raised, CTX, NULL);
+		say(RI_CM_ESTABLISHED, CTX, NULL);
+		g_assert_true(fixture_silent(&f));
+		fixture_close(&f);
+	}
+}
+
+static void
+test_three_way(void)
+{
+	for (int refuse = 0; refuse < 2; refuse++) {
+		struct fixture f;
+		struct kal_cm_req req = {0};
+
+		req.qp = connecting(&f, true);
+		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_ERR_INVALID_STATE);
+		say(RI_CM_REPLY, CTX, "ok");
+		g_assert_cmpuint(fixture_cm(&f, KAL_CM_REPLY, CTX).pdata_len, ==, 2);
+		req.refuse = refuse != 0;
+		req.pdata_len = 9;
+		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_ERR_INVALID_ARG);
+		req.pdata_len = 0;
+		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_SUCCESS);
+		g_assert_cmpint(fake_cm_last, ==, FAKE_CM_CONFIRM);
+		if (!refuse) {
+			say(RI_CM_ESTABLISHED, CTX, NULL);
+			fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
+		}
+		g_assert_true(fixture_silent(&f));
+		fixture_close(&f);
+	}
+}
+
+/* A call that the provider refuses has changed nothing. */
+static void
+test_undone(void)
+{
+	struct fixture f;
+	struct kal_cm_req req;
+	uint32_t qp;
+
+	open_fixture(&f);
+	qp = fixture_qp(&f, CTX, 4, 3);
+	fixture_connect_req(&req, qp, false, 99);
+	fake_cm_status = RI_ERR_NO_ROUTE;
+	g_assert_cmpint(call(&f, KAL_CONNECT, &req), ==, RI_ERR_NO_ROUTE);
+	fake_cm_status = RI_SUCCESS;
+	g_assert_cmpint(call(&f, KAL_CONNECT, &req), ==, RI_SUCCESS);
+	fixture_close(&f);
+}
+
+static void
+test_requests(void)
+{
+	struct fixture f;
+	struct kal_cm_req req = {.ird = 1, .ord = 5};
+	struct kal_cm_event event;
+	uint16_t port = 0;
+
+	open_fixture(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 3);
+	g_assert_cmpint(fake_cm_last, ==, FAKE_CM_LISTEN);
+	req.qp = fixture_qp(&f, CTX, 4, 3);
+
+	say(RI_CM_REQUEST, fake_cm_listen_ctx, "please");
+	event = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX);
+	g_assert_cmpmem(event.pdata, event.pdata_len, "please", 6);
+	g_assert_cmpuint(event.peer.family, ==, RI_ADDR_GID);
+	req.request = event.request;
+	fake_cm_status = RI_ERR_RESOURCES;
+	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_ERR_RESOURCES);
+	fake_cm_status = RI_SUCCESS; /* the request is still there */
+	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_SUCCESS);
+	g_assert_cmpuint(fake_cm_params.ord, ==, 2);
+	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_ERR_INVALID_HANDLE);
+	say(RI_CM_ESTABLISHED, CTX, NULL);
+	fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
+
+	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
+	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
+	g_assert_cmpint(call(&f, KAL_REJECT, &req), ==, RI_SUCCESS);
+	g_assert_cmpint(fake_cm_last, ==, FAKE_CM_REJECT);
+
+	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
+	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
+	say(RI_CM_REQUEST_GONE, fake_cm_listen_ctx, NULL);
+	g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, req.request);
+	g_assert_cmpint(call(&f, KAL_REJECT, &req), ==, RI_ERR_INVALID_HANDLE);
+
+	/* Nobody of ours, and one that the client has not seen when it leaves. */
+	say(RI_CM_REQUEST, 0xdead, NULL);
+	say(RI_CM_ESTABLISHED, 0xdead, NULL);
+	g_assert_true(fixture_silent(&f));
+	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
+	fixture_close(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	fake_register();
+	g_test_add_func("/kal/address/established", test_established);
+	g_test_add_func("/kal/address/ends", test_ends);
+	g_test_add_func("/kal/address/three-way", test_three_way);
+	g_test_add_func("/kal/address/undone", test_undone);
+	g_test_add_func("/kal/address/requests", test_requests);
+	return g_test_run();
+}
