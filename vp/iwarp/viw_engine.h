@@ -25,6 +25,7 @@ struct viw_engine {
 	atomic_uint streams; /* sockets in the set */
 	_Atomic(struct viw_qp *) hot[VIW_HOT];
 	atomic_bool lazy;              /* somebody is blocked and does not wait for EPOLLOUT */
+	atomic_bool quiet;             /* some socket is out of the set while it is polled */
 	atomic_bool returned;          /* a buffer came back that somebody may want */
 	_Atomic(struct viw_qp *) held; /* queue pairs with requests held back; a stack */
 	pthread_mutex_t lock;          /* the list below; control path */
@@ -46,6 +47,12 @@ void viw_engine_blocked(struct viw_qp *qp);
 void viw_engine_unblocked(struct viw_qp *qp);
 /* Give a buffer back; NULL is allowed. */
 void viw_engine_give(struct viw_engine *engine, uint8_t *buf);
+/* So few streams that their queue pairs keep their buffers. */
+static inline bool
+viw_engine_is_small(struct viw_engine *engine)
+{
+	return atomic_load_explicit(&engine->streams, memory_order_relaxed) <= VIW_HOT;
+}
 /* Requests of this queue pair wait for company. */
 void viw_engine_hold(struct viw_engine *engine, struct viw_qp *qp);
 /* Data has come: now and then look from which processor. Holder of rx.role. */

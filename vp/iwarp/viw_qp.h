@@ -115,7 +115,8 @@ struct viw_rx {
 	atomic_bool eof;     /* nothing more will come */
 	atomic_bool hung_up; /* the kernel reported an error or both FINs */
 	struct vsw_wq rq;
-	uint8_t *keep; /* borrowed: octets that came behind a Send that waits */
+	uint8_t *spare; /* kept from round to round while streams are few */
+	uint8_t *keep;  /* borrowed: octets that came behind a Send that waits */
 	uint32_t keep_at;
 	uint32_t keep_len;
 	uint8_t phase;                    /* enum viw_rx_phase */
@@ -169,6 +170,8 @@ struct viw_qp {
 	atomic_bool expired;        /* the end took too long */
 	_Atomic(uint64_t) deadline; /* of the end */
 	atomic_uint watch;          /* EPOLLIN, EPOLLOUT as wanted */
+	atomic_uint polled;         /* messages that polls found, in a row */
+	bool quiet;                 /* the socket is not in the set just now; engine's lock */
 	int fd;
 	bool crc;
 	bool peer_local;

@@ -231,10 +231,11 @@ input(struct viw_qp *qp)
 {
 	struct viw_rx *rx = &qp->rx;
 	struct viw_pool *pool = &qp->rnic->engine.pool;
-	uint8_t *buf = NULL;
+	uint8_t *buf = rx->spare;
 	uint32_t done = 0;
 	bool more = true;
 
+	rx->spare = NULL;
 	while (more && done < VIW_RX_ROUND && viw_qp_state(qp) == RI_QPS_RTS &&
 	       !atomic_load_explicit(&rx->waiting, memory_order_relaxed)) {
 		bool direct = rx->phase == VIW_RX_BODY && rx->fault == RDMAP_FAULT_NONE &&
@@ -249,7 +250,10 @@ input(struct viw_qp *qp)
 		else
 			more = input_lean(qp, &done);
 	}
-	viw_engine_give(&qp->rnic->engine, buf);
+	if (buf != NULL && viw_engine_is_small(&qp->rnic->engine))
+		rx->spare = buf;
+	else
+		viw_engine_give(&qp->rnic->engine, buf);
 	if (done > 0)
 		viw_engine_sample(&qp->rnic->engine, qp);
 	return done;

@@ -224,6 +224,8 @@ attach(struct viw_qp *qp, const struct ri_stream *stream)
 	memset(&qp->end, 0, sizeof(qp->end));
 	atomic_store(&qp->up, false);
 	atomic_store(&qp->expired, false);
+	atomic_store(&qp->polled, 0);
+	qp->quiet = false;
 	socket_setup(qp->fd, qp->peer_local);
 	return RI_SUCCESS;
 }
@@ -338,6 +340,8 @@ viw_stream_drop(struct viw_qp *qp)
 {
 	viw_engine_give(&qp->rnic->engine, qp->tx.buf);
 	viw_engine_give(&qp->rnic->engine, qp->rx.keep);
+	viw_engine_give(&qp->rnic->engine, qp->rx.spare);
+	qp->rx.spare = NULL;
 	qp->tx.buf = NULL;
 	qp->tx.at = qp->tx.len = 0;
 	qp->rx.keep = NULL;

@@ -191,7 +191,8 @@ tx_round(struct viw_qp *qp)
 		    atomic_load(&qp->rx.eof))
 			viw_serve_soon(qp);
 	}
-	if (qp->tx.buf != NULL && qp->tx.at == qp->tx.len)
+	if (qp->tx.buf != NULL && qp->tx.at == qp->tx.len &&
+	    !viw_engine_is_small(&qp->rnic->engine))
 		buffer_release(qp);
 }
 

@@ -402,9 +402,11 @@ viw_tx_fill(struct viw_qp *qp)
 
 	if (tx->buf == NULL) {
 		tx->buf = viw_pool_get(&qp->rnic->engine.pool);
-		atomic_store(&tx->starved, tx->buf == NULL);
-		if (tx->buf == NULL)
+		if (tx->buf == NULL) {
+			atomic_store(&tx->starved, true);
 			return false;
+		}
+		atomic_store(&tx->starved, false);
 	}
 	tx->at = 0;
 	tx->len = 0;

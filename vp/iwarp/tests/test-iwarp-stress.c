@@ -332,19 +332,33 @@ test_many_streams(void)
 static void
 test_empty_pool(void)
 {
-	struct pair p;
+	enum {
+		N = VIW_HOT + 1
+	};
+	struct pair p, other[N];
 	struct viw_pool *pool_a, *pool_b;
 	uint8_t *taken_a[VIW_BUF_COUNT], *taken_b[VIW_BUF_COUNT];
 	struct ri_wc wc;
 
-	pair_open(&p, 100000, 0, true);
+	p.na = node_new();
+	p.nb = node_new();
+	for (unsigned i = 0; i < N;
+	     i++) { /* so many that nobody keeps a buffer for the next time */
+		other[i].a = end_new(p.na, NULL);
+		other[i].b = end_new(p.nb, NULL);
+		attach_pair(other[i].a, other[i].b, 0, true);
+	}
+	p.a = end_new(p.na, NULL);
+	p.b = end_new(p.nb, NULL);
+	p.ma = chunk_new(p.na, 100000);
+	p.mb = chunk_new(p.nb, 100000);
+	attach_pair(p.a, p.b, 0, true);
 	chunk_fill(&p.ma, 4);
 	pool_a = &((struct viw_rnic *)p.na->rnic)->engine.pool;
 	pool_b = &((struct viw_rnic *)p.nb->rnic)->engine.pool;
-	for (unsigned i = 0; i < VIW_BUF_COUNT; i++) {
+	for (unsigned i = 0; i < VIW_BUF_COUNT; i++)
 		taken_b[i] = viw_pool_get(pool_b);
-		g_assert_nonnull(taken_b[i]);
-	}
+	g_assert_nonnull(taken_b[VIW_BUF_COUNT - 4 * VIW_HOT]);
 	g_assert_null(viw_pool_get(pool_b));
 	g_assert_cmpint(end_recv(p.b, 1, &p.mb, 0, 100000), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(p.a, 1, &p.ma, 0, 100000), ==, RI_SUCCESS);
@@ -360,10 +374,14 @@ test_empty_pool(void)
 	g_assert_false(end_poll(p.a, false, &wc));
 	for (unsigned i = 0; i < VIW_BUF_COUNT; i++) {
 		viw_engine_give(&((struct viw_rnic *)p.na->rnic)->engine, taken_a[i]);
-		(void)viw_pool_put(pool_b, taken_b[i]);
+		viw_engine_give(&((struct viw_rnic *)p.nb->rnic)->engine, taken_b[i]);
 	}
 	(void)end_wait_ok(p.b, true, 2, p.a);
 	(void)end_wait_ok(p.a, false, 2, p.b);
+	for (unsigned i = 0; i < N; i++) {
+		end_free(other[i].a);
+		end_free(other[i].b);
+	}
 	pair_close(&p);
 }
 
