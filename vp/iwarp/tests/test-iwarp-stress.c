@@ -367,23 +367,25 @@ test_empty_pool(void)
 	g_assert_cmpmem(p.mb.at, 100000, p.ma.at, 100000);
 
 	/* The service thread may still have one in its hands and bring it back. */
-	for (unsigned pass = 0; pass < 20; pass++) {
-		for (unsigned i = 0; i < VIW_BUF_COUNT; i++) {
-			if (taken_a[i] == NULL)
-				taken_a[i] = viw_pool_get(pool_a);
-		}
+	unsigned all = 0;
+	for (unsigned pass = 0; pass < 1000 && all < VIW_BUF_COUNT; pass++) {
+		while (all < VIW_BUF_COUNT && (taken_a[all] = viw_pool_get(pool_a)) != NULL)
+			all++;
 		g_usleep(1000);
 	}
 	g_assert_cmpint(end_recv(p.b, 2, &p.mb, 0, 100), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(p.a, 2, &p.ma, 0, 100), ==, RI_SUCCESS);
 	ends_run(p.a, p.b, 5);
-	g_assert_false(end_poll(p.a, false, &wc));
+	/* One that a busy machine keeps from us serves the Send; then there is no wait to be seen. */
+	bool sent = end_poll(p.a, false, &wc);
+	g_assert_true(!sent || all < VIW_BUF_COUNT);
 	for (unsigned i = 0; i < VIW_BUF_COUNT; i++) {
 		viw_engine_give(&((struct viw_rnic *)p.na->rnic)->engine, taken_a[i]);
 		viw_engine_give(&((struct viw_rnic *)p.nb->rnic)->engine, taken_b[i]);
 	}
 	(void)end_wait_ok(p.b, true, 2, p.a);
-	(void)end_wait_ok(p.a, false, 2, p.b);
+	if (!sent)
+		(void)end_wait_ok(p.a, false, 2, p.b);
 	for (unsigned i = 0; i < N; i++) {
 		end_free(other[i].a);
 		end_free(other[i].b);
