@@ -10,8 +10,8 @@
  * (KAL_LINK_STOPPING), so a timer that restarts itself can be stopped. After its function was called
  * the service thread does not touch an item again: the function may have freed it.
  *
- * The timer descriptor is set by whoever makes a deadline the earliest, without waking the service
- * thread. Two who do so at once must not overtake each other, nor wait across a system call: the
+ * The timer descriptor is set by whoever makes a deadline the earliest, or puts the earliest off, without
+ * waking the service thread. Two who do so at once must not overtake each other, nor wait across a system call: the
  * right to set it is taken by trying, and who finds it taken leaves a mark (arm_again) that the
  * holder looks for after letting go.
  */
@@ -120,16 +120,22 @@ void
 kal_host_timer_start(void *self, struct ri_timer *timer, uint64_t deadline)
 {
 	struct kal_host *host = self;
+	bool first;
 	bool arm;
 
 	if (atomic_load(&host->dead))
 		return;
 	pthread_mutex_lock(&host->lock);
+	first = host->timers.root == timer;
 	kal_timers_remove(&host->timers, timer);
 	if ((timer->link.n[1] & KAL_LINK_STOPPING) == 0 && deadline != RI_NEVER)
 		kal_timers_insert(&host->timers, timer, deadline);
-	/* The service thread looks by itself before it sleeps. */
-	arm = !kal_host_on_service_thread(host) && kal_timers_next(&host->timers) < host->armed;
+	/*
+	 * The service thread looks by itself before it sleeps. To put the first deadline off is worth a
+	 * system call too: it is much cheaper than to wake the service thread for nothing.
+	 */
+	arm = !kal_host_on_service_thread(host) &&
+	      (first || kal_timers_next(&host->timers) < host->armed);
 	pthread_mutex_unlock(&host->lock);
 	if (arm)
 		kal_host_arm(host);

@@ -20,7 +20,7 @@
 enum vsw_lead_state {
 	VSW_LEAD_NONE = 0, /* not a state */
 	VSW_LEAD_WATCHING, /* the service thread watches the descriptor */
-	VSW_LEAD_TICKING,  /* somebody polls; a timer looks every 500 us whether that is still so */
+	VSW_LEAD_TICKING,  /* somebody polls; a timer looks 500 us later whether that is still so */
 	VSW_LEAD_PARKED,   /* a leader sleeps on the descriptor; no timer runs */
 	VSW_LEAD_STATE_COUNT
 };
@@ -43,19 +43,24 @@ struct vsw_lead {
 	struct ri_task task;
 	uint32_t (*progress)(void *arg, uint32_t budget); /* the engine; on the service thread */
 	void *arg;
-	int fd;               /* what the engine wants to be run for */
-	atomic_uint state;    /* enum vsw_lead_state; one function writes it */
-	atomic_uint leading;  /* a leader is inside */
-	atomic_uint kicked;   /* run soon */
-	atomic_uint timer_on; /* the timer will fire */
-	atomic_ulong polls;   /* counts calls of vsw_lead_polled, relaxed */
-	unsigned long seen;   /* value of polls at the last tick */
-	struct vsw_role role; /* who makes watch and timer follow the state */
-	bool watch_on;        /* the watch is not paused; the role's */
+	int fd;                   /* what the engine wants to be run for */
+	atomic_uint state;        /* enum vsw_lead_state; one function writes it */
+	atomic_uint leading;      /* a leader is inside */
+	atomic_uint kicked;       /* run soon */
+	atomic_uint timer_on;     /* the timer will fire */
+	atomic_ulong polls;       /* counts calls of vsw_lead_polled, relaxed */
+	unsigned long seen;       /* value of polls at the last tick */
+	_Atomic uint64_t put_off; /* when a poller last put the tick off, ns of the host's clock */
+	struct vsw_role role;     /* who makes watch and timer follow the state */
+	bool watch_on;            /* the watch is not paused; the role's */
 };
 
 /* How long a tick is, in ns: the service thread is back two ticks after the last poll at the latest. */
 #define VSW_LEAD_TICK 500000
+
+/* Pollers put the tick off when so much of it has passed, ns; they look at the clock every so many polls. */
+#define VSW_LEAD_PUT_OFF 300000
+#define VSW_LEAD_LOOK    8
 
 /* Budget of one run on the service thread. */
 #define VSW_LEAD_BUDGET 256

@@ -212,6 +212,14 @@ entries_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 }
 
 uint32_t
+vsw_cq_depth(struct ri_ucq *cq)
+{
+	uint32_t head = atomic_load_explicit(&cq->page->head, memory_order_acquire);
+
+	return atomic_load_explicit(&cq->page->tail, memory_order_acquire) - head;
+}
+
+uint32_t
 vsw_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
 	uint32_t got = entries_take(cq, wc, n);
@@ -219,15 +227,8 @@ vsw_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	if (got != 0 || cq->rnic->bell.poll == NULL)
 		return got;
 	cq->rnic->bell.poll(cq->rnic->bell.engine);
-	return entries_take(cq, wc, n);
-}
-
-uint32_t
-vsw_cq_depth(struct ri_ucq *cq)
-{
-	uint32_t head = atomic_load_explicit(&cq->page->head, memory_order_acquire);
-
-	return atomic_load_explicit(&cq->page->tail, memory_order_acquire) - head;
+	/* Most polls find nothing: two loads say so cheaper than the lock. */
+	return vsw_cq_depth(cq) != 0 ? entries_take(cq, wc, n) : 0;
 }
 
 /* --- arming ------------------------------------------------------------------------------ */

@@ -325,8 +325,8 @@ enum viw_rx_verdict {
 	VIW_RX_WAIT   /* a Send without a receive */
 };
 
-/* A header is complete in rx.seg; may its payload be placed? */
-enum viw_rx_verdict viw_rx_begin(struct viw_qp *qp);
+/* A header is complete in rx.seg; may its payload be placed? `here`: all of it has come already. */
+enum viw_rx_verdict viw_rx_begin(struct viw_qp *qp, bool here);
 /* Copy `len` octets to where octet rx.placed of the payload belongs; covers them with rx.crc. */
 void viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len);
 /* Where can at most `len` octets be received directly? NULL: nowhere. Ends with vsw_mem_end. */

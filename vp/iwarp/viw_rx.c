@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 
 #include "viw_fork.h"
+#include "viw_socket.h"
 
 #define VIW_RX_CHUNK (64u * 1024)   /* octets of one read into the buffer */
 #define VIW_RX_ROUND (1024u * 1024) /* octets of one round, so that others get their turn */
@@ -105,7 +106,7 @@ input_direct(struct viw_qp *qp, uint32_t *done)
 	struct iovec iov[2] = {{.iov_base = target, .iov_len = len},
 			       {.iov_base = look, .iov_len = room}};
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = len == rest ? 2 : 1};
-	ssize_t n = recvmsg(qp->fd, &msg, MSG_DONTWAIT);
+	ssize_t n = viw_recvmsg(qp->fd, &msg, MSG_DONTWAIT);
 	int error = errno;
 	uint32_t got = n <= 0 ? 0 : (size_t)n < len ? (uint32_t)n : len;
 
@@ -149,7 +150,7 @@ input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 {
 	struct viw_rx *rx = &qp->rx;
 	uint32_t room = room_wanted(rx);
-	ssize_t n = recv(qp->fd, *buf, room, MSG_DONTWAIT);
+	ssize_t n = viw_recv(qp->fd, *buf, room, MSG_DONTWAIT);
 
 	if (n <= 0) {
 		input_over(qp, n, errno);
@@ -184,7 +185,7 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 		room = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE - rx->tail_len;
 	if (room > sizeof(small))
 		room = sizeof(small);
-	ssize_t n = recv(qp->fd, small, room, MSG_DONTWAIT);
+	ssize_t n = viw_recv(qp->fd, small, room, MSG_DONTWAIT);
 	if (n <= 0) {
 		input_over(qp, n, errno);
 		return false;
@@ -269,7 +270,7 @@ discard(struct viw_qp *qp)
 		viw_engine_want(qp, EPOLLIN, 0);
 	while (n > 0 && !atomic_load(&qp->rx.eof)) {
 		/* cppcheck-suppress nullPointer; MSG_TRUNC throws the octets away */
-		n = recv(qp->fd, NULL, VIW_RX_ROUND, MSG_DONTWAIT | MSG_TRUNC);
+		n = viw_recv(qp->fd, NULL, VIW_RX_ROUND, MSG_DONTWAIT | MSG_TRUNC);
 		if (n == 0 ||
 		    (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
 			atomic_store(&qp->rx.eof, true);

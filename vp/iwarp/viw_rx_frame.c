@@ -138,7 +138,7 @@ viw_rx_head_done(struct viw_qp *qp)
 			rx->seg.payload_len = rx->frame_ulpdu - have;
 		}
 	}
-	if (rx->fault == RDMAP_FAULT_NONE && viw_rx_begin(qp) == VIW_RX_WAIT) {
+	if (rx->fault == RDMAP_FAULT_NONE && viw_rx_begin(qp, false) == VIW_RX_WAIT) {
 		wait_for_receive(qp);
 		return false;
 	}
@@ -250,7 +250,7 @@ frame_at_once(struct viw_qp *qp, const uint8_t *at, uint32_t size, uint32_t ulpd
 	if (crc_ok &&
 	    ddp_segment_read(at + MPA_LENGTH_SIZE, ulpdu_len, ulpdu_len, &rx->seg) != DDP_OK)
 		rx->fault = RDMAP_FAULT_HEADER_SIZE;
-	if (rx->fault == RDMAP_FAULT_NONE && viw_rx_begin(qp) == VIW_RX_WAIT)
+	if (rx->fault == RDMAP_FAULT_NONE && viw_rx_begin(qp, true) == VIW_RX_WAIT)
 		return false;
 	if (rx->fault == RDMAP_FAULT_NONE &&
 	    !rdmap_rules[rdmap_opcode_of(rx->seg.rdmap_control)].single)

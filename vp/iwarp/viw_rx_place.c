@@ -141,9 +141,9 @@ viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 
 /* --- begin --------------------------------------------------------------------------------- */
 
-/* May the whole payload of a tagged segment be written? */
+/* May the whole payload of a tagged segment be written? If it is here, placing it will tell. */
 static enum rdmap_fault
-tagged_check(struct viw_qp *qp)
+tagged_check(struct viw_qp *qp, bool here)
 {
 	const struct ddp_segment *seg = &qp->rx.seg;
 	struct vsw_mem_use use;
@@ -152,6 +152,8 @@ tagged_check(struct viw_qp *qp)
 		return RDMAP_FAULT_NONE;
 	if ((qp->init.access & RI_ACCESS_REMOTE_WRITE) == 0)
 		return RDMAP_FAULT_TAGGED_ACCESS;
+	if (here)
+		return RDMAP_FAULT_NONE;
 	enum vsw_mem_result result =
 		vsw_mem_begin(qp->rnic->mem, &qp->who,
 			      &(struct vsw_mem_ask){.stag = seg->stag,
@@ -222,7 +224,7 @@ read_check(struct viw_qp *qp)
 }
 
 enum viw_rx_verdict
-viw_rx_begin(struct viw_qp *qp)
+viw_rx_begin(struct viw_qp *qp, bool here)
 {
 	struct viw_rx *rx = &qp->rx;
 	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
@@ -236,7 +238,7 @@ viw_rx_begin(struct viw_qp *qp)
 	if (rx->fault == RDMAP_FAULT_NONE && rdmap_is_send(opcode))
 		return send_begin(qp);
 	if (rx->fault == RDMAP_FAULT_NONE && rx->seg.tagged)
-		rx->fault = tagged_check(qp);
+		rx->fault = tagged_check(qp, here);
 	else if (rx->fault == RDMAP_FAULT_NONE && opcode == RDMAP_READ_REQUEST)
 		rx->fault = read_check(qp);
 	return rx->fault == RDMAP_FAULT_NONE ? VIW_RX_OK : VIW_RX_FAULT;

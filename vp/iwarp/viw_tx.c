@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 
 #include "viw_fork.h"
+#include "viw_socket.h"
 
 #define VIW_HELD_REQUESTS 64u
 #define VIW_HELD_OCTETS   (64u * 1024)
@@ -75,8 +76,8 @@ viw_tx_push(struct viw_qp *qp)
 	struct viw_tx *tx = &qp->tx;
 
 	while (tx->at < tx->len) {
-		ssize_t n = send(qp->fd, tx->buf + tx->at, tx->len - tx->at,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = viw_send(qp->fd, tx->buf + tx->at, tx->len - tx->at,
+				     MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)
 			continue;

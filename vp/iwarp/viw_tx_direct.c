@@ -19,6 +19,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "viw_socket.h"
+
 #define GAP (8u + RDMAP_FPDU_PAYLOAD_UNTAGGED) /* end of one frame and head of the next */
 
 struct plan {
@@ -135,7 +137,7 @@ viw_tx_direct(struct viw_qp *qp, const struct viw_direct *d, uint32_t *begun)
 		return result;
 	plan_frames(&plan, tx, d, use.ptr);
 	struct msghdr msg = {.msg_iov = plan.iov, .msg_iovlen = 2 * plan.frames + 1};
-	ssize_t n = sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = viw_sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	int error = errno;
 	if (n > 0)
 		*begun = settle(tx, &plan, d, (uint32_t)n);
