@@ -241,7 +241,7 @@ uint32_t viw_frame_size(bool tagged, uint32_t payload);
 /* --- viw_tx_direct.c: large payload without a copy ----------------------------------------- */
 
 #define VIW_DIRECT_MIN    16384u /* octets of payload in one piece that are worth it */
-#define VIW_DIRECT_FRAMES 16u    /* frames of one system call */
+#define VIW_DIRECT_FRAMES 18u    /* frames of one system call: a message of 1 MiB */
 
 /* The next octets of a message. */
 struct viw_direct {
