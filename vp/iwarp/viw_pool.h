@@ -15,8 +15,9 @@
 
 #include "vsw_lock.h"
 
-#define VIW_BUF_SIZE  (528u * 1024) /* octets of one buffer: eight frames of 64 KiB and more; measured */
-#define VIW_BUF_COUNT 256u          /* buffers; memory is used only once a buffer was */
+#define VIW_BUF_SIZE \
+	(528u * 1024)      /* octets of one buffer: eight frames of 64 KiB and more; measured */
+#define VIW_BUF_COUNT 256u /* buffers; memory is used only once a buffer was */
 
 struct viw_pool {
 	uint8_t *arena;
