@@ -39,12 +39,13 @@ it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
 		.cookie = cookie,
 	};
 	struct ual_ep *ep = ual_ep_of((it_ep_handle_t)handle);
+	struct ual_srq *srq = ep == NULL ? ual_srq_of((it_srq_handle_t)handle) : NULL;
 
-	if (ep == NULL)
+	if (ep == NULL && srq == NULL)
 		return IT_ERR_INVALID_HANDLE;
 	if (pointer_missing(local_segments, num_segments))
 		return IT_ERR_FAULT;
-	return ual_dto_recv(ep, &dto);
+	return ep != NULL ? ual_dto_recv(ep, &dto) : ual_dto_recv_shared(srq, &dto);
 }
 
 it_status_t

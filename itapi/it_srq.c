@@ -1,52 +1,70 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/*
- * Entry points: shared receive queues (itapi-semantics 15.8). Of this release no adapter offers
- * them: none can be made, so no handle of one is valid.
- */
+/* Entry points: shared receive queues (itapi-semantics 15.8). */
 
+#include "it_check.h"
 #include "ual.h"
 
-static it_status_t
-no_srq(it_srq_handle_t handle)
-{
-	return ual_object_get(handle, UAL_SRQ) != NULL ? IT_ERR_OP_NOT_SUPPORTED
-						       : IT_ERR_INVALID_SRQ;
-}
+#define QUERY_BITS  0x3eu
+#define MODIFY_BITS ((unsigned int)(IT_SRQ_PARAM_MAX_RECV_DTO | IT_SRQ_PARAM_LOW_WATERMARK))
 
 it_status_t
 it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segments, IN size_t max_recv_dtos,
 	      OUT it_srq_handle_t *srq_handle)
 {
-	(void)max_recv_segments;
-	(void)max_recv_dtos;
+	struct ual_pz *pz = ual_pz_of(pz_handle);
+	it_srq_handle_t made = NULL;
+	it_status_t status;
+
 	if (srq_handle != NULL)
 		*srq_handle = NULL;
-	if (ual_pz_of(pz_handle) == NULL)
+	if (pz == NULL)
 		return IT_ERR_INVALID_PZ;
-	return srq_handle != NULL ? IT_ERR_SRQ_NOT_SUPPORTED : IT_ERR_FAULT;
+	if (ual_dead(ual_ia_under(pz)))
+		return IT_ERR_IA_CATASTROPHE;
+	if (srq_handle == NULL)
+		return IT_ERR_FAULT;
+	status = ual_srq_create(pz, max_recv_segments, max_recv_dtos, &made);
+	*srq_handle = made;
+	return status;
 }
 
 it_status_t
 it_srq_free(IN it_srq_handle_t srq_handle)
 {
-	return no_srq(srq_handle);
+	struct ual_srq *srq = ual_srq_of(srq_handle);
+
+	return srq != NULL ? ual_srq_free(srq) : IT_ERR_INVALID_SRQ;
 }
 
 it_status_t
 it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
 	      IN const it_srq_param_t *params)
 {
-	(void)mask;
-	(void)params;
-	return no_srq(srq_handle);
+	struct ual_srq *srq = ual_srq_of(srq_handle);
+
+	if (srq == NULL)
+		return IT_ERR_INVALID_SRQ;
+	if (ual_dead(ual_ia_under(srq)))
+		return IT_ERR_IA_CATASTROPHE;
+	if (params == NULL)
+		return IT_ERR_FAULT;
+	if (mask == 0 || ((unsigned int)mask & ~MODIFY_BITS) != 0)
+		return IT_ERR_INVALID_MASK;
+	return ual_srq_modify(srq, mask, params);
 }
 
 it_status_t
 it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask, OUT it_srq_param_t *params)
 {
-	(void)mask;
-	(void)params;
-	return no_srq(srq_handle);
+	struct ual_srq *srq = ual_srq_of(srq_handle);
+
+	if (srq == NULL)
+		return IT_ERR_INVALID_SRQ;
+	if (params == NULL)
+		return IT_ERR_FAULT;
+	if (!query_mask_valid((unsigned int)mask, IT_SRQ_PARAM_ALL, QUERY_BITS))
+		return IT_ERR_INVALID_MASK;
+	return ual_srq_query(srq, mask, params);
 }

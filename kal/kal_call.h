@@ -173,7 +173,7 @@ struct kal_srq_req {
 struct kal_srq_rep {
 	uint32_t id;             /**< The SRQ. */
 	struct ri_srq_attr attr; /**< Real values. */
-	struct ri_map map;       /**< Create: for ri_user_ops::srq_open. */
+	struct ri_map map;       /**< For ri_user_ops::srq_open, or srq_remap after a resize. */
 };
 
 /** KAL_QP_CREATE. */

@@ -332,6 +332,8 @@ srq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg
 		return RI_ERR_INVALID_HANDLE;
 	if (!pd->rnic->attr.srq)
 		return RI_ERR_UNSUPPORTED;
+	if (in->attr.max_wr == 0)
+		return RI_ERR_INVALID_ARG;
 	caller = &pd->rnic->caller;
 	srq->pd = pd;
 	srq->ctx = in->attr.ctx;
@@ -363,9 +365,12 @@ srq_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg
 		return RI_ERR_INVALID_HANDLE;
 	if (in->resize && !srq->pd->rnic->attr.srq_resizable)
 		return RI_ERR_UNSUPPORTED;
+	if (in->resize && in->attr.max_wr == 0)
+		return RI_ERR_INVALID_ARG;
 	out->id = in->id;
 	out->attr = in->attr;
-	return ri_call_srq_modify(&srq->pd->rnic->caller, srq->srq, &out->attr, in->resize != 0);
+	return ri_call_srq_modify(&srq->pd->rnic->caller, srq->srq, &out->attr, in->resize != 0,
+				  &out->map);
 }
 
 static enum ri_status

@@ -193,10 +193,19 @@ ri_call_srq_create(const struct ri_caller *c, struct ri_pd *pd, struct ri_srq_at
 
 enum ri_status
 ri_call_srq_modify(const struct ri_caller *c, struct ri_srq *srq, struct ri_srq_attr *attr,
-		   bool resize)
+		   bool resize, struct ri_map *map)
 {
-	return ri_call_judge(c, "srq.modify", c->provider->srq->modify(srq, attr, resize), true,
-			     NULL);
+	struct ri_srq_attr granted = *attr;
+	struct ri_map told = {.fd = -1};
+	enum ri_status status = c->provider->srq->modify(srq, &granted, resize, &told);
+
+	status = ri_call_judge(c, "srq.modify", status, !resize || granted.max_wr >= attr->max_wr,
+			       TOO_SMALL);
+	if (status == RI_SUCCESS) {
+		*attr = granted;
+		*map = told;
+	}
+	return status;
 }
 
 enum ri_status

@@ -66,7 +66,8 @@ enum ri_status ri_call_srq_create(const struct ri_caller *c, struct ri_pd *pd,
 				  struct ri_srq_attr *attr, struct ri_srq **out,
 				  struct ri_map *map) RI_MUST_CHECK;
 enum ri_status ri_call_srq_modify(const struct ri_caller *c, struct ri_srq *srq,
-				  struct ri_srq_attr *attr, bool resize) RI_MUST_CHECK;
+				  struct ri_srq_attr *attr, bool resize,
+				  struct ri_map *map) RI_MUST_CHECK;
 enum ri_status ri_call_srq_query(const struct ri_caller *c, struct ri_srq *srq,
 				 struct ri_srq_attr *attr) RI_MUST_CHECK;
 enum ri_status ri_call_srq_destroy(const struct ri_caller *c, struct ri_srq *srq) RI_MUST_CHECK;

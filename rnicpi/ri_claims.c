@@ -43,6 +43,7 @@ static const struct claim claims[] = {
 	CLAIM(srq, user.srq_open),
 	CLAIM(srq, user.srq_close),
 	CLAIM(srq, fast.post_srq),
+	CLAIM(srq_resizable, user.srq_remap),
 	CLAIM(ud, ah.create),
 	CLAIM(ud, ah.modify),
 	CLAIM(ud, ah.destroy),

@@ -197,8 +197,14 @@ struct ri_srq_ops {
 	/** Make one; @p attr reports real sizes. RI_ERR_LIMIT, RI_ERR_RESOURCES. */
 	enum ri_status (*create)(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out,
 				 struct ri_map *map);
-	/** Set the limit (arms it; 0 = off); max_wr too if @p resize and srq_resizable. */
-	enum ri_status (*modify)(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize);
+	/**
+	 * Set the limit (arms it; 0 = off; RI_SRQ_LIMIT_KEEP: stays as it is), and max_wr too if
+	 * @p resize and srq_resizable: then @p map tells what ri_user_ops::srq_remap is to follow. All or
+	 * nothing; @p attr reports the real max_wr. RI_ERR_INVALID_ARG: the limit is above max_wr;
+	 * RI_ERR_LIMIT; RI_ERR_BUSY: more than max_wr is outstanding; RI_ERR_RESOURCES.
+	 */
+	enum ri_status (*modify)(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize,
+				 struct ri_map *map);
 	/** Read the attributes. */
 	enum ri_status (*query)(struct ri_srq *srq, struct ri_srq_attr *attr);
 	/** Unmake it; posted receives vanish. RI_ERR_BUSY while a QP uses it. */

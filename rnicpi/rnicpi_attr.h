@@ -286,9 +286,9 @@ struct ri_qp_init {
 	uint32_t ord;           /**< Outbound Reads. */
 	uint32_t access;        /**< RI_ACCESS_REMOTE_* the peer may use; RI_ACCESS_BIND. */
 	uint32_t qkey;          /**< UD. */
-	uint32_t soft_limit;    /**< Receives in progress that raise RQ_LIMIT; 0 = off. */
-	uint32_t hard_limit;    /**< Receives in progress that end the QP; UINT32_MAX = off. */
-	bool privileged;        /**< May fast-register and use STag 0. */
+	uint32_t soft_limit;    /**< SRQ only: more receives in progress raise RQ_LIMIT; 0 = off. */
+	uint32_t hard_limit; /**< SRQ only: more receives in progress end it; UINT32_MAX = off. */
+	bool privileged;     /**< May fast-register and use STag 0. */
 };
 
 /** Bits for ri_qp_ops::modify and query. */
@@ -298,8 +298,9 @@ enum ri_qp_attr_mask {
 	RI_QP_ATTR_IRD = 1u << 2,    /**< ri_qp_attr::ird. */
 	RI_QP_ATTR_ORD = 1u << 3,    /**< ri_qp_attr::ord. */
 	RI_QP_ATTR_SIZES = 1u << 4,  /**< max_sq_wr, max_rq_wr and the segment limits. */
-	RI_QP_ATTR_LIMITS = 1u << 5, /**< soft_limit (re-arms), hard_limit. */
-	RI_QP_ATTR_QKEY = 1u << 6    /**< ri_qp_attr::qkey. */
+	RI_QP_ATTR_SOFT = 1u << 5,   /**< soft_limit: arms it; due at once if it is exceeded. */
+	RI_QP_ATTR_QKEY = 1u << 6,   /**< ri_qp_attr::qkey. */
+	RI_QP_ATTR_HARD = 1u << 7    /**< hard_limit. */
 };
 
 /** Octets of a Terminate message that ri_qp_attr keeps (RFC 5040 4.8: 4 + 18 + 28 and slack). */
@@ -327,12 +328,15 @@ struct ri_qp_attr {
 	uint8_t terminate[RI_TERMINATE_MAX]; /**< Query: from the layer octet on; never trusted. */
 };
 
+/** Value of ri_srq_attr::limit for modify: leave it as it is. */
+#define RI_SRQ_LIMIT_KEEP UINT32_MAX
+
 /** Attributes of a shared receive queue. */
 struct ri_srq_attr {
-	uint64_t ctx;       /**< Creation only: context for events. */
-	uint32_t max_wr;    /**< Slots. */
-	uint32_t max_sge;   /**< Segments; creation only. */
-	uint32_t limit;     /**< Low watermark, armed by modify; 0 = off. */
+	uint64_t ctx;     /**< Creation only: context for events. */
+	uint32_t max_wr;  /**< Slots. */
+	uint32_t max_sge; /**< Segments; creation only. */
+	uint32_t limit; /**< Low watermark, armed by modify; 0 = off, so also once it was raised. */
 	uint32_t available; /**< Query: receives not taken yet. */
 };
 

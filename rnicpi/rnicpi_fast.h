@@ -90,6 +90,8 @@ struct ri_user_ops {
 				   struct ri_usrq **out);
 	/** Close it. */
 	void (*srq_close)(struct ri_usrq *srq);
+	/** Follow a resize: receives posted stay posted. Required with srq_resizable. */
+	enum ri_status (*srq_remap)(struct ri_usrq *srq, const struct ri_map *map);
 };
 
 /** The fast path proper. */

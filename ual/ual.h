@@ -19,6 +19,7 @@ struct ual_evd;
 struct ual_ep;
 struct ual_listen;
 struct ual_lmr;
+struct ual_srq;
 
 /*
  * Handles to objects: NULL if the handle is none of that type.
@@ -58,6 +59,12 @@ static inline struct ual_lmr *
 ual_lmr_of(it_lmr_handle_t handle)
 {
 	return (struct ual_lmr *)ual_object_get(handle, UAL_LMR);
+}
+
+static inline struct ual_srq *
+ual_srq_of(it_srq_handle_t handle)
+{
+	return (struct ual_srq *)ual_object_get(handle, UAL_SRQ);
 }
 
 /* The adapter of an object; every object begins with its struct ual_object. */
@@ -146,6 +153,19 @@ it_status_t ual_lmr_free(struct ual_lmr *lmr);
 void ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *params);
 /* it_lmr_flush_to_mem and it_lmr_refresh_from_mem. */
 it_status_t ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count);
+
+/*
+ * Shared receive queues.
+ */
+
+it_status_t ual_srq_create(struct ual_pz *pz, size_t segments, size_t receives,
+			   it_srq_handle_t *out);
+it_status_t ual_srq_free(struct ual_srq *srq);
+/* mask is checked. */
+it_status_t ual_srq_modify(struct ual_srq *srq, it_srq_param_mask_t mask,
+			   const it_srq_param_t *params);
+/* wanted is checked; only what it names is written. */
+it_status_t ual_srq_query(struct ual_srq *srq, it_srq_param_mask_t wanted, it_srq_param_t *params);
 
 /*
  * Endpoints.

@@ -86,8 +86,10 @@ dispatch_async(struct ual_ia *ia, const struct ri_async_event *async)
 		ual_async_unaffiliated(ia, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, async->ctx);
 	else if (async->object == RI_OBJECT_CQ)
 		cq_async(ia, async);
-	else if (async->object == RI_OBJECT_QP || async->object == RI_OBJECT_SRQ)
+	else if (async->object == RI_OBJECT_QP)
 		ual_ep_async(ia, async);
+	else if (async->object == RI_OBJECT_SRQ)
+		ual_srq_async(ia, async);
 }
 
 static void

@@ -20,6 +20,7 @@
 
 #include "ual_ep.h"
 #include "ual_mem.h"
+#include "ual_srq.h"
 #include "ual_status.h"
 
 /* The standard's bits and the provider interface's are the same, so flags pass through. */
@@ -44,10 +45,10 @@ static const struct {
 };
 
 static bool
-adapter_dead(const struct ual_ep *ep)
+adapter_dead(const struct ual_ia *ia)
 {
 	/* Relaxed: a post at the instant of the failure may see either. */
-	return atomic_load_explicit(&ep->object.ia->dead, memory_order_relaxed);
+	return atomic_load_explicit(&ia->dead, memory_order_relaxed);
 }
 
 static bool
@@ -60,11 +61,27 @@ takes(const struct ual_ep *ep, enum ual_dto_op op)
 
 /* The LMR of a segment, NULL if it is not one of this adapter. */
 static const struct ual_lmr *
-lmr_of(const struct ual_ep *ep, const it_lmr_triplet_t *segment)
+lmr_of(const struct ual_ia *ia, const it_lmr_triplet_t *segment)
 {
 	const struct ual_lmr *lmr = ual_object_get(segment->lmr, UAL_LMR);
 
-	return lmr != NULL && lmr->object.ia == ep->object.ia ? lmr : NULL;
+	return lmr != NULL && lmr->object.ia == ia ? lmr : NULL;
+}
+
+/* The first reason to refuse a post that lies in its segments or in the adapter, at most `limit`. */
+static it_status_t
+segments_refusal(const struct ual_ia *ia, const struct ual_dto *dto, size_t limit)
+{
+	/* A count beyond the limit may be garbage: not one segment is looked at. */
+	size_t readable = dto->num_segments <= limit ? dto->num_segments : 0;
+
+	if (adapter_dead(ia))
+		return IT_ERR_IA_CATASTROPHE;
+	for (size_t i = 0; i < readable; i++) {
+		if (dto->segments[i].length != 0 && lmr_of(ia, &dto->segments[i]) == NULL)
+			return IT_ERR_INVALID_LMR;
+	}
+	return IT_SUCCESS;
 }
 
 /* Why a post is refused, the first reason by G2: handles, flags, state, limits. */
@@ -72,15 +89,10 @@ static it_status_t
 refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 {
 	size_t limit = ep->max_sge[dto->op];
-	/* A count beyond the limit may be garbage: not one segment is looked at. */
-	size_t readable = dto->num_segments <= limit ? dto->num_segments : 0;
+	it_status_t status = segments_refusal(ep->object.ia, dto, limit);
 
-	if (adapter_dead(ep))
-		return IT_ERR_IA_CATASTROPHE;
-	for (size_t i = 0; i < readable; i++) {
-		if (dto->segments[i].length != 0 && lmr_of(ep, &dto->segments[i]) == NULL)
-			return IT_ERR_INVALID_LMR;
-	}
+	if (status != IT_SUCCESS)
+		return status;
 	if (((unsigned int)dto->flags & ~(unsigned int)kinds[dto->op].flags) != 0)
 		return IT_ERR_INVALID_DTO_FLAGS;
 	if (!takes(ep, dto->op))
@@ -93,7 +105,7 @@ refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 
 /* One segment for the provider. One of no octets is not looked at (RV 8.1). */
 static inline bool
-convert(const struct ual_ep *ep, const it_lmr_triplet_t *segment, struct ri_sge *sge)
+convert(const struct ual_ia *ia, const it_lmr_triplet_t *segment, struct ri_sge *sge)
 {
 	const struct ual_lmr *lmr;
 
@@ -101,7 +113,7 @@ convert(const struct ual_ep *ep, const it_lmr_triplet_t *segment, struct ri_sge 
 		*sge = (struct ri_sge){0};
 		return true;
 	}
-	lmr = lmr_of(ep, segment);
+	lmr = lmr_of(ia, segment);
 	if (lmr == NULL)
 		return false;
 	sge->addr = lmr->addr_mode == IT_ADDR_MODE_RELATIVE ? (uint64_t)segment->addr.rel
@@ -121,10 +133,12 @@ ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
 	struct ri_wr wr;
 
 	if (((unsigned int)dto->flags & ~(unsigned int)kinds[dto->op].flags) != 0 ||
-	    dto->num_segments > ep->max_sge[dto->op] || !takes(ep, dto->op) || adapter_dead(ep))
+	    dto->num_segments > ep->max_sge[dto->op] || !takes(ep, dto->op) ||
+	    adapter_dead(ep->object.ia))
 		return refusal(ep, dto);
 	for (size_t i = 0; i < dto->num_segments; i++) {
-		if (!convert(ep, &dto->segments[i], &sgl[i]) || dto->segments[i].length > room)
+		if (!convert(ep->object.ia, &dto->segments[i], &sgl[i]) ||
+		    dto->segments[i].length > room)
 			return refusal(ep, dto);
 		room -= dto->segments[i].length;
 	}
@@ -159,10 +173,10 @@ ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto)
 	if ((ep->flags & IT_EP_SRQ) != 0)
 		return IT_ERR_INVALID_EP; /* */
 	if (((unsigned int)dto->flags & ~(unsigned int)kinds[UAL_DTO_RECV].flags) != 0 ||
-	    dto->num_segments > ep->max_sge[UAL_DTO_RECV] || adapter_dead(ep))
+	    dto->num_segments > ep->max_sge[UAL_DTO_RECV] || adapter_dead(ep->object.ia))
 		return refusal(ep, dto);
 	for (size_t i = 0; i < dto->num_segments; i++) {
-		if (!convert(ep, &dto->segments[i], &sgl[i]))
+		if (!convert(ep->object.ia, &dto->segments[i], &sgl[i]))
 			return refusal(ep, dto);
 	}
 	wr.wr_id = dto->cookie;
@@ -177,6 +191,46 @@ ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto)
 		status = ep->post_rq(ep->qp, &wr);
 		pthread_mutex_unlock(&ep->post_lock);
 	}
+	return status == RI_SUCCESS ? IT_SUCCESS : ual_status(UAL_CALL_POST_RECV, status);
+}
+
+/* As refusal, for a shared receive queue. */
+static it_status_t
+refusal_shared(const struct ual_srq *srq, const struct ual_dto *dto)
+{
+	it_status_t status = segments_refusal(srq->object.ia, dto, srq->max_sge);
+
+	if (status != IT_SUCCESS)
+		return status;
+	if (((unsigned int)dto->flags & ~(unsigned int)kinds[UAL_DTO_RECV].flags) != 0)
+		return IT_ERR_INVALID_DTO_FLAGS;
+	return dto->num_segments > srq->max_sge ? IT_ERR_INVALID_NUM_SEGMENTS : IT_ERR_INVALID_LMR;
+}
+
+it_status_t
+ual_dto_recv_shared(struct ual_srq *srq, const struct ual_dto *dto)
+{
+	struct ri_sge sgl[UAL_DTO_SEGMENTS_MAX];
+	enum ri_status status;
+	struct ri_recv_wr wr;
+
+	if (((unsigned int)dto->flags & ~(unsigned int)kinds[UAL_DTO_RECV].flags) != 0 ||
+	    dto->num_segments > srq->max_sge || adapter_dead(srq->object.ia))
+		return refusal_shared(srq, dto);
+	for (size_t i = 0; i < dto->num_segments; i++) {
+		if (!convert(srq->object.ia, &dto->segments[i], &sgl[i]))
+			return refusal_shared(srq, dto);
+	}
+	wr.wr_id = dto->cookie;
+	wr.sgl = sgl;
+	wr.num_sge = (uint16_t)dto->num_segments;
+	wr.reserved = 0;
+	wr.flags = (uint32_t)dto->flags & RI_WR_NOTIFY;
+	if (srq->serialise)
+		pthread_mutex_lock(&srq->post_lock);
+	status = srq->post(srq->queue, &wr);
+	if (srq->serialise)
+		pthread_mutex_unlock(&srq->post_lock);
 	return status == RI_SUCCESS ? IT_SUCCESS : ual_status(UAL_CALL_POST_RECV, status);
 }
 

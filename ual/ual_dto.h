@@ -41,5 +41,7 @@ struct ual_dto {
 it_status_t ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto);
 /* Post a receive to an RC endpoint. dto->op is RECV. */
 it_status_t ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto);
+/* The same to a shared receive queue. */
+it_status_t ual_dto_recv_shared(struct ual_srq *srq, const struct ual_dto *dto);
 
 #endif /* UAL_DTO_H */

@@ -37,6 +37,8 @@ ep_end(struct ual_ep *ep)
 		ual_evd_drop(ep->recv);
 	if (ep->connect != NULL)
 		ual_evd_drop(ep->connect);
+	if (ep->srq != NULL)
+		ual_object_drop(&ep->srq->object);
 	ual_object_drop(&ep->pz->object);
 	pthread_mutex_destroy(&ep->post_lock);
 	pthread_mutex_destroy(&ep->control);
@@ -97,6 +99,23 @@ hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 	return overflowed(ep->recv) ? IT_ERR_INVALID_RECV_EVD_STATE : IT_SUCCESS;
 }
 
+/* Hold the S-RQ, if it shall have one; let go by ep_end. */
+static it_status_t
+hold_srq(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
+{
+	const struct ual_ia *ia = ep->object.ia;
+
+	if ((wanted->flags & IT_EP_SRQ) == 0)
+		return IT_SUCCESS;
+	if (!ia->attr.srq)
+		return IT_ERR_SRQ_NOT_SUPPORTED;
+	ep->srq = (struct ual_srq *)ual_object_use(wanted->attr->srv.rc.srq, UAL_SRQ, ia);
+	if (ep->srq == NULL)
+		return IT_ERR_INVALID_SRQ;
+	ep->attr.srv.rc = wanted->attr->srv.rc;
+	return IT_SUCCESS;
+}
+
 static uint32_t
 at_least_one(size_t count)
 {
@@ -114,7 +133,8 @@ static void
 take_granted(struct ual_ep *ep, const struct ri_qp_init *init)
 {
 	ep->attr.max_request_dtos = init->max_sq_wr;
-	ep->attr.max_recv_dtos = init->max_rq_wr;
+	if (ep->srq == NULL)
+		ep->attr.max_recv_dtos = init->max_rq_wr;
 	ep->attr.max_send_segments = segments_of(init->max_send_sge);
 	ep->attr.max_recv_segments = segments_of(init->max_recv_sge);
 	ep->attr.srv.rc.max_rdma_read_segments = segments_of(init->max_read_sge);
@@ -137,6 +157,7 @@ qp_make(struct ual_ep *ep)
 		.pd = ep->pz->pd,
 		.send_cq = ep->request->cq_id,
 		.recv_cq = ep->recv->cq_id,
+		.srq = ep->srq != NULL ? ep->srq->srq_id : 0,
 		.init =
 			{
 				.ctx = ual_object_ctx(&ep->object),
@@ -150,7 +171,8 @@ qp_make(struct ual_ep *ep)
 				.ird = rc->rdma_read_ird,
 				.ord = rc->rdma_read_ord,
 				.access = ual_ep_access(ia, rc),
-				.hard_limit = UINT32_MAX,
+				.soft_limit = (uint32_t)rc->soft_hi_watermark,
+				.hard_limit = ual_ep_hard_limit(rc),
 				.privileged = ep->attr.priv_ops_enable,
 			},
 	};
@@ -161,8 +183,8 @@ qp_make(struct ual_ep *ep)
 	if (status != RI_SUCCESS)
 		return status;
 	ep->qp_id = rep.id;
-	status = ia->user->qp_open(ia->urnic, &rep.map, ep->request->cq, ep->recv->cq, NULL,
-				   &ep->qp);
+	status = ia->user->qp_open(ia->urnic, &rep.map, ep->request->cq, ep->recv->cq,
+				   ep->srq != NULL ? ep->srq->queue : NULL, &ep->qp);
 	if (status != RI_SUCCESS) {
 		ep->qp = NULL;
 		(void)!qp_end(ep);
@@ -212,7 +234,11 @@ ual_ep_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, it_ep_handl
 		return IT_ERR_RESOURCES;
 	status = hold_evds(ep, wanted);
 	if (status == IT_SUCCESS)
+		status = hold_srq(ep, wanted);
+	if (status == IT_SUCCESS)
 		status = ual_ep_attr_check(ep->object.ia, wanted->flags, wanted->attr);
+	if (status == IT_SUCCESS)
+		status = ual_ep_watermarks_check(ep, &ep->attr.srv.rc);
 	if (status == IT_SUCCESS)
 		status = ual_status(UAL_CALL_EP_CREATE, qp_make(ep));
 	if (status != IT_SUCCESS) {

@@ -13,6 +13,7 @@
 #include "ual_ep_states.h"
 #include "ual_evd.h"
 #include "ual_ia.h"
+#include "ual_srq.h"
 
 struct ual_ep {
 	struct ual_object object;
@@ -35,6 +36,7 @@ struct ual_ep {
 	struct ual_evd *request;
 	struct ual_evd *recv;
 	struct ual_evd *connect;
+	struct ual_srq *srq;                 /* or NULL */
 	uint32_t granted_sge[UAL_DTO_COUNT]; /* what the provider can do; max_sge may be less */
 
 	pthread_mutex_t control; /* control lock: connect to reset, modify, free */
@@ -53,6 +55,10 @@ uint64_t ual_ep_payload_limit(const struct ri_rnic_attr *attr);
 /* Attributes for a new endpoint (itapi-semantics 3, 15.4); *attr is not NULL. */
 it_status_t ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 			      const it_ep_attributes_t *attr);
+/* Watermarks of an endpoint with an S-RQ (itapi-semantics 12). */
+it_status_t ual_ep_watermarks_check(const struct ual_ep *ep, const it_rc_only_attributes_t *rc);
+/* A hard watermark as providers count it. */
+uint32_t ual_ep_hard_limit(const it_rc_only_attributes_t *rc);
 /* The rights that the peer has, as RI_ACCESS_* bits. */
 uint32_t ual_ep_access(const struct ual_ia *ia, const it_rc_only_attributes_t *rc);
 /* Copy the segment limits of ep->attr to where posts look. */

@@ -101,17 +101,40 @@ ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 		return IT_ERR_INVALID_FLAGS;
 	if (attr->srv.rc.atomics_enable && !ia->attr.atomics)
 		return IT_ERR_INVALID_EP_ATTR;
-	if ((flags & IT_EP_SRQ) != 0) {
-		if (!ia->attr.srq)
-			return IT_ERR_SRQ_NOT_SUPPORTED;
-		/* No handle of an S-RQ can exist before it_srq_create makes one. */
-		return IT_ERR_INVALID_SRQ;
-	}
-	status = check_limits(&ia->attr, attr, ~0u);
+	status = check_limits(&ia->attr, attr,
+			      (flags & IT_EP_SRQ) != 0 ? ~(unsigned int)IT_EP_PARAM_MAX_RECV_DTO
+						       : ~0u);
 	if (status != IT_SUCCESS)
 		return status;
 	if (attr->priv_ops_enable && !(ia->privileged && ia->attr.privileged_ops))
 		return IT_ERR_PRIV_OPS_UNAVAILABLE;
+	return IT_SUCCESS;
+}
+
+uint32_t
+ual_ep_hard_limit(const it_rc_only_attributes_t *rc)
+{
+	return rc->hard_hi_watermark < UINT32_MAX ? (uint32_t)rc->hard_hi_watermark : UINT32_MAX;
+}
+
+it_status_t
+ual_ep_watermarks_check(const struct ual_ep *ep, const it_rc_only_attributes_t *rc)
+{
+	const struct ri_rnic_attr *can = &ep->object.ia->attr;
+	bool soft = rc->soft_hi_watermark != 0;
+	bool hard = rc->hard_hi_watermark != IT_HARD_HI_WATERMARK_DISABLE;
+	size_t size;
+
+	if (ep->srq == NULL)
+		return IT_SUCCESS;
+	if (soft && !can->rq_soft_limit)
+		return IT_ERR_SOFT_HI_WATERMARK;
+	if (hard && (!can->rq_hard_limit || rc->hard_hi_watermark == 0))
+		return IT_ERR_HARD_HI_WATERMARK;
+	size = atomic_load(&ep->srq->max_recv_dtos);
+	if ((soft && rc->soft_hi_watermark > size) || (hard && rc->hard_hi_watermark > size) ||
+	    (soft && hard && rc->soft_hi_watermark > rc->hard_hi_watermark))
+		return IT_ERR_INVALID_WATERMARK;
 	return IT_SUCCESS;
 }
 
@@ -236,6 +259,10 @@ merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask
 		new.srv.rc.rdma_read_ird = rc->rdma_read_ird;
 	if ((mask & IT_EP_PARAM_MAX_ORD) != 0)
 		new.srv.rc.rdma_read_ord = rc->rdma_read_ord;
+	if ((mask & IT_EP_PARAM_SOFT_HI_WATERMARK) != 0)
+		new.srv.rc.soft_hi_watermark = rc->soft_hi_watermark;
+	if ((mask & IT_EP_PARAM_HARD_HI_WATERMARK) != 0)
+		new.srv.rc.hard_hi_watermark = rc->hard_hi_watermark;
 	if ((mask & IT_EP_PARAM_MAX_PAYLOAD) != 0)
 		new.max_dto_payload_size = attr->max_dto_payload_size != 0
 						   ? attr->max_dto_payload_size
@@ -265,12 +292,16 @@ apply(struct ual_ep *ep, const it_ep_attributes_t *new, unsigned int mask)
 		.max_recv_sge = (uint32_t) new->max_recv_segments,
 		.max_write_sge = (uint32_t) new->srv.rc.max_rdma_write_segments,
 		.max_read_sge = (uint32_t) new->srv.rc.max_rdma_read_segments,
+		.soft_limit = (uint32_t) new->srv.rc.soft_hi_watermark,
+		.hard_limit = ual_ep_hard_limit(&new->srv.rc),
 	};
 	uint32_t what = 0;
 
 	what |= (mask & ENABLES) != 0 ? RI_QP_ATTR_ACCESS : 0;
 	what |= (mask & IT_EP_PARAM_MAX_IRD) != 0 ? RI_QP_ATTR_IRD : 0;
 	what |= (mask & IT_EP_PARAM_MAX_ORD) != 0 ? RI_QP_ATTR_ORD : 0;
+	what |= (mask & IT_EP_PARAM_SOFT_HI_WATERMARK) != 0 ? RI_QP_ATTR_SOFT : 0;
+	what |= (mask & IT_EP_PARAM_HARD_HI_WATERMARK) != 0 ? RI_QP_ATTR_HARD : 0;
 	if ((mask & DTOS) != 0 || !segments_granted(ep, new, mask))
 		what |= RI_QP_ATTR_SIZES;
 	if (what == 0)
@@ -293,7 +324,10 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 	pthread_mutex_lock(&ep->lock);
 	new = merge(ep, attr, mask);
 	pthread_mutex_unlock(&ep->lock);
-	status = apply(ep, &new, mask);
+	if ((mask & WATERMARKS) != 0)
+		status = ual_ep_watermarks_check(ep, &new.srv.rc);
+	if (status == IT_SUCCESS)
+		status = apply(ep, &new, mask);
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&ep->lock);

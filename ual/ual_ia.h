@@ -106,8 +106,10 @@ void ual_async_unaffiliated(struct ual_ia *ia, it_event_type_t number, size_t sp
 
 /* KAL_EVENT_CM: find the listener or endpoint by ev->ctx; gone: ignore. */
 void ual_cm_event(struct ual_ia *ia, const struct kal_event *ev);
-/* KAL_EVENT_ASYNC with object RI_OBJECT_QP or RI_OBJECT_SRQ. */
+/* KAL_EVENT_ASYNC with object RI_OBJECT_QP. */
 void ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev);
+/* KAL_EVENT_ASYNC with object RI_OBJECT_SRQ; ual_srq.c. */
+void ual_srq_async(struct ual_ia *ia, const struct ri_async_event *ev);
 
 struct ual_pz {
 	struct ual_object object;

@@ -180,19 +180,19 @@ abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 	info->rdma_read_requires_remote_write = attr->read_sink_needs_remote_write;
 	info->ep_rdma_enables_modifiable = attr->enables_modifiable;
 	info->dto_evd_overflow_detection = attr->cq_overflow_detect;
+	info->srq_support = attr->srq;
+	info->srq_resizable = attr->srq_resizable;
+	info->soft_hi_watermark_support = attr->rq_soft_limit;
+	info->hard_hi_watermark_support = attr->rq_hard_limit;
 }
 
 /*
- * Shared receive queues and their watermarks, windows, atomics, datagrams, invalidation, privileged
+ * Windows, atomics, datagrams, invalidation, privileged
  * memory and socket conversion are not served by this release, whatever the profile claims.
  */
 static void
 hide_unserved(it_ia_info_t *info)
 {
-	info->srq_support = IT_FALSE;
-	info->srq_resizable = IT_FALSE;
-	info->hard_hi_watermark_support = IT_FALSE;
-	info->soft_hi_watermark_support = IT_FALSE;
 	info->socket_conversion_support = IT_FALSE;
 	info->rmr_types_supported = (it_rmr_type_t)0;
 	info->rdma_read_local_extensions = IT_FALSE;

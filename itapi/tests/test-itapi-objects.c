@@ -397,7 +397,6 @@ test_not_supported(struct pair *pair)
 	it_iobl_t iobl = {0};
 	it_ud_svc_req_handle_t service;
 	it_addr_handle_t address;
-	it_srq_handle_t srq;
 	it_rmr_handle_t rmr;
 	it_lmr_handle_t lmr;
 	it_io_addr_t io;
@@ -429,11 +428,6 @@ test_not_supported(struct pair *pair)
 	g_assert_cmpint(it_mem_map(a->ia, a->buffer, 0, 8, &io, &mapped), ==,
 			IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_mem_unmap(a->ia, NULL, 8), ==, IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_srq_create(NULL, 1, 1, &srq), ==, IT_ERR_INVALID_PZ);
-	g_assert_cmpint(it_srq_create(a->pz, 1, 1, &srq), ==, IT_ERR_SRQ_NOT_SUPPORTED);
-	g_assert_cmpint(it_srq_free(NULL), ==, IT_ERR_INVALID_SRQ);
-	g_assert_cmpint(it_srq_modify(NULL, 0, NULL), ==, IT_ERR_INVALID_SRQ);
-	g_assert_cmpint(it_srq_query(NULL, 0, NULL), ==, IT_ERR_INVALID_SRQ);
 	g_assert_cmpint(it_ep_ud_create(NULL, a->request, a->recv, &a->attr, 0, &ep), ==,
 			IT_ERR_INVALID_PZ);
 	g_assert_cmpint(it_ep_ud_create(a->pz, a->request, a->recv, &a->attr, 0, &ep), ==,

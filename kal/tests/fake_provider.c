@@ -245,9 +245,10 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 }
 
 static enum ri_status
-srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize)
+srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
 {
 	(void)resize;
+	(void)map;
 	srq->attr.limit = attr->limit;
 	return RI_SUCCESS;
 }

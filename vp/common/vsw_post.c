@@ -34,8 +34,7 @@ slot_next(struct vsw_user_wq *wq)
 		if (wq->head - wq->released >= wq->size)
 			return NULL;
 	}
-	return (void *)((char *)wq->page + VSW_WQ_ENTRIES +
-			(size_t)(wq->head & wq->mask) * wq->stride);
+	return (void *)(wq->ring + (size_t)(wq->head & wq->mask) * wq->stride);
 }
 
 static void
@@ -165,18 +164,39 @@ vsw_flush_sq(struct ri_uqp *qp)
 
 /* --- polling ----------------------------------------------------------------------------- */
 
+/* The queue of this number, or NULL. Called with the completion queue's lock. */
+static struct vsw_known_wq *
+known_find(struct ri_urnic *rnic, uint32_t number)
+{
+	struct vsw_known_wq *known = number != 0 ? vsw_known_find(rnic, number) : NULL;
+
+	return known != NULL && atomic_load_explicit(&known->number, memory_order_acquire) == number
+		       ? known
+		       : NULL;
+}
+
+static void
+release_one(struct vsw_known_wq *known)
+{
+	atomic_fetch_add_explicit(&known->page->released, 1, memory_order_release);
+}
+
 /* Slots up to the one of this completion are free. Called with the completion queue's lock. */
 static void
 slots_release(struct ri_urnic *rnic, uint32_t number, uint32_t index)
 {
-	struct vsw_known_wq *known = number != 0 ? vsw_known_find(rnic, number) : NULL;
+	struct vsw_known_wq *known = known_find(rnic, number);
 
-	if (known == NULL || atomic_load_explicit(&known->number, memory_order_acquire) != number)
-		return;
-	if (known->shared)
-		atomic_fetch_add_explicit(&known->page->released, 1, memory_order_release);
-	else
+	if (known != NULL && !known->shared) {
 		atomic_store_explicit(&known->page->released, index, memory_order_release);
+		return;
+	}
+	/* A receive of an SRQ, and of the queue pair that took it: either may have gone. */
+	if (known != NULL)
+		release_one(known);
+	known = known_find(rnic, index);
+	if (known != NULL && known->shared)
+		release_one(known);
 }
 
 static bool

@@ -153,6 +153,8 @@ vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 	wq->mask = ring - 1;
 	wq->stride = (uint32_t)stride;
 	wq->size = *size == 0 ? 0 : ring;
+	wq->room = wq->size;
+	wq->ring = (char *)wq->page + VSW_WQ_ENTRIES;
 	wq->max_sge = max_sge;
 	wq->page->size = wq->size;
 	wq->page->mask = wq->mask;
@@ -162,14 +164,72 @@ vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 	return RI_SUCCESS;
 }
 
+/* A ring that is not in the pages, or NULL. */
+static void
+ring_put(const struct vsw_wq *wq, void *ring, uint32_t room)
+{
+	if (ring != NULL)
+		vsw_pages_put(ring, (size_t)room * wq->stride);
+}
+
 void
 vsw_wq_destroy(struct vsw_wq *wq)
 {
 	if (wq->page == NULL)
 		return;
+	ring_put(wq, wq->fresh, wq->fresh_room);
+	ring_put(wq, wq->gone, wq->gone_room);
+	ring_put(wq, wq->more, wq->room);
 	vsw_pages_put(wq->page, wq->bytes);
 	number_give(wq->number);
 	wq->page = NULL;
+}
+
+uint32_t
+vsw_wq_available(struct vsw_wq *wq)
+{
+	/* The head first: whoever sees an entry in the new ring sees the turn, too. */
+	uint32_t head = atomic_load_explicit(&wq->page->head, memory_order_acquire);
+
+	if (wq->fresh != NULL &&
+	    atomic_load_explicit(&wq->page->turn, memory_order_acquire) == wq->turns) {
+		wq->gone = wq->more; /* to be freed by who may */
+		wq->gone_room = wq->room;
+		wq->more = wq->fresh;
+		wq->ring = wq->fresh;
+		wq->room = wq->fresh_room;
+		wq->mask = wq->room - 1;
+		wq->fresh = NULL;
+	}
+	return head - wq->next <= wq->room ? head - wq->next : 0;
+}
+
+enum ri_status
+vsw_wq_resize(struct vsw_wq *wq, uint32_t *size)
+{
+	uint32_t used = atomic_load(&wq->page->head) - atomic_load(&wq->page->released);
+
+	if (*size > RING_MAX)
+		return RI_ERR_LIMIT;
+
+	uint32_t ring = ring_of(*size);
+	if (used > ring)
+		return RI_ERR_BUSY;
+	(void)vsw_wq_available(wq);
+	if (wq->fresh != NULL)
+		return RI_ERR_RESOURCES;
+	ring_put(wq, wq->gone, wq->gone_room);
+	wq->gone = NULL;
+	if (ring > wq->room) {
+		wq->fresh = vsw_pages_get((size_t)ring * wq->stride);
+		if (wq->fresh == NULL)
+			return RI_ERR_RESOURCES;
+		wq->fresh_room = ring;
+	}
+	wq->turns++;
+	wq->size = ring;
+	*size = ring;
+	return RI_SUCCESS;
 }
 
 bool
@@ -178,9 +238,8 @@ vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
 	if (vsw_wq_pending(wq) == 0)
 		return false;
 
-	const char *entries = (const char *)wq->page + VSW_WQ_ENTRIES;
 	const struct vsw_wqe *wqe =
-		(const void *)(entries + (size_t)(wq->next & wq->mask) * wq->stride);
+		(const void *)(wq->ring + (size_t)(wq->next & wq->mask) * wq->stride);
 
 	memcpy(out, wqe, sizeof(*out));
 	if (out->num_sge > wq->max_sge)

@@ -9,8 +9,9 @@
  *
  * Work queue (SQ, RQ, SRQ): the user half writes entry `head` and then stores head + 1; the engine
  * takes entries up to head. A slot counts as used until the completion of its request, or of a later
- * one of the queue, has been polled: then the poller advances `released`. (In an SRQ, whose entries
- * complete in any order, `released` only counts.)
+ * one of the queue, has been polled: then the poller advances `released`. In an SRQ, whose entries
+ * complete in any order, `released` only counts; and so it does in the receive queue, without slots,
+ * of a queue pair that has an SRQ: there it tells how many of its receives have been polled.
  *
  * Completion queue: the engine writes entry `tail`, whose `lap` word says which round of the ring it
  * belongs to; the poller needs no index of the engine to see it. `arm` and `tail` are sequentially
@@ -49,7 +50,8 @@ struct vsw_wqe {
 
 /* Head of a work queue's pages; the entries follow at VSW_WQ_ENTRIES. */
 struct vsw_wq_page {
-	alignas(VSW_CACHE_LINE) atomic_uint head;     /* written by the poster */
+	alignas(VSW_CACHE_LINE) atomic_uint head; /* written by the poster */
+	atomic_uint turn;                         /* likewise: the ring it writes to, see vsw_wq */
 	alignas(VSW_CACHE_LINE) atomic_uint released; /* written by the poller */
 	alignas(VSW_CACHE_LINE) atomic_uint taken;    /* written by the engine, for information */
 	alignas(VSW_CACHE_LINE) uint32_t size;        /* slots, as granted */
@@ -73,7 +75,7 @@ struct vsw_cqe {
 	uint32_t src_qpn;
 	uint32_t wq; /* work queue to release: its number in the user half's table, 0 = none */
 	uint8_t src_addr[16];
-	uint32_t wq_index; /* `released` becomes this (SQ, RQ); +1 in an SRQ */
+	uint32_t wq_index; /* `released` becomes this (SQ, RQ); SRQ: number of the QP's own RQ */
 	atomic_uint lap;   /* index of this entry + 1 when it is valid */
 };
 
@@ -131,14 +133,26 @@ void vsw_pages_put(void *pages, size_t bytes);
 /* A work queue as its engine holds it. Geometry is the engine's own copy, never the page's. */
 struct vsw_wq {
 	struct vsw_wq_page *page;
+	char *ring;    /* entries; in the pages, or in `more` after a resize */
 	uint32_t next; /* first entry not taken */
 	uint32_t mask;
+	uint32_t room; /* entries of the ring; 0 in a queue without slots */
 	uint32_t stride;
-	uint32_t size;
+	uint32_t size; /* slots, as granted; a resize may make it less than the room */
 	uint32_t max_sge;
 	uint32_t number; /* for vsw_cqe::wq; unique in the process, not soon used again */
 	bool shared;     /* an SRQ: releases are counted; set it after creation */
 	size_t bytes;    /* of the pages */
+	/*
+	 * A larger ring, until the user half has moved: it copies what may not be taken yet, posts to
+	 * the new ring from then on and says so in `turn` of the page.
+	 */
+	void *more;          /* the ring in use, if not in the pages */
+	void *fresh;         /* the ring to come, or NULL */
+	void *gone;          /* the ring before, until the next change; or NULL */
+	uint32_t turns;      /* value of `turn` that belongs to the newest ring */
+	uint32_t fresh_room; /* entries of the rings to come and gone */
+	uint32_t gone_room;
 };
 
 /*
@@ -147,6 +161,17 @@ struct vsw_wq {
  */
 enum ri_status vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 void vsw_wq_destroy(struct vsw_wq *wq);
+/*
+ * Another number of slots; the user half follows with what vsw_map_srq tells. A ring never gets
+ * smaller, only what may be posted. Nobody takes meanwhile. RI_ERR_BUSY: more is outstanding;
+ * RI_ERR_RESOURCES, also if the user half has not followed the last time.
+ */
+enum ri_status vsw_wq_resize(struct vsw_wq *wq, uint32_t *size) RI_MUST_CHECK;
+/*
+ * As vsw_wq_pending, for a queue that can be resized: moves to the new ring once the user half has. The
+ * next vsw_wq_take takes from the right ring.
+ */
+uint32_t vsw_wq_available(struct vsw_wq *wq);
 
 /* Entries posted and not taken. */
 static inline uint32_t
@@ -154,7 +179,7 @@ vsw_wq_pending(const struct vsw_wq *wq)
 {
 	uint32_t pending = atomic_load_explicit(&wq->page->head, memory_order_acquire) - wq->next;
 
-	return pending <= wq->size ? pending : 0; /* an index that lies names nothing */
+	return pending <= wq->room ? pending : 0; /* an index that lies names nothing */
 }
 
 /*

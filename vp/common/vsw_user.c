@@ -67,14 +67,19 @@ vsw_map_cq(struct ri_map *map, const struct vsw_cq *cq)
 	map->words[1] = cq->size;
 }
 
-/* words: engine's SRQ, number, segments. */
+/* words: engine's SRQ, number, segments, ring, slots and entries of the ring, its turn. */
 void
 vsw_map_srq(struct ri_map *map, const struct vsw_wq *srq, void *engine_srq)
 {
+	uint32_t room = srq->fresh != NULL ? srq->fresh_room : srq->room;
+
 	map_start(map, srq->page, srq->bytes);
 	map->words[0] = address_of(engine_srq);
 	map->words[1] = srq->number;
 	map->words[2] = srq->max_sge;
+	map->words[3] = address_of(srq->fresh != NULL ? srq->fresh : srq->ring);
+	map->words[4] = srq->size | (uint64_t)room << 32;
+	map->words[5] = srq->turns;
 }
 
 /* words: engine's QP, receive queue or 0, two numbers, segments of Send, Write, Read, receive. */
@@ -212,6 +217,7 @@ user_wq_open(struct vsw_user_wq *wq, void *page, uint32_t number)
 	wq->number = number;
 	if (wq->page == NULL)
 		return;
+	wq->ring = (char *)wq->page + VSW_WQ_ENTRIES;
 	wq->size = wq->page->size;
 	wq->mask = wq->page->mask;
 	wq->stride = wq->page->stride;
@@ -243,8 +249,8 @@ qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 	struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
 {
 	struct ri_uqp *qp = zeroed(sizeof(*qp));
+	bool shared = srq != NULL;
 
-	(void)srq; /* its entries are released under its own number */
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
 	qp->rnic = rnic;
@@ -255,11 +261,13 @@ qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 	user_wq_open(&qp->sq, pointer_of(map->addr), (uint32_t)map->words[2]);
 	user_wq_open(&qp->rq, pointer_of(map->words[1]), (uint32_t)(map->words[2] >> 32));
 	if (!known_add(rnic, qp->sq.number, qp->sq.page, false) ||
-	    (qp->rq.page != NULL && !known_add(rnic, qp->rq.number, qp->rq.page, false))) {
+	    (qp->rq.page != NULL && !known_add(rnic, qp->rq.number, qp->rq.page, shared))) {
 		known_remove(rnic, qp->sq.number);
 		free(qp);
 		return RI_ERR_RESOURCES;
 	}
+	if (shared)
+		qp->rq.page = NULL; /* only counts what is polled: nothing is posted to it */
 	*out = qp;
 	return RI_SUCCESS;
 }
@@ -293,6 +301,31 @@ srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 	return RI_SUCCESS;
 }
 
+/*
+ * Nobody posts meanwhile, for the lock. What the engine may not have taken yet is copied, it lies
+ * between `released` and `head`, so both rings have it when the engine moves.
+ */
+static enum ri_status
+srq_remap(struct ri_usrq *srq, const struct ri_map *map)
+{
+	struct vsw_user_wq *wq = &srq->wq;
+	char *ring = pointer_of(map->words[3]);
+	uint32_t mask = (uint32_t)(map->words[4] >> 32) - 1;
+
+	vsw_lock(&wq->lock);
+	wq->size = (uint32_t)map->words[4];
+	if (ring != wq->ring) {
+		for (uint32_t i = atomic_load(&wq->page->released); i != wq->head; i++)
+			memcpy(ring + (size_t)(i & mask) * wq->stride,
+			       wq->ring + (size_t)(i & wq->mask) * wq->stride, wq->stride);
+		wq->ring = ring;
+		wq->mask = mask;
+	}
+	atomic_store(&wq->page->turn, (uint32_t)map->words[5]);
+	vsw_unlock(&wq->lock);
+	return RI_SUCCESS;
+}
+
 static void
 srq_close(struct ri_usrq *srq)
 {
@@ -315,4 +348,5 @@ const struct ri_user_ops vsw_user_ops = {
 	.qp_close = qp_close,
 	.srq_open = srq_open,
 	.srq_close = srq_close,
+	.srq_remap = srq_remap,
 };

@@ -52,6 +52,7 @@ struct vsw_user_wq {
 	uint32_t size;
 	uint32_t mask;
 	uint32_t stride;
+	char *ring;               /* entries */
 	struct vsw_wq_page *page; /* NULL: there is none */
 	uint32_t number;
 };

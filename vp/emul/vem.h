@@ -25,6 +25,7 @@
 #include "rnicpi.h"
 #include "vem_states.h"
 #include "vsw_mem.h"
+#include "vsw_srq.h"
 #include "vsw_user.h"
 
 #define VEM_MAX_SGE     16
@@ -75,6 +76,7 @@ struct ri_rnic {
 	atomic_uint pds;
 	atomic_uint cqs;
 	atomic_uint qps;
+	atomic_uint srqs;
 	struct ri_task task;     /* tells of requests and of their end */
 	struct vem_item offered; /* conns to be told of; under the fabric's lock */
 	struct vem_item gone;    /* and of those that ended */
@@ -88,6 +90,7 @@ struct ri_context {
 	struct vem_item pds;
 	struct vem_item cqs;
 	struct vem_item qps;
+	struct vem_item srqs;
 	struct vem_item mrs;
 	struct vem_item mws;
 	struct vem_item listens;
@@ -103,6 +106,12 @@ struct ri_cq {
 	struct vem_item item;
 	struct ri_context *context;
 	struct vsw_cq cq;
+};
+
+struct ri_srq {
+	struct vem_item item;
+	struct ri_pd *pd;
+	struct vsw_srq srq;
 };
 
 struct ri_mr {
@@ -157,6 +166,7 @@ struct ri_qp {
 	struct vem_link *link; /* set before RTS, cleared with both roles held */
 	uint32_t side;         /* our end of it */
 	struct vsw_mem_who who;
+	struct vsw_mem_who receiver; /* who its receives are of: an SRQ has a domain of its own */
 	uint64_t ctx;
 	struct ri_rnic *rnic;
 	struct ri_cq *send_cq;
@@ -173,7 +183,10 @@ struct ri_qp {
 	_Atomic uint64_t rnr_deadline;
 
 	alignas(VSW_CACHE_LINE) struct vsw_role rx;
-	struct vsw_wq rq;
+	struct vsw_wq rq;             /* without slots if there is an SRQ */
+	struct ri_srq *srq;           /* or NULL */
+	struct vsw_srq_member member; /* of it */
+	atomic_bool limits_new;       /* the watermarks were set: look at once */
 	atomic_bool rx_flushed;
 	struct vsw_wqe *rx_wqe;
 	atomic_uint awaited; /* the peer waits for a receive */
@@ -276,6 +289,17 @@ bool vem_execute(struct ri_qp *qp);
 /* Complete a request. */
 void vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status);
 void vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe);
+
+/* --- vem_srq.c ---------------------------------------------------------------------------- */
+
+extern const struct ri_srq_ops vem_srq_ops;
+/*
+ * Take a receive into rx_wqe, with the right to the receives of `qp`; fills what `cqe` tells of queues.
+ * VSW_SRQ_EMPTY: whoever posts one runs the send queue of the peer.
+ */
+enum vsw_srq_result vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe);
+/* Are more receives in progress than the watermarks say? Tells, or ends the connection. */
+void vem_receive_limits(struct ri_qp *qp);
 
 /* --- vem_copy.c --------------------------------------------------------------------------- */
 

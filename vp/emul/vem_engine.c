@@ -40,6 +40,10 @@ rq_flush(struct ri_qp *qp)
 {
 	uint32_t index = 0;
 
+	if (qp->srq != NULL) {
+		vsw_srq_leave(&qp->member);
+		vsw_srq_pass_on(&qp->member);
+	}
 	while (vsw_wq_take(&qp->rq, qp->rx_wqe, &index)) {
 		struct vsw_cqe cqe = {
 			.wr_id = qp->rx_wqe->wr_id,

@@ -42,10 +42,10 @@ spans_end(struct spans *spans)
 	spans->count = 0;
 }
 
-/* Begin accesses to the first `length` octets of a request's segments. */
+/* Begin accesses of `who` to the first `length` octets of a request's segments. */
 static enum vsw_mem_result
-spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
-	    struct spans *spans)
+spans_begin_as(struct vsw_mem_table *mem, const struct vsw_mem_who *who, const struct vsw_wqe *wqe,
+	       uint32_t length, uint32_t access, struct spans *spans)
 {
 	spans->count = 0;
 	for (uint32_t i = 0; i < wqe->num_sge && length > 0; i++) {
@@ -56,7 +56,7 @@ spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, 
 		if (len == 0)
 			continue;
 		enum vsw_mem_result result =
-			vsw_mem_begin(qp->rnic->mem, &qp->who, &ask, &spans->use[spans->count]);
+			vsw_mem_begin(mem, who, &ask, &spans->use[spans->count]);
 		if (result != VSW_MEM_OK) {
 			spans_end(spans);
 			return result;
@@ -65,6 +65,14 @@ spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, 
 		length -= len;
 	}
 	return VSW_MEM_OK;
+}
+
+/* The same for requests of the queue pair itself. */
+static enum vsw_mem_result
+spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
+	    struct spans *spans)
+{
+	return spans_begin_as(qp->rnic->mem, &qp->who, wqe, length, access, spans);
 }
 
 /* Copy a run that lies within one piece on either side. False: the owner of one has gone. */
@@ -309,6 +317,9 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 static const struct fault no_receive = {RI_EVENT_QP_RQ_MSN_RANGE, 0x1202, RI_WC_RNR};
 static const struct fault receive_short = {RI_EVENT_NONE, 0x1205, RI_WC_REMOTE_INVALID_REQ};
 static const struct fault receive_bad = {RI_EVENT_NONE, 0x0000, RI_WC_REMOTE_OPERATION};
+static const struct fault too_many_receives = {RI_EVENT_QP_RQ_HARD_LIMIT, 0x0207,
+					       RI_WC_REMOTE_OPERATION};
+static const struct fault srq_failed = {RI_EVENT_QP_SRQ_ERROR, 0x0207, RI_WC_REMOTE_OPERATION};
 static const struct fault not_invalidated = {RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ};
 
 /* No receive is there: wait for one, for a bounded time. Returns whether the request is done. */
@@ -332,15 +343,15 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 	return false;
 }
 
-/* Has the peer's receive queue something? If not, it is asked to call. With the right to it. */
+/* There is no receive to be had. Returns whether the request is done. */
 static bool
-receive_is_there(struct ri_qp *peer)
+no_receive_taken(struct ri_qp *qp, struct ri_qp *peer, enum vsw_srq_result why)
 {
-	if (vsw_wq_pending(&peer->rq) != 0)
-		return true;
-	/* An exchange on both sides: either we see the new head, or the poster sees that we wait. */
-	atomic_exchange(&peer->awaited, 1);
-	return vsw_wq_pending(&peer->rq) != 0;
+	if (why == VSW_SRQ_HARD_LIMIT)
+		return fail_there(qp, peer, &too_many_receives);
+	if (why == VSW_SRQ_FAILED)
+		return fail_there(qp, peer, &srq_failed);
+	return wait_for_receive(qp, peer);
 }
 
 /* Place a message into the receive just taken, and invalidate what it names. */
@@ -354,8 +365,8 @@ place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct spans *message
 		cqe->status = RI_WC_LOCAL_LENGTH;
 		return &receive_short;
 	}
-	if (spans_begin(peer, peer->rx_wqe, wqe->length, RI_ACCESS_LOCAL_WRITE, &sink) !=
-	    VSW_MEM_OK) {
+	if (spans_begin_as(peer->rnic->mem, &peer->receiver, peer->rx_wqe, wqe->length,
+			   RI_ACCESS_LOCAL_WRITE, &sink) != VSW_MEM_OK) {
 		cqe->status = RI_WC_LOCAL_PROTECTION;
 		return &receive_bad;
 	}
@@ -382,41 +393,38 @@ static bool
 deliver(struct ri_qp *qp, struct ri_qp *peer, struct spans *message)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
-	uint32_t index = 0;
+	struct vsw_cqe cqe = {
+		.qp_ctx = peer->ctx,
+		.byte_len = wqe->length,
+		.opcode = RI_OP_RECV,
+		.flags = RI_WC_RECEIVE,
+	};
 
 	if (atomic_load(&peer->state) != RI_QPS_RTS) {
 		spans_end(message);
 		return false; /* ended meanwhile; we shall be told */
 	}
-	if (!receive_is_there(peer)) {
+	enum vsw_srq_result taken = vem_receive_take(peer, &cqe);
+	if (taken != VSW_SRQ_TAKEN) {
 		spans_end(message);
-		return wait_for_receive(qp, peer);
-	}
-	if (!vsw_wq_take(&peer->rq, peer->rx_wqe, &index)) {
-		spans_end(message);
-		return wait_for_receive(qp, peer);
+		return no_receive_taken(qp, peer, taken);
 	}
 	if (atomic_load_explicit(&qp->rnr_on, memory_order_relaxed)) {
 		atomic_store(&qp->rnr_on, false);
 		atomic_store(&qp->rnr_late, false);
 	}
 
-	struct vsw_cqe cqe = {
-		.wr_id = peer->rx_wqe->wr_id,
-		.qp_ctx = peer->ctx,
-		.byte_len = wqe->length,
-		.opcode = RI_OP_RECV,
-		.flags = RI_WC_RECEIVE,
-		.wq = peer->rq.number,
-		.wq_index = index,
-	};
+	cqe.wr_id = peer->rx_wqe->wr_id;
 	const struct fault *fault = place(peer, wqe, message, &cqe);
-
 	spans_end(message);
 	if (fault != NULL || (wqe->flags & RI_WR_SOLICITED) != 0 ||
 	    (peer->rx_wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
 	vem_rq_complete(peer, &cqe);
+	if (peer->srq != NULL) {
+		vem_receive_limits(peer);
+		vsw_srq_pass_on(&peer->member);
+	}
 	if (fault != NULL)
 		return fail_there(qp, peer, fault);
 	vem_sq_complete(qp, RI_WC_SUCCESS);

@@ -19,6 +19,8 @@ limits(struct ri_rnic_attr *attr)
 	attr->max_qp = 65536;
 	attr->max_cq = 65536;
 	attr->max_cqe = 1u << 20;
+	attr->max_srq = 65536;
+	attr->max_srq_wr = 1u << 16;
 	attr->max_mr = 65536;
 	attr->max_mw = 65536;
 	attr->max_mr_length = UINT64_MAX >> 1;
@@ -48,6 +50,10 @@ common(struct ri_rnic_attr *attr)
 	attr->ord_increasable = true;
 	attr->ird_modifiable = true;
 	attr->cq_resizable = true;
+	attr->srq = true;
+	attr->srq_limit = true;
+	attr->srq_resizable = true;
+	attr->rq_hard_limit = true;
 	attr->in_order_completion = true;
 	attr->in_order_placement = true;
 	attr->cq_overflow_detect = true;
@@ -89,6 +95,7 @@ iwarp(struct ri_rnic_attr *attr)
 	attr->read_sink_needs_remote_write = true;
 	attr->max_read_sge = 1;
 	attr->local_read_revocable = true;
+	attr->rq_soft_limit = true; /* InfiniBand has no such event */
 	attr->rnr_mode = RI_RNR_HOLD;
 	attr->terminate_info = true;
 	attr->connect_pdata = 251;

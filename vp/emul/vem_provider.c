@@ -96,6 +96,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->bell = (struct vsw_doorbell){.engine = rnic,
 					   .sq = vem_bell_sq,
 					   .rq = vem_bell_rq,
+					   .srq = vsw_srq_bell,
 					   .progress = bell_progress,
 					   .lead_enter = bell_lead_enter,
 					   .lead_leave = bell_lead_leave};
@@ -150,9 +151,11 @@ device_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *l
 static size_t
 device_dump(struct ri_rnic *rnic, char *text, size_t room)
 {
-	int len = snprintf(
-		text, room, "protection domains: %u\ncompletion queues: %u\nqueue pairs: %u\n",
-		atomic_load(&rnic->pds), atomic_load(&rnic->cqs), atomic_load(&rnic->qps));
+	int len = snprintf(text, room,
+			   "protection domains: %u\ncompletion queues: %u\nqueue pairs: %u\n"
+			   "shared receive queues: %u\n",
+			   atomic_load(&rnic->pds), atomic_load(&rnic->cqs),
+			   atomic_load(&rnic->qps), atomic_load(&rnic->srqs));
 
 	return len > 0 ? (size_t)len : 0;
 }
@@ -175,6 +178,7 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	vem_list_init(&context->pds);
 	vem_list_init(&context->cqs);
 	vem_list_init(&context->qps);
+	vem_list_init(&context->srqs);
 	vem_list_init(&context->mrs);
 	vem_list_init(&context->mws);
 	vem_list_init(&context->listens);
@@ -191,6 +195,8 @@ context_destroy(struct ri_context *context)
 		vem_listen_kill(context->listens.next);
 	while (!vem_list_empty(&context->qps))
 		vem_qp_kill(vem_of(context->qps.next, struct ri_qp, item));
+	while (!vem_list_empty(&context->srqs))
+		(void)!vem_srq_ops.destroy(vem_of(context->srqs.next, struct ri_srq, item));
 	while (!vem_list_empty(&context->mws))
 		(void)!vem_mem_ops.mw_free(vem_of(context->mws.next, struct ri_mw, item));
 	while (!vem_list_empty(&context->mrs))
@@ -226,6 +232,7 @@ static const struct ri_provider provider = {
 	.pd = &vem_pd_ops,
 	.cq = &vem_cq_ops,
 	.qp = &vem_qp_ops,
+	.srq = &vem_srq_ops,
 	.mem = &vem_mem_ops,
 	.cm = &vem_cm_ops,
 	.user = &vsw_user_ops,

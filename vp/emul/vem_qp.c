@@ -23,9 +23,9 @@ init_check(const struct ri_rnic *rnic, const struct ri_qp_init *init, const stru
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
 	vem_profile(rnic->fabric->personality, &attr);
-	if (init->type != RI_QP_RC || srq != NULL || init->privileged)
+	if (init->type != RI_QP_RC || init->privileged)
 		return RI_ERR_UNSUPPORTED;
-	if (init->max_sq_wr > attr.max_sq_wr || init->max_rq_wr > attr.max_rq_wr ||
+	if (init->max_sq_wr > attr.max_sq_wr || (srq == NULL && init->max_rq_wr > attr.max_rq_wr) ||
 	    init->max_send_sge > attr.max_send_sge || init->max_recv_sge > attr.max_recv_sge ||
 	    init->max_write_sge > attr.max_write_sge || init->max_read_sge > attr.max_read_sge ||
 	    init->ird > attr.max_ird || init->ord > attr.max_ord)
@@ -61,8 +61,12 @@ queues_make(struct ri_qp *qp, struct ri_qp_init *init)
 	uint32_t sges = most(init->max_send_sge, most(init->max_write_sge, init->max_read_sge));
 	enum ri_status status = vsw_wq_create(&qp->sq, &init->max_sq_wr, sges);
 
+	if (qp->srq != NULL)
+		init->max_rq_wr = 0;
 	if (status == RI_SUCCESS)
-		status = vsw_wq_create(&qp->rq, &init->max_rq_wr, init->max_recv_sge);
+		status = vsw_wq_create(&qp->rq, &init->max_rq_wr,
+				       qp->srq != NULL ? 0 : init->max_recv_sge);
+	qp->rq.shared = qp->srq != NULL;
 	qp->tx_wqe = wqe_room();
 	qp->rx_wqe = wqe_room();
 	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
@@ -89,6 +93,9 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	while (fabric->last_qpn < 2); /* 0 and 1 are special on InfiniBand */
 	qp->who = (struct vsw_mem_who){.pd = pd, .qpn = fabric->last_qpn};
 	pthread_mutex_unlock(&fabric->lock);
+	qp->receiver = qp->who;
+	if (qp->srq != NULL)
+		qp->receiver = (struct vsw_mem_who){.pd = qp->srq->pd, .qpn = qp->who.qpn};
 	qp->task = (struct ri_task){.fire = vem_qp_task, .arg = qp};
 	qp->rnr_timer = (struct ri_timer){.fire = vem_rnr_fire, .arg = qp};
 	qp->cm_timer = (struct ri_timer){.fire = vem_cm_late, .arg = qp};
@@ -102,6 +109,8 @@ qp_enter(struct ri_qp *qp)
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->cq.users, 1);
 	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
+	if (qp->srq != NULL)
+		vsw_srq_join(&qp->srq->srq, &qp->member, &qp->rq, &qp->init);
 	pthread_mutex_lock(&context->lock);
 	vem_list_add(&context->qps, &qp->item);
 	pthread_mutex_unlock(&context->lock);
@@ -122,6 +131,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 		return RI_ERR_RESOURCES;
 
 	struct ri_qp *qp = memset(pages, 0, sizeof(*qp));
+	qp->srq = srq;
 	bool room = atomic_fetch_add(&rnic->qps, 1) < MAX_QP;
 	status = room ? queues_make(qp, &real) : RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS) {
@@ -247,8 +257,10 @@ modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 	struct ri_rnic_attr can = {.size = sizeof(can)};
 
 	vem_profile(qp->rnic->fabric->personality, &can);
-	if ((mask & (RI_QP_ATTR_SIZES | RI_QP_ATTR_LIMITS | RI_QP_ATTR_QKEY)) != 0)
+	if ((mask & (RI_QP_ATTR_SIZES | RI_QP_ATTR_QKEY)) != 0)
 		return RI_ERR_UNSUPPORTED;
+	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0 && qp->srq == NULL)
+		return RI_ERR_INVALID_ARG;
 	if ((mask & RI_QP_ATTR_ACCESS) != 0 && !can.enables_modifiable &&
 	    attr->access != atomic_load(&qp->access))
 		return RI_ERR_UNSUPPORTED;
@@ -274,6 +286,11 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 		atomic_store(&qp->ord, attr->ord);
 	if ((mask & RI_QP_ATTR_IRD) != 0)
 		atomic_store(&qp->ird, attr->ird);
+	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0) {
+		vsw_srq_limits(&qp->member, attr, mask);
+		atomic_store(&qp->limits_new, true);
+		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+	}
 	return RI_SUCCESS;
 }
 
@@ -300,7 +317,8 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->max_recv_sge = qp->init.max_recv_sge;
 	attr->max_write_sge = qp->init.max_write_sge;
 	attr->max_read_sge = qp->init.max_read_sge;
-	attr->hard_limit = UINT32_MAX;
+	attr->soft_limit = qp->srq != NULL ? atomic_load(&qp->member.soft) : 0;
+	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->member.hard) : UINT32_MAX;
 	attr->quiet = queue_is_quiet(&qp->sq) && queue_is_quiet(&qp->rq) &&
 		      atomic_load(&qp->tx.held) == 0 && atomic_load(&qp->rx.held) == 0 &&
 		      !atomic_load(&qp->rnr_on);
@@ -333,6 +351,8 @@ vem_qp_kill(struct ri_qp *qp)
 	vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
 	qp_silence(qp);
 	vem_cm_withdraw(qp);
+	while (atomic_load(&qp->inside) != 0)
+		sched_yield(); /* who woke it because of its SRQ */
 	if (qp->link != NULL) {
 		struct ri_qp *peer = vem_peer_get(qp);
 		if (peer != NULL) {
@@ -342,6 +362,7 @@ vem_qp_kill(struct ri_qp *qp)
 		vem_link_leave(qp);
 	}
 	rights_take(qp);
+	vsw_srq_part(&qp->member);
 	qp_silence(qp); /* whoever was inside may have started them again */
 	vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
 	pthread_mutex_lock(&context->lock);

@@ -235,6 +235,8 @@ vem_qp_task(void *arg)
 	if ((messages & (VEM_MSG_OPEN | VEM_MSG_CONFIRM)) != 0)
 		come_up(qp, (messages & VEM_MSG_CONFIRM) != 0 ? &heard : NULL);
 	peer_ended(qp, messages, code);
+	if (atomic_exchange(&qp->limits_new, false))
+		vem_receive_limits(qp);
 	if (vem_state_flushes(atomic_load(&qp->state)))
 		wind_up(qp);
 }

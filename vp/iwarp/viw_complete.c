@@ -135,7 +135,7 @@ viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
 
 	cqe.opcode = RI_OP_RECV;
 	cqe.byte_len = length;
-	cqe.wq = rx->rq.number;
+	cqe.wq = rx->wq;
 	cqe.wq_index = rx->index;
 	cqe.flags |= RI_WC_RECEIVE;
 	if (wqe->flags & RI_WR_NOTIFY)
@@ -162,6 +162,8 @@ viw_rq_flush(struct viw_qp *qp)
 		rx->receive_status = RI_WC_SUCCESS;
 		viw_rq_complete(qp, status != RI_WC_SUCCESS ? status : RI_WC_FLUSHED, 0);
 	}
+	viw_receive_leave(qp);
+	rx->wq = rx->rq.number;
 	while (vsw_wq_take(&rx->rq, viw_rx_wqe(qp), &rx->index))
 		viw_rq_complete(qp, RI_WC_FLUSHED, 0);
 }

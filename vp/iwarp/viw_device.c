@@ -86,6 +86,7 @@ static const struct vsw_doorbell doorbell = {
 	.sq = viw_doorbell_sq,
 	.sq_flush = viw_doorbell_flush,
 	.rq = viw_doorbell_rq,
+	.srq = viw_doorbell_srq,
 	.poll = viw_engine_poll,
 	.progress = viw_engine_progress,
 	.lead_enter = viw_engine_lead_enter,
@@ -149,6 +150,8 @@ profile_limits(struct ri_rnic_attr *a)
 	a->max_qp = VIW_MAX_QP;
 	a->max_cq = VIW_MAX_OBJECTS;
 	a->max_cqe = VIW_MAX_CQE;
+	a->max_srq = VIW_MAX_OBJECTS;
+	a->max_srq_wr = VIW_MAX_WR;
 	a->max_mr = VIW_MAX_MR;
 	a->max_mw = VIW_MAX_MR;
 	a->max_mr_length = UINT64_C(1) << 47;
@@ -178,6 +181,11 @@ profile_semantics(struct ri_rnic_attr *a)
 	a->local_fence = true;
 	a->reregister = true;
 	a->cq_resizable = true;
+	a->srq = true;
+	a->srq_limit = true;
+	a->srq_resizable = true;
+	a->rq_soft_limit = true;
+	a->rq_hard_limit = true;
 	a->rnr_mode = RI_RNR_HOLD;
 	a->in_order_completion = true;
 	a->in_order_placement = true;
@@ -261,6 +269,9 @@ viw_context_destroy(struct ri_context *ri)
 	}
 	while (context->qps != NULL &&
 	       viw_qp_ops.destroy((struct ri_qp *)context->qps) == RI_SUCCESS)
+		continue;
+	while (context->srqs != NULL &&
+	       viw_srq_ops.destroy((struct ri_srq *)context->srqs) == RI_SUCCESS)
 		continue;
 	while (context->mems != NULL &&
 	       viw_mem_ops.mr_dereg((struct ri_mr *)context->mems) == RI_SUCCESS)

@@ -31,6 +31,7 @@ static const struct ri_provider provider = {
 	.pd = &viw_pd_ops,
 	.cq = &viw_cq_ops,
 	.qp = &viw_qp_ops,
+	.srq = &viw_srq_ops,
 	.mem = &viw_mem_ops,
 	.llp = &viw_llp_ops,
 	.user = &vsw_user_ops,

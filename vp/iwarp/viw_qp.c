@@ -72,13 +72,13 @@ viw_qp_free_all(struct viw_rnic *rnic)
 /* --- create -------------------------------------------------------------------------------- */
 
 static enum ri_status
-init_check(const struct viw_pd *pd, const struct ri_qp_init *init)
+init_check(const struct viw_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
 {
 	if (init->type != RI_QP_RC)
 		return RI_ERR_UNSUPPORTED;
 	if (init->privileged)
 		return pd->context->owner.privileged ? RI_ERR_UNSUPPORTED : RI_ERR_PERMISSION;
-	if (init->max_sq_wr > VIW_MAX_WR || init->max_rq_wr > VIW_MAX_WR ||
+	if (init->max_sq_wr > VIW_MAX_WR || (srq == NULL && init->max_rq_wr > VIW_MAX_WR) ||
 	    init->max_send_sge > VIW_MAX_SGE || init->max_recv_sge > VIW_MAX_SGE ||
 	    init->max_write_sge > VIW_MAX_SGE || init->max_read_sge > 1 ||
 	    init->ird > VIW_MAX_DEPTH || init->ord > VIW_MAX_DEPTH)
@@ -97,8 +97,12 @@ rings_make(struct viw_qp *qp, struct ri_qp_init *init)
 	if (sq_sge == 0)
 		sq_sge = 1; /* a Read's sink */
 	status = vsw_wq_create(&qp->tx.sq, &init->max_sq_wr, sq_sge);
+	if (qp->srq != NULL)
+		init->max_rq_wr = 0;
 	if (status == RI_SUCCESS)
-		status = vsw_wq_create(&qp->rx.rq, &init->max_rq_wr, init->max_recv_sge);
+		status = vsw_wq_create(&qp->rx.rq, &init->max_rq_wr,
+				       qp->srq != NULL ? 0 : init->max_recv_sge);
+	qp->rx.rq.shared = qp->srq != NULL;
 	if (status == RI_SUCCESS)
 		status = viw_reads_alloc(qp, init->ird, init->ord);
 	if (status != RI_SUCCESS)
@@ -118,6 +122,7 @@ qp_reset(struct viw_qp *qp)
 	atomic_store(&qp->up, false);
 	atomic_store(&qp->starting, false);
 	atomic_store(&qp->expired, false);
+	atomic_store(&qp->limits_new, false);
 	atomic_store(&qp->tx.hold, false);
 	atomic_store(&qp->tx.broken, false);
 	atomic_store(&qp->tx.starved, false);
@@ -138,13 +143,14 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	  struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
 	struct viw_pd *pd = (struct viw_pd *)ri_pd;
-	enum ri_status status = init_check(pd, init);
+	enum ri_status status = init_check(pd, init, srq);
 
-	if (status != RI_SUCCESS || srq != NULL)
-		return status != RI_SUCCESS ? status : RI_ERR_UNSUPPORTED;
+	if (status != RI_SUCCESS)
+		return status;
 	struct viw_qp *qp = qp_alloc(pd->context->rnic);
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
+	qp->srq = (struct viw_srq *)srq;
 	status = rings_make(qp, init);
 	if (status != RI_SUCCESS) {
 		qp_free(qp);
@@ -157,6 +163,9 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	qp->pd = pd;
 	qp->context = pd->context;
 	qp->who.pd = pd;
+	qp->receiver = qp->who;
+	if (qp->srq != NULL)
+		qp->receiver.pd = qp->srq->pd;
 	qp->send_cq = (struct viw_cq *)send_cq;
 	qp->recv_cq = (struct viw_cq *)recv_cq;
 	qp->task = (struct ri_task){.fire = viw_serve, .arg = qp};
@@ -164,6 +173,8 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	atomic_fetch_add(&pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->cq.users, 1);
 	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
+	if (qp->srq != NULL)
+		vsw_srq_join(&qp->srq->srq, &qp->rx.member, &qp->rx.rq, init);
 	viw_link_add(&qp->context->lock, &qp->context->qps, &qp->link);
 	vsw_map_qp(map, &qp->tx.sq, &qp->rx.rq, qp, init);
 	/* From here on an engine may run it. */
@@ -200,6 +211,7 @@ qp_destroy(struct ri_qp *ri)
 	host->timer_stop(host->self, &qp->timer);
 	viw_stream_drop(qp);
 	atomic_store(&qp->state, RI_QPS_NONE);
+	vsw_srq_part(&qp->rx.member);
 	viw_link_remove(&qp->context->lock, &qp->link);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
@@ -249,8 +261,8 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 	attr->max_recv_sge = qp->init.max_recv_sge;
 	attr->max_write_sge = qp->init.max_write_sge;
 	attr->max_read_sge = qp->init.max_read_sge;
-	attr->soft_limit = qp->init.soft_limit;
-	attr->hard_limit = qp->init.hard_limit;
+	attr->soft_limit = qp->srq != NULL ? atomic_load(&qp->rx.member.soft) : 0;
+	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->rx.member.hard) : UINT32_MAX;
 	vsw_lock(&qp->lock);
 	attr->terminate_sent = qp->end.terminate_sent;
 	attr->terminate_len = qp->end.terminate_len;
@@ -304,12 +316,12 @@ static enum ri_status
 modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
-			       RI_QP_ATTR_ORD | RI_QP_ATTR_SIZES | RI_QP_ATTR_LIMITS |
-			       RI_QP_ATTR_QKEY;
-	const uint32_t fixed =
-		RI_QP_ATTR_ACCESS | RI_QP_ATTR_SIZES | RI_QP_ATTR_LIMITS | RI_QP_ATTR_QKEY;
+			       RI_QP_ATTR_ORD | RI_QP_ATTR_SIZES | RI_QP_ATTR_SOFT |
+			       RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
+	const uint32_t limits = RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD;
+	const uint32_t fixed = RI_QP_ATTR_ACCESS | RI_QP_ATTR_SIZES | RI_QP_ATTR_QKEY;
 
-	if (mask & ~known)
+	if ((mask & ~known) || ((mask & limits) && qp->srq == NULL))
 		return RI_ERR_INVALID_ARG;
 	if (mask & fixed)
 		return RI_ERR_UNSUPPORTED;
@@ -335,6 +347,11 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 		qp->ird = attr->ird;
 	if (mask & RI_QP_ATTR_ORD)
 		qp->ord = attr->ord;
+	if (mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) {
+		vsw_srq_limits(&qp->rx.member, attr, mask);
+		atomic_store(&qp->limits_new, true);
+		viw_serve_soon(qp);
+	}
 	return RI_SUCCESS;
 }
 

@@ -110,26 +110,29 @@ enum viw_rx_phase {
 
 struct viw_rx {
 	struct vsw_role role;
-	atomic_bool waiting; /* a Send waits for a receive */
-	atomic_bool expired; /* and has waited too long */
-	atomic_bool eof;     /* nothing more will come */
-	atomic_bool hung_up; /* the kernel reported an error or both FINs */
-	struct vsw_wq rq;
-	uint8_t *spare; /* kept from round to round while streams are few */
-	uint8_t *keep;  /* borrowed: octets that came behind a Send that waits */
+	atomic_bool waiting;          /* a Send waits for a receive */
+	atomic_bool expired;          /* and has waited too long */
+	atomic_bool eof;              /* nothing more will come */
+	atomic_bool hung_up;          /* the kernel reported an error or both FINs */
+	struct vsw_wq rq;             /* without slots if there is an SRQ */
+	struct vsw_srq_member member; /* of the SRQ */
+	uint8_t *spare;               /* kept from round to round while streams are few */
+	uint8_t *keep;                /* borrowed: octets that came behind a Send that waits */
 	uint32_t keep_at;
 	uint32_t keep_len;
-	uint8_t phase;                    /* enum viw_rx_phase */
-	bool want_tx;                     /* this round made work for tx */
-	bool have_receive;                /* wqe holds a receive that was taken */
-	bool large;                       /* the last frame was large: more of them are likely */
-	uint8_t head_len;                 /* octets in head */
-	uint8_t tail_len;                 /* octets in tail */
-	uint32_t frame_ulpdu;             /* ULPDU length of the frame under way */
-	uint32_t placed;                  /* octets of its payload done */
-	uint32_t crc;                     /* of the frame so far */
-	uint32_t index;                   /* of the receive */
-	uint64_t capacity;                /* octets it takes */
+	uint8_t phase;        /* enum viw_rx_phase */
+	bool want_tx;         /* this round made work for tx */
+	bool have_receive;    /* wqe holds a receive that was taken */
+	bool large;           /* the last frame was large: more of them are likely */
+	uint8_t head_len;     /* octets in head */
+	uint8_t tail_len;     /* octets in tail */
+	uint32_t frame_ulpdu; /* ULPDU length of the frame under way */
+	uint32_t placed;      /* octets of its payload done */
+	uint32_t crc;         /* of the frame so far */
+	uint32_t wq;          /* of the receive: for vsw_cqe::wq and wq_index */
+	uint32_t index;
+	uint32_t refused;  /* enum ri_event: why there is no receive, 0: none of these reasons */
+	uint64_t capacity; /* octets it takes */
 	enum rdmap_fault fault;           /* of the frame under way */
 	enum ri_wc_status receive_status; /* of a receive that failed */
 	struct ddp_segment seg;
@@ -159,7 +162,9 @@ struct viw_qp {
 	struct viw_pd *pd;
 	struct viw_cq *send_cq;
 	struct viw_cq *recv_cq;
+	struct viw_srq *srq; /* or NULL */
 	struct vsw_mem_who who;
+	struct vsw_mem_who receiver; /* who its receives are of: an SRQ has a domain of its own */
 	struct ri_qp_init init;
 	atomic_uint state;    /* enum ri_qp_state */
 	struct vsw_lock lock; /* moves of state and `end` */
@@ -168,6 +173,7 @@ struct viw_qp {
 	atomic_bool attached;       /* there is a socket */
 	atomic_bool starting;       /* the service thread has not seen it yet */
 	atomic_bool expired;        /* the end took too long */
+	atomic_bool limits_new;     /* the watermarks were set: look at once */
 	_Atomic(uint64_t) deadline; /* of the end */
 	atomic_uint watch;          /* EPOLLIN, EPOLLOUT as wanted */
 	atomic_uint polled;         /* messages that polls found, in a row */
@@ -304,6 +310,18 @@ void viw_rx_leave(struct viw_qp *qp);
 /* Least rest of a payload that is received in place. */
 #define VIW_RX_DIRECT 8192u
 
+/* --- viw_srq.c: receives, own and shared ---------------------------------------------------- */
+
+/* Take a receive into rx.wqe; *wait: there is none, for now. False: none; rx.refused may say why. */
+bool viw_receive_take(struct viw_qp *qp, bool *wait);
+/* A Send waits: is it worth while to look again? */
+bool viw_receive_ready(struct viw_qp *qp);
+void viw_doorbell_srq(void *srq);
+/* The stream ends: it waits no more. */
+void viw_receive_leave(struct viw_qp *qp);
+/* Are more receives in progress than the watermarks say? Tells, or ends the stream. */
+void viw_receive_limits(struct viw_qp *qp);
+
 /* --- viw_rx_frame.c: from octets to frames ------------------------------------------------- */
 
 /* Walk over octets that have come; returns how many are done with. */
@@ -357,6 +375,8 @@ uint32_t viw_fault_event(enum rdmap_fault fault);
 /* --- viw_stream.c: start and end of the stream --------------------------------------------- */
 
 void viw_serve(void *qp);
+/* Tell of something that happened to a queue pair. */
+void viw_raise(struct viw_qp *qp, uint32_t event, uint32_t detail);
 void viw_timer(void *qp);
 /* Let the service thread look at this queue pair. */
 void viw_serve_soon(struct viw_qp *qp);

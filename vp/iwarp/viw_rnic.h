@@ -14,6 +14,7 @@
 #include "viw_engine.h"
 #include "vsw_mem.h"
 #include "vsw_queue.h"
+#include "vsw_srq.h"
 #include "vsw_user.h"
 
 /* Limits that the profile announces. */
@@ -67,6 +68,7 @@ struct viw_context {
 	struct viw_link *pds;
 	struct viw_link *cqs;
 	struct viw_link *qps;
+	struct viw_link *srqs;
 	struct viw_link *mems;
 };
 
@@ -80,6 +82,12 @@ struct viw_cq {
 	struct viw_link link; /* first */
 	struct viw_context *context;
 	struct vsw_cq cq;
+};
+
+struct viw_srq {
+	struct viw_link link; /* first */
+	struct viw_pd *pd;
+	struct vsw_srq srq;
 };
 
 /* A region or a window. */
@@ -119,6 +127,9 @@ enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_por
 extern const struct ri_pd_ops viw_pd_ops;
 extern const struct ri_cq_ops viw_cq_ops;
 extern const struct ri_mem_ops viw_mem_ops;
+
+/* viw_srq.c */
+extern const struct ri_srq_ops viw_srq_ops;
 
 /* viw_qp.c */
 extern const struct ri_qp_ops viw_qp_ops;

@@ -202,7 +202,7 @@ resume(struct viw_qp *qp)
 	struct viw_rx *rx = &qp->rx;
 
 	if (atomic_load(&rx->waiting)) {
-		if (vsw_wq_pending(&rx->rq) == 0) {
+		if (!viw_receive_ready(qp)) {
 			if (atomic_load(&rx->expired))
 				viw_rx_give_up(qp);
 			else if (atomic_load(&rx->hung_up))
@@ -268,6 +268,7 @@ discard(struct viw_qp *qp)
 
 	if (atomic_exchange(&qp->rx.waiting, false))
 		viw_engine_want(qp, EPOLLIN, 0);
+	viw_receive_leave(qp);
 	while (n > 0 && !atomic_load(&qp->rx.eof)) {
 		/* cppcheck-suppress nullPointer; MSG_TRUNC throws the octets away */
 		n = viw_recv(qp->fd, NULL, VIW_RX_ROUND, MSG_DONTWAIT | MSG_TRUNC);

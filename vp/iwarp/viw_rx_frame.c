@@ -34,6 +34,8 @@ fault_event(struct viw_qp *qp, enum rdmap_fault fault)
 		return RI_EVENT_QP_READ_MALFORMED;
 	if (fault == RDMAP_FAULT_TAGGED_ACCESS && (qp->init.access & RI_ACCESS_REMOTE_WRITE) == 0)
 		return RI_EVENT_QP_WRITE_DISABLED;
+	if (fault == RDMAP_FAULT_STREAM_CATASTROPHIC)
+		return qp->rx.refused;
 	return 0;
 }
 

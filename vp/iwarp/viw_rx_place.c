@@ -100,7 +100,7 @@ viw_rx_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
 	}
 	if (left < *len)
 		*len = left;
-	result = vsw_mem_begin(mem, &qp->who,
+	result = vsw_mem_begin(mem, &qp->receiver,
 			       &(struct vsw_mem_ask){.stag = sge->stag,
 						     .access = RI_ACCESS_LOCAL_WRITE,
 						     .addr = sge->addr + skip,
@@ -166,33 +166,35 @@ tagged_check(struct viw_qp *qp, bool here)
 	return viw_fault_tagged(result);
 }
 
-/* Take the receive for a Send that begins. False: there is none. */
-static bool
-receive_take(struct viw_qp *qp)
+/* Take the receive for a Send that begins. */
+static enum viw_rx_verdict
+receive_begin(struct viw_qp *qp)
 {
 	struct viw_rx *rx = &qp->rx;
 	const struct vsw_wqe *wqe = viw_rx_wqe(qp);
+	bool wait = false;
 
-	if (!vsw_wq_take(&rx->rq, viw_rx_wqe(qp), &rx->index))
-		return false;
+	if (!viw_receive_take(qp, &wait)) {
+		if (wait && qp->rnic->rnr_ns != 0)
+			return VIW_RX_WAIT;
+		rx->fault = wait ? RDMAP_FAULT_NO_BUFFER : RDMAP_FAULT_STREAM_CATASTROPHIC;
+		return VIW_RX_FAULT;
+	}
 	rx->have_receive = true;
 	rx->capacity = 0;
 	for (uint32_t i = 0; i < wqe->num_sge; i++)
 		rx->capacity += wqe->sge[i].length;
-	return true;
+	return VIW_RX_OK;
 }
 
 static enum viw_rx_verdict
 send_begin(struct viw_qp *qp)
 {
 	struct viw_rx *rx = &qp->rx;
+	enum viw_rx_verdict verdict = rx->have_receive ? VIW_RX_OK : receive_begin(qp);
 
-	if (!rx->have_receive && !receive_take(qp)) {
-		if (qp->rnic->rnr_ns != 0)
-			return VIW_RX_WAIT;
-		rx->fault = RDMAP_FAULT_NO_BUFFER;
-		return VIW_RX_FAULT;
-	}
+	if (verdict != VIW_RX_OK)
+		return verdict;
 	rx->fault = rdmap_check_receive(&rx->seg, true, rx->capacity);
 	if (rx->fault == RDMAP_FAULT_NONE)
 		return VIW_RX_OK;

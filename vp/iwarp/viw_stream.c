@@ -40,8 +40,8 @@ viw_serve_soon(struct viw_qp *qp)
 	host->task_run(host->self, &qp->task);
 }
 
-static void
-raise_event(struct viw_qp *qp, uint32_t event, uint32_t detail)
+void
+viw_raise(struct viw_qp *qp, uint32_t event, uint32_t detail)
 {
 	const struct ri_upcalls *up = qp->rnic->upcalls;
 	struct ri_async_event e = {
@@ -53,7 +53,7 @@ raise_event(struct viw_qp *qp, uint32_t event, uint32_t detail)
 void
 viw_stream_up(struct viw_qp *qp)
 {
-	raise_event(qp, RI_EVENT_QP_STREAM_UP, 0);
+	viw_raise(qp, RI_EVENT_QP_STREAM_UP, 0);
 	atomic_store(&qp->up, true);
 }
 
@@ -400,7 +400,7 @@ conclude(struct viw_qp *qp)
 	vsw_lock(&qp->lock);
 	(void)viw_qp_step(&qp->state, VIW_MOVE_CLOSED);
 	vsw_unlock(&qp->lock);
-	raise_event(qp, end.event, end.detail);
+	viw_raise(qp, end.event, end.detail);
 }
 
 /* The socket refused octets: what did the peer say last? */
@@ -429,6 +429,8 @@ viw_serve(void *arg)
 		return;
 	if (atomic_load(&qp->tx.broken) && viw_qp_state(qp) == RI_QPS_RTS)
 		look_after_break(qp);
+	if (atomic_exchange(&qp->limits_new, false))
+		viw_receive_limits(qp);
 	if (atomic_load(&qp->starting) || (atomic_load(&qp->attached) && end_is_due(qp))) {
 		if (!roles_take(qp)) {
 			come_again(qp);

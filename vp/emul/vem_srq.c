@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Where a message finds its receive: in the queue of its queue pair, or in a shared one. And the verbs
+ * of the latter; vsw_srq.c has the substance.
+ *
+ * A Send that finds its receiver's SRQ empty stays in the sender's queue, as with a queue of the
+ * receiver's own; the receiver stands in the SRQ's row. Who posts to the SRQ runs the send queue of the
+ * peer of whoever stands first.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "vem.h"
+
+#define MAX_SRQ    65536
+#define MAX_SRQ_WR (1u << 16)
+
+/* --- receives ----------------------------------------------------------------------------- */
+
+/* Has the queue pair's own queue something? If not, it is asked to call. */
+static bool
+own_is_there(struct ri_qp *qp)
+{
+	if (vsw_wq_pending(&qp->rq) != 0)
+		return true;
+	/* An exchange on both sides: either we see the new head, or the poster sees that we wait. */
+	atomic_exchange(&qp->awaited, 1);
+	return vsw_wq_pending(&qp->rq) != 0;
+}
+
+enum vsw_srq_result
+vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe)
+{
+	enum vsw_srq_result result = VSW_SRQ_EMPTY;
+
+	if (qp->srq != NULL) {
+		result = vsw_srq_take(&qp->member, qp->rx_wqe);
+		cqe->wq = qp->srq->srq.wq.number;
+		cqe->wq_index = qp->rq.number;
+	} else if (own_is_there(qp) && vsw_wq_take(&qp->rq, qp->rx_wqe, &cqe->wq_index)) {
+		result = VSW_SRQ_TAKEN;
+		cqe->wq = qp->rq.number;
+	}
+	return result;
+}
+
+void
+vem_receive_limits(struct ri_qp *qp)
+{
+	const struct ri_upcalls *up = qp->rnic->upcalls;
+	struct ri_async_event event = {
+		.event = RI_EVENT_QP_RQ_LIMIT, .object = RI_OBJECT_QP, .ctx = qp->ctx};
+	struct vem_cause cause = {.kind = RI_CM_BROKEN,
+				  .async = RI_EVENT_QP_RQ_HARD_LIMIT,
+				  .detail = 0x0207,
+				  .message = VEM_MSG_TERMINATE,
+				  .code = 0x0207};
+
+	if (qp->srq == NULL)
+		return;
+	if (vsw_srq_soft_due(&qp->member))
+		up->async_event(up->self, &event);
+	if (vsw_srq_hard_due(&qp->member))
+		vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
+}
+
+/* A member may go on: the message that waits for it is with its peer. */
+static void
+wake(struct vsw_srq_member *member)
+{
+	vem_peer_nudge(vem_of(member, struct ri_qp, member));
+}
+
+/* --- verbs -------------------------------------------------------------------------------- */
+
+static enum ri_status
+srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
+{
+	struct ri_rnic *rnic = pd->context->rnic;
+	const struct vsw_srq_params params = {
+		.host = rnic->host, .upcalls = rnic->upcalls, .pd = pd, .wake = wake};
+	enum ri_status status = RI_ERR_RESOURCES;
+	struct ri_srq *srq = NULL;
+
+	if (attr->max_wr > MAX_SRQ_WR || attr->max_sge > VEM_MAX_SGE)
+		return RI_ERR_LIMIT;
+	if (atomic_fetch_add(&rnic->srqs, 1) < MAX_SRQ)
+		srq = calloc(1, sizeof(*srq));
+	if (srq != NULL)
+		status = vsw_srq_create(&srq->srq, &params, attr);
+	if (status != RI_SUCCESS) {
+		atomic_fetch_sub(&rnic->srqs, 1);
+		free(srq);
+		return status;
+	}
+	srq->pd = pd;
+	atomic_fetch_add(&pd->users, 1);
+	pthread_mutex_lock(&pd->context->lock);
+	vem_list_add(&pd->context->srqs, &srq->item);
+	pthread_mutex_unlock(&pd->context->lock);
+	vsw_map_srq(map, &srq->srq.wq, &srq->srq);
+	*out = srq;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
+{
+	if (resize && attr->max_wr > MAX_SRQ_WR)
+		return RI_ERR_LIMIT;
+
+	enum ri_status status = vsw_srq_modify(&srq->srq, attr, resize);
+
+	if (status == RI_SUCCESS)
+		vsw_map_srq(map, &srq->srq.wq, &srq->srq);
+	return status;
+}
+
+static enum ri_status
+srq_query(struct ri_srq *srq, struct ri_srq_attr *attr)
+{
+	vsw_srq_query(&srq->srq, attr);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+srq_destroy(struct ri_srq *srq)
+{
+	struct ri_context *context = srq->pd->context;
+
+	if (atomic_load(&srq->srq.users) != 0)
+		return RI_ERR_BUSY;
+	vsw_srq_destroy(&srq->srq);
+	pthread_mutex_lock(&context->lock);
+	vem_list_remove(&srq->item);
+	pthread_mutex_unlock(&context->lock);
+	atomic_fetch_sub(&srq->pd->users, 1);
+	atomic_fetch_sub(&context->rnic->srqs, 1);
+	free(srq);
+	return RI_SUCCESS;
+}
+
+const struct ri_srq_ops vem_srq_ops = {
+	.size = sizeof(struct ri_srq_ops),
+	.create = srq_create,
+	.modify = srq_modify,
+	.query = srq_query,
+	.destroy = srq_destroy,
+};

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Receives: of the queue pair's own queue, or of a shared one; and the verbs of the latter. vsw_srq.c
+ * has the substance.
+ *
+ * A Send that finds no receive stops the reading of its own stream only (viw_rx.c), whichever queue it
+ * is that is empty; with an SRQ its queue pair stands in the row, and whoever posts runs the receiving
+ * role of whoever stands first (R-34).
+ *
+ * Take, ready and leave: the holder of rx.role. Standards: RDMAC verbs 6.3; architecture "vp/iwarp".
+ */
+#include "viw_qp.h"
+
+#include <stdlib.h>
+
+#include "viw_fork.h"
+
+/* --- receives [fast] ----------------------------------------------------------------------- */
+
+static bool
+shared_take(struct viw_qp *qp, bool *wait)
+{
+	struct viw_rx *rx = &qp->rx;
+
+	switch (vsw_srq_take(&rx->member, viw_rx_wqe(qp))) {
+	case VSW_SRQ_TAKEN:
+		rx->wq = qp->srq->srq.wq.number;
+		rx->index = rx->rq.number;
+		viw_receive_limits(qp);
+		vsw_srq_pass_on(&rx->member);
+		return true;
+	case VSW_SRQ_EMPTY:
+		*wait = true;
+		return false;
+	case VSW_SRQ_HARD_LIMIT:
+		rx->refused = RI_EVENT_QP_RQ_HARD_LIMIT;
+		return false;
+	case VSW_SRQ_FAILED:
+	default:
+		rx->refused = RI_EVENT_QP_SRQ_ERROR;
+		return false;
+	}
+}
+
+bool
+viw_receive_take(struct viw_qp *qp, bool *wait)
+{
+	struct viw_rx *rx = &qp->rx;
+
+	rx->refused = 0;
+	if (qp->srq != NULL)
+		return shared_take(qp, wait);
+	rx->wq = rx->rq.number;
+	*wait = !vsw_wq_take(&rx->rq, viw_rx_wqe(qp), &rx->index);
+	return !*wait;
+}
+
+bool
+viw_receive_ready(struct viw_qp *qp)
+{
+	if (qp->srq != NULL)
+		return vsw_srq_ready(&qp->rx.member);
+	return vsw_wq_pending(&qp->rx.rq) != 0;
+}
+
+void
+viw_receive_leave(struct viw_qp *qp)
+{
+	if (qp->srq == NULL)
+		return;
+	vsw_srq_leave(&qp->rx.member);
+	vsw_srq_pass_on(&qp->rx.member);
+}
+
+void
+viw_receive_limits(struct viw_qp *qp)
+{
+	struct vsw_srq_member *member = &qp->rx.member;
+
+	if (qp->srq == NULL)
+		return;
+	if (vsw_srq_soft_due(member))
+		viw_raise(qp, RI_EVENT_QP_RQ_LIMIT, 0);
+	if (vsw_srq_hard_due(member))
+		viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL, RI_EVENT_QP_RQ_HARD_LIMIT);
+}
+
+/* A member may go on. */
+static void
+wake(struct vsw_srq_member *member)
+{
+	char *rx = (char *)member - offsetof(struct viw_rx, member);
+
+	(void)viw_rx_run((struct viw_qp *)(void *)(rx - offsetof(struct viw_qp, rx)));
+}
+
+void
+viw_doorbell_srq(void *engine_srq)
+{
+	if (!atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
+		vsw_srq_bell(engine_srq);
+}
+
+/* --- verbs --------------------------------------------------------------------------------- */
+
+static enum ri_status
+srq_create(struct ri_pd *ri, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
+{
+	struct viw_pd *pd = (struct viw_pd *)ri;
+	struct viw_rnic *rnic = pd->context->rnic;
+	const struct vsw_srq_params params = {
+		.host = rnic->host, .upcalls = rnic->upcalls, .pd = pd, .wake = wake};
+
+	if (attr->max_wr > VIW_MAX_WR || attr->max_sge > VIW_MAX_SGE)
+		return RI_ERR_LIMIT;
+	struct viw_srq *srq = calloc(1, sizeof(*srq));
+	if (srq == NULL || !viw_object_count(rnic, 1)) {
+		free(srq);
+		return RI_ERR_RESOURCES;
+	}
+	enum ri_status status = vsw_srq_create(&srq->srq, &params, attr);
+	if (status != RI_SUCCESS) {
+		(void)viw_object_count(rnic, -1);
+		free(srq);
+		return status;
+	}
+	srq->pd = pd;
+	atomic_fetch_add(&pd->users, 1);
+	viw_link_add(&pd->context->lock, &pd->context->srqs, &srq->link);
+	vsw_map_srq(map, &srq->srq.wq, &srq->srq);
+	*out = (struct ri_srq *)srq;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+srq_modify(struct ri_srq *ri, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
+{
+	struct viw_srq *srq = (struct viw_srq *)ri;
+
+	if (resize && attr->max_wr > VIW_MAX_WR)
+		return RI_ERR_LIMIT;
+	enum ri_status status = vsw_srq_modify(&srq->srq, attr, resize);
+	if (status == RI_SUCCESS)
+		vsw_map_srq(map, &srq->srq.wq, &srq->srq);
+	return status;
+}
+
+static enum ri_status
+srq_query(struct ri_srq *ri, struct ri_srq_attr *attr)
+{
+	vsw_srq_query(&((struct viw_srq *)ri)->srq, attr);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+srq_destroy(struct ri_srq *ri)
+{
+	struct viw_srq *srq = (struct viw_srq *)ri;
+	struct viw_context *context = srq->pd->context;
+
+	if (atomic_load(&srq->srq.users) > 0)
+		return RI_ERR_BUSY;
+	vsw_srq_destroy(&srq->srq);
+	viw_link_remove(&context->lock, &srq->link);
+	atomic_fetch_sub(&srq->pd->users, 1);
+	(void)viw_object_count(context->rnic, -1);
+	free(srq);
+	return RI_SUCCESS;
+}
+
+const struct ri_srq_ops viw_srq_ops = {
+	.size = sizeof(struct ri_srq_ops),
+	.create = srq_create,
+	.modify = srq_modify,
+	.query = srq_query,
+	.destroy = srq_destroy,
+};
