@@ -2307,7 +2307,10 @@ typedef struct {
 	size_t max_recv_dtos;
 	/** Most segments of one receive. */
 	size_t max_recv_segs;
-	/** Raises #IT_ASYNC_AFF_SRQ_LOW_WATERMARK once when fewer receives are left; 0 = off. */
+	/**
+	 * Raises #IT_ASYNC_AFF_SRQ_LOW_WATERMARK once when fewer receives are left; 0 = off, also
+	 * once it was raised.
+	 */
 	size_t low_watermark;
 } it_srq_param_t;
 
@@ -2325,6 +2328,14 @@ typedef enum {
  * @brief Makes a shared receive queue.
  *
  * Endpoints are tied to it when they are made, with #IT_EP_SRQ, for life. Its low watermark is off.
+ * it_post_recv() with its handle posts receives; their buffers are of the queue's zone, whatever zone
+ * the endpoints are of. Each message takes one receive, no matter which; the completion names the
+ * endpoint that it came through and the receive's cookie. A receive counts as outstanding until its
+ * completion has been dequeued.
+ *
+ * A message that finds the queue empty waits, for a bounded time, and does not hold up other
+ * connections; posted receives go to those who have waited longest. When the time is over the
+ * connection breaks (R-34).
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -2353,6 +2364,8 @@ it_status_t it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segmen
 /**
  * @brief Frees a shared receive queue; unused receives go without completions.
  *
+ * The end of a connection leaves the receives that no message of it has taken to the others.
+ *
  * - Thread: any; nobody else may still be using the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
@@ -2370,7 +2383,8 @@ it_status_t it_srq_free(IN it_srq_handle_t srq_handle);
  * @brief Changes the size or arms the low watermark.
  *
  * Armed, the watermark raises one event when fewer receives than it are available, at once if they
- * are already; then it is off until armed again.
+ * are already; then it is off until armed again. 0 turns it off. A new size keeps what is posted; at
+ * least so many are granted, and an armed watermark must fit it.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -2399,7 +2413,7 @@ it_status_t it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t 
  * @brief Tells the parameters of a shared receive queue.
  *
  * - Thread: any, several at once.
- * - Blocks: no (class F).
+ * - Blocks: no (class F); for the low watermark for a provider or kAL round trip (class M).
  * - Events: none.
  * - Clause: itapi-semantics 12, 15.8.
  *
@@ -2505,7 +2519,8 @@ typedef struct {
 	it_srq_handle_t srq;
 	/**
 	 * Raises #IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK once when more receives are in progress; 0 =
-	 * off. S-RQ only.
+	 * off. S-RQ only. In progress is a receive that a message of this endpoint has taken and
+	 * whose completion has not been dequeued.
 	 */
 	size_t soft_hi_watermark;
 	/**

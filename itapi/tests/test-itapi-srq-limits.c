@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Shared receive queues at their limits: who waits for a receive and who is woken, the low watermark of
+ * a queue, the high ones of an endpoint, many endpoints and threads (chapter 12).
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "it_shared.h"
+
+#define NONE IT_HARD_HI_WATERMARK_DISABLE
+
+/* --- waiting ----------------------------------------------------------------------------- */
+
+/* Messages wait for receives; one posted receive serves one, in the order in which they began to wait. */
+static void
+test_turns(struct pair *pair)
+{
+	struct shared_link link[4];
+	struct shared s;
+
+	shared_open(&s, pair);
+	for (unsigned i = 0; i < 4; i++)
+		link[i] = shared_connect(&s, 0, NONE);
+	for (unsigned i = 0; i < 4; i++) {
+		shared_send(&s, &link[i], i);
+		end_expect_none(pair->passive.recv);
+		g_usleep(20000); /* a message is under way: who polls or waits lets it arrive */
+		end_expect_none(pair->passive.recv);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		shared_post(&s, i);
+		g_assert_cmpuint(shared_receive(&s, link[i].passive), ==, i);
+		end_expect_none(pair->passive.recv);
+	}
+	/* More receives than messages: nobody waits. */
+	for (unsigned i = 0; i < 4; i++)
+		shared_post(&s, i);
+	shared_send(&s, &link[3], 9);
+	g_assert_cmpuint(shared_receive(&s, link[3].passive), ==, 9);
+	for (unsigned i = 0; i < 4; i++)
+		shared_disconnect(&s, &link[i]);
+	shared_close(&s);
+}
+
+/* Whoever waits first and goes lets the next have the receive. */
+static void
+test_waiter_leaves(struct pair *pair)
+{
+	struct shared_link link[2];
+	struct shared s;
+	it_event_t event;
+
+	shared_open(&s, pair);
+	link[0] = shared_connect(&s, 0, NONE);
+	link[1] = shared_connect(&s, 0, NONE);
+	for (unsigned i = 0; i < 2; i++) {
+		shared_send(&s, &link[i], i);
+		g_usleep(20000);
+		end_expect_none(pair->passive.recv);
+	}
+	g_assert_cmpint(it_ep_free(link[0].passive), ==, IT_SUCCESS);
+	shared_post(&s, 5);
+	g_assert_cmpuint(shared_receive(&s, link[1].passive), ==, 1);
+	event = end_next(pair->active.cm_msg);
+	g_assert_true(event.event_number == IT_CM_MSG_CONN_BROKEN_EVENT ||
+		      event.event_number == IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	g_assert_cmpint(it_ep_free(link[0].active), ==, IT_SUCCESS);
+	shared_disconnect(&s, &link[1]);
+	shared_close(&s);
+}
+
+/* nobody posts a receive: the connection pauses for a bounded time, then ends. */
+static void
+test_ruling_34(struct pair *pair)
+{
+	struct shared_link link;
+	struct shared s;
+
+	shared_open(&s, pair);
+	link = shared_connect(&s, 0, NONE);
+	shared_send(&s, &link, 1);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect_none(pair->passive.recv);
+	shared_drain(&s);
+	/* InfiniBand's sender is told so; iWARP's Send succeeded long ago, or is flushed. */
+	if (pair->active.info->transport_type == IT_IB_TRANSPORT)
+		g_assert_cmpint(s.failure, ==, IT_DTO_ERR_RECEIVER_NOT_READY);
+	shared_disconnect(&s, &link);
+	shared_close(&s);
+}
+
+/* --- low watermark ----------------------------------------------------------------------- */
+
+static void
+test_low(struct pair *pair)
+{
+	const unsigned int low = IT_SRQ_PARAM_LOW_WATERMARK;
+	struct shared_link link;
+	struct shared s;
+
+	shared_open(&s, pair);
+	link = shared_connect(&s, 0, NONE);
+	/* Fewer already: at once, and once. */
+	g_assert_cmpint(shared_modify(&s, low, 0, 2), ==, IT_SUCCESS);
+	shared_expect(&s, IT_ASYNC_AFF_SRQ_LOW_WATERMARK, s.srq);
+	g_assert_cmpuint(shared_query(&s).low_watermark, ==, 0);
+	for (unsigned i = 0; i < 6; i++)
+		shared_post(&s, i);
+	g_assert_cmpint(shared_modify(&s, low, 0, 4), ==, IT_SUCCESS);
+	g_assert_cmpuint(shared_query(&s).low_watermark, ==, 4);
+	for (unsigned i = 0; i < 2; i++) {
+		shared_send(&s, &link, i);
+		g_assert_cmpuint(shared_receive(&s, link.passive), ==, i);
+	}
+	shared_expect_none(&s); /* 4 left are not fewer than 4 */
+	shared_send(&s, &link, 2);
+	g_assert_cmpuint(shared_receive(&s, link.passive), ==, 2);
+	shared_expect(&s, IT_ASYNC_AFF_SRQ_LOW_WATERMARK, s.srq);
+	shared_send(&s, &link, 3);
+	g_assert_cmpuint(shared_receive(&s, link.passive), ==, 3);
+	shared_expect_none(&s); /* off until armed again */
+	g_assert_cmpint(shared_modify(&s, low, 0, 1), ==, IT_SUCCESS);
+	g_assert_cmpint(shared_modify(&s, low, 0, 0), ==, IT_SUCCESS);
+	for (unsigned i = 4; i < 6; i++) {
+		shared_send(&s, &link, i);
+		g_assert_cmpuint(shared_receive(&s, link.passive), ==, i);
+	}
+	shared_expect_none(&s); /* switched off */
+	shared_disconnect(&s, &link);
+	shared_close(&s);
+}
+
+/* --- high watermarks --------------------------------------------------------------------- */
+
+static it_status_t
+try_create(struct shared *s, size_t soft, size_t hard)
+{
+	struct end *end = &s->pair->passive;
+	it_ep_attributes_t attr = end->attr;
+	it_ep_handle_t ep;
+
+	attr.srv.rc.srq = s->srq;
+	attr.srv.rc.soft_hi_watermark = soft;
+	attr.srv.rc.hard_hi_watermark = hard;
+	it_status_t status = it_ep_rc_create(end->pz, end->request, end->recv, end->cm_msg,
+					     IT_EP_SRQ, &attr, &ep);
+	if (status == IT_SUCCESS)
+		g_assert_cmpint(it_ep_free(ep), ==, IT_SUCCESS);
+	else
+		g_assert_null(ep);
+	return status;
+}
+
+static it_status_t
+modify(it_ep_handle_t ep, unsigned int mask, size_t soft, size_t hard)
+{
+	it_ep_attributes_t attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.srv.rc.soft_hi_watermark = soft;
+	attr.srv.rc.hard_hi_watermark = hard;
+	return it_ep_modify(ep, (it_ep_param_mask_t)mask, &attr);
+}
+
+static void
+test_high_values(struct pair *pair)
+{
+	const unsigned int soft = IT_EP_PARAM_SOFT_HI_WATERMARK;
+	const unsigned int hard = IT_EP_PARAM_HARD_HI_WATERMARK;
+	const it_ia_info_t *info = pair->passive.info;
+	struct shared_link link;
+	struct shared s;
+	it_ep_param_t params;
+
+	shared_open(&s, pair);
+	g_assert_true(info->hard_hi_watermark_support);
+	g_assert_cmpint(try_create(&s, 0, 0), ==, IT_ERR_HARD_HI_WATERMARK);
+	g_assert_cmpint(try_create(&s, 0, 1), ==, IT_SUCCESS);
+	g_assert_cmpint(try_create(&s, 0, SHARED_SIZE + 1), ==, IT_ERR_INVALID_WATERMARK);
+	g_assert_cmpint(try_create(&s, 1, NONE), ==,
+			info->soft_hi_watermark_support ? IT_SUCCESS : IT_ERR_SOFT_HI_WATERMARK);
+	link = shared_connect(&s, 0, 5);
+	g_assert_cmpint(modify(link.passive, hard, 0, 0), ==, IT_ERR_HARD_HI_WATERMARK);
+	g_assert_cmpint(modify(link.passive, hard, 0, SHARED_SIZE + 1), ==,
+			IT_ERR_INVALID_WATERMARK);
+	g_assert_cmpint(modify(link.passive, hard, 0, 6), ==, IT_SUCCESS);
+	if (info->soft_hi_watermark_support) {
+		g_assert_cmpint(try_create(&s, 3, 2), ==, IT_ERR_INVALID_WATERMARK);
+		g_assert_cmpint(try_create(&s, SHARED_SIZE + 1, NONE), ==,
+				IT_ERR_INVALID_WATERMARK);
+		g_assert_cmpint(modify(link.passive, soft, 7, 0), ==, IT_ERR_INVALID_WATERMARK);
+		g_assert_cmpint(modify(link.passive, soft | hard, 7, 7), ==, IT_SUCCESS);
+		g_assert_cmpint(modify(link.passive, hard, 0, 6), ==, IT_ERR_INVALID_WATERMARK);
+		g_assert_cmpint(modify(link.passive, soft, 2, 0), ==, IT_SUCCESS);
+	} else {
+		g_assert_cmpint(modify(link.passive, soft, 2, 0), ==, IT_ERR_SOFT_HI_WATERMARK);
+	}
+	g_assert_cmpint(modify(link.passive, hard, 0, NONE), ==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_query(link.passive, IT_EP_PARAM_ALL, &params), ==, IT_SUCCESS);
+	g_assert_cmpuint(params.attr.srv.rc.soft_hi_watermark, ==,
+			 info->soft_hi_watermark_support ? 2 : 0);
+	g_assert_cmpuint(params.attr.srv.rc.hard_hi_watermark, ==, NONE);
+	/* Without an S-RQ there is nothing to watch. */
+	g_assert_cmpint(modify(pair->passive.ep, soft, 1, 0), ==, IT_ERR_SOFT_HI_WATERMARK);
+	g_assert_cmpint(modify(pair->passive.ep, hard, 0, 1), ==, IT_ERR_HARD_HI_WATERMARK);
+	shared_disconnect(&s, &link);
+	shared_close(&s);
+}
+
+/* Let `count` more messages arrive and do not look at them. */
+static void
+pile_up(struct shared *s, const struct shared_link *link, unsigned first, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		shared_send(s, link, first + i);
+}
+
+static void
+test_soft(struct pair *pair)
+{
+	const unsigned int soft = IT_EP_PARAM_SOFT_HI_WATERMARK;
+	struct shared_link link;
+	struct shared s;
+
+	if (!pair->passive.info->soft_hi_watermark_support)
+		return; /* test_high_values tells how it is refused */
+	shared_open(&s, pair);
+	for (unsigned i = 0; i < SHARED_SIZE; i++)
+		shared_post(&s, i);
+	link = shared_connect(&s, 3, NONE);
+	pile_up(&s, &link, 0, 3);
+	shared_expect_none(&s); /* 3 are not more than 3 */
+	pile_up(&s, &link, 3, 1);
+	shared_expect(&s, IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK, link.passive);
+	pile_up(&s, &link, 4, 1);
+	shared_expect_none(&s); /* once */
+	/* Armed again while it is exceeded: at once; not while it is not. */
+	g_assert_cmpint(modify(link.passive, soft, 4, 0), ==, IT_SUCCESS);
+	shared_expect(&s, IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK, link.passive);
+	for (unsigned i = 0; i < 5; i++)
+		g_assert_cmpuint(shared_receive(&s, link.passive), ==, i);
+	g_assert_cmpint(modify(link.passive, soft, 1, 0), ==, IT_SUCCESS);
+	shared_expect_none(&s);
+	/* The hard one does not arm the soft one. */
+	pile_up(&s, &link, 5, 2);
+	shared_expect(&s, IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK, link.passive);
+	g_assert_cmpint(modify(link.passive, IT_EP_PARAM_HARD_HI_WATERMARK, 0, 8), ==, IT_SUCCESS);
+	shared_expect_none(&s);
+	for (unsigned i = 5; i < 7; i++)
+		g_assert_cmpuint(shared_receive(&s, link.passive), ==, i);
+	shared_disconnect(&s, &link);
+	shared_close(&s);
+}
+
+/* One receive too many ends the connection; what was taken is there, what was not stays for others. */
+static void
+test_hard(struct pair *pair)
+{
+	struct shared_link link[2];
+	struct shared s;
+
+	shared_open(&s, pair);
+	for (unsigned i = 0; i < 6; i++)
+		shared_post(&s, i);
+	link[0] = shared_connect(&s, 0, 2);
+	link[1] = shared_connect(&s, 0, NONE);
+	pile_up(&s, &link[0], 0, 3);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	for (unsigned i = 0; i < 2; i++)
+		g_assert_cmpuint(shared_receive(&s, link[0].passive), ==, i);
+	end_expect_none(pair->passive.recv);
+	shared_drain(&s);
+	if (pair->active.info->transport_type == IT_IB_TRANSPORT)
+		g_assert_cmpint(s.failure, ==, IT_DTO_ERR_REMOTE_RESPONDER);
+	pile_up(&s, &link[1], 10, 4);
+	for (unsigned i = 10; i < 14; i++)
+		g_assert_cmpuint(shared_receive(&s, link[1].passive), ==, i);
+	shared_disconnect(&s, &link[0]);
+	shared_disconnect(&s, &link[1]);
+	shared_close(&s);
+}
+
+/* Lowered below what is in progress, the hard watermark ends the connection at once. */
+static void
+test_hard_lowered(struct pair *pair)
+{
+	struct shared_link link;
+	struct shared s;
+	it_event_t event;
+
+	shared_open(&s, pair);
+	for (unsigned i = 0; i < 6; i++)
+		shared_post(&s, i);
+	link = shared_connect(&s, 0, NONE);
+	pile_up(&s, &link, 0, 3);
+	g_assert_cmpuint(shared_receive(&s, link.passive), ==, 0);
+	g_usleep(50000); /* the service thread lets the others arrive */
+	g_assert_cmpint(modify(link.passive, IT_EP_PARAM_HARD_HI_WATERMARK, 0, 1), ==, IT_SUCCESS);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	while (it_evd_dequeue(pair->passive.recv, &event) == IT_SUCCESS)
+		continue;
+	shared_drain(&s);
+	shared_disconnect(&s, &link);
+	shared_close(&s);
+}
+
+/* --- many -------------------------------------------------------------------------------- */
+
+#define SENDERS  3
+#define EACH     4 /* connections of a sender */
+#define MESSAGES 150
+
+/* A thread with some of the connections, and an event dispatcher for their requests. */
+struct sender {
+	struct shared *s;
+	unsigned number;
+	it_evd_handle_t request;
+	struct shared_link link[EACH];
+	pthread_t thread;
+};
+
+/* One message through each of its connections, again and again, each telling its number. */
+static void *
+send_all(void *arg)
+{
+	struct sender *sender = arg;
+	struct end *end = &sender->s->pair->active;
+
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		for (uint32_t k = 0; k < EACH; k++) {
+			uint32_t words[2] = {sender->number * EACH + k, i};
+			size_t at = words[0] * sizeof(words);
+			it_lmr_triplet_t segment = end_segment(end, at, sizeof(words));
+
+			memcpy(end->buffer + at, words, sizeof(words));
+			g_assert_cmpint(it_post_send(sender->link[k].active, &segment, 1, i,
+						     IT_COMPLETION_FLAG),
+					==, IT_SUCCESS);
+		}
+		for (uint32_t k = 0; k < EACH; k++) {
+			it_event_t event = end_expect(sender->request, IT_DTO_SEND_CMPL_EVENT);
+			g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_SUCCESS);
+		}
+	}
+	return NULL;
+}
+
+/* Take all messages; those of one connection come in order. Each receive is posted again. */
+static void
+receive_all(struct shared *s)
+{
+	struct end *end = &s->pair->passive;
+	uint32_t next[SENDERS * EACH] = {0};
+
+	for (unsigned i = 0; i < SENDERS * EACH * MESSAGES; i++) {
+		it_event_t event = end_expect(end->recv, IT_DTO_RC_RECV_CMPL_EVENT);
+		uint32_t words[2];
+
+		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_SUCCESS);
+		memcpy(words, end->buffer + event.dto_cmpl.cookie * 64, sizeof(words));
+		g_assert_cmpuint(words[0], <, SENDERS * EACH);
+		g_assert_cmpuint(words[1], ==, next[words[0]]++);
+		shared_post(s, event.dto_cmpl.cookie);
+	}
+}
+
+/* Fewer receives than connections, and all of them send at once. */
+static void
+test_crowd(struct pair *pair)
+{
+	struct sender sender[SENDERS];
+	it_evd_handle_t usual = pair->active.request;
+	struct shared s;
+
+	shared_open(&s, pair);
+	for (unsigned i = 0; i < SENDERS; i++) {
+		sender[i] = (struct sender){.s = &s, .number = i};
+		g_assert_cmpint(it_evd_create(pair->active.ia, IT_DTO_EVENT_STREAM, 0, 256, 1, NULL,
+					      &sender[i].request, NULL),
+				==, IT_SUCCESS);
+		pair->active.request = sender[i].request;
+		for (unsigned k = 0; k < EACH; k++)
+			sender[i].link[k] = shared_connect(&s, 0, NONE);
+	}
+	pair->active.request = usual;
+	for (unsigned i = 0; i < SENDERS * EACH / 2; i++)
+		shared_post(&s, i);
+	for (unsigned i = 0; i < SENDERS; i++)
+		g_assert_cmpint(pthread_create(&sender[i].thread, NULL, send_all, &sender[i]), ==,
+				0);
+	receive_all(&s);
+	for (unsigned i = 0; i < SENDERS; i++) {
+		pthread_join(sender[i].thread, NULL);
+		for (unsigned k = 0; k < EACH; k++)
+			shared_disconnect(&s, &sender[i].link[k]);
+		g_assert_cmpint(it_evd_free(sender[i].request), ==, IT_SUCCESS);
+	}
+	shared_close(&s);
+}
+
+static void
+add(void)
+{
+	pair_add("srq/turns", test_turns);
+	pair_add("srq/waiter-leaves", test_waiter_leaves);
+	pair_add("rulings/r-34-pauses-on-an-empty-srq", test_ruling_34);
+	pair_add("srq/low-watermark", test_low);
+	pair_add("srq/high-watermark-values", test_high_values);
+	pair_add("srq/soft-high-watermark", test_soft);
+	pair_add("srq/hard-high-watermark", test_hard);
+	pair_add("srq/hard-high-watermark-lowered", test_hard_lowered);
+	pair_add("srq/crowd", test_crowd);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add);
+}
