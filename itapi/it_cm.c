@@ -122,8 +122,7 @@ it_status_t
 it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
 	   IN it_cn_est_identifier_t cn_est_id)
 {
-	(void)spigot_id;
-	if (!ual_cm_known(cn_est_id))
-		return IT_ERR_INVALID_CN_EST_ID;
-	return conn_qual != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+	if (conn_qual == NULL)
+		return IT_ERR_FAULT;
+	return ual_cm_handoff(cn_est_id, spigot_id, conn_qual);
 }

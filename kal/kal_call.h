@@ -117,10 +117,13 @@ struct kal_rnic_open_req {
 
 /** An open adapter. */
 struct kal_rnic_open_rep {
-	uint32_t id;              /**< The RNIC of this client. */
-	uint32_t privileged;      /**< 1: privileged operations are allowed (R-27). */
-	struct ri_rnic_attr attr; /**< Semantic profile. */
-	struct ri_map map;        /**< For ri_user_ops::rnic_open. */
+	uint32_t id;         /**< The RNIC of this client. */
+	uint32_t privileged; /**< 1: privileged operations are allowed (R-27). */
+	uint32_t
+		drop_disconnect_data; /**< 1: the administrator wants it dropped, not refused (R-29). */
+	uint32_t reserved;            /**< 0. */
+	struct ri_rnic_attr attr;     /**< Semantic profile. */
+	struct ri_map map;            /**< For ri_user_ops::rnic_open. */
 };
 
 /** KAL_PORT_QUERY. */
@@ -272,6 +275,8 @@ struct kal_cm_req {
 	uint8_t three_way;           /**< CONNECT. */
 	uint8_t refuse;              /**< CONFIRM: say no. */
 	uint8_t reuse_addr;          /**< CONNECT: a local port in time-wait may be used again. */
+	uint32_t reason;             /**< REJECT: enum kal_cm_reason. */
+	uint32_t reserved;           /**< 0. */
 	uint64_t timeout_us;         /**< CONNECT: 0 = default; UINT64_MAX = none. */
 	struct ri_addr local;        /**< CONNECT: source, or none. */
 	struct ri_addr peer;         /**< CONNECT: destination. */
@@ -366,7 +371,8 @@ enum kal_cm_reason {
 	KAL_REASON_STALE,
 	KAL_REASON_BAD_ORD,
 	KAL_REASON_RESOURCES,
-	KAL_REASON_BAD_PARAMS
+	KAL_REASON_BAD_PARAMS,
+	KAL_REASON_CONSUMER /**< KAL_REJECT only: the application says no. */
 };
 
 /** One piece of news. */

@@ -317,23 +317,27 @@ kal_reject(struct kal_cm *cm, const struct kal_cm_req *req)
 {
 	struct kal_request *request;
 
-	if (req->pdata_len > cm->p.attr->reject_pdata || req->pdata_len > RI_PDATA_MAX)
+	if (req->pdata_len > cm->p.attr->reject_pdata || req->pdata_len > RI_PDATA_MAX ||
+	    req->reason > KAL_REASON_CONSUMER)
 		return RI_ERR_INVALID_ARG;
 	request = kal_request_take(cm, req->request);
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	kal_request_refuse(request, req->pdata, (uint16_t)req->pdata_len);
+	kal_request_refuse(request, (enum kal_cm_reason)req->reason, req->pdata,
+			   (uint16_t)req->pdata_len);
 	return RI_SUCCESS;
 }
 
 enum ri_status
 kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 {
+	const struct ri_rnic_attr *attr = conn->cm->p.attr;
 	enum ri_status status;
 
-	if (!conn->cm->p.attr->three_way_handshake)
+	if (!attr->three_way_handshake)
 		return RI_ERR_UNSUPPORTED;
-	if (req->pdata_len > conn->cm->p.attr->confirm_pdata)
+	if (req->pdata_len > (req->refuse ? attr->reject_pdata : attr->confirm_pdata) ||
+	    req->pdata_len > RI_PDATA_MAX)
 		return RI_ERR_INVALID_ARG;
 	kal_conn_lock(conn);
 	status = kal_conn_move(conn, req->refuse ? KAL_CONN_CALL_DROP : KAL_CONN_CALL_CONFIRM,

@@ -12,7 +12,6 @@ fill(struct ri_cm_params *params, const struct kal_cm_req *req)
 	memset(params, 0, sizeof(*params));
 	params->ird = req->ird;
 	params->ord = req->ord;
-	params->ird_ord = !req->suppress_ird_ord;
 	params->pdata = req->pdata;
 	params->pdata_len = (uint16_t)req->pdata_len;
 }
@@ -26,6 +25,7 @@ kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	enum ri_status status;
 
 	fill(&params, req);
+	params.ird_ord = conn->cm->p.attr->ird_ord_exchange && !req->suppress_ird_ord;
 	params.local = req->local;
 	params.peer = req->peer;
 	params.service = req->service;
@@ -52,12 +52,16 @@ enum ri_status
 kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_request *request,
 		   struct kal_accept_rep *rep)
 {
+	const struct ri_host *host = conn->cm->p.host;
 	struct ri_cm_params params;
 	enum ri_status status;
 
 	fill(&params, req);
-	if (request->info.ird_ord_valid && params.ird_ord)
+	/* Who was told nothing, or would not listen, tells nothing (itapi-semantics 9.6). */
+	params.ird_ord = request->info.ird_ord_valid;
+	if (params.ird_ord)
 		params.ord = MIN(params.ord, request->info.ird);
+	params.deadline = host->now(host->self) + KAL_CONNECT_DEFAULT;
 	status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS)
 		return status;

@@ -160,8 +160,9 @@ struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id);
 void kal_request_put_back(struct kal_request *request);
 /* Give it to another listener under a new id. */
 void kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id);
-/* Say no to the peer, as its consumer (`pdata`) or as the library. */
-void kal_request_refuse(struct kal_request *request, const void *pdata, uint16_t len);
+/* Say no to the peer: as its consumer (KAL_REASON_CONSUMER, private data), or for want of one. */
+void kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
+			uint16_t len);
 void kal_request_free(struct kal_request *request);
 
 /* kal_listen.c */
@@ -179,7 +180,11 @@ int kal_sock_new(struct kal_fd *fd, int family);
 void kal_sock_prepare(int fd);
 /* For RDMA mode: when its process dies, the peer gets a reset (architecture.md, Connections). */
 void kal_sock_rdma_mode(int fd);
+/* Reset the connection now, whoever has copies of the descriptor; it is still to be closed. */
+void kal_sock_abort(int fd);
 bool kal_sock_is_local(const struct ri_addr *addr);
+/* May this process have that port (network order) for itself? What the host reserves, it reserves here. */
+bool kal_sock_may_serve(uint16_t port);
 enum kal_cm_reason kal_sock_reason(int error);
 
 #endif /* KAL_CM_INTERNAL_H */

@@ -84,6 +84,24 @@ read_mpa(GKeyFile *file, const char *group, const char *key, struct kal_config *
 	return FALSE;
 }
 
+/* For programs that were written against a stack which dropped it silently. */
+static gboolean
+read_compat(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
+	    GError **error)
+{
+	g_autofree char *text = NULL;
+
+	if (strcmp(key, "disconnect-data") != 0)
+		return bad_value(error, group, key, "there is no such key");
+	text = g_key_file_get_string(file, group, key, error);
+	if (text == NULL)
+		return FALSE;
+	if (strcmp(text, "drop") != 0 && strcmp(text, "refuse") != 0)
+		return bad_value(error, group, key, "is neither \"drop\" nor \"refuse\"");
+	config->drop_disconnect_data = strcmp(text, "drop") == 0;
+	return TRUE;
+}
+
 static gboolean
 read_policy(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
 	    GError **error)
@@ -118,6 +136,8 @@ read_key(GKeyFile *file, const char *group, const char *key, struct kal_config *
 		return read_alias(file, group, key, config, error);
 	if (strcmp(group, "mpa") == 0)
 		return read_mpa(file, group, key, config, error);
+	if (strcmp(group, "compat") == 0)
+		return read_compat(file, group, key, config, error);
 	if (strcmp(group, "policy") == 0)
 		return read_policy(file, group, key, config, error);
 	return bad_value(error, group, key, "there is no such group");
@@ -158,10 +178,13 @@ kal_config_load(const char *path, GError **error)
 	config->aliases = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	memset(config->limits, 0xff, sizeof(config->limits));
 	memcpy(config->limits[KAL_LEVEL_CLIENT], client_defaults, sizeof(client_defaults));
-	if (path == NULL || read_file(path, config, error))
-		return config;
-	kal_config_free(config);
-	return NULL;
+	if (path != NULL && !read_file(path, config, error)) {
+		kal_config_free(config);
+		return NULL;
+	}
+	if (g_strcmp0(g_getenv(KAL_CONFIG_DISCONNECT_DATA), "drop") == 0)
+		config->drop_disconnect_data = true;
+	return config;
 }
 
 void

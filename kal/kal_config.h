@@ -9,6 +9,8 @@
  *     OpenIB-cma = iwarp
  *     [mpa]
  *     crc = true                    ask for CRC in FPDUs
+ *     [compat]
+ *     disconnect-data = refuse      or drop: private data that no disconnect can carry (R-29)
  *     [policy]
  *     privileged-uids = 1000;1001   may do privileged operations without CAP_NET_ADMIN
  *     [limits.client]               also [limits.process], [limits.user]
@@ -22,8 +24,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KAL_CONFIG_VARIABLE "ITAPI_CONFIG"
-#define KAL_UNLIMITED       UINT64_MAX
+#define KAL_CONFIG_VARIABLE        "ITAPI_CONFIG"
+#define KAL_CONFIG_DISCONNECT_DATA "ITAPI_DISCONNECT_DATA" /* "drop": as the key */
+#define KAL_UNLIMITED              UINT64_MAX
 
 /* What is counted. */
 enum kal_resource {
@@ -51,8 +54,9 @@ enum kal_level {
 struct kal_config {
 	uint64_t limits[KAL_LEVEL_COUNT][KAL_RESOURCE_COUNT];
 	bool crc;
-	bool privileged;     /* the user of this process is on the list */
-	GHashTable *aliases; /* alias -> adapter */
+	bool drop_disconnect_data; /* also ITAPI_DISCONNECT_DATA=drop */
+	bool privileged;           /* the user of this process is on the list */
+	GHashTable *aliases;       /* alias -> adapter */
 };
 
 /* The file, or the defaults if `path` is NULL. NULL and an error in words: it cannot be used. */

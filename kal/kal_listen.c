@@ -205,7 +205,13 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 	listener->look.arg = listener;
 	atomic_init(&listener->refs, 1);
 	*service = req->service;
-	status = cm->stream ? listen_stream(listener, service) : RI_SUCCESS;
+	if (cm->stream)
+		status = listen_stream(listener, service);
+	else if (service->kind == RI_SERVICE_PORT && service->port != 0 &&
+		 !kal_sock_may_serve(service->port))
+		status = RI_ERR_PERMISSION;
+	else
+		status = RI_SUCCESS;
 	if (status != RI_SUCCESS) {
 		kal_listener_unref(listener);
 		return status;

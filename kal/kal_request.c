@@ -175,7 +175,7 @@ kal_request_end_all(struct kal_cm *cm)
 	while ((request = take_any(cm)) != NULL) {
 		quiet(request);
 		if (request->id != 0)
-			kal_request_refuse(request, NULL, 0);
+			kal_request_refuse(request, KAL_REASON_OTHER, NULL, 0);
 		else
 			kal_request_free(request);
 	}
@@ -259,14 +259,28 @@ say_no(struct kal_request *request, const void *pdata, uint16_t len)
 		(void)!send(kal_fd_get(&request->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/*
+ * No consumer can be asked. MPA has no word for that, and a Reply that says no would be taken for a
+ * consumer's; so the stream is reset, which the peer can tell from both (doc/decisions).
+ */
+static void
+cut(struct kal_request *request)
+{
+	kal_sock_abort(kal_fd_get(&request->fd));
+}
+
 void
-kal_request_refuse(struct kal_request *request, const void *pdata, uint16_t len)
+kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
+		   uint16_t len)
 {
 	/* Gone already is as well. */
 	if (request->provider != NULL)
-		(void)!ri_call_reject(request->cm->p.caller, request->provider, pdata, len);
-	else
+		(void)!ri_call_reject(request->cm->p.caller, request->provider,
+				      (enum ri_cm_reason)reason, pdata, len);
+	else if (reason == KAL_REASON_CONSUMER)
 		say_no(request, pdata, len);
+	else
+		cut(request);
 	request->provider = NULL;
 	kal_request_free(request);
 }
@@ -354,7 +368,7 @@ deliver(struct kal_request *request)
 	bool room;
 
 	if (atomic_load(&listener->closed)) {
-		say_no(request, NULL, 0);
+		cut(request);
 		return false;
 	}
 	if (atomic_load(&listener->waiting) >= listener->backlog)
@@ -502,6 +516,8 @@ kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 		request->ctx = listener->ctx;
 		if (listener->suppress)
 			info->ird_ord_valid = 0;
+		if (info->ird_ord_valid == 0)
+			info->ird = info->ord = 0;
 		atomic_fetch_add(&listener->waiting, 1);
 		enter(request);
 	}

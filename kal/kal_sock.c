@@ -88,6 +88,14 @@ kal_sock_rdma_mode(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
+void
+kal_sock_abort(int fd)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+	(void)!connect(fd, &none, sizeof(none));
+}
+
 /* An address is this machine's if a socket can be bound to it. */
 bool
 kal_sock_is_local(const struct ri_addr *addr)
@@ -105,6 +113,22 @@ kal_sock_is_local(const struct ri_addr *addr)
 	local = bind(fd, (struct sockaddr *)&sa, len) == 0;
 	close(fd);
 	return local;
+}
+
+bool
+kal_sock_may_serve(uint16_t port)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = port};
+	bool forbidden;
+	int fd;
+
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	forbidden = bind(fd, (struct sockaddr *)&sin, sizeof(sin)) != 0 && errno == EACCES;
+	close(fd);
+	return !forbidden;
 }
 
 enum kal_cm_reason

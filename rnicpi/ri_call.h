@@ -111,7 +111,8 @@ enum ri_status ri_call_connect(const struct ri_caller *c, struct ri_qp *qp,
 enum ri_status ri_call_accept(const struct ri_caller *c, struct ri_request *request,
 			      struct ri_qp *qp, const struct ri_cm_params *params) RI_MUST_CHECK;
 enum ri_status ri_call_reject(const struct ri_caller *c, struct ri_request *request,
-			      const void *pdata, uint16_t len) RI_MUST_CHECK;
+			      enum ri_cm_reason reason, const void *pdata,
+			      uint16_t len) RI_MUST_CHECK;
 enum ri_status ri_call_confirm(const struct ri_caller *c, struct ri_qp *qp, bool accept,
 			       const void *pdata, uint16_t len) RI_MUST_CHECK;
 enum ri_status ri_call_disconnect(const struct ri_caller *c, struct ri_qp *qp, const void *pdata,

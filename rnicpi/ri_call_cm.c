@@ -55,12 +55,13 @@ ri_call_accept(const struct ri_caller *c, struct ri_request *request, struct ri_
 }
 
 enum ri_status
-ri_call_reject(const struct ri_caller *c, struct ri_request *request, const void *pdata,
-	       uint16_t len)
+ri_call_reject(const struct ri_caller *c, struct ri_request *request, enum ri_cm_reason reason,
+	       const void *pdata, uint16_t len)
 {
 	if (cm_of(c) == NULL || cm_of(c)->reject == NULL)
 		return RI_ERR_UNSUPPORTED;
-	return ri_call_judge(c, "cm.reject", cm_of(c)->reject(request, pdata, len), true, NULL);
+	return ri_call_judge(c, "cm.reject", cm_of(c)->reject(request, reason, pdata, len), true,
+			     NULL);
 }
 
 enum ri_status

@@ -83,13 +83,14 @@ enum ri_cm_event_kind {
 
 /** Why a connection attempt failed. */
 enum ri_cm_reason {
-	RI_CM_REASON_OTHER = 0, /**< Refused, reset, everything else. */
-	RI_CM_REASON_TIMEOUT,   /**< Nobody answered in time. */
-	RI_CM_REASON_BAD_PATH,  /**< Unreachable. */
-	RI_CM_REASON_STALE,     /**< The peer remembers an older connection (IB). */
-	RI_CM_REASON_BAD_ORD,   /**< IRD and ORD cannot be matched. */
-	RI_CM_REASON_RESOURCES, /**< Backlog, descriptors or memory. */
-	RI_CM_REASON_BAD_PARAMS /**< Frame, revision, CRC or marker disagreement. */
+	RI_CM_REASON_OTHER = 0,  /**< Refused, reset, everything else. */
+	RI_CM_REASON_TIMEOUT,    /**< Nobody answered in time. */
+	RI_CM_REASON_BAD_PATH,   /**< Unreachable. */
+	RI_CM_REASON_STALE,      /**< The peer remembers an older connection (IB). */
+	RI_CM_REASON_BAD_ORD,    /**< IRD and ORD cannot be matched. */
+	RI_CM_REASON_RESOURCES,  /**< Backlog, descriptors or memory. */
+	RI_CM_REASON_BAD_PARAMS, /**< Frame, revision, CRC or marker disagreement. */
+	RI_CM_REASON_CONSUMER    /**< ri_cm_ops::reject only: the consumer says no. */
 };
 
 /** A connection event. Borrowed for the upcall. */
@@ -287,7 +288,7 @@ struct ri_cm_params {
 	bool three_way;            /**< Connect: the reply waits for confirm. */
 	uint16_t pdata_len;        /**< Octets of @ref pdata. */
 	const void *pdata;         /**< Private data, borrowed. */
-	uint64_t deadline;         /**< Connect: ns of ri_host::now; RI_NEVER. */
+	uint64_t deadline; /**< It stands by then, or fails: ns of ri_host::now; RI_NEVER. */
 };
 
 /** First optional form of connection management: by address (VS-11.6 C1). With RI_CM_ADDRESS. */
@@ -306,9 +307,16 @@ struct ri_cm_ops {
 	/** Accept with an IDLE QP; consumes the request on success. Ends with ESTABLISHED or FAILED. */
 	enum ri_status (*accept)(struct ri_request *request, struct ri_qp *qp,
 				 const struct ri_cm_params *params);
-	/** Refuse a request; consumes it. RI_CM_REASON_RESOURCES etc. only if no consumer did it. */
-	enum ri_status (*reject)(struct ri_request *request, const void *pdata, uint16_t len);
-	/** Three-way: finish (@p accept) or refuse after REPLY. Optional with three_way_handshake. */
+	/**
+	 * Refuse a request; consumes it. With RI_CM_REASON_CONSUMER the peer gets REJECTED and the private
+	 * data, else FAILED with that reason.
+	 */
+	enum ri_status (*reject)(struct ri_request *request, enum ri_cm_reason reason,
+				 const void *pdata, uint16_t len);
+	/**
+	 * Three-way: finish (@p accept) or refuse after REPLY; a refusal carries as much private data as
+	 * reject. Optional with three_way_handshake.
+	 */
 	enum ri_status (*confirm)(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len);
 	/** End an attempt or a connection in an orderly way; later DISCONNECTED. */
 	enum ri_status (*disconnect)(struct ri_qp *qp, const void *pdata, uint16_t len);

@@ -326,6 +326,7 @@ struct ri_qp_attr {
 	bool terminate_sent;    /**< Query: the message below was ours. */
 	uint8_t terminate_len;  /**< Query: octets valid in @ref terminate. */
 	uint8_t terminate[RI_TERMINATE_MAX]; /**< Query: from the layer octet on; never trusted. */
+	bool skip_time_wait; /**< Modify to IDLE: as a fresh queue pair would, without RI_ERR_TIME_WAIT. */
 };
 
 /** Value of ri_srq_attr::limit for modify: leave it as it is. */

@@ -212,8 +212,7 @@ it_status_t ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_co
 it_status_t ual_cm_accept(struct ual_ep *ep, it_cn_est_identifier_t id,
 			  const struct ual_pdata *pdata);
 it_status_t ual_cm_reject(it_cn_est_identifier_t id, const struct ual_pdata *pdata);
-/* True if the identifier is alive. */
-bool ual_cm_known(it_cn_est_identifier_t id);
+it_status_t ual_cm_handoff(it_cn_est_identifier_t id, size_t spigot, const it_conn_qual_t *qual);
 it_status_t ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata);
 
 #endif /* UAL_H */

@@ -85,13 +85,15 @@ est_flags_valid(const struct ual_ia *ia, it_cn_est_flags_t flags)
 }
 
 static it_status_t
-check_connect(const struct ual_ia *ia, const it_path_t *path, const it_conn_qual_t *qual,
+check_connect(struct ual_ia *ia, const it_path_t *path, const it_conn_qual_t *qual,
 	      it_cn_est_flags_t flags, struct kal_cm_req *req)
 {
 	if (path->spigot_id >= ia->attr.num_ports)
 		return IT_ERR_INVALID_SPIGOT;
 	if (!ual_addr_of_path(&ia->attr, path, &req->local, &req->peer))
 		return IT_ERR_INVALID_SOURCE_PATH;
+	ual_ia_scope(ia, (uint32_t)path->spigot_id, &req->local);
+	ual_ia_scope(ia, (uint32_t)path->spigot_id, &req->peer);
 	if (!ual_qual_active(&ia->attr, qual, &req->service))
 		return IT_ERR_INVALID_CONN_QUAL;
 	return est_flags_valid(ia, flags) ? IT_SUCCESS : IT_ERR_INVALID_CN_EST_FLAGS;
@@ -266,12 +268,10 @@ static it_status_t
 reject_taken(const struct ual_request *request, const struct ual_pdata *pdata)
 {
 	struct ual_ia *ia = request->ia;
-	struct kal_cm_req req = {.request = request->kal_id};
+	struct kal_cm_req req = {.request = request->kal_id, .reason = KAL_REASON_CONSUMER};
 	bool arrival = request->ep != 0;
-	it_status_t status;
+	it_status_t status = ual_cm_check_pdata(ia, pdata, ia->attr.reject_pdata);
 
-	status = ual_cm_check_pdata(ia, pdata,
-				    arrival ? ia->attr.confirm_pdata : ia->attr.reject_pdata);
 	if (status != IT_SUCCESS)
 		return status;
 	put_pdata(&req, pdata);
@@ -289,6 +289,44 @@ ual_cm_reject(it_cn_est_identifier_t id, const struct ual_pdata *pdata)
 	if (request == NULL)
 		return status;
 	status = ual_dead(request->ia) ? IT_ERR_IA_CATASTROPHE : reject_taken(request, pdata);
+	if (status == IT_SUCCESS)
+		ual_request_used(request);
+	else
+		ual_request_give_back(request);
+	return status;
+}
+
+/*
+ * Hand-off.
+ */
+
+static it_status_t
+handoff_taken(const struct ual_request *request, size_t spigot, const it_conn_qual_t *qual)
+{
+	struct ual_ia *ia = request->ia;
+	struct kal_handoff_req req = {.request = request->kal_id, .port = (uint32_t)spigot};
+
+	if (request->ep != 0)
+		return IT_ERR_INVALID_CN_EST_ID; /* an arrival belongs to its endpoint */
+	if (!ual_qual_passive(&ia->attr, qual, false, &req.service))
+		return IT_ERR_INVALID_CONN_QUAL;
+	if (spigot >= ia->attr.num_ports)
+		return IT_ERR_INVALID_SPIGOT;
+	/* The event is dispatched, under a new identifier, before the call returns. */
+	return ual_status(UAL_CALL_HANDOFF,
+			  ual_ia_call(ia, KAL_HANDOFF, &req, sizeof(req), NULL, 0));
+}
+
+it_status_t
+ual_cm_handoff(it_cn_est_identifier_t id, size_t spigot, const it_conn_qual_t *qual)
+{
+	struct ual_request *request = ual_request_take(id);
+	it_status_t status = IT_ERR_INVALID_CN_EST_ID;
+
+	if (request == NULL)
+		return status;
+	status = ual_dead(request->ia) ? IT_ERR_IA_CATASTROPHE
+				       : handoff_taken(request, spigot, qual);
 	if (status == IT_SUCCESS)
 		ual_request_used(request);
 	else
@@ -324,12 +362,15 @@ ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata)
 	struct ual_ia *ia = ep->object.ia;
 	struct kal_cm_req req = {.qp = ep->qp_id};
 	it_status_t status = ual_ep_may(&ep->state, UAL_EPE_DISCONNECT);
+	/* The administrator may want the old leniency: what nobody can carry is dropped. */
+	bool drop = ia->drop_disconnect_data && pdata->length > ia->attr.disconnect_pdata;
 
-	if (status == IT_SUCCESS)
+	if (status == IT_SUCCESS && !drop)
 		status = ual_cm_check_pdata(ia, pdata, ia->attr.disconnect_pdata);
 	if (status != IT_SUCCESS)
 		return status;
-	put_pdata(&req, pdata);
+	if (!drop)
+		put_pdata(&req, pdata);
 	pthread_mutex_lock(&ep->control);
 	status = disconnect_controlled(ep, &req);
 	pthread_mutex_unlock(&ep->control);

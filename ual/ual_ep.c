@@ -346,7 +346,11 @@ ual_ep_query(struct ual_ep *ep, it_ep_param_mask_t wanted, it_ep_param_t *params
 static it_status_t
 reset_controlled(struct ual_ep *ep)
 {
-	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+	/* With IT_EP_REUSEADDR time-wait is no reason to refuse (4.6). */
+	const struct ri_qp_attr idle = {
+		.state = RI_QPS_IDLE,
+		.skip_time_wait = (ep->flags & IT_EP_REUSEADDR) != 0,
+	};
 	it_status_t status = ual_ep_may(&ep->state, UAL_EPE_RESET);
 
 	if (status != IT_SUCCESS || atomic_load(&ep->state) == UAL_EPS_UNCONNECTED)

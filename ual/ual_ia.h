@@ -54,9 +54,10 @@ struct ual_ia {
 	const struct ri_user_ops *user;
 	const struct ri_fast_ops *fast;
 	struct ri_urnic *urnic;
-	uint32_t rnic;          /* kAL id */
-	bool privileged;        /* privileged operations are allowed */
-	uint32_t major_version; /* of the API, as asked for */
+	uint32_t rnic;             /* kAL id */
+	bool privileged;           /* privileged operations are allowed */
+	bool drop_disconnect_data; /* instead of refusing it */
+	uint32_t major_version;    /* of the API, as asked for */
 	uint32_t minor_version;
 	uint64_t spin_ns;         /* how long a wait polls before it sleeps */
 	struct ri_rnic_attr attr; /* semantic profile; attr.name is the adapter's name */
@@ -83,6 +84,12 @@ enum ri_status ual_ia_call(struct ual_ia *ia, uint32_t call, const void *req, si
 			   void *rep, size_t rep_len) RI_MUST_CHECK;
 /* A kAL call that names one object by its id and answers nothing: destroy and the like. */
 enum ri_status ual_ia_call_id(struct ual_ia *ia, uint32_t call, uint32_t id) RI_MUST_CHECK;
+
+/*
+ * A link-local IPv6 address is on the link of the spigot, since IT-API's addresses have no scope: fill it
+ * in. Other addresses stay as they are.
+ */
+void ual_ia_scope(struct ual_ia *ia, uint32_t port, struct ri_addr *addr);
 
 /*
  * ual_async.c: take news from the kAL and hand it on.

@@ -264,18 +264,17 @@ ual_ia_info_free(it_ia_info_t *info)
 	free(info);
 }
 
-/* A link-local peer is on the link of the spigot. */
-static void
-scope_fill(struct ual_ia *ia, uint32_t port, struct ri_addr *peer)
+void
+ual_ia_scope(struct ual_ia *ia, uint32_t port, struct ri_addr *addr)
 {
 	struct ri_port_attr attr;
 
-	if (peer->family != RI_ADDR_IPV6 || peer->octets[0] != 0xfe ||
-	    (peer->octets[1] & 0xc0) != 0x80 || port_query(ia, port, &attr) != RI_SUCCESS)
+	if (addr->family != RI_ADDR_IPV6 || addr->octets[0] != 0xfe ||
+	    (addr->octets[1] & 0xc0) != 0x80 || port_query(ia, port, &attr) != RI_SUCCESS)
 		return;
 	for (uint32_t i = 0; i < attr.num_addrs && i < RI_PORT_ADDR_MAX; i++)
 		if (attr.addrs[i].scope_id != 0)
-			peer->scope_id = attr.addrs[i].scope_id;
+			addr->scope_id = attr.addrs[i].scope_id;
 }
 
 it_status_t
@@ -290,7 +289,7 @@ ual_ia_paths(struct ual_ia *ia, size_t spigot, const it_net_addr_t *peer, size_t
 		return IT_ERR_INVALID_SPIGOT;
 	if (!ual_addr_of_net(&ia->attr, peer, &req.peer))
 		return IT_ERR_INVALID_NETADDR;
-	scope_fill(ia, (uint32_t)spigot, &req.peer);
+	ual_ia_scope(ia, (uint32_t)spigot, &req.peer);
 	status = ual_ia_call(ia, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep));
 	*total = 0;
 	if (status == RI_ERR_NO_ROUTE)

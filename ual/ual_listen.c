@@ -33,7 +33,10 @@ refuse_all(void *arg)
 	listen->refused = NULL;
 	pthread_mutex_unlock(&listen->lock);
 	for (; request != NULL; request = next) {
-		struct kal_cm_req req = {.request = request->kal_id};
+		struct kal_cm_req req = {
+			.request = request->kal_id,
+			.reason = KAL_REASON_RESOURCES,
+		};
 
 		next = request->after;
 		/* Died meanwhile: as good. */
@@ -193,6 +196,17 @@ ual_listen_query(struct ual_listen *listen, it_listen_param_mask_t wanted,
 		params->connect_qual = listen->qual;
 }
 
+/* A request that was handed off may have hit a qualifier of another kind than this listener's. */
+static it_conn_qual_type_t
+qual_type(const struct ual_listen *listen, const struct kal_cm_event *cm)
+{
+	bool is_port = cm->service.kind == RI_SERVICE_PORT;
+
+	if (is_port == (listen->qual.type != IT_IB_SERVICEID))
+		return listen->qual.type;
+	return is_port ? IT_IANA_PORT : IT_IB_SERVICEID;
+}
+
 /* The event of a request; what the peer did not tell is 0. */
 static void
 request_event(const struct ual_listen *listen, it_cn_est_identifier_t id,
@@ -205,8 +219,8 @@ request_event(const struct ual_listen *listen, it_cn_est_identifier_t id,
 	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
 	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
 	out->cn_est_id = id;
-	ual_qual_of_service(listen->qual.type, &cm->service, &out->conn_qual);
-	if (listen->qual.type == IT_IANA_LR_PORT)
+	ual_qual_of_service(qual_type(listen, cm), &cm->service, &out->conn_qual);
+	if (out->conn_qual.type == IT_IANA_LR_PORT)
 		out->conn_qual.conn_qual.lr_port.remote = cm->service.local_port;
 	ual_addr_to_net(&cm->peer, &out->source_addr);
 	out->spigot_id = cm->port;

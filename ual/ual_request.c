@@ -93,19 +93,6 @@ ual_request_take(it_cn_est_identifier_t id)
 	return request;
 }
 
-bool
-ual_cm_known(it_cn_est_identifier_t id)
-{
-	struct ual_request *request;
-	bool known;
-
-	pthread_mutex_lock(&table_lock);
-	request = find(id);
-	known = request != NULL && !request->gone;
-	pthread_mutex_unlock(&table_lock);
-	return known;
-}
-
 void
 ual_request_give_back(struct ual_request *request)
 {

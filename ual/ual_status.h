@@ -29,6 +29,7 @@ enum ual_call {
 	UAL_CALL_ACCEPT,
 	UAL_CALL_CONFIRM, /* accept or reject of an arrival */
 	UAL_CALL_REJECT,
+	UAL_CALL_HANDOFF,
 	UAL_CALL_DISCONNECT,
 	UAL_CALL_LMR_CREATE,
 	UAL_CALL_LMR_FREE,

@@ -246,7 +246,7 @@ test_ids(struct pair *pair)
 	g_assert_cmpint(end_state(&pair->passive), ==, IT_EP_STATE_UNCONNECTED);
 	g_assert_cmpint(it_handoff(&pair->qual, pair->spigot, id + 1000), ==,
 			IT_ERR_INVALID_CN_EST_ID);
-	g_assert_cmpint(it_handoff(&pair->qual, pair->spigot, id), ==, IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(it_handoff(&pair->qual, pair->spigot, id), ==, IT_ERR_INVALID_CONN_QUAL);
 	g_assert_cmpint(it_ep_accept(pair->passive.ep, id, NULL, 0), ==, IT_SUCCESS);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
@@ -410,8 +410,8 @@ test_backlog(struct pair *pair)
 				IT_SUCCESS);
 	}
 	event = end_next(pair->active.cm_msg);
-	g_assert_true(event.event_number == IT_CM_MSG_CONN_PEER_REJECT_EVENT ||
-		      event.event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+	g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+	g_assert_cmpint(event.conn.reject_reason_code, ==, IT_CN_REJ_RESOURCES);
 	end_expect_none(pair->active.cm_msg);
 	for (size_t i = 0; i < count; i++)
 		g_assert_cmpint(it_ep_free(eps[i]), ==, IT_SUCCESS);

@@ -9,6 +9,7 @@ enum fake_cm_call fake_cm_last;
 uint64_t fake_cm_listen_ctx;
 struct ri_cm_params fake_cm_params;
 enum ri_status fake_cm_status;
+enum ri_cm_reason fake_cm_reason;
 
 static enum ri_status
 cm_note(enum fake_cm_call call)
@@ -54,9 +55,10 @@ cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_param
 }
 
 static enum ri_status
-cm_reject(struct ri_request *request, const void *pdata, uint16_t len)
+cm_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdata, uint16_t len)
 {
 	(void)request;
+	fake_cm_reason = reason;
 	(void)pdata;
 	(void)len;
 	return cm_note(FAKE_CM_REJECT);

@@ -51,5 +51,6 @@ extern enum fake_cm_call fake_cm_last;
 extern uint64_t fake_cm_listen_ctx;
 extern struct ri_cm_params fake_cm_params;
 extern enum ri_status fake_cm_status;
+extern enum ri_cm_reason fake_cm_reason; /* of the last reject */
 
 #endif /* FAKE_PROVIDER_H */

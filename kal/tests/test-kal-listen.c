@@ -49,7 +49,7 @@ accept_with(struct fixture *f, uint32_t request, uint32_t qp, struct kal_accept_
 static enum ri_status
 reject(struct fixture *f, uint32_t request)
 {
-	struct kal_cm_req req = {.request = request, .pdata_len = 2};
+	struct kal_cm_req req = {.request = request, .reason = KAL_REASON_CONSUMER, .pdata_len = 2};
 
 	memcpy(req.pdata, "no", 2);
 	return fixture_call(f, KAL_REJECT, &req, sizeof(req), NULL, 0);

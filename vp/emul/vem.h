@@ -61,7 +61,9 @@ struct vem_fabric {
 	uint64_t last_conn;
 	uint32_t last_qpn;
 	uint16_t last_port;
+	uint16_t last_local; /* port of who connects */
 	uint64_t last_service;
+	uint64_t time_wait; /* ns for which a queue pair rests after a connection */
 	struct vem_fabric *next;
 };
 
@@ -153,6 +155,7 @@ struct vem_hello {
 	uint32_t ird;
 	uint32_t ord;
 	bool ird_ord;
+	bool field; /* the message has a place for private data, even if it is empty */
 	uint16_t pdata_len;
 	uint8_t pdata[RI_PDATA_MAX];
 };
@@ -206,7 +209,8 @@ struct ri_qp {
 	struct ri_cm_params to; /* what we connect to; pdata in `said` */
 	struct vem_hello said;
 	bool passive;
-	bool replied; /* active: awaits confirm */
+	bool replied;                 /* active: awaits confirm */
+	_Atomic uint64_t rests_until; /* end of its time-wait, 0: none */
 
 	struct ri_task task;
 	struct ri_timer rnr_timer;

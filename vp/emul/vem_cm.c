@@ -61,7 +61,7 @@ event_hello(struct ri_cm_event *event, const struct vem_hello *hello)
 	event->ird_ord_valid = hello->ird_ord;
 	event->ird = hello->ird_ord ? hello->ird : 0;
 	event->ord = hello->ird_ord ? hello->ord : 0;
-	event->pdata_present = hello->pdata_len != 0;
+	event->pdata_present = hello->field || hello->pdata_len != 0;
 	event->pdata_len = hello->pdata_len;
 	memcpy(event->pdata, hello->pdata, hello->pdata_len);
 }
@@ -178,6 +178,20 @@ attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason)
 	vem_qp_move(qp, VEM_MOVE_FAIL, &cause);
 }
 
+/* The port that it connects from: chosen by the application, or now. Called with the lock. */
+static uint16_t
+local_port(struct ri_qp *qp)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+
+	if (qp->to.service.local_port == 0) {
+		fabric->last_local =
+			fabric->last_local == UINT16_MAX ? 49152 : fabric->last_local + 1;
+		qp->to.service.local_port = __builtin_bswap16(fabric->last_local);
+	}
+	return qp->to.service.local_port;
+}
+
 /* Called with the lock. */
 static enum ri_cm_reason
 conn_make(struct ri_qp *qp, struct ri_listen *listen)
@@ -200,7 +214,8 @@ conn_make(struct ri_qp *qp, struct ri_listen *listen)
 		.service = listen->service,
 		.port = listen->port,
 	};
-	conn->event.service.local_port = qp->to.service.local_port;
+	if (listen->service.kind == RI_SERVICE_PORT)
+		conn->event.service.local_port = local_port(qp);
 	event_hello(&conn->event, &qp->said);
 	listen->waiting++;
 	qp->conn = conn;
@@ -401,12 +416,14 @@ vem_cm_rnic_close(struct ri_rnic *rnic)
 
 /* --- both sides --------------------------------------------------------------------------- */
 
+/* InfiniBand's messages have the field always, MPA's only if there is something in it. */
 static struct vem_hello
-hello_of(const struct ri_cm_params *params)
+hello_of(const struct vem_fabric *fabric, const struct ri_cm_params *params)
 {
 	struct vem_hello hello = {.ird = params->ird,
 				  .ord = params->ord,
 				  .ird_ord = params->ird_ord,
+				  .field = fabric->personality == VEM_IB,
 				  .pdata_len = params->pdata_len};
 
 	if (params->pdata_len != 0)
@@ -440,10 +457,19 @@ depths_set(struct ri_qp *qp, const struct ri_cm_params *params)
 	atomic_store(&qp->ord, params->ord);
 }
 
+/* It stands by then, or fails; whoever brings it up stops the timer. */
+static void
+patience_start(struct ri_qp *qp, uint64_t deadline)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	if (deadline != RI_NEVER && deadline != 0 && atomic_load(&qp->state) == RI_QPS_CONNECTING)
+		host->timer_start(host->self, &qp->cm_timer, deadline);
+}
+
 static enum ri_status
 cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 {
-	const struct ri_host *host = qp->rnic->host;
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	enum ri_status status = params_check(qp, params, true);
 
@@ -454,15 +480,14 @@ cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 	pthread_mutex_lock(&fabric->lock);
 	qp->to = *params;
 	qp->to.pdata = NULL;
-	qp->said = hello_of(params);
+	qp->said = hello_of(fabric, params);
 	qp->passive = false;
 	qp->replied = false;
 	pthread_mutex_unlock(&fabric->lock);
 	depths_set(qp, params);
 	if (!vem_qp_move(qp, VEM_MOVE_CONNECT, NULL))
 		return RI_ERR_INVALID_STATE;
-	if (params->deadline != RI_NEVER)
-		host->timer_start(host->self, &qp->cm_timer, params->deadline);
+	patience_start(qp, params->deadline);
 	vem_qp_message(qp, VEM_MSG_CONNECT, 0, NULL);
 	return RI_SUCCESS;
 }
@@ -497,18 +522,34 @@ cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_param
 
 	if (status != RI_SUCCESS)
 		return status;
-	hello = hello_of(params);
+	hello = hello_of(fabric, params);
 	pthread_mutex_lock(&fabric->lock);
 	struct vem_conn *conn = find_conn(fabric, request);
 	status = conn != NULL ? conn_accept(conn, qp, &hello) : RI_ERR_INVALID_HANDLE;
 	pthread_mutex_unlock(&fabric->lock);
-	if (status == RI_SUCCESS)
-		depths_set(qp, params);
-	return status;
+	if (status != RI_SUCCESS)
+		return status;
+	depths_set(qp, params);
+	patience_start(qp, params->deadline);
+	return RI_SUCCESS;
+}
+
+/* Called with the lock; the request ends. */
+static void
+conn_refuse(struct vem_conn *conn, enum ri_cm_reason reason, const struct vem_hello *hello)
+{
+	struct ri_qp *active = conn->active;
+
+	conn_close(conn);
+	free(conn);
+	if (reason == RI_CM_REASON_CONSUMER)
+		vem_qp_message(active, VEM_MSG_REFUSED, 0, hello);
+	else
+		attempt_failed(active, reason);
 }
 
 static enum ri_status
-cm_reject(struct ri_request *request, const void *pdata, uint16_t len)
+cm_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdata, uint16_t len)
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 	struct vem_hello hello = {.pdata_len = len};
@@ -521,15 +562,12 @@ cm_reject(struct ri_request *request, const void *pdata, uint16_t len)
 	if (fabric == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	vem_profile(fabric->personality, &attr);
+	hello.field = fabric->personality == VEM_IB;
 	pthread_mutex_lock(&fabric->lock);
 	struct vem_conn *conn = find_conn(fabric, request);
 	bool fits = len <= attr.reject_pdata;
-	if (conn != NULL && fits) {
-		struct ri_qp *active = conn->active;
-		conn_close(conn);
-		free(conn);
-		vem_qp_message(active, VEM_MSG_REFUSED, 0, &hello);
-	}
+	if (conn != NULL && fits)
+		conn_refuse(conn, reason, &hello);
 	pthread_mutex_unlock(&fabric->lock);
 	vem_fabric_put(fabric);
 	if (!fits)
@@ -542,13 +580,20 @@ cm_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	struct vem_cause no = {.kind = RI_CM_NONE, .message = VEM_MSG_REFUSED};
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
-	(void)pdata;
-	if (len != 0)
+	vem_profile(fabric->personality, &attr);
+	if (len > (accept ? attr.confirm_pdata : attr.reject_pdata))
 		return RI_ERR_INVALID_ARG;
 	pthread_mutex_lock(&fabric->lock);
 	bool replied = qp->replied && atomic_load(&qp->state) == RI_QPS_CONNECTING;
 	qp->replied = false;
+	if (replied && !accept) {
+		qp->said.field = fabric->personality == VEM_IB;
+		qp->said.pdata_len = len;
+		if (len != 0)
+			memcpy(qp->said.pdata, pdata, len);
+	}
 	pthread_mutex_unlock(&fabric->lock);
 	if (!replied)
 		return RI_ERR_INVALID_STATE;

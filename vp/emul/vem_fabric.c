@@ -57,6 +57,18 @@ static pthread_mutex_t fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vem_fabric *fabrics;
 static uint32_t fabrics_made;
 
+/*
+ * InfiniBand's queue pairs rest after a connection. Nothing is ever late in this fabric, so they do
+ * not, unless somebody wants to see it: ITAPI_EMUL_TIME_WAIT_US.
+ */
+static uint64_t
+time_wait_of(enum vem_personality personality)
+{
+	const char *text = getenv("ITAPI_EMUL_TIME_WAIT_US");
+
+	return personality == VEM_IB && text != NULL ? strtoull(text, NULL, 10) * 1000 : 0;
+}
+
 static struct vem_fabric *
 fabric_make(const struct ri_host *host, enum vem_personality personality)
 {
@@ -68,6 +80,8 @@ fabric_make(const struct ri_host *host, enum vem_personality personality)
 	fabric->personality = personality;
 	fabric->number = ++fabrics_made & ((1u << VEM_FABRIC_BITS) - 1);
 	fabric->last_port = 32767;
+	fabric->last_local = 49151;
+	fabric->time_wait = time_wait_of(personality);
 	fabric->last_service = 0x1000000;
 	pthread_mutex_init(&fabric->lock, NULL);
 	vem_list_init(&fabric->listens);
@@ -134,10 +148,20 @@ static const struct ri_addr own_gid = {
 	.family = RI_ADDR_GID,
 	.octets = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 'e', 'm', 'u', 'l', 0, 0, 1}};
 
+/* A GID has the form of an IPv6 address, and every IPv6 address of this machine is a GID, too. */
+static bool
+same_family(const struct ri_addr *a, const struct ri_addr *b)
+{
+	bool wide_a = a->family == RI_ADDR_IPV6 || a->family == RI_ADDR_GID;
+	bool wide_b = b->family == RI_ADDR_IPV6 || b->family == RI_ADDR_GID;
+
+	return a->family == b->family || (wide_a && wide_b);
+}
+
 static bool
 same_octets(const struct ri_addr *a, const struct ri_addr *b)
 {
-	return a->family == b->family &&
+	return same_family(a, b) &&
 	       memcmp(a->octets, b->octets, a->family == RI_ADDR_IPV4 ? 4 : 16) == 0;
 }
 
@@ -151,7 +175,7 @@ interface_has(const struct ifaddrs *ifa, const struct ri_addr *addr)
 		memcpy(&sin, ifa->ifa_addr, sizeof(sin));
 		return memcmp(&sin.sin_addr, addr->octets, 4) == 0;
 	}
-	if (ifa->ifa_addr->sa_family == AF_INET6 && addr->family == RI_ADDR_IPV6) {
+	if (ifa->ifa_addr->sa_family == AF_INET6 && addr->family != RI_ADDR_IPV4) {
 		struct sockaddr_in6 sin6;
 		memcpy(&sin6, ifa->ifa_addr, sizeof(sin6));
 		return memcmp(&sin6.sin6_addr, addr->octets, 16) == 0;
@@ -182,7 +206,9 @@ vem_addr_is_local(const struct vem_fabric *fabric, const struct ri_addr *addr)
 	case RI_ADDR_IPV6:
 		return same_octets(addr, &loopback6) || machine_has(addr);
 	case RI_ADDR_GID:
-		return fabric->personality == VEM_IB && same_octets(addr, &own_gid);
+		return fabric->personality == VEM_IB &&
+		       (same_octets(addr, &own_gid) || same_octets(addr, &loopback6) ||
+			machine_has(addr));
 	default:
 		return false;
 	}
@@ -206,7 +232,7 @@ vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer, str
 	if (!vem_addr_is_local(fabric, peer))
 		return false;
 	if (local->family != RI_ADDR_NONE)
-		return local->family == peer->family && vem_addr_is_local(fabric, local);
+		return same_family(local, peer) && vem_addr_is_local(fabric, local);
 	*local = *peer;
 	if (peer->family == RI_ADDR_IPV4 && peer->octets[0] == 127)
 		*local = loopback4;

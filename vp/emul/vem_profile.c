@@ -65,7 +65,6 @@ common(struct ri_rnic_attr *attr)
 	attr->cm_forms = RI_CM_ADDRESS;
 	attr->llp_startup = RI_LLP_STARTUP_NONE;
 	attr->ird_ord_exchange = true;
-	attr->ird_ord_suppressible = true;
 	attr->addr_ip = true;
 	attr->one_address_space = true;
 	attr->software = true;
@@ -85,6 +84,7 @@ infiniband(struct ri_rnic_attr *attr)
 	attr->accept_pdata = 196;
 	attr->reject_pdata = 148;
 	attr->addr_gid = true;
+	attr->has_time_wait = true; /* see vem_fabric.c */
 }
 
 static void
@@ -98,6 +98,7 @@ iwarp(struct ri_rnic_attr *attr)
 	attr->rq_soft_limit = true; /* InfiniBand has no such event */
 	attr->rnr_mode = RI_RNR_HOLD;
 	attr->terminate_info = true;
+	attr->ird_ord_suppressible = true;
 	attr->connect_pdata = 251;
 	attr->accept_pdata = 251;
 	attr->reject_pdata = 251;

@@ -193,11 +193,23 @@ qp_renew(struct ri_qp *qp)
 	vsw_unlock(&qp->lock);
 	qp->passive = false;
 	qp->replied = false;
+	atomic_store(&qp->rests_until, 0);
+	atomic_store(&qp->ird, qp->init.ird);
+	atomic_store(&qp->ord, qp->init.ord);
 }
 
-/* ERROR to IDLE. */
+/* Is it in its time-wait? */
+static bool
+rests(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	return host->now(host->self) < atomic_load(&qp->rests_until);
+}
+
+/* ERROR to IDLE. `anew`: as if another queue pair took its place, so time-wait does not count. */
 static enum ri_status
-qp_reset(struct ri_qp *qp)
+qp_reset(struct ri_qp *qp, bool anew)
 {
 	if (atomic_load(&qp->state) == RI_QPS_IDLE)
 		return RI_SUCCESS;
@@ -209,6 +221,8 @@ qp_reset(struct ri_qp *qp)
 	vsw_unlock(&qp->lock);
 	if (!over || !atomic_load(&qp->tx_flushed) || !atomic_load(&qp->rx_flushed))
 		return RI_ERR_STILL_FLUSHING;
+	if (!anew && rests(qp))
+		return RI_ERR_TIME_WAIT;
 
 	rights_take(qp);
 	bool quiet = vsw_wq_pending(&qp->sq) == 0 && vsw_wq_pending(&qp->rq) == 0;
@@ -223,7 +237,7 @@ qp_reset(struct ri_qp *qp)
 }
 
 static enum ri_status
-qp_to_state(struct ri_qp *qp, uint32_t state)
+qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
 	struct vem_cause abort = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
@@ -234,7 +248,7 @@ qp_to_state(struct ri_qp *qp, uint32_t state)
 
 	switch (state) {
 	case RI_QPS_IDLE:
-		return qp_reset(qp);
+		return qp_reset(qp, anew);
 	case RI_QPS_ERROR:
 		moved = vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
 		break;
@@ -277,15 +291,15 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 	enum ri_status status = modify_check(qp, attr, mask);
 
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE) != 0)
-		status = qp_to_state(qp, attr->state);
+		status = qp_to_state(qp, attr->state, attr->skip_time_wait);
 	if (status != RI_SUCCESS)
 		return status;
 	if ((mask & RI_QP_ATTR_ACCESS) != 0)
 		atomic_store(&qp->access, attr->access);
 	if ((mask & RI_QP_ATTR_ORD) != 0)
-		atomic_store(&qp->ord, attr->ord);
+		atomic_store(&qp->ord, qp->init.ord = attr->ord);
 	if ((mask & RI_QP_ATTR_IRD) != 0)
-		atomic_store(&qp->ird, attr->ird);
+		atomic_store(&qp->ird, qp->init.ird = attr->ird);
 	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0) {
 		vsw_srq_limits(&qp->member, attr, mask);
 		atomic_store(&qp->limits_new, true);

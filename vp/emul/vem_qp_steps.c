@@ -116,6 +116,7 @@ reply_arrived(struct ri_qp *qp, const struct vem_hello *hello)
 	if (atomic_load(&qp->state) != RI_QPS_CONNECTING)
 		return;
 	qp->said.pdata_len = 0; /* it went with the request */
+	qp->said.field = false; /* and the third message has no place for any */
 	if (hello->ird_ord && atomic_load(&qp->ord) > hello->ird)
 		atomic_store(&qp->ord, hello->ird);
 	if (!qp->to.three_way) {
@@ -170,7 +171,19 @@ part(struct ri_qp *qp)
 		return;
 	if (message == VEM_MSG_TERMINATE && ib)
 		message = VEM_MSG_LOST;
-	message_peer(qp, (enum vem_msg)message, code, NULL);
+	message_peer(qp, (enum vem_msg)message, code,
+		     message == VEM_MSG_REFUSED ? &qp->said : NULL);
+}
+
+/* A queue pair that was connected may not be used again at once: packets may still be about. */
+static void
+rest(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t time_wait = qp->rnic->fabric->time_wait;
+
+	if (time_wait != 0 && atomic_load(&qp->open))
+		atomic_store(&qp->rests_until, host->now(host->self) + time_wait);
 }
 
 /* What the application is told, once, after everything is flushed. */
@@ -185,6 +198,8 @@ tell_end(struct ri_qp *qp)
 	struct vem_cause cause = qp->cause;
 	struct vem_hello heard = qp->heard;
 	qp->told = qp->ended;
+	if (due)
+		rest(qp);
 	vsw_unlock(&qp->lock);
 	if (!due)
 		return;

@@ -162,10 +162,14 @@ test_reject(gconstpointer adapter)
 	struct ri_cm_params ask = node_params(&p.service);
 	struct ri_request *r = request(&p, &ask);
 	post_recv(p.a, 5, NULL);
-	g_assert_cmpint(p.nb->p->cm->reject(r, text, p.na->attr.reject_pdata + 1), ==,
-			RI_ERR_INVALID_ARG);
-	g_assert_cmpint(p.nb->p->cm->reject(r, text, p.na->attr.reject_pdata), ==, RI_SUCCESS);
-	g_assert_cmpint(p.nb->p->cm->reject(r, text, 1), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(
+		p.nb->p->cm->reject(r, RI_CM_REASON_CONSUMER, text, p.na->attr.reject_pdata + 1),
+		==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(
+		p.nb->p->cm->reject(r, RI_CM_REASON_CONSUMER, text, p.na->attr.reject_pdata), ==,
+		RI_SUCCESS);
+	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_CONSUMER, text, 1), ==,
+			RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &ask), ==, RI_ERR_INVALID_HANDLE);
 	struct ri_cm_event event = node_cm(p.na, RI_CM_REJECTED, p.a);
 	g_assert_cmpuint(event.pdata_len, ==, p.na->attr.reject_pdata);
@@ -252,7 +256,7 @@ test_backlog(gconstpointer adapter)
 	end_free(more[0]);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER);
 	struct ri_request *r = request(&p, &ask);
-	g_assert_cmpint(p.nb->p->cm->reject(r, NULL, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_CONSUMER, NULL, 0), ==, RI_SUCCESS);
 	node_cm(p.na, RI_CM_REJECTED, p.a);
 	end_free(more[1]);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER);
