@@ -139,7 +139,8 @@ test_three_way(void)
 		say(RI_CM_REPLY, CTX, "ok");
 		g_assert_cmpuint(fixture_cm(&f, KAL_CM_REPLY, CTX).pdata_len, ==, 2);
 		req.refuse = refuse != 0;
-		req.pdata_len = refuse ? 252 : 9; /* more than a refusal, or a third message, carries */
+		req.pdata_len =
+			refuse ? 252 : 9; /* more than a refusal, or a third message, carries */
 		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_ERR_INVALID_ARG);
 		req.pdata_len = 0;
 		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_SUCCESS);

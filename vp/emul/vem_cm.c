@@ -16,30 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vem.h"
-
-struct ri_listen {
-	struct vem_item in_context;
-	struct vem_item item; /* in the fabric */
-	struct ri_context *context;
-	uint64_t ctx;
-	struct ri_service service;
-	uint32_t port;
-	uint32_t backlog;
-	uint32_t waiting; /* requests not answered */
-};
-
-/* A request that is not answered. */
-struct vem_conn {
-	struct vem_item item; /* in the fabric */
-	struct vem_item news; /* in a list of the adapter */
-	uint64_t id;
-	struct ri_qp *active;     /* who asks; NULL: gave up */
-	struct ri_listen *listen; /* NULL: listens no more */
-	struct ri_rnic *rnic;     /* whose listener it was */
-	bool told;
-	struct ri_cm_event event;
-};
+#include "vem_cm.h"
 
 static void
 run_task(struct ri_rnic *rnic)
@@ -132,9 +109,8 @@ same_service(const struct ri_service *a, const struct ri_service *b)
 	       (a->kind == RI_SERVICE_PORT ? a->port == b->port : a->id == b->id);
 }
 
-/* Called with the lock. */
-static struct ri_listen *
-find_listen(struct vem_fabric *fabric, const struct ri_service *service)
+struct ri_listen *
+vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service)
 {
 	for (struct vem_item *i = fabric->listens.next; i != &fabric->listens; i = i->next) {
 		struct ri_listen *listen = vem_of(i, struct ri_listen, item);
@@ -156,9 +132,8 @@ find_conn(struct vem_fabric *fabric, const struct ri_request *request)
 	return NULL;
 }
 
-/* The request is answered or ended: nobody finds it any more. Called with the lock. */
-static void
-conn_close(struct vem_conn *conn)
+void
+vem_conn_close(struct vem_conn *conn)
 {
 	vem_list_remove(&conn->item);
 	vem_list_remove(&conn->news);
@@ -170,8 +145,8 @@ conn_close(struct vem_conn *conn)
 	conn->active = NULL;
 }
 
-static void
-attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason)
+void
+vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason)
 {
 	struct vem_cause cause = {.kind = RI_CM_FAILED, .reason = reason};
 
@@ -235,18 +210,18 @@ vem_cm_offer(struct ri_qp *qp)
 	if (atomic_load(&qp->state) != RI_QPS_CONNECTING)
 		return;
 	if (!vem_addr_source(fabric, &qp->to.peer, &local)) {
-		attempt_failed(qp, RI_CM_REASON_BAD_PATH);
+		vem_attempt_failed(qp, RI_CM_REASON_BAD_PATH);
 		return;
 	}
 	pthread_mutex_lock(&fabric->lock);
 	qp->to.local = local;
-	struct ri_listen *listen = find_listen(fabric, &qp->to.service);
+	struct ri_listen *listen = vem_listen_find(fabric, &qp->to.service);
 	if (listen != NULL)
 		reason = conn_make(qp, listen);
 	bool offered = qp->conn != NULL;
 	pthread_mutex_unlock(&fabric->lock);
 	if (!offered)
-		attempt_failed(qp, reason);
+		vem_attempt_failed(qp, reason);
 }
 
 void
@@ -259,7 +234,7 @@ vem_cm_withdraw(struct ri_qp *qp)
 	if (conn != NULL) {
 		struct ri_rnic *rnic = conn->rnic;
 		bool told = conn->told;
-		conn_close(conn);
+		vem_conn_close(conn);
 		if (told) {
 			vem_list_add(&rnic->gone, &conn->news);
 			run_task(rnic);
@@ -281,112 +256,6 @@ vem_cm_late(void *arg)
 	vem_qp_move(qp, VEM_MOVE_FAIL, &cause);
 }
 
-/* --- listeners ---------------------------------------------------------------------------- */
-
-/* Called with the lock. */
-static void
-choose_service(struct vem_fabric *fabric, struct ri_service *service)
-{
-	do {
-		if (service->kind == RI_SERVICE_PORT) {
-			fabric->last_port =
-				fabric->last_port == UINT16_MAX ? 32768 : fabric->last_port + 1;
-			service->port = __builtin_bswap16(fabric->last_port);
-		} else {
-			service->id = __builtin_bswap64(++fabric->last_service);
-		}
-	} while (find_listen(fabric, service) != NULL);
-}
-
-static bool
-service_is_known(const struct vem_fabric *fabric, const struct ri_service *service)
-{
-	return service->kind == RI_SERVICE_PORT ||
-	       (service->kind == RI_SERVICE_IB && fabric->personality == VEM_IB);
-}
-
-static enum ri_status
-cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
-	  uint32_t backlog, struct ri_listen **out)
-{
-	struct vem_fabric *fabric = context->rnic->fabric;
-
-	if (port != 0 || !service_is_known(fabric, service))
-		return RI_ERR_INVALID_ARG;
-
-	struct ri_listen *listen = calloc(1, sizeof(*listen));
-	if (listen == NULL)
-		return RI_ERR_RESOURCES;
-	listen->context = context;
-	listen->ctx = ctx;
-	listen->backlog = backlog != 0 ? backlog : 1;
-
-	pthread_mutex_lock(&fabric->lock);
-	bool any = service->kind == RI_SERVICE_PORT ? service->port == 0 : service->id == 0;
-	if (any)
-		choose_service(fabric, service);
-	bool taken = find_listen(fabric, service) != NULL;
-	listen->service = *service;
-	if (!taken)
-		vem_list_add(&fabric->listens, &listen->item);
-	pthread_mutex_unlock(&fabric->lock);
-	if (taken) {
-		free(listen);
-		return RI_ERR_IN_USE;
-	}
-	pthread_mutex_lock(&context->lock);
-	vem_list_add(&context->listens, &listen->in_context);
-	pthread_mutex_unlock(&context->lock);
-	*out = listen;
-	return RI_SUCCESS;
-}
-
-/* Requests nobody was told of are refused, the others stay without their listener. With the lock. */
-static void
-orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
-{
-	struct vem_item *next = NULL;
-
-	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
-		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
-		next = i->next;
-		if (conn->listen != listen)
-			continue;
-		if (conn->told) {
-			conn->listen = NULL;
-			continue;
-		}
-		attempt_failed(conn->active, RI_CM_REASON_OTHER);
-		conn_close(conn);
-		free(conn);
-	}
-}
-
-static void
-cm_listen_destroy(struct ri_listen *listen)
-{
-	struct ri_rnic *rnic = listen->context->rnic;
-
-	pthread_mutex_lock(&listen->context->lock);
-	vem_list_remove(&listen->in_context);
-	pthread_mutex_unlock(&listen->context->lock);
-
-	pthread_mutex_lock(&rnic->fabric->lock);
-	vem_list_remove(&listen->item);
-	orphan_requests(rnic->fabric, listen);
-	pthread_mutex_unlock(&rnic->fabric->lock);
-	/* After this no upcall of it is under way; what else there is to tell is told by the next. */
-	rnic->host->task_stop(rnic->host->self, &rnic->task);
-	run_task(rnic);
-	free(listen);
-}
-
-void
-vem_listen_kill(struct vem_item *item)
-{
-	cm_listen_destroy(vem_of(item, struct ri_listen, in_context));
-}
-
 /* Requests that nobody answered when their adapter closes: refused, and forgotten. */
 void
 vem_cm_rnic_close(struct ri_rnic *rnic)
@@ -401,8 +270,8 @@ vem_cm_rnic_close(struct ri_rnic *rnic)
 		if (conn->rnic != rnic)
 			continue;
 		if (conn->active != NULL)
-			attempt_failed(conn->active, RI_CM_REASON_OTHER);
-		conn_close(conn);
+			vem_attempt_failed(conn->active, RI_CM_REASON_OTHER);
+		vem_conn_close(conn);
 		free(conn);
 	}
 	while (!vem_list_empty(&rnic->gone)) {
@@ -443,7 +312,7 @@ params_check(const struct ri_qp *qp, const struct ri_cm_params *params, bool con
 		return RI_ERR_LIMIT;
 	if (connect && params->three_way && !attr.three_way_handshake)
 		return RI_ERR_UNSUPPORTED;
-	if (connect && !service_is_known(qp->rnic->fabric, &params->service))
+	if (connect && !vem_service_is_known(qp->rnic->fabric, &params->service))
 		return RI_ERR_INVALID_ARG;
 	return atomic_load(&qp->state) == RI_QPS_IDLE ? RI_SUCCESS : RI_ERR_INVALID_STATE;
 }
@@ -504,7 +373,7 @@ conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct vem_hello *hel
 	qp->passive = true;
 	qp->said = *hello;
 	(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL); /* from IDLE, as was checked */
-	conn_close(conn);
+	vem_conn_close(conn);
 	free(conn);
 	if (qp->rnic->fabric->personality == VEM_IB)
 		vem_qp_message(active, VEM_MSG_REPLY, 0, hello);
@@ -540,12 +409,12 @@ conn_refuse(struct vem_conn *conn, enum ri_cm_reason reason, const struct vem_he
 {
 	struct ri_qp *active = conn->active;
 
-	conn_close(conn);
+	vem_conn_close(conn);
 	free(conn);
 	if (reason == RI_CM_REASON_CONSUMER)
 		vem_qp_message(active, VEM_MSG_REFUSED, 0, hello);
 	else
-		attempt_failed(active, reason);
+		vem_attempt_failed(active, reason);
 }
 
 static enum ri_status
@@ -620,8 +489,8 @@ cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 
 const struct ri_cm_ops vem_cm_ops = {
 	.size = sizeof(struct ri_cm_ops),
-	.listen = cm_listen,
-	.listen_destroy = cm_listen_destroy,
+	.listen = vem_listen_make,
+	.listen_destroy = vem_listen_destroy,
 	.connect = cm_connect,
 	.accept = cm_accept,
 	.reject = cm_reject,

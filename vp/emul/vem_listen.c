@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Listeners of the fabric. A fabric has one space of ports and, with InfiniBand, one of service ids;
+ * whoever listens owns a value for as long. The end of a listener refuses the requests that nobody was
+ * told of and leaves the others alone.
+ */
+#include "vem_cm.h"
+
+#include <stdlib.h>
+
+/* Called with the lock. */
+static void
+choose_service(struct vem_fabric *fabric, struct ri_service *service)
+{
+	do {
+		if (service->kind == RI_SERVICE_PORT) {
+			fabric->last_port =
+				fabric->last_port == UINT16_MAX ? 32768 : fabric->last_port + 1;
+			service->port = __builtin_bswap16(fabric->last_port);
+		} else {
+			service->id = __builtin_bswap64(++fabric->last_service);
+		}
+	} while (vem_listen_find(fabric, service) != NULL);
+}
+
+bool
+vem_service_is_known(const struct vem_fabric *fabric, const struct ri_service *service)
+{
+	return service->kind == RI_SERVICE_PORT ||
+	       (service->kind == RI_SERVICE_IB && fabric->personality == VEM_IB);
+}
+
+enum ri_status
+vem_listen_make(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
+		uint32_t backlog, struct ri_listen **out)
+{
+	struct vem_fabric *fabric = context->rnic->fabric;
+
+	if (port != 0 || !vem_service_is_known(fabric, service))
+		return RI_ERR_INVALID_ARG;
+
+	struct ri_listen *listen = calloc(1, sizeof(*listen));
+	if (listen == NULL)
+		return RI_ERR_RESOURCES;
+	listen->context = context;
+	listen->ctx = ctx;
+	listen->backlog = backlog != 0 ? backlog : 1;
+
+	pthread_mutex_lock(&fabric->lock);
+	bool any = service->kind == RI_SERVICE_PORT ? service->port == 0 : service->id == 0;
+	if (any)
+		choose_service(fabric, service);
+	bool taken = vem_listen_find(fabric, service) != NULL;
+	listen->service = *service;
+	if (!taken)
+		vem_list_add(&fabric->listens, &listen->item);
+	pthread_mutex_unlock(&fabric->lock);
+	if (taken) {
+		free(listen);
+		return RI_ERR_IN_USE;
+	}
+	pthread_mutex_lock(&context->lock);
+	vem_list_add(&context->listens, &listen->in_context);
+	pthread_mutex_unlock(&context->lock);
+	*out = listen;
+	return RI_SUCCESS;
+}
+
+/* Requests nobody was told of are refused, the others stay without their listener. With the lock. */
+static void
+orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
+{
+	struct vem_item *next = NULL;
+
+	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
+		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
+		next = i->next;
+		if (conn->listen != listen)
+			continue;
+		if (conn->told) {
+			conn->listen = NULL;
+			continue;
+		}
+		vem_attempt_failed(conn->active, RI_CM_REASON_OTHER);
+		vem_conn_close(conn);
+		free(conn);
+	}
+}
+
+void
+vem_listen_destroy(struct ri_listen *listen)
+{
+	struct ri_rnic *rnic = listen->context->rnic;
+
+	pthread_mutex_lock(&listen->context->lock);
+	vem_list_remove(&listen->in_context);
+	pthread_mutex_unlock(&listen->context->lock);
+
+	pthread_mutex_lock(&rnic->fabric->lock);
+	vem_list_remove(&listen->item);
+	orphan_requests(rnic->fabric, listen);
+	pthread_mutex_unlock(&rnic->fabric->lock);
+	/* After this no upcall of it is under way; what else there is to tell is told by the next. */
+	rnic->host->task_stop(rnic->host->self, &rnic->task);
+	rnic->host->task_run(rnic->host->self, &rnic->task);
+	free(listen);
+}
+
+void
+vem_listen_kill(struct vem_item *item)
+{
+	vem_listen_destroy(vem_of(item, struct ri_listen, in_context));
+}
