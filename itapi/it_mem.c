@@ -110,24 +110,6 @@ it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments, IN size_t num
 	return sync_segments(local_segments, num_segments);
 }
 
-/*
- * Of this release no adapter offers what follows; the handles are checked all the same.
- */
-
-it_status_t
-it_lmr_create_unlinked(IN it_pz_handle_t pz_handle, IN size_t iobl_num_elts, IN it_lmr_flag_t flags,
-		       IN uint32_t shared_id, OUT it_lmr_handle_t *lmr_handle)
-{
-	(void)iobl_num_elts;
-	(void)flags;
-	(void)shared_id;
-	if (lmr_handle != NULL)
-		*lmr_handle = NULL;
-	if (ual_pz_of(pz_handle) == NULL)
-		return IT_ERR_INVALID_PZ;
-	return lmr_handle != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
-}
-
 it_status_t
 it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 	      IN const it_lmr_param_t *params)
@@ -136,54 +118,4 @@ it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 	if (ual_lmr_of(lmr_handle) == NULL)
 		return IT_ERR_INVALID_LMR;
 	return params != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
-}
-
-it_status_t
-it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr, IN const it_iobl_t *iobl,
-	    IN it_length_t length, IN it_addr_mode_t addr_mode, IN it_mem_priv_t privs,
-	    IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
-	    OUT it_rmr_context_t *rmr_context)
-{
-	(void)addr;
-	(void)length;
-	(void)addr_mode;
-	(void)privs;
-	(void)cookie;
-	(void)dto_flags;
-	if (ual_lmr_of(lmr_handle) == NULL)
-		return IT_ERR_INVALID_LMR;
-	if (ual_ep_of(ep_handle) == NULL)
-		return IT_ERR_INVALID_EP;
-	return iobl != NULL && rmr_context != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
-}
-
-it_status_t
-it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
-	      IN it_dto_flags_t dto_flags)
-{
-	(void)cookie;
-	(void)dto_flags;
-	if (ual_lmr_of(lmr_handle) == NULL)
-		return IT_ERR_INVALID_LMR;
-	return ual_ep_of(ep_handle) != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_EP;
-}
-
-it_status_t
-it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t aspace_id, IN size_t len,
-	   OUT it_io_addr_t *io_addr, OUT size_t *mapped_len)
-{
-	(void)vaddr;
-	(void)aspace_id;
-	(void)len;
-	if (ual_ia_of(ia_handle) == NULL)
-		return IT_ERR_INVALID_IA;
-	return io_addr != NULL && mapped_len != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
-}
-
-it_status_t
-it_mem_unmap(IN it_ia_handle_t ia_handle, IN it_io_addr_t io_addr, IN size_t mapped_len)
-{
-	(void)io_addr;
-	(void)mapped_len;
-	return ual_ia_of(ia_handle) != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_IA;
 }

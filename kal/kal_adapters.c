@@ -262,6 +262,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 	if (loaded == NULL)
 		return RI_ERR_NO_DEVICE;
 	rnic = g_new0(struct kal_rnic, 1);
+	g_queue_init(&rnic->maps);
 	rnic->client = client;
 	rnic->provider = &loaded->provider;
 	rnic->caller = (struct ri_caller){
@@ -312,6 +313,7 @@ kal_rnic_close(struct kal_rnic *rnic)
 			kal_object_remove(client, object);
 		}
 	}
+	kal_mem_unmap_all(rnic);
 	kal_cm_close(rnic->cm);
 	close_device(rnic);
 	kal_object_remove(client, &rnic->object);

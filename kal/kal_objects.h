@@ -47,6 +47,7 @@ struct kal_rnic {
 	struct ri_map map;
 	struct ri_upcalls upcalls;
 	struct kal_cm *cm;
+	GQueue maps; /* struct kal_map; kal_mem_map.c */
 };
 
 struct kal_pd {
@@ -160,6 +161,13 @@ enum ri_status kal_rnic_open(struct kal_client *client, const char *name,
 void kal_rnic_close(struct kal_rnic *rnic);
 enum ri_status kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 			      struct kal_path_query_rep *rep) RI_MUST_CHECK;
+
+/* kal_mem_map.c: I/O addresses for privileged clients (itapi-semantics 8.9) */
+enum ri_status kal_mem_map(struct kal_rnic *rnic, const struct kal_mem_map_req *req,
+			   struct kal_mem_map_rep *rep) RI_MUST_CHECK;
+enum ri_status kal_mem_unmap(struct kal_rnic *rnic,
+			     const struct kal_mem_map_req *req) RI_MUST_CHECK;
+void kal_mem_unmap_all(struct kal_rnic *rnic);
 
 /* kal_verbs.c: unmake one object; RI_ERR_BUSY while it has children */
 enum ri_status kal_object_destroy(struct kal_client *client,

@@ -47,7 +47,9 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 		return RI_ERR_LIMIT;
 	if (init->pages == NULL && !init->unlinked)
 		return RI_SUCCESS;
-	if (init->unlinked ? !attr->fast_register : !(attr->reg_page_list || attr->reg_block_list))
+	if (init->unlinked ? !attr->fast_register
+			   : !(init->lengths != NULL ? attr->reg_ve_list
+						     : attr->reg_page_list || attr->reg_block_list))
 		return RI_ERR_UNSUPPORTED;
 	if (init->max_pages > attr->max_pbl)
 		return RI_ERR_LIMIT;
@@ -265,17 +267,25 @@ ah_destroy(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	return ah != NULL ? kal_object_destroy(client, &ah->object) : RI_ERR_INVALID_HANDLE;
 }
 
-/* No provider of this release makes I/O addresses. */
 static enum ri_status
 mem_map(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
 	const struct kal_mem_map_req *in = req;
+	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
+
+	(void)msg;
+	return rnic != NULL ? kal_mem_map(rnic, in, rep) : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+mem_unmap(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_mem_map_req *in = req;
+	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
 
 	(void)rep;
 	(void)msg;
-	if (kal_object_get(client, in->rnic, RI_OBJECT_RNIC) == NULL)
-		return RI_ERR_INVALID_HANDLE;
-	return client->privileged ? RI_ERR_UNSUPPORTED : RI_ERR_PERMISSION;
+	return rnic != NULL ? kal_mem_unmap(rnic, in) : RI_ERR_INVALID_HANDLE;
 }
 
 const struct kal_handler kal_mem_handlers[KAL_CALL_COUNT] = {
@@ -291,5 +301,5 @@ const struct kal_handler kal_mem_handlers[KAL_CALL_COUNT] = {
 	[KAL_AH_DESTROY] = {ah_destroy, sizeof(struct kal_id_req), 0, false},
 	[KAL_MEM_MAP] = {mem_map, sizeof(struct kal_mem_map_req), sizeof(struct kal_mem_map_rep),
 			 false},
-	[KAL_MEM_UNMAP] = {mem_map, sizeof(struct kal_mem_map_req), 0, false},
+	[KAL_MEM_UNMAP] = {mem_unmap, sizeof(struct kal_mem_map_req), 0, false},
 };

@@ -59,7 +59,8 @@ static const char *const wc_status_names[RI_WC_STATUS_COUNT] = {
 static const char *const opcode_names[RI_OP_COUNT] = {
 	NAME(RI_OP_NONE),      NAME(RI_OP_SEND),     NAME(RI_OP_RDMA_WRITE), NAME(RI_OP_RDMA_READ),
 	NAME(RI_OP_FETCH_ADD), NAME(RI_OP_CMP_SWAP), NAME(RI_OP_BIND_MW),    NAME(RI_OP_FAST_REG),
-	NAME(RI_OP_LOCAL_INV), NAME(RI_OP_SEND_UD),  NAME(RI_OP_RECV),       NAME(RI_OP_RECV_UD),
+	NAME(RI_OP_LOCAL_INV), NAME(RI_OP_INV_MR),   NAME(RI_OP_SEND_UD),    NAME(RI_OP_RECV),
+	NAME(RI_OP_RECV_UD),
 };
 
 static const char *const qp_state_names[RI_QPS_COUNT] = {

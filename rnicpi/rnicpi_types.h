@@ -113,7 +113,8 @@ enum ri_opcode {
 	RI_OP_CMP_SWAP,   /**< Atomic compare and swap, 64 bits. */
 	RI_OP_BIND_MW,    /**< Bind a memory window. */
 	RI_OP_FAST_REG,   /**< Fast registration of an allocated STag (privileged). */
-	RI_OP_LOCAL_INV,  /**< Invalidate a local STag. */
+	RI_OP_LOCAL_INV,  /**< Invalidate the STag of a window of ours. */
+	RI_OP_INV_MR,     /**< Invalidate the STag of a region of ours (privileged). */
 	RI_OP_SEND_UD,    /**< Datagram. */
 	RI_OP_RECV,       /**< Receive, RC. */
 	RI_OP_RECV_UD,    /**< Receive, UD. */
@@ -164,15 +165,16 @@ struct ri_wr_bind {
 
 /** Input of RI_OP_FAST_REG. */
 struct ri_wr_fast_reg {
-	uint32_t stag;         /**< Region: index and new key. */
-	uint32_t access;       /**< RI_ACCESS_* bits. */
-	uint64_t addr;         /**< Virtual base; ignored if RI_WR_BIND_RELATIVE. */
-	uint64_t length;       /**< Octets. */
-	const uint64_t *pages; /**< Element addresses, borrowed for the call. */
-	uint32_t num_pages;    /**< Elements in @ref pages. */
-	uint32_t page_size;    /**< Size of each element, octets. */
-	uint32_t fbo;          /**< Offset of the first octet in the first element. */
-	uint32_t reserved;     /**< 0. */
+	uint32_t stag;           /**< Region: index and new key. */
+	uint32_t access;         /**< RI_ACCESS_* bits. */
+	uint64_t addr;           /**< Virtual base; ignored if RI_WR_BIND_RELATIVE. */
+	uint64_t length;         /**< Octets. */
+	const uint64_t *pages;   /**< Element addresses, borrowed for the call. */
+	uint32_t num_pages;      /**< Elements in @ref pages. */
+	uint32_t page_size;      /**< Size of each element, octets. */
+	uint32_t fbo;            /**< Offset of the first octet in the first element. */
+	uint32_t reserved;       /**< 0. */
+	const uint32_t *lengths; /**< Sizes of the elements where they vary, borrowed; or NULL. */
 };
 
 /** Input of RI_OP_SEND_UD. */
@@ -190,7 +192,7 @@ struct ri_wr {
 	uint8_t opcode;           /**< An enum ri_opcode that a send queue takes. */
 	uint8_t reserved;         /**< 0. */
 	uint32_t flags;           /**< RI_WR_* bits. */
-	uint32_t inv_stag;        /**< Send + INVALIDATE: the peer's STag. LOCAL_INV: our own. */
+	uint32_t inv_stag; /**< Send + INVALIDATE: the peer's STag. LOCAL_INV, INV_MR: our own. */
 	/** What only some opcodes have. */
 	union {
 		struct ri_wr_remote remote;     /**< RDMA_WRITE, RDMA_READ, FETCH_ADD, CMP_SWAP. */

@@ -145,14 +145,40 @@ struct ual_lmr_wanted {
 	uint32_t shared_id;
 };
 
+/* What it_lmr_link is given besides the handles. */
+struct ual_lmr_link {
+	const void *addr;
+	const it_iobl_t *iobl; /* not NULL */
+	it_length_t length;
+	it_addr_mode_t addr_mode;
+	it_mem_priv_t privs;
+	it_dto_cookie_t cookie;
+	it_dto_flags_t flags;
+};
+
 /* context may be NULL. */
 it_status_t ual_lmr_create(struct ual_pz *pz, const struct ual_lmr_wanted *wanted,
 			   it_lmr_handle_t *out, it_rmr_context_t *context);
+it_status_t ual_lmr_create_unlinked(struct ual_pz *pz, size_t pieces, it_lmr_flag_t flags,
+				    uint32_t shared_id, it_lmr_handle_t *out);
 it_status_t ual_lmr_free(struct ual_lmr *lmr);
 /* wanted is checked; only what it names is written. */
 void ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *params);
 /* it_lmr_flush_to_mem and it_lmr_refresh_from_mem. */
 it_status_t ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count);
+
+/*
+ * Privileged operations.
+ */
+
+/* Fast path, as the next. *context is not NULL. */
+it_status_t ual_lmr_link(struct ual_lmr *lmr, struct ual_ep *ep, const struct ual_lmr_link *link,
+			 it_rmr_context_t *context);
+it_status_t ual_lmr_unlink(struct ual_lmr *lmr, struct ual_ep *ep, it_dto_cookie_t cookie,
+			   it_dto_flags_t flags);
+it_status_t ual_mem_map(struct ual_ia *ia, const void *addr, uint64_t aspace, size_t len,
+			it_io_addr_t *io_addr, size_t *mapped);
+it_status_t ual_mem_unmap(struct ual_ia *ia, it_io_addr_t io_addr, size_t len);
 
 /*
  * Shared receive queues.

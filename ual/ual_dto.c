@@ -68,9 +68,16 @@ lmr_of(const struct ual_ia *ia, const it_lmr_triplet_t *segment)
 	return lmr != NULL && lmr->object.ia == ia ? lmr : NULL;
 }
 
+/* I/O addresses are for privileged endpoints, and never for receives that others could take. */
+static bool
+may_name(const struct ual_lmr *lmr, bool privileged)
+{
+	return privileged || !lmr->direct;
+}
+
 /* The first reason to refuse a post that lies in its segments or in the adapter, at most `limit`. */
 static it_status_t
-segments_refusal(const struct ual_ia *ia, const struct ual_dto *dto, size_t limit)
+segments_refusal(const struct ual_ia *ia, bool privileged, const struct ual_dto *dto, size_t limit)
 {
 	/* A count beyond the limit may be garbage: not one segment is looked at. */
 	size_t readable = dto->num_segments <= limit ? dto->num_segments : 0;
@@ -78,8 +85,15 @@ segments_refusal(const struct ual_ia *ia, const struct ual_dto *dto, size_t limi
 	if (adapter_dead(ia))
 		return IT_ERR_IA_CATASTROPHE;
 	for (size_t i = 0; i < readable; i++) {
-		if (dto->segments[i].length != 0 && lmr_of(ia, &dto->segments[i]) == NULL)
+		const struct ual_lmr *lmr;
+
+		if (dto->segments[i].length == 0)
+			continue;
+		lmr = lmr_of(ia, &dto->segments[i]);
+		if (lmr == NULL)
 			return IT_ERR_INVALID_LMR;
+		if (!may_name(lmr, privileged))
+			return IT_ERR_PRIV_OPS_UNAVAILABLE;
 	}
 	return IT_SUCCESS;
 }
@@ -89,7 +103,7 @@ static it_status_t
 refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 {
 	size_t limit = ep->max_sge[dto->op];
-	it_status_t status = segments_refusal(ep->object.ia, dto, limit);
+	it_status_t status = segments_refusal(ep->object.ia, ep->privileged, dto, limit);
 
 	if (status != IT_SUCCESS)
 		return status;
@@ -105,7 +119,8 @@ refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 
 /* One segment for the provider. One of no octets is not looked at (RV 8.1). */
 static inline bool
-convert(const struct ual_ia *ia, const it_lmr_triplet_t *segment, struct ri_sge *sge)
+convert(const struct ual_ia *ia, bool privileged, const it_lmr_triplet_t *segment,
+	struct ri_sge *sge)
 {
 	const struct ual_lmr *lmr;
 
@@ -114,14 +129,30 @@ convert(const struct ual_ia *ia, const it_lmr_triplet_t *segment, struct ri_sge 
 		return true;
 	}
 	lmr = lmr_of(ia, segment);
-	if (lmr == NULL)
+	if (lmr == NULL || !may_name(lmr, privileged))
 		return false;
-	sge->addr = lmr->addr_mode == IT_ADDR_MODE_RELATIVE ? (uint64_t)segment->addr.rel
-							    : (uintptr_t)segment->addr.abs;
+	/* Relaxed: a key that changes meanwhile is checked when the request runs. An I/O address is a pointer. */
+	sge->addr =
+		atomic_load_explicit(&lmr->addr_mode, memory_order_relaxed) == IT_ADDR_MODE_RELATIVE
+			? (uint64_t)segment->addr.rel
+			: (uintptr_t)segment->addr.abs;
 	/* A receive segment may be longer than any message. */
 	sge->length = segment->length < UINT32_MAX ? (uint32_t)segment->length : UINT32_MAX;
-	sge->stag = lmr->stag;
+	sge->stag = atomic_load_explicit(&lmr->stag, memory_order_relaxed);
 	return true;
+}
+
+enum ri_status
+ual_dto_post(struct ual_ep *ep, const struct ri_wr *wr)
+{
+	enum ri_status status;
+
+	if (!ep->serialise)
+		return ep->post_sq(ep->qp, wr);
+	pthread_mutex_lock(&ep->post_lock);
+	status = ep->post_sq(ep->qp, wr);
+	pthread_mutex_unlock(&ep->post_lock);
+	return status;
 }
 
 it_status_t
@@ -137,7 +168,7 @@ ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
 	    adapter_dead(ep->object.ia))
 		return refusal(ep, dto);
 	for (size_t i = 0; i < dto->num_segments; i++) {
-		if (!convert(ep->object.ia, &dto->segments[i], &sgl[i]) ||
+		if (!convert(ep->object.ia, ep->privileged, &dto->segments[i], &sgl[i]) ||
 		    dto->segments[i].length > room)
 			return refusal(ep, dto);
 		room -= dto->segments[i].length;
@@ -153,13 +184,7 @@ ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
 	/* What is no context of ours must not become one by losing its upper half. */
 	wr.u.remote.stag = dto->rmr_context <= UINT32_MAX ? (uint32_t)dto->rmr_context : 0;
 	wr.u.remote.reserved = 0;
-	if (!ep->serialise) {
-		status = ep->post_sq(ep->qp, &wr);
-	} else {
-		pthread_mutex_lock(&ep->post_lock);
-		status = ep->post_sq(ep->qp, &wr);
-		pthread_mutex_unlock(&ep->post_lock);
-	}
+	status = ual_dto_post(ep, &wr);
 	return status == RI_SUCCESS ? IT_SUCCESS : ual_status(UAL_CALL_POST_SEND, status);
 }
 
@@ -176,7 +201,7 @@ ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto)
 	    dto->num_segments > ep->max_sge[UAL_DTO_RECV] || adapter_dead(ep->object.ia))
 		return refusal(ep, dto);
 	for (size_t i = 0; i < dto->num_segments; i++) {
-		if (!convert(ep->object.ia, &dto->segments[i], &sgl[i]))
+		if (!convert(ep->object.ia, ep->privileged, &dto->segments[i], &sgl[i]))
 			return refusal(ep, dto);
 	}
 	wr.wr_id = dto->cookie;
@@ -198,7 +223,7 @@ ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto)
 static it_status_t
 refusal_shared(const struct ual_srq *srq, const struct ual_dto *dto)
 {
-	it_status_t status = segments_refusal(srq->object.ia, dto, srq->max_sge);
+	it_status_t status = segments_refusal(srq->object.ia, false, dto, srq->max_sge);
 
 	if (status != IT_SUCCESS)
 		return status;
@@ -218,7 +243,7 @@ ual_dto_recv_shared(struct ual_srq *srq, const struct ual_dto *dto)
 	    dto->num_segments > srq->max_sge || adapter_dead(srq->object.ia))
 		return refusal_shared(srq, dto);
 	for (size_t i = 0; i < dto->num_segments; i++) {
-		if (!convert(srq->object.ia, &dto->segments[i], &sgl[i]))
+		if (!convert(srq->object.ia, false, &dto->segments[i], &sgl[i]))
 			return refusal_shared(srq, dto);
 	}
 	wr.wr_id = dto->cookie;

@@ -218,6 +218,7 @@ ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted)
 	ep->attr.srv.rc.srq = NULL;
 	ep->attr.srv.rc.soft_hi_watermark = 0;
 	ep->attr.srv.rc.hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
+	ep->privileged = wanted->attr->priv_ops_enable;
 	ep->serialise = !ia->attr.thread_safe_queues;
 	ep->post_sq = ia->fast->post_sq;
 	ep->post_rq = ia->fast->post_rq;

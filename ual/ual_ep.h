@@ -20,6 +20,7 @@ struct ual_ep {
 
 	/* Fast path; but for the state and the limits fixed at creation. */
 	atomic_uint state; /* enum ual_ep_state; ual_ep_step alone writes it */
+	bool privileged;   /* may name memory by I/O address and post links of regions */
 	bool serialise;    /* the provider's queues want one thread at a time: post_lock */
 	it_ep_rc_creation_flags_t flags;
 	atomic_size_t max_payload;          /* octets of a message */
@@ -63,6 +64,8 @@ uint32_t ual_ep_hard_limit(const it_rc_only_attributes_t *rc);
 uint32_t ual_ep_access(const struct ual_ia *ia, const it_rc_only_attributes_t *rc);
 /* Copy the segment limits of ep->attr to where posts look. */
 void ual_ep_limits(struct ual_ep *ep);
+/* Post a request that is checked; ual_dto.c. */
+enum ri_status ual_dto_post(struct ual_ep *ep, const struct ri_wr *wr) RI_MUST_CHECK;
 /* One KAL_QP_MODIFY. */
 enum ri_status ual_ep_qp_modify(struct ual_ep *ep, const struct ri_qp_attr *attr,
 				uint32_t mask) RI_MUST_CHECK;

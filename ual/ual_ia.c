@@ -170,7 +170,11 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 		return ual_status(UAL_CALL_IA_CREATE, opened);
 	}
 	*out = (it_ia_handle_t)ual_object_publish(&ia->object);
-	return IT_SUCCESS;
+	if (ual_direct_make(ia))
+		return IT_SUCCESS;
+	(void)!ual_ia_free(ia);
+	*out = NULL;
+	return IT_ERR_RESOURCES;
 }
 
 static struct ual_object *

@@ -34,6 +34,7 @@
 #include "ual_object.h"
 
 struct ual_evd;
+struct ual_lmr;
 struct ual_sleeper;
 
 /* Who sleeps for the IA's engine; ual_sleep.c. */
@@ -69,6 +70,7 @@ struct ual_ia {
 	struct ual_object *objects; /* everything under this IA, newest first */
 	struct ual_evd *affiliated; /* where asynchronous events go, or NULL */
 	struct ual_evd *unaffiliated;
+	struct ual_lmr *direct; /* the direct LMR, or NULL; fixed while the IA is open */
 
 	/* ual_async.c */
 	pthread_mutex_t drain; /* held while news is dispatched */
@@ -117,6 +119,9 @@ void ual_cm_event(struct ual_ia *ia, const struct kal_event *ev);
 void ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev);
 /* KAL_EVENT_ASYNC with object RI_OBJECT_SRQ; ual_srq.c. */
 void ual_srq_async(struct ual_ia *ia, const struct ri_async_event *ev);
+
+/* Make the direct LMR of an adapter that has one, for a privileged process; ual_priv.c. False: no memory. */
+bool ual_direct_make(struct ual_ia *ia);
 
 struct ual_pz {
 	struct ual_object object;

@@ -15,6 +15,7 @@
 #include "ual.h"
 #include "ual_addr.h"
 #include "ual_evd.h"
+#include "ual_iobl.h"
 #include "ual_status.h"
 
 #define ALIGNMENT_HINT 64 /* a cache line */
@@ -184,6 +185,10 @@ abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 	info->srq_resizable = attr->srq_resizable;
 	info->soft_hi_watermark_support = attr->rq_soft_limit;
 	info->hard_hi_watermark_support = attr->rq_hard_limit;
+	info->lmr_link_support = attr->fast_register;
+	info->direct_lmr_handle_support = attr->direct_stag;
+	info->iobl_types_supported = ual_iobl_types(attr);
+	info->unlink_fence_support = attr->local_fence;
 }
 
 /*
@@ -197,14 +202,9 @@ hide_unserved(it_ia_info_t *info)
 	info->rmr_types_supported = (it_rmr_type_t)0;
 	info->rdma_read_local_extensions = IT_FALSE;
 	info->atomic_support = IT_FALSE;
-	info->lmr_link_support = IT_FALSE;
-	info->direct_lmr_handle_support = IT_FALSE;
-	info->direct_lmr_handle = (it_lmr_handle_t)IT_NULL_HANDLE;
 	info->post_send_unlink_remote_support = IT_FALSE;
 	info->narrow_rmr_unlink_support = IT_FALSE;
 	info->wide_rmr_unlink_support = IT_FALSE;
-	info->unlink_fence_support = IT_FALSE;
-	info->iobl_types_supported = (it_iobl_type_t)0;
 	info->ud_req_private_data_len = 0;
 	info->ud_rep_private_data_len = 0;
 }
@@ -245,6 +245,8 @@ ual_ia_query(struct ual_ia *ia, it_ia_info_t **out)
 	vendor_fill(&ia->attr, info);
 	connections_fill(&ia->attr, info);
 	abilities_fill(&ia->attr, info);
+	if (ia->direct != NULL)
+		info->direct_lmr_handle = (it_lmr_handle_t)ual_object_handle(&ia->direct->object);
 	hide_unserved(info);
 	evds_fill(ia, info);
 	*out = info;

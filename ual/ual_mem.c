@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "ual.h"
+#include "ual_iobl.h"
 #include "ual_status.h"
 
 #define LMR_FLAGS                                                          \
@@ -120,8 +121,8 @@ share_leave(struct ual_share *share)
 }
 
 /* Rights build on local ones; an adapter without atomics ignores that bit (8.2). */
-static bool
-privs_valid(it_mem_priv_t privs)
+bool
+ual_lmr_privs_valid(it_mem_priv_t privs)
 {
 	unsigned int bits = (unsigned int)privs;
 
@@ -133,8 +134,8 @@ privs_valid(it_mem_priv_t privs)
 	       (bits & IT_PRIV_LOCAL_WRITE) != 0;
 }
 
-static uint32_t
-access_of(const struct ual_ia *ia, it_mem_priv_t privs)
+uint32_t
+ual_lmr_access(const struct ual_ia *ia, it_mem_priv_t privs)
 {
 	uint32_t access = 0;
 
@@ -150,53 +151,81 @@ access_of(const struct ual_ia *ia, it_mem_priv_t privs)
 	return access;
 }
 
+bool
+ual_lmr_mode_valid(const struct ual_ia *ia, it_addr_mode_t mode)
+{
+	return mode == IT_ADDR_MODE_ABSOLUTE ||
+	       (mode == IT_ADDR_MODE_RELATIVE && ia->attr.zero_based);
+}
+
 /* What can be told without asking anybody. */
 static it_status_t
 check_wanted(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 {
 	unsigned int flags = (unsigned int)wanted->flags;
 
-	if (wanted->iobl != NULL) {
-		if (!ia->privileged || !ia->attr.privileged_ops)
-			return IT_ERR_PRIV_OPS_UNAVAILABLE;
-		return IT_ERR_OP_NOT_SUPPORTED;
-	}
+	if (wanted->iobl != NULL && (!ia->privileged || !ia->attr.privileged_ops))
+		return IT_ERR_PRIV_OPS_UNAVAILABLE;
 	if (wanted->length > UINTPTR_MAX - (uintptr_t)wanted->addr)
 		return IT_ERR_ADDRESS;
 	if (wanted->length == 0)
 		return IT_ERR_INVALID_LENGTH;
-	if (wanted->addr_mode != IT_ADDR_MODE_ABSOLUTE &&
-	    (wanted->addr_mode != IT_ADDR_MODE_RELATIVE || !ia->attr.zero_based))
+	if (!ual_lmr_mode_valid(ia, wanted->addr_mode))
 		return IT_ERR_INVALID_ADDR_MODE;
-	if (!privs_valid(wanted->privs))
+	if (!ual_lmr_privs_valid(wanted->privs))
 		return IT_ERR_INVALID_PRIVS;
 	if ((flags & ~(unsigned int)LMR_FLAGS) != 0 ||
-	    ((flags & IT_LMR_FLAG_SHARED) != 0 && (flags & IT_LMR_FLAG_NON_SHAREABLE) != 0))
+	    ((flags & IT_LMR_FLAG_SHARED) != 0 &&
+	     ((flags & IT_LMR_FLAG_NON_SHAREABLE) != 0 || wanted->iobl != NULL)))
 		return IT_ERR_INVALID_FLAGS;
 	if (wanted->length > ia->attr.max_mr_length)
 		return IT_ERR_RESOURCE_LMR_LENGTH;
 	return IT_SUCCESS;
 }
 
+/*
+ * Pieces that a link may give to a region once it is unlinked: only a privileged process can do either,
+ * and as many as it has now, or pages in a plain one.
+ */
+static size_t
+room_of(const struct ual_lmr *lmr, const struct ual_pages *pages)
+{
+	const struct ual_ia *ia = lmr->object.ia;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	size_t most = ual_iobl_most(&ia->attr);
+	size_t room = pages != NULL ? pages->count : lmr->length / size + 2;
+
+	if ((lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0 || !ia->privileged ||
+	    !ia->attr.fast_register)
+		return 0;
+	return room < most ? room : most;
+}
+
+/* pages: its list, or NULL. */
 static enum ri_status
-lmr_register(struct ual_lmr *lmr)
+lmr_register(struct ual_lmr *lmr, const struct ual_pages *pages)
 {
 	struct ual_ia *ia = lmr->object.ia;
 	struct kal_mr_req req = {
 		.id = lmr->pz->pd,
 		.addr = (uintptr_t)lmr->addr,
 		.length = lmr->length,
-		.access = access_of(ia, lmr->privs),
-		.zero_based = lmr->addr_mode == IT_ADDR_MODE_RELATIVE,
+		.access = ual_lmr_access(ia, lmr->privs),
+		.zero_based = atomic_load(&lmr->addr_mode) == IT_ADDR_MODE_RELATIVE,
 		.shareable = (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0,
+		.max_pages = (uint32_t)room_of(lmr, pages),
 	};
 	struct kal_mr_rep rep;
 	enum ri_status status;
 
-	status = ual_ia_call(ia, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
+	if (pages != NULL)
+		status = ual_iobl_register(ia, &req, pages, &rep);
+	else
+		status = ual_ia_call(ia, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
 	if (status == RI_SUCCESS) {
 		lmr->mr_id = rep.id;
-		lmr->stag = rep.stag;
+		lmr->iobl_room = req.max_pages;
+		atomic_store(&lmr->stag, rep.stag);
 	}
 	return status;
 }
@@ -207,6 +236,7 @@ lmr_end(struct ual_lmr *lmr)
 {
 	share_leave(lmr->share);
 	ual_object_drop(&lmr->pz->object);
+	pthread_mutex_destroy(&lmr->lock);
 	ual_object_delete(&lmr->object);
 }
 
@@ -234,14 +264,29 @@ lmr_new(struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 		return NULL;
 	}
 	lmr->object.destroy = lmr_destroy;
+	pthread_mutex_init(&lmr->lock, NULL);
 	lmr->pz = pz;
 	lmr->addr = wanted->addr;
 	lmr->length = wanted->length;
-	lmr->addr_mode = wanted->addr_mode;
+	atomic_store(&lmr->addr_mode, (unsigned int)wanted->addr_mode);
 	lmr->privs = wanted->privs;
 	lmr->flags = wanted->flags;
 	lmr->shared_id = wanted->shared_id;
 	return lmr;
+}
+
+/* The list of a region, read into *pages; NULL without one. */
+static it_status_t
+list_read(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted, struct ual_pages *room,
+	  const struct ual_pages **pages)
+{
+	const struct ual_region region = {
+		.addr = wanted->addr, .length = wanted->length, .addr_mode = wanted->addr_mode};
+
+	*pages = wanted->iobl != NULL ? room : NULL;
+	if (wanted->iobl == NULL)
+		return IT_SUCCESS;
+	return ual_iobl_read(ia, wanted->iobl, ual_iobl_most(&ia->attr), &region, room);
 }
 
 it_status_t
@@ -250,22 +295,64 @@ ual_lmr_create(struct ual_pz *pz, const struct ual_lmr_wanted *wanted, it_lmr_ha
 {
 	struct ual_ia *ia = pz->object.ia;
 	it_status_t status = check_wanted(ia, wanted);
+	const struct ual_pages *pages = NULL;
+	struct ual_pages room;
 	struct ual_lmr *lmr;
 
+	if (status == IT_SUCCESS)
+		status = list_read(ia, wanted, &room, &pages);
 	if (status != IT_SUCCESS)
 		return status;
 	lmr = lmr_new(pz, wanted);
 	if (lmr == NULL)
 		return IT_ERR_RESOURCES;
+	lmr->listed = pages != NULL;
+	lmr->iobl_type = pages != NULL ? wanted->iobl->iobl_type : (it_iobl_type_t)0;
 	status = share_join(ia, wanted, &lmr->share);
 	if (status == IT_SUCCESS)
-		status = ual_status(UAL_CALL_LMR_CREATE, lmr_register(lmr));
+		status = ual_status(UAL_CALL_LMR_CREATE, lmr_register(lmr, pages));
 	if (status != IT_SUCCESS) {
 		lmr_end(lmr);
 		return status;
 	}
 	if (context != NULL)
-		*context = lmr->stag;
+		*context = atomic_load(&lmr->stag);
+	*out = ual_object_publish(&lmr->object);
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_lmr_create_unlinked(struct ual_pz *pz, size_t pieces, it_lmr_flag_t flags, uint32_t shared_id,
+			it_lmr_handle_t *out)
+{
+	struct ual_ia *ia = pz->object.ia;
+	const struct ual_lmr_wanted wanted = {.flags = flags, .shared_id = shared_id};
+	struct kal_mr_req req = {.id = pz->pd, .unlinked = 1, .max_pages = (uint32_t)pieces};
+	struct kal_mr_rep rep;
+	enum ri_status status;
+	struct ual_lmr *lmr;
+
+	if (!ia->attr.fast_register)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if (!ia->privileged)
+		return IT_ERR_PRIV_OPS_UNAVAILABLE;
+	if (pieces == 0 || pieces > ual_iobl_most(&ia->attr))
+		return IT_ERR_INVALID_IOBL;
+	if (((unsigned int)flags & ~(unsigned int)LMR_FLAGS) != 0 ||
+	    ((unsigned int)flags & IT_LMR_FLAG_SHARED) != 0)
+		return IT_ERR_INVALID_FLAGS;
+	lmr = lmr_new(pz, &wanted);
+	if (lmr == NULL)
+		return IT_ERR_RESOURCES;
+	status = ual_ia_call(ia, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
+	if (status != RI_SUCCESS) {
+		lmr_end(lmr);
+		return ual_status(UAL_CALL_LMR_CREATE, status);
+	}
+	lmr->mr_id = rep.id;
+	lmr->listed = true;
+	lmr->iobl_room = pieces;
+	atomic_store(&lmr->stag, rep.stag);
 	*out = ual_object_publish(&lmr->object);
 	return IT_SUCCESS;
 }
@@ -275,6 +362,8 @@ ual_lmr_free(struct ual_lmr *lmr)
 {
 	enum ri_status status;
 
+	if (lmr->direct)
+		return IT_ERR_INVALID_LMR; /* the adapter's, as long as it is open */
 	if (!ual_object_freeze(&lmr->object))
 		return IT_ERR_LMR_BUSY;
 	if (!ual_object_retract(&lmr->object))
@@ -303,15 +392,32 @@ query_actual(const struct ual_lmr *lmr, unsigned int mask, it_lmr_param_t *param
 		params->actual_length = (it_length_t)(end - first);
 }
 
+static it_boolean_t
+is_linked(struct ual_lmr *lmr)
+{
+	struct kal_id_req req = {.id = lmr->mr_id};
+	struct ri_mr_attr attr = {.valid = true};
+
+	/* Others always have memory. */
+	if ((lmr->iobl_room > 0 || (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) != 0) &&
+	    ual_ia_call(lmr->object.ia, KAL_MR_QUERY, &req, sizeof(req), &attr, sizeof(attr)) !=
+		    RI_SUCCESS)
+		return IT_FALSE;
+	return attr.valid ? IT_TRUE : IT_FALSE;
+}
+
 void
 ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *params)
 {
 	unsigned int mask = (wanted & IT_LMR_PARAM_ALL) != 0 ? ~0u : (unsigned int)wanted;
 
+	if ((mask & IT_LMR_PARAM_LINKED) != 0)
+		params->linked = is_linked(lmr);
+	pthread_mutex_lock(&lmr->lock);
 	if ((mask & IT_LMR_PARAM_IA) != 0)
 		params->ia = ual_object_handle(&lmr->object.ia->object);
 	if ((mask & IT_LMR_PARAM_PZ) != 0)
-		params->pz = ual_object_handle(&lmr->pz->object);
+		params->pz = lmr->pz != NULL ? ual_object_handle(&lmr->pz->object) : NULL;
 	if ((mask & IT_LMR_PARAM_ADDR) != 0)
 		params->addr = lmr->addr;
 	if ((mask & IT_LMR_PARAM_LENGTH) != 0)
@@ -323,16 +429,30 @@ ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *p
 	if ((mask & IT_LMR_PARAM_SHARED_ID) != 0)
 		params->shared_id = lmr->shared_id;
 	if ((mask & IT_LMR_PARAM_RMR_CONTEXT) != 0)
-		params->rmr_context = lmr->stag;
+		params->rmr_context = atomic_load(&lmr->stag);
 	if ((mask & IT_LMR_PARAM_ADDR_MODE) != 0)
-		params->addr_mode = lmr->addr_mode;
-	if ((mask & IT_LMR_PARAM_LINKED) != 0)
-		params->linked = IT_TRUE;
+		params->addr_mode = (it_addr_mode_t)atomic_load(&lmr->addr_mode);
 	if ((mask & IT_LMR_PARAM_IOBL_NUM_ELTS) != 0)
-		params->iobl_num_elts = 0;
+		params->iobl_num_elts = lmr->iobl_room;
 	if ((mask & IT_LMR_PARAM_IOBL_TYPE) != 0)
-		params->iobl_type = (it_iobl_type_t)0;
+		params->iobl_type = lmr->iobl_type;
 	query_actual(lmr, mask, params);
+	pthread_mutex_unlock(&lmr->lock);
+}
+
+/* Does a segment lie in its region? The direct one is all memory. */
+static bool
+segment_fits(struct ual_lmr *lmr, const it_lmr_triplet_t *segment)
+{
+	it_length_t offset = segment->addr.rel;
+	bool fits;
+
+	pthread_mutex_lock(&lmr->lock);
+	if (atomic_load(&lmr->addr_mode) == IT_ADDR_MODE_ABSOLUTE)
+		offset = (it_length_t)((uintptr_t)segment->addr.abs - (uintptr_t)lmr->addr);
+	fits = lmr->direct || (offset <= lmr->length && segment->length <= lmr->length - offset);
+	pthread_mutex_unlock(&lmr->lock);
+	return fits;
 }
 
 /* Every provider of ours is coherent with the processor: there is only the checking to do (8.7). */
@@ -340,16 +460,11 @@ it_status_t
 ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const it_lmr_triplet_t *segment = &segments[i];
-		const struct ual_lmr *lmr = ual_object_get(segment->lmr, UAL_LMR);
-		it_length_t offset;
+		struct ual_lmr *lmr = (struct ual_lmr *)ual_object_get(segments[i].lmr, UAL_LMR);
 
 		if (lmr == NULL)
 			return IT_ERR_INVALID_LMR;
-		offset = segment->addr.rel;
-		if (lmr->addr_mode == IT_ADDR_MODE_ABSOLUTE)
-			offset = (it_length_t)((uintptr_t)segment->addr.abs - (uintptr_t)lmr->addr);
-		if (offset > lmr->length || segment->length > lmr->length - offset)
+		if (!segment_fits(lmr, &segments[i]))
 			return IT_ERR_RANGE;
 	}
 	return IT_SUCCESS;

@@ -12,19 +12,33 @@
 struct ual_lmr {
 	struct ual_object object;
 
-	uint32_t stag; /* fast path */
+	/* Fast path. */
+	atomic_uint stag;
+	atomic_uint addr_mode; /* it_addr_mode_t */
+	bool direct;           /* all memory, by I/O address: no zone, nothing registered */
 
+	/* Fixed at creation. */
 	uint32_t mr_id; /* kAL id */
 	struct ual_pz *pz;
-	unsigned char *addr;
-	it_length_t length;
-	it_addr_mode_t addr_mode;
-	it_mem_priv_t privs;
 	it_lmr_flag_t flags;
 	uint32_t shared_id;
+	size_t iobl_room;        /* pieces that a link may give it; 0: it cannot be linked */
+	bool listed;             /* made with a list, or without memory */
 	struct ual_share *share; /* its sharing group, or NULL; ual_mem.c */
+
+	pthread_mutex_t
+		lock; /* of what links and changes of the region write, with the two above */
+	unsigned char *addr;
+	it_length_t length;
+	it_mem_priv_t privs;
+	it_iobl_type_t iobl_type; /* of its list, or 0 */
 };
 
 _Static_assert(sizeof(struct ual_lmr) <= UAL_SLOT_SIZE, "an LMR fits its slot");
+
+/* Rights as RI_ACCESS_* bits. */
+uint32_t ual_lmr_access(const struct ual_ia *ia, it_mem_priv_t privs);
+bool ual_lmr_privs_valid(it_mem_priv_t privs);
+bool ual_lmr_mode_valid(const struct ual_ia *ia, it_addr_mode_t mode);
 
 #endif /* UAL_MEM_H */

@@ -284,7 +284,6 @@ test_lmr_create(struct pair *pair)
 	struct end *a = &pair->active;
 	it_rmr_context_t context = 0;
 	it_lmr_handle_t lmr;
-	it_iobl_t iobl = {0};
 	void *hole;
 
 	g_assert_cmpint(it_lmr_create10(NULL, a->buffer, 8, IT_PRIV_ALL, 0, 0, &lmr, NULL), ==,
@@ -313,11 +312,6 @@ test_lmr_create(struct pair *pair)
 	g_assert_cmpint(it_lmr_create20(a->pz, a->buffer, 8, (it_addr_mode_t)7, IT_PRIV_ALL, 0, 0,
 					&lmr, NULL),
 			==, IT_ERR_INVALID_ADDR_MODE);
-	g_assert_cmpint(it_lmr_create21(a->pz, a->buffer, &iobl, 8, IT_ADDR_MODE_ABSOLUTE,
-					IT_PRIV_ALL, 0, 0, &lmr, NULL),
-			==,
-			a->info->lmr_link_support ? IT_ERR_OP_NOT_SUPPORTED
-						  : IT_ERR_PRIV_OPS_UNAVAILABLE);
 	g_assert_cmpint(it_lmr_create10(a->pz, a->buffer, 8, IT_PRIV_ALL, 0, 0, &lmr, &context), ==,
 			IT_SUCCESS);
 	g_assert_cmpuint(context, <=, UINT32_MAX);
@@ -393,28 +387,14 @@ test_not_supported(struct pair *pair)
 	struct end *a = &pair->active;
 	it_remote_ep_info_t info = {0};
 	it_lmr_param_t params = {0};
-	it_rmr_context_t context;
-	it_iobl_t iobl = {0};
 	it_ud_svc_req_handle_t service;
 	it_addr_handle_t address;
 	it_rmr_handle_t rmr;
-	it_lmr_handle_t lmr;
-	it_io_addr_t io;
 	it_ep_handle_t ep;
-	size_t mapped;
 
-	g_assert_cmpint(it_lmr_create_unlinked(NULL, 1, 0, 0, &lmr), ==, IT_ERR_INVALID_PZ);
-	g_assert_cmpint(it_lmr_create_unlinked(a->pz, 1, 0, 0, &lmr), ==, IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_lmr_modify(NULL, IT_LMR_PARAM_PZ, &params), ==, IT_ERR_INVALID_LMR);
 	g_assert_cmpint(it_lmr_modify(a->lmr, IT_LMR_PARAM_PZ, &params), ==,
 			IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_lmr_link(NULL, NULL, &iobl, 1, 0, 0, a->ep, 0, 0, &context), ==,
-			IT_ERR_INVALID_LMR);
-	g_assert_cmpint(it_lmr_link(a->lmr, NULL, &iobl, 1, 0, 0, NULL, 0, 0, &context), ==,
-			IT_ERR_INVALID_EP);
-	g_assert_cmpint(it_lmr_link(a->lmr, NULL, &iobl, 1, 0, 0, a->ep, 0, 0, &context), ==,
-			IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_lmr_unlink(a->lmr, a->ep, 0, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_rmr_create10(a->pz, &rmr), ==, IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_rmr_create20(NULL, IT_RMR_TYPE_WIDE, &rmr), ==, IT_ERR_INVALID_PZ);
 	g_assert_cmpint(it_rmr_free(NULL), ==, IT_ERR_INVALID_RMR);
@@ -424,10 +404,6 @@ test_not_supported(struct pair *pair)
 	g_assert_cmpint(it_rmr_link(NULL, a->lmr, NULL, 0, 0, 0, a->ep, 0, 0, NULL), ==,
 			IT_ERR_INVALID_RMR);
 	g_assert_cmpint(it_rmr_unlink(NULL, a->ep, 0, 0), ==, IT_ERR_INVALID_RMR);
-	g_assert_cmpint(it_mem_map(NULL, a->buffer, 0, 8, &io, &mapped), ==, IT_ERR_INVALID_IA);
-	g_assert_cmpint(it_mem_map(a->ia, a->buffer, 0, 8, &io, &mapped), ==,
-			IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_mem_unmap(a->ia, NULL, 8), ==, IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_ep_ud_create(NULL, a->request, a->recv, &a->attr, 0, &ep), ==,
 			IT_ERR_INVALID_PZ);
 	g_assert_cmpint(it_ep_ud_create(a->pz, a->request, a->recv, &a->attr, 0, &ep), ==,

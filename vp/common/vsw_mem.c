@@ -248,10 +248,8 @@ rights_are_sound(uint32_t access)
 static enum ri_status
 init_check(const struct ri_mr_init *init)
 {
-	if (init->pages != NULL)
-		return RI_ERR_UNSUPPORTED;
 	if (init->unlinked)
-		return RI_SUCCESS;
+		return init->pages == NULL ? RI_SUCCESS : RI_ERR_INVALID_ARG;
 	if (!rights_are_sound(init->access))
 		return RI_ERR_INVALID_ARG;
 	if (init->length == 0)
@@ -267,7 +265,7 @@ memory_attach(struct vsw_mem_entry *mr, uint64_t owner, const struct ri_mr_init 
 	struct ri_mem *mem = &mr->mems[!mr->current];
 
 	memset(mem, 0, sizeof(*mem));
-	if (init->unlinked)
+	if (init->unlinked || init->pages != NULL)
 		return RI_SUCCESS;
 	mem->addr = init->addr;
 	mem->length = init->length;
@@ -286,7 +284,7 @@ static void
 region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init)
 {
 	mr->current = !mr->current;
-	mr->attached = !init->unlinked;
+	mr->attached = !init->unlinked && init->pages == NULL;
 	mr->access = init->access;
 	mr->addr = init->addr;
 	mr->length = init->length;
@@ -294,6 +292,8 @@ region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init)
 	mr->zero_based = init->zero_based;
 	mr->shareable = init->shareable;
 	mr->ptr = mr->mems[mr->current].base;
+	if (init->pages == NULL)
+		mr->num_pieces = 0;
 	mr->offset = 0;
 	mr->region = mr;
 	mr->stag = vsw_mem_stag(mr, init->key);
@@ -312,8 +312,14 @@ vsw_mr_reg(struct vsw_mem_table *table, const void *pd, uint64_t owner,
 	struct vsw_mem_entry *mr = vsw_mem_entry_take(table, VSW_MEM_REGION, pd);
 	if (mr == NULL)
 		return RI_ERR_RESOURCES;
-	status = memory_attach(mr, owner, init);
+	if (init->max_pages > 0)
+		status = vsw_mem_pieces_alloc(mr, init->max_pages);
+	if (status == RI_SUCCESS && init->pages != NULL)
+		status = vsw_mem_pieces_fill(mr, init);
+	if (status == RI_SUCCESS)
+		status = memory_attach(mr, owner, init);
 	if (status != RI_SUCCESS) {
+		vsw_mem_pieces_free(mr);
 		vsw_mem_entry_give(mr);
 		return status;
 	}
@@ -330,7 +336,7 @@ enum ri_status
 vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const struct ri_mr_init *init,
 	     uint32_t *stag)
 {
-	enum ri_status status = init_check(init);
+	enum ri_status status = init->pages == NULL ? init_check(init) : RI_ERR_UNSUPPORTED;
 
 	if (status == RI_SUCCESS)
 		status = memory_attach(mr, mr->owner, init);
@@ -368,6 +374,7 @@ vsw_mr_dereg(struct vsw_mem_entry *mr)
 	if (busy)
 		return RI_ERR_BUSY;
 	memory_detach(mr->table, &mr->mems[mr->current], mr->attached);
+	vsw_mem_pieces_free(mr);
 	vsw_mem_entry_give(mr);
 	return RI_SUCCESS;
 }
@@ -484,6 +491,16 @@ vsw_mem_copy(const struct vsw_mem_use *use, uint64_t at, void *buf, size_t len, 
 
 	struct vsw_mem_entry *mr = use->region;
 	const struct ri_host *host = mr->table->host;
+	uint64_t left = 0;
+	if (mr->num_pieces > 0) {
+		for (size_t done = 0; done < len; done += left) {
+			uint8_t *piece = vsw_mem_piece(use, at + done, &left);
+			left = left < len - done ? left : len - done;
+			memcpy(write ? piece : (uint8_t *)buf + done,
+			       write ? (const uint8_t *)buf + done : piece, left);
+		}
+		return RI_SUCCESS;
+	}
 
 	return host->mem_copy(host->self, &mr->mems[mr->current], use->offset + at, buf, len,
 			      write);

@@ -48,7 +48,7 @@ struct vsw_mem_ask {
 
 /* A permitted access, to be ended. */
 struct vsw_mem_use {
-	uint8_t *ptr; /* first octet, or NULL if it must be copied through the host */
+	uint8_t *ptr; /* first octet, or NULL: in pieces, or to be copied through the host */
 	struct vsw_mem_entry *entry; /* holds the use; NULL for empty accesses */
 	struct vsw_mem_entry
 		*region; /* whose memory it is: the entry, or the region under a window */
@@ -67,6 +67,21 @@ enum ri_status vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const stru
 			    uint32_t *stag) RI_MUST_CHECK;
 enum ri_status vsw_mr_dereg(struct vsw_mem_entry *mr) RI_MUST_CHECK; /* RI_ERR_BUSY: bound */
 void vsw_mr_query(struct vsw_mem_entry *mr, struct ri_mr_attr *attr);
+
+/* A fast registration: pieces for an invalid region of the queue pair's domain; vsw_list.c. */
+struct vsw_mem_fast {
+	uint32_t stag;   /* index and new key */
+	uint32_t access; /* RI_ACCESS_* */
+	uint64_t addr;   /* of the first octet */
+	uint64_t length;
+	bool relative;             /* counts from 0 */
+	uint32_t fbo;              /* of the first octet in the first piece */
+	uint32_t count;            /* pieces */
+	const struct ri_sge *list; /* their addresses and lengths */
+};
+/* VSW_MEM_BOUND: the region is valid, or can never be invalid. */
+enum vsw_mem_result vsw_mr_fast(struct vsw_mem_table *table, const struct vsw_mem_who *who,
+				const struct vsw_mem_fast *fast);
 
 /* Windows. */
 enum ri_status vsw_mw_alloc(struct vsw_mem_table *table, const void *pd, enum ri_mw_type type,
@@ -88,6 +103,11 @@ uint32_t vsw_mem_qp_windows(struct vsw_mem_table *table, uint32_t qpn, bool revo
 enum vsw_mem_result vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 				  const struct vsw_mem_ask *ask, struct vsw_mem_use *use);
 void vsw_mem_end(struct vsw_mem_use *use);
+/*
+ * Where octet `at` of a use is, and how many follow in one piece, at least (those beyond the use are
+ * not to be touched). NULL: through the host.
+ */
+uint8_t *vsw_mem_piece(const struct vsw_mem_use *use, uint64_t at, uint64_t *left);
 /*
  * Copy octets of a use that begin `at` octets into it: out of the memory, or into it (`write`).
  * RI_ERR_FATAL: the owner of the memory has gone.

@@ -54,6 +54,9 @@ struct vsw_mem_entry {
 	uint64_t addr;     /* virtual address, as registered or bound */
 	uint64_t owner;
 	uint8_t current; /* which of mems: re-registration attaches the new before the old goes */
+	struct vsw_mem_piece *pieces; /* room for a list, or NULL; vsw_list.c */
+	uint32_t pieces_room;
+	uint32_t num_pieces;   /* 0: the memory is one range */
 	struct ri_mem mems[2]; /* linked by the host, so they stay where they are */
 	struct vsw_mem_table *table;
 	struct vsw_mem_entry *next_free;
@@ -87,6 +90,12 @@ struct vsw_mem_entry *vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot);
 struct vsw_mem_entry *vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind,
 					 const void *pd);
 void vsw_mem_entry_give(struct vsw_mem_entry *entry);
+/* Room for so many pieces; they are filled in when the entry is not live. */
+enum ri_status vsw_mem_pieces_alloc(struct vsw_mem_entry *mr, uint32_t room) RI_MUST_CHECK;
+void vsw_mem_pieces_free(struct vsw_mem_entry *mr);
+/* Take the list of a registration. RI_ERR_INVALID_ARG: it does not fit. */
+enum ri_status vsw_mem_pieces_fill(struct vsw_mem_entry *mr,
+				   const struct ri_mr_init *init) RI_MUST_CHECK;
 /* No access begins any more, and none is under way. Called with the entry's lock. */
 void vsw_mem_revoke(struct vsw_mem_entry *entry);
 /* The STag of an entry's present index with this key. */

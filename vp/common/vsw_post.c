@@ -57,6 +57,22 @@ segments_copy(struct vsw_wqe *wqe, const struct ri_sge *sgl, uint32_t count)
 				    : UINT32_MAX; /* engines refuse the largest */
 }
 
+/* A fast registration: the list stands where other requests have their segments. */
+static void
+reg_write(struct vsw_wqe *wqe, const struct ri_wr_fast_reg *reg)
+{
+	wqe->u.reg = (struct vsw_wqe_reg){.addr = reg->addr,
+					  .length = reg->length,
+					  .stag = reg->stag,
+					  .access = reg->access,
+					  .fbo = reg->fbo};
+	for (uint32_t i = 0; i < reg->num_pages; i++)
+		wqe->sge[i] = (struct ri_sge){.addr = reg->pages[i],
+					      .length = reg->lengths != NULL ? reg->lengths[i]
+									     : reg->page_size};
+	wqe->num_sge = (uint8_t)reg->num_pages;
+}
+
 static void
 wqe_write(struct vsw_wqe *wqe, const struct ri_wr *wr)
 {
@@ -80,6 +96,9 @@ wqe_write(struct vsw_wqe *wqe, const struct ri_wr *wr)
 	case RI_OP_SEND_UD:
 		wqe->u.ud = wr->u.ud;
 		break;
+	case RI_OP_FAST_REG:
+		reg_write(wqe, &wr->u.fast_reg);
+		break;
 	default:
 		break;
 	}
@@ -90,7 +109,8 @@ vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	if (wr->opcode >= RI_OP_COUNT || !qp->known_op[wr->opcode])
 		return RI_ERR_UNSUPPORTED;
-	if (wr->num_sge > qp->max_sge[wr->opcode])
+	if (wr->num_sge > qp->max_sge[wr->opcode] ||
+	    (wr->opcode == RI_OP_FAST_REG && wr->u.fast_reg.num_pages > qp->max_list))
 		return RI_ERR_LIMIT;
 
 	vsw_lock(&qp->sq.lock);

@@ -30,6 +30,16 @@
 
 #define VSW_CACHE_LINE 64
 
+/* Input of RI_OP_FAST_REG; the list follows as segments. */
+struct vsw_wqe_reg {
+	uint64_t addr;
+	uint64_t length;
+	uint32_t stag;
+	uint32_t access;
+	uint32_t fbo;
+	uint32_t reserved;
+};
+
 /* One work request in a ring; `num_sge` segments follow it. 64 octets. */
 struct vsw_wqe {
 	uint64_t wr_id;
@@ -43,6 +53,7 @@ struct vsw_wqe {
 		struct ri_wr_remote remote;
 		struct ri_wr_bind bind;
 		struct ri_wr_ud ud;
+		struct vsw_wqe_reg reg;
 		uint64_t words[5];
 	} u;
 	struct ri_sge sge[];

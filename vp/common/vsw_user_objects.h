@@ -63,6 +63,7 @@ struct ri_uqp {
 	uint8_t max_sge[RI_OP_COUNT]; /* of a request */
 	bool known_op[RI_OP_COUNT];   /* a send queue takes it */
 	uint8_t max_recv_sge;
+	uint8_t max_list; /* pieces of a fast registration */
 	struct ri_ucq *send_cq;
 	struct ri_ucq *recv_cq;
 	alignas(VSW_CACHE_LINE) struct vsw_user_wq sq;

@@ -29,6 +29,7 @@
 #include "vsw_user.h"
 
 #define VEM_MAX_SGE     16
+#define VEM_MAX_PBL     128 /* pieces of a list; stand in a request where segments do */
 #define VEM_MAX_MESSAGE 0x7fffffffu
 #define VEM_RNR_HOLD    1000000000u /* ns that a message waits for a receive */
 

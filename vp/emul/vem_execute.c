@@ -75,23 +75,42 @@ spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, 
 	return spans_begin_as(qp->rnic->mem, &qp->who, wqe, length, access, spans);
 }
 
-/* Copy a run that lies within one piece on either side. False: the owner of one has gone. */
+/* Copy a run through the host. False: the owner of the memory has gone. */
 static bool
-run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use *from,
-	 uint64_t from_at, uint32_t len)
+run_bounce(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use *from,
+	   uint64_t from_at, uint32_t len)
 {
 	uint8_t bounce[4096];
 
-	if (to->ptr != NULL && from->ptr != NULL) {
-		vem_copy(to->ptr + to_at, from->ptr + from_at, len);
-		return true;
-	}
 	for (uint32_t done = 0; done < len;) {
 		uint32_t n = len - done < sizeof(bounce) ? len - done : (uint32_t)sizeof(bounce);
 		if (vsw_mem_copy(from, from_at + done, bounce, n, false) != RI_SUCCESS ||
 		    vsw_mem_copy(to, to_at + done, bounce, n, true) != RI_SUCCESS)
 			return false;
 		done += n;
+	}
+	return true;
+}
+
+/* Copy a run that lies within one segment on either side; that may be memory in pieces. */
+static bool
+run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use *from,
+	 uint64_t from_at, uint32_t len)
+{
+	while (len > 0) {
+		uint64_t to_left = 0;
+		uint64_t from_left = 0;
+		uint8_t *there = vsw_mem_piece(to, to_at, &to_left);
+		const uint8_t *here = vsw_mem_piece(from, from_at, &from_left);
+		uint32_t n = len;
+		if (there == NULL || here == NULL)
+			return run_bounce(to, to_at, from, from_at, len);
+		n = to_left < n ? (uint32_t)to_left : n;
+		n = from_left < n ? (uint32_t)from_left : n;
+		vem_copy(there, here, n);
+		to_at += n;
+		from_at += n;
+		len -= n;
 	}
 	return true;
 }
@@ -464,6 +483,30 @@ do_bind(struct ri_qp *qp)
 }
 
 static bool
+do_fast_register(struct ri_qp *qp)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	const struct vsw_wqe_reg *reg = &wqe->u.reg;
+	const struct vsw_mem_fast fast = {
+		.stag = reg->stag,
+		.access = reg->access,
+		.addr = reg->addr,
+		.length = reg->length,
+		.relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0,
+		.fbo = reg->fbo,
+		.count = wqe->num_sge,
+		.list = wqe->sge,
+	};
+
+	if (!qp->who.privileged)
+		return fail_here(qp, RI_WC_LOCAL_QP);
+	if (vsw_mr_fast(qp->rnic->mem, &qp->who, &fast) != VSW_MEM_OK)
+		return fail_here(qp, RI_WC_LOCAL_MM);
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+static bool
 do_invalidate(struct ri_qp *qp)
 {
 	if (vsw_mem_invalidate(qp->rnic->mem, &qp->who, qp->tx_wqe->inv_stag, false) != VSW_MEM_OK)
@@ -503,10 +546,15 @@ vem_execute(struct ri_qp *qp)
 	case RI_OP_BIND_MW:
 		return do_bind(qp);
 	case RI_OP_LOCAL_INV:
+	case RI_OP_INV_MR:
 		return do_invalidate(qp);
+	case RI_OP_FAST_REG:
+		return do_fast_register(qp);
 	default:
 		return fail_here(qp, RI_WC_LOCAL_QP);
 	}
+	if (wqe->num_sge > VEM_MAX_SGE)
+		return fail_here(qp, RI_WC_LOCAL_QP); /* the entry lies */
 	if (wqe->length > VEM_MAX_MESSAGE)
 		return fail_here(qp, RI_WC_LOCAL_LENGTH);
 

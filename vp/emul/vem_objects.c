@@ -143,8 +143,12 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	struct ri_mr_init own = init_of(rnic, init);
 	struct ri_mr *mr = NULL;
 
-	if (init->unlinked || (init->access & RI_ACCESS_REMOTE_ATOMIC) != 0)
+	if ((init->access & RI_ACCESS_REMOTE_ATOMIC) != 0)
 		return RI_ERR_UNSUPPORTED;
+	if ((init->unlinked || init->pages != NULL) && !pd->context->owner.privileged)
+		return RI_ERR_PERMISSION;
+	if (init->max_pages > VEM_MAX_PBL)
+		return RI_ERR_LIMIT;
 	mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
 		return RI_ERR_RESOURCES;

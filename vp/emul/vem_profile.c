@@ -30,6 +30,7 @@ limits(struct ri_rnic_attr *attr)
 	attr->max_recv_sge = VEM_MAX_SGE;
 	attr->max_write_sge = VEM_MAX_SGE;
 	attr->max_read_sge = VEM_MAX_SGE;
+	attr->max_pbl = VEM_MAX_PBL;
 	attr->max_ird = 256;
 	attr->max_ord = 256;
 	attr->max_message_size = VEM_MAX_MESSAGE;
@@ -45,6 +46,12 @@ common(struct ri_rnic_attr *attr)
 	attr->mr_key_owner = RI_KEY_CONSUMER;
 	attr->mw_key_owner = RI_KEY_CONSUMER;
 	attr->zero_based = true;
+	attr->privileged_ops = true;
+	attr->fast_register = true;
+	attr->direct_stag = true;
+	attr->reg_page_list = true;
+	attr->reg_block_list = true;
+	attr->reg_ve_list = true;
 	attr->local_fence = true;
 	attr->reregister = true;
 	attr->ord_increasable = true;

@@ -18,13 +18,15 @@
 /* --- creation ----------------------------------------------------------------------------- */
 
 static enum ri_status
-init_check(const struct ri_rnic *rnic, const struct ri_qp_init *init, const struct ri_srq *srq)
+init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
-	vem_profile(rnic->fabric->personality, &attr);
-	if (init->type != RI_QP_RC || init->privileged)
+	vem_profile(pd->context->rnic->fabric->personality, &attr);
+	if (init->type != RI_QP_RC)
 		return RI_ERR_UNSUPPORTED;
+	if (init->privileged && !pd->context->owner.privileged)
+		return RI_ERR_PERMISSION;
 	if (init->max_sq_wr > attr.max_sq_wr || (srq == NULL && init->max_rq_wr > attr.max_rq_wr) ||
 	    init->max_send_sge > attr.max_send_sge || init->max_recv_sge > attr.max_recv_sge ||
 	    init->max_write_sge > attr.max_write_sge || init->max_read_sge > attr.max_read_sge ||
@@ -40,9 +42,9 @@ most(uint32_t a, uint32_t b)
 }
 
 static struct vsw_wqe *
-wqe_room(void)
+wqe_room(uint32_t sges)
 {
-	return calloc(1, sizeof(struct vsw_wqe) + VEM_MAX_SGE * sizeof(struct ri_sge));
+	return calloc(1, sizeof(struct vsw_wqe) + sges * sizeof(struct ri_sge));
 }
 
 static void
@@ -59,6 +61,8 @@ static enum ri_status
 queues_make(struct ri_qp *qp, struct ri_qp_init *init)
 {
 	uint32_t sges = most(init->max_send_sge, most(init->max_write_sge, init->max_read_sge));
+	if (init->privileged)
+		sges = VEM_MAX_PBL;
 	enum ri_status status = vsw_wq_create(&qp->sq, &init->max_sq_wr, sges);
 
 	if (qp->srq != NULL)
@@ -67,8 +71,8 @@ queues_make(struct ri_qp *qp, struct ri_qp_init *init)
 		status = vsw_wq_create(&qp->rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
 	qp->rq.shared = qp->srq != NULL;
-	qp->tx_wqe = wqe_room();
-	qp->rx_wqe = wqe_room();
+	qp->tx_wqe = wqe_room(sges);
+	qp->rx_wqe = wqe_room(VEM_MAX_SGE);
 	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
 		status = RI_ERR_RESOURCES;
 	return status;
@@ -91,7 +95,8 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	do
 		fabric->last_qpn = (fabric->last_qpn + 1) & 0xffffff;
 	while (fabric->last_qpn < 2); /* 0 and 1 are special on InfiniBand */
-	qp->who = (struct vsw_mem_who){.pd = pd, .qpn = fabric->last_qpn};
+	qp->who = (struct vsw_mem_who){
+		.pd = pd, .qpn = fabric->last_qpn, .privileged = init->privileged};
 	pthread_mutex_unlock(&fabric->lock);
 	qp->receiver = qp->who;
 	if (qp->srq != NULL)
@@ -122,7 +127,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 {
 	struct ri_rnic *rnic = pd->context->rnic;
 	struct ri_qp_init real = *init;
-	enum ri_status status = init_check(rnic, init, srq);
+	enum ri_status status = init_check(pd, init, srq);
 	void *pages = NULL;
 
 	if (status != RI_SUCCESS)

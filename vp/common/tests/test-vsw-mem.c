@@ -109,8 +109,8 @@ test_registration_refused(void)
 	init.addr = UINT64_MAX - 10;
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_ADDRESS);
 	init = whole(&b, ALL);
-	init.pages = &page;
-	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_UNSUPPORTED);
+	init.pages = &page; /* of no pieces */
+	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_INVALID_ARG);
 	init = whole(&b, ALL);
 	vth_attach_answer(b.vth, RI_ERR_ACCESS);
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_ACCESS);

@@ -484,7 +484,7 @@ test_busy(gconstpointer adapter)
 	init = end_defaults(p.na);
 	init.privileged = true;
 	g_assert_cmpint(p.na->p->qp->create(p.na->pd, &init, p.a->scq, p.a->rcq, NULL, &qp, &map),
-			==, RI_ERR_UNSUPPORTED);
+			==, RI_ERR_PERMISSION);
 	tear_down(&p);
 }
 

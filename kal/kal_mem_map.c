@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * I/O addresses for privileged clients (itapi-semantics 8.9): KAL_MEM_MAP and KAL_MEM_UNMAP.
+ *
+ * An adapter in user space sees memory as its process does: the I/O address is the virtual address, and
+ * any range is contiguous. What is left to do is to find out whether the range is there, to count it
+ * like registered memory, and to remember it, so that only what was mapped can be unmapped, exactly as
+ * it was returned, and whatever a client forgets goes with its adapter.
+ */
+#include "kal_host.h"
+#include "kal_objects.h"
+
+struct kal_map {
+	GList link; /* of kal_rnic::maps; link.data is this */
+	struct ri_mem mem;
+};
+
+static void
+unmap(struct kal_rnic *rnic, struct kal_map *map)
+{
+	const struct ri_host *host = rnic->client->host;
+
+	g_queue_unlink(&rnic->maps, &map->link);
+	host->mem_detach(host->self, &map->mem);
+	kal_account_give(&rnic->client->account, KAL_RESOURCE_MEMORY, map->mem.length);
+	g_free(map);
+}
+
+static enum ri_status
+may_map(const struct kal_rnic *rnic, const struct kal_mem_map_req *req)
+{
+	if (!rnic->attr.privileged_ops)
+		return RI_ERR_UNSUPPORTED;
+	if (!rnic->client->privileged)
+		return RI_ERR_PERMISSION;
+	if (req->length == 0)
+		return RI_ERR_INVALID_ARG;
+	/* There is one address space in this release, that of the caller. */
+	return req->aspace == 0 && req->addr + req->length - 1 >= req->addr ? RI_SUCCESS
+									    : RI_ERR_ADDRESS;
+}
+
+enum ri_status
+kal_mem_map(struct kal_rnic *rnic, const struct kal_mem_map_req *req, struct kal_mem_map_rep *rep)
+{
+	struct kal_client *client = rnic->client;
+	const struct ri_host *host = client->host;
+	enum ri_status status = may_map(rnic, req);
+	g_autofree struct kal_map *map = g_new0(struct kal_map, 1);
+
+	if (status == RI_SUCCESS)
+		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, req->length);
+	if (status != RI_SUCCESS)
+		return status;
+	map->link.data = map;
+	map->mem.addr = req->addr;
+	map->mem.length = req->length;
+	status = host->mem_attach(host->self, KAL_MEM_OWNER_SELF, &map->mem, RI_ACCESS_LOCAL_READ);
+	if (status != RI_SUCCESS) {
+		kal_account_give(&client->account, KAL_RESOURCE_MEMORY, req->length);
+		return status;
+	}
+	rep->io_addr = req->addr;
+	rep->length = req->length;
+	g_queue_push_tail_link(&rnic->maps, &g_steal_pointer(&map)->link);
+	return RI_SUCCESS;
+}
+
+enum ri_status
+kal_mem_unmap(struct kal_rnic *rnic, const struct kal_mem_map_req *req)
+{
+	enum ri_status status = RI_ERR_ADDRESS;
+
+	for (GList *link = rnic->maps.head; link != NULL; link = link->next) {
+		struct kal_map *map = link->data;
+
+		if (map->mem.addr != req->addr)
+			continue;
+		if (map->mem.length == req->length) {
+			unmap(rnic, map);
+			return RI_SUCCESS;
+		}
+		status = RI_ERR_INVALID_ARG;
+	}
+	return status;
+}
+
+void
+kal_mem_unmap_all(struct kal_rnic *rnic)
+{
+	while (rnic->maps.head != NULL)
+		unmap(rnic, rnic->maps.head->data);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * I/O buffer lists: memory described piece by piece, by what the adapter sees (itapi-semantics 8.9).
+ *
+ * Three shapes. Pages have one size, a power of two, and are aligned to it; blocks have one size and lie
+ * anywhere; the pieces of the third differ in size. The region begins `fbo` octets into the first piece.
+ * In absolute mode with pieces of one size its address must lie as far into a piece as its first octet
+ * does, since that is how hardware translates (RDMAC verbs 7.3). Nothing here follows an address of the
+ * list; whoever may give one is trusted with it (R-27).
+ */
+
+#include "ual_iobl.h"
+
+#include <string.h>
+
+it_iobl_type_t
+ual_iobl_types(const struct ri_rnic_attr *attr)
+{
+	unsigned int types = 0;
+
+	types |= attr->reg_page_list ? IT_IOBL_PAGE_LIST : 0;
+	types |= attr->reg_block_list ? IT_IOBL_BLOCK_LIST : 0;
+	types |= attr->reg_ve_list ? IT_IOBL_VE_PAGE_LIST : 0;
+	return (it_iobl_type_t)types;
+}
+
+size_t
+ual_iobl_most(const struct ri_rnic_attr *attr)
+{
+	return attr->max_pbl < UAL_IOBL_MAX ? attr->max_pbl : UAL_IOBL_MAX;
+}
+
+static bool
+one_size_valid(const it_iobl_t *iobl)
+{
+	it_length_t size = iobl->list.ce_list.elt_len;
+
+	if (iobl->list.ce_list.list_elt == NULL || size == 0 || size > UINT32_MAX)
+		return false;
+	if (iobl->iobl_type == IT_IOBL_BLOCK_LIST)
+		return true;
+	if ((size & (size - 1)) != 0)
+		return false;
+	for (size_t i = 0; i < iobl->num_elts; i++) {
+		if (((uintptr_t)iobl->list.ce_list.list_elt[i] & (size - 1)) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool
+sizes_valid(const it_iobl_t *iobl)
+{
+	if (iobl->list.ve_list.list_elt == NULL)
+		return false;
+	for (size_t i = 0; i < iobl->num_elts; i++) {
+		it_length_t size = iobl->list.ve_list.list_elt[i].elt_len;
+
+		if (size == 0 || size > UINT32_MAX)
+			return false;
+	}
+	return true;
+}
+
+/* The list in the form of the layers below; answers how many octets it has. */
+static uint64_t
+copy(const it_iobl_t *iobl, struct ual_pages *pages)
+{
+	bool one_size = iobl->iobl_type != IT_IOBL_VE_PAGE_LIST;
+	uint64_t octets = 0;
+
+	pages->count = (uint32_t)iobl->num_elts;
+	pages->size = one_size ? (uint32_t)iobl->list.ce_list.elt_len : 0;
+	for (uint32_t i = 0; i < pages->count; i++) {
+		const it_iobl_ve_elt_t *piece = one_size ? NULL : &iobl->list.ve_list.list_elt[i];
+
+		pages->addrs[i] =
+			(uintptr_t)(one_size ? iobl->list.ce_list.list_elt[i] : piece->io_addr);
+		pages->lengths[i] = one_size ? pages->size : (uint32_t)piece->elt_len;
+		octets += pages->lengths[i];
+	}
+	return octets;
+}
+
+it_status_t
+ual_iobl_read(const struct ual_ia *ia, const it_iobl_t *iobl, size_t room,
+	      const struct ual_region *region, struct ual_pages *pages)
+{
+	unsigned int type = (unsigned int)iobl->iobl_type;
+	unsigned int types = (unsigned int)ual_iobl_types(&ia->attr);
+	bool one_size = iobl->iobl_type != IT_IOBL_VE_PAGE_LIST;
+	uint64_t octets;
+
+	if ((type & types) == 0 || (type & (type - 1)) != 0 || iobl->num_elts == 0 ||
+	    iobl->num_elts > room || iobl->num_elts > UAL_IOBL_MAX)
+		return IT_ERR_INVALID_IOBL;
+	if (one_size ? !one_size_valid(iobl) : !sizes_valid(iobl))
+		return IT_ERR_INVALID_IOBL;
+	octets = copy(iobl, pages);
+	if (iobl->fbo >= pages->lengths[0])
+		return IT_ERR_INVALID_IOBL;
+	pages->fbo = (uint32_t)iobl->fbo;
+	if (region->addr_mode == IT_ADDR_MODE_ABSOLUTE && one_size &&
+	    (uintptr_t)region->addr % pages->size != iobl->fbo)
+		return IT_ERR_INVALID_IOBL;
+	if (region->length == 0 || region->length > octets - iobl->fbo)
+		return IT_ERR_INVALID_LENGTH;
+	return IT_SUCCESS;
+}
+
+enum ri_status
+ual_iobl_register(struct ual_ia *ia, const struct kal_mr_req *req, const struct ual_pages *pages,
+		  struct kal_mr_rep *rep)
+{
+	struct {
+		struct kal_mr_req req;
+		uint8_t lists[UAL_IOBL_MAX * (sizeof(uint64_t) + sizeof(uint32_t))];
+	} flat = {.req = *req};
+	size_t addrs = pages->count * sizeof(pages->addrs[0]);
+	size_t lengths = pages->size == 0 ? pages->count * sizeof(pages->lengths[0]) : 0;
+
+	flat.req.page_size = pages->size;
+	flat.req.fbo = pages->fbo;
+	flat.req.num_pages = pages->count;
+	flat.req.has_lengths = pages->size == 0;
+	memcpy(flat.lists, pages->addrs, addrs);
+	memcpy(flat.lists + addrs, pages->lengths, lengths);
+	return ual_ia_call(ia, KAL_MR_REG, &flat, sizeof(flat.req) + addrs + lengths, rep,
+			   sizeof(*rep));
+}

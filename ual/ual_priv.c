@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Operations of privileged consumers (itapi-semantics 8.9): regions without memory, links that give and
+ * take it, I/O addresses, the direct LMR. Who is privileged was told by the kAL when the adapter was
+ * opened (R-27).
+ *
+ * A link is posted, so it must not fail later for anything that can be known now: the list is read in
+ * full and copied before the post. The region's new key steps the last one; from the post on the handle
+ * stands for it, on the same endpoint at once, since later requests wait for the link. So the handle is
+ * changed before the post and changed back if that fails: whoever takes the completion finds it done.
+ */
+
+#include "ual.h"
+#include "ual_ep.h"
+#include "ual_iobl.h"
+#include "ual_status.h"
+
+#define LINK_FLAGS \
+	(IT_COMPLETION_FLAG | IT_NOTIFY_FLAG | IT_BARRIER_FENCE_FLAG | IT_COALESCE_WR_FLAG)
+
+_Static_assert((int)IT_UNLINK_FENCE_FLAG == (int)RI_WR_LOCAL_FENCE, "same bit");
+
+/* --- the direct LMR ----------------------------------------------------------------------- */
+
+static void
+direct_destroy(struct ual_object *object)
+{
+	struct ual_lmr *lmr = (struct ual_lmr *)object;
+
+	object->ia->direct = NULL;
+	pthread_mutex_destroy(&lmr->lock);
+	ual_object_delete(object);
+}
+
+bool
+ual_direct_make(struct ual_ia *ia)
+{
+	struct ual_lmr *lmr;
+
+	if (!ia->attr.direct_stag || !ia->privileged)
+		return true;
+	lmr = (struct ual_lmr *)ual_object_new(UAL_LMR, ia);
+	if (lmr == NULL)
+		return false;
+	lmr->object.destroy = direct_destroy;
+	lmr->direct = true;
+	lmr->privs = IT_PRIV_LOCAL;
+	lmr->flags = IT_LMR_FLAG_NONE;
+	pthread_mutex_init(&lmr->lock, NULL);
+	ia->direct = lmr;
+	(void)ual_object_publish(&lmr->object);
+	return true;
+}
+
+/* --- links -------------------------------------------------------------------------------- */
+
+/* Can its memory be taken away and given again? Only by who may name pieces. */
+static bool
+linkable(const struct ual_lmr *lmr)
+{
+	return lmr->object.ia->attr.fast_register && lmr->iobl_room > 0;
+}
+
+/* What both directions have in common, after the handles. */
+static it_status_t
+check_post(const struct ual_lmr *lmr, const struct ual_ep *ep)
+{
+	if (lmr->object.ia != ep->object.ia)
+		return IT_ERR_INVALID_EP;
+	return ep->privileged ? IT_SUCCESS : IT_ERR_PRIV_OPS_UNAVAILABLE;
+}
+
+static it_status_t
+check_flags(const struct ual_ep *ep, it_dto_flags_t flags, unsigned int allowed)
+{
+	if (((unsigned int)flags & ~allowed) != 0)
+		return IT_ERR_INVALID_DTO_FLAGS;
+	return atomic_load(&ep->state) >= UAL_EPS_CONNECTED ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
+}
+
+/* What a region is between two links. */
+struct identity {
+	uint32_t stag;
+	unsigned char *addr;
+	it_length_t length;
+	it_addr_mode_t addr_mode;
+	it_mem_priv_t privs;
+	it_iobl_type_t iobl_type;
+};
+
+/* Become it; answers what it was. */
+static struct identity
+identity_swap(struct ual_lmr *lmr, const struct identity *fresh)
+{
+	struct identity before;
+
+	pthread_mutex_lock(&lmr->lock);
+	before = (struct identity){.stag = atomic_load(&lmr->stag),
+				   .addr = lmr->addr,
+				   .length = lmr->length,
+				   .addr_mode = (it_addr_mode_t)atomic_load(&lmr->addr_mode),
+				   .privs = lmr->privs,
+				   .iobl_type = lmr->iobl_type};
+	atomic_store(&lmr->stag, fresh->stag);
+	atomic_store(&lmr->addr_mode, (unsigned int)fresh->addr_mode);
+	lmr->addr = fresh->addr;
+	lmr->length = fresh->length;
+	lmr->privs = fresh->privs;
+	lmr->iobl_type = fresh->iobl_type;
+	pthread_mutex_unlock(&lmr->lock);
+	return before;
+}
+
+static uint32_t
+next_stag(uint32_t stag)
+{
+	return (stag & ~0xffu) | ((stag + 1) & 0xff);
+}
+
+static it_status_t
+post_link(struct ual_lmr *lmr, struct ual_ep *ep, const struct ual_lmr_link *link,
+	  const struct ual_pages *pages)
+{
+	bool relative = link->addr_mode == IT_ADDR_MODE_RELATIVE;
+	const struct identity fresh = {.stag = next_stag(atomic_load(&lmr->stag)),
+				       .addr = (unsigned char *)(uintptr_t)link->addr,
+				       .length = link->length,
+				       .addr_mode = link->addr_mode,
+				       .privs = link->privs,
+				       .iobl_type = link->iobl->iobl_type};
+	const struct ri_wr wr = {
+		.wr_id = link->cookie,
+		.opcode = RI_OP_FAST_REG,
+		.flags = (uint32_t)link->flags | (relative ? (uint32_t)RI_WR_BIND_RELATIVE : 0),
+		.u.fast_reg =
+			{
+				.stag = fresh.stag,
+				.access = ual_lmr_access(ep->object.ia, link->privs),
+				.addr = (uintptr_t)link->addr,
+				.length = link->length,
+				.pages = pages->addrs,
+				.num_pages = pages->count,
+				.page_size = pages->size,
+				.fbo = pages->fbo,
+				.lengths = pages->size == 0 ? pages->lengths : NULL,
+			},
+	};
+	struct identity before = identity_swap(lmr, &fresh);
+	enum ri_status status = ual_dto_post(ep, &wr);
+
+	if (status == RI_SUCCESS)
+		return IT_SUCCESS;
+	(void)identity_swap(lmr, &before);
+	return ual_status(UAL_CALL_POST_SEND, status);
+}
+
+it_status_t
+ual_lmr_link(struct ual_lmr *lmr, struct ual_ep *ep, const struct ual_lmr_link *link,
+	     it_rmr_context_t *context)
+{
+	const struct ual_region region = {
+		.addr = link->addr, .length = link->length, .addr_mode = link->addr_mode};
+	const struct ual_ia *ia = lmr->object.ia;
+	it_status_t status = check_post(lmr, ep);
+	struct ual_pages pages;
+
+	if (status == IT_ERR_INVALID_EP)
+		return status;
+	if (!linkable(lmr))
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if (status == IT_SUCCESS)
+		status = ual_iobl_read(ia, link->iobl, lmr->iobl_room, &region, &pages);
+	if (status != IT_SUCCESS)
+		return status;
+	if (!ual_lmr_mode_valid(ia, link->addr_mode))
+		return IT_ERR_INVALID_ADDR_MODE;
+	if (!ual_lmr_privs_valid(link->privs))
+		return IT_ERR_INVALID_PRIVS;
+	status = check_flags(ep, link->flags, LINK_FLAGS);
+	if (status == IT_SUCCESS)
+		status = post_link(lmr, ep, link, &pages);
+	if (status == IT_SUCCESS)
+		*context = atomic_load(&lmr->stag);
+	return status;
+}
+
+/* Is an RMR linked to it? */
+static bool
+has_windows(struct ual_lmr *lmr)
+{
+	struct kal_id_req req = {.id = lmr->mr_id};
+	struct ri_mr_attr attr;
+
+	return ual_ia_call(lmr->object.ia, KAL_MR_QUERY, &req, sizeof(req), &attr, sizeof(attr)) ==
+		       RI_SUCCESS &&
+	       attr.bound > 0;
+}
+
+it_status_t
+ual_lmr_unlink(struct ual_lmr *lmr, struct ual_ep *ep, it_dto_cookie_t cookie, it_dto_flags_t flags)
+{
+	unsigned int allowed = LINK_FLAGS;
+	const struct ri_wr wr = {.wr_id = cookie,
+				 .opcode = RI_OP_INV_MR,
+				 .flags = (uint32_t)flags,
+				 .inv_stag = atomic_load(&lmr->stag)};
+	it_status_t status = check_post(lmr, ep);
+
+	if (status == IT_ERR_INVALID_EP)
+		return status;
+	if (!linkable(lmr))
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if (ep->object.ia->attr.local_fence)
+		allowed |= IT_UNLINK_FENCE_FLAG;
+	if (status == IT_SUCCESS)
+		status = check_flags(ep, flags, allowed);
+	if (status != IT_SUCCESS)
+		return status;
+	if (has_windows(lmr))
+		return IT_ERR_LMR_BUSY;
+	return ual_status(UAL_CALL_POST_SEND, ual_dto_post(ep, &wr));
+}
+
+/* --- I/O addresses ------------------------------------------------------------------------ */
+
+it_status_t
+ual_mem_map(struct ual_ia *ia, const void *addr, uint64_t aspace, size_t len, it_io_addr_t *io_addr,
+	    size_t *mapped)
+{
+	struct kal_mem_map_req req = {
+		.rnic = ia->rnic, .aspace = aspace, .addr = (uintptr_t)addr, .length = len};
+	struct kal_mem_map_rep rep;
+	enum ri_status status;
+
+	if (ia->attr.privileged_ops && ia->privileged && len == 0)
+		return IT_ERR_INVALID_LENGTH;
+	status = ual_ia_call(ia, KAL_MEM_MAP, &req, sizeof(req), &rep, sizeof(rep));
+	if (status != RI_SUCCESS)
+		return ual_status(UAL_CALL_MEM_MAP, status);
+	*io_addr = (it_io_addr_t)(uintptr_t)rep.io_addr;
+	*mapped = (size_t)rep.length;
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_mem_unmap(struct ual_ia *ia, it_io_addr_t io_addr, size_t len)
+{
+	struct kal_mem_map_req req = {.rnic = ia->rnic, .addr = (uintptr_t)io_addr, .length = len};
+
+	return ual_status(UAL_CALL_MEM_UNMAP,
+			  ual_ia_call(ia, KAL_MEM_UNMAP, &req, sizeof(req), NULL, 0));
+}
