@@ -854,6 +854,10 @@ typedef struct {
 /**
  * I/O buffer list: memory described by what the adapter sees. Privileged. Clause: itapi-semantics
  * 8.9.
+ *
+ * The region is what the pieces hold one after the other, from `fbo` on. A piece has 1 to 2^32 - 1
+ * octets; `fbo` lies in the first. In absolute mode, with pieces of one size, the region's address
+ * modulo that size must be `fbo`. Whoever gives a list vouches for its addresses.
  */
 typedef struct {
 	/** Shape of the list, one bit of it_iobl_type_t; selects the member of `list`. */
@@ -1215,6 +1219,9 @@ it_status_t it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_io
 /**
  * @brief Reserves a key, and room for a list of pages, for a later it_lmr_link().
  *
+ * Privileged: the process has CAP_NET_ADMIN in effect, or policy allows it, when the adapter is
+ * opened. Until it is linked the region is no place for data: requests that name it fail as they run.
+ *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
@@ -1370,8 +1377,10 @@ it_status_t it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments,
  * @brief Posts a fast registration: gives memory to an unlinked region.
  *
  * Privileged. The new context is known at once and may be used on the same endpoint at once, since
- * later requests wait for the link. Linking a linked region fails in its completion and breaks the
- * connection.
+ * later requests wait for the link; elsewhere once the link has completed. Regions of
+ * it_lmr_create_unlinked() can be linked, and registered ones of #IT_LMR_FLAG_NON_SHAREABLE of a
+ * privileged process after it_lmr_unlink(). Linking a linked region, or one of another zone than the
+ * endpoint's, fails in its completion (#IT_DTO_ERR_LOCAL_MM_OPERATION) and breaks the connection.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -1419,7 +1428,8 @@ it_status_t it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr,
 /**
  * @brief Posts the end of a region's link: takes its memory away.
  *
- * Privileged. From the completion on no access through the old context succeeds.
+ * Privileged. From the completion on no access through the old context succeeds. Unlinking a region
+ * without memory succeeds. #IT_UNLINK_FENCE_FLAG lets earlier requests of the queue end first.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -1665,7 +1675,9 @@ it_status_t it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_ha
  * @brief Tells the address that the adapter sees for memory. Privileged.
  *
  * Maps as long a piece from the start as is contiguous for the adapter and says how long it is;
- * call again for the rest.
+ * call again for the rest. Such addresses go into I/O buffer lists and into segments of
+ * it_ia_info_t.direct_lmr_handle. A mapping counts like registered memory until it_mem_unmap() or the
+ * end of the adapter.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -1694,6 +1706,8 @@ it_status_t it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t 
 
 /**
  * @brief Undoes one mapping of it_mem_map(), exactly as it was returned. Privileged.
+ *
+ * A process without the privilege has no mappings.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -4452,8 +4466,8 @@ it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
- * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
- *     endpoint.
+ * @retval IT_ERR_PRIV_OPS_UNAVAILABLE A segment of the direct LMR on an endpoint without
+ *     priv_ops_enable, or on an S-RQ.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
  * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "it_privileged.h"
+
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void
+policy_set(const char *text)
+{
+	static char *path;
+	int fd;
+
+	if (path != NULL)
+		g_assert_cmpint(unlink(path), ==, 0);
+	g_free(path);
+	path = NULL;
+	g_unsetenv("ITAPI_CONFIG");
+	if (text == NULL)
+		return;
+	fd = g_file_open_tmp("itapi-XXXXXX", &path, NULL);
+	g_assert_cmpint(fd, >=, 0);
+	close(fd);
+	g_assert_true(g_file_set_contents(path, text, -1, NULL));
+	g_setenv("ITAPI_CONFIG", path, TRUE);
+}
+
+void
+policy_for_all(void)
+{
+	char *text = g_strdup_printf("[policy]\nprivileged-uids = %u\n", (unsigned)getuid());
+
+	policy_set(text);
+	g_free(text);
+}
+
+bool
+capability_set(bool on)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}, {0}};
+	const uint32_t bit = 1u << CAP_NET_ADMIN;
+
+	g_assert_cmpint(syscall(SYS_capget, &head, data), ==, 0);
+	if (on && (data[0].permitted & bit) == 0)
+		return false;
+	data[0].effective = on ? data[0].effective | bit : data[0].effective & ~bit;
+	g_assert_cmpint(syscall(SYS_capset, &head, data), ==, 0);
+	return true;
+}
+
+bool
+privileged_adapter(const struct end *end)
+{
+	return end->info->lmr_link_support;
+}
+
+void
+privileged_establish(struct pair *pair)
+{
+	pair->active.attr.priv_ops_enable = IT_TRUE;
+	pair->passive.attr.priv_ops_enable = IT_TRUE;
+	end_new_ep(&pair->active);
+	end_new_ep(&pair->passive);
+	pair_establish(pair);
+}
+
+/* --- memory ------------------------------------------------------------------------------ */
+
+void
+pieces_make(struct pieces *pieces)
+{
+	memset(pieces, 0, sizeof(*pieces));
+	pieces->size = (size_t)sysconf(_SC_PAGESIZE);
+	pieces->range = aligned_alloc(pieces->size, 2 * PIECES * pieces->size);
+	g_assert_nonnull(pieces->range);
+	memset(pieces->range, 0xee, 2 * PIECES * pieces->size);
+	for (size_t i = 0; i < PIECES; i++) {
+		/* Out of order, so that nobody takes them for one range. */
+		size_t page = 2 * ((i * 3) % PIECES);
+
+		pieces->start[i] = (it_io_addr_t)(void *)(pieces->range + page * pieces->size);
+		pieces->each[i].io_addr = pieces->start[i];
+		pieces->each[i].elt_len = pieces->size;
+	}
+	pieces->iobl.iobl_type = IT_IOBL_PAGE_LIST;
+	pieces->iobl.list.ce_list.list_elt = pieces->start;
+	pieces->iobl.list.ce_list.elt_len = pieces->size;
+	pieces->iobl.num_elts = PIECES;
+}
+
+void
+pieces_free(struct pieces *pieces)
+{
+	free(pieces->range);
+}
+
+unsigned char *
+pieces_at(const struct pieces *pieces, size_t at)
+{
+	bool one_size = pieces->iobl.iobl_type != IT_IOBL_VE_PAGE_LIST;
+	size_t offset = at + pieces->iobl.fbo;
+
+	for (size_t i = 0; i < pieces->iobl.num_elts; i++) {
+		size_t size =
+			one_size ? pieces->iobl.list.ce_list.elt_len : pieces->each[i].elt_len;
+
+		if (offset < size)
+			return (unsigned char *)pieces->start[i] + offset;
+		offset -= size;
+	}
+	g_assert_not_reached();
+}
+
+static unsigned char
+pattern(size_t at, unsigned seed)
+{
+	return (unsigned char)(at * 31 + (at >> 8) * 7 + seed);
+}
+
+void
+pieces_fill(struct pieces *pieces, size_t at, size_t length, unsigned seed)
+{
+	for (size_t i = 0; i < length; i++)
+		*pieces_at(pieces, at + i) = pattern(i, seed);
+}
+
+void
+pieces_check(const struct pieces *pieces, size_t at, size_t length, unsigned seed)
+{
+	for (size_t i = 0; i < length; i++)
+		g_assert_cmphex(*pieces_at(pieces, at + i), ==, pattern(i, seed));
+}
+
+void
+pattern_fill(unsigned char *to, size_t length, unsigned seed)
+{
+	for (size_t i = 0; i < length; i++)
+		to[i] = pattern(i, seed);
+}
+
+void
+pattern_check(const unsigned char *from, size_t length, unsigned seed)
+{
+	for (size_t i = 0; i < length; i++)
+		g_assert_cmphex(from[i], ==, pattern(i, seed));
+}
