@@ -322,6 +322,15 @@ kal_rnic_close(struct kal_rnic *rnic)
 
 /* --- paths -------------------------------------------------------------------------------- */
 
+/* IPv6's loopback address talks to this machine only, although the kernel would route from it. */
+static bool
+stays_here(const struct ri_addr *addr)
+{
+	static const uint8_t loopback[16] = {[15] = 1};
+
+	return addr->family == RI_ADDR_IPV6 && memcmp(addr->octets, loopback, 16) == 0;
+}
+
 /* Can a packet go from `local` to `peer`? Asks the routing table, sends nothing. */
 static bool
 reaches(const struct ri_addr *local, const struct ri_addr *peer)
@@ -334,6 +343,8 @@ reaches(const struct ri_addr *local, const struct ri_addr *peer)
 	int fd;
 
 	if (from_len == 0 || to_len == 0 || from.ss_family != to.ss_family)
+		return false;
+	if (stays_here(local) && !kal_sock_is_local(peer))
 		return false;
 	fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -362,8 +373,15 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 		return status == RI_ERR_NO_ROUTE ? RI_SUCCESS : status;
 	}
 	for (uint32_t i = 0; i < attr.num_addrs && i < RI_PORT_ADDR_MAX; i++) {
-		if (reaches(&attr.addrs[i], &req->peer))
-			rep->local[rep->count++] = attr.addrs[i];
+		if (!reaches(&attr.addrs[i], &req->peer))
+			continue;
+		/* To itself an address is the best source. */
+		rep->local[rep->count] = attr.addrs[i];
+		if (memcmp(attr.addrs[i].octets, req->peer.octets, sizeof(req->peer.octets)) == 0) {
+			rep->local[rep->count] = rep->local[0];
+			rep->local[0] = attr.addrs[i];
+		}
+		rep->count++;
 	}
 	return RI_SUCCESS;
 }

@@ -295,6 +295,7 @@ attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t
 	struct kal_cm *cm = conn->cm;
 	const struct ri_host *host = cm->p.host;
 	bool rtr = setup->terms.rtr != 0;
+	enum ri_status status;
 	struct ri_stream stream = {
 		.fd = kal_fd_get(&setup->fd),
 		.initiator = setup->initiator,
@@ -317,9 +318,13 @@ attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t
 	conn->news.own_ord = setup->terms.ord;
 	kal_cm_unlock(cm);
 	/* The upcall that it stands may come before the call returns. */
-	if (kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER) != RI_SUCCESS ||
-	    ri_call_attach_stream(cm->p.caller, conn->qp, &stream) != RI_SUCCESS) {
-		give_up(conn, KAL_CONN_FAILED, KAL_REASON_RESOURCES);
+	status = kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER);
+	if (status == RI_SUCCESS)
+		status = ri_call_attach_stream(cm->p.caller, conn->qp, &stream);
+	if (status != RI_SUCCESS) {
+		/* The peer may have gone meanwhile, and then this is no stream any more. */
+		give_up(conn, KAL_CONN_FAILED,
+			status == RI_ERR_RESOURCES ? KAL_REASON_RESOURCES : KAL_REASON_OTHER);
 		return true;
 	}
 	(void)kal_fd_release(&setup->fd);
@@ -416,13 +421,13 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 		return attach(conn, setup, size, code);
 	}
 	give_up(conn, verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED : KAL_CONN_FAILED,
-		KAL_REASON_BAD_PARAMS);
+		verdict == KAL_MPA_CLOSE_NO_ROOM ? KAL_REASON_RESOURCES : KAL_REASON_BAD_PARAMS);
 	return true;
 }
 
 /*
- * Why a stream ended between Request and Reply. A responder of ours that has no room resets it
- * (kal_request.c).
+ * Why a stream ended between Request and Reply. A responder of ours that has no room for a Request of
+ * revision 1 resets it (kal_request.c).
  */
 static enum kal_cm_reason
 unanswered_reason(int error)

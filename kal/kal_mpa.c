@@ -197,6 +197,8 @@ kal_mpa_verdict_text(enum kal_mpa_verdict verdict)
 		return "peer wants markers, which are not supported";
 	case KAL_MPA_CLOSE_EARLY:
 		return "peer sent data before the reply";
+	case KAL_MPA_CLOSE_NO_ROOM:
+		return "peer has no room for a request";
 	case KAL_MPA_CLOSE_REJECTED:
 		return "peer rejected the connection";
 	case KAL_MPA_CLOSE_NO_WORDS:
@@ -314,6 +316,22 @@ kal_mpa_reject(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *requ
 	reply->rtr = 0;
 }
 
+bool
+kal_mpa_reject_no_room(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+		       struct kal_mpa_frame *reply)
+{
+	kal_mpa_reject(wish, request, reply);
+	reply->ird = reply->ord = KAL_MPA_DEPTH_PRIVATE;
+	return reply->words;
+}
+
+static bool
+says_no_room(const struct kal_mpa_frame *reply)
+{
+	return reply->words && reply->private_len == 0 && reply->ird == KAL_MPA_DEPTH_PRIVATE &&
+	       reply->ord == KAL_MPA_DEPTH_PRIVATE;
+}
+
 /* IRD and ORD of the initiator after the Reply. False if the responder wants more than there is. */
 static bool
 depths_settle(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
@@ -344,7 +362,7 @@ kal_mpa_judge_reply(const struct kal_mpa_wish *wish, const struct kal_mpa_frame 
 	terms->ord = request->words && !wish->depth_private ? request->ord : wish->ord;
 
 	if (reply->reject)
-		return KAL_MPA_CLOSE_REJECTED;
+		return says_no_room(reply) ? KAL_MPA_CLOSE_NO_ROOM : KAL_MPA_CLOSE_REJECTED;
 	if (reply->markers)
 		return KAL_MPA_CLOSE_MARKERS;
 	if (request->words && !reply->words)

@@ -125,6 +125,7 @@ enum kal_mpa_verdict {
 	KAL_MPA_REFUSE_MARKERS, /**< responder: the peer wants markers; send kal_mpa_reject(), then close */
 	KAL_MPA_CLOSE_EARLY, /**< responder: octets behind the Request; close */
 	KAL_MPA_CLOSE_REJECTED, /**< initiator: the responder said no; report with private data, close */
+	KAL_MPA_CLOSE_NO_ROOM,  /**< initiator: the responder's library said no; close, report */
 	KAL_MPA_CLOSE_MARKERS,  /**< initiator: the responder wants markers; close, report */
 	KAL_MPA_CLOSE_NO_WORDS, /**< initiator: our words were not answered; close */
 	KAL_MPA_TERMINATE_IRD, /**< initiator: cannot queue what the responder wants; Terminate 0x2006, close */
@@ -167,6 +168,17 @@ void kal_mpa_reject(const struct kal_mpa_wish *wish, const struct kal_mpa_frame 
 		    struct kal_mpa_frame *reply);
 
 /**
+ * @brief The same, but no consumer could be asked.
+ *
+ * MPA has no word for the difference. Ours is a Reply without private data whose words leave both depths
+ * to the consumers, which makes no sense in a refusal; for everybody else it is one like any other.
+ *
+ * @return false if the Request had no words, so that it cannot be said
+ */
+bool kal_mpa_reject_no_room(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+			    struct kal_mpa_frame *reply);
+
+/**
  * @brief Initiator: what does this Reply mean? The decision table of iwarp-wire.md 2.7.
  *
  * Octets behind the Reply are FPDUs, whatever the verdict.
@@ -177,6 +189,7 @@ void kal_mpa_reject(const struct kal_mpa_wish *wish, const struct kal_mpa_frame 
  * @param[out] terms   the terms; `crc` is valid also if the verdict is a Terminate, which needs it
  * @retval KAL_MPA_GO             full operation, the RTR message first if there is one
  * @retval KAL_MPA_CLOSE_REJECTED refused by the peer
+ * @retval KAL_MPA_CLOSE_NO_ROOM  refused by the peer's library
  * @retval KAL_MPA_CLOSE_MARKERS  the peer wants markers
  * @retval KAL_MPA_CLOSE_NO_WORDS words were sent but not answered
  * @retval KAL_MPA_TERMINATE_IRD  Reply.ORD is above what the device can queue

@@ -242,31 +242,41 @@ kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id
 	kal_cm_unlock(cm);
 }
 
-/* One Reply that says no; if the socket will not take it now, the peer sees the end alone. */
+/* One frame; if the socket will not take it now, the peer sees the end alone. */
+static void
+send_reply(struct kal_request *request, struct kal_mpa_frame *reply)
+{
+	uint8_t out[KAL_MPA_FRAME_MAX];
+	size_t size = kal_mpa_write(reply, out, sizeof(out));
+
+	if (size > 0)
+		(void)!send(kal_fd_get(&request->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The consumer says no. */
 static void
 say_no(struct kal_request *request, const void *pdata, uint16_t len)
 {
 	struct kal_mpa_wish wish = {.revision = request->frame.revision, .crc = request->cm->crc};
 	struct kal_mpa_frame reply;
-	uint8_t out[KAL_MPA_FRAME_MAX];
-	size_t size;
 
 	kal_mpa_reject(&wish, &request->frame, &reply);
 	reply.private_data = pdata;
 	reply.private_len = len;
-	size = kal_mpa_write(&reply, out, sizeof(out));
-	if (size > 0)
-		(void)!send(kal_fd_get(&request->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	send_reply(request, &reply);
 }
 
-/*
- * No consumer can be asked. MPA has no word for that, and a Reply that says no would be taken for a
- * consumer's; so the stream is reset, which the peer can tell from both (doc/decisions).
- */
+/* No consumer can be asked. In revision 1 that has no words, so the stream is reset. */
 static void
-cut(struct kal_request *request)
+turn_away(struct kal_request *request)
 {
-	kal_sock_abort(kal_fd_get(&request->fd));
+	struct kal_mpa_wish wish = {.revision = request->frame.revision, .crc = request->cm->crc};
+	struct kal_mpa_frame reply;
+
+	if (kal_mpa_reject_no_room(&wish, &request->frame, &reply))
+		send_reply(request, &reply);
+	else
+		kal_sock_abort(kal_fd_get(&request->fd));
 }
 
 void
@@ -280,7 +290,7 @@ kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const
 	else if (reason == KAL_REASON_CONSUMER)
 		say_no(request, pdata, len);
 	else
-		cut(request);
+		turn_away(request);
 	request->provider = NULL;
 	kal_request_free(request);
 }
@@ -368,7 +378,7 @@ deliver(struct kal_request *request)
 	bool room;
 
 	if (atomic_load(&listener->closed)) {
-		cut(request);
+		turn_away(request);
 		return false;
 	}
 	if (atomic_load(&listener->waiting) >= listener->backlog)

@@ -233,8 +233,6 @@ check_ability(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned 
 	if ((mask & IT_EP_PARAM_MAX_ORD) != 0 && !can->ord_increasable &&
 	    attr->srv.rc.rdma_read_ord > ep->attr.srv.rc.rdma_read_ord)
 		return IT_ERR_OP_NOT_SUPPORTED;
-	if (!segments_granted(ep, attr, mask) && !can->wq_resizable)
-		return IT_ERR_OP_NOT_SUPPORTED;
 	return IT_SUCCESS;
 }
 
@@ -319,6 +317,9 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 		status = check_ability(ep, attr, mask);
 	if (status == IT_SUCCESS)
 		status = check_limits(&ep->object.ia->attr, attr, mask);
+	if (status == IT_SUCCESS && !segments_granted(ep, attr, mask) &&
+	    !ep->object.ia->attr.wq_resizable)
+		status = IT_ERR_OP_NOT_SUPPORTED;
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&ep->lock);

@@ -71,6 +71,38 @@ test_markers(void)
 			KAL_MPA_CLOSE_REJECTED);
 }
 
+/* Nobody could be asked: ours is told apart from what a consumer says, others see a refusal. */
+static void
+test_no_room(void)
+{
+	struct kal_mpa_wish wish = wish_of(3, 4);
+	struct kal_mpa_frame request, reply, seen;
+	struct kal_mpa_terms terms;
+	uint8_t wire[KAL_MPA_FRAME_MAX];
+	size_t size;
+
+	kal_mpa_offer(&wish, &request);
+	g_assert_true(kal_mpa_reject_no_room(&wish, &request, &reply));
+	size = kal_mpa_write(&reply, wire, sizeof(wire));
+	g_assert_cmpint(kal_mpa_read(KAL_MPA_REPLY, wire, size, &seen, &size), ==, KAL_MPA_WHOLE);
+	g_assert_true(seen.reject);
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &seen, &terms), ==,
+			KAL_MPA_CLOSE_NO_ROOM);
+	/* A consumer's word, or its numbers, make it a consumer's. */
+	seen.private_data = (const uint8_t *)"x";
+	seen.private_len = 1;
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &seen, &terms), ==,
+			KAL_MPA_CLOSE_REJECTED);
+	kal_mpa_reject(&wish, &request, &reply);
+	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+			KAL_MPA_CLOSE_REJECTED);
+	/* Revision 1 has no words for it. */
+	wish.revision = 1;
+	wish.words = false;
+	kal_mpa_offer(&wish, &request);
+	g_assert_false(kal_mpa_reject_no_room(&wish, &request, &reply));
+}
+
 /* Replies of the vectors come out of our responder, too. */
 static void
 test_replies_of_vectors(void)
@@ -331,6 +363,7 @@ main(int argc, char **argv)
 	positive = vectors_load("vectors.json");
 	g_test_add_func("/kal/mpa-terms/crc", test_crc);
 	g_test_add_func("/kal/mpa-terms/markers", test_markers);
+	g_test_add_func("/kal/mpa-terms/no-room", test_no_room);
 	g_test_add_func("/kal/mpa-terms/replies-of-vectors", test_replies_of_vectors);
 	g_test_add_func("/kal/mpa-terms/depths", test_depths);
 	g_test_add_func("/kal/mpa-terms/reply-depths", test_reply_depths);

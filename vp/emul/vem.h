@@ -64,7 +64,6 @@ struct vem_fabric {
 	uint16_t last_port;
 	uint16_t last_local; /* port of who connects */
 	uint64_t last_service;
-	uint64_t time_wait; /* ns for which a queue pair rests after a connection */
 	struct vem_fabric *next;
 };
 
@@ -80,6 +79,7 @@ struct ri_rnic {
 	atomic_uint cqs;
 	atomic_uint qps;
 	atomic_uint srqs;
+	uint64_t time_wait;      /* ns for which its queue pairs rest after a connection */
 	struct ri_task task;     /* tells of requests and of their end */
 	struct vem_item offered; /* conns to be told of; under the fabric's lock */
 	struct vem_item gone;    /* and of those that ended */

@@ -57,18 +57,6 @@ static pthread_mutex_t fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vem_fabric *fabrics;
 static uint32_t fabrics_made;
 
-/*
- * InfiniBand's queue pairs rest after a connection. Nothing is ever late in this fabric, so they do
- * not, unless somebody wants to see it: ITAPI_EMUL_TIME_WAIT_US.
- */
-static uint64_t
-time_wait_of(enum vem_personality personality)
-{
-	const char *text = getenv("ITAPI_EMUL_TIME_WAIT_US");
-
-	return personality == VEM_IB && text != NULL ? strtoull(text, NULL, 10) * 1000 : 0;
-}
-
 static struct vem_fabric *
 fabric_make(const struct ri_host *host, enum vem_personality personality)
 {
@@ -81,7 +69,6 @@ fabric_make(const struct ri_host *host, enum vem_personality personality)
 	fabric->number = ++fabrics_made & ((1u << VEM_FABRIC_BITS) - 1);
 	fabric->last_port = 32767;
 	fabric->last_local = 49151;
-	fabric->time_wait = time_wait_of(personality);
 	fabric->last_service = 0x1000000;
 	pthread_mutex_init(&fabric->lock, NULL);
 	vem_list_init(&fabric->listens);

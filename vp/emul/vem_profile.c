@@ -91,7 +91,7 @@ infiniband(struct ri_rnic_attr *attr)
 	attr->accept_pdata = 196;
 	attr->reject_pdata = 148;
 	attr->addr_gid = true;
-	attr->has_time_wait = true; /* see vem_fabric.c */
+	attr->has_time_wait = true; /* see vem_provider.c */
 }
 
 static void

@@ -180,6 +180,9 @@ profile_semantics(struct ri_rnic_attr *a)
 	a->local_read_revocable = true;
 	a->local_fence = true;
 	a->reregister = true;
+	a->enables_modifiable = true;
+	a->ord_increasable = true;
+	a->ird_modifiable = true;
 	a->cq_resizable = true;
 	a->srq = true;
 	a->srq_limit = true;

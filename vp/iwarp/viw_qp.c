@@ -311,7 +311,7 @@ modify_state(struct viw_qp *qp, uint32_t state)
 	}
 }
 
-/* Can these attributes be changed so? The profile claims no more than lower ORD, and limits. */
+/* Can these attributes be changed so? */
 static enum ri_status
 modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
@@ -319,18 +319,52 @@ modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 			       RI_QP_ATTR_ORD | RI_QP_ATTR_SIZES | RI_QP_ATTR_SOFT |
 			       RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
 	const uint32_t limits = RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD;
-	const uint32_t fixed = RI_QP_ATTR_ACCESS | RI_QP_ATTR_SIZES | RI_QP_ATTR_QKEY;
+	const uint32_t fixed = RI_QP_ATTR_SIZES | RI_QP_ATTR_QKEY;
 
 	if ((mask & ~known) || ((mask & limits) && qp->srq == NULL))
 		return RI_ERR_INVALID_ARG;
 	if (mask & fixed)
 		return RI_ERR_UNSUPPORTED;
-	if ((mask & RI_QP_ATTR_IRD) &&
-	    (viw_qp_state(qp) != RI_QPS_IDLE || attr->ird > qp->init.ird))
-		return attr->ird > qp->init.ird ? RI_ERR_LIMIT : RI_ERR_INVALID_STATE;
-	if ((mask & RI_QP_ATTR_ORD) && attr->ord > qp->ord)
+	if (((mask & RI_QP_ATTR_IRD) && attr->ird > VIW_MAX_DEPTH) ||
+	    ((mask & RI_QP_ATTR_ORD) && attr->ord > VIW_MAX_DEPTH))
 		return RI_ERR_LIMIT;
 	return RI_SUCCESS;
+}
+
+static void
+role_return(struct viw_qp *qp, struct vsw_role *role)
+{
+	atomic_store(&role->held, 0);
+	if (atomic_load(&role->kicked))
+		viw_serve_soon(qp);
+}
+
+/* What an engine looks at in every round, so no round is under way meanwhile. */
+static enum ri_status
+modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	uint32_t ird = mask & RI_QP_ATTR_IRD ? attr->ird : qp->ird;
+	uint32_t ord = mask & RI_QP_ATTR_ORD ? attr->ord : qp->ord;
+	enum ri_status status;
+
+	role_keep(&qp->rx.role);
+	role_keep(&qp->tx.role);
+	status = viw_reads_grow(qp, ird, ord);
+	if (status == RI_SUCCESS) {
+		qp->ird = ird;
+		qp->ord = ord;
+		if (mask & RI_QP_ATTR_IRD)
+			qp->init.ird = ird;
+		if (mask & RI_QP_ATTR_ORD)
+			qp->init.ord = ord;
+		if (mask & RI_QP_ATTR_ACCESS)
+			qp->init.access = attr->access;
+		qp->rx.in.reads_enabled = (qp->init.access & RI_ACCESS_REMOTE_READ) != 0;
+	}
+	role_return(qp, &qp->tx.role);
+	role_return(qp, &qp->rx.role);
+	viw_serve_soon(qp); /* a Read may have waited for a place */
+	return status;
 }
 
 static enum ri_status
@@ -341,12 +375,11 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE))
 		status = modify_state(qp, attr->state);
+	if (status == RI_SUCCESS &&
+	    (mask & (RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD | RI_QP_ATTR_ORD)) != 0)
+		status = modify_running(qp, attr, mask);
 	if (status != RI_SUCCESS)
 		return status;
-	if (mask & RI_QP_ATTR_IRD)
-		qp->ird = attr->ird;
-	if (mask & RI_QP_ATTR_ORD)
-		qp->ord = attr->ord;
 	if (mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) {
 		vsw_srq_limits(&qp->rx.member, attr, mask);
 		atomic_store(&qp->limits_new, true);

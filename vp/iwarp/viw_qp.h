@@ -266,6 +266,10 @@ enum vsw_mem_result viw_tx_direct(struct viw_qp *qp, const struct viw_direct *d,
 
 /* Make the rings; contents are lost. */
 enum ri_status viw_reads_alloc(struct viw_qp *qp, uint32_t ird, uint32_t ord) RI_MUST_CHECK;
+/* Room for so many at least, and nothing that is under way is lost. Both roles are held. */
+enum ri_status viw_reads_grow(struct viw_qp *qp, uint32_t ird, uint32_t ord) RI_MUST_CHECK;
+/* How many more Reads the peer may ask for; none if the application has lowered IRD below what runs. */
+uint32_t viw_read_places(struct viw_qp *qp);
 void viw_reads_reset(struct viw_qp *qp);
 void viw_reads_free(struct viw_qp *qp);
 /* tx: is there an inbound Read to answer? */

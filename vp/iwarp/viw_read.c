@@ -51,6 +51,36 @@ viw_reads_alloc(struct viw_qp *qp, uint32_t ird, uint32_t ord)
 	return RI_SUCCESS;
 }
 
+/* Both roles are held, so nobody looks at the rings; what is under way keeps its indices. */
+enum ri_status
+viw_reads_grow(struct viw_qp *qp, uint32_t ird, uint32_t ord)
+{
+	uint32_t irrq_room = ring_of(ird > qp->irrq_room ? ird : qp->irrq_room);
+	uint32_t orrq_room = ring_of(ord >= qp->orrq_room ? ord + 1 : qp->orrq_room);
+	uint32_t irrq_put = atomic_load(&qp->irrq_put);
+	uint32_t orrq_put = atomic_load(&qp->orrq_put);
+
+	if (irrq_room == qp->irrq_room && orrq_room == qp->orrq_room)
+		return RI_SUCCESS;
+	struct viw_inbound_read *irrq = calloc(irrq_room, sizeof(*irrq));
+	struct viw_outbound_read *orrq = calloc(orrq_room, sizeof(*orrq));
+	if (irrq == NULL || orrq == NULL) {
+		free(irrq);
+		free(orrq);
+		return RI_ERR_RESOURCES;
+	}
+	for (uint32_t i = atomic_load(&qp->irrq_got); i != irrq_put; i++)
+		irrq[i & (irrq_room - 1)] = qp->irrq[i & (qp->irrq_room - 1)];
+	for (uint32_t i = atomic_load(&qp->orrq_got); i != orrq_put; i++)
+		orrq[i & (orrq_room - 1)] = qp->orrq[i & (qp->orrq_room - 1)];
+	viw_reads_free(qp);
+	qp->irrq = irrq;
+	qp->irrq_room = irrq_room;
+	qp->orrq = orrq;
+	qp->orrq_room = orrq_room;
+	return RI_SUCCESS;
+}
+
 void
 viw_reads_reset(struct viw_qp *qp)
 {
@@ -68,6 +98,14 @@ viw_reads_free(struct viw_qp *qp)
 	free(qp->orrq);
 	qp->irrq = NULL;
 	qp->orrq = NULL;
+}
+
+uint32_t
+viw_read_places(struct viw_qp *qp)
+{
+	uint32_t taken = atomic_load(&qp->irrq_put) - atomic_load(&qp->irrq_got);
+
+	return taken < qp->ird ? qp->ird - taken : 0;
 }
 
 /* --- the answering side -------------------------------------------------------------------- */

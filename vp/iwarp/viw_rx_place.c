@@ -234,8 +234,7 @@ viw_rx_begin(struct viw_qp *qp, bool here)
 	if (opcode == RDMAP_READ_RESPONSE)
 		viw_read_await(qp);
 	else if (opcode == RDMAP_READ_REQUEST)
-		rx->in.read_room =
-			qp->ird - (atomic_load(&qp->irrq_put) - atomic_load(&qp->irrq_got));
+		rx->in.read_room = viw_read_places(qp);
 	rx->fault = rdmap_check_header(&rx->in, &rx->seg);
 	if (rx->fault == RDMAP_FAULT_NONE && rdmap_is_send(opcode))
 		return send_begin(qp);

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* How connections come about, or not: two-way, three-way, IRD and ORD (itapi-semantics 4.3, 4.4, 9). */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "cm_scene.h"
+
+/* There and back, with states and paths. */
+static void
+test_two_way(struct pair *pair)
+{
+	it_conn_request_event_t request;
+	it_ep_param_t params;
+
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_UNCONNECTED);
+	g_assert_cmpint(it_ep_connect(pair->active.ep, &pair->path, NULL, &pair->qual, 0, NULL, 0),
+			==, IT_SUCCESS);
+	request = cm_request(pair);
+	g_assert_cmpuint(request.cn_est_id, !=, 0);
+	g_assert_cmpint(request.conn_qual.type, ==, pair->qual.type);
+	g_assert_cmpuint(request.spigot_id, ==, pair->spigot);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_ACTIVE1_CONNECTION_PENDING);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, request.cn_est_id, NULL, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, request.cn_est_id, NULL, 0), ==,
+			IT_ERR_INVALID_CN_EST_ID);
+	cm_established(pair);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_CONNECTED);
+	g_assert_cmpint(end_state(&pair->passive), ==, IT_EP_STATE_CONNECTED);
+	g_assert_cmpint(it_ep_query(pair->active.ep, IT_EP_PARAM_ALL, &params), ==, IT_SUCCESS);
+	g_assert_cmpuint(params.spigot_id, ==, pair->spigot);
+	g_assert_cmpint(params.service_type, ==, IT_RC_SERVICE);
+	g_assert_true(params.ia == pair->active.ia && params.pz == pair->active.pz);
+	g_assert_cmpmem(&params.dst_path.remote, sizeof(params.dst_path.remote), &pair->path.remote,
+			sizeof(pair->path.remote));
+	pair_disconnect(pair);
+	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+	end_expect_none(pair->active.cm_msg);
+	end_expect_none(pair->passive.cm_msg);
+}
+
+static void
+test_three_way(struct pair *pair)
+{
+	it_cn_est_identifier_t id;
+
+	if (!pair->active.info->three_way_handshake_support) {
+		g_test_skip("the adapter knows two-way only");
+		return;
+	}
+	id = cm_arrival(pair).cn_est_id;
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_ACTIVE2_CONNECTION_PENDING);
+	g_assert_cmpint(end_state(&pair->passive), ==, IT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	g_assert_cmpint(it_ep_accept(pair->active.ep, id, (const unsigned char *)"x", 1), ==,
+			IT_ERR_PDATA_NOT_SUPPORTED);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
+	g_assert_cmpint(it_handoff(&pair->qual, pair->spigot, id), ==, IT_ERR_INVALID_CN_EST_ID);
+	end_expect_none(pair->passive.cm_msg);
+	g_assert_cmpint(it_ep_accept(pair->active.ep, id, NULL, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_CONNECTED);
+	g_assert_cmpint(it_ep_accept(pair->active.ep, id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
+	g_assert_cmpint(it_reject(id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
+	cm_established(pair);
+	pair_disconnect(pair);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+	/* The active consumer refuses: the passive one learns, the active one knows. */
+	id = cm_arrival(pair).cn_est_id;
+	g_assert_cmpint(it_reject(id, NULL, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_NONOPERATIONAL);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
+	g_assert_cmpint(end_state(&pair->passive), ==, IT_EP_STATE_NONOPERATIONAL);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+	end_expect_none(pair->active.cm_msg);
+}
+
+/* What ends an attempt in its second half, and kills the arrival's identifier. */
+static void
+test_three_way_ends(struct pair *pair)
+{
+	it_cn_est_identifier_t id;
+
+	if (!pair->active.info->three_way_handshake_support) {
+		g_test_skip("the adapter knows two-way only");
+		return;
+	}
+	id = cm_arrival(pair).cn_est_id;
+	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_accept(pair->active.ep, id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	cm_expect_refused(pair->passive.cm_msg, IT_CN_REJ_OTHER);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+	/* The passive side withdraws. */
+	id = cm_arrival(pair).cn_est_id;
+	g_assert_cmpint(it_ep_disconnect(pair->passive.ep, NULL, 0), ==, IT_SUCCESS);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	cm_expect_refused(pair->active.cm_msg, IT_CN_REJ_OTHER);
+	g_assert_cmpint(it_reject(id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+	pair_establish(pair);
+}
+
+static void
+test_reject(struct pair *pair)
+{
+	it_cn_est_identifier_t id;
+
+	pair_connect(pair);
+	id = cm_request(pair).cn_est_id;
+	g_assert_cmpint(it_reject(id, NULL, 1), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_reject(id, NULL, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(it_reject(id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
+	g_assert_cmpint(it_reject(0, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_NONOPERATIONAL);
+	end_expect_none(pair->passive.cm_msg);
+	end_reset(&pair->active);
+	pair_establish(pair);
+	pair_disconnect(pair);
+}
+
+/* Nobody listens there. */
+static void
+test_dead_port(struct pair *pair)
+{
+	g_assert_cmpint(it_listen_free(pair->listen), ==, IT_SUCCESS);
+	pair->listen = NULL;
+	pair_connect(pair);
+	cm_expect_refused(pair->active.cm_msg, IT_CN_REJ_OTHER);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_NONOPERATIONAL);
+	end_reset(&pair->active);
+}
+
+/* A peer that does not answer in the path's time; its request then dies. */
+static void
+test_timeout(struct pair *pair)
+{
+	it_status_t status = IT_SUCCESS;
+	it_cn_est_identifier_t id;
+
+	pair->path.timeout = 200 * 1000;
+	pair_connect(pair);
+	id = cm_request(pair).cn_est_id;
+	cm_expect_refused(pair->active.cm_msg, IT_CN_REJ_TIMEOUT);
+	end_reset(&pair->active);
+	for (int i = 0; i < 1000 && status != IT_ERR_INVALID_CN_EST_ID; i++) {
+		status = it_ep_accept(pair->passive.ep, id, NULL, 0);
+		if (status == IT_SUCCESS) /* it died between the check and the wire (9.4) */
+			break;
+		g_usleep(1000);
+	}
+	if (status == IT_SUCCESS)
+		end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+	else
+		g_assert_cmpint(status, ==, IT_ERR_INVALID_CN_EST_ID);
+}
+
+/* A timeout that never comes, and one that is the default. */
+static void
+test_timeout_values(struct pair *pair)
+{
+	const uint64_t values[] = {0, 10 * 1000 * 1000, IT_TIMEOUT_INFINITE - 1,
+				   IT_TIMEOUT_INFINITE};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(values); i++) {
+		pair->path.timeout = values[i];
+		pair_establish(pair);
+		pair_disconnect(pair);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+	}
+}
+
+/* whoever gives up an attempt sees one DISCONNECT; the request dies. */
+static void
+test_abort(struct pair *pair)
+{
+	it_status_t status = IT_SUCCESS;
+	it_cn_est_identifier_t id;
+
+	pair_connect(pair);
+	id = cm_request(pair).cn_est_id;
+	g_assert_cmpint(it_ep_reset(pair->active.ep), ==, IT_ERR_INVALID_EP_STATE);
+	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_NONOPERATIONAL);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	end_reset(&pair->active);
+	end_expect_none(pair->active.cm_msg);
+	for (int i = 0; i < 5000 && status == IT_SUCCESS; i++) {
+		status = it_handoff(&pair->qual, pair->spigot, id);
+		if (status == IT_SUCCESS)
+			id = cm_request(pair).cn_est_id;
+		g_usleep(1000);
+	}
+	g_assert_cmpint(status, ==, IT_ERR_INVALID_CN_EST_ID);
+}
+
+/* events tell the peer's own numbers; only ORD is lowered, until reset. */
+static void
+test_ird_ord(struct pair *pair)
+{
+	it_event_t event;
+
+	pair->active.attr.srv.rc.rdma_read_ird = 3;
+	pair->active.attr.srv.rc.rdma_read_ord = 5;
+	pair->passive.attr.srv.rc.rdma_read_ird = 2;
+	pair->passive.attr.srv.rc.rdma_read_ord = 7;
+	end_new_ep(&pair->active);
+	end_new_ep(&pair->passive);
+	for (int round = 0; round < 2; round++) {
+		it_conn_request_event_t request;
+
+		pair_connect(pair);
+		request = cm_request(pair);
+		g_assert_true(pair->active.info->ird_ord_ia_support);
+		g_assert_cmpuint(request.rdma_read_ird, ==, 3);
+		g_assert_cmpuint(request.rdma_read_ord, ==, 5);
+		g_assert_cmpint(it_ep_accept(pair->passive.ep, request.cn_est_id, NULL, 0), ==,
+				IT_SUCCESS);
+		g_assert_cmpuint(end_ord(&pair->passive), ==, 3);
+		event = end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+		g_assert_cmpuint(event.conn.rdma_read_ird, ==, 2);
+		g_assert_cmpuint(event.conn.rdma_read_ord, ==, 3);
+		g_assert_cmpuint(end_ord(&pair->active), ==, 2);
+		end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+		pair_disconnect(pair);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+		g_assert_cmpuint(end_ord(&pair->active), ==, 5);
+		g_assert_cmpuint(end_ord(&pair->passive), ==, 7);
+	}
+}
+
+/* One side keeps them to itself: the other hears nothing and nothing is lowered (9.6). */
+static void
+suppressed_by(struct pair *pair, bool active, it_listen_handle_t *quiet)
+{
+	it_conn_qual_t qual = {.type = pair->qual.type};
+	it_conn_request_event_t request;
+	it_event_t event;
+
+	g_assert_cmpint(it_listen_create(pair->passive.ia, pair->spigot, pair->passive.cm_req,
+					 active ? IT_LISTEN_NO_FLAG : IT_LISTEN_SUPPRESS_IRD_ORD,
+					 &qual, quiet),
+			==, IT_SUCCESS);
+	g_assert_cmpint(
+		it_ep_connect(pair->active.ep, &pair->path, NULL, &qual,
+			      active ? IT_CONNECT_SUPPRESS_IRD_ORD : IT_CONNECT_FLAG_TWO_WAY, NULL,
+			      0),
+		==, IT_SUCCESS);
+	request = cm_request(pair);
+	g_assert_cmpuint(request.rdma_read_ird, ==, 0);
+	g_assert_cmpuint(request.rdma_read_ord, ==, 0);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, request.cn_est_id, NULL, 0), ==, IT_SUCCESS);
+	event = end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	g_assert_cmpuint(event.conn.rdma_read_ird, ==, 0);
+	g_assert_cmpuint(event.conn.rdma_read_ord, ==, 0);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	g_assert_cmpuint(end_ord(&pair->active), ==, 5);
+	g_assert_cmpuint(end_ord(&pair->passive), ==, 7);
+	pair_disconnect(pair);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+	g_assert_cmpint(it_listen_free(*quiet), ==, IT_SUCCESS);
+}
+
+static void
+test_suppression(struct pair *pair)
+{
+	it_listen_handle_t quiet;
+	it_conn_qual_t qual = {.type = pair->qual.type};
+
+	pair->active.attr.srv.rc.rdma_read_ird = 3;
+	pair->active.attr.srv.rc.rdma_read_ord = 5;
+	pair->passive.attr.srv.rc.rdma_read_ird = 2;
+	pair->passive.attr.srv.rc.rdma_read_ord = 7;
+	end_new_ep(&pair->active);
+	end_new_ep(&pair->passive);
+	if (!pair->active.info->ird_ord_suppressible) {
+		g_assert_cmpint(it_ep_connect(pair->active.ep, &pair->path, NULL, &pair->qual,
+					      IT_CONNECT_SUPPRESS_IRD_ORD, NULL, 0),
+				==, IT_ERR_INVALID_CN_EST_FLAGS);
+		g_assert_cmpint(it_listen_create(pair->passive.ia, pair->spigot,
+						 pair->passive.cm_req, IT_LISTEN_SUPPRESS_IRD_ORD,
+						 &qual, &quiet),
+				==, IT_ERR_INVALID_FLAGS);
+		return;
+	}
+	suppressed_by(pair, true, &quiet);
+	suppressed_by(pair, false, &quiet);
+	suppressed_by(pair, true, &quiet);
+}
+
+/*
+ * R-28: the passive side may post at once. Where nobody promised a first message, the provider holds
+ * its requests until the active side has spoken.
+ */
+static void
+test_passive_speaks(struct pair *pair)
+{
+	it_lmr_triplet_t in = end_segment(&pair->active, 0, 8);
+	it_lmr_triplet_t out = end_segment(&pair->passive, 0, 8);
+	it_cn_est_flags_t flags = pair->active.info->ird_ord_suppressible
+					  ? IT_CONNECT_SUPPRESS_IRD_ORD
+					  : IT_CONNECT_FLAG_TWO_WAY;
+
+	g_assert_cmpint(it_post_recv(pair->active.ep, &in, 1, 1, 0), ==, IT_SUCCESS);
+	in = end_segment(&pair->passive, 64, 8);
+	g_assert_cmpint(it_post_recv(pair->passive.ep, &in, 1, 2, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(
+		it_ep_connect(pair->active.ep, &pair->path, NULL, &pair->qual, flags, NULL, 0), ==,
+		IT_SUCCESS);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0), ==,
+			IT_SUCCESS);
+	cm_established(pair);
+	g_assert_cmpint(it_post_send(pair->passive.ep, &out, 1, 3, IT_COMPLETION_FLAG), ==,
+			IT_SUCCESS);
+	g_assert_cmpint(it_post_send(pair->active.ep, &out, 0, 4, IT_COMPLETION_FLAG), ==,
+			IT_SUCCESS);
+	end_expect(pair->passive.recv, IT_DTO_RC_RECV_CMPL_EVENT);
+	end_expect(pair->active.recv, IT_DTO_RC_RECV_CMPL_EVENT);
+	end_expect(pair->passive.request, IT_DTO_SEND_CMPL_EVENT);
+}
+
+/* A stranger that speaks TCP, and dies before it has said that it is ready. */
+static void
+test_peer_dies_at_start(struct pair *pair)
+{
+	int fd = cm_raw_connect(pair);
+
+	if (fd < 0) {
+		g_test_skip("no TCP below");
+		return;
+	}
+	cm_raw_request(fd, 1, 1);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0), ==,
+			IT_SUCCESS);
+	g_assert_cmpint(end_state(&pair->passive), ==, IT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	close(fd);
+	cm_expect_refused(pair->passive.cm_msg, IT_CN_REJ_OTHER);
+	g_assert_cmpint(end_state(&pair->passive), ==, IT_EP_STATE_NONOPERATIONAL);
+	end_reset(&pair->passive);
+}
+
+/* A failed accept leaves identifier and endpoint as they were (9.4). */
+static void
+test_accept_statuses(struct pair *pair)
+{
+	it_cn_est_identifier_t id;
+
+	pair_connect(pair);
+	id = cm_request(pair).cn_est_id;
+	g_assert_cmpint(it_ep_accept(NULL, id, NULL, 0), ==, IT_ERR_INVALID_EP);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, 0, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, id + 1000, NULL, 0), ==,
+			IT_ERR_INVALID_CN_EST_ID);
+	/* An endpoint of another IA. */
+	g_assert_cmpint(it_ep_accept(pair->active.ep, id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, id, NULL, 1), ==, IT_ERR_FAULT);
+	g_assert_cmpint(end_state(&pair->passive), ==, IT_EP_STATE_UNCONNECTED);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, id, NULL, 0), ==, IT_SUCCESS);
+	cm_established(pair);
+	pair_disconnect(pair);
+}
+
+static void
+add(void)
+{
+	pair_add("handshake/two-way", test_two_way);
+	pair_add("handshake/three-way", test_three_way);
+	pair_add("handshake/three-way-ends", test_three_way_ends);
+	pair_add("handshake/reject", test_reject);
+	pair_add("handshake/dead-port", test_dead_port);
+	pair_add("handshake/timeout", test_timeout);
+	pair_add("handshake/timeout-values", test_timeout_values);
+	pair_add("handshake/abort/r-01", test_abort);
+	pair_add("handshake/suppression", test_suppression);
+	pair_add("handshake/peer-dies-at-start", test_peer_dies_at_start);
+	pair_add("handshake/accept-statuses", test_accept_statuses);
+	pair_add("rulings/r-28-passive-posts-at-once", test_passive_speaks);
+	pair_add("rulings/r-30-the-peers-own-numbers", test_ird_ord);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add);
+}

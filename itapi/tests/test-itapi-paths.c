@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Paths, addresses and ports of who connects (itapi-semantics 9.1, 10, 15.5). */
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cm_scene.h"
+
+static void
+test_pathinfo(struct pair *pair)
+{
+	it_ia_handle_t ia = pair->active.ia;
+	const it_ia_info_t *info = pair->active.info;
+	const it_net_addr_t *addr = &info->spigot_info[pair->spigot].net_addr[0];
+	it_net_addr_t bad = {.addr_type = IT_VIA_HOSTADDR};
+	it_net_addr_t far = {.addr_type = IT_IPV6};
+	size_t room = 0, total = 0;
+	it_path_t paths[16];
+
+	g_assert_cmpint(it_get_pathinfo(NULL, 0, addr, &room, &total, paths), ==,
+			IT_ERR_INVALID_IA);
+	g_assert_cmpint(it_get_pathinfo(ia, info->num_spigots, addr, &room, &total, paths), ==,
+			IT_ERR_INVALID_SPIGOT);
+	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, &bad, &room, &total, paths), ==,
+			IT_ERR_INVALID_NETADDR);
+	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, NULL, &room, &total, paths), ==,
+			IT_ERR_FAULT);
+	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, addr, NULL, &total, paths), ==,
+			IT_ERR_FAULT);
+	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, addr, &room, NULL, paths), ==,
+			IT_ERR_FAULT);
+	/* Asked for how many. */
+	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, addr, &room, &total, NULL), ==,
+			IT_SUCCESS);
+	g_assert_cmpuint(room, ==, 0);
+	g_assert_cmpuint(total, >=, 1);
+	room = G_N_ELEMENTS(paths);
+	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, addr, &room, &total, paths), ==,
+			IT_SUCCESS);
+	g_assert_cmpuint(room, ==, MIN(total, G_N_ELEMENTS(paths)));
+	for (size_t i = 0; i < room; i++)
+		g_assert_cmpuint(paths[i].spigot_id, ==, pair->spigot);
+	room = 1;
+	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, addr, &room, &total, NULL), ==,
+			IT_ERR_FAULT);
+	/* No route: none, and no error. A documentation prefix. */
+	g_assert_cmpint(inet_pton(AF_INET6, "2001:db8:ffff::1", &far.addr.ipv6), ==, 1);
+	room = G_N_ELEMENTS(paths);
+	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, &far, &room, &total, paths), ==,
+			IT_SUCCESS);
+	g_assert_cmpuint(room, ==, 0);
+	g_assert_cmpuint(total, ==, 0);
+}
+
+/* One connection to an address of a spigot. False: there is no path. */
+static bool
+connect_to(struct pair *pair, size_t spigot, const it_net_addr_t *addr)
+{
+	it_conn_qual_t qual = {.type = pair->qual.type};
+	it_conn_request_event_t request;
+	it_listen_handle_t listen;
+	size_t room = 1, total = 0;
+	it_path_t path;
+
+	g_assert_cmpint(it_get_pathinfo(pair->active.ia, spigot, addr, &room, &total, &path), ==,
+			IT_SUCCESS);
+	if (room == 0)
+		return false;
+	g_assert_cmpint(
+		it_listen_create(pair->passive.ia, spigot, pair->passive.cm_req, 0, &qual, &listen),
+		==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_connect(pair->active.ep, &path, NULL, &qual, 0, NULL, 0), ==,
+			IT_SUCCESS);
+	request = cm_request(pair);
+	g_assert_cmpuint(request.spigot_id, ==, spigot);
+	/* A path to an own address begins there as well. */
+	if (request.source_addr.addr_type == IT_IPV4)
+		g_assert_cmpmem(&request.source_addr.addr.ipv4, 4, &addr->addr.ipv4, 4);
+	else
+		g_assert_cmpmem(&request.source_addr.addr.ipv6, 16, &addr->addr.ipv6, 16);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, request.cn_est_id, NULL, 0), ==, IT_SUCCESS);
+	cm_established(pair);
+	pair_disconnect(pair);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
+	return true;
+}
+
+/* Every address that the adapter lists: IPv4, IPv6 with and without a scope, GIDs. */
+static void
+test_every_address(struct pair *pair)
+{
+	const it_ia_info_t *info = pair->active.info;
+	unsigned int kinds = 0;
+
+	for (size_t i = 0; i < info->num_spigots; i++) {
+		for (size_t j = 0; j < info->spigot_info[i].num_net_addr; j++) {
+			const it_net_addr_t *addr = &info->spigot_info[i].net_addr[j];
+
+			if (connect_to(pair, i, addr))
+				kinds |= 1u << addr->addr_type;
+		}
+	}
+	g_assert_cmphex(kinds & 1u << IT_IPV4, !=, 0);
+	g_assert_cmphex(kinds & 1u << IT_IPV6, !=, 0);
+}
+
+static it_status_t
+try_connect(struct pair *pair, const it_path_t *path, const it_conn_qual_t *qual,
+	    unsigned int flags)
+{
+	return it_ep_connect(pair->active.ep, path, NULL, qual, (it_cn_est_flags_t)flags, NULL, 0);
+}
+
+static void
+test_connect_statuses(struct pair *pair)
+{
+	const it_ia_info_t *info = pair->active.info;
+	it_conn_qual_t bad_qual = {0};
+	it_path_t bad_path = pair->path;
+
+	g_assert_cmpint(it_ep_connect(NULL, &pair->path, NULL, &pair->qual, 0, NULL, 0), ==,
+			IT_ERR_INVALID_EP);
+	g_assert_cmpint(try_connect(pair, NULL, &pair->qual, 0), ==, IT_ERR_FAULT);
+	g_assert_cmpint(try_connect(pair, &pair->path, NULL, 0), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_ep_connect(pair->active.ep, &pair->path, NULL, &pair->qual, 0, NULL, 1),
+			==, IT_ERR_FAULT);
+	bad_path.spigot_id = info->num_spigots;
+	g_assert_cmpint(try_connect(pair, &bad_path, &pair->qual, 0), ==, IT_ERR_INVALID_SPIGOT);
+	g_assert_cmpint(try_connect(pair, &pair->path, &bad_qual, 0), ==, IT_ERR_INVALID_CONN_QUAL);
+	bad_qual.type = pair->qual.type; /* port or id 0 is nobody */
+	g_assert_cmpint(try_connect(pair, &pair->path, &bad_qual, 0), ==, IT_ERR_INVALID_CONN_QUAL);
+	bad_qual.type = IT_VIA_DISCRIMINATOR;
+	g_assert_cmpint(try_connect(pair, &pair->path, &bad_qual, 0), ==, IT_ERR_INVALID_CONN_QUAL);
+	g_assert_cmpint(try_connect(pair, &pair->path, &pair->qual, 0x80), ==,
+			IT_ERR_INVALID_CN_EST_FLAGS);
+	g_assert_cmpint(try_connect(pair, &pair->path, &pair->qual,
+				    IT_CONNECT_FLAG_TWO_WAY | IT_CONNECT_FLAG_THREE_WAY),
+			==, IT_ERR_INVALID_CN_EST_FLAGS);
+	if (!info->three_way_handshake_support)
+		g_assert_cmpint(
+			try_connect(pair, &pair->path, &pair->qual, IT_CONNECT_FLAG_THREE_WAY), ==,
+			IT_ERR_INVALID_CN_EST_FLAGS);
+	if (!info->ird_ord_suppressible)
+		g_assert_cmpint(
+			try_connect(pair, &pair->path, &pair->qual, IT_CONNECT_SUPPRESS_IRD_ORD),
+			==, IT_ERR_INVALID_CN_EST_FLAGS);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_UNCONNECTED);
+	pair_establish(pair);
+}
+
+/* The local half of a path: of no kind, of nobody here, of another kind than the peer. */
+static void
+test_source_path(struct pair *pair)
+{
+	bool ib = pair->active.info->transport_type == IT_IB_TRANSPORT;
+	it_path_t path;
+
+	memset(&path, 0, sizeof(path));
+	path.spigot_id = pair->spigot;
+	g_assert_cmpint(try_connect(pair, &path, &pair->qual, 0), ==, IT_ERR_INVALID_SOURCE_PATH);
+	path = pair->path;
+	if (ib)
+		memset(&path.u.ib.local_port_gid, 0x55, sizeof(path.u.ib.local_port_gid));
+	else
+		path.u.iwarp.laddr.ipv4.s_addr = inet_addr("203.0.113.1");
+	g_assert_cmpint(try_connect(pair, &path, &pair->qual, 0), ==, IT_ERR_INVALID_SOURCE_PATH);
+	/* By hand: the peer alone is enough. */
+	path = pair->path;
+	if (ib)
+		memset(&path.u.ib.local_port_gid, 0, sizeof(path.u.ib.local_port_gid));
+	else
+		memset(&path.u.iwarp.laddr, 0, sizeof(path.u.iwarp.laddr));
+	pair->path = path;
+	pair_establish(pair);
+}
+
+/* Fine tuning: nothing that the six fields can hold is out of range, and NULL is the default. */
+static void
+test_conn_attributes(struct pair *pair)
+{
+	it_conn_attributes_t attr;
+
+	for (int fill = 0; fill < 3; fill++) {
+		memset(&attr, fill == 0 ? 0 : fill == 1 ? 0x55 : 0xff, sizeof(attr));
+		g_assert_cmpint(
+			it_ep_connect(pair->active.ep, &pair->path, &attr, &pair->qual, 0, NULL, 0),
+			==, IT_SUCCESS);
+		g_assert_cmpint(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0),
+				==, IT_SUCCESS);
+		cm_established(pair);
+		pair_disconnect(pair);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+	}
+}
+
+/* Connect from a port of our choice; it is free now. */
+static it_conn_qual_t
+from_port(struct pair *pair, it_ep_handle_t ep)
+{
+	it_conn_qual_t qual = {.type = IT_IANA_LR_PORT};
+	it_status_t status = IT_ERR_EP_TIMEWAIT;
+
+	qual.conn_qual.lr_port.remote = pair->qual.conn_qual.port;
+	for (unsigned int port = 21000; port < 21400 && status == IT_ERR_EP_TIMEWAIT; port++) {
+		qual.conn_qual.lr_port.local = htons((uint16_t)port);
+		status = cm_connect(pair, ep, &qual);
+	}
+	g_assert_cmpint(status, ==, IT_SUCCESS);
+	return qual;
+}
+
+/* IANA local and remote port: the peer sees where it comes from. */
+static void
+test_local_port(struct pair *pair)
+{
+	it_conn_qual_t listen_qual = {.type = IT_IANA_LR_PORT}, qual;
+	it_conn_request_event_t request;
+	it_listen_handle_t listen;
+
+	g_assert_cmpint(it_listen_create(pair->passive.ia, pair->spigot, pair->passive.cm_req, 0,
+					 &listen_qual, &listen),
+			==, IT_SUCCESS);
+	pair->qual.conn_qual.port = listen_qual.conn_qual.lr_port.local;
+	qual = from_port(pair, pair->active.ep);
+	request = cm_request(pair);
+	g_assert_cmpint(request.conn_qual.type, ==, IT_IANA_LR_PORT);
+	g_assert_cmpuint(request.conn_qual.conn_qual.lr_port.local, ==,
+			 listen_qual.conn_qual.lr_port.local);
+	g_assert_cmpuint(request.conn_qual.conn_qual.lr_port.remote, ==,
+			 qual.conn_qual.lr_port.local);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, request.cn_est_id, NULL, 0), ==, IT_SUCCESS);
+	cm_established(pair);
+	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
+}
+
+/* A local port lingers in TCP's time-wait (4.6); who may use it again says so at creation. */
+static void
+test_port_time_wait(struct pair *pair)
+{
+	it_conn_qual_t other = {.type = IT_IANA_PORT};
+	it_listen_handle_t listen;
+	it_conn_qual_t qual;
+	int raw = cm_raw_connect(pair);
+
+	if (raw < 0) {
+		g_test_skip("no TCP below");
+		return;
+	}
+	close(raw);
+	qual = from_port(pair, pair->active.ep);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0), ==,
+			IT_SUCCESS);
+	cm_established(pair);
+	/* Who closes first has the time-wait. */
+	pair_disconnect(pair);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+	g_assert_cmpint(cm_connect(pair, pair->active.ep, &qual), ==, IT_ERR_EP_TIMEWAIT);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_UNCONNECTED);
+	/* To another port of the peer the same local one will do, if that is wanted. */
+	g_assert_cmpint(it_listen_create(pair->passive.ia, pair->spigot, pair->passive.cm_req, 0,
+					 &other, &listen),
+			==, IT_SUCCESS);
+	qual.conn_qual.lr_port.remote = other.conn_qual.port;
+	g_assert_cmpint(it_ep_free(pair->active.ep), ==, IT_SUCCESS);
+	pair->active.ep = cm_ep(&pair->active, IT_EP_REUSEADDR);
+	g_assert_cmpint(cm_connect(pair, pair->active.ep, &qual), ==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0), ==,
+			IT_SUCCESS);
+	cm_established(pair);
+	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
+}
+
+/* InfiniBand's endpoints rest after a connection (4.6), here for as long as the test says. */
+static void
+test_ep_time_wait(struct pair *pair)
+{
+	struct end kept = pair->active;
+	it_status_t status;
+
+	if (pair->active.info->transport_type != IT_IB_TRANSPORT) {
+		g_test_skip("time-wait is the port's");
+		return;
+	}
+	g_setenv("ITAPI_EMUL_TIME_WAIT_US", "300000", TRUE);
+	g_assert_true(end_open(&pair->active));
+	g_unsetenv("ITAPI_EMUL_TIME_WAIT_US");
+	for (int reuse = 0; reuse < 2; reuse++) {
+		pair->active.ep = cm_ep(&pair->active, reuse ? IT_EP_REUSEADDR : IT_EP_NO_FLAG);
+		pair_establish(pair);
+		pair_disconnect(pair);
+		do
+			status = it_ep_reset(pair->active.ep);
+		while (status == IT_ERR_CANNOT_RESET);
+		g_assert_cmpint(status, ==, reuse ? IT_SUCCESS : IT_ERR_EP_TIMEWAIT);
+		while (status == IT_ERR_EP_TIMEWAIT) {
+			g_usleep(10000);
+			status = it_ep_reset(pair->active.ep);
+		}
+		g_assert_cmpint(status, ==, IT_SUCCESS);
+		end_reset(&pair->passive);
+		pair_establish(pair);
+		g_assert_cmpint(it_ep_free(pair->active.ep), ==, IT_SUCCESS);
+		end_next(pair->passive.cm_msg);
+		end_reset(&pair->passive);
+	}
+	pair->active.ep = NULL;
+	end_close(&pair->active);
+	pair->active = kept;
+}
+
+static void
+add(void)
+{
+	pair_add("paths/pathinfo", test_pathinfo);
+	pair_add("paths/every-address", test_every_address);
+	pair_add("paths/connect-statuses", test_connect_statuses);
+	pair_add("paths/source-path", test_source_path);
+	pair_add("paths/conn-attributes", test_conn_attributes);
+	pair_add("paths/local-port", test_local_port);
+	pair_add("paths/port-time-wait", test_port_time_wait);
+	pair_add("paths/ep-time-wait", test_ep_time_wait);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Every call in every state of an endpoint (itapi-semantics 4.1, 4.5, 4.6), and what the peer sees. */
+
+#include <string.h>
+
+#include "cm_scene.h"
+
+/* What a call answers, by state; SUCCESS where the call does its work. */
+#define BAD IT_ERR_INVALID_EP_STATE
+
+/* A request for somebody else that waits at this end. */
+struct knock {
+	it_listen_handle_t listen;
+	it_ep_handle_t ep;
+	struct end *from;
+	it_cn_est_identifier_t id;
+};
+
+static void
+knock_open(struct knock *knock, struct cm_scene *scene)
+{
+	it_conn_qual_t qual = {.type = scene->pair->qual.type};
+
+	knock->from = scene->peer;
+	g_assert_cmpint(it_listen_create(scene->end->ia, scene->pair->spigot, scene->end->cm_req,
+					 IT_LISTEN_NO_FLAG, &qual, &knock->listen),
+			==, IT_SUCCESS);
+	knock->ep = cm_ep(knock->from, IT_EP_NO_FLAG);
+	g_assert_cmpint(cm_connect(scene->pair, knock->ep, &qual), ==, IT_SUCCESS);
+	knock->id = end_expect(scene->end->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT).conn_req.cn_est_id;
+}
+
+static void
+knock_close(struct knock *knock)
+{
+	g_assert_cmpint(it_listen_free(knock->listen), ==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_free(knock->ep), ==, IT_SUCCESS);
+}
+
+/* connect, accept and reset, where they are refused, change nothing. */
+static void
+test_refusals(struct pair *pair)
+{
+	static const it_status_t reset[CM_PLACES] = {IT_SUCCESS, BAD, BAD, BAD, BAD, IT_SUCCESS};
+	struct cm_scene scene;
+	struct knock knock;
+
+	for (int place = 0; place < CM_PLACES; place++) {
+		if (!cm_scene_open(&scene, pair, place))
+			continue;
+		if (place != CM_UNCONNECTED) {
+			g_assert_cmpint(cm_connect(pair, scene.end->ep, &pair->qual), ==, BAD);
+			knock_open(&knock, &scene);
+			g_assert_cmpint(it_ep_accept(scene.end->ep, knock.id, NULL, 0), ==, BAD);
+			g_assert_cmpint(it_reject(knock.id, NULL, 0), ==, IT_SUCCESS);
+			knock_close(&knock);
+		}
+		g_assert_cmpint(end_state(scene.end), ==, cm_place_state(place));
+		if (reset[place] == IT_SUCCESS)
+			end_reset(scene.end);
+		else
+			g_assert_cmpint(it_ep_reset(scene.end->ep), ==, reset[place]);
+		cm_scene_close(&scene);
+	}
+}
+
+/* what the application ends tells it so, once; and its peer, once. */
+static void
+test_disconnect(struct pair *pair)
+{
+	struct cm_scene scene;
+
+	for (int place = 0; place < CM_PLACES; place++) {
+		bool ends = place != CM_UNCONNECTED && place != CM_NONOPERATIONAL;
+
+		if (!cm_scene_open(&scene, pair, place))
+			continue;
+		g_assert_cmpint(it_ep_disconnect(scene.end->ep, NULL, 0), ==,
+				place == CM_UNCONNECTED ? BAD : IT_SUCCESS);
+		if (ends) {
+			/* */
+			g_assert_cmpint(end_state(scene.end), ==, IT_EP_STATE_NONOPERATIONAL);
+			end_expect(scene.end->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+			end_reset(scene.end);
+		}
+		if (place == CM_ACTIVE2 || (place == CM_PASSIVE && scene.raw < 0))
+			end_expect(scene.peer->cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+		else if (place == CM_CONNECTED)
+			end_expect(scene.peer->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_expect_none(scene.end->cm_msg);
+		end_expect_none(scene.peer->cm_msg);
+		cm_scene_close(&scene);
+	}
+}
+
+/* free works everywhere, at once, and nothing names the endpoint afterwards. */
+static void
+test_free(struct pair *pair)
+{
+	struct cm_scene scene;
+	it_event_t event;
+
+	for (int place = 0; place < CM_PLACES; place++) {
+		if (!cm_scene_open(&scene, pair, place))
+			continue;
+		g_assert_cmpint(it_ep_free(scene.end->ep), ==, IT_SUCCESS);
+		g_assert_cmpint(it_ep_free(scene.end->ep), ==, IT_ERR_INVALID_EP);
+		g_assert_cmpint(it_ep_disconnect(scene.end->ep, NULL, 0), ==, IT_ERR_INVALID_EP);
+		scene.end->ep = NULL;
+		if (place == CM_ACTIVE2 || (place == CM_PASSIVE && scene.raw < 0)) {
+			end_expect(scene.peer->cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+		} else if (place == CM_CONNECTED) {
+			event = end_next(scene.peer->cm_msg);
+			g_assert_true(event.event_number == IT_CM_MSG_CONN_BROKEN_EVENT ||
+				      event.event_number == IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		}
+		end_expect_none(scene.end->cm_msg);
+		end_expect_none(scene.peer->cm_msg);
+		cm_scene_close(&scene);
+	}
+}
+
+/* Receives are kept before the connection, run on it, and are flushed after it; R-04 for the sends. */
+static void
+test_posts(struct pair *pair)
+{
+	struct cm_scene scene;
+
+	for (int place = 0; place < CM_PLACES; place++) {
+		it_lmr_triplet_t segment;
+		bool flushed = place == CM_NONOPERATIONAL;
+		it_event_t event;
+
+		if (!cm_scene_open(&scene, pair, place))
+			continue;
+		segment = end_segment(scene.end, 0, 8);
+		g_assert_cmpint(it_post_recv(scene.end->ep, &segment, 1, 1, IT_COMPLETION_FLAG), ==,
+				IT_SUCCESS);
+		g_assert_cmpint(it_post_send(scene.end->ep, NULL, 0, 2, IT_COMPLETION_FLAG), ==,
+				place == CM_CONNECTED || flushed ? IT_SUCCESS : BAD);
+		if (flushed) {
+			event = end_expect(scene.end->recv, IT_DTO_RC_RECV_CMPL_EVENT);
+			g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
+			event = end_expect(scene.end->request, IT_DTO_SEND_CMPL_EVENT);
+			g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
+		}
+		end_expect_none(scene.end->recv);
+		cm_scene_close(&scene);
+	}
+}
+
+/* reset waits until everything is completed, so it loses nothing. */
+static void
+test_reset_loses_nothing(struct pair *pair)
+{
+	it_lmr_triplet_t segment = end_segment(&pair->active, 0, 8);
+	it_status_t status = IT_ERR_CANNOT_RESET;
+	unsigned int flushes = 0;
+	it_event_t event;
+
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < RECV_SLOTS; i++)
+			g_assert_cmpint(it_post_recv(pair->active.ep, &segment, 1, i, 0), ==,
+					IT_SUCCESS);
+		pair_establish(pair);
+		g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+		do
+			status = it_ep_reset(pair->active.ep);
+		while (status == IT_ERR_CANNOT_RESET);
+		g_assert_cmpint(status, ==, IT_SUCCESS);
+		/* Without another look at the transport: it is all there. */
+		for (flushes = 0; it_evd_dequeue(pair->active.recv, &event) == IT_SUCCESS;
+		     flushes++)
+			g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
+		g_assert_cmpuint(flushes, ==, RECV_SLOTS);
+		end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_reset(&pair->passive);
+	}
+}
+
+/* The transport has not told of the end yet: the event of this connection must not meet the next. */
+static void
+test_cannot_reset(struct pair *pair)
+{
+	it_status_t status;
+	bool seen = false;
+
+	for (int i = 0; i < 200 && !seen; i++) {
+		pair_establish(pair);
+		g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+		status = it_ep_reset(pair->active.ep);
+		seen = status == IT_ERR_CANNOT_RESET;
+		g_assert_true(seen || status == IT_SUCCESS);
+		end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+	}
+	g_assert_true(seen);
+	g_assert_cmpint(it_ep_reset(NULL), ==, IT_ERR_INVALID_EP);
+}
+
+/* whoever sees the end of a connection has all completions of it. */
+static void
+test_completions_first(struct pair *pair)
+{
+	it_lmr_triplet_t segment = end_segment(&pair->passive, 0, 8);
+	it_event_t event;
+
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < RECV_SLOTS; i++)
+			g_assert_cmpint(it_post_recv(pair->passive.ep, &segment, 1, i, 0), ==,
+					IT_SUCCESS);
+		pair_establish(pair);
+		g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+		end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		for (int i = 0; i < RECV_SLOTS; i++) {
+			g_assert_cmpint(it_evd_dequeue(pair->passive.recv, &event), ==, IT_SUCCESS);
+			g_assert_cmpuint(event.dto_cmpl.cookie, ==, (uint64_t)i);
+		}
+		end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+	}
+}
+
+/* an orderly end is a DISCONNECT on both sides, also if the other one still had work. */
+static void
+test_orderly(struct pair *pair)
+{
+	it_lmr_triplet_t segment = end_segment(&pair->passive, 0, 64);
+	unsigned int done = 0;
+	it_event_t event;
+
+	pair_establish(pair);
+	/* Nothing receives these, so they are queued when the peer leaves. */
+	for (int i = 0; i < REQUEST_SLOTS; i++)
+		g_assert_cmpint(it_post_send(pair->passive.ep, &segment, 1, i, IT_COMPLETION_FLAG),
+				==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	while (it_evd_dequeue(pair->passive.request, &event) == IT_SUCCESS)
+		done++;
+	g_assert_cmpuint(done, ==, REQUEST_SLOTS);
+}
+
+static gpointer
+disconnect_thread(gpointer ep)
+{
+	g_assert_cmpint(it_ep_disconnect(ep, NULL, 0), ==, IT_SUCCESS);
+	return NULL;
+}
+
+/* Both sides end it at once: one DISCONNECT each (4.5). */
+static void
+test_both_disconnect(struct pair *pair)
+{
+	for (int i = 0; i < 50; i++) {
+		GThread *thread;
+
+		pair_establish(pair);
+		thread = g_thread_new("peer", disconnect_thread, pair->passive.ep);
+		g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+		g_thread_join(thread);
+		end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+		end_expect_none(pair->active.cm_msg);
+		end_expect_none(pair->passive.cm_msg);
+	}
+}
+
+/* Reset makes an endpoint as good as new, also many times, and as either side. */
+static void
+test_again(struct pair *pair)
+{
+	for (int i = 0; i < 20; i++) {
+		it_ep_handle_t ep = pair->active.ep;
+
+		pair_establish(pair);
+		pair_disconnect(pair);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+		g_assert_true(ep == pair->active.ep);
+	}
+	g_assert_cmpint(it_ep_reset(pair->active.ep), ==, IT_SUCCESS);
+}
+
+static void
+add(void)
+{
+	pair_add("states/refusals", test_refusals);
+	pair_add("states/disconnect/r-01/r-02", test_disconnect);
+	pair_add("states/free/r-03/r-08", test_free);
+	pair_add("states/posts/r-04", test_posts);
+	pair_add("states/again", test_again);
+	pair_add("states/cannot-reset/r-07", test_cannot_reset);
+	pair_add("states/both-disconnect", test_both_disconnect);
+	pair_add("rulings/r-05-completions-before-the-end", test_completions_first);
+	pair_add("rulings/r-06-orderly-is-disconnect", test_orderly);
+	pair_add("rulings/r-07-reset-loses-nothing", test_reset_loses_nothing);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add);
+}
