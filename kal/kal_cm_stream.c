@@ -425,16 +425,6 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 	return true;
 }
 
-/*
- * Why a stream ended between Request and Reply. A responder of ours that has no room for a Request of
- * revision 1 resets it (kal_request.c).
- */
-static enum kal_cm_reason
-unanswered_reason(int error)
-{
-	return error == ECONNRESET ? KAL_REASON_RESOURCES : kal_sock_reason(error);
-}
-
 /* Octets, or the end of the stream, wait. Under verbs; true if it was released. */
 static bool
 read_reply(struct kal_conn *conn, struct kal_setup *setup)
@@ -452,7 +442,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 
 		if (dial_again(conn, setup))
 			return false;
-		give_up(conn, KAL_CONN_FAILED, unanswered_reason(error));
+		give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
 		return true;
 	}
 	setup->in_len += (size_t)n;

@@ -272,8 +272,10 @@ test_backlog_suppressed(struct pair *pair)
 					      IT_CONNECT_SUPPRESS_IRD_ORD, NULL, 0),
 				==, IT_SUCCESS);
 	} while (it_evd_wait(pair->active.cm_msg, 200 * 1000, &event, NULL) != IT_SUCCESS);
+	/* Plain MPA can only reset the stream, which says less. */
 	g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
-	g_assert_cmpint(event.conn.reject_reason_code, ==, IT_CN_REJ_RESOURCES);
+	g_assert_true(event.conn.reject_reason_code == IT_CN_REJ_RESOURCES ||
+		      event.conn.reject_reason_code == IT_CN_REJ_OTHER);
 	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
 	g_assert_cmpint(it_evd_free(small), ==, IT_SUCCESS);
 }
