@@ -7,6 +7,19 @@
 #include "ual.h"
 #include "ual_dto.h"
 
+/* Every request of an RC endpoint: the pointers, then the post. */
+static it_status_t
+request(it_ep_handle_t ep_handle, const void *segments, const struct ual_dto *dto)
+{
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (pointer_missing(segments, dto->num_segments))
+		return IT_ERR_FAULT;
+	return ual_dto_request(ep, dto);
+}
+
 it_status_t
 it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 	     IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
@@ -18,13 +31,28 @@ it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segme
 		.num_segments = num_segments,
 		.cookie = cookie,
 	};
-	struct ual_ep *ep = ual_ep_of(ep_handle);
 
-	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
-	if (pointer_missing(local_segments, num_segments))
-		return IT_ERR_FAULT;
-	return ual_dto_request(ep, &dto);
+	return request(ep_handle, local_segments, &dto);
+}
+
+it_status_t
+it_post_send_and_unlink(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
+			IN size_t num_segments, IN it_dto_cookie_t cookie,
+			IN it_dto_flags_t dto_flags, IN it_rmr_context_t rmr_context)
+{
+	const struct ual_dto dto = {
+		.op = UAL_DTO_SEND,
+		.flags = dto_flags,
+		.segments = local_segments,
+		.num_segments = num_segments,
+		.cookie = cookie,
+		.rmr_context = rmr_context,
+		.unlink = true,
+	};
+
+	if (ual_ep_of(ep_handle) != NULL && !ual_dto_offers(ual_ep_of(ep_handle), UAL_DTO_X_UNLINK))
+		return IT_ERR_OP_NOT_SUPPORTED;
+	return request(ep_handle, local_segments, &dto);
 }
 
 it_status_t
@@ -62,13 +90,8 @@ it_post_rdma_write(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local
 		.rdma_addr = rdma_addr,
 		.rmr_context = rmr_context,
 	};
-	struct ual_ep *ep = ual_ep_of(ep_handle);
 
-	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
-	if (pointer_missing(local_segments, num_segments))
-		return IT_ERR_FAULT;
-	return ual_dto_request(ep, &dto);
+	return request(ep_handle, local_segments, &dto);
 }
 
 it_status_t
@@ -85,36 +108,8 @@ it_post_rdma_read(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_
 		.rdma_addr = rdma_addr,
 		.rmr_context = rmr_context,
 	};
-	struct ual_ep *ep = ual_ep_of(ep_handle);
 
-	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
-	if (pointer_missing(local_segments, num_segments))
-		return IT_ERR_FAULT;
-	return ual_dto_request(ep, &dto);
-}
-
-/*
- * Of this release no adapter offers what follows; the handles are checked all the same.
- */
-
-static it_status_t
-not_supported(it_ep_handle_t ep_handle, const it_lmr_triplet_t *segments, size_t num_segments)
-{
-	if (ual_ep_of(ep_handle) == NULL)
-		return IT_ERR_INVALID_EP;
-	return pointer_missing(segments, num_segments) ? IT_ERR_FAULT : IT_ERR_OP_NOT_SUPPORTED;
-}
-
-it_status_t
-it_post_send_and_unlink(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
-			IN size_t num_segments, IN it_dto_cookie_t cookie,
-			IN it_dto_flags_t dto_flags, IN it_rmr_context_t rmr_context)
-{
-	(void)cookie;
-	(void)dto_flags;
-	(void)rmr_context;
-	return not_supported(ep_handle, local_segments, num_segments);
+	return request(ep_handle, local_segments, &dto);
 }
 
 it_status_t
@@ -123,15 +118,20 @@ it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle, IN const it_rmr_triplet_t 
 			 IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
 			 IN it_rmr_context_t rmr_context)
 {
-	(void)cookie;
-	(void)dto_flags;
-	(void)rdma_addr;
-	(void)rmr_context;
-	if (ual_ep_of(ep_handle) == NULL)
-		return IT_ERR_INVALID_EP;
-	if (pointer_missing(local_segments, num_segments))
-		return IT_ERR_FAULT;
-	return IT_ERR_OP_NOT_SUPPORTED;
+	const struct ual_dto dto = {
+		.op = UAL_DTO_READ,
+		.flags = dto_flags,
+		.sinks = local_segments,
+		.num_segments = num_segments,
+		.cookie = cookie,
+		.rdma_addr = rdma_addr,
+		.rmr_context = rmr_context,
+	};
+
+	if (ual_ep_of(ep_handle) != NULL &&
+	    !ual_dto_offers(ual_ep_of(ep_handle), UAL_DTO_X_READ_TO_RMR))
+		return IT_ERR_OP_NOT_SUPPORTED;
+	return request(ep_handle, local_segments, &dto);
 }
 
 it_status_t
@@ -140,14 +140,33 @@ it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t sw
 	       IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
 	       IN it_rmr_context_t rmr_context)
 {
-	(void)op;
-	(void)swap_or_add;
-	(void)compare;
-	(void)cookie;
-	(void)dto_flags;
-	(void)rdma_addr;
-	(void)rmr_context;
-	return not_supported(ep_handle, result, 1);
+	const struct ual_dto dto = {
+		.op = op == IT_FETCH_AND_ADD ? UAL_DTO_FETCH_ADD : UAL_DTO_CMP_SWAP,
+		.flags = dto_flags,
+		.segments = result,
+		.num_segments = 1,
+		.cookie = cookie,
+		.rdma_addr = rdma_addr,
+		.rmr_context = rmr_context,
+		.operand = op == IT_FETCH_AND_ADD ? swap_or_add : compare,
+		.swap = swap_or_add,
+	};
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (!ual_dto_offers(ep, UAL_DTO_X_ATOMICS))
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if (op != IT_FETCH_AND_ADD && op != IT_COMPARE_AND_SWAP)
+		return IT_ERR_INVALID_ATOMIC_OP;
+	if (result == NULL)
+		return IT_ERR_FAULT;
+	if (result->length != sizeof(uint64_t))
+		return ual_lmr_of(result->lmr) != NULL ? IT_ERR_INVALID_LENGTH : IT_ERR_INVALID_LMR;
+	if (rdma_addr % sizeof(uint64_t) != 0)
+		return ual_lmr_of(result->lmr) != NULL ? IT_ERR_INVALID_ADDRESS
+						       : IT_ERR_INVALID_LMR;
+	return ual_dto_request(ep, &dto);
 }
 
 it_status_t

@@ -7,6 +7,9 @@
 #include "ual.h"
 
 #define QUERY_BITS 0x7ffeu
+#define MODIFY_BITS                                                                 \
+	((unsigned int)(IT_LMR_PARAM_PZ | IT_LMR_PARAM_ADDR | IT_LMR_PARAM_LENGTH | \
+			IT_LMR_PARAM_MEM_PRIV | IT_LMR_PARAM_ADDR_MODE))
 
 static it_status_t
 create(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted, it_lmr_handle_t *lmr_handle,
@@ -114,8 +117,15 @@ it_status_t
 it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 	      IN const it_lmr_param_t *params)
 {
-	(void)mask;
-	if (ual_lmr_of(lmr_handle) == NULL)
+	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
+
+	if (lmr == NULL)
 		return IT_ERR_INVALID_LMR;
-	return params != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+	if (ual_dead(ual_ia_under(lmr)))
+		return IT_ERR_IA_CATASTROPHE;
+	if (params == NULL)
+		return IT_ERR_FAULT;
+	if (mask == 0 || ((unsigned int)mask & ~MODIFY_BITS) != 0)
+		return IT_ERR_INVALID_MASK;
+	return ual_lmr_modify(lmr, mask, params);
 }

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/*
- * Entry points: windows (itapi-semantics 15.6). Of this release no adapter offers them: none can be
- * made, so no handle of one is valid; what else a call is given is checked in its turn.
- */
+/* Entry points: windows (itapi-semantics 15.6). Linking and unlinking are [fast path]. */
 
 #include "it_check.h"
 #include "ual.h"
 
-static bool
-is_rmr(it_rmr_handle_t handle)
-{
-	return ual_object_get(handle, UAL_RMR) != NULL;
-}
+#define QUERY_BITS 0x7feu
 
 it_status_t
 it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_type,
 		OUT it_rmr_handle_t *rmr_handle)
 {
-	(void)rmr_type;
+	struct ual_pz *pz = ual_pz_of(pz_handle);
+	it_rmr_handle_t made = NULL;
+	it_status_t status;
+
 	if (rmr_handle != NULL)
 		*rmr_handle = NULL;
-	if (ual_pz_of(pz_handle) == NULL)
+	if (pz == NULL)
 		return IT_ERR_INVALID_PZ;
-	return rmr_handle != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+	if (ual_dead(ual_ia_under(pz)))
+		return IT_ERR_IA_CATASTROPHE;
+	if (rmr_handle == NULL)
+		return IT_ERR_FAULT;
+	status = ual_rmr_create(pz, rmr_type, &made);
+	*rmr_handle = made;
+	return status;
 }
 
 it_status_t
@@ -36,15 +38,24 @@ it_rmr_create10(IN it_pz_handle_t pz_handle, OUT it_rmr_handle_t *rmr_handle)
 it_status_t
 it_rmr_free(IN it_rmr_handle_t rmr_handle)
 {
-	return is_rmr(rmr_handle) ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_RMR;
+	struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
+
+	return rmr != NULL ? ual_rmr_free(rmr) : IT_ERR_INVALID_RMR;
 }
 
 it_status_t
 it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t mask, OUT it_rmr_param_t *params)
 {
-	(void)mask;
-	(void)params;
-	return is_rmr(rmr_handle) ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_RMR;
+	struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
+
+	if (rmr == NULL)
+		return IT_ERR_INVALID_RMR;
+	if (params == NULL)
+		return IT_ERR_FAULT;
+	if (!query_mask_valid((unsigned int)mask, IT_RMR_PARAM_ALL, QUERY_BITS))
+		return IT_ERR_INVALID_MASK;
+	ual_rmr_query(rmr, mask, params);
+	return IT_SUCCESS;
 }
 
 it_status_t
@@ -53,18 +64,27 @@ it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_handle, IN voi
 	    IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 	    OUT it_rmr_context_t *rmr_context)
 {
-	(void)addr;
-	(void)length;
-	(void)addr_mode;
-	(void)privs;
-	(void)cookie;
-	(void)dto_flags;
-	(void)rmr_context;
-	if (!is_rmr(rmr_handle))
+	const struct ual_rmr_wanted wanted = {
+		.addr = addr,
+		.length = length,
+		.addr_mode = addr_mode,
+		.privs = privs,
+		.cookie = cookie,
+		.flags = dto_flags,
+	};
+	struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
+	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (rmr == NULL)
 		return IT_ERR_INVALID_RMR;
-	if (ual_lmr_of(lmr_handle) == NULL)
+	if (lmr == NULL)
 		return IT_ERR_INVALID_LMR;
-	return ual_ep_of(ep_handle) != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_EP;
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (rmr_context == NULL)
+		return IT_ERR_FAULT;
+	return ual_rmr_link(rmr, lmr, ep, &wanted, rmr_context);
 }
 
 it_status_t
@@ -81,9 +101,10 @@ it_status_t
 it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
 	      IN it_dto_flags_t dto_flags)
 {
-	(void)cookie;
-	(void)dto_flags;
-	if (!is_rmr(rmr_handle))
+	struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (rmr == NULL)
 		return IT_ERR_INVALID_RMR;
-	return ual_ep_of(ep_handle) != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_EP;
+	return ep != NULL ? ual_rmr_unlink(rmr, ep, cookie, dto_flags) : IT_ERR_INVALID_EP;
 }

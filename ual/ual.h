@@ -19,6 +19,7 @@ struct ual_evd;
 struct ual_ep;
 struct ual_listen;
 struct ual_lmr;
+struct ual_rmr;
 struct ual_srq;
 
 /*
@@ -59,6 +60,12 @@ static inline struct ual_lmr *
 ual_lmr_of(it_lmr_handle_t handle)
 {
 	return (struct ual_lmr *)ual_object_get(handle, UAL_LMR);
+}
+
+static inline struct ual_rmr *
+ual_rmr_of(it_rmr_handle_t handle)
+{
+	return (struct ual_rmr *)ual_object_get(handle, UAL_RMR);
 }
 
 static inline struct ual_srq *
@@ -162,6 +169,9 @@ it_status_t ual_lmr_create(struct ual_pz *pz, const struct ual_lmr_wanted *wante
 it_status_t ual_lmr_create_unlinked(struct ual_pz *pz, size_t pieces, it_lmr_flag_t flags,
 				    uint32_t shared_id, it_lmr_handle_t *out);
 it_status_t ual_lmr_free(struct ual_lmr *lmr);
+/* mask is checked. */
+it_status_t ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t mask,
+			   const it_lmr_param_t *params);
 /* wanted is checked; only what it names is written. */
 void ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *params);
 /* it_lmr_flush_to_mem and it_lmr_refresh_from_mem. */
@@ -179,6 +189,31 @@ it_status_t ual_lmr_unlink(struct ual_lmr *lmr, struct ual_ep *ep, it_dto_cookie
 it_status_t ual_mem_map(struct ual_ia *ia, const void *addr, uint64_t aspace, size_t len,
 			it_io_addr_t *io_addr, size_t *mapped);
 it_status_t ual_mem_unmap(struct ual_ia *ia, it_io_addr_t io_addr, size_t len);
+
+/*
+ * Windows.
+ */
+
+it_status_t ual_rmr_create(struct ual_pz *pz, it_rmr_type_t type, it_rmr_handle_t *out);
+it_status_t ual_rmr_free(struct ual_rmr *rmr);
+/* wanted is checked; only what it names is written. */
+void ual_rmr_query(struct ual_rmr *rmr, it_rmr_param_mask_t wanted, it_rmr_param_t *params);
+
+/* What it_rmr_link is given besides the objects. */
+struct ual_rmr_wanted {
+	void *addr;
+	it_length_t length;
+	it_addr_mode_t addr_mode;
+	it_mem_priv_t privs;
+	it_dto_cookie_t cookie;
+	it_dto_flags_t flags;
+};
+
+/* Fast path, as the next: no call to the kAL, nothing that waits. */
+it_status_t ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
+			 const struct ual_rmr_wanted *wanted, it_rmr_context_t *context);
+it_status_t ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie,
+			   it_dto_flags_t flags);
 
 /*
  * Shared receive queues.

@@ -18,8 +18,11 @@
 
 #include "ual_dto.h"
 
+#include "ual.h"
 #include "ual_ep.h"
+#include "ual_key.h"
 #include "ual_mem.h"
+#include "ual_rmr.h"
 #include "ual_srq.h"
 #include "ual_status.h"
 
@@ -28,6 +31,8 @@ _Static_assert((int)IT_COMPLETION_FLAG == (int)RI_WR_SIGNALED, "same bit");
 _Static_assert((int)IT_NOTIFY_FLAG == (int)RI_WR_NOTIFY, "same bit");
 _Static_assert((int)IT_SOLICITED_WAIT_FLAG == (int)RI_WR_SOLICITED, "same bit");
 _Static_assert((int)IT_BARRIER_FENCE_FLAG == (int)RI_WR_READ_FENCE, "same bit");
+_Static_assert((int)IT_UNLINK_FENCE_FLAG == (int)RI_WR_LOCAL_FENCE, "same bit");
+_Static_assert((int)IT_UNLINK_LOCAL_SINK == (int)RI_WR_INVALIDATE, "same bit");
 _Static_assert((int)IT_COALESCE_WR_FLAG == (int)RI_WR_COALESCE, "same bit");
 
 #define REQUEST_FLAGS \
@@ -40,8 +45,10 @@ static const struct {
 } kinds[UAL_DTO_COUNT] = {
 	[UAL_DTO_SEND] = {RI_OP_SEND, REQUEST_FLAGS | IT_SOLICITED_WAIT_FLAG},
 	[UAL_DTO_WRITE] = {RI_OP_RDMA_WRITE, REQUEST_FLAGS},
-	[UAL_DTO_READ] = {RI_OP_RDMA_READ, REQUEST_FLAGS},
+	[UAL_DTO_READ] = {RI_OP_RDMA_READ, REQUEST_FLAGS | IT_UNLINK_LOCAL_SINK},
 	[UAL_DTO_RECV] = {RI_OP_RECV, IT_COMPLETION_FLAG | IT_NOTIFY_FLAG | IT_COALESCE_WR_FLAG},
+	[UAL_DTO_FETCH_ADD] = {RI_OP_FETCH_ADD, REQUEST_FLAGS},
+	[UAL_DTO_CMP_SWAP] = {RI_OP_CMP_SWAP, REQUEST_FLAGS},
 };
 
 static bool
@@ -87,7 +94,9 @@ segments_refusal(const struct ual_ia *ia, bool privileged, const struct ual_dto 
 	for (size_t i = 0; i < readable; i++) {
 		const struct ual_lmr *lmr;
 
-		if (dto->segments[i].length == 0)
+		if (dto->segments == NULL && ual_rmr_of(dto->sinks[i].rmr) == NULL)
+			return IT_ERR_INVALID_RMR;
+		if (dto->segments == NULL || dto->segments[i].length == 0)
 			continue;
 		lmr = lmr_of(ia, &dto->segments[i]);
 		if (lmr == NULL)
@@ -96,6 +105,19 @@ segments_refusal(const struct ual_ia *ia, bool privileged, const struct ual_dto 
 			return IT_ERR_PRIV_OPS_UNAVAILABLE;
 	}
 	return IT_SUCCESS;
+}
+
+/* The flags that go with the operation here and now. */
+static inline unsigned int
+flags_allowed(const struct ual_ep *ep, const struct ual_dto *dto)
+{
+	unsigned int flags = kinds[dto->op].flags;
+
+	/* One sink can be unlinked at the end of a Read, where the adapter does such things. */
+	if (dto->op == UAL_DTO_READ &&
+	    (dto->num_segments != 1 || !ep->object.ia->attr.read_local_extensions))
+		flags &= ~(unsigned int)IT_UNLINK_LOCAL_SINK;
+	return flags;
 }
 
 /* Why a post is refused, the first reason by G2: handles, flags, state, limits. */
@@ -107,7 +129,7 @@ refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 
 	if (status != IT_SUCCESS)
 		return status;
-	if (((unsigned int)dto->flags & ~(unsigned int)kinds[dto->op].flags) != 0)
+	if (((unsigned int)dto->flags & ~flags_allowed(ep, dto)) != 0)
 		return IT_ERR_INVALID_DTO_FLAGS;
 	if (!takes(ep, dto->op))
 		return IT_ERR_INVALID_EP_STATE;
@@ -138,7 +160,26 @@ convert(const struct ual_ia *ia, bool privileged, const it_lmr_triplet_t *segmen
 			: (uintptr_t)segment->addr.abs;
 	/* A receive segment may be longer than any message. */
 	sge->length = segment->length < UINT32_MAX ? (uint32_t)segment->length : UINT32_MAX;
-	sge->stag = atomic_load_explicit(&lmr->stag, memory_order_relaxed);
+	sge->stag = ual_lmr_stag(lmr);
+	return true;
+}
+
+/* All segments for the provider, at most `room` octets. */
+static inline bool
+convert_all(const struct ual_ep *ep, const struct ual_dto *dto, struct ri_sge *sgl, uint64_t room)
+{
+	for (size_t i = 0; i < dto->num_segments; i++) {
+		it_length_t length =
+			dto->segments != NULL ? dto->segments[i].length : dto->sinks[i].length;
+
+		if (length > room)
+			return false;
+		room -= length;
+		if (dto->segments != NULL
+			    ? !convert(ep->object.ia, ep->privileged, &dto->segments[i], &sgl[i])
+			    : !ual_rmr_sink(ep, &dto->sinks[i], &sgl[i]))
+			return false;
+	}
 	return true;
 }
 
@@ -155,36 +196,71 @@ ual_dto_post(struct ual_ep *ep, const struct ri_wr *wr)
 	return status;
 }
 
+/* What is no context of ours must not become one by losing its upper half. */
+static inline uint32_t
+stag_of(it_rmr_context_t context)
+{
+	return context <= UINT32_MAX ? (uint32_t)context : 0;
+}
+
+bool
+ual_dto_offers(const struct ual_ep *ep, enum ual_dto_extra extra)
+{
+	const struct ri_rnic_attr *attr = &ep->object.ia->attr;
+
+	switch (extra) {
+	case UAL_DTO_X_UNLINK:
+		return attr->send_invalidate;
+	case UAL_DTO_X_READ_TO_RMR:
+		return attr->read_local_extensions;
+	case UAL_DTO_X_ATOMICS:
+	default:
+		return attr->atomics;
+	}
+}
+
 it_status_t
 ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
 {
 	struct ri_sge sgl[UAL_DTO_SEGMENTS_MAX];
-	uint64_t room = ep->max_payload;
-	enum ri_status status;
 	struct ri_wr wr;
 
-	if (((unsigned int)dto->flags & ~(unsigned int)kinds[dto->op].flags) != 0 ||
+	if (((unsigned int)dto->flags & ~flags_allowed(ep, dto)) != 0 ||
 	    dto->num_segments > ep->max_sge[dto->op] || !takes(ep, dto->op) ||
-	    adapter_dead(ep->object.ia))
+	    adapter_dead(ep->object.ia) || !convert_all(ep, dto, sgl, ep->max_payload))
 		return refusal(ep, dto);
-	for (size_t i = 0; i < dto->num_segments; i++) {
-		if (!convert(ep->object.ia, ep->privileged, &dto->segments[i], &sgl[i]) ||
-		    dto->segments[i].length > room)
-			return refusal(ep, dto);
-		room -= dto->segments[i].length;
-	}
 	wr.wr_id = dto->cookie;
 	wr.sgl = sgl;
 	wr.num_sge = (uint16_t)dto->num_segments;
 	wr.opcode = kinds[dto->op].opcode;
 	wr.reserved = 0;
-	wr.flags = (uint32_t)dto->flags;
-	wr.inv_stag = 0;
+	wr.flags = (uint32_t)dto->flags | (dto->unlink ? RI_WR_INVALIDATE : 0);
+	wr.inv_stag = dto->unlink ? stag_of(dto->rmr_context) : 0;
 	wr.u.remote.addr = dto->rdma_addr;
-	/* What is no context of ours must not become one by losing its upper half. */
-	wr.u.remote.stag = dto->rmr_context <= UINT32_MAX ? (uint32_t)dto->rmr_context : 0;
+	wr.u.remote.stag = stag_of(dto->rmr_context);
 	wr.u.remote.reserved = 0;
-	status = ual_dto_post(ep, &wr);
+	wr.u.remote.operand = dto->operand;
+	wr.u.remote.swap = dto->swap;
+	return ual_dto_control(ep, &wr);
+}
+
+it_status_t
+ual_dto_control_check(const struct ual_ep *ep, it_dto_flags_t flags, unsigned int allowed)
+{
+	if (adapter_dead(ep->object.ia))
+		return IT_ERR_IA_CATASTROPHE;
+	if (!ep->object.ia->attr.local_fence)
+		allowed &= ~(unsigned int)IT_UNLINK_FENCE_FLAG;
+	if (((unsigned int)flags & ~allowed) != 0)
+		return IT_ERR_INVALID_DTO_FLAGS;
+	return takes(ep, UAL_DTO_SEND) ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
+}
+
+it_status_t
+ual_dto_control(struct ual_ep *ep, const struct ri_wr *wr)
+{
+	enum ri_status status = ual_dto_post(ep, wr);
+
 	return status == RI_SUCCESS ? IT_SUCCESS : ual_status(UAL_CALL_POST_SEND, status);
 }
 
@@ -286,5 +362,8 @@ ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out)
 	event->dto_status = ual_status_of_wc(wc->status);
 	event->transferred_length = wc->status == RI_WC_SUCCESS ? wc->byte_len : 0;
 	event->unlinked_mr_handle = IT_NULL_HANDLE;
+	if ((wc->flags & RI_WC_INVALIDATED) != 0 && wc->status == RI_WC_SUCCESS)
+		event->unlinked_mr_handle =
+			(it_handle_t)ual_key_revoked(evd->object.ia->keys, wc->inv_stag);
 	return true;
 }

@@ -7,10 +7,12 @@
 #ifndef UAL_DTO_H
 #define UAL_DTO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "it_api.h"
 
+struct ri_wr;
 struct ual_ep;
 struct ual_srq;
 
@@ -20,6 +22,8 @@ enum ual_dto_op {
 	UAL_DTO_WRITE,
 	UAL_DTO_READ,
 	UAL_DTO_RECV,
+	UAL_DTO_FETCH_ADD,
+	UAL_DTO_CMP_SWAP,
 	UAL_DTO_COUNT
 };
 
@@ -33,12 +37,33 @@ struct ual_dto {
 	const it_lmr_triplet_t *segments;
 	size_t num_segments;
 	it_dto_cookie_t cookie;
-	it_rdma_addr_t rdma_addr;     /* Write and Read */
-	it_rmr_context_t rmr_context; /* Write and Read */
+	it_rdma_addr_t rdma_addr;      /* Write, Read and atomics */
+	it_rmr_context_t rmr_context;  /* the same; Send with `unlink`: what the peer revokes */
+	const it_rmr_triplet_t *sinks; /* Read: into these, instead of segments */
+	bool unlink;                   /* Send: it_post_send_and_unlink */
+	uint64_t operand;              /* atomics: what is added or compared with */
+	uint64_t swap;                 /* compare-and-swap: the new value */
 };
 
+/* What not every adapter can do. */
+enum ual_dto_extra {
+	UAL_DTO_X_UNLINK,      /* it_post_send_and_unlink */
+	UAL_DTO_X_READ_TO_RMR, /* it_post_rdma_read_to_rmr */
+	UAL_DTO_X_ATOMICS      /* it_post_atomic */
+};
+bool ual_dto_offers(const struct ual_ep *ep, enum ual_dto_extra extra);
 /* Post to the send queue of an RC endpoint. dto->op is not RECV. */
 it_status_t ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto);
+/*
+ * Requests that carry no segments: links and unlinks. First the flags, of which `allowed` go with the
+ * request, and the endpoint's state; then the post, whose flags are wr->flags as they are.
+ */
+#define UAL_DTO_LINK_FLAGS \
+	(IT_COMPLETION_FLAG | IT_NOTIFY_FLAG | IT_BARRIER_FENCE_FLAG | IT_COALESCE_WR_FLAG)
+#define UAL_DTO_UNLINK_FLAGS (UAL_DTO_LINK_FLAGS | IT_UNLINK_FENCE_FLAG)
+it_status_t ual_dto_control_check(const struct ual_ep *ep, it_dto_flags_t flags,
+				  unsigned int allowed);
+it_status_t ual_dto_control(struct ual_ep *ep, const struct ri_wr *wr);
 /* Post a receive to an RC endpoint. dto->op is RECV. */
 it_status_t ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto);
 /* The same to a shared receive queue. */

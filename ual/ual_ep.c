@@ -16,6 +16,7 @@
 
 #include "ual.h"
 #include "ual_cm.h"
+#include "ual_rmr.h"
 #include "ual_status.h"
 
 enum ri_status
@@ -61,8 +62,12 @@ ep_destroy(struct ual_object *object)
 {
 	struct ual_ep *ep = (struct ual_ep *)object;
 
-	/* Whatever it answers, the end of the client takes the queue pair back. */
-	(void)!qp_end(ep);
+	/*
+	 * Busy is one whose last unlink had not run yet: its windows are made anew then. Whatever else it
+	 * answers, the end of the client takes the queue pair back.
+	 */
+	if (qp_end(ep) == RI_ERR_BUSY && ual_rmr_ep_reset(ep) == IT_SUCCESS)
+		(void)!qp_end(ep);
 	ual_async_settle(object->ia);
 	ep_end(ep);
 }
@@ -256,6 +261,10 @@ ual_ep_free(struct ual_ep *ep)
 {
 	if (!ual_object_freeze(&ep->object))
 		return IT_ERR_EP_BUSY;
+	if (ual_rmr_blocks(ep)) {
+		ual_object_thaw(&ep->object);
+		return IT_ERR_EP_BUSY;
+	}
 	if (!ual_object_retract(&ep->object))
 		return IT_ERR_INVALID_EP;
 	/* A call of another thread that is under way may finish. */
@@ -357,6 +366,8 @@ reset_controlled(struct ual_ep *ep)
 	if (status != IT_SUCCESS || atomic_load(&ep->state) == UAL_EPS_UNCONNECTED)
 		return status;
 	status = ual_status(UAL_CALL_EP_RESET, ual_ep_qp_modify(ep, &idle, RI_QP_ATTR_STATE));
+	if (status == IT_SUCCESS)
+		status = ual_rmr_ep_reset(ep);
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&ep->lock);

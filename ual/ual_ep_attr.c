@@ -146,6 +146,8 @@ ual_ep_limits(struct ual_ep *ep)
 	atomic_store(&ep->max_payload, attr->max_dto_payload_size);
 	atomic_store(&ep->max_sge[UAL_DTO_SEND], (uint32_t)attr->max_send_segments);
 	atomic_store(&ep->max_sge[UAL_DTO_RECV], (uint32_t)attr->max_recv_segments);
+	atomic_store(&ep->max_sge[UAL_DTO_FETCH_ADD], 1);
+	atomic_store(&ep->max_sge[UAL_DTO_CMP_SWAP], 1);
 	atomic_store(&ep->max_sge[UAL_DTO_READ], (uint32_t)attr->srv.rc.max_rdma_read_segments);
 	atomic_store(&ep->max_sge[UAL_DTO_WRITE], (uint32_t)attr->srv.rc.max_rdma_write_segments);
 }

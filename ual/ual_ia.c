@@ -23,6 +23,7 @@
 #include "ual.h"
 #include "ual_cm.h"
 #include "ual_evd.h"
+#include "ual_key.h"
 #include "ual_sleep.h"
 #include "ual_status.h"
 
@@ -138,6 +139,7 @@ client_open(struct ual_ia *ia, const char *name)
 static void
 ia_unmake(struct ual_ia *ia)
 {
+	ual_keys_free(ia->keys);
 	pthread_mutex_destroy(&ia->drain);
 	pthread_mutex_destroy(&ia->lock);
 	ual_object_delete(&ia->object);
@@ -160,6 +162,11 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 		return IT_ERR_RESOURCES;
 	pthread_mutex_init(&ia->lock, NULL);
 	pthread_mutex_init(&ia->drain, NULL);
+	ia->keys = ual_keys_new();
+	if (ia->keys == NULL) {
+		ia_unmake(ia);
+		return IT_ERR_RESOURCES;
+	}
 	ual_beds_init(&ia->beds);
 	ia->major_version = major;
 	ia->minor_version = minor;

@@ -34,6 +34,7 @@
 #include "ual_object.h"
 
 struct ual_evd;
+struct ual_keys;
 struct ual_lmr;
 struct ual_sleeper;
 
@@ -77,6 +78,7 @@ struct ual_ia {
 	atomic_uint kicks;     /* how often the kAL said that there is news */
 
 	struct ual_beds beds;
+	struct ual_keys *keys; /* of its LMRs and RMRs */
 };
 
 _Static_assert(sizeof(struct ual_ia) <= UAL_SLOT_SIZE, "an IA fits its slot");

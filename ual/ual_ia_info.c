@@ -171,6 +171,24 @@ connections_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 }
 
 static void
+memory_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
+{
+	unsigned int types =
+		(attr->mw_narrow ? IT_RMR_TYPE_NARROW : 0) | (attr->mw_wide ? IT_RMR_TYPE_WIDE : 0);
+
+	info->rmr_types_supported = (it_rmr_type_t)types;
+	info->narrow_rmr_unlink_support = attr->mw_narrow_unbind;
+	info->wide_rmr_unlink_support = attr->mw_wide_unbind;
+	info->unlink_fence_support = attr->local_fence;
+	info->post_send_unlink_remote_support = attr->send_invalidate;
+	info->rdma_read_local_extensions = attr->read_local_extensions;
+	info->atomic_support = attr->atomics;
+	info->lmr_link_support = attr->fast_register;
+	info->direct_lmr_handle_support = attr->direct_stag;
+	info->iobl_types_supported = ual_iobl_types(attr);
+}
+
+static void
 abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 {
 	info->supported_service_types = IT_RC_SERVICE;
@@ -185,10 +203,7 @@ abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 	info->srq_resizable = attr->srq_resizable;
 	info->soft_hi_watermark_support = attr->rq_soft_limit;
 	info->hard_hi_watermark_support = attr->rq_hard_limit;
-	info->lmr_link_support = attr->fast_register;
-	info->direct_lmr_handle_support = attr->direct_stag;
-	info->iobl_types_supported = ual_iobl_types(attr);
-	info->unlink_fence_support = attr->local_fence;
+	memory_fill(attr, info);
 }
 
 /*
@@ -199,12 +214,6 @@ static void
 hide_unserved(it_ia_info_t *info)
 {
 	info->socket_conversion_support = IT_FALSE;
-	info->rmr_types_supported = (it_rmr_type_t)0;
-	info->rdma_read_local_extensions = IT_FALSE;
-	info->atomic_support = IT_FALSE;
-	info->post_send_unlink_remote_support = IT_FALSE;
-	info->narrow_rmr_unlink_support = IT_FALSE;
-	info->wide_rmr_unlink_support = IT_FALSE;
 	info->ud_req_private_data_len = 0;
 	info->ud_rep_private_data_len = 0;
 }

@@ -159,8 +159,8 @@ ual_lmr_mode_valid(const struct ual_ia *ia, it_addr_mode_t mode)
 }
 
 /* What can be told without asking anybody. */
-static it_status_t
-check_wanted(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
+it_status_t
+ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 {
 	unsigned int flags = (unsigned int)wanted->flags;
 
@@ -225,7 +225,7 @@ lmr_register(struct ual_lmr *lmr, const struct ual_pages *pages)
 	if (status == RI_SUCCESS) {
 		lmr->mr_id = rep.id;
 		lmr->iobl_room = req.max_pages;
-		atomic_store(&lmr->stag, rep.stag);
+		ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
 	}
 	return status;
 }
@@ -234,6 +234,7 @@ lmr_register(struct ual_lmr *lmr, const struct ual_pages *pages)
 static void
 lmr_end(struct ual_lmr *lmr)
 {
+	ual_key_remove(lmr->object.ia->keys, &lmr->key);
 	share_leave(lmr->share);
 	ual_object_drop(&lmr->pz->object);
 	pthread_mutex_destroy(&lmr->lock);
@@ -294,7 +295,7 @@ ual_lmr_create(struct ual_pz *pz, const struct ual_lmr_wanted *wanted, it_lmr_ha
 	       it_rmr_context_t *context)
 {
 	struct ual_ia *ia = pz->object.ia;
-	it_status_t status = check_wanted(ia, wanted);
+	it_status_t status = ual_lmr_check(ia, wanted);
 	const struct ual_pages *pages = NULL;
 	struct ual_pages room;
 	struct ual_lmr *lmr;
@@ -316,7 +317,7 @@ ual_lmr_create(struct ual_pz *pz, const struct ual_lmr_wanted *wanted, it_lmr_ha
 		return status;
 	}
 	if (context != NULL)
-		*context = atomic_load(&lmr->stag);
+		*context = ual_lmr_stag(lmr);
 	*out = ual_object_publish(&lmr->object);
 	return IT_SUCCESS;
 }
@@ -352,7 +353,7 @@ ual_lmr_create_unlinked(struct ual_pz *pz, size_t pieces, it_lmr_flag_t flags, u
 	lmr->mr_id = rep.id;
 	lmr->listed = true;
 	lmr->iobl_room = pieces;
-	atomic_store(&lmr->stag, rep.stag);
+	ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
 	*out = ual_object_publish(&lmr->object);
 	return IT_SUCCESS;
 }
@@ -429,7 +430,7 @@ ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *p
 	if ((mask & IT_LMR_PARAM_SHARED_ID) != 0)
 		params->shared_id = lmr->shared_id;
 	if ((mask & IT_LMR_PARAM_RMR_CONTEXT) != 0)
-		params->rmr_context = atomic_load(&lmr->stag);
+		params->rmr_context = ual_lmr_stag(lmr);
 	if ((mask & IT_LMR_PARAM_ADDR_MODE) != 0)
 		params->addr_mode = (it_addr_mode_t)atomic_load(&lmr->addr_mode);
 	if ((mask & IT_LMR_PARAM_IOBL_NUM_ELTS) != 0)

@@ -8,12 +8,13 @@
 #define UAL_MEM_H
 
 #include "ual_ia.h"
+#include "ual_key.h"
 
 struct ual_lmr {
 	struct ual_object object;
 
 	/* Fast path. */
-	atomic_uint stag;
+	struct ual_key key;    /* key.stag is its STag */
 	atomic_uint addr_mode; /* it_addr_mode_t */
 	bool direct;           /* all memory, by I/O address: no zone, nothing registered */
 
@@ -36,6 +37,17 @@ struct ual_lmr {
 
 _Static_assert(sizeof(struct ual_lmr) <= UAL_SLOT_SIZE, "an LMR fits its slot");
 
+/* What posts and peers call it by. */
+static inline uint32_t
+ual_lmr_stag(const struct ual_lmr *lmr)
+{
+	return atomic_load_explicit(&lmr->key.stag, memory_order_relaxed);
+}
+
+struct ual_lmr_wanted;
+
+/* What of a registration can be judged without asking anybody. */
+it_status_t ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted);
 /* Rights as RI_ACCESS_* bits. */
 uint32_t ual_lmr_access(const struct ual_ia *ia, it_mem_priv_t privs);
 bool ual_lmr_privs_valid(it_mem_priv_t privs);

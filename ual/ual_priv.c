@@ -97,13 +97,14 @@ identity_swap(struct ual_lmr *lmr, const struct identity *fresh)
 	struct identity before;
 
 	pthread_mutex_lock(&lmr->lock);
-	before = (struct identity){.stag = atomic_load(&lmr->stag),
+	before = (struct identity){.stag = ual_lmr_stag(lmr),
 				   .addr = lmr->addr,
 				   .length = lmr->length,
 				   .addr_mode = (it_addr_mode_t)atomic_load(&lmr->addr_mode),
 				   .privs = lmr->privs,
 				   .iobl_type = lmr->iobl_type};
-	atomic_store(&lmr->stag, fresh->stag);
+	atomic_store(&lmr->key.stag, fresh->stag);
+	atomic_store(&lmr->key.revoked, false);
 	atomic_store(&lmr->addr_mode, (unsigned int)fresh->addr_mode);
 	lmr->addr = fresh->addr;
 	lmr->length = fresh->length;
@@ -124,7 +125,7 @@ post_link(struct ual_lmr *lmr, struct ual_ep *ep, const struct ual_lmr_link *lin
 	  const struct ual_pages *pages)
 {
 	bool relative = link->addr_mode == IT_ADDR_MODE_RELATIVE;
-	const struct identity fresh = {.stag = next_stag(atomic_load(&lmr->stag)),
+	const struct identity fresh = {.stag = next_stag(ual_lmr_stag(lmr)),
 				       .addr = (unsigned char *)(uintptr_t)link->addr,
 				       .length = link->length,
 				       .addr_mode = link->addr_mode,
@@ -182,7 +183,7 @@ ual_lmr_link(struct ual_lmr *lmr, struct ual_ep *ep, const struct ual_lmr_link *
 	if (status == IT_SUCCESS)
 		status = post_link(lmr, ep, link, &pages);
 	if (status == IT_SUCCESS)
-		*context = atomic_load(&lmr->stag);
+		*context = ual_lmr_stag(lmr);
 	return status;
 }
 
@@ -205,7 +206,7 @@ ual_lmr_unlink(struct ual_lmr *lmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 	const struct ri_wr wr = {.wr_id = cookie,
 				 .opcode = RI_OP_INV_MR,
 				 .flags = (uint32_t)flags,
-				 .inv_stag = atomic_load(&lmr->stag)};
+				 .inv_stag = ual_lmr_stag(lmr)};
 	it_status_t status = check_post(lmr, ep);
 
 	if (status == IT_ERR_INVALID_EP)

@@ -46,6 +46,11 @@ viw_sq_started(struct viw_qp *qp, uint32_t read_seq, enum ri_wc_status status)
 	s->read_seq = read_seq;
 	s->opcode = wqe->opcode;
 	s->flags = (uint8_t)(wqe->flags & (RI_WR_SIGNALED | RI_WR_NOTIFY));
+	s->sink = 0;
+	if (wqe->opcode == RI_OP_RDMA_READ && wqe->num_sge > 0) {
+		s->flags |= (uint8_t)(wqe->flags & RI_WR_INVALIDATE);
+		s->sink = wqe->sge[0].stag;
+	}
 	s->status = (uint8_t)status;
 	tx->sent_head++;
 	tx->have_request = false;
@@ -64,6 +69,10 @@ sent_push(struct viw_qp *qp, const struct viw_sent *s, enum ri_wc_status status)
 	cqe.wq_index = s->index;
 	if (s->flags & RI_WR_NOTIFY)
 		cqe.flags |= RI_WC_SOLICITED;
+	if ((s->flags & RI_WR_INVALIDATE) && status == RI_WC_SUCCESS) {
+		cqe.flags |= RI_WC_INVALIDATED;
+		cqe.inv_stag = s->sink;
+	}
 	return vsw_cq_push(&qp->send_cq->cq, &cqe);
 }
 
@@ -75,22 +84,36 @@ sent_is_done(struct viw_qp *qp, const struct viw_sent *s)
 	return qp->tx.given >= s->end;
 }
 
+/* A Read is done: its sink is revoked if it was to be. False: that failed. */
+static bool
+sink_revoke(struct viw_qp *qp, struct viw_sent *s)
+{
+	if (s->status != RI_WC_SUCCESS || (s->flags & RI_WR_INVALIDATE) == 0 ||
+	    vsw_mem_invalidate(qp->rnic->mem, &qp->who, s->sink, false) == VSW_MEM_OK)
+		return true;
+	s->status = RI_WC_LOCAL_MM;
+	return false;
+}
+
 void
 viw_sq_complete(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
 	while (tx->sent_tail != tx->sent_head) {
-		const struct viw_sent *s = &tx->sent[tx->sent_tail & tx->sent_mask];
+		struct viw_sent *s = &tx->sent[tx->sent_tail & tx->sent_mask];
 
 		if (s->status == RI_WC_SUCCESS && !sent_is_done(qp, s))
 			return;
+		bool revoked = sink_revoke(qp, s);
 		tx->sent_tail++;
 		if (s->status == RI_WC_SUCCESS && (s->flags & RI_WR_SIGNALED) == 0)
 			continue;
 		if (!sent_push(qp, s, (enum ri_wc_status)s->status))
 			viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL,
 				  RI_EVENT_QP_CQ_SQ_ERROR);
+		else if (!revoked)
+			viw_fault(qp, RDMAP_FAULT_LOCAL, NULL, 0);
 	}
 }
 

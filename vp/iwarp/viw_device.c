@@ -174,6 +174,7 @@ profile_semantics(struct ri_rnic_attr *a)
 	a->send_invalidate = true;
 	a->mw_narrow = true;
 	a->mw_narrow_unbind = true;
+	a->read_local_extensions = true;
 	a->mr_key_owner = RI_KEY_PROVIDER;
 	a->mw_key_owner = RI_KEY_CONSUMER;
 	a->zero_based = true;

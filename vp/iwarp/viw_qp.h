@@ -35,8 +35,9 @@ struct viw_sent {
 	uint32_t index;    /* for vsw_cqe::wq_index */
 	uint32_t length;   /* posted total */
 	uint32_t read_seq; /* a Read: its number */
+	uint32_t sink;     /* a Read: STag of its sink, for RI_WR_INVALIDATE */
 	uint8_t opcode;
-	uint8_t flags;  /* RI_WR_SIGNALED, RI_WR_NOTIFY */
+	uint8_t flags;  /* RI_WR_SIGNALED, RI_WR_NOTIFY; a Read: RI_WR_INVALIDATE */
 	uint8_t status; /* enum ri_wc_status; SUCCESS: not failed */
 };
 

@@ -358,7 +358,7 @@ run_local(struct viw_qp *qp)
 	if (result == VSW_MEM_OK)
 		request_started(qp, 0);
 	else
-		request_fail(qp, bind ? RI_WC_MW_BIND : RI_WC_LOCAL_MM);
+		request_fail(qp, RI_WC_MW_BIND);
 }
 
 static bool

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Keys to handles, see ual_key.h: a table of lists by index, under one lock that nothing nests in. */
+
+#include "ual_key.h"
+
+#include <stdlib.h>
+
+#include "ual_object.h"
+
+#define INDEX_SHIFT 8 /* the low bits of an STag are its changing part */
+
+static struct ual_key **
+bucket_of(struct ual_keys *keys, uint32_t stag)
+{
+	/* Indices may be scrambled or consecutive; either way their low bits spread. */
+	return &keys->buckets[(stag >> INDEX_SHIFT) % UAL_KEY_BUCKETS];
+}
+
+struct ual_keys *
+ual_keys_new(void)
+{
+	struct ual_keys *keys = (struct ual_keys *)calloc(1, sizeof(*keys));
+
+	if (keys != NULL)
+		pthread_mutex_init(&keys->lock, NULL);
+	return keys;
+}
+
+void
+ual_keys_free(struct ual_keys *keys)
+{
+	if (keys == NULL)
+		return;
+	pthread_mutex_destroy(&keys->lock);
+	free(keys);
+}
+
+/* With the lock. */
+static void
+take_out(struct ual_keys *keys, struct ual_key *key)
+{
+	struct ual_key **at = bucket_of(keys, atomic_load(&key->stag));
+
+	if (key->object == NULL)
+		return;
+	while (*at != key)
+		at = &(*at)->next;
+	*at = key->next;
+	key->object = NULL;
+}
+
+void
+ual_key_set(struct ual_keys *keys, struct ual_key *key, struct ual_object *object, uint32_t stag)
+{
+	struct ual_key **bucket = bucket_of(keys, stag);
+
+	pthread_mutex_lock(&keys->lock);
+	if (key->object == object &&
+	    atomic_load(&key->stag) >> INDEX_SHIFT == stag >> INDEX_SHIFT) {
+		atomic_store(&key->stag, stag);
+		atomic_store(&key->revoked, false);
+	} else {
+		take_out(keys, key);
+		atomic_store(&key->stag, stag);
+		atomic_store(&key->revoked, false);
+		key->object = object;
+		key->next = *bucket;
+		*bucket = key;
+	}
+	pthread_mutex_unlock(&keys->lock);
+}
+
+void
+ual_key_remove(struct ual_keys *keys, struct ual_key *key)
+{
+	pthread_mutex_lock(&keys->lock);
+	take_out(keys, key);
+	pthread_mutex_unlock(&keys->lock);
+}
+
+void *
+ual_key_revoked(struct ual_keys *keys, uint32_t stag)
+{
+	void *handle = NULL;
+
+	pthread_mutex_lock(&keys->lock);
+	for (struct ual_key *key = *bucket_of(keys, stag); key != NULL; key = key->next) {
+		if (atomic_load(&key->stag) != stag)
+			continue;
+		atomic_store(&key->revoked, true);
+		handle = ual_object_handle(key->object);
+	}
+	pthread_mutex_unlock(&keys->lock);
+	return handle;
+}

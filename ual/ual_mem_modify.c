@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A region registered anew under the same handle (itapi-semantics 8.8): zone, range, rights or mode.
+ *
+ * The provider does it as one step: it revokes the old key, waits until nobody uses it, and opens the
+ * new. It refuses while windows are linked. One region at a time is registered anew: the lock is a control
+ * lock, held across the call of the kAL; what queries and posts look at changes under ual_lmr::lock.
+ */
+
+#include "ual.h"
+#include "ual_mem.h"
+#include "ual_status.h"
+
+static pthread_mutex_t modify_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What the region would be: as it is but for what the mask names. */
+static struct ual_lmr_wanted
+wanted_after(const struct ual_lmr *lmr, unsigned int mask, const it_lmr_param_t *params)
+{
+	return (struct ual_lmr_wanted){
+		.addr = (mask & IT_LMR_PARAM_ADDR) != 0 ? params->addr : lmr->addr,
+		.length = (mask & IT_LMR_PARAM_LENGTH) != 0 ? params->length : lmr->length,
+		.privs = (mask & IT_LMR_PARAM_MEM_PRIV) != 0 ? params->privs : lmr->privs,
+		.addr_mode = (mask & IT_LMR_PARAM_ADDR_MODE) != 0
+				     ? params->addr_mode
+				     : (it_addr_mode_t)atomic_load(&lmr->addr_mode),
+		.flags = lmr->flags,
+		.shared_id = lmr->shared_id,
+	};
+}
+
+/* With modify_lock, and both zones held. */
+static it_status_t
+register_anew(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
+{
+	struct ual_ia *ia = lmr->object.ia;
+	struct kal_mr_req req = {
+		.id = lmr->mr_id,
+		.pd = pz->pd,
+		.addr = (uintptr_t)wanted->addr,
+		.length = wanted->length,
+		.access = ual_lmr_access(ia, wanted->privs),
+		.zero_based = wanted->addr_mode == IT_ADDR_MODE_RELATIVE,
+		.shareable = (wanted->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0,
+		.max_pages = (uint32_t)lmr->iobl_room,
+	};
+	struct kal_mr_rep rep;
+	enum ri_status status;
+
+	status = ual_ia_call(ia, KAL_MR_REREG, &req, sizeof(req), &rep, sizeof(rep));
+	if (status != RI_SUCCESS)
+		return ual_status(UAL_CALL_LMR_MODIFY, status);
+	ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
+	pthread_mutex_lock(&lmr->lock);
+	lmr->pz = pz;
+	lmr->addr = (unsigned char *)wanted->addr;
+	lmr->length = wanted->length;
+	lmr->privs = wanted->privs;
+	atomic_store(&lmr->addr_mode, (unsigned int)wanted->addr_mode);
+	pthread_mutex_unlock(&lmr->lock);
+	return IT_SUCCESS;
+}
+
+/* From success on the new zone is held and the old one is not. */
+static it_status_t
+move_and_register(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
+{
+	struct ual_pz *before = lmr->pz;
+	it_status_t status;
+
+	if (!ual_object_hold(&pz->object))
+		return IT_ERR_INVALID_PZ;
+	status = register_anew(lmr, pz, wanted);
+	ual_object_drop(status == IT_SUCCESS ? &before->object : &pz->object);
+	return status;
+}
+
+it_status_t
+ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lmr_param_t *params)
+{
+	unsigned int mask = (unsigned int)wanted_mask;
+	struct ual_ia *ia = lmr->object.ia;
+	struct ual_lmr_wanted wanted;
+	struct ual_pz *pz = NULL;
+	it_status_t status;
+
+	if ((mask & IT_LMR_PARAM_PZ) != 0) {
+		pz = ual_pz_of(params->pz);
+		if (pz == NULL || pz->object.ia != ia)
+			return IT_ERR_INVALID_PZ;
+	}
+	/* Who shares is bound to the pages of the group; what has a list, or is direct, has no range. */
+	if (lmr->share != NULL || lmr->listed || lmr->direct || !ia->attr.reregister)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	pthread_mutex_lock(&modify_lock);
+	wanted = wanted_after(lmr, mask, params);
+	status = wanted.addr != NULL ? ual_lmr_check(ia, &wanted) : IT_ERR_ADDRESS;
+	if (status == IT_SUCCESS)
+		status = move_and_register(lmr, pz != NULL ? pz : lmr->pz, &wanted);
+	pthread_mutex_unlock(&modify_lock);
+	return status;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Windows: RMRs (itapi-semantics 8.5, 8.6, 15.6).
+ *
+ * An RMR is a window of the provider. Linking and unlinking it are requests of an endpoint's send queue:
+ * the provider does them in their turn and judges rights and zones of what it finds then. Here stands
+ * what a call can get wrong, the key, and what the last request asked for, which is what a query tells.
+ * Whether something is still linked to an LMR or through an endpoint is the provider's knowledge alone:
+ * it answers BUSY when those are freed.
+ *
+ * The key's low eight bits step with each link, so that a context that a peer remembers does not work
+ * again soon. A link that could not be posted leaves the step behind, nothing else.
+ *
+ * ual_rmr::lock is held for a few instructions, never across a post.
+ */
+
+#include "ual_rmr.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "ual.h"
+#include "ual_dto.h"
+#include "ual_ep.h"
+#include "ual_mem.h"
+#include "ual_status.h"
+
+/* --- making and unmaking ------------------------------------------------------------------- */
+
+static void
+rmr_destroy(struct ual_object *object)
+{
+	struct ual_rmr *rmr = (struct ual_rmr *)object;
+	struct ual_ia *ia = object->ia;
+
+	ual_key_remove(ia->keys, &rmr->key);
+	/* Whatever it answers, the end of the client takes the window back. */
+	(void)!ual_ia_call_id(ia, KAL_MW_FREE, rmr->mw_id);
+	ual_object_drop(&rmr->pz->object);
+	pthread_mutex_destroy(&rmr->lock);
+	ual_object_delete(object);
+}
+
+/* The type meant, or IT_RMR_TYPE_DEFAULT if the adapter has no such. */
+static it_rmr_type_t
+type_meant(const struct ri_rnic_attr *attr, it_rmr_type_t type)
+{
+	if (type == IT_RMR_TYPE_DEFAULT)
+		return attr->mw_narrow ? IT_RMR_TYPE_NARROW : IT_RMR_TYPE_WIDE;
+	if ((type == IT_RMR_TYPE_NARROW && attr->mw_narrow) ||
+	    (type == IT_RMR_TYPE_WIDE && attr->mw_wide))
+		return type;
+	return IT_RMR_TYPE_DEFAULT;
+}
+
+static enum ri_status
+window_alloc(struct ual_rmr *rmr, struct kal_mr_rep *rep)
+{
+	struct kal_mw_req req = {
+		.pd = rmr->pz->pd,
+		.type = rmr->type == IT_RMR_TYPE_WIDE ? RI_MW_WIDE : RI_MW_NARROW,
+	};
+
+	return ual_ia_call(rmr->object.ia, KAL_MW_ALLOC, &req, sizeof(req), rep, sizeof(*rep));
+}
+
+it_status_t
+ual_rmr_create(struct ual_pz *pz, it_rmr_type_t type, it_rmr_handle_t *out)
+{
+	struct ual_ia *ia = pz->object.ia;
+	struct kal_mr_rep rep;
+	struct ual_rmr *rmr;
+	enum ri_status status;
+
+	if (!ia->attr.mw_narrow && !ia->attr.mw_wide)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	type = type_meant(&ia->attr, type);
+	if (type == IT_RMR_TYPE_DEFAULT)
+		return IT_ERR_INVALID_RMR_TYPE;
+	if (!ual_object_hold(&pz->object))
+		return IT_ERR_INVALID_PZ;
+	rmr = (struct ual_rmr *)ual_object_new(UAL_RMR, ia);
+	if (rmr == NULL) {
+		ual_object_drop(&pz->object);
+		return IT_ERR_RESOURCES;
+	}
+	rmr->object.destroy = rmr_destroy;
+	pthread_mutex_init(&rmr->lock, NULL);
+	rmr->pz = pz;
+	rmr->type = type;
+	status = window_alloc(rmr, &rep);
+	if (status != RI_SUCCESS) {
+		rmr_destroy(&rmr->object); /* id 0 is no window */
+		return ual_status(UAL_CALL_OTHER, status);
+	}
+	rmr->mw_id = rep.id;
+	ual_key_set(ia->keys, &rmr->key, &rmr->object, rep.stag);
+	*out = (it_rmr_handle_t)ual_object_publish(&rmr->object);
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_rmr_free(struct ual_rmr *rmr)
+{
+	if (!ual_object_retract(&rmr->object))
+		return IT_ERR_INVALID_RMR;
+	/* This call never refuses: a reset that has the object in hand right now is waited for. */
+	while (!ual_object_freeze(&rmr->object))
+		sched_yield();
+	rmr_destroy(&rmr->object);
+	return IT_SUCCESS;
+}
+
+void
+ual_rmr_query(struct ual_rmr *rmr, it_rmr_param_mask_t wanted, it_rmr_param_t *params)
+{
+	unsigned int mask = (wanted & IT_RMR_PARAM_ALL) != 0 ? ~0u : (unsigned int)wanted;
+	struct ual_rmr_link link;
+
+	pthread_mutex_lock(&rmr->lock);
+	link = rmr->link;
+	pthread_mutex_unlock(&rmr->lock);
+	link.linked = link.linked && !atomic_load(&rmr->key.revoked);
+	if ((mask & IT_RMR_PARAM_IA) != 0)
+		params->ia = (it_ia_handle_t)ual_object_handle(&rmr->object.ia->object);
+	if ((mask & IT_RMR_PARAM_PZ) != 0)
+		params->pz = (it_pz_handle_t)ual_object_handle(&rmr->pz->object);
+	if ((mask & IT_RMR_PARAM_LINKED) != 0)
+		params->bound =
+			link.linked
+				? IT_TRUE
+				: IT_FALSE; /* its name of Issue 1.0, which this folder compiles with */
+	if ((mask & IT_RMR_PARAM_LMR) != 0)
+		params->lmr = link.lmr;
+	if ((mask & IT_RMR_PARAM_ADDR) != 0)
+		params->addr = link.addr;
+	if ((mask & IT_RMR_PARAM_LENGTH) != 0)
+		params->length = link.length;
+	if ((mask & IT_RMR_PARAM_MEM_PRIV) != 0)
+		params->privs = link.privs;
+	if ((mask & IT_RMR_PARAM_RMR_CONTEXT) != 0)
+		params->rmr_context = atomic_load(&rmr->key.stag);
+	if ((mask & IT_RMR_PARAM_TYPE) != 0)
+		params->type = rmr->type;
+	if ((mask & IT_RMR_PARAM_ADDR_MODE) != 0)
+		params->addr_mode = link.addr_mode;
+}
+
+/* --- requests ------------------------------------------------------------------------------ */
+
+/* The rights of a link as the provider names them; 0: none that a window can give. */
+static uint32_t
+link_access(const struct ual_ia *ia, it_mem_priv_t privs)
+{
+	unsigned int rights = IT_PRIV_REMOTE | IT_PRIV_ATOMIC;
+	uint32_t access = 0;
+
+	if (((unsigned int)privs & ~rights) != 0)
+		return 0;
+	access |= (privs & IT_PRIV_REMOTE_READ) != 0 ? RI_ACCESS_REMOTE_READ : 0;
+	access |= (privs & IT_PRIV_REMOTE_WRITE) != 0 ? RI_ACCESS_REMOTE_WRITE : 0;
+	if (ia->attr.atomics)
+		access |= (privs & IT_PRIV_ATOMIC) != 0 ? RI_ACCESS_REMOTE_ATOMIC : 0;
+	return access;
+}
+
+/* A window's rights build on the local rights of the region (8.2). */
+static bool
+lmr_carries(const struct ual_lmr *lmr, uint32_t access)
+{
+	bool reads = (access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
+	bool writes = (access & (RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)) != 0;
+
+	return (!reads || (lmr->privs & IT_PRIV_LOCAL_READ) != 0) &&
+	       (!writes || (lmr->privs & IT_PRIV_LOCAL_WRITE) != 0);
+}
+
+static bool
+range_inside(const struct ual_lmr *lmr, const void *addr, it_length_t length)
+{
+	uintptr_t offset = (uintptr_t)addr - (uintptr_t)lmr->addr;
+
+	return (uintptr_t)addr >= (uintptr_t)lmr->addr && offset <= lmr->length &&
+	       length <= lmr->length - offset;
+}
+
+static it_status_t
+link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ual_ep *ep,
+	   const struct ual_rmr_wanted *wanted)
+{
+	const struct ual_ia *ia = rmr->object.ia;
+	uint32_t access = link_access(ia, wanted->privs);
+
+	if (lmr->object.ia != ia)
+		return IT_ERR_INVALID_LMR;
+	if (ep->object.ia != ia)
+		return IT_ERR_INVALID_EP;
+	if (lmr->pz != rmr->pz || ep->pz != rmr->pz)
+		return IT_ERR_INVALID_PZ;
+	if (wanted->length == 0)
+		return IT_ERR_INVALID_LENGTH;
+	if ((wanted->addr_mode != IT_ADDR_MODE_ABSOLUTE &&
+	     (wanted->addr_mode != IT_ADDR_MODE_RELATIVE || !ia->attr.zero_based)) ||
+	    (lmr->addr_mode != IT_ADDR_MODE_ABSOLUTE && !ia->attr.mw_on_zero_based))
+		return IT_ERR_INVALID_ADDR_MODE;
+	if (access == 0 || !lmr_carries(lmr, access))
+		return IT_ERR_INVALID_PRIVS;
+	return range_inside(lmr, wanted->addr, wanted->length) ? IT_SUCCESS : IT_ERR_RANGE;
+}
+
+/* Take the next key and note the link. What was is kept for the case that the post fails. */
+static uint32_t
+link_begin(struct ual_rmr *rmr, const struct ual_rmr_link *link, struct ual_rmr_link *before)
+{
+	uint32_t stag;
+
+	pthread_mutex_lock(&rmr->lock);
+	stag = atomic_load(&rmr->key.stag);
+	stag = (stag & ~0xffu) | ((stag + 1) & 0xffu);
+	atomic_store(&rmr->key.stag, stag);
+	atomic_store(&rmr->key.revoked, false);
+	*before = rmr->link;
+	rmr->link = *link;
+	pthread_mutex_unlock(&rmr->lock);
+	return stag;
+}
+
+/* Nothing came of it: as before, unless another thread linked it meanwhile. */
+static void
+link_undo(struct ual_rmr *rmr, uint32_t stag, const struct ual_rmr_link *before)
+{
+	pthread_mutex_lock(&rmr->lock);
+	if (atomic_load(&rmr->key.stag) == stag)
+		rmr->link = *before;
+	pthread_mutex_unlock(&rmr->lock);
+}
+
+it_status_t
+ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
+	     const struct ual_rmr_wanted *wanted, it_rmr_context_t *context)
+{
+	const struct ual_rmr_link link = {
+		.linked = true,
+		.lmr = (it_lmr_handle_t)ual_object_handle(&lmr->object),
+		.ep = (it_ep_handle_t)ual_object_handle(&ep->object),
+		.addr = wanted->addr,
+		.length = wanted->length,
+		.privs = wanted->privs,
+		.addr_mode = wanted->addr_mode,
+	};
+	it_status_t status = link_check(rmr, lmr, ep, wanted);
+	struct ual_rmr_link before;
+	struct ri_wr wr = {
+		.wr_id = wanted->cookie,
+		.opcode = RI_OP_BIND_MW,
+		.u.bind = {.mr_stag = ual_lmr_stag(lmr),
+			   .addr = (uintptr_t)wanted->addr,
+			   .length = wanted->length,
+			   .access = link_access(rmr->object.ia, wanted->privs)},
+	};
+
+	if (status == IT_SUCCESS)
+		status = ual_dto_control_check(ep, wanted->flags, UAL_DTO_LINK_FLAGS);
+	if (status != IT_SUCCESS)
+		return status;
+	wr.flags = (uint32_t)wanted->flags;
+	if (wanted->addr_mode == IT_ADDR_MODE_RELATIVE)
+		wr.flags |= RI_WR_BIND_RELATIVE;
+	wr.u.bind.mw_stag = link_begin(rmr, &link, &before);
+	status = ual_dto_control(ep, &wr);
+	if (status != IT_SUCCESS)
+		link_undo(rmr, wr.u.bind.mw_stag, &before);
+	else
+		*context = wr.u.bind.mw_stag;
+	return status;
+}
+
+/* Whether the adapter unlinks this type by request. */
+static bool
+can_unlink(const struct ual_rmr *rmr)
+{
+	const struct ri_rnic_attr *attr = &rmr->object.ia->attr;
+
+	return rmr->type == IT_RMR_TYPE_WIDE ? attr->mw_wide_unbind : attr->mw_narrow_unbind;
+}
+
+it_status_t
+ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, it_dto_flags_t flags)
+{
+	struct ri_wr wr = {.wr_id = cookie};
+	struct ual_rmr_link before;
+	it_status_t status;
+
+	pthread_mutex_lock(&rmr->lock);
+	before = rmr->link;
+	pthread_mutex_unlock(&rmr->lock);
+	if (ep->object.ia != rmr->object.ia || ep->pz != rmr->pz ||
+	    (rmr->type == IT_RMR_TYPE_NARROW && before.linked &&
+	     before.ep != (it_ep_handle_t)ual_object_handle(&ep->object)))
+		return IT_ERR_INVALID_EP;
+	if (!can_unlink(rmr))
+		return IT_ERR_OP_NOT_SUPPORTED;
+	status = ual_dto_control_check(ep, flags, UAL_DTO_UNLINK_FLAGS);
+	if (status != IT_SUCCESS)
+		return status;
+	wr.flags = (uint32_t)flags & ~(uint32_t)IT_UNLINK_FENCE_FLAG;
+	if ((flags & IT_UNLINK_FENCE_FLAG) != 0)
+		wr.flags |= RI_WR_LOCAL_FENCE;
+	uint32_t stag = atomic_load(&rmr->key.stag);
+	if (rmr->type == IT_RMR_TYPE_WIDE) {
+		wr.opcode = RI_OP_BIND_MW;
+		wr.u.bind.mw_stag = stag; /* of no octets: unbinds */
+	} else {
+		wr.opcode = RI_OP_LOCAL_INV;
+		wr.inv_stag = stag;
+	}
+	pthread_mutex_lock(&rmr->lock);
+	rmr->link.linked = false;
+	pthread_mutex_unlock(&rmr->lock);
+	status = ual_dto_control(ep, &wr);
+	if (status != IT_SUCCESS)
+		link_undo(rmr, stag, &before);
+	return status;
+}
+
+bool
+ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sge *sge)
+{
+	struct ual_rmr *rmr = ual_rmr_of(sink->rmr);
+
+	if (rmr == NULL || rmr->object.ia != ep->object.ia)
+		return false;
+	pthread_mutex_lock(&rmr->lock);
+	sge->stag = atomic_load(&rmr->key.stag);
+	sge->addr = rmr->link.addr_mode == IT_ADDR_MODE_RELATIVE ? (uint64_t)sink->addr.rel
+								 : (uintptr_t)sink->addr.abs;
+	pthread_mutex_unlock(&rmr->lock);
+	sge->length = (uint32_t)sink->length; /* no longer than a message */
+	return true;
+}
+
+/* --- reset ---------------------------------------------------------------------------------- */
+
+/* A fresh window under the same handle; the old one goes, and with it what it opened. */
+static it_status_t
+window_renew(struct ual_rmr *rmr)
+{
+	struct ual_ia *ia = rmr->object.ia;
+	struct kal_mr_rep rep;
+	enum ri_status status = window_alloc(rmr, &rep);
+	uint32_t old = rmr->mw_id;
+
+	if (status != RI_SUCCESS)
+		return ual_status(UAL_CALL_OTHER, status);
+	pthread_mutex_lock(&rmr->lock);
+	rmr->mw_id = rep.id;
+	rmr->link.linked = false;
+	pthread_mutex_unlock(&rmr->lock);
+	ual_key_set(ia->keys, &rmr->key, &rmr->object, rep.stag);
+	(void)!ual_ia_call_id(ia, KAL_MW_FREE, old);
+	return IT_SUCCESS;
+}
+
+/* Was its last link through this endpoint; with `now`: and does it still stand on paper? */
+static bool
+linked_through(struct ual_rmr *rmr, it_ep_handle_t ep, bool now)
+{
+	bool so;
+
+	pthread_mutex_lock(&rmr->lock);
+	so = rmr->type == IT_RMR_TYPE_NARROW && rmr->link.ep == ep;
+	if (now)
+		so = so && rmr->link.linked && !atomic_load(&rmr->key.revoked);
+	pthread_mutex_unlock(&rmr->lock);
+	return so;
+}
+
+/* The handles of all RMRs of the adapter; freed by the caller. NULL and *count > 0: no memory. */
+static void **
+all_rmrs(struct ual_ia *ia, size_t *count)
+{
+	size_t room = 0;
+	void **handles = NULL;
+
+	*count = 0;
+	pthread_mutex_lock(&ia->lock);
+	for (struct ual_object *object = ia->objects; object != NULL; object = object->next)
+		room += ual_object_type(object) == UAL_RMR;
+	if (room > 0)
+		handles = (void **)malloc(room * sizeof(*handles));
+	for (struct ual_object *object = ia->objects; object != NULL; object = object->next) {
+		if (ual_object_type(object) != UAL_RMR)
+			continue;
+		if (handles != NULL)
+			handles[*count] = ual_object_handle(object);
+		++*count;
+	}
+	pthread_mutex_unlock(&ia->lock);
+	return handles;
+}
+
+it_status_t
+ual_rmr_ep_reset(struct ual_ep *ep)
+{
+	it_ep_handle_t handle = (it_ep_handle_t)ual_object_handle(&ep->object);
+	struct ual_ia *ia = ep->object.ia;
+	it_status_t status = IT_SUCCESS;
+	size_t count;
+	void **rmrs = all_rmrs(ia, &count);
+
+	if (rmrs == NULL)
+		return count == 0 ? IT_SUCCESS : IT_ERR_RESOURCES;
+	for (size_t i = 0; i < count && status == IT_SUCCESS; i++) {
+		struct ual_rmr *rmr = (struct ual_rmr *)ual_object_use(rmrs[i], UAL_RMR, ia);
+
+		if (rmr == NULL)
+			continue;
+		if (linked_through(rmr, handle, false))
+			status = window_renew(rmr);
+		ual_object_drop(&rmr->object);
+	}
+	free(rmrs);
+	return status;
+}
+
+bool
+ual_rmr_blocks(struct ual_ep *ep)
+{
+	it_ep_handle_t handle = (it_ep_handle_t)ual_object_handle(&ep->object);
+	struct ual_ia *ia = ep->object.ia;
+	bool blocks = false;
+	size_t count;
+	void **rmrs = all_rmrs(ia, &count);
+
+	if (rmrs == NULL)
+		return count > 0; /* no memory to tell: then rather not */
+	for (size_t i = 0; i < count && !blocks; i++) {
+		struct ual_rmr *rmr = (struct ual_rmr *)ual_object_use(rmrs[i], UAL_RMR, ia);
+
+		if (rmr == NULL)
+			continue;
+		blocks = linked_through(rmr, handle, true);
+		ual_object_drop(&rmr->object);
+	}
+	free(rmrs);
+	return blocks;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Windows, seen from inside ual/.
+ */
+#ifndef UAL_RMR_H
+#define UAL_RMR_H
+
+#include "ual_ia.h"
+#include "ual_key.h"
+
+/* What a link was asked to be. */
+struct ual_rmr_link {
+	bool linked; /* as far as the library knows */
+	it_lmr_handle_t lmr;
+	it_ep_handle_t ep; /* through which it was posted; compared only */
+	void *addr;
+	it_length_t length;
+	it_mem_priv_t privs;
+	it_addr_mode_t addr_mode;
+};
+
+struct ual_rmr {
+	struct ual_object object;
+	struct ual_key key; /* key.stag: of the last link posted, or as made */
+	struct ual_pz *pz;
+	it_rmr_type_t type; /* narrow or wide */
+
+	pthread_mutex_t lock; /* for a few instructions; what follows */
+	uint32_t mw_id;       /* kAL id */
+	struct ual_rmr_link link;
+};
+
+_Static_assert(sizeof(struct ual_rmr) <= UAL_SLOT_SIZE, "an RMR fits its slot");
+
+struct ual_ep;
+
+/* A segment of a window as the sink of a Read. False: no RMR of this adapter. */
+bool ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sge *sge);
+/* The endpoint is being reset: its narrow windows open nothing any more. */
+it_status_t ual_rmr_ep_reset(struct ual_ep *ep);
+
+/* A narrow window is linked through the endpoint, which therefore cannot be freed. */
+bool ual_rmr_blocks(struct ual_ep *ep);
+
+#endif /* UAL_RMR_H */
