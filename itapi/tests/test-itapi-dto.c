@@ -394,12 +394,6 @@ test_statuses(struct pair *pair)
 	halves[0].length = UINT64_MAX;
 	g_assert_cmpint(send_it(a, halves, 2, 0), ==, IT_ERR_PAYLOAD_SIZE);
 	g_assert_cmpint(it_post_send_and_unlink(NULL, &good, 1, 0, 0, 1), ==, IT_ERR_INVALID_EP);
-	g_assert_cmpint(it_post_send_and_unlink(a->ep, &good, 1, 0, 0, 1), ==,
-			IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_post_rdma_read_to_rmr(a->ep, NULL, 0, 0, 0, 0, 0), ==,
-			IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_post_atomic(a->ep, IT_FETCH_AND_ADD, 1, 0, &good, 0, 0, 0, 0), ==,
-			IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_socket_convert(0, a->ep, 0, NULL, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_socket_convert(0, NULL, 0, NULL, 0), ==, IT_ERR_INVALID_EP);
 	pair_disconnect(pair);

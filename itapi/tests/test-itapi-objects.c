@@ -386,24 +386,10 @@ test_not_supported(struct pair *pair)
 {
 	struct end *a = &pair->active;
 	it_remote_ep_info_t info = {0};
-	it_lmr_param_t params = {0};
 	it_ud_svc_req_handle_t service;
 	it_addr_handle_t address;
-	it_rmr_handle_t rmr;
 	it_ep_handle_t ep;
 
-	g_assert_cmpint(it_lmr_modify(NULL, IT_LMR_PARAM_PZ, &params), ==, IT_ERR_INVALID_LMR);
-	g_assert_cmpint(it_lmr_modify(a->lmr, IT_LMR_PARAM_PZ, &params), ==,
-			IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_rmr_create10(a->pz, &rmr), ==, IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_rmr_create20(NULL, IT_RMR_TYPE_WIDE, &rmr), ==, IT_ERR_INVALID_PZ);
-	g_assert_cmpint(it_rmr_free(NULL), ==, IT_ERR_INVALID_RMR);
-	g_assert_cmpint(it_rmr_query(NULL, IT_RMR_PARAM_ALL, NULL), ==, IT_ERR_INVALID_RMR);
-	g_assert_cmpint(it_rmr_bind10(NULL, a->lmr, NULL, 0, 0, a->ep, 0, 0, NULL), ==,
-			IT_ERR_INVALID_RMR);
-	g_assert_cmpint(it_rmr_link(NULL, a->lmr, NULL, 0, 0, 0, a->ep, 0, 0, NULL), ==,
-			IT_ERR_INVALID_RMR);
-	g_assert_cmpint(it_rmr_unlink(NULL, a->ep, 0, 0), ==, IT_ERR_INVALID_RMR);
 	g_assert_cmpint(it_ep_ud_create(NULL, a->request, a->recv, &a->attr, 0, &ep), ==,
 			IT_ERR_INVALID_PZ);
 	g_assert_cmpint(it_ep_ud_create(a->pz, a->request, a->recv, &a->attr, 0, &ep), ==,
