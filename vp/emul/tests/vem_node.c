@@ -86,7 +86,7 @@ node_async(struct node *node, enum ri_event event, const void *ctx)
 
 	g_free(raised);
 	g_assert_cmpuint(copy.event, ==, event);
-	g_assert_cmpuint(copy.object, ==, RI_OBJECT_QP);
+	g_assert_cmpuint(copy.object, >, RI_OBJECT_NONE);
 	g_assert_cmpuint(copy.ctx, ==, (uint64_t)(uintptr_t)ctx);
 	return copy;
 }
@@ -177,6 +177,34 @@ cq_new(struct node *node, uint32_t entries, struct ri_cq **cq, struct ri_ucq **u
 	g_assert_cmpint(node->p->user->cq_open(node->urnic, &map, ucq), ==, RI_SUCCESS);
 }
 
+void
+node_share(struct node *node, uint32_t size)
+{
+	struct ri_srq_attr attr = {.ctx = (uint64_t)(uintptr_t)node, .max_wr = size, .max_sge = 2};
+	struct ri_map map;
+
+	g_assert_cmpint(node->p->srq->create(node->pd, &attr, &node->srq, &map), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.max_wr, >=, size);
+	g_assert_cmpint(node->p->user->srq_open(node->urnic, &map, &node->usrq), ==, RI_SUCCESS);
+}
+
+void
+node_unshare(struct node *node)
+{
+	node->p->user->srq_close(node->usrq);
+	g_assert_cmpint(node->p->srq->destroy(node->srq), ==, RI_SUCCESS);
+	node->srq = NULL;
+	node->usrq = NULL;
+}
+
+void
+node_post(struct node *node, uint64_t id, const struct ri_sge *sge)
+{
+	struct ri_recv_wr wr = {.wr_id = id, .sgl = sge, .num_sge = sge != NULL};
+
+	g_assert_cmpint(node->p->fast->post_srq(node->usrq, &wr), ==, RI_SUCCESS);
+}
+
 struct end *
 end_new_cq(struct node *node, const struct ri_qp_init *init, uint32_t entries)
 {
@@ -188,12 +216,12 @@ end_new_cq(struct node *node, const struct ri_qp_init *init, uint32_t entries)
 	end->init.ctx = (uint64_t)(uintptr_t)end;
 	cq_new(node, entries, &end->scq, &end->uscq);
 	cq_new(node, entries, &end->rcq, &end->urcq);
-	g_assert_cmpint(
-		node->p->qp->create(node->pd, &end->init, end->scq, end->rcq, NULL, &end->qp, &map),
-		==, RI_SUCCESS);
-	g_assert_cmpint(
-		node->p->user->qp_open(node->urnic, &map, end->uscq, end->urcq, NULL, &end->uqp),
-		==, RI_SUCCESS);
+	g_assert_cmpint(node->p->qp->create(node->pd, &end->init, end->scq, end->rcq, node->srq,
+					    &end->qp, &map),
+			==, RI_SUCCESS);
+	g_assert_cmpint(node->p->user->qp_open(node->urnic, &map, end->uscq, end->urcq, node->usrq,
+					       &end->uqp),
+			==, RI_SUCCESS);
 	return end;
 }
 

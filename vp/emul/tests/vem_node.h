@@ -26,6 +26,8 @@ struct node {
 	struct ri_context *context;
 	struct ri_urnic *urnic;
 	struct ri_pd *pd;
+	struct ri_srq *srq; /* of ends made while it is there, or NULL */
+	struct ri_usrq *usrq;
 	pthread_mutex_t lock; /* of what follows */
 	GQueue *cm;           /* struct ri_cm_event, not taken yet */
 	GQueue *async;        /* struct ri_async_event, not taken yet */
@@ -64,6 +66,13 @@ struct ri_cm_event node_cm(struct node *node, enum ri_cm_event_kind kind, const 
 struct ri_async_event node_async(struct node *node, enum ri_event event, const void *ctx);
 /* Nothing was raised that was not taken. */
 void node_silent(struct node *node);
+
+/* From now on ends share receives: a queue of this size, whose context is the node. */
+void node_share(struct node *node, uint32_t size);
+/* No longer; no end uses it any more. */
+void node_unshare(struct node *node);
+/* Post to it; SUCCESS is asserted. */
+void node_post(struct node *node, uint64_t id, const struct ri_sge *sge);
 
 /* Defaults: 16 requests each, 4 segments, IRD and ORD 4, remote reads and writes enabled. */
 struct ri_qp_init end_defaults(const struct node *node);

@@ -91,7 +91,7 @@ node_ends(struct end *end)
 
 	pthread_mutex_lock(&node->lock);
 	for (unsigned i = 0; i < node->num_events; i++)
-		count += node->events[i].event != RI_EVENT_QP_STREAM_UP &&
+		count += ri_event_is_end((enum ri_event)node->events[i].event) &&
 			 node->events[i].ctx == (uintptr_t)end;
 	pthread_mutex_unlock(&node->lock);
 	return count;
@@ -125,6 +125,35 @@ cq_new(struct node *node, struct ri_cq **cq, struct ri_ucq **ucq)
 	g_assert_cmpint(node->p->user->cq_open(node->urnic, &map, ucq), ==, RI_SUCCESS);
 }
 
+void
+node_share(struct node *node, uint32_t size)
+{
+	struct ri_srq_attr attr = {.ctx = (uintptr_t)node, .max_wr = size, .max_sge = 1};
+	struct ri_map map;
+
+	g_assert_cmpint(node->p->srq->create(node->pd, &attr, &node->srq, &map), ==, RI_SUCCESS);
+	g_assert_cmpint(node->p->user->srq_open(node->urnic, &map, &node->usrq), ==, RI_SUCCESS);
+}
+
+void
+node_unshare(struct node *node)
+{
+	node->p->user->srq_close(node->usrq);
+	g_assert_cmpint(node->p->srq->destroy(node->srq), ==, RI_SUCCESS);
+	node->srq = NULL;
+	node->usrq = NULL;
+}
+
+void
+node_post(struct node *node, uint64_t id, const struct chunk *c, size_t at, size_t len)
+{
+	struct ri_sge sge = {
+		.addr = (uintptr_t)(c->at + at), .length = (uint32_t)len, .stag = c->stag};
+	struct ri_recv_wr wr = {.wr_id = id, .sgl = &sge, .num_sge = 1};
+
+	g_assert_cmpint(node->p->fast->post_srq(node->usrq, &wr), ==, RI_SUCCESS);
+}
+
 struct end *
 end_new(struct node *node, const struct ri_qp_init *init)
 {
@@ -139,12 +168,12 @@ end_new(struct node *node, const struct ri_qp_init *init)
 	end->init.ctx = (uintptr_t)end;
 	cq_new(node, &end->scq, &end->uscq);
 	cq_new(node, &end->rcq, &end->urcq);
-	g_assert_cmpint(
-		node->p->qp->create(node->pd, &end->init, end->scq, end->rcq, NULL, &end->qp, &map),
-		==, RI_SUCCESS);
-	g_assert_cmpint(
-		node->p->user->qp_open(node->urnic, &map, end->uscq, end->urcq, NULL, &end->uqp),
-		==, RI_SUCCESS);
+	g_assert_cmpint(node->p->qp->create(node->pd, &end->init, end->scq, end->rcq, node->srq,
+					    &end->qp, &map),
+			==, RI_SUCCESS);
+	g_assert_cmpint(node->p->user->qp_open(node->urnic, &map, end->uscq, end->urcq, node->usrq,
+					       &end->uqp),
+			==, RI_SUCCESS);
 	return end;
 }
 

@@ -26,6 +26,8 @@ struct node {
 	struct ri_context *context;
 	struct ri_urnic *urnic;
 	struct ri_pd *pd;
+	struct ri_srq *srq; /* of ends made while it is there, or NULL */
+	struct ri_usrq *usrq;
 	pthread_mutex_t lock; /* the two below */
 	struct ri_async_event events[NODE_EVENTS];
 	unsigned num_events;
@@ -56,6 +58,13 @@ void node_free(struct node *node);
 unsigned node_count(struct end *end, enum ri_event event);
 /* How many events that end a connection were raised for it. */
 unsigned node_ends(struct end *end);
+
+/* From now on ends share receives: a queue of this size, whose context is the node. */
+void node_share(struct node *node, uint32_t size);
+/* No longer; no end uses it any more. */
+void node_unshare(struct node *node);
+/* Post to it, `len` octets of a chunk at `at`; SUCCESS is asserted. */
+void node_post(struct node *node, uint64_t id, const struct chunk *c, size_t at, size_t len);
 
 /* Defaults: 64 requests each, 4 segments, IRD and ORD 4, everything enabled. */
 void end_defaults(struct ri_qp_init *init);

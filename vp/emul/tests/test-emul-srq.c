@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Shared receive queues of both personalities: verbs, ends, failure, many queue pairs and threads. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "vem.h"
+#include "vem_node.h"
+
+static const struct ri_fast_ops *
+fast(void)
+{
+	return vem_provider_entry()->fast;
+}
+
+static void
+forget_news(struct node *node)
+{
+	pthread_mutex_lock(&node->lock);
+	while (!g_queue_is_empty(node->cm))
+		g_free(g_queue_pop_head(node->cm));
+	while (!g_queue_is_empty(node->async))
+		g_free(g_queue_pop_head(node->async));
+	pthread_mutex_unlock(&node->lock);
+}
+
+/* One sender and `members` receivers that share, all connected; time by hand. */
+struct party {
+	struct vth *vth;
+	struct node *na, *nb;
+	struct end *a[4], *b[4];
+	guint members;
+	struct chunk ma, mb;
+};
+
+static void
+party_open(struct party *p, const char *adapter, guint members, const struct ri_qp_init *init)
+{
+	memset(p, 0, sizeof(*p));
+	p->vth = vth_new(false);
+	p->na = node_new(p->vth, false, adapter);
+	p->nb = node_new(p->vth, false, adapter);
+	p->ma = chunk_new(p->na, 1024, ALL_RW);
+	p->mb = chunk_new(p->nb, 1024, ALL_RW);
+	p->members = members;
+	node_share(p->nb, 8);
+	for (guint i = 0; i < members; i++) {
+		p->a[i] = end_new(p->na, NULL);
+		p->b[i] = end_new(p->nb, init);
+		ends_connect(p->a[i], p->b[i]);
+	}
+}
+
+/* Ends may be gone already. */
+static void
+party_close(struct party *p)
+{
+	for (guint i = 0; i < p->members; i++) {
+		if (p->a[i] != NULL)
+			end_free(p->a[i]);
+		if (p->b[i] != NULL)
+			end_free(p->b[i]);
+	}
+	node_run(p->nb);
+	forget_news(p->na);
+	forget_news(p->nb);
+	node_unshare(p->nb);
+	chunk_free(&p->ma);
+	chunk_free(&p->mb);
+	node_free(p->na);
+	node_free(p->nb);
+	vth_free(p->vth);
+}
+
+static void
+party_post(struct party *p, uint64_t id)
+{
+	struct ri_sge sge = chunk_sge(&p->mb, (uint32_t)id * 16, 16);
+
+	node_post(p->nb, id, &sge);
+}
+
+static void
+party_send(struct party *p, guint i, uint64_t id)
+{
+	struct ri_sge sge = chunk_sge(&p->ma, (uint32_t)id * 16, 16);
+
+	post_send(p->a[i], id, &sge, 0);
+}
+
+static void
+test_verbs(gconstpointer adapter)
+{
+	struct party p;
+	struct ri_srq_attr attr = {.max_wr = 1u << 20, .max_sge = 1};
+	struct ri_srq *srq = NULL;
+	struct ri_map map;
+	struct ri_qp_attr qp = {.soft_limit = 1, .hard_limit = 1};
+	struct end *plain;
+
+	party_open(&p, adapter, 1, NULL);
+	const struct ri_srq_ops *ops = p.nb->p->srq;
+	g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_ERR_LIMIT);
+	attr = (struct ri_srq_attr){.max_wr = 4, .max_sge = 100};
+	g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_ERR_LIMIT);
+	attr = (struct ri_srq_attr){.max_wr = 0, .max_sge = 1};
+	g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_ERR_INVALID_ARG);
+	attr = (struct ri_srq_attr){.max_wr = 4, .max_sge = 1, .limit = 5};
+	g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_ERR_INVALID_ARG);
+	/* A limit at creation is armed, and due at once. */
+	attr = (struct ri_srq_attr){.ctx = 7, .max_wr = 4, .max_sge = 1, .limit = 1};
+	g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_SUCCESS);
+	node_run(p.nb);
+	node_async(p.nb, RI_EVENT_SRQ_LIMIT, GUINT_TO_POINTER(7));
+	g_assert_cmpint(p.nb->p->pd->destroy(p.nb->pd), ==, RI_ERR_BUSY);
+	g_assert_cmpint(ops->destroy(srq), ==, RI_SUCCESS);
+	g_assert_cmpint(ops->destroy(p.nb->srq), ==, RI_ERR_BUSY);
+	attr = (struct ri_srq_attr){.limit = RI_SRQ_LIMIT_KEEP, .max_wr = 1u << 20};
+	g_assert_cmpint(ops->modify(p.nb->srq, &attr, true, &map), ==, RI_ERR_LIMIT);
+	party_post(&p, 1);
+	g_assert_cmpint(ops->query(p.nb->srq, &attr), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.available, ==, 1);
+	g_assert_cmpuint(attr.max_wr, ==, 8);
+	/* Receives of its own, and limits without an SRQ. */
+	struct ri_recv_wr wr = {0};
+	g_assert_cmpint(fast()->post_rq(p.b[0]->uqp, &wr), ==, RI_ERR_INVALID_STATE);
+	plain = end_new(p.na, NULL);
+	g_assert_cmpint(p.na->p->qp->modify(plain->qp, &qp, RI_QP_ATTR_SOFT), ==,
+			RI_ERR_INVALID_ARG);
+	g_assert_cmpuint(end_attr(plain).hard_limit, ==, UINT32_MAX);
+	end_free(plain);
+	g_assert_cmpint(p.nb->p->qp->modify(p.b[0]->qp, &qp, RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD), ==,
+			RI_SUCCESS);
+	g_assert_cmpuint(end_attr(p.b[0]).hard_limit, ==, 1);
+	g_assert_cmpuint(end_attr(p.b[0]).soft_limit, ==, 1);
+	party_close(&p);
+}
+
+/* The SRQ fails: it tells, whoever waits or comes ends with it, and the others live on. */
+static void
+test_catastrophe(gconstpointer adapter)
+{
+	struct party p;
+
+	party_open(&p, adapter, 3, NULL);
+	party_send(&p, 0, 1); /* waits */
+	node_run(p.nb);
+	vsw_srq_fail(&p.nb->srq->srq);
+	node_run(p.nb);
+	node_async(p.nb, RI_EVENT_SRQ_CATASTROPHIC, p.nb);
+	node_async(p.nb, RI_EVENT_QP_SRQ_ERROR, p.b[0]);
+	node_cm(p.nb, RI_CM_BROKEN, p.b[0]);
+	node_cm(p.na, RI_CM_BROKEN, p.a[0]);
+	g_assert_cmpint(end_state(p.b[1]), ==, RI_QPS_RTS);
+	party_post(&p, 3);
+	party_send(&p, 1, 2);
+	node_run(p.nb);
+	node_async(p.nb, RI_EVENT_QP_SRQ_ERROR, p.b[1]);
+	node_cm(p.nb, RI_CM_BROKEN, p.b[1]);
+	node_cm(p.na, RI_CM_BROKEN, p.a[1]);
+	g_assert_cmpint(end_state(p.b[2]), ==, RI_QPS_RTS);
+	party_close(&p);
+}
+
+/* Whoever waits first goes, in each of the ways there are; the next gets the receive. */
+static void
+test_first_goes(gconstpointer adapter)
+{
+	for (guint way = 0; way < 5; way++) {
+		struct party p;
+
+		party_open(&p, adapter, 2, NULL);
+		party_send(&p, 0, 1);
+		party_send(&p, 1, 2);
+		switch (way) {
+		case 0:
+			end_free(p.b[0]);
+			p.b[0] = NULL;
+			break;
+		case 1:
+			end_free(p.a[0]);
+			p.a[0] = NULL;
+			break;
+		case 2:
+			g_assert_cmpint(end_modify(p.b[0], RI_QPS_ERROR), ==, RI_SUCCESS);
+			break;
+		case 3:
+			g_assert_cmpint(p.nb->p->cm->disconnect(p.b[0]->qp, NULL, 0), ==,
+					RI_SUCCESS);
+			break;
+		default:
+			/* The time of both is over. */
+			vth_advance(p.vth, VEM_RNR_HOLD);
+			break;
+		}
+		node_run(p.nb);
+		if (way == 4) {
+			g_assert_cmpint(end_state(p.b[0]), ==, RI_QPS_ERROR);
+			g_assert_cmpint(end_state(p.b[1]), ==, RI_QPS_ERROR);
+		} else {
+			party_post(&p, 5);
+			poll_one(p.b[1]->urcq, 5, RI_WC_SUCCESS);
+			poll_one(p.a[1]->uscq, 2, RI_WC_SUCCESS);
+			g_assert_cmpint(end_state(p.b[1]), ==, RI_QPS_RTS);
+		}
+		party_close(&p);
+	}
+}
+
+/* --- threads ------------------------------------------------------------------------------ */
+
+#define SENDERS  3
+#define EACH     3
+#define MESSAGES 1500
+
+struct crowd {
+	struct node *na, *nb;
+	struct chunk from, to;
+	struct end *a[SENDERS][EACH];
+	struct end *b[SENDERS][EACH];
+	atomic_uint received;
+};
+
+struct crowd_thread {
+	struct crowd *crowd;
+	guint number;
+	pthread_t thread;
+};
+
+/* Sends through each of its queue pairs in turn, as fast as they go. */
+static void *
+crowd_send(void *arg)
+{
+	struct crowd_thread *me = arg;
+	struct crowd *c = me->crowd;
+	struct ri_sge sge = chunk_sge(&c->from, 0, 32);
+	struct ri_wr wr = {
+		.sgl = &sge, .num_sge = 1, .flags = RI_WR_SIGNALED, .opcode = RI_OP_SEND};
+	guint sent[EACH] = {0}, done = 0;
+	struct ri_wc wc;
+
+	while (done < EACH * MESSAGES) {
+		for (guint k = 0; k < EACH; k++) {
+			struct end *end = c->a[me->number][k];
+			if (sent[k] < MESSAGES && fast()->post_sq(end->uqp, &wr) == RI_SUCCESS)
+				sent[k]++;
+			while (fast()->poll_cq(end->uscq, &wc, 1) == 1) {
+				g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+				done++;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* Takes what has come through its queue pairs, and posts as many anew. */
+static void *
+crowd_receive(void *arg)
+{
+	struct crowd_thread *me = arg;
+	struct crowd *c = me->crowd;
+	struct ri_sge sge = chunk_sge(&c->to, 0, 32);
+	struct ri_wc wc;
+
+	while (atomic_load(&c->received) < SENDERS * EACH * MESSAGES) {
+		for (guint k = 0; k < EACH; k++) {
+			while (fast()->poll_cq(c->b[me->number][k]->urcq, &wc, 1) == 1) {
+				g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+				node_post(c->nb, wc.wr_id, &sge);
+				atomic_fetch_add(&c->received, 1);
+			}
+		}
+	}
+	return NULL;
+}
+
+static void
+test_crowd(gconstpointer adapter)
+{
+	struct vth *vth = vth_new(true);
+	struct crowd c = {.na = node_new(vth, true, adapter), .nb = node_new(vth, true, adapter)};
+	struct crowd_thread thread[2 * SENDERS];
+
+	c.from = chunk_new(c.na, 32, ALL_RW);
+	c.to = chunk_new(c.nb, 32, ALL_RW);
+	node_share(c.nb, 4); /* fewer than there are queue pairs */
+	for (guint i = 0; i < SENDERS * EACH; i++) {
+		c.a[i / EACH][i % EACH] = end_new(c.na, NULL);
+		c.b[i / EACH][i % EACH] = end_new(c.nb, NULL);
+		ends_connect(c.a[i / EACH][i % EACH], c.b[i / EACH][i % EACH]);
+	}
+	for (guint i = 0; i < 4; i++) {
+		struct ri_sge sge = chunk_sge(&c.to, 0, 32);
+		node_post(c.nb, i, &sge);
+	}
+	for (guint i = 0; i < 2 * SENDERS; i++) {
+		thread[i] = (struct crowd_thread){.crowd = &c, .number = i / 2};
+		g_assert_cmpint(pthread_create(&thread[i].thread, NULL,
+					       i % 2 ? crowd_send : crowd_receive, &thread[i]),
+				==, 0);
+	}
+	for (guint i = 0; i < 2 * SENDERS; i++)
+		pthread_join(thread[i].thread, NULL);
+	for (guint i = 0; i < SENDERS * EACH; i++) {
+		end_free(c.a[i / EACH][i % EACH]);
+		node_cm(c.nb, RI_CM_BROKEN, c.b[i / EACH][i % EACH]);
+		end_free(c.b[i / EACH][i % EACH]);
+	}
+	node_unshare(c.nb);
+	chunk_free(&c.from);
+	chunk_free(&c.to);
+	node_free(c.na);
+	node_free(c.nb);
+	vth_free(vth);
+}
+
+/* --- members that come and go under it ---------------------------------------------------- */
+
+struct visitor {
+	struct crowd *crowd;
+	atomic_bool stop;
+};
+
+/* Posts and takes as long as it may. */
+static void *
+keep_posting(void *arg)
+{
+	struct visitor *v = arg;
+	struct ri_sge sge = chunk_sge(&v->crowd->to, 0, 32);
+	struct ri_recv_wr wr = {.sgl = &sge, .num_sge = 1};
+
+	while (!atomic_load(&v->stop)) {
+		(void)!fast()->post_srq(v->crowd->nb->usrq, &wr);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* While one thread posts, queue pairs of the SRQ are made, wait, and are destroyed. */
+static void
+test_visitors(gconstpointer adapter)
+{
+	struct vth *vth = vth_new(true);
+	struct crowd c = {.na = node_new(vth, true, adapter), .nb = node_new(vth, true, adapter)};
+	struct visitor v = {.crowd = &c};
+	pthread_t thread;
+
+	c.from = chunk_new(c.na, 32, ALL_RW);
+	c.to = chunk_new(c.nb, 32, ALL_RW);
+	node_share(c.nb, 2);
+	g_assert_cmpint(pthread_create(&thread, NULL, keep_posting, &v), ==, 0);
+	for (guint round = 0; round < 60; round++) {
+		struct ri_sge sge = chunk_sge(&c.from, 0, 32);
+		struct end *a[2], *b[2];
+		struct ri_wc wc;
+		for (guint i = 0; i < 2; i++) {
+			a[i] = end_new(c.na, NULL);
+			b[i] = end_new(c.nb, NULL);
+			ends_connect(a[i], b[i]);
+		}
+		for (guint i = 0; i < 12; i++)
+			post_send(a[i % 2], i, &sge, 0);
+		for (guint i = 0; i < round % 5; i++)
+			(void)fast()->poll_cq(b[i % 2]->urcq, &wc, 1);
+		end_free(round % 2 ? b[0] : a[0]);
+		end_free(round % 2 ? b[1] : a[1]);
+		end_free(round % 2 ? a[0] : b[0]);
+		end_free(round % 2 ? a[1] : b[1]);
+		forget_news(c.na);
+		forget_news(c.nb);
+		/* What was taken and never polled is lost with its queue; make room. */
+		if (round % 10 == 9) {
+			atomic_store(&v.stop, true);
+			pthread_join(thread, NULL);
+			node_unshare(c.nb);
+			node_share(c.nb, 2);
+			atomic_store(&v.stop, false);
+			g_assert_cmpint(pthread_create(&thread, NULL, keep_posting, &v), ==, 0);
+		}
+	}
+	atomic_store(&v.stop, true);
+	pthread_join(thread, NULL);
+	node_unshare(c.nb);
+	chunk_free(&c.from);
+	chunk_free(&c.to);
+	node_free(c.na);
+	node_free(c.nb);
+	vth_free(vth);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const char *const adapters[] = {"emul:ib", "emul:iwarp"};
+	static const struct {
+		const char *name;
+		GTestDataFunc test;
+	} tests[] = {
+		{"verbs", test_verbs},           {"catastrophe", test_catastrophe},
+		{"first-goes", test_first_goes}, {"crowd", test_crowd},
+		{"visitors", test_visitors},
+	};
+
+	g_test_init(&argc, &argv, NULL);
+	for (guint a = 0; a < G_N_ELEMENTS(adapters); a++) {
+		for (guint t = 0; t < G_N_ELEMENTS(tests); t++) {
+			g_autofree char *path =
+				g_strdup_printf("/emul/%s/srq/%s", adapters[a] + 5, tests[t].name);
+			g_test_add_data_func(path, adapters[a], tests[t].test);
+		}
+	}
+	return g_test_run();
+}

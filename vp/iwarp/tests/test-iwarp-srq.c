@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Shared receive queues over streams: turns, watermarks and what the peer is told, receives that were
+ * taken when a stream ends, many streams and threads.
+ */
+
+#include "viw_node.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rdmap_check.h"
+#include "viw_qp.h"
+
+#define LINKS 8 /* more than a poll asks directly */
+
+struct fixture {
+	struct node *na, *nb; /* nb's ends share */
+	struct end *a[LINKS], *b[LINKS];
+	struct chunk ma, mb;
+};
+
+/* How long a Send waits for a receive, ms; set for each test, since adapters read it as they open. */
+static void
+set_up(struct fixture *f, gconstpointer patience)
+{
+	g_setenv("ITAPI_IWARP_RNR_MS", patience, TRUE);
+	f->na = node_new();
+	f->nb = node_new();
+	f->ma = chunk_new(f->na, 1 << 17);
+	f->mb = chunk_new(f->nb, 1 << 17);
+	chunk_fill(&f->ma, 1);
+	node_share(f->nb, 16);
+}
+
+static void
+connect_ends(struct fixture *f, unsigned i, const struct ri_qp_init *init)
+{
+	f->a[i] = end_new(f->na, NULL);
+	f->b[i] = end_new(f->nb, init);
+	ends_connect(f->a[i], f->b[i], true);
+}
+
+static void
+tear_down(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < LINKS; i++) {
+		if (f->a[i] != NULL)
+			end_free(f->a[i]);
+		if (f->b[i] != NULL)
+			end_free(f->b[i]);
+	}
+	node_unshare(f->nb);
+	chunk_free(&f->ma);
+	chunk_free(&f->mb);
+	node_free(f->na);
+	node_free(f->nb);
+}
+
+/* How often `event` was raised for the SRQ. */
+static unsigned
+srq_events(struct node *node, enum ri_event event)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&node->lock);
+	for (unsigned i = 0; i < node->num_events; i++)
+		count += node->events[i].event == event &&
+			 node->events[i].object == RI_OBJECT_SRQ &&
+			 node->events[i].ctx == (uintptr_t)node;
+	pthread_mutex_unlock(&node->lock);
+	return count;
+}
+
+/* --- turns --------------------------------------------------------------------------------- */
+
+static void
+test_turns(struct fixture *f, gconstpointer unused)
+{
+	struct ri_wc wc;
+
+	(void)unused;
+	for (unsigned i = 0; i < LINKS; i++) {
+		connect_ends(f, i, NULL);
+		g_assert_cmpint(end_send(f->a[i], i, &f->ma, 100 * i, 100), ==, RI_SUCCESS);
+		ends_run(f->a[i], f->b[i], 5);
+		g_assert_false(end_poll(f->b[i], true, &wc));
+	}
+	for (unsigned i = 0; i < LINKS; i++) {
+		node_post(f->nb, 50 + i, &f->mb, 200 * i, 200);
+		(void)end_wait_ok(f->b[i], true, 50 + i, f->a[i]);
+		g_assert_cmpmem(f->mb.at + 200 * i, 100, f->ma.at + 100 * i, 100);
+		for (unsigned k = 0; k < LINKS; k++)
+			g_assert_false(end_poll(f->b[k], true, &wc));
+	}
+}
+
+/* A message longer than one frame keeps the receive that it took, whoever else takes others. */
+static void
+test_long_messages(struct fixture *f, gconstpointer unused)
+{
+	const size_t len = 60000;
+
+	(void)unused;
+	connect_ends(f, 0, NULL);
+	connect_ends(f, 1, NULL);
+	for (unsigned round = 0; round < 20; round++) {
+		node_post(f->nb, 0, &f->mb, 0, len);
+		node_post(f->nb, 1, &f->mb, 65536, len);
+		g_assert_cmpint(end_send(f->a[0], round, &f->ma, 0, len), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(f->a[1], round, &f->ma, 60000, len), ==, RI_SUCCESS);
+		struct ri_wc first = end_wait(f->b[0], true, f->a[0]);
+		struct ri_wc second = end_wait(f->b[1], true, f->a[1]);
+		g_assert_cmpuint(first.status, ==, RI_WC_SUCCESS);
+		g_assert_cmpuint(second.status, ==, RI_WC_SUCCESS);
+		g_assert_cmpuint(first.wr_id + second.wr_id, ==, 1);
+		g_assert_cmpmem(f->mb.at + first.wr_id * 65536, len, f->ma.at, len);
+		g_assert_cmpmem(f->mb.at + second.wr_id * 65536, len, f->ma.at + 60000, len);
+		(void)end_wait_ok(f->a[0], false, round, f->b[0]);
+		(void)end_wait_ok(f->a[1], false, round, f->b[1]);
+	}
+}
+
+/* --- ends ---------------------------------------------------------------------------------- */
+
+/*
+ * A stream ends in the middle of a message: the receive that it had taken is flushed to its queue pair,
+ * the others stay for others.
+ */
+static void
+test_flush_of_taken(struct fixture *f, gconstpointer unused)
+{
+	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, 1, 0, false);
+	uint8_t fpdu[256];
+	int fd[2];
+	struct ri_wc wc;
+
+	(void)unused;
+	connect_ends(f, 1, NULL);
+	f->b[0] = end_new(f->nb, NULL);
+	tcp_pair(fd);
+	struct ri_stream s = end_stream(fd[0], false);
+	g_assert_cmpint(end_attach(f->b[0], &s), ==, RI_SUCCESS);
+	end_wait_event(f->b[0], RI_EVENT_QP_STREAM_UP, NULL);
+	node_post(f->nb, 7, &f->mb, 0, 500);
+	node_post(f->nb, 8, &f->mb, 500, 500);
+	seg.payload = f->ma.at;
+	seg.payload_len = 100;
+	uint32_t len = rdmap_fpdu_put(fpdu, &seg, true);
+	g_assert_cmpint(send(fd[1], fpdu, len, 0), ==, len);
+	for (unsigned i = 0; i < 20 && memcmp(f->mb.at, f->ma.at, 100) != 0; i++)
+		ends_run(f->b[0], f->b[1], 5);
+	g_assert_cmpmem(f->mb.at, 100, f->ma.at, 100);
+	g_assert_false(end_poll(f->b[0], true, &wc));
+	close(fd[1]);
+	wc = end_wait(f->b[0], true, NULL);
+	g_assert_cmpuint(wc.status, ==, RI_WC_FLUSHED);
+	g_assert_cmpuint(wc.wr_id, ==, 7);
+	g_assert_false(end_poll(f->b[0], true, &wc));
+	g_assert_cmpint(end_send(f->a[1], 1, &f->ma, 0, 50), ==, RI_SUCCESS);
+	(void)end_wait_ok(f->b[1], true, 8, f->a[1]);
+}
+
+/* Whoever waits first goes; the next gets the receive. */
+static void
+test_first_goes(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	for (unsigned way = 0; way < 3; way++) {
+		for (unsigned i = 0; i < 2; i++) {
+			connect_ends(f, i, NULL);
+			g_assert_cmpint(end_send(f->a[i], i, &f->ma, 0, 100), ==, RI_SUCCESS);
+			ends_run(f->a[i], f->b[i], 5);
+		}
+		if (way == 0) {
+			end_free(f->b[0]);
+			f->b[0] = NULL;
+		} else if (way == 1) {
+			end_free(f->a[0]);
+			f->a[0] = NULL;
+			/* Its message is here; only the end of its stream ends its wait. */
+			for (unsigned i = 0; i < 1000 && node_ends(f->b[0]) == 0; i++)
+				ends_run(f->b[0], f->b[1], 5);
+			g_assert_cmpuint(node_ends(f->b[0]), ==, 1);
+		} else {
+			g_assert_cmpint(end_modify(f->b[0], RI_QPS_ERROR), ==, RI_SUCCESS);
+		}
+		node_post(f->nb, 5, &f->mb, 0, 200);
+		(void)end_wait_ok(f->b[1], true, 5, f->a[1]);
+		for (unsigned i = 0; i < 2; i++) {
+			if (f->a[i] != NULL)
+				end_free(f->a[i]);
+			if (f->b[i] != NULL)
+				end_free(f->b[i]);
+			f->a[i] = f->b[i] = NULL;
+		}
+	}
+}
+
+/* Nobody posts: each stream waits its time, then tells its peer that there was no buffer. */
+static void
+test_expires(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	connect_ends(f, 0, NULL);
+	connect_ends(f, 1, NULL);
+	g_assert_cmpint(end_send(f->a[0], 1, &f->ma, 0, 100), ==, RI_SUCCESS);
+	end_wait_event(f->b[0], RI_EVENT_QP_RQ_MSN_RANGE, f->a[0]);
+	end_wait_event(f->a[0], RI_EVENT_QP_TERMINATE_RECEIVED, f->b[0]);
+	/* And stands in nobody's way any more. */
+	g_assert_cmpint(end_send(f->a[1], 2, &f->ma, 0, 100), ==, RI_SUCCESS);
+	node_post(f->nb, 3, &f->mb, 0, 200);
+	(void)end_wait_ok(f->b[1], true, 3, f->a[1]);
+}
+
+/* --- watermarks ---------------------------------------------------------------------------- */
+
+static void
+test_watermarks(struct fixture *f, gconstpointer unused)
+{
+	struct ri_srq_attr low = {.limit = 4};
+	struct ri_qp_init init;
+	struct ri_map map;
+
+	(void)unused;
+	end_defaults(&init);
+	init.soft_limit = 1;
+	init.hard_limit = 3;
+	connect_ends(f, 0, &init);
+	connect_ends(f, 1, NULL);
+	for (unsigned i = 0; i < 6; i++)
+		node_post(f->nb, i, &f->mb, 200 * i, 200);
+	g_assert_cmpint(f->nb->p->srq->modify(f->nb->srq, &low, false, &map), ==, RI_SUCCESS);
+	for (unsigned i = 0; i < 3; i++) {
+		g_assert_cmpint(end_send(f->a[0], i, &f->ma, 0, 100), ==, RI_SUCCESS);
+		(void)end_wait_ok(f->a[0], false, i, f->b[1]);
+		ends_run(f->a[0], f->b[1], 20); /* arrives, and is not polled */
+		g_assert_cmpuint(node_count(f->b[0], RI_EVENT_QP_RQ_LIMIT), ==, i > 0);
+		g_assert_cmpuint(srq_events(f->nb, RI_EVENT_SRQ_LIMIT), ==, i == 2);
+	}
+	g_assert_cmpuint(node_ends(f->b[0]), ==, 0);
+	/* A fourth is too many, and is not taken. */
+	g_assert_cmpint(end_send(f->a[0], 3, &f->ma, 0, 100), ==, RI_SUCCESS);
+	end_wait_event(f->b[0], RI_EVENT_QP_RQ_HARD_LIMIT, f->a[0]);
+	end_wait_event(f->a[0], RI_EVENT_QP_TERMINATE_RECEIVED, f->b[0]);
+	struct ri_qp_attr attr;
+	g_assert_cmpint(f->na->p->qp->query(f->a[0]->qp, &attr), ==, RI_SUCCESS);
+	g_assert_false(attr.terminate_sent);
+	g_assert_cmpuint(attr.terminate_len, >=, 2);
+	g_assert_cmphex(attr.terminate[0] << 8 | attr.terminate[1], ==, 0x0207);
+	for (unsigned i = 0; i < 3; i++)
+		(void)end_wait_ok(f->b[0], true, i, NULL);
+	for (unsigned i = 3; i < 6; i++) {
+		g_assert_cmpint(end_send(f->a[1], i, &f->ma, 0, 100), ==, RI_SUCCESS);
+		(void)end_wait_ok(f->b[1], true, i, f->a[1]);
+	}
+}
+
+static void
+test_catastrophe(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	connect_ends(f, 0, NULL);
+	connect_ends(f, 1, NULL);
+	g_assert_cmpint(end_send(f->a[0], 1, &f->ma, 0, 100), ==, RI_SUCCESS);
+	ends_run(f->a[0], f->b[0], 20);
+	vsw_srq_fail(&((struct viw_srq *)f->nb->srq)->srq);
+	end_wait_event(f->b[0], RI_EVENT_QP_SRQ_ERROR, f->a[0]);
+	g_assert_cmpuint(srq_events(f->nb, RI_EVENT_SRQ_CATASTROPHIC), ==, 1);
+	g_assert_cmpint(end_state(f->b[1]), ==, RI_QPS_RTS);
+	g_assert_cmpint(end_send(f->a[1], 1, &f->ma, 0, 100), ==, RI_SUCCESS);
+	end_wait_event(f->b[1], RI_EVENT_QP_SRQ_ERROR, f->a[1]);
+}
+
+/* --- threads ------------------------------------------------------------------------------- */
+
+#define SENDERS  2
+#define MESSAGES 400
+
+struct crowd {
+	struct fixture *f;
+	unsigned number; /* of the sender: its streams are number, number + SENDERS, ... */
+	atomic_uint *received;
+};
+
+static void *
+crowd_send(void *arg)
+{
+	struct crowd *c = arg;
+	unsigned sent[LINKS] = {0}, done = 0;
+	struct ri_wc wc;
+
+	while (done < MESSAGES * LINKS / SENDERS) {
+		for (unsigned i = c->number; i < LINKS; i += SENDERS) {
+			if (sent[i] < MESSAGES &&
+			    end_send(c->f->a[i], sent[i], &c->f->ma, 64 * i, 64) == RI_SUCCESS)
+				sent[i]++;
+			while (end_poll(c->f->a[i], false, &wc)) {
+				g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+				done++;
+			}
+		}
+	}
+	return NULL;
+}
+
+static void *
+crowd_receive(void *arg)
+{
+	struct crowd *c = arg;
+	struct ri_wc wc;
+
+	while (atomic_load(c->received) < LINKS * MESSAGES) {
+		for (unsigned i = c->number; i < LINKS; i += SENDERS) {
+			if (!end_poll(c->f->b[i], true, &wc))
+				continue;
+			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+			g_assert_cmpmem(c->f->mb.at + 64 * wc.wr_id, 64, c->f->ma.at + 64 * i, 64);
+			node_post(c->f->nb, wc.wr_id, &c->f->mb, 64 * wc.wr_id, 64);
+			atomic_fetch_add(c->received, 1);
+		}
+	}
+	return NULL;
+}
+
+/* Fewer receives than streams; two threads send, two receive and post. */
+static void
+test_crowd(struct fixture *f, gconstpointer unused)
+{
+	atomic_uint received = 0;
+	pthread_t thread[2 * SENDERS];
+	struct crowd c[SENDERS];
+
+	(void)unused;
+	for (unsigned i = 0; i < LINKS; i++)
+		connect_ends(f, i, NULL);
+	for (unsigned i = 0; i < LINKS / 2; i++)
+		node_post(f->nb, i, &f->mb, 64 * i, 64);
+	for (unsigned i = 0; i < SENDERS; i++) {
+		c[i] = (struct crowd){.f = f, .number = i, .received = &received};
+		g_assert_cmpint(pthread_create(&thread[2 * i], NULL, crowd_send, &c[i]), ==, 0);
+		g_assert_cmpint(pthread_create(&thread[2 * i + 1], NULL, crowd_receive, &c[i]), ==,
+				0);
+	}
+	for (unsigned i = 0; i < 2 * SENDERS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct {
+		const char *path;
+		void (*test)(struct fixture *f, gconstpointer unused);
+	} tests[] = {
+		{"/iwarp/srq/turns", test_turns},
+		{"/iwarp/srq/long-messages", test_long_messages},
+		{"/iwarp/srq/flush-of-taken", test_flush_of_taken},
+		{"/iwarp/srq/first-goes", test_first_goes},
+		{"/iwarp/srq/expires", test_expires},
+		{"/iwarp/srq/watermarks", test_watermarks},
+		{"/iwarp/srq/catastrophe", test_catastrophe},
+		{"/iwarp/srq/crowd", test_crowd},
+	};
+
+	g_test_init(&argc, &argv, NULL);
+	for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++)
+		g_test_add(tests[i].path, struct fixture,
+			   tests[i].test == test_expires ? "300" : "60000", set_up, tests[i].test,
+			   tear_down);
+	return g_test_run();
+}
