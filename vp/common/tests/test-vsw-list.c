@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Regions made of pieces: registration, fast registration, and how accesses find their way. */
+#include <pthread.h>
+
+#include "mem_bench.h"
+
+#define PIECES 5
+
+/* Pieces of 100 octets, backwards through the data of the bench. */
+static void
+list_make(struct bench *b, uint64_t *pages)
+{
+	for (guint i = 0; i < PIECES; i++)
+		pages[i] = at(b, 1000 - 200 * i);
+}
+
+static struct ri_mr_init
+listed(const uint64_t *pages, uint32_t fbo, uint64_t length)
+{
+	return (struct ri_mr_init){.length = length,
+				   .access = ALL,
+				   .zero_based = true,
+				   .max_pages = PIECES,
+				   .pages = pages,
+				   .page_size = 100,
+				   .fbo = fbo};
+}
+
+/* Where octet `n` of such a region is. */
+static uint8_t *
+octet(struct bench *b, uint32_t fbo, uint64_t n)
+{
+	n += fbo;
+	return b->data + 1000 - 200 * (n / 100) + n % 100;
+}
+
+static void
+test_pieces(void)
+{
+	struct bench b;
+	uint64_t pages[PIECES];
+	struct vsw_mem_use use;
+	uint64_t left = 0;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	list_make(&b, pages);
+	for (uint32_t fbo = 0; fbo < 100; fbo += 33) {
+		struct ri_mr_init init = listed(pages, fbo, 400);
+		struct vsw_mem_entry *mr = reg(&b, &init, &stag);
+		g_assert_cmpint(begin(&b, &alice, ASK(stag, 0, 400, LW), &use), ==, VSW_MEM_OK);
+		g_assert_null(use.ptr);
+		for (uint64_t n = 0; n < 400; n++) {
+			g_assert_true(vsw_mem_piece(&use, n, &left) == octet(&b, fbo, n));
+			g_assert_cmpuint(left, ==, 100 - (n + fbo) % 100);
+		}
+		vsw_mem_end(&use);
+		/* Copied as if it were in one piece, from anywhere to anywhere. */
+		uint8_t out[400], in[400];
+		for (guint i = 0; i < 400; i++)
+			out[i] = (uint8_t)(i * 7 + fbo);
+		g_assert_cmpint(begin(&b, &alice, ASK(stag, 5, 390, LW), &use), ==, VSW_MEM_OK);
+		g_assert_cmpint(vsw_mem_copy(&use, 3, out, 380, true), ==, RI_SUCCESS);
+		g_assert_cmpint(vsw_mem_copy(&use, 3, in, 380, false), ==, RI_SUCCESS);
+		g_assert_cmpmem(in, 380, out, 380);
+		g_assert_cmpuint(*octet(&b, fbo, 8 + 250), ==, out[250]);
+		vsw_mem_end(&use);
+		g_assert_cmpint(begin(&b, &alice, ASK(stag, 1, 400, LW), &use), ==, VSW_MEM_BOUNDS);
+		g_assert_cmpint(begin(&b, &carol, ASK(stag, 1, 10, LW), &use), ==, VSW_MEM_PD);
+		g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	}
+	g_assert_cmpuint(vth_attached(b.vth), ==, 0);
+	tear_down(&b);
+}
+
+static enum ri_status
+try_list(struct bench *b, const struct ri_mr_init *init)
+{
+	struct vsw_mem_entry *mr = NULL;
+	uint32_t stag = 0;
+	enum ri_status status = vsw_mr_reg(b->table, &pd_a, 1, init, &mr, &stag);
+
+	if (status == RI_SUCCESS)
+		g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	return status;
+}
+
+static void
+test_list_refused(void)
+{
+	struct bench b;
+	uint64_t pages[PIECES];
+	uint32_t lengths[PIECES] = {10, 20, 30, 40, 50};
+
+	set_up(&b);
+	list_make(&b, pages);
+	struct ri_mr_init init = listed(pages, 0, 500);
+	g_assert_cmpint(try_list(&b, &init), ==, RI_SUCCESS);
+	init.length = 501;
+	g_assert_cmpint(try_list(&b, &init), ==, RI_ERR_INVALID_ARG);
+	init = listed(pages, 100, 10);
+	g_assert_cmpint(try_list(&b, &init), ==, RI_ERR_INVALID_ARG);
+	init = listed(pages, 0, 150);
+	init.page_size = 0;
+	init.lengths = lengths;
+	g_assert_cmpint(try_list(&b, &init), ==, RI_SUCCESS);
+	init.length = 151;
+	g_assert_cmpint(try_list(&b, &init), ==, RI_ERR_INVALID_ARG);
+	init.length = 10;
+	lengths[2] = 0;
+	g_assert_cmpint(try_list(&b, &init), ==, RI_ERR_INVALID_ARG);
+	lengths[2] = 30;
+	pages[4] = UINT64_MAX - 10;
+	g_assert_cmpint(try_list(&b, &init), ==, RI_ERR_INVALID_ARG);
+	init = listed(pages, 0, 10);
+	init.unlinked = true; /* either, or */
+	g_assert_cmpint(try_list(&b, &init), ==, RI_ERR_INVALID_ARG);
+	tear_down(&b);
+}
+
+/* --- fast registration -------------------------------------------------------------------- */
+
+static struct vsw_mem_entry *
+reg_unlinked(struct bench *b, uint32_t room, uint32_t *stag)
+{
+	struct ri_mr_init init = {.unlinked = true, .max_pages = room};
+
+	return reg(b, &init, stag);
+}
+
+static void
+test_fast(void)
+{
+	struct bench b;
+	struct ri_sge list[PIECES];
+	struct vsw_mem_use use;
+	struct ri_mr_attr attr;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_unlinked(&b, 3, &stag);
+	for (guint i = 0; i < PIECES; i++)
+		list[i] = (struct ri_sge){.addr = at(&b, 1000 - 200 * i), .length = 100};
+	const struct vsw_mem_fast good = {.stag = stag + 1,
+					  .access = LR | LW | RR,
+					  .addr = 0x7000,
+					  .length = 250,
+					  .count = 3,
+					  .list = list};
+	struct vsw_mem_fast bad;
+
+	g_assert_cmpint(begin(&b, &alice, ASK(stag, 0, 1, LR), &use), ==, VSW_MEM_STAG);
+	bad = good;
+	bad.stag = 0;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_STAG);
+	bad.stag = stag ^ 0x10000;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_STAG);
+	g_assert_cmpint(vsw_mr_fast(b.table, &carol, &good), ==, VSW_MEM_PD);
+	bad = good;
+	bad.access = RR;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_ACCESS);
+	bad.access = RW | LR;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_ACCESS);
+	bad = good;
+	bad.addr = UINT64_MAX;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_WRAP);
+	bad = good;
+	bad.count = 4;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_BOUNDS);
+	bad = good;
+	bad.length = 301;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_BOUNDS);
+	bad.length = 0;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), !=, VSW_MEM_OK);
+	vsw_mr_query(mr, &attr);
+	g_assert_false(attr.valid);
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &good), ==, VSW_MEM_OK);
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &good), ==, VSW_MEM_BOUND);
+	vsw_mr_query(mr, &attr);
+	g_assert_true(attr.valid);
+	g_assert_cmphex(attr.stag, ==, stag + 1);
+	g_assert_cmpint(begin(&b, &bob, ASK(stag + 1, 0x7000 + 150, 100, RR), &use), ==,
+			VSW_MEM_OK);
+	uint64_t left;
+	g_assert_true(vsw_mem_piece(&use, 0, &left) == b.data + 850);
+	vsw_mem_end(&use);
+	g_assert_cmpint(begin(&b, &bob, ASK(stag + 1, 0x7000, 1, RW), &use), ==, VSW_MEM_ACCESS);
+	/* Taken back, and given anew under another key, in one piece. */
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag + 1, false), ==, VSW_MEM_OK);
+	bad = good;
+	bad.stag = stag + 2;
+	bad.count = 1;
+	bad.length = 90;
+	bad.fbo = 10;
+	bad.relative = true;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &bob, ASK(stag + 1, 0x7000, 1, RR), &use), ==, VSW_MEM_STAG);
+	g_assert_cmpint(begin(&b, &bob, ASK(stag + 2, 0, 90, RR), &use), ==, VSW_MEM_OK);
+	g_assert_true(use.ptr == b.data + 1010);
+	vsw_mem_end(&use);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
+/* A plain region with room for pieces: both kinds of memory in turn; a shareable one never. */
+static void
+test_plain_then_list(void)
+{
+	struct bench b;
+	struct ri_mr_init init;
+	struct ri_sge list[2];
+	struct vsw_mem_use use;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	init = whole(&b, ALL);
+	init.max_pages = 2;
+	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
+	list[0] = (struct ri_sge){.addr = at(&b, 3000), .length = 10};
+	list[1] = (struct ri_sge){.addr = at(&b, 2000), .length = 10};
+	struct vsw_mem_fast fast = {.stag = stag + 1,
+				    .access = LR,
+				    .length = 20,
+				    .relative = true,
+				    .count = 2,
+				    .list = list};
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_BOUND);
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag, false), ==, VSW_MEM_OK);
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &alice, ASK(stag + 1, 10, 10, LR), &use), ==, VSW_MEM_OK);
+	uint64_t left;
+	g_assert_true(vsw_mem_piece(&use, 0, &left) == b.data + 2000);
+	vsw_mem_end(&use);
+	/* Registered anew it is one range again. */
+	g_assert_cmpint(vsw_mr_rereg(mr, &pd_a, &init, &stag), ==, RI_SUCCESS);
+	g_assert_cmpint(begin(&b, &alice, ASK(stag, at(&b, 10), 10, LR), &use), ==, VSW_MEM_OK);
+	g_assert_true(use.ptr == b.data + 10);
+	vsw_mem_end(&use);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	init.shareable = true;
+	mr = reg(&b, &init, &stag);
+	fast.stag = stag + 1;
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag, false), ==, VSW_MEM_ACCESS);
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_BOUND);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
+/* --- threads ------------------------------------------------------------------------------ */
+
+struct race {
+	struct bench *b;
+	atomic_uint stag; /* the key that was given last */
+	atomic_bool stop;
+	atomic_uint seen;
+};
+
+/* Whatever it can read through the key is of one link: the two pieces carry the same number. */
+static void *
+read_all(void *arg)
+{
+	struct race *race = arg;
+	struct vsw_mem_use use;
+
+	while (!atomic_load(&race->stop)) {
+		uint32_t first, second;
+		uint32_t stag = atomic_load(&race->stag);
+		if (begin(race->b, &alice, ASK(stag, 0, 8, LR), &use) != VSW_MEM_OK)
+			continue;
+		g_assert_cmpint(vsw_mem_copy(&use, 0, &first, 4, false), ==, RI_SUCCESS);
+		g_assert_cmpint(vsw_mem_copy(&use, 4, &second, 4, false), ==, RI_SUCCESS);
+		vsw_mem_end(&use);
+		g_assert_cmpuint(first, ==, second);
+		atomic_fetch_add(&race->seen, 1);
+	}
+	return NULL;
+}
+
+static void
+test_race(void)
+{
+	struct bench b;
+	struct race race = {.b = &b};
+	pthread_t thread[2];
+	uint32_t stag = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_unlinked(&b, 2, &stag);
+	for (uint32_t i = 0; i < 64; i++) {
+		memcpy(b.data + i * 4, &i, 4);
+		memcpy(b.data + 2048 + i * 4, &i, 4);
+	}
+	for (guint i = 0; i < 2; i++)
+		g_assert_cmpint(pthread_create(&thread[i], NULL, read_all, &race), ==, 0);
+	for (uint32_t i = 0; i < 20000 || (atomic_load(&race.seen) == 0 && i < 20000000); i++) {
+		const struct ri_sge list[2] = {{.addr = at(&b, i % 64 * 4), .length = 4},
+					       {.addr = at(&b, 2048 + i % 64 * 4), .length = 4}};
+		const struct vsw_mem_fast fast = {.stag = (stag & ~0xffu) | (i & 0xff),
+						  .access = LR,
+						  .length = 8,
+						  .relative = true,
+						  .count = 2,
+						  .list = list};
+		g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_OK);
+		atomic_store(&race.stag, fast.stag);
+		if (i % 64 == 0)
+			sched_yield();
+		g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, fast.stag, false), ==,
+				VSW_MEM_OK);
+	}
+	atomic_store(&race.stop, true);
+	for (guint i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	g_assert_cmpuint(atomic_load(&race.seen), >, 0);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/vsw/list/pieces", test_pieces);
+	g_test_add_func("/vsw/list/refused", test_list_refused);
+	g_test_add_func("/vsw/list/fast", test_fast);
+	g_test_add_func("/vsw/list/plain-then-list", test_plain_then_list);
+	g_test_add_func("/vsw/list/race", test_race);
+	return g_test_run();
+}
