@@ -195,28 +195,31 @@ known_find(struct ri_urnic *rnic, uint32_t number)
 		       : NULL;
 }
 
+/* One more of the queue has been polled. */
 static void
-release_one(struct vsw_known_wq *known)
-{
-	atomic_fetch_add_explicit(&known->page->released, 1, memory_order_release);
-}
-
-/* Slots up to the one of this completion are free. Called with the completion queue's lock. */
-static void
-slots_release(struct ri_urnic *rnic, uint32_t number, uint32_t index)
+count_release(struct ri_urnic *rnic, uint32_t number)
 {
 	struct vsw_known_wq *known = known_find(rnic, number);
 
-	if (known != NULL && !known->shared) {
-		atomic_store_explicit(&known->page->released, index, memory_order_release);
+	if (known != NULL)
+		atomic_fetch_add_explicit(&known->page->released, 1, memory_order_release);
+}
+
+/* The slots that this completion stands for are free. Called with the completion queue's lock. */
+static void
+slots_release(struct ri_urnic *rnic, const struct vsw_cqe *cqe)
+{
+	struct vsw_known_wq *known;
+
+	if (cqe->shared) {
+		/* Of the SRQ, and of the queue pair that took it; either may have gone. */
+		count_release(rnic, cqe->wq);
+		count_release(rnic, cqe->wq_index);
 		return;
 	}
-	/* A receive of an SRQ, and of the queue pair that took it: either may have gone. */
+	known = known_find(rnic, cqe->wq);
 	if (known != NULL)
-		release_one(known);
-	known = known_find(rnic, index);
-	if (known != NULL && known->shared)
-		release_one(known);
+		atomic_store_explicit(&known->page->released, cqe->wq_index, memory_order_release);
 }
 
 static bool
@@ -239,7 +242,8 @@ entries_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 		memcpy(&wc[got], cqe, sizeof(wc[got]));
 		wc[got].reserved2 = 0;
 		solicited += (cqe->flags & RI_WC_SOLICITED) != 0;
-		slots_release(cq->rnic, cqe->wq, cqe->wq_index);
+		wc[got].reserved = 0;
+		slots_release(cq->rnic, cqe);
 	}
 	if (solicited != 0) {
 		cq->sol_head += solicited;

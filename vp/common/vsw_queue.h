@@ -80,13 +80,13 @@ struct vsw_cqe {
 	uint32_t inv_stag;
 	uint8_t status;
 	uint8_t opcode;
-	uint8_t flags; /* RI_WC_* */
-	uint8_t reserved;
+	uint8_t flags;  /* RI_WC_* */
+	uint8_t shared; /* 1: a receive of an SRQ */
 	uint32_t detail;
 	uint32_t src_qpn;
 	uint32_t wq; /* work queue to release: its number in the user half's table, 0 = none */
 	uint8_t src_addr[16];
-	uint32_t wq_index; /* `released` becomes this (SQ, RQ); SRQ: number of the QP's own RQ */
+	uint32_t wq_index; /* `released` becomes this; if shared: number of the QP's own RQ */
 	atomic_uint lap;   /* index of this entry + 1 when it is valid */
 };
 
@@ -152,7 +152,6 @@ struct vsw_wq {
 	uint32_t size; /* slots, as granted; a resize may make it less than the room */
 	uint32_t max_sge;
 	uint32_t number; /* for vsw_cqe::wq; unique in the process, not soon used again */
-	bool shared;     /* an SRQ: releases are counted; set it after creation */
 	size_t bytes;    /* of the pages */
 	/*
 	 * A larger ring, until the user half has moved: it copies what may not be taken yet, posts to

@@ -129,7 +129,6 @@ vsw_srq_create(struct vsw_srq *srq, const struct vsw_srq_params *params, struct 
 
 	if (status != RI_SUCCESS)
 		return status;
-	srq->wq.shared = true;
 	srq->params = *params;
 	srq->ctx = attr->ctx;
 	srq->task = (struct ri_task){.fire = tell_due, .arg = srq};

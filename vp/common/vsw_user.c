@@ -99,7 +99,7 @@ vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq,
 /* --- the table of numbers ---------------------------------------------------------------- */
 
 static bool
-known_add(struct ri_urnic *rnic, uint32_t number, struct vsw_wq_page *page, bool shared)
+known_add(struct ri_urnic *rnic, uint32_t number, struct vsw_wq_page *page)
 {
 	uint32_t place = vsw_number_slot(number) >> VSW_CHUNK_BITS;
 	struct vsw_known_chunk *fresh = NULL;
@@ -114,7 +114,6 @@ known_add(struct ri_urnic *rnic, uint32_t number, struct vsw_wq_page *page, bool
 	}
 	struct vsw_known_wq *known = vsw_known_find(rnic, number);
 	known->page = page;
-	known->shared = shared;
 	atomic_store(&known->number, number);
 	return true;
 }
@@ -258,7 +257,6 @@ qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 	struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
 {
 	struct ri_uqp *qp = zeroed(sizeof(*qp));
-	bool shared = srq != NULL;
 
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
@@ -269,13 +267,13 @@ qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 	qp_limits(qp, map);
 	user_wq_open(&qp->sq, pointer_of(map->addr), (uint32_t)map->words[2]);
 	user_wq_open(&qp->rq, pointer_of(map->words[1]), (uint32_t)(map->words[2] >> 32));
-	if (!known_add(rnic, qp->sq.number, qp->sq.page, false) ||
-	    (qp->rq.page != NULL && !known_add(rnic, qp->rq.number, qp->rq.page, shared))) {
+	if (!known_add(rnic, qp->sq.number, qp->sq.page) ||
+	    (qp->rq.page != NULL && !known_add(rnic, qp->rq.number, qp->rq.page))) {
 		known_remove(rnic, qp->sq.number);
 		free(qp);
 		return RI_ERR_RESOURCES;
 	}
-	if (shared)
+	if (srq != NULL)
 		qp->rq.page = NULL; /* only counts what is polled: nothing is posted to it */
 	*out = qp;
 	return RI_SUCCESS;
@@ -302,7 +300,7 @@ srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 	srq->engine_srq = pointer_of(map->words[0]);
 	srq->max_sge = (uint8_t)map->words[2];
 	user_wq_open(&srq->wq, pointer_of(map->addr), (uint32_t)map->words[1]);
-	if (!known_add(rnic, srq->wq.number, srq->wq.page, true)) {
+	if (!known_add(rnic, srq->wq.number, srq->wq.page)) {
 		free(srq);
 		return RI_ERR_RESOURCES;
 	}

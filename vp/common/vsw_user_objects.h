@@ -17,7 +17,6 @@
 /* A work queue as the poller finds it. */
 struct vsw_known_wq {
 	atomic_uint number; /* 0: none */
-	bool shared;        /* an SRQ: releases are counted */
 	struct vsw_wq_page *page;
 };
 

@@ -70,7 +70,6 @@ queues_make(struct ri_qp *qp, struct ri_qp_init *init)
 	if (status == RI_SUCCESS)
 		status = vsw_wq_create(&qp->rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
-	qp->rq.shared = qp->srq != NULL;
 	qp->tx_wqe = wqe_room(sges);
 	qp->rx_wqe = wqe_room(VEM_MAX_SGE);
 	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))

@@ -39,6 +39,7 @@ vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe)
 		result = vsw_srq_take(&qp->member, qp->rx_wqe);
 		cqe->wq = qp->srq->srq.wq.number;
 		cqe->wq_index = qp->rq.number;
+		cqe->shared = 1;
 	} else if (own_is_there(qp) && vsw_wq_take(&qp->rq, qp->rx_wqe, &cqe->wq_index)) {
 		result = VSW_SRQ_TAKEN;
 		cqe->wq = qp->rq.number;

@@ -160,6 +160,7 @@ viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
 	cqe.byte_len = length;
 	cqe.wq = rx->wq;
 	cqe.wq_index = rx->index;
+	cqe.shared = qp->srq != NULL;
 	cqe.flags |= RI_WC_RECEIVE;
 	if (wqe->flags & RI_WR_NOTIFY)
 		cqe.flags |= RI_WC_SOLICITED;

@@ -102,7 +102,6 @@ rings_make(struct viw_qp *qp, struct ri_qp_init *init)
 	if (status == RI_SUCCESS)
 		status = vsw_wq_create(&qp->rx.rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
-	qp->rx.rq.shared = qp->srq != NULL;
 	if (status == RI_SUCCESS)
 		status = viw_reads_alloc(qp, init->ird, init->ord);
 	if (status != RI_SUCCESS)

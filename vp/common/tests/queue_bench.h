@@ -123,6 +123,7 @@ complete(struct bench *b, uint64_t id, uint32_t number, uint32_t index, uint8_t 
 			      .wq = number,
 			      .wq_index = index,
 			      .flags = flags,
+			      .shared = (flags & RI_WC_RECEIVE) != 0,
 			      .opcode = RI_OP_SEND};
 
 	return vsw_cq_push(&b->cq, &cqe);

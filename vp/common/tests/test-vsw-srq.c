@@ -363,6 +363,10 @@ test_member_gone(void)
 	g_assert_cmpint(post_shared(&s, 3), ==, RI_ERR_QUEUE_FULL);
 	g_assert_cmpuint(vsw_poll_cq(s.b.ucq, &wc, 1), ==, 1);
 	g_assert_cmpint(post_shared(&s, 3), ==, RI_SUCCESS);
+	/* An index of a queue that is gone names nothing, least of all the SRQ of that number. */
+	g_assert_true(complete(&s.b, 2, s.m[0].sq.number, s.srq.wq.number, 0));
+	g_assert_cmpuint(vsw_poll_cq(s.b.ucq, &wc, 1), ==, 1);
+	g_assert_cmpint(post_shared(&s, 4), ==, RI_ERR_QUEUE_FULL);
 	member_join(&s, &s.m[0]);
 	shared_close(&s);
 }
