@@ -151,8 +151,10 @@ post_link(struct ual_lmr *lmr, struct ual_ep *ep, const struct ual_lmr_link *lin
 	struct identity before = identity_swap(lmr, &fresh);
 	enum ri_status status = ual_dto_post(ep, &wr);
 
-	if (status == RI_SUCCESS)
+	if (status == RI_SUCCESS) {
+		atomic_store(&lmr->listed, true);
 		return IT_SUCCESS;
+	}
 	(void)identity_swap(lmr, &before);
 	return ual_status(UAL_CALL_POST_SEND, status);
 }

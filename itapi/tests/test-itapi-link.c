@@ -263,6 +263,9 @@ test_registered(struct pair *pair)
 					IT_LMR_FLAG_NON_SHAREABLE, 0, &lmr, &context),
 			==, IT_SUCCESS);
 	g_assert_true(is_linked(lmr));
+	g_assert_cmpint(
+		it_lmr_modify(lmr, IT_LMR_PARAM_MEM_PRIV, &(it_lmr_param_t){.privs = IT_PRIV_ALL}),
+		==, IT_SUCCESS);
 	g_assert_cmpint(it_lmr_unlink(lmr, a->ep, 1, IT_COMPLETION_FLAG), ==, IT_SUCCESS);
 	expect_link(a, 1, IT_DTO_SUCCESS);
 	g_assert_false(is_linked(lmr));
@@ -274,6 +277,91 @@ test_registered(struct pair *pair)
 			==, IT_SUCCESS);
 	end_expect(b->request, IT_DTO_RDMA_WRITE_CMPL_EVENT);
 	pieces_check(&p, 0, 64, 2);
+	g_assert_cmpint(
+		it_lmr_modify(lmr, IT_LMR_PARAM_MEM_PRIV, &(it_lmr_param_t){.privs = IT_PRIV_ALL}),
+		==, IT_ERR_OP_NOT_SUPPORTED); /* a list is no range */
+	pair_disconnect(pair);
+	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
+	pieces_free(&p);
+}
+
+/* A window on a region in pieces reaches across them, and keeps the region from being unlinked. */
+static void
+test_window(struct pair *pair)
+{
+	struct end *a = &pair->active;
+	struct end *b = &pair->passive;
+	it_lmr_triplet_t segment = end_segment(b, 0, 9000);
+	it_rmr_context_t context;
+	it_lmr_handle_t lmr;
+	it_rmr_handle_t rmr;
+	it_lmr_param_t params;
+	struct pieces p;
+
+	if (!privileged_adapter(a))
+		return;
+	pieces_make(&p);
+	privileged_establish(pair);
+	lmr = unlinked(a, PIECES);
+	g_assert_cmpint(it_lmr_link(lmr, p.range, &p.iobl, 5 * p.size, ABSOLUTE, IT_PRIV_LOCAL,
+				    a->ep, 1, 0, &context),
+			==, IT_SUCCESS);
+	g_assert_cmpint(it_rmr_create20(a->pz, IT_RMR_TYPE_DEFAULT, &rmr), ==, IT_SUCCESS);
+	g_assert_cmpint(it_rmr_link(rmr, lmr, p.range + 500, 9000, ABSOLUTE, IT_PRIV_REMOTE_WRITE,
+				    a->ep, 2, IT_COMPLETION_FLAG, &context),
+			==, IT_SUCCESS);
+	end_expect(a->request, IT_RMR_LINK_CMPL_EVENT);
+	g_assert_cmpint(it_lmr_unlink(lmr, a->ep, 3, 0), ==, IT_ERR_LMR_BUSY);
+	g_assert_cmpint(it_lmr_free(lmr), ==, IT_ERR_LMR_BUSY);
+	pattern_fill(b->buffer, 9000, 4);
+	g_assert_cmpint(it_post_rdma_write(b->ep, &segment, 1, 4, IT_COMPLETION_FLAG,
+					   it_make_rdma_addr_absolute(p.range + 500), context),
+			==, IT_SUCCESS);
+	end_expect(b->request, IT_DTO_RDMA_WRITE_CMPL_EVENT);
+	pieces_check(&p, 500, 9000, 4);
+	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
+	g_assert_cmpint(it_lmr_unlink(lmr, a->ep, 5, IT_COMPLETION_FLAG), ==, IT_SUCCESS);
+	expect_link(a, 5, IT_DTO_SUCCESS);
+	/* What was linked to a list has no range that could be registered anew. */
+	params.privs = IT_PRIV_LOCAL;
+	g_assert_cmpint(it_lmr_modify(lmr, IT_LMR_PARAM_MEM_PRIV, &params), ==,
+			IT_ERR_OP_NOT_SUPPORTED);
+	pair_disconnect(pair);
+	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
+	pieces_free(&p);
+}
+
+/* The peer takes the memory away with its message; the region can be linked again. */
+static void
+test_remote_unlink(struct pair *pair)
+{
+	struct end *a = &pair->active;
+	struct end *b = &pair->passive;
+	it_lmr_triplet_t here = end_segment(a, 0, 64);
+	it_lmr_triplet_t there = end_segment(b, 0, 64);
+	it_rmr_context_t context;
+	it_lmr_handle_t lmr;
+	it_event_t event;
+	struct pieces p;
+
+	if (!privileged_adapter(a))
+		return;
+	pieces_make(&p);
+	privileged_establish(pair);
+	lmr = unlinked(a, PIECES);
+	for (unsigned round = 0; round < 3; round++) {
+		context = link_all(a, lmr, &p, 100);
+		expect_link(a, 77, IT_DTO_SUCCESS);
+		g_assert_true(is_linked(lmr));
+		g_assert_cmpint(it_post_recv((it_handle_t)a->ep, &here, 1, 1, 0), ==, IT_SUCCESS);
+		g_assert_cmpint(
+			it_post_send_and_unlink(b->ep, &there, 1, 2, IT_COMPLETION_FLAG, context),
+			==, IT_SUCCESS);
+		event = end_expect(a->recv, IT_DTO_RC_RECV_CMPL_EVENT);
+		g_assert_true(event.dto_cmpl.unlinked_mr_handle == (it_handle_t)lmr);
+		end_expect(b->request, IT_DTO_SEND_CMPL_EVENT);
+		g_assert_false(is_linked(lmr));
+	}
 	pair_disconnect(pair);
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
 	pieces_free(&p);
@@ -435,6 +523,8 @@ add(void)
 	pair_add("link/linked-twice", test_linked_twice);
 	pair_add("link/other-zone", test_other_zone);
 	pair_add("link/registered", test_registered);
+	pair_add("link/window", test_window);
+	pair_add("link/remote-unlink", test_remote_unlink);
 	pair_add("link/not-supported", test_not_supported);
 	pair_add("link/link-refused", test_link_refused);
 	pair_add("link/too-many", test_too_many);
