@@ -42,6 +42,7 @@ enum kal_call_number {
 	KAL_SRQ_DESTROY,    /* kal_id_req             -> none */
 	KAL_QP_CREATE,      /* kal_qp_create_req      -> kal_qp_create_rep */
 	KAL_QP_MODIFY,      /* kal_qp_modify_req      -> none */
+	KAL_QP_RESIZE,      /* kal_qp_modify_req      -> kal_qp_resize_rep */
 	KAL_QP_QUERY,       /* kal_id_req             -> ri_qp_attr */
 	KAL_QP_DESTROY,     /* kal_id_req             -> none */
 	KAL_MR_REG,         /* kal_mr_req (+ list)    -> kal_mr_rep */
@@ -196,11 +197,17 @@ struct kal_qp_create_rep {
 	struct ri_map map;      /**< For ri_user_ops::qp_open. */
 };
 
-/** KAL_QP_MODIFY. */
+/** KAL_QP_MODIFY; KAL_QP_RESIZE: the sizes count, mask is 0. */
 struct kal_qp_modify_req {
 	uint32_t id;            /**< The QP. */
 	uint32_t mask;          /**< RI_QP_ATTR_* bits. */
 	struct ri_qp_attr attr; /**< New values. */
+};
+
+/** Reply of KAL_QP_RESIZE. */
+struct kal_qp_resize_rep {
+	struct ri_qp_attr attr; /**< Real sizes. */
+	struct ri_map map;      /**< For ri_user_ops::qp_remap. */
 };
 
 /** KAL_MR_REG (id is the PD) and KAL_MR_REREG (id is the region). A list follows the struct. */

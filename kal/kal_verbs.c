@@ -506,6 +506,26 @@ qp_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 }
 
 static enum ri_status
+qp_resize(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_qp_modify_req *in = req;
+	struct kal_qp_resize_rep *out = rep;
+	struct kal_qp *qp = kal_object_get(client, in->id, RI_OBJECT_QP);
+	enum ri_status status;
+
+	(void)msg;
+	if (qp == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (!qp->pd->rnic->attr.wq_resizable)
+		return RI_ERR_UNSUPPORTED;
+	out->attr = in->attr;
+	kal_conn_lock(qp->conn);
+	status = ri_call_qp_resize(&qp->pd->rnic->caller, qp->qp, &out->attr, &out->map);
+	kal_conn_unlock(qp->conn);
+	return status;
+}
+
+static enum ri_status
 qp_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
 	struct kal_qp *qp =
@@ -547,6 +567,8 @@ const struct kal_handler kal_verbs_handlers[KAL_CALL_COUNT] = {
 	[KAL_QP_CREATE] = {qp_create, sizeof(struct kal_qp_create_req),
 			   sizeof(struct kal_qp_create_rep), false},
 	[KAL_QP_MODIFY] = {qp_modify, sizeof(struct kal_qp_modify_req), 0, false},
+	[KAL_QP_RESIZE] = {qp_resize, sizeof(struct kal_qp_modify_req),
+			   sizeof(struct kal_qp_resize_rep), false},
 	[KAL_QP_QUERY] = {qp_query, sizeof(struct kal_id_req), sizeof(struct ri_qp_attr), false},
 	[KAL_QP_DESTROY] = {qp_destroy, sizeof(struct kal_id_req), 0, false},
 };

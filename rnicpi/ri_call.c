@@ -273,6 +273,31 @@ ri_call_qp_modify(const struct ri_caller *c, struct ri_qp *qp, const struct ri_q
 }
 
 enum ri_status
+ri_call_qp_resize(const struct ri_caller *c, struct ri_qp *qp, struct ri_qp_attr *attr,
+		  struct ri_map *map)
+{
+	struct ri_qp_attr granted = *attr;
+	struct ri_map told = {.fd = -1};
+	enum ri_status status;
+
+	if (c->provider->qp->resize == NULL)
+		return RI_ERR_UNSUPPORTED;
+	status = c->provider->qp->resize(qp, &granted, &told);
+	status = ri_call_judge(c, "qp.resize", status,
+			       granted.max_sq_wr >= attr->max_sq_wr &&
+				       granted.max_send_sge >= attr->max_send_sge &&
+				       granted.max_recv_sge >= attr->max_recv_sge &&
+				       granted.max_write_sge >= attr->max_write_sge &&
+				       granted.max_read_sge >= attr->max_read_sge,
+			       TOO_SMALL);
+	if (status == RI_SUCCESS) {
+		*attr = granted;
+		*map = told;
+	}
+	return status;
+}
+
+enum ri_status
 ri_call_qp_query(const struct ri_caller *c, struct ri_qp *qp, struct ri_qp_attr *attr)
 {
 	enum ri_status status;

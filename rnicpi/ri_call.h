@@ -77,6 +77,8 @@ enum ri_status ri_call_qp_make(const struct ri_caller *c, const struct ri_qp_par
 			       struct ri_map *map) RI_MUST_CHECK;
 enum ri_status ri_call_qp_modify(const struct ri_caller *c, struct ri_qp *qp,
 				 const struct ri_qp_attr *attr, uint32_t mask) RI_MUST_CHECK;
+enum ri_status ri_call_qp_resize(const struct ri_caller *c, struct ri_qp *qp,
+				 struct ri_qp_attr *attr, struct ri_map *map) RI_MUST_CHECK;
 enum ri_status ri_call_qp_query(const struct ri_caller *c, struct ri_qp *qp,
 				struct ri_qp_attr *attr) RI_MUST_CHECK;
 enum ri_status ri_call_qp_destroy(const struct ri_caller *c, struct ri_qp *qp) RI_MUST_CHECK;

@@ -34,6 +34,8 @@ struct claim {
 	}
 
 static const struct claim claims[] = {
+	CLAIM(wq_resizable, qp.resize),
+	CLAIM(wq_resizable, user.qp_remap),
 	CLAIM(cq_resizable, cq.resize),
 	CLAIM(cq_resizable, user.cq_remap),
 	CLAIM(srq, srq.create),

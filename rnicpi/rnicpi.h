@@ -237,6 +237,13 @@ struct ri_qp_ops {
 	 * After return nothing touches the buffers of its requests.
 	 */
 	enum ri_status (*destroy)(struct ri_qp *qp);
+	/**
+	 * Other sizes of the queues, with requests in them: max_sq_wr, max_rq_wr and the segment limits of
+	 * @p attr, in: minima, out: real. @p map tells what ri_user_ops::qp_remap is to follow. With an SRQ
+	 * the receive queue stays as it is. RI_ERR_BUSY: more is outstanding; RI_ERR_LIMIT,
+	 * RI_ERR_RESOURCES. With wq_resizable.
+	 */
+	enum ri_status (*resize)(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map);
 };
 
 /** Memory. */

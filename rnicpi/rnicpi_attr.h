@@ -297,7 +297,6 @@ enum ri_qp_attr_mask {
 	RI_QP_ATTR_ACCESS = 1u << 1, /**< ri_qp_attr::access. */
 	RI_QP_ATTR_IRD = 1u << 2,    /**< ri_qp_attr::ird. */
 	RI_QP_ATTR_ORD = 1u << 3,    /**< ri_qp_attr::ord. */
-	RI_QP_ATTR_SIZES = 1u << 4,  /**< max_sq_wr, max_rq_wr and the segment limits. */
 	RI_QP_ATTR_SOFT = 1u << 5,   /**< soft_limit: arms it; due at once if it is exceeded. */
 	RI_QP_ATTR_QKEY = 1u << 6,   /**< ri_qp_attr::qkey. */
 	RI_QP_ATTR_HARD = 1u << 7    /**< hard_limit. */

@@ -92,6 +92,9 @@ struct ri_user_ops {
 	void (*srq_close)(struct ri_usrq *srq);
 	/** Follow a resize: receives posted stay posted. Required with srq_resizable. */
 	enum ri_status (*srq_remap)(struct ri_usrq *srq, const struct ri_map *map);
+	/** Follow ri_qp_ops::resize: requests posted stay posted. Required with wq_resizable. */
+	enum ri_status (*qp_remap)(struct ri_uqp *qp, const struct ri_qp_attr *real,
+				   const struct ri_map *map);
 };
 
 /** The fast path proper. */

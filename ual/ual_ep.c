@@ -121,18 +121,6 @@ hold_srq(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 	return IT_SUCCESS;
 }
 
-static uint32_t
-at_least_one(size_t count)
-{
-	return count > 0 ? (uint32_t)count : 1;
-}
-
-static size_t
-segments_of(uint32_t granted)
-{
-	return granted < UAL_DTO_SEGMENTS_MAX ? granted : UAL_DTO_SEGMENTS_MAX;
-}
-
 /* What the application sees is what was granted; payload, IRD and ORD are exact. */
 static void
 take_granted(struct ual_ep *ep, const struct ri_qp_init *init)
@@ -140,10 +128,10 @@ take_granted(struct ual_ep *ep, const struct ri_qp_init *init)
 	ep->attr.max_request_dtos = init->max_sq_wr;
 	if (ep->srq == NULL)
 		ep->attr.max_recv_dtos = init->max_rq_wr;
-	ep->attr.max_send_segments = segments_of(init->max_send_sge);
-	ep->attr.max_recv_segments = segments_of(init->max_recv_sge);
-	ep->attr.srv.rc.max_rdma_read_segments = segments_of(init->max_read_sge);
-	ep->attr.srv.rc.max_rdma_write_segments = segments_of(init->max_write_sge);
+	ep->attr.max_send_segments = ual_ep_segments(init->max_send_sge);
+	ep->attr.max_recv_segments = ual_ep_segments(init->max_recv_sge);
+	ep->attr.srv.rc.max_rdma_read_segments = ual_ep_segments(init->max_read_sge);
+	ep->attr.srv.rc.max_rdma_write_segments = ual_ep_segments(init->max_write_sge);
 	if (ep->attr.max_dto_payload_size == 0)
 		ep->attr.max_dto_payload_size = ual_ep_payload_limit(&ep->object.ia->attr);
 	ual_ep_limits(ep);
@@ -167,8 +155,8 @@ qp_make(struct ual_ep *ep)
 			{
 				.ctx = ual_object_ctx(&ep->object),
 				.type = RI_QP_RC,
-				.max_sq_wr = at_least_one(ep->attr.max_request_dtos),
-				.max_rq_wr = at_least_one(ep->attr.max_recv_dtos),
+				.max_sq_wr = ual_ep_slots(ep->attr.max_request_dtos),
+				.max_rq_wr = ual_ep_slots(ep->attr.max_recv_dtos),
 				.max_send_sge = (uint32_t)ep->attr.max_send_segments,
 				.max_recv_sge = (uint32_t)ep->attr.max_recv_segments,
 				.max_write_sge = (uint32_t)rc->max_rdma_write_segments,

@@ -51,6 +51,10 @@ struct ual_ep {
 
 _Static_assert(sizeof(struct ual_ep) <= UAL_SLOT_SIZE, "an endpoint fits its slot");
 
+/* A queue has one slot at least. */
+uint32_t ual_ep_slots(size_t count);
+/* Segments that posts make use of. */
+size_t ual_ep_segments(uint32_t granted);
 /* Longest message of an adapter: completions tell lengths in 32 bits. */
 uint64_t ual_ep_payload_limit(const struct ri_rnic_attr *attr);
 /* Attributes for a new endpoint (itapi-semantics 3, 15.4); *attr is not NULL. */

@@ -26,6 +26,18 @@ struct limit {
 
 #define NUM_LIMITS 9
 
+uint32_t
+ual_ep_slots(size_t count)
+{
+	return count > 0 ? (uint32_t)count : 1;
+}
+
+size_t
+ual_ep_segments(uint32_t granted)
+{
+	return granted < UAL_DTO_SEGMENTS_MAX ? granted : UAL_DTO_SEGMENTS_MAX;
+}
+
 uint64_t
 ual_ep_payload_limit(const struct ri_rnic_attr *attr)
 {
@@ -279,15 +291,40 @@ merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask
 }
 
 /* Tell the layer below what it has to know. */
+/* Other sizes of the queues; sizes in: wanted, out: granted. A queue holds more than it shall: see 3. */
 static it_status_t
-apply(struct ual_ep *ep, const it_ep_attributes_t *new, unsigned int mask)
+resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
+{
+	struct ual_ia *ia = ep->object.ia;
+	struct kal_qp_modify_req req = {.id = ep->qp_id, .attr = *sizes};
+	struct kal_qp_resize_rep rep;
+	enum ri_status below;
+
+	below = ual_ia_call(ia, KAL_QP_RESIZE, &req, sizeof(req), &rep, sizeof(rep));
+	if (below == RI_SUCCESS)
+		below = ia->user->qp_remap(ep->qp, &rep.attr, &rep.map);
+	if (below == RI_ERR_BUSY)
+		return (mask & IT_EP_PARAM_MAX_REQ_DTO) != 0 ? IT_ERR_INVALID_EP_ATTR
+							     : IT_ERR_INVALID_RECV_DTO;
+	if (below != RI_SUCCESS)
+		return ual_status(UAL_CALL_EP_MODIFY, below);
+	*sizes = rep.attr;
+	ep->granted_sge[UAL_DTO_SEND] = ual_ep_segments(rep.attr.max_send_sge);
+	ep->granted_sge[UAL_DTO_RECV] = ual_ep_segments(rep.attr.max_recv_sge);
+	ep->granted_sge[UAL_DTO_READ] = ual_ep_segments(rep.attr.max_read_sge);
+	ep->granted_sge[UAL_DTO_WRITE] = ual_ep_segments(rep.attr.max_write_sge);
+	return IT_SUCCESS;
+}
+
+static it_status_t
+apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
 {
 	struct ri_qp_attr qp = {
 		.access = ual_ep_access(ep->object.ia, &new->srv.rc),
 		.ird = new->srv.rc.rdma_read_ird,
 		.ord = new->srv.rc.rdma_read_ord,
-		.max_sq_wr = (uint32_t) new->max_request_dtos,
-		.max_rq_wr = (uint32_t) new->max_recv_dtos,
+		.max_sq_wr = ual_ep_slots(new->max_request_dtos),
+		.max_rq_wr = ual_ep_slots(new->max_recv_dtos),
 		.max_send_sge = (uint32_t) new->max_send_segments,
 		.max_recv_sge = (uint32_t) new->max_recv_segments,
 		.max_write_sge = (uint32_t) new->srv.rc.max_rdma_write_segments,
@@ -302,8 +339,14 @@ apply(struct ual_ep *ep, const it_ep_attributes_t *new, unsigned int mask)
 	what |= (mask & IT_EP_PARAM_MAX_ORD) != 0 ? RI_QP_ATTR_ORD : 0;
 	what |= (mask & IT_EP_PARAM_SOFT_HI_WATERMARK) != 0 ? RI_QP_ATTR_SOFT : 0;
 	what |= (mask & IT_EP_PARAM_HARD_HI_WATERMARK) != 0 ? RI_QP_ATTR_HARD : 0;
-	if ((mask & DTOS) != 0 || !segments_granted(ep, new, mask))
-		what |= RI_QP_ATTR_SIZES;
+	if ((mask & DTOS) != 0 || !segments_granted(ep, new, mask)) {
+		it_status_t status = resize(ep, &qp, mask);
+
+		if (status != IT_SUCCESS)
+			return status;
+		new->max_request_dtos = qp.max_sq_wr;
+		new->max_recv_dtos = qp.max_rq_wr;
+	}
 	if (what == 0)
 		return IT_SUCCESS;
 	return ual_status(UAL_CALL_EP_MODIFY, ual_ep_qp_modify(ep, &qp, what));
@@ -335,6 +378,8 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 		return status;
 	pthread_mutex_lock(&ep->lock);
 	ep->attr = merge(ep, attr, mask);
+	ep->attr.max_request_dtos = new.max_request_dtos; /* as granted */
+	ep->attr.max_recv_dtos = new.max_recv_dtos;
 	if ((mask & IT_EP_PARAM_MAX_ORD) != 0)
 		ep->ord = ep->attr.srv.rc.rdma_read_ord;
 	ual_ep_limits(ep);

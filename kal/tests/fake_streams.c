@@ -220,7 +220,7 @@ qp_destroy(struct ri_qp *qp)
 }
 
 const struct ri_qp_ops fake_qp_ops = {sizeof(fake_qp_ops), qp_create, qp_modify, qp_query,
-				      qp_destroy};
+				      qp_destroy,          NULL};
 
 static enum ri_status
 reserve(struct ri_qp *qp)

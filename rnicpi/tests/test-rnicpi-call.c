@@ -160,8 +160,17 @@ liar_qp_destroy(struct ri_qp *qp)
 	return RI_SUCCESS;
 }
 
-static const struct ri_qp_ops qp_ops = {sizeof(qp_ops), liar_qp_create, liar_qp_modify,
-					liar_qp_query, liar_qp_destroy};
+static enum ri_status
+liar_qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
+{
+	(void)qp;
+	(void)map;
+	attr->max_sq_wr -= shrinks;
+	return answer;
+}
+
+static const struct ri_qp_ops qp_ops = {sizeof(qp_ops), liar_qp_create,  liar_qp_modify,
+					liar_qp_query,  liar_qp_destroy, liar_qp_resize};
 
 static enum ri_status
 liar_mr(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)

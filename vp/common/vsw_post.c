@@ -109,7 +109,7 @@ vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	if (wr->opcode >= RI_OP_COUNT || !qp->known_op[wr->opcode])
 		return RI_ERR_UNSUPPORTED;
-	if (wr->num_sge > qp->max_sge[wr->opcode] ||
+	if (wr->num_sge > __atomic_load_n(&qp->max_sge[wr->opcode], __ATOMIC_RELAXED) ||
 	    (wr->opcode == RI_OP_FAST_REG && wr->u.fast_reg.num_pages > qp->max_list))
 		return RI_ERR_LIMIT;
 
@@ -152,7 +152,7 @@ vsw_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
 	if (qp->rq.page == NULL)
 		return RI_ERR_INVALID_STATE;
-	if (wr->num_sge > qp->max_recv_sge)
+	if (wr->num_sge > __atomic_load_n(&qp->max_recv_sge, __ATOMIC_RELAXED))
 		return RI_ERR_LIMIT;
 
 	enum ri_status status = post_receive(&qp->rq, wr);

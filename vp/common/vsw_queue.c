@@ -131,6 +131,15 @@ number_give(uint32_t number)
 
 /* --- work queues ------------------------------------------------------------------------- */
 
+/* Octets of an entry with so many segments. */
+static uint32_t
+stride_of(uint32_t max_sge)
+{
+	size_t stride = sizeof(struct vsw_wqe) + max_sge * sizeof(struct ri_sge);
+
+	return (uint32_t)((stride + VSW_CACHE_LINE - 1) & ~(size_t)(VSW_CACHE_LINE - 1));
+}
+
 enum ri_status
 vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 {
@@ -139,9 +148,8 @@ vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 		return RI_ERR_LIMIT;
 
 	uint32_t ring = ring_of(*size);
-	size_t stride = sizeof(struct vsw_wqe) + max_sge * sizeof(struct ri_sge);
+	size_t stride = stride_of(max_sge);
 
-	stride = (stride + VSW_CACHE_LINE - 1) & ~(size_t)(VSW_CACHE_LINE - 1);
 	wq->bytes = VSW_WQ_ENTRIES + ring * stride;
 	wq->number = number_take();
 	wq->page = wq->number != 0 ? vsw_pages_get(wq->bytes) : NULL;
@@ -166,10 +174,10 @@ vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 
 /* A ring that is not in the pages, or NULL. */
 static void
-ring_put(const struct vsw_wq *wq, void *ring, uint32_t room)
+ring_put(void *ring, size_t bytes)
 {
 	if (ring != NULL)
-		vsw_pages_put(ring, (size_t)room * wq->stride);
+		vsw_pages_put(ring, bytes);
 }
 
 void
@@ -177,58 +185,135 @@ vsw_wq_destroy(struct vsw_wq *wq)
 {
 	if (wq->page == NULL)
 		return;
-	ring_put(wq, wq->fresh, wq->fresh_room);
-	ring_put(wq, wq->gone, wq->gone_room);
-	ring_put(wq, wq->more, wq->room);
+	ring_put(wq->fresh, wq->fresh_bytes);
+	ring_put(wq->gone, wq->gone_bytes);
+	ring_put(wq->more, wq->more_bytes);
 	vsw_pages_put(wq->page, wq->bytes);
 	number_give(wq->number);
 	wq->page = NULL;
+}
+
+/* Has the user half moved to the ring to come? Then so do we. */
+static void
+ring_follow(struct vsw_wq *wq)
+{
+	if (wq->fresh == NULL ||
+	    atomic_load_explicit(&wq->page->turn, memory_order_acquire) != wq->turns)
+		return;
+	wq->gone = wq->more; /* to be freed by who may */
+	wq->gone_bytes = wq->more_bytes;
+	wq->more = wq->fresh;
+	wq->more_bytes = wq->fresh_bytes;
+	wq->ring = wq->fresh;
+	wq->mask = wq->fresh_mask;
+	wq->stride = wq->fresh_stride;
+	wq->max_sge = wq->fresh_sge;
+	wq->fresh = NULL;
 }
 
 uint32_t
 vsw_wq_available(struct vsw_wq *wq)
 {
 	/* The head first: whoever sees an entry in the new ring sees the turn, too. */
-	uint32_t head = atomic_load_explicit(&wq->page->head, memory_order_acquire);
+	uint32_t pending = vsw_wq_pending(wq);
 
-	if (wq->fresh != NULL &&
-	    atomic_load_explicit(&wq->page->turn, memory_order_acquire) == wq->turns) {
-		wq->gone = wq->more; /* to be freed by who may */
-		wq->gone_room = wq->room;
-		wq->more = wq->fresh;
-		wq->ring = wq->fresh;
-		wq->room = wq->fresh_room;
-		wq->mask = wq->room - 1;
-		wq->fresh = NULL;
+	ring_follow(wq);
+	return pending;
+}
+
+/* A ring to come, larger than the one in use in entries or segments. */
+static bool
+ring_order(struct vsw_wq *wq, uint32_t entries, uint32_t max_sge)
+{
+	wq->fresh_mask = (entries > wq->mask + 1 ? entries : wq->mask + 1) - 1;
+	wq->fresh_sge = max_sge > wq->max_sge ? max_sge : wq->max_sge;
+	wq->fresh_stride = stride_of(wq->fresh_sge);
+	wq->fresh_bytes = (size_t)(wq->fresh_mask + 1) * wq->fresh_stride;
+	wq->fresh = vsw_pages_get(wq->fresh_bytes);
+	if (wq->fresh != NULL && wq->fresh_mask >= wq->room)
+		wq->room = wq->fresh_mask + 1;
+	return wq->fresh != NULL;
+}
+
+enum ri_status
+vsw_wq_reshape(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
+{
+	uint32_t used = atomic_load(&wq->page->head) - atomic_load(&wq->page->released);
+
+	if (*size > RING_MAX || max_sge > UINT8_MAX)
+		return RI_ERR_LIMIT;
+	if (wq->room == 0) {
+		*size = 0;
+		return RI_SUCCESS;
 	}
-	return head - wq->next <= wq->room ? head - wq->next : 0;
+
+	uint32_t ring = ring_of(*size);
+	if (used > ring)
+		return RI_ERR_BUSY;
+	ring_follow(wq);
+	if (wq->fresh != NULL)
+		return RI_ERR_RESOURCES;
+	ring_put(wq->gone, wq->gone_bytes);
+	wq->gone = NULL;
+	if ((ring > wq->mask + 1 || max_sge > wq->max_sge) && !ring_order(wq, ring, max_sge))
+		return RI_ERR_RESOURCES;
+	wq->turns++;
+	wq->size = ring;
+	*size = ring;
+	return RI_SUCCESS;
 }
 
 enum ri_status
 vsw_wq_resize(struct vsw_wq *wq, uint32_t *size)
 {
-	uint32_t used = atomic_load(&wq->page->head) - atomic_load(&wq->page->released);
+	return vsw_wq_reshape(wq, size, wq->max_sge);
+}
 
-	if (*size > RING_MAX)
-		return RI_ERR_LIMIT;
+/* Undo a reshape of which the user half was told nothing; the queue had this size before. */
+static void
+wq_unshape(struct vsw_wq *wq, uint32_t size)
+{
+	ring_put(wq->fresh, wq->fresh_bytes);
+	wq->fresh = NULL;
+	wq->turns--;
+	wq->size = size;
+}
 
-	uint32_t ring = ring_of(*size);
-	if (used > ring)
-		return RI_ERR_BUSY;
-	(void)vsw_wq_available(wq);
-	if (wq->fresh != NULL)
-		return RI_ERR_RESOURCES;
-	ring_put(wq, wq->gone, wq->gone_room);
-	wq->gone = NULL;
-	if (ring > wq->room) {
-		wq->fresh = vsw_pages_get((size_t)ring * wq->stride);
-		if (wq->fresh == NULL)
-			return RI_ERR_RESOURCES;
-		wq->fresh_room = ring;
+static uint32_t
+most(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+enum ri_status
+vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct ri_qp_init *limits,
+		    struct ri_qp_attr *attr)
+{
+	struct ri_qp_init wanted = {
+		.max_sq_wr = attr->max_sq_wr,
+		.max_rq_wr = attr->max_rq_wr,
+		.max_send_sge = most(attr->max_send_sge, limits->max_send_sge),
+		.max_recv_sge = most(attr->max_recv_sge, limits->max_recv_sge),
+		.max_write_sge = most(attr->max_write_sge, limits->max_write_sge),
+		.max_read_sge = most(attr->max_read_sge, limits->max_read_sge),
+	};
+	uint32_t sges = most(wanted.max_send_sge, most(wanted.max_write_sge, wanted.max_read_sge));
+	uint32_t before = sq->size;
+	enum ri_status status = vsw_wq_reshape(sq, &wanted.max_sq_wr, sges);
+
+	if (status == RI_SUCCESS) {
+		status = vsw_wq_reshape(rq, &wanted.max_rq_wr, wanted.max_recv_sge);
+		if (status != RI_SUCCESS)
+			wq_unshape(sq, before);
 	}
-	wq->turns++;
-	wq->size = ring;
-	*size = ring;
+	if (status != RI_SUCCESS)
+		return status;
+	limits->max_sq_wr = attr->max_sq_wr = wanted.max_sq_wr;
+	limits->max_rq_wr = attr->max_rq_wr = wanted.max_rq_wr;
+	limits->max_send_sge = attr->max_send_sge = wanted.max_send_sge;
+	limits->max_recv_sge = attr->max_recv_sge = wanted.max_recv_sge;
+	limits->max_write_sge = attr->max_write_sge = wanted.max_write_sge;
+	limits->max_read_sge = attr->max_read_sge = wanted.max_read_sge;
 	return RI_SUCCESS;
 }
 
@@ -237,6 +322,8 @@ vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
 {
 	if (vsw_wq_pending(wq) == 0)
 		return false;
+	if (wq->fresh != NULL)
+		ring_follow(wq);
 
 	const struct vsw_wqe *wqe =
 		(const void *)(wq->ring + (size_t)(wq->next & wq->mask) * wq->stride);

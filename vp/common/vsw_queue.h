@@ -145,9 +145,10 @@ void vsw_pages_put(void *pages, size_t bytes);
 struct vsw_wq {
 	struct vsw_wq_page *page;
 	char *ring;    /* entries; in the pages, or in `more` after a resize */
+	void *fresh;   /* the ring to come, or NULL */
 	uint32_t next; /* first entry not taken */
 	uint32_t mask;
-	uint32_t room; /* entries of the ring; 0 in a queue without slots */
+	uint32_t room; /* entries of the largest ring, to come or not; 0 in a queue without slots */
 	uint32_t stride;
 	uint32_t size; /* slots, as granted; a resize may make it less than the room */
 	uint32_t max_sge;
@@ -157,12 +158,15 @@ struct vsw_wq {
 	 * A larger ring, until the user half has moved: it copies what may not be taken yet, posts to
 	 * the new ring from then on and says so in `turn` of the page.
 	 */
-	void *more;          /* the ring in use, if not in the pages */
-	void *fresh;         /* the ring to come, or NULL */
-	void *gone;          /* the ring before, until the next change; or NULL */
-	uint32_t turns;      /* value of `turn` that belongs to the newest ring */
-	uint32_t fresh_room; /* entries of the rings to come and gone */
-	uint32_t gone_room;
+	void *more; /* the ring in use, if not in the pages */
+	void *gone; /* the ring before, until the next change; or NULL */
+	size_t more_bytes;
+	size_t gone_bytes;
+	size_t fresh_bytes;
+	uint32_t turns; /* value of `turn` that belongs to the newest ring */
+	uint32_t fresh_mask;
+	uint32_t fresh_stride;
+	uint32_t fresh_sge;
 };
 
 /*
@@ -177,6 +181,14 @@ void vsw_wq_destroy(struct vsw_wq *wq);
  * RI_ERR_RESOURCES, also if the user half has not followed the last time.
  */
 enum ri_status vsw_wq_resize(struct vsw_wq *wq, uint32_t *size) RI_MUST_CHECK;
+/* The same, and room for so many segments at least. A queue without slots stays one. */
+enum ri_status vsw_wq_reshape(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
+/*
+ * Both queues of a queue pair, all or nothing: the counts of `attr`, which then says what is granted.
+ * `limits` is what the segments were granted up to now.
+ */
+enum ri_status vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct ri_qp_init *limits,
+				   struct ri_qp_attr *attr) RI_MUST_CHECK;
 /*
  * As vsw_wq_pending, for a queue that can be resized: moves to the new ring once the user half has. The
  * next vsw_wq_take takes from the right ring.

@@ -71,14 +71,14 @@ vsw_map_cq(struct ri_map *map, const struct vsw_cq *cq)
 void
 vsw_map_srq(struct ri_map *map, const struct vsw_wq *srq, void *engine_srq)
 {
-	uint32_t room = srq->fresh != NULL ? srq->fresh_room : srq->room;
+	uint32_t entries = (srq->fresh != NULL ? srq->fresh_mask : srq->mask) + 1;
 
 	map_start(map, srq->page, srq->bytes);
 	map->words[0] = address_of(engine_srq);
 	map->words[1] = srq->number;
 	map->words[2] = srq->max_sge;
 	map->words[3] = address_of(srq->fresh != NULL ? srq->fresh : srq->ring);
-	map->words[4] = srq->size | (uint64_t)room << 32;
+	map->words[4] = srq->size | (uint64_t)entries << 32;
 	map->words[5] = srq->turns;
 }
 
@@ -94,6 +94,29 @@ vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq,
 	map->words[3] = limits->max_send_sge | (uint64_t)limits->max_write_sge << 32;
 	map->words[4] = limits->max_read_sge | (uint64_t)limits->max_recv_sge << 32;
 	map->words[5] = limits->privileged ? sq->max_sge : 0;
+}
+
+/* Three words: ring, or 0 if the queue has no slots; slots and entries; turn and octets of an entry. */
+static void
+map_ring(uint64_t words[3], const struct vsw_wq *wq)
+{
+	bool moves = wq->fresh != NULL;
+
+	if (wq->room == 0)
+		return;
+	words[0] = address_of(moves ? wq->fresh : wq->ring);
+	words[1] = wq->size | (uint64_t)((moves ? wq->fresh_mask : wq->mask) + 1) << 32;
+	words[2] = wq->turns | (uint64_t)(moves ? wq->fresh_stride : wq->stride) << 32;
+}
+
+/* words: three of the send queue, three of the receive queue. */
+void
+vsw_map_qp_again(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq)
+{
+	map_start(map, sq->page, sq->bytes);
+	memset(map->words, 0, sizeof(map->words));
+	map_ring(&map->words[0], sq);
+	map_ring(&map->words[3], rq);
 }
 
 /* --- the table of numbers ---------------------------------------------------------------- */
@@ -312,24 +335,57 @@ srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
  * Nobody posts meanwhile, for the lock. What the engine may not have taken yet is copied, it lies
  * between `released` and `head`, so both rings have it when the engine moves.
  */
-static enum ri_status
-srq_remap(struct ri_usrq *srq, const struct ri_map *map)
+/* Post to another ring from now on; words as in map_ring. What may not be taken yet moves along. */
+static void
+ring_follow(struct vsw_user_wq *wq, const uint64_t words[3])
 {
-	struct vsw_user_wq *wq = &srq->wq;
-	char *ring = pointer_of(map->words[3]);
-	uint32_t mask = (uint32_t)(map->words[4] >> 32) - 1;
+	char *ring = pointer_of(words[0]);
+	uint32_t mask = (uint32_t)(words[1] >> 32) - 1;
+	uint32_t stride = (uint32_t)(words[2] >> 32);
 
 	vsw_lock(&wq->lock);
-	wq->size = (uint32_t)map->words[4];
+	wq->size = (uint32_t)words[1];
 	if (ring != wq->ring) {
 		for (uint32_t i = atomic_load(&wq->page->released); i != wq->head; i++)
-			memcpy(ring + (size_t)(i & mask) * wq->stride,
+			memcpy(ring + (size_t)(i & mask) * stride,
 			       wq->ring + (size_t)(i & wq->mask) * wq->stride, wq->stride);
 		wq->ring = ring;
 		wq->mask = mask;
+		wq->stride = stride;
 	}
-	atomic_store(&wq->page->turn, (uint32_t)map->words[5]);
+	atomic_store(&wq->page->turn, (uint32_t)words[2]);
 	vsw_unlock(&wq->lock);
+}
+
+static void
+limit_raise(uint8_t *limit, uint32_t value)
+{
+	if (value > *limit)
+		__atomic_store_n(limit, (uint8_t)value, __ATOMIC_RELAXED);
+}
+
+static enum ri_status
+qp_remap(struct ri_uqp *qp, const struct ri_qp_attr *real, const struct ri_map *map)
+{
+	if (map->words[0] != 0)
+		ring_follow(&qp->sq, &map->words[0]);
+	if (map->words[3] != 0 && qp->rq.page != NULL)
+		ring_follow(&qp->rq, &map->words[3]);
+	limit_raise(&qp->max_sge[RI_OP_SEND], real->max_send_sge);
+	limit_raise(&qp->max_sge[RI_OP_SEND_UD], real->max_send_sge);
+	limit_raise(&qp->max_sge[RI_OP_RDMA_WRITE], real->max_write_sge);
+	limit_raise(&qp->max_sge[RI_OP_RDMA_READ], real->max_read_sge);
+	limit_raise(&qp->max_recv_sge, real->max_recv_sge);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+srq_remap(struct ri_usrq *srq, const struct ri_map *map)
+{
+	const uint64_t words[3] = {map->words[3], map->words[4],
+				   (uint32_t)map->words[5] | (uint64_t)srq->wq.stride << 32};
+
+	ring_follow(&srq->wq, words);
 	return RI_SUCCESS;
 }
 
@@ -353,6 +409,7 @@ const struct ri_user_ops vsw_user_ops = {
 	.cq_close = cq_close,
 	.qp_open = qp_open,
 	.qp_close = qp_close,
+	.qp_remap = qp_remap,
 	.srq_open = srq_open,
 	.srq_close = srq_close,
 	.srq_remap = srq_remap,

@@ -33,6 +33,8 @@ void vsw_map_rnic(struct ri_map *map, const struct vsw_doorbell *doorbell);
 void vsw_map_cq(struct ri_map *map, const struct vsw_cq *cq);
 void vsw_map_srq(struct ri_map *map, const struct vsw_wq *srq, void *engine_srq);
 /* `limits`: segments by opcode class: send, write, read sink. The ring holds the largest. */
+/* For vsw_user_ops::qp_remap, after vsw_wq_reshape of either. */
+void vsw_map_qp_again(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq);
 void vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq,
 		void *engine_qp, const struct ri_qp_init *limits);
 

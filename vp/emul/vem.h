@@ -213,6 +213,7 @@ struct ri_qp {
 	bool replied;                 /* active: awaits confirm */
 	_Atomic uint64_t rests_until; /* end of its time-wait, 0: none */
 
+	atomic_bool stirred; /* its queues, and those that lead here, are to be looked at */
 	struct ri_task task;
 	struct ri_timer rnr_timer;
 	struct ri_timer cm_timer;

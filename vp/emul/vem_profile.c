@@ -56,6 +56,7 @@ common(struct ri_rnic_attr *attr)
 	attr->reregister = true;
 	attr->ord_increasable = true;
 	attr->ird_modifiable = true;
+	attr->wq_resizable = true;
 	attr->cq_resizable = true;
 	attr->srq = true;
 	attr->srq_limit = true;

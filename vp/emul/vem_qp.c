@@ -70,7 +70,7 @@ queues_make(struct ri_qp *qp, struct ri_qp_init *init)
 	if (status == RI_SUCCESS)
 		status = vsw_wq_create(&qp->rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
-	qp->tx_wqe = wqe_room(sges);
+	qp->tx_wqe = wqe_room(most(sges, VEM_MAX_SGE)); /* limits may grow */
 	qp->rx_wqe = wqe_room(VEM_MAX_SGE);
 	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
 		status = RI_ERR_RESOURCES;
@@ -275,7 +275,7 @@ modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 	struct ri_rnic_attr can = {.size = sizeof(can)};
 
 	vem_profile(qp->rnic->fabric->personality, &can);
-	if ((mask & (RI_QP_ATTR_SIZES | RI_QP_ATTR_QKEY)) != 0)
+	if ((mask & RI_QP_ATTR_QKEY) != 0)
 		return RI_ERR_UNSUPPORTED;
 	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0 && qp->srq == NULL)
 		return RI_ERR_INVALID_ARG;
@@ -310,6 +310,35 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 	}
 	return RI_SUCCESS;
+}
+
+/* More slots or segments; no run is under way while the rings are exchanged. */
+static enum ri_status
+qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
+{
+	const struct ri_host *host = qp->rnic->host;
+	struct ri_qp_init wanted = {
+		.type = qp->init.type,
+		.max_sq_wr = attr->max_sq_wr,
+		.max_rq_wr = attr->max_rq_wr,
+		.max_send_sge = attr->max_send_sge,
+		.max_recv_sge = attr->max_recv_sge,
+		.max_write_sge = attr->max_write_sge,
+		.max_read_sge = attr->max_read_sge,
+	};
+	enum ri_status status = init_check(qp->pd, &wanted, qp->srq);
+
+	if (status != RI_SUCCESS)
+		return status;
+	rights_take(qp);
+	status = vsw_wq_reshape_both(&qp->sq, &qp->rq, &qp->init, attr);
+	if (status == RI_SUCCESS)
+		vsw_map_qp_again(map, &qp->sq, &qp->rq);
+	rights_drop(qp);
+	/* Whoever found a right taken relies on us. */
+	atomic_store(&qp->stirred, true);
+	host->task_run(host->self, &qp->task);
+	return status;
 }
 
 /* --- query -------------------------------------------------------------------------------- */
@@ -408,4 +437,5 @@ const struct ri_qp_ops vem_qp_ops = {
 	.modify = qp_modify,
 	.query = qp_query,
 	.destroy = qp_destroy,
+	.resize = qp_resize,
 };

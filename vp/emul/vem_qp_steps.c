@@ -252,6 +252,10 @@ vem_qp_task(void *arg)
 	peer_ended(qp, messages, code);
 	if (atomic_exchange(&qp->limits_new, false))
 		vem_receive_limits(qp);
+	if (atomic_exchange(&qp->stirred, false)) {
+		vem_sq_run(qp);
+		vem_peer_nudge(qp);
+	}
 	if (vem_state_flushes(atomic_load(&qp->state)))
 		wind_up(qp);
 }

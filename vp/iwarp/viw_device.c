@@ -184,6 +184,7 @@ profile_semantics(struct ri_rnic_attr *a)
 	a->enables_modifiable = true;
 	a->ord_increasable = true;
 	a->ird_modifiable = true;
+	a->wq_resizable = true;
 	a->cq_resizable = true;
 	a->srq = true;
 	a->srq_limit = true;

@@ -315,14 +315,12 @@ static enum ri_status
 modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
-			       RI_QP_ATTR_ORD | RI_QP_ATTR_SIZES | RI_QP_ATTR_SOFT |
-			       RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
+			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
 	const uint32_t limits = RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD;
-	const uint32_t fixed = RI_QP_ATTR_SIZES | RI_QP_ATTR_QKEY;
 
 	if ((mask & ~known) || ((mask & limits) && qp->srq == NULL))
 		return RI_ERR_INVALID_ARG;
-	if (mask & fixed)
+	if (mask & RI_QP_ATTR_QKEY)
 		return RI_ERR_UNSUPPORTED;
 	if (((mask & RI_QP_ATTR_IRD) && attr->ird > VIW_MAX_DEPTH) ||
 	    ((mask & RI_QP_ATTR_ORD) && attr->ord > VIW_MAX_DEPTH))
@@ -387,10 +385,58 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 	return RI_SUCCESS;
 }
 
+/* As many requests may be under way as have slots. With tx.role. */
+static enum ri_status
+sent_grow(struct viw_qp *qp, uint32_t slots)
+{
+	struct viw_tx *tx = &qp->tx;
+	struct viw_sent *sent;
+	uint32_t room = tx->sent_mask + 1;
+
+	while (room < slots)
+		room <<= 1;
+	if (room == tx->sent_mask + 1)
+		return RI_SUCCESS;
+	sent = calloc(room, sizeof(*sent));
+	if (sent == NULL)
+		return RI_ERR_RESOURCES;
+	for (uint32_t i = tx->sent_tail; i != tx->sent_head; i++)
+		sent[i & (room - 1)] = tx->sent[i & tx->sent_mask];
+	free(tx->sent);
+	tx->sent = sent;
+	tx->sent_mask = room - 1;
+	return RI_SUCCESS;
+}
+
+/* More slots or segments; no round is under way while the rings are exchanged. */
+static enum ri_status
+qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
+{
+	struct viw_qp *qp = (struct viw_qp *)ri;
+	enum ri_status status;
+
+	if (attr->max_sq_wr > VIW_MAX_WR || (qp->srq == NULL && attr->max_rq_wr > VIW_MAX_WR) ||
+	    attr->max_send_sge > VIW_MAX_SGE || attr->max_recv_sge > VIW_MAX_SGE ||
+	    attr->max_write_sge > VIW_MAX_SGE || attr->max_read_sge > 1)
+		return RI_ERR_LIMIT;
+	role_keep(&qp->rx.role);
+	role_keep(&qp->tx.role);
+	status = sent_grow(qp, attr->max_sq_wr);
+	if (status == RI_SUCCESS)
+		status = vsw_wq_reshape_both(&qp->tx.sq, &qp->rx.rq, &qp->init, attr);
+	if (status == RI_SUCCESS)
+		vsw_map_qp_again(map, &qp->tx.sq, &qp->rx.rq);
+	role_return(qp, &qp->tx.role);
+	role_return(qp, &qp->rx.role);
+	viw_serve_soon(qp);
+	return status;
+}
+
 const struct ri_qp_ops viw_qp_ops = {
 	.size = sizeof(struct ri_qp_ops),
 	.create = qp_create,
 	.modify = qp_modify,
 	.query = qp_query,
 	.destroy = qp_destroy,
+	.resize = qp_resize,
 };

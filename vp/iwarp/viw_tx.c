@@ -248,10 +248,8 @@ advise(struct viw_qp *qp)
 	}
 	if (waiting >= VIW_HELD_REQUESTS)
 		return GO_TOGETHER;
-	uint32_t index = (head - 1) & tx->sq.mask;
-	const struct vsw_wqe *wqe =
-		(const void *)((const char *)page + VSW_WQ_ENTRIES + (size_t)index * tx->sq.stride);
-	/* Only a hint: another poster may write the slot anew just now. */
+	/* Only a hint: another poster may write the slot anew just now, or there is a larger ring. */
+	const struct vsw_wqe *wqe = vsw_wq_entry(page, head - 1);
 	uint64_t length = __atomic_load_n(&wqe->length, __ATOMIC_RELAXED);
 	return length * waiting < VIW_HELD_OCTETS ? WAIT : GO_TOGETHER;
 }
