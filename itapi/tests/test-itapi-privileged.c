@@ -341,7 +341,7 @@ test_direct(struct pair *pair)
 	struct end *b = &pair->passive;
 	it_lmr_triplet_t here = {.lmr = a->info->direct_lmr_handle, .length = 100};
 	it_lmr_triplet_t there = {.lmr = b->info->direct_lmr_handle, .length = 100};
-	it_lmr_param_t params;
+	it_lmr_param_t params = {0};
 	it_handle_type_enum_t type;
 
 	if (!privileged_adapter(a))
@@ -400,6 +400,11 @@ test_direct_refused(struct pair *pair)
 			IT_ERR_PRIV_OPS_UNAVAILABLE);
 	g_assert_cmpint(it_post_rdma_read(a->ep, &here, 1, 1, 0, 0, 1), ==,
 			IT_ERR_PRIV_OPS_UNAVAILABLE);
+	g_assert_cmpint(it_post_send_and_unlink(a->ep, &here, 1, 1, 0, 1), ==,
+			IT_ERR_PRIV_OPS_UNAVAILABLE);
+	if (a->info->atomic_support)
+		g_assert_cmpint(it_post_atomic(a->ep, IT_FETCH_AND_ADD, 1, 0, &here, 1, 0, 0, 1),
+				==, IT_ERR_PRIV_OPS_UNAVAILABLE);
 	g_assert_cmpint(it_srq_create(a->pz, 1, 1, &srq), ==, IT_SUCCESS);
 	g_assert_cmpint(it_post_recv((it_handle_t)srq, &here, 1, 1, 0), ==,
 			IT_ERR_PRIV_OPS_UNAVAILABLE);

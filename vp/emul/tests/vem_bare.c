@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * An adapter that can do as little as one may: the emulated InfiniBand one without its claims, as a
+ * provider of its own in a shared object. So the answers of the layers above for what an adapter cannot
+ * do have something that they are about. "bare" claims nothing that is optional; "bare:srq" has shared
+ * receive queues, whose size cannot change and which have no watermarks.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "vem_provider.h"
+
+#define BARE     "bare"
+#define WITH_SRQ "bare:srq"
+
+__attribute__((visibility("default"))) const struct ri_provider *ri_provider_entry(void);
+
+static const struct ri_device_ops *device; /* of vp/emul */
+static struct ri_rnic *with_srq[64];       /* those that were opened under that name */
+
+static enum ri_status
+bare_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
+{
+	const char *names[] = {BARE, WITH_SRQ};
+
+	(void)host;
+	for (uint32_t i = 0; i < 2 && i < *count; i++) {
+		memset(&descs[i], 0, sizeof(descs[i]));
+		snprintf(descs[i].name, sizeof(descs[i].name), "%s", names[i]);
+		snprintf(descs[i].description, sizeof(descs[i].description), "can do little");
+		descs[i].transport = RI_TRANSPORT_IB;
+		descs[i].num_ports = 1;
+	}
+	*count = 2;
+	return RI_SUCCESS;
+}
+
+/* Adapters are opened and closed one at a time: the kAL holds its lock. */
+static void
+remember(struct ri_rnic *before, struct ri_rnic *after)
+{
+	for (uint32_t i = 0; i < 64; i++) {
+		if (with_srq[i] == before) {
+			with_srq[i] = after;
+			return;
+		}
+	}
+}
+
+static enum ri_status
+bare_open(const struct ri_open *open, struct ri_rnic **out)
+{
+	struct ri_open real = *open;
+	enum ri_status status;
+
+	snprintf(real.name, sizeof(real.name), "emul:ib");
+	status = device->open(&real, out);
+	if (status == RI_SUCCESS && strcmp(open->name, WITH_SRQ) == 0)
+		remember(NULL, *out);
+	return status;
+}
+
+static void
+bare_close(struct ri_rnic *rnic)
+{
+	remember(rnic, NULL);
+	device->close(rnic);
+}
+
+static void
+claims_drop(struct ri_rnic_attr *attr)
+{
+	attr->privileged_ops = attr->fast_register = attr->direct_stag = false;
+	attr->reg_page_list = attr->reg_block_list = attr->reg_ve_list = false;
+	attr->max_pbl = 0;
+	attr->mw_narrow = attr->mw_wide = false;
+	attr->mw_narrow_unbind = attr->mw_wide_unbind = false;
+	attr->max_mw = 0;
+	attr->send_invalidate = attr->local_fence = attr->read_local_extensions = false;
+	attr->atomics = attr->masked_atomics = false;
+	attr->zero_based = attr->reregister = false;
+	attr->enables_modifiable = attr->ord_increasable = attr->ird_modifiable = false;
+	attr->wq_resizable = attr->cq_resizable = false;
+	attr->srq_resizable = attr->srq_limit = false;
+	attr->rq_soft_limit = attr->rq_hard_limit = false;
+	attr->three_way_handshake = attr->ird_ord_suppressible = false;
+	attr->connect_pdata = attr->accept_pdata = attr->reject_pdata = 0;
+	attr->confirm_pdata = attr->disconnect_pdata = 0;
+	attr->ud = attr->port_events = false;
+	attr->max_ah = attr->max_ud_message = 0;
+}
+
+static enum ri_status
+bare_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
+{
+	enum ri_status status = device->query(rnic, attr);
+	bool srq = false;
+
+	for (uint32_t i = 0; i < 64; i++)
+		srq |= with_srq[i] == rnic;
+	claims_drop(attr);
+	attr->srq = srq;
+	snprintf(attr->name, sizeof(attr->name), "%s", srq ? WITH_SRQ : BARE);
+	return status;
+}
+
+const struct ri_provider *
+ri_provider_entry(void)
+{
+	static struct ri_provider provider;
+	static struct ri_device_ops ops;
+
+	provider = *vem_provider_entry();
+	device = provider.device;
+	ops = *device;
+	ops.probe = bare_probe;
+	ops.open = bare_open;
+	ops.close = bare_close;
+	ops.query = bare_query;
+	provider.name = "bare";
+	provider.description = "an adapter that can do little, for tests";
+	provider.device = &ops;
+	return &provider;
+}
