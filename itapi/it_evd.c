@@ -149,15 +149,13 @@ it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_callback_rtn_t c
 {
 	struct ual_evd *evd = ual_evd_of(evd_handle);
 
-	(void)arg;
 	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;
 	if (dead_under(evd))
 		return IT_ERR_IA_CATASTROPHE;
-	return callback != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+	return callback != NULL ? ual_callback_attach(evd, callback, arg) : IT_ERR_FAULT;
 }
 
-/* None can be attached in this release, so there is nothing to remove: success, as the standard has it. */
 it_status_t
 it_evd_callback_detach(IN it_evd_handle_t evd_handle)
 {
@@ -165,5 +163,6 @@ it_evd_callback_detach(IN it_evd_handle_t evd_handle)
 
 	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;
-	return dead_under(evd) ? IT_ERR_IA_CATASTROPHE : IT_SUCCESS;
+	ual_callback_detach(evd); /* none attached is no error */
+	return IT_SUCCESS;
 }

@@ -7,6 +7,7 @@
  */
 
 #include "it_ext.h"
+#include "ual.h"
 
 it_status_t
 itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
@@ -60,12 +61,21 @@ it_status_t
 itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, IN size_t max_event_count,
 	      OUT it_event_t *events, OUT size_t *events_count)
 {
-	(void)evd_handle;
-	(void)timeout;
-	(void)max_event_count;
-	(void)events;
-	(void)events_count;
-	return IT_ERR_OP_NOT_SUPPORTED;
+	struct ual_evd *evd = ual_evd_of(evd_handle);
+	size_t count = 0;
+	it_status_t status;
+
+	if (evd == NULL)
+		return IT_ERR_INVALID_EVD;
+	if (max_event_count == 0)
+		return IT_ERR_INVALID_LENGTH;
+	if (events == NULL || events_count == NULL)
+		return IT_ERR_FAULT;
+	/* Milliseconds; what does not fit is for ever. */
+	timeout = timeout < IT_TIMEOUT_INFINITE / 1000 ? timeout * 1000 : IT_TIMEOUT_INFINITE;
+	status = ual_evd_wait_n(evd, timeout, max_event_count, events, &count);
+	*events_count = count;
+	return status;
 }
 
 it_status_t

@@ -150,12 +150,24 @@ it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_iden
  * - Events: none.
  * - Clause: itapi-semantics 6.5, 15.11.
  *
- * @param[in] evd_handle the aggregate, made without #IT_EVD_DEQUEUE_NOTIFICATIONS
- * @param[in] timeout patience (milliseconds); 0 only looks
- * @param[in] max_event_count most events to take
+ * @param[in] evd_handle the aggregate, made without #IT_EVD_DEQUEUE_NOTIFICATIONS; one made with it
+ *     gives notification events, and an EVD that is none its own events
+ * @param[in] timeout patience (milliseconds); 0 only looks; what exceeds the range of
+ *     #IT_TIMEOUT_INFINITE in microseconds is for ever
+ * @param[in] max_event_count most events to take; at least 1
  * @param[out] events room for @p max_event_count events
- * @param[out] events_count events taken
- * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ * @param[out] events_count events taken, 0 if none came in time
+ * @retval IT_SUCCESS So many events were taken, perhaps none.
+ * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_INVALID_LENGTH @p max_event_count is 0.
+ * @retval IT_ERR_INVALID_EVD_STATE The EVD is disabled, or a member of an aggregate.
+ * @retval IT_ERR_CALLBACK_EXISTS A callback is attached.
+ * @retval IT_ERR_WAITER_LIMIT As many threads wait as may.
+ * @retval IT_ERR_INTERRUPT A signal handler ran; nothing was taken.
+ * @retval IT_ERR_FAULT @p events or @p events_count is NULL.
+ * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The EVD or its adapter is being freed.
  */
 it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
 			  IN size_t max_event_count, OUT it_event_t *events,

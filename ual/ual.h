@@ -136,6 +136,13 @@ unsigned ual_evd_dequeue_n(struct ual_evd *evd, it_event_t *events, unsigned cou
 /* timeout in microseconds; nmore may be NULL. */
 it_status_t ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore);
 it_status_t ual_evd_post_se(struct ual_evd *evd, const void *data);
+/* it_evd_callback_attach; the function is not NULL. */
+it_status_t ual_callback_attach(struct ual_evd *evd, it_evd_callback_rtn_t function, void *arg);
+/* Waits for a call under way, except from inside it. */
+void ual_callback_detach(struct ual_evd *evd);
+/* itx_aevd_wait: up to room events, room at least 1; timeout in microseconds. */
+it_status_t ual_evd_wait_n(struct ual_evd *evd, uint64_t timeout, size_t room, it_event_t *events,
+			   size_t *count);
 
 /*
  * Memory.

@@ -22,11 +22,7 @@
 #include "ual_sleep.h"
 #include "ual_status.h"
 
-#define RING_SIZE_MAX ((size_t)1 << 17)
-
-#define OVERFLOW_FLAGS \
-	(IT_EVD_OVERFLOW_DEFAULT | IT_EVD_OVERFLOW_NOTIFY | IT_EVD_OVERFLOW_AUTO_RESET)
-#define ALL_FLAGS (OVERFLOW_FLAGS | IT_EVD_CREATE_FD | IT_EVD_DEQUEUE_NOTIFICATIONS)
+#define ALL_FLAGS (UAL_EVD_OVERFLOW_FLAGS | IT_EVD_CREATE_FD | IT_EVD_DEQUEUE_NOTIFICATIONS)
 
 static bool
 is_async(it_event_type_t stream)
@@ -40,14 +36,6 @@ is_sevd_stream(it_event_type_t stream)
 	return stream == IT_DTO_EVENT_STREAM || stream == IT_CM_REQ_EVENT_STREAM ||
 	       stream == IT_CM_MSG_EVENT_STREAM || stream == IT_SOFTWARE_EVENT_STREAM ||
 	       is_async(stream);
-}
-
-/* DEFAULT goes with no other overflow mode. */
-static bool
-overflow_flags_fit(unsigned flags)
-{
-	return (flags & IT_EVD_OVERFLOW_DEFAULT) == 0 ||
-	       (flags & OVERFLOW_FLAGS) == IT_EVD_OVERFLOW_DEFAULT;
 }
 
 struct ual_evd *
@@ -110,7 +98,9 @@ queue_open(struct ual_evd *evd, size_t size)
 {
 	if (evd->stream == IT_DTO_EVENT_STREAM)
 		return cq_open(evd, size);
-	if (size > RING_SIZE_MAX)
+	if (ual_evd_is_aggregate(evd))
+		return IT_SUCCESS; /* it has members instead */
+	if (size > UAL_EVD_RING_MAX)
 		return IT_ERR_RESOURCE_QUEUE_SIZE;
 	evd->ring.event_size = ual_ring_event_size(evd->stream);
 	if (!ual_ring_resize(&evd->ring, size))
@@ -182,9 +172,27 @@ evd_destroy(struct ual_object *object)
 {
 	struct ual_evd *evd = (struct ual_evd *)object;
 
+	(void)ual_aggregate_leave(evd);
+	ual_aggregate_disband(evd);
+	ual_callback_detach(evd);
 	if (is_async(evd->stream))
 		async_unassign(evd);
 	evd_end(evd);
+}
+
+/* An aggregate: size and threshold are ignored (6.2). */
+static it_status_t
+aggregate_check(const struct ual_evd_wanted *wanted)
+{
+	unsigned allowed = IT_EVD_CREATE_FD | IT_EVD_DEQUEUE_NOTIFICATIONS;
+
+	if (((unsigned)wanted->flags & ~allowed) != 0)
+		return IT_ERR_INVALID_FLAGS;
+	if (wanted->aevd != NULL)
+		return IT_ERR_AEVD_NOT_ALLOWED;
+	if ((wanted->flags & IT_EVD_CREATE_FD) != 0 && !wanted->has_fd)
+		return IT_ERR_MISMATCH_FD;
+	return IT_SUCCESS;
 }
 
 static it_status_t
@@ -193,20 +201,21 @@ wanted_check(const struct ual_evd_wanted *wanted)
 	unsigned flags = (unsigned)wanted->flags;
 
 	if (wanted->stream == IT_AEVD_NOTIFICATION_EVENT_STREAM)
-		return IT_ERR_OP_NOT_SUPPORTED;
+		return aggregate_check(wanted);
 	if (!is_sevd_stream(wanted->stream))
 		return IT_ERR_INVALID_EVD_TYPE;
 	if ((flags & ~(unsigned)ALL_FLAGS) != 0 || (flags & IT_EVD_DEQUEUE_NOTIFICATIONS) != 0 ||
-	    !overflow_flags_fit(flags))
+	    !ual_evd_overflow_fits(flags))
 		return IT_ERR_INVALID_FLAGS;
 	if (wanted->queue_size == 0)
 		return IT_ERR_INVALID_QUEUE_SIZE;
 	if (wanted->threshold > wanted->queue_size)
 		return IT_ERR_INVALID_THRESHOLD;
-	if (wanted->aevd != NULL) /* none can exist */
-		return IT_ERR_INVALID_AEVD;
 	if ((flags & IT_EVD_CREATE_FD) != 0 && !wanted->has_fd)
 		return IT_ERR_MISMATCH_FD;
+	/* A member is watched through its aggregate alone (6.3). */
+	if ((flags & IT_EVD_CREATE_FD) != 0 && wanted->aevd != NULL)
+		return IT_ERR_INVALID_EVD_STATE;
 	return IT_SUCCESS;
 }
 
@@ -225,37 +234,68 @@ evd_furnish(struct ual_evd *evd, const struct ual_evd_wanted *wanted)
 	return IT_SUCCESS;
 }
 
-it_status_t
-ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_handle_t *out,
-	       int *fd)
+/* One with everything but what can fail for want of something; NULL: no memory. */
+static struct ual_evd *
+evd_new(struct ual_ia *ia, const struct ual_evd_wanted *wanted)
 {
-	it_status_t status = wanted_check(wanted);
-	struct ual_evd *evd;
+	struct ual_evd *evd = (struct ual_evd *)ual_object_new(UAL_EVD, ia);
 
-	if (status != IT_SUCCESS)
-		return status;
-	evd = (struct ual_evd *)ual_object_new(UAL_EVD, ia);
 	if (evd == NULL)
-		return IT_ERR_RESOURCES;
+		return NULL;
 	evd->object.destroy = evd_destroy;
 	pthread_mutex_init(&evd->control, NULL);
 	pthread_mutex_init(&evd->lock, NULL);
 	evd->stream = wanted->stream;
 	evd->flags = wanted->flags;
+	evd->merges = (wanted->flags & IT_EVD_DEQUEUE_NOTIFICATIONS) == 0;
 	evd->enabled = true;
 	evd->fd = -1;
-	atomic_store(&evd->threshold, wanted->threshold);
+	atomic_store(&evd->threshold, ual_evd_is_aggregate(evd) ? 0 : wanted->threshold);
+	ual_callback_init(evd);
+	return evd;
+}
+
+static void
+evd_let_go(struct ual_evd *aevd)
+{
+	if (aevd != NULL)
+		ual_evd_drop(aevd);
+}
+
+it_status_t
+ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_handle_t *out,
+	       int *fd)
+{
+	it_status_t status = wanted_check(wanted);
+	struct ual_evd *aevd = NULL;
+	struct ual_evd *evd;
+
+	if (status != IT_SUCCESS)
+		return status;
+	if (wanted->aevd != NULL) {
+		aevd = ual_aggregate_use(wanted->aevd, ia);
+		if (aevd == NULL)
+			return IT_ERR_INVALID_AEVD;
+	}
+	evd = evd_new(ia, wanted);
+	if (evd == NULL) {
+		evd_let_go(aevd);
+		return IT_ERR_RESOURCES;
+	}
 	status = evd_furnish(evd, wanted);
 	if (status == IT_SUCCESS && is_async(evd->stream) && !async_assign(evd))
 		status = evd->stream == IT_ASYNC_AFF_EVENT_STREAM ? IT_ERR_ASYNC_AFF_EVD_EXISTS
 								  : IT_ERR_ASYNC_UNAFF_EVD_EXISTS;
 	if (status != IT_SUCCESS) {
+		evd_let_go(aevd);
 		evd_end(evd);
 		return status;
 	}
 	*out = (it_evd_handle_t)ual_object_publish(&evd->object);
 	if (fd != NULL)
 		*fd = evd->fd;
+	if (aevd != NULL)
+		ual_aggregate_join(aevd, evd);
 	if (evd->fd >= 0)
 		ual_evd_evaluate(evd);
 	return IT_SUCCESS;
@@ -281,7 +321,8 @@ ual_evd_free(struct ual_evd *evd)
 	bool async = is_async(evd->stream);
 
 	/* Its stream holds an asynchronous EVD only for moments, which do not count. */
-	if (!async && !ual_object_freeze(&evd->object))
+	if (ual_evd_is_aggregate(evd) ? !ual_aggregate_is_free(evd)
+				      : !async && !ual_object_freeze(&evd->object))
 		return IT_ERR_EVD_BUSY;
 	if (!evd_close_line(evd)) {
 		if (!async)
@@ -290,6 +331,10 @@ ual_evd_free(struct ual_evd *evd)
 	}
 	if (!ual_object_retract(&evd->object))
 		return IT_ERR_INVALID_EVD;
+	pthread_mutex_lock(&evd->control);
+	(void)ual_aggregate_leave(evd);
+	pthread_mutex_unlock(&evd->control);
+	ual_callback_detach(evd);
 	if (async)
 		async_unassign(evd);
 	evd_end(evd);
@@ -315,7 +360,9 @@ ual_evd_query(struct ual_evd *evd, it_evd_param_mask_t mask, it_evd_param_t *par
 	if ((want & IT_EVD_PARAM_THRESHOLD) != 0)
 		params->sevd_threshold = atomic_load(&evd->threshold);
 	if ((want & IT_EVD_PARAM_AEVD_HANDLE) != 0)
-		params->aevd = (it_evd_handle_t)IT_NULL_HANDLE;
+		params->aevd = evd->aevd != NULL
+				       ? (it_evd_handle_t)ual_object_handle(&evd->aevd->object)
+				       : (it_evd_handle_t)IT_NULL_HANDLE;
 	if ((want & IT_EVD_PARAM_FD) != 0)
 		params->fd = evd->fd;
 	if ((want & IT_EVD_PARAM_BOUND) != 0)
@@ -325,129 +372,8 @@ ual_evd_query(struct ual_evd *evd, it_evd_param_mask_t mask, it_evd_param_t *par
 	if ((want & IT_EVD_PARAM_OVERFLOWED) != 0)
 		params->evd_overflowed = evd->overflowed;
 	if ((want & IT_EVD_PARAM_CALLBACK) != 0)
-		params->evd_callback = IT_FALSE;
+		params->evd_callback = evd->callback != NULL ? IT_TRUE : IT_FALSE;
 	pthread_mutex_unlock(&evd->lock);
-}
-
-static it_status_t
-cq_resize(struct ual_evd *evd, size_t size)
-{
-	struct ual_ia *ia = evd->object.ia;
-	struct kal_cq_resize_req req = {.id = evd->cq_id, .entries = (uint32_t)size};
-	struct kal_cq_rep rep;
-	enum ri_status status;
-
-	if (size <= evd->queue_size && !ia->attr.cq_resizable)
-		return IT_SUCCESS;
-	if (size > UINT32_MAX || !ia->attr.cq_resizable)
-		return IT_ERR_RESOURCE_QUEUE_SIZE;
-	status = ual_ia_call(ia, KAL_CQ_RESIZE, &req, sizeof(req), &rep, sizeof(rep));
-	if (status == RI_SUCCESS)
-		status = ia->user->cq_remap(evd->cq, &rep.map);
-	if (status != RI_SUCCESS)
-		return cq_status(status);
-	pthread_mutex_lock(&evd->lock);
-	evd->queue_size = rep.entries;
-	pthread_mutex_unlock(&evd->lock);
-	return IT_SUCCESS;
-}
-
-static it_status_t
-queue_resize(struct ual_evd *evd, size_t size)
-{
-	it_status_t status = IT_SUCCESS;
-
-	if (size < ual_evd_depth(evd))
-		return IT_ERR_INVALID_QUEUE_SIZE;
-	if (evd->cq != NULL)
-		return cq_resize(evd, size);
-	if (size > RING_SIZE_MAX)
-		return IT_ERR_RESOURCE_QUEUE_SIZE;
-	pthread_mutex_lock(&evd->lock);
-	if (size < evd->ring.count)
-		status = IT_ERR_INVALID_QUEUE_SIZE;
-	else if (!ual_ring_resize(&evd->ring, size))
-		status = IT_ERR_RESOURCES;
-	else
-		evd->queue_size = size;
-	pthread_mutex_unlock(&evd->lock);
-	return status;
-}
-
-/* Everything that can be said against a change before anything is changed. */
-static it_status_t
-modify_check(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
-{
-	size_t size = evd->queue_size;
-	size_t threshold = atomic_load(&evd->threshold);
-
-	if ((mask & IT_EVD_PARAM_QUEUE_SIZE) != 0) {
-		size = new->sevd_queue_size;
-		if (size == 0)
-			return IT_ERR_INVALID_QUEUE_SIZE;
-	}
-	if ((mask & IT_EVD_PARAM_THRESHOLD) != 0)
-		threshold = new->sevd_threshold;
-	if (threshold > size)
-		return IT_ERR_INVALID_THRESHOLD;
-	if ((mask & IT_EVD_PARAM_AEVD_HANDLE) != 0 && new->aevd != NULL)
-		return IT_ERR_INVALID_AEVD;
-	if ((mask & IT_EVD_PARAM_FLAG) != 0 &&
-	    (((unsigned)new->evd_flag ^ (unsigned)evd->flags) & ~(unsigned)OVERFLOW_FLAGS) != 0)
-		return IT_ERR_INVALID_FLAGS;
-	if ((mask & IT_EVD_PARAM_FLAG) != 0 && !overflow_flags_fit((unsigned)new->evd_flag))
-		return IT_ERR_INVALID_FLAGS;
-	if ((mask & IT_EVD_PARAM_OVERFLOWED) != 0 &&
-	    (new->evd_overflowed != IT_FALSE || ual_evd_depth(evd) >= size))
-		return IT_ERR_INVALID_EVD_STATE;
-	return IT_SUCCESS;
-}
-
-/* Whether the overflowed state ends by itself is a bit that dequeues look at. */
-static void
-attend_overflow(struct ual_evd *evd)
-{
-	if (evd->overflowed && (evd->flags & IT_EVD_OVERFLOW_AUTO_RESET) != 0)
-		atomic_fetch_or(&evd->attention, UAL_EVD_OVERFLOWED);
-	else
-		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_OVERFLOWED);
-}
-
-static void
-modify_apply(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
-{
-	pthread_mutex_lock(&evd->lock);
-	if ((mask & IT_EVD_PARAM_THRESHOLD) != 0) {
-		atomic_store(&evd->threshold, new->sevd_threshold);
-		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_LATCHED);
-	}
-	if ((mask & IT_EVD_PARAM_FLAG) != 0)
-		evd->flags = new->evd_flag;
-	if ((mask & IT_EVD_PARAM_OVERFLOWED) != 0)
-		evd->overflowed = false;
-	attend_overflow(evd);
-	if ((mask & IT_EVD_PARAM_ENABLED) != 0) {
-		evd->enabled = new->evd_enabled != IT_FALSE;
-		if (!evd->enabled)
-			ual_evd_wake_waiters(evd);
-	}
-	pthread_mutex_unlock(&evd->lock);
-	ual_evd_evaluate_fully(evd);
-}
-
-it_status_t
-ual_evd_modify(struct ual_evd *evd, it_evd_param_mask_t mask, const it_evd_param_t *params)
-{
-	it_status_t status;
-
-	pthread_mutex_lock(&evd->control);
-	status = modify_check(evd, (unsigned)mask, params);
-	if (status == IT_SUCCESS && ((unsigned)mask & IT_EVD_PARAM_QUEUE_SIZE) != 0)
-		status = queue_resize(evd, params->sevd_queue_size);
-	if (status == IT_SUCCESS)
-		modify_apply(evd, (unsigned)mask, params);
-	pthread_mutex_unlock(&evd->control);
-	return status;
 }
 
 /* Put an event into the ring. False: full. */
@@ -483,7 +409,7 @@ ual_evd_overflow(struct ual_evd *evd, void *ep)
 	notify = !evd->overflowed && (evd->flags & IT_EVD_OVERFLOW_NOTIFY) != 0 &&
 		 !is_async(evd->stream);
 	evd->overflowed = true;
-	attend_overflow(evd);
+	ual_evd_attend_overflow(evd);
 	pthread_mutex_unlock(&evd->lock);
 	if (!notify)
 		return;
@@ -499,6 +425,8 @@ ual_evd_post_se(struct ual_evd *evd, const void *data)
 {
 	it_event_t event = {.sw = {.event_number = IT_SOFTWARE_EVENT}};
 
+	if (ual_evd_is_aggregate(evd))
+		return IT_ERR_AEVD_NOT_ALLOWED;
 	if (evd->stream != IT_SOFTWARE_EVENT_STREAM)
 		return IT_ERR_INVALID_SOFT_EVD;
 	event.sw.data = (void *)(uintptr_t)data;

@@ -7,8 +7,7 @@
  * A DTO SEVD is the provider's completion queue: what a poll of it gives is converted by
  * ual_dto_event (ual_dto.c) and handed out, with no queue of ours between. All other streams are
  * bounded rings under ual_evd::lock. One engine (ual_evd_wait.c) decides for both when an EVD is in
- * the notified state, and whom that concerns: sleepers and a descriptor now, callbacks and
- * aggregates later.
+ * the notified state, and whom that concerns: sleepers, a descriptor, a callback, an aggregate.
  *
  * For `ep`:
  * - hold:      evd = ual_evd_use(handle, stream, ia); NULL = the INVALID_..._EVD of your parameter
@@ -24,6 +23,19 @@
 #include "ual_ia.h"
 
 #define UAL_EVD_WAITERS_MAX 64 /* */
+
+#define UAL_EVD_RING_MAX ((size_t)1 << 17) /* events of a stream other than DTO */
+
+#define UAL_EVD_OVERFLOW_FLAGS \
+	((unsigned)(IT_EVD_OVERFLOW_DEFAULT | IT_EVD_OVERFLOW_NOTIFY | IT_EVD_OVERFLOW_AUTO_RESET))
+
+/* DEFAULT goes with no other overflow mode. */
+static inline bool
+ual_evd_overflow_fits(unsigned flags)
+{
+	return (flags & IT_EVD_OVERFLOW_DEFAULT) == 0 ||
+	       (flags & UAL_EVD_OVERFLOW_FLAGS) == IT_EVD_OVERFLOW_DEFAULT;
+}
 
 /* Bits of ual_evd::attention: why a dequeue must do more than poll. Written under ual_evd::lock. */
 enum ual_evd_attention {
@@ -68,6 +80,27 @@ struct ual_evd {
 	unsigned waiters; /* threads in the list, or still busy with what they did there */
 
 	atomic_size_t threshold; /* 0: notify by notification events */
+	atomic_bool rearmed;     /* found or left quiet since it last notified */
+
+	/* A member of an aggregate (ual_evd_aggregate.c). */
+	struct ual_evd *aevd; /* NULL: of none; written under control, the aggregate's, and lock */
+	struct ual_evd *member_next; /* under the aggregate's lock, as the rest */
+	struct ual_evd *member_prev;
+	struct ual_evd *pending_next;
+	bool pending;
+
+	/* An aggregate: stream IT_AEVD_NOTIFICATION_EVENT_STREAM. */
+	bool merges; /* hands out its members' events; fixed at creation */
+	struct ual_evd *members;
+	struct ual_evd *pending_first;
+	struct ual_evd *pending_last;
+	size_t member_count;
+	size_t pending_count;
+
+	/* A callback (ual_evd_callback.c); under lock. */
+	it_evd_callback_rtn_t callback; /* NULL: none */
+	void *callback_arg;
+	struct ri_task task;
 
 	/* The engine's own (ual_evd_wait.c): who evaluates, and what the last evaluation found. */
 	atomic_uint requests;
@@ -93,11 +126,52 @@ bool ual_evd_post(struct ual_evd *evd, const it_event_t *event);
  */
 void ual_evd_overflow(struct ual_evd *evd, void *ep);
 
+/* Make dequeues look whether an overflow ends with them. Under ual_evd::lock; ual_evd_modify.c. */
+void ual_evd_attend_overflow(struct ual_evd *evd);
+
 /* Given by ual_dto.c: fill the members of out that a completion has; false if it makes no event. */
 bool ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out);
 
 /* Take the oldest event, of any stream; ual_evd_dto.c. False: none. Then look at attention. */
 bool ual_evd_take(struct ual_evd *evd, it_event_t *event);
+
+/* Somebody wants to know of notifications, or nobody does any more: tell dequeues. Under ual_evd::lock. */
+void ual_evd_watch(struct ual_evd *evd);
+
+static inline bool
+ual_evd_is_aggregate(const struct ual_evd *evd)
+{
+	return evd->stream == IT_AEVD_NOTIFICATION_EVENT_STREAM;
+}
+
+/*
+ * Aggregates: ual_evd_aggregate.c. None of these with an event lock held.
+ */
+
+/* The aggregate behind a handle, held; NULL if it is none of this IA. */
+struct ual_evd *ual_aggregate_use(it_evd_handle_t handle, const struct ual_ia *ia);
+/* Make an EVD a member; it keeps the caller's reference. With the member's control lock. */
+void ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member);
+/* The opposite; answers whether a notification was pending. Nothing if it is no member. */
+bool ual_aggregate_leave(struct ual_evd *member);
+/* All members leave: the IA is being freed. */
+void ual_aggregate_disband(struct ual_evd *aevd);
+/* ual_object_freeze for an aggregate: false while it has members. */
+bool ual_aggregate_is_free(struct ual_evd *aevd);
+/* A member was evaluated: is it notified now, and has it become so? May be called by dispatch. */
+void ual_aggregate_tell(struct ual_evd *member, bool level, bool edge);
+/* ual_evd_take, the nmore of a wait, and the notified state. */
+bool ual_aggregate_take(struct ual_evd *aevd, it_event_t *event);
+size_t ual_aggregate_depth(struct ual_evd *aevd);
+bool ual_aggregate_level(struct ual_evd *aevd);
+
+/*
+ * Callbacks: ual_evd_callback.c.
+ */
+
+void ual_callback_init(struct ual_evd *evd);
+/* It has notified: call soon. May be called by dispatch. */
+void ual_callback_tell(struct ual_evd *evd);
 
 /*
  * Rings: ual_evd_ring.c. All under ual_evd::lock.

@@ -46,7 +46,7 @@ ual_evd_take(struct ual_evd *evd, it_event_t *event)
 {
 	if (__builtin_expect(evd->cq != NULL, 1))
 		return take_completion(evd, event);
-	return take_stream(evd, event);
+	return ual_evd_is_aggregate(evd) ? ual_aggregate_take(evd, event) : take_stream(evd, event);
 }
 
 it_status_t
@@ -54,8 +54,11 @@ ual_evd_dequeue(struct ual_evd *evd, it_event_t *event)
 {
 	bool taken = ual_evd_take(evd, event);
 
-	if (__builtin_expect(atomic_load(&evd->attention) != 0, 0))
+	if (__builtin_expect(atomic_load(&evd->attention) != 0, 0)) {
+		if (!taken)
+			atomic_store(&evd->rearmed, true);
 		ual_evd_taken(evd);
+	}
 	if (taken)
 		return IT_SUCCESS;
 	return atomic_load(&evd->object.ia->dead) ? IT_ERR_IA_CATASTROPHE : IT_ERR_QUEUE_EMPTY;
@@ -68,7 +71,10 @@ ual_evd_dequeue_n(struct ual_evd *evd, it_event_t *events, unsigned count)
 
 	while (taken < count && ual_evd_take(evd, &events[taken]))
 		taken++;
-	if (__builtin_expect(atomic_load(&evd->attention) != 0, 0))
+	if (__builtin_expect(atomic_load(&evd->attention) != 0, 0)) {
+		if (taken < count)
+			atomic_store(&evd->rearmed, true);
 		ual_evd_taken(evd);
+	}
 	return taken;
 }

@@ -20,8 +20,11 @@
  * that may change the answer calls it: the upcall, a post to a ring, a dequeue while somebody
  * watches, a waiter that comes or goes, a modify. It can run on many threads and inside dispatch, and
  * must call fast entries without a lock; so the first caller works, later ones leave a note
- * (ual_evd::requests) and the first goes round again. Callbacks and aggregates will be two more lines
- * in evaluate_once.
+ * (ual_evd::requests) and the first goes round again.
+ *
+ * A callback and an aggregate are told of notifications, not of a state: one each time the EVD becomes
+ * notified, and again if it was found or left quiet since (ual_evd::rearmed), even if it was notified
+ * anew before anybody looked.
  *
  * Waiters stand in line. Only the head may take, one event; when it leaves, evaluation looks after
  * the next. A wake means "look again", never "there is an event": somebody may have dequeued it.
@@ -60,6 +63,8 @@ ual_evd_depth(struct ual_evd *evd)
 
 	if (evd->cq != NULL)
 		return evd->depth(evd->cq);
+	if (ual_evd_is_aggregate(evd))
+		return ual_aggregate_depth(evd);
 	pthread_mutex_lock(&evd->lock);
 	count = evd->ring.count;
 	pthread_mutex_unlock(&evd->lock);
@@ -77,6 +82,24 @@ ual_evd_latch(struct ual_evd *evd)
 	pthread_mutex_unlock(&evd->lock);
 }
 
+/* Empty, or below the threshold. */
+static bool
+is_quiet(struct ual_evd *evd)
+{
+	size_t threshold = atomic_load(&evd->threshold);
+
+	return ual_evd_depth(evd) < (threshold > 0 ? threshold : 1);
+}
+
+void
+ual_evd_watch(struct ual_evd *evd)
+{
+	if (evd->first != NULL || evd->fd >= 0 || evd->aevd != NULL || evd->callback != NULL)
+		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
+	else
+		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_WATCHED);
+}
+
 void
 ual_evd_taken(struct ual_evd *evd)
 {
@@ -89,8 +112,11 @@ ual_evd_taken(struct ual_evd *evd)
 			evd->overflowed = false;
 		pthread_mutex_unlock(&evd->lock);
 	}
-	if ((atomic_load(&evd->attention) & UAL_EVD_WATCHED) != 0)
-		ual_evd_evaluate_fully(evd);
+	if ((atomic_load(&evd->attention) & UAL_EVD_WATCHED) == 0)
+		return;
+	if (!ual_evd_is_aggregate(evd) && is_quiet(evd))
+		atomic_store(&evd->rearmed, true);
+	ual_evd_evaluate_fully(evd);
 }
 
 /* Whether the EVD is in the notified state. A completion queue that is not gets armed. */
@@ -99,6 +125,8 @@ level_now(struct ual_evd *evd)
 {
 	size_t threshold = atomic_load(&evd->threshold);
 
+	if (ual_evd_is_aggregate(evd))
+		return ual_aggregate_level(evd);
 	if (evd->cq == NULL)
 		return ual_evd_depth(evd) >= (threshold > 0 ? threshold : 1);
 	if (threshold > 0)
@@ -126,12 +154,16 @@ static void
 evaluate_once(struct ual_evd *evd)
 {
 	struct ual_sleeper *head = NULL;
-	bool wanted, level;
+	bool wanted, level, edge, member, callback;
 
 	pthread_mutex_lock(&evd->lock);
-	wanted = evd->enabled && !evd->dying && (evd->first != NULL || evd->fd >= 0);
+	member = evd->aevd != NULL;
+	callback = evd->callback != NULL;
+	wanted = evd->enabled && !evd->dying &&
+		 (evd->first != NULL || evd->fd >= 0 || member || callback);
 	pthread_mutex_unlock(&evd->lock);
 	level = wanted && level_now(evd);
+	edge = level && (atomic_exchange(&evd->rearmed, false) || !evd->level);
 	if (level) {
 		pthread_mutex_lock(&evd->lock);
 		head = evd->first;
@@ -142,6 +174,10 @@ evaluate_once(struct ual_evd *evd)
 	if (level != evd->level && evd->fd >= 0)
 		show_on_fd(evd->fd, level);
 	evd->level = level;
+	if (edge && callback)
+		ual_callback_tell(evd);
+	if (member)
+		ual_aggregate_tell(evd, level, edge);
 }
 
 /* Evaluate, or leave a note for the thread that does so right now; answers the number of the note. */
@@ -199,7 +235,7 @@ take_notified(struct ual_evd *evd, it_event_t *event)
 	size_t threshold = atomic_load(&evd->threshold);
 
 	/* The usual case needs no look at the state: any event will do, and polling drives. */
-	if (threshold == 1 || (evd->cq == NULL && threshold == 0))
+	if (threshold == 1 || (evd->cq == NULL && threshold == 0) || ual_evd_is_aggregate(evd))
 		return ual_evd_take(evd, event);
 	if (evd->cq != NULL && evd->depth(evd->cq) < (threshold > 0 ? threshold : 1)) {
 		make_progress(evd->object.ia);
@@ -217,7 +253,7 @@ spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 	uint64_t now = ia->host->now(ia->host->self);
 	uint64_t end = now + ia->spin_ns < deadline ? now + ia->spin_ns : deadline;
 
-	if (evd->cq == NULL)
+	if (evd->cq == NULL && !ual_evd_is_aggregate(evd))
 		return false;
 	while (now < end && !atomic_load(&ia->dead) && !atomic_load(&ia->closing)) {
 		if (ia->fast->spin_futile != NULL && ia->fast->spin_futile(ia->urnic))
@@ -236,7 +272,9 @@ refusal(const struct ual_evd *evd)
 {
 	if (evd->dying)
 		return IT_ERR_ABORT;
-	if (!evd->enabled)
+	if (evd->callback != NULL)
+		return IT_ERR_CALLBACK_EXISTS;
+	if (!evd->enabled || evd->aevd != NULL)
 		return IT_ERR_INVALID_EVD_STATE;
 	return IT_SUCCESS;
 }
@@ -279,9 +317,8 @@ line_leave(struct ual_evd *evd, struct ual_sleeper *sleeper)
 		sleeper->evd_next->evd_prev = sleeper->evd_prev;
 	else
 		evd->last = sleeper->evd_prev;
-	watched = evd->first != NULL || evd->fd >= 0;
-	if (!watched)
-		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_WATCHED);
+	ual_evd_watch(evd);
+	watched = (atomic_load(&evd->attention) & UAL_EVD_WATCHED) != 0;
 	pthread_mutex_unlock(&evd->lock);
 	if (watched)
 		ual_evd_evaluate(evd);
@@ -343,7 +380,8 @@ static it_status_t
 sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 {
 	struct ual_ia *ia = evd->object.ia;
-	struct ual_sleeper *sleeper = ual_sleep_enter(ia, evd->cq != NULL);
+	struct ual_sleeper *sleeper =
+		ual_sleep_enter(ia, evd->cq != NULL || ual_evd_is_aggregate(evd));
 	it_status_t status;
 
 	if (sleeper == NULL)
@@ -406,4 +444,20 @@ ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *n
 	if (nmore != NULL)
 		*nmore = ual_evd_depth(evd);
 	return status;
+}
+
+it_status_t
+ual_evd_wait_n(struct ual_evd *evd, uint64_t timeout, size_t room, it_event_t *events,
+	       size_t *count)
+{
+	it_status_t status = ual_evd_wait(evd, timeout, events, NULL);
+	unsigned more = room - 1 < UINT32_MAX ? (unsigned)(room - 1) : UINT32_MAX;
+
+	*count = 0;
+	if (status == IT_ERR_TIMEOUT_EXPIRED)
+		return IT_SUCCESS;
+	if (status != IT_SUCCESS)
+		return status;
+	*count = 1 + (size_t)ual_evd_dequeue_n(evd, events + 1, more);
+	return IT_SUCCESS;
 }

@@ -359,6 +359,12 @@ ual_object_freeze(struct ual_object *object)
 	return atomic_compare_exchange_strong(&object->refs, &none, REFS_FROZEN);
 }
 
+bool
+ual_object_frozen(struct ual_object *object)
+{
+	return (atomic_load(&object->refs) & REFS_FROZEN) != 0;
+}
+
 void
 ual_object_thaw(struct ual_object *object)
 {

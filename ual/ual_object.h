@@ -95,6 +95,8 @@ void ual_object_drop(struct ual_object *object);
 void *ual_object_use(const void *handle, enum ual_type type, const struct ual_ia *ia);
 /* Begin to free: false while anybody holds the object. Afterwards nobody can hold it any more. */
 bool ual_object_freeze(struct ual_object *object);
+/* Somebody has begun to free it. */
+bool ual_object_frozen(struct ual_object *object);
 /* Take ual_object_freeze back: the object lives on. */
 void ual_object_thaw(struct ual_object *object);
 

@@ -82,8 +82,6 @@ test_create(gconstpointer adapter)
 	g_assert_cmpint(create(NULL, SOFT, 0, 4, 0), ==, IT_ERR_INVALID_IA);
 	g_assert_cmpint(create(ia, IT_SOFTWARE_EVENT, 0, 4, 0), ==, IT_ERR_INVALID_EVD_TYPE);
 	g_assert_cmpint(create(ia, (it_event_type_t)0x40000, 0, 4, 0), ==, IT_ERR_INVALID_EVD_TYPE);
-	g_assert_cmpint(create(ia, IT_AEVD_NOTIFICATION_EVENT_STREAM, 0, 4, 0), ==,
-			IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, NULL, NULL, NULL), ==,
 			IT_ERR_FAULT);
 	g_assert_cmpint(it_evd_create(ia, SOFT, IT_EVD_CREATE_FD, 4, 0, NULL, &evd, NULL), ==,

@@ -296,7 +296,6 @@ test_helpers(void)
 	g_assert_cmphex(it_make_rdma_addr_absolute(&wire), ==, (uintptr_t)&wire);
 	g_assert_cmphex(it_make_rdma_addr_relative(77), ==, 77);
 	g_assert_cmpint(itx_init_tracing("x", 1), ==, IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(itx_aevd_wait(NULL, 0, 0, NULL, NULL), ==, IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(itx_bind_ep_to_device(NULL, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(itx_get_rmr_context_for_ep(NULL, NULL, NULL), ==, IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(itx_ep_accept_with_rmr(NULL, 0, NULL, NULL), ==, IT_ERR_OP_NOT_SUPPORTED);

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Aggregates: one dispatcher for the notifications of many (itapi-semantics 6.5, R-14).
+ *
+ * A member that enters the notified state is put on its aggregate's list of pending members, once; that
+ * makes the aggregate notified. Two kinds differ in what is taken from it: a notification event that
+ * names the member (sticky until taken, whatever happens to the member's events), or, merging, the
+ * member's own events: the first pending member is drained, then the next.
+ *
+ * Who is pending is under the aggregate's event lock. A member comes and goes under the aggregate's
+ * control lock, and who takes events from members holds that too; so a member that is being drained
+ * stays. Locks in this order: member's control, aggregate's control, member's event lock, aggregate's
+ * event lock. Evaluation of a member, which may run in dispatch, uses event locks only.
+ */
+#include <sched.h>
+
+#include "ual.h"
+#include "ual_evd.h"
+
+/* --- pending members; all under the aggregate's event lock ---------------------------------- */
+
+static void
+pending_add(struct ual_evd *aevd, struct ual_evd *member)
+{
+	if (member->pending)
+		return;
+	member->pending = true;
+	member->pending_next = NULL;
+	if (aevd->pending_last != NULL)
+		aevd->pending_last->pending_next = member;
+	else
+		aevd->pending_first = member;
+	aevd->pending_last = member;
+	aevd->pending_count++;
+}
+
+static void
+pending_remove(struct ual_evd *aevd, struct ual_evd *member)
+{
+	struct ual_evd *before = NULL;
+	struct ual_evd *at = aevd->pending_first;
+
+	if (!member->pending)
+		return;
+	for (; at != member; at = at->pending_next)
+		before = at;
+	if (before != NULL)
+		before->pending_next = member->pending_next;
+	else
+		aevd->pending_first = member->pending_next;
+	if (aevd->pending_last == member)
+		aevd->pending_last = before;
+	aevd->pending_count--;
+	member->pending = false;
+}
+
+static struct ual_evd *
+pending_first(struct ual_evd *aevd)
+{
+	struct ual_evd *first;
+
+	pthread_mutex_lock(&aevd->lock);
+	first = aevd->pending_first;
+	pthread_mutex_unlock(&aevd->lock);
+	return first;
+}
+
+/* --- coming and going ---------------------------------------------------------------------- */
+
+struct ual_evd *
+ual_aggregate_use(it_evd_handle_t handle, const struct ual_ia *ia)
+{
+	return ual_evd_use(handle, IT_AEVD_NOTIFICATION_EVENT_STREAM, ia);
+}
+
+/* Its reference is the caller's, who gives it to the member. */
+void
+ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member)
+{
+	pthread_mutex_lock(&aevd->control);
+	pthread_mutex_lock(&member->lock);
+	pthread_mutex_lock(&aevd->lock);
+	member->member_next = aevd->members;
+	member->member_prev = NULL;
+	if (aevd->members != NULL)
+		aevd->members->member_prev = member;
+	aevd->members = member;
+	aevd->member_count++;
+	pthread_mutex_unlock(&aevd->lock);
+	member->aevd = aevd;
+	atomic_fetch_or(&member->attention, UAL_EVD_WATCHED);
+	pthread_mutex_unlock(&member->lock);
+	pthread_mutex_unlock(&aevd->control);
+	/* What is there already notifies the new aggregate. */
+	atomic_store(&member->rearmed, true);
+	ual_evd_evaluate_fully(member);
+}
+
+bool
+ual_aggregate_leave(struct ual_evd *member)
+{
+	struct ual_evd *aevd = member->aevd;
+	bool was_pending;
+
+	if (aevd == NULL)
+		return false;
+	pthread_mutex_lock(&aevd->control);
+	pthread_mutex_lock(&member->lock);
+	pthread_mutex_lock(&aevd->lock);
+	was_pending = member->pending;
+	pending_remove(aevd, member);
+	if (member->member_prev != NULL)
+		member->member_prev->member_next = member->member_next;
+	else
+		aevd->members = member->member_next;
+	if (member->member_next != NULL)
+		member->member_next->member_prev = member->member_prev;
+	aevd->member_count--;
+	pthread_mutex_unlock(&aevd->lock);
+	member->aevd = NULL;
+	ual_evd_watch(member);
+	pthread_mutex_unlock(&member->lock);
+	pthread_mutex_unlock(&aevd->control);
+	ual_evd_evaluate(aevd);
+	ual_evd_drop(aevd);
+	return was_pending;
+}
+
+void
+ual_aggregate_disband(struct ual_evd *aevd)
+{
+	while (aevd->members != NULL)
+		(void)ual_aggregate_leave(aevd->members);
+}
+
+bool
+ual_aggregate_is_free(struct ual_evd *aevd)
+{
+	size_t members;
+
+	pthread_mutex_lock(&aevd->lock);
+	members = aevd->member_count;
+	pthread_mutex_unlock(&aevd->lock);
+	if (members > 0)
+		return false;
+	/* Who told it something right now holds it for that moment. */
+	while (!ual_object_freeze(&aevd->object)) {
+		if (ual_object_frozen(&aevd->object))
+			return false; /* another thread frees it */
+		sched_yield();
+	}
+	return true;
+}
+
+/* --- news from members --------------------------------------------------------------------- */
+
+/* Under the member's lock; no progress is made. */
+static bool
+is_empty(struct ual_evd *member)
+{
+	return (member->cq != NULL ? member->depth(member->cq) : member->ring.count) == 0;
+}
+
+/* The aggregate to evaluate, held, or NULL. Event locks: the member's, then the aggregate's. */
+static struct ual_evd *
+tell(struct ual_evd *member, bool level, bool edge)
+{
+	struct ual_evd *aevd;
+
+	pthread_mutex_lock(&member->lock);
+	aevd = member->aevd;
+	if (aevd != NULL && !ual_object_hold(&aevd->object))
+		aevd = NULL;
+	if (aevd != NULL) {
+		pthread_mutex_lock(&aevd->lock);
+		/* Merging, a member is pending from when it notifies until it is drained. */
+		if (edge || (level && aevd->merges))
+			pending_add(aevd, member);
+		else if (!level && aevd->merges && is_empty(member))
+			pending_remove(aevd, member);
+		pthread_mutex_unlock(&aevd->lock);
+	}
+	pthread_mutex_unlock(&member->lock);
+	return aevd;
+}
+
+void
+ual_aggregate_tell(struct ual_evd *member, bool level, bool edge)
+{
+	struct ual_evd *aevd = tell(member, level, edge);
+
+	if (aevd == NULL)
+		return;
+	ual_evd_evaluate(aevd);
+	ual_evd_drop(aevd);
+}
+
+/* --- taking -------------------------------------------------------------------------------- */
+
+static bool
+take_notification(struct ual_evd *aevd, it_event_t *event)
+{
+	struct ual_evd *member;
+
+	pthread_mutex_lock(&aevd->lock);
+	member = aevd->pending_first;
+	if (member != NULL) {
+		pending_remove(aevd, member);
+		event->aevd_notify.event_number = IT_AEVD_NOTIFICATION_EVENT;
+		event->aevd_notify.aevd = (it_evd_handle_t)ual_object_handle(&aevd->object);
+		event->aevd_notify.sevd = (it_evd_handle_t)ual_object_handle(&member->object);
+	}
+	pthread_mutex_unlock(&aevd->lock);
+	return member != NULL;
+}
+
+/* With the control lock, so that members stay. */
+static bool
+take_merged(struct ual_evd *aevd, it_event_t *event)
+{
+	struct ual_evd *member;
+
+	while ((member = pending_first(aevd)) != NULL) {
+		bool taken = ual_evd_take(member, event);
+
+		if (!taken) {
+			pthread_mutex_lock(&aevd->lock);
+			pending_remove(aevd, member);
+			pthread_mutex_unlock(&aevd->lock);
+			atomic_store(&member->rearmed, true);
+		}
+		/* Evaluated, it is pending again if something came meanwhile. */
+		ual_evd_taken(member);
+		if (taken)
+			return true;
+	}
+	return false;
+}
+
+static bool
+take_once(struct ual_evd *aevd, it_event_t *event)
+{
+	bool taken;
+
+	if (!aevd->merges)
+		return take_notification(aevd, event);
+	pthread_mutex_lock(&aevd->control);
+	taken = take_merged(aevd, event);
+	pthread_mutex_unlock(&aevd->control);
+	return taken;
+}
+
+bool
+ual_aggregate_take(struct ual_evd *aevd, it_event_t *event)
+{
+	struct ual_ia *ia = aevd->object.ia;
+
+	if (take_once(aevd, event))
+		return true;
+	/* As a poll of an empty completion queue does. */
+	if (ia->fast->progress == NULL || ia->fast->progress(ia->urnic, 1) == 0)
+		return pending_first(aevd) != NULL && take_once(aevd, event);
+	return take_once(aevd, event);
+}
+
+size_t
+ual_aggregate_depth(struct ual_evd *aevd)
+{
+	size_t count = 0;
+
+	pthread_mutex_lock(&aevd->control);
+	pthread_mutex_lock(&aevd->lock);
+	count = aevd->pending_count;
+	pthread_mutex_unlock(&aevd->lock);
+	if (aevd->merges) {
+		struct ual_evd *member = pending_first(aevd);
+
+		count = 0;
+		while (member != NULL) {
+			count += ual_evd_depth(member);
+			pthread_mutex_lock(&aevd->lock);
+			member = member->pending ? member->pending_next : NULL;
+			pthread_mutex_unlock(&aevd->lock);
+		}
+	}
+	pthread_mutex_unlock(&aevd->control);
+	return count;
+}
+
+bool
+ual_aggregate_level(struct ual_evd *aevd)
+{
+	return pending_first(aevd) != NULL;
+}

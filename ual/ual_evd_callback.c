@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Callbacks: a function of the application that is called once for each notification
+ * (itapi-semantics 6.6).
+ *
+ * It runs as a task of the host, that is on the host's service thread, without any lock of ours; a task
+ * runs one at a time, so the calls of one dispatcher never overlap. What notifies while it runs queues
+ * the task again. To stop a task waits for a call under way, except from inside that call.
+ */
+#include "ual.h"
+#include "ual_evd.h"
+
+static void
+fire(void *arg)
+{
+	struct ual_evd *evd = (struct ual_evd *)arg;
+	it_evd_callback_rtn_t function;
+	void *argument;
+
+	pthread_mutex_lock(&evd->lock);
+	function = evd->callback;
+	argument = evd->callback_arg;
+	pthread_mutex_unlock(&evd->lock);
+	if (function != NULL)
+		function((it_evd_handle_t)ual_object_handle(&evd->object), argument);
+}
+
+void
+ual_callback_init(struct ual_evd *evd)
+{
+	evd->task = (struct ri_task){.fire = fire, .arg = evd};
+}
+
+/* Why none can be attached. Under ual_evd::lock. */
+static it_status_t
+refusal(const struct ual_evd *evd)
+{
+	if (evd->callback != NULL)
+		return IT_ERR_CALLBACK_EXISTS;
+	if (evd->waiters > 0)
+		return IT_ERR_EVD_WAIT;
+	if (evd->aevd != NULL || evd->fd >= 0)
+		return IT_ERR_INVALID_EVD_STATE;
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_callback_attach(struct ual_evd *evd, it_evd_callback_rtn_t function, void *arg)
+{
+	it_status_t status;
+
+	pthread_mutex_lock(&evd->control);
+	pthread_mutex_lock(&evd->lock);
+	status = refusal(evd);
+	if (status == IT_SUCCESS) {
+		evd->callback = function;
+		evd->callback_arg = arg;
+		ual_evd_watch(evd);
+	}
+	pthread_mutex_unlock(&evd->lock);
+	pthread_mutex_unlock(&evd->control);
+	if (status == IT_SUCCESS) {
+		/* What is there already counts. */
+		atomic_store(&evd->rearmed, true);
+		ual_evd_evaluate(evd);
+	}
+	return status;
+}
+
+void
+ual_callback_detach(struct ual_evd *evd)
+{
+	const struct ri_host *host = evd->object.ia->host;
+
+	pthread_mutex_lock(&evd->lock);
+	evd->callback = NULL;
+	ual_evd_watch(evd);
+	pthread_mutex_unlock(&evd->lock);
+	host->task_stop(host->self, &evd->task);
+}
+
+void
+ual_callback_tell(struct ual_evd *evd)
+{
+	const struct ri_host *host = evd->object.ia->host;
+
+	host->task_run(host->self, &evd->task);
+}
