@@ -381,6 +381,35 @@ test_ia_free(struct pair *pair)
 		g_assert_cmpint(it_ep_free(eps[i]), ==, IT_SUCCESS);
 }
 
+/* What the administrator allows is all there is: no listens, no endpoints. */
+static void
+test_resources(struct pair *pair)
+{
+	it_conn_qual_t qual = {.type = pair->qual.type};
+	it_listen_handle_t listen;
+	it_ep_handle_t ep;
+	struct end poor;
+	char *path = NULL;
+	int fd = g_file_open_tmp("itapi-XXXXXX", &path, NULL);
+
+	g_assert_cmpint(fd, >=, 0);
+	close(fd);
+	g_assert_true(g_file_set_contents(path, "[limits.client]\nlisten = 0\nqp = 0\n", -1, NULL));
+	g_setenv("ITAPI_CONFIG", path, TRUE);
+	g_assert_true(end_open(&poor));
+	g_unsetenv("ITAPI_CONFIG");
+	g_assert_cmpint(it_listen_create(poor.ia, pair->spigot, poor.cm_req, 0, &qual, &listen), ==,
+			IT_ERR_RESOURCES);
+	g_assert_null(listen);
+	g_assert_cmpint(
+		it_ep_rc_create(poor.pz, poor.request, poor.recv, poor.cm_msg, 0, &poor.attr, &ep),
+		==, IT_ERR_RESOURCES);
+	g_assert_null(ep);
+	end_close(&poor);
+	g_assert_cmpint(unlink(path), ==, 0);
+	g_free(path);
+}
+
 static void
 add(void)
 {
@@ -388,6 +417,7 @@ add(void)
 	pair_add("listen/query", test_query);
 	pair_add("listen/qualifiers", test_qualifiers);
 	pair_add("listen/no-permission", test_no_permission);
+	pair_add("listen/resources", test_resources);
 	pair_add("listen/backlog", test_backlog);
 	pair_add("listen/backlog-suppressed", test_backlog_suppressed);
 	pair_add("listen/free-with-pending", test_free_with_pending);

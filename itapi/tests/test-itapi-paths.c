@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cm_scene.h"
@@ -277,6 +278,30 @@ test_port_time_wait(struct pair *pair)
 	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
 }
 
+/* No descriptors are left; the endpoint stays as it was. */
+static void
+test_resources(struct pair *pair)
+{
+	struct rlimit before, none;
+	int raw = cm_raw_connect(pair);
+	it_status_t status;
+
+	if (raw < 0) {
+		g_test_skip("no TCP below");
+		return;
+	}
+	close(raw);
+	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &before), ==, 0);
+	none = before;
+	none.rlim_cur = 0;
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &none), ==, 0);
+	status = cm_connect(pair, pair->active.ep, &pair->qual);
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &before), ==, 0);
+	g_assert_cmpint(status, ==, IT_ERR_RESOURCES);
+	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_UNCONNECTED);
+	pair_establish(pair);
+}
+
 /* InfiniBand's endpoints rest after a connection (4.6), here for as long as the test says. */
 static void
 test_ep_time_wait(struct pair *pair)
@@ -323,6 +348,7 @@ add(void)
 	pair_add("paths/connect-statuses", test_connect_statuses);
 	pair_add("paths/source-path", test_source_path);
 	pair_add("paths/conn-attributes", test_conn_attributes);
+	pair_add("paths/resources", test_resources);
 	pair_add("paths/local-port", test_local_port);
 	pair_add("paths/port-time-wait", test_port_time_wait);
 	pair_add("paths/ep-time-wait", test_ep_time_wait);

@@ -38,6 +38,7 @@ test_file(void)
 	g_autoptr(GError) error = NULL;
 	g_autofree char *text = g_strdup_printf("[aliases]\nOpenIB-cma=iwarp\n"
 						"[mpa]\ncrc=false\n"
+						"[compat]\ndisconnect-data=drop\n"
 						"[policy]\nprivileged-uids=%u;77777\n"
 						"[limits.client]\nqp=5\nmemory=unlimited\n"
 						"[limits.user]\nmemory=4096\n",
@@ -48,6 +49,7 @@ test_file(void)
 	g_assert_cmpstr(kal_config_adapter(config, "OpenIB-cma"), ==, "iwarp");
 	g_assert_cmpstr(kal_config_adapter(config, "emul:ib"), ==, "emul:ib");
 	g_assert_false(config->crc);
+	g_assert_true(config->drop_disconnect_data);
 	g_assert_true(config->privileged);
 	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP], ==, 5);
 	g_assert_cmpuint(config->limits[KAL_LEVEL_USER][KAL_RESOURCE_MEMORY], ==, 4096);
@@ -56,8 +58,14 @@ test_file(void)
 	kal_config_free(config);
 
 	config = kal_config_load(NULL, &error);
-	g_assert_true(config->crc && !config->privileged);
+	g_assert_true(config->crc && !config->privileged && !config->drop_disconnect_data);
 	kal_config_free(config);
+	/* The environment says the same in short. */
+	g_setenv(KAL_CONFIG_DISCONNECT_DATA, "drop", TRUE);
+	config = kal_config_load(NULL, &error);
+	g_assert_true(config->drop_disconnect_data);
+	kal_config_free(config);
+	g_unsetenv(KAL_CONFIG_DISCONNECT_DATA);
 }
 
 static void
@@ -72,6 +80,8 @@ test_mistakes(void)
 	refuse("[limit.client]\nqp=5\n", "limit.client");
 	refuse("[mpa]\ncrc=perhaps\n", "crc");
 	refuse("[mpa]\nmarkers=true\n", "markers");
+	refuse("[compat]\ndisconnect-data=keep\n", "disconnect-data");
+	refuse("[compat]\npdata=drop\n", "pdata");
 	refuse("[policy]\nprivileged-uids=root\n", "interpreted");
 	refuse("[policy]\nfriends=1\n", "friends");
 	refuse("no file of this kind", "");

@@ -209,6 +209,98 @@ test_lying_page(void)
 	tear_down(&b);
 }
 
+/* --- other sizes -------------------------------------------------------------------------- */
+
+static enum ri_status
+reshape(struct bench *b, struct ri_qp_attr *attr, bool follow)
+{
+	struct ri_qp_init limits = {
+		.max_send_sge = 4, .max_write_sge = 3, .max_read_sge = 1, .max_recv_sge = 2};
+	enum ri_status status = vsw_wq_reshape_both(&b->sq, &b->rq, &limits, attr);
+	struct ri_map map;
+
+	if (status != RI_SUCCESS)
+		return status;
+	vsw_map_qp_again(&map, &b->sq, &b->rq);
+	if (follow)
+		g_assert_cmpint(vsw_user_ops.qp_remap(b->uqp, attr, &map), ==, RI_SUCCESS);
+	return RI_SUCCESS;
+}
+
+static void
+expect_next(struct bench *b, uint64_t id)
+{
+	struct vsw_wqe *wqe = wqe_room();
+	uint32_t index;
+
+	g_assert_true(vsw_wq_take(&b->sq, wqe, &index));
+	g_assert_cmpuint(wqe->wr_id, ==, id);
+}
+
+/* Slots and segments grow with requests in the queue; a taker follows when the poster has. */
+static void
+test_reshape(void)
+{
+	struct bench b;
+	struct ri_sge sgl[7] = {{.addr = 9, .length = 1, .stag = 3}};
+	struct ri_wr wide = {.wr_id = 8, .sgl = sgl, .num_sge = 7, .opcode = RI_OP_SEND};
+	struct ri_qp_attr attr = {.max_sq_wr = 9, .max_rq_wr = 4, .max_send_sge = 7};
+	struct ri_wc wc[4];
+	uint32_t index;
+
+	set_up(&b, 4, 16);
+	for (uint64_t id = 0; id < 4; id++)
+		g_assert_cmpint(post(&b, id), ==, RI_SUCCESS);
+	expect_next(&b, 0);
+	g_assert_cmpint(vsw_post_sq(b.uqp, &wide), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(reshape(&b, &attr, true), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.max_sq_wr, ==, 16);
+	g_assert_cmpuint(attr.max_rq_wr, ==, 4);
+	g_assert_cmpuint(attr.max_write_sge, ==, 3);
+	for (uint64_t id = 4; id < 8; id++)
+		g_assert_cmpint(post(&b, id), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_post_sq(b.uqp, &wide), ==, RI_SUCCESS);
+	for (uint64_t id = 1; id < 8; id++)
+		expect_next(&b, id);
+	g_assert_true(vsw_wq_take(&b.sq, wqe_room(), &index));
+	g_assert_cmpuint(wqe_room()->num_sge, ==, 7);
+	g_assert_cmpuint(wqe_room()->sge[0].addr, ==, 9);
+	/* Nine are outstanding until the last of them was polled. */
+	attr = (struct ri_qp_attr){.max_sq_wr = 8, .max_rq_wr = 4};
+	g_assert_cmpint(reshape(&b, &attr, true), ==, RI_ERR_BUSY);
+	g_assert_true(complete(&b, 8, b.sq.number, index, 0));
+	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 4), ==, 1);
+	g_assert_cmpint(reshape(&b, &attr, true), ==, RI_SUCCESS);
+	for (uint64_t id = 0; id < 8; id++)
+		g_assert_cmpint(post(&b, id), ==, RI_SUCCESS);
+	g_assert_cmpint(post(&b, 8), ==, RI_ERR_QUEUE_FULL);
+	tear_down(&b);
+}
+
+/* Both queues or none: the first one's new ring goes when the second one cannot follow. */
+static void
+test_reshape_undone(void)
+{
+	struct bench b;
+	struct ri_recv_wr receive = {.wr_id = 1};
+	struct ri_qp_attr attr = {.max_sq_wr = 64, .max_rq_wr = 2};
+
+	set_up(&b, 4, 16);
+	for (int i = 0; i < 3; i++)
+		g_assert_cmpint(vsw_post_rq(b.uqp, &receive), ==, RI_SUCCESS);
+	g_assert_cmpint(reshape(&b, &attr, true), ==, RI_ERR_BUSY);
+	for (uint64_t id = 0; id < 4; id++)
+		g_assert_cmpint(post(&b, id), ==, RI_SUCCESS);
+	g_assert_cmpint(post(&b, 4), ==, RI_ERR_QUEUE_FULL);
+	/* One that nobody followed stands in the way of the next. */
+	attr = (struct ri_qp_attr){.max_sq_wr = 64, .max_rq_wr = 4};
+	g_assert_cmpint(reshape(&b, &attr, false), ==, RI_SUCCESS);
+	g_assert_cmpint(reshape(&b, &attr, false), ==, RI_ERR_RESOURCES);
+	for (uint64_t id = 0; id < 4; id++)
+		expect_next(&b, id);
+	tear_down(&b);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -219,5 +311,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/post/no-receive-queue", test_no_receive_queue);
 	g_test_add_func("/vsw/post/shared-receives", test_shared_receives);
 	g_test_add_func("/vsw/post/lying-page", test_lying_page);
+	g_test_add_func("/vsw/queue/reshape", test_reshape);
+	g_test_add_func("/vsw/queue/reshape-undone", test_reshape_undone);
 	return g_test_run();
 }

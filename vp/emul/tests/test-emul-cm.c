@@ -176,6 +176,11 @@ test_reject(gconstpointer adapter)
 	g_assert_cmpstr((char *)event.pdata, ==, "no");
 	poll_one(p.a->urcq, 5, RI_WC_FLUSHED);
 	back_to_idle(p.a);
+	/* Nobody could be asked. */
+	r = request(&p, &ask);
+	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_RESOURCES, NULL, 0), ==, RI_SUCCESS);
+	g_assert_cmpuint(node_cm(p.na, RI_CM_FAILED, p.a).reason, ==, RI_CM_REASON_RESOURCES);
+	back_to_idle(p.a);
 	tear_down(&p);
 }
 
@@ -204,6 +209,28 @@ test_private_data_sizes(gconstpointer adapter)
 	end_free(p.b);
 	p.b = NULL;
 	node_cm(p.na, RI_CM_BROKEN, p.a);
+	tear_down(&p);
+}
+
+/* The passive side waits for the third message no longer than it said. */
+static void
+test_patience(gconstpointer adapter)
+{
+	struct pair p;
+
+	set_up(&p, adapter);
+	struct ri_cm_params ask = node_params(&p.service);
+	struct ri_cm_params answer = ask;
+	if (p.ib) {
+		ask.three_way = true;
+		answer.deadline = vth_host(p.vth)->now(vth_host(p.vth)->self) + 5000000;
+		struct ri_request *r = request(&p, &ask);
+		g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &answer), ==, RI_SUCCESS);
+		node_cm(p.na, RI_CM_REPLY, p.a);
+		vth_advance(p.vth, 5000000);
+		g_assert_cmpuint(node_cm(p.nb, RI_CM_FAILED, p.b).reason, ==, RI_CM_REASON_TIMEOUT);
+		node_cm(p.na, RI_CM_FAILED, p.a);
+	}
 	tear_down(&p);
 }
 
@@ -532,6 +559,7 @@ main(int argc, char **argv)
 		{"nobody-there", test_nobody_there},
 		{"backlog", test_backlog},
 		{"timeout", test_timeout},
+		{"patience", test_patience},
 		{"listener-goes", test_listener_goes},
 		{"services", test_services},
 		{"posts-wait", test_posts_wait_for_the_connection},
