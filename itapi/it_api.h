@@ -2818,6 +2818,11 @@ it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
  * always; watermarks in every state. Changing enables, IRD or ORD while RDMA Reads are outstanding
  * is the application's error.
  *
+ * A queue gets as many slots as asked for or more, and it_ep_query() tells how many; requests and
+ * receives in it stay where they are. A slot counts as outstanding until the completion of its
+ * request, or of a later one, was dequeued. Segment limits of the queues count by direction; a
+ * limit within what the adapter has is granted exactly.
+ *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK at once, if that watermark is already exceeded.
@@ -3014,7 +3019,9 @@ typedef enum {
  *
  * Each request becomes one event with an identifier of its own. With #IT_LISTEN_CONN_QUAL_INPUT the
  * application names the qualifier; without it the library chooses one of the given type and writes
- * it back. The EVD's room is the backlog: a request that finds it full is refused.
+ * it back. The EVD's room is the backlog: a request that finds it full is refused, and its peer gets
+ * #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT with #IT_CN_REJ_RESOURCES (from an iWARP peer that suppresses
+ * IRD and ORD: #IT_CN_REJ_OTHER).
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3105,7 +3112,8 @@ it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_pa
  *
  * @param[in] ep_handle the endpoint
  * @param[in] path way to the peer; copied before return
- * @param[in] conn_attr fine tuning, or NULL for the defaults
+ * @param[in] conn_attr fine tuning, or NULL for the defaults. Its bit-fields are as wide as
+ *     InfiniBand's, so none of the codes about them can come today
  * @param[in] connect_qual service of the peer; ports and service ids in network byte order
  * @param[in] cn_est_flags bits of it_cn_est_flags_t; neither way given means two-way
  * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
@@ -3186,7 +3194,8 @@ it_status_t it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t 
 /**
  * @brief Refuses a request, or in three-way the peer's accept.
  *
- * In three-way the endpoint becomes non-operational.
+ * In three-way the endpoint becomes non-operational, without an event here; the private data
+ * reaches the passive side.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3212,7 +3221,10 @@ it_status_t it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned cha
 /**
  * @brief Moves a request to another listen of the same adapter.
  *
- * The request appears there as a new event with a new identifier.
+ * The request appears there as a new event with a new identifier and otherwise the same content; its
+ * qualifier is the one that the peer asked for. Target and source may be the same listen. If the
+ * target's EVD is full the request is refused as any other that finds it so, and the call has
+ * succeeded. Arrivals of the three-way handshake belong to their endpoints and cannot be moved.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3243,6 +3255,10 @@ it_status_t it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
  * program that wants its Sends delivered waits for an answer of the peer first. All completions of
  * the endpoint are in their EVDs before the event that ends the connection. On a non-operational
  * endpoint it does nothing and succeeds.
+ *
+ * No adapter here carries data with a disconnect, so any is an error; `disconnect-data = drop` in the
+ * group `compat` of the configuration, or `ITAPI_DISCONNECT_DATA=drop` in the environment when the
+ * adapter is opened, has it dropped instead, for programs that rely on that.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
