@@ -275,6 +275,92 @@ test_both_disconnect(struct pair *pair)
 	}
 }
 
+/* what was queued before the free stays, and nothing is added. */
+static void
+test_queued_stay(struct pair *pair)
+{
+	it_lmr_triplet_t segment = end_segment(&pair->passive, 0, 8);
+	it_ep_handle_t ep = pair->passive.ep;
+	it_event_t event;
+
+	for (int i = 0; i < 3; i++)
+		g_assert_cmpint(it_post_recv(ep, &segment, 1, i, 0), ==, IT_SUCCESS);
+	pair_establish(pair);
+	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+	/* The last of what there will be; then the endpoint goes. */
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	g_assert_cmpint(it_ep_free(ep), ==, IT_SUCCESS);
+	pair->passive.ep = NULL;
+	for (int i = 0; i < 3; i++) {
+		g_assert_cmpint(it_evd_dequeue(pair->passive.recv, &event), ==, IT_SUCCESS);
+		g_assert_true(event.dto_cmpl.ep == ep);
+		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
+	}
+	end_expect_none(pair->passive.recv);
+	end_expect_none(pair->passive.cm_msg);
+}
+
+struct answer {
+	struct pair *pair;
+	it_cn_est_identifier_t id;
+	it_status_t status;
+};
+
+static gpointer
+accept_thread(gpointer data)
+{
+	struct answer *answer = data;
+
+	answer->status = it_ep_accept(answer->pair->passive.ep, answer->id, NULL, 0);
+	return NULL;
+}
+
+/* One answer, and if that was yes, one end. */
+static void
+expect_whole(struct end *end, bool gave_up)
+{
+	it_event_t event = end_next(end->cm_msg);
+	bool stood = event.event_number == IT_CM_MSG_CONN_ESTABLISHED_EVENT;
+
+	if (stood)
+		event = end_next(end->cm_msg);
+	if (gave_up)
+		g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	else if (stood)
+		g_assert_true(event.event_number == IT_CM_MSG_CONN_DISCONNECT_EVENT ||
+			      event.event_number == IT_CM_MSG_CONN_BROKEN_EVENT);
+	else
+		g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+	end_reset(end);
+	end_expect_none(end->cm_msg);
+}
+
+/* one side gives up at the very moment in which the other one accepts, or soon after. */
+static void
+test_one_answer_one_end(struct pair *pair)
+{
+	struct answer answer = {.pair = pair};
+
+	for (unsigned int round = 0; round < 200; round++) {
+		GThread *thread;
+
+		pair_connect(pair);
+		answer.id = cm_request(pair).cn_est_id;
+		thread = g_thread_new("passive", accept_thread, &answer);
+		if (round % 4 != 0)
+			g_usleep(g_test_rand_int_range(0, 300));
+		g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+		g_thread_join(thread);
+		expect_whole(&pair->active, true);
+		if (answer.status == IT_SUCCESS)
+			expect_whole(&pair->passive, false);
+		else
+			g_assert_cmpint(answer.status, ==, IT_ERR_INVALID_CN_EST_ID);
+		g_assert_cmpint(end_state(&pair->passive), ==, IT_EP_STATE_UNCONNECTED);
+		cm_drain(pair->passive.cm_req);
+	}
+}
+
 /* Reset makes an endpoint as good as new, also many times, and as either side. */
 static void
 test_again(struct pair *pair)
@@ -301,8 +387,10 @@ add(void)
 	pair_add("states/again", test_again);
 	pair_add("states/cannot-reset/r-07", test_cannot_reset);
 	pair_add("states/both-disconnect", test_both_disconnect);
+	pair_add("rulings/r-01-one-answer-one-end", test_one_answer_one_end);
 	pair_add("rulings/r-05-completions-before-the-end", test_completions_first);
 	pair_add("rulings/r-06-orderly-is-disconnect", test_orderly);
+	pair_add("rulings/r-08-queued-events-stay", test_queued_stay);
 	pair_add("rulings/r-07-reset-loses-nothing", test_reset_loses_nothing);
 }
 
