@@ -166,9 +166,8 @@ test_reset_loses_nothing(struct pair *pair)
 					IT_SUCCESS);
 		pair_establish(pair);
 		g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
-		do
-			status = it_ep_reset(pair->active.ep);
-		while (status == IT_ERR_CANNOT_RESET);
+		while ((status = it_ep_reset(pair->active.ep)) == IT_ERR_CANNOT_RESET)
+			g_usleep(100); /* valgrind runs one thread at a time */
 		g_assert_cmpint(status, ==, IT_SUCCESS);
 		/* Without another look at the transport: it is all there. */
 		for (flushes = 0; it_evd_dequeue(pair->active.recv, &event) == IT_SUCCESS;
