@@ -45,6 +45,7 @@ attr_make(struct end *end)
 	rc->max_rdma_write_segments = 4;
 	rc->rdma_read_enable = IT_TRUE;
 	rc->rdma_write_enable = IT_TRUE;
+	rc->atomics_enable = end->info->atomic_support;
 	rc->rdma_read_ird = 4;
 	rc->rdma_read_ord = 4;
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;

@@ -294,6 +294,27 @@ void vem_rnr_fire(void *arg);
 bool vem_execute(struct ri_qp *qp);
 /* Complete a request. */
 void vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status);
+
+/* How the peer refuses. */
+struct vem_fault {
+	uint32_t event;           /* enum ri_event at the peer */
+	uint32_t code;            /* Terminate: layer, type, code */
+	enum ri_wc_status status; /* of our request, InfiniBand */
+};
+
+extern const struct vem_fault vem_read_faults[]; /* by enum vsw_mem_result */
+extern const struct vem_fault vem_read_disabled;
+extern const struct vem_fault vem_too_many_reads;
+
+/* Our own request is at fault: it completes so, and the connection ends. True: it is done. */
+bool vem_fail_here(struct ri_qp *qp, enum ri_wc_status status);
+/* The peer refuses what we asked for. Returns whether the request is done. */
+bool vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault);
+/* One request each; true: it is done. vem_keys.c and vem_atomic.c. */
+bool vem_do_bind(struct ri_qp *qp);
+bool vem_do_invalidate(struct ri_qp *qp);
+bool vem_do_fast_register(struct ri_qp *qp);
+bool vem_do_atomic(struct ri_qp *qp, struct ri_qp *peer);
 void vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe);
 
 /* --- vem_srq.c ---------------------------------------------------------------------------- */

@@ -27,13 +27,6 @@ struct spans {
 	struct vsw_mem_use use[VEM_MAX_SGE];
 };
 
-/* How the peer refuses. */
-struct fault {
-	uint32_t event;           /* enum ri_event at the peer */
-	uint32_t code;            /* Terminate: layer, type, code */
-	enum ri_wc_status status; /* of our request, InfiniBand */
-};
-
 static void
 spans_end(struct spans *spans)
 {
@@ -177,6 +170,11 @@ vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
 		.wq_index = qp->tx_index,
 	};
 
+	if (status == RI_WC_SUCCESS && wqe->opcode == RI_OP_RDMA_READ &&
+	    (wqe->flags & RI_WR_INVALIDATE) != 0) {
+		cqe.flags |= RI_WC_INVALIDATED;
+		cqe.inv_stag = wqe->sge[0].stag;
+	}
 	if (!vsw_cq_push(&qp->send_cq->cq, &cqe))
 		cq_overflow(qp, RI_EVENT_QP_CQ_SQ_ERROR);
 }
@@ -191,8 +189,8 @@ vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe)
 /* --- failures ----------------------------------------------------------------------------- */
 
 /* Our own request is at fault: it completes so, and the connection ends. Returns true: it is done. */
-static bool
-fail_here(struct ri_qp *qp, enum ri_wc_status status)
+bool
+vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
 {
 	struct vem_cause cause = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};
 
@@ -202,8 +200,8 @@ fail_here(struct ri_qp *qp, enum ri_wc_status status)
 }
 
 /* The peer refuses what we asked for. Returns whether the request is done. */
-static bool
-fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct fault *fault)
+bool
+vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault)
 {
 	struct vem_cause there = {.kind = RI_CM_BROKEN,
 				  .async = fault->event,
@@ -220,7 +218,7 @@ fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct fault *fault)
 		return true;
 	}
 	vem_qp_move(peer, VEM_MOVE_FAULT, &there);
-	if (qp->tx_wqe->opcode == RI_OP_RDMA_READ)
+	if (qp->tx_wqe->opcode != RI_OP_SEND && qp->tx_wqe->opcode != RI_OP_RDMA_WRITE)
 		return false; /* flushed when the Terminate arrives */
 	vem_sq_complete(qp, RI_WC_SUCCESS);
 	return true;
@@ -228,29 +226,30 @@ fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct fault *fault)
 
 /* --- one-sided ---------------------------------------------------------------------------- */
 
-static const struct fault write_faults[] = {
+static const struct vem_fault write_faults[] = {
 	[VSW_MEM_STAG] = {RI_EVENT_QP_STAG, 0x1100, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_PD] = {RI_EVENT_QP_PD, 0x1102, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_ACCESS] = {RI_EVENT_QP_ACCESS, 0x1102, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_WRAP] = {RI_EVENT_QP_WRAP, 0x1103, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_BOUNDS, 0x1101, RI_WC_REMOTE_ACCESS},
 };
-static const struct fault read_faults[] = {
+const struct vem_fault vem_read_faults[VSW_MEM_BOUNDS + 1] = {
 	[VSW_MEM_STAG] = {RI_EVENT_QP_IRRQ_STAG, 0x0100, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_PD] = {RI_EVENT_QP_IRRQ_PD, 0x0103, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_ACCESS] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0102, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_WRAP] = {RI_EVENT_QP_IRRQ_WRAP, 0x0104, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_IRRQ_BOUNDS, 0x0101, RI_WC_REMOTE_ACCESS},
 };
-static const struct fault write_disabled = {RI_EVENT_QP_WRITE_DISABLED, 0x1201,
-					    RI_WC_REMOTE_ACCESS};
-static const struct fault read_disabled = {RI_EVENT_QP_READ_DISABLED, 0x1201, RI_WC_REMOTE_ACCESS};
-static const struct fault too_many_reads = {RI_EVENT_QP_IRRQ_OVERFLOW, 0x1203,
-					    RI_WC_REMOTE_INVALID_REQ};
-static const struct fault owner_gone = {RI_EVENT_QP_CATASTROPHIC, 0x0207, RI_WC_REMOTE_OPERATION};
+static const struct vem_fault write_disabled = {RI_EVENT_QP_WRITE_DISABLED, 0x1201,
+						RI_WC_REMOTE_ACCESS};
+const struct vem_fault vem_read_disabled = {RI_EVENT_QP_READ_DISABLED, 0x1201, RI_WC_REMOTE_ACCESS};
+const struct vem_fault vem_too_many_reads = {RI_EVENT_QP_IRRQ_OVERFLOW, 0x1203,
+					     RI_WC_REMOTE_INVALID_REQ};
+static const struct vem_fault owner_gone = {RI_EVENT_QP_CATASTROPHIC, 0x0207,
+					    RI_WC_REMOTE_OPERATION};
 
 /* Begin the access at the peer's end of a Write or Read. NULL: granted. */
-static const struct fault *
+static const struct vem_fault *
 remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct spans *spans)
 {
 	uint32_t access = write ? RI_ACCESS_REMOTE_WRITE : RI_ACCESS_REMOTE_READ;
@@ -263,15 +262,15 @@ remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct s
 	if (wqe->length == 0)
 		return NULL; /* nothing is checked (verbs-semantics 3.2) */
 	if ((atomic_load_explicit(&peer->access, memory_order_relaxed) & access) == 0)
-		return write ? &write_disabled : &read_disabled;
+		return write ? &write_disabled : &vem_read_disabled;
 	if (ask.stag == 0)
-		return write ? &write_faults[VSW_MEM_STAG] : &read_faults[VSW_MEM_STAG];
+		return write ? &write_faults[VSW_MEM_STAG] : &vem_read_faults[VSW_MEM_STAG];
 
 	enum vsw_mem_result result =
 		vsw_mem_begin(peer->rnic->mem, &peer->who, &ask, &spans->use[0]);
 
 	if (result != VSW_MEM_OK)
-		return write ? &write_faults[result] : &read_faults[result];
+		return write ? &write_faults[result] : &vem_read_faults[result];
 	spans->len[0] = wqe->length;
 	spans->count = 1;
 	return NULL;
@@ -285,15 +284,15 @@ do_write(struct ri_qp *qp, struct ri_qp *peer)
 	struct spans remote;
 
 	if (spans_begin(qp, wqe, wqe->length, RI_ACCESS_LOCAL_READ, &local) != VSW_MEM_OK)
-		return fail_here(qp, RI_WC_LOCAL_PROTECTION);
+		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 
-	const struct fault *fault = remote_begin(peer, wqe, true, &remote);
+	const struct vem_fault *fault = remote_begin(peer, wqe, true, &remote);
 	if (fault == NULL && !spans_copy(&remote, &local))
 		fault = &owner_gone;
 	spans_end(&remote);
 	spans_end(&local);
 	if (fault != NULL)
-		return fail_there(qp, peer, fault);
+		return vem_fail_there(qp, peer, fault);
 	vem_sq_complete(qp, RI_WC_SUCCESS);
 	return true;
 }
@@ -308,38 +307,41 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 	struct spans remote;
 
 	if (atomic_load(&qp->ord) == 0)
-		return fail_here(qp, RI_WC_LOCAL_QP);
+		return vem_fail_here(qp, RI_WC_LOCAL_QP);
 	if (atomic_load(&peer->ird) == 0)
-		return fail_there(qp, peer, &too_many_reads);
+		return vem_fail_there(qp, peer, &vem_too_many_reads);
 
-	const struct fault *fault = remote_begin(peer, wqe, false, &remote);
+	const struct vem_fault *fault = remote_begin(peer, wqe, false, &remote);
 	if (fault != NULL)
-		return fail_there(qp, peer, fault);
+		return vem_fail_there(qp, peer, fault);
 	/* The sink is looked at when the answer comes (RDMAC verbs 7.8). */
 	bool enabled = !iwarp || wqe->length == 0 ||
 		       (atomic_load(&qp->access) & RI_ACCESS_REMOTE_WRITE) != 0;
 	if (!enabled || spans_begin(qp, wqe, wqe->length, sink, &local) != VSW_MEM_OK) {
 		spans_end(&remote);
-		return fail_here(qp, RI_WC_LOCAL_PROTECTION);
+		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	}
 	bool copied = spans_copy(&local, &remote);
 	spans_end(&local);
 	spans_end(&remote);
 	if (!copied)
-		return fail_there(qp, peer, &owner_gone);
+		return vem_fail_there(qp, peer, &owner_gone);
+	if ((wqe->flags & RI_WR_INVALIDATE) != 0 &&
+	    vsw_mem_invalidate(qp->rnic->mem, &qp->who, wqe->sge[0].stag, false) != VSW_MEM_OK)
+		return vem_fail_here(qp, RI_WC_LOCAL_MM);
 	vem_sq_complete(qp, RI_WC_SUCCESS);
 	return true;
 }
 
 /* --- Send --------------------------------------------------------------------------------- */
 
-static const struct fault no_receive = {RI_EVENT_QP_RQ_MSN_RANGE, 0x1202, RI_WC_RNR};
-static const struct fault receive_short = {RI_EVENT_NONE, 0x1205, RI_WC_REMOTE_INVALID_REQ};
-static const struct fault receive_bad = {RI_EVENT_NONE, 0x0000, RI_WC_REMOTE_OPERATION};
-static const struct fault too_many_receives = {RI_EVENT_QP_RQ_HARD_LIMIT, 0x0207,
-					       RI_WC_REMOTE_OPERATION};
-static const struct fault srq_failed = {RI_EVENT_QP_SRQ_ERROR, 0x0207, RI_WC_REMOTE_OPERATION};
-static const struct fault not_invalidated = {RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ};
+static const struct vem_fault no_receive = {RI_EVENT_QP_RQ_MSN_RANGE, 0x1202, RI_WC_RNR};
+static const struct vem_fault receive_short = {RI_EVENT_NONE, 0x1205, RI_WC_REMOTE_INVALID_REQ};
+static const struct vem_fault receive_bad = {RI_EVENT_NONE, 0x0000, RI_WC_REMOTE_OPERATION};
+static const struct vem_fault too_many_receives = {RI_EVENT_QP_RQ_HARD_LIMIT, 0x0207,
+						   RI_WC_REMOTE_OPERATION};
+static const struct vem_fault srq_failed = {RI_EVENT_QP_SRQ_ERROR, 0x0207, RI_WC_REMOTE_OPERATION};
+static const struct vem_fault not_invalidated = {RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ};
 
 /* No receive is there: wait for one, for a bounded time. Returns whether the request is done. */
 static bool
@@ -349,7 +351,7 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 
 	if (atomic_load(&qp->rnr_late)) {
 		atomic_store(&qp->rnr_on, false);
-		if (fail_there(qp, peer, &no_receive))
+		if (vem_fail_there(qp, peer, &no_receive))
 			return true;
 		return false;
 	}
@@ -367,14 +369,14 @@ static bool
 no_receive_taken(struct ri_qp *qp, struct ri_qp *peer, enum vsw_srq_result why)
 {
 	if (why == VSW_SRQ_HARD_LIMIT)
-		return fail_there(qp, peer, &too_many_receives);
+		return vem_fail_there(qp, peer, &too_many_receives);
 	if (why == VSW_SRQ_FAILED)
-		return fail_there(qp, peer, &srq_failed);
+		return vem_fail_there(qp, peer, &srq_failed);
 	return wait_for_receive(qp, peer);
 }
 
 /* Place a message into the receive just taken, and invalidate what it names. */
-static const struct fault *
+static const struct vem_fault *
 place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct spans *message,
       struct vsw_cqe *cqe)
 {
@@ -434,7 +436,7 @@ deliver(struct ri_qp *qp, struct ri_qp *peer, struct spans *message)
 	}
 
 	cqe.wr_id = peer->rx_wqe->wr_id;
-	const struct fault *fault = place(peer, wqe, message, &cqe);
+	const struct vem_fault *fault = place(peer, wqe, message, &cqe);
 	spans_end(message);
 	if (fault != NULL || (wqe->flags & RI_WR_SOLICITED) != 0 ||
 	    (peer->rx_wqe->flags & RI_WR_NOTIFY) != 0)
@@ -445,7 +447,7 @@ deliver(struct ri_qp *qp, struct ri_qp *peer, struct spans *message)
 		vsw_srq_pass_on(&peer->member);
 	}
 	if (fault != NULL)
-		return fail_there(qp, peer, fault);
+		return vem_fail_there(qp, peer, fault);
 	vem_sq_complete(qp, RI_WC_SUCCESS);
 	return true;
 }
@@ -457,7 +459,7 @@ do_send(struct ri_qp *qp, struct ri_qp *peer)
 
 	if (spans_begin(qp, qp->tx_wqe, qp->tx_wqe->length, RI_ACCESS_LOCAL_READ, &message) !=
 	    VSW_MEM_OK)
-		return fail_here(qp, RI_WC_LOCAL_PROTECTION);
+		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	if (!vsw_role_take(&peer->rx)) {
 		spans_end(&message);
 		return false; /* whoever has it runs our queue when it is free */
@@ -465,54 +467,6 @@ do_send(struct ri_qp *qp, struct ri_qp *peer)
 	bool done = deliver(qp, peer, &message);
 	vem_rx_leave(peer);
 	return done;
-}
-
-/* --- keys --------------------------------------------------------------------------------- */
-
-static bool
-do_bind(struct ri_qp *qp)
-{
-	const struct vsw_wqe *wqe = qp->tx_wqe;
-	bool relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0;
-
-	if ((atomic_load(&qp->access) & RI_ACCESS_BIND) == 0 ||
-	    vsw_mw_bind(qp->rnic->mem, &qp->who, &wqe->u.bind, relative) != VSW_MEM_OK)
-		return fail_here(qp, RI_WC_MW_BIND);
-	vem_sq_complete(qp, RI_WC_SUCCESS);
-	return true;
-}
-
-static bool
-do_fast_register(struct ri_qp *qp)
-{
-	const struct vsw_wqe *wqe = qp->tx_wqe;
-	const struct vsw_wqe_reg *reg = &wqe->u.reg;
-	const struct vsw_mem_fast fast = {
-		.stag = reg->stag,
-		.access = reg->access,
-		.addr = reg->addr,
-		.length = reg->length,
-		.relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0,
-		.fbo = reg->fbo,
-		.count = wqe->num_sge,
-		.list = wqe->sge,
-	};
-
-	if (!qp->who.privileged)
-		return fail_here(qp, RI_WC_LOCAL_QP);
-	if (vsw_mr_fast(qp->rnic->mem, &qp->who, &fast) != VSW_MEM_OK)
-		return fail_here(qp, RI_WC_LOCAL_MM);
-	vem_sq_complete(qp, RI_WC_SUCCESS);
-	return true;
-}
-
-static bool
-do_invalidate(struct ri_qp *qp)
-{
-	if (vsw_mem_invalidate(qp->rnic->mem, &qp->who, qp->tx_wqe->inv_stag, false) != VSW_MEM_OK)
-		return fail_here(qp, RI_WC_LOCAL_MM);
-	vem_sq_complete(qp, RI_WC_SUCCESS);
-	return true;
 }
 
 /* --- all ---------------------------------------------------------------------------------- */
@@ -527,6 +481,9 @@ execute_with(struct ri_qp *qp, struct ri_qp *peer)
 		return do_send(qp, peer);
 	case RI_OP_RDMA_WRITE:
 		return do_write(qp, peer);
+	case RI_OP_FETCH_ADD:
+	case RI_OP_CMP_SWAP:
+		return vem_do_atomic(qp, peer);
 	default:
 		return do_read(qp, peer);
 	}
@@ -542,21 +499,23 @@ vem_execute(struct ri_qp *qp)
 	case RI_OP_SEND:
 	case RI_OP_RDMA_WRITE:
 	case RI_OP_RDMA_READ:
+	case RI_OP_FETCH_ADD:
+	case RI_OP_CMP_SWAP:
 		break;
 	case RI_OP_BIND_MW:
-		return do_bind(qp);
+		return vem_do_bind(qp);
 	case RI_OP_LOCAL_INV:
 	case RI_OP_INV_MR:
-		return do_invalidate(qp);
+		return vem_do_invalidate(qp);
 	case RI_OP_FAST_REG:
-		return do_fast_register(qp);
+		return vem_do_fast_register(qp);
 	default:
-		return fail_here(qp, RI_WC_LOCAL_QP);
+		return vem_fail_here(qp, RI_WC_LOCAL_QP);
 	}
 	if (wqe->num_sge > VEM_MAX_SGE)
-		return fail_here(qp, RI_WC_LOCAL_QP); /* the entry lies */
+		return vem_fail_here(qp, RI_WC_LOCAL_QP); /* the entry lies */
 	if (wqe->length > VEM_MAX_MESSAGE)
-		return fail_here(qp, RI_WC_LOCAL_LENGTH);
+		return vem_fail_here(qp, RI_WC_LOCAL_LENGTH);
 
 	struct ri_qp *peer = vem_peer_enter(qp);
 	if (peer == NULL)

@@ -143,8 +143,6 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	struct ri_mr_init own = init_of(rnic, init);
 	struct ri_mr *mr = NULL;
 
-	if ((init->access & RI_ACCESS_REMOTE_ATOMIC) != 0)
-		return RI_ERR_UNSUPPORTED;
 	if ((init->unlinked || init->pages != NULL) && !pd->context->owner.privileged)
 		return RI_ERR_PERMISSION;
 	if (init->max_pages > VEM_MAX_PBL)
@@ -205,7 +203,7 @@ mr_dereg(struct ri_mr *mr)
 static enum ri_status
 mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
 {
-	if (type != RI_MW_NARROW)
+	if (type != RI_MW_NARROW && pd->context->rnic->fabric->personality != VEM_IB)
 		return RI_ERR_UNSUPPORTED;
 
 	struct ri_mw *mw = calloc(1, sizeof(*mw));

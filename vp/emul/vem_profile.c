@@ -45,6 +45,7 @@ common(struct ri_rnic_attr *attr)
 	attr->mw_narrow_unbind = true;
 	attr->mr_key_owner = RI_KEY_CONSUMER;
 	attr->mw_key_owner = RI_KEY_CONSUMER;
+	attr->atomics = true;
 	attr->zero_based = true;
 	attr->privileged_ops = true;
 	attr->fast_register = true;
@@ -86,6 +87,8 @@ infiniband(struct ri_rnic_attr *attr)
 	attr->rnr_mode = RI_RNR_RETRY;
 	attr->completion_acked = true;
 	attr->remote_status = true;
+	attr->mw_wide = true;
+	attr->mw_wide_unbind = true;
 	attr->enables_modifiable = true;
 	attr->three_way_handshake = true;
 	attr->connect_pdata = 56;
@@ -101,6 +104,7 @@ iwarp(struct ri_rnic_attr *attr)
 	attr->transport = RI_TRANSPORT_IWARP;
 	snprintf(attr->name, sizeof(attr->name), "emul:iwarp");
 	attr->read_sink_needs_remote_write = true;
+	attr->read_local_extensions = true;
 	attr->max_read_sge = 1;
 	attr->local_read_revocable = true;
 	attr->rq_soft_limit = true; /* InfiniBand has no such event */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Requests that change keys and move no data: bind, invalidate, fast registration. */
+#include "vem.h"
+
+bool
+vem_do_bind(struct ri_qp *qp)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	bool relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0;
+
+	if ((atomic_load(&qp->access) & RI_ACCESS_BIND) == 0 ||
+	    vsw_mw_bind(qp->rnic->mem, &qp->who, &wqe->u.bind, relative) != VSW_MEM_OK)
+		return vem_fail_here(qp, RI_WC_MW_BIND);
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+bool
+vem_do_fast_register(struct ri_qp *qp)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	const struct vsw_wqe_reg *reg = &wqe->u.reg;
+	const struct vsw_mem_fast fast = {
+		.stag = reg->stag,
+		.access = reg->access,
+		.addr = reg->addr,
+		.length = reg->length,
+		.relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0,
+		.fbo = reg->fbo,
+		.count = wqe->num_sge,
+		.list = wqe->sge,
+	};
+
+	if (!qp->who.privileged)
+		return vem_fail_here(qp, RI_WC_LOCAL_QP);
+	if (vsw_mr_fast(qp->rnic->mem, &qp->who, &fast) != VSW_MEM_OK)
+		return vem_fail_here(qp, RI_WC_LOCAL_MM);
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+bool
+vem_do_invalidate(struct ri_qp *qp)
+{
+	if (vsw_mem_invalidate(qp->rnic->mem, &qp->who, qp->tx_wqe->inv_stag, false) != VSW_MEM_OK)
+		return vem_fail_here(qp, qp->tx_wqe->opcode == RI_OP_LOCAL_INV ? RI_WC_MW_BIND
+									       : RI_WC_LOCAL_MM);
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
