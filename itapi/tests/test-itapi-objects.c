@@ -142,7 +142,7 @@ test_ep_query(struct pair *pair)
 	g_assert_cmpuint(rc->rdma_read_ord, ==, 4);
 	g_assert_cmpint(rc->rdma_read_enable, ==, IT_TRUE);
 	g_assert_cmpint(rc->rdma_write_enable, ==, IT_TRUE);
-	g_assert_cmpint(rc->atomics_enable, ==, IT_FALSE);
+	g_assert_cmpint(rc->atomics_enable, ==, pair->active.info->atomic_support);
 	g_assert_null(rc->srq);
 	g_assert_cmpuint(rc->hard_hi_watermark, ==, IT_HARD_HI_WATERMARK_DISABLE);
 	g_assert_cmpint(params.attr.priv_ops_enable, ==, IT_FALSE);

@@ -8,9 +8,13 @@
 #include "vsw_mem.h"
 
 /*
+ * The word that the use covers, or NULL: it cannot be reached as one (it is not aligned in memory, or is
+ * copied through the host).
+ */
+uint64_t *vsw_atomic_word(const struct vsw_mem_use *use);
+/*
  * Fetch and add operand->operand, or (swap) store operand->swap if the word equals operand->operand.
- * The use covers the word. False: the word cannot be reached as one (it is not aligned in memory, or
- * is copied through the host). *old is what it was, in this processor's order.
+ * False: there is no such word. *old is what it was, in this processor's order.
  */
 bool vsw_atomic(const struct vsw_mem_use *word, bool swap, const struct ri_wr_remote *operand,
 		uint64_t *old) RI_MUST_CHECK;

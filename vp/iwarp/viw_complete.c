@@ -79,7 +79,8 @@ sent_push(struct viw_qp *qp, const struct viw_sent *s, enum ri_wc_status status)
 static bool
 sent_is_done(struct viw_qp *qp, const struct viw_sent *s)
 {
-	if (s->opcode == RI_OP_RDMA_READ)
+	if (s->opcode == RI_OP_RDMA_READ || s->opcode == RI_OP_FETCH_ADD ||
+	    s->opcode == RI_OP_CMP_SWAP)
 		return viw_read_done(qp, s->read_seq);
 	return qp->tx.given >= s->end;
 }

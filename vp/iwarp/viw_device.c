@@ -177,6 +177,7 @@ profile_semantics(struct ri_rnic_attr *a)
 	a->read_local_extensions = true;
 	a->mr_key_owner = RI_KEY_PROVIDER;
 	a->mw_key_owner = RI_KEY_CONSUMER;
+	a->atomics = true;
 	a->zero_based = true;
 	a->local_read_revocable = true;
 	a->local_fence = true;

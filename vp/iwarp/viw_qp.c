@@ -356,7 +356,8 @@ modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 			qp->init.ord = ord;
 		if (mask & RI_QP_ATTR_ACCESS)
 			qp->init.access = attr->access;
-		qp->rx.in.reads_enabled = (qp->init.access & RI_ACCESS_REMOTE_READ) != 0;
+		qp->rx.in.reads_enabled =
+			(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
 	}
 	role_return(qp, &qp->tx.role);
 	role_return(qp, &qp->rx.role);

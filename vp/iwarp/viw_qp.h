@@ -41,14 +41,17 @@ struct viw_sent {
 	uint8_t status; /* enum ri_wc_status; SUCCESS: not failed */
 };
 
-/* An inbound Read: as decoded, and as it came, for a Terminate. */
+/* An inbound Read or atomic: as decoded, and as it came, for a Terminate. */
 struct viw_inbound_read {
+	bool atomic;
 	struct rdmap_read_request m;
-	uint8_t ulpdu[DDP_UNTAGGED_SIZE + RDMAP_READ_REQUEST_SIZE];
+	struct rdmap_atomic_request a;
+	uint8_t ulpdu[DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_REQUEST_SIZE];
 };
 
-/* An outbound Read. */
+/* An outbound Read or atomic: where the answer goes. */
 struct viw_outbound_read {
+	bool atomic; /* its request id is its number */
 	uint32_t stag;
 	uint32_t length;
 	uint64_t to;
@@ -81,11 +84,12 @@ struct viw_tx {
 	uint32_t ulpdu;  /* longest ULPDU we send */
 	uint32_t send_msn;
 	uint32_t read_msn;
-	uint8_t job;        /* enum viw_tx_job: whose message is under way */
-	bool response_last; /* who went last; the other goes first */
-	bool have_request;  /* wqe holds a request that was taken */
-	bool checked;       /* and it was found well-formed */
-	bool drained;       /* CLOSING: what had been posted has been tried */
+	uint32_t atomic_msn; /* of our answers */
+	uint8_t job;         /* enum viw_tx_job: whose message is under way */
+	bool response_last;  /* who went last; the other goes first */
+	bool have_request;   /* wqe holds a request that was taken */
+	bool checked;        /* and it was found well-formed */
+	bool drained;        /* CLOSING: what had been posted has been tried */
 	bool terminate_queued;
 	bool direct;            /* this fill has gone past the buffer */
 	uint32_t index;         /* of the request */
@@ -279,8 +283,10 @@ bool viw_response_pending(struct viw_qp *qp);
 bool viw_response_build(struct viw_qp *qp);
 /* tx: may another Read leave? */
 bool viw_read_room(struct viw_qp *qp);
-/* tx: note a Read that leaves; returns its number. */
-uint32_t viw_read_note(struct viw_qp *qp, uint32_t stag, uint64_t to, uint32_t length);
+/* tx: note a Read or atomic that leaves; returns its number. */
+uint32_t viw_read_note(struct viw_qp *qp, const struct viw_outbound_read *read);
+/* tx: the number of the next one. */
+uint32_t viw_read_next(struct viw_qp *qp);
 /* tx: is the Read of this number answered? */
 bool viw_read_done(struct viw_qp *qp, uint32_t number);
 /* tx: are all of them? */
@@ -289,8 +295,25 @@ bool viw_reads_done(struct viw_qp *qp);
 void viw_read_await(struct viw_qp *qp);
 /* rx: the answer is complete. */
 void viw_read_finish(struct viw_qp *qp);
-/* rx: queue a Read Request whose header was found right. */
-void viw_read_queue(struct viw_qp *qp, const uint8_t *ulpdu);
+/* rx: queue a Read Request, or an Atomic Request, whose header was found right. */
+void viw_read_queue(struct viw_qp *qp, const uint8_t *ulpdu, bool atomic);
+/* rx: the Read or atomic whose answer is next; NULL: none. */
+const struct viw_outbound_read *viw_read_oldest(struct viw_qp *qp, uint32_t *number);
+
+/* viw_atomic.c */
+
+/* tx: may this request run? Its result must be writable. */
+enum ri_wc_status viw_atomic_check(struct viw_qp *qp, const struct vsw_wqe *wqe);
+/* tx: build the request in tx.wqe; false: no room. */
+bool viw_atomic_build(struct viw_qp *qp, uint32_t *number);
+/* tx: do what the peer asked for and build the answer; false: no room, or it cannot be done. */
+bool viw_atomic_respond(struct viw_qp *qp, const struct viw_inbound_read *r,
+			enum rdmap_fault *fault);
+/* rx: judge an Atomic Request, or an answer, in rx.seg. */
+enum rdmap_fault viw_atomic_request_check(struct viw_qp *qp);
+enum rdmap_fault viw_atomic_response_check(struct viw_qp *qp);
+/* rx: an answer is here: put the old value where it was wanted. */
+void viw_atomic_finish(struct viw_qp *qp);
 
 /* --- viw_complete.c: completions ----------------------------------------------------------- */
 

@@ -108,6 +108,14 @@ viw_read_places(struct viw_qp *qp)
 	return taken < qp->ird ? qp->ird - taken : 0;
 }
 
+/* Octets of a request as it came. */
+static uint32_t
+request_size(const struct viw_inbound_read *r)
+{
+	return DDP_UNTAGGED_SIZE +
+	       (r->atomic ? RDMAP_ATOMIC_REQUEST_SIZE : RDMAP_READ_REQUEST_SIZE);
+}
+
 /* --- the answering side -------------------------------------------------------------------- */
 
 bool
@@ -118,27 +126,34 @@ viw_response_pending(struct viw_qp *qp)
 }
 
 void
-viw_read_queue(struct viw_qp *qp, const uint8_t *ulpdu)
+viw_read_queue(struct viw_qp *qp, const uint8_t *ulpdu, bool atomic)
 {
 	uint32_t put = atomic_load_explicit(&qp->irrq_put, memory_order_relaxed);
 	struct viw_inbound_read *r = &qp->irrq[put & (qp->irrq_room - 1)];
 
-	memcpy(r->ulpdu, ulpdu, sizeof(r->ulpdu));
-	(void)rdmap_read_request_read(ulpdu + DDP_UNTAGGED_SIZE, RDMAP_READ_REQUEST_SIZE, &r->m);
+	r->atomic = atomic;
+	memcpy(r->ulpdu, ulpdu, request_size(r));
+	if (atomic)
+		(void)rdmap_atomic_request_read(ulpdu + DDP_UNTAGGED_SIZE,
+						RDMAP_ATOMIC_REQUEST_SIZE, &r->a);
+	else
+		(void)rdmap_read_request_read(ulpdu + DDP_UNTAGGED_SIZE, RDMAP_READ_REQUEST_SIZE,
+					      &r->m);
 	atomic_store(&qp->irrq_put, put + 1);
 }
 
-/* The source of a Read cannot be read: say which part of it is still to be done. */
+/* What was asked for cannot be done: say which part of it is still to be done. */
 static void
-response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum vsw_mem_result result)
+response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdmap_fault fault)
 {
 	uint8_t ulpdu[sizeof(r->ulpdu)];
 	struct rdmap_offender offender = {
-		.ulpdu = ulpdu, .have = sizeof(ulpdu), .ulpdu_len = sizeof(ulpdu)};
+		.ulpdu = ulpdu, .have = request_size(r), .ulpdu_len = request_size(r)};
 
 	memcpy(ulpdu, r->ulpdu, sizeof(ulpdu));
-	rdmap_read_request_advance(ulpdu + DDP_UNTAGGED_SIZE, qp->tx.response_done);
-	viw_fault(qp, viw_fault_read(result), &offender, 0);
+	if (!r->atomic)
+		rdmap_read_request_advance(ulpdu + DDP_UNTAGGED_SIZE, qp->tx.response_done);
+	viw_fault(qp, fault, &offender, 0);
 }
 
 /* Octets of the answer are built. */
@@ -148,9 +163,11 @@ response_advance(struct viw_qp *qp, uint32_t n)
 	struct viw_tx *tx = &qp->tx;
 	uint32_t got = atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
 
+	const struct viw_inbound_read *r = &qp->irrq[got & (qp->irrq_room - 1)];
+
 	tx->response_done += n;
 	tx->job = VIW_JOB_RESPONSE;
-	if (tx->response_done == qp->irrq[got & (qp->irrq_room - 1)].m.size) {
+	if (r->atomic || tx->response_done == r->m.size) {
 		tx->response_done = 0;
 		tx->job = VIW_JOB_NONE;
 		tx->response_last = true;
@@ -158,12 +175,24 @@ response_advance(struct viw_qp *qp, uint32_t n)
 	}
 }
 
-bool
-viw_response_build(struct viw_qp *qp)
+static bool
+atomic_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
+{
+	enum rdmap_fault fault;
+	bool built = viw_atomic_respond(qp, r, &fault);
+
+	if (built)
+		response_advance(qp, 0);
+	else if (fault != RDMAP_FAULT_NONE)
+		response_fault(qp, r, fault);
+	return built;
+}
+
+/* What comes next of the answer to a Read. */
+static bool
+read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 {
 	struct viw_tx *tx = &qp->tx;
-	uint32_t got = atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
-	const struct viw_inbound_read *r = &qp->irrq[got & (qp->irrq_room - 1)];
 	uint32_t most = tx->ulpdu - DDP_TAGGED_SIZE;
 	struct viw_direct d = {.left = r->m.size - tx->response_done,
 			       .ask = {.stag = r->m.source_stag,
@@ -196,13 +225,22 @@ viw_response_build(struct viw_qp *qp)
 		}
 	}
 	if (result != VSW_MEM_OK) {
-		response_fault(qp, r, result);
+		response_fault(qp, r, viw_fault_read(result));
 		return false;
 	}
 	if (tx->direct && n == 0)
 		return false; /* the socket is full */
 	response_advance(qp, n);
 	return true;
+}
+
+bool
+viw_response_build(struct viw_qp *qp)
+{
+	uint32_t got = atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
+	const struct viw_inbound_read *r = &qp->irrq[got & (qp->irrq_room - 1)];
+
+	return r->atomic ? atomic_response_build(qp, r) : read_response_build(qp, r);
 }
 
 /* --- the asking side ----------------------------------------------------------------------- */
@@ -216,16 +254,28 @@ viw_read_room(struct viw_qp *qp)
 }
 
 uint32_t
-viw_read_note(struct viw_qp *qp, uint32_t stag, uint64_t to, uint32_t length)
+viw_read_next(struct viw_qp *qp)
+{
+	return atomic_load_explicit(&qp->orrq_put, memory_order_relaxed) + 1;
+}
+
+uint32_t
+viw_read_note(struct viw_qp *qp, const struct viw_outbound_read *read)
 {
 	uint32_t put = atomic_load_explicit(&qp->orrq_put, memory_order_relaxed);
-	struct viw_outbound_read *r = &qp->orrq[put & (qp->orrq_room - 1)];
 
-	r->stag = stag;
-	r->to = to;
-	r->length = length;
+	qp->orrq[put & (qp->orrq_room - 1)] = *read;
 	atomic_store(&qp->orrq_put, put + 1);
 	return put + 1;
+}
+
+const struct viw_outbound_read *
+viw_read_oldest(struct viw_qp *qp, uint32_t *number)
+{
+	uint32_t got = atomic_load_explicit(&qp->orrq_got, memory_order_relaxed);
+
+	*number = got + 1;
+	return atomic_load(&qp->orrq_put) != got ? &qp->orrq[got & (qp->orrq_room - 1)] : NULL;
 }
 
 bool
@@ -250,7 +300,7 @@ viw_read_await(struct viw_qp *qp)
 	if (in->awaited != RDMAP_AWAITS_NOTHING || atomic_load(&qp->orrq_put) == got)
 		return;
 	const struct viw_outbound_read *r = &qp->orrq[got & (qp->orrq_room - 1)];
-	in->awaited = RDMAP_AWAITS_READ;
+	in->awaited = r->atomic ? RDMAP_AWAITS_ATOMIC : RDMAP_AWAITS_READ;
 	in->read_stag = r->stag;
 	in->read_to = r->to;
 	in->read_left = r->length;

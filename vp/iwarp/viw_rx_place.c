@@ -211,6 +211,8 @@ read_check(struct viw_qp *qp)
 
 	if (!rdmap_read_request_read(qp->rx.seg.payload, qp->rx.seg.payload_len, &m))
 		return RDMAP_FAULT_HEADER_SIZE;
+	if ((qp->init.access & RI_ACCESS_REMOTE_READ) == 0)
+		return RDMAP_FAULT_READS_DISABLED; /* atomics alone are enabled */
 	if (m.size == 0)
 		return RDMAP_FAULT_NONE;
 	enum vsw_mem_result result =
@@ -225,23 +227,37 @@ read_check(struct viw_qp *qp)
 	return viw_fault_read(result);
 }
 
+/* Messages of one segment that are no Send. */
+static enum rdmap_fault
+single_check(struct viw_qp *qp, enum rdmap_opcode opcode)
+{
+	if (opcode == RDMAP_READ_REQUEST)
+		return read_check(qp);
+	if (opcode == RDMAP_ATOMIC_REQUEST)
+		return viw_atomic_request_check(qp);
+	if (opcode == RDMAP_ATOMIC_RESPONSE)
+		return viw_atomic_response_check(qp);
+	/* Immediate Data has no receive to go to: IT-API has no such message. */
+	return opcode == RDMAP_TERMINATE ? RDMAP_FAULT_NONE : RDMAP_FAULT_OPCODE;
+}
+
 enum viw_rx_verdict
 viw_rx_begin(struct viw_qp *qp, bool here)
 {
 	struct viw_rx *rx = &qp->rx;
 	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
 
-	if (opcode == RDMAP_READ_RESPONSE)
+	if (opcode == RDMAP_READ_RESPONSE || opcode == RDMAP_ATOMIC_RESPONSE)
 		viw_read_await(qp);
-	else if (opcode == RDMAP_READ_REQUEST)
+	else if (opcode == RDMAP_READ_REQUEST || opcode == RDMAP_ATOMIC_REQUEST)
 		rx->in.read_room = viw_read_places(qp);
 	rx->fault = rdmap_check_header(&rx->in, &rx->seg);
 	if (rx->fault == RDMAP_FAULT_NONE && rdmap_is_send(opcode))
 		return send_begin(qp);
 	if (rx->fault == RDMAP_FAULT_NONE && rx->seg.tagged)
 		rx->fault = tagged_check(qp, here);
-	else if (rx->fault == RDMAP_FAULT_NONE && opcode == RDMAP_READ_REQUEST)
-		rx->fault = read_check(qp);
+	else if (rx->fault == RDMAP_FAULT_NONE)
+		rx->fault = single_check(qp, opcode);
 	return rx->fault == RDMAP_FAULT_NONE ? VIW_RX_OK : VIW_RX_FAULT;
 }
 
@@ -297,8 +313,11 @@ viw_rx_finish(struct viw_qp *qp)
 		send_deliver(qp, length);
 	} else if (opcode == RDMAP_READ_RESPONSE) {
 		viw_read_finish(qp);
-	} else if (opcode == RDMAP_READ_REQUEST) {
-		viw_read_queue(qp, seg->payload - DDP_UNTAGGED_SIZE);
+	} else if (opcode == RDMAP_ATOMIC_RESPONSE) {
+		viw_atomic_finish(qp);
+	} else if (opcode == RDMAP_READ_REQUEST || opcode == RDMAP_ATOMIC_REQUEST) {
+		viw_read_queue(qp, seg->payload - DDP_UNTAGGED_SIZE,
+			       opcode == RDMAP_ATOMIC_REQUEST);
 		rx->want_tx = true;
 	} else if (opcode == RDMAP_TERMINATE) {
 		rx->want_tx = true;

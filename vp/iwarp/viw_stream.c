@@ -138,6 +138,7 @@ tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	tx->given = 0;
 	tx->send_msn = 1;
 	tx->read_msn = 1;
+	tx->atomic_msn = 1;
 	tx->job = VIW_JOB_NONE;
 	tx->response_last = false;
 	tx->drained = false;
@@ -161,7 +162,9 @@ rx_reset(struct viw_qp *qp)
 	rx->fault = RDMAP_FAULT_NONE;
 	rx->receive_status = RI_WC_SUCCESS;
 	rdmap_inbound_init(&rx->in);
-	rx->in.reads_enabled = (qp->init.access & RI_ACCESS_REMOTE_READ) != 0;
+	rx->in.rfc7306 = true;
+	rx->in.reads_enabled =
+		(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
 }
 
 /* Buffers for octets that came early and octets that go first. */
@@ -291,7 +294,7 @@ rtr_build(struct viw_qp *qp)
 	if (tx->buf == NULL || tx->len + RDMAP_TERMINATE_FPDU_MAX > VIW_BUF_SIZE)
 		return;
 	if (qp->rtr_send == RI_RTR_READ) {
-		(void)viw_read_note(qp, 0, 0, 0);
+		(void)viw_read_note(qp, &(struct viw_outbound_read){0});
 		tx->len +=
 			rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &read, qp->crc);
 	} else {

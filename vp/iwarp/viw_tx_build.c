@@ -86,6 +86,9 @@ request_check(struct viw_qp *qp)
 		return RI_WC_SUCCESS;
 	case RI_OP_RDMA_READ:
 		return read_check(qp, wqe);
+	case RI_OP_FETCH_ADD:
+	case RI_OP_CMP_SWAP:
+		return viw_atomic_check(qp, wqe);
 	default:
 		return RI_WC_LOCAL_QP;
 	}
@@ -102,7 +105,14 @@ request_may_start(struct viw_qp *qp)
 		return false;
 	if ((wqe->flags & RI_WR_LOCAL_FENCE) && tx->sent_tail != tx->sent_head)
 		return false;
-	return wqe->opcode != RI_OP_RDMA_READ || viw_read_room(qp);
+	switch (wqe->opcode) {
+	case RI_OP_RDMA_READ:
+	case RI_OP_FETCH_ADD:
+	case RI_OP_CMP_SWAP:
+		return viw_read_room(qp);
+	default:
+		return true;
+	}
 }
 
 /* Is there a request that may start now? Takes and checks one if need be. */
@@ -331,10 +341,23 @@ build_read(struct viw_qp *qp)
 		m.sink_stag = wqe->sge[0].stag;
 		m.sink_to = wqe->sge[0].addr;
 	}
-	uint32_t number = viw_read_note(qp, m.sink_stag, m.sink_to, m.size);
+	uint32_t number =
+		viw_read_note(qp, &(struct viw_outbound_read){
+					  .stag = m.sink_stag, .to = m.sink_to, .length = m.size});
 	uint32_t size = rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &m, qp->crc);
 	tx->len += size;
 	tx->queued += size;
+	request_started(qp, number);
+	return true;
+}
+
+static bool
+build_atomic(struct viw_qp *qp)
+{
+	uint32_t number = 0;
+
+	if (!viw_atomic_build(qp, &number))
+		return false;
 	request_started(qp, number);
 	return true;
 }
@@ -370,6 +393,9 @@ build_request(struct viw_qp *qp)
 		return build_message(qp);
 	case RI_OP_RDMA_READ:
 		return build_read(qp);
+	case RI_OP_FETCH_ADD:
+	case RI_OP_CMP_SWAP:
+		return build_atomic(qp);
 	default:
 		run_local(qp);
 		return true;

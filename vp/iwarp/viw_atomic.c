@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Atomics, both directions (RFC 7306 5 and 8.1; iwarp-wire 5.6).
+ *
+ * A request shares queue, MSNs and the budget of outstanding requests with Reads. The responder does it
+ * when its turn among the responses comes, so answers leave in the order of the requests; a
+ * request judged right on arrival is judged again then, since rights may go. Words change by the
+ * processor's own instructions, whatever masks a peer sends; ours ask for whole words.
+ *
+ * The requester numbers its requests as it counts Reads; the answer repeats the number. Values are
+ * big-endian on the wire and this processor's own in memory.
+ */
+#include "viw_qp.h"
+
+#include "vsw_atomic.h"
+
+#define WORD ((uint32_t)sizeof(uint64_t))
+
+/* --- asking -------------------------------------------------------------------------------- */
+
+static enum vsw_mem_result
+result_begin(struct viw_qp *qp, uint32_t stag, uint64_t addr, struct vsw_mem_use *use)
+{
+	return vsw_mem_begin(qp->rnic->mem, &qp->who,
+			     &(struct vsw_mem_ask){.stag = stag,
+						   .access = RI_ACCESS_LOCAL_WRITE,
+						   .addr = addr,
+						   .length = WORD},
+			     use);
+}
+
+enum ri_wc_status
+viw_atomic_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
+{
+	struct vsw_mem_use use;
+
+	if (qp->ord == 0 || wqe->num_sge != 1 || wqe->sge[0].length != WORD)
+		return RI_WC_LOCAL_QP;
+	if (result_begin(qp, wqe->sge[0].stag, wqe->sge[0].addr, &use) != VSW_MEM_OK)
+		return RI_WC_LOCAL_PROTECTION;
+	vsw_mem_end(&use);
+	return RI_WC_SUCCESS;
+}
+
+/* A whole frame that holds one Atomic Request. */
+static uint32_t
+request_fpdu(uint8_t *fpdu, uint32_t msn, const struct rdmap_atomic_request *m, bool crc)
+{
+	struct ddp_segment seg = rdmap_untagged(RDMAP_ATOMIC_REQUEST, msn, 0, true);
+
+	seg.payload_len = RDMAP_ATOMIC_REQUEST_SIZE;
+	rdmap_atomic_request_write(fpdu + rdmap_fpdu_begin(fpdu, &seg), m);
+	return mpa_fpdu_cover(fpdu, DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_REQUEST_SIZE, crc);
+}
+
+bool
+viw_atomic_build(struct viw_qp *qp, uint32_t *number)
+{
+	struct viw_tx *tx = &qp->tx;
+	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	bool swap = wqe->opcode == RI_OP_CMP_SWAP;
+	const struct rdmap_atomic_request m = {
+		.operation = swap ? RDMAP_ATOMIC_COMPARE_SWAP : RDMAP_ATOMIC_FETCH_ADD,
+		.request_id = viw_read_next(qp),
+		.stag = wqe->u.remote.stag,
+		.to = wqe->u.remote.addr,
+		.data = swap ? wqe->u.remote.swap : wqe->u.remote.operand,
+		.mask = swap ? UINT64_MAX : 0,
+		.compare = swap ? wqe->u.remote.operand : 0,
+		.compare_mask = swap ? UINT64_MAX : 0,
+	};
+	const struct viw_outbound_read read = {
+		.atomic = true, .stag = wqe->sge[0].stag, .to = wqe->sge[0].addr, .length = WORD};
+
+	if (tx->len + viw_frame_size(false, RDMAP_ATOMIC_REQUEST_SIZE) > VIW_BUF_SIZE)
+		return false;
+	*number = viw_read_note(qp, &read);
+	uint32_t size = request_fpdu(tx->buf + tx->len, tx->read_msn++, &m, qp->crc);
+	tx->len += size;
+	tx->queued += size;
+	return true;
+}
+
+enum rdmap_fault
+viw_atomic_response_check(struct viw_qp *qp)
+{
+	struct rdmap_atomic_response m;
+	uint32_t number = 0;
+	const struct viw_outbound_read *r = viw_read_oldest(qp, &number);
+
+	if (!rdmap_atomic_response_read(qp->rx.seg.payload, qp->rx.seg.payload_len, &m))
+		return RDMAP_FAULT_HEADER_SIZE;
+	if (r == NULL || !r->atomic || m.request_id != number)
+		return RDMAP_FAULT_RESPONSE_UNEXPECTED;
+	return RDMAP_FAULT_NONE;
+}
+
+void
+viw_atomic_finish(struct viw_qp *qp)
+{
+	struct rdmap_atomic_response m;
+	uint32_t number = 0;
+	const struct viw_outbound_read *r = viw_read_oldest(qp, &number);
+	struct vsw_mem_use use;
+
+	(void)rdmap_atomic_response_read(qp->rx.seg.payload, qp->rx.seg.payload_len, &m);
+	if (result_begin(qp, r->stag, r->to, &use) == VSW_MEM_OK) {
+		enum ri_status copied =
+			vsw_mem_copy(&use, 0, &m.original, sizeof(m.original), true);
+
+		vsw_mem_end(&use);
+		if (copied == RI_SUCCESS) {
+			viw_read_finish(qp);
+			return;
+		}
+	}
+	/* The key was taken back meanwhile: the request is flushed. */
+	qp->rx.want_tx = true;
+	viw_fault(qp, RDMAP_FAULT_LOCAL, NULL, 0);
+}
+
+/* --- answering ----------------------------------------------------------------------------- */
+
+/* The word, held. */
+static enum rdmap_fault
+word_begin(struct viw_qp *qp, const struct rdmap_atomic_request *m, struct vsw_mem_use *use)
+{
+	enum vsw_mem_result result = VSW_MEM_ACCESS;
+
+	if (m->operation > RDMAP_ATOMIC_COMPARE_SWAP || m->to % WORD != 0)
+		return RDMAP_FAULT_ATOMIC;
+	if (qp->init.access & RI_ACCESS_REMOTE_ATOMIC)
+		result = vsw_mem_begin(qp->rnic->mem, &qp->who,
+				       &(struct vsw_mem_ask){.stag = m->stag,
+							     .access = RI_ACCESS_REMOTE_ATOMIC,
+							     .addr = m->to,
+							     .length = WORD},
+				       use);
+	return result == VSW_MEM_OK ? RDMAP_FAULT_NONE : viw_fault_read(result);
+}
+
+enum rdmap_fault
+viw_atomic_request_check(struct viw_qp *qp)
+{
+	struct rdmap_atomic_request m;
+	struct vsw_mem_use use;
+	enum rdmap_fault fault;
+
+	if (!rdmap_atomic_request_read(qp->rx.seg.payload, qp->rx.seg.payload_len, &m))
+		return RDMAP_FAULT_HEADER_SIZE;
+	fault = word_begin(qp, &m, &use);
+	if (fault != RDMAP_FAULT_NONE)
+		return fault;
+	if (vsw_atomic_word(&use) == NULL)
+		fault = RDMAP_FAULT_ATOMIC;
+	vsw_mem_end(&use);
+	return fault;
+}
+
+/* The sum of each field of the word; a set bit of the mask is the highest of its field, whose carry is lost. */
+static uint64_t
+add_fields(uint64_t a, uint64_t b, uint64_t ends)
+{
+	return ((a & ~ends) + (b & ~ends)) ^ ((a ^ b) & ends);
+}
+
+static uint64_t
+changed(uint64_t old, const struct rdmap_atomic_request *m)
+{
+	if (m->operation == RDMAP_ATOMIC_FETCH_ADD)
+		return add_fields(old, m->data, m->mask);
+	if (m->operation == RDMAP_ATOMIC_COMPARE_SWAP &&
+	    ((old ^ m->compare) & m->compare_mask) != 0)
+		return old;
+	return (old & ~m->mask) | (m->data & m->mask);
+}
+
+bool
+viw_atomic_respond(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdmap_fault *fault)
+{
+	struct viw_tx *tx = &qp->tx;
+	struct ddp_segment seg = rdmap_untagged(RDMAP_ATOMIC_RESPONSE, tx->atomic_msn, 0, true);
+	struct rdmap_atomic_response m = {.request_id = r->a.request_id};
+	struct vsw_mem_use use;
+
+	*fault = RDMAP_FAULT_NONE;
+	if (tx->len + viw_frame_size(false, RDMAP_ATOMIC_RESPONSE_SIZE) > VIW_BUF_SIZE)
+		return false;
+	*fault = word_begin(qp, &r->a, &use);
+	if (*fault != RDMAP_FAULT_NONE)
+		return false;
+	uint64_t *word = vsw_atomic_word(&use);
+	if (word == NULL) {
+		vsw_mem_end(&use);
+		*fault = RDMAP_FAULT_ATOMIC;
+		return false;
+	}
+	m.original = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+	while (!__atomic_compare_exchange_n(word, &m.original, changed(m.original, &r->a), false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		continue;
+	vsw_mem_end(&use);
+	tx->atomic_msn++;
+	seg.payload_len = RDMAP_ATOMIC_RESPONSE_SIZE;
+	rdmap_atomic_response_write(tx->buf + tx->len + rdmap_fpdu_begin(tx->buf + tx->len, &seg),
+				    &m);
+	uint32_t size = mpa_fpdu_cover(tx->buf + tx->len,
+				       DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_RESPONSE_SIZE, qp->crc);
+	tx->len += size;
+	tx->queued += size;
+	return true;
+}
