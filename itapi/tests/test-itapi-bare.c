@@ -201,6 +201,8 @@ test_connections(struct pair *pair)
 			==, IT_ERR_PDATA_NOT_SUPPORTED);
 	pair_connect(pair);
 	it_event_t event = end_expect(pair->passive.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+	g_assert_cmpint(it_ep_disconnect(end->ep, pdata, sizeof(pdata)), ==,
+			IT_ERR_PDATA_NOT_SUPPORTED);
 	g_assert_cmpint(
 		it_ep_accept(pair->passive.ep, event.conn_req.cn_est_id, pdata, sizeof(pdata)), ==,
 		IT_ERR_PDATA_NOT_SUPPORTED);
