@@ -266,7 +266,7 @@ say_no(struct kal_request *request, const void *pdata, uint16_t len)
 	send_reply(request, &reply);
 }
 
-/* No consumer can be asked. In revision 1 that has no words, so the stream is reset. */
+/* There is no room to ask a consumer. In revision 1 that has no words, so the stream is reset. */
 static void
 turn_away(struct kal_request *request)
 {
@@ -289,8 +289,10 @@ kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const
 				      (enum ri_cm_reason)reason, pdata, len);
 	else if (reason == KAL_REASON_CONSUMER)
 		say_no(request, pdata, len);
-	else
+	else if (reason == KAL_REASON_RESOURCES)
 		turn_away(request);
+	else
+		kal_sock_abort(kal_fd_get(&request->fd));
 	request->provider = NULL;
 	kal_request_free(request);
 }
@@ -378,7 +380,7 @@ deliver(struct kal_request *request)
 	bool room;
 
 	if (atomic_load(&listener->closed)) {
-		turn_away(request);
+		kal_sock_abort(kal_fd_get(&request->fd)); /* as if it had come later */
 		return false;
 	}
 	if (atomic_load(&listener->waiting) >= listener->backlog)

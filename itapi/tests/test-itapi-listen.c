@@ -370,12 +370,14 @@ test_ia_free(struct pair *pair)
 		g_assert_cmpint(which, <, EPS);
 		g_assert_false(seen[which]);
 		seen[which] = true;
-		if (which != STANDS)
+		if (which != STANDS) {
 			g_assert_cmphex(event.event_number, ==,
 					IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
-		else
+			g_assert_cmpint(event.conn.reject_reason_code, ==, IT_CN_REJ_OTHER);
+		} else {
 			g_assert_true(event.event_number == IT_CM_MSG_CONN_BROKEN_EVENT ||
 				      event.event_number == IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		}
 	}
 	for (int i = 0; i < EPS; i++)
 		g_assert_cmpint(it_ep_free(eps[i]), ==, IT_SUCCESS);
