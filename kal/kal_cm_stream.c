@@ -48,6 +48,27 @@ kal_setup_steal(struct kal_conn *conn)
 	return setup;
 }
 
+/*
+ * A responder gives up before its Reply went out. It says no, since a peer that sees the end alone would
+ * take us for one that knows revision 1 only, and dial again.
+ */
+static void
+withdraw(struct kal_setup *setup)
+{
+	struct kal_mpa_frame reply;
+	uint8_t out[KAL_MPA_FRAME_MAX];
+	size_t size = 0;
+
+	if (setup->initiator || setup->out_at > 0 || kal_fd_get(&setup->fd) < 0)
+		return;
+	if (kal_mpa_reject_no_room(&setup->wish, &setup->request, &reply))
+		size = kal_mpa_write(&reply, out, sizeof(out));
+	if (size > 0)
+		(void)!send(kal_fd_get(&setup->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	else
+		kal_sock_abort(kal_fd_get(&setup->fd));
+}
+
 void
 kal_setup_free(struct kal_setup *setup)
 {
@@ -58,6 +79,7 @@ kal_setup_free(struct kal_setup *setup)
 	host = setup->host;
 	host->watch_stop(host->self, &setup->watch);
 	host->timer_stop(host->self, &setup->timer);
+	withdraw(setup);
 	kal_fd_close(&setup->fd);
 	g_free(setup);
 }
@@ -90,6 +112,7 @@ give_up(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_re
 
 	host->watch_stop(host->self, &setup->watch);
 	host->timer_stop(host->self, &setup->timer);
+	withdraw(setup);
 	kal_fd_close(&setup->fd);
 	kal_cm_lock(cm);
 	status = kal_conn_step(&conn->state, happening, &report);

@@ -360,6 +360,46 @@ test_one_answer_one_end(struct pair *pair)
 	}
 }
 
+/* The same with the passive side: it accepts, and thinks better of it. */
+static void
+test_passive_gives_up(struct pair *pair)
+{
+	for (unsigned int round = 0; round < 200; round++) {
+		pair_connect(pair);
+		g_assert_cmpint(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0),
+				==, IT_SUCCESS);
+		if (round % 4 != 0)
+			g_usleep(g_test_rand_int_range(0, 200));
+		g_assert_cmpint(it_ep_disconnect(pair->passive.ep, NULL, 0), ==, IT_SUCCESS);
+		expect_whole(&pair->passive, true);
+		expect_whole(&pair->active, false);
+	}
+}
+
+/* In three ways: the active side accepts while the passive one gives up. */
+static void
+test_arrival_raced(struct pair *pair)
+{
+	if (!pair->active.info->three_way_handshake_support) {
+		g_test_skip("the adapter knows two-way only");
+		return;
+	}
+	for (unsigned int round = 0; round < 200; round++) {
+		it_cn_est_identifier_t id = cm_arrival(pair).cn_est_id;
+		GThread *thread = g_thread_new("peer", disconnect_thread, pair->passive.ep);
+		it_status_t status;
+
+		if (round % 4 != 0)
+			g_usleep(g_test_rand_int_range(0, 100));
+		status = it_ep_accept(pair->active.ep, id, NULL, 0);
+		g_assert_true(status == IT_SUCCESS || status == IT_ERR_INVALID_CN_EST_ID ||
+			      status == IT_ERR_INVALID_EP_STATE);
+		g_thread_join(thread);
+		expect_whole(&pair->passive, true);
+		expect_whole(&pair->active, false);
+	}
+}
+
 /* Reset makes an endpoint as good as new, also many times, and as either side. */
 static void
 test_again(struct pair *pair)
@@ -387,6 +427,8 @@ add(void)
 	pair_add("states/cannot-reset/r-07", test_cannot_reset);
 	pair_add("states/both-disconnect", test_both_disconnect);
 	pair_add("rulings/r-01-one-answer-one-end", test_one_answer_one_end);
+	pair_add("rulings/r-01-passive-gives-up", test_passive_gives_up);
+	pair_add("rulings/r-01-arrival-raced", test_arrival_raced);
 	pair_add("rulings/r-05-completions-before-the-end", test_completions_first);
 	pair_add("rulings/r-06-orderly-is-disconnect", test_orderly);
 	pair_add("rulings/r-08-queued-events-stay", test_queued_stay);

@@ -228,6 +228,7 @@ qp_reset(struct ri_qp *qp, bool anew)
 	if (!anew && rests(qp))
 		return RI_ERR_TIME_WAIT;
 
+	qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->cm_timer); /* of this life */
 	rights_take(qp);
 	bool quiet = vsw_wq_pending(&qp->sq) == 0 && vsw_wq_pending(&qp->rq) == 0;
 	if (quiet)
