@@ -47,7 +47,7 @@ static void *
 talk(void *arg)
 {
 	struct talker *t = arg;
-	gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+	gint64 end = g_get_monotonic_time() + 300 * G_USEC_PER_SEC;
 	bool last = false;
 
 	while ((!last || t->received < MESSAGES) && g_get_monotonic_time() < end) {
