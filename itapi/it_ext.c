@@ -2,22 +2,74 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Entry points: calls that applications of the field brought along (itapi-semantics 15.11). This
- * release declares and exports them, so that such programs build and link; it carries none of them.
+ * Entry points: calls that applications of the field brought along (itapi-semantics 15.11), in terms of
+ * those of the standard.
  */
 
+#include <string.h>
+
+#include "it_check.h"
 #include "it_ext.h"
 #include "ual.h"
+
+/* A region as private data tells it; each number in network byte order. */
+#define CONNECT_TAIL (4u + 8u + 8u)
+#define ACCEPT_DATA  (8u + 8u + 8u)
+
+static unsigned char *
+put_number(unsigned char *at, uint64_t number, unsigned int octets)
+{
+	for (unsigned int i = 0; i < octets; i++)
+		at[i] = (unsigned char)(number >> 8 * (octets - 1 - i));
+	return at + octets;
+}
+
+/* The address of a segment as a peer must give it. */
+static uint64_t
+address_of(const struct ual_lmr *lmr, const it_lmr_triplet_t *segment)
+{
+	return ual_lmr_is_relative(lmr) ? it_make_rdma_addr_relative(segment->addr.rel)
+					: it_make_rdma_addr_absolute(segment->addr.abs);
+}
+
+/* The region of a triplet, for an endpoint's adapter; IT_SUCCESS, or why not. */
+static it_status_t
+region_of(const struct ual_ep *ep, const it_lmr_triplet_t *segment, struct ual_lmr **out)
+{
+	*out = segment != NULL ? ual_lmr_of(segment->lmr) : NULL;
+	if (segment == NULL)
+		return IT_ERR_FAULT;
+	if (*out == NULL || ual_ia_under(*out) != ual_ia_under(ep) || ual_lmr_is_direct(*out))
+		return IT_ERR_INVALID_LMR;
+	return IT_SUCCESS;
+}
 
 it_status_t
 itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
 		       IN it_lmr_triplet_t *lmr, OUT it_rmr_context_t *rmr_context)
 {
-	(void)ep_handle;
-	(void)cn_est_id;
-	(void)lmr;
-	(void)rmr_context;
-	return IT_ERR_OP_NOT_SUPPORTED;
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+	unsigned char data[ACCEPT_DATA];
+	unsigned char *at = data;
+	struct ual_lmr *region = NULL;
+	it_rmr_context_t context;
+	it_status_t status;
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	status = region_of(ep, lmr, &region);
+	if (status != IT_SUCCESS)
+		return status;
+	if (rmr_context == NULL)
+		return IT_ERR_FAULT;
+	context = ual_lmr_context(region);
+	at = put_number(at, lmr->length, 8);
+	at = put_number(at, context, 8);
+	(void)put_number(at, address_of(region, lmr), 8);
+	status = it_ep_accept(ep_handle, cn_est_id, data, sizeof(data));
+	if (status == IT_SUCCESS)
+		*rmr_context = context;
+	return status;
 }
 
 it_status_t
@@ -27,34 +79,63 @@ itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 			IN const unsigned char *private_data, IN size_t private_data_length,
 			IN it_lmr_triplet_t *lmr, OUT it_rmr_context_t *rmr_context)
 {
-	(void)ep_handle;
-	(void)path;
-	(void)conn_attr;
-	(void)connect_qual;
-	(void)cn_est_flags;
-	(void)private_data;
-	(void)private_data_length;
-	(void)lmr;
-	(void)rmr_context;
-	return IT_ERR_OP_NOT_SUPPORTED;
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+	unsigned char data[IT_MAX_PRIV_DATA];
+	struct ual_lmr *region = NULL;
+	it_rmr_context_t context;
+	unsigned char *at;
+	it_status_t status;
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	status = region_of(ep, lmr, &region);
+	if (status != IT_SUCCESS)
+		return status;
+	if (rmr_context == NULL || pointer_missing(private_data, private_data_length))
+		return IT_ERR_FAULT;
+	if (private_data_length > sizeof(data) - CONNECT_TAIL)
+		return IT_ERR_INVALID_PDATA_LENGTH;
+	if (lmr->length > UINT32_MAX)
+		return IT_ERR_INVALID_LENGTH; /* it has 32 bits there */
+	context = ual_lmr_context(region);
+	if (private_data_length > 0)
+		memcpy(data, private_data, private_data_length);
+	at = put_number(data + private_data_length, lmr->length, 4);
+	at = put_number(at, context, 8);
+	(void)put_number(at, address_of(region, lmr), 8);
+	status = it_ep_connect(ep_handle, path, conn_attr, connect_qual, cn_est_flags, data,
+			       private_data_length + CONNECT_TAIL);
+	if (status == IT_SUCCESS)
+		*rmr_context = context;
+	return status;
 }
 
 it_status_t
 itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_handle_t lmr,
 			   OUT it_rmr_context_t *rmr_context)
 {
-	(void)ep_handle;
-	(void)lmr;
-	(void)rmr_context;
-	return IT_ERR_OP_NOT_SUPPORTED;
+	const it_lmr_triplet_t segment = {.lmr = lmr};
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+	struct ual_lmr *region = NULL;
+	it_status_t status;
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	status = region_of(ep, &segment, &region);
+	if (status != IT_SUCCESS)
+		return status;
+	if (rmr_context == NULL)
+		return IT_ERR_FAULT;
+	*rmr_context = ual_lmr_context(region);
+	return IT_SUCCESS;
 }
 
 it_status_t
 itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_id)
 {
-	(void)ep_handle;
-	(void)cn_id;
-	return IT_ERR_OP_NOT_SUPPORTED;
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	return ep != NULL ? ual_cm_same_adapter(ep, cn_id) : IT_ERR_INVALID_EP;
 }
 
 it_status_t
@@ -81,7 +162,5 @@ itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, IN size_t max_
 it_status_t
 itx_init_tracing(IN const char *aContextName, IN int aTraceRank)
 {
-	(void)aContextName;
-	(void)aTraceRank;
-	return IT_ERR_OP_NOT_SUPPORTED;
+	return aContextName != NULL ? ual_trace_begin(aContextName, aTraceRank) : IT_ERR_FAULT;
 }

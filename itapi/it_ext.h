@@ -71,7 +71,13 @@ it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
  * @param[in] cn_est_id identifier of the request event; used up by success
  * @param[in] lmr the region, with the range the peer is told
  * @param[out] rmr_context the context the peer is told, host byte order
- * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ * @retval IT_SUCCESS As it_ep_accept(); the region was told.
+ * @retval IT_ERR_INVALID_EP Not the handle of a connected endpoint's kind.
+ * @retval IT_ERR_INVALID_LMR The region is none of the endpoint's adapter, or the direct one.
+ * @retval IT_ERR_FAULT @p lmr or @p rmr_context is NULL.
+ * @retval IT_ERR_INVALID_CN_EST_ID As it_ep_accept(), with all its other statuses.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
 it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
 				   IN it_lmr_triplet_t *lmr, OUT it_rmr_context_t *rmr_context);
@@ -97,7 +103,15 @@ it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_ide
  * @param[in] private_data_length its length (octets)
  * @param[in] lmr the region, with the range the peer is told
  * @param[out] rmr_context the context the peer is told, host byte order
- * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ * @retval IT_SUCCESS As it_ep_connect(); the region is told.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
+ * @retval IT_ERR_INVALID_LMR The region is none of the endpoint's adapter, or the direct one.
+ * @retval IT_ERR_INVALID_LENGTH The range has more octets than 32 bits tell.
+ * @retval IT_ERR_INVALID_PDATA_LENGTH With the region the private data is too long; and all other
+ *     statuses of it_ep_connect().
+ * @retval IT_ERR_FAULT @p lmr, @p rmr_context or private data with a length is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
 it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 				    IN const it_conn_attributes_t *conn_attr,
@@ -120,7 +134,12 @@ it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_pat
  * @param[in] ep_handle the endpoint
  * @param[in] lmr the region
  * @param[out] rmr_context its context, host byte order
- * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ * @retval IT_SUCCESS @p rmr_context holds it.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
+ * @retval IT_ERR_INVALID_LMR Not an LMR of the endpoint's adapter, or the direct one.
+ * @retval IT_ERR_FAULT @p rmr_context is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
 it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_handle_t lmr,
 				       OUT it_rmr_context_t *rmr_context);
@@ -135,7 +154,12 @@ it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_ha
  *
  * @param[in] ep_handle the endpoint, unconnected
  * @param[in] cn_id identifier of the request event; not used up
- * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ * @retval IT_SUCCESS The endpoint is of that adapter, as every endpoint is of one from its creation.
+ * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
+ * @retval IT_ERR_INVALID_CN_EST_ID Unknown, used or dead, or of another adapter than the endpoint.
+ * @retval IT_ERR_INVALID_EP_STATE The endpoint is not unconnected.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
+ * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
 it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_id);
 
@@ -183,7 +207,14 @@ it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
  *
  * @param[in] aContextName name of the program in the trace; copied before return
  * @param[in] aTraceRank number of this process among its like
- * @retval IT_ERR_OP_NOT_SUPPORTED Always: this release does not carry the call yet.
+ * @retval IT_SUCCESS Events are traced from now on, to the file NAME.RANK.trace in the folder that the
+ *     environment variable ITAPI_TRACE names, or in the current one: one line each with the time in
+ *     seconds, process and thread, the object, what happened, and the state or number it led to. A
+ *     process that sets ITAPI_TRACE is traced without this call, under its program name and process id.
+ * @retval IT_ERR_INVALID_NAME The name is empty, too long, or has a slash.
+ * @retval IT_ERR_NO_PERMISSION The file may not be written.
+ * @retval IT_ERR_RESOURCES It cannot be made.
+ * @retval IT_ERR_FAULT @p aContextName is NULL.
  */
 it_status_t itx_init_tracing(IN const char *aContextName, IN int aTraceRank);
 

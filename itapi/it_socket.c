@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry point: conversion of a socket (itapi-semantics 11). Of this release no adapter offers it. */
+/* Entry point: conversion of a socket (itapi-semantics 11). */
 
 #include "it_check.h"
 #include "ual.h"
@@ -10,9 +10,11 @@ it_status_t
 it_socket_convert(IN int sd, IN it_ep_handle_t ep_handle, IN it_sc_flags_t flags,
 		  IN const unsigned char *msg, IN size_t len)
 {
-	(void)sd;
-	(void)flags;
-	if (ual_ep_of(ep_handle) == NULL)
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (ep == NULL)
 		return IT_ERR_INVALID_EP;
-	return pointer_missing(msg, len) ? IT_ERR_FAULT : IT_ERR_OP_NOT_SUPPORTED;
+	if (pointer_missing(msg, len))
+		return IT_ERR_FAULT;
+	return ual_cm_convert(ep, sd, flags, msg, len);
 }

@@ -418,11 +418,20 @@ kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 enum ri_status
 kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *msg, int fd)
 {
-	(void)conn;
-	(void)req;
-	(void)msg;
-	(void)fd;
-	return RI_ERR_UNSUPPORTED;
+	struct kal_cm *cm = conn->cm;
+	struct kal_setup *stale = NULL;
+	enum ri_status status;
+
+	if (!cm->stream || !cm->p.attr->socket_conversion)
+		return RI_ERR_UNSUPPORTED;
+	kal_conn_lock(conn);
+	if (!begin(conn, &stale))
+		status = RI_ERR_INVALID_STATE;
+	else
+		status = kal_stream_convert(conn, req, msg, fd);
+	kal_conn_unlock(conn);
+	kal_setup_free(stale);
+	return status;
 }
 
 /* --- upcalls ---------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #define KAL_NS_PER_S           1000000000ull
 #define KAL_CONNECT_DEFAULT    (20 * KAL_NS_PER_S)   /* initiator, and RTR at the responder */
 #define KAL_REQUEST_READ_MAX   (5 * KAL_NS_PER_S)    /* MPA Request after TCP accept */
+#define KAL_CONVERT_DEFAULT    (120 * KAL_NS_PER_S)  /* MPA start-up on a converted socket */
 #define KAL_REQUEST_ANSWER_MAX (120 * KAL_NS_PER_S)  /* our consumer's answer */
 #define KAL_LOOK_AGAIN         (10 * 1000 * 1000ull) /* who has no room now looks again */
 #define KAL_HALF_OPEN_MAX      128 /* start-ups without a whole Request, per listener */
@@ -34,6 +35,14 @@ struct kal_cm {
 	struct kal_request *half_open;
 	atomic_uint alive; /* kal_request structs; the end waits for those in other hands */
 	uint64_t last_listener;
+};
+
+/* What a conversion still has to do before the start-up goes on as any other. */
+enum kal_convert_step {
+	KAL_CONVERT_NONE = 0, /* nothing, or this is none */
+	KAL_CONVERT_MESSAGE,  /* send the message, then wait for the MPA Request */
+	KAL_CONVERT_REQUEST,  /* wait for it */
+	KAL_CONVERT_ATTACH /* no MPA frames: the provider has the stream, and the message, at once */
 };
 
 /* MPA start-up under way; exists from connect or accept until the connection stands or failed. */
@@ -55,6 +64,12 @@ struct kal_setup {
 	size_t out_at;
 	uint8_t in[KAL_MPA_FRAME_MAX];
 	size_t in_len;
+	/* Conversion of a socket (kal_convert.c). */
+	bool converted;
+	enum kal_convert_step step;
+	uint8_t *message; /* last of streaming mode, from the heap; NULL: none */
+	size_t message_len;
+	size_t message_at;
 };
 
 struct kal_conn {
@@ -137,8 +152,24 @@ enum ri_status kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req 
 struct kal_setup *kal_setup_steal(struct kal_conn *conn);
 /* Not under verbs. Ends it; NULL is fine. */
 void kal_setup_free(struct kal_setup *setup);
+/* A setup of its own for kal_convert.c: watch and timer are ready to be started. */
+struct kal_setup *kal_setup_new(struct kal_conn *conn, bool initiator);
+void kal_setup_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress);
+/* On the service thread, under verbs. Hand the stream to the provider; true: it failed, verbs is released. */
+bool kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
+		       uint16_t abort_code);
+/* The same: it failed; releases verbs. */
+void kal_stream_give_up(struct kal_conn *conn, enum kal_conn_happening happening,
+			enum kal_cm_reason reason);
 /* Both. Not under verbs. */
 void kal_stream_drop(struct kal_conn *conn);
+
+/* kal_convert.c */
+/* Under verbs: take over a connected socket; its descriptor stays the caller's. */
+enum ri_status kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req,
+				  const void *message, int fd) RI_MUST_CHECK;
+/* On the service thread, under verbs: the socket is ready; true: it failed, verbs is released. */
+bool kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events);
 
 /* kal_cm_address.c */
 enum ri_status kal_address_connect(struct kal_conn *conn,

@@ -24,8 +24,8 @@
 static void socket_ready(void *arg, uint32_t events);
 static void time_is_up(void *arg);
 
-static struct kal_setup *
-setup_new(struct kal_conn *conn, bool initiator)
+struct kal_setup *
+kal_setup_new(struct kal_conn *conn, bool initiator)
 {
 	struct kal_setup *setup = g_new0(struct kal_setup, 1);
 
@@ -59,7 +59,13 @@ withdraw(struct kal_setup *setup)
 	uint8_t out[KAL_MPA_FRAME_MAX];
 	size_t size = 0;
 
-	if (setup->initiator || setup->out_at > 0 || kal_fd_get(&setup->fd) < 0)
+	if (kal_fd_get(&setup->fd) < 0)
+		return;
+	if (setup->converted) { /* the application holds the socket too: closing ours says nothing */
+		kal_sock_abort(kal_fd_get(&setup->fd));
+		return;
+	}
+	if (setup->initiator || setup->out_at > 0)
 		return;
 	if (kal_mpa_reject_no_room(&setup->wish, &setup->request, &reply))
 		size = kal_mpa_write(&reply, out, sizeof(out));
@@ -81,6 +87,7 @@ kal_setup_free(struct kal_setup *setup)
 	host->timer_stop(host->self, &setup->timer);
 	withdraw(setup);
 	kal_fd_close(&setup->fd);
+	g_free(setup->message);
 	g_free(setup);
 }
 
@@ -101,8 +108,9 @@ kal_stream_drop(struct kal_conn *conn)
  * The empty setup stays with its connection, which may be freed as soon as verbs is released: who
  * frees it stops the watch and so waits until the function that called this has returned.
  */
-static void
-give_up(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_reason reason)
+void
+kal_stream_give_up(struct kal_conn *conn, enum kal_conn_happening happening,
+		   enum kal_cm_reason reason)
 {
 	struct kal_cm *cm = conn->cm;
 	const struct ri_host *host = cm->p.host;
@@ -201,8 +209,8 @@ dial(struct kal_setup *setup)
 	return RI_SUCCESS;
 }
 
-static void
-make_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress)
+void
+kal_setup_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress)
 {
 	const struct kal_cm *cm = setup->conn->cm;
 	struct kal_mpa_wish *wish = &setup->wish;
@@ -239,12 +247,12 @@ enum ri_status
 kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 {
 	const struct ri_host *host = conn->cm->p.host;
-	struct kal_setup *setup = setup_new(conn, true);
+	struct kal_setup *setup = kal_setup_new(conn, true);
 	uint64_t deadline = deadline_of(host, req->timeout_us);
 	enum ri_status status;
 
 	setup->req = *req;
-	make_wish(setup, req, req->suppress_ird_ord != 0);
+	kal_setup_wish(setup, req, req->suppress_ird_ord != 0);
 	status = dial(setup);
 	if (status == RI_SUCCESS)
 		status = ri_call_reserve(conn->cm->p.caller, conn->qp);
@@ -274,12 +282,12 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 		  struct kal_accept_rep *rep)
 {
 	const struct ri_host *host = conn->cm->p.host;
-	struct kal_setup *setup = setup_new(conn, false);
+	struct kal_setup *setup = kal_setup_new(conn, false);
 	struct kal_mpa_frame reply;
 	enum ri_status status;
 
 	setup->request = request->frame;
-	make_wish(setup, req, request->suppress);
+	kal_setup_wish(setup, req, request->suppress);
 	kal_mpa_accept(&setup->wish, &request->frame, &reply, &setup->terms);
 	reply.private_data = req->pdata;
 	reply.private_len = (uint16_t)req->pdata_len;
@@ -312,8 +320,9 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 /* --- on the service thread ------------------------------------------------------------------ */
 
 /* Hand the stream to the provider. Under verbs; true if it was released (a failure). */
-static bool
-attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t abort_code)
+bool
+kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
+		  uint16_t abort_code)
 {
 	struct kal_cm *cm = conn->cm;
 	const struct ri_host *host = cm->p.host;
@@ -332,6 +341,9 @@ attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t
 		.ord = setup->terms.ord,
 		.early = setup->in + early_at,
 		.early_len = (uint32_t)(setup->in_len - early_at),
+		.last_msg = setup->step == KAL_CONVERT_ATTACH ? setup->message : NULL,
+		.last_msg_len =
+			setup->step == KAL_CONVERT_ATTACH ? (uint32_t)setup->message_len : 0,
 	};
 
 	host->watch_stop(host->self, &setup->watch);
@@ -346,8 +358,9 @@ attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at, uint16_t
 		status = ri_call_attach_stream(cm->p.caller, conn->qp, &stream);
 	if (status != RI_SUCCESS) {
 		/* The peer may have gone meanwhile, and then this is no stream any more. */
-		give_up(conn, KAL_CONN_FAILED,
-			status == RI_ERR_RESOURCES ? KAL_REASON_RESOURCES : KAL_REASON_OTHER);
+		kal_stream_give_up(conn, KAL_CONN_FAILED,
+				   status == RI_ERR_RESOURCES ? KAL_REASON_RESOURCES
+							      : KAL_REASON_OTHER);
 		return true;
 	}
 	(void)kal_fd_release(&setup->fd);
@@ -435,15 +448,16 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 
 	kal_conn_note_frame(conn, reply);
 	if (verdict == KAL_MPA_GO)
-		return attach(conn, setup, size, 0);
+		return kal_stream_attach(conn, setup, size, 0);
 	if (code != 0) {
 		kal_cm_lock(conn->cm);
 		conn->news.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
 								     : KAL_REASON_BAD_PARAMS;
 		kal_cm_unlock(conn->cm);
-		return attach(conn, setup, size, code);
+		return kal_stream_attach(conn, setup, size, code);
 	}
-	give_up(conn, verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED : KAL_CONN_FAILED,
+	kal_stream_give_up(
+		conn, verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED : KAL_CONN_FAILED,
 		verdict == KAL_MPA_CLOSE_NO_ROOM ? KAL_REASON_RESOURCES : KAL_REASON_BAD_PARAMS);
 	return true;
 }
@@ -465,7 +479,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 
 		if (dial_again(conn, setup))
 			return false;
-		give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
+		kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
 		return true;
 	}
 	setup->in_len += (size_t)n;
@@ -474,7 +488,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 		return false;
 	if (found == KAL_MPA_WHOLE)
 		return judge_reply(conn, setup, &reply, size);
-	give_up(conn, KAL_CONN_FAILED, KAL_REASON_BAD_PARAMS);
+	kal_stream_give_up(conn, KAL_CONN_FAILED, KAL_REASON_BAD_PARAMS);
 	return true;
 }
 
@@ -485,11 +499,13 @@ advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 	const struct ri_host *host = conn->cm->p.host;
 	int done;
 
+	if (setup->step != KAL_CONVERT_NONE)
+		return kal_convert_advance(conn, setup, events);
 	if (!setup->tcp_up) {
 		int error = tcp_outcome(conn, setup);
 
 		if (error != 0) {
-			give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
+			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
 			return true;
 		}
 	}
@@ -498,13 +514,13 @@ advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 		if (done < 0 && dial_again(conn, setup))
 			return false;
 		if (done < 0) {
-			give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done));
+			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done));
 			return true;
 		}
 		if (done == 0)
 			return false;
 		if (!setup->initiator)
-			return attach(conn, setup, 0, 0);
+			return kal_stream_attach(conn, setup, 0, 0);
 		host->watch_change(host->self, &setup->watch, RI_WATCH_IN);
 		return false;
 	}
@@ -536,7 +552,7 @@ time_is_up(void *arg)
 
 	kal_conn_lock(conn);
 	if (conn->setup == setup && kal_fd_get(&setup->fd) >= 0) {
-		give_up(conn, KAL_CONN_FAILED, reason);
+		kal_stream_give_up(conn, KAL_CONN_FAILED, reason);
 		return;
 	}
 	if (conn->setup == setup && kal_conn_state(conn) == KAL_CONN_STARTING) {

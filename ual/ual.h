@@ -84,6 +84,9 @@ ual_ia_under(const void *object)
 /* True after the adapter failed beyond repair: the call answers IT_ERR_IA_CATASTROPHE. */
 bool ual_dead(const struct ual_ia *ia);
 
+/* itx_init_tracing; name is not NULL. */
+it_status_t ual_trace_begin(const char *name, int rank);
+
 /*
  * Adapters.
  */
@@ -181,6 +184,10 @@ it_status_t ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t mask,
 			   const it_lmr_param_t *params);
 /* wanted is checked; only what it names is written. */
 void ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *params);
+/* What a peer must know of it. */
+it_rmr_context_t ual_lmr_context(const struct ual_lmr *lmr);
+bool ual_lmr_is_relative(const struct ual_lmr *lmr);
+bool ual_lmr_is_direct(const struct ual_lmr *lmr);
 /* it_lmr_flush_to_mem and it_lmr_refresh_from_mem. */
 it_status_t ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count);
 
@@ -260,6 +267,12 @@ it_status_t ual_ep_reset(struct ual_ep *ep);
 /*
  * Connections.
  */
+
+/* itx_bind_ep_to_device: did the request come in on the endpoint's adapter? Leaves it alone. */
+it_status_t ual_cm_same_adapter(const struct ual_ep *ep, it_cn_est_identifier_t id);
+/* it_socket_convert; msg NULL: we are the one that asks. */
+it_status_t ual_cm_convert(struct ual_ep *ep, int sd, it_sc_flags_t flags, const void *msg,
+			   size_t len);
 
 /* Private data of a call. */
 struct ual_pdata {

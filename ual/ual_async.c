@@ -13,9 +13,12 @@
  * What dispatch may do is told in ual_ia.h. It calls two fast entries of providers, arm and depth,
  * which run no engine, and never post, poll or progress.
  */
+#include <stdio.h>
+
 #include "ual.h"
 #include "ual_evd.h"
 #include "ual_sleep.h"
+#include "ual_trace.h"
 
 /* The adapter failed beyond repair: from now on calls say so, and nobody sleeps for it (G6, R-36). */
 static void
@@ -102,6 +105,15 @@ dispatch_cq(struct ual_ia *ia, uint64_t ctx)
 }
 
 static void
+trace_async(const struct kal_event *event)
+{
+	char number[16];
+
+	(void)snprintf(number, sizeof(number), "%u", (unsigned int)event->u.async.event);
+	ual_trace((const void *)(uintptr_t)event->ctx, "RI_EVENT", number);
+}
+
+static void
 dispatch(struct ual_ia *ia, const struct kal_event *event)
 {
 	if (event->kind == KAL_EVENT_CQ)
@@ -110,6 +122,8 @@ dispatch(struct ual_ia *ia, const struct kal_event *event)
 		ual_cm_event(ia, event);
 	else if (event->kind == KAL_EVENT_ASYNC)
 		dispatch_async(ia, &event->u.async);
+	if (event->kind == KAL_EVENT_ASYNC && atomic_load(&ual_trace_file) >= 0)
+		trace_async(event);
 }
 
 /* With ual_ia::drain held. */

@@ -57,8 +57,8 @@ set_path(struct ual_ep *ep, const it_path_t *path)
 }
 
 /* The kAL refused the call that moved the endpoint. */
-static void
-undo(struct ual_ep *ep)
+void
+ual_cm_undo(struct ual_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
 	(void)ual_ep_step(&ep->state, UAL_EPE_UNDO, NULL);
@@ -113,7 +113,7 @@ connect_controlled(struct ual_ep *ep, const it_path_t *path, struct kal_cm_req *
 	pthread_mutex_unlock(&ep->lock);
 	status = ual_status(UAL_CALL_CONNECT, cm_call(ep->object.ia, KAL_CONNECT, req));
 	if (status != IT_SUCCESS)
-		undo(ep);
+		ual_cm_undo(ep);
 	return status;
 }
 
@@ -146,6 +146,22 @@ ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *q
 	return status;
 }
 
+it_status_t
+ual_cm_same_adapter(const struct ual_ep *ep, it_cn_est_identifier_t id)
+{
+	struct ual_request *request = ual_request_take(id);
+	it_status_t status;
+
+	if (request == NULL)
+		return IT_ERR_INVALID_CN_EST_ID;
+	/* An endpoint of ours is of one adapter from its creation on. */
+	status = request->ia == ep->object.ia ? IT_SUCCESS : IT_ERR_INVALID_CN_EST_ID;
+	ual_request_give_back(request);
+	if (status == IT_SUCCESS && atomic_load(&ep->state) != UAL_EPS_UNCONNECTED)
+		status = IT_ERR_INVALID_EP_STATE;
+	return status;
+}
+
 /*
  * Accept, in both of its roles.
  */
@@ -171,7 +187,7 @@ accept_request(struct ual_ep *ep, const struct ual_request *request, struct kal_
 	pthread_mutex_unlock(&ep->lock);
 	below = ual_ia_call(ia, KAL_ACCEPT, req, sizeof(*req), &rep, sizeof(rep));
 	if (below != RI_SUCCESS) {
-		undo(ep);
+		ual_cm_undo(ep);
 		return ual_status(UAL_CALL_ACCEPT, below);
 	}
 	pthread_mutex_lock(&ep->lock);

@@ -69,4 +69,7 @@ void ual_listen_request(struct ual_ia *ia, const struct kal_event *ev);
 it_status_t ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata,
 			       size_t limit);
 
+/* A call that was to begin a connection failed: the endpoint is as before. */
+void ual_cm_undo(struct ual_ep *ep);
+
 #endif /* UAL_CM_H */

@@ -22,6 +22,8 @@
 
 #include "ual_ep_states.h"
 
+#include "ual_trace.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -146,6 +148,8 @@ ual_ep_step(atomic_uint *state, enum ual_ep_event event, enum ual_ep_news *news)
 		if (move->next == UAL_EPS_NONE)
 			return answer(move);
 	} while (!atomic_compare_exchange_weak(state, &now, move->next));
+	ual_trace(state, ual_ep_event_name(event),
+		  ual_ep_state_name((enum ual_ep_state)move->next));
 	if (news != NULL)
 		*news = (enum ual_ep_news)move->news;
 	return IT_SUCCESS;

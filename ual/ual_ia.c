@@ -26,6 +26,7 @@
 #include "ual_key.h"
 #include "ual_sleep.h"
 #include "ual_status.h"
+#include "ual_trace.h"
 
 #define SPIN_DEFAULT_US 50
 #define SPIN_MAX_US     1000000
@@ -168,6 +169,7 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 		return IT_ERR_RESOURCES;
 	}
 	ual_beds_init(&ia->beds);
+	ual_trace_from_environment();
 	ia->major_version = major;
 	ia->minor_version = minor;
 	opened = client_open(ia, name);

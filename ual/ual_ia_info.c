@@ -156,6 +156,7 @@ vendor_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 static void
 connections_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 {
+	info->socket_conversion_support = attr->socket_conversion;
 	info->three_way_handshake_support = attr->three_way_handshake;
 	info->private_data_support = attr->connect_pdata > 0;
 	info->max_message_size_support = IT_FALSE;
@@ -213,7 +214,6 @@ abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 static void
 hide_unserved(it_ia_info_t *info)
 {
-	info->socket_conversion_support = IT_FALSE;
 	info->ud_req_private_data_len = 0;
 	info->ud_rep_private_data_len = 0;
 }

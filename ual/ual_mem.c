@@ -470,3 +470,21 @@ ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count)
 	}
 	return IT_SUCCESS;
 }
+
+it_rmr_context_t
+ual_lmr_context(const struct ual_lmr *lmr)
+{
+	return ual_lmr_stag(lmr);
+}
+
+bool
+ual_lmr_is_relative(const struct ual_lmr *lmr)
+{
+	return atomic_load(&lmr->addr_mode) == IT_ADDR_MODE_RELATIVE;
+}
+
+bool
+ual_lmr_is_direct(const struct ual_lmr *lmr)
+{
+	return lmr->direct;
+}

@@ -394,8 +394,6 @@ test_statuses(struct pair *pair)
 	halves[0].length = UINT64_MAX;
 	g_assert_cmpint(send_it(a, halves, 2, 0), ==, IT_ERR_PAYLOAD_SIZE);
 	g_assert_cmpint(it_post_send_and_unlink(NULL, &good, 1, 0, 0, 1), ==, IT_ERR_INVALID_EP);
-	g_assert_cmpint(it_socket_convert(0, a->ep, 0, NULL, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_socket_convert(0, NULL, 0, NULL, 0), ==, IT_ERR_INVALID_EP);
 	pair_disconnect(pair);
 	end_expect_none(a->request);
 }

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The calls that applications of the field brought along (itapi-semantics 15.11). */
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "it_ext.h"
+#include "it_window.h"
+
+static uint64_t
+number(const unsigned char *at, unsigned octets)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < octets; i++)
+		value = value << 8 | at[i];
+	return value;
+}
+
+/* Both sides tell of a region in their private data, and both regions work. */
+static void
+test_regions(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t mine = end_segment(a, 100, 5000), theirs = end_segment(b, 200, 6000);
+	it_lmr_triplet_t out = end_segment(b, 0, 64);
+	it_rmr_context_t told = 0, answered = 0;
+	it_event_t event;
+	const unsigned char *data;
+
+	g_assert_cmpint(itx_ep_connect_with_rmr(a->ep, &pair->path, NULL, &pair->qual,
+						IT_CONNECT_FLAG_TWO_WAY,
+						(const unsigned char *)"hi", 2, &mine, &told),
+			==, IT_SUCCESS);
+	g_assert_cmpuint(told, ==, a->context);
+	event = end_expect(b->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+	g_assert_cmpint(event.conn_req.private_data_present, ==, IT_TRUE);
+	data = event.conn_req.private_data;
+	g_assert_cmpint(memcmp(data, "hi", 2), ==, 0);
+	g_assert_cmpuint(number(data + 2, 4), ==, 5000);
+	g_assert_cmpuint(number(data + 6, 8), ==, a->context);
+	g_assert_cmpuint(number(data + 14, 8), ==, (uintptr_t)a->buffer + 100);
+	g_assert_cmpint(itx_bind_ep_to_device(b->ep, event.conn_req.cn_est_id), ==, IT_SUCCESS);
+	g_assert_cmpint(itx_bind_ep_to_device(a->ep, event.conn_req.cn_est_id), ==,
+			IT_ERR_INVALID_CN_EST_ID);
+	g_assert_cmpint(itx_ep_accept_with_rmr(b->ep, event.conn_req.cn_est_id, &theirs, &answered),
+			==, IT_SUCCESS);
+	g_assert_cmpuint(answered, ==, b->context);
+	event = end_expect(a->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	end_expect(b->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	data = event.conn.private_data;
+	g_assert_cmpuint(number(data, 8), ==, 6000);
+	g_assert_cmpuint(number(data + 8, 8), ==, b->context);
+	g_assert_cmpuint(number(data + 16, 8), ==, (uintptr_t)b->buffer + 200);
+	/* The initiator speaks first, then the responder writes where it was told. */
+	it_lmr_triplet_t first = end_segment(a, 8192, 64);
+	g_assert_cmpint(it_post_rdma_write(a->ep, &first, 1, 1, SIGNALED, number(data + 16, 8),
+					   number(data + 8, 8)),
+			==, IT_SUCCESS);
+	window_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	g_assert_cmpint(
+		it_post_rdma_write(b->ep, &out, 1, 2, SIGNALED, (uintptr_t)a->buffer + 100, told),
+		==, IT_SUCCESS);
+	window_done(b->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	g_assert_cmpint(itx_bind_ep_to_device(b->ep, 12345), ==, IT_ERR_INVALID_CN_EST_ID);
+	pair_disconnect(pair);
+}
+
+static void
+test_checks(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t mine = end_segment(a, 0, 64), foreign = end_segment(b, 0, 64);
+	unsigned char data[IT_MAX_PRIV_DATA] = {0};
+	it_rmr_context_t context = 0;
+
+#define CONNECT(ep, length, lmr, out)                                                              \
+	itx_ep_connect_with_rmr(ep, &pair->path, NULL, &pair->qual, IT_CONNECT_FLAG_TWO_WAY, data, \
+				length, lmr, out)
+	g_assert_cmpint(CONNECT(NULL, 0, &mine, &context), ==, IT_ERR_INVALID_EP);
+	g_assert_cmpint(CONNECT(a->ep, 0, &foreign, &context), ==, IT_ERR_INVALID_LMR);
+	g_assert_cmpint(CONNECT(a->ep, 0, NULL, &context), ==, IT_ERR_FAULT);
+	g_assert_cmpint(CONNECT(a->ep, 0, &mine, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(CONNECT(a->ep, sizeof(data), &mine, &context), ==,
+			IT_ERR_INVALID_PDATA_LENGTH);
+	g_assert_cmpint(CONNECT(a->ep, a->info->connect_private_data_len - 19, &mine, &context), ==,
+			IT_ERR_INVALID_PDATA_LENGTH);
+	mine.length = (it_length_t)UINT32_MAX + 1;
+	g_assert_cmpint(CONNECT(a->ep, 0, &mine, &context), ==, IT_ERR_INVALID_LENGTH);
+	mine.length = 64;
+#undef CONNECT
+	g_assert_cmpint(itx_ep_accept_with_rmr(NULL, 1, &mine, &context), ==, IT_ERR_INVALID_EP);
+	g_assert_cmpint(itx_ep_accept_with_rmr(a->ep, 1, &foreign, &context), ==,
+			IT_ERR_INVALID_LMR);
+	g_assert_cmpint(itx_ep_accept_with_rmr(a->ep, 1, &mine, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(itx_ep_accept_with_rmr(a->ep, 1, &mine, &context), ==,
+			IT_ERR_INVALID_CN_EST_ID);
+	g_assert_cmpint(itx_bind_ep_to_device(NULL, 1), ==, IT_ERR_INVALID_EP);
+	g_assert_cmpint(itx_get_rmr_context_for_ep(NULL, a->lmr, &context), ==, IT_ERR_INVALID_EP);
+	g_assert_cmpint(itx_get_rmr_context_for_ep(a->ep, b->lmr, &context), ==,
+			IT_ERR_INVALID_LMR);
+	g_assert_cmpint(itx_get_rmr_context_for_ep(a->ep, a->lmr, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(itx_get_rmr_context_for_ep(a->ep, a->lmr, &context), ==, IT_SUCCESS);
+	g_assert_cmpuint(context, ==, a->context);
+}
+
+/* A file with lines of what a connection went through. */
+static void
+test_trace(struct pair *pair)
+{
+	g_autofree char *folder = g_dir_make_tmp("itapi-trace-XXXXXX", NULL);
+	g_autofree char *path = g_build_filename(folder, "demo.3.trace", NULL);
+	g_autofree char *text = NULL;
+
+	g_assert_true(g_setenv("ITAPI_TRACE", folder, TRUE));
+	g_assert_cmpint(itx_init_tracing(NULL, 1), ==, IT_ERR_FAULT);
+	g_assert_cmpint(itx_init_tracing("", 1), ==, IT_ERR_INVALID_NAME);
+	g_assert_cmpint(itx_init_tracing("no/folder", 1), ==, IT_ERR_INVALID_NAME);
+	g_assert_cmpint(itx_init_tracing("demo", 3), ==, IT_SUCCESS);
+	pair_establish(pair);
+	pair_disconnect(pair);
+	g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+	g_assert_nonnull(strstr(text, " begin demo\n"));
+	g_assert_nonnull(strstr(text, " CONNECT ACTIVE1\n"));
+	g_assert_nonnull(strstr(text, " ESTABLISHED CONNECTED\n"));
+	g_unsetenv("ITAPI_TRACE");
+	g_assert_cmpint(g_remove(path), ==, 0);
+	g_assert_cmpint(g_rmdir(folder), ==, 0);
+}
+
+static void
+add_tests(void)
+{
+	pair_add("itx/regions", test_regions);
+	pair_add("itx/checks", test_checks);
+	pair_add("itx/trace", test_trace);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add_tests);
+}

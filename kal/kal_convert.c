@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A TCP connection of the application becomes a connection of a queue pair (itapi-semantics 11).
+ *
+ * The descriptor is duplicated; the application's own stays open and is not to be used any more. Who
+ * gives no message is the initiator: the start-up is that of a connect whose TCP connection stands already
+ * (kal_cm_stream.c). Who gives one sends it first, as the last octets of streaming mode, then waits for
+ * the peer's MPA Request and answers it. Without MPA frames the provider gets the stream at once, and
+ * the message with it. Octets that wait in the socket are the beginning of what the peer says next.
+ *
+ * All of it on the service thread but the checks; a failure resets the TCP connection, also for the
+ * application's descriptor, since there is no way back to streaming mode.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kal_cm_internal.h"
+
+/* --- checks -------------------------------------------------------------------------------- */
+
+static bool
+option_is(int fd, int option, int value)
+{
+	int found = -1;
+	socklen_t len = sizeof(found);
+
+	return getsockopt(fd, SOL_SOCKET, option, &found, &len) == 0 && found == value;
+}
+
+/* A connected TCP socket over IP? Fills in who is at its ends. */
+static bool
+is_stream(int fd, struct kal_cm_event *news)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	uint16_t port = 0;
+
+	if (!option_is(fd, SO_TYPE, SOCK_STREAM) || !option_is(fd, SO_PROTOCOL, IPPROTO_TCP) ||
+	    !option_is(fd, SO_ACCEPTCONN, 0))
+		return false;
+	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0)
+		return false;
+	kal_sock_addr_back(&sa, &news->peer, &port);
+	news->service.kind = RI_SERVICE_PORT;
+	news->service.port = port;
+	len = sizeof(sa);
+	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0)
+		return false;
+	kal_sock_addr_back(&sa, &news->local, &port);
+	news->service.local_port = port;
+	return news->peer.family != RI_ADDR_NONE;
+}
+
+/* --- the call ------------------------------------------------------------------------------ */
+
+/* A setup around a copy of the descriptor; NULL: none to be had. */
+static struct kal_setup *
+setup_around(struct kal_conn *conn, const struct kal_convert_req *req, const void *message, int fd)
+{
+	struct kal_setup *setup = kal_setup_new(conn, req->initiator != 0);
+	struct kal_cm_req depths = {.ird = conn->ird, .ord = conn->ord};
+	int copy;
+
+	setup->tcp_up = true;
+	setup->req = depths;
+	if (!kal_fd_duplicate(&setup->fd, fd)) {
+		kal_setup_free(setup);
+		return NULL;
+	}
+	copy = kal_fd_get(&setup->fd);
+	(void)fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK);
+	kal_sock_prepare(copy);
+	kal_setup_wish(setup, &depths, true);
+	setup->watch.fd = copy;
+	setup->watch.events = RI_WATCH_OUT;
+	if (!req->initiator) {
+		setup->message = g_memdup2(message, req->msg_len);
+		setup->message_len = req->msg_len;
+	}
+	return setup;
+}
+
+/* What comes first. */
+static void
+begin_with(struct kal_setup *setup, const struct kal_convert_req *req)
+{
+	if (req->no_startup) {
+		setup->terms = (struct kal_mpa_terms){.crc = setup->conn->cm->crc,
+						      .ird = setup->wish.ird,
+						      .ord = setup->wish.ord};
+		setup->step = KAL_CONVERT_ATTACH;
+	} else if (req->initiator) {
+		kal_mpa_offer(&setup->wish, &setup->request);
+		setup->out_len = kal_mpa_write(&setup->request, setup->out, sizeof(setup->out));
+	} else {
+		setup->step = KAL_CONVERT_MESSAGE;
+	}
+}
+
+static enum ri_status
+start(struct kal_conn *conn, bool initiator)
+{
+	enum ri_status status = ri_call_reserve(conn->cm->p.caller, conn->qp);
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (!initiator)
+		return kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
+	status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
+	return status == RI_SUCCESS ? kal_conn_move(conn, KAL_CONN_TCP_UP, KAL_REASON_OTHER)
+				    : status;
+}
+
+enum ri_status
+kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *message,
+		   int fd)
+{
+	const struct ri_host *host = conn->cm->p.host;
+	struct kal_cm_event news = {0};
+	struct kal_setup *setup;
+	enum ri_status status;
+
+	if (!is_stream(fd, &news))
+		return RI_ERR_INVALID_ARG;
+	setup = setup_around(conn, req, message, fd);
+	if (setup == NULL)
+		return RI_ERR_RESOURCES;
+	begin_with(setup, req);
+	status = start(conn, req->initiator != 0);
+	if (status != RI_SUCCESS) {
+		kal_setup_free(setup);
+		return status;
+	}
+	setup->converted = true; /* from now on its end is the end of the socket */
+	conn->news.peer = news.peer;
+	conn->news.local = news.local;
+	conn->news.service = news.service;
+	conn->news.own_ird = conn->ird;
+	conn->news.own_ord = conn->ord;
+	conn->setup = setup;
+	if (host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
+		setup->error = ENOMEM;
+		host->timer_start(host->self, &setup->timer, host->now(host->self));
+	} else {
+		host->timer_start(host->self, &setup->timer,
+				  host->now(host->self) + KAL_CONVERT_DEFAULT);
+	}
+	return RI_SUCCESS;
+}
+
+/* --- on the service thread ------------------------------------------------------------------ */
+
+/* Send what is left of the message. 1: all out, 0: later, -errno. */
+static int
+flush_message(struct kal_setup *setup)
+{
+	while (setup->message_at < setup->message_len) {
+		ssize_t n = send(kal_fd_get(&setup->fd), setup->message + setup->message_at,
+				 setup->message_len - setup->message_at, MSG_NOSIGNAL);
+
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			setup->message_at += (size_t)n;
+	}
+	return 1;
+}
+
+/* The whole Request is there: what follows it stays in front of the buffer; the Reply goes out next. */
+static bool
+answer(struct kal_setup *setup, size_t size)
+{
+	struct kal_mpa_frame reply;
+
+	kal_mpa_accept(&setup->wish, &setup->request, &reply, &setup->terms);
+	setup->out_len = kal_mpa_write(&reply, setup->out, sizeof(setup->out));
+	setup->in_len -= size;
+	memmove(setup->in, setup->in + size, setup->in_len);
+	setup->step = KAL_CONVERT_NONE;
+	return setup->out_len > 0;
+}
+
+/* Octets, or the end of the stream, wait. KAL_REASON_COUNT: go on. */
+static enum kal_cm_reason
+read_request(struct kal_setup *setup, bool *failed)
+{
+	const struct ri_host *host = setup->host;
+	enum kal_mpa_found found;
+	size_t size = 0;
+	ssize_t n = recv(kal_fd_get(&setup->fd), setup->in + setup->in_len,
+			 sizeof(setup->in) - setup->in_len, 0);
+
+	*failed = false;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return KAL_REASON_OTHER;
+	*failed = true;
+	if (n <= 0)
+		return kal_sock_reason(n < 0 ? errno : 0);
+	setup->in_len += (size_t)n;
+	found = kal_mpa_read(KAL_MPA_REQUEST, setup->in, setup->in_len, &setup->request, &size);
+	*failed = found != KAL_MPA_MORE;
+	if (found != KAL_MPA_WHOLE ||
+	    kal_mpa_judge_request(&setup->request, setup->in_len - size) != KAL_MPA_GO ||
+	    !answer(setup, size))
+		return KAL_REASON_BAD_PARAMS;
+	*failed = false;
+	host->watch_change(host->self, &setup->watch, RI_WATCH_OUT);
+	return KAL_REASON_OTHER;
+}
+
+bool
+kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
+{
+	const struct ri_host *host = setup->host;
+	enum kal_cm_reason reason = KAL_REASON_OTHER;
+	bool failed = false;
+	int done;
+
+	if (setup->step == KAL_CONVERT_ATTACH)
+		return kal_stream_attach(conn, setup, 0, 0);
+	if (setup->step == KAL_CONVERT_MESSAGE) {
+		done = flush_message(setup);
+		if (done == 0)
+			return false;
+		failed = done < 0;
+		reason = failed ? kal_sock_reason(-done) : KAL_REASON_OTHER;
+		setup->step = KAL_CONVERT_REQUEST;
+		if (!failed)
+			host->watch_change(host->self, &setup->watch, RI_WATCH_IN);
+	} else if (events & (RI_WATCH_IN | RI_WATCH_ERR)) {
+		reason = read_request(setup, &failed);
+	}
+	if (!failed)
+		return false;
+	kal_stream_give_up(conn, KAL_CONN_FAILED, reason);
+	return true;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Conversion of a socket into a connection of an endpoint (itapi-semantics 11): the call. What happens to
+ * the socket is the kAL's; how it ends comes as news of the endpoint, like the end of any attempt.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ual.h"
+#include "ual_cm.h"
+#include "ual_ep.h"
+#include "ual_status.h"
+
+#define MESSAGE_MAX ((size_t)64 * 1024) /* octets of a last streaming message */
+
+static it_status_t
+convert_call(struct ual_ep *ep, int sd, const struct kal_convert_req *head, const void *message)
+{
+	size_t length = sizeof(*head) + head->msg_len;
+	struct kal_convert_req *req = (struct kal_convert_req *)malloc(length);
+	struct kal_msg msg = {.call = KAL_CONVERT, .fd = sd, .req = req, .req_len = length};
+	enum ri_status status;
+
+	if (req == NULL)
+		return IT_ERR_RESOURCES;
+	*req = *head;
+	if (head->msg_len > 0)
+		memcpy(req + 1, message, head->msg_len);
+	status = kal_call(ep->object.ia->client, &msg);
+	free(req);
+	return ual_status(UAL_CALL_CONVERT, status);
+}
+
+static it_status_t
+convert_controlled(struct ual_ep *ep, int sd, const struct kal_convert_req *head,
+		   const void *message)
+{
+	enum ual_ep_event event = head->initiator ? UAL_EPE_CONVERT_ASK : UAL_EPE_CONVERT_WAIT;
+	it_status_t status = ual_ep_step(&ep->state, event, NULL);
+
+	if (status != IT_SUCCESS)
+		return status;
+	status = convert_call(ep, sd, head, message);
+	if (status != IT_SUCCESS)
+		ual_cm_undo(ep);
+	return status;
+}
+
+it_status_t
+ual_cm_convert(struct ual_ep *ep, int sd, it_sc_flags_t flags, const void *msg, size_t len)
+{
+	const struct kal_convert_req head = {
+		.qp = ep->qp_id,
+		.initiator = msg == NULL,
+		.no_startup = ((unsigned int)flags & IT_SC_NO_REQ_REP) != 0,
+		.msg_len = (uint32_t)len,
+	};
+	struct ual_ia *ia = ep->object.ia;
+	it_status_t status;
+
+	if (ual_dead(ia))
+		return IT_ERR_IA_CATASTROPHE;
+	if (!ia->attr.socket_conversion)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if (((unsigned int)flags & ~(unsigned int)IT_SC_NO_REQ_REP) != 0)
+		return IT_ERR_INVALID_FLAGS;
+	if (len > MESSAGE_MAX)
+		return IT_ERR_INVALID_LENGTH;
+	pthread_mutex_lock(&ep->control);
+	status = convert_controlled(ep, sd, &head, msg);
+	pthread_mutex_unlock(&ep->control);
+	return status;
+}

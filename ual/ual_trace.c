@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The trace. A line is: seconds of the monotonic clock, process and thread, the handle concerned, what
+ * happened, and a detail, separated by blanks. Lines are written whole, so several threads, and
+ * processes that share a file, do not mix. A line that the disk does not take is lost.
+ */
+
+#include "ual_trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+atomic_int ual_trace_file = -1;
+
+it_status_t
+ual_trace_begin(const char *name, int rank)
+{
+	const char *folder = getenv("ITAPI_TRACE");
+	char path[4096];
+	int n, fd, before;
+
+	if (name[0] == '\0' || strchr(name, '/') != NULL)
+		return IT_ERR_INVALID_NAME;
+	n = snprintf(path, sizeof(path), "%s/%s.%d.trace",
+		     folder != NULL && folder[0] != '\0' ? folder : ".", name, rank);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return IT_ERR_INVALID_NAME;
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return errno == EACCES || errno == EROFS ? IT_ERR_NO_PERMISSION : IT_ERR_RESOURCES;
+	before = atomic_exchange(&ual_trace_file, fd);
+	if (before >= 0)
+		close(before);
+	ual_trace_write(NULL, "begin", name);
+	return IT_SUCCESS;
+}
+
+void
+ual_trace_from_environment(void)
+{
+	const char *folder = getenv("ITAPI_TRACE");
+
+	if (folder != NULL && folder[0] != '\0' && atomic_load(&ual_trace_file) < 0)
+		(void)ual_trace_begin(program_invocation_short_name, (int)getpid());
+}
+
+void
+ual_trace_write(const void *object, const char *what, const char *detail)
+{
+	struct timespec now = {0};
+	char line[256];
+	int n;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	n = snprintf(line, sizeof(line), "%lld.%09ld %d/%d %p %s %s\n", (long long)now.tv_sec,
+		     now.tv_nsec, (int)getpid(), (int)gettid(), object, what, detail);
+	if (n >= (int)sizeof(line)) {
+		n = (int)sizeof(line);
+		line[sizeof(line) - 1] = '\n';
+	}
+	if (n > 0 && write(atomic_load(&ual_trace_file), line, (size_t)n) < 0)
+		return; /* nobody to tell */
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A trace of what happens to connections and adapters, for people: one line an event. Off until
+ * itx_init_tracing or ITAPI_TRACE turns it on; off it costs one load.
+ */
+#ifndef UAL_TRACE_H
+#define UAL_TRACE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "it_api.h"
+
+extern atomic_int ual_trace_file; /* descriptor, or -1 */
+
+/* Begin: NAME.RANK.trace in the folder ITAPI_TRACE, or in the current one. */
+it_status_t ual_trace_begin(const char *name, int rank);
+/* Begin, if ITAPI_TRACE names a folder and nobody has begun: under the program's name and process id. */
+void ual_trace_from_environment(void);
+/* One line. */
+void ual_trace_write(const void *object, const char *what, const char *detail);
+
+static inline void
+ual_trace(const void *object, const char *what, const char *detail)
+{
+	if (__builtin_expect(atomic_load_explicit(&ual_trace_file, memory_order_relaxed) >= 0, 0))
+		ual_trace_write(object, what, detail);
+}
+
+#endif /* UAL_TRACE_H */
