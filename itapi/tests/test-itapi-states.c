@@ -376,6 +376,41 @@ test_passive_gives_up(struct pair *pair)
 	}
 }
 
+/* An endpoint that is freed while it connects: its peer is told, whichever side it is. */
+static void
+test_free_raced(struct pair *pair)
+{
+	struct answer answer = {.pair = pair};
+
+	for (unsigned int round = 0; round < 100; round++) {
+		bool active_goes = round % 2 == 0;
+		struct end *goes = active_goes ? &pair->active : &pair->passive;
+		struct end *stays = active_goes ? &pair->passive : &pair->active;
+
+		pair_connect(pair);
+		answer.id = cm_request(pair).cn_est_id;
+		if (active_goes) {
+			GThread *thread = g_thread_new("passive", accept_thread, &answer);
+
+			if (round % 4 != 0)
+				g_usleep(g_test_rand_int_range(0, 200));
+			g_assert_cmpint(it_ep_free(goes->ep), ==, IT_SUCCESS);
+			g_thread_join(thread);
+		} else {
+			accept_thread(&answer);
+			if (round % 4 != 1)
+				g_usleep(g_test_rand_int_range(0, 200));
+			g_assert_cmpint(it_ep_free(goes->ep), ==, IT_SUCCESS);
+		}
+		goes->ep = NULL;
+		if (answer.status == IT_SUCCESS)
+			expect_whole(stays, false);
+		cm_drain(goes->cm_msg);
+		cm_drain(pair->passive.cm_req);
+		end_new_ep(goes);
+	}
+}
+
 /* In three ways: the active side accepts while the passive one gives up. */
 static void
 test_arrival_raced(struct pair *pair)
@@ -429,6 +464,7 @@ add(void)
 	pair_add("rulings/r-01-one-answer-one-end", test_one_answer_one_end);
 	pair_add("rulings/r-01-passive-gives-up", test_passive_gives_up);
 	pair_add("rulings/r-01-arrival-raced", test_arrival_raced);
+	pair_add("rulings/r-03-free-raced", test_free_raced);
 	pair_add("rulings/r-05-completions-before-the-end", test_completions_first);
 	pair_add("rulings/r-06-orderly-is-disconnect", test_orderly);
 	pair_add("rulings/r-08-queued-events-stay", test_queued_stay);
