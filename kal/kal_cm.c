@@ -345,7 +345,8 @@ kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (status == RI_SUCCESS) {
 		status = ri_call_confirm(conn->cm->p.caller, conn->qp, !req->refuse, req->pdata,
 					 (uint16_t)req->pdata_len);
-		if (status != RI_SUCCESS) /* the provider lost it meanwhile */
+		/* INVALID_STATE: it ended meanwhile, and the provider's news of that is on the way. */
+		if (status != RI_SUCCESS && status != RI_ERR_INVALID_STATE)
 			(void)!kal_conn_move(conn, KAL_CONN_FAILED, KAL_REASON_OTHER);
 		if (status != RI_SUCCESS || req->refuse)
 			kal_conn_kill(conn);

@@ -198,6 +198,7 @@ struct ri_qp {
 
 	alignas(VSW_CACHE_LINE) struct vsw_lock lock; /* state, cause, messages */
 	bool ended;                                   /* cause is set */
+	bool telling;                                 /* and is being raised */
 	bool told;                                    /* and was raised */
 	bool parted;                                  /* the peer was told */
 	struct vem_cause cause;

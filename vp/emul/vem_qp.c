@@ -211,6 +211,23 @@ rests(struct ri_qp *qp)
 	return host->now(host->self) < atomic_load(&qp->rests_until);
 }
 
+/* Was the end raised? Who was woken by that very event may be faster than we: a moment of patience. */
+static bool
+end_is_told(struct ri_qp *qp)
+{
+	bool over = false, telling = true;
+
+	for (unsigned spins = 0; !over && telling && spins < 1000; spins++) {
+		if (spins > 0)
+			sched_yield();
+		vsw_lock(&qp->lock);
+		over = !qp->ended || qp->told;
+		telling = qp->telling;
+		vsw_unlock(&qp->lock);
+	}
+	return over;
+}
+
 /* ERROR to IDLE. `anew`: as if another queue pair took its place, so time-wait does not count. */
 static enum ri_status
 qp_reset(struct ri_qp *qp, bool anew)
@@ -220,10 +237,7 @@ qp_reset(struct ri_qp *qp, bool anew)
 	if (atomic_load(&qp->state) != RI_QPS_ERROR)
 		return RI_ERR_INVALID_STATE;
 
-	vsw_lock(&qp->lock);
-	bool over = !qp->ended || qp->told;
-	vsw_unlock(&qp->lock);
-	if (!over || !atomic_load(&qp->tx_flushed) || !atomic_load(&qp->rx_flushed))
+	if (!end_is_told(qp) || !atomic_load(&qp->tx_flushed) || !atomic_load(&qp->rx_flushed))
 		return RI_ERR_STILL_FLUSHING;
 	if (!anew && rests(qp))
 		return RI_ERR_TIME_WAIT;
@@ -397,8 +411,12 @@ vem_qp_kill(struct ri_qp *qp)
 	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
 
 	vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
-	qp_silence(qp);
-	vem_cm_withdraw(qp);
+	qp_silence(qp);      /* it asks for no connection any more */
+	vem_cm_withdraw(qp); /* nobody can accept what it asked for */
+	vsw_lock(&qp->lock);
+	qp->parted = true; /* from here on the link is ours alone */
+	vsw_unlock(&qp->lock);
+	qp_silence(qp); /* who was faster has started its task again */
 	while (atomic_load(&qp->inside) != 0)
 		sched_yield(); /* who woke it because of its SRQ */
 	if (qp->link != NULL) {

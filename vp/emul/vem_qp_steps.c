@@ -197,7 +197,7 @@ tell_end(struct ri_qp *qp)
 	bool due = qp->ended && !qp->told;
 	struct vem_cause cause = qp->cause;
 	struct vem_hello heard = qp->heard;
-	qp->told = qp->ended;
+	qp->telling = due;
 	if (due)
 		rest(qp);
 	vsw_unlock(&qp->lock);
@@ -211,6 +211,11 @@ tell_end(struct ri_qp *qp)
 	if (cause.kind != RI_CM_NONE)
 		vem_cm_tell(qp, (enum ri_cm_event_kind)cause.kind, (enum ri_cm_reason)cause.reason,
 			    cause.kind == RI_CM_REJECTED ? &heard : NULL);
+	/* Only now may it begin anew: this was news of the old life. */
+	vsw_lock(&qp->lock);
+	qp->telling = false;
+	qp->told = true;
+	vsw_unlock(&qp->lock);
 }
 
 /* In a state that flushes: bring it to its end. */
