@@ -39,6 +39,7 @@ struct bench_case {
 extern const struct bench_case bench_raw_cases[];
 extern const struct bench_case bench_mem_cases[];
 extern const struct bench_case bench_itapi_cases[];
+extern const struct bench_case bench_many_cases[];
 
 uint64_t bench_now(void); /* ns, monotonic */
 void bench_pin(int core);

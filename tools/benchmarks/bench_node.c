@@ -38,13 +38,13 @@ loopback_spigot(it_ia_handle_t ia)
 	return spigot;
 }
 
-static void
-make_ep(struct bench_node *node)
+void
+bench_node_new_ep(struct bench_node *node, size_t dtos)
 {
 	it_ep_attributes_t attr = {
 		.max_dto_payload_size = 0,
-		.max_request_dtos = QUEUE_DTOS,
-		.max_recv_dtos = QUEUE_DTOS,
+		.max_request_dtos = dtos,
+		.max_recv_dtos = dtos,
 		.max_send_segments = 1,
 		.max_recv_segments = 1,
 		.srv.rc = {.rdma_read_enable = IT_TRUE,
@@ -84,7 +84,7 @@ bench_node_open(struct bench_node *node, const char *adapter, size_t half)
 				  IT_PRIV_LOCAL | IT_PRIV_REMOTE, IT_LMR_FLAG_NONE, 0, &node->lmr,
 				  &node->context),
 		    "it_lmr_create");
-	make_ep(node);
+	bench_node_new_ep(node, QUEUE_DTOS);
 }
 
 void

@@ -30,6 +30,8 @@ struct bench_node {
 
 /* Open an adapter and make everything but the connection; `half` octets each way. */
 void bench_node_open(struct bench_node *node, const char *adapter, size_t half);
+/* Another endpoint in place of the present one, which lives on with the adapter. */
+void bench_node_new_ep(struct bench_node *node, size_t dtos);
 void bench_node_listen(struct bench_node *node);
 void bench_node_connect(struct bench_node *node, uint16_t port);
 void bench_node_accept(struct bench_node *node);
