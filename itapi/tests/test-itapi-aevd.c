@@ -368,8 +368,8 @@ add_tests(void)
 	pair_add("aevd/r-14-merging", test_merging);
 	pair_add("aevd/moves", test_moves);
 	pair_add("aevd/descriptor", test_descriptor);
-	pair_add("aevd/race-merging", test_race_merging);
-	pair_add("aevd/race-notifications", test_race_notifications);
+	pair_add("aevd/r-11-race-merging", test_race_merging);
+	pair_add("aevd/r-11-race-notifications", test_race_notifications);
 	pair_add("aevd/connection", test_connection);
 	pair_add("aevd/itx-wait", test_itx_wait);
 }

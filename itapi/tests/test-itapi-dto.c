@@ -441,7 +441,7 @@ test_stream(struct pair *pair)
 static void
 add(void)
 {
-	pair_add("dto/send", test_send);
+	pair_add("dto/r-23-send", test_send);
 	pair_add("dto/write-read", test_write_read);
 	pair_add("dto/relative", test_relative);
 	pair_add("dto/suppressed", test_suppressed);
@@ -449,7 +449,7 @@ add(void)
 	pair_add("dto/flush", test_flush);
 	pair_add("dto/flush-of-reject", test_flush_of_reject);
 	pair_add("dto/wrong-key", test_wrong_key);
-	pair_add("dto/local-bounds", test_local_bounds);
+	pair_add("dto/r-19-local-bounds", test_local_bounds);
 	pair_add("dto/statuses", test_statuses);
 	pair_add("dto/stream", test_stream);
 }

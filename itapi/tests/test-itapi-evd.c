@@ -531,9 +531,9 @@ main(int argc, char **argv)
 	duo_add_tests("/itapi/evd/query", test_query);
 	duo_add_tests("/itapi/evd/modify", test_modify);
 	duo_add_tests("/itapi/evd/wait", test_wait);
-	duo_add_tests("/itapi/evd/fd", test_fd);
-	duo_add_tests("/itapi/evd/wake", test_wake);
-	duo_add_tests("/itapi/evd/line", test_line);
+	duo_add_tests("/itapi/evd/r-13-fd", test_fd);
+	duo_add_tests("/itapi/evd/r-15-wake", test_wake);
+	duo_add_tests("/itapi/evd/r-12-line", test_line);
 	duo_add_tests("/itapi/evd/interrupt", test_interrupt);
 	duo_add_tests("/itapi/evd/crowd", test_crowd);
 	return g_test_run();

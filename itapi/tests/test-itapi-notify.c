@@ -288,9 +288,9 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	duo_add_tests("/itapi/notify/flags", test_flags);
+	duo_add_tests("/itapi/notify/r-10-flags", test_flags);
 	duo_add_tests("/itapi/notify/solicited", test_solicited);
-	duo_add_tests("/itapi/notify/threshold", test_threshold);
+	duo_add_tests("/itapi/notify/r-10-threshold", test_threshold);
 	duo_add_tests("/itapi/notify/fd", test_fd);
 	duo_add_tests("/itapi/notify/fd-solicited", test_fd_solicited);
 	duo_add_tests("/itapi/notify/sleepers", test_sleepers);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Rulings (itapi-semantics 17) that have no better place: overflow, coalescing, contexts, conversion. */
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "it_window.h"
+
+static it_evd_handle_t
+dispatcher(const struct end *end, it_event_type_t stream, it_evd_flags_t flags, size_t size)
+{
+	it_evd_handle_t evd = NULL;
+
+	g_assert_cmpint(it_evd_create(end->ia, stream, flags, size, 1, NULL, &evd, NULL), ==,
+			IT_SUCCESS);
+	return evd;
+}
+
+static bool
+overflowed(it_evd_handle_t evd)
+{
+	it_evd_param_t params;
+
+	g_assert_cmpint(it_evd_query(evd, IT_EVD_PARAM_OVERFLOWED, &params), ==, IT_SUCCESS);
+	return params.evd_overflowed == IT_TRUE;
+}
+
+/* Replace the active endpoint by one whose request SEVD is that one. */
+static void
+use_request_evd(struct end *end, it_evd_handle_t evd)
+{
+	it_evd_handle_t before = end->request;
+
+	end->request = evd;
+	end_new_ep(end);
+	end->request = before;
+}
+
+/*
+ * R-16: a completion that finds its SEVD full is lost and the endpoint breaks; who asked to be notified
+ * gets one affiliated event; the state ends when it is modified, or by draining in auto-reset mode.
+ */
+static void
+overflow(struct pair *pair, it_evd_flags_t flags)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_evd_handle_t aff = dispatcher(a, IT_ASYNC_AFF_EVENT_STREAM, 0, 8);
+	it_evd_handle_t full = dispatcher(a, IT_DTO_EVENT_STREAM, flags, 1);
+	it_lmr_triplet_t out = end_segment(a, 0, 8);
+	it_evd_param_t params;
+	it_event_t event;
+	size_t room;
+
+	g_assert_true(a->info->dto_evd_overflow_detection);
+	g_assert_cmpint(it_evd_query(full, IT_EVD_PARAM_QUEUE_SIZE, &params), ==, IT_SUCCESS);
+	room = params.sevd_queue_size;
+	a->attr.max_request_dtos = room + 8;
+	use_request_evd(a, full);
+	pair_establish(pair);
+	for (size_t i = 0; i < room + 2; i++)
+		(void)it_post_rdma_write(a->ep, &out, 1, i, IT_COMPLETION_FLAG,
+					 it_make_rdma_addr_absolute(b->buffer), b->context);
+	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_next(b->cm_msg);
+	g_assert_true(overflowed(full));
+	if (flags & IT_EVD_OVERFLOW_NOTIFY) {
+		event = end_expect(aff, IT_ASYNC_AFF_EP_SEVD_FULL_ERROR);
+		g_assert_true(event.aff_async.cause.ep == a->ep);
+	}
+	end_expect_none(aff);
+	for (size_t i = 0; it_evd_dequeue(full, &event) == IT_SUCCESS; i++)
+		g_assert_cmpuint(i, <, room);
+	g_assert_cmpint(overflowed(full), ==, (flags & IT_EVD_OVERFLOW_AUTO_RESET) == 0);
+	params.evd_overflowed = IT_FALSE;
+	g_assert_cmpint(it_evd_modify(full, IT_EVD_PARAM_OVERFLOWED, &params), ==, IT_SUCCESS);
+	g_assert_false(overflowed(full));
+	a->attr.max_request_dtos = 8;
+	end_new_ep(a); /* lets go of the small one */
+	end_reset(b);
+	g_assert_cmpint(it_evd_free(full), ==, IT_SUCCESS);
+	g_assert_cmpint(it_evd_free(aff), ==, IT_SUCCESS);
+}
+
+static void
+test_overflow_default(struct pair *pair)
+{
+	overflow(pair, IT_EVD_OVERFLOW_DEFAULT);
+}
+
+static void
+test_overflow_notify(struct pair *pair)
+{
+	overflow(pair, IT_EVD_OVERFLOW_NOTIFY);
+}
+
+static void
+test_overflow_auto_reset(struct pair *pair)
+{
+	overflow(pair, IT_EVD_OVERFLOW_NOTIFY | IT_EVD_OVERFLOW_AUTO_RESET);
+}
+
+/* what may be held back goes with the next request, or when its completion is looked for. */
+static void
+test_coalescing(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t out = end_segment(a, 0, 8), in = end_segment(b, 0, 64);
+
+	pair_establish(pair);
+	for (uint64_t i = 0; i < 20; i++) {
+		bool last = i % 2 == 1;
+
+		g_assert_cmpint(it_post_recv((it_handle_t)b->ep, &in, 1, i, 0), ==, IT_SUCCESS);
+		g_assert_cmpint(it_post_send(a->ep, &out, 1, i,
+					     IT_COMPLETION_FLAG | (last ? 0 : IT_COALESCE_WR_FLAG)),
+				==, IT_SUCCESS);
+		if (last) {
+			window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, i - 1, IT_DTO_SUCCESS);
+			window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
+			window_done(a->request, IT_DTO_SEND_CMPL_EVENT, i - 1, IT_DTO_SUCCESS);
+			window_done(a->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
+		}
+	}
+	/* Alone, with nothing behind it: a wait lets it go. */
+	g_assert_cmpint(it_post_recv((it_handle_t)b->ep, &in, 1, 77, 0), ==, IT_SUCCESS);
+	g_assert_cmpint(it_post_send(a->ep, &out, 1, 77, IT_COMPLETION_FLAG | IT_COALESCE_WR_FLAG),
+			==, IT_SUCCESS);
+	window_done(a->request, IT_DTO_SEND_CMPL_EVENT, 77, IT_DTO_SUCCESS);
+	window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 77, IT_DTO_SUCCESS);
+	pair_disconnect(pair);
+}
+
+/*
+ * R-25: contexts and addresses are integers of this machine; programs swap them for the wire themselves.
+ * Swapped one time too many they name nothing.
+ */
+static void
+test_contexts(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t out = end_segment(a, 0, 8);
+	uint64_t wire = it_hton64(b->context);
+
+	g_assert_cmpuint(b->context >> 32, ==, 0);
+	g_assert_cmpuint(it_ntoh64(wire), ==, b->context);
+	pair_establish(pair);
+	g_assert_cmpint(it_post_rdma_write(a->ep, &out, 1, 1, SIGNALED,
+					   it_make_rdma_addr_absolute(b->buffer), it_ntoh64(wire)),
+			==, IT_SUCCESS);
+	window_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	g_assert_cmpint(it_post_rdma_write(a->ep, &out, 1, 2, SIGNALED,
+					   it_make_rdma_addr_absolute(b->buffer),
+					   b->context | UINT64_C(1) << 40),
+			==, IT_SUCCESS);
+	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_next(a->request);
+	end_reset(a);
+	end_reset(b);
+}
+
+/* an endpoint that waits for the peer's request of a conversion says so. */
+static void
+test_waits_for_request(struct pair *pair)
+{
+	struct end *b = &pair->passive;
+	struct sockaddr_in sa = {.sin_family = AF_INET};
+	socklen_t len = sizeof(sa);
+	int listener, ours, theirs;
+
+	if (!b->info->socket_conversion_support) {
+		g_test_skip("this adapter converts no sockets");
+		return;
+	}
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	g_assert_cmpint(bind(listener, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
+	g_assert_cmpint(listen(listener, 1), ==, 0);
+	g_assert_cmpint(getsockname(listener, (struct sockaddr *)&sa, &len), ==, 0);
+	theirs = socket(AF_INET, SOCK_STREAM, 0);
+	g_assert_cmpint(connect(theirs, (struct sockaddr *)&sa, len), ==, 0);
+	ours = accept(listener, NULL, NULL);
+	g_assert_cmpint(it_socket_convert(ours, b->ep, IT_SC_DEFAULT, (const unsigned char *)"", 0),
+			==, IT_SUCCESS);
+	g_assert_cmpint(end_state(b), ==, IT_EP_STATE_PASSIVE_WAIT_RDMA_TRANS_REQ);
+	g_assert_cmpint(it_ep_disconnect(b->ep, NULL, 0), ==, IT_SUCCESS);
+	end_expect(b->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	end_reset(b);
+	close(ours);
+	close(theirs);
+	close(listener);
+}
+
+/* who watches the last octet of a Write sees all before it. */
+static void
+test_ascending(struct pair *pair)
+{
+	enum {
+		LENGTH = 100000
+	};
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t out = end_segment(a, 0, LENGTH);
+	volatile unsigned char *there = b->buffer;
+
+#ifdef __SANITIZE_THREAD__
+	g_test_skip("the race is the subject of the test");
+	return;
+#endif
+	pair_establish(pair);
+	for (unsigned round = 1; round < 30; round++) {
+		it_event_t event;
+
+		memset(a->buffer, (int)round, LENGTH);
+		g_assert_cmpint(it_post_rdma_write(a->ep, &out, 1, round, SIGNALED,
+						   it_make_rdma_addr_absolute(b->buffer),
+						   b->context),
+				==, IT_SUCCESS);
+		while (there[LENGTH - 1] != round)
+			(void)it_evd_dequeue(b->recv, &event); /* drives the adapter */
+		for (size_t i = 0; i < LENGTH; i++)
+			g_assert_cmpuint(there[i], ==, round);
+		window_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, round, IT_DTO_SUCCESS);
+	}
+	pair_disconnect(pair);
+}
+
+static void
+add_tests(void)
+{
+	pair_add("rulings/r-09-waits-for-request", test_waits_for_request);
+	pair_add("rulings/r-16-overflow-default", test_overflow_default);
+	pair_add("rulings/r-16-overflow-notify", test_overflow_notify);
+	pair_add("rulings/r-16-overflow-auto-reset", test_overflow_auto_reset);
+	pair_add("rulings/r-18-coalescing", test_coalescing);
+	pair_add("rulings/r-21-ascending", test_ascending);
+	pair_add("rulings/r-25-contexts", test_contexts);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add_tests);
+}
