@@ -10,8 +10,10 @@
 
 static const char *adapter;
 
+/* One of the two. */
 struct job {
 	void (*test)(struct pair *pair);
+	void (*bare)(void);
 };
 
 void
@@ -26,10 +28,29 @@ pair_adapter(void)
 	return adapter;
 }
 
-static void
-evd_make(struct end *end, it_event_type_t stream, it_evd_handle_t *out)
+it_ia_handle_t
+pair_ia(void)
 {
-	g_assert_cmpint(it_evd_create(end->ia, stream, 0, 256, 1, NULL, out, NULL), ==, IT_SUCCESS);
+	it_ia_handle_t ia = NULL;
+
+	pair_ok(it_ia_create(adapter, 2, 1, &ia));
+	return ia;
+}
+
+static it_evd_handle_t
+sevd_make(it_ia_handle_t ia, it_event_type_t stream, size_t threshold, int *fd)
+{
+	it_evd_flags_t flags = fd != NULL ? IT_EVD_CREATE_FD : 0;
+	it_evd_handle_t evd = NULL;
+
+	pair_ok(it_evd_create(ia, stream, flags, 256, threshold, NULL, &evd, fd));
+	return evd;
+}
+
+it_evd_handle_t
+pair_sevd(it_ia_handle_t ia, it_event_type_t stream, size_t threshold)
+{
+	return sevd_make(ia, stream, threshold, NULL);
 }
 
 static void
@@ -60,19 +81,17 @@ end_open(struct end *end)
 	status = it_ia_create(adapter, 2, 0, &end->ia);
 	if (status == IT_ERR_INVALID_NAME)
 		return false;
-	g_assert_cmpint(status, ==, IT_SUCCESS);
-	g_assert_cmpint(it_ia_query(end->ia, &end->info), ==, IT_SUCCESS);
-	g_assert_cmpint(it_pz_create(end->ia, &end->pz), ==, IT_SUCCESS);
-	evd_make(end, IT_DTO_EVENT_STREAM, &end->request);
-	evd_make(end, IT_DTO_EVENT_STREAM, &end->recv);
-	evd_make(end, IT_CM_MSG_EVENT_STREAM, &end->cm_msg);
-	evd_make(end, IT_CM_REQ_EVENT_STREAM, &end->cm_req);
+	pair_ok(status);
+	pair_ok(it_ia_query(end->ia, &end->info));
+	pair_ok(it_pz_create(end->ia, &end->pz));
+	end->request = pair_sevd(end->ia, IT_DTO_EVENT_STREAM, 1);
+	end->recv = pair_sevd(end->ia, IT_DTO_EVENT_STREAM, 1);
+	end->cm_msg = pair_sevd(end->ia, IT_CM_MSG_EVENT_STREAM, 1);
+	end->cm_req = pair_sevd(end->ia, IT_CM_REQ_EVENT_STREAM, 1);
 	attr_make(end);
 	end->buffer = g_malloc0(END_BUFFER);
-	g_assert_cmpint(it_lmr_create21(end->pz, end->buffer, NULL, END_BUFFER,
-					IT_ADDR_MODE_ABSOLUTE, ALL_PRIVS, IT_LMR_FLAG_NONE, 0,
-					&end->lmr, &end->context),
-			==, IT_SUCCESS);
+	pair_ok(it_lmr_create21(end->pz, end->buffer, NULL, END_BUFFER, IT_ADDR_MODE_ABSOLUTE,
+				ALL_PRIVS, IT_LMR_FLAG_NONE, 0, &end->lmr, &end->context));
 	return true;
 }
 
@@ -81,15 +100,15 @@ void
 end_close(struct end *end)
 {
 	if (end->ep != NULL)
-		g_assert_cmpint(it_ep_free(end->ep), ==, IT_SUCCESS);
-	g_assert_cmpint(it_lmr_free(end->lmr), ==, IT_SUCCESS);
-	g_assert_cmpint(it_evd_free(end->request), ==, IT_SUCCESS);
-	g_assert_cmpint(it_evd_free(end->recv), ==, IT_SUCCESS);
-	g_assert_cmpint(it_evd_free(end->cm_msg), ==, IT_SUCCESS);
-	g_assert_cmpint(it_evd_free(end->cm_req), ==, IT_SUCCESS);
-	g_assert_cmpint(it_pz_free(end->pz), ==, IT_SUCCESS);
+		pair_ok(it_ep_free(end->ep));
+	pair_ok(it_lmr_free(end->lmr));
+	pair_ok(it_evd_free(end->request));
+	pair_ok(it_evd_free(end->recv));
+	pair_ok(it_evd_free(end->cm_msg));
+	pair_ok(it_evd_free(end->cm_req));
+	pair_ok(it_pz_free(end->pz));
 	it_ia_info_free(end->info);
-	g_assert_cmpint(it_ia_free(end->ia), ==, IT_SUCCESS);
+	pair_ok(it_ia_free(end->ia));
 	g_free(end->buffer);
 }
 
@@ -97,10 +116,22 @@ void
 end_new_ep(struct end *end)
 {
 	if (end->ep != NULL)
-		g_assert_cmpint(it_ep_free(end->ep), ==, IT_SUCCESS);
-	g_assert_cmpint(it_ep_rc_create(end->pz, end->request, end->recv, end->cm_msg,
-					IT_EP_NO_FLAG, &end->attr, &end->ep),
-			==, IT_SUCCESS);
+		pair_ok(it_ep_free(end->ep));
+	pair_ok(it_ep_rc_create(end->pz, end->request, end->recv, end->cm_msg, IT_EP_NO_FLAG,
+				&end->attr, &end->ep));
+}
+
+void
+end_new_evds(struct end *end, size_t threshold, int *fd)
+{
+	if (end->ep != NULL)
+		pair_ok(it_ep_free(end->ep));
+	end->ep = NULL;
+	pair_ok(it_evd_free(end->request));
+	pair_ok(it_evd_free(end->recv));
+	end->request = pair_sevd(end->ia, IT_DTO_EVENT_STREAM, threshold);
+	end->recv = sevd_make(end->ia, IT_DTO_EVENT_STREAM, threshold, fd);
+	end_new_ep(end);
 }
 
 /* A spigot with an address, and how its services are named. */
@@ -120,14 +151,44 @@ pair_listen(struct pair *pair)
 	g_assert_nonnull(addr);
 	if ((info->spigot_info[pair->spigot].passive_side_conn_qual & IT_IANA_PORT) == 0)
 		qual.type = IT_IB_SERVICEID;
-	g_assert_cmpint(it_listen_create(pair->passive.ia, pair->spigot, pair->passive.cm_req,
-					 IT_LISTEN_NO_FLAG, &qual, &pair->listen),
-			==, IT_SUCCESS);
+	pair_ok(it_listen_create(pair->passive.ia, pair->spigot, pair->passive.cm_req,
+				 IT_LISTEN_NO_FLAG, &qual, &pair->listen));
 	pair->qual = qual;
-	g_assert_cmpint(
-		it_get_pathinfo(pair->active.ia, pair->spigot, addr, &paths, &total, &pair->path),
-		==, IT_SUCCESS);
+	pair_ok(it_get_pathinfo(pair->active.ia, pair->spigot, addr, &paths, &total, &pair->path));
 	g_assert_cmpuint(paths, >=, 1);
+}
+
+bool
+pair_open(struct pair *pair)
+{
+	memset(pair, 0, sizeof(*pair));
+	if (!end_open(&pair->active))
+		return false;
+	g_assert_true(end_open(&pair->passive));
+	end_new_ep(&pair->active);
+	end_new_ep(&pair->passive);
+	pair_listen(pair);
+	return true;
+}
+
+void
+pair_close(struct pair *pair)
+{
+	if (pair->listen != NULL)
+		pair_ok(it_listen_free(pair->listen));
+	end_close(&pair->active);
+	end_close(&pair->passive);
+}
+
+static bool
+present(void)
+{
+	it_ia_handle_t ia;
+
+	if (it_ia_create(adapter, 2, 0, &ia) == IT_ERR_INVALID_NAME)
+		return false;
+	pair_ok(it_ia_free(ia));
+	return true;
 }
 
 static void
@@ -136,31 +197,39 @@ run(const void *data)
 	const struct job *job = data;
 	struct pair pair;
 
-	memset(&pair, 0, sizeof(pair));
-	if (!end_open(&pair.active)) {
+	if (job->bare != NULL ? !present() : !pair_open(&pair)) {
 		g_test_skip("no such adapter");
 		return;
 	}
-	g_assert_true(end_open(&pair.passive));
-	end_new_ep(&pair.active);
-	end_new_ep(&pair.passive);
-	pair_listen(&pair);
+	if (job->bare != NULL) {
+		job->bare();
+		return;
+	}
 	job->test(&pair);
-	if (pair.listen != NULL)
-		g_assert_cmpint(it_listen_free(pair.listen), ==, IT_SUCCESS);
-	end_close(&pair.active);
-	end_close(&pair.passive);
+	pair_close(&pair);
+}
+
+static void
+job_add(const char *path, struct job job)
+{
+	struct job *own = g_new(struct job, 1);
+	char *name = g_strdup_printf("/itapi/%s/%s", adapter, path);
+
+	*own = job;
+	g_test_add_data_func_full(name, own, (GTestDataFunc)(void (*)(void))run, g_free);
+	g_free(name);
 }
 
 void
 pair_add(const char *path, void (*test)(struct pair *pair))
 {
-	struct job *job = g_new(struct job, 1);
-	char *name = g_strdup_printf("/itapi/%s/%s", adapter, path);
+	job_add(path, (struct job){.test = test});
+}
 
-	job->test = test;
-	g_test_add_data_func_full(name, job, (GTestDataFunc)(void (*)(void))run, g_free);
-	g_free(name);
+void
+pair_add_bare(const char *path, void (*test)(void))
+{
+	job_add(path, (struct job){.bare = test});
 }
 
 int
@@ -178,7 +247,7 @@ end_next(it_evd_handle_t evd)
 	it_event_t event;
 
 	memset(&event, 0, sizeof(event));
-	g_assert_cmpint(it_evd_wait(evd, WAIT_US, &event, NULL), ==, IT_SUCCESS);
+	pair_ok(it_evd_wait(evd, WAIT_US, &event, NULL));
 	g_assert_true(event.any.evd == evd);
 	return event;
 }
@@ -205,7 +274,7 @@ end_state(const struct end *end)
 {
 	it_ep_param_t params;
 
-	g_assert_cmpint(it_ep_query(end->ep, IT_EP_PARAM_STATE, &params), ==, IT_SUCCESS);
+	pair_ok(it_ep_query(end->ep, IT_EP_PARAM_STATE, &params));
 	return params.ep_state.rc;
 }
 
@@ -214,7 +283,7 @@ end_ord(const struct end *end)
 {
 	it_ep_param_t params;
 
-	g_assert_cmpint(it_ep_query(end->ep, IT_EP_PARAM_MAX_ORD, &params), ==, IT_SUCCESS);
+	pair_ok(it_ep_query(end->ep, IT_EP_PARAM_MAX_ORD, &params));
 	return params.attr.srv.rc.rdma_read_ord;
 }
 
@@ -228,7 +297,7 @@ end_reset(struct end *end)
 		if (status == IT_ERR_CANNOT_RESET)
 			g_usleep(1000);
 	}
-	g_assert_cmpint(status, ==, IT_SUCCESS);
+	pair_ok(status);
 	g_assert_cmpint(end_state(end), ==, IT_EP_STATE_UNCONNECTED);
 }
 
@@ -254,12 +323,38 @@ end_segment(const struct end *end, size_t offset, size_t length)
 	return segment;
 }
 
+it_status_t
+end_send(struct end *end, size_t length, it_dto_cookie_t cookie, unsigned flags)
+{
+	it_lmr_triplet_t from = end_segment(end, 0, length);
+
+	return it_post_send(end->ep, &from, 1, cookie, (it_dto_flags_t)flags);
+}
+
+it_status_t
+end_recv(struct end *end, size_t length, it_dto_cookie_t cookie)
+{
+	it_lmr_triplet_t to = end_segment(end, END_BUFFER / 2, length);
+
+	return it_post_recv((it_handle_t)end->ep, &to, 1, cookie, 0);
+}
+
+it_status_t
+pair_write(struct pair *pair, size_t length, it_dto_cookie_t cookie, unsigned flags)
+{
+	const struct end *to = &pair->passive;
+	it_lmr_triplet_t from = end_segment(&pair->active, 0, length);
+
+	return it_post_rdma_write(pair->active.ep, &from, 1, cookie, (it_dto_flags_t)flags,
+				  it_make_rdma_addr_absolute(to->buffer + END_BUFFER / 4),
+				  to->context);
+}
+
 void
 pair_connect(struct pair *pair)
 {
-	g_assert_cmpint(it_ep_connect(pair->active.ep, &pair->path, NULL, &pair->qual,
-				      IT_CONNECT_FLAG_TWO_WAY, NULL, 0),
-			==, IT_SUCCESS);
+	pair_ok(it_ep_connect(pair->active.ep, &pair->path, NULL, &pair->qual,
+			      IT_CONNECT_FLAG_TWO_WAY, NULL, 0));
 }
 
 void
@@ -269,8 +364,7 @@ pair_establish(struct pair *pair)
 
 	pair_connect(pair);
 	event = end_expect(pair->passive.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
-	g_assert_cmpint(it_ep_accept(pair->passive.ep, event.conn_req.cn_est_id, NULL, 0), ==,
-			IT_SUCCESS);
+	pair_ok(it_ep_accept(pair->passive.ep, event.conn_req.cn_est_id, NULL, 0));
 	event = end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	g_assert_true(event.conn.ep == pair->active.ep);
 	event = end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
@@ -280,7 +374,7 @@ pair_establish(struct pair *pair)
 void
 pair_disconnect(struct pair *pair)
 {
-	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
+	pair_ok(it_ep_disconnect(pair->active.ep, NULL, 0));
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_NONOPERATIONAL);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);

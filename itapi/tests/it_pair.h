@@ -14,9 +14,11 @@
 #include "it_api.h"
 
 #define END_BUFFER    (256 * 1024)
-#define WAIT_US       (10 * 1000 * 1000)
+#define WAIT_US       (60 * 1000 * 1000) /* longer than anything takes */
 #define REQUEST_SLOTS 8
 #define RECV_SLOTS    8
+
+#define pair_ok(call) g_assert_cmpint(call, ==, IT_SUCCESS)
 
 /* One end. */
 struct end {
@@ -47,6 +49,8 @@ struct pair {
 const char *pair_adapter(void);
 /* g_test_add_func with the adapter in the path; skipped if the adapter is not there. */
 void pair_add(const char *path, void (*test)(struct pair *pair));
+/* The same for a test that opens what it needs. */
+void pair_add_bare(const char *path, void (*test)(void));
 /* main of such a program. */
 int pair_main(int argc, char **argv, void (*add)(void));
 
@@ -55,11 +59,20 @@ void pair_use(const char *name);
 bool end_open(struct end *end);
 void end_close(struct end *end);
 void pair_listen(struct pair *pair);
+/* All that a test of pair_add is given, and its end. */
+bool pair_open(struct pair *pair);
+void pair_close(struct pair *pair);
+/* Nothing but the adapter. */
+it_ia_handle_t pair_ia(void);
+/* A SEVD of the stream with room for 256 events. */
+it_evd_handle_t pair_sevd(it_ia_handle_t ia, it_event_type_t stream, size_t threshold);
 /* Descriptors this process has open. */
 unsigned pair_descriptors(void);
 
 /* A fresh, unconnected endpoint in place of the present one; attr as in end->attr. */
 void end_new_ep(struct end *end);
+/* The same over fresh DTO SEVDs of that threshold; that of receives with a descriptor, if one is asked for. */
+void end_new_evds(struct end *end, size_t threshold, int *fd);
 /* The next event, within WAIT_US, or the test fails. */
 it_event_t end_next(it_evd_handle_t evd);
 /* The next event, which must be of that number. */
@@ -72,6 +85,10 @@ uint32_t end_ord(const struct end *end);
 void end_reset(struct end *end);
 /* A segment of the end's buffer. */
 it_lmr_triplet_t end_segment(const struct end *end, size_t offset, size_t length);
+/* Send from the front of the buffer, receive into its second half, Write into the peer's middle. */
+it_status_t end_send(struct end *end, size_t length, it_dto_cookie_t cookie, unsigned flags);
+it_status_t end_recv(struct end *end, size_t length, it_dto_cookie_t cookie);
+it_status_t pair_write(struct pair *pair, size_t length, it_dto_cookie_t cookie, unsigned flags);
 
 /* Start to connect; both ends unconnected. */
 void pair_connect(struct pair *pair);

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "it_duo.h"
+#include "it_ext.h"
+#include "it_pair.h"
 
 #define SOFT  IT_SOFTWARE_EVENT_STREAM
 #define SHORT 20000 /* microseconds: long enough to sleep, short enough to wait for */
@@ -26,7 +27,7 @@ number(uintptr_t value)
 static void
 post(it_evd_handle_t evd, uintptr_t value)
 {
-	duo_ok(it_evd_post_se(evd, number(value)));
+	pair_ok(it_evd_post_se(evd, number(value)));
 }
 
 static void
@@ -34,7 +35,7 @@ expect(it_evd_handle_t evd, uintptr_t value)
 {
 	it_event_t event;
 
-	duo_ok(it_evd_dequeue(evd, &event));
+	pair_ok(it_evd_dequeue(evd, &event));
 	g_assert_cmphex(event.event_number, ==, IT_SOFTWARE_EVENT);
 	g_assert_true(event.sw.evd == evd);
 	g_assert_true(event.sw.data == number(value));
@@ -49,16 +50,16 @@ create(it_ia_handle_t ia, it_event_type_t stream, unsigned flags, size_t size, s
 
 	status = it_evd_create(ia, stream, (it_evd_flags_t)flags, size, threshold, NULL, &evd, &fd);
 	if (status == IT_SUCCESS)
-		duo_ok(it_evd_free(evd));
+		pair_ok(it_evd_free(evd));
 	else
 		g_assert_null(evd);
 	return status;
 }
 
 static void
-test_create(gconstpointer adapter)
+test_create(void)
 {
-	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_ia_handle_t ia = pair_ia();
 	const it_event_type_t streams[] = {IT_DTO_EVENT_STREAM,         IT_CM_REQ_EVENT_STREAM,
 					   IT_CM_MSG_EVENT_STREAM,      IT_ASYNC_AFF_EVENT_STREAM,
 					   IT_ASYNC_UNAFF_EVENT_STREAM, SOFT};
@@ -89,36 +90,36 @@ test_create(gconstpointer adapter)
 	g_assert_cmpint(
 		it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, (it_evd_handle_t)ia, &evd, NULL),
 		==, IT_ERR_INVALID_AEVD);
-	duo_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, NULL, &evd, &fd));
+	pair_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, NULL, &evd, &fd));
 	g_assert_cmpint(fd, ==, -1);
-	duo_ok(it_evd_free(evd));
+	pair_ok(it_evd_free(evd));
 	g_assert_cmpint(it_evd_free(evd), ==, IT_ERR_INVALID_EVD);
-	aff = duo_sevd(ia, IT_ASYNC_AFF_EVENT_STREAM, 0);
-	unaff = duo_sevd(ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0);
+	aff = pair_sevd(ia, IT_ASYNC_AFF_EVENT_STREAM, 0);
+	unaff = pair_sevd(ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0);
 	g_assert_cmpint(create(ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 1, 0), ==,
 			IT_ERR_ASYNC_AFF_EVD_EXISTS);
 	g_assert_cmpint(create(ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0, 1, 0), ==,
 			IT_ERR_ASYNC_UNAFF_EVD_EXISTS);
-	duo_ok(it_ia_query(ia, &info));
+	pair_ok(it_ia_query(ia, &info));
 	g_assert_true(info->affiliated_err_evd == aff && info->unaffiliated_err_evd == unaff);
 	it_ia_info_free(info);
-	duo_ok(it_evd_free(aff));
-	duo_ok(it_ia_query(ia, &info));
+	pair_ok(it_evd_free(aff));
+	pair_ok(it_ia_query(ia, &info));
 	g_assert_true(info->affiliated_err_evd == NULL && info->unaffiliated_err_evd == unaff);
 	it_ia_info_free(info);
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_ia_free(ia));
 	g_assert_cmpint(it_evd_free(unaff), ==, IT_ERR_INVALID_EVD);
 }
 
 static void
-test_queue(gconstpointer adapter)
+test_queue(void)
 {
-	it_ia_handle_t ia = duo_open((const char *)adapter);
-	it_evd_handle_t evd, other = duo_sevd(ia, IT_CM_MSG_EVENT_STREAM, 0);
+	it_ia_handle_t ia = pair_ia();
+	it_evd_handle_t evd, other = pair_sevd(ia, IT_CM_MSG_EVENT_STREAM, 0);
 	it_event_t events[8];
 	int taken = 99;
 
-	duo_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 3, 0, NULL, &evd, NULL));
+	pair_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 3, 0, NULL, &evd, NULL));
 	g_assert_cmpint(it_evd_dequeue(evd, &events[0]), ==, IT_ERR_QUEUE_EMPTY);
 	for (uintptr_t i = 0; i < 30; i += 3) {
 		post(evd, i);
@@ -132,12 +133,12 @@ test_queue(gconstpointer adapter)
 	post(evd, 2);
 	post(evd, 3);
 	g_assert_cmpint(it_evd_post_se(evd, number(4)), ==, IT_ERR_EVD_QUEUE_FULL);
-	duo_ok(it_evd_dequeue_n(evd, 2, events, &taken));
+	pair_ok(it_evd_dequeue_n(evd, 2, events, &taken));
 	g_assert_cmpint(taken, ==, 2);
 	g_assert_true(events[0].sw.data == number(1) && events[1].sw.data == number(2));
-	duo_ok(it_evd_dequeue_n(evd, 8, events, &taken));
+	pair_ok(it_evd_dequeue_n(evd, 8, events, &taken));
 	g_assert_cmpint(taken, ==, 1);
-	duo_ok(it_evd_dequeue_n(evd, 8, events, &taken));
+	pair_ok(it_evd_dequeue_n(evd, 8, events, &taken));
 	g_assert_cmpint(taken, ==, 0);
 	g_assert_cmpint(it_evd_dequeue_n(evd, 0, events, &taken), ==, IT_ERR_INVALID_LENGTH);
 	g_assert_cmpint(it_evd_dequeue_n(evd, 1, NULL, &taken), ==, IT_ERR_FAULT);
@@ -149,23 +150,23 @@ test_queue(gconstpointer adapter)
 	g_assert_cmpint(it_evd_post_se(NULL, NULL), ==, IT_ERR_INVALID_EVD);
 	g_assert_cmpint(it_evd_callback_attach(evd, (it_evd_callback_rtn_t)NULL, NULL), ==,
 			IT_ERR_FAULT);
-	duo_ok(it_evd_callback_detach(evd));
+	pair_ok(it_evd_callback_detach(evd));
 	g_assert_cmpint(it_evd_callback_detach(NULL), ==, IT_ERR_INVALID_EVD);
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_ia_free(ia));
 }
 
 static void
-test_query(gconstpointer adapter)
+test_query(void)
 {
-	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_ia_handle_t ia = pair_ia();
 	it_evd_handle_t evd;
 	it_evd_param_t params;
 	int fd;
 
-	duo_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)(IT_EVD_CREATE_FD | IT_EVD_OVERFLOW_NOTIFY),
-			     5, 2, NULL, &evd, &fd));
+	pair_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)(IT_EVD_CREATE_FD | IT_EVD_OVERFLOW_NOTIFY),
+			      5, 2, NULL, &evd, &fd));
 	memset(&params, 0xa5, sizeof(params));
-	duo_ok(it_evd_query(evd, IT_EVD_PARAM_ALL, &params));
+	pair_ok(it_evd_query(evd, IT_EVD_PARAM_ALL, &params));
 	g_assert_true(params.ia == ia && params.aevd == NULL && params.fd == fd);
 	g_assert_cmphex(params.event_number, ==, SOFT);
 	g_assert_cmphex(params.evd_flag, ==, IT_EVD_CREATE_FD | IT_EVD_OVERFLOW_NOTIFY);
@@ -174,7 +175,7 @@ test_query(gconstpointer adapter)
 	g_assert_true(params.evd_enabled && !params.evd_bound && !params.evd_overflowed &&
 		      !params.evd_callback);
 	memset(&params, 0xa5, sizeof(params));
-	duo_ok(it_evd_query(evd, IT_EVD_PARAM_FD, &params));
+	pair_ok(it_evd_query(evd, IT_EVD_PARAM_FD, &params));
 	g_assert_cmpint(params.fd, ==, fd);
 	g_assert_cmphex(params.sevd_threshold, ==, 0xa5a5a5a5a5a5a5a5);
 	g_assert_cmpint(it_evd_query(NULL, IT_EVD_PARAM_ALL, &params), ==, IT_ERR_INVALID_EVD);
@@ -183,9 +184,9 @@ test_query(gconstpointer adapter)
 	g_assert_cmpint(it_evd_query(evd, (it_evd_param_mask_t)3, &params), ==,
 			IT_ERR_INVALID_MASK);
 	g_assert_cmpint(it_evd_query(evd, IT_EVD_PARAM_ALL, NULL), ==, IT_ERR_FAULT);
-	duo_ok(it_evd_free(evd));
+	pair_ok(it_evd_free(evd));
 	g_assert_cmpint(fcntl(fd, F_GETFD), ==, -1);
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_ia_free(ia));
 }
 
 static it_status_t
@@ -195,11 +196,11 @@ modify(it_evd_handle_t evd, unsigned mask, it_evd_param_t params)
 }
 
 static void
-test_modify(gconstpointer adapter)
+test_modify(void)
 {
-	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_ia_handle_t ia = pair_ia();
 	it_evd_param_t none = {.sevd_queue_size = 0}, params;
-	it_evd_handle_t evd, dto = duo_sevd(ia, IT_DTO_EVENT_STREAM, 1);
+	it_evd_handle_t evd, dto = pair_sevd(ia, IT_DTO_EVENT_STREAM, 1);
 	const unsigned fixed[] = {0,
 				  IT_EVD_PARAM_ALL,
 				  IT_EVD_PARAM_IA,
@@ -209,7 +210,7 @@ test_modify(gconstpointer adapter)
 				  IT_EVD_PARAM_CALLBACK,
 				  0x1000};
 
-	duo_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, NULL, &evd, NULL));
+	pair_ok(it_evd_create(ia, SOFT, (it_evd_flags_t)0, 4, 0, NULL, &evd, NULL));
 	for (size_t i = 0; i < G_N_ELEMENTS(fixed); i++)
 		g_assert_cmpint(modify(evd, fixed[i], none), ==, IT_ERR_INVALID_MASK);
 	g_assert_cmpint(modify(NULL, IT_EVD_PARAM_THRESHOLD, none), ==, IT_ERR_INVALID_EVD);
@@ -228,40 +229,40 @@ test_modify(gconstpointer adapter)
 	g_assert_cmpint(modify(dto, IT_EVD_PARAM_QUEUE_SIZE, params), ==,
 			IT_ERR_RESOURCE_QUEUE_SIZE);
 	params.sevd_queue_size = 6;
-	duo_ok(modify(evd, IT_EVD_PARAM_QUEUE_SIZE, params));
+	pair_ok(modify(evd, IT_EVD_PARAM_QUEUE_SIZE, params));
 	post(evd, 5);
 	post(evd, 6);
 	for (uintptr_t i = 1; i < 7; i++)
 		expect(evd, i);
 	params.sevd_queue_size = 500;
-	duo_ok(modify(dto, IT_EVD_PARAM_QUEUE_SIZE, params));
-	duo_ok(it_evd_query(dto, IT_EVD_PARAM_QUEUE_SIZE, &params));
+	pair_ok(modify(dto, IT_EVD_PARAM_QUEUE_SIZE, params));
+	pair_ok(it_evd_query(dto, IT_EVD_PARAM_QUEUE_SIZE, &params));
 	g_assert_cmpuint(params.sevd_queue_size, >=, 500);
 	params = (it_evd_param_t){.sevd_threshold = 7};
 	g_assert_cmpint(modify(evd, IT_EVD_PARAM_THRESHOLD, params), ==, IT_ERR_INVALID_THRESHOLD);
 	params = (it_evd_param_t){.aevd = evd};
 	g_assert_cmpint(modify(evd, IT_EVD_PARAM_AEVD_HANDLE, params), ==, IT_ERR_INVALID_AEVD);
-	duo_ok(modify(evd, IT_EVD_PARAM_AEVD_HANDLE, none));
+	pair_ok(modify(evd, IT_EVD_PARAM_AEVD_HANDLE, none));
 	params = (it_evd_param_t){.evd_flag = IT_EVD_CREATE_FD};
 	g_assert_cmpint(modify(evd, IT_EVD_PARAM_FLAG, params), ==, IT_ERR_INVALID_FLAGS);
 	params.evd_flag = (it_evd_flags_t)(IT_EVD_OVERFLOW_DEFAULT | IT_EVD_OVERFLOW_NOTIFY);
 	g_assert_cmpint(modify(evd, IT_EVD_PARAM_FLAG, params), ==, IT_ERR_INVALID_FLAGS);
 	params.evd_flag = IT_EVD_OVERFLOW_AUTO_RESET;
-	duo_ok(modify(evd, IT_EVD_PARAM_FLAG, params));
+	pair_ok(modify(evd, IT_EVD_PARAM_FLAG, params));
 	params = (it_evd_param_t){.evd_overflowed = IT_TRUE};
 	g_assert_cmpint(modify(evd, IT_EVD_PARAM_OVERFLOWED, params), ==, IT_ERR_INVALID_EVD_STATE);
-	duo_ok(modify(evd, IT_EVD_PARAM_OVERFLOWED, none));
+	pair_ok(modify(evd, IT_EVD_PARAM_OVERFLOWED, none));
 	for (uintptr_t i = 0; i < 6; i++)
 		post(evd, i);
 	g_assert_cmpint(modify(evd, IT_EVD_PARAM_OVERFLOWED, none), ==, IT_ERR_INVALID_EVD_STATE);
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_ia_free(ia));
 }
 
 static void
-test_wait(gconstpointer adapter)
+test_wait(void)
 {
-	it_ia_handle_t ia = duo_open((const char *)adapter);
-	it_evd_handle_t evd = duo_sevd(ia, SOFT, 0), three = duo_sevd(ia, SOFT, 3);
+	it_ia_handle_t ia = pair_ia();
+	it_evd_handle_t evd = pair_sevd(ia, SOFT, 0), three = pair_sevd(ia, SOFT, 3);
 	it_evd_param_t off = {.evd_enabled = IT_FALSE}, on = {.evd_enabled = IT_TRUE};
 	it_event_t event;
 	size_t more = 99;
@@ -273,9 +274,9 @@ test_wait(gconstpointer adapter)
 	g_assert_cmpint(it_evd_wait(evd, SHORT, &event, NULL), ==, IT_ERR_TIMEOUT_EXPIRED);
 	post(evd, 1);
 	post(evd, 2);
-	duo_ok(it_evd_wait(evd, IT_TIMEOUT_INFINITE, &event, &more));
+	pair_ok(it_evd_wait(evd, IT_TIMEOUT_INFINITE, &event, &more));
 	g_assert_true(event.sw.data == number(1) && more == 1);
-	duo_ok(it_evd_wait(evd, 0, &event, &more));
+	pair_ok(it_evd_wait(evd, 0, &event, &more));
 	g_assert_true(event.sw.data == number(2) && more == 0);
 	post(three, 1);
 	post(three, 2);
@@ -283,18 +284,18 @@ test_wait(gconstpointer adapter)
 	g_assert_cmpuint(more, ==, 2);
 	g_assert_cmpint(it_evd_wait(three, SHORT, &event, &more), ==, IT_ERR_TIMEOUT_EXPIRED);
 	post(three, 3);
-	duo_ok(it_evd_wait(three, 0, &event, &more));
+	pair_ok(it_evd_wait(three, 0, &event, &more));
 	g_assert_true(event.sw.data == number(1) && more == 2);
 	g_assert_cmpint(it_evd_wait(three, 0, &event, &more), ==, IT_ERR_TIMEOUT_EXPIRED);
 	expect(three, 2);
 	expect(three, 3);
 	post(evd, 1);
-	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
+	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
 	g_assert_cmpint(it_evd_wait(evd, 0, &event, NULL), ==, IT_ERR_INVALID_EVD_STATE);
 	expect(evd, 1);
-	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &on));
+	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &on));
 	g_assert_cmpint(it_evd_wait(evd, 0, &event, NULL), ==, IT_ERR_TIMEOUT_EXPIRED);
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_ia_free(ia));
 }
 
 static bool
@@ -306,16 +307,16 @@ readable(int fd, int timeout)
 }
 
 static void
-test_fd(gconstpointer adapter)
+test_fd(void)
 {
-	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_ia_handle_t ia = pair_ia();
 	it_evd_param_t off = {.evd_enabled = IT_FALSE}, on = {.evd_enabled = IT_TRUE};
 	it_evd_param_t one = {.sevd_threshold = 1};
 	it_evd_handle_t evd;
 	it_event_t event;
 	int fd = -1;
 
-	duo_ok(it_evd_create(ia, SOFT, IT_EVD_CREATE_FD, 8, 2, NULL, &evd, &fd));
+	pair_ok(it_evd_create(ia, SOFT, IT_EVD_CREATE_FD, 8, 2, NULL, &evd, &fd));
 	g_assert_cmpint(fcntl(fd, F_GETFD) & FD_CLOEXEC, ==, FD_CLOEXEC);
 	g_assert_false(readable(fd, 0));
 	post(evd, 1);
@@ -328,15 +329,15 @@ test_fd(gconstpointer adapter)
 	g_assert_true(readable(fd, 0));
 	expect(evd, 2);
 	g_assert_false(readable(fd, 0));
-	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_THRESHOLD, &one));
+	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_THRESHOLD, &one));
 	g_assert_true(readable(fd, 0));
-	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
+	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
 	g_assert_false(readable(fd, 0));
-	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &on));
+	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &on));
 	g_assert_true(readable(fd, 0));
-	duo_ok(it_evd_wait(evd, 0, &event, NULL)); /* waiting beside a descriptor is allowed */
+	pair_ok(it_evd_wait(evd, 0, &event, NULL)); /* waiting beside a descriptor is allowed */
 	g_assert_false(readable(fd, 0));
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_ia_free(ia));
 	g_assert_cmpint(fcntl(fd, F_GETFD), ==, -1);
 }
 
@@ -379,11 +380,12 @@ waiter_settle(const struct waiter *waiter)
 }
 
 static void
-test_wake(gconstpointer adapter)
+test_wake(void)
 {
-	it_ia_handle_t ia = duo_open((const char *)adapter);
-	it_evd_handle_t evd = duo_sevd(ia, SOFT, 0), msg = duo_sevd(ia, IT_CM_MSG_EVENT_STREAM, 0);
-	it_evd_handle_t dto = duo_sevd(ia, IT_DTO_EVENT_STREAM, 1);
+	it_ia_handle_t ia = pair_ia();
+	it_evd_handle_t evd = pair_sevd(ia, SOFT, 0),
+			msg = pair_sevd(ia, IT_CM_MSG_EVENT_STREAM, 0);
+	it_evd_handle_t dto = pair_sevd(ia, IT_DTO_EVENT_STREAM, 1);
 	it_evd_param_t off = {.evd_enabled = IT_FALSE};
 	struct waiter waiter[3];
 
@@ -395,7 +397,7 @@ test_wake(gconstpointer adapter)
 	g_assert_true(waiter[0].event.sw.data == number(5));
 	waiter_start(&waiter[0], evd);
 	waiter_settle(&waiter[0]);
-	duo_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
+	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
 	pthread_join(waiter[0].thread, NULL);
 	g_assert_cmpint(waiter[0].status, ==, IT_ERR_INVALID_EVD_STATE);
 	waiter_start(&waiter[0], msg);
@@ -403,7 +405,7 @@ test_wake(gconstpointer adapter)
 	waiter_start(&waiter[2], dto);
 	for (size_t i = 0; i < 3; i++)
 		waiter_settle(&waiter[i]);
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_ia_free(ia));
 	for (size_t i = 0; i < 3; i++) {
 		pthread_join(waiter[i].thread, NULL);
 		g_assert_cmpint(waiter[i].status, ==, IT_ERR_ABORT);
@@ -412,13 +414,13 @@ test_wake(gconstpointer adapter)
 
 /* 64 may wait, one more may not; each event releases one, the longest waiting first. */
 static void
-test_line(gconstpointer adapter)
+test_line(void)
 {
 	enum {
 		LIMIT = 64
 	};
-	it_ia_handle_t ia = duo_open((const char *)adapter);
-	it_evd_handle_t evd = duo_sevd(ia, SOFT, 0);
+	it_ia_handle_t ia = pair_ia();
+	it_evd_handle_t evd = pair_sevd(ia, SOFT, 0);
 	struct waiter *waiter = g_new0(struct waiter, LIMIT);
 	it_event_t event;
 
@@ -439,8 +441,8 @@ test_line(gconstpointer adapter)
 			g_assert_true(waiter[i].event.sw.data == number(i));
 	}
 	g_assert_cmpint(it_evd_dequeue(evd, &event), ==, IT_ERR_QUEUE_EMPTY);
-	duo_ok(it_evd_free(evd));
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_evd_free(evd));
+	pair_ok(it_ia_free(ia));
 	g_free(waiter);
 }
 
@@ -451,10 +453,10 @@ on_signal(int signum)
 }
 
 static void
-test_interrupt(gconstpointer adapter)
+test_interrupt(void)
 {
-	it_ia_handle_t ia = duo_open((const char *)adapter);
-	it_evd_handle_t evd[] = {duo_sevd(ia, SOFT, 0), duo_sevd(ia, IT_DTO_EVENT_STREAM, 1)};
+	it_ia_handle_t ia = pair_ia();
+	it_evd_handle_t evd[] = {pair_sevd(ia, SOFT, 0), pair_sevd(ia, IT_DTO_EVENT_STREAM, 1)};
 	struct sigaction action = {.sa_handler = on_signal}, before;
 	struct waiter waiter;
 
@@ -467,7 +469,7 @@ test_interrupt(gconstpointer adapter)
 		g_assert_cmpint(waiter.status, ==, IT_ERR_INTERRUPT);
 	}
 	sigaction(SIGUSR1, &before, NULL);
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_ia_free(ia));
 }
 
 /* Posters and waiters on one EVD: every event arrives once. */
@@ -498,43 +500,47 @@ crowd_take(void *arg)
 	for (unsigned i = 0; i < G_N_ELEMENTS(crowd->seen) / 4; i++) {
 		/* Some are taken past those who stand in line. */
 		if (i % 7 != 0 || it_evd_dequeue(crowd->evd, &event) != IT_SUCCESS)
-			duo_ok(it_evd_wait(crowd->evd, DUO_WAIT, &event, NULL));
+			pair_ok(it_evd_wait(crowd->evd, WAIT_US, &event, NULL));
 		atomic_fetch_add(&crowd->seen[(uintptr_t)event.sw.data], 1);
 	}
 	return NULL;
 }
 
 static void
-test_crowd(gconstpointer adapter)
+test_crowd(void)
 {
-	it_ia_handle_t ia = duo_open((const char *)adapter);
+	it_ia_handle_t ia = pair_ia();
 	struct crowd *crowd = g_new0(struct crowd, 1);
 	pthread_t thread[6];
 
-	crowd->evd = duo_sevd(ia, SOFT, 1);
+	crowd->evd = pair_sevd(ia, SOFT, 1);
 	for (size_t i = 0; i < 6; i++)
 		pthread_create(&thread[i], NULL, i < 4 ? crowd_take : crowd_post, crowd);
 	for (size_t i = 0; i < 6; i++)
 		pthread_join(thread[i], NULL);
 	for (size_t i = 0; i < G_N_ELEMENTS(crowd->seen); i++)
 		g_assert_cmpuint(atomic_load(&crowd->seen[i]), ==, 1);
-	duo_ok(it_ia_free(ia));
+	pair_ok(it_ia_free(ia));
 	g_free(crowd);
+}
+
+static void
+add(void)
+{
+	pair_add_bare("evd/create", test_create);
+	pair_add_bare("evd/queue", test_queue);
+	pair_add_bare("evd/query", test_query);
+	pair_add_bare("evd/modify", test_modify);
+	pair_add_bare("evd/wait", test_wait);
+	pair_add_bare("evd/r-13-fd", test_fd);
+	pair_add_bare("evd/r-15-wake", test_wake);
+	pair_add_bare("evd/r-12-line", test_line);
+	pair_add_bare("evd/interrupt", test_interrupt);
+	pair_add_bare("evd/crowd", test_crowd);
 }
 
 int
 main(int argc, char **argv)
 {
-	g_test_init(&argc, &argv, NULL);
-	duo_add_tests("/itapi/evd/create", test_create);
-	duo_add_tests("/itapi/evd/queue", test_queue);
-	duo_add_tests("/itapi/evd/query", test_query);
-	duo_add_tests("/itapi/evd/modify", test_modify);
-	duo_add_tests("/itapi/evd/wait", test_wait);
-	duo_add_tests("/itapi/evd/r-13-fd", test_fd);
-	duo_add_tests("/itapi/evd/r-15-wake", test_wake);
-	duo_add_tests("/itapi/evd/r-12-line", test_line);
-	duo_add_tests("/itapi/evd/interrupt", test_interrupt);
-	duo_add_tests("/itapi/evd/crowd", test_crowd);
-	return g_test_run();
+	return pair_main(argc, argv, add);
 }

@@ -10,10 +10,25 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "it_duo.h"
+#include "it_pair.h"
 
+#define SLOTS  64
 #define SILENT IT_COMPLETION_FLAG
 #define LOUD   ((unsigned)IT_COMPLETION_FLAG | IT_NOTIFY_FLAG)
+
+/* DTO SEVDs of that threshold, maybe a descriptor for what the passive end receives. */
+static void
+connect_with(struct pair *pair, size_t threshold, int *fd)
+{
+	struct end *ends[] = {&pair->active, &pair->passive};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+		ends[i]->attr.max_request_dtos = SLOTS;
+		ends[i]->attr.max_recv_dtos = SLOTS;
+		end_new_evds(ends[i], threshold, i == 1 ? fd : NULL);
+	}
+	pair_establish(pair);
+}
 
 static void
 until_depth(it_evd_handle_t evd, size_t depth)
@@ -47,7 +62,7 @@ wait_cookie(it_evd_handle_t evd, uint64_t timeout, it_dto_cookie_t cookie)
 {
 	it_event_t event;
 
-	duo_ok(it_evd_wait(evd, timeout, &event, NULL));
+	pair_ok(it_evd_wait(evd, timeout, &event, NULL));
 	g_assert_cmphex(event.dto_cmpl.cookie, ==, cookie);
 }
 
@@ -61,82 +76,74 @@ no_wait(it_evd_handle_t evd)
 
 /* Threshold 0: only marked completions notify; then all that is queued is handed out. */
 static void
-test_flags(gconstpointer adapter)
+test_flags(struct pair *pair)
 {
 	it_evd_handle_t evd;
-	struct duo duo;
 
-	duo_make(&duo, (const char *)adapter, 0);
-	duo_connect(&duo);
-	evd = duo.active.request;
-	duo_ok(duo_write(&duo, 64, 1, SILENT));
-	duo_ok(duo_write(&duo, 64, 2, SILENT));
+	connect_with(pair, 0, NULL);
+	evd = pair->active.request;
+	pair_ok(pair_write(pair, 64, 1, SILENT));
+	pair_ok(pair_write(pair, 64, 2, SILENT));
 	until_depth(evd, 2);
 	no_wait(evd);
-	duo_ok(duo_write(&duo, 64, 3, LOUD));
-	duo_ok(duo_write(&duo, 64, 4, SILENT));
-	wait_cookie(evd, DUO_WAIT, 1);
-	wait_cookie(evd, DUO_WAIT, 2);
-	wait_cookie(evd, DUO_WAIT, 3);
+	pair_ok(pair_write(pair, 64, 3, LOUD));
+	pair_ok(pair_write(pair, 64, 4, SILENT));
+	wait_cookie(evd, WAIT_US, 1);
+	wait_cookie(evd, WAIT_US, 2);
+	wait_cookie(evd, WAIT_US, 3);
 	expect_cookie(evd, 4); /* empty: it re-arms */
-	duo_ok(duo_write(&duo, 64, 5, SILENT));
+	pair_ok(pair_write(pair, 64, 5, SILENT));
 	until_depth(evd, 1);
 	no_wait(evd);
 	expect_cookie(evd, 5);
 	/* The marked one is dequeued by hand: what is behind it was notified all the same. */
-	duo_ok(duo_write(&duo, 64, 6, SILENT));
+	pair_ok(pair_write(pair, 64, 6, SILENT));
 	until_depth(evd, 1);
-	duo_ok(duo_write(&duo, 64, 7, LOUD));
-	duo_ok(duo_write(&duo, 64, 8, SILENT));
+	pair_ok(pair_write(pair, 64, 7, LOUD));
+	pair_ok(pair_write(pair, 64, 8, SILENT));
 	expect_cookie(evd, 6);
 	expect_cookie(evd, 7);
 	while (it_evd_wait(evd, 0, &(it_event_t){0}, NULL) == IT_ERR_TIMEOUT_EXPIRED)
 		; /* until the last has come */
 	g_assert_cmpint(it_evd_dequeue(evd, &(it_event_t){0}), ==, IT_ERR_QUEUE_EMPTY);
-	duo_free(&duo);
 }
 
 /* Threshold 0 at the receiver: the sender's solicited flag decides. */
 static void
-test_solicited(gconstpointer adapter)
+test_solicited(struct pair *pair)
 {
 	it_evd_handle_t evd;
-	struct duo duo;
 
-	duo_make(&duo, (const char *)adapter, 0);
-	duo_connect(&duo);
-	evd = duo.passive.recv;
+	connect_with(pair, 0, NULL);
+	evd = pair->passive.recv;
 	for (it_dto_cookie_t i = 0; i < 3; i++)
-		duo_ok(duo_recv(&duo.passive, 64, i));
-	duo_ok(duo_send(&duo.active, 8, 0, SILENT));
+		pair_ok(end_recv(&pair->passive, 64, i));
+	pair_ok(end_send(&pair->active, 8, 0, SILENT));
 	until_depth(evd, 1);
-	duo_ok(duo_send(&duo.active, 8, 1, (unsigned)IT_COMPLETION_FLAG | IT_SOLICITED_WAIT_FLAG));
-	wait_cookie(evd, DUO_WAIT, 0);
-	wait_cookie(evd, DUO_WAIT, 1);
+	pair_ok(end_send(&pair->active, 8, 1,
+			 (unsigned)IT_COMPLETION_FLAG | IT_SOLICITED_WAIT_FLAG));
+	wait_cookie(evd, WAIT_US, 0);
+	wait_cookie(evd, WAIT_US, 1);
 	no_wait(evd);
-	duo_free(&duo);
 }
 
 /* Threshold 4: the length of the queue decides, flags do not matter. */
 static void
-test_threshold(gconstpointer adapter)
+test_threshold(struct pair *pair)
 {
 	it_evd_handle_t evd;
-	struct duo duo;
 
-	duo_make(&duo, (const char *)adapter, 4);
-	duo_connect(&duo);
-	evd = duo.active.request;
+	connect_with(pair, 4, NULL);
+	evd = pair->active.request;
 	for (it_dto_cookie_t i = 0; i < 3; i++)
-		duo_ok(duo_write(&duo, 64, i, LOUD));
+		pair_ok(pair_write(pair, 64, i, LOUD));
 	until_depth(evd, 3);
 	no_wait(evd);
-	duo_ok(duo_write(&duo, 64, 3, SILENT));
-	wait_cookie(evd, DUO_WAIT, 0);
+	pair_ok(pair_write(pair, 64, 3, SILENT));
+	wait_cookie(evd, WAIT_US, 0);
 	no_wait(evd); /* three are left: below the threshold */
 	for (it_dto_cookie_t i = 1; i < 4; i++)
 		expect_cookie(evd, i);
-	duo_free(&duo);
 }
 
 static bool
@@ -149,55 +156,49 @@ readable(int fd, int timeout)
 
 /* The descriptor of a DTO SEVD: nobody is inside the library while the message arrives. */
 static void
-test_fd(gconstpointer adapter)
+test_fd(struct pair *pair)
 {
-	struct duo duo;
 	it_event_t event;
 	int fd = -1;
 
-	duo_make_fd(&duo, (const char *)adapter, 2, &fd);
-	duo_connect(&duo);
+	connect_with(pair, 2, &fd);
 	for (it_dto_cookie_t i = 0; i < 60; i++)
-		duo_ok(duo_recv(&duo.passive, 64, i));
+		pair_ok(end_recv(&pair->passive, 64, i));
 	for (it_dto_cookie_t i = 0; i < 60; i += 2) {
 		g_assert_false(readable(fd, 0));
-		duo_ok(duo_send(&duo.active, 8, i, SILENT));
+		pair_ok(end_send(&pair->active, 8, i, SILENT));
 		if (i == 0)
 			g_assert_false(readable(fd, 50)); /* one is below the threshold */
-		duo_ok(duo_send(&duo.active, 8, i + 1, SILENT));
+		pair_ok(end_send(&pair->active, 8, i + 1, SILENT));
 		g_assert_true(readable(fd, 10000));
 		g_assert_true(readable(fd, 0));
-		expect_cookie(duo.passive.recv, i);
+		expect_cookie(pair->passive.recv, i);
 		g_assert_false(readable(fd, 0)); /* below: re-armed */
-		expect_cookie(duo.passive.recv, i + 1);
-		g_assert_cmpint(it_evd_dequeue(duo.passive.recv, &event), ==, IT_ERR_QUEUE_EMPTY);
-		expect_cookie(duo.active.request, i);
-		expect_cookie(duo.active.request, i + 1);
+		expect_cookie(pair->passive.recv, i + 1);
+		g_assert_cmpint(it_evd_dequeue(pair->passive.recv, &event), ==, IT_ERR_QUEUE_EMPTY);
+		expect_cookie(pair->active.request, i);
+		expect_cookie(pair->active.request, i + 1);
 	}
-	duo_free(&duo);
 }
 
 /* The same with threshold 0, where only solicited messages count. */
 static void
-test_fd_solicited(gconstpointer adapter)
+test_fd_solicited(struct pair *pair)
 {
-	struct duo duo;
 	int fd = -1;
 
-	duo_make_fd(&duo, (const char *)adapter, 0, &fd);
-	duo_connect(&duo);
+	connect_with(pair, 0, &fd);
 	for (it_dto_cookie_t i = 0; i < 3; i++)
-		duo_ok(duo_recv(&duo.passive, 64, i));
-	duo_ok(duo_send(&duo.active, 8, 0, SILENT));
+		pair_ok(end_recv(&pair->passive, 64, i));
+	pair_ok(end_send(&pair->active, 8, 0, SILENT));
 	g_assert_false(readable(fd, 50));
-	duo_ok(duo_send(&duo.active, 8, 1, (unsigned)SILENT | IT_SOLICITED_WAIT_FLAG));
+	pair_ok(end_send(&pair->active, 8, 1, (unsigned)SILENT | IT_SOLICITED_WAIT_FLAG));
 	g_assert_true(readable(fd, 10000));
-	duo_ok(duo_send(&duo.active, 8, 2, SILENT));
-	expect_cookie(duo.passive.recv, 0);
-	expect_cookie(duo.passive.recv, 1);
-	expect_cookie(duo.passive.recv, 2);
+	pair_ok(end_send(&pair->active, 8, 2, SILENT));
+	expect_cookie(pair->passive.recv, 0);
+	expect_cookie(pair->passive.recv, 1);
+	expect_cookie(pair->passive.recv, 2);
 	g_assert_false(readable(fd, 0));
-	duo_free(&duo);
 }
 
 struct sleeper {
@@ -214,7 +215,7 @@ sleeper_run(void *arg)
 	it_event_t event;
 
 	for (; sleeper->taken < sleeper->count; sleeper->taken++) {
-		duo_ok(it_evd_wait(sleeper->evd, DUO_WAIT, &event, NULL));
+		pair_ok(it_evd_wait(sleeper->evd, WAIT_US, &event, NULL));
 		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_SUCCESS);
 		g_assert_cmphex(event.dto_cmpl.cookie, ==, sleeper->taken);
 	}
@@ -223,77 +224,75 @@ sleeper_run(void *arg)
 
 /* Threads that sleep on three SEVDs of one adapter, one leads the engine; all get their events. */
 static void
-test_sleepers(gconstpointer adapter)
+test_sleepers(struct pair *pair)
 {
 	enum {
 		COUNT = 60
 	};
 	struct sleeper sleeper[3];
-	struct duo duo;
 
-	duo_make(&duo, (const char *)adapter, 1);
-	duo_connect(&duo);
+	connect_with(pair, 1, NULL);
 	for (it_dto_cookie_t i = 0; i < COUNT; i++) {
-		duo_ok(duo_recv(&duo.passive, 64, i));
-		duo_ok(duo_recv(&duo.active, 64, i));
+		pair_ok(end_recv(&pair->passive, 64, i));
+		pair_ok(end_recv(&pair->active, 64, i));
 	}
-	sleeper[0] = (struct sleeper){.evd = duo.passive.recv, .count = COUNT};
-	sleeper[1] = (struct sleeper){.evd = duo.active.recv, .count = COUNT};
-	sleeper[2] = (struct sleeper){.evd = duo.active.request, .count = COUNT};
+	sleeper[0] = (struct sleeper){.evd = pair->passive.recv, .count = COUNT};
+	sleeper[1] = (struct sleeper){.evd = pair->active.recv, .count = COUNT};
+	sleeper[2] = (struct sleeper){.evd = pair->active.request, .count = COUNT};
 	for (size_t i = 0; i < G_N_ELEMENTS(sleeper); i++)
 		pthread_create(&sleeper[i].thread, NULL, sleeper_run, &sleeper[i]);
 	for (it_dto_cookie_t i = 0; i < COUNT; i++) {
-		duo_ok(duo_send(&duo.active, 32, i, SILENT));
-		duo_ok(duo_send(&duo.passive, 32, i, SILENT));
+		pair_ok(end_send(&pair->active, 32, i, SILENT));
+		pair_ok(end_send(&pair->passive, 32, i, SILENT));
 		if (i % 8 == 0)
 			g_usleep(500); /* long enough that they sleep */
 	}
 	for (size_t i = 0; i < G_N_ELEMENTS(sleeper); i++)
 		pthread_join(sleeper[i].thread, NULL);
 	for (it_dto_cookie_t i = 0; i < COUNT; i++)
-		expect_cookie(duo.passive.request, i);
-	duo_free(&duo);
+		expect_cookie(pair->passive.request, i);
 }
 
 /* What feeds a dispatcher keeps it; the queue it was has its flushes after a disconnect. */
 static void
-test_bound(gconstpointer adapter)
+test_bound(struct pair *pair)
 {
 	it_evd_param_t params;
-	struct duo duo;
 	it_event_t event;
 
-	duo_make(&duo, (const char *)adapter, 1);
-	duo_connect(&duo);
-	g_assert_cmpint(it_evd_free(duo.active.request), ==, IT_ERR_EVD_BUSY);
-	g_assert_cmpint(it_evd_free(duo.active.connect), ==, IT_ERR_EVD_BUSY);
-	g_assert_cmpint(it_evd_free(duo.requests), ==, IT_ERR_EVD_BUSY);
-	duo_ok(it_evd_query(duo.requests, IT_EVD_PARAM_BOUND, &params));
+	connect_with(pair, 1, NULL);
+	g_assert_cmpint(it_evd_free(pair->active.request), ==, IT_ERR_EVD_BUSY);
+	g_assert_cmpint(it_evd_free(pair->active.cm_msg), ==, IT_ERR_EVD_BUSY);
+	g_assert_cmpint(it_evd_free(pair->passive.cm_req), ==, IT_ERR_EVD_BUSY);
+	pair_ok(it_evd_query(pair->passive.cm_req, IT_EVD_PARAM_BOUND, &params));
 	g_assert_true(params.evd_bound);
 	for (it_dto_cookie_t i = 0; i < 4; i++)
-		duo_ok(duo_recv(&duo.passive, 64, i));
-	duo_ok(it_ep_disconnect(duo.active.ep, NULL, 0));
-	duo_expect(duo.passive.connect, IT_CM_MSG_CONN_DISCONNECT_EVENT, &event);
+		pair_ok(end_recv(&pair->passive, 64, i));
+	pair_ok(it_ep_disconnect(pair->active.ep, NULL, 0));
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	/* All completions precede the end event. */
 	for (it_dto_cookie_t i = 0; i < 4; i++) {
-		duo_ok(it_evd_dequeue(duo.passive.recv, &event));
+		pair_ok(it_evd_dequeue(pair->passive.recv, &event));
 		g_assert_cmphex(event.dto_cmpl.cookie, ==, i);
 		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
 	}
-	duo_expect(duo.active.connect, IT_CM_MSG_CONN_DISCONNECT_EVENT, &event);
-	duo_free(&duo);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+}
+
+static void
+add(void)
+{
+	pair_add("notify/r-10-flags", test_flags);
+	pair_add("notify/solicited", test_solicited);
+	pair_add("notify/r-10-threshold", test_threshold);
+	pair_add("notify/fd", test_fd);
+	pair_add("notify/fd-solicited", test_fd_solicited);
+	pair_add("notify/sleepers", test_sleepers);
+	pair_add("notify/bound", test_bound);
 }
 
 int
 main(int argc, char **argv)
 {
-	g_test_init(&argc, &argv, NULL);
-	duo_add_tests("/itapi/notify/r-10-flags", test_flags);
-	duo_add_tests("/itapi/notify/solicited", test_solicited);
-	duo_add_tests("/itapi/notify/r-10-threshold", test_threshold);
-	duo_add_tests("/itapi/notify/fd", test_fd);
-	duo_add_tests("/itapi/notify/fd-solicited", test_fd_solicited);
-	duo_add_tests("/itapi/notify/sleepers", test_sleepers);
-	duo_add_tests("/itapi/notify/bound", test_bound);
-	return g_test_run();
+	return pair_main(argc, argv, add);
 }
