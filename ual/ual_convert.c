@@ -27,7 +27,7 @@ convert_call(struct ual_ep *ep, int sd, const struct kal_convert_req *head, cons
 	if (req == NULL)
 		return IT_ERR_RESOURCES;
 	*req = *head;
-	if (head->msg_len > 0)
+	if (message != NULL)
 		memcpy(req + 1, message, head->msg_len);
 	status = kal_call(ep->object.ia->client, &msg);
 	free(req);

@@ -142,6 +142,7 @@ serve(struct side *side)
 	fflush(stdout);
 	sd = accept(listener, NULL, NULL);
 	need(sd >= 0, "accept");
+	close(listener);
 	read_line(sd, line, sizeof(line));
 	snprintf(answer, sizeof(answer), "%zu rdma\n", strlen(line));
 

@@ -64,7 +64,7 @@ say(int sd, const char *text)
 static void
 hear(int sd, const char *text)
 {
-	char octets[256];
+	char octets[256] = "";
 	size_t got = 0;
 
 	while (got < strlen(text)) {

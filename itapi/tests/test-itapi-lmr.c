@@ -187,8 +187,8 @@ test_sync(struct pair *pair)
 {
 	struct end *a = &pair->active;
 	it_lmr_triplet_t piece = end_segment(a, 10, 100);
-	it_status_t (*const calls[])(const it_lmr_triplet_t *, size_t) = {it_lmr_flush_to_mem,
-									  it_lmr_refresh_from_mem};
+	static it_status_t (*const calls[])(const it_lmr_triplet_t *, size_t) = {
+		it_lmr_flush_to_mem, it_lmr_refresh_from_mem};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(calls); i++) {
 		it_lmr_triplet_t bad = piece;

@@ -174,7 +174,7 @@ test_map_resources(struct pair *pair)
 	if (!privileged_adapter(&pair->active))
 		return;
 	text = g_strdup_printf("[policy]\nprivileged-uids = %u\n[limits.client]\nmemory = %u\n",
-			       (unsigned)getuid(), END_BUFFER + 100);
+			       (unsigned)getuid(), (unsigned)END_BUFFER + 100);
 	policy_set(text);
 	g_free(text);
 	g_assert_true(end_open(&end)); /* registers END_BUFFER */

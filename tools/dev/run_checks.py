@@ -10,6 +10,7 @@ if the step failed. Skips are named. The last line is the sum over everything.
 import argparse
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from analysers import run_analysers
 from tally import Tally
 
 SHOWN_LINES = 60
+CHATTER = r'\d+ warnings? generated\.'     # of clang-tidy, about headers of others
 
 # name: (options of meson setup, test setup, compiler)
 WAYS = {
@@ -37,7 +39,7 @@ class Checker:
         self.jobs = jobs
         os.makedirs('build/logs', exist_ok=True)
 
-    def run(self, name, command, env=None):
+    def run(self, name, command, env=None, show=True):
         """Runs a command into its log; returns whether it ended well, and shows the end if not."""
         log = f'build/logs/{name.replace(" ", "-")}.log'
         started = time.monotonic()
@@ -50,16 +52,23 @@ class Checker:
                 status = 127
         took = time.monotonic() - started
         print(f'{"ok  " if status == 0 else "FAIL"} {name} ({took:.0f} s)', flush=True)
-        if status != 0:
+        if status != 0 and show:
             self.show(log)
         return status == 0
 
     @staticmethod
     def show(log):
         with open(log, encoding='utf-8', errors='replace') as file:
-            lines = file.read().split('\n')
+            lines = [line for line in file.read().split('\n') if not re.fullmatch(CHATTER, line)]
         print(f'--- the last lines of {log}')
         print('\n'.join(lines[-SHOWN_LINES:]), flush=True)
+
+    @staticmethod
+    def show_record(record):
+        """What a test that did badly said last."""
+        said = (record.get('stdout', '') + record.get('stderr', '')).rstrip().split('\n')
+        print(f'--- {record["name"]}: {record["result"].lower()}, status {record["returncode"]}')
+        print('\n'.join(said[-SHOWN_LINES:]), flush=True)
 
     def check(self, name, command, env=None):
         """A command that is one check of its own."""
@@ -86,15 +95,17 @@ class Checker:
         label = label or way
         for old in glob.glob(f'build/{way}/meson-logs/testlog*'):
             os.remove(old)
-        command = [*prefix, 'meson', 'test', '-C', f'build/{way}', '--no-rebuild', '--print-errorlogs',
-                   '--num-processes', str(self.jobs), '--setup', setup or WAYS[way][1], *arguments]
-        good = self.run(f'{label} tests', command)
+        command = [*prefix, 'meson', 'test', '-C', f'build/{way}', '--no-rebuild', '--num-processes',
+                   str(self.jobs), '--setup', setup or WAYS[way][1], *arguments]
+        good = self.run(f'{label} tests', command, show=False)
         logs = glob.glob(f'build/{way}/meson-logs/testlog*.json')
         before = len(self.tally.failed)
         for log in logs:
-            self.tally.add_testlog(log, label)
+            for record in self.tally.add_testlog(log, label):
+                self.show_record(record)
             shutil.copy(log, f'build/logs/{label}-tests.json')
         if not good and len(self.tally.failed) == before:
+            self.show(f'build/logs/{label.replace(" ", "-")}-tests.log')
             self.tally.add(f'{label} tests', False)
 
     def build_and_test(self, way, prefix=()):

@@ -12,9 +12,8 @@ import resource
 import signal
 import socket
 import sys
-import time
 
-from tool_runs import Failed, Folder, Server, finish, main, run, start
+from tool_runs import Failed, Folder, Server, finish, main, run, start, wait_for_traffic
 
 HOST = '127.0.0.1'
 SOME = bytes(range(256)) * 12345        # 3 MB, no multiple of a chunk
@@ -237,9 +236,7 @@ def killed(victim, name, bench):
     endless = ('-C', '1000000000') if name == 'it-test' else ('-C', '0')
     with Server(bench.tools, name, '-a', bench.adapter) as server:
         client = start(bench.tools, name, '-a', bench.adapter, '-p', server.port, *endless, HOST)
-        time.sleep(0.7)
-        if client.poll() is not None:
-            raise Failed('the client ended too early: ' + finish(client).err)
+        wait_for_traffic(server.port, [client])
         if victim == 'client':
             client.kill()
             finish(client)
@@ -257,8 +254,7 @@ def killed_copy(bench):
         with server:
             client = start(bench.tools, 'it-cp', '-a', bench.adapter, '-p', server.port,
                            os.path.join(folder.path, 'source'), HOST + ':copy')
-            time.sleep(0.7)
-            same(None, client.poll())
+            wait_for_traffic(server.port, [client], 1 << 20)
             same(1, len(folder.names()))
             client.kill()
             finish(client)
@@ -274,7 +270,7 @@ def interrupted_copy(bench):
         with server:
             client = start(bench.tools, 'it-cp', '-a', bench.adapter, '-p', server.port,
                            HOST + ':source', os.path.join(folder.path, 'copy'))
-            time.sleep(0.7)
+            wait_for_traffic(server.port, [client], 1 << 20)
             client.send_signal(signal.SIGINT)
             finish(client).expect(1, 'interrupted')
             server.done().expect(1)

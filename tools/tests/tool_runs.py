@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 PATIENCE = 120      # s; generous, for sanitizers and valgrind on busy machines
 
@@ -104,6 +105,21 @@ def finish(process):
 
 def run(tools, name, *arguments, **keywords):
     return finish(start(tools, name, *arguments, **keywords))
+
+
+def wait_for_traffic(port, processes, octets=4096):
+    """Returns once the server on `port` has had or sent that many octets, however slowly the two start."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        shown = subprocess.run(['ss', '-tinH', 'state', 'established', 'sport', '=', str(port)],
+                               capture_output=True, text=True, check=True).stdout
+        if any(int(had) >= octets for had in re.findall(r'bytes_(?:received|acked):(\d+)', shown)):
+            return
+        for process in processes:
+            if process.poll() is not None:
+                raise Failed('%s ended too early' % process.args)
+        time.sleep(0.05)
+    raise Failed('no data moves')
 
 
 class Folder:

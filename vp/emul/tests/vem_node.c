@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define PATIENCE (10 * G_USEC_PER_SEC)
+#define PATIENCE (60 * G_USEC_PER_SEC)
 
 /* --- upcalls ------------------------------------------------------------------------------ */
 

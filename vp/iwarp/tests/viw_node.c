@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PATIENCE (15 * G_TIME_SPAN_SECOND)
+#define PATIENCE (60 * G_TIME_SPAN_SECOND)
 
 /* --- nodes --------------------------------------------------------------------------------- */
 

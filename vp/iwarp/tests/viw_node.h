@@ -4,7 +4,7 @@
 /*
  * Plays the access layers for tests of the provider: opens adapters, makes objects through the tables
  * of RNIC-PI only, hands connected sockets to queue pairs, polls, and keeps what was raised. A test
- * that waits in vain aborts after 15 s.
+ * that waits in vain aborts after 60 s.
  */
 #ifndef VIW_NODE_H
 #define VIW_NODE_H
