@@ -18,7 +18,6 @@
 #define KAL_NS_PER_S           1000000000ull
 #define KAL_CONNECT_DEFAULT    (20 * KAL_NS_PER_S)   /* initiator, and RTR at the responder */
 #define KAL_REQUEST_READ_MAX   (5 * KAL_NS_PER_S)    /* MPA Request after TCP accept */
-#define KAL_CONVERT_DEFAULT    (120 * KAL_NS_PER_S)  /* MPA start-up on a converted socket */
 #define KAL_REQUEST_ANSWER_MAX (120 * KAL_NS_PER_S)  /* our consumer's answer */
 #define KAL_LOOK_AGAIN         (10 * 1000 * 1000ull) /* who has no room now looks again */
 #define KAL_HALF_OPEN_MAX      128 /* start-ups without a whole Request, per listener */

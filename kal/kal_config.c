@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define CONVERT_DEFAULT 120   /* seconds */
+#define CONVERT_MAX     86400 /* a day */
+
 static const char *const resource_names[KAL_RESOURCE_COUNT] = {
 	[KAL_RESOURCE_RNIC] = "rnic",     [KAL_RESOURCE_PD] = "pd",
 	[KAL_RESOURCE_CQ] = "cq",         [KAL_RESOURCE_SRQ] = "srq",
@@ -70,11 +73,28 @@ read_alias(GKeyFile *file, const char *group, const char *key, struct kal_config
 }
 
 static gboolean
+read_convert_timeout(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
+		     GError **error)
+{
+	g_autofree char *text = g_key_file_get_string(file, group, key, error);
+	guint64 value;
+
+	if (text == NULL)
+		return FALSE;
+	if (!g_ascii_string_to_unsigned(text, 10, 1, CONVERT_MAX, &value, NULL))
+		return bad_value(error, group, key, "is no number of seconds");
+	config->convert_s = value;
+	return TRUE;
+}
+
+static gboolean
 read_mpa(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
 	 GError **error)
 {
 	GError *problem = NULL;
 
+	if (strcmp(key, "convert-timeout") == 0)
+		return read_convert_timeout(file, group, key, config, error);
 	if (strcmp(key, "crc") != 0)
 		return bad_value(error, group, key, "there is no such key");
 	config->crc = g_key_file_get_boolean(file, group, key, &problem);
@@ -175,6 +195,7 @@ kal_config_load(const char *path, GError **error)
 	struct kal_config *config = g_new0(struct kal_config, 1);
 
 	config->crc = true;
+	config->convert_s = CONVERT_DEFAULT;
 	config->aliases = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	memset(config->limits, 0xff, sizeof(config->limits));
 	memcpy(config->limits[KAL_LEVEL_CLIENT], client_defaults, sizeof(client_defaults));

@@ -4,7 +4,8 @@
 /*
  * A TCP connection of the application becomes a connection of a queue pair (itapi-semantics 11).
  *
- * The descriptor is duplicated; the application's own stays open and is not to be used any more. Who
+ * The descriptor is duplicated; the application's own stays open and is not to be used any more. Until
+ * the call has succeeded nothing is set on the socket, for both descriptors share its flags. Who
  * gives no message is the initiator: the start-up is that of a connect whose TCP connection stands already
  * (kal_cm_stream.c). Who gives one sends it first, as the last octets of streaming mode, then waits for
  * the peer's MPA Request and answers it. Without MPA frames the provider gets the stream at once, and
@@ -58,6 +59,59 @@ is_stream(int fd, struct kal_cm_event *news)
 	return news->peer.family != RI_ADDR_NONE;
 }
 
+/* An IPv4 address in the clothes of IPv6 is one of IPv4. */
+static struct ri_addr
+undress(const struct ri_addr *addr)
+{
+	struct sockaddr_storage sa;
+	struct ri_addr bare;
+	uint16_t port;
+
+	(void)kal_sock_addr(&sa, addr, 0);
+	kal_sock_addr_back(&sa, &bare, &port);
+	return bare;
+}
+
+/* The whole of 127/8 belongs to the loopback interface, which lists one address of it. */
+static bool
+same_interface(const struct ri_addr *addr, const struct ri_addr *listed)
+{
+	if (addr->family != listed->family)
+		return false;
+	if (addr->family == RI_ADDR_IPV4 && addr->octets[0] == 127 && listed->octets[0] == 127)
+		return true;
+	return addr->scope_id == listed->scope_id &&
+	       memcmp(addr->octets, listed->octets, sizeof(addr->octets)) == 0;
+}
+
+/* A spigot without an interface is tied to nothing; one with too many addresses cannot list them all. */
+static bool
+on_port(const struct ri_port_attr *port, const struct ri_addr *addr)
+{
+	bool found = (port->num_addrs == 0 && port->if_name[0] == '\0') ||
+		     port->num_addrs >= RI_PORT_ADDR_MAX;
+
+	for (uint32_t i = 0; i < port->num_addrs && !found; i++)
+		found = same_interface(addr, &port->addrs[i]);
+	return found;
+}
+
+/* Does the socket's own address belong to a spigot of this adapter (itapi-semantics 11.1)? */
+static bool
+on_spigot(const struct kal_cm *cm, const struct ri_addr *local)
+{
+	struct ri_addr addr = undress(local);
+	bool found = false;
+
+	for (uint32_t i = 0; i < cm->p.attr->num_ports && !found; i++) {
+		struct ri_port_attr port = {.size = sizeof(port)};
+
+		found = ri_call_query_port(cm->p.caller, cm->p.rnic, i, &port) == RI_SUCCESS &&
+			on_port(&port, &addr);
+	}
+	return found;
+}
+
 /* --- the call ------------------------------------------------------------------------------ */
 
 /* A setup around a copy of the descriptor; NULL: none to be had. */
@@ -66,7 +120,6 @@ setup_around(struct kal_conn *conn, const struct kal_convert_req *req, const voi
 {
 	struct kal_setup *setup = kal_setup_new(conn, req->initiator != 0);
 	struct kal_cm_req depths = {.ird = conn->ird, .ord = conn->ord};
-	int copy;
 
 	setup->tcp_up = true;
 	setup->req = depths;
@@ -74,11 +127,8 @@ setup_around(struct kal_conn *conn, const struct kal_convert_req *req, const voi
 		kal_setup_free(setup);
 		return NULL;
 	}
-	copy = kal_fd_get(&setup->fd);
-	(void)fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK);
-	kal_sock_prepare(copy);
 	kal_setup_wish(setup, &depths, true);
-	setup->watch.fd = copy;
+	setup->watch.fd = kal_fd_get(&setup->fd);
 	setup->watch.events = RI_WATCH_OUT;
 	if (!req->initiator) {
 		setup->message = g_memdup2(message, req->msg_len);
@@ -118,6 +168,17 @@ start(struct kal_conn *conn, bool initiator)
 				    : status;
 }
 
+/* From now on the socket is ours, also where the application's descriptor shows it. */
+static void
+take_over(struct kal_setup *setup)
+{
+	int fd = kal_fd_get(&setup->fd);
+
+	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	kal_sock_prepare(fd);
+	setup->converted = true; /* its end is the end of the socket */
+}
+
 enum ri_status
 kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *message,
 		   int fd)
@@ -127,7 +188,7 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 	struct kal_setup *setup;
 	enum ri_status status;
 
-	if (!is_stream(fd, &news))
+	if (!is_stream(fd, &news) || !on_spigot(conn->cm, &news.local))
 		return RI_ERR_INVALID_ARG;
 	setup = setup_around(conn, req, message, fd);
 	if (setup == NULL)
@@ -135,10 +196,11 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 	begin_with(setup, req);
 	status = start(conn, req->initiator != 0);
 	if (status != RI_SUCCESS) {
+		kal_fd_close(&setup->fd); /* first: this stream is not ours to say no on */
 		kal_setup_free(setup);
 		return status;
 	}
-	setup->converted = true; /* from now on its end is the end of the socket */
+	take_over(setup);
 	conn->news.peer = news.peer;
 	conn->news.local = news.local;
 	conn->news.service = news.service;
@@ -150,7 +212,7 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 		host->timer_start(host->self, &setup->timer, host->now(host->self));
 	} else {
 		host->timer_start(host->self, &setup->timer,
-				  host->now(host->self) + KAL_CONVERT_DEFAULT);
+				  host->now(host->self) + conn->cm->p.convert_ns);
 	}
 	return RI_SUCCESS;
 }

@@ -16,6 +16,7 @@ static struct ri_srq *last_srq;
 static struct ri_rnic *last_rnic;
 
 struct ri_rnic_attr fake_attr;
+struct ri_addr fake_addrs[2];
 enum ri_status fake_fail_create;
 enum ri_status fake_fail_attach;
 
@@ -57,6 +58,8 @@ fake_reset(void)
 		.reject_pdata = 251,
 		.addr_ip = true,
 	};
+	fake_addrs[0] = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}};
+	fake_addrs[1] = (struct ri_addr){.family = RI_ADDR_IPV6, .octets = {[15] = 1}};
 	fake_fail_create = RI_SUCCESS;
 	fake_fail_attach = RI_SUCCESS;
 	fake_cm_last = FAKE_CM_NONE;
@@ -124,7 +127,7 @@ device_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	return RI_SUCCESS;
 }
 
-/* Spigot 0 has the loopback addresses, spigot 1 none of its own. */
+/* Spigot 0 has those addresses, spigot 1 none of its own. */
 static enum ri_status
 query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 {
@@ -135,8 +138,7 @@ query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 	if (port == 1)
 		return RI_SUCCESS;
 	attr->num_addrs = 2;
-	attr->addrs[0] = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}};
-	attr->addrs[1] = (struct ri_addr){.family = RI_ADDR_IPV6, .octets = {[15] = 1}};
+	memcpy(attr->addrs, fake_addrs, sizeof(fake_addrs));
 	return RI_SUCCESS;
 }
 

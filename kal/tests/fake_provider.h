@@ -15,6 +15,8 @@
 
 /* The profile that the next open tells; tests change it and call fake_reset(). */
 extern struct ri_rnic_attr fake_attr;
+/* The addresses of spigot 0, one of each family. */
+extern struct ri_addr fake_addrs[2];
 /* Back to: iWARP, streams, loopback addresses of both families. */
 void fake_reset(void);
 /* Register it, once; its adapter is called "fake". */

@@ -37,7 +37,7 @@ test_file(void)
 {
 	g_autoptr(GError) error = NULL;
 	g_autofree char *text = g_strdup_printf("[aliases]\nOpenIB-cma=iwarp\n"
-						"[mpa]\ncrc=false\n"
+						"[mpa]\ncrc=false\nconvert-timeout=7\n"
 						"[compat]\ndisconnect-data=drop\n"
 						"[policy]\nprivileged-uids=%u;77777\n"
 						"[limits.client]\nqp=5\nmemory=unlimited\n"
@@ -49,6 +49,7 @@ test_file(void)
 	g_assert_cmpstr(kal_config_adapter(config, "OpenIB-cma"), ==, "iwarp");
 	g_assert_cmpstr(kal_config_adapter(config, "emul:ib"), ==, "emul:ib");
 	g_assert_false(config->crc);
+	g_assert_cmpuint(config->convert_s, ==, 7);
 	g_assert_true(config->drop_disconnect_data);
 	g_assert_true(config->privileged);
 	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP], ==, 5);
@@ -59,6 +60,7 @@ test_file(void)
 
 	config = kal_config_load(NULL, &error);
 	g_assert_true(config->crc && !config->privileged && !config->drop_disconnect_data);
+	g_assert_cmpuint(config->convert_s, ==, 120);
 	kal_config_free(config);
 	/* The environment says the same in short. */
 	g_setenv(KAL_CONFIG_DISCONNECT_DATA, "drop", TRUE);
@@ -80,6 +82,9 @@ test_mistakes(void)
 	refuse("[limit.client]\nqp=5\n", "limit.client");
 	refuse("[mpa]\ncrc=perhaps\n", "crc");
 	refuse("[mpa]\nmarkers=true\n", "markers");
+	refuse("[mpa]\nconvert-timeout=0\n", "convert-timeout");
+	refuse("[mpa]\nconvert-timeout=86401\n", "convert-timeout");
+	refuse("[mpa]\nconvert-timeout=2m\n", "convert-timeout");
 	refuse("[compat]\ndisconnect-data=keep\n", "disconnect-data");
 	refuse("[compat]\npdata=drop\n", "pdata");
 	refuse("[policy]\nprivileged-uids=root\n", "interpreted");
