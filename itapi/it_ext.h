@@ -200,8 +200,11 @@ it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
 /**
  * @brief Names the trace of this process.
  *
+ * Traced are the moves of endpoints, with the call or the news that caused each, and the events of
+ * adapters; not the calls that move nothing. A second call changes the file, for all threads at once.
+ *
  * - Thread: any, several at once.
- * - Blocks: no (class F).
+ * - Blocks: as long as opening a file takes (class M).
  * - Events: none.
  * - Clause: itapi-semantics 15.11.
  *

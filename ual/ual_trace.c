@@ -5,12 +5,20 @@
  * The trace. A line is: seconds of the monotonic clock, process and thread, the handle concerned, what
  * happened, and a detail, separated by blanks. Lines are written whole, so several threads, and
  * processes that share a file, do not mix. A line that the disk does not take is lost.
+ *
+ * What is traced is what changes: each move of an endpoint, which names the call or the news behind it,
+ * and each event of an adapter. Calls that move nothing are not traced, so the fast path has no branch
+ * for it, and a trace stays as short as the life of its connections.
+ *
+ * Writers take no lock. They may hold the descriptor's number while another thread names a new file, so
+ * that number is never closed: the new file takes the place of the old one behind it (dup3).
  */
 
 #include "ual_trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +26,35 @@
 #include <unistd.h>
 
 atomic_int ual_trace_file = -1;
+static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER; /* around the choice of a file */
+
+/* From now on lines go to this file, which is taken over. */
+static it_status_t
+direct_to(int fd)
+{
+	it_status_t status = IT_SUCCESS;
+	int lasting;
+
+	pthread_mutex_lock(&naming);
+	lasting = atomic_load(&ual_trace_file);
+	if (lasting < 0) {
+		atomic_store(&ual_trace_file, fd);
+	} else {
+		if (dup3(fd, lasting, O_CLOEXEC) < 0)
+			status = IT_ERR_RESOURCES;
+		close(fd);
+	}
+	pthread_mutex_unlock(&naming);
+	return status;
+}
 
 it_status_t
 ual_trace_begin(const char *name, int rank)
 {
 	const char *folder = getenv("ITAPI_TRACE");
 	char path[4096];
-	int n, fd, before;
+	it_status_t status;
+	int n, fd;
 
 	if (name[0] == '\0' || strchr(name, '/') != NULL)
 		return IT_ERR_INVALID_NAME;
@@ -33,13 +63,14 @@ ual_trace_begin(const char *name, int rank)
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return IT_ERR_INVALID_NAME;
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (fd < 0 && errno == ENAMETOOLONG)
+		return IT_ERR_INVALID_NAME;
 	if (fd < 0)
 		return errno == EACCES || errno == EROFS ? IT_ERR_NO_PERMISSION : IT_ERR_RESOURCES;
-	before = atomic_exchange(&ual_trace_file, fd);
-	if (before >= 0)
-		close(before);
-	ual_trace_write(NULL, "begin", name);
-	return IT_SUCCESS;
+	status = direct_to(fd);
+	if (status == IT_SUCCESS)
+		ual_trace_write(NULL, "begin", name);
+	return status;
 }
 
 void

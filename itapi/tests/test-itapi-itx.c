@@ -5,6 +5,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "it_ext.h"
 #include "it_window.h"
@@ -106,6 +107,54 @@ test_checks(struct pair *pair)
 	g_assert_cmpuint(context, ==, a->context);
 }
 
+/* An endpoint is bound to an adapter while it is unconnected only. */
+static void
+test_bind(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_event_t event;
+
+	pair_establish(pair);
+	pair_disconnect(pair);
+	end_reset(a);
+	pair_connect(pair);
+	event = end_expect(b->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+	g_assert_cmpint(itx_bind_ep_to_device(b->ep, event.conn_req.cn_est_id), ==,
+			IT_ERR_INVALID_EP_STATE);
+	end_reset(b);
+	g_assert_cmpint(itx_bind_ep_to_device(b->ep, event.conn_req.cn_est_id), ==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_accept(b->ep, event.conn_req.cn_est_id, NULL, 0), ==, IT_SUCCESS);
+	end_expect(a->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	end_expect(b->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	pair_disconnect(pair);
+}
+
+/* Names and folders that do not do. */
+static void
+test_trace_refused(struct pair *pair)
+{
+	g_autofree char *folder = g_dir_make_tmp("itapi-trace-XXXXXX", NULL);
+	g_autofree char *absent = g_build_filename(folder, "absent", NULL);
+	g_autofree char *longer_than_a_name = g_strnfill(300, 'n');
+	g_autofree char *longer_than_a_path = g_strnfill(5000, 'p');
+
+	(void)pair;
+	g_setenv("ITAPI_TRACE", folder, TRUE);
+	g_assert_cmpint(itx_init_tracing(NULL, 1), ==, IT_ERR_FAULT);
+	g_assert_cmpint(itx_init_tracing("", 1), ==, IT_ERR_INVALID_NAME);
+	g_assert_cmpint(itx_init_tracing("no/folder", 1), ==, IT_ERR_INVALID_NAME);
+	g_assert_cmpint(itx_init_tracing(longer_than_a_name, 1), ==, IT_ERR_INVALID_NAME);
+	g_assert_cmpint(itx_init_tracing(longer_than_a_path, 1), ==, IT_ERR_INVALID_NAME);
+	g_setenv("ITAPI_TRACE", absent, TRUE);
+	g_assert_cmpint(itx_init_tracing("demo", 1), ==, IT_ERR_RESOURCES);
+	/* Nobody may write there, not even root. */
+	g_assert_cmpint(g_chmod(folder, 0500), ==, 0);
+	g_setenv("ITAPI_TRACE", geteuid() == 0 ? "/sys" : folder, TRUE);
+	g_assert_cmpint(itx_init_tracing("demo", 1), ==, IT_ERR_NO_PERMISSION);
+	g_unsetenv("ITAPI_TRACE");
+	g_assert_cmpint(g_rmdir(folder), ==, 0);
+}
+
 /* A file with lines of what a connection went through. */
 static void
 test_trace(struct pair *pair)
@@ -115,9 +164,6 @@ test_trace(struct pair *pair)
 	g_autofree char *text = NULL;
 
 	g_assert_true(g_setenv("ITAPI_TRACE", folder, TRUE));
-	g_assert_cmpint(itx_init_tracing(NULL, 1), ==, IT_ERR_FAULT);
-	g_assert_cmpint(itx_init_tracing("", 1), ==, IT_ERR_INVALID_NAME);
-	g_assert_cmpint(itx_init_tracing("no/folder", 1), ==, IT_ERR_INVALID_NAME);
 	g_assert_cmpint(itx_init_tracing("demo", 3), ==, IT_SUCCESS);
 	pair_establish(pair);
 	pair_disconnect(pair);
@@ -135,7 +181,9 @@ add_tests(void)
 {
 	pair_add("itx/regions", test_regions);
 	pair_add("itx/checks", test_checks);
+	pair_add("itx/bind", test_bind);
 	pair_add("itx/trace", test_trace);
+	pair_add("itx/trace-refused", test_trace_refused);
 }
 
 int

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The trace while its file changes under threads that write. */
+
+#include <fcntl.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ual_trace.h"
+
+#define WRITERS 2
+#define CHANGES 300
+
+static atomic_bool over;
+static atomic_uint lines;
+
+static void *
+write_lines(void *arg)
+{
+	while (!atomic_load(&over)) {
+		ual_trace(arg, "MOVE", "STATE");
+		atomic_fetch_add(&lines, 1);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* A line is whole: it ends as it should, and has six words. */
+static unsigned
+count_lines(const char *path)
+{
+	g_autofree char *text = NULL;
+	g_auto(GStrv) found = NULL;
+	unsigned count;
+
+	g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+	g_assert_true(g_str_has_suffix(text, "\n"));
+	found = g_strsplit(text, "\n", -1);
+	count = g_strv_length(found) - 1;
+	for (unsigned i = 0; i < count; i++) {
+		if (!g_str_has_suffix(found[i], " MOVE STATE"))
+			g_assert_nonnull(strstr(found[i], " begin "));
+	}
+	return count;
+}
+
+/* Whoever opens a file meanwhile finds nothing in it that it did not write. */
+static void
+test_change(void)
+{
+	g_autofree char *folder = g_dir_make_tmp("itapi-trace-XXXXXX", NULL);
+	g_autofree char *bystander = g_build_filename(folder, "bystander", NULL);
+	const char *const names[] = {"one", "other"};
+	pthread_t writers[WRITERS];
+	unsigned found = 0;
+
+	g_setenv("ITAPI_TRACE", folder, TRUE);
+	g_assert_cmpint(ual_trace_begin(names[0], 1), ==, IT_SUCCESS);
+	for (int i = 0; i < WRITERS; i++)
+		g_assert_cmpint(pthread_create(&writers[i], NULL, write_lines, NULL), ==, 0);
+	for (int i = 0; i < CHANGES; i++) {
+		struct stat st;
+		int fd;
+
+		g_assert_cmpint(ual_trace_begin(names[i % 2], 1), ==, IT_SUCCESS);
+		fd = open(bystander, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		g_assert_cmpint(fd, >=, 0);
+		sched_yield();
+		g_assert_cmpint(fstat(fd, &st), ==, 0);
+		g_assert_cmpint(st.st_size, ==, 0);
+		close(fd);
+	}
+	while (atomic_load(&lines) < 100)
+		sched_yield();
+	atomic_store(&over, true);
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(writers[i], NULL);
+	for (int i = 0; i < 2; i++) {
+		g_autofree char *name = g_strdup_printf("%s.1.trace", names[i]);
+		g_autofree char *path = g_build_filename(folder, name, NULL);
+
+		found += count_lines(path);
+		g_assert_cmpint(g_remove(path), ==, 0);
+	}
+	g_assert_cmpuint(found, ==, atomic_load(&lines) + CHANGES + 1);
+	g_assert_cmpint(g_remove(bystander), ==, 0);
+	g_assert_cmpint(g_rmdir(folder), ==, 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ual/trace/change", test_change);
+	return g_test_run();
+}
