@@ -3310,7 +3310,11 @@ typedef enum {
  * socket no more from the call on. Unsent octets go out first; unread ones count as the beginning
  * of RDMA mode. On success the library drives a duplicate of its own: @p sd stays open but is inert
  * and only close() is left to do with it. An asynchronous failure resets the TCP connection; there
- * is no way back.
+ * is no way back. The peer has 120 seconds to finish the start-up, or what the administrator's file
+ * says (`convert-timeout` of the group `mpa`).
+ *
+ * The socket's own address must be one of the adapter's spigots; all of 127/8 counts as the loopback
+ * interface's.
  *
  * | @p msg   | @p flags          | what this side does                                        |
  * |----------|-------------------|------------------------------------------------------------|
