@@ -99,7 +99,8 @@ piece(struct side *side, size_t at, size_t length)
 	return segment;
 }
 
-static void
+/* The next event, which must be of that number; a completion must also be a success. Its octets. */
+static size_t
 await(it_evd_handle_t evd, it_event_type_t number)
 {
 	it_event_t event;
@@ -110,6 +111,27 @@ await(it_evd_handle_t evd, it_event_type_t number)
 			(unsigned)number);
 		exit(1);
 	}
+	if ((number & IT_EVENT_STREAM_MASK) != IT_DTO_EVENT_STREAM)
+		return 0;
+	if (event.dto_cmpl.dto_status != IT_DTO_SUCCESS) {
+		fprintf(stderr, "upgrade: a transfer ended with status %d\n",
+			(int)event.dto_cmpl.dto_status);
+		exit(1);
+	}
+	return event.dto_cmpl.transferred_length;
+}
+
+/* What the peer announced, which is not believed beyond the half of the buffer it may write. */
+static size_t
+announced(const char *line)
+{
+	unsigned long length = strtoul(line, NULL, 10);
+
+	if (length > ROOM / 2) {
+		fprintf(stderr, "upgrade: the server announces %lu octets\n", length);
+		exit(1);
+	}
+	return length;
 }
 
 /* A line, octet by octet: nothing behind it may be read, since it belongs to RDMA mode. */
@@ -142,7 +164,7 @@ serve(struct side *side)
 	fflush(stdout);
 	sd = accept(listener, NULL, NULL);
 	need(sd >= 0, "accept");
-	close(listener);
+	close(listener); /* one client is all it serves */
 	read_line(sd, line, sizeof(line));
 	snprintf(answer, sizeof(answer), "%zu rdma\n", strlen(line));
 
@@ -153,7 +175,10 @@ serve(struct side *side)
 	      "it_socket_convert");
 	close(sd); /* it is ours no more */
 	await(side->cm, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
-	await(side->dto, IT_DTO_RC_RECV_CMPL_EVENT);
+	if (await(side->dto, IT_DTO_RC_RECV_CMPL_EVENT) != sizeof(theirs)) {
+		fprintf(stderr, "upgrade: the client tells no region\n");
+		exit(1);
+	}
 	memcpy(&theirs, side->buffer, sizeof(theirs));
 	memcpy(side->buffer, line, strlen(line));
 	out = piece(side, 0, strlen(line));
@@ -173,15 +198,20 @@ ask(struct side *side, unsigned short port, const char *text)
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port)};
 	int sd = socket(AF_INET, SOCK_STREAM, 0);
 	struct region mine;
+	size_t length;
 	char line[256];
 	it_lmr_triplet_t out = piece(side, ROOM / 2, sizeof(mine));
 
 	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	need(connect(sd, (struct sockaddr *)&sa, sizeof(sa)) == 0, "connect");
-	snprintf(line, sizeof(line), "%s\n", text);
+	if (snprintf(line, sizeof(line), "%s\n", text) >= (int)sizeof(line)) {
+		fprintf(stderr, "upgrade: that does not fit in a line\n");
+		exit(1);
+	}
 	need(write(sd, line, strlen(line)) == (ssize_t)strlen(line), "write");
 	read_line(sd, line, sizeof(line));
 	printf("the server says: %s\n", line);
+	length = announced(line);
 
 	check(it_post_recv((it_handle_t)side->ep, NULL, 0, 1, 0), "it_post_recv");
 	check(it_socket_convert(sd, side->ep, IT_SC_DEFAULT, NULL, 0), "it_socket_convert");
@@ -193,7 +223,7 @@ ask(struct side *side, unsigned short port, const char *text)
 	check(it_post_send(side->ep, &out, 1, 2, IT_COMPLETION_FLAG), "it_post_send");
 	await(side->dto, IT_DTO_SEND_CMPL_EVENT);
 	await(side->dto, IT_DTO_RC_RECV_CMPL_EVENT); /* so the Write before it is in place */
-	printf("by RDMA: %.*s\n", atoi(line), side->buffer);
+	printf("by RDMA: %.*s\n", (int)length, side->buffer);
 	check(it_ep_disconnect(side->ep, NULL, 0), "it_ep_disconnect");
 	await(side->cm, IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	return 0;
