@@ -44,10 +44,8 @@ tear_down(struct pair *p)
 	end_free(p->a);
 	end_free(p->b);
 	vth_run(p->vth);
-	g_queue_clear_full(p->na->cm, g_free);
-	g_queue_clear_full(p->nb->cm, g_free);
-	g_queue_clear_full(p->na->async, g_free);
-	g_queue_clear_full(p->nb->async, g_free);
+	node_forget(p->na);
+	node_forget(p->nb);
 	chunk_free(&p->ma);
 	chunk_free(&p->mb);
 	node_free(p->na);

@@ -14,17 +14,6 @@ fast(void)
 	return vem_provider_entry()->fast;
 }
 
-static void
-forget_news(struct node *node)
-{
-	pthread_mutex_lock(&node->lock);
-	while (!g_queue_is_empty(node->cm))
-		g_free(g_queue_pop_head(node->cm));
-	while (!g_queue_is_empty(node->async))
-		g_free(g_queue_pop_head(node->async));
-	pthread_mutex_unlock(&node->lock);
-}
-
 /* One sender and `members` receivers that share, all connected; time by hand. */
 struct party {
 	struct vth *vth;
@@ -63,8 +52,8 @@ party_close(struct party *p)
 			end_free(p->b[i]);
 	}
 	node_run(p->nb);
-	forget_news(p->na);
-	forget_news(p->nb);
+	node_forget(p->na);
+	node_forget(p->nb);
 	node_unshare(p->nb);
 	chunk_free(&p->ma);
 	chunk_free(&p->mb);
@@ -76,9 +65,7 @@ party_close(struct party *p)
 static void
 party_post(struct party *p, uint64_t id)
 {
-	struct ri_sge sge = chunk_sge(&p->mb, (uint32_t)id * 16, 16);
-
-	node_post(p->nb, id, &sge);
+	node_post(p->nb, id, &p->mb, id * 16, 16);
 }
 
 static void
@@ -260,14 +247,13 @@ crowd_receive(void *arg)
 {
 	struct crowd_thread *me = arg;
 	struct crowd *c = me->crowd;
-	struct ri_sge sge = chunk_sge(&c->to, 0, 32);
 	struct ri_wc wc;
 
 	while (atomic_load(&c->received) < SENDERS * EACH * MESSAGES) {
 		for (guint k = 0; k < EACH; k++) {
 			while (fast()->poll_cq(c->b[me->number][k]->urcq, &wc, 1) == 1) {
 				g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-				node_post(c->nb, wc.wr_id, &sge);
+				node_post(c->nb, wc.wr_id, &c->to, 0, 32);
 				atomic_fetch_add(&c->received, 1);
 			}
 		}
@@ -290,10 +276,8 @@ test_crowd(gconstpointer adapter)
 		c.b[i / EACH][i % EACH] = end_new(c.nb, NULL);
 		ends_connect(c.a[i / EACH][i % EACH], c.b[i / EACH][i % EACH]);
 	}
-	for (guint i = 0; i < 4; i++) {
-		struct ri_sge sge = chunk_sge(&c.to, 0, 32);
-		node_post(c.nb, i, &sge);
-	}
+	for (guint i = 0; i < 4; i++)
+		node_post(c.nb, i, &c.to, 0, 32);
 	for (guint i = 0; i < 2 * SENDERS; i++) {
 		thread[i] = (struct crowd_thread){.crowd = &c, .number = i / 2};
 		g_assert_cmpint(pthread_create(&thread[i].thread, NULL,
@@ -367,8 +351,8 @@ test_visitors(gconstpointer adapter)
 		end_free(round % 2 ? b[1] : a[1]);
 		end_free(round % 2 ? a[0] : b[0]);
 		end_free(round % 2 ? a[1] : b[1]);
-		forget_news(c.na);
-		forget_news(c.nb);
+		node_forget(c.na);
+		node_forget(c.nb);
 		/* What was taken and never polled is lost with its queue; make room. */
 		if (round % 10 == 9) {
 			atomic_store(&v.stop, true);

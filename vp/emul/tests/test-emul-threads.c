@@ -231,12 +231,7 @@ test_peer_goes(gconstpointer adapter)
 			chunk_free(&sink);
 		for (guint n = 0; n < 2; n++) {
 			struct node *node = n ? nb : na;
-			pthread_mutex_lock(&node->lock);
-			while (!g_queue_is_empty(node->cm))
-				g_free(g_queue_pop_head(node->cm));
-			while (!g_queue_is_empty(node->async))
-				g_free(g_queue_pop_head(node->async));
-			pthread_mutex_unlock(&node->lock);
+			node_forget(node);
 		}
 	}
 	node_free(na);

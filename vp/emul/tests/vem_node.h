@@ -2,102 +2,25 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Plays the access layers for tests of the provider: opens adapters, makes objects through the tables
- * of RNIC-PI only, connects, polls, and keeps what was raised. With a host by hand the test is the
- * service thread (node_run); with a threaded one it waits.
+ * What tests of this provider add to vsw_node.h: its adapters over a host by hand (node_run is the
+ * service thread) or a threaded one, connections through its own ri_cm_ops, polls that find at once.
  */
 #ifndef VEM_NODE_H
 #define VEM_NODE_H
 
-#include <glib.h>
-#include <pthread.h>
-
 #include "vem_provider.h"
-#include "vsw_test_host.h"
+#include "vsw_node.h"
 
-/* One adapter, opened by one process. */
-struct node {
-	struct vth *vth;
-	bool threaded;
-	const struct ri_provider *p;
-	struct ri_rnic_attr attr;
-	struct ri_upcalls upcalls;
-	struct ri_rnic *rnic;
-	struct ri_context *context;
-	struct ri_urnic *urnic;
-	struct ri_pd *pd;
-	struct ri_srq *srq; /* of ends made while it is there, or NULL */
-	struct ri_usrq *usrq;
-	pthread_mutex_t lock; /* of what follows */
-	GQueue *cm;           /* struct ri_cm_event, not taken yet */
-	GQueue *async;        /* struct ri_async_event, not taken yet */
-	unsigned cq_events;
-};
-
-/* A queue pair with two completion queues; its context is its own address. */
-struct end {
-	struct node *node;
-	struct ri_cq *scq, *rcq;
-	struct ri_ucq *uscq, *urcq;
-	struct ri_qp *qp;
-	struct ri_uqp *uqp;
-	struct ri_qp_init init;
-};
-
-/* Registered memory. */
-struct chunk {
-	struct node *node;
-	struct ri_mr *mr;
-	uint32_t stag;
-	uint32_t len;
-	uint8_t *at;
-};
-
-#define LOCAL_RW (RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE)
-#define ALL_RW   (LOCAL_RW | RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_BIND)
-
+/* Ends have 16 requests each and completion queues of 64. */
 struct node *node_new(struct vth *vth, bool threaded, const char *adapter);
+/* Everything that was raised must have been taken. */
 void node_free(struct node *node);
-/* Let the service thread work: at once by hand, for a moment with a thread. */
-void node_run(struct node *node);
-/* The next connection event; must be of this kind for this context. */
-struct ri_cm_event node_cm(struct node *node, enum ri_cm_event_kind kind, const void *ctx);
-/* The next asynchronous event; must be this one. */
-struct ri_async_event node_async(struct node *node, enum ri_event event, const void *ctx);
-/* Nothing was raised that was not taken. */
-void node_silent(struct node *node);
 
-/* From now on ends share receives: a queue of this size, whose context is the node. */
-void node_share(struct node *node, uint32_t size);
-/* No longer; no end uses it any more. */
-void node_unshare(struct node *node);
-/* Post to it; SUCCESS is asserted. */
-void node_post(struct node *node, uint64_t id, const struct ri_sge *sge);
-
-/* Defaults: 16 requests each, 4 segments, IRD and ORD 4, remote reads and writes enabled. */
-struct ri_qp_init end_defaults(const struct node *node);
-struct end *end_new(struct node *node, const struct ri_qp_init *init);
-/* The same with completion queues of this many entries. */
-struct end *end_new_cq(struct node *node, const struct ri_qp_init *init, uint32_t entries);
-void end_free(struct end *end);
-enum ri_qp_state end_state(struct end *end);
-struct ri_qp_attr end_attr(struct end *end);
-enum ri_status end_modify(struct end *end, enum ri_qp_state state);
 /* Connect a (active) with b (passive); both are in RTS and their events are taken. */
 void ends_connect(struct end *a, struct end *b);
 /* Where a test listens and whom it asks. */
 struct ri_cm_params node_params(const struct ri_service *service);
 
-struct chunk chunk_new(struct node *node, uint32_t len, uint32_t access);
-void chunk_free(struct chunk *chunk);
-void chunk_fill(struct chunk *chunk, unsigned seed);
-struct ri_sge chunk_sge(const struct chunk *chunk, uint32_t at, uint32_t len);
-
-/* Post; SUCCESS is asserted. Flags as given, signalled besides. */
-void post_send(struct end *end, uint64_t id, const struct ri_sge *sge, uint32_t flags);
-void post_recv(struct end *end, uint64_t id, const struct ri_sge *sge);
-void post_rdma(struct end *end, enum ri_opcode opcode, uint64_t id, const struct ri_sge *local,
-	       const struct ri_sge *remote);
 /* The next completion; must be of this request with this status. */
 struct ri_wc poll_one(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status);
 /* There is none. */

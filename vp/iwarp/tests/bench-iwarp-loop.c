@@ -143,11 +143,11 @@ open_end(struct side *s, bool crc)
 	struct ri_stream stream = end_stream(s->fd, s->active);
 
 	s->node = node_new();
-	end_defaults(&init);
+	init = end_defaults(s->node);
 	init.max_sq_wr = 512;
 	init.ird = init.ord = 16;
 	s->end = end_new(s->node, &init);
-	s->mem = chunk_new(s->node, AREA);
+	s->mem = chunk_new(s->node, AREA, ALL_RW);
 	memset(s->mem.at, 1, AREA);
 	stream.crc = crc;
 	stream.ird = stream.ord = 16;

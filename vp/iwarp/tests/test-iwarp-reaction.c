@@ -33,7 +33,7 @@ set_up(struct fixture *f, gconstpointer unused)
 	(void)unused;
 	f->node = node_new();
 	f->end = end_new(f->node, NULL);
-	f->mem = chunk_new(f->node, 1 << 17);
+	f->mem = chunk_new(f->node, 1 << 17, ALL_RW);
 	for (unsigned i = 0; i < 3; i++)
 		g_assert_cmpint(end_recv(f->end, i, &f->mem, 64 * i, 64), ==, RI_SUCCESS);
 	tcp_pair(fd);

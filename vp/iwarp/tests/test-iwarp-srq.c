@@ -31,8 +31,8 @@ set_up(struct fixture *f, gconstpointer patience)
 	g_setenv("ITAPI_IWARP_RNR_MS", patience, TRUE);
 	f->na = node_new();
 	f->nb = node_new();
-	f->ma = chunk_new(f->na, 1 << 17);
-	f->mb = chunk_new(f->nb, 1 << 17);
+	f->ma = chunk_new(f->na, 1 << 17, ALL_RW);
+	f->mb = chunk_new(f->nb, 1 << 17, ALL_RW);
 	chunk_fill(&f->ma, 1);
 	node_share(f->nb, 16);
 }
@@ -62,19 +62,25 @@ tear_down(struct fixture *f, gconstpointer unused)
 	node_free(f->nb);
 }
 
+struct wanted {
+	const struct node *node;
+	enum ri_event event;
+};
+
+static bool
+is_wanted(const struct ri_async_event *event, const void *arg)
+{
+	const struct wanted *wanted = arg;
+
+	return event->event == wanted->event && event->object == RI_OBJECT_SRQ &&
+	       event->ctx == (uintptr_t)wanted->node;
+}
+
 /* How often `event` was raised for the SRQ. */
 static unsigned
 srq_events(struct node *node, enum ri_event event)
 {
-	unsigned count = 0;
-
-	pthread_mutex_lock(&node->lock);
-	for (unsigned i = 0; i < node->num_events; i++)
-		count += node->events[i].event == event &&
-			 node->events[i].object == RI_OBJECT_SRQ &&
-			 node->events[i].ctx == (uintptr_t)node;
-	pthread_mutex_unlock(&node->lock);
-	return count;
+	return node_count_if(node, is_wanted, &(struct wanted){node, event});
 }
 
 /* --- turns --------------------------------------------------------------------------------- */
@@ -238,11 +244,10 @@ static void
 test_watermarks(struct fixture *f, gconstpointer unused)
 {
 	struct ri_srq_attr low = {.limit = 4};
-	struct ri_qp_init init;
+	struct ri_qp_init init = end_defaults(f->nb);
 	struct ri_map map;
 
 	(void)unused;
-	end_defaults(&init);
 	init.soft_limit = 1;
 	init.hard_limit = 3;
 	connect_ends(f, 0, &init);

@@ -44,8 +44,8 @@ pair_open(struct pair *p, size_t len, int buffer, bool crc)
 	p->nb = node_new();
 	p->a = end_new(p->na, NULL);
 	p->b = end_new(p->nb, NULL);
-	p->ma = chunk_new(p->na, len);
-	p->mb = chunk_new(p->nb, len);
+	p->ma = chunk_new(p->na, len, ALL_RW);
+	p->mb = chunk_new(p->nb, len, ALL_RW);
 	attach_pair(p->a, p->b, buffer, crc);
 }
 
@@ -68,8 +68,8 @@ test_tiny_buffers(gconstpointer crc)
 	struct pair p;
 
 	pair_open(&p, len, 2048, GPOINTER_TO_INT(crc) != 0);
-	struct chunk la = chunk_new(p.na, len), lb = chunk_new(p.nb, len),
-		     rb = chunk_new(p.nb, len);
+	struct chunk la = chunk_new(p.na, len, ALL_RW), lb = chunk_new(p.nb, len, ALL_RW),
+		     rb = chunk_new(p.nb, len, ALL_RW);
 	chunk_fill(&p.ma, 1);
 	chunk_fill(&p.mb, 2);
 	g_assert_cmpint(end_recv(p.b, 1, &rb, 0, len), ==, RI_SUCCESS);
@@ -267,7 +267,7 @@ static void
 test_destroy_in_traffic(void)
 {
 	struct node *na = node_new(), *nb = node_new();
-	struct chunk ma = chunk_new(na, 1 << 18), mb = chunk_new(nb, 1 << 18);
+	struct chunk ma = chunk_new(na, 1 << 18, ALL_RW), mb = chunk_new(nb, 1 << 18, ALL_RW);
 
 	for (unsigned round = 0; round < 40; round++) {
 		struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
@@ -298,7 +298,7 @@ test_many_streams(void)
 		N = 24
 	};
 	struct node *na = node_new(), *nb = node_new();
-	struct chunk ma = chunk_new(na, 4096), mb = chunk_new(nb, 4096 * N);
+	struct chunk ma = chunk_new(na, 4096, ALL_RW), mb = chunk_new(nb, 4096 * N, ALL_RW);
 	struct end *a[N], *b[N];
 
 	chunk_fill(&ma, 3);
@@ -350,8 +350,8 @@ test_empty_pool(void)
 	}
 	p.a = end_new(p.na, NULL);
 	p.b = end_new(p.nb, NULL);
-	p.ma = chunk_new(p.na, 100000);
-	p.mb = chunk_new(p.nb, 100000);
+	p.ma = chunk_new(p.na, 100000, ALL_RW);
+	p.mb = chunk_new(p.nb, 100000, ALL_RW);
 	attach_pair(p.a, p.b, 0, true);
 	chunk_fill(&p.ma, 4);
 	pool_a = &((struct viw_rnic *)p.na->rnic)->engine.pool;

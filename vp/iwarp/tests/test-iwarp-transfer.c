@@ -26,8 +26,8 @@ set_up(struct fixture *f, gconstpointer crc)
 	f->nb = node_new();
 	f->a = end_new(f->na, NULL);
 	f->b = end_new(f->nb, NULL);
-	f->ma = chunk_new(f->na, BIG);
-	f->mb = chunk_new(f->nb, BIG);
+	f->ma = chunk_new(f->na, BIG, ALL_RW);
+	f->mb = chunk_new(f->nb, BIG, ALL_RW);
 	ends_connect(f->a, f->b, GPOINTER_TO_INT(crc) != 0);
 }
 
@@ -177,7 +177,8 @@ test_reads_in_order(struct fixture *f, gconstpointer crc)
 	(void)crc;
 	chunk_fill(&f->ma, 3);
 	chunk_fill(&f->mb, 4);
-	struct chunk la = chunk_new(f->na, 16 * 65536), lb = chunk_new(f->nb, 16 * 65536);
+	struct chunk la = chunk_new(f->na, 16 * 65536, ALL_RW),
+		     lb = chunk_new(f->nb, 16 * 65536, ALL_RW);
 	for (unsigned i = 0; i < 12; i++) {
 		g_assert_cmpint(end_recv(f->a, i, &la, i * 8, 8), ==, RI_SUCCESS);
 		g_assert_cmpint(end_recv(f->b, i, &lb, i * 8, 8), ==, RI_SUCCESS);

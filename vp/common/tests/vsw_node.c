@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "vsw_node.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE (60 * G_USEC_PER_SEC)
+
+/* --- upcalls ------------------------------------------------------------------------------ */
+
+static void
+cq_event(void *self, uint64_t ctx)
+{
+	struct node *node = self;
+
+	(void)ctx;
+	pthread_mutex_lock(&node->lock);
+	node->cq_events++;
+	pthread_mutex_unlock(&node->lock);
+}
+
+static void
+async_event(void *self, const struct ri_async_event *event)
+{
+	struct node *node = self;
+
+	pthread_mutex_lock(&node->lock);
+	g_queue_push_tail(node->async, g_memdup2(event, sizeof(*event)));
+	pthread_mutex_unlock(&node->lock);
+}
+
+static void
+cm_event(void *self, const struct ri_cm_event *event)
+{
+	struct node *node = self;
+
+	pthread_mutex_lock(&node->lock);
+	g_queue_push_tail(node->cm, g_memdup2(event, sizeof(*event)));
+	pthread_mutex_unlock(&node->lock);
+}
+
+void
+node_run(struct node *node)
+{
+	if (node->threaded)
+		g_usleep(200);
+	else
+		vth_run(node->vth);
+}
+
+static void *
+take(struct node *node, GQueue *queue)
+{
+	gint64 end = g_get_monotonic_time() + PATIENCE;
+	void *item = NULL;
+
+	do {
+		node_run(node);
+		pthread_mutex_lock(&node->lock);
+		item = g_queue_pop_head(queue);
+		pthread_mutex_unlock(&node->lock);
+	} while (item == NULL && node->threaded && g_get_monotonic_time() < end);
+	g_assert_nonnull(item);
+	return item;
+}
+
+struct ri_cm_event
+node_cm(struct node *node, enum ri_cm_event_kind kind, const void *ctx)
+{
+	struct ri_cm_event *event = take(node, node->cm);
+	struct ri_cm_event copy = *event;
+
+	g_free(event);
+	g_assert_cmpuint(copy.kind, ==, kind);
+	g_assert_cmpuint(copy.ctx, ==, (uint64_t)(uintptr_t)ctx);
+	return copy;
+}
+
+struct ri_async_event
+node_async(struct node *node, enum ri_event event, const void *ctx)
+{
+	struct ri_async_event *raised = take(node, node->async);
+	struct ri_async_event copy = *raised;
+
+	g_free(raised);
+	g_assert_cmpuint(copy.event, ==, event);
+	g_assert_cmpuint(copy.object, >, RI_OBJECT_NONE);
+	g_assert_cmpuint(copy.ctx, ==, (uint64_t)(uintptr_t)ctx);
+	return copy;
+}
+
+void
+node_silent(struct node *node)
+{
+	node_run(node);
+	pthread_mutex_lock(&node->lock);
+	struct ri_cm_event *cm = g_queue_peek_head(node->cm);
+	struct ri_async_event *async = g_queue_peek_head(node->async);
+	g_assert_cmpuint(cm != NULL ? cm->kind : RI_CM_NONE, ==, RI_CM_NONE);
+	g_assert_cmpuint(async != NULL ? async->event : RI_EVENT_NONE, ==, RI_EVENT_NONE);
+	pthread_mutex_unlock(&node->lock);
+}
+
+void
+node_forget(struct node *node)
+{
+	pthread_mutex_lock(&node->lock);
+	g_queue_clear_full(node->cm, g_free);
+	g_queue_clear_full(node->async, g_free);
+	pthread_mutex_unlock(&node->lock);
+}
+
+unsigned
+node_count_if(struct node *node, bool (*is)(const struct ri_async_event *, const void *),
+	      const void *arg)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&node->lock);
+	for (const GList *at = node->async->head; at != NULL; at = at->next)
+		count += is(at->data, arg);
+	pthread_mutex_unlock(&node->lock);
+	return count;
+}
+
+/* --- adapters ----------------------------------------------------------------------------- */
+
+struct node *
+node_open(const struct ri_provider *p, struct vth *vth, bool threaded, const char *adapter)
+{
+	struct node *node = g_new0(struct node, 1);
+	struct ri_open open = {.host = vth_host(vth), .upcalls = &node->upcalls};
+	struct ri_owner owner = {.pid = (uint32_t)getpid(), .mem_owner = 1};
+	struct ri_map map;
+
+	*node = (struct node){.vth = vth, .threaded = threaded, .p = p};
+	node->cm = g_queue_new();
+	node->async = g_queue_new();
+	pthread_mutex_init(&node->lock, NULL);
+	node->upcalls = (struct ri_upcalls){.size = sizeof(node->upcalls),
+					    .self = node,
+					    .cq_event = cq_event,
+					    .async_event = async_event,
+					    .cm_event = cm_event};
+	g_strlcpy(open.name, adapter, sizeof(open.name));
+	g_assert_cmpint(p->device->open(&open, &node->rnic), ==, RI_SUCCESS);
+	node->attr.size = sizeof(node->attr);
+	g_assert_cmpint(p->device->query(node->rnic, &node->attr), ==, RI_SUCCESS);
+	g_assert_cmpint(p->device->context_create(node->rnic, &owner, &node->context, &map), ==,
+			RI_SUCCESS);
+	g_assert_cmpint(p->user->rnic_open(vth_host(vth), &map, &node->urnic), ==, RI_SUCCESS);
+	g_assert_cmpint(p->pd->create(node->context, &node->pd), ==, RI_SUCCESS);
+	return node;
+}
+
+void
+node_close(struct node *node)
+{
+	node->p->user->rnic_close(node->urnic);
+	node->p->device->context_destroy(node->context);
+	node->p->device->close(node->rnic);
+	g_queue_free_full(node->cm, g_free);
+	g_queue_free_full(node->async, g_free);
+	pthread_mutex_destroy(&node->lock);
+	g_free(node);
+}
+
+/* --- queue pairs -------------------------------------------------------------------------- */
+
+struct ri_qp_init
+end_defaults(const struct node *node)
+{
+	return (struct ri_qp_init){
+		.max_sq_wr = node->requests,
+		.max_rq_wr = node->requests,
+		.max_send_sge = 4,
+		.max_recv_sge = 4,
+		.max_write_sge = 4,
+		.max_read_sge = MIN(4, node->attr.max_read_sge),
+		.ird = 4,
+		.ord = 4,
+		.access = RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_BIND,
+		.hard_limit = UINT32_MAX,
+	};
+}
+
+static void
+cq_new(struct node *node, uint32_t entries, struct ri_cq **cq, struct ri_ucq **ucq)
+{
+	struct ri_map map;
+
+	g_assert_cmpint(node->p->cq->create(node->context, 0, &entries, cq, &map), ==, RI_SUCCESS);
+	g_assert_cmpint(node->p->user->cq_open(node->urnic, &map, ucq), ==, RI_SUCCESS);
+}
+
+void
+node_share(struct node *node, uint32_t size)
+{
+	struct ri_srq_attr attr = {.ctx = (uint64_t)(uintptr_t)node, .max_wr = size, .max_sge = 2};
+	struct ri_map map;
+
+	g_assert_cmpint(node->p->srq->create(node->pd, &attr, &node->srq, &map), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.max_wr, >=, size);
+	g_assert_cmpint(node->p->user->srq_open(node->urnic, &map, &node->usrq), ==, RI_SUCCESS);
+}
+
+void
+node_unshare(struct node *node)
+{
+	node->p->user->srq_close(node->usrq);
+	g_assert_cmpint(node->p->srq->destroy(node->srq), ==, RI_SUCCESS);
+	node->srq = NULL;
+	node->usrq = NULL;
+}
+
+void
+node_post(struct node *node, uint64_t id, const struct chunk *c, size_t at, size_t len)
+{
+	struct ri_sge sge = chunk_sge(c, at, len);
+	struct ri_recv_wr wr = {.wr_id = id, .sgl = &sge, .num_sge = 1};
+
+	g_assert_cmpint(node->p->fast->post_srq(node->usrq, &wr), ==, RI_SUCCESS);
+}
+
+struct end *
+end_new_cq(struct node *node, const struct ri_qp_init *init, uint32_t entries)
+{
+	struct end *end = g_new0(struct end, 1);
+	struct ri_map map;
+
+	end->node = node;
+	end->init = init != NULL ? *init : end_defaults(node);
+	end->init.ctx = (uint64_t)(uintptr_t)end;
+	cq_new(node, entries, &end->scq, &end->uscq);
+	cq_new(node, entries, &end->rcq, &end->urcq);
+	g_assert_cmpint(node->p->qp->create(node->pd, &end->init, end->scq, end->rcq, node->srq,
+					    &end->qp, &map),
+			==, RI_SUCCESS);
+	g_assert_cmpint(node->p->user->qp_open(node->urnic, &map, end->uscq, end->urcq, node->usrq,
+					       &end->uqp),
+			==, RI_SUCCESS);
+	return end;
+}
+
+struct end *
+end_new(struct node *node, const struct ri_qp_init *init)
+{
+	return end_new_cq(node, init, node->entries);
+}
+
+void
+end_free(struct end *end)
+{
+	const struct ri_provider *p = end->node->p;
+
+	p->user->qp_close(end->uqp);
+	g_assert_cmpint(p->qp->destroy(end->qp), ==, RI_SUCCESS);
+	p->user->cq_close(end->uscq);
+	p->user->cq_close(end->urcq);
+	g_assert_cmpint(p->cq->destroy(end->scq), ==, RI_SUCCESS);
+	g_assert_cmpint(p->cq->destroy(end->rcq), ==, RI_SUCCESS);
+	g_free(end);
+}
+
+struct ri_qp_attr
+end_attr(struct end *end)
+{
+	struct ri_qp_attr attr;
+
+	g_assert_cmpint(end->node->p->qp->query(end->qp, &attr), ==, RI_SUCCESS);
+	return attr;
+}
+
+enum ri_qp_state
+end_state(struct end *end)
+{
+	return (enum ri_qp_state)end_attr(end).state;
+}
+
+enum ri_status
+end_modify(struct end *end, enum ri_qp_state state)
+{
+	struct ri_qp_attr attr = {.state = state};
+
+	return end->node->p->qp->modify(end->qp, &attr, RI_QP_ATTR_STATE);
+}
+
+/* --- memory ------------------------------------------------------------------------------ */
+
+struct chunk
+chunk_new(struct node *node, size_t len, uint32_t access)
+{
+	struct chunk chunk = {.node = node, .len = len, .at = g_malloc0(len)};
+	struct ri_mr_init init = {
+		.addr = (uint64_t)(uintptr_t)chunk.at, .length = len, .access = access, .key = 7};
+
+	g_assert_cmpint(node->p->mem->mr_reg(node->pd, &init, &chunk.mr, &chunk.stag), ==,
+			RI_SUCCESS);
+	return chunk;
+}
+
+void
+chunk_free(struct chunk *chunk)
+{
+	if (chunk->mr != NULL)
+		g_assert_cmpint(chunk->node->p->mem->mr_dereg(chunk->mr), ==, RI_SUCCESS);
+	g_free(chunk->at);
+}
+
+void
+chunk_fill(struct chunk *chunk, unsigned seed)
+{
+	for (size_t i = 0; i < chunk->len; i++)
+		chunk->at[i] = (uint8_t)(i * 7 + (i >> 8) * 13 + seed);
+}
+
+struct ri_sge
+chunk_sge(const struct chunk *chunk, size_t at, size_t len)
+{
+	return (struct ri_sge){
+		.addr = (uintptr_t)chunk->at + at, .length = (uint32_t)len, .stag = chunk->stag};
+}
+
+/* --- posts -------------------------------------------------------------------------------- */
+
+static enum ri_status
+sq_post(struct end *end, const struct ri_wr *what, uint64_t id, const struct ri_sge *sge)
+{
+	struct ri_wr wr = *what;
+
+	wr.wr_id = id;
+	wr.sgl = sge;
+	wr.num_sge = sge != NULL;
+	wr.flags |= RI_WR_SIGNALED;
+	return end->node->p->fast->post_sq(end->uqp, &wr);
+}
+
+static enum ri_status
+rq_post(struct end *end, uint64_t id, const struct ri_sge *sge)
+{
+	struct ri_recv_wr wr = {.wr_id = id, .sgl = sge, .num_sge = sge != NULL};
+
+	return end->node->p->fast->post_rq(end->uqp, &wr);
+}
+
+/* A Write or a Read; of the remote segment only address and key count. */
+static struct ri_wr
+rdma(enum ri_opcode opcode, struct ri_sge remote)
+{
+	return (struct ri_wr){.opcode = (uint8_t)opcode,
+			      .u.remote = {.addr = remote.addr, .stag = remote.stag}};
+}
+
+void
+post_send(struct end *end, uint64_t id, const struct ri_sge *sge, uint32_t flags)
+{
+	struct ri_wr wr = {.opcode = RI_OP_SEND, .flags = flags};
+
+	g_assert_cmpint(sq_post(end, &wr, id, sge), ==, RI_SUCCESS);
+}
+
+void
+post_recv(struct end *end, uint64_t id, const struct ri_sge *sge)
+{
+	g_assert_cmpint(rq_post(end, id, sge), ==, RI_SUCCESS);
+}
+
+void
+post_rdma(struct end *end, enum ri_opcode opcode, uint64_t id, const struct ri_sge *local,
+	  const struct ri_sge *remote)
+{
+	struct ri_wr wr = rdma(opcode, *remote);
+
+	g_assert_cmpint(sq_post(end, &wr, id, local), ==, RI_SUCCESS);
+}
+
+enum ri_status
+end_send(struct end *end, uint64_t id, const struct chunk *c, size_t at, size_t len)
+{
+	struct ri_sge sge = chunk_sge(c, at, len);
+
+	return sq_post(end, &(struct ri_wr){.opcode = RI_OP_SEND}, id, &sge);
+}
+
+enum ri_status
+end_recv(struct end *end, uint64_t id, const struct chunk *c, size_t at, size_t len)
+{
+	struct ri_sge sge = chunk_sge(c, at, len);
+
+	return rq_post(end, id, &sge);
+}
+
+enum ri_status
+end_write(struct end *end, uint64_t id, const struct chunk *from, const struct chunk *to,
+	  size_t len)
+{
+	struct ri_wr wr = rdma(RI_OP_RDMA_WRITE, chunk_sge(to, 0, len));
+	struct ri_sge sge = chunk_sge(from, 0, len);
+
+	return sq_post(end, &wr, id, &sge);
+}
+
+enum ri_status
+end_read(struct end *end, uint64_t id, const struct chunk *into, const struct chunk *from,
+	 size_t len)
+{
+	struct ri_wr wr = rdma(RI_OP_RDMA_READ, chunk_sge(from, 0, len));
+	struct ri_sge sge = chunk_sge(into, 0, len);
+
+	return sq_post(end, &wr, id, &sge);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Plays the access layers for tests of software providers: opens adapters, makes objects through the
+ * tables of RNIC-PI only, posts, and keeps what was raised. Everything is asserted to succeed, but
+ * for calls that return a status. How ends get connected, and how a test waits, is the provider's:
+ * vem_node.h, viw_node.h.
+ */
+#ifndef VSW_NODE_H
+#define VSW_NODE_H
+
+#include <glib.h>
+#include <pthread.h>
+
+#include "rnicpi.h"
+#include "vsw_test_host.h"
+
+/* One adapter, opened by one process. */
+struct node {
+	struct vth *vth;
+	bool threaded; /* the host; by hand the test is the service thread */
+	const struct ri_provider *p;
+	struct ri_rnic_attr attr;
+	struct ri_upcalls upcalls;
+	struct ri_rnic *rnic;
+	struct ri_context *context;
+	struct ri_urnic *urnic;
+	struct ri_pd *pd;
+	uint32_t requests;  /* end_defaults: of each queue */
+	uint32_t entries;   /* end_new: of each completion queue */
+	struct ri_srq *srq; /* of ends made while it is there, or NULL */
+	struct ri_usrq *usrq;
+	pthread_mutex_t lock; /* of what follows */
+	GQueue *cm;           /* struct ri_cm_event, not taken yet */
+	GQueue *async;        /* struct ri_async_event, not taken yet */
+	unsigned cq_events;
+};
+
+/* A queue pair with two completion queues; its context is its own address. */
+struct end {
+	struct node *node;
+	struct ri_cq *scq, *rcq;
+	struct ri_ucq *uscq, *urcq;
+	struct ri_qp *qp;
+	struct ri_uqp *uqp;
+	struct ri_qp_init init;
+};
+
+/* Registered memory. */
+struct chunk {
+	struct node *node;
+	struct ri_mr *mr; /* NULL: no longer */
+	uint32_t stag;
+	uint8_t *at;
+	size_t len;
+};
+
+#define LOCAL_RW (RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE)
+#define ALL_RW   (LOCAL_RW | RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_BIND)
+
+/* For node_new and node_free of the provider's tests. */
+struct node *node_open(const struct ri_provider *p, struct vth *vth, bool threaded,
+		       const char *adapter);
+/* With what is still there. */
+void node_close(struct node *node);
+
+/* Let the service thread work: at once by hand, for a moment with a thread. */
+void node_run(struct node *node);
+/* The next connection event; must be of this kind for this context. */
+struct ri_cm_event node_cm(struct node *node, enum ri_cm_event_kind kind, const void *ctx);
+/* The next asynchronous event; must be this one. */
+struct ri_async_event node_async(struct node *node, enum ri_event event, const void *ctx);
+/* Nothing was raised that was not taken. */
+void node_silent(struct node *node);
+/* Drop what was raised and not taken. */
+void node_forget(struct node *node);
+/* How many events were raised and not taken that `is` says yes to. */
+unsigned node_count_if(struct node *node, bool (*is)(const struct ri_async_event *, const void *),
+		       const void *arg);
+
+/* From now on ends share receives: a queue of this size, whose context is the node. */
+void node_share(struct node *node, uint32_t size);
+/* No longer; no end uses it any more. */
+void node_unshare(struct node *node);
+/* Post `len` octets of a chunk at `at` to it. */
+void node_post(struct node *node, uint64_t id, const struct chunk *c, size_t at, size_t len);
+
+/* Defaults: node->requests each, 4 segments, IRD and ORD 4, remote reads and writes enabled. */
+struct ri_qp_init end_defaults(const struct node *node);
+/* `init` NULL: the defaults. */
+struct end *end_new(struct node *node, const struct ri_qp_init *init);
+/* The same with completion queues of this many entries. */
+struct end *end_new_cq(struct node *node, const struct ri_qp_init *init, uint32_t entries);
+void end_free(struct end *end);
+enum ri_qp_state end_state(struct end *end);
+struct ri_qp_attr end_attr(struct end *end);
+enum ri_status end_modify(struct end *end, enum ri_qp_state state);
+
+struct chunk chunk_new(struct node *node, size_t len, uint32_t access);
+void chunk_free(struct chunk *chunk);
+void chunk_fill(struct chunk *chunk, unsigned seed);
+struct ri_sge chunk_sge(const struct chunk *chunk, size_t at, size_t len);
+
+/* Post; all are signalled. `sge` NULL: no octets. */
+void post_send(struct end *end, uint64_t id, const struct ri_sge *sge, uint32_t flags);
+void post_recv(struct end *end, uint64_t id, const struct ri_sge *sge);
+void post_rdma(struct end *end, enum ri_opcode opcode, uint64_t id, const struct ri_sge *local,
+	       const struct ri_sge *remote);
+/* The same by chunks; Writes and Reads are of their fronts. */
+enum ri_status end_send(struct end *end, uint64_t id, const struct chunk *c, size_t at, size_t len);
+enum ri_status end_recv(struct end *end, uint64_t id, const struct chunk *c, size_t at, size_t len);
+enum ri_status end_write(struct end *end, uint64_t id, const struct chunk *from,
+			 const struct chunk *to, size_t len);
+enum ri_status end_read(struct end *end, uint64_t id, const struct chunk *into,
+			const struct chunk *from, size_t len);
+
+#endif /* VSW_NODE_H */
