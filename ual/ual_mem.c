@@ -465,6 +465,8 @@ ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count)
 
 		if (lmr == NULL)
 			return IT_ERR_INVALID_LMR;
+		if (ual_dead(lmr->object.ia))
+			return IT_ERR_IA_CATASTROPHE;
 		if (!segment_fits(lmr, &segments[i]))
 			return IT_ERR_RANGE;
 	}

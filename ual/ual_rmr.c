@@ -199,6 +199,8 @@ link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ua
 		return IT_ERR_INVALID_EP;
 	if (lmr->pz != rmr->pz || ep->pz != rmr->pz)
 		return IT_ERR_INVALID_PZ;
+	if (ual_dead(ia))
+		return IT_ERR_IA_CATASTROPHE;
 	if (wanted->length == 0)
 		return IT_ERR_INVALID_LENGTH;
 	if ((wanted->addr_mode != IT_ADDR_MODE_ABSOLUTE &&

@@ -67,6 +67,22 @@ struct vem_fabric {
 	struct vem_fabric *next;
 };
 
+#define VEM_CALLS_MAX 24 /* control verbs that can be told to fail */
+
+/* What is wrong with an adapter, and who may say so; vem_fault.c. */
+struct vem_faults {
+	atomic_bool failed;       /* beyond repair */
+	atomic_bool offline;      /* its port is down */
+	pthread_mutex_t lock;     /* of the two that follow; before a context's */
+	struct vem_item contexts; /* to name objects by */
+	struct {
+		uint32_t in; /* calls until it fails; 0: it does not */
+		uint32_t status;
+	} due[VEM_CALLS_MAX];
+	struct ri_watch control; /* a tester's commands; fd -1: there is none */
+	struct ri_task task;     /* tells of the end of the adapter */
+};
+
 /* An open adapter. */
 struct ri_rnic {
 	struct vem_fabric *fabric;
@@ -83,10 +99,12 @@ struct ri_rnic {
 	struct ri_task task;     /* tells of requests and of their end */
 	struct vem_item offered; /* conns to be told of; under the fabric's lock */
 	struct vem_item gone;    /* and of those that ended */
+	struct vem_faults faults;
 };
 
 /* A process. */
 struct ri_context {
+	struct vem_item item; /* among those of its adapter */
 	struct ri_rnic *rnic;
 	struct ri_owner owner;
 	pthread_mutex_t lock; /* of the lists */

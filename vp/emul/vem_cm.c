@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "vem_cm.h"
+#include "vem_fault.h"
 
 static void
 run_task(struct ri_rnic *rnic)
@@ -216,7 +217,10 @@ vem_cm_offer(struct ri_qp *qp)
 	pthread_mutex_lock(&fabric->lock);
 	qp->to.local = local;
 	struct ri_listen *listen = vem_listen_find(fabric, &qp->to.service);
-	if (listen != NULL)
+	const struct ri_rnic *there = listen != NULL ? listen->context->rnic : NULL;
+	if (vem_fault_offline(qp->rnic) || (there != NULL && vem_fault_offline(there)))
+		reason = RI_CM_REASON_BAD_PATH;
+	else if (there != NULL && !vem_fault_dead(there))
 		reason = conn_make(qp, listen);
 	bool offered = qp->conn != NULL;
 	pthread_mutex_unlock(&fabric->lock);

@@ -16,7 +16,7 @@
  */
 #include <string.h>
 
-#include "vem.h"
+#include "vem_fault.h"
 
 #define REMOTE_RIGHTS (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
 
@@ -476,6 +476,8 @@ execute_with(struct ri_qp *qp, struct ri_qp *peer)
 {
 	if (!atomic_load(&peer->open) || atomic_load(&peer->state) != RI_QPS_RTS)
 		return false; /* it will run our queue when it is open, or tell us that it ends */
+	if (__builtin_expect(vem_fault_offline(qp->rnic) || vem_fault_offline(peer->rnic), 0))
+		return false; /* whose port comes up has all these queues run */
 	switch (qp->tx_wqe->opcode) {
 	case RI_OP_SEND:
 		return do_send(qp, peer);

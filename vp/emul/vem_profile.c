@@ -63,6 +63,7 @@ common(struct ri_rnic_attr *attr)
 	attr->srq_limit = true;
 	attr->srq_resizable = true;
 	attr->rq_hard_limit = true;
+	attr->port_events = true;
 	attr->in_order_completion = true;
 	attr->in_order_placement = true;
 	attr->cq_overflow_detect = true;

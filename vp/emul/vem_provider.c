@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vem.h"
+#include "vem_fault.h"
 
 #define MAX_KEYS 65536
 
@@ -116,6 +116,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
 	vem_list_init(&rnic->gone);
+	vem_fault_init(rnic);
 	*out = rnic;
 	return RI_SUCCESS;
 }
@@ -123,6 +124,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 static void
 device_close(struct ri_rnic *rnic)
 {
+	vem_fault_fini(rnic);
 	vem_cm_rnic_close(rnic);
 	vem_fabric_put(rnic->fabric);
 	vsw_mem_table_destroy(rnic->mem);
@@ -139,9 +141,12 @@ device_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 static enum ri_status
 device_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 {
-	struct ri_port_attr own = {.size = sizeof(own), .online = true};
+	struct ri_port_attr own = {.size = sizeof(own), .online = !vem_fault_offline(rnic)};
 	uint32_t size = attr->size < sizeof(own) ? attr->size : (uint32_t)sizeof(own);
+	enum ri_status status = vem_fault_due(rnic, VEM_CALL_QUERY_PORT);
 
+	if (status != RI_SUCCESS)
+		return status;
 	if (port != 0)
 		return RI_ERR_INVALID_ARG;
 	own.max_message = VEM_MAX_MESSAGE;
@@ -155,7 +160,11 @@ static enum ri_status
 device_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local,
 	     uint32_t *port)
 {
-	if (!vem_addr_source(rnic->fabric, peer, local))
+	enum ri_status status = vem_fault_due(rnic, VEM_CALL_ROUTE);
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (vem_fault_offline(rnic) || !vem_addr_source(rnic->fabric, peer, local))
 		return RI_ERR_NO_ROUTE;
 	*port = 0;
 	return RI_SUCCESS;
@@ -196,6 +205,7 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	vem_list_init(&context->mws);
 	vem_list_init(&context->listens);
 	vsw_map_rnic(map, &rnic->bell);
+	vem_fault_join(context);
 	*out = context;
 	return RI_SUCCESS;
 }
@@ -204,6 +214,7 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 static void
 context_destroy(struct ri_context *context)
 {
+	vem_fault_part(context);
 	while (!vem_list_empty(&context->listens))
 		vem_listen_kill(context->listens.next);
 	while (!vem_list_empty(&context->qps))
@@ -235,7 +246,8 @@ static const struct ri_device_ops device_ops = {
 	.dump = device_dump,
 };
 
-static const struct ri_provider provider = {
+/* vem_gate.c registers it. */
+const struct ri_provider vem_plain_provider = {
 	.abi_major = RI_ABI_MAJOR,
 	.abi_minor = RI_ABI_MINOR,
 	.size = sizeof(struct ri_provider),
@@ -251,9 +263,3 @@ static const struct ri_provider provider = {
 	.user = &vsw_user_ops,
 	.fast = &vsw_fast_ops,
 };
-
-const struct ri_provider *
-vem_provider_entry(void)
-{
-	return &provider;
-}

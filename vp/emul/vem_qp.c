@@ -410,6 +410,10 @@ vem_qp_kill(struct ri_qp *qp)
 	struct ri_context *context = qp->pd->context;
 	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
 
+	/* From here on no fault finds it. */
+	pthread_mutex_lock(&context->lock);
+	vem_list_remove(&qp->item);
+	pthread_mutex_unlock(&context->lock);
 	vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
 	qp_silence(qp);      /* it asks for no connection any more */
 	vem_cm_withdraw(qp); /* nobody can accept what it asked for */
@@ -431,9 +435,6 @@ vem_qp_kill(struct ri_qp *qp)
 	vsw_srq_part(&qp->member);
 	qp_silence(qp); /* whoever was inside may have started them again */
 	vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
-	pthread_mutex_lock(&context->lock);
-	vem_list_remove(&qp->item);
-	pthread_mutex_unlock(&context->lock);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->pd->users, 1);

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What breaks when it is told to.
+ *
+ * - A call: the nth call of a control verb from now on answers an error, once, and does nothing.
+ * - The adapter: every connection ends as lost; once all ends are told, so is the catastrophe. From the
+ *   first moment on every verb fails but those that take away, and nobody reaches its listeners.
+ * - The port: down, nothing moves. Standing connections pause, as they do over a cable that is out for a
+ *   moment, and go on when it is up again; who connects finds no way.
+ * - A queue pair: as if it had found that fault in what came, or in itself. The peer learns what a real
+ *   one would tell it.
+ * - A completion queue: every queue pair on it ends with it. What is in it can still be polled.
+ * - A shared receive queue: see vsw_srq_fail.
+ *
+ * All of it runs on the service thread, so upcalls are made where they belong. A context's lock is held
+ * while one of its objects is in our hands: whoever destroys one takes it out of the list first, and
+ * then nobody here touches it.
+ */
+#include "vem_fault.h"
+
+#include <string.h>
+
+static void adapter_task(void *arg);
+
+void
+vem_fault_init(struct ri_rnic *rnic)
+{
+	struct vem_faults *faults = &rnic->faults;
+
+	pthread_mutex_init(&faults->lock, NULL);
+	vem_list_init(&faults->contexts);
+	faults->task = (struct ri_task){.fire = adapter_task, .arg = rnic};
+	faults->control.fd = -1;
+	vem_script_start(rnic);
+}
+
+void
+vem_fault_fini(struct ri_rnic *rnic)
+{
+	vem_script_stop(rnic);
+	rnic->host->task_stop(rnic->host->self, &rnic->faults.task);
+	pthread_mutex_destroy(&rnic->faults.lock);
+}
+
+void
+vem_fault_join(struct ri_context *context)
+{
+	struct vem_faults *faults = &context->rnic->faults;
+
+	pthread_mutex_lock(&faults->lock);
+	vem_list_add(&faults->contexts, &context->item);
+	pthread_mutex_unlock(&faults->lock);
+}
+
+void
+vem_fault_part(struct ri_context *context)
+{
+	struct vem_faults *faults = &context->rnic->faults;
+
+	pthread_mutex_lock(&faults->lock);
+	vem_list_remove(&context->item);
+	pthread_mutex_unlock(&faults->lock);
+}
+
+/* --- calls -------------------------------------------------------------------------------- */
+
+void
+vem_fault_call(struct ri_rnic *rnic, enum vem_call call, uint32_t nth, enum ri_status status)
+{
+	struct vem_faults *faults = &rnic->faults;
+
+	pthread_mutex_lock(&faults->lock);
+	faults->due[call].in = nth;
+	faults->due[call].status = status;
+	pthread_mutex_unlock(&faults->lock);
+}
+
+enum ri_status
+vem_fault_due(struct ri_rnic *rnic, enum vem_call call)
+{
+	struct vem_faults *faults = &rnic->faults;
+	enum ri_status status = RI_SUCCESS;
+
+	if (vem_fault_dead(rnic))
+		return RI_ERR_FATAL;
+	pthread_mutex_lock(&faults->lock);
+	if (faults->due[call].in != 0 && --faults->due[call].in == 0)
+		status = (enum ri_status)faults->due[call].status;
+	pthread_mutex_unlock(&faults->lock);
+	return status;
+}
+
+/* --- objects ------------------------------------------------------------------------------ */
+
+/* The list of a context that a kind of object stands in. */
+typedef struct vem_item *(*list_fn)(struct ri_context *context);
+
+static struct vem_item *
+qps_of(struct ri_context *context)
+{
+	return &context->qps;
+}
+
+static struct vem_item *
+cqs_of(struct ri_context *context)
+{
+	return &context->cqs;
+}
+
+static struct vem_item *
+srqs_of(struct ri_context *context)
+{
+	return &context->srqs;
+}
+
+/* The object of that number in one context, NULL: none; *number counts on. With the context's lock. */
+static struct vem_item *
+find_in(struct vem_item *list, uint32_t *number)
+{
+	if (*number == 0)
+		return vem_list_empty(list) ? NULL : list->prev;
+	for (struct vem_item *i = list->next; i != list; i = i->next)
+		if (--*number == 0)
+			return i;
+	return NULL;
+}
+
+/* The same in all of them. On success the lock of *where is held, for the caller to release. */
+static struct vem_item *
+find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_context **where)
+{
+	struct vem_faults *faults = &rnic->faults;
+	struct vem_item *found = NULL;
+
+	pthread_mutex_lock(&faults->lock);
+	for (struct vem_item *i = faults->contexts.next; i != &faults->contexts; i = i->next) {
+		struct ri_context *context = vem_of(i, struct ri_context, item);
+		pthread_mutex_lock(&context->lock);
+		found = find_in(list(context), &number);
+		if (found != NULL) {
+			*where = context;
+			break;
+		}
+		pthread_mutex_unlock(&context->lock);
+	}
+	pthread_mutex_unlock(&faults->lock);
+	return found;
+}
+
+/* Do something with every queue pair of the adapter. */
+static void
+each_qp(struct ri_rnic *rnic, void (*act)(struct ri_qp *qp, void *arg), void *arg)
+{
+	struct vem_faults *faults = &rnic->faults;
+
+	pthread_mutex_lock(&faults->lock);
+	for (struct vem_item *i = faults->contexts.next; i != &faults->contexts; i = i->next) {
+		struct ri_context *context = vem_of(i, struct ri_context, item);
+		pthread_mutex_lock(&context->lock);
+		for (struct vem_item *q = context->qps.next; q != &context->qps; q = q->next)
+			act(vem_of(q, struct ri_qp, item), arg);
+		pthread_mutex_unlock(&context->lock);
+	}
+	pthread_mutex_unlock(&faults->lock);
+}
+
+/* --- the adapter -------------------------------------------------------------------------- */
+
+static void
+lose(struct ri_qp *qp, void *arg)
+{
+	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
+	const struct vem_cause cause = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
+					.message = VEM_MSG_LOST};
+
+	(void)arg;
+	vem_qp_move(qp, VEM_MOVE_LOST, &cause);
+}
+
+static void
+look_if_told(struct ri_qp *qp, void *arg)
+{
+	bool *all = arg;
+
+	vsw_lock(&qp->lock);
+	if (qp->ended && !qp->told)
+		*all = false;
+	vsw_unlock(&qp->lock);
+}
+
+/* Queue pairs wind up in tasks of their own, some only when another thread lets them go. */
+static void
+adapter_task(void *arg)
+{
+	struct ri_rnic *rnic = arg;
+	const struct ri_upcalls *up = rnic->upcalls;
+	const struct ri_async_event event = {.event = RI_EVENT_DEVICE_CATASTROPHIC,
+					     .object = RI_OBJECT_RNIC};
+	bool all = true;
+
+	each_qp(rnic, look_if_told, &all);
+	if (all)
+		up->async_event(up->self, &event);
+	else
+		rnic->host->task_run(rnic->host->self, &rnic->faults.task);
+}
+
+void
+vem_fault_adapter(struct ri_rnic *rnic)
+{
+	if (atomic_exchange(&rnic->faults.failed, true))
+		return;
+	vem_cm_rnic_close(rnic);
+	each_qp(rnic, lose, NULL);
+	rnic->host->task_run(rnic->host->self, &rnic->faults.task);
+}
+
+/* --- the port ----------------------------------------------------------------------------- */
+
+static void
+stir(struct ri_qp *qp, void *arg)
+{
+	(void)arg;
+	atomic_store(&qp->stirred, true);
+	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+}
+
+void
+vem_fault_port(struct ri_rnic *rnic, bool up)
+{
+	const struct ri_upcalls *upcalls = rnic->upcalls;
+	const struct ri_async_event event = {
+		.event = up ? RI_EVENT_PORT_ACTIVE : RI_EVENT_PORT_ERROR, .object = RI_OBJECT_PORT};
+
+	if (atomic_exchange(&rnic->faults.offline, !up) == !up)
+		return;
+	upcalls->async_event(upcalls->self, &event);
+	if (up)
+		each_qp(rnic, stir, NULL);
+}
+
+/* --- queues ------------------------------------------------------------------------------- */
+
+bool
+vem_fault_qp(struct ri_rnic *rnic, uint32_t number, const struct vem_break *how)
+{
+	bool ib = rnic->fabric->personality == VEM_IB;
+	struct vem_cause cause = {.kind = RI_CM_BROKEN,
+				  .async = how->event,
+				  .detail = how->code,
+				  .message = how->code != 0 ? VEM_MSG_TERMINATE : VEM_MSG_LOST,
+				  .code = how->code};
+	struct ri_context *where = NULL;
+
+	if (ib && !how->infiniband)
+		return false;
+
+	struct vem_item *item = find(rnic, qps_of, number, &where);
+	if (item == NULL)
+		return false;
+
+	struct ri_qp *qp = vem_of(item, struct ri_qp, item);
+	bool moved = vem_qp_move(qp, how->code != 0 ? VEM_MOVE_FAULT : VEM_MOVE_LOST, &cause);
+	pthread_mutex_unlock(&where->lock);
+	return moved;
+}
+
+bool
+vem_fault_cq(struct ri_rnic *rnic, uint32_t number, uint32_t event)
+{
+	const struct ri_upcalls *up = rnic->upcalls;
+	const struct vem_cause cause = {
+		.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE, .code = 0x0207};
+	struct ri_context *where = NULL;
+	struct vem_item *item = find(rnic, cqs_of, number, &where);
+
+	if (item == NULL)
+		return false;
+
+	struct ri_cq *cq = vem_of(item, struct ri_cq, item);
+	const struct ri_async_event raised = {
+		.event = event, .object = RI_OBJECT_CQ, .ctx = cq->cq.ctx};
+	for (struct vem_item *q = where->qps.next; q != &where->qps; q = q->next) {
+		struct ri_qp *qp = vem_of(q, struct ri_qp, item);
+		if (qp->send_cq == cq || qp->recv_cq == cq)
+			vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
+	}
+	up->async_event(up->self, &raised);
+	pthread_mutex_unlock(&where->lock);
+	return true;
+}
+
+bool
+vem_fault_srq(struct ri_rnic *rnic, uint32_t number)
+{
+	struct ri_context *where = NULL;
+	struct vem_item *item = find(rnic, srqs_of, number, &where);
+
+	if (item == NULL)
+		return false;
+	vsw_srq_fail(&vem_of(item, struct ri_srq, item)->srq);
+	pthread_mutex_unlock(&where->lock);
+	return true;
+}

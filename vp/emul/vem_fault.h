@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Faults on demand: an adapter of the fabric breaks when it is told to, as real ones do by themselves.
+ * vem_fault.c has the faults, vem_script.c the language in which they are asked for, vem_gate.c the
+ * control verbs that fail.
+ */
+#ifndef VEM_FAULT_H
+#define VEM_FAULT_H
+
+#include "vem.h"
+
+/* Control verbs that can be told to fail; the names are in vem_script.c. */
+enum vem_call {
+	VEM_CALL_QUERY_PORT = 0,
+	VEM_CALL_ROUTE,
+	VEM_CALL_PD_CREATE,
+	VEM_CALL_CQ_CREATE,
+	VEM_CALL_CQ_RESIZE,
+	VEM_CALL_SRQ_CREATE,
+	VEM_CALL_SRQ_MODIFY,
+	VEM_CALL_SRQ_QUERY,
+	VEM_CALL_QP_CREATE,
+	VEM_CALL_QP_MODIFY,
+	VEM_CALL_QP_QUERY,
+	VEM_CALL_QP_RESIZE,
+	VEM_CALL_MR_REG,
+	VEM_CALL_MR_REREG,
+	VEM_CALL_MR_QUERY,
+	VEM_CALL_MW_ALLOC,
+	VEM_CALL_MW_QUERY,
+	VEM_CALL_LISTEN,
+	VEM_CALL_CONNECT,
+	VEM_CALL_ACCEPT,
+	VEM_CALL_CONFIRM,
+	VEM_CALL_DISCONNECT,
+	VEM_CALL_COUNT
+};
+
+_Static_assert(VEM_CALL_COUNT <= VEM_CALLS_MAX, "there is room for each");
+
+/* How the stream of a queue pair can break. */
+struct vem_break {
+	const char *name;
+	uint32_t event;  /* enum ri_event; NONE: the end alone tells */
+	uint32_t code;   /* Terminate that the peer gets; 0: it loses the stream */
+	bool infiniband; /* InfiniBand knows it, too */
+};
+
+void vem_fault_init(struct ri_rnic *rnic);
+/* Before the adapter is closed; no fault comes any more. */
+void vem_fault_fini(struct ri_rnic *rnic);
+/* A process comes and goes; its objects can be named. */
+void vem_fault_join(struct ri_context *context);
+void vem_fault_part(struct ri_context *context);
+
+/* What this call is to answer instead of doing its work; RI_SUCCESS: nothing. Any thread. */
+enum ri_status vem_fault_due(struct ri_rnic *rnic, enum vem_call call) RI_MUST_CHECK;
+/* From now on each verb but the destroying ones fails. */
+static inline bool
+vem_fault_dead(const struct ri_rnic *rnic)
+{
+	return atomic_load(&rnic->faults.failed);
+}
+
+/* Nothing goes in or out. */
+static inline bool
+vem_fault_offline(const struct ri_rnic *rnic)
+{
+	return atomic_load_explicit(&rnic->faults.offline, memory_order_relaxed);
+}
+
+/*
+ * The faults. On the service thread, or before the adapter has objects. Objects are counted from 1, the
+ * oldest that is there; 0: the newest. False: there is no such object, or it cannot fail so.
+ */
+void vem_fault_call(struct ri_rnic *rnic, enum vem_call call, uint32_t nth, enum ri_status status);
+void vem_fault_adapter(struct ri_rnic *rnic);
+void vem_fault_port(struct ri_rnic *rnic, bool up);
+bool vem_fault_qp(struct ri_rnic *rnic, uint32_t number, const struct vem_break *how);
+/* enum ri_event: RI_EVENT_CQ_OP_ERROR or RI_EVENT_CQ_OVERFLOW. */
+bool vem_fault_cq(struct ri_rnic *rnic, uint32_t number, uint32_t event);
+bool vem_fault_srq(struct ri_rnic *rnic, uint32_t number);
+
+/* vem_script.c: what the environment asks for, and whom it names to ask later. */
+void vem_script_start(struct ri_rnic *rnic);
+void vem_script_stop(struct ri_rnic *rnic);
+
+/* vem_provider.c: the provider without the gates; vem_gate.c registers it with them. */
+extern const struct ri_provider vem_plain_provider;
+
+#endif /* VEM_FAULT_H */

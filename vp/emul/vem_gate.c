@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The control verbs as they are registered: each asks whether it is to fail this time, and then is the
+ * verb itself. What takes something away has no gate, so that whatever is left of a broken adapter can
+ * be given back.
+ */
+#include "vem_fault.h"
+#include "vem_provider.h"
+
+/* Answer the fault that is due for this call, if one is. */
+#define GATE(rnic_, call_)                                                      \
+	do {                                                                    \
+		enum ri_status due_ = vem_fault_due((rnic_), VEM_CALL_##call_); \
+		if (due_ != RI_SUCCESS)                                         \
+			return due_;                                            \
+	} while (0)
+
+static enum ri_status
+pd_create(struct ri_context *context, struct ri_pd **out)
+{
+	GATE(context->rnic, PD_CREATE);
+	return vem_pd_ops.create(context, out);
+}
+
+/* --- completion queues -------------------------------------------------------------------- */
+
+static enum ri_status
+cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
+	  struct ri_map *map)
+{
+	GATE(context->rnic, CQ_CREATE);
+	return vem_cq_ops.create(context, ctx, entries, out, map);
+}
+
+static enum ri_status
+cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
+{
+	GATE(cq->context->rnic, CQ_RESIZE);
+	return vem_cq_ops.resize(cq, entries, map);
+}
+
+/* --- shared receive queues ---------------------------------------------------------------- */
+
+static enum ri_status
+srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
+{
+	GATE(pd->context->rnic, SRQ_CREATE);
+	return vem_srq_ops.create(pd, attr, out, map);
+}
+
+static enum ri_status
+srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
+{
+	GATE(srq->pd->context->rnic, SRQ_MODIFY);
+	return vem_srq_ops.modify(srq, attr, resize, map);
+}
+
+static enum ri_status
+srq_query(struct ri_srq *srq, struct ri_srq_attr *attr)
+{
+	GATE(srq->pd->context->rnic, SRQ_QUERY);
+	return vem_srq_ops.query(srq, attr);
+}
+
+/* --- queue pairs -------------------------------------------------------------------------- */
+
+static enum ri_status
+qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
+	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+{
+	GATE(pd->context->rnic, QP_CREATE);
+	return vem_qp_ops.create(pd, init, send_cq, recv_cq, srq, out, map);
+}
+
+static enum ri_status
+qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	GATE(qp->rnic, QP_MODIFY);
+	return vem_qp_ops.modify(qp, attr, mask);
+}
+
+static enum ri_status
+qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
+{
+	GATE(qp->rnic, QP_QUERY);
+	return vem_qp_ops.query(qp, attr);
+}
+
+static enum ri_status
+qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
+{
+	GATE(qp->rnic, QP_RESIZE);
+	return vem_qp_ops.resize(qp, attr, map);
+}
+
+/* --- memory ------------------------------------------------------------------------------- */
+
+static enum ri_status
+mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+{
+	GATE(pd->context->rnic, MR_REG);
+	return vem_mem_ops.mr_reg(pd, init, out, stag);
+}
+
+static enum ri_status
+mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
+{
+	GATE(mr->pd->context->rnic, MR_REREG);
+	return vem_mem_ops.mr_rereg(mr, pd, init, stag);
+}
+
+static enum ri_status
+mr_query(struct ri_mr *mr, struct ri_mr_attr *attr)
+{
+	GATE(mr->pd->context->rnic, MR_QUERY);
+	return vem_mem_ops.mr_query(mr, attr);
+}
+
+static enum ri_status
+mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
+{
+	GATE(pd->context->rnic, MW_ALLOC);
+	return vem_mem_ops.mw_alloc(pd, type, out, stag);
+}
+
+static enum ri_status
+mw_query(struct ri_mw *mw, struct ri_mr_attr *attr)
+{
+	GATE(mw->pd->context->rnic, MW_QUERY);
+	return vem_mem_ops.mw_query(mw, attr);
+}
+
+/* --- connections -------------------------------------------------------------------------- */
+
+static enum ri_status
+cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
+	  uint32_t backlog, struct ri_listen **out)
+{
+	GATE(context->rnic, LISTEN);
+	return vem_cm_ops.listen(context, ctx, port, service, backlog, out);
+}
+
+static enum ri_status
+cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	GATE(qp->rnic, CONNECT);
+	return vem_cm_ops.connect(qp, params);
+}
+
+static enum ri_status
+cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	GATE(qp->rnic, ACCEPT);
+	return vem_cm_ops.accept(request, qp, params);
+}
+
+static enum ri_status
+cm_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
+{
+	GATE(qp->rnic, CONFIRM);
+	return vem_cm_ops.confirm(qp, accept, pdata, len);
+}
+
+static enum ri_status
+cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
+{
+	GATE(qp->rnic, DISCONNECT);
+	return vem_cm_ops.disconnect(qp, pdata, len);
+}
+
+/* --- the tables --------------------------------------------------------------------------- */
+
+static struct ri_provider gated;
+static struct ri_pd_ops pd_ops;
+static struct ri_cq_ops cq_ops;
+static struct ri_srq_ops srq_ops;
+static struct ri_qp_ops qp_ops;
+static struct ri_mem_ops mem_ops;
+static struct ri_cm_ops cm_ops;
+
+static void
+queues_fill(void)
+{
+	pd_ops = vem_pd_ops;
+	pd_ops.create = pd_create;
+	cq_ops = vem_cq_ops;
+	cq_ops.create = cq_create;
+	cq_ops.resize = cq_resize;
+	srq_ops = vem_srq_ops;
+	srq_ops.create = srq_create;
+	srq_ops.modify = srq_modify;
+	srq_ops.query = srq_query;
+	qp_ops = vem_qp_ops;
+	qp_ops.create = qp_create;
+	qp_ops.modify = qp_modify;
+	qp_ops.query = qp_query;
+	qp_ops.resize = qp_resize;
+}
+
+static void
+others_fill(void)
+{
+	mem_ops = vem_mem_ops;
+	mem_ops.mr_reg = mr_reg;
+	mem_ops.mr_rereg = mr_rereg;
+	mem_ops.mr_query = mr_query;
+	mem_ops.mw_alloc = mw_alloc;
+	mem_ops.mw_query = mw_query;
+	cm_ops = vem_cm_ops;
+	cm_ops.listen = cm_listen;
+	cm_ops.connect = cm_connect;
+	cm_ops.accept = cm_accept;
+	cm_ops.confirm = cm_confirm;
+	cm_ops.disconnect = cm_disconnect;
+}
+
+static void
+fill(void)
+{
+	queues_fill();
+	others_fill();
+	gated = vem_plain_provider;
+	gated.pd = &pd_ops;
+	gated.cq = &cq_ops;
+	gated.srq = &srq_ops;
+	gated.qp = &qp_ops;
+	gated.mem = &mem_ops;
+	gated.cm = &cm_ops;
+}
+
+const struct ri_provider *
+vem_provider_entry(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, fill);
+	return &gated;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The language of faults, and the two ways to say something in it.
+ *
+ * ITAPI_EMUL_FAULTS holds commands, separated by semicolons, that each adapter carries out when it is
+ * opened. ITAPI_EMUL_CONTROL names a local socket (SOCK_SEQPACKET) at which a tester listens: each adapter
+ * connects to it when it is opened, says its name, and from then on carries out what it receives, one
+ * command a packet, and answers each with "ok" or with what is wrong. So the application under test needs
+ * no change and no tester in its process.
+ *
+ *     call VERB N STATUS    the Nth call of that control verb from now on answers STATUS, once
+ *     fail adapter          the adapter fails beyond repair
+ *     fail qp N [HOW]       a queue pair's stream breaks; HOW as in the table below, "inside" by default
+ *     fail cq N             a completion queue fails
+ *     full cq N             a completion queue overflows, and nobody knows by whom
+ *     fail srq N            a shared receive queue fails
+ *     port down, port up    the spigot
+ *
+ * N counts the adapter's objects from 1, the oldest that is there; "last" is the newest.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "vem_fault.h"
+
+#define WORDS_MAX 5
+#define LINE_MAX_ 128
+
+/* Terminate codes: layer and type, code (RFC 5040 4.8, RFC 5041 7, RFC 5044 8). */
+static const struct vem_break breaks[] = {
+	{"inside", RI_EVENT_QP_CATASTROPHIC, 0x0207, true},
+	{"opcode", RI_EVENT_QP_OPCODE, 0x0206, true},
+	{"access", RI_EVENT_QP_ACCESS, 0x0102, true},
+	{"bounds", RI_EVENT_QP_BOUNDS, 0x1101, true},
+	{"version", RI_EVENT_QP_DDP_VERSION, 0x1206, false},
+	{"queue", RI_EVENT_QP_QN, 0x1201, false},
+	{"gap", RI_EVENT_QP_RQ_MSN_GAP, 0x1203, false},
+	{"crc", RI_EVENT_QP_LLP_CRC, 0x2002, false},
+	{"reset", RI_EVENT_QP_LLP_RESET, 0, false},
+	{"lost", RI_EVENT_QP_LLP_LOST, 0, false},
+	{"gone", RI_EVENT_NONE, 0, true},
+};
+
+static const char *const calls[VEM_CALL_COUNT] = {
+	[VEM_CALL_QUERY_PORT] = "query_port", [VEM_CALL_ROUTE] = "route",
+	[VEM_CALL_PD_CREATE] = "pd_create",   [VEM_CALL_CQ_CREATE] = "cq_create",
+	[VEM_CALL_CQ_RESIZE] = "cq_resize",   [VEM_CALL_SRQ_CREATE] = "srq_create",
+	[VEM_CALL_SRQ_MODIFY] = "srq_modify", [VEM_CALL_SRQ_QUERY] = "srq_query",
+	[VEM_CALL_QP_CREATE] = "qp_create",   [VEM_CALL_QP_MODIFY] = "qp_modify",
+	[VEM_CALL_QP_QUERY] = "qp_query",     [VEM_CALL_QP_RESIZE] = "qp_resize",
+	[VEM_CALL_MR_REG] = "mr_reg",         [VEM_CALL_MR_REREG] = "mr_rereg",
+	[VEM_CALL_MR_QUERY] = "mr_query",     [VEM_CALL_MW_ALLOC] = "mw_alloc",
+	[VEM_CALL_MW_QUERY] = "mw_query",     [VEM_CALL_LISTEN] = "listen",
+	[VEM_CALL_CONNECT] = "connect",       [VEM_CALL_ACCEPT] = "accept",
+	[VEM_CALL_CONFIRM] = "confirm",       [VEM_CALL_DISCONNECT] = "disconnect",
+};
+
+static const struct {
+	const char *name;
+	enum ri_status status;
+} statuses[] = {
+	{"resources", RI_ERR_RESOURCES}, {"limit", RI_ERR_LIMIT},           {"busy", RI_ERR_BUSY},
+	{"fatal", RI_ERR_FATAL},         {"permission", RI_ERR_PERMISSION}, {"none", RI_SUCCESS},
+};
+
+/* A command in words; those that are missing are empty. */
+struct command {
+	char line[LINE_MAX_];
+	const char *word[WORDS_MAX];
+	unsigned count;
+};
+
+static bool
+is(const struct command *command, unsigned at, const char *word)
+{
+	return strcmp(command->word[at], word) == 0;
+}
+
+/* False: it is too long. */
+static bool
+split(struct command *command, const char *text, size_t len)
+{
+	char *rest = NULL;
+
+	memset(command, 0, sizeof(*command));
+	if (len >= sizeof(command->line))
+		return false;
+	memcpy(command->line, text, len);
+	for (unsigned i = 0; i < WORDS_MAX; i++)
+		command->word[i] = "";
+	for (char *w = strtok_r(command->line, " \t\n", &rest); w != NULL;
+	     w = strtok_r(NULL, " \t\n", &rest)) {
+		if (command->count == WORDS_MAX)
+			return false;
+		command->word[command->count++] = w;
+	}
+	return true;
+}
+
+/* A number from 1 on, or 0 for "last". False: it is neither. */
+static bool
+number_of(const char *word, uint32_t *out)
+{
+	char *end = NULL;
+
+	*out = 0;
+	if (strcmp(word, "last") == 0)
+		return true;
+	if (*word < '1' || *word > '9')
+		return false;
+	unsigned long value = strtoul(word, &end, 10);
+	*out = (uint32_t)value;
+	return *end == '\0' && value <= UINT32_MAX;
+}
+
+static const char *
+do_call(struct ri_rnic *rnic, const struct command *command)
+{
+	uint32_t call = 0;
+	uint32_t nth = 0;
+	size_t s = 0;
+
+	while (call < VEM_CALL_COUNT && !is(command, 1, calls[call]))
+		call++;
+	while (s < sizeof(statuses) / sizeof(statuses[0]) && !is(command, 3, statuses[s].name))
+		s++;
+	if (command->count != 4 || call == VEM_CALL_COUNT)
+		return "no such verb";
+	if (!number_of(command->word[2], &nth) || nth == 0)
+		return "no such number";
+	if (s == sizeof(statuses) / sizeof(statuses[0]))
+		return "no such status";
+	vem_fault_call(rnic, (enum vem_call)call, nth, statuses[s].status);
+	return "ok";
+}
+
+static const char *
+do_port(struct ri_rnic *rnic, const struct command *command)
+{
+	if (command->count != 2 || (!is(command, 1, "up") && !is(command, 1, "down")))
+		return "up or down?";
+	vem_fault_port(rnic, is(command, 1, "up"));
+	return "ok";
+}
+
+static const char *
+fail_qp(struct ri_rnic *rnic, const struct command *command, uint32_t number)
+{
+	const char *how = command->count > 3 ? command->word[3] : breaks[0].name;
+
+	for (size_t i = 0; i < sizeof(breaks) / sizeof(breaks[0]); i++)
+		if (strcmp(breaks[i].name, how) == 0)
+			return vem_fault_qp(rnic, number, &breaks[i]) ? "ok" : "it cannot";
+	return "no such fault";
+}
+
+/* fail and full: what, which, how. */
+static const char *
+do_fail(struct ri_rnic *rnic, const struct command *command)
+{
+	bool full = is(command, 0, "full");
+	uint32_t number = 0;
+	bool done = false;
+
+	if (!full && is(command, 1, "adapter") && command->count == 2) {
+		vem_fault_adapter(rnic);
+		return "ok";
+	}
+	if (command->count < 3 || !number_of(command->word[2], &number))
+		return "which one?";
+	if (!full && is(command, 1, "qp") && command->count <= 4)
+		return fail_qp(rnic, command, number);
+	if (command->count != 3)
+		return "too many words";
+	if (is(command, 1, "cq"))
+		done = vem_fault_cq(rnic, number,
+				    full ? RI_EVENT_CQ_OVERFLOW : RI_EVENT_CQ_OP_ERROR);
+	else if (!full && is(command, 1, "srq"))
+		done = vem_fault_srq(rnic, number);
+	return done ? "ok" : "there is none";
+}
+
+/* Do what the text says; returns the answer. */
+static const char *
+obey(struct ri_rnic *rnic, const char *text, size_t len)
+{
+	struct command command;
+
+	if (!split(&command, text, len))
+		return "too long";
+	if (is(&command, 0, "call"))
+		return do_call(rnic, &command);
+	if (is(&command, 0, "port"))
+		return do_port(rnic, &command);
+	if (is(&command, 0, "fail") || is(&command, 0, "full"))
+		return do_fail(rnic, &command);
+	return "no such command";
+}
+
+/* --- what the environment says ------------------------------------------------------------ */
+
+static void
+complain(struct ri_rnic *rnic, const char *about, const char *what)
+{
+	char text[2 * LINE_MAX_];
+
+	if (rnic->host->log_level < RI_LOG_WARNING)
+		return;
+	snprintf(text, sizeof(text), "%.80s: %.80s", about, what);
+	rnic->host->log(rnic->host->self, RI_LOG_WARNING, "emul faults", text);
+}
+
+static void
+obey_environment(struct ri_rnic *rnic)
+{
+	const char *text = getenv("ITAPI_EMUL_FAULTS");
+
+	while (text != NULL && *text != '\0') {
+		size_t len = strcspn(text, ";");
+
+		if (strspn(text, " \t\n") < len) {
+			const char *answer = obey(rnic, text, len);
+			if (strcmp(answer, "ok") != 0)
+				complain(rnic, text, answer);
+		}
+		text += len + (text[len] == ';');
+	}
+}
+
+/* --- who asks later ----------------------------------------------------------------------- */
+
+static void
+hang_up(struct ri_rnic *rnic)
+{
+	struct ri_watch *control = &rnic->faults.control;
+
+	if (control->fd < 0)
+		return;
+	rnic->host->watch_stop(rnic->host->self, control);
+	close(control->fd);
+	control->fd = -1;
+}
+
+/* On the service thread: a command is there, or the tester has gone. */
+static void
+hear(void *arg, uint32_t events)
+{
+	struct ri_rnic *rnic = arg;
+	char text[LINE_MAX_];
+	ssize_t len = recv(rnic->faults.control.fd, text, sizeof(text), MSG_DONTWAIT);
+
+	(void)events;
+	if (len > 0) {
+		const char *answer = obey(rnic, text, (size_t)len);
+		(void)!send(rnic->faults.control.fd, answer, strlen(answer),
+			    MSG_NOSIGNAL | MSG_DONTWAIT);
+	} else if (len == 0 || (errno != EAGAIN && errno != EINTR)) {
+		hang_up(rnic);
+	}
+}
+
+/* A socket that is connected to the tester, -1: none. */
+static int
+dial(const char *path)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void
+vem_script_start(struct ri_rnic *rnic)
+{
+	struct ri_watch *control = &rnic->faults.control;
+	const char *path = getenv("ITAPI_EMUL_CONTROL");
+	const char *name = rnic->fabric->personality == VEM_IB ? "emul:ib" : "emul:iwarp";
+
+	obey_environment(rnic);
+	if (path == NULL || *path == '\0')
+		return;
+	control->fd = dial(path);
+	if (control->fd < 0) {
+		complain(rnic, path, "nobody listens there");
+		return;
+	}
+	control->fire = hear;
+	control->arg = rnic;
+	control->events = RI_WATCH_IN;
+	(void)!send(control->fd, name, strlen(name), MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (rnic->host->watch_start(rnic->host->self, control) != RI_SUCCESS) {
+		complain(rnic, path, "cannot be watched");
+		close(control->fd);
+		control->fd = -1;
+	}
+}
+
+void
+vem_script_stop(struct ri_rnic *rnic)
+{
+	hang_up(rnic);
+}
