@@ -217,6 +217,8 @@ struct ri_qp_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
 	 * Make one, in IDLE. @p init reports real sizes (at least what was asked), ird and ord.
+	 * One for datagrams is in RTS from the start, and ERROR to IDLE brings it back there at once; it ends
+	 * with an event that ri_event_is_end() knows, after all completions.
 	 * @p srq NULL or of the same context. RI_ERR_LIMIT, RI_ERR_RESOURCES, RI_ERR_UNSUPPORTED (type),
 	 * RI_ERR_PERMISSION (privileged without the right).
 	 */
@@ -274,10 +276,13 @@ struct ri_mem_ops {
 /** Address handles; absent without ud. */
 struct ri_ah_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
-	/** Make one; *@p id goes into ri_wr_ud::ah. RI_ERR_NO_ROUTE, RI_ERR_RESOURCES. */
+	/**
+	 * Make one; *@p id goes into ri_wr_ud::ah. RI_ERR_INVALID_ARG: no such port; RI_ERR_NO_ROUTE: not
+	 * reachable, or not from that source; RI_ERR_RESOURCES.
+	 */
 	enum ri_status (*create)(struct ri_pd *pd, const struct ri_ah_init *init,
 				 struct ri_ah **out, uint32_t *id);
-	/** Point it elsewhere. */
+	/** Point it elsewhere; results as of create. */
 	enum ri_status (*modify)(struct ri_ah *ah, const struct ri_ah_init *init);
 	/** Unmake it; datagrams posted with it still go. */
 	enum ri_status (*destroy)(struct ri_ah *ah);

@@ -384,6 +384,7 @@ struct ri_ah_init {
 	uint8_t hop_limit;     /**< InfiniBand. */
 	uint8_t traffic_class; /**< InfiniBand. */
 	uint32_t flow_label;   /**< InfiniBand. */
+	struct ri_addr source; /**< Own address; none: the provider chooses. */
 };
 
 /** @} */

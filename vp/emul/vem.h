@@ -28,10 +28,13 @@
 #include "vsw_srq.h"
 #include "vsw_user.h"
 
-#define VEM_MAX_SGE     16
-#define VEM_MAX_PBL     128 /* pieces of a list; stand in a request where segments do */
-#define VEM_MAX_MESSAGE 0x7fffffffu
-#define VEM_RNR_HOLD    1000000000u /* ns that a message waits for a receive */
+#define VEM_MAX_SGE      16
+#define VEM_MAX_PBL      128 /* pieces of a list; stand in a request where segments do */
+#define VEM_MAX_MESSAGE  0x7fffffffu
+#define VEM_MAX_DATAGRAM 4096u /* the largest packet of InfiniBand */
+#define VEM_GRH          40u   /* octets of the route header in front of a datagram */
+#define VEM_UD_ROWS      64
+#define VEM_RNR_HOLD     1000000000u /* ns that a message waits for a receive */
 
 #define VEM_FABRIC_BITS 16 /* of a request's number */
 
@@ -65,6 +68,22 @@ struct vem_fabric {
 	uint16_t last_local; /* port of who connects */
 	uint64_t last_service;
 	struct vem_fabric *next;
+	struct vsw_lock ud_lock; /* of the table of queue pairs for datagrams, by number */
+	struct vem_item ud_rows[VEM_UD_ROWS];
+};
+
+/* Where a datagram goes: a route header without length. */
+struct vem_target {
+	uint8_t grh[VEM_GRH];
+};
+
+/* Address handles of an adapter; vem_ah.c. */
+struct vem_ah_table {
+	struct vsw_lock lock;
+	struct ri_ah **slots;
+	uint32_t room;
+	uint32_t last;  /* slot given last */
+	uint32_t count; /* handles ever made */
 };
 
 #define VEM_CALLS_MAX 24 /* control verbs that can be told to fail */
@@ -95,6 +114,7 @@ struct ri_rnic {
 	atomic_uint cqs;
 	atomic_uint qps;
 	atomic_uint srqs;
+	struct vem_ah_table ahs;
 	uint64_t time_wait;      /* ns for which its queue pairs rest after a connection */
 	struct ri_task task;     /* tells of requests and of their end */
 	struct vem_item offered; /* conns to be told of; under the fabric's lock */
@@ -114,6 +134,7 @@ struct ri_context {
 	struct vem_item srqs;
 	struct vem_item mrs;
 	struct vem_item mws;
+	struct vem_item ahs;
 	struct vem_item listens;
 };
 
@@ -185,6 +206,8 @@ struct ri_qp {
 	atomic_uint access;                        /* RI_ACCESS_REMOTE_* */
 	atomic_uint ord;
 	atomic_uint ird;
+	atomic_uint qkey;      /* datagrams, as the next */
+	bool ud;               /* runs without a connection */
 	struct vem_link *link; /* set before RTS, cleared with both roles held */
 	uint32_t side;         /* our end of it */
 	struct vsw_mem_who who;
@@ -203,6 +226,8 @@ struct ri_qp {
 	atomic_bool rnr_on;   /* the request waits for a receive */
 	atomic_bool rnr_late; /* and has waited long enough */
 	_Atomic uint64_t rnr_deadline;
+	atomic_bool tx_target_have; /* datagrams: the request taken goes there */
+	struct vem_target tx_target;
 
 	alignas(VSW_CACHE_LINE) struct vsw_role rx;
 	struct vsw_wq rq;             /* without slots if there is an SRQ */
@@ -211,8 +236,10 @@ struct ri_qp {
 	atomic_bool limits_new;       /* the watermarks were set: look at once */
 	atomic_bool rx_flushed;
 	struct vsw_wqe *rx_wqe;
+	atomic_bool rx_have; /* datagrams: a receive is taken and not completed */
+	uint32_t rx_index;
 	atomic_uint awaited; /* the peer waits for a receive */
-	atomic_uint inside;  /* threads that use the link without a right */
+	atomic_uint inside;  /* threads that use the link without a right, or deliver a datagram */
 
 	alignas(VSW_CACHE_LINE) struct vsw_lock lock; /* state, cause, messages */
 	bool ended;                                   /* cause is set */
@@ -238,6 +265,7 @@ struct ri_qp {
 	struct ri_timer cm_timer;
 
 	struct vem_item item;
+	struct vem_item ud_item; /* in a row of the fabric */
 	struct ri_pd *pd;
 	struct ri_qp_init init; /* as granted */
 	uint8_t terminate_len;  /* under lock, as the two below */

@@ -38,24 +38,24 @@ sq_flush(struct ri_qp *qp)
 static void
 rq_flush(struct ri_qp *qp)
 {
-	uint32_t index = 0;
-
 	if (qp->srq != NULL) {
 		vsw_srq_leave(&qp->member);
 		vsw_srq_pass_on(&qp->member);
 	}
-	while (vsw_wq_take(&qp->rq, qp->rx_wqe, &index)) {
+	do {
 		struct vsw_cqe cqe = {
 			.wr_id = qp->rx_wqe->wr_id,
 			.qp_ctx = qp->ctx,
 			.status = RI_WC_FLUSHED,
-			.opcode = RI_OP_RECV,
+			.opcode = qp->ud ? RI_OP_RECV_UD : RI_OP_RECV,
 			.flags = RI_WC_RECEIVE | RI_WC_SOLICITED,
 			.wq = qp->rq.number,
-			.wq_index = index,
+			.wq_index = qp->rx_index,
 		};
-		vem_rq_complete(qp, &cqe);
-	}
+		if (atomic_load(&qp->rx_have))
+			vem_rq_complete(qp, &cqe);
+		atomic_store(&qp->rx_have, vsw_wq_take(&qp->rq, qp->rx_wqe, &qp->rx_index));
+	} while (atomic_load(&qp->rx_have));
 	if (!atomic_exchange(&qp->rx_flushed, true))
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
@@ -99,6 +99,8 @@ vem_sq_run(struct ri_qp *qp)
 void
 vem_peer_nudge(struct ri_qp *qp)
 {
+	if (qp->ud)
+		return; /* whoever wants to send to it comes by itself */
 	atomic_fetch_add(&qp->inside, 1);
 	struct ri_qp *peer = atomic_load(&qp->state) == RI_QPS_RTS ? vem_peer_get(qp) : NULL;
 	if (peer != NULL) {

@@ -11,128 +11,23 @@
  * - iWARP: the peer sends a Terminate. A Send or Write was "sent" by then and succeeds; a Read is
  *   flushed. The peer raises an event that names the fault, we learn the Terminate's code.
  *
- * Accesses hold their uses of keys for one copy, see vsw_mem.h. Errors are found before anything is
- * written, except that a host may lose the owner of memory in the middle of a copy.
+ * Errors are found before anything is written, except that a host may lose the owner of memory in the
+ * middle of a copy. Datagrams are in vem_ud.c.
  */
 #include <string.h>
 
 #include "vem_fault.h"
+#include "vem_spans.h"
+#include "vem_ud.h"
 
 #define REMOTE_RIGHTS (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
 
-/* Memory in pieces, each with a use. */
-struct spans {
-	uint32_t count;
-	uint32_t len[VEM_MAX_SGE];
-	struct vsw_mem_use use[VEM_MAX_SGE];
-};
-
-static void
-spans_end(struct spans *spans)
-{
-	for (uint32_t i = 0; i < spans->count; i++)
-		vsw_mem_end(&spans->use[i]);
-	spans->count = 0;
-}
-
-/* Begin accesses of `who` to the first `length` octets of a request's segments. */
-static enum vsw_mem_result
-spans_begin_as(struct vsw_mem_table *mem, const struct vsw_mem_who *who, const struct vsw_wqe *wqe,
-	       uint32_t length, uint32_t access, struct spans *spans)
-{
-	spans->count = 0;
-	for (uint32_t i = 0; i < wqe->num_sge && length > 0; i++) {
-		const struct ri_sge *sge = &wqe->sge[i];
-		uint32_t len = sge->length < length ? sge->length : length;
-		struct vsw_mem_ask ask = {
-			.addr = sge->addr, .length = len, .stag = sge->stag, .access = access};
-		if (len == 0)
-			continue;
-		enum vsw_mem_result result =
-			vsw_mem_begin(mem, who, &ask, &spans->use[spans->count]);
-		if (result != VSW_MEM_OK) {
-			spans_end(spans);
-			return result;
-		}
-		spans->len[spans->count++] = len;
-		length -= len;
-	}
-	return VSW_MEM_OK;
-}
-
-/* The same for requests of the queue pair itself. */
+/* Begin accesses for requests of the queue pair itself. */
 static enum vsw_mem_result
 spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
-	    struct spans *spans)
+	    struct vem_spans *spans)
 {
-	return spans_begin_as(qp->rnic->mem, &qp->who, wqe, length, access, spans);
-}
-
-/* Copy a run through the host. False: the owner of the memory has gone. */
-static bool
-run_bounce(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use *from,
-	   uint64_t from_at, uint32_t len)
-{
-	uint8_t bounce[4096];
-
-	for (uint32_t done = 0; done < len;) {
-		uint32_t n = len - done < sizeof(bounce) ? len - done : (uint32_t)sizeof(bounce);
-		if (vsw_mem_copy(from, from_at + done, bounce, n, false) != RI_SUCCESS ||
-		    vsw_mem_copy(to, to_at + done, bounce, n, true) != RI_SUCCESS)
-			return false;
-		done += n;
-	}
-	return true;
-}
-
-/* Copy a run that lies within one segment on either side; that may be memory in pieces. */
-static bool
-run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use *from,
-	 uint64_t from_at, uint32_t len)
-{
-	while (len > 0) {
-		uint64_t to_left = 0;
-		uint64_t from_left = 0;
-		uint8_t *there = vsw_mem_piece(to, to_at, &to_left);
-		const uint8_t *here = vsw_mem_piece(from, from_at, &from_left);
-		uint32_t n = len;
-		if (there == NULL || here == NULL)
-			return run_bounce(to, to_at, from, from_at, len);
-		n = to_left < n ? (uint32_t)to_left : n;
-		n = from_left < n ? (uint32_t)from_left : n;
-		vem_copy(there, here, n);
-		to_at += n;
-		from_at += n;
-		len -= n;
-	}
-	return true;
-}
-
-/* Copy pieces into pieces, in order; `to` has room for all of `from`, or it is no success. */
-static bool
-spans_copy(const struct spans *to, const struct spans *from)
-{
-	uint32_t t = 0;
-	uint32_t to_at = 0;
-
-	for (uint32_t f = 0; f < from->count; f++) {
-		for (uint32_t from_at = 0; from_at < from->len[f];) {
-			if (t >= to->count)
-				return false;
-			uint32_t room = to->len[t] - to_at;
-			uint32_t left = from->len[f] - from_at;
-			uint32_t n = room < left ? room : left;
-			if (!run_copy(&to->use[t], to_at, &from->use[f], from_at, n))
-				return false;
-			from_at += n;
-			to_at += n;
-			if (to_at == to->len[t]) {
-				t++;
-				to_at = 0;
-			}
-		}
-	}
-	return true;
+	return vem_spans_begin(qp->rnic->mem, &qp->who, wqe, length, access, spans);
 }
 
 /* --- completions -------------------------------------------------------------------------- */
@@ -140,7 +35,7 @@ spans_copy(const struct spans *to, const struct spans *from)
 static void
 cq_overflow(struct ri_qp *qp, uint32_t event)
 {
-	struct vem_cause cause = {.kind = RI_CM_BROKEN,
+	struct vem_cause cause = {.kind = qp->ud ? RI_CM_NONE : RI_CM_BROKEN,
 				  .async = event,
 				  .detail = 0x0207,
 				  .message = VEM_MSG_TERMINATE,
@@ -250,7 +145,7 @@ static const struct vem_fault owner_gone = {RI_EVENT_QP_CATASTROPHIC, 0x0207,
 
 /* Begin the access at the peer's end of a Write or Read. NULL: granted. */
 static const struct vem_fault *
-remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct spans *spans)
+remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct vem_spans *spans)
 {
 	uint32_t access = write ? RI_ACCESS_REMOTE_WRITE : RI_ACCESS_REMOTE_READ;
 	struct vsw_mem_ask ask = {.addr = wqe->u.remote.addr,
@@ -280,17 +175,17 @@ static bool
 do_write(struct ri_qp *qp, struct ri_qp *peer)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
-	struct spans local;
-	struct spans remote;
+	struct vem_spans local;
+	struct vem_spans remote;
 
 	if (spans_begin(qp, wqe, wqe->length, RI_ACCESS_LOCAL_READ, &local) != VSW_MEM_OK)
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 
 	const struct vem_fault *fault = remote_begin(peer, wqe, true, &remote);
-	if (fault == NULL && !spans_copy(&remote, &local))
+	if (fault == NULL && !vem_spans_copy(&remote, 0, &local))
 		fault = &owner_gone;
-	spans_end(&remote);
-	spans_end(&local);
+	vem_spans_end(&remote);
+	vem_spans_end(&local);
 	if (fault != NULL)
 		return vem_fail_there(qp, peer, fault);
 	vem_sq_complete(qp, RI_WC_SUCCESS);
@@ -303,8 +198,8 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	bool iwarp = qp->rnic->fabric->personality == VEM_IWARP;
 	uint32_t sink = iwarp ? RI_ACCESS_REMOTE_WRITE : RI_ACCESS_LOCAL_WRITE;
-	struct spans local;
-	struct spans remote;
+	struct vem_spans local;
+	struct vem_spans remote;
 
 	if (atomic_load(&qp->ord) == 0)
 		return vem_fail_here(qp, RI_WC_LOCAL_QP);
@@ -318,12 +213,12 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 	bool enabled = !iwarp || wqe->length == 0 ||
 		       (atomic_load(&qp->access) & RI_ACCESS_REMOTE_WRITE) != 0;
 	if (!enabled || spans_begin(qp, wqe, wqe->length, sink, &local) != VSW_MEM_OK) {
-		spans_end(&remote);
+		vem_spans_end(&remote);
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	}
-	bool copied = spans_copy(&local, &remote);
-	spans_end(&local);
-	spans_end(&remote);
+	bool copied = vem_spans_copy(&local, 0, &remote);
+	vem_spans_end(&local);
+	vem_spans_end(&remote);
 	if (!copied)
 		return vem_fail_there(qp, peer, &owner_gone);
 	if ((wqe->flags & RI_WR_INVALIDATE) != 0 &&
@@ -377,22 +272,22 @@ no_receive_taken(struct ri_qp *qp, struct ri_qp *peer, enum vsw_srq_result why)
 
 /* Place a message into the receive just taken, and invalidate what it names. */
 static const struct vem_fault *
-place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct spans *message,
+place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans *message,
       struct vsw_cqe *cqe)
 {
-	struct spans sink;
+	struct vem_spans sink;
 
 	if (peer->rx_wqe->length < wqe->length) {
 		cqe->status = RI_WC_LOCAL_LENGTH;
 		return &receive_short;
 	}
-	if (spans_begin_as(peer->rnic->mem, &peer->receiver, peer->rx_wqe, wqe->length,
-			   RI_ACCESS_LOCAL_WRITE, &sink) != VSW_MEM_OK) {
+	if (vem_spans_begin(peer->rnic->mem, &peer->receiver, peer->rx_wqe, wqe->length,
+			    RI_ACCESS_LOCAL_WRITE, &sink) != VSW_MEM_OK) {
 		cqe->status = RI_WC_LOCAL_PROTECTION;
 		return &receive_bad;
 	}
-	bool copied = spans_copy(&sink, message);
-	spans_end(&sink);
+	bool copied = vem_spans_copy(&sink, 0, message);
+	vem_spans_end(&sink);
 	if (!copied) {
 		cqe->status = RI_WC_LOCAL_QP;
 		return &owner_gone;
@@ -411,7 +306,7 @@ place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct spans *message
 
 /* Deliver a message, with the right to the peer's receives. */
 static bool
-deliver(struct ri_qp *qp, struct ri_qp *peer, struct spans *message)
+deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	struct vsw_cqe cqe = {
@@ -422,12 +317,12 @@ deliver(struct ri_qp *qp, struct ri_qp *peer, struct spans *message)
 	};
 
 	if (atomic_load(&peer->state) != RI_QPS_RTS) {
-		spans_end(message);
+		vem_spans_end(message);
 		return false; /* ended meanwhile; we shall be told */
 	}
 	enum vsw_srq_result taken = vem_receive_take(peer, &cqe);
 	if (taken != VSW_SRQ_TAKEN) {
-		spans_end(message);
+		vem_spans_end(message);
 		return no_receive_taken(qp, peer, taken);
 	}
 	if (atomic_load_explicit(&qp->rnr_on, memory_order_relaxed)) {
@@ -437,7 +332,7 @@ deliver(struct ri_qp *qp, struct ri_qp *peer, struct spans *message)
 
 	cqe.wr_id = peer->rx_wqe->wr_id;
 	const struct vem_fault *fault = place(peer, wqe, message, &cqe);
-	spans_end(message);
+	vem_spans_end(message);
 	if (fault != NULL || (wqe->flags & RI_WR_SOLICITED) != 0 ||
 	    (peer->rx_wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
@@ -455,13 +350,13 @@ deliver(struct ri_qp *qp, struct ri_qp *peer, struct spans *message)
 static bool
 do_send(struct ri_qp *qp, struct ri_qp *peer)
 {
-	struct spans message;
+	struct vem_spans message;
 
 	if (spans_begin(qp, qp->tx_wqe, qp->tx_wqe->length, RI_ACCESS_LOCAL_READ, &message) !=
 	    VSW_MEM_OK)
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	if (!vsw_role_take(&peer->rx)) {
-		spans_end(&message);
+		vem_spans_end(&message);
 		return false; /* whoever has it runs our queue when it is free */
 	}
 	bool done = deliver(qp, peer, &message);
@@ -497,6 +392,8 @@ vem_execute(struct ri_qp *qp)
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	bool done = false;
 
+	if (qp->ud)
+		return vem_ud_execute(qp);
 	switch (wqe->opcode) {
 	case RI_OP_SEND:
 	case RI_OP_RDMA_WRITE:

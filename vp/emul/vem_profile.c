@@ -96,6 +96,9 @@ infiniband(struct ri_rnic_attr *attr)
 	attr->accept_pdata = 196;
 	attr->reject_pdata = 148;
 	attr->addr_gid = true;
+	attr->ud = true;
+	attr->max_ah = 65536;
+	attr->max_ud_message = VEM_MAX_DATAGRAM;
 	attr->has_time_wait = true; /* see vem_provider.c */
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "vem_fault.h"
+#include "vem_ud.h"
 
 #define MAX_KEYS 65536
 
@@ -128,6 +129,7 @@ device_close(struct ri_rnic *rnic)
 	vem_cm_rnic_close(rnic);
 	vem_fabric_put(rnic->fabric);
 	vsw_mem_table_destroy(rnic->mem);
+	free(rnic->ahs.slots);
 	free(rnic);
 }
 
@@ -203,6 +205,7 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	vem_list_init(&context->srqs);
 	vem_list_init(&context->mrs);
 	vem_list_init(&context->mws);
+	vem_list_init(&context->ahs);
 	vem_list_init(&context->listens);
 	vsw_map_rnic(map, &rnic->bell);
 	vem_fault_join(context);
@@ -219,6 +222,8 @@ context_destroy(struct ri_context *context)
 		vem_listen_kill(context->listens.next);
 	while (!vem_list_empty(&context->qps))
 		vem_qp_kill(vem_of(context->qps.next, struct ri_qp, item));
+	while (!vem_list_empty(&context->ahs))
+		(void)!vem_ah_ops.destroy(vem_of(context->ahs.next, struct ri_ah, item));
 	while (!vem_list_empty(&context->srqs))
 		(void)!vem_srq_ops.destroy(vem_of(context->srqs.next, struct ri_srq, item));
 	while (!vem_list_empty(&context->mws))
@@ -258,6 +263,7 @@ const struct ri_provider vem_plain_provider = {
 	.cq = &vem_cq_ops,
 	.qp = &vem_qp_ops,
 	.srq = &vem_srq_ops,
+	.ah = &vem_ah_ops,
 	.mem = &vem_mem_ops,
 	.cm = &vem_cm_ops,
 	.user = &vsw_user_ops,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vem.h"
+#include "vem_ud.h"
 
 #define MAX_QP 65536
 
@@ -23,8 +23,12 @@ init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct r
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
 	vem_profile(pd->context->rnic->fabric->personality, &attr);
-	if (init->type != RI_QP_RC)
+	if (init->type != RI_QP_RC && (init->type != RI_QP_UD || !attr.ud || srq != NULL))
 		return RI_ERR_UNSUPPORTED;
+	if (init->type == RI_QP_UD && init->port != 0)
+		return RI_ERR_INVALID_ARG;
+	if ((init->qkey & VEM_KEY_CONTROLLED) != 0 && !pd->context->owner.privileged)
+		return RI_ERR_PERMISSION;
 	if (init->privileged && !pd->context->owner.privileged)
 		return RI_ERR_PERMISSION;
 	if (init->max_sq_wr > attr.max_sq_wr || (srq == NULL && init->max_rq_wr > attr.max_rq_wr) ||
@@ -90,6 +94,8 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	atomic_store(&qp->access, init->access);
 	atomic_store(&qp->ird, init->ird);
 	atomic_store(&qp->ord, init->ord);
+	atomic_store(&qp->qkey, init->qkey);
+	qp->ud = init->type == RI_QP_UD;
 	pthread_mutex_lock(&fabric->lock);
 	do
 		fabric->last_qpn = (fabric->last_qpn + 1) & 0xffffff;
@@ -118,6 +124,10 @@ qp_enter(struct ri_qp *qp)
 	pthread_mutex_lock(&context->lock);
 	vem_list_add(&context->qps, &qp->item);
 	pthread_mutex_unlock(&context->lock);
+	if (!qp->ud)
+		return;
+	vem_ud_begin(qp);
+	vem_ud_enter(qp);
 }
 
 static enum ri_status
@@ -179,13 +189,14 @@ static void
 qp_renew(struct ri_qp *qp)
 {
 	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_nudge */
-	while (atomic_load(&qp->inside) != 0)
+	while (!qp->ud && atomic_load(&qp->inside) != 0)
 		sched_yield();
 	vem_link_leave(qp);
 	atomic_store(&qp->open, false);
 	atomic_store(&qp->rnr_on, false);
 	atomic_store(&qp->rnr_late, false);
 	atomic_store(&qp->awaited, 0);
+	atomic_store(&qp->tx_target_have, false);
 	atomic_store(&qp->tx_flushed, false);
 	atomic_store(&qp->rx_flushed, false);
 	vsw_lock(&qp->lock);
@@ -200,6 +211,8 @@ qp_renew(struct ri_qp *qp)
 	atomic_store(&qp->rests_until, 0);
 	atomic_store(&qp->ird, qp->init.ird);
 	atomic_store(&qp->ord, qp->init.ord);
+	if (qp->ud)
+		vem_ud_begin(qp);
 }
 
 /* Is it in its time-wait? */
@@ -232,7 +245,7 @@ end_is_told(struct ri_qp *qp)
 static enum ri_status
 qp_reset(struct ri_qp *qp, bool anew)
 {
-	if (atomic_load(&qp->state) == RI_QPS_IDLE)
+	if (atomic_load(&qp->state) == (qp->ud ? RI_QPS_RTS : RI_QPS_IDLE))
 		return RI_SUCCESS;
 	if (atomic_load(&qp->state) != RI_QPS_ERROR)
 		return RI_ERR_INVALID_STATE;
@@ -248,18 +261,21 @@ qp_reset(struct ri_qp *qp, bool anew)
 	if (quiet)
 		qp_renew(qp);
 	rights_drop(qp);
-	if (!quiet) {
+	/* What is left is flushed; what a queue pair for datagrams was given meanwhile goes. */
+	if (qp->ud)
+		atomic_store(&qp->stirred, true);
+	if (!quiet || qp->ud)
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
-		return RI_ERR_STILL_FLUSHING;
-	}
-	return RI_SUCCESS;
+	return quiet ? RI_SUCCESS : RI_ERR_STILL_FLUSHING;
 }
 
 static enum ri_status
 qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
-	struct vem_cause abort = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
+	struct vem_cause abort = {.kind = qp->ud   ? RI_CM_NONE
+					  : trying ? RI_CM_FAILED
+						   : RI_CM_BROKEN,
 				  .message = VEM_MSG_LOST};
 	struct vem_cause close = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_CLOSE};
 	struct vem_cause fault = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};
@@ -290,8 +306,11 @@ modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 	struct ri_rnic_attr can = {.size = sizeof(can)};
 
 	vem_profile(qp->rnic->fabric->personality, &can);
-	if ((mask & RI_QP_ATTR_QKEY) != 0)
+	if ((mask & RI_QP_ATTR_QKEY) != 0 && !qp->ud)
 		return RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_QKEY) != 0 && (attr->qkey & VEM_KEY_CONTROLLED) != 0 &&
+	    !qp->pd->context->owner.privileged)
+		return RI_ERR_PERMISSION;
 	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0 && qp->srq == NULL)
 		return RI_ERR_INVALID_ARG;
 	if ((mask & RI_QP_ATTR_ACCESS) != 0 && !can.enables_modifiable &&
@@ -319,6 +338,8 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 		atomic_store(&qp->ord, qp->init.ord = attr->ord);
 	if ((mask & RI_QP_ATTR_IRD) != 0)
 		atomic_store(&qp->ird, qp->init.ird = attr->ird);
+	if ((mask & RI_QP_ATTR_QKEY) != 0)
+		atomic_store(&qp->qkey, attr->qkey);
 	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0) {
 		vsw_srq_limits(&qp->member, attr, mask);
 		atomic_store(&qp->limits_new, true);
@@ -383,7 +404,8 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->member.hard) : UINT32_MAX;
 	attr->quiet = queue_is_quiet(&qp->sq) && queue_is_quiet(&qp->rq) &&
 		      atomic_load(&qp->tx.held) == 0 && atomic_load(&qp->rx.held) == 0 &&
-		      !atomic_load(&qp->rnr_on);
+		      !atomic_load(&qp->rnr_on) && !atomic_load(&qp->rx_have);
+	attr->qkey = atomic_load(&qp->qkey);
 	vsw_lock(&qp->lock);
 	attr->terminate_sent = qp->terminate_sent;
 	attr->terminate_len = qp->terminate_len;
@@ -414,6 +436,8 @@ vem_qp_kill(struct ri_qp *qp)
 	pthread_mutex_lock(&context->lock);
 	vem_list_remove(&qp->item);
 	pthread_mutex_unlock(&context->lock);
+	if (qp->ud)
+		vem_ud_leave(qp); /* nobody finds it any more */
 	vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
 	qp_silence(qp);      /* it asks for no connection any more */
 	vem_cm_withdraw(qp); /* nobody can accept what it asked for */

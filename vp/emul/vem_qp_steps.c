@@ -182,7 +182,7 @@ rest(struct ri_qp *qp)
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t time_wait = qp->rnic->time_wait;
 
-	if (time_wait != 0 && atomic_load(&qp->open))
+	if (time_wait != 0 && atomic_load(&qp->open) && !qp->ud)
 		atomic_store(&qp->rests_until, host->now(host->self) + time_wait);
 }
 

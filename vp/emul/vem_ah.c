@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Address handles: a table of each adapter, from which senders copy a target under a lock that is held
+ * for that copy alone. A target is a route header, complete but for the length.
+ *
+ * The number of a handle is its slot and a count that steps with each handle, so the number of one that
+ * is gone names nothing for long. Datagrams posted before a handle is destroyed still go: none of them
+ * waits for anybody's will, so destruction waits until they have.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vem_ud.h"
+
+#define MAX_AH          65536u
+#define FIRST_ROOM      64u
+#define GRH_VERSION     6u
+#define GRH_NEXT_HEADER 0x1b
+#define GRH_HOP_LIMIT   64
+#define PATIENCE        100000u /* looks at a queue that somebody else runs */
+
+/* --- targets ------------------------------------------------------------------------------ */
+
+/* As a GID: an IPv4 address is mapped, the others are one. */
+static void
+gid_put(uint8_t gid[16], const struct ri_addr *addr)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (addr->family == RI_ADDR_IPV4) {
+		memcpy(gid, mapped, sizeof(mapped));
+		memcpy(gid + 12, addr->octets, 4);
+	} else {
+		memcpy(gid, addr->octets, 16);
+	}
+}
+
+static enum ri_status
+target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct vem_target *target)
+{
+	struct ri_addr source = init->source;
+	uint32_t first = GRH_VERSION << 28 | (uint32_t)init->traffic_class << 20 |
+			 (init->flow_label & 0xfffff);
+	uint8_t *grh = target->grh;
+
+	if (init->port != 0)
+		return RI_ERR_INVALID_ARG;
+	if (!vem_addr_source(rnic->fabric, &init->dest, &source))
+		return RI_ERR_NO_ROUTE;
+	memset(grh, 0, VEM_GRH);
+	for (uint32_t i = 0; i < 4; i++)
+		grh[i] = (uint8_t)(first >> 8 * (3 - i));
+	grh[6] = GRH_NEXT_HEADER;
+	grh[7] = init->hop_limit != 0 ? init->hop_limit : GRH_HOP_LIMIT;
+	gid_put(grh + 8, &source);
+	gid_put(grh + 24, &init->dest);
+	return RI_SUCCESS;
+}
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+/* With the lock. */
+static struct ri_ah *
+find(struct vem_ah_table *table, uint32_t id)
+{
+	uint32_t slot = id % MAX_AH;
+	struct ri_ah *ah = slot < table->room ? table->slots[slot] : NULL;
+
+	return ah != NULL && ah->id == id ? ah : NULL;
+}
+
+bool
+vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct vem_target *target)
+{
+	vsw_lock(&rnic->ahs.lock);
+	const struct ri_ah *ah = find(&rnic->ahs, id);
+	bool found = ah != NULL && ah->pd == pd;
+	if (found)
+		*target = ah->target;
+	vsw_unlock(&rnic->ahs.lock);
+	return found;
+}
+
+/* A slot for it. False: there is none in this room. With the lock. */
+static bool
+place(struct vem_ah_table *table, struct ri_ah *ah)
+{
+	for (uint32_t i = 0; i < table->room; i++) {
+		uint32_t slot = (table->last + 1 + i) % table->room;
+		if (table->slots[slot] != NULL)
+			continue;
+		table->last = slot;
+		table->slots[slot] = ah;
+		ah->id = ++table->count % (UINT32_MAX / MAX_AH) * MAX_AH + slot;
+		return true;
+	}
+	return false;
+}
+
+static bool
+enter(struct vem_ah_table *table, struct ri_ah *ah)
+{
+	vsw_lock(&table->lock);
+	bool placed = place(table, ah);
+	uint32_t room = table->room;
+	vsw_unlock(&table->lock);
+	if (placed || room == MAX_AH)
+		return placed;
+
+	uint32_t wider = room == 0 ? FIRST_ROOM : 2 * room;
+	struct ri_ah **fresh = calloc(wider, sizeof(struct ri_ah *));
+	if (fresh == NULL)
+		return false;
+	vsw_lock(&table->lock);
+	struct ri_ah **before = fresh;
+	if (table->room < wider) {
+		before = table->slots;
+		if (table->room != 0)
+			memcpy(fresh, before, table->room * sizeof(struct ri_ah *));
+		table->slots = fresh;
+		table->last = table->room != 0 ? table->room - 1 : wider - 1;
+		table->room = wider;
+	}
+	placed = place(table, ah);
+	vsw_unlock(&table->lock);
+	free(before);
+	return placed;
+}
+
+/* --- verbs -------------------------------------------------------------------------------- */
+
+static enum ri_status
+ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
+{
+	struct ri_context *context = pd->context;
+	struct ri_ah *ah = calloc(1, sizeof(*ah));
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (ah != NULL)
+		status = target_make(context->rnic, init, &ah->target);
+	if (status == RI_SUCCESS) {
+		ah->pd = pd;
+		status = enter(&context->rnic->ahs, ah) ? RI_SUCCESS : RI_ERR_RESOURCES;
+	}
+	if (status != RI_SUCCESS) {
+		free(ah);
+		return status;
+	}
+	atomic_fetch_add(&pd->users, 1);
+	pthread_mutex_lock(&context->lock);
+	vem_list_add(&context->ahs, &ah->item);
+	pthread_mutex_unlock(&context->lock);
+	*id = ah->id;
+	*out = ah;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
+{
+	struct ri_rnic *rnic = ah->pd->context->rnic;
+	struct vem_target target;
+	enum ri_status status = target_make(rnic, init, &target);
+
+	if (status != RI_SUCCESS)
+		return status;
+	vsw_lock(&rnic->ahs.lock);
+	ah->target = target;
+	vsw_unlock(&rnic->ahs.lock);
+	return RI_SUCCESS;
+}
+
+/* What was posted in this domain has gone, or its poster is at it. */
+static void
+datagrams_go(const struct ri_pd *pd)
+{
+	struct ri_context *context = pd->context;
+
+	pthread_mutex_lock(&context->lock);
+	for (struct vem_item *i = context->qps.next; i != &context->qps; i = i->next) {
+		struct ri_qp *qp = vem_of(i, struct ri_qp, item);
+		if (!qp->ud || qp->pd != pd)
+			continue;
+		for (uint32_t looks = 0; !vem_ud_is_idle(qp) && looks < PATIENCE; looks++)
+			sched_yield();
+	}
+	pthread_mutex_unlock(&context->lock);
+}
+
+static enum ri_status
+ah_destroy(struct ri_ah *ah)
+{
+	struct ri_pd *pd = ah->pd;
+	struct vem_ah_table *table = &pd->context->rnic->ahs;
+
+	datagrams_go(pd);
+	vsw_lock(&table->lock);
+	table->slots[ah->id % MAX_AH] = NULL;
+	vsw_unlock(&table->lock);
+	pthread_mutex_lock(&pd->context->lock);
+	vem_list_remove(&ah->item);
+	pthread_mutex_unlock(&pd->context->lock);
+	atomic_fetch_sub(&pd->users, 1);
+	free(ah);
+	return RI_SUCCESS;
+}
+
+const struct ri_ah_ops vem_ah_ops = {
+	.size = sizeof(struct ri_ah_ops),
+	.create = ah_create,
+	.modify = ah_modify,
+	.destroy = ah_destroy,
+};

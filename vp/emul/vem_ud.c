@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Datagrams, InfiniBand personality.
+ *
+ * Queue pairs for datagrams have no connection: they run from their creation on, and a sender finds the
+ * receiver by its number in a table of the fabric. Who found it holds a use of it (`inside`) for one
+ * delivery; who goes leaves the table first and then waits for the uses.
+ *
+ * A datagram that cannot be delivered vanishes and its sender never learns: no such queue pair, one
+ * that does not run, another key, no receive, a receive that is too small. That receive stays for the
+ * next datagram (`rx_have`). What is not a reason is that another thread delivers to the same receiver
+ * at this instant: then the sender's task tries again. Of failures only those of the own request and
+ * of the own receive exist. They complete with their status, end the queue pair, and raise the event
+ * that names them, since there is no end of a connection that could tell.
+ *
+ * In front of the data of every receive stands the route header of InfiniBand, 40 octets, as if each
+ * datagram had come through a router: the fabric knows no local identifiers.
+ */
+#include "vem_ud.h"
+
+#include <string.h>
+
+#include "vem_spans.h"
+
+#define PACKET_OVERHEAD 24u /* of BTH, DETH and check sum, which the route header counts */
+
+/* --- who is there ------------------------------------------------------------------------- */
+
+static struct vem_item *
+row_of(struct vem_fabric *fabric, uint32_t qpn)
+{
+	return &fabric->ud_rows[qpn % VEM_UD_ROWS];
+}
+
+void
+vem_ud_enter(struct ri_qp *qp)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+
+	vsw_lock(&fabric->ud_lock);
+	vem_list_add(row_of(fabric, qp->who.qpn), &qp->ud_item);
+	vsw_unlock(&fabric->ud_lock);
+}
+
+void
+vem_ud_leave(struct ri_qp *qp)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+
+	vsw_lock(&fabric->ud_lock);
+	vem_list_remove(&qp->ud_item);
+	vsw_unlock(&fabric->ud_lock);
+}
+
+/* A use of the queue pair with this number; NULL: there is none. Ends with receiver_put. */
+static struct ri_qp *
+receiver_get(struct vem_fabric *fabric, uint32_t qpn)
+{
+	struct vem_item *row = row_of(fabric, qpn);
+	struct ri_qp *found = NULL;
+
+	vsw_lock(&fabric->ud_lock);
+	for (struct vem_item *i = row->next; i != row && found == NULL; i = i->next) {
+		struct ri_qp *qp = vem_of(i, struct ri_qp, ud_item);
+		if (qp->who.qpn == qpn)
+			found = qp;
+	}
+	if (found != NULL)
+		atomic_fetch_add(&found->inside, 1);
+	vsw_unlock(&fabric->ud_lock);
+	return found;
+}
+
+static void
+receiver_put(struct ri_qp *qp)
+{
+	atomic_fetch_sub(&qp->inside, 1);
+}
+
+void
+vem_ud_begin(struct ri_qp *qp)
+{
+	(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL);
+	(void)vem_qp_move(qp, VEM_MOVE_UP, NULL);
+	atomic_store(&qp->open, true);
+}
+
+bool
+vem_ud_is_idle(struct ri_qp *qp)
+{
+	if (vem_state_flushes(atomic_load(&qp->state)))
+		return true;
+	return atomic_load(&qp->sq.page->head) == atomic_load(&qp->sq.page->taken) &&
+	       atomic_load(&qp->tx.held) == 0 && !atomic_load(&qp->tx_target_have);
+}
+
+/* --- failures ----------------------------------------------------------------------------- */
+
+/* The queue pair ends for a reason of its own. */
+static void
+fail(struct ri_qp *qp, enum ri_wc_status status)
+{
+	bool protection = status == RI_WC_LOCAL_PROTECTION;
+	struct vem_cause cause = {.kind = RI_CM_NONE,
+				  .async = protection ? RI_EVENT_QP_ACCESS
+						      : RI_EVENT_QP_CATASTROPHIC};
+
+	vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
+}
+
+/* --- delivery ----------------------------------------------------------------------------- */
+
+/* Have a receive at hand that is large enough; with the right to the receives. */
+static bool
+receive_ready(struct ri_qp *qp, uint32_t length)
+{
+	if (!atomic_load(&qp->rx_have) && vsw_wq_take(&qp->rq, qp->rx_wqe, &qp->rx_index))
+		atomic_store(&qp->rx_have, true);
+	return atomic_load(&qp->rx_have) && qp->rx_wqe->length >= VEM_GRH + length;
+}
+
+/* Header and data into the receive at hand. */
+static enum ri_wc_status
+place(struct ri_qp *to, const struct vem_target *target, const struct vem_spans *message,
+      uint32_t length)
+{
+	uint32_t counted = ((length + 3) & ~3u) + PACKET_OVERHEAD;
+	struct vem_spans sink;
+	uint8_t grh[VEM_GRH];
+
+	if (vem_spans_begin(to->rnic->mem, &to->receiver, to->rx_wqe, VEM_GRH + length,
+			    RI_ACCESS_LOCAL_WRITE, &sink) != VSW_MEM_OK)
+		return RI_WC_LOCAL_PROTECTION;
+	memcpy(grh, target->grh, sizeof(grh));
+	grh[4] = (uint8_t)(counted >> 8);
+	grh[5] = (uint8_t)counted;
+	bool copied =
+		vem_spans_fill(&sink, grh, VEM_GRH) && vem_spans_copy(&sink, VEM_GRH, message);
+	vem_spans_end(&sink);
+	return copied ? RI_WC_SUCCESS : RI_WC_LOCAL_QP;
+}
+
+/* With the right to the receives of `to`. */
+static void
+deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+
+	if (atomic_load(&to->state) != RI_QPS_RTS || !receive_ready(to, wqe->length))
+		return;
+
+	struct vsw_cqe cqe = {
+		.wr_id = to->rx_wqe->wr_id,
+		.qp_ctx = to->ctx,
+		.byte_len = VEM_GRH + wqe->length,
+		.status = (uint8_t)place(to, &qp->tx_target, message, wqe->length),
+		.opcode = RI_OP_RECV_UD,
+		.flags = RI_WC_RECEIVE | RI_WC_GRH,
+		.src_qpn = qp->who.qpn,
+		.wq = to->rq.number,
+		.wq_index = to->rx_index,
+	};
+	memcpy(cqe.src_addr, qp->tx_target.grh + 8, sizeof(cqe.src_addr));
+	if (cqe.status != RI_WC_SUCCESS || (wqe->flags & RI_WR_SOLICITED) != 0 ||
+	    (to->rx_wqe->flags & RI_WR_NOTIFY) != 0)
+		cqe.flags |= RI_WC_SOLICITED;
+	atomic_store(&to->rx_have, false);
+	vem_rq_complete(to, &cqe);
+	if (cqe.status != RI_WC_SUCCESS)
+		fail(to, (enum ri_wc_status)cqe.status);
+}
+
+/* The key that travels: a controlled one only if the sender may use it, else its own stands in. */
+static uint32_t
+key_of(const struct ri_qp *qp)
+{
+	uint32_t key = qp->tx_wqe->u.ud.qkey;
+
+	if ((key & VEM_KEY_CONTROLLED) != 0 && !qp->pd->context->owner.privileged)
+		key = atomic_load(&qp->qkey);
+	return key;
+}
+
+/* False: somebody else has the right to the receives; the datagram is not lost for that. */
+static bool
+hand_over(struct ri_qp *qp, const struct vem_spans *message)
+{
+	struct ri_qp *to = receiver_get(qp->rnic->fabric, qp->tx_wqe->u.ud.qpn);
+	bool done = true;
+
+	if (to == NULL)
+		return true;
+	if (atomic_load(&to->qkey) == key_of(qp)) {
+		done = vsw_role_take(&to->rx);
+		if (done) {
+			deliver(qp, to, message);
+			vem_rx_leave(to);
+		}
+	}
+	receiver_put(to);
+	return done;
+}
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+static bool
+finish(struct ri_qp *qp, enum ri_wc_status status)
+{
+	atomic_store(&qp->tx_target_have, false);
+	vem_sq_complete(qp, status);
+	if (status != RI_WC_SUCCESS)
+		fail(qp, status);
+	return true;
+}
+
+bool
+vem_ud_execute(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	struct vem_spans message;
+
+	if (wqe->opcode != RI_OP_SEND_UD || wqe->num_sge > VEM_MAX_SGE)
+		return finish(qp, RI_WC_LOCAL_QP); /* the entry lies */
+	if (wqe->length > VEM_MAX_DATAGRAM)
+		return finish(qp, RI_WC_LOCAL_LENGTH);
+	/* Once found the way stays, whatever happens to the address handle meanwhile. */
+	if (!atomic_load(&qp->tx_target_have) &&
+	    !vem_ah_find(qp->rnic, wqe->u.ud.ah, qp->pd, &qp->tx_target))
+		return finish(qp, RI_WC_LOCAL_QP);
+	atomic_store(&qp->tx_target_have, true);
+	if (vem_spans_begin(qp->rnic->mem, &qp->who, wqe, wqe->length, RI_ACCESS_LOCAL_READ,
+			    &message) != VSW_MEM_OK)
+		return finish(qp, RI_WC_LOCAL_PROTECTION);
+	bool done = hand_over(qp, &message);
+	vem_spans_end(&message);
+	if (done)
+		return finish(qp, RI_WC_SUCCESS);
+	atomic_store(&qp->stirred, true);
+	host->task_run(host->self, &qp->task);
+	return false;
+}

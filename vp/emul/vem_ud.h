@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Datagrams and their address handles, for the files of vp/emul. */
+#ifndef VEM_UD_H
+#define VEM_UD_H
+
+#include "vem.h"
+
+#define VEM_KEY_CONTROLLED 0x80000000u /* keys with this bit are for privileged processes */
+
+struct ri_ah {
+	struct vem_item item;
+	struct ri_pd *pd;
+	uint32_t id;
+	struct vem_target target; /* under the lock of the adapter's table */
+};
+
+/* --- vem_ah.c --------------------------------------------------------------------------------- */
+
+extern const struct ri_ah_ops vem_ah_ops;
+/* Where a datagram of that domain goes. False: no such address handle. Fast path. */
+bool vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd,
+		 struct vem_target *target);
+
+/* --- vem_ud.c --------------------------------------------------------------------------------- */
+
+/* Can be found by senders from now on, or no longer. */
+void vem_ud_enter(struct ri_qp *qp);
+void vem_ud_leave(struct ri_qp *qp);
+/* It is in IDLE: now it runs. Such a queue pair needs no connection. */
+void vem_ud_begin(struct ri_qp *qp);
+/* Do the datagram taken from the send queue. False: its task will run the queue again. */
+bool vem_ud_execute(struct ri_qp *qp);
+/* Were all datagrams sent that are posted? */
+bool vem_ud_is_idle(struct ri_qp *qp);
+
+#endif /* VEM_UD_H */
