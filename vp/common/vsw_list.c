@@ -14,8 +14,6 @@
 
 #include <stdlib.h>
 
-#define REMOTE_RIGHTS (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
-
 /* One piece of memory; `start` is its first octet as the region counts. */
 struct vsw_mem_piece {
 	uint64_t start;

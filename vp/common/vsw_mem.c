@@ -24,9 +24,8 @@
 
 #define REST 64 /* slots given back before the oldest is used again */
 
-#define REMOTE_RIGHTS (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
-#define LOCAL_RIGHTS  (RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE)
-#define ALL_RIGHTS    (REMOTE_RIGHTS | LOCAL_RIGHTS | RI_ACCESS_BIND)
+#define LOCAL_RIGHTS (RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE)
+#define ALL_RIGHTS   (VSW_MEM_REMOTE | LOCAL_RIGHTS | RI_ACCESS_BIND)
 
 /* --- indices ----------------------------------------------------------------------------- */
 

@@ -17,6 +17,9 @@
 #include "rnicpi.h"
 #include "vsw_lock.h"
 
+/* What a peer may be allowed to do. */
+#define VSW_MEM_REMOTE (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
+
 struct vsw_mem_table;
 struct vsw_mem_entry;
 
@@ -91,7 +94,7 @@ void vsw_mw_query(struct vsw_mem_entry *mw, struct ri_mr_attr *attr);
 /* Run a bind request. */
 enum vsw_mem_result vsw_mw_bind(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 				const struct ri_wr_bind *bind, bool relative);
-/* Run an invalidation; `remote`: asked for by the peer, needs a remote right too. */
+/* Run an invalidation; `remote`: asked for by the peer, needs a remote right too; so does the queue pair. */
 enum vsw_mem_result vsw_mem_invalidate(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 				       uint32_t stag, bool remote);
 /* Windows that a QP leaves behind: revoked for good until freed. Returns how many are still bound. */

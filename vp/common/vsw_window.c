@@ -19,8 +19,6 @@
 
 #include <string.h>
 
-#define REMOTE_RIGHTS (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
-
 enum ri_status
 vsw_mw_alloc(struct vsw_mem_table *table, const void *pd, enum ri_mw_type type,
 	     struct vsw_mem_entry **out, uint32_t *stag)
@@ -122,8 +120,8 @@ window_check(const struct vsw_mem_entry *mw, const struct vsw_mem_who *who,
 		return VSW_MEM_BOUND;
 	if (mw->kind == VSW_MEM_NARROW && bind->length == 0)
 		return VSW_MEM_BOUNDS;
-	if (bind->length != 0 &&
-	    ((bind->access & REMOTE_RIGHTS) == 0 || (bind->access & ~(uint32_t)REMOTE_RIGHTS) != 0))
+	if (bind->length != 0 && ((bind->access & VSW_MEM_REMOTE) == 0 ||
+				  (bind->access & ~(uint32_t)VSW_MEM_REMOTE) != 0))
 		return VSW_MEM_ACCESS;
 	return VSW_MEM_OK;
 }
@@ -230,7 +228,7 @@ vsw_mem_invalidate(struct vsw_mem_table *table, const struct vsw_mem_who *who, u
 		result = VSW_MEM_STAG; /* the key of an invalid entry means nothing */
 	else if (entry->pd != who->pd)
 		result = VSW_MEM_PD;
-	else if (remote && (entry->access & REMOTE_RIGHTS) == 0)
+	else if (remote && (entry->access & VSW_MEM_REMOTE) == 0)
 		result = VSW_MEM_ACCESS;
 	else if (is_window(entry))
 		result = window_invalidate(entry, who);

@@ -20,8 +20,6 @@
 #include "vem_spans.h"
 #include "vem_ud.h"
 
-#define REMOTE_RIGHTS (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
-
 /* Begin accesses for requests of the queue pair itself. */
 static enum vsw_mem_result
 spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
@@ -294,7 +292,7 @@ place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans *mes
 	}
 	if ((wqe->flags & RI_WR_INVALIDATE) == 0)
 		return NULL;
-	if ((atomic_load(&peer->access) & REMOTE_RIGHTS) == 0 ||
+	if ((atomic_load(&peer->access) & VSW_MEM_REMOTE) == 0 ||
 	    vsw_mem_invalidate(peer->rnic->mem, &peer->who, wqe->inv_stag, true) != VSW_MEM_OK) {
 		cqe->status = RI_WC_LOCAL_INVALIDATE;
 		return &not_invalidated;

@@ -69,7 +69,7 @@ viw_atomic_build(struct viw_qp *qp, uint32_t *number)
 		.data = swap ? wqe->u.remote.swap : wqe->u.remote.operand,
 		.mask = swap ? UINT64_MAX : 0,
 		.compare = swap ? wqe->u.remote.operand : 0,
-		.compare_mask = swap ? UINT64_MAX : 0,
+		.compare_mask = UINT64_MAX, /* of no use to an addition, but so it is sent */
 	};
 	const struct viw_outbound_read read = {
 		.atomic = true, .stag = wqe->sge[0].stag, .to = wqe->sge[0].addr, .length = WORD};

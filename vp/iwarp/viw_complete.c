@@ -169,7 +169,7 @@ viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
 		cqe.flags |= RI_WC_SOLICITED;
 	if (status == RI_WC_SUCCESS && rdmap_is_invalidate(opcode)) {
 		cqe.flags |= RI_WC_INVALIDATED;
-		cqe.inv_stag = rx->seg.rsvd_ulp;
+		cqe.inv_stag = rx->inv_stag;
 	}
 	rx->have_receive = false;
 	if (!vsw_cq_push(&qp->recv_cq->cq, &cqe))

@@ -136,6 +136,7 @@ struct viw_rx {
 	uint32_t crc;         /* of the frame so far */
 	uint32_t wq;          /* of the receive: for vsw_cqe::wq and wq_index */
 	uint32_t index;
+	uint32_t inv_stag; /* of the message that it takes: what its first segment says */
 	uint32_t refused;  /* enum ri_event: why there is no receive, 0: none of these reasons */
 	uint64_t capacity; /* octets it takes */
 	enum rdmap_fault fault;           /* of the frame under way */

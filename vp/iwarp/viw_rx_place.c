@@ -181,6 +181,7 @@ receive_begin(struct viw_qp *qp)
 		return VIW_RX_FAULT;
 	}
 	rx->have_receive = true;
+	rx->inv_stag = rx->seg.rsvd_ulp;
 	rx->capacity = 0;
 	for (uint32_t i = 0; i < wqe->num_sge; i++)
 		rx->capacity += wqe->sge[i].length;
@@ -273,7 +274,8 @@ send_deliver(struct viw_qp *qp, uint32_t length)
 	uint8_t header[DDP_UNTAGGED_SIZE];
 
 	if (!rdmap_is_invalidate(rdmap_opcode_of(rx->seg.rdmap_control)) ||
-	    vsw_mem_invalidate(qp->rnic->mem, &qp->who, rx->seg.rsvd_ulp, true) == VSW_MEM_OK) {
+	    ((qp->init.access & VSW_MEM_REMOTE) != 0 &&
+	     vsw_mem_invalidate(qp->rnic->mem, &qp->who, rx->inv_stag, true) == VSW_MEM_OK)) {
 		viw_rq_complete(qp, RI_WC_SUCCESS, length);
 		return;
 	}

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What requests do to keys, over streams: windows are bound and opened to the peer, keys are invalidated
+ * by their owner and by the peer, and whoever is refused is told in the words of the wire.
+ */
+
+#include "viw_node.h"
+
+#define LEN 4096u
+
+struct fixture {
+	struct node *na, *nb;
+	struct end *a, *b;
+	struct chunk ma, mb;
+	struct ri_mw *mw; /* of b */
+	uint32_t key;     /* of the window */
+};
+
+/* A queue pair with just these rights. */
+static struct ri_qp_init
+init_with(uint32_t access)
+{
+	return (struct ri_qp_init){.max_sq_wr = 8,
+				   .max_rq_wr = 8,
+				   .max_send_sge = 1,
+				   .max_recv_sge = 1,
+				   .max_write_sge = 1,
+				   .max_read_sge = 1,
+				   .ird = 4,
+				   .ord = 4,
+				   .access = access,
+				   .hard_limit = UINT32_MAX};
+}
+
+/* The peer a faces windows on b's region; its own region takes all. */
+static void
+open_with(struct fixture *f, const struct ri_qp_init *init, uint32_t access)
+{
+	f->na = node_new();
+	f->nb = node_new();
+	f->a = end_new(f->na, NULL);
+	f->b = end_new(f->nb, init);
+	f->ma = chunk_new(f->na, LEN, ALL_RW);
+	f->mb = chunk_new(f->nb, LEN, access);
+	chunk_fill(&f->ma, 1);
+	g_assert_cmpint(f->nb->p->mem->mw_alloc(f->nb->pd, RI_MW_NARROW, &f->mw, &f->key), ==,
+			RI_SUCCESS);
+	ends_connect(f->a, f->b, true);
+}
+
+static void
+set_up(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	open_with(f, NULL, LOCAL_RW | RI_ACCESS_BIND);
+}
+
+static void
+tear_down(struct fixture *f, gconstpointer unused)
+{
+	(void)unused;
+	g_assert_cmpint(f->nb->p->mem->mw_free(f->mw), ==, RI_SUCCESS);
+	end_free(f->a);
+	end_free(f->b);
+	chunk_free(&f->ma);
+	chunk_free(&f->mb);
+	node_free(f->na);
+	node_free(f->nb);
+}
+
+static void
+post(struct end *end, const struct ri_wr *wr)
+{
+	g_assert_cmpint(end->node->p->fast->post_sq(end->uqp, wr), ==, RI_SUCCESS);
+}
+
+/* A bind of all octets of b's region from `at` on. */
+static struct ri_wr
+bind_of(struct fixture *f, uint64_t at, uint64_t length)
+{
+	return (struct ri_wr){.wr_id = 1,
+			      .opcode = RI_OP_BIND_MW,
+			      .flags = RI_WR_SIGNALED,
+			      .u.bind = {.mw_stag = (f->key & ~0xffu) | ((f->key + 1) & 0xff),
+					 .mr_stag = f->mb.stag,
+					 .addr = (uintptr_t)f->mb.at + at,
+					 .length = length,
+					 .access = RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_READ}};
+}
+
+static void
+bind(struct fixture *f, uint64_t at, uint64_t length)
+{
+	struct ri_wr wr = bind_of(f, at, length);
+
+	post(f->b, &wr);
+	(void)end_wait_ok(f->b, false, 1, f->a);
+	f->key = wr.u.bind.mw_stag;
+}
+
+/* a writes `len` octets to that address of that key. */
+static void
+write_to(struct fixture *f, uint32_t stag, uint64_t addr, uint32_t len)
+{
+	struct ri_sge local = chunk_sge(&f->ma, 0, len), there = {.addr = addr, .stag = stag};
+
+	post_rdma(f->a, RI_OP_RDMA_WRITE, 2, &local, &there);
+}
+
+/* All that a has sent so far has been placed. */
+static void
+settle(struct fixture *f)
+{
+	post_recv(f->b, 3, NULL);
+	post_send(f->a, 4, NULL, 0);
+	(void)end_wait_ok(f->b, true, 3, f->a);
+}
+
+static bool
+is_terminate(const struct ri_async_event *event, const void *code)
+{
+	return event->event == RI_EVENT_QP_TERMINATE_RECEIVED &&
+	       event->detail == *(const uint32_t *)code;
+}
+
+/* b refused what a sent: its event, and the code that a was told. */
+static void
+expect_refused(struct fixture *f, enum ri_event event, uint32_t code)
+{
+	end_wait_event(f->b, event, f->a);
+	end_wait_event(f->a, RI_EVENT_QP_TERMINATE_RECEIVED, f->b);
+	g_assert_cmpuint(node_count_if(f->na, is_terminate, &code), ==, 1);
+}
+
+/* --- windows ------------------------------------------------------------------------------- */
+
+static void
+test_window(struct fixture *f, gconstpointer unused)
+{
+	struct ri_sge into = chunk_sge(&f->ma, 1000, 50);
+	struct ri_sge from = {.addr = (uintptr_t)f->mb.at + 100};
+
+	(void)unused;
+	bind(f, 100, 50);
+	write_to(f, f->key, (uintptr_t)f->mb.at + 100, 50);
+	(void)end_wait_ok(f->a, false, 2, f->b);
+	settle(f);
+	(void)end_wait_ok(f->a, false, 4, f->b);
+	g_assert_cmpmem(f->mb.at + 100, 50, f->ma.at, 50);
+	from.stag = f->key;
+	post_rdma(f->a, RI_OP_RDMA_READ, 5, &into, &from);
+	(void)end_wait_ok(f->a, false, 5, f->b);
+	g_assert_cmpmem(f->ma.at + 1000, 50, f->ma.at, 50);
+	g_assert_cmpint(f->nb->p->mem->mr_dereg(f->mb.mr), ==, RI_ERR_BUSY);
+	write_to(f, f->key, (uintptr_t)f->mb.at + 101, 50);
+	expect_refused(f, RI_EVENT_QP_BOUNDS, 0x1101);
+}
+
+static void
+test_relative(struct fixture *f, gconstpointer unused)
+{
+	struct ri_wr wr = bind_of(f, 100, 50);
+
+	(void)unused;
+	wr.flags |= RI_WR_BIND_RELATIVE;
+	post(f->b, &wr);
+	(void)end_wait_ok(f->b, false, 1, f->a);
+	write_to(f, wr.u.bind.mw_stag, 10, 40);
+	settle(f);
+	g_assert_cmpmem(f->mb.at + 110, 40, f->ma.at, 40);
+	write_to(f, wr.u.bind.mw_stag, 11, 40);
+	expect_refused(f, RI_EVENT_QP_BOUNDS, 0x1101);
+}
+
+/* A window without the right that is asked for. */
+static void
+test_window_access(struct fixture *f, gconstpointer unused)
+{
+	struct ri_wr wr = bind_of(f, 0, LEN);
+
+	(void)unused;
+	wr.u.bind.access = RI_ACCESS_REMOTE_READ;
+	post(f->b, &wr);
+	(void)end_wait_ok(f->b, false, 1, f->a);
+	write_to(f, wr.u.bind.mw_stag, (uintptr_t)f->mb.at, 8);
+	expect_refused(f, RI_EVENT_QP_ACCESS, 0x1102);
+}
+
+/* Another queue pair's window opens nothing here. */
+static void
+test_window_of_another(struct fixture *f, gconstpointer unused)
+{
+	struct end *a = end_new(f->na, NULL), *b = end_new(f->nb, NULL);
+	struct ri_sge local = chunk_sge(&f->ma, 0, 8), there = {.addr = (uintptr_t)f->mb.at};
+
+	(void)unused;
+	ends_connect(a, b, true);
+	bind(f, 0, LEN);
+	there.stag = f->key;
+	post_rdma(a, RI_OP_RDMA_WRITE, 2, &local, &there);
+	end_wait_event(b, RI_EVENT_QP_PD, a);
+	end_wait_event(a, RI_EVENT_QP_TERMINATE_RECEIVED, b);
+	end_free(a);
+	end_free(b);
+	g_assert_cmpint(end_state(f->b), ==, RI_QPS_RTS);
+}
+
+enum bind_fault {
+	BIND_TOO_LONG,
+	BIND_BEFORE,
+	BIND_EMPTY,
+	BIND_NO_RIGHT,
+	BIND_WRONG_RIGHT,
+	BIND_OLD_REGION,
+	BIND_NO_WINDOW,
+	BIND_TWICE,
+	BIND_REGION_CLOSED,
+	BIND_REGION_READS,
+	BIND_QP_CLOSED,
+	BIND_FAULTS
+};
+
+/* Each is refused, the queue pair ends with it, and the region is not held. */
+static void
+test_bind_fails(gconstpointer which)
+{
+	enum bind_fault fault = (enum bind_fault)GPOINTER_TO_UINT(which);
+	uint32_t access = LOCAL_RW | RI_ACCESS_BIND;
+	struct ri_qp_init init;
+	struct fixture f;
+	struct ri_wr wr;
+
+	if (fault == BIND_REGION_CLOSED)
+		access = ALL_RW & ~(uint32_t)RI_ACCESS_BIND;
+	if (fault == BIND_REGION_READS)
+		access = RI_ACCESS_LOCAL_READ | RI_ACCESS_BIND;
+	init = init_with(RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_READ);
+	open_with(&f, fault == BIND_QP_CLOSED ? &init : NULL, access);
+	wr = bind_of(&f, 0, 64);
+	if (fault == BIND_TOO_LONG)
+		wr.u.bind.length = LEN + 1;
+	else if (fault == BIND_BEFORE)
+		wr.u.bind.addr--;
+	else if (fault == BIND_EMPTY)
+		wr.u.bind.length = 0;
+	else if (fault == BIND_NO_RIGHT)
+		wr.u.bind.access = 0;
+	else if (fault == BIND_WRONG_RIGHT)
+		wr.u.bind.access |= RI_ACCESS_LOCAL_READ;
+	else if (fault == BIND_OLD_REGION)
+		wr.u.bind.mr_stag ^= 1;
+	else if (fault == BIND_NO_WINDOW)
+		wr.u.bind.mw_stag = wr.u.bind.mr_stag;
+	else if (fault == BIND_TWICE)
+		bind(&f, 0, 64);
+	post(f.b, &wr);
+	g_assert_cmpuint(end_wait(f.b, false, f.a).status, ==, RI_WC_MW_BIND);
+	expect_refused(&f, RI_EVENT_QP_WR_ERROR, 0x0000);
+	g_assert_cmpint(end_state(f.b), ==, RI_QPS_ERROR);
+	tear_down(&f, NULL);
+}
+
+/* --- by its owner -------------------------------------------------------------------------- */
+
+static void
+invalidate(struct end *end, uint32_t stag, uint32_t flags)
+{
+	post(end, &(struct ri_wr){.wr_id = 6,
+				  .opcode = RI_OP_LOCAL_INV,
+				  .flags = RI_WR_SIGNALED | flags,
+				  .inv_stag = stag});
+}
+
+/* What was written through a window stays, what comes later is refused; then it opens other octets. */
+static void
+test_local(struct fixture *f, gconstpointer unused)
+{
+	uint32_t before;
+
+	(void)unused;
+	bind(f, 0, 64);
+	write_to(f, f->key, (uintptr_t)f->mb.at, 64);
+	settle(f);
+	before = f->key;
+	invalidate(f->b, before, RI_WR_LOCAL_FENCE);
+	(void)end_wait_ok(f->b, false, 6, f->a);
+	g_assert_cmpmem(f->mb.at, 64, f->ma.at, 64);
+	bind(f, 128, 64);
+	g_assert_cmphex(f->key, !=, before);
+	write_to(f, f->key, (uintptr_t)f->mb.at + 128, 64);
+	settle(f);
+	g_assert_cmpmem(f->mb.at + 128, 64, f->ma.at, 64);
+	write_to(f, before, (uintptr_t)f->mb.at, 1);
+	expect_refused(f, RI_EVENT_QP_STAG, 0x1100);
+}
+
+/* A fenced invalidation waits for the Read into the region, which is whole then. */
+static void
+test_fence(struct fixture *f, gconstpointer unused)
+{
+	struct ri_sge from = chunk_sge(&f->ma, 0, LEN);
+
+	(void)unused;
+	for (unsigned round = 0; round < 20; round++) {
+		struct chunk sink = chunk_new(f->nb, LEN, ALL_RW);
+		struct ri_sge into = chunk_sge(&sink, 0, LEN);
+
+		post_rdma(f->b, RI_OP_RDMA_READ, 5, &into, &from);
+		invalidate(f->b, sink.stag, RI_WR_READ_FENCE);
+		(void)end_wait_ok(f->b, false, 5, f->a);
+		(void)end_wait_ok(f->b, false, 6, f->a);
+		g_assert_cmpmem(sink.at, LEN, f->ma.at, LEN);
+		chunk_free(&sink);
+	}
+}
+
+/* A Read that invalidates its sink: it is whole, and closed. */
+static void
+test_sink(struct fixture *f, gconstpointer unused)
+{
+	struct chunk sink = chunk_new(f->nb, LEN, ALL_RW);
+	struct ri_sge into = chunk_sge(&sink, 0, LEN);
+	struct ri_wr wr = {.wr_id = 5,
+			   .sgl = &into,
+			   .num_sge = 1,
+			   .opcode = RI_OP_RDMA_READ,
+			   .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE,
+			   .u.remote = {.addr = (uintptr_t)f->ma.at, .stag = f->ma.stag}};
+
+	(void)unused;
+	post(f->b, &wr);
+	struct ri_wc wc = end_wait_ok(f->b, false, 5, f->a);
+	g_assert_cmpuint(wc.flags & RI_WC_INVALIDATED, !=, 0);
+	g_assert_cmphex(wc.inv_stag, ==, sink.stag);
+	g_assert_cmpmem(sink.at, LEN, f->ma.at, LEN);
+	write_to(f, sink.stag, (uintptr_t)sink.at, 1);
+	expect_refused(f, RI_EVENT_QP_STAG, 0x1100);
+	chunk_free(&sink);
+}
+
+/* Keys that cannot be invalidated: none, an old one, a region's under a window. */
+static void
+test_local_fails(gconstpointer which)
+{
+	struct fixture f;
+	uint32_t stag = 0;
+
+	set_up(&f, NULL);
+	bind(&f, 0, 64);
+	if (GPOINTER_TO_UINT(which) == 1)
+		stag = f.key ^ 0x80;
+	else if (GPOINTER_TO_UINT(which) == 2)
+		stag = f.mb.stag;
+	invalidate(f.b, stag, 0);
+	g_assert_cmpuint(end_wait(f.b, false, f.a).status, ==, RI_WC_MW_BIND);
+	expect_refused(&f, RI_EVENT_QP_WR_ERROR, 0x0000);
+	tear_down(&f, NULL);
+}
+
+/* --- by the peer --------------------------------------------------------------------------- */
+
+static void
+send_invalidate(struct fixture *f, uint32_t stag, uint32_t len, uint32_t flags)
+{
+	struct ri_sge sge = chunk_sge(&f->ma, 0, len);
+
+	post(f->a, &(struct ri_wr){.wr_id = 8,
+				   .sgl = &sge,
+				   .num_sge = 1,
+				   .opcode = RI_OP_SEND,
+				   .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE | flags,
+				   .inv_stag = stag});
+}
+
+/* The receive that takes it says which key has gone. */
+static void
+expect_gone(struct fixture *f, uint32_t stag, bool solicited)
+{
+	struct ri_wc wc = end_wait_ok(f->b, true, 9, f->a);
+
+	g_assert_cmpuint(wc.flags & RI_WC_INVALIDATED, !=, 0);
+	g_assert_cmphex(wc.inv_stag, ==, stag);
+	g_assert_cmpint((wc.flags & RI_WC_SOLICITED) != 0, ==, solicited);
+	(void)end_wait_ok(f->a, false, 8, f->b);
+}
+
+/* Windows, bound again each time, and a region; short messages and such of several segments. */
+static void
+test_remote(struct fixture *f, gconstpointer unused)
+{
+	struct chunk in = chunk_new(f->nb, 1 << 18, LOCAL_RW);
+	struct chunk out = chunk_new(f->na, 1 << 18, LOCAL_RW);
+	struct chunk open = chunk_new(f->nb, LEN, ALL_RW);
+	struct ri_sge into = chunk_sge(&in, 0, in.len);
+
+	(void)unused;
+	chunk_fill(&out, 5);
+	for (unsigned round = 0; round < 8; round++) {
+		struct ri_sge from = chunk_sge(&out, 0, round % 2 ? 100 : out.len);
+		bool loud = round % 4 > 1;
+
+		bind(f, 0, 64);
+		post_recv(f->b, 9, &into);
+		post(f->a, &(struct ri_wr){.wr_id = 8,
+					   .sgl = &from,
+					   .num_sge = 1,
+					   .opcode = RI_OP_SEND,
+					   .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE |
+						    (loud ? RI_WR_SOLICITED : 0),
+					   .inv_stag = f->key});
+		expect_gone(f, f->key, loud);
+		g_assert_cmpmem(in.at, from.length, out.at, from.length);
+	}
+	post_recv(f->b, 9, &into);
+	send_invalidate(f, open.stag, 0, 0);
+	expect_gone(f, open.stag, false);
+	write_to(f, open.stag, (uintptr_t)open.at, 1);
+	expect_refused(f, RI_EVENT_QP_STAG, 0x1100);
+	chunk_free(&open);
+	chunk_free(&in);
+	chunk_free(&out);
+}
+
+enum remote_fault {
+	REMOTE_ZERO,
+	REMOTE_OLD_KEY,
+	REMOTE_CLOSED,
+	REMOTE_TWICE,
+	REMOTE_UNDER_WINDOW,
+	REMOTE_QP_CLOSED,
+	REMOTE_FAULTS
+};
+
+/* The key that a names for each of them. */
+static uint32_t
+remote_key(struct fixture *f, enum remote_fault fault)
+{
+	uint32_t stag = f->mb.stag;
+
+	if (fault == REMOTE_ZERO)
+		return 0;
+	if (fault == REMOTE_OLD_KEY)
+		return stag ^ 1;
+	if (fault == REMOTE_UNDER_WINDOW)
+		bind(f, 0, 64);
+	if (fault == REMOTE_TWICE) {
+		bind(f, 0, 64);
+		stag = f->key;
+		post_recv(f->b, 9, NULL);
+		send_invalidate(f, stag, 0, 0);
+		expect_gone(f, stag, false);
+		stag ^= 0x100; /* another index: nothing there */
+	}
+	return stag;
+}
+
+/* a names this key: refused after the payload was placed, and the receive that took it says so. */
+static void
+expect_kept(struct fixture *f, uint32_t stag)
+{
+	struct ri_sge into = chunk_sge(&f->mb, 2048, 64);
+	struct ri_wc wc;
+
+	post_recv(f->b, 9, &into);
+	send_invalidate(f, stag, 64, 0);
+	wc = end_wait(f->b, true, f->a);
+	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_INVALIDATE);
+	g_assert_cmpuint(wc.wr_id, ==, 9);
+	expect_refused(f, RI_EVENT_QP_WR_ERROR, 0x0109);
+	g_assert_cmpmem(f->mb.at + 2048, 64, f->ma.at, 64);
+}
+
+static void
+test_remote_fails(gconstpointer which)
+{
+	enum remote_fault fault = (enum remote_fault)GPOINTER_TO_UINT(which);
+	struct ri_qp_init init = init_with(LOCAL_RW);
+	struct fixture f;
+
+	open_with(&f, fault == REMOTE_QP_CLOSED ? &init : NULL,
+		  fault == REMOTE_CLOSED ? LOCAL_RW : ALL_RW);
+	expect_kept(&f, remote_key(&f, fault));
+	tear_down(&f, NULL);
+}
+
+/* A window that another queue pair has bound. */
+static void
+test_remote_other_window(void)
+{
+	struct fixture f;
+	struct end *a, *b;
+
+	open_with(&f, NULL, ALL_RW);
+	a = end_new(f.na, NULL);
+	b = end_new(f.nb, NULL);
+	ends_connect(a, b, true);
+	struct ri_wr wr = bind_of(&f, 0, 64);
+	post(b, &wr);
+	(void)end_wait_ok(b, false, 1, a);
+	expect_kept(&f, wr.u.bind.mw_stag);
+	invalidate(b, wr.u.bind.mw_stag, 0);
+	(void)end_wait_ok(b, false, 6, a);
+	end_free(a);
+	end_free(b);
+	tear_down(&f, NULL);
+}
+
+static void
+test_remote_other_domain(void)
+{
+	struct fixture f;
+	struct ri_pd *own, *other = NULL;
+	struct chunk foreign;
+
+	open_with(&f, NULL, ALL_RW);
+	own = f.nb->pd;
+	g_assert_cmpint(f.nb->p->pd->create(f.nb->context, &other), ==, RI_SUCCESS);
+	f.nb->pd = other;
+	foreign = chunk_new(f.nb, 64, ALL_RW);
+	f.nb->pd = own;
+	expect_kept(&f, foreign.stag);
+	chunk_free(&foreign);
+	g_assert_cmpint(f.nb->p->pd->destroy(other), ==, RI_SUCCESS);
+	tear_down(&f, NULL);
+}
+
+static void
+add_each(const char *name, unsigned count, GTestDataFunc run)
+{
+	for (unsigned i = 0; i < count; i++) {
+		g_autofree char *path = g_strdup_printf("/iwarp/keys/%s/%u", name, i);
+
+		g_test_add_data_func(path, GUINT_TO_POINTER(i), run);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct {
+		const char *path;
+		void (*run)(struct fixture *f, gconstpointer unused);
+	} tests[] = {
+		{"/iwarp/keys/window", test_window},
+		{"/iwarp/keys/relative", test_relative},
+		{"/iwarp/keys/window-access", test_window_access},
+		{"/iwarp/keys/window-of-another", test_window_of_another},
+		{"/iwarp/keys/local", test_local},
+		{"/iwarp/keys/fence", test_fence},
+		{"/iwarp/keys/sink", test_sink},
+		{"/iwarp/keys/remote", test_remote},
+	};
+
+	g_test_init(&argc, &argv, NULL);
+	for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
+		g_test_add(tests[i].path, struct fixture, NULL, set_up, tests[i].run, tear_down);
+	add_each("bind-fails", BIND_FAULTS, test_bind_fails);
+	add_each("local-fails", 3, test_local_fails);
+	add_each("remote-fails", REMOTE_FAULTS, test_remote_fails);
+	g_test_add_func("/iwarp/keys/remote-fails/other-window", test_remote_other_window);
+	g_test_add_func("/iwarp/keys/remote-fails/other-domain", test_remote_other_domain);
+	return g_test_run();
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A peer that is a plain socket: it plays octets into a queue pair in RTS and reads what comes back.
+ */
+#ifndef VIW_PEER_H
+#define VIW_PEER_H
+
+#include "viw_node.h"
+
+#define PEER_RECVS 3
+
+struct peer {
+	struct node *node;
+	struct end *end; /* the queue pair that the peer faces */
+	struct chunk mem;
+	int fd; /* the plain socket; -1: closed */
+};
+
+/* With PEER_RECVS receives of 64 octets, numbered from 0; CRC on. `init` NULL: the defaults. */
+void peer_open(struct peer *f, const struct ri_qp_init *init);
+void peer_close(struct peer *f);
+/* The peer closes its socket. */
+void peer_hang_up(struct peer *f);
+
+void peer_play(struct peer *f, const void *octets, size_t len);
+/* The same in pieces: 0 not at all cut, 1 octet by octet, 2 at random places. */
+void peer_play_cut(struct peer *f, const uint8_t *octets, size_t len, unsigned how);
+/* Read until FIN or until `want` octets are here. Returns octets; *fin: the stream has ended. */
+size_t peer_listen(struct peer *f, uint8_t *buf, size_t want, bool *fin);
+/* What comes back must be one Terminate with this code (-1: any), then FIN. */
+void peer_expect_terminate(struct peer *f, int code);
+/* The stream has ended with one event; all receives came back. */
+void peer_expect_over(struct peer *f);
+
+#endif /* VIW_PEER_H */
