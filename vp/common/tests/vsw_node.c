@@ -27,7 +27,7 @@ async_event(void *self, const struct ri_async_event *event)
 	struct node *node = self;
 
 	pthread_mutex_lock(&node->lock);
-	g_queue_push_tail(node->async, g_memdup2(event, sizeof(*event)));
+	g_array_append_vals(node->async, event, 1);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -37,7 +37,7 @@ cm_event(void *self, const struct ri_cm_event *event)
 	struct node *node = self;
 
 	pthread_mutex_lock(&node->lock);
-	g_queue_push_tail(node->cm, g_memdup2(event, sizeof(*event)));
+	g_array_append_vals(node->cm, event, 1);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -50,45 +50,48 @@ node_run(struct node *node)
 		vth_run(node->vth);
 }
 
-static void *
-take(struct node *node, GQueue *queue)
+/* The first of what was raised, moved to `event`. */
+static void
+take(struct node *node, GArray *raised, void *event)
 {
 	gint64 end = g_get_monotonic_time() + PATIENCE;
-	void *item = NULL;
+	guint size = g_array_get_element_size(raised);
+	bool some;
 
 	do {
 		node_run(node);
 		pthread_mutex_lock(&node->lock);
-		item = g_queue_pop_head(queue);
+		some = raised->len > 0;
+		if (some) {
+			memcpy(event, raised->data, size);
+			g_array_remove_index(raised, 0);
+		}
 		pthread_mutex_unlock(&node->lock);
-	} while (item == NULL && node->threaded && g_get_monotonic_time() < end);
-	g_assert_nonnull(item);
-	return item;
+	} while (!some && node->threaded && g_get_monotonic_time() < end);
+	g_assert_true(some);
 }
 
 struct ri_cm_event
 node_cm(struct node *node, enum ri_cm_event_kind kind, const void *ctx)
 {
-	struct ri_cm_event *event = take(node, node->cm);
-	struct ri_cm_event copy = *event;
+	struct ri_cm_event event;
 
-	g_free(event);
-	g_assert_cmpuint(copy.kind, ==, kind);
-	g_assert_cmpuint(copy.ctx, ==, (uint64_t)(uintptr_t)ctx);
-	return copy;
+	take(node, node->cm, &event);
+	g_assert_cmpuint(event.kind, ==, kind);
+	g_assert_cmpuint(event.ctx, ==, (uint64_t)(uintptr_t)ctx);
+	return event;
 }
 
 struct ri_async_event
 node_async(struct node *node, enum ri_event event, const void *ctx)
 {
-	struct ri_async_event *raised = take(node, node->async);
-	struct ri_async_event copy = *raised;
+	struct ri_async_event raised;
 
-	g_free(raised);
-	g_assert_cmpuint(copy.event, ==, event);
-	g_assert_cmpuint(copy.object, >, RI_OBJECT_NONE);
-	g_assert_cmpuint(copy.ctx, ==, (uint64_t)(uintptr_t)ctx);
-	return copy;
+	take(node, node->async, &raised);
+	g_assert_cmpuint(raised.event, ==, event);
+	g_assert_cmpuint(raised.object, >, RI_OBJECT_NONE);
+	g_assert_cmpuint(raised.ctx, ==, (uint64_t)(uintptr_t)ctx);
+	return raised;
 }
 
 void
@@ -96,10 +99,12 @@ node_silent(struct node *node)
 {
 	node_run(node);
 	pthread_mutex_lock(&node->lock);
-	struct ri_cm_event *cm = g_queue_peek_head(node->cm);
-	struct ri_async_event *async = g_queue_peek_head(node->async);
-	g_assert_cmpuint(cm != NULL ? cm->kind : RI_CM_NONE, ==, RI_CM_NONE);
-	g_assert_cmpuint(async != NULL ? async->event : RI_EVENT_NONE, ==, RI_EVENT_NONE);
+	if (node->cm->len > 0)
+		g_assert_cmpuint(g_array_index(node->cm, struct ri_cm_event, 0).kind, ==,
+				 RI_CM_NONE);
+	if (node->async->len > 0)
+		g_assert_cmpuint(g_array_index(node->async, struct ri_async_event, 0).event, ==,
+				 RI_EVENT_NONE);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -107,8 +112,8 @@ void
 node_forget(struct node *node)
 {
 	pthread_mutex_lock(&node->lock);
-	g_queue_clear_full(node->cm, g_free);
-	g_queue_clear_full(node->async, g_free);
+	g_array_set_size(node->cm, 0);
+	g_array_set_size(node->async, 0);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -119,8 +124,8 @@ node_count_if(struct node *node, bool (*is)(const struct ri_async_event *, const
 	unsigned count = 0;
 
 	pthread_mutex_lock(&node->lock);
-	for (const GList *at = node->async->head; at != NULL; at = at->next)
-		count += is(at->data, arg);
+	for (guint i = 0; i < node->async->len; i++)
+		count += is(&g_array_index(node->async, struct ri_async_event, i), arg);
 	pthread_mutex_unlock(&node->lock);
 	return count;
 }
@@ -136,8 +141,8 @@ node_open(const struct ri_provider *p, struct vth *vth, bool threaded, const cha
 	struct ri_map map;
 
 	*node = (struct node){.vth = vth, .threaded = threaded, .p = p};
-	node->cm = g_queue_new();
-	node->async = g_queue_new();
+	node->cm = g_array_new(FALSE, FALSE, sizeof(struct ri_cm_event));
+	node->async = g_array_new(FALSE, FALSE, sizeof(struct ri_async_event));
 	pthread_mutex_init(&node->lock, NULL);
 	node->upcalls = (struct ri_upcalls){.size = sizeof(node->upcalls),
 					    .self = node,
@@ -161,8 +166,8 @@ node_close(struct node *node)
 	node->p->user->rnic_close(node->urnic);
 	node->p->device->context_destroy(node->context);
 	node->p->device->close(node->rnic);
-	g_queue_free_full(node->cm, g_free);
-	g_queue_free_full(node->async, g_free);
+	g_array_unref(node->cm);
+	g_array_unref(node->async);
 	pthread_mutex_destroy(&node->lock);
 	g_free(node);
 }

@@ -32,8 +32,8 @@ struct node {
 	struct ri_srq *srq; /* of ends made while it is there, or NULL */
 	struct ri_usrq *usrq;
 	pthread_mutex_t lock; /* of what follows */
-	GQueue *cm;           /* struct ri_cm_event, not taken yet */
-	GQueue *async;        /* struct ri_async_event, not taken yet */
+	GArray *cm;           /* struct ri_cm_event, not taken yet */
+	GArray *async;        /* struct ri_async_event, not taken yet */
 	unsigned cq_events;
 };
 

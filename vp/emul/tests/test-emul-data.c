@@ -36,9 +36,7 @@ pair_down(struct pair *p)
 {
 	end_free(p->a);
 	vth_run(p->vth);
-	while (!g_queue_is_empty(p->nb->cm))
-		g_free(g_queue_pop_head(
-			p->nb->cm)); /* the end of the connection, if it still stood */
+	g_array_set_size(p->nb->cm, 0); /* the end of the connection, if it still stood */
 	end_free(p->b);
 	chunk_free(&p->ma);
 	chunk_free(&p->mb);
