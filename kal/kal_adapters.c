@@ -151,6 +151,27 @@ on_cq(void *self, uint64_t ctx)
 	kal_news_cq(rnic->client, (struct kal_cq *)(uintptr_t)ctx);
 }
 
+/* A spigot is up or down, or has other addresses: that may come at any time, even in open and close. */
+static void
+port_news(struct kal_rnic *rnic, const struct ri_async_event *event)
+{
+	pthread_mutex_lock(&rnic->ports);
+	if (rnic->open) {
+		kal_listeners_follow(rnic->cm, (uint32_t)event->ctx);
+		kal_news_async(rnic->client, rnic->object.id, event);
+		kal_news_kick(rnic->client);
+	}
+	pthread_mutex_unlock(&rnic->ports);
+}
+
+static void
+port_news_flow(struct kal_rnic *rnic, bool open)
+{
+	pthread_mutex_lock(&rnic->ports);
+	rnic->open = open;
+	pthread_mutex_unlock(&rnic->ports);
+}
+
 static void
 on_async(void *self, const struct ri_async_event *event)
 {
@@ -160,6 +181,10 @@ on_async(void *self, const struct ri_async_event *event)
 
 	if (event->object == RI_OBJECT_QP) {
 		kal_cm_async(rnic->cm, event);
+		return;
+	}
+	if (event->object == RI_OBJECT_PORT) {
+		port_news(rnic, event);
 		return;
 	}
 	/* Contexts of these are ours; the client gets its own back. */
@@ -264,6 +289,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 		return RI_ERR_NO_DEVICE;
 	rnic = g_new0(struct kal_rnic, 1);
 	g_queue_init(&rnic->maps);
+	pthread_mutex_init(&rnic->ports, NULL);
 	rnic->client = client;
 	rnic->provider = &loaded->provider;
 	rnic->caller = (struct ri_caller){
@@ -290,6 +316,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 		close_device(rnic);
 		return status;
 	}
+	port_news_flow(rnic, true);
 	*out = g_steal_pointer(&rnic);
 	return RI_SUCCESS;
 }
@@ -315,9 +342,11 @@ kal_rnic_close(struct kal_rnic *rnic)
 		}
 	}
 	kal_mem_unmap_all(rnic);
+	port_news_flow(rnic, false);
 	kal_cm_close(rnic->cm);
 	close_device(rnic);
 	kal_object_remove(client, &rnic->object);
+	pthread_mutex_destroy(&rnic->ports);
 	g_free(rnic);
 }
 

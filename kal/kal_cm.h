@@ -96,5 +96,7 @@ void kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event);
  * params.async; STREAM_UP and the ends become connection events.
  */
 void kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event);
+/* The addresses of a spigot are others now: its listeners follow, soon. Any thread. */
+void kal_listeners_follow(struct kal_cm *cm, uint32_t port);
 
 #endif /* KAL_CM_H */

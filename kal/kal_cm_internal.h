@@ -85,6 +85,13 @@ struct kal_conn {
 	uint32_t ord;
 };
 
+/* A socket at one address of a spigot; without a descriptor: unused. */
+struct kal_listen_sock {
+	struct kal_fd fd;
+	struct ri_watch watch;
+	struct ri_addr addr;
+};
+
 struct kal_listener {
 	struct kal_cm *cm;
 	uint64_t id;
@@ -98,10 +105,12 @@ struct kal_listener {
 	atomic_uint refs;    /* the listener itself and its half-open requests */
 	atomic_bool closed;
 	struct ri_listen *provider; /* the provider listens */
-	uint32_t num_socks;
-	struct ri_watch socks[RI_PORT_ADDR_MAX];
-	struct kal_fd fds[RI_PORT_ADDR_MAX]; /* of the watches above */
-	struct ri_timer look;                /* looks again after it looked away */
+	/* kal_listen_socks.c */
+	struct kal_listen_sock socks[RI_PORT_ADDR_MAX];
+	bool anywhere;         /* not at the spigot's addresses, since it had none */
+	atomic_bool watching;  /* the sockets belong to the service thread */
+	struct ri_timer look;  /* looks again after it looked away */
+	struct ri_task follow; /* the spigot's addresses changed */
 };
 
 /* A request for a connection: first half open, then delivered, then answered. */
@@ -195,10 +204,18 @@ void kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, 
 			uint16_t len);
 void kal_request_free(struct kal_request *request);
 
-/* kal_listen.c */
+/* kal_listen.c, kal_listen_socks.c */
 void kal_listener_unref(struct kal_listener *listener);
 /* Has it as many start-ups and unanswered requests as it may have? */
 bool kal_listener_full(struct kal_listener *listener);
+void kal_listener_init(struct kal_listener *listener);
+/* Open its sockets; a port that was left open is chosen. */
+enum ri_status kal_listener_open(struct kal_listener *listener,
+				 struct ri_service *service) RI_MUST_CHECK;
+/* Its id and service are known: begin to take. */
+enum ri_status kal_listener_watch(struct kal_listener *listener) RI_MUST_CHECK;
+/* Nothing of it runs any more, and its sockets are closed. Not with cm->lock. */
+void kal_listener_close(struct kal_listener *listener);
 
 /* kal_sock.c */
 /* A sockaddr for an address and a port in network order. Returns its length, 0 if no IP address. */

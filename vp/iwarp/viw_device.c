@@ -38,7 +38,7 @@ viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *co
 {
 	struct viw_interface list[VIW_PORTS_MAX];
 	uint32_t room = *count;
-	uint32_t ports = viw_interfaces(list, VIW_PORTS_MAX);
+	uint32_t ports = viw_interfaces_up(list, VIW_PORTS_MAX);
 
 	(void)host;
 	*count = ports + 1;
@@ -54,7 +54,7 @@ static bool
 ports_choose(struct viw_rnic *rnic, const char *name)
 {
 	struct viw_interface list[VIW_PORTS_MAX];
-	uint32_t count = viw_interfaces(list, VIW_PORTS_MAX);
+	uint32_t count = viw_interfaces_up(list, VIW_PORTS_MAX);
 	bool whole = strcmp(name, WHOLE) == 0;
 
 	if (!whole && strncmp(name, SINGLE, strlen(SINGLE)) != 0)
@@ -94,6 +94,20 @@ static const struct vsw_doorbell doorbell = {
 	.spin_futile = viw_engine_spin_futile,
 };
 
+/* What moves data, and what hears of the interfaces. */
+static enum ri_status
+engines_start(struct viw_rnic *rnic)
+{
+	enum ri_status status = viw_engine_start(&rnic->engine, rnic->host);
+
+	if (status != RI_SUCCESS)
+		return status;
+	status = viw_links_start(rnic);
+	if (status != RI_SUCCESS)
+		viw_engine_stop(&rnic->engine);
+	return status;
+}
+
 enum ri_status
 viw_open(const struct ri_open *open, struct ri_rnic **out)
 {
@@ -117,11 +131,12 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	pthread_mutex_init(&rnic->lock, NULL);
 	enum ri_status status = vsw_mem_table_create(rnic->host, VIW_MAX_MR, &rnic->mem);
 	if (status == RI_SUCCESS) {
-		status = viw_engine_start(&rnic->engine, rnic->host);
+		status = engines_start(rnic);
 		if (status != RI_SUCCESS)
 			vsw_mem_table_destroy(rnic->mem);
 	}
 	if (status != RI_SUCCESS) {
+		pthread_mutex_destroy(&rnic->lock);
 		free(rnic);
 		return status;
 	}
@@ -134,6 +149,7 @@ viw_close(struct ri_rnic *ri)
 {
 	struct viw_rnic *rnic = (struct viw_rnic *)ri;
 
+	viw_links_stop(rnic);
 	viw_engine_stop(&rnic->engine);
 	viw_qp_free_all(rnic);
 	vsw_mem_table_destroy(rnic->mem);
@@ -220,6 +236,7 @@ profile_connections(struct ri_rnic_attr *a)
 	a->reject_pdata = 251;
 	a->socket_conversion = true;
 	a->addr_ip = true;
+	a->port_events = true;
 }
 
 enum ri_status

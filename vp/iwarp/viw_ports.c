@@ -67,20 +67,33 @@ viw_interfaces(struct viw_interface *list, uint32_t max)
 	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
 		struct ri_addr addr;
 
-		if (i->ifa_addr == NULL || (i->ifa_flags & IFF_UP) == 0 ||
-		    !addr_of(i->ifa_addr, &addr))
+		if (i->ifa_addr == NULL || !addr_of(i->ifa_addr, &addr))
 			continue;
 		struct viw_interface *entry = interface_of(list, max, &count, i->ifa_name);
-		if (entry != NULL && entry->num_addrs < RI_PORT_ADDR_MAX)
+		if (entry == NULL)
+			continue;
+		entry->up = (i->ifa_flags & IFF_UP) != 0;
+		if (entry->num_addrs < RI_PORT_ADDR_MAX)
 			entry->addrs[entry->num_addrs++] = addr;
 	}
 	freeifaddrs(all);
 	return count;
 }
 
-/* Flags and MTU of an interface; false if it has gone. */
-static bool
-interface_state(const char *name, bool *running, uint32_t *mtu)
+uint32_t
+viw_interfaces_up(struct viw_interface *list, uint32_t max)
+{
+	uint32_t count = viw_interfaces(list, max);
+	uint32_t up = 0;
+
+	for (uint32_t i = 0; i < count && i < max; i++)
+		if (list[i].up)
+			list[up++] = list[i];
+	return up;
+}
+
+bool
+viw_interface_online(const char *name, uint32_t *mtu)
 {
 	struct ifreq ifr;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -89,12 +102,12 @@ interface_state(const char *name, bool *running, uint32_t *mtu)
 		return false;
 	memset(&ifr, 0, sizeof(ifr));
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%.15s", name);
-	bool ok = ioctl(fd, SIOCGIFFLAGS, &ifr) == 0;
-	*running = ok && (ifr.ifr_flags & IFF_UP) && (ifr.ifr_flags & IFF_RUNNING);
-	if (ok && ioctl(fd, SIOCGIFMTU, &ifr) == 0)
+	bool there = ioctl(fd, SIOCGIFFLAGS, &ifr) == 0;
+	bool online = there && (ifr.ifr_flags & IFF_UP) && (ifr.ifr_flags & IFF_RUNNING);
+	if (there && ioctl(fd, SIOCGIFMTU, &ifr) == 0)
 		*mtu = (uint32_t)ifr.ifr_mtu;
 	close(fd);
-	return ok;
+	return online;
 }
 
 /* Megabits per second, 0 if nobody knows. */
@@ -127,10 +140,10 @@ viw_query_port(struct ri_rnic *ri, uint32_t port, struct ri_port_attr *attr)
 		return RI_ERR_INVALID_ARG;
 	const char *name = rnic->ports[port].if_name;
 	memcpy(a.if_name, name, sizeof(a.if_name));
-	(void)interface_state(name, &a.online, &a.mtu);
+	a.online = viw_interface_online(name, &a.mtu);
 	a.speed_mbps = interface_speed(name);
 	uint32_t count = viw_interfaces(list, VIW_PORTS_MAX);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && i < VIW_PORTS_MAX; i++) {
 		if (strcmp(list[i].name, name) != 0)
 			continue;
 		a.num_addrs = list[i].num_addrs;

@@ -41,6 +41,9 @@ struct viw_link {
 
 struct viw_port {
 	char if_name[32]; /* network interface */
+	bool online;      /* as last told; of the service thread, as the two below */
+	uint32_t num_addrs;
+	struct ri_addr addrs[RI_PORT_ADDR_MAX];
 };
 
 struct viw_rnic {
@@ -54,6 +57,7 @@ struct viw_rnic {
 	uint64_t rnr_ns;
 	uint32_t num_ports;
 	struct viw_port ports[VIW_PORTS_MAX];
+	struct ri_watch links;   /* news of network interfaces; viw_links.c */
 	pthread_mutex_t lock;    /* the four below */
 	struct viw_qp *free_qps; /* memory of queue pairs is used again, never freed while open */
 	uint32_t last_qpn;
@@ -116,12 +120,22 @@ size_t viw_dump(struct ri_rnic *rnic, char *text, size_t room);
 /* viw_ports.c */
 struct viw_interface {
 	char name[32];
+	bool up; /* switched on */
 	uint32_t num_addrs;
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
 };
-/* Interfaces that are up and have an address, at most `max`; returns how many there are. */
+/* Interfaces that have an address, at most `max`; returns how many there are. */
 uint32_t viw_interfaces(struct viw_interface *list, uint32_t max);
+/* Only those that are up. */
+uint32_t viw_interfaces_up(struct viw_interface *list, uint32_t max);
+/* Is the interface up and has a carrier? Its MTU, if it is there at all. */
+bool viw_interface_online(const char *name, uint32_t *mtu);
 enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);
+
+/* viw_links.c */
+/* Begin to tell of spigots; RI_ERR_RESOURCES. */
+enum ri_status viw_links_start(struct viw_rnic *rnic) RI_MUST_CHECK;
+void viw_links_stop(struct viw_rnic *rnic);
 
 /* viw_obj.c */
 extern const struct ri_pd_ops viw_pd_ops;

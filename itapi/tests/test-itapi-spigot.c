@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Spigots of vp/iwarp are network interfaces. Here they go up and down, get addresses and lose them, in a
+ * network of the test's own: it0 and it1 are the two ends of a cable. Where no such network can be had,
+ * all of this is skipped.
+ */
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "it_net.h"
+#include "it_pair.h"
+
+#define PATIENCE 60 /* seconds */
+
+static bool network;
+
+static void
+cable_make(void)
+{
+	net_ip("link add it0 type veth peer name it1");
+	net_ip("addr add 10.99.0.1/24 dev it0");
+	net_ip("link set it1 up");
+	net_ip("link set it0 up");
+}
+
+static void
+cable_remove(void)
+{
+	(void)net_try_ip("link del it0");
+}
+
+static it_evd_handle_t
+unaffiliated(const struct end *end)
+{
+	it_evd_handle_t evd = NULL;
+
+	g_assert_cmpint(
+		it_evd_create(end->ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0, 64, 1, NULL, &evd, NULL), ==,
+		IT_SUCCESS);
+	return evd;
+}
+
+static bool
+is_online(const struct end *end, size_t spigot)
+{
+	it_ia_info_t *info = NULL;
+	bool online;
+
+	g_assert_cmpint(it_ia_query(end->ia, &info), ==, IT_SUCCESS);
+	g_assert_cmpuint(spigot, <, info->num_spigots);
+	online = info->spigot_info[spigot].spigot_online == IT_TRUE;
+	it_ia_info_free(info);
+	return online;
+}
+
+static void
+expect_spigot(const struct end *end, it_evd_handle_t evd, it_event_type_t number, size_t spigot)
+{
+	it_event_t event = end_expect(evd, number);
+
+	g_assert_true(event.unaff_async.ia == end->ia);
+	g_assert_cmpuint(event.unaff_async.spigot_id, ==, spigot);
+}
+
+/* One message over a standing connection. */
+static void
+exchange(struct pair *pair, uint64_t value)
+{
+	it_lmr_triplet_t out = end_segment(&pair->active, 0, sizeof(value));
+	it_lmr_triplet_t in = end_segment(&pair->passive, 0, sizeof(value));
+	it_event_t event;
+
+	memcpy(pair->active.buffer, &value, sizeof(value));
+	g_assert_cmpint(
+		it_post_recv((it_handle_t)pair->passive.ep, &in, 1, value, IT_COMPLETION_FLAG), ==,
+		IT_SUCCESS);
+	g_assert_cmpint(it_post_send(pair->active.ep, &out, 1, value, IT_COMPLETION_FLAG), ==,
+			IT_SUCCESS);
+	event = end_expect(pair->passive.recv, IT_DTO_RC_RECV_CMPL_EVENT);
+	g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_SUCCESS);
+	g_assert_cmpmem(pair->passive.buffer, sizeof(value), &value, sizeof(value));
+	end_expect(pair->active.request, IT_DTO_SEND_CMPL_EVENT);
+}
+
+/* The interface is switched off and on: events, the query, and a connection that does not mind. */
+static void
+test_switch(struct pair *pair)
+{
+	it_evd_handle_t here = unaffiliated(&pair->active), there = unaffiliated(&pair->passive);
+
+	g_assert_true(pair->active.info->spigot_online_support);
+	g_assert_true(pair->active.info->spigot_offline_support);
+	g_assert_true(is_online(&pair->active, 0));
+	pair_establish(pair);
+	exchange(pair, 1);
+	net_ip("link set it0 down");
+	expect_spigot(&pair->active, here, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, 0);
+	expect_spigot(&pair->passive, there, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, 0);
+	g_assert_false(is_online(&pair->active, 0));
+	exchange(pair, 2); /* both ends are on this machine */
+	end_expect_none(pair->active.cm_msg);
+	net_ip("link set it0 up");
+	expect_spigot(&pair->active, here, IT_ASYNC_UNAFF_SPIGOT_ONLINE, 0);
+	expect_spigot(&pair->passive, there, IT_ASYNC_UNAFF_SPIGOT_ONLINE, 0);
+	g_assert_true(is_online(&pair->passive, 0));
+	exchange(pair, 3);
+	pair_disconnect(pair);
+	g_assert_cmpint(it_evd_free(here), ==, IT_SUCCESS);
+	g_assert_cmpint(it_evd_free(there), ==, IT_SUCCESS);
+}
+
+/* The other end of the cable goes: no carrier. Then the interface itself goes, for good. */
+static void
+test_cable(struct pair *pair)
+{
+	it_evd_handle_t evd = unaffiliated(&pair->active);
+
+	net_ip("link set it1 down");
+	expect_spigot(&pair->active, evd, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, 0);
+	net_ip("link set it1 up");
+	expect_spigot(&pair->active, evd, IT_ASYNC_UNAFF_SPIGOT_ONLINE, 0);
+	net_ip("link del it0");
+	expect_spigot(&pair->active, evd, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, 0);
+	g_assert_false(is_online(&pair->active, 0));
+	g_assert_cmpint(it_evd_free(evd), ==, IT_SUCCESS);
+}
+
+/* Nobody listens to the stream: its events are lost, and are not made up for. */
+static void
+test_unheard(struct pair *pair)
+{
+	it_evd_handle_t deaf = unaffiliated(&pair->active), evd = unaffiliated(&pair->passive);
+
+	pair_ok(it_evd_free(deaf));
+	for (int i = 0; i < 2; i++) {
+		net_ip("link set it0 down");
+		expect_spigot(&pair->passive, evd, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, 0);
+		net_ip("link set it0 up");
+		expect_spigot(&pair->passive, evd, IT_ASYNC_UNAFF_SPIGOT_ONLINE, 0);
+	}
+	/* What comes now may be the last of that, or already the next. */
+	deaf = unaffiliated(&pair->active);
+	net_ip("link set it0 down");
+	while (end_next(deaf).event_number != IT_ASYNC_UNAFF_SPIGOT_OFFLINE)
+		;
+	end_expect_none(deaf);
+	pair_ok(it_evd_free(deaf));
+	pair_ok(it_evd_free(evd));
+}
+
+/* --- addresses ---------------------------------------------------------------------------- */
+
+static it_net_addr_t
+ipv4(const char *text)
+{
+	it_net_addr_t addr = {.addr_type = IT_IPV4};
+
+	g_assert_cmpint(inet_pton(AF_INET, text, &addr.addr.ipv4), ==, 1);
+	return addr;
+}
+
+/* Connect to that address of the spigot until the listener is there. */
+static void
+establish_at(struct pair *pair, const char *text)
+{
+	const gint64 end = g_get_monotonic_time() + PATIENCE * G_USEC_PER_SEC;
+	it_net_addr_t addr = ipv4(text);
+	size_t paths = 0, total = 0;
+	it_event_t event = {.event_number = 0};
+
+	while (paths == 0) {
+		paths = 1;
+		g_assert_cmpint(it_get_pathinfo(pair->active.ia, pair->spigot, &addr, &paths,
+						&total, &pair->path),
+				==, IT_SUCCESS);
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+	}
+	for (;;) {
+		pair_connect(pair);
+		if (it_evd_wait(pair->passive.cm_req, 100000, &event, NULL) == IT_SUCCESS)
+			break;
+		event = end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+		end_reset(&pair->active);
+	}
+	g_assert_cmpint(it_ep_accept(pair->passive.ep, event.conn_req.cn_est_id, NULL, 0), ==,
+			IT_SUCCESS);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+}
+
+/* Nobody has that port at that address any more. */
+static void
+wait_for_free_port(const char *text, uint16_t port)
+{
+	const gint64 end = g_get_monotonic_time() + PATIENCE * G_USEC_PER_SEC;
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = port};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpint(inet_pton(AF_INET, text, &at.sin_addr), ==, 1);
+	while (bind(fd, (const struct sockaddr *)&at, sizeof(at)) != 0) {
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+		g_usleep(1000);
+	}
+	close(fd);
+}
+
+/* A listener is at every address of its spigot, also at those that come later, and at no other. */
+static void
+test_addresses(struct pair *pair)
+{
+	establish_at(pair, "10.99.0.1");
+	pair_disconnect(pair);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+	net_ip("addr add 10.99.0.2/24 dev it0");
+	establish_at(pair, "10.99.0.2");
+	exchange(pair, 4);
+	pair_disconnect(pair);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+	/* The address moves to another spigot: the listener stays with its own. */
+	net_ip("addr del 10.99.0.2/24 dev it0");
+	net_ip("addr add 10.99.0.2/32 dev lo");
+	wait_for_free_port("10.99.0.2", pair->qual.conn_qual.port);
+	establish_at(pair, "10.99.0.1");
+	pair_disconnect(pair);
+	net_ip("addr del 10.99.0.2/32 dev lo");
+}
+
+/* Of the adapter that covers all, the event names the spigot. */
+static void
+test_which(struct pair *pair)
+{
+	struct end all;
+	it_evd_handle_t evd;
+	it_ia_info_t *info;
+	size_t spigot = SIZE_MAX;
+
+	(void)pair;
+	pair_use("iwarp");
+	g_assert_true(end_open(&all));
+	pair_use("iwarp:it0");
+	info = all.info;
+	for (size_t i = 0; i < info->num_spigots; i++)
+		for (size_t a = 0; a < info->spigot_info[i].num_net_addr; a++)
+			if (info->spigot_info[i].net_addr[a].addr_type == IT_IPV4 &&
+			    info->spigot_info[i].net_addr[a].addr.ipv4.s_addr ==
+				    ipv4("10.99.0.1").addr.ipv4.s_addr)
+				spigot = i;
+	g_assert_cmpuint(spigot, <, info->num_spigots);
+	g_assert_cmpuint(info->num_spigots, >, 1);
+	evd = unaffiliated(&all);
+	net_ip("link set it0 down");
+	expect_spigot(&all, evd, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, spigot);
+	for (size_t i = 0; i < info->num_spigots; i++)
+		if (i != spigot && is_online(&all, i))
+			spigot = i;
+	g_assert_true(is_online(&all, spigot)); /* lo, say */
+	g_assert_cmpint(it_evd_free(evd), ==, IT_SUCCESS);
+	end_close(&all);
+}
+
+/* --- each with a cable of its own, or not at all -------------------------------------------- */
+
+struct job {
+	void (*test)(struct pair *pair);
+};
+
+static void
+run(const void *data)
+{
+	const struct job *job = data;
+	struct pair pair;
+
+	if (!network) {
+		g_test_skip("no network namespace can be had here");
+		return;
+	}
+	cable_make();
+	g_assert_true(pair_open(&pair));
+	job->test(&pair);
+	pair_close(&pair);
+	cable_remove();
+}
+
+static void
+add_on_cable(const char *path, void (*test)(struct pair *pair))
+{
+	g_autofree char *name = g_strdup_printf("/itapi/%s/spigot/%s", pair_adapter(), path);
+	struct job *job = g_new(struct job, 1);
+
+	job->test = test;
+	g_test_add_data_func_full(name, job, (GTestDataFunc)(void (*)(void))run, g_free);
+}
+
+static void
+add(void)
+{
+	add_on_cable("switch", test_switch);
+	add_on_cable("cable", test_cable);
+	add_on_cable("unheard", test_unheard);
+	add_on_cable("addresses", test_addresses);
+	add_on_cable("which", test_which);
+}
+
+int
+main(int argc, char **argv)
+{
+	network = net_enter();
+	return pair_main(argc, argv, add);
+}

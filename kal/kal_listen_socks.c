@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The sockets of a listener: one for each address of its spigot, all with the same port, so that a
+ * listener on one interface does not answer on another. When the spigot gets an address or loses one,
+ * so does the listener. A spigot that has no address when the listener begins is no interface of this
+ * host; its listener takes what comes to any, and follows nothing.
+ *
+ * Accepted sockets become half-open requests; when too many of them are half open or unanswered, or
+ * descriptors ran out, the listener looks away until there is room. The kernel's own backlog, as long as
+ * it gets, then holds the rest: the consumer's backlog bounds what it is shown, not how many may knock.
+ *
+ * The call that makes a listener opens its sockets; once `watching` is set they belong to the service
+ * thread, until the call that ends the listener has stopped everything that runs there.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "kal_cm_internal.h"
+
+#define ACCEPT_BATCH  16
+#define PORT_ATTEMPTS 16
+
+bool
+kal_listener_full(struct kal_listener *listener)
+{
+	return atomic_load(&listener->half_open) >= KAL_HALF_OPEN_MAX ||
+	       atomic_load(&listener->waiting) >= listener->backlog;
+}
+
+static bool
+is_open(const struct kal_listen_sock *sock)
+{
+	return kal_fd_get(&sock->fd) >= 0;
+}
+
+static void
+look(struct kal_listener *listener, uint32_t events)
+{
+	const struct ri_host *host = listener->cm->p.host;
+
+	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
+		if (is_open(&listener->socks[i]))
+			host->watch_change(host->self, &listener->socks[i].watch, events);
+	if (events == 0)
+		host->timer_start(host->self, &listener->look,
+				  host->now(host->self) + KAL_LOOK_AGAIN);
+}
+
+static void
+look_again(void *arg)
+{
+	struct kal_listener *listener = arg;
+
+	look(listener, kal_listener_full(listener) ? 0 : RI_WATCH_IN);
+}
+
+/* One connection. False: nothing more to take now; *away: and not soon either. */
+static bool
+take_one(struct kal_listener *listener, int sock, bool *away)
+{
+	struct kal_fd fd = {0};
+
+	*away = kal_listener_full(listener);
+	if (*away)
+		return false;
+	if (kal_fd_accept(&fd, sock, NULL, NULL)) {
+		kal_request_new(listener, &fd);
+		return true;
+	}
+	/* Out of descriptors or memory: what waits stays ready, so look away for a while. */
+	*away = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+	return errno == ECONNABORTED || errno == EINTR;
+}
+
+static void
+listener_ready(void *arg, uint32_t events)
+{
+	struct kal_listener *listener = arg;
+	bool away = false;
+
+	(void)events;
+	if (!atomic_load(&listener->watching))
+		return; /* who makes it is about to be ready */
+	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX && !away; i++) {
+		const struct kal_listen_sock *sock = &listener->socks[i];
+		int left = is_open(sock) ? ACCEPT_BATCH : 0;
+
+		while (left-- > 0 && take_one(listener, kal_fd_get(&sock->fd), &away))
+			;
+	}
+	if (away)
+		look(listener, 0);
+}
+
+/* Where an address goes; NULL: there is no room. */
+static struct kal_listen_sock *
+free_sock(struct kal_listener *listener)
+{
+	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
+		if (!is_open(&listener->socks[i]))
+			return &listener->socks[i];
+	return NULL;
+}
+
+/* One address: 0, or errno. *port: 0 chooses, and is filled in. */
+static int
+open_sock(struct kal_listen_sock *sock, const struct ri_addr *addr, uint16_t *port)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = kal_sock_addr(&sa, addr, *port);
+	struct ri_addr ignored;
+	int one = 1;
+	int error;
+
+	if (len == 0)
+		return EADDRNOTAVAIL;
+	error = kal_sock_new(&sock->fd, sa.ss_family);
+	if (error != 0)
+		return error;
+	setsockopt(kal_fd_get(&sock->fd), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, len) != 0 ||
+	    listen(kal_fd_get(&sock->fd), SOMAXCONN) != 0) {
+		error = errno;
+		kal_fd_close(&sock->fd);
+		return error;
+	}
+	len = sizeof(sa);
+	if (*port == 0 && getsockname(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, &len) == 0)
+		kal_sock_addr_back(&sa, &ignored, port);
+	sock->addr = *addr;
+	return 0;
+}
+
+/* An address may be on its way in or out, or of a family that is switched off. */
+static bool
+may_lack(int error)
+{
+	return error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
+}
+
+/*
+ * Bind and listen on every address of the spigot, or on any where it has none of its own.
+ * RI_ERR_IN_USE may mean: try another port.
+ */
+static enum ri_status
+open_socks(struct kal_listener *listener, const struct ri_port_attr *attr, uint16_t *port)
+{
+	static const struct ri_addr any[] = {{.family = RI_ADDR_IPV4}, {.family = RI_ADDR_IPV6}};
+	const struct ri_addr *addrs = attr->num_addrs > 0 ? attr->addrs : any;
+	uint32_t count = attr->num_addrs > 0 ? attr->num_addrs : G_N_ELEMENTS(any);
+	uint32_t opened = 0;
+
+	listener->anywhere = addrs == any;
+	for (uint32_t i = 0; i < count && i < RI_PORT_ADDR_MAX; i++) {
+		int error = open_sock(&listener->socks[i], &addrs[i], port);
+
+		opened += error == 0;
+		if (error == 0 || may_lack(error))
+			continue;
+		return error == EADDRINUSE ? RI_ERR_IN_USE
+		       : error == EACCES   ? RI_ERR_PERMISSION
+					   : RI_ERR_RESOURCES;
+	}
+	return opened > 0 ? RI_SUCCESS : RI_ERR_NO_ROUTE;
+}
+
+static void
+close_socks(struct kal_listener *listener)
+{
+	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
+		kal_fd_close(&listener->socks[i].fd);
+}
+
+enum ri_status
+kal_listener_open(struct kal_listener *listener, struct ri_service *service)
+{
+	const struct kal_cm_params *p = &listener->cm->p;
+	struct ri_port_attr attr = {.size = sizeof(attr)};
+	enum ri_status status = ri_call_query_port(p->caller, p->rnic, listener->port, &attr);
+	uint16_t port = service->port;
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (service->kind != RI_SERVICE_PORT)
+		return RI_ERR_INVALID_ARG;
+	for (int i = 0; i < PORT_ATTEMPTS; i++) {
+		port = service->port;
+		status = open_socks(listener, &attr, &port);
+		if (status == RI_SUCCESS)
+			break;
+		close_socks(listener);
+		if (status != RI_ERR_IN_USE || service->port != 0)
+			return status;
+	}
+	service->port = port;
+	return status;
+}
+
+/* On the service thread, or before it knows the listener. */
+static enum ri_status
+watch_sock(struct kal_listener *listener, struct kal_listen_sock *sock)
+{
+	const struct ri_host *host = listener->cm->p.host;
+
+	sock->watch = (struct ri_watch){.fire = listener_ready,
+					.arg = listener,
+					.fd = kal_fd_get(&sock->fd),
+					.events = RI_WATCH_IN};
+	return host->watch_start(host->self, &sock->watch);
+}
+
+static void
+unwatch_sock(struct kal_listener *listener, struct kal_listen_sock *sock)
+{
+	const struct ri_host *host = listener->cm->p.host;
+
+	if (!is_open(sock))
+		return;
+	host->watch_stop(host->self, &sock->watch);
+	kal_fd_close(&sock->fd);
+}
+
+/* --- following the spigot ----------------------------------------------------------------- */
+
+static bool
+same_addr(const struct ri_addr *a, const struct ri_addr *b)
+{
+	return a->family == b->family && a->scope_id == b->scope_id &&
+	       memcmp(a->octets, b->octets, sizeof(a->octets)) == 0;
+}
+
+/* Close what the spigot has no more. */
+static void
+close_lost(struct kal_listener *listener, const struct ri_port_attr *attr)
+{
+	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++) {
+		struct kal_listen_sock *sock = &listener->socks[i];
+		bool kept = false;
+
+		for (uint32_t a = 0; a < attr->num_addrs && !kept; a++)
+			kept = same_addr(&attr->addrs[a], &sock->addr);
+		if (!kept)
+			unwatch_sock(listener, sock);
+	}
+}
+
+static bool
+listens_at(const struct kal_listener *listener, const struct ri_addr *addr)
+{
+	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
+		if (is_open(&listener->socks[i]) && same_addr(&listener->socks[i].addr, addr))
+			return true;
+	return false;
+}
+
+/* Listen at an address that is new. One that cannot be had now is tried again at the next change. */
+static void
+open_new(struct kal_listener *listener, const struct ri_addr *addr)
+{
+	const struct ri_host *host = listener->cm->p.host;
+	struct kal_listen_sock *sock = free_sock(listener);
+	uint16_t port = listener->service.port;
+	int error;
+
+	if (sock == NULL)
+		return;
+	error = open_sock(sock, addr, &port);
+	if (error == 0 && watch_sock(listener, sock) != RI_SUCCESS) {
+		kal_fd_close(&sock->fd);
+		error = ENOMEM;
+	}
+	if (error != 0 && !may_lack(error) && host->log_level >= RI_LOG_WARNING)
+		host->log(host->self, RI_LOG_WARNING, "kal listener",
+			  "cannot listen at an address that the spigot got");
+}
+
+/* On the service thread: the addresses of the spigot may be others now. */
+static void
+follow(void *arg)
+{
+	struct kal_listener *listener = arg;
+	const struct kal_cm_params *p = &listener->cm->p;
+	struct ri_port_attr attr = {.size = sizeof(attr)};
+
+	if (!atomic_load(&listener->watching) || listener->anywhere ||
+	    ri_call_query_port(p->caller, p->rnic, listener->port, &attr) != RI_SUCCESS)
+		return;
+	close_lost(listener, &attr);
+	for (uint32_t i = 0; i < attr.num_addrs && i < RI_PORT_ADDR_MAX; i++)
+		if (!listens_at(listener, &attr.addrs[i]))
+			open_new(listener, &attr.addrs[i]);
+}
+
+void
+kal_listener_init(struct kal_listener *listener)
+{
+	listener->look.fire = look_again;
+	listener->look.arg = listener;
+	listener->follow.fire = follow;
+	listener->follow.arg = listener;
+}
+
+enum ri_status
+kal_listener_watch(struct kal_listener *listener)
+{
+	const struct ri_host *host = listener->cm->p.host;
+	enum ri_status status = RI_SUCCESS;
+
+	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX && status == RI_SUCCESS; i++)
+		if (is_open(&listener->socks[i]))
+			status = watch_sock(listener, &listener->socks[i]);
+	atomic_store(&listener->watching, status == RI_SUCCESS);
+	/* What changed while they were opened was announced too early. */
+	if (status == RI_SUCCESS)
+		host->task_run(host->self, &listener->follow);
+	return status;
+}
+
+void
+kal_listener_close(struct kal_listener *listener)
+{
+	const struct ri_host *host = listener->cm->p.host;
+
+	host->task_stop(host->self, &listener->follow);
+	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
+		if (is_open(&listener->socks[i]))
+			host->watch_stop(host->self, &listener->socks[i].watch);
+	host->timer_stop(host->self, &listener->look);
+	close_socks(listener);
+}
+
+void
+kal_listeners_follow(struct kal_cm *cm, uint32_t port)
+{
+	const struct ri_host *host = cm->p.host;
+	GHashTableIter iter;
+	gpointer value;
+
+	if (!cm->stream)
+		return;
+	kal_cm_lock(cm);
+	g_hash_table_iter_init(&iter, cm->listeners);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		struct kal_listener *listener = value;
+
+		if (listener->port == port)
+			host->task_run(host->self, &listener->follow);
+	}
+	kal_cm_unlock(cm);
+}

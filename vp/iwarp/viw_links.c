@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * News of network interfaces: a spigot goes up or down with its interface, and has the addresses that
+ * it has.
+ *
+ * The kernel tells whoever asks, without privilege, over a routing socket. What it says is only taken as
+ * a hint that something changed: interfaces are then looked at afresh and compared with what was told
+ * last. So a message that was lost because the socket overflowed costs nothing, many changes at once
+ * make one event each way, and what went up and down again between two looks makes none.
+ *
+ * The end of a link is no end of the connections over it: TCP holds them until its own patience ends.
+ *
+ * All of it runs on the service thread, but start and stop.
+ */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "viw_fork.h"
+#include "viw_rnic.h"
+
+static void
+raise(const struct viw_rnic *rnic, uint32_t port, enum ri_event event)
+{
+	const struct ri_async_event news = {.event = event, .object = RI_OBJECT_PORT, .ctx = port};
+
+	rnic->upcalls->async_event(rnic->upcalls->self, &news);
+}
+
+static bool
+same_addrs(const struct viw_port *port, const struct viw_interface *now)
+{
+	return port->num_addrs == now->num_addrs &&
+	       memcmp(port->addrs, now->addrs, now->num_addrs * sizeof(now->addrs[0])) == 0;
+}
+
+/* The interface of a spigot among those that have an address; else one without any. */
+static const struct viw_interface *
+find(const struct viw_interface *list, uint32_t count, const char *name)
+{
+	static const struct viw_interface bare;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(list[i].name, name) == 0)
+			return &list[i];
+	return &bare;
+}
+
+/* Compare each spigot with what was told of it; `tell` what is new. */
+static void
+look(struct viw_rnic *rnic, bool tell)
+{
+	struct viw_interface list[VIW_PORTS_MAX];
+	uint32_t count = viw_interfaces(list, VIW_PORTS_MAX);
+
+	for (uint32_t i = 0; i < rnic->num_ports; i++) {
+		struct viw_port *port = &rnic->ports[i];
+		const struct viw_interface *now =
+			find(list, count < VIW_PORTS_MAX ? count : VIW_PORTS_MAX, port->if_name);
+		bool moved = !same_addrs(port, now);
+		bool was = port->online;
+		uint32_t mtu = 0;
+
+		port->online = viw_interface_online(port->if_name, &mtu);
+		port->num_addrs = now->num_addrs;
+		memcpy(port->addrs, now->addrs, sizeof(port->addrs));
+		if (tell && moved)
+			raise(rnic, i, RI_EVENT_PORT_CHANGE);
+		if (tell && was != port->online)
+			raise(rnic, i, port->online ? RI_EVENT_PORT_ACTIVE : RI_EVENT_PORT_ERROR);
+	}
+}
+
+static void
+links_ready(void *arg, uint32_t events)
+{
+	struct viw_rnic *rnic = arg;
+	char ignored[8192];
+	ssize_t n = 0;
+
+	(void)events;
+	do
+		n = recv(rnic->links.fd, ignored, sizeof(ignored), MSG_DONTWAIT);
+	while (n > 0 || (n < 0 && (errno == EINTR || errno == ENOBUFS)));
+	look(rnic, true);
+}
+
+static void
+hang_up(int fd)
+{
+	viw_fork_remove(fd);
+	close(fd);
+}
+
+/* A routing socket that hears of links and addresses, -1: none. */
+static int
+routing_socket(void)
+{
+	struct sockaddr_nl who = {.nl_family = AF_NETLINK,
+				  .nl_groups =
+					  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+	if (fd < 0)
+		return -1;
+	if (bind(fd, (const struct sockaddr *)&who, sizeof(who)) == 0 && viw_fork_add(fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+enum ri_status
+viw_links_start(struct viw_rnic *rnic)
+{
+	rnic->links = (struct ri_watch){
+		.fire = links_ready, .arg = rnic, .fd = routing_socket(), .events = RI_WATCH_IN};
+	if (rnic->links.fd < 0)
+		return RI_ERR_RESOURCES;
+	/* After the socket is there, so that no change falls between. */
+	look(rnic, false);
+	if (rnic->host->watch_start(rnic->host->self, &rnic->links) == RI_SUCCESS)
+		return RI_SUCCESS;
+	hang_up(rnic->links.fd);
+	return RI_ERR_RESOURCES;
+}
+
+void
+viw_links_stop(struct viw_rnic *rnic)
+{
+	rnic->host->watch_stop(rnic->host->self, &rnic->links);
+	hang_up(rnic->links.fd);
+}
