@@ -56,8 +56,10 @@ static void
 look(struct viw_rnic *rnic, bool tell)
 {
 	struct viw_interface list[VIW_PORTS_MAX];
-	uint32_t count = viw_interfaces(list, VIW_PORTS_MAX);
+	uint32_t count;
 
+	if (!viw_interfaces(list, VIW_PORTS_MAX, &count))
+		return; /* no descriptor to ask with is no news of an interface */
 	for (uint32_t i = 0; i < rnic->num_ports; i++) {
 		struct viw_port *port = &rnic->ports[i];
 		const struct viw_interface *now =

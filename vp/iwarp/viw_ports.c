@@ -56,20 +56,20 @@ addr_of(const struct sockaddr *sa, struct ri_addr *addr)
 	return false;
 }
 
-uint32_t
-viw_interfaces(struct viw_interface *list, uint32_t max)
+bool
+viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count)
 {
 	struct ifaddrs *all = NULL;
-	uint32_t count = 0;
 
+	*count = 0;
 	if (getifaddrs(&all) != 0)
-		return 0;
+		return false;
 	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
 		struct ri_addr addr;
 
 		if (i->ifa_addr == NULL || !addr_of(i->ifa_addr, &addr))
 			continue;
-		struct viw_interface *entry = interface_of(list, max, &count, i->ifa_name);
+		struct viw_interface *entry = interface_of(list, max, count, i->ifa_name);
 		if (entry == NULL)
 			continue;
 		entry->up = (i->ifa_flags & IFF_UP) != 0;
@@ -77,15 +77,16 @@ viw_interfaces(struct viw_interface *list, uint32_t max)
 			entry->addrs[entry->num_addrs++] = addr;
 	}
 	freeifaddrs(all);
-	return count;
+	return true;
 }
 
 uint32_t
 viw_interfaces_up(struct viw_interface *list, uint32_t max)
 {
-	uint32_t count = viw_interfaces(list, max);
+	uint32_t count;
 	uint32_t up = 0;
 
+	(void)viw_interfaces(list, max, &count);
 	for (uint32_t i = 0; i < count && i < max; i++)
 		if (list[i].up)
 			list[up++] = list[i];
@@ -142,7 +143,9 @@ viw_query_port(struct ri_rnic *ri, uint32_t port, struct ri_port_attr *attr)
 	memcpy(a.if_name, name, sizeof(a.if_name));
 	a.online = viw_interface_online(name, &a.mtu);
 	a.speed_mbps = interface_speed(name);
-	uint32_t count = viw_interfaces(list, VIW_PORTS_MAX);
+	uint32_t count;
+	if (!viw_interfaces(list, VIW_PORTS_MAX, &count))
+		return RI_ERR_RESOURCES;
 	for (uint32_t i = 0; i < count && i < VIW_PORTS_MAX; i++) {
 		if (strcmp(list[i].name, name) != 0)
 			continue;

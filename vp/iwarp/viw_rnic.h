@@ -124,8 +124,8 @@ struct viw_interface {
 	uint32_t num_addrs;
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
 };
-/* Interfaces that have an address, at most `max`; returns how many there are. */
-uint32_t viw_interfaces(struct viw_interface *list, uint32_t max);
+/* Interfaces that have an address, at most `max`; *count are there. False: the kernel cannot be asked. */
+bool viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count);
 /* Only those that are up. */
 uint32_t viw_interfaces_up(struct viw_interface *list, uint32_t max);
 /* Is the interface up and has a carrier? Its MTU, if it is there at all. */
