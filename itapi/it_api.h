@@ -3311,7 +3311,8 @@ typedef enum {
  * of RDMA mode. On success the library drives a duplicate of its own: @p sd stays open but is inert
  * and only close() is left to do with it. An asynchronous failure resets the TCP connection; there
  * is no way back. The peer has 120 seconds to finish the start-up, or what the administrator's file
- * says (`convert-timeout` of the group `mpa`).
+ * says (`convert-timeout` of the group `mpa`). Without MPA frames nothing is waited for: the endpoint is
+ * connected when the call returns, unless TCP takes the message only later.
  *
  * The socket's own address must be one of the adapter's spigots; all of 127/8 counts as the loopback
  * interface's.

@@ -63,7 +63,7 @@ enum kal_call_number {
 	KAL_CONFIRM,        /* kal_cm_req             -> none */
 	KAL_DISCONNECT,     /* kal_cm_req             -> none */
 	KAL_HANDOFF,        /* kal_handoff_req        -> none */
-	KAL_CONVERT,        /* kal_convert_req (+ message) + descriptor -> none */
+	KAL_CONVERT,        /* kal_convert_req (+ message) + descriptor -> kal_convert_rep */
 	KAL_MEM_MAP,        /* kal_mem_map_req        -> kal_mem_map_rep */
 	KAL_MEM_UNMAP,      /* kal_mem_map_req        -> none */
 	KAL_CALL_COUNT
@@ -312,6 +312,13 @@ struct kal_convert_req {
 	uint8_t no_startup; /**< No MPA frames. */
 	uint16_t reserved;  /**< 0. */
 	uint32_t msg_len;   /**< Octets of the last streaming message that follow. */
+};
+
+/** Reply of KAL_CONVERT. */
+struct kal_convert_rep {
+	uint32_t
+		connected; /**< 1: the QP is in RTS already, without MPA frames; else news will tell. */
+	uint32_t reserved; /**< 0. */
 };
 
 /** KAL_MEM_MAP, KAL_MEM_UNMAP. */

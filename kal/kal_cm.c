@@ -417,7 +417,8 @@ kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 }
 
 enum ri_status
-kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *msg, int fd)
+kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *msg, int fd,
+	    struct kal_convert_rep *rep)
 {
 	struct kal_cm *cm = conn->cm;
 	struct kal_setup *stale = NULL;
@@ -429,7 +430,7 @@ kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void
 	if (!begin(conn, &stale))
 		status = RI_ERR_INVALID_STATE;
 	else
-		status = kal_stream_convert(conn, req, msg, fd);
+		status = kal_stream_convert(conn, req, msg, fd, rep);
 	kal_conn_unlock(conn);
 	kal_setup_free(stale);
 	return status;

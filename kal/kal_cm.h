@@ -85,7 +85,7 @@ enum ri_status kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *re
 /* RI_ERR_INVALID_ARG: nobody listens there; the request is still valid. */
 enum ri_status kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req) RI_MUST_CHECK;
 enum ri_status kal_convert(struct kal_conn *conn, const struct kal_convert_req *req,
-			   const void *msg, int fd) RI_MUST_CHECK;
+			   const void *msg, int fd, struct kal_convert_rep *rep) RI_MUST_CHECK;
 
 /* --- upcalls of the provider -------------------------------------------------------------- */
 

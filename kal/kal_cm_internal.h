@@ -41,7 +41,7 @@ enum kal_convert_step {
 	KAL_CONVERT_NONE = 0, /* nothing, or this is none */
 	KAL_CONVERT_MESSAGE,  /* send the message, then wait for the MPA Request */
 	KAL_CONVERT_REQUEST,  /* wait for it */
-	KAL_CONVERT_ATTACH /* no MPA frames: the provider has the stream, and the message, at once */
+	KAL_CONVERT_LEAVE /* no MPA frames: send the message, then the provider has the stream */
 };
 
 /* MPA start-up under way; exists from connect or accept until the connection stands or failed. */
@@ -163,7 +163,10 @@ void kal_setup_free(struct kal_setup *setup);
 /* A setup of its own for kal_convert.c: watch and timer are ready to be started. */
 struct kal_setup *kal_setup_new(struct kal_conn *conn, bool initiator);
 void kal_setup_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress);
-/* On the service thread, under verbs. Hand the stream to the provider; true: it failed, verbs is released. */
+/* Under verbs: hand the stream to the provider. A failure is to be told later, as any of the socket. */
+enum ri_status kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
+				    uint16_t abort_code) RI_MUST_CHECK;
+/* The same on the service thread, failure told; true: it failed, verbs is released. */
 bool kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
 		       uint16_t abort_code);
 /* The same: it failed; releases verbs. */
@@ -175,7 +178,8 @@ void kal_stream_drop(struct kal_conn *conn);
 /* kal_convert.c */
 /* Under verbs: take over a connected socket; its descriptor stays the caller's. */
 enum ri_status kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req,
-				  const void *message, int fd) RI_MUST_CHECK;
+				  const void *message, int fd,
+				  struct kal_convert_rep *rep) RI_MUST_CHECK;
 /* On the service thread, under verbs: the socket is ready; true: it failed, verbs is released. */
 bool kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events);
 

@@ -319,10 +319,9 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 
 /* --- on the service thread ------------------------------------------------------------------ */
 
-/* Hand the stream to the provider. Under verbs; true if it was released (a failure). */
-bool
-kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
-		  uint16_t abort_code)
+enum ri_status
+kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
+		     uint16_t abort_code)
 {
 	struct kal_cm *cm = conn->cm;
 	const struct ri_host *host = cm->p.host;
@@ -341,9 +340,6 @@ kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_a
 		.ord = setup->terms.ord,
 		.early = setup->in + early_at,
 		.early_len = (uint32_t)(setup->in_len - early_at),
-		.last_msg = setup->step == KAL_CONVERT_ATTACH ? setup->message : NULL,
-		.last_msg_len =
-			setup->step == KAL_CONVERT_ATTACH ? (uint32_t)setup->message_len : 0,
 	};
 
 	host->watch_stop(host->self, &setup->watch);
@@ -356,15 +352,24 @@ kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_a
 	status = kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER);
 	if (status == RI_SUCCESS)
 		status = ri_call_attach_stream(cm->p.caller, conn->qp, &stream);
-	if (status != RI_SUCCESS) {
-		/* The peer may have gone meanwhile, and then this is no stream any more. */
-		kal_stream_give_up(conn, KAL_CONN_FAILED,
-				   status == RI_ERR_RESOURCES ? KAL_REASON_RESOURCES
-							      : KAL_REASON_OTHER);
-		return true;
-	}
-	(void)kal_fd_release(&setup->fd);
-	return false;
+	if (status == RI_SUCCESS)
+		(void)kal_fd_release(&setup->fd);
+	return status;
+}
+
+/* Hand the stream to the provider. Under verbs; true if it was released (a failure). */
+bool
+kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
+		  uint16_t abort_code)
+{
+	enum ri_status status = kal_stream_hand_over(conn, setup, early_at, abort_code);
+
+	if (status == RI_SUCCESS)
+		return false;
+	/* The peer may have gone meanwhile, and then this is no stream any more. */
+	kal_stream_give_up(conn, KAL_CONN_FAILED,
+			   status == RI_ERR_RESOURCES ? KAL_REASON_RESOURCES : KAL_REASON_OTHER);
+	return true;
 }
 
 /* Write what is left of our frame. 1: all out, 0: later, -errno. */

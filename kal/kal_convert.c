@@ -8,10 +8,10 @@
  * the call has succeeded nothing is set on the socket, for both descriptors share its flags. Who
  * gives no message is the initiator: the start-up is that of a connect whose TCP connection stands already
  * (kal_cm_stream.c). Who gives one sends it first, as the last octets of streaming mode, then waits for
- * the peer's MPA Request and answers it. Without MPA frames the provider gets the stream at once, and
- * the message with it. Octets that wait in the socket are the beginning of what the peer says next.
+ * the peer's MPA Request and answers it. Without MPA frames the provider gets the stream as soon as the
+ * message is out: in the call itself, if there is none. Octets that wait in the socket are the beginning of what the peer says next.
  *
- * All of it on the service thread but the checks; a failure resets the TCP connection, also for the
+ * What cannot be done at once is done on the service thread; a failure resets the TCP connection, also for the
  * application's descriptor, since there is no way back to streaming mode.
  */
 #include <errno.h>
@@ -96,20 +96,21 @@ on_port(const struct ri_port_attr *port, const struct ri_addr *addr)
 	return found;
 }
 
-/* Does the socket's own address belong to a spigot of this adapter (itapi-semantics 11.1)? */
-static bool
+/* RI_SUCCESS: the socket's own address belongs to a spigot of this adapter (itapi-semantics 11.1). */
+static enum ri_status
 on_spigot(const struct kal_cm *cm, const struct ri_addr *local)
 {
 	struct ri_addr addr = undress(local);
-	bool found = false;
+	enum ri_status status = RI_ERR_INVALID_ARG;
 
-	for (uint32_t i = 0; i < cm->p.attr->num_ports && !found; i++) {
+	for (uint32_t i = 0; i < cm->p.attr->num_ports && status == RI_ERR_INVALID_ARG; i++) {
 		struct ri_port_attr port = {.size = sizeof(port)};
 
-		found = ri_call_query_port(cm->p.caller, cm->p.rnic, i, &port) == RI_SUCCESS &&
-			on_port(&port, &addr);
+		status = ri_call_query_port(cm->p.caller, cm->p.rnic, i, &port);
+		if (status == RI_SUCCESS && !on_port(&port, &addr))
+			status = RI_ERR_INVALID_ARG;
 	}
-	return found;
+	return status;
 }
 
 /* --- the call ------------------------------------------------------------------------------ */
@@ -130,7 +131,7 @@ setup_around(struct kal_conn *conn, const struct kal_convert_req *req, const voi
 	kal_setup_wish(setup, &depths, true);
 	setup->watch.fd = kal_fd_get(&setup->fd);
 	setup->watch.events = RI_WATCH_OUT;
-	if (!req->initiator) {
+	if (req->msg_len > 0) {
 		setup->message = g_memdup2(message, req->msg_len);
 		setup->message_len = req->msg_len;
 	}
@@ -145,7 +146,7 @@ begin_with(struct kal_setup *setup, const struct kal_convert_req *req)
 		setup->terms = (struct kal_mpa_terms){.crc = setup->conn->cm->crc,
 						      .ird = setup->wish.ird,
 						      .ord = setup->wish.ord};
-		setup->step = KAL_CONVERT_ATTACH;
+		setup->step = KAL_CONVERT_LEAVE;
 	} else if (req->initiator) {
 		kal_mpa_offer(&setup->wish, &setup->request);
 		setup->out_len = kal_mpa_write(&setup->request, setup->out, sizeof(setup->out));
@@ -179,46 +180,6 @@ take_over(struct kal_setup *setup)
 	setup->converted = true; /* its end is the end of the socket */
 }
 
-enum ri_status
-kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *message,
-		   int fd)
-{
-	const struct ri_host *host = conn->cm->p.host;
-	struct kal_cm_event news = {0};
-	struct kal_setup *setup;
-	enum ri_status status;
-
-	if (!is_stream(fd, &news) || !on_spigot(conn->cm, &news.local))
-		return RI_ERR_INVALID_ARG;
-	setup = setup_around(conn, req, message, fd);
-	if (setup == NULL)
-		return RI_ERR_RESOURCES;
-	begin_with(setup, req);
-	status = start(conn, req->initiator != 0);
-	if (status != RI_SUCCESS) {
-		kal_fd_close(&setup->fd); /* first: this stream is not ours to say no on */
-		kal_setup_free(setup);
-		return status;
-	}
-	take_over(setup);
-	conn->news.peer = news.peer;
-	conn->news.local = news.local;
-	conn->news.service = news.service;
-	conn->news.own_ird = conn->ird;
-	conn->news.own_ord = conn->ord;
-	conn->setup = setup;
-	if (host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
-		setup->error = ENOMEM;
-		host->timer_start(host->self, &setup->timer, host->now(host->self));
-	} else {
-		host->timer_start(host->self, &setup->timer,
-				  host->now(host->self) + conn->cm->p.convert_ns);
-	}
-	return RI_SUCCESS;
-}
-
-/* --- on the service thread ------------------------------------------------------------------ */
-
 /* Send what is left of the message. 1: all out, 0: later, -errno. */
 static int
 flush_message(struct kal_setup *setup)
@@ -236,6 +197,76 @@ flush_message(struct kal_setup *setup)
 	}
 	return 1;
 }
+
+/* Without MPA frames: what can be done at once. 0: the provider has the stream, EAGAIN: later, or errno. */
+static int
+leave_at_once(struct kal_conn *conn, struct kal_setup *setup)
+{
+	int done = setup->step == KAL_CONVERT_LEAVE ? flush_message(setup) : 0;
+	enum ri_status status;
+
+	if (done <= 0)
+		return done < 0 ? -done : EAGAIN;
+	status = kal_stream_hand_over(conn, setup, 0, 0);
+	if (status == RI_SUCCESS)
+		return 0;
+	return status == RI_ERR_RESOURCES ? ENOMEM : ECONNRESET;
+}
+
+/* The rest happens on the service thread; what went wrong already is told there, too. */
+static void
+leave_to_service(struct kal_conn *conn, struct kal_setup *setup)
+{
+	const struct ri_host *host = setup->host;
+	uint64_t now = host->now(host->self);
+
+	if (setup->error == 0 && host->watch_start(host->self, &setup->watch) != RI_SUCCESS)
+		setup->error = ENOMEM;
+	host->timer_start(host->self, &setup->timer,
+			  setup->error != 0 ? now : now + conn->cm->p.convert_ns);
+}
+
+enum ri_status
+kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *message,
+		   int fd, struct kal_convert_rep *rep)
+{
+	struct kal_cm_event news = {0};
+	struct kal_setup *setup;
+	enum ri_status status;
+	int error;
+
+	if (!is_stream(fd, &news))
+		return RI_ERR_INVALID_ARG;
+	status = on_spigot(conn->cm, &news.local);
+	if (status != RI_SUCCESS)
+		return status;
+	setup = setup_around(conn, req, message, fd);
+	if (setup == NULL)
+		return RI_ERR_RESOURCES;
+	begin_with(setup, req);
+	status = start(conn, req->initiator != 0);
+	if (status != RI_SUCCESS) {
+		kal_fd_close(&setup->fd); /* first: this stream is not ours to say no on */
+		kal_setup_free(setup);
+		return status;
+	}
+	take_over(setup);
+	conn->news.peer = news.peer;
+	conn->news.local = news.local;
+	conn->news.service = news.service;
+	conn->news.own_ird = conn->ird;
+	conn->news.own_ord = conn->ord;
+	conn->setup = setup;
+	error = leave_at_once(conn, setup);
+	rep->connected = error == 0;
+	if (error != 0) {
+		setup->error = error == EAGAIN ? 0 : error;
+		leave_to_service(conn, setup);
+	}
+	return RI_SUCCESS;
+}
+
+/* --- on the service thread ------------------------------------------------------------------ */
 
 /* The whole Request is there: what follows it stays in front of the buffer; the Reply goes out next. */
 static bool
@@ -287,12 +318,12 @@ kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t eve
 	bool failed = false;
 	int done;
 
-	if (setup->step == KAL_CONVERT_ATTACH)
-		return kal_stream_attach(conn, setup, 0, 0);
-	if (setup->step == KAL_CONVERT_MESSAGE) {
+	if (setup->step == KAL_CONVERT_MESSAGE || setup->step == KAL_CONVERT_LEAVE) {
 		done = flush_message(setup);
 		if (done == 0)
 			return false;
+		if (done > 0 && setup->step == KAL_CONVERT_LEAVE)
+			return kal_stream_attach(conn, setup, 0, 0);
 		failed = done < 0;
 		reason = failed ? kal_sock_reason(-done) : KAL_REASON_OTHER;
 		setup->step = KAL_CONVERT_REQUEST;

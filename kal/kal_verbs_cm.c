@@ -127,12 +127,11 @@ do_convert(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	const struct kal_convert_req *in = req;
 	struct kal_conn *conn = conn_of(client, in->qp);
 
-	(void)rep;
 	if (conn == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	if (msg->req_len - sizeof(*in) != in->msg_len)
 		return RI_ERR_INVALID_ARG;
-	return kal_convert(conn, in, in + 1, msg->fd);
+	return kal_convert(conn, in, in + 1, msg->fd, rep);
 }
 
 const struct kal_handler kal_cm_handlers[KAL_CALL_COUNT] = {
@@ -145,5 +144,6 @@ const struct kal_handler kal_cm_handlers[KAL_CALL_COUNT] = {
 	[KAL_CONFIRM] = {do_confirm, sizeof(struct kal_cm_req), 0, false},
 	[KAL_DISCONNECT] = {do_disconnect, sizeof(struct kal_cm_req), 0, false},
 	[KAL_HANDOFF] = {do_handoff, sizeof(struct kal_handoff_req), 0, false},
-	[KAL_CONVERT] = {do_convert, sizeof(struct kal_convert_req), 0, true},
+	[KAL_CONVERT] = {do_convert, sizeof(struct kal_convert_req), sizeof(struct kal_convert_rep),
+			 true},
 };

@@ -342,16 +342,14 @@ struct ri_stream {
 	bool markers_tx; /**< The peer wants markers. */
 	bool markers_rx; /**< We asked for markers. */
 	bool peer_local; /**< Both addresses are of this machine: large FPDUs are welcome. */
-	uint8_t rtr_send;      /**< One RI_RTR_* to send first, or 0. */
-	uint8_t rtr_expect;    /**< One RI_RTR_* that must come first, or 0. */
-	bool hold_sq;          /**< Send nothing until the first FPDU has come. */
-	uint16_t abort_code;   /**< Not 0: send this Terminate (layer, type, code) and close. */
-	uint32_t ird;          /**< Negotiated. */
-	uint32_t ord;          /**< Negotiated. */
-	const void *early;     /**< Octets that were read behind the start-up frame, borrowed. */
-	uint32_t early_len;    /**< Octets in @ref early. */
-	const void *last_msg;  /**< Octets of streaming mode to send first, borrowed, or NULL. */
-	uint32_t last_msg_len; /**< Octets in @ref last_msg. */
+	uint8_t rtr_send;    /**< One RI_RTR_* to send first, or 0. */
+	uint8_t rtr_expect;  /**< One RI_RTR_* that must come first, or 0. */
+	bool hold_sq;        /**< Send nothing until the first FPDU has come. */
+	uint16_t abort_code; /**< Not 0: send this Terminate (layer, type, code) and close. */
+	uint32_t ird;        /**< Negotiated. */
+	uint32_t ord;        /**< Negotiated. */
+	const void *early;   /**< Octets that were read behind the start-up frame, borrowed. */
+	uint32_t early_len;  /**< Octets in @ref early. */
 };
 
 /** Second optional form: take over a connected stream (VS-11.6 C2). With RI_CM_STREAM. */

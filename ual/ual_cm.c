@@ -480,6 +480,12 @@ deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm
 }
 
 void
+ual_cm_connected(struct ual_ep *ep)
+{
+	deliver(ep, UAL_EPE_ESTABLISHED, NULL);
+}
+
+void
 ual_cm_event(struct ual_ia *ia, const struct kal_event *ev)
 {
 	const struct kal_cm_event *cm = &ev->u.cm;

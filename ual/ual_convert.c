@@ -3,7 +3,8 @@
 
 /*
  * Conversion of a socket into a connection of an endpoint (itapi-semantics 11): the call. What happens to
- * the socket is the kAL's; how it ends comes as news of the endpoint, like the end of any attempt.
+ * the socket is the kAL's; how it ends comes as news of the endpoint, like the end of any attempt. Only
+ * without MPA frames there may be no attempt at all: then the endpoint is connected when the call returns.
  */
 
 #include <stdlib.h>
@@ -17,11 +18,17 @@
 #define MESSAGE_MAX ((size_t)64 * 1024) /* octets of a last streaming message */
 
 static it_status_t
-convert_call(struct ual_ep *ep, int sd, const struct kal_convert_req *head, const void *message)
+convert_call(struct ual_ep *ep, int sd, const struct kal_convert_req *head, const void *message,
+	     struct kal_convert_rep *rep)
 {
 	size_t length = sizeof(*head) + head->msg_len;
 	struct kal_convert_req *req = (struct kal_convert_req *)malloc(length);
-	struct kal_msg msg = {.call = KAL_CONVERT, .fd = sd, .req = req, .req_len = length};
+	struct kal_msg msg = {.call = KAL_CONVERT,
+			      .fd = sd,
+			      .req = req,
+			      .req_len = length,
+			      .rep = rep,
+			      .rep_len = sizeof(*rep)};
 	enum ri_status status;
 
 	if (req == NULL)
@@ -40,12 +47,15 @@ convert_controlled(struct ual_ep *ep, int sd, const struct kal_convert_req *head
 {
 	enum ual_ep_event event = head->initiator ? UAL_EPE_CONVERT_ASK : UAL_EPE_CONVERT_WAIT;
 	it_status_t status = ual_ep_step(&ep->state, event, NULL);
+	struct kal_convert_rep rep;
 
 	if (status != IT_SUCCESS)
 		return status;
-	status = convert_call(ep, sd, head, message);
+	status = convert_call(ep, sd, head, message, &rep);
 	if (status != IT_SUCCESS)
 		ual_cm_undo(ep);
+	else if (rep.connected)
+		ual_cm_connected(ep);
 	return status;
 }
 

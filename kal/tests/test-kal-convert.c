@@ -61,10 +61,13 @@ convert(struct fixture *f, uint32_t qp, int fd, bool initiator)
 		char message[4];
 	} req = {.head = {.qp = qp, .initiator = initiator, .msg_len = initiator ? 0 : 4},
 		 .message = "word"};
+	struct kal_convert_rep rep;
 	struct kal_msg msg = {.call = KAL_CONVERT,
 			      .fd = fd,
 			      .req = &req,
-			      .req_len = sizeof(req.head) + req.head.msg_len};
+			      .req_len = sizeof(req.head) + req.head.msg_len,
+			      .rep = &rep,
+			      .rep_len = sizeof(rep)};
 
 	return kal_call(f->client, &msg);
 }

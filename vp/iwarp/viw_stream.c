@@ -167,32 +167,20 @@ rx_reset(struct viw_qp *qp)
 		(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
 }
 
-/* Buffers for octets that came early and octets that go first. */
+/* A buffer for octets that came early. */
 static enum ri_status
-take_octets(struct viw_qp *qp, const struct ri_stream *stream)
+take_early(struct viw_qp *qp, const struct ri_stream *stream)
 {
-	struct viw_pool *pool = &qp->rnic->engine.pool;
-
-	if (stream->early_len > VIW_BUF_SIZE || stream->last_msg_len > VIW_BUF_SIZE)
+	if (stream->early_len == 0)
+		return RI_SUCCESS;
+	uint8_t *keep =
+		stream->early_len <= VIW_BUF_SIZE ? viw_pool_get(&qp->rnic->engine.pool) : NULL;
+	if (keep == NULL)
 		return RI_ERR_RESOURCES;
-	uint8_t *keep = stream->early_len > 0 ? viw_pool_get(pool) : NULL;
-	uint8_t *out = stream->last_msg_len > 0 ? viw_pool_get(pool) : NULL;
-	if ((stream->early_len > 0 && keep == NULL) || (stream->last_msg_len > 0 && out == NULL)) {
-		viw_engine_give(&qp->rnic->engine, keep);
-		viw_engine_give(&qp->rnic->engine, out);
-		return RI_ERR_RESOURCES;
-	}
-	if (keep != NULL)
-		memcpy(keep, stream->early, stream->early_len);
-	if (out != NULL)
-		memcpy(out, stream->last_msg, stream->last_msg_len);
+	memcpy(keep, stream->early, stream->early_len);
 	qp->rx.keep = keep;
 	qp->rx.keep_at = 0;
 	qp->rx.keep_len = stream->early_len;
-	qp->tx.buf = out;
-	qp->tx.at = 0;
-	qp->tx.len = stream->last_msg_len;
-	qp->tx.queued = stream->last_msg_len;
 	return RI_SUCCESS;
 }
 
@@ -210,7 +198,7 @@ attach(struct viw_qp *qp, const struct ri_stream *stream)
 	tx_reset(qp, stream);
 	rx_reset(qp);
 	if (status == RI_SUCCESS)
-		status = take_octets(qp, stream);
+		status = take_early(qp, stream);
 	if (status != RI_SUCCESS)
 		return status;
 	if (!viw_fork_add(stream->fd)) {
