@@ -6,74 +6,24 @@
  * interface, one socket for each end of the pair, or one for an end and one that the test speaks on.
  */
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "it_stream.h"
 #include "it_window.h"
-
-/* Two ends of a TCP connection: [0] connected, [1] accepted. */
-static void
-sockets(int ends[2], int family)
-{
-	struct sockaddr_storage sa = {.ss_family = (sa_family_t)family};
-	socklen_t len = sizeof(sa);
-	int listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	g_assert_cmpint(listener, >=, 0);
-	if (family == AF_INET)
-		((struct sockaddr_in *)&sa)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	else
-		((struct sockaddr_in6 *)&sa)->sin6_addr = in6addr_loopback;
-	g_assert_cmpint(bind(listener, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
-	g_assert_cmpint(listen(listener, 1), ==, 0);
-	g_assert_cmpint(getsockname(listener, (struct sockaddr *)&sa, &len), ==, 0);
-	ends[0] = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	g_assert_cmpint(connect(ends[0], (struct sockaddr *)&sa, len), ==, 0);
-	ends[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	g_assert_cmpint(ends[1], >=, 0);
-	close(listener);
-}
-
-static bool
-skipped(const struct pair *pair)
-{
-	if (pair->active.info->socket_conversion_support)
-		return false;
-	g_test_skip("this adapter converts no sockets");
-	return true;
-}
-
-static it_status_t
-convert(struct end *end, int sd, it_sc_flags_t flags, const char *msg)
-{
-	return it_socket_convert(sd, end->ep, flags, (const unsigned char *)msg,
-				 msg != NULL ? strlen(msg) : 0);
-}
 
 static void
 say(int sd, const char *text)
 {
-	g_assert_cmpint(write(sd, text, strlen(text)), ==, (ssize_t)strlen(text));
+	stream_say(sd, text, strlen(text));
 }
 
 static void
 hear(int sd, const char *text)
 {
-	char octets[256] = "";
-	size_t got = 0;
-
-	while (got < strlen(text)) {
-		ssize_t n = read(sd, octets + got, strlen(text) - got);
-
-		g_assert_cmpint(n, >, 0);
-		got += (size_t)n;
-	}
-	g_assert_cmpint(memcmp(octets, text, got), ==, 0);
+	stream_hear(sd, text, strlen(text));
 }
 
 /* Octets both ways, the side that may first; then an orderly end. */
@@ -111,19 +61,19 @@ test_roles(struct pair *pair)
 	struct end *a = &pair->active, *b = &pair->passive;
 	static const char *const messages[] = {"", "go ahead\n"};
 
-	if (skipped(pair))
+	if (stream_skipped(pair))
 		return;
 	for (int i = 0; i < 8; i++) {
 		it_sc_flags_t flags = i & 1 ? IT_SC_NO_REQ_REP : IT_SC_DEFAULT;
 		const char *message = messages[i >> 1 & 1];
 		int sd[2];
 
-		sockets(sd, i & 4 ? AF_INET6 : AF_INET);
+		stream_open(sd, i & 4 ? AF_INET6 : AF_INET);
 		say(sd[0], "shall we?\n");
 		hear(sd[1], "shall we?\n");
-		g_assert_cmpint(convert(b, sd[1], flags, message), ==, IT_SUCCESS);
+		g_assert_cmpint(stream_convert(b, sd[1], flags, message), ==, IT_SUCCESS);
 		hear(sd[0], message);
-		g_assert_cmpint(convert(a, sd[0], flags, NULL), ==, IT_SUCCESS);
+		g_assert_cmpint(stream_convert(a, sd[0], flags, NULL), ==, IT_SUCCESS);
 		close(sd[0]); /* at any time */
 		established(pair);
 		close(sd[1]);
@@ -141,22 +91,22 @@ test_unread(struct pair *pair)
 	it_lmr_triplet_t out = end_segment(a, 0, 100), in = end_segment(b, 4096, 200);
 	int sd[2];
 
-	if (skipped(pair))
+	if (stream_skipped(pair))
 		return;
 	for (int i = 0; i < 2; i++) {
 		it_sc_flags_t flags = i ? IT_SC_NO_REQ_REP : IT_SC_DEFAULT;
 
-		sockets(sd, AF_INET);
+		stream_open(sd, AF_INET);
 		g_assert_cmpint(it_post_recv((it_handle_t)b->ep, &in, 1, 1, 0), ==, IT_SUCCESS);
 		memset(a->buffer, 0x66, 100);
-		g_assert_cmpint(convert(a, sd[0], flags, NULL), ==, IT_SUCCESS);
+		g_assert_cmpint(stream_convert(a, sd[0], flags, NULL), ==, IT_SUCCESS);
 		if (i == 1) { /* it may speak at once */
 			end_expect(a->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 			g_assert_cmpint(it_post_send(a->ep, &out, 1, 2, SIGNALED), ==, IT_SUCCESS);
 			window_done(a->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 		}
 		usleep(20000); /* so that the octets wait in the other socket */
-		g_assert_cmpint(convert(b, sd[1], flags, ""), ==, IT_SUCCESS);
+		g_assert_cmpint(stream_convert(b, sd[1], flags, ""), ==, IT_SUCCESS);
 		end_expect(b->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 		if (i == 0) {
 			end_expect(a->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
@@ -184,12 +134,13 @@ test_wrong(struct pair *pair)
 	g_assert_cmpint(it_socket_convert(0, NULL, IT_SC_DEFAULT, NULL, 0), ==, IT_ERR_INVALID_EP);
 	g_assert_cmpint(it_socket_convert(0, a->ep, IT_SC_DEFAULT, NULL, 5), ==, IT_ERR_FAULT);
 	if (!a->info->socket_conversion_support) {
-		g_assert_cmpint(convert(a, 0, IT_SC_DEFAULT, NULL), ==, IT_ERR_OP_NOT_SUPPORTED);
+		g_assert_cmpint(stream_convert(a, 0, IT_SC_DEFAULT, NULL), ==,
+				IT_ERR_OP_NOT_SUPPORTED);
 		g_free(large);
 		return;
 	}
-	sockets(sd, AF_INET);
-	g_assert_cmpint(convert(a, sd[0], (it_sc_flags_t)2, NULL), ==, IT_ERR_INVALID_FLAGS);
+	stream_open(sd, AF_INET);
+	g_assert_cmpint(stream_convert(a, sd[0], (it_sc_flags_t)2, NULL), ==, IT_ERR_INVALID_FLAGS);
 	g_assert_cmpint(it_socket_convert(sd[0], a->ep, IT_SC_DEFAULT, large, 65537), ==,
 			IT_ERR_INVALID_LENGTH);
 	udp = socket(AF_INET, SOCK_DGRAM, 0);
@@ -199,14 +150,14 @@ test_wrong(struct pair *pair)
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, local), ==, 0);
 	const int bad[] = {-1, 100000, udp, local[0], lonely, listener};
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
-		g_assert_cmpint(convert(a, bad[i], IT_SC_DEFAULT, NULL), ==,
+		g_assert_cmpint(stream_convert(a, bad[i], IT_SC_DEFAULT, NULL), ==,
 				IT_ERR_INVALID_CONVERSION);
 	g_assert_cmpint(end_state(a), ==, IT_EP_STATE_UNCONNECTED);
 	say(sd[0], "still mine");
 	hear(sd[1], "still mine");
 	/* In use already. */
-	g_assert_cmpint(convert(a, sd[0], IT_SC_DEFAULT, NULL), ==, IT_SUCCESS);
-	g_assert_cmpint(convert(a, sd[0], IT_SC_DEFAULT, NULL), ==, IT_ERR_INVALID_EP_STATE);
+	g_assert_cmpint(stream_convert(a, sd[0], IT_SC_DEFAULT, NULL), ==, IT_SUCCESS);
+	g_assert_cmpint(stream_convert(a, sd[0], IT_SC_DEFAULT, NULL), ==, IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(it_ep_disconnect(a->ep, NULL, 0), ==, IT_SUCCESS);
 	end_expect(a->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	end_reset(a);
@@ -234,17 +185,17 @@ test_peer_dies(struct pair *pair)
 	char octet;
 	int sd[2];
 
-	if (skipped(pair))
+	if (stream_skipped(pair))
 		return;
 	descriptors = pair_descriptors();
 	for (int i = 0; i < 6; i++) {
 		bool asks = i % 2 == 0;
 
-		sockets(sd, AF_INET);
+		stream_open(sd, AF_INET);
 		if (i / 2 == 0)
 			close(sd[1]); /* gone before */
-		g_assert_cmpint(convert(a, sd[0], IT_SC_DEFAULT, asks ? NULL : "your turn"), ==,
-				IT_SUCCESS);
+		g_assert_cmpint(stream_convert(a, sd[0], IT_SC_DEFAULT, asks ? NULL : "your turn"),
+				==, IT_SUCCESS);
 		if (i / 2 == 1) {
 			if (!asks)
 				hear(sd[1], "your turn");
