@@ -64,10 +64,21 @@ kal_cm_close(struct kal_cm *cm)
 
 /* --- connections ------------------------------------------------------------------------ */
 
+/*
+ * The connection stands, and its setup has nothing left to do. It may have ended and another attempt
+ * begun since this was asked for: that one's setup is in use.
+ */
 static void
 tidy(void *arg)
 {
-	kal_stream_drop(arg);
+	struct kal_conn *conn = arg;
+	struct kal_setup *setup = NULL;
+
+	kal_conn_lock(conn);
+	if (kal_conn_state(conn) == KAL_CONN_UP)
+		setup = kal_setup_steal(conn);
+	kal_conn_unlock(conn);
+	kal_setup_free(setup);
 }
 
 enum ri_status

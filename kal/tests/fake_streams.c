@@ -72,6 +72,12 @@ say_all(void *arg)
 	}
 }
 
+void
+fake_say_now(void)
+{
+	say_all(fake_last_qp);
+}
+
 /* Under the lock. */
 static void
 say(struct ri_qp *qp, enum ri_event event)

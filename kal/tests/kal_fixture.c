@@ -126,7 +126,7 @@ fixture_event(struct fixture *f)
 	while (!kal_next_event(f->client, &event)) {
 		struct pollfd polled = {.fd = kal_client_fd(f->client), .events = POLLIN};
 
-		g_assert_cmpint(poll(&polled, 1, 10000), ==, 1);
+		g_assert_cmpint(poll(&polled, 1, 60000), ==, 1);
 	}
 	return event;
 }
@@ -170,9 +170,9 @@ fixture_state(struct fixture *f, uint32_t qp)
 static void
 limit(int fd)
 {
-	struct timeval ten = {.tv_sec = 10};
+	struct timeval minute = {.tv_sec = 60};
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &ten, sizeof(ten));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &minute, sizeof(minute));
 }
 
 int

@@ -31,7 +31,7 @@ uint32_t fixture_qp(struct fixture *f, uint64_t ctx, uint32_t ird, uint32_t ord)
 uint32_t fixture_listen(struct fixture *f, uint64_t ctx, uint16_t *port, uint32_t backlog);
 /* Connect to 127.0.0.1 or ::1. */
 void fixture_connect_req(struct kal_cm_req *req, uint32_t qp, bool ipv6, uint16_t port);
-/* The next event; fails the test after ten seconds. */
+/* The next event; fails the test after a minute. */
 struct kal_event fixture_event(struct fixture *f);
 /* The next event, which must be connection news of that kind and context. */
 struct kal_cm_event fixture_cm(struct fixture *f, enum kal_cm_kind kind, uint64_t ctx);
@@ -39,7 +39,7 @@ struct kal_cm_event fixture_cm(struct fixture *f, enum kal_cm_kind kind, uint64_
 bool fixture_silent(struct fixture *f);
 enum ri_qp_state fixture_state(struct fixture *f, uint32_t qp);
 
-/* Raw peers: blocking sockets with a receive limit of ten seconds. */
+/* Raw peers: blocking sockets with a receive limit of a minute. */
 int raw_listen(uint16_t *port);
 int raw_accept(int listener);
 int raw_connect(bool ipv6, uint16_t port);

@@ -3,11 +3,13 @@
 
 /* The initiator's life: giving up and destroying at each stage, again and again, calls that are wrong. */
 
+#include <semaphore.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "kal_attempt.h"
+#include "kal_host.h"
 
 /* The consumer gives up at each stage; the peer sees the end, the consumer one DISCONNECTED. */
 static void
@@ -224,6 +226,97 @@ test_time_wait(void)
 	attempt_finish(&a);
 }
 
+/* The service thread, held up by a task. */
+struct pause {
+	sem_t held;
+	sem_t go;
+};
+
+static void
+hold_up(void *arg)
+{
+	struct pause *pause = arg;
+
+	sem_post(&pause->held);
+	sem_wait(&pause->go);
+}
+
+/* A peer connects to the fixture, up to where our side waits for its first message. */
+static int
+half_established(struct attempt *a)
+{
+	const struct kal_mpa_frame request = {.kind = KAL_MPA_REQUEST,
+					      .revision = 2,
+					      .crc = true,
+					      .words = true,
+					      .peer_to_peer = true,
+					      .rtr = RI_RTR_WRITE,
+					      .ird = 2,
+					      .ord = 2};
+	struct kal_cm_req accept = {.qp = a->qp, .ird = 2, .ord = 2};
+	struct kal_accept_rep rep;
+	uint16_t port = 0;
+	int peer;
+
+	fixture_listen(&a->f, CTX + 1, &port, 5);
+	peer = raw_connect(false, port);
+	raw_send_frame(peer, &request);
+	accept.request = fixture_cm(&a->f, KAL_CM_REQUEST, CTX + 1).request;
+	g_assert_cmpint(fixture_call(&a->f, KAL_ACCEPT, &accept, sizeof(accept), &rep, sizeof(rep)),
+			==, RI_SUCCESS);
+	raw_frame(peer, KAL_MPA_REPLY, a->buf);
+	while (fixture_state(&a->f, a->qp) != RI_QPS_RTS)
+		g_usleep(1000);
+	return peer;
+}
+
+/*
+ * A connection stands, ends, and the next attempt is under way, all before the service thread comes to
+ * tidy up after the first: it leaves the second alone.
+ */
+static void
+test_tidies_late(void)
+{
+	const struct ri_host *host = kal_host_default();
+	struct pause pause;
+	struct ri_task task = {.fire = hold_up, .arg = &pause};
+	struct kal_qp_modify_req modify = {.mask = RI_QP_ATTR_STATE};
+	struct kal_mpa_frame reply;
+	struct attempt a;
+	int peer;
+
+	attempt_prepare(&a);
+	peer = half_established(&a);
+	sem_init(&pause.held, 0, 0);
+	sem_init(&pause.go, 0, 0);
+	host->task_run(host->self, &task);
+	sem_wait(&pause.held);
+	fake_raise(RI_EVENT_QP_STREAM_UP, RI_OBJECT_QP);
+	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
+	modify.id = a.qp;
+	modify.attr.state = RI_QPS_ERROR;
+	g_assert_cmpint(fixture_call(&a.f, KAL_QP_MODIFY, &modify, sizeof(modify), NULL, 0), ==,
+			RI_SUCCESS);
+	fake_say_now();
+	while (fixture_event(&a.f).kind != KAL_EVENT_CM)
+		;
+	modify.attr.state = RI_QPS_IDLE;
+	g_assert_cmpint(fixture_call(&a.f, KAL_QP_MODIFY, &modify, sizeof(modify), NULL, 0), ==,
+			RI_SUCCESS);
+	attempt_go(&a);
+	sem_post(&pause.go);
+	a.peer = raw_accept(a.listener);
+	a.request = raw_frame(a.peer, KAL_MPA_REQUEST, a.buf);
+	reply = attempt_good_reply(&a);
+	raw_send_frame(a.peer, &reply);
+	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
+	host->task_stop(host->self, &task);
+	sem_destroy(&pause.held);
+	sem_destroy(&pause.go);
+	close(peer);
+	attempt_finish(&a);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -232,6 +325,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/connect-life/disconnect", test_disconnect);
 	g_test_add_func("/kal/connect-life/destroy", test_destroy);
 	g_test_add_func("/kal/connect-life/again", test_again);
+	g_test_add_func("/kal/connect-life/tidies-late", test_tidies_late);
 	g_test_add_func("/kal/connect-life/attach-fails", test_attach_fails);
 	g_test_add_func("/kal/connect-life/bad-calls", test_bad_calls);
 	g_test_add_func("/kal/connect-life/time-wait", test_time_wait);
