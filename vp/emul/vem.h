@@ -34,7 +34,8 @@
 #define VEM_MAX_DATAGRAM 4096u /* the largest packet of InfiniBand */
 #define VEM_GRH          40u   /* octets of the route header in front of a datagram */
 #define VEM_UD_ROWS      64
-#define VEM_RNR_HOLD     1000000000u /* ns that a message waits for a receive */
+#define VEM_RNR_HOLD     UINT64_C(1000000000) /* ns that a message waits for a receive */
+#define VEM_RNR_LATE     1u                   /* in ri_qp::rnr_until: over */
 
 #define VEM_FABRIC_BITS 16 /* of a request's number */
 
@@ -116,6 +117,7 @@ struct ri_rnic {
 	atomic_uint srqs;
 	struct vem_ah_table ahs;
 	uint64_t time_wait;      /* ns for which its queue pairs rest after a connection */
+	uint64_t rnr_wait;       /* ns for which a message waits for a receive */
 	struct ri_task task;     /* tells of requests and of their end */
 	struct vem_item offered; /* conns to be told of; under the fabric's lock */
 	struct vem_item gone;    /* and of those that ended */
@@ -223,9 +225,7 @@ struct ri_qp {
 	uint32_t tx_index;
 	atomic_bool tx_flushed;
 	struct vsw_wqe *tx_wqe;
-	atomic_bool rnr_on;   /* the request waits for a receive */
-	atomic_bool rnr_late; /* and has waited long enough */
-	_Atomic uint64_t rnr_deadline;
+	_Atomic uint64_t rnr_until; /* it waits for a receive until; 0: no */
 	atomic_bool tx_target_have; /* datagrams: the request taken goes there */
 	struct vem_target tx_target;
 

@@ -165,8 +165,11 @@ vem_rnr_fire(void *arg)
 	struct ri_qp *qp = arg;
 	const struct ri_host *host = qp->rnic->host;
 
-	if (!atomic_load(&qp->rnr_on) || host->now(host->self) < atomic_load(&qp->rnr_deadline))
+	uint64_t until = atomic_load(&qp->rnr_until);
+
+	/* The receive may have come meanwhile, and another request may be waiting by now. */
+	if (until <= VEM_RNR_LATE || host->now(host->self) < until ||
+	    !atomic_compare_exchange_strong(&qp->rnr_until, &until, VEM_RNR_LATE))
 		return;
-	atomic_store(&qp->rnr_late, true);
 	vem_sq_run(qp);
 }

@@ -242,17 +242,14 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 {
 	const struct ri_host *host = qp->rnic->host;
 
-	if (atomic_load(&qp->rnr_late)) {
-		atomic_store(&qp->rnr_on, false);
-		if (vem_fail_there(qp, peer, &no_receive))
-			return true;
-		return false;
-	}
-	if (!atomic_load(&qp->rnr_on)) {
-		uint64_t deadline = host->now(host->self) + VEM_RNR_HOLD;
-		atomic_store(&qp->rnr_deadline, deadline);
-		atomic_store(&qp->rnr_on, true);
-		host->timer_start(host->self, &qp->rnr_timer, deadline);
+	uint64_t until = atomic_load(&qp->rnr_until);
+
+	if (until == VEM_RNR_LATE)
+		return vem_fail_there(qp, peer, &no_receive);
+	if (until == 0) {
+		until = host->now(host->self) + qp->rnic->rnr_wait;
+		atomic_store(&qp->rnr_until, until);
+		host->timer_start(host->self, &qp->rnr_timer, until);
 	}
 	return false;
 }
@@ -323,10 +320,8 @@ deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
 		vem_spans_end(message);
 		return no_receive_taken(qp, peer, taken);
 	}
-	if (atomic_load_explicit(&qp->rnr_on, memory_order_relaxed)) {
-		atomic_store(&qp->rnr_on, false);
-		atomic_store(&qp->rnr_late, false);
-	}
+	if (atomic_load_explicit(&qp->rnr_until, memory_order_relaxed) != 0)
+		atomic_store(&qp->rnr_until, 0);
 
 	cqe.wr_id = peer->rx_wqe->wr_id;
 	const struct vem_fault *fault = place(peer, wqe, message, &cqe);

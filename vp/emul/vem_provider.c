@@ -16,6 +16,7 @@
 
 #include "vem_fault.h"
 #include "vem_ud.h"
+#include "vsw_setting.h"
 
 #define MAX_KEYS 65536
 
@@ -70,14 +71,14 @@ bell_lead_leave(void *engine)
 
 /*
  * InfiniBand's queue pairs rest after a connection. Nothing is ever late in this fabric, so they do
- * not, unless somebody wants to see it: ITAPI_EMUL_TIME_WAIT_US.
+ * not, unless somebody wants to see it. A message waits a second for a receive.
  */
-static uint64_t
-time_wait_of(uint32_t personality)
+static void
+read_settings(struct ri_rnic *rnic, uint32_t personality)
 {
-	const char *text = getenv("ITAPI_EMUL_TIME_WAIT_US");
-
-	return personality == VEM_IB && text != NULL ? strtoull(text, NULL, 10) * 1000 : 0;
+	if (personality == VEM_IB)
+		rnic->time_wait = vsw_setting_time("ITAPI_EMUL_TIME_WAIT_US", 1000, 0);
+	rnic->rnr_wait = vsw_setting_time("ITAPI_EMUL_RNR_MS", 1000000, VEM_RNR_HOLD);
 }
 
 static enum ri_status
@@ -103,7 +104,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 		return RI_ERR_RESOURCES;
 	}
 	rnic->host = open->host;
-	rnic->time_wait = time_wait_of(personality);
+	read_settings(rnic, personality);
 	rnic->upcalls = open->upcalls;
 	rnic->cq_upcall = (struct vsw_cq_upcall){.cq_event = open->upcalls->cq_event,
 						 .self = open->upcalls->self};

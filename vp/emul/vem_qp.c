@@ -193,8 +193,7 @@ qp_renew(struct ri_qp *qp)
 		sched_yield();
 	vem_link_leave(qp);
 	atomic_store(&qp->open, false);
-	atomic_store(&qp->rnr_on, false);
-	atomic_store(&qp->rnr_late, false);
+	atomic_store(&qp->rnr_until, 0);
 	atomic_store(&qp->awaited, 0);
 	atomic_store(&qp->tx_target_have, false);
 	atomic_store(&qp->tx_flushed, false);
@@ -404,7 +403,7 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->member.hard) : UINT32_MAX;
 	attr->quiet = queue_is_quiet(&qp->sq) && queue_is_quiet(&qp->rq) &&
 		      atomic_load(&qp->tx.held) == 0 && atomic_load(&qp->rx.held) == 0 &&
-		      !atomic_load(&qp->rnr_on) && !atomic_load(&qp->rx_have);
+		      atomic_load(&qp->rnr_until) <= VEM_RNR_LATE && !atomic_load(&qp->rx_have);
 	attr->qkey = atomic_load(&qp->qkey);
 	vsw_lock(&qp->lock);
 	attr->terminate_sent = qp->terminate_sent;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "viw_qp.h"
+#include "vsw_setting.h"
 
 #define WHOLE  "iwarp"
 #define SINGLE "iwarp:"
@@ -67,21 +68,6 @@ ports_choose(struct viw_rnic *rnic, const char *name)
 	return whole || rnic->num_ports > 0;
 }
 
-/* How long a Send may wait for a receive. */
-static uint64_t
-rnr_wait(void)
-{
-	const char *text = getenv("ITAPI_IWARP_RNR_MS");
-	char *end = NULL;
-
-	if (text == NULL || *text == '\0')
-		return VIW_RNR_DEFAULT;
-	unsigned long long ms = strtoull(text, &end, 10);
-	if (*end != '\0' || ms > 3600000)
-		return VIW_RNR_DEFAULT;
-	return ms * 1000000;
-}
-
 static const struct vsw_doorbell doorbell = {
 	.sq = viw_doorbell_sq,
 	.sq_flush = viw_doorbell_flush,
@@ -125,7 +111,7 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->upcalls = open->upcalls;
 	rnic->cq_upcall.cq_event = open->upcalls->cq_event;
 	rnic->cq_upcall.self = open->upcalls->self;
-	rnic->rnr_ns = rnr_wait();
+	rnic->rnr_ns = vsw_setting_time("ITAPI_IWARP_RNR_MS", 1000000, VIW_RNR_DEFAULT);
 	rnic->bell = doorbell;
 	rnic->bell.engine = &rnic->engine;
 	pthread_mutex_init(&rnic->lock, NULL);
