@@ -20,6 +20,13 @@ request(it_ep_handle_t ep_handle, const void *segments, const struct ual_dto *dt
 	return ual_dto_request(ep, dto);
 }
 
+/* Where the endpoint is of the wrong kind, that is what the post will say. */
+static bool
+offered(const struct ual_ep *ep, enum ual_dto_extra extra)
+{
+	return ual_dto_is_datagram(ep) || ual_dto_offers(ep, extra);
+}
+
 it_status_t
 it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 	     IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
@@ -50,7 +57,7 @@ it_post_send_and_unlink(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *
 		.unlink = true,
 	};
 
-	if (ual_ep_of(ep_handle) != NULL && !ual_dto_offers(ual_ep_of(ep_handle), UAL_DTO_X_UNLINK))
+	if (ual_ep_of(ep_handle) != NULL && !offered(ual_ep_of(ep_handle), UAL_DTO_X_UNLINK))
 		return IT_ERR_OP_NOT_SUPPORTED;
 	return request(ep_handle, local_segments, &dto);
 }
@@ -128,8 +135,7 @@ it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle, IN const it_rmr_triplet_t 
 		.rmr_context = rmr_context,
 	};
 
-	if (ual_ep_of(ep_handle) != NULL &&
-	    !ual_dto_offers(ual_ep_of(ep_handle), UAL_DTO_X_READ_TO_RMR))
+	if (ual_ep_of(ep_handle) != NULL && !offered(ual_ep_of(ep_handle), UAL_DTO_X_READ_TO_RMR))
 		return IT_ERR_OP_NOT_SUPPORTED;
 	return request(ep_handle, local_segments, &dto);
 }
@@ -155,6 +161,8 @@ it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t sw
 
 	if (ep == NULL)
 		return IT_ERR_INVALID_EP;
+	if (ual_dto_is_datagram(ep))
+		return IT_ERR_INVALID_EP_TYPE;
 	if (!ual_dto_offers(ep, UAL_DTO_X_ATOMICS))
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (op != IT_FETCH_AND_ADD && op != IT_COMPARE_AND_SWAP)
@@ -174,22 +182,45 @@ it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_seg
 	       IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 	       IN const it_dg_remote_ep_addr_t *remote_ep_addr)
 {
-	(void)local_segments;
-	(void)num_segments;
-	(void)cookie;
-	(void)dto_flags;
-	(void)remote_ep_addr;
-	/* Every endpoint is a connected one. */
-	return ual_ep_of(ep_handle) != NULL ? IT_ERR_INVALID_EP_TYPE : IT_ERR_INVALID_EP;
+	const struct ual_dto dto = {
+		.op = UAL_DTO_SEND,
+		.flags = dto_flags,
+		.segments = local_segments,
+		.num_segments = num_segments,
+		.cookie = cookie,
+		.datagram = true,
+		.to = remote_ep_addr,
+	};
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (!ual_dto_is_datagram(ep))
+		return IT_ERR_INVALID_EP_TYPE;
+	if (pointer_missing(local_segments, num_segments) || remote_ep_addr == NULL)
+		return IT_ERR_FAULT;
+	return ual_dto_sendto(ep, &dto);
 }
 
 it_status_t
 it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 		 IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
 {
-	(void)local_segments;
-	(void)num_segments;
-	(void)cookie;
-	(void)dto_flags;
-	return ual_ep_of(ep_handle) != NULL ? IT_ERR_INVALID_EP_TYPE : IT_ERR_INVALID_EP;
+	const struct ual_dto dto = {
+		.op = UAL_DTO_RECV,
+		.flags = dto_flags,
+		.segments = local_segments,
+		.num_segments = num_segments,
+		.cookie = cookie,
+		.datagram = true,
+	};
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (!ual_dto_is_datagram(ep))
+		return IT_ERR_INVALID_EP_TYPE;
+	if (pointer_missing(local_segments, num_segments))
+		return IT_ERR_FAULT;
+	return ual_dto_recv(ep, &dto);
 }

@@ -1,73 +1,100 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/*
- * Entry points: datagrams (itapi-semantics 13, 15.4, 15.9). Of this release no adapter offers them:
- * no address handle and no request handle can be made, so none is valid; parents are checked.
- */
+/* Entry points: datagrams (itapi-semantics 13, 15.4, 15.9). Posts are in it_dto.c. */
 
 #include "it_check.h"
 #include "ual.h"
+
+#define AH_QUERY_BITS 0xeu
 
 it_status_t
 it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_handle,
 		IN it_evd_handle_t recv_sevd_handle, IN const it_ep_attributes_t *ep_attr,
 		IN size_t spigot_id, OUT it_ep_handle_t *ep_handle)
 {
-	(void)spigot_id;
+	const struct ual_ep_wanted wanted = {
+		.request = request_sevd_handle, .recv = recv_sevd_handle, .attr = ep_attr};
+	struct ual_pz *pz = ual_pz_of(pz_handle);
+	it_ep_handle_t made = NULL;
+	it_status_t status;
+
 	if (ep_handle != NULL)
 		*ep_handle = NULL;
-	if (ual_pz_of(pz_handle) == NULL)
+	if (pz == NULL)
 		return IT_ERR_INVALID_PZ;
-	if (ual_evd_of(request_sevd_handle) == NULL)
-		return IT_ERR_INVALID_REQ_EVD;
-	if (ual_evd_of(recv_sevd_handle) == NULL)
-		return IT_ERR_INVALID_RECV_EVD;
-	return ep_attr != NULL && ep_handle != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_FAULT;
+	if (ual_dead(ual_ia_under(pz)))
+		return IT_ERR_IA_CATASTROPHE;
+	if (ep_attr == NULL || ep_handle == NULL)
+		return IT_ERR_FAULT;
+	status = ual_ud_create(pz, &wanted, spigot_id, &made);
+	*ep_handle = made;
+	return status;
 }
 
-static it_status_t
-no_address(it_addr_handle_t handle)
-{
-	return ual_object_get(handle, UAL_AH) != NULL ? IT_ERR_OP_NOT_SUPPORTED : IT_ERR_INVALID_AH;
-}
+/* --- address handles ----------------------------------------------------------------------- */
 
 it_status_t
 it_address_handle_create(IN it_pz_handle_t pz_handle, IN const it_path_t *destination_path,
 			 IN it_ah_flags_t ah_flags, OUT it_addr_handle_t *addr_handle)
 {
-	(void)ah_flags;
+	struct ual_pz *pz = ual_pz_of(pz_handle);
+	it_addr_handle_t made = NULL;
+	it_status_t status;
+
 	if (addr_handle != NULL)
 		*addr_handle = NULL;
-	if (ual_pz_of(pz_handle) == NULL)
+	if (pz == NULL)
 		return IT_ERR_INVALID_PZ;
-	return destination_path != NULL && addr_handle != NULL ? IT_ERR_OP_NOT_SUPPORTED
-							       : IT_ERR_FAULT;
+	if (ual_dead(ual_ia_under(pz)))
+		return IT_ERR_IA_CATASTROPHE;
+	if (destination_path == NULL || addr_handle == NULL)
+		return IT_ERR_FAULT;
+	status = ual_ah_create(pz, destination_path, ah_flags, &made);
+	*addr_handle = made;
+	return status;
 }
 
 it_status_t
 it_address_handle_free(IN it_addr_handle_t addr_handle)
 {
-	return no_address(addr_handle);
+	struct ual_ah *ah = ual_ah_of(addr_handle);
+
+	return ah != NULL ? ual_ah_free(ah) : IT_ERR_INVALID_AH;
 }
 
 it_status_t
 it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
 			 IN const it_addr_param_t *params)
 {
-	(void)mask;
-	(void)params;
-	return no_address(addr_handle);
+	struct ual_ah *ah = ual_ah_of(addr_handle);
+
+	if (ah == NULL)
+		return IT_ERR_INVALID_AH;
+	if (ual_dead(ual_ia_under(ah)))
+		return IT_ERR_IA_CATASTROPHE;
+	if (params == NULL)
+		return IT_ERR_FAULT;
+	return mask == IT_ADDR_PARAM_PATH ? ual_ah_modify(ah, &params->path) : IT_ERR_INVALID_MASK;
 }
 
 it_status_t
 it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
 			OUT it_addr_param_t *params)
 {
-	(void)mask;
-	(void)params;
-	return no_address(addr_handle);
+	struct ual_ah *ah = ual_ah_of(addr_handle);
+
+	if (ah == NULL)
+		return IT_ERR_INVALID_AH;
+	if (params == NULL)
+		return IT_ERR_FAULT;
+	if (!query_mask_valid((unsigned int)mask, IT_ADDR_PARAM_ALL, AH_QUERY_BITS))
+		return IT_ERR_INVALID_MASK;
+	ual_ah_query(ah, mask, params);
+	return IT_SUCCESS;
 }
+
+/* --- service resolution -------------------------------------------------------------------- */
 
 static it_status_t
 no_request(it_ud_svc_req_handle_t handle)

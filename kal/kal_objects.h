@@ -81,6 +81,7 @@ struct kal_qp {
 	struct kal_srq *srq;
 	struct ri_qp *qp;
 	uint64_t ctx;
+	bool ud; /* for datagrams */
 	struct kal_conn *conn;
 };
 

@@ -454,6 +454,7 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_UNSUPPORTED;
 	out->init = in->init;
 	qp->ctx = in->init.ctx;
+	qp->ud = in->init.type == RI_QP_UD;
 	status = make_qp(client, qp, out);
 	if (status != RI_SUCCESS)
 		return status;

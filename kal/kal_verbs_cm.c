@@ -43,12 +43,13 @@ listen_destroy(struct kal_client *client, const void *req, void *rep, struct kal
 	return listen != NULL ? kal_object_destroy(client, &listen->object) : RI_ERR_INVALID_HANDLE;
 }
 
+/* NULL also for a queue pair that can have no connection. */
 static struct kal_conn *
 conn_of(struct kal_client *client, uint32_t id)
 {
 	struct kal_qp *qp = kal_object_get(client, id, RI_OBJECT_QP);
 
-	return qp != NULL ? qp->conn : NULL;
+	return qp != NULL && !qp->ud ? qp->conn : NULL;
 }
 
 static enum ri_status

@@ -21,6 +21,7 @@ struct ual_listen;
 struct ual_lmr;
 struct ual_rmr;
 struct ual_srq;
+struct ual_ah;
 
 /*
  * Handles to objects: NULL if the handle is none of that type.
@@ -72,6 +73,12 @@ static inline struct ual_srq *
 ual_srq_of(it_srq_handle_t handle)
 {
 	return (struct ual_srq *)ual_object_get(handle, UAL_SRQ);
+}
+
+static inline struct ual_ah *
+ual_ah_of(it_addr_handle_t handle)
+{
+	return (struct ual_ah *)ual_object_get(handle, UAL_AH);
 }
 
 /* The adapter of an object; every object begins with its struct ual_object. */
@@ -263,6 +270,20 @@ void ual_ep_query(struct ual_ep *ep, it_ep_param_mask_t wanted, it_ep_param_t *p
 it_status_t ual_ep_modify(struct ual_ep *ep, it_ep_param_mask_t mask,
 			  const it_ep_attributes_t *attr);
 it_status_t ual_ep_reset(struct ual_ep *ep);
+
+/*
+ * Datagrams.
+ */
+
+/* it_ep_ud_create; wanted->connect and ->flags do not count. */
+it_status_t ual_ud_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, size_t spigot,
+			  it_ep_handle_t *out);
+it_status_t ual_ah_create(struct ual_pz *pz, const it_path_t *path, it_ah_flags_t flags,
+			  it_addr_handle_t *out);
+it_status_t ual_ah_free(struct ual_ah *ah);
+it_status_t ual_ah_modify(struct ual_ah *ah, const it_path_t *path);
+/* wanted is checked; only what it names is written. */
+void ual_ah_query(struct ual_ah *ah, it_addr_param_mask_t wanted, it_addr_param_t *params);
 
 /*
  * Connections.

@@ -130,8 +130,10 @@ ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *q
 		.reuse_addr = (ep->flags & IT_EP_REUSEADDR) != 0,
 		.timeout_us = path->timeout,
 	};
-	it_status_t status = check_connect(ia, path, qual, flags, &req);
+	it_status_t status = IT_ERR_INVALID_EP_TYPE;
 
+	if (!ep->ud)
+		status = check_connect(ia, path, qual, flags, &req);
 	/* The state before limits (G2). */
 	if (status == IT_SUCCESS)
 		status = ual_ep_may(&ep->state, UAL_EPE_CONNECT);
@@ -149,9 +151,12 @@ ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *q
 it_status_t
 ual_cm_same_adapter(const struct ual_ep *ep, it_cn_est_identifier_t id)
 {
-	struct ual_request *request = ual_request_take(id);
+	struct ual_request *request;
 	it_status_t status;
 
+	if (ep->ud)
+		return IT_ERR_INVALID_EP_TYPE;
+	request = ual_request_take(id);
 	if (request == NULL)
 		return IT_ERR_INVALID_CN_EST_ID;
 	/* An endpoint of ours is of one adapter from its creation on. */
@@ -244,9 +249,12 @@ accept_taken(struct ual_ep *ep, const struct ual_request *request, const struct 
 it_status_t
 ual_cm_accept(struct ual_ep *ep, it_cn_est_identifier_t id, const struct ual_pdata *pdata)
 {
-	struct ual_request *request = ual_request_take(id);
+	struct ual_request *request;
 	it_status_t status;
 
+	if (ep->ud)
+		return IT_ERR_INVALID_EP_TYPE;
+	request = ual_request_take(id);
 	if (request == NULL)
 		return IT_ERR_INVALID_CN_EST_ID;
 	pthread_mutex_lock(&ep->control);
@@ -509,7 +517,12 @@ ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev)
 	it_event_type_t number = ual_status_of_event(ev->event, ev->detail);
 	struct ual_ep *ep = ual_object_from_ctx(ev->ctx, UAL_EP);
 
-	if (number == 0 || ep == NULL || ep->object.ia != ia)
+	if (ep == NULL || ep->object.ia != ia)
+		return;
+	/* Datagrams have no connection whose end could tell. */
+	if (ep->ud && ri_event_is_end((enum ri_event)ev->event))
+		(void)ual_ep_step(&ep->state, UAL_EPE_BROKEN, NULL);
+	if (number == 0)
 		return;
 	if (ev->event == RI_EVENT_QP_CQ_SQ_ERROR)
 		ual_evd_overflow(ep->request, ual_object_handle(&ep->object));

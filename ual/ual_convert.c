@@ -71,6 +71,8 @@ ual_cm_convert(struct ual_ep *ep, int sd, it_sc_flags_t flags, const void *msg, 
 	struct ual_ia *ia = ep->object.ia;
 	it_status_t status;
 
+	if (ep->ud)
+		return IT_ERR_INVALID_EP_TYPE;
 	if (ual_dead(ia))
 		return IT_ERR_IA_CATASTROPHE;
 	if (!ia->attr.socket_conversion)

@@ -12,13 +12,18 @@
  * No lock, unless the provider's queues want one thread at a time; that lock is never taken by
  * anything that the provider may call back. The state is read once: in UNCONNECTED and while a
  * connection comes about the send queue refuses and receives are kept; from CONNECTED on, in
- * NONOPERATIONAL too, everything is handed on, and it is the provider that flushes (R-04). A
- * completion needs no look-up: its context is the endpoint's handle, its number the cookie.
+ * NONOPERATIONAL too, everything is handed on, and it is the provider that flushes (R-04). The same look
+ * tells endpoints for datagrams apart, whose states lie beyond. A completion needs no look-up: its context
+ * is the endpoint's handle, its number the cookie.
  */
 
 #include "ual_dto.h"
 
+#include <string.h>
+
 #include "ual.h"
+#include "ual_addr.h"
+#include "ual_ah.h"
 #include "ual_ep.h"
 #include "ual_key.h"
 #include "ual_mem.h"
@@ -58,12 +63,29 @@ adapter_dead(const struct ual_ia *ia)
 	return atomic_load_explicit(&ia->dead, memory_order_relaxed);
 }
 
+/* May requests of a connected endpoint be posted? Never if it is one for datagrams. */
 static bool
-takes(const struct ual_ep *ep, enum ual_dto_op op)
+takes(const struct ual_ep *ep)
 {
 	/* Acquire: who sees CONNECTED sees what led to it. */
-	return op == UAL_DTO_RECV ||
-	       atomic_load_explicit(&ep->state, memory_order_acquire) >= UAL_EPS_CONNECTED;
+	return atomic_load_explicit(&ep->state, memory_order_acquire) - UAL_EPS_CONNECTED <=
+	       UAL_EPS_NONOPERATIONAL - UAL_EPS_CONNECTED;
+}
+
+/* The address handle of a datagram, NULL if it is not one of the endpoint's zone. */
+static const struct ual_ah *
+ah_of(const struct ual_ep *ep, const it_dg_remote_ep_addr_t *to)
+{
+	const struct ual_ah *ah =
+		to->type == IT_DG_TYPE_IB_UD ? ual_object_get(to->addr.ud.addr, UAL_AH) : NULL;
+
+	return ah != NULL && ah->pz == ep->pz ? ah : NULL;
+}
+
+static bool
+key_allowed(const struct ual_ep *ep, const it_dg_remote_ep_addr_t *to)
+{
+	return ual_ep_key_allowed(ep->object.ia, to->addr.ud.ep_info.ud_ep_key);
 }
 
 /* The LMR of a segment, NULL if it is not one of this adapter. */
@@ -125,16 +147,22 @@ static it_status_t
 refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 {
 	size_t limit = ep->max_sge[dto->op];
-	it_status_t status = segments_refusal(ep->object.ia, ep->privileged, dto, limit);
+	it_status_t status = IT_ERR_INVALID_EP_TYPE;
 
+	if (ep->ud == dto->datagram)
+		status = segments_refusal(ep->object.ia, ep->privileged, dto, limit);
+	if (status == IT_SUCCESS && dto->to != NULL && ah_of(ep, dto->to) == NULL)
+		status = IT_ERR_INVALID_AH;
 	if (status != IT_SUCCESS)
 		return status;
 	if (((unsigned int)dto->flags & ~flags_allowed(ep, dto)) != 0)
 		return IT_ERR_INVALID_DTO_FLAGS;
-	if (!takes(ep, dto->op))
+	if (dto->op != UAL_DTO_RECV && !dto->datagram && !takes(ep))
 		return IT_ERR_INVALID_EP_STATE;
 	if (dto->num_segments > limit)
 		return IT_ERR_INVALID_NUM_SEGMENTS;
+	if (dto->to != NULL && !key_allowed(ep, dto->to))
+		return IT_ERR_INVALID_EP_KEY;
 	/* Left over: too long; or an LMR that was freed when convert looked. */
 	return dto->op == UAL_DTO_RECV ? IT_ERR_INVALID_LMR : IT_ERR_PAYLOAD_SIZE;
 }
@@ -204,6 +232,12 @@ stag_of(it_rmr_context_t context)
 }
 
 bool
+ual_dto_is_datagram(const struct ual_ep *ep)
+{
+	return ep->ud;
+}
+
+bool
 ual_dto_offers(const struct ual_ep *ep, enum ual_dto_extra extra)
 {
 	const struct ri_rnic_attr *attr = &ep->object.ia->attr;
@@ -226,8 +260,8 @@ ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
 	struct ri_wr wr;
 
 	if (((unsigned int)dto->flags & ~flags_allowed(ep, dto)) != 0 ||
-	    dto->num_segments > ep->max_sge[dto->op] || !takes(ep, dto->op) ||
-	    adapter_dead(ep->object.ia) || !convert_all(ep, dto, sgl, ep->max_payload))
+	    dto->num_segments > ep->max_sge[dto->op] || !takes(ep) || adapter_dead(ep->object.ia) ||
+	    !convert_all(ep, dto, sgl, ep->max_payload))
 		return refusal(ep, dto);
 	wr.wr_id = dto->cookie;
 	wr.sgl = sgl;
@@ -244,6 +278,31 @@ ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
 	return ual_dto_control(ep, &wr);
 }
 
+/* As ual_dto_request, to whom each datagram says. */
+it_status_t
+ual_dto_sendto(struct ual_ep *ep, const struct ual_dto *dto)
+{
+	const struct ual_ah *ah = ep->ud ? ah_of(ep, dto->to) : NULL;
+	struct ri_sge sgl[UAL_DTO_SEGMENTS_MAX];
+	struct ri_wr wr;
+
+	if (((unsigned int)dto->flags & ~flags_allowed(ep, dto)) != 0 || ah == NULL ||
+	    dto->num_segments > ep->max_sge[dto->op] || !key_allowed(ep, dto->to) ||
+	    adapter_dead(ep->object.ia) || !convert_all(ep, dto, sgl, ep->max_payload))
+		return refusal(ep, dto);
+	wr.wr_id = dto->cookie;
+	wr.sgl = sgl;
+	wr.num_sge = (uint16_t)dto->num_segments;
+	wr.opcode = RI_OP_SEND_UD;
+	wr.reserved = 0;
+	wr.flags = (uint32_t)dto->flags;
+	wr.inv_stag = 0;
+	wr.u.ud.ah = ah->wire;
+	wr.u.ud.qpn = dto->to->addr.ud.ep_info.ud_ep_id;
+	wr.u.ud.qkey = dto->to->addr.ud.ep_info.ud_ep_key;
+	return ual_dto_control(ep, &wr);
+}
+
 it_status_t
 ual_dto_control_check(const struct ual_ep *ep, it_dto_flags_t flags, unsigned int allowed)
 {
@@ -253,7 +312,7 @@ ual_dto_control_check(const struct ual_ep *ep, it_dto_flags_t flags, unsigned in
 		allowed &= ~(unsigned int)IT_UNLINK_FENCE_FLAG;
 	if (((unsigned int)flags & ~allowed) != 0)
 		return IT_ERR_INVALID_DTO_FLAGS;
-	return takes(ep, UAL_DTO_SEND) ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
+	return takes(ep) ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
 }
 
 it_status_t
@@ -271,9 +330,10 @@ ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto)
 	enum ri_status status;
 	struct ri_recv_wr wr;
 
-	if ((ep->flags & IT_EP_SRQ) != 0)
+	if ((ep->flags & IT_EP_SRQ) != 0 && !dto->datagram)
 		return IT_ERR_INVALID_EP; /* */
-	if (((unsigned int)dto->flags & ~(unsigned int)kinds[UAL_DTO_RECV].flags) != 0 ||
+	if (ep->ud != dto->datagram ||
+	    ((unsigned int)dto->flags & ~(unsigned int)kinds[UAL_DTO_RECV].flags) != 0 ||
 	    dto->num_segments > ep->max_sge[UAL_DTO_RECV] || adapter_dead(ep->object.ia))
 		return refusal(ep, dto);
 	for (size_t i = 0; i < dto->num_segments; i++) {
@@ -348,6 +408,25 @@ let_connection_stand(const struct ri_wc *wc, struct ual_ia *ia)
 		ual_async_settle(ia);
 }
 
+/* Who sent a datagram, and the way back. */
+static void
+source_fill(const struct ri_wc *wc, const struct ual_ia *ia, it_all_dto_cmpl_event_t *event)
+{
+	const struct ual_ep *ep = (struct ual_ep *)ual_object_from_ctx(wc->qp_ctx, UAL_EP);
+	const struct ri_addr any = {0};
+	struct ri_addr sender = {.family = RI_ADDR_GID};
+	bool good = wc->status == RI_WC_SUCCESS;
+
+	event->flags =
+		(it_dto_ud_flags_t)(good && (wc->flags & RI_WC_GRH) != 0 ? IT_UD_IB_GRH_PRESENT
+									 : 0);
+	event->ud_ep_id = good ? wc->src_qpn : 0;
+	if (good)
+		memcpy(sender.octets, wc->src_addr, sizeof(sender.octets));
+	ual_addr_to_path(&ia->attr, ep != NULL ? ep->path.spigot_id : 0, &any, &sender,
+			 &event->src_path);
+}
+
 bool
 ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out)
 {
@@ -365,5 +444,7 @@ ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out)
 	if ((wc->flags & RI_WC_INVALIDATED) != 0 && wc->status == RI_WC_SUCCESS)
 		event->unlinked_mr_handle =
 			(it_handle_t)ual_key_revoked(evd->object.ia->keys, wc->inv_stag);
+	if (__builtin_expect(wc->opcode == RI_OP_RECV_UD, 0))
+		source_fill(wc, evd->object.ia, &out->all_dto_cmpl);
 	return true;
 }

@@ -37,12 +37,14 @@ struct ual_dto {
 	const it_lmr_triplet_t *segments;
 	size_t num_segments;
 	it_dto_cookie_t cookie;
-	it_rdma_addr_t rdma_addr;      /* Write, Read and atomics */
-	it_rmr_context_t rmr_context;  /* the same; Send with `unlink`: what the peer revokes */
-	const it_rmr_triplet_t *sinks; /* Read: into these, instead of segments */
-	bool unlink;                   /* Send: it_post_send_and_unlink */
-	uint64_t operand;              /* atomics: what is added or compared with */
-	uint64_t swap;                 /* compare-and-swap: the new value */
+	it_rdma_addr_t rdma_addr;         /* Write, Read and atomics */
+	it_rmr_context_t rmr_context;     /* the same; Send with `unlink`: what the peer revokes */
+	const it_rmr_triplet_t *sinks;    /* Read: into these, instead of segments */
+	bool unlink;                      /* Send: it_post_send_and_unlink */
+	uint64_t operand;                 /* atomics: what is added or compared with */
+	uint64_t swap;                    /* compare-and-swap: the new value */
+	bool datagram;                    /* for an endpoint for datagrams; SEND and RECV alone */
+	const it_dg_remote_ep_addr_t *to; /* SEND of a datagram: where it goes */
 };
 
 /* What not every adapter can do. */
@@ -51,9 +53,13 @@ enum ual_dto_extra {
 	UAL_DTO_X_READ_TO_RMR, /* it_post_rdma_read_to_rmr */
 	UAL_DTO_X_ATOMICS      /* it_post_atomic */
 };
+/* Is it an endpoint for datagrams? */
+bool ual_dto_is_datagram(const struct ual_ep *ep);
 bool ual_dto_offers(const struct ual_ep *ep, enum ual_dto_extra extra);
-/* Post to the send queue of an RC endpoint. dto->op is not RECV. */
+/* Post to the send queue. dto->op is not RECV. */
 it_status_t ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto);
+/* A datagram: dto->op is SEND, dto->to where it goes. */
+it_status_t ual_dto_sendto(struct ual_ep *ep, const struct ual_dto *dto);
 /*
  * Requests that carry no segments: links and unlinks. First the flags, of which `allowed` go with the
  * request, and the endpoint's state; then the post, whose flags are wr->flags as they are.
@@ -64,7 +70,7 @@ it_status_t ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto);
 it_status_t ual_dto_control_check(const struct ual_ep *ep, it_dto_flags_t flags,
 				  unsigned int allowed);
 it_status_t ual_dto_control(struct ual_ep *ep, const struct ri_wr *wr);
-/* Post a receive to an RC endpoint. dto->op is RECV. */
+/* Post a receive. dto->op is RECV. */
 it_status_t ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto);
 /* The same to a shared receive queue. */
 it_status_t ual_dto_recv_shared(struct ual_srq *srq, const struct ual_dto *dto);

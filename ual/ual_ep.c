@@ -5,9 +5,10 @@
  * Life of an endpoint: made, asked, reset, freed (itapi-semantics 3, 4.6, 15.4).
  *
  * An endpoint is a queue pair of the kAL (qp_id), its user half (qp) that posts go to, and a word of
- * state. It holds its PZ and its three EVDs. Two locks: `control` serialises the calls that ask the
+ * state. It holds its PZ and its EVDs. Two locks: `control` serialises the calls that ask the
  * layer below for something; `lock` belongs to what dispatch changes too and is never held across a
- * call down. Connections are in ual_cm.c, attributes in ual_ep_attr.c, posts in ual_dto.c.
+ * call down. Connections are in ual_cm.c, attributes in ual_ep_attr.c, posts in ual_dto.c; what is different
+ * with datagrams in ual_ud.c.
  */
 
 #include "ual_ep.h"
@@ -27,9 +28,8 @@ ual_ep_qp_modify(struct ual_ep *ep, const struct ri_qp_attr *attr, uint32_t mask
 	return ual_ia_call(ep->object.ia, KAL_QP_MODIFY, &req, sizeof(req), NULL, 0);
 }
 
-/* Let go of the parents and give the slot back; nobody can reach the endpoint any more. */
-static void
-ep_end(struct ual_ep *ep)
+void
+ual_ep_end(struct ual_ep *ep)
 {
 	ual_request_forget(ep->arrival);
 	if (ep->request != NULL)
@@ -69,7 +69,7 @@ ep_destroy(struct ual_object *object)
 	if (qp_end(ep) == RI_ERR_BUSY && ual_rmr_ep_reset(ep) == IT_SUCCESS)
 		(void)!qp_end(ep);
 	ual_async_settle(object->ia);
-	ep_end(ep);
+	ual_ep_end(ep);
 }
 
 /* An EVD that may feed a new endpoint must not have overflowed. */
@@ -84,9 +84,8 @@ overflowed(struct ual_evd *evd)
 	return answer;
 }
 
-/* Hold the three EVDs; what is held is let go by ep_end. */
-static it_status_t
-hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
+it_status_t
+ual_ep_hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 {
 	const struct ual_ia *ia = ep->object.ia;
 
@@ -96,15 +95,16 @@ hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 	ep->recv = ual_evd_use(wanted->recv, IT_DTO_EVENT_STREAM, ia);
 	if (ep->recv == NULL)
 		return IT_ERR_INVALID_RECV_EVD;
-	ep->connect = ual_evd_use(wanted->connect, IT_CM_MSG_EVENT_STREAM, ia);
-	if (ep->connect == NULL)
+	if (!ep->ud)
+		ep->connect = ual_evd_use(wanted->connect, IT_CM_MSG_EVENT_STREAM, ia);
+	if (!ep->ud && ep->connect == NULL)
 		return IT_ERR_INVALID_CONN_EVD;
 	if (overflowed(ep->request))
 		return IT_ERR_INVALID_REQ_EVD_STATE;
 	return overflowed(ep->recv) ? IT_ERR_INVALID_RECV_EVD_STATE : IT_SUCCESS;
 }
 
-/* Hold the S-RQ, if it shall have one; let go by ep_end. */
+/* Hold the S-RQ, if it shall have one; let go by ual_ep_end. */
 static it_status_t
 hold_srq(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 {
@@ -121,53 +121,31 @@ hold_srq(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 	return IT_SUCCESS;
 }
 
-/* What the application sees is what was granted; payload, IRD and ORD are exact. */
-static void
-take_granted(struct ual_ep *ep, const struct ri_qp_init *init)
+void
+ual_ep_take_granted(struct ual_ep *ep, const struct ri_qp_init *init)
 {
 	ep->attr.max_request_dtos = init->max_sq_wr;
 	if (ep->srq == NULL)
 		ep->attr.max_recv_dtos = init->max_rq_wr;
 	ep->attr.max_send_segments = ual_ep_segments(init->max_send_sge);
 	ep->attr.max_recv_segments = ual_ep_segments(init->max_recv_sge);
-	ep->attr.srv.rc.max_rdma_read_segments = ual_ep_segments(init->max_read_sge);
-	ep->attr.srv.rc.max_rdma_write_segments = ual_ep_segments(init->max_write_sge);
 	if (ep->attr.max_dto_payload_size == 0)
-		ep->attr.max_dto_payload_size = ual_ep_payload_limit(&ep->object.ia->attr);
+		ep->attr.max_dto_payload_size = ual_ep_payload_limit(&ep->object.ia->attr, ep->ud);
 	ual_ep_limits(ep);
 	for (int i = 0; i < UAL_DTO_COUNT; i++)
 		ep->granted_sge[i] = atomic_load(&ep->max_sge[i]);
-	ep->ord = ep->attr.srv.rc.rdma_read_ord;
 }
 
-/* Make the queue pair and open its user half. */
-static enum ri_status
-qp_make(struct ual_ep *ep)
+enum ri_status
+ual_ep_qp_make(struct ual_ep *ep, struct ri_qp_init *init, uint32_t *qpn)
 {
 	struct ual_ia *ia = ep->object.ia;
-	const it_rc_only_attributes_t *rc = &ep->attr.srv.rc;
 	struct kal_qp_create_req req = {
 		.pd = ep->pz->pd,
 		.send_cq = ep->request->cq_id,
 		.recv_cq = ep->recv->cq_id,
 		.srq = ep->srq != NULL ? ep->srq->srq_id : 0,
-		.init =
-			{
-				.ctx = ual_object_ctx(&ep->object),
-				.type = RI_QP_RC,
-				.max_sq_wr = ual_ep_slots(ep->attr.max_request_dtos),
-				.max_rq_wr = ual_ep_slots(ep->attr.max_recv_dtos),
-				.max_send_sge = (uint32_t)ep->attr.max_send_segments,
-				.max_recv_sge = (uint32_t)ep->attr.max_recv_segments,
-				.max_write_sge = (uint32_t)rc->max_rdma_write_segments,
-				.max_read_sge = (uint32_t)rc->max_rdma_read_segments,
-				.ird = rc->rdma_read_ird,
-				.ord = rc->rdma_read_ord,
-				.access = ual_ep_access(ia, rc),
-				.soft_limit = (uint32_t)rc->soft_hi_watermark,
-				.hard_limit = ual_ep_hard_limit(rc),
-				.privileged = ep->attr.priv_ops_enable,
-			},
+		.init = *init,
 	};
 	struct kal_qp_create_rep rep;
 	enum ri_status status;
@@ -183,13 +161,46 @@ qp_make(struct ual_ep *ep)
 		(void)!qp_end(ep);
 		return status;
 	}
-	take_granted(ep, &rep.init);
+	*init = rep.init;
+	*qpn = rep.qpn;
 	return RI_SUCCESS;
 }
 
-/* An endpoint that has a zone and nothing else; NULL: no memory, or the zone is being freed. */
-static struct ual_ep *
-ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted)
+/* What the application sees is what was granted; payload, IRD and ORD are exact. */
+static enum ri_status
+qp_make(struct ual_ep *ep)
+{
+	it_rc_only_attributes_t *rc = &ep->attr.srv.rc;
+	struct ri_qp_init init = {
+		.ctx = ual_object_ctx(&ep->object),
+		.type = RI_QP_RC,
+		.max_sq_wr = ual_ep_slots(ep->attr.max_request_dtos),
+		.max_rq_wr = ual_ep_slots(ep->attr.max_recv_dtos),
+		.max_send_sge = (uint32_t)ep->attr.max_send_segments,
+		.max_recv_sge = (uint32_t)ep->attr.max_recv_segments,
+		.max_write_sge = (uint32_t)rc->max_rdma_write_segments,
+		.max_read_sge = (uint32_t)rc->max_rdma_read_segments,
+		.ird = rc->rdma_read_ird,
+		.ord = rc->rdma_read_ord,
+		.access = ual_ep_access(ep->object.ia, rc),
+		.soft_limit = (uint32_t)rc->soft_hi_watermark,
+		.hard_limit = ual_ep_hard_limit(rc),
+		.privileged = ep->attr.priv_ops_enable,
+	};
+	uint32_t qpn;
+	enum ri_status status = ual_ep_qp_make(ep, &init, &qpn);
+
+	if (status != RI_SUCCESS)
+		return status;
+	rc->max_rdma_read_segments = ual_ep_segments(init.max_read_sge);
+	rc->max_rdma_write_segments = ual_ep_segments(init.max_write_sge);
+	ep->ord = rc->rdma_read_ord;
+	ual_ep_take_granted(ep, &init);
+	return RI_SUCCESS;
+}
+
+struct ual_ep *
+ual_ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted)
 {
 	struct ual_ia *ia = pz->object.ia;
 	struct ual_ep *ep;
@@ -208,9 +219,6 @@ ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted)
 	ep->pz = pz;
 	ep->flags = wanted->flags;
 	ep->attr = *wanted->attr;
-	ep->attr.srv.rc.srq = NULL;
-	ep->attr.srv.rc.soft_hi_watermark = 0;
-	ep->attr.srv.rc.hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
 	ep->privileged = wanted->attr->priv_ops_enable;
 	ep->serialise = !ia->attr.thread_safe_queues;
 	ep->post_sq = ia->fast->post_sq;
@@ -221,12 +229,15 @@ ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted)
 it_status_t
 ual_ep_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, it_ep_handle_t *out)
 {
-	struct ual_ep *ep = ep_new(pz, wanted);
+	struct ual_ep *ep = ual_ep_new(pz, wanted);
 	it_status_t status;
 
 	if (ep == NULL)
 		return IT_ERR_RESOURCES;
-	status = hold_evds(ep, wanted);
+	ep->attr.srv.rc.srq = NULL;
+	ep->attr.srv.rc.soft_hi_watermark = 0;
+	ep->attr.srv.rc.hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
+	status = ual_ep_hold_evds(ep, wanted);
 	if (status == IT_SUCCESS)
 		status = hold_srq(ep, wanted);
 	if (status == IT_SUCCESS)
@@ -236,7 +247,7 @@ ual_ep_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, it_ep_handl
 	if (status == IT_SUCCESS)
 		status = ual_status(UAL_CALL_EP_CREATE, qp_make(ep));
 	if (status != IT_SUCCESS) {
-		ep_end(ep);
+		ual_ep_end(ep);
 		return status;
 	}
 	(void)ual_ep_step(&ep->state, UAL_EPE_CREATE, NULL);
@@ -262,6 +273,19 @@ ual_ep_free(struct ual_ep *ep)
 	return IT_SUCCESS;
 }
 
+static it_ep_state_t
+state_shown(const struct ual_ep *ep)
+{
+	enum ual_ep_state state = (enum ual_ep_state)atomic_load(&ep->state);
+	it_ep_state_t shown;
+
+	if (ep->ud)
+		shown.ud = ual_ep_state_ud(state);
+	else
+		shown.rc = ual_ep_state_rc(state);
+	return shown;
+}
+
 /* Members of it_ep_param_t itself. */
 static void
 query_endpoint(const struct ual_ep *ep, unsigned int mask, it_ep_param_t *params)
@@ -271,9 +295,9 @@ query_endpoint(const struct ual_ep *ep, unsigned int mask, it_ep_param_t *params
 	if ((mask & IT_EP_PARAM_SPIGOT) != 0)
 		params->spigot_id = ep->path.spigot_id;
 	if ((mask & IT_EP_PARAM_STATE) != 0)
-		params->ep_state.rc = ual_ep_state_rc((enum ual_ep_state)atomic_load(&ep->state));
+		params->ep_state = state_shown(ep);
 	if ((mask & IT_EP_PARAM_SERV_TYPE) != 0)
-		params->service_type = IT_RC_SERVICE;
+		params->service_type = ep->ud ? IT_UD_SERVICE : IT_RC_SERVICE;
 	if ((mask & IT_EP_PARAM_PATH) != 0)
 		params->dst_path = ep->path;
 	if ((mask & IT_EP_PARAM_PZ) != 0)
@@ -283,7 +307,8 @@ query_endpoint(const struct ual_ep *ep, unsigned int mask, it_ep_param_t *params
 	if ((mask & IT_EP_PARAM_RECV_SEVD) != 0)
 		params->recv_sevd = ual_object_handle(&ep->recv->object);
 	if ((mask & IT_EP_PARAM_CONN_SEVD) != 0)
-		params->connect_sevd = ual_object_handle(&ep->connect->object);
+		params->connect_sevd =
+			ep->connect != NULL ? ual_object_handle(&ep->connect->object) : NULL;
 }
 
 static void
@@ -312,6 +337,15 @@ query_rc(const it_rc_only_attributes_t *rc, unsigned int mask, it_rc_only_attrib
 }
 
 static void
+query_ud(const it_ud_only_attributes_t *ud, unsigned int mask, it_ud_only_attributes_t *out)
+{
+	if ((mask & IT_EP_PARAM_EP_ID) != 0)
+		out->ep_info.ud_ep_id = ud->ep_info.ud_ep_id;
+	if ((mask & IT_EP_PARAM_EP_KEY) != 0)
+		out->ep_info.ud_ep_key = ud->ep_info.ud_ep_key;
+}
+
+static void
 query_attr(const it_ep_attributes_t *attr, unsigned int mask, it_ep_attributes_t *out)
 {
 	if ((mask & IT_EP_PARAM_MAX_PAYLOAD) != 0)
@@ -326,7 +360,6 @@ query_attr(const it_ep_attributes_t *attr, unsigned int mask, it_ep_attributes_t
 		out->max_recv_segments = attr->max_recv_segments;
 	if ((mask & IT_EP_PARAM_PRIV_OPS_ENABLE) != 0)
 		out->priv_ops_enable = attr->priv_ops_enable;
-	query_rc(&attr->srv.rc, mask, &out->srv.rc);
 }
 
 void
@@ -337,6 +370,10 @@ ual_ep_query(struct ual_ep *ep, it_ep_param_mask_t wanted, it_ep_param_t *params
 	pthread_mutex_lock(&ep->lock);
 	query_endpoint(ep, mask, params);
 	query_attr(&ep->attr, mask, &params->attr);
+	if (ep->ud)
+		query_ud(&ep->attr.srv.ud, mask, &params->attr.srv.ud);
+	else
+		query_rc(&ep->attr.srv.rc, mask, &params->attr.srv.rc);
 	pthread_mutex_unlock(&ep->lock);
 }
 
@@ -372,7 +409,7 @@ ual_ep_reset(struct ual_ep *ep)
 	it_status_t status;
 
 	pthread_mutex_lock(&ep->control);
-	status = reset_controlled(ep);
+	status = ep->ud ? ual_ud_reset(ep) : reset_controlled(ep);
 	pthread_mutex_unlock(&ep->control);
 	return status;
 }

@@ -15,11 +15,14 @@
 #include "ual_ia.h"
 #include "ual_srq.h"
 
+struct ual_ep_wanted;
+
 struct ual_ep {
 	struct ual_object object;
 
 	/* Fast path; but for the state and the limits fixed at creation. */
 	atomic_uint state; /* enum ual_ep_state; ual_ep_step alone writes it */
+	bool ud;           /* for datagrams; there is no connection then */
 	bool privileged;   /* may name memory by I/O address and post links of regions */
 	bool serialise;    /* the provider's queues want one thread at a time: post_lock */
 	it_ep_rc_creation_flags_t flags;
@@ -36,7 +39,7 @@ struct ual_ep {
 	struct ual_pz *pz;
 	struct ual_evd *request;
 	struct ual_evd *recv;
-	struct ual_evd *connect;
+	struct ual_evd *connect;             /* NULL for datagrams */
 	struct ual_srq *srq;                 /* or NULL */
 	uint32_t granted_sge[UAL_DTO_COUNT]; /* what the provider can do; max_sge may be less */
 
@@ -45,7 +48,7 @@ struct ual_ep {
 	pthread_mutex_t lock;    /* event lock of all that follows, and of moves that owe news */
 	it_ep_attributes_t attr; /* as the application sees them */
 	uint32_t ord;            /* as created or modified: what reset goes back to */
-	it_path_t path;          /* zero from reset to connecting or accepting */
+	it_path_t path; /* zero from reset to connecting or accepting; datagrams: the spigot */
 	it_cn_est_identifier_t arrival; /* id of the accept that awaits our answer, or 0 */
 };
 
@@ -55,11 +58,19 @@ _Static_assert(sizeof(struct ual_ep) <= UAL_SLOT_SIZE, "an endpoint fits its slo
 uint32_t ual_ep_slots(size_t count);
 /* Segments that posts make use of. */
 size_t ual_ep_segments(uint32_t granted);
-/* Longest message of an adapter: completions tell lengths in 32 bits. */
-uint64_t ual_ep_payload_limit(const struct ri_rnic_attr *attr);
+/* Longest message or datagram of an adapter: completions tell lengths in 32 bits. */
+uint64_t ual_ep_payload_limit(const struct ri_rnic_attr *attr, bool ud);
 /* Attributes for a new endpoint (itapi-semantics 3, 15.4); *attr is not NULL. */
 it_status_t ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 			      const it_ep_attributes_t *attr);
+/* The same for datagrams. */
+it_status_t ual_ep_attr_check_ud(const struct ual_ia *ia, const it_ep_attributes_t *attr);
+/* May this process use that key for datagrams? Those with the highest bit are for the privileged. */
+static inline bool
+ual_ep_key_allowed(const struct ual_ia *ia, it_ud_ep_key_t key)
+{
+	return (key & 0x80000000u) == 0 || ia->privileged;
+}
 /* Watermarks of an endpoint with an S-RQ (itapi-semantics 12). */
 it_status_t ual_ep_watermarks_check(const struct ual_ep *ep, const it_rc_only_attributes_t *rc);
 /* A hard watermark as providers count it. */
@@ -70,6 +81,25 @@ uint32_t ual_ep_access(const struct ual_ia *ia, const it_rc_only_attributes_t *r
 void ual_ep_limits(struct ual_ep *ep);
 /* Post a request that is checked; ual_dto.c. */
 enum ri_status ual_dto_post(struct ual_ep *ep, const struct ri_wr *wr) RI_MUST_CHECK;
+
+/*
+ * Making one, for ual_ep.c and ual_ud.c.
+ */
+
+/* An endpoint that has a zone and nothing else; NULL: no memory, or the zone is being freed. */
+struct ual_ep *ual_ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted);
+/* Hold its EVDs: two for datagrams, else three; what is held is let go by ual_ep_end. */
+it_status_t ual_ep_hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted);
+/* Make the queue pair and open its user half; *init in: wanted, out: granted. *qpn: its number. */
+enum ri_status ual_ep_qp_make(struct ual_ep *ep, struct ri_qp_init *init,
+			      uint32_t *qpn) RI_MUST_CHECK;
+/* The attributes that endpoints of both kinds have are as granted; 0 octets become the longest. */
+void ual_ep_take_granted(struct ual_ep *ep, const struct ri_qp_init *init);
+/* Let go of the parents and give the slot back; nobody can reach the endpoint any more. */
+void ual_ep_end(struct ual_ep *ep);
+/* ual_ep_reset for datagrams, under the control lock; ual_ud.c. */
+it_status_t ual_ud_reset(struct ual_ep *ep);
+
 /* One KAL_QP_MODIFY. */
 enum ri_status ual_ep_qp_modify(struct ual_ep *ep, const struct ri_qp_attr *attr,
 				uint32_t mask) RI_MUST_CHECK;

@@ -24,7 +24,8 @@ struct limit {
 	uint64_t greatest;
 };
 
-#define NUM_LIMITS 9
+#define NUM_LIMITS    9
+#define NUM_LIMITS_UD 5
 
 uint32_t
 ual_ep_slots(size_t count)
@@ -39,9 +40,9 @@ ual_ep_segments(uint32_t granted)
 }
 
 uint64_t
-ual_ep_payload_limit(const struct ri_rnic_attr *attr)
+ual_ep_payload_limit(const struct ri_rnic_attr *attr, bool ud)
 {
-	return LIMIT(attr->max_message_size, UINT32_MAX);
+	return ud ? attr->max_ud_message : LIMIT(attr->max_message_size, UINT32_MAX);
 }
 
 static uint64_t
@@ -50,14 +51,15 @@ sge_limit(uint32_t provider)
 	return LIMIT(provider, UAL_DTO_SEGMENTS_MAX);
 }
 
+/* Those that only connected endpoints have come last. */
 static void
-limits_of(const struct ri_rnic_attr *can, const it_ep_attributes_t *attr,
+limits_of(const struct ri_rnic_attr *can, bool ud, const it_ep_attributes_t *attr,
 	  struct limit limits[NUM_LIMITS])
 {
 	const it_rc_only_attributes_t *rc = &attr->srv.rc;
 	const struct limit all[NUM_LIMITS] = {
 		{IT_EP_PARAM_MAX_PAYLOAD, IT_ERR_PAYLOAD_SIZE, attr->max_dto_payload_size,
-		 ual_ep_payload_limit(can)},
+		 ual_ep_payload_limit(can, ud)},
 		{IT_EP_PARAM_MAX_REQ_DTO, IT_ERR_RESOURCE_REQ_DTO, attr->max_request_dtos,
 		 can->max_sq_wr},
 		{IT_EP_PARAM_MAX_RECV_DTO, IT_ERR_RESOURCE_RECV_DTO, attr->max_recv_dtos,
@@ -79,12 +81,13 @@ limits_of(const struct ri_rnic_attr *can, const it_ep_attributes_t *attr,
 }
 
 static it_status_t
-check_limits(const struct ri_rnic_attr *can, const it_ep_attributes_t *attr, unsigned int mask)
+check_limits(const struct ri_rnic_attr *can, bool ud, const it_ep_attributes_t *attr,
+	     unsigned int mask)
 {
 	struct limit limits[NUM_LIMITS];
 
-	limits_of(can, attr, limits);
-	for (size_t i = 0; i < NUM_LIMITS; i++) {
+	limits_of(can, ud, attr, limits);
+	for (size_t i = 0; i < (ud ? NUM_LIMITS_UD : NUM_LIMITS); i++) {
 		if ((mask & limits[i].bit) != 0 && limits[i].value > limits[i].greatest)
 			return limits[i].beyond;
 	}
@@ -113,11 +116,25 @@ ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 		return IT_ERR_INVALID_FLAGS;
 	if (attr->srv.rc.atomics_enable && !ia->attr.atomics)
 		return IT_ERR_INVALID_EP_ATTR;
-	status = check_limits(&ia->attr, attr,
+	status = check_limits(&ia->attr, false, attr,
 			      (flags & IT_EP_SRQ) != 0 ? ~(unsigned int)IT_EP_PARAM_MAX_RECV_DTO
 						       : ~0u);
 	if (status != IT_SUCCESS)
 		return status;
+	if (attr->priv_ops_enable && !(ia->privileged && ia->attr.privileged_ops))
+		return IT_ERR_PRIV_OPS_UNAVAILABLE;
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_ep_attr_check_ud(const struct ual_ia *ia, const it_ep_attributes_t *attr)
+{
+	it_status_t status = check_limits(&ia->attr, true, attr, ~0u);
+
+	if (status != IT_SUCCESS)
+		return status;
+	if (!ual_ep_key_allowed(ia, attr->srv.ud.ep_info.ud_ep_key))
+		return IT_ERR_INVALID_EP_KEY;
 	if (attr->priv_ops_enable && !(ia->privileged && ia->attr.privileged_ops))
 		return IT_ERR_PRIV_OPS_UNAVAILABLE;
 	return IT_SUCCESS;
@@ -158,6 +175,8 @@ ual_ep_limits(struct ual_ep *ep)
 	atomic_store(&ep->max_payload, attr->max_dto_payload_size);
 	atomic_store(&ep->max_sge[UAL_DTO_SEND], (uint32_t)attr->max_send_segments);
 	atomic_store(&ep->max_sge[UAL_DTO_RECV], (uint32_t)attr->max_recv_segments);
+	if (ep->ud)
+		return;
 	atomic_store(&ep->max_sge[UAL_DTO_FETCH_ADD], 1);
 	atomic_store(&ep->max_sge[UAL_DTO_CMP_SWAP], 1);
 	atomic_store(&ep->max_sge[UAL_DTO_READ], (uint32_t)attr->srv.rc.max_rdma_read_segments);
@@ -177,21 +196,28 @@ ual_ep_limits(struct ual_ep *ep)
 #define READS      (IT_EP_PARAM_MAX_IRD | IT_EP_PARAM_MAX_ORD)
 #define WATERMARKS (IT_EP_PARAM_SOFT_HI_WATERMARK | IT_EP_PARAM_HARD_HI_WATERMARK)
 #define MODIFIABLE (ENABLES | SEGMENTS | DTOS | READS | WATERMARKS | IT_EP_PARAM_MAX_PAYLOAD)
+#define RC_ONLY                                                         \
+	(ENABLES | READS | WATERMARKS | IT_EP_PARAM_MAX_RDMA_READ_SEG | \
+	 IT_EP_PARAM_MAX_RDMA_WRITE_SEG)
 
 static it_status_t
-check_mask(unsigned int mask)
+check_mask(const struct ual_ep *ep, unsigned int mask)
 {
+	unsigned int foreign = ep->ud ? RC_ONLY : IT_EP_PARAM_EP_KEY;
+
 	if (mask == 0 || (mask & ~(unsigned int)(MODIFIABLE | IT_EP_PARAM_EP_KEY)) != 0)
 		return IT_ERR_INVALID_MASK;
-	return (mask & IT_EP_PARAM_EP_KEY) != 0 ? IT_ERR_INVALID_EP_TYPE : IT_SUCCESS;
+	return (mask & foreign) != 0 ? IT_ERR_INVALID_EP_TYPE : IT_SUCCESS;
 }
 
 /* Some attributes belong to the time before the connection, some to calm states, some to all. */
 static it_status_t
 check_state(enum ual_ep_state state, unsigned int mask)
 {
-	if (state == UAL_EPS_UNCONNECTED)
+	if (state == UAL_EPS_UNCONNECTED || state == UAL_EPS_UD_OPERATIONAL)
 		return IT_SUCCESS;
+	if (state == UAL_EPS_UD_NONOPERATIONAL)
+		return IT_ERR_INVALID_EP_STATE;
 	if ((mask & (SEGMENTS | IT_EP_PARAM_MAX_PAYLOAD)) != 0)
 		return IT_ERR_INVALID_EP_STATE;
 	if (state != UAL_EPS_CONNECTED && (mask & (ENABLES | DTOS | READS)) != 0)
@@ -247,6 +273,9 @@ check_ability(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned 
 	if ((mask & IT_EP_PARAM_MAX_ORD) != 0 && !can->ord_increasable &&
 	    attr->srv.rc.rdma_read_ord > ep->attr.srv.rc.rdma_read_ord)
 		return IT_ERR_OP_NOT_SUPPORTED;
+	if ((mask & IT_EP_PARAM_EP_KEY) != 0 &&
+	    !ual_ep_key_allowed(ep->object.ia, attr->srv.ud.ep_info.ud_ep_key))
+		return IT_ERR_INVALID_EP_KEY;
 	return IT_SUCCESS;
 }
 
@@ -276,9 +305,12 @@ merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask
 	if ((mask & IT_EP_PARAM_HARD_HI_WATERMARK) != 0)
 		new.srv.rc.hard_hi_watermark = rc->hard_hi_watermark;
 	if ((mask & IT_EP_PARAM_MAX_PAYLOAD) != 0)
-		new.max_dto_payload_size = attr->max_dto_payload_size != 0
-						   ? attr->max_dto_payload_size
-						   : ual_ep_payload_limit(&ep->object.ia->attr);
+		new.max_dto_payload_size =
+			attr->max_dto_payload_size != 0
+				? attr->max_dto_payload_size
+				: ual_ep_payload_limit(&ep->object.ia->attr, ep->ud);
+	if ((mask & IT_EP_PARAM_EP_KEY) != 0)
+		new.srv.ud.ep_info.ud_ep_key = attr->srv.ud.ep_info.ud_ep_key;
 	if ((mask & IT_EP_PARAM_MAX_REQ_DTO) != 0)
 		new.max_request_dtos = attr->max_request_dtos;
 	if ((mask & IT_EP_PARAM_MAX_RECV_DTO) != 0)
@@ -290,7 +322,6 @@ merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask
 	return new;
 }
 
-/* Tell the layer below what it has to know. */
 /* Other sizes of the queues; sizes in: wanted, out: granted. A queue holds more than it shall: see 3. */
 static it_status_t
 resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
@@ -316,22 +347,37 @@ resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
 	return IT_SUCCESS;
 }
 
-static it_status_t
-apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
+/* The attributes as the layer below has them; each kind has its own. */
+static struct ri_qp_attr
+lowered(const struct ual_ep *ep, const it_ep_attributes_t *new)
 {
+	const it_rc_only_attributes_t *rc = &new->srv.rc;
 	struct ri_qp_attr qp = {
-		.access = ual_ep_access(ep->object.ia, &new->srv.rc),
-		.ird = new->srv.rc.rdma_read_ird,
-		.ord = new->srv.rc.rdma_read_ord,
 		.max_sq_wr = ual_ep_slots(new->max_request_dtos),
 		.max_rq_wr = ual_ep_slots(new->max_recv_dtos),
 		.max_send_sge = (uint32_t) new->max_send_segments,
 		.max_recv_sge = (uint32_t) new->max_recv_segments,
-		.max_write_sge = (uint32_t) new->srv.rc.max_rdma_write_segments,
-		.max_read_sge = (uint32_t) new->srv.rc.max_rdma_read_segments,
-		.soft_limit = (uint32_t) new->srv.rc.soft_hi_watermark,
-		.hard_limit = ual_ep_hard_limit(&new->srv.rc),
 	};
+
+	if (ep->ud) {
+		qp.qkey = new->srv.ud.ep_info.ud_ep_key;
+		return qp;
+	}
+	qp.access = ual_ep_access(ep->object.ia, rc);
+	qp.ird = rc->rdma_read_ird;
+	qp.ord = rc->rdma_read_ord;
+	qp.max_write_sge = (uint32_t)rc->max_rdma_write_segments;
+	qp.max_read_sge = (uint32_t)rc->max_rdma_read_segments;
+	qp.soft_limit = (uint32_t)rc->soft_hi_watermark;
+	qp.hard_limit = ual_ep_hard_limit(rc);
+	return qp;
+}
+
+/* Tell the layer below what it has to know. */
+static it_status_t
+apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
+{
+	struct ri_qp_attr qp = lowered(ep, new);
 	uint32_t what = 0;
 
 	what |= (mask & ENABLES) != 0 ? RI_QP_ATTR_ACCESS : 0;
@@ -339,6 +385,7 @@ apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
 	what |= (mask & IT_EP_PARAM_MAX_ORD) != 0 ? RI_QP_ATTR_ORD : 0;
 	what |= (mask & IT_EP_PARAM_SOFT_HI_WATERMARK) != 0 ? RI_QP_ATTR_SOFT : 0;
 	what |= (mask & IT_EP_PARAM_HARD_HI_WATERMARK) != 0 ? RI_QP_ATTR_HARD : 0;
+	what |= (mask & IT_EP_PARAM_EP_KEY) != 0 ? RI_QP_ATTR_QKEY : 0;
 	if ((mask & DTOS) != 0 || !segments_granted(ep, new, mask)) {
 		it_status_t status = resize(ep, &qp, mask);
 
@@ -361,7 +408,7 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 	if (status == IT_SUCCESS)
 		status = check_ability(ep, attr, mask);
 	if (status == IT_SUCCESS)
-		status = check_limits(&ep->object.ia->attr, attr, mask);
+		status = check_limits(&ep->object.ia->attr, ep->ud, attr, mask);
 	if (status == IT_SUCCESS && !segments_granted(ep, attr, mask) &&
 	    !ep->object.ia->attr.wq_resizable)
 		status = IT_ERR_OP_NOT_SUPPORTED;
@@ -390,7 +437,7 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 it_status_t
 ual_ep_modify(struct ual_ep *ep, it_ep_param_mask_t mask, const it_ep_attributes_t *attr)
 {
-	it_status_t status = check_mask((unsigned int)mask);
+	it_status_t status = check_mask(ep, (unsigned int)mask);
 
 	if (status != IT_SUCCESS)
 		return status;

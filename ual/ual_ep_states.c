@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The state machine of RC endpoints, itapi-semantics 4.1 (calls) and 4.2 (happenings) as one table.
+ * The state machine of endpoints, itapi-semantics 4.1 (calls), 4.2 (happenings) and 5 (datagrams) as one table.
  *
  * A cell without a next state is a refusal: IT_ERR_INVALID_EP_STATE unless the cell names another
  * status. Happenings are never refused, since nobody could be told: what comes too late leaves the
@@ -41,6 +41,7 @@ struct move {
 static const struct move moves[UAL_EPS_COUNT][UAL_EPE_COUNT] = {
 	[UAL_EPS_NONE] = {
 		[UAL_EPE_CREATE]       = GO(UNCONNECTED),
+		[UAL_EPE_CREATE_UD]    = GO(UD_OPERATIONAL),
 	},
 	[UAL_EPS_UNCONNECTED] = {
 		[UAL_EPE_CONNECT]      = GO(ACTIVE1),
@@ -126,6 +127,38 @@ static const struct move moves[UAL_EPS_COUNT][UAL_EPE_COUNT] = {
 		[UAL_EPE_DISCONNECTED] = GO(NONOPERATIONAL),
 		[UAL_EPE_BROKEN]       = GO(NONOPERATIONAL),
 	},
+	[UAL_EPS_UD_OPERATIONAL] = {
+		[UAL_EPE_CONNECT]      = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_ACCEPT]       = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_CONFIRM]      = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_REFUSE]       = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_CONVERT_ASK]  = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_CONVERT_WAIT] = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_DISCONNECT]   = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_RESET]        = GO(UD_OPERATIONAL),
+		[UAL_EPE_REPLY]        = GO(UD_OPERATIONAL),
+		[UAL_EPE_ESTABLISHED]  = GO(UD_OPERATIONAL),
+		[UAL_EPE_REJECTED]     = GO(UD_OPERATIONAL),
+		[UAL_EPE_FAILED]       = GO(UD_OPERATIONAL),
+		[UAL_EPE_DISCONNECTED] = GO(UD_OPERATIONAL),
+		[UAL_EPE_BROKEN]       = GO(UD_NONOPERATIONAL),
+	},
+	[UAL_EPS_UD_NONOPERATIONAL] = {
+		[UAL_EPE_CONNECT]      = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_ACCEPT]       = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_CONFIRM]      = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_REFUSE]       = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_CONVERT_ASK]  = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_CONVERT_WAIT] = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_DISCONNECT]   = REFUSE(IT_ERR_INVALID_EP_TYPE),
+		[UAL_EPE_RESET]        = GO(UD_OPERATIONAL),
+		[UAL_EPE_REPLY]        = GO(UD_NONOPERATIONAL),
+		[UAL_EPE_ESTABLISHED]  = GO(UD_NONOPERATIONAL),
+		[UAL_EPE_REJECTED]     = GO(UD_NONOPERATIONAL),
+		[UAL_EPE_FAILED]       = GO(UD_NONOPERATIONAL),
+		[UAL_EPE_DISCONNECTED] = GO(UD_NONOPERATIONAL),
+		[UAL_EPE_BROKEN]       = GO(UD_NONOPERATIONAL),
+	},
 };
 /* clang-format on */
 
@@ -179,6 +212,13 @@ ual_ep_state_rc(enum ual_ep_state state)
 	return state < UAL_EPS_COUNT ? shown[state] : IT_EP_STATE_NONOPERATIONAL;
 }
 
+it_ep_state_ud_t
+ual_ep_state_ud(enum ual_ep_state state)
+{
+	return state == UAL_EPS_UD_OPERATIONAL ? IT_EP_STATE_UD_OPERATIONAL
+					       : IT_EP_STATE_UD_NONOPERATIONAL;
+}
+
 it_event_type_t
 ual_ep_news_number(enum ual_ep_news news)
 {
@@ -199,8 +239,9 @@ const char *
 ual_ep_state_name(enum ual_ep_state state)
 {
 	static const char *const names[UAL_EPS_COUNT] = {
-		"NONE",      "UNCONNECTED", "ACTIVE1", "ACTIVE2",        "PASSIVE",
-		"WAIT_RDMA", "CONNECTED",   "ENDING",  "NONOPERATIONAL",
+		"NONE",           "UNCONNECTED",    "ACTIVE1",           "ACTIVE2",
+		"PASSIVE",        "WAIT_RDMA",      "CONNECTED",         "ENDING",
+		"NONOPERATIONAL", "UD_OPERATIONAL", "UD_NONOPERATIONAL",
 	};
 
 	return state < UAL_EPS_COUNT ? names[state] : "?";
@@ -210,9 +251,9 @@ const char *
 ual_ep_event_name(enum ual_ep_event event)
 {
 	static const char *const names[UAL_EPE_COUNT] = {
-		"CREATE",       "CONNECT", "ACCEPT",       "CONFIRM", "REFUSE", "CONVERT_ASK",
-		"CONVERT_WAIT", "UNDO",    "DISCONNECT",   "RESET",   "REPLY",  "ESTABLISHED",
-		"REJECTED",     "FAILED",  "DISCONNECTED", "BROKEN",
+		"CREATE",      "CREATE_UD",    "CONNECT", "ACCEPT",       "CONFIRM", "REFUSE",
+		"CONVERT_ASK", "CONVERT_WAIT", "UNDO",    "DISCONNECT",   "RESET",   "REPLY",
+		"ESTABLISHED", "REJECTED",     "FAILED",  "DISCONNECTED", "BROKEN",
 	};
 
 	return event < UAL_EPE_COUNT ? names[event] : "?";

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The states of an RC endpoint (itapi-semantics chapter 4): one table, one function that writes.
+ * The states of an endpoint (itapi-semantics chapters 4 and 5): one table, one function that writes.
  *
  * The application sees the seven states of it_ep_state_rc_t. ENDING is the part of NONOPERATIONAL in
- * which the application has asked for the end and the event that tells of it is still to come.
+ * which the application has asked for the end and the event that tells of it is still to come. The last two
+ * are those of endpoints for datagrams, which are of a kind for life and have no others.
  */
 #ifndef UAL_EP_STATES_H
 #define UAL_EP_STATES_H
@@ -15,7 +16,7 @@
 
 #include "it_api.h"
 
-/* In this order: from CONNECTED on, requests may be posted to the send queue. */
+/* In this order: from CONNECTED to NONOPERATIONAL requests of connected endpoints may be posted. */
 enum ual_ep_state {
 	UAL_EPS_NONE = 0, /* not created yet */
 	UAL_EPS_UNCONNECTED,
@@ -26,12 +27,15 @@ enum ual_ep_state {
 	UAL_EPS_CONNECTED,
 	UAL_EPS_ENDING,
 	UAL_EPS_NONOPERATIONAL,
+	UAL_EPS_UD_OPERATIONAL,
+	UAL_EPS_UD_NONOPERATIONAL,
 	UAL_EPS_COUNT
 };
 
 /* What moves an endpoint: calls of the application first, then what the transport tells. */
 enum ual_ep_event {
 	UAL_EPE_CREATE = 0,
+	UAL_EPE_CREATE_UD,
 	UAL_EPE_CONNECT,
 	UAL_EPE_ACCEPT,       /* passive: answers a request */
 	UAL_EPE_CONFIRM,      /* active, three-way: accepts the arrival */
@@ -46,7 +50,7 @@ enum ual_ep_event {
 	UAL_EPE_REJECTED, /* the peer's consumer said no */
 	UAL_EPE_FAILED,   /* anything else before it stood */
 	UAL_EPE_DISCONNECTED,
-	UAL_EPE_BROKEN,
+	UAL_EPE_BROKEN, /* of datagrams: it failed inside */
 	UAL_EPE_COUNT
 };
 
@@ -73,6 +77,9 @@ it_status_t ual_ep_may(const atomic_uint *state, enum ual_ep_event event);
 
 /* The state as the application knows it. */
 it_ep_state_rc_t ual_ep_state_rc(enum ual_ep_state state);
+
+/* The same for an endpoint for datagrams; the numbers are the standard's. */
+it_ep_state_ud_t ual_ep_state_ud(enum ual_ep_state state);
 
 /* The number of the event that carries the news. */
 it_event_type_t ual_ep_news_number(enum ual_ep_news news);

@@ -110,6 +110,7 @@ spigot_fill(struct ual_ia *ia, uint32_t port, it_spigot_info_t *out)
 	out->spigot_id = port;
 	out->max_rc_send_len = min_size(attr.max_message, ia->attr.max_message_size);
 	out->max_rc_rdma_len = out->max_rc_send_len;
+	out->max_ud_send_len = ia->attr.ud ? ia->attr.max_ud_message : 0;
 	out->spigot_online = attr.online ? IT_TRUE : IT_FALSE;
 	out->active_side_conn_qual = ual_qual_types(&ia->attr);
 	out->passive_side_conn_qual = ual_qual_types(&ia->attr);
@@ -192,7 +193,8 @@ memory_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 static void
 abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 {
-	info->supported_service_types = IT_RC_SERVICE;
+	info->supported_service_types =
+		(it_transport_service_type_t)(IT_RC_SERVICE | (attr->ud ? IT_UD_SERVICE : 0));
 	info->ep_work_queues_resizable = attr->wq_resizable;
 	info->rdma_read_ord_increasable = attr->ord_increasable;
 	info->rdma_read_ird_modifiable = attr->ird_modifiable;

@@ -69,6 +69,8 @@ check_post(const struct ual_lmr *lmr, const struct ual_ep *ep)
 {
 	if (lmr->object.ia != ep->object.ia)
 		return IT_ERR_INVALID_EP;
+	if (ep->ud)
+		return IT_ERR_INVALID_EP_TYPE;
 	return ep->privileged ? IT_SUCCESS : IT_ERR_PRIV_OPS_UNAVAILABLE;
 }
 
@@ -169,7 +171,7 @@ ual_lmr_link(struct ual_lmr *lmr, struct ual_ep *ep, const struct ual_lmr_link *
 	it_status_t status = check_post(lmr, ep);
 	struct ual_pages pages;
 
-	if (status == IT_ERR_INVALID_EP)
+	if (status == IT_ERR_INVALID_EP || status == IT_ERR_INVALID_EP_TYPE)
 		return status;
 	if (!linkable(lmr))
 		return IT_ERR_OP_NOT_SUPPORTED;
@@ -211,7 +213,7 @@ ual_lmr_unlink(struct ual_lmr *lmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 				 .inv_stag = ual_lmr_stag(lmr)};
 	it_status_t status = check_post(lmr, ep);
 
-	if (status == IT_ERR_INVALID_EP)
+	if (status == IT_ERR_INVALID_EP || status == IT_ERR_INVALID_EP_TYPE)
 		return status;
 	if (!linkable(lmr))
 		return IT_ERR_OP_NOT_SUPPORTED;

@@ -197,6 +197,8 @@ link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ua
 		return IT_ERR_INVALID_LMR;
 	if (ep->object.ia != ia)
 		return IT_ERR_INVALID_EP;
+	if (ep->ud)
+		return IT_ERR_INVALID_EP_TYPE;
 	if (lmr->pz != rmr->pz || ep->pz != rmr->pz)
 		return IT_ERR_INVALID_PZ;
 	if (ual_dead(ia))
@@ -302,6 +304,8 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 	    (rmr->type == IT_RMR_TYPE_NARROW && before.linked &&
 	     before.ep != (it_ep_handle_t)ual_object_handle(&ep->object)))
 		return IT_ERR_INVALID_EP;
+	if (ep->ud)
+		return IT_ERR_INVALID_EP_TYPE;
 	if (!can_unlink(rmr))
 		return IT_ERR_OP_NOT_SUPPORTED;
 	status = ual_dto_control_check(ep, flags, UAL_DTO_UNLINK_FLAGS);

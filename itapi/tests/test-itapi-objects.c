@@ -389,18 +389,7 @@ test_not_supported(struct pair *pair)
 	struct end *a = &pair->active;
 	it_remote_ep_info_t info = {0};
 	it_ud_svc_req_handle_t service;
-	it_addr_handle_t address;
-	it_ep_handle_t ep;
 
-	g_assert_cmpint(it_ep_ud_create(NULL, a->request, a->recv, &a->attr, 0, &ep), ==,
-			IT_ERR_INVALID_PZ);
-	g_assert_cmpint(it_ep_ud_create(a->pz, a->request, a->recv, &a->attr, 0, &ep), ==,
-			IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_address_handle_create(a->pz, &pair->path, 0, &address), ==,
-			IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_address_handle_free(NULL), ==, IT_ERR_INVALID_AH);
-	g_assert_cmpint(it_address_handle_modify(NULL, 0, NULL), ==, IT_ERR_INVALID_AH);
-	g_assert_cmpint(it_address_handle_query(NULL, 0, NULL), ==, IT_ERR_INVALID_AH);
 	g_assert_cmpint(it_ud_service_request_handle_create(&pair->qual, NULL, &pair->path, NULL, 0,
 							    &service),
 			==, IT_ERR_INVALID_EVD);

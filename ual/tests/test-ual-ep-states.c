@@ -3,7 +3,7 @@
 
 /*
  * Walks every cell of the endpoint's state table against a list of its own, written from
- * itapi-semantics 4.1, 4.2 and the rulings R-01 to R-03, one letter per cell.
+ * itapi-semantics 4.1, 4.2, 5 and the rulings R-01 to R-03, one letter per cell.
  */
 
 #include <glib.h>
@@ -11,26 +11,28 @@
 #include "ual_ep_states.h"
 
 /* Letters of states, in the order of enum ual_ep_state: "-" is not created. */
-static const char letters[] = "-U12PWCEN";
+static const char letters[] = "-U12PWCENOF";
 
 /*
  * One row per state, one cell per enum ual_ep_event: the letter of the next state and of the news
  * (. none, a arrival, e established, p peer reject, n non-peer reject, d disconnect, b broken);
- * "xx" is IT_ERR_INVALID_EP_STATE, "xr" IT_ERR_CANNOT_RESET.
+ * "xx" is IT_ERR_INVALID_EP_STATE, "xr" IT_ERR_CANNOT_RESET, "xt" IT_ERR_INVALID_EP_TYPE.
  *
- *   create connect accept confirm refuse ask wait undo disconnect reset
+ *   create create_ud connect accept confirm refuse ask wait undo disconnect reset
  *   reply established rejected failed disconnected broken
  */
 static const char *const wanted[UAL_EPS_COUNT] = {
-	"U. xx xx xx xx xx xx xx xx xx  xx xx xx xx xx xx",
-	"xx 1. P. xx xx 1. W. xx xx U.  U. U. U. U. U. U.",
-	"xx xx xx xx xx xx xx U. E. xx  2a Ce Np Nn Nn Nn",
-	"xx xx xx Ce N. xx xx xx E. xx  2. Ce Nn Nn Nn Nn",
-	"xx xx xx xx xx xx xx U. E. xx  P. Ce Np Nn Nn Nn",
-	"xx xx xx xx xx xx xx U. E. xx  W. Ce Nn Nn Nn Nn",
-	"xx xx xx C. xx xx xx xx E. xx  C. C. Nb Nb Nd Nb",
-	"xx xx xx xx xx xx xx xx E. xr  E. E. Nd Nd Nd Nd",
-	"xx xx xx xx xx xx xx xx N. U.  N. N. N. N. N. N.",
+	"U. O. xx xx xx xx xx xx xx xx xx  xx xx xx xx xx xx",
+	"xx xx 1. P. xx xx 1. W. xx xx U.  U. U. U. U. U. U.",
+	"xx xx xx xx xx xx xx xx U. E. xx  2a Ce Np Nn Nn Nn",
+	"xx xx xx xx Ce N. xx xx xx E. xx  2. Ce Nn Nn Nn Nn",
+	"xx xx xx xx xx xx xx xx U. E. xx  P. Ce Np Nn Nn Nn",
+	"xx xx xx xx xx xx xx xx U. E. xx  W. Ce Nn Nn Nn Nn",
+	"xx xx xx xx C. xx xx xx xx E. xx  C. C. Nb Nb Nd Nb",
+	"xx xx xx xx xx xx xx xx xx E. xr  E. E. Nd Nd Nd Nd",
+	"xx xx xx xx xx xx xx xx xx N. U.  N. N. N. N. N. N.",
+	"xx xx xt xt xt xt xt xt xx xt O.  O. O. O. O. O. F.",
+	"xx xx xt xt xt xt xt xt xx xt O.  F. F. F. F. F. F.",
 };
 
 static enum ual_ep_news
@@ -54,7 +56,9 @@ check_cell(unsigned int from, unsigned int event, const char *cell)
 	g_assert_cmpint(ual_ep_step(&state, (enum ual_ep_event)event, &news), ==, status);
 	if (cell[0] == 'x') {
 		g_assert_cmpint(status, ==,
-				cell[1] == 'r' ? IT_ERR_CANNOT_RESET : IT_ERR_INVALID_EP_STATE);
+				cell[1] == 'r'   ? IT_ERR_CANNOT_RESET
+				: cell[1] == 't' ? IT_ERR_INVALID_EP_TYPE
+						 : IT_ERR_INVALID_EP_STATE);
 		g_assert_cmpuint(atomic_load(&state), ==, from);
 		g_assert_cmpint(news, ==, UAL_EPN_COUNT);
 		return;
@@ -131,6 +135,8 @@ test_shown(void)
 	g_assert_cmpint(ual_ep_state_rc(UAL_EPS_NONOPERATIONAL), ==, 5);
 	g_assert_cmpint(ual_ep_state_rc(UAL_EPS_ENDING), ==, 5);
 	g_assert_cmpint(ual_ep_state_rc(UAL_EPS_WAIT_RDMA), ==, 6);
+	g_assert_cmpint(ual_ep_state_ud(UAL_EPS_UD_OPERATIONAL), ==, 1);
+	g_assert_cmpint(ual_ep_state_ud(UAL_EPS_UD_NONOPERATIONAL), ==, 0);
 	g_assert_cmpint(ual_ep_news_number(UAL_EPN_ARRIVAL), ==, 0x2001);
 	g_assert_cmpint(ual_ep_news_number(UAL_EPN_ESTABLISHED), ==, 0x2002);
 	g_assert_cmpint(ual_ep_news_number(UAL_EPN_DISCONNECT), ==, 0x2003);

@@ -87,7 +87,7 @@ struct vem_ah_table {
 	uint32_t count; /* handles ever made */
 };
 
-#define VEM_CALLS_MAX 24 /* control verbs that can be told to fail */
+#define VEM_CALLS_MAX 32 /* control verbs that can be told to fail */
 
 /* What is wrong with an adapter, and who may say so; vem_fault.c. */
 struct vem_faults {

@@ -33,7 +33,7 @@ spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, 
 static void
 cq_overflow(struct ri_qp *qp, uint32_t event)
 {
-	struct vem_cause cause = {.kind = qp->ud ? RI_CM_NONE : RI_CM_BROKEN,
+	struct vem_cause cause = {.kind = RI_CM_BROKEN,
 				  .async = event,
 				  .detail = 0x0207,
 				  .message = VEM_MSG_TERMINATE,

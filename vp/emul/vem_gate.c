@@ -8,6 +8,7 @@
  */
 #include "vem_fault.h"
 #include "vem_provider.h"
+#include "vem_ud.h"
 
 /* Answer the fault that is due for this call, if one is. */
 #define GATE(rnic_, call_)                                                      \
@@ -132,6 +133,22 @@ mw_query(struct ri_mw *mw, struct ri_mr_attr *attr)
 	return vem_mem_ops.mw_query(mw, attr);
 }
 
+/* --- address handles ---------------------------------------------------------------------- */
+
+static enum ri_status
+ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
+{
+	GATE(pd->context->rnic, AH_CREATE);
+	return vem_ah_ops.create(pd, init, out, id);
+}
+
+static enum ri_status
+ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
+{
+	GATE(ah->pd->context->rnic, AH_MODIFY);
+	return vem_ah_ops.modify(ah, init);
+}
+
 /* --- connections -------------------------------------------------------------------------- */
 
 static enum ri_status
@@ -178,6 +195,7 @@ static struct ri_cq_ops cq_ops;
 static struct ri_srq_ops srq_ops;
 static struct ri_qp_ops qp_ops;
 static struct ri_mem_ops mem_ops;
+static struct ri_ah_ops ah_ops;
 static struct ri_cm_ops cm_ops;
 
 static void
@@ -208,6 +226,9 @@ others_fill(void)
 	mem_ops.mr_query = mr_query;
 	mem_ops.mw_alloc = mw_alloc;
 	mem_ops.mw_query = mw_query;
+	ah_ops = vem_ah_ops;
+	ah_ops.create = ah_create;
+	ah_ops.modify = ah_modify;
 	cm_ops = vem_cm_ops;
 	cm_ops.listen = cm_listen;
 	cm_ops.connect = cm_connect;
@@ -227,6 +248,7 @@ fill(void)
 	gated.srq = &srq_ops;
 	gated.qp = &qp_ops;
 	gated.mem = &mem_ops;
+	gated.ah = &ah_ops;
 	gated.cm = &cm_ops;
 }
 

@@ -272,9 +272,7 @@ static enum ri_status
 qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
-	struct vem_cause abort = {.kind = qp->ud   ? RI_CM_NONE
-					  : trying ? RI_CM_FAILED
-						   : RI_CM_BROKEN,
+	struct vem_cause abort = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
 				  .message = VEM_MSG_LOST};
 	struct vem_cause close = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_CLOSE};
 	struct vem_cause fault = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};

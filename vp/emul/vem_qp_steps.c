@@ -37,6 +37,12 @@ note_cause(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move)
 
 	qp->cause = *cause;
 	qp->ended = true;
+	if (qp->ud && cause->kind != RI_CM_NONE) {
+		/* There is no connection whose end could tell. */
+		qp->cause.kind = RI_CM_NONE;
+		if (cause->async == RI_EVENT_NONE)
+			qp->cause.async = RI_EVENT_QP_CATASTROPHIC;
+	}
 	if (qp->rnic->fabric->personality != VEM_IWARP || (!ours && move != VEM_MOVE_PEER_FAULT))
 		return;
 	qp->terminate_sent = ours;

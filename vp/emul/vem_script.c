@@ -57,7 +57,8 @@ static const char *const calls[VEM_CALL_COUNT] = {
 	[VEM_CALL_QP_QUERY] = "qp_query",     [VEM_CALL_QP_RESIZE] = "qp_resize",
 	[VEM_CALL_MR_REG] = "mr_reg",         [VEM_CALL_MR_REREG] = "mr_rereg",
 	[VEM_CALL_MR_QUERY] = "mr_query",     [VEM_CALL_MW_ALLOC] = "mw_alloc",
-	[VEM_CALL_MW_QUERY] = "mw_query",     [VEM_CALL_LISTEN] = "listen",
+	[VEM_CALL_MW_QUERY] = "mw_query",     [VEM_CALL_AH_CREATE] = "ah_create",
+	[VEM_CALL_AH_MODIFY] = "ah_modify",   [VEM_CALL_LISTEN] = "listen",
 	[VEM_CALL_CONNECT] = "connect",       [VEM_CALL_ACCEPT] = "accept",
 	[VEM_CALL_CONFIRM] = "confirm",       [VEM_CALL_DISCONNECT] = "disconnect",
 };

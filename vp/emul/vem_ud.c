@@ -9,7 +9,7 @@
  * delivery; who goes leaves the table first and then waits for the uses.
  *
  * A datagram that cannot be delivered vanishes and its sender never learns: no such queue pair, one
- * that does not run, another key, no receive, a receive that is too small. That receive stays for the
+ * that does not run, a port that is down, another key, no receive, a receive that is too small. That receive stays for the
  * next datagram (`rx_have`). What is not a reason is that another thread delivers to the same receiver
  * at this instant: then the sender's task tries again. Of failures only those of the own request and
  * of the own receive exist. They complete with their status, end the queue pair, and raise the event
@@ -22,6 +22,7 @@
 
 #include <string.h>
 
+#include "vem_fault.h"
 #include "vem_spans.h"
 
 #define PACKET_OVERHEAD 24u /* of BTH, DETH and check sum, which the route header counts */
@@ -103,7 +104,7 @@ static void
 fail(struct ri_qp *qp, enum ri_wc_status status)
 {
 	bool protection = status == RI_WC_LOCAL_PROTECTION;
-	struct vem_cause cause = {.kind = RI_CM_NONE,
+	struct vem_cause cause = {.kind = RI_CM_BROKEN,
 				  .async = protection ? RI_EVENT_QP_ACCESS
 						      : RI_EVENT_QP_CATASTROPHIC};
 
@@ -192,6 +193,10 @@ hand_over(struct ri_qp *qp, const struct vem_spans *message)
 
 	if (to == NULL)
 		return true;
+	if (vem_fault_offline(qp->rnic) || vem_fault_offline(to->rnic)) {
+		receiver_put(to);
+		return true;
+	}
 	if (atomic_load(&to->qkey) == key_of(qp)) {
 		done = vsw_role_take(&to->rx);
 		if (done) {

@@ -116,6 +116,7 @@ test_restless_receiver(void)
 			status = end_modify(s.a, RI_QPS_IDLE);
 		}
 		g_assert_cmpint(status, ==, RI_SUCCESS);
+		node_async(s.na, RI_EVENT_QP_CATASTROPHIC, s.a);
 		while (emul()->fast->poll_cq(s.a->urcq, &wc, 1) == 1)
 			;
 	}

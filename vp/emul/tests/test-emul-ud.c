@@ -240,7 +240,7 @@ test_receive_fails(void)
 	send_len(&s, 1, 10, qpn_of(s.b), RI_WC_SUCCESS);
 	g_assert_cmpint(end_modify(s.b, RI_QPS_ERROR), ==, RI_SUCCESS);
 	offer(&s, 2, 0, 10);
-	node_run(s.nb);
+	node_async(s.nb, RI_EVENT_QP_CATASTROPHIC, s.b);
 	poll_one(s.b->urcq, 1, RI_WC_FLUSHED);
 	poll_one(s.b->urcq, 2, RI_WC_FLUSHED);
 	send_len(&s, 2, 10, qpn_of(s.b), RI_WC_SUCCESS);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Address handles: where datagrams go (itapi-semantics 10, 15.9). A path that was checked, known below by a
+ * number that posts carry. A path without an own end is completed by looking one up, unless the
+ * application said that it is complete: then the layer below chooses at each datagram.
+ */
+
+#include "ual_ah.h"
+
+#include "ual.h"
+#include "ual_addr.h"
+#include "ual_status.h"
+
+static void
+ah_destroy(struct ual_object *object)
+{
+	struct ual_ah *ah = (struct ual_ah *)object;
+
+	/* Whatever it answers, the end of the client takes it back. */
+	(void)!ual_ia_call_id(object->ia, KAL_AH_DESTROY, ah->kal_id);
+	ual_object_drop(&ah->pz->object);
+	pthread_mutex_destroy(&ah->control);
+	pthread_mutex_destroy(&ah->lock);
+	ual_object_delete(object);
+}
+
+/* The own end of a path that has none: the best source towards the peer. */
+static void
+complete(struct ual_ia *ia, it_path_t *path, const struct ri_addr *peer)
+{
+	struct kal_path_query_req req = {
+		.rnic = ia->rnic, .port = (uint32_t)path->spigot_id, .peer = *peer};
+	struct kal_path_query_rep rep;
+	it_path_t found;
+
+	if (ual_ia_call(ia, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep)) != RI_SUCCESS ||
+	    rep.count == 0)
+		return;
+	ual_addr_to_path(&ia->attr, path->spigot_id, &rep.local[0], peer, &found);
+	path->u.ib.local_port_gid = found.u.ib.local_port_gid;
+}
+
+/* A path as the layer below wants it; it may be completed. */
+static it_status_t
+init_of(struct ual_ia *ia, it_ah_flags_t flags, it_path_t *path, struct ri_ah_init *init)
+{
+	const it_ib_net_endpoint_t *ib = &path->u.ib;
+
+	*init = (struct ri_ah_init){.port = (uint32_t)path->spigot_id};
+	if (path->spigot_id >= ia->attr.num_ports)
+		return IT_ERR_INVALID_SPIGOT;
+	if (!ual_addr_of_path(&ia->attr, path, &init->source, &init->dest))
+		return IT_ERR_INVALID_SOURCE_PATH;
+	if (init->source.family == RI_ADDR_NONE && (flags & IT_AH_PATH_COMPLETE) == 0) {
+		complete(ia, path, &init->dest);
+		(void)ual_addr_of_path(&ia->attr, path, &init->source, &init->dest);
+	}
+	ual_ia_scope(ia, init->port, &init->source);
+	ual_ia_scope(ia, init->port, &init->dest);
+	if (ia->attr.transport != RI_TRANSPORT_IB)
+		return IT_SUCCESS;
+	init->dlid = ib->remote_port_lid;
+	init->sl = ib->sl;
+	init->hop_limit = ib->hop_limit;
+	init->traffic_class = ib->traffic_class;
+	init->flow_label = ib->flow_label;
+	return IT_SUCCESS;
+}
+
+static struct ual_ah *
+ah_new(struct ual_pz *pz, it_ah_flags_t flags)
+{
+	struct ual_ah *ah;
+
+	if (!ual_object_hold(&pz->object))
+		return NULL;
+	ah = (struct ual_ah *)ual_object_new(UAL_AH, pz->object.ia);
+	if (ah == NULL) {
+		ual_object_drop(&pz->object);
+		return NULL;
+	}
+	ah->object.destroy = ah_destroy;
+	ah->pz = pz;
+	ah->flags = flags;
+	pthread_mutex_init(&ah->control, NULL);
+	pthread_mutex_init(&ah->lock, NULL);
+	return ah;
+}
+
+it_status_t
+ual_ah_create(struct ual_pz *pz, const it_path_t *path, it_ah_flags_t flags, it_addr_handle_t *out)
+{
+	struct ual_ia *ia = pz->object.ia;
+	struct kal_ah_req req = {.id = pz->pd};
+	struct kal_ah_rep rep;
+	it_path_t own = *path;
+	enum ri_status below;
+	it_status_t status;
+	struct ual_ah *ah;
+
+	if (!ia->attr.ud)
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if (((unsigned int)flags & ~(unsigned int)IT_AH_PATH_COMPLETE) != 0)
+		return IT_ERR_INVALID_FLAGS;
+	status = init_of(ia, flags, &own, &req.init);
+	if (status != IT_SUCCESS)
+		return status;
+	ah = ah_new(pz, flags);
+	if (ah == NULL)
+		return IT_ERR_RESOURCES;
+	below = ual_ia_call(ia, KAL_AH_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+	if (below != RI_SUCCESS) {
+		ah_destroy(&ah->object); /* id 0 is none */
+		return ual_status(UAL_CALL_AH, below);
+	}
+	ah->kal_id = rep.id;
+	ah->wire = rep.ah;
+	ah->path = own;
+	*out = (it_addr_handle_t)ual_object_publish(&ah->object);
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_ah_free(struct ual_ah *ah)
+{
+	if (!ual_object_retract(&ah->object))
+		return IT_ERR_INVALID_AH;
+	/* A modify of another thread that is under way may finish. */
+	pthread_mutex_lock(&ah->control);
+	pthread_mutex_unlock(&ah->control);
+	ah_destroy(&ah->object);
+	return IT_SUCCESS;
+}
+
+it_status_t
+ual_ah_modify(struct ual_ah *ah, const it_path_t *path)
+{
+	struct ual_ia *ia = ah->object.ia;
+	struct kal_ah_req req = {.id = ah->kal_id};
+	it_path_t own = *path;
+	it_status_t status = init_of(ia, ah->flags, &own, &req.init);
+
+	if (status != IT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&ah->control);
+	req.id = ah->kal_id;
+	status =
+		ual_status(UAL_CALL_AH, ual_ia_call(ia, KAL_AH_MODIFY, &req, sizeof(req), NULL, 0));
+	if (status == IT_SUCCESS) {
+		pthread_mutex_lock(&ah->lock);
+		ah->path = own;
+		pthread_mutex_unlock(&ah->lock);
+	}
+	pthread_mutex_unlock(&ah->control);
+	return status;
+}
+
+void
+ual_ah_query(struct ual_ah *ah, it_addr_param_mask_t wanted, it_addr_param_t *params)
+{
+	unsigned int mask = (wanted & IT_ADDR_PARAM_ALL) != 0 ? ~0u : (unsigned int)wanted;
+
+	if ((mask & IT_ADDR_PARAM_IA) != 0)
+		params->ia = (it_ia_handle_t)ual_object_handle(&ah->object.ia->object);
+	if ((mask & IT_ADDR_PARAM_PZ) != 0)
+		params->pz = (it_pz_handle_t)ual_object_handle(&ah->pz->object);
+	if ((mask & IT_ADDR_PARAM_PATH) == 0)
+		return;
+	pthread_mutex_lock(&ah->lock);
+	params->path = ah->path;
+	pthread_mutex_unlock(&ah->lock);
+}
