@@ -92,12 +92,27 @@ vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
 	return true;
 }
 
+/* What InfiniBand's responder announces of a fault that it refuses: it knows two kinds, and its own end. */
+static uint32_t
+event_of(const struct ri_qp *qp, uint32_t event)
+{
+	bool remote = event == RI_EVENT_QP_READ_DISABLED || event == RI_EVENT_QP_WRITE_DISABLED ||
+		      (event >= RI_EVENT_QP_STAG && event <= RI_EVENT_QP_WRAP) ||
+		      (event >= RI_EVENT_QP_IRRQ_STAG && event <= RI_EVENT_QP_IRRQ_WRAP);
+
+	if (qp->rnic->fabric->personality != VEM_IB || event == RI_EVENT_QP_CATASTROPHIC)
+		return event;
+	if (remote)
+		return RI_EVENT_QP_ACCESS;
+	return event == RI_EVENT_QP_IRRQ_OVERFLOW ? RI_EVENT_QP_OPCODE : RI_EVENT_NONE;
+}
+
 /* The peer refuses what we asked for. Returns whether the request is done. */
 bool
 vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault)
 {
 	struct vem_cause there = {.kind = RI_CM_BROKEN,
-				  .async = fault->event,
+				  .async = event_of(peer, fault->event),
 				  .detail = fault->code,
 				  .message = VEM_MSG_TERMINATE,
 				  .code = fault->code};

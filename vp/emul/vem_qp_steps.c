@@ -157,8 +157,12 @@ peer_ended(struct ri_qp *qp, uint32_t messages, uint32_t code)
 		cause.kind = trying ? RI_CM_FAILED : RI_CM_DISCONNECTED;
 		vem_qp_move(qp, VEM_MOVE_PEER_CLOSED, &cause);
 	}
-	if ((messages & VEM_MSG_LOST) != 0)
+	if ((messages & VEM_MSG_LOST) != 0) {
+		/* To iWARP that is a reset; InfiniBand learns it from its own requests, or not at all. */
+		if (!trying && qp->rnic->fabric->personality == VEM_IWARP)
+			cause.async = RI_EVENT_QP_LLP_RESET;
 		vem_qp_move(qp, VEM_MOVE_LOST, &cause);
+	}
 }
 
 /* One word to the peer that it is over, by the cause. */

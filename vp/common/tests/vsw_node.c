@@ -95,6 +95,30 @@ node_async(struct node *node, enum ri_event event, const void *ctx)
 }
 
 void
+node_fault(struct node *node, enum ri_event event, const void *ctx)
+{
+	bool tagged = event >= RI_EVENT_QP_STAG && event <= RI_EVENT_QP_WRAP;
+	bool read = event >= RI_EVENT_QP_IRRQ_STAG && event <= RI_EVENT_QP_IRRQ_WRAP;
+
+	/* InfiniBand tells an access violation and an invalid request, and nothing finer (VS-10). */
+	if (node->attr.transport != RI_TRANSPORT_IB)
+		node_async(node, event, ctx);
+	else if (tagged || read || event == RI_EVENT_QP_READ_DISABLED ||
+		 event == RI_EVENT_QP_WRITE_DISABLED)
+		node_async(node, RI_EVENT_QP_ACCESS, ctx);
+	else if (event == RI_EVENT_QP_IRRQ_OVERFLOW)
+		node_async(node, RI_EVENT_QP_OPCODE, ctx);
+}
+
+void
+node_lost(struct node *node, const void *ctx)
+{
+	if (node->attr.transport == RI_TRANSPORT_IWARP)
+		node_async(node, RI_EVENT_QP_LLP_RESET, ctx);
+	node_cm(node, RI_CM_BROKEN, ctx);
+}
+
+void
 node_silent(struct node *node)
 {
 	node_run(node);

@@ -71,6 +71,10 @@ void node_run(struct node *node);
 struct ri_cm_event node_cm(struct node *node, enum ri_cm_event_kind kind, const void *ctx);
 /* The next asynchronous event; must be this one. */
 struct ri_async_event node_async(struct node *node, enum ri_event event, const void *ctx);
+/* The next event is that of a fault found in what the peer asked for, as far as this transport tells it. */
+void node_fault(struct node *node, enum ri_event event, const void *ctx);
+/* The peer has gone: BROKEN, and on iWARP a reset before it. */
+void node_lost(struct node *node, const void *ctx);
 /* Nothing was raised that was not taken. */
 void node_silent(struct node *node);
 /* Drop what was raised and not taken. */

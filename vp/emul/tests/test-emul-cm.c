@@ -148,7 +148,7 @@ test_three_way(gconstpointer adapter)
 	}
 	end_free(p.a);
 	p.a = NULL;
-	node_cm(p.nb, RI_CM_BROKEN, p.b);
+	node_lost(p.nb, p.b);
 	tear_down(&p);
 }
 
@@ -208,7 +208,7 @@ test_private_data_sizes(gconstpointer adapter)
 	node_cm(p.nb, RI_CM_ESTABLISHED, p.b);
 	end_free(p.b);
 	p.b = NULL;
-	node_cm(p.na, RI_CM_BROKEN, p.a);
+	node_lost(p.na, p.a);
 	tear_down(&p);
 }
 
@@ -416,7 +416,7 @@ test_reuse(gconstpointer adapter)
 			g_assert_cmpint(end_modify(p.a, RI_QPS_ERROR), ==, RI_SUCCESS);
 			g_assert_cmpint(end_modify(p.a, RI_QPS_IDLE), ==, RI_ERR_STILL_FLUSHING);
 			node_cm(p.na, RI_CM_BROKEN, p.a);
-			node_cm(p.nb, RI_CM_BROKEN, p.b);
+			node_lost(p.nb, p.b);
 		}
 		back_to_idle(p.a);
 		back_to_idle(p.b);
@@ -485,7 +485,7 @@ test_completion_queue_full(gconstpointer adapter)
 	end_free(small);
 	end_free(p.a);
 	p.a = NULL;
-	node_cm(p.nb, RI_CM_BROKEN, p.b);
+	node_lost(p.nb, p.b);
 	tear_down(&p);
 }
 
@@ -530,7 +530,7 @@ test_owner_dies(gconstpointer adapter)
 	p.na->p->user->rnic_close(p.na->urnic);
 	p.na->p->device->context_destroy(p.na->context);
 	g_assert_cmpuint(vth_attached(p.vth), ==, 0);
-	node_cm(p.nb, RI_CM_BROKEN, p.b);
+	node_lost(p.nb, p.b);
 	node_silent(p.na);
 	g_free(chunk.at);
 	g_free(p.a);

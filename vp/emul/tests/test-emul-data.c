@@ -36,7 +36,7 @@ pair_down(struct pair *p)
 {
 	end_free(p->a);
 	vth_run(p->vth);
-	g_array_set_size(p->nb->cm, 0); /* the end of the connection, if it still stood */
+	node_forget(p->nb); /* the end of the connection, if it still stood */
 	end_free(p->b);
 	chunk_free(&p->ma);
 	chunk_free(&p->mb);
@@ -54,7 +54,7 @@ expect_broken(struct pair *p, enum ri_event at_a, uint32_t detail_a, enum ri_eve
 	if (at_a != RI_EVENT_NONE)
 		g_assert_cmpuint(node_async(p->na, at_a, p->a).detail, ==, detail_a);
 	if (at_b != RI_EVENT_NONE)
-		node_async(p->nb, at_b, p->b);
+		node_fault(p->nb, at_b, p->b);
 	node_cm(p->na, RI_CM_BROKEN, p->a);
 	node_cm(p->nb, RI_CM_BROKEN, p->b);
 	node_silent(p->na);

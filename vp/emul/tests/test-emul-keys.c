@@ -93,7 +93,7 @@ test_window(gconstpointer adapter)
 	g_assert_cmpint(p.nb->p->mem->mr_dereg(p.mb.mr), ==, RI_ERR_BUSY);
 	g_assert_cmpint(p.nb->p->qp->destroy(p.b->qp), ==, RI_ERR_BUSY);
 	write_to(&p, chunk_sge(&p.mb, 100, 0).addr, 51);
-	node_async(p.nb, RI_EVENT_QP_BOUNDS, p.b);
+	node_fault(p.nb, RI_EVENT_QP_BOUNDS, p.b);
 	tear_down(&p);
 }
 
@@ -139,7 +139,7 @@ test_local_invalidate(gconstpointer adapter)
 	g_assert_cmpint(p.nb->p->fast->post_sq(p.b->uqp, &wr), ==, RI_SUCCESS);
 	poll_one(p.b->uscq, 4, RI_WC_SUCCESS);
 	write_to(&p, chunk_sge(&p.mb, 100, 0).addr, 5);
-	node_async(p.nb, RI_EVENT_QP_STAG, p.b);
+	node_fault(p.nb, RI_EVENT_QP_STAG, p.b);
 	tear_down(&p);
 
 	set_up(&p, adapter);

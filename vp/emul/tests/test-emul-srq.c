@@ -136,14 +136,14 @@ test_catastrophe(gconstpointer adapter)
 	vsw_srq_fail(&p.nb->srq->srq);
 	node_run(p.nb);
 	node_async(p.nb, RI_EVENT_SRQ_CATASTROPHIC, p.nb);
-	node_async(p.nb, RI_EVENT_QP_SRQ_ERROR, p.b[0]);
+	node_fault(p.nb, RI_EVENT_QP_SRQ_ERROR, p.b[0]);
 	node_cm(p.nb, RI_CM_BROKEN, p.b[0]);
 	node_cm(p.na, RI_CM_BROKEN, p.a[0]);
 	g_assert_cmpint(end_state(p.b[1]), ==, RI_QPS_RTS);
 	party_post(&p, 3);
 	party_send(&p, 1, 2);
 	node_run(p.nb);
-	node_async(p.nb, RI_EVENT_QP_SRQ_ERROR, p.b[1]);
+	node_fault(p.nb, RI_EVENT_QP_SRQ_ERROR, p.b[1]);
 	node_cm(p.nb, RI_CM_BROKEN, p.b[1]);
 	node_cm(p.na, RI_CM_BROKEN, p.a[1]);
 	g_assert_cmpint(end_state(p.b[2]), ==, RI_QPS_RTS);
@@ -288,7 +288,7 @@ test_crowd(gconstpointer adapter)
 		pthread_join(thread[i].thread, NULL);
 	for (guint i = 0; i < SENDERS * EACH; i++) {
 		end_free(c.a[i / EACH][i % EACH]);
-		node_cm(c.nb, RI_CM_BROKEN, c.b[i / EACH][i % EACH]);
+		node_lost(c.nb, c.b[i / EACH][i % EACH]);
 		end_free(c.b[i / EACH][i % EACH]);
 	}
 	node_unshare(c.nb);

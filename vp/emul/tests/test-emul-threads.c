@@ -105,7 +105,7 @@ test_both_directions(gconstpointer adapter)
 	for (guint i = 0; i < 2; i++)
 		pthread_join(t[i].thread, NULL);
 	end_free(t[0].end);
-	node_cm(node, RI_CM_BROKEN, t[1].end);
+	node_lost(node, t[1].end);
 	end_free(t[1].end);
 	chunk_free(&t[0].chunk);
 	chunk_free(&t[1].chunk);
@@ -159,7 +159,7 @@ test_crowd(gconstpointer adapter)
 		atomic_fetch_add(&crowd.done, 1);
 	g_assert_cmpuint(atomic_load(&crowd.done), ==, 6000);
 	end_free(other);
-	node_cm(node, RI_CM_BROKEN, crowd.end);
+	node_lost(node, crowd.end);
 	end_free(crowd.end);
 	node_free(node);
 	vth_free(vth);
