@@ -3,6 +3,7 @@
 
 #include "it_stream.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -26,22 +27,17 @@ limit_buffers(int sd, int octets)
 }
 
 static void
-open_ends(int ends[2], int family, int buffer)
+open_ends(int ends[2], struct sockaddr_storage sa, int buffer)
 {
-	struct sockaddr_storage sa = {.ss_family = (sa_family_t)family};
 	socklen_t len = sizeof(sa);
-	int listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int listener = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	g_assert_cmpint(listener, >=, 0);
 	limit_buffers(listener, buffer); /* who is accepted has the same */
-	if (family == AF_INET)
-		((struct sockaddr_in *)&sa)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	else
-		((struct sockaddr_in6 *)&sa)->sin6_addr = in6addr_loopback;
 	g_assert_cmpint(bind(listener, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
 	g_assert_cmpint(listen(listener, 1), ==, 0);
 	g_assert_cmpint(getsockname(listener, (struct sockaddr *)&sa, &len), ==, 0);
-	ends[0] = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ends[0] = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	limit_buffers(ends[0], buffer);
 	g_assert_cmpint(connect(ends[0], (struct sockaddr *)&sa, len), ==, 0);
 	ends[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -52,13 +48,34 @@ open_ends(int ends[2], int family, int buffer)
 void
 stream_open(int ends[2], int family)
 {
-	open_ends(ends, family, 0);
+	struct sockaddr_storage sa = {.ss_family = (sa_family_t)family};
+
+	if (family == AF_INET)
+		((struct sockaddr_in *)&sa)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		((struct sockaddr_in6 *)&sa)->sin6_addr = in6addr_loopback;
+	open_ends(ends, sa, 0);
+}
+
+static struct sockaddr_storage
+ipv4(const char *address)
+{
+	struct sockaddr_storage sa = {.ss_family = AF_INET};
+
+	g_assert_cmpint(inet_pton(AF_INET, address, &((struct sockaddr_in *)&sa)->sin_addr), ==, 1);
+	return sa;
+}
+
+void
+stream_open_at(int ends[2], const char *address)
+{
+	open_ends(ends, ipv4(address), 0);
 }
 
 void
 stream_open_narrow(int ends[2])
 {
-	open_ends(ends, AF_INET, NARROW);
+	open_ends(ends, ipv4("127.0.0.1"), NARROW);
 }
 
 bool

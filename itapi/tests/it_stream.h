@@ -17,6 +17,8 @@ extern const char stream_reply[STREAM_FRAME];
 
 /* Two ends of a connection: [0] connected, [1] accepted. */
 void stream_open(int ends[2], int family);
+/* The same at an IPv4 address of this machine, given as text. */
+void stream_open_at(int ends[2], const char *address);
 /* The same over IPv4 with so little room in both that 64 KiB do not go through unread. */
 void stream_open_narrow(int ends[2]);
 /* Does the adapter convert no sockets? Then the test is skipped. */

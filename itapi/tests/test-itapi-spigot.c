@@ -15,6 +15,7 @@
 
 #include "it_net.h"
 #include "it_pair.h"
+#include "it_stream.h"
 
 #define PATIENCE 60 /* seconds */
 
@@ -268,6 +269,50 @@ test_which(struct pair *pair)
 	end_close(&all);
 }
 
+/* --- sockets --------------------------------------------------------------------------------- */
+
+static void
+expect_conversion(struct end *end, const char *address, it_status_t status)
+{
+	int sd[2];
+
+	stream_open_at(sd, address);
+	g_assert_cmpint(stream_convert(end, sd[0], IT_SC_DEFAULT, NULL), ==, status);
+	if (status == IT_SUCCESS) {
+		pair_ok(it_ep_disconnect(end->ep, NULL, 0));
+		end_expect(end->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_reset(end);
+	} else {
+		stream_say(sd[0], "still mine", 10);
+		stream_hear(sd[1], "still mine", 10);
+	}
+	close(sd[0]);
+	close(sd[1]);
+}
+
+/* A socket of another interface than the adapter's cannot be converted; also not after the address moved. */
+static void
+test_convert(struct pair *pair)
+{
+	struct end *end = &pair->active;
+	struct end all;
+
+	expect_conversion(end, "10.99.0.1", IT_SUCCESS);
+	expect_conversion(end, "127.0.0.1", IT_ERR_INVALID_CONVERSION);
+	net_ip("addr add 10.99.0.2/32 dev lo");
+	expect_conversion(end, "10.99.0.2", IT_ERR_INVALID_CONVERSION);
+	net_ip("addr del 10.99.0.2/32 dev lo");
+	net_ip("addr add 10.99.0.2/24 dev it0");
+	expect_conversion(end, "10.99.0.2", IT_SUCCESS);
+	pair_use("iwarp");
+	g_assert_true(end_open(&all));
+	pair_use("iwarp:it0");
+	end_new_ep(&all);
+	expect_conversion(&all, "127.0.0.1", IT_SUCCESS);
+	expect_conversion(&all, "10.99.0.1", IT_SUCCESS);
+	end_close(&all);
+}
+
 /* --- each with a cable of its own, or not at all -------------------------------------------- */
 
 struct job {
@@ -309,6 +354,7 @@ add(void)
 	add_on_cable("unheard", test_unheard);
 	add_on_cable("addresses", test_addresses);
 	add_on_cable("which", test_which);
+	add_on_cable("convert", test_convert);
 }
 
 int
