@@ -143,7 +143,10 @@
  * @name Platform
  *
  * What the standard leaves to it_api_os_specific.h. IT_32BIT, when defined, makes it_length_t 32
- * bits wide; the library and everything that calls it must agree on it.
+ * bits wide. The library and everything that calls it must agree on it, since segments and parameters
+ * have another shape then: build the library with it too (`meson setup -Dc_args=-DIT_32BIT`). The linker
+ * checks that they do: without an adapter nobody gets anywhere, and a library of the other width has no
+ * function of the name under which it_ia_create() is called.
  * @{
  */
 #ifndef _IT_API_OS_SPECIFIC_H_
@@ -448,6 +451,8 @@ typedef enum {
 #ifdef IT_32BIT
 /** Length of memory, or offset into it (octets). */
 typedef uint32_t it_length_t;
+/** Lets nobody link with a library for lengths of 64 bits. */
+#define it_ia_create itx_ia_create_32bit
 #else
 /** Length of memory, or offset into it (octets). */
 typedef uint64_t it_length_t;

@@ -184,7 +184,7 @@ def macros(folder, mode):
 def main(arguments):
     folder, mode, width, output = arguments
     choice = '' if mode == 'V10' else '#define ITAPI_ENABLE_%s_BINDINGS\n' % mode
-    choice += '#define IT_32BIT\n' if width == '32' else ''
+    choice += '#undef IT_32BIT\n' + ('#define IT_32BIT\n' if width == '32' else '')
     with open(output, 'w', encoding='ascii') as program:
         program.write(HEAD % {'choice': choice})
         program.writelines(mirrors(folder, mode))

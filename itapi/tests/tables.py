@@ -21,8 +21,10 @@ CM_EVENTS = ('it_connection_event_t', 'it_conn_request_event_t', 'it_ud_svc_repl
 
 KEPT_TYPES = ('it_in_addr_t', 'it_event_cm_any_t')
 
-# Identifiers of the headers that are in no table: include guards and the help for `u`.
-OURS = {'IT_API_H', 'IT_EXT_H', 'ITX_EXTENSION', 'itx_path_ends'}
+# it_ia_create of a library for IT_32BIT, which no program of the other width shall find.
+NARROW_ENTRY = 'itx_ia_create_32bit'
+# Identifiers of the headers that are in no table: include guards, that entry, and the help for `u`.
+OURS = {'IT_API_H', 'IT_EXT_H', 'ITX_EXTENSION', 'itx_path_ends', NARROW_ENTRY}
 
 
 def rows(folder, name):

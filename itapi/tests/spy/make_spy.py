@@ -18,6 +18,10 @@ HEAD = """/* Written by make_spy.py. */
 #include "it_api.h"
 #include "it_ext.h"
 
+/* As the linker knows it, whatever the header makes of a name. */
+#define LINKED(name) TEXT(name)
+#define TEXT(name) #name
+
 """
 
 WRAPPER = """it_status_t
@@ -27,7 +31,7 @@ WRAPPER = """it_status_t
 	it_status_t spy_given;
 
 	if (spy_real == NULL)
-		spy_real = (it_status_t (*)({params}))spy_find("{name}");
+		spy_real = (it_status_t (*)({params}))spy_find(LINKED({name}));
 	spy_given = spy_real({args});
 	spy_note("{name}", (int)spy_given);
 	return spy_given;
