@@ -5,9 +5,14 @@
 
 #include <fcntl.h>
 #include <glib.h>
+#include <net/if.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#define PATIENCE (60 * G_USEC_PER_SEC)
 
 static bool
 write_file(const char *path, const char *text)
@@ -48,6 +53,31 @@ net_ip(const char *words)
 {
 	if (!net_try_ip(words))
 		g_error("ip %s: failed", words);
+}
+
+static bool
+is_running(const char *interface)
+{
+	struct ifreq ifr = {.ifr_flags = 0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool asked;
+
+	g_assert_cmpint(fd, >=, 0);
+	g_strlcpy(ifr.ifr_name, interface, sizeof(ifr.ifr_name));
+	asked = ioctl(fd, SIOCGIFFLAGS, &ifr) == 0;
+	close(fd);
+	return asked && (ifr.ifr_flags & IFF_UP) != 0 && (ifr.ifr_flags & IFF_RUNNING) != 0;
+}
+
+void
+net_await(const char *interface)
+{
+	const gint64 end = g_get_monotonic_time() + PATIENCE;
+
+	while (!is_running(interface)) {
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+		g_usleep(1000);
+	}
 }
 
 bool

@@ -14,7 +14,9 @@
 bool net_enter(void);
 /* Run ip(8) with these words; the test fails if that does. */
 void net_ip(const char *words);
-/* The same; false if it fails. */
+/* The interface is up and has a carrier, which comes a while after it is switched on; waits for that. */
+void net_await(const char *interface);
+/* As net_ip; false if it fails. */
 bool net_try_ip(const char *words);
 
 #endif /* IT_NET_H */

@@ -28,6 +28,7 @@ cable_make(void)
 	net_ip("addr add 10.99.0.1/24 dev it0");
 	net_ip("link set it1 up");
 	net_ip("link set it0 up");
+	net_await("it0");
 }
 
 static void
