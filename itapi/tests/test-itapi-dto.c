@@ -266,6 +266,28 @@ test_flush(struct pair *pair)
 	pair_disconnect(pair);
 }
 
+/* from the disconnect's return on nothing runs any more, however long the end itself takes. */
+static void
+test_after_disconnect(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t out = end_segment(a, SOURCE, 64);
+
+	for (int round = 0; round < 20; round++) {
+		post_recv(b, SINK, 100, 1);
+		pair_establish(pair);
+		g_assert_cmpint(it_ep_disconnect(a->ep, NULL, 0), ==, IT_SUCCESS);
+		g_assert_cmpint(it_post_send(a->ep, &out, 1, 2, IT_COMPLETION_FLAG), ==,
+				IT_SUCCESS);
+		completed(a->request, IT_DTO_SEND_CMPL_EVENT, a->ep, 2, IT_DTO_ERR_FLUSHED);
+		completed(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, b->ep, 1, IT_DTO_ERR_FLUSHED);
+		end_expect(a->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_expect(b->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		end_reset(a);
+		end_reset(b);
+	}
+}
+
 /* A failed attempt flushes as well (4.2). */
 static void
 test_flush_of_reject(struct pair *pair)
@@ -447,6 +469,7 @@ add(void)
 	pair_add("dto/suppressed", test_suppressed);
 	pair_add("dto/too-many", test_too_many);
 	pair_add("dto/flush", test_flush);
+	pair_add("dto/r-04-after-disconnect", test_after_disconnect);
 	pair_add("dto/flush-of-reject", test_flush_of_reject);
 	pair_add("dto/wrong-key", test_wrong_key);
 	pair_add("dto/r-19-local-bounds", test_local_bounds);

@@ -99,8 +99,10 @@ static bool
 end_claim(struct viw_qp *qp, enum viw_qp_move move)
 {
 	vsw_lock(&qp->lock);
-	if (viw_qp_next(viw_qp_state(qp), move) != RI_QPS_NONE)
+	if (viw_qp_next(viw_qp_state(qp), move) != RI_QPS_NONE) {
+		qp->end.last = atomic_load(&qp->tx.sq.page->head);
 		return true;
+	}
 	vsw_unlock(&qp->lock);
 	return false;
 }

@@ -153,6 +153,7 @@ struct viw_rx {
 struct viw_end {
 	uint32_t event; /* enum ri_event; 0: not yet */
 	uint32_t detail;
+	uint32_t last;         /* request that was posted last before it */
 	bool orderly;          /* FINs are exchanged, no Terminate of ours */
 	bool terminate_sent;   /* the copy is ours */
 	uint8_t terminate_len; /* octets of the copy */

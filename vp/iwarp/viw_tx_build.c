@@ -115,6 +115,13 @@ request_may_start(struct viw_qp *qp)
 	}
 }
 
+/* Was it posted after an orderly end began? Then it is flushed, however late that is carried out. */
+static bool
+request_late(struct viw_qp *qp)
+{
+	return viw_qp_state(qp) == RI_QPS_CLOSING && (int32_t)(qp->tx.index - qp->end.last) > 0;
+}
+
 /* Is there a request that may start now? Takes and checks one if need be. */
 static bool
 request_ready(struct viw_qp *qp)
@@ -132,6 +139,8 @@ request_ready(struct viw_qp *qp)
 		tx->sge = 0;
 		tx->sge_done = 0;
 	}
+	if (request_late(qp))
+		return false;
 	if (!tx->checked) {
 		enum ri_wc_status status = request_check(qp);
 
