@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The model's word against the adapter's: answers of calls, completions, events of connections, states
+ * of endpoints, memory. A settlement after the other, so that the first disagreement is the earliest.
+ *
+ * Where the specification leaves a choice, the expectation already is a set. What holds across choices
+ * is looked at here: order within a queue, no success after a failure, one real error at most
+ * in a queue, completions before the end event, each event once.
+ */
+#include "df_compare.h"
+
+static bool
+is_any(const struct df_answer *answer, it_status_t status)
+{
+	for (int i = 0; i < answer->count; i++) {
+		if (answer->any[i] == status)
+			return true;
+	}
+	return false;
+}
+
+static char *
+answer_text(const struct df_answer *answer)
+{
+	GString *text = g_string_new(NULL);
+
+	for (int i = 0; i < answer->count; i++)
+		g_string_append_printf(text, "%s%d", i > 0 ? " or " : "", (int)answer->any[i]);
+	return g_string_free(text, FALSE);
+}
+
+static char *
+compare_answer(const struct df_answer *expect, bool made, it_status_t got, unsigned step,
+	       const char *call)
+{
+	char *text = NULL, *want;
+
+	if (made != (expect->count > 0))
+		return g_strdup_printf("step %u: the %s was %smade", step, call,
+				       made ? "" : "not ");
+	if (!made || is_any(expect, got))
+		return NULL;
+	want = answer_text(expect);
+	text = g_strdup_printf("step %u: the %s answered %d instead of %s", step, call, (int)got,
+			       want);
+	g_free(want);
+	return text;
+}
+
+static char *
+compare_step(const struct df_expected *expected, const struct df_record *record, unsigned i)
+{
+	const struct df_step_expect *expect = DF_STEP(expected, i);
+	const struct df_seen_step *seen = DF_SEEN_STEP(record, i);
+	char *text;
+
+	if (expect->skip || !seen->made)
+		return NULL;
+	text = compare_answer(&expect->answer, seen->made, seen->answer, i, "call");
+	if (text == NULL)
+		text = compare_answer(&expect->second, seen->second_made, seen->second, i,
+				      "accept");
+	return text;
+}
+
+/* --- completions ----------------------------------------------------------------------------- */
+
+static const struct df_wr *
+wr_of(const struct df_expected *expected, uint64_t cookie, unsigned *index)
+{
+	for (unsigned i = 0; i < expected->wrs->len; i++) {
+		*index = i;
+		if (DF_WR(expected, i)->cookie == cookie)
+			return DF_WR(expected, i);
+	}
+	return NULL;
+}
+
+static char *
+complaint(const struct df_seen_wr *seen, const char *what)
+{
+	return g_strdup_printf("settlement %d: completion of %s%" G_GUINT64_FORMAT
+			       " (endpoint %d, status %d, length %u): %s",
+			       seen->settle, seen->cookie >= DF_PROBE ? "probe " : "step ",
+			       seen->cookie >= DF_PROBE ? seen->cookie - DF_PROBE
+							: seen->cookie - 1,
+			       seen->ep, (int)seen->status, seen->length, what);
+}
+
+/* One completion by itself. */
+static char *
+compare_fields(const struct df_wr *wr, const struct df_seen_wr *seen)
+{
+	bool good = seen->status == IT_DTO_SUCCESS;
+
+	if (wr->settle != seen->settle)
+		return complaint(seen, wr->settle == DF_NEVER || wr->settle > seen->settle
+					       ? "it should not be done yet"
+					       : "it came too late");
+	if (seen->ep != wr->ep || seen->life != wr->life)
+		return complaint(seen, "another endpoint is named");
+	if (seen->event != wr->event || seen->request != wr->request)
+		return complaint(seen, "wrong kind of event, or wrong dispatcher");
+	if ((unsigned)seen->status > 31 || (wr->statuses & (1u << seen->status)) == 0)
+		return complaint(seen, "wrong status");
+	if (good && wr->silent && (wr->statuses & (1u << IT_DTO_SUCCESS)) != 0 && wr->request)
+		return complaint(seen, "success was to be silent");
+	if (good && seen->length != wr->length)
+		return complaint(seen, "wrong length");
+	if (seen->unlinked != (good ? wr->unlinked : 0))
+		return complaint(seen, "wrong handle unlinked");
+	if (seen->late && wr->strict)
+		return complaint(seen, "it came after its connection's end event");
+	return NULL;
+}
+
+static bool
+is_fault(it_dto_status_t status)
+{
+	return status != IT_DTO_SUCCESS && status != IT_DTO_ERR_FLUSHED;
+}
+
+/* One completion beside those of the same queue that came before. */
+static char *
+compare_order(const struct df_expected *expected, const struct df_record *record, unsigned at)
+{
+	const struct df_seen_wr *seen = DF_SEEN_WR(record, at);
+	unsigned index, earlier;
+	const struct df_wr *wr = wr_of(expected, seen->cookie, &index);
+
+	for (unsigned i = 0; i < at; i++) {
+		const struct df_seen_wr *before = DF_SEEN_WR(record, i);
+		const struct df_wr *other = wr_of(expected, before->cookie, &earlier);
+
+		if (other->ep != wr->ep || other->life != wr->life || other->request != wr->request)
+			continue;
+		if (earlier == index)
+			return complaint(seen, "it came twice");
+		if (earlier > index)
+			return complaint(seen, "it came after one that was posted later");
+		if (before->settle != seen->settle)
+			continue;
+		if (before->status != IT_DTO_SUCCESS && seen->status == IT_DTO_SUCCESS)
+			return complaint(seen, "success, though one before it failed");
+		if (is_fault(before->status) && is_fault(seen->status))
+			return complaint(seen, "the second real error of a queue");
+	}
+	return NULL;
+}
+
+static char *
+compare_missing(const struct df_expected *expected, const struct df_record *record, int settle,
+		unsigned from, unsigned to)
+{
+	for (unsigned i = 0; i < expected->wrs->len; i++) {
+		const struct df_wr *wr = DF_WR(expected, i);
+		bool found = wr->settle != settle || wr->silent;
+
+		for (unsigned k = from; k < to && !found; k++)
+			found = DF_SEEN_WR(record, k)->cookie == wr->cookie;
+		if (!found)
+			return g_strdup_printf(
+				"settlement %d: the completion of %s %d (endpoint %d) "
+				"is missing",
+				settle, wr->step < 0 ? "the probe of" : "step",
+				wr->step < 0 ? wr->ep : wr->step, wr->ep);
+	}
+	return NULL;
+}
+
+static char *
+compare_wrs(const struct df_expected *expected, const struct df_record *record, int settle)
+{
+	unsigned from = 0, to, index;
+	char *text = NULL;
+
+	while (from < record->wrs->len && DF_SEEN_WR(record, from)->settle < settle)
+		from++;
+	for (to = from; to < record->wrs->len && DF_SEEN_WR(record, to)->settle == settle; to++) {
+		const struct df_seen_wr *seen = DF_SEEN_WR(record, to);
+		const struct df_wr *wr = wr_of(expected, seen->cookie, &index);
+
+		text = wr == NULL ? complaint(seen, "nothing like it was posted")
+				  : compare_fields(wr, seen);
+		if (text == NULL)
+			text = compare_order(expected, record, to);
+		if (text != NULL)
+			return text;
+	}
+	return compare_missing(expected, record, settle, from, to);
+}
+
+/* --- the rest of a settlement ---------------------------------------------------------------- */
+
+static char *
+compare_cm(const struct df_settle *expect, const struct df_seen_settle *seen, int settle)
+{
+	unsigned left[DF_EPS] = {0};
+
+	for (unsigned i = 0; i < expect->cm->len; i++) {
+		const struct df_cm *cm = &g_array_index(expect->cm, struct df_cm, i);
+
+		left[cm->ep] = cm->events;
+	}
+	for (unsigned i = 0; i < seen->cm->len; i++) {
+		const struct df_seen_cm *cm = &g_array_index(seen->cm, struct df_seen_cm, i);
+
+		if (cm->ep < 0 || (left[cm->ep] & (1u << (cm->event & 0xf))) == 0)
+			return g_strdup_printf("settlement %d: unexpected event %#x of endpoint %d",
+					       settle, (unsigned)cm->event, cm->ep);
+		left[cm->ep] = 0;
+	}
+	for (int i = 0; i < DF_EPS; i++) {
+		if (left[i] != 0)
+			return g_strdup_printf("settlement %d: an event of endpoint %d is missing "
+					       "(any of bits %#x)",
+					       settle, i, left[i]);
+	}
+	return NULL;
+}
+
+static char *
+compare_eps(const struct df_settle *expect, const struct df_seen_settle *seen, int settle)
+{
+	for (int i = 0; i < DF_EPS; i++) {
+		if (seen->ep[i].state != expect->ep[i].state)
+			return g_strdup_printf(
+				"settlement %d: endpoint %d is in state %d instead of %d", settle,
+				i, seen->ep[i].state, expect->ep[i].state);
+		if (seen->ep[i].state >= 0 && seen->ep[i].ord != expect->ep[i].ord)
+			return g_strdup_printf(
+				"settlement %d: endpoint %d has ORD %d instead of %d", settle, i,
+				seen->ep[i].ord, expect->ep[i].ord);
+	}
+	return NULL;
+}
+
+static char *
+compare_memory(const struct df_settle *expect, const struct df_seen_settle *seen, int settle)
+{
+	for (int node = 0; node < DF_NODES; node++) {
+		for (int i = 0; i < DF_ARENA; i++) {
+			if (expect->vague[node][i] == 0 &&
+			    seen->memory[node][i] != expect->memory[node][i])
+				return g_strdup_printf("settlement %d: octet %d of node %d is %#x "
+						       "instead of %#x",
+						       settle, i, node, seen->memory[node][i],
+						       expect->memory[node][i]);
+		}
+	}
+	return NULL;
+}
+
+static char *
+compare_settle(const struct df_expected *expected, const struct df_record *record, unsigned i)
+{
+	const struct df_settle *expect = DF_SETTLEMENT(expected, i);
+	const struct df_seen_settle *seen = DF_SEEN(record, i);
+	char *text = compare_wrs(expected, record, (int)i);
+
+	if (text == NULL)
+		text = compare_cm(expect, seen, (int)i);
+	if (text == NULL)
+		text = compare_eps(expect, seen, (int)i);
+	if (text == NULL)
+		text = compare_memory(expect, seen, (int)i);
+	return text;
+}
+
+char *
+df_compare(const struct df_expected *expected, const struct df_record *record)
+{
+	unsigned settles = 0;
+	char *text = NULL;
+
+	for (unsigned i = 0; i < record->steps->len && text == NULL; i++) {
+		if (DF_STEP(expected, i)->settle_before && settles < record->settles->len)
+			text = compare_settle(expected, record, settles++);
+		if (text == NULL)
+			text = compare_step(expected, record, i);
+		if (text == NULL && DF_STEP(expected, i)->settle_after &&
+		    settles < record->settles->len)
+			text = compare_settle(expected, record, settles++);
+	}
+	for (; settles < record->settles->len && text == NULL; settles++)
+		text = compare_settle(expected, record, settles);
+	if (text == NULL && record->stuck)
+		text = g_strdup("something that was expected never came");
+	if (text == NULL && settles < expected->settles->len)
+		text = g_strdup("the record ends early");
+	if (text == NULL && record->teardown != NULL)
+		text = g_strdup_printf("at the end: %s", record->teardown);
+	return text;
+}
+
+char *
+df_record_text(const struct df_record *record)
+{
+	GString *text = g_string_new(NULL);
+
+	for (unsigned i = 0; i < record->steps->len; i++) {
+		const struct df_seen_step *seen = DF_SEEN_STEP(record, i);
+
+		if (seen->made)
+			g_string_append_printf(text, "step %u: answer %d\n", i, (int)seen->answer);
+		if (seen->second_made)
+			g_string_append_printf(text, "step %u: accept's answer %d\n", i,
+					       (int)seen->second);
+	}
+	for (unsigned i = 0; i < record->wrs->len; i++) {
+		char *line = complaint(DF_SEEN_WR(record, i), "seen");
+
+		g_string_append_printf(text, "%s\n", line);
+		g_free(line);
+	}
+	for (unsigned i = 0; i < record->settles->len; i++) {
+		const GArray *cm = DF_SEEN(record, i)->cm;
+
+		for (unsigned k = 0; k < cm->len; k++)
+			g_string_append_printf(
+				text, "settlement %u: event %#x of endpoint %d\n", i,
+				(unsigned)g_array_index(cm, struct df_seen_cm, k).event,
+				g_array_index(cm, struct df_seen_cm, k).ep);
+	}
+	return g_string_free(text, FALSE);
+}

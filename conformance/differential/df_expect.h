@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What a program must show, as the model says it, and what it did show on an adapter. Both are cut by
+ * settlements: the points, numbered from 0, where everything posted has come to its end, the
+ * dispatchers are empty and the memory is at rest. Only there are observations compared.
+ */
+#ifndef DF_EXPECT_H
+#define DF_EXPECT_H
+
+#include <stdint.h>
+
+#include "df_program.h"
+#include "it_api.h"
+
+#define DF_NEVER   (-1)
+#define DF_ANSWERS 8
+#define DF_PROBE   0x100000 /* cookies from here on are of probes, which the runner posts by itself */
+
+/* What an adapter says of itself; the model asks nothing else about it. */
+struct df_profile {
+	bool ib; /* transport: refusals of the peer complete the request that caused them */
+	bool atomics;
+	bool relative;
+	bool sink_remote_write; /* sinks of Reads need the right of remote writing */
+	bool local_extensions;
+	bool send_unlink;
+	bool narrow;
+	bool wide;
+	bool narrow_unlink;
+	bool wide_unlink;
+	bool unlink_fence;
+	bool ird_ord; /* exchanged at connection */
+	/* What is granted to who asks for 4, 4, 4 and 1 segments, and for that many slots. */
+	int send_segs;
+	int recv_segs;
+	int write_segs;
+	int read_segs;
+	int sq[DF_DEPTH + 1];
+	int rq[DF_DEPTH + 1];
+};
+
+/* Any of these is right. */
+struct df_answer {
+	int count; /* 0: the call is not made */
+	it_status_t any[DF_ANSWERS];
+};
+
+struct df_step_expect {
+	bool skip;          /* what would follow is not determined; the step is left out */
+	bool settle_before; /* the step wants the world at rest */
+	bool settle_after;
+	struct df_answer answer;
+	struct df_answer second; /* connect: of the accept */
+};
+
+/* One work request. */
+struct df_wr {
+	uint64_t cookie;
+	int step; /* posted by, -1: the runner's own */
+	int ep;
+	int life; /* which endpoint of that place */
+	bool request;
+	it_event_type_t event;
+	unsigned statuses; /* bits of it_dto_status_t */
+	bool silent;       /* success, or the end of the endpoint, may go without an event */
+	bool strict;       /* in its dispatcher before the connection's end event is */
+	uint32_t length;
+	int unlinked; /* 0, or LMR place + 1, or -(RMR place + 1): what its event must name */
+	int settle;   /* the settlement that takes its event; DF_NEVER as yet */
+};
+
+/* One event of a connection. */
+struct df_cm {
+	int ep;
+	unsigned events; /* bits by the low digit of the event's number */
+};
+
+struct df_ep_expect {
+	int state; /* it_ep_state_rc_t, or -1: no such endpoint */
+	int ord;
+};
+
+struct df_settle {
+	int step;       /* before this step, or after it */
+	GArray *cm;     /* of struct df_cm */
+	GArray *probes; /* of int: endpoints that post a Read of no octets to learn that all is done */
+	struct df_ep_expect ep[DF_EPS];
+	uint8_t *memory[DF_NODES];
+	uint8_t *vague[DF_NODES]; /* not 0: any octet will do */
+};
+
+struct df_expected {
+	GArray *steps;   /* of struct df_step_expect */
+	GArray *wrs;     /* of struct df_wr, in the order of posting */
+	GArray *settles; /* of struct df_settle */
+};
+
+/* One completion as it came. */
+struct df_seen_wr {
+	uint64_t cookie;
+	int ep; /* place of the endpoint that it names, -1: of none */
+	int life;
+	it_event_type_t event;
+	it_dto_status_t status;
+	uint32_t length;
+	int unlinked; /* as above; G_MAXINT: something else */
+	int settle;
+	bool request; /* on the dispatcher of requests */
+	bool late;    /* came after the end event of its connection */
+};
+
+struct df_seen_cm {
+	int ep;
+	it_event_type_t event;
+};
+
+struct df_seen_settle {
+	GArray *cm; /* of struct df_seen_cm */
+	struct df_ep_expect ep[DF_EPS];
+	uint8_t *memory[DF_NODES];
+};
+
+struct df_seen_step {
+	bool made;
+	it_status_t answer;
+	bool second_made;
+	it_status_t second;
+};
+
+struct df_record {
+	GArray *steps;   /* of struct df_seen_step, as many as were performed */
+	GArray *wrs;     /* of struct df_seen_wr, in the order of arrival */
+	GArray *settles; /* of struct df_seen_settle */
+	bool stuck;      /* what was expected at the last settlement did not come in time */
+	char *teardown;  /* which object could not be freed, or NULL */
+};
+
+struct df_expected *df_expected_new(void);
+void df_expected_free(struct df_expected *expected);
+struct df_record *df_record_new(void);
+void df_record_free(struct df_record *record);
+
+#define DF_WR(x, i)         (&g_array_index((x)->wrs, struct df_wr, (i)))
+#define DF_STEP(x, i)       (&g_array_index((x)->steps, struct df_step_expect, (i)))
+#define DF_SETTLEMENT(x, i) (&g_array_index((x)->settles, struct df_settle, (i)))
+#define DF_SEEN_WR(r, i)    (&g_array_index((r)->wrs, struct df_seen_wr, (i)))
+#define DF_SEEN_STEP(r, i)  (&g_array_index((r)->steps, struct df_seen_step, (i)))
+#define DF_SEEN(r, i)       (&g_array_index((r)->settles, struct df_seen_settle, (i)))
+
+#endif /* DF_EXPECT_H */

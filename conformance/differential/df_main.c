@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * differential: random programs on several adapters against the model.
+ *
+ *     differential --adapter emul:ib,iwarp --seed 1 --count 300
+ *     differential --adapter iwarp --program FILE
+ *     differential --print --seed 7
+ *
+ * A disagreement is shrunk, unless --no-shrink is given, and printed with its seed and the program as
+ * text, which --program performs again. The output is TAP, one test an adapter; exit status 1 says
+ * that something disagreed, 2 that the arguments are wrong.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "df_compare.h"
+#include "df_generate.h"
+#include "df_model.h"
+#include "df_run.h"
+#include "df_shrink.h"
+
+#define MOST_FAILURES 3
+
+static char *adapters = (char *)"emul:ib,emul:iwarp,iwarp";
+static char *program_file;
+static int first_seed = 1;
+static int count = 300;
+static int patience = 60;
+static int shrink_patience = 5;
+static int repeat = 1;
+static gboolean no_shrink;
+static gboolean print_only;
+
+static const GOptionEntry options[] = {
+	{"adapter", 'a', 0, G_OPTION_ARG_STRING, &adapters, "Adapters, with commas between", "A,B"},
+	{"seed", 's', 0, G_OPTION_ARG_INT, &first_seed, "Seed of the first program", "N"},
+	{"count", 'n', 0, G_OPTION_ARG_INT, &count, "How many programs", "N"},
+	{"program", 'p', 0, G_OPTION_ARG_FILENAME, &program_file, "Perform the program in FILE",
+	 "FILE"},
+	{"patience", 0, 0, G_OPTION_ARG_INT, &patience, "Seconds to wait for what never comes",
+	 "S"},
+	{"shrink-patience", 0, 0, G_OPTION_ARG_INT, &shrink_patience, "The same while shrinking",
+	 "S"},
+	{"repeat", 'r', 0, G_OPTION_ARG_INT, &repeat, "Perform each program so many times", "N"},
+	{"no-shrink", 0, 0, G_OPTION_ARG_NONE, &no_shrink, "Show what disagrees as it is", NULL},
+	{"print", 0, 0, G_OPTION_ARG_NONE, &print_only, "Print the programs, perform nothing",
+	 NULL},
+	{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
+};
+
+struct subject {
+	const char *adapter;
+	struct df_profile profile;
+};
+
+/* What disagrees, or NULL. What happens only now and then is found by repetition. */
+static char *
+judge(const struct subject *subject, const struct df_program *program, int seconds, char **shown)
+{
+	struct df_expected *expected = df_model_run(program, &subject->profile);
+	char *text = NULL;
+
+	for (int i = 0; i < repeat && text == NULL; i++) {
+		struct df_record *record =
+			df_run_program(subject->adapter, program, expected, (unsigned)seconds);
+
+		text = df_compare(expected, record);
+		if (text != NULL && shown != NULL)
+			*shown = df_record_text(record);
+		df_record_free(record);
+	}
+	df_expected_free(expected);
+	return text;
+}
+
+static bool
+still_fails(const struct df_program *program, void *arg)
+{
+	char *text = judge(arg, program, shrink_patience, NULL);
+	bool fails = text != NULL;
+
+	g_free(text);
+	return fails;
+}
+
+/* As comment lines of TAP. */
+static void
+say(const char *text)
+{
+	char **lines = g_strsplit(text, "\n", 0);
+
+	for (char **line = lines; *line != NULL; line++) {
+		if (**line != '\0')
+			printf("# %s\n", *line);
+	}
+	g_strfreev(lines);
+}
+
+static void
+report(const struct subject *subject, const struct df_program *program, const char *name,
+       const char *text)
+{
+	struct df_program *small = no_shrink ? df_program_copy(program)
+					     : df_shrink(program, still_fails, (void *)subject);
+	char *shown = NULL;
+	char *why = judge(subject, small, shrink_patience, &shown);
+	char *steps = df_program_text(small);
+
+	printf("# %s on %s: %s\n", name, subject->adapter, text);
+	printf("# %u steps%s:\n", small->steps->len, no_shrink ? "" : ", shrunk");
+	say(steps);
+	if (why != NULL)
+		printf("# which shows: %s\n# in this record:\n", why);
+	if (shown != NULL)
+		say(shown);
+	fflush(stdout);
+	g_free(steps);
+	g_free(why);
+	g_free(shown);
+	df_program_free(small);
+}
+
+static bool
+try_one(const struct subject *subject, const struct df_program *program, const char *name)
+{
+	char *shown = NULL;
+	char *text = judge(subject, program, patience, &shown);
+	bool good = text == NULL;
+
+	if (!good)
+		report(subject, program, name, text);
+	if (!good && no_shrink)
+		say(shown);
+	g_free(shown);
+	g_free(text);
+	return good;
+}
+
+static bool
+try_seeds(const struct subject *subject)
+{
+	int failures = 0;
+
+	for (int i = 0; i < count && failures < MOST_FAILURES; i++) {
+		char name[32];
+		struct df_program *program = df_generate((uint32_t)(first_seed + i));
+
+		snprintf(name, sizeof(name), "seed %d", first_seed + i);
+		failures += !try_one(subject, program, name);
+		df_program_free(program);
+	}
+	return failures == 0;
+}
+
+static struct df_program *
+read_program(const char *file)
+{
+	struct df_program *program;
+	GError *error = NULL;
+	char *text, *why;
+
+	if (!g_file_get_contents(file, &text, NULL, &error)) {
+		fprintf(stderr, "differential: %s\n", error->message);
+		exit(2);
+	}
+	program = df_program_read(text, &why);
+	g_free(text);
+	if (program == NULL) {
+		fprintf(stderr, "differential: %s: %s\n", file, why);
+		exit(2);
+	}
+	return program;
+}
+
+static int
+print_programs(void)
+{
+	for (int i = 0; i < count; i++) {
+		struct df_program *program = df_generate((uint32_t)(first_seed + i));
+		char *text = df_program_text(program);
+
+		printf("# seed %d\n%s", first_seed + i, text);
+		g_free(text);
+		df_program_free(program);
+	}
+	return 0;
+}
+
+static int
+try_adapters(const struct df_program *program)
+{
+	char **names = g_strsplit(adapters, ",", 0);
+	int failed = 0;
+
+	printf("1..%u\n", g_strv_length(names));
+	for (unsigned i = 0; names[i] != NULL; i++) {
+		struct subject subject = {.adapter = names[i]};
+		bool good;
+
+		if (!df_profile_ask(names[i], &subject.profile)) {
+			printf("ok %u %s # SKIP no such adapter\n", i + 1, names[i]);
+			continue;
+		}
+		good = program != NULL ? try_one(&subject, program, program_file)
+				       : try_seeds(&subject);
+		failed += !good;
+		if (program != NULL)
+			printf("%sok %u %s: %s\n", good ? "" : "not ", i + 1, names[i],
+			       program_file);
+		else
+			printf("%sok %u %s: %d programs from seed %d on\n", good ? "" : "not ",
+			       i + 1, names[i], count, first_seed);
+		fflush(stdout);
+	}
+	g_strfreev(names);
+	return failed > 0 ? 1 : 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	GOptionContext *context = g_option_context_new("- random programs against the model");
+	struct df_program *program = NULL;
+	GError *error = NULL;
+	int status;
+
+	g_option_context_add_main_entries(context, options, NULL);
+	if (!g_option_context_parse(context, &argc, &argv, &error) || argc > 1) {
+		fprintf(stderr, "differential: %s\n",
+			error != NULL ? error->message : "too many arguments");
+		return 2;
+	}
+	g_option_context_free(context);
+	if (print_only)
+		return print_programs();
+	if (program_file != NULL)
+		program = read_program(program_file);
+	status = try_adapters(program);
+	df_program_free(program);
+	return status;
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The model's endpoints and connections, and its settlements (itapi-semantics 4, 7.3, 7.6).
+ *
+ * It is a world in which every request runs at once. That is what the specification lets a Consumer
+ * see of a connection that stands, once all completions are there. Where a connection ends while
+ * requests are under way, the specification leaves open how far they came; then the model says
+ * "done or flushed", and blurs the memory they write. What remains open beyond that, say whether a
+ * call finds the end already there, is kept out of programs: such a step is left out, or the world is
+ * settled before it.
+ */
+#include "df_model.h"
+
+#include <string.h>
+
+static struct model_ep *
+end_of(struct df_model *model, int ep)
+{
+	return &model->ep[ep];
+}
+
+void
+model_answer(struct df_model *model, it_status_t status)
+{
+	struct df_answer *answer = &model_now(model)->answer;
+
+	for (int i = 0; i < answer->count; i++) {
+		if (answer->any[i] == status)
+			return;
+	}
+	g_assert(answer->count < DF_ANSWERS);
+	answer->any[answer->count++] = status;
+}
+
+void
+model_skip(struct df_model *model)
+{
+	model_now(model)->skip = true;
+}
+
+unsigned
+model_wr_new(struct df_model *model, int ep, bool request, it_event_type_t event)
+{
+	struct model_ep *end = end_of(model, ep);
+	struct df_wr wr = {
+		.cookie = (uint64_t)model->step + 1,
+		.step = model->step,
+		.ep = ep,
+		.life = end->life,
+		.request = request,
+		.event = event,
+		.statuses = MODEL_BIT(IT_DTO_SUCCESS),
+		.strict = end->end == MODEL_STANDS,
+		.settle = model->settle,
+	};
+	unsigned index = model->expected->wrs->len;
+
+	g_array_append_val(model->expected->wrs, wr);
+	g_array_append_val(request ? end->sq : end->rq, index);
+	model->dirty = true;
+	return index;
+}
+
+/* --- ends of connections --------------------------------------------------------------------- */
+
+static bool
+is_of(const struct df_model *model, const struct df_wr *wr, int ep)
+{
+	return wr->ep == ep && wr->life == model->ep[ep].life;
+}
+
+/* Requests that were under way may have been flushed, then they wrote who knows what. */
+static bool
+mates_doubted(struct df_model *model, int self)
+{
+	int peer = model->ep[self].peer;
+	bool any = false;
+
+	for (unsigned i = 0; i < model->expected->wrs->len; i++) {
+		struct df_wr *wr = DF_WR(model->expected, i);
+
+		if (wr->settle != model->settle ||
+		    !(is_of(model, wr, self) || is_of(model, wr, peer)))
+			continue;
+		any = true;
+		wr->statuses |= MODEL_BIT(IT_DTO_ERR_FLUSHED);
+	}
+	model_blur_ep(model, self);
+	model_blur_ep(model, peer);
+	return any;
+}
+
+void
+model_end(struct df_model *model, int self, enum model_end how, unsigned cause)
+{
+	struct model_ep *near = end_of(model, self), *far = end_of(model, near->peer);
+	bool busy = mates_doubted(model, self);
+	bool leaves = cause == MODEL_BIT(IT_CM_MSG_CONN_DISCONNECT_EVENT & 0xf);
+
+	model_rmr_ended(model, self);
+	model_rmr_ended(model, near->peer);
+	near->end = MAX(near->end, how);
+	far->end = MAX(far->end, MODEL_ENDING);
+	if (!near->left)
+		near->events |= cause;
+	if (!far->left)
+		far->events |= cause;
+	/* iWARP has no orderly end while something is under way. */
+	if (leaves && busy && !model->profile->ib && !far->left)
+		far->events |= MODEL_BIT(IT_CM_MSG_CONN_BROKEN_EVENT & 0xf);
+	near->left |= leaves;
+	model->dirty = true;
+}
+
+static void
+cm_expect(struct df_model *model, int ep, unsigned events)
+{
+	struct df_settle *settle = DF_SETTLEMENT(model->expected, model->settle);
+	struct df_cm cm = {.ep = ep, .events = events};
+
+	g_array_append_val(settle->cm, cm);
+}
+
+/* What was not taken is flushed when the endpoint leaves CONNECTED, or while it connects. */
+static void
+flush_receives(struct df_model *model, int ep, bool silent)
+{
+	GArray *rq = model->ep[ep].rq;
+
+	for (unsigned i = 0; i < rq->len; i++) {
+		struct df_wr *wr = DF_WR(model->expected, g_array_index(rq, unsigned, i));
+
+		if (wr->settle != DF_NEVER)
+			continue;
+		wr->statuses = MODEL_BIT(IT_DTO_ERR_FLUSHED);
+		wr->silent = silent;
+		wr->settle = model->settle;
+	}
+}
+
+/* --- settlements ----------------------------------------------------------------------------- */
+
+/* Who has its event taken gives its slot back, and so do those before it in the queue (7.3). */
+static unsigned
+slots_return(struct df_model *model, GArray *queue)
+{
+	unsigned gone = 0;
+
+	for (unsigned i = 0; i < queue->len; i++) {
+		const struct df_wr *wr = DF_WR(model->expected, g_array_index(queue, unsigned, i));
+
+		if (wr->settle != DF_NEVER && !wr->silent)
+			gone = i + 1;
+	}
+	g_array_remove_range(queue, 0, gone);
+	return gone;
+}
+
+static void
+ep_settle(struct df_model *model, int ep)
+{
+	struct model_ep *end = end_of(model, ep);
+
+	if (end->end != MODEL_STANDS) {
+		flush_receives(model, ep, false);
+		cm_expect(model, ep, end->events);
+		end->state = IT_EP_STATE_NONOPERATIONAL;
+		end->peer = -1;
+		end->end = MODEL_STANDS;
+		end->left = false;
+		end->events = 0;
+		end->unproven = false;
+	}
+	if (end->unproven) {
+		model_probe(model, ep);
+		end->unproven = false;
+	}
+	end->stale -= MIN(end->stale, slots_return(model, end->sq));
+	(void)slots_return(model, end->rq);
+}
+
+/* The settlement that what is posted now waits for. */
+static void
+settle_open(struct df_model *model)
+{
+	struct df_settle settle = {.step = model->step};
+
+	settle.cm = g_array_new(FALSE, TRUE, sizeof(struct df_cm));
+	settle.probes = g_array_new(FALSE, TRUE, sizeof(int));
+	model->settle = (int)model->expected->settles->len;
+	g_array_append_val(model->expected->settles, settle);
+}
+
+static void
+settle(struct df_model *model)
+{
+	struct df_settle *now = DF_SETTLEMENT(model->expected, model->settle);
+
+	for (int i = 0; i < DF_EPS; i++) {
+		if (model->ep[i].alive)
+			ep_settle(model, i);
+		now->ep[i].state = model->ep[i].alive ? model->ep[i].state : -1;
+		now->ep[i].ord = model->ep[i].ord;
+	}
+	if (model->poisoned)
+		model_blur_ep(model, -1);
+	for (int i = 0; i < DF_NODES; i++) {
+		now->memory[i] = g_memdup2(model->memory[i], DF_ARENA);
+		now->vague[i] = g_memdup2(model->vague[i], DF_ARENA);
+	}
+	now->step = model->step;
+	g_array_set_size(model->touches, 0);
+	model->poisoned = false;
+	model->dirty = false;
+	settle_open(model);
+}
+
+void
+model_settle_before(struct df_model *model)
+{
+	if (!model->dirty)
+		return;
+	model_now(model)->settle_before = true;
+	settle(model);
+}
+
+static void
+settle_after(struct df_model *model)
+{
+	model_now(model)->settle_after = true;
+	settle(model);
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+static void
+ep_create(struct df_model *model, const struct df_step *step)
+{
+	struct model_ep *end = end_of(model, step->ep);
+
+	if (end->alive || df_node(step->pz) != df_node(step->ep)) {
+		model_skip(model);
+		return;
+	}
+	model_answer(model, IT_SUCCESS);
+	end->alive = true;
+	end->life++;
+	end->pz = step->pz;
+	end->state = IT_EP_STATE_UNCONNECTED;
+	end->sq_size = model->profile->sq[step->sq];
+	end->rq_size = model->profile->rq[step->rq];
+	end->ord_asked = step->ord;
+	end->ord = step->ord;
+	end->ird = step->ird;
+	end->enable = step->enable;
+	end->payload = step->payload != 0 ? step->payload : INT_MAX;
+	end->peer = -1;
+	end->end = MODEL_STANDS;
+	end->unproven = false;
+	end->stale = 0;
+	g_array_set_size(end->sq, 0);
+	g_array_set_size(end->rq, 0);
+}
+
+static void
+ep_free(struct df_model *model, const struct df_step *step)
+{
+	struct model_ep *end = end_of(model, step->ep);
+
+	if (!end->alive) {
+		model_answer(model, IT_ERR_INVALID_EP);
+	} else if (model_rmr_through(model, step->ep, MODEL_UNKNOWN)) {
+		model_skip(model);
+	} else if (model_rmr_through(model, step->ep, MODEL_LINKED)) {
+		model_answer(model, IT_ERR_EP_BUSY);
+	} else {
+		model_answer(model, IT_SUCCESS);
+		flush_receives(model, step->ep, true); /* there, or gone */
+		if (end->peer >= 0) {
+			struct model_ep *far = end_of(model, end->peer);
+
+			far->end = MODEL_ENDING;
+			far->events = MODEL_BIT(IT_CM_MSG_CONN_BROKEN_EVENT & 0xf) |
+				      MODEL_BIT(IT_CM_MSG_CONN_DISCONNECT_EVENT & 0xf);
+			model->dirty = true;
+		}
+		end->alive = false;
+		settle_after(model);
+	}
+}
+
+static void
+reset(struct df_model *model, const struct df_step *step)
+{
+	struct model_ep *end = end_of(model, step->ep);
+
+	if (!end->alive) {
+		model_answer(model, IT_ERR_INVALID_EP);
+	} else if (end->state == IT_EP_STATE_CONNECTED) {
+		model_answer(model, IT_ERR_INVALID_EP_STATE);
+	} else {
+		model_answer(model, IT_SUCCESS);
+		if (end->state == IT_EP_STATE_NONOPERATIONAL) {
+			model_rmr_reset(model, step->ep);
+			end->ord = end->ord_asked;
+			end->stale = end->sq->len;
+		}
+		end->state = IT_EP_STATE_UNCONNECTED;
+		settle_after(model);
+	}
+}
+
+/* The active end was turned away. */
+static void
+rejected(struct df_model *model, int active)
+{
+	cm_expect(model, active, MODEL_BIT(IT_CM_MSG_CONN_PEER_REJECT_EVENT & 0xf));
+	flush_receives(model, active, false);
+	end_of(model, active)->state = IT_EP_STATE_NONOPERATIONAL;
+}
+
+static void
+established(struct df_model *model, int active, int passive)
+{
+	struct model_ep *near = end_of(model, active), *far = end_of(model, passive);
+
+	cm_expect(model, active, MODEL_BIT(IT_CM_MSG_CONN_ESTABLISHED_EVENT & 0xf));
+	cm_expect(model, passive, MODEL_BIT(IT_CM_MSG_CONN_ESTABLISHED_EVENT & 0xf));
+	near->state = far->state = IT_EP_STATE_CONNECTED;
+	near->peer = passive;
+	far->peer = active;
+	if (model->profile->ird_ord) {
+		near->ord = MIN(near->ord, far->ird);
+		far->ord = MIN(far->ord, near->ird);
+	}
+}
+
+/* Connect, and at the other end accept or reject. An accept that is refused is followed by a reject. */
+static void
+connect_step(struct df_model *model, const struct df_step *step)
+{
+	const struct model_ep *near = end_of(model, step->ep), *far = end_of(model, step->peer);
+	struct df_answer *accept = &model_now(model)->second;
+
+	if (!near->alive) {
+		model_answer(model, IT_ERR_INVALID_EP);
+		return;
+	}
+	if (near->state != IT_EP_STATE_UNCONNECTED) {
+		model_answer(model, IT_ERR_INVALID_EP_STATE);
+		return;
+	}
+	model_answer(model, IT_SUCCESS);
+	if (step->how == DF_ACCEPT && far->alive) {
+		bool can = far->state == IT_EP_STATE_UNCONNECTED && step->peer != step->ep;
+
+		accept->count = 1;
+		accept->any[0] = can ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
+	}
+	if (accept->count == 1 && accept->any[0] == IT_SUCCESS)
+		established(model, step->ep, step->peer);
+	else
+		rejected(model, step->ep);
+	settle_after(model);
+}
+
+static void
+disconnect(struct df_model *model, const struct df_step *step)
+{
+	const struct model_ep *end = end_of(model, step->ep);
+
+	if (!end->alive) {
+		model_answer(model, IT_ERR_INVALID_EP);
+	} else if (end->state == IT_EP_STATE_UNCONNECTED) {
+		model_answer(model, IT_ERR_INVALID_EP_STATE);
+	} else {
+		model_answer(model, IT_SUCCESS);
+		if (end->state == IT_EP_STATE_CONNECTED && !end->left)
+			model_end(model, step->ep, MODEL_SHUT,
+				  MODEL_BIT(IT_CM_MSG_CONN_DISCONNECT_EVENT & 0xf));
+	}
+}
+
+static void
+fill(struct df_model *model, const struct df_step *step)
+{
+	model_fill(model, step->obj, step->off, step->len, step->a);
+}
+
+static void
+control(struct df_model *model, const struct df_step *step)
+{
+	static void (*const steps[DF_KIND_COUNT])(struct df_model *, const struct df_step *) = {
+		[DF_FILL] = fill,       [DF_EP_CREATE] = ep_create,
+		[DF_EP_FREE] = ep_free, [DF_CONNECT] = connect_step,
+		[DF_RESET] = reset,
+	};
+
+	model_settle_before(model);
+	steps[step->kind](model, step);
+}
+
+void
+df_model_step(struct df_model *model, const struct df_step *step)
+{
+	struct df_step_expect expect = {0};
+
+	model->step = (int)model->expected->steps->len;
+	g_array_append_val(model->expected->steps, expect);
+	if (step->kind == DF_SETTLE)
+		settle_after(model);
+	else if (step->kind == DF_DISCONNECT)
+		disconnect(model, step);
+	else if (step->kind < DF_DISCONNECT || step->kind == DF_RESET)
+		control(model, step);
+	else if (step->kind <= DF_SEND_UNLINK || step->kind >= DF_RMR_LINK)
+		model_work(model, step);
+	else
+		model_objects(model, step);
+}
+
+/* --- the world ------------------------------------------------------------------------------- */
+
+struct df_model *
+df_model_new(const struct df_profile *profile)
+{
+	struct df_model *model = g_new0(struct df_model, 1);
+
+	model->profile = profile;
+	model->expected = df_expected_new();
+	model->touches = g_array_new(FALSE, TRUE, sizeof(struct model_touch));
+	model->work = g_array_new(FALSE, TRUE, sizeof(struct model_posted));
+	for (int i = 0; i < DF_EPS; i++) {
+		model->ep[i].peer = -1;
+		model->ep[i].sq = g_array_new(FALSE, TRUE, sizeof(unsigned));
+		model->ep[i].rq = g_array_new(FALSE, TRUE, sizeof(unsigned));
+	}
+	for (int i = 0; i < DF_NODES; i++)
+		model_fill(model, i, 0, DF_ARENA, i + 1);
+	settle_open(model);
+	return model;
+}
+
+void
+df_model_free(struct df_model *model)
+{
+	for (int i = 0; i < DF_EPS; i++) {
+		g_array_unref(model->ep[i].sq);
+		g_array_unref(model->ep[i].rq);
+	}
+	g_array_unref(model->touches);
+	g_array_unref(model->work);
+	if (model->expected != NULL)
+		df_expected_free(model->expected);
+	g_free(model);
+}
+
+struct df_expected *
+df_model_end(struct df_model *model)
+{
+	struct df_expected *expected = model->expected;
+
+	model->step = (int)expected->steps->len;
+	settle(model);
+	/* The one that settle opened for more. */
+	g_array_set_size(expected->settles, expected->settles->len - 1);
+	model->expected = NULL;
+	return expected;
+}
+
+struct df_expected *
+df_model_run(const struct df_program *program, const struct df_profile *profile)
+{
+	struct df_model *model = df_model_new(profile);
+	struct df_expected *expected;
+
+	for (unsigned i = 0; i < program->steps->len; i++)
+		df_model_step(model, df_program_step(program, i));
+	expected = df_model_end(model);
+	df_model_free(model);
+	return expected;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What becomes of a work request (itapi-semantics 7.2 to 7.4, 8, 15.7): is the post refused, and if
+ * not, what is wrong with the request, here or at the peer, when it runs?
+ *
+ * Where several reasons to refuse a post hold at once, the model takes any of them: their order (G2)
+ * has tests of its own.
+ */
+#include "df_model.h"
+
+#define ALWAYS_FLAGS \
+	(IT_COMPLETION_FLAG | IT_NOTIFY_FLAG | IT_BARRIER_FENCE_FLAG | IT_COALESCE_WR_FLAG)
+
+#define PROTECT MODEL_BIT(IT_DTO_ERR_LOCAL_PROTECTION)
+
+static struct model_ep *
+end_of(struct df_model *model, const struct df_step *step)
+{
+	return &model->ep[step->ep];
+}
+
+/* --- refusals -------------------------------------------------------------------------------- */
+
+static int
+flags_of(const struct df_model *model, const struct df_step *step)
+{
+	switch ((int)step->kind) {
+	case DF_RECV:
+		return IT_COMPLETION_FLAG | IT_NOTIFY_FLAG | IT_COALESCE_WR_FLAG;
+	case DF_SEND:
+	case DF_SEND_UNLINK:
+		return ALWAYS_FLAGS | IT_SOLICITED_WAIT_FLAG;
+	case DF_READ:
+		return ALWAYS_FLAGS |
+		       (model->profile->local_extensions && step->segs == 1 ? IT_UNLINK_LOCAL_SINK
+									    : 0);
+	case DF_RMR_UNLINK:
+		return ALWAYS_FLAGS | (model->profile->unlink_fence ? IT_UNLINK_FENCE_FLAG : 0);
+	default:
+		return ALWAYS_FLAGS;
+	}
+}
+
+static int
+segs_of(const struct df_profile *profile, enum df_kind kind)
+{
+	switch ((int)kind) {
+	case DF_RECV:
+		return profile->recv_segs;
+	case DF_WRITE:
+		return profile->write_segs;
+	case DF_READ:
+		return profile->read_segs;
+	case DF_ATOMIC:
+		return DF_SEGS;
+	default:
+		return profile->send_segs;
+	}
+}
+
+static void
+refuse_segments(struct df_model *model, const struct df_step *step)
+{
+	for (int i = 0; i < step->segs; i++) {
+		const struct df_seg *seg = &step->seg[i];
+
+		if (seg->len > 0 &&
+		    (!model->lmr[seg->lmr].alive || df_node(seg->lmr) != df_node(step->ep)))
+			model_answer(model, IT_ERR_INVALID_LMR);
+	}
+	if (step->segs > segs_of(model->profile, step->kind))
+		model_answer(model, IT_ERR_INVALID_NUM_SEGMENTS);
+	if (step->kind != DF_RECV && model_seg_sum(step) > end_of(model, step)->payload)
+		model_answer(model, IT_ERR_PAYLOAD_SIZE);
+}
+
+static void
+refuse_atomic(struct df_model *model, const struct df_step *step)
+{
+	if (step->kind != DF_ATOMIC)
+		return;
+	if (!model->profile->atomics)
+		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
+	if (step->how != IT_FETCH_AND_ADD && step->how != IT_COMPARE_AND_SWAP)
+		model_answer(model, IT_ERR_INVALID_ATOMIC_OP);
+	if (step->segs != 1 || step->seg[0].len != 8)
+		model_answer(model, IT_ERR_INVALID_LENGTH);
+	/* Addresses of regions are multiples of 8 (the arena is), or programs do not do this to them. */
+	if (step->off % 8 != 0)
+		model_answer(model, IT_ERR_INVALID_ADDRESS);
+}
+
+/* The slots that are surely taken, and those that may be: requests whose events may have come or not. */
+static void
+refuse_slots(struct df_model *model, const struct df_step *step)
+{
+	const struct model_ep *end = end_of(model, step);
+	const GArray *queue = step->kind == DF_RECV ? end->rq : end->sq;
+	unsigned size = (unsigned)(step->kind == DF_RECV ? end->rq_size : end->sq_size);
+	unsigned sure = queue->len, silent = 0;
+
+	for (unsigned i = 0; i < queue->len; i++) {
+		const struct df_wr *wr = DF_WR(model->expected, g_array_index(queue, unsigned, i));
+
+		silent = wr->silent ? silent + 1 : 0;
+		if (wr->settle == model->settle)
+			continue;
+		/* Its event may have come; or the reset may have given its slot back, which 4.6 leaves open. */
+		if ((wr->silent && wr->statuses != MODEL_BIT(IT_DTO_SUCCESS)) ||
+		    (step->kind != DF_RECV && i < end->stale))
+			sure = queue->len - i - 1;
+	}
+	if (sure >= size)
+		model_answer(model, IT_ERR_TOO_MANY_POSTS);
+	else if (queue->len >= size)
+		model_skip(model);
+	/* A queue full of requests that are never heard of again would be full for ever. */
+	if (step->kind != DF_RECV && (step->flags & IT_COMPLETION_FLAG) == 0 && silent + 1 >= size)
+		model_skip(model);
+}
+
+static void
+refuse_link(struct df_model *model, const struct df_step *step)
+{
+	const struct model_rmr *rmr = &model->rmr[step->obj];
+	const struct model_lmr *lmr = &model->lmr[step->lmr];
+
+	if (!rmr->alive)
+		model_answer(model, IT_ERR_INVALID_RMR);
+	if (!lmr->alive || df_node(step->lmr) != df_node(step->ep))
+		model_answer(model, IT_ERR_INVALID_LMR);
+	if (step->len == 0)
+		model_answer(model, IT_ERR_INVALID_LENGTH);
+	if (model_now(model)->answer.count > 0)
+		return;
+	if (df_node(step->obj) != df_node(step->ep) || !lmr->linked)
+		model_skip(model);
+	if (step->off < 0 || step->off + step->len > lmr->len)
+		model_answer(model, IT_ERR_RANGE);
+	if (lmr->mode == IT_ADDR_MODE_RELATIVE ||
+	    (step->mode == IT_ADDR_MODE_RELATIVE && !model->profile->relative))
+		model_answer(model, IT_ERR_INVALID_ADDR_MODE);
+	if (!model_rmr_privs_good(step->privs, lmr->privs))
+		model_answer(model, IT_ERR_INVALID_PRIVS);
+	if (rmr->pz != lmr->pz || rmr->pz != end_of(model, step)->pz)
+		model_answer(model, IT_ERR_INVALID_PZ);
+}
+
+static void
+refuse_unlink(struct df_model *model, const struct df_step *step)
+{
+	const struct model_rmr *rmr = &model->rmr[step->obj];
+	bool can = rmr->type == IT_RMR_TYPE_WIDE ? model->profile->wide_unlink
+						 : model->profile->narrow_unlink;
+
+	if (!rmr->alive) {
+		model_answer(model, IT_ERR_INVALID_RMR);
+		return;
+	}
+	if (!can)
+		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
+	if (df_node(step->obj) != df_node(step->ep) || rmr->pz != end_of(model, step)->pz)
+		model_skip(model);
+	else if (rmr->linked == MODEL_LINKED && rmr->type == IT_RMR_TYPE_NARROW &&
+		 rmr->ep != step->ep)
+		model_answer(model, IT_ERR_INVALID_EP);
+}
+
+/* Every reason to refuse the post; is there one, or is it to be left out? */
+bool
+model_refused(struct df_model *model, const struct df_step *step)
+{
+	const struct model_ep *end = end_of(model, step);
+
+	if (!end->alive) {
+		model_answer(model,
+			     step->kind == DF_RECV ? IT_ERR_INVALID_HANDLE : IT_ERR_INVALID_EP);
+		/* Windows come before the endpoint in the call. */
+		if (step->kind >= DF_RMR_LINK)
+			model_skip(model);
+		return true;
+	}
+	if (step->kind == DF_RMR_LINK)
+		refuse_link(model, step);
+	else if (step->kind == DF_RMR_UNLINK)
+		refuse_unlink(model, step);
+	else
+		refuse_segments(model, step);
+	if (step->kind >= DF_RMR_LINK && model->rmr[step->obj].linked == MODEL_UNKNOWN)
+		model_skip(model);
+	if (step->kind == DF_SEND_UNLINK && !model->profile->send_unlink)
+		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
+	refuse_atomic(model, step);
+	if ((step->flags & ~flags_of(model, step)) != 0)
+		model_answer(model, IT_ERR_INVALID_DTO_FLAGS);
+	else if ((step->flags & IT_UNLINK_LOCAL_SINK) != 0)
+		model_skip(model); /* not modelled */
+	if (step->kind != DF_RECV && end->state == IT_EP_STATE_UNCONNECTED)
+		model_answer(model, IT_ERR_INVALID_EP_STATE);
+	refuse_slots(model, step);
+	return model_now(model)->answer.count > 0 || model_now(model)->skip;
+}
+
+/* --- faults ---------------------------------------------------------------------------------- */
+
+int
+model_first_receive(const struct df_model *model, int ep)
+{
+	const GArray *rq = model->ep[ep].rq;
+
+	for (unsigned i = 0; i < rq->len; i++) {
+		unsigned wr = g_array_index(rq, unsigned, i);
+
+		if (DF_WR(model->expected, wr)->settle == DF_NEVER)
+			return (int)wr;
+	}
+	return -1;
+}
+
+static void
+judge_near(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
+{
+	const struct model_ep *end = end_of(model, step);
+	int right = IT_PRIV_LOCAL_READ;
+
+	if (step->kind == DF_READ || step->kind == DF_ATOMIC) {
+		right = IT_PRIV_LOCAL_WRITE;
+		if (end->ord == 0)
+			verdict->near |= MODEL_BIT(IT_DTO_ERR_LOCAL_EP);
+	}
+	for (int i = 0; i < step->segs; i++)
+		verdict->near |= model_seg_fault(model, step->ep, &step->seg[i], right);
+	if (step->kind != DF_READ || !model->profile->sink_remote_write)
+		return;
+	for (int i = 0; i < step->segs; i++) {
+		if (step->seg[i].len > 0 &&
+		    ((model->lmr[step->seg[i].lmr].privs & IT_PRIV_REMOTE_WRITE) == 0 ||
+		     (end->enable & DF_ENABLE_WRITE) == 0))
+			verdict->near |= PROTECT;
+	}
+	/* Looked at before the Read goes out, or when its answer comes (8.3). */
+	if ((verdict->near & PROTECT) != 0)
+		verdict->near |= MODEL_BIT(IT_DTO_ERR_FLUSHED);
+}
+
+static void
+judge_target(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
+{
+	int enable = model->ep[end_of(model, step)->peer].enable;
+	int right = IT_PRIV_REMOTE_WRITE, need = DF_ENABLE_WRITE, len = model_seg_sum(step);
+
+	if (step->kind == DF_READ) {
+		right = IT_PRIV_REMOTE_READ;
+		need = DF_ENABLE_READ;
+	} else if (step->kind == DF_ATOMIC) {
+		right = IT_PRIV_ATOMIC;
+		need = DF_ENABLE_ATOMIC;
+	}
+	if (len == 0) { /* not looked at; whether the enables are is left open */
+		verdict->target = (struct model_target){.good = true};
+		if ((enable & need) == 0)
+			model_skip(model);
+		return;
+	}
+	verdict->target = model_target(model, step, right, len);
+	if ((enable & need) == 0)
+		verdict->target.len = 0;
+	if (!verdict->target.good || (enable & need) == 0)
+		verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_ACCESS);
+}
+
+/* The segment of a receive, up to some length. Its region may no longer be the one it was posted with. */
+static unsigned
+receive_fault(struct df_model *model, int ep, int wr, int i, int len)
+{
+	const struct model_posted *posted = model_posted_of(model, wr);
+	struct df_seg seg = posted->step.seg[i];
+	const struct model_lmr *lmr = &model->lmr[seg.lmr];
+
+	seg.len = len;
+	if (len == 0)
+		return 0;
+	if (!lmr->alive || lmr->made != posted->made[i])
+		return PROTECT;
+	if (lmr->rights != posted->rights[i])
+		model_skip(model); /* at random, says 8.8 */
+	return model_seg_fault(model, ep, &seg, IT_PRIV_LOCAL_WRITE);
+}
+
+/* The receive that takes a message: too small, or not to be written. */
+static void
+judge_receive(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
+{
+	int left = model_seg_sum(step), peer = end_of(model, step)->peer;
+	const struct df_step *taker;
+
+	verdict->receive = model_first_receive(model, peer);
+	if (verdict->receive < 0)
+		return;
+	taker = model_work_of(model, verdict->receive);
+	if (left > model_seg_sum(taker))
+		verdict->taker |= MODEL_BIT(IT_DTO_ERR_LOCAL_LENGTH);
+	for (int i = 0; i < taker->segs; i++) {
+		struct df_seg used = taker->seg[i];
+		unsigned fault = receive_fault(model, peer, verdict->receive, i, used.len);
+
+		/* Whether what the message does not reach is looked at is left open. */
+		used.len = CLAMP(left, 0, used.len);
+		if (fault != receive_fault(model, peer, verdict->receive, i, used.len))
+			model_skip(model);
+		verdict->taker |= fault;
+		left -= used.len;
+	}
+	if (verdict->taker != 0)
+		verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_RESPONDER);
+}
+
+/* Is what a Send shall unlink at the peer there, and may this connection unlink it (8.6)? */
+static void
+judge_unlink(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
+{
+	int place = end_of(model, step)->peer;
+	const struct model_ep *peer = &model->ep[place];
+	bool good = (peer->enable & (DF_ENABLE_READ | DF_ENABLE_WRITE)) != 0 &&
+		    df_node(step->key.slot) == df_node(place);
+
+	if (step->key.kind == 'l') {
+		const struct model_lmr *lmr = &model->lmr[step->key.slot];
+
+		if (good && lmr->alive &&
+		    (!lmr->linked || model_rmr_onto(model, step->key.slot, MODEL_UNKNOWN)))
+			model_skip(model);
+		good = good && lmr->alive && !lmr->shareable && lmr->pz == peer->pz &&
+		       (lmr->privs & ~IT_PRIV_LOCAL) != 0 &&
+		       !model_rmr_onto(model, step->key.slot, MODEL_LINKED);
+	} else if (step->key.kind == 'r') {
+		const struct model_rmr *rmr = &model->rmr[step->key.slot];
+
+		if (good && rmr->alive && rmr->linked != MODEL_LINKED)
+			model_skip(model);
+		good = good && rmr->alive && rmr->type == IT_RMR_TYPE_NARROW && rmr->ep == place;
+	} else {
+		good = false;
+	}
+	if (!good) {
+		verdict->taker |= PROTECT;
+		verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_ACCESS) |
+				MODEL_BIT(IT_DTO_ERR_REMOTE_RESPONDER);
+	}
+}
+
+struct model_verdict
+model_judge(struct df_model *model, const struct df_step *step)
+{
+	struct model_verdict verdict = {.receive = -1};
+
+	judge_near(model, step, &verdict);
+	if (step->kind == DF_SEND || step->kind == DF_SEND_UNLINK)
+		judge_receive(model, step, &verdict);
+	else if (step->kind < DF_RMR_LINK)
+		judge_target(model, step, &verdict);
+	if (step->kind == DF_SEND_UNLINK)
+		judge_unlink(model, step, &verdict);
+	if (step->kind == DF_RMR_LINK && model->rmr[step->obj].linked == MODEL_LINKED &&
+	    model->rmr[step->obj].type == IT_RMR_TYPE_NARROW)
+		verdict.near |= MODEL_BIT(IT_RMR_OPERATION_FAILED);
+	return verdict;
+}

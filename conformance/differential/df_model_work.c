@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Work requests of the model: what they do (itapi-semantics 7, 8).
+ *
+ * A request that was not refused is flushed at once, on an endpoint that is past its connection; or
+ * it runs. What runs either works or breaks the connection. A fault found at the near end completes
+ * the request with its reason. One found at the far end does so only where the transport answers each
+ * request (IB); over iWARP the request may long have been completed well, so success and flush are
+ * right too, and of those posted after it as well.
+ */
+#include <string.h>
+
+#include "df_model.h"
+
+#define BROKEN  MODEL_BIT(IT_CM_MSG_CONN_BROKEN_EVENT & 0xf)
+#define SUCCESS MODEL_BIT(IT_DTO_SUCCESS)
+#define FLUSHED MODEL_BIT(IT_DTO_ERR_FLUSHED)
+
+static it_event_type_t
+event_of(const struct df_step *step)
+{
+	switch ((int)step->kind) {
+	case DF_RECV:
+		return IT_DTO_RC_RECV_CMPL_EVENT;
+	case DF_WRITE:
+		return IT_DTO_RDMA_WRITE_CMPL_EVENT;
+	case DF_READ:
+		return IT_DTO_RDMA_READ_CMPL_EVENT;
+	case DF_ATOMIC:
+		return step->how == IT_FETCH_AND_ADD ? IT_DTO_FETCH_ADD_CMPL_EVENT
+						     : IT_DTO_CMP_SWAP_CMPL_EVENT;
+	case DF_RMR_LINK:
+	case DF_RMR_UNLINK:
+		return IT_RMR_LINK_CMPL_EVENT;
+	default:
+		return IT_DTO_SEND_CMPL_EVENT;
+	}
+}
+
+static struct df_wr *
+post(struct df_model *model, const struct df_step *step, unsigned statuses)
+{
+	unsigned index = model_wr_new(model, step->ep, step->kind != DF_RECV, event_of(step));
+	struct df_wr *wr = DF_WR(model->expected, index);
+	struct model_posted posted = {.step = *step};
+
+	for (int i = 0; i < step->segs; i++) {
+		posted.made[i] = model->lmr[step->seg[i].lmr].made;
+		posted.rights[i] = model->lmr[step->seg[i].lmr].rights;
+	}
+	g_array_set_size(model->work, index);
+	g_array_append_val(model->work, posted);
+	wr->statuses = statuses;
+	wr->length = (uint32_t)model_seg_sum(step);
+	/* Success goes without a word if no word was asked for; failure never does. */
+	wr->silent = step->kind != DF_RECV && (step->flags & IT_COMPLETION_FLAG) == 0 &&
+		     (statuses & SUCCESS) != 0;
+	return wr;
+}
+
+void
+model_probe(struct df_model *model, int ep)
+{
+	struct df_settle *settle = DF_SETTLEMENT(model->expected, model->settle);
+	const struct df_step read = {.kind = DF_READ, .ep = ep, .flags = IT_COMPLETION_FLAG};
+	struct df_wr *wr = post(model, &read, SUCCESS);
+
+	wr->step = -1;
+	wr->cookie = DF_PROBE + (uint64_t)model->settle * DF_EPS + (uint64_t)ep;
+	g_array_append_val(settle->probes, ep);
+}
+
+/* --- effects --------------------------------------------------------------------------------- */
+
+struct octets {
+	uint8_t value[DF_SEGS * DF_ARENA];
+	uint8_t vague[DF_SEGS * DF_ARENA];
+};
+
+static struct model_touch
+touch_of(const struct df_step *step, bool remote, bool write)
+{
+	return (struct model_touch){
+		.kind = step->kind,
+		.ep = step->ep,
+		.remote = remote,
+		.write = write,
+		.fenced = (step->flags & IT_BARRIER_FENCE_FLAG) != 0,
+	};
+}
+
+/* From or to the segments of `where`, in the name of `step`; as many octets as there are, at most len. */
+static void
+through_segments(struct df_model *model, const struct df_step *where, struct model_touch touch,
+		 struct octets *octets, int len)
+{
+	int at = 0;
+
+	for (int i = 0; i < where->segs && at < len; i++) {
+		touch.node = df_node(where->seg[i].lmr);
+		touch.off = model_seg_off(model, &where->seg[i]);
+		touch.len = MIN(where->seg[i].len, len - at);
+		if (touch.write)
+			model_write(model, &touch, octets->value + at, octets->vague + at);
+		else
+			model_read(model, &touch, octets->value + at, octets->vague + at);
+		at += touch.len;
+	}
+}
+
+static void
+through_target(struct df_model *model, const struct model_target *target, struct model_touch touch,
+	       struct octets *octets)
+{
+	touch.node = target->node;
+	touch.off = target->off;
+	touch.len = target->len;
+	if (touch.write)
+		model_write(model, &touch, octets->value, octets->vague);
+	else
+		model_read(model, &touch, octets->value, octets->vague);
+}
+
+static void
+run_send(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict,
+	 struct octets *octets)
+{
+	int len = model_seg_sum(step);
+
+	through_segments(model, step, touch_of(step, false, false), octets, len);
+	through_segments(model, model_work_of(model, verdict->receive), touch_of(step, true, true),
+			 octets, len);
+}
+
+static void
+run_atomic(struct df_model *model, const struct df_step *step, const struct model_target *target,
+	   struct octets *octets)
+{
+	struct model_touch touch = touch_of(step, true, true);
+	uint64_t old, new;
+
+	memcpy(octets->value, model->memory[target->node] + target->off, sizeof(old));
+	memcpy(octets->vague, model->vague[target->node] + target->off, sizeof(old));
+	memcpy(&old, octets->value, sizeof(old));
+	if (step->how == IT_FETCH_AND_ADD)
+		new = old + (uint64_t)(int64_t)step->a;
+	else
+		new = old == (uint64_t)(int64_t)step->b ? (uint64_t)(int64_t)step->a : old;
+	/* One vague octet makes them all vague: a sum carries, a comparison decides. */
+	if (memchr(octets->vague, 1, sizeof(old)) != NULL)
+		memset(octets->vague, 1, sizeof(old));
+	memcpy(octets->value, &new, sizeof(new));
+	through_target(model, target, touch, octets);
+	memcpy(octets->value, &old, sizeof(old));
+	through_segments(model, step, touch_of(step, false, true), octets, sizeof(old));
+}
+
+/* The octets of a request that works. */
+static void
+run(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
+{
+	struct octets *octets = g_new(struct octets, 1);
+	int len = model_seg_sum(step);
+
+	switch ((int)step->kind) {
+	case DF_SEND:
+	case DF_SEND_UNLINK:
+		run_send(model, step, verdict, octets);
+		break;
+	case DF_WRITE:
+		through_segments(model, step, touch_of(step, false, false), octets, len);
+		through_target(model, &verdict->target, touch_of(step, true, true), octets);
+		break;
+	case DF_READ:
+		through_target(model, &verdict->target, touch_of(step, true, false), octets);
+		through_segments(model, step, touch_of(step, false, true), octets, len);
+		break;
+	case DF_ATOMIC:
+		run_atomic(model, step, &verdict->target, octets);
+		break;
+	default:
+		break;
+	}
+	g_free(octets);
+}
+
+static void
+blur_segments(struct df_model *model, const struct df_step *step)
+{
+	for (int i = 0; i < step->segs; i++)
+		model_blur(model, df_node(step->seg[i].lmr), model_seg_off(model, &step->seg[i]),
+			   step->seg[i].len);
+}
+
+/* The octets of a request that fails, or may: whatever it could have written by then. */
+static void
+blur(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
+{
+	if (step->kind == DF_READ || step->kind == DF_ATOMIC)
+		blur_segments(model, step);
+	if (step->kind == DF_WRITE || step->kind == DF_ATOMIC)
+		model_blur(model, verdict->target.node, verdict->target.off, verdict->target.len);
+	if (verdict->receive >= 0)
+		blur_segments(model, model_work_of(model, verdict->receive));
+}
+
+/* --- links and unlinks ----------------------------------------------------------------------- */
+
+static void
+run_link(struct df_model *model, const struct df_step *step)
+{
+	struct model_rmr *rmr = &model->rmr[step->obj];
+
+	rmr->linked = MODEL_LINKED;
+	rmr->ep = step->ep;
+	rmr->lmr = step->lmr;
+	rmr->off = model->lmr[step->lmr].off + step->off;
+	rmr->len = step->len;
+	rmr->privs = step->privs;
+	rmr->mode = step->mode;
+}
+
+/* What the arriving message unlinks at the peer, and its receive names. */
+static void
+run_remote_unlink(struct df_model *model, const struct df_step *step, struct df_wr *taker)
+{
+	if (step->key.kind == 'l') {
+		model->lmr[step->key.slot].linked = false;
+		model->lmr[step->key.slot].changed = model->settle;
+		taker->unlinked = step->key.slot + 1;
+	} else {
+		model->rmr[step->key.slot].linked = MODEL_UNLINKED;
+		model->rmr[step->key.slot].changed = model->settle;
+		taker->unlinked = -(step->key.slot + 1);
+	}
+}
+
+/* --- proof --------------------------------------------------------------------------------- */
+
+/*
+ * Does the request's end show by itself? Its completion, if it has one, says that it is done here, and
+ * all before it; of a Read and of a Send whose receive is complete it says the same of the peer.
+ */
+static bool
+needs_proof(const struct df_step *step)
+{
+	if (step->kind == DF_SEND || step->kind == DF_SEND_UNLINK)
+		return false;
+	return step->kind == DF_WRITE || (step->flags & IT_COMPLETION_FLAG) == 0;
+}
+
+/* A Read of no octets shows it, if there can be one. */
+static bool
+can_prove(const struct df_model *model, int ep)
+{
+	return model->ep[ep].ord > 0 &&
+	       (model->ep[model->ep[ep].peer].enable & DF_ENABLE_READ) != 0;
+}
+
+/* --- outcomes -------------------------------------------------------------------------------- */
+
+static void
+work_done(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
+{
+	struct model_ep *end = &model->ep[step->ep];
+
+	run(model, step, verdict);
+	if (needs_proof(step))
+		end->unproven = true;
+	else if ((step->flags & IT_COMPLETION_FLAG) != 0)
+		end->unproven = false;
+	if (verdict->receive >= 0) {
+		struct df_wr *taker = DF_WR(model->expected, verdict->receive);
+
+		taker->settle = model->settle;
+		taker->length = (uint32_t)model_seg_sum(step);
+		if (step->kind == DF_SEND_UNLINK)
+			run_remote_unlink(model, step, taker);
+	}
+	if (step->kind == DF_RMR_LINK)
+		run_link(model, step);
+	else if (step->kind == DF_RMR_UNLINK)
+		model->rmr[step->obj].linked = MODEL_UNLINKED;
+	if (step->kind >= DF_RMR_LINK)
+		model->rmr[step->obj].changed = model->settle;
+	post(model, step, SUCCESS);
+}
+
+/* It breaks a connection that stood, or was about to end anyway. */
+static void
+work_fails(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
+{
+	bool doubt = model->ep[step->ep].end != MODEL_STANDS;
+	bool exact = model->profile->ib;
+	unsigned statuses = verdict->near;
+
+	blur(model, step, verdict);
+	if (verdict->near == 0) {
+		statuses = verdict->far;
+		if (!exact)
+			statuses |= FLUSHED;
+		/* A response is needed for these. */
+		if (!exact && step->kind != DF_READ && step->kind != DF_ATOMIC)
+			statuses |= SUCCESS;
+	} else {
+		statuses |= verdict->far;
+	}
+	if (doubt)
+		statuses |= FLUSHED | (verdict->near == 0 ? SUCCESS : 0);
+	model_end(model, step->ep,
+		  verdict->near != 0 || (exact && !doubt) ? MODEL_SHUT : MODEL_ENDING, BROKEN);
+	if (verdict->receive >= 0 && verdict->near == 0) {
+		struct df_wr *taker = DF_WR(model->expected, verdict->receive);
+
+		taker->settle = model->settle;
+		taker->statuses = verdict->taker | (doubt ? FLUSHED | SUCCESS : 0);
+		taker->length = (uint32_t)model_seg_sum(step);
+	}
+	post(model, step, statuses);
+}
+
+/* The connection is about to end: done or flushed. */
+static void
+work_doubted(struct df_model *model, const struct df_step *step,
+	     const struct model_verdict *verdict)
+{
+	blur(model, step, verdict);
+	if (verdict->receive >= 0) {
+		struct df_wr *taker = DF_WR(model->expected, verdict->receive);
+
+		taker->settle = model->settle;
+		taker->statuses = SUCCESS | FLUSHED;
+		taker->length = (uint32_t)model_seg_sum(step);
+	}
+	if (step->kind >= DF_RMR_LINK) {
+		model->rmr[step->obj].changed = model->settle;
+		model->rmr[step->obj].linked = MODEL_UNKNOWN;
+	}
+	post(model, step, SUCCESS | FLUSHED);
+}
+
+static void
+receive(struct df_model *model, const struct df_step *step)
+{
+	const struct model_ep *end = &model->ep[step->ep];
+	struct df_wr *wr;
+
+	model_answer(model, IT_SUCCESS);
+	wr = post(model, step, SUCCESS);
+	if (end->state == IT_EP_STATE_NONOPERATIONAL)
+		wr->statuses = FLUSHED;
+	else
+		wr->settle = DF_NEVER;
+}
+
+static void
+request(struct df_model *model, const struct df_step *step)
+{
+	const struct model_ep *end = &model->ep[step->ep];
+	struct model_verdict verdict;
+	bool stands = end->end == MODEL_STANDS;
+
+	if (end->state != IT_EP_STATE_CONNECTED || end->end == MODEL_SHUT) {
+		model_answer(model, IT_SUCCESS);
+		post(model, step, FLUSHED);
+		return;
+	}
+	verdict = model_judge(model, step);
+	/* A message that nobody takes would wait, and all behind it; what nothing could prove would go unseen. */
+	if ((step->kind == DF_SEND || step->kind == DF_SEND_UNLINK) && verdict.near == 0 &&
+	    verdict.receive < 0)
+		model_skip(model);
+	if (stands && needs_proof(step) && (verdict.near | verdict.far) == 0 &&
+	    !can_prove(model, step->ep))
+		model_skip(model);
+	if (model_now(model)->skip)
+		return;
+	model_answer(model, IT_SUCCESS);
+	if ((verdict.near | verdict.far) != 0)
+		work_fails(model, step, &verdict);
+	else if (!stands)
+		work_doubted(model, step, &verdict);
+	else
+		work_done(model, step, &verdict);
+}
+
+/* Does the step need what changes hands within the present group? */
+static bool
+uses_change(const struct df_model *model, const struct df_step *step)
+{
+	if (step->kind >= DF_RMR_LINK || step->kind == DF_SEND_UNLINK)
+		return true;
+	for (int i = 0; i < step->segs; i++) {
+		if (model->lmr[step->seg[i].lmr].changed == model->settle)
+			return true;
+	}
+	if (step->key.kind == 'l')
+		return model->lmr[step->key.slot].changed == model->settle;
+	return step->key.kind == 'r' && model->rmr[step->key.slot].changed == model->settle;
+}
+
+void
+model_work(struct df_model *model, const struct df_step *step)
+{
+	if (uses_change(model, step))
+		model_settle_before(model);
+	if (model_refused(model, step))
+		return;
+	if (step->kind == DF_RECV)
+		receive(model, step);
+	else
+		request(model, step);
+}

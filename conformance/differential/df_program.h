@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A program: steps as data, and as text that can be kept, read back and performed again.
+ *
+ * The world of a program is fixed: two nodes, each an adapter of its own with two protection zones
+ * and an arena of memory, and numbered places for objects. An object's number says its node: even is
+ * node 0, odd is node 1. A step names places, whatever stands in them at that time.
+ */
+#ifndef DF_PROGRAM_H
+#define DF_PROGRAM_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#define DF_NODES 2
+#define DF_PZS   4
+#define DF_EPS   6
+#define DF_LMRS  8
+#define DF_RMRS  4
+#define DF_ARENA 16384 /* octets of memory of a node */
+#define DF_SEGS  6     /* at most in a step; more than any adapter is asked for */
+#define DF_DEPTH 16    /* at most asked for a work queue */
+
+enum df_kind {
+	DF_SETTLE,
+	DF_FILL,
+	DF_EP_CREATE,
+	DF_EP_FREE,
+	DF_CONNECT,
+	DF_DISCONNECT,
+	DF_RESET,
+	DF_RECV,
+	DF_SEND,
+	DF_WRITE,
+	DF_READ,
+	DF_ATOMIC,
+	DF_SEND_UNLINK,
+	DF_LMR_CREATE,
+	DF_LMR_FREE,
+	DF_LMR_MODIFY,
+	DF_RMR_CREATE,
+	DF_RMR_FREE,
+	DF_RMR_LINK,
+	DF_RMR_UNLINK,
+	DF_KIND_COUNT
+};
+
+/* Octets of a local region, counted from its start. */
+struct df_seg {
+	int lmr;
+	int off;
+	int len;
+};
+
+/* Whose context a remote access shows: 'l' an LMR's, 'r' an RMR's; 'L', 'R' the one that the place had before; 'x' none's. */
+struct df_key {
+	char kind;
+	int slot;
+};
+
+/* What each kind of step uses of this is in its row of df_program.c. */
+struct df_step {
+	enum df_kind kind;
+	int ep;
+	int peer;
+	int obj; /* node, LMR or RMR */
+	int lmr;
+	int pz;
+	int sq; /* slots asked for */
+	int rq;
+	int ird;
+	int ord;
+	int enable;  /* what the peer may do: enum df_enable */
+	int payload; /* longest message, 0 = what the adapter takes */
+	int how; /* connect: enum df_how; atomic: it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable */
+	int mode; /* it_addr_mode_t */
+	int privs;
+	int flags;
+	int off;
+	int len;
+	int a; /* operands of an atomic; a: seed of a pattern */
+	int b;
+	int segs;
+	struct df_seg seg[DF_SEGS];
+	struct df_key key;
+};
+
+enum df_enable {
+	DF_ENABLE_READ = 1,
+	DF_ENABLE_WRITE = 2,
+	DF_ENABLE_ATOMIC = 4,
+};
+
+enum df_how {
+	DF_ACCEPT,
+	DF_REJECT,
+};
+
+struct df_program {
+	GArray *steps; /* of struct df_step */
+};
+
+static inline int
+df_node(int slot)
+{
+	return slot % DF_NODES;
+}
+
+struct df_program *df_program_new(void);
+struct df_program *df_program_copy(const struct df_program *program);
+void df_program_free(struct df_program *program);
+
+static inline struct df_step *
+df_program_step(const struct df_program *program, unsigned i)
+{
+	return &g_array_index(program->steps, struct df_step, i);
+}
+
+const char *df_kind_name(enum df_kind kind);
+/* One line of text, without its end. */
+char *df_step_text(const struct df_step *step);
+/* The whole, a step a line. */
+char *df_program_text(const struct df_program *program);
+/* Read it back; NULL, and why in error, if it is no program. Lines may be empty or begin with #. */
+struct df_program *df_program_read(const char *text, char **error);
+
+#endif /* DF_PROGRAM_H */

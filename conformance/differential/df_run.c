@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Steps become calls here. What a step names and is not there becomes a NULL handle; a context that
+ * is to mean nothing is made to differ from every one that means something.
+ */
+#include "df_run.h"
+
+#include <string.h>
+
+#include "df_model.h"
+
+#define RESET_PAUSE_US 200
+#define NO_CONTEXT     0x7fff5a00u
+
+static struct world_node *
+node_of(const struct df_run *run, int place)
+{
+	return &run->world->node[df_node(place)];
+}
+
+static size_t
+segments(const struct df_run *run, const struct df_step *step, it_lmr_triplet_t *out)
+{
+	for (int i = 0; i < step->segs; i++) {
+		const struct df_seg *seg = &step->seg[i];
+		const struct world_key *lmr = &run->world->lmr[seg->lmr];
+
+		memset(&out[i], 0, sizeof(out[i]));
+		out[i].lmr = (it_lmr_handle_t)lmr->handle;
+		out[i].length = (it_length_t)seg->len;
+		/* A base of 0 is that of a region which counts from 0. */
+		if (lmr->base[0] == 0)
+			out[i].addr.rel = (it_length_t)(int64_t)seg->off;
+		else
+			out[i].addr.abs =
+				(void *)(uintptr_t)(lmr->base[0] + (uint64_t)(int64_t)seg->off);
+	}
+	return (size_t)step->segs;
+}
+
+static bool
+means_something(const struct df_run *run, it_rmr_context_t context)
+{
+	for (int i = 0; i < DF_LMRS; i++) {
+		if (run->world->lmr[i].handle != NULL && run->world->lmr[i].context[0] == context)
+			return true;
+	}
+	for (int i = 0; i < DF_RMRS; i++) {
+		if (run->world->rmr[i].handle != NULL && run->world->rmr[i].context[0] == context)
+			return true;
+	}
+	return false;
+}
+
+/* The context a step shows, and the address that goes with it. */
+static it_rmr_context_t
+context_of(const struct df_run *run, const struct df_step *step, it_rdma_addr_t *addr)
+{
+	bool window = step->key.kind == 'r' || step->key.kind == 'R';
+	const struct world_key *key =
+		window ? &run->world->rmr[step->key.slot] : &run->world->lmr[step->key.slot];
+	bool present = step->key.kind == 'l' || step->key.kind == 'r';
+	it_rmr_context_t context = key->context[present ? 0 : 1];
+	int peer = run->world->ep[step->ep].handle != NULL ? run->peer[step->ep] : -1;
+
+	*addr = key->base[present ? 0 : 1] + (uint64_t)(int64_t)step->off;
+	/* Each node counts its contexts by itself, so one that is foreign or old may mean something. */
+	if (present && peer >= 0 && df_node(peer) == df_node(step->key.slot) && key->handle != NULL)
+		return context;
+	if (step->key.kind == 'x' || context == 0)
+		context = NO_CONTEXT;
+	while (means_something(run, context))
+		context = (context + 0x10100) & UINT32_MAX;
+	return context;
+}
+
+/* --- endpoints and connections --------------------------------------------------------------- */
+
+static it_status_t
+ep_create(struct df_run *run, const struct df_step *step)
+{
+	const struct world_node *node = node_of(run, step->ep);
+	struct world_ep *ep = &run->world->ep[step->ep];
+	it_ep_attributes_t attr = world_attributes(step);
+
+	it_status_t status;
+
+	ep->life++;
+	status = it_ep_rc_create(run->world->pz[step->pz], node->evd[WORLD_REQUEST],
+				 node->evd[WORLD_RECV], node->evd[WORLD_CM], IT_EP_REUSEADDR, &attr,
+				 &ep->handle);
+	ep->last = ep->handle;
+	return status;
+}
+
+static it_status_t
+ep_free(struct df_run *run, const struct df_step *step)
+{
+	struct world_ep *ep = &run->world->ep[step->ep];
+	it_status_t status = it_ep_free(ep->handle);
+
+	if (status == IT_SUCCESS)
+		ep->handle = NULL;
+	return status;
+}
+
+/* "Not yet" is no answer: the transport may take its time with what is over. */
+static it_status_t
+reset(struct df_run *run, const struct df_step *step)
+{
+	int64_t deadline = g_get_monotonic_time() + run->patience;
+	it_status_t status = it_ep_reset(run->world->ep[step->ep].handle);
+
+	while (status == IT_ERR_CANNOT_RESET && g_get_monotonic_time() < deadline) {
+		g_usleep(RESET_PAUSE_US);
+		status = it_ep_reset(run->world->ep[step->ep].handle);
+	}
+	return status;
+}
+
+static it_status_t
+connect_step(struct df_run *run, const struct df_step *step, struct df_seen_step *seen)
+{
+	int64_t deadline = g_get_monotonic_time() + run->patience;
+	struct world_node *far = node_of(run, step->peer);
+	it_ep_handle_t near_ep = run->world->ep[step->ep].handle;
+	it_ep_handle_t far_ep = run->world->ep[step->peer].handle;
+	it_status_t status;
+	it_event_t event;
+
+	status = it_ep_connect(near_ep, &far->path, NULL, &far->qual, IT_CONNECT_FLAG_TWO_WAY, NULL,
+			       0);
+	if (status != IT_SUCCESS)
+		return status;
+	if (!run_wait(run, far->evd[WORLD_CM_REQUEST], deadline, &event))
+		return status;
+	if (step->how == DF_ACCEPT && far_ep != NULL) {
+		seen->second_made = true;
+		seen->second = it_ep_accept(far_ep, event.conn_req.cn_est_id, NULL, 0);
+		if (seen->second == IT_SUCCESS) {
+			run->peer[step->ep] = step->peer;
+			run->peer[step->peer] = step->ep;
+			return status;
+		}
+	}
+	(void)!it_reject(event.conn_req.cn_est_id, NULL, 0);
+	return status;
+}
+
+/* --- regions and windows --------------------------------------------------------------------- */
+
+/* A new context comes; the one it replaces is remembered. */
+static void
+key_takes(struct world_key *key, it_rmr_context_t context, uint64_t base)
+{
+	key->context[1] = key->context[0];
+	key->base[1] = key->base[0];
+	key->context[0] = context;
+	key->base[0] = base;
+}
+
+static uint64_t
+base_of(const struct df_run *run, const struct df_step *step, int off)
+{
+	if (step->mode == IT_ADDR_MODE_RELATIVE)
+		return 0;
+	return (uint64_t)(uintptr_t)(node_of(run, step->obj)->arena + off);
+}
+
+static it_status_t
+lmr_create(struct df_run *run, const struct df_step *step)
+{
+	struct world_key *key = &run->world->lmr[step->obj];
+	it_rmr_context_t context = 0;
+	it_lmr_handle_t lmr = NULL;
+	it_status_t status;
+
+	status = it_lmr_create21(
+		run->world->pz[step->pz], node_of(run, step->obj)->arena + step->off, NULL,
+		(it_length_t)step->len, (it_addr_mode_t)step->mode, (it_mem_priv_t)step->privs,
+		step->how == 0 ? IT_LMR_FLAG_NONE : IT_LMR_FLAG_NON_SHAREABLE, 0, &lmr, &context);
+	if (status != IT_SUCCESS)
+		return status;
+	key->handle = (it_handle_t)lmr;
+	key_takes(key, context, base_of(run, step, step->off));
+	run->lmr_off[step->obj] = step->off;
+	return status;
+}
+
+static it_status_t
+lmr_free(struct df_run *run, const struct df_step *step)
+{
+	struct world_key *key = &run->world->lmr[step->obj];
+	it_status_t status = it_lmr_free((it_lmr_handle_t)key->handle);
+
+	if (status == IT_SUCCESS)
+		key->handle = NULL;
+	return status;
+}
+
+static it_status_t
+lmr_modify(struct df_run *run, const struct df_step *step)
+{
+	struct world_key *key = &run->world->lmr[step->obj];
+	it_lmr_handle_t lmr = (it_lmr_handle_t)key->handle;
+	it_lmr_param_t params;
+	it_status_t status;
+
+	memset(&params, 0, sizeof(params));
+	params.privs = (it_mem_priv_t)step->privs;
+	status = it_lmr_modify(lmr, IT_LMR_PARAM_MEM_PRIV, &params);
+	if (status != IT_SUCCESS)
+		return status;
+	if (it_lmr_query(lmr, IT_LMR_PARAM_RMR_CONTEXT, &params) == IT_SUCCESS)
+		key_takes(key, params.rmr_context, key->base[0]);
+	return status;
+}
+
+static it_status_t
+rmr_create(struct df_run *run, const struct df_step *step)
+{
+	it_rmr_handle_t rmr = NULL;
+	it_status_t status =
+		it_rmr_create20(run->world->pz[step->pz], (it_rmr_type_t)step->how, &rmr);
+
+	if (status == IT_SUCCESS)
+		run->world->rmr[step->obj].handle = (it_handle_t)rmr;
+	return status;
+}
+
+static it_status_t
+rmr_free(struct df_run *run, const struct df_step *step)
+{
+	struct world_key *key = &run->world->rmr[step->obj];
+	it_status_t status = it_rmr_free((it_rmr_handle_t)key->handle);
+
+	if (status == IT_SUCCESS)
+		key->handle = NULL;
+	return status;
+}
+
+static it_status_t
+rmr_link(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie)
+{
+	struct world_key *key = &run->world->rmr[step->obj];
+	int off = run->lmr_off[step->lmr] + step->off;
+	it_rmr_context_t context = 0;
+	it_status_t status;
+
+	status = it_rmr_link(
+		(it_rmr_handle_t)key->handle, (it_lmr_handle_t)run->world->lmr[step->lmr].handle,
+		node_of(run, step->lmr)->arena + off, (it_length_t)step->len,
+		(it_addr_mode_t)step->mode, (it_mem_priv_t)step->privs,
+		run->world->ep[step->ep].handle, cookie, (it_dto_flags_t)step->flags, &context);
+	if (status == IT_SUCCESS)
+		key_takes(key, context, base_of(run, step, off));
+	return status;
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+static it_status_t
+work(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie)
+{
+	it_ep_handle_t ep = run->world->ep[step->ep].handle;
+	it_dto_flags_t flags = (it_dto_flags_t)step->flags;
+	it_lmr_triplet_t segs[DF_SEGS];
+	size_t count = segments(run, step, segs);
+	it_rdma_addr_t addr = 0;
+	it_rmr_context_t context = 0;
+
+	if (step->key.kind != '\0')
+		context = context_of(run, step, &addr);
+	switch ((int)step->kind) {
+	case DF_RECV:
+		return it_post_recv((it_handle_t)ep, segs, count, cookie, flags);
+	case DF_SEND:
+		return it_post_send(ep, segs, count, cookie, flags);
+	case DF_WRITE:
+		return it_post_rdma_write(ep, segs, count, cookie, flags, addr, context);
+	case DF_READ:
+		return it_post_rdma_read(ep, segs, count, cookie, flags, addr, context);
+	case DF_ATOMIC:
+		if (count == 0)
+			memset(segs, 0, sizeof(segs[0]));
+		return it_post_atomic(ep, (it_atomic_op_t)step->how, (uint64_t)(int64_t)step->a,
+				      (uint64_t)(int64_t)step->b, segs, cookie, flags, addr,
+				      context);
+	case DF_SEND_UNLINK:
+	default:
+		return it_post_send_and_unlink(ep, segs, count, cookie, flags, context);
+	}
+}
+
+static it_status_t
+perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
+	struct df_seen_step *seen)
+{
+	const struct world *world = run->world;
+
+	switch (step->kind) {
+	case DF_EP_CREATE:
+		return ep_create(run, step);
+	case DF_EP_FREE:
+		return ep_free(run, step);
+	case DF_CONNECT:
+		return connect_step(run, step, seen);
+	case DF_DISCONNECT:
+		return it_ep_disconnect(world->ep[step->ep].handle, NULL, 0);
+	case DF_RESET:
+		return reset(run, step);
+	case DF_LMR_CREATE:
+		return lmr_create(run, step);
+	case DF_LMR_FREE:
+		return lmr_free(run, step);
+	case DF_LMR_MODIFY:
+		return lmr_modify(run, step);
+	case DF_RMR_CREATE:
+		return rmr_create(run, step);
+	case DF_RMR_FREE:
+		return rmr_free(run, step);
+	case DF_RMR_LINK:
+		return rmr_link(run, step, cookie);
+	case DF_RMR_UNLINK:
+		return it_rmr_unlink((it_rmr_handle_t)world->rmr[step->obj].handle,
+				     world->ep[step->ep].handle, cookie,
+				     (it_dto_flags_t)step->flags);
+	case DF_SETTLE:
+	case DF_FILL:
+	case DF_KIND_COUNT:
+		return IT_SUCCESS;
+	case DF_RECV:
+	case DF_SEND:
+	case DF_WRITE:
+	case DF_READ:
+	case DF_ATOMIC:
+	case DF_SEND_UNLINK:
+	default:
+		return work(run, step, cookie);
+	}
+}
+
+static void
+fill(const struct df_run *run, int node, int off, int len, int seed)
+{
+	for (int i = 0; i < len; i++)
+		run->world->node[node].arena[off + i] = df_pattern(seed, i);
+}
+
+/* False: what was expected did not come, and going on would show nothing. */
+static bool
+step_run(struct df_run *run, unsigned i)
+{
+	const struct df_step_expect *expect = DF_STEP(run->expected, i);
+	const struct df_step *step = df_program_step(run->program, i);
+	struct df_seen_step seen = {0};
+
+	if (expect->settle_before && !run_settle(run))
+		return false;
+	if (!expect->skip && step->kind == DF_FILL) {
+		fill(run, step->obj, step->off, step->len, step->a);
+	} else if (!expect->skip && step->kind != DF_SETTLE) {
+		seen.made = true;
+		seen.answer = perform(run, step, (it_dto_cookie_t)i + 1, &seen);
+	}
+	g_array_append_val(run->record->steps, seen);
+	if (run->record->stuck)
+		return false;
+	return !expect->settle_after || run_settle(run);
+}
+
+struct df_record *
+df_run_program(const char *adapter, const struct df_program *program,
+	       const struct df_expected *expected, unsigned patience_s)
+{
+	struct df_run run = {
+		.program = program,
+		.expected = expected,
+		.patience = (int64_t)patience_s * G_USEC_PER_SEC,
+	};
+	bool going = true;
+
+	run.world = world_open(adapter);
+	if (run.world == NULL)
+		return NULL;
+	run.record = df_record_new();
+	for (int i = 0; i < DF_NODES; i++)
+		fill(&run, i, 0, DF_ARENA, i + 1);
+	for (unsigned i = 0; i < program->steps->len && going; i++)
+		going = step_run(&run, i);
+	if (going)
+		going = run_settle(&run);
+	run.record->teardown = world_close(run.world, !going);
+	return run.record;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Settling: wait until everything has come that must come, take whatever else is there, then look at
+ * the endpoints and at the memory. Whether it is right is not judged here.
+ *
+ * First the dispatchers are emptied once, which also sets off what IT_COALESCE_WR_FLAG holds back.
+ * Then the events of connections are waited for: as soon as an end event is there, all completions of
+ * that endpoint must be in their dispatchers (R-05), so these are emptied at once and what comes later
+ * is marked. Then the completions that must come. Last, Writes and requests without a completion are
+ * followed by a Read of no octets, whose completion says that they are done (itapi-semantics 7.5).
+ */
+#include <string.h>
+
+#include "df_run.h"
+
+bool
+run_wait(struct df_run *run, it_evd_handle_t evd, int64_t deadline, it_event_t *event)
+{
+	int64_t left = deadline - g_get_monotonic_time();
+	it_status_t status;
+
+	do {
+		status = it_evd_wait(evd, left > 0 ? (uint64_t)left : 0, event, NULL);
+	} while (status == IT_ERR_INTERRUPT);
+	if (status != IT_SUCCESS)
+		run->record->stuck = true;
+	return status == IT_SUCCESS;
+}
+
+/* Which object an event says was unlinked. */
+static int
+place_of(const struct df_run *run, it_handle_t handle)
+{
+	const struct world *world = run->world;
+
+	if (handle == IT_NULL_HANDLE)
+		return 0;
+	for (int i = 0; i < DF_LMRS; i++) {
+		if (world->lmr[i].handle == handle)
+			return i + 1;
+	}
+	for (int i = 0; i < DF_RMRS; i++) {
+		if (world->rmr[i].handle == handle)
+			return -(i + 1);
+	}
+	return G_MAXINT;
+}
+
+static int
+ep_of(const struct df_run *run, it_ep_handle_t handle)
+{
+	for (int i = 0; i < DF_EPS; i++) {
+		if (handle != NULL && run->world->ep[i].last == handle)
+			return i;
+	}
+	return -1;
+}
+
+static void
+take_wr(struct df_run *run, const it_event_t *event, bool request)
+{
+	const it_dto_cmpl_event_t *cmpl = &event->dto_cmpl;
+	int ep = ep_of(run, cmpl->ep);
+	struct df_seen_wr seen = {
+		.cookie = cmpl->cookie,
+		.ep = ep,
+		.life = ep >= 0 ? run->world->ep[ep].life : 0,
+		.event = cmpl->event_number,
+		.status = cmpl->dto_status,
+		.length = cmpl->transferred_length,
+		.unlinked = place_of(run, cmpl->unlinked_mr_handle),
+		.settle = run->settle,
+		.request = request,
+		.late = ep >= 0 && run->world->ep[ep].ended,
+	};
+
+	g_array_append_val(run->record->wrs, seen);
+}
+
+static void
+empty_dto(struct df_run *run, int node)
+{
+	it_event_t event;
+
+	while (it_evd_dequeue(run->world->node[node].evd[WORLD_REQUEST], &event) == IT_SUCCESS)
+		take_wr(run, &event, true);
+	while (it_evd_dequeue(run->world->node[node].evd[WORLD_RECV], &event) == IT_SUCCESS)
+		take_wr(run, &event, false);
+}
+
+static void
+take_cm(struct df_run *run, int node, const it_event_t *event)
+{
+	struct df_seen_cm seen = {.ep = ep_of(run, event->conn.ep), .event = event->event_number};
+
+	g_array_append_val(DF_SEEN(run->record, run->settle)->cm, seen);
+	if (event->event_number != IT_CM_MSG_CONN_BROKEN_EVENT &&
+	    event->event_number != IT_CM_MSG_CONN_DISCONNECT_EVENT)
+		return;
+	empty_dto(run, node);
+	if (seen.ep >= 0)
+		run->world->ep[seen.ep].ended = true;
+}
+
+static void
+empty_cm(struct df_run *run, int node)
+{
+	it_event_t event;
+
+	while (it_evd_dequeue(run->world->node[node].evd[WORLD_CM], &event) == IT_SUCCESS)
+		take_cm(run, node, &event);
+}
+
+static bool
+wait_cm(struct df_run *run, int node, int64_t deadline)
+{
+	const struct df_settle *expect = DF_SETTLEMENT(run->expected, run->settle);
+	const GArray *seen = DF_SEEN(run->record, run->settle)->cm;
+	it_event_t event;
+	int missing = 0;
+
+	for (unsigned i = 0; i < expect->cm->len; i++)
+		missing += df_node(g_array_index(expect->cm, struct df_cm, i).ep) == node;
+	for (unsigned i = 0; i < seen->len; i++) {
+		int ep = g_array_index(seen, struct df_seen_cm, i).ep;
+
+		missing -= ep >= 0 && df_node(ep) == node;
+	}
+	for (; missing > 0; missing--) {
+		if (!run_wait(run, run->world->node[node].evd[WORLD_CM], deadline, &event))
+			return false;
+		take_cm(run, node, &event);
+	}
+	return true;
+}
+
+/* Completions that must still come to a dispatcher of a node. */
+static int
+missing_wrs(const struct df_run *run, int node, bool request, bool probes)
+{
+	int missing = 0;
+
+	for (unsigned i = 0; i < run->expected->wrs->len; i++) {
+		const struct df_wr *wr = DF_WR(run->expected, i);
+
+		missing += wr->settle == run->settle && !wr->silent && wr->request == request &&
+			   df_node(wr->ep) == node && (probes || wr->cookie < DF_PROBE);
+	}
+	for (unsigned i = run->record->wrs->len; i > 0; i--) {
+		const struct df_seen_wr *seen = DF_SEEN_WR(run->record, i - 1);
+		const struct df_wr *wr = NULL;
+
+		if (seen->settle != run->settle)
+			break;
+		for (unsigned k = 0; k < run->expected->wrs->len && wr == NULL; k++) {
+			if (DF_WR(run->expected, k)->cookie == seen->cookie)
+				wr = DF_WR(run->expected, k);
+		}
+		missing -= wr != NULL && wr->settle == run->settle && !wr->silent &&
+			   wr->request == request && df_node(wr->ep) == node;
+	}
+	return missing;
+}
+
+static bool
+wait_wrs(struct df_run *run, int64_t deadline, bool probes)
+{
+	it_event_t event;
+
+	for (int i = 0; i < 2 * DF_NODES; i++) {
+		int node = i / 2, kind = i % 2 == 0 ? WORLD_REQUEST : WORLD_RECV;
+
+		while (missing_wrs(run, node, kind == WORLD_REQUEST, probes) > 0) {
+			if (!run_wait(run, run->world->node[node].evd[kind], deadline, &event))
+				return false;
+			take_wr(run, &event, kind == WORLD_REQUEST);
+		}
+	}
+	return true;
+}
+
+static void
+post_probes(struct df_run *run)
+{
+	const GArray *probes = DF_SETTLEMENT(run->expected, run->settle)->probes;
+
+	for (unsigned i = 0; i < probes->len; i++) {
+		int ep = g_array_index(probes, int, i);
+		uint64_t cookie = DF_PROBE + (uint64_t)run->settle * DF_EPS + (uint64_t)ep;
+
+		/* If it is refused, its completion will be missed. */
+		(void)!it_post_rdma_read(run->world->ep[ep].handle, NULL, 0, cookie,
+					 IT_COMPLETION_FLAG, 0, 0);
+	}
+}
+
+static void
+empty_all(struct df_run *run)
+{
+	for (int i = 0; i < DF_NODES; i++) {
+		empty_cm(run, i);
+		empty_dto(run, i);
+	}
+}
+
+static bool
+wait_all(struct df_run *run)
+{
+	int64_t deadline = g_get_monotonic_time() + run->patience;
+
+	empty_all(run);
+	for (int i = 0; i < DF_NODES; i++) {
+		if (!wait_cm(run, i, deadline))
+			return false;
+	}
+	if (!wait_wrs(run, deadline, false))
+		return false;
+	post_probes(run);
+	return wait_wrs(run, deadline, true);
+}
+
+static void
+look_around(struct df_run *run)
+{
+	struct df_seen_settle *seen = DF_SEEN(run->record, run->settle);
+
+	for (int i = 0; i < DF_EPS; i++) {
+		it_ep_param_t params;
+
+		run->world->ep[i].ended = false;
+		seen->ep[i].state = -1;
+		if (run->world->ep[i].handle == NULL)
+			continue;
+		memset(&params, 0, sizeof(params));
+		if (it_ep_query(run->world->ep[i].handle, IT_EP_PARAM_STATE | IT_EP_PARAM_MAX_ORD,
+				&params) != IT_SUCCESS)
+			continue;
+		seen->ep[i].state = (int)params.ep_state.rc;
+		seen->ep[i].ord = (int)params.attr.srv.rc.rdma_read_ord;
+	}
+	for (int i = 0; i < DF_NODES; i++)
+		seen->memory[i] = g_memdup2(run->world->node[i].arena, DF_ARENA);
+}
+
+bool
+run_settle(struct df_run *run)
+{
+	struct df_seen_settle seen = {0};
+	bool good;
+
+	seen.cm = g_array_new(FALSE, TRUE, sizeof(struct df_seen_cm));
+	g_array_append_val(run->record->settles, seen);
+	good = wait_all(run);
+	empty_all(run);
+	look_around(run);
+	run->settle++;
+	return good;
+}

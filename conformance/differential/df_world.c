@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Two adapters of one kind, each with its zones, dispatchers, a listener and an arena. Dispatchers
+ * have threshold 1: whoever waits is woken by any event.
+ */
+#include "df_world.h"
+
+#include <string.h>
+
+#define WORLD_SEGS 4
+
+static void
+must(it_status_t status, const char *what)
+{
+	if (status != IT_SUCCESS)
+		g_error("%s: status %d", what, (int)status);
+}
+
+static void
+node_listen(struct world_node *node)
+{
+	it_conn_qual_t qual = {.type = IT_IANA_PORT};
+	size_t spigot, paths = 1, total;
+
+	for (spigot = 0; spigot < node->info->num_spigots; spigot++) {
+		if (node->info->spigot_info[spigot].num_net_addr > 0)
+			break;
+	}
+	if (spigot == node->info->num_spigots)
+		g_error("the adapter has no address");
+	if ((node->info->spigot_info[spigot].passive_side_conn_qual & IT_IANA_PORT) == 0)
+		qual.type = IT_IB_SERVICEID;
+	must(it_listen_create(node->ia, spigot, node->evd[WORLD_CM_REQUEST], IT_LISTEN_NO_FLAG,
+			      &qual, &node->listen),
+	     "it_listen_create");
+	node->qual = qual;
+	must(it_get_pathinfo(node->ia, spigot, node->info->spigot_info[spigot].net_addr, &paths,
+			     &total, &node->path),
+	     "it_get_pathinfo");
+}
+
+static bool
+node_open(struct world_node *node, const char *adapter)
+{
+	static const it_event_type_t streams[WORLD_EVDS] = {
+		IT_DTO_EVENT_STREAM, IT_DTO_EVENT_STREAM, IT_CM_MSG_EVENT_STREAM,
+		IT_CM_REQ_EVENT_STREAM};
+	it_status_t status = it_ia_create(adapter, 2, 0, &node->ia);
+
+	if (status == IT_ERR_INVALID_NAME)
+		return false;
+	must(status, "it_ia_create");
+	must(it_ia_query(node->ia, &node->info), "it_ia_query");
+	for (int i = 0; i < WORLD_EVDS; i++)
+		must(it_evd_create(node->ia, streams[i], 0, WORLD_QUEUE, 1, NULL, &node->evd[i],
+				   NULL),
+		     "it_evd_create");
+	node_listen(node);
+	node->arena = g_aligned_alloc0(1, DF_ARENA, 4096);
+	return true;
+}
+
+struct world *
+world_open(const char *adapter)
+{
+	struct world *world = g_new0(struct world, 1);
+
+	for (int i = 0; i < DF_NODES; i++) {
+		if (!node_open(&world->node[i], adapter)) {
+			g_free(world);
+			return NULL;
+		}
+	}
+	for (int i = 0; i < DF_PZS; i++)
+		must(it_pz_create(world->node[df_node(i)].ia, &world->pz[i]), "it_pz_create");
+	return world;
+}
+
+/* The first thing that cannot be freed is named. */
+static void
+tear(char **refused, const char *what, int place, it_status_t status)
+{
+	if (status != IT_SUCCESS && *refused == NULL)
+		*refused = g_strdup_printf("%s %d cannot be freed: status %d", what, place,
+					   (int)status);
+}
+
+static void
+tear_objects(struct world *world, char **refused)
+{
+	for (int i = 0; i < DF_RMRS; i++) {
+		if (world->rmr[i].handle != NULL)
+			tear(refused, "rmr", i, it_rmr_free((it_rmr_handle_t)world->rmr[i].handle));
+	}
+	for (int i = 0; i < DF_EPS; i++) {
+		if (world->ep[i].handle != NULL)
+			tear(refused, "ep", i, it_ep_free(world->ep[i].handle));
+	}
+	for (int i = 0; i < DF_LMRS; i++) {
+		if (world->lmr[i].handle != NULL)
+			tear(refused, "lmr", i, it_lmr_free((it_lmr_handle_t)world->lmr[i].handle));
+	}
+	for (int i = 0; i < DF_PZS; i++)
+		tear(refused, "pz", i, it_pz_free(world->pz[i]));
+	for (int i = 0; i < DF_NODES; i++)
+		tear(refused, "listen", i, it_listen_free(world->node[i].listen));
+	for (int i = 0; i < DF_NODES * WORLD_EVDS; i++)
+		tear(refused, "evd", i,
+		     it_evd_free(world->node[i / WORLD_EVDS].evd[i % WORLD_EVDS]));
+}
+
+char *
+world_close(struct world *world, bool by_force)
+{
+	char *refused = NULL;
+
+	if (!by_force)
+		tear_objects(world, &refused);
+	for (int i = 0; i < DF_NODES; i++) {
+		it_ia_info_free(world->node[i].info);
+		tear(&refused, "ia", i, it_ia_free(world->node[i].ia));
+	}
+	for (int i = 0; i < DF_NODES; i++)
+		g_aligned_free(world->node[i].arena);
+	g_free(world);
+	return refused;
+}
+
+it_ep_attributes_t
+world_attributes(const struct df_step *step)
+{
+	it_ep_attributes_t attr;
+	it_rc_only_attributes_t *rc = &attr.srv.rc;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.max_dto_payload_size = (size_t)step->payload;
+	attr.max_request_dtos = (size_t)step->sq;
+	attr.max_recv_dtos = (size_t)step->rq;
+	attr.max_send_segments = WORLD_SEGS;
+	attr.max_recv_segments = WORLD_SEGS;
+	rc->max_rdma_read_segments = 1;
+	rc->max_rdma_write_segments = WORLD_SEGS;
+	rc->rdma_read_enable = (step->enable & DF_ENABLE_READ) != 0 ? IT_TRUE : IT_FALSE;
+	rc->rdma_write_enable = (step->enable & DF_ENABLE_WRITE) != 0 ? IT_TRUE : IT_FALSE;
+	rc->atomics_enable = (step->enable & DF_ENABLE_ATOMIC) != 0 ? IT_TRUE : IT_FALSE;
+	rc->rdma_read_ird = (uint32_t)step->ird;
+	rc->rdma_read_ord = (uint32_t)step->ord;
+	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
+	return attr;
+}
+
+/* What an endpoint is granted that asks for so many slots. */
+static void
+ask_depth(const struct world *world, int depth, struct df_profile *profile)
+{
+	const struct world_node *node = &world->node[0];
+	const struct df_step step = {.sq = depth, .rq = depth};
+	it_ep_attributes_t attr = world_attributes(&step);
+	it_ep_param_t granted;
+	it_ep_handle_t ep;
+
+	memset(&granted, 0, sizeof(granted));
+	must(it_ep_rc_create(world->pz[0], node->evd[WORLD_REQUEST], node->evd[WORLD_RECV],
+			     node->evd[WORLD_CM], IT_EP_REUSEADDR, &attr, &ep),
+	     "it_ep_rc_create");
+	must(it_ep_query(ep, IT_EP_PARAM_ALL, &granted), "it_ep_query");
+	must(it_ep_free(ep), "it_ep_free");
+	profile->sq[depth] = (int)granted.attr.max_request_dtos;
+	profile->rq[depth] = (int)granted.attr.max_recv_dtos;
+	profile->send_segs = (int)granted.attr.max_send_segments;
+	profile->recv_segs = (int)granted.attr.max_recv_segments;
+	profile->write_segs = (int)granted.attr.srv.rc.max_rdma_write_segments;
+	profile->read_segs = (int)granted.attr.srv.rc.max_rdma_read_segments;
+}
+
+bool
+df_profile_ask(const char *adapter, struct df_profile *profile)
+{
+	struct world *world = world_open(adapter);
+	const it_ia_info_t *info;
+
+	if (world == NULL)
+		return false;
+	info = world->node[0].info;
+	*profile = (struct df_profile){
+		.ib = info->transport_type == IT_IB_TRANSPORT,
+		.atomics = info->atomic_support == IT_TRUE,
+		.relative = info->addr_mode_relative_support == IT_TRUE,
+		.sink_remote_write = info->rdma_read_requires_remote_write == IT_TRUE,
+		.local_extensions = info->rdma_read_local_extensions == IT_TRUE,
+		.send_unlink = info->post_send_unlink_remote_support == IT_TRUE,
+		.narrow = (info->rmr_types_supported & IT_RMR_TYPE_NARROW) != 0,
+		.wide = (info->rmr_types_supported & IT_RMR_TYPE_WIDE) != 0,
+		.narrow_unlink = info->narrow_rmr_unlink_support == IT_TRUE,
+		.wide_unlink = info->wide_rmr_unlink_support == IT_TRUE,
+		.unlink_fence = info->unlink_fence_support == IT_TRUE,
+		.ird_ord = info->ird_ord_ia_support == IT_TRUE,
+	};
+	for (int i = 1; i <= DF_DEPTH; i++)
+		ask_depth(world, i, profile);
+	g_free(world_close(world, false));
+	return true;
+}

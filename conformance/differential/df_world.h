@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The world of a program on a real adapter, over it_api.h alone. */
+#ifndef DF_WORLD_H
+#define DF_WORLD_H
+
+#include "df_expect.h"
+
+#define WORLD_QUEUE 1024 /* events that a dispatcher holds: more than a group has */
+
+enum world_evd {
+	WORLD_REQUEST,
+	WORLD_RECV,
+	WORLD_CM,
+	WORLD_CM_REQUEST,
+	WORLD_EVDS
+};
+
+struct world_node {
+	it_ia_handle_t ia;
+	it_ia_info_t *info;
+	it_evd_handle_t evd[WORLD_EVDS];
+	it_listen_handle_t listen;
+	it_conn_qual_t qual;
+	it_path_t path; /* to this node */
+	uint8_t *arena;
+};
+
+struct world_ep {
+	it_ep_handle_t handle; /* NULL: none */
+	it_ep_handle_t last;   /* the one that stands here, or stood here most recently */
+	int life;
+	bool ended; /* its end event was seen since the last settlement */
+};
+
+/* A region or a window, its present context and the one before. */
+struct world_key {
+	it_handle_t handle; /* NULL: none */
+	it_rmr_context_t context[2];
+	uint64_t base[2]; /* what the peer adds its offset to */
+};
+
+struct world {
+	struct world_node node[DF_NODES];
+	it_pz_handle_t pz[DF_PZS];
+	struct world_ep ep[DF_EPS];
+	struct world_key lmr[DF_LMRS];
+	struct world_key rmr[DF_RMRS];
+};
+
+/* NULL: no such adapter. Whatever else fails ends the program: it is not what is tested here. */
+struct world *world_open(const char *adapter);
+/* Free everything, children first; the name of what refused, or NULL. By force: without trying. */
+char *world_close(struct world *world, bool by_force);
+/* Attributes of an endpoint as a step wants them. */
+it_ep_attributes_t world_attributes(const struct df_step *step);
+/* What the adapter says of itself; false: no such adapter. */
+bool df_profile_ask(const char *adapter, struct df_profile *profile);
+
+#endif /* DF_WORLD_H */
