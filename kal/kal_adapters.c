@@ -177,7 +177,7 @@ on_async(void *self, const struct ri_async_event *event)
 {
 	struct kal_rnic *rnic = self;
 	struct ri_async_event out = *event;
-	uint64_t ctx = rnic->object.id;
+	uint64_t ctx;
 
 	if (event->object == RI_OBJECT_QP) {
 		kal_cm_async(rnic->cm, event);
@@ -192,6 +192,8 @@ on_async(void *self, const struct ri_async_event *event)
 		ctx = out.ctx = ((struct kal_cq *)(uintptr_t)event->ctx)->ctx;
 	else if (event->object == RI_OBJECT_SRQ)
 		ctx = out.ctx = ((struct kal_srq *)(uintptr_t)event->ctx)->ctx;
+	else
+		ctx = rnic->object.id;
 	kal_news_async(rnic->client, ctx, &out);
 	kal_news_kick(rnic->client);
 }

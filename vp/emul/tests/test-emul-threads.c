@@ -198,13 +198,14 @@ static void
 test_peer_goes(gconstpointer adapter)
 {
 	struct vth *vth = vth_new(true);
-	struct node *na = patient_node(vth, adapter, "20");
-	struct node *nb = patient_node(vth, adapter, "20");
+	struct node *na = patient_node(vth, adapter, "200");
+	struct node *nb = patient_node(vth, adapter, "200");
 
 	for (guint round = 0; round < 60; round++) {
 		struct sender s = {.end = end_new(na, NULL), .chunk = chunk_new(na, 512, ALL_RW)};
 		struct end *b = end_new(nb, NULL);
 		struct chunk sink = chunk_new(nb, 512, ALL_RW);
+		enum ri_status status;
 		pthread_t thread;
 		ends_connect(s.end, b);
 		s.there = chunk_sge(&sink, 0, 512);
@@ -223,7 +224,9 @@ test_peer_goes(gconstpointer adapter)
 			g_assert_cmpint(end_modify(b, RI_QPS_ERROR), ==, RI_SUCCESS);
 			break;
 		case 2:
-			g_assert_cmpint(nb->p->cm->disconnect(b->qp, NULL, 0), ==, RI_SUCCESS);
+			/* On a busy machine the sender has given up waiting by now. */
+			status = nb->p->cm->disconnect(b->qp, NULL, 0);
+			g_assert_true(status == RI_SUCCESS || status == RI_ERR_INVALID_STATE);
 			break;
 		default:
 			chunk_free(&sink); /* the next Write or Send meets nothing */
