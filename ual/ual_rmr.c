@@ -188,10 +188,9 @@ range_inside(const struct ual_lmr *lmr, const void *addr, it_length_t length)
 
 static it_status_t
 link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ual_ep *ep,
-	   const struct ual_rmr_wanted *wanted)
+	   const struct ual_rmr_wanted *wanted, uint32_t access)
 {
 	const struct ual_ia *ia = rmr->object.ia;
-	uint32_t access = link_access(ia, wanted->privs);
 
 	if (lmr->object.ia != ia)
 		return IT_ERR_INVALID_LMR;
@@ -254,7 +253,8 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 		.privs = wanted->privs,
 		.addr_mode = wanted->addr_mode,
 	};
-	it_status_t status = link_check(rmr, lmr, ep, wanted);
+	uint32_t access = link_access(rmr->object.ia, wanted->privs);
+	it_status_t status = link_check(rmr, lmr, ep, wanted, access);
 	struct ual_rmr_link before;
 	struct ri_wr wr = {
 		.wr_id = wanted->cookie,
@@ -262,7 +262,7 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 		.u.bind = {.mr_stag = ual_lmr_stag(lmr),
 			   .addr = (uintptr_t)wanted->addr,
 			   .length = wanted->length,
-			   .access = link_access(rmr->object.ia, wanted->privs)},
+			   .access = access},
 	};
 
 	if (status == IT_SUCCESS)
@@ -290,6 +290,37 @@ can_unlink(const struct ual_rmr *rmr)
 	return rmr->type == IT_RMR_TYPE_WIDE ? attr->mw_wide_unbind : attr->mw_narrow_unbind;
 }
 
+/* Narrow windows are unlinked through the endpoint that linked them. Called with the window's lock. */
+static bool
+unlinks_through(const struct ual_rmr *rmr, const struct ual_ep *ep)
+{
+	return rmr->type != IT_RMR_TYPE_NARROW || !rmr->link.linked ||
+	       rmr->link.ep == (it_ep_handle_t)ual_object_handle(&ep->object);
+}
+
+/* Note that it is linked no longer, if it may be unlinked so. What was is kept as for a link. */
+static it_status_t
+unlink_begin(struct ual_rmr *rmr, const struct ual_ep *ep, it_dto_flags_t flags,
+	     struct ual_rmr_link *before)
+{
+	it_status_t status;
+
+	if (ep->ud)
+		status = IT_ERR_INVALID_EP_TYPE;
+	else if (!can_unlink(rmr))
+		status = IT_ERR_OP_NOT_SUPPORTED;
+	else
+		status = ual_dto_control_check(ep, flags, UAL_DTO_UNLINK_FLAGS);
+	pthread_mutex_lock(&rmr->lock);
+	if (!unlinks_through(rmr, ep))
+		status = IT_ERR_INVALID_EP;
+	*before = rmr->link;
+	if (status == IT_SUCCESS)
+		rmr->link.linked = false;
+	pthread_mutex_unlock(&rmr->lock);
+	return status;
+}
+
 it_status_t
 ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, it_dto_flags_t flags)
 {
@@ -297,23 +328,12 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 	struct ual_rmr_link before;
 	it_status_t status;
 
-	pthread_mutex_lock(&rmr->lock);
-	before = rmr->link;
-	pthread_mutex_unlock(&rmr->lock);
-	if (ep->object.ia != rmr->object.ia || ep->pz != rmr->pz ||
-	    (rmr->type == IT_RMR_TYPE_NARROW && before.linked &&
-	     before.ep != (it_ep_handle_t)ual_object_handle(&ep->object)))
+	if (ep->object.ia != rmr->object.ia || ep->pz != rmr->pz)
 		return IT_ERR_INVALID_EP;
-	if (ep->ud)
-		return IT_ERR_INVALID_EP_TYPE;
-	if (!can_unlink(rmr))
-		return IT_ERR_OP_NOT_SUPPORTED;
-	status = ual_dto_control_check(ep, flags, UAL_DTO_UNLINK_FLAGS);
+	status = unlink_begin(rmr, ep, flags, &before);
 	if (status != IT_SUCCESS)
 		return status;
-	wr.flags = (uint32_t)flags & ~(uint32_t)IT_UNLINK_FENCE_FLAG;
-	if ((flags & IT_UNLINK_FENCE_FLAG) != 0)
-		wr.flags |= RI_WR_LOCAL_FENCE;
+	wr.flags = (uint32_t)flags; /* the fence is the same bit there */
 	uint32_t stag = atomic_load(&rmr->key.stag);
 	if (rmr->type == IT_RMR_TYPE_WIDE) {
 		wr.opcode = RI_OP_BIND_MW;
@@ -322,9 +342,6 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 		wr.opcode = RI_OP_LOCAL_INV;
 		wr.inv_stag = stag;
 	}
-	pthread_mutex_lock(&rmr->lock);
-	rmr->link.linked = false;
-	pthread_mutex_unlock(&rmr->lock);
 	status = ual_dto_control(ep, &wr);
 	if (status != IT_SUCCESS)
 		link_undo(rmr, stag, &before);

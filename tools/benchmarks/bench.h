@@ -18,7 +18,7 @@
 struct bench_opts {
 	const char *name;    /* of the case */
 	const char *adapter; /* IT-API adapter */
-	const char *op;      /* write, send, read */
+	const char *op;      /* write, send, read; of it-guard see there */
 	size_t size;         /* octets of a message */
 	unsigned window;     /* messages outstanding */
 	bool block;          /* sleep instead of poll */
@@ -39,6 +39,7 @@ struct bench_case {
 extern const struct bench_case bench_raw_cases[];
 extern const struct bench_case bench_mem_cases[];
 extern const struct bench_case bench_itapi_cases[];
+extern const struct bench_case bench_guard_cases[];
 extern const struct bench_case bench_many_cases[];
 
 uint64_t bench_now(void); /* ns, monotonic */

@@ -297,15 +297,7 @@ emul_ns(const struct bench_opts *opts)
 	it_event_t event;
 	uint64_t start;
 
-	bench_node_open(&server, opts->adapter, opts->size);
-	bench_node_open(&client, opts->adapter, opts->size);
-	bench_node_listen(&server);
-	bench_node_connect(&client, server.port);
-	bench_node_accept(&server);
-	bench_node_established(&server);
-	bench_node_established(&client);
-	client.peer_context = server.context;
-	client.peer_addr = it_make_rdma_addr_absolute(server.buf + server.half);
+	bench_node_join(&client, &server, opts);
 	for (unsigned i = 0; i < 100; i++) {
 		write_one(&client, opts->size, IT_COMPLETION_FLAG);
 		bench_node_next(&client, false, &event);

@@ -163,6 +163,20 @@ bench_node_pair(struct bench_node *node, const struct bench_opts *opts, int ctl,
 }
 
 void
+bench_node_join(struct bench_node *from, struct bench_node *to, const struct bench_opts *opts)
+{
+	bench_node_open(to, opts->adapter, opts->size);
+	bench_node_open(from, opts->adapter, opts->size);
+	bench_node_listen(to);
+	bench_node_connect(from, to->port);
+	bench_node_accept(to);
+	bench_node_established(to);
+	bench_node_established(from);
+	from->peer_context = to->context;
+	from->peer_addr = it_make_rdma_addr_absolute(to->buf + to->half);
+}
+
+void
 bench_node_close(struct bench_node *node)
 {
 	bench_check(it_ia_free(node->ia), "it_ia_free");

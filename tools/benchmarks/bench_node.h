@@ -39,6 +39,8 @@ void bench_node_established(struct bench_node *node);
 /* Both processes: open, connect, swap keys. */
 void bench_node_pair(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active,
 		     size_t half);
+/* Both ends in this process: `from` connected, with the key of `to`. */
+void bench_node_join(struct bench_node *from, struct bench_node *to, const struct bench_opts *opts);
 void bench_node_close(struct bench_node *node);
 
 /* A segment of our region. */

@@ -78,10 +78,27 @@ vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot)
 	return chunk != NULL ? &chunk[slot & (VSW_MEM_CHUNK - 1)] : NULL;
 }
 
+/* Of an index in vsw_mem_table::hot. */
+static uint32_t
+hot_place(uint32_t index)
+{
+	return (index ^ index >> 8) % VSW_MEM_HOT;
+}
+
 struct vsw_mem_entry *
 vsw_mem_find(struct vsw_mem_table *table, uint32_t stag)
 {
-	return vsw_mem_slot(table, unscramble(table, stag >> 8) & 0xffff);
+	uint32_t index = stag >> 8;
+	uint32_t place = hot_place(index);
+	struct vsw_mem_entry *entry =
+		atomic_load_explicit(&table->hot[place], memory_order_acquire);
+
+	if (entry != NULL && atomic_load_explicit(&entry->index, memory_order_relaxed) == index)
+		return entry;
+	entry = vsw_mem_slot(table, unscramble(table, index) & 0xffff);
+	if (entry != NULL && atomic_load_explicit(&entry->index, memory_order_relaxed) == index)
+		atomic_store_explicit(&table->hot[place], entry, memory_order_release);
+	return entry;
 }
 
 /* --- slots ------------------------------------------------------------------------------- */
@@ -166,6 +183,16 @@ slot_used(struct vsw_mem_table *table, uint32_t rest)
 	return entry;
 }
 
+/* Another index, never 0. Called with the entry's lock. */
+static void
+index_renew(struct vsw_mem_entry *entry)
+{
+	do
+		entry->salt++;
+	while (vsw_mem_stag(entry, 0) == 0);
+	atomic_store(&entry->index, vsw_mem_stag(entry, 0) >> 8);
+}
+
 struct vsw_mem_entry *
 vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, const void *pd)
 {
@@ -181,9 +208,7 @@ vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, const vo
 	vsw_lock(&entry->lock);
 	while (atomic_load(&entry->uses) != 0)
 		sched_yield(); /* somebody looks up an old key and is about to leave */
-	do
-		entry->salt++;
-	while (vsw_mem_stag(entry, 0) == 0); /* index 0 is never given */
+	index_renew(entry);
 	entry->kind = (uint8_t)kind;
 	entry->pd = pd;
 	entry->stag = vsw_mem_stag(entry, 0);
@@ -351,9 +376,7 @@ vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const struct ri_mr_init *
 	} else {
 		vsw_mem_revoke(mr);
 		mr->pd = pd;
-		do
-			mr->salt++;
-		while (vsw_mem_stag(mr, 0) == 0);
+		index_renew(mr);
 		region_fill(mr, init);
 		*stag = mr->stag;
 	}
@@ -423,20 +446,16 @@ direct_access(const struct vsw_mem_who *who, const struct vsw_mem_ask *ask, stru
 	return VSW_MEM_OK;
 }
 
-/* As vsw_mem_find, for a key that is probably good. */
+/* As vsw_mem_find, for a key that is probably good: looks at nothing that the access does not need. */
 static struct vsw_mem_entry *
-find_hot(struct vsw_mem_table *table, uint32_t stag)
+find_live(struct vsw_mem_table *table, uint32_t stag)
 {
-	uint32_t place = (stag >> 8 ^ stag >> 16) % VSW_MEM_HOT;
 	struct vsw_mem_entry *entry =
-		atomic_load_explicit(&table->hot[place], memory_order_acquire);
+		atomic_load_explicit(&table->hot[hot_place(stag >> 8)], memory_order_acquire);
 
 	if (entry != NULL && atomic_load_explicit(&entry->live, memory_order_relaxed) == stag)
 		return entry;
-	entry = vsw_mem_find(table, stag);
-	if (entry != NULL && atomic_load(&entry->live) == stag)
-		atomic_store_explicit(&table->hot[place], entry, memory_order_release);
-	return entry;
+	return vsw_mem_find(table, stag);
 }
 
 enum vsw_mem_result
@@ -449,7 +468,7 @@ vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	if (ask->stag == 0)
 		return direct_access(who, ask, use);
 
-	struct vsw_mem_entry *entry = find_hot(table, ask->stag);
+	struct vsw_mem_entry *entry = find_live(table, ask->stag);
 	if (entry == NULL)
 		return VSW_MEM_STAG;
 

@@ -45,9 +45,10 @@ struct vsw_mem_entry {
 	uint8_t kind;                               /* enum vsw_mem_kind */
 	bool zero_based;
 	bool shareable;
-	bool attached; /* the current mem is the host's */
-	bool dead;     /* a window whose QP has gone: never again until freed */
-	uint32_t stag; /* last STag given */
+	bool attached;     /* the current mem is the host's */
+	bool dead;         /* a window whose QP has gone: never again until freed */
+	uint32_t stag;     /* last STag given */
+	atomic_uint index; /* its upper bits; changed with the lock held */
 	uint32_t slot;
 	uint8_t salt;      /* of the index */
 	atomic_uint bound; /* region: windows on it */
@@ -63,7 +64,7 @@ struct vsw_mem_entry {
 };
 
 /*
- * Where keys used lately are found without unscrambling. An entry that does not fit the key is as
+ * Where indices used lately are found without unscrambling. An entry that does not fit the key is as
  * good as none, so nobody has to take anything out.
  */
 #define VSW_MEM_HOT 256
@@ -73,7 +74,7 @@ struct vsw_mem_table {
 	uint32_t secret[4]; /* of the bijection of indices */
 	uint32_t max_entries;
 	atomic_uint high;     /* slots ever used */
-	atomic_uint narrow;   /* narrow windows bound */
+	atomic_uint narrow;   /* narrow windows there are */
 	struct vsw_lock lock; /* the list of free slots */
 	struct vsw_mem_entry *free;
 	struct vsw_mem_entry *youngest;

@@ -77,11 +77,11 @@ static void
 wqe_write(struct vsw_wqe *wqe, const struct ri_wr *wr)
 {
 	wqe->wr_id = wr->wr_id;
-	wqe->opcode = wr->opcode;
+	/* An engine may look at these two of the newest entry while the slot is written anew. */
+	__atomic_store_n(&wqe->opcode, wr->opcode, __ATOMIC_RELAXED);
 	wqe->reserved = 0;
 	wqe->flags = wr->flags;
 	wqe->inv_stag = wr->inv_stag;
-	/* An engine may look at the length of the newest entry while the slot is written anew. */
 	__atomic_store_n(&wqe->length, segments_copy(wqe, wr->sgl, wr->num_sge), __ATOMIC_RELAXED);
 	switch (wr->opcode) {
 	case RI_OP_RDMA_WRITE:

@@ -31,6 +31,8 @@ vsw_mw_alloc(struct vsw_mem_table *table, const void *pd, enum ri_mw_type type,
 
 	if (mw == NULL)
 		return RI_ERR_RESOURCES;
+	if (kind == VSW_MEM_NARROW)
+		atomic_fetch_add(&table->narrow, 1);
 	*stag = mw->stag;
 	*out = mw;
 	return RI_SUCCESS;
@@ -46,11 +48,9 @@ is_window(const struct vsw_mem_entry *entry)
 static void
 unbind(struct vsw_mem_entry *mw)
 {
-	vsw_mem_revoke(mw);
 	if (mw->region == NULL)
-		return;
-	if (mw->kind == VSW_MEM_NARROW)
-		atomic_fetch_sub(&mw->table->narrow, 1);
+		return; /* and is not live */
+	vsw_mem_revoke(mw);
 	atomic_fetch_sub(&mw->region->bound, 1);
 	mw->region = NULL;
 }
@@ -61,6 +61,8 @@ vsw_mw_free(struct vsw_mem_entry *mw)
 	vsw_lock(&mw->lock);
 	unbind(mw);
 	vsw_unlock(&mw->lock);
+	if (mw->kind == VSW_MEM_NARROW)
+		atomic_fetch_sub(&mw->table->narrow, 1);
 	vsw_mem_entry_give(mw);
 }
 
@@ -152,8 +154,6 @@ window_fill(struct vsw_mem_entry *mw, struct vsw_mem_entry *mr, const struct vsw
 	mw->zero_based = relative;
 	mw->offset = bind->addr - mr->addr;
 	mw->ptr = mr->ptr != NULL ? mr->ptr + mw->offset : NULL;
-	if (mw->kind == VSW_MEM_NARROW)
-		atomic_fetch_add(&mw->table->narrow, 1);
 	mw->stag = bind->mw_stag;
 	atomic_store(&mw->live, mw->stag);
 }

@@ -11,7 +11,8 @@
  * service thread. Who finds the role taken leaves a kick, and the holder looks again.
  *
  * When does a request go? At once if the queue is idle: nothing else is outstanding, or a poll has
- * found its queue empty since the last one left. What follows is held back, so that it leaves in one
+ * found its queue empty since the last one left. Links and unlinks send nothing: they go at once and
+ * are no such first request. What follows is held back, so that it leaves in one
  * system call, until a poll or a wait, VIW_HELD_REQUESTS, VIW_HELD_OCTETS, or until nobody polls any
  * more (vsw_lead_attended).
  *
@@ -96,6 +97,15 @@ viw_tx_push(struct viw_qp *qp)
 
 /* --- a round ------------------------------------------------------------------------------- */
 
+/* The last fill sent nothing, and there is nothing that another one could begin. */
+static bool
+is_through(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	return tx->len == 0 && !tx->direct && !tx->have_request && vsw_wq_pending(&tx->sq) == 0;
+}
+
 /* Send what may go, but leave the other role and other queue pairs their turn. */
 static void
 send_work(struct viw_qp *qp)
@@ -105,7 +115,7 @@ send_work(struct viw_qp *qp)
 
 	while (viw_tx_push(qp)) {
 		viw_sq_complete(qp);
-		if (viw_qp_state(qp) != begun || !viw_tx_fill(qp))
+		if (viw_qp_state(qp) != begun || !viw_tx_fill(qp) || is_through(qp))
 			break;
 		if (qp->tx.given >= enough) {
 			come_again(qp);
@@ -232,6 +242,15 @@ enum advice {
 	GO_TOGETHER /* there is enough */
 };
 
+/* Links and unlinks, which guard what the next message tells of. */
+static bool
+is_local(const struct vsw_wqe *wqe)
+{
+	uint8_t opcode = __atomic_load_n(&wqe->opcode, __ATOMIC_RELAXED);
+
+	return opcode == RI_OP_BIND_MW || opcode == RI_OP_LOCAL_INV;
+}
+
 static enum advice
 advise(struct viw_qp *qp)
 {
@@ -242,14 +261,16 @@ advise(struct viw_qp *qp)
 
 	if (head - atomic_load_explicit(&page->released, memory_order_relaxed) <= 1)
 		return GO;
+	/* Only a hint: another poster may write the slot anew just now, or there is a larger ring. */
+	const struct vsw_wqe *wqe = vsw_wq_entry(page, head - 1);
+	if (waiting == 1 && is_local(wqe))
+		return GO; /* it sends nothing, so the next message is still the first */
 	if (atomic_load_explicit(&tx->calm, memory_order_relaxed)) {
 		atomic_store_explicit(&tx->calm, false, memory_order_relaxed);
 		return GO;
 	}
 	if (waiting >= VIW_HELD_REQUESTS)
 		return GO_TOGETHER;
-	/* Only a hint: another poster may write the slot anew just now, or there is a larger ring. */
-	const struct vsw_wqe *wqe = vsw_wq_entry(page, head - 1);
 	uint64_t length = __atomic_load_n(&wqe->length, __ATOMIC_RELAXED);
 	return length * waiting < VIW_HELD_OCTETS ? WAIT : GO_TOGETHER;
 }

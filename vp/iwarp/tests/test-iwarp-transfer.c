@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "viw_qp.h"
+
 #define BIG (3 * 1024 * 1024 + 17)
 
 static const size_t sizes[] = {0,     1,     3,     4,     5,      64,      511,  512,
@@ -202,6 +204,46 @@ test_reads_in_order(struct fixture *f, gconstpointer crc)
 	chunk_free(&lb);
 }
 
+/*
+ * Who waits for an answer, then links a window and tells of it, is not made to wait for company: the
+ * link is no message. Most of the time, since the service thread may come between.
+ */
+static void
+test_link_then_send(struct fixture *f, gconstpointer crc)
+{
+	const struct ri_fast_ops *fast = f->na->p->fast;
+	struct viw_qp *qp = (struct viw_qp *)(void *)f->a->qp;
+	struct ri_mw *mw = NULL;
+	uint32_t stag = 0;
+	unsigned held = 0;
+	struct ri_wc wc;
+
+	(void)crc;
+	g_assert_cmpint(f->na->p->mem->mw_alloc(f->na->pd, RI_MW_NARROW, &mw, &stag), ==,
+			RI_SUCCESS);
+	for (unsigned i = 0; i < 40; i++) {
+		struct ri_wr link = {.opcode = RI_OP_BIND_MW,
+				     .u.bind = {.mw_stag = (stag & ~0xffu) | (i & 0xff),
+						.mr_stag = f->ma.stag,
+						.addr = (uintptr_t)f->ma.at,
+						.length = 64,
+						.access = RI_ACCESS_REMOTE_READ}};
+		struct ri_wr unlink = {.opcode = RI_OP_LOCAL_INV, .inv_stag = link.u.bind.mw_stag};
+
+		g_assert_cmpint(end_recv(f->b, i, &f->mb, 0, 8), ==, RI_SUCCESS);
+		while (!atomic_load(&qp->tx.calm))
+			g_assert_false(end_poll(f->a, true, &wc));
+		g_assert_cmpint(fast->post_sq(f->a->uqp, &link), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(f->a, i, &f->ma, 0, 8), ==, RI_SUCCESS);
+		held += atomic_load(&qp->tx.held);
+		g_assert_cmpint(fast->post_sq(f->a->uqp, &unlink), ==, RI_SUCCESS);
+		(void)end_wait_ok(f->b, true, i, f->a);
+		(void)end_wait_ok(f->a, false, i, f->b);
+	}
+	g_assert_cmpuint(held, <, 20);
+	g_assert_cmpint(f->na->p->mem->mw_free(mw), ==, RI_SUCCESS);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -209,9 +251,13 @@ main(int argc, char **argv)
 		const char *name;
 		void (*run)(struct fixture *f, gconstpointer crc);
 	} tests[] = {
-		{"send", test_send},     {"write", test_write},
-		{"read", test_read},     {"gather-scatter", test_gather_scatter},
-		{"stream", test_stream}, {"reads-in-order", test_reads_in_order},
+		{"send", test_send},
+		{"write", test_write},
+		{"read", test_read},
+		{"gather-scatter", test_gather_scatter},
+		{"stream", test_stream},
+		{"reads-in-order", test_reads_in_order},
+		{"link-then-send", test_link_then_send},
 	};
 
 	g_test_init(&argc, &argv, NULL);
