@@ -151,25 +151,26 @@ on_cq(void *self, uint64_t ctx)
 	kal_news_cq(rnic->client, (struct kal_cq *)(uintptr_t)ctx);
 }
 
-/* A spigot is up or down, or has other addresses: that may come at any time, even in open and close. */
+/* News of the adapter itself or of a spigot: that may come at any time, even in open and close. */
 static void
-port_news(struct kal_rnic *rnic, const struct ri_async_event *event)
+own_news(struct kal_rnic *rnic, const struct ri_async_event *event)
 {
-	pthread_mutex_lock(&rnic->ports);
+	pthread_mutex_lock(&rnic->own);
 	if (rnic->open) {
-		kal_listeners_follow(rnic->cm, (uint32_t)event->ctx);
+		if (event->object == RI_OBJECT_PORT)
+			kal_listeners_follow(rnic->cm, (uint32_t)event->ctx);
 		kal_news_async(rnic->client, rnic->object.id, event);
 		kal_news_kick(rnic->client);
 	}
-	pthread_mutex_unlock(&rnic->ports);
+	pthread_mutex_unlock(&rnic->own);
 }
 
 static void
-port_news_flow(struct kal_rnic *rnic, bool open)
+own_news_flow(struct kal_rnic *rnic, bool open)
 {
-	pthread_mutex_lock(&rnic->ports);
+	pthread_mutex_lock(&rnic->own);
 	rnic->open = open;
-	pthread_mutex_unlock(&rnic->ports);
+	pthread_mutex_unlock(&rnic->own);
 }
 
 static void
@@ -177,24 +178,21 @@ on_async(void *self, const struct ri_async_event *event)
 {
 	struct kal_rnic *rnic = self;
 	struct ri_async_event out = *event;
-	uint64_t ctx;
 
 	if (event->object == RI_OBJECT_QP) {
 		kal_cm_async(rnic->cm, event);
 		return;
 	}
-	if (event->object == RI_OBJECT_PORT) {
-		port_news(rnic, event);
+	/* Contexts of these are ours; the client gets its own back. */
+	if (event->object == RI_OBJECT_CQ) {
+		out.ctx = ((struct kal_cq *)(uintptr_t)event->ctx)->ctx;
+	} else if (event->object == RI_OBJECT_SRQ) {
+		out.ctx = ((struct kal_srq *)(uintptr_t)event->ctx)->ctx;
+	} else {
+		own_news(rnic, event);
 		return;
 	}
-	/* Contexts of these are ours; the client gets its own back. */
-	if (event->object == RI_OBJECT_CQ)
-		ctx = out.ctx = ((struct kal_cq *)(uintptr_t)event->ctx)->ctx;
-	else if (event->object == RI_OBJECT_SRQ)
-		ctx = out.ctx = ((struct kal_srq *)(uintptr_t)event->ctx)->ctx;
-	else
-		ctx = rnic->object.id;
-	kal_news_async(rnic->client, ctx, &out);
+	kal_news_async(rnic->client, out.ctx, &out);
 	kal_news_kick(rnic->client);
 }
 
@@ -291,7 +289,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 		return RI_ERR_NO_DEVICE;
 	rnic = g_new0(struct kal_rnic, 1);
 	g_queue_init(&rnic->maps);
-	pthread_mutex_init(&rnic->ports, NULL);
+	pthread_mutex_init(&rnic->own, NULL);
 	rnic->client = client;
 	rnic->provider = &loaded->provider;
 	rnic->caller = (struct ri_caller){
@@ -318,7 +316,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 		close_device(rnic);
 		return status;
 	}
-	port_news_flow(rnic, true);
+	own_news_flow(rnic, true);
 	*out = g_steal_pointer(&rnic);
 	return RI_SUCCESS;
 }
@@ -344,11 +342,11 @@ kal_rnic_close(struct kal_rnic *rnic)
 		}
 	}
 	kal_mem_unmap_all(rnic);
-	port_news_flow(rnic, false);
+	own_news_flow(rnic, false);
 	kal_cm_close(rnic->cm);
 	close_device(rnic);
 	kal_object_remove(client, &rnic->object);
-	pthread_mutex_destroy(&rnic->ports);
+	pthread_mutex_destroy(&rnic->own);
 	g_free(rnic);
 }
 

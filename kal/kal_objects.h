@@ -47,9 +47,9 @@ struct kal_rnic {
 	struct ri_map map;
 	struct ri_upcalls upcalls;
 	struct kal_cm *cm;
-	pthread_mutex_t ports; /* held while news of a spigot is taken; of the next one */
-	bool open;             /* there is somebody to take it */
-	GQueue maps;           /* struct kal_map; kal_mem_map.c */
+	pthread_mutex_t own; /* held while news of it or of a spigot is taken; of the next one */
+	bool open;           /* there is somebody to take it */
+	GQueue maps;         /* struct kal_map; kal_mem_map.c */
 };
 
 struct kal_pd {
