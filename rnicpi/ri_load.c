@@ -6,6 +6,9 @@
  * opened with local visibility: two providers may have symbols of the same name. Once it has handed
  * over a provider it stays open for good; one that is refused is closed again.
  *
+ * Of two with one name the first stays: first come the folders that the user names, so that another
+ * build of a provider takes the place of the one compiled in; then that; then the installed folder.
+ *
  * The entry function may return NULL: "I cannot run on this machine". That is no fault.
  */
 
@@ -91,23 +94,35 @@ load_folder(const struct ri_host *host, const char *folder)
 	}
 }
 
+static void
+load_built_in(const struct ri_host *host, const ri_provider_entry_fn *builtin)
+{
+	for (; builtin != NULL && *builtin != NULL; builtin++) {
+		const struct ri_provider *provider = (*builtin)();
+		GError *error = NULL;
+
+		if (provider == NULL || ri_registry_add(provider, "built-in", &error))
+			continue;
+		if (g_error_matches(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_NAME)) {
+			say(host, RI_LOG_INFO, error->message); /* as somebody wanted */
+			g_error_free(error);
+		} else {
+			refused(host, error);
+		}
+	}
+}
+
 void
 ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, const char *path,
 	    const char *folder)
 {
 	g_auto(GStrv) folders = path != NULL ? g_strsplit(path, ":", -1) : NULL;
 
-	for (; builtin != NULL && *builtin != NULL; builtin++) {
-		const struct ri_provider *provider = (*builtin)();
-		GError *error = NULL;
-
-		if (provider != NULL && !ri_registry_add(provider, "built-in", &error))
-			refused(host, error);
-	}
 	for (unsigned i = 0; folders != NULL && folders[i] != NULL; i++) {
 		if (folders[i][0] != '\0')
 			load_folder(host, folders[i]);
 	}
+	load_built_in(host, builtin);
 	if (folder != NULL)
 		load_folder(host, folder);
 }

@@ -7,15 +7,15 @@
 
 #include "ri_registry.h"
 
-/* Colon-separated folders that are searched before the installed one; ignored in set-uid programs. */
+/* Colon-separated folders whose providers come before all others; ignored in set-uid programs. */
 #define RI_PROVIDER_PATH_VARIABLE "ITAPI_PROVIDER_PATH"
 
 /* Compiled in; ends with NULL. Made by Meson (ri_builtin.c.in). */
 extern const ri_provider_entry_fn ri_builtin_entries[];
 
 /*
- * Register built-in providers, then every *.so of the folders in `path` (colon-separated, may be
- * NULL) and of `folder` (may be NULL), by name. What is refused is logged through `host`, remembered
+ * Register every *.so of the folders in `path` (colon-separated, may be NULL), then the built-in
+ * providers, then every *.so of `folder` (may be NULL), by name. What is refused is logged through `host`, remembered
  * by the registry, and does not stop the others.
  */
 void ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, const char *path,

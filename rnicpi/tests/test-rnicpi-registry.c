@@ -169,6 +169,31 @@ test_built_in(void)
 	g_assert_cmpstr(find("other")->origin, ==, "built-in");
 }
 
+/* Who names a folder gets what is in it, and not the provider of that name that is compiled in. */
+static const struct ri_provider *
+built_in_good(void)
+{
+	static struct ri_provider copy;
+
+	copy = find("good")->provider;
+	return &copy;
+}
+
+static void
+test_path_first(void)
+{
+	const ri_provider_entry_fn entries[] = {built_in_good, NULL};
+	g_autofree char *before = ri_registry_refusals();
+	g_autofree char *after = NULL;
+	unsigned count = ri_registry_count();
+
+	ri_load_all(NULL, entries, NULL, NULL);
+	after = ri_registry_refusals();
+	g_assert_cmpstr(before, ==, after); /* that was wanted: nobody is refused */
+	g_assert_cmpuint(ri_registry_count(), ==, count);
+	g_assert_true(g_str_has_suffix(find("good")->origin, "provider-good.so"));
+}
+
 static void
 test_hostile(void)
 {
@@ -373,6 +398,7 @@ main(int argc, char **argv)
 	g_test_add_func("/rnicpi/registry/no-object", test_no_object);
 	g_test_add_func("/rnicpi/registry/folders", test_folders);
 	g_test_add_func("/rnicpi/registry/built-in", test_built_in);
+	g_test_add_func("/rnicpi/registry/path-first", test_path_first);
 	g_test_add_func("/rnicpi/registry/hostile", test_hostile);
 	g_test_add_func("/rnicpi/claims/entries", test_claims);
 	g_test_add_func("/rnicpi/claims/sense", test_sense);
