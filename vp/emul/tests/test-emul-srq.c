@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Shared receive queues of both personalities: verbs, ends, failure, many queue pairs and threads. */
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -228,15 +229,22 @@ crowd_send(void *arg)
 	struct ri_wc wc;
 
 	while (done < EACH * MESSAGES) {
+		bool idle = true;
+
 		for (guint k = 0; k < EACH; k++) {
 			struct end *end = c->a[me->number][k];
-			if (sent[k] < MESSAGES && fast()->post_sq(end->uqp, &wr) == RI_SUCCESS)
+			if (sent[k] < MESSAGES && fast()->post_sq(end->uqp, &wr) == RI_SUCCESS) {
 				sent[k]++;
+				idle = false;
+			}
 			while (fast()->poll_cq(end->uscq, &wc, 1) == 1) {
 				g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 				done++;
+				idle = false;
 			}
 		}
+		if (idle)
+			sched_yield(); /* the others may have to share this processor */
 	}
 	return NULL;
 }
@@ -250,13 +258,18 @@ crowd_receive(void *arg)
 	struct ri_wc wc;
 
 	while (atomic_load(&c->received) < SENDERS * EACH * MESSAGES) {
+		bool idle = true;
+
 		for (guint k = 0; k < EACH; k++) {
 			while (fast()->poll_cq(c->b[me->number][k]->urcq, &wc, 1) == 1) {
 				g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 				node_post(c->nb, wc.wr_id, &c->to, 0, 32);
 				atomic_fetch_add(&c->received, 1);
+				idle = false;
 			}
 		}
+		if (idle)
+			sched_yield();
 	}
 	return NULL;
 }

@@ -27,7 +27,8 @@ struct talker {
 	guint posted;
 };
 
-static void
+/* False: the queue is full, or all is posted. */
+static bool
 talker_post(struct talker *t)
 {
 	struct ri_sge sge = chunk_sge(&t->chunk, 0, 64);
@@ -39,8 +40,10 @@ talker_post(struct talker *t)
 
 	if (t->posted == MESSAGES - 1)
 		wr.flags = RI_WR_SIGNALED;
-	if (t->posted < MESSAGES && fast()->post_sq(t->end->uqp, &wr) == RI_SUCCESS)
-		t->posted++;
+	if (t->posted == MESSAGES || fast()->post_sq(t->end->uqp, &wr) != RI_SUCCESS)
+		return false;
+	t->posted++;
+	return true;
 }
 
 static void *
@@ -52,7 +55,8 @@ talk(void *arg)
 
 	while ((!last || t->received < MESSAGES) && g_get_monotonic_time() < end) {
 		struct ri_wc wc;
-		talker_post(t);
+		if (!talker_post(t))
+			sched_yield(); /* the other may have to share this processor */
 		while (fast()->poll_cq(t->end->uscq, &wc, 1) == 1) {
 			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 			last = wc.wr_id == MESSAGES - 1;
@@ -187,7 +191,8 @@ send_for_ever(void *arg)
 				   .flags = RI_WR_SIGNALED,
 				   .opcode = i % 2 ? RI_OP_SEND : RI_OP_RDMA_WRITE,
 				   .u.remote = {.addr = s->there.addr, .stag = s->there.stag}};
-		(void)!fast()->post_sq(s->end->uqp, &wr);
+		if (fast()->post_sq(s->end->uqp, &wr) != RI_SUCCESS)
+			sched_yield();
 		fast()->poll_cq(s->end->uscq, wc, 8);
 	}
 	return NULL;
