@@ -87,8 +87,9 @@ vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
 {
 	struct vem_cause cause = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};
 
-	vem_sq_complete(qp, status);
+	/* First the state, so that it is true when the completion is seen. */
 	vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
+	vem_sq_complete(qp, status);
 	return true;
 }
 
@@ -120,8 +121,8 @@ vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fau
 
 	if (qp->rnic->fabric->personality == VEM_IB) {
 		there.message = 0; /* we know already */
-		vem_sq_complete(qp, fault->status);
 		vem_qp_move(qp, VEM_MOVE_FAULT, &here);
+		vem_sq_complete(qp, fault->status);
 		vem_qp_move(peer, VEM_MOVE_FAULT, &there);
 		return true;
 	}

@@ -237,18 +237,6 @@ obey_environment(struct ri_rnic *rnic)
 
 /* --- who asks later ----------------------------------------------------------------------- */
 
-static void
-hang_up(struct ri_rnic *rnic)
-{
-	struct ri_watch *control = &rnic->faults.control;
-
-	if (control->fd < 0)
-		return;
-	rnic->host->watch_stop(rnic->host->self, control);
-	close(control->fd);
-	control->fd = -1;
-}
-
 /* On the service thread: a command is there, or the tester has gone. */
 static void
 hear(void *arg, uint32_t events)
@@ -263,7 +251,8 @@ hear(void *arg, uint32_t events)
 		(void)!send(rnic->faults.control.fd, answer, strlen(answer),
 			    MSG_NOSIGNAL | MSG_DONTWAIT);
 	} else if (len == 0 || (errno != EAGAIN && errno != EINTR)) {
-		hang_up(rnic);
+		/* The descriptor is closed with the adapter, by whoever closes that. */
+		rnic->host->watch_stop(rnic->host->self, &rnic->faults.control);
 	}
 }
 
@@ -312,5 +301,11 @@ vem_script_start(struct ri_rnic *rnic)
 void
 vem_script_stop(struct ri_rnic *rnic)
 {
-	hang_up(rnic);
+	struct ri_watch *control = &rnic->faults.control;
+
+	if (control->fd < 0)
+		return;
+	rnic->host->watch_stop(rnic->host->self, control);
+	close(control->fd);
+	control->fd = -1;
 }

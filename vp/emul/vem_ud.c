@@ -168,9 +168,9 @@ deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *messag
 	    (to->rx_wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
 	atomic_store(&to->rx_have, false);
-	vem_rq_complete(to, &cqe);
 	if (cqe.status != RI_WC_SUCCESS)
 		fail(to, (enum ri_wc_status)cqe.status);
+	vem_rq_complete(to, &cqe);
 }
 
 /* The key that travels: a controlled one only if the sender may use it, else its own stands in. */
@@ -214,9 +214,10 @@ static bool
 finish(struct ri_qp *qp, enum ri_wc_status status)
 {
 	atomic_store(&qp->tx_target_have, false);
-	vem_sq_complete(qp, status);
+	/* First the state: who learns of the failure may begin anew at once. */
 	if (status != RI_WC_SUCCESS)
 		fail(qp, status);
+	vem_sq_complete(qp, status);
 	return true;
 }
 

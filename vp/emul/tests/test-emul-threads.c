@@ -73,24 +73,12 @@ talk(void *arg)
 	return NULL;
 }
 
-/* A node whose messages wait so long, ms, for a receive. */
-static struct node *
-patient_node(struct vth *vth, gconstpointer adapter, const char *patience)
-{
-	struct node *node;
-
-	g_setenv("ITAPI_EMUL_RNR_MS", patience, TRUE);
-	node = node_new(vth, true, adapter);
-	g_unsetenv("ITAPI_EMUL_RNR_MS");
-	return node;
-}
-
 static void
 test_both_directions(gconstpointer adapter)
 {
 	struct vth *vth = vth_new(true);
 	/* A machine may stand still for longer than a message usually waits. */
-	struct node *node = patient_node(vth, adapter, "60000");
+	struct node *node = node_new_patient(vth, adapter, "60000");
 	struct talker t[2];
 
 	memset(t, 0, sizeof(t));
@@ -203,8 +191,8 @@ static void
 test_peer_goes(gconstpointer adapter)
 {
 	struct vth *vth = vth_new(true);
-	struct node *na = patient_node(vth, adapter, "200");
-	struct node *nb = patient_node(vth, adapter, "200");
+	struct node *na = node_new_patient(vth, adapter, "200");
+	struct node *nb = node_new_patient(vth, adapter, "200");
 
 	for (guint round = 0; round < 60; round++) {
 		struct sender s = {.end = end_new(na, NULL), .chunk = chunk_new(na, 512, ALL_RW)};

@@ -13,6 +13,17 @@ node_new(struct vth *vth, bool threaded, const char *adapter)
 	return node;
 }
 
+struct node *
+node_new_patient(struct vth *vth, const char *adapter, const char *patience)
+{
+	struct node *node;
+
+	g_setenv("ITAPI_EMUL_RNR_MS", patience, TRUE);
+	node = node_new(vth, true, adapter);
+	g_unsetenv("ITAPI_EMUL_RNR_MS");
+	return node;
+}
+
 void
 node_free(struct node *node)
 {

@@ -13,6 +13,8 @@
 
 /* Ends have 16 requests each and completion queues of 64. */
 struct node *node_new(struct vth *vth, bool threaded, const char *adapter);
+/* A threaded one whose messages wait for a receive so many milliseconds, in digits. */
+struct node *node_new_patient(struct vth *vth, const char *adapter, const char *patience);
 /* Everything that was raised must have been taken. */
 void node_free(struct node *node);
 
