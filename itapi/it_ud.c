@@ -6,7 +6,8 @@
 #include "it_check.h"
 #include "ual.h"
 
-#define AH_QUERY_BITS 0xeu
+#define AH_QUERY_BITS  0xeu
+#define SVC_QUERY_BITS 0xfeu
 
 it_status_t
 it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_handle,
@@ -96,13 +97,6 @@ it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t
 
 /* --- service resolution -------------------------------------------------------------------- */
 
-static it_status_t
-no_request(it_ud_svc_req_handle_t handle)
-{
-	return ual_object_get(handle, UAL_UD_SVC) != NULL ? IT_ERR_OP_NOT_SUPPORTED
-							  : IT_ERR_INVALID_UD_SVC;
-}
-
 it_status_t
 it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
 				    IN it_evd_handle_t reply_evd,
@@ -111,20 +105,35 @@ it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
 				    IN size_t private_data_length,
 				    OUT it_ud_svc_req_handle_t *ud_svc_handle)
 {
+	const struct ual_ud_svc_wanted wanted = {
+		.qual = conn_qual, .reply = reply_evd, .path = destination_path};
+	const struct ual_pdata pdata = {private_data, private_data_length};
+	struct ual_evd *evd = ual_evd_of(reply_evd);
+	it_ud_svc_req_handle_t made = NULL;
+	it_status_t status;
+
 	if (ud_svc_handle != NULL)
 		*ud_svc_handle = NULL;
-	if (ual_evd_of(reply_evd) == NULL)
+	if (evd == NULL || ual_evd_merges(evd))
 		return IT_ERR_INVALID_EVD;
+	if (ual_dead(ual_ia_under(evd)))
+		return IT_ERR_IA_CATASTROPHE;
 	if (conn_qual == NULL || destination_path == NULL || ud_svc_handle == NULL ||
 	    pointer_missing(private_data, private_data_length))
 		return IT_ERR_FAULT;
-	return IT_ERR_OP_NOT_SUPPORTED;
+	status = ual_ud_svc_create(&wanted, &pdata, &made);
+	*ud_svc_handle = made;
+	return status;
 }
 
 it_status_t
 it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle)
 {
-	return no_request(ud_svc_handle);
+	struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
+
+	if (svc == NULL)
+		return IT_ERR_INVALID_UD_SVC;
+	return !ual_dead(ual_ia_under(svc)) ? ual_ud_svc_request(svc) : IT_ERR_IA_CATASTROPHE;
 }
 
 it_status_t
@@ -132,15 +141,24 @@ it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_handle,
 				   IN it_ud_svc_req_param_mask_t mask,
 				   OUT it_ud_svc_req_param_t *ud_svc_handle_info)
 {
-	(void)mask;
-	(void)ud_svc_handle_info;
-	return no_request(ud_svc_handle);
+	struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
+
+	if (svc == NULL)
+		return IT_ERR_INVALID_UD_SVC;
+	if (ud_svc_handle_info == NULL)
+		return IT_ERR_FAULT;
+	if (!query_mask_valid((unsigned int)mask, IT_UD_PARAM_ALL, SVC_QUERY_BITS))
+		return IT_ERR_INVALID_MASK;
+	ual_ud_svc_query(svc, mask, ud_svc_handle_info);
+	return IT_SUCCESS;
 }
 
 it_status_t
 it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_handle)
 {
-	return no_request(ud_svc_handle);
+	struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
+
+	return svc != NULL ? ual_ud_svc_free(svc) : IT_ERR_INVALID_UD_SVC;
 }
 
 it_status_t
@@ -148,11 +166,10 @@ it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id, IN it_ud_svc_re
 		    IN it_remote_ep_info_t ep_info, IN const unsigned char *private_data,
 		    IN size_t private_data_length)
 {
-	(void)ud_svc_req_id;
-	(void)status;
-	(void)ep_info;
-	(void)private_data;
-	(void)private_data_length;
-	/* No request can have come, so no identifier is one. */
-	return IT_ERR_INVALID_UD_SVC_REQ_ID;
+	const struct ual_ud_answer answer = {.status = status, .info = ep_info};
+	const struct ual_pdata pdata = {private_data, private_data_length};
+
+	if (pointer_missing(private_data, private_data_length))
+		return IT_ERR_FAULT;
+	return ual_ud_reply(ud_svc_req_id, &answer, &pdata);
 }

@@ -391,7 +391,7 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 {
 	struct ri_port_attr attr = {.size = sizeof(attr)};
 	enum ri_status status = ri_call_query_port(&rnic->caller, rnic->rnic, req->port, &attr);
-	struct ri_addr local = {0};
+	struct ri_addr local = req->local;
 	uint32_t port = req->port;
 
 	if (status != RI_SUCCESS)
@@ -403,7 +403,9 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 		return status == RI_ERR_NO_ROUTE ? RI_SUCCESS : status;
 	}
 	for (uint32_t i = 0; i < attr.num_addrs && i < RI_PORT_ADDR_MAX; i++) {
-		if (!reaches(&attr.addrs[i], &req->peer))
+		if (!reaches(&attr.addrs[i], &req->peer) ||
+		    (local.family != RI_ADDR_NONE &&
+		     memcmp(&attr.addrs[i], &local, sizeof(local)) != 0))
 			continue;
 		/* To itself an address is the best source. */
 		rep->local[rep->count] = attr.addrs[i];

@@ -66,6 +66,9 @@ enum kal_call_number {
 	KAL_CONVERT,        /* kal_convert_req (+ message) + descriptor -> kal_convert_rep */
 	KAL_MEM_MAP,        /* kal_mem_map_req        -> kal_mem_map_rep */
 	KAL_MEM_UNMAP,      /* kal_mem_map_req        -> none */
+	KAL_RESOLVE,        /* kal_resolve_req        -> none */
+	KAL_RESOLVE_END,    /* kal_resolve_end_req    -> none */
+	KAL_RESOLVE_ANSWER, /* kal_resolve_answer_req -> none */
 	KAL_CALL_COUNT
 };
 
@@ -135,9 +138,10 @@ struct kal_port_query_req {
 
 /** KAL_PATH_QUERY: which of our addresses reach a peer. */
 struct kal_path_query_req {
-	uint32_t rnic;       /**< The RNIC. */
-	uint32_t port;       /**< Spigot. */
-	struct ri_addr peer; /**< Destination. */
+	uint32_t rnic;        /**< The RNIC. */
+	uint32_t port;        /**< Spigot. */
+	struct ri_addr peer;  /**< Destination. */
+	struct ri_addr local; /**< Is this one of them? None: which are there? */
 };
 
 /** Reply: usable source addresses, best first. No route: none. */
@@ -336,6 +340,38 @@ struct kal_mem_map_rep {
 	uint64_t length;  /**< Octets that are contiguous there. */
 };
 
+/** KAL_RESOLVE: who serves datagrams behind a service? One answer for each question. */
+struct kal_resolve_req {
+	uint32_t rnic;        /**< The RNIC. */
+	uint32_t port;        /**< Spigot. */
+	uint64_t ctx;         /**< Comes back in KAL_CM_SERVICE_REPLY; one question at a time. */
+	uint64_t timeout_us;  /**< 0 = default; UINT64_MAX = none. */
+	struct ri_addr local; /**< Source, or none. */
+	struct ri_addr peer;  /**< Destination. */
+	struct ri_service service;   /**< The service. */
+	uint32_t pdata_len;          /**< Octets of private data. */
+	uint32_t reserved;           /**< 0. */
+	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
+};
+
+/** KAL_RESOLVE_END: afterwards no answer comes, whether or not one is outstanding. */
+struct kal_resolve_end_req {
+	uint32_t rnic;     /**< The RNIC. */
+	uint32_t reserved; /**< 0. */
+	uint64_t ctx;      /**< Of the question. */
+};
+
+/** KAL_RESOLVE_ANSWER: answer a KAL_CM_SERVICE_REQUEST; consumes it. */
+struct kal_resolve_answer_req {
+	uint32_t request;            /**< The request. */
+	uint32_t status;             /**< enum ri_service_status of rnicpi.h. */
+	uint32_t qpn;                /**< With status 0 (found): who to send to. */
+	uint32_t qkey;               /**< The same: its Q_Key. */
+	uint32_t pdata_len;          /**< Octets of private data. */
+	uint32_t reserved;           /**< 0. */
+	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
+};
+
 /** Kinds of kal_event. */
 enum kal_event_kind {
 	KAL_EVENT_NONE = 0,
@@ -346,12 +382,13 @@ enum kal_event_kind {
 
 /** Connection news; kind and reason are those of rnicpi.h, repeated for users of this header. */
 struct kal_cm_event {
-	uint32_t kind;               /**< enum kal_cm_kind. */
-	uint32_t reason;             /**< enum kal_cm_reason with KAL_CM_FAILED. */
-	uint32_t request;            /**< KAL_CM_REQUEST, _REQUEST_GONE: id of the request. */
-	uint32_t port;               /**< KAL_CM_REQUEST: spigot. */
-	uint32_t ird;                /**< Peer's own value if ird_ord_valid. */
-	uint32_t ord;                /**< Peer's own value if ird_ord_valid. */
+	uint32_t kind;   /**< enum kal_cm_kind. */
+	uint32_t reason; /**< enum kal_cm_reason with KAL_CM_FAILED. */
+	uint32_t
+		request; /**< KAL_CM_REQUEST, _SERVICE_REQUEST, _REQUEST_GONE: id of the request. */
+	uint32_t port;   /**< KAL_CM_REQUEST: spigot. */
+	uint32_t ird;    /**< Peer's own value if ird_ord_valid. */
+	uint32_t ord;    /**< Peer's own value if ird_ord_valid. */
 	uint32_t own_ird;            /**< ESTABLISHED, REPLY: in force here. */
 	uint32_t own_ord;            /**< ESTABLISHED, REPLY: in force here. */
 	uint8_t ird_ord_valid;       /**< 1: the peer told them. */
@@ -361,19 +398,25 @@ struct kal_cm_event {
 	struct ri_addr local;        /**< Which of our addresses. */
 	struct ri_service service;   /**< REQUEST: what was hit; the peer's port in local_port. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data, zero-padded. */
+	uint32_t service_status;     /**< SERVICE_REPLY: as in kal_resolve_answer_req. */
+	uint32_t qpn;                /**< SERVICE_REPLY, found: who to send to. */
+	uint32_t qkey;               /**< SERVICE_REPLY, found: its Q_Key. */
+	uint32_t reserved;           /**< 0. */
 };
 
 /** Values of kal_cm_event::kind. */
 enum kal_cm_kind {
 	KAL_CM_NONE = 0,
-	KAL_CM_REQUEST,      /**< ctx = listener's. */
-	KAL_CM_REPLY,        /**< Three-way; ctx = QP's, as for all that follow. */
-	KAL_CM_ESTABLISHED,  /**< The connection stands. */
-	KAL_CM_REJECTED,     /**< The peer's consumer said no. */
-	KAL_CM_FAILED,       /**< Any other failure before it stood. */
-	KAL_CM_REQUEST_GONE, /**< An unanswered request died; ctx = listener's. */
-	KAL_CM_DISCONNECTED, /**< Orderly end, after all completions. */
-	KAL_CM_BROKEN,       /**< Any other end, after all completions. */
+	KAL_CM_REQUEST,         /**< ctx = listener's. */
+	KAL_CM_REPLY,           /**< Three-way; ctx = QP's, as for all that follow. */
+	KAL_CM_ESTABLISHED,     /**< The connection stands. */
+	KAL_CM_REJECTED,        /**< The peer's consumer said no. */
+	KAL_CM_FAILED,          /**< Any other failure before it stood. */
+	KAL_CM_REQUEST_GONE,    /**< An unanswered request died; ctx = listener's. */
+	KAL_CM_DISCONNECTED,    /**< Orderly end, after all completions. */
+	KAL_CM_BROKEN,          /**< Any other end, after all completions. */
+	KAL_CM_SERVICE_REQUEST, /**< As REQUEST, for datagrams; may be GONE like one. */
+	KAL_CM_SERVICE_REPLY,   /**< The answer to a question; ctx = its own. */
 	KAL_CM_COUNT
 };
 

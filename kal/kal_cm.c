@@ -30,6 +30,7 @@ kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 	cm->conns = g_hash_table_new(g_int64_hash, g_int64_equal);
 	cm->listeners = g_hash_table_new(g_int64_hash, g_int64_equal);
 	cm->requests = g_hash_table_new(g_int_hash, g_int_equal);
+	cm->asks = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
 	*out = cm;
 	return RI_SUCCESS;
 }
@@ -54,10 +55,12 @@ kal_cm_unlock(struct kal_cm *cm)
 void
 kal_cm_close(struct kal_cm *cm)
 {
+	kal_resolve_end_all(cm);
 	kal_request_end_all(cm);
 	g_hash_table_destroy(cm->conns);
 	g_hash_table_destroy(cm->listeners);
 	g_hash_table_destroy(cm->requests);
+	g_hash_table_destroy(cm->asks);
 	pthread_mutex_destroy(&cm->lock);
 	g_free(cm);
 }
@@ -296,7 +299,7 @@ kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accep
 
 	if (req->pdata_len > cm->p.attr->accept_pdata || req->pdata_len > RI_PDATA_MAX)
 		return RI_ERR_INVALID_ARG;
-	request = kal_request_take(cm, req->request);
+	request = kal_request_take(cm, req->request, false);
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_conn_lock(conn);
@@ -331,7 +334,7 @@ kal_reject(struct kal_cm *cm, const struct kal_cm_req *req)
 	if (req->pdata_len > cm->p.attr->reject_pdata || req->pdata_len > RI_PDATA_MAX ||
 	    req->reason > KAL_REASON_CONSUMER)
 		return RI_ERR_INVALID_ARG;
-	request = kal_request_take(cm, req->request);
+	request = kal_request_take(cm, req->request, false);
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_request_refuse(request, (enum kal_cm_reason)req->reason, req->pdata,
@@ -470,6 +473,8 @@ happening_of(enum ri_cm_event_kind kind)
 	case RI_CM_REQUEST:
 	case RI_CM_REQUEST_GONE:
 	case RI_CM_TIME_WAIT_OVER:
+	case RI_CM_SERVICE_REQUEST:
+	case RI_CM_SERVICE_REPLY:
 	case RI_CM_KIND_COUNT:
 	default:
 		return KAL_CONN_HAPPENING_COUNT;
@@ -501,10 +506,12 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 	struct kal_conn *conn;
 	enum kal_cm_kind report;
 
-	if (event->kind == RI_CM_REQUEST)
+	if (event->kind == RI_CM_REQUEST || event->kind == RI_CM_SERVICE_REQUEST)
 		kal_request_from_provider(cm, event);
 	else if (event->kind == RI_CM_REQUEST_GONE)
 		kal_request_gone(cm, event);
+	else if (event->kind == RI_CM_SERVICE_REPLY)
+		kal_resolve_from_provider(cm, event);
 	if (happening == KAL_CONN_HAPPENING_COUNT)
 		return;
 	kal_cm_lock(cm);

@@ -84,6 +84,11 @@ enum ri_status kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req) 
 enum ri_status kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
 /* RI_ERR_INVALID_ARG: nobody listens there; the request is still valid. */
 enum ri_status kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req) RI_MUST_CHECK;
+/* Questions for datagram services, and answers; kal_resolve.c. */
+enum ri_status kal_resolve(struct kal_cm *cm, const struct kal_resolve_req *req) RI_MUST_CHECK;
+void kal_resolve_end(struct kal_cm *cm, uint64_t ctx);
+enum ri_status kal_resolve_answer(struct kal_cm *cm,
+				  const struct kal_resolve_answer_req *req) RI_MUST_CHECK;
 enum ri_status kal_convert(struct kal_conn *conn, const struct kal_convert_req *req,
 			   const void *msg, int fd, struct kal_convert_rep *rep) RI_MUST_CHECK;
 

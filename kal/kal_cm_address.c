@@ -16,12 +16,21 @@ fill(struct ri_cm_params *params, const struct kal_cm_req *req)
 	params->pdata_len = (uint16_t)req->pdata_len;
 }
 
+uint64_t
+kal_deadline(const struct ri_host *host, uint64_t timeout_us)
+{
+	uint64_t now = host->now(host->self);
+
+	if (timeout_us == UINT64_MAX || timeout_us > (RI_NEVER - now) / 1000)
+		return RI_NEVER;
+	return now + (timeout_us != 0 ? timeout_us * 1000 : KAL_CONNECT_DEFAULT);
+}
+
 enum ri_status
 kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 {
 	const struct ri_host *host = conn->cm->p.host;
 	struct ri_cm_params params;
-	uint64_t now = host->now(host->self);
 	enum ri_status status;
 
 	fill(&params, req);
@@ -31,11 +40,7 @@ kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	params.service = req->service;
 	params.port = req->port;
 	params.three_way = req->three_way != 0;
-	params.deadline = now + KAL_CONNECT_DEFAULT;
-	if (req->timeout_us == UINT64_MAX || req->timeout_us > (RI_NEVER - now) / 1000)
-		params.deadline = RI_NEVER;
-	else if (req->timeout_us != 0)
-		params.deadline = now + req->timeout_us * 1000;
+	params.deadline = kal_deadline(host, req->timeout_us);
 	conn->news.peer = req->peer;
 	conn->news.service = req->service;
 	/* Its answer may come on another thread before the call returns. */

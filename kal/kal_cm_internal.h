@@ -31,6 +31,7 @@ struct kal_cm {
 	GHashTable *conns;     /* client's ctx -> kal_conn */
 	GHashTable *listeners; /* our id -> kal_listener */
 	GHashTable *requests;  /* id -> kal_request */
+	GHashTable *asks;      /* client's ctx -> kal_ask */
 	struct kal_request *half_open;
 	atomic_uint alive; /* kal_request structs; the end waits for those in other hands */
 	uint64_t last_listener;
@@ -122,6 +123,7 @@ struct kal_request {
 	uint64_t listener_id;
 	uint64_t ctx;
 	bool taken;        /* cm->lock: who set it ends the request */
+	bool service;      /* asks for a datagram service, not for a connection */
 	bool whole;        /* half open: the Request is there, but the consumer's backlog is full */
 	uint64_t patience; /* ... until when that may last */
 	bool suppress;
@@ -184,6 +186,8 @@ enum ri_status kal_stream_convert(struct kal_conn *conn, const struct kal_conver
 bool kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events);
 
 /* kal_cm_address.c */
+/* When a wait ends for which an application gave a time; 0: the default. */
+uint64_t kal_deadline(const struct ri_host *host, uint64_t timeout_us);
 enum ri_status kal_address_connect(struct kal_conn *conn,
 				   const struct kal_cm_req *req) RI_MUST_CHECK;
 enum ri_status kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req,
@@ -197,8 +201,8 @@ void kal_request_new(struct kal_listener *listener, struct kal_fd *fd);
 void kal_request_end_all(struct kal_cm *cm);
 void kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event);
 void kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event);
-/* Take it away from everybody else, by id; NULL: no such request. Quiet afterwards. */
-struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id);
+/* Take it away from everybody else, by id; NULL: none of that kind. Quiet afterwards. */
+struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id, bool service);
 /* Undo. */
 void kal_request_put_back(struct kal_request *request);
 /* Give it to another listener under a new id. */
@@ -207,6 +211,10 @@ void kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listen
 void kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 			uint16_t len);
 void kal_request_free(struct kal_request *request);
+
+/* kal_resolve.c */
+void kal_resolve_from_provider(struct kal_cm *cm, const struct ri_cm_event *event);
+void kal_resolve_end_all(struct kal_cm *cm);
 
 /* kal_listen.c, kal_listen_socks.c */
 void kal_listener_unref(struct kal_listener *listener);

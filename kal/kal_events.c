@@ -89,7 +89,8 @@ drop(struct kal_client *client, bool (*is)(const struct kal_event *event, const 
 static bool
 is_request(const struct kal_event *event, const void *gone)
 {
-	return event->kind == KAL_EVENT_CM && event->u.cm.kind == KAL_CM_REQUEST &&
+	return event->kind == KAL_EVENT_CM &&
+	       (event->u.cm.kind == KAL_CM_REQUEST || event->u.cm.kind == KAL_CM_SERVICE_REQUEST) &&
 	       event->u.cm.request == ((const struct kal_event *)gone)->u.cm.request;
 }
 

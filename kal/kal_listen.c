@@ -116,7 +116,7 @@ kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req)
 		return RI_ERR_INVALID_HANDLE;
 	if (id == 0)
 		return RI_ERR_INVALID_ARG;
-	request = kal_request_take(cm, req->request);
+	request = kal_request_take(cm, req->request, false);
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_request_hand(request, ctx, id);

@@ -185,12 +185,14 @@ kal_request_end_all(struct kal_cm *cm)
 }
 
 struct kal_request *
-kal_request_take(struct kal_cm *cm, uint32_t id)
+kal_request_take(struct kal_cm *cm, uint32_t id, bool service)
 {
 	struct kal_request *request;
 
 	kal_cm_lock(cm);
 	request = g_hash_table_lookup(cm->requests, &id);
+	if (request != NULL && request->service != service)
+		request = NULL;
 	if (request != NULL)
 		leave(request);
 	kal_cm_unlock(cm);
@@ -283,8 +285,12 @@ void
 kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 		   uint16_t len)
 {
+	const struct ri_service_answer no = {.status = RI_SERVICE_REJECTED};
+
 	/* Gone already is as well. */
-	if (request->provider != NULL)
+	if (request->service)
+		(void)!ri_call_resolve_answer(request->cm->p.caller, request->provider, &no);
+	else if (request->provider != NULL)
 		(void)!ri_call_reject(request->cm->p.caller, request->provider,
 				      (enum ri_cm_reason)reason, pdata, len);
 	else if (reason == KAL_REASON_CONSUMER)
@@ -511,7 +517,8 @@ kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 
 	request->provider = event->request;
 	request->listener_id = event->ctx;
-	info->kind = KAL_CM_REQUEST;
+	request->service = event->kind == RI_CM_SERVICE_REQUEST;
+	info->kind = request->service ? KAL_CM_SERVICE_REQUEST : KAL_CM_REQUEST;
 	info->peer = event->peer;
 	info->local = event->local;
 	info->service = event->service;

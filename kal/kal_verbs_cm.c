@@ -135,6 +135,45 @@ do_convert(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	return kal_convert(conn, in, in + 1, msg->fd, rep);
 }
 
+static enum ri_status
+do_resolve(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_resolve_req *in = req;
+	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
+
+	(void)rep;
+	(void)msg;
+	return rnic != NULL ? kal_resolve(rnic->cm, in) : RI_ERR_INVALID_HANDLE;
+}
+
+static enum ri_status
+resolve_end(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_resolve_end_req *in = req;
+	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
+
+	(void)rep;
+	(void)msg;
+	if (rnic == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	kal_resolve_end(rnic->cm, in->ctx);
+	return RI_SUCCESS;
+}
+
+/* As do_reject. */
+static enum ri_status
+resolve_answer(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	enum ri_status status = RI_ERR_INVALID_HANDLE;
+	struct kal_rnic *rnic = NULL;
+
+	(void)rep;
+	(void)msg;
+	while (status == RI_ERR_INVALID_HANDLE && (rnic = kal_rnic_next(client, rnic)) != NULL)
+		status = kal_resolve_answer(rnic->cm, req);
+	return status;
+}
+
 const struct kal_handler kal_cm_handlers[KAL_CALL_COUNT] = {
 	[KAL_LISTEN] = {do_listen, sizeof(struct kal_listen_req), sizeof(struct kal_listen_rep),
 			false},
@@ -145,6 +184,9 @@ const struct kal_handler kal_cm_handlers[KAL_CALL_COUNT] = {
 	[KAL_CONFIRM] = {do_confirm, sizeof(struct kal_cm_req), 0, false},
 	[KAL_DISCONNECT] = {do_disconnect, sizeof(struct kal_cm_req), 0, false},
 	[KAL_HANDOFF] = {do_handoff, sizeof(struct kal_handoff_req), 0, false},
+	[KAL_RESOLVE] = {do_resolve, sizeof(struct kal_resolve_req), 0, false},
+	[KAL_RESOLVE_END] = {resolve_end, sizeof(struct kal_resolve_end_req), 0, false},
+	[KAL_RESOLVE_ANSWER] = {resolve_answer, sizeof(struct kal_resolve_answer_req), 0, false},
 	[KAL_CONVERT] = {do_convert, sizeof(struct kal_convert_req), sizeof(struct kal_convert_rep),
 			 true},
 };

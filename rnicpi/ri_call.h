@@ -119,6 +119,11 @@ enum ri_status ri_call_confirm(const struct ri_caller *c, struct ri_qp *qp, bool
 			       const void *pdata, uint16_t len) RI_MUST_CHECK;
 enum ri_status ri_call_disconnect(const struct ri_caller *c, struct ri_qp *qp, const void *pdata,
 				  uint16_t len) RI_MUST_CHECK;
+enum ri_status ri_call_resolve(const struct ri_caller *c, struct ri_context *context, uint64_t ctx,
+			       const struct ri_cm_params *params) RI_MUST_CHECK;
+void ri_call_resolve_cancel(const struct ri_caller *c, struct ri_context *context, uint64_t ctx);
+enum ri_status ri_call_resolve_answer(const struct ri_caller *c, struct ri_request *request,
+				      const struct ri_service_answer *answer) RI_MUST_CHECK;
 enum ri_status ri_call_reserve(const struct ri_caller *c, struct ri_qp *qp) RI_MUST_CHECK;
 enum ri_status ri_call_attach_stream(const struct ri_caller *c, struct ri_qp *qp,
 				     const struct ri_stream *stream) RI_MUST_CHECK;

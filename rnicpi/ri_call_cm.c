@@ -83,6 +83,32 @@ ri_call_disconnect(const struct ri_caller *c, struct ri_qp *qp, const void *pdat
 }
 
 enum ri_status
+ri_call_resolve(const struct ri_caller *c, struct ri_context *context, uint64_t ctx,
+		const struct ri_cm_params *params)
+{
+	if (cm_of(c) == NULL || cm_of(c)->resolve == NULL)
+		return RI_ERR_UNSUPPORTED;
+	return ri_call_judge(c, "cm.resolve", cm_of(c)->resolve(context, ctx, params), true, NULL);
+}
+
+void
+ri_call_resolve_cancel(const struct ri_caller *c, struct ri_context *context, uint64_t ctx)
+{
+	if (cm_of(c) != NULL && cm_of(c)->resolve_cancel != NULL)
+		cm_of(c)->resolve_cancel(context, ctx);
+}
+
+enum ri_status
+ri_call_resolve_answer(const struct ri_caller *c, struct ri_request *request,
+		       const struct ri_service_answer *answer)
+{
+	if (cm_of(c) == NULL || cm_of(c)->resolve_answer == NULL)
+		return RI_ERR_UNSUPPORTED;
+	return ri_call_judge(c, "cm.resolve_answer", cm_of(c)->resolve_answer(request, answer),
+			     true, NULL);
+}
+
+enum ri_status
 ri_call_reserve(const struct ri_caller *c, struct ri_qp *qp)
 {
 	if (c->provider->llp == NULL || c->provider->llp->reserve == NULL)

@@ -49,6 +49,9 @@ static const struct claim claims[] = {
 	CLAIM(ud, ah.create),
 	CLAIM(ud, ah.modify),
 	CLAIM(ud, ah.destroy),
+	CLAIM(ud, cm.resolve),
+	CLAIM(ud, cm.resolve_cancel),
+	CLAIM(ud, cm.resolve_answer),
 	CLAIM(reregister, mem.mr_rereg),
 	CLAIM(mw_narrow, mem.mw_alloc),
 	CLAIM(mw_narrow, mem.mw_query),
@@ -157,7 +160,8 @@ ranges_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GE
 		return refuse(error, loaded, "immediate_size is none of 0, 4, 8");
 	if (attr->connect_pdata > RI_PDATA_MAX || attr->accept_pdata > RI_PDATA_MAX ||
 	    attr->reject_pdata > RI_PDATA_MAX || attr->confirm_pdata > RI_PDATA_MAX ||
-	    attr->disconnect_pdata > RI_PDATA_MAX)
+	    attr->disconnect_pdata > RI_PDATA_MAX || attr->ud_request_pdata > RI_PDATA_MAX ||
+	    attr->ud_reply_pdata > RI_PDATA_MAX)
 		return refuse(error, loaded, "private data is longer than RI_PDATA_MAX");
 	if ((attr->rtr_types & ~(RI_RTR_WRITE | RI_RTR_READ)) != 0)
 		return refuse(error, loaded, "rtr_types has a type that nobody may offer");

@@ -42,7 +42,7 @@ extern "C" {
 /** Major version: must be equal on both sides. */
 #define RI_ABI_MAJOR 1
 /** Minor version: grows when members are added at the ends of structs. */
-#define RI_ABI_MINOR 0
+#define RI_ABI_MINOR 1
 /** Name of the function that a provider's shared object exports. */
 #define RI_PROVIDER_ENTRY_NAME "ri_provider_entry"
 
@@ -74,11 +74,13 @@ enum ri_cm_event_kind {
 	RI_CM_ESTABLISHED, /**< The connection stands. */
 	RI_CM_REJECTED,    /**< The peer's consumer said no. */
 	RI_CM_FAILED,      /**< Anything else went wrong before it stood; see status. */
-	RI_CM_REQUEST_GONE, /**< The peer of an unanswered request gave up; names @ref ri_cm_event::request. */
-	RI_CM_DISCONNECTED,   /**< Orderly end. */
-	RI_CM_BROKEN,         /**< Any other end. */
-	RI_CM_TIME_WAIT_OVER, /**< The QP may be reused. */
-	RI_CM_KIND_COUNT      /**< Number of values. */
+	RI_CM_REQUEST_GONE, /**< The peer of an unanswered request of either kind gave up; names @ref ri_cm_event::request. */
+	RI_CM_DISCONNECTED,    /**< Orderly end. */
+	RI_CM_BROKEN,          /**< Any other end. */
+	RI_CM_TIME_WAIT_OVER,  /**< The QP may be reused. */
+	RI_CM_SERVICE_REQUEST, /**< Somebody asks a listener for datagrams; as REQUEST. */
+	RI_CM_SERVICE_REPLY,   /**< The answer; ctx is that of ri_cm_ops::resolve. */
+	RI_CM_KIND_COUNT       /**< Number of values. */
 };
 
 /** Why a connection attempt failed. */
@@ -93,14 +95,24 @@ enum ri_cm_reason {
 	RI_CM_REASON_CONSUMER    /**< ri_cm_ops::reject only: the consumer says no. */
 };
 
+/** How a datagram service answers. */
+enum ri_service_status {
+	RI_SERVICE_FOUND = 0,   /**< Here it is: qpn and qkey are told. */
+	RI_SERVICE_UNKNOWN,     /**< There is no such service. */
+	RI_SERVICE_REJECTED,    /**< Refused; or nobody answered in time. */
+	RI_SERVICE_NO_QP,       /**< It has no queue pair to spare. */
+	RI_SERVICE_REDIRECTED,  /**< To be asked for elsewhere. */
+	RI_SERVICE_STATUS_COUNT /**< Number of values. */
+};
+
 /** A connection event. Borrowed for the upcall. */
 struct ri_cm_event {
-	uint32_t kind;               /**< enum ri_cm_event_kind. */
-	uint32_t reason;             /**< enum ri_cm_reason with RI_CM_FAILED. */
-	uint64_t ctx;                /**< Context of the QP, or of the listener (REQUEST). */
-	struct ri_request *request;  /**< REQUEST, REQUEST_GONE: the request. */
-	struct ri_addr peer;         /**< REQUEST: who connects. */
-	struct ri_addr local;        /**< REQUEST: to which of our addresses. */
+	uint32_t kind;              /**< enum ri_cm_event_kind. */
+	uint32_t reason;            /**< enum ri_cm_reason with RI_CM_FAILED. */
+	uint64_t ctx;               /**< Context of the QP, or of the listener (REQUEST). */
+	struct ri_request *request; /**< REQUEST, REQUEST_GONE: the request. */
+	struct ri_addr peer;        /**< REQUEST: who connects. SERVICE_REPLY: who was asked. */
+	struct ri_addr local; /**< REQUEST: to which of our addresses. SERVICE_REPLY: by which. */
 	struct ri_service service;   /**< REQUEST: what was hit; port of the peer in local_port. */
 	uint32_t port;               /**< REQUEST: spigot. */
 	uint32_t ird;                /**< The peer's own value, if ird_ord_valid. */
@@ -109,6 +121,9 @@ struct ri_cm_event {
 	bool pdata_present;          /**< The message carried private data. */
 	uint16_t pdata_len;          /**< Octets in @ref pdata. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
+	uint32_t service_status;     /**< SERVICE_REPLY: enum ri_service_status. */
+	uint32_t qpn;                /**< SERVICE_REPLY with RI_SERVICE_FOUND: who to send to. */
+	uint32_t qkey;               /**< The same: its Q_Key. */
 };
 
 /** Upcalls of the access layer. Callable from any thread; they never block. */
@@ -303,6 +318,15 @@ struct ri_cm_params {
 	uint64_t deadline; /**< It stands by then, or fails: ns of ri_host::now; RI_NEVER. */
 };
 
+/** Answer to a SERVICE_REQUEST. */
+struct ri_service_answer {
+	uint32_t status;    /**< enum ri_service_status. */
+	uint32_t qpn;       /**< With RI_SERVICE_FOUND. */
+	uint32_t qkey;      /**< With RI_SERVICE_FOUND. */
+	uint16_t pdata_len; /**< Octets of @ref pdata. */
+	const void *pdata;  /**< Private data, borrowed. */
+};
+
 /** First optional form of connection management: by address (VS-11.6 C1). With RI_CM_ADDRESS. */
 struct ri_cm_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
@@ -332,6 +356,18 @@ struct ri_cm_ops {
 	enum ri_status (*confirm)(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len);
 	/** End an attempt or a connection in an orderly way; later DISCONNECTED. */
 	enum ri_status (*disconnect)(struct ri_qp *qp, const void *pdata, uint16_t len);
+	/**
+	 * Ask who serves datagrams behind a service; ird, ord and three_way do not count. Ends with one
+	 * SERVICE_REPLY that names @p ctx, at the deadline with RI_SERVICE_REJECTED. RI_ERR_BUSY: that of
+	 * this context is outstanding; RI_ERR_INVALID_ARG; RI_ERR_RESOURCES. With ud.
+	 */
+	enum ri_status (*resolve)(struct ri_context *context, uint64_t ctx,
+				  const struct ri_cm_params *params);
+	/** Ask no more: after return no SERVICE_REPLY names @p ctx. Whether or not one is outstanding. With ud. */
+	void (*resolve_cancel)(struct ri_context *context, uint64_t ctx);
+	/** Answer a SERVICE_REQUEST; consumes it. RI_ERR_INVALID_ARG, RI_ERR_INVALID_HANDLE. With ud. */
+	enum ri_status (*resolve_answer)(struct ri_request *request,
+					 const struct ri_service_answer *answer);
 };
 
 /** How ri_llp_ops::attach_stream starts RDMA mode. */

@@ -223,6 +223,8 @@ struct ri_rnic_attr {
 	bool one_address_space;    /**< Peers live in this process (or daemon): `emul`. */
 	bool software;             /**< The engine is software: progress and wait_fd exist. */
 	bool kvp_in_process;       /**< Has its own kernel below; a shared kAL only accounts. */
+	uint16_t ud_request_pdata; /**< Octets of private data of a datagram service request. */
+	uint16_t ud_reply_pdata;   /**< The same of its answer. */
 };
 
 /** Ready-to-receive messages of enhanced MPA (RFC 6581). */

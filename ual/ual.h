@@ -22,6 +22,7 @@ struct ual_lmr;
 struct ual_rmr;
 struct ual_srq;
 struct ual_ah;
+struct ual_ud_svc;
 
 /*
  * Handles to objects: NULL if the handle is none of that type.
@@ -79,6 +80,12 @@ static inline struct ual_ah *
 ual_ah_of(it_addr_handle_t handle)
 {
 	return (struct ual_ah *)ual_object_get(handle, UAL_AH);
+}
+
+static inline struct ual_ud_svc *
+ual_ud_svc_of(it_ud_svc_req_handle_t handle)
+{
+	return (struct ual_ud_svc *)ual_object_get(handle, UAL_UD_SVC);
 }
 
 /* The adapter of an object; every object begins with its struct ual_object. */
@@ -285,6 +292,37 @@ it_status_t ual_ah_modify(struct ual_ah *ah, const it_path_t *path);
 /* wanted is checked; only what it names is written. */
 void ual_ah_query(struct ual_ah *ah, it_addr_param_mask_t wanted, it_addr_param_t *params);
 
+/* Private data of a call. */
+struct ual_pdata {
+	const unsigned char *data; /* not NULL if length is not 0 */
+	size_t length;
+};
+
+/* What it_ud_service_request_handle_create is given. */
+struct ual_ud_svc_wanted {
+	const it_conn_qual_t *qual;
+	it_evd_handle_t reply; /* a simple EVD */
+	const it_path_t *path;
+};
+
+/* What it_ud_service_reply is given. */
+struct ual_ud_answer {
+	it_ud_svc_req_status_t status;
+	it_remote_ep_info_t info;
+};
+
+it_status_t ual_ud_svc_create(const struct ual_ud_svc_wanted *wanted, const struct ual_pdata *pdata,
+			      it_ud_svc_req_handle_t *out);
+it_status_t ual_ud_svc_free(struct ual_ud_svc *svc);
+it_status_t ual_ud_svc_request(struct ual_ud_svc *svc);
+/* wanted is checked; only what it names is written. */
+void ual_ud_svc_query(struct ual_ud_svc *svc, it_ud_svc_req_param_mask_t wanted,
+		      it_ud_svc_req_param_t *params);
+it_status_t ual_ud_reply(it_ud_svc_req_identifier_t id, const struct ual_ud_answer *answer,
+			 const struct ual_pdata *pdata);
+/* Is that EVD an aggregate? */
+bool ual_evd_merges(const struct ual_evd *evd);
+
 /*
  * Connections.
  */
@@ -294,12 +332,6 @@ it_status_t ual_cm_same_adapter(const struct ual_ep *ep, it_cn_est_identifier_t 
 /* it_socket_convert; msg NULL: we are the one that asks. */
 it_status_t ual_cm_convert(struct ual_ep *ep, int sd, it_sc_flags_t flags, const void *msg,
 			   size_t len);
-
-/* Private data of a call. */
-struct ual_pdata {
-	const unsigned char *data; /* not NULL if length is not 0 */
-	size_t length;
-};
 
 /* qual in: as given; out: completed. */
 it_status_t ual_listen_create(struct ual_ia *ia, size_t spigot, it_evd_handle_t connect,

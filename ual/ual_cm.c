@@ -19,6 +19,7 @@
 #include "ual_addr.h"
 #include "ual_cm.h"
 #include "ual_status.h"
+#include "ual_ud_svc.h"
 
 it_status_t
 ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata, size_t limit)
@@ -425,6 +426,8 @@ happening(uint32_t kind)
 	case KAL_CM_NONE:
 	case KAL_CM_REQUEST:
 	case KAL_CM_REQUEST_GONE:
+	case KAL_CM_SERVICE_REQUEST:
+	case KAL_CM_SERVICE_REPLY:
 	case KAL_CM_COUNT:
 		break;
 	}
@@ -500,8 +503,10 @@ ual_cm_event(struct ual_ia *ia, const struct kal_event *ev)
 	enum ual_ep_event what = happening(cm->kind);
 	struct ual_ep *ep;
 
-	if (cm->kind == KAL_CM_REQUEST)
+	if (cm->kind == KAL_CM_REQUEST || cm->kind == KAL_CM_SERVICE_REQUEST)
 		ual_listen_request(ia, ev);
+	else if (cm->kind == KAL_CM_SERVICE_REPLY)
+		ual_ud_svc_reply(ia, ev);
 	else if (cm->kind == KAL_CM_REQUEST_GONE)
 		ual_request_gone(ia, cm->request);
 	if (what == UAL_EPE_COUNT)

@@ -13,7 +13,7 @@
 
 struct ual_pdata;
 
-/* A connection request, or an accept that awaits our answer (three-way). */
+/* A connection request, a question for a datagram service, or an accept that awaits our answer (three-way). */
 struct ual_request {
 	struct ual_request *next;  /* table of requests */
 	struct ual_request *after; /* a listener's list of those to refuse */
@@ -21,6 +21,7 @@ struct ual_request {
 	struct ual_ia *ia;
 	uint64_t ep;     /* arrival: context of the endpoint; request: 0 */
 	uint32_t kal_id; /* request: its id below; arrival: 0 */
+	bool service;    /* a question for a datagram service */
 	bool busy;       /* a call is answering it */
 	bool gone;       /* died while a call was answering it */
 	uint32_t port;   /* request: spigot it came in on */
@@ -33,8 +34,10 @@ struct ual_request {
  * event lock of its own protects the table; may be called by dispatch.
  */
 struct ual_request *ual_request_add(const struct ual_request *what);
-/* Find and reserve for one call; NULL: there is none, it is dead, or another call has it. */
+/* Find and reserve for one call; NULL: there is none, it is dead, or another call has it. Of connections. */
 struct ual_request *ual_request_take(it_cn_est_identifier_t id);
+/* The same of datagram services. */
+struct ual_request *ual_request_take_service(it_ud_svc_req_identifier_t id);
 /* The call failed: the id stays valid, unless the request has died meanwhile. */
 void ual_request_give_back(struct ual_request *request);
 /* The call consumed it. */
@@ -62,7 +65,7 @@ struct ual_listen {
 
 _Static_assert(sizeof(struct ual_listen) <= UAL_SLOT_SIZE, "a listener fits its slot");
 
-/* KAL_CM_REQUEST: tell the application, or have it refused. Called by dispatch. */
+/* KAL_CM_REQUEST, KAL_CM_SERVICE_REQUEST: tell the application, or have it refused. Called by dispatch. */
 void ual_listen_request(struct ual_ia *ia, const struct kal_event *ev);
 
 /* Is the private data acceptable, given how much the message carries? (9.3) */

@@ -5,9 +5,7 @@
  * What is told about adapters: the list, the description of an opened one, paths to a peer.
  *
  * The description comes from the semantic profile, attribute by attribute, and never from a
- * provider's name. A capability that the profile claims but this release does not serve yet is told
- * as absent, in one place (hide_unserved), so that a program which asks first never runs into
- * IT_ERR_OP_NOT_SUPPORTED.
+ * provider's name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +165,8 @@ connections_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 	info->accept_private_data_len = min_size(attr->accept_pdata, IT_MAX_PRIV_DATA);
 	info->reject_private_data_len = min_size(attr->reject_pdata, IT_MAX_PRIV_DATA);
 	info->disconnect_private_data_len = min_size(attr->disconnect_pdata, IT_MAX_PRIV_DATA);
+	info->ud_req_private_data_len = min_size(attr->ud_request_pdata, IT_MAX_PRIV_DATA);
+	info->ud_rep_private_data_len = min_size(attr->ud_reply_pdata, IT_MAX_PRIV_DATA);
 	info->spigot_online_support = attr->port_events;
 	info->spigot_offline_support = attr->port_events;
 	info->extended_iwarp_qp_states = attr->extended_qp_states;
@@ -209,17 +209,6 @@ abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 	memory_fill(attr, info);
 }
 
-/*
- * Windows, atomics, datagrams, invalidation, privileged
- * memory and socket conversion are not served by this release, whatever the profile claims.
- */
-static void
-hide_unserved(it_ia_info_t *info)
-{
-	info->ud_req_private_data_len = 0;
-	info->ud_rep_private_data_len = 0;
-}
-
 static void
 evds_fill(struct ual_ia *ia, it_ia_info_t *info)
 {
@@ -258,7 +247,6 @@ ual_ia_query(struct ual_ia *ia, it_ia_info_t **out)
 	abilities_fill(&ia->attr, info);
 	if (ia->direct != NULL)
 		info->direct_lmr_handle = (it_lmr_handle_t)ual_object_handle(&ia->direct->object);
-	hide_unserved(info);
 	evds_fill(ia, info);
 	*out = info;
 	return IT_SUCCESS;

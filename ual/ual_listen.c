@@ -21,6 +21,25 @@
 /* Requests that may wait below without an answer; the EVD bounds what the application sees. */
 #define BACKLOG 1024u
 
+static void
+refuse_one(struct ual_ia *ia, const struct ual_request *request)
+{
+	const struct kal_cm_req connection = {
+		.request = request->kal_id,
+		.reason = KAL_REASON_RESOURCES,
+	};
+	const struct kal_resolve_answer_req service = {
+		.request = request->kal_id,
+		.status = IT_UD_SVC_REQ_REJECTED,
+	};
+
+	/* Died meanwhile: as good. */
+	if (request->service)
+		(void)!ual_ia_call(ia, KAL_RESOLVE_ANSWER, &service, sizeof(service), NULL, 0);
+	else
+		(void)!ual_ia_call(ia, KAL_REJECT, &connection, sizeof(connection), NULL, 0);
+}
+
 /* Refuse what found no room. */
 static void
 refuse_all(void *arg)
@@ -33,14 +52,8 @@ refuse_all(void *arg)
 	listen->refused = NULL;
 	pthread_mutex_unlock(&listen->lock);
 	for (; request != NULL; request = next) {
-		struct kal_cm_req req = {
-			.request = request->kal_id,
-			.reason = KAL_REASON_RESOURCES,
-		};
-
 		next = request->after;
-		/* Died meanwhile: as good. */
-		(void)!ual_ia_call(listen->object.ia, KAL_REJECT, &req, sizeof(req), NULL, 0);
+		refuse_one(listen->object.ia, request);
 		ual_request_used(request);
 	}
 }
@@ -230,13 +243,30 @@ request_event(const struct ual_listen *listen, it_cn_est_identifier_t id,
 	}
 }
 
+/* The event of a question for a datagram service. */
+static void
+service_event(const struct ual_listen *listen, it_ud_svc_req_identifier_t id,
+	      const struct kal_cm_event *cm, it_event_t *event)
+{
+	it_ud_svc_request_event_t *out = &event->ud_svc_request;
+
+	memset(event, 0, sizeof(*event));
+	out->event_number = IT_CM_REQ_UD_SERVICE_REQUEST_EVENT;
+	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
+	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
+	out->ud_svc_req_id = id;
+	ual_qual_of_service(qual_type(listen, cm), &cm->service, &out->conn_qual);
+	ual_addr_to_net(&cm->peer, &out->source_addr);
+	out->spigot_id = cm->port;
+}
+
 /* Leave it to the task. */
 static void
-refuse(struct ual_listen *listen, it_cn_est_identifier_t id)
+refuse(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
 {
 	const struct ri_host *host = listen->object.ia->host;
 	/* Reserved: the identifier was never told, but nobody may guess it either. */
-	struct ual_request *request = ual_request_take(id);
+	struct ual_request *request = service ? ual_request_take_service(id) : ual_request_take(id);
 
 	if (request == NULL)
 		return;
@@ -258,8 +288,10 @@ ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
 		.port = cm->port,
 		.peer = cm->peer,
 		.local = cm->local,
+		.service = cm->kind == KAL_CM_SERVICE_REQUEST,
 	};
 	struct ual_request *request;
+	it_cn_est_identifier_t id;
 	it_event_t event;
 
 	if (listen == NULL || listen->object.ia != ia)
@@ -268,7 +300,11 @@ ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
 	if (request == NULL)
 		return; /* no memory to refuse with either: it dies of its age */
 	/* From the post on the request is the application's. */
-	request_event(listen, request->id, cm, &event);
+	id = request->id;
+	if (what.service)
+		service_event(listen, id, cm, &event);
+	else
+		request_event(listen, id, cm, &event);
 	if (!ual_evd_post(listen->evd, &event))
-		refuse(listen, event.conn_req.cn_est_id);
+		refuse(listen, id, what.service);
 }

@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection requests under their identifiers, cn_est_id (itapi-semantics 2.3, 9.4).
+ * Connection requests under their identifiers, cn_est_id (itapi-semantics 2.3, 9.4), and questions for
+ * datagram services under theirs (13); no number names one of each.
  *
  * An identifier is a number that the process never uses twice, so nothing can be confused with
  * anything older. It lives until a call that consumes it succeeds, or until what it stands for dies.
@@ -78,19 +79,31 @@ ual_request_add(const struct ual_request *what)
 	return request;
 }
 
-struct ual_request *
-ual_request_take(it_cn_est_identifier_t id)
+static struct ual_request *
+take(it_cn_est_identifier_t id, bool service)
 {
 	struct ual_request *request;
 
 	pthread_mutex_lock(&table_lock);
 	request = find(id);
-	if (request != NULL && (request->busy || request->gone))
+	if (request != NULL && (request->busy || request->gone || request->service != service))
 		request = NULL;
 	if (request != NULL)
 		request->busy = true;
 	pthread_mutex_unlock(&table_lock);
 	return request;
+}
+
+struct ual_request *
+ual_request_take(it_cn_est_identifier_t id)
+{
+	return take(id, false);
+}
+
+struct ual_request *
+ual_request_take_service(it_ud_svc_req_identifier_t id)
+{
+	return take(id, true);
 }
 
 void

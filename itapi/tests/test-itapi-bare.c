@@ -212,6 +212,42 @@ test_connections(struct pair *pair)
 	end_expect(end->cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
 }
 
+/* Datagram services whose messages carry nothing. */
+static void
+test_mute_services(struct pair *pair)
+{
+	const unsigned char pdata[4] = {1};
+	const it_remote_ep_info_t info = {.ud_ep_id = 5};
+	it_ud_svc_req_handle_t svc = NULL;
+	struct pair mute;
+	it_event_t event;
+
+	(void)pair;
+	pair_use("bare:ud");
+	g_assert_true(pair_open(&mute));
+	pair_use("bare");
+	g_assert_cmpint(mute.active.info->supported_service_types, ==,
+			IT_RC_SERVICE | IT_UD_SERVICE);
+	g_assert_cmpuint(mute.active.info->ud_req_private_data_len, ==, 0);
+	g_assert_cmpint(it_ud_service_request_handle_create(&mute.qual, mute.active.cm_msg,
+							    &mute.path, pdata, sizeof(pdata), &svc),
+			==, IT_ERR_PDATA_NOT_SUPPORTED);
+	pair_ok(it_ud_service_request_handle_create(&mute.qual, mute.active.cm_msg, &mute.path,
+						    NULL, 0, &svc));
+	pair_ok(it_ud_service_request(svc));
+	event = end_expect(mute.passive.cm_req, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT);
+	g_assert_false(event.ud_svc_request.private_data_present);
+	g_assert_cmpint(it_ud_service_reply(event.ud_svc_request.ud_svc_req_id,
+					    IT_UD_SVC_EP_INFO_VALID, info, pdata, sizeof(pdata)),
+			==, IT_ERR_PDATA_NOT_SUPPORTED);
+	pair_ok(it_ud_service_reply(event.ud_svc_request.ud_svc_req_id, IT_UD_SVC_EP_INFO_VALID,
+				    info, NULL, 0));
+	event = end_expect(mute.active.cm_msg, IT_CM_MSG_UD_SERVICE_REPLY_EVENT);
+	g_assert_cmpuint(event.ud_svc_reply.ep_info.ud_ep_id, ==, 5);
+	pair_ok(it_ud_service_request_handle_free(svc));
+	pair_close(&mute);
+}
+
 static void
 add(void)
 {
@@ -223,6 +259,7 @@ add(void)
 	pair_add("posts", test_posts);
 	pair_add("endpoints", test_endpoints);
 	pair_add("connections", test_connections);
+	pair_add("mute-services", test_mute_services);
 }
 
 int

@@ -382,27 +382,6 @@ test_lmr_query_sync(struct pair *pair)
 	g_assert_cmpint(it_lmr_flush_to_mem(&segment, 1), ==, IT_ERR_INVALID_LMR);
 }
 
-/* What this release does not offer says so, after the handles. */
-static void
-test_not_supported(struct pair *pair)
-{
-	struct end *a = &pair->active;
-	it_remote_ep_info_t info = {0};
-	it_ud_svc_req_handle_t service;
-
-	g_assert_cmpint(it_ud_service_request_handle_create(&pair->qual, NULL, &pair->path, NULL, 0,
-							    &service),
-			==, IT_ERR_INVALID_EVD);
-	g_assert_cmpint(it_ud_service_request_handle_create(&pair->qual, a->cm_msg, &pair->path,
-							    NULL, 0, &service),
-			==, IT_ERR_OP_NOT_SUPPORTED);
-	g_assert_cmpint(it_ud_service_request(NULL), ==, IT_ERR_INVALID_UD_SVC);
-	g_assert_cmpint(it_ud_service_request_handle_query(NULL, 0, NULL), ==,
-			IT_ERR_INVALID_UD_SVC);
-	g_assert_cmpint(it_ud_service_request_handle_free(NULL), ==, IT_ERR_INVALID_UD_SVC);
-	g_assert_cmpint(it_ud_service_reply(1, 0, info, NULL, 0), ==, IT_ERR_INVALID_UD_SVC_REQ_ID);
-}
-
 static void
 add(void)
 {
@@ -414,7 +393,6 @@ add(void)
 	pair_add("lmr/create", test_lmr_create);
 	pair_add("lmr/shared", test_lmr_shared);
 	pair_add("lmr/query-sync", test_lmr_query_sync);
-	pair_add("not-supported", test_not_supported);
 }
 
 int

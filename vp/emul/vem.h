@@ -63,6 +63,7 @@ struct vem_fabric {
 	pthread_mutex_t lock; /* of all that follows */
 	struct vem_item listens;
 	struct vem_item conns; /* requests that are not answered */
+	struct vem_item asks;  /* who wants to know of a datagram service, until it was told */
 	uint64_t last_conn;
 	uint32_t last_qpn;
 	uint16_t last_port;
@@ -121,6 +122,7 @@ struct ri_rnic {
 	struct ri_task task;     /* tells of requests and of their end */
 	struct vem_item offered; /* conns to be told of; under the fabric's lock */
 	struct vem_item gone;    /* and of those that ended */
+	struct vem_item answers; /* and asks that are answered */
 	struct vem_faults faults;
 };
 

@@ -25,8 +25,8 @@ run_task(struct ri_rnic *rnic)
 	rnic->host->task_run(rnic->host->self, &rnic->task);
 }
 
-static struct ri_request *
-request_of(uint64_t id)
+struct ri_request *
+vem_request_of(uint64_t id)
 {
 	return (struct ri_request *)(uintptr_t)id;
 }
@@ -92,12 +92,16 @@ vem_cm_rnic_task(void *arg)
 	struct ri_cm_event event;
 
 	for (;;) {
+		struct vem_ask *ask = NULL;
 		pthread_mutex_lock(&rnic->fabric->lock);
 		bool found = next_offer(rnic, &event) || next_gone(rnic, &event);
-		pthread_mutex_unlock(&rnic->fabric->lock);
 		if (!found)
+			ask = vem_ask_next(rnic);
+		pthread_mutex_unlock(&rnic->fabric->lock);
+		if (!found && ask == NULL)
 			return;
-		rnic->upcalls->cm_event(rnic->upcalls->self, &event);
+		rnic->upcalls->cm_event(rnic->upcalls->self, ask != NULL ? &ask->event : &event);
+		vem_ask_free(ask);
 	}
 }
 
@@ -121,14 +125,13 @@ vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service)
 	return NULL;
 }
 
-/* Called with the lock. */
-static struct vem_conn *
-find_conn(struct vem_fabric *fabric, const struct ri_request *request)
+struct vem_conn *
+vem_conn_find(struct vem_fabric *fabric, const struct ri_request *request, bool service)
 {
 	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = i->next) {
 		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
 		if (conn->event.request == request && conn->told)
-			return conn;
+			return (conn->ask != NULL) == service ? conn : NULL;
 	}
 	return NULL;
 }
@@ -142,6 +145,8 @@ vem_conn_close(struct vem_conn *conn)
 		conn->listen->waiting--;
 	if (conn->active != NULL)
 		conn->active->conn = NULL;
+	if (conn->ask != NULL)
+		conn->ask->conn = NULL;
 	conn->listen = NULL;
 	conn->active = NULL;
 }
@@ -152,6 +157,19 @@ vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason)
 	struct vem_cause cause = {.kind = RI_CM_FAILED, .reason = reason};
 
 	vem_qp_move(qp, VEM_MOVE_FAIL, &cause);
+}
+
+void
+vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason)
+{
+	const struct ri_service_answer none = {.status = RI_SERVICE_UNKNOWN};
+
+	if (conn->ask != NULL)
+		vem_ask_answer(conn->ask, &none);
+	else if (conn->active != NULL)
+		vem_attempt_failed(conn->active, reason);
+	vem_conn_close(conn);
+	free(conn);
 }
 
 /* The port that it connects from: chosen by the application, or now. Called with the lock. */
@@ -168,36 +186,45 @@ local_port(struct ri_qp *qp)
 	return qp->to.service.local_port;
 }
 
+struct vem_conn *
+vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event)
+{
+	struct ri_rnic *rnic = listen->context->rnic;
+	struct vem_fabric *fabric = rnic->fabric;
+	struct vem_conn *conn = listen->waiting < listen->backlog ? calloc(1, sizeof(*conn)) : NULL;
+
+	if (conn == NULL)
+		return NULL;
+	conn->id = ++fabric->last_conn << VEM_FABRIC_BITS | fabric->number;
+	conn->listen = listen;
+	conn->rnic = rnic;
+	conn->event = *event;
+	conn->event.ctx = listen->ctx;
+	conn->event.request = vem_request_of(conn->id);
+	conn->event.service = listen->service;
+	conn->event.port = listen->port;
+	listen->waiting++;
+	vem_list_add(&fabric->conns, &conn->item);
+	vem_list_add(&rnic->offered, &conn->news);
+	run_task(rnic);
+	return conn;
+}
+
 /* Called with the lock. */
 static enum ri_cm_reason
 conn_make(struct ri_qp *qp, struct ri_listen *listen)
 {
-	struct vem_fabric *fabric = qp->rnic->fabric;
-	struct vem_conn *conn = listen->waiting < listen->backlog ? calloc(1, sizeof(*conn)) : NULL;
+	struct ri_cm_event event = {
+		.kind = RI_CM_REQUEST, .peer = qp->to.local, .local = qp->to.peer};
 
+	event_hello(&event, &qp->said);
+	struct vem_conn *conn = vem_conn_new(listen, &event);
 	if (conn == NULL)
 		return RI_CM_REASON_RESOURCES;
-	conn->id = ++fabric->last_conn << VEM_FABRIC_BITS | fabric->number;
-	conn->active = qp;
-	conn->listen = listen;
-	conn->rnic = listen->context->rnic;
-	conn->event = (struct ri_cm_event){
-		.kind = RI_CM_REQUEST,
-		.ctx = listen->ctx,
-		.request = request_of(conn->id),
-		.peer = qp->to.local,
-		.local = qp->to.peer,
-		.service = listen->service,
-		.port = listen->port,
-	};
 	if (listen->service.kind == RI_SERVICE_PORT)
 		conn->event.service.local_port = local_port(qp);
-	event_hello(&conn->event, &qp->said);
-	listen->waiting++;
+	conn->active = qp;
 	qp->conn = conn;
-	vem_list_add(&fabric->conns, &conn->item);
-	vem_list_add(&conn->rnic->offered, &conn->news);
-	run_task(conn->rnic);
 	return RI_CM_REASON_OTHER;
 }
 
@@ -273,10 +300,7 @@ vem_cm_rnic_close(struct ri_rnic *rnic)
 		next = i->next;
 		if (conn->rnic != rnic)
 			continue;
-		if (conn->active != NULL)
-			vem_attempt_failed(conn->active, RI_CM_REASON_OTHER);
-		vem_conn_close(conn);
-		free(conn);
+		vem_conn_fail(conn, RI_CM_REASON_OTHER);
 	}
 	while (!vem_list_empty(&rnic->gone)) {
 		struct vem_conn *conn = vem_of(rnic->gone.next, struct vem_conn, news);
@@ -397,7 +421,7 @@ cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_param
 		return status;
 	hello = hello_of(fabric, params);
 	pthread_mutex_lock(&fabric->lock);
-	struct vem_conn *conn = find_conn(fabric, request);
+	struct vem_conn *conn = vem_conn_find(fabric, request, false);
 	status = conn != NULL ? conn_accept(conn, qp, &hello) : RI_ERR_INVALID_HANDLE;
 	pthread_mutex_unlock(&fabric->lock);
 	if (status != RI_SUCCESS)
@@ -437,7 +461,7 @@ cm_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdat
 	vem_profile(fabric->personality, &attr);
 	hello.field = fabric->personality == VEM_IB;
 	pthread_mutex_lock(&fabric->lock);
-	struct vem_conn *conn = find_conn(fabric, request);
+	struct vem_conn *conn = vem_conn_find(fabric, request, false);
 	bool fits = len <= attr.reject_pdata;
 	if (conn != NULL && fits)
 		conn_refuse(conn, reason, &hello);
@@ -502,4 +526,7 @@ const struct ri_cm_ops vem_cm_ops = {
 	.reject = cm_reject,
 	.confirm = cm_confirm,
 	.disconnect = cm_disconnect,
+	.resolve = vem_resolve,
+	.resolve_cancel = vem_resolve_cancel,
+	.resolve_answer = vem_resolve_answer,
 };

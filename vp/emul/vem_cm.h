@@ -18,24 +18,61 @@ struct ri_listen {
 	uint32_t waiting; /* requests not answered */
 };
 
-/* A request that is not answered. */
+/* A request that is not answered: for a connection, or for a datagram service. */
 struct vem_conn {
 	struct vem_item item; /* in the fabric */
 	struct vem_item news; /* in a list of the adapter */
 	uint64_t id;
-	struct ri_qp *active;     /* who asks; NULL: gave up */
+	struct ri_qp *active;     /* who asks; NULL: gave up, or it is `ask` */
+	struct vem_ask *ask;      /* who asks for a datagram service */
 	struct ri_listen *listen; /* NULL: listens no more */
 	struct ri_rnic *rnic;     /* whose listener it was */
 	bool told;
 	struct ri_cm_event event;
 };
 
+/* Somebody who wants to know of a datagram service; in the fabric until the answer is told. */
+struct vem_ask {
+	struct vem_item item;
+	struct vem_item news; /* in a list of the adapter */
+	struct ri_context *context;
+	uint64_t ctx;
+	struct vem_conn *conn; /* its request, while that is not answered */
+	bool answered;
+	struct ri_cm_event event; /* the answer */
+	struct ri_timer timer;    /* there is one by then */
+};
+
 /* vem_cm.c */
+/* What number a request has for those above. */
+struct ri_request *vem_request_of(uint64_t id);
+/* A request for the listener, of whom it will be told; NULL: its backlog is full, or no memory. */
+struct vem_conn *vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event);
+/* The request of that number and kind, if its listener was told of it. */
+struct vem_conn *vem_conn_find(struct vem_fabric *fabric, const struct ri_request *request,
+			       bool service);
+/* The request ends; who asks learns that. */
+void vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason);
 /* Who listens there, or NULL. */
 struct ri_listen *vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service);
 /* The request is answered or ended: nobody finds it any more. */
 void vem_conn_close(struct vem_conn *conn);
 void vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason);
+
+/* vem_resolve.c */
+/* The answer to it, whoever gives it; the first counts. */
+void vem_ask_answer(struct vem_ask *ask, const struct ri_service_answer *answer);
+/* The next of this adapter that is answered leaves the fabric: its event is to be raised, it is freed. */
+struct vem_ask *vem_ask_next(struct ri_rnic *rnic);
+
+/* vem_resolve.c, which take the lock themselves */
+void vem_ask_free(struct vem_ask *ask);
+void vem_ask_end_all(struct ri_context *context);
+enum ri_status vem_resolve(struct ri_context *context, uint64_t ctx,
+			   const struct ri_cm_params *params);
+void vem_resolve_cancel(struct ri_context *context, uint64_t ctx);
+enum ri_status vem_resolve_answer(struct ri_request *request,
+				  const struct ri_service_answer *answer);
 
 /* vem_listen.c: entries of ri_cm_ops, which take the lock themselves */
 enum ri_status vem_listen_make(struct ri_context *context, uint64_t ctx, uint32_t port,

@@ -73,6 +73,7 @@ fabric_make(const struct ri_host *host, enum vem_personality personality)
 	pthread_mutex_init(&fabric->lock, NULL);
 	vem_list_init(&fabric->listens);
 	vem_list_init(&fabric->conns);
+	vem_list_init(&fabric->asks);
 	for (uint32_t i = 0; i < VEM_UD_ROWS; i++)
 		vem_list_init(&fabric->ud_rows[i]);
 	host->random(host->self, &fabric->last_qpn, sizeof(fabric->last_qpn));

@@ -187,6 +187,13 @@ cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 	return vem_cm_ops.disconnect(qp, pdata, len);
 }
 
+static enum ri_status
+cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *params)
+{
+	GATE(context->rnic, RESOLVE);
+	return vem_cm_ops.resolve(context, ctx, params);
+}
+
 /* --- the tables --------------------------------------------------------------------------- */
 
 static struct ri_provider gated;
@@ -235,6 +242,7 @@ others_fill(void)
 	cm_ops.accept = cm_accept;
 	cm_ops.confirm = cm_confirm;
 	cm_ops.disconnect = cm_disconnect;
+	cm_ops.resolve = cm_resolve;
 }
 
 static void

@@ -83,9 +83,7 @@ orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
 			conn->listen = NULL;
 			continue;
 		}
-		vem_attempt_failed(conn->active, RI_CM_REASON_OTHER);
-		vem_conn_close(conn);
-		free(conn);
+		vem_conn_fail(conn, RI_CM_REASON_OTHER);
 	}
 }
 

@@ -99,6 +99,8 @@ infiniband(struct ri_rnic_attr *attr)
 	attr->ud = true;
 	attr->max_ah = 65536;
 	attr->max_ud_message = VEM_MAX_DATAGRAM;
+	attr->ud_request_pdata = 64;
+	attr->ud_reply_pdata = 64;
 	attr->has_time_wait = true; /* see vem_provider.c */
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vem_cm.h"
 #include "vem_fault.h"
 #include "vem_ud.h"
 #include "vsw_setting.h"
@@ -118,6 +119,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
 	vem_list_init(&rnic->gone);
+	vem_list_init(&rnic->answers);
 	vem_fault_init(rnic);
 	*out = rnic;
 	return RI_SUCCESS;
@@ -219,6 +221,7 @@ static void
 context_destroy(struct ri_context *context)
 {
 	vem_fault_part(context);
+	vem_ask_end_all(context);
 	while (!vem_list_empty(&context->listens))
 		vem_listen_kill(context->listens.next);
 	while (!vem_list_empty(&context->qps))

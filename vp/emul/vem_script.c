@@ -61,6 +61,7 @@ static const char *const calls[VEM_CALL_COUNT] = {
 	[VEM_CALL_AH_MODIFY] = "ah_modify",   [VEM_CALL_LISTEN] = "listen",
 	[VEM_CALL_CONNECT] = "connect",       [VEM_CALL_ACCEPT] = "accept",
 	[VEM_CALL_CONFIRM] = "confirm",       [VEM_CALL_DISCONNECT] = "disconnect",
+	[VEM_CALL_RESOLVE] = "resolve",
 };
 
 static const struct {

@@ -5,48 +5,69 @@
  * An adapter that can do as little as one may: the emulated InfiniBand one without its claims, as a
  * provider of its own in a shared object. So the answers of the layers above for what an adapter cannot
  * do have something that they are about. "bare" claims nothing that is optional; "bare:srq" has shared
- * receive queues, whose size cannot change and which have no watermarks.
+ * receive queues, whose size cannot change and which have no watermarks; "bare:ud" has datagrams, whose
+ * services carry no private data.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "vem_provider.h"
 
-#define BARE     "bare"
-#define WITH_SRQ "bare:srq"
+enum kind {
+	BARE = 0,
+	WITH_SRQ,
+	WITH_UD,
+	KINDS
+};
+
+static const char *const names[KINDS] = {"bare", "bare:srq", "bare:ud"};
 
 __attribute__((visibility("default"))) const struct ri_provider *ri_provider_entry(void);
 
 static const struct ri_device_ops *device; /* of vp/emul */
-static struct ri_rnic *with_srq[64];       /* those that were opened under that name */
+
+/* Those that were opened under another name than the first. */
+static struct {
+	struct ri_rnic *rnic;
+	enum kind kind;
+} others[64];
 
 static enum ri_status
 bare_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
 {
-	const char *names[] = {BARE, WITH_SRQ};
-
 	(void)host;
-	for (uint32_t i = 0; i < 2 && i < *count; i++) {
+	for (uint32_t i = 0; i < KINDS && i < *count; i++) {
 		memset(&descs[i], 0, sizeof(descs[i]));
 		snprintf(descs[i].name, sizeof(descs[i].name), "%s", names[i]);
 		snprintf(descs[i].description, sizeof(descs[i].description), "can do little");
 		descs[i].transport = RI_TRANSPORT_IB;
 		descs[i].num_ports = 1;
 	}
-	*count = 2;
+	*count = KINDS;
 	return RI_SUCCESS;
 }
 
 /* Adapters are opened and closed one at a time: the kAL holds its lock. */
 static void
-remember(struct ri_rnic *before, struct ri_rnic *after)
+remember(struct ri_rnic *before, struct ri_rnic *after, enum kind kind)
 {
 	for (uint32_t i = 0; i < 64; i++) {
-		if (with_srq[i] == before) {
-			with_srq[i] = after;
+		if (others[i].rnic == before) {
+			others[i].rnic = after;
+			others[i].kind = kind;
 			return;
 		}
 	}
+}
+
+static enum kind
+kind_of(const struct ri_rnic *rnic)
+{
+	for (uint32_t i = 0; i < 64; i++) {
+		if (others[i].rnic == rnic)
+			return others[i].kind;
+	}
+	return BARE;
 }
 
 static enum ri_status
@@ -57,15 +78,17 @@ bare_open(const struct ri_open *open, struct ri_rnic **out)
 
 	snprintf(real.name, sizeof(real.name), "emul:ib");
 	status = device->open(&real, out);
-	if (status == RI_SUCCESS && strcmp(open->name, WITH_SRQ) == 0)
-		remember(NULL, *out);
+	for (uint32_t i = WITH_SRQ; i < KINDS && status == RI_SUCCESS; i++) {
+		if (strcmp(open->name, names[i]) == 0)
+			remember(NULL, *out, (enum kind)i);
+	}
 	return status;
 }
 
 static void
 bare_close(struct ri_rnic *rnic)
 {
-	remember(rnic, NULL);
+	remember(rnic, NULL, BARE);
 	device->close(rnic);
 }
 
@@ -88,21 +111,22 @@ claims_drop(struct ri_rnic_attr *attr)
 	attr->three_way_handshake = attr->ird_ord_suppressible = false;
 	attr->connect_pdata = attr->accept_pdata = attr->reject_pdata = 0;
 	attr->confirm_pdata = attr->disconnect_pdata = 0;
-	attr->ud = attr->port_events = false;
-	attr->max_ah = attr->max_ud_message = 0;
+	attr->ud_request_pdata = attr->ud_reply_pdata = 0;
+	attr->port_events = false;
 }
 
 static enum ri_status
 bare_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 {
 	enum ri_status status = device->query(rnic, attr);
-	bool srq = false;
+	enum kind kind = kind_of(rnic);
 
-	for (uint32_t i = 0; i < 64; i++)
-		srq |= with_srq[i] == rnic;
 	claims_drop(attr);
-	attr->srq = srq;
-	snprintf(attr->name, sizeof(attr->name), "%s", srq ? WITH_SRQ : BARE);
+	attr->srq = kind == WITH_SRQ;
+	attr->ud = kind == WITH_UD;
+	if (kind != WITH_UD)
+		attr->max_ah = attr->max_ud_message = 0;
+	snprintf(attr->name, sizeof(attr->name), "%s", names[kind]);
 	return status;
 }
 

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Asking for datagram services: every question gets one answer, whoever goes meanwhile. */
+#include <string.h>
+
+#include "vem_node.h"
+
+#define LISTEN ((const void *)(uintptr_t)42)
+#define ASK(n) ((const void *)(uintptr_t)(100 + (n)))
+
+/* Somebody who asks and somebody who serves, time by hand. */
+struct scene {
+	struct vth *vth;
+	struct node *na, *nb;
+	struct ri_service service;
+	struct ri_listen *listen;
+};
+
+static void
+scene_open(struct scene *s, enum ri_service_kind kind)
+{
+	*s = (struct scene){.vth = vth_new(false), .service = {.kind = (uint8_t)kind}};
+	s->na = node_new(s->vth, false, "emul:ib");
+	s->nb = node_new(s->vth, false, "emul:ib");
+	g_assert_cmpint(s->nb->p->cm->listen(s->nb->context, 42, 0, &s->service, 2, &s->listen), ==,
+			RI_SUCCESS);
+}
+
+static void
+stop_listening(struct scene *s)
+{
+	if (s->listen != NULL)
+		s->nb->p->cm->listen_destroy(s->listen);
+	s->listen = NULL;
+}
+
+static void
+scene_close(struct scene *s)
+{
+	stop_listening(s);
+	if (s->na != NULL)
+		node_free(s->na);
+	if (s->nb != NULL)
+		node_free(s->nb);
+	vth_free(s->vth);
+}
+
+/* `patience` in nanoseconds, or RI_NEVER. */
+static enum ri_status
+ask(struct scene *s, uint64_t n, uint64_t patience)
+{
+	const struct ri_host *host = vth_host(s->vth);
+	struct ri_cm_params params = node_params(&s->service);
+
+	params.deadline = patience != RI_NEVER ? host->now(host->self) + patience : RI_NEVER;
+	params.pdata = "who is there?";
+	params.pdata_len = 13;
+	return s->na->p->cm->resolve(s->na->context, 100 + n, &params);
+}
+
+static enum ri_status
+answer(struct scene *s, struct ri_request *request, enum ri_service_status status)
+{
+	const struct ri_service_answer it = {
+		.status = status, .qpn = 7, .qkey = 8, .pdata = "me", .pdata_len = 2};
+
+	return s->nb->p->cm->resolve_answer(request, &it);
+}
+
+static struct ri_request *
+asked(struct scene *s)
+{
+	return node_cm(s->nb, RI_CM_SERVICE_REQUEST, LISTEN).request;
+}
+
+static void
+told(struct scene *s, uint64_t n, enum ri_service_status status)
+{
+	g_assert_cmpuint(node_cm(s->na, RI_CM_SERVICE_REPLY, ASK(n)).service_status, ==, status);
+}
+
+static void
+test_found(gconstpointer kind)
+{
+	struct scene s;
+	struct ri_cm_event event;
+
+	scene_open(&s, (enum ri_service_kind)GPOINTER_TO_INT(kind));
+	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_ERR_BUSY);
+	event = node_cm(s.nb, RI_CM_SERVICE_REQUEST, LISTEN);
+	g_assert_cmpmem(event.pdata, event.pdata_len, "who is there?", 13);
+	g_assert_true(event.pdata_present);
+	g_assert_cmpuint(event.peer.family, ==, RI_ADDR_IPV4);
+	g_assert_cmpmem(&event.service, sizeof(event.service), &s.service, sizeof(s.service));
+	g_assert_cmpint(answer(&s, event.request, RI_SERVICE_FOUND), ==, RI_SUCCESS);
+	g_assert_cmpint(answer(&s, event.request, RI_SERVICE_FOUND), ==, RI_ERR_INVALID_HANDLE);
+	event = node_cm(s.na, RI_CM_SERVICE_REPLY, ASK(1));
+	g_assert_cmpuint(event.service_status, ==, RI_SERVICE_FOUND);
+	g_assert_cmpuint(event.qpn, ==, 7);
+	g_assert_cmpuint(event.qkey, ==, 8);
+	g_assert_cmpmem(event.pdata, event.pdata_len, "me", 2);
+	g_assert_cmpuint(event.peer.octets[0], ==, 127);
+	g_assert_cmpuint(event.local.octets[0], ==, 127);
+	/* The same again, another answer: no numbers with it. */
+	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(answer(&s, asked(&s), RI_SERVICE_NO_QP), ==, RI_SUCCESS);
+	event = node_cm(s.na, RI_CM_SERVICE_REPLY, ASK(1));
+	g_assert_cmpuint(event.service_status, ==, RI_SERVICE_NO_QP);
+	g_assert_cmpuint(event.qpn, ==, 0);
+	scene_close(&s);
+}
+
+/* Nobody listens; too many ask; nobody is reached; nobody answers. */
+static void
+test_not_found(void)
+{
+	struct ri_cm_params far = node_params(NULL);
+	struct ri_request *first;
+	struct scene s;
+
+	scene_open(&s, RI_SERVICE_PORT);
+	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(ask(&s, 2, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(ask(&s, 3, RI_NEVER), ==, RI_SUCCESS);
+	told(&s, 3, RI_SERVICE_REJECTED); /* the backlog is 2 */
+	first = asked(&s);
+	struct ri_request *second = asked(&s);
+	vth_advance(s.vth, 2000);
+	told(&s, 2, RI_SERVICE_REJECTED);
+	g_assert_true(node_cm(s.nb, RI_CM_REQUEST_GONE, LISTEN).request == second);
+	g_assert_cmpint(answer(&s, second, RI_SERVICE_FOUND), ==, RI_ERR_INVALID_HANDLE);
+	/* Told of, so still to be answered when the listener has gone. */
+	stop_listening(&s);
+	g_assert_cmpint(answer(&s, first, RI_SERVICE_FOUND), ==, RI_SUCCESS);
+	told(&s, 1, RI_SERVICE_FOUND);
+	g_assert_cmpint(ask(&s, 4, RI_NEVER), ==, RI_SUCCESS);
+	told(&s, 4, RI_SERVICE_UNKNOWN);
+	far.peer = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 1}};
+	far.service = s.service;
+	far.deadline = vth_host(s.vth)->now(vth_host(s.vth)->self) + 1000;
+	g_assert_cmpint(s.na->p->cm->resolve(s.na->context, 105, &far), ==, RI_SUCCESS);
+	node_silent(s.na);
+	vth_advance(s.vth, 2000);
+	told(&s, 5, RI_SERVICE_REJECTED);
+	scene_close(&s);
+}
+
+/* The listener goes before it was told. */
+static void
+test_listener_goes(void)
+{
+	struct scene s;
+
+	scene_open(&s, RI_SERVICE_PORT);
+	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	stop_listening(&s);
+	told(&s, 1, RI_SERVICE_UNKNOWN);
+	node_silent(s.nb);
+	scene_close(&s);
+}
+
+/* Who asks gives up, before and after the listener was told, and after the answer. */
+static void
+test_cancel(void)
+{
+	struct scene s;
+
+	scene_open(&s, RI_SERVICE_PORT);
+	const struct ri_cm_ops *cm = s.na->p->cm;
+	cm->resolve_cancel(s.na->context, 101); /* none */
+	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
+	cm->resolve_cancel(s.na->context, 101);
+	node_silent(s.nb);
+	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
+	struct ri_request *request = asked(&s);
+	cm->resolve_cancel(s.na->context, 101);
+	g_assert_true(node_cm(s.nb, RI_CM_REQUEST_GONE, LISTEN).request == request);
+	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(answer(&s, asked(&s), RI_SERVICE_FOUND), ==, RI_SUCCESS);
+	cm->resolve_cancel(s.na->context, 101);
+	vth_advance(s.vth, 5000);
+	node_silent(s.na);
+	scene_close(&s);
+}
+
+/* Either adapter closes in the middle. */
+static void
+test_adapter_goes(void)
+{
+	struct scene s;
+
+	scene_open(&s, RI_SERVICE_PORT);
+	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(ask(&s, 2, 1000), ==, RI_SUCCESS);
+	(void)asked(&s);
+	node_forget(s.nb);
+	stop_listening(&s);
+	node_free(s.nb);
+	s.nb = NULL;
+	node_run(s.na);
+	told(&s, 1, RI_SERVICE_UNKNOWN);
+	told(&s, 2, RI_SERVICE_UNKNOWN);
+	scene_close(&s);
+
+	scene_open(&s, RI_SERVICE_PORT);
+	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
+	struct ri_request *request = asked(&s);
+	node_free(s.na);
+	s.na = NULL;
+	g_assert_true(node_cm(s.nb, RI_CM_REQUEST_GONE, LISTEN).request == request);
+	scene_close(&s);
+}
+
+/* Requests of one kind are not answered as the other. */
+static void
+test_kinds(void)
+{
+	struct scene s;
+	struct ri_cm_params params;
+
+	scene_open(&s, RI_SERVICE_PORT);
+	const struct ri_cm_ops *cm = s.na->p->cm;
+	struct end *a = end_new(s.na, NULL);
+	struct end *b = end_new(s.nb, NULL);
+
+	params = node_params(&s.service);
+	g_assert_cmpint(cm->connect(a->qp, &params), ==, RI_SUCCESS);
+	struct ri_request *wants_connection = node_cm(s.nb, RI_CM_REQUEST, LISTEN).request;
+	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	struct ri_request *wants_service = asked(&s);
+	g_assert_cmpint(answer(&s, wants_connection, RI_SERVICE_FOUND), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(cm->accept(wants_service, b->qp, &params), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(cm->reject(wants_service, RI_CM_REASON_CONSUMER, NULL, 0), ==,
+			RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(answer(&s, wants_service, RI_SERVICE_REDIRECTED), ==, RI_SUCCESS);
+	told(&s, 1, RI_SERVICE_REDIRECTED);
+	g_assert_cmpint(cm->accept(wants_connection, b->qp, &params), ==, RI_SUCCESS);
+	node_cm(s.na, RI_CM_ESTABLISHED, a);
+	node_cm(s.nb, RI_CM_ESTABLISHED, b);
+	end_free(a);
+	node_cm(s.nb, RI_CM_BROKEN, b);
+	end_free(b);
+	scene_close(&s);
+}
+
+static void
+test_refusals(void)
+{
+	struct scene s;
+	const struct ri_service_answer bad = {.status = RI_SERVICE_STATUS_COUNT};
+	const struct ri_service_answer longish = {.pdata_len = 65};
+
+	scene_open(&s, RI_SERVICE_PORT);
+	const struct ri_cm_ops *cm = s.na->p->cm;
+	struct ri_cm_params params = node_params(&s.service);
+	struct node *iwarp = node_new(s.vth, false, "emul:iwarp");
+
+	g_assert_cmpint(cm->resolve(iwarp->context, 1, &params), ==, RI_ERR_UNSUPPORTED);
+	node_free(iwarp);
+	params.pdata_len = 65;
+	g_assert_cmpint(cm->resolve(s.na->context, 1, &params), ==, RI_ERR_INVALID_ARG);
+	params = node_params(&s.service);
+	params.port = 1;
+	g_assert_cmpint(cm->resolve(s.na->context, 1, &params), ==, RI_ERR_INVALID_ARG);
+	params.port = 0;
+	params.service.kind = 9;
+	g_assert_cmpint(cm->resolve(s.na->context, 1, &params), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	struct ri_request *request = asked(&s);
+	g_assert_cmpint(cm->resolve_answer(request, &bad), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(cm->resolve_answer(request, &longish), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(answer(&s, NULL, RI_SERVICE_FOUND), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(answer(&s, request, RI_SERVICE_REJECTED), ==, RI_SUCCESS);
+	told(&s, 1, RI_SERVICE_REJECTED);
+	scene_close(&s);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_data_func("/emul/resolve/found-port", GINT_TO_POINTER(RI_SERVICE_PORT),
+			     test_found);
+	g_test_add_data_func("/emul/resolve/found-id", GINT_TO_POINTER(RI_SERVICE_IB), test_found);
+	g_test_add_func("/emul/resolve/not-found", test_not_found);
+	g_test_add_func("/emul/resolve/listener-goes", test_listener_goes);
+	g_test_add_func("/emul/resolve/cancel", test_cancel);
+	g_test_add_func("/emul/resolve/adapter-goes", test_adapter_goes);
+	g_test_add_func("/emul/resolve/kinds", test_kinds);
+	g_test_add_func("/emul/resolve/refusals", test_refusals);
+	return g_test_run();
+}

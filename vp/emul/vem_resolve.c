@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Asking for datagram services, InfiniBand's SIDR (itapi-semantics 13).
+ *
+ * Who asks is named by a number of the layer above and gets one answer: of the service, of the fabric if
+ * nobody listens there, or of its own timer. A question is a request like one for a connection: it
+ * stands in the same list, its listener is told of it in the same way and counts it in its backlog, and
+ * it is answered by its number. What goes to an address that is not of this fabric, or through a port
+ * that is down, is lost, and the timer answers. Answers are raised by the adapter's task.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "vem_cm.h"
+#include "vem_fault.h"
+
+/* --- with the fabric's lock ---------------------------------------------------------------- */
+
+void
+vem_ask_answer(struct vem_ask *ask, const struct ri_service_answer *answer)
+{
+	struct ri_rnic *rnic = ask->context->rnic;
+	struct ri_cm_event *event = &ask->event;
+
+	if (ask->answered)
+		return;
+	ask->answered = true;
+	event->service_status = answer->status;
+	if (answer->status == RI_SERVICE_FOUND) {
+		event->qpn = answer->qpn;
+		event->qkey = answer->qkey;
+	}
+	event->pdata_present = answer->pdata_len != 0;
+	event->pdata_len = answer->pdata_len;
+	if (answer->pdata_len != 0)
+		memcpy(event->pdata, answer->pdata, answer->pdata_len);
+	vem_list_add(&rnic->answers, &ask->news);
+	rnic->host->task_run(rnic->host->self, &rnic->task);
+}
+
+struct vem_ask *
+vem_ask_next(struct ri_rnic *rnic)
+{
+	if (vem_list_empty(&rnic->answers))
+		return NULL;
+
+	struct vem_ask *ask = vem_of(rnic->answers.next, struct vem_ask, news);
+	vem_list_remove(&ask->news);
+	vem_list_remove(&ask->item);
+	return ask;
+}
+
+/* Its listener is told that nobody wants an answer any more. */
+static void
+withdraw(struct vem_ask *ask)
+{
+	struct vem_conn *conn = ask->conn;
+
+	if (conn == NULL)
+		return;
+	struct ri_rnic *rnic = conn->rnic;
+	bool told = conn->told;
+	vem_conn_close(conn);
+	if (told) {
+		vem_list_add(&rnic->gone, &conn->news);
+		rnic->host->task_run(rnic->host->self, &rnic->task);
+	} else {
+		free(conn);
+	}
+}
+
+/* That of this context, or any if `any`; NULL: none. */
+static struct vem_ask *
+find(struct vem_fabric *fabric, const struct ri_context *context, uint64_t ctx, bool any)
+{
+	for (struct vem_item *i = fabric->asks.next; i != &fabric->asks; i = i->next) {
+		struct vem_ask *ask = vem_of(i, struct vem_ask, item);
+		if (ask->context == context && (any || ask->ctx == ctx))
+			return ask;
+	}
+	return NULL;
+}
+
+/* The question goes out. */
+static void
+put(struct vem_ask *ask, const struct ri_cm_params *params)
+{
+	const struct ri_service_answer unknown = {.status = RI_SERVICE_UNKNOWN};
+	const struct ri_service_answer full = {.status = RI_SERVICE_REJECTED};
+	struct vem_fabric *fabric = ask->context->rnic->fabric;
+	struct ri_cm_event event = {.kind = RI_CM_SERVICE_REQUEST,
+				    .peer = ask->event.local,
+				    .local = ask->event.peer,
+				    .pdata_present = params->pdata_len != 0,
+				    .pdata_len = params->pdata_len};
+	struct ri_listen *listen = vem_listen_find(fabric, &params->service);
+
+	if (listen == NULL) {
+		vem_ask_answer(ask, &unknown);
+		return;
+	}
+	if (vem_fault_offline(listen->context->rnic))
+		return;
+	if (params->pdata_len != 0)
+		memcpy(event.pdata, params->pdata, params->pdata_len);
+	ask->conn = vem_conn_new(listen, &event);
+	if (ask->conn != NULL)
+		ask->conn->ask = ask;
+	else
+		vem_ask_answer(ask, &full);
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+void
+vem_ask_free(struct vem_ask *ask)
+{
+	if (ask == NULL)
+		return;
+	const struct ri_host *host = ask->context->rnic->host;
+	host->timer_stop(host->self, &ask->timer);
+	free(ask);
+}
+
+/* On the service thread: nobody answered in time. */
+static void
+late(void *arg)
+{
+	const struct ri_service_answer none = {.status = RI_SERVICE_REJECTED};
+	struct vem_ask *ask = arg;
+	struct vem_fabric *fabric = ask->context->rnic->fabric;
+
+	pthread_mutex_lock(&fabric->lock);
+	withdraw(ask);
+	vem_ask_answer(ask, &none);
+	pthread_mutex_unlock(&fabric->lock);
+}
+
+/* One that nobody was told the answer of leaves the fabric; false: there is none. */
+static bool
+end(struct ri_context *context, uint64_t ctx, bool any)
+{
+	struct vem_fabric *fabric = context->rnic->fabric;
+
+	pthread_mutex_lock(&fabric->lock);
+	struct vem_ask *ask = find(fabric, context, ctx, any);
+	if (ask != NULL) {
+		withdraw(ask);
+		vem_list_remove(&ask->item);
+		vem_list_remove(&ask->news);
+		ask->answered = true; /* its timer comes too late */
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	vem_ask_free(ask);
+	return ask != NULL;
+}
+
+void
+vem_ask_end_all(struct ri_context *context)
+{
+	while (end(context, 0, true))
+		;
+}
+
+/* --- verbs --------------------------------------------------------------------------------- */
+
+void
+vem_resolve_cancel(struct ri_context *context, uint64_t ctx)
+{
+	struct ri_rnic *rnic = context->rnic;
+
+	(void)end(context, ctx, false);
+	/* After this no upcall for it is under way; what else there is to tell is told by the next. */
+	rnic->host->task_stop(rnic->host->self, &rnic->task);
+	rnic->host->task_run(rnic->host->self, &rnic->task);
+}
+
+static enum ri_status
+params_check(const struct vem_fabric *fabric, const struct ri_cm_params *params)
+{
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
+
+	vem_profile(fabric->personality, &attr);
+	if (!attr.ud)
+		return RI_ERR_UNSUPPORTED;
+	if (params->port != 0 || params->pdata_len > attr.ud_request_pdata ||
+	    !vem_service_is_known(fabric, &params->service))
+		return RI_ERR_INVALID_ARG;
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vem_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *params)
+{
+	struct ri_rnic *rnic = context->rnic;
+	struct vem_fabric *fabric = rnic->fabric;
+	enum ri_status status = params_check(fabric, params);
+
+	if (status != RI_SUCCESS)
+		return status;
+	struct vem_ask *ask = calloc(1, sizeof(*ask));
+	if (ask == NULL)
+		return RI_ERR_RESOURCES;
+	ask->context = context;
+	ask->ctx = ctx;
+	ask->event = (struct ri_cm_event){.kind = RI_CM_SERVICE_REPLY,
+					  .ctx = ctx,
+					  .peer = params->peer,
+					  .local = params->local,
+					  .service = params->service};
+	ask->timer = (struct ri_timer){.fire = late, .arg = ask};
+	bool arrives = vem_addr_source(fabric, &params->peer, &ask->event.local) &&
+		       !vem_fault_offline(rnic);
+
+	pthread_mutex_lock(&fabric->lock);
+	bool busy = find(fabric, context, ctx, false) != NULL;
+	if (!busy) {
+		vem_list_add(&fabric->asks, &ask->item);
+		if (params->deadline != RI_NEVER)
+			rnic->host->timer_start(rnic->host->self, &ask->timer, params->deadline);
+		if (arrives)
+			put(ask, params);
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	if (busy)
+		free(ask);
+	return busy ? RI_ERR_BUSY : RI_SUCCESS;
+}
+
+enum ri_status
+vem_resolve_answer(struct ri_request *request, const struct ri_service_answer *answer)
+{
+	struct vem_fabric *fabric = vem_fabric_of_request((uint64_t)(uintptr_t)request);
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
+
+	if (fabric == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	vem_profile(fabric->personality, &attr);
+	bool fits = answer->pdata_len <= attr.ud_reply_pdata &&
+		    answer->status < RI_SERVICE_STATUS_COUNT;
+	pthread_mutex_lock(&fabric->lock);
+	struct vem_conn *conn = fits ? vem_conn_find(fabric, request, true) : NULL;
+	if (conn != NULL) {
+		vem_ask_answer(conn->ask, answer);
+		vem_conn_close(conn);
+		free(conn);
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	vem_fabric_put(fabric);
+	if (!fits)
+		return RI_ERR_INVALID_ARG;
+	return conn != NULL ? RI_SUCCESS : RI_ERR_INVALID_HANDLE;
+}
