@@ -4297,7 +4297,8 @@ it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
  * @retval IT_ERR_CALLBACK_EXISTS A callback is attached to the EVD.
  * @retval IT_ERR_WAITER_LIMIT As many threads wait on the EVD as may (64).
  * @retval IT_ERR_TIMEOUT_EXPIRED The time ran out before the EVD notified; nothing was taken.
- * @retval IT_ERR_INTERRUPT A signal handler ran during the wait; nothing was taken.
+ * @retval IT_ERR_INTERRUPT A signal handler without SA_RESTART ran during the wait; nothing was taken.
+ *     After one with it the wait goes on, unless this thread has others without it unblocked.
  * @retval IT_ERR_FAULT @p event is NULL.
  * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The EVD or its adapter was freed meanwhile.

@@ -187,7 +187,8 @@ it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_iden
  * @retval IT_ERR_INVALID_EVD_STATE The EVD is disabled, or a member of an aggregate.
  * @retval IT_ERR_CALLBACK_EXISTS A callback is attached.
  * @retval IT_ERR_WAITER_LIMIT As many threads wait as may.
- * @retval IT_ERR_INTERRUPT A signal handler ran; nothing was taken.
+ * @retval IT_ERR_INTERRUPT A signal handler without SA_RESTART ran during the wait; nothing was taken.
+ *     After one with it the wait goes on, unless this thread has others without it unblocked.
  * @retval IT_ERR_FAULT @p events or @p events_count is NULL.
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.

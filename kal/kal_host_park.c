@@ -10,15 +10,19 @@
  * The sleeper may go on, and close its parker, between the waker's exchange and the waker's system
  * call. Wakers are therefore counted (link.n[0]), and parker_close waits for the last of them.
  *
- * A handler of the application's makes both system calls return EINTR: the kernel restarts them by
- * itself after stops and ignored signals. The futex gets a deadline even if there is none, because
- * without one it would be restarted after SA_RESTART handlers too.
+ * A handler of the application's makes both system calls return EINTR, with SA_RESTART or without: the
+ * kernel restarts ppoll for nobody, and the futex always has a deadline so that both behave alike. After
+ * stops and ignored signals the kernel goes on by itself. Which handler ran cannot be known afterwards. So
+ * a sleep is interrupted if it may have been one without SA_RESTART, that is if this thread takes any
+ * signal with such a handler; where all of them restart, the sleep goes on, as a restarted call would.
  */
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -58,6 +62,35 @@ woken(struct ri_parker *parker)
 	return atomic_compare_exchange_strong(word_of(parker), &expected, FREE);
 }
 
+/* Signals that tell of a mistake of the thread itself; sanitizers and runtimes have handlers for them. */
+static bool
+is_mistake(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+	       signal == SIGTRAP || signal == SIGABRT || signal == SIGSYS;
+}
+
+/* Does every handler that may have run want to have restarted what it interrupted? */
+static bool
+handlers_restart(void)
+{
+	sigset_t blocked;
+
+	if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0)
+		return false;
+	for (int signal = 1; signal < NSIG; signal++) {
+		struct sigaction action;
+
+		if (is_mistake(signal) || sigismember(&blocked, signal) == 1 ||
+		    sigaction(signal, NULL, &action) != 0)
+			continue;
+		if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
+		    (action.sa_flags & SA_RESTART) == 0)
+			return false;
+	}
+	return true;
+}
+
 /* Stop sleeping for another reason; a wake that came meanwhile goes first. */
 static enum ri_status
 give_up(struct ri_parker *parker, enum ri_status why)
@@ -93,7 +126,7 @@ park_on_word(struct ri_parker *parker, uint64_t deadline)
 			return RI_SUCCESS;
 		if (result < 0 && errno == ETIMEDOUT && deadline != RI_NEVER)
 			return give_up(parker, RI_ERR_TIMEOUT);
-		if (result < 0 && errno == EINTR)
+		if (result < 0 && errno == EINTR && !handlers_restart())
 			return give_up(parker, RI_ERR_INTERRUPTED);
 	}
 }
@@ -148,7 +181,7 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 			ready--;
 		if (woken(parker))
 			return RI_SUCCESS;
-		if (interrupted)
+		if (interrupted && !handlers_restart())
 			return give_up(parker, RI_ERR_INTERRUPTED);
 		if (ready > 0)
 			return give_up(parker, RI_SUCCESS);

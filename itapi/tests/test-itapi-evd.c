@@ -472,6 +472,31 @@ test_interrupt(void)
 	pair_ok(it_ia_free(ia));
 }
 
+/* Handlers that want interrupted calls restarted have that: the wait goes on (6.4). */
+static void
+test_restart(void)
+{
+	it_ia_handle_t ia = pair_ia();
+	it_evd_handle_t soft = pair_sevd(ia, SOFT, 0), dto = pair_sevd(ia, IT_DTO_EVENT_STREAM, 1);
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+	struct waiter waiter[2];
+
+	sigaction(SIGUSR1, &action, &before);
+	waiter_start(&waiter[0], soft);
+	waiter_start(&waiter[1], dto);
+	for (size_t i = 0; i < 10 * G_N_ELEMENTS(waiter); i++) {
+		waiter_settle(&waiter[i % 2]);
+		pthread_kill(waiter[i % 2].thread, SIGUSR1);
+	}
+	post(soft, 6);
+	pthread_join(waiter[0].thread, NULL);
+	g_assert_cmpint(waiter[0].status, ==, IT_SUCCESS);
+	pair_ok(it_ia_free(ia));
+	pthread_join(waiter[1].thread, NULL);
+	g_assert_cmpint(waiter[1].status, ==, IT_ERR_ABORT);
+	sigaction(SIGUSR1, &before, NULL);
+}
+
 /* Posters and waiters on one EVD: every event arrives once. */
 struct crowd {
 	it_evd_handle_t evd;
@@ -536,6 +561,7 @@ add(void)
 	pair_add_bare("evd/r-15-wake", test_wake);
 	pair_add_bare("evd/r-12-line", test_line);
 	pair_add_bare("evd/interrupt", test_interrupt);
+	pair_add_bare("evd/restart", test_restart);
 	pair_add_bare("evd/crowd", test_crowd);
 }
 

@@ -229,6 +229,7 @@ test_interrupted(void)
 {
 	struct sigaction plain = {.sa_handler = handler}, old1, old2;
 	struct sigaction restarting = {.sa_handler = handler, .sa_flags = SA_RESTART};
+	sigset_t set;
 	int pair[2];
 
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), ==, 0);
@@ -236,8 +237,16 @@ test_interrupted(void)
 	sigaction(SIGUSR2, &restarting, &old2);
 	g_assert_cmpint(park_bothered(SIGUSR1, -1, RI_NEVER), ==, RI_ERR_INTERRUPTED);
 	g_assert_cmpint(park_bothered(SIGUSR1, pair[0], RI_NEVER), ==, RI_ERR_INTERRUPTED);
+	/* Either handler may have run. */
 	g_assert_cmpint(park_bothered(SIGUSR2, -1, RI_NEVER), ==, RI_ERR_INTERRUPTED);
 	g_assert_cmpint(park_bothered(SIGUSR2, pair[0], RI_NEVER), ==, RI_ERR_INTERRUPTED);
+	/* The one without SA_RESTART cannot: the sleep goes on. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	g_assert_cmpint(pthread_sigmask(SIG_BLOCK, &set, NULL), ==, 0);
+	g_assert_cmpint(park_bothered(SIGUSR2, -1, 20u * MS), ==, RI_ERR_TIMEOUT);
+	g_assert_cmpint(park_bothered(SIGUSR2, pair[0], 20u * MS), ==, RI_ERR_TIMEOUT);
+	g_assert_cmpint(pthread_sigmask(SIG_UNBLOCK, &set, NULL), ==, 0);
 	/* Ignored: no handler runs, nothing is interrupted. */
 	g_assert_cmpint(park_bothered(SIGCHLD, -1, 20u * MS), ==, RI_ERR_TIMEOUT);
 	g_assert_cmpint(park_bothered(SIGCHLD, pair[0], 20u * MS), ==, RI_ERR_TIMEOUT);
