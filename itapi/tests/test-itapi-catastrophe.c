@@ -444,6 +444,34 @@ test_nth_call(struct pair *pair)
 	faults_part(&faults);
 }
 
+/* The environment breaks an adapter from the beginning; what it says wrongly is left out. */
+static void
+test_environment(void)
+{
+	it_ia_info_t *info = NULL;
+	it_pz_handle_t pz = NULL;
+	it_ia_handle_t ia;
+	int door;
+
+	g_assert_true(g_setenv("ITAPI_EMUL_FAULTS",
+			       "call pd_create 1 resources; be good;; port down; call pd_create",
+			       TRUE));
+	ia = pair_ia();
+	g_unsetenv("ITAPI_EMUL_FAULTS");
+	door = fault_meet();
+	if (door >= 0) {
+		g_assert_cmpint(it_pz_create(ia, &pz), ==, IT_ERR_RESOURCES);
+		pair_ok(it_pz_create(ia, &pz));
+		pair_ok(it_ia_query(ia, &info));
+		g_assert_false(info->spigot_info[0].spigot_online);
+		it_ia_info_free(info);
+	} else {
+		g_test_skip("this adapter has no fault door");
+	}
+	fault_part(door);
+	pair_ok(it_ia_free(ia));
+}
+
 /* What the tester says wrongly is answered and does nothing. */
 static void
 test_bad_commands(struct pair *pair)
@@ -497,6 +525,7 @@ add(void)
 	pair_add("catastrophe/r-36-every-call", test_every_call);
 	pair_add("faults/nth-call", test_nth_call);
 	pair_add("faults/bad-commands", test_bad_commands);
+	pair_add_bare("faults/environment", test_environment);
 }
 
 int
