@@ -357,10 +357,12 @@ waiter_run(void *arg)
 	struct waiter *waiter = (struct waiter *)arg;
 
 	atomic_store(&waiter->started, true);
-	do /* test_line itself may stand in the last place for a moment */
+	for (;;) {
 		waiter->status = it_evd_wait(waiter->evd, waiter->timeout, &waiter->event, NULL);
-	while (waiter->status == IT_ERR_WAITER_LIMIT);
-	return NULL;
+		if (waiter->status != IT_ERR_WAITER_LIMIT)
+			return NULL;
+		g_usleep(500); /* test_line itself may stand in the last place for a moment */
+	}
 }
 
 static void
@@ -431,7 +433,7 @@ test_line(void)
 	}
 	/* Refused, once all stand in line; until then this one stands there for a while itself. */
 	while (it_evd_wait(evd, 1000, &event, NULL) != IT_ERR_WAITER_LIMIT)
-		;
+		g_usleep(2000); /* its place is free */
 	for (uintptr_t i = 0; i < LIMIT; i++)
 		post(evd, i);
 	for (uintptr_t i = 0; i < LIMIT; i++) {
