@@ -295,6 +295,46 @@ test_send_and_unlink_lmr(struct pair *pair)
 	reset_both(pair);
 }
 
+/* A message from the very region that it revokes, from one endpoint of an adapter to another. */
+static void
+test_revokes_its_source(struct pair *pair)
+{
+	struct end *b = &pair->passive;
+	it_rmr_context_t context = 0;
+	it_lmr_triplet_t out = {.length = 10};
+	it_lmr_handle_t lmr;
+	it_ep_handle_t near;
+	it_event_t event;
+
+	g_assert_cmpint(it_lmr_create21(b->pz, b->buffer + WINDOW, NULL, WINDOW,
+					IT_ADDR_MODE_ABSOLUTE, IT_PRIV_ALL,
+					IT_LMR_FLAG_NON_SHAREABLE, 0, &lmr, &context),
+			==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_rc_create(b->pz, b->request, b->recv, b->cm_msg, IT_EP_NO_FLAG,
+					&b->attr, &near),
+			==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_connect(near, &pair->path, NULL, &pair->qual, IT_CONNECT_FLAG_TWO_WAY,
+				      NULL, 0),
+			==, IT_SUCCESS);
+	event = end_expect(b->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+	g_assert_cmpint(it_ep_accept(b->ep, event.conn_req.cn_est_id, NULL, 0), ==, IT_SUCCESS);
+	end_expect(b->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	end_expect(b->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+
+	post_receive(b, 4);
+	out.lmr = lmr;
+	out.addr.abs = b->buffer + WINDOW;
+	g_assert_cmpint(it_post_send_and_unlink(near, &out, 1, 3, SIGNALED, context), ==,
+			IT_SUCCESS);
+	event = window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	g_assert_true(event.dto_cmpl.unlinked_mr_handle == (it_handle_t)lmr);
+	window_done(b->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	g_assert_cmpint(it_ep_free(near), ==, IT_SUCCESS);
+	end_next(b->cm_msg); /* the end, one way or the other */
+	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
+	end_reset(b);
+}
+
 enum bad_key {
 	BAD_UNKNOWN,
 	BAD_NOT_LINKED,
@@ -427,6 +467,7 @@ add_tests(void)
 	pair_add("rmr/wide", test_wide);
 	pair_add("rmr/r-17-send-and-unlink", test_send_and_unlink);
 	pair_add("rmr/send-and-unlink-lmr", test_send_and_unlink_lmr);
+	pair_add("rmr/revokes-its-source", test_revokes_its_source);
 	pair_add("rmr/bad-keys", test_bad_keys);
 	pair_add("rmr/read-to-rmr", test_read_to_rmr);
 }

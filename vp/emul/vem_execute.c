@@ -281,7 +281,7 @@ no_receive_taken(struct ri_qp *qp, struct ri_qp *peer, enum vsw_srq_result why)
 	return wait_for_receive(qp, peer);
 }
 
-/* Place a message into the receive just taken, and invalidate what it names. */
+/* Place a message into the receive just taken. */
 static const struct vem_fault *
 place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans *message,
       struct vsw_cqe *cqe)
@@ -303,6 +303,13 @@ place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans *mes
 		cqe->status = RI_WC_LOCAL_QP;
 		return &owner_gone;
 	}
+	return NULL;
+}
+
+/* Invalidate what a message names. No region is in use here: it could be the one. */
+static const struct vem_fault *
+invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *cqe)
+{
 	if ((wqe->flags & RI_WR_INVALIDATE) == 0)
 		return NULL;
 	if ((atomic_load(&peer->access) & VSW_MEM_REMOTE) == 0 ||
@@ -342,6 +349,8 @@ deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
 	cqe.wr_id = peer->rx_wqe->wr_id;
 	const struct vem_fault *fault = place(peer, wqe, message, &cqe);
 	vem_spans_end(message);
+	if (fault == NULL)
+		fault = invalidate_named(peer, wqe, &cqe);
 	if (fault != NULL || (wqe->flags & RI_WR_SOLICITED) != 0 ||
 	    (peer->rx_wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
