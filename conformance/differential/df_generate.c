@@ -418,15 +418,15 @@ static const struct {
 	[DF_SEND] = {18, make_send},
 	[DF_WRITE] = {14, make_write},
 	[DF_READ] = {12, make_read},
-	[DF_ATOMIC] = {0, make_atomic},
-	[DF_SEND_UNLINK] = {0, make_send},
+	[DF_ATOMIC] = {6, make_atomic},
+	[DF_SEND_UNLINK] = {5, make_send},
 	[DF_LMR_CREATE] = {4, make_lmr_create},
 	[DF_LMR_FREE] = {1, make_lmr},
 	[DF_LMR_MODIFY] = {1, make_lmr},
-	[DF_RMR_CREATE] = {0, make_rmr_create},
-	[DF_RMR_FREE] = {0, make_rmr_free},
-	[DF_RMR_LINK] = {0, make_rmr_link},
-	[DF_RMR_UNLINK] = {0, make_rmr_unlink},
+	[DF_RMR_CREATE] = {4, make_rmr_create},
+	[DF_RMR_FREE] = {1, make_rmr_free},
+	[DF_RMR_LINK] = {7, make_rmr_link},
+	[DF_RMR_UNLINK] = {3, make_rmr_unlink},
 };
 
 static enum df_kind

@@ -66,8 +66,8 @@ struct model_rmr {
 	enum model_link linked;
 	int type;
 	int pz;
-	int ep;
-	int lmr;
+	int ep;  /* linked through; -1: who knows */
+	int lmr; /* likewise */
 	int off; /* in the arena */
 	int len;
 	int privs;

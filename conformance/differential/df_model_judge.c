@@ -87,6 +87,8 @@ refuse_atomic(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_ATOMIC_OP);
 	if (step->segs != 1 || step->seg[0].len != 8)
 		model_answer(model, IT_ERR_INVALID_LENGTH);
+	if (step->segs == 0)
+		model_answer(model, IT_ERR_INVALID_LMR);
 	/* Addresses of regions are multiples of 8 (the arena is), or programs do not do this to them. */
 	if (step->off % 8 != 0)
 		model_answer(model, IT_ERR_INVALID_ADDRESS);
@@ -131,12 +133,14 @@ refuse_link(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_RMR);
 	if (!lmr->alive || df_node(step->lmr) != df_node(step->ep))
 		model_answer(model, IT_ERR_INVALID_LMR);
-	if (step->len == 0)
-		model_answer(model, IT_ERR_INVALID_LENGTH);
+	if (df_node(step->obj) != df_node(step->ep))
+		model_skip(model); /* the order of its arguments, which G2 has tests for */
 	if (model_now(model)->answer.count > 0)
 		return;
-	if (df_node(step->obj) != df_node(step->ep) || !lmr->linked)
+	if (!lmr->linked)
 		model_skip(model);
+	if (step->len == 0)
+		model_answer(model, IT_ERR_INVALID_LENGTH);
 	if (step->off < 0 || step->off + step->len > lmr->len)
 		model_answer(model, IT_ERR_RANGE);
 	if (lmr->mode == IT_ADDR_MODE_RELATIVE ||
@@ -232,15 +236,15 @@ judge_near(struct df_model *model, const struct df_step *step, struct model_verd
 	}
 	for (int i = 0; i < step->segs; i++)
 		verdict->near |= model_seg_fault(model, step->ep, &step->seg[i], right);
-	if (step->kind != DF_READ || !model->profile->sink_remote_write)
+	if (right != IT_PRIV_LOCAL_WRITE || !model->profile->sink_remote_write)
 		return;
-	for (int i = 0; i < step->segs; i++) {
+	for (int i = 0; i < step->segs && step->kind == DF_READ; i++) {
 		if (step->seg[i].len > 0 &&
 		    ((model->lmr[step->seg[i].lmr].privs & IT_PRIV_REMOTE_WRITE) == 0 ||
 		     (end->enable & DF_ENABLE_WRITE) == 0))
 			verdict->near |= PROTECT;
 	}
-	/* Looked at before the Read goes out, or when its answer comes (8.3). */
+	/* Looked at before the request goes out, or when its answer comes (8.3). */
 	if ((verdict->near & PROTECT) != 0)
 		verdict->near |= MODEL_BIT(IT_DTO_ERR_FLUSHED);
 }
@@ -323,8 +327,10 @@ judge_unlink(struct df_model *model, const struct df_step *step, struct model_ve
 {
 	int place = end_of(model, step)->peer;
 	const struct model_ep *peer = &model->ep[place];
-	bool good = (peer->enable & (DF_ENABLE_READ | DF_ENABLE_WRITE)) != 0 &&
-		    df_node(step->key.slot) == df_node(place);
+	bool good = peer->enable != 0 && df_node(step->key.slot) == df_node(place);
+
+	if (peer->enable == DF_ENABLE_ATOMIC)
+		model_skip(model); /* 8.6 speaks of Reads and Writes only */
 
 	if (step->key.kind == 'l') {
 		const struct model_lmr *lmr = &model->lmr[step->key.slot];

@@ -38,7 +38,7 @@ model_rmr_through(const struct df_model *model, int ep, enum model_link linked)
 	for (int i = 0; i < DF_RMRS; i++) {
 		const struct model_rmr *rmr = &model->rmr[i];
 
-		if (rmr->alive && rmr->linked == linked && rmr->ep == ep &&
+		if (rmr->alive && rmr->linked == linked && (rmr->ep == ep || rmr->ep < 0) &&
 		    rmr->type == IT_RMR_TYPE_NARROW)
 			return true;
 	}
@@ -51,7 +51,7 @@ model_rmr_onto(const struct df_model *model, int lmr, enum model_link linked)
 	for (int i = 0; i < DF_RMRS; i++) {
 		const struct model_rmr *rmr = &model->rmr[i];
 
-		if (rmr->alive && rmr->linked == linked && rmr->lmr == lmr)
+		if (rmr->alive && rmr->linked == linked && (rmr->lmr == lmr || rmr->lmr < 0))
 			return true;
 	}
 	return false;

@@ -222,6 +222,20 @@ run_link(struct df_model *model, const struct df_step *step)
 	rmr->mode = step->mode;
 }
 
+/* It was posted and may not have run: 8.5 and 15.6 leave open how a window stands then. */
+static void
+link_doubted(struct df_model *model, const struct df_step *step)
+{
+	struct model_rmr *rmr = &model->rmr[step->obj];
+
+	if (step->kind < DF_RMR_LINK)
+		return;
+	rmr->linked = MODEL_UNKNOWN;
+	rmr->changed = model->settle;
+	rmr->ep = -1;
+	rmr->lmr = -1;
+}
+
 /* What the arriving message unlinks at the peer, and its receive names. */
 static void
 run_remote_unlink(struct df_model *model, const struct df_step *step, struct df_wr *taker)
@@ -318,6 +332,7 @@ work_fails(struct df_model *model, const struct df_step *step, const struct mode
 		taker->statuses = verdict->taker | (doubt ? FLUSHED | SUCCESS : 0);
 		taker->length = (uint32_t)model_seg_sum(step);
 	}
+	link_doubted(model, step);
 	post(model, step, statuses);
 }
 
@@ -334,10 +349,7 @@ work_doubted(struct df_model *model, const struct df_step *step,
 		taker->statuses = SUCCESS | FLUSHED;
 		taker->length = (uint32_t)model_seg_sum(step);
 	}
-	if (step->kind >= DF_RMR_LINK) {
-		model->rmr[step->obj].changed = model->settle;
-		model->rmr[step->obj].linked = MODEL_UNKNOWN;
-	}
+	link_doubted(model, step);
 	post(model, step, SUCCESS | FLUSHED);
 }
 
@@ -364,6 +376,7 @@ request(struct df_model *model, const struct df_step *step)
 
 	if (end->state != IT_EP_STATE_CONNECTED || end->end == MODEL_SHUT) {
 		model_answer(model, IT_SUCCESS);
+		link_doubted(model, step);
 		post(model, step, FLUSHED);
 		return;
 	}
