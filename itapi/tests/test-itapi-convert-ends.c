@@ -316,7 +316,7 @@ test_resources(struct pair *pair)
 		stream_say(sd[0], "still mine", 10);
 		stream_hear(sd[1], "still mine", 10);
 		tight = before;
-		tight.rlim_cur = (rlim_t)(number + spare);
+		tight.rlim_cur = (rlim_t)number + (rlim_t)spare;
 		g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &tight), ==, 0);
 		status = stream_convert(end, sd[0], IT_SC_DEFAULT, NULL);
 		g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &before), ==, 0);
