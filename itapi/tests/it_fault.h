@@ -14,7 +14,7 @@
 
 /* Stand at the door; before the first adapter is opened, once per program. */
 void fault_begin(void);
-/* The adapter that was opened first of those that were not met yet; -1: there is none. */
+/* The adapter that was opened first of those that are open and were not met yet; -1: there is none. */
 int fault_meet(void);
 /* Tell it, and have it done when this returns. */
 void fault_say(int adapter, const char *command);

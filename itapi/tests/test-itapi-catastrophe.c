@@ -8,6 +8,7 @@
  */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "it_ext.h"
@@ -241,6 +242,81 @@ test_free_all(struct pair *pair)
 	pair_disconnect(pair);
 }
 
+/* --- under load --------------------------------------------------------------------------- */
+
+#define ROUNDS 20
+
+/* One side of a conversation that ends when its adapter does, or the peer's. */
+struct talker {
+	pthread_t thread;
+	struct end *end;
+	it_status_t status; /* that ended it; IT_SUCCESS: a flush did */
+	atomic_uint done;
+};
+
+static void *
+talk(void *arg)
+{
+	struct talker *t = arg;
+	it_lmr_triplet_t out = end_segment(t->end, 0, 64), in = end_segment(t->end, 4096, 64);
+	it_event_t event = {.dto_cmpl.dto_status = IT_DTO_SUCCESS};
+
+	while (event.dto_cmpl.dto_status == IT_DTO_SUCCESS) {
+		t->status = it_post_recv((it_handle_t)t->end->ep, &in, 1, 1, 0);
+		if (t->status == IT_SUCCESS)
+			t->status = it_post_send(t->end->ep, &out, 1, 2, IT_COMPLETION_FLAG);
+		if (t->status == IT_SUCCESS)
+			t->status = it_evd_wait(t->end->request, IT_TIMEOUT_INFINITE, &event, NULL);
+		if (t->status == IT_SUCCESS && event.dto_cmpl.dto_status == IT_DTO_SUCCESS)
+			t->status = it_evd_wait(t->end->recv, IT_TIMEOUT_INFINITE, &event, NULL);
+		if (t->status != IT_SUCCESS)
+			return NULL;
+		atomic_fetch_add(&t->done, 1);
+	}
+	return NULL;
+}
+
+static void
+talk_until_it_fails(struct pair *pair, const struct faults *faults)
+{
+	struct talker talkers[2] = {{.end = &pair->active}, {.end = &pair->passive}};
+
+	pair_establish(pair);
+	for (size_t i = 0; i < 2; i++)
+		g_assert_cmpint(pthread_create(&talkers[i].thread, NULL, talk, &talkers[i]), ==, 0);
+	while (atomic_load(&talkers[0].done) < 50 || atomic_load(&talkers[1].done) < 50)
+		g_usleep(100);
+	fault_say(faults->passive, "fail adapter");
+	for (size_t i = 0; i < 2; i++)
+		g_assert_cmpint(pthread_join(talkers[i].thread, NULL), ==, 0);
+	g_assert_cmpint(talkers[0].status, ==, IT_SUCCESS); /* its own adapter is well */
+	if (talkers[1].status != IT_SUCCESS)
+		g_assert_cmpint(talkers[1].status, ==, IT_ERR_IA_CATASTROPHE);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+}
+
+/* It fails while threads post, poll and sleep; again and again. */
+static void
+test_load(void)
+{
+	struct faults faults;
+	struct pair pair;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (!pair_open(&pair)) {
+			g_test_skip("no such adapter");
+			return;
+		}
+		if (!faults_meet(&faults)) {
+			pair_close(&pair);
+			return;
+		}
+		talk_until_it_fails(&pair, &faults);
+		faults_part(&faults);
+		pair_close(&pair);
+	}
+}
+
 /* --- every call --------------------------------------------------------------------------- */
 
 #define DEAD(call_)  g_assert_cmpint((call_), ==, IT_ERR_IA_CATASTROPHE)
@@ -423,97 +499,6 @@ test_every_call(struct pair *pair)
 	scene_close(&s);
 }
 
-/* --- a call that fails without a catastrophe ---------------------------------------------- */
-
-static void
-test_nth_call(struct pair *pair)
-{
-	struct end *end = &pair->passive;
-	struct faults faults;
-	it_pz_handle_t first = NULL, second = NULL;
-
-	if (!faults_meet(&faults))
-		return;
-	fault_say(faults.passive, "call pd_create 2 resources");
-	g_assert_cmpint(it_pz_create(end->ia, &first), ==, IT_SUCCESS);
-	g_assert_cmpint(it_pz_create(end->ia, &second), ==, IT_ERR_RESOURCES);
-	g_assert_null(second);
-	g_assert_cmpint(it_pz_create(end->ia, &second), ==, IT_SUCCESS);
-	g_assert_cmpint(it_pz_free(first), ==, IT_SUCCESS);
-	g_assert_cmpint(it_pz_free(second), ==, IT_SUCCESS);
-	faults_part(&faults);
-}
-
-/* The environment breaks an adapter from the beginning; what it says wrongly is left out. */
-static void
-test_environment(void)
-{
-	it_ia_info_t *info = NULL;
-	it_pz_handle_t pz = NULL;
-	it_ia_handle_t ia;
-	int door;
-
-	g_assert_true(g_setenv("ITAPI_EMUL_FAULTS",
-			       "call pd_create 1 resources; be good;; port down; call pd_create",
-			       TRUE));
-	ia = pair_ia();
-	g_unsetenv("ITAPI_EMUL_FAULTS");
-	door = fault_meet();
-	if (door >= 0) {
-		g_assert_cmpint(it_pz_create(ia, &pz), ==, IT_ERR_RESOURCES);
-		pair_ok(it_pz_create(ia, &pz));
-		pair_ok(it_ia_query(ia, &info));
-		g_assert_false(info->spigot_info[0].spigot_online);
-		it_ia_info_free(info);
-	} else {
-		g_test_skip("this adapter has no fault door");
-	}
-	fault_part(door);
-	pair_ok(it_ia_free(ia));
-}
-
-/* What the tester says wrongly is answered and does nothing. */
-static void
-test_bad_commands(struct pair *pair)
-{
-	static const char *const bad[] = {
-		" ",
-		"hello",
-		"call pd_create 1",
-		"call nothing 1 resources",
-		"call pd_create 0 resources",
-		"call pd_create last resources",
-		"call pd_create 1 sorry",
-		"port",
-		"port sideways",
-		"fail",
-		"fail qp",
-		"fail qp 99",
-		"fail qp x",
-		"fail qp 1 badly",
-		"fail qp 1 inside out",
-		"fail cq 99",
-		"fail cq 1 2",
-		"fail srq last",
-		"full srq 1",
-		"full adapter",
-		"fail adapter now please",
-	};
-	struct faults faults;
-
-	if (!faults_meet(&faults))
-		return;
-	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
-		char *answer = fault_ask(faults.active, bad[i]);
-
-		g_assert_cmpstr(answer, !=, "ok");
-		g_free(answer);
-	}
-	pair_establish(pair);
-	pair_disconnect(pair);
-	faults_part(&faults);
-}
-
 static void
 add(void)
 {
@@ -523,9 +508,7 @@ add(void)
 	pair_add("catastrophe/r-36-sleepers", test_sleepers);
 	pair_add("catastrophe/r-36-free-all", test_free_all);
 	pair_add("catastrophe/r-36-every-call", test_every_call);
-	pair_add("faults/nth-call", test_nth_call);
-	pair_add("faults/bad-commands", test_bad_commands);
-	pair_add_bare("faults/environment", test_environment);
+	pair_add_bare("catastrophe/r-36-load", test_load);
 }
 
 int

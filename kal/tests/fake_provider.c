@@ -4,6 +4,7 @@
 /* The provider of fake_provider.h: adapters, objects that count, the tables. */
 
 #include <glib.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -14,6 +15,8 @@ static atomic_int objects;
 static struct ri_cq *last_cq;
 static struct ri_srq *last_srq;
 static struct ri_rnic *last_rnic;
+static pthread_mutex_t moving =
+	PTHREAD_MUTEX_INITIALIZER; /* of fake_addrs, once there are listeners */
 
 struct ri_rnic_attr fake_attr;
 struct ri_addr fake_addrs[2];
@@ -138,7 +141,9 @@ query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 	if (port == 1)
 		return RI_SUCCESS;
 	attr->num_addrs = 2;
+	pthread_mutex_lock(&moving);
 	memcpy(attr->addrs, fake_addrs, sizeof(fake_addrs));
+	pthread_mutex_unlock(&moving);
 	return RI_SUCCESS;
 }
 
@@ -324,6 +329,15 @@ fake_raise(enum ri_event event, enum ri_object object)
 	else if (object == RI_OBJECT_QP)
 		async.ctx = fake_last_qp->init.ctx;
 	last_rnic->up->async_event(last_rnic->up->self, &async);
+}
+
+void
+fake_move(const struct ri_addr *addr)
+{
+	pthread_mutex_lock(&moving);
+	fake_addrs[0] = *addr;
+	pthread_mutex_unlock(&moving);
+	fake_raise(RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT);
 }
 
 void

@@ -37,6 +37,8 @@ extern enum ri_status fake_fail_attach;
 /* The provider's CQ, SRQ or QP raises something, as an engine would, on the calling thread. */
 void fake_fire_cq(void);
 void fake_raise(enum ri_event event, enum ri_object object);
+/* Spigot 0 gets another address in place of its first, and says so. */
+void fake_move(const struct ri_addr *addr);
 /* What the queue pair made last has to say is said at once, not when the host comes to it. */
 void fake_say_now(void);
 /* A connection event of a provider that connects by itself. */

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The fault door of vp/emul itself: calls that fail once, the environment, and what testers say wrongly. */
+
+#include "it_fault.h"
+
+/* The nth call fails, once, and has done nothing. */
+static void
+test_nth_call(struct pair *pair)
+{
+	struct end *end = &pair->passive;
+	struct faults faults;
+	it_pz_handle_t first = NULL, second = NULL;
+
+	if (!faults_meet(&faults))
+		return;
+	fault_say(faults.passive, "call pd_create 2 resources");
+	g_assert_cmpint(it_pz_create(end->ia, &first), ==, IT_SUCCESS);
+	g_assert_cmpint(it_pz_create(end->ia, &second), ==, IT_ERR_RESOURCES);
+	g_assert_null(second);
+	g_assert_cmpint(it_pz_create(end->ia, &second), ==, IT_SUCCESS);
+	g_assert_cmpint(it_pz_free(first), ==, IT_SUCCESS);
+	g_assert_cmpint(it_pz_free(second), ==, IT_SUCCESS);
+	faults_part(&faults);
+}
+
+/* The environment breaks an adapter from the beginning; what it says wrongly is left out. */
+static void
+test_environment(void)
+{
+	it_ia_info_t *info = NULL;
+	it_pz_handle_t pz = NULL;
+	it_ia_handle_t ia;
+	int door;
+
+	g_assert_true(g_setenv("ITAPI_EMUL_FAULTS",
+			       "call pd_create 1 resources; be good;; port down; call pd_create",
+			       TRUE));
+	ia = pair_ia();
+	g_unsetenv("ITAPI_EMUL_FAULTS");
+	door = fault_meet();
+	if (door >= 0) {
+		g_assert_cmpint(it_pz_create(ia, &pz), ==, IT_ERR_RESOURCES);
+		pair_ok(it_pz_create(ia, &pz));
+		pair_ok(it_ia_query(ia, &info));
+		g_assert_false(info->spigot_info[0].spigot_online);
+		it_ia_info_free(info);
+	} else {
+		g_test_skip("this adapter has no fault door");
+	}
+	fault_part(door);
+	pair_ok(it_ia_free(ia));
+}
+
+/* What the tester says wrongly is answered and does nothing. */
+static void
+test_bad_commands(struct pair *pair)
+{
+	static const char *const bad[] = {
+		" ",
+		"hello",
+		"call pd_create 1",
+		"call nothing 1 resources",
+		"call pd_create 0 resources",
+		"call pd_create last resources",
+		"call pd_create 1 sorry",
+		"port",
+		"port sideways",
+		"fail",
+		"fail qp",
+		"fail qp 99",
+		"fail qp x",
+		"fail qp 1 badly",
+		"fail qp 1 inside out",
+		"fail cq 99",
+		"fail cq 1 2",
+		"fail srq last",
+		"full srq 1",
+		"full adapter",
+		"fail adapter now please",
+	};
+	struct faults faults;
+
+	if (!faults_meet(&faults))
+		return;
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		char *answer = fault_ask(faults.active, bad[i]);
+
+		g_assert_cmpstr(answer, !=, "ok");
+		g_free(answer);
+	}
+	pair_establish(pair);
+	pair_disconnect(pair);
+	faults_part(&faults);
+}
+
+static void
+add(void)
+{
+	fault_begin();
+	pair_add("faults/nth-call", test_nth_call);
+	pair_add("faults/bad-commands", test_bad_commands);
+	pair_add_bare("faults/environment", test_environment);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add);
+}

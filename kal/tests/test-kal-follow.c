@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Listeners whose spigot gets other addresses: they are at those that it has now, at the same port, and
+ * news of the change reaches the client. Every address of 127.0.0.0/8 is this machine's.
+ */
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kal_fixture.h"
+
+#define LISTEN_CTX 0x2222
+#define PATIENCE   (60 * G_USEC_PER_SEC)
+
+static struct ri_addr
+loopback(uint8_t last)
+{
+	return (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {127, 0, 0, last}};
+}
+
+/* A connection from nowhere in particular: its descriptor, or -1 if nobody is there. */
+static int
+try_connect(uint8_t last, uint16_t port)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = port};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK + last - 1u);
+	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0)
+		return fd;
+	g_assert_cmpint(errno, ==, ECONNREFUSED);
+	close(fd);
+	return -1;
+}
+
+/* Soon the listener is at that address, or is not. */
+static void
+await(uint8_t last, uint16_t port, bool there)
+{
+	const gint64 end = g_get_monotonic_time() + PATIENCE;
+	bool found = !there;
+
+	while (found != there) {
+		int fd = try_connect(last, port);
+
+		found = fd >= 0;
+		if (found)
+			raw_abort(fd);
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+	}
+}
+
+/* News of spigot 0 is the next. */
+static void
+expect_change(struct fixture *f)
+{
+	struct kal_event event = fixture_event(f);
+
+	g_assert_cmpuint(event.kind, ==, KAL_EVENT_ASYNC);
+	g_assert_cmpuint(event.u.async.event, ==, RI_EVENT_PORT_CHANGE);
+	g_assert_cmpuint(event.u.async.object, ==, RI_OBJECT_PORT);
+	g_assert_cmpuint(event.u.async.ctx, ==, 0);
+}
+
+static void
+move(struct fixture *f, uint8_t last)
+{
+	const struct ri_addr addr = loopback(last);
+
+	fake_move(&addr);
+	expect_change(f);
+}
+
+static void
+test_moves(void)
+{
+	unsigned before = raw_count_fds(), open;
+	struct fixture f;
+	uint16_t port = 0;
+	uint32_t listener;
+
+	fixture_open(&f);
+	listener = fixture_listen(&f, LISTEN_CTX, &port, 5);
+	await(1, port, true);
+	open = raw_count_fds();
+	move(&f, 2);
+	await(2, port, true);
+	await(1, port, false);
+	move(&f, 3);
+	await(3, port, true);
+	await(2, port, false);
+	raw_abort(raw_connect(true, port)); /* the other address has stayed */
+	g_assert_cmpuint(raw_count_fds(), ==, open);
+	g_assert_cmpint(fixture_id(&f, KAL_LISTEN_DESTROY, listener), ==, RI_SUCCESS);
+	g_assert_cmpint(try_connect(3, port), ==, -1);
+	move(&f, 1); /* nobody follows */
+	g_assert_cmpint(try_connect(1, port), ==, -1);
+	fixture_close(&f);
+	g_assert_cmpuint(raw_count_fds(), <=, before + 3); /* those of the host */
+}
+
+/* An address that cannot be had now is taken when it can be. */
+static void
+test_not_yet(void)
+{
+	const struct ri_addr foreign = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 77}};
+	struct fixture f;
+	uint16_t port = 0;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	fake_move(&foreign);
+	expect_change(&f);
+	await(1, port, false);
+	move(&f, 1);
+	await(1, port, true);
+	fixture_close(&f);
+}
+
+/* Somebody else has the port there: the others are served, and so is this one when it is free. */
+static void
+test_taken(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct fixture f;
+	uint16_t port = 0;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	at.sin_port = port;
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	g_assert_cmpint(bind(other, (const struct sockaddr *)&at, sizeof(at)), ==, 0);
+	move(&f, 2);
+	await(1, port, false);
+	raw_abort(raw_connect(true, port));
+	close(other);
+	move(&f, 2);
+	await(2, port, true);
+	fixture_close(&f);
+}
+
+/* Listeners come and go while their spigot moves. */
+static void *
+move_on(void *arg)
+{
+	const int *stop = arg;
+
+	for (unsigned i = 0; !g_atomic_int_get(stop); i++) {
+		const struct ri_addr addr = loopback((uint8_t)(1 + i % 3));
+
+		fake_move(&addr);
+	}
+	return NULL;
+}
+
+static void
+test_churn(void)
+{
+	struct fixture f;
+	struct kal_event event;
+	pthread_t thread;
+	int stop = 0;
+
+	fixture_open(&f);
+	g_assert_cmpint(pthread_create(&thread, NULL, move_on, &stop), ==, 0);
+	for (unsigned i = 0; i < 200; i++) {
+		uint16_t port = 0;
+		uint32_t listener = fixture_listen(&f, LISTEN_CTX, &port, 5);
+
+		while (kal_next_event(f.client, &event))
+			;
+		g_assert_cmpint(fixture_id(&f, KAL_LISTEN_DESTROY, listener), ==, RI_SUCCESS);
+	}
+	g_atomic_int_set(&stop, 1);
+	pthread_join(thread, NULL);
+	while (kal_next_event(f.client, &event))
+		;
+	fixture_close(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	fake_register();
+	g_test_add_func("/kal/follow/moves", test_moves);
+	g_test_add_func("/kal/follow/not-yet", test_not_yet);
+	g_test_add_func("/kal/follow/taken", test_taken);
+	g_test_add_func("/kal/follow/churn", test_churn);
+	return g_test_run();
+}
