@@ -3,43 +3,68 @@
 
 /* [fast path] Entry points: data transfer (itapi-semantics 15.7). */
 
-#include "it_check.h"
 #include "ual.h"
 #include "ual_dto.h"
 
-/* Every request of an RC endpoint: the pointers, then the post. */
-static it_status_t
-request(it_ep_handle_t ep_handle, const void *segments, const struct ual_dto *dto)
+/* An operation on segments of LMRs. */
+static inline struct ual_dto
+operation(enum ual_dto_op op, const it_lmr_triplet_t *segments, size_t num_segments,
+	  it_dto_cookie_t cookie, it_dto_flags_t flags)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	return (struct ual_dto){
+		.op = op,
+		.flags = flags,
+		.segments = segments,
+		.num_segments = num_segments,
+		.cookie = cookie,
+	};
+}
 
-	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
-	if (pointer_missing(segments, dto->num_segments))
-		return IT_ERR_FAULT;
-	return ual_dto_request(ep, dto);
+/* The same with the peer's memory at its other end. */
+static inline struct ual_dto
+at_peer(struct ual_dto dto, it_rdma_addr_t addr, it_rmr_context_t context)
+{
+	dto.rdma_addr = addr;
+	dto.rmr_context = context;
+	return dto;
+}
+
+static inline bool
+segments_missing(const struct ual_dto *dto)
+{
+	return dto->num_segments > 0 && dto->segments == NULL && dto->sinks == NULL;
 }
 
 /* Where the endpoint is of the wrong kind, that is what the post will say. */
 static bool
 offered(const struct ual_ep *ep, enum ual_dto_extra extra)
 {
-	return ual_dto_is_datagram(ep) || ual_dto_offers(ep, extra);
+	return extra == UAL_DTO_X_NONE || ual_dto_is_datagram(ep) || ual_dto_offers(ep, extra);
+}
+
+/* Requests of an RC endpoint, which may need an adapter that can do such things. */
+static it_status_t
+request(it_ep_handle_t ep_handle, const struct ual_dto *dto, enum ual_dto_extra extra)
+{
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (!offered(ep, extra))
+		return IT_ERR_OP_NOT_SUPPORTED;
+	if (segments_missing(dto))
+		return IT_ERR_FAULT;
+	return ual_dto_request(ep, dto);
 }
 
 it_status_t
 it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 	     IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
 {
-	const struct ual_dto dto = {
-		.op = UAL_DTO_SEND,
-		.flags = dto_flags,
-		.segments = local_segments,
-		.num_segments = num_segments,
-		.cookie = cookie,
-	};
+	const struct ual_dto dto =
+		operation(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
 
-	return request(ep_handle, local_segments, &dto);
+	return request(ep_handle, &dto, UAL_DTO_X_NONE);
 }
 
 it_status_t
@@ -47,38 +72,26 @@ it_post_send_and_unlink(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *
 			IN size_t num_segments, IN it_dto_cookie_t cookie,
 			IN it_dto_flags_t dto_flags, IN it_rmr_context_t rmr_context)
 {
-	const struct ual_dto dto = {
-		.op = UAL_DTO_SEND,
-		.flags = dto_flags,
-		.segments = local_segments,
-		.num_segments = num_segments,
-		.cookie = cookie,
-		.rmr_context = rmr_context,
-		.unlink = true,
-	};
+	struct ual_dto dto =
+		operation(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
 
-	if (ual_ep_of(ep_handle) != NULL && !offered(ual_ep_of(ep_handle), UAL_DTO_X_UNLINK))
-		return IT_ERR_OP_NOT_SUPPORTED;
-	return request(ep_handle, local_segments, &dto);
+	dto.rmr_context = rmr_context;
+	dto.unlink = true;
+	return request(ep_handle, &dto, UAL_DTO_X_UNLINK);
 }
 
 it_status_t
 it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
 	     IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
 {
-	const struct ual_dto dto = {
-		.op = UAL_DTO_RECV,
-		.flags = dto_flags,
-		.segments = local_segments,
-		.num_segments = num_segments,
-		.cookie = cookie,
-	};
+	const struct ual_dto dto =
+		operation(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
 	struct ual_ep *ep = ual_ep_of((it_ep_handle_t)handle);
 	struct ual_srq *srq = ep == NULL ? ual_srq_of((it_srq_handle_t)handle) : NULL;
 
 	if (ep == NULL && srq == NULL)
 		return IT_ERR_INVALID_HANDLE;
-	if (pointer_missing(local_segments, num_segments))
+	if (segments_missing(&dto))
 		return IT_ERR_FAULT;
 	return ep != NULL ? ual_dto_recv(ep, &dto) : ual_dto_recv_shared(srq, &dto);
 }
@@ -88,17 +101,11 @@ it_post_rdma_write(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local
 		   IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 		   IN it_rdma_addr_t rdma_addr, IN it_rmr_context_t rmr_context)
 {
-	const struct ual_dto dto = {
-		.op = UAL_DTO_WRITE,
-		.flags = dto_flags,
-		.segments = local_segments,
-		.num_segments = num_segments,
-		.cookie = cookie,
-		.rdma_addr = rdma_addr,
-		.rmr_context = rmr_context,
-	};
+	const struct ual_dto dto =
+		at_peer(operation(UAL_DTO_WRITE, local_segments, num_segments, cookie, dto_flags),
+			rdma_addr, rmr_context);
 
-	return request(ep_handle, local_segments, &dto);
+	return request(ep_handle, &dto, UAL_DTO_X_NONE);
 }
 
 it_status_t
@@ -106,17 +113,11 @@ it_post_rdma_read(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_
 		  IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 		  IN it_rdma_addr_t rdma_addr, IN it_rmr_context_t rmr_context)
 {
-	const struct ual_dto dto = {
-		.op = UAL_DTO_READ,
-		.flags = dto_flags,
-		.segments = local_segments,
-		.num_segments = num_segments,
-		.cookie = cookie,
-		.rdma_addr = rdma_addr,
-		.rmr_context = rmr_context,
-	};
+	const struct ual_dto dto =
+		at_peer(operation(UAL_DTO_READ, local_segments, num_segments, cookie, dto_flags),
+			rdma_addr, rmr_context);
 
-	return request(ep_handle, local_segments, &dto);
+	return request(ep_handle, &dto, UAL_DTO_X_NONE);
 }
 
 it_status_t
@@ -125,42 +126,20 @@ it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle, IN const it_rmr_triplet_t 
 			 IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
 			 IN it_rmr_context_t rmr_context)
 {
-	const struct ual_dto dto = {
-		.op = UAL_DTO_READ,
-		.flags = dto_flags,
-		.sinks = local_segments,
-		.num_segments = num_segments,
-		.cookie = cookie,
-		.rdma_addr = rdma_addr,
-		.rmr_context = rmr_context,
-	};
+	struct ual_dto dto = at_peer(operation(UAL_DTO_READ, NULL, num_segments, cookie, dto_flags),
+				     rdma_addr, rmr_context);
 
-	if (ual_ep_of(ep_handle) != NULL && !offered(ual_ep_of(ep_handle), UAL_DTO_X_READ_TO_RMR))
-		return IT_ERR_OP_NOT_SUPPORTED;
-	return request(ep_handle, local_segments, &dto);
+	dto.sinks = local_segments;
+	return request(ep_handle, &dto, UAL_DTO_X_READ_TO_RMR);
 }
 
-it_status_t
-it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t swap_or_add,
-	       IN uint64_t compare, IN const it_lmr_triplet_t *result, IN it_dto_cookie_t cookie,
-	       IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
-	       IN it_rmr_context_t rmr_context)
+/* Of the word that an atomic works on, and of where its old value goes. */
+static it_status_t
+atomic_check(const struct ual_ep *ep, it_atomic_op_t op, const it_lmr_triplet_t *result,
+	     it_rdma_addr_t rdma_addr)
 {
-	const struct ual_dto dto = {
-		.op = op == IT_FETCH_AND_ADD ? UAL_DTO_FETCH_ADD : UAL_DTO_CMP_SWAP,
-		.flags = dto_flags,
-		.segments = result,
-		.num_segments = 1,
-		.cookie = cookie,
-		.rdma_addr = rdma_addr,
-		.rmr_context = rmr_context,
-		.operand = op == IT_FETCH_AND_ADD ? swap_or_add : compare,
-		.swap = swap_or_add,
-	};
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	it_status_t status = IT_SUCCESS;
 
-	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
 	if (ual_dto_is_datagram(ep))
 		return IT_ERR_INVALID_EP_TYPE;
 	if (!ual_dto_offers(ep, UAL_DTO_X_ATOMICS))
@@ -170,11 +149,47 @@ it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t sw
 	if (result == NULL)
 		return IT_ERR_FAULT;
 	if (result->length != sizeof(uint64_t))
-		return ual_lmr_of(result->lmr) != NULL ? IT_ERR_INVALID_LENGTH : IT_ERR_INVALID_LMR;
-	if (rdma_addr % sizeof(uint64_t) != 0)
-		return ual_lmr_of(result->lmr) != NULL ? IT_ERR_INVALID_ADDRESS
-						       : IT_ERR_INVALID_LMR;
+		status = IT_ERR_INVALID_LENGTH;
+	else if (rdma_addr % sizeof(uint64_t) != 0)
+		status = IT_ERR_INVALID_ADDRESS;
+	if (status != IT_SUCCESS && ual_lmr_of(result->lmr) == NULL)
+		status = IT_ERR_INVALID_LMR; /* handles come first */
+	return status;
+}
+
+it_status_t
+it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t swap_or_add,
+	       IN uint64_t compare, IN const it_lmr_triplet_t *result, IN it_dto_cookie_t cookie,
+	       IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
+	       IN it_rmr_context_t rmr_context)
+{
+	bool adds = op == IT_FETCH_AND_ADD;
+	struct ual_dto dto = at_peer(operation(adds ? UAL_DTO_FETCH_ADD : UAL_DTO_CMP_SWAP, result,
+					       1, cookie, dto_flags),
+				     rdma_addr, rmr_context);
+	struct ual_ep *ep = ual_ep_of(ep_handle);
+	it_status_t status = IT_ERR_INVALID_EP;
+
+	if (ep != NULL)
+		status = atomic_check(ep, op, result, rdma_addr);
+	if (status != IT_SUCCESS)
+		return status;
+	dto.operand = adds ? swap_or_add : compare;
+	dto.swap = swap_or_add;
 	return ual_dto_request(ep, &dto);
+}
+
+/* Of what goes to an endpoint for datagrams, or comes to it. */
+static it_status_t
+datagram_check(const struct ual_ep *ep, const struct ual_dto *dto)
+{
+	if (ep == NULL)
+		return IT_ERR_INVALID_EP;
+	if (!ual_dto_is_datagram(ep))
+		return IT_ERR_INVALID_EP_TYPE;
+	if (segments_missing(dto) || (dto->op == UAL_DTO_SEND && dto->to == NULL))
+		return IT_ERR_FAULT;
+	return IT_SUCCESS;
 }
 
 it_status_t
@@ -182,45 +197,27 @@ it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_seg
 	       IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 	       IN const it_dg_remote_ep_addr_t *remote_ep_addr)
 {
-	const struct ual_dto dto = {
-		.op = UAL_DTO_SEND,
-		.flags = dto_flags,
-		.segments = local_segments,
-		.num_segments = num_segments,
-		.cookie = cookie,
-		.datagram = true,
-		.to = remote_ep_addr,
-	};
+	struct ual_dto dto =
+		operation(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
 	struct ual_ep *ep = ual_ep_of(ep_handle);
+	it_status_t status;
 
-	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
-	if (!ual_dto_is_datagram(ep))
-		return IT_ERR_INVALID_EP_TYPE;
-	if (pointer_missing(local_segments, num_segments) || remote_ep_addr == NULL)
-		return IT_ERR_FAULT;
-	return ual_dto_sendto(ep, &dto);
+	dto.datagram = true;
+	dto.to = remote_ep_addr;
+	status = datagram_check(ep, &dto);
+	return status == IT_SUCCESS ? ual_dto_sendto(ep, &dto) : status;
 }
 
 it_status_t
 it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 		 IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
 {
-	const struct ual_dto dto = {
-		.op = UAL_DTO_RECV,
-		.flags = dto_flags,
-		.segments = local_segments,
-		.num_segments = num_segments,
-		.cookie = cookie,
-		.datagram = true,
-	};
+	struct ual_dto dto =
+		operation(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
 	struct ual_ep *ep = ual_ep_of(ep_handle);
+	it_status_t status;
 
-	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
-	if (!ual_dto_is_datagram(ep))
-		return IT_ERR_INVALID_EP_TYPE;
-	if (pointer_missing(local_segments, num_segments))
-		return IT_ERR_FAULT;
-	return ual_dto_recv(ep, &dto);
+	dto.datagram = true;
+	status = datagram_check(ep, &dto);
+	return status == IT_SUCCESS ? ual_dto_recv(ep, &dto) : status;
 }

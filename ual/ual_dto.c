@@ -248,8 +248,10 @@ ual_dto_offers(const struct ual_ep *ep, enum ual_dto_extra extra)
 	case UAL_DTO_X_READ_TO_RMR:
 		return attr->read_local_extensions;
 	case UAL_DTO_X_ATOMICS:
-	default:
 		return attr->atomics;
+	case UAL_DTO_X_NONE:
+	default:
+		return true;
 	}
 }
 

@@ -49,6 +49,7 @@ struct ual_dto {
 
 /* What not every adapter can do. */
 enum ual_dto_extra {
+	UAL_DTO_X_NONE = 0,
 	UAL_DTO_X_UNLINK,      /* it_post_send_and_unlink */
 	UAL_DTO_X_READ_TO_RMR, /* it_post_rdma_read_to_rmr */
 	UAL_DTO_X_ATOMICS      /* it_post_atomic */
