@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Datagrams when something breaks, at the fault door of vp/emul: an endpoint inside, the port, the whole
+ * adapter (R-36, G6).
+ */
+#include "it_dgram.h"
+#include "it_fault.h"
+
+struct scene {
+	struct faults faults;
+	struct dgram a;
+	struct dgram b;
+	it_ud_svc_req_handle_t svc;
+	it_evd_handle_t async; /* of the passive end, which is the one that breaks */
+};
+
+/* False: skipped. */
+static bool
+scene_open(struct scene *s, struct pair *pair)
+{
+	it_path_t path = pair->path;
+
+	if (!dgram_offered(&pair->active)) {
+		g_test_skip("no datagrams");
+		return false;
+	}
+	if (!faults_meet(&s->faults))
+		return false;
+	s->a = dgram_open(pair, &pair->active);
+	s->b = dgram_open(pair, &pair->passive);
+	path.timeout = 20000;
+	pair_ok(it_ud_service_request_handle_create(&pair->qual, pair->active.cm_msg, &path, NULL,
+						    0, &s->svc));
+	pair_ok(it_evd_create(pair->passive.ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 1, NULL,
+			      &s->async, NULL));
+	return true;
+}
+
+static void
+scene_close(struct scene *s)
+{
+	pair_ok(it_ud_service_request_handle_free(s->svc));
+	pair_ok(it_evd_free(s->async));
+	dgram_close(&s->a);
+	dgram_close(&s->b);
+	faults_part(&s->faults);
+}
+
+/* The endpoint fails inside: it says so, what is posted is flushed, and it can begin anew. */
+static void
+test_endpoint(struct pair *pair)
+{
+	struct scene s;
+	it_event_t event;
+
+	if (!scene_open(&s, pair))
+		return;
+	dgram_offer(&s.b, 4096, HEADER + 8, 1);
+	fault_say(s.faults.passive, "fail qp last inside");
+	event = end_expect(s.async, IT_ASYNC_AFF_EP_FAILURE);
+	g_assert_true(event.aff_async.cause.ep == s.b.ep);
+	g_assert_cmpint(dgram_state(s.b.ep), ==, IT_EP_STATE_UD_NONOPERATIONAL);
+	dgram_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_ERR_FLUSHED);
+	dgram_send(&s.a, &s.b.info, 8, 2);
+	dgram_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	dgram_reset(s.b.ep);
+	dgram_offer(&s.b, 4096, HEADER + 8, 3);
+	dgram_send(&s.a, &s.b.info, 8, 4);
+	dgram_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	dgram_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	scene_close(&s);
+}
+
+/* While a port is down what goes through it is lost, datagrams and questions alike. */
+static void
+test_port(struct pair *pair)
+{
+	struct scene s;
+	it_event_t event;
+
+	if (!scene_open(&s, pair))
+		return;
+	dgram_offer(&s.b, 4096, HEADER + 8, 1);
+	for (guint i = 0; i < 2; i++) {
+		int which = i == 0 ? s.faults.passive : s.faults.active;
+
+		fault_say(which, "port down");
+		dgram_send(&s.a, &s.b.info, 8, 2);
+		dgram_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+		pair_ok(it_ud_service_request(s.svc));
+		event = end_expect(s.a.end->cm_msg, IT_CM_MSG_UD_SERVICE_REPLY_EVENT);
+		g_assert_cmpint(event.ud_svc_reply.status, ==, IT_UD_SVC_REQ_REJECTED);
+		fault_say(which, "port up");
+	}
+	end_expect_none(s.b.end->recv);
+	end_expect_none(s.b.end->cm_req);
+	dgram_send(&s.a, &s.b.info, 8, 3);
+	dgram_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	dgram_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	scene_close(&s);
+}
+
+/* The adapter fails: every call says so, but those that give back and those that only tell. */
+static void
+test_adapter(struct pair *pair)
+{
+	const it_remote_ep_info_t info = {0};
+	it_ep_attributes_t attr = dgram_attr();
+	it_ud_svc_req_handle_t own = NULL, svc = NULL, none = NULL;
+	it_dg_remote_ep_addr_t target;
+	it_lmr_triplet_t segment;
+	it_ud_svc_req_identifier_t id;
+	it_ud_svc_req_param_t asked;
+	it_addr_handle_t way = NULL;
+	it_addr_param_t params;
+	it_ep_handle_t ep = NULL;
+	it_event_t event;
+	struct scene s;
+
+	if (!scene_open(&s, pair))
+		return;
+	struct end *end = s.b.end;
+	target = dgram_target(s.b.way, &s.a.info);
+	segment = end_segment(end, 0, 8);
+	pair_ok(it_ud_service_request_handle_create(&pair->qual, end->cm_msg, &pair->path, NULL, 0,
+						    &own));
+	pair_ok(it_ud_service_request_handle_create(&pair->qual, s.a.end->cm_msg, &pair->path, NULL,
+						    0, &svc));
+	pair_ok(it_ud_service_request(svc));
+	id = end_expect(end->cm_req, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT)
+		     .ud_svc_request.ud_svc_req_id;
+	fault_say(s.faults.passive, "fail adapter");
+	/* Who asked it learns that nobody serves there any more. */
+	event = end_expect(s.a.end->cm_msg, IT_CM_MSG_UD_SERVICE_REPLY_EVENT);
+	g_assert_cmpint(event.ud_svc_reply.status, ==, IT_UD_SVC_ID_NOT_SUPPORTED);
+	while (it_ep_ud_create(end->pz, end->request, end->recv, &attr, 0, &ep) !=
+	       IT_ERR_IA_CATASTROPHE)
+		if (ep != NULL)
+			pair_ok(it_ep_free(ep));
+	g_assert_cmpint(dgram_state(s.b.ep), ==, IT_EP_STATE_UD_NONOPERATIONAL);
+	g_assert_cmpint(it_address_handle_create(end->pz, &pair->path, 0, &way), ==,
+			IT_ERR_IA_CATASTROPHE);
+	pair_ok(it_address_handle_query(s.b.way, IT_ADDR_PARAM_ALL, &params));
+	g_assert_cmpint(it_address_handle_modify(s.b.way, IT_ADDR_PARAM_PATH, &params), ==,
+			IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(it_post_sendto(s.b.ep, &segment, 1, 1, 0, &target), ==,
+			IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(it_post_recvfrom(s.b.ep, &segment, 1, 1, 0), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(it_ep_reset(s.b.ep), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(it_ep_modify(s.b.ep, IT_EP_PARAM_EP_KEY, &attr), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(it_ud_service_request_handle_create(&pair->qual, end->cm_msg, &pair->path,
+							    NULL, 0, &none),
+			==, IT_ERR_IA_CATASTROPHE);
+	g_assert_null(none);
+	g_assert_cmpint(it_ud_service_request(own), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(it_ud_service_reply(id, IT_UD_SVC_EP_INFO_VALID, info, NULL, 0), ==,
+			IT_ERR_IA_CATASTROPHE);
+	pair_ok(it_ud_service_request_handle_query(svc, IT_UD_PARAM_ALL, &asked));
+	/* The other adapter works on. */
+	dgram_offer(&s.a, 4096, HEADER + 8, 3);
+	dgram_send(&s.a, &s.a.info, 8, 4);
+	dgram_done(s.a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	pair_ok(it_ud_service_request_handle_free(svc));
+	pair_ok(it_ud_service_request_handle_free(own));
+	scene_close(&s);
+}
+
+static void
+add(void)
+{
+	pair_add("ud-faults/endpoint", test_endpoint);
+	pair_add("ud-faults/port", test_port);
+	pair_add("ud-faults/r-36-adapter", test_adapter);
+}
+
+int
+main(int argc, char **argv)
+{
+	fault_begin();
+	return pair_main(argc, argv, add);
+}
