@@ -92,4 +92,7 @@ const struct ri_cm_ops fake_cm_ops = {
 	.reject = cm_reject,
 	.confirm = cm_confirm,
 	.disconnect = cm_disconnect,
+	.resolve = fake_resolve,
+	.resolve_cancel = fake_resolve_cancel,
+	.resolve_answer = fake_resolve_answer,
 };

@@ -59,5 +59,11 @@ extern struct ri_qp *fake_last_qp;
 extern const struct ri_qp_ops fake_qp_ops;
 extern const struct ri_llp_ops fake_llp_ops;
 extern const struct ri_cm_ops fake_cm_ops;
+extern const struct ri_ah_ops fake_ah_ops;
+enum ri_status fake_resolve(struct ri_context *context, uint64_t ctx,
+			    const struct ri_cm_params *params);
+void fake_resolve_cancel(struct ri_context *context, uint64_t ctx);
+enum ri_status fake_resolve_answer(struct ri_request *request,
+				   const struct ri_service_answer *answer);
 
 #endif /* FAKE_INTERNAL_H */

@@ -395,6 +395,7 @@ static const struct ri_provider provider = {
 	.qp = &fake_qp_ops,
 	.mem = &mem_ops,
 	.srq = &srq_ops,
+	.ah = &fake_ah_ops,
 	.cm = &fake_cm_ops,
 	.llp = &fake_llp_ops,
 	.user = &user_ops,
