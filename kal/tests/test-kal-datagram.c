@@ -213,7 +213,7 @@ test_answering(void)
 	struct kal_accept_rep accepted;
 	struct kal_cm_req req = {0};
 	struct fixture f;
-	uint16_t port;
+	uint16_t port = 0;
 
 	open_fixture(&f, true);
 	fixture_listen(&f, LISTEN_CTX, &port, 4);

@@ -100,8 +100,10 @@ vem_cm_rnic_task(void *arg)
 		pthread_mutex_unlock(&rnic->fabric->lock);
 		if (!found && ask == NULL)
 			return;
-		rnic->upcalls->cm_event(rnic->upcalls->self, ask != NULL ? &ask->event : &event);
-		vem_ask_free(ask);
+		if (ask != NULL)
+			event = ask->event;
+		vem_ask_free(ask); /* before its context may go */
+		rnic->upcalls->cm_event(rnic->upcalls->self, &event);
 	}
 }
 

@@ -35,7 +35,8 @@ struct vem_conn {
 struct vem_ask {
 	struct vem_item item;
 	struct vem_item news; /* in a list of the adapter */
-	struct ri_context *context;
+	struct ri_rnic *rnic;
+	const struct ri_context *context; /* compared, never followed */
 	uint64_t ctx;
 	struct vem_conn *conn; /* its request, while that is not answered */
 	bool answered;

@@ -21,7 +21,7 @@
 void
 vem_ask_answer(struct vem_ask *ask, const struct ri_service_answer *answer)
 {
-	struct ri_rnic *rnic = ask->context->rnic;
+	struct ri_rnic *rnic = ask->rnic;
 	struct ri_cm_event *event = &ask->event;
 
 	if (ask->answered)
@@ -89,7 +89,7 @@ put(struct vem_ask *ask, const struct ri_cm_params *params)
 {
 	const struct ri_service_answer unknown = {.status = RI_SERVICE_UNKNOWN};
 	const struct ri_service_answer full = {.status = RI_SERVICE_REJECTED};
-	struct vem_fabric *fabric = ask->context->rnic->fabric;
+	struct vem_fabric *fabric = ask->rnic->fabric;
 	struct ri_cm_event event = {.kind = RI_CM_SERVICE_REQUEST,
 				    .peer = ask->event.local,
 				    .local = ask->event.peer,
@@ -119,7 +119,7 @@ vem_ask_free(struct vem_ask *ask)
 {
 	if (ask == NULL)
 		return;
-	const struct ri_host *host = ask->context->rnic->host;
+	const struct ri_host *host = ask->rnic->host;
 	host->timer_stop(host->self, &ask->timer);
 	free(ask);
 }
@@ -130,7 +130,7 @@ late(void *arg)
 {
 	const struct ri_service_answer none = {.status = RI_SERVICE_REJECTED};
 	struct vem_ask *ask = arg;
-	struct vem_fabric *fabric = ask->context->rnic->fabric;
+	struct vem_fabric *fabric = ask->rnic->fabric;
 
 	pthread_mutex_lock(&fabric->lock);
 	withdraw(ask);
@@ -157,11 +157,20 @@ end(struct ri_context *context, uint64_t ctx, bool any)
 	return ask != NULL;
 }
 
+/* After this no upcall of an answer is under way; what else there is to tell is told by the next. */
+static void
+settle(struct ri_rnic *rnic)
+{
+	rnic->host->task_stop(rnic->host->self, &rnic->task);
+	rnic->host->task_run(rnic->host->self, &rnic->task);
+}
+
 void
 vem_ask_end_all(struct ri_context *context)
 {
 	while (end(context, 0, true))
 		;
+	settle(context->rnic);
 }
 
 /* --- verbs --------------------------------------------------------------------------------- */
@@ -169,12 +178,8 @@ vem_ask_end_all(struct ri_context *context)
 void
 vem_resolve_cancel(struct ri_context *context, uint64_t ctx)
 {
-	struct ri_rnic *rnic = context->rnic;
-
 	(void)end(context, ctx, false);
-	/* After this no upcall for it is under way; what else there is to tell is told by the next. */
-	rnic->host->task_stop(rnic->host->self, &rnic->task);
-	rnic->host->task_run(rnic->host->self, &rnic->task);
+	settle(context->rnic);
 }
 
 static enum ri_status
@@ -203,6 +208,7 @@ vem_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params 
 	struct vem_ask *ask = calloc(1, sizeof(*ask));
 	if (ask == NULL)
 		return RI_ERR_RESOURCES;
+	ask->rnic = rnic;
 	ask->context = context;
 	ask->ctx = ctx;
 	ask->event = (struct ri_cm_event){.kind = RI_CM_SERVICE_REPLY,
