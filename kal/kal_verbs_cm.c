@@ -32,17 +32,6 @@ do_listen(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	return RI_SUCCESS;
 }
 
-static enum ri_status
-listen_destroy(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
-{
-	struct kal_listen *listen =
-		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_LISTEN);
-
-	(void)rep;
-	(void)msg;
-	return listen != NULL ? kal_object_destroy(client, &listen->object) : RI_ERR_INVALID_HANDLE;
-}
-
 /* NULL also for a queue pair that can have no connection. */
 static struct kal_conn *
 conn_of(struct kal_client *client, uint32_t id)
@@ -177,7 +166,6 @@ resolve_answer(struct kal_client *client, const void *req, void *rep, struct kal
 const struct kal_handler kal_cm_handlers[KAL_CALL_COUNT] = {
 	[KAL_LISTEN] = {do_listen, sizeof(struct kal_listen_req), sizeof(struct kal_listen_rep),
 			false},
-	[KAL_LISTEN_DESTROY] = {listen_destroy, sizeof(struct kal_id_req), 0, false},
 	[KAL_CONNECT] = {do_connect, sizeof(struct kal_cm_req), 0, false},
 	[KAL_ACCEPT] = {do_accept, sizeof(struct kal_cm_req), sizeof(struct kal_accept_rep), false},
 	[KAL_REJECT] = {do_reject, sizeof(struct kal_cm_req), 0, false},

@@ -152,17 +152,6 @@ mr_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 }
 
 static enum ri_status
-mr_dereg(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
-{
-	struct kal_mr *mr =
-		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_MR);
-
-	(void)rep;
-	(void)msg;
-	return mr != NULL ? kal_object_destroy(client, &mr->object) : RI_ERR_INVALID_HANDLE;
-}
-
-static enum ri_status
 mw_alloc(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
 	const struct kal_mw_req *in = req;
@@ -206,17 +195,6 @@ mw_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 }
 
 static enum ri_status
-mw_free(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
-{
-	struct kal_mw *mw =
-		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_MW);
-
-	(void)rep;
-	(void)msg;
-	return mw != NULL ? kal_object_destroy(client, &mw->object) : RI_ERR_INVALID_HANDLE;
-}
-
-static enum ri_status
 ah_create(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
 	const struct kal_ah_req *in = req;
@@ -257,17 +235,6 @@ ah_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 }
 
 static enum ri_status
-ah_destroy(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
-{
-	struct kal_ah *ah =
-		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_AH);
-
-	(void)rep;
-	(void)msg;
-	return ah != NULL ? kal_object_destroy(client, &ah->object) : RI_ERR_INVALID_HANDLE;
-}
-
-static enum ri_status
 mem_map(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
 	const struct kal_mem_map_req *in = req;
@@ -292,13 +259,10 @@ const struct kal_handler kal_mem_handlers[KAL_CALL_COUNT] = {
 	[KAL_MR_REG] = {mr_reg, sizeof(struct kal_mr_req), sizeof(struct kal_mr_rep), true},
 	[KAL_MR_REREG] = {mr_rereg, sizeof(struct kal_mr_req), sizeof(struct kal_mr_rep), true},
 	[KAL_MR_QUERY] = {mr_query, sizeof(struct kal_id_req), sizeof(struct ri_mr_attr), false},
-	[KAL_MR_DEREG] = {mr_dereg, sizeof(struct kal_id_req), 0, false},
 	[KAL_MW_ALLOC] = {mw_alloc, sizeof(struct kal_mw_req), sizeof(struct kal_mr_rep), false},
 	[KAL_MW_QUERY] = {mw_query, sizeof(struct kal_id_req), sizeof(struct ri_mr_attr), false},
-	[KAL_MW_FREE] = {mw_free, sizeof(struct kal_id_req), 0, false},
 	[KAL_AH_CREATE] = {ah_create, sizeof(struct kal_ah_req), sizeof(struct kal_ah_rep), false},
 	[KAL_AH_MODIFY] = {ah_modify, sizeof(struct kal_ah_req), 0, false},
-	[KAL_AH_DESTROY] = {ah_destroy, sizeof(struct kal_id_req), 0, false},
 	[KAL_MEM_MAP] = {mem_map, sizeof(struct kal_mem_map_req), sizeof(struct kal_mem_map_rep),
 			 false},
 	[KAL_MEM_UNMAP] = {mem_unmap, sizeof(struct kal_mem_map_req), 0, false},

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Calls on queue pairs. Each has a connection of its own from the first to the last (kal_cm.h). */
+#include "kal_objects.h"
+
+/* All four of the same RNIC, or NULL for an SRQ that was not named. */
+static bool
+find_parents(struct kal_client *client, const struct kal_qp_create_req *in, struct kal_qp *qp)
+{
+	qp->pd = kal_object_get(client, in->pd, RI_OBJECT_PD);
+	qp->send_cq = kal_object_get(client, in->send_cq, RI_OBJECT_CQ);
+	qp->recv_cq = kal_object_get(client, in->recv_cq, RI_OBJECT_CQ);
+	qp->srq = in->srq != 0 ? kal_object_get(client, in->srq, RI_OBJECT_SRQ) : NULL;
+	if (qp->pd == NULL || qp->send_cq == NULL || qp->recv_cq == NULL)
+		return false;
+	if (in->srq != 0 && (qp->srq == NULL || qp->srq->pd->rnic != qp->pd->rnic))
+		return false;
+	return qp->send_cq->rnic == qp->pd->rnic && qp->recv_cq->rnic == qp->pd->rnic;
+}
+
+/* The queue pair with its connection; on failure nothing is left. */
+static enum ri_status
+make_qp(struct kal_client *client, struct kal_qp *qp, struct kal_qp_create_rep *out)
+{
+	struct kal_rnic *rnic = qp->pd->rnic;
+	const struct ri_qp_parents parents = {.pd = qp->pd->pd,
+					      .send_cq = qp->send_cq->cq,
+					      .recv_cq = qp->recv_cq->cq,
+					      .srq = qp->srq != NULL ? qp->srq->srq : NULL};
+	struct ri_qp_attr attr;
+	enum ri_status status;
+
+	status = ri_call_qp_make(&rnic->caller, &parents, &out->init, &qp->qp, &out->map);
+	if (status != RI_SUCCESS)
+		return status;
+	status = ri_call_qp_query(&rnic->caller, qp->qp, &attr);
+	if (status == RI_SUCCESS)
+		status = kal_conn_create(rnic->cm, qp->qp, out->init.ctx, &out->init, &qp->conn);
+	if (status == RI_SUCCESS) {
+		out->qpn = attr.qpn;
+		status = kal_object_enter(client, RI_OBJECT_QP, &qp->object);
+	}
+	if (status != RI_SUCCESS) {
+		if (qp->conn != NULL)
+			kal_conn_retire(qp->conn);
+		(void)!ri_call_qp_destroy(&rnic->caller, qp->qp);
+		if (qp->conn != NULL)
+			kal_conn_free(qp->conn);
+	}
+	return status;
+}
+
+static enum ri_status
+qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_qp_create_req *in = req;
+	struct kal_qp_create_rep *out = rep;
+	g_autofree struct kal_qp *qp = g_new0(struct kal_qp, 1);
+	enum ri_status status;
+
+	(void)msg;
+	if (!find_parents(client, in, qp))
+		return RI_ERR_INVALID_HANDLE;
+	if (in->init.privileged && !client->privileged)
+		return RI_ERR_PERMISSION;
+	if (in->init.type == RI_QP_UD && !qp->pd->rnic->attr.ud)
+		return RI_ERR_UNSUPPORTED;
+	out->init = in->init;
+	qp->ctx = in->init.ctx;
+	qp->ud = in->init.type == RI_QP_UD;
+	status = make_qp(client, qp, out);
+	if (status != RI_SUCCESS)
+		return status;
+	qp->pd->object.children++;
+	qp->send_cq->object.children++;
+	qp->recv_cq->object.children++;
+	if (qp->srq != NULL)
+		qp->srq->object.children++;
+	out->id = g_steal_pointer(&qp)->object.id;
+	return RI_SUCCESS;
+}
+
+/*
+ * The rest of a connection's life goes through its own calls. And a queue pair begins anew only when
+ * its last connection is over and the client knows how it ended, so that news of the old one are
+ * never taken for news of the next.
+ */
+static enum ri_status
+may_modify(struct kal_client *client, struct kal_qp *qp, const struct kal_qp_modify_req *in)
+{
+	if ((in->mask & RI_QP_ATTR_STATE) == 0)
+		return RI_SUCCESS;
+	if (in->attr.state != RI_QPS_IDLE && in->attr.state != RI_QPS_ERROR)
+		return RI_ERR_INVALID_ARG;
+	if (in->attr.state == RI_QPS_IDLE &&
+	    (kal_conn_busy(qp->conn) || kal_news_pending_qp(client, qp->ctx)))
+		return RI_ERR_STILL_FLUSHING;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+qp_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_qp_modify_req *in = req;
+	struct kal_qp *qp = kal_object_get(client, in->id, RI_OBJECT_QP);
+	enum ri_status status;
+
+	(void)rep;
+	(void)msg;
+	if (qp == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	kal_conn_lock(qp->conn);
+	status = may_modify(client, qp, in);
+	if (status == RI_SUCCESS)
+		status = ri_call_qp_modify(&qp->pd->rnic->caller, qp->qp, &in->attr, in->mask);
+	if (status == RI_SUCCESS)
+		kal_conn_modified(qp->conn, &in->attr, in->mask);
+	kal_conn_unlock(qp->conn);
+	return status;
+}
+
+static enum ri_status
+qp_resize(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_qp_modify_req *in = req;
+	struct kal_qp_resize_rep *out = rep;
+	struct kal_qp *qp = kal_object_get(client, in->id, RI_OBJECT_QP);
+	enum ri_status status;
+
+	(void)msg;
+	if (qp == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (!qp->pd->rnic->attr.wq_resizable)
+		return RI_ERR_UNSUPPORTED;
+	out->attr = in->attr;
+	kal_conn_lock(qp->conn);
+	status = ri_call_qp_resize(&qp->pd->rnic->caller, qp->qp, &out->attr, &out->map);
+	kal_conn_unlock(qp->conn);
+	return status;
+}
+
+static enum ri_status
+qp_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	struct kal_qp *qp =
+		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_QP);
+	enum ri_status status;
+
+	(void)msg;
+	if (qp == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	kal_conn_lock(qp->conn);
+	status = ri_call_qp_query(&qp->pd->rnic->caller, qp->qp, rep);
+	kal_conn_unlock(qp->conn);
+	return status;
+}
+
+const struct kal_handler kal_qp_handlers[KAL_CALL_COUNT] = {
+	[KAL_QP_CREATE] = {qp_create, sizeof(struct kal_qp_create_req),
+			   sizeof(struct kal_qp_create_rep), false},
+	[KAL_QP_MODIFY] = {qp_modify, sizeof(struct kal_qp_modify_req), 0, false},
+	[KAL_QP_RESIZE] = {qp_resize, sizeof(struct kal_qp_modify_req),
+			   sizeof(struct kal_qp_resize_rep), false},
+	[KAL_QP_QUERY] = {qp_query, sizeof(struct kal_id_req), sizeof(struct ri_qp_attr), false},
+};
