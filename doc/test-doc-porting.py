@@ -32,9 +32,10 @@ def complaints(table, profiles):
         values = tuple(each.get(name, 'absent') for each in profiles)
         if len(set(values)) > 1 and table.get(name) != values:
             yield f'{name} is {values}, the guide says {table.get(name)}'
-    for name in table:
-        if name not in profiles[0]:
-            yield f'{name} is no member'
+        elif len(set(values)) == 1 and name in table:
+            yield f'{name} is {values[0]} everywhere and needs no row'
+    for name in sorted(set(table) - set().union(*profiles)):
+        yield f'{name} is no member'
 
 
 def main(guide, it_info):

@@ -3313,8 +3313,8 @@ typedef enum {
  *
  * The socket is IPv4 or IPv6; the application has read exactly what was meant for it and uses the
  * socket no more from the call on. Unsent octets go out first; unread ones count as the beginning
- * of RDMA mode. On success the library drives a duplicate of its own: @p sd stays open but is inert
- * and only close() is left to do with it. An asynchronous failure resets the TCP connection; there
+ * of RDMA mode. On success the library drives a duplicate of its own, whose options it sets as it
+ * likes: @p sd stays open but is inert and only close() is left to do with it. An asynchronous failure resets the TCP connection; there
  * is no way back. The peer has 120 seconds to finish the start-up, or what the administrator's file
  * says (`convert-timeout` of the group `mpa`). Without MPA frames nothing is waited for: the endpoint is
  * connected when the call returns, unless TCP takes the message only later.

@@ -169,13 +169,19 @@ start(struct kal_conn *conn, bool initiator)
 				    : status;
 }
 
-/* From now on the socket is ours, also where the application's descriptor shows it. */
+/*
+ * From now on the socket is ours, also where the application's descriptor shows it. What it had set there
+ * must not keep us from reading a short frame, nor a short frame from leaving.
+ */
 static void
 take_over(struct kal_setup *setup)
 {
 	int fd = kal_fd_get(&setup->fd);
+	int one = 1, off = 0;
 
 	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
 	kal_sock_prepare(fd);
 	setup->converted = true; /* its end is the end of the socket */
 }

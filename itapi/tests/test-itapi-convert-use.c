@@ -7,6 +7,8 @@
  */
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -189,6 +191,45 @@ test_speaks_second(struct pair *pair)
 	end_next(second->cm_msg);
 }
 
+static void
+set_option(int sd, int level, int option, int value)
+{
+	g_assert_cmpint(setsockopt(sd, level, option, &value, sizeof(value)), ==, 0);
+}
+
+/* What the application had set on its socket, for a protocol of its own, does not hinder RDMA mode. */
+static void
+test_options(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	int sd[2];
+
+	if (stream_skipped(pair))
+		return;
+	for (int i = 0; i < 2; i++) {
+		it_sc_flags_t flags = i ? IT_SC_NO_REQ_REP : IT_SC_DEFAULT;
+
+		stream_open(sd, AF_INET);
+		for (int j = 0; j < 2; j++) {
+			set_option(sd[j], SOL_SOCKET, SO_RCVLOWAT, 10000);
+			set_option(sd[j], SOL_SOCKET, SO_OOBINLINE, 1);
+			set_option(sd[j], IPPROTO_TCP, TCP_CORK, 1);
+		}
+		receive(b);
+		pair_ok(stream_convert(b, sd[1], flags, ""));
+		pair_ok(stream_convert(a, sd[0], flags, NULL));
+		established(pair);
+		post(a, 0x61 + i);
+		received(b, 0x61 + i);
+		sent(a);
+		receive(a);
+		post(b, 0x71 + i);
+		received(a, 0x71 + i);
+		sent(b);
+		begin_anew(pair, sd);
+	}
+}
+
 /* the number of a closed socket means nothing, or something else, and the connection cares for neither. */
 static void
 test_numbers(struct pair *pair)
@@ -236,6 +277,7 @@ add_tests(void)
 	pair_add("convert/large-message", test_large_message);
 	pair_add("convert/message-unread", test_message_unread);
 	pair_add("convert/r-31-speaks-second", test_speaks_second);
+	pair_add("convert/options", test_options);
 	pair_add("convert/r-32-numbers", test_numbers);
 }
 
