@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -271,6 +272,93 @@ test_numbers(struct pair *pair)
 	pair_disconnect(pair);
 }
 
+/* --- both ends at once ---------------------------------------------------------------------- */
+
+#define ROUNDS 120
+
+/* What one thread does to its end. */
+struct part {
+	struct end *end;
+	int sd;
+	it_sc_flags_t flags;
+	const char *message;
+	bool leaves; /* at once */
+	it_status_t status;
+};
+
+static void *
+play(void *arg)
+{
+	struct part *part = arg;
+
+	part->status = stream_convert(part->end, part->sd, part->flags, part->message);
+	if (part->status == IT_SUCCESS && part->leaves)
+		pair_ok(it_ep_disconnect(part->end->ep, NULL, 0));
+	return NULL;
+}
+
+/* Exactly one end; an answer before it at most. */
+static void
+one_end(struct part *part)
+{
+	it_event_t event;
+	bool stood;
+
+	if (part->status != IT_SUCCESS) { /* the other end was faster, and has reset it */
+		g_assert_cmpint(part->status, ==, IT_ERR_INVALID_CONVERSION);
+		g_assert_cmpint(end_state(part->end), ==, IT_EP_STATE_UNCONNECTED);
+		return;
+	}
+	event = end_next(part->end->cm_msg);
+	stood = event.event_number == IT_CM_MSG_CONN_ESTABLISHED_EVENT;
+	if (stood)
+		event = end_next(part->end->cm_msg);
+	if (event.event_number == IT_CM_MSG_CONN_DISCONNECT_EVENT)
+		g_assert_true(stood || part->leaves);
+	else /* the peer came first */
+		g_assert_cmphex(event.event_number, ==,
+				stood ? IT_CM_MSG_CONN_BROKEN_EVENT
+				      : IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+	end_reset(part->end);
+	end_expect_none(part->end->cm_msg);
+}
+
+/* Two threads convert, and one of them or both give up at once, wherever the other is by then. */
+static void
+test_crossfire(struct pair *pair)
+{
+	unsigned descriptors;
+
+	if (stream_skipped(pair))
+		return;
+	descriptors = pair_descriptors();
+	for (int i = 0; i < ROUNDS; i++) {
+		it_sc_flags_t flags = i & 1 ? IT_SC_NO_REQ_REP : IT_SC_DEFAULT;
+		struct part parts[2] = {
+			{.end = &pair->active, .flags = flags, .leaves = i % 3 != 1},
+			{.end = &pair->passive, .flags = flags, .leaves = i % 3 != 0},
+		};
+		pthread_t threads[2];
+		int sd[2];
+
+		parts[1].message = "";
+		stream_open(sd, AF_INET);
+		for (int j = 0; j < 2; j++) {
+			parts[j].sd = sd[j];
+			g_assert_cmpint(pthread_create(&threads[j], NULL, play, &parts[j]), ==, 0);
+		}
+		for (int j = 0; j < 2; j++)
+			pthread_join(threads[j], NULL);
+		for (int j = 0; j < 2; j++)
+			close(sd[j]);
+		one_end(&parts[0]);
+		one_end(&parts[1]);
+	}
+	for (int i = 0; i < 1000 && pair_descriptors() > descriptors; i++)
+		usleep(1000);
+	g_assert_cmpuint(pair_descriptors(), <=, descriptors);
+}
+
 static void
 add_tests(void)
 {
@@ -278,6 +366,7 @@ add_tests(void)
 	pair_add("convert/message-unread", test_message_unread);
 	pair_add("convert/r-31-speaks-second", test_speaks_second);
 	pair_add("convert/options", test_options);
+	pair_add("convert/crossfire", test_crossfire);
 	pair_add("convert/r-32-numbers", test_numbers);
 }
 
