@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connection management: what the client asks for, which splits by the provider's form. A provider that
+ * connects by itself is handed the call; for one that takes streams over, kal_request.c and
+ * kal_cm_stream.c do the work of the host.
+ *
+ * A call makes its move with the connection locked for verbs and asks the provider there, so that
+ * upcalls find the move made. What may wait for another thread is freed after that.
+ */
+#include <string.h>
+
+#include "kal_cm_internal.h"
+
+/* Under verbs: may a new life begin? *stale: what an earlier one left, for the caller to free. */
+static bool
+begin(struct kal_conn *conn, struct kal_setup **stale)
+{
+	if (kal_conn_state(conn) != KAL_CONN_IDLE)
+		return false;
+	*stale = kal_setup_steal(conn);
+	memset(&conn->news, 0, sizeof(conn->news));
+	return true;
+}
+
+enum ri_status
+kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
+{
+	struct kal_cm *cm = conn->cm;
+	struct kal_setup *stale = NULL;
+	enum ri_status status;
+
+	if (req->pdata_len > cm->p.attr->connect_pdata || req->pdata_len > RI_PDATA_MAX)
+		return RI_ERR_INVALID_ARG;
+	if (req->three_way && !cm->p.attr->three_way_handshake)
+		return RI_ERR_UNSUPPORTED;
+	if (req->suppress_ird_ord && !cm->p.attr->ird_ord_suppressible)
+		return RI_ERR_UNSUPPORTED;
+	kal_conn_lock(conn);
+	if (!begin(conn, &stale))
+		status = RI_ERR_INVALID_STATE;
+	else if (cm->stream)
+		status = kal_stream_connect(conn, req);
+	else
+		status = kal_address_connect(conn, req);
+	kal_conn_unlock(conn);
+	kal_setup_free(stale);
+	return status;
+}
+
+enum ri_status
+kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accept_rep *rep)
+{
+	struct kal_cm *cm = conn->cm;
+	struct kal_setup *stale = NULL;
+	struct kal_request *request;
+	enum ri_status status;
+
+	if (req->pdata_len > cm->p.attr->accept_pdata || req->pdata_len > RI_PDATA_MAX)
+		return RI_ERR_INVALID_ARG;
+	request = kal_request_take(cm, req->request, false);
+	if (request == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	kal_conn_lock(conn);
+	if (!begin(conn, &stale)) {
+		kal_conn_unlock(conn);
+		kal_request_put_back(request);
+		return RI_ERR_INVALID_STATE;
+	}
+	conn->news.peer = request->info.peer;
+	conn->news.local = request->info.local;
+	conn->news.service = request->info.service;
+	conn->news.port = request->info.port;
+	conn->news.ird = request->info.ird;
+	conn->news.ord = request->info.ord;
+	conn->news.ird_ord_valid = request->info.ird_ord_valid;
+	status = request->provider == NULL ? kal_stream_accept(conn, req, request, rep)
+					   : kal_address_accept(conn, req, request, rep);
+	kal_conn_unlock(conn);
+	kal_setup_free(stale);
+	if (status == RI_SUCCESS)
+		kal_request_free(request);
+	else
+		kal_request_put_back(request);
+	return status;
+}
+
+enum ri_status
+kal_reject(struct kal_cm *cm, const struct kal_cm_req *req)
+{
+	struct kal_request *request;
+
+	if (req->pdata_len > cm->p.attr->reject_pdata || req->pdata_len > RI_PDATA_MAX ||
+	    req->reason > KAL_REASON_CONSUMER)
+		return RI_ERR_INVALID_ARG;
+	request = kal_request_take(cm, req->request, false);
+	if (request == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	kal_request_refuse(request, (enum kal_cm_reason)req->reason, req->pdata,
+			   (uint16_t)req->pdata_len);
+	return RI_SUCCESS;
+}
+
+enum ri_status
+kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
+{
+	const struct ri_rnic_attr *attr = conn->cm->p.attr;
+	enum ri_status status;
+
+	if (!attr->three_way_handshake)
+		return RI_ERR_UNSUPPORTED;
+	if (req->pdata_len > (req->refuse ? attr->reject_pdata : attr->confirm_pdata) ||
+	    req->pdata_len > RI_PDATA_MAX)
+		return RI_ERR_INVALID_ARG;
+	kal_conn_lock(conn);
+	status = kal_conn_move(conn, req->refuse ? KAL_CONN_CALL_DROP : KAL_CONN_CALL_CONFIRM,
+			       KAL_REASON_OTHER);
+	if (status == RI_SUCCESS) {
+		status = ri_call_confirm(conn->cm->p.caller, conn->qp, !req->refuse, req->pdata,
+					 (uint16_t)req->pdata_len);
+		/* INVALID_STATE: it ended meanwhile, and the provider's news of that is on the way. */
+		if (status != RI_SUCCESS && status != RI_ERR_INVALID_STATE)
+			(void)!kal_conn_move(conn, KAL_CONN_FAILED, KAL_REASON_OTHER);
+		if (status != RI_SUCCESS || req->refuse)
+			kal_conn_kill(conn);
+	}
+	kal_conn_unlock(conn);
+	return status == RI_ERR_INVALID_STATE ? status : RI_SUCCESS;
+}
+
+/* Under verbs. The provider will raise an end. */
+static void
+end_by_provider(struct kal_conn *conn, const struct kal_cm_req *req, bool was_up)
+{
+	const struct ri_caller *caller = conn->cm->p.caller;
+	struct ri_qp_attr attr = {.state = was_up ? RI_QPS_CLOSING : RI_QPS_ERROR};
+
+	/* A refusal means that the end came first; its event is on the way. */
+	if (conn->cm->stream)
+		(void)!ri_call_qp_modify(caller, conn->qp, &attr, RI_QP_ATTR_STATE);
+	else
+		(void)!ri_call_disconnect(caller, conn->qp, req->pdata, (uint16_t)req->pdata_len);
+}
+
+/* The provider has nothing yet: ended by ourselves, told after the flush. */
+static void
+end_by_us(struct kal_conn *conn)
+{
+	struct kal_cm *cm = conn->cm;
+
+	kal_stream_drop(conn);
+	kal_conn_lock(conn);
+	kal_conn_kill(conn);
+	kal_conn_unlock(conn);
+	kal_cm_lock(cm);
+	kal_conn_tell(conn, KAL_CM_DISCONNECTED, KAL_REASON_OTHER);
+	kal_cm_unlock(cm);
+}
+
+enum ri_status
+kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
+{
+	struct kal_cm *cm = conn->cm;
+	enum kal_conn_state before;
+	enum kal_cm_kind report;
+	enum ri_status status;
+	bool dropped = false;
+
+	if (req->pdata_len > cm->p.attr->disconnect_pdata)
+		return RI_ERR_INVALID_ARG;
+	kal_conn_lock(conn);
+	kal_cm_lock(cm);
+	before = conn->state;
+	if (cm->stream && before != KAL_CONN_STARTING && before != KAL_CONN_UP) {
+		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DROP, &report);
+		dropped = status == RI_SUCCESS;
+	} else {
+		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DISCONNECT, &report);
+	}
+	kal_cm_unlock(cm);
+	if (status == RI_SUCCESS && !dropped)
+		end_by_provider(conn, req, before == KAL_CONN_UP);
+	kal_conn_unlock(conn);
+	if (dropped)
+		end_by_us(conn);
+	/* Over, or ending already: nothing to do. */
+	if (before == KAL_CONN_CLOSING || before == KAL_CONN_ABORTING || before == KAL_CONN_ENDED)
+		return RI_SUCCESS;
+	return status;
+}
+
+enum ri_status
+kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *msg, int fd,
+	    struct kal_convert_rep *rep)
+{
+	struct kal_cm *cm = conn->cm;
+	struct kal_setup *stale = NULL;
+	enum ri_status status;
+
+	if (!cm->stream || !cm->p.attr->socket_conversion)
+		return RI_ERR_UNSUPPORTED;
+	kal_conn_lock(conn);
+	if (!begin(conn, &stale))
+		status = RI_ERR_INVALID_STATE;
+	else
+		status = kal_stream_convert(conn, req, msg, fd, rep);
+	kal_conn_unlock(conn);
+	kal_setup_free(stale);
+	return status;
+}
