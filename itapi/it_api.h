@@ -1940,7 +1940,7 @@ typedef struct {
 	size_t spigot_id;
 	/**
 	 * Patience of a connection attempt (microseconds); 0 = 20 s. Covers everything up to the
-	 * established connection.
+	 * established connection. Also of a question for a datagram service.
 	 */
 	uint64_t timeout;
 	/** Both names reach the same union; portable source says `remote`. */
@@ -2554,7 +2554,10 @@ typedef struct {
 /** Number of a datagram endpoint on its spigot. */
 typedef uint32_t it_ud_ep_id_t;
 
-/** Key that a datagram must carry to be received. */
+/**
+ * Key that a datagram must carry to be received. Those with the highest bit are for privileged
+ * processes (it_ep_ud_create()).
+ */
 typedef uint32_t it_ud_ep_key_t;
 
 /** What to know about a datagram endpoint to reach it. */
@@ -2606,7 +2609,7 @@ typedef struct {
 typedef struct {
 	/** Its adapter. */
 	it_ia_handle_t ia;
-	/** Spigot of its connection or datagrams; valid from connecting or accepting to reset. */
+	/** Spigot of its datagrams, or of its connection from connecting or accepting to reset. */
 	size_t spigot_id;
 	/** Its state at the instant of the call. */
 	it_ep_state_t ep_state;
@@ -2620,7 +2623,7 @@ typedef struct {
 	it_evd_handle_t request_sevd;
 	/** EVD of its receives. */
 	it_evd_handle_t recv_sevd;
-	/** EVD of its connection events. */
+	/** EVD of its connection events; NULL for datagrams. */
 	it_evd_handle_t connect_sevd;
 	/** Its attributes as they are. */
 	it_ep_attributes_t attr;
@@ -2749,17 +2752,26 @@ it_status_t it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
 /**
  * @brief Makes an endpoint for datagrams, operational.
  *
- * Its number on the spigot is told by it_ep_query().
+ * It sends and receives from now on, without a connection, until it fails or is freed. Its number
+ * on the spigot is told by it_ep_query(). Of both EVDs one may serve several endpoints, and both
+ * requests and receives. Queues and segments are granted at least as asked. A key with the highest
+ * bit set is a controlled one: it needs the privilege, here and wherever it is used.
+ *
+ * What happens to datagrams on their way, nobody tells. A request or receive that fails here, or an
+ * EVD that overflows, makes the endpoint non-operational: after the completions an affiliated event
+ * says so, and it_ep_reset() begins anew.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
- * - Events: none.
- * - Clause: itapi-semantics 3, 5, 15.4.
+ * - Events here, later: #IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION, #IT_ASYNC_AFF_EP_SEVD_FULL_ERROR,
+ *   #IT_ASYNC_AFF_EP_FAILURE.
+ * - Clause: itapi-semantics 3, 5, 15.4; R-24, R-27.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] request_sevd_handle simple EVD of the data transfer stream for requests
  * @param[in] recv_sevd_handle simple EVD of the data transfer stream for receives
- * @param[in] ep_attr attributes; it_service_attributes_t.ud counts, with the key to start with
+ * @param[in] ep_attr attributes; it_service_attributes_t.ud counts, with the key to start with; the
+ *     number in it is ignored, and so is the S-RQ of connected endpoints
  * @param[in] spigot_id number of the spigot
  * @param[out] ep_handle the new endpoint
  * @retval IT_SUCCESS Done.
@@ -2773,7 +2785,7 @@ it_status_t it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * @retval IT_ERR_INVALID_REQ_EVD_STATE The request EVD has overflowed.
  * @retval IT_ERR_INVALID_RECV_EVD_STATE The receive EVD has overflowed.
  * @retval IT_ERR_INVALID_EP_ATTR An endpoint attribute is out of range or contradicts another.
- * @retval IT_ERR_INVALID_EP_KEY The datagram key is not allowed.
+ * @retval IT_ERR_INVALID_EP_KEY A controlled key without the privilege.
  * @retval IT_ERR_INVALID_SPIGOT The adapter has no spigot with this number.
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the spigot's datagrams.
  * @retval IT_ERR_RESOURCE_REQ_DTO Beyond the adapter: outstanding requests.
@@ -2794,8 +2806,9 @@ it_status_t it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
 /**
  * @brief Tells the state and the parameters of an endpoint.
  *
- * Spigot and path are valid from connecting or accepting to reset; the state is that of the instant
- * of the call.
+ * Spigot and path are valid from connecting or accepting to reset, with datagrams the spigot alone
+ * and always; the state is that of the instant of the call. Attributes that only the other kind of
+ * endpoint has are not written, even if the mask names them.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -2821,7 +2834,8 @@ it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
  * Possible while unconnected: payload, segments, key, queue sizes, enables, IRD and ORD. While
  * connected: queue sizes, enables, IRD, and raising ORD where it_ia_info_t says so; lowering ORD
  * always; watermarks in every state. Changing enables, IRD or ORD while RDMA Reads are outstanding
- * is the application's error.
+ * is the application's error. On a datagram endpoint: payload, segments, key and queue sizes while it
+ * is operational; a key counts for what arrives from then on.
  *
  * A queue gets as many slots as asked for or more, and it_ep_query() tells how many; requests and
  * receives in it stay where they are. A slot counts as outstanding until the completion of its
@@ -2843,7 +2857,7 @@ it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
  * @retval IT_ERR_INVALID_EP_TYPE A bit of connected endpoints on a datagram endpoint, or the
  *     reverse.
  * @retval IT_ERR_INVALID_EP_ATTR A value is out of range, or fewer requests than are outstanding.
- * @retval IT_ERR_INVALID_EP_KEY The datagram key is not allowed.
+ * @retval IT_ERR_INVALID_EP_KEY A controlled datagram key without the privilege.
  * @retval IT_ERR_INVALID_RECV_DTO Fewer receives than are outstanding.
  * @retval IT_ERR_INVALID_WATERMARK The watermarks contradict each other or the size of the S-RQ.
  * @retval IT_ERR_SOFT_HI_WATERMARK The soft high watermark is not supported or cannot work.
@@ -2872,7 +2886,7 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
  * It refuses until the transport is finished with the endpoint and every request and receive has
  * its completion in its EVD; it loses none. It unlinks the narrow RMRs of the endpoint. Zone, EVDs,
  * S-RQ, attributes and consumer context stay; path and negotiated ORD go. On an unconnected
- * endpoint it does nothing and succeeds.
+ * endpoint, or a datagram endpoint that runs, it does nothing and succeeds.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -2885,7 +2899,7 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_EP_STATE It is connecting or connected; disconnect first.
  * @retval IT_ERR_CANNOT_RESET The transport is not finished with it, or completions are still to
- *     come; try again later.
+ *     come (datagram: or the event that says it failed); try again later.
  * @retval IT_ERR_EP_TIMEWAIT The transport keeps the last connection in time-wait (InfiniBand,
  *     without #IT_EP_REUSEADDR).
  * @retval IT_ERR_RESOURCES A fresh queue pair could not be had.
@@ -3460,6 +3474,10 @@ typedef enum {
 /**
  * @brief Makes a target for datagrams from a path.
  *
+ * The handle is for endpoints of the same zone, as many as like. Without an own end in the path one
+ * is looked up and stands in what it_address_handle_query() tells; with #IT_AH_PATH_COMPLETE the path
+ * stays as given and the adapter chooses. Frees of the zone answer #IT_ERR_PZ_BUSY while there is one.
+ *
  * - Thread: any, several at once.
  * - Blocks: for a round trip with #IT_AH_PATH_COMPLETE (class M), else may sleep (class W).
  * - Events: none.
@@ -3474,9 +3492,10 @@ typedef enum {
  * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
  *     share.
  * @retval IT_ERR_INVALID_SPIGOT The path names a spigot that the adapter does not have.
- * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter.
+ * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter, or
+ *     the other half is empty or cannot be reached from it.
  * @retval IT_ERR_INVALID_FLAGS Unknown bits.
- * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_RESOURCES Memory, or address handles of the adapter, ran out.
  * @retval IT_ERR_FAULT @p destination_path or @p addr_handle is NULL.
  * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
@@ -3503,6 +3522,9 @@ it_status_t it_address_handle_free(IN it_addr_handle_t addr_handle);
 /**
  * @brief Changes where an address handle leads.
  *
+ * Datagrams that are posted from now on go there; of those posted before and not yet sent some may.
+ * A path without an own end is treated as at the creation of the handle.
+ *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
@@ -3515,7 +3537,8 @@ it_status_t it_address_handle_free(IN it_addr_handle_t addr_handle);
  * @retval IT_ERR_INVALID_AH Not the handle of an address handle, or of another protection zone.
  * @retval IT_ERR_INVALID_MASK Not just the path.
  * @retval IT_ERR_INVALID_SPIGOT The path names a spigot that the adapter does not have.
- * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter.
+ * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter, or
+ *     the other half is empty or cannot be reached from it.
  * @retval IT_ERR_FAULT @p params is NULL.
  * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
@@ -3547,14 +3570,19 @@ it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_
 /**
  * @brief Prepares a question for a datagram service.
  *
+ * Nothing is sent; it_ud_service_request() does that, as often as wanted. Until the handle is freed
+ * its EVD cannot be.
+ *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: itapi-semantics 13, 15.9.
  *
- * @param[in] conn_qual the service; ports and service ids in network byte order
+ * @param[in] conn_qual the service; ports and service ids in network byte order, as for
+ *     it_ep_connect()
  * @param[in] reply_evd simple EVD of the connection message stream for the answer
- * @param[in] destination_path way to the host of the service; copied before return
+ * @param[in] destination_path way to the host of the service, with the patience (it_path_t.timeout);
+ *     copied before return
  * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
  *     return
  * @param[in] private_data_length its length (octets), at most it_ia_info_t.ud_req_private_data_len
@@ -3563,10 +3591,11 @@ it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_
  * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no datagrams.
  * @retval IT_ERR_INVALID_CONN_QUAL The connection qualifier is malformed or of a kind not supported
  *     here.
- * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ * @retval IT_ERR_INVALID_EVD Not the handle of a simple EVD.
  * @retval IT_ERR_INVALID_EVD_TYPE The EVD is not of the connection message stream.
  * @retval IT_ERR_INVALID_SPIGOT The path names a spigot that the adapter does not have.
- * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter.
+ * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter, or
+ *     the other half is empty.
  * @retval IT_ERR_INVALID_PDATA_LENGTH The private data is longer than the adapter carries with this
  *     message.
  * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
@@ -3586,8 +3615,11 @@ it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qu
 /**
  * @brief Asks a datagram service for its endpoint.
  *
- * May be repeated after the answer. Without an answer in time the event tells
- * #IT_UD_SVC_REQ_REJECTED.
+ * Each question is answered by one event, also if nobody answers: then, when the patience of the path
+ * is over (0 = 20 s), it tells #IT_UD_SVC_REQ_REJECTED and no private data. Where nobody listens for
+ * the service it tells #IT_UD_SVC_ID_NOT_SUPPORTED. With #IT_UD_SVC_EP_INFO_VALID it has number and
+ * key of the endpoint and a path for it_address_handle_create(). Who has taken the event may ask
+ * again.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3598,7 +3630,7 @@ it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qu
  * @param[in] ud_svc_handle the request
  * @retval IT_SUCCESS Sent.
  * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request, or its answer is outstanding.
- * @retval IT_ERR_RESOURCES Memory ran out.
+ * @retval IT_ERR_RESOURCES Memory ran out, or too many questions are outstanding.
  * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
@@ -3606,6 +3638,8 @@ it_status_t it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle);
 
 /**
  * @brief Tells the parameters of a datagram service request.
+ *
+ * The private data is padded with zeros. The number is that of the handle and stays.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -3643,6 +3677,10 @@ it_status_t it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_h
 
 /**
  * @brief Answers a datagram service request.
+ *
+ * A request dies when it is answered, when who asked has lost patience or has gone, and with the
+ * adapter; a listener that is freed leaves it alive. There is no argument for another path, so
+ * #IT_UD_REQ_REDIRECTED tells the one that was asked along.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3871,7 +3909,7 @@ typedef struct {
 	it_dto_ud_flags_t flags;
 	/** Sender's endpoint. */
 	it_ud_ep_id_t ud_ep_id;
-	/** Path back to the sender. */
+	/** Path back to the sender, for an address handle; its own end is left to be chosen. */
 	it_path_t src_path;
 } it_all_dto_cmpl_event_t;
 
@@ -4684,7 +4722,9 @@ it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
 /**
  * @brief Sends a datagram.
  *
- * Nothing tells whether it arrived.
+ * Nothing tells whether it arrived: it is lost where no endpoint of that number runs, where the key
+ * is another, and where no receive is posted that is large enough for it and the 40 octets in front.
+ * The completion says that the buffer is free again. An endpoint may send to itself.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -4712,9 +4752,9 @@ it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
  *     first.
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
  *     endpoint.
- * @retval IT_ERR_INVALID_AH NULL, freed, or of another zone.
- * @retval IT_ERR_PAYLOAD_SIZE Longer than the spigot's datagrams.
- * @retval IT_ERR_INVALID_EP_KEY The key may not be used.
+ * @retval IT_ERR_INVALID_AH NULL, freed, of another zone, or the kind of address is unknown.
+ * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's, and so the spigot's, datagrams.
+ * @retval IT_ERR_INVALID_EP_KEY A controlled key without the privilege.
  * @retval IT_ERR_FAULT @p remote_ep_addr is NULL, or @p local_segments with segments.
  * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
@@ -4727,7 +4767,9 @@ it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_
 /**
  * @brief Offers a buffer for a datagram.
  *
- * The first 40 octets are for the route header of InfiniBand; data follows behind them.
+ * The first 40 octets are for the route header of InfiniBand; data follows behind them, also where
+ * the event says that there is no header. A datagram that does not fit into the first receive of the
+ * queue is lost, and the receive stays. The event is an it_all_dto_cmpl_event_t.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
