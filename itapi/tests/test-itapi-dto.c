@@ -288,6 +288,38 @@ test_after_disconnect(struct pair *pair)
 	}
 }
 
+/* 7.6: behind a failure there are flushes only, also if the end of the connection is already asked for. */
+static void
+test_nothing_after_a_failure(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t bad = end_segment(a, END_BUFFER - 4, 8);
+	it_event_t event;
+
+	for (int round = 0; round < 200; round++) {
+		post_recv(b, SINK, 100, 1);
+		post_recv(b, SINK, 100, 2);
+		pair_establish(pair);
+		for (int i = 0; i < 2; i++)
+			g_assert_cmpint(it_post_send(a->ep, NULL, 0, 3, 0), ==, IT_SUCCESS);
+		g_assert_cmpint(it_post_rdma_write(a->ep, &bad, 1, 4, 0, 0, 0), ==, IT_SUCCESS);
+		g_assert_cmpint(it_post_rdma_write(a->ep, NULL, 0, 5, IT_COMPLETION_FLAG, 0, 0), ==,
+				IT_SUCCESS);
+		g_assert_cmpint(it_ep_disconnect(a->ep, NULL, 0), ==, IT_SUCCESS);
+		do { /* what had not begun is flushed before */
+			event = end_next(a->request);
+			g_assert_cmpint(event.dto_cmpl.dto_status, !=, IT_DTO_SUCCESS);
+		} while (event.dto_cmpl.cookie != 5);
+		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
+		end_next(b->recv);
+		end_next(b->recv);
+		end_next(a->cm_msg); /* DISCONNECT or BROKEN, whichever came first */
+		end_next(b->cm_msg);
+		end_reset(a);
+		end_reset(b);
+	}
+}
+
 /* A failed attempt flushes as well (4.2). */
 static void
 test_flush_of_reject(struct pair *pair)
@@ -470,6 +502,7 @@ add(void)
 	pair_add("dto/too-many", test_too_many);
 	pair_add("dto/flush", test_flush);
 	pair_add("dto/r-04-after-disconnect", test_after_disconnect);
+	pair_add("dto/nothing-after-a-failure", test_nothing_after_a_failure);
 	pair_add("dto/flush-of-reject", test_flush_of_reject);
 	pair_add("dto/wrong-key", test_wrong_key);
 	pair_add("dto/r-19-local-bounds", test_local_bounds);

@@ -89,6 +89,7 @@ struct viw_tx {
 	bool response_last;  /* who went last; the other goes first */
 	bool have_request;   /* wqe holds a request that was taken */
 	bool checked;        /* and it was found well-formed */
+	bool failed;         /* a request did; none that follows may start */
 	bool drained;        /* CLOSING: what had been posted has been tried */
 	bool terminate_queued;
 	bool direct;            /* this fill has gone past the buffer */

@@ -30,6 +30,7 @@ static void
 request_fail(struct viw_qp *qp, enum ri_wc_status status)
 {
 	qp->tx.job = VIW_JOB_NONE;
+	qp->tx.failed = true;
 	viw_sq_started(qp, 0, status);
 	viw_fault(qp, RDMAP_FAULT_LOCAL, NULL, 0);
 }
@@ -115,10 +116,15 @@ request_may_start(struct viw_qp *qp)
 	}
 }
 
-/* Was it posted after an orderly end began? Then it is flushed, however late that is carried out. */
+/*
+ * May it no longer start? What was posted after an orderly end began is flushed, however late that is
+ * carried out; and so is what follows a failure, which changes no state that is an end already.
+ */
 static bool
 request_late(struct viw_qp *qp)
 {
+	if (qp->tx.failed)
+		return true;
 	return viw_qp_state(qp) == RI_QPS_CLOSING && (int32_t)(qp->tx.index - qp->end.last) > 0;
 }
 
