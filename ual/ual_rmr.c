@@ -295,6 +295,7 @@ static bool
 unlinks_through(const struct ual_rmr *rmr, const struct ual_ep *ep)
 {
 	return rmr->type != IT_RMR_TYPE_NARROW || !rmr->link.linked ||
+	       atomic_load(&rmr->key.revoked) ||
 	       rmr->link.ep == (it_ep_handle_t)ual_object_handle(&ep->object);
 }
 

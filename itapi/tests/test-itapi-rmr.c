@@ -295,6 +295,34 @@ test_send_and_unlink_lmr(struct pair *pair)
 	reset_both(pair);
 }
 
+/* A window that the peer unlinked is through no endpoint any more: any of the zone may unlink it again. */
+static void
+test_unlinked_is_free(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_rmr_handle_t rmr = window_make(b, IT_RMR_TYPE_NARROW);
+	it_lmr_triplet_t out = end_segment(a, 0, 10);
+	it_rmr_context_t context;
+	it_ep_handle_t other;
+
+	pair_establish(pair);
+	g_assert_cmpint(it_ep_rc_create(b->pz, b->request, b->recv, b->cm_msg, IT_EP_NO_FLAG,
+					&b->attr, &other),
+			==, IT_SUCCESS);
+	context = window_link(b, rmr, IT_PRIV_REMOTE, IT_ADDR_MODE_ABSOLUTE);
+	g_assert_cmpint(it_rmr_unlink(rmr, other, 1, 0), ==, IT_ERR_INVALID_EP);
+	post_receive(b, 4);
+	g_assert_cmpint(it_post_send_and_unlink(a->ep, &out, 1, 3, SIGNALED, context), ==,
+			IT_SUCCESS);
+	window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	window_done(a->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	g_assert_cmpint(it_rmr_unlink(rmr, other, 1, 0), ==, IT_ERR_INVALID_EP_STATE);
+	g_assert_cmpint(it_ep_free(other), ==, IT_SUCCESS);
+	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
+	pair_disconnect(pair);
+	reset_both(pair);
+}
+
 /* A message from the very region that it revokes, from one endpoint of an adapter to another. */
 static void
 test_revokes_its_source(struct pair *pair)
@@ -467,6 +495,7 @@ add_tests(void)
 	pair_add("rmr/wide", test_wide);
 	pair_add("rmr/r-17-send-and-unlink", test_send_and_unlink);
 	pair_add("rmr/send-and-unlink-lmr", test_send_and_unlink_lmr);
+	pair_add("rmr/unlinked-is-free", test_unlinked_is_free);
 	pair_add("rmr/revokes-its-source", test_revokes_its_source);
 	pair_add("rmr/bad-keys", test_bad_keys);
 	pair_add("rmr/read-to-rmr", test_read_to_rmr);
