@@ -27,17 +27,18 @@
 static char *adapters = (char *)"emul:ib,emul:iwarp,iwarp";
 static char *program_file;
 static int first_seed = 1;
-static int count = 300;
+static int programs = 300;
 static int patience = 60;
 static int shrink_patience = 5;
 static int repeat = 1;
+static gboolean tally;
 static gboolean no_shrink;
 static gboolean print_only;
 
 static const GOptionEntry options[] = {
 	{"adapter", 'a', 0, G_OPTION_ARG_STRING, &adapters, "Adapters, with commas between", "A,B"},
 	{"seed", 's', 0, G_OPTION_ARG_INT, &first_seed, "Seed of the first program", "N"},
-	{"count", 'n', 0, G_OPTION_ARG_INT, &count, "How many programs", "N"},
+	{"count", 'n', 0, G_OPTION_ARG_INT, &programs, "How many programs", "N"},
 	{"program", 'p', 0, G_OPTION_ARG_FILENAME, &program_file, "Perform the program in FILE",
 	 "FILE"},
 	{"patience", 0, 0, G_OPTION_ARG_INT, &patience, "Seconds to wait for what never comes",
@@ -45,6 +46,7 @@ static const GOptionEntry options[] = {
 	{"shrink-patience", 0, 0, G_OPTION_ARG_INT, &shrink_patience, "The same while shrinking",
 	 "S"},
 	{"repeat", 'r', 0, G_OPTION_ARG_INT, &repeat, "Perform each program so many times", "N"},
+	{"tally", 't', 0, G_OPTION_ARG_NONE, &tally, "Count what the programs do", NULL},
 	{"no-shrink", 0, 0, G_OPTION_ARG_NONE, &no_shrink, "Show what disagrees as it is", NULL},
 	{"print", 0, 0, G_OPTION_ARG_NONE, &print_only, "Print the programs, perform nothing",
 	 NULL},
@@ -55,6 +57,47 @@ struct subject {
 	const char *adapter;
 	struct df_profile profile;
 };
+
+/* --- what programs do ------------------------------------------------------------------------ */
+
+/* Steps by kind: in all, left out, refused as expected. Completions by status. */
+static unsigned long steps_of[DF_KIND_COUNT][3];
+static unsigned long completions_of[IT_DTO_ERR_LOCAL_MM_OPERATION + 1];
+
+static void
+count(const struct df_program *program, const struct df_expected *expected,
+      const struct df_record *record)
+{
+	for (unsigned i = 0; i < record->steps->len; i++) {
+		const struct df_step_expect *expect = DF_STEP(expected, i);
+		const struct df_seen_step *seen = DF_SEEN_STEP(record, i);
+		unsigned long *of = steps_of[df_program_step(program, i)->kind];
+
+		of[0]++;
+		of[1] += expect->skip;
+		of[2] += seen->made && seen->answer != IT_SUCCESS;
+	}
+	for (unsigned i = 0; i < record->wrs->len; i++) {
+		if ((size_t)DF_SEEN_WR(record, i)->status < G_N_ELEMENTS(completions_of))
+			completions_of[DF_SEEN_WR(record, i)->status]++;
+	}
+}
+
+static void
+say_count(void)
+{
+	for (int i = 0; i < DF_KIND_COUNT; i++)
+		printf("# %-12s %8lu, left out %7lu, refused %7lu\n", df_kind_name((enum df_kind)i),
+		       steps_of[i][0], steps_of[i][1], steps_of[i][2]);
+	for (size_t i = 0; i < G_N_ELEMENTS(completions_of); i++) {
+		if (completions_of[i] > 0)
+			printf("# completions of status %2zu: %8lu\n", i, completions_of[i]);
+	}
+	memset(steps_of, 0, sizeof(steps_of));
+	memset(completions_of, 0, sizeof(completions_of));
+}
+
+/* --- one program ----------------------------------------------------------------------------- */
 
 /* What disagrees, or NULL. What happens only now and then is found by repetition. */
 static char *
@@ -67,6 +110,7 @@ judge(const struct subject *subject, const struct df_program *program, int secon
 		struct df_record *record =
 			df_run_program(subject->adapter, program, expected, (unsigned)seconds);
 
+		count(program, expected, record);
 		text = df_compare(expected, record);
 		if (text != NULL && shown != NULL)
 			*shown = df_record_text(record);
@@ -166,7 +210,7 @@ try_seeds(const struct subject *subject)
 {
 	int failures = 0;
 
-	for (int i = 0; i < count && failures < MOST_FAILURES; i++) {
+	for (int i = 0; i < programs && failures < MOST_FAILURES; i++) {
 		char name[32];
 		struct df_program *program = df_generate((uint32_t)(first_seed + i));
 
@@ -200,7 +244,7 @@ read_program(const char *file)
 static int
 print_programs(void)
 {
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < programs; i++) {
 		struct df_program *program = df_generate((uint32_t)(first_seed + i));
 		char *text = df_program_text(program);
 
@@ -229,12 +273,14 @@ try_adapters(const struct df_program *program)
 		good = program != NULL ? try_one(&subject, program, program_file)
 				       : try_seeds(&subject);
 		failed += !good;
+		if (tally)
+			say_count();
 		if (program != NULL)
 			printf("%sok %u %s: %s\n", good ? "" : "not ", i + 1, names[i],
 			       program_file);
 		else
 			printf("%sok %u %s: %d programs from seed %d on\n", good ? "" : "not ",
-			       i + 1, names[i], count, first_seed);
+			       i + 1, names[i], programs, first_seed);
 		fflush(stdout);
 	}
 	g_strfreev(names);

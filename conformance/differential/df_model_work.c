@@ -399,16 +399,29 @@ request(struct df_model *model, const struct df_step *step)
 		work_done(model, step, &verdict);
 }
 
-/* Does the step need what changes hands within the present group? */
 static bool
-uses_change(const struct df_model *model, const struct df_step *step)
+segments_change(const struct df_model *model, const struct df_step *step)
 {
-	if (step->kind >= DF_RMR_LINK || step->kind == DF_SEND_UNLINK)
-		return true;
 	for (int i = 0; i < step->segs; i++) {
 		if (model->lmr[step->seg[i].lmr].changed == model->settle)
 			return true;
 	}
+	return false;
+}
+
+/* Does the step need what changes hands within the present group? */
+static bool
+uses_change(const struct df_model *model, const struct df_step *step)
+{
+	int peer = model->ep[step->ep].alive ? model->ep[step->ep].peer : -1;
+	int receive = step->kind == DF_SEND && peer >= 0 ? model_first_receive(model, peer) : -1;
+
+	if (step->kind >= DF_RMR_LINK || step->kind == DF_SEND_UNLINK)
+		return true;
+	if (segments_change(model, step))
+		return true;
+	if (receive >= 0 && segments_change(model, model_work_of(model, receive)))
+		return true;
 	if (step->key.kind == 'l')
 		return model->lmr[step->key.slot].changed == model->settle;
 	return step->key.kind == 'r' && model->rmr[step->key.slot].changed == model->settle;

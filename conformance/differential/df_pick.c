@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "df_pick.h"
+
+int
+pick_below(struct maker *maker, int limit)
+{
+	return g_rand_int_range(maker->rand, 0, limit);
+}
+
+bool
+pick_once_in(struct maker *maker, int times)
+{
+	return pick_below(maker, times) == 0;
+}
+
+void
+pick_add(struct maker *maker, const struct df_step *step)
+{
+	g_array_append_val(maker->program->steps, *step);
+	df_model_step(maker->model, step);
+}
+
+/* An endpoint in such a state (or none there: -1), any if there is none or the step is wild. */
+int
+pick_ep(struct maker *maker, int state)
+{
+	int start = pick_below(maker, DF_EPS);
+
+	for (int i = 0; i < DF_EPS && !maker->wild; i++) {
+		int ep = (start + i) % DF_EPS;
+		const struct model_ep *end = &maker->model->ep[ep];
+
+		if ((end->alive ? end->state : -1) == state)
+			return ep;
+	}
+	return start;
+}
+
+int
+pick_lmr(struct maker *maker, int ep, int right)
+{
+	int start = pick_below(maker, DF_LMRS);
+
+	for (int i = 0; i < DF_LMRS && !maker->wild; i++) {
+		int place = (start + i) % DF_LMRS;
+		const struct model_lmr *lmr = &maker->model->lmr[place];
+
+		if (lmr->alive && lmr->linked && df_node(place) == df_node(ep) &&
+		    (pick_once_in(maker, 20) ||
+		     (lmr->pz == maker->model->ep[ep].pz && (lmr->privs & right) == right)))
+			return place;
+	}
+	return start;
+}
+
+int
+pick_len(struct maker *maker)
+{
+	switch (pick_below(maker, 8)) {
+	case 0:
+		return 0;
+	case 1:
+		return pick_below(maker, 3000);
+	default:
+		return 1 + pick_below(maker, 200);
+	}
+}
+
+int
+pick_off(struct maker *maker, int size, int len)
+{
+	if (pick_once_in(maker, 60))
+		return size - len + 1 + pick_below(maker, 50);
+	if (pick_once_in(maker, 200))
+		return -1 - pick_below(maker, 50);
+	return size > len ? pick_below(maker, size - len + 1) : 0;
+}
+
+int
+pick_flags(struct maker *maker, int allowed)
+{
+	static const int flags[] = {IT_NOTIFY_FLAG, IT_SOLICITED_WAIT_FLAG, IT_BARRIER_FENCE_FLAG,
+				    IT_COALESCE_WR_FLAG};
+	int value = pick_once_in(maker, 3) ? 0 : IT_COMPLETION_FLAG;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(flags); i++) {
+		if ((allowed & flags[i]) != 0 && pick_once_in(maker, 4))
+			value |= flags[i];
+	}
+	if (pick_once_in(maker, 120))
+		value |= 1 << pick_below(maker, 8);
+	return value;
+}
+
+void
+pick_segment(struct maker *maker, struct df_step *step, int len, int right)
+{
+	int place = pick_lmr(maker, step->ep, right);
+	const struct model_lmr *lmr = &maker->model->lmr[place];
+	struct df_seg *seg = &step->seg[step->segs++];
+
+	if (lmr->alive && len > lmr->len && !pick_once_in(maker, 40))
+		len = lmr->len;
+	*seg = (struct df_seg){.lmr = place, .len = len};
+	seg->off = pick_off(maker, lmr->alive ? lmr->len : 100, len);
+}
+
+void
+pick_segments(struct maker *maker, struct df_step *step, int len, int most, int right)
+{
+	int count = len == 0 && pick_once_in(maker, 2) ? 0 : 1 + pick_below(maker, most);
+
+	if (pick_once_in(maker, 150))
+		count = DF_SEGS;
+	for (int i = 0; i < count; i++) {
+		int part = i == count - 1 || len == 0 ? len : pick_below(maker, len + 1);
+
+		pick_segment(maker, step, part, right);
+		len -= step->seg[i].len;
+		len = MAX(len, 0);
+	}
+}
+
+void
+pick_target(struct maker *maker, struct df_step *step, int right)
+{
+	int peer = maker->model->ep[step->ep].peer;
+	int len = model_seg_sum(step), size = 100;
+
+	step->key = (struct df_key){.kind = 'l', .slot = pick_below(maker, DF_LMRS)};
+	if (peer >= 0 && !maker->wild)
+		step->key.slot = pick_lmr(maker, peer, right);
+	if (maker->model->lmr[step->key.slot].alive)
+		size = maker->model->lmr[step->key.slot].len;
+	for (int i = 0; i < DF_RMRS && pick_once_in(maker, 2); i++) {
+		const struct model_rmr *rmr = &maker->model->rmr[i];
+
+		if (!rmr->alive || rmr->linked != MODEL_LINKED || rmr->ep != peer)
+			continue;
+		step->key = (struct df_key){.kind = 'r', .slot = i};
+		size = rmr->len;
+	}
+	step->off = pick_off(maker, size, len);
+	if (pick_once_in(maker, 60))
+		step->key.kind = "LRx"[pick_below(maker, 3)];
+	if (step->key.kind == 'R')
+		step->key.slot %= DF_RMRS;
+}
+
+void
+pick_unlinkable(struct maker *maker, struct df_step *step)
+{
+	const struct df_model *model = maker->model;
+	int peer = model->ep[step->ep].peer;
+	int start = pick_below(maker, DF_LMRS);
+
+	step->key = (struct df_key){.kind = "lrLRx"[pick_below(maker, 5)],
+				    .slot = pick_below(maker, DF_RMRS)};
+	if (maker->wild || peer < 0)
+		return;
+	for (int i = 0; i < DF_LMRS; i++) {
+		int place = (start + i) % DF_LMRS;
+		const struct model_lmr *lmr = &model->lmr[place];
+
+		if (lmr->alive && lmr->linked && !lmr->shareable && lmr->pz == model->ep[peer].pz &&
+		    df_node(place) == df_node(peer) && (lmr->privs & ~IT_PRIV_LOCAL) != 0)
+			step->key = (struct df_key){.kind = 'l', .slot = place};
+	}
+	for (int i = 0; i < DF_RMRS; i++) {
+		if (model->rmr[i].alive && model->rmr[i].linked == MODEL_LINKED &&
+		    model->rmr[i].ep == peer && pick_once_in(maker, 2))
+			step->key = (struct df_key){.kind = 'r', .slot = i};
+	}
+}
