@@ -114,7 +114,7 @@ it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
 
 	if (ud_svc_handle != NULL)
 		*ud_svc_handle = NULL;
-	if (evd == NULL || ual_evd_merges(evd))
+	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;
 	if (ual_dead(ual_ia_under(evd)))
 		return IT_ERR_IA_CATASTROPHE;

@@ -301,7 +301,7 @@ struct ual_pdata {
 /* What it_ud_service_request_handle_create is given. */
 struct ual_ud_svc_wanted {
 	const it_conn_qual_t *qual;
-	it_evd_handle_t reply; /* a simple EVD */
+	it_evd_handle_t reply;
 	const it_path_t *path;
 };
 
@@ -320,8 +320,6 @@ void ual_ud_svc_query(struct ual_ud_svc *svc, it_ud_svc_req_param_mask_t wanted,
 		      it_ud_svc_req_param_t *params);
 it_status_t ual_ud_reply(it_ud_svc_req_identifier_t id, const struct ual_ud_answer *answer,
 			 const struct ual_pdata *pdata);
-/* Is that EVD an aggregate? */
-bool ual_evd_merges(const struct ual_evd *evd);
 
 /*
  * Connections.

@@ -38,12 +38,6 @@ is_sevd_stream(it_event_type_t stream)
 	       is_async(stream);
 }
 
-bool
-ual_evd_merges(const struct ual_evd *evd)
-{
-	return ual_evd_is_aggregate(evd);
-}
-
 struct ual_evd *
 ual_evd_use(it_evd_handle_t handle, it_event_type_t stream, const struct ual_ia *ia)
 {

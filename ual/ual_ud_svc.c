@@ -74,6 +74,16 @@ svc_fill(struct ual_ud_svc *svc, const struct ual_ud_svc_wanted *wanted)
 	return IT_SUCCESS;
 }
 
+/* Why the handle is none of an EVD for answers. */
+static it_status_t
+no_reply_evd(it_evd_handle_t handle)
+{
+	const struct ual_evd *evd = ual_evd_of(handle);
+
+	return evd == NULL || ual_evd_is_aggregate(evd) ? IT_ERR_INVALID_EVD
+							: IT_ERR_INVALID_EVD_TYPE;
+}
+
 it_status_t
 ual_ud_svc_create(const struct ual_ud_svc_wanted *wanted, const struct ual_pdata *pdata,
 		  it_ud_svc_req_handle_t *out)
@@ -85,7 +95,7 @@ ual_ud_svc_create(const struct ual_ud_svc_wanted *wanted, const struct ual_pdata
 	it_status_t status;
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD_TYPE;
+		return no_reply_evd(wanted->reply);
 	ia = evd->object.ia;
 	svc = ia->attr.ud ? (struct ual_ud_svc *)ual_object_new(UAL_UD_SVC, ia) : NULL;
 	if (svc == NULL) {

@@ -139,6 +139,7 @@ struct ri_context {
 	struct vem_item mrs;
 	struct vem_item mws;
 	struct vem_item ahs;
+	struct vem_item ahs_gone; /* destroyed, but perhaps still named by what is posted */
 	struct vem_item listens;
 };
 

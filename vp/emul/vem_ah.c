@@ -6,10 +6,9 @@
  * for that copy alone. A target is a route header, complete but for the length.
  *
  * The number of a handle is its slot and a count that steps with each handle, so the number of one that
- * is gone names nothing for long. Datagrams posted before a handle is destroyed still go: none of them
- * waits for anybody's will, so destruction waits until they have.
+ * is gone names nothing for long. Datagrams posted before a handle is destroyed still go: it stays in the
+ * table until, at some later look, every queue for datagrams of its process has nothing left to send.
  */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,6 @@
 #define GRH_VERSION     6u
 #define GRH_NEXT_HEADER 0x1b
 #define GRH_HOP_LIMIT   64
-#define PATIENCE        100000u /* looks at a queue that somebody else runs */
 
 /* --- targets ------------------------------------------------------------------------------ */
 
@@ -130,6 +128,36 @@ enter(struct vem_ah_table *table, struct ri_ah *ah)
 	return placed;
 }
 
+/* With the lock of the context: nothing that is posted could still name what is gone. */
+static bool
+all_sent(struct ri_context *context)
+{
+	for (struct vem_item *i = context->qps.next; i != &context->qps; i = i->next) {
+		struct ri_qp *qp = vem_of(i, struct ri_qp, item);
+		if (qp->ud && !vem_ud_is_idle(qp))
+			return false;
+	}
+	return true;
+}
+
+void
+vem_ah_sweep(struct ri_context *context)
+{
+	struct vem_ah_table *table = &context->rnic->ahs;
+
+	pthread_mutex_lock(&context->lock);
+	bool idle = vem_list_empty(&context->ahs_gone) || all_sent(context);
+	while (idle && !vem_list_empty(&context->ahs_gone)) {
+		struct ri_ah *ah = vem_of(context->ahs_gone.next, struct ri_ah, item);
+		vem_list_remove(&ah->item);
+		vsw_lock(&table->lock);
+		table->slots[ah->id % MAX_AH] = NULL;
+		vsw_unlock(&table->lock);
+		free(ah);
+	}
+	pthread_mutex_unlock(&context->lock);
+}
+
 /* --- verbs -------------------------------------------------------------------------------- */
 
 static enum ri_status
@@ -139,6 +167,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 	struct ri_ah *ah = calloc(1, sizeof(*ah));
 	enum ri_status status = RI_ERR_RESOURCES;
 
+	vem_ah_sweep(context);
 	if (ah != NULL)
 		status = target_make(context->rnic, init, &ah->target);
 	if (status == RI_SUCCESS) {
@@ -173,38 +202,18 @@ ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 	return RI_SUCCESS;
 }
 
-/* What was posted in this domain has gone, or its poster is at it. */
-static void
-datagrams_go(const struct ri_pd *pd)
-{
-	struct ri_context *context = pd->context;
-
-	pthread_mutex_lock(&context->lock);
-	for (struct vem_item *i = context->qps.next; i != &context->qps; i = i->next) {
-		struct ri_qp *qp = vem_of(i, struct ri_qp, item);
-		if (!qp->ud || qp->pd != pd)
-			continue;
-		for (uint32_t looks = 0; !vem_ud_is_idle(qp) && looks < PATIENCE; looks++)
-			sched_yield();
-	}
-	pthread_mutex_unlock(&context->lock);
-}
-
 static enum ri_status
 ah_destroy(struct ri_ah *ah)
 {
 	struct ri_pd *pd = ah->pd;
-	struct vem_ah_table *table = &pd->context->rnic->ahs;
+	struct ri_context *context = pd->context;
 
-	datagrams_go(pd);
-	vsw_lock(&table->lock);
-	table->slots[ah->id % MAX_AH] = NULL;
-	vsw_unlock(&table->lock);
-	pthread_mutex_lock(&pd->context->lock);
+	pthread_mutex_lock(&context->lock);
 	vem_list_remove(&ah->item);
-	pthread_mutex_unlock(&pd->context->lock);
+	vem_list_add(&context->ahs_gone, &ah->item);
+	pthread_mutex_unlock(&context->lock);
 	atomic_fetch_sub(&pd->users, 1);
-	free(ah);
+	vem_ah_sweep(context);
 	return RI_SUCCESS;
 }
 

@@ -209,6 +209,7 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	vem_list_init(&context->mrs);
 	vem_list_init(&context->mws);
 	vem_list_init(&context->ahs);
+	vem_list_init(&context->ahs_gone);
 	vem_list_init(&context->listens);
 	vsw_map_rnic(map, &rnic->bell);
 	vem_fault_join(context);
@@ -228,6 +229,7 @@ context_destroy(struct ri_context *context)
 		vem_qp_kill(vem_of(context->qps.next, struct ri_qp, item));
 	while (!vem_list_empty(&context->ahs))
 		(void)!vem_ah_ops.destroy(vem_of(context->ahs.next, struct ri_ah, item));
+	vem_ah_sweep(context);
 	while (!vem_list_empty(&context->srqs))
 		(void)!vem_srq_ops.destroy(vem_of(context->srqs.next, struct ri_srq, item));
 	while (!vem_list_empty(&context->mws))

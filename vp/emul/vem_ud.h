@@ -19,6 +19,8 @@ struct ri_ah {
 /* --- vem_ah.c --------------------------------------------------------------------------------- */
 
 extern const struct ri_ah_ops vem_ah_ops;
+/* Free the address handles that were destroyed, if no datagram could still name them. */
+void vem_ah_sweep(struct ri_context *context);
 /* Where a datagram of that domain goes. False: no such address handle. Fast path. */
 bool vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd,
 		 struct vem_target *target);
