@@ -415,6 +415,84 @@ test_ia_free(struct pair *pair)
 	g_free(end.buffer);
 }
 
+#define THREADS 4
+#define EACH    300
+
+struct worker {
+	struct pair *pair;
+	const struct dgram *to;
+	it_evd_handle_t request;
+};
+
+/* Sends from an endpoint of its own, each datagram by an address handle of its own. */
+static gpointer
+work(gpointer arg)
+{
+	const struct worker *me = arg;
+	struct end *end = &me->pair->active;
+	it_lmr_triplet_t segment = end_segment(end, 0, 8);
+	it_ep_attributes_t attr = dgram_attr();
+	it_ep_handle_t ep = NULL;
+
+	pair_ok(it_ep_ud_create(end->pz, me->request, me->request, &attr, 0, &ep));
+	for (it_dto_cookie_t i = 0; i < EACH; i++) {
+		it_addr_handle_t way = NULL;
+		it_dg_remote_ep_addr_t target;
+
+		pair_ok(it_address_handle_create(end->pz, &me->pair->path, 0, &way));
+		target = dgram_target(way, &me->to->info);
+		pair_ok(it_post_sendto(ep, &segment, 1, i, SIGNALED, &target));
+		pair_ok(it_address_handle_free(way));
+		dgram_done(me->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
+	}
+	pair_ok(it_ep_free(ep));
+	return NULL;
+}
+
+/* Several threads send to one endpoint that has a receive for each: none is lost, none comes twice. */
+static void
+test_threads(struct pair *pair)
+{
+	it_ep_attributes_t attr = dgram_attr();
+	struct worker workers[THREADS];
+	GThread *threads[THREADS];
+	it_evd_handle_t recv = NULL;
+	it_ep_param_t params;
+	struct dgram b;
+
+	if (!dgram_offered(&pair->active)) {
+		g_test_skip("no datagrams");
+		return;
+	}
+	b = dgram_open(pair, &pair->passive);
+	pair_ok(it_ep_free(b.ep));
+	pair_ok(it_evd_create(b.end->ia, IT_DTO_EVENT_STREAM, 0, (size_t)THREADS * EACH, 1, NULL,
+			      &recv, NULL));
+	attr.max_recv_dtos = (size_t)THREADS * EACH;
+	pair_ok(it_ep_ud_create(b.end->pz, b.end->request, recv, &attr, 0, &b.ep));
+	pair_ok(it_ep_query(b.ep, IT_EP_PARAM_EP_ID | IT_EP_PARAM_EP_KEY, &params));
+	b.info = params.attr.srv.ud.ep_info;
+	for (it_dto_cookie_t i = 0; i < THREADS * EACH; i++)
+		dgram_offer(&b, 4096, HEADER + 8, i);
+	for (guint i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){
+			.pair = pair,
+			.to = &b,
+			.request = pair_sevd(pair->active.ia, IT_DTO_EVENT_STREAM, 1),
+		};
+		threads[i] = g_thread_new("sender", work, &workers[i]);
+	}
+	for (it_dto_cookie_t i = 0; i < THREADS * EACH; i++)
+		dgram_done(recv, IT_DTO_UD_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
+	for (guint i = 0; i < THREADS; i++) {
+		g_thread_join(threads[i]);
+		pair_ok(it_evd_free(workers[i].request));
+	}
+	end_expect_none(recv);
+	dgram_close(&b);
+	pair_ok(it_evd_free(recv));
+}
+
 static void
 add(void)
 {
@@ -431,6 +509,7 @@ add(void)
 	pair_add("ud/receive-fails", test_receive_fails);
 	pair_add("ud/overflow", test_overflow);
 	pair_add("ud/ia-free", test_ia_free);
+	pair_add("ud/threads", test_threads);
 }
 
 int
