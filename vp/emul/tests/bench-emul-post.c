@@ -96,7 +96,7 @@ main(void)
 		}
 		end_free(a);
 		vth_run(vth);
-		node_cm(node, RI_CM_BROKEN, b);
+		node_forget(node);
 		end_free(b);
 		chunk_free(&from);
 		chunk_free(&to);
