@@ -84,6 +84,23 @@ tidy(void *arg)
 	kal_setup_free(setup);
 }
 
+/*
+ * An attempt is over that the provider knew little of: the queue pair was put into ERROR, and a task of the
+ * provider flushes it. Tasks run in order on one thread, so now that is done.
+ */
+static void
+last_word(void *arg)
+{
+	struct kal_conn *conn = arg;
+
+	kal_cm_lock(conn->cm);
+	if (!conn->retired) {
+		kal_conn_tell(conn, conn->owed, conn->why);
+		conn->owed = KAL_CM_NONE;
+	}
+	kal_cm_unlock(conn->cm);
+}
+
 enum ri_status
 kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx, const struct ri_qp_init *init,
 		struct kal_conn **out)
@@ -99,6 +116,8 @@ kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx, const struct 
 	conn->ord = init->ord;
 	conn->tidy.fire = tidy;
 	conn->tidy.arg = conn;
+	conn->last_word.fire = last_word;
+	conn->last_word.arg = conn;
 	pthread_mutex_init(&conn->verbs, NULL);
 	kal_cm_lock(cm);
 	taken = g_hash_table_contains(cm->conns, &ctx);
@@ -124,14 +143,19 @@ kal_conn_retire(struct kal_conn *conn)
 		g_hash_table_remove(cm->conns, &conn->ctx);
 	kal_cm_unlock(cm);
 	cm->p.host->task_stop(cm->p.host->self, &conn->tidy);
+	cm->p.host->task_stop(cm->p.host->self, &conn->last_word);
 	kal_stream_drop(conn);
 }
 
 void
 kal_conn_restore(struct kal_conn *conn)
 {
+	const struct ri_host *host = conn->cm->p.host;
+
 	kal_cm_lock(conn->cm);
 	conn->retired = false;
+	if (conn->owed != KAL_CM_NONE)
+		host->task_run(host->self, &conn->last_word);
 	g_hash_table_replace(conn->cm->conns, &conn->ctx, conn);
 	kal_cm_unlock(conn->cm);
 }
@@ -200,6 +224,16 @@ kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason
 	conn->news.pdata_present = 0;
 	conn->news.pdata_len = 0;
 	memset(conn->news.pdata, 0, sizeof(conn->news.pdata));
+}
+
+void
+kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason)
+{
+	const struct ri_host *host = conn->cm->p.host;
+
+	conn->owed = report;
+	conn->why = reason;
+	host->task_run(host->self, &conn->last_word);
 }
 
 enum ri_status

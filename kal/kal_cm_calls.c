@@ -154,7 +154,7 @@ end_by_us(struct kal_conn *conn)
 	kal_conn_kill(conn);
 	kal_conn_unlock(conn);
 	kal_cm_lock(cm);
-	kal_conn_tell(conn, KAL_CM_DISCONNECTED, KAL_REASON_OTHER);
+	kal_conn_tell_last(conn, KAL_CM_DISCONNECTED, KAL_REASON_OTHER);
 	kal_cm_unlock(cm);
 }
 

@@ -81,6 +81,9 @@ struct kal_conn {
 	bool retired;              /* cm->lock */
 	struct kal_setup *setup;   /* verbs */
 	struct ri_task tidy;       /* drops the setup once the connection stands */
+	struct ri_task last_word;  /* tells what is owed, behind the provider's flush */
+	enum kal_cm_kind owed;     /* cm->lock */
+	enum kal_cm_reason why;    /* cm->lock */
 	struct kal_cm_event news;  /* cm->lock: what ESTABLISHED or a failure will say */
 	uint32_t ird;              /* as configured */
 	uint32_t ord;
@@ -146,6 +149,8 @@ enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_happening happ
 			     enum kal_cm_reason reason) RI_MUST_CHECK;
 /* The same in two: move now, tell later. The caller holds cm->lock. */
 void kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
+/* The same, once the provider has flushed what was posted: after kal_conn_kill. */
+void kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
 enum kal_conn_state kal_conn_state(struct kal_conn *conn);
 /* Under verbs: the queue pair goes to ERROR; what was posted is flushed. */
 void kal_conn_kill(struct kal_conn *conn);

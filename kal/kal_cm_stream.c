@@ -129,7 +129,7 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_happening happening,
 		kal_conn_kill(conn);
 	kal_cm_lock(cm);
 	if (status == RI_SUCCESS)
-		kal_conn_tell(conn, report, reason);
+		kal_conn_tell_last(conn, report, reason);
 	kal_cm_unlock(cm);
 	kal_conn_unlock(conn);
 }

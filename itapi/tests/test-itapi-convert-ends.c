@@ -37,29 +37,14 @@ begin(struct end *end, int sd, bool asks, it_sc_flags_t flags)
 	g_assert_cmpint(stream_convert(end, sd, flags, asks ? NULL : MESSAGE), ==, IT_SUCCESS);
 }
 
-/* An attempt is over, by that event; what was posted comes back, and the endpoint can begin anew. */
+/* It is over, by that event; all completions are there before, and the endpoint can begin anew. */
 static it_event_t
 over(struct end *end, it_event_type_t number)
 {
-	it_event_t event = end_expect(end->cm_msg, number);
+	it_event_t last = end_expect(end->cm_msg, number), event;
 
-	g_assert_true(event.conn.ep == end->ep);
+	g_assert_true(last.conn.ep == end->ep);
 	g_assert_cmpint(end_state(end), ==, IT_EP_STATE_NONOPERATIONAL);
-	for (int i = 0; i < RECEIVES; i++)
-		g_assert_cmpint(end_next(end->recv).dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
-	end_expect_none(end->recv);
-	end_reset(end);
-	end_expect_none(end->cm_msg);
-	return event;
-}
-
-/* A connection is over: all completions are there before that. */
-static void
-ended(struct end *end, it_event_type_t number)
-{
-	it_event_t event = end_expect(end->cm_msg, number);
-
-	g_assert_true(event.conn.ep == end->ep);
 	for (int i = 0; i < RECEIVES; i++) {
 		g_assert_cmpint(it_evd_dequeue(end->recv, &event), ==, IT_SUCCESS);
 		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
@@ -67,6 +52,7 @@ ended(struct end *end, it_event_type_t number)
 	end_expect_none(end->recv);
 	end_reset(end);
 	end_expect_none(end->cm_msg);
+	return last;
 }
 
 static void
@@ -110,8 +96,8 @@ test_no_frames(struct pair *pair)
 			stream_say(sd[1], nonsense, sizeof(nonsense));
 		if (i / 2 == 3)
 			stream_reset(sd[1]);
-		ended(end,
-		      i / 2 < 2 ? IT_CM_MSG_CONN_DISCONNECT_EVENT : IT_CM_MSG_CONN_BROKEN_EVENT);
+		(void)over(end, i / 2 < 2 ? IT_CM_MSG_CONN_DISCONNECT_EVENT
+					  : IT_CM_MSG_CONN_BROKEN_EVENT);
 		if (i / 2 < 3) {
 			(void)stream_drain(sd[1]);
 			close(sd[1]);
@@ -409,7 +395,7 @@ test_killed(struct pair *pair)
 		g_assert_nonnull(fgets(line, sizeof(line), out));
 		g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
 		g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-		ended(end, IT_CM_MSG_CONN_BROKEN_EVENT);
+		(void)over(end, IT_CM_MSG_CONN_BROKEN_EVENT);
 		fclose(out);
 	}
 }

@@ -229,9 +229,46 @@ test_ascending(struct pair *pair)
 	pair_disconnect(pair);
 }
 
+/* R-05 for attempts: whatever ends them, what was posted is back before the event of the end. */
+static void
+test_attempts(struct pair *pair)
+{
+	static const it_event_type_t ends[] = {IT_CM_MSG_CONN_PEER_REJECT_EVENT,
+					       IT_CM_MSG_CONN_DISCONNECT_EVENT,
+					       IT_CM_MSG_CONN_NONPEER_REJECT_EVENT};
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t in = end_segment(a, 0, 100);
+	it_event_t event;
+
+	for (int round = 0; round < 30; round++) {
+		int way = round / 10;
+
+		if (way == 2 && pair->listen != NULL) { /* nobody listens any more */
+			pair_ok(it_listen_free(pair->listen));
+			pair->listen = NULL;
+		}
+		for (int i = 0; i < RECV_SLOTS; i++)
+			pair_ok(it_post_recv((it_handle_t)a->ep, &in, 1, 1, 0));
+		pair_connect(pair);
+		if (way < 2)
+			event = end_expect(b->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+		if (way == 0)
+			pair_ok(it_reject(event.conn_req.cn_est_id, NULL, 0));
+		if (way == 1)
+			pair_ok(it_ep_disconnect(a->ep, NULL, 0));
+		end_expect(a->cm_msg, ends[way]);
+		for (int i = 0; i < RECV_SLOTS; i++) {
+			pair_ok(it_evd_dequeue(a->recv, &event));
+			g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
+		}
+		end_reset(a);
+	}
+}
+
 static void
 add_tests(void)
 {
+	pair_add("rulings/r-05-attempts", test_attempts);
 	pair_add("rulings/r-09-waits-for-request", test_waits_for_request);
 	pair_add("rulings/r-16-overflow-default", test_overflow_default);
 	pair_add("rulings/r-16-overflow-notify", test_overflow_notify);
