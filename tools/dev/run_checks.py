@@ -90,14 +90,14 @@ class Checker:
                 return self.tally.add(f'{way} setup', False)
         return self.check(f'{way} build', ['ninja', '-C', folder, '-j', str(self.jobs)], env)
 
-    def test(self, way, label=None, setup=None, arguments=(), prefix=()):
+    def test(self, way, label=None, setup=None, arguments=(), prefix=(), env=None):
         """Runs the tests of build/WAY and counts each case."""
         label = label or way
         for old in glob.glob(f'build/{way}/meson-logs/testlog*'):
             os.remove(old)
         command = [*prefix, 'meson', 'test', '-C', f'build/{way}', '--no-rebuild', '--num-processes',
                    str(self.jobs), '--setup', setup or WAYS[way][1], *arguments]
-        good = self.run(f'{label} tests', command, show=False)
+        good = self.run(f'{label} tests', command, dict(os.environ, **(env or {})), show=False)
         logs = glob.glob(f'build/{way}/meson-logs/testlog*.json')
         before = len(self.tally.failed)
         for log in logs:
@@ -108,9 +108,9 @@ class Checker:
             self.show(f'build/logs/{label.replace(" ", "-")}-tests.log')
             self.tally.add(f'{label} tests', False)
 
-    def build_and_test(self, way, prefix=()):
+    def build_and_test(self, way, prefix=(), env=None):
         if self.build(way):
-            self.test(way, prefix=prefix)
+            self.test(way, prefix=prefix, env=env)
 
     def report(self, seconds):
         """What did not pass, by name; then the line that programs read."""
@@ -121,6 +121,15 @@ class Checker:
         print(f'{seconds:.0f} s; logs are in build/logs')
         print(self.tally.summary())
         return 1 if self.tally.failed else 0
+
+
+def check_plain(checker):
+    """The plain build; its tests note every status that a call of IT-API gave."""
+    notes = os.path.abspath('build/logs/statuses')
+    shutil.rmtree(notes, ignore_errors=True)
+    checker.build_and_test('plain', env={'IT_STATUS_LOG': notes})
+    checker.check('manual', ['ninja', '-C', 'build/plain', 'doc'])
+    checker.check('statuses', ['tools/dev/status-table', '--check', notes])
 
 
 def tsan_prefix():
@@ -165,8 +174,7 @@ def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
     started = time.monotonic()
     checker = Checker(arguments.jobs)
-    checker.build_and_test('plain')
-    checker.check('manual', ['ninja', '-C', 'build/plain', 'doc'])
+    check_plain(checker)
     checker.build_and_test('asan')
     check_tsan(checker)
     if arguments.full:
