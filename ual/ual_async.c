@@ -20,11 +20,32 @@
 #include "ual_sleep.h"
 #include "ual_trace.h"
 
-/* The adapter failed beyond repair: from now on calls say so, and nobody sleeps for it (G6, R-36). */
+/* The next EVD in the list of objects, NULL: no more. It stays while this dispatch runs (ual_ia.h, rule 3). */
+static struct ual_evd *
+evd_after(struct ual_ia *ia, const struct ual_object *object)
+{
+	struct ual_evd *evd = NULL;
+
+	pthread_mutex_lock(&ia->lock);
+	object = object != NULL ? object->next : ia->objects;
+	for (; object != NULL && evd == NULL; object = object->next)
+		evd = (struct ual_evd *)ual_object_from_ctx(ual_object_ctx(object), UAL_EVD);
+	pthread_mutex_unlock(&ia->lock);
+	return evd;
+}
+
+/*
+ * The adapter failed beyond repair: from now on calls say so (G6, R-36), nobody sleeps for it, and whoever
+ * has a descriptor or a callback is told to look.
+ */
 static void
 catastrophe(struct ual_ia *ia)
 {
+	struct ual_evd *evd = NULL;
+
 	atomic_store(&ia->dead, true);
+	while ((evd = evd_after(ia, evd != NULL ? &evd->object : NULL)) != NULL)
+		ual_evd_evaluate(evd);
 	ual_sleep_wake_all(ia);
 }
 

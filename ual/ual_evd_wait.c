@@ -26,6 +26,8 @@
  * notified, and again if it was found or left quiet since (ual_evd::rearmed), even if it was notified
  * anew before anybody looked.
  *
+ * An adapter that failed beyond repair notifies for good, so that nobody waits for what cannot come.
+ *
  * Waiters stand in line. Only the head may take, one event; when it leaves, evaluation looks after
  * the next. A wake means "look again", never "there is an event": somebody may have dequeued it.
  */
@@ -154,7 +156,7 @@ static void
 evaluate_once(struct ual_evd *evd)
 {
 	struct ual_sleeper *head = NULL;
-	bool wanted, level, edge, member, callback;
+	bool wanted, notified, level, edge, member, callback, dead;
 
 	pthread_mutex_lock(&evd->lock);
 	member = evd->aevd != NULL;
@@ -162,9 +164,12 @@ evaluate_once(struct ual_evd *evd)
 	wanted = evd->enabled && !evd->dying &&
 		 (evd->first != NULL || evd->fd >= 0 || member || callback);
 	pthread_mutex_unlock(&evd->lock);
-	level = wanted && level_now(evd);
-	edge = level && (atomic_exchange(&evd->rearmed, false) || !evd->level);
-	if (level) {
+	/* Who watches a dead adapter is to hear of it, once; who sleeps does so anyway. */
+	dead = wanted && !member && atomic_load(&evd->object.ia->dead);
+	notified = wanted && level_now(evd);
+	level = notified || dead;
+	edge = level && ((atomic_exchange(&evd->rearmed, false) && !dead) || !evd->level);
+	if (notified) {
 		pthread_mutex_lock(&evd->lock);
 		head = evd->first;
 		pthread_mutex_unlock(&evd->lock);

@@ -7,6 +7,7 @@
  * library itself knows. The passive end is the one that fails.
  */
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -209,6 +210,57 @@ test_sleepers(struct pair *pair)
 		g_assert_cmpint(pthread_join(sleepers[i].thread, NULL), ==, 0);
 		g_assert_cmpint(sleepers[i].status, ==, IT_ERR_IA_CATASTROPHE);
 	}
+	scene_close(&s);
+}
+
+/* What a callback found. */
+struct found {
+	atomic_uint calls;
+	atomic_int status; /* of the dequeue that ended the last call */
+};
+
+static void
+look(it_evd_handle_t evd, void *arg)
+{
+	struct found *found = arg;
+	it_status_t status;
+	it_event_t event;
+
+	do
+		status = it_evd_dequeue(evd, &event);
+	while (status == IT_SUCCESS);
+	atomic_store(&found->status, (int)status);
+	atomic_fetch_add(&found->calls, 1);
+}
+
+/* Nor does anybody else wait in vain: descriptors become readable and stay so, callbacks are called once. */
+static void
+test_watchers(struct pair *pair)
+{
+	struct pollfd polled = {.events = POLLIN};
+	it_evd_handle_t watched = NULL, called;
+	struct found found = {.calls = 0};
+	struct scene s;
+	it_event_t event;
+
+	if (!scene_open(&s, pair))
+		return;
+	called = evd_new(s.end, IT_SOFTWARE_EVENT_STREAM);
+	pair_ok(it_evd_callback_attach(called, look, &found));
+	pair_ok(it_evd_create(s.end->ia, IT_DTO_EVENT_STREAM, IT_EVD_CREATE_FD, 8, 1, NULL,
+			      &watched, &polled.fd));
+	g_assert_cmpint(poll(&polled, 1, 0), ==, 0);
+	fault_say(s.faults.passive, "fail adapter");
+	g_assert_cmpint(poll(&polled, 1, WAIT_US / 1000), ==, 1);
+	g_assert_cmpint(it_evd_dequeue(watched, &event), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(poll(&polled, 1, 0), ==, 1);
+	while (atomic_load(&found.calls) == 0)
+		g_usleep(1000);
+	g_assert_cmpint(atomic_load(&found.status), ==, IT_ERR_IA_CATASTROPHE);
+	pair_ok(it_evd_callback_detach(called));
+	g_assert_cmpuint(atomic_load(&found.calls), ==, 1);
+	pair_ok(it_evd_free(called));
+	pair_ok(it_evd_free(watched));
 	scene_close(&s);
 }
 
@@ -506,6 +558,7 @@ add(void)
 	pair_add("catastrophe/r-36-ends-first", test_ends);
 	pair_add("catastrophe/r-36-not-reached", test_not_reached);
 	pair_add("catastrophe/r-36-sleepers", test_sleepers);
+	pair_add("catastrophe/r-36-watchers", test_watchers);
 	pair_add("catastrophe/r-36-free-all", test_free_all);
 	pair_add("catastrophe/r-36-every-call", test_every_call);
 	pair_add_bare("catastrophe/r-36-load", test_load);
