@@ -169,11 +169,55 @@ test_adapter(struct pair *pair)
 	scene_close(&s);
 }
 
+/* A verb fails once: the call says so and has changed nothing, and the next one works (G1, G8). */
+static void
+test_calls(struct pair *pair)
+{
+	it_ep_attributes_t attr = dgram_attr();
+	it_addr_param_t before, after;
+	it_addr_handle_t way = NULL;
+	it_ep_handle_t ep = NULL;
+	struct scene s;
+	int door;
+
+	if (!scene_open(&s, pair))
+		return;
+	door = s.faults.active;
+	struct end *end = s.a.end;
+	fault_say(door, "call qp_create 1 resources");
+	g_assert_cmpint(it_ep_ud_create(end->pz, end->request, end->recv, &attr, 0, &ep), ==,
+			IT_ERR_RESOURCES);
+	g_assert_null(ep);
+	pair_ok(it_ep_ud_create(end->pz, end->request, end->recv, &attr, 0, &ep));
+	pair_ok(it_ep_free(ep));
+	fault_say(door, "call ah_create 1 resources");
+	g_assert_cmpint(it_address_handle_create(end->pz, &pair->path, 0, &way), ==,
+			IT_ERR_RESOURCES);
+	g_assert_null(way);
+	pair_ok(it_address_handle_create(end->pz, &pair->path, 0, &way));
+	pair_ok(it_address_handle_query(way, IT_ADDR_PARAM_PATH, &before));
+	after = before;
+	after.path.timeout++;
+	fault_say(door, "call ah_modify 1 resources");
+	g_assert_cmpint(it_address_handle_modify(way, IT_ADDR_PARAM_PATH, &after), ==,
+			IT_ERR_RESOURCES);
+	pair_ok(it_address_handle_query(way, IT_ADDR_PARAM_PATH, &after));
+	g_assert_cmpuint(after.path.timeout, ==, before.path.timeout);
+	pair_ok(it_address_handle_free(way));
+	fault_say(door, "call resolve 1 resources");
+	g_assert_cmpint(it_ud_service_request(s.svc), ==, IT_ERR_RESOURCES);
+	pair_ok(it_ud_service_request(s.svc));
+	end_expect(s.b.end->cm_req, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT);
+	end_expect(end->cm_msg, IT_CM_MSG_UD_SERVICE_REPLY_EVENT);
+	scene_close(&s);
+}
+
 static void
 add(void)
 {
 	pair_add("ud-faults/endpoint", test_endpoint);
 	pair_add("ud-faults/port", test_port);
+	pair_add("ud-faults/calls", test_calls);
 	pair_add("ud-faults/r-36-adapter", test_adapter);
 }
 
