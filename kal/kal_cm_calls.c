@@ -81,6 +81,8 @@ kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accep
 	kal_setup_free(stale);
 	if (status == RI_SUCCESS)
 		kal_request_free(request);
+	else if (request->provider != NULL && status == RI_ERR_INVALID_HANDLE)
+		kal_request_dead(request);
 	else
 		kal_request_put_back(request);
 	return status;

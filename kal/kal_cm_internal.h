@@ -208,6 +208,8 @@ void kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *even
 void kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event);
 /* Take it away from everybody else, by id; NULL: none of that kind. Quiet afterwards. */
 struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id, bool service);
+/* One that was taken has died meanwhile: the client is told, and it is freed. */
+void kal_request_dead(struct kal_request *request);
 /* Undo. */
 void kal_request_put_back(struct kal_request *request);
 /* Give it to another listener under a new id. */

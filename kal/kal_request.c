@@ -442,23 +442,40 @@ read_request(struct kal_request *request)
 
 /* --- delivered ---------------------------------------------------------------------------- */
 
+/* The caller holds cm->lock. */
+static void
+tell_gone(struct kal_request *request)
+{
+	const struct kal_cm_event gone = {.kind = KAL_CM_REQUEST_GONE, .request = request->id};
+	struct kal_cm *cm = request->cm;
+
+	cm->p.event(cm->p.arg, request->ctx, &gone);
+	cm->told = true;
+}
+
 /* The peer gave up, or was not answered in time: the id dies. */
 static void
 die(struct kal_request *request)
 {
 	struct kal_cm *cm = request->cm;
-	struct kal_cm_event gone = {.kind = KAL_CM_REQUEST_GONE, .request = request->id};
 	bool ours;
 
 	kal_cm_lock(cm);
 	ours = leave(request);
-	if (ours) {
-		cm->p.event(cm->p.arg, request->ctx, &gone);
-		cm->told = true;
-	}
+	if (ours)
+		tell_gone(request);
 	kal_cm_unlock(cm);
 	if (ours)
 		kal_request_free(request);
+}
+
+void
+kal_request_dead(struct kal_request *request)
+{
+	kal_cm_lock(request->cm);
+	tell_gone(request);
+	kal_cm_unlock(request->cm);
+	kal_request_free(request);
 }
 
 static bool
@@ -552,7 +569,6 @@ kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
 	struct kal_request *request = NULL;
 	GHashTableIter iter;
 	gpointer value;
-	struct kal_cm_event gone = {.kind = KAL_CM_REQUEST_GONE};
 
 	kal_cm_lock(cm);
 	g_hash_table_iter_init(&iter, cm->requests);
@@ -561,10 +577,8 @@ kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
 			request = value;
 	}
 	if (request != NULL) {
-		gone.request = request->id;
 		leave(request);
-		cm->p.event(cm->p.arg, request->ctx, &gone);
-		cm->told = true;
+		tell_gone(request);
 	}
 	kal_cm_unlock(cm);
 	if (request != NULL)

@@ -210,6 +210,18 @@ test_requests(void)
 	g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, req.request);
 	g_assert_cmpint(call(&f, KAL_REJECT, &req), ==, RI_ERR_INVALID_HANDLE);
 
+	/* Who asks gives up while it is accepted: what the provider says of that finds nothing any more. */
+	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
+	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
+	req.qp = fixture_qp(&f, CTX + 1, 4, 3);
+	fake_cm_status = RI_ERR_INVALID_HANDLE;
+	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_ERR_INVALID_HANDLE);
+	fake_cm_status = RI_SUCCESS;
+	say(RI_CM_REQUEST_GONE, fake_cm_listen_ctx, NULL);
+	g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, req.request);
+	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_true(fixture_silent(&f));
+
 	/* Nobody of ours, and one that the client has not seen when it leaves. */
 	say(RI_CM_REQUEST, 0xdead, NULL);
 	say(RI_CM_ESTABLISHED, 0xdead, NULL);
