@@ -30,6 +30,12 @@ void
 attempt_meet(struct attempt *a)
 {
 	attempt_go(a);
+	attempt_answer(a);
+}
+
+void
+attempt_answer(struct attempt *a)
+{
 	a->peer = raw_accept(a->listener);
 	a->request = raw_frame(a->peer, KAL_MPA_REQUEST, a->buf);
 }

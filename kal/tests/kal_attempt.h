@@ -22,8 +22,11 @@ struct attempt {
 
 /* A client, a queue pair, a raw listener, and a request with the private data "hello". */
 void attempt_prepare(struct attempt *a);
-/* Connect; then accept and read the Request. */
+/* Connect. */
 void attempt_go(struct attempt *a);
+/* Accept and read the Request. */
+void attempt_answer(struct attempt *a);
+/* Both. */
 void attempt_meet(struct attempt *a);
 void attempt_finish(struct attempt *a);
 /* IRD 2, ORD 4, RTR by Write, private data "abc". */

@@ -198,14 +198,18 @@ test_time_wait(void)
 	struct attempt a;
 	struct kal_mpa_frame reply;
 	struct kal_cm_req bye = {0};
+	enum ri_status status;
 	uint16_t port;
-	int taken = raw_listen(&port);
 
-	close(taken);
 	attempt_prepare(&a);
 	a.req.local = a.req.peer;
-	a.req.service.local_port = port;
-	attempt_meet(&a);
+	do { /* a free port, as long as nobody else takes it */
+		close(raw_listen(&port));
+		a.req.service.local_port = port;
+		status = connect_status(&a);
+	} while (status == RI_ERR_IN_USE);
+	g_assert_cmpint(status, ==, RI_SUCCESS);
+	attempt_answer(&a);
 	reply = attempt_good_reply(&a);
 	raw_send_frame(a.peer, &reply);
 	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
