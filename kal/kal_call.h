@@ -322,7 +322,9 @@ struct kal_convert_req {
 struct kal_convert_rep {
 	uint32_t
 		connected; /**< 1: the QP is in RTS already, without MPA frames; else news will tell. */
-	uint32_t reserved; /**< 0. */
+	uint32_t port;     /**< Spigot that the socket is on; in the news, too. */
+	struct ri_addr peer;  /**< Who is at its other end; in the news, too. */
+	struct ri_addr local; /**< Its own address; in the news, too. */
 };
 
 /** KAL_MEM_MAP, KAL_MEM_UNMAP. */
@@ -386,7 +388,7 @@ struct kal_cm_event {
 	uint32_t reason; /**< enum kal_cm_reason with KAL_CM_FAILED. */
 	uint32_t
 		request; /**< KAL_CM_REQUEST, _SERVICE_REQUEST, _REQUEST_GONE: id of the request. */
-	uint32_t port;   /**< KAL_CM_REQUEST: spigot. */
+	uint32_t port;   /**< KAL_CM_REQUEST, and of a converted socket: spigot. */
 	uint32_t ird;    /**< Peer's own value if ird_ord_valid. */
 	uint32_t ord;    /**< Peer's own value if ird_ord_valid. */
 	uint32_t own_ird;            /**< ESTABLISHED, REPLY: in force here. */

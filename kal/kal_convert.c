@@ -35,6 +35,19 @@ option_is(int fd, int option, int value)
 	return getsockopt(fd, SOL_SOCKET, option, &found, &len) == 0 && found == value;
 }
 
+/* An IPv4 address in the clothes of IPv6 is one of IPv4. */
+static struct ri_addr
+undress(const struct ri_addr *addr)
+{
+	struct sockaddr_storage sa;
+	struct ri_addr bare;
+	uint16_t port;
+
+	(void)kal_sock_addr(&sa, addr, 0);
+	kal_sock_addr_back(&sa, &bare, &port);
+	return bare;
+}
+
 /* A connected TCP socket over IP? Fills in who is at its ends. */
 static bool
 is_stream(int fd, struct kal_cm_event *news)
@@ -49,27 +62,16 @@ is_stream(int fd, struct kal_cm_event *news)
 	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0)
 		return false;
 	kal_sock_addr_back(&sa, &news->peer, &port);
+	news->peer = undress(&news->peer);
 	news->service.kind = RI_SERVICE_PORT;
 	news->service.port = port;
 	len = sizeof(sa);
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0)
 		return false;
 	kal_sock_addr_back(&sa, &news->local, &port);
+	news->local = undress(&news->local);
 	news->service.local_port = port;
 	return news->peer.family != RI_ADDR_NONE;
-}
-
-/* An IPv4 address in the clothes of IPv6 is one of IPv4. */
-static struct ri_addr
-undress(const struct ri_addr *addr)
-{
-	struct sockaddr_storage sa;
-	struct ri_addr bare;
-	uint16_t port;
-
-	(void)kal_sock_addr(&sa, addr, 0);
-	kal_sock_addr_back(&sa, &bare, &port);
-	return bare;
 }
 
 /* The whole of 127/8 belongs to the loopback interface, which lists one address of it. */
@@ -96,18 +98,18 @@ on_port(const struct ri_port_attr *port, const struct ri_addr *addr)
 	return found;
 }
 
-/* RI_SUCCESS: the socket's own address belongs to a spigot of this adapter (itapi-semantics 11.1). */
+/* RI_SUCCESS: the socket's own address belongs to a spigot of this adapter, which one is filled in (11.1). */
 static enum ri_status
-on_spigot(const struct kal_cm *cm, const struct ri_addr *local)
+find_spigot(const struct kal_cm *cm, struct kal_cm_event *news)
 {
-	struct ri_addr addr = undress(local);
 	enum ri_status status = RI_ERR_INVALID_ARG;
 
 	for (uint32_t i = 0; i < cm->p.attr->num_ports && status == RI_ERR_INVALID_ARG; i++) {
 		struct ri_port_attr port = {.size = sizeof(port)};
 
 		status = ri_call_query_port(cm->p.caller, cm->p.rnic, i, &port);
-		if (status == RI_SUCCESS && !on_port(&port, &addr))
+		news->port = i;
+		if (status == RI_SUCCESS && !on_port(&port, &news->local))
 			status = RI_ERR_INVALID_ARG;
 	}
 	return status;
@@ -243,7 +245,7 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 
 	if (!is_stream(fd, &news))
 		return RI_ERR_INVALID_ARG;
-	status = on_spigot(conn->cm, &news.local);
+	status = find_spigot(conn->cm, &news);
 	if (status != RI_SUCCESS)
 		return status;
 	setup = setup_around(conn, req, message, fd);
@@ -257,14 +259,13 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 		return status;
 	}
 	take_over(setup);
-	conn->news.peer = news.peer;
-	conn->news.local = news.local;
-	conn->news.service = news.service;
-	conn->news.own_ird = conn->ird;
-	conn->news.own_ord = conn->ord;
+	news.own_ird = conn->ird;
+	news.own_ord = conn->ord;
+	conn->news = news;
 	conn->setup = setup;
 	error = leave_at_once(conn, setup);
-	rep->connected = error == 0;
+	*rep = (struct kal_convert_rep){
+		.connected = error == 0, .port = news.port, .peer = news.peer, .local = news.local};
 	if (error != 0) {
 		setup->error = error == EAGAIN ? 0 : error;
 		leave_to_service(conn, setup);

@@ -64,6 +64,7 @@ ual_cm_undo(struct ual_ep *ep)
 	pthread_mutex_lock(&ep->lock);
 	(void)ual_ep_step(&ep->state, UAL_EPE_UNDO, NULL);
 	memset(&ep->path, 0, sizeof(ep->path));
+	ep->path_comes = false;
 	pthread_mutex_unlock(&ep->lock);
 }
 
@@ -448,6 +449,15 @@ arrival_new(struct ual_ep *ep)
 	return ep->arrival;
 }
 
+/* Where a converted socket leads to. Under ep->lock. */
+static void
+learn_path(struct ual_ep *ep, const struct kal_cm_event *cm)
+{
+	if (ep->path_comes)
+		ual_addr_to_path(&ep->object.ia->attr, cm->port, &cm->local, &cm->peer, &ep->path);
+	ep->path_comes = false;
+}
+
 /* What was agreed becomes visible in the attributes, what the peer said in the event. */
 static void
 take_news(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event_t *out)
@@ -477,6 +487,8 @@ deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm
 	if (news != UAL_EPN_NONE) {
 		event.conn.event_number = ual_ep_news_number(news);
 		if (cm != NULL)
+			learn_path(ep, cm);
+		if (cm != NULL)
 			take_news(ep, cm, &event.conn);
 		if (news == UAL_EPN_ARRIVAL)
 			event.conn.cn_est_id = arrival_new(ep);
@@ -491,9 +503,28 @@ deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm
 }
 
 void
-ual_cm_connected(struct ual_ep *ep)
+ual_cm_converting(struct ual_ep *ep)
 {
-	deliver(ep, UAL_EPE_ESTABLISHED, NULL);
+	pthread_mutex_lock(&ep->lock);
+	ep->path_comes = true;
+	pthread_mutex_unlock(&ep->lock);
+}
+
+void
+ual_cm_converted(struct ual_ep *ep, const struct kal_convert_rep *rep)
+{
+	const struct kal_cm_event news = {
+		.kind = KAL_CM_ESTABLISHED,
+		.port = rep->port,
+		.peer = rep->peer,
+		.local = rep->local,
+	};
+
+	pthread_mutex_lock(&ep->lock);
+	learn_path(ep, &news);
+	pthread_mutex_unlock(&ep->lock);
+	if (rep->connected)
+		deliver(ep, UAL_EPE_ESTABLISHED, &news);
 }
 
 void

@@ -74,7 +74,9 @@ it_status_t ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *
 
 /* A call that was to begin a connection failed: the endpoint is as before. */
 void ual_cm_undo(struct ual_ep *ep);
-/* A call has connected it already; news that say the same may come before or after. */
-void ual_cm_connected(struct ual_ep *ep);
+/* A socket is about to be converted; ual_cm_undo if it was not. */
+void ual_cm_converting(struct ual_ep *ep);
+/* It is; if the endpoint is connected by that already, news that say the same may come before or after. */
+void ual_cm_converted(struct ual_ep *ep, const struct kal_convert_rep *rep);
 
 #endif /* UAL_CM_H */

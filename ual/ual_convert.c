@@ -42,20 +42,25 @@ convert_call(struct ual_ep *ep, int sd, const struct kal_convert_req *head, cons
 }
 
 static it_status_t
-convert_controlled(struct ual_ep *ep, int sd, const struct kal_convert_req *head,
+convert_controlled(struct ual_ep *ep, int sd, const struct kal_convert_req *head, size_t len,
 		   const void *message)
 {
 	enum ual_ep_event event = head->initiator ? UAL_EPE_CONVERT_ASK : UAL_EPE_CONVERT_WAIT;
-	it_status_t status = ual_ep_step(&ep->state, event, NULL);
+	it_status_t status = ual_ep_may(&ep->state, event);
 	struct kal_convert_rep rep;
 
+	if (status == IT_SUCCESS && len > MESSAGE_MAX)
+		status = IT_ERR_INVALID_LENGTH;
+	if (status == IT_SUCCESS)
+		status = ual_ep_step(&ep->state, event, NULL);
 	if (status != IT_SUCCESS)
 		return status;
+	ual_cm_converting(ep);
 	status = convert_call(ep, sd, head, message, &rep);
-	if (status != IT_SUCCESS)
+	if (status == IT_SUCCESS)
+		ual_cm_converted(ep, &rep);
+	else
 		ual_cm_undo(ep);
-	else if (rep.connected)
-		ual_cm_connected(ep);
 	return status;
 }
 
@@ -79,10 +84,8 @@ ual_cm_convert(struct ual_ep *ep, int sd, it_sc_flags_t flags, const void *msg, 
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (((unsigned int)flags & ~(unsigned int)IT_SC_NO_REQ_REP) != 0)
 		return IT_ERR_INVALID_FLAGS;
-	if (len > MESSAGE_MAX)
-		return IT_ERR_INVALID_LENGTH;
 	pthread_mutex_lock(&ep->control);
-	status = convert_controlled(ep, sd, &head, msg);
+	status = convert_controlled(ep, sd, &head, len, msg);
 	pthread_mutex_unlock(&ep->control);
 	return status;
 }

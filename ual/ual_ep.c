@@ -399,6 +399,7 @@ reset_controlled(struct ual_ep *ep)
 	status = ual_ep_step(&ep->state, UAL_EPE_RESET, NULL);
 	ep->attr.srv.rc.rdma_read_ord = ep->ord;
 	memset(&ep->path, 0, sizeof(ep->path));
+	ep->path_comes = false;
 	pthread_mutex_unlock(&ep->lock);
 	return status;
 }

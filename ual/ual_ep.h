@@ -49,6 +49,7 @@ struct ual_ep {
 	it_ep_attributes_t attr; /* as the application sees them */
 	uint32_t ord;            /* as created or modified: what reset goes back to */
 	it_path_t path; /* zero from reset to connecting or accepting; datagrams: the spigot */
+	bool path_comes; /* a socket is being converted: the call or the news, who is first, tells the path */
 	it_cn_est_identifier_t arrival; /* id of the accept that awaits our answer, or 0 */
 };
 

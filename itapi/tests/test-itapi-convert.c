@@ -46,12 +46,37 @@ use(struct pair *pair, struct end *first, struct end *second)
 	pair_disconnect(pair);
 }
 
+/* The path is that of the socket, in both ways to learn it. */
 static void
-established(struct pair *pair)
+check_path(struct end *end, int family, const it_path_t *path)
 {
-	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
-	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
-	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_CONNECTED);
+	const it_iwarp_net_endpoint_t *ip = &path->u.iwarp;
+	it_ep_param_t params;
+
+	if (family == AF_INET) {
+		g_assert_cmpint(ip->ip_vers, ==, IT_IP_VERS_IPV4);
+		g_assert_cmphex(ip->laddr.ipv4.s_addr, ==, htonl(INADDR_LOOPBACK));
+		g_assert_cmphex(ip->raddr.ipv4.s_addr, ==, htonl(INADDR_LOOPBACK));
+	} else {
+		g_assert_cmpint(ip->ip_vers, ==, IT_IP_VERS_IPV6);
+		g_assert_cmpmem(&ip->laddr, 16, &in6addr_loopback, 16);
+		g_assert_cmpmem(&ip->raddr, 16, &in6addr_loopback, 16);
+	}
+	g_assert_cmpint(it_ep_query(end->ep, IT_EP_PARAM_PATH, &params), ==, IT_SUCCESS);
+	g_assert_cmpmem(&params.dst_path, sizeof(*path), path, sizeof(*path));
+}
+
+static void
+established(struct pair *pair, int family)
+{
+	struct end *ends[] = {&pair->active, &pair->passive};
+
+	for (int i = 0; i < 2; i++) {
+		it_event_t event = end_expect(ends[i]->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+
+		check_path(ends[i], family, &event.conn.dst_path);
+		g_assert_cmpint(end_state(ends[i]), ==, IT_EP_STATE_CONNECTED);
+	}
 }
 
 /* who passes a message is the responder; with MPA frames, and without, over both families. */
@@ -66,16 +91,17 @@ test_roles(struct pair *pair)
 	for (int i = 0; i < 8; i++) {
 		it_sc_flags_t flags = i & 1 ? IT_SC_NO_REQ_REP : IT_SC_DEFAULT;
 		const char *message = messages[i >> 1 & 1];
+		int family = i & 4 ? AF_INET6 : AF_INET;
 		int sd[2];
 
-		stream_open(sd, i & 4 ? AF_INET6 : AF_INET);
+		stream_open(sd, family);
 		say(sd[0], "shall we?\n");
 		hear(sd[1], "shall we?\n");
 		g_assert_cmpint(stream_convert(b, sd[1], flags, message), ==, IT_SUCCESS);
 		hear(sd[0], message);
 		g_assert_cmpint(stream_convert(a, sd[0], flags, NULL), ==, IT_SUCCESS);
 		close(sd[0]); /* at any time */
-		established(pair);
+		established(pair, family);
 		close(sd[1]);
 		use(pair, a, b);
 		end_reset(a);
@@ -158,6 +184,8 @@ test_wrong(struct pair *pair)
 	/* In use already. */
 	g_assert_cmpint(stream_convert(a, sd[0], IT_SC_DEFAULT, NULL), ==, IT_SUCCESS);
 	g_assert_cmpint(stream_convert(a, sd[0], IT_SC_DEFAULT, NULL), ==, IT_ERR_INVALID_EP_STATE);
+	g_assert_cmpint(it_socket_convert(sd[0], a->ep, IT_SC_DEFAULT, large, 65537), ==,
+			IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(it_ep_disconnect(a->ep, NULL, 0), ==, IT_SUCCESS);
 	end_expect(a->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	end_reset(a);
