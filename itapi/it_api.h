@@ -25,7 +25,8 @@
  *
  * **Results.** Unless it returns IT_SUCCESS a call has changed nothing visible. Besides the results
  * a page lists, every status-returning call on an adapter that failed for good answers
- * IT_ERR_IA_CATASTROPHE, except freeing, consumer contexts and queries. Objects given together must
+ * IT_ERR_IA_CATASTROPHE, except freeing, detaching a callback, consumer contexts and queries of what the
+ * library itself knows; what was queued by then can still be dequeued. Objects given together must
  * belong to one adapter; a foreign one is an invalid handle of its kind. Arguments are checked from
  * left to right (it_status_t).
  *
@@ -2232,6 +2233,7 @@ it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
  * @retval IT_ERR_RESOURCES No memory for the record.
  * @retval IT_ERR_FAULT @p ia_info is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
 it_status_t it_ia_query(IN it_ia_handle_t ia_handle, OUT it_ia_info_t **ia_info);
@@ -2444,6 +2446,7 @@ it_status_t it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t 
  * @retval IT_ERR_INVALID_SRQ Not the handle of a shared receive queue of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
+ * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
 it_status_t it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
@@ -3040,7 +3043,8 @@ typedef enum {
  * application names the qualifier; without it the library chooses one of the given type and writes
  * it back. The EVD's room is the backlog: a request that finds it full is refused, and its peer gets
  * #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT with #IT_CN_REJ_RESOURCES (from an iWARP peer that suppresses
- * IRD and ORD: #IT_CN_REJ_OTHER).
+ * IRD and ORD: #IT_CN_REJ_OTHER). It listens at the addresses of its spigot: it gets those that the spigot
+ * gets later, and loses those that the spigot loses.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3831,9 +3835,9 @@ typedef enum {
 
 	/** Stream: what happens to spigots. */
 	IT_ASYNC_UNAFF_EVENT_STREAM = 0x08000,
-	/** The spigot came up. */
+	/** The spigot came up: its link, or its port. */
 	IT_ASYNC_UNAFF_SPIGOT_ONLINE = 0x08002,
-	/** The spigot went down. */
+	/** The spigot went down. Connections over it are not ended by that. */
 	IT_ASYNC_UNAFF_SPIGOT_OFFLINE = 0x08003,
 	/** An event found no room. Never raised: overflow is an affiliated event here. */
 	IT_ASYNC_UNAFF_SEVD_ENQUEUE_FAILURE = 0x08004,
@@ -4406,7 +4410,6 @@ it_status_t it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_call
  * @param[in] evd_handle the EVD
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
 it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);

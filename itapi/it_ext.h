@@ -138,7 +138,6 @@ it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_pat
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
  * @retval IT_ERR_INVALID_LMR Not an LMR of the endpoint's adapter, or the direct one.
  * @retval IT_ERR_FAULT @p rmr_context is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
 it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_handle_t lmr,
@@ -158,7 +157,6 @@ it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_ha
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
  * @retval IT_ERR_INVALID_CN_EST_ID Unknown, used or dead, or of another adapter than the endpoint.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is not unconnected.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
  */
 it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_id);
