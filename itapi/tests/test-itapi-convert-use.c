@@ -366,7 +366,7 @@ add_tests(void)
 	pair_add("convert/message-unread", test_message_unread);
 	pair_add("convert/r-31-speaks-second", test_speaks_second);
 	pair_add("convert/options", test_options);
-	pair_add("convert/crossfire", test_crossfire);
+	pair_add("convert/threads", test_crossfire);
 	pair_add("convert/r-32-numbers", test_numbers);
 }
 
