@@ -3,6 +3,9 @@
 
 /* The fault door of vp/emul itself: calls that fail once, the environment, and what testers say wrongly. */
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "it_fault.h"
 
 /* The nth call fails, once, and has done nothing. */
@@ -95,6 +98,61 @@ test_bad_commands(struct pair *pair)
 	faults_part(&faults);
 }
 
+/* Faults meet objects that come and go, connect and end. */
+struct churn {
+	struct pair *pair;
+	atomic_bool stop;
+};
+
+static void *
+come_and_go(void *arg)
+{
+	struct churn *churn = arg;
+	struct end *end = &churn->pair->passive;
+
+	while (!atomic_load(&churn->stop)) {
+		it_evd_handle_t evd = pair_sevd(end->ia, IT_DTO_EVENT_STREAM, 1);
+		it_srq_handle_t srq = NULL;
+		it_ep_handle_t ep = NULL;
+		it_status_t status;
+
+		pair_ok(it_srq_create(end->pz, 1, 4, &srq));
+		status = it_ep_rc_create(end->pz, evd, evd, end->cm_msg, IT_EP_NO_FLAG, &end->attr,
+					 &ep);
+		if (status == IT_SUCCESS) {
+			(void)it_ep_connect(ep, &churn->pair->path, NULL, &churn->pair->qual,
+					    IT_CONNECT_FLAG_TWO_WAY, NULL, 0);
+			pair_ok(it_ep_free(ep));
+		} else { /* somebody filled it */
+			g_assert_true(status == IT_ERR_INVALID_REQ_EVD_STATE ||
+				      status == IT_ERR_INVALID_RECV_EVD_STATE);
+		}
+		pair_ok(it_srq_free(srq));
+		pair_ok(it_evd_free(evd));
+	}
+	return NULL;
+}
+
+static void
+test_churn(struct pair *pair)
+{
+	static const char *const commands[] = {
+		"fail qp last inside", "fail qp 1 gone", "fail cq last",        "full cq last",
+		"fail srq last",       "port down",      "fail qp last access", "port up"};
+	struct churn churn = {.pair = pair};
+	struct faults faults;
+	pthread_t thread;
+
+	if (!faults_meet(&faults))
+		return;
+	g_assert_cmpint(pthread_create(&thread, NULL, come_and_go, &churn), ==, 0);
+	for (size_t i = 0; i < 400; i++)
+		g_free(fault_ask(faults.passive, commands[i % G_N_ELEMENTS(commands)]));
+	atomic_store(&churn.stop, true);
+	g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
+	faults_part(&faults);
+}
+
 static void
 add(void)
 {
@@ -102,6 +160,7 @@ add(void)
 	pair_add("faults/nth-call", test_nth_call);
 	pair_add("faults/bad-commands", test_bad_commands);
 	pair_add_bare("faults/environment", test_environment);
+	pair_add("faults/churn", test_churn);
 }
 
 int

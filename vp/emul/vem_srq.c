@@ -133,10 +133,11 @@ srq_destroy(struct ri_srq *srq)
 
 	if (atomic_load(&srq->srq.users) != 0)
 		return RI_ERR_BUSY;
-	vsw_srq_destroy(&srq->srq);
+	/* From here on no fault finds it. */
 	pthread_mutex_lock(&context->lock);
 	vem_list_remove(&srq->item);
 	pthread_mutex_unlock(&context->lock);
+	vsw_srq_destroy(&srq->srq);
 	atomic_fetch_sub(&srq->pd->users, 1);
 	atomic_fetch_sub(&context->rnic->srqs, 1);
 	free(srq);
