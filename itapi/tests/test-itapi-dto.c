@@ -320,6 +320,33 @@ test_nothing_after_a_failure(struct pair *pair)
 	}
 }
 
+/* 7.3: a Send that overtook a Read is flushed nevertheless, if the Read fails at its very end. */
+static void
+test_read_fails_last(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t sink = end_segment(a, SINK, 64); /* of a region that cannot be unlinked */
+
+	if (a->info->rdma_read_local_extensions != IT_TRUE) {
+		g_test_skip("no sink can be unlinked");
+		return;
+	}
+	post_recv(b, SINK, 100, 1);
+	pair_establish(pair);
+	g_assert_cmpint(it_post_rdma_read(a->ep, &sink, 1, 2,
+					  IT_COMPLETION_FLAG | IT_UNLINK_LOCAL_SINK,
+					  it_make_rdma_addr_absolute(b->buffer), b->context),
+			==, IT_SUCCESS);
+	g_assert_cmpint(it_post_send(a->ep, NULL, 0, 3, IT_COMPLETION_FLAG), ==, IT_SUCCESS);
+	completed(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, a->ep, 2, IT_DTO_ERR_LOCAL_MM_OPERATION);
+	completed(a->request, IT_DTO_SEND_CMPL_EVENT, a->ep, 3, IT_DTO_ERR_FLUSHED);
+	end_next(b->recv); /* it may have come through */
+	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_reset(a);
+	end_reset(b);
+}
+
 /* A failed attempt flushes as well (4.2). */
 static void
 test_flush_of_reject(struct pair *pair)
@@ -503,6 +530,7 @@ add(void)
 	pair_add("dto/flush", test_flush);
 	pair_add("dto/r-04-after-disconnect", test_after_disconnect);
 	pair_add("dto/nothing-after-a-failure", test_nothing_after_a_failure);
+	pair_add("dto/read-fails-last", test_read_fails_last);
 	pair_add("dto/flush-of-reject", test_flush_of_reject);
 	pair_add("dto/wrong-key", test_wrong_key);
 	pair_add("dto/r-19-local-bounds", test_local_bounds);

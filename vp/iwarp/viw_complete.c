@@ -104,9 +104,14 @@ viw_sq_complete(struct viw_qp *qp)
 	while (tx->sent_tail != tx->sent_head) {
 		struct viw_sent *s = &tx->sent[tx->sent_tail & tx->sent_mask];
 
+		/* A Send may have overtaken a Read whose sink then could not be revoked. */
+		if (s->status == RI_WC_SUCCESS && tx->behind)
+			s->status = RI_WC_FLUSHED;
 		if (s->status == RI_WC_SUCCESS && !sent_is_done(qp, s))
 			return;
 		bool revoked = sink_revoke(qp, s);
+		if (s->status != RI_WC_SUCCESS)
+			tx->failed = tx->behind = true;
 		tx->sent_tail++;
 		if (s->status == RI_WC_SUCCESS && (s->flags & RI_WR_SIGNALED) == 0)
 			continue;

@@ -90,6 +90,7 @@ struct viw_tx {
 	bool have_request;   /* wqe holds a request that was taken */
 	bool checked;        /* and it was found well-formed */
 	bool failed;         /* a request did; none that follows may start */
+	bool behind;         /* its completion is pushed; those behind it are flushed */
 	bool drained;        /* CLOSING: what had been posted has been tried */
 	bool terminate_queued;
 	bool direct;            /* this fill has gone past the buffer */

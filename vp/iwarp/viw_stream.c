@@ -143,6 +143,7 @@ tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	tx->response_last = false;
 	tx->drained = false;
 	tx->failed = false;
+	tx->behind = false;
 	tx->terminate_queued = false;
 	tx->ulpdu = ulpdu_choose(stream->fd, stream->peer_local);
 }
