@@ -141,6 +141,9 @@ make_read(struct maker *maker, struct df_step *step)
 	step->flags = pick_flags(maker, ~IT_SOLICITED_WAIT_FLAG);
 	pick_segments(maker, step, pick_len(maker), 1, IT_PRIV_LOCAL_WRITE | IT_PRIV_REMOTE_WRITE);
 	pick_target(maker, step, IT_PRIV_REMOTE_READ);
+	if (step->segs == 1 && pick_once_in(maker, 4) &&
+	    (!maker->model->lmr[step->seg[0].lmr].shareable || pick_once_in(maker, 10)))
+		step->flags |= IT_UNLINK_LOCAL_SINK;
 }
 
 static void
@@ -387,6 +390,7 @@ df_generate(uint32_t seed)
 		.atomics = true,
 		.relative = true,
 		.sink_remote_write = true,
+		.local_extensions = true,
 		.send_unlink = true,
 		.narrow = true,
 		.wide = true,

@@ -9,7 +9,8 @@
  *     differential --print --seed 7
  *
  * A disagreement is shrunk, unless --no-shrink is given, and printed with its seed and the program as
- * text, which --program performs again. The output is TAP, one test an adapter; exit status 1 says
+ * text, which --program performs again. ITAPI_TEST_PROGRAMS in the environment is a limit to --count,
+ * for checks that take their time. The output is TAP, one test an adapter; exit status 1 says
  * that something disagreed, 2 that the arguments are wrong.
  */
 #include <stdio.h>
@@ -60,8 +61,9 @@ struct subject {
 
 /* --- what programs do ------------------------------------------------------------------------ */
 
-/* Steps by kind: in all, left out, refused as expected. Completions by status. */
+/* Steps by kind: in all, left out, refused as expected. Answers and completions by status. */
 static unsigned long steps_of[DF_KIND_COUNT][3];
+static unsigned long answers_of[IT_ERR_WAITER_LIMIT + 1];
 static unsigned long completions_of[IT_DTO_ERR_LOCAL_MM_OPERATION + 1];
 
 static void
@@ -76,6 +78,8 @@ count(const struct df_program *program, const struct df_expected *expected,
 		of[0]++;
 		of[1] += expect->skip;
 		of[2] += seen->made && seen->answer != IT_SUCCESS;
+		if (seen->made && (size_t)seen->answer < G_N_ELEMENTS(answers_of))
+			answers_of[seen->answer]++;
 	}
 	for (unsigned i = 0; i < record->wrs->len; i++) {
 		if ((size_t)DF_SEEN_WR(record, i)->status < G_N_ELEMENTS(completions_of))
@@ -89,11 +93,16 @@ say_count(void)
 	for (int i = 0; i < DF_KIND_COUNT; i++)
 		printf("# %-12s %8lu, left out %7lu, refused %7lu\n", df_kind_name((enum df_kind)i),
 		       steps_of[i][0], steps_of[i][1], steps_of[i][2]);
+	for (size_t i = 0; i < G_N_ELEMENTS(answers_of); i++) {
+		if (answers_of[i] > 0)
+			printf("# answers of %3zu: %8lu\n", i, answers_of[i]);
+	}
 	for (size_t i = 0; i < G_N_ELEMENTS(completions_of); i++) {
 		if (completions_of[i] > 0)
 			printf("# completions of status %2zu: %8lu\n", i, completions_of[i]);
 	}
 	memset(steps_of, 0, sizeof(steps_of));
+	memset(answers_of, 0, sizeof(answers_of));
 	memset(completions_of, 0, sizeof(completions_of));
 }
 
@@ -293,15 +302,19 @@ main(int argc, char **argv)
 	GOptionContext *context = g_option_context_new("- random programs against the model");
 	struct df_program *program = NULL;
 	GError *error = NULL;
+	bool good;
 	int status;
 
 	g_option_context_add_main_entries(context, options, NULL);
-	if (!g_option_context_parse(context, &argc, &argv, &error) || argc > 1) {
+	good = g_option_context_parse(context, &argc, &argv, &error) && argc == 1;
+	g_option_context_free(context);
+	if (!good) {
 		fprintf(stderr, "differential: %s\n",
 			error != NULL ? error->message : "too many arguments");
 		return 2;
 	}
-	g_option_context_free(context);
+	if (g_getenv("ITAPI_TEST_PROGRAMS") != NULL)
+		programs = MIN(programs, atoi(g_getenv("ITAPI_TEST_PROGRAMS")));
 	if (print_only)
 		return print_programs();
 	if (program_file != NULL)

@@ -99,6 +99,7 @@ model_end(struct df_model *model, int self, enum model_end how, unsigned cause)
 	bool busy = mates_doubted(model, self);
 	bool leaves = cause == MODEL_BIT(IT_CM_MSG_CONN_DISCONNECT_EVENT & 0xf);
 
+	model_lmr_ended(model);
 	model_rmr_ended(model, self);
 	model_rmr_ended(model, near->peer);
 	near->end = MAX(near->end, how);
@@ -170,6 +171,7 @@ ep_settle(struct df_model *model, int ep)
 		end->peer = -1;
 		end->end = MODEL_STANDS;
 		end->left = false;
+		end->failed = false;
 		end->events = 0;
 		end->unproven = false;
 	}
@@ -185,12 +187,15 @@ ep_settle(struct df_model *model, int ep)
 static void
 settle_open(struct df_model *model)
 {
-	struct df_settle settle = {.step = model->step};
+	GArray *settles = model->expected->settles;
+	struct df_settle *settle;
 
-	settle.cm = g_array_new(FALSE, TRUE, sizeof(struct df_cm));
-	settle.probes = g_array_new(FALSE, TRUE, sizeof(int));
-	model->settle = (int)model->expected->settles->len;
-	g_array_append_val(model->expected->settles, settle);
+	model->settle = (int)settles->len;
+	g_array_set_size(settles, settles->len + 1);
+	settle = DF_SETTLEMENT(model->expected, model->settle);
+	settle->step = model->step;
+	settle->cm = g_array_new(FALSE, TRUE, sizeof(struct df_cm));
+	settle->probes = g_array_new(FALSE, TRUE, sizeof(int));
 }
 
 static void

@@ -32,6 +32,7 @@ struct model_ep {
 	int payload;
 	int peer; /* place, -1: none */
 	enum model_end end;
+	bool failed;     /* a request did, so those behind it are flushed whatever they did */
 	bool left;       /* disconnected by itself before anything else ended it */
 	unsigned events; /* of the end: bits as in struct df_cm */
 	bool unproven;   /* something was posted of which nothing shows yet that it is done */
@@ -43,7 +44,8 @@ struct model_ep {
 
 struct model_lmr {
 	bool alive;
-	bool linked; /* no longer, once the peer unlinked it */
+	bool linked; /* no longer, once the peer or a Read unlinked it */
+	bool doubt;  /* or it may have: the connection ended around that */
 	int pz;
 	int off;
 	int len;
@@ -150,6 +152,8 @@ void model_objects(struct df_model *model, const struct df_step *step);
 /* What links through an endpoint: unlinked by its reset, uncertain after an end in the midst. */
 void model_rmr_reset(struct df_model *model, int ep);
 void model_rmr_ended(struct df_model *model, int ep);
+/* An end in the midst of remote unlinks leaves open which of them were done. */
+void model_lmr_ended(struct df_model *model);
 bool model_rmr_through(const struct df_model *model, int ep, enum model_link linked);
 bool model_rmr_onto(const struct df_model *model, int lmr, enum model_link linked);
 /* May the rights of an LMR, or of an RMR over such an LMR, be given? */

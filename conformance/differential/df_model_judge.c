@@ -199,8 +199,6 @@ model_refused(struct df_model *model, const struct df_step *step)
 	refuse_atomic(model, step);
 	if ((step->flags & ~flags_of(model, step)) != 0)
 		model_answer(model, IT_ERR_INVALID_DTO_FLAGS);
-	else if ((step->flags & IT_UNLINK_LOCAL_SINK) != 0)
-		model_skip(model); /* not modelled */
 	if (step->kind != DF_RECV && end->state == IT_EP_STATE_UNCONNECTED)
 		model_answer(model, IT_ERR_INVALID_EP_STATE);
 	refuse_slots(model, step);
@@ -223,6 +221,21 @@ model_first_receive(const struct df_model *model, int ep)
 	return -1;
 }
 
+/* Can the sink of a Read be unlinked when it is done (7.2)? */
+static unsigned
+judge_sink(struct df_model *model, const struct df_step *step)
+{
+	const struct df_seg *sink = &step->seg[0];
+
+	if (step->kind != DF_READ || (step->flags & IT_UNLINK_LOCAL_SINK) == 0)
+		return 0;
+	if (sink->len == 0 || model_rmr_onto(model, sink->lmr, MODEL_UNKNOWN))
+		model_skip(model);
+	if (model->lmr[sink->lmr].shareable || model_rmr_onto(model, sink->lmr, MODEL_LINKED))
+		return MODEL_BIT(IT_DTO_ERR_LOCAL_MM_OPERATION);
+	return 0;
+}
+
 static void
 judge_near(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
 {
@@ -236,6 +249,7 @@ judge_near(struct df_model *model, const struct df_step *step, struct model_verd
 	}
 	for (int i = 0; i < step->segs; i++)
 		verdict->near |= model_seg_fault(model, step->ep, &step->seg[i], right);
+	verdict->near |= judge_sink(model, step);
 	if (right != IT_PRIV_LOCAL_WRITE || !model->profile->sink_remote_write)
 		return;
 	for (int i = 0; i < step->segs && step->kind == DF_READ; i++) {
@@ -372,5 +386,8 @@ model_judge(struct df_model *model, const struct df_step *step)
 	if (step->kind == DF_RMR_LINK && model->rmr[step->obj].linked == MODEL_LINKED &&
 	    model->rmr[step->obj].type == IT_RMR_TYPE_NARROW)
 		verdict.near |= MODEL_BIT(IT_RMR_OPERATION_FAILED);
+	/* A sink is unlinked last, so that what goes wrong at the peer comes first. */
+	if ((verdict.near & MODEL_BIT(IT_DTO_ERR_LOCAL_MM_OPERATION)) != 0 && verdict.far != 0)
+		verdict.near |= MODEL_BIT(IT_DTO_ERR_FLUSHED);
 	return verdict;
 }

@@ -79,6 +79,15 @@ model_rmr_ended(struct df_model *model, int ep)
 	}
 }
 
+void
+model_lmr_ended(struct df_model *model)
+{
+	for (int i = 0; i < DF_LMRS; i++) {
+		if (model->lmr[i].alive && model->lmr[i].changed == model->settle)
+			model->lmr[i].doubt = true;
+	}
+}
+
 /* --- steps ----------------------------------------------------------------------------------- */
 
 static void

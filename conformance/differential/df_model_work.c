@@ -39,6 +39,12 @@ event_of(const struct df_step *step)
 	}
 }
 
+static bool
+unlinks_sink(const struct df_step *step)
+{
+	return step->kind == DF_READ && (step->flags & IT_UNLINK_LOCAL_SINK) != 0;
+}
+
 static struct df_wr *
 post(struct df_model *model, const struct df_step *step, unsigned statuses)
 {
@@ -54,6 +60,8 @@ post(struct df_model *model, const struct df_step *step, unsigned statuses)
 	g_array_append_val(model->work, posted);
 	wr->statuses = statuses;
 	wr->length = (uint32_t)model_seg_sum(step);
+	if (unlinks_sink(step))
+		wr->unlinked = step->seg[0].lmr + 1;
 	/* Success goes without a word if no word was asked for; failure never does. */
 	wr->silent = step->kind != DF_RECV && (step->flags & IT_COMPLETION_FLAG) == 0 &&
 		     (statuses & SUCCESS) != 0;
@@ -186,24 +194,38 @@ run(struct df_model *model, const struct df_step *step, const struct model_verdi
 	g_free(octets);
 }
 
+/* Octets that may be written, or not. Whatever else the group does there meets them. */
 static void
-blur_segments(struct df_model *model, const struct df_step *step)
+blur_at(struct df_model *model, struct model_touch touch, int node, int off, int len)
 {
-	for (int i = 0; i < step->segs; i++)
-		model_blur(model, df_node(step->seg[i].lmr), model_seg_off(model, &step->seg[i]),
-			   step->seg[i].len);
+	touch.node = node;
+	touch.off = off;
+	touch.len = len;
+	model_touch(model, &touch);
+	model_blur(model, node, off, len);
+}
+
+static void
+blur_segments(struct df_model *model, struct model_touch touch, const struct df_step *where)
+{
+	for (int i = 0; i < where->segs; i++)
+		blur_at(model, touch, df_node(where->seg[i].lmr),
+			model_seg_off(model, &where->seg[i]), where->seg[i].len);
 }
 
 /* The octets of a request that fails, or may: whatever it could have written by then. */
 static void
 blur(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {
+	const struct model_target *target = &verdict->target;
+
 	if (step->kind == DF_READ || step->kind == DF_ATOMIC)
-		blur_segments(model, step);
+		blur_segments(model, touch_of(step, false, true), step);
 	if (step->kind == DF_WRITE || step->kind == DF_ATOMIC)
-		model_blur(model, verdict->target.node, verdict->target.off, verdict->target.len);
+		blur_at(model, touch_of(step, true, true), target->node, target->off, target->len);
 	if (verdict->receive >= 0)
-		blur_segments(model, model_work_of(model, verdict->receive));
+		blur_segments(model, touch_of(step, true, true),
+			      model_work_of(model, verdict->receive));
 }
 
 /* --- links and unlinks ----------------------------------------------------------------------- */
@@ -222,12 +244,14 @@ run_link(struct df_model *model, const struct df_step *step)
 	rmr->mode = step->mode;
 }
 
-/* It was posted and may not have run: 8.5 and 15.6 leave open how a window stands then. */
+/* It was posted and may not have run: 8.5 and 15.6 leave open how a window or a sink stands then. */
 static void
 link_doubted(struct df_model *model, const struct df_step *step)
 {
 	struct model_rmr *rmr = &model->rmr[step->obj];
 
+	if (unlinks_sink(step))
+		model->lmr[step->seg[0].lmr].doubt = true;
 	if (step->kind < DF_RMR_LINK)
 		return;
 	rmr->linked = MODEL_UNKNOWN;
@@ -293,6 +317,10 @@ work_done(struct df_model *model, const struct df_step *step, const struct model
 		if (step->kind == DF_SEND_UNLINK)
 			run_remote_unlink(model, step, taker);
 	}
+	if (unlinks_sink(step)) {
+		model->lmr[step->seg[0].lmr].linked = false;
+		model->lmr[step->seg[0].lmr].changed = model->settle;
+	}
 	if (step->kind == DF_RMR_LINK)
 		run_link(model, step);
 	else if (step->kind == DF_RMR_UNLINK)
@@ -308,6 +336,9 @@ work_fails(struct df_model *model, const struct df_step *step, const struct mode
 {
 	bool doubt = model->ep[step->ep].end != MODEL_STANDS;
 	bool exact = model->profile->ib;
+	/* What is found when an answer comes leaves those behind the time to reach the peer (7.5). */
+	bool answered = step->kind == DF_READ || step->kind == DF_ATOMIC;
+	bool shuts = verdict->near != 0 ? !answered : exact && !doubt;
 	unsigned statuses = verdict->near;
 
 	blur(model, step, verdict);
@@ -316,15 +347,16 @@ work_fails(struct df_model *model, const struct df_step *step, const struct mode
 		if (!exact)
 			statuses |= FLUSHED;
 		/* A response is needed for these. */
-		if (!exact && step->kind != DF_READ && step->kind != DF_ATOMIC)
+		if (!exact && !answered)
 			statuses |= SUCCESS;
 	} else {
 		statuses |= verdict->far;
 	}
 	if (doubt)
 		statuses |= FLUSHED | (verdict->near == 0 ? SUCCESS : 0);
-	model_end(model, step->ep,
-		  verdict->near != 0 || (exact && !doubt) ? MODEL_SHUT : MODEL_ENDING, BROKEN);
+	model_end(model, step->ep, shuts ? MODEL_SHUT : MODEL_ENDING, BROKEN);
+	if (verdict->near != 0)
+		model->ep[step->ep].failed = true;
 	if (verdict->receive >= 0 && verdict->near == 0) {
 		struct df_wr *taker = DF_WR(model->expected, verdict->receive);
 
@@ -346,11 +378,11 @@ work_doubted(struct df_model *model, const struct df_step *step,
 		struct df_wr *taker = DF_WR(model->expected, verdict->receive);
 
 		taker->settle = model->settle;
-		taker->statuses = SUCCESS | FLUSHED;
+		taker->statuses = SUCCESS | FLUSHED | verdict->taker;
 		taker->length = (uint32_t)model_seg_sum(step);
 	}
 	link_doubted(model, step);
-	post(model, step, SUCCESS | FLUSHED);
+	post(model, step, model->ep[step->ep].failed ? FLUSHED : SUCCESS | FLUSHED);
 }
 
 static void
@@ -391,7 +423,7 @@ request(struct df_model *model, const struct df_step *step)
 	if (model_now(model)->skip)
 		return;
 	model_answer(model, IT_SUCCESS);
-	if ((verdict.near | verdict.far) != 0)
+	if ((verdict.near | verdict.far) != 0 && !end->failed)
 		work_fails(model, step, &verdict);
 	else if (!stands)
 		work_doubted(model, step, &verdict);
@@ -399,32 +431,53 @@ request(struct df_model *model, const struct df_step *step)
 		work_done(model, step, &verdict);
 }
 
+/* Does this hold of a region that the step, or the receive that takes its message, names? */
 static bool
-segments_change(const struct df_model *model, const struct df_step *step)
+any_region(const struct df_model *model, const struct df_step *step,
+	   bool (*holds)(const struct df_model *, const struct model_lmr *))
 {
 	for (int i = 0; i < step->segs; i++) {
-		if (model->lmr[step->seg[i].lmr].changed == model->settle)
+		if (holds(model, &model->lmr[step->seg[i].lmr]))
 			return true;
 	}
-	return false;
+	return step->key.kind == 'l' && holds(model, &model->lmr[step->key.slot]);
+}
+
+static bool
+named_region(const struct df_model *model, const struct df_step *step,
+	     bool (*holds)(const struct df_model *, const struct model_lmr *))
+{
+	int peer = model->ep[step->ep].alive ? model->ep[step->ep].peer : -1;
+	bool message = step->kind == DF_SEND || step->kind == DF_SEND_UNLINK;
+	int receive = message && peer >= 0 ? model_first_receive(model, peer) : -1;
+
+	if (receive >= 0 && any_region(model, model_work_of(model, receive), holds))
+		return true;
+	return any_region(model, step, holds);
+}
+
+static bool
+changes_now(const struct df_model *model, const struct model_lmr *lmr)
+{
+	return lmr->changed == model->settle;
+}
+
+static bool
+is_doubtful(const struct df_model *model, const struct model_lmr *lmr)
+{
+	(void)model;
+	return lmr->alive && lmr->doubt;
 }
 
 /* Does the step need what changes hands within the present group? */
 static bool
 uses_change(const struct df_model *model, const struct df_step *step)
 {
-	int peer = model->ep[step->ep].alive ? model->ep[step->ep].peer : -1;
-	int receive = step->kind == DF_SEND && peer >= 0 ? model_first_receive(model, peer) : -1;
-
-	if (step->kind >= DF_RMR_LINK || step->kind == DF_SEND_UNLINK)
+	if (step->kind >= DF_RMR_LINK || step->kind == DF_SEND_UNLINK || unlinks_sink(step))
 		return true;
-	if (segments_change(model, step))
+	if (step->key.kind == 'r' && model->rmr[step->key.slot].changed == model->settle)
 		return true;
-	if (receive >= 0 && segments_change(model, model_work_of(model, receive)))
-		return true;
-	if (step->key.kind == 'l')
-		return model->lmr[step->key.slot].changed == model->settle;
-	return step->key.kind == 'r' && model->rmr[step->key.slot].changed == model->settle;
+	return named_region(model, step, changes_now);
 }
 
 void
@@ -432,7 +485,9 @@ model_work(struct df_model *model, const struct df_step *step)
 {
 	if (uses_change(model, step))
 		model_settle_before(model);
-	if (model_refused(model, step))
+	if (named_region(model, step, is_doubtful))
+		model_skip(model);
+	if (model_now(model)->skip || model_refused(model, step))
 		return;
 	if (step->kind == DF_RECV)
 		receive(model, step);

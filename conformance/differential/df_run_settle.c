@@ -247,11 +247,10 @@ look_around(struct df_run *run)
 bool
 run_settle(struct df_run *run)
 {
-	struct df_seen_settle seen = {0};
 	bool good;
 
-	seen.cm = g_array_new(FALSE, TRUE, sizeof(struct df_seen_cm));
-	g_array_append_val(run->record->settles, seen);
+	g_array_set_size(run->record->settles, (unsigned)run->settle + 1);
+	DF_SEEN(run->record, run->settle)->cm = g_array_new(FALSE, TRUE, sizeof(struct df_seen_cm));
 	good = wait_all(run);
 	empty_all(run);
 	look_around(run);
