@@ -32,7 +32,7 @@ struct model_ep {
 	int payload;
 	int peer; /* place, -1: none */
 	enum model_end end;
-	bool failed;     /* a request did, so those behind it are flushed whatever they did */
+	bool failed;     /* a request did, so none behind it succeeds, whatever it does */
 	bool left;       /* disconnected by itself before anything else ended it */
 	unsigned events; /* of the end: bits as in struct df_cm */
 	bool unproven;   /* something was posted of which nothing shows yet that it is done */

@@ -354,6 +354,8 @@ work_fails(struct df_model *model, const struct df_step *step, const struct mode
 	}
 	if (doubt)
 		statuses |= FLUSHED | (verdict->near == 0 ? SUCCESS : 0);
+	if (model->ep[step->ep].failed)
+		statuses &= ~SUCCESS;
 	model_end(model, step->ep, shuts ? MODEL_SHUT : MODEL_ENDING, BROKEN);
 	if (verdict->near != 0)
 		model->ep[step->ep].failed = true;
@@ -423,7 +425,7 @@ request(struct df_model *model, const struct df_step *step)
 	if (model_now(model)->skip)
 		return;
 	model_answer(model, IT_SUCCESS);
-	if ((verdict.near | verdict.far) != 0 && !end->failed)
+	if ((verdict.near | verdict.far) != 0)
 		work_fails(model, step, &verdict);
 	else if (!stands)
 		work_doubted(model, step, &verdict);
