@@ -86,17 +86,6 @@ dgram_send(const struct dgram *from, const it_remote_ep_info_t *to, size_t lengt
 	pair_ok(it_post_sendto(from->ep, &segment, 1, cookie, SIGNALED, &target));
 }
 
-it_event_t
-dgram_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
-	   it_dto_status_t status)
-{
-	it_event_t event = end_expect(evd, number);
-
-	g_assert_cmpuint(event.dto_cmpl.cookie, ==, cookie);
-	g_assert_cmpint(event.dto_cmpl.dto_status, ==, status);
-	return event;
-}
-
 void
 dgram_fill(const struct dgram *dgram, size_t length)
 {

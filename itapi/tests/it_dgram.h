@@ -32,9 +32,6 @@ it_dg_remote_ep_addr_t dgram_target(it_addr_handle_t way, const it_remote_ep_inf
 void dgram_offer(const struct dgram *dgram, size_t at, size_t length, it_dto_cookie_t cookie);
 void dgram_send(const struct dgram *from, const it_remote_ep_info_t *to, size_t length,
 		it_dto_cookie_t cookie);
-/* The next event, which must be that completion. */
-it_event_t dgram_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
-		      it_dto_status_t status);
 /* The front of the end's buffer has a pattern. */
 void dgram_fill(const struct dgram *dgram, size_t length);
 /* Reset as soon as it is quiet. */

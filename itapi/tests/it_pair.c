@@ -3,6 +3,7 @@
 
 #include "it_pair.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -261,6 +262,17 @@ end_expect(it_evd_handle_t evd, it_event_type_t number)
 	return event;
 }
 
+it_event_t
+end_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
+	 it_dto_status_t status)
+{
+	it_event_t event = end_expect(evd, number);
+
+	g_assert_cmpuint(event.dto_cmpl.cookie, ==, cookie);
+	g_assert_cmpint(event.dto_cmpl.dto_status, ==, status);
+	return event;
+}
+
 void
 end_expect_none(it_evd_handle_t evd)
 {
@@ -312,6 +324,14 @@ pair_descriptors(void)
 		count++;
 	g_dir_close(dir);
 	return count;
+}
+
+bool
+pair_readable(int fd, int timeout)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pfd, 1, timeout) == 1;
 }
 
 it_lmr_triplet_t

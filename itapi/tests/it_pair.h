@@ -68,6 +68,8 @@ it_ia_handle_t pair_ia(void);
 it_evd_handle_t pair_sevd(it_ia_handle_t ia, it_event_type_t stream, size_t threshold);
 /* Descriptors this process has open. */
 unsigned pair_descriptors(void);
+/* Whether a descriptor becomes readable, within so many milliseconds. */
+bool pair_readable(int fd, int timeout);
 
 /* A fresh, unconnected endpoint in place of the present one; attr as in end->attr. */
 void end_new_ep(struct end *end);
@@ -77,6 +79,9 @@ void end_new_evds(struct end *end, size_t threshold, int *fd);
 it_event_t end_next(it_evd_handle_t evd);
 /* The next event, which must be of that number. */
 it_event_t end_expect(it_evd_handle_t evd, it_event_type_t number);
+/* The next event, which must be that completion. */
+it_event_t end_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
+		    it_dto_status_t status);
 /* Nothing is queued. */
 void end_expect_none(it_evd_handle_t evd);
 it_ep_state_rc_t end_state(const struct end *end);

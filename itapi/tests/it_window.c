@@ -19,17 +19,6 @@ window_make(const struct end *end, it_rmr_type_t type)
 	return rmr;
 }
 
-it_event_t
-window_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
-	    it_dto_status_t status)
-{
-	it_event_t event = end_expect(evd, number);
-
-	g_assert_cmpuint(event.dto_cmpl.cookie, ==, cookie);
-	g_assert_cmpint(event.dto_cmpl.dto_status, ==, status);
-	return event;
-}
-
 it_rmr_context_t
 window_link(const struct end *end, it_rmr_handle_t rmr, it_mem_priv_t privs, it_addr_mode_t mode)
 {
@@ -39,7 +28,7 @@ window_link(const struct end *end, it_rmr_handle_t rmr, it_mem_priv_t privs, it_
 				    end->ep, 77, SIGNALED, &context),
 			==, IT_SUCCESS);
 	g_assert_cmpuint(context, !=, 0);
-	window_done(end->request, IT_RMR_LINK_CMPL_EVENT, 77, IT_DTO_SUCCESS);
+	end_done(end->request, IT_RMR_LINK_CMPL_EVENT, 77, IT_DTO_SUCCESS);
 	return context;
 }
 
@@ -47,7 +36,7 @@ void
 window_unlink(const struct end *end, it_rmr_handle_t rmr, it_dto_flags_t flags)
 {
 	g_assert_cmpint(it_rmr_unlink(rmr, end->ep, 78, SIGNALED | flags), ==, IT_SUCCESS);
-	window_done(end->request, IT_RMR_LINK_CMPL_EVENT, 78, IT_DTO_SUCCESS);
+	end_done(end->request, IT_RMR_LINK_CMPL_EVENT, 78, IT_DTO_SUCCESS);
 }
 
 bool

@@ -13,9 +13,6 @@
 /* Does the adapter have windows of that type? */
 bool window_has(const struct pair *pair, it_rmr_type_t type);
 it_rmr_handle_t window_make(const struct end *end, it_rmr_type_t type);
-/* The next event, which must be that completion. */
-it_event_t window_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
-		       it_dto_status_t status);
 /* Link it through the end's endpoint, wait for it; its context. */
 it_rmr_context_t window_link(const struct end *end, it_rmr_handle_t rmr, it_mem_priv_t privs,
 			     it_addr_mode_t mode);

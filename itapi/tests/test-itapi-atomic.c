@@ -54,21 +54,21 @@ test_values(struct pair *pair)
 	pair_establish(pair);
 	set_word(b, WORD, UINT64_C(0x1122334455667788));
 	g_assert_cmpint(atomic(pair, IT_FETCH_AND_ADD, 0x10, 0), ==, IT_SUCCESS);
-	event = window_done(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	event = end_done(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, 8);
 	g_assert_cmphex(word_of(a, 0), ==, UINT64_C(0x1122334455667788));
 	g_assert_cmphex(word_of(b, WORD), ==, UINT64_C(0x1122334455667798));
 	g_assert_cmpint(atomic(pair, IT_FETCH_AND_ADD, UINT64_MAX, 0), ==, IT_SUCCESS);
-	window_done(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	g_assert_cmphex(word_of(b, WORD), ==, UINT64_C(0x1122334455667797));
 	/* Not what was expected: it stays. */
 	g_assert_cmpint(atomic(pair, IT_COMPARE_AND_SWAP, 5, 6), ==, IT_SUCCESS);
-	window_done(a->request, IT_DTO_CMP_SWAP_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_CMP_SWAP_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	g_assert_cmphex(word_of(a, 0), ==, UINT64_C(0x1122334455667797));
 	g_assert_cmphex(word_of(b, WORD), ==, UINT64_C(0x1122334455667797));
 	g_assert_cmpint(atomic(pair, IT_COMPARE_AND_SWAP, 5, UINT64_C(0x1122334455667797)), ==,
 			IT_SUCCESS);
-	window_done(a->request, IT_DTO_CMP_SWAP_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_CMP_SWAP_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	g_assert_cmphex(word_of(a, 0), ==, UINT64_C(0x1122334455667797));
 	g_assert_cmphex(word_of(b, WORD), ==, 5);
 	pair_disconnect(pair);
@@ -97,10 +97,10 @@ test_many(struct pair *pair)
 			==, IT_SUCCESS);
 	}
 	for (uint64_t i = 0, sum = 0; i < 4; i++) {
-		window_done(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT, 2 * i, IT_DTO_SUCCESS);
+		end_done(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT, 2 * i, IT_DTO_SUCCESS);
 		g_assert_cmpuint(word_of(a, 8 * i), ==, sum);
 		sum += i;
-		window_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 2 * i + 1, IT_DTO_SUCCESS);
+		end_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 2 * i + 1, IT_DTO_SUCCESS);
 		g_assert_cmpuint(word_of(a, 1024 + 8 * i), >=, sum);
 	}
 	g_assert_cmpuint(word_of(b, WORD), ==, 6);
@@ -146,7 +146,7 @@ test_checks(struct pair *pair)
 		end_expect(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT);
 	pair_disconnect(pair);
 	g_assert_cmpint(POST(a->ep, IT_FETCH_AND_ADD, &result, SIGNALED, addr), ==, IT_SUCCESS);
-	window_done(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT, 1, IT_DTO_ERR_FLUSHED);
+	end_done(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT, 1, IT_DTO_ERR_FLUSHED);
 #undef POST
 }
 

@@ -48,13 +48,13 @@ post(struct end *end, int fill)
 static void
 sent(struct end *end)
 {
-	window_done(end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	end_done(end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 }
 
 static void
 received(struct end *end, int fill)
 {
-	window_done(end->recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(end->recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpint(end->buffer[4096], ==, fill);
 	g_assert_cmpint(end->buffer[4096 + 99], ==, fill);
 }

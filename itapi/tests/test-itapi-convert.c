@@ -39,8 +39,8 @@ use(struct pair *pair, struct end *first, struct end *second)
 		memset(from->buffer, 0x30 + i, 100);
 		g_assert_cmpint(it_post_recv((it_handle_t)to->ep, &in, 1, 1, 0), ==, IT_SUCCESS);
 		g_assert_cmpint(it_post_send(from->ep, &out, 1, 2, SIGNALED), ==, IT_SUCCESS);
-		window_done(to->recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
-		window_done(from->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+		end_done(to->recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+		end_done(from->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 		g_assert_cmpint(to->buffer[4096 + 99], ==, 0x30 + i);
 	}
 	pair_disconnect(pair);
@@ -129,7 +129,7 @@ test_unread(struct pair *pair)
 		if (i == 1) { /* it may speak at once */
 			end_expect(a->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 			g_assert_cmpint(it_post_send(a->ep, &out, 1, 2, SIGNALED), ==, IT_SUCCESS);
-			window_done(a->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+			end_done(a->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 		}
 		usleep(20000); /* so that the octets wait in the other socket */
 		g_assert_cmpint(stream_convert(b, sd[1], flags, ""), ==, IT_SUCCESS);
@@ -137,9 +137,9 @@ test_unread(struct pair *pair)
 		if (i == 0) {
 			end_expect(a->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 			g_assert_cmpint(it_post_send(a->ep, &out, 1, 2, SIGNALED), ==, IT_SUCCESS);
-			window_done(a->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+			end_done(a->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 		}
-		window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+		end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 		g_assert_cmpint(b->buffer[4096], ==, 0x66);
 		close(sd[0]);
 		close(sd[1]);

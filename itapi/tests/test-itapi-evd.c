@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -298,14 +297,6 @@ test_wait(void)
 	pair_ok(it_ia_free(ia));
 }
 
-static bool
-readable(int fd, int timeout)
-{
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
-
-	return poll(&pfd, 1, timeout) == 1;
-}
-
 static void
 test_fd(void)
 {
@@ -318,25 +309,25 @@ test_fd(void)
 
 	pair_ok(it_evd_create(ia, SOFT, IT_EVD_CREATE_FD, 8, 2, NULL, &evd, &fd));
 	g_assert_cmpint(fcntl(fd, F_GETFD) & FD_CLOEXEC, ==, FD_CLOEXEC);
-	g_assert_false(readable(fd, 0));
+	g_assert_false(pair_readable(fd, 0));
 	post(evd, 1);
-	g_assert_false(readable(fd, 0));
+	g_assert_false(pair_readable(fd, 0));
 	post(evd, 2);
-	g_assert_true(readable(fd, 0));
-	g_assert_true(readable(fd, 0)); /* level, not edge */
+	g_assert_true(pair_readable(fd, 0));
+	g_assert_true(pair_readable(fd, 0)); /* level, not edge */
 	post(evd, 3);
 	expect(evd, 1);
-	g_assert_true(readable(fd, 0));
+	g_assert_true(pair_readable(fd, 0));
 	expect(evd, 2);
-	g_assert_false(readable(fd, 0));
+	g_assert_false(pair_readable(fd, 0));
 	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_THRESHOLD, &one));
-	g_assert_true(readable(fd, 0));
+	g_assert_true(pair_readable(fd, 0));
 	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &off));
-	g_assert_false(readable(fd, 0));
+	g_assert_false(pair_readable(fd, 0));
 	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &on));
-	g_assert_true(readable(fd, 0));
+	g_assert_true(pair_readable(fd, 0));
 	pair_ok(it_evd_wait(evd, 0, &event, NULL)); /* waiting beside a descriptor is allowed */
-	g_assert_false(readable(fd, 0));
+	g_assert_false(pair_readable(fd, 0));
 	pair_ok(it_ia_free(ia));
 	g_assert_cmpint(fcntl(fd, F_GETFD), ==, -1);
 }

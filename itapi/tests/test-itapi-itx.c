@@ -60,11 +60,11 @@ test_regions(struct pair *pair)
 	g_assert_cmpint(it_post_rdma_write(a->ep, &first, 1, 1, SIGNALED, number(data + 16, 8),
 					   number(data + 8, 8)),
 			==, IT_SUCCESS);
-	window_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpint(
 		it_post_rdma_write(b->ep, &out, 1, 2, SIGNALED, (uintptr_t)a->buffer + 100, told),
 		==, IT_SUCCESS);
-	window_done(b->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	end_done(b->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	g_assert_cmpint(itx_bind_ep_to_device(b->ep, 12345), ==, IT_ERR_INVALID_CN_EST_ID);
 	pair_disconnect(pair);
 }

@@ -6,7 +6,6 @@
  * 6.2, R-10, R-11), what a wait hands out, and what sleepers see.
  */
 
-#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -146,14 +145,6 @@ test_threshold(struct pair *pair)
 		expect_cookie(evd, i);
 }
 
-static bool
-readable(int fd, int timeout)
-{
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
-
-	return poll(&pfd, 1, timeout) == 1;
-}
-
 /* The descriptor of a DTO SEVD: nobody is inside the library while the message arrives. */
 static void
 test_fd(struct pair *pair)
@@ -165,15 +156,15 @@ test_fd(struct pair *pair)
 	for (it_dto_cookie_t i = 0; i < 60; i++)
 		pair_ok(end_recv(&pair->passive, 64, i));
 	for (it_dto_cookie_t i = 0; i < 60; i += 2) {
-		g_assert_false(readable(fd, 0));
+		g_assert_false(pair_readable(fd, 0));
 		pair_ok(end_send(&pair->active, 8, i, SILENT));
 		if (i == 0)
-			g_assert_false(readable(fd, 50)); /* one is below the threshold */
+			g_assert_false(pair_readable(fd, 50)); /* one is below the threshold */
 		pair_ok(end_send(&pair->active, 8, i + 1, SILENT));
-		g_assert_true(readable(fd, 10000));
-		g_assert_true(readable(fd, 0));
+		g_assert_true(pair_readable(fd, 10000));
+		g_assert_true(pair_readable(fd, 0));
 		expect_cookie(pair->passive.recv, i);
-		g_assert_false(readable(fd, 0)); /* below: re-armed */
+		g_assert_false(pair_readable(fd, 0)); /* below: re-armed */
 		expect_cookie(pair->passive.recv, i + 1);
 		g_assert_cmpint(it_evd_dequeue(pair->passive.recv, &event), ==, IT_ERR_QUEUE_EMPTY);
 		expect_cookie(pair->active.request, i);
@@ -191,14 +182,14 @@ test_fd_solicited(struct pair *pair)
 	for (it_dto_cookie_t i = 0; i < 3; i++)
 		pair_ok(end_recv(&pair->passive, 64, i));
 	pair_ok(end_send(&pair->active, 8, 0, SILENT));
-	g_assert_false(readable(fd, 50));
+	g_assert_false(pair_readable(fd, 50));
 	pair_ok(end_send(&pair->active, 8, 1, (unsigned)SILENT | IT_SOLICITED_WAIT_FLAG));
-	g_assert_true(readable(fd, 10000));
+	g_assert_true(pair_readable(fd, 10000));
 	pair_ok(end_send(&pair->active, 8, 2, SILENT));
 	expect_cookie(pair->passive.recv, 0);
 	expect_cookie(pair->passive.recv, 1);
 	expect_cookie(pair->passive.recv, 2);
-	g_assert_false(readable(fd, 0));
+	g_assert_false(pair_readable(fd, 0));
 }
 
 struct sleeper {

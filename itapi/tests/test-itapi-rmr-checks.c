@@ -197,7 +197,7 @@ test_bind10_checks(struct pair *pair)
 			==, IT_SUCCESS);
 	g_assert_cmpint(BIND(rmr, other, 0, 64, IT_PRIV_REMOTE, b->ep, 0), ==, IT_ERR_INVALID_PZ);
 	g_assert_cmpint(BIND(rmr, b->lmr, 0, 64, IT_PRIV_REMOTE, b->ep, SIGNALED), ==, IT_SUCCESS);
-	window_done(b->request, IT_RMR_LINK_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(b->request, IT_RMR_LINK_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_true(window_is_linked(rmr));
 #undef BIND
 	pair_disconnect(pair);
@@ -229,7 +229,7 @@ test_too_many(struct pair *pair)
 			==, IT_ERR_TOO_MANY_POSTS);
 	g_assert_false(window_is_linked(rmr));
 	for (unsigned i = 0; i + 1 < posted; i++)
-		window_done(b->request, IT_RMR_LINK_CMPL_EVENT, i, IT_DTO_SUCCESS);
+		end_done(b->request, IT_RMR_LINK_CMPL_EVENT, i, IT_DTO_SUCCESS);
 	pair_disconnect(pair);
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }

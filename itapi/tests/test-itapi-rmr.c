@@ -67,11 +67,11 @@ test_access(struct pair *pair)
 		g_assert_cmpuint(params.rmr_context, ==, context);
 		memset(a->buffer, 0x40 + relative, 100);
 		write_to(pair, base + WINDOW - 100, context);
-		window_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 5, IT_DTO_SUCCESS);
+		end_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 5, IT_DTO_SUCCESS);
 		g_assert_cmpint(
 			it_post_rdma_read(a->ep, &in, 1, 6, SIGNALED, base + WINDOW - 50, context),
 			==, IT_SUCCESS);
-		window_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 6, IT_DTO_SUCCESS);
+		end_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 6, IT_DTO_SUCCESS);
 		g_assert_cmpuint(a->buffer[1000], ==, 0x40 + relative);
 		g_assert_cmpuint(b->buffer[2 * WINDOW - 1], ==, 0x40 + relative);
 		window_unlink(b, rmr, 0);
@@ -147,7 +147,7 @@ test_reset(struct pair *pair)
 	pair_establish(pair);
 	context = window_link(b, rmr, IT_PRIV_REMOTE, IT_ADDR_MODE_ABSOLUTE);
 	write_to(pair, addr, context);
-	window_done(pair->active.request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 5, IT_DTO_SUCCESS);
+	end_done(pair->active.request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 5, IT_DTO_SUCCESS);
 	pair_disconnect(pair);
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }
@@ -168,9 +168,9 @@ test_unlink_fence(struct pair *pair)
 			==, IT_SUCCESS);
 	g_assert_cmpint(it_rmr_unlink(rmr, a->ep, 7, SIGNALED | IT_UNLINK_FENCE_FLAG), ==,
 			a->info->unlink_fence_support ? IT_SUCCESS : IT_ERR_INVALID_DTO_FLAGS);
-	window_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 6, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 6, IT_DTO_SUCCESS);
 	if (a->info->unlink_fence_support)
-		window_done(a->request, IT_RMR_LINK_CMPL_EVENT, 7, IT_DTO_SUCCESS);
+		end_done(a->request, IT_RMR_LINK_CMPL_EVENT, 7, IT_DTO_SUCCESS);
 	g_assert_cmpuint(a->buffer[99999], ==, 0x5c);
 	pair_disconnect(pair);
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
@@ -189,7 +189,7 @@ test_link_twice(struct pair *pair)
 	g_assert_cmpint(it_rmr_link(rmr, b->lmr, b->buffer, 64, IT_ADDR_MODE_ABSOLUTE,
 				    IT_PRIV_REMOTE, b->ep, 9, 0, &context),
 			==, IT_SUCCESS);
-	window_done(b->request, IT_RMR_LINK_CMPL_EVENT, 9, IT_RMR_OPERATION_FAILED);
+	end_done(b->request, IT_RMR_LINK_CMPL_EVENT, 9, IT_RMR_OPERATION_FAILED);
 	end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_next(pair->active.cm_msg);
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
@@ -215,7 +215,7 @@ test_wide(struct pair *pair)
 	second = window_link(b, rmr, IT_PRIV_REMOTE, IT_ADDR_MODE_ABSOLUTE);
 	g_assert_cmpuint(first, !=, second);
 	write_to(pair, addr, second);
-	window_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 5, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 5, IT_DTO_SUCCESS);
 	if (b->info->wide_rmr_unlink_support)
 		window_unlink(b, rmr, 0);
 	expect_refused(pair, addr, b->info->wide_rmr_unlink_support ? second : first);
@@ -252,14 +252,14 @@ test_send_and_unlink(struct pair *pair)
 			window_link(b, rmr, IT_PRIV_REMOTE_WRITE, IT_ADDR_MODE_ABSOLUTE);
 
 		write_to(pair, addr, context);
-		window_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 5, IT_DTO_SUCCESS);
+		end_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 5, IT_DTO_SUCCESS);
 		post_receive(b, 4);
 		g_assert_cmpint(it_post_send_and_unlink(a->ep, &out, 1, 3, SIGNALED, context), ==,
 				IT_SUCCESS);
-		event = window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+		event = end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 		g_assert_true(event.dto_cmpl.unlinked_mr_handle == (it_handle_t)rmr);
 		g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, 10);
-		window_done(a->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+		end_done(a->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 		g_assert_false(window_is_linked(rmr));
 	}
 	pair_disconnect(pair);
@@ -285,9 +285,9 @@ test_send_and_unlink_lmr(struct pair *pair)
 	post_receive(b, 4);
 	g_assert_cmpint(it_post_send_and_unlink(a->ep, &out, 1, 3, SIGNALED, context), ==,
 			IT_SUCCESS);
-	event = window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	event = end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	g_assert_true(event.dto_cmpl.unlinked_mr_handle == (it_handle_t)lmr);
-	window_done(a->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	g_assert_cmpint(it_lmr_query(lmr, IT_LMR_PARAM_LINKED, &params), ==, IT_SUCCESS);
 	g_assert_cmpint(params.linked, ==, IT_FALSE);
 	expect_refused(pair, it_make_rdma_addr_absolute(b->buffer + WINDOW), context);
@@ -314,8 +314,8 @@ test_unlinked_is_free(struct pair *pair)
 	post_receive(b, 4);
 	g_assert_cmpint(it_post_send_and_unlink(a->ep, &out, 1, 3, SIGNALED, context), ==,
 			IT_SUCCESS);
-	window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
-	window_done(a->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	g_assert_cmpint(it_rmr_unlink(rmr, other, 1, 0), ==, IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(it_ep_free(other), ==, IT_SUCCESS);
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
@@ -354,9 +354,9 @@ test_revokes_its_source(struct pair *pair)
 	out.addr.abs = b->buffer + WINDOW;
 	g_assert_cmpint(it_post_send_and_unlink(near, &out, 1, 3, SIGNALED, context), ==,
 			IT_SUCCESS);
-	event = window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	event = end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	g_assert_true(event.dto_cmpl.unlinked_mr_handle == (it_handle_t)lmr);
-	window_done(b->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	end_done(b->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	g_assert_cmpint(it_ep_free(near), ==, IT_SUCCESS);
 	end_next(b->cm_msg); /* the end, one way or the other */
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
@@ -402,7 +402,7 @@ test_bad_keys(struct pair *pair)
 		post_receive(b, 4);
 		g_assert_cmpint(it_post_send_and_unlink(a->ep, &out, 1, 3, SIGNALED, context), ==,
 				IT_SUCCESS);
-		window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_ERR_LOCAL_PROTECTION);
+		end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_ERR_LOCAL_PROTECTION);
 		end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 		end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 		end_next(a->request);
@@ -447,7 +447,7 @@ test_read_to_rmr(struct pair *pair)
 			window_link(a, rmr, IT_PRIV_REMOTE_WRITE, IT_ADDR_MODE_ABSOLUTE);
 		g_assert_cmpint(it_post_rdma_read_to_rmr(a->ep, &in, 1, 2, flags, from, b->context),
 				==, IT_SUCCESS);
-		event = window_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+		event = end_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 		g_assert_true(event.dto_cmpl.unlinked_mr_handle ==
 			      (unlinks ? (it_handle_t)rmr : NULL));
 		g_assert_cmpuint(a->buffer[WINDOW + 99], ==, 0x70 + unlinks);
@@ -471,12 +471,12 @@ test_read_to_rmr(struct pair *pair)
 	in.length = 100;
 	g_assert_cmpint(it_post_rdma_read_to_rmr(a->ep, &in, 1, 2, SIGNALED, from, b->context), ==,
 			IT_SUCCESS);
-	window_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 2, IT_DTO_ERR_LOCAL_PROTECTION);
+	end_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 2, IT_DTO_ERR_LOCAL_PROTECTION);
 	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_next(b->cm_msg);
 	g_assert_cmpint(it_post_rdma_read_to_rmr(a->ep, &in, 1, 2, SIGNALED, from, b->context), ==,
 			IT_SUCCESS);
-	window_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 2, IT_DTO_ERR_FLUSHED);
+	end_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 2, IT_DTO_ERR_FLUSHED);
 	reset_both(pair);
 	g_assert_cmpint(it_post_rdma_read_to_rmr(a->ep, &in, 1, 2, 0, from, b->context), ==,
 			IT_ERR_INVALID_EP_STATE);

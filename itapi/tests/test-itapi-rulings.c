@@ -120,18 +120,18 @@ test_coalescing(struct pair *pair)
 					     IT_COMPLETION_FLAG | (last ? 0 : IT_COALESCE_WR_FLAG)),
 				==, IT_SUCCESS);
 		if (last) {
-			window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, i - 1, IT_DTO_SUCCESS);
-			window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
-			window_done(a->request, IT_DTO_SEND_CMPL_EVENT, i - 1, IT_DTO_SUCCESS);
-			window_done(a->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
+			end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, i - 1, IT_DTO_SUCCESS);
+			end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
+			end_done(a->request, IT_DTO_SEND_CMPL_EVENT, i - 1, IT_DTO_SUCCESS);
+			end_done(a->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
 		}
 	}
 	/* Alone, with nothing behind it: a wait lets it go. */
 	g_assert_cmpint(it_post_recv((it_handle_t)b->ep, &in, 1, 77, 0), ==, IT_SUCCESS);
 	g_assert_cmpint(it_post_send(a->ep, &out, 1, 77, IT_COMPLETION_FLAG | IT_COALESCE_WR_FLAG),
 			==, IT_SUCCESS);
-	window_done(a->request, IT_DTO_SEND_CMPL_EVENT, 77, IT_DTO_SUCCESS);
-	window_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 77, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_SEND_CMPL_EVENT, 77, IT_DTO_SUCCESS);
+	end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 77, IT_DTO_SUCCESS);
 	pair_disconnect(pair);
 }
 
@@ -152,7 +152,7 @@ test_contexts(struct pair *pair)
 	g_assert_cmpint(it_post_rdma_write(a->ep, &out, 1, 1, SIGNALED,
 					   it_make_rdma_addr_absolute(b->buffer), it_ntoh64(wire)),
 			==, IT_SUCCESS);
-	window_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpint(it_post_rdma_write(a->ep, &out, 1, 2, SIGNALED,
 					   it_make_rdma_addr_absolute(b->buffer),
 					   b->context | UINT64_C(1) << 40),
@@ -224,7 +224,7 @@ test_ascending(struct pair *pair)
 			(void)it_evd_dequeue(b->recv, &event); /* drives the adapter */
 		for (size_t i = 0; i < LENGTH; i++)
 			g_assert_cmpuint(there[i], ==, round);
-		window_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, round, IT_DTO_SUCCESS);
+		end_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, round, IT_DTO_SUCCESS);
 	}
 	pair_disconnect(pair);
 }

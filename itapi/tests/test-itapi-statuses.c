@@ -122,7 +122,7 @@ test_full(struct pair *pair)
 			a->info->rdma_read_local_extensions ? IT_ERR_TOO_MANY_POSTS
 							    : IT_ERR_OP_NOT_SUPPORTED);
 	for (unsigned i = 0; i + 1 < posted; i++)
-		window_done(a->request, IT_RMR_LINK_CMPL_EVENT, i, IT_DTO_SUCCESS);
+		end_done(a->request, IT_RMR_LINK_CMPL_EVENT, i, IT_DTO_SUCCESS);
 	pair_disconnect(pair);
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }

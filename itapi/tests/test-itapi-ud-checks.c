@@ -230,7 +230,7 @@ test_privileged(void)
 		dgram_offer(&a, 4096, HEADER + 8, 1);
 		target = dgram_target(a.way, &a.info);
 		pair_ok(it_post_sendto(a.ep, &direct, 1, 2, SIGNALED, &target));
-		dgram_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+		end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 		dgram_close(&a);
 	}
 	pair_close(&pair);
@@ -298,12 +298,12 @@ test_modify(struct pair *pair)
 	pair_ok(it_ep_modify(a.ep, IT_EP_PARAM_EP_KEY, &attr));
 	dgram_offer(&a, 4096, HEADER + 8, 1);
 	dgram_send(&a, &a.info, 8, 2);
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	end_expect_none(a.end->recv);
 	a.info.ud_ep_key = KEY + 1;
 	dgram_send(&a, &a.info, 8, 3);
-	dgram_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	attr.max_request_dtos = 100;
 	attr.max_recv_dtos = 200;
 	attr.max_dto_payload_size = 64;
@@ -332,7 +332,7 @@ test_modify(struct pair *pair)
 	target = dgram_target(a.way, &a.info);
 	beyond = end_segment(a.end, END_BUFFER - 4, 8);
 	pair_ok(it_post_sendto(a.ep, &beyond, 1, 1, 0, &target));
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_ERR_LOCAL_PROTECTION);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_ERR_LOCAL_PROTECTION);
 	while (dgram_state(a.ep) == IT_EP_STATE_UD_OPERATIONAL)
 		g_thread_yield();
 	g_assert_cmpint(it_ep_modify(a.ep, IT_EP_PARAM_EP_KEY, &attr), ==, IT_ERR_INVALID_EP_STATE);

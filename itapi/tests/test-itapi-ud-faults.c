@@ -62,14 +62,14 @@ test_endpoint(struct pair *pair)
 	event = end_expect(s.async, IT_ASYNC_AFF_EP_FAILURE);
 	g_assert_true(event.aff_async.cause.ep == s.b.ep);
 	g_assert_cmpint(dgram_state(s.b.ep), ==, IT_EP_STATE_UD_NONOPERATIONAL);
-	dgram_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_ERR_FLUSHED);
+	end_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_ERR_FLUSHED);
 	dgram_send(&s.a, &s.b.info, 8, 2);
-	dgram_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	end_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	dgram_reset(s.b.ep);
 	dgram_offer(&s.b, 4096, HEADER + 8, 3);
 	dgram_send(&s.a, &s.b.info, 8, 4);
-	dgram_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
-	dgram_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	end_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	end_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	scene_close(&s);
 }
 
@@ -88,7 +88,7 @@ test_port(struct pair *pair)
 
 		fault_say(which, "port down");
 		dgram_send(&s.a, &s.b.info, 8, 2);
-		dgram_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+		end_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 		pair_ok(it_ud_service_request(s.svc));
 		event = end_expect(s.a.end->cm_msg, IT_CM_MSG_UD_SERVICE_REPLY_EVENT);
 		g_assert_cmpint(event.ud_svc_reply.status, ==, IT_UD_SVC_REQ_REJECTED);
@@ -97,8 +97,8 @@ test_port(struct pair *pair)
 	end_expect_none(s.b.end->recv);
 	end_expect_none(s.b.end->cm_req);
 	dgram_send(&s.a, &s.b.info, 8, 3);
-	dgram_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
-	dgram_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	end_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	scene_close(&s);
 }
 
@@ -163,7 +163,7 @@ test_adapter(struct pair *pair)
 	/* The other adapter works on. */
 	dgram_offer(&s.a, 4096, HEADER + 8, 3);
 	dgram_send(&s.a, &s.a.info, 8, 4);
-	dgram_done(s.a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	end_done(s.a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	pair_ok(it_ud_service_request_handle_free(svc));
 	pair_ok(it_ud_service_request_handle_free(own));
 	scene_close(&s);

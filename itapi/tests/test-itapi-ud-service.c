@@ -112,7 +112,7 @@ test_story(struct pair *pair)
 	dgram_fill(&a, 12);
 	dgram_offer(&b, 4096, HEADER + 12, 1);
 	dgram_send(&a, &event.ud_svc_reply.ep_info, 12, 2);
-	dgram_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpmem(b.end->buffer + 4096 + HEADER, 12, a.end->buffer, 12);
 	pair_ok(it_ud_service_request_handle_free(svc));
 	dgram_close(&a);

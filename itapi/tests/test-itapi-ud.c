@@ -35,7 +35,7 @@ test_arrives(struct pair *pair)
 	dgram_fill(&a, 1000);
 	dgram_offer(&b, 4096, HEADER + 1000, 1);
 	dgram_send(&a, &b.info, 1000, 2);
-	event = dgram_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	event = end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_true(event.all_dto_cmpl.ep == b.ep);
 	g_assert_true(event.all_dto_cmpl.evd == b.end->recv);
 	g_assert_cmpuint(event.all_dto_cmpl.transferred_length, ==, HEADER + 1000);
@@ -45,7 +45,7 @@ test_arrives(struct pair *pair)
 	g_assert_cmpuint(event.all_dto_cmpl.src_path.spigot_id, ==, 0);
 	g_assert_cmpmem(b.end->buffer + 4096 + HEADER, 1000, a.end->buffer, 1000);
 	g_assert_cmpuint(b.end->buffer[4096] >> 4, ==, 6);
-	event = dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	event = end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	g_assert_true(event.dto_cmpl.ep == a.ep);
 	g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, 1000);
 	dgram_close(&a);
@@ -69,13 +69,13 @@ test_answered(struct pair *pair)
 	dgram_offer(&a, 8192, HEADER + 4, 1);
 	dgram_offer(&b, 8192, HEADER + 4, 2);
 	dgram_send(&a, &b.info, 4, 3);
-	event = dgram_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	event = end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	pair_ok(it_address_handle_create(b.end->pz, &event.all_dto_cmpl.src_path, 0, &back));
 	pair_ok(it_address_handle_free(b.way));
 	b.way = back;
 	memset(b.end->buffer, 0x5a, 4);
 	dgram_send(&b, &(it_remote_ep_info_t){event.all_dto_cmpl.ud_ep_id, KEY}, 4, 4);
-	event = dgram_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	event = end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpuint(event.all_dto_cmpl.ud_ep_id, ==, b.info.ud_ep_id);
 	g_assert_cmpmem(a.end->buffer + 8192 + HEADER, 4, "\x5a\x5a\x5a\x5a", 4);
 	dgram_close(&a);
@@ -95,8 +95,8 @@ test_to_itself(struct pair *pair)
 	dgram_fill(&a, 100);
 	dgram_offer(&a, 4096, HEADER + 100, 1);
 	dgram_send(&a, &a.info, 100, 2);
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
-	dgram_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpmem(a.end->buffer + 4096 + HEADER, 100, a.end->buffer, 100);
 	dgram_close(&a);
 }
@@ -130,13 +130,13 @@ test_sizes(struct pair *pair)
 	};
 	pair_ok(it_post_recvfrom(b.ep, into, 3, 1, 0));
 	pair_ok(it_post_sendto(a.ep, from, 3, 2, SIGNALED, &target));
-	event = dgram_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	event = end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, HEADER + most);
 	g_assert_cmpmem(b.end->buffer + 1001, 10, a.end->buffer, 10);
 	g_assert_cmpmem(b.end->buffer + 2000, most - 10, a.end->buffer + 10, most - 10);
 	dgram_offer(&b, 0, HEADER, 3);
 	pair_ok(it_post_sendto(a.ep, NULL, 0, 4, SIGNALED, &target));
-	event = dgram_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	event = end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, HEADER);
 	dgram_close(&a);
 	dgram_close(&b);
@@ -156,23 +156,23 @@ test_lost(struct pair *pair)
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	dgram_send(&a, &b.info, 10, 1); /* no receive */
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	dgram_offer(&b, 4096, HEADER + 10, 9);
 	to = b.info;
 	to.ud_ep_key++;
 	dgram_send(&a, &to, 10, 2); /* another key */
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	to = (it_remote_ep_info_t){.ud_ep_id = 0xfffffe, .ud_ep_key = KEY};
 	dgram_send(&a, &to, 10, 3); /* nobody */
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	dgram_send(&a, &b.info, 11, 4); /* too long for the receive */
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	end_expect_none(b.end->recv);
 	g_assert_cmpint(dgram_state(a.ep), ==, IT_EP_STATE_UD_OPERATIONAL);
 	g_assert_cmpint(dgram_state(b.ep), ==, IT_EP_STATE_UD_OPERATIONAL);
 	dgram_send(&a, &b.info, 10, 5);
-	dgram_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 9, IT_DTO_SUCCESS);
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 5, IT_DTO_SUCCESS);
+	end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 9, IT_DTO_SUCCESS);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 5, IT_DTO_SUCCESS);
 	dgram_close(&a);
 	dgram_close(&b);
 }
@@ -198,9 +198,9 @@ test_frees(struct pair *pair)
 	g_assert_cmpint(it_address_handle_free(a.way), ==, IT_ERR_INVALID_AH);
 	g_assert_cmpint(it_ep_free(a.ep), ==, IT_ERR_INVALID_EP);
 	for (it_dto_cookie_t i = 0; i < RECV_SLOTS; i++)
-		dgram_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
+		end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
 	for (it_dto_cookie_t i = 0; i < RECV_SLOTS; i++)
-		dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
+		end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
 	dgram_close(&b);
 }
 
@@ -235,7 +235,7 @@ test_flags(struct pair *pair)
 	end_expect_none(a.end->request);
 	g_assert_cmpint(it_evd_wait(quiet, 0, &event, NULL), ==, IT_ERR_TIMEOUT_EXPIRED);
 	pair_ok(it_post_sendto(a.ep, &segment, 1, 2, SIGNALED | IT_SOLICITED_WAIT_FLAG, &target));
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	pair_ok(it_evd_wait(quiet, WAIT_US, &event, NULL));
 	g_assert_cmpuint(event.dto_cmpl.cookie, ==, 1);
 	pair_ok(it_evd_wait(quiet, WAIT_US, &event, NULL));
@@ -270,23 +270,23 @@ test_states(struct pair *pair)
 	for (guint round = 0; round < 3; round++) {
 		dgram_offer(&a, 4096, HEADER + 8, 7);
 		pair_ok(it_post_sendto(a.ep, &beyond, 1, 1, 0, &target));
-		dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_ERR_LOCAL_PROTECTION);
+		end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_ERR_LOCAL_PROTECTION);
 		event = end_expect(async, IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION);
 		g_assert_true(event.aff_async.cause.ep == a.ep);
 		g_assert_cmpint(dgram_state(a.ep), ==, 0);
 		dgram_send(&a, &b.info, 8, 2);
 		dgram_offer(&a, 4096, HEADER + 8, 8);
-		dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_ERR_FLUSHED);
-		event = dgram_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 7, IT_DTO_ERR_FLUSHED);
+		end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_ERR_FLUSHED);
+		event = end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 7, IT_DTO_ERR_FLUSHED);
 		g_assert_cmpint(event.all_dto_cmpl.flags, ==, 0);
 		g_assert_cmpuint(event.all_dto_cmpl.transferred_length, ==, 0);
-		dgram_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 8, IT_DTO_ERR_FLUSHED);
+		end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 8, IT_DTO_ERR_FLUSHED);
 		dgram_reset(a.ep);
 		g_assert_cmpint(dgram_state(a.ep), ==, 1);
 		dgram_offer(&b, 4096, HEADER + 8, 3);
 		dgram_send(&a, &b.info, 8, 4);
-		dgram_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
-		dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+		end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+		end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	}
 	end_expect_none(async);
 	dgram_close(&a);
@@ -311,13 +311,13 @@ test_hasty_reset(struct pair *pair)
 	beyond = end_segment(a.end, END_BUFFER - 4, 8);
 	for (guint round = 0; round < 300; round++) {
 		pair_ok(it_post_sendto(a.ep, &beyond, 1, 1, 0, &target));
-		dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_ERR_LOCAL_PROTECTION);
+		end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_ERR_LOCAL_PROTECTION);
 		dgram_reset(a.ep);
 		g_assert_cmpint(dgram_state(a.ep), ==, IT_EP_STATE_UD_OPERATIONAL);
 		dgram_offer(&a, 4096, HEADER + 8, 2);
 		dgram_send(&a, &a.info, 8, 3);
-		dgram_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 2, IT_DTO_SUCCESS);
-		dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+		end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+		end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	}
 	dgram_close(&a);
 }
@@ -341,8 +341,8 @@ test_receive_fails(struct pair *pair)
 	beyond = end_segment(b.end, END_BUFFER - HEADER, HEADER + 8);
 	pair_ok(it_post_recvfrom(b.ep, &beyond, 1, 1, 0));
 	dgram_send(&a, &b.info, 8, 2);
-	dgram_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
-	dgram_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_ERR_LOCAL_PROTECTION);
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_ERR_LOCAL_PROTECTION);
 	end_expect(async, IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION);
 	g_assert_cmpint(dgram_state(b.ep), ==, IT_EP_STATE_UD_NONOPERATIONAL);
 	g_assert_cmpint(dgram_state(a.ep), ==, IT_EP_STATE_UD_OPERATIONAL);
@@ -443,7 +443,7 @@ work(gpointer arg)
 		target = dgram_target(way, &me->to->info);
 		pair_ok(it_post_sendto(ep, &segment, 1, i, SIGNALED, &target));
 		pair_ok(it_address_handle_free(way));
-		dgram_done(me->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
+		end_done(me->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
 	}
 	pair_ok(it_ep_free(ep));
 	return NULL;
@@ -483,7 +483,7 @@ test_threads(struct pair *pair)
 		threads[i] = g_thread_new("sender", work, &workers[i]);
 	}
 	for (it_dto_cookie_t i = 0; i < THREADS * EACH; i++)
-		dgram_done(recv, IT_DTO_UD_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
+		end_done(recv, IT_DTO_UD_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
 	for (guint i = 0; i < THREADS; i++) {
 		g_thread_join(threads[i]);
 		pair_ok(it_evd_free(workers[i].request));
