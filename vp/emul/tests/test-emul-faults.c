@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Faults on demand at the provider's own border, with a host by hand: so each run is the same. Verbs fail
+ * when and how they are told to; an adapter that fails tells its ends before it tells its own.
+ */
+#include <string.h>
+
+#include "vem_fault.h"
+#include "vem_node.h"
+
+struct scene {
+	struct vth *vth;
+	struct node *na, *nb;
+	struct end *a, *b;
+	struct chunk chunk;
+};
+
+static void
+set_up(struct scene *s, const char *adapter)
+{
+	memset(s, 0, sizeof(*s));
+	s->vth = vth_new(false);
+	s->na = node_new(s->vth, false, adapter);
+	s->nb = node_new(s->vth, false, adapter);
+	s->a = end_new(s->na, NULL);
+	s->b = end_new(s->nb, NULL);
+	s->chunk = chunk_new(s->nb, 4096, ALL_RW);
+}
+
+static void
+tear_down(struct scene *s)
+{
+	chunk_free(&s->chunk);
+	end_free(s->a);
+	end_free(s->b);
+	vth_run(s->vth);
+	node_forget(s->na);
+	node_forget(s->nb);
+	node_free(s->na);
+	node_free(s->nb);
+	vth_free(s->vth);
+}
+
+/* --- verbs -------------------------------------------------------------------------------- */
+
+static enum ri_status
+call_memory(struct scene *s, enum vem_call call)
+{
+	const struct ri_provider *p = s->nb->p;
+	struct ri_mr_init init = {.addr = (uintptr_t)s->chunk.at, .length = 64, .access = ALL_RW};
+	struct ri_mr_attr attr;
+	struct ri_mr *mr = NULL;
+	struct ri_mw *mw = NULL;
+	enum ri_status status;
+	uint32_t stag = 0;
+
+	if (call == VEM_CALL_MR_REG || call == VEM_CALL_MR_REREG) {
+		if (call == VEM_CALL_MR_REREG)
+			return p->mem->mr_rereg(s->chunk.mr, s->nb->pd, &init, &stag);
+		status = p->mem->mr_reg(s->nb->pd, &init, &mr, &stag);
+		if (status == RI_SUCCESS)
+			g_assert_cmpint(p->mem->mr_dereg(mr), ==, RI_SUCCESS);
+		return status;
+	}
+	if (call == VEM_CALL_MR_QUERY)
+		return p->mem->mr_query(s->chunk.mr, &attr);
+	status = p->mem->mw_alloc(s->nb->pd, RI_MW_NARROW, &mw, &stag);
+	if (status == RI_SUCCESS)
+		g_assert_cmpint(p->mem->mw_free(mw), ==, RI_SUCCESS);
+	return status;
+}
+
+static enum ri_status
+call_queues(struct scene *s, enum vem_call call)
+{
+	const struct ri_provider *p = s->nb->p;
+	struct ri_qp_attr attr = {.state = RI_QPS_IDLE, .max_sq_wr = 16, .max_rq_wr = 16};
+	struct ri_srq_attr srq_attr = {.max_wr = 4, .max_sge = 1};
+	struct ri_cq *cq = NULL;
+	struct ri_srq *srq = NULL;
+	struct ri_map map;
+	uint32_t entries = 8;
+	enum ri_status status;
+
+	if (call == VEM_CALL_QP_MODIFY)
+		return p->qp->modify(s->b->qp, &attr, RI_QP_ATTR_STATE);
+	if (call == VEM_CALL_QP_QUERY)
+		return p->qp->query(s->b->qp, &attr);
+	if (call == VEM_CALL_CQ_CREATE) {
+		status = p->cq->create(s->nb->context, 1, &entries, &cq, &map);
+		if (status == RI_SUCCESS)
+			g_assert_cmpint(p->cq->destroy(cq), ==, RI_SUCCESS);
+		return status;
+	}
+	status = p->srq->create(s->nb->pd, &srq_attr, &srq, &map);
+	if (status == RI_SUCCESS)
+		g_assert_cmpint(p->srq->destroy(srq), ==, RI_SUCCESS);
+	return status;
+}
+
+static enum ri_status
+call_others(struct scene *s, enum vem_call call)
+{
+	const struct ri_provider *p = s->nb->p;
+	const struct ri_addr peer = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}};
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct ri_port_attr attr = {.size = sizeof(attr)};
+	struct ri_addr local = {.family = RI_ADDR_NONE};
+	struct ri_listen *listen = NULL;
+	struct ri_pd *pd = NULL;
+	enum ri_status status;
+	uint32_t port = 0;
+
+	if (call == VEM_CALL_QUERY_PORT)
+		return p->device->query_port(s->nb->rnic, 0, &attr);
+	if (call == VEM_CALL_ROUTE)
+		return p->device->route(s->nb->rnic, &peer, &local, &port);
+	if (call == VEM_CALL_PD_CREATE) {
+		status = p->pd->create(s->nb->context, &pd);
+		if (status == RI_SUCCESS)
+			g_assert_cmpint(p->pd->destroy(pd), ==, RI_SUCCESS);
+		return status;
+	}
+	status = p->cm->listen(s->nb->context, 7, 0, &service, 1, &listen);
+	if (status == RI_SUCCESS)
+		p->cm->listen_destroy(listen);
+	return status;
+}
+
+static const struct {
+	enum vem_call call;
+	enum ri_status (*make)(struct scene *s, enum vem_call call);
+} verbs[] = {
+	{VEM_CALL_QUERY_PORT, call_others}, {VEM_CALL_ROUTE, call_others},
+	{VEM_CALL_PD_CREATE, call_others},  {VEM_CALL_LISTEN, call_others},
+	{VEM_CALL_CQ_CREATE, call_queues},  {VEM_CALL_SRQ_CREATE, call_queues},
+	{VEM_CALL_QP_MODIFY, call_queues},  {VEM_CALL_QP_QUERY, call_queues},
+	{VEM_CALL_MR_REG, call_memory},     {VEM_CALL_MR_REREG, call_memory},
+	{VEM_CALL_MR_QUERY, call_memory},   {VEM_CALL_MW_ALLOC, call_memory},
+};
+
+/* Each fails once, at the call that was meant, and on that adapter only; and always once that is dead. */
+static void
+test_verbs(gconstpointer adapter)
+{
+	struct scene s;
+
+	set_up(&s, adapter);
+	for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++) {
+		enum vem_call call = verbs[i].call;
+
+		vem_fault_call(s.nb->rnic, call, 3, RI_ERR_LIMIT);
+		vem_fault_call(s.na->rnic, call, 1, RI_ERR_PERMISSION);
+		for (unsigned n = 1; n <= 5; n++)
+			g_assert_cmpint(verbs[i].make(&s, call), ==,
+					n == 3 ? RI_ERR_LIMIT : RI_SUCCESS);
+	}
+	vem_fault_adapter(s.nb->rnic);
+	for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
+		g_assert_cmpint(verbs[i].make(&s, verbs[i].call), ==, RI_ERR_FATAL);
+	tear_down(&s);
+}
+
+/* --- the adapter -------------------------------------------------------------------------- */
+
+/* What was posted is back, then the ends are told, then the catastrophe, once. */
+static void
+test_order(gconstpointer adapter)
+{
+	struct scene s;
+
+	set_up(&s, adapter);
+	ends_connect(s.a, s.b);
+	post_recv(s.b, 1, NULL);
+	post_recv(s.b, 2, NULL);
+	vem_fault_adapter(s.nb->rnic);
+	vem_fault_adapter(s.nb->rnic);
+	vth_run(s.vth);
+	poll_one(s.b->urcq, 1, RI_WC_FLUSHED);
+	poll_one(s.b->urcq, 2, RI_WC_FLUSHED);
+	node_cm(s.nb, RI_CM_BROKEN, s.b);
+	node_async(s.nb, RI_EVENT_DEVICE_CATASTROPHIC, NULL);
+	node_lost(s.na, s.a);
+	node_silent(s.na);
+	node_silent(s.nb);
+	tear_down(&s);
+}
+
+/* Down and up, each told once; what was posted between moves afterwards. */
+static void
+test_port(gconstpointer adapter)
+{
+	struct ri_port_attr attr = {.size = sizeof(attr)};
+	struct scene s;
+
+	set_up(&s, adapter);
+	ends_connect(s.a, s.b);
+	vem_fault_port(s.nb->rnic, true); /* it is */
+	node_silent(s.nb);
+	vem_fault_port(s.nb->rnic, false);
+	vem_fault_port(s.nb->rnic, false);
+	node_async(s.nb, RI_EVENT_PORT_ERROR, NULL);
+	g_assert_cmpint(s.nb->p->device->query_port(s.nb->rnic, 0, &attr), ==, RI_SUCCESS);
+	g_assert_false(attr.online);
+	post_recv(s.b, 1, NULL);
+	post_send(s.a, 2, NULL, 0);
+	vth_run(s.vth);
+	poll_none(s.a->uscq);
+	poll_none(s.b->urcq);
+	vem_fault_port(s.nb->rnic, true);
+	vth_run(s.vth);
+	node_async(s.nb, RI_EVENT_PORT_ACTIVE, NULL);
+	poll_one(s.a->uscq, 2, RI_WC_SUCCESS);
+	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
+	node_silent(s.na);
+	node_silent(s.nb);
+	tear_down(&s);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_data_func("/emul/ib/faults/verbs", "emul:ib", test_verbs);
+	g_test_add_data_func("/emul/ib/faults/order", "emul:ib", test_order);
+	g_test_add_data_func("/emul/ib/faults/port", "emul:ib", test_port);
+	g_test_add_data_func("/emul/iwarp/faults/verbs", "emul:iwarp", test_verbs);
+	g_test_add_data_func("/emul/iwarp/faults/order", "emul:iwarp", test_order);
+	g_test_add_data_func("/emul/iwarp/faults/port", "emul:iwarp", test_port);
+	return g_test_run();
+}
