@@ -9,7 +9,7 @@
 
 /*
  * Move this process, which has one thread so far, into a network namespace of its own: as root, or else
- * in a user namespace. False: this machine does not allow that, or has no iproute2.
+ * in a user namespace. False: this machine does not allow that, or has no iproute2, or no veth.
  */
 bool net_enter(void);
 /* Run ip(8) with these words; the test fails if that does. */
