@@ -167,6 +167,7 @@ node_open(const struct ri_provider *p, struct vth *vth, bool threaded, const cha
 	*node = (struct node){.vth = vth, .threaded = threaded, .p = p};
 	node->cm = g_array_new(FALSE, FALSE, sizeof(struct ri_cm_event));
 	node->async = g_array_new(FALSE, FALSE, sizeof(struct ri_async_event));
+	node->gone = g_ptr_array_new_with_free_func(g_free);
 	pthread_mutex_init(&node->lock, NULL);
 	node->upcalls = (struct ri_upcalls){.size = sizeof(node->upcalls),
 					    .self = node,
@@ -192,6 +193,7 @@ node_close(struct node *node)
 	node->p->device->close(node->rnic);
 	g_array_unref(node->cm);
 	g_array_unref(node->async);
+	g_ptr_array_unref(node->gone);
 	pthread_mutex_destroy(&node->lock);
 	g_free(node);
 }
@@ -290,7 +292,9 @@ end_free(struct end *end)
 	p->user->cq_close(end->urcq);
 	g_assert_cmpint(p->cq->destroy(end->scq), ==, RI_SUCCESS);
 	g_assert_cmpint(p->cq->destroy(end->rcq), ==, RI_SUCCESS);
-	g_free(end);
+	pthread_mutex_lock(&end->node->lock);
+	g_ptr_array_add(end->node->gone, end);
+	pthread_mutex_unlock(&end->node->lock);
 }
 
 struct ri_qp_attr

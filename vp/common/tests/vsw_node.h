@@ -35,6 +35,7 @@ struct node {
 	GArray *cm;           /* struct ri_cm_event, not taken yet */
 	GArray *async;        /* struct ri_async_event, not taken yet */
 	unsigned cq_events;
+	GPtrArray *gone; /* ends that were freed; while it is there nobody has their addresses */
 };
 
 /* A queue pair with two completion queues; its context is its own address. */

@@ -19,10 +19,11 @@ struct fixture {
 	struct chunk ma, mb;
 };
 
+/* Messages wait that long for a receive, ms. */
 static void
-set_up_unconnected(struct fixture *f, gconstpointer unused)
+set_up_unconnected(struct fixture *f, gconstpointer patience)
 {
-	(void)unused;
+	g_setenv("ITAPI_IWARP_RNR_MS", patience, TRUE);
 	f->na = node_new();
 	f->nb = node_new();
 	f->a = end_new(f->na, NULL);
@@ -33,9 +34,9 @@ set_up_unconnected(struct fixture *f, gconstpointer unused)
 }
 
 static void
-set_up(struct fixture *f, gconstpointer unused)
+set_up(struct fixture *f, gconstpointer patience)
 {
-	set_up_unconnected(f, unused);
+	set_up_unconnected(f, patience);
 	ends_connect(f->a, f->b, true);
 }
 
@@ -336,12 +337,11 @@ test_too_long(struct fixture *f, gconstpointer unused)
 	g_assert_cmpuint(wc.wr_id, ==, 5);
 }
 
-/* Completions that nobody takes: the queue pair that overflows their queue ends, and at once. */
+/* Completions that nobody takes: the queue pair that overflows their queue ends, long before messages stop waiting. */
 static void
 test_cq_overflow(struct fixture *f, gconstpointer unused)
 {
 	const struct ri_provider *p = f->nb->p;
-	gint64 begin = g_get_monotonic_time();
 	uint32_t entries = 16;
 	struct ri_map map;
 
@@ -354,7 +354,6 @@ test_cq_overflow(struct fixture *f, gconstpointer unused)
 	for (unsigned i = 0; i < 17; i++)
 		g_assert_cmpint(end_send(f->a, i, &f->ma, 0, 64), ==, RI_SUCCESS);
 	expect_refused(f, 0x0207, RI_EVENT_QP_CQ_RQ_ERROR);
-	g_assert_cmpint(g_get_monotonic_time() - begin, <, G_TIME_SPAN_SECOND);
 	for (unsigned i = 0; i < 16; i++)
 		(void)end_wait_ok(f->b, true, i, NULL);
 }
@@ -385,7 +384,7 @@ test_rnr_hold(struct fixture *f, gconstpointer unused)
 static void
 test_rnr_expires(struct fixture *f, gconstpointer unused)
 {
-	(void)unused; /* ITAPI_IWARP_RNR_MS is 300 in this program */
+	(void)unused;
 	g_assert_cmpint(end_send(f->a, 1, &f->ma, 0, 500), ==, RI_SUCCESS);
 	expect_refused(f, 0x1202, RI_EVENT_QP_RQ_MSN_RANGE);
 }
@@ -585,10 +584,10 @@ main(int argc, char **argv)
 		{"/iwarp/ends/fork", test_fork, false},
 	};
 
-	g_setenv("ITAPI_IWARP_RNR_MS", "300", TRUE);
 	g_test_init(&argc, &argv, NULL);
 	for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++)
-		g_test_add(tests[i].name, struct fixture, NULL,
+		g_test_add(tests[i].name, struct fixture,
+			   tests[i].run == test_rnr_expires ? "300" : "60000",
 			   tests[i].unconnected ? set_up_unconnected : set_up, tests[i].run,
 			   tear_down);
 	return g_test_run();
