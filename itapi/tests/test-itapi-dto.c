@@ -345,6 +345,30 @@ test_read_fails_last(struct pair *pair)
 	end_reset(b);
 }
 
+/* 4.6: a reset endpoint has all its slots, also those of requests that ended without a word. */
+static void
+test_reset_frees_slots(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_ep_param_t params;
+
+	g_assert_cmpint(it_ep_query(a->ep, IT_EP_PARAM_MAX_REQ_DTO, &params), ==, IT_SUCCESS);
+	for (int round = 0; round < 3; round++) {
+		pair_establish(pair);
+		for (size_t i = 0; i + 1 < params.attr.max_request_dtos; i++)
+			g_assert_cmpint(it_post_rdma_write(a->ep, NULL, 0, i, 0, 0, 0), ==,
+					IT_SUCCESS);
+		g_assert_cmpint(it_post_rdma_read(a->ep, NULL, 0, 99, 0, 0, 0), ==, IT_SUCCESS);
+		g_assert_cmpint(it_ep_disconnect(b->ep, NULL, 0), ==, IT_SUCCESS);
+		end_next(b->cm_msg);
+		end_next(a->cm_msg);
+		while (it_evd_dequeue(a->request, &(it_event_t){0}) == IT_SUCCESS)
+			; /* flushes of those that had not begun */
+		end_reset(a);
+		end_reset(b);
+	}
+}
+
 /* A failed attempt flushes as well (4.2). */
 static void
 test_flush_of_reject(struct pair *pair)
@@ -529,6 +553,7 @@ add(void)
 	pair_add("dto/r-04-after-disconnect", test_after_disconnect);
 	pair_add("dto/nothing-after-a-failure", test_nothing_after_a_failure);
 	pair_add("dto/read-fails-last", test_read_fails_last);
+	pair_add("dto/reset-frees-slots", test_reset_frees_slots);
 	pair_add("dto/flush-of-reject", test_flush_of_reject);
 	pair_add("dto/wrong-key", test_wrong_key);
 	pair_add("dto/r-19-local-bounds", test_local_bounds);

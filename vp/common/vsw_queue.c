@@ -337,6 +337,15 @@ vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
 	return true;
 }
 
+void
+vsw_wq_forget(struct vsw_wq *wq)
+{
+	unsigned int polled = wq->pushed;
+
+	if (atomic_compare_exchange_strong(&wq->page->released, &polled, wq->next))
+		wq->pushed = wq->next;
+}
+
 /* --- completion queues ------------------------------------------------------------------- */
 
 /* At least two entries, so that there is a lap that no index of a slot has; see cq_ring_get. */

@@ -144,9 +144,10 @@ void vsw_pages_put(void *pages, size_t bytes);
 /* A work queue as its engine holds it. Geometry is the engine's own copy, never the page's. */
 struct vsw_wq {
 	struct vsw_wq_page *page;
-	char *ring;    /* entries; in the pages, or in `more` after a resize */
-	void *fresh;   /* the ring to come, or NULL */
-	uint32_t next; /* first entry not taken */
+	char *ring;      /* entries; in the pages, or in `more` after a resize */
+	void *fresh;     /* the ring to come, or NULL */
+	uint32_t next;   /* first entry not taken */
+	uint32_t pushed; /* wq_index of the last completion; kept by the engine of a send queue */
 	uint32_t mask;
 	uint32_t room; /* entries of the largest ring, to come or not; 0 in a queue without slots */
 	uint32_t stride;
@@ -210,6 +211,12 @@ vsw_wq_pending(const struct vsw_wq *wq)
  * vsw_cqe::wq_index that releases it.
  */
 bool vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index);
+
+/*
+ * The queue begins anew, and all that was taken is complete: what was done without a completion since
+ * the last one gives its slots back, if that one has been polled.
+ */
+void vsw_wq_forget(struct vsw_wq *wq);
 
 /* The one upcall a CQ makes. */
 struct vsw_cq_upcall {

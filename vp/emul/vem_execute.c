@@ -51,6 +51,7 @@ vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
 	if (status == RI_WC_SUCCESS && (wqe->flags & RI_WR_SIGNALED) == 0)
 		return;
 
+	qp->sq.pushed = qp->tx_index;
 	bool solicited = status != RI_WC_SUCCESS || (wqe->flags & RI_WR_NOTIFY) != 0;
 	struct vsw_cqe cqe = {
 		.wr_id = wqe->wr_id,

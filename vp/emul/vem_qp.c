@@ -192,6 +192,7 @@ qp_renew(struct ri_qp *qp)
 	while (!qp->ud && atomic_load(&qp->inside) != 0)
 		sched_yield();
 	vem_link_leave(qp);
+	vsw_wq_forget(&qp->sq);
 	atomic_store(&qp->open, false);
 	atomic_store(&qp->rnr_until, 0);
 	atomic_store(&qp->awaited, 0);

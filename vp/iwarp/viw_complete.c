@@ -67,6 +67,7 @@ sent_push(struct viw_qp *qp, const struct viw_sent *s, enum ri_wc_status status)
 	cqe.byte_len = s->length;
 	cqe.wq = qp->tx.sq.number;
 	cqe.wq_index = s->index;
+	qp->tx.sq.pushed = s->index;
 	if (s->flags & RI_WR_NOTIFY)
 		cqe.flags |= RI_WC_SOLICITED;
 	if ((s->flags & RI_WR_INVALIDATE) && status == RI_WC_SUCCESS) {

@@ -146,6 +146,7 @@ tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	tx->behind = false;
 	tx->terminate_queued = false;
 	tx->ulpdu = ulpdu_choose(stream->fd, stream->peer_local);
+	vsw_wq_forget(&tx->sq);
 }
 
 static void
