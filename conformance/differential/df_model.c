@@ -144,7 +144,7 @@ flush_receives(struct df_model *model, int ep, bool silent)
 /* --- settlements ----------------------------------------------------------------------------- */
 
 /* Who has its event taken gives its slot back, and so do those before it in the queue (7.3). */
-static unsigned
+static void
 slots_return(struct df_model *model, GArray *queue)
 {
 	unsigned gone = 0;
@@ -156,7 +156,6 @@ slots_return(struct df_model *model, GArray *queue)
 			gone = i + 1;
 	}
 	g_array_remove_range(queue, 0, gone);
-	return gone;
 }
 
 static void
@@ -179,8 +178,8 @@ ep_settle(struct df_model *model, int ep)
 		model_probe(model, ep);
 		end->unproven = false;
 	}
-	end->stale -= MIN(end->stale, slots_return(model, end->sq));
-	(void)slots_return(model, end->rq);
+	slots_return(model, end->sq);
+	slots_return(model, end->rq);
 }
 
 /* The settlement that what is posted now waits for. */
@@ -264,7 +263,6 @@ ep_create(struct df_model *model, const struct df_step *step)
 	end->peer = -1;
 	end->end = MODEL_STANDS;
 	end->unproven = false;
-	end->stale = 0;
 	g_array_set_size(end->sq, 0);
 	g_array_set_size(end->rq, 0);
 }
@@ -310,7 +308,7 @@ reset(struct df_model *model, const struct df_step *step)
 		if (end->state == IT_EP_STATE_NONOPERATIONAL) {
 			model_rmr_reset(model, step->ep);
 			end->ord = end->ord_asked;
-			end->stale = end->sq->len;
+			g_array_set_size(end->sq, 0);
 		}
 		end->state = IT_EP_STATE_UNCONNECTED;
 		settle_after(model);

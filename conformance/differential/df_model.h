@@ -37,8 +37,6 @@ struct model_ep {
 	unsigned events; /* of the end: bits as in struct df_cm */
 	bool unproven;   /* something was posted of which nothing shows yet that it is done */
 	GArray *sq;      /* of unsigned: requests that hold a slot */
-	unsigned
-		stale; /* the first so many of sq are from before a reset, and may no longer hold it */
 	GArray *rq;
 };
 

@@ -109,9 +109,8 @@ refuse_slots(struct df_model *model, const struct df_step *step)
 		silent = wr->silent ? silent + 1 : 0;
 		if (wr->settle == model->settle)
 			continue;
-		/* Its event may have come; or the reset may have given its slot back, which 4.6 leaves open. */
-		if ((wr->silent && wr->statuses != MODEL_BIT(IT_DTO_SUCCESS)) ||
-		    (step->kind != DF_RECV && i < end->stale))
+		/* Its event may have come. */
+		if (wr->silent && wr->statuses != MODEL_BIT(IT_DTO_SUCCESS))
 			sure = queue->len - i - 1;
 	}
 	if (sure >= size)

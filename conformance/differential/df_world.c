@@ -11,6 +11,10 @@
 
 #define WORLD_SEGS 4
 
+/* Thousands of connections a minute leave few of the host's ports free; those come back. */
+#define LISTEN_ATTEMPTS 600
+#define LISTEN_PAUSE_US 100000
+
 static void
 must(it_status_t status, const char *what)
 {
@@ -22,6 +26,7 @@ static void
 node_listen(struct world_node *node)
 {
 	it_conn_qual_t qual = {.type = IT_IANA_PORT};
+	it_status_t status = IT_ERR_CONN_QUAL_BUSY;
 	size_t spigot, paths = 1, total;
 
 	for (spigot = 0; spigot < node->info->num_spigots; spigot++) {
@@ -32,9 +37,13 @@ node_listen(struct world_node *node)
 		g_error("the adapter has no address");
 	if ((node->info->spigot_info[spigot].passive_side_conn_qual & IT_IANA_PORT) == 0)
 		qual.type = IT_IB_SERVICEID;
-	must(it_listen_create(node->ia, spigot, node->evd[WORLD_CM_REQUEST], IT_LISTEN_NO_FLAG,
-			      &qual, &node->listen),
-	     "it_listen_create");
+	for (int i = 0; i < LISTEN_ATTEMPTS && status == IT_ERR_CONN_QUAL_BUSY; i++) {
+		if (i > 0)
+			g_usleep(LISTEN_PAUSE_US);
+		status = it_listen_create(node->ia, spigot, node->evd[WORLD_CM_REQUEST],
+					  IT_LISTEN_NO_FLAG, &qual, &node->listen);
+	}
+	must(status, "it_listen_create");
 	node->qual = qual;
 	must(it_get_pathinfo(node->ia, spigot, node->info->spigot_info[spigot].net_addr, &paths,
 			     &total, &node->path),
