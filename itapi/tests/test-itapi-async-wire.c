@@ -356,6 +356,8 @@ go_wrong(struct pair *pair, size_t which, it_evd_handle_t aff)
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	g_assert_cmpint(recv(peer.fd, reply, sizeof(reply), MSG_WAITALL), ==, sizeof(reply));
 	wrongs[which].act(&peer);
+	if (wrongs[which].act != do_reset)
+		(void)shutdown(peer.fd, SHUT_WR); /* or the other side waits for it */
 	event = end_expect(aff, wrongs[which].event);
 	g_assert_true(event.aff_async.cause.ep == pair->passive.ep);
 	close(peer.fd);
