@@ -132,7 +132,10 @@ struct ri_upcalls {
 	void *self;    /**< First argument of every upcall. */
 	/** An armed CQ fired; @p ctx as given to its creation. May come inside fast-path calls. */
 	void (*cq_event)(void *self, uint64_t ctx);
-	/** Something of enum ri_event happened. May come inside fast-path calls. */
+	/**
+	 * Something of enum ri_event happened. May come inside fast-path calls; for the adapter and its
+	 * spigots also before ri_device_ops::open returned, and until close returned.
+	 */
 	void (*async_event)(void *self, const struct ri_async_event *event);
 	/** A connection moved (ri_cm_ops only). */
 	void (*cm_event)(void *self, const struct ri_cm_event *event);

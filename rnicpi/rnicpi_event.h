@@ -72,22 +72,23 @@ enum ri_event {
 	RI_EVENT_QP_WR_ERROR,         /**< A request of ours failed; its completion tells. */
 	RI_EVENT_QP_CATASTROPHIC,     /**< The QP failed inside. */
 	/* Not an end. */
-	RI_EVENT_QP_STREAM_UP,        /**< The RTR has gone or come: the connection stands. */
-	RI_EVENT_QP_RQ_LIMIT,         /**< Soft high watermark exceeded. */
-	RI_EVENT_QP_LAST_WQE,         /**< IB: no more receives will be taken from the SRQ. */
-	RI_EVENT_QP_COMM_EST,         /**< IB. */
-	RI_EVENT_QP_SQ_DRAINED,       /**< IB. */
-	RI_EVENT_QP_PATH_MIGRATED,    /**< IB. */
-	RI_EVENT_QP_PATH_MIG_FAILED,  /**< IB. */
-	RI_EVENT_CQ_OVERFLOW,         /**< CQ full, not tied to one QP. */
-	RI_EVENT_CQ_OP_ERROR,         /**< CQ failed. */
-	RI_EVENT_SRQ_LIMIT,           /**< Low watermark. */
-	RI_EVENT_SRQ_CATASTROPHIC,    /**< SRQ failed. */
-	RI_EVENT_DEVICE_CATASTROPHIC, /**< RNIC failed. */
-	RI_EVENT_PORT_ACTIVE,         /**< Spigot up. */
-	RI_EVENT_PORT_ERROR,          /**< Spigot down. */
-	RI_EVENT_PORT_CHANGE,         /**< Addresses or attributes of a spigot changed. */
-	RI_EVENT_COUNT                /**< Number of values. */
+	RI_EVENT_QP_STREAM_UP,       /**< The RTR has gone or come: the connection stands. */
+	RI_EVENT_QP_RQ_LIMIT,        /**< Soft high watermark exceeded. */
+	RI_EVENT_QP_LAST_WQE,        /**< IB: no more receives will be taken from the SRQ. */
+	RI_EVENT_QP_COMM_EST,        /**< IB. */
+	RI_EVENT_QP_SQ_DRAINED,      /**< IB. */
+	RI_EVENT_QP_PATH_MIGRATED,   /**< IB. */
+	RI_EVENT_QP_PATH_MIG_FAILED, /**< IB. */
+	RI_EVENT_CQ_OVERFLOW,        /**< CQ full, not tied to one QP. */
+	RI_EVENT_CQ_OP_ERROR,        /**< CQ failed. */
+	RI_EVENT_SRQ_LIMIT,          /**< Low watermark. */
+	RI_EVENT_SRQ_CATASTROPHIC,   /**< SRQ failed. */
+	/** RNIC failed, after the ends of its connections were raised; verbs answer RI_ERR_FATAL. */
+	RI_EVENT_DEVICE_CATASTROPHIC,
+	RI_EVENT_PORT_ACTIVE, /**< Spigot up. */
+	RI_EVENT_PORT_ERROR,  /**< Spigot down. */
+	RI_EVENT_PORT_CHANGE, /**< Addresses or attributes of a spigot changed. */
+	RI_EVENT_COUNT        /**< Number of values. */
 };
 
 /** Name of an event; never NULL. @param event any value @return text */
