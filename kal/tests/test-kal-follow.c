@@ -33,7 +33,8 @@ try_connect(uint8_t last, uint16_t port)
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK + last - 1u);
 	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0)
 		return fd;
-	g_assert_cmpint(errno, ==, ECONNREFUSED);
+	/* A listener that goes meanwhile resets. */
+	g_assert_true(errno == ECONNREFUSED || errno == ECONNRESET);
 	close(fd);
 	return -1;
 }
