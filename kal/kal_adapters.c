@@ -279,6 +279,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 	g_autofree struct kal_rnic *rnic = NULL;
 	struct kal_cm_params params = {.host = client->host,
 				       .crc = client->config->crc,
+				       .fall_back = client->config->fall_back,
 				       .convert_ns = client->config->convert_s * 1000000000ull,
 				       .event = cm_news,
 				       .async = cm_async,

@@ -17,15 +17,24 @@
 
 #include "kal_cm_internal.h"
 
+/* What the administrator allows may be switched off in the environment. */
+static bool
+switched_on(bool allowed, const char *variable)
+{
+	const char *text = getenv(variable);
+
+	return allowed && (text == NULL || strcmp(text, "off") != 0);
+}
+
 enum ri_status
 kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 {
 	struct kal_cm *cm = g_new0(struct kal_cm, 1);
-	const char *crc = getenv("ITAPI_MPA_CRC");
 
 	cm->p = *params;
 	cm->stream = (params->attr->cm_forms & RI_CM_STREAM) != 0;
-	cm->crc = params->crc && (crc == NULL || strcmp(crc, "off") != 0);
+	cm->crc = switched_on(params->crc, "ITAPI_MPA_CRC");
+	cm->fall_back = switched_on(params->fall_back, "ITAPI_MPA_FALLBACK");
 	pthread_mutex_init(&cm->lock, NULL);
 	cm->conns = g_hash_table_new(g_int64_hash, g_int64_equal);
 	cm->listeners = g_hash_table_new(g_int64_hash, g_int64_equal);

@@ -32,6 +32,7 @@ struct kal_cm_params {
 	struct ri_context *context;
 	const struct ri_rnic_attr *attr;
 	bool crc;            /* ask for CRC, unless ITAPI_MPA_CRC is "off" */
+	bool fall_back;      /* to MPA revision 1, unless ITAPI_MPA_FALLBACK is "off" */
 	uint64_t convert_ns; /* for the start-up on a converted socket */
 	/* Queue for the client; callable from any thread, never block, call nothing of this module. */
 	void (*event)(void *arg, uint64_t ctx, const struct kal_cm_event *event);

@@ -26,6 +26,7 @@ struct kal_cm {
 	struct kal_cm_params p;
 	bool stream;           /* we set up streams (RI_CM_STREAM), else the provider connects */
 	bool crc;              /* ask for CRC */
+	bool fall_back;        /* dial again if a peer may know revision 1 only */
 	pthread_mutex_t lock;  /* the tables, states, and what an event reports */
 	bool told;             /* under it: something was queued for the client */
 	GHashTable *conns;     /* client's ctx -> kal_conn */

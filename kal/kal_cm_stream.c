@@ -427,7 +427,8 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 {
 	const struct ri_host *host = conn->cm->p.host;
 
-	if (!setup->initiator || setup->wish.revision != 2 || setup->in_len != 0)
+	if (!conn->cm->fall_back || !setup->initiator || setup->wish.revision != 2 ||
+	    setup->in_len != 0)
 		return false;
 	host->watch_stop(host->self, &setup->watch);
 	kal_fd_close(&setup->fd);

@@ -95,9 +95,12 @@ read_mpa(GKeyFile *file, const char *group, const char *key, struct kal_config *
 
 	if (strcmp(key, "convert-timeout") == 0)
 		return read_convert_timeout(file, group, key, config, error);
-	if (strcmp(key, "crc") != 0)
+	if (strcmp(key, "crc") == 0)
+		config->crc = g_key_file_get_boolean(file, group, key, &problem);
+	else if (strcmp(key, "fall-back") == 0)
+		config->fall_back = g_key_file_get_boolean(file, group, key, &problem);
+	else
 		return bad_value(error, group, key, "there is no such key");
-	config->crc = g_key_file_get_boolean(file, group, key, &problem);
 	if (problem == NULL)
 		return TRUE;
 	g_propagate_error(error, problem);
@@ -195,6 +198,7 @@ kal_config_load(const char *path, GError **error)
 	struct kal_config *config = g_new0(struct kal_config, 1);
 
 	config->crc = true;
+	config->fall_back = true;
 	config->convert_s = CONVERT_DEFAULT;
 	config->aliases = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	memset(config->limits, 0xff, sizeof(config->limits));

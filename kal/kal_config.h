@@ -9,6 +9,7 @@
  *     OpenIB-cma = iwarp
  *     [mpa]
  *     crc = true                    ask for CRC in FPDUs
+ *     fall-back = true              to revision 1, for peers that hang up on revision 2
  *     convert-timeout = 120         seconds for the start-up on a converted socket, at least 1
  *     [compat]
  *     disconnect-data = refuse      or drop: private data that no disconnect can carry (R-29)
@@ -55,6 +56,7 @@ enum kal_level {
 struct kal_config {
 	uint64_t limits[KAL_LEVEL_COUNT][KAL_RESOURCE_COUNT];
 	bool crc;
+	bool fall_back;
 	uint64_t convert_s;
 	bool drop_disconnect_data; /* also ITAPI_DISCONNECT_DATA=drop */
 	bool privileged;           /* the user of this process is on the list */

@@ -36,19 +36,20 @@ static void
 test_file(void)
 {
 	g_autoptr(GError) error = NULL;
-	g_autofree char *text = g_strdup_printf("[aliases]\nOpenIB-cma=iwarp\n"
-						"[mpa]\ncrc=false\nconvert-timeout=7\n"
-						"[compat]\ndisconnect-data=drop\n"
-						"[policy]\nprivileged-uids=%u;77777\n"
-						"[limits.client]\nqp=5\nmemory=unlimited\n"
-						"[limits.user]\nmemory=4096\n",
-						getuid());
+	g_autofree char *text =
+		g_strdup_printf("[aliases]\nOpenIB-cma=iwarp\n"
+				"[mpa]\ncrc=false\nfall-back=false\nconvert-timeout=7\n"
+				"[compat]\ndisconnect-data=drop\n"
+				"[policy]\nprivileged-uids=%u;77777\n"
+				"[limits.client]\nqp=5\nmemory=unlimited\n"
+				"[limits.user]\nmemory=4096\n",
+				getuid());
 	struct kal_config *config = config_of(text, &error);
 
 	g_assert_no_error(error);
 	g_assert_cmpstr(kal_config_adapter(config, "OpenIB-cma"), ==, "iwarp");
 	g_assert_cmpstr(kal_config_adapter(config, "emul:ib"), ==, "emul:ib");
-	g_assert_false(config->crc);
+	g_assert_false(config->crc || config->fall_back);
 	g_assert_cmpuint(config->convert_s, ==, 7);
 	g_assert_true(config->drop_disconnect_data);
 	g_assert_true(config->privileged);
@@ -59,7 +60,8 @@ test_file(void)
 	kal_config_free(config);
 
 	config = kal_config_load(NULL, &error);
-	g_assert_true(config->crc && !config->privileged && !config->drop_disconnect_data);
+	g_assert_true(config->crc && config->fall_back && !config->privileged &&
+		      !config->drop_disconnect_data);
 	g_assert_cmpuint(config->convert_s, ==, 120);
 	kal_config_free(config);
 	/* The environment says the same in short. */
@@ -81,6 +83,7 @@ test_mistakes(void)
 	refuse("[limits.client]\nqp=99999999999999999999999\n", "qp");
 	refuse("[limit.client]\nqp=5\n", "limit.client");
 	refuse("[mpa]\ncrc=perhaps\n", "crc");
+	refuse("[mpa]\nfall-back=2\n", "fall-back");
 	refuse("[mpa]\nmarkers=true\n", "markers");
 	refuse("[mpa]\nconvert-timeout=0\n", "convert-timeout");
 	refuse("[mpa]\nconvert-timeout=86401\n", "convert-timeout");

@@ -287,6 +287,22 @@ test_falls_back(void)
 	fall_back(true);
 }
 
+/* Where the administrator knows that nobody is that old, there is no second time. */
+static void
+test_no_fall_back(void)
+{
+	struct attempt a;
+
+	g_setenv("ITAPI_MPA_FALLBACK", "off", TRUE);
+	attempt_prepare(&a);
+	g_unsetenv("ITAPI_MPA_FALLBACK");
+	attempt_meet(&a);
+	raw_abort(a.peer);
+	a.peer = -1;
+	attempt_expect_failed(&a, KAL_REASON_OTHER);
+	attempt_finish(&a);
+}
+
 /* It closes on revision 1 too: no third time. */
 static void
 test_closes_twice(void)
@@ -337,6 +353,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/connect/wrong-answers", test_wrong_answers);
 	g_test_add_func("/kal/connect/terminates", test_terminates);
 	g_test_add_func("/kal/connect/falls-back", test_falls_back);
+	g_test_add_func("/kal/connect/no-fall-back", test_no_fall_back);
 	g_test_add_func("/kal/connect/closes-twice", test_closes_twice);
 	g_test_add_func("/kal/connect/suppressed", test_suppressed);
 	return g_test_run();
