@@ -351,6 +351,7 @@ test_reset_frees_slots(struct pair *pair)
 {
 	struct end *a = &pair->active, *b = &pair->passive;
 	it_ep_param_t params;
+	it_event_t event;
 
 	g_assert_cmpint(it_ep_query(a->ep, IT_EP_PARAM_MAX_REQ_DTO, &params), ==, IT_SUCCESS);
 	for (int round = 0; round < 3; round++) {
@@ -366,6 +367,19 @@ test_reset_frees_slots(struct pair *pair)
 			; /* flushes of those that had not begun */
 		end_reset(a);
 		end_reset(b);
+
+		/* An attempt that fails is a life too. */
+		pair_connect(pair);
+		event = end_expect(b->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+		g_assert_cmpint(it_reject(event.conn_req.cn_est_id, NULL, 0), ==, IT_SUCCESS);
+		end_expect(a->cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
+		for (size_t i = 0; i < params.attr.max_request_dtos; i++)
+			g_assert_cmpint(it_post_rdma_write(a->ep, NULL, 0, i, 0, 0, 0), ==,
+					IT_SUCCESS);
+		for (size_t i = 0; i < params.attr.max_request_dtos; i++)
+			completed(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, a->ep, i,
+				  IT_DTO_ERR_FLUSHED);
+		end_reset(a);
 	}
 }
 

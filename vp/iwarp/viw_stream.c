@@ -146,7 +146,6 @@ tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	tx->behind = false;
 	tx->terminate_queued = false;
 	tx->ulpdu = ulpdu_choose(stream->fd, stream->peer_local);
-	vsw_wq_forget(&tx->sq);
 }
 
 static void
@@ -261,6 +260,8 @@ llp_reserve(struct ri_qp *ri)
 	struct viw_qp *qp = (struct viw_qp *)ri;
 
 	vsw_lock(&qp->lock);
+	if (viw_qp_state(qp) == RI_QPS_IDLE)
+		vsw_wq_forget(&qp->tx.sq); /* the engine is idle, and nobody posts */
 	bool ok = viw_qp_step(&qp->state, VIW_MOVE_RESERVE);
 	vsw_unlock(&qp->lock);
 	return ok ? RI_SUCCESS : RI_ERR_INVALID_STATE;
