@@ -242,7 +242,9 @@ kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_r
 
 	conn->owed = report;
 	conn->why = reason;
-	host->task_run(host->self, &conn->last_word);
+	/* Retired: nobody stops a task any more, and who restores it runs this one. */
+	if (!conn->retired)
+		host->task_run(host->self, &conn->last_word);
 }
 
 enum ri_status
