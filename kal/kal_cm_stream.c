@@ -157,11 +157,8 @@ bind_local(int fd, const struct kal_cm_req *req, int family)
 		return RI_ERR_NO_ROUTE;
 	if (req->reuse_addr)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&sa, len) == 0) {
-		/* Who binds later, after this one lingers, must know that this one would not mind. */
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
 		return RI_SUCCESS;
-	}
 	if (errno == EACCES)
 		return RI_ERR_PERMISSION;
 	if (errno != EADDRINUSE)
@@ -183,7 +180,7 @@ dial(struct kal_setup *setup)
 	struct sockaddr_storage sa;
 	socklen_t len = kal_sock_addr(&sa, &req->peer, req->service.port);
 	enum ri_status status;
-	int error, fd;
+	int error, fd, one = 1;
 
 	if (len == 0 || req->service.kind != RI_SERVICE_PORT || req->service.port == 0)
 		return RI_ERR_INVALID_ARG;
@@ -196,6 +193,8 @@ dial(struct kal_setup *setup)
 		kal_fd_close(&setup->fd);
 		return status;
 	}
+	/* Who binds later, while this one lingers, must know that this one would not mind. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	kal_sock_prepare(fd);
 	setup->error = 0;
 	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS)
