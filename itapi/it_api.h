@@ -16,8 +16,8 @@
  *
  * These comments are the specification that the library is tested against, in words of its own.
  * "Clause" names the chapters of the project's semantics reference, and R-nn a ruling there where
- * the standard leaves room. A call that this release does not carry yet answers
- * IT_ERR_OP_NOT_SUPPORTED; the project's README lists them.
+ * the standard leaves room. What an adapter's transport cannot do answers IT_ERR_OP_NOT_SUPPORTED, and
+ * it_ia_query() says so beforehand.
  *
  * **Objects.** An adapter (IA) holds protection zones, event dispatchers and listens; a protection
  * zone holds endpoints, memory and shared receive queues. it_ia_free() takes everything down. Free
