@@ -4,6 +4,10 @@
 /*
  * Adapters: which there are, opening one, and what a provider's upcalls become. Closing one takes
  * back everything under it, children before parents, as after the death of its owner.
+ *
+ * A provider may make upcalls from the beginning of its open until its close has returned. So everything
+ * that an upcall reads (struct kal_rnic, its kal_cm, objects that the provider would not give back) is
+ * made before the device is opened and freed after the device was closed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -271,24 +275,26 @@ close_device(struct kal_rnic *rnic)
 	rnic->provider->device->close(rnic->rnic);
 }
 
-enum ri_status
-kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out)
+/* All that upcalls read, before there is a device. NULL: no memory. */
+static struct kal_rnic *
+rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 {
-	const char *adapter = kal_config_adapter(client->config, name);
-	const struct ri_loaded *loaded = provider_of(client->host, adapter);
-	g_autofree struct kal_rnic *rnic = NULL;
+	struct kal_rnic *rnic = calloc(1, sizeof(*rnic));
 	struct kal_cm_params params = {.host = client->host,
+				       .caller = rnic != NULL ? &rnic->caller : NULL,
+				       .attr = rnic != NULL ? &rnic->attr : NULL,
 				       .crc = client->config->crc,
 				       .fall_back = client->config->fall_back,
 				       .convert_ns = client->config->convert_s * 1000000000ull,
 				       .event = cm_news,
 				       .async = cm_async,
-				       .kick = cm_kick};
-	enum ri_status status;
+				       .kick = cm_kick,
+				       .arg = rnic};
 
-	if (loaded == NULL)
-		return RI_ERR_NO_DEVICE;
-	rnic = g_new0(struct kal_rnic, 1);
+	if (rnic == NULL || kal_cm_open(&params, &rnic->cm) != RI_SUCCESS) {
+		free(rnic);
+		return NULL;
+	}
 	g_queue_init(&rnic->maps);
 	pthread_mutex_init(&rnic->own, NULL);
 	rnic->client = client;
@@ -300,37 +306,57 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 					    .cq_event = on_cq,
 					    .async_event = on_async,
 					    .cm_event = on_cm};
+	return rnic;
+}
+
+/* No upcall can come any more: the device is closed, or was never opened. */
+static void
+rnic_free(struct kal_rnic *rnic)
+{
+	kal_cm_free(rnic->cm);
+	pthread_mutex_destroy(&rnic->own);
+	free(rnic);
+}
+
+enum ri_status
+kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out)
+{
+	const char *adapter = kal_config_adapter(client->config, name);
+	const struct ri_loaded *loaded = provider_of(client->host, adapter);
+	struct kal_rnic *rnic;
+	enum ri_status status;
+
+	if (loaded == NULL)
+		return RI_ERR_NO_DEVICE;
+	rnic = rnic_new(client, loaded);
+	if (rnic == NULL)
+		return RI_ERR_RESOURCES;
 	status = open_device(rnic, loaded, adapter);
-	if (status != RI_SUCCESS)
-		return status;
-	params.caller = &rnic->caller;
-	params.rnic = rnic->rnic;
-	params.context = rnic->context;
-	params.attr = &rnic->attr;
-	params.arg = rnic;
-	status = kal_cm_open(&params, &rnic->cm);
-	if (status == RI_SUCCESS && kal_object_add(client, RI_OBJECT_RNIC, &rnic->object) == 0) {
-		kal_cm_close(rnic->cm);
-		status = RI_ERR_RESOURCES;
-	}
 	if (status != RI_SUCCESS) {
-		close_device(rnic);
+		rnic_free(rnic);
 		return status;
+	}
+	kal_cm_begin(rnic->cm, rnic->rnic, rnic->context);
+	if (kal_object_add(client, RI_OBJECT_RNIC, &rnic->object) == 0) {
+		close_device(rnic);
+		rnic_free(rnic);
+		return RI_ERR_RESOURCES;
 	}
 	own_news_flow(rnic, true);
-	*out = g_steal_pointer(&rnic);
+	*out = rnic;
 	return RI_SUCCESS;
 }
 
-void
-kal_rnic_close(struct kal_rnic *rnic)
+/* Destroy all objects under it. What the provider refuses to give up is returned: its upcalls may name it. */
+static struct kal_object *
+destroy_all(struct kal_rnic *rnic)
 {
 	/* Who depends on others goes first. */
 	static const enum ri_object order[] = {RI_OBJECT_LISTEN, RI_OBJECT_MW, RI_OBJECT_QP,
 					       RI_OBJECT_AH,     RI_OBJECT_MR, RI_OBJECT_SRQ,
 					       RI_OBJECT_CQ,     RI_OBJECT_PD};
 	struct kal_client *client = rnic->client;
-	struct kal_object *object;
+	struct kal_object *object, *kept = NULL;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(order); i++) {
 		while ((object = kal_object_any(client, order[i], rnic)) != NULL) {
@@ -339,16 +365,32 @@ kal_rnic_close(struct kal_rnic *rnic)
 			/* A provider's bug; the context's end takes it back. */
 			client->host->log(client->host->self, RI_LOG_ERROR, rnic->attr.name,
 					  "an object could not be destroyed");
-			kal_object_remove(client, object);
+			kal_object_abandon(client, object);
+			object->next = kept;
+			kept = object;
 		}
 	}
+	return kept;
+}
+
+void
+kal_rnic_close(struct kal_rnic *rnic)
+{
+	struct kal_client *client = rnic->client;
+	struct kal_object *kept = destroy_all(rnic);
+
 	kal_mem_unmap_all(rnic);
 	own_news_flow(rnic, false);
-	kal_cm_close(rnic->cm);
+	kal_cm_end(rnic->cm);
 	close_device(rnic);
+	while (kept != NULL) {
+		struct kal_object *next = kept->next;
+
+		kal_object_bury(client, kept);
+		kept = next;
+	}
 	kal_object_remove(client, &rnic->object);
-	pthread_mutex_destroy(&rnic->own);
-	g_free(rnic);
+	rnic_free(rnic);
 }
 
 /* --- paths -------------------------------------------------------------------------------- */

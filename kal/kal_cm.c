@@ -32,7 +32,6 @@ kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 	struct kal_cm *cm = g_new0(struct kal_cm, 1);
 
 	cm->p = *params;
-	cm->stream = (params->attr->cm_forms & RI_CM_STREAM) != 0;
 	cm->crc = switched_on(params->crc, "ITAPI_MPA_CRC");
 	cm->fall_back = switched_on(params->fall_back, "ITAPI_MPA_FALLBACK");
 	pthread_mutex_init(&cm->lock, NULL);
@@ -42,6 +41,16 @@ kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 	cm->asks = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
 	*out = cm;
 	return RI_SUCCESS;
+}
+
+void
+kal_cm_begin(struct kal_cm *cm, struct ri_rnic *rnic, struct ri_context *context)
+{
+	kal_cm_lock(cm);
+	cm->p.rnic = rnic;
+	cm->p.context = context;
+	cm->stream = (cm->p.attr->cm_forms & RI_CM_STREAM) != 0;
+	kal_cm_unlock(cm);
 }
 
 void
@@ -62,10 +71,15 @@ kal_cm_unlock(struct kal_cm *cm)
 }
 
 void
-kal_cm_close(struct kal_cm *cm)
+kal_cm_end(struct kal_cm *cm)
 {
 	kal_resolve_end_all(cm);
 	kal_request_end_all(cm);
+}
+
+void
+kal_cm_free(struct kal_cm *cm)
+{
 	g_hash_table_destroy(cm->conns);
 	g_hash_table_destroy(cm->listeners);
 	g_hash_table_destroy(cm->requests);

@@ -24,16 +24,16 @@ struct kal_cm;
 struct kal_conn;
 struct kal_listener;
 
-/* What a kal_cm works for. Everything outlives it. */
+/* What a kal_cm works for. Everything but the device (rnic, context) outlives it. */
 struct kal_cm_params {
 	const struct ri_host *host;
 	const struct ri_caller *caller;
-	struct ri_rnic *rnic;
-	struct ri_context *context;
-	const struct ri_rnic_attr *attr;
-	bool crc;            /* ask for CRC, unless ITAPI_MPA_CRC is "off" */
-	bool fall_back;      /* to MPA revision 1, unless ITAPI_MPA_FALLBACK is "off" */
-	uint64_t convert_ns; /* for the start-up on a converted socket */
+	struct ri_rnic *rnic;            /* as told to kal_cm_begin */
+	struct ri_context *context;      /* as told to kal_cm_begin */
+	const struct ri_rnic_attr *attr; /* valid from kal_cm_begin on */
+	bool crc;                        /* ask for CRC, unless ITAPI_MPA_CRC is "off" */
+	bool fall_back;                  /* to MPA revision 1, unless ITAPI_MPA_FALLBACK is "off" */
+	uint64_t convert_ns;             /* for the start-up on a converted socket */
 	/* Queue for the client; callable from any thread, never block, call nothing of this module. */
 	void (*event)(void *arg, uint64_t ctx, const struct kal_cm_event *event);
 	void (*async)(void *arg, const struct ri_async_event *event);
@@ -42,9 +42,19 @@ struct kal_cm_params {
 	void *arg;
 };
 
+/*
+ * The four steps of its life. Upcalls may come from the first to the last: before the second and after the
+ * third they find nothing, and are dropped.
+ */
+/* Before the device is opened. RI_ERR_RESOURCES. */
 enum ri_status kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out) RI_MUST_CHECK;
-/* All connections and listeners are gone already; pending requests are refused. No events. */
-void kal_cm_close(struct kal_cm *cm);
+/* The device is open and its profile known: calls may come. */
+void kal_cm_begin(struct kal_cm *cm, struct ri_rnic *rnic, struct ri_context *context);
+/* While the device is still open: pending requests are refused, questions ended. No events. All
+ * connections and listeners are gone already. */
+void kal_cm_end(struct kal_cm *cm);
+/* The device is closed. */
+void kal_cm_free(struct kal_cm *cm);
 
 /* --- queue pairs ------------------------------------------------------------------------- */
 

@@ -112,11 +112,22 @@ is_of_srq(const struct kal_event *event, const void *ctx)
 	       event->u.async.object == RI_OBJECT_SRQ;
 }
 
+static bool
+is_of_cq(const struct kal_event *event, const void *ctx)
+{
+	return event->ctx == *(const uint64_t *)ctx && event->kind == KAL_EVENT_ASYNC &&
+	       event->u.async.object == RI_OBJECT_CQ;
+}
+
 void
 kal_news_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx)
 {
 	pthread_mutex_lock(&client->news_lock);
-	(void)drop(client, type == RI_OBJECT_QP ? is_of_qp : is_of_srq, &ctx);
+	(void)drop(client,
+		   type == RI_OBJECT_QP   ? is_of_qp
+		   : type == RI_OBJECT_CQ ? is_of_cq
+					  : is_of_srq,
+		   &ctx);
 	pthread_mutex_unlock(&client->news_lock);
 }
 

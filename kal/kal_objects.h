@@ -25,7 +25,8 @@ struct kal_client;
 struct kal_object {
 	_Alignas(max_align_t) enum ri_object type;
 	uint32_t id;
-	uint32_t children; /* objects that name this one as a parent */
+	uint32_t children;       /* objects that name this one as a parent */
+	struct kal_object *next; /* of those abandoned, until their adapter is closed */
 };
 
 /* A piece of news on its way to the client. */
@@ -154,9 +155,9 @@ void kal_news_cm(struct kal_client *client, uint64_t ctx, const struct kal_cm_ev
 void kal_news_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event);
 /* Tell the client that something is queued. Not under a lock that its kick function needs. */
 void kal_news_kick(struct kal_client *client);
-/* A CQ is about to go. */
+/* A CQ is gone: the node that is part of it leaves the queue. */
 void kal_news_forget(struct kal_client *client, struct kal_news *news);
-/* A QP or SRQ is gone: what is queued about it goes too. */
+/* A QP, CQ or SRQ is gone: what is queued about it goes too. */
 void kal_news_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx);
 /* Has the client not heard yet how its connection came out, or ended? */
 bool kal_news_pending_qp(struct kal_client *client, uint64_t ctx);
@@ -181,6 +182,12 @@ void kal_mem_unmap_all(struct kal_rnic *rnic);
 /* kal_unmake.c: unmake one object; RI_ERR_BUSY while it has children */
 enum ri_status kal_object_destroy(struct kal_client *client,
 				  struct kal_object *object) RI_MUST_CHECK;
+/*
+ * Its adapter goes and the provider would not destroy it: the client's side of it ends, with no event. The
+ * struct stays, since upcalls may name it until the device is closed; then kal_object_bury frees it.
+ */
+void kal_object_abandon(struct kal_client *client, struct kal_object *object);
+void kal_object_bury(struct kal_client *client, struct kal_object *object);
 
 /* One call: sizes were checked, `req` and `rep` have room for the fixed parts. */
 typedef enum ri_status (*kal_handler_fn)(struct kal_client *client, const void *req, void *rep,

@@ -7,6 +7,64 @@
  */
 #include "kal_objects.h"
 
+/* It is gone, or given up: its parents have one child less, the account has its memory back. */
+static void
+part(struct kal_client *client, struct kal_object *object)
+{
+	const struct kal_qp *qp = (const struct kal_qp *)object;
+
+	switch (object->type) {
+	case RI_OBJECT_QP:
+		qp->pd->object.children--;
+		qp->send_cq->object.children--;
+		qp->recv_cq->object.children--;
+		if (qp->srq != NULL)
+			qp->srq->object.children--;
+		break;
+	case RI_OBJECT_SRQ:
+		((struct kal_srq *)object)->pd->object.children--;
+		break;
+	case RI_OBJECT_MR:
+		((struct kal_mr *)object)->pd->object.children--;
+		kal_account_give(&client->account, KAL_RESOURCE_MEMORY,
+				 ((struct kal_mr *)object)->length);
+		break;
+	case RI_OBJECT_MW:
+		((struct kal_mw *)object)->pd->object.children--;
+		break;
+	case RI_OBJECT_AH:
+		((struct kal_ah *)object)->pd->object.children--;
+		break;
+	case RI_OBJECT_PD:
+	case RI_OBJECT_CQ:
+	case RI_OBJECT_LISTEN:
+	case RI_OBJECT_NONE:
+	case RI_OBJECT_RNIC:
+	case RI_OBJECT_PORT:
+	case RI_OBJECT_REQUEST:
+	case RI_OBJECT_CLIENT:
+	case RI_OBJECT_COUNT:
+	default:
+		break;
+	}
+}
+
+/* No upcall names it any more: what it had at the client goes, and it is freed. */
+static void
+release(struct kal_client *client, struct kal_object *object)
+{
+	if (object->type == RI_OBJECT_QP) {
+		kal_conn_free(((struct kal_qp *)object)->conn);
+		kal_news_forget_ctx(client, RI_OBJECT_QP, ((struct kal_qp *)object)->ctx);
+	} else if (object->type == RI_OBJECT_CQ) {
+		kal_news_forget(client, &((struct kal_cq *)object)->fired);
+		kal_news_forget_ctx(client, RI_OBJECT_CQ, ((struct kal_cq *)object)->ctx);
+	} else if (object->type == RI_OBJECT_SRQ) {
+		kal_news_forget_ctx(client, RI_OBJECT_SRQ, ((struct kal_srq *)object)->ctx);
+	}
+	g_free(object);
+}
+
 static enum ri_status
 destroy_qp(struct kal_qp *qp)
 {
@@ -14,83 +72,39 @@ destroy_qp(struct kal_qp *qp)
 
 	kal_conn_retire(qp->conn);
 	status = ri_call_qp_destroy(&qp->pd->rnic->caller, qp->qp);
-	if (status != RI_SUCCESS) {
+	if (status != RI_SUCCESS)
 		kal_conn_restore(qp->conn);
-		return status;
-	}
-	kal_conn_free(qp->conn);
-	kal_news_forget_ctx(qp->pd->rnic->client, RI_OBJECT_QP, qp->ctx);
-	qp->pd->object.children--;
-	qp->send_cq->object.children--;
-	qp->recv_cq->object.children--;
-	if (qp->srq != NULL)
-		qp->srq->object.children--;
-	return RI_SUCCESS;
-}
-
-static enum ri_status
-destroy_in_pd(struct kal_pd *pd, enum ri_status status)
-{
-	if (status == RI_SUCCESS)
-		pd->object.children--;
 	return status;
 }
 
+/* The provider's side goes. */
 static enum ri_status
-destroy_cq(struct kal_client *client, struct kal_cq *cq)
-{
-	enum ri_status status = ri_call_cq_destroy(&cq->rnic->caller, cq->cq);
-
-	if (status == RI_SUCCESS)
-		kal_news_forget(client, &cq->fired);
-	return status;
-}
-
-static enum ri_status
-destroy_mr(struct kal_client *client, struct kal_mr *mr)
-{
-	enum ri_status status = ri_call_mr_dereg(&mr->pd->rnic->caller, mr->mr);
-
-	if (status == RI_SUCCESS)
-		kal_account_give(&client->account, KAL_RESOURCE_MEMORY, mr->length);
-	return destroy_in_pd(mr->pd, status);
-}
-
-static enum ri_status
-destroy_srq(struct kal_client *client, struct kal_srq *srq)
-{
-	enum ri_status status = ri_call_srq_destroy(&srq->pd->rnic->caller, srq->srq);
-
-	if (status == RI_SUCCESS)
-		kal_news_forget_ctx(client, RI_OBJECT_SRQ, srq->ctx);
-	return destroy_in_pd(srq->pd, status);
-}
-
-static enum ri_status
-unmake(struct kal_client *client, struct kal_object *object)
+unmake(struct kal_object *object)
 {
 	struct kal_pd *pd;
+	struct kal_cq *cq;
 
 	switch (object->type) {
 	case RI_OBJECT_QP:
 		return destroy_qp((struct kal_qp *)object);
 	case RI_OBJECT_CQ:
-		return destroy_cq(client, (struct kal_cq *)object);
+		cq = (struct kal_cq *)object;
+		return ri_call_cq_destroy(&cq->rnic->caller, cq->cq);
 	case RI_OBJECT_SRQ:
-		return destroy_srq(client, (struct kal_srq *)object);
+		pd = ((struct kal_srq *)object)->pd;
+		return ri_call_srq_destroy(&pd->rnic->caller, ((struct kal_srq *)object)->srq);
 	case RI_OBJECT_PD:
 		pd = (struct kal_pd *)object;
 		return ri_call_pd_destroy(&pd->rnic->caller, pd->pd);
 	case RI_OBJECT_MR:
-		return destroy_mr(client, (struct kal_mr *)object);
+		pd = ((struct kal_mr *)object)->pd;
+		return ri_call_mr_dereg(&pd->rnic->caller, ((struct kal_mr *)object)->mr);
 	case RI_OBJECT_MW:
 		pd = ((struct kal_mw *)object)->pd;
-		return destroy_in_pd(
-			pd, ri_call_mw_free(&pd->rnic->caller, ((struct kal_mw *)object)->mw));
+		return ri_call_mw_free(&pd->rnic->caller, ((struct kal_mw *)object)->mw);
 	case RI_OBJECT_AH:
 		pd = ((struct kal_ah *)object)->pd;
-		return destroy_in_pd(
-			pd, ri_call_ah_destroy(&pd->rnic->caller, ((struct kal_ah *)object)->ah));
+		return ri_call_ah_destroy(&pd->rnic->caller, ((struct kal_ah *)object)->ah);
 	case RI_OBJECT_LISTEN:
 		kal_listen_destroy(((struct kal_listen *)object)->listener);
 		return RI_SUCCESS;
@@ -108,13 +122,29 @@ unmake(struct kal_client *client, struct kal_object *object)
 enum ri_status
 kal_object_destroy(struct kal_client *client, struct kal_object *object)
 {
-	enum ri_status status = object->children > 0 ? RI_ERR_BUSY : unmake(client, object);
+	enum ri_status status = object->children > 0 ? RI_ERR_BUSY : unmake(object);
 
-	if (status == RI_SUCCESS) {
-		kal_object_remove(client, object);
-		g_free(object);
-	}
-	return status;
+	if (status != RI_SUCCESS)
+		return status;
+	part(client, object);
+	kal_object_remove(client, object);
+	release(client, object);
+	return RI_SUCCESS;
+}
+
+void
+kal_object_abandon(struct kal_client *client, struct kal_object *object)
+{
+	if (object->type == RI_OBJECT_QP)
+		kal_conn_retire(((struct kal_qp *)object)->conn);
+	part(client, object);
+	kal_object_remove(client, object);
+}
+
+void
+kal_object_bury(struct kal_client *client, struct kal_object *object)
+{
+	release(client, object);
 }
 
 /* The type of what each call unmakes. */

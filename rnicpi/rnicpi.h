@@ -126,7 +126,11 @@ struct ri_cm_event {
 	uint32_t qkey;               /**< The same: its Q_Key. */
 };
 
-/** Upcalls of the access layer. Callable from any thread; they never block. */
+/**
+ * Upcalls of the access layer. Callable from any thread; they never block. They may come from the
+ * beginning of ri_device_ops::open until its close returned, during close too. An upcall that names an object
+ * comes only while that object exists; one for a context or a request that is gone is dropped.
+ */
 struct ri_upcalls {
 	uint32_t size; /**< sizeof this struct as the access layer knows it. */
 	void *self;    /**< First argument of every upcall. */
@@ -167,7 +171,10 @@ struct ri_device_ops {
 				uint32_t *count);
 	/** Open an adapter. RI_ERR_NO_DEVICE, RI_ERR_RESOURCES. */
 	enum ri_status (*open)(const struct ri_open *open, struct ri_rnic **out);
-	/** Close it; no objects are left. */
+	/**
+	 * Close it; no objects are left. When it returns no upcall is under way on any thread, and none comes
+	 * after: what the access layer keeps for upcalls is freed then.
+	 */
 	void (*close)(struct ri_rnic *rnic);
 	/** Fill the semantic profile. @p attr::size is set by the caller; only that much is written. */
 	enum ri_status (*query)(struct ri_rnic *rnic, struct ri_rnic_attr *attr);

@@ -53,9 +53,19 @@ struct ri_mr {
 /* An object that counts. */
 void *fake_make(size_t size);
 void fake_unmake(void *object);
+/* While fake_clinging: true, and the object is kept until its context ends (fake_late.c). */
+bool fake_clings(void *object, enum ri_object type, uint64_t ctx);
+/* The context ends: what was kept raises something once more, then it goes. */
+void fake_let_go(struct ri_rnic *rnic);
+/* From inside close: go on for a while with what fake_talk began, then no more. */
+void fake_talk_end(void);
 /* The queue pair made last, for fake_raise. */
 extern struct ri_qp *fake_last_qp;
 
+/* Upcalls of the device opened last. */
+const struct ri_upcalls *fake_last_upcalls(void);
+
+extern const struct ri_provider fake_provider;
 extern const struct ri_qp_ops fake_qp_ops;
 extern const struct ri_llp_ops fake_llp_ops;
 extern const struct ri_cm_ops fake_cm_ops;

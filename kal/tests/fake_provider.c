@@ -67,6 +67,7 @@ fake_reset(void)
 	fake_fail_attach = RI_SUCCESS;
 	fake_cm_last = FAKE_CM_NONE;
 	fake_cm_status = RI_SUCCESS;
+	fake_clinging = false;
 }
 
 int
@@ -117,6 +118,7 @@ device_open(const struct ri_open *args, struct ri_rnic **out)
 static void
 device_close(struct ri_rnic *rnic)
 {
+	fake_talk_end();
 	fake_unmake(rnic);
 }
 
@@ -161,6 +163,7 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 static void
 context_destroy(struct ri_context *context)
 {
+	fake_let_go(context->rnic);
 	fake_unmake(context);
 }
 
@@ -204,7 +207,7 @@ pd_create(struct ri_context *context, struct ri_pd **out)
 static enum ri_status
 pd_destroy(struct ri_pd *pd)
 {
-	if (pd->users > 0)
+	if (fake_clings(pd, RI_OBJECT_PD, 0) || pd->users > 0)
 		return RI_ERR_BUSY;
 	fake_unmake(pd);
 	return RI_SUCCESS;
@@ -230,6 +233,8 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 static enum ri_status
 cq_destroy(struct ri_cq *cq)
 {
+	if (fake_clings(cq, RI_OBJECT_CQ, cq->ctx))
+		return RI_ERR_BUSY;
 	fake_unmake(cq);
 	return RI_SUCCESS;
 }
@@ -270,6 +275,8 @@ srq_query(struct ri_srq *srq, struct ri_srq_attr *attr)
 static enum ri_status
 srq_destroy(struct ri_srq *srq)
 {
+	if (fake_clings(srq, RI_OBJECT_SRQ, srq->attr.ctx))
+		return RI_ERR_BUSY;
 	srq->pd->users--;
 	fake_unmake(srq);
 	return RI_SUCCESS;
@@ -301,6 +308,8 @@ mr_query(struct ri_mr *mr, struct ri_mr_attr *attr)
 static enum ri_status
 mr_dereg(struct ri_mr *mr)
 {
+	if (fake_clings(mr, RI_OBJECT_MR, 0))
+		return RI_ERR_BUSY;
 	mr->pd->users--;
 	fake_unmake(mr);
 	return RI_SUCCESS;
@@ -329,6 +338,12 @@ fake_raise(enum ri_event event, enum ri_object object)
 	else if (object == RI_OBJECT_QP)
 		async.ctx = fake_last_qp->init.ctx;
 	last_rnic->up->async_event(last_rnic->up->self, &async);
+}
+
+const struct ri_upcalls *
+fake_last_upcalls(void)
+{
+	return last_rnic->up;
 }
 
 void
@@ -383,10 +398,10 @@ static const struct ri_fast_ops fast_ops = {
 	NONE(ri_fast_ops, lead_leave),
 };
 
-static const struct ri_provider provider = {
+const struct ri_provider fake_provider = {
 	.abi_major = RI_ABI_MAJOR,
 	.abi_minor = RI_ABI_MINOR,
-	.size = sizeof(provider),
+	.size = sizeof(fake_provider),
 	.name = "fake",
 	.description = "a provider for tests",
 	.device = &device_ops,
@@ -408,6 +423,6 @@ fake_register(void)
 	g_autoptr(GError) error = NULL;
 
 	fake_reset();
-	if (ri_registry_count() == 0 && !ri_registry_add(&provider, "registered", &error))
+	if (ri_registry_count() == 0 && !ri_registry_add(&fake_provider, "registered", &error))
 		g_error("%s", error->message);
 }

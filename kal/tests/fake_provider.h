@@ -41,6 +41,15 @@ void fake_raise(enum ri_event event, enum ri_object object);
 void fake_move(const struct ri_addr *addr);
 /* What the queue pair made last has to say is said at once, not when the host comes to it. */
 void fake_say_now(void);
+/*
+ * From now on a thread of the provider raises connection events and events of the adapter without pause, until
+ * the device has been closed: for the listener made last, for a queue pair of that context, for nobody.
+ */
+void fake_talk(uint64_t qp_ctx);
+/* Upcalls that were made while the device was being closed, since fake_talk. */
+unsigned fake_talked_in_close(void);
+/* Objects are not destroyed before their context is: the verbs answer RI_ERR_BUSY. */
+extern bool fake_clinging;
 /* A connection event of a provider that connects by itself. */
 void fake_raise_cm(const struct ri_cm_event *event);
 /* What the kAL asked of such a provider: the call that came last. */

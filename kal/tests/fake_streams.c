@@ -218,6 +218,8 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 static enum ri_status
 qp_destroy(struct ri_qp *qp)
 {
+	if (fake_clings(qp, RI_OBJECT_QP, qp->init.ctx))
+		return RI_ERR_BUSY;
 	close_stream(qp);
 	qp->rnic->host->task_stop(qp->rnic->host->self, &qp->task);
 	qp->pd->users--;

@@ -322,6 +322,9 @@ test_news_of_objects(void)
 	event = fixture_event(&f);
 	g_assert_cmpuint(event.u.async.event, ==, RI_EVENT_CQ_OVERFLOW);
 	g_assert_true(fixture_silent(&f));
+	fake_raise(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ);
+	g_assert_cmpint(fixture_id(&f, KAL_CQ_DESTROY, f.cq), ==, RI_SUCCESS);
+	g_assert_true(fixture_silent(&f));
 	fixture_close(&f);
 }
 
