@@ -47,7 +47,6 @@ AUTHORS = 'SPDX-FileCopyrightText: the itapi authors'
 # Spelt so that this file does not find itself.
 UNFINISHED = re.compile(r'\b(TO' r'DO|FIX' r'ME|XX' r'X)\b')
 
-FUNCTION_NAME = re.compile(r'^(?!(?:struct|union|enum|typedef|static|extern)\b)([A-Za-z_]\w*)\(')
 BLOCK_OPENS = re.compile(r'(?:\)\s+|\belse\s+|\bdo\s+|:\s*|^\s*)\{\s*\\?$')
 
 
@@ -100,23 +99,6 @@ def check_glib_free(path, code):
             yield f'{path}:{number}: {found.group(0)!r} in a file that must do without GLib'
 
 
-def functions_of(code):
-    """Every function defined: (name, first line, last line, text of its parameters)."""
-    name = start = None
-    for number, line in enumerate(code, 1):
-        match = FUNCTION_NAME.match(line)
-        if match and not line.rstrip().endswith(';'):
-            name, start = match.group(1), number
-        elif line.startswith('{') and name is not None:
-            head = ' '.join(code[start - 1:number - 1])
-            body = number
-        elif line.startswith('}') and name is not None:
-            yield name, start, number, head, body
-            name = None
-        elif line.rstrip().endswith(';') and name is not None and not line.startswith(('\t', ' ')):
-            name = None
-
-
 def count_parameters(head):
     """How many parameters a function has, given its name and parenthesis."""
     inside = head[head.index('(') + 1:head.rindex(')')].strip()
@@ -151,7 +133,7 @@ def deepest_block(body):
 
 
 def check_functions(path, code):
-    for name, first, last, head, body in functions_of(code):
+    for name, first, last, head, body in source_tree.functions_of(code):
         length = last - first + 1
         if length > MAX_FUNCTION_LINES:
             yield f'{path}:{first}: {name} has {length} lines; at most {MAX_FUNCTION_LINES}'

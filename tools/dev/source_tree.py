@@ -9,6 +9,8 @@ import subprocess
 _COMMENT_OR_LITERAL = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
+_FUNCTION_NAME = re.compile(r'^(?!(?:struct|union|enum|typedef|static|extern)\b)([A-Za-z_]\w*)\(')
+
 
 def files_of(root):
     """Paths, relative to root, of every file that is or would be in the repository, sorted.
@@ -64,3 +66,20 @@ def code_only(text, keep_strings=False):
             return token if keep_strings else token[0] + token[0]
         return '\n' * token.count('\n') or ' '
     return _COMMENT_OR_LITERAL.sub(blank, text)
+
+
+def functions_of(code):
+    """Every function defined: (name, first line, last line, text before its body, line of its brace)."""
+    name = start = None
+    for number, line in enumerate(code, 1):
+        match = _FUNCTION_NAME.match(line)
+        if match and not line.rstrip().endswith(';'):
+            name, start = match.group(1), number
+        elif line.startswith('{') and name is not None:
+            head = ' '.join(code[start - 1:number - 1])
+            body = number
+        elif line.startswith('}') and name is not None:
+            yield name, start, number, head, body
+            name = None
+        elif line.rstrip().endswith(';') and name is not None and not line.startswith(('\t', ' ')):
+            name = None

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+/*
+ * Selects a mutant at run time. tools/mutate includes this file at the top of each copy of a source
+ * that has mutants, before every other header; the product never includes it.
+ *
+ * ITAPI_MUTANT is the number of the selected mutant. Each object file reads it once, before main()
+ * and when a plugin is loaded; child processes inherit it. ITAPI_MUTANT_REACHED names a file that
+ * is made when the place of the selected mutant is executed, which tells "no test comes by" from "no test
+ * notices". Thread-safe; never blocks.
+ */
+#ifndef ITAPI_MUTANT_H
+#define ITAPI_MUTANT_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static long itapi_mutant_selected;
+
+__attribute__((constructor(101), unused)) static void
+itapi_mutant_select(void)
+{
+	const char *number = getenv("ITAPI_MUTANT");
+
+	itapi_mutant_selected = number != NULL ? atol(number) : 0;
+}
+
+/* Leaves the mark that the place was executed; errno survives. */
+__attribute__((noinline, unused)) static void
+itapi_mutant_reached(void)
+{
+	static int marked;
+	const char *path = getenv("ITAPI_MUTANT_REACHED");
+	int error = errno;
+
+	if (path != NULL && __atomic_exchange_n(&marked, 1, __ATOMIC_SEQ_CST) == 0) {
+		int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+		if (fd >= 0)
+			close(fd);
+	}
+	errno = error;
+}
+
+__attribute__((unused)) static inline int
+itapi_mutant(long number)
+{
+	if (__builtin_expect(itapi_mutant_selected != number, 1))
+		return 0;
+	itapi_mutant_reached();
+	return 1;
+}
+
+#endif
