@@ -20,7 +20,8 @@
 #define KAL_REQUEST_READ_MAX   (5 * KAL_NS_PER_S)    /* MPA Request after TCP accept */
 #define KAL_REQUEST_ANSWER_MAX (120 * KAL_NS_PER_S)  /* our consumer's answer */
 #define KAL_LOOK_AGAIN         (10 * 1000 * 1000ull) /* who has no room now looks again */
-#define KAL_HALF_OPEN_MAX      128 /* start-ups without a whole Request, per listener */
+#define KAL_STARTS_MAX         128                   /* start-ups of a listener */
+#define KAL_START_SHARE        32 /* of them, for each stage before a whole Request */
 
 struct kal_cm {
 	struct kal_cm_params p;
@@ -33,8 +34,7 @@ struct kal_cm {
 	GHashTable *listeners; /* our id -> kal_listener */
 	GHashTable *requests;  /* id -> kal_request */
 	GHashTable *asks;      /* client's ctx -> kal_ask */
-	struct kal_request *half_open;
-	atomic_uint alive; /* kal_request structs; the end waits for those in other hands */
+	atomic_uint alive;     /* kal_request structs; the end waits for those in other hands */
 	uint64_t last_listener;
 };
 
@@ -97,6 +97,25 @@ struct kal_listen_sock {
 	struct ri_addr addr;
 };
 
+/* How far a start-up has come. One that has come less far is the first to go (kal_starts.c). */
+enum kal_start_stage {
+	KAL_START_SILENT = 0, /* not one octet */
+	KAL_START_PARTIAL,    /* a part of the frame's header */
+	KAL_START_HEADER,     /* the header, not yet all private data */
+	KAL_START_WHOLE,      /* the Request is there, but the consumer's backlog is full */
+	KAL_START_STAGES
+};
+
+struct kal_start_queue {
+	struct kal_request *oldest, *newest;
+	unsigned count;
+};
+
+/* The start-ups of a listener, by stage; cm->lock. */
+struct kal_starts {
+	struct kal_start_queue queues[KAL_START_STAGES];
+};
+
 struct kal_listener {
 	struct kal_cm *cm;
 	uint64_t id;
@@ -105,9 +124,9 @@ struct kal_listener {
 	uint32_t backlog;
 	bool suppress;
 	struct ri_service service;
-	atomic_uint half_open;
+	struct kal_starts starts;
 	atomic_uint waiting; /* delivered, not answered */
-	atomic_uint refs;    /* the listener itself and its half-open requests */
+	atomic_uint refs;    /* the listener itself and its start-ups */
 	atomic_bool closed;
 	struct ri_listen *provider; /* the provider listens */
 	/* kal_listen_socks.c */
@@ -126,13 +145,13 @@ struct kal_request {
 	uint32_t id;                   /* 0 while half open */
 	uint64_t listener_id;
 	uint64_t ctx;
-	bool taken;        /* cm->lock: who set it ends the request */
-	bool service;      /* asks for a datagram service, not for a connection */
-	bool whole;        /* half open: the Request is there, but the consumer's backlog is full */
-	uint64_t patience; /* ... until when that may last */
+	bool taken;                 /* cm->lock: who set it ends the request */
+	bool service;               /* asks for a datagram service, not for a connection */
+	enum kal_start_stage stage; /* while half open; service thread, written under cm->lock */
+	uint64_t patience;          /* WHOLE: until when that may last */
 	bool suppress;
 	struct kal_fd fd;
-	struct kal_request *next_half, *prev_half; /* cm->lock: half-open requests */
+	struct kal_request *next_start, *prev_start; /* cm->lock: while half open */
 	struct ri_watch watch;
 	struct ri_timer timer;
 	struct kal_mpa_frame frame;
@@ -203,7 +222,7 @@ enum ri_status kal_address_accept(struct kal_conn *conn, const struct kal_cm_req
 /* kal_request.c */
 /* Takes the descriptor over. */
 void kal_request_new(struct kal_listener *listener, struct kal_fd *fd);
-/* End every request of this RNIC, half open or delivered, without events. */
+/* End every delivered request of this RNIC, without events; those half open ended with their listeners. */
 void kal_request_end_all(struct kal_cm *cm);
 void kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event);
 void kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event);
@@ -219,6 +238,23 @@ void kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listen
 void kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 			uint16_t len);
 void kal_request_free(struct kal_request *request);
+/* The caller holds cm->lock. It is the caller's to end now; false: somebody else was faster. */
+bool kal_request_leave(struct kal_request *request);
+
+/* kal_starts.c. Under cm->lock: a half-open request begins, silent, and is half open no more. */
+void kal_start_enter(struct kal_request *request);
+void kal_start_leave(struct kal_request *request);
+/* It has come so far. Not under cm->lock, as the next ones. */
+void kal_start_advance(struct kal_request *request, enum kal_start_stage stage);
+/* On the service thread: `fresh` has just begun. If there are too many now, one of the others is reset. */
+void kal_starts_trim(struct kal_listener *listener, const struct kal_request *fresh);
+/* All places are taken by whole Requests that wait for the consumer: nobody can go. */
+bool kal_starts_full(struct kal_listener *listener);
+/* On the service thread, when there are no descriptors left: one start-up of this listener, or else of another
+ * one of this adapter, is reset. False: there is none that may go. */
+bool kal_starts_free_descriptor(struct kal_listener *listener);
+/* The listener ends, and nothing is accepted for it any more: its start-ups are reset. */
+void kal_starts_end_all(struct kal_listener *listener);
 
 /* kal_resolve.c */
 void kal_resolve_from_provider(struct kal_cm *cm, const struct ri_cm_event *event);
@@ -226,8 +262,6 @@ void kal_resolve_end_all(struct kal_cm *cm);
 
 /* kal_listen.c, kal_listen_socks.c */
 void kal_listener_unref(struct kal_listener *listener);
-/* Has it as many start-ups and unanswered requests as it may have? */
-bool kal_listener_full(struct kal_listener *listener);
 void kal_listener_init(struct kal_listener *listener);
 /* Open its sockets; a port that was left open is chosen. */
 enum ri_status kal_listener_open(struct kal_listener *listener,

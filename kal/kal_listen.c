@@ -74,6 +74,7 @@ kal_listen_destroy(struct kal_listener *listener)
 	g_hash_table_remove(cm->listeners, &listener->id);
 	kal_cm_unlock(cm);
 	kal_listener_close(listener);
+	kal_starts_end_all(listener);
 	kal_listener_unref(listener);
 }
 

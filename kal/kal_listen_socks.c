@@ -7,9 +7,11 @@
  * so does the listener. A spigot that has no address when the listener begins is no interface of this
  * host; its listener takes what comes to any, and follows nothing.
  *
- * Accepted sockets become half-open requests; when too many of them are half open or unanswered, or
- * descriptors ran out, the listener looks away until there is room. The kernel's own backlog, as long as
- * it gets, then holds the rest: the consumer's backlog bounds what it is shown, not how many may knock.
+ * Accepted sockets become half-open requests (kal_starts.c), of which there is a bounded number: a new one
+ * takes the place of one that has said little, so peers that are silent keep nobody out. When the consumer
+ * has as many unanswered requests as it wanted, the listener looks away until there is room. The kernel's own
+ * backlog, as long as it gets, then holds the rest: the consumer's backlog bounds what it is shown, not how
+ * many may knock. When descriptors run out, start-ups go too; if there are none, the listener looks away.
  *
  * The call that makes a listener opens its sockets; once `watching` is set they belong to the service
  * thread, until the call that ends the listener has stopped everything that runs there.
@@ -23,11 +25,11 @@
 #define ACCEPT_BATCH  16
 #define PORT_ATTEMPTS 16
 
-bool
-kal_listener_full(struct kal_listener *listener)
+/* Nothing can be shown to the consumer, or nobody can give way: more would only wait here. */
+static bool
+is_full(struct kal_listener *listener)
 {
-	return atomic_load(&listener->half_open) >= KAL_HALF_OPEN_MAX ||
-	       atomic_load(&listener->waiting) >= listener->backlog;
+	return atomic_load(&listener->waiting) >= listener->backlog || kal_starts_full(listener);
 }
 
 static bool
@@ -54,7 +56,7 @@ look_again(void *arg)
 {
 	struct kal_listener *listener = arg;
 
-	look(listener, kal_listener_full(listener) ? 0 : RI_WATCH_IN);
+	look(listener, is_full(listener) ? 0 : RI_WATCH_IN);
 }
 
 /* One connection. False: nothing more to take now; *away: and not soon either. */
@@ -63,15 +65,18 @@ take_one(struct kal_listener *listener, int sock, bool *away)
 {
 	struct kal_fd fd = {0};
 
-	*away = kal_listener_full(listener);
+	*away = is_full(listener);
 	if (*away)
 		return false;
 	if (kal_fd_accept(&fd, sock, NULL, NULL)) {
 		kal_request_new(listener, &fd);
 		return true;
 	}
-	/* Out of descriptors or memory: what waits stays ready, so look away for a while. */
-	*away = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		/* What waits stays ready: make room, or look away for a while. */
+		*away = !kal_starts_free_descriptor(listener);
+		return !*away;
+	}
 	return errno == ECONNABORTED || errno == EINTR;
 }
 

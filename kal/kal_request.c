@@ -4,11 +4,11 @@
 /*
  * Requests for connections: from the TCP accept until our consumer answered.
  *
- * Half open: the MPA Request is being read, bounded in time (5 s) and size; on the service
- * thread. Delivered: it has an id, stands in the table, and the client was told; the service thread
+ * Half open: the MPA Request is being read, bounded in time (5 s), size and number (kal_starts.c); on the
+ * service thread. Delivered: it has an id, stands in the table, and the client was told; the service thread
  * still watches whether the peer gives up, and a timer bounds the answer (120 s).
  *
- * A request ends by whoever takes it (leave(): the first to ask, under the table lock): an accept, a
+ * A request ends by whoever takes it (kal_request_leave: the first to ask, under the table lock): an accept, a
  * reject, a hand-off, the service thread, or the end of the adapter. Its functions on the service
  * thread look first whether somebody has, and whoever has waits for them before it goes on.
  */
@@ -60,10 +60,8 @@ void
 kal_request_free(struct kal_request *request)
 {
 	quiet(request);
-	if (request->listener != NULL) {
-		atomic_fetch_sub(&request->listener->half_open, 1);
+	if (request->listener != NULL)
 		kal_listener_unref(request->listener);
-	}
 	kal_fd_close(&request->fd);
 	request_release(request);
 }
@@ -95,41 +93,14 @@ count_waiting(struct kal_request *request, int by)
 		atomic_fetch_add(&listener->waiting, (unsigned)by);
 }
 
-/* The caller holds cm->lock. */
-static void
-half_open_add(struct kal_request *request)
-{
-	struct kal_cm *cm = request->cm;
-
-	request->next_half = cm->half_open;
-	if (cm->half_open != NULL)
-		cm->half_open->prev_half = request;
-	cm->half_open = request;
-}
-
-/* The caller holds cm->lock. */
-static void
-half_open_remove(struct kal_request *request)
-{
-	if (request->prev_half != NULL)
-		request->prev_half->next_half = request->next_half;
-	else
-		request->cm->half_open = request->next_half;
-	if (request->next_half != NULL)
-		request->next_half->prev_half = request->prev_half;
-	request->next_half = NULL;
-	request->prev_half = NULL;
-}
-
-/* The caller holds cm->lock. It is the caller's to end now; false: somebody else was faster. */
-static bool
-leave(struct kal_request *request)
+bool
+kal_request_leave(struct kal_request *request)
 {
 	if (request->taken)
 		return false;
 	request->taken = true;
 	if (request->id == 0) {
-		half_open_remove(request);
+		kal_start_leave(request);
 		return true;
 	}
 	g_hash_table_remove(request->cm->requests, &request->id);
@@ -143,26 +114,25 @@ take(struct kal_request *request)
 	bool ours;
 
 	kal_cm_lock(request->cm);
-	ours = leave(request);
+	ours = kal_request_leave(request);
 	kal_cm_unlock(request->cm);
 	return ours;
 }
 
-/* Any request, taken; NULL if there is none left. */
+/* Any delivered request, taken; NULL if there is none left. */
 static struct kal_request *
 take_any(struct kal_cm *cm)
 {
-	struct kal_request *request;
+	struct kal_request *request = NULL;
 	GHashTableIter iter;
 	gpointer value;
 
 	kal_cm_lock(cm);
-	request = cm->half_open;
 	g_hash_table_iter_init(&iter, cm->requests);
-	if (request == NULL && g_hash_table_iter_next(&iter, NULL, &value))
+	if (g_hash_table_iter_next(&iter, NULL, &value))
 		request = value;
 	if (request != NULL)
-		(void)leave(request); /* what can be found is not taken */
+		(void)kal_request_leave(request); /* what can be found is not taken */
 	kal_cm_unlock(cm);
 	return request;
 }
@@ -174,10 +144,7 @@ kal_request_end_all(struct kal_cm *cm)
 
 	while ((request = take_any(cm)) != NULL) {
 		quiet(request);
-		if (request->id != 0)
-			kal_request_refuse(request, KAL_REASON_OTHER, NULL, 0);
-		else
-			kal_request_free(request);
+		kal_request_refuse(request, KAL_REASON_OTHER, NULL, 0);
 	}
 	/* The service thread may be about to free one that it has taken. */
 	while (atomic_load(&cm->alive) > 0)
@@ -194,7 +161,7 @@ kal_request_take(struct kal_cm *cm, uint32_t id, bool service)
 	if (request != NULL && request->service != service)
 		request = NULL;
 	if (request != NULL)
-		leave(request);
+		kal_request_leave(request);
 	kal_cm_unlock(cm);
 	if (request != NULL)
 		quiet(request);
@@ -312,7 +279,6 @@ kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 	struct kal_request *request = request_alloc(listener->cm);
 
 	atomic_fetch_add(&listener->refs, 1);
-	atomic_fetch_add(&listener->half_open, 1);
 	request->listener = listener;
 	request->listener_id = listener->id;
 	request->ctx = listener->ctx;
@@ -322,13 +288,16 @@ kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 	request->watch.events = RI_WATCH_IN;
 	kal_sock_prepare(request->watch.fd);
 	kal_cm_lock(request->cm);
-	half_open_add(request);
+	kal_start_enter(request);
 	kal_cm_unlock(request->cm);
-	if (host->watch_start(host->self, &request->watch) == RI_SUCCESS)
-		host->timer_start(host->self, &request->timer,
-				  host->now(host->self) + KAL_REQUEST_READ_MAX);
-	else if (take(request))
-		kal_request_free(request);
+	if (host->watch_start(host->self, &request->watch) != RI_SUCCESS) {
+		if (take(request))
+			kal_request_free(request);
+		return;
+	}
+	host->timer_start(host->self, &request->timer,
+			  host->now(host->self) + KAL_REQUEST_READ_MAX);
+	kal_starts_trim(listener, request);
 }
 
 static void
@@ -367,9 +336,9 @@ hold(struct kal_request *request)
 	const struct ri_host *host = request->cm->p.host;
 	uint64_t now = host->now(host->self);
 
-	if (!request->whole)
+	if (request->stage != KAL_START_WHOLE)
 		request->patience = now + KAL_REQUEST_ANSWER_MAX;
-	request->whole = true;
+	kal_start_advance(request, KAL_START_WHOLE);
 	host->timer_start(host->self, &request->timer, now + KAL_LOOK_AGAIN);
 	return now < request->patience;
 }
@@ -394,7 +363,7 @@ deliver(struct kal_request *request)
 	describe(request);
 	attend(request);
 	kal_cm_lock(cm);
-	room = leave(request);
+	room = kal_request_leave(request);
 	if (room) {
 		request->taken = false;
 		request->listener = NULL;
@@ -402,10 +371,8 @@ deliver(struct kal_request *request)
 		enter(request);
 	}
 	kal_cm_unlock(cm);
-	if (room) {
-		atomic_fetch_sub(&listener->half_open, 1);
+	if (room)
 		kal_listener_unref(listener);
-	}
 	return room;
 }
 
@@ -426,8 +393,12 @@ read_request(struct kal_request *request)
 		return false;
 	request->in_len += (size_t)n;
 	found = kal_mpa_read(KAL_MPA_REQUEST, request->in, request->in_len, &request->frame, &size);
-	if (found == KAL_MPA_MORE)
+	if (found == KAL_MPA_MORE) {
+		kal_start_advance(request, request->in_len < KAL_MPA_HEADER_SIZE
+						   ? KAL_START_PARTIAL
+						   : KAL_START_HEADER);
 		return true;
+	}
 	if (found != KAL_MPA_WHOLE)
 		return false;
 	verdict = kal_mpa_judge_request(&request->frame, request->in_len - size);
@@ -461,7 +432,7 @@ die(struct kal_request *request)
 	bool ours;
 
 	kal_cm_lock(cm);
-	ours = leave(request);
+	ours = kal_request_leave(request);
 	if (ours)
 		tell_gone(request);
 	kal_cm_unlock(cm);
@@ -519,7 +490,7 @@ request_late(void *arg)
 		return;
 	if (request->listener == NULL)
 		die(request);
-	else if (!(request->whole && deliver(request)) && take(request))
+	else if (!(request->stage == KAL_START_WHOLE && deliver(request)) && take(request))
 		kal_request_free(request);
 }
 
@@ -577,7 +548,7 @@ kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
 			request = value;
 	}
 	if (request != NULL) {
-		leave(request);
+		kal_request_leave(request);
 		tell_gone(request);
 	}
 	kal_cm_unlock(cm);

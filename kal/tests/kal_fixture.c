@@ -44,7 +44,13 @@ fixture_id(struct fixture *f, enum kal_call_number call, uint32_t id)
 void
 fixture_open(struct fixture *f)
 {
-	struct kal_client_params params = {.host = kal_host_default()};
+	fixture_open_on(f, kal_host_default());
+}
+
+void
+fixture_open_on(struct fixture *f, const struct ri_host *host)
+{
+	struct kal_client_params params = {.host = host};
 	struct kal_rnic_open_req open = {.name = "fake"};
 	struct kal_rnic_open_rep opened;
 	struct kal_id_rep id;

@@ -17,6 +17,7 @@ struct fixture {
 };
 
 void fixture_open(struct fixture *f);
+void fixture_open_on(struct fixture *f, const struct ri_host *host);
 /* Closes the client and checks that the provider has no object left. */
 void fixture_close(struct fixture *f);
 

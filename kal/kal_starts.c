@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The start-ups of a listener: connections that TCP has accepted and whose MPA Request is not delivered
+ * yet. Anybody can open connections and say nothing, so a listener keeps a bounded number of start-ups and
+ * goes on accepting: a new one takes the place of an old one that has said little.
+ *
+ * Start-ups stand in one queue for each stage, in the order in which they reached it. The oldest silent one
+ * goes first, then the oldest with a part of a header, then the oldest with a whole header. Each stage keeps a
+ * share of the places, so that connections which send one octet and stop cannot take all of them from those
+ * that are about to speak. A whole Request that waits for the consumer is never the one to go.
+ *
+ * Each start-up also has its deadline (KAL_REQUEST_READ_MAX), however many octets it sends one by one.
+ *
+ * The queues belong to the table lock. Room is made on the service thread.
+ */
+#include <sys/socket.h>
+
+#include "kal_cm_internal.h"
+
+static void
+queue_append(struct kal_starts *starts, struct kal_request *request)
+{
+	struct kal_start_queue *queue = &starts->queues[request->stage];
+
+	request->next_start = NULL;
+	request->prev_start = queue->newest;
+	if (queue->newest != NULL)
+		queue->newest->next_start = request;
+	else
+		queue->oldest = request;
+	queue->newest = request;
+	queue->count++;
+}
+
+static void
+queue_remove(struct kal_starts *starts, struct kal_request *request)
+{
+	struct kal_start_queue *queue = &starts->queues[request->stage];
+
+	if (request->prev_start != NULL)
+		request->prev_start->next_start = request->next_start;
+	else
+		queue->oldest = request->next_start;
+	if (request->next_start != NULL)
+		request->next_start->prev_start = request->prev_start;
+	else
+		queue->newest = request->prev_start;
+	request->next_start = NULL;
+	request->prev_start = NULL;
+	queue->count--;
+}
+
+void
+kal_start_enter(struct kal_request *request)
+{
+	request->stage = KAL_START_SILENT;
+	queue_append(&request->listener->starts, request);
+}
+
+void
+kal_start_leave(struct kal_request *request)
+{
+	queue_remove(&request->listener->starts, request);
+}
+
+/* The caller holds cm->lock. */
+static void
+advance(struct kal_request *request, enum kal_start_stage stage)
+{
+	if (stage <= request->stage)
+		return;
+	queue_remove(&request->listener->starts, request);
+	request->stage = stage;
+	queue_append(&request->listener->starts, request);
+}
+
+void
+kal_start_advance(struct kal_request *request, enum kal_start_stage stage)
+{
+	kal_cm_lock(request->cm);
+	if (!request->taken)
+		advance(request, stage);
+	kal_cm_unlock(request->cm);
+}
+
+static unsigned
+count(const struct kal_starts *starts)
+{
+	unsigned sum = 0;
+
+	for (int stage = 0; stage < KAL_START_STAGES; stage++)
+		sum += starts->queues[stage].count;
+	return sum;
+}
+
+/*
+ * Its first octets may wait in the socket: then it is not silent, only unread. One look, which cannot
+ * block; it happens only when a start-up has to go.
+ */
+static bool
+has_spoken(struct kal_request *request)
+{
+	char octet;
+
+	return recv(kal_fd_get(&request->fd), &octet, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+/* The caller holds cm->lock. The oldest of a stage with more than `share` of them, but not `fresh`. */
+static struct kal_request *
+oldest_of(struct kal_starts *starts, unsigned share, const struct kal_request *fresh)
+{
+	for (int stage = KAL_START_SILENT; stage < KAL_START_WHOLE; stage++) {
+		struct kal_request *request = starts->queues[stage].oldest;
+
+		if (starts->queues[stage].count > share && request != NULL && request != fresh)
+			return request;
+	}
+	return NULL;
+}
+
+/* The caller holds cm->lock. */
+static struct kal_request *
+victim_of(struct kal_starts *starts, const struct kal_request *fresh)
+{
+	for (;;) {
+		struct kal_request *request = oldest_of(starts, KAL_START_SHARE, fresh);
+
+		if (request == NULL)
+			request = oldest_of(starts, 0, fresh);
+		if (request == NULL || request->stage != KAL_START_SILENT || !has_spoken(request))
+			return request;
+		advance(request, KAL_START_PARTIAL);
+	}
+}
+
+/* The caller holds cm->lock; it lets go of it. False: there was none to end. */
+static bool
+end_one(struct kal_cm *cm, struct kal_request *request)
+{
+	bool ours = request != NULL && kal_request_leave(request);
+
+	kal_cm_unlock(cm);
+	if (!ours)
+		return false;
+	kal_sock_abort(kal_fd_get(&request->fd));
+	kal_request_free(request);
+	return true;
+}
+
+void
+kal_starts_trim(struct kal_listener *listener, const struct kal_request *fresh)
+{
+	struct kal_cm *cm = listener->cm;
+
+	kal_cm_lock(cm);
+	if (count(&listener->starts) <= KAL_STARTS_MAX)
+		kal_cm_unlock(cm);
+	else
+		(void)end_one(cm, victim_of(&listener->starts, fresh));
+}
+
+bool
+kal_starts_full(struct kal_listener *listener)
+{
+	bool full;
+
+	kal_cm_lock(listener->cm);
+	full = listener->starts.queues[KAL_START_WHOLE].count >= KAL_STARTS_MAX;
+	kal_cm_unlock(listener->cm);
+	return full;
+}
+
+bool
+kal_starts_free_descriptor(struct kal_listener *listener)
+{
+	struct kal_cm *cm = listener->cm;
+	struct kal_request *request;
+	GHashTableIter iter;
+	gpointer value;
+
+	kal_cm_lock(cm);
+	request = victim_of(&listener->starts, NULL);
+	g_hash_table_iter_init(&iter, cm->listeners);
+	while (request == NULL && g_hash_table_iter_next(&iter, NULL, &value))
+		request = victim_of(&((struct kal_listener *)value)->starts, NULL);
+	return end_one(cm, request);
+}
+
+void
+kal_starts_end_all(struct kal_listener *listener)
+{
+	struct kal_cm *cm = listener->cm;
+	struct kal_request *request;
+
+	do {
+		request = NULL;
+		kal_cm_lock(cm);
+		for (int stage = 0; stage < KAL_START_STAGES && request == NULL; stage++)
+			request = listener->starts.queues[stage].oldest;
+	} while (end_one(cm, request));
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Peers that connect and say nothing, or little, in numbers: a client that speaks is served, and it does not
+ * wait for their time to run out. So that time is out of the question here, the deadlines of the kAL are an
+ * hour away. The peers are other processes: each has descriptors of its own.
+ */
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kal_cm_internal.h"
+#include "kal_fixture.h"
+
+#define LISTEN_CTX 7
+#define CROWDS     3
+#define CROWD      400
+#define ROOM       24 /* descriptors, where they are short */
+
+/* --- peers in other processes ----------------------------------------------------------------- */
+
+/* Connect so often and say that; a count of 0: close all. Answered by one octet. */
+struct order {
+	uint16_t port;
+	uint16_t count;
+	uint16_t len;
+	uint8_t octets[KAL_MPA_FRAME_MAX];
+};
+
+static struct {
+	pid_t pid;
+	int link;
+} crowds[CROWDS];
+
+static bool
+knock(int fd, const struct order *order)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+				  .sin_port = order->port,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	return connect(fd, (struct sockaddr *)&sin, sizeof(sin)) == 0 &&
+	       (order->len == 0 || send(fd, order->octets, order->len, MSG_NOSIGNAL) >= 0);
+}
+
+/* A life in a crowd. */
+static void
+obey(int link)
+{
+	static int fds[4 * CROWD];
+	struct order order;
+	unsigned used = 0;
+
+	while (recv(link, &order, sizeof(order), 0) == sizeof(order)) {
+		char done = 'd';
+
+		while (order.count == 0 && used > 0)
+			close(fds[--used]);
+		for (unsigned i = 0; i < order.count && used < G_N_ELEMENTS(fds); i++) {
+			fds[used] = socket(AF_INET, SOCK_STREAM, 0);
+			if (fds[used] < 0)
+				done = 's';
+			else if (!knock(fds[used++], &order) && errno != ECONNRESET &&
+				 errno != EPIPE)
+				done = 'f';
+		}
+		if (send(link, &done, 1, 0) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+/* Before there are threads. */
+static void
+crowds_begin(void)
+{
+	for (int i = 0; i < CROWDS; i++) {
+		int ends[2];
+
+		g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), ==, 0);
+		crowds[i].pid = fork();
+		g_assert_cmpint(crowds[i].pid, >=, 0);
+		if (crowds[i].pid == 0) {
+			close(ends[0]);
+			for (int j = 0; j < i; j++)
+				close(crowds[j].link);
+			obey(ends[1]);
+		}
+		close(ends[1]);
+		crowds[i].link = ends[0];
+	}
+}
+
+static void
+crowds_end(void)
+{
+	for (int i = 0; i < CROWDS; i++) {
+		close(crowds[i].link);
+		g_assert_cmpint(waitpid(crowds[i].pid, NULL, 0), ==, crowds[i].pid);
+	}
+}
+
+static void
+crowd_ask(int i, uint16_t port, unsigned count, const void *octets, size_t len)
+{
+	struct order order = {.port = port, .count = (uint16_t)count, .len = (uint16_t)len};
+
+	if (len > 0)
+		memcpy(order.octets, octets, len);
+	g_assert_cmpint(send(crowds[i].link, &order, sizeof(order), 0), ==, sizeof(order));
+}
+
+static void
+crowd_wait(int i)
+{
+	char done = 0;
+
+	g_assert_cmpint(recv(crowds[i].link, &done, 1, 0), ==, 1);
+	g_assert_cmpint(done, ==, 'd');
+}
+
+static void
+crowds_leave(void)
+{
+	for (int i = 0; i < CROWDS; i++) {
+		crowd_ask(i, 0, 0, NULL, 0);
+		crowd_wait(i);
+	}
+}
+
+/* --- a kAL whose patience is endless ------------------------------------------------------------ */
+
+static void
+timer_start_late(void *self, struct ri_timer *timer, uint64_t deadline)
+{
+	const struct ri_host *host = kal_host_default();
+	bool far = deadline != RI_NEVER && deadline > host->now(self) + KAL_NS_PER_S;
+
+	host->timer_start(self, timer, far ? deadline + 3600 * KAL_NS_PER_S : deadline);
+}
+
+static void
+open_fixture(struct fixture *f)
+{
+	static struct ri_host host;
+
+	host = *kal_host_default();
+	host.timer_start = timer_start_late;
+	fixture_open_on(f, &host);
+}
+
+/* --- a client that speaks ------------------------------------------------------------------------ */
+
+static size_t
+request_octets(uint8_t *out)
+{
+	struct kal_mpa_frame frame = {.kind = KAL_MPA_REQUEST,
+				      .revision = 1,
+				      .crc = true,
+				      .private_data = (const uint8_t *)"hello",
+				      .private_len = 5};
+	size_t len = kal_mpa_write(&frame, out, KAL_MPA_FRAME_MAX);
+
+	g_assert_cmpuint(len, ==, KAL_MPA_HEADER_SIZE + 5);
+	return len;
+}
+
+static void
+refuse_next(struct fixture *f)
+{
+	struct kal_cm_req no = {.reason = KAL_REASON_CONSUMER};
+	struct kal_cm_event event = fixture_cm(f, KAL_CM_REQUEST, LISTEN_CTX);
+
+	g_assert_cmpuint(event.pdata_len, ==, 5);
+	no.request = event.request;
+	g_assert_cmpint(fixture_call(f, KAL_REJECT, &no, sizeof(no), NULL, 0), ==, RI_SUCCESS);
+}
+
+static void
+be_served(struct fixture *f, uint16_t port)
+{
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	size_t len = request_octets(buf);
+	int fd = raw_connect(false, port);
+
+	raw_send(fd, buf, len);
+	refuse_next(f);
+	g_assert_true(raw_frame(fd, KAL_MPA_REPLY, buf).reject);
+	close(fd);
+}
+
+static void
+test_silent(void)
+{
+	struct fixture f;
+	uint16_t port = 0;
+
+	open_fixture(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	for (int i = 0; i < CROWDS; i++)
+		crowd_ask(i, port, CROWD, NULL, 0);
+	for (int i = 0; i < CROWDS; i++)
+		crowd_wait(i);
+	for (int i = 0; i < 20; i++)
+		be_served(&f, port);
+	/* Half of a header from each of as many more. */
+	for (int i = 0; i < CROWDS; i++)
+		crowd_ask(i, port, CROWD, "MPA ID Req", 10);
+	for (int i = 0; i < CROWDS; i++)
+		crowd_wait(i);
+	for (int i = 0; i < 20; i++)
+		be_served(&f, port);
+	crowds_leave();
+	fixture_close(&f);
+}
+
+/* Who goes first: see kal_starts.c. */
+static void
+test_preference(void)
+{
+	struct fixture f;
+	uint16_t port = 0;
+	uint8_t buf[KAL_MPA_FRAME_MAX], octet;
+	size_t len = request_octets(buf);
+	int silent[KAL_STARTS_MAX], part, header;
+
+	open_fixture(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	part = raw_connect(false, port);
+	raw_send(part, buf, 1);
+	header = raw_connect(false, port);
+	raw_send(header, buf, KAL_MPA_HEADER_SIZE);
+	for (int i = 0; i < KAL_STARTS_MAX; i++)
+		silent[i] = raw_connect(false, port);
+	/* Two are too many: the two that were silent for longest. */
+	g_assert_cmpint(raw_recv(silent[0], &octet, 1), <=, 0);
+	g_assert_cmpint(raw_recv(silent[1], &octet, 1), <=, 0);
+	raw_send(part, buf + 1, len - 1);
+	refuse_next(&f);
+	raw_send(header, buf + KAL_MPA_HEADER_SIZE, len - KAL_MPA_HEADER_SIZE);
+	refuse_next(&f);
+	/* All others are still there. */
+	for (int i = 2; i < KAL_STARTS_MAX; i++) {
+		raw_send(silent[i], buf, len);
+		refuse_next(&f);
+	}
+	for (int i = 0; i < KAL_STARTS_MAX; i++)
+		close(silent[i]);
+	close(part);
+	close(header);
+	fixture_close(&f);
+}
+
+/* Peers that send one octet each do not take the places of those that are about to speak. */
+static void
+test_shares(void)
+{
+	struct fixture f;
+	uint16_t port = 0;
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	size_t len = request_octets(buf);
+	int part[KAL_STARTS_MAX], late[KAL_START_SHARE - 1]; /* one more comes */
+
+	open_fixture(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	for (int i = 0; i < KAL_STARTS_MAX; i++) {
+		part[i] = raw_connect(false, port);
+		raw_send(part[i], buf, 1);
+	}
+	for (int i = 0; i < KAL_START_SHARE - 1; i++)
+		late[i] = raw_connect(false, port);
+	be_served(&f, port);
+	for (int i = 0; i < KAL_START_SHARE - 1; i++) {
+		raw_send(late[i], buf, len);
+		refuse_next(&f);
+		close(late[i]);
+	}
+	for (int i = 0; i < KAL_STARTS_MAX; i++)
+		close(part[i]);
+	fixture_close(&f);
+}
+
+/* The highest descriptor in use. */
+static int
+highest(void)
+{
+	g_autoptr(GDir) dir = g_dir_open("/proc/self/fd", 0, NULL);
+	const char *name;
+	int top = 0;
+
+	while ((name = g_dir_read_name(dir)) != NULL)
+		top = MAX(top, atoi(name));
+	return top;
+}
+
+/* Descriptors are short in the process of the listener. */
+static void
+test_descriptors(void)
+{
+	struct fixture f;
+	struct rlimit limit, less;
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	size_t len = request_octets(buf);
+	uint16_t port = 0;
+
+	open_fixture(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	less = limit;
+	less.rlim_cur = (rlim_t)(highest() + 1 + ROOM);
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &less), ==, 0);
+	crowd_ask(0, port, CROWD, NULL, 0);
+	crowd_wait(0);
+	for (int i = 0; i < 10; i++) {
+		crowd_ask(1, port, 1, buf, len);
+		crowd_wait(1);
+		refuse_next(&f);
+	}
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	crowds_leave();
+	fixture_close(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	int result;
+
+	g_test_init(&argc, &argv, NULL);
+	crowds_begin();
+	fake_register();
+	g_test_add_func("/kal/flood/silent", test_silent);
+	g_test_add_func("/kal/flood/preference", test_preference);
+	g_test_add_func("/kal/flood/shares", test_shares);
+	g_test_add_func("/kal/flood/descriptors", test_descriptors);
+	result = g_test_run();
+	crowds_end();
+	return result;
+}
