@@ -14,7 +14,9 @@
 
 #include "tool_adapter.h"
 #include "tool_error.h"
+#include "tool_json.h"
 #include "tool_options.h"
+#include "tool_print.h"
 #include "tool_text.h"
 
 #define PROGRAM "it-info"
@@ -104,12 +106,14 @@ address_text(const it_net_addr_t *addr)
 	return g_strdup(text[0] != '\0' ? text : "?");
 }
 
+/* "" if it does not say. */
 static const char *
 vendor_of(const it_ia_info_t *info)
 {
-	if (info->transport_type == IT_IWARP_TCP_TRANSPORT && info->vendor.iwarp.valid_vid)
+	if (info != NULL && info->transport_type == IT_IWARP_TCP_TRANSPORT &&
+	    info->vendor.iwarp.valid_vid)
 		return (const char *)info->vendor.iwarp.vid;
-	return NULL;
+	return "";
 }
 
 static const char *
@@ -150,16 +154,20 @@ static void
 print_adapter(const it_interface_t *interface, const it_ia_info_t *info, const char *trouble,
 	      bool verbose)
 {
-	printf("%s\n  transport %s, API %u.%u\n", interface->name,
+	g_autofree char *name = tool_escape(interface->name);
+	g_autofree char *vendor = tool_escape(vendor_of(info));
+
+	printf("%s\n  transport %s, API %u.%u\n", name,
 	       tool_transport_text(interface->transport_type), interface->major_version,
 	       interface->minor_version);
 	if (info == NULL) {
-		printf("  cannot be opened: %s\n", trouble);
+		g_autofree char *why = tool_escape(trouble);
+
+		printf("  cannot be opened: %s\n", why);
 		return;
 	}
 	printf("  provider %u.%u%s%s, %s\n", info->sw_major_version, info->sw_minor_version,
-	       vendor_of(info) != NULL ? " " : "", vendor_of(info) != NULL ? vendor_of(info) : "",
-	       services_of(info));
+	       *vendor != '\0' ? " " : "", vendor, services_of(info));
 	for (size_t i = 0; i < info->num_spigots; i++)
 		print_spigot(&info->spigot_info[i]);
 	if (verbose)
@@ -167,43 +175,22 @@ print_adapter(const it_interface_t *interface, const it_ia_info_t *info, const c
 }
 
 static void
-json_text(JsonBuilder *json, const char *name, const char *value)
-{
-	json_builder_set_member_name(json, name);
-	json_builder_add_string_value(json, value);
-}
-
-static void
-json_number(JsonBuilder *json, const char *name, size_t value)
-{
-	json_builder_set_member_name(json, name);
-	json_builder_add_int_value(json, (gint64)MIN(value, (size_t)G_MAXINT64));
-}
-
-static void
-json_boolean(JsonBuilder *json, const char *name, bool value)
-{
-	json_builder_set_member_name(json, name);
-	json_builder_add_boolean_value(json, value);
-}
-
-static void
 json_spigot(JsonBuilder *json, const it_spigot_info_t *spigot)
 {
 	json_builder_begin_object(json);
-	json_number(json, "spigot_id", spigot->spigot_id);
-	json_boolean(json, "online", spigot->spigot_online);
-	json_number(json, "max_rc_send_len", spigot->max_rc_send_len);
-	json_number(json, "max_rc_rdma_len", spigot->max_rc_rdma_len);
-	json_number(json, "max_ud_send_len", spigot->max_ud_send_len);
-	json_number(json, "active_side_conn_qual", spigot->active_side_conn_qual);
-	json_number(json, "passive_side_conn_qual", spigot->passive_side_conn_qual);
+	tool_json_count(json, "spigot_id", spigot->spigot_id);
+	tool_json_boolean(json, "online", spigot->spigot_online);
+	tool_json_count(json, "max_rc_send_len", spigot->max_rc_send_len);
+	tool_json_count(json, "max_rc_rdma_len", spigot->max_rc_rdma_len);
+	tool_json_count(json, "max_ud_send_len", spigot->max_ud_send_len);
+	tool_json_count(json, "active_side_conn_qual", spigot->active_side_conn_qual);
+	tool_json_count(json, "passive_side_conn_qual", spigot->passive_side_conn_qual);
 	json_builder_set_member_name(json, "addresses");
 	json_builder_begin_array(json);
 	for (size_t i = 0; i < spigot->num_net_addr; i++) {
 		g_autofree char *text = address_text(&spigot->net_addr[i]);
 
-		json_builder_add_string_value(json, text);
+		tool_json_element(json, text);
 	}
 	json_builder_end_array(json);
 	json_builder_end_object(json);
@@ -212,19 +199,19 @@ json_spigot(JsonBuilder *json, const it_spigot_info_t *spigot)
 static void
 json_info(JsonBuilder *json, const it_ia_info_t *info)
 {
-	json_number(json, "provider_major_version", info->sw_major_version);
-	json_number(json, "provider_minor_version", info->sw_minor_version);
-	if (vendor_of(info) != NULL)
-		json_text(json, "vendor", vendor_of(info));
-	json_boolean(json, "rc_service", (info->supported_service_types & IT_RC_SERVICE) != 0);
-	json_boolean(json, "ud_service", (info->supported_service_types & IT_UD_SERVICE) != 0);
+	tool_json_count(json, "provider_major_version", info->sw_major_version);
+	tool_json_count(json, "provider_minor_version", info->sw_minor_version);
+	if (*vendor_of(info) != '\0')
+		tool_json_text(json, "vendor", vendor_of(info));
+	tool_json_boolean(json, "rc_service", (info->supported_service_types & IT_RC_SERVICE) != 0);
+	tool_json_boolean(json, "ud_service", (info->supported_service_types & IT_UD_SERVICE) != 0);
 	for (size_t i = 0; i < G_N_ELEMENTS(booleans); i++)
-		json_boolean(json, booleans[i].name, is_set(info, &booleans[i]));
+		tool_json_boolean(json, booleans[i].name, is_set(info, &booleans[i]));
 	for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++)
-		json_number(json, lengths[i].name, length_of(info, &lengths[i]));
-	json_number(json, "dto_alignment_hint", info->dto_alignment_hint);
-	json_number(json, "rmr_types_supported", info->rmr_types_supported);
-	json_number(json, "iobl_types_supported", info->iobl_types_supported);
+		tool_json_count(json, lengths[i].name, length_of(info, &lengths[i]));
+	tool_json_count(json, "dto_alignment_hint", info->dto_alignment_hint);
+	tool_json_count(json, "rmr_types_supported", info->rmr_types_supported);
+	tool_json_count(json, "iobl_types_supported", info->iobl_types_supported);
 	json_builder_set_member_name(json, "spigots");
 	json_builder_begin_array(json);
 	for (size_t i = 0; i < info->num_spigots; i++)
@@ -237,14 +224,14 @@ json_adapter(JsonBuilder *json, const it_interface_t *interface, const it_ia_inf
 	     const char *trouble)
 {
 	json_builder_begin_object(json);
-	json_text(json, "name", interface->name);
-	json_text(json, "transport", tool_transport_text(interface->transport_type));
-	json_number(json, "api_major_version", interface->major_version);
-	json_number(json, "api_minor_version", interface->minor_version);
+	tool_json_text(json, "name", interface->name);
+	tool_json_text(json, "transport", tool_transport_text(interface->transport_type));
+	tool_json_count(json, "api_major_version", interface->major_version);
+	tool_json_count(json, "api_minor_version", interface->minor_version);
 	if (info != NULL)
 		json_info(json, info);
 	else
-		json_text(json, "error", trouble);
+		tool_json_text(json, "error", trouble);
 	json_builder_end_object(json);
 }
 
@@ -305,9 +292,7 @@ show_all(const it_interface_t *list, size_t count, bool verbose, bool as_json)
 	bool good = true;
 
 	if (as_json) {
-		json = json_builder_new();
-		json_builder_begin_object(json);
-		json_text(json, "tool", PROGRAM);
+		json = tool_json_begin(PROGRAM);
 		json_builder_set_member_name(json, "adapters");
 		json_builder_begin_array(json);
 	}
@@ -315,8 +300,7 @@ show_all(const it_interface_t *list, size_t count, bool verbose, bool as_json)
 		good = show(&list[i], verbose, json) && good;
 	if (as_json) {
 		json_builder_end_array(json);
-		json_boolean(json, "ok", good);
-		json_builder_end_object(json);
+		tool_json_boolean(json, "ok", good);
 		tool_json_print(json);
 	}
 	return good;
@@ -339,8 +323,9 @@ main(int argc, char **argv)
 	GError *error = NULL;
 	size_t count = 1;
 
+	tool_begin();
 	g_option_context_add_main_entries(context, entries, NULL);
-	if (g_option_context_parse(context, &argc, &argv, &error) && argc > 1)
+	if (tool_parse(context, &argc, &argv, &error) && argc > 1)
 		tool_fail(&error, TOOL_ERROR_USAGE, "'%s' is too much", argv[1]);
 	if (error == NULL && name != NULL) {
 		list = g_new0(it_interface_t, 1);

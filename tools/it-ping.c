@@ -12,13 +12,15 @@
  *   SEND "pong" (where its sink is)       -> RDMA WRITE of what it read, SEND "done"
  *   verifies the sink
  *
- * The first letter tells the server the parameters. The client sends first and has the last word.
+ * The first letter tells the server the parameters, and the server says whether it is ready. The
+ * client sends first and has the last word.
  */
 
 #include <stdio.h>
 #include <string.h>
 
 #include "tool_error.h"
+#include "tool_json.h"
 #include "tool_mail.h"
 #include "tool_options.h"
 #include "tool_pattern.h"
@@ -32,12 +34,13 @@
 #define LETTER       64
 
 enum word {
-	WORD_START = 1, /* size and seed of the run */
+	WORD_START = 1, /* size and seed of the run; the answer: the server is ready */
 	WORD_PING,      /* number, context and address of the source */
 	WORD_GO_ON,
 	WORD_PONG, /* number, context and address of the sink */
 	WORD_DONE, /* number, and whether the source was as it should */
 	WORD_END,
+	WORD_TOO_LARGE, /* instead of START: the most octets that a client may have */
 };
 
 struct letter {
@@ -203,26 +206,33 @@ report(const struct ping *ping, const struct figures *figures)
 		       figures->rounds, ping->size, figures->min, mean, figures->max);
 		return;
 	}
-	json = json_builder_new();
-	json_builder_begin_object(json);
-	json_builder_set_member_name(json, "tool");
-	json_builder_add_string_value(json, PROGRAM);
-	json_builder_set_member_name(json, "ok");
-	json_builder_add_boolean_value(json, TRUE);
-	json_builder_set_member_name(json, "adapter");
-	json_builder_add_string_value(json, ping->options.adapter);
-	json_builder_set_member_name(json, "rounds");
-	json_builder_add_int_value(json, (gint64)figures->rounds);
-	json_builder_set_member_name(json, "size");
-	json_builder_add_int_value(json, (gint64)ping->size);
-	json_builder_set_member_name(json, "min_us");
-	json_builder_add_double_value(json, figures->min);
-	json_builder_set_member_name(json, "mean_us");
-	json_builder_add_double_value(json, mean);
-	json_builder_set_member_name(json, "max_us");
-	json_builder_add_double_value(json, figures->max);
-	json_builder_end_object(json);
+	json = tool_json_begin(PROGRAM);
+	tool_json_boolean(json, "ok", true);
+	tool_json_text(json, "adapter", ping->options.adapter);
+	tool_json_count(json, "rounds", figures->rounds);
+	tool_json_count(json, "size", ping->size);
+	tool_json_number(json, "min_us", figures->min);
+	tool_json_number(json, "mean_us", mean);
+	tool_json_number(json, "max_us", figures->max);
 	tool_json_print(json);
+}
+
+/* Tells the server what is to come; it may say that it is too much. */
+static bool
+start(struct end *end, GError **error)
+{
+	struct letter letter;
+
+	if (!tell(end, WORD_START, end->size, 0, end->seed, error) ||
+	    !hear_any(end, &letter, error))
+		return false;
+	if (letter.word == WORD_TOO_LARGE)
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "the server says: no more than %" G_GUINT64_FORMAT
+				 " octets (its option --memory)",
+				 letter.number);
+	return (letter.word == WORD_START && letter.number == end->size) ||
+	       tool_fail(error, TOOL_ERROR_PEER, "the peer sent a message out of turn");
 }
 
 static bool
@@ -245,8 +255,7 @@ client_on(const struct ping *ping, struct tool_adapter *adapter, uint16_t port, 
 	       tool_memory_make(&end.sink, adapter, ping->size, IT_PRIV_REMOTE_WRITE, false,
 				error) &&
 	       tool_adapter_path(adapter, ping->host, &path, error) &&
-	       tool_link_connect(&end.link, &path, port, &hello, error) &&
-	       tell(&end, WORD_START, ping->size, 0, end.seed, error) &&
+	       tool_link_connect(&end.link, &path, port, &hello, error) && start(&end, error) &&
 	       rounds(ping, &end, &figures, error) && tell(&end, WORD_END, 0, 0, 0, error) &&
 	       hear(&end, WORD_END, 0, &letter, error);
 	close_end(&end);
@@ -295,8 +304,9 @@ answer(struct end *end, const struct letter *ping, GError **error)
 	       (same || tool_fail(error, TOOL_ERROR_VERIFY, "%s", wrong->message));
 }
 
+/* Hears the size, and says whether a client may have that much. */
 static bool
-begin(struct end *end, GError **error)
+begin(struct end *end, uint64_t memory, GError **error)
 {
 	struct letter letter;
 
@@ -304,18 +314,27 @@ begin(struct end *end, GError **error)
 		return false;
 	if (letter.word != WORD_START || letter.number == 0 || letter.number > MAX_SIZE)
 		return tool_fail(error, TOOL_ERROR_PEER, "the client began with nonsense");
+	if (letter.number > memory) {
+		if (tell(end, WORD_TOO_LARGE, memory, 0, 0, error))
+			tool_link_linger(&end->link);
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "the client wants %" G_GUINT64_FORMAT
+				 " octets; --memory is %" G_GUINT64_FORMAT,
+				 letter.number, memory);
+	}
 	end->size = (size_t)letter.number;
 	end->seed = letter.address;
 	return tool_memory_make(&end->source, end->link.adapter, end->size, IT_PRIV_NONE, true,
-				error);
+				error) &&
+	       tell(end, WORD_START, end->size, 0, 0, error);
 }
 
 static bool
-serve_client(struct end *end, GError **error)
+serve_client(struct end *end, uint64_t memory, GError **error)
 {
 	struct letter letter;
 
-	if (!begin(end, error))
+	if (!begin(end, memory, error))
 		return false;
 	for (;;) {
 		if (!hear_any(end, &letter, error))
@@ -334,20 +353,15 @@ serve_client(struct end *end, GError **error)
 }
 
 static bool
-serve_one(void *arg, struct tool_listener *listener, GError **error)
+serve_one(void *arg, struct tool_client *client, GError **error)
 {
 	const struct ping *ping = arg;
-	unsigned patience = tool_serve_patience(&ping->options);
-	it_conn_request_event_t request;
-	struct tool_hello hello;
 	struct end end;
 	bool good;
 
-	if (!tool_listener_next(listener, patience, &request, error) ||
-	    !tool_link_greeting(&request, TOOL_PING, &hello, error))
-		return false;
-	good = open_end(&end, listener->adapter, ping->options.seconds, error) &&
-	       tool_link_accept(&end.link, &request, &hello, error) && serve_client(&end, error);
+	good = open_end(&end, client->adapter, ping->options.seconds, error) &&
+	       tool_link_accept(&end.link, &client->request, &client->hello, error) &&
+	       serve_client(&end, ping->options.memory, error);
 	close_end(&end);
 	return good;
 }
@@ -356,8 +370,11 @@ static bool
 server(void *arg, struct tool_ready *ready, GError **error)
 {
 	const struct ping *ping = arg;
-	struct tool_service service = {
-		.program = PROGRAM, .options = &ping->options, .one = serve_one, .arg = arg};
+	struct tool_service service = {.program = PROGRAM,
+				       .tool = TOOL_PING,
+				       .options = &ping->options,
+				       .one = serve_one,
+				       .arg = arg};
 
 	return tool_serve(&service, ready, error);
 }
@@ -380,6 +397,7 @@ parse(struct ping *ping, int *argc, char ***argv, GError **error)
 
 	g_option_context_set_summary(context, "The side without HOST is the server.");
 	tool_options_add(&ping->options, context, DEFAULT_PORT);
+	tool_options_add_memory(&ping->options, context);
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (!tool_options_parse(&ping->options, context, argc, argv, error) ||
 	    !tool_number(count != NULL ? count : "0", 0, UINT64_MAX, &ping->count, error) ||
@@ -398,10 +416,8 @@ main(int argc, char **argv)
 	struct tool_sides sides = {.arg = &ping, .server = server, .client = client};
 	GError *error = NULL;
 	bool good;
-	int status = 0;
 
-	tool_signal_watch();
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	tool_begin();
 	good = parse(&ping, &argc, &argv, &error);
 	if (good && ping.options.self)
 		good = tool_self_run(&sides, &error);
@@ -409,11 +425,5 @@ main(int argc, char **argv)
 		good = client(&ping, ping.options.port, &error);
 	else if (good)
 		good = server(&ping, NULL, &error);
-	if (!good) {
-		if (ping.options.json)
-			tool_json_failure(PROGRAM, error);
-		status = tool_die(PROGRAM, error);
-	}
-	tool_options_free(&ping.options);
-	return status;
+	return tool_end(PROGRAM, &ping.options, good, error);
 }

@@ -151,8 +151,8 @@ tool_listener_open(struct tool_listener *listener, struct tool_adapter *adapter,
 	memset(listener, 0, sizeof(*listener));
 	listener->adapter = adapter;
 	listener->port = port;
-	if (!tool_check(it_evd_create(adapter->ia, IT_CM_REQ_EVENT_STREAM, 0, REQUEST_ROOM, 1, NULL,
-				      &listener->requests, NULL),
+	if (!tool_check(it_evd_create(adapter->ia, IT_CM_REQ_EVENT_STREAM, IT_EVD_CREATE_FD,
+				      REQUEST_ROOM, 1, NULL, &listener->requests, &listener->fd),
 			"it_evd_create for requests", error))
 		return false;
 	listener->listens = g_new0(it_listen_handle_t, info->num_spigots);
@@ -185,21 +185,16 @@ tool_listener_close(struct tool_listener *listener)
 }
 
 bool
-tool_listener_next(struct tool_listener *listener, unsigned seconds,
-		   it_conn_request_event_t *request, GError **error)
+tool_listener_take(struct tool_listener *listener, it_conn_request_event_t *request, GError **error)
 {
-	uint64_t timeout = seconds == 0 ? IT_TIMEOUT_INFINITE : seconds * UINT64_C(1000000);
 	it_event_t event;
 
 	do {
-		it_status_t status = it_evd_wait(listener->requests, timeout, &event, NULL);
+		it_status_t status = it_evd_dequeue(listener->requests, &event);
 
-		if (status == IT_ERR_TIMEOUT_EXPIRED)
-			return tool_fail(error, TOOL_ERROR_TIMEOUT,
-					 "nobody connected within %u seconds", seconds);
-		if (status == IT_ERR_INTERRUPT)
-			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-		if (!tool_check(status, "waiting for a request", error))
+		if (status == IT_ERR_QUEUE_EMPTY)
+			return false;
+		if (!tool_check(status, "waiting for requests", error))
 			return false;
 	} while (event.event_number != IT_CM_REQ_CONN_REQUEST_EVENT);
 	*request = event.conn_req;

@@ -32,6 +32,7 @@ bool tool_adapter_path(const struct tool_adapter *adapter, const char *host, it_
 struct tool_listener {
 	struct tool_adapter *adapter;
 	it_evd_handle_t requests;
+	int fd; /* readable while there are requests */
 	it_listen_handle_t *listens;
 	size_t count;
 	uint16_t port; /* host byte order */
@@ -42,9 +43,9 @@ bool tool_listener_open(struct tool_listener *listener, struct tool_adapter *ada
 			GError **error);
 void tool_listener_close(struct tool_listener *listener);
 
-/* The next request; TOOL_ERROR_TIMEOUT after that many seconds, 0 waits for ever. */
-bool tool_listener_next(struct tool_listener *listener, unsigned seconds,
-			it_conn_request_event_t *request, GError **error);
+/* The next request, without waiting: false with no error means there is none. */
+bool tool_listener_take(struct tool_listener *listener, it_conn_request_event_t *request,
+			GError **error);
 
 /* A qualifier for a port in host byte order. */
 it_conn_qual_t tool_port(uint16_t port);

@@ -3,7 +3,10 @@
 
 #include <stdarg.h>
 
+#include <stdio.h>
+
 #include "tool_error.h"
+#include "tool_print.h"
 #include "tool_text.h"
 
 G_DEFINE_QUARK(tool_error_quark, tool_error)
@@ -39,9 +42,9 @@ tool_die(const char *program, GError *error)
 	usage = g_error_matches(error, TOOL_ERROR, TOOL_ERROR_USAGE) ||
 		error->domain == G_OPTION_ERROR;
 
-	g_printerr("%s: %s\n", program, error->message);
+	tool_complain(program, error->message);
 	if (usage)
-		g_printerr("Try '%s --help'.\n", program);
+		fprintf(stderr, "Try '%s --help'.\n", program);
 	g_error_free(error);
 	return usage ? 2 : 1;
 }

@@ -23,6 +23,7 @@
 #define ANSWER_WAIT_US (2 * 1000 * 1000)
 #define POLLS_PER_LOOK 1024
 #define READS_AT_ONCE  16
+#define SLICE_US       UINT64_C(200000)
 
 static bool
 make_evds(struct tool_link *link, GError **error)
@@ -106,15 +107,49 @@ explain_refusal(const it_connection_event_t *event, const struct tool_hello *our
 	return tool_fail(error, TOOL_ERROR_PEER, "another tool serves that port");
 }
 
+/* The connection ended, or never stood. */
 static bool
-explain_end(const it_connection_event_t *event, GError **error)
+explain_end(struct tool_link *link, it_event_type_t end, GError **error)
 {
-	if (event->event_number == IT_CM_MSG_CONN_DISCONNECT_EVENT)
+	link->connected = false;
+	link->end = end;
+	if (end == IT_CM_MSG_CONN_DISCONNECT_EVENT)
 		return tool_fail(error, TOOL_ERROR_PEER, "the peer disconnected");
-	if (event->event_number == IT_CM_MSG_CONN_BROKEN_EVENT)
+	if (end == IT_CM_MSG_CONN_BROKEN_EVENT)
 		return tool_fail(error, TOOL_ERROR_PEER, "the connection broke");
-	return tool_fail(error, TOOL_ERROR_PEER, "connection event %#x",
-			 (unsigned)event->event_number);
+	return tool_fail(error, TOOL_ERROR_PEER, "connection event %#x", (unsigned)end);
+}
+
+/*
+ * Waits for an event in slices, so that the wishes of other threads are heard; patience_us may be
+ * IT_TIMEOUT_INFINITE. IT_ERR_INTERRUPT: the user wants to stop. IT_ERR_ABORT: another thread says
+ * that there is no more to come.
+ */
+static it_status_t
+wait_event(const struct tool_link *link, it_evd_handle_t evd, uint64_t patience_us,
+	   it_event_t *event)
+{
+	gint64 begin = g_get_monotonic_time();
+
+	for (;;) {
+		uint64_t past = (uint64_t)(g_get_monotonic_time() - begin);
+		uint64_t left = patience_us - MIN(past, patience_us);
+		it_status_t status;
+
+		if (tool_stopped())
+			return IT_ERR_INTERRUPT;
+		if (link->spec.give_up != NULL && atomic_load(link->spec.give_up))
+			return IT_ERR_ABORT;
+		if (patience_us == IT_TIMEOUT_INFINITE)
+			left = SLICE_US;
+		status = it_evd_wait(evd, MIN(left, SLICE_US), event, NULL);
+		if (status == IT_ERR_TIMEOUT_EXPIRED && left > SLICE_US)
+			continue;
+		if (status == IT_ERR_TIMEOUT_EXPIRED && patience_us == IT_TIMEOUT_INFINITE)
+			continue;
+		if (status != IT_ERR_INTERRUPT)
+			return status;
+	}
 }
 
 /*
@@ -131,7 +166,7 @@ established(struct tool_link *link, const struct tool_hello *hello, it_connectio
 
 	if (wait != IT_TIMEOUT_INFINITE)
 		wait += ANSWER_WAIT_US;
-	status = it_evd_wait(link->conn_evd, wait, &any, NULL);
+	status = wait_event(link, link->conn_evd, wait, &any);
 	if (status == IT_ERR_TIMEOUT_EXPIRED)
 		return tool_fail(error, TOOL_ERROR_TIMEOUT, "no connection within %u seconds",
 				 link->spec.seconds);
@@ -146,7 +181,7 @@ established(struct tool_link *link, const struct tool_hello *hello, it_connectio
 		return tool_fail(error, TOOL_ERROR_PEER, "cannot connect: %s",
 				 tool_reject_text(event->reject_reason_code));
 	if (event->event_number != IT_CM_MSG_CONN_ESTABLISHED_EVENT)
-		return explain_end(event, error);
+		return explain_end(link, event->event_number, error);
 	link->connected = true;
 	return true;
 }
@@ -233,10 +268,23 @@ explain_flush(struct tool_link *link, GError **error)
 {
 	it_event_t event;
 
+	if (link->end != 0)
+		return explain_end(link, link->end, error);
 	if (it_evd_wait(link->conn_evd, REASON_WAIT_US, &event, NULL) != IT_SUCCESS)
 		return tool_fail(error, TOOL_ERROR_PEER, "the connection ended");
-	link->connected = false;
-	return explain_end(&event.conn, error);
+	return explain_end(link, event.event_number, error);
+}
+
+bool
+tool_link_stands(struct tool_link *link, GError **error)
+{
+	it_event_t event;
+
+	if (link->end != 0)
+		return explain_end(link, link->end, error);
+	if (it_evd_dequeue(link->conn_evd, &event) != IT_SUCCESS)
+		return true;
+	return explain_end(link, event.event_number, error);
 }
 
 static bool
@@ -270,6 +318,12 @@ too_late(const struct tool_link *link, GError **error)
 }
 
 static bool
+gave_up(GError **error)
+{
+	return tool_fail(error, TOOL_ERROR_PEER, "the run is over");
+}
+
+static bool
 poll_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event, GError **error)
 {
 	gint64 begin = g_get_monotonic_time();
@@ -288,6 +342,8 @@ poll_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event
 			continue;
 		if (tool_stopped())
 			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
+		if (link->spec.give_up != NULL && atomic_load(link->spec.give_up))
+			return gave_up(error);
 		if (limit != 0 && g_get_monotonic_time() - begin > limit)
 			return too_late(link, error);
 	}
@@ -297,17 +353,14 @@ static bool
 wait_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event, GError **error)
 {
 	it_event_t any;
-	it_status_t status;
+	it_status_t status = wait_event(link, evd, patience(link), &any);
 
-	do {
-		if (tool_stopped())
-			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-		status = it_evd_wait(evd, patience(link), &any, NULL);
-	} while (status == IT_ERR_INTERRUPT && !tool_stopped());
 	if (status == IT_ERR_TIMEOUT_EXPIRED)
 		return too_late(link, error);
 	if (status == IT_ERR_INTERRUPT)
 		return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
+	if (status == IT_ERR_ABORT && link->spec.give_up != NULL && atomic_load(link->spec.give_up))
+		return gave_up(error);
 	return tool_check(status, "it_evd_wait", error) && judge(link, &any, event, error);
 }
 

@@ -3,21 +3,25 @@
 
 /*
  * A connection: an endpoint with event dispatchers of its own, the greeting that both sides
- * exchange as they connect, and the waits on it. One thread uses a link at a time.
+ * exchange as they connect, and the waits on it. One thread uses a link at a time. Every wait ends
+ * also when the user wants to stop, within a moment.
  */
 #ifndef TOOL_LINK_H
 #define TOOL_LINK_H
+
+#include <stdatomic.h>
 
 #include "tool_adapter.h"
 #include "tool_wire.h"
 
 struct tool_link_spec {
-	size_t requests;  /* most requests outstanding */
-	size_t receives;  /* most receives outstanding */
-	size_t segments;  /* most segments of a request or receive */
-	bool reads;       /* RDMA Reads may have as many segments; else one */
-	bool poll;        /* completions are polled for instead of waited for */
-	unsigned seconds; /* patience for each wait; 0 is for ever */
+	size_t requests;            /* most requests outstanding */
+	size_t receives;            /* most receives outstanding */
+	size_t segments;            /* most segments of a request or receive */
+	bool reads;                 /* RDMA Reads may have as many segments; else one */
+	bool poll;                  /* completions are polled for instead of waited for */
+	unsigned seconds;           /* patience for each wait; 0 is for ever */
+	const atomic_bool *give_up; /* may be NULL: set by another thread, it ends waits too */
 };
 
 struct tool_link {
@@ -28,6 +32,7 @@ struct tool_link {
 	it_ep_handle_t ep;
 	struct tool_link_spec spec;
 	bool connected;
+	it_event_type_t end; /* the event that ended it; 0 before */
 };
 
 bool tool_link_make(struct tool_link *link, struct tool_adapter *adapter,
@@ -52,6 +57,9 @@ bool tool_link_received(struct tool_link *link, it_dto_cmpl_event_t *event, GErr
 /* The same without waiting: false with no error means there is none. */
 bool tool_link_poll_done(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
 bool tool_link_poll_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
+
+/* Whether the connection still stands, without waiting; if not, an error that says how it ended. */
+bool tool_link_stands(struct tool_link *link, GError **error);
 
 /* Lets the peer, who has the last word now, end the connection; not for ever. */
 void tool_link_linger(struct tool_link *link);

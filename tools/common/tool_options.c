@@ -2,56 +2,141 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool_error.h"
+#include "tool_json.h"
 #include "tool_options.h"
+#include "tool_print.h"
+#include "tool_signal.h"
 
 #define DEFAULT_ADAPTER "iwarp"
-#define DEFAULT_SECONDS 30
+#define DEFAULT_SECONDS "30"
+#define DEFAULT_CLIENTS "16"
+#define DEFAULT_MEMORY  "64m"
 #define MAX_SECONDS     86400
+#define MAX_CLIENTS     1024
+
+void
+tool_begin(void)
+{
+	/* Only what says which characters the terminal knows; messages and numbers stay as they are. */
+	setlocale(LC_CTYPE, "");
+	tool_signal_watch();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+int
+tool_end(const char *program, struct tool_options *options, bool good, GError *error)
+{
+	int status = 0;
+
+	if (!good) {
+		bool stopped = g_error_matches(error, TOOL_ERROR, TOOL_ERROR_INTERRUPTED);
+
+		if (options->json && error != NULL)
+			tool_json_failure(program, error);
+		status = tool_die(program, error);
+		if (stopped && tool_stopped())
+			status = 128 + tool_stop_signal();
+	}
+	tool_options_free(options);
+	return status;
+}
+
+bool
+tool_parse(GOptionContext *context, int *argc, char ***argv, GError **error)
+{
+	gboolean version = FALSE;
+	GOptionEntry entries[] = {
+		{"version", 'V', 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},
+		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
+	};
+
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (!g_option_context_parse(context, argc, argv, error))
+		return false;
+	if (!version)
+		return true;
+	printf("%s (itapi) %s\n", g_get_prgname(), TOOL_PACKAGE_VERSION);
+	exit(0);
+}
 
 void
 tool_options_add(struct tool_options *options, GOptionContext *context, uint16_t port)
 {
+	char *port_help = g_strdup_printf(
+		"Port of the server; a server may say 0 for any (default: %u)", port);
 	GOptionEntry entries[] = {
 		{"adapter", 'a', 0, G_OPTION_ARG_STRING, &options->adapter,
-		 "Adapter, as it-info lists them (" DEFAULT_ADAPTER ")", "NAME"},
-		{"port", 'p', 0, G_OPTION_ARG_INT, &options->port_typed,
-		 "Port of the server; a server may say 0 for any", "PORT"},
-		{"timeout", 0, 0, G_OPTION_ARG_INT, &options->seconds_typed,
-		 "Patience with a silent peer (30); 0 is for ever", "SECONDS"},
+		 "Adapter, as it-info lists them (default: " DEFAULT_ADAPTER ")", "NAME"},
+		{"port", 'p', 0, G_OPTION_ARG_STRING, &options->port_typed, port_help, "PORT"},
+		{"timeout", 0, 0, G_OPTION_ARG_STRING, &options->seconds_typed,
+		 "Patience with a silent peer; 0 is for ever (default: " DEFAULT_SECONDS ")",
+		 "SECONDS"},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "Print the result for programs",
 		 NULL},
 		{"self", 0, 0, G_OPTION_ARG_NONE, &options->self, "Run both sides in this process",
 		 NULL},
 		{"persistent", 'P', 0, G_OPTION_ARG_NONE, &options->persistent,
-		 "Server: go on after a client", NULL},
+		 "Server: serve clients until stopped (default: serve one)", NULL},
+		{"clients", 0, 0, G_OPTION_ARG_STRING, &options->clients_typed,
+		 "Server: clients at once, with -P (default: " DEFAULT_CLIENTS ")", "N"},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 
 	memset(options, 0, sizeof(*options));
-	options->port_typed = port;
-	options->seconds_typed = DEFAULT_SECONDS;
+	options->port_default = port;
+	options->port_help = port_help; /* the context keeps a pointer to it */
 	g_option_context_add_main_entries(context, entries, NULL);
+}
+
+void
+tool_options_add_memory(struct tool_options *options, GOptionContext *context)
+{
+	GOptionEntry entries[] = {
+		{"memory", 0, 0, G_OPTION_ARG_STRING, &options->memory_typed,
+		 "Server: octets that a client may make it use (default: " DEFAULT_MEMORY ")", "N"},
+		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
+	};
+
+	g_option_context_add_main_entries(context, entries, NULL);
+}
+
+/* A number as typed, or its default. */
+static bool
+number(const char *typed, const char *otherwise, uint64_t low, uint64_t high, uint64_t *value,
+       GError **error)
+{
+	return tool_number(typed != NULL ? typed : otherwise, low, high, value, error);
 }
 
 bool
 tool_options_parse(struct tool_options *options, GOptionContext *context, int *argc, char ***argv,
 		   GError **error)
 {
-	if (!g_option_context_parse(context, argc, argv, error))
+	uint64_t port = options->port_default;
+	uint64_t seconds;
+	uint64_t clients;
+
+	if (!tool_parse(context, argc, argv, error))
 		return false;
-	if (options->port_typed < 0 || options->port_typed > UINT16_MAX)
-		return tool_fail(error, TOOL_ERROR_USAGE, "%d is not a port", options->port_typed);
-	if (options->seconds_typed < 0 || options->seconds_typed > MAX_SECONDS)
-		return tool_fail(error, TOOL_ERROR_USAGE, "a timeout is 0 to %d seconds",
-				 MAX_SECONDS);
+	if (!number(options->seconds_typed, DEFAULT_SECONDS, 0, MAX_SECONDS, &seconds, error) ||
+	    !number(options->clients_typed, DEFAULT_CLIENTS, 1, MAX_CLIENTS, &clients, error) ||
+	    !number(options->memory_typed, DEFAULT_MEMORY, 1, TOOL_MEMORY_MAX, &options->memory,
+		    error))
+		return false;
+	if (options->port_typed != NULL &&
+	    !tool_number(options->port_typed, 0, UINT16_MAX, &port, error))
+		return false;
 	if (options->adapter == NULL)
 		options->adapter = g_strdup(DEFAULT_ADAPTER);
-	options->port = (uint16_t)options->port_typed;
-	options->seconds = (unsigned)options->seconds_typed;
+	options->port = (uint16_t)port;
+	options->seconds = (unsigned)seconds;
+	options->clients = (size_t)clients;
 	return true;
 }
 
@@ -59,6 +144,23 @@ void
 tool_options_free(struct tool_options *options)
 {
 	g_clear_pointer(&options->adapter, g_free);
+	g_clear_pointer(&options->port_typed, g_free);
+	g_clear_pointer(&options->seconds_typed, g_free);
+	g_clear_pointer(&options->clients_typed, g_free);
+	g_clear_pointer(&options->memory_typed, g_free);
+	g_clear_pointer(&options->port_help, g_free);
+}
+
+/* Digits at the head of a text, and nothing else; *unit is what stands behind them. */
+static bool
+digits(const char *text, uint64_t *value, const char **unit)
+{
+	char *end = NULL;
+
+	errno = 0;
+	*value = g_ascii_strtoull(text, &end, 10);
+	*unit = end;
+	return g_ascii_isdigit(*text) && errno == 0;
 }
 
 static unsigned
@@ -75,56 +177,55 @@ unit_shift(const char *unit)
 }
 
 bool
-tool_number(const char *text, uint64_t low, uint64_t high, uint64_t *number, GError **error)
+tool_number(const char *text, uint64_t low, uint64_t high, uint64_t *number_out, GError **error)
 {
-	char *end = NULL;
+	const char *unit;
 	uint64_t value;
 	unsigned shift;
 
-	errno = 0;
-	value = g_ascii_strtoull(text, &end, 10);
-	shift = unit_shift(end);
-	if (!g_ascii_isdigit(*text) || end == text || errno != 0 || shift == 64 ||
-	    value > UINT64_MAX >> shift)
+	if (!digits(text, &value, &unit))
+		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a number", text);
+	shift = unit_shift(unit);
+	if (shift == 64 || value > UINT64_MAX >> shift)
 		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a number", text);
 	value <<= shift;
 	if (value < low || value > high)
 		return tool_fail(error, TOOL_ERROR_USAGE,
 				 "%s is not between %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT,
 				 text, low, high);
-	*number = value;
+	*number_out = value;
 	return true;
 }
 
-void
-tool_json_print(JsonBuilder *builder)
+bool
+tool_duration(const char *text, uint64_t *us, GError **error)
 {
-	g_autoptr(JsonNode) root = json_builder_get_root(builder);
-	g_autofree char *text = json_to_string(root, TRUE);
+	static const struct {
+		const char *name;
+		uint64_t us;
+	} units[] = {
+		{"", 1000000}, {"ms", 1000}, {"s", 1000000}, {"m", 60000000}, {"h", 3600000000}};
+	const char *unit;
+	uint64_t value;
 
-	printf("%s\n", text);
-	fflush(stdout);
-	g_object_unref(builder);
-}
-
-void
-tool_json_failure(const char *tool, const GError *error)
-{
-	JsonBuilder *builder = json_builder_new();
-
-	json_builder_begin_object(builder);
-	json_builder_set_member_name(builder, "tool");
-	json_builder_add_string_value(builder, tool);
-	json_builder_set_member_name(builder, "ok");
-	json_builder_add_boolean_value(builder, FALSE);
-	json_builder_set_member_name(builder, "error");
-	json_builder_add_string_value(builder, error->message);
-	json_builder_end_object(builder);
-	tool_json_print(builder);
+	if (!digits(text, &value, &unit))
+		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a time", text);
+	for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+		if (g_ascii_strcasecmp(unit, units[i].name) != 0)
+			continue;
+		if (value == 0 || value > TOOL_DURATION_MAX / units[i].us)
+			return tool_fail(error, TOOL_ERROR_USAGE, "a time is 1ms to 24h, not '%s'",
+					 text);
+		*us = value * units[i].us;
+		return true;
+	}
+	return tool_fail(error, TOOL_ERROR_USAGE, "'%s' has no unit of time: ms, s, m or h", text);
 }
 
 void
 tool_announce(const char *adapter, uint16_t port)
 {
-	g_printerr("listening on port %u of %s\n", port, adapter);
+	g_autofree char *name = tool_escape(adapter);
+
+	fprintf(stderr, "listening on port %u of %s\n", port, name);
 }

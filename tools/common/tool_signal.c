@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "tool_signal.h"
 
-static atomic_bool stop;
+static atomic_int stop; /* the signal */
+static int stop_fd = -1;
 
 static void
 stop_soon(int number)
 {
-	(void)number;
-	atomic_store(&stop, true);
+	uint64_t one = 1;
+	int before = errno;
+
+	atomic_store(&stop, number);
+	if (stop_fd >= 0 && write(stop_fd, &one, sizeof(one)) < 0)
+		errno = before; /* it is readable already */
+	errno = before;
 }
 
 void
@@ -23,6 +33,7 @@ tool_signal_watch(void)
 	struct sigaction action = {.sa_handler = stop_soon, .sa_flags = (int)SA_RESETHAND};
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
+	stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sigemptyset(&action.sa_mask);
 	sigemptyset(&ignore.sa_mask);
 	sigaction(SIGINT, &action, NULL);
@@ -34,5 +45,17 @@ tool_signal_watch(void)
 bool
 tool_stopped(void)
 {
+	return atomic_load(&stop) != 0;
+}
+
+int
+tool_stop_signal(void)
+{
 	return atomic_load(&stop);
+}
+
+int
+tool_stop_fd(void)
+{
+	return stop_fd;
 }

@@ -9,5 +9,9 @@
 
 void tool_signal_watch(void); /* once, before any thread; also keeps SIGPIPE and SIGXFSZ away */
 bool tool_stopped(void);
+int tool_stop_signal(void); /* which one it was; 0 if none */
+
+/* A descriptor that is readable from then on; -1 before tool_signal_watch(). Never read it. */
+int tool_stop_fd(void);
 
 #endif /* TOOL_SIGNAL_H */

@@ -43,7 +43,7 @@ enum tool_refusal {
 	TOOL_BUSY = 3,          /* the server serves somebody else */
 };
 
-#define TOOL_VERSION    1
+#define TOOL_VERSION    2
 #define TOOL_HELLO_SIZE 32 /* octets; every adapter carries that much */
 
 struct tool_hello {

@@ -8,6 +8,8 @@
 #include "cp_progress.h"
 #include "cp_sides.h"
 #include "tool_error.h"
+#include "tool_json.h"
+#include "tool_print.h"
 
 bool
 cp_end_open(struct cp_end *end, struct tool_adapter *adapter, unsigned seconds, GError **error)
@@ -90,41 +92,29 @@ cp_job_clear(struct cp_job *job)
 	g_free(job->host);
 	g_free(job->remote);
 	g_free(job->local);
-	tool_options_free(&job->options);
 }
 
 static void
 report(const struct cp_job *job, const struct cp_copy *copy, gint64 us)
 {
+	g_autofree char *name = tool_escape(job->put ? job->remote : job->local);
 	double seconds = (double)MAX(us, 1) / G_USEC_PER_SEC;
 	double rate = (double)copy->size / 1e6 / seconds;
 	JsonBuilder *json;
 
 	if (!job->options.json && !job->quiet)
 		printf("%s: %" G_GUINT64_FORMAT " octets in %.2f s, %.1f MB/s, %s %s verified\n",
-		       job->put ? job->remote : job->local, copy->size, seconds, rate,
-		       cp_sum_name(copy->kind), copy->checksum);
+		       name, copy->size, seconds, rate, cp_sum_name(copy->kind), copy->checksum);
 	if (!job->options.json)
 		return;
-	json = json_builder_new();
-	json_builder_begin_object(json);
-	json_builder_set_member_name(json, "tool");
-	json_builder_add_string_value(json, "it-cp");
-	json_builder_set_member_name(json, "ok");
-	json_builder_add_boolean_value(json, TRUE);
-	json_builder_set_member_name(json, "adapter");
-	json_builder_add_string_value(json, job->options.adapter);
-	json_builder_set_member_name(json, "octets");
-	json_builder_add_int_value(json, (gint64)copy->size);
-	json_builder_set_member_name(json, "seconds");
-	json_builder_add_double_value(json, seconds);
-	json_builder_set_member_name(json, "megabytes_per_second");
-	json_builder_add_double_value(json, rate);
-	json_builder_set_member_name(json, "checksum");
-	json_builder_add_string_value(json, cp_sum_name(copy->kind));
-	json_builder_set_member_name(json, "value");
-	json_builder_add_string_value(json, copy->checksum);
-	json_builder_end_object(json);
+	json = tool_json_begin("it-cp");
+	tool_json_boolean(json, "ok", true);
+	tool_json_text(json, "adapter", job->options.adapter);
+	tool_json_count(json, "octets", copy->size);
+	tool_json_number(json, "seconds", seconds);
+	tool_json_number(json, "megabytes_per_second", rate);
+	tool_json_text(json, "checksum", cp_sum_name(copy->kind));
+	tool_json_text(json, "value", copy->checksum);
 	tool_json_print(json);
 }
 

@@ -83,13 +83,14 @@ write_chunk(struct cp_copy *copy, uint64_t number, size_t len, GError **error)
 
 /* The next letter of the receiver: a slot is free, or (*finished) how it all ended. */
 static bool
-hear_receiver(struct cp_copy *copy, uint64_t *freed, bool *finished, GError **error)
+hear_receiver(struct cp_copy *copy, bool *finished, GError **error)
 {
 	struct cp_letter letter;
 	bool good = cp_letter_receive(copy->mail, &letter, error);
 
-	if (good && letter.word == CP_FREE && letter.number == *freed) {
-		(*freed)++;
+	if (good && letter.word == CP_FREE && letter.number == copy->freed &&
+	    copy->freed < copy->chunks) {
+		copy->freed++;
 	} else if (good && letter.word == CP_RESULT && letter.good) {
 		*finished = true;
 	} else if (good && letter.word == CP_RESULT) {
@@ -103,19 +104,19 @@ hear_receiver(struct cp_copy *copy, uint64_t *freed, bool *finished, GError **er
 
 /* All chunks of the file, as slots become free. */
 static bool
-send_chunks(struct cp_copy *copy, struct cp_source *source, struct cp_sum *sum, uint64_t *freed,
-	    GError **error)
+send_chunks(struct cp_copy *copy, struct cp_source *source, struct cp_sum *sum, GError **error)
 {
 	bool finished = false;
 
-	for (uint64_t number = 0; copy->done < copy->size; number++) {
+	for (; copy->done < copy->size; copy->chunks++) {
+		uint64_t number = copy->chunks;
 		size_t len = (size_t)MIN(copy->size - copy->done, CP_CHUNK);
 		uint8_t *octets = copy->ring.octets + slot_offset(number);
 
 		if (tool_stopped())
 			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-		while (number - *freed >= CP_SLOTS) {
-			if (!hear_receiver(copy, freed, &finished, error))
+		while (number - copy->freed >= CP_SLOTS) {
+			if (!hear_receiver(copy, &finished, error))
 				return false;
 			if (finished)
 				return tool_fail(error, TOOL_ERROR_PEER,
@@ -148,12 +149,11 @@ cp_send(struct cp_copy *copy, struct cp_source *source, GError **error)
 	struct cp_letter finish = {.word = CP_FINISH, .size = source->size};
 	GError *trouble = NULL;
 	bool finished = false;
-	uint64_t freed = 0;
 	struct cp_sum sum;
 
 	copy->size = source->size;
 	cp_sum_begin(&sum, copy->kind);
-	if (!send_chunks(copy, source, &sum, &freed, &trouble)) {
+	if (!send_chunks(copy, source, &sum, &trouble)) {
 		g_free(cp_sum_end(&sum));
 		if (!g_error_matches(trouble, TOOL_ERROR, TOOL_ERROR_PEER))
 			abort_copy(copy, trouble);
@@ -165,12 +165,13 @@ cp_send(struct cp_copy *copy, struct cp_source *source, GError **error)
 	if (!cp_letter_send(copy->mail, &finish, error))
 		return false;
 	while (!finished) {
-		if (!hear_receiver(copy, &freed, &finished, error))
+		if (!hear_receiver(copy, &finished, error))
 			return false;
 	}
 	return true;
 }
 
+/* Every chunk but the last is full, so a file takes so many letters and no more. */
 static bool
 take_chunk(struct cp_copy *copy, struct cp_target *target, struct cp_sum *sum, uint64_t expected,
 	   const struct cp_letter *chunk, GError **error)
@@ -178,8 +179,8 @@ take_chunk(struct cp_copy *copy, struct cp_target *target, struct cp_sum *sum, u
 	struct cp_letter letter = {.word = CP_FREE, .number = expected};
 	const uint8_t *octets = copy->ring.octets + slot_offset(expected);
 
-	if (chunk->number != expected || chunk->size > CP_CHUNK ||
-	    chunk->size > copy->size - copy->done)
+	if (chunk->number != expected || chunk->size == 0 ||
+	    chunk->size != MIN(CP_CHUNK, copy->size - copy->done))
 		return tool_fail(error, TOOL_ERROR_PEER, "the sender announced a wrong chunk");
 	if (!cp_target_write(target, octets, (size_t)chunk->size, error))
 		return false;

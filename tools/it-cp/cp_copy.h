@@ -14,7 +14,9 @@ struct cp_copy {
 	struct tool_memory ring; /* sender: source of its writes; receiver: their target */
 	uint64_t peer_context;   /* sender: of the receiver's ring */
 	uint64_t peer_address;
-	uint64_t done; /* octets */
+	uint64_t done;   /* octets */
+	uint64_t chunks; /* sender: sent */
+	uint64_t freed;  /* sender: of them, whose slots the receiver gave back */
 	uint64_t size;
 	char *checksum;                                          /* once it is verified */
 	void (*progress)(const struct cp_copy *copy, void *arg); /* may be NULL */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -215,13 +216,23 @@ cp_target_write(struct cp_target *target, const void *octets, size_t len, GError
 	return true;
 }
 
+static mode_t mask;
+
+/* The mask can only be read by changing it; so once, and while it is changed new files get less. */
+static void
+read_mask(void)
+{
+	mask = umask(077);
+	umask(mask);
+}
+
 bool
 cp_target_commit(struct cp_target *target, GError **error)
 {
-	mode_t mask = umask(077);
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int fd = target->fd;
 
-	umask(mask);
+	pthread_once(&once, read_mask);
 	if (fchmod(fd, target->mode & ~mask) != 0)
 		return fail_errno(error, target->name, errno);
 	target->fd = -1;

@@ -13,6 +13,9 @@
  *   FINISH  octets, checksum (or ABORT why) ->
  *                                           <-   RESULT  verified or why not
  *
+ * Every CHUNK is full but the last, and FREE gives back what was sent, in that order: so a file takes a
+ * number of letters that its size gives, and each brings it nearer to its end.
+ *
  * REQUEST of a get and ANSWER of a put carry the receiver's ring: where its slots are. A RESULT that
  * says why not may come at any time instead of a FREE.
  */

@@ -9,12 +9,10 @@
  * then gives the file its name.
  */
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include "cp_sides.h"
 #include "tool_error.h"
-#include "tool_signal.h"
 
 #define PROGRAM      "it-cp"
 #define DEFAULT_PORT 18516
@@ -89,11 +87,10 @@ main(int argc, char **argv)
 	struct cp_job job = {0};
 	struct tool_sides sides = {.arg = &job, .server = cp_server, .client = cp_client};
 	GError *error = NULL;
-	int status = 0;
 	bool good;
+	int status;
 
-	tool_signal_watch();
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	tool_begin();
 	good = parse(&job, &argc, &argv, &error);
 	if (good && job.options.self)
 		good = tool_self_run(&sides, &error);
@@ -101,11 +98,7 @@ main(int argc, char **argv)
 		good = cp_server(&job, NULL, &error);
 	else if (good)
 		good = cp_client(&job, job.options.port, &error);
-	if (!good) {
-		if (job.options.json)
-			tool_json_failure(PROGRAM, error);
-		status = tool_die(PROGRAM, error);
-	}
+	status = tool_end(PROGRAM, &job.options, good, error);
 	cp_job_clear(&job);
 	return status;
 }

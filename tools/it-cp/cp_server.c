@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Serves a folder: one client after the other, one file each. */
+/* Serves a folder: one file for each client. */
 
 #include <string.h>
 #include <unistd.h>
@@ -92,22 +92,16 @@ serve_request(struct cp_end *end, int folder, const struct cp_letter *request, G
 }
 
 static bool
-serve_one(void *arg, struct tool_listener *listener, GError **error)
+serve_one(void *arg, struct tool_client *client, GError **error)
 {
 	const struct service *serving = arg;
 	const struct tool_options *options = &serving->job->options;
-	unsigned patience = tool_serve_patience(options);
-	it_conn_request_event_t request;
 	struct cp_letter letter = {0};
-	struct tool_hello hello;
 	struct cp_end end;
 	bool good;
 
-	if (!tool_listener_next(listener, patience, &request, error) ||
-	    !tool_link_greeting(&request, TOOL_CP, &hello, error))
-		return false;
-	good = cp_end_open(&end, listener->adapter, options->seconds, error) &&
-	       tool_link_accept(&end.link, &request, &hello, error) &&
+	good = cp_end_open(&end, client->adapter, options->seconds, error) &&
+	       tool_link_accept(&end.link, &client->request, &client->hello, error) &&
 	       cp_letter_receive(&end.mail, &letter, error) &&
 	       serve_request(&end, serving->folder, &letter, error);
 	cp_letter_clear(&letter);
@@ -120,8 +114,11 @@ cp_server(void *arg, struct tool_ready *ready, GError **error)
 {
 	const struct cp_job *job = arg;
 	struct service serving = {.job = job, .folder = cp_folder_open(job->folder, error)};
-	struct tool_service service = {
-		.program = "it-cp", .options = &job->options, .one = serve_one, .arg = &serving};
+	struct tool_service service = {.program = "it-cp",
+				       .tool = TOOL_CP,
+				       .options = &job->options,
+				       .one = serve_one,
+				       .arg = &serving};
 	bool good;
 
 	if (serving.folder < 0)

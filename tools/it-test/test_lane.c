@@ -13,7 +13,7 @@ test_lane_make(struct test_lane *lane, struct tool_adapter *adapter, size_t octe
 	       const struct tool_link_spec *spec, GError **error)
 {
 	return tool_link_make(&lane->link, adapter, spec, error) &&
-	       tool_memory_make(&lane->memory, adapter, TEST_TOKEN_AREA + octets,
+	       tool_memory_make(&lane->memory, adapter, octets,
 				IT_PRIV_REMOTE_READ | IT_PRIV_REMOTE_WRITE, true, error);
 }
 

@@ -36,7 +36,7 @@ struct test_token {
 	bool good; /* what came before was as it should be */
 };
 
-/* Room for the mode's buffers behind the token area, and queues. */
+/* Memory of so many octets, the token area included, and queues. */
 bool test_lane_make(struct test_lane *lane, struct tool_adapter *adapter, size_t octets,
 		    const struct tool_link_spec *spec, GError **error);
 void test_lane_close(struct test_lane *lane);

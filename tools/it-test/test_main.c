@@ -10,11 +10,8 @@
  * (test_perf.c), and both sides tell each other how it ended.
  */
 
-#include <stdio.h>
-
 #include "test_session.h"
 #include "tool_error.h"
-#include "tool_signal.h"
 
 #define PROGRAM            "it-test"
 #define DEFAULT_PORT       18515
@@ -146,6 +143,7 @@ parse(struct test_job *job, int *argc, char ***argv, GError **error)
 
 	g_option_context_set_summary(context, summary);
 	tool_options_add(&job->options, context, DEFAULT_PORT);
+	tool_options_add_memory(&job->options, context);
 	g_option_context_add_main_entries(context, entries, NULL);
 	good = tool_options_parse(&job->options, context, argc, argv, error) &&
 	       make_plan(job, &typed, *argv + 1, error);
@@ -159,11 +157,9 @@ main(int argc, char **argv)
 	struct test_job job = {0};
 	struct tool_sides sides = {.arg = &job, .server = test_server, .client = test_client};
 	GError *error = NULL;
-	int status = 0;
 	bool good;
 
-	tool_signal_watch();
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	tool_begin();
 	good = parse(&job, &argc, &argv, &error);
 	if (good && job.options.self)
 		good = tool_self_run(&sides, &error);
@@ -171,11 +167,5 @@ main(int argc, char **argv)
 		good = test_client(&job, job.options.port, &error);
 	else if (good)
 		good = test_server(&job, NULL, &error);
-	if (!good) {
-		if (job.options.json)
-			tool_json_failure(PROGRAM, error);
-		status = tool_die(PROGRAM, error);
-	}
-	tool_options_free(&job.options);
-	return status;
+	return tool_end(PROGRAM, &job.options, good, error);
 }

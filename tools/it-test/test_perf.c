@@ -24,7 +24,7 @@
 #include "tool_signal.h"
 
 #define CREDITS     64
-#define BUFFERS_MAX ((size_t)64 << 20) /* octets of all buffers of a lane; more slots share them */
+#define BUFFERS_MAX ((size_t)16 << 20) /* octets of all buffers of a lane; more slots share them */
 #define SAMPLES_MAX 1000000
 
 static size_t

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "test_session.h"
+#include "tool_json.h"
 
 static const struct {
 	const char *name;
@@ -110,37 +111,16 @@ print_performance(const struct test_session *session, const struct totals *total
 }
 
 static void
-add_number(JsonBuilder *json, const char *name, double value)
-{
-	json_builder_set_member_name(json, name);
-	json_builder_add_double_value(json, value);
-}
-
-static void
-add_count(JsonBuilder *json, const char *name, uint64_t value)
-{
-	json_builder_set_member_name(json, name);
-	json_builder_add_int_value(json, (gint64)value);
-}
-
-static void
-add_text(JsonBuilder *json, const char *name, const char *value)
-{
-	json_builder_set_member_name(json, name);
-	json_builder_add_string_value(json, value);
-}
-
-static void
 add_operations(JsonBuilder *json, const struct test_plan *plan)
 {
 	json_builder_set_member_name(json, "operations");
 	json_builder_begin_array(json);
 	for (uint64_t i = 0; i < plan->op_count; i++) {
 		json_builder_begin_object(json);
-		add_text(json, "begins", plan->ops[i].by_server ? "server" : "client");
-		add_text(json, "operation", test_kind_text(plan->ops[i].kind));
-		add_count(json, "size", plan->ops[i].size);
-		add_count(json, "segments", plan->ops[i].segments);
+		tool_json_text(json, "begins", plan->ops[i].by_server ? "server" : "client");
+		tool_json_text(json, "operation", test_kind_text(plan->ops[i].kind));
+		tool_json_count(json, "size", plan->ops[i].size);
+		tool_json_count(json, "segments", plan->ops[i].segments);
 		json_builder_end_object(json);
 	}
 	json_builder_end_array(json);
@@ -149,12 +129,14 @@ add_operations(JsonBuilder *json, const struct test_plan *plan)
 static void
 add_performance(JsonBuilder *json, const struct test_plan *plan, const struct totals *totals)
 {
-	add_count(json, "window", plan->window);
-	add_count(json, "samples", totals->sample_count);
+	tool_json_count(json, "window", plan->window);
+	tool_json_count(json, "samples", totals->sample_count);
 	for (size_t i = 0; i < G_N_ELEMENTS(percentiles); i++)
-		add_number(json, percentiles[i].member, percentile(totals, percentiles[i].part));
-	add_number(json, "megabytes_per_second", (double)totals->octets / 1e6 / totals->seconds);
-	add_number(json, "messages_per_second", (double)totals->messages / totals->seconds);
+		tool_json_number(json, percentiles[i].member,
+				 percentile(totals, percentiles[i].part));
+	tool_json_number(json, "megabytes_per_second",
+			 (double)totals->octets / 1e6 / totals->seconds);
+	tool_json_number(json, "messages_per_second", (double)totals->messages / totals->seconds);
 }
 
 static void
@@ -163,28 +145,24 @@ print_json(const struct test_job *job, const struct test_session *session,
 {
 	const struct test_plan *plan = &session->plan;
 	bool perf = plan->mode == TEST_PERFORMANCE;
-	JsonBuilder *json = json_builder_new();
+	JsonBuilder *json = tool_json_begin("it-test");
 
-	json_builder_begin_object(json);
-	add_text(json, "tool", "it-test");
-	json_builder_set_member_name(json, "ok");
-	json_builder_add_boolean_value(json, TRUE);
-	add_text(json, "adapter", job->options.adapter);
-	add_text(json, "mode", perf ? "performance" : "transactions");
-	add_text(json, "wake", plan->poll ? "poll" : "sleep");
-	add_count(json, "threads", plan->threads);
-	add_count(json, "endpoints", plan->endpoints);
-	add_count(json, "iterations", plan->iterations);
+	tool_json_boolean(json, "ok", true);
+	tool_json_text(json, "adapter", job->options.adapter);
+	tool_json_text(json, "mode", perf ? "performance" : "transactions");
+	tool_json_text(json, "wake", plan->poll ? "poll" : "sleep");
+	tool_json_count(json, "threads", plan->threads);
+	tool_json_count(json, "endpoints", plan->endpoints);
+	tool_json_count(json, "iterations", plan->iterations);
 	add_operations(json, plan);
-	add_count(json, "done", totals->operations);
-	add_count(json, perf ? "octets" : "verified_octets", totals->octets);
-	add_number(json, "seconds", totals->seconds);
+	tool_json_count(json, "done", totals->operations);
+	tool_json_count(json, perf ? "octets" : "verified_octets", totals->octets);
+	tool_json_number(json, "seconds", totals->seconds);
 	if (perf)
 		add_performance(json, plan, totals);
 	else
-		add_number(json, "operations_per_second",
-			   (double)totals->operations / totals->seconds);
-	json_builder_end_object(json);
+		tool_json_number(json, "operations_per_second",
+				 (double)totals->operations / totals->seconds);
 	tool_json_print(json);
 }
 

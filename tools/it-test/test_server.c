@@ -7,9 +7,24 @@
 #include "tool_error.h"
 #include "tool_serve.h"
 
+#define LANE_US 100000 /* time that each connection adds to the patience */
+
+/* Whether a plan of a client's fits in what it may make this server use. */
+static bool
+fits(const struct test_plan *plan, uint64_t limit, GError **error)
+{
+	uint64_t octets = test_session_octets(plan);
+
+	return octets <= limit || tool_fail(error, TOOL_ERROR_PEER,
+					    "the plan takes %" G_GUINT64_FORMAT
+					    " octets, the server gives a client %" G_GUINT64_FORMAT
+					    " (its option --memory)",
+					    octets, limit);
+}
+
 /* Hears the plan and says whether it can be run. */
 static bool
-receive_plan(struct test_session *session, GError **error)
+receive_plan(struct test_session *session, uint64_t memory, GError **error)
 {
 	uint8_t octets[TOOL_MAIL_SIZE];
 	size_t len = sizeof(octets);
@@ -17,7 +32,8 @@ receive_plan(struct test_session *session, GError **error)
 
 	if (!tool_mail_receive(&session->mail, octets, &len, error))
 		return false;
-	if (test_plan_read(&session->plan, octets, len, &trouble)) {
+	if (test_plan_read(&session->plan, octets, len, &trouble) &&
+	    fits(&session->plan, memory, &trouble)) {
 		session->lanes = g_new0(struct test_lane, test_plan_lanes(&session->plan));
 		return test_session_tell(session, NULL, error);
 	}
@@ -28,33 +44,34 @@ receive_plan(struct test_session *session, GError **error)
 	return false;
 }
 
-/* The next request that belongs to this run; strangers are told to come later. */
-static bool
-next_lane(struct test_session *session, struct tool_listener *listener, uint64_t index,
-	  it_conn_request_event_t *request, struct tool_hello *hello, GError **error)
+/* The time by which a client must have made all its connections; 0 is never. */
+static gint64
+lanes_until(const struct test_session *session)
 {
-	for (;;) {
-		g_autoptr(GError) stranger = NULL;
+	gint64 lanes = (gint64)test_plan_lanes(&session->plan);
 
-		if (!tool_listener_next(listener, session->seconds, request, error))
-			return false;
-		if (!tool_link_greeting(request, TOOL_TEST, hello, &stranger))
-			continue;
-		if (hello->session == session->hello.session && hello->index == index + 1)
-			return true;
-		tool_link_refuse(request, TOOL_TEST, TOOL_BUSY);
-	}
+	if (session->seconds == 0)
+		return 0;
+	return g_get_monotonic_time() + session->seconds * (gint64)G_USEC_PER_SEC + lanes * LANE_US;
 }
 
 static bool
-accept_lanes(struct test_session *session, struct tool_listener *listener, GError **error)
+accept_lanes(struct test_session *session, struct tool_client *client, GError **error)
 {
+	gint64 until = lanes_until(session);
+
 	for (uint64_t i = 0; i < test_plan_lanes(&session->plan); i++) {
 		it_conn_request_event_t request;
 		struct tool_hello hello;
 
-		if (!next_lane(session, listener, i, &request, &hello, error) ||
-		    !test_session_lane(session, i, error) ||
+		if (!tool_client_next(client, &session->control, until, &request, &hello, error))
+			return false;
+		if (hello.index != i + 1) {
+			tool_link_refuse(&request, TOOL_TEST, TOOL_BUSY);
+			return tool_fail(error, TOOL_ERROR_PEER,
+					 "the client made its connections out of turn");
+		}
+		if (!test_session_lane(session, i, error) ||
 		    !tool_link_accept(&session->lanes[i].link, &request, &hello, error))
 			return false;
 	}
@@ -74,11 +91,11 @@ conclude(struct test_session *session, const GError *mine, GError **error)
 }
 
 static bool
-run(struct test_session *session, struct tool_listener *listener, GError **error)
+run(struct test_session *session, struct tool_client *client, GError **error)
 {
 	GError *mine = NULL;
 	GError *theirs = NULL;
-	bool good = accept_lanes(session, listener, &mine) && test_session_run(session, &mine);
+	bool good = accept_lanes(session, client, &mine) && test_session_run(session, &mine);
 
 	conclude(session, mine, &theirs);
 	good = good && theirs == NULL;
@@ -91,28 +108,20 @@ run(struct test_session *session, struct tool_listener *listener, GError **error
 }
 
 static bool
-serve_one(void *arg, struct tool_listener *listener, GError **error)
+serve_one(void *arg, struct tool_client *client, GError **error)
 {
 	const struct test_job *job = arg;
-	unsigned patience = tool_serve_patience(&job->options);
 	struct test_session session = {
-		.adapter = listener->adapter,
+		.adapter = client->adapter,
 		.seconds = job->options.seconds,
 		.server = true,
+		.hello = client->hello,
 	};
-	it_conn_request_event_t request;
 	bool good;
 
-	if (!tool_listener_next(listener, patience, &request, error) ||
-	    !tool_link_greeting(&request, TOOL_TEST, &session.hello, error))
-		return false;
-	if (session.hello.index != 0) { /* a lane of a run that is over */
-		tool_link_refuse(&request, TOOL_TEST, TOOL_BUSY);
-		return tool_fail(error, TOOL_ERROR_PEER, "a connection of no run came");
-	}
 	good = test_session_control(&session, error) &&
-	       tool_link_accept(&session.control, &request, &session.hello, error) &&
-	       receive_plan(&session, error) && run(&session, listener, error);
+	       tool_link_accept(&session.control, &client->request, &session.hello, error) &&
+	       receive_plan(&session, job->options.memory, error) && run(&session, client, error);
 	test_session_close(&session);
 	return good;
 }
@@ -121,8 +130,11 @@ bool
 test_server(void *arg, struct tool_ready *ready, GError **error)
 {
 	const struct test_job *job = arg;
-	struct tool_service service = {
-		.program = "it-test", .options = &job->options, .one = serve_one, .arg = arg};
+	struct tool_service service = {.program = "it-test",
+				       .tool = TOOL_TEST,
+				       .options = &job->options,
+				       .one = serve_one,
+				       .arg = arg};
 
 	return tool_serve(&service, ready, error);
 }

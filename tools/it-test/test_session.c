@@ -7,6 +7,18 @@
 #include "test_session.h"
 #include "tool_error.h"
 
+#define LANE_COST   UINT64_C(65536)      /* octets: queues of a connection, about */
+#define THREAD_COST UINT64_C(65536)      /* octets: what a thread touches of its stack, about */
+#define STACK       ((size_t)512 * 1024) /* octets */
+#define LOOK_NS     (100L * 1000 * 1000) /* how often the control connection is looked at */
+
+/* The threads of a run. */
+struct test_crew {
+	pthread_mutex_t lock;
+	pthread_cond_t fewer;
+	uint64_t running;
+};
+
 bool
 test_session_control(struct test_session *session, GError **error)
 {
@@ -14,6 +26,20 @@ test_session_control(struct test_session *session, GError **error)
 
 	return tool_link_make(&session->control, session->adapter, &spec, error) &&
 	       tool_mail_open(&session->mail, &session->control, error);
+}
+
+static size_t
+lane_octets(const struct test_plan *plan)
+{
+	return TEST_TOKEN_AREA + (plan->mode == TEST_PERFORMANCE ? test_perf_octets(plan)
+								 : test_transaction_octets(plan));
+}
+
+uint64_t
+test_session_octets(const struct test_plan *plan)
+{
+	return test_plan_lanes(plan) * (lane_octets(plan) + LANE_COST) +
+	       plan->threads * THREAD_COST;
 }
 
 bool
@@ -24,12 +50,12 @@ test_session_lane(struct test_session *session, uint64_t index, GError **error)
 	struct test_lane *lane = &session->lanes[index];
 	struct tool_link_spec spec = perf ? test_perf_spec(plan, session->seconds)
 					  : test_transaction_spec(plan, session->seconds);
-	size_t octets = perf ? test_perf_octets(plan) : test_transaction_octets(plan);
 
+	spec.give_up = &session->give_up;
 	lane->plan = plan;
 	lane->server = session->server;
 	lane->seed = session->hello.session + index * UINT64_C(0x9e3779b97f4a7c15);
-	return test_lane_make(lane, session->adapter, octets, &spec, error) &&
+	return test_lane_make(lane, session->adapter, lane_octets(plan), &spec, error) &&
 	       (perf ? test_perf_prepare(lane, error) : test_transaction_prepare(lane, error));
 }
 
@@ -59,12 +85,15 @@ static void *
 thread_main(void *arg)
 {
 	struct test_thread *thread = arg;
+	struct test_crew *crew = thread->crew;
+	bool good = run_lanes(thread);
 
-	if (run_lanes(thread))
-		return NULL;
-	atomic_store(thread->failed, true);
-	for (uint64_t i = 0; i < thread->lanes[0].plan->endpoints; i++)
+	for (uint64_t i = 0; !good && i < thread->lanes[0].plan->endpoints; i++)
 		tool_link_close(&thread->lanes[i].link);
+	pthread_mutex_lock(&crew->lock);
+	crew->running--;
+	pthread_cond_signal(&crew->fewer);
+	pthread_mutex_unlock(&crew->lock);
 	return NULL;
 }
 
@@ -91,32 +120,103 @@ judge(struct test_session *session, GError **error)
 	return worst == NULL;
 }
 
+/* Starts as many threads as it can; how many. */
+static uint64_t
+start_threads(struct test_session *session, struct test_crew *crew, pthread_t *ids)
+{
+	pthread_attr_t attr;
+	uint64_t started = 0;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	for (; started < session->plan.threads; started++) {
+		struct test_thread *thread = &session->threads[started];
+
+		thread->lanes = &session->lanes[started * session->plan.endpoints];
+		thread->crew = crew;
+		thread->server = session->server;
+		if (pthread_create(&ids[started], &attr, thread_main, thread) != 0)
+			break;
+	}
+	pthread_attr_destroy(&attr);
+	return started;
+}
+
+/* Waits until all threads are done, or for a moment. */
+static bool
+all_done(struct test_crew *crew)
+{
+	struct timespec until;
+	bool done;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += LOOK_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&crew->lock);
+	if (crew->running > 0)
+		pthread_cond_timedwait(&crew->fewer, &crew->lock, &until);
+	done = crew->running == 0;
+	pthread_mutex_unlock(&crew->lock);
+	return done;
+}
+
+/* Waits for the threads, and ends them if the peer's control connection ends: it is dead then. */
+static bool
+attend(struct test_session *session, struct test_crew *crew, GError **error)
+{
+	bool good = true;
+
+	while (!all_done(crew)) {
+		if (good && !tool_link_stands(&session->control, error)) {
+			atomic_store(&session->give_up, true);
+			good = false;
+		}
+	}
+	return good;
+}
+
+static void
+crew_init(struct test_crew *crew, uint64_t running)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&crew->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&crew->fewer, &attr);
+	pthread_condattr_destroy(&attr);
+	crew->running = running;
+}
+
 bool
 test_session_run(struct test_session *session, GError **error)
 {
 	uint64_t count = session->plan.threads;
 	g_autofree pthread_t *ids = g_new0(pthread_t, count);
 	gint64 begin = g_get_monotonic_time();
-	atomic_bool failed = false;
-	uint64_t started = 0;
+	struct test_crew crew;
+	uint64_t started;
 	bool good;
 
 	session->threads = g_new0(struct test_thread, count);
-	for (; started < count; started++) {
-		struct test_thread *thread = &session->threads[started];
-
-		thread->lanes = &session->lanes[started * session->plan.endpoints];
-		thread->failed = &failed;
-		thread->server = session->server;
-		if (pthread_create(&ids[started], NULL, thread_main, thread) != 0)
-			break;
+	crew_init(&crew, count);
+	started = start_threads(session, &crew, ids);
+	if (started < count) {
+		tool_fail(error, TOOL_ERROR_FAILED, "cannot start %" G_GUINT64_FORMAT " threads",
+			  count);
+		pthread_mutex_lock(&crew.lock);
+		crew.running -= count - started;
+		pthread_mutex_unlock(&crew.lock);
+		atomic_store(&session->give_up, true);
 	}
-	good = started == count || tool_fail(error, TOOL_ERROR_FAILED,
-					     "cannot start %" G_GUINT64_FORMAT " threads", count);
+	good = attend(session, &crew, error) && started == count;
 	for (uint64_t i = 0; i < started; i++)
 		pthread_join(ids[i], NULL);
+	pthread_cond_destroy(&crew.fewer);
+	pthread_mutex_destroy(&crew.lock);
 	session->wall = (double)(g_get_monotonic_time() - begin) / G_USEC_PER_SEC;
-	return good && judge(session, error);
+	return judge(session, good ? error : NULL) && good;
 }
 
 void

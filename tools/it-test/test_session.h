@@ -3,7 +3,8 @@
 
 /*
  * A run: a control connection, over which the client tells the plan and both tell how it ended, and
- * the lanes of the plan, each thread with some of its own.
+ * the lanes of the plan, each thread with some of its own. While the threads run, the thread of the
+ * session watches the control connection; when that ends, the threads end too.
  */
 #ifndef TEST_SESSION_H
 #define TEST_SESSION_H
@@ -17,7 +18,7 @@
 
 struct test_thread {
 	struct test_lane *lanes; /* plan.endpoints of them */
-	atomic_bool *failed;     /* somebody of the run did */
+	struct test_crew *crew;
 	bool server;
 	struct test_score score;
 	GError *error;
@@ -34,7 +35,8 @@ struct test_session {
 	struct test_plan plan;
 	struct test_lane *lanes;
 	struct test_thread *threads;
-	double wall; /* s, of the threads together */
+	double wall;         /* s, of the threads together */
+	atomic_bool give_up; /* the threads' waits are to end */
 };
 
 struct test_job {
@@ -44,6 +46,9 @@ struct test_job {
 };
 
 bool test_session_control(struct test_session *session, GError **error); /* made, unconnected */
+
+/* Octets that one side of this plan takes: buffers, and what connections and threads cost. */
+uint64_t test_session_octets(const struct test_plan *plan);
 bool test_session_lane(struct test_session *session, uint64_t index, GError **error);
 bool test_session_run(struct test_session *session, GError **error);
 void test_session_close(struct test_session *session);

@@ -3,11 +3,13 @@
 
 /* What the tools share and what needs no adapter: numbers, messages, patterns, the greeting. */
 
+#include <locale.h>
 #include <string.h>
 
 #include "tool_error.h"
 #include "tool_options.h"
 #include "tool_pattern.h"
+#include "tool_print.h"
 #include "tool_wire.h"
 
 static void
@@ -37,6 +39,130 @@ test_number(void)
 	g_assert_false(tool_number("21", 10, 20, &value, NULL));
 	g_assert_true(tool_number("10", 10, 20, &value, NULL));
 	g_assert_true(tool_number("20", 10, 20, &value, NULL));
+}
+
+/* At each unit: the largest value that fits, and one more. */
+static void
+test_number_overflow(void)
+{
+	static const struct {
+		char unit;
+		unsigned shift;
+	} units[] = {{'k', 10}, {'M', 20}, {'g', 30}};
+	uint64_t value;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+		uint64_t most = G_MAXUINT64 >> units[i].shift;
+		g_autofree char *good =
+			g_strdup_printf("%" G_GUINT64_FORMAT "%c", most, units[i].unit);
+		g_autofree char *bad =
+			g_strdup_printf("%" G_GUINT64_FORMAT "%c", most + 1, units[i].unit);
+
+		g_assert_true(tool_number(good, 0, G_MAXUINT64, &value, NULL));
+		g_assert_cmpuint(value, ==, most << units[i].shift);
+		g_assert_false(tool_number(bad, 0, G_MAXUINT64, &value, NULL));
+	}
+	g_assert_true(tool_number("18446744073709551615", 0, G_MAXUINT64, &value, NULL));
+	g_assert_cmpuint(value, ==, G_MAXUINT64);
+	g_assert_true(tool_number("007", 0, 7, &value, NULL)); /* decimal, never octal */
+	g_assert_cmpuint(value, ==, 7);
+}
+
+static void
+test_duration(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t us;
+	} good[] = {{"1ms", 1000},
+		    {"1", 1000000},
+		    {"10s", 10000000},
+		    {"2m", 120000000},
+		    {"1H", 3600000000},
+		    {"86400", TOOL_DURATION_MAX},
+		    {"24h", TOOL_DURATION_MAX},
+		    {"86400000MS", TOOL_DURATION_MAX}};
+	static const char *const bad[] = {"",
+					  "0",
+					  "0ms",
+					  "-1",
+					  "+1",
+					  " 1",
+					  "1 s",
+					  "1us",
+					  "1.5s",
+					  "s",
+					  "1sm",
+					  "1d",
+					  "25h",
+					  "86401",
+					  "86400001ms",
+					  "18446744073709551616",
+					  "18446744073709551615h",
+					  "1s "};
+	uint64_t us;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+		g_assert_true(tool_duration(good[i].text, &us, NULL));
+		g_assert_cmpuint(us, ==, good[i].us);
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_autoptr(GError) error = NULL;
+
+		g_assert_false(tool_duration(bad[i], &us, &error));
+		g_assert_error(error, TOOL_ERROR, TOOL_ERROR_USAGE);
+	}
+}
+
+/* Every octet alone: what a terminal may obey never comes through, what people read does. */
+static void
+test_escape(void)
+{
+	for (unsigned octet = 1; octet < 256; octet++) {
+		char text[] = {'a', (char)octet, 'b', '\0'};
+		g_autofree char *escaped = tool_escape(text);
+		g_autofree char *wanted = octet == '\\' ? g_strdup("a\\\\b")
+					  : octet >= 0x20 && octet < 0x7f
+						  ? g_strdup(text)
+						  : g_strdup_printf("a\\x%02xb", octet);
+
+		g_assert_cmpstr(escaped, ==, wanted);
+	}
+}
+
+static void
+test_escape_utf8(void)
+{
+	static const struct {
+		const char *text;
+		const char *escaped;
+	} cases[] = {
+		{"\xc3\xa9", "\xc3\xa9"},                 /* a letter */
+		{"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"}, /* of four octets */
+		{"\xc2\x9b"
+		 "31m",
+		 "\\xc2\\x9b31m"},                   /* a control character */
+		{"\xe2\x80\xae", "\\xe2\\x80\\xae"}, /* turns the direction */
+		{"\xe2\x80\xa8", "\\xe2\\x80\\xa8"}, /* a line separator */
+		{"\xef\xbb\xbf", "\\xef\\xbb\\xbf"}, /* no width */
+		{"\xed\xa0\x80", "\\xed\\xa0\\x80"}, /* a surrogate */
+		{"\xc0\x9b", "\\xc0\\x9b"},          /* too long a form */
+		{"\xc3", "\\xc3"},                   /* cut */
+		{"\xf0\x9f", "\\xf0\\x9f"},
+		{"", ""},
+	};
+	g_autofree char *before = g_strdup(setlocale(LC_CTYPE, NULL));
+
+	if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) {
+		g_test_skip("no locale with UTF-8");
+		return;
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autofree char *escaped = tool_escape(cases[i].text);
+
+		g_assert_cmpstr(escaped, ==, cases[i].escaped);
+	}
+	setlocale(LC_CTYPE, before);
 }
 
 static void
@@ -161,6 +287,10 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/tools/common/number", test_number);
+	g_test_add_func("/tools/common/number-overflow", test_number_overflow);
+	g_test_add_func("/tools/common/duration", test_duration);
+	g_test_add_func("/tools/common/escape", test_escape);
+	g_test_add_func("/tools/common/escape-utf8", test_escape_utf8);
 	g_test_add_func("/tools/common/wire", test_wire);
 	g_test_add_func("/tools/common/wire-overrun", test_wire_overrun);
 	g_test_add_func("/tools/common/hello", test_hello);

@@ -210,9 +210,10 @@ def silent_there(bench):
 
 def wrong_tool(bench):
     with Server(bench.tools, 'it-test', '-a', bench.adapter) as server:
-        run(bench.tools, 'it-ping', '-a', bench.adapter, '-p', server.port, HOST).expect(
-            1, 'another tool serves that port')
-        server.done().expect(1, 'something else')
+        port = ('-a', bench.adapter, '-p', server.port)
+        run(bench.tools, 'it-ping', *port, HOST).expect(1, 'another tool serves that port')
+        run(bench.tools, 'it-test', *port, '-C', '5', HOST).expect(0)
+        server.done().expect(0, 'something else')
 
 
 def port_in_use(bench):
@@ -272,7 +273,7 @@ def interrupted_copy(bench):
                            HOST + ':source', os.path.join(folder.path, 'copy'))
             wait_for_traffic(server.port, [client], 1 << 20)
             client.send_signal(signal.SIGINT)
-            finish(client).expect(1, 'interrupted')
+            finish(client).expect(128 + signal.SIGINT, 'interrupted')
             server.done().expect(1)
         same(['served'], sorted(os.listdir(folder.path)))
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Text of others on the terminal: of a peer, a file name, an adapter's name, a message that quotes one
+ * of them. Such text may hold octets that a terminal obeys, or a line that looks like one of ours.
+ * Everything of that kind passes tool_escape() before it is printed.
+ */
+#ifndef TOOL_PRINT_H
+#define TOOL_PRINT_H
+
+#include <glib.h>
+
+/*
+ * The text with a backslash and "xNN" in place of every octet that is not part of a printable
+ * character (control characters of both sets, line ends, marks that turn the writing direction,
+ * octets that are no UTF-8, and beyond ASCII all where the locale is not UTF-8), and a backslash
+ * doubled; so two texts never look alike. g_free() it.
+ */
+char *tool_escape(const char *text);
+
+/* "program: message" on stderr, the message escaped. Any thread; lines of two threads do not mix. */
+void tool_complain(const char *program, const char *message);
+
+#endif /* TOOL_PRINT_H */

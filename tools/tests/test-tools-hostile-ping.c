@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Hostile clients of it-ping's server: letters cut at each octet, words out of turn, memory, death. */
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hostile.h"
+
+#define LETTER 64
+#define SILENT 8
+
+enum word {
+	START = 1,
+	PING = 2,
+	PONG = 4,
+	END = 6,
+	TOO_LARGE = 7,
+};
+
+static struct hostile_server server;
+
+static void
+say(struct hostile_end *end, uint64_t word, uint64_t number, uint64_t context, uint64_t address)
+{
+	uint8_t octets[LETTER] = {0};
+	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
+
+	tool_put(&wire, word, 8);
+	tool_put(&wire, number, 8);
+	tool_put(&wire, context, 8);
+	tool_put(&wire, address, 8);
+	hostile_send(end, octets, sizeof(octets));
+}
+
+static void
+heard(struct hostile_end *end, uint64_t word)
+{
+	uint8_t octets[LETTER];
+	size_t len = sizeof(octets);
+	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
+
+	g_assert_true(tool_mail_receive(&end->mail, octets, &len, NULL));
+	g_assert_cmpuint(tool_get(&wire, 8), ==, word);
+}
+
+static void
+honest_is_served(void)
+{
+	hostile_honest(&server, "it-ping", "-p", "@", "-C", "3", "127.0.0.1", NULL);
+}
+
+static void
+test_cut(void)
+{
+	uint8_t octets[4 * 8 + 1] = {[7] = START, [15] = 64};
+
+	for (size_t len = 0; len < 32; len++) {
+		struct hostile_end end;
+
+		hostile_enter(&end, &server, TOOL_PING);
+		hostile_send(&end, octets, len);
+		hostile_is_left(&end);
+		hostile_close(&end);
+	}
+	honest_is_served();
+}
+
+static void
+test_first_word(void)
+{
+	static const struct {
+		uint64_t word;
+		uint64_t size;
+	} bad[] = {{0, 64},
+		   {PING, 64},
+		   {PONG, 64},
+		   {END, 64},
+		   {TOO_LARGE, 64},
+		   {UINT64_MAX, 64},
+		   {START, 0},
+		   {START, (UINT64_C(1) << 30) + 1},
+		   {START, UINT64_MAX}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		struct hostile_end end;
+
+		hostile_enter(&end, &server, TOOL_PING);
+		say(&end, bad[i].word, bad[i].size, 0, 0);
+		hostile_is_left(&end);
+		hostile_close(&end);
+	}
+	honest_is_served();
+}
+
+/* A client gets what --memory allows and no octet more, and what it asks for is not touched before. */
+static void
+test_memory(void)
+{
+	size_t before = hostile_server_memory(&server);
+	g_autofree char *output = NULL;
+
+	for (uint64_t size = (8 << 20) + 1; size <= UINT64_C(1) << 30; size *= 5) {
+		struct hostile_end end;
+
+		hostile_enter(&end, &server, TOOL_PING);
+		say(&end, START, size, 0, 0);
+		heard(&end, TOO_LARGE);
+		hostile_close(&end);
+	}
+	g_assert_cmpuint(hostile_server_memory(&server), <, before + (64 << 20));
+	hostile_honest(&server, "it-ping", "-p", "@", "-C", "1", "-S", "8m", "127.0.0.1", NULL);
+	g_assert_cmpint(
+		hostile_run(&output, &server, "it-ping", "-p", "@", "-S", "9m", "127.0.0.1", NULL),
+		==, 1);
+	g_assert_nonnull(strstr(output, "no more than 8388608 octets"));
+}
+
+static void
+test_out_of_turn(void)
+{
+	static const uint64_t bad[] = {0, START, PONG, 3, 5, TOO_LARGE, UINT64_MAX};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		struct hostile_end end;
+
+		hostile_enter(&end, &server, TOOL_PING);
+		say(&end, START, 64, 0, 0);
+		heard(&end, START);
+		say(&end, bad[i], 0, 0, 0);
+		hostile_is_left(&end);
+		hostile_close(&end);
+	}
+	honest_is_served();
+}
+
+/* The key of memory that is not there: the server's read fails, and only that. */
+static void
+test_no_memory(void)
+{
+	struct hostile_end end;
+
+	hostile_enter(&end, &server, TOOL_PING);
+	say(&end, START, 64, 0, 0);
+	heard(&end, START);
+	say(&end, PING, 0, 0x12345678, 0x1000);
+	hostile_is_left(&end);
+	hostile_close(&end);
+	honest_is_served();
+}
+
+/* All but one of the places are taken by clients that say nothing. */
+static void
+test_silent(void)
+{
+	struct hostile_end ends[SILENT - 1];
+	struct hostile_end one;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		hostile_enter(&ends[i], &server, TOOL_PING);
+	honest_is_served();
+	hostile_enter(&one, &server, TOOL_PING);
+	hostile_close(&one); /* dies before its first word */
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		hostile_close(&ends[i]);
+	honest_is_served();
+}
+
+/* One more than there are places: it hears that the server is busy. */
+static void
+test_full(void)
+{
+	struct hostile_end ends[SILENT];
+	g_autofree char *output = NULL;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		hostile_enter(&ends[i], &server, TOOL_PING);
+	g_assert_cmpint(hostile_run(&output, &server, "it-ping", "-p", "@", "127.0.0.1", NULL), ==,
+			1);
+	g_assert_nonnull(strstr(output, "busy"));
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		hostile_close(&ends[i]);
+}
+
+/* Greetings of other programs, other versions, and of no run. */
+static void
+test_greetings(void)
+{
+	static const struct tool_hello bad[] = {
+		{.version = TOOL_VERSION, .tool = TOOL_TEST},
+		{.version = TOOL_VERSION, .tool = 0},
+		{.version = TOOL_VERSION, .tool = 255},
+		{.version = TOOL_VERSION + 1, .tool = TOOL_PING},
+		{.version = 0, .tool = TOOL_PING},
+		{.version = TOOL_VERSION, .tool = TOOL_PING, .session = 7, .index = 1},
+		{.version = TOOL_VERSION, .tool = TOOL_PING, .index = UINT32_MAX},
+	};
+	struct hostile_end end;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
+		g_assert_false(hostile_connect(&end, &server, &bad[i]));
+	honest_is_served();
+}
+
+/* Streams that never begin to speak. */
+static void
+test_mute_streams(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(server.port)};
+	int streams[20];
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (size_t i = 0; i < G_N_ELEMENTS(streams); i++) {
+		streams[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		g_assert_cmpint(connect(streams[i], (struct sockaddr *)&to, sizeof(to)), ==, 0);
+		g_assert_cmpint(send(streams[i], "MPA ID Req Frame", i % 17, MSG_NOSIGNAL), ==,
+				(gssize)(i % 17));
+	}
+	honest_is_served();
+	for (size_t i = 0; i < G_N_ELEMENTS(streams); i++)
+		close(streams[i]);
+}
+
+static void
+test_deadline(void)
+{
+	struct hostile_server hasty;
+	struct hostile_end end;
+
+	hostile_server_start(&hasty, "it-ping", HOSTILE_SERVES, "--timeout", "1", NULL);
+	hostile_enter(&end, &hasty, TOOL_PING);
+	hostile_server_said(&hasty, "said nothing for 1 seconds");
+	hostile_is_left(&end);
+	hostile_close(&end);
+	hostile_server_end(&hasty);
+}
+
+int
+main(int argc, char **argv)
+{
+	int status;
+
+	g_test_init(&argc, &argv, NULL);
+	hostile_server_start(&server, "it-ping", HOSTILE_SERVES, "--memory", "8m", "--clients", "8",
+			     NULL);
+	g_test_add_func("/tools/hostile/ping/cut", test_cut);
+	g_test_add_func("/tools/hostile/ping/first-word", test_first_word);
+	g_test_add_func("/tools/hostile/ping/memory", test_memory);
+	g_test_add_func("/tools/hostile/ping/out-of-turn", test_out_of_turn);
+	g_test_add_func("/tools/hostile/ping/no-memory", test_no_memory);
+	g_test_add_func("/tools/hostile/ping/silent", test_silent);
+	g_test_add_func("/tools/hostile/ping/full", test_full);
+	g_test_add_func("/tools/hostile/ping/greetings", test_greetings);
+	g_test_add_func("/tools/hostile/ping/mute-streams", test_mute_streams);
+	g_test_add_func("/tools/hostile/ping/deadline", test_deadline);
+	status = g_test_run();
+	hostile_server_end(&server);
+	return status;
+}
