@@ -90,7 +90,7 @@ viw_atomic_response_check(struct viw_qp *qp)
 	uint32_t number = 0;
 	const struct viw_outbound_read *r = viw_read_oldest(qp, &number);
 
-	if (!rdmap_atomic_response_read(qp->rx.seg.payload, qp->rx.seg.payload_len, &m))
+	if (!rdmap_atomic_response_read(qp->rx.seg.payload, qp->rx.control_len, &m))
 		return RDMAP_FAULT_HEADER_SIZE;
 	if (r == NULL || !r->atomic || m.request_id != number)
 		return RDMAP_FAULT_RESPONSE_UNEXPECTED;
@@ -105,7 +105,7 @@ viw_atomic_finish(struct viw_qp *qp)
 	const struct viw_outbound_read *r = viw_read_oldest(qp, &number);
 	struct vsw_mem_use use;
 
-	(void)rdmap_atomic_response_read(qp->rx.seg.payload, qp->rx.seg.payload_len, &m);
+	(void)rdmap_atomic_response_read(qp->rx.seg.payload, qp->rx.control_len, &m);
 	if (result_begin(qp, r->stag, r->to, &use) == VSW_MEM_OK) {
 		enum ri_status copied =
 			vsw_mem_copy(&use, 0, &m.original, sizeof(m.original), true);
@@ -148,7 +148,7 @@ viw_atomic_request_check(struct viw_qp *qp)
 	struct vsw_mem_use use;
 	enum rdmap_fault fault;
 
-	if (!rdmap_atomic_request_read(qp->rx.seg.payload, qp->rx.seg.payload_len, &m))
+	if (!rdmap_atomic_request_read(qp->rx.seg.payload, qp->rx.control_len, &m))
 		return RDMAP_FAULT_HEADER_SIZE;
 	fault = word_begin(qp, &m, &use);
 	if (fault != RDMAP_FAULT_NONE)

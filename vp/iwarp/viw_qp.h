@@ -25,7 +25,11 @@
 /* Room for one request and its segments. */
 #define VIW_WQE_ROOM (sizeof(struct vsw_wqe) + VIW_MAX_SGE * sizeof(struct ri_sge))
 
-/* Octets of a frame that are looked at before anything is placed: length, DDP header, and the header of the longest control message. */
+/*
+ * Octets of a frame that are looked at before anything is placed: length, DDP header, and the longest
+ * control message. Control messages are read from here and nowhere else; rdmap_check_header() refuses
+ * longer ones.
+ */
 #define VIW_HEAD_ROOM (MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE + RDMAP_TERMINATE_MAX)
 
 /* A request that was started and is not completed. */
@@ -115,6 +119,25 @@ enum viw_rx_phase {
 	VIW_RX_TAIL      /* collecting PAD and CRC */
 };
 
+/* Where payload of the frame under way may go. */
+enum viw_rx_target_kind {
+	VIW_RX_NOWHERE = 0, /* it is covered by the CRC and thrown away */
+	VIW_RX_RECEIVE,     /* to the receive in rx.wqe */
+	VIW_RX_TAGGED       /* to the region that the header names */
+};
+
+/*
+ * The only way from payload to memory. The check of a header opens it for that frame, and it is closed
+ * before each header, behind each frame and with the stream. So a frame whose check opened nothing writes
+ * nothing, whatever an earlier one has left in rx.wqe and rx.seg.
+ */
+struct viw_rx_target {
+	enum viw_rx_target_kind kind;
+	uint32_t stag; /* TAGGED: the region */
+	uint64_t at;  /* of the first octet of payload: its address, or its offset in the receive */
+	uint32_t len; /* octets that were found right */
+};
+
 struct viw_rx {
 	struct vsw_role role;
 	atomic_bool waiting;          /* a Send waits for a receive */
@@ -144,6 +167,8 @@ struct viw_rx {
 	enum rdmap_fault fault;           /* of the frame under way */
 	enum ri_wc_status receive_status; /* of a receive that failed */
 	struct ddp_segment seg;
+	uint32_t control_len; /* octets of the payload that lie at seg.payload */
+	struct viw_rx_target target;
 	struct rdmap_inbound in;
 	uint8_t head[VIW_HEAD_ROOM];
 	uint8_t tail[8];
@@ -379,8 +404,17 @@ enum viw_rx_verdict {
 enum viw_rx_verdict viw_rx_begin(struct viw_qp *qp, bool here);
 /* Copy `len` octets to where octet rx.placed of the payload belongs; covers them with rx.crc. */
 void viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len);
-/* Where can at most `len` octets be received directly? NULL: nowhere. Ends with vsw_mem_end. */
+/*
+ * Where can at most `len` octets, from octet rx.placed of the payload on, be received directly? NULL:
+ * nowhere; rx.fault says why, if the target was open. Ends with vsw_mem_end.
+ */
 uint8_t *viw_rx_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use);
+/* No payload goes anywhere from now on. */
+static inline void
+viw_rx_target_close(struct viw_rx *rx)
+{
+	rx->target.kind = VIW_RX_NOWHERE;
+}
 /* The frame is whole and good: deliver. */
 void viw_rx_finish(struct viw_qp *qp);
 

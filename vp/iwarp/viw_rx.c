@@ -240,6 +240,7 @@ input(struct viw_qp *qp)
 	while (more && done < VIW_RX_ROUND && viw_qp_state(qp) == RI_QPS_RTS &&
 	       !atomic_load_explicit(&rx->waiting, memory_order_relaxed)) {
 		bool direct = rx->phase == VIW_RX_BODY && rx->fault == RDMAP_FAULT_NONE &&
+			      rx->target.kind != VIW_RX_NOWHERE &&
 			      rx->seg.payload_len - rx->placed >= VIW_RX_DIRECT;
 
 		if (!direct && buf == NULL)

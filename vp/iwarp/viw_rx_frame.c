@@ -52,7 +52,8 @@ frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
 	if (fault == RDMAP_FAULT_CRC)
 		viw_fault(qp, fault, NULL, 0);
 	else if (rx->head_len > 3 && rdmap_opcode_of(rx->head[3]) == RDMAP_TERMINATE)
-		viw_terminate_in(qp, NULL, 0); /* a bad one ends the stream all the same */
+		/* A bad one ends the stream all the same; what it says is for people. */
+		viw_terminate_in(qp, rx->seg.payload, rx->control_len);
 	else
 		viw_fault(qp, fault, &offender, fault_event(qp, fault));
 }
@@ -134,18 +135,21 @@ viw_rx_head_done(struct viw_qp *qp)
 		rx->tail_len = 0;
 		rx->placed = 0;
 		rx->phase = VIW_RX_BEGIN;
+		viw_rx_target_close(rx);
 		if (ddp_segment_read(rx->head + MPA_LENGTH_SIZE, have, rx->frame_ulpdu, &rx->seg) !=
 		    DDP_OK) {
 			rx->fault = RDMAP_FAULT_HEADER_SIZE;
 			rx->seg.payload_len = rx->frame_ulpdu - have;
 		}
+		rx->control_len = rx->seg.payload != NULL
+					  ? have - (rx->frame_ulpdu - rx->seg.payload_len)
+					  : 0;
 	}
 	if (rx->fault == RDMAP_FAULT_NONE && viw_rx_begin(qp, false) == VIW_RX_WAIT) {
 		wait_for_receive(qp);
 		return false;
 	}
-	if (rx->fault != RDMAP_FAULT_HEADER_SIZE || rx->seg.payload != NULL)
-		rx->placed = have - (rx->frame_ulpdu - rx->seg.payload_len);
+	rx->placed = rx->control_len;
 	rx->phase = VIW_RX_BODY;
 	return true;
 }
@@ -200,6 +204,7 @@ tail_done(struct viw_qp *qp)
 		frame_fault(qp, rx->fault);
 	else
 		viw_rx_finish(qp);
+	viw_rx_target_close(rx);
 	rx->large = rx->seg.payload_len >= VIW_RX_DIRECT;
 	rx->head_len = 0;
 }
@@ -249,14 +254,16 @@ frame_at_once(struct viw_qp *qp, const uint8_t *at, uint32_t size, uint32_t ulpd
 	rx->frame_ulpdu = ulpdu_len;
 	rx->fault = crc_ok ? RDMAP_FAULT_NONE : RDMAP_FAULT_CRC;
 	rx->placed = 0;
+	viw_rx_target_close(rx);
 	if (crc_ok &&
 	    ddp_segment_read(at + MPA_LENGTH_SIZE, ulpdu_len, ulpdu_len, &rx->seg) != DDP_OK)
 		rx->fault = RDMAP_FAULT_HEADER_SIZE;
+	rx->control_len = rx->seg.payload_len;
 	if (rx->fault == RDMAP_FAULT_NONE && viw_rx_begin(qp, true) == VIW_RX_WAIT)
 		return false;
-	if (rx->fault == RDMAP_FAULT_NONE &&
-	    !rdmap_rules[rdmap_opcode_of(rx->seg.rdmap_control)].single)
+	if (rx->target.kind != VIW_RX_NOWHERE)
 		viw_rx_place(qp, rx->seg.payload, rx->seg.payload_len);
+	viw_rx_target_close(rx);
 	if (rx->fault == RDMAP_FAULT_NONE) {
 		viw_rx_finish(qp);
 		return true;

@@ -4,10 +4,12 @@
 /*
  * What a segment does to memory, queues and completions.
  *
- * viw_rx_begin judges a header (rdmap_check.h), finds the receive of a Send, and asks whether the
- * tagged range may be written at all; viw_rx_place writes octets as they come, in ascending order
- * (R-21), asking for the memory anew for each piece, so that nothing is placed after a key was
- * revoked; viw_rx_finish runs when the whole frame is here and its CRC good, and delivers.
+ * viw_rx_begin judges a header (rdmap_check.h), finds the receive of a Send, asks whether the tagged
+ * range may be written at all, and only then opens the target of this frame's payload (viw_rx_target in
+ * viw_qp.h). viw_rx_place writes octets through that target as they come, in ascending order (R-21),
+ * asking for the memory anew for each piece, so that nothing is placed after a key was revoked.
+ * viw_rx_finish runs when the whole frame is here and its CRC good, and delivers. Control messages open no
+ * target: they are read from rx.head, or from where the whole frame lies.
  *
  * The holder of rx.role. Standards: RFC 5041 5 to 7, RFC 5040 5 and 7; iwarp-wire 4.4, 5.2 to 5.8.
  */
@@ -70,29 +72,30 @@ receive_fault(struct viw_qp *qp)
 	qp->rx.fault = RDMAP_FAULT_LOCAL;
 }
 
-uint8_t *
-viw_rx_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
+static uint8_t *
+tagged_target(struct viw_qp *qp, uint32_t len, struct vsw_mem_use *use)
 {
 	struct viw_rx *rx = &qp->rx;
-	struct vsw_mem_table *mem = qp->rnic->mem;
-	enum vsw_mem_result result;
+	enum vsw_mem_result result =
+		vsw_mem_begin(qp->rnic->mem, &qp->who,
+			      &(struct vsw_mem_ask){.stag = rx->target.stag,
+						    .access = RI_ACCESS_REMOTE_WRITE,
+						    .addr = rx->target.at + rx->placed,
+						    .length = len},
+			      use);
 
-	if (rx->seg.tagged) {
-		result = vsw_mem_begin(mem, &qp->who,
-				       &(struct vsw_mem_ask){.stag = rx->seg.stag,
-							     .access = RI_ACCESS_REMOTE_WRITE,
-							     .addr = rx->seg.to + rx->placed,
-							     .length = *len},
-				       use);
-		if (result != VSW_MEM_OK)
-			rx->fault = viw_fault_tagged(result);
-		return result == VSW_MEM_OK ? use->ptr : NULL;
-	}
+	if (result != VSW_MEM_OK)
+		rx->fault = viw_fault_tagged(result);
+	return result == VSW_MEM_OK ? use->ptr : NULL;
+}
 
+static uint8_t *
+receive_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
+{
+	struct viw_rx *rx = &qp->rx;
 	uint64_t skip = 0;
 	uint32_t left = 0;
-	const struct ri_sge *sge =
-		receive_piece(qp, (uint64_t)rx->seg.mo + rx->placed, &skip, &left);
+	const struct ri_sge *sge = receive_piece(qp, rx->target.at + rx->placed, &skip, &left);
 
 	if (sge == NULL) {
 		receive_fault(qp);
@@ -100,15 +103,29 @@ viw_rx_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
 	}
 	if (left < *len)
 		*len = left;
-	result = vsw_mem_begin(mem, &qp->receiver,
-			       &(struct vsw_mem_ask){.stag = sge->stag,
-						     .access = RI_ACCESS_LOCAL_WRITE,
-						     .addr = sge->addr + skip,
-						     .length = *len},
-			       use);
+	enum vsw_mem_result result =
+		vsw_mem_begin(qp->rnic->mem, &qp->receiver,
+			      &(struct vsw_mem_ask){.stag = sge->stag,
+						    .access = RI_ACCESS_LOCAL_WRITE,
+						    .addr = sge->addr + skip,
+						    .length = *len},
+			      use);
 	if (result != VSW_MEM_OK)
 		receive_fault(qp);
 	return result == VSW_MEM_OK ? use->ptr : NULL;
+}
+
+uint8_t *
+viw_rx_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
+{
+	const struct viw_rx *rx = &qp->rx;
+
+	if (rx->target.kind == VIW_RX_NOWHERE || rx->placed >= rx->target.len)
+		return NULL;
+	if (*len > rx->target.len - rx->placed)
+		*len = rx->target.len - rx->placed;
+	return rx->target.kind == VIW_RX_TAGGED ? tagged_target(qp, *len, use)
+						: receive_target(qp, len, use);
 }
 
 void
@@ -141,6 +158,18 @@ viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 
 /* --- begin --------------------------------------------------------------------------------- */
 
+/* The payload of this frame may be placed. */
+static void
+target_open(struct viw_rx *rx, enum viw_rx_target_kind kind)
+{
+	const struct ddp_segment *seg = &rx->seg;
+
+	rx->target = (struct viw_rx_target){.kind = kind,
+					    .stag = seg->stag,
+					    .at = kind == VIW_RX_TAGGED ? seg->to : seg->mo,
+					    .len = seg->payload_len};
+}
+
 /* May the whole payload of a tagged segment be written? If it is here, placing it will tell. */
 static enum rdmap_fault
 tagged_check(struct viw_qp *qp, bool here)
@@ -152,8 +181,10 @@ tagged_check(struct viw_qp *qp, bool here)
 		return RDMAP_FAULT_NONE;
 	if ((qp->init.access & RI_ACCESS_REMOTE_WRITE) == 0)
 		return RDMAP_FAULT_TAGGED_ACCESS;
-	if (here)
+	if (here) {
+		target_open(&qp->rx, VIW_RX_TAGGED);
 		return RDMAP_FAULT_NONE;
+	}
 	enum vsw_mem_result result =
 		vsw_mem_begin(qp->rnic->mem, &qp->who,
 			      &(struct vsw_mem_ask){.stag = seg->stag,
@@ -161,8 +192,10 @@ tagged_check(struct viw_qp *qp, bool here)
 						    .addr = seg->to,
 						    .length = seg->payload_len},
 			      &use);
-	if (result == VSW_MEM_OK)
+	if (result == VSW_MEM_OK) {
 		vsw_mem_end(&use);
+		target_open(&qp->rx, VIW_RX_TAGGED);
+	}
 	return viw_fault_tagged(result);
 }
 
@@ -197,8 +230,10 @@ send_begin(struct viw_qp *qp)
 	if (verdict != VIW_RX_OK)
 		return verdict;
 	rx->fault = rdmap_check_receive(&rx->seg, true, rx->capacity);
-	if (rx->fault == RDMAP_FAULT_NONE)
+	if (rx->fault == RDMAP_FAULT_NONE) {
+		target_open(rx, VIW_RX_RECEIVE);
 		return VIW_RX_OK;
+	}
 	rx->receive_status = RI_WC_LOCAL_LENGTH;
 	return VIW_RX_FAULT;
 }
@@ -210,7 +245,7 @@ read_check(struct viw_qp *qp)
 	struct rdmap_read_request m;
 	struct vsw_mem_use use;
 
-	if (!rdmap_read_request_read(qp->rx.seg.payload, qp->rx.seg.payload_len, &m))
+	if (!rdmap_read_request_read(qp->rx.seg.payload, qp->rx.control_len, &m))
 		return RDMAP_FAULT_HEADER_SIZE;
 	if ((qp->init.access & RI_ACCESS_REMOTE_READ) == 0)
 		return RDMAP_FAULT_READS_DISABLED; /* atomics alone are enabled */
@@ -248,6 +283,7 @@ viw_rx_begin(struct viw_qp *qp, bool here)
 	struct viw_rx *rx = &qp->rx;
 	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
 
+	viw_rx_target_close(rx);
 	if (opcode == RDMAP_READ_RESPONSE || opcode == RDMAP_ATOMIC_RESPONSE)
 		viw_read_await(qp);
 	else if (opcode == RDMAP_READ_REQUEST || opcode == RDMAP_ATOMIC_REQUEST)
@@ -323,6 +359,6 @@ viw_rx_finish(struct viw_qp *qp)
 		rx->want_tx = true;
 	} else if (opcode == RDMAP_TERMINATE) {
 		rx->want_tx = true;
-		viw_terminate_in(qp, seg->payload, seg->payload_len);
+		viw_terminate_in(qp, seg->payload, rx->control_len);
 	}
 }

@@ -159,6 +159,7 @@ rx_reset(struct viw_qp *qp)
 	atomic_store(&rx->hung_up, false);
 	rx->phase = VIW_RX_HEAD;
 	rx->head_len = 0;
+	viw_rx_target_close(rx);
 	rx->want_tx = false;
 	rx->large = false;
 	rx->fault = RDMAP_FAULT_NONE;

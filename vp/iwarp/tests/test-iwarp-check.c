@@ -19,19 +19,20 @@ static const struct {
 	uint32_t qn;
 	bool single;
 	uint32_t len;
+	uint32_t most;
 } opcodes[] = {
-	{RDMAP_WRITE, false, true, 0, false, 10},
-	{RDMAP_READ_REQUEST, false, false, 1, true, 28},
-	{RDMAP_READ_RESPONSE, false, true, 0, false, 10},
-	{RDMAP_SEND, false, false, 0, false, 10},
-	{RDMAP_SEND_INVALIDATE, false, false, 0, false, 10},
-	{RDMAP_SEND_SE, false, false, 0, false, 10},
-	{RDMAP_SEND_SE_INVALIDATE, false, false, 0, false, 10},
-	{RDMAP_TERMINATE, false, false, 2, true, 4},
-	{RDMAP_IMMEDIATE, true, false, 0, true, 8},
-	{RDMAP_IMMEDIATE_SE, true, false, 0, true, 8},
-	{RDMAP_ATOMIC_REQUEST, true, false, 1, true, 52},
-	{RDMAP_ATOMIC_RESPONSE, true, false, 3, true, 12},
+	{RDMAP_WRITE, false, true, 0, false, 10, 65503},
+	{RDMAP_READ_REQUEST, false, false, 1, true, 28, 28},
+	{RDMAP_READ_RESPONSE, false, true, 0, false, 10, 65503},
+	{RDMAP_SEND, false, false, 0, false, 10, 65503},
+	{RDMAP_SEND_INVALIDATE, false, false, 0, false, 10, 65503},
+	{RDMAP_SEND_SE, false, false, 0, false, 10, 65503},
+	{RDMAP_SEND_SE_INVALIDATE, false, false, 0, false, 10, 65503},
+	{RDMAP_TERMINATE, false, false, 2, true, 4, 52},
+	{RDMAP_IMMEDIATE, true, false, 0, true, 8, 8},
+	{RDMAP_IMMEDIATE_SE, true, false, 0, true, 8, 8},
+	{RDMAP_ATOMIC_REQUEST, true, false, 1, true, 52, 52},
+	{RDMAP_ATOMIC_RESPONSE, true, false, 3, true, 12, 12},
 };
 
 static struct rdmap_inbound
@@ -168,8 +169,13 @@ test_untagged_properties(void)
 		seg.payload_len--;
 		g_assert_cmpint(rdmap_check_header(&in, &seg), ==,
 				opcodes[i].single ? RDMAP_FAULT_HEADER_SIZE : RDMAP_FAULT_NONE);
-		seg.payload_len += 2;
-		if (opcodes[i].single && opcodes[i].opcode != RDMAP_TERMINATE)
+		seg.payload_len = opcodes[i].most;
+		g_assert_cmpint(rdmap_check_header(&in, &seg), ==,
+				opcodes[i].opcode == RDMAP_ATOMIC_RESPONSE
+					? RDMAP_FAULT_RESPONSE_UNEXPECTED
+					: RDMAP_FAULT_NONE);
+		seg.payload_len++;
+		if (opcodes[i].single)
 			g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_HEADER_SIZE);
 	}
 }
