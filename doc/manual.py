@@ -5,7 +5,8 @@
 
 Usage: manual.py DOXYFILE_IN OUTPUT DEPFILE STAMP NAME=VALUE... -- INPUT...
 
-An input that is a folder stands for the .md files in it. DEPFILE tells Ninja about every input,
+An input that is a folder stands for the .md files in it. What doc/manual_filter.py makes of a file
+depends on the books of the specification, and so does the manual. DEPFILE tells Ninja about every input,
 folders too, so that a page that was added makes a new manual. Doxygen's warnings are errors.
 """
 
@@ -30,7 +31,7 @@ def main(arguments):
     inputs = arguments[split + 1:]
     pages = list(pages_of(inputs))
 
-    values.update(output=output, input=' '.join(f'"{page}"' for page in pages))
+    values.update(output=output, python=sys.executable, input=' '.join(f'"{page}"' for page in pages))
     with open(template, encoding='utf-8') as file:
         doxyfile = re.sub(r'@(\w+)@', lambda match: values[match.group(1)], file.read())
 
@@ -39,8 +40,10 @@ def main(arguments):
     if result.returncode != 0:
         return 1
 
+    tools = [os.path.join(values['source'], path)
+             for path in ('doc/manual_filter.py', 'tools/dev/spec_paragraphs.py')]
     with open(depfile, 'w', encoding='utf-8') as file:
-        print(f'{stamp}: {" ".join(pages + [p for p in inputs if os.path.isdir(p)])}', file=file)
+        print(f'{stamp}: {" ".join(pages + tools + [p for p in inputs if os.path.isdir(p)])}', file=file)
     with open(stamp, 'w', encoding='utf-8'):
         pass
     return 0
