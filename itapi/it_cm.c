@@ -13,7 +13,7 @@ it_listen_create(IN it_ia_handle_t ia_handle, IN size_t spigot_id, IN it_evd_han
 		 IN it_listen_flags_t flags, IN OUT it_conn_qual_t *conn_qual,
 		 OUT it_listen_handle_t *listen_handle)
 {
-	struct ual_ia *ia = ual_ia_of(ia_handle);
+	UAL_VISIT struct ual_ia *ia = ual_ia_of(ia_handle);
 	it_listen_handle_t made = NULL;
 	it_status_t status;
 
@@ -33,7 +33,7 @@ it_listen_create(IN it_ia_handle_t ia_handle, IN size_t spigot_id, IN it_evd_han
 it_status_t
 it_listen_free(IN it_listen_handle_t listen_handle)
 {
-	struct ual_listen *listen = ual_listen_of(listen_handle);
+	UAL_VISIT struct ual_listen *listen = ual_listen_of(listen_handle);
 
 	return listen != NULL ? ual_listen_free(listen) : IT_ERR_INVALID_LISTEN;
 }
@@ -42,7 +42,7 @@ it_status_t
 it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_param_mask_t mask,
 		OUT it_listen_param_t *params)
 {
-	struct ual_listen *listen = ual_listen_of(listen_handle);
+	UAL_VISIT struct ual_listen *listen = ual_listen_of(listen_handle);
 
 	if (listen == NULL)
 		return IT_ERR_INVALID_LISTEN;
@@ -61,7 +61,7 @@ it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 	      IN size_t private_data_length)
 {
 	const struct ual_pdata pdata = {private_data, private_data_length};
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	/* Every value that its bit-fields can hold is in range. */
 	(void)conn_attr;
@@ -80,7 +80,7 @@ it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
 	     IN const unsigned char *private_data, IN size_t private_data_length)
 {
 	const struct ual_pdata pdata = {private_data, private_data_length};
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
 		return IT_ERR_INVALID_EP;
@@ -107,7 +107,7 @@ it_ep_disconnect(IN it_ep_handle_t ep_handle, IN const unsigned char *private_da
 		 IN size_t private_data_length)
 {
 	const struct ual_pdata pdata = {private_data, private_data_length};
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
 		return IT_ERR_INVALID_EP;

@@ -46,7 +46,8 @@ offered(const struct ual_ep *ep, enum ual_dto_extra extra)
 static it_status_t
 request(it_ep_handle_t ep_handle, const struct ual_dto *dto, enum ual_dto_extra extra)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_SECTION;
+	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (ep == NULL)
 		return IT_ERR_INVALID_EP;
@@ -84,10 +85,11 @@ it_status_t
 it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
 	     IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
 {
+	UAL_SECTION;
 	const struct ual_dto dto =
 		operation(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
-	struct ual_ep *ep = ual_ep_of((it_ep_handle_t)handle);
-	struct ual_srq *srq = ep == NULL ? ual_srq_of((it_srq_handle_t)handle) : NULL;
+	struct ual_ep *ep = ual_ep_at((it_ep_handle_t)handle);
+	struct ual_srq *srq = ep == NULL ? ual_srq_at((it_srq_handle_t)handle) : NULL;
 
 	if (ep == NULL && srq == NULL)
 		return IT_ERR_INVALID_HANDLE;
@@ -152,7 +154,7 @@ atomic_check(const struct ual_ep *ep, it_atomic_op_t op, const it_lmr_triplet_t 
 		status = IT_ERR_INVALID_LENGTH;
 	else if (rdma_addr % sizeof(uint64_t) != 0)
 		status = IT_ERR_INVALID_ADDRESS;
-	if (status != IT_SUCCESS && ual_lmr_of(result->lmr) == NULL)
+	if (status != IT_SUCCESS && ual_lmr_at(result->lmr) == NULL)
 		status = IT_ERR_INVALID_LMR; /* handles come first */
 	return status;
 }
@@ -163,11 +165,12 @@ it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t sw
 	       IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
 	       IN it_rmr_context_t rmr_context)
 {
+	UAL_SECTION;
 	bool adds = op == IT_FETCH_AND_ADD;
 	struct ual_dto dto = at_peer(operation(adds ? UAL_DTO_FETCH_ADD : UAL_DTO_CMP_SWAP, result,
 					       1, cookie, dto_flags),
 				     rdma_addr, rmr_context);
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	struct ual_ep *ep = ual_ep_at(ep_handle);
 	it_status_t status = IT_ERR_INVALID_EP;
 
 	if (ep != NULL)
@@ -197,9 +200,10 @@ it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_seg
 	       IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 	       IN const it_dg_remote_ep_addr_t *remote_ep_addr)
 {
+	UAL_SECTION;
 	struct ual_dto dto =
 		operation(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	struct ual_ep *ep = ual_ep_at(ep_handle);
 	it_status_t status;
 
 	dto.datagram = true;
@@ -212,9 +216,10 @@ it_status_t
 it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 		 IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
 {
+	UAL_SECTION;
 	struct ual_dto dto =
 		operation(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	struct ual_ep *ep = ual_ep_at(ep_handle);
 	it_status_t status;
 
 	dto.datagram = true;

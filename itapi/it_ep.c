@@ -14,7 +14,7 @@ it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_han
 		IN it_ep_rc_creation_flags_t flags, IN const it_ep_attributes_t *ep_attr,
 		OUT it_ep_handle_t *ep_handle)
 {
-	struct ual_pz *pz = ual_pz_of(pz_handle);
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 	const struct ual_ep_wanted wanted = {
 		.request = request_sevd_handle,
 		.recv = recv_sevd_handle,
@@ -41,7 +41,7 @@ it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_han
 it_status_t
 it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask, OUT it_ep_param_t *params)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
 		return IT_ERR_INVALID_EP;
@@ -57,7 +57,7 @@ it_status_t
 it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
 	     IN const it_ep_attributes_t *ep_attr)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
 		return IT_ERR_INVALID_EP;
@@ -71,7 +71,7 @@ it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
 it_status_t
 it_ep_reset(IN it_ep_handle_t ep_handle)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
 		return IT_ERR_INVALID_EP;
@@ -83,7 +83,7 @@ it_ep_reset(IN it_ep_handle_t ep_handle)
 it_status_t
 it_ep_free(IN it_ep_handle_t ep_handle)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	return ep != NULL ? ual_ep_free(ep) : IT_ERR_INVALID_EP;
 }

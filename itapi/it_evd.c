@@ -6,6 +6,7 @@
 #include "it_check.h"
 #include "it_ext.h"
 #include "ual.h"
+#include "ual_dto.h"
 
 #define QUERY_BITS 0xffeu
 #define MODIFY_BITS                                                                              \
@@ -31,7 +32,7 @@ it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_number,
 		.aevd = aevd_handle,
 		.has_fd = fd != NULL,
 	};
-	struct ual_ia *ia = ual_ia_of(ia_handle);
+	UAL_VISIT struct ual_ia *ia = ual_ia_of(ia_handle);
 	it_evd_handle_t made = NULL;
 	it_status_t status;
 
@@ -51,7 +52,7 @@ it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_number,
 it_status_t
 it_evd_free(IN it_evd_handle_t evd_handle)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	return evd != NULL ? ual_evd_free(evd) : IT_ERR_INVALID_EVD;
 }
@@ -59,7 +60,7 @@ it_evd_free(IN it_evd_handle_t evd_handle)
 it_status_t
 it_evd_query(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask, OUT it_evd_param_t *params)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;
@@ -75,7 +76,7 @@ it_status_t
 it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask,
 	      IN const it_evd_param_t *params)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;
@@ -91,7 +92,8 @@ it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask,
 it_status_t
 it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_SECTION;
+	struct ual_evd *evd = ual_evd_at(evd_handle);
 
 	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;
@@ -104,7 +106,8 @@ it_status_t
 it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count, OUT it_event_t *events,
 		 OUT int *dequed_count)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_SECTION;
+	struct ual_evd *evd = ual_evd_at(evd_handle);
 	unsigned taken;
 
 	if (evd == NULL)
@@ -122,7 +125,7 @@ it_status_t
 it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT it_event_t *event,
 	    OUT size_t *nmore)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;
@@ -134,7 +137,7 @@ it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT it_event_t *
 it_status_t
 it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;
@@ -147,7 +150,7 @@ it_status_t
 it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_callback_rtn_t callback,
 		       IN void *arg)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;
@@ -159,7 +162,7 @@ it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_callback_rtn_t c
 it_status_t
 it_evd_callback_detach(IN it_evd_handle_t evd_handle)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
 		return IT_ERR_INVALID_EVD;

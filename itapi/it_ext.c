@@ -11,6 +11,7 @@
 #include "it_check.h"
 #include "it_ext.h"
 #include "ual.h"
+#include "ual_dto.h"
 
 /* A region as private data tells it; each number in network byte order. */
 #define CONNECT_TAIL (4u + 8u + 8u)
@@ -24,23 +25,27 @@ put_number(unsigned char *at, uint64_t number, unsigned int octets)
 	return at + octets;
 }
 
-/* The address of a segment as a peer must give it. */
-static uint64_t
-address_of(const struct ual_lmr *lmr, const it_lmr_triplet_t *segment)
-{
-	return ual_lmr_is_relative(lmr) ? it_make_rdma_addr_relative(segment->addr.rel)
-					: it_make_rdma_addr_absolute(segment->addr.abs);
-}
+/* What a peer must know of a segment. */
+struct region {
+	it_rmr_context_t context;
+	uint64_t addr;
+};
 
-/* The region of a triplet, for an endpoint's adapter; IT_SUCCESS, or why not. */
+/* The same of a triplet, for an endpoint's adapter; IT_SUCCESS, or why not. */
 static it_status_t
-region_of(const struct ual_ep *ep, const it_lmr_triplet_t *segment, struct ual_lmr **out)
+region_of(const struct ual_ep *ep, const it_lmr_triplet_t *segment, struct region *out)
 {
-	*out = segment != NULL ? ual_lmr_of(segment->lmr) : NULL;
+	UAL_SECTION;
+	const struct ual_lmr *lmr;
+
 	if (segment == NULL)
 		return IT_ERR_FAULT;
-	if (*out == NULL || ual_ia_under(*out) != ual_ia_under(ep) || ual_lmr_is_direct(*out))
+	lmr = ual_lmr_at(segment->lmr);
+	if (lmr == NULL || ual_ia_under(lmr) != ual_ia_under(ep) || ual_lmr_is_direct(lmr))
 		return IT_ERR_INVALID_LMR;
+	out->context = ual_lmr_context(lmr);
+	out->addr = ual_lmr_is_relative(lmr) ? it_make_rdma_addr_relative(segment->addr.rel)
+					     : it_make_rdma_addr_absolute(segment->addr.abs);
 	return IT_SUCCESS;
 }
 
@@ -48,11 +53,10 @@ it_status_t
 itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
 		       IN it_lmr_triplet_t *lmr, OUT it_rmr_context_t *rmr_context)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 	unsigned char data[ACCEPT_DATA];
 	unsigned char *at = data;
-	struct ual_lmr *region = NULL;
-	it_rmr_context_t context;
+	struct region region;
 	it_status_t status;
 
 	if (ep == NULL)
@@ -62,13 +66,12 @@ itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn
 		return status;
 	if (rmr_context == NULL)
 		return IT_ERR_FAULT;
-	context = ual_lmr_context(region);
 	at = put_number(at, lmr->length, 8);
-	at = put_number(at, context, 8);
-	(void)put_number(at, address_of(region, lmr), 8);
+	at = put_number(at, region.context, 8);
+	(void)put_number(at, region.addr, 8);
 	status = it_ep_accept(ep_handle, cn_est_id, data, sizeof(data));
 	if (status == IT_SUCCESS)
-		*rmr_context = context;
+		*rmr_context = region.context;
 	return status;
 }
 
@@ -79,10 +82,9 @@ itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 			IN const unsigned char *private_data, IN size_t private_data_length,
 			IN it_lmr_triplet_t *lmr, OUT it_rmr_context_t *rmr_context)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 	unsigned char data[IT_MAX_PRIV_DATA];
-	struct ual_lmr *region = NULL;
-	it_rmr_context_t context;
+	struct region region;
 	unsigned char *at;
 	it_status_t status;
 
@@ -97,16 +99,15 @@ itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 		return IT_ERR_INVALID_PDATA_LENGTH;
 	if (lmr->length > UINT32_MAX)
 		return IT_ERR_INVALID_LENGTH; /* it has 32 bits there */
-	context = ual_lmr_context(region);
 	if (private_data_length > 0)
 		memcpy(data, private_data, private_data_length);
 	at = put_number(data + private_data_length, lmr->length, 4);
-	at = put_number(at, context, 8);
-	(void)put_number(at, address_of(region, lmr), 8);
+	at = put_number(at, region.context, 8);
+	(void)put_number(at, region.addr, 8);
 	status = it_ep_connect(ep_handle, path, conn_attr, connect_qual, cn_est_flags, data,
 			       private_data_length + CONNECT_TAIL);
 	if (status == IT_SUCCESS)
-		*rmr_context = context;
+		*rmr_context = region.context;
 	return status;
 }
 
@@ -115,8 +116,8 @@ itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_handle_t lmr,
 			   OUT it_rmr_context_t *rmr_context)
 {
 	const it_lmr_triplet_t segment = {.lmr = lmr};
-	struct ual_ep *ep = ual_ep_of(ep_handle);
-	struct ual_lmr *region = NULL;
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
+	struct region region;
 	it_status_t status;
 
 	if (ep == NULL)
@@ -126,14 +127,14 @@ itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_handle_t lmr,
 		return status;
 	if (rmr_context == NULL)
 		return IT_ERR_FAULT;
-	*rmr_context = ual_lmr_context(region);
+	*rmr_context = region.context;
 	return IT_SUCCESS;
 }
 
 it_status_t
 itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_id)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	return ep != NULL ? ual_cm_same_adapter(ep, cn_id) : IT_ERR_INVALID_EP;
 }
@@ -142,7 +143,7 @@ it_status_t
 itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, IN size_t max_event_count,
 	      OUT it_event_t *events, OUT size_t *events_count)
 {
-	struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 	size_t count = 0;
 	it_status_t status;
 

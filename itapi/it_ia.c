@@ -39,7 +39,7 @@ it_ia_create(IN const char *name, IN uint32_t major_version, IN uint32_t minor_v
 it_status_t
 it_ia_free(IN it_ia_handle_t ia_handle)
 {
-	struct ual_ia *ia = ual_ia_of(ia_handle);
+	UAL_VISIT struct ual_ia *ia = ual_ia_of(ia_handle);
 
 	return ia != NULL ? ual_ia_free(ia) : IT_ERR_INVALID_IA;
 }
@@ -47,7 +47,7 @@ it_ia_free(IN it_ia_handle_t ia_handle)
 it_status_t
 it_ia_query(IN it_ia_handle_t ia_handle, OUT it_ia_info_t **ia_info)
 {
-	struct ual_ia *ia = ual_ia_of(ia_handle);
+	UAL_VISIT struct ual_ia *ia = ual_ia_of(ia_handle);
 
 	if (ia == NULL)
 		return IT_ERR_INVALID_IA;
@@ -66,7 +66,7 @@ it_status_t
 it_get_pathinfo(IN it_ia_handle_t ia_handle, IN size_t spigot_id, IN const it_net_addr_t *net_addr,
 		IN OUT size_t *num_paths, OUT size_t *total_paths, OUT it_path_t *paths)
 {
-	struct ual_ia *ia = ual_ia_of(ia_handle);
+	UAL_VISIT struct ual_ia *ia = ual_ia_of(ia_handle);
 	it_status_t status;
 	size_t total = 0;
 
@@ -90,7 +90,7 @@ it_get_pathinfo(IN it_ia_handle_t ia_handle, IN size_t spigot_id, IN const it_ne
 it_status_t
 it_pz_create(IN it_ia_handle_t ia_handle, OUT it_pz_handle_t *pz_handle)
 {
-	struct ual_ia *ia = ual_ia_of(ia_handle);
+	UAL_VISIT struct ual_ia *ia = ual_ia_of(ia_handle);
 	it_pz_handle_t made = NULL;
 	it_status_t status;
 
@@ -110,7 +110,7 @@ it_pz_create(IN it_ia_handle_t ia_handle, OUT it_pz_handle_t *pz_handle)
 it_status_t
 it_pz_free(IN it_pz_handle_t pz_handle)
 {
-	struct ual_pz *pz = ual_pz_of(pz_handle);
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 
 	return pz != NULL ? ual_pz_free(pz) : IT_ERR_INVALID_PZ;
 }

@@ -15,7 +15,7 @@ static it_status_t
 create(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted, it_lmr_handle_t *lmr_handle,
        it_rmr_context_t *rmr_context)
 {
-	struct ual_pz *pz = ual_pz_of(pz_handle);
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 	it_lmr_handle_t made = NULL;
 	it_status_t status;
 
@@ -73,7 +73,7 @@ it_lmr_create10(IN it_pz_handle_t pz_handle, IN void *addr, IN it_length_t lengt
 it_status_t
 it_lmr_free(IN it_lmr_handle_t lmr_handle)
 {
-	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
+	UAL_VISIT struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
 
 	return lmr != NULL ? ual_lmr_free(lmr) : IT_ERR_INVALID_LMR;
 }
@@ -81,7 +81,7 @@ it_lmr_free(IN it_lmr_handle_t lmr_handle)
 it_status_t
 it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask, OUT it_lmr_param_t *params)
 {
-	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
+	UAL_VISIT struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
 
 	if (lmr == NULL)
 		return IT_ERR_INVALID_LMR;
@@ -117,7 +117,7 @@ it_status_t
 it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 	      IN const it_lmr_param_t *params)
 {
-	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
+	UAL_VISIT struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
 
 	if (lmr == NULL)
 		return IT_ERR_INVALID_LMR;

@@ -4,12 +4,13 @@
 /* Entry points: memory of privileged consumers (itapi-semantics 8.9, 15.6). */
 
 #include "ual.h"
+#include "ual_dto.h"
 
 it_status_t
 it_lmr_create_unlinked(IN it_pz_handle_t pz_handle, IN size_t iobl_num_elts, IN it_lmr_flag_t flags,
 		       IN uint32_t shared_id, OUT it_lmr_handle_t *lmr_handle)
 {
-	struct ual_pz *pz = ual_pz_of(pz_handle);
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 	it_lmr_handle_t made = NULL;
 	it_status_t status;
 
@@ -32,6 +33,7 @@ it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr, IN const it_iobl
 	    IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 	    OUT it_rmr_context_t *rmr_context)
 {
+	UAL_SECTION;
 	const struct ual_lmr_link link = {.addr = addr,
 					  .iobl = iobl,
 					  .length = length,
@@ -39,8 +41,8 @@ it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr, IN const it_iobl
 					  .privs = privs,
 					  .cookie = cookie,
 					  .flags = dto_flags};
-	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	struct ual_lmr *lmr = ual_lmr_at(lmr_handle);
+	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (lmr == NULL)
 		return IT_ERR_INVALID_LMR;
@@ -57,8 +59,9 @@ it_status_t
 it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
 	      IN it_dto_flags_t dto_flags)
 {
-	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_SECTION;
+	struct ual_lmr *lmr = ual_lmr_at(lmr_handle);
+	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (lmr == NULL)
 		return IT_ERR_INVALID_LMR;
@@ -73,7 +76,7 @@ it_status_t
 it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t aspace_id, IN size_t len,
 	   OUT it_io_addr_t *io_addr, OUT size_t *mapped_len)
 {
-	struct ual_ia *ia = ual_ia_of(ia_handle);
+	UAL_VISIT struct ual_ia *ia = ual_ia_of(ia_handle);
 
 	if (ia == NULL)
 		return IT_ERR_INVALID_IA;
@@ -87,7 +90,7 @@ it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t aspace_id, I
 it_status_t
 it_mem_unmap(IN it_ia_handle_t ia_handle, IN it_io_addr_t io_addr, IN size_t mapped_len)
 {
-	struct ual_ia *ia = ual_ia_of(ia_handle);
+	UAL_VISIT struct ual_ia *ia = ual_ia_of(ia_handle);
 
 	if (ia == NULL)
 		return IT_ERR_INVALID_IA;

@@ -5,6 +5,7 @@
 
 #include "it_check.h"
 #include "ual.h"
+#include "ual_dto.h"
 
 #define QUERY_BITS 0x7feu
 
@@ -12,7 +13,7 @@ it_status_t
 it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_type,
 		OUT it_rmr_handle_t *rmr_handle)
 {
-	struct ual_pz *pz = ual_pz_of(pz_handle);
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 	it_rmr_handle_t made = NULL;
 	it_status_t status;
 
@@ -38,7 +39,7 @@ it_rmr_create10(IN it_pz_handle_t pz_handle, OUT it_rmr_handle_t *rmr_handle)
 it_status_t
 it_rmr_free(IN it_rmr_handle_t rmr_handle)
 {
-	struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
+	UAL_VISIT struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
 
 	return rmr != NULL ? ual_rmr_free(rmr) : IT_ERR_INVALID_RMR;
 }
@@ -46,7 +47,7 @@ it_rmr_free(IN it_rmr_handle_t rmr_handle)
 it_status_t
 it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t mask, OUT it_rmr_param_t *params)
 {
-	struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
+	UAL_VISIT struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
 
 	if (rmr == NULL)
 		return IT_ERR_INVALID_RMR;
@@ -64,6 +65,7 @@ it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_handle, IN voi
 	    IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 	    OUT it_rmr_context_t *rmr_context)
 {
+	UAL_SECTION;
 	const struct ual_rmr_wanted wanted = {
 		.addr = addr,
 		.length = length,
@@ -72,9 +74,9 @@ it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_handle, IN voi
 		.cookie = cookie,
 		.flags = dto_flags,
 	};
-	struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
-	struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	struct ual_rmr *rmr = ual_rmr_at(rmr_handle);
+	struct ual_lmr *lmr = ual_lmr_at(lmr_handle);
+	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (rmr == NULL)
 		return IT_ERR_INVALID_RMR;
@@ -101,8 +103,9 @@ it_status_t
 it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
 	      IN it_dto_flags_t dto_flags)
 {
-	struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_SECTION;
+	struct ual_rmr *rmr = ual_rmr_at(rmr_handle);
+	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (rmr == NULL)
 		return IT_ERR_INVALID_RMR;

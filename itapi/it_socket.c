@@ -10,7 +10,7 @@ it_status_t
 it_socket_convert(IN int sd, IN it_ep_handle_t ep_handle, IN it_sc_flags_t flags,
 		  IN const unsigned char *msg, IN size_t len)
 {
-	struct ual_ep *ep = ual_ep_of(ep_handle);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
 		return IT_ERR_INVALID_EP;

@@ -13,7 +13,7 @@ it_status_t
 it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segments, IN size_t max_recv_dtos,
 	      OUT it_srq_handle_t *srq_handle)
 {
-	struct ual_pz *pz = ual_pz_of(pz_handle);
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 	it_srq_handle_t made = NULL;
 	it_status_t status;
 
@@ -33,7 +33,7 @@ it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segments, IN size_
 it_status_t
 it_srq_free(IN it_srq_handle_t srq_handle)
 {
-	struct ual_srq *srq = ual_srq_of(srq_handle);
+	UAL_VISIT struct ual_srq *srq = ual_srq_of(srq_handle);
 
 	return srq != NULL ? ual_srq_free(srq) : IT_ERR_INVALID_SRQ;
 }
@@ -42,7 +42,7 @@ it_status_t
 it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
 	      IN const it_srq_param_t *params)
 {
-	struct ual_srq *srq = ual_srq_of(srq_handle);
+	UAL_VISIT struct ual_srq *srq = ual_srq_of(srq_handle);
 
 	if (srq == NULL)
 		return IT_ERR_INVALID_SRQ;
@@ -58,7 +58,7 @@ it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
 it_status_t
 it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask, OUT it_srq_param_t *params)
 {
-	struct ual_srq *srq = ual_srq_of(srq_handle);
+	UAL_VISIT struct ual_srq *srq = ual_srq_of(srq_handle);
 
 	if (srq == NULL)
 		return IT_ERR_INVALID_SRQ;

@@ -16,7 +16,7 @@ it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_han
 {
 	const struct ual_ep_wanted wanted = {
 		.request = request_sevd_handle, .recv = recv_sevd_handle, .attr = ep_attr};
-	struct ual_pz *pz = ual_pz_of(pz_handle);
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 	it_ep_handle_t made = NULL;
 	it_status_t status;
 
@@ -39,7 +39,7 @@ it_status_t
 it_address_handle_create(IN it_pz_handle_t pz_handle, IN const it_path_t *destination_path,
 			 IN it_ah_flags_t ah_flags, OUT it_addr_handle_t *addr_handle)
 {
-	struct ual_pz *pz = ual_pz_of(pz_handle);
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 	it_addr_handle_t made = NULL;
 	it_status_t status;
 
@@ -59,7 +59,7 @@ it_address_handle_create(IN it_pz_handle_t pz_handle, IN const it_path_t *destin
 it_status_t
 it_address_handle_free(IN it_addr_handle_t addr_handle)
 {
-	struct ual_ah *ah = ual_ah_of(addr_handle);
+	UAL_VISIT struct ual_ah *ah = ual_ah_of(addr_handle);
 
 	return ah != NULL ? ual_ah_free(ah) : IT_ERR_INVALID_AH;
 }
@@ -68,7 +68,7 @@ it_status_t
 it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
 			 IN const it_addr_param_t *params)
 {
-	struct ual_ah *ah = ual_ah_of(addr_handle);
+	UAL_VISIT struct ual_ah *ah = ual_ah_of(addr_handle);
 
 	if (ah == NULL)
 		return IT_ERR_INVALID_AH;
@@ -83,7 +83,7 @@ it_status_t
 it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
 			OUT it_addr_param_t *params)
 {
-	struct ual_ah *ah = ual_ah_of(addr_handle);
+	UAL_VISIT struct ual_ah *ah = ual_ah_of(addr_handle);
 
 	if (ah == NULL)
 		return IT_ERR_INVALID_AH;
@@ -108,7 +108,7 @@ it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
 	const struct ual_ud_svc_wanted wanted = {
 		.qual = conn_qual, .reply = reply_evd, .path = destination_path};
 	const struct ual_pdata pdata = {private_data, private_data_length};
-	struct ual_evd *evd = ual_evd_of(reply_evd);
+	UAL_VISIT struct ual_evd *evd = ual_evd_of(reply_evd);
 	it_ud_svc_req_handle_t made = NULL;
 	it_status_t status;
 
@@ -129,7 +129,7 @@ it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
 it_status_t
 it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle)
 {
-	struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
+	UAL_VISIT struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
 
 	if (svc == NULL)
 		return IT_ERR_INVALID_UD_SVC;
@@ -141,7 +141,7 @@ it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_handle,
 				   IN it_ud_svc_req_param_mask_t mask,
 				   OUT it_ud_svc_req_param_t *ud_svc_handle_info)
 {
-	struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
+	UAL_VISIT struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
 
 	if (svc == NULL)
 		return IT_ERR_INVALID_UD_SVC;
@@ -156,7 +156,7 @@ it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_handle,
 it_status_t
 it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_handle)
 {
-	struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
+	UAL_VISIT struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
 
 	return svc != NULL ? ual_ud_svc_free(svc) : IT_ERR_INVALID_UD_SVC;
 }

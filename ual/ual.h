@@ -25,67 +25,68 @@ struct ual_ah;
 struct ual_ud_svc;
 
 /*
- * Handles to objects: NULL if the handle is none of that type.
+ * Handles to objects, entered: NULL if the handle is none of that type. The variable is declared with
+ * UAL_VISIT, which leaves the object at the end of its block.
  */
 
 static inline struct ual_ia *
 ual_ia_of(it_ia_handle_t handle)
 {
-	return (struct ual_ia *)ual_object_get(handle, UAL_IA);
+	return (struct ual_ia *)ual_object_enter(handle, UAL_IA);
 }
 
 static inline struct ual_pz *
 ual_pz_of(it_pz_handle_t handle)
 {
-	return (struct ual_pz *)ual_object_get(handle, UAL_PZ);
+	return (struct ual_pz *)ual_object_enter(handle, UAL_PZ);
 }
 
 static inline struct ual_evd *
 ual_evd_of(it_evd_handle_t handle)
 {
-	return (struct ual_evd *)ual_object_get(handle, UAL_EVD);
+	return (struct ual_evd *)ual_object_enter(handle, UAL_EVD);
 }
 
 static inline struct ual_ep *
 ual_ep_of(it_ep_handle_t handle)
 {
-	return (struct ual_ep *)ual_object_get(handle, UAL_EP);
+	return (struct ual_ep *)ual_object_enter(handle, UAL_EP);
 }
 
 static inline struct ual_listen *
 ual_listen_of(it_listen_handle_t handle)
 {
-	return (struct ual_listen *)ual_object_get(handle, UAL_LISTEN);
+	return (struct ual_listen *)ual_object_enter(handle, UAL_LISTEN);
 }
 
 static inline struct ual_lmr *
 ual_lmr_of(it_lmr_handle_t handle)
 {
-	return (struct ual_lmr *)ual_object_get(handle, UAL_LMR);
+	return (struct ual_lmr *)ual_object_enter(handle, UAL_LMR);
 }
 
 static inline struct ual_rmr *
 ual_rmr_of(it_rmr_handle_t handle)
 {
-	return (struct ual_rmr *)ual_object_get(handle, UAL_RMR);
+	return (struct ual_rmr *)ual_object_enter(handle, UAL_RMR);
 }
 
 static inline struct ual_srq *
 ual_srq_of(it_srq_handle_t handle)
 {
-	return (struct ual_srq *)ual_object_get(handle, UAL_SRQ);
+	return (struct ual_srq *)ual_object_enter(handle, UAL_SRQ);
 }
 
 static inline struct ual_ah *
 ual_ah_of(it_addr_handle_t handle)
 {
-	return (struct ual_ah *)ual_object_get(handle, UAL_AH);
+	return (struct ual_ah *)ual_object_enter(handle, UAL_AH);
 }
 
 static inline struct ual_ud_svc *
 ual_ud_svc_of(it_ud_svc_req_handle_t handle)
 {
-	return (struct ual_ud_svc *)ual_object_get(handle, UAL_UD_SVC);
+	return (struct ual_ud_svc *)ual_object_enter(handle, UAL_UD_SVC);
 }
 
 /* The adapter of an object; every object begins with its struct ual_object. */

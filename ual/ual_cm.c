@@ -276,7 +276,7 @@ ual_cm_accept(struct ual_ep *ep, it_cn_est_identifier_t id, const struct ual_pda
 static it_status_t
 reject_arrival(const struct ual_request *request, struct kal_cm_req *req)
 {
-	struct ual_ep *ep = ual_object_from_ctx(request->ep, UAL_EP);
+	UAL_VISIT struct ual_ep *ep = ual_ep_of((it_ep_handle_t)(uintptr_t)request->ep);
 	it_status_t status;
 
 	if (ep == NULL)

@@ -34,7 +34,10 @@ struct ual_request {
  * event lock of its own protects the table; may be called by dispatch.
  */
 struct ual_request *ual_request_add(const struct ual_request *what);
-/* Find and reserve for one call; NULL: there is none, it is dead, or another call has it. Of connections. */
+/*
+ * Find and reserve for one call; NULL: there is none, it is dead, or another call has it. Of connections.
+ * Its adapter is entered until it is given back or used.
+ */
 struct ual_request *ual_request_take(it_cn_est_identifier_t id);
 /* The same of datagram services. */
 struct ual_request *ual_request_take_service(it_ud_svc_req_identifier_t id);

@@ -116,7 +116,7 @@ segments_refusal(const struct ual_ia *ia, bool privileged, const struct ual_dto 
 	for (size_t i = 0; i < readable; i++) {
 		const struct ual_lmr *lmr;
 
-		if (dto->segments == NULL && ual_rmr_of(dto->sinks[i].rmr) == NULL)
+		if (dto->segments == NULL && ual_rmr_at(dto->sinks[i].rmr) == NULL)
 			return IT_ERR_INVALID_RMR;
 		if (dto->segments == NULL || dto->segments[i].length == 0)
 			continue;

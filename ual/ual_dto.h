@@ -11,10 +11,49 @@
 #include <stddef.h>
 
 #include "it_api.h"
+#include "ual_object.h"
+#include "ual_section.h"
 
 struct ri_wr;
 struct ual_ep;
+struct ual_evd;
+struct ual_lmr;
+struct ual_rmr;
 struct ual_srq;
+
+/*
+ * Handles to objects within a UAL_SECTION: NULL if the handle is none of that type.
+ */
+
+static inline struct ual_evd *
+ual_evd_at(it_evd_handle_t handle)
+{
+	return (struct ual_evd *)ual_object_get(handle, UAL_EVD);
+}
+
+static inline struct ual_ep *
+ual_ep_at(it_ep_handle_t handle)
+{
+	return (struct ual_ep *)ual_object_get(handle, UAL_EP);
+}
+
+static inline struct ual_lmr *
+ual_lmr_at(it_lmr_handle_t handle)
+{
+	return (struct ual_lmr *)ual_object_get(handle, UAL_LMR);
+}
+
+static inline struct ual_rmr *
+ual_rmr_at(it_rmr_handle_t handle)
+{
+	return (struct ual_rmr *)ual_object_get(handle, UAL_RMR);
+}
+
+static inline struct ual_srq *
+ual_srq_at(it_srq_handle_t handle)
+{
+	return (struct ual_srq *)ual_object_get(handle, UAL_SRQ);
+}
 
 /* Operations that carry segments. */
 enum ual_dto_op {

@@ -301,33 +301,41 @@ ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_ha
 	return IT_SUCCESS;
 }
 
-/* From here on nobody begins to wait; false: somebody waits. */
-static bool
+/*
+ * From here on nobody begins to wait; not IT_SUCCESS: somebody waits, for events or for the end of a
+ * callback, which may be the one that calls us.
+ */
+static it_status_t
 evd_close_line(struct ual_evd *evd)
 {
-	bool closed;
+	it_status_t status = IT_SUCCESS;
 
 	pthread_mutex_lock(&evd->lock);
-	closed = evd->waiters == 0;
-	if (closed)
+	if (atomic_load(&evd->waiters) > 0)
+		status = IT_ERR_EVD_WAIT;
+	else if (evd->detachers > 0)
+		status = IT_ERR_EVD_BUSY;
+	else
 		evd->dying = true;
 	pthread_mutex_unlock(&evd->lock);
-	return closed;
+	return status;
 }
 
 it_status_t
 ual_evd_free(struct ual_evd *evd)
 {
 	bool async = is_async(evd->stream);
+	it_status_t status;
 
 	/* Its stream holds an asynchronous EVD only for moments, which do not count. */
 	if (ual_evd_is_aggregate(evd) ? !ual_aggregate_is_free(evd)
 				      : !async && !ual_object_freeze(&evd->object))
 		return IT_ERR_EVD_BUSY;
-	if (!evd_close_line(evd)) {
+	status = evd_close_line(evd);
+	if (status != IT_SUCCESS) {
 		if (!async)
 			ual_object_thaw(&evd->object);
-		return IT_ERR_EVD_WAIT;
+		return status;
 	}
 	if (!ual_object_retract(&evd->object))
 		return IT_ERR_INVALID_EVD;

@@ -77,7 +77,9 @@ struct ual_evd {
 	bool dying;                /* waiters leave with IT_ERR_ABORT */
 	struct ual_sleeper *first; /* waiting threads, longest first */
 	struct ual_sleeper *last;
-	unsigned waiters; /* threads in the list, or still busy with what they did there */
+	unsigned in_line;    /* threads in the list */
+	unsigned detachers;  /* threads that wait for a callback to be over */
+	atomic_uint waiters; /* calls of wait, first to last access; counted up under lock */
 
 	atomic_size_t threshold; /* 0: notify by notification events */
 	atomic_bool rearmed;     /* found or left quiet since it last notified */

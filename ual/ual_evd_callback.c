@@ -39,7 +39,7 @@ refusal(const struct ual_evd *evd)
 {
 	if (evd->callback != NULL)
 		return IT_ERR_CALLBACK_EXISTS;
-	if (evd->waiters > 0)
+	if (atomic_load(&evd->waiters) > 0)
 		return IT_ERR_EVD_WAIT;
 	if (evd->aevd != NULL || evd->fd >= 0)
 		return IT_ERR_INVALID_EVD_STATE;
@@ -76,9 +76,13 @@ ual_callback_detach(struct ual_evd *evd)
 
 	pthread_mutex_lock(&evd->lock);
 	evd->callback = NULL;
+	evd->detachers++;
 	ual_evd_watch(evd);
 	pthread_mutex_unlock(&evd->lock);
 	host->task_stop(host->self, &evd->task);
+	pthread_mutex_lock(&evd->lock);
+	evd->detachers--;
+	pthread_mutex_unlock(&evd->lock);
 }
 
 void

@@ -72,7 +72,7 @@ membership_check(struct ual_evd *evd, it_evd_handle_t handle)
 	pthread_mutex_lock(&evd->lock);
 	if (status == IT_SUCCESS && evd->callback != NULL)
 		status = IT_ERR_CALLBACK_EXISTS;
-	if (status == IT_SUCCESS && evd->waiters > 0)
+	if (status == IT_SUCCESS && atomic_load(&evd->waiters) > 0)
 		status = IT_ERR_EVD_WAIT;
 	if (status == IT_SUCCESS && evd->fd >= 0)
 		status = IT_ERR_INVALID_EVD_STATE;

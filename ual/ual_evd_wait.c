@@ -291,10 +291,10 @@ line_join(struct ual_evd *evd, struct ual_sleeper *sleeper)
 
 	pthread_mutex_lock(&evd->lock);
 	status = refusal(evd);
-	if (status == IT_SUCCESS && evd->waiters == UAL_EVD_WAITERS_MAX)
+	if (status == IT_SUCCESS && evd->in_line == UAL_EVD_WAITERS_MAX)
 		status = IT_ERR_WAITER_LIMIT;
 	if (status == IT_SUCCESS) {
-		evd->waiters++;
+		evd->in_line++;
 		sleeper->evd_next = NULL;
 		sleeper->evd_prev = evd->last;
 		if (evd->last != NULL)
@@ -322,15 +322,12 @@ line_leave(struct ual_evd *evd, struct ual_sleeper *sleeper)
 		sleeper->evd_next->evd_prev = sleeper->evd_prev;
 	else
 		evd->last = sleeper->evd_prev;
+	evd->in_line--;
 	ual_evd_watch(evd);
 	watched = (atomic_load(&evd->attention) & UAL_EVD_WATCHED) != 0;
 	pthread_mutex_unlock(&evd->lock);
 	if (watched)
 		ual_evd_evaluate(evd);
-	/* Last, because it allows the EVD to be freed. */
-	pthread_mutex_lock(&evd->lock);
-	evd->waiters--;
-	pthread_mutex_unlock(&evd->lock);
 }
 
 /* Whether a waiter may stay, and whether it is its turn. */
@@ -400,19 +397,25 @@ sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 	return status;
 }
 
-/* Without standing in line: nobody else waits, and an event is there or comes at once. */
+/* Begin to wait: from now on the EVD is not freed. Does nobody stand in line? */
 static it_status_t
-wait_awake(struct ual_evd *evd, uint64_t timeout, uint64_t deadline, it_event_t *event)
+wait_enter(struct ual_evd *evd, bool *alone)
 {
 	it_status_t status;
-	bool alone;
 
 	pthread_mutex_lock(&evd->lock);
 	status = refusal(evd);
-	alone = evd->first == NULL;
+	*alone = evd->first == NULL;
+	if (status == IT_SUCCESS)
+		atomic_fetch_add(&evd->waiters, 1);
 	pthread_mutex_unlock(&evd->lock);
-	if (status != IT_SUCCESS)
-		return status;
+	return status;
+}
+
+/* Without standing in line: nobody else waits, and an event is there or comes at once. */
+static it_status_t
+wait_awake(struct ual_evd *evd, bool alone, uint64_t timeout, uint64_t deadline, it_event_t *event)
+{
 	if (alone && (take_notified(evd, event) || (timeout > 0 && spin(evd, deadline, event))))
 		return IT_SUCCESS;
 	if (atomic_load(&evd->object.ia->dead))
@@ -438,16 +441,23 @@ it_status_t
 ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore)
 {
 	uint64_t deadline = deadline_of(evd->object.ia, timeout);
-	it_status_t status = wait_awake(evd, timeout, deadline, event);
+	it_status_t status;
+	bool alone;
 
+	status = wait_enter(evd, &alone);
+	if (status != IT_SUCCESS)
+		return status;
+	status = wait_awake(evd, alone, timeout, deadline, event);
 	if (status == IT_ERR_QUEUE_EMPTY)
 		status = sleep_for_event(evd, deadline, event);
-	if (status != IT_SUCCESS && status != IT_ERR_TIMEOUT_EXPIRED)
-		return status;
-	if (atomic_load(&evd->attention) != 0)
-		ual_evd_taken(evd);
-	if (nmore != NULL)
-		*nmore = ual_evd_depth(evd);
+	if (status == IT_SUCCESS || status == IT_ERR_TIMEOUT_EXPIRED) {
+		if (atomic_load(&evd->attention) != 0)
+			ual_evd_taken(evd);
+		if (nmore != NULL)
+			*nmore = ual_evd_depth(evd);
+	}
+	/* Last, because it allows the EVD to be freed; the caller's visit covers its own last steps. */
+	atomic_fetch_sub(&evd->waiters, 1);
 	return status;
 }
 

@@ -11,19 +11,22 @@
  * sent away, then objects are ended by type, children before parents, by the function that each
  * carries (ual_object::destroy). It also works after the adapter failed.
  *
- * Threads: any. Other calls on the IA or its objects during the free are the application's error;
- * calls that wait are not, they return IT_ERR_ABORT.
+ * Threads: any. Calls on the IA or its objects that are under way when it is freed are finished first;
+ * those that wait return IT_ERR_ABORT, later ones find no handle. Exception: a callback of the application
+ * must not free the IA while another thread waits for that callback to be over.
  */
 #include "ual_ia.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ual.h"
 #include "ual_cm.h"
 #include "ual_evd.h"
 #include "ual_key.h"
+#include "ual_section.h"
 #include "ual_sleep.h"
 #include "ual_status.h"
 #include "ual_trace.h"
@@ -181,7 +184,9 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 	*out = (it_ia_handle_t)ual_object_publish(&ia->object);
 	if (ual_direct_make(ia))
 		return IT_SUCCESS;
+	ual_object_visit(&ia->object);
 	(void)!ual_ia_free(ia);
+	ual_object_leave(&ia->object);
 	*out = NULL;
 	return IT_ERR_RESOURCES;
 }
@@ -199,30 +204,54 @@ first_of(struct ual_ia *ia, enum ual_type type)
 	return object;
 }
 
-static void
-retract_all(struct ual_ia *ia)
+/* Hide every object; answers how many calls are inside them and the IA, besides this one. */
+static unsigned
+hide_all(struct ual_ia *ia)
 {
+	unsigned inside = ual_object_visitors(&ia->object) - 1;
+
 	pthread_mutex_lock(&ia->lock);
-	for (struct ual_object *object = ia->objects; object != NULL; object = object->next)
-		(void)ual_object_retract(object);
+	for (struct ual_object *object = ia->objects; object != NULL; object = object->next) {
+		(void)ual_object_hide(object);
+		inside += ual_object_visitors(object);
+	}
 	pthread_mutex_unlock(&ia->lock);
+	return inside;
 }
 
+/*
+ * Hide the IA's objects and wait until all calls have left. A call that was inside may have made another
+ * object meanwhile, so only a round that found nobody inside has found everything.
+ */
+static void
+empty(struct ual_ia *ia)
+{
+	const struct timespec nap = {.tv_nsec = 50 * 1000};
+
+	while (hide_all(ia) > 0) {
+		ual_sleep_wake_all(ia);
+		(void)nanosleep(&nap, NULL);
+	}
+	ual_section_wait();
+}
+
+/* The caller has entered it. */
 it_status_t
 ual_ia_free(struct ual_ia *ia)
 {
 	struct ual_object *object;
 
-	if (!ual_object_retract(&ia->object))
+	if (!ual_object_hide(&ia->object))
 		return IT_ERR_INVALID_IA;
-	retract_all(ia);
 	atomic_store(&ia->closing, true);
 	ual_sleep_wake_all(ia);
-	ual_sleep_drain(ia);
+	empty(ia);
 	for (size_t i = 0; i < sizeof(end_order) / sizeof(end_order[0]); i++)
 		while ((object = first_of(ia, end_order[i])) != NULL)
 			object->destroy(object);
 	ual_request_forget_all(ia);
+	/* Calls that answer a request right now. */
+	empty(ia);
 	ia->user->rnic_close(ia->urnic);
 	(void)!ual_ia_call_id(ia, KAL_RNIC_CLOSE, ia->rnic);
 	kal_client_close(ia->client);

@@ -21,6 +21,7 @@
  *    the object, run by ia->host and stopped before the object is deleted.
  * 3. An object found by dispatch (ual_object_from_ctx) stays while the dispatch runs: whoever ends an
  *    object retracts it, destroys what is below, calls ual_async_settle and only then deletes it.
+ *    A call of the application is inside its objects (ual_object.h), and retracting waits for it.
  * 4. Every object that uses another counts: EP, LMR, RMR, S-RQ and AH hold their PZ
  *    (ual_object_use), everything that feeds an EVD holds that EVD (ual_evd_use). A free call begins
  *    with ual_object_freeze and answers BUSY if that fails.
@@ -41,8 +42,6 @@ struct ual_sleeper;
 /* Who sleeps for the IA's engine; ual_sleep.c. */
 struct ual_beds {
 	pthread_mutex_t lock;       /* an event lock, after all others */
-	pthread_cond_t empty;       /* inside has become 0 */
-	unsigned inside;            /* threads between ual_sleep_enter and ual_sleep_leave */
 	struct ual_sleeper *asleep; /* candidates for the lead */
 	struct ual_sleeper *unused; /* kept until the IA ends */
 };

@@ -53,6 +53,7 @@ refuse_all(void *arg)
 	pthread_mutex_unlock(&listen->lock);
 	for (; request != NULL; request = next) {
 		next = request->after;
+		ual_object_visit(&listen->object.ia->object);
 		refuse_one(listen->object.ia, request);
 		ual_request_used(request);
 	}
@@ -270,6 +271,8 @@ refuse(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
 
 	if (request == NULL)
 		return;
+	/* The listener ends before its adapter, and waits for its task. */
+	ual_object_leave(&listen->object.ia->object);
 	pthread_mutex_lock(&listen->lock);
 	request->after = listen->refused;
 	listen->refused = request;

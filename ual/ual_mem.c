@@ -20,6 +20,7 @@
 
 #include "ual.h"
 #include "ual_iobl.h"
+#include "ual_section.h"
 #include "ual_status.h"
 
 #define LMR_FLAGS                                                          \
@@ -460,6 +461,8 @@ segment_fits(struct ual_lmr *lmr, const it_lmr_triplet_t *segment)
 it_status_t
 ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count)
 {
+	UAL_SECTION;
+
 	for (size_t i = 0; i < count; i++) {
 		struct ual_lmr *lmr = (struct ual_lmr *)ual_object_get(segments[i].lmr, UAL_LMR);
 

@@ -83,7 +83,7 @@ ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lm
 	unsigned int mask = (unsigned int)wanted_mask;
 	struct ual_ia *ia = lmr->object.ia;
 	struct ual_lmr_wanted wanted;
-	struct ual_pz *pz = NULL;
+	UAL_VISIT struct ual_pz *pz = NULL;
 	it_status_t status;
 
 	if ((mask & IT_LMR_PARAM_PZ) != 0) {

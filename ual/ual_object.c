@@ -20,16 +20,23 @@
  * delete. refs is a count with a bit on top that forbids more: whoever frees sets the bit while the
  * count is 0, whoever uses counts up while the bit is clear, so one of them loses, never both.
  *
+ * A call that enters counts itself in the slot and looks at the tag again; who retracts hides the tag and
+ * then looks at the count. One of them sees the other. The count is the slot's, not the object's: a
+ * late caller with a stale handle may count itself at any time, for the moment of its second look.
+ *
  * After a fork the child owns nothing: its table of chunks is emptied, so that every handle that it
  * inherited is dead (itapi-semantics G13).
  */
 #include "ual_object.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "ual_ia.h"
+#include "ual_section.h"
 
 #define CHUNK_SLOTS    256u
 #define CHUNK_SIZE     ((uintptr_t)CHUNK_SLOTS * UAL_SLOT_SIZE)
@@ -132,13 +139,15 @@ fork_child(void)
 	for (unsigned i = 0; i < TABLE_SIZE; i++)
 		atomic_store(&chunk_table[i], 0);
 	memset(&arena, 0, sizeof(arena));
+	ual_section_forked();
 	pthread_mutex_unlock(&arena_lock);
 }
 
 static void
-watch_forks(void)
+process_setup(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	ual_section_setup();
 }
 
 /* Take the oldest freed slot. */
@@ -203,15 +212,16 @@ ual_object_new(enum ual_type type, struct ual_ia *ia)
 	struct ual_object *object;
 	unsigned generation;
 
-	pthread_once(&once, watch_forks);
+	pthread_once(&once, process_setup);
 	pthread_mutex_lock(&arena_lock);
 	object = slot_take();
 	pthread_mutex_unlock(&arena_lock);
 	if (object == NULL)
 		return NULL;
 	generation = atomic_load(&object->tag);
-	/* All but the tag, which readers with a stale handle may look at right now. */
-	memset((char *)object + sizeof(object->tag), 0, UAL_SLOT_SIZE - sizeof(object->tag));
+	/* All but tag and visitors, which callers with a stale handle may look at right now. */
+	memset((char *)object + offsetof(struct ual_object, refs), 0,
+	       UAL_SLOT_SIZE - offsetof(struct ual_object, refs));
 	atomic_store(&object->tag, TAG_HIDDEN | (unsigned)type << 16 | generation);
 	object->ia = ia != NULL ? ia : (struct ual_ia *)object;
 	if (ia != NULL)
@@ -227,9 +237,33 @@ ual_object_publish(struct ual_object *object)
 }
 
 bool
-ual_object_retract(struct ual_object *object)
+ual_object_hide(struct ual_object *object)
 {
 	return (atomic_fetch_or(&object->tag, TAG_HIDDEN) & TAG_HIDDEN) == 0;
+}
+
+unsigned
+ual_object_visitors(struct ual_object *object)
+{
+	return atomic_load(&object->visitors);
+}
+
+bool
+ual_object_retract(struct ual_object *object)
+{
+	const struct timespec nap = {.tv_nsec = 50 * 1000};
+
+	if (!ual_object_hide(object))
+		return false;
+	ual_section_wait();
+	/* The caller is one of them, unless the handle was never given out. */
+	for (unsigned round = 0; ual_object_visitors(object) > 1; round++) {
+		if (round < 100)
+			sched_yield();
+		else
+			(void)nanosleep(&nap, NULL);
+	}
+	return true;
 }
 
 void
@@ -276,6 +310,32 @@ ual_object_get(const void *handle, enum ual_type type)
 	if (slot == NULL || tag != ((unsigned)type << 16 | (unsigned)(value & GENERATION_MAX)))
 		return NULL;
 	return slot;
+}
+
+void *
+ual_object_enter(const void *handle, enum ual_type type)
+{
+	struct ual_object *object = (struct ual_object *)ual_object_get(handle, type);
+
+	if (object == NULL)
+		return NULL;
+	atomic_fetch_add(&object->visitors, 1);
+	if (ual_object_get(handle, type) == object)
+		return object;
+	atomic_fetch_sub(&object->visitors, 1);
+	return NULL;
+}
+
+void
+ual_object_visit(struct ual_object *object)
+{
+	atomic_fetch_add(&object->visitors, 1);
+}
+
+void
+ual_object_leave(struct ual_object *object)
+{
+	atomic_fetch_sub(&object->visitors, 1);
 }
 
 struct ual_object *

@@ -11,6 +11,10 @@
  * are answered, not followed.
  *
  * The object lives in its slot and begins with struct ual_object. What is larger hangs off it.
+ *
+ * A call may use an object for as long as it is inside: either in a section (ual_section.h), or counted
+ * in ual_object::visitors from ual_object_enter to ual_object_leave. ual_object_retract waits until
+ * nobody is inside, so what an object holds is given back only when no call can touch it any more.
  */
 #ifndef UAL_OBJECT_H
 #define UAL_OBJECT_H
@@ -18,6 +22,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "it_api.h"
 
@@ -44,9 +49,10 @@ struct ual_ia;
 
 /* Head of every object. */
 struct ual_object {
-	atomic_uint tag;   /* hidden | type << 16 | generation; who may change it: ual_object.c */
-	atomic_uint refs;  /* children and uses that keep the object from being freed (BUSY) */
-	struct ual_ia *ia; /* the adapter it belongs to; an IA points to itself */
+	atomic_uint tag; /* hidden | type << 16 | generation; who may change it: ual_object.c */
+	atomic_uint visitors; /* calls inside; the slot's own, it lives on when the object ends */
+	atomic_uint refs;     /* children and uses that keep the object from being freed (BUSY) */
+	struct ual_ia *ia;    /* the adapter it belongs to; an IA points to itself */
 	struct ual_object *next; /* list of the IA's objects, under the IA's lock */
 	struct ual_object *prev;
 	/*
@@ -70,12 +76,40 @@ void *ual_object_new(enum ual_type type, struct ual_ia *ia);
  * come, and retract on failure: the handle is not known to anybody yet.
  */
 void *ual_object_publish(struct ual_object *object);
-/* From now on the handle is invalid; the memory stays. False: somebody else was faster. */
+/* From now on the handle is invalid; the memory stays. False: another thread was faster. */
+bool ual_object_hide(struct ual_object *object);
+/*
+ * The same, and then wait until no call but the caller's own is inside. Not with a lock held that such
+ * a call could want, and not from a section or from dispatch.
+ */
 bool ual_object_retract(struct ual_object *object);
+/* Calls that are inside, besides sections. */
+unsigned ual_object_visitors(struct ual_object *object);
 /* Unlink and give the slot back (after retract, or if never published). */
 void ual_object_delete(struct ual_object *object);
 
-/* The object behind a handle, or NULL. Fast path: no lock, no call out. */
+/* The object behind a handle, entered, or NULL. For control calls and waits. */
+void *ual_object_enter(const void *handle, enum ual_type type);
+/* Enter an object that cannot end right now. */
+void ual_object_visit(struct ual_object *object);
+/* Undo either. The object may end at once. */
+void ual_object_leave(struct ual_object *object);
+
+/* The cleanup of UAL_VISIT: place holds a pointer to an object that was entered, or NULL. */
+static inline void
+ual_object_leave_place(void *place)
+{
+	struct ual_object *object;
+
+	memcpy(&object, place, sizeof(object));
+	if (object != NULL)
+		ual_object_leave(object);
+}
+
+/* UAL_VISIT struct ual_ep *ep = (an object entered, or NULL): left at the end of the block. */
+#define UAL_VISIT __attribute__((cleanup(ual_object_leave_place)))
+
+/* The object behind a handle, or NULL; inside a section or dispatch. Fast path: no lock, no call out. */
 void *ual_object_get(const void *handle, enum ual_type type);
 /* Of whatever type; *type set. NULL if it is no handle. */
 struct ual_object *ual_object_any(const void *handle, enum ual_type *type);

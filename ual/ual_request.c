@@ -88,8 +88,11 @@ take(it_cn_est_identifier_t id, bool service)
 	request = find(id);
 	if (request != NULL && (request->busy || request->gone || request->service != service))
 		request = NULL;
-	if (request != NULL)
+	if (request != NULL) {
 		request->busy = true;
+		/* As long as it is in the table the adapter is not gone; from here on the visit says so. */
+		ual_object_visit(&request->ia->object);
+	}
 	pthread_mutex_unlock(&table_lock);
 	return request;
 }
@@ -109,19 +112,25 @@ ual_request_take_service(it_ud_svc_req_identifier_t id)
 void
 ual_request_give_back(struct ual_request *request)
 {
+	struct ual_ia *ia = request->ia;
+
 	pthread_mutex_lock(&table_lock);
 	request->busy = false;
 	if (request->gone)
 		take_out(request);
 	pthread_mutex_unlock(&table_lock);
+	ual_object_leave(&ia->object);
 }
 
 void
 ual_request_used(struct ual_request *request)
 {
+	struct ual_ia *ia = request->ia;
+
 	pthread_mutex_lock(&table_lock);
 	take_out(request);
 	pthread_mutex_unlock(&table_lock);
+	ual_object_leave(&ia->object);
 }
 
 void

@@ -352,7 +352,7 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 bool
 ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sge *sge)
 {
-	struct ual_rmr *rmr = ual_rmr_of(sink->rmr);
+	struct ual_rmr *rmr = ual_rmr_at(sink->rmr);
 
 	if (rmr == NULL || rmr->object.ia != ep->object.ia)
 		return false;

@@ -30,7 +30,6 @@ void
 ual_beds_init(struct ual_beds *beds)
 {
 	pthread_mutex_init(&beds->lock, NULL);
-	pthread_cond_init(&beds->empty, NULL);
 }
 
 void
@@ -43,7 +42,6 @@ ual_beds_fini(struct ual_ia *ia)
 		ia->host->parker_close(ia->host->self, &sleeper->parker);
 		free(sleeper);
 	}
-	pthread_cond_destroy(&ia->beds.empty);
 	pthread_mutex_destroy(&ia->beds.lock);
 }
 
@@ -55,14 +53,11 @@ ual_sleep_enter(struct ual_ia *ia, bool may_lead)
 
 	pthread_mutex_lock(&beds->lock);
 	if (!atomic_load(&ia->closing)) {
-		beds->inside++;
 		sleeper = beds->unused;
 		if (sleeper != NULL)
 			beds->unused = sleeper->next;
 		else
 			sleeper = (struct ual_sleeper *)calloc(1, sizeof(*sleeper));
-		if (sleeper == NULL)
-			beds->inside--;
 	}
 	pthread_mutex_unlock(&beds->lock);
 	if (sleeper == NULL)
@@ -80,8 +75,6 @@ ual_sleep_leave(struct ual_ia *ia, struct ual_sleeper *sleeper)
 	pthread_mutex_lock(&beds->lock);
 	sleeper->next = beds->unused;
 	beds->unused = sleeper;
-	if (--beds->inside == 0)
-		pthread_cond_broadcast(&beds->empty);
 	pthread_mutex_unlock(&beds->lock);
 }
 
@@ -196,14 +189,5 @@ ual_sleep_wake_all(struct ual_ia *ia)
 	pthread_mutex_lock(&ia->beds.lock);
 	for (struct ual_sleeper *s = ia->beds.asleep; s != NULL; s = s->next)
 		ia->host->wake(ia->host->self, &s->parker);
-	pthread_mutex_unlock(&ia->beds.lock);
-}
-
-void
-ual_sleep_drain(struct ual_ia *ia)
-{
-	pthread_mutex_lock(&ia->beds.lock);
-	while (ia->beds.inside > 0)
-		pthread_cond_wait(&ia->beds.empty, &ia->beds.lock);
 	pthread_mutex_unlock(&ia->beds.lock);
 }

@@ -41,7 +41,5 @@ enum ri_status ual_sleep(struct ual_ia *ia, struct ual_sleeper *sleeper,
 void ual_sleep_wake(struct ual_ia *ia, struct ual_sleeper *sleeper);
 /* Wake all, because ual_ia::dead or ual_ia::closing was set. */
 void ual_sleep_wake_all(struct ual_ia *ia);
-/* Wait until nobody is inside any more; after ual_ia::closing was set. */
-void ual_sleep_drain(struct ual_ia *ia);
 
 #endif /* UAL_SLEEP_H */

@@ -78,7 +78,7 @@ svc_fill(struct ual_ud_svc *svc, const struct ual_ud_svc_wanted *wanted)
 static it_status_t
 no_reply_evd(it_evd_handle_t handle)
 {
-	const struct ual_evd *evd = ual_evd_of(handle);
+	UAL_VISIT const struct ual_evd *evd = ual_evd_of(handle);
 
 	return evd == NULL || ual_evd_is_aggregate(evd) ? IT_ERR_INVALID_EVD
 							: IT_ERR_INVALID_EVD_TYPE;

@@ -23,7 +23,7 @@ ia_open(void)
 	it_ia_handle_t handle = NULL;
 
 	g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_SUCCESS);
-	return ual_ia_of(handle);
+	return ual_ia_of(handle); /* entered, as the caller of ual_ia_free is */
 }
 
 static struct ual_evd *
@@ -38,7 +38,7 @@ evd_make(struct ual_ia *ia, it_event_type_t stream, unsigned flags, size_t size,
 	it_evd_handle_t handle = NULL;
 
 	g_assert_cmpint(ual_evd_create(ia, &wanted, &handle, NULL), ==, IT_SUCCESS);
-	return ual_evd_of(handle);
+	return (struct ual_evd *)ual_object_get(handle, UAL_EVD);
 }
 
 static bool
@@ -147,8 +147,8 @@ test_spigots(void)
 	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_SUCCESS);
 	g_assert_cmphex(event.event_number, ==, IT_ASYNC_UNAFF_SPIGOT_OFFLINE);
 	g_assert_cmpuint(event.unaff_async.spigot_id, ==, 3);
-	g_assert_true(ual_ia_of(event.unaff_async.ia) == ia);
-	g_assert_true(ual_evd_of(event.any.evd) == evd);
+	g_assert_true(ual_object_get(event.unaff_async.ia, UAL_IA) == ia);
+	g_assert_true(ual_object_get(event.any.evd, UAL_EVD) == evd);
 	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_SUCCESS);
 	g_assert_cmphex(event.event_number, ==, IT_ASYNC_UNAFF_SPIGOT_ONLINE);
 	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_ERR_QUEUE_EMPTY);

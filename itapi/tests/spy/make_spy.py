@@ -27,12 +27,15 @@ HEAD = """/* Written by make_spy.py. */
 WRAPPER = """it_status_t
 {name}({params})
 {{
-	static it_status_t (*spy_real)({params});
+	static it_status_t (*spy_real)({params}); /* found by any thread, the same by all */
+	it_status_t (*spy_call)({params}) = __atomic_load_n(&spy_real, __ATOMIC_RELAXED);
 	it_status_t spy_given;
 
-	if (spy_real == NULL)
-		spy_real = (it_status_t (*)({params}))spy_find(LINKED({name}));
-	spy_given = spy_real({args});
+	if (spy_call == NULL) {{
+		spy_call = (it_status_t (*)({params}))spy_find(LINKED({name}));
+		__atomic_store_n(&spy_real, spy_call, __ATOMIC_RELAXED);
+	}}
+	spy_given = spy_call({args});
 	spy_note("{name}", (int)spy_given);
 	return spy_given;
 }}

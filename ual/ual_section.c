@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Sections: the marks of all threads, and the wait for them.
+ *
+ * Marks lie in a fixed array, so that a thread's first section needs no memory and a free call can
+ * look at all of them without a lock. A thread keeps its mark until it ends. Threads that find the
+ * array full share a count instead, in two halves: a waiter turns new comers to the other half, so
+ * that the half it waits for can only run empty.
+ */
+#include "ual_section.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MARKS 512u
+
+/* Of linux/membarrier.h. */
+#define CMD_PRIVATE_EXPEDITED          (1 << 3)
+#define CMD_REGISTER_PRIVATE_EXPEDITED (1 << 4)
+
+_Thread_local struct ual_section *ual_section_mine;
+atomic_bool ual_section_light;
+
+static struct ual_section marks[MARKS];
+static atomic_uint marks_used; /* marks[i] for i from here on were never owned */
+
+/* Threads without a mark. */
+static atomic_uint crowd[2];
+static atomic_uint crowd_half;
+static _Thread_local unsigned crowd_depth;
+static _Thread_local unsigned crowd_mine; /* the half that this thread is counted in */
+
+static pthread_mutex_t wait_lock =
+	PTHREAD_MUTEX_INITIALIZER; /* one waiter turns the crowd at a time */
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool key_made;
+
+/* The thread ends: its mark is free. */
+static void
+mark_release(void *mark)
+{
+	ual_section_mine = NULL;
+	atomic_store(&((struct ual_section *)mark)->owned, false);
+}
+
+static void
+key_make(void)
+{
+	key_made = pthread_key_create(&key, mark_release) == 0;
+}
+
+static struct ual_section *
+mark_take(void)
+{
+	for (unsigned i = 0; i < MARKS; i++) {
+		unsigned used = atomic_load(&marks_used);
+
+		if (atomic_load(&marks[i].owned) || atomic_exchange(&marks[i].owned, true))
+			continue;
+		while (used <= i && !atomic_compare_exchange_weak(&marks_used, &used, i + 1))
+			;
+		return &marks[i];
+	}
+	return NULL;
+}
+
+void
+ual_section_begin_slow(void)
+{
+	struct ual_section *mark = NULL;
+
+	pthread_once(&key_once, key_make);
+	if (key_made && crowd_depth == 0)
+		mark = mark_take();
+	if (mark != NULL && pthread_setspecific(key, mark) != 0) {
+		atomic_store(&mark->owned, false);
+		mark = NULL;
+	}
+	if (mark != NULL) {
+		ual_section_mine = mark;
+		(void)ual_section_begin();
+	} else if (crowd_depth++ == 0) {
+		crowd_mine = atomic_load(&crowd_half);
+		atomic_fetch_add(&crowd[crowd_mine], 1);
+	}
+}
+
+void
+ual_section_end_slow(void)
+{
+	if (--crowd_depth == 0)
+		atomic_fetch_sub(&crowd[crowd_mine], 1);
+}
+
+/* Let the others run: first by yielding, soon by sleeping. */
+static void
+pause_for(unsigned round)
+{
+	const struct timespec nap = {.tv_nsec = 50 * 1000};
+
+	if (round < 100)
+		sched_yield();
+	else
+		(void)nanosleep(&nap, NULL);
+}
+
+static void
+wait_for_marks(void)
+{
+	unsigned used = atomic_load(&marks_used);
+
+	for (unsigned i = 0; i < used; i++) {
+		unsigned seen = atomic_load(&marks[i].laps);
+
+		if (&marks[i] == ual_section_mine || seen % 2 == 0)
+			continue;
+		for (unsigned round = 0; atomic_load(&marks[i].laps) == seen; round++)
+			pause_for(round);
+	}
+}
+
+/*
+ * Twice, because a thread may have read the half before it was turned and count itself in it after it
+ * was found empty; at the second turn that thread is waited for.
+ */
+static void
+wait_for_crowd(void)
+{
+	pthread_mutex_lock(&wait_lock);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		unsigned half = atomic_fetch_xor(&crowd_half, 1);
+
+		for (unsigned round = 0; atomic_load(&crowd[half]) != 0; round++)
+			pause_for(round);
+	}
+	pthread_mutex_unlock(&wait_lock);
+}
+
+/* All stores that other threads made before their next look-up are visible from here on. */
+static void
+order_others(void)
+{
+	const struct timespec long_enough = {.tv_nsec = 1000 * 1000};
+
+	if (!atomic_load(&ual_section_light) ||
+	    syscall(SYS_membarrier, CMD_PRIVATE_EXPEDITED, 0) == 0)
+		return;
+	/* It was forbidden later. No processor keeps a store back for a millisecond. */
+	atomic_store(&ual_section_light, false);
+	(void)nanosleep(&long_enough, NULL);
+}
+
+void
+ual_section_wait(void)
+{
+	order_others();
+	wait_for_marks();
+	wait_for_crowd();
+}
+
+void
+ual_section_setup(void)
+{
+#ifndef __SANITIZE_THREAD__
+	if (syscall(SYS_membarrier, CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0)
+		atomic_store(&ual_section_light, true);
+#endif
+}
+
+void
+ual_section_forked(void)
+{
+	for (unsigned i = 0; i < MARKS; i++) {
+		if (&marks[i] == ual_section_mine)
+			continue;
+		atomic_store(&marks[i].laps, 0);
+		marks[i].depth = 0;
+		atomic_store(&marks[i].owned, false);
+	}
+	for (unsigned half = 0; half < 2; half++)
+		atomic_store(&crowd[half], crowd_depth > 0 && half == crowd_mine ? 1 : 0);
+	pthread_mutex_init(&wait_lock, NULL);
+	ual_section_setup();
+}
