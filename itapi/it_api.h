@@ -15,9 +15,9 @@
  * @brief The application interface: adapters, endpoints, events, memory, data transfer.
  *
  * These comments are the specification that the library is tested against, in words of its own.
- * "Clause" names the chapters of the project's semantics reference, and R-nn a ruling there where
- * the standard leaves room. What an adapter's transport cannot do answers IT_ERR_OP_NOT_SUPPORTED, and
- * it_ia_query() says so beforehand.
+ * "Clause" cites the book of the specification on IT-API: [IT 4] is a chapter, [IT 4.1] a section,
+ * R-nn a ruling where the standard leaves room. What an adapter's transport cannot do answers
+ * IT_ERR_OP_NOT_SUPPORTED, and it_ia_query() says so beforehand.
  *
  * **Objects.** An adapter (IA) holds protection zones, event dispatchers and listens; a protection
  * zone holds endpoints, memory and shared receive queues. it_ia_free() takes everything down. Free
@@ -47,7 +47,7 @@
  * **Times** are unsigned 64-bit microseconds, #IT_TIMEOUT_INFINITE is for ever. **Ports and service
  * ids** are in network byte order; contexts, RDMA addresses and all other integers in host order.
  *
- * Clause: itapi-semantics 1, 2.
+ * Clause: [IT 1], [IT 2].
  * @{
  */
 
@@ -62,7 +62,7 @@
  * it_rmr_create() and it_rmr_bind(). A source file picks the issue it was written for *before* it
  * includes this header; without a choice it gets Issue 1.0. With both macros Issue 2.0 wins. The
  * suffixed functions behind the names are always there, so objects built with different choices
- * link together. Clause: itapi-semantics 15.12.
+ * link together. Clause: [IT 15.12].
  *
  * | defined                   | it_lmr_create   | it_rmr_create   | it_rmr_bind   | member   |
  * |---------------------------|-----------------|-----------------|---------------|----------|
@@ -107,7 +107,7 @@
  *
  * Spellings of Issue 1.0 that later issues changed without changing the meaning. They work in
  * every mode. They are plain macros, so they also rewrite any identifier of the application that is
- * spelt the same way. Clause: itapi-semantics 15.12.
+ * spelt the same way. Clause: [IT 15.12].
  * @{
  */
 /** Member rdma_read_ird of it_rc_only_attributes_t. */
@@ -131,7 +131,7 @@
 /*
  * Byte order of ports and service ids. Two macros of the standard would let a source file say "host
  * order", but no macro can change what a compiled library does, so asking for it is an error here.
- * The ABI is network order. Clause: itapi-semantics 9.1, R-22.
+ * The ABI is network order. Clause: [IT 9.1], R-22.
  */
 #if defined(ITAPI_IANA_PORT_HOST_BYTE_ORDER)
 #error "ports are in network byte order: remove ITAPI_IANA_PORT_HOST_BYTE_ORDER, use htons()"
@@ -219,7 +219,7 @@ extern "C" {
  * call was to make are #IT_NULL_HANDLE, other outputs are unspecified. Arguments are checked from
  * left to right, handles first, then flags and masks, then the state of the object, then limits and
  * resources; the first failure is the answer. The numbers belong to Issue 2.1. Clause:
- * itapi-semantics 1 (G1 to G8), 18.
+ * [IT 1.1] to [IT 1.8], [IT 18].
  */
 typedef enum {
 	/** Done, or accepted. */
@@ -464,7 +464,7 @@ typedef uint64_t it_length_t;
  *
  * A handle is valid from the return of the call that made it to the entry of the call that frees
  * it, in this process only. It is never dereferenced as given: stale, foreign and invented handles
- * are answered with the INVALID status of the expected kind. Clause: itapi-semantics 2.3.
+ * are answered with the INVALID status of the expected kind. Clause: [IT 2.3].
  */
 typedef void *it_handle_t;
 
@@ -527,7 +527,7 @@ typedef union {
  * Address of remote memory: virtual address or offset, as the region's mode says.
  *
  * An integer in host byte order. Exchange it with a peer in network order: it_hton64() before
- * sending, it_ntoh64() after receiving. Clause: itapi-semantics 8.1, R-25.
+ * sending, it_ntoh64() after receiving. Clause: [IT 8.1], R-25.
  */
 typedef uint64_t it_rdma_addr_t;
 
@@ -537,7 +537,7 @@ typedef uint64_t it_rdma_addr_t;
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 2.3, 15.1.
+ * - Clause: [IT 15.1.6]; [IT 2.3].
  *
  * @param[in] handle any handle
  * @param[out] type_of_handle the kind
@@ -553,7 +553,7 @@ it_status_t it_get_handle_type(IN it_handle_t handle, OUT it_handle_type_enum_t 
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 2.3, 15.1.
+ * - Clause: [IT 15.1.7]; [IT 2.3].
  *
  * @param[in] handle any handle
  * @param[in] context what to attach; the library never looks into it
@@ -568,7 +568,7 @@ it_status_t it_set_consumer_context(IN it_handle_t handle, IN it_context_t conte
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 2.3, 15.1.
+ * - Clause: [IT 15.1.8]; [IT 2.3].
  *
  * @param[in] handle any handle
  * @param[out] context what was attached
@@ -585,7 +585,7 @@ it_status_t it_get_consumer_context(IN it_handle_t handle, OUT it_context_t *con
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 8.1, 15.1.
+ * - Clause: [IT 15.1.9]; [IT 8.1].
  *
  * @param[in] hostint number in host order
  * @return The same number in network order.
@@ -598,7 +598,7 @@ uint64_t it_hton64(IN uint64_t hostint);
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 8.1, 15.1.
+ * - Clause: [IT 15.1.9]; [IT 8.1].
  *
  * @param[in] netint number in network order
  * @return The same number in host order.
@@ -614,7 +614,7 @@ uint64_t it_ntoh64(IN uint64_t netint);
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 8.1, 15.1.
+ * - Clause: [IT 15.1.10]; [IT 8.1].
  *
  * @param[in] addr virtual address of the octet
  * @return The address as 64-bit integer in host byte order.
@@ -627,7 +627,7 @@ it_rdma_addr_t it_make_rdma_addr_absolute(IN void *addr);
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 8.1, 15.1.
+ * - Clause: [IT 15.1.10]; [IT 8.1].
  *
  * @param[in] offset distance from the region's start (octets)
  * @return The address as 64-bit integer in host byte order.
@@ -650,7 +650,7 @@ it_rdma_addr_t it_make_rdma_addr_relative(IN it_length_t offset);
  *
  * What a completion proves differs by transport. An answer of the peer, or an RDMA Read behind it,
  * proves on every one that the peer has the data. Memory that the peer writes may be looked at
- * after a later message of the same endpoint was received. Clause: itapi-semantics 7.
+ * after a later message of the same endpoint was received. Clause: [IT 7].
  * @{
  */
 /** What the application attaches to a request; its completion brings it back. */
@@ -658,7 +658,7 @@ typedef uint64_t it_dto_cookie_t;
 
 /**
  * How a request is to run and to report. Bits; an operation that cannot honour one answers
- * IT_ERR_INVALID_DTO_FLAGS. Clause: itapi-semantics 7.2.
+ * IT_ERR_INVALID_DTO_FLAGS. Clause: [IT 7.2].
  */
 typedef enum {
 	/**
@@ -689,8 +689,7 @@ typedef enum {
 	IT_UNLINK_LOCAL_SINK = 0x20,
 	/**
 	 * The request may be held back to go out with later ones. A request without the flag, a
-	 * full queue, an empty dequeue or a wait on its EVD and a disconnect let it go. Clause:
-	 * R-18.
+	 * full queue, an empty dequeue or a wait on its EVD and a disconnect let it go. Clause: R-18.
 	 */
 	IT_COALESCE_WR_FLAG = 0x40
 } it_dto_flags_t;
@@ -699,7 +698,7 @@ typedef enum {
  * How a data transfer ended.
  *
  * Any error but #IT_DTO_ERR_FLUSHED means that the endpoint is going to its non-operational state.
- * Clause: itapi-semantics 7.7.
+ * Clause: [IT 7.7].
  */
 typedef enum {
 	/** Done. */
@@ -752,7 +751,7 @@ typedef enum {
  * An LMR is registered memory of this process: what requests and receives name as their segments,
  * and what peers reach if its privileges allow. An RMR is a window onto an LMR that can be opened
  * and closed on the data path. A peer needs the context of a region and an address in it; both are
- * integers in host byte order that programs exchange in network order. Clause: itapi-semantics 8.
+ * integers in host byte order that programs exchange in network order. Clause: [IT 8].
  * @{
  */
 /** Parameters of a protection zone. */
@@ -772,14 +771,14 @@ typedef enum {
  *
  * An integer in host byte order; a 32-bit STag or R_Key sits in the low half, the upper half is 0.
  * Exchange it with a peer in network order. It means something only to a peer connected to the
- * adapter that made it. No value is reserved for "none". Clause: itapi-semantics 8.1, R-25.
+ * adapter that made it. No value is reserved for "none". Clause: [IT 8.1], R-25.
  */
 typedef uint64_t it_rmr_context_t;
 
 /** Address of memory as the adapter sees it. The layout is the platform's own. */
 typedef struct it_io_addr_s *it_io_addr_t;
 
-/** What may be done with memory, and by whom. Bits. Clause: itapi-semantics 8.2. */
+/** What may be done with memory, and by whom. Bits. Clause: [IT 8.2]. */
 typedef enum {
 	/** Nothing; refused, since even an RMR builds on local rights. */
 	IT_PRIV_NONE = 0x00,
@@ -804,8 +803,7 @@ typedef enum {
 } it_mem_priv_t;
 
 /**
- * Kind of a local memory region. Bits; 0 is taken as #IT_LMR_FLAG_NONE. Clause: itapi-semantics
- * 8.4.
+ * Kind of a local memory region. Bits; 0 is taken as #IT_LMR_FLAG_NONE. Clause: [IT 8.4].
  */
 typedef enum {
 	/** Nothing special. */
@@ -830,7 +828,7 @@ typedef enum {
 	IT_ADDR_MODE_RELATIVE = 1  /**< By their distance from the region's start. */
 } it_addr_mode_t;
 
-/** Reach of an RMR; a set of types in it_ia_info_t. Bits. Clause: itapi-semantics 8.5. */
+/** Reach of an RMR; a set of types in it_ia_info_t. Bits. Clause: [IT 8.5]. */
 typedef enum {
 	/** Narrow if the adapter has it, else wide. */
 	IT_RMR_TYPE_DEFAULT = 0x00,
@@ -841,7 +839,7 @@ typedef enum {
 } it_rmr_type_t;
 
 /**
- * Shape of an I/O buffer list; a set of shapes in it_ia_info_t. Bits. Clause: itapi-semantics 8.9.
+ * Shape of an I/O buffer list; a set of shapes in it_ia_info_t. Bits. Clause: [IT 8.9].
  */
 typedef enum {
 	IT_IOBL_PAGE_LIST = 0x01,   /**< Pages of one size, a power of two, each aligned to it. */
@@ -858,8 +856,7 @@ typedef struct {
 } it_iobl_ve_elt_t;
 
 /**
- * I/O buffer list: memory described by what the adapter sees. Privileged. Clause: itapi-semantics
- * 8.9.
+ * I/O buffer list: memory described by what the adapter sees. Privileged. Clause: [IT 8.9].
  *
  * The region is what the pieces hold one after the other, from `fbo` on. A piece has 1 to 2^32 - 1
  * octets; `fbo` lies in the first. In absolute mode, with pieces of one size, the region's address
@@ -1031,7 +1028,7 @@ typedef enum {
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 2.1, 15.2.
+ * - Clause: [IT 15.2.1]; [IT 2.1].
  *
  * @param[in] ia_handle the adapter
  * @param[out] pz_handle the new zone
@@ -1050,7 +1047,7 @@ it_status_t it_pz_create(IN it_ia_handle_t ia_handle, OUT it_pz_handle_t *pz_han
  * - Thread: any; nobody else may still be using the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 2.2, 15.2.
+ * - Clause: [IT 15.2.2]; [IT 2.2].
  *
  * @param[in] pz_handle the protection zone
  * @retval IT_SUCCESS Done.
@@ -1067,7 +1064,7 @@ it_status_t it_pz_free(IN it_pz_handle_t pz_handle);
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 15.2, G9.
+ * - Clause: [IT 15.2.3]; [IT 1.9].
  *
  * @param[in] pz_handle the protection zone
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -1092,7 +1089,7 @@ it_status_t it_pz_query(IN it_pz_handle_t pz_handle, IN it_pz_param_mask_t mask,
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.1 to 8.4, 15.6.
+ * - Clause: [IT 15.6.3]; [IT 8.1] to [IT 8.4].
  *
  * @param[in] pz_handle the protection zone
  * @param[in] addr first octet of the memory
@@ -1132,7 +1129,7 @@ it_status_t it_lmr_create10(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.1 to 8.4, 15.6.
+ * - Clause: [IT 15.6.2]; [IT 8.1] to [IT 8.4].
  *
  * @param[in] pz_handle the protection zone
  * @param[in] addr first octet of the memory
@@ -1183,7 +1180,7 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.1 to 8.4, 8.9, 15.6; R-26.
+ * - Clause: [IT 15.6.1]; [IT 8.1] to [IT 8.4], [IT 8.9]; R-26.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] addr first octet of the memory
@@ -1231,7 +1228,7 @@ it_status_t it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_io
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.9, 15.6; R-27.
+ * - Clause: [IT 15.6.4]; [IT 8.9]; R-27.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] iobl_num_elts most pieces that a link may list
@@ -1264,7 +1261,7 @@ it_status_t it_lmr_create_unlinked(IN it_pz_handle_t pz_handle, IN size_t iobl_n
  * - Thread: any; nobody else may still be using the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 2.2, 15.6.
+ * - Clause: [IT 15.6.5]; [IT 2.2].
  *
  * @param[in] lmr_handle the LMR
  * @retval IT_SUCCESS Done.
@@ -1280,7 +1277,7 @@ it_status_t it_lmr_free(IN it_lmr_handle_t lmr_handle);
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 8.4, 15.6.
+ * - Clause: [IT 15.6.6]; [IT 8.4].
  *
  * @param[in] lmr_handle the LMR
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -1305,7 +1302,7 @@ it_status_t it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t m
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.8, 15.6, G1.
+ * - Clause: [IT 15.6.7]; [IT 8.8], [IT 1.1].
  *
  * @param[in] lmr_handle the LMR
  * @param[in] mask what to change: pz, mem_priv, addr_mode, addr together with length. All or
@@ -1341,7 +1338,7 @@ it_status_t it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t 
  * - Thread: any, several at once.
  * - Blocks: for a pass over the memory at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.7, 15.6.
+ * - Clause: [IT 15.6.8]; [IT 8.7].
  *
  * @param[in] local_segments what to flush
  * @param[in] num_segments entries of @p local_segments, at least 1
@@ -1364,7 +1361,7 @@ it_status_t it_lmr_flush_to_mem(IN const it_lmr_triplet_t *local_segments, IN si
  * - Thread: any, several at once.
  * - Blocks: for a pass over the memory at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.7, 15.6.
+ * - Clause: [IT 15.6.8]; [IT 8.7].
  *
  * @param[in] local_segments what to refresh
  * @param[in] num_segments entries of @p local_segments, at least 1
@@ -1393,7 +1390,7 @@ it_status_t it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments,
  * - States: connected or non-operational; in the latter the request is flushed.
  * - Events here: #IT_LMR_LINK_CMPL_EVENT on the request EVD; on an error the end of the connection
  *   too.
- * - Clause: itapi-semantics 8.9, 15.6; R-17.
+ * - Clause: [IT 15.6.9]; [IT 8.9]; R-17.
  *
  * @param[in] lmr_handle the region, without memory
  * @param[in] addr address the region has in absolute mode
@@ -1441,7 +1438,7 @@ it_status_t it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr,
  * - Blocks: no (class F).
  * - States: connected or non-operational; in the latter the request is flushed.
  * - Events here: #IT_LMR_LINK_CMPL_EVENT on the request EVD.
- * - Clause: itapi-semantics 8.6, 8.9, 15.6; R-17.
+ * - Clause: [IT 15.6.10]; [IT 8.6], [IT 8.9]; R-17.
  *
  * @param[in] lmr_handle the LMR
  * @param[in] ep_handle endpoint whose request queue carries the unlink
@@ -1473,7 +1470,7 @@ it_status_t it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_ha
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.5, 15.6.
+ * - Clause: [IT 15.6.12]; [IT 8.5].
  *
  * @param[in] pz_handle the protection zone
  * @param[out] rmr_handle the new RMR
@@ -1495,7 +1492,7 @@ it_status_t it_rmr_create10(IN it_pz_handle_t pz_handle, OUT it_rmr_handle_t *rm
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.5, 15.6.
+ * - Clause: [IT 15.6.11]; [IT 8.5].
  *
  * @param[in] pz_handle the protection zone
  * @param[in] rmr_type its reach
@@ -1519,7 +1516,7 @@ it_status_t it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_ty
  * - Thread: any; nobody else may still be using the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 2.2, 15.6.
+ * - Clause: [IT 15.6.13]; [IT 2.2].
  *
  * @param[in] rmr_handle the RMR
  * @retval IT_SUCCESS Done.
@@ -1537,7 +1534,7 @@ it_status_t it_rmr_free(IN it_rmr_handle_t rmr_handle);
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 15.6.
+ * - Clause: [IT 15.6.14].
  *
  * @param[in] rmr_handle the RMR
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -1564,7 +1561,7 @@ it_status_t it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t m
  * - States: connected or non-operational; in the latter the request is flushed.
  * - Events here: #IT_RMR_LINK_CMPL_EVENT on the request EVD; on an error the end of the connection
  *   too.
- * - Clause: itapi-semantics 8.2, 8.5, 15.6; R-37.
+ * - Clause: [IT 15.6.15]; [IT 8.2], [IT 8.5]; R-37.
  *
  * @param[in] rmr_handle the RMR
  * @param[in] lmr_handle region the window opens onto, linked and of absolute mode
@@ -1611,7 +1608,7 @@ it_status_t it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_ha
  * - States: connected or non-operational; in the latter the request is flushed.
  * - Events here: #IT_RMR_BIND_CMPL_EVENT on the request EVD; on an error the end of the connection
  *   too.
- * - Clause: itapi-semantics 8.2, 8.5, 15.6; R-37.
+ * - Clause: [IT 15.6.16]; [IT 8.2], [IT 8.5]; R-37.
  *
  * @param[in] rmr_handle the RMR
  * @param[in] lmr_handle region the window opens onto, linked and of absolute mode
@@ -1656,7 +1653,7 @@ it_status_t it_rmr_bind10(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_
  * - Blocks: no (class F).
  * - States: connected or non-operational; in the latter the request is flushed.
  * - Events here: #IT_RMR_LINK_CMPL_EVENT on the request EVD.
- * - Clause: itapi-semantics 8.6, 15.6; R-17.
+ * - Clause: [IT 15.6.17]; [IT 8.6]; R-17.
  *
  * @param[in] rmr_handle the RMR
  * @param[in] ep_handle the endpoint of the link (narrow), or any of the zone (wide)
@@ -1688,7 +1685,7 @@ it_status_t it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_ha
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.9, 15.6; R-27.
+ * - Clause: [IT 15.6.18]; [IT 8.9]; R-27.
  *
  * @param[in] ia_handle the adapter
  * @param[in] vaddr first octet of the memory
@@ -1718,7 +1715,7 @@ it_status_t it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t 
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 8.9, 15.6.
+ * - Clause: [IT 15.6.19]; [IT 8.9].
  *
  * @param[in] ia_handle the adapter
  * @param[in] io_addr the address
@@ -1743,12 +1740,11 @@ it_status_t it_mem_unmap(IN it_ia_handle_t ia_handle, IN it_io_addr_t io_addr,
  * One side listens on a connection qualifier and gets an event for each request; it accepts the
  * request with an endpoint, rejects it or hands it to another listen. The other side connects an
  * endpoint along a path. Each attempt ends in exactly one event, and each connection in exactly one
- * of disconnect and broken (R-01). Clause: itapi-semantics 4, 9.
+ * of disconnect and broken (R-01). Clause: [IT 4], [IT 9].
  * @{
  */
 /**
- * Kind of connection qualifier; a set of kinds in it_spigot_info_t. Bits. Clause: itapi-semantics
- * 9.1.
+ * Kind of connection qualifier; a set of kinds in it_spigot_info_t. Bits. Clause: [IT 9.1].
  */
 typedef enum {
 	IT_IANA_PORT = 0x01,         /**< A port; the local one is chosen by the library. */
@@ -1796,8 +1792,8 @@ typedef struct {
 /**
  * Names a connection request until it is accepted, rejected or handed off.
  *
- * Unique in the process for its lifetime, never 0, never used again. Clause: itapi-semantics 2.3,
- * 9.4.
+ * Unique in the process for its lifetime, never 0, never used again. Clause: [IT 2.3],
+ * [IT 9.4].
  */
 typedef uint64_t it_cn_est_identifier_t;
 
@@ -1809,7 +1805,7 @@ typedef uint64_t it_cn_est_identifier_t;
  * @brief Finding, opening and describing adapters; network addresses and paths.
  *
  * An adapter has spigots (ports), each with network addresses. Everything else is made under an
- * adapter and goes with it. Clause: itapi-semantics 2, 10.
+ * adapter and goes with it. Clause: [IT 2], [IT 10].
  * @{
  */
 /** Transport under an adapter. */
@@ -1934,7 +1930,7 @@ union itx_path_ends {
  * A way from a spigot of this adapter to a peer.
  *
  * Plain data: copy it, keep it, or fill one by hand. Its third member is one union with two names,
- * `remote` (the standard's) and `u` (the field's). Clause: itapi-semantics 10.
+ * `remote` (the standard's) and `u` (the field's). Clause: [IT 10].
  */
 typedef struct {
 	/** Spigot it starts from. */
@@ -2021,7 +2017,7 @@ typedef struct {
  * Made by it_ia_query(), to be given back with it_ia_info_free(). Fixed for the life of the
  * adapter, except whether spigots are online and the two EVD handles. Where one transport can and
  * another cannot, a member here says so; programs branch on it and not on the adapter's name.
- * Clause: itapi-semantics 15.1, 16.
+ * Clause: [IT 15.1], [IT 16].
  */
 typedef struct {
 	/** Name it was opened by. */
@@ -2149,7 +2145,7 @@ typedef struct {
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 15.1.
+ * - Clause: [IT 15.1.1].
  *
  * @param[out] interfaces the records; may be NULL with room for none
  * @param[in,out] num_interfaces in: records there is room for; out: records filled. NULL counts as
@@ -2173,7 +2169,7 @@ void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interf
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
- * - Clause: itapi-semantics 15.1.
+ * - Clause: [IT 15.1.2].
  *
  * @param[in] name name of the adapter, as it_interface_list() tells it; zero-terminated
  * @param[in] major_version version of the interface the program was written for, major part
@@ -2206,7 +2202,7 @@ it_status_t it_ia_create(IN const char *name, IN uint32_t major_version, IN uint
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events at the peer: #IT_CM_MSG_CONN_BROKEN_EVENT or #IT_CM_MSG_CONN_DISCONNECT_EVENT on
  *   connections, #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on attempts.
- * - Clause: itapi-semantics 2.2, 2.4, 15.1.
+ * - Clause: [IT 15.1.3]; [IT 2.2], [IT 2.4].
  *
  * @param[in] ia_handle the adapter
  * @retval IT_SUCCESS Done.
@@ -2225,7 +2221,7 @@ it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 15.1.
+ * - Clause: [IT 15.1.4].
  *
  * @param[in] ia_handle the adapter
  * @param[out] ia_info the record
@@ -2246,7 +2242,7 @@ it_status_t it_ia_query(IN it_ia_handle_t ia_handle, OUT it_ia_info_t **ia_info)
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 15.1.
+ * - Clause: [IT 15.1.5].
  *
  * @param[in] ia_info the record; NULL is allowed
  */
@@ -2262,7 +2258,7 @@ void it_ia_info_free(IN it_ia_info_t *ia_info);
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
- * - Clause: itapi-semantics 10, 15.1.
+ * - Clause: [IT 15.1.11]; [IT 10].
  *
  * @param[in] ia_handle the adapter
  * @param[in] spigot_id number of the spigot
@@ -2293,7 +2289,7 @@ it_status_t it_get_pathinfo(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 10, 15.1.
+ * - Clause: [IT 15.1.12]; [IT 10].
  *
  * @param[in] source_addr the address
  * @param[in] addr_type kind wanted
@@ -2315,7 +2311,7 @@ it_status_t it_convert_net_addr(IN const it_net_addr_t *source_addr,
  * @ingroup itapi
  * @brief Receives that several endpoints take from.
  *
- * Clause: itapi-semantics 12.
+ * Clause: [IT 12].
  * @{
  */
 /** Parameters of a shared receive queue. */
@@ -2361,7 +2357,7 @@ typedef enum {
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 12, 15.8.
+ * - Clause: [IT 15.8.1]; [IT 12].
  *
  * @param[in] pz_handle the protection zone
  * @param[in] max_recv_segments most segments of one receive
@@ -2390,7 +2386,7 @@ it_status_t it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segmen
  * - Thread: any; nobody else may still be using the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 2.2, 15.8.
+ * - Clause: [IT 15.8.2]; [IT 2.2].
  *
  * @param[in] srq_handle the S-RQ
  * @retval IT_SUCCESS Done.
@@ -2410,7 +2406,7 @@ it_status_t it_srq_free(IN it_srq_handle_t srq_handle);
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_ASYNC_AFF_SRQ_LOW_WATERMARK, possibly at once.
- * - Clause: itapi-semantics 12, 15.8.
+ * - Clause: [IT 15.8.3]; [IT 12].
  *
  * @param[in] srq_handle the S-RQ
  * @param[in] mask what to change: max_recv_dtos, low_watermark. All or nothing
@@ -2436,7 +2432,7 @@ it_status_t it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t 
  * - Thread: any, several at once.
  * - Blocks: no (class F); for the low watermark for a provider or kAL round trip (class M).
  * - Events: none.
- * - Clause: itapi-semantics 12, 15.8.
+ * - Clause: [IT 15.8.4]; [IT 12].
  *
  * @param[in] srq_handle the S-RQ
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -2470,11 +2466,11 @@ it_status_t it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t m
  * | non-operational | bad     | bad         | nothing    | when quiet | flushed | flushed |
  *
  * "Bad" is IT_ERR_INVALID_EP_STATE, "nothing" succeeds without effect. Freeing works in every
- * state. Clause: itapi-semantics 3, 4, 5.
+ * state. Clause: [IT 3], [IT 4], [IT 5].
  * @{
  */
 /**
- * State of a connected endpoint. Clause: itapi-semantics 4.
+ * State of a connected endpoint. Clause: [IT 4].
  *
  * There is no state for disconnecting: from it_ep_disconnect() on the endpoint is non-operational
  * (R-02).
@@ -2496,7 +2492,7 @@ typedef enum {
 	IT_EP_STATE_PASSIVE_WAIT_RDMA_TRANS_REQ = 6
 } it_ep_state_rc_t;
 
-/** State of a datagram endpoint. Clause: itapi-semantics 5, R-24. */
+/** State of a datagram endpoint. Clause: [IT 5], R-24. */
 typedef enum {
 	IT_EP_STATE_UD_NONOPERATIONAL = 0, /**< Failed: posts are taken and flushed. */
 	IT_EP_STATE_UD_OPERATIONAL = 1     /**< Datagrams flow; so it is created. */
@@ -2520,7 +2516,7 @@ typedef enum {
 	IT_EP_SRQ = 0x02
 } it_ep_rc_creation_flags_t;
 
-/** Attributes of connected endpoints alone. Clause: itapi-semantics 3. */
+/** Attributes of connected endpoints alone. Clause: [IT 3]. */
 typedef struct {
 	/** Whether the peer may read. */
 	it_boolean_t rdma_read_enable;
@@ -2586,7 +2582,7 @@ typedef union {
 } it_service_attributes_t;
 
 /**
- * Attributes of an endpoint. Clause: itapi-semantics 3.
+ * Attributes of an endpoint. Clause: [IT 3].
  *
  * Of queue sizes and segments at least what was asked is granted; it_ep_query() tells the real
  * numbers.
@@ -2632,7 +2628,7 @@ typedef struct {
 	it_ep_attributes_t attr;
 } it_ep_param_t;
 
-/** Which members of it_ep_param_t are wanted or to be changed. Bits. Clause: itapi-semantics 3. */
+/** Which members of it_ep_param_t are wanted or to be changed. Bits. Clause: [IT 3]. */
 typedef enum {
 	/** All (queries only). */
 	IT_EP_PARAM_ALL = 0x00000001,
@@ -2701,7 +2697,7 @@ typedef enum {
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 3, 15.4; R-20.
+ * - Clause: [IT 15.4.1]; [IT 3]; R-20.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] request_sevd_handle simple EVD of the data transfer stream for requests
@@ -2768,7 +2764,7 @@ it_status_t it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here, later: #IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION, #IT_ASYNC_AFF_EP_SEVD_FULL_ERROR,
  *   #IT_ASYNC_AFF_EP_FAILURE.
- * - Clause: itapi-semantics 3, 5, 15.4; R-24, R-27.
+ * - Clause: [IT 15.4.2]; [IT 3], [IT 5]; R-24, R-27.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] request_sevd_handle simple EVD of the data transfer stream for requests
@@ -2816,7 +2812,7 @@ it_status_t it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 3, 15.4.
+ * - Clause: [IT 15.4.3]; [IT 3].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -2848,7 +2844,7 @@ it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK at once, if that watermark is already exceeded.
- * - Clause: itapi-semantics 3, 15.4.
+ * - Clause: [IT 15.4.4]; [IT 3].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] mask what to change: the bits that it_ep_param_mask_t calls modifiable
@@ -2895,7 +2891,7 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - States: non-operational to unconnected (datagram: to operational).
  * - Events: none.
- * - Clause: itapi-semantics 4.1, 4.6, 15.4; R-07, R-37.
+ * - Clause: [IT 15.4.5]; [IT 4.1], [IT 4.6]; R-07, R-37.
  *
  * @param[in] ep_handle the endpoint
  * @retval IT_SUCCESS The endpoint is unconnected (datagram: operational).
@@ -2923,7 +2919,7 @@ it_status_t it_ep_reset(IN it_ep_handle_t ep_handle);
  * - States: any.
  * - Events at the peer: #IT_CM_MSG_CONN_BROKEN_EVENT or #IT_CM_MSG_CONN_DISCONNECT_EVENT on a
  *   connection, #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on an attempt.
- * - Clause: itapi-semantics 2.2, 4.6, 15.4; R-03, R-08.
+ * - Clause: [IT 15.4.6]; [IT 2.2], [IT 4.6]; R-03, R-08.
  *
  * @param[in] ep_handle the endpoint
  * @retval IT_SUCCESS Done.
@@ -2940,8 +2936,8 @@ it_status_t it_ep_free(IN it_ep_handle_t ep_handle);
  * @{
  */
 /**
- * How a connection is made. Bits; neither way given means two-way. Clause: itapi-semantics 4.3,
- * 4.4, 9.6.
+ * How a connection is made. Bits; neither way given means two-way. Clause: [IT 4.3],
+ * [IT 4.4], [IT 9.6].
  */
 typedef enum {
 	IT_CONNECT_FLAG_TWO_WAY = 0x01,    /**< The passive side's accept makes the connection. */
@@ -2950,8 +2946,7 @@ typedef enum {
 } it_cn_est_flags_t;
 
 /**
- * Why a connection was refused by something other than the peer's application. Clause:
- * itapi-semantics 9.7.
+ * Why a connection was refused by something other than the peer's application. Clause: [IT 9.7].
  */
 typedef enum {
 	/** Nobody listens there, the stream broke, or any other cause. */
@@ -3049,7 +3044,7 @@ typedef enum {
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_CM_REQ_CONN_REQUEST_EVENT, #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT.
- * - Clause: itapi-semantics 9.1, 9.4, 15.5; R-22.
+ * - Clause: [IT 15.5.1]; [IT 9.1], [IT 9.4]; R-22.
  *
  * @param[in] ia_handle the adapter
  * @param[in] spigot_id number of the spigot
@@ -3087,7 +3082,7 @@ it_status_t it_listen_create(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
  * - Thread: any; nobody else may still be using the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 9.4, 15.5.
+ * - Clause: [IT 15.5.2]; [IT 9.4].
  *
  * @param[in] listen_handle the listen
  * @retval IT_SUCCESS Done.
@@ -3102,7 +3097,7 @@ it_status_t it_listen_free(IN it_listen_handle_t listen_handle);
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 15.5.
+ * - Clause: [IT 15.5.3].
  *
  * @param[in] listen_handle the listen
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -3131,7 +3126,7 @@ it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_pa
  * - Events here: #IT_CM_MSG_CONN_ESTABLISHED_EVENT, #IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT
  *   (three-way), #IT_CM_MSG_CONN_PEER_REJECT_EVENT or #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT.
  * - Events at the peer: #IT_CM_REQ_CONN_REQUEST_EVENT.
- * - Clause: itapi-semantics 4, 9, 15.5; R-01, R-30.
+ * - Clause: [IT 15.5.4]; [IT 4], [IT 9]; R-01, R-30.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] path way to the peer; copied before return
@@ -3187,7 +3182,7 @@ it_status_t it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
  * - Events here: #IT_CM_MSG_CONN_ESTABLISHED_EVENT, #IT_CM_MSG_CONN_PEER_REJECT_EVENT or
  *   #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT.
  * - Events at the peer: #IT_CM_MSG_CONN_ESTABLISHED_EVENT or #IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT.
- * - Clause: itapi-semantics 4, 9.2, 9.4, 15.5; R-28.
+ * - Clause: [IT 15.5.5]; [IT 4], [IT 9.2], [IT 9.4]; R-28.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] cn_est_id identifier of the request event or of the arrival event; used up by success
@@ -3223,7 +3218,7 @@ it_status_t it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t 
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events at the peer: #IT_CM_MSG_CONN_PEER_REJECT_EVENT.
- * - Clause: itapi-semantics 4.1, 9.4, 15.5.
+ * - Clause: [IT 15.5.6]; [IT 4.1], [IT 9.4].
  *
  * @param[in] cn_est_id identifier of the request event or of the arrival event; used up by success
  * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
@@ -3252,7 +3247,7 @@ it_status_t it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned cha
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_CM_REQ_CONN_REQUEST_EVENT on the EVD of the other listen.
- * - Clause: itapi-semantics 9.5, 15.5.
+ * - Clause: [IT 15.5.7]; [IT 9.5].
  *
  * @param[in] conn_qual qualifier of the other listen
  * @param[in] spigot_id spigot of the other listen
@@ -3289,7 +3284,7 @@ it_status_t it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
  * - Events here: flushed completions, then #IT_CM_MSG_CONN_DISCONNECT_EVENT.
  * - Events at the peer: #IT_CM_MSG_CONN_DISCONNECT_EVENT on a connection,
  *   #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on an attempt.
- * - Clause: itapi-semantics 4.5, 15.5; R-01, R-02, R-05, R-06, R-29.
+ * - Clause: [IT 15.5.8]; [IT 4.5]; R-01, R-02, R-05, R-06, R-29.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
@@ -3317,10 +3312,10 @@ it_status_t it_ep_disconnect(IN it_ep_handle_t ep_handle, IN const unsigned char
  * @ingroup itapi
  * @brief Turning a connected TCP socket into an RDMA connection.
  *
- * Clause: itapi-semantics 11.
+ * Clause: [IT 11].
  * @{
  */
-/** How a socket is converted. Bits. Clause: itapi-semantics 11.2. */
+/** How a socket is converted. Bits. Clause: [IT 11.2]. */
 typedef enum {
 	IT_SC_DEFAULT = 0x00,   /**< The two sides exchange the request and reply of MPA. */
 	IT_SC_NO_REQ_REP = 0x01 /**< They do not; both enter RDMA mode by their own agreement. */
@@ -3352,7 +3347,7 @@ typedef enum {
  * - States: unconnected to active-1 pending, passive wait or connected.
  * - Events here: #IT_CM_MSG_CONN_ESTABLISHED_EVENT or #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT.
  * - Events at the peer: the same, on a side that converts too.
- * - Clause: itapi-semantics 11, 15.5; R-31, R-32.
+ * - Clause: [IT 15.5.9]; [IT 11]; R-31, R-32.
  *
  * @param[in] sd the socket
  * @param[in] ep_handle the endpoint
@@ -3383,7 +3378,7 @@ it_status_t it_socket_convert(IN int sd, IN it_ep_handle_t ep_handle, IN it_sc_f
  * @brief Address handles and asking for the endpoint of a service. Only where
  * it_ia_info_t.supported_service_types has #IT_UD_SERVICE.
  *
- * Clause: itapi-semantics 5, 13.
+ * Clause: [IT 5], [IT 13].
  * @{
  */
 /** How an address handle is made. Bits. */
@@ -3436,7 +3431,7 @@ typedef struct {
 /** Names a datagram service request until it is answered. As it_cn_est_identifier_t. */
 typedef uint64_t it_ud_svc_req_identifier_t;
 
-/** Answer to a datagram service request. Clause: itapi-semantics 13. */
+/** Answer to a datagram service request. Clause: [IT 13]. */
 typedef enum {
 	IT_UD_SVC_EP_INFO_VALID = 0,    /**< The service is there: the endpoint is told. */
 	IT_UD_SVC_ID_NOT_SUPPORTED = 1, /**< No such service. */
@@ -3485,7 +3480,7 @@ typedef enum {
  * - Thread: any, several at once.
  * - Blocks: for a round trip with #IT_AH_PATH_COMPLETE (class M), else may sleep (class W).
  * - Events: none.
- * - Clause: itapi-semantics 10, 15.9.
+ * - Clause: [IT 15.9.1]; [IT 10].
  *
  * @param[in] pz_handle the protection zone
  * @param[in] destination_path where it leads; copied before return
@@ -3514,7 +3509,7 @@ it_status_t it_address_handle_create(IN it_pz_handle_t pz_handle,
  * - Thread: any; nobody else may still be using the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 2.2, 15.9.
+ * - Clause: [IT 15.9.2]; [IT 2.2].
  *
  * @param[in] addr_handle the address handle
  * @retval IT_SUCCESS Done.
@@ -3532,7 +3527,7 @@ it_status_t it_address_handle_free(IN it_addr_handle_t addr_handle);
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 15.9.
+ * - Clause: [IT 15.9.3].
  *
  * @param[in] addr_handle the address handle
  * @param[in] mask #IT_ADDR_PARAM_PATH
@@ -3556,7 +3551,7 @@ it_status_t it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 15.9.
+ * - Clause: [IT 15.9.4].
  *
  * @param[in] addr_handle the address handle
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -3580,7 +3575,7 @@ it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 13, 15.9.
+ * - Clause: [IT 15.9.5]; [IT 13].
  *
  * @param[in] conn_qual the service; ports and service ids in network byte order, as for
  *     it_ep_connect()
@@ -3629,7 +3624,7 @@ it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qu
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_CM_MSG_UD_SERVICE_REPLY_EVENT.
  * - Events at the peer: #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT.
- * - Clause: itapi-semantics 13, 15.9; R-35.
+ * - Clause: [IT 15.9.6]; [IT 13]; R-35.
  *
  * @param[in] ud_svc_handle the request
  * @retval IT_SUCCESS Sent.
@@ -3648,7 +3643,7 @@ it_status_t it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle);
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 15.9.
+ * - Clause: [IT 15.9.7].
  *
  * @param[in] ud_svc_handle the request
  * @param[in] mask which members of @p ud_svc_handle_info are wanted: any union of the bits, or the
@@ -3670,7 +3665,7 @@ it_status_t it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_
  * - Thread: any; nobody else may still be using the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 2.2, 15.9.
+ * - Clause: [IT 15.9.8]; [IT 2.2].
  *
  * @param[in] ud_svc_handle the request
  * @retval IT_SUCCESS Done.
@@ -3689,7 +3684,7 @@ it_status_t it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_h
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events at the peer: #IT_CM_MSG_UD_SERVICE_REPLY_EVENT.
- * - Clause: itapi-semantics 13, 15.9.
+ * - Clause: [IT 15.9.9]; [IT 13].
  *
  * @param[in] ud_svc_req_id identifier of the request event; used up by success
  * @param[in] status the answer
@@ -3724,7 +3719,7 @@ it_status_t it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id,
  * simple ones. A program takes events without waiting (it_evd_dequeue()), waits (it_evd_wait()),
  * watches a descriptor (#IT_EVD_CREATE_FD) or has a function called (it_evd_callback_attach()).
  * All completions of an endpoint are in their EVDs before the event that ends its connection, and
- * that it is established comes before its first receive (R-05). Clause: itapi-semantics 6.
+ * that it is established comes before its first receive (R-05). Clause: [IT 6].
  * @{
  */
 /**
@@ -3732,7 +3727,7 @@ it_status_t it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id,
  *
  * An EVD is made for one stream; the stream of an event is its number under #IT_EVENT_STREAM_MASK.
  * Names that the field gave to errors of EVDs stand beside the standard's; where the numbers are
- * equal they mean the same. Clause: itapi-semantics 6.1, 14.
+ * equal they mean the same. Clause: [IT 6.1], [IT 14].
  */
 typedef enum {
 	/** Stream: completions of requests and receives. */
@@ -3873,7 +3868,7 @@ typedef struct {
 	it_boolean_t private_data_present;
 } it_event_cm_any_t;
 
-/** Completion of a request or receive. Clause: itapi-semantics 7.8. */
+/** Completion of a request or receive. Clause: [IT 7.8]. */
 typedef struct {
 	/** What was done. */
 	it_event_type_t event_number;
@@ -3917,7 +3912,7 @@ typedef struct {
 	it_path_t src_path;
 } it_all_dto_cmpl_event_t;
 
-/** A peer wants to connect. Clause: itapi-semantics 9.4. */
+/** A peer wants to connect. Clause: [IT 9.4]. */
 typedef struct {
 	/** #IT_CM_REQ_CONN_REQUEST_EVENT */
 	it_event_type_t event_number;
@@ -3943,7 +3938,7 @@ typedef struct {
 	uint32_t rdma_read_ord;
 } it_conn_request_event_t;
 
-/** What became of a connection. Clause: itapi-semantics 4.2, 9.3, 9.6. */
+/** What became of a connection. Clause: [IT 4.2], [IT 9.3], [IT 9.6]. */
 typedef struct {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -3967,7 +3962,7 @@ typedef struct {
 	it_conn_reject_code_t reject_reason_code;
 } it_connection_event_t;
 
-/** A peer asks for a datagram service. Clause: itapi-semantics 13. */
+/** A peer asks for a datagram service. Clause: [IT 13]. */
 typedef struct {
 	/** #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT */
 	it_event_type_t event_number;
@@ -3987,7 +3982,7 @@ typedef struct {
 	size_t spigot_id;
 } it_ud_svc_request_event_t;
 
-/** The answer to a datagram service request. Clause: itapi-semantics 13. */
+/** The answer to a datagram service request. Clause: [IT 13]. */
 typedef struct {
 	/** #IT_CM_MSG_UD_SERVICE_REPLY_EVENT */
 	it_event_type_t event_number;
@@ -4007,7 +4002,7 @@ typedef struct {
 	it_path_t dst_path;
 } it_ud_svc_reply_event_t;
 
-/** Trouble with one object. Clause: itapi-semantics 14. */
+/** Trouble with one object. Clause: [IT 14]. */
 typedef struct {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -4024,7 +4019,7 @@ typedef struct {
 	} cause;
 } it_affiliated_event_t;
 
-/** What happened to a spigot. Clause: itapi-semantics 14. */
+/** What happened to a spigot. Clause: [IT 14]. */
 typedef struct {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -4046,7 +4041,7 @@ typedef struct {
 	void *data;
 } it_software_event_t;
 
-/** A member of an aggregate notified. Clause: itapi-semantics 6.5. */
+/** A member of an aggregate notified. Clause: [IT 6.5]. */
 typedef struct {
 	/** #IT_AEVD_NOTIFICATION_EVENT */
 	it_event_type_t event_number;
@@ -4086,7 +4081,7 @@ typedef union {
 	it_aevd_notification_event_t aevd_notify;
 } it_event_t;
 
-/** Kind of an EVD. Bits. Clause: itapi-semantics 6.3, 6.5, 6.7. */
+/** Kind of an EVD. Bits. Clause: [IT 6.3], [IT 6.5], [IT 6.7]. */
 typedef enum {
 	/** The aggregate hands out notifications of its members instead of their events. */
 	IT_EVD_DEQUEUE_NOTIFICATIONS = 0x01,
@@ -4162,7 +4157,7 @@ typedef enum {
  *
  * Runs on a thread of the library, one call at a time for each EVD, no lock of the library held,
  * signals blocked. It should take events until IT_ERR_QUEUE_EMPTY; what it leaves waits for the
- * next notification. Calls that may sleep are not allowed inside. Clause: itapi-semantics 6.6.
+ * next notification. Calls that may sleep are not allowed inside. Clause: [IT 6.6].
  */
 typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
 
@@ -4183,7 +4178,7 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 6, 15.3; R-10, R-11, R-13, R-14, R-16.
+ * - Clause: [IT 15.3.1]; [IT 6]; R-10, R-11, R-13, R-14, R-16.
  *
  * @param[in] ia_handle the adapter
  * @param[in] event_number the stream
@@ -4226,7 +4221,7 @@ it_status_t it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_
  * - Thread: any; nobody else may still be using the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 2.2, 15.3.
+ * - Clause: [IT 15.3.2]; [IT 2.2].
  *
  * @param[in] evd_handle the EVD
  * @retval IT_SUCCESS Done.
@@ -4243,7 +4238,7 @@ it_status_t it_evd_free(IN it_evd_handle_t evd_handle);
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 15.3.
+ * - Clause: [IT 15.3.3].
  *
  * @param[in] evd_handle the EVD
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -4268,7 +4263,7 @@ it_status_t it_evd_query(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t m
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 6.5, 6.7, 15.3; R-15, R-16.
+ * - Clause: [IT 15.3.4]; [IT 6.5], [IT 6.7]; R-15, R-16.
  *
  * @param[in] evd_handle the EVD
  * @param[in] mask what to change: the bits that it_evd_param_mask_t calls modifiable. All or
@@ -4304,7 +4299,7 @@ it_status_t it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t 
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 6.2, 6.4, 15.3; R-14.
+ * - Clause: [IT 15.3.5]; [IT 6.2], [IT 6.4]; R-14.
  *
  * @param[in] evd_handle the EVD
  * @param[out] event the event
@@ -4326,7 +4321,7 @@ it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
- * - Clause: itapi-semantics 6.3, 6.4, 15.3, G16; R-12, R-15.
+ * - Clause: [IT 15.3.6]; [IT 6.3], [IT 6.4], [IT 1.16]; R-12, R-15.
  *
  * @param[in] evd_handle the EVD
  * @param[in] timeout patience (microseconds), or #IT_TIMEOUT_INFINITE
@@ -4356,7 +4351,7 @@ it_status_t it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT 
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events here: #IT_SOFTWARE_EVENT.
- * - Clause: itapi-semantics 15.3.
+ * - Clause: [IT 15.3.7].
  *
  * @param[in] evd_handle simple EVD of the software stream
  * @param[in] event the pointer to carry; NULL is allowed
@@ -4378,7 +4373,7 @@ it_status_t it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event);
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: itapi-semantics 6.3, 6.6, 15.3.
+ * - Clause: [IT 15.3.8]; [IT 6.3], [IT 6.6].
  *
  * @param[in] evd_handle the EVD
  * @param[in] callback the function
@@ -4405,7 +4400,7 @@ it_status_t it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_call
  * - Thread: any, several at once.
  * - Blocks: waits for a running call of the callback (class W), except from inside it (class M).
  * - Events: none.
- * - Clause: itapi-semantics 6.6, 15.3.
+ * - Clause: [IT 15.3.9]; [IT 6.6].
  *
  * @param[in] evd_handle the EVD
  * @retval IT_SUCCESS Done.
@@ -4432,7 +4427,7 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
  * - States: connected (runs) or non-operational (is flushed).
  * - Events here: #IT_DTO_SEND_CMPL_EVENT on the request EVD.
  * - Events at the peer: #IT_DTO_RC_RECV_CMPL_EVENT.
- * - Clause: itapi-semantics 7, 15.7; R-04, R-19, R-34.
+ * - Clause: [IT 15.7.1]; [IT 7]; R-04, R-19, R-34.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4473,7 +4468,7 @@ it_status_t it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t 
  * - Events here: #IT_DTO_SEND_CMPL_EVENT on the request EVD.
  * - Events at the peer: #IT_DTO_RC_RECV_CMPL_EVENT with `unlinked_mr_handle`, or
  *   #IT_CM_MSG_CONN_BROKEN_EVENT.
- * - Clause: itapi-semantics 8.6, 15.7.
+ * - Clause: [IT 15.7.2]; [IT 8.6].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4515,7 +4510,7 @@ it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
  * - Blocks: no (class F).
  * - States: any; non-operational flushes it.
  * - Events here: #IT_DTO_RC_RECV_CMPL_EVENT on the receive EVD of the endpoint that takes it.
- * - Clause: itapi-semantics 4.1, 7, 12, 15.7; R-33.
+ * - Clause: [IT 15.7.3]; [IT 4.1], [IT 7], [IT 12]; R-33.
  *
  * @param[in] handle a connected endpoint without S-RQ, or an S-RQ
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4555,7 +4550,7 @@ it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local
  * - States: connected (runs) or non-operational (is flushed).
  * - Events here: #IT_DTO_RDMA_WRITE_CMPL_EVENT on the request EVD.
  * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
- * - Clause: itapi-semantics 7.5, 8, 15.7; R-19, R-21, R-25.
+ * - Clause: [IT 15.7.4]; [IT 7.5], [IT 8]; R-19, R-21, R-25.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4599,7 +4594,7 @@ it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
  * - States: connected (runs) or non-operational (is flushed).
  * - Events here: #IT_DTO_RDMA_READ_CMPL_EVENT on the request EVD.
  * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
- * - Clause: itapi-semantics 7.5, 8.3, 15.7; R-19, R-20, R-25.
+ * - Clause: [IT 15.7.5]; [IT 7.5], [IT 8.3]; R-19, R-20, R-25.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4641,7 +4636,7 @@ it_status_t it_post_rdma_read(IN it_ep_handle_t ep_handle,
  * - States: connected (runs) or non-operational (is flushed).
  * - Events here: #IT_DTO_RDMA_READ_CMPL_EVENT on the request EVD.
  * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
- * - Clause: itapi-semantics 8.3, 15.7.
+ * - Clause: [IT 15.7.6]; [IT 8.3].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4685,7 +4680,7 @@ it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
  * - States: connected (runs) or non-operational (is flushed).
  * - Events here: #IT_DTO_FETCH_ADD_CMPL_EVENT or #IT_DTO_CMP_SWAP_CMPL_EVENT on the request EVD.
  * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
- * - Clause: itapi-semantics 15.7.
+ * - Clause: [IT 15.7.7].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] op the operation
@@ -4734,7 +4729,7 @@ it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
  * - States: operational (runs) or non-operational (is flushed).
  * - Events here: #IT_DTO_SEND_CMPL_EVENT on the request EVD.
  * - Events at the peer: #IT_DTO_UD_RECV_CMPL_EVENT, if it arrives.
- * - Clause: itapi-semantics 5, 15.7.
+ * - Clause: [IT 15.7.8]; [IT 5].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4778,7 +4773,7 @@ it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_
  * - Blocks: no (class F).
  * - States: operational (waits) or non-operational (is flushed).
  * - Events here: #IT_DTO_UD_RECV_CMPL_EVENT on the receive EVD.
- * - Clause: itapi-semantics 5, 7.8, 15.7.
+ * - Clause: [IT 15.7.9]; [IT 5], [IT 7.8].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before

@@ -26,7 +26,7 @@ extern "C" {
  * @brief Calls beyond the standard that ported applications know.
  *
  * All rules of IT-API hold. The names are those of the applications that brought them, also where
- * they are spelt oddly. Clause: itapi-semantics 15.10, 15.11.
+ * they are spelt oddly. Clause: [IT 15.10], [IT 15.11].
  * @{
  */
 
@@ -39,7 +39,7 @@ extern "C" {
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 15.10.
+ * - Clause: [IT 15.10.1].
  *
  * @param[in] evd_handle the EVD
  * @param[in] deque_count most events to take; at least 1
@@ -65,7 +65,7 @@ it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: as it_ep_accept().
  * - Events at the peer: as it_ep_accept().
- * - Clause: itapi-semantics 15.11.
+ * - Clause: [IT 15.11.2].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] cn_est_id identifier of the request event; used up by success
@@ -92,7 +92,7 @@ it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_ide
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: as it_ep_connect().
  * - Events at the peer: as it_ep_connect().
- * - Clause: itapi-semantics 15.11.
+ * - Clause: [IT 15.11.1].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] path way to the peer; copied before return
@@ -129,7 +129,7 @@ it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_pat
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 8.1, 15.11.
+ * - Clause: [IT 15.11.3]; [IT 8.1].
  *
  * @param[in] ep_handle the endpoint
  * @param[in] lmr the region
@@ -149,7 +149,7 @@ it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_ha
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
- * - Clause: itapi-semantics 15.11.
+ * - Clause: [IT 15.11.4].
  *
  * @param[in] ep_handle the endpoint, unconnected
  * @param[in] cn_id identifier of the request event; not used up
@@ -170,7 +170,7 @@ it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_iden
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
- * - Clause: itapi-semantics 6.5, 15.11.
+ * - Clause: [IT 15.11.5]; [IT 6.5].
  *
  * @param[in] evd_handle the aggregate, made without #IT_EVD_DEQUEUE_NOTIFICATIONS; one made with it
  *     gives notification events, and an EVD that is none its own events
@@ -205,7 +205,7 @@ it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
  * - Thread: any, several at once.
  * - Blocks: as long as opening a file takes (class M).
  * - Events: none.
- * - Clause: itapi-semantics 15.11.
+ * - Clause: [IT 15.11.6].
  *
  * @param[in] aContextName name of the program in the trace; copied before return
  * @param[in] aTraceRank number of this process among its like
