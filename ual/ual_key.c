@@ -95,3 +95,48 @@ ual_key_revoked(struct ual_keys *keys, uint32_t stag)
 	pthread_mutex_unlock(&keys->lock);
 	return handle;
 }
+
+/* --- key octets --------------------------------------------------------------------------- */
+
+void
+ual_octets_init(struct ual_octets *octets, const struct ri_host *host)
+{
+	host->random(host->self, octets->rounds, sizeof(octets->rounds));
+}
+
+static uint32_t
+round_of(const struct ual_octets *octets, size_t round, uint32_t half)
+{
+	return (uint32_t)(octets->rounds[round] >> (4 * half)) & 0xf;
+}
+
+/* The place in the order of an octet: the rounds backwards, one step, the rounds forwards. */
+uint32_t
+ual_octets_step(const struct ual_octets *octets, uint32_t stag)
+{
+	uint32_t left = (stag >> 4) & 0xf;
+	uint32_t right = stag & 0xf;
+	uint32_t place;
+
+	for (size_t i = UAL_OCTET_ROUNDS; i > 0; i -= 2) {
+		right ^= round_of(octets, i - 1, left);
+		left ^= round_of(octets, i - 2, right);
+	}
+	place = (left << 4 | right) + 1;
+	left = (place >> 4) & 0xf;
+	right = place & 0xf;
+	for (size_t i = 0; i < UAL_OCTET_ROUNDS; i += 2) {
+		left ^= round_of(octets, i, right);
+		right ^= round_of(octets, i + 1, left);
+	}
+	return (stag & ~0xffu) | left << 4 | right;
+}
+
+uint8_t
+ual_key_octet(const struct ri_host *host)
+{
+	uint8_t octet;
+
+	host->random(host->self, &octet, sizeof(octet));
+	return octet;
+}

@@ -6,7 +6,7 @@
  *
  * A completion tells which STag was invalidated; the application is told a handle
  * (it_all_dto_cmpl_event_t, itapi-semantics 7.8). Keys are found by their index, which stays while the
- * region or window does; the low eight bits step with each link and are compared as they are now.
+ * region or window does; the low eight bits change with each link and are compared as they are now.
  */
 #ifndef UAL_KEY_H
 #define UAL_KEY_H
@@ -16,7 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UAL_KEY_BUCKETS 1024
+#include "rnicpi_host.h"
+
+#define UAL_KEY_BUCKETS  1024
+#define UAL_OCTET_ROUNDS 6 /* even: both halves are written equally often */
 
 struct ual_object;
 
@@ -26,6 +29,16 @@ struct ual_key {
 	struct ual_object *object;
 	atomic_uint stag;    /* the present key */
 	atomic_bool revoked; /* it was invalidated by a peer or a Read, and the news was taken */
+};
+
+/*
+ * The order in which the key octets of one object are used: a secret cycle of all 256. A peer that
+ * remembers a context of an RMR, or of an LMR that is linked anew, cannot tell the next one, and none of
+ * them comes again within the next 255 links. It is a Feistel network of six rounds over two halves of
+ * four bits; a word holds the function of a round, drawn at random, four bits for each value of a half.
+ */
+struct ual_octets {
+	uint64_t rounds[UAL_OCTET_ROUNDS];
 };
 
 /* Of an adapter. */
@@ -41,6 +54,12 @@ void ual_keys_free(struct ual_keys *keys); /* NULL is none */
 void ual_key_set(struct ual_keys *keys, struct ual_key *key, struct ual_object *object,
 		 uint32_t stag);
 void ual_key_remove(struct ual_keys *keys, struct ual_key *key);
+/* Draw an order from the host's random source; before anybody steps. */
+void ual_octets_init(struct ual_octets *octets, const struct ri_host *host);
+/* The STag after this one: the next key octet of the order, the same index. Fast path. */
+uint32_t ual_octets_step(const struct ual_octets *octets, uint32_t stag);
+/* A key octet for a registration, where the access layer owns it. */
+uint8_t ual_key_octet(const struct ri_host *host);
 /* This key was invalidated: mark it, and tell the handle of its object; NULL: it is nobody's now. */
 void *ual_key_revoked(struct ual_keys *keys, uint32_t stag);
 

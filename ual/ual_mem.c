@@ -213,6 +213,7 @@ lmr_register(struct ual_lmr *lmr, const struct ual_pages *pages)
 		.length = lmr->length,
 		.access = ual_lmr_access(ia, lmr->privs),
 		.zero_based = atomic_load(&lmr->addr_mode) == IT_ADDR_MODE_RELATIVE,
+		.key = ual_key_octet(ia->host),
 		.shareable = (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0,
 		.max_pages = (uint32_t)room_of(lmr, pages),
 	};
@@ -226,6 +227,8 @@ lmr_register(struct ual_lmr *lmr, const struct ual_pages *pages)
 	if (status == RI_SUCCESS) {
 		lmr->mr_id = rep.id;
 		lmr->iobl_room = req.max_pages;
+		if (lmr->iobl_room > 0)
+			ual_octets_init(&lmr->octets, ia->host);
 		ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
 	}
 	return status;
@@ -329,7 +332,10 @@ ual_lmr_create_unlinked(struct ual_pz *pz, size_t pieces, it_lmr_flag_t flags, u
 {
 	struct ual_ia *ia = pz->object.ia;
 	const struct ual_lmr_wanted wanted = {.flags = flags, .shared_id = shared_id};
-	struct kal_mr_req req = {.id = pz->pd, .unlinked = 1, .max_pages = (uint32_t)pieces};
+	struct kal_mr_req req = {.id = pz->pd,
+				 .key = ual_key_octet(ia->host),
+				 .unlinked = 1,
+				 .max_pages = (uint32_t)pieces};
 	struct kal_mr_rep rep;
 	enum ri_status status;
 	struct ual_lmr *lmr;
@@ -354,6 +360,7 @@ ual_lmr_create_unlinked(struct ual_pz *pz, size_t pieces, it_lmr_flag_t flags, u
 	lmr->mr_id = rep.id;
 	lmr->listed = true;
 	lmr->iobl_room = pieces;
+	ual_octets_init(&lmr->octets, ia->host);
 	ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
 	*out = ual_object_publish(&lmr->object);
 	return IT_SUCCESS;

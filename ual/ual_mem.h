@@ -23,7 +23,8 @@ struct ual_lmr {
 	struct ual_pz *pz;
 	it_lmr_flag_t flags;
 	uint32_t shared_id;
-	size_t iobl_room;   /* pieces that a link may give it; 0: it cannot be linked */
+	struct ual_octets octets; /* of a region that can be linked */
+	size_t iobl_room;         /* pieces that a link may give it; 0: it cannot be linked */
 	atomic_bool listed; /* made with a list, or without memory, or linked to a list since */
 	struct ual_share *share; /* its sharing group, or NULL; ual_mem.c */
 

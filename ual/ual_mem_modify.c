@@ -43,6 +43,7 @@ register_anew(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wante
 		.length = wanted->length,
 		.access = ual_lmr_access(ia, wanted->privs),
 		.zero_based = wanted->addr_mode == IT_ADDR_MODE_RELATIVE,
+		.key = ual_key_octet(ia->host),
 		.shareable = (wanted->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0,
 		.max_pages = (uint32_t)lmr->iobl_room,
 	};

@@ -7,7 +7,7 @@
  * opened (R-27).
  *
  * A link is posted, so it must not fail later for anything that can be known now: the list is read in
- * full and copied before the post. The region's new key steps the last one; from the post on the handle
+ * full and copied before the post. The region's new key follows the last one (struct ual_octets); from the post on the handle
  * stands for it, on the same endpoint at once, since later requests wait for the link. So the handle is
  * changed before the post and changed back if that fails: whoever takes the completion finds it done.
  */
@@ -116,18 +116,12 @@ identity_swap(struct ual_lmr *lmr, const struct identity *fresh)
 	return before;
 }
 
-static uint32_t
-next_stag(uint32_t stag)
-{
-	return (stag & ~0xffu) | ((stag + 1) & 0xff);
-}
-
 static it_status_t
 post_link(struct ual_lmr *lmr, struct ual_ep *ep, const struct ual_lmr_link *link,
 	  const struct ual_pages *pages)
 {
 	bool relative = link->addr_mode == IT_ADDR_MODE_RELATIVE;
-	const struct identity fresh = {.stag = next_stag(ual_lmr_stag(lmr)),
+	const struct identity fresh = {.stag = ual_octets_step(&lmr->octets, ual_lmr_stag(lmr)),
 				       .addr = (unsigned char *)(uintptr_t)link->addr,
 				       .length = link->length,
 				       .addr_mode = link->addr_mode,

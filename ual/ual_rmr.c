@@ -10,8 +10,8 @@
  * Whether something is still linked to an LMR or through an endpoint is the provider's knowledge alone:
  * it answers BUSY when those are freed.
  *
- * The key's low eight bits step with each link, so that a context that a peer remembers does not work
- * again soon. A link that could not be posted leaves the step behind, nothing else.
+ * The key's low eight bits change with each link (struct ual_octets), so that a context that a peer
+ * remembers does not work again soon. A link that could not be posted leaves the step behind, nothing else.
  *
  * ual_rmr::lock is held for a few instructions, never across a post.
  */
@@ -90,6 +90,7 @@ ual_rmr_create(struct ual_pz *pz, it_rmr_type_t type, it_rmr_handle_t *out)
 	pthread_mutex_init(&rmr->lock, NULL);
 	rmr->pz = pz;
 	rmr->type = type;
+	ual_octets_init(&rmr->octets, ia->host);
 	status = window_alloc(rmr, &rep);
 	if (status != RI_SUCCESS) {
 		rmr_destroy(&rmr->object); /* id 0 is no window */
@@ -221,7 +222,7 @@ link_begin(struct ual_rmr *rmr, const struct ual_rmr_link *link, struct ual_rmr_
 
 	pthread_mutex_lock(&rmr->lock);
 	stag = atomic_load(&rmr->key.stag);
-	stag = (stag & ~0xffu) | ((stag + 1) & 0xffu);
+	stag = ual_octets_step(&rmr->octets, stag);
 	atomic_store(&rmr->key.stag, stag);
 	atomic_store(&rmr->key.revoked, false);
 	*before = rmr->link;

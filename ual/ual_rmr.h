@@ -27,8 +27,9 @@ struct ual_rmr {
 	struct ual_pz *pz;
 	it_rmr_type_t type; /* narrow or wide */
 
-	pthread_mutex_t lock; /* for a few instructions; what follows */
-	uint32_t mw_id;       /* kAL id */
+	pthread_mutex_t lock;     /* for a few instructions; what follows */
+	uint32_t mw_id;           /* kAL id */
+	struct ual_octets octets; /* fixed at creation */
 	struct ual_rmr_link link;
 };
 

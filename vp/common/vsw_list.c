@@ -137,7 +137,7 @@ enum vsw_mem_result
 vsw_mr_fast(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	    const struct vsw_mem_fast *fast)
 {
-	struct vsw_mem_entry *mr = fast->stag != 0 ? vsw_mem_find(table, fast->stag) : NULL;
+	struct vsw_mem_entry *mr = fast->stag != 0 ? vsw_mem_at(table, fast->stag) : NULL;
 
 	if (mr == NULL)
 		return VSW_MEM_STAG;

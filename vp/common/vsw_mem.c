@@ -2,13 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The table of keys: who may touch which memory, answered in constant time without a lock.
- *
- * Entries live in chunks that are made when needed and stay until the table goes, so a key that is
- * stale, or guessed, can always be looked up safely. An index is 16 bits of slot and 8 of salt,
- * scrambled by four keyed Feistel rounds over 12-bit halves: a bijection, so indices never collide,
- * and without the secret one key tells nothing about the next (RFC 5042 section 8.1.1). The salt
- * changes at each use of a slot.
+ * Regions, and the check of every access: answered in constant time without a lock. Where keys come from
+ * and how they are found is vsw_mem_table.c.
  *
  * Threads: vsw_mem_begin, _end and _copy from any thread, while others register and revoke.
  * Registration and revocation of one entry are the access layer's to order, except for what requests
@@ -19,241 +14,10 @@
  */
 #include "vsw_mem_table.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define REST 64 /* slots given back before the oldest is used again */
 
 #define LOCAL_RIGHTS (RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE)
 #define ALL_RIGHTS   (VSW_MEM_REMOTE | LOCAL_RIGHTS | RI_ACCESS_BIND)
-
-/* --- indices ----------------------------------------------------------------------------- */
-
-static uint32_t
-round_of(uint32_t half, uint32_t secret)
-{
-	return ((half * (secret | 1)) >> 11 ^ secret >> 20) & 0xfff;
-}
-
-static uint32_t
-scramble(const struct vsw_mem_table *table, uint32_t plain)
-{
-	uint32_t left = plain >> 12;
-	uint32_t right = plain & 0xfff;
-
-	for (uint32_t i = 0; i < 4; i++) {
-		uint32_t next = left ^ round_of(right, table->secret[i]);
-		left = right;
-		right = next;
-	}
-	return left << 12 | right;
-}
-
-static uint32_t
-unscramble(const struct vsw_mem_table *table, uint32_t index)
-{
-	uint32_t left = index >> 12;
-	uint32_t right = index & 0xfff;
-
-	for (uint32_t i = 4; i-- > 0;) {
-		uint32_t before = right ^ round_of(left, table->secret[i]);
-		right = left;
-		left = before;
-	}
-	return left << 12 | right;
-}
-
-uint32_t
-vsw_mem_stag(const struct vsw_mem_entry *entry, uint8_t key)
-{
-	return scramble(entry->table, (uint32_t)entry->salt << 16 | entry->slot) << 8 | key;
-}
-
-struct vsw_mem_entry *
-vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot)
-{
-	struct vsw_mem_entry *chunk = atomic_load_explicit(
-		&table->chunks[slot >> VSW_MEM_CHUNK_BITS], memory_order_acquire);
-
-	return chunk != NULL ? &chunk[slot & (VSW_MEM_CHUNK - 1)] : NULL;
-}
-
-/* Of an index in vsw_mem_table::hot. */
-static uint32_t
-hot_place(uint32_t index)
-{
-	return (index ^ index >> 8) % VSW_MEM_HOT;
-}
-
-struct vsw_mem_entry *
-vsw_mem_find(struct vsw_mem_table *table, uint32_t stag)
-{
-	uint32_t index = stag >> 8;
-	uint32_t place = hot_place(index);
-	struct vsw_mem_entry *entry =
-		atomic_load_explicit(&table->hot[place], memory_order_acquire);
-
-	if (entry != NULL && atomic_load_explicit(&entry->index, memory_order_relaxed) == index)
-		return entry;
-	entry = vsw_mem_slot(table, unscramble(table, index) & 0xffff);
-	if (entry != NULL && atomic_load_explicit(&entry->index, memory_order_relaxed) == index)
-		atomic_store_explicit(&table->hot[place], entry, memory_order_release);
-	return entry;
-}
-
-/* --- slots ------------------------------------------------------------------------------- */
-
-enum ri_status
-vsw_mem_table_create(const struct ri_host *host, uint32_t max_entries, struct vsw_mem_table **out)
-{
-	if (max_entries == 0 || max_entries > VSW_MEM_SLOTS)
-		return RI_ERR_LIMIT;
-
-	struct vsw_mem_table *table = calloc(1, sizeof(*table));
-
-	if (table == NULL)
-		return RI_ERR_RESOURCES;
-	table->host = host;
-	table->max_entries = max_entries;
-	host->random(host->self, table->secret, sizeof(table->secret));
-	*out = table;
-	return RI_SUCCESS;
-}
-
-void
-vsw_mem_table_destroy(struct vsw_mem_table *table)
-{
-	for (uint32_t i = 0; i < VSW_MEM_CHUNKS; i++)
-		free(atomic_load(&table->chunks[i]));
-	free(table);
-}
-
-static struct vsw_mem_entry *
-chunk_make(struct vsw_mem_table *table, uint32_t first)
-{
-	void *chunk = NULL;
-	size_t bytes = VSW_MEM_CHUNK * sizeof(struct vsw_mem_entry);
-
-	if (posix_memalign(&chunk, VSW_MEM_LINE, bytes) != 0)
-		return NULL;
-	memset(chunk, 0, bytes);
-
-	struct vsw_mem_entry *entry = chunk;
-	for (uint32_t i = 0; i < VSW_MEM_CHUNK; i++) {
-		entry[i].table = table;
-		entry[i].slot = first + i;
-		table->host->random(table->host->self, &entry[i].salt, 1);
-	}
-	return entry;
-}
-
-/* A slot that was never used; called without the lock, since it may allocate. NULL: none left. */
-static struct vsw_mem_entry *
-slot_fresh(struct vsw_mem_table *table)
-{
-	uint32_t slot = atomic_load(&table->high);
-
-	do {
-		if (slot >= table->max_entries)
-			return NULL;
-	} while (!atomic_compare_exchange_weak(&table->high, &slot, slot + 1));
-
-	uint32_t place = slot >> VSW_MEM_CHUNK_BITS;
-	if (atomic_load(&table->chunks[place]) == NULL) {
-		struct vsw_mem_entry *none = NULL;
-		struct vsw_mem_entry *chunk = chunk_make(table, place << VSW_MEM_CHUNK_BITS);
-		if (chunk != NULL &&
-		    !atomic_compare_exchange_strong(&table->chunks[place], &none, chunk))
-			free(chunk);
-	}
-	return vsw_mem_slot(table, slot); /* NULL without memory: the slot is lost, no more */
-}
-
-/* The slot that was given back longest ago, if enough others were given back since. */
-static struct vsw_mem_entry *
-slot_used(struct vsw_mem_table *table, uint32_t rest)
-{
-	vsw_lock(&table->lock);
-	struct vsw_mem_entry *entry = table->num_free > rest ? table->free : NULL;
-	if (entry != NULL) {
-		table->free = entry->next_free;
-		table->num_free--;
-	}
-	vsw_unlock(&table->lock);
-	return entry;
-}
-
-/* Another index, never 0. Called with the entry's lock. */
-static void
-index_renew(struct vsw_mem_entry *entry)
-{
-	do
-		entry->salt++;
-	while (vsw_mem_stag(entry, 0) == 0);
-	atomic_store(&entry->index, vsw_mem_stag(entry, 0) >> 8);
-}
-
-struct vsw_mem_entry *
-vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, const void *pd)
-{
-	struct vsw_mem_entry *entry = slot_used(table, REST);
-
-	if (entry == NULL)
-		entry = slot_fresh(table);
-	if (entry == NULL)
-		entry = slot_used(table, 0);
-	if (entry == NULL)
-		return NULL;
-
-	vsw_lock(&entry->lock);
-	while (atomic_load(&entry->uses) != 0)
-		sched_yield(); /* somebody looks up an old key and is about to leave */
-	index_renew(entry);
-	entry->kind = (uint8_t)kind;
-	entry->pd = pd;
-	entry->stag = vsw_mem_stag(entry, 0);
-	entry->access = 0;
-	entry->region = NULL;
-	entry->zero_based = false;
-	entry->shareable = false;
-	entry->dead = false;
-	entry->attached = false;
-	entry->addr = 0;
-	entry->length = 0;
-	entry->ptr = NULL;
-	atomic_store(&entry->bound, 0);
-	vsw_unlock(&entry->lock);
-	return entry;
-}
-
-void
-vsw_mem_entry_give(struct vsw_mem_entry *entry)
-{
-	struct vsw_mem_table *table = entry->table;
-
-	vsw_lock(&entry->lock);
-	entry->kind = VSW_MEM_FREE;
-	vsw_unlock(&entry->lock);
-
-	vsw_lock(&table->lock);
-	entry->next_free = NULL;
-	if (table->num_free++ == 0)
-		table->free = entry;
-	else
-		table->youngest->next_free = entry;
-	table->youngest = entry;
-	vsw_unlock(&table->lock);
-}
-
-void
-vsw_mem_revoke(struct vsw_mem_entry *entry)
-{
-	atomic_store(&entry->live, 0);
-	for (unsigned spins = 0; atomic_load(&entry->uses) != 0; spins++) {
-		if (spins > 100)
-			sched_yield();
-	}
-}
 
 /* --- regions ----------------------------------------------------------------------------- */
 
@@ -307,6 +71,9 @@ memory_detach(const struct vsw_mem_table *table, struct ri_mem *mem, bool attach
 static void
 region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init)
 {
+	if (mr->table->keys == RI_KEY_CONSUMER)
+		mr->stag = (mr->stag & ~0xffu) | init->key;
+
 	mr->current = !mr->current;
 	mr->attached = !init->unlinked && init->pages == NULL;
 	mr->access = init->access;
@@ -320,7 +87,6 @@ region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init)
 		mr->num_pieces = 0;
 	mr->offset = 0;
 	mr->region = mr;
-	mr->stag = vsw_mem_stag(mr, init->key);
 	atomic_store(&mr->live, init->unlinked ? 0 : mr->stag);
 }
 
@@ -368,6 +134,7 @@ vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const struct ri_mr_init *
 		return status;
 
 	struct ri_mem *before = &mr->mems[mr->current];
+	uint8_t octet = vsw_mem_octet(mr->table);
 	vsw_lock(&mr->lock);
 	bool busy = atomic_load(&mr->bound) != 0;
 	bool attached = busy ? !init->unlinked : mr->attached;
@@ -376,7 +143,7 @@ vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const struct ri_mr_init *
 	} else {
 		vsw_mem_revoke(mr);
 		mr->pd = pd;
-		index_renew(mr);
+		vsw_mem_renew(mr, octet);
 		region_fill(mr, init);
 		*stag = mr->stag;
 	}
@@ -425,7 +192,9 @@ access_check(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
 	if (entry->pd != who->pd || (entry->kind == VSW_MEM_NARROW && entry->qpn != who->qpn))
 		return VSW_MEM_PD;
 	if ((entry->access & ask->access) != ask->access)
-		return VSW_MEM_ACCESS;
+		return (entry->access & VSW_MEM_REMOTE) == 0 && (ask->access & VSW_MEM_REMOTE) != 0
+			       ? VSW_MEM_CLOSED
+			       : VSW_MEM_ACCESS;
 	if (ask->addr + ask->length - 1 < ask->addr)
 		return VSW_MEM_WRAP;
 	if (ask->addr < entry->base || ask->addr - entry->base > entry->length ||
@@ -446,18 +215,6 @@ direct_access(const struct vsw_mem_who *who, const struct vsw_mem_ask *ask, stru
 	return VSW_MEM_OK;
 }
 
-/* As vsw_mem_find, for a key that is probably good: looks at nothing that the access does not need. */
-static struct vsw_mem_entry *
-find_live(struct vsw_mem_table *table, uint32_t stag)
-{
-	struct vsw_mem_entry *entry =
-		atomic_load_explicit(&table->hot[hot_place(stag >> 8)], memory_order_acquire);
-
-	if (entry != NULL && atomic_load_explicit(&entry->live, memory_order_relaxed) == stag)
-		return entry;
-	return vsw_mem_find(table, stag);
-}
-
 enum vsw_mem_result
 vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	      const struct vsw_mem_ask *ask, struct vsw_mem_use *use)
@@ -468,7 +225,7 @@ vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	if (ask->stag == 0)
 		return direct_access(who, ask, use);
 
-	struct vsw_mem_entry *entry = find_live(table, ask->stag);
+	struct vsw_mem_entry *entry = vsw_mem_at(table, ask->stag);
 	if (entry == NULL)
 		return VSW_MEM_STAG;
 

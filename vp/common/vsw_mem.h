@@ -4,9 +4,9 @@
 /*
  * Keys and memory of a software RNIC: regions and windows by STag, every access checked.
  *
- * An STag is a 24-bit index and an 8-bit key. The index is a table slot and a salt that changes at
- * each use of the slot, scrambled by a secret bijection, so that values are sparse and cannot be
- * guessed (RFC 5042). Who touches memory holds a *use* of the region for as long as it does; who
+ * An STag is a 24-bit index and an 8-bit key. The index is drawn anew for each registration, so that
+ * values are sparse, cannot be guessed (RFC 5042) and do not come again soon: not within the next 2^23
+ * draws (vsw_draw.h). Where the provider owns the key octet it is drawn too. Who touches memory holds a *use* of the region for as long as it does; who
  * revokes marks the entry invalid and waits until the uses are gone. So nothing is read or written
  * through a key after the call that revoked it has returned. A use lasts for one copy or one
  * non-blocking system call, never longer.
@@ -30,11 +30,16 @@ struct vsw_mem_who {
 	bool privileged; /* STag 0 is allowed */
 };
 
-/* Why an access is refused; the order of the checks is iwarp-wire 5.8. */
+/*
+ * Why an access is refused; the order of the checks is iwarp-wire 5.8. The first three are for the local
+ * side to tell apart: a peer that does not hold a key gets the same answer to each of them, so that a
+ * guess tells nothing about the keys that exist.
+ */
 enum vsw_mem_result {
 	VSW_MEM_OK = 0,
 	VSW_MEM_STAG,   /* no such key, or not valid */
 	VSW_MEM_PD,     /* of another PD, or a window of another QP */
+	VSW_MEM_CLOSED, /* a remote access to memory that is open to no peer */
 	VSW_MEM_ACCESS, /* right missing */
 	VSW_MEM_WRAP,   /* address + length wraps */
 	VSW_MEM_BOUNDS, /* outside */
@@ -58,7 +63,9 @@ struct vsw_mem_use {
 	uint64_t offset; /* within the region's ri_mem */
 };
 
+/* keys: who chooses the key octets of regions; RI_KEY_CONSUMER takes ri_mr_init::key. */
 enum ri_status vsw_mem_table_create(const struct ri_host *host, uint32_t max_entries,
+				    enum ri_key_owner keys,
 				    struct vsw_mem_table **out) RI_MUST_CHECK;
 void vsw_mem_table_destroy(struct vsw_mem_table *table);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Inside of the memory table, for vsw_mem.c and vsw_window.c. */
+/* Inside of the memory table, for vsw_mem.c, vsw_window.c and vsw_list.c. */
 #ifndef VSW_MEM_TABLE_H
 #define VSW_MEM_TABLE_H
 
 #include <stdalign.h>
 
+#include "vsw_draw.h"
 #include "vsw_mem.h"
 
 #define VSW_MEM_LINE 64 /* octets of a cache line */
@@ -45,12 +46,10 @@ struct vsw_mem_entry {
 	uint8_t kind;                               /* enum vsw_mem_kind */
 	bool zero_based;
 	bool shareable;
-	bool attached;     /* the current mem is the host's */
-	bool dead;         /* a window whose QP has gone: never again until freed */
-	uint32_t stag;     /* last STag given */
-	atomic_uint index; /* its upper bits; changed with the lock held */
-	uint32_t slot;
-	uint8_t salt;      /* of the index */
+	bool attached; /* the current mem is the host's */
+	bool dead;     /* a window whose QP has gone: never again until freed */
+	uint32_t
+		stag; /* last STag given; its index is the place, so it changes with the lock held */
 	atomic_uint bound; /* region: windows on it */
 	uint64_t addr;     /* virtual address, as registered or bound */
 	uint64_t owner;
@@ -63,28 +62,32 @@ struct vsw_mem_entry {
 	struct vsw_mem_entry *next_free;
 };
 
-/*
- * Where indices used lately are found without unscrambling. An entry that does not fit the key is as
- * good as none, so nobody has to take anything out.
- */
-#define VSW_MEM_HOT 256
-
 struct vsw_mem_table {
 	const struct ri_host *host;
-	uint32_t secret[4]; /* of the bijection of indices */
 	uint32_t max_entries;
-	atomic_uint high;     /* slots ever used */
-	atomic_uint narrow;   /* narrow windows there are */
-	struct vsw_lock lock; /* the list of free slots */
+	uint32_t places_mask;
+	/* By the low bits of the index; NULL: no entry is there. */
+	_Atomic(struct vsw_mem_entry *) *places;
+	enum ri_key_owner keys; /* who chooses the key octet of a region */
+	struct vsw_draw draw;   /* of the indices */
+	atomic_uint high;       /* slots ever used */
+	atomic_uint narrow;     /* narrow windows there are */
+	struct vsw_lock lock;   /* the list of free slots */
 	struct vsw_mem_entry *free;
-	struct vsw_mem_entry *youngest;
-	uint32_t num_free;
-	_Atomic(struct vsw_mem_entry *) hot[VSW_MEM_HOT];
 	_Atomic(struct vsw_mem_entry *) chunks[VSW_MEM_CHUNKS];
 };
 
-/* The entry that an STag's index names, or NULL; its key and state are not looked at. */
-struct vsw_mem_entry *vsw_mem_find(struct vsw_mem_table *table, uint32_t stag);
+/*
+ * What stands where an entry of this STag would; its index, key and state are not looked at. Fast path.
+ * Acquire pairs with the exchange that puts an entry there: the entry is seen filled in.
+ */
+static inline struct vsw_mem_entry *
+vsw_mem_at(struct vsw_mem_table *table, uint32_t stag)
+{
+	return atomic_load_explicit(&table->places[(stag >> 8) & table->places_mask],
+				    memory_order_acquire);
+}
+
 /* The entry of a slot, or NULL. */
 struct vsw_mem_entry *vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot);
 /* A free entry of this kind, invalid, with a new index; NULL: none left. */
@@ -99,7 +102,9 @@ enum ri_status vsw_mem_pieces_fill(struct vsw_mem_entry *mr,
 				   const struct ri_mr_init *init) RI_MUST_CHECK;
 /* No access begins any more, and none is under way. Called with the entry's lock. */
 void vsw_mem_revoke(struct vsw_mem_entry *entry);
-/* The STag of an entry's present index with this key. */
-uint32_t vsw_mem_stag(const struct vsw_mem_entry *entry, uint8_t key);
+/* A key octet of the host's random source. Takes no lock; not under one, since the host makes a call. */
+uint8_t vsw_mem_octet(const struct vsw_mem_table *table);
+/* Another index and key octet; vsw_mem_entry::stag tells. Called with the entry's lock. */
+void vsw_mem_renew(struct vsw_mem_entry *entry, uint8_t octet);
 
 #endif /* VSW_MEM_TABLE_H */

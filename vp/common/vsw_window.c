@@ -163,8 +163,8 @@ vsw_mw_bind(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	    const struct ri_wr_bind *bind, bool relative)
 {
 	bool empty = bind->length == 0; /* unbinds a wide window */
-	struct vsw_mem_entry *mw = vsw_mem_find(table, bind->mw_stag);
-	struct vsw_mem_entry *mr = vsw_mem_find(table, bind->mr_stag);
+	struct vsw_mem_entry *mw = vsw_mem_at(table, bind->mw_stag);
+	struct vsw_mem_entry *mr = vsw_mem_at(table, bind->mr_stag);
 	enum vsw_mem_result result = VSW_MEM_OK;
 
 	if (mw == NULL || (mr == NULL && !empty))
@@ -216,7 +216,7 @@ enum vsw_mem_result
 vsw_mem_invalidate(struct vsw_mem_table *table, const struct vsw_mem_who *who, uint32_t stag,
 		   bool remote)
 {
-	struct vsw_mem_entry *entry = stag != 0 ? vsw_mem_find(table, stag) : NULL;
+	struct vsw_mem_entry *entry = stag != 0 ? vsw_mem_at(table, stag) : NULL;
 	enum vsw_mem_result result = VSW_MEM_OK;
 
 	if (entry == NULL)

@@ -136,16 +136,19 @@ vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fau
 
 /* --- one-sided ---------------------------------------------------------------------------- */
 
+/* What a guess of a key could find gets one code: see enum vsw_mem_result. */
 static const struct vem_fault write_faults[] = {
 	[VSW_MEM_STAG] = {RI_EVENT_QP_STAG, 0x1100, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_PD] = {RI_EVENT_QP_PD, 0x1102, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_PD] = {RI_EVENT_QP_PD, 0x1100, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_CLOSED] = {RI_EVENT_QP_ACCESS, 0x1100, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_ACCESS] = {RI_EVENT_QP_ACCESS, 0x1102, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_WRAP] = {RI_EVENT_QP_WRAP, 0x1103, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_BOUNDS, 0x1101, RI_WC_REMOTE_ACCESS},
 };
 const struct vem_fault vem_read_faults[VSW_MEM_BOUNDS + 1] = {
 	[VSW_MEM_STAG] = {RI_EVENT_QP_IRRQ_STAG, 0x0100, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_PD] = {RI_EVENT_QP_IRRQ_PD, 0x0103, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_PD] = {RI_EVENT_QP_IRRQ_PD, 0x0100, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_CLOSED] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0100, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_ACCESS] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0102, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_WRAP] = {RI_EVENT_QP_IRRQ_WRAP, 0x0104, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_IRRQ_BOUNDS, 0x0101, RI_WC_REMOTE_ACCESS},

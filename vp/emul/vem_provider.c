@@ -98,7 +98,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 		return RI_ERR_RESOURCES;
 	rnic->fabric = vem_fabric_get(open->host, (enum vem_personality)personality);
 	if (rnic->fabric == NULL ||
-	    vsw_mem_table_create(open->host, MAX_KEYS, &rnic->mem) != RI_SUCCESS) {
+	    vsw_mem_table_create(open->host, MAX_KEYS, RI_KEY_CONSUMER, &rnic->mem) != RI_SUCCESS) {
 		if (rnic->fabric != NULL)
 			vem_fabric_put(rnic->fabric);
 		free(rnic);

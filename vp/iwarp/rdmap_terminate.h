@@ -20,14 +20,21 @@
 
 #include "rdmap_message.h"
 
-/** @brief What went wrong on a stream. */
+/**
+ * @brief What went wrong on a stream.
+ *
+ * An STag that does not exist, one that is not of the stream or its PD, and one that no peer may use are
+ * different faults for the local side and have one code on the wire: a peer that guesses STags learns
+ * nothing about those that exist. 0103 and 1102 would tell; an invalid STag is true of all of them.
+ */
 enum rdmap_fault {
 	RDMAP_FAULT_NONE = 0,      /**< nothing */
 	RDMAP_FAULT_LOCAL,         /**< 0000 local error, or the consumer asked to terminate */
 	RDMAP_FAULT_READ_STAG,     /**< 0100 Read Request: no such source STag */
 	RDMAP_FAULT_READ_BOUNDS,   /**< 0101 Read Request: outside the source region */
 	RDMAP_FAULT_READ_ACCESS,   /**< 0102 Read Request: source without remote read right */
-	RDMAP_FAULT_READ_STREAM,   /**< 0103 Read Request: source STag not of this stream or PD */
+	RDMAP_FAULT_READ_STREAM,   /**< 0100 Read Request: source STag not of this stream or PD */
+	RDMAP_FAULT_READ_CLOSED,   /**< 0100 Read Request: source is open to no peer */
 	RDMAP_FAULT_READ_WRAP,     /**< 0104 Read Request: source TO and size pass 2^64 */
 	RDMAP_FAULT_INVALIDATE,    /**< 0109 Send with Invalidate: STag cannot be invalidated */
 	RDMAP_FAULT_RDMAP_VERSION, /**< 0205 RDMAP version is not 1 */
@@ -44,8 +51,9 @@ enum rdmap_fault {
 	RDMAP_FAULT_TAGGED_STAG,         /**< 1100 Write or Read Response: no such STag */
 	RDMAP_FAULT_TAGGED_BOUNDS,       /**< 1101 Write or Read Response: outside the region */
 	RDMAP_FAULT_TAGGED_ACCESS,       /**< 1102 Write or Read Response: right missing */
-	RDMAP_FAULT_TAGGED_STREAM, /**< 1102 Write or Read Response: STag not of this stream or PD */
-	RDMAP_FAULT_TAGGED_WRAP,   /**< 1103 Write or Read Response: TO and length pass 2^64 */
+	RDMAP_FAULT_TAGGED_STREAM, /**< 1100 Write or Read Response: STag not of this stream or PD */
+	RDMAP_FAULT_TAGGED_CLOSED,      /**< 1100 Write: the region is open to no peer */
+	RDMAP_FAULT_TAGGED_WRAP,        /**< 1103 Write or Read Response: TO and length pass 2^64 */
 	RDMAP_FAULT_DDP_VERSION_TAGGED, /**< 1104 DDP version is not 1, T set */
 	RDMAP_FAULT_QN,                 /**< 1201 queue unknown, or not that of the opcode */
 	RDMAP_FAULT_READS_DISABLED,     /**< 1201 Read or Atomic Request to a QP that takes none */

@@ -115,7 +115,8 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->bell = doorbell;
 	rnic->bell.engine = &rnic->engine;
 	pthread_mutex_init(&rnic->lock, NULL);
-	enum ri_status status = vsw_mem_table_create(rnic->host, VIW_MAX_MR, &rnic->mem);
+	enum ri_status status =
+		vsw_mem_table_create(rnic->host, VIW_MAX_MR, RI_KEY_PROVIDER, &rnic->mem);
 	if (status == RI_SUCCESS) {
 		status = engines_start(rnic);
 		if (status != RI_SUCCESS)

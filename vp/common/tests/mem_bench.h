@@ -33,7 +33,8 @@ set_up_sized(struct bench *b, uint32_t entries)
 {
 	b->vth = vth_new(false);
 	memset(b->data, 0, sizeof(b->data));
-	g_assert_cmpint(vsw_mem_table_create(vth_host(b->vth), entries, &b->table), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_mem_table_create(vth_host(b->vth), entries, RI_KEY_CONSUMER, &b->table),
+			==, RI_SUCCESS);
 }
 
 static inline void

@@ -44,13 +44,19 @@ test_order_of_checks(void)
 	uint32_t stag = 0;
 
 	set_up(&b);
-	init = whole(&b, LR);
+	init = whole(&b, LR | RR);
 	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
 	g_assert_cmpint(ask(&b, &carol, ASK(stag ^ 1, UINT64_MAX, 2, RW)), ==, VSW_MEM_STAG);
 	g_assert_cmpint(ask(&b, &carol, ASK(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_PD);
 	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_ACCESS);
 	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 2, LR)), ==, VSW_MEM_WRAP);
 	g_assert_cmpint(ask(&b, &alice, ASK(stag, 0, 2, LR)), ==, VSW_MEM_BOUNDS);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	init = whole(&b, LR);
+	mr = reg(&b, &init, &stag);
+	g_assert_cmpint(ask(&b, &carol, ASK(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_PD);
+	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_CLOSED);
+	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 2, LW)), ==, VSW_MEM_ACCESS);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	tear_down(&b);
 }
@@ -85,9 +91,12 @@ test_rights(void)
 		g_assert_cmpint(status, ==, sound ? RI_SUCCESS : RI_ERR_INVALID_ARG);
 		if (!sound)
 			continue;
-		for (uint32_t bit = 1; bit < 32; bit <<= 1)
+		for (uint32_t bit = 1; bit < 32; bit <<= 1) {
+			bool closed = (bit & VSW_MEM_REMOTE) != 0 && (access & VSW_MEM_REMOTE) == 0;
+			enum vsw_mem_result refused = closed ? VSW_MEM_CLOSED : VSW_MEM_ACCESS;
 			g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, bit)), ==,
-					access & bit ? VSW_MEM_OK : VSW_MEM_ACCESS);
+					access & bit ? VSW_MEM_OK : refused);
+		}
 		g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	}
 	tear_down(&b);
@@ -235,8 +244,9 @@ test_table_full(void)
 	}
 	tear_down(&b);
 	struct vsw_mem_table *none = NULL;
-	g_assert_cmpint(vsw_mem_table_create(NULL, 0, &none), ==, RI_ERR_LIMIT);
-	g_assert_cmpint(vsw_mem_table_create(NULL, 65537, &none), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(vsw_mem_table_create(NULL, 0, RI_KEY_CONSUMER, &none), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(vsw_mem_table_create(NULL, 65537, RI_KEY_CONSUMER, &none), ==,
+			RI_ERR_LIMIT);
 }
 
 /* All 65536 at once: all different, all found, none of them index 0. */

@@ -319,7 +319,7 @@ test_read_pd(struct fixture *f, gconstpointer unused)
 	f->nb->pd = own;
 	g_assert_cmpint(f->nb->p->pd->destroy(pd), ==, RI_ERR_BUSY);
 	g_assert_cmpint(end_read(f->a, 1, &f->ma, &other, 8), ==, RI_SUCCESS);
-	expect_refused(f, 0x0103, RI_EVENT_QP_IRRQ_PD);
+	expect_refused(f, 0x0100, RI_EVENT_QP_IRRQ_PD);
 	chunk_free(&other);
 	g_assert_cmpint(f->nb->p->pd->destroy(pd), ==, RI_SUCCESS);
 }

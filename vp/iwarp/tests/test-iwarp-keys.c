@@ -202,6 +202,7 @@ test_window_of_another(struct fixture *f, gconstpointer unused)
 	post_rdma(a, RI_OP_RDMA_WRITE, 2, &local, &there);
 	end_wait_event(b, RI_EVENT_QP_PD, a);
 	end_wait_event(a, RI_EVENT_QP_TERMINATE_RECEIVED, b);
+	g_assert_cmpuint(node_count_if(f->na, is_terminate, &(uint32_t){0x1100}), ==, 1);
 	end_free(a);
 	end_free(b);
 	g_assert_cmpint(end_state(f->b), ==, RI_QPS_RTS);
