@@ -220,6 +220,128 @@ it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
  */
 it_status_t itx_init_tracing(IN const char *aContextName, IN int aTraceRank);
 
+/**
+ * @brief Names a status, for logs and messages.
+ *
+ * The text is the name of the constant, such as "IT_ERR_INVALID_EP". It lives as long as the process
+ * and is not to be freed. A number that has two names is called by the younger standard's; a number
+ * that is none of its type is called "(unknown)". The same holds for the other calls that name things.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: [IT 15.11.7].
+ *
+ * @param[in] status the status
+ * @return its name, never NULL
+ */
+const char *it_status_name(IN it_status_t status);
+
+/**
+ * @brief Names an event, or of a stream, such as "IT_CM_MSG_CONN_BROKEN_EVENT".
+ *
+ * As it_status_name().
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: [IT 15.11.7].
+ *
+ * @param[in] event_number the number
+ * @return its name, never NULL; "(unknown)" if it is none
+ */
+const char *it_event_name(IN it_event_type_t event_number);
+
+/**
+ * @brief Names the status of a completion, such as "IT_DTO_ERR_FLUSHED".
+ *
+ * As it_status_name().
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: [IT 15.11.7].
+ *
+ * @param[in] dto_status the number
+ * @return its name, never NULL; "(unknown)" if it is none
+ */
+const char *it_dto_status_name(IN it_dto_status_t dto_status);
+
+/**
+ * @brief Names the reason of #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT, such as "IT_CN_REJ_TIMEOUT".
+ *
+ * As it_status_name().
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: [IT 15.11.7].
+ *
+ * @param[in] reject_reason_code the number
+ * @return its name, never NULL; "(unknown)" if it is none
+ */
+const char *it_reject_name(IN it_conn_reject_code_t reject_reason_code);
+
+/**
+ * @brief Names the state of a connected endpoint, such as "IT_EP_STATE_CONNECTED".
+ *
+ * As it_status_name().
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: [IT 15.11.7].
+ *
+ * @param[in] state the number
+ * @return its name, never NULL; "(unknown)" if it is none
+ */
+const char *it_ep_state_name(IN it_ep_state_rc_t state);
+
+/**
+ * @brief Names the state of an endpoint for datagrams, such as "IT_EP_STATE_UD_OPERATIONAL".
+ *
+ * As it_status_name().
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: [IT 15.11.7].
+ *
+ * @param[in] state the number
+ * @return its name, never NULL; "(unknown)" if it is none
+ */
+const char *it_ud_state_name(IN it_ep_state_ud_t state);
+
+/**
+ * @brief Names the answer to a datagram service request, such as "IT_UD_SVC_REQ_REJECTED".
+ *
+ * As it_status_name().
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: [IT 15.11.7].
+ *
+ * @param[in] status the number
+ * @return its name, never NULL; "(unknown)" if it is none
+ */
+const char *it_ud_answer_name(IN it_ud_svc_req_status_t status);
+
+/**
+ * @brief Names a type of handle, such as "IT_HANDLE_TYPE_EP".
+ *
+ * As it_status_name().
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: [IT 15.11.7].
+ *
+ * @param[in] type the number
+ * @return its name, never NULL; "(unknown)" if it is none
+ */
+const char *it_handle_type_name(IN it_handle_type_enum_t type);
+
 /** @} */
 
 #if defined(__GNUC__)

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "it_api.h"
+#include "it_ext.h"
 
 /* Ends the program, with the name of the call, unless it worked. A demonstration may. */
 #define MUST(call) must((call), #call)
@@ -28,7 +29,7 @@ static void
 must(it_status_t status, const char *call)
 {
 	if (status != IT_SUCCESS) {
-		fprintf(stderr, "put: status %d from %s\n", (int)status, call);
+		fprintf(stderr, "put: %s from %s\n", it_status_name(status), call);
 		exit(1);
 	}
 }
@@ -109,7 +110,8 @@ completion_wait(struct side *side, it_event_type_t wanted)
 	it_event_t event = event_wait(side->dto_evd, wanted);
 
 	if (event.dto_cmpl.dto_status != IT_DTO_SUCCESS) {
-		fprintf(stderr, "put: a request ended with %d\n", (int)event.dto_cmpl.dto_status);
+		fprintf(stderr, "put: a request ended with %s\n",
+			it_dto_status_name(event.dto_cmpl.dto_status));
 		exit(1);
 	}
 }

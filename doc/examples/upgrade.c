@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "it_api.h"
+#include "it_ext.h"
 
 #define ROOM    4096
 #define SECONDS (20 * 1000000ull) /* patience, in microseconds */
@@ -48,7 +49,7 @@ check(it_status_t status, const char *what)
 {
 	if (status == IT_SUCCESS)
 		return;
-	fprintf(stderr, "upgrade: %s: status %d\n", what, (int)status);
+	fprintf(stderr, "upgrade: %s: %s\n", what, it_status_name(status));
 	exit(1);
 }
 
@@ -114,8 +115,8 @@ await(it_evd_handle_t evd, it_event_type_t number)
 	if ((number & IT_EVENT_STREAM_MASK) != IT_DTO_EVENT_STREAM)
 		return 0;
 	if (event.dto_cmpl.dto_status != IT_DTO_SUCCESS) {
-		fprintf(stderr, "upgrade: a transfer ended with status %d\n",
-			(int)event.dto_cmpl.dto_status);
+		fprintf(stderr, "upgrade: a transfer ended with %s\n",
+			it_dto_status_name(event.dto_cmpl.dto_status));
 		exit(1);
 	}
 	return event.dto_cmpl.transferred_length;

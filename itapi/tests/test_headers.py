@@ -76,7 +76,7 @@ def wrong_results(folder, found):
             yield '%s documents no result' % entry.name
         if not entry.extension and entry.returns == 'it_status_t' and results[0] != 'IT_SUCCESS':
             yield '%s does not document success first' % entry.name
-        for item in ('- Thread:', '- Blocks:', '- Events', '- Clause: itapi-semantics'):
+        for item in ('- Thread:', '- Blocks:', '- Events', '- Clause: [IT '):
             if item not in comment:
                 yield '%s lacks "%s"' % (entry.name, item)
 
