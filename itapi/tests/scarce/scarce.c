@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * See scarce.h. The real functions are found with dlsym, which may allocate itself: until they are known,
+ * requests are served from a small arena that is never freed.
+ */
+#include "scarce.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static void *(*real_malloc)(size_t size);
+static void *(*real_calloc)(size_t count, size_t size);
+static void *(*real_realloc)(void *block, size_t size);
+static int (*real_posix_memalign)(void **out, size_t align, size_t size);
+static void *(*real_aligned_alloc)(size_t align, size_t size);
+static void (*real_free)(void *block);
+static void *(*real_mmap)(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+
+static _Alignas(max_align_t) char arena[65536];
+static atomic_size_t arena_used;
+static atomic_int known; /* 0: not yet, 1: being found, 2: found */
+
+static atomic_ulong counted, fail_at, refused;
+static atomic_bool armed, for_good;
+static atomic_long live;
+
+static void
+find(void *out, const char *name)
+{
+	void *symbol = dlsym(RTLD_NEXT, name);
+
+	memcpy(out, &symbol, sizeof(symbol));
+}
+
+/* True once the real functions can be called. */
+static bool
+ready(void)
+{
+	int none = 0;
+
+	if (atomic_load(&known) == 2)
+		return true;
+	if (!atomic_compare_exchange_strong(&known, &none, 1))
+		return false;
+	find(&real_malloc, "malloc");
+	find(&real_calloc, "calloc");
+	find(&real_realloc, "realloc");
+	find(&real_posix_memalign, "posix_memalign");
+	find(&real_aligned_alloc, "aligned_alloc");
+	find(&real_free, "free");
+	find(&real_mmap, "mmap");
+	atomic_store(&known, 2);
+	return true;
+}
+
+static bool
+is_early(const void *block)
+{
+	return (uintptr_t)block >= (uintptr_t)arena &&
+	       (uintptr_t)block < (uintptr_t)arena + sizeof(arena);
+}
+
+/* Zeroed, since it is used once. */
+static void *
+early(size_t size)
+{
+	size_t rounded =
+		(size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+	size_t at = atomic_fetch_add(&arena_used, rounded);
+
+	return at + rounded <= sizeof(arena) ? arena + at : NULL;
+}
+
+/* Is this one to be refused? */
+static bool
+refuse(void)
+{
+	unsigned long number, at;
+
+	if (!atomic_load(&armed))
+		return false;
+	number = atomic_fetch_add(&counted, 1) + 1;
+	at = atomic_load(&fail_at);
+	if (at == 0 || number < at || (number > at && !atomic_load(&for_good)))
+		return false;
+	atomic_fetch_add(&refused, 1);
+	errno = ENOMEM;
+	return true;
+}
+
+static void *
+counted_block(void *block)
+{
+	if (block != NULL)
+		atomic_fetch_add(&live, 1);
+	return block;
+}
+
+void *
+malloc(size_t size)
+{
+	if (!ready())
+		return early(size);
+	return refuse() ? NULL : counted_block(real_malloc(size));
+}
+
+void *
+calloc(size_t count, size_t size)
+{
+	if (!ready())
+		return early(count * size);
+	return refuse() ? NULL : counted_block(real_calloc(count, size));
+}
+
+void *
+realloc(void *block, size_t size)
+{
+	void *other;
+
+	if (block == NULL)
+		return malloc(size);
+	if (!ready() || is_early(block)) {
+		other = malloc(size);
+		if (other != NULL) /* the arena goes on beyond every block of it */
+			memcpy(other, block,
+			       is_early(block) && size > (size_t)(arena + sizeof(arena) -
+								  (char *)block)
+				       ? (size_t)(arena + sizeof(arena) - (char *)block)
+				       : size);
+		return other;
+	}
+	return refuse() ? NULL : real_realloc(block, size);
+}
+
+void *
+reallocarray(void *block, size_t count, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, size, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(block, total);
+}
+
+int
+posix_memalign(void **out, size_t align, size_t size)
+{
+	int error;
+
+	if (!ready() || refuse())
+		return ENOMEM;
+	error = real_posix_memalign(out, align, size);
+	if (error == 0)
+		atomic_fetch_add(&live, 1);
+	return error;
+}
+
+void *
+aligned_alloc(size_t align, size_t size)
+{
+	return !ready() || refuse() ? NULL : counted_block(real_aligned_alloc(align, size));
+}
+
+void *
+memalign(size_t align, size_t size)
+{
+	return aligned_alloc(align, size);
+}
+
+void
+free(void *block)
+{
+	if (block == NULL || is_early(block) || !ready())
+		return;
+	atomic_fetch_sub(&live, 1);
+	real_free(block);
+}
+
+void *
+mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+{
+	if (!ready())
+		return MAP_FAILED;
+	if ((flags & MAP_ANONYMOUS) != 0 && refuse())
+		return MAP_FAILED;
+	return real_mmap(addr, length, prot, flags, fd, offset);
+}
+
+void
+scarce_arm(unsigned long n, bool good)
+{
+	atomic_store(&counted, 0);
+	atomic_store(&refused, 0);
+	atomic_store(&fail_at, n);
+	atomic_store(&for_good, good);
+	atomic_store(&armed, true);
+}
+
+unsigned long
+scarce_disarm(void)
+{
+	atomic_store(&armed, false);
+	return atomic_load(&refused);
+}
+
+unsigned long
+scarce_count(void)
+{
+	return atomic_load(&counted);
+}
+
+long
+scarce_live(void)
+{
+	return atomic_load(&live);
+}
