@@ -11,6 +11,9 @@ cp_letter_send(struct tool_mail *mail, const struct cp_letter *letter, GError **
 {
 	uint8_t octets[TOOL_MAIL_SIZE];
 	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
+	bool path = letter->word == CP_REQUEST;
+	g_autofree char *text = g_strndup(letter->text != NULL ? letter->text : "",
+					  path ? TOOL_MAIL_SIZE : CP_REASON_MAX);
 
 	tool_put(&wire, letter->word, 1);
 	tool_put(&wire, letter->good, 1);
@@ -20,7 +23,7 @@ cp_letter_send(struct tool_mail *mail, const struct cp_letter *letter, GError **
 	tool_put(&wire, letter->number, 8);
 	tool_put(&wire, letter->context, 8);
 	tool_put(&wire, letter->address, 8);
-	tool_put_text(&wire, letter->text != NULL ? letter->text : "");
+	tool_put_text(&wire, text);
 	if (!wire.ok)
 		return tool_fail(error, TOOL_ERROR_FAILED, "a path or message is too long");
 	return tool_mail_send(mail, octets, sizeof(octets) - wire.left, error);
@@ -45,7 +48,8 @@ cp_letter_receive(struct tool_mail *mail, struct cp_letter *letter, GError **err
 	letter->number = tool_get(&wire, 8);
 	letter->context = tool_get(&wire, 8);
 	letter->address = tool_get(&wire, 8);
-	letter->text = tool_get_text(&wire, CP_PATH_MAX);
+	letter->text =
+		tool_get_text(&wire, letter->word == CP_REQUEST ? CP_PATH_MAX : CP_REASON_MAX);
 	return wire.ok || tool_fail(error, TOOL_ERROR_PEER, "the peer sent a malformed message");
 }
 

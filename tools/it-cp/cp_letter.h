@@ -29,6 +29,9 @@
 #define CP_SLOTS    8
 #define CP_PATH_MAX 4096
 
+/* Octets of a reason; it quotes a path, maybe twice. A longer one is cut. */
+#define CP_REASON_MAX 6000
+
 enum cp_word {
 	CP_REQUEST = 1,
 	CP_ANSWER,

@@ -99,7 +99,11 @@ hear_where(struct test_lane *lane, GError **error)
 	it_dto_cmpl_event_t event;
 	uint64_t words[3];
 
-	if (!tool_link_received(&lane->link, &event, error) || !read_slot(lane, 0, words, error))
+	if (!tool_link_received(&lane->link, &event, error))
+		return false;
+	if (event.transferred_length != TEST_TOKEN)
+		return tool_fail(error, TOOL_ERROR_PEER, "the peer sent a malformed message");
+	if (!read_slot(lane, 0, words, error))
 		return false;
 	lane->peer_context = words[0];
 	lane->peer_address = words[1];

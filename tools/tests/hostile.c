@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,6 +102,14 @@ port_of(const struct hostile_server *server)
 	return (uint16_t)strtoul(at + strlen(before), NULL, 10);
 }
 
+/* In the child: a test that aborts leaves no server behind, which would hold its output open. */
+static void
+end_with_us(gpointer unused)
+{
+	(void)unused;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 void
 hostile_server_start(struct hostile_server *server, const char *tool, ...)
 {
@@ -117,8 +126,8 @@ hostile_server_start(struct hostile_server *server, const char *tool, ...)
 	va_end(words);
 	log = open(server->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	g_assert_cmpint(log, >=, 0);
-	g_spawn_async_with_fds(NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL,
-			       &server->pid, -1, -1, log, &error);
+	g_spawn_async_with_fds(NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, end_with_us, NULL,
+			       &server->pid, -1, log, log, &error);
 	g_assert_no_error(error);
 	close(log);
 	server->port = port_of(server);

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Hostile clients of it-test's server: plans that lie, connections that never come, come out of turn
+ * or are somebody else's, and clients that die between.
+ */
+
+#include <string.h>
+
+#include "hostile.h"
+#include "test_plan.h"
+#include "tool_error.h"
+
+static struct hostile_server server;
+
+static const struct test_plan small = {
+	.mode = TEST_TRANSACTIONS,
+	.threads = 1,
+	.endpoints = 2,
+	.iterations = 10,
+	.window = 1,
+	.op_count = 1,
+	.ops = {{.kind = TEST_SEND, .size = 64, .segments = 1}},
+};
+
+static void
+honest_is_served(const struct hostile_server *by)
+{
+	hostile_honest(by, "it-test", "-p", "@", "-C", "5", "127.0.0.1", NULL);
+}
+
+/* What the server says: good or not, and why (g_free() it). */
+static bool
+verdict(struct hostile_end *end, char **why)
+{
+	uint8_t octets[1024];
+	size_t len = sizeof(octets);
+	struct tool_wire wire;
+	bool good;
+
+	g_assert_true(tool_mail_receive(&end->mail, octets, &len, NULL));
+	wire = tool_wire_of(octets, len);
+	good = tool_get(&wire, 1) != 0;
+	*why = tool_get_text(&wire, sizeof(octets));
+	g_assert_true(wire.ok);
+	return good;
+}
+
+static void
+send_plan(struct hostile_end *end, const struct test_plan *plan)
+{
+	uint8_t octets[TOOL_MAIL_SIZE];
+	size_t len = test_plan_write(plan, octets, sizeof(octets));
+
+	g_assert_cmpuint(len, >, 0);
+	hostile_send(end, octets, len);
+}
+
+/* A run with a plan that the server has agreed to. */
+static void
+begin(struct hostile_end *end, const struct hostile_server *by, struct tool_hello *hello)
+{
+	gint64 until = g_get_monotonic_time() + HOSTILE_PATIENCE * (gint64)G_USEC_PER_SEC;
+	g_autofree char *why = NULL;
+
+	memset(hello, 0, sizeof(*hello));
+	hello->version = TOOL_VERSION;
+	hello->tool = TOOL_TEST;
+	hello->session = (uint64_t)g_random_int() << 32 | g_random_int();
+	while (!hostile_connect(end, by, hello)) {
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+		g_usleep(10 * 1000);
+	}
+	send_plan(end, &small);
+	g_assert_true(verdict(end, &why));
+}
+
+static void
+test_cut(void)
+{
+	uint8_t octets[TOOL_MAIL_SIZE];
+	size_t len = test_plan_write(&small, octets, sizeof(octets));
+
+	for (size_t shorter = 0; shorter < len; shorter++) {
+		g_autofree char *why = NULL;
+		struct hostile_end end;
+
+		hostile_enter(&end, &server, TOOL_TEST);
+		hostile_send(&end, octets, shorter);
+		g_assert_false(verdict(&end, &why));
+		hostile_close(&end);
+	}
+	honest_is_served(&server);
+}
+
+static void
+refused(const struct test_plan *plan)
+{
+	g_autofree char *why = NULL;
+	struct hostile_end end;
+
+	hostile_enter(&end, &server, TOOL_TEST);
+	send_plan(&end, plan);
+	g_assert_false(verdict(&end, &why));
+	g_assert_cmpstr(why, !=, "");
+	hostile_close(&end);
+}
+
+static void
+test_fields(void)
+{
+	struct test_plan plan;
+
+#define REFUSED(change) \
+	plan = small;   \
+	change;         \
+	refused(&plan)
+
+	REFUSED(plan.mode = (enum test_mode)0);
+	REFUSED(plan.mode = (enum test_mode)255);
+	REFUSED(plan.threads = 0);
+	REFUSED(plan.threads = G_MAXUINT64);
+	REFUSED(plan.threads = TEST_LANES_MAX); /* times two endpoints */
+	REFUSED(plan.endpoints = 0);
+	REFUSED(plan.endpoints = (UINT64_C(1) << 63) + 1);
+	REFUSED(plan.iterations = 0);
+	REFUSED(plan.iterations = TEST_ITERATIONS_MAX + 1);
+	REFUSED(plan.window = 0);
+	REFUSED(plan.window = TEST_WINDOW_MAX + 1);
+	REFUSED(plan.op_count = 0);
+	REFUSED(plan.ops[0].kind = (enum test_kind)0);
+	REFUSED(plan.ops[0].kind = (enum test_kind)255);
+	REFUSED(plan.ops[0].size = 0);
+	REFUSED(plan.ops[0].size = TEST_SIZE_MAX + 1);
+	REFUSED(plan.ops[0].segments = 0);
+	REFUSED(plan.ops[0].segments = TEST_SEGMENTS_MAX + 1);
+	REFUSED(plan.mode = TEST_PERFORMANCE); /* of two endpoints */
+#undef REFUSED
+	honest_is_served(&server);
+}
+
+/* Plans within all bounds that take more than a client may: two letters must not cost gigabytes. */
+static void
+test_memory(void)
+{
+	static const struct test_op large = {
+		.kind = TEST_SEND, .size = TEST_SIZE_MAX, .segments = 1};
+	size_t before = hostile_server_memory(&server);
+	struct test_plan plan = small;
+	g_autofree char *output = NULL;
+
+	plan.endpoints = 1;
+	plan.ops[0] = large;
+	refused(&plan);
+	plan.mode = TEST_PERFORMANCE;
+	refused(&plan);
+	plan = small;
+	plan.endpoints = TEST_LANES_MAX; /* small ones, but many */
+	refused(&plan);
+	plan.threads = TEST_LANES_MAX;
+	plan.endpoints = 1;
+	refused(&plan);
+	g_assert_cmpuint(hostile_server_memory(&server), <, before + (64 << 20));
+	g_assert_cmpint(hostile_run(&output, &server, "it-test", "-p", "@", "127.0.0.1", "client",
+				    "SR", "1g", NULL),
+			==, 1);
+	g_assert_nonnull(strstr(output, "--memory"));
+	honest_is_served(&server);
+}
+
+/* The client dies after its plan. Its place, the only one, is free again, though patience is endless. */
+static void
+test_death(void)
+{
+	struct hostile_server patient;
+	struct tool_hello hello;
+	struct hostile_end end;
+
+	hostile_server_start(&patient, "it-test", HOSTILE_SERVES, "--timeout", "0", "--clients",
+			     "1", NULL);
+	begin(&end, &patient, &hello);
+	hostile_close(&end);
+	honest_is_served(&patient);
+	hostile_server_end(&patient);
+}
+
+/* One connection of two comes, then only the first connection dies: the other goes with it. */
+static void
+test_half_a_run(void)
+{
+	struct hostile_server patient;
+	struct hostile_end control;
+	struct hostile_end lane;
+	struct tool_hello hello;
+
+	hostile_server_start(&patient, "it-test", HOSTILE_SERVES, "--timeout", "0", "--clients",
+			     "1", NULL);
+	begin(&control, &patient, &hello);
+	hello.index = 1;
+	g_assert_true(hostile_connect(&lane, &patient, &hello));
+	hostile_close(&control);
+	hostile_is_left(&lane);
+	hostile_close(&lane);
+	honest_is_served(&patient);
+	hostile_server_end(&patient);
+}
+
+/* The whole run stands and its threads wait; then the first connection dies. */
+static void
+test_control_dies(void)
+{
+	struct hostile_server patient;
+	struct hostile_end control;
+	struct hostile_end lanes[2];
+	struct tool_hello hello;
+
+	hostile_server_start(&patient, "it-test", HOSTILE_SERVES, "--timeout", "0", "--clients",
+			     "1", NULL);
+	begin(&control, &patient, &hello);
+	for (size_t i = 0; i < G_N_ELEMENTS(lanes); i++) {
+		hello.index = (uint32_t)i + 1;
+		g_assert_true(hostile_connect(&lanes[i], &patient, &hello));
+	}
+	hostile_close(&control);
+	for (size_t i = 0; i < G_N_ELEMENTS(lanes); i++) {
+		hostile_is_left(&lanes[i]);
+		hostile_close(&lanes[i]);
+	}
+	honest_is_served(&patient);
+	hostile_server_end(&patient);
+}
+
+/* A silent run ends in its own time, however many others come meanwhile. */
+static void
+test_deadline(void)
+{
+	gint64 until = g_get_monotonic_time() + HOSTILE_PATIENCE * (gint64)G_USEC_PER_SEC;
+	struct hostile_server hasty;
+	struct tool_hello hello;
+	struct hostile_end end;
+	struct tool_hello stranger = {.version = TOOL_VERSION, .tool = TOOL_TEST, .index = 1};
+
+	hostile_server_start(&hasty, "it-test", HOSTILE_SERVES, "--timeout", "1", NULL);
+	begin(&end, &hasty, &hello);
+	while (tool_link_stands(&end.link, NULL)) {
+		g_assert_false(hostile_connect(&(struct hostile_end){0}, &hasty, &stranger));
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	}
+	hostile_server_said(&hasty, "did not make all its connections in time");
+	hostile_close(&end);
+	hostile_server_end(&hasty);
+}
+
+/* Connections out of turn end the run; those of another run are none of it. */
+static void
+test_out_of_turn(void)
+{
+	static const uint32_t bad[] = {2, 3, UINT32_MAX};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		struct tool_hello hello;
+		struct tool_hello other;
+		struct hostile_end end;
+		struct hostile_end lane;
+		g_autofree char *why = NULL;
+
+		begin(&end, &server, &hello);
+		other = hello;
+		other.session++;
+		other.index = 1;
+		g_assert_false(hostile_connect(&lane, &server, &other));
+		g_assert_true(tool_link_stands(&end.link, NULL));
+		hello.index = bad[i];
+		g_assert_false(hostile_connect(&lane, &server, &hello));
+		hostile_send(&end, "\001\0\0", 3); /* "it went well", which the server asks for */
+		g_assert_false(verdict(&end, &why));
+		g_assert_nonnull(strstr(why, "out of turn"));
+		hostile_close(&end);
+	}
+	honest_is_served(&server);
+}
+
+/* What a lane says first lies: it is nobody's token, or too short, or tells of other memory. */
+static void
+test_first_token(void)
+{
+	static const uint8_t good[32] = {[1] = 'i', 't', '-', 't', 'e', 's', 't'};
+	static const size_t lens[] = {0, 1, 7, 8, 31, 32};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(lens); i++) {
+		struct hostile_end control;
+		struct hostile_end lanes[2];
+		struct tool_hello hello;
+
+		begin(&control, &server, &hello);
+		for (size_t j = 0; j < G_N_ELEMENTS(lanes); j++) {
+			hello.index = (uint32_t)j + 1;
+			g_assert_true(hostile_connect(&lanes[j], &server, &hello));
+		}
+		hostile_send(&lanes[0], good, lens[i]);
+		for (size_t j = 0; j < G_N_ELEMENTS(lanes); j++) {
+			hostile_is_left(&lanes[j]);
+			hostile_close(&lanes[j]);
+		}
+		hostile_close(&control);
+	}
+	honest_is_served(&server);
+}
+
+/* Silent runs beside an honest one. */
+static void
+test_silent(void)
+{
+	struct hostile_end ends[4];
+	struct tool_hello hello;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		begin(&ends[i], &server, &hello);
+	honest_is_served(&server);
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		hostile_close(&ends[i]);
+}
+
+int
+main(int argc, char **argv)
+{
+	int status;
+
+	g_test_init(&argc, &argv, NULL);
+	hostile_server_start(&server, "it-test", HOSTILE_SERVES, NULL);
+	g_test_add_func("/tools/hostile/test/cut", test_cut);
+	g_test_add_func("/tools/hostile/test/fields", test_fields);
+	g_test_add_func("/tools/hostile/test/memory", test_memory);
+	g_test_add_func("/tools/hostile/test/death", test_death);
+	g_test_add_func("/tools/hostile/test/half-a-run", test_half_a_run);
+	g_test_add_func("/tools/hostile/test/control-dies", test_control_dies);
+	g_test_add_func("/tools/hostile/test/deadline", test_deadline);
+	g_test_add_func("/tools/hostile/test/out-of-turn", test_out_of_turn);
+	g_test_add_func("/tools/hostile/test/first-token", test_first_token);
+	g_test_add_func("/tools/hostile/test/silent", test_silent);
+	status = g_test_run();
+	hostile_server_end(&server);
+	return status;
+}
