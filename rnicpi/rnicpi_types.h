@@ -103,10 +103,18 @@ const char *ri_wc_status_name(enum ri_wc_status status);
  * @{
  */
 
-/** Kind of work (VS-3.1). The same value comes back in ri_wc::opcode. */
+/**
+ * Kind of work (VS-3.1). The same value comes back in ri_wc::opcode.
+ *
+ * Two rulings that hold on every adapter:
+ * - A Read of no octets names no memory, so no key is checked; the right of the peer's queue pair is
+ *   (RI_ACCESS_REMOTE_READ). While it is missing, the Read fails as one of more octets does.
+ * - A Send with RI_WR_INVALIDATE is refused, as one that names a wrong key, unless the peer's queue pair has
+ *   RI_ACCESS_REMOTE_READ or RI_ACCESS_REMOTE_WRITE. RI_ACCESS_REMOTE_ATOMIC alone does not suffice.
+ */
 enum ri_opcode {
 	RI_OP_NONE = 0,   /**< Never posted. */
-	RI_OP_SEND,       /**< Send; with invalidate if RI_WR_INVALIDATE. */
+	RI_OP_SEND,       /**< Send; with invalidate if RI_WR_INVALIDATE, see above. */
 	RI_OP_RDMA_WRITE, /**< RDMA Write. */
 	RI_OP_RDMA_READ,  /**< RDMA Read; invalidates its sink at the end if RI_WR_INVALIDATE. */
 	RI_OP_FETCH_ADD,  /**< Atomic fetch and add, 64 bits. */

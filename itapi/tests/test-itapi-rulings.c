@@ -265,6 +265,89 @@ test_attempts(struct pair *pair)
 	}
 }
 
+/* A passive endpoint with those rights, connected; what it refuses ends the connection at both ends. */
+static void
+establish_with(struct pair *pair, bool reads, bool writes, bool atomics)
+{
+	it_rc_only_attributes_t *rc = &pair->passive.attr.srv.rc;
+
+	rc->rdma_read_enable = reads ? IT_TRUE : IT_FALSE;
+	rc->rdma_write_enable = writes ? IT_TRUE : IT_FALSE;
+	rc->atomics_enable = atomics ? IT_TRUE : IT_FALSE;
+	end_new_ep(&pair->passive);
+	pair_establish(pair);
+}
+
+static void
+expect_broken(struct pair *pair)
+{
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_reset(&pair->active);
+	end_reset(&pair->passive);
+}
+
+/* a Read of no octets is a Read: the endpoint's right is checked, the region is not. */
+static void
+test_read_of_nothing(struct pair *pair)
+{
+	struct end *a = &pair->active;
+	it_rdma_addr_t nowhere = it_make_rdma_addr_absolute(NULL);
+	it_event_t event;
+
+	establish_with(pair, true, false, false);
+	pair_ok(it_post_rdma_read(a->ep, NULL, 0, 1, IT_COMPLETION_FLAG, nowhere, 0x12345678));
+	end_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	pair_disconnect(pair);
+	end_reset(a);
+	end_reset(&pair->passive);
+
+	establish_with(pair, false, true, false);
+	pair_ok(it_post_rdma_read(a->ep, NULL, 0, 2, IT_COMPLETION_FLAG, nowhere, 0x12345678));
+	event = end_expect(a->request, IT_DTO_RDMA_READ_CMPL_EVENT);
+	g_assert_cmpint(event.dto_cmpl.dto_status, !=, IT_DTO_SUCCESS);
+	expect_broken(pair);
+}
+
+/* what atomics alone are enabled for cannot be unlinked from afar. */
+static void
+test_unlink_needs_reads_or_writes(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t out = end_segment(a, 0, 10), in = end_segment(b, 0, 1000);
+
+	for (int rights = 0; rights < 8; rights++) {
+		bool reads = (rights & 1) != 0, writes = (rights & 2) != 0, atomics = rights >= 4;
+		it_rmr_context_t context = 0;
+		it_lmr_param_t params = {0};
+		it_lmr_handle_t lmr;
+
+		if (atomics && b->info->atomic_support == IT_FALSE)
+			break;
+		pair_ok(it_lmr_create21(b->pz, b->buffer + WINDOW, NULL, WINDOW,
+					IT_ADDR_MODE_ABSOLUTE, IT_PRIV_LOCAL | IT_PRIV_REMOTE,
+					IT_LMR_FLAG_NON_SHAREABLE, 0, &lmr, &context));
+		establish_with(pair, reads, writes, atomics);
+		pair_ok(it_post_recv((it_handle_t)b->ep, &in, 1, 4, 0));
+		pair_ok(it_post_send_and_unlink(a->ep, &out, 1, 3, 0, context));
+		if (reads || writes) {
+			end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+			pair_disconnect(pair);
+			end_reset(a);
+			end_reset(b);
+		} else {
+			it_event_t event = end_expect(b->recv, IT_DTO_RC_RECV_CMPL_EVENT);
+			g_assert_cmpint(event.dto_cmpl.dto_status, !=, IT_DTO_SUCCESS);
+			expect_broken(pair);
+		}
+		pair_ok(it_lmr_query(lmr, IT_LMR_PARAM_LINKED, &params));
+		g_assert_cmpint(params.linked, ==, reads || writes ? IT_FALSE : IT_TRUE);
+		pair_ok(it_lmr_free(lmr));
+		while (it_evd_dequeue(a->request, &(it_event_t){0}) == IT_SUCCESS)
+			; /* the refused Send, where the transport tells */
+	}
+}
+
 static void
 add_tests(void)
 {
@@ -276,6 +359,8 @@ add_tests(void)
 	pair_add("rulings/r-18-coalescing", test_coalescing);
 	pair_add("rulings/r-21-ascending", test_ascending);
 	pair_add("rulings/r-25-contexts", test_contexts);
+	pair_add("rulings/r-38-read-of-nothing", test_read_of_nothing);
+	pair_add("rulings/r-39-unlink-rights", test_unlink_needs_reads_or_writes);
 }
 
 int

@@ -19,6 +19,8 @@
 
 /* What a peer may be allowed to do. */
 #define VSW_MEM_REMOTE (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
+/* One of these a queue pair needs for the peer to invalidate (RI_OP_SEND); atomics alone do not do. */
+#define VSW_MEM_INVALIDATES (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE)
 
 struct vsw_mem_table;
 struct vsw_mem_entry;

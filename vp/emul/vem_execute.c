@@ -172,10 +172,13 @@ remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct v
 				  .access = access};
 
 	spans->count = 0;
-	if (wqe->length == 0)
+	if (wqe->length == 0 && write)
 		return NULL; /* nothing is checked (verbs-semantics 3.2) */
+	/* Relaxed: a change of the rights while requests arrive takes effect at one request or the next. */
 	if ((atomic_load_explicit(&peer->access, memory_order_relaxed) & access) == 0)
 		return write ? &write_disabled : &vem_read_disabled;
+	if (wqe->length == 0)
+		return NULL; /* of a Read the queue pair's right is checked, no key (RI_OP_RDMA_READ) */
 	if (ask.stag == 0)
 		return write ? &write_faults[VSW_MEM_STAG] : &vem_read_faults[VSW_MEM_STAG];
 
@@ -316,7 +319,7 @@ invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *
 {
 	if ((wqe->flags & RI_WR_INVALIDATE) == 0)
 		return NULL;
-	if ((atomic_load(&peer->access) & VSW_MEM_REMOTE) == 0 ||
+	if ((atomic_load(&peer->access) & VSW_MEM_INVALIDATES) == 0 ||
 	    vsw_mem_invalidate(peer->rnic->mem, &peer->who, wqe->inv_stag, true) != VSW_MEM_OK) {
 		cqe->status = RI_WC_LOCAL_INVALIDATE;
 		return &not_invalidated;

@@ -310,7 +310,7 @@ send_deliver(struct viw_qp *qp, uint32_t length)
 	uint8_t header[DDP_UNTAGGED_SIZE];
 
 	if (!rdmap_is_invalidate(rdmap_opcode_of(rx->seg.rdmap_control)) ||
-	    ((qp->init.access & VSW_MEM_REMOTE) != 0 &&
+	    ((qp->init.access & VSW_MEM_INVALIDATES) != 0 &&
 	     vsw_mem_invalidate(qp->rnic->mem, &qp->who, rx->inv_stag, true) == VSW_MEM_OK)) {
 		viw_rq_complete(qp, RI_WC_SUCCESS, length);
 		return;
