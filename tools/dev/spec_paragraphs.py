@@ -18,6 +18,14 @@ CITATION = re.compile(r'(?<!\*\*)\[((?:%s) \d+(?:\.\d+)*)\](?!\()' % '|'.join(BO
 RULING = re.compile(r'(?<![\w.[-])R-\d\d(?!\w)')
 
 
+_CODE = re.compile(r'`+[^`]*`+')
+
+
+def without_code(line):
+    """A line of a page without what stands in backticks."""
+    return _CODE.sub('', line)
+
+
 def anchor(number):
     """The name of a paragraph in the manual: it_6_4_2, ruling_05."""
     if number.startswith('R-'):
@@ -52,5 +60,5 @@ def definitions(root):
             heading = HEADING.match(line)
             if heading:
                 yield heading.group(2), path, number
-            for match in PARAGRAPH.finditer(line):
+            for match in PARAGRAPH.finditer(without_code(line)):
                 yield match.group(1), path, number
