@@ -17,7 +17,6 @@
 #include "tool_json.h"
 #include "tool_options.h"
 #include "tool_print.h"
-#include "tool_text.h"
 
 #define PROGRAM "it-info"
 
@@ -117,6 +116,16 @@ vendor_of(const it_ia_info_t *info)
 }
 
 static const char *
+transport_of(it_transport_type_t type)
+{
+	if (type == IT_IB_TRANSPORT)
+		return "InfiniBand";
+	if (type == IT_IWARP_TCP_TRANSPORT)
+		return "iWARP";
+	return type >= IT_VENDOR_TRANSPORT ? "vendor" : "VIA";
+}
+
+static const char *
 services_of(const it_ia_info_t *info)
 {
 	if (info->supported_service_types & IT_UD_SERVICE)
@@ -138,6 +147,37 @@ print_spigot(const it_spigot_info_t *spigot)
 	       spigot->max_rc_rdma_len);
 }
 
+struct bit {
+	unsigned bit;
+	const char *word;
+};
+
+static const struct bit rmr_types[] = {
+	{IT_RMR_TYPE_NARROW, "narrow"},
+	{IT_RMR_TYPE_WIDE, "wide"},
+};
+
+static const struct bit iobl_types[] = {
+	{IT_IOBL_PAGE_LIST, "page-list"},
+	{IT_IOBL_BLOCK_LIST, "block-list"},
+	{IT_IOBL_VE_PAGE_LIST, "pages-of-several-sizes"},
+};
+
+/* The bits of a mask in words; bits without a word as a number. */
+static void
+print_mask(const char *name, unsigned mask, const struct bit *bits, size_t count)
+{
+	printf("  %-34s%s", name, mask == 0 ? " none" : "");
+	for (size_t i = 0; i < count; i++) {
+		if ((mask & bits[i].bit) != 0)
+			printf(" %s", bits[i].word);
+		mask &= ~bits[i].bit;
+	}
+	if (mask != 0)
+		printf(" %#x", mask);
+	printf("\n");
+}
+
 static void
 print_abilities(const it_ia_info_t *info)
 {
@@ -146,8 +186,10 @@ print_abilities(const it_ia_info_t *info)
 	for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++)
 		printf("  %-34s %zu\n", lengths[i].name, length_of(info, &lengths[i]));
 	printf("  %-34s %u\n", "dto_alignment_hint", info->dto_alignment_hint);
-	printf("  %-34s %#x\n", "rmr_types_supported", (unsigned)info->rmr_types_supported);
-	printf("  %-34s %#x\n", "iobl_types_supported", (unsigned)info->iobl_types_supported);
+	print_mask("rmr_types_supported", (unsigned)info->rmr_types_supported, rmr_types,
+		   G_N_ELEMENTS(rmr_types));
+	print_mask("iobl_types_supported", (unsigned)info->iobl_types_supported, iobl_types,
+		   G_N_ELEMENTS(iobl_types));
 }
 
 static void
@@ -157,9 +199,8 @@ print_adapter(const it_interface_t *interface, const it_ia_info_t *info, const c
 	g_autofree char *name = tool_escape(interface->name);
 	g_autofree char *vendor = tool_escape(vendor_of(info));
 
-	printf("%s\n  transport %s, API %u.%u\n", name,
-	       tool_transport_text(interface->transport_type), interface->major_version,
-	       interface->minor_version);
+	printf("%s\n  transport %s, API %u.%u\n", name, transport_of(interface->transport_type),
+	       interface->major_version, interface->minor_version);
 	if (info == NULL) {
 		g_autofree char *why = tool_escape(trouble);
 
@@ -225,7 +266,7 @@ json_adapter(JsonBuilder *json, const it_interface_t *interface, const it_ia_inf
 {
 	json_builder_begin_object(json);
 	tool_json_text(json, "name", interface->name);
-	tool_json_text(json, "transport", tool_transport_text(interface->transport_type));
+	tool_json_text(json, "transport", transport_of(interface->transport_type));
 	tool_json_count(json, "api_major_version", interface->major_version);
 	tool_json_count(json, "api_minor_version", interface->minor_version);
 	if (info != NULL)
@@ -313,7 +354,7 @@ main(int argc, char **argv)
 	gboolean json = FALSE;
 	gboolean verbose = FALSE;
 	GOptionEntry entries[] = {
-		{"adapter", 'a', 0, G_OPTION_ARG_STRING, &name, "Only this adapter", "NAME"},
+		{"adapter", 'a', 0, G_OPTION_ARG_FILENAME, &name, "Only this adapter", "NAME"},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Print every attribute", NULL},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print everything for programs", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},

@@ -14,12 +14,17 @@
  *
  * The first letter tells the server the parameters, and the server says whether it is ready. The
  * client sends first and has the last word.
+ *
+ * On a terminal a line each second tells of the rounds since the last one; the summary of all comes at
+ * the end, also when the user stops it.
  */
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool_error.h"
+#include "tool_figures.h"
 #include "tool_json.h"
 #include "tool_mail.h"
 #include "tool_options.h"
@@ -32,6 +37,7 @@
 #define DEFAULT_SIZE "64"
 #define MAX_SIZE     (UINT64_C(1) << 30)
 #define LETTER       64
+#define LINE_NS      UINT64_C(1000000000)
 
 enum word {
 	WORD_START = 1, /* size and seed of the run; the answer: the server is ready */
@@ -68,11 +74,13 @@ struct end {
 	uint64_t size;
 };
 
-struct figures {
-	uint64_t rounds;
-	double min;
-	double max;
-	double sum; /* us */
+/* What was measured. */
+struct run {
+	struct tool_figures all;
+	struct tool_figures lately; /* since the last line on the terminal */
+	uint64_t begin;             /* ns */
+	uint64_t line;              /* when that was printed */
+	bool watched;               /* somebody looks at a terminal */
 };
 
 static bool
@@ -170,50 +178,71 @@ one_round(struct end *end, uint64_t number, GError **error)
 	return verify(&end->sink, end->size, seed, "written by the server", error);
 }
 
-static bool
-rounds(const struct ping *ping, struct end *end, struct figures *figures, GError **error)
+/* A line each second for who looks; every round with --verbose. */
+static void
+show(const struct ping *ping, struct run *run, uint64_t number, uint64_t ns)
 {
+	uint64_t now = tool_now();
+
+	if (ping->options.json)
+		return;
+	if (ping->verbose) {
+		printf("round %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
+		       " octets verified, %.0f us\n",
+		       number, ping->size, (double)ns / 1e3);
+		return;
+	}
+	if (!run->watched || now - run->line < LINE_NS)
+		return;
+	printf("%6.0f s %10" G_GUINT64_FORMAT " rounds, us: min %.0f, median %.0f, max %.0f\n",
+	       (double)(now - run->begin) / 1e9, run->all.count, (double)run->lately.min / 1e3,
+	       tool_figures_percentile(&run->lately, 0.5), (double)run->lately.max / 1e3);
+	memset(&run->lately, 0, sizeof(run->lately));
+	run->line = now;
+}
+
+static bool
+rounds(const struct ping *ping, struct end *end, struct run *run, GError **error)
+{
+	run->begin = tool_now();
+	run->line = run->begin;
 	for (uint64_t number = 0; ping->count == 0 || number < ping->count; number++) {
-		gint64 begin = g_get_monotonic_time();
-		double us;
+		uint64_t begin = tool_now();
+		uint64_t ns;
 
 		if (tool_stopped())
-			break;
+			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
 		if (!one_round(end, number, error))
 			return false;
-		us = (double)(g_get_monotonic_time() - begin);
-		figures->min = number == 0 ? us : MIN(figures->min, us);
-		figures->max = MAX(figures->max, us);
-		figures->sum += us;
-		figures->rounds++;
-		if (ping->verbose && !ping->options.json)
-			printf("round %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
-			       " octets verified, %.0f us\n",
-			       number, ping->size, us);
+		ns = tool_now() - begin;
+		tool_figures_add(&run->all, ns);
+		tool_figures_add(&run->lately, ns);
+		show(ping, run, number, ns);
 	}
 	return true;
 }
 
 static void
-report(const struct ping *ping, const struct figures *figures)
+report(const struct ping *ping, const struct run *run, bool stopped)
 {
-	double mean = figures->rounds > 0 ? figures->sum / (double)figures->rounds : 0;
+	double seconds = (double)(tool_now() - run->begin) / 1e9;
+	g_autofree char *text = tool_figures_text(&run->all);
 	JsonBuilder *json;
 
 	if (!ping->options.json) {
 		printf("%" G_GUINT64_FORMAT " round trips of %" G_GUINT64_FORMAT
-		       " octets verified, us: min %.0f, mean %.1f, max %.0f\n",
-		       figures->rounds, ping->size, figures->min, mean, figures->max);
+		       " octets verified in %.1f s\nus: %s\n",
+		       run->all.count, ping->size, seconds, text);
 		return;
 	}
 	json = tool_json_begin(PROGRAM);
 	tool_json_boolean(json, "ok", true);
+	tool_json_boolean(json, "stopped", stopped);
 	tool_json_text(json, "adapter", ping->options.adapter);
-	tool_json_count(json, "rounds", figures->rounds);
+	tool_json_count(json, "rounds", run->all.count);
 	tool_json_count(json, "size", ping->size);
-	tool_json_number(json, "min_us", figures->min);
-	tool_json_number(json, "mean_us", mean);
-	tool_json_number(json, "max_us", figures->max);
+	tool_json_number(json, "seconds", seconds);
+	tool_figures_json(&run->all, json);
 	tool_json_print(json);
 }
 
@@ -235,13 +264,30 @@ start(struct end *end, GError **error)
 	       tool_fail(error, TOOL_ERROR_PEER, "the peer sent a message out of turn");
 }
 
+/* The rounds that were done count also if the user wants no more, or one failed. */
 static bool
-client_on(const struct ping *ping, struct tool_adapter *adapter, uint16_t port, GError **error)
+measure(struct ping *ping, struct end *end, GError **error)
+{
+	struct run run = {.watched = isatty(STDOUT_FILENO)};
+	struct letter letter;
+	GError *trouble = NULL;
+	bool good = rounds(ping, end, &run, &trouble) && tell(end, WORD_END, 0, 0, 0, &trouble) &&
+		    hear(end, WORD_END, 0, &letter, &trouble);
+	bool stopped = g_error_matches(trouble, TOOL_ERROR, TOOL_ERROR_INTERRUPTED);
+
+	if (good || stopped || (run.all.count > 0 && !ping->options.json))
+		report(ping, &run, stopped);
+	ping->options.told = stopped;
+	if (trouble != NULL)
+		g_propagate_error(error, trouble);
+	return good;
+}
+
+static bool
+client_on(struct ping *ping, struct tool_adapter *adapter, uint16_t port, GError **error)
 {
 	struct tool_hello hello = {.version = TOOL_VERSION, .tool = TOOL_PING};
-	struct figures figures = {0};
-	struct letter letter;
-	it_path_t path;
+	struct tool_way way = {.host = ping->host, .port = port};
 	struct end end;
 	bool good;
 
@@ -254,20 +300,17 @@ client_on(const struct ping *ping, struct tool_adapter *adapter, uint16_t port, 
 				error) &&
 	       tool_memory_make(&end.sink, adapter, ping->size, IT_PRIV_REMOTE_WRITE, false,
 				error) &&
-	       tool_adapter_path(adapter, ping->host, &path, error) &&
-	       tool_link_connect(&end.link, &path, port, &hello, error) && start(&end, error) &&
-	       rounds(ping, &end, &figures, error) && tell(&end, WORD_END, 0, 0, 0, error) &&
-	       hear(&end, WORD_END, 0, &letter, error);
+	       tool_adapter_path(adapter, ping->host, &way.path, error) &&
+	       tool_link_connect(&end.link, &way, &hello, error) && start(&end, error) &&
+	       measure(ping, &end, error);
 	close_end(&end);
-	if (good)
-		report(ping, &figures);
 	return good;
 }
 
 static bool
 client(void *arg, uint16_t port, GError **error)
 {
-	const struct ping *ping = arg;
+	struct ping *ping = arg;
 	struct tool_adapter adapter;
 	bool good;
 
@@ -337,8 +380,17 @@ serve_client(struct end *end, uint64_t memory, GError **error)
 	if (!begin(end, memory, error))
 		return false;
 	for (;;) {
-		if (!hear_any(end, &letter, error))
+		GError *trouble = NULL;
+
+		if (!hear_any(end, &letter, &trouble)) {
+			/* Between two rounds the client may go: its user had enough. */
+			if (end->link.end == IT_CM_MSG_CONN_DISCONNECT_EVENT) {
+				g_clear_error(&trouble);
+				return true;
+			}
+			g_propagate_error(error, trouble);
 			return false;
+		}
 		if (letter.word == WORD_END)
 			break;
 		if (letter.word != WORD_PING)
@@ -385,10 +437,10 @@ parse(struct ping *ping, int *argc, char ***argv, GError **error)
 	g_autofree char *count = NULL;
 	g_autofree char *size = NULL;
 	GOptionEntry entries[] = {
-		{"count", 'C', 0, G_OPTION_ARG_STRING, &count, "Round trips (0: until stopped)",
-		 "N"},
+		{"count", 'C', 0, G_OPTION_ARG_STRING, &count,
+		 "Round trips; 0 is until stopped (default: 0)", "N"},
 		{"size", 'S', 0, G_OPTION_ARG_STRING, &size,
-		 "Octets of a buffer (" DEFAULT_SIZE ")", "N"},
+		 "Octets of a buffer (default: " DEFAULT_SIZE ")", "N"},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &ping->verbose, "Print every round trip",
 		 NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},

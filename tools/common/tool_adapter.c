@@ -7,7 +7,6 @@
 
 #include "tool_adapter.h"
 #include "tool_error.h"
-#include "tool_text.h"
 
 #define REQUEST_ROOM 256
 
@@ -17,15 +16,16 @@ tool_adapter_open(struct tool_adapter *adapter, const char *name, GError **error
 	it_status_t status;
 
 	memset(adapter, 0, sizeof(*adapter));
+	adapter->name = g_strdup(name);
 	status = it_ia_create(name, 2, 1, &adapter->ia);
 	if (status == IT_ERR_INVALID_NAME)
-		return tool_fail(error, TOOL_ERROR_FAILED,
-				 "there is no adapter named '%s'; it-info lists them", name);
-	if (status != IT_SUCCESS)
-		return tool_fail(error, TOOL_ERROR_FAILED, "cannot open the adapter '%s': %s", name,
-				 tool_status_text(status));
-	if (tool_check(it_ia_query(adapter->ia, &adapter->info), "it_ia_query", error) &&
-	    tool_check(it_pz_create(adapter->ia, &adapter->pz), "it_pz_create", error))
+		tool_fail(error, TOOL_ERROR_FAILED,
+			  "there is no adapter named '%s'; it-info lists them", name);
+	else if (status != IT_SUCCESS)
+		tool_fail(error, TOOL_ERROR_FAILED, "cannot open the adapter '%s': %s", name,
+			  it_status_name(status));
+	else if (tool_check(it_ia_query(adapter->ia, &adapter->info), "it_ia_query", error) &&
+		 tool_check(it_pz_create(adapter->ia, &adapter->pz), "it_pz_create", error))
 		return true;
 	tool_adapter_close(adapter);
 	return false;
@@ -37,6 +37,7 @@ tool_adapter_close(struct tool_adapter *adapter)
 	it_ia_info_free(adapter->info);
 	if (adapter->ia != NULL)
 		it_ia_free(adapter->ia);
+	g_free(adapter->name);
 	memset(adapter, 0, sizeof(*adapter));
 }
 
@@ -168,7 +169,7 @@ tool_listener_open(struct tool_listener *listener, struct tool_adapter *adapter,
 		tool_fail(error, TOOL_ERROR_FAILED, "port %u is in use", port);
 	else
 		tool_fail(error, TOOL_ERROR_FAILED, "cannot listen on port %u: %s", port,
-			  tool_status_text(status));
+			  it_status_name(status));
 	tool_listener_close(listener);
 	return false;
 }

@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 #include "it_api.h"
+#include "it_ext.h"
 
 struct tool_adapter {
+	char *name; /* it was opened by */
 	it_ia_handle_t ia;
 	it_pz_handle_t pz;
 	it_ia_info_t *info;

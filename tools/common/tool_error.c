@@ -7,7 +7,6 @@
 
 #include "tool_error.h"
 #include "tool_print.h"
-#include "tool_text.h"
 
 G_DEFINE_QUARK(tool_error_quark, tool_error)
 
@@ -29,7 +28,7 @@ tool_check(it_status_t status, const char *what, GError **error)
 {
 	if (status == IT_SUCCESS)
 		return true;
-	return tool_fail(error, TOOL_ERROR_FAILED, "%s: %s", what, tool_status_text(status));
+	return tool_fail(error, TOOL_ERROR_FAILED, "%s: %s", what, it_status_name(status));
 }
 
 int

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "it_api.h"
+#include "it_ext.h"
 
 #define TOOL_ERROR (tool_error_quark())
 

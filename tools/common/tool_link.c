@@ -15,7 +15,6 @@
 #include "tool_error.h"
 #include "tool_link.h"
 #include "tool_signal.h"
-#include "tool_text.h"
 
 #define CONN_ROOM      8
 #define CLOSE_WAIT_US  (2 * 1000 * 1000)
@@ -117,7 +116,8 @@ explain_end(struct tool_link *link, it_event_type_t end, GError **error)
 		return tool_fail(error, TOOL_ERROR_PEER, "the peer disconnected");
 	if (end == IT_CM_MSG_CONN_BROKEN_EVENT)
 		return tool_fail(error, TOOL_ERROR_PEER, "the connection broke");
-	return tool_fail(error, TOOL_ERROR_PEER, "connection event %#x", (unsigned)end);
+	return tool_fail(error, TOOL_ERROR_PEER, "the connection ended with %s",
+			 it_event_name(end));
 }
 
 /*
@@ -152,6 +152,24 @@ wait_event(const struct tool_link *link, it_evd_handle_t evd, uint64_t patience_
 	}
 }
 
+/* Why there is no connection, where it was not the other program that refused. */
+static const char *
+reason_of(it_conn_reject_code_t code)
+{
+	static const char *const reasons[] = {
+		[IT_CN_REJ_OTHER] = "nobody listens there, or the connection was broken off",
+		[IT_CN_REJ_TIMEOUT] = "no answer in time",
+		[IT_CN_REJ_BAD_PATH] = "there is no way to that host",
+		[IT_CN_REJ_STALE_CONN] = "an older connection is in the way",
+		[IT_CN_REJ_BAD_ORD] = "the adapters do not agree on RDMA Reads",
+		[IT_CN_REJ_RESOURCES] = "one side has no memory or place left",
+		[IT_CN_REJ_BAD_CONN_PARMS] = "what listens there speaks another protocol",
+	};
+
+	return (size_t)code < G_N_ELEMENTS(reasons) && reasons[code] != NULL ? reasons[code]
+									     : "refused";
+}
+
 /*
  * Waits until the connection stands; *event is then the event that says so. The attempt itself ends
  * after the same time and says why, so that answer gets a moment longer.
@@ -178,8 +196,9 @@ established(struct tool_link *link, const struct tool_hello *hello, it_connectio
 	if (event->event_number == IT_CM_MSG_CONN_PEER_REJECT_EVENT)
 		return explain_refusal(event, hello, error);
 	if (event->event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT)
-		return tool_fail(error, TOOL_ERROR_PEER, "cannot connect: %s",
-				 tool_reject_text(event->reject_reason_code));
+		return tool_fail(error, TOOL_ERROR_PEER, "%s (%s)",
+				 reason_of(event->reject_reason_code),
+				 it_reject_name(event->reject_reason_code));
 	if (event->event_number != IT_CM_MSG_CONN_ESTABLISHED_EVENT)
 		return explain_end(link, event->event_number, error);
 	link->connected = true;
@@ -201,21 +220,39 @@ same_language(const it_connection_event_t *event, const struct tool_hello *ours,
 	return true;
 }
 
+/* Puts in front of an error where the connection was to lead. */
+static void
+say_where(const struct tool_link *link, const struct tool_way *way, GError **error)
+{
+	bool v6 = way->host != NULL && strchr(way->host, ':') != NULL;
+
+	if (error == NULL || g_error_matches(*error, TOOL_ERROR, TOOL_ERROR_INTERRUPTED))
+		return;
+	if (way->host == NULL)
+		g_prefix_error(error, "cannot connect %s with itself: ", link->adapter->name);
+	else
+		g_prefix_error(error, "cannot connect to %s%s%s:%u over %s: ", v6 ? "[" : "",
+			       way->host, v6 ? "]" : "", way->port, link->adapter->name);
+}
+
 bool
-tool_link_connect(struct tool_link *link, const it_path_t *path, uint16_t port,
+tool_link_connect(struct tool_link *link, const struct tool_way *way,
 		  const struct tool_hello *hello, GError **error)
 {
 	uint8_t octets[TOOL_HELLO_SIZE];
-	it_conn_qual_t qual = tool_port(port);
-	it_path_t way = *path;
+	it_conn_qual_t qual = tool_port(way->port);
+	it_path_t path = way->path;
 	it_connection_event_t event;
 
 	tool_hello_write(hello, octets);
-	way.timeout = link->spec.seconds * UINT64_C(1000000);
-	return tool_check(it_ep_connect(link->ep, &way, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
-					octets, sizeof(octets)),
-			  "it_ep_connect", error) &&
-	       established(link, hello, &event, error) && same_language(&event, hello, error);
+	path.timeout = link->spec.seconds * UINT64_C(1000000);
+	if (tool_check(it_ep_connect(link->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY, octets,
+				     sizeof(octets)),
+		       "it_ep_connect", error) &&
+	    established(link, hello, &event, error) && same_language(&event, hello, error))
+		return true;
+	say_where(link, way, error);
+	return false;
 }
 
 bool
@@ -296,7 +333,7 @@ judge(struct tool_link *link, const it_event_t *any, it_dto_cmpl_event_t *event,
 	if (event->dto_status == IT_DTO_ERR_FLUSHED)
 		return explain_flush(link, error);
 	return tool_fail(error, TOOL_ERROR_FAILED, "a transfer failed: %s",
-			 tool_dto_text(event->dto_status));
+			 it_dto_status_name(event->dto_status));
 }
 
 static bool

@@ -38,8 +38,15 @@ struct tool_link {
 bool tool_link_make(struct tool_link *link, struct tool_adapter *adapter,
 		    const struct tool_link_spec *spec, GError **error);
 
+/* Where a client connects to. */
+struct tool_way {
+	const char *host; /* as the user says; NULL is this adapter itself */
+	uint16_t port;
+	it_path_t path;
+};
+
 /* Both return with the connection standing. Receives may be posted before. */
-bool tool_link_connect(struct tool_link *link, const it_path_t *path, uint16_t port,
+bool tool_link_connect(struct tool_link *link, const struct tool_way *way,
 		       const struct tool_hello *hello, GError **error);
 bool tool_link_accept(struct tool_link *link, const it_conn_request_event_t *request,
 		      const struct tool_hello *hello, GError **error);

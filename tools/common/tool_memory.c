@@ -8,7 +8,6 @@
 
 #include "tool_error.h"
 #include "tool_memory.h"
-#include "tool_text.h"
 
 bool
 tool_memory_make(struct tool_memory *memory, const struct tool_adapter *adapter, size_t size,
@@ -33,7 +32,7 @@ tool_memory_make(struct tool_memory *memory, const struct tool_adapter *adapter,
 		return true;
 	tool_memory_free(memory);
 	return tool_fail(error, TOOL_ERROR_FAILED, "cannot register %zu octets: %s", size,
-			 tool_status_text(status));
+			 it_status_name(status));
 }
 
 void

@@ -32,17 +32,18 @@ tool_begin(void)
 int
 tool_end(const char *program, struct tool_options *options, bool good, GError *error)
 {
+	bool stopped = tool_stopped() && g_error_matches(error, TOOL_ERROR, TOOL_ERROR_INTERRUPTED);
 	int status = 0;
 
-	if (!good) {
-		bool stopped = g_error_matches(error, TOOL_ERROR, TOOL_ERROR_INTERRUPTED);
-
+	if (stopped && options->told) {
+		g_clear_error(&error);
+	} else if (!good) {
 		if (options->json && error != NULL)
 			tool_json_failure(program, error);
 		status = tool_die(program, error);
-		if (stopped && tool_stopped())
-			status = 128 + tool_stop_signal();
 	}
+	if (stopped)
+		status = 128 + tool_stop_signal();
 	tool_options_free(options);
 	return status;
 }
@@ -71,7 +72,7 @@ tool_options_add(struct tool_options *options, GOptionContext *context, uint16_t
 	char *port_help = g_strdup_printf(
 		"Port of the server; a server may say 0 for any (default: %u)", port);
 	GOptionEntry entries[] = {
-		{"adapter", 'a', 0, G_OPTION_ARG_STRING, &options->adapter,
+		{"adapter", 'a', 0, G_OPTION_ARG_FILENAME, &options->adapter,
 		 "Adapter, as it-info lists them (default: " DEFAULT_ADAPTER ")", "NAME"},
 		{"port", 'p', 0, G_OPTION_ARG_STRING, &options->port_typed, port_help, "PORT"},
 		{"timeout", 0, 0, G_OPTION_ARG_STRING, &options->seconds_typed,

@@ -21,6 +21,7 @@ struct tool_options {
 	gboolean json;       /* --json */
 	gboolean self;       /* --self: both sides in this process */
 	gboolean persistent; /* -P: serve clients until stopped */
+	bool told;           /* a tool that the user stopped has printed its result all the same */
 	/* as typed */
 	char *port_typed;
 	char *seconds_typed;

@@ -51,6 +51,21 @@ tool_escape(const char *text)
 }
 
 void
+tool_size(char *text, size_t room, uint64_t octets)
+{
+	static const char units[] = " kMGTPE";
+	double value = (double)octets;
+	size_t unit = 0;
+
+	for (; value >= 999.95 && unit + 2 < sizeof(units); unit++)
+		value /= 1000;
+	if (unit == 0)
+		g_snprintf(text, (gulong)room, "%u B", (unsigned)octets);
+	else
+		g_snprintf(text, (gulong)room, "%.1f %cB", value, units[unit]);
+}
+
+void
 tool_complain(const char *program, const char *message)
 {
 	g_autofree char *escaped = tool_escape(message);

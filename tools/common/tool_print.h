@@ -10,6 +10,8 @@
 #define TOOL_PRINT_H
 
 #include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /*
  * The text with a backslash and "xNN" in place of every octet that is not part of a printable
@@ -18,6 +20,10 @@
  * doubled; so two texts never look alike. g_free() it.
  */
 char *tool_escape(const char *text);
+
+/* Octets for people: "999 B", "1.5 kB", "12.3 MB", ... in powers of 1000. */
+#define TOOL_SIZE_TEXT 16
+void tool_size(char *text, size_t room, uint64_t octets);
 
 /* "program: message" on stderr, the message escaped. Any thread; lines of two threads do not mix. */
 void tool_complain(const char *program, const char *message);

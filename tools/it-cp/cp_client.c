@@ -11,6 +11,12 @@
 #include "tool_json.h"
 #include "tool_print.h"
 
+/* The file on this side, which is opened before anybody is bothered with it: one of the two. */
+struct cp_local {
+	struct cp_source source;
+	struct cp_target target;
+};
+
 bool
 cp_end_open(struct cp_end *end, struct tool_adapter *adapter, unsigned seconds, GError **error)
 {
@@ -132,33 +138,30 @@ ask(struct cp_end *end, const struct cp_letter *request, struct cp_letter *answe
 }
 
 static bool
-put(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, GError **error)
+put(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp_local *local,
+    GError **error)
 {
 	struct cp_letter request = {.word = CP_REQUEST, .good = true, .sum = (uint8_t)job->kind};
 	struct cp_letter answer = {0};
-	struct cp_source source;
 	bool good;
 
-	if (!cp_source_open(&source, -1, job->local, error))
-		return false;
-	request.size = source.size;
-	request.mode = source.mode;
+	request.size = local->source.size;
+	request.mode = local->source.mode;
 	request.text = job->remote;
 	good = ask(end, &request, &answer, error);
 	copy->peer_context = answer.context;
 	copy->peer_address = answer.address;
-	good = good && cp_send(copy, &source, error);
+	good = good && cp_send(copy, &local->source, error);
 	cp_letter_clear(&answer);
-	cp_source_close(&source);
 	return good;
 }
 
 static bool
-get(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, GError **error)
+get(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp_local *local,
+    GError **error)
 {
 	struct cp_letter request = {.word = CP_REQUEST, .sum = (uint8_t)job->kind};
 	struct cp_letter answer = {0};
-	struct cp_target target = {.fd = -1, .folder = -1};
 	bool good;
 
 	request.context = copy->ring.context;
@@ -166,15 +169,14 @@ get(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, GError **error
 	request.text = job->remote;
 	good = ask(end, &request, &answer, error);
 	copy->size = answer.size;
-	good = good && cp_target_open(&target, -1, job->local, (mode_t)answer.mode, error) &&
-	       cp_receive(copy, &target, error);
+	cp_target_set_mode(&local->target, (mode_t)answer.mode);
+	good = good && cp_receive(copy, &local->target, error);
 	cp_letter_clear(&answer);
-	cp_target_close(&target);
 	return good;
 }
 
 static bool
-copy_over(struct cp_job *job, struct cp_end *end, GError **error)
+copy_over(struct cp_job *job, struct cp_end *end, struct cp_local *local, GError **error)
 {
 	bool shown = !job->quiet && !job->options.json && job->progress;
 	struct cp_progress progress;
@@ -186,7 +188,8 @@ copy_over(struct cp_job *job, struct cp_end *end, GError **error)
 	good = cp_copy_open(&copy, &end->mail, job->kind, !job->put, error);
 	copy.progress = cp_progress_step;
 	copy.progress_arg = &progress;
-	good = good && (job->put ? put(job, end, &copy, error) : get(job, end, &copy, error));
+	good = good &&
+	       (job->put ? put(job, end, &copy, local, error) : get(job, end, &copy, local, error));
 	cp_progress_end(&progress);
 	if (good)
 		report(job, &copy, g_get_monotonic_time() - begin);
@@ -200,26 +203,45 @@ connect_to(struct cp_job *job, struct tool_adapter *adapter, struct cp_end *end,
 	   GError **error)
 {
 	struct tool_hello hello = {.version = TOOL_VERSION, .tool = TOOL_CP};
-	const char *host = job->options.self ? NULL : job->host;
-	it_path_t path;
+	struct tool_way way = {.host = job->options.self ? NULL : job->host, .port = port};
 
-	return tool_adapter_path(adapter, host, &path, error) &&
+	return tool_adapter_path(adapter, way.host, &way.path, error) &&
 	       cp_end_open(end, adapter, job->options.seconds, error) &&
-	       tool_link_connect(&end->link, &path, port, &hello, error);
+	       tool_link_connect(&end->link, &way, &hello, error);
+}
+
+static bool
+local_open(struct cp_local *local, const struct cp_job *job, GError **error)
+{
+	return job->put ? cp_source_open(&local->source, -1, job->local, error)
+			: cp_target_open(&local->target, -1, job->local, 0, error);
+}
+
+static void
+local_close(struct cp_local *local)
+{
+	cp_source_close(&local->source);
+	cp_target_close(&local->target);
 }
 
 bool
 cp_client(void *arg, uint16_t port, GError **error)
 {
+	struct cp_local local = {.source = {.fd = -1}, .target = {.fd = -1, .folder = -1}};
 	struct cp_job *job = arg;
 	struct tool_adapter adapter;
 	struct cp_end end = {0};
 	bool good;
 
-	if (!tool_adapter_open(&adapter, job->options.adapter, error))
+	if (!local_open(&local, job, error))
 		return false;
-	good = connect_to(job, &adapter, &end, port, error) && copy_over(job, &end, error);
+	if (!tool_adapter_open(&adapter, job->options.adapter, error)) {
+		local_close(&local);
+		return false;
+	}
+	good = connect_to(job, &adapter, &end, port, error) && copy_over(job, &end, &local, error);
 	cp_end_close(&end);
 	tool_adapter_close(&adapter);
+	local_close(&local);
 	return good;
 }

@@ -184,12 +184,18 @@ make_part(struct cp_target *target, const char *path, GError **error)
 	return fail_errno(error, path, errno);
 }
 
+void
+cp_target_set_mode(struct cp_target *target, mode_t mode)
+{
+	target->mode = mode & PERMISSIONS;
+}
+
 bool
 cp_target_open(struct cp_target *target, int folder, const char *path, mode_t mode, GError **error)
 {
 	memset(target, 0, sizeof(*target));
 	target->fd = -1;
-	target->mode = mode & PERMISSIONS;
+	cp_target_set_mode(target, mode);
 	target->folder = parent_of(folder, path, &target->name, error);
 	if (target->folder >= 0 && may_replace(target, path, error) &&
 	    make_part(target, path, error))

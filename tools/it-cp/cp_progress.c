@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "cp_progress.h"
+#include "tool_print.h"
 
-#define WIDTH     40
+#define WIDTH     20
 #define PERIOD_US 100000
+#define LEFT_MAX  (9999 * 60) /* s */
 
 void
 cp_progress_begin(struct cp_progress *progress, bool shown)
@@ -26,6 +28,10 @@ cp_progress_step(const struct cp_copy *copy, void *arg)
 	double seconds = (double)(now - progress->begin) / G_USEC_PER_SEC;
 	int full = (int)(part * WIDTH);
 	char bar[WIDTH + 1];
+	char done[TOOL_SIZE_TEXT];
+	char size[TOOL_SIZE_TEXT];
+	double rate;
+	unsigned left; /* s */
 
 	if (!progress->shown || (now - progress->last < PERIOD_US && copy->done < copy->size))
 		return;
@@ -33,8 +39,12 @@ cp_progress_step(const struct cp_copy *copy, void *arg)
 	memset(bar, '.', WIDTH);
 	memset(bar, '#', (size_t)full);
 	bar[WIDTH] = '\0';
-	fprintf(stderr, "\r[%s] %3d%% %8.1f MB/s", bar, (int)(part * 100),
-		seconds > 0 ? (double)copy->done / 1e6 / seconds : 0);
+	rate = seconds > 0 ? (double)copy->done / seconds : 0;
+	left = rate > 0 ? (unsigned)MIN((double)(copy->size - copy->done) / rate, LEFT_MAX) : 0;
+	tool_size(done, sizeof(done), copy->done);
+	tool_size(size, sizeof(size), copy->size);
+	fprintf(stderr, "\r[%s] %3d%% %8s of %8s %8.1f MB/s %4u:%02u left", bar, (int)(part * 100),
+		done, size, rate / 1e6, left / 60, left % 60);
 	fflush(stderr);
 }
 

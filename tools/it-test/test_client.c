@@ -17,7 +17,7 @@ send_plan(struct test_session *session, GError **error)
 }
 
 static bool
-connect_lanes(struct test_session *session, const it_path_t *path, uint16_t port, GError **error)
+connect_lanes(struct test_session *session, const struct tool_way *way, GError **error)
 {
 	uint64_t count = test_plan_lanes(&session->plan);
 
@@ -27,7 +27,7 @@ connect_lanes(struct test_session *session, const it_path_t *path, uint16_t port
 
 		hello.index = (uint32_t)i + 1;
 		if (!test_session_lane(session, i, error) ||
-		    !tool_link_connect(&session->lanes[i].link, path, port, &hello, error))
+		    !tool_link_connect(&session->lanes[i].link, way, &hello, error))
 			return false;
 	}
 	return true;
@@ -55,12 +55,12 @@ run(struct test_session *session, GError **error)
 static bool
 client_on(const struct test_job *job, struct test_session *session, uint16_t port, GError **error)
 {
-	it_path_t path;
+	struct tool_way way = {.host = job->host, .port = port};
 
-	return tool_adapter_path(session->adapter, job->host, &path, error) &&
+	return tool_adapter_path(session->adapter, job->host, &way.path, error) &&
 	       test_session_control(session, error) &&
-	       tool_link_connect(&session->control, &path, port, &session->hello, error) &&
-	       send_plan(session, error) && connect_lanes(session, &path, port, error) &&
+	       tool_link_connect(&session->control, &way, &session->hello, error) &&
+	       send_plan(session, error) && connect_lanes(session, &way, error) &&
 	       run(session, error);
 }
 

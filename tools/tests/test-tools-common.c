@@ -4,9 +4,11 @@
 /* What the tools share and what needs no adapter: numbers, messages, patterns, the greeting. */
 
 #include <locale.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool_error.h"
+#include "tool_figures.h"
 #include "tool_options.h"
 #include "tool_pattern.h"
 #include "tool_print.h"
@@ -111,6 +113,86 @@ test_duration(void)
 
 		g_assert_false(tool_duration(bad[i], &us, &error));
 		g_assert_error(error, TOOL_ERROR, TOOL_ERROR_USAGE);
+	}
+}
+
+static int
+by_size(gconstpointer a, gconstpointer b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Against the exact figures of times of all lengths. */
+static void
+test_figures(void)
+{
+	static const double parts[] = {0, 0.001, 0.5, 0.9, 0.99, 0.999, 1};
+	enum {
+		COUNT = 5000
+	};
+	g_autofree struct tool_figures *figures = g_new0(struct tool_figures, 1);
+	g_autofree struct tool_figures *half = g_new0(struct tool_figures, 1);
+	g_autofree uint64_t *times = g_new(uint64_t, COUNT);
+	GRand *chance = g_rand_new_with_seed(7);
+
+	g_assert_cmpfloat(tool_figures_percentile(figures, 0.5), ==, 0);
+	g_assert_cmpfloat(tool_figures_mean(figures), ==, 0);
+	for (size_t i = 0; i < COUNT; i++) {
+		times[i] = (UINT64_C(1) << (i % 42)) - 1 +
+			   g_rand_int(chance) % ((UINT64_C(1) << (i % 32)) + 1);
+		tool_figures_add(i % 2 == 0 ? figures : half, times[i]);
+	}
+	g_rand_free(chance);
+	tool_figures_merge(figures, half);
+	qsort(times, COUNT, sizeof(*times), by_size);
+	g_assert_cmpuint(figures->count, ==, COUNT);
+	g_assert_cmpuint(figures->min, ==, times[0]);
+	g_assert_cmpuint(figures->max, ==, times[COUNT - 1]);
+	for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+		size_t rank = (size_t)(parts[i] * COUNT + 0.9999);
+		double exact = (double)times[rank == 0 ? 0 : rank - 1] / 1e3;
+		double told = tool_figures_percentile(figures, parts[i]);
+
+		g_assert_cmpfloat(told, >=, exact);
+		g_assert_cmpfloat(told, <=, exact * (1 + 1.0 / 128));
+	}
+}
+
+/* The longest times are counted together, but the largest is exact. */
+static void
+test_figures_beyond(void)
+{
+	g_autofree struct tool_figures *figures = g_new0(struct tool_figures, 1);
+
+	tool_figures_add(figures, UINT64_MAX);
+	tool_figures_add(figures, UINT64_C(1) << TOOL_FIGURES_TOP);
+	g_assert_cmpuint(figures->max, ==, UINT64_MAX);
+	g_assert_cmpuint(figures->min, ==, UINT64_C(1) << TOOL_FIGURES_TOP);
+	g_assert_cmpfloat(tool_figures_percentile(figures, 1), >=, (double)figures->min / 1e3);
+}
+
+static void
+test_size(void)
+{
+	static const struct {
+		uint64_t octets;
+		const char *text;
+	} cases[] = {{0, "0 B"},
+		     {999, "999 B"},
+		     {1000, "1.0 kB"},
+		     {999949, "999.9 kB"},
+		     {999950, "1.0 MB"},
+		     {1048576, "1.0 MB"},
+		     {UINT64_C(5000000000), "5.0 GB"},
+		     {UINT64_MAX, "18.4 EB"}};
+	char text[TOOL_SIZE_TEXT];
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		tool_size(text, sizeof(text), cases[i].octets);
+		g_assert_cmpstr(text, ==, cases[i].text);
 	}
 }
 
@@ -289,6 +371,9 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/common/number", test_number);
 	g_test_add_func("/tools/common/number-overflow", test_number_overflow);
 	g_test_add_func("/tools/common/duration", test_duration);
+	g_test_add_func("/tools/common/figures", test_figures);
+	g_test_add_func("/tools/common/figures-beyond", test_figures_beyond);
+	g_test_add_func("/tools/common/size", test_size);
 	g_test_add_func("/tools/common/escape", test_escape);
 	g_test_add_func("/tools/common/escape-utf8", test_escape_utf8);
 	g_test_add_func("/tools/common/wire", test_wire);

@@ -8,12 +8,16 @@ Usage: test_programs.py TOOLS ADAPTER self|pair      (TAP)
 
 import functools
 import os
+import pty
+import re
 import resource
 import signal
 import socket
+import subprocess
 import sys
 
-from tool_runs import Failed, Folder, Server, finish, main, run, start, wait_for_traffic
+from tool_runs import (PATIENCE, Failed, Folder, Server, finish, main, run, start,
+                       wait_for_traffic)
 
 HOST = '127.0.0.1'
 SOME = bytes(range(256)) * 12345        # 3 MB, no multiple of a chunk
@@ -195,7 +199,8 @@ def nobody_there(bench):
         for name, *arguments in (('it-ping', HOST), ('it-test', HOST),
                                  ('it-cp', __file__, HOST + ':x')):
             run(bench.tools, name, '-a', bench.adapter, '-p', port, *arguments).expect(
-                1, 'cannot connect')
+                1, 'cannot connect to %s:%s over %s: nobody listens there' % (
+                    HOST, port, bench.adapter))
         run(bench.tools, 'it-ping', '-a', bench.adapter, 'no-such-host.invalid').expect(1, 'host')
 
 
@@ -214,6 +219,77 @@ def wrong_tool(bench):
         run(bench.tools, 'it-ping', *port, HOST).expect(1, 'another tool serves that port')
         run(bench.tools, 'it-test', *port, '-C', '5', HOST).expect(0)
         server.done().expect(0, 'something else')
+
+
+def no_file(bench):
+    """A file that is not there is told before anybody is connected to."""
+    for source, target, why in (('/nonexistent', 'no-such-host.invalid:x', 'No such file'),
+                                ('no-such-host.invalid:x', '/nonexistent/x', 'No such file'),
+                                ('/dev', 'no-such-host.invalid:x', 'not a regular file')):
+        run(bench.tools, 'it-cp', '-a', bench.adapter, source, target).expect(1, '/', why)
+
+
+def versions(bench):
+    for name in ('it-info', 'it-ping', 'it-test', 'it-cp'):
+        said = run(bench.tools, name, '--version').expect(0)
+        if not re.fullmatch(name + r' \(itapi\) \d+\.\d+\.\d+\n', said.out):
+            raise Failed('%r is no version' % said.out)
+        helped = run(bench.tools, name, '--help').expect(0)
+        if name != 'it-info' and 'default: iwarp' not in helped.out:
+            raise Failed('no defaults in: ' + helped.out)
+
+
+def safe_terminal(bench):
+    """Nothing that a terminal obeys comes through from a name; JSON keeps the name."""
+    name = 'no\033[31m\nsuch\x9b'
+    for locale in ('C', 'C.UTF-8'):
+        there = {'env': {**os.environ, 'LC_ALL': locale}}
+        for tool, *words in (('it-info',), ('it-ping', HOST), ('it-test', HOST),
+                             ('it-cp', __file__, HOST + ':x')):
+            said = run(bench.tools, tool, '-a', name, *words, **there).expect(
+                1, r'no\x1b[31m\x0asuch\xc2\x9b')
+            same([], re.findall(r'[^\n -~]', said.out + said.err))
+            said = run(bench.tools, tool, '-a', name, '--json', *words, **there).expect(1)
+            same([], re.findall(r'[^\n -~]', said.out))
+            if name not in said.json()['error']:
+                raise Failed('the name is lost: ' + said.out)
+
+
+def stopped_ping(bench):
+    """On a terminal there is a line each second, and the figures outlive ^C."""
+    ours, theirs = pty.openpty()
+    with Server(bench.tools, 'it-ping', '-a', bench.adapter, '-P') as server:
+        with subprocess.Popen([os.path.join(bench.tools, 'it-ping'), '-a', bench.adapter, '-p',
+                               server.port, HOST], stdin=subprocess.DEVNULL, stdout=theirs,
+                              stderr=subprocess.PIPE) as client:
+            os.close(theirs)
+            shown = b''
+            while shown.count(b'rounds, us: min') < 2:
+                shown += os.read(ours, 4096)
+            client.send_signal(signal.SIGINT)
+            try:
+                while True:
+                    shown += os.read(ours, 4096)
+            except OSError:         # the terminal is closed
+                os.close(ours)
+            same(b'', client.stderr.read())
+            same(128 + signal.SIGINT, client.wait(PATIENCE))
+        if not re.search(rb'\d+ round trips of 64 octets verified in .*\r\nus: min .* median .* 99.9% ',
+                         shown):
+            raise Failed('no summary in %r' % shown)
+        server.kill(signal.SIGTERM)
+        server.done().expect(0)
+
+
+def stopped_json(bench):
+    with Server(bench.tools, 'it-ping', '-a', bench.adapter, '-P') as server:
+        client = start(bench.tools, 'it-ping', '-a', bench.adapter, '-p', server.port, '--json', HOST)
+        wait_for_traffic(server.port, [client])
+        client.send_signal(signal.SIGINT)
+        said = finish(client).expect(128 + signal.SIGINT).json()
+        same((True, True), (said['ok'], said['stopped']))
+        if not 0 < said['min_us'] <= said['p50_us'] <= said['p99_9_us'] <= said['max_us']:
+            raise Failed('figures out of order: %s' % said)
 
 
 def port_in_use(bench):
@@ -288,6 +364,8 @@ EVERYWHERE = [
 
 PAIRS = [
     ('command-lines', command_lines), ('no-adapter', no_adapter), ('nobody-there', nobody_there),
+    ('no-file', no_file), ('versions', versions), ('safe-terminal', safe_terminal),
+    ('stopped-ping', stopped_ping), ('stopped-json', stopped_json),
     ('silent-there', silent_there), ('wrong-tool', wrong_tool), ('port-in-use', port_in_use),
     ('many-clients', many_clients),
     *[('killed-%s-of-%s' % (victim, name), functools.partial(killed, victim, name))
