@@ -349,6 +349,7 @@ test_terminal(void)
 		.word = CP_REQUEST, .sum = CP_SHA256, .text = (char *)"no\033[31m\nsuch\233file"};
 	g_autofree char *why = NULL;
 	g_autofree char *output = NULL;
+	g_autofree char *target = g_strconcat(server.folder, ".got", NULL);
 	struct hostile_end end;
 
 	hostile_enter(&end, &server, TOOL_CP);
@@ -357,7 +358,7 @@ test_terminal(void)
 	hostile_close(&end);
 	hostile_server_said(&server, "no\\x1b[31m\\x0asuch\\x9bfile: No such file");
 	g_assert_cmpint(hostile_run(&output, &server, "it-cp", "-p", "@", "127.0.0.1:a\033[31m\nb",
-				    "/dev/null/x", NULL),
+				    target, NULL),
 			==, 1);
 	g_assert_null(strchr(output, '\033'));
 	g_assert_nonnull(strstr(output, "a\\x1b[31m\\x0ab"));
