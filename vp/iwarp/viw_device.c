@@ -7,6 +7,7 @@
  */
 #include "viw_rnic.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,8 +303,13 @@ viw_dump(struct ri_rnic *ri, char *text, size_t room)
 	struct viw_rnic *rnic = (struct viw_rnic *)ri;
 
 	pthread_mutex_lock(&rnic->lock);
-	int n = snprintf(text, room, "queue pairs %u\nother objects %u\nstreams %u\n",
-			 rnic->num_qps, rnic->num_objects, atomic_load(&rnic->engine.streams));
+	struct viw_engine *engine = &rnic->engine;
+	int n = snprintf(text, room,
+			 "queue pairs %u\nother objects %u\nstreams %u\n"
+			 "staging buffers in use %u\noctets set aside %" PRIu64 "\n",
+			 rnic->num_qps, rnic->num_objects, atomic_load(&engine->streams),
+			 VIW_BUF_COUNT - atomic_load(&engine->pool.free_count),
+			 atomic_load(&engine->pool.aside));
 	pthread_mutex_unlock(&rnic->lock);
 	return n > 0 ? (size_t)n : 0;
 }

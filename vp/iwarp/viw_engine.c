@@ -198,6 +198,19 @@ viw_engine_give(struct viw_engine *engine, uint8_t *buf)
 	vsw_lead_kick(&engine->lead);
 }
 
+uint8_t *
+viw_engine_set_aside(struct viw_engine *engine, uint8_t *buf, uint32_t *at, uint32_t len)
+{
+	if (!viw_pool_is_low(&engine->pool) || !viw_pool_owns(&engine->pool, buf))
+		return buf;
+	uint8_t *copy = viw_pool_copy(&engine->pool, buf + *at, len);
+	if (copy == NULL)
+		return buf;
+	*at = 0;
+	viw_engine_give(engine, buf);
+	return copy;
+}
+
 /* --- requests held back -------------------------------------------------------------------- */
 
 void

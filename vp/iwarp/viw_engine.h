@@ -45,8 +45,13 @@ void viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear);
 /* Its socket takes no more, or takes again. The holder of tx.role. */
 void viw_engine_blocked(struct viw_qp *qp);
 void viw_engine_unblocked(struct viw_qp *qp);
-/* Give a buffer back; NULL is allowed. */
+/* Give back a buffer, or what was set aside; NULL is allowed. */
 void viw_engine_give(struct viw_engine *engine, uint8_t *buf);
+/*
+ * A queue pair keeps octets [*at, *at + len) of a buffer beyond this round. If the pool is low, they are
+ * set aside, the buffer goes back and *at is 0. Returns where they are now.
+ */
+uint8_t *viw_engine_set_aside(struct viw_engine *engine, uint8_t *buf, uint32_t *at, uint32_t len);
 /* So few streams that their queue pairs keep their buffers. */
 static inline bool
 viw_engine_is_small(struct viw_engine *engine)

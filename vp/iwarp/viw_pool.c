@@ -8,11 +8,21 @@
  * that are still in the cache, and pages of buffers that were never needed at the same time stay
  * untouched. The pool never grows: who finds it empty marks that and is run again when a buffer
  * returns (senders), or does without (receivers, see viw_rx.c). Any thread.
+ *
+ * What is set aside comes from malloc, with its length in front. Its bound: a sender that finds the pool
+ * low builds VIW_TX_LEAN octets and one frame more at most (viw_tx_build.c), a receiver keeps one read
+ * at most (viw_rx.c). If there is no memory for it, the buffer is kept.
  */
 #include "viw_pool.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+struct aside {
+	size_t len;
+	uint8_t octets[];
+};
 
 bool
 viw_pool_init(struct viw_pool *pool)
@@ -26,7 +36,7 @@ viw_pool_init(struct viw_pool *pool)
 	pool->arena = arena;
 	for (uint32_t i = 0; i < VIW_BUF_COUNT; i++)
 		pool->free[i] = (uint16_t)(VIW_BUF_COUNT - 1 - i);
-	pool->free_count = VIW_BUF_COUNT;
+	atomic_store(&pool->free_count, VIW_BUF_COUNT);
 	return true;
 }
 
@@ -46,12 +56,37 @@ viw_pool_get(struct viw_pool *pool)
 	if (buf != NULL)
 		return buf;
 	vsw_lock(&pool->lock);
-	if (pool->free_count > 0)
-		buf = pool->arena + (size_t)pool->free[--pool->free_count] * VIW_BUF_SIZE;
+	unsigned count = atomic_load_explicit(&pool->free_count, memory_order_relaxed);
+	if (count > 0) {
+		buf = pool->arena + (size_t)pool->free[count - 1] * VIW_BUF_SIZE;
+		atomic_store_explicit(&pool->free_count, count - 1, memory_order_relaxed);
+	}
 	vsw_unlock(&pool->lock);
 	if (buf == NULL)
 		atomic_store(&pool->starved, 1);
 	return buf;
+}
+
+uint8_t *
+viw_pool_copy(struct viw_pool *pool, const uint8_t *from, uint32_t len)
+{
+	struct aside *aside = malloc(sizeof(*aside) + len);
+
+	if (aside == NULL)
+		return NULL;
+	aside->len = len;
+	memcpy(aside->octets, from, len);
+	atomic_fetch_add(&pool->aside, len);
+	return aside->octets;
+}
+
+static void
+aside_free(struct viw_pool *pool, uint8_t *octets)
+{
+	struct aside *aside = (void *)(octets - offsetof(struct aside, octets));
+
+	atomic_fetch_sub(&pool->aside, aside->len);
+	free(aside);
 }
 
 bool
@@ -61,10 +96,15 @@ viw_pool_put(struct viw_pool *pool, uint8_t *buf)
 
 	if (buf == NULL)
 		return false;
+	if (!viw_pool_owns(pool, buf)) {
+		aside_free(pool, buf);
+		return false;
+	}
 	if (!atomic_compare_exchange_strong(&pool->spare, &none, buf)) {
 		vsw_lock(&pool->lock);
-		pool->free[pool->free_count++] =
-			(uint16_t)((size_t)(buf - pool->arena) / VIW_BUF_SIZE);
+		unsigned count = atomic_load_explicit(&pool->free_count, memory_order_relaxed);
+		pool->free[count] = (uint16_t)((size_t)(buf - pool->arena) / VIW_BUF_SIZE);
+		atomic_store_explicit(&pool->free_count, count + 1, memory_order_relaxed);
 		vsw_unlock(&pool->lock);
 	}
 	return atomic_load(&pool->starved) != 0 && atomic_exchange(&pool->starved, 0) != 0;

@@ -80,7 +80,7 @@ struct viw_tx {
 	atomic_bool shut;       /* FIN sent */
 	atomic_uint unattended; /* requests that found nobody to wait with */
 	struct vsw_wq sq;
-	uint8_t *buf;    /* borrowed while there is something in it */
+	uint8_t *buf;    /* borrowed, or set aside, while there is something in it */
 	uint32_t at;     /* first octet of buf that the socket did not take */
 	uint32_t len;    /* octets in buf */
 	uint64_t queued; /* octets of the stream built so far */
@@ -147,7 +147,7 @@ struct viw_rx {
 	struct vsw_wq rq;             /* without slots if there is an SRQ */
 	struct vsw_srq_member member; /* of the SRQ */
 	uint8_t *spare;               /* kept from round to round while streams are few */
-	uint8_t *keep;                /* borrowed: octets that came behind a Send that waits */
+	uint8_t *keep;                /* borrowed, or set aside: octets behind a Send that waits */
 	uint32_t keep_at;
 	uint32_t keep_len;
 	uint8_t phase;        /* enum viw_rx_phase */
@@ -270,6 +270,8 @@ void viw_tx_leave(struct viw_qp *qp);
 void viw_tx_push_failed(struct viw_qp *qp, int error);
 /* Hand the buffer to the socket. False: it takes no more now. Holder of tx.role. */
 bool viw_tx_push(struct viw_qp *qp);
+/* An empty buffer of VIW_BUF_SIZE in tx.buf. All octets were taken. False: there is none. Holder of tx.role. */
+bool viw_tx_buffer(struct viw_qp *qp);
 
 /* --- viw_tx_build.c: frames of requests and responses ------------------------------------- */
 

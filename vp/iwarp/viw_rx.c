@@ -159,9 +159,10 @@ input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 	*done += (uint32_t)n;
 	uint32_t used = viw_rx_feed(qp, *buf, (uint32_t)n);
 	if (used < (uint32_t)n && viw_qp_state(qp) == RI_QPS_RTS) {
-		rx->keep = *buf;
 		rx->keep_at = used;
 		rx->keep_len = (uint32_t)n - used;
+		rx->keep =
+			viw_engine_set_aside(&qp->rnic->engine, *buf, &rx->keep_at, rx->keep_len);
 		*buf = NULL;
 		return false;
 	}

@@ -170,17 +170,17 @@ rx_reset(struct viw_qp *qp)
 		(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
 }
 
-/* A buffer for octets that came early. */
+/* Octets that came early are looked at first. */
 static enum ri_status
 take_early(struct viw_qp *qp, const struct ri_stream *stream)
 {
 	if (stream->early_len == 0)
 		return RI_SUCCESS;
-	uint8_t *keep =
-		stream->early_len <= VIW_BUF_SIZE ? viw_pool_get(&qp->rnic->engine.pool) : NULL;
+	if (stream->early_len > VIW_BUF_SIZE)
+		return RI_ERR_RESOURCES;
+	uint8_t *keep = viw_pool_copy(&qp->rnic->engine.pool, stream->early, stream->early_len);
 	if (keep == NULL)
 		return RI_ERR_RESOURCES;
-	memcpy(keep, stream->early, stream->early_len);
 	qp->rx.keep = keep;
 	qp->rx.keep_at = 0;
 	qp->rx.keep_len = stream->early_len;
@@ -282,10 +282,10 @@ rtr_build(struct viw_qp *qp)
 	struct ddp_segment write = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);
 	struct rdmap_read_request read = {.source_stag = RDMAP_RTR_STAG};
 
-	if (tx->buf == NULL)
-		tx->buf = viw_pool_get(&qp->rnic->engine.pool);
-	if (tx->buf == NULL || tx->len + RDMAP_TERMINATE_FPDU_MAX > VIW_BUF_SIZE)
+	if (!viw_tx_buffer(qp)) {
+		viw_lost(qp, ENOMEM);
 		return;
+	}
 	if (qp->rtr_send == RI_RTR_READ) {
 		(void)viw_read_note(qp, &(struct viw_outbound_read){0});
 		tx->len +=

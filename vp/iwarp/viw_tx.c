@@ -46,6 +46,39 @@ buffer_release(struct viw_qp *qp)
 	viw_engine_give(&qp->rnic->engine, buf);
 }
 
+bool
+viw_tx_buffer(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	struct viw_pool *pool = &qp->rnic->engine.pool;
+
+	if (tx->buf != NULL && !viw_pool_owns(pool, tx->buf))
+		buffer_release(qp);
+	if (tx->buf == NULL)
+		tx->buf = viw_pool_get(pool);
+	tx->at = 0;
+	tx->len = 0;
+	return tx->buf != NULL;
+}
+
+/* Octets that were not taken stay, but perhaps not where they are; see viw_pool.h. */
+static void
+buffer_park(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	struct viw_engine *engine = &qp->rnic->engine;
+
+	if (tx->buf == NULL)
+		return;
+	uint32_t rest = tx->len - tx->at;
+	if (rest > 0) {
+		tx->buf = viw_engine_set_aside(engine, tx->buf, &tx->at, rest);
+		tx->len = tx->at + rest;
+	} else if (!viw_engine_is_small(engine)) {
+		buffer_release(qp);
+	}
+}
+
 /* The socket takes no more, or has had enough for one round: somebody comes again. */
 static void
 come_again(struct viw_qp *qp)
@@ -125,7 +158,7 @@ send_work(struct viw_qp *qp)
 	viw_sq_complete(qp);
 }
 
-/* Put the Terminate, if there is one, behind what is under way. */
+/* Put the Terminate, if there is one, behind what was under way, which the socket has taken. */
 static void
 queue_terminate(struct viw_qp *qp)
 {
@@ -133,16 +166,10 @@ queue_terminate(struct viw_qp *qp)
 
 	if (tx->terminate_queued || qp->end.fpdu_len == 0)
 		return;
-	if (tx->buf == NULL)
-		tx->buf = viw_pool_get(&qp->rnic->engine.pool);
-	if (tx->buf == NULL)
+	if (!viw_tx_buffer(qp))
 		return; /* the timer of the end is running */
-	if (tx->at == tx->len)
-		tx->at = tx->len = 0;
-	if (tx->len + qp->end.fpdu_len > VIW_BUF_SIZE)
-		return; /* the next push makes room */
-	memcpy(tx->buf + tx->len, qp->end.fpdu, qp->end.fpdu_len);
-	tx->len += qp->end.fpdu_len;
+	memcpy(tx->buf, qp->end.fpdu, qp->end.fpdu_len);
+	tx->len = qp->end.fpdu_len;
 	tx->terminate_queued = true;
 }
 
@@ -202,9 +229,7 @@ tx_round(struct viw_qp *qp)
 		    atomic_load(&qp->rx.eof))
 			viw_serve_soon(qp);
 	}
-	if (qp->tx.buf != NULL && qp->tx.at == qp->tx.len &&
-	    !viw_engine_is_small(&qp->rnic->engine))
-		buffer_release(qp);
+	buffer_park(qp);
 }
 
 void

@@ -19,6 +19,8 @@
 
 #include <string.h>
 
+#define VIW_TX_LEAN (16u * 1024) /* octets built at once while buffers are few; see viw_pool.h */
+
 uint32_t
 viw_frame_size(bool tagged, uint32_t payload)
 {
@@ -441,18 +443,16 @@ viw_tx_fill(struct viw_qp *qp)
 	enum ri_qp_state begun = viw_qp_state(qp);
 	bool some = false;
 
-	if (tx->buf == NULL) {
-		tx->buf = viw_pool_get(&qp->rnic->engine.pool);
-		if (tx->buf == NULL) {
-			atomic_store(&tx->starved, true);
-			return false;
-		}
-		atomic_store(&tx->starved, false);
+	uint32_t enough = viw_pool_is_low(&qp->rnic->engine.pool) ? VIW_TX_LEAN : VIW_BUF_SIZE;
+
+	if (!viw_tx_buffer(qp)) {
+		atomic_store(&tx->starved, true);
+		return false;
 	}
-	tx->at = 0;
-	tx->len = 0;
+	if (atomic_load_explicit(&tx->starved, memory_order_relaxed))
+		atomic_store(&tx->starved, false);
 	tx->direct = false;
-	while (!tx->direct && viw_qp_state(qp) == begun && build_next(qp))
+	while (!tx->direct && tx->len < enough && viw_qp_state(qp) == begun && build_next(qp))
 		some = true;
 	return some;
 }
