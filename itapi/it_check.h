@@ -9,7 +9,7 @@
 
 #include "it_api.h"
 
-/* A query mask: a union of the object's bits, or the ALL bit alone (itapi-semantics G9). */
+/* A query mask: a union of the object's bits, or the ALL bit alone [IT 1.9]. */
 static inline bool
 query_mask_valid(unsigned int mask, unsigned int all, unsigned int bits)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: connections (itapi-semantics 15.5). */
+/* Entry points: connections [IT 15.5]. */
 
 #include "it_check.h"
 #include "ual.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* [fast path] Entry points: data transfer (itapi-semantics 15.7). */
+/* [fast path] Entry points: data transfer [IT 15.7]. */
 
 #include "ual.h"
 #include "ual_dto.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: endpoints (itapi-semantics 15.4). */
+/* Entry points: endpoints [IT 15.4]. */
 
 #include "it_check.h"
 #include "ual.h"

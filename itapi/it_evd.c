@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: event dispatchers (itapi-semantics 15.3, 15.10). */
+/* Entry points: event dispatchers [IT 15.3], [IT 15.10]. */
 
 #include "it_check.h"
 #include "it_ext.h"

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Entry points: calls that applications of the field brought along (itapi-semantics 15.11), in terms of
+ * Entry points: calls that applications of the field brought along [IT 15.11], in terms of
  * those of the standard.
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: adapters (itapi-semantics 15.1). */
+/* Entry points: adapters [IT 15.1]. */
 
 #include "it_check.h"
 #include "ual.h"

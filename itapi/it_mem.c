@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: registered memory (itapi-semantics 15.6). Windows are in it_rmr.c. */
+/* Entry points: registered memory [IT 15.6]. Windows are in it_rmr.c. */
 
 #include "it_check.h"
 #include "ual.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: memory of privileged consumers (itapi-semantics 8.9, 15.6). */
+/* Entry points: memory of privileged consumers [IT 8.9], [IT 15.6]. */
 
 #include "ual.h"
 #include "ual_dto.h"

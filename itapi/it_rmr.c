@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: windows (itapi-semantics 15.6). Linking and unlinking are [fast path]. */
+/* Entry points: windows [IT 15.6]. Linking and unlinking are [fast path]. */
 
 #include "it_check.h"
 #include "ual.h"

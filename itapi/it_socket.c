@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry point: conversion of a socket (itapi-semantics 11). */
+/* Entry point: conversion of a socket [IT 11]. */
 
 #include "it_check.h"
 #include "ual.h"

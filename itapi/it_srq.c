@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: shared receive queues (itapi-semantics 15.8). */
+/* Entry points: shared receive queues [IT 15.8]. */
 
 #include "it_check.h"
 #include "ual.h"

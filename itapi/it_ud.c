@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: datagrams (itapi-semantics 13, 15.4, 15.9). Posts are in it_dto.c. */
+/* Entry points: datagrams [IT 13], [IT 15.4], [IT 15.9]. Posts are in it_dto.c. */
 
 #include "it_check.h"
 #include "ual.h"

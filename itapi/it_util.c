@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points that are helpers: handles, contexts, addresses, byte order (itapi-semantics 15.1). */
+/* Entry points that are helpers: handles, contexts, addresses, byte order [IT 15.1]. */
 
 #include <endian.h>
 #include <string.h>

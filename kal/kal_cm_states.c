@@ -4,7 +4,7 @@
 /*
  * States down, happenings across. An empty cell means "not allowed". What the client hears is part
  * of the cell: an end before the connection stood is a failure, an end after our own disconnect is
- * always DISCONNECTED (itapi-semantics 4.2, 4.5; R-01).
+ * always DISCONNECTED ([IT 4.2], [IT 4.5]; R-01).
  */
 #include "kal_cm_states.h"
 

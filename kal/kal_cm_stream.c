@@ -3,7 +3,7 @@
 
 /*
  * Connections over host TCP for providers that take over a stream: connect, MPA start-up, hand-over
- * (RFC 5044 section 7, RFC 6581; iwarp-wire 2).
+ * (RFC 5044 section 7, RFC 6581; [WIRE 2]).
  *
  * Initiator: socket, TCP connect, Request out, Reply in, attach. Responder (the request was read and
  * shown by kal_request.c): Reply out, attach. Everything that touches the socket runs on the service
@@ -220,7 +220,7 @@ kal_setup_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppr
 	wish->words = !suppress;
 	wish->ird = (uint16_t)MIN(req->ird, KAL_MPA_DEPTH_MAX);
 	wish->ord = (uint16_t)MIN(req->ord, KAL_MPA_DEPTH_MAX);
-	wish->ird_max = wish->ird; /* the consumer's number is never raised (itapi-semantics 9.6) */
+	wish->ird_max = wish->ird; /* the consumer's number is never raised [IT 9.6] */
 	wish->rtr = cm->p.attr->rtr_types & (RI_RTR_WRITE | RI_RTR_READ);
 	if (req->ord == 0)
 		wish->rtr &= RI_RTR_WRITE; /* a Read would have no place to go */

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A TCP connection of the application becomes a connection of a queue pair (itapi-semantics 11).
+ * A TCP connection of the application becomes a connection of a queue pair [IT 11].
  *
  * The descriptor is duplicated; the application's own stays open and is not to be used any more. Until
  * the call has succeeded nothing is set on the socket, for both descriptors share its flags. Who
@@ -98,7 +98,7 @@ on_port(const struct ri_port_attr *port, const struct ri_addr *addr)
 	return found;
 }
 
-/* RI_SUCCESS: the socket's own address belongs to a spigot of this adapter, which one is filled in (11.1). */
+/* RI_SUCCESS: the socket's own address belongs to a spigot of this adapter, which one is filled in [IT 11.1]. */
 static enum ri_status
 find_spigot(const struct kal_cm *cm, struct kal_cm_event *news)
 {

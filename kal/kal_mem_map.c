@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * I/O addresses for privileged clients (itapi-semantics 8.9): KAL_MEM_MAP and KAL_MEM_UNMAP.
+ * I/O addresses for privileged clients [IT 8.9]: KAL_MEM_MAP and KAL_MEM_UNMAP.
  *
  * An adapter in user space sees memory as its process does: the I/O address is the virtual address, and
  * any range is contiguous. What is left to do is to find out whether the range is there, to count it

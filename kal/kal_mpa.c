@@ -8,15 +8,15 @@
  * speaks something else is dropped at once and not by a timer. Nothing behind the fixed 20 octets is looked
  * at before all of the frame is there.
  *
- * Negotiation (iwarp-wire.md 2.6): IRD is what the sender of a frame can queue, ORD what it wants outstanding. The
+ * Negotiation [WIRE 2.6]: IRD is what the sender of a frame can queue, ORD what it wants outstanding. The
  * responder lowers its ORD to the initiator's IRD and raises its IRD to the initiator's ORD as far as the
  * device can; the initiator then does the same with the Reply. 0x3fff says "not negotiated here"; a step that
  * would use it, from either side, is left out.
  *
- * RTR (iwarp-wire.md 2.5): if the responder wants to send first, the initiator speaks a message without
+ * RTR [WIRE 2.5]: if the responder wants to send first, the initiator speaks a message without
  * effect: a Write or a Read of length 0. Type B is ambiguous between drivers; we never offer nor choose it.
  *
- * Revision 0 is the dialect of the RDMA Consortium and refused (iwarp-wire.md 10).
+ * Revision 0 is the dialect of the RDMA Consortium and refused [WIRE 10].
  *
  * Standards: RFC 5044 section 7, RFC 6581.
  */
@@ -73,7 +73,7 @@ words_read(struct wire_reader *r, struct kal_mpa_frame *frame)
 	frame->ord = second & WORD_DEPTH;
 }
 
-/* What the fixed part says about itself, in the order of iwarp-wire.md 2.7. */
+/* What the fixed part says about itself, in the order of [WIRE 2.7]. */
 static enum kal_mpa_found
 header_check(const struct kal_mpa_frame *frame, uint8_t flags, uint16_t pd_length)
 {

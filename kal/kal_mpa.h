@@ -16,7 +16,7 @@
  * A responder calls kal_mpa_read(), kal_mpa_judge_request(); when its consumer has decided, kal_mpa_accept() or
  * kal_mpa_reject(), and kal_mpa_write().
  *
- * Standards: RFC 5044 section 7, RFC 6581; iwarp-wire.md chapter 2.
+ * Standards: RFC 5044 section 7, RFC 6581; [WIRE 2].
  */
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@
 #define KAL_MPA_PRIVATE_MAX 512u /**< most octets of PD_Length, words included */
 #define KAL_MPA_FRAME_MAX   532u /**< octets of the largest frame */
 #define KAL_MPA_PRIVATE_SAFE \
-	251u /**< private data of a consumer that every Linux peer takes (S6) */
+	251u /**< private data of a consumer that every Linux peer takes [WIRE 11.6] */
 #define KAL_MPA_DEPTH_MAX     0x3ffeu /**< largest IRD or ORD that a frame can state */
 #define KAL_MPA_DEPTH_PRIVATE 0x3fffu /**< "not negotiated here, left to the consumers" */
 
@@ -179,7 +179,7 @@ bool kal_mpa_reject_no_room(const struct kal_mpa_wish *wish, const struct kal_mp
 			    struct kal_mpa_frame *reply);
 
 /**
- * @brief Initiator: what does this Reply mean? The decision table of iwarp-wire.md 2.7.
+ * @brief Initiator: what does this Reply mean? The decision table of [WIRE 2.7].
  *
  * Octets behind the Reply are FPDUs, whatever the verdict.
  *

@@ -172,7 +172,7 @@ void kal_rnic_close(struct kal_rnic *rnic);
 enum ri_status kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 			      struct kal_path_query_rep *rep) RI_MUST_CHECK;
 
-/* kal_mem_map.c: I/O addresses for privileged clients (itapi-semantics 8.9) */
+/* kal_mem_map.c: I/O addresses for privileged clients [IT 8.9] */
 enum ri_status kal_mem_map(struct kal_rnic *rnic, const struct kal_mem_map_req *req,
 			   struct kal_mem_map_rep *rep) RI_MUST_CHECK;
 enum ri_status kal_mem_unmap(struct kal_rnic *rnic,

@@ -475,7 +475,7 @@ request_ready(void *arg, uint32_t events)
 			kal_request_free(request);
 		return;
 	}
-	/* Nothing may come before our Reply (iwarp-wire 2.3 rule 6). */
+	/* Nothing may come before our Reply [WIRE 2.3.6]. */
 	n = recv(kal_fd_get(&request->fd), &octet, 1, MSG_PEEK);
 	if (n >= 0 || (errno != EAGAIN && errno != EINTR))
 		die(request);

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Questions for datagram services (itapi-semantics 13). The provider asks and answers; here stands which
+ * Questions for datagram services [IT 13]. The provider asks and answers; here stands which
  * questions of the client are outstanding, so that each gets one answer and none after its end. A
  * question for one of our listeners is a request as those for connections are (kal_request.c).
  */

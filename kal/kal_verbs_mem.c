@@ -37,7 +37,7 @@ unflatten(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_i
 	return true;
 }
 
-/* Lists and reserved keys are privileged (itapi-semantics 8.9). */
+/* Lists and reserved keys are privileged [IT 8.9]. */
 static enum ri_status
 may_register(struct kal_client *client, const struct kal_rnic *rnic, const struct ri_mr_init *init)
 {

@@ -14,7 +14,7 @@
  * Rules for all control verbs:
  * - They may block for local work (memory, kernel calls), never for a peer.
  * - The kAL never overlaps two calls on one object, nor a call with the destruction of a parent.
- * - A call that fails has changed nothing (RV 9.1).
+ * - A call that fails has changed nothing [RI 2.1.1].
  * - No upcall is made inside a control verb; what a verb causes is raised later, from the service
  *   thread (ri_host::task_run) or from inside a fast-path call.
  * - After a destroy returned, no upcall for the object comes. The kAL holds no lock that its upcall
@@ -161,7 +161,7 @@ struct ri_owner {
 	bool shared;        /**< In another process: queue pages must be mappable by descriptor. */
 };
 
-/** Devices and processes. */
+/** Devices and processes [RI 2.2]. */
 struct ri_device_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -196,7 +196,7 @@ struct ri_device_ops {
 	size_t (*dump)(struct ri_rnic *rnic, char *text, size_t room);
 };
 
-/** Protection domains. */
+/** Protection domains [RI 2.2]. */
 struct ri_pd_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/** Make one. RI_ERR_RESOURCES. */
@@ -205,7 +205,7 @@ struct ri_pd_ops {
 	enum ri_status (*destroy)(struct ri_pd *pd);
 };
 
-/** Completion queues. */
+/** Completion queues [RI 2.2], [RI 7]. */
 struct ri_cq_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/** Make one. *@p entries in: minimum, out: real. RI_ERR_LIMIT, RI_ERR_RESOURCES. */
@@ -217,7 +217,7 @@ struct ri_cq_ops {
 	enum ri_status (*destroy)(struct ri_cq *cq);
 };
 
-/** Shared receive queues; the whole table is absent without ri_rnic_attr::srq. */
+/** Shared receive queues [RI 6]; the whole table is absent without ri_rnic_attr::srq. */
 struct ri_srq_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/** Make one; @p attr reports real sizes. RI_ERR_LIMIT, RI_ERR_RESOURCES. */
@@ -237,7 +237,7 @@ struct ri_srq_ops {
 	enum ri_status (*destroy)(struct ri_srq *srq);
 };
 
-/** Queue pairs. */
+/** Queue pairs [RI 4]. */
 struct ri_qp_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -273,7 +273,7 @@ struct ri_qp_ops {
 	enum ri_status (*resize)(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map);
 };
 
-/** Memory. */
+/** Memory [RI 5]. */
 struct ri_mem_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/** Register, or reserve an STag (ri_mr_init::unlinked). RI_ERR_ADDRESS, _ACCESS, _LIMIT, _RESOURCES. */
@@ -337,7 +337,7 @@ struct ri_service_answer {
 	const void *pdata;  /**< Private data, borrowed. */
 };
 
-/** First optional form of connection management: by address (VS-11.6 C1). With RI_CM_ADDRESS. */
+/** First optional form of connection management: by address [RI 11.6.1]. With RI_CM_ADDRESS. */
 struct ri_cm_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -398,7 +398,7 @@ struct ri_stream {
 	uint32_t early_len;  /**< Octets in @ref early. */
 };
 
-/** Second optional form: take over a connected stream (VS-11.6 C2). With RI_CM_STREAM. */
+/** Second optional form: take over a connected stream [RI 11.6.3]. With RI_CM_STREAM. */
 struct ri_llp_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**

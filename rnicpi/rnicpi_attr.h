@@ -77,20 +77,20 @@ struct ri_service {
 	uint64_t id;         /**< RI_SERVICE_IB: the service id, network order. */
 };
 
-/** Who picks the 8-bit key of an STag (VS-10 row 9). */
+/** Who picks the 8-bit key of an STag [RI 10.9]. */
 enum ri_key_owner {
 	RI_KEY_PROVIDER = 0, /**< The provider, anew at each registration or bind. */
 	RI_KEY_CONSUMER      /**< The access layer hands it in. */
 };
 
-/** What happens to a message that finds no receive (VS-10 row 19). */
+/** What happens to a message that finds no receive [RI 10.19]. */
 enum ri_rnr_mode {
 	RI_RNR_TERMINATE = 0, /**< The stream ends at once. */
 	RI_RNR_RETRY,         /**< The sender retries, then fails (IB). */
 	RI_RNR_HOLD           /**< The stream waits a bounded time, then ends. */
 };
 
-/** How connections come about (one bit each; VS-10, 11.6). */
+/** How connections come about (one bit each; [RI 10], [RI 11.6]). */
 enum ri_cm_form {
 	RI_CM_ADDRESS = 1u << 0, /**< ri_cm_ops: the provider listens and connects. */
 	RI_CM_STREAM = 1u << 1   /**< ri_llp_ops: the provider takes over a connected stream. */
@@ -107,7 +107,7 @@ enum ri_llp_startup {
  *
  * One attribute for each point on which iWARP and IB differ. The layers above branch on these,
  * never on a provider's name. Filled by ri_device_ops::query; constant while the RNIC is open.
- * The numbers in brackets are rows of VS-10.
+ * What each one settles is said in [RI 10].
  */
 struct ri_rnic_attr {
 	uint32_t size;        /**< sizeof this struct as the provider knows it. */
@@ -125,7 +125,7 @@ struct ri_rnic_attr {
 	uint32_t max_qp;           /**< Queue pairs. */
 	uint32_t max_cq;           /**< Completion queues. */
 	uint32_t max_cqe;          /**< Entries of one CQ. */
-	uint32_t max_srq;          /**< Shared receive queues; 0 = none [17]. */
+	uint32_t max_srq;          /**< Shared receive queues; 0 = none [RI 10.17]. */
 	uint32_t max_srq_wr;       /**< Entries of one SRQ. */
 	uint32_t max_mr;           /**< Regions. */
 	uint32_t max_mw;           /**< Windows. */
@@ -136,90 +136,90 @@ struct ri_rnic_attr {
 	uint32_t max_send_sge;     /**< Segments of a Send. */
 	uint32_t max_recv_sge;     /**< Segments of a receive. */
 	uint32_t max_write_sge;    /**< Segments of an RDMA Write. */
-	uint32_t max_read_sge;     /**< Segments of an RDMA Read sink [2]. */
+	uint32_t max_read_sge;     /**< Segments of an RDMA Read sink [RI 10.2]. */
 	uint32_t max_ird;          /**< Inbound Reads per QP. */
 	uint32_t max_ord;          /**< Outbound Reads per QP. */
 	uint32_t max_rnic_ird;     /**< Shared pool; 0 = none. */
 	uint32_t max_rnic_ord;     /**< Shared pool; 0 = none. */
-	uint64_t max_message_size; /**< Octets of one message [36]. */
+	uint64_t max_message_size; /**< Octets of one message [RI 10.36]. */
 	uint32_t max_ud_message;   /**< Octets of a datagram; 0 without UD. */
-	uint32_t max_inline;       /**< Octets a provider copies at post; for information [42]. */
-	uint32_t max_pbl;          /**< Elements of a page list; 0 without lists. */
-	uint32_t num_completion_handlers; /**< [38]. */
+	uint32_t max_inline; /**< Octets a provider copies at post; for information [RI 10.42]. */
+	uint32_t max_pbl;    /**< Elements of a page list; 0 without lists. */
+	uint32_t num_completion_handlers; /**< [RI 10.38]. */
 
 	/* RDMA Read and memory. */
-	bool read_sink_needs_remote_write; /**< [1]. */
-	bool read_local_extensions;        /**< Read into a window, sink invalidation [3]. */
-	uint8_t immediate_size;            /**< 0, 4 or 8 octets [4]. */
-	bool immediate_separate;           /**< Immediate data is a message of its own [4]. */
-	bool atomics;                      /**< [5]. */
-	bool masked_atomics;               /**< [5]. */
-	bool send_invalidate;              /**< [6]. */
-	bool mw_narrow;                    /**< Windows of one QP [7]. */
-	bool mw_wide;                      /**< Windows of a PD [7]. */
-	bool mw_narrow_unbind;             /**< Local invalidation of a narrow window [7]. */
-	bool mw_wide_unbind;               /**< Zero-length bind of a wide window [7]. */
-	bool mw_on_zero_based;             /**< Windows on zero-based regions [8]. */
-	uint8_t mr_key_owner;              /**< enum ri_key_owner [9]. */
-	uint8_t mw_key_owner;              /**< enum ri_key_owner [9]. */
-	bool zero_based;                   /**< Relative addressing [10]. */
-	bool local_read_revocable;         /**< Regions without local read are enforced [11]. */
-	bool privileged_ops;               /**< Privileged QPs can exist at all [12]. */
-	bool fast_register;                /**< [12]. */
-	bool direct_stag;                  /**< STag 0 on privileged QPs [12]. */
-	bool local_fence;                  /**< [13]. */
-	bool reregister;                   /**< ri_mem_ops::mr_rereg. */
-	bool shared_mr;                    /**< [41]. */
-	bool reg_page_list;                /**< [40]. */
-	bool reg_block_list;               /**< [40]. */
-	bool reg_ve_list;                  /**< [40]. */
+	bool read_sink_needs_remote_write; /**< [RI 10.1]. */
+	bool read_local_extensions;        /**< Read into a window, sink invalidation [RI 10.3]. */
+	uint8_t immediate_size;            /**< 0, 4 or 8 octets [RI 10.4]. */
+	bool immediate_separate;           /**< Immediate data is a message of its own [RI 10.4]. */
+	bool atomics;                      /**< [RI 10.5]. */
+	bool masked_atomics;               /**< [RI 10.5]. */
+	bool send_invalidate;              /**< [RI 10.6]. */
+	bool mw_narrow;                    /**< Windows of one QP [RI 10.7]. */
+	bool mw_wide;                      /**< Windows of a PD [RI 10.7]. */
+	bool mw_narrow_unbind;             /**< Local invalidation of a narrow window [RI 10.7]. */
+	bool mw_wide_unbind;               /**< Zero-length bind of a wide window [RI 10.7]. */
+	bool mw_on_zero_based;             /**< Windows on zero-based regions [RI 10.8]. */
+	uint8_t mr_key_owner;              /**< enum ri_key_owner [RI 10.9]. */
+	uint8_t mw_key_owner;              /**< enum ri_key_owner [RI 10.9]. */
+	bool zero_based;                   /**< Relative addressing [RI 10.10]. */
+	bool local_read_revocable; /**< Regions without local read are enforced [RI 10.11]. */
+	bool privileged_ops;       /**< Privileged QPs can exist at all [RI 10.12]. */
+	bool fast_register;        /**< [RI 10.12]. */
+	bool direct_stag;          /**< STag 0 on privileged QPs [RI 10.12]. */
+	bool local_fence;          /**< [RI 10.13]. */
+	bool reregister;           /**< ri_mem_ops::mr_rereg. */
+	bool shared_mr;            /**< [RI 10.41]. */
+	bool reg_page_list;        /**< [RI 10.40]. */
+	bool reg_block_list;       /**< [RI 10.40]. */
+	bool reg_ve_list;          /**< [RI 10.40]. */
 
 	/* Queues and completions. */
-	bool enables_modifiable;  /**< QP access rights after creation [14]. */
-	bool ord_increasable;     /**< [15]. */
-	bool ird_modifiable;      /**< [15]. */
-	bool wq_resizable;        /**< [16]. */
-	bool srq_resizable;       /**< [16]. */
-	bool cq_resizable;        /**< [16]. */
-	bool srq;                 /**< [17]. */
-	bool srq_limit;           /**< Low watermark event [17]. */
-	bool rq_soft_limit;       /**< Soft high watermark event [18]. */
-	bool rq_hard_limit;       /**< Hard high watermark [18]. */
-	uint8_t rnr_mode;         /**< enum ri_rnr_mode [19]. */
-	bool completion_acked;    /**< Write/Send completion = the peer adapter has it [20]. */
-	bool in_order_completion; /**< Completions of a queue in posting order [21]. */
-	bool in_order_placement;  /**< Octets land in ascending order (R-21) [22]. */
-	bool remote_status;       /**< Remote errors complete the guilty request [23]. */
-	bool terminate_info;      /**< Terminate message kept for query [24]. */
-	bool cq_overflow_detect;  /**< Overflow ends only the QP that caused it [37]. */
+	bool enables_modifiable; /**< QP access rights after creation [RI 10.14]. */
+	bool ord_increasable;    /**< [RI 10.15]. */
+	bool ird_modifiable;     /**< [RI 10.15]. */
+	bool wq_resizable;       /**< [RI 10.16]. */
+	bool srq_resizable;      /**< [RI 10.16]. */
+	bool cq_resizable;       /**< [RI 10.16]. */
+	bool srq;                /**< [RI 10.17]. */
+	bool srq_limit;          /**< Low watermark event [RI 10.17]. */
+	bool rq_soft_limit;      /**< Soft high watermark event [RI 10.18]. */
+	bool rq_hard_limit;      /**< Hard high watermark [RI 10.18]. */
+	uint8_t rnr_mode;        /**< enum ri_rnr_mode [RI 10.19]. */
+	bool completion_acked;   /**< Write/Send completion = the peer adapter has it [RI 10.20]. */
+	bool in_order_completion; /**< Completions of a queue in posting order [RI 10.21]. */
+	bool in_order_placement;  /**< Octets land in ascending order (R-21) [RI 10.22]. */
+	bool remote_status;       /**< Remote errors complete the guilty request [RI 10.23]. */
+	bool terminate_info;      /**< Terminate message kept for query [RI 10.24]. */
+	bool cq_overflow_detect;  /**< Overflow ends only the QP that caused it [RI 10.37]. */
 	bool cq_notify_flag;      /**< RI_WR_NOTIFY is honoured. */
 	bool cq_arm_count;        /**< RI_ARM_COUNT is honoured. */
 	bool thread_safe_queues;  /**< Fast entries may run on one object from several threads. */
 	bool solicited_works;     /**< RI_ARM_SOLICITED can be relied on. */
 
 	/* States and connections. */
-	bool extended_qp_states;   /**< QP can hold between Idle and RTS during start-up [25]. */
-	bool qp_reusable;          /**< Error to Idle works [26]. */
-	bool last_wqe_event;       /**< [27]. */
-	bool has_time_wait;        /**< RI_ERR_TIME_WAIT can come on reuse. */
-	uint8_t cm_forms;          /**< RI_CM_* bits. */
-	uint8_t llp_startup;       /**< enum ri_llp_startup. */
-	bool three_way_handshake;  /**< [28]. */
-	bool initiator_first;      /**< The passive side may not speak first [29]. */
-	uint8_t rtr_types;         /**< RI_RTR_* bits offered and understood [29]. */
-	bool ird_ord_exchange;     /**< [32]. */
-	bool ird_ord_suppressible; /**< [32]. */
-	uint16_t connect_pdata;    /**< Octets of private data of a request [30]. */
-	uint16_t accept_pdata;     /**< [30]. */
-	uint16_t reject_pdata;     /**< [30]. */
-	uint16_t confirm_pdata;    /**< Third message [30]. */
-	uint16_t disconnect_pdata; /**< [30]. */
-	bool socket_conversion;    /**< [31]. */
-	bool addr_ip;              /**< Peers are named by IP address and port [33]. */
-	bool addr_gid;             /**< Peers can be named by GID and service id [33]. */
-	bool ud;                   /**< [34]. */
-	bool ib_path;              /**< Paths carry InfiniBand attributes [35]. */
-	bool port_events;          /**< Spigots announce up and down [39]. */
+	bool extended_qp_states; /**< QP can hold between Idle and RTS during start-up [RI 10.25]. */
+	bool qp_reusable;        /**< Error to Idle works [RI 10.26]. */
+	bool last_wqe_event;     /**< [RI 10.27]. */
+	bool has_time_wait;      /**< RI_ERR_TIME_WAIT can come on reuse. */
+	uint8_t cm_forms;        /**< RI_CM_* bits. */
+	uint8_t llp_startup;     /**< enum ri_llp_startup. */
+	bool three_way_handshake;  /**< [RI 10.28]. */
+	bool initiator_first;      /**< The passive side may not speak first [RI 10.29]. */
+	uint8_t rtr_types;         /**< RI_RTR_* bits offered and understood [RI 10.29]. */
+	bool ird_ord_exchange;     /**< [RI 10.32]. */
+	bool ird_ord_suppressible; /**< [RI 10.32]. */
+	uint16_t connect_pdata;    /**< Octets of private data of a request [RI 10.30]. */
+	uint16_t accept_pdata;     /**< [RI 10.30]. */
+	uint16_t reject_pdata;     /**< [RI 10.30]. */
+	uint16_t confirm_pdata;    /**< Third message [RI 10.30]. */
+	uint16_t disconnect_pdata; /**< [RI 10.30]. */
+	bool socket_conversion;    /**< [RI 10.31]. */
+	bool addr_ip;              /**< Peers are named by IP address and port [RI 10.33]. */
+	bool addr_gid;             /**< Peers can be named by GID and service id [RI 10.33]. */
+	bool ud;                   /**< [RI 10.34]. */
+	bool ib_path;              /**< Paths carry InfiniBand attributes [RI 10.35]. */
+	bool port_events;          /**< Spigots announce up and down [RI 10.39]. */
 	bool one_address_space;    /**< Peers live in this process (or daemon): `emul`. */
 	bool software;             /**< The engine is software: progress and wait_fd exist. */
 	bool kvp_in_process;       /**< Has its own kernel below; a shared kAL only accounts. */
@@ -258,7 +258,7 @@ enum ri_qp_type {
 	RI_QP_UD      /**< Datagram. */
 };
 
-/** Common queue pair states (VS-4.3). NONE is no state: an empty cell of a table. */
+/** Common queue pair states [RI 4.3]. NONE is no state: an empty cell of a table. */
 enum ri_qp_state {
 	RI_QPS_NONE = 0,   /**< Not a state. */
 	RI_QPS_IDLE,       /**< Posts are kept, nothing runs. */
@@ -370,7 +370,7 @@ struct ri_mr_attr {
 	uint32_t bound;  /**< Windows bound to it. */
 };
 
-/** Kinds of memory window (VS-5.6). */
+/** Kinds of memory window [RI 5.6]. */
 enum ri_mw_type {
 	RI_MW_NARROW = 0, /**< Belongs to the QP that bound it. */
 	RI_MW_WIDE        /**< Belongs to the PD. */

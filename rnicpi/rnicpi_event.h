@@ -27,7 +27,7 @@ extern "C" {
  * @{
  */
 
-/** One value per cause (VS-8, 11.6), so that every one can be folded and tested on its own. */
+/** One value per cause [RI 8], [RI 11.6], so that every one can be folded and tested on its own. */
 enum ri_event {
 	RI_EVENT_NONE = 0, /**< Never raised. */
 	/* The end of a stream: exactly one of these per connection, after all completions. */

@@ -97,7 +97,7 @@ struct ri_user_ops {
 				   const struct ri_map *map);
 };
 
-/** The fast path proper. */
+/** The fast path proper [RI 2.3]. */
 struct ri_fast_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 

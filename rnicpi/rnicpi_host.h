@@ -93,7 +93,7 @@ struct ri_mem {
 	struct ri_host_link link; /**< Host's own. */
 };
 
-/** The host table. Each entry gets ri_host::self first. All entries may be called by any thread. */
+/** The host table [RI 11.3]. Each entry gets ri_host::self first. All entries may be called by any thread. */
 struct ri_host {
 	uint32_t size;      /**< sizeof this struct as the host knows it. */
 	uint32_t log_level; /**< Highest enum ri_log_level wanted; test it before formatting. */

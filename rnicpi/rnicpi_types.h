@@ -8,8 +8,8 @@
  * Plain data only: no entry points, no pointers to objects. With rnicpi_attr.h (the profile and all
  * attributes) and rnicpi_event.h, which it includes, it may be used by the access layers, by providers and by what certifies providers. C99, no GLib.
  *
- * References: RDMAC verbs (draft-hilland-rddp-verbs-00, "RV"), InfiniBand 1.2 verbs ("IB");
- * chapter numbers of the form VS-n are those of the project's verbs-semantics reference.
+ * References: RDMAC verbs (draft-hilland-rddp-verbs-00), InfiniBand 1.2 verbs ("IB"); [RI 2.1] and
+ * the like are paragraphs of the book on this interface, in doc/spec.
  */
 #ifndef RNICPI_TYPES_H
 #define RNICPI_TYPES_H
@@ -43,7 +43,7 @@ extern "C" {
  * @{
  */
 
-/** What a call of the interface answers. A call that fails has changed nothing (RV 9.1). */
+/** What a call of the interface answers. A call that fails has changed nothing [RI 2.1.1]. */
 enum ri_status {
 	RI_SUCCESS = 0,        /**< Done. */
 	RI_ERR_INVALID_ARG,    /**< A value is malformed or outside its range. */
@@ -72,7 +72,7 @@ enum ri_status {
 	RI_STATUS_COUNT        /**< Number of values; not a status. */
 };
 
-/** How a work request ended (VS-3.3). */
+/** How a work request ended [RI 3.3]. */
 enum ri_wc_status {
 	RI_WC_SUCCESS = 0,        /**< Done. */
 	RI_WC_FLUSHED,            /**< The QP left RTS before the request was done. */
@@ -104,7 +104,7 @@ const char *ri_wc_status_name(enum ri_wc_status status);
  */
 
 /**
- * Kind of work (VS-3.1). The same value comes back in ri_wc::opcode.
+ * Kind of work [RI 3.1]. The same value comes back in ri_wc::opcode.
  *
  * Two rulings that hold on every adapter:
  * - A Read of no octets names no memory, so no key is checked; the right of the peer's queue pair is

@@ -7,7 +7,7 @@
  * An entry point turns handles into objects with the functions of the first section, checks its
  * pointers and flags, and calls one function here, which answers the status of IT-API. Handles are
  * checked first, then whether the adapter still lives (ual_dead), then everything else from left to
- * right (itapi-semantics G2, G6). OUT handles are written by the entry point.
+ * right [IT 1.2], [IT 1.6]. OUT handles are written by the entry point.
  */
 #ifndef UAL_H
 #define UAL_H
@@ -110,7 +110,7 @@ it_status_t ual_trace_begin(const char *name, int rank);
 void ual_ia_list(it_interface_t *list, size_t room, size_t *filled, size_t *total);
 /* it_ia_create: name and version are checked here. */
 it_status_t ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *out);
-/* it_ia_free: cascade (itapi-semantics 2.4). IT_ERR_INVALID_IA if another thread was faster. */
+/* it_ia_free: cascade [IT 2.4]. IT_ERR_INVALID_IA if another thread was faster. */
 it_status_t ual_ia_free(struct ual_ia *ia);
 /* it_ia_query and it_ia_info_free. */
 it_status_t ual_ia_query(struct ual_ia *ia, it_ia_info_t **out);

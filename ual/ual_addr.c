@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Addresses, paths and qualifiers (itapi-semantics 9.1, 10). Pure functions; all ports, service ids and
+ * Addresses, paths and qualifiers [IT 9.1], [IT 10]. Pure functions; all ports, service ids and
  * addresses are in network order on both sides (R-22).
  *
  * Over InfiniBand the standard's path has only GIDs. Where an adapter names peers by IP address, an

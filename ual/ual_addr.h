@@ -30,7 +30,7 @@ void ual_addr_to_net(const struct ri_addr *addr, it_net_addr_t *net);
 /* Equal kind and octets. */
 bool ual_addr_equal(const struct ri_addr *a, const struct ri_addr *b);
 
-/* Kinds of qualifier that the adapter takes, as bits (itapi-semantics 9.1). */
+/* Kinds of qualifier that the adapter takes, as bits [IT 9.1]. */
 it_conn_qual_type_t ual_qual_types(const struct ri_rnic_attr *attr);
 /* Where to connect to. False: malformed, without a destination, or of a kind not taken. */
 bool ual_qual_active(const struct ri_rnic_attr *attr, const it_conn_qual_t *qual,

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Address handles: where datagrams go (itapi-semantics 10, 15.9). A path that was checked, known below by a
+ * Address handles: where datagrams go [IT 10], [IT 15.9]. A path that was checked, known below by a
  * number that posts carry. A path without an own end is completed by looking one up, unless the
  * application said that it is complete: then the layer below chooses at each datagram.
  */

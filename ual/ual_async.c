@@ -8,7 +8,7 @@
  * fast-path call, or one inside a kAL call. The kick dispatches at once, since a sleeper waits for
  * it, and so that a connection is known to stand before its first receive is (R-05). One thread
  * dispatches at a time, in the order of the kAL's queue; who finds that another thread does so leaves
- * it the work. An event whose object is gone is dropped (chapter 14).
+ * it the work. An event whose object is gone is dropped [IT 14].
  *
  * What dispatch may do is told in ual_ia.h. It calls two fast entries of providers, arm and depth,
  * which run no engine, and never post, poll or progress.
@@ -35,7 +35,7 @@ evd_after(struct ual_ia *ia, const struct ual_object *object)
 }
 
 /*
- * The adapter failed beyond repair: from now on calls say so (G6, R-36), nobody sleeps for it, and whoever
+ * The adapter failed beyond repair: from now on calls say so ([IT 1.6], R-36), nobody sleeps for it, and whoever
  * has a descriptor or a callback is told to look.
  */
 static void

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connections: connect, accept, reject, disconnect, and the news about them (itapi-semantics 4, 9).
+ * Connections: connect, accept, reject, disconnect, and the news about them [IT 4], [IT 9].
  *
  * A call first moves the endpoint, then asks the kAL, since the answer may be dispatched before the
  * call returns; if the kAL refuses, the move is undone. Calls on one endpoint are serialised by its
@@ -136,7 +136,7 @@ ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *q
 
 	if (!ep->ud)
 		status = check_connect(ia, path, qual, flags, &req);
-	/* The state before limits (G2). */
+	/* The state before limits [IT 1.2]. */
 	if (status == IT_SUCCESS)
 		status = ual_ep_may(&ep->state, UAL_EPE_CONNECT);
 	if (status == IT_SUCCESS)
@@ -496,7 +496,7 @@ deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm
 			ual_request_forget(ep->arrival);
 		event.conn.ep = ual_object_handle(&ep->object);
 		event.conn.dst_path = ep->path;
-		/* Full: lost, and accounted for by the EVD; the state is right (6.7). */
+		/* Full: lost, and accounted for by the EVD; the state is right [IT 6.7]. */
 		(void)ual_evd_post(ep->connect, &event);
 	}
 	pthread_mutex_unlock(&ep->lock);

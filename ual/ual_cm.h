@@ -71,7 +71,7 @@ _Static_assert(sizeof(struct ual_listen) <= UAL_SLOT_SIZE, "a listener fits its 
 /* KAL_CM_REQUEST, KAL_CM_SERVICE_REQUEST: tell the application, or have it refused. Called by dispatch. */
 void ual_listen_request(struct ual_ia *ia, const struct kal_event *ev);
 
-/* Is the private data acceptable, given how much the message carries? (9.3) */
+/* Is the private data acceptable, given how much the message carries? [IT 9.3] */
 it_status_t ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata,
 			       size_t limit);
 

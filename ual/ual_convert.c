@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Conversion of a socket into a connection of an endpoint (itapi-semantics 11): the call. What happens to
+ * Conversion of a socket into a connection of an endpoint [IT 11]: the call. What happens to
  * the socket is the kAL's; how it ends comes as news of the endpoint, like the end of any attempt. Only
  * without MPA frames there may be no attempt at all: then the endpoint is connected when the call returns.
  */

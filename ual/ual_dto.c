@@ -7,7 +7,7 @@
  * A post takes what the application gave, turns each LMR handle into an STag in an array on the
  * stack and calls the provider. Bounds, rights and zones are the provider's business when the
  * request runs (R-19). What can be wrong here is looked at once, cheaply and in any order; only a
- * post that fails pays for finding the failure that itapi-semantics G2 wants to be named first.
+ * post that fails pays for finding the failure that [IT 1.2] wants to be named first.
  *
  * No lock, unless the provider's queues want one thread at a time; that lock is never taken by
  * anything that the provider may call back. The state is read once: in UNCONNECTED and while a
@@ -43,7 +43,7 @@ _Static_assert((int)IT_COALESCE_WR_FLAG == (int)RI_WR_COALESCE, "same bit");
 #define REQUEST_FLAGS \
 	(IT_COMPLETION_FLAG | IT_NOTIFY_FLAG | IT_BARRIER_FENCE_FLAG | IT_COALESCE_WR_FLAG)
 
-/* Which flags an operation takes (itapi-semantics 7.2), and its opcode below. */
+/* Which flags an operation takes [IT 7.2], and its opcode below. */
 static const struct {
 	uint8_t opcode;
 	uint8_t flags;
@@ -142,7 +142,7 @@ flags_allowed(const struct ual_ep *ep, const struct ual_dto *dto)
 	return flags;
 }
 
-/* Why a post is refused, the first reason by G2: handles, flags, state, limits. */
+/* Why a post is refused, the first reason by [IT 1.2]: handles, flags, state, limits. */
 static it_status_t
 refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 {
@@ -167,7 +167,7 @@ refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 	return dto->op == UAL_DTO_RECV ? IT_ERR_INVALID_LMR : IT_ERR_PAYLOAD_SIZE;
 }
 
-/* One segment for the provider. One of no octets is not looked at (RV 8.1). */
+/* One segment for the provider. One of no octets is not looked at [IT 7.4.3]. */
 static inline bool
 convert(const struct ual_ia *ia, bool privileged, const it_lmr_triplet_t *segment,
 	struct ri_sge *sge)

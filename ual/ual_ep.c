@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Life of an endpoint: made, asked, reset, freed (itapi-semantics 3, 4.6, 15.4).
+ * Life of an endpoint: made, asked, reset, freed [IT 3], [IT 4.6], [IT 15.4].
  *
  * An endpoint is a queue pair of the kAL (qp_id), its user half (qp) that posts go to, and a word of
  * state. It holds its PZ and its EVDs. Two locks: `control` serialises the calls that ask the
@@ -381,7 +381,7 @@ ual_ep_query(struct ual_ep *ep, it_ep_param_mask_t wanted, it_ep_param_t *params
 static it_status_t
 reset_controlled(struct ual_ep *ep)
 {
-	/* With IT_EP_REUSEADDR time-wait is no reason to refuse (4.6). */
+	/* With IT_EP_REUSEADDR time-wait is no reason to refuse [IT 4.6]. */
 	const struct ri_qp_attr idle = {
 		.state = RI_QPS_IDLE,
 		.skip_time_wait = (ep->flags & IT_EP_REUSEADDR) != 0,

@@ -61,7 +61,7 @@ uint32_t ual_ep_slots(size_t count);
 size_t ual_ep_segments(uint32_t granted);
 /* Longest message or datagram of an adapter: completions tell lengths in 32 bits. */
 uint64_t ual_ep_payload_limit(const struct ri_rnic_attr *attr, bool ud);
-/* Attributes for a new endpoint (itapi-semantics 3, 15.4); *attr is not NULL. */
+/* Attributes for a new endpoint [IT 3], [IT 15.4]; *attr is not NULL. */
 it_status_t ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 			      const it_ep_attributes_t *attr);
 /* The same for datagrams. */
@@ -72,7 +72,7 @@ ual_ep_key_allowed(const struct ual_ia *ia, it_ud_ep_key_t key)
 {
 	return (key & 0x80000000u) == 0 || ia->privileged;
 }
-/* Watermarks of an endpoint with an S-RQ (itapi-semantics 12). */
+/* Watermarks of an endpoint with an S-RQ [IT 12]. */
 it_status_t ual_ep_watermarks_check(const struct ual_ep *ep, const it_rc_only_attributes_t *rc);
 /* A hard watermark as providers count it. */
 uint32_t ual_ep_hard_limit(const it_rc_only_attributes_t *rc);

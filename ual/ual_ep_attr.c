@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Attributes of endpoints: what may be asked for, what may be changed and when (itapi-semantics 3).
+ * Attributes of endpoints: what may be asked for, what may be changed and when [IT 3].
  *
  * A change is checked in full first and then made by one call below, so it happens as a whole or not
  * at all. Each attribute's rule is one row of a table: the states in which it may change, what the

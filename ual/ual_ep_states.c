@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The state machine of endpoints, itapi-semantics 4.1 (calls), 4.2 (happenings) and 5 (datagrams) as one table.
+ * The state machine of endpoints, [IT 4.1] (calls), [IT 4.2] (events of the transport) and [IT 5] (datagrams) as one table.
  *
  * A cell without a next state is a refusal: IT_ERR_INVALID_EP_STATE unless the cell names another
  * status. Happenings are never refused, since nobody could be told: what comes too late leaves the

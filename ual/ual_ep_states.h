@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The states of an endpoint (itapi-semantics chapters 4 and 5): one table, one function that writes.
+ * The states of an endpoint [IT 4] and [IT 5]: one table, one function that writes.
  *
  * The application sees the seven states of it_ep_state_rc_t. ENDING is the part of NONOPERATIONAL in
  * which the application has asked for the end and the event that tells of it is still to come. The last two

@@ -7,7 +7,7 @@
  * A DTO dispatcher owns a completion queue of the kAL and its user half; the others own a ring. The
  * asynchronous streams have at most one dispatcher each, which the IA points to. What feeds a
  * dispatcher holds it (ual_object::refs) and makes its free answer BUSY; asynchronous streams do not
- * hold theirs, so those can be freed at any time (itapi-semantics 2.2).
+ * hold theirs, so those can be freed at any time [IT 2.2].
  *
  * Threads: every function may run on any thread. ual_evd::control serialises modify and free;
  * ual_evd::lock protects the ring and the attributes. Posts come from dispatch as well.
@@ -180,7 +180,7 @@ evd_destroy(struct ual_object *object)
 	evd_end(evd);
 }
 
-/* An aggregate: size and threshold are ignored (6.2). */
+/* An aggregate: size and threshold are ignored [IT 6.2]. */
 static it_status_t
 aggregate_check(const struct ual_evd_wanted *wanted)
 {
@@ -213,7 +213,7 @@ wanted_check(const struct ual_evd_wanted *wanted)
 		return IT_ERR_INVALID_THRESHOLD;
 	if ((flags & IT_EVD_CREATE_FD) != 0 && !wanted->has_fd)
 		return IT_ERR_MISMATCH_FD;
-	/* A member is watched through its aggregate alone (6.3). */
+	/* A member is watched through its aggregate alone [IT 6.3]. */
 	if ((flags & IT_EVD_CREATE_FD) != 0 && wanted->aevd != NULL)
 		return IT_ERR_INVALID_EVD_STATE;
 	return IT_SUCCESS;

@@ -122,7 +122,7 @@ void ual_evd_drop(struct ual_evd *evd);
 /* Enqueue an event of a stream other than DTO. False: full, it is lost. May be called by dispatch. */
 bool ual_evd_post(struct ual_evd *evd, const it_event_t *event);
 /*
- * An event found the EVD full (6.7): enter the overflowed state; in notify mode raise
+ * An event found the EVD full [IT 6.7]: enter the overflowed state; in notify mode raise
  * IT_ASYNC_AFF_EP_SEVD_FULL_ERROR for the EP with handle ep, or, ep NULL, ..._SEVD_FULL_ERROR.
  * With no event lock of an EVD held.
  */
@@ -201,7 +201,7 @@ void ual_evd_evaluate_fully(struct ual_evd *evd);
 size_t ual_evd_depth(struct ual_evd *evd);
 /* After events were taken: re-arm, end an overflow. For dequeues that saw ual_evd::attention. */
 void ual_evd_taken(struct ual_evd *evd);
-/* A notification event was taken and others may be left: they notify as well (6.4). */
+/* A notification event was taken and others may be left: they notify as well [IT 6.4]. */
 void ual_evd_latch(struct ual_evd *evd);
 /* Make waiters look at ual_evd::dying and ::enabled. Under ual_evd::lock. */
 void ual_evd_wake_waiters(struct ual_evd *evd);

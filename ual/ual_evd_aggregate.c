@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Aggregates: one dispatcher for the notifications of many (itapi-semantics 6.5, R-14).
+ * Aggregates: one dispatcher for the notifications of many ([IT 6.5], R-14).
  *
  * A member that enters the notified state is put on its aggregate's list of pending members, once; that
  * makes the aggregate notified. Two kinds differ in what is taken from it: a notification event that

@@ -3,7 +3,7 @@
 
 /*
  * Callbacks: a function of the application that is called once for each notification
- * (itapi-semantics 6.6).
+ * [IT 6.6].
  *
  * It runs as a task of the host, that is on the host's service thread, without any lock of ours; a task
  * runs one at a time, so the calls of one dispatcher never overlap. What notifies while it runs queues

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Event dispatchers: what it_evd_modify changes (itapi-semantics 6.5, 6.7, 15.3).
+ * Event dispatchers: what it_evd_modify changes [IT 6.5], [IT 6.7], [IT 15.3].
  *
  * A change is judged whole before anything of it is done. ual_evd::control serialises changes; after
  * each the engine looks again.
@@ -56,7 +56,7 @@ queue_resize(struct ual_evd *evd, size_t size)
 	return status;
 }
 
-/* May this one become a member of that one? (6.3) */
+/* May this one become a member of that one? [IT 6.3] */
 static it_status_t
 membership_check(struct ual_evd *evd, it_evd_handle_t handle)
 {

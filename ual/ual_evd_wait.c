@@ -3,7 +3,7 @@
 
 /*
  * The notification engine: the one place that decides when an EVD is in the notified state, and
- * whom that concerns (itapi-semantics 6.2 to 6.4, R-10 to R-13, R-15).
+ * whom that concerns ([IT 6.2] to [IT 6.4], R-10 to R-13, R-15).
  *
  * The notified state is a matter of what is queued, not of what happened:
  *

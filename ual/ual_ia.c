@@ -7,7 +7,7 @@
  * Each IA is a client of the kAL of its own, with one open RNIC and the user half of its provider.
  * So two IAs on one adapter share nothing here, and closing the client takes back whatever is left.
  *
- * Freeing an IA ends everything under it (itapi-semantics 2.4): handles die first, then waiters are
+ * Freeing an IA ends everything under it [IT 2.4]: handles die first, then waiters are
  * sent away, then objects are ended by type, children before parents, by the function that each
  * carries (ual_object::destroy). It also works after the adapter failed.
  *

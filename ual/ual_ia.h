@@ -63,7 +63,7 @@ struct ual_ia {
 	uint64_t spin_ns;         /* how long a wait polls before it sleeps */
 	struct ri_rnic_attr attr; /* semantic profile; attr.name is the adapter's name */
 
-	atomic_bool dead;    /* the adapter failed beyond repair: IT_ERR_IA_CATASTROPHE (G6) */
+	atomic_bool dead;    /* the adapter failed beyond repair: IT_ERR_IA_CATASTROPHE [IT 1.6] */
 	atomic_bool closing; /* it_ia_free is under way: waiters leave with IT_ERR_ABORT */
 
 	pthread_mutex_t lock;       /* event lock of the two lists that follow */

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * I/O buffer lists: memory described piece by piece, by what the adapter sees (itapi-semantics 8.9).
+ * I/O buffer lists: memory described piece by piece, by what the adapter sees [IT 8.9].
  *
  * Three shapes. Pages have one size, a power of two, and are aligned to it; blocks have one size and lie
  * anywhere; the pieces of the third differ in size. The region begins `fbo` octets into the first piece.

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * I/O buffer lists, seen from inside ual/ (itapi-semantics 8.9).
+ * I/O buffer lists, seen from inside ual/ [IT 8.9].
  */
 #ifndef UAL_IOBL_H
 #define UAL_IOBL_H

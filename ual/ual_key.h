@@ -5,7 +5,7 @@
  * From a key on the wire back to the handle of the LMR or RMR whose key it is.
  *
  * A completion tells which STag was invalidated; the application is told a handle
- * (it_all_dto_cmpl_event_t, itapi-semantics 7.8). Keys are found by their index, which stays while the
+ * (it_all_dto_cmpl_event_t, [IT 7.8]). Keys are found by their index, which stays while the
  * region or window does; the low eight bits change with each link and are compared as they are now.
  */
 #ifndef UAL_KEY_H

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Listeners, and the requests that come in on them (itapi-semantics 9.4).
+ * Listeners, and the requests that come in on them [IT 9.4].
  *
  * A request below becomes an entry of the table of requests and an event with its identifier. The
- * EVD's room is the backlog: a request that finds it full has to be refused towards the peer (6.7),
+ * EVD's room is the backlog: a request that finds it full has to be refused towards the peer [IT 6.7],
  * which needs a kAL call; dispatch may make none, so the entry waits in a list for the listener's
  * task. The end of a listener loses nothing: first the layer below stops, then everything that it
  * has queued is dispatched, and only then does the object go.

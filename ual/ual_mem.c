@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Registered memory: LMRs, the keys that peers use for them, sharing groups (itapi-semantics 8).
+ * Registered memory: LMRs, the keys that peers use for them, sharing groups [IT 8].
  *
  * An LMR is a region of the provider; its STag is what posts hand down and, in the low half of a
  * 64-bit integer in host order, the context that peers are told (R-25). Who may touch what is
@@ -121,7 +121,7 @@ share_leave(struct ual_share *share)
 	pthread_mutex_unlock(&share_lock);
 }
 
-/* Rights build on local ones; an adapter without atomics ignores that bit (8.2). */
+/* Rights build on local ones; an adapter without atomics ignores that bit [IT 8.2]. */
 bool
 ual_lmr_privs_valid(it_mem_priv_t privs)
 {
@@ -387,7 +387,7 @@ ual_lmr_free(struct ual_lmr *lmr)
 	return IT_SUCCESS;
 }
 
-/* The page-rounded range that is really covered (8.4). */
+/* The page-rounded range that is really covered [IT 8.4]. */
 static void
 query_actual(const struct ual_lmr *lmr, unsigned int mask, it_lmr_param_t *params)
 {
@@ -464,7 +464,7 @@ segment_fits(struct ual_lmr *lmr, const it_lmr_triplet_t *segment)
 	return fits;
 }
 
-/* Every provider of ours is coherent with the processor: there is only the checking to do (8.7). */
+/* Every provider of ours is coherent with the processor: there is only the checking to do [IT 8.7]. */
 it_status_t
 ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count)
 {

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A region registered anew under the same handle (itapi-semantics 8.8): zone, range, rights or mode.
+ * A region registered anew under the same handle [IT 8.8]: zone, range, rights or mode.
  *
  * The provider does it as one step: it revokes the old key, waits until nobody uses it, and opens the
  * new. It refuses while windows are linked. One region at a time is registered anew: the lock is a control

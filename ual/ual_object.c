@@ -25,7 +25,7 @@
  * late caller with a stale handle may count itself at any time, for the moment of its second look.
  *
  * After a fork the child owns nothing: its table of chunks is emptied, so that every handle that it
- * inherited is dead (itapi-semantics G13).
+ * inherited is dead [IT 1.13].
  */
 #include "ual_object.h"
 

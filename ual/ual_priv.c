@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Operations of privileged consumers (itapi-semantics 8.9): regions without memory, links that give and
+ * Operations of privileged consumers [IT 8.9]: regions without memory, links that give and
  * take it, I/O addresses, the direct LMR. Who is privileged was told by the kAL when the adapter was
  * opened (R-27).
  *

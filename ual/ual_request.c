@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection requests under their identifiers, cn_est_id (itapi-semantics 2.3, 9.4), and questions for
+ * Connection requests under their identifiers, cn_est_id [IT 2.3], [IT 9.4], and questions for
  * datagram services under theirs (13); no number names one of each.
  *
  * An identifier is a number that the process never uses twice, so nothing can be confused with

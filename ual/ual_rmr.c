@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Windows: RMRs (itapi-semantics 8.5, 8.6, 15.6).
+ * Windows: RMRs [IT 8.5], [IT 8.6], [IT 15.6].
  *
  * An RMR is a window of the provider. Linking and unlinking it are requests of an endpoint's send queue:
  * the provider does them in their turn and judges rights and zones of what it finds then. Here stands
@@ -167,7 +167,7 @@ link_access(const struct ual_ia *ia, it_mem_priv_t privs)
 	return access;
 }
 
-/* A window's rights build on the local rights of the region (8.2). */
+/* A window's rights build on the local rights of the region [IT 8.2]. */
 static bool
 lmr_carries(const struct ual_lmr *lmr, uint32_t access)
 {

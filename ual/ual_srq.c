@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues: made, asked, changed, freed (itapi-semantics 12, 15.8). Posting to one is in
+ * Shared receive queues: made, asked, changed, freed [IT 12], [IT 15.8]. Posting to one is in
  * ual_dto.c, the ties of endpoints to it in ual_ep.c and ual_ep_attr.c.
  *
  * An S-RQ holds its PZ, and each endpoint tied to it holds the S-RQ: so BUSY is answered here, and the

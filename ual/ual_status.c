@@ -6,8 +6,8 @@
  * has a test.
  *
  * For a call's status there is a common meaning, and a short list of calls in which the standard
- * has a name of its own for it (itapi-semantics chapter 15). IT_ERR_ABORT stands for what the layers
- * above were to prevent and what no code describes (G7).
+ * has a name of its own for it [IT 15]. IT_ERR_ABORT stands for what the layers
+ * above were to prevent and what no code describes [IT 1.7].
  */
 
 #include "ual_status.h"

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Endpoints for datagrams: what is different from connected ones (itapi-semantics 5, 15.4). They run from
+ * Endpoints for datagrams: what is different from connected ones [IT 5], [IT 15.4]. They run from
  * their creation on. Posts are in ual_dto.c, attributes in ual_ep_attr.c, the rest of their life in
  * ual_ep.c, where they go to be answered by next from below.
  *

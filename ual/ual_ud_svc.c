@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Datagram services: who asks, and the answer of who serves (itapi-semantics 13, 15.9).
+ * Datagram services: who asks, and the answer of who serves [IT 13], [IT 15.9].
  *
  * A request handle keeps all that a question consists of, so it can be asked again and again, one
  * question at a time. Each gets one event, also when nobody answers: then it says REQ_REJECTED and
@@ -237,7 +237,7 @@ ual_ud_svc_reply(struct ual_ia *ia, const struct kal_event *ev)
 	if (svc == NULL || svc->object.ia != ia || !mark(svc, false))
 		return;
 	reply_event(svc, &ev->u.cm, &event);
-	/* Full: lost, and accounted for by the EVD (6.7). */
+	/* Full: lost, and accounted for by the EVD [IT 6.7]. */
 	(void)ual_evd_post(svc->evd, &event);
 }
 

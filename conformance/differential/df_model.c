@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The model's endpoints and connections, and its settlements (itapi-semantics 4, 7.3, 7.6).
+ * The model's endpoints and connections, and its settlements [IT 4], [IT 7.3], [IT 7.6].
  *
  * It is a world in which every request runs at once. That is what the specification lets a Consumer
  * see of a connection that stands, once all completions are there. Where a connection ends while
@@ -143,7 +143,7 @@ flush_receives(struct df_model *model, int ep, bool silent)
 
 /* --- settlements ----------------------------------------------------------------------------- */
 
-/* Who has its event taken gives its slot back, and so do those before it in the queue (7.3). */
+/* Who has its event taken gives its slot back, and so do those before it in the queue [IT 7.3]. */
 static void
 slots_return(struct df_model *model, GArray *queue)
 {

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The model: a world that answers as itapi-semantics says, and nothing else. df_model.c has endpoints,
+ * The model: a world that answers as the book of IT-API in doc/spec says, and nothing else. df_model.c has endpoints,
  * connections and settlements, df_model_work.c work requests, df_model_objects.c regions and windows,
  * df_model_memory.c octets.
  */

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What becomes of a work request (itapi-semantics 7.2 to 7.4, 8, 15.7): is the post refused, and if
+ * What becomes of a work request [IT 7.2] to [IT 7.4], [IT 8], [IT 15.7]: is the post refused, and if
  * not, what is wrong with the request, here or at the peer, when it runs?
  *
- * Where several reasons to refuse a post hold at once, the model takes any of them: their order (G2)
+ * Where several reasons to refuse a post hold at once, the model takes any of them: their order [IT 1.2]
  * has tests of its own.
  */
 #include "df_model.h"
@@ -133,7 +133,7 @@ refuse_link(struct df_model *model, const struct df_step *step)
 	if (!lmr->alive || df_node(step->lmr) != df_node(step->ep))
 		model_answer(model, IT_ERR_INVALID_LMR);
 	if (df_node(step->obj) != df_node(step->ep))
-		model_skip(model); /* the order of its arguments, which G2 has tests for */
+		model_skip(model); /* the order of its arguments, which [IT 1.2] has tests for */
 	if (model_now(model)->answer.count > 0)
 		return;
 	if (!lmr->linked)
@@ -220,7 +220,7 @@ model_first_receive(const struct df_model *model, int ep)
 	return -1;
 }
 
-/* Can the sink of a Read be unlinked when it is done (7.2)? */
+/* Can the sink of a Read be unlinked when it is done [IT 7.2]? */
 static unsigned
 judge_sink(struct df_model *model, const struct df_step *step)
 {
@@ -257,7 +257,7 @@ judge_near(struct df_model *model, const struct df_step *step, struct model_verd
 		     (end->enable & DF_ENABLE_WRITE) == 0))
 			verdict->near |= PROTECT;
 	}
-	/* Looked at before the request goes out, or when its answer comes (8.3). */
+	/* Looked at before the request goes out, or when its answer comes [IT 8.3]. */
 	if ((verdict->near & PROTECT) != 0)
 		verdict->near |= MODEL_BIT(IT_DTO_ERR_FLUSHED);
 }
@@ -334,7 +334,7 @@ judge_receive(struct df_model *model, const struct df_step *step, struct model_v
 		verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_RESPONDER);
 }
 
-/* Is what a Send shall unlink at the peer there, and may this connection unlink it (8.6)? */
+/* Is what a Send shall unlink at the peer there, and may this connection unlink it [IT 8.6]? */
 static void
 judge_unlink(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
 {

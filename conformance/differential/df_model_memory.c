@@ -3,7 +3,7 @@
 
 /*
  * Octets of the model. Requests take effect in the order of the program, which is right wherever the
- * specification orders them (itapi-semantics 7.5) or where they do not meet. Where two requests of one
+ * specification orders them [IT 7.5] or where they do not meet. Where two requests of one
  * group meet and nothing orders them, all that the group wrote becomes vague: any octet will do until
  * something definite is written there. Copies of vague octets are vague.
  */

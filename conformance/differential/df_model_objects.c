@@ -3,7 +3,7 @@
 
 /*
  * Regions and windows of the model: making and freeing them, and what an access through one of them
- * meets (itapi-semantics 8). Links and unlinks are requests, so they are in df_model_work.c.
+ * meets [IT 8]. Links and unlinks are requests, so they are in df_model_work.c.
  */
 #include "df_model.h"
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Work requests of the model: what they do (itapi-semantics 7, 8).
+ * Work requests of the model: what they do [IT 7], [IT 8].
  *
  * A request that was not refused is flushed at once, on an endpoint that is past its connection; or
  * it runs. What runs either works or breaks the connection. A fault found at the near end completes
@@ -336,7 +336,7 @@ work_fails(struct df_model *model, const struct df_step *step, const struct mode
 {
 	bool doubt = model->ep[step->ep].end != MODEL_STANDS;
 	bool exact = model->profile->ib;
-	/* What is found when an answer comes leaves those behind the time to reach the peer (7.5). */
+	/* What is found when an answer comes leaves those behind the time to reach the peer [IT 7.5]. */
 	bool answered = step->kind == DF_READ || step->kind == DF_ATOMIC;
 	bool shuts = verdict->near != 0 ? !answered : exact && !doubt;
 	unsigned statuses = verdict->near;

@@ -9,7 +9,7 @@
  * Then the events of connections are waited for: as soon as an end event is there, all completions of
  * that endpoint must be in their dispatchers (R-05), so these are emptied at once and what comes later
  * is marked. Then the completions that must come. Last, Writes and requests without a completion are
- * followed by a Read of no octets, whose completion says that they are done (itapi-semantics 7.5).
+ * followed by a Read of no octets, whose completion says that they are done [IT 7.5].
  */
 #include <string.h>
 

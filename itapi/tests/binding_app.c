@@ -3,7 +3,7 @@
 
 /*
  * An application in the words of one issue of the standard: which one, a macro in front of the include
- * says (itapi-semantics 15.12), and in the first the old spellings are used wherever there are any. It is
+ * says [IT 15.12], and in the first the old spellings are used wherever there are any. It is
  * compiled as C and as C++, for each issue, and runs on any adapter: two ends in this process connect,
  * one writes through the other's window, which is then closed, and reads the memory back.
  *

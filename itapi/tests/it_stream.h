@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * TCP connections over the loopback interface that tests convert (itapi-semantics 11), and what a test
+ * TCP connections over the loopback interface that tests convert [IT 11], and what a test
  * says and hears on an end that it keeps for itself. Everything here fails the test if it does not work.
  */
 #ifndef IT_STREAM_H

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Aggregates of both kinds (itapi-semantics 6.3, 6.5; R-14): with software events,
+ * Aggregates of both kinds ([IT 6.3], [IT 6.5]; R-14): with software events,
  * which come when the test says so, and with the completions of real connections.
  */
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asynchronous events (itapi-semantics 14) whose causes lie inside an adapter, or in a peer that breaks
+ * Asynchronous events [IT 14] whose causes lie inside an adapter, or in a peer that breaks
  * the protocol: made at the fault door of vp/emul. What InfiniBand does not know its personality refuses.
  */
 

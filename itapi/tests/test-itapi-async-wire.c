@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asynchronous events (itapi-semantics 14) of an iWARP adapter whose peer breaks the protocol. The peer is a
+ * Asynchronous events [IT 14] of an iWARP adapter whose peer breaks the protocol. The peer is a
  * plain socket: it opens the connection as MPA wants it and then says something wrong, once. Frames are
  * built here, octet by octet, from RFC 5040, 5041 and 5044.
  */

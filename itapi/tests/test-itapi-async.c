@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asynchronous events (itapi-semantics 14) whose causes an application can make, on either side: what the
+ * Asynchronous events [IT 14] whose causes an application can make, on either side: what the
  * side that refuses is told, and what the other learns. iWARP tells in Terminates; InfiniBand's requester
  * learns everything from its completion, and its responder knows fewer kinds.
  *

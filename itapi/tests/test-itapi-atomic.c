@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Atomics on a real adapter (itapi-semantics 7.1, 7.8, 15.7; RFC 7306). */
+/* Atomics on a real adapter ([IT 7.1], [IT 7.8], [IT 15.7]; RFC 7306). */
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Attributes of endpoints: asked and changed in every state (itapi-semantics 3). */
+/* Attributes of endpoints: asked and changed in every state [IT 3]. */
 
 #include <string.h>
 

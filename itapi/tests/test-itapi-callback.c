@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Callbacks of event dispatchers (itapi-semantics 6.3, 6.6). */
+/* Callbacks of event dispatchers [IT 6.3], [IT 6.6]. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -143,7 +143,7 @@ sleep_on(void *evd)
 	return NULL;
 }
 
-/* While somebody waits, no callback and no aggregate (6.3). */
+/* While somebody waits, no callback and no aggregate [IT 6.3]. */
 static void
 test_waiter_excludes(struct pair *pair)
 {

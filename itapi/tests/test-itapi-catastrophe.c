@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * R-36 and G6: an adapter fails beyond repair, on demand, at the fault door of vp/emul. Its connections
+ * R-36 and [IT 1.6]: an adapter fails beyond repair, on demand, at the fault door of vp/emul. Its connections
  * break, and then every call under it says so, but those that give back and those that tell what the
  * library itself knows. The passive end is the one that fails.
  */

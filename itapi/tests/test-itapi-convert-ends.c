@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How the conversion of a socket ends when it does not end well (itapi-semantics 11.3): the peer goes away
+ * How the conversion of a socket ends when it does not end well [IT 11.3]: the peer goes away
  * at each step, in an orderly way or by a reset, says half of what it should, or nothing. The test keeps
  * one end of the TCP connection for itself and plays the peer, except where two processes are needed.
  */

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Converted sockets in unusual use (itapi-semantics 11.2, 11.3): a last message that TCP cannot take at
+ * Converted sockets in unusual use [IT 11.2], [IT 11.3]: a last message that TCP cannot take at
  * once, who may speak first without MPA frames, and descriptor numbers that mean something else by then.
  */
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Conversion of TCP sockets (itapi-semantics 11, R-31, R-32): a real TCP connection over the loopback
+ * Conversion of TCP sockets ([IT 11], R-31, R-32): a real TCP connection over the loopback
  * interface, one socket for each end of the pair, or one for an end and one that the test speaks on.
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Data on a real adapter, both ends here, every octet verified (itapi-semantics 7, 8, 15.7). */
+/* Data on a real adapter, both ends here, every octet verified [IT 7], [IT 8], [IT 15.7]. */
 
 #include <string.h>
 
@@ -167,7 +167,7 @@ test_relative(struct pair *pair)
 	g_assert_cmpint(it_lmr_free(far), ==, IT_SUCCESS);
 }
 
-/* Suppressed completions (7.3): silent, but their slots come back with the next that is dequeued. */
+/* Suppressed completions [IT 7.3]: silent, but their slots come back with the next that is dequeued. */
 static void
 test_suppressed(struct pair *pair)
 {
@@ -191,7 +191,7 @@ test_suppressed(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* A slot is taken until its event is dequeued (7.4), on both queues. */
+/* A slot is taken until its event is dequeued [IT 7.4], on both queues. */
 static void
 test_too_many(struct pair *pair)
 {
@@ -383,7 +383,7 @@ test_reset_frees_slots(struct pair *pair)
 	}
 }
 
-/* A failed attempt flushes as well (4.2). */
+/* A failed attempt flushes as well [IT 4.2]. */
 static void
 test_flush_of_reject(struct pair *pair)
 {
@@ -479,7 +479,7 @@ test_statuses(struct pair *pair)
 	/* Unconnected: the send queue refuses, receives are checked and kept. */
 	g_assert_cmpint(send_it(a, &good, 1, 0), ==, IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(write_it(a, &good, 1, 0), ==, IT_ERR_INVALID_EP_STATE);
-	/* Handles before flags before state (G2). */
+	/* Handles before flags before state [IT 1.2]. */
 	g_assert_cmpint(send_it(a, &null, 1, 0x80), ==, IT_ERR_INVALID_LMR);
 	g_assert_cmpint(send_it(a, &good, 1, 0x80), ==, IT_ERR_INVALID_DTO_FLAGS);
 	g_assert_cmpint(recv_it(a, NULL, 1, 0), ==, IT_ERR_FAULT);

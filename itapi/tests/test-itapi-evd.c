@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Event dispatchers over it_api.h: every status of chapter 15.3, and what chapter 6 promises. */
+/* Event dispatchers over it_api.h: every status of [IT 15.3], and what [IT 6] promises. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -465,7 +465,7 @@ test_interrupt(void)
 	pair_ok(it_ia_free(ia));
 }
 
-/* Handlers that want interrupted calls restarted have that: the wait goes on (6.4). */
+/* Handlers that want interrupted calls restarted have that: the wait goes on [IT 6.4]. */
 static void
 test_restart(void)
 {

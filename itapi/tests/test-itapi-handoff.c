@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Requests that change hands (itapi-semantics 9.5). */
+/* Requests that change hands [IT 9.5]. */
 
 #include <string.h>
 
@@ -164,7 +164,7 @@ test_statuses(struct pair *pair)
 	desk_close(&desk);
 }
 
-/* The target's EVD is full: as for any request that finds it so (6.7). */
+/* The target's EVD is full: as for any request that finds it so [IT 6.7]. */
 static void
 test_full(struct pair *pair)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* How connections come about, or not: two-way, three-way, IRD and ORD (itapi-semantics 4.3, 4.4, 9). */
+/* How connections come about, or not: two-way, three-way, IRD and ORD [IT 4.3], [IT 4.4], [IT 9]. */
 
 #include <string.h>
 #include <unistd.h>
@@ -150,7 +150,7 @@ test_timeout(struct pair *pair)
 	end_reset(&pair->active);
 	for (int i = 0; i < 1000 && status != IT_ERR_INVALID_CN_EST_ID; i++) {
 		status = it_ep_accept(pair->passive.ep, id, NULL, 0);
-		if (status == IT_SUCCESS) /* it died between the check and the wire (9.4) */
+		if (status == IT_SUCCESS) /* it died between the check and the wire [IT 9.4] */
 			break;
 		g_usleep(1000);
 	}
@@ -236,7 +236,7 @@ test_ird_ord(struct pair *pair)
 	}
 }
 
-/* One side keeps them to itself: the other hears nothing and nothing is lowered (9.6). */
+/* One side keeps them to itself: the other hears nothing and nothing is lowered [IT 9.6]. */
 static void
 suppressed_by(struct pair *pair, bool active, it_listen_handle_t *quiet)
 {
@@ -347,7 +347,7 @@ test_peer_dies_at_start(struct pair *pair)
 	end_reset(&pair->passive);
 }
 
-/* A failed accept leaves identifier and endpoint as they were (9.4). */
+/* A failed accept leaves identifier and endpoint as they were [IT 9.4]. */
 static void
 test_accept_statuses(struct pair *pair)
 {

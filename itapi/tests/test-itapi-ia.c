@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Adapters, protection zones, handles and helpers over it_api.h (itapi-semantics 15.1, 15.2). */
+/* Adapters, protection zones, handles and helpers over it_api.h [IT 15.1], [IT 15.2]. */
 
 #include <arpa/inet.h>
 #include <pthread.h>

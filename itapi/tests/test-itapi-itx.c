@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The calls that applications of the field brought along (itapi-semantics 15.11). */
+/* The calls that applications of the field brought along [IT 15.11]. */
 
 #include <glib/gstdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 /*
  * Regions without memory, and the requests that give it and take it: it_lmr_create_unlinked, it_lmr_link,
- * it_lmr_unlink (8.9). On adapters without them every call answers so.
+ * it_lmr_unlink [IT 8.9]. On adapters without them every call answers so.
  */
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Listens, their qualifiers and their ends (itapi-semantics 2.4, 6.7, 9.1, 9.4). */
+/* Listens, their qualifiers and their ends [IT 2.4], [IT 6.7], [IT 9.1], [IT 9.4]. */
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -209,7 +209,7 @@ test_no_permission(struct pair *pair)
 		g_assert_cmpint(seteuid(0), ==, 0);
 }
 
-/* The EVD is the backlog: what finds it full is refused towards the peer (6.7). */
+/* The EVD is the backlog: what finds it full is refused towards the peer [IT 6.7]. */
 static void
 test_backlog(struct pair *pair)
 {
@@ -318,7 +318,7 @@ test_free_with_pending(struct pair *pair)
 
 /*
  * An IA goes with everything under it: requests that nobody answered, attempts of either side, a
- * connection. Its peers learn; its identifiers are dead (2.4).
+ * connection. Its peers learn; its identifiers are dead [IT 2.4].
  */
 static void
 test_ia_free(struct pair *pair)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Regions registered anew, sharing groups, and keeping memory in step (itapi-semantics 8.4, 8.7, 8.8). */
+/* Regions registered anew, sharing groups, and keeping memory in step [IT 8.4], [IT 8.7], [IT 8.8]. */
 
 #include <string.h>
 #include <sys/mman.h>

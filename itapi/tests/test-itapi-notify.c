@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Completions and notification over it_api.h, on real connections: which events notify (itapi-semantics
- * 6.2, R-10, R-11), what a wait hands out, and what sleepers see.
+ * Completions and notification over it_api.h, on real connections: which events notify ([IT 6.2],
+ * R-10, R-11), what a wait hands out, and what sleepers see.
  */
 
 #include <pthread.h>

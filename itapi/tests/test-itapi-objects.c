@@ -3,7 +3,7 @@
 
 /*
  * Endpoints and memory on a real adapter: attributes, limits, every status of their calls, and the
- * calls that no adapter of this release offers (itapi-semantics 3, 8, 15.4, 15.6, 15.8, 15.9).
+ * calls that no adapter of this release offers [IT 3], [IT 8], [IT 15.4], [IT 15.6], [IT 15.8], [IT 15.9].
  */
 
 #include <string.h>
@@ -148,7 +148,7 @@ test_ep_query(struct pair *pair)
 	g_assert_cmpint(params.attr.priv_ops_enable, ==, IT_FALSE);
 }
 
-/* An EVD that overflowed takes no new endpoint (15.4). */
+/* An EVD that overflowed takes no new endpoint [IT 15.4]. */
 static void
 test_ep_overflowed(struct pair *pair)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Paths, addresses and ports of who connects (itapi-semantics 9.1, 10, 15.5). */
+/* Paths, addresses and ports of who connects [IT 9.1], [IT 10], [IT 15.5]. */
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -240,7 +240,7 @@ test_local_port(struct pair *pair)
 	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
 }
 
-/* A local port lingers in TCP's time-wait (4.6); who may use it again says so at creation. */
+/* A local port lingers in TCP's time-wait [IT 4.6]; who may use it again says so at creation. */
 static void
 test_port_time_wait(struct pair *pair)
 {
@@ -302,7 +302,7 @@ test_resources(struct pair *pair)
 	pair_establish(pair);
 }
 
-/* InfiniBand's endpoints rest after a connection (4.6), here for as long as the test says. */
+/* InfiniBand's endpoints rest after a connection [IT 4.6], here for as long as the test says. */
 static void
 test_ep_time_wait(struct pair *pair)
 {

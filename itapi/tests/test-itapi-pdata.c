@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Private data of every message, at every limit (itapi-semantics 9.3). */
+/* Private data of every message, at every limit [IT 9.3]. */
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Privileged consumers: who is one, I/O addresses, lists in registrations, the direct LMR (8.9). What an
+ * Privileged consumers: who is one, I/O addresses, lists in registrations, the direct LMR [IT 8.9]. What an
  * adapter cannot do it says in its description, and the calls answer so.
  */
 #include <stdlib.h>

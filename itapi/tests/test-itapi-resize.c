@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Queues of endpoints that get other sizes, with requests in them (itapi-semantics 3). */
+/* Queues of endpoints that get other sizes, with requests in them [IT 3]. */
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Windows: making them, and what a link can get wrong (itapi-semantics 8.5, 15.6). */
+/* Windows: making them, and what a link can get wrong [IT 8.5], [IT 15.6]. */
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Windows on a real adapter: using them, unlinking here and from afar (itapi-semantics 8.5, 8.6, 15.6). The passive end has the memory, the active end uses it.
+ * Windows on a real adapter: using them, unlinking here and from afar [IT 8.5], [IT 8.6], [IT 15.6]. The passive end has the memory, the active end uses it.
  */
 
 #include <string.h>
@@ -152,7 +152,7 @@ test_reset(struct pair *pair)
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }
 
-/* Unlinking waits for the Reads before it if it is told to (7.2). */
+/* Unlinking waits for the Reads before it if it is told to [IT 7.2]. */
 static void
 test_unlink_fence(struct pair *pair)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Rulings (itapi-semantics 17) that have no better place: overflow, coalescing, contexts, conversion. */
+/* Rulings [IT 17] that have no better place: overflow, coalescing, contexts, conversion. */
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

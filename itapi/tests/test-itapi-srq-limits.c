@@ -3,7 +3,7 @@
 
 /*
  * Shared receive queues at their limits: who waits for a receive and who is woken, the low watermark of
- * a queue, the high ones of an endpoint, many endpoints and threads (chapter 12).
+ * a queue, the high ones of an endpoint, many endpoints and threads [IT 12].
  */
 #include <pthread.h>
 #include <string.h>

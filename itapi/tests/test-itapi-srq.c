@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Shared receive queues: making, asking, changing, posting, and which endpoint gets what (chapter 12). */
+/* Shared receive queues: making, asking, changing, posting, and which endpoint gets what [IT 12]. */
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>

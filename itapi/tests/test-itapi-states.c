@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Every call in every state of an endpoint (itapi-semantics 4.1, 4.5, 4.6), and what the peer sees. */
+/* Every call in every state of an endpoint [IT 4.1], [IT 4.5], [IT 4.6], and what the peer sees. */
 
 #include <string.h>
 
@@ -254,7 +254,7 @@ disconnect_thread(gpointer ep)
 	return NULL;
 }
 
-/* Both sides end it at once: one DISCONNECT each (4.5). */
+/* Both sides end it at once: one DISCONNECT each [IT 4.5]. */
 static void
 test_both_disconnect(struct pair *pair)
 {

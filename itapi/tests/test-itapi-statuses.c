@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Statuses of posts and of registration that other tests have no reason to meet (itapi-semantics 15.6, 15.7). */
+/* Statuses of posts and of registration that other tests have no reason to meet [IT 15.6], [IT 15.7]. */
 
 #include <string.h>
 #include <sys/mman.h>

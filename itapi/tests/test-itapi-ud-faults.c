@@ -3,7 +3,7 @@
 
 /*
  * Datagrams when something breaks, at the fault door of vp/emul: an endpoint inside, the port, the whole
- * adapter (R-36, G6).
+ * adapter (R-36, [IT 1.6]).
  */
 #include "it_dgram.h"
 #include "it_fault.h"
@@ -169,7 +169,7 @@ test_adapter(struct pair *pair)
 	scene_close(&s);
 }
 
-/* A verb fails once: the call says so and has changed nothing, and the next one works (G1, G8). */
+/* A verb fails once: the call says so and has changed nothing, and the next one works [IT 1.1], [IT 1.8]. */
 static void
 test_calls(struct pair *pair)
 {

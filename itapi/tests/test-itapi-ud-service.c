@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Datagram services: who asks, who serves, and every way in which that can end (itapi-semantics 13). */
+/* Datagram services: who asks, who serves, and every way in which that can end [IT 13]. */
 #include <string.h>
 
 #include "it_dgram.h"

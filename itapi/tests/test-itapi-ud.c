@@ -142,7 +142,7 @@ test_sizes(struct pair *pair)
 	dgram_close(&b);
 }
 
-/* A datagram that nobody can take is gone, and no one is the worse for it (itapi-semantics 5). */
+/* A datagram that nobody can take is gone, and no one is the worse for it [IT 5]. */
 static void
 test_lost(struct pair *pair)
 {
@@ -351,7 +351,7 @@ test_receive_fails(struct pair *pair)
 	pair_ok(it_evd_free(async));
 }
 
-/* The EVD of the receives is full: its endpoint ends (6.7). */
+/* The EVD of the receives is full: its endpoint ends [IT 6.7]. */
 static void
 test_overflow(struct pair *pair)
 {

@@ -3,7 +3,7 @@
 
 /*
  * Conversion of sockets, as the kAL alone can show it: whose sockets it takes, what a refused call leaves
- * behind, and how long it waits for the peer (itapi-semantics 11.1, 11.3).
+ * behind, and how long it waits for the peer [IT 11.1], [IT 11.3].
  */
 
 #include <arpa/inet.h>

@@ -222,7 +222,7 @@ test_wrong_requests(void)
 	drop(brief, sizeof(brief) - 1, true);
 }
 
-/* We cannot put markers in: refused by a Reply (iwarp-wire 2.2). */
+/* We cannot put markers in: refused by a Reply [WIRE 2.2]. */
 static void
 test_wants_markers(void)
 {

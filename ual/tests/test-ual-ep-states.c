@@ -3,7 +3,7 @@
 
 /*
  * Walks every cell of the endpoint's state table against a list of its own, written from
- * itapi-semantics 4.1, 4.2, 5 and the rulings R-01 to R-03, one letter per cell.
+ * [IT 4.1], [IT 4.2], [IT 5] and the rulings R-01 to R-03, one letter per cell.
  */
 
 #include <glib.h>

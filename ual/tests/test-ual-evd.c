@@ -169,7 +169,7 @@ expect_affiliated(struct ual_evd *evd, it_event_type_t number, void *cause)
 	g_assert_true((void *)event.aff_async.cause.sevd == cause);
 }
 
-/* Overflow of a completion queue and of a ring, in each mode (6.7, R-16). */
+/* Overflow of a completion queue and of a ring, in each mode ([IT 6.7], R-16). */
 static void
 test_overflow(void)
 {
@@ -282,7 +282,7 @@ waiter_start(struct waiter *waiter, struct ual_evd *evd)
 	g_usleep(5000); /* so that it sleeps */
 }
 
-/* The adapter fails: what is queued is still handed out, then calls say so (G6, R-36). */
+/* The adapter fails: what is queued is still handed out, then calls say so ([IT 1.6], R-36). */
 static void
 test_catastrophe(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Every value of every code that crosses the border, against lists written from itapi-semantics. */
+/* Every value of every code that crosses the border, against lists written from [IT 7.7], [IT 9.7] and [IT 14]. */
 
 #include <glib.h>
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions made of pieces: page and block lists, and fast registration (RDMAC verbs 7.3; verbs-semantics
- * 5.5). Privileged: the addresses are taken as they are.
+ * Regions made of pieces: page and block lists, and fast registration (RDMAC verbs 7.3;
+ * [RI 5.5]). Privileged: the addresses are taken as they are.
  *
  * A region has room for as many pieces as it was made for, allocated then, since a fast registration
  * runs in an engine. The pieces are written while the region is invalid and nobody uses it, so accesses

@@ -9,7 +9,7 @@
  * Registration and revocation of one entry are the access layer's to order, except for what requests
  * do by themselves (bind, invalidate), which vsw_mem_entry::lock orders.
  *
- * Rights follow the RDMAC verbs 7.8 (verbs-semantics 5.3); a provider whose regions always allow
+ * Rights follow the RDMAC verbs 7.8 [RI 5.3]; a provider whose regions always allow
  * local reading adds that right before it registers.
  */
 #include "vsw_mem_table.h"
@@ -21,7 +21,7 @@
 
 /* --- regions ----------------------------------------------------------------------------- */
 
-/* verbs-semantics 5.3: remote rights need the local ones, and there is at least one local right. */
+/* [RI 5.3]: remote rights need the local ones, and there is at least one local right. */
 static bool
 rights_are_sound(uint32_t access)
 {
@@ -203,7 +203,7 @@ access_check(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
 	return VSW_MEM_OK;
 }
 
-/* STag 0 of a privileged queue pair: all memory of this process, for local use (5.1). */
+/* STag 0 of a privileged queue pair: all memory of this process, for local use [RI 5.1]. */
 static enum vsw_mem_result
 direct_access(const struct vsw_mem_who *who, const struct vsw_mem_ask *ask, struct vsw_mem_use *use)
 {

@@ -33,7 +33,7 @@ struct vsw_mem_who {
 };
 
 /*
- * Why an access is refused; the order of the checks is iwarp-wire 5.8. The first three are for the local
+ * Why an access is refused; the order of the checks is [WIRE 5.8]. The first three are for the local
  * side to tell apart: a peer that does not hold a key gets the same answer to each of them, so that a
  * guess tells nothing about the keys that exist.
  */

@@ -3,7 +3,7 @@
 
 /*
  * Shared receive queues: who gets which receive, who waits, and the three watermarks (RDMAC verbs 6.3;
- * verbs-semantics 6).
+ * [RI 6]).
  *
  * Receives are taken in the order in which they were posted, each by the queue pair whose message comes
  * first. A queue pair that finds none goes to the end of the row. While there is a row only its first

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Memory windows, and what requests do to keys: bind and invalidate (RDMAC verbs 7.10; verbs-semantics
- * 5.4 and 5.6).
+ * Memory windows, and what requests do to keys: bind and invalidate (RDMAC verbs 7.10;
+ * [RI 5.4] and [RI 5.6]).
  *
  * A window is an entry of the same table as a region; its key, octets and rights are given by a bind.
  * A narrow window belongs to the queue pair that bound it and must be invalid before it is bound

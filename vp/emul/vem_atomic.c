@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Atomics: one 64-bit word of the peer, read and changed as one step (verbs-semantics 3.2; RFC 7306).
+ * Atomics: one 64-bit word of the peer, read and changed as one step ([RI 3.2]; RFC 7306).
  *
  * All software adapters of a process change words with the processor's own atomic instructions, so they
  * are atomic towards each other and towards the application. The order of the checks is that of a Read;

@@ -7,7 +7,7 @@
  *
  * The order of the checks and what follows from each failure is the personality's:
  * - InfiniBand: the responder answers no, the guilty request completes with a remote status, and both
- *   queue pairs go to ERROR (verbs-semantics 10, row 23).
+ *   queue pairs go to ERROR [RI 10.23].
  * - iWARP: the peer sends a Terminate. A Send or Write was "sent" by then and succeeds; a Read is
  *   flushed. The peer raises an event that names the fault, we learn the Terminate's code.
  *
@@ -173,7 +173,7 @@ remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct v
 
 	spans->count = 0;
 	if (wqe->length == 0 && write)
-		return NULL; /* nothing is checked (verbs-semantics 3.2) */
+		return NULL; /* nothing is checked [RI 3.2] */
 	/* Relaxed: a change of the rights while requests arrive takes effect at one request or the next. */
 	if ((atomic_load_explicit(&peer->access, memory_order_relaxed) & access) == 0)
 		return write ? &write_disabled : &vem_read_disabled;

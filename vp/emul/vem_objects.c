@@ -125,7 +125,7 @@ const struct ri_cq_ops vem_cq_ops = {
 
 /* --- regions ------------------------------------------------------------------------------ */
 
-/* On InfiniBand a region can always be read locally (verbs-semantics 5.3). */
+/* On InfiniBand a region can always be read locally [RI 5.3]. */
 static struct ri_mr_init
 init_of(const struct ri_rnic *rnic, const struct ri_mr_init *init)
 {

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The semantic profiles of the two personalities (verbs-semantics chapter 10). What is common to both
+ * The semantic profiles of the two personalities [RI 10]. What is common to both
  * comes from being software in one process; what differs is the transport's. An attribute that is not
  * set here is not claimed.
  */

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asking for datagram services, InfiniBand's SIDR (itapi-semantics 13).
+ * Asking for datagram services, InfiniBand's SIDR [IT 13].
  *
  * Who asks is named by a number of the layer above and gets one answer: of the service, of the fabric if
  * nobody listens there, or of its own timer. A question is a request like one for a connection: it

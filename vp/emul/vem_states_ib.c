@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * States of a queue pair, InfiniBand personality (verbs-semantics 4.2 and 4.3).
+ * States of a queue pair, InfiniBand personality [RI 4.2] and [RI 4.3].
  *
  * IDLE is Reset and Init, CONNECTING is Init and RTR, CLOSING is the time between a disconnect
  * request and its answer. There is no TERMINATE: a fault leads straight to ERROR.

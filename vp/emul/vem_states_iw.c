@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * States of a queue pair, iWARP personality (RDMAC verbs 6.2; verbs-semantics 4.1).
+ * States of a queue pair, iWARP personality (RDMAC verbs 6.2; [RI 4.1]).
  *
  * As in vp/iwarp, an orderly close ends in ERROR and not in IDLE, so that what is posted after the end
  * is flushed and the way back is the same after every end.

@@ -10,7 +10,7 @@
  *     tagged:   control | RDMAP control | STag (4) | TO (8)                         | payload
  *     untagged: control | RDMAP control | Invalidate STag or 0 (4) | QN | MSN | MO  | payload
  *
- * Standards: RFC 5041 section 4; iwarp-wire.md 4. Pure functions, any thread. All inline: header and
+ * Standards: RFC 5041 section 4; [WIRE 4]. Pure functions, any thread. All inline: header and
  * payload of a small message are built without a call.
  */
 

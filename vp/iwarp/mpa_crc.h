@@ -7,7 +7,7 @@
  * @file mpa_crc.h
  * @brief CRC32C (Castagnoli), alone and fused with a copy.
  *
- * Polynomial 0x82F63B78 reflected, initial value and final inversion all ones; iwarp-wire.md 3.2. Both
+ * Polynomial 0x82F63B78 reflected, initial value and final inversion all ones; [WIRE 3.2]. Both
  * inversions happen inside, so a value of these functions is the CRC of what was covered so far, the
  * CRC of nothing is 0, and a result is the start of the next piece:
  *

@@ -7,7 +7,7 @@
  * A receiver finds frames only by walking from length field to length field, so everything here starts at
  * a length field. The frame may be cut anywhere by TCP, inside the length too; the answer is then
  * MPA_MORE and the caller comes back. PAD is covered by the CRC but never tested: Linux siw leaves old
- * octets there (S15).
+ * octets there [WIRE 11.15].
  *
  * Markers: this stack asks for none and refuses a peer that does (kal_mpa.h), so a direction with markers
  * never comes to full operation. Should somebody say so all the same, the reader refuses to look.

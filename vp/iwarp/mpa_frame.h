@@ -9,7 +9,7 @@
  *
  *     ULPDU length n (2) | ULPDU (n) | PAD (0..3, zero) | CRC32C (4, least significant octet first)
  *
- * Standards: RFC 5044 sections 4 and 6; iwarp-wire.md 3.1 to 3.5. Pure functions; nothing here blocks,
+ * Standards: RFC 5044 sections 4 and 6; [WIRE 3.1] to [WIRE 3.5]. Pure functions; nothing here blocks,
  * allocates or keeps state, so any thread may call anything. The startup frames are kal_mpa.h.
  */
 

@@ -7,7 +7,7 @@
  * One direction of a stream carries messages one after the other, never interleaved, so the state is one
  * message under way and a counter for each queue. The tests are split by what they look at: the header by
  * itself (well_formed), the message it belongs to (continues_message), the untagged counters (untagged_fits), the
- * answer we wait for (response_fits). Their order is fixed by iwarp-wire.md 5.8.
+ * answer we wait for (response_fits). Their order is fixed by [WIRE 5.8].
  *
  * A Terminate may cut a message short, since its sender stops at a segment boundary: it is the only message that
  * may begin while another is under way.

@@ -7,7 +7,7 @@
  * @file rdmap_check.h
  * @brief Is this segment one that may come now? The state of one incoming direction, and its tests.
  *
- * The order of the tests is fixed (iwarp-wire.md 5.8), so that the same wrong segment is answered in the same
+ * The order of the tests is fixed [WIRE 5.8], so that the same wrong segment is answered in the same
  * way everywhere: length, DDP version, RDMAP version, opcode, T and QN, L, MSN, MO, room. The CRC
  * was tested before; memory (STag, rights, bounds) is tested after, with vp/common, by the engine.
  *

@@ -8,7 +8,7 @@
  * that the layout is reviewed in one place. A reader that finds too few octets gives zeros and
  * false; too many are the business of rdmap_check_header(), which knows the exact size from the table.
  *
- * Standards: RFC 5040 section 4, RFC 7306 sections 4 to 6; iwarp-wire.md 5.1 to 5.6.
+ * Standards: RFC 5040 section 4, RFC 7306 sections 4 to 6; [WIRE 5.1] to [WIRE 5.6].
  */
 
 #include "rdmap_message.h"

@@ -7,7 +7,7 @@
  * @file rdmap_message.h
  * @brief RDMAP messages: opcodes, their headers, and whole frames of them.
  *
- * Standards: RFC 5040 section 4, RFC 7306 sections 4 to 6; iwarp-wire.md 5.1 to 5.6. Pure functions, any
+ * Standards: RFC 5040 section 4, RFC 7306 sections 4 to 6; [WIRE 5.1] to [WIRE 5.6]. Pure functions, any
  * thread. Terminate is rdmap_terminate.h; what a receiver tests is rdmap_check.h.
  */
 

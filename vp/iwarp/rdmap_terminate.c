@@ -13,11 +13,11 @@
  * one has words for every code that a peer may send, the RDMA Consortium's and siw's own included.
  *
  * Reading is lenient on purpose: a Terminate ends the stream whatever it says, its content is only for people,
- * and the most common sender, siw on a little-endian host, has the bits in another order (S27) and puts
- * the payload length where the segment length belongs (S28).
+ * and the most common sender, siw on a little-endian host, has the bits in another order [WIRE 11.27] and puts
+ * the payload length where the segment length belongs [WIRE 11.28].
  *
  * Standards: RFC 5040 sections 4.8 and 7, RFC 5041 section 7, RFC 5044 section 8, RFC 6581;
- * iwarp-wire.md 5.5 and 5.9.
+ * [WIRE 5.5] and [WIRE 5.9].
  */
 
 #include "rdmap_terminate.h"

@@ -10,7 +10,7 @@
  * A fault says what went wrong; rdmap_fault_code() gives the 16 bits (layer, error type, error code) that
  * go on the wire for it. Several faults share one code.
  *
- * Standards: RFC 5040 section 4.8 and 7, RFC 5041 section 7, RFC 5044 section 8; iwarp-wire.md 5.5 and 5.9
+ * Standards: RFC 5040 section 4.8 and 7, RFC 5041 section 7, RFC 5044 section 8; [WIRE 5.5] and [WIRE 5.9]
  * ("we send"). Pure functions, any thread.
  */
 
@@ -153,7 +153,7 @@ struct rdmap_terminate {
  * @brief Read a Terminate, leniently: whatever is missing or odd behind the control field is left out.
  *
  * If none of the M, D, R bits is where RFC 5040 has them but one is where a little-endian Linux siw puts
- * them, nibbles and flags are exchanged (iwarp-wire.md S27). A bare Terminate of siw cannot be told
+ * them, nibbles and flags are exchanged [WIRE 11.27]. A bare Terminate of siw cannot be told
  * from a conforming one: show `raw` next to the text.
  *
  * @param[in] payload  octets behind the DDP header

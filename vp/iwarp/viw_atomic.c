@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Atomics, both directions (RFC 7306 5 and 8.1; iwarp-wire 5.6).
+ * Atomics, both directions (RFC 7306 5 and 8.1; [WIRE 5.6]).
  *
  * A request shares queue, MSNs and the budget of outstanding requests with Reads. The responder does it
  * when its turn among the responses comes, so answers leave in the order of the requests; a

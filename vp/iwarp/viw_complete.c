@@ -7,7 +7,7 @@
  * A request of the send queue is noted in `sent` when the last of its frames is built, and completed
  * when everything before it is and the socket has taken its last octet; a Read, when its answer is
  * here. So completions come in posting order, also of a Send that went out behind a slow Read
- * (RDMAC verbs 8.2; iwarp-wire 5.7). A success without RI_WR_SIGNALED leaves no trace: its slot is
+ * (RDMAC verbs 8.2; [WIRE 5.7]). A success without RI_WR_SIGNALED leaves no trace: its slot is
  * given back with the next completion that is polled.
  *
  * When the stream is gone the service thread holds both roles and flushes: what is done completes, the

@@ -219,7 +219,7 @@ profile_connections(struct ri_rnic_attr *a)
 	a->rtr_types = RI_RTR_WRITE | RI_RTR_READ;
 	a->ird_ord_exchange = true;
 	a->ird_ord_suppressible = true;
-	a->connect_pdata = 251; /* siw hosts wrap beyond (iwarp-wire S6) */
+	a->connect_pdata = 251; /* siw hosts wrap beyond [WIRE 11.6] */
 	a->accept_pdata = 251;
 	a->reject_pdata = 251;
 	a->socket_conversion = true;

@@ -10,7 +10,7 @@
  * the Terminate and the FIN (viw_tx.c), the service thread closes, flushes and tells (viw_stream.c).
  *
  * Any thread that holds one of the roles, and modify. Standards: RFC 5040 section 7, RFC 5041 section
- * 7, RFC 5044 section 8; the codes are iwarp-wire 5.9, the events verbs-semantics 8.
+ * 7, RFC 5044 section 8; the codes are [WIRE 5.9], the events [RI 8].
  */
 #include "viw_qp.h"
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The queue pair's states (RDMAC verbs 6.2; verbs-semantics 4.1).
+ * The queue pair's states (RDMAC verbs 6.2; [RI 4.1]).
  *
  *     IDLE -> CONNECTING -> RTS -> CLOSING | TERMINATE -> ERROR -> IDLE
  *

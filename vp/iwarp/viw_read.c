@@ -12,7 +12,7 @@
  * complete when rx has counted past its number; tx then makes the completion, in order.
  *
  * Each ring has one writer and one reader and two indices, nothing else. Standards: RFC 5040 sections
- * 4.4, 5.2 and 5.3; RFC 5041 section 5; iwarp-wire 5.3 and 6.
+ * 4.4, 5.2 and 5.3; RFC 5041 section 5; [WIRE 5.3] and [WIRE 6].
  */
 #include "viw_qp.h"
 

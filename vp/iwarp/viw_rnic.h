@@ -19,7 +19,7 @@
 
 /* Limits that the profile announces. */
 #define VIW_MAX_SGE     8u
-#define VIW_MAX_DEPTH   128u /* IRD and ORD (iwarp-wire 9) */
+#define VIW_MAX_DEPTH   128u /* IRD and ORD [WIRE 9] */
 #define VIW_MAX_WR      16384u
 #define VIW_MAX_CQE     (1u << 20)
 #define VIW_MAX_QP      65536u

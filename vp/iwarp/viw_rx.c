@@ -11,7 +11,7 @@
  * A Send that finds no receive stops the reading: EPOLLIN goes off, what was read behind it stays in
  * the buffer, a timer runs. A post to the receive queue starts it again (R-34).
  *
- * The holder of rx.role; see viw_qp.h. Standards: RFC 5044 6 to 8, RFC 5041 5; architecture "vp/iwarp".
+ * The holder of rx.role; see viw_qp.h. Standards: RFC 5044 6 to 8, RFC 5041 5; doc/decisions/0003.
  */
 #include "viw_qp.h"
 

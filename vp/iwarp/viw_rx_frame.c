@@ -9,7 +9,7 @@
  * comes (BODY), its CRC compared (TAIL); so a queue pair never keeps more of a frame than its header.
  * Placement may precede the CRC check, delivery never; and an error in a header is reported only
  * after the CRC was found good, so the answer to a frame does not depend on how TCP cut it
- * (iwarp-wire 5.8).
+ * [WIRE 5.8].
  *
  * The holder of rx.role. Standards: RFC 5044 4, 6 and 8, RFC 5041 5 to 7, RFC 5040 5 to 7.
  */

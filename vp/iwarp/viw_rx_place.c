@@ -11,7 +11,7 @@
  * viw_rx_finish runs when the whole frame is here and its CRC good, and delivers. Control messages open no
  * target: they are read from rx.head, or from where the whole frame lies.
  *
- * The holder of rx.role. Standards: RFC 5041 5 to 7, RFC 5040 5 and 7; iwarp-wire 4.4, 5.2 to 5.8.
+ * The holder of rx.role. Standards: RFC 5041 5 to 7, RFC 5040 5 and 7; [WIRE 4.4], [WIRE 5.2] to [WIRE 5.8].
  */
 #include "viw_qp.h"
 

@@ -9,7 +9,7 @@
  * is that is empty; with an SRQ its queue pair stands in the row, and whoever posts runs the receiving
  * role of whoever stands first (R-34).
  *
- * Take, ready and leave: the holder of rx.role. Standards: RDMAC verbs 6.3; architecture "vp/iwarp".
+ * Take, ready and leave: the holder of rx.role. Standards: RDMAC verbs 6.3; doc/decisions/0003.
  */
 #include "viw_qp.h"
 

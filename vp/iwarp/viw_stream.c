@@ -15,7 +15,7 @@
  * abort by connect(AF_UNSPEC), which resets the connection even while a forked child holds a
  * duplicate of the descriptor. Nothing waits longer than VIW_LINGER for a peer.
  *
- * Standards: RFC 5044 6 and 7.1, RFC 5040 6, RFC 6581; iwarp-wire 2.5 and 7; verbs-semantics 4.1.
+ * Standards: RFC 5044 6 and 7.1, RFC 5040 6, RFC 6581; [WIRE 2.5] and [WIRE 7]; [RI 4.1].
  */
 #include "viw_qp.h"
 

@@ -16,7 +16,7 @@
  * system call, until a poll or a wait, VIW_HELD_REQUESTS, VIW_HELD_OCTETS, or until nobody polls any
  * more (vsw_lead_attended).
  *
- * Standards: RFC 5040 5 and 6, RFC 5041 5, RFC 5044 6; iwarp-wire 7; architecture "Progress".
+ * Standards: RFC 5040 5 and 6, RFC 5041 5, RFC 5044 6; [WIRE 7]; doc/architecture.md "Progress".
  */
 #include "viw_qp.h"
 

@@ -13,7 +13,7 @@
  * A request is taken from its ring once, as a copy, and checked as that copy. What may not start yet
  * (fence, ORD) stays in viw_tx::wqe and holds up everything behind it, but not responses.
  *
- * The holder of tx.role. Standards: RFC 5040 5.2 and 5.3, RFC 5041 5, RFC 5044 4; iwarp-wire 4.3, 5.7.
+ * The holder of tx.role. Standards: RFC 5040 5.2 and 5.3, RFC 5041 5, RFC 5044 4; [WIRE 4.3], [WIRE 5.7].
  */
 #include "viw_qp.h"
 

@@ -100,7 +100,7 @@ node_fault(struct node *node, enum ri_event event, const void *ctx)
 	bool tagged = event >= RI_EVENT_QP_STAG && event <= RI_EVENT_QP_WRAP;
 	bool read = event >= RI_EVENT_QP_IRRQ_STAG && event <= RI_EVENT_QP_IRRQ_WRAP;
 
-	/* InfiniBand tells an access violation and an invalid request, and nothing finer (VS-10). */
+	/* InfiniBand tells an access violation and an invalid request, and nothing finer [RI 10]. */
 	if (node->attr.transport != RI_TRANSPORT_IB)
 		node_async(node, event, ctx);
 	else if (tagged || read || event == RI_EVENT_QP_READ_DISABLED ||

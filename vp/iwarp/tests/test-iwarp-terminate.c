@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Terminate: the code of every fault against a list of its own (iwarp-wire.md 5.9, "we send"), the headers
+ * Terminate: the code of every fault against a list of its own ([WIRE 5.9], "we send"), the headers
  * that go with it, and lenient reading, siw's bit order included.
  */
 
