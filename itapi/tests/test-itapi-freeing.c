@@ -350,6 +350,8 @@ free_own(it_evd_handle_t evd, void *arg)
 {
 	struct suicide *suicide = (struct suicide *)arg;
 
+	/* It runs; then the other thread waits for its end. */
+	pthread_barrier_wait(&suicide->meet);
 	pthread_barrier_wait(&suicide->meet);
 	while ((suicide->status = it_evd_free(evd)) == IT_SUCCESS)
 		g_assert_not_reached();
@@ -376,6 +378,7 @@ test_callback_frees(void)
 	pthread_barrier_init(&suicide.meet, NULL, 2);
 	pair_ok(it_evd_callback_attach(other.evd, free_own, &suicide));
 	soft_post(other.evd, 1);
+	pthread_barrier_wait(&suicide.meet);
 	work_begin(&other, 1, &start);
 	/* The callback is gone from the EVD once the other thread waits for its end. */
 	for (it_evd_param_t now = {.evd_callback = IT_TRUE}; now.evd_callback != IT_FALSE;)

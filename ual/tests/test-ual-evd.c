@@ -259,8 +259,10 @@ static void *
 waiter_run(void *arg)
 {
 	struct waiter *waiter = (struct waiter *)arg;
+	UAL_VISIT struct ual_evd *evd = waiter->evd; /* as the call of the standard does */
 
-	waiter->status = ual_evd_wait(waiter->evd, WAIT, &waiter->event, NULL);
+	ual_object_visit(&evd->object);
+	waiter->status = ual_evd_wait(evd, WAIT, &waiter->event, NULL);
 	return NULL;
 }
 
