@@ -192,6 +192,7 @@ vsw_lead_polled(struct vsw_lead *lead)
 	unsigned long polls = atomic_load_explicit(&lead->polls, memory_order_relaxed) + 1;
 
 	atomic_store_explicit(&lead->polls, polls, memory_order_relaxed);
+	/* Relaxed: a poll that sees the state of just before is one that came just before. */
 	if (atomic_load_explicit(&lead->state, memory_order_relaxed) == VSW_LEAD_WATCHING)
 		step(lead, VSW_LEAD_EV_POLLED);
 	else if (polls % VSW_LEAD_LOOK == 0)

@@ -62,8 +62,12 @@ vsw_role_take(struct vsw_role *role)
 static inline void
 vsw_role_begin(struct vsw_role *role)
 {
-	if (atomic_load(&role->kicked) != 0) /* a load is much cheaper than a store here */
-		atomic_store(&role->kicked, 0);
+	/*
+	 * A load is much cheaper than a store here. An exchange, not a store: it reads what the thread that
+	 * kicked wrote, so that what that thread did before is seen by the round that begins.
+	 */
+	if (atomic_load(&role->kicked) != 0)
+		atomic_exchange(&role->kicked, 0);
 }
 
 /* Give it back. True: somebody kicked meanwhile and the role is ours again; do another round. */

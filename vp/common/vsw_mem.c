@@ -246,6 +246,7 @@ vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	return VSW_MEM_OK;
 }
 
+/* Release: what was done with the memory is over for vsw_mem_revoke, which reads `uses`. */
 void
 vsw_mem_end(struct vsw_mem_use *use)
 {

@@ -13,6 +13,12 @@
  * Orders: entry then head (release) pairs with the engine's acquire of head; `released` (release)
  * hands the slot back to the poster, who acquires it; a completion is seen by its lap (acquire).
  * Arming is sequentially consistent on both sides, see vsw_queue.h.
+ *
+ * Release is enough for the head of a send queue and of an S-RQ: their doorbells begin with an exchange on
+ * a role, or with a lock, that the engine passes too before it decides to leave the queue alone. The
+ * doorbell of a receive queue only loads a flag, "a message waits". A release store and that load could
+ * change places, and then neither the poster nor the engine would see the other; so the head of a receive
+ * queue is stored sequentially consistent.
  */
 #include <string.h>
 
@@ -37,10 +43,14 @@ slot_next(struct vsw_user_wq *wq)
 	return (void *)(wq->ring + (size_t)(wq->head & wq->mask) * wq->stride);
 }
 
+/* `then_looks`: the doorbell looks whether a message waits; see above. */
 static void
-slot_post(struct vsw_user_wq *wq)
+slot_post(struct vsw_user_wq *wq, bool then_looks)
 {
-	atomic_store_explicit(&wq->page->head, ++wq->head, memory_order_release);
+	if (then_looks)
+		atomic_store(&wq->page->head, ++wq->head);
+	else
+		atomic_store_explicit(&wq->page->head, ++wq->head, memory_order_release);
 }
 
 static uint32_t
@@ -120,14 +130,14 @@ vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 		return RI_ERR_QUEUE_FULL;
 	}
 	wqe_write(wqe, wr);
-	slot_post(&qp->sq);
+	slot_post(&qp->sq, false);
 	vsw_unlock(&qp->sq.lock);
 	qp->rnic->bell.sq(qp->engine_qp);
 	return RI_SUCCESS;
 }
 
 static enum ri_status
-post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr)
+post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr, bool then_looks)
 {
 	vsw_lock(&wq->lock);
 	struct vsw_wqe *wqe = slot_next(wq);
@@ -142,7 +152,7 @@ post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr)
 	wqe->inv_stag = 0;
 	/* An engine may look at the length of the newest entry while the slot is written anew. */
 	__atomic_store_n(&wqe->length, segments_copy(wqe, wr->sgl, wr->num_sge), __ATOMIC_RELAXED);
-	slot_post(wq);
+	slot_post(wq, then_looks);
 	vsw_unlock(&wq->lock);
 	return RI_SUCCESS;
 }
@@ -155,7 +165,7 @@ vsw_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 	if (wr->num_sge > __atomic_load_n(&qp->max_recv_sge, __ATOMIC_RELAXED))
 		return RI_ERR_LIMIT;
 
-	enum ri_status status = post_receive(&qp->rq, wr);
+	enum ri_status status = post_receive(&qp->rq, wr, true);
 
 	if (status == RI_SUCCESS && qp->rnic->bell.rq != NULL)
 		qp->rnic->bell.rq(qp->engine_qp);
@@ -168,7 +178,7 @@ vsw_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 	if (wr->num_sge > srq->max_sge)
 		return RI_ERR_LIMIT;
 
-	enum ri_status status = post_receive(&srq->wq, wr);
+	enum ri_status status = post_receive(&srq->wq, wr, false);
 
 	if (status == RI_SUCCESS && srq->rnic->bell.srq != NULL)
 		srq->rnic->bell.srq(srq->engine_srq);

@@ -333,6 +333,7 @@ vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
 		out->num_sge = (uint8_t)wq->max_sge;
 	memcpy(out->sge, wqe->sge, out->num_sge * sizeof(out->sge[0]));
 	*index = ++wq->next;
+	/* Relaxed: for information; who concludes something from it looks at the role of the queue too. */
 	atomic_store_explicit(&wq->page->taken, wq->next, memory_order_relaxed);
 	return true;
 }
@@ -361,6 +362,7 @@ cq_ring_get(uint32_t entries)
 {
 	struct vsw_cqe *ring = vsw_pages_get((size_t)entries * sizeof(*ring));
 
+	/* Relaxed: nobody else knows the ring yet. */
 	for (uint32_t i = 0; ring != NULL && i < entries; i++)
 		atomic_store_explicit(&ring[i].lap, i, memory_order_relaxed);
 	return ring;
@@ -495,7 +497,7 @@ vsw_cq_push(struct vsw_cq *cq, const struct vsw_cqe *cqe)
 	}
 	cqe_write(&cq->ring[index & cq->mask], cqe, index);
 	cq->tail = index + 1;
-	if (solicited)
+	if (solicited) /* relaxed: the store of the tail publishes it, see condition_holds */
 		atomic_store_explicit(&cq->page->sol_tail, ++cq->sol_tail, memory_order_relaxed);
 	atomic_store(&cq->page->tail, index + 1);
 	vsw_unlock(&cq->lock);

@@ -196,11 +196,15 @@ enum ri_status vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct 
  */
 uint32_t vsw_wq_available(struct vsw_wq *wq);
 
-/* Entries posted and not taken. */
+/*
+ * Entries posted and not taken. Sequentially consistent for an engine that begins to wait: it says so,
+ * then looks here once more; the poster of a receive writes the head, then looks whether anybody waits
+ * (vsw_post.c). One of them sees the other.
+ */
 static inline uint32_t
 vsw_wq_pending(const struct vsw_wq *wq)
 {
-	uint32_t pending = atomic_load_explicit(&wq->page->head, memory_order_acquire) - wq->next;
+	uint32_t pending = atomic_load(&wq->page->head) - wq->next;
 
 	return pending <= wq->room ? pending : 0; /* an index that lies names nothing */
 }

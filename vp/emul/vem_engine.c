@@ -149,7 +149,8 @@ void
 vem_bell_rq(void *engine_qp)
 {
 	struct ri_qp *qp = engine_qp;
-	bool awaited = atomic_exchange(&qp->awaited, 0) != 0;
+	/* The head was stored sequentially consistent, see vsw_post.c; most posts find nobody waiting. */
+	bool awaited = atomic_load(&qp->awaited) != 0 && atomic_exchange(&qp->awaited, 0) != 0;
 	unsigned state = atomic_load(&qp->state);
 
 	if (vem_state_flushes(state))

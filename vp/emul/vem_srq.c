@@ -25,8 +25,8 @@ own_is_there(struct ri_qp *qp)
 {
 	if (vsw_wq_pending(&qp->rq) != 0)
 		return true;
-	/* An exchange on both sides: either we see the new head, or the poster sees that we wait. */
-	atomic_exchange(&qp->awaited, 1);
+	/* Either we see the new head, or the poster sees that we wait: see vsw_wq_pending. */
+	atomic_store(&qp->awaited, 1);
 	return vsw_wq_pending(&qp->rq) != 0;
 }
 

@@ -238,7 +238,8 @@ let_go(struct viw_engine *engine)
 	while (qp != NULL) {
 		struct viw_qp *next = atomic_load(&qp->next_held);
 
-		atomic_store(&qp->tx.held, false);
+		/* An exchange reads what viw_engine_hold wrote, so the run sees what was posted before it. */
+		atomic_exchange(&qp->tx.held, false);
 		viw_tx_run(qp);
 		qp = next;
 	}

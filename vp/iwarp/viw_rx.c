@@ -283,6 +283,26 @@ discard(struct viw_qp *qp)
 	}
 }
 
+/*
+ * Read what has come. A Send that finds no receive says that it waits; a receive that was posted just before
+ * that is looked for once more, since its poster saw nobody waiting (see vsw_wq_pending).
+ */
+static uint32_t
+receive_round(struct viw_qp *qp)
+{
+	struct viw_rx *rx = &qp->rx;
+	uint32_t done = 0;
+
+	do {
+		if (!atomic_load_explicit(&rx->waiting, memory_order_relaxed) && rx->keep == NULL)
+			done += input(qp);
+		else if (resume(qp))
+			done += 1 + input(qp);
+	} while (atomic_load(&rx->waiting) && viw_qp_state(qp) == RI_QPS_RTS &&
+		 viw_receive_ready(qp));
+	return done;
+}
+
 static uint32_t
 rx_round(struct viw_qp *qp)
 {
@@ -292,12 +312,8 @@ rx_round(struct viw_qp *qp)
 
 	switch (begun) {
 	case RI_QPS_RTS:
-		if (atomic_load(&qp->starting))
-			break;
-		if (!atomic_load_explicit(&rx->waiting, memory_order_relaxed) && rx->keep == NULL)
-			done = input(qp);
-		else if (resume(qp))
-			done = 1 + input(qp);
+		if (!atomic_load(&qp->starting))
+			done = receive_round(qp);
 		break;
 	case RI_QPS_CLOSING:
 	case RI_QPS_TERMINATE:
