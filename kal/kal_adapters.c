@@ -24,40 +24,64 @@
 #define KAL_PROVIDER_FOLDER NULL
 #endif
 
-static void
+#define ADAPTERS_FIRST 16
+#define ADAPTERS_MAX   4096 /* of one provider */
+
+/* Once. RI_ERR_RESOURCES: memory ran out on the way, and the next call goes on. */
+static enum ri_status
 load_providers(void)
 {
-	static gsize once;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool loaded;
+	bool complete;
 
-	if (!g_once_init_enter(&once))
-		return;
-	ri_load_all(kal_host_default(), ri_builtin_entries,
-		    secure_getenv(RI_PROVIDER_PATH_VARIABLE), KAL_PROVIDER_FOLDER);
-	g_once_init_leave(&once, 1);
+	pthread_mutex_lock(&lock);
+	if (!loaded)
+		loaded = ri_load_all(kal_host_default(), ri_builtin_entries,
+				     secure_getenv(RI_PROVIDER_PATH_VARIABLE), KAL_PROVIDER_FOLDER);
+	complete = loaded;
+	pthread_mutex_unlock(&lock);
+	return complete ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 
-/* All adapters of one provider; NULL if it has none. *count: how many. */
-static struct ri_device_desc *
-probe(const struct ri_host *host, const struct ri_provider *provider, uint32_t *count)
+/* What a provider found. */
+struct found {
+	struct ri_device_desc *descs; /* to be freed */
+	uint32_t count;
+};
+
+/* All adapters of one provider. On failure there are none. */
+static enum ri_status
+probe(const struct ri_host *host, const struct ri_provider *provider, struct found *found)
 {
-	struct ri_device_desc *descs = NULL;
-	uint32_t room = 16;
+	uint32_t room = ADAPTERS_FIRST;
+	enum ri_status status;
 
 	for (;;) {
-		*count = room;
-		descs = g_renew(struct ri_device_desc, descs, room);
-		memset(descs, 0, room * sizeof(*descs));
-		if (provider->device->probe(host, descs, count) != RI_SUCCESS)
-			*count = 0;
-		if (*count <= room)
+		found->count = room;
+		found->descs = calloc(room, sizeof(*found->descs));
+		status = found->descs == NULL
+				 ? RI_ERR_RESOURCES
+				 : provider->device->probe(host, found->descs, &found->count);
+		if (status == RI_SUCCESS && found->count <= room)
 			break;
-		room = *count;
+		free(found->descs);
+		found->descs = NULL;
+		room = found->count;
+		if (status == RI_SUCCESS && room > ADAPTERS_MAX)
+			status = RI_ERR_PROVIDER;
+		if (status != RI_SUCCESS) {
+			found->count = 0;
+			return status;
+		}
 	}
-	for (uint32_t i = 0; i < *count; i++) {
-		descs[i].name[sizeof(descs[i].name) - 1] = '\0';
-		descs[i].description[sizeof(descs[i].description) - 1] = '\0';
+	for (uint32_t i = 0; i < found->count; i++) {
+		struct ri_device_desc *desc = &found->descs[i];
+
+		desc->name[sizeof(desc->name) - 1] = '\0';
+		desc->description[sizeof(desc->description) - 1] = '\0';
 	}
-	return descs;
+	return RI_SUCCESS;
 }
 
 /* What an adapter list is being written to. */
@@ -94,14 +118,10 @@ static void
 list_names(struct listing *listing, const struct kal_config *config,
 	   const struct ri_device_desc *desc)
 {
-	GHashTableIter iter;
-	gpointer alias, adapter;
-
 	list_one(listing, desc, desc->name);
-	g_hash_table_iter_init(&iter, config->aliases);
-	while (g_hash_table_iter_next(&iter, &alias, &adapter)) {
-		if (strcmp(adapter, desc->name) == 0)
-			list_one(listing, desc, alias);
+	for (const struct kal_alias *a = config->aliases; a != NULL; a = a->next) {
+		if (strcmp(a->adapter, desc->name) == 0)
+			list_one(listing, desc, a->alias);
 	}
 }
 
@@ -111,38 +131,55 @@ kal_adapters_list(struct kal_client *client, struct kal_msg *msg)
 	const struct kal_adapter_list_req *req = msg->req;
 	struct kal_adapter_list_rep *rep = msg->rep;
 	struct listing listing = {.rep = rep, .list = (struct kal_adapter *)(rep + 1)};
+	enum ri_status status = load_providers();
 
 	listing.room = MIN((msg->rep_len - sizeof(*rep)) / sizeof(*listing.list), req->max);
-	load_providers();
-	for (unsigned i = 0; i < ri_registry_count(); i++) {
-		g_autofree struct ri_device_desc *descs = NULL;
-		uint32_t count;
+	for (unsigned i = 0; status == RI_SUCCESS && i < ri_registry_count(); i++) {
+		struct found found;
 
-		descs = probe(client->host, &ri_registry_get(i)->provider, &count);
-		for (uint32_t j = 0; j < count; j++)
-			list_names(&listing, client->config, &descs[j]);
+		/* A provider that has no adapters now, for whatever reason but this one, hides no other. */
+		if (probe(client->host, &ri_registry_get(i)->provider, &found) == RI_ERR_RESOURCES)
+			status = RI_ERR_RESOURCES;
+		for (uint32_t j = 0; j < found.count; j++)
+			list_names(&listing, client->config, &found.descs[j]);
+		free(found.descs);
 	}
+	if (status != RI_SUCCESS)
+		return status;
 	msg->rep_len = sizeof(*rep) + rep->filled * sizeof(*listing.list);
 	return RI_SUCCESS;
 }
 
-/* The provider that has an adapter of that name. */
-static const struct ri_loaded *
-provider_of(const struct ri_host *host, const char *name)
+static bool
+has_adapter(const struct found *found, const char *name)
 {
-	load_providers();
-	for (unsigned i = 0; i < ri_registry_count(); i++) {
-		const struct ri_loaded *loaded = ri_registry_get(i);
-		g_autofree struct ri_device_desc *descs = NULL;
-		uint32_t count;
-
-		descs = probe(host, &loaded->provider, &count);
-		for (uint32_t j = 0; j < count; j++) {
-			if (strcmp(descs[j].name, name) == 0)
-				return loaded;
-		}
+	for (uint32_t i = 0; i < found->count; i++) {
+		if (strcmp(found->descs[i].name, name) == 0)
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+/* The provider that has an adapter of that name. RI_ERR_RESOURCES: one that may have it could not look. */
+static enum ri_status
+provider_of(const struct ri_host *host, const char *name, const struct ri_loaded **out)
+{
+	enum ri_status status = load_providers();
+
+	*out = NULL;
+	for (unsigned i = 0; *out == NULL && i < ri_registry_count(); i++) {
+		const struct ri_loaded *loaded = ri_registry_get(i);
+		struct found found;
+
+		if (probe(host, &loaded->provider, &found) == RI_ERR_RESOURCES)
+			status = RI_ERR_RESOURCES;
+		if (has_adapter(&found, name))
+			*out = loaded;
+		free(found.descs);
+	}
+	if (*out != NULL)
+		return RI_SUCCESS;
+	return status == RI_SUCCESS ? RI_ERR_NO_DEVICE : status;
 }
 
 /* --- upcalls ------------------------------------------------------------------------------ */
@@ -209,9 +246,9 @@ on_cm(void *self, const struct ri_cm_event *event)
 }
 
 static void
-cm_news(void *arg, uint64_t ctx, const struct kal_cm_event *event)
+cm_news(void *arg, struct kal_news_cm *news)
 {
-	kal_news_cm(((struct kal_rnic *)arg)->client, ctx, event);
+	kal_news_cm(((struct kal_rnic *)arg)->client, news);
 }
 
 static void
@@ -232,11 +269,11 @@ static bool
 claims_hold(const struct ri_host *host, const struct ri_loaded *loaded,
 	    const struct ri_rnic_attr *attr)
 {
-	g_autoptr(GError) error = NULL;
+	struct ri_error error;
 
 	if (ri_claims_check(loaded, attr, &error))
 		return true;
-	host->log(host->self, RI_LOG_ERROR, attr->name, error->message);
+	host->log(host->self, RI_LOG_ERROR, loaded->name, error.text);
 	return false;
 }
 
@@ -322,12 +359,12 @@ enum ri_status
 kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out)
 {
 	const char *adapter = kal_config_adapter(client->config, name);
-	const struct ri_loaded *loaded = provider_of(client->host, adapter);
+	const struct ri_loaded *loaded;
 	struct kal_rnic *rnic;
-	enum ri_status status;
+	enum ri_status status = provider_of(client->host, adapter, &loaded);
 
-	if (loaded == NULL)
-		return RI_ERR_NO_DEVICE;
+	if (status != RI_SUCCESS)
+		return status;
 	rnic = rnic_new(client, loaded);
 	if (rnic == NULL)
 		return RI_ERR_RESOURCES;

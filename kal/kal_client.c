@@ -25,54 +25,58 @@ is_privileged(void)
 	return (data[0].effective & (1u << CAP_NET_ADMIN)) != 0;
 }
 
-/* What the administrator decided. NULL: it cannot be read, and the log says why. */
-static struct kal_config *
-load_config(const struct ri_host *host)
+/* What the administrator decided. A failure is said in the log. */
+static enum ri_status
+load_config(const struct ri_host *host, struct kal_config **out)
 {
-	g_autoptr(GError) error = NULL;
-	struct kal_config *config = kal_config_load(secure_getenv(KAL_CONFIG_VARIABLE), &error);
+	struct kal_why why = {""};
+	enum ri_status status = kal_config_load(secure_getenv(KAL_CONFIG_VARIABLE), out, &why);
 
-	if (config == NULL)
-		host->log(host->self, RI_LOG_ERROR, "kal", error->message);
-	return config;
+	if (status != RI_SUCCESS)
+		host->log(host->self, RI_LOG_ERROR, "kal", why.text);
+	return status;
+}
+
+/* What can fail. */
+static enum ri_status
+prepare(struct kal_client *client, const struct kal_client_params *params)
+{
+	enum ri_status status = load_config(client->host, &client->config);
+
+	client->fd = -1;
+	if (status != RI_SUCCESS || params->kick != NULL)
+		return status;
+	client->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (client->fd >= 0)
+		return RI_SUCCESS;
+	kal_config_free(client->config);
+	return RI_ERR_RESOURCES;
 }
 
 enum ri_status
 kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 {
 	const struct ri_host *host = params->host != NULL ? params->host : kal_host_default();
-	struct kal_client *client;
-	struct kal_config *config;
-	int fd = -1;
+	struct kal_client *client = calloc(1, sizeof(*client));
+	enum ri_status status = RI_ERR_RESOURCES;
 
-	if (host == NULL)
-		return RI_ERR_RESOURCES;
-	config = load_config(host);
-	if (config == NULL)
-		return RI_ERR_INVALID_ARG;
-	if (params->kick == NULL) {
-		fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (fd < 0) {
-			kal_config_free(config);
-			return RI_ERR_RESOURCES;
-		}
+	if (host == NULL || client == NULL) {
+		free(client);
+		return status;
 	}
-	client = g_new0(struct kal_client, 1);
 	client->host = host;
+	status = prepare(client, params);
+	if (status != RI_SUCCESS) {
+		free(client);
+		return status;
+	}
 	client->kick = params->kick;
 	client->arg = params->arg;
-	client->fd = fd;
-	client->config = config;
-	kal_account_open(&client->account, config);
-	client->privileged = config->privileged || is_privileged();
+	kal_account_open(&client->account, client->config);
+	client->privileged = client->config->privileged || is_privileged();
 	pthread_mutex_init(&client->calls, NULL);
 	pthread_mutex_init(&client->news_lock, NULL);
-	client->slots = g_ptr_array_new();
-	client->generations = g_array_new(FALSE, TRUE, sizeof(uint16_t));
-	g_queue_init(&client->free_slots);
-	/* Slot 0 is never used: id 0 is no object. */
-	g_ptr_array_add(client->slots, NULL);
-	g_array_set_size(client->generations, 1);
+	kal_news_init(client);
 	*out = client;
 	return RI_SUCCESS;
 }
@@ -91,12 +95,10 @@ kal_client_close(struct kal_client *client)
 		close(client->fd);
 	kal_account_close(&client->account);
 	kal_config_free(client->config);
-	g_ptr_array_free(client->slots, TRUE);
-	g_array_free(client->generations, TRUE);
-	g_queue_clear(&client->free_slots);
+	free(client->slots);
 	pthread_mutex_destroy(&client->calls);
 	pthread_mutex_destroy(&client->news_lock);
-	g_free(client);
+	free(client);
 }
 
 const struct ri_host *

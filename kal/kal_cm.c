@@ -10,7 +10,8 @@
  * context that is not in the table is late news of a retired queue pair and is dropped.
  *
  * The news of a connection are gathered in kal_conn::news while it is set up; an event is told under
- * the table lock, so events of one connection keep their order.
+ * the table lock, so events of one connection keep their order. The nodes for all that a connection will have
+ * to tell are reserved when it begins (kal_conn_reserve): an end needs no memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 static bool
 switched_on(bool allowed, const char *variable)
 {
-	const char *text = getenv(variable);
+	const char *text = secure_getenv(variable);
 
 	return allowed && (text == NULL || strcmp(text, "off") != 0);
 }
@@ -29,16 +30,18 @@ switched_on(bool allowed, const char *variable)
 enum ri_status
 kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 {
-	struct kal_cm *cm = g_new0(struct kal_cm, 1);
+	struct kal_cm *cm = calloc(1, sizeof(*cm));
 
+	if (cm == NULL)
+		return RI_ERR_RESOURCES;
 	cm->p = *params;
 	cm->crc = switched_on(params->crc, "ITAPI_MPA_CRC");
 	cm->fall_back = switched_on(params->fall_back, "ITAPI_MPA_FALLBACK");
 	pthread_mutex_init(&cm->lock, NULL);
-	cm->conns = g_hash_table_new(g_int64_hash, g_int64_equal);
-	cm->listeners = g_hash_table_new(g_int64_hash, g_int64_equal);
-	cm->requests = g_hash_table_new(g_int_hash, g_int_equal);
-	cm->asks = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+	kal_table_init(&cm->conns);
+	kal_table_init(&cm->listeners);
+	kal_table_init(&cm->requests);
+	kal_table_init(&cm->asks);
 	*out = cm;
 	return RI_SUCCESS;
 }
@@ -80,12 +83,12 @@ kal_cm_end(struct kal_cm *cm)
 void
 kal_cm_free(struct kal_cm *cm)
 {
-	g_hash_table_destroy(cm->conns);
-	g_hash_table_destroy(cm->listeners);
-	g_hash_table_destroy(cm->requests);
-	g_hash_table_destroy(cm->asks);
+	kal_table_fini(&cm->conns);
+	kal_table_fini(&cm->listeners);
+	kal_table_fini(&cm->requests);
+	kal_table_fini(&cm->asks);
 	pthread_mutex_destroy(&cm->lock);
-	g_free(cm);
+	free(cm);
 }
 
 /* --- connections ------------------------------------------------------------------------ */
@@ -128,12 +131,14 @@ enum ri_status
 kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx, const struct ri_qp_init *init,
 		struct kal_conn **out)
 {
-	struct kal_conn *conn = g_new0(struct kal_conn, 1);
+	struct kal_conn *conn = calloc(1, sizeof(*conn));
 	bool taken;
 
+	if (conn == NULL)
+		return RI_ERR_RESOURCES;
 	conn->cm = cm;
 	conn->qp = qp;
-	conn->ctx = ctx;
+	conn->link.key = ctx;
 	conn->state = KAL_CONN_IDLE;
 	conn->ird = init->ird;
 	conn->ord = init->ord;
@@ -143,9 +148,9 @@ kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx, const struct 
 	conn->last_word.arg = conn;
 	pthread_mutex_init(&conn->verbs, NULL);
 	kal_cm_lock(cm);
-	taken = g_hash_table_contains(cm->conns, &ctx);
+	taken = kal_table_find(&cm->conns, ctx) != NULL;
 	if (!taken)
-		g_hash_table_insert(cm->conns, &conn->ctx, conn);
+		kal_table_insert(&cm->conns, &conn->link);
 	kal_cm_unlock(cm);
 	if (taken) {
 		kal_conn_free(conn);
@@ -162,8 +167,7 @@ kal_conn_retire(struct kal_conn *conn)
 
 	kal_cm_lock(cm);
 	conn->retired = true;
-	if (g_hash_table_lookup(cm->conns, &conn->ctx) == conn)
-		g_hash_table_remove(cm->conns, &conn->ctx);
+	kal_table_remove(&cm->conns, &conn->link);
 	kal_cm_unlock(cm);
 	cm->p.host->task_stop(cm->p.host->self, &conn->tidy);
 	cm->p.host->task_stop(cm->p.host->self, &conn->last_word);
@@ -179,15 +183,55 @@ kal_conn_restore(struct kal_conn *conn)
 	conn->retired = false;
 	if (conn->owed != KAL_CM_NONE)
 		host->task_run(host->self, &conn->last_word);
-	g_hash_table_replace(conn->cm->conns, &conn->ctx, conn);
+	kal_table_insert(&conn->cm->conns, &conn->link);
 	kal_cm_unlock(conn->cm);
 }
 
 void
 kal_conn_free(struct kal_conn *conn)
 {
+	while (conn->reserved != NULL) {
+		struct kal_news *next = conn->reserved->next;
+
+		free(conn->reserved);
+		conn->reserved = next;
+	}
 	pthread_mutex_destroy(&conn->verbs);
-	g_free(conn);
+	free(conn);
+}
+
+bool
+kal_conn_reserve(struct kal_conn *conn, unsigned count)
+{
+	unsigned have = 0;
+
+	kal_cm_lock(conn->cm);
+	for (struct kal_news *news = conn->reserved; news != NULL; news = news->next)
+		have++;
+	if (conn->owed != KAL_CM_NONE)
+		count++; /* the life before has a last word */
+	kal_cm_unlock(conn->cm);
+	for (; have < count; have++) {
+		struct kal_news_cm *news = kal_news_cm_new();
+
+		if (news == NULL)
+			return false;
+		kal_cm_lock(conn->cm);
+		news->news.next = conn->reserved;
+		conn->reserved = &news->news;
+		kal_cm_unlock(conn->cm);
+	}
+	return true;
+}
+
+void
+kal_cm_tell(struct kal_cm *cm, struct kal_news_cm *news, uint64_t ctx,
+	    const struct kal_cm_event *event)
+{
+	news->news.ctx = ctx;
+	news->event = *event;
+	cm->p.event(cm->p.arg, news);
+	cm->told = true;
 }
 
 void
@@ -235,14 +279,14 @@ kal_conn_busy(struct kal_conn *conn)
 void
 kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason)
 {
-	struct kal_cm *cm = conn->cm;
+	struct kal_news *node = conn->reserved;
 
-	if (report == KAL_CM_NONE || conn->retired)
+	if (report == KAL_CM_NONE || conn->retired || node == NULL)
 		return;
+	conn->reserved = node->next;
 	conn->news.kind = report;
 	conn->news.reason = report == KAL_CM_FAILED ? reason : KAL_REASON_OTHER;
-	cm->p.event(cm->p.arg, conn->ctx, &conn->news);
-	cm->told = true;
+	kal_cm_tell(conn->cm, (struct kal_news_cm *)node, conn->link.key, &conn->news);
 	/* Private data is told once. */
 	conn->news.pdata_present = 0;
 	conn->news.pdata_len = 0;
@@ -375,7 +419,7 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 	if (happening == KAL_CONN_HAPPENING_COUNT)
 		return;
 	kal_cm_lock(cm);
-	conn = g_hash_table_lookup(cm->conns, &event->ctx);
+	conn = kal_entry(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
 	if (conn != NULL && kal_conn_step(&conn->state, happening, &report) == RI_SUCCESS) {
 		note_provider(conn, event);
 		kal_conn_tell(conn, report, (enum kal_cm_reason)event->reason);
@@ -417,7 +461,7 @@ kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
 	bool up = event->event == RI_EVENT_QP_STREAM_UP;
 
 	kal_cm_lock(cm);
-	conn = g_hash_table_lookup(cm->conns, &event->ctx);
+	conn = kal_entry(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
 	if (conn == NULL) {
 		/* Late news of a retired queue pair. */
 	} else if (up && kal_conn_step(&conn->state, KAL_CONN_STANDS, &report) == RI_SUCCESS) {

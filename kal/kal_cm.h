@@ -17,6 +17,7 @@
 #define KAL_CM_H
 
 #include "kal_call.h"
+#include "kal_news.h"
 #include "ri_call.h"
 #include "rnicpi.h"
 
@@ -34,8 +35,11 @@ struct kal_cm_params {
 	bool crc;                        /* ask for CRC, unless ITAPI_MPA_CRC is "off" */
 	bool fall_back;                  /* to MPA revision 1, unless ITAPI_MPA_FALLBACK is "off" */
 	uint64_t convert_ns;             /* for the start-up on a converted socket */
-	/* Queue for the client; callable from any thread, never block, call nothing of this module. */
-	void (*event)(void *arg, uint64_t ctx, const struct kal_cm_event *event);
+	/*
+	 * Queue for the client; callable from any thread, never block, call nothing of this module. The first
+	 * takes the node over.
+	 */
+	void (*event)(void *arg, struct kal_news_cm *news);
 	void (*async)(void *arg, const struct ri_async_event *event);
 	/* Something was queued. Called after the table lock was released. */
 	void (*kick)(void *arg);
@@ -60,7 +64,7 @@ void kal_cm_free(struct kal_cm *cm);
 
 /*
  * Follow a queue pair; `ctx` is the client's, `init` what was granted. RI_ERR_INVALID_ARG: another
- * one has that context, and news could not be told apart.
+ * one has that context, and news could not be told apart. RI_ERR_RESOURCES.
  */
 enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx,
 			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;

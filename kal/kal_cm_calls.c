@@ -13,15 +13,19 @@
 
 #include "kal_cm_internal.h"
 
+#define NEWS_OF_LIFE 2 /* how it came out, and its end; one more if the peer's reply is told, too */
+
 /* Under verbs: may a new life begin? *stale: what an earlier one left, for the caller to free. */
-static bool
-begin(struct kal_conn *conn, struct kal_setup **stale)
+static enum ri_status
+begin(struct kal_conn *conn, struct kal_setup **stale, unsigned news)
 {
 	if (kal_conn_state(conn) != KAL_CONN_IDLE)
-		return false;
+		return RI_ERR_INVALID_STATE;
+	if (!kal_conn_reserve(conn, news))
+		return RI_ERR_RESOURCES;
 	*stale = kal_setup_steal(conn);
 	memset(&conn->news, 0, sizeof(conn->news));
-	return true;
+	return RI_SUCCESS;
 }
 
 enum ri_status
@@ -38,12 +42,10 @@ kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (req->suppress_ird_ord && !cm->p.attr->ird_ord_suppressible)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	if (!begin(conn, &stale))
-		status = RI_ERR_INVALID_STATE;
-	else if (cm->stream)
-		status = kal_stream_connect(conn, req);
-	else
-		status = kal_address_connect(conn, req);
+	status = begin(conn, &stale, req->three_way ? NEWS_OF_LIFE + 1 : NEWS_OF_LIFE);
+	if (status == RI_SUCCESS)
+		status =
+			cm->stream ? kal_stream_connect(conn, req) : kal_address_connect(conn, req);
 	kal_conn_unlock(conn);
 	kal_setup_free(stale);
 	return status;
@@ -63,10 +65,11 @@ kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accep
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_conn_lock(conn);
-	if (!begin(conn, &stale)) {
+	status = begin(conn, &stale, NEWS_OF_LIFE);
+	if (status != RI_SUCCESS) {
 		kal_conn_unlock(conn);
 		kal_request_put_back(request);
-		return RI_ERR_INVALID_STATE;
+		return status;
 	}
 	conn->news.peer = request->info.peer;
 	conn->news.local = request->info.local;
@@ -203,9 +206,8 @@ kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void
 	if (!cm->stream || !cm->p.attr->socket_conversion)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	if (!begin(conn, &stale))
-		status = RI_ERR_INVALID_STATE;
-	else
+	status = begin(conn, &stale, NEWS_OF_LIFE);
+	if (status == RI_SUCCESS)
 		status = kal_stream_convert(conn, req, msg, fd, rep);
 	kal_conn_unlock(conn);
 	kal_setup_free(stale);

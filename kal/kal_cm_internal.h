@@ -14,6 +14,7 @@
 #include "kal_cm_states.h"
 #include "kal_fds.h"
 #include "kal_mpa.h"
+#include "kal_table.h"
 
 #define KAL_NS_PER_S           1000000000ull
 #define KAL_CONNECT_DEFAULT    (20 * KAL_NS_PER_S)   /* initiator, and RTR at the responder */
@@ -25,16 +26,16 @@
 
 struct kal_cm {
 	struct kal_cm_params p;
-	bool stream;           /* we set up streams (RI_CM_STREAM), else the provider connects */
-	bool crc;              /* ask for CRC */
-	bool fall_back;        /* dial again if a peer may know revision 1 only */
-	pthread_mutex_t lock;  /* the tables, states, and what an event reports */
-	bool told;             /* under it: something was queued for the client */
-	GHashTable *conns;     /* client's ctx -> kal_conn */
-	GHashTable *listeners; /* our id -> kal_listener */
-	GHashTable *requests;  /* id -> kal_request */
-	GHashTable *asks;      /* client's ctx -> kal_ask */
-	atomic_uint alive;     /* kal_request structs; the end waits for those in other hands */
+	bool stream;            /* we set up streams (RI_CM_STREAM), else the provider connects */
+	bool crc;               /* ask for CRC */
+	bool fall_back;         /* dial again if a peer may know revision 1 only */
+	pthread_mutex_t lock;   /* the tables, states, and what an event reports */
+	bool told;              /* under it: something was queued for the client */
+	struct kal_table conns; /* by the client's ctx: kal_conn */
+	struct kal_table listeners; /* by our id: kal_listener */
+	struct kal_table requests;  /* by id: kal_request */
+	struct kal_table asks;      /* by the client's ctx: kal_ask */
+	atomic_uint alive; /* kal_request structs; the end waits for those in other hands */
 	uint64_t last_listener;
 };
 
@@ -74,9 +75,9 @@ struct kal_setup {
 };
 
 struct kal_conn {
+	struct kal_link link; /* of kal_cm::conns; the key is the client's ctx */
 	struct kal_cm *cm;
 	struct ri_qp *qp;
-	uint64_t ctx;
 	pthread_mutex_t verbs;     /* around verbs on qp; and the setup pointer */
 	enum kal_conn_state state; /* cm->lock */
 	bool retired;              /* cm->lock */
@@ -86,6 +87,7 @@ struct kal_conn {
 	enum kal_cm_kind owed;     /* cm->lock */
 	enum kal_cm_reason why;    /* cm->lock */
 	struct kal_cm_event news;  /* cm->lock: what ESTABLISHED or a failure will say */
+	struct kal_news *reserved; /* cm->lock: nodes for what this life still has to tell */
 	uint32_t ird;              /* as configured */
 	uint32_t ord;
 };
@@ -116,9 +118,15 @@ struct kal_starts {
 	struct kal_start_queue queues[KAL_START_STAGES];
 };
 
+/* A request of the provider for which there was no memory. */
+struct kal_unheard {
+	struct ri_request *request;
+	bool service;
+};
+
 struct kal_listener {
+	struct kal_link link; /* of kal_cm::listeners; the key is its id */
 	struct kal_cm *cm;
-	uint64_t id;
 	uint64_t ctx; /* the client's */
 	uint32_t port;
 	uint32_t backlog;
@@ -129,6 +137,10 @@ struct kal_listener {
 	atomic_uint refs;    /* the listener itself and its start-ups */
 	atomic_bool closed;
 	struct ri_listen *provider; /* the provider listens */
+	/* cm->lock: what is still to be refused, at most as many as the provider raises; kal_request.c */
+	struct kal_unheard *unheard;
+	uint32_t unheard_count;
+	struct ri_task refuse;
 	/* kal_listen_socks.c */
 	struct kal_listen_sock socks[RI_PORT_ADDR_MAX];
 	bool anywhere;         /* not at the spigot's addresses, since it had none */
@@ -139,10 +151,12 @@ struct kal_listener {
 
 /* A request for a connection: first half open, then delivered, then answered. */
 struct kal_request {
+	struct kal_link link;            /* of kal_cm::requests; the key is its id */
+	struct kal_news_cm *told, *gone; /* reserved: what is said of it, and of its death */
 	struct kal_cm *cm;
 	struct kal_listener *listener; /* while half open, else NULL */
 	struct ri_request *provider;   /* the provider's, or NULL */
-	uint32_t id;                   /* 0 while half open */
+	uint32_t id;                   /* 0 while half open, else the key */
 	uint64_t listener_id;
 	uint64_t ctx;
 	bool taken;                 /* cm->lock: who set it ends the request */
@@ -177,6 +191,12 @@ void kal_conn_kill(struct kal_conn *conn);
 /* What the peer said in its frame goes into the news. */
 void kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame);
 
+/* Under verbs: a new life begins, which has `count` things to tell at most. False: no memory. */
+bool kal_conn_reserve(struct kal_conn *conn, unsigned count);
+/* The caller holds cm->lock: tell with a node that was reserved. */
+void kal_cm_tell(struct kal_cm *cm, struct kal_news_cm *news, uint64_t ctx,
+		 const struct kal_cm_event *event);
+
 /* kal_cm_stream.c */
 enum ri_status kal_stream_connect(struct kal_conn *conn,
 				  const struct kal_cm_req *req) RI_MUST_CHECK;
@@ -187,7 +207,7 @@ enum ri_status kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req 
 struct kal_setup *kal_setup_steal(struct kal_conn *conn);
 /* Not under verbs. Ends it; NULL is fine. */
 void kal_setup_free(struct kal_setup *setup);
-/* A setup of its own for kal_convert.c: watch and timer are ready to be started. */
+/* A setup of its own for kal_convert.c: watch and timer are ready to be started. NULL: no memory. */
 struct kal_setup *kal_setup_new(struct kal_conn *conn, bool initiator);
 void kal_setup_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress);
 /* Under verbs: hand the stream to the provider. A failure is to be told later, as any of the socket. */
@@ -224,16 +244,34 @@ enum ri_status kal_address_accept(struct kal_conn *conn, const struct kal_cm_req
 void kal_request_new(struct kal_listener *listener, struct kal_fd *fd);
 /* End every delivered request of this RNIC, without events; those half open ended with their listeners. */
 void kal_request_end_all(struct kal_cm *cm);
+/* With all that will have to be told of it. NULL: no memory. */
+struct kal_request *kal_request_alloc(struct kal_cm *cm);
+/* The last touch of a request, and of its kal_cm. */
+void kal_request_release(struct kal_request *request);
+/* The caller holds cm->lock: it gets an id and the client is told; it died and the client is told. */
+void kal_request_enter(struct kal_request *request);
+void kal_request_tell_gone(struct kal_request *request);
+/* The caller holds cm->lock. NULL: there is none of that id. */
+struct kal_listener *kal_listener_of(struct kal_cm *cm, uint64_t id);
+
+/* kal_request_theirs.c */
 void kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event);
 void kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event);
+/* Not inside of an upcall. */
+void kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *theirs,
+			       enum kal_cm_reason reason, const void *pdata, uint16_t len);
+/* Before the listener is known to anybody. */
+void kal_request_listener_init(struct kal_listener *listener);
+/* The listener ends, and its provider raises nothing for it any more: refuse what nobody heard. */
+void kal_request_refuse_unheard(struct kal_listener *listener);
 /* Take it away from everybody else, by id; NULL: none of that kind. Quiet afterwards. */
 struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id, bool service);
 /* One that was taken has died meanwhile: the client is told, and it is freed. */
 void kal_request_dead(struct kal_request *request);
 /* Undo. */
 void kal_request_put_back(struct kal_request *request);
-/* Give it to another listener under a new id. */
-void kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id);
+/* Give it to another listener under a new id. False: no memory, and it is as it was. */
+bool kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id);
 /* Say no to the peer: as its consumer (KAL_REASON_CONSUMER, private data), or for want of one. */
 void kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 			uint16_t len);

@@ -15,6 +15,7 @@
  * ready-to-receive message. It goes when the connection stands.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,8 +28,10 @@ static void time_is_up(void *arg);
 struct kal_setup *
 kal_setup_new(struct kal_conn *conn, bool initiator)
 {
-	struct kal_setup *setup = g_new0(struct kal_setup, 1);
+	struct kal_setup *setup = calloc(1, sizeof(*setup));
 
+	if (setup == NULL)
+		return NULL;
 	setup->conn = conn;
 	setup->host = conn->cm->p.host;
 	setup->initiator = initiator;
@@ -87,8 +90,8 @@ kal_setup_free(struct kal_setup *setup)
 	host->timer_stop(host->self, &setup->timer);
 	withdraw(setup);
 	kal_fd_close(&setup->fd);
-	g_free(setup->message);
-	g_free(setup);
+	free(setup->message);
+	free(setup);
 }
 
 void
@@ -250,6 +253,8 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	uint64_t deadline = deadline_of(host, req->timeout_us);
 	enum ri_status status;
 
+	if (setup == NULL)
+		return RI_ERR_RESOURCES;
 	setup->req = *req;
 	kal_setup_wish(setup, req, req->suppress_ird_ord != 0);
 	status = dial(setup);
@@ -285,6 +290,8 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 	struct kal_mpa_frame reply;
 	enum ri_status status;
 
+	if (setup == NULL)
+		return RI_ERR_RESOURCES;
 	setup->request = request->frame;
 	kal_setup_wish(setup, req, request->suppress);
 	kal_mpa_accept(&setup->wish, &request->frame, &reply, &setup->terms);

@@ -2,14 +2,17 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The key file of kal_config.h. A group or key that nobody knows is an error, since a limit with a
- * typing mistake in its name would be no limit.
+ * The file of kal_config.h: what its groups and keys mean. Lines are taken apart in kal_config_file.c.
  */
-
 #include "kal_config.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "kal_config_file.h"
 
 #define CONVERT_DEFAULT 120   /* seconds */
 #define CONVERT_MAX     86400 /* a day */
@@ -31,198 +34,226 @@ static const uint64_t client_defaults[KAL_RESOURCE_COUNT] = {
 	[KAL_RESOURCE_LISTEN] = 16384, [KAL_RESOURCE_MEMORY] = KAL_UNLIMITED,
 };
 
-static gboolean
-bad_value(GError **error, const char *group, const char *key, const char *what)
+/* A key may be set so, or what is wrong with it. */
+typedef const char *(*key_fn)(struct kal_config *config, const struct kal_config_line *line);
+
+static const char no_such_key[] = "there is no such key";
+
+/* Decimal digits and nothing else, up to `max`. */
+static bool
+number(const char *text, uint64_t max, uint64_t *out)
 {
-	g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE, "[%s] %s: %s", group,
-		    key, what);
-	return FALSE;
+	uint64_t value = 0;
+
+	if (*text == '\0')
+		return false;
+	for (; *text != '\0'; text++) {
+		uint64_t digit = (uint64_t)(unsigned char)*text - '0';
+
+		if (digit > 9 || value > (max - digit) / 10)
+			return false;
+		value = value * 10 + digit;
+	}
+	*out = value;
+	return true;
 }
 
-static gboolean
-read_limit(GKeyFile *file, const char *group, const char *key, uint64_t *limits, GError **error)
+static const char *
+set_limit(uint64_t *limits, const struct kal_config_line *line)
 {
-	g_autofree char *text = g_key_file_get_string(file, group, key, error);
 	int resource = 0;
-	guint64 value;
+	uint64_t value = KAL_UNLIMITED;
 
-	if (text == NULL)
-		return FALSE;
-	while (resource < KAL_RESOURCE_COUNT && strcmp(resource_names[resource], key) != 0)
+	while (resource < KAL_RESOURCE_COUNT && strcmp(resource_names[resource], line->key) != 0)
 		resource++;
 	if (resource == KAL_RESOURCE_COUNT)
-		return bad_value(error, group, key, "there is no such limit");
-	if (strcmp(text, "unlimited") == 0)
-		value = KAL_UNLIMITED;
-	else if (!g_ascii_string_to_unsigned(text, 10, 0, G_MAXUINT64, &value, NULL))
-		return bad_value(error, group, key, "is neither a number nor \"unlimited\"");
+		return "there is no such limit";
+	if (strcmp(line->value, "unlimited") != 0 && !number(line->value, UINT64_MAX, &value))
+		return "is neither a number nor \"unlimited\"";
 	limits[resource] = value;
-	return TRUE;
+	return NULL;
 }
 
-static gboolean
-read_alias(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
-	   GError **error)
+static const char *
+set_client_limit(struct kal_config *config, const struct kal_config_line *line)
 {
-	char *adapter = g_key_file_get_string(file, group, key, error);
-
-	if (adapter == NULL)
-		return FALSE;
-	g_hash_table_replace(config->aliases, g_strdup(key), adapter);
-	return TRUE;
+	return set_limit(config->limits[KAL_LEVEL_CLIENT], line);
 }
 
-static gboolean
-read_convert_timeout(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
-		     GError **error)
+static const char *
+set_process_limit(struct kal_config *config, const struct kal_config_line *line)
 {
-	g_autofree char *text = g_key_file_get_string(file, group, key, error);
-	guint64 value;
-
-	if (text == NULL)
-		return FALSE;
-	if (!g_ascii_string_to_unsigned(text, 10, 1, CONVERT_MAX, &value, NULL))
-		return bad_value(error, group, key, "is no number of seconds");
-	config->convert_s = value;
-	return TRUE;
+	return set_limit(config->limits[KAL_LEVEL_PROCESS], line);
 }
 
-static gboolean
-read_mpa(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
-	 GError **error)
+static const char *
+set_user_limit(struct kal_config *config, const struct kal_config_line *line)
 {
-	GError *problem = NULL;
+	return set_limit(config->limits[KAL_LEVEL_USER], line);
+}
 
-	if (strcmp(key, "convert-timeout") == 0)
-		return read_convert_timeout(file, group, key, config, error);
-	if (strcmp(key, "crc") == 0)
-		config->crc = g_key_file_get_boolean(file, group, key, &problem);
-	else if (strcmp(key, "fall-back") == 0)
-		config->fall_back = g_key_file_get_boolean(file, group, key, &problem);
-	else
-		return bad_value(error, group, key, "there is no such key");
-	if (problem == NULL)
-		return TRUE;
-	g_propagate_error(error, problem);
-	return FALSE;
+static const char *
+set_alias(struct kal_config *config, const struct kal_config_line *line)
+{
+	struct kal_alias **link = &config->aliases;
+
+	if (line->value[0] == '\0' || strlen(line->value) >= sizeof((*link)->adapter) ||
+	    strlen(line->key) >= sizeof((*link)->alias))
+		return "a name has 1 to 63 characters";
+	while (*link != NULL && strcmp((*link)->alias, line->key) != 0)
+		link = &(*link)->next;
+	if (*link == NULL)
+		*link = calloc(1, sizeof(**link));
+	if (*link == NULL)
+		return kal_config_no_memory;
+	(void)snprintf((*link)->alias, sizeof((*link)->alias), "%s", line->key);
+	(void)snprintf((*link)->adapter, sizeof((*link)->adapter), "%s", line->value);
+	return NULL;
+}
+
+static const char *
+set_bool(bool *out, const char *value)
+{
+	bool yes = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
+
+	if (!yes && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+		return "is neither \"true\" nor \"false\"";
+	*out = yes;
+	return NULL;
+}
+
+static const char *
+set_mpa(struct kal_config *config, const struct kal_config_line *line)
+{
+	uint64_t seconds;
+
+	if (strcmp(line->key, "crc") == 0)
+		return set_bool(&config->crc, line->value);
+	if (strcmp(line->key, "fall-back") == 0)
+		return set_bool(&config->fall_back, line->value);
+	if (strcmp(line->key, "convert-timeout") != 0)
+		return no_such_key;
+	if (!number(line->value, CONVERT_MAX, &seconds) || seconds == 0)
+		return "is no number of seconds from 1 to 86400";
+	config->convert_s = seconds;
+	return NULL;
 }
 
 /* For programs that were written against a stack which dropped it silently. */
-static gboolean
-read_compat(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
-	    GError **error)
+static const char *
+set_compat(struct kal_config *config, const struct kal_config_line *line)
 {
-	g_autofree char *text = NULL;
+	bool drop = strcmp(line->value, "drop") == 0;
 
-	if (strcmp(key, "disconnect-data") != 0)
-		return bad_value(error, group, key, "there is no such key");
-	text = g_key_file_get_string(file, group, key, error);
-	if (text == NULL)
-		return FALSE;
-	if (strcmp(text, "drop") != 0 && strcmp(text, "refuse") != 0)
-		return bad_value(error, group, key, "is neither \"drop\" nor \"refuse\"");
-	config->drop_disconnect_data = strcmp(text, "drop") == 0;
-	return TRUE;
+	if (strcmp(line->key, "disconnect-data") != 0)
+		return no_such_key;
+	if (!drop && strcmp(line->value, "refuse") != 0)
+		return "is neither \"drop\" nor \"refuse\"";
+	config->drop_disconnect_data = drop;
+	return NULL;
 }
 
-static gboolean
-read_policy(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
-	    GError **error)
+/* The value is read in place: one user after the other. */
+static const char *
+set_policy(struct kal_config *config, const struct kal_config_line *line)
 {
-	g_autofree gint *uids = NULL;
-	GError *problem = NULL;
-	gsize count = 0;
+	char *at = line->value;
 
-	if (strcmp(key, "privileged-uids") != 0)
-		return bad_value(error, group, key, "there is no such key");
-	uids = g_key_file_get_integer_list(file, group, key, &count, &problem);
-	for (gsize i = 0; uids != NULL && i < count; i++)
-		config->privileged |= uids[i] >= 0 && (uid_t)uids[i] == getuid();
-	if (problem == NULL)
-		return TRUE;
-	g_propagate_error(error, problem);
-	return FALSE;
-}
+	if (strcmp(line->key, "privileged-uids") != 0)
+		return no_such_key;
+	while (*at != '\0') {
+		char *end = at + strcspn(at, ";");
+		bool last = *end == '\0';
+		uint64_t uid;
 
-static gboolean
-read_key(GKeyFile *file, const char *group, const char *key, struct kal_config *config,
-	 GError **error)
-{
-	static const char *const limit_groups[KAL_LEVEL_COUNT] = {"limits.client", "limits.process",
-								  "limits.user"};
-
-	for (int level = 0; level < KAL_LEVEL_COUNT; level++) {
-		if (strcmp(group, limit_groups[level]) == 0)
-			return read_limit(file, group, key, config->limits[level], error);
+		*end = '\0';
+		at += strspn(at, " ");
+		/* The highest number means "no user". */
+		if (!number(at, UINT32_MAX - 1, &uid))
+			return "is no list of user numbers";
+		config->privileged |= uid == getuid();
+		at = last ? end : end + 1;
 	}
-	if (strcmp(group, "aliases") == 0)
-		return read_alias(file, group, key, config, error);
-	if (strcmp(group, "mpa") == 0)
-		return read_mpa(file, group, key, config, error);
-	if (strcmp(group, "compat") == 0)
-		return read_compat(file, group, key, config, error);
-	if (strcmp(group, "policy") == 0)
-		return read_policy(file, group, key, config, error);
-	return bad_value(error, group, key, "there is no such group");
+	return NULL;
 }
 
-static gboolean
-read_group(GKeyFile *file, const char *group, struct kal_config *config, GError **error)
+static key_fn
+group_of(const char *name)
 {
-	g_auto(GStrv) keys = g_key_file_get_keys(file, group, NULL, error);
-	gboolean good = keys != NULL;
+	static const struct {
+		const char *name;
+		key_fn set;
+	} groups[] = {
+		{"aliases", set_alias},
+		{"mpa", set_mpa},
+		{"compat", set_compat},
+		{"policy", set_policy},
+		{"limits.client", set_client_limit},
+		{"limits.process", set_process_limit},
+		{"limits.user", set_user_limit},
+	};
 
-	for (int i = 0; good && keys[i] != NULL; i++)
-		good = read_key(file, group, keys[i], config, error);
-	return good;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		if (strcmp(groups[i].name, name) == 0)
+			return groups[i].set;
+	}
+	return NULL;
 }
 
-static gboolean
-read_file(const char *path, struct kal_config *config, GError **error)
+static const char *
+set_line(void *arg, const struct kal_config_line *line)
 {
-	g_autoptr(GKeyFile) file = g_key_file_new();
-	g_auto(GStrv) groups = NULL;
-	gboolean good = g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, error);
+	key_fn set = group_of(line->group);
 
-	groups = g_key_file_get_groups(file, NULL);
-	for (int i = 0; good && groups[i] != NULL; i++)
-		good = read_group(file, groups[i], config, error);
-	if (!good)
-		g_prefix_error(error, "%s: ", path);
-	return good;
+	if (set == NULL)
+		return "there is no such group";
+	return line->key != NULL ? set(arg, line) : NULL;
 }
 
-struct kal_config *
-kal_config_load(const char *path, GError **error)
+enum ri_status
+kal_config_load(const char *path, struct kal_config **out, struct kal_why *why)
 {
-	struct kal_config *config = g_new0(struct kal_config, 1);
+	struct kal_config *config = calloc(1, sizeof(*config));
+	const char *drop = secure_getenv(KAL_CONFIG_DISCONNECT_DATA);
+	enum ri_status status = RI_SUCCESS;
 
+	if (config == NULL)
+		return RI_ERR_RESOURCES;
 	config->crc = true;
 	config->fall_back = true;
 	config->convert_s = CONVERT_DEFAULT;
-	config->aliases = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	memset(config->limits, 0xff, sizeof(config->limits));
 	memcpy(config->limits[KAL_LEVEL_CLIENT], client_defaults, sizeof(client_defaults));
-	if (path != NULL && !read_file(path, config, error)) {
+	if (path != NULL)
+		status = kal_config_read(path, set_line, config, why);
+	if (status != RI_SUCCESS) {
 		kal_config_free(config);
-		return NULL;
+		return status;
 	}
-	if (g_strcmp0(g_getenv(KAL_CONFIG_DISCONNECT_DATA), "drop") == 0)
+	if (drop != NULL && strcmp(drop, "drop") == 0)
 		config->drop_disconnect_data = true;
-	return config;
+	*out = config;
+	return RI_SUCCESS;
 }
 
 void
 kal_config_free(struct kal_config *config)
 {
-	g_hash_table_destroy(config->aliases);
-	g_free(config);
+	while (config->aliases != NULL) {
+		struct kal_alias *next = config->aliases->next;
+
+		free(config->aliases);
+		config->aliases = next;
+	}
+	free(config);
 }
 
 const char *
 kal_config_adapter(const struct kal_config *config, const char *name)
 {
-	const char *adapter = g_hash_table_lookup(config->aliases, name);
+	const struct kal_alias *alias = config->aliases;
 
-	return adapter != NULL ? adapter : name;
+	while (alias != NULL && strcmp(alias->alias, name) != 0)
+		alias = alias->next;
+	return alias != NULL ? alias->adapter : name;
 }

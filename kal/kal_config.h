@@ -18,13 +18,19 @@
  *     [limits.client]               also [limits.process], [limits.user]
  *     qp = 100                      rnic, pd, cq, srq, qp, mr, mw, ah, listen; or "unlimited"
  *     memory = 1073741824           octets registered
+ *
+ * A line is a [group], "key = value", a comment that begins with '#', or empty. Blanks around keys and values do
+ * not count; in a value \s, \n, \t, \r and \\ mean a space, a new line, a tab, a return and a backslash. Any
+ * other line, escape, group or key is an error, told with its line, since a limit with a typing mistake in its
+ * name would be no limit. Of two lines with one key the last holds.
  */
 #ifndef KAL_CONFIG_H
 #define KAL_CONFIG_H
 
-#include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "rnicpi_types.h"
 
 #define KAL_CONFIG_VARIABLE        "ITAPI_CONFIG"
 #define KAL_CONFIG_DISCONNECT_DATA "ITAPI_DISCONNECT_DATA" /* "drop": as the key */
@@ -53,6 +59,18 @@ enum kal_level {
 	KAL_LEVEL_COUNT
 };
 
+/* Another name of an adapter. */
+struct kal_alias {
+	struct kal_alias *next;
+	char alias[64];
+	char adapter[64];
+};
+
+/* Why a file cannot be used. */
+struct kal_why {
+	char text[512]; /* cut if it is longer */
+};
+
 struct kal_config {
 	uint64_t limits[KAL_LEVEL_COUNT][KAL_RESOURCE_COUNT];
 	bool crc;
@@ -60,11 +78,15 @@ struct kal_config {
 	uint64_t convert_s;
 	bool drop_disconnect_data; /* also ITAPI_DISCONNECT_DATA=drop */
 	bool privileged;           /* the user of this process is on the list */
-	GHashTable *aliases;       /* alias -> adapter */
+	struct kal_alias *aliases; /* as in the file, no alias twice */
 };
 
-/* The file, or the defaults if `path` is NULL. NULL and an error in words: it cannot be used. */
-struct kal_config *kal_config_load(const char *path, GError **error);
+/*
+ * The file, or the defaults if `path` is NULL. RI_ERR_INVALID_ARG: it cannot be used, and `why` (may be NULL)
+ * says why; RI_ERR_RESOURCES: no memory or descriptor.
+ */
+enum ri_status kal_config_load(const char *path, struct kal_config **out,
+			       struct kal_why *why) RI_MUST_CHECK;
 void kal_config_free(struct kal_config *config);
 /* The adapter that a name means: the name itself unless it is an alias. */
 const char *kal_config_adapter(const struct kal_config *config, const char *name);

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -117,24 +118,28 @@ find_spigot(const struct kal_cm *cm, struct kal_cm_event *news)
 
 /* --- the call ------------------------------------------------------------------------------ */
 
-/* A setup around a copy of the descriptor; NULL: none to be had. */
+/* A setup around a copy of the descriptor; NULL: no descriptor or no memory. */
 static struct kal_setup *
 setup_around(struct kal_conn *conn, const struct kal_convert_req *req, const void *message, int fd)
 {
 	struct kal_setup *setup = kal_setup_new(conn, req->initiator != 0);
 	struct kal_cm_req depths = {.ird = conn->ird, .ord = conn->ord};
 
-	setup->tcp_up = true;
-	setup->req = depths;
-	if (!kal_fd_duplicate(&setup->fd, fd)) {
+	if (setup == NULL)
+		return NULL;
+	if (req->msg_len > 0)
+		setup->message = malloc(req->msg_len);
+	if ((req->msg_len > 0 && setup->message == NULL) || !kal_fd_duplicate(&setup->fd, fd)) {
 		kal_setup_free(setup);
 		return NULL;
 	}
+	setup->tcp_up = true;
+	setup->req = depths;
 	kal_setup_wish(setup, &depths, true);
 	setup->watch.fd = kal_fd_get(&setup->fd);
 	setup->watch.events = RI_WATCH_OUT;
 	if (req->msg_len > 0) {
-		setup->message = g_memdup2(message, req->msg_len);
+		memcpy(setup->message, message, req->msg_len);
 		setup->message_len = req->msg_len;
 	}
 	return setup;

@@ -5,14 +5,15 @@
  * The one stream of news of a client, oldest first.
  *
  * A fired CQ queues a node that is part of the CQ, once however often it fires before it is taken:
- * nothing is lost and nothing is allocated. Connection news are few for each connection, and requests
- * are bounded by the backlogs of the listeners. Other asynchronous events are bounded too; beyond that
- * they are dropped with a line in the log.
+ * nothing is lost and nothing is allocated. Connection news are few for each connection, requests are bounded
+ * by the backlogs of the listeners, and the nodes of both were reserved. Other asynchronous events are bounded
+ * too; beyond that, or if there is neither memory nor a spare node, they are dropped with a line in the log.
  *
  * What names an object leaves the queue when the object is destroyed: a client never hears of what it
  * has given back.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,9 +59,22 @@ kal_news_cq(struct kal_client *client, struct kal_cq *cq)
 		kal_news_kick(client);
 }
 
+/* The caller holds news_lock. It was taken, or nobody will take it. */
+static void
+let_go(struct kal_client *client, struct kal_news *news)
+{
+	client->async_queued -= news->kind == KAL_EVENT_ASYNC;
+	if (news->home == KAL_NEWS_SPARE) {
+		news->next = client->spare;
+		client->spare = news;
+	} else if (news->home == KAL_NEWS_HEAP) {
+		free(news);
+	}
+}
+
 /* The caller holds news_lock. Take out what `is` picks; true if there was any. */
 static bool
-drop(struct kal_client *client, bool (*is)(const struct kal_event *event, const void *arg),
+drop(struct kal_client *client, bool (*is)(const struct kal_news *news, const void *arg),
      const void *arg)
 {
 	struct kal_news **link = &client->first;
@@ -70,7 +84,7 @@ drop(struct kal_client *client, bool (*is)(const struct kal_event *event, const 
 	while (*link != NULL) {
 		struct kal_news *news = *link;
 
-		if (!is(&news->event, arg)) {
+		if (!is(news, arg)) {
 			client->last = news;
 			link = &news->next;
 			continue;
@@ -78,45 +92,59 @@ drop(struct kal_client *client, bool (*is)(const struct kal_event *event, const 
 		any = true;
 		*link = news->next;
 		news->queued = false;
-		client->async_queued -= news->event.kind == KAL_EVENT_ASYNC;
-		if (!news->own)
-			g_free(news);
+		let_go(client, news);
 	}
 	return any;
 }
 
-/* The arrival of the very request whose end this is? */
-static bool
-is_request(const struct kal_event *event, const void *gone)
+static const struct kal_cm_event *
+cm_of(const struct kal_news *news)
 {
-	return event->kind == KAL_EVENT_CM &&
-	       (event->u.cm.kind == KAL_CM_REQUEST || event->u.cm.kind == KAL_CM_SERVICE_REQUEST) &&
-	       event->u.cm.request == ((const struct kal_event *)gone)->u.cm.request;
+	return &((const struct kal_news_cm *)news)->event;
+}
+
+/* An asynchronous event of the object of that type and context? */
+static bool
+is_async_of(const struct kal_news *news, enum ri_object type, uint64_t ctx)
+{
+	return news->kind == KAL_EVENT_ASYNC && news->ctx == ctx &&
+	       ((const struct kal_news_async *)news)->event.object == (uint32_t)type;
+}
+
+/* The arrival of that very request? */
+static bool
+is_request(const struct kal_news *news, const void *id)
+{
+	return news->kind == KAL_EVENT_CM &&
+	       (cm_of(news)->kind == KAL_CM_REQUEST ||
+		cm_of(news)->kind == KAL_CM_SERVICE_REQUEST) &&
+	       cm_of(news)->request == *(const uint32_t *)id;
+}
+
+/* Of the connection of that queue pair? */
+static bool
+is_of_conn(const struct kal_news *news, const void *ctx)
+{
+	return news->kind == KAL_EVENT_CM && news->ctx == *(const uint64_t *)ctx &&
+	       cm_of(news)->kind != KAL_CM_REQUEST && cm_of(news)->kind != KAL_CM_REQUEST_GONE;
 }
 
 static bool
-is_of_qp(const struct kal_event *event, const void *ctx)
+is_of_qp(const struct kal_news *news, const void *ctx)
 {
-	if (event->ctx != *(const uint64_t *)ctx)
-		return false;
-	if (event->kind == KAL_EVENT_ASYNC)
-		return event->u.async.object == RI_OBJECT_QP;
-	return event->kind == KAL_EVENT_CM && event->u.cm.kind != KAL_CM_REQUEST &&
-	       event->u.cm.kind != KAL_CM_REQUEST_GONE;
+	return is_async_of(news, RI_OBJECT_QP, *(const uint64_t *)ctx) || is_of_conn(news, ctx);
 }
 
 static bool
-is_of_srq(const struct kal_event *event, const void *ctx)
+is_of_srq(const struct kal_news *news, const void *ctx)
 {
-	return event->ctx == *(const uint64_t *)ctx && event->kind == KAL_EVENT_ASYNC &&
-	       event->u.async.object == RI_OBJECT_SRQ;
+	return is_async_of(news, RI_OBJECT_SRQ, *(const uint64_t *)ctx);
 }
 
 static bool
-is_of_cq(const struct kal_event *event, const void *ctx)
+is_of_cq(const struct kal_news *news, const void *ctx)
 {
-	return event->ctx == *(const uint64_t *)ctx && event->kind == KAL_EVENT_ASYNC &&
-	       event->u.async.object == RI_OBJECT_CQ;
+	return is_async_of(news, RI_OBJECT_CQ, *(const uint64_t *)ctx);
 }
 
 void
@@ -138,66 +166,100 @@ kal_news_pending_qp(struct kal_client *client, uint64_t ctx)
 
 	pthread_mutex_lock(&client->news_lock);
 	for (struct kal_news *n = client->first; n != NULL && !pending; n = n->next)
-		pending = n->event.kind == KAL_EVENT_CM && is_of_qp(&n->event, &ctx);
+		pending = is_of_conn(n, &ctx);
 	pthread_mutex_unlock(&client->news_lock);
 	return pending;
 }
 
-void
-kal_news_cm(struct kal_client *client, uint64_t ctx, const struct kal_cm_event *event)
+struct kal_news_cm *
+kal_news_cm_new(void)
 {
-	struct kal_news *news = g_new0(struct kal_news, 1);
+	struct kal_news_cm *news = calloc(1, sizeof(*news));
 
+	if (news != NULL)
+		news->news.kind = KAL_EVENT_CM;
+	return news;
+}
+
+void
+kal_news_cm_free(struct kal_news_cm *news)
+{
+	free(news);
+}
+
+void
+kal_news_cm(struct kal_client *client, struct kal_news_cm *news)
+{
 	bool unseen = false;
 
-	news->event.kind = KAL_EVENT_CM;
-	news->event.ctx = ctx;
-	news->event.u.cm = *event;
 	pthread_mutex_lock(&client->news_lock);
 	/* A request that went before the client saw it never was: peers cannot make the queue grow. */
-	if (event->kind == KAL_CM_REQUEST_GONE)
-		unseen = drop(client, is_request, &news->event);
+	if (news->event.kind == KAL_CM_REQUEST_GONE)
+		unseen = drop(client, is_request, &news->event.request);
 	if (!unseen)
-		append(client, news);
+		append(client, &news->news);
 	pthread_mutex_unlock(&client->news_lock);
 	if (unseen)
-		g_free(news);
+		kal_news_cm_free(news);
+}
+
+/* The caller holds news_lock. */
+static struct kal_news *
+take_spare(struct kal_client *client)
+{
+	struct kal_news *news = client->spare;
+
+	if (news != NULL)
+		client->spare = news->next;
+	return news;
 }
 
 void
 kal_news_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event)
 {
-	struct kal_news *news = g_new0(struct kal_news, 1);
-	bool room;
+	struct kal_news_async *fresh = calloc(1, sizeof(*fresh)), *news = NULL;
 
-	news->event.kind = KAL_EVENT_ASYNC;
-	news->event.ctx = ctx;
-	news->event.u.async = *event;
 	pthread_mutex_lock(&client->news_lock);
-	room = client->async_queued < ASYNC_MAX;
-	if (room) {
+	if (client->async_queued < ASYNC_MAX)
+		news = fresh != NULL ? fresh : (struct kal_news_async *)take_spare(client);
+	if (news != NULL) {
+		news->news.kind = KAL_EVENT_ASYNC;
+		news->news.ctx = ctx;
+		news->event = *event;
 		client->async_queued++;
-		append(client, news);
+		append(client, &news->news);
 	}
 	pthread_mutex_unlock(&client->news_lock);
-	if (!room) {
-		g_free(news);
-		client->host->log(client->host->self, RI_LOG_WARNING, "kal events",
-				  "an asynchronous event was dropped: nobody takes them");
+	if (news != NULL)
+		return;
+	free(fresh);
+	client->host->log(client->host->self, RI_LOG_WARNING, "kal events",
+			  "an asynchronous event was dropped: nobody takes them, or no memory");
+}
+
+void
+kal_news_init(struct kal_client *client)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(client->spares); i++) {
+		struct kal_news *news = &client->spares[i].news;
+
+		news->home = KAL_NEWS_SPARE;
+		news->next = client->spare;
+		client->spare = news;
 	}
 }
 
 static bool
-is_event(const struct kal_event *event, const void *one)
+is_node(const struct kal_news *news, const void *one)
 {
-	return event == one;
+	return news == one;
 }
 
 void
 kal_news_forget(struct kal_client *client, struct kal_news *news)
 {
 	pthread_mutex_lock(&client->news_lock);
-	(void)drop(client, is_event, &news->event);
+	(void)drop(client, is_node, news);
 	pthread_mutex_unlock(&client->news_lock);
 }
 
@@ -212,42 +274,39 @@ kal_news_drop_all(struct kal_client *client)
 
 /* Only what the kind has is copied: connection news are large, a fired CQ is one number. */
 static void
-copy_out(struct kal_event *out, const struct kal_event *in)
+copy_out(struct kal_event *out, const struct kal_news *in)
 {
 	out->kind = in->kind;
 	out->reserved = 0;
 	out->ctx = in->ctx;
 	if (in->kind == KAL_EVENT_ASYNC)
-		out->u.async = in->u.async;
+		out->u.async = ((const struct kal_news_async *)in)->event;
 	else if (in->kind == KAL_EVENT_CM)
-		out->u.cm = in->u.cm;
+		out->u.cm = *cm_of(in);
 }
 
 bool
 kal_next_event(struct kal_client *client, struct kal_event *event)
 {
 	struct kal_news *news;
-	bool own = false;
+	bool any;
 	uint64_t count;
 
 	pthread_mutex_lock(&client->news_lock);
 	news = client->first;
-	if (news != NULL) {
+	any = news != NULL;
+	if (any) {
 		client->first = news->next;
 		if (client->first == NULL)
 			client->last = NULL;
 		news->queued = false;
-		own = news->own;
-		client->async_queued -= news->event.kind == KAL_EVENT_ASYNC;
-		copy_out(event, &news->event);
+		copy_out(event, news);
+		let_go(client, news);
 	} else if (client->fd >= 0) {
 		(void)!read(client->fd, &count, sizeof(count));
 	}
 	pthread_mutex_unlock(&client->news_lock);
-	/* A node of a CQ may be queued again, or be gone, by now. */
-	if (!own)
-		g_free(news);
-	return news != NULL;
+	return any;
 }
 
 int

@@ -5,31 +5,56 @@
  * Listeners: made, ended, found again for a request that is handed off. Where the kAL listens by itself,
  * the sockets are in kal_listen_socks.c; else the provider does.
  */
+#include <stdlib.h>
+
 #include "kal_cm_internal.h"
 
 void
 kal_listener_unref(struct kal_listener *listener)
 {
-	if (atomic_fetch_sub(&listener->refs, 1) == 1)
-		g_free(listener);
+	if (atomic_fetch_sub(&listener->refs, 1) != 1)
+		return;
+	free(listener->unheard);
+	free(listener);
+}
+
+/* Nothing of it runs yet. NULL: no memory. */
+static struct kal_listener *
+listener_new(struct kal_cm *cm, const struct kal_listen_req *req)
+{
+	struct kal_listener *listener = calloc(1, sizeof(*listener));
+
+	if (listener == NULL)
+		return NULL;
+	listener->cm = cm;
+	listener->ctx = req->ctx;
+	listener->port = req->port;
+	listener->backlog = CLAMP(req->backlog, 1, 4096);
+	listener->suppress = req->suppress_ird_ord != 0;
+	kal_listener_init(listener);
+	kal_request_listener_init(listener);
+	atomic_init(&listener->refs, 1);
+	if (!cm->stream) {
+		listener->unheard = calloc(listener->backlog, sizeof(*listener->unheard));
+		if (listener->unheard == NULL) {
+			kal_listener_unref(listener);
+			return NULL;
+		}
+	}
+	return listener;
 }
 
 enum ri_status
 kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_service *service,
 	   struct kal_listener **out)
 {
-	struct kal_listener *listener = g_new0(struct kal_listener, 1);
+	struct kal_listener *listener = listener_new(cm, req);
 	struct ri_listen_ask ask = {.port = req->port};
 	enum ri_status status;
 
-	listener->cm = cm;
-	listener->ctx = req->ctx;
-	listener->port = req->port;
-	listener->backlog = CLAMP(req->backlog, 1, 4096);
-	listener->suppress = req->suppress_ird_ord != 0;
+	if (listener == NULL)
+		return RI_ERR_RESOURCES;
 	ask.backlog = listener->backlog;
-	kal_listener_init(listener);
-	atomic_init(&listener->refs, 1);
 	*service = req->service;
 	if (cm->stream)
 		status = kal_listener_open(listener, service);
@@ -43,8 +68,8 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 		return status;
 	}
 	kal_cm_lock(cm);
-	ask.ctx = listener->id = ++cm->last_listener;
-	g_hash_table_insert(cm->listeners, &listener->id, listener);
+	ask.ctx = listener->link.key = ++cm->last_listener;
+	kal_table_insert(&cm->listeners, &listener->link);
 	kal_cm_unlock(cm);
 	/* A request may come before the provider's call returns: the table knows us already. */
 	if (!cm->stream)
@@ -71,10 +96,11 @@ kal_listen_destroy(struct kal_listener *listener)
 		cm->p.caller->provider->cm->listen_destroy(listener->provider);
 	/* From here on nobody asks it to follow its spigot. */
 	kal_cm_lock(cm);
-	g_hash_table_remove(cm->listeners, &listener->id);
+	kal_table_remove(&cm->listeners, &listener->link);
 	kal_cm_unlock(cm);
 	kal_listener_close(listener);
 	kal_starts_end_all(listener);
+	kal_request_refuse_unheard(listener);
 	kal_listener_unref(listener);
 }
 
@@ -82,12 +108,11 @@ kal_listen_destroy(struct kal_listener *listener)
 static const struct kal_listener *
 listener_at(struct kal_cm *cm, const struct kal_handoff_req *req)
 {
-	GHashTableIter iter;
-	gpointer value;
+	const struct kal_link *link = NULL;
 
-	g_hash_table_iter_init(&iter, cm->listeners);
-	while (g_hash_table_iter_next(&iter, NULL, &value)) {
-		const struct kal_listener *listener = value;
+	while ((link = kal_table_next(&cm->listeners, link)) != NULL) {
+		const struct kal_listener *listener =
+			kal_entry(link, const struct kal_listener, link);
 
 		if (listener->port == req->port && listener->service.kind == req->service.kind &&
 		    listener->service.port == req->service.port &&
@@ -106,10 +131,10 @@ kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req)
 	bool known;
 
 	kal_cm_lock(cm);
-	known = g_hash_table_contains(cm->requests, &req->request);
+	known = kal_table_find(&cm->requests, req->request) != NULL;
 	listener = listener_at(cm, req);
 	if (listener != NULL) {
-		id = listener->id;
+		id = listener->link.key;
 		ctx = listener->ctx;
 	}
 	kal_cm_unlock(cm);
@@ -120,6 +145,8 @@ kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req)
 	request = kal_request_take(cm, req->request, false);
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	kal_request_hand(request, ctx, id);
-	return RI_SUCCESS;
+	if (kal_request_hand(request, ctx, id))
+		return RI_SUCCESS;
+	kal_request_put_back(request);
+	return RI_ERR_RESOURCES;
 }

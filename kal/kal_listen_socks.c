@@ -341,15 +341,13 @@ void
 kal_listeners_follow(struct kal_cm *cm, uint32_t port)
 {
 	const struct ri_host *host = cm->p.host;
-	GHashTableIter iter;
-	gpointer value;
+	const struct kal_link *link = NULL;
 
 	if (!cm->stream)
 		return;
 	kal_cm_lock(cm);
-	g_hash_table_iter_init(&iter, cm->listeners);
-	while (g_hash_table_iter_next(&iter, NULL, &value)) {
-		struct kal_listener *listener = value;
+	while ((link = kal_table_next(&cm->listeners, link)) != NULL) {
+		struct kal_listener *listener = kal_entry(link, struct kal_listener, link);
 
 		if (listener->port == port)
 			host->task_run(host->self, &listener->follow);

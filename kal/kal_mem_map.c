@@ -9,6 +9,8 @@
  * like registered memory, and to remember it, so that only what was mapped can be unmapped, exactly as
  * it was returned, and whatever a client forgets goes with its adapter.
  */
+#include <stdlib.h>
+
 #include "kal_host.h"
 #include "kal_objects.h"
 
@@ -25,7 +27,7 @@ unmap(struct kal_rnic *rnic, struct kal_map *map)
 	g_queue_unlink(&rnic->maps, &map->link);
 	host->mem_detach(host->self, &map->mem);
 	kal_account_give(&rnic->client->account, KAL_RESOURCE_MEMORY, map->mem.length);
-	g_free(map);
+	free(map);
 }
 
 static enum ri_status
@@ -48,8 +50,10 @@ kal_mem_map(struct kal_rnic *rnic, const struct kal_mem_map_req *req, struct kal
 	struct kal_client *client = rnic->client;
 	const struct ri_host *host = client->host;
 	enum ri_status status = may_map(rnic, req);
-	g_autofree struct kal_map *map = g_new0(struct kal_map, 1);
+	g_autofree struct kal_map *map = calloc(1, sizeof(*map));
 
+	if (status == RI_SUCCESS && map == NULL)
+		status = RI_ERR_RESOURCES;
 	if (status == RI_SUCCESS)
 		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, req->length);
 	if (status != RI_SUCCESS)

@@ -2,36 +2,72 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* The table of a client's objects. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "kal_objects.h"
 
 #define INDEX_BITS      20
 #define INDEX_MASK      ((1u << INDEX_BITS) - 1)
 #define GENERATION_MASK ((1u << (32 - INDEX_BITS)) - 1)
 
+#define REUSE_LATE 64 /* so many free slots wait before the first of them is used again */
+#define ROOM_FIRST 64
+
+/* Room for one more slot. */
+static bool
+widen(struct kal_client *client)
+{
+	uint32_t room = client->slot_room == 0 ? ROOM_FIRST : 2 * client->slot_room;
+	struct kal_slot *slots;
+
+	if (client->slot_count < client->slot_room)
+		return true;
+	if (client->slot_count > INDEX_MASK)
+		return false;
+	slots = realloc(client->slots, room * sizeof(*slots));
+	if (slots == NULL)
+		return false;
+	memset(slots + client->slot_room, 0, (room - client->slot_room) * sizeof(*slots));
+	client->slots = slots;
+	client->slot_room = room;
+	if (client->slot_count == 0)
+		client->slot_count = 1;
+	return true;
+}
+
+/* A slot that is nobody's; 0: none to be had. Slots are reused late, so that an old id stays wrong for long. */
+static uint32_t
+take_slot(struct kal_client *client)
+{
+	uint32_t index = client->first_free;
+
+	if (client->free_count <= REUSE_LATE && widen(client))
+		return client->slot_count++;
+	if (index == 0)
+		return 0;
+	client->first_free = client->slots[index].next_free;
+	if (client->first_free == 0)
+		client->last_free = 0;
+	client->free_count--;
+	return index;
+}
+
 uint32_t
 kal_object_add(struct kal_client *client, enum ri_object type, struct kal_object *object)
 {
-	uint16_t generation = 0;
 	uint32_t index;
 
 	if (kal_account_take(&client->account, kal_resource_of(type), 1) != RI_SUCCESS)
 		return 0;
-	/* Slots are reused late, so that an old id stays wrong for long. */
-	if (g_queue_get_length(&client->free_slots) > 64 || client->slots->len > INDEX_MASK) {
-		if (g_queue_is_empty(&client->free_slots)) {
-			kal_account_give(&client->account, kal_resource_of(type), 1);
-			return 0;
-		}
-		index = GPOINTER_TO_UINT(g_queue_pop_head(&client->free_slots));
-	} else {
-		index = client->slots->len;
-		g_ptr_array_add(client->slots, NULL);
-		g_array_append_val(client->generations, generation);
+	index = take_slot(client);
+	if (index == 0) {
+		kal_account_give(&client->account, kal_resource_of(type), 1);
+		return 0;
 	}
-	generation = g_array_index(client->generations, uint16_t, index);
 	object->type = type;
-	object->id = ((uint32_t)generation << INDEX_BITS) | index;
-	g_ptr_array_index(client->slots, index) = object;
+	object->id = ((uint32_t)client->slots[index].generation << INDEX_BITS) | index;
+	client->slots[index].object = object;
 	return object->id;
 }
 
@@ -39,12 +75,18 @@ void
 kal_object_remove(struct kal_client *client, struct kal_object *object)
 {
 	uint32_t index = object->id & INDEX_MASK;
-	uint16_t *generation = &g_array_index(client->generations, uint16_t, index);
+	struct kal_slot *slot = &client->slots[index];
 
 	kal_account_give(&client->account, kal_resource_of(object->type), 1);
-	g_ptr_array_index(client->slots, index) = NULL;
-	*generation = (uint16_t)((*generation + 1u) & GENERATION_MASK);
-	g_queue_push_tail(&client->free_slots, GUINT_TO_POINTER(index));
+	slot->object = NULL;
+	slot->generation = (uint16_t)((slot->generation + 1u) & GENERATION_MASK);
+	slot->next_free = 0;
+	if (client->last_free != 0)
+		client->slots[client->last_free].next_free = index;
+	else
+		client->first_free = index;
+	client->last_free = index;
+	client->free_count++;
 }
 
 void *
@@ -53,9 +95,9 @@ kal_object_get(struct kal_client *client, uint32_t id, enum ri_object type)
 	uint32_t index = id & INDEX_MASK;
 	struct kal_object *object;
 
-	if (index >= client->slots->len)
+	if (index >= client->slot_count)
 		return NULL;
-	object = g_ptr_array_index(client->slots, index);
+	object = client->slots[index].object;
 	return object != NULL && object->id == id && object->type == type ? object : NULL;
 }
 
@@ -94,8 +136,8 @@ rnic_of(const struct kal_object *object)
 void *
 kal_object_any(struct kal_client *client, enum ri_object type, const struct kal_rnic *rnic)
 {
-	for (guint i = 0; i < client->slots->len; i++) {
-		struct kal_object *object = g_ptr_array_index(client->slots, i);
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		struct kal_object *object = client->slots[i].object;
 
 		if (object != NULL && object->type == type &&
 		    (rnic == NULL || rnic_of(object) == rnic))
@@ -107,10 +149,10 @@ kal_object_any(struct kal_client *client, enum ri_object type, const struct kal_
 struct kal_rnic *
 kal_rnic_next(struct kal_client *client, const struct kal_rnic *rnic)
 {
-	guint i = rnic != NULL ? (rnic->object.id & INDEX_MASK) + 1 : 0;
+	uint32_t i = rnic != NULL ? (rnic->object.id & INDEX_MASK) + 1 : 0;
 
-	for (; i < client->slots->len; i++) {
-		struct kal_object *object = g_ptr_array_index(client->slots, i);
+	for (; i < client->slot_count; i++) {
+		struct kal_object *object = client->slots[i].object;
 
 		if (object != NULL && object->type == RI_OBJECT_RNIC)
 			return (struct kal_rnic *)object;

@@ -15,6 +15,7 @@
 
 #include "kal_call.h"
 #include "kal_cm.h"
+#include "kal_news.h"
 #include "kal_resources.h"
 #include "ri_call.h"
 #include "rnicpi.h"
@@ -27,14 +28,6 @@ struct kal_object {
 	uint32_t id;
 	uint32_t children;       /* objects that name this one as a parent */
 	struct kal_object *next; /* of those abandoned, until their adapter is closed */
-};
-
-/* A piece of news on its way to the client. */
-struct kal_news {
-	struct kal_news *next;
-	bool queued;
-	bool own; /* part of a longer-lived object; not freed when taken */
-	struct kal_event event;
 };
 
 struct kal_rnic {
@@ -64,7 +57,7 @@ struct kal_cq {
 	struct kal_rnic *rnic;
 	struct ri_cq *cq;
 	uint64_t ctx;
-	struct kal_news fired; /* queued at most once, so never lost and never allocated */
+	struct kal_news fired; /* KAL_NEWS_OWN; queued at most once, so never lost */
 };
 
 struct kal_srq {
@@ -111,6 +104,15 @@ struct kal_listen {
 	struct kal_listener *listener;
 };
 
+/* A place for an object. */
+struct kal_slot {
+	struct kal_object *object; /* NULL: free */
+	uint16_t generation;
+	uint32_t next_free; /* 0: the last one */
+};
+
+#define KAL_SPARES 64 /* asynchronous events that need no memory */
+
 struct kal_client {
 	const struct ri_host *host;
 	void (*kick)(void *arg);
@@ -119,14 +121,18 @@ struct kal_client {
 	struct kal_config *config;
 	struct kal_account account;
 
-	pthread_mutex_t calls; /* one call at a time */
-	GPtrArray *slots;      /* index -> kal_object or NULL */
-	GArray *generations;   /* index -> uint16_t */
-	GQueue free_slots;     /* indices, oldest first */
+	pthread_mutex_t calls;  /* one call at a time */
+	struct kal_slot *slots; /* by index; the first is never used, for id 0 is no object */
+	uint32_t slot_count;    /* in use, or free again */
+	uint32_t slot_room;
+	uint32_t first_free, last_free; /* freed longest ago, and last; 0: none */
+	uint32_t free_count;
 
 	pthread_mutex_t news_lock; /* held for a few instructions; upcalls take it */
 	struct kal_news *first;
 	struct kal_news *last;
+	struct kal_news *spare;
+	struct kal_news_async spares[KAL_SPARES];
 	unsigned async_queued;
 	int fd; /* eventfd if there is no kick */
 };
@@ -151,7 +157,8 @@ struct kal_rnic *kal_rnic_next(struct kal_client *client, const struct kal_rnic 
 
 /* kal_events.c; any thread, never block */
 void kal_news_cq(struct kal_client *client, struct kal_cq *cq);
-void kal_news_cm(struct kal_client *client, uint64_t ctx, const struct kal_cm_event *event);
+/* Takes the node over; its event and context are set. */
+void kal_news_cm(struct kal_client *client, struct kal_news_cm *news);
 void kal_news_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event);
 /* Tell the client that something is queued. Not under a lock that its kick function needs. */
 void kal_news_kick(struct kal_client *client);
@@ -162,6 +169,8 @@ void kal_news_forget_ctx(struct kal_client *client, enum ri_object type, uint64_
 /* Has the client not heard yet how its connection came out, or ended? */
 bool kal_news_pending_qp(struct kal_client *client, uint64_t ctx);
 void kal_news_drop_all(struct kal_client *client);
+/* Before its first news. */
+void kal_news_init(struct kal_client *client);
 
 /* kal_adapters.c */
 enum ri_status kal_adapters_list(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;

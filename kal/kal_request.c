@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -22,28 +23,36 @@
 static void request_ready(void *arg, uint32_t events);
 static void request_late(void *arg);
 
-static struct kal_request *
-request_alloc(struct kal_cm *cm)
+void
+kal_request_release(struct kal_request *request)
 {
-	struct kal_request *request = g_new0(struct kal_request, 1);
+	struct kal_cm *cm = request->cm;
 
+	kal_news_cm_free(request->told);
+	kal_news_cm_free(request->gone);
+	free(request);
+	atomic_fetch_sub(&cm->alive, 1);
+}
+
+struct kal_request *
+kal_request_alloc(struct kal_cm *cm)
+{
+	struct kal_request *request = calloc(1, sizeof(*request));
+
+	if (request == NULL)
+		return NULL;
 	atomic_fetch_add(&cm->alive, 1);
 	request->cm = cm;
 	request->watch.fire = request_ready;
 	request->watch.arg = request;
 	request->timer.fire = request_late;
 	request->timer.arg = request;
-	return request;
-}
-
-/* The last touch of a request, and of its kal_cm. */
-static void
-request_release(struct kal_request *request)
-{
-	struct kal_cm *cm = request->cm;
-
-	g_free(request);
-	atomic_fetch_sub(&cm->alive, 1);
+	request->told = kal_news_cm_new();
+	request->gone = kal_news_cm_new();
+	if (request->told != NULL && request->gone != NULL)
+		return request;
+	kal_request_release(request);
+	return NULL;
 }
 
 static void
@@ -63,31 +72,36 @@ kal_request_free(struct kal_request *request)
 	if (request->listener != NULL)
 		kal_listener_unref(request->listener);
 	kal_fd_close(&request->fd);
-	request_release(request);
+	kal_request_release(request);
 }
 
 /* The caller holds cm->lock. Ids are unique in the process: a client may have several adapters. */
-static void
-enter(struct kal_request *request)
+void
+kal_request_enter(struct kal_request *request)
 {
 	static atomic_uint last;
 	struct kal_cm *cm = request->cm;
 
 	do
 		request->id = atomic_fetch_add(&last, 1) + 1;
-	while (request->id == 0 || g_hash_table_contains(cm->requests, &request->id));
+	while (request->id == 0 || kal_table_find(&cm->requests, request->id) != NULL);
 	request->info.request = request->id;
-	g_hash_table_insert(cm->requests, &request->id, request);
-	cm->p.event(cm->p.arg, request->ctx, &request->info);
-	cm->told = true;
+	request->link.key = request->id;
+	kal_table_insert(&cm->requests, &request->link);
+	kal_cm_tell(cm, g_steal_pointer(&request->told), request->ctx, &request->info);
+}
+
+struct kal_listener *
+kal_listener_of(struct kal_cm *cm, uint64_t id)
+{
+	return kal_entry(kal_table_find(&cm->listeners, id), struct kal_listener, link);
 }
 
 /* The caller holds cm->lock. */
 static void
 count_waiting(struct kal_request *request, int by)
 {
-	struct kal_listener *listener =
-		g_hash_table_lookup(request->cm->listeners, &request->listener_id);
+	struct kal_listener *listener = kal_listener_of(request->cm, request->listener_id);
 
 	if (listener != NULL)
 		atomic_fetch_add(&listener->waiting, (unsigned)by);
@@ -103,7 +117,7 @@ kal_request_leave(struct kal_request *request)
 		kal_start_leave(request);
 		return true;
 	}
-	g_hash_table_remove(request->cm->requests, &request->id);
+	kal_table_remove(&request->cm->requests, &request->link);
 	count_waiting(request, -1);
 	return true;
 }
@@ -123,14 +137,10 @@ take(struct kal_request *request)
 static struct kal_request *
 take_any(struct kal_cm *cm)
 {
-	struct kal_request *request = NULL;
-	GHashTableIter iter;
-	gpointer value;
+	struct kal_request *request;
 
 	kal_cm_lock(cm);
-	g_hash_table_iter_init(&iter, cm->requests);
-	if (g_hash_table_iter_next(&iter, NULL, &value))
-		request = value;
+	request = kal_entry(kal_table_next(&cm->requests, NULL), struct kal_request, link);
 	if (request != NULL)
 		(void)kal_request_leave(request); /* what can be found is not taken */
 	kal_cm_unlock(cm);
@@ -157,7 +167,7 @@ kal_request_take(struct kal_cm *cm, uint32_t id, bool service)
 	struct kal_request *request;
 
 	kal_cm_lock(cm);
-	request = g_hash_table_lookup(cm->requests, &id);
+	request = kal_entry(kal_table_find(&cm->requests, id), struct kal_request, link);
 	if (request != NULL && request->service != service)
 		request = NULL;
 	if (request != NULL)
@@ -190,16 +200,19 @@ kal_request_put_back(struct kal_request *request)
 		attend(request);
 	kal_cm_lock(cm);
 	request->taken = false;
-	g_hash_table_insert(cm->requests, &request->id, request);
+	kal_table_insert(&cm->requests, &request->link);
 	count_waiting(request, 1);
 	kal_cm_unlock(cm);
 }
 
-void
+bool
 kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id)
 {
 	struct kal_cm *cm = request->cm;
 
+	request->told = kal_news_cm_new();
+	if (request->told == NULL)
+		return false;
 	if (request->provider == NULL)
 		attend(request);
 	kal_cm_lock(cm);
@@ -207,8 +220,9 @@ kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id
 	request->ctx = ctx;
 	request->listener_id = listener_id;
 	count_waiting(request, 1);
-	enter(request);
+	kal_request_enter(request);
 	kal_cm_unlock(cm);
+	return true;
 }
 
 /* One frame; if the socket will not take it now, the peer sees the end alone. */
@@ -252,14 +266,10 @@ void
 kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 		   uint16_t len)
 {
-	const struct ri_service_answer no = {.status = RI_SERVICE_REJECTED};
+	const struct kal_unheard theirs = {request->provider, request->service};
 
-	/* Gone already is as well. */
-	if (request->service)
-		(void)!ri_call_resolve_answer(request->cm->p.caller, request->provider, &no);
-	else if (request->provider != NULL)
-		(void)!ri_call_reject(request->cm->p.caller, request->provider,
-				      (enum ri_cm_reason)reason, pdata, len);
+	if (request->provider != NULL)
+		kal_request_refuse_theirs(request->cm, &theirs, reason, pdata, len);
 	else if (reason == KAL_REASON_CONSUMER)
 		say_no(request, pdata, len);
 	else if (reason == KAL_REASON_RESOURCES)
@@ -276,11 +286,16 @@ void
 kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 {
 	const struct ri_host *host = listener->cm->p.host;
-	struct kal_request *request = request_alloc(listener->cm);
+	struct kal_request *request = kal_request_alloc(listener->cm);
 
+	if (request == NULL) {
+		kal_sock_abort(kal_fd_get(fd));
+		kal_fd_close(fd);
+		return;
+	}
 	atomic_fetch_add(&listener->refs, 1);
 	request->listener = listener;
-	request->listener_id = listener->id;
+	request->listener_id = listener->link.key;
 	request->ctx = listener->ctx;
 	request->suppress = listener->suppress;
 	kal_fd_move(&request->fd, fd);
@@ -368,7 +383,7 @@ deliver(struct kal_request *request)
 		request->taken = false;
 		request->listener = NULL;
 		atomic_fetch_add(&listener->waiting, 1);
-		enter(request);
+		kal_request_enter(request);
 	}
 	kal_cm_unlock(cm);
 	if (room)
@@ -413,15 +428,12 @@ read_request(struct kal_request *request)
 
 /* --- delivered ---------------------------------------------------------------------------- */
 
-/* The caller holds cm->lock. */
-static void
-tell_gone(struct kal_request *request)
+void
+kal_request_tell_gone(struct kal_request *request)
 {
 	const struct kal_cm_event gone = {.kind = KAL_CM_REQUEST_GONE, .request = request->id};
-	struct kal_cm *cm = request->cm;
 
-	cm->p.event(cm->p.arg, request->ctx, &gone);
-	cm->told = true;
+	kal_cm_tell(request->cm, g_steal_pointer(&request->gone), request->ctx, &gone);
 }
 
 /* The peer gave up, or was not answered in time: the id dies. */
@@ -434,7 +446,7 @@ die(struct kal_request *request)
 	kal_cm_lock(cm);
 	ours = kal_request_leave(request);
 	if (ours)
-		tell_gone(request);
+		kal_request_tell_gone(request);
 	kal_cm_unlock(cm);
 	if (ours)
 		kal_request_free(request);
@@ -444,7 +456,7 @@ void
 kal_request_dead(struct kal_request *request)
 {
 	kal_cm_lock(request->cm);
-	tell_gone(request);
+	kal_request_tell_gone(request);
 	kal_cm_unlock(request->cm);
 	kal_request_free(request);
 }
@@ -492,66 +504,4 @@ request_late(void *arg)
 		die(request);
 	else if (!(request->stage == KAL_START_WHOLE && deliver(request)) && take(request))
 		kal_request_free(request);
-}
-
-/* --- requests that a provider took ---------------------------------------------------------- */
-
-void
-kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
-{
-	struct kal_listener *listener;
-	struct kal_request *request = request_alloc(cm);
-	struct kal_cm_event *info = &request->info;
-
-	request->provider = event->request;
-	request->listener_id = event->ctx;
-	request->service = event->kind == RI_CM_SERVICE_REQUEST;
-	info->kind = request->service ? KAL_CM_SERVICE_REQUEST : KAL_CM_REQUEST;
-	info->peer = event->peer;
-	info->local = event->local;
-	info->service = event->service;
-	info->port = event->port;
-	info->ird_ord_valid = event->ird_ord_valid;
-	info->ird = event->ird;
-	info->ord = event->ord;
-	info->pdata_present = event->pdata_present;
-	info->pdata_len = MIN(event->pdata_len, RI_PDATA_MAX);
-	memcpy(info->pdata, event->pdata, info->pdata_len);
-	kal_cm_lock(cm);
-	listener = g_hash_table_lookup(cm->listeners, &event->ctx);
-	if (listener != NULL) {
-		request->ctx = listener->ctx;
-		if (listener->suppress)
-			info->ird_ord_valid = 0;
-		if (info->ird_ord_valid == 0)
-			info->ird = info->ord = 0;
-		atomic_fetch_add(&listener->waiting, 1);
-		enter(request);
-	}
-	kal_cm_unlock(cm);
-	/* A listener that was destroyed has no requests; its provider refuses what is left. */
-	if (listener == NULL)
-		request_release(request);
-}
-
-void
-kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
-{
-	struct kal_request *request = NULL;
-	GHashTableIter iter;
-	gpointer value;
-
-	kal_cm_lock(cm);
-	g_hash_table_iter_init(&iter, cm->requests);
-	while (request == NULL && g_hash_table_iter_next(&iter, NULL, &value)) {
-		if (((struct kal_request *)value)->provider == event->request)
-			request = value;
-	}
-	if (request != NULL) {
-		kal_request_leave(request);
-		tell_gone(request);
-	}
-	kal_cm_unlock(cm);
-	if (request != NULL)
-		request_release(request);
 }

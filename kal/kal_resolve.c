@@ -6,6 +6,7 @@
  * questions of the client are outstanding, so that each gets one answer and none after its end. A
  * question for one of our listeners is a request as those for connections are (kal_request.c).
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "kal_cm_internal.h"
@@ -13,40 +14,68 @@
 #define ASKS_MAX 4096 /* outstanding at once */
 
 struct kal_ask {
-	uint64_t ctx;
+	struct kal_link link;     /* of kal_cm::asks; the key is the client's ctx */
+	struct kal_news_cm *told; /* reserved for the answer */
 };
+
+static void
+ask_free(struct kal_ask *ask)
+{
+	if (ask == NULL)
+		return;
+	kal_news_cm_free(ask->told);
+	free(ask);
+}
 
 /* Enter a question. RI_ERR_BUSY: its answer is outstanding. */
 static enum ri_status
 enter(struct kal_cm *cm, uint64_t ctx)
 {
-	struct kal_ask *ask = g_new0(struct kal_ask, 1);
+	struct kal_ask *ask = calloc(1, sizeof(*ask));
 	enum ri_status status = RI_SUCCESS;
 
-	ask->ctx = ctx;
+	if (ask != NULL)
+		ask->told = kal_news_cm_new();
+	if (ask == NULL || ask->told == NULL) {
+		ask_free(ask);
+		return RI_ERR_RESOURCES;
+	}
+	ask->link.key = ctx;
 	kal_cm_lock(cm);
-	if (g_hash_table_contains(cm->asks, &ctx))
+	if (kal_table_find(&cm->asks, ctx) != NULL)
 		status = RI_ERR_BUSY;
-	else if (g_hash_table_size(cm->asks) >= ASKS_MAX)
+	else if (cm->asks.count >= ASKS_MAX)
 		status = RI_ERR_RESOURCES;
 	else
-		g_hash_table_insert(cm->asks, &ask->ctx, ask);
+		kal_table_insert(&cm->asks, &ask->link);
 	kal_cm_unlock(cm);
 	if (status != RI_SUCCESS)
-		g_free(ask);
+		ask_free(ask);
 	return status;
+}
+
+/* The caller holds cm->lock. It is outstanding no more; NULL: there was none. */
+static struct kal_ask *
+take(struct kal_cm *cm, uint64_t ctx)
+{
+	struct kal_ask *ask = kal_entry(kal_table_find(&cm->asks, ctx), struct kal_ask, link);
+
+	if (ask != NULL)
+		kal_table_remove(&cm->asks, &ask->link);
+	return ask;
 }
 
 /* False: there was none. */
 static bool
 leave(struct kal_cm *cm, uint64_t ctx)
 {
-	bool was;
+	struct kal_ask *ask;
 
 	kal_cm_lock(cm);
-	was = g_hash_table_remove(cm->asks, &ctx);
+	ask = take(cm, ctx);
 	kal_cm_unlock(cm);
-	return was;
+	ask_free(ask);
+	return ask != NULL;
 }
 
 enum ri_status
@@ -89,17 +118,17 @@ kal_resolve_end(struct kal_cm *cm, uint64_t ctx)
 void
 kal_resolve_end_all(struct kal_cm *cm)
 {
-	GHashTableIter iter;
-	gpointer key = NULL;
 	uint64_t ctx = 0;
 	bool any;
 
 	do {
+		const struct kal_link *link;
+
 		kal_cm_lock(cm);
-		g_hash_table_iter_init(&iter, cm->asks);
-		any = g_hash_table_iter_next(&iter, &key, NULL);
+		link = kal_table_next(&cm->asks, NULL);
+		any = link != NULL;
 		if (any)
-			ctx = *(const uint64_t *)key;
+			ctx = link->key;
 		kal_cm_unlock(cm);
 		if (any)
 			kal_resolve_end(cm, ctx);
@@ -118,6 +147,7 @@ kal_resolve_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 		.pdata_present = event->pdata_present,
 		.pdata_len = MIN(event->pdata_len, RI_PDATA_MAX),
 	};
+	struct kal_ask *ask;
 
 	if (event->service_status == RI_SERVICE_FOUND) {
 		news.qpn = event->qpn;
@@ -125,11 +155,11 @@ kal_resolve_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 	}
 	memcpy(news.pdata, event->pdata, news.pdata_len);
 	kal_cm_lock(cm);
-	if (g_hash_table_remove(cm->asks, &event->ctx)) {
-		cm->p.event(cm->p.arg, event->ctx, &news);
-		cm->told = true;
-	}
+	ask = take(cm, event->ctx);
+	if (ask != NULL)
+		kal_cm_tell(cm, g_steal_pointer(&ask->told), event->ctx, &news);
 	kal_cm_unlock(cm);
+	ask_free(ask);
 }
 
 enum ri_status

@@ -177,14 +177,12 @@ kal_starts_free_descriptor(struct kal_listener *listener)
 {
 	struct kal_cm *cm = listener->cm;
 	struct kal_request *request;
-	GHashTableIter iter;
-	gpointer value;
+	struct kal_link *link = NULL;
 
 	kal_cm_lock(cm);
 	request = victim_of(&listener->starts, NULL);
-	g_hash_table_iter_init(&iter, cm->listeners);
-	while (request == NULL && g_hash_table_iter_next(&iter, NULL, &value))
-		request = victim_of(&((struct kal_listener *)value)->starts, NULL);
+	while (request == NULL && (link = kal_table_next(&cm->listeners, link)) != NULL)
+		request = victim_of(&kal_entry(link, struct kal_listener, link)->starts, NULL);
 	return end_one(cm, request);
 }
 

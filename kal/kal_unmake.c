@@ -5,6 +5,8 @@
  * Objects go: by a call, or because their adapter does (kal_adapters.c). One with children stays, and
  * one that the provider still needs; on failure nothing has changed.
  */
+#include <stdlib.h>
+
 #include "kal_objects.h"
 
 /* It is gone, or given up: its parents have one child less, the account has its memory back. */
@@ -62,7 +64,7 @@ release(struct kal_client *client, struct kal_object *object)
 	} else if (object->type == RI_OBJECT_SRQ) {
 		kal_news_forget_ctx(client, RI_OBJECT_SRQ, ((struct kal_srq *)object)->ctx);
 	}
-	g_free(object);
+	free(object);
 }
 
 static enum ri_status

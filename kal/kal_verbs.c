@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Calls on adapters, protection domains, completion queues, shared receive queues. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "kal_objects.h"
@@ -83,12 +84,14 @@ pd_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 {
 	struct kal_rnic *rnic =
 		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_RNIC);
-	g_autofree struct kal_pd *pd = g_new0(struct kal_pd, 1);
+	g_autofree struct kal_pd *pd = calloc(1, sizeof(*pd));
 	enum ri_status status;
 
 	(void)msg;
 	if (rnic == NULL)
 		return RI_ERR_INVALID_HANDLE;
+	if (pd == NULL)
+		return RI_ERR_RESOURCES;
 	pd->rnic = rnic;
 	status = ri_call_pd_create(&rnic->caller, rnic->context, &pd->pd);
 	if (status != RI_SUCCESS)
@@ -108,7 +111,7 @@ cq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	const struct kal_cq_create_req *in = req;
 	struct kal_cq_rep *out = rep;
 	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
-	g_autofree struct kal_cq *cq = g_new0(struct kal_cq, 1);
+	g_autofree struct kal_cq *cq = calloc(1, sizeof(*cq));
 	enum ri_status status;
 
 	(void)msg;
@@ -118,11 +121,13 @@ cq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_INVALID_ARG;
 	if (in->entries > rnic->attr.max_cqe)
 		return RI_ERR_LIMIT;
+	if (cq == NULL)
+		return RI_ERR_RESOURCES;
 	cq->rnic = rnic;
 	cq->ctx = in->ctx;
-	cq->fired.own = true;
-	cq->fired.event.kind = KAL_EVENT_CQ;
-	cq->fired.event.ctx = in->ctx;
+	cq->fired.home = KAL_NEWS_OWN;
+	cq->fired.kind = KAL_EVENT_CQ;
+	cq->fired.ctx = in->ctx;
 	out->entries = in->entries;
 	status = ri_call_cq_create(&rnic->caller, rnic->context, (uint64_t)(uintptr_t)cq,
 				   &out->entries, &cq->cq, &out->map);
@@ -164,7 +169,7 @@ srq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	const struct kal_srq_req *in = req;
 	struct kal_srq_rep *out = rep;
 	struct kal_pd *pd = kal_object_get(client, in->id, RI_OBJECT_PD);
-	g_autofree struct kal_srq *srq = g_new0(struct kal_srq, 1);
+	g_autofree struct kal_srq *srq = calloc(1, sizeof(*srq));
 	const struct ri_caller *caller;
 	enum ri_status status;
 
@@ -175,6 +180,8 @@ srq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg
 		return RI_ERR_UNSUPPORTED;
 	if (in->attr.max_wr == 0)
 		return RI_ERR_INVALID_ARG;
+	if (srq == NULL)
+		return RI_ERR_RESOURCES;
 	caller = &pd->rnic->caller;
 	srq->pd = pd;
 	srq->ctx = in->attr.ctx;

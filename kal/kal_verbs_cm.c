@@ -2,6 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Calls on listeners and connections. */
+#include <stdlib.h>
+
 #include "kal_objects.h"
 
 static enum ri_status
@@ -10,7 +12,7 @@ do_listen(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	const struct kal_listen_req *in = req;
 	struct kal_listen_rep *out = rep;
 	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
-	g_autofree struct kal_listen *listen = g_new0(struct kal_listen, 1);
+	g_autofree struct kal_listen *listen = calloc(1, sizeof(*listen));
 	enum ri_status status;
 
 	(void)msg;
@@ -20,6 +22,8 @@ do_listen(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_INVALID_ARG;
 	if (in->suppress_ird_ord && !rnic->attr.ird_ord_suppressible)
 		return RI_ERR_UNSUPPORTED;
+	if (listen == NULL)
+		return RI_ERR_RESOURCES;
 	listen->rnic = rnic;
 	status = kal_listen(rnic->cm, in, &out->service, &listen->listener);
 	if (status != RI_SUCCESS)

@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Calls on memory: regions, windows, address handles, and what is mapped for privileged clients. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "kal_objects.h"
@@ -76,7 +77,7 @@ mr_reg(struct kal_client *client, const void *req, void *rep, struct kal_msg *ms
 	const struct kal_mr_req *in = req;
 	struct kal_mr_rep *out = rep;
 	struct kal_pd *pd = kal_object_get(client, in->id, RI_OBJECT_PD);
-	g_autofree struct kal_mr *mr = g_new0(struct kal_mr, 1);
+	g_autofree struct kal_mr *mr = calloc(1, sizeof(*mr));
 	struct ri_mr_init init;
 	enum ri_status status;
 
@@ -85,6 +86,8 @@ mr_reg(struct kal_client *client, const void *req, void *rep, struct kal_msg *ms
 	if (!unflatten(in, msg, &init))
 		return RI_ERR_INVALID_ARG;
 	status = may_register(client, pd->rnic, &init);
+	if (status == RI_SUCCESS && mr == NULL)
+		status = RI_ERR_RESOURCES;
 	if (status == RI_SUCCESS)
 		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, init.length);
 	if (status != RI_SUCCESS)
@@ -157,7 +160,7 @@ mw_alloc(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 	const struct kal_mw_req *in = req;
 	struct kal_mr_rep *out = rep;
 	struct kal_pd *pd = kal_object_get(client, in->pd, RI_OBJECT_PD);
-	g_autofree struct kal_mw *mw = g_new0(struct kal_mw, 1);
+	g_autofree struct kal_mw *mw = calloc(1, sizeof(*mw));
 	enum ri_status status;
 	bool wide = in->type == RI_MW_WIDE;
 
@@ -168,6 +171,8 @@ mw_alloc(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 		return RI_ERR_INVALID_ARG;
 	if (wide ? !pd->rnic->attr.mw_wide : !pd->rnic->attr.mw_narrow)
 		return RI_ERR_UNSUPPORTED;
+	if (mw == NULL)
+		return RI_ERR_RESOURCES;
 	status = ri_call_mw_alloc(&pd->rnic->caller, pd->pd, (enum ri_mw_type)in->type, &mw->mw,
 				  &out->stag);
 	if (status != RI_SUCCESS)
@@ -200,7 +205,7 @@ ah_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	const struct kal_ah_req *in = req;
 	struct kal_ah_rep *out = rep;
 	struct kal_pd *pd = kal_object_get(client, in->id, RI_OBJECT_PD);
-	g_autofree struct kal_ah *ah = g_new0(struct kal_ah, 1);
+	g_autofree struct kal_ah *ah = calloc(1, sizeof(*ah));
 	enum ri_status status;
 
 	(void)msg;
@@ -208,6 +213,8 @@ ah_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_INVALID_HANDLE;
 	if (!pd->rnic->attr.ud)
 		return RI_ERR_UNSUPPORTED;
+	if (ah == NULL)
+		return RI_ERR_RESOURCES;
 	status = ri_call_ah_create(&pd->rnic->caller, pd->pd, &in->init, &ah->ah, &out->ah);
 	if (status != RI_SUCCESS)
 		return status;

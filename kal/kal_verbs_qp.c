@@ -2,6 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Calls on queue pairs. Each has a connection of its own from the first to the last (kal_cm.h). */
+#include <stdlib.h>
+
 #include "kal_objects.h"
 
 /* All four of the same RNIC, or NULL for an SRQ that was not named. */
@@ -56,10 +58,12 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 {
 	const struct kal_qp_create_req *in = req;
 	struct kal_qp_create_rep *out = rep;
-	g_autofree struct kal_qp *qp = g_new0(struct kal_qp, 1);
+	g_autofree struct kal_qp *qp = calloc(1, sizeof(*qp));
 	enum ri_status status;
 
 	(void)msg;
+	if (qp == NULL)
+		return RI_ERR_RESOURCES;
 	if (!find_parents(client, in, qp))
 		return RI_ERR_INVALID_HANDLE;
 	if (in->init.privileged && !client->privileged)

@@ -91,15 +91,13 @@ static const struct limit limits[] = {
 	LIMIT(max_send_sge), LIMIT(max_recv_sge), LIMIT(max_write_sge), LIMIT(max_read_sge),
 };
 
-static gboolean
-refuse(GError **error, const struct ri_loaded *loaded, const char *text)
+static bool
+refuse(struct ri_error *error, const struct ri_loaded *loaded, const char *text)
 {
-	g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM, "%s: %s", loaded->name,
-		    text);
-	return FALSE;
+	return ri_error_set(error, RI_REGISTRY_ERROR_CLAIM, "%s: %s", loaded->name, text);
 }
 
-static gboolean
+static bool
 claimed(const struct claim *claim, const struct ri_rnic_attr *attr)
 {
 	uint8_t value;
@@ -108,43 +106,43 @@ claimed(const struct claim *claim, const struct ri_rnic_attr *attr)
 	return claim->mask != 0 ? (value & claim->mask) != 0 : value != 0;
 }
 
-static gboolean
-entries_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GError **error)
+static bool
+entries_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
+	      struct ri_error *error)
 {
-	for (size_t i = 0; i < G_N_ELEMENTS(claims); i++) {
+	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
 		const struct claim *claim = &claims[i];
 		const void *entry;
 
 		memcpy(&entry, (const char *)loaded + claim->offset, sizeof(entry));
 		if (entry != NULL || !claimed(claim, attr))
 			continue;
-		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM,
-			    "%s: adapter %s claims %s, but there is no entry \"%s\"", loaded->name,
-			    attr->name, claim->attribute, claim->entry);
-		return FALSE;
+		return ri_error_set(error, RI_REGISTRY_ERROR_CLAIM,
+				    "%s: adapter %s claims %s, but there is no entry \"%s\"",
+				    loaded->name, attr->name, claim->attribute, claim->entry);
 	}
-	return TRUE;
+	return true;
 }
 
-static gboolean
-limits_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GError **error)
+static bool
+limits_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
+	     struct ri_error *error)
 {
-	for (size_t i = 0; i < G_N_ELEMENTS(limits); i++) {
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		uint32_t value;
 
 		memcpy(&value, (const char *)attr + limits[i].attr, sizeof(value));
 		if (value != 0)
 			continue;
-		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM,
-			    "%s: adapter %s has %s = 0", loaded->name, attr->name,
-			    limits[i].attribute);
-		return FALSE;
+		return ri_error_set(error, RI_REGISTRY_ERROR_CLAIM, "%s: adapter %s has %s = 0",
+				    loaded->name, attr->name, limits[i].attribute);
 	}
-	return TRUE;
+	return true;
 }
 
-static gboolean
-ranges_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GError **error)
+static bool
+ranges_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
+	     struct ri_error *error)
 {
 	if (attr->transport != RI_TRANSPORT_IB && attr->transport != RI_TRANSPORT_IWARP)
 		return refuse(error, loaded, "transport is neither InfiniBand nor iWARP");
@@ -165,12 +163,12 @@ ranges_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GE
 		return refuse(error, loaded, "private data is longer than RI_PDATA_MAX");
 	if ((attr->rtr_types & ~(RI_RTR_WRITE | RI_RTR_READ)) != 0)
 		return refuse(error, loaded, "rtr_types has a type that nobody may offer");
-	return TRUE;
+	return true;
 }
 
-static gboolean
+static bool
 contradictions_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
-		     GError **error)
+		     struct ri_error *error)
 {
 	if (!attr->addr_ip && !attr->addr_gid)
 		return refuse(error, loaded, "neither addr_ip nor addr_gid: peers have no names");
@@ -188,11 +186,12 @@ contradictions_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *
 		return refuse(error, loaded, "fast_register without privileged_ops");
 	if (attr->direct_stag && !attr->privileged_ops)
 		return refuse(error, loaded, "direct_stag without privileged_ops");
-	return TRUE;
+	return true;
 }
 
-gboolean
-ri_claims_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr, GError **error)
+bool
+ri_claims_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
+		struct ri_error *error)
 {
 	if (memchr(attr->name, 0, sizeof(attr->name)) == NULL || attr->name[0] == '\0' ||
 	    memchr(attr->vendor, 0, sizeof(attr->vendor)) == NULL)

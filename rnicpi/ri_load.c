@@ -14,8 +14,15 @@
 
 #include "ri_load.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define SUFFIX ".so"
 
 static void
 say(const struct ri_host *host, enum ri_log_level level, const char *text)
@@ -24,32 +31,45 @@ say(const struct ri_host *host, enum ri_log_level level, const char *text)
 		host->log(host->self, level, "registry", text);
 }
 
-/* A provider was not taken: keep the reason for whoever asks. */
-static void
-refused(const struct ri_host *host, GError *error)
+/* A provider was not taken: keep the reason for whoever asks. False: it was for want of memory. */
+static bool
+refused(const struct ri_host *host, const struct ri_error *error)
 {
-	say(host, RI_LOG_WARNING, error->message);
-	ri_registry_note_refusal(error->message);
-	g_error_free(error);
+	say(host, RI_LOG_WARNING, error->text);
+	if (error->code == RI_REGISTRY_ERROR_MEMORY)
+		return false;
+	ri_registry_note_refusal(error->text);
+	return true;
 }
 
-static gboolean
-load_error(GError **error, const char *path, const char *what)
+static bool
+load_error(struct ri_error *error, const char *path, const char *what)
 {
-	g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_LOAD, "%s: %s", path, what);
-	return FALSE;
+	return ri_error_set(error, RI_REGISTRY_ERROR_LOAD, "%s: %s", path, what);
 }
 
-gboolean
-ri_load_file(const char *path, GError **error)
+/* The dynamic linker says why in words only; errno tells whether an allocation failed on the way. */
+static bool
+open_error(struct ri_error *error, const char *path, int cause)
 {
-	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	const char *what = dlerror();
+
+	return ri_error_set(error,
+			    cause == ENOMEM ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
+			    "%s: %s", path, what != NULL ? what : "cannot be loaded");
+}
+
+bool
+ri_load_file(const char *path, struct ri_error *error)
+{
 	const struct ri_provider *provider;
 	ri_provider_entry_fn entry;
-	void *symbol;
+	void *object, *symbol;
 
+	errno = 0;
+	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (object == NULL)
-		return load_error(error, path, dlerror());
+		return open_error(error, path, errno);
 	symbol = dlsym(object, RI_PROVIDER_ENTRY_NAME);
 	if (symbol == NULL) {
 		dlclose(object);
@@ -63,66 +83,106 @@ ri_load_file(const char *path, GError **error)
 	}
 	if (ri_registry_add(provider, path, error))
 		/* cppcheck-suppress resourceLeak; a provider stays loaded as long as the process */
-		return TRUE;
+		return true;
 	dlclose(object);
-	return FALSE;
+	return false;
 }
 
-static gint
-by_name(gconstpointer a, gconstpointer b)
+static int
+is_object(const struct dirent *entry)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	size_t length = strlen(entry->d_name);
+
+	return length > strlen(SUFFIX) &&
+	       strcmp(entry->d_name + length - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-static void
+static int
+by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* False: no memory. */
+static bool
 load_folder(const struct ri_host *host, const char *folder)
 {
-	g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-	const char *name;
+	struct dirent **entries = NULL;
+	bool complete = true;
+	int count;
 
-	while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
-		if (g_str_has_suffix(name, ".so"))
-			g_ptr_array_add(names, g_build_filename(folder, name, NULL));
-	}
-	g_ptr_array_sort(names, by_name);
-	for (unsigned i = 0; i < names->len; i++) {
-		GError *error = NULL;
+	errno = 0;
+	count = scandir(folder, &entries, is_object, by_name);
+	if (count < 0)
+		return errno != ENOMEM;
+	for (int i = 0; i < count; i++) {
+		struct ri_error error = {0};
+		char path[PATH_MAX];
+		int length = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
 
-		if (!ri_load_file(g_ptr_array_index(names, i), &error))
-			refused(host, error);
+		if (length < 0 || (size_t)length >= sizeof(path))
+			(void)load_error(&error, entries[i]->d_name, "its path is too long");
+		else
+			(void)ri_load_file(path, &error);
+		if (error.code != RI_REGISTRY_ERROR_NONE)
+			complete &= refused(host, &error);
+		free(entries[i]);
 	}
+	free(entries);
+	return complete;
 }
 
-static void
+static bool
 load_built_in(const struct ri_host *host, const ri_provider_entry_fn *builtin)
 {
+	bool complete = true;
+
 	for (; builtin != NULL && *builtin != NULL; builtin++) {
 		const struct ri_provider *provider = (*builtin)();
-		GError *error = NULL;
+		struct ri_error error = {0};
 
 		if (provider == NULL || ri_registry_add(provider, "built-in", &error))
 			continue;
-		if (g_error_matches(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_NAME)) {
-			say(host, RI_LOG_INFO, error->message); /* as somebody wanted */
-			g_error_free(error);
-		} else {
-			refused(host, error);
-		}
+		if (error.code == RI_REGISTRY_ERROR_NAME)
+			say(host, RI_LOG_INFO, error.text); /* as somebody wanted */
+		else
+			complete &= refused(host, &error);
 	}
+	return complete;
 }
 
-void
+/* Colon-separated; what is too long to be a folder is passed over. */
+static bool
+load_path(const struct ri_host *host, const char *path)
+{
+	bool complete = true;
+
+	while (*path != '\0') {
+		size_t length = strcspn(path, ":");
+		char folder[PATH_MAX];
+
+		if (length > 0 && length < sizeof(folder)) {
+			memcpy(folder, path, length);
+			folder[length] = '\0';
+			complete &= load_folder(host, folder);
+		}
+		path += length;
+		path += *path == ':';
+	}
+	return complete;
+}
+
+bool
 ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, const char *path,
 	    const char *folder)
 {
-	g_auto(GStrv) folders = path != NULL ? g_strsplit(path, ":", -1) : NULL;
+	bool complete = path == NULL || load_path(host, path);
 
-	for (unsigned i = 0; folders != NULL && folders[i] != NULL; i++) {
-		if (folders[i][0] != '\0')
-			load_folder(host, folders[i]);
-	}
-	load_built_in(host, builtin);
+	/* Whoever names a folder wants its providers before those of the same name that are compiled in. */
+	if (!complete)
+		return false;
+	complete = load_built_in(host, builtin);
 	if (folder != NULL)
-		load_folder(host, folder);
+		complete &= load_folder(host, folder);
+	return complete;
 }

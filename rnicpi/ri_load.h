@@ -16,11 +16,11 @@ extern const ri_provider_entry_fn ri_builtin_entries[];
 /*
  * Register every *.so of the folders in `path` (colon-separated, may be NULL), then the built-in
  * providers, then every *.so of `folder` (may be NULL), by name. What is refused is logged through `host`, remembered
- * by the registry, and does not stop the others.
+ * by the registry, and does not stop the others. False: memory ran out on the way; the same call again goes on.
  */
-void ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, const char *path,
+bool ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, const char *path,
 		 const char *folder);
 /* One file. */
-gboolean ri_load_file(const char *path, GError **error);
+bool ri_load_file(const char *path, struct ri_error *error);
 
 #endif /* RI_LOAD_H */

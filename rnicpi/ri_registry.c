@@ -10,8 +10,9 @@
  * provider must have is then asked for by name. What only some must have depends on the adapter's
  * profile, which nobody knows before an adapter is open: that is ri_claims.c.
  *
- * Sizes that cannot be (no room for one entry, or more than any version will ever have), and names
- * that are missing, endless or not text are refused; a pointer into nowhere cannot be told.
+ * Sizes that cannot be (no room for one entry, more than any version will ever have, or an end in the middle
+ * of a pointer), and names that are missing, endless or not text are refused; a pointer into nowhere cannot be
+ * told.
  *
  * Providers are never taken out again: adapters, uAL objects and threads may hold their entries.
  */
@@ -19,17 +20,22 @@
 #include "ri_registry.h"
 
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_LENGTH 31
-#define TEXT_MAX_LENGTH 255
-#define SIZE_MAX_SANE   65536
+#define SIZE_MAX_SANE 65536
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 
-G_DEFINE_QUARK(ri_registry_error, ri_registry_error)
+struct refusal {
+	struct refusal *next;
+	char text[];
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static GPtrArray *registry;
-static GString *refusals;
+static struct ri_loaded *registry; /* in order of registration */
+static struct refusal *refusals;   /* oldest first */
 
 typedef void (*entry_fn)(void);
 
@@ -39,7 +45,7 @@ struct table {
 	size_t theirs; /* where ri_provider points to it */
 	size_t ours;   /* where ri_loaded keeps it */
 	size_t size;   /* as known here */
-	gboolean required;
+	bool required;
 };
 
 #define TABLE(member, type, required)                                                              \
@@ -49,12 +55,12 @@ struct table {
 	}
 
 static const struct table tables[] = {
-	TABLE(device, ri_device_ops, TRUE), TABLE(pd, ri_pd_ops, TRUE),
-	TABLE(cq, ri_cq_ops, TRUE),         TABLE(qp, ri_qp_ops, TRUE),
-	TABLE(mem, ri_mem_ops, TRUE),       TABLE(srq, ri_srq_ops, FALSE),
-	TABLE(ah, ri_ah_ops, FALSE),        TABLE(cm, ri_cm_ops, FALSE),
-	TABLE(llp, ri_llp_ops, FALSE),      TABLE(user, ri_user_ops, TRUE),
-	TABLE(fast, ri_fast_ops, TRUE),
+	TABLE(device, ri_device_ops, true), TABLE(pd, ri_pd_ops, true),
+	TABLE(cq, ri_cq_ops, true),         TABLE(qp, ri_qp_ops, true),
+	TABLE(mem, ri_mem_ops, true),       TABLE(srq, ri_srq_ops, false),
+	TABLE(ah, ri_ah_ops, false),        TABLE(cm, ri_cm_ops, false),
+	TABLE(llp, ri_llp_ops, false),      TABLE(user, ri_user_ops, true),
+	TABLE(fast, ri_fast_ops, true),
 };
 
 /* An entry that every provider has. */
@@ -116,123 +122,155 @@ pointer_set(void *base, size_t offset, const void *pointer)
 	memcpy((char *)base + offset, &pointer, sizeof(pointer));
 }
 
+bool
+ri_error_set(struct ri_error *error, enum ri_registry_error code, const char *format, ...)
+{
+	va_list args;
+
+	if (error == NULL)
+		return false;
+	error->code = code;
+	va_start(args, format);
+	(void)vsnprintf(error->text, sizeof(error->text), format, args);
+	va_end(args);
+	return false;
+}
+
+void
+ri_error_prefix(struct ri_error *error, const char *who)
+{
+	size_t len, whole;
+
+	if (error == NULL)
+		return;
+	len = strnlen(who, sizeof(error->text) / 2);
+	whole = strlen(error->text);
+	if (whole > sizeof(error->text) - len - 3)
+		whole = sizeof(error->text) - len - 3;
+	memmove(error->text + len + 2, error->text, whole);
+	memcpy(error->text, who, len);
+	memcpy(error->text + len, ": ", 2);
+	error->text[len + 2 + whole] = '\0';
+}
+
+/* A struct of that size holds whole pointers only, at least so many octets, and not absurdly many. */
+static bool
+size_is_sane(uint32_t size, size_t least)
+{
+	return size >= least && size <= SIZE_MAX_SANE && size % sizeof(entry_fn) == 0;
+}
+
 /* The provider's struct itself: version and size lead it in every version there will be. */
-static gboolean
-copy_head(struct ri_provider *own, const struct ri_provider *theirs, GError **error)
+static bool
+copy_head(struct ri_provider *own, const struct ri_provider *theirs, struct ri_error *error)
 {
 	uint16_t major;
 	uint32_t size;
 
 	memcpy(&major, &theirs->abi_major, sizeof(major));
 	memcpy(&size, &theirs->size, sizeof(size));
-	if (major != RI_ABI_MAJOR) {
-		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_VERSION,
-			    "made for version %u of the provider interface, this is version %d",
-			    major, RI_ABI_MAJOR);
-		return FALSE;
-	}
-	if (size < offsetof(struct ri_provider, device) || size > SIZE_MAX_SANE) {
-		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_SHAPE,
-			    "struct ri_provider cannot have %u octets", size);
-		return FALSE;
-	}
+	if (major != RI_ABI_MAJOR)
+		return ri_error_set(
+			error, RI_REGISTRY_ERROR_VERSION,
+			"made for version %u of the provider interface, this is version %d", major,
+			RI_ABI_MAJOR);
+	if (!size_is_sane(size, offsetof(struct ri_provider, device)))
+		return ri_error_set(error, RI_REGISTRY_ERROR_SHAPE,
+				    "struct ri_provider cannot have %u octets", size);
 	memset(own, 0, sizeof(*own));
-	memcpy(own, theirs, MIN(size, sizeof(*own)));
-	return TRUE;
+	memcpy(own, theirs, size < sizeof(*own) ? size : sizeof(*own));
+	return true;
 }
 
-/* A text of a provider, as a copy; NULL if it is missing, too long, or no plain text. */
-static char *
-copy_text(const char *text, size_t longest)
+/* A text of a provider into `room` octets; false if it is missing, too long, or no plain text. */
+static bool
+copy_text(char *out, size_t room, const char *text)
 {
-	size_t length = text != NULL ? strnlen(text, longest + 1) : 0;
+	size_t length = text != NULL ? strnlen(text, room) : 0;
 
-	if (length == 0 || length > longest)
-		return NULL;
+	if (length == 0 || length >= room)
+		return false;
 	for (size_t i = 0; i < length; i++) {
-		if (!g_ascii_isprint(text[i]))
-			return NULL;
+		if (text[i] < ' ' || text[i] > '~')
+			return false;
 	}
-	return g_strndup(text, length);
+	memcpy(out, text, length);
+	out[length] = '\0';
+	return true;
 }
 
-static gboolean
-copy_names(struct ri_loaded *loaded, GError **error)
+static bool
+copy_names(struct ri_loaded *loaded, struct ri_error *error)
 {
-	loaded->name = copy_text(loaded->provider.name, NAME_MAX_LENGTH);
-	if (loaded->name == NULL || strpbrk(loaded->name, ":/ ") != NULL) {
-		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_SHAPE,
-			    "ri_provider.name must be a word of 1 to %d plain characters",
-			    NAME_MAX_LENGTH);
-		return FALSE;
+	if (!copy_text(loaded->name, sizeof(loaded->name), loaded->provider.name) ||
+	    strpbrk(loaded->name, ":/ ") != NULL) {
+		loaded->name[0] = '\0';
+		return ri_error_set(error, RI_REGISTRY_ERROR_SHAPE,
+				    "ri_provider.name must be a word of 1 to %zu plain characters",
+				    sizeof(loaded->name) - 1);
 	}
-	loaded->description = copy_text(loaded->provider.description, TEXT_MAX_LENGTH);
-	if (loaded->description == NULL)
-		loaded->description = g_strdup(loaded->name);
+	if (!copy_text(loaded->description, sizeof(loaded->description),
+		       loaded->provider.description))
+		memcpy(loaded->description, loaded->name, sizeof(loaded->name));
 	loaded->provider.name = loaded->name;
 	loaded->provider.description = loaded->description;
-	return TRUE;
+	return true;
 }
 
-static gboolean
-copy_table(struct ri_loaded *loaded, const struct table *table, GError **error)
+static bool
+copy_table(struct ri_loaded *loaded, const struct table *table, struct ri_error *error)
 {
 	const void *theirs = pointer_at(&loaded->provider, table->theirs);
 	char *own = (char *)loaded + table->ours;
 	uint32_t size, known = (uint32_t)table->size;
 
-	if (theirs == NULL) {
-		if (!table->required)
-			return TRUE;
-		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_MEMBER,
-			    "has no table \"%s\"", table->name);
-		return FALSE;
-	}
+	if (theirs == NULL)
+		return !table->required || ri_error_set(error, RI_REGISTRY_ERROR_MEMBER,
+							"has no table \"%s\"", table->name);
 	memcpy(&size, theirs, sizeof(size));
-	if (size < sizeof(entry_fn) * 2 || size > SIZE_MAX_SANE) {
-		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_SHAPE,
-			    "table \"%s\" cannot have %u octets", table->name, size);
-		return FALSE;
-	}
-	/* An entry that the size cuts in two is not there. */
-	size -= size % (uint32_t)sizeof(entry_fn);
-	memcpy(own, theirs, MIN(size, known));
+	if (!size_is_sane(size, sizeof(entry_fn) * 2))
+		return ri_error_set(error, RI_REGISTRY_ERROR_SHAPE,
+				    "table \"%s\" cannot have %u octets", table->name, size);
+	memcpy(own, theirs, size < known ? size : known);
 	memcpy(own, &known, sizeof(known));
 	pointer_set(&loaded->provider, table->theirs, own);
-	return TRUE;
+	return true;
 }
 
-static gboolean
-has_required(const struct ri_loaded *loaded, GError **error)
+static bool
+has_required(const struct ri_loaded *loaded, struct ri_error *error)
 {
-	for (size_t i = 0; i < G_N_ELEMENTS(required); i++) {
-		if (pointer_at(loaded, required[i].offset) != NULL)
-			continue;
-		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_MEMBER,
-			    "has no entry \"%s\", which every provider must have",
-			    required[i].name);
-		return FALSE;
+	for (size_t i = 0; i < COUNT(required); i++) {
+		if (pointer_at(loaded, required[i].offset) == NULL)
+			return ri_error_set(error, RI_REGISTRY_ERROR_MEMBER,
+					    "has no entry \"%s\", which every provider must have",
+					    required[i].name);
 	}
-	return TRUE;
+	return true;
 }
 
 struct ri_loaded *
-ri_loaded_new(const struct ri_provider *provider, const char *origin, GError **error)
+ri_loaded_new(const struct ri_provider *provider, const char *origin, struct ri_error *error)
 {
-	struct ri_loaded *loaded = g_new0(struct ri_loaded, 1);
-	gboolean good = provider != NULL;
+	size_t length = strlen(origin) + 1;
+	struct ri_loaded *loaded = calloc(1, sizeof(*loaded) + length);
+	bool good;
 
-	if (!good)
-		g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_SHAPE,
-			    "there is no provider");
-	loaded->origin = g_strdup(origin);
+	if (loaded == NULL) {
+		(void)ri_error_set(error, RI_REGISTRY_ERROR_MEMORY, "%s: no memory", origin);
+		return NULL;
+	}
+	memcpy(loaded->origin, origin, length);
+	loaded->source = provider;
+	good = provider != NULL ||
+	       ri_error_set(error, RI_REGISTRY_ERROR_SHAPE, "there is no provider");
 	good = good && copy_head(&loaded->provider, provider, error) && copy_names(loaded, error);
-	for (size_t i = 0; good && i < G_N_ELEMENTS(tables); i++)
+	for (size_t i = 0; good && i < COUNT(tables); i++)
 		good = copy_table(loaded, &tables[i], error);
 	good = good && has_required(loaded, error);
 	if (good)
 		return loaded;
-	g_prefix_error(error, "%s: ", loaded->name != NULL ? loaded->name : origin);
+	ri_error_prefix(error, loaded->name[0] != '\0' ? loaded->name : origin);
 	ri_loaded_free(loaded);
 	return NULL;
 }
@@ -240,56 +278,54 @@ ri_loaded_new(const struct ri_provider *provider, const char *origin, GError **e
 void
 ri_loaded_free(struct ri_loaded *loaded)
 {
-	g_free(loaded->name);
-	g_free(loaded->description);
-	g_free(loaded->origin);
-	g_free(loaded);
+	free(loaded);
 }
 
-/* With the lock held. */
+/* With the lock held: enter it; or the one that has its name already. */
 static const struct ri_loaded *
-find(const char *name)
+enter(struct ri_loaded *loaded)
 {
-	for (unsigned i = 0; registry != NULL && i < registry->len; i++) {
-		const struct ri_loaded *loaded = g_ptr_array_index(registry, i);
+	struct ri_loaded **link = &registry;
 
-		if (strcmp(loaded->name, name) == 0)
-			return loaded;
-	}
+	while (*link != NULL && strcmp((*link)->name, loaded->name) != 0)
+		link = &(*link)->next;
+	if (*link != NULL)
+		return *link;
+	*link = loaded;
 	return NULL;
 }
 
-gboolean
-ri_registry_add(const struct ri_provider *provider, const char *origin, GError **error)
+bool
+ri_registry_add(const struct ri_provider *provider, const char *origin, struct ri_error *error)
 {
 	struct ri_loaded *loaded = ri_loaded_new(provider, origin, error);
 	const struct ri_loaded *present;
+	bool same;
 
 	if (loaded == NULL)
-		return FALSE;
+		return false;
 	pthread_mutex_lock(&lock);
-	present = find(loaded->name);
-	if (present == NULL) {
-		if (registry == NULL)
-			registry = g_ptr_array_new();
-		g_ptr_array_add(registry, loaded);
-	}
+	present = enter(loaded);
 	pthread_mutex_unlock(&lock);
 	if (present == NULL)
-		return TRUE;
-	g_set_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_NAME,
-		    "%s: the name is taken by the provider from %s", loaded->name, present->origin);
+		return true;
+	same = present->source == provider;
+	if (!same)
+		(void)ri_error_set(error, RI_REGISTRY_ERROR_NAME,
+				   "%s: the name is taken by the provider from %s", loaded->name,
+				   present->origin);
 	ri_loaded_free(loaded);
-	return FALSE;
+	return same;
 }
 
 unsigned
 ri_registry_count(void)
 {
-	unsigned count;
+	unsigned count = 0;
 
 	pthread_mutex_lock(&lock);
-	count = registry != NULL ? registry->len : 0;
+	for (const struct ri_loaded *loaded = registry; loaded != NULL; loaded = loaded->next)
+		count++;
 	pthread_mutex_unlock(&lock);
 	return count;
 }
@@ -297,11 +333,12 @@ ri_registry_count(void)
 const struct ri_loaded *
 ri_registry_get(unsigned index)
 {
-	const struct ri_loaded *loaded = NULL;
+	const struct ri_loaded *loaded;
 
 	pthread_mutex_lock(&lock);
-	if (registry != NULL && index < registry->len)
-		loaded = g_ptr_array_index(registry, index);
+	loaded = registry;
+	while (loaded != NULL && index-- > 0)
+		loaded = loaded->next;
 	pthread_mutex_unlock(&lock);
 	return loaded;
 }
@@ -309,20 +346,38 @@ ri_registry_get(unsigned index)
 void
 ri_registry_note_refusal(const char *text)
 {
+	size_t length = strlen(text) + 1;
+	struct refusal *refusal = calloc(1, sizeof(*refusal) + length);
+	struct refusal **link = &refusals;
+
+	if (refusal == NULL)
+		return;
+	memcpy(refusal->text, text, length);
 	pthread_mutex_lock(&lock);
-	if (refusals == NULL)
-		refusals = g_string_new(NULL);
-	g_string_append_printf(refusals, "%s\n", text);
+	while (*link != NULL && strcmp((*link)->text, text) != 0)
+		link = &(*link)->next;
+	if (*link == NULL) {
+		*link = refusal;
+		refusal = NULL;
+	}
 	pthread_mutex_unlock(&lock);
+	free(refusal);
 }
 
 char *
 ri_registry_refusals(void)
 {
-	char *text;
+	size_t size = 1;
+	char *text, *at;
 
 	pthread_mutex_lock(&lock);
-	text = g_strdup(refusals != NULL ? refusals->str : "");
+	for (const struct refusal *r = refusals; r != NULL; r = r->next)
+		size += strlen(r->text) + 1;
+	text = at = malloc(size);
+	for (const struct refusal *r = refusals; text != NULL && r != NULL; r = r->next)
+		at += sprintf(at, "%s\n", r->text);
+	if (text != NULL)
+		*at = '\0';
 	pthread_mutex_unlock(&lock);
 	return text;
 }

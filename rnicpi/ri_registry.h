@@ -6,11 +6,14 @@
  *
  * A provider that was taken over is a copy of ours: its tables cut or filled up with zeros to the
  * sizes known here, so that whoever uses it may look at every member. It stays until the process ends.
+ *
+ * No function here ends the process for want of memory: it refuses with RI_REGISTRY_ERROR_MEMORY, has
+ * registered nothing, and may be called again.
  */
 #ifndef RI_REGISTRY_H
 #define RI_REGISTRY_H
 
-#include <glib.h>
+#include <stdbool.h>
 
 #include "rnicpi.h"
 
@@ -28,45 +31,59 @@ struct ri_loaded {
 	struct ri_llp_ops llp;
 	struct ri_user_ops user;
 	struct ri_fast_ops fast;
-	char *name;
-	char *description;
-	char *origin; /* file, "built-in" or "registered" */
+	char name[32];
+	char description[256];
+	const struct ri_provider *source; /* what this is a copy of; only to be compared */
+	struct ri_loaded *next;           /* in the registry */
+	char origin[];                    /* file, "built-in" or "registered" */
 };
 
-#define RI_REGISTRY_ERROR (ri_registry_error_quark())
-GQuark ri_registry_error_quark(void);
-
-/* Why a provider is refused; the message names the table, the member or the attribute. */
+/* Why a provider is refused. */
 enum ri_registry_error {
+	RI_REGISTRY_ERROR_NONE = 0,
 	RI_REGISTRY_ERROR_VERSION, /* another major version of the interface */
 	RI_REGISTRY_ERROR_SHAPE,   /* sizes or names that cannot be */
 	RI_REGISTRY_ERROR_MEMBER,  /* a required table or entry is missing */
 	RI_REGISTRY_ERROR_NAME,    /* the name is taken */
 	RI_REGISTRY_ERROR_CLAIM,   /* the profile claims what is not there, or makes no sense */
-	RI_REGISTRY_ERROR_LOAD     /* the file cannot be loaded, or is no provider */
+	RI_REGISTRY_ERROR_LOAD,    /* the file cannot be loaded, or is no provider */
+	RI_REGISTRY_ERROR_MEMORY   /* there is no memory now; it may work later */
 };
+
+/* The same in words, which name the table, the member or the attribute. Needs no memory of its own. */
+struct ri_error {
+	enum ri_registry_error code;
+	char text[512]; /* cut if it is longer */
+};
+
+/* Set one; NULL is fine. Always false. */
+bool ri_error_set(struct ri_error *error, enum ri_registry_error code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Put "who: " in front of one that is set; NULL is fine. */
+void ri_error_prefix(struct ri_error *error, const char *who);
 
 /* Make our own copy of a provider, or say why not. Registers nothing. */
 struct ri_loaded *ri_loaded_new(const struct ri_provider *provider, const char *origin,
-				GError **error);
+				struct ri_error *error);
 void ri_loaded_free(struct ri_loaded *loaded);
 
 /*
  * Take a provider over and keep it. What it points to must stay; the struct itself is copied.
- * Any thread. The first with a name keeps it.
+ * Any thread. The first with a name keeps it; the very same struct once more is a success and changes nothing.
  */
-gboolean ri_registry_add(const struct ri_provider *provider, const char *origin, GError **error);
+bool ri_registry_add(const struct ri_provider *provider, const char *origin,
+		     struct ri_error *error);
 /* How many there are, and the n-th in order of registration, NULL beyond. Never shrinks. */
 unsigned ri_registry_count(void);
 const struct ri_loaded *ri_registry_get(unsigned index);
 
-/* Remember, and give back in one text, why something was refused while loading. */
+/* Remember why something was refused while loading. Without memory, or if it is known: nothing happens. */
 void ri_registry_note_refusal(const char *text);
-/* One line per refusal so far; to be freed. */
+/* One line per refusal so far; to be freed with free(). NULL: no memory. */
 char *ri_registry_refusals(void);
 
 /* Is the profile of an adapter sane, and is every claim in it backed by an entry? (ri_claims.c) */
-gboolean ri_claims_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
-			 GError **error);
+bool ri_claims_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
+		     struct ri_error *error);
 
 #endif /* RI_REGISTRY_H */

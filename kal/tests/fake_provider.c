@@ -420,9 +420,9 @@ const struct ri_provider fake_provider = {
 void
 fake_register(void)
 {
-	g_autoptr(GError) error = NULL;
+	struct ri_error error;
 
 	fake_reset();
 	if (ri_registry_count() == 0 && !ri_registry_add(&fake_provider, "registered", &error))
-		g_error("%s", error->message);
+		g_error("%s", error.text);
 }

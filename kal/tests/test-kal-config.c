@@ -14,28 +14,38 @@
 static char *path;
 
 static struct kal_config *
-config_of(const char *text, GError **error)
+load(const char *from)
+{
+	struct kal_config *config = NULL;
+
+	g_assert_cmpint(kal_config_load(from, &config, NULL), ==, RI_SUCCESS);
+	return config;
+}
+
+static struct kal_config *
+config_of(const char *text)
 {
 	g_assert_true(g_file_set_contents(path, text, -1, NULL));
-	return kal_config_load(path, error);
+	return load(path);
 }
 
 static void
 refuse(const char *text, const char *word)
 {
-	g_autoptr(GError) error = NULL;
+	struct kal_config *config = NULL;
+	struct kal_why why = {""};
 
-	g_assert_null(config_of(text, &error));
-	g_assert_nonnull(error);
-	if (strstr(error->message, word) == NULL)
-		g_error("\"%s\" does not say \"%s\"", error->message, word);
-	g_assert_true(g_str_has_prefix(error->message, path));
+	g_assert_true(g_file_set_contents(path, text, -1, NULL));
+	g_assert_cmpint(kal_config_load(path, &config, &why), ==, RI_ERR_INVALID_ARG);
+	g_assert_null(config);
+	if (strstr(why.text, word) == NULL)
+		g_error("\"%s\" does not say \"%s\"", why.text, word);
+	g_assert_true(g_str_has_prefix(why.text, path));
 }
 
 static void
 test_file(void)
 {
-	g_autoptr(GError) error = NULL;
 	g_autofree char *text =
 		g_strdup_printf("[aliases]\nOpenIB-cma=iwarp\n"
 				"[mpa]\ncrc=false\nfall-back=false\nconvert-timeout=7\n"
@@ -44,9 +54,8 @@ test_file(void)
 				"[limits.client]\nqp=5\nmemory=unlimited\n"
 				"[limits.user]\nmemory=4096\n",
 				getuid());
-	struct kal_config *config = config_of(text, &error);
+	struct kal_config *config = config_of(text);
 
-	g_assert_no_error(error);
 	g_assert_cmpstr(kal_config_adapter(config, "OpenIB-cma"), ==, "iwarp");
 	g_assert_cmpstr(kal_config_adapter(config, "emul:ib"), ==, "emul:ib");
 	g_assert_false(config->crc || config->fall_back);
@@ -59,14 +68,14 @@ test_file(void)
 	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_CQ], >, 1000);
 	kal_config_free(config);
 
-	config = kal_config_load(NULL, &error);
+	config = load(NULL);
 	g_assert_true(config->crc && config->fall_back && !config->privileged &&
 		      !config->drop_disconnect_data);
 	g_assert_cmpuint(config->convert_s, ==, 120);
 	kal_config_free(config);
 	/* The environment says the same in short. */
 	g_setenv(KAL_CONFIG_DISCONNECT_DATA, "drop", TRUE);
-	config = kal_config_load(NULL, &error);
+	config = load(NULL);
 	g_assert_true(config->drop_disconnect_data);
 	kal_config_free(config);
 	g_unsetenv(KAL_CONFIG_DISCONNECT_DATA);
@@ -75,7 +84,8 @@ test_file(void)
 static void
 test_mistakes(void)
 {
-	g_autoptr(GError) error = NULL;
+	struct kal_config *config = NULL;
+	struct kal_why why = {""};
 
 	refuse("[limits.client]\nqps=5\n", "qps");
 	refuse("[limits.client]\nqp=many\n", "neither");
@@ -90,18 +100,66 @@ test_mistakes(void)
 	refuse("[mpa]\nconvert-timeout=2m\n", "convert-timeout");
 	refuse("[compat]\ndisconnect-data=keep\n", "disconnect-data");
 	refuse("[compat]\npdata=drop\n", "pdata");
-	refuse("[policy]\nprivileged-uids=root\n", "interpreted");
+	refuse("[policy]\nprivileged-uids=root\n", "user numbers");
+	refuse("[policy]\nprivileged-uids=1;;2\n", "user numbers");
+	refuse("[policy]\nprivileged-uids=-1\n", "user numbers");
+	refuse("[policy]\nprivileged-uids=4294967295\n", "user numbers");
 	refuse("[policy]\nfriends=1\n", "friends");
-	refuse("no file of this kind", "");
-	g_assert_null(kal_config_load("/nonexistent/itapi.conf", &error));
-	g_assert_nonnull(strstr(error->message, "/nonexistent/itapi.conf"));
+	refuse("no file of this kind", "line 1");
+	g_assert_cmpint(kal_config_load("/nonexistent/itapi.conf", &config, &why), ==,
+			RI_ERR_INVALID_ARG);
+	g_assert_nonnull(strstr(why.text, "/nonexistent/itapi.conf"));
+	g_assert_cmpint(kal_config_load("/tmp", &config, NULL), ==, RI_ERR_INVALID_ARG);
+}
+
+/* The grammar: what is wrong is told with its line. */
+static void
+test_lines(void)
+{
+	static const char long_name[] = "[aliases]\n"
+					"a=0123456789012345678901234567890123456789"
+					"012345678901234567890123\n";
+	g_autofree char *large = g_strnfill(65536, '\n');
+	struct kal_config *config;
+
+	refuse("\n\n[mpa]\ncrc=maybe\n", "line 4: [mpa] crc: ");
+	refuse("[mpa]\n\n[nothing]\n", "line 3: [nothing] there is no such group");
+	refuse("qp=5\n", "line 1: a key stands before");
+	refuse("[mpa\ncrc=true\n", "line 1: this is no [group]");
+	refuse("[]\n", "line 1: this is no [group]");
+	refuse("[mpa]]\n", "line 1: this is no [group]");
+	refuse("[mpa] x\n", "line 1: this is no [group]");
+	refuse("[mpa]\ncrc\n", "line 2: [mpa] this is neither");
+	refuse("[mpa]\n=true\n", "line 2: [mpa] this is neither");
+	refuse("[aliases]\na=b\\q\n", "line 2: [aliases] a: a backslash");
+	refuse("[aliases]\na=b\\\n", "line 2: [aliases] a: a backslash");
+	refuse("[aliases]\na=b\\\\\\x\n", "a backslash");
+	refuse("[aliases]\na=\n", "line 2: [aliases] a: a name has");
+	refuse(long_name, "a name has");
+	config = config_of("# comment\r\n [aliases] \r\n\t a b \t=\t x\\sy\\t\\\\z \r\n"
+			   "a b = first\na b=\\sx\\s\n[mpa]\n#crc=perhaps\n[mpa]\ncrc = 0");
+	g_assert_cmpstr(kal_config_adapter(config, "a b"), ==, " x ");
+	g_assert_null(config->aliases->next);
+	g_assert_false(config->crc);
+	kal_config_free(config);
+	config = config_of("[aliases]\nq=x\\sy\\t\\\\z\\n\\r\n");
+	g_assert_cmpstr(kal_config_adapter(config, "q"), ==, "x y\t\\z\n\r");
+	kal_config_free(config);
+	kal_config_free(config_of(""));
+	kal_config_free(config_of(large)); /* as large as a file may be */
+	g_assert_true(g_file_set_contents(path, "[mpa]\ncrc=\0true\n", 16, NULL));
+	g_assert_cmpint(kal_config_load(path, &config, NULL), ==, RI_ERR_INVALID_ARG);
+	large = g_realloc(large, 65538);
+	large[65536] = '#';
+	large[65537] = '\0';
+	refuse(large, "File too large");
 }
 
 /* What was taken above a limit was not taken at all, on any level. */
 static void
 test_accounts(void)
 {
-	struct kal_config *config = kal_config_load(NULL, NULL);
+	struct kal_config *config = load(NULL);
 	struct kal_account a, b;
 
 	config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP] = 3;
@@ -220,6 +278,7 @@ main(int argc, char **argv)
 	close(g_mkstemp(path));
 	g_test_add_func("/kal/config/file", test_file);
 	g_test_add_func("/kal/config/mistakes", test_mistakes);
+	g_test_add_func("/kal/config/lines", test_lines);
 	g_test_add_func("/kal/config/accounts", test_accounts);
 	g_test_add_func("/kal/config/client", test_client);
 	g_test_add_func("/kal/config/client-refused", test_client_refused);

@@ -12,8 +12,8 @@
 /* Folder with the shared objects, from the command line. */
 static const char *folder;
 
-static gboolean
-load(const char *kind, GError **error)
+static bool
+load(const char *kind, struct ri_error *error)
 {
 	g_autofree char *name = g_strdup_printf("provider-%s.so", kind);
 	g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -25,13 +25,13 @@ load(const char *kind, GError **error)
 static void
 refuse(const char *kind, int code, const char *word)
 {
-	g_autoptr(GError) error = NULL;
+	struct ri_error error = {0};
 	unsigned before = ri_registry_count();
 
 	g_assert_false(load(kind, &error));
-	g_assert_error(error, RI_REGISTRY_ERROR, code);
-	if (strstr(error->message, word) == NULL)
-		g_error("\"%s\" does not say \"%s\"", error->message, word);
+	g_assert_cmpint(error.code, ==, (int)code);
+	if (strstr(error.text, word) == NULL)
+		g_error("\"%s\" does not say \"%s\"", error.text, word);
 	g_assert_cmpuint(ri_registry_count(), ==, before);
 }
 
@@ -50,11 +50,11 @@ find(const char *name)
 static void
 test_good(void)
 {
-	g_autoptr(GError) error = NULL;
+	struct ri_error error = {0};
 	const struct ri_loaded *good;
 
 	g_assert_true(load("good", &error));
-	g_assert_no_error(error);
+	g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_NONE);
 	good = find("good");
 	g_assert_nonnull(good);
 	g_assert_true(g_str_has_suffix(good->origin, "provider-good.so"));
@@ -72,7 +72,7 @@ test_good(void)
 static void
 test_old(void)
 {
-	g_autoptr(GError) error = NULL;
+	struct ri_error error = {0};
 	const struct ri_loaded *old;
 
 	g_assert_true(load("old", &error));
@@ -87,7 +87,7 @@ test_old(void)
 static void
 test_future(void)
 {
-	g_autoptr(GError) error = NULL;
+	struct ri_error error = {0};
 	const struct ri_loaded *future;
 
 	g_assert_true(load("future", &error));
@@ -117,13 +117,13 @@ static void
 test_no_object(void)
 {
 	g_autofree char *path = g_strdup("/tmp/itapi-provider-XXXXXX");
-	g_autoptr(GError) error = NULL;
+	struct ri_error error = {0};
 	int fd = g_mkstemp(path);
 
 	g_assert_cmpint(write(fd, "not an object", 13), ==, 13);
 	close(fd);
 	g_assert_false(ri_load_file(path, &error));
-	g_assert_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_LOAD);
+	g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_LOAD);
 	g_unlink(path);
 }
 
@@ -135,7 +135,7 @@ test_folders(void)
 	g_autofree char *text = NULL;
 	unsigned before = ri_registry_count();
 
-	ri_load_all(NULL, NULL, path, NULL);
+	g_assert_true(ri_load_all(NULL, NULL, path, NULL));
 	g_assert_cmpuint(ri_registry_count(), ==, before); /* all good ones are there already */
 	text = ri_registry_refusals();
 	g_assert_nonnull(strstr(text, "provider-bad-size.so"));
@@ -164,7 +164,7 @@ test_built_in(void)
 {
 	const ri_provider_entry_fn entries[] = {cannot_run, built_in, NULL};
 
-	ri_load_all(NULL, entries, NULL, NULL);
+	g_assert_true(ri_load_all(NULL, entries, NULL, NULL));
 	g_assert_nonnull(find("other"));
 	g_assert_cmpstr(find("other")->origin, ==, "built-in");
 }
@@ -187,7 +187,7 @@ test_path_first(void)
 	g_autofree char *after = NULL;
 	unsigned count = ri_registry_count();
 
-	ri_load_all(NULL, entries, NULL, NULL);
+	g_assert_true(ri_load_all(NULL, entries, NULL, NULL));
 	after = ri_registry_refusals();
 	g_assert_cmpstr(before, ==, after); /* that was wanted: nobody is refused */
 	g_assert_cmpuint(ri_registry_count(), ==, count);
@@ -199,34 +199,65 @@ test_hostile(void)
 {
 	struct ri_provider bad = find("good")->provider;
 	struct ri_pd_ops huge = find("good")->pd;
+	struct ri_loaded *loaded;
 	char endless[4096];
-	g_autoptr(GError) error = NULL;
+	struct ri_error error = {0};
 
 	g_assert_null(ri_loaded_new(NULL, "test", &error));
-	g_clear_error(&error);
 	memset(endless, 'a', sizeof(endless));
 	endless[sizeof(endless) - 1] = '\0';
 	bad.name = endless;
 	g_assert_null(ri_loaded_new(&bad, "test", &error));
-	g_clear_error(&error);
 	bad.name = "";
 	g_assert_null(ri_loaded_new(&bad, "test", &error));
-	g_clear_error(&error);
 	bad.name = "bell\a";
 	g_assert_null(ri_loaded_new(&bad, "test", &error));
-	g_clear_error(&error);
 	bad.name = "fine";
 	huge.size = UINT32_MAX;
 	bad.pd = &huge;
 	g_assert_null(ri_loaded_new(&bad, "test", &error));
-	g_clear_error(&error);
-	/* The size cuts an entry in two: it is not there. */
-	huge.size = sizeof(huge) - 1;
+	/* A size that ends in the middle of a pointer is no size; at its border the entry is not there. */
+	for (uint32_t cut = 1; cut < sizeof(void *); cut++) {
+		huge.size = sizeof(huge) - cut;
+		g_assert_null(ri_loaded_new(&bad, "test", &error));
+		g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_SHAPE);
+		g_assert_nonnull(strstr(error.text, "\"pd\" cannot have"));
+	}
+	huge.size = sizeof(huge) - sizeof(void *);
 	g_assert_null(ri_loaded_new(&bad, "test", &error));
-	g_assert_nonnull(strstr(error->message, "pd.destroy"));
-	g_clear_error(&error);
+	g_assert_nonnull(strstr(error.text, "pd.destroy"));
+	huge.size = sizeof(huge);
+	for (uint32_t cut = 1; cut < sizeof(void *); cut++) {
+		bad.size = sizeof(bad) - cut;
+		g_assert_null(ri_loaded_new(&bad, "test", &error));
+		g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_SHAPE);
+	}
 	bad.size = UINT32_MAX;
 	g_assert_null(ri_loaded_new(&bad, "test", &error));
+	bad.size = sizeof(bad);
+	bad.name = endless + sizeof(endless) - sizeof(((struct ri_loaded *)0)->name);
+	loaded = ri_loaded_new(&bad, "test", NULL); /* the longest that a name may be */
+	g_assert_nonnull(loaded);
+	ri_loaded_free(loaded);
+	bad.name--;
+	g_assert_null(ri_loaded_new(&bad, "test", NULL));
+}
+
+/* A reason is never longer than there is room, whoever is put in front. */
+static void
+test_long_words(void)
+{
+	struct ri_error error = {0};
+	char word[2000];
+
+	memset(word, 'w', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	g_assert_false(ri_error_set(&error, RI_REGISTRY_ERROR_LOAD, "%s", word));
+	g_assert_cmpuint(strlen(error.text), ==, sizeof(error.text) - 1);
+	ri_error_prefix(&error, "short");
+	g_assert_true(g_str_has_prefix(error.text, "short: www"));
+	ri_error_prefix(&error, word);
+	g_assert_cmpuint(strlen(error.text), <, sizeof(error.text));
 }
 
 static struct ri_rnic_attr
@@ -256,12 +287,12 @@ good_attr(void)
 static void
 claim_fails(const struct ri_rnic_attr *attr, const char *word)
 {
-	g_autoptr(GError) error = NULL;
+	struct ri_error error = {0};
 
 	g_assert_false(ri_claims_check(find("good"), attr, &error));
-	g_assert_error(error, RI_REGISTRY_ERROR, RI_REGISTRY_ERROR_CLAIM);
-	if (strstr(error->message, word) == NULL)
-		g_error("\"%s\" does not say \"%s\"", error->message, word);
+	g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_CLAIM);
+	if (strstr(error.text, word) == NULL)
+		g_error("\"%s\" does not say \"%s\"", error.text, word);
 }
 
 /* One claim too many at a time; the text names the attribute or the entry. */
@@ -282,10 +313,10 @@ test_claims(void)
 		{offsetof(struct ri_rnic_attr, direct_stag), "privileged_ops"},
 	};
 	struct ri_rnic_attr attr = good_attr();
-	g_autoptr(GError) error = NULL;
+	struct ri_error error = {0};
 
 	g_assert_true(ri_claims_check(find("good"), &attr, &error));
-	g_assert_no_error(error);
+	g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_NONE);
 	for (size_t i = 0; i < G_N_ELEMENTS(flags); i++) {
 		attr = good_attr();
 		memset((char *)&attr + flags[i].offset, true, 1);
@@ -400,6 +431,7 @@ main(int argc, char **argv)
 	g_test_add_func("/rnicpi/registry/built-in", test_built_in);
 	g_test_add_func("/rnicpi/registry/path-first", test_path_first);
 	g_test_add_func("/rnicpi/registry/hostile", test_hostile);
+	g_test_add_func("/rnicpi/registry/long-words", test_long_words);
 	g_test_add_func("/rnicpi/claims/entries", test_claims);
 	g_test_add_func("/rnicpi/claims/sense", test_sense);
 	g_test_add_func("/rnicpi/names/all", test_names);

@@ -40,9 +40,12 @@ viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *co
 {
 	struct viw_interface list[VIW_PORTS_MAX];
 	uint32_t room = *count;
-	uint32_t ports = viw_interfaces_up(list, VIW_PORTS_MAX);
+	uint32_t ports;
+	enum ri_status status = viw_interfaces_up(list, VIW_PORTS_MAX, &ports);
 
 	(void)host;
+	if (status != RI_SUCCESS)
+		return status;
 	*count = ports + 1;
 	if (room > 0)
 		describe(&descs[0], NULL, ports);
@@ -51,22 +54,25 @@ viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *co
 	return RI_SUCCESS;
 }
 
-/* Which interfaces does this name cover? */
-static bool
+/* Which interfaces does this name cover? RI_ERR_NO_DEVICE: none. */
+static enum ri_status
 ports_choose(struct viw_rnic *rnic, const char *name)
 {
 	struct viw_interface list[VIW_PORTS_MAX];
-	uint32_t count = viw_interfaces_up(list, VIW_PORTS_MAX);
+	uint32_t count;
 	bool whole = strcmp(name, WHOLE) == 0;
+	enum ri_status status = RI_ERR_NO_DEVICE;
 
-	if (!whole && strncmp(name, SINGLE, strlen(SINGLE)) != 0)
-		return false;
+	if (whole || strncmp(name, SINGLE, strlen(SINGLE)) == 0)
+		status = viw_interfaces_up(list, VIW_PORTS_MAX, &count);
+	if (status != RI_SUCCESS)
+		return status;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!whole && strcmp(list[i].name, name + strlen(SINGLE)) != 0)
 			continue;
 		memcpy(rnic->ports[rnic->num_ports++].if_name, list[i].name, sizeof(list[i].name));
 	}
-	return whole || rnic->num_ports > 0;
+	return whole || rnic->num_ports > 0 ? RI_SUCCESS : RI_ERR_NO_DEVICE;
 }
 
 static const struct vsw_doorbell doorbell = {
@@ -103,9 +109,10 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	if (posix_memalign((void **)&rnic, VSW_CACHE_LINE, sizeof(*rnic)) != 0)
 		return RI_ERR_RESOURCES;
 	memset(rnic, 0, sizeof(*rnic));
-	if (!ports_choose(rnic, open->name)) {
+	enum ri_status status = ports_choose(rnic, open->name);
+	if (status != RI_SUCCESS) {
 		free(rnic);
-		return RI_ERR_NO_DEVICE;
+		return status;
 	}
 	memcpy(rnic->name, open->name, sizeof(rnic->name));
 	rnic->host = open->host;
@@ -116,8 +123,7 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->bell = doorbell;
 	rnic->bell.engine = &rnic->engine;
 	pthread_mutex_init(&rnic->lock, NULL);
-	enum ri_status status =
-		vsw_mem_table_create(rnic->host, VIW_MAX_MR, RI_KEY_PROVIDER, &rnic->mem);
+	status = vsw_mem_table_create(rnic->host, VIW_MAX_MR, RI_KEY_PROVIDER, &rnic->mem);
 	if (status == RI_SUCCESS) {
 		status = engines_start(rnic);
 		if (status != RI_SUCCESS)

@@ -80,17 +80,18 @@ viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count)
 	return true;
 }
 
-uint32_t
-viw_interfaces_up(struct viw_interface *list, uint32_t max)
+enum ri_status
+viw_interfaces_up(struct viw_interface *list, uint32_t max, uint32_t *count)
 {
-	uint32_t count;
-	uint32_t up = 0;
+	uint32_t all;
 
-	(void)viw_interfaces(list, max, &count);
-	for (uint32_t i = 0; i < count && i < max; i++)
+	*count = 0;
+	if (!viw_interfaces(list, max, &all))
+		return RI_ERR_RESOURCES;
+	for (uint32_t i = 0; i < all && i < max; i++)
 		if (list[i].up)
-			list[up++] = list[i];
-	return up;
+			list[(*count)++] = list[i];
+	return RI_SUCCESS;
 }
 
 bool

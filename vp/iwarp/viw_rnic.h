@@ -126,8 +126,9 @@ struct viw_interface {
 };
 /* Interfaces that have an address, at most `max`; *count are there. False: the kernel cannot be asked. */
 bool viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count);
-/* Only those that are up. */
-uint32_t viw_interfaces_up(struct viw_interface *list, uint32_t max);
+/* Only those that are up; *count of them. RI_ERR_RESOURCES: the kernel cannot be asked now. */
+enum ri_status viw_interfaces_up(struct viw_interface *list, uint32_t max,
+				 uint32_t *count) RI_MUST_CHECK;
 /* Is the interface up and has a carrier? Its MTU, if it is there at all. */
 bool viw_interface_online(const char *name, uint32_t *mtu);
 enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);

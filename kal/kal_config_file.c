@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The file is read whole into one buffer and taken apart in place, so that one allocation is all that can
+ * fail for want of memory.
+ */
+#include "kal_config_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_MAX 65536 /* octets; nobody needs more */
+
+const char kal_config_no_memory[] = "no memory";
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Without the blanks at both ends. */
+static char *
+strip(char *text)
+{
+	size_t length = strlen(text);
+
+	while (length > 0 && is_blank(text[length - 1]))
+		text[--length] = '\0';
+	while (is_blank(*text))
+		text++;
+	return text;
+}
+
+/* In place. NULL, or what is wrong. */
+static const char *
+unescape(char *text)
+{
+	static const char names[] = "sntr\\";
+	static const char means[] = " \n\t\r\\";
+	char *out = text;
+
+	for (; *text != '\0'; text++) {
+		if (*text == '\\') {
+			const char *name = text[1] != '\0' ? strchr(names, text[1]) : NULL;
+
+			if (name == NULL)
+				return "a backslash is followed by none of s, n, t, r and \\";
+			*out++ = means[name - names];
+			text++;
+		} else {
+			*out++ = *text;
+		}
+	}
+	*out = '\0';
+	return NULL;
+}
+
+/* A line that is no comment, without its end and without blanks around it. NULL, or what is wrong. */
+static const char *
+take_apart(char *text, struct kal_config_line *line)
+{
+	size_t length = strlen(text);
+	char *equals = strchr(text, '=');
+
+	line->key = NULL;
+	line->value = NULL;
+	if (text[0] == '[') {
+		if (length < 3 || text[length - 1] != ']' || strcspn(text + 1, "[]") != length - 2)
+			return "this is no [group]";
+		text[length - 1] = '\0';
+		line->group = text + 1;
+		return NULL;
+	}
+	if (equals == NULL || equals == text)
+		return "this is neither a [group] nor \"key = value\"";
+	if (line->group == NULL)
+		return "a key stands before the first [group]";
+	*equals = '\0';
+	line->key = strip(text);
+	line->value = strip(equals + 1);
+	return unescape(line->value);
+}
+
+static void
+explain(struct kal_why *why, const char *path, unsigned number, const struct kal_config_line *line,
+	const char *what)
+{
+	if (why == NULL)
+		return;
+	if (number == 0)
+		(void)snprintf(why->text, sizeof(why->text), "%s: %s", path, what);
+	else
+		(void)snprintf(why->text, sizeof(why->text), "%s: line %u: %s%s%s%s%s%s", path,
+			       number, line->group != NULL ? "[" : "",
+			       line->group != NULL ? line->group : "",
+			       line->group != NULL ? "] " : "", line->key != NULL ? line->key : "",
+			       line->key != NULL ? ": " : "", what);
+}
+
+/* The whole file, with a zero behind it. NULL: errno says why. */
+static char *
+read_all(const char *path, size_t *length)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	char *text = fd >= 0 ? calloc(1, FILE_MAX + 1) : NULL;
+	ssize_t n = 1;
+	int error = errno;
+
+	*length = 0;
+	while (text != NULL && n > 0 && *length <= FILE_MAX) {
+		n = read(fd, text + *length, FILE_MAX + 1 - *length);
+		error = n < 0 ? errno : *length > FILE_MAX ? EFBIG : 0;
+		*length += n > 0 ? (size_t)n : 0;
+	}
+	if (text != NULL && (n < 0 || *length > FILE_MAX)) {
+		error = n < 0 ? error : EFBIG;
+		free(text);
+		text = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+	return text;
+}
+
+/* All lines. NULL, or what is wrong with `line`, whose number is *number. */
+static const char *
+each_line(char *text, const char *(*set)(void *arg, const struct kal_config_line *line), void *arg,
+	  struct kal_config_line *line, unsigned *number)
+{
+	const char *what = NULL;
+
+	while (what == NULL && text != NULL) {
+		char *next = strchr(text, '\n');
+
+		if (next != NULL)
+			*next++ = '\0';
+		(*number)++;
+		text = strip(text);
+		if (*text != '\0' && *text != '#') {
+			what = take_apart(text, line);
+			if (what == NULL)
+				what = set(arg, line);
+		}
+		text = next;
+	}
+	return what;
+}
+
+enum ri_status
+kal_config_read(const char *path, const char *(*set)(void *arg, const struct kal_config_line *line),
+		void *arg, struct kal_why *why)
+{
+	struct kal_config_line line = {0};
+	unsigned number = 0;
+	const char *what;
+	size_t length;
+	char *text = read_all(path, &length);
+
+	if (text == NULL) {
+		int error = errno;
+
+		explain(why, path, 0, &line, strerror(error));
+		return error == ENOMEM || error == EMFILE || error == ENFILE ? RI_ERR_RESOURCES
+									     : RI_ERR_INVALID_ARG;
+	}
+	what = strlen(text) != length ? "it has an octet that is zero"
+				      : each_line(text, set, arg, &line, &number);
+	if (what != NULL)
+		explain(why, path, number, &line, what);
+	free(text);
+	if (what == NULL)
+		return RI_SUCCESS;
+	return what == kal_config_no_memory ? RI_ERR_RESOURCES : RI_ERR_INVALID_ARG;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Reads a file of groups, keys and values line by line (the grammar is in kal_config.h), strictly. */
+#ifndef KAL_CONFIG_FILE_H
+#define KAL_CONFIG_FILE_H
+
+#include "kal_config.h"
+
+/* One line; the texts may be changed and are valid for the call. */
+struct kal_config_line {
+	const char *group;
+	const char *key; /* NULL: the group begins */
+	char *value;     /* without escapes */
+};
+
+/* What the function of kal_config_read answers when there is no memory. */
+extern const char kal_config_no_memory[];
+
+/*
+ * Call `set` for each group and each key. It answers NULL, or what is wrong with the line. Results as of
+ * kal_config_load; `why` names the file, the line, the group and the key.
+ */
+enum ri_status kal_config_read(const char *path,
+			       const char *(*set)(void *arg, const struct kal_config_line *line),
+			       void *arg, struct kal_why *why) RI_MUST_CHECK;
+
+#endif /* KAL_CONFIG_FILE_H */

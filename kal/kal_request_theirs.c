@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Requests that a provider took which connects by itself, for connections and for datagram services: shown,
+ * gone again, refused. One for which there is no memory is refused as well, on the service thread, since no
+ * verb may be called inside of an upcall; the place to remember it was made with its listener.
+ */
+#include <string.h>
+
+#include "kal_cm_internal.h"
+
+/* Of a provider that connects by itself. */
+void
+kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *theirs,
+			  enum kal_cm_reason reason, const void *pdata, uint16_t len)
+{
+	const struct ri_service_answer no = {.status = RI_SERVICE_REJECTED};
+
+	/* Gone already is as well. */
+	if (theirs->service)
+		(void)!ri_call_resolve_answer(cm->p.caller, theirs->request, &no);
+	else
+		(void)!ri_call_reject(cm->p.caller, theirs->request, (enum ri_cm_reason)reason,
+				      pdata, len);
+}
+
+static void
+describe_theirs(struct kal_request *request, const struct ri_cm_event *event)
+{
+	struct kal_cm_event *info = &request->info;
+
+	request->provider = event->request;
+	request->listener_id = event->ctx;
+	request->service = event->kind == RI_CM_SERVICE_REQUEST;
+	info->kind = request->service ? KAL_CM_SERVICE_REQUEST : KAL_CM_REQUEST;
+	info->peer = event->peer;
+	info->local = event->local;
+	info->service = event->service;
+	info->port = event->port;
+	info->ird_ord_valid = event->ird_ord_valid;
+	info->ird = event->ird;
+	info->ord = event->ord;
+	info->pdata_present = event->pdata_present;
+	info->pdata_len = MIN(event->pdata_len, RI_PDATA_MAX);
+	memcpy(info->pdata, event->pdata, info->pdata_len);
+}
+
+/* The caller holds cm->lock. The client is told. */
+static void
+show(struct kal_request *request, struct kal_listener *listener)
+{
+	struct kal_cm_event *info = &request->info;
+
+	request->ctx = listener->ctx;
+	if (listener->suppress)
+		info->ird_ord_valid = 0;
+	if (info->ird_ord_valid == 0)
+		info->ird = info->ord = 0;
+	atomic_fetch_add(&listener->waiting, 1);
+	kal_request_enter(request);
+}
+
+/* The caller holds cm->lock. There is no memory to show it: it is refused, but not inside of an upcall. */
+static void
+leave_unheard(struct kal_listener *listener, const struct ri_cm_event *event)
+{
+	const struct ri_host *host = listener->cm->p.host;
+
+	if (listener->unheard == NULL || listener->unheard_count >= listener->backlog)
+		return; /* more than its provider may raise */
+	listener->unheard[listener->unheard_count++] = (struct kal_unheard){
+		event->request, event->kind == (uint32_t)RI_CM_SERVICE_REQUEST};
+	host->task_run(host->self, &listener->refuse);
+}
+
+static void
+refuse_all_unheard(void *arg)
+{
+	struct kal_listener *listener = arg;
+	struct kal_unheard next;
+	bool any;
+
+	do {
+		kal_cm_lock(listener->cm);
+		any = listener->unheard_count > 0;
+		if (any)
+			next = listener->unheard[--listener->unheard_count];
+		kal_cm_unlock(listener->cm);
+		if (any)
+			kal_request_refuse_theirs(listener->cm, &next, KAL_REASON_RESOURCES, NULL,
+						  0);
+	} while (any);
+}
+
+void
+kal_request_listener_init(struct kal_listener *listener)
+{
+	listener->refuse.fire = refuse_all_unheard;
+	listener->refuse.arg = listener;
+}
+
+void
+kal_request_refuse_unheard(struct kal_listener *listener)
+{
+	const struct ri_host *host = listener->cm->p.host;
+
+	host->task_stop(host->self, &listener->refuse);
+	refuse_all_unheard(listener);
+}
+
+void
+kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
+{
+	struct kal_request *request = kal_request_alloc(cm);
+	struct kal_listener *listener;
+
+	if (request != NULL)
+		describe_theirs(request, event);
+	kal_cm_lock(cm);
+	listener = kal_listener_of(cm, event->ctx);
+	if (listener != NULL && request != NULL)
+		show(request, listener);
+	else if (listener != NULL)
+		leave_unheard(listener, event);
+	kal_cm_unlock(cm);
+	/* A listener that was destroyed has no requests; its provider refuses what is left. */
+	if (listener == NULL && request != NULL)
+		kal_request_release(request);
+}
+
+/* The caller holds cm->lock. */
+static void
+forget_unheard(struct kal_listener *listener, const struct ri_request *gone)
+{
+	for (uint32_t i = 0; i < listener->unheard_count; i++) {
+		if (listener->unheard[i].request == gone)
+			listener->unheard[i--] = listener->unheard[--listener->unheard_count];
+	}
+}
+
+void
+kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
+{
+	struct kal_request *request = NULL;
+	struct kal_listener *listener;
+	struct kal_link *link = NULL;
+
+	kal_cm_lock(cm);
+	while (request == NULL && (link = kal_table_next(&cm->requests, link)) != NULL) {
+		struct kal_request *one = kal_entry(link, struct kal_request, link);
+
+		if (one->provider == event->request)
+			request = one;
+	}
+	listener = kal_listener_of(cm, event->ctx);
+	if (request != NULL) {
+		kal_request_leave(request);
+		kal_request_tell_gone(request);
+	} else if (listener != NULL) {
+		forget_unheard(listener, event->request);
+	}
+	kal_cm_unlock(cm);
+	if (request != NULL)
+		kal_request_release(request);
+}
