@@ -360,11 +360,23 @@ gave_up(GError **error)
 	return tool_fail(error, TOOL_ERROR_PEER, "the run is over");
 }
 
+/* Whether a thread that polls since then has a reason to go on. */
+static bool
+may_go_on(const struct tool_link *link, gint64 begin, GError **error)
+{
+	gint64 limit = (gint64)link->spec.seconds * G_USEC_PER_SEC;
+
+	if (tool_stopped())
+		return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
+	if (link->spec.give_up != NULL && atomic_load(link->spec.give_up))
+		return gave_up(error);
+	return limit == 0 || g_get_monotonic_time() - begin <= limit || too_late(link, error);
+}
+
 static bool
 poll_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event, GError **error)
 {
 	gint64 begin = g_get_monotonic_time();
-	gint64 limit = (gint64)link->spec.seconds * G_USEC_PER_SEC;
 
 	for (unsigned looks = 1;; looks++) {
 		GError *trouble = NULL;
@@ -375,14 +387,8 @@ poll_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event
 			g_propagate_error(error, trouble);
 			return false;
 		}
-		if (looks % POLLS_PER_LOOK != 0)
-			continue;
-		if (tool_stopped())
-			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-		if (link->spec.give_up != NULL && atomic_load(link->spec.give_up))
-			return gave_up(error);
-		if (limit != 0 && g_get_monotonic_time() - begin > limit)
-			return too_late(link, error);
+		if (looks % POLLS_PER_LOOK == 0 && !may_go_on(link, begin, error))
+			return false;
 	}
 }
 
@@ -415,16 +421,44 @@ tool_link_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **
 			       : wait_for(link, link->recv_evd, event, error);
 }
 
-bool
-tool_link_poll_done(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error)
+/* Looks at both without waiting: false with no error means there is none. */
+static bool
+try_either(struct tool_link *link, it_dto_cmpl_event_t *event, bool *is_receive, GError **error)
 {
-	return try_take(link, link->request_evd, event, error);
+	GError *trouble = NULL;
+
+	*is_receive = true;
+	if (try_take(link, link->recv_evd, event, &trouble))
+		return true;
+	*is_receive = false;
+	if (trouble == NULL && try_take(link, link->request_evd, event, &trouble))
+		return true;
+	if (trouble != NULL)
+		g_propagate_error(error, trouble);
+	return false;
 }
 
 bool
-tool_link_poll_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error)
+tool_link_either(struct tool_link *link, bool request, it_dto_cmpl_event_t *event, bool *is_receive,
+		 GError **error)
 {
-	return try_take(link, link->recv_evd, event, error);
+	gint64 begin = link->spec.poll ? g_get_monotonic_time() : 0;
+	GError *trouble = NULL;
+
+	for (unsigned looks = 1;; looks++) {
+		if (try_either(link, event, is_receive, &trouble))
+			return true;
+		if (trouble != NULL) {
+			g_propagate_error(error, trouble);
+			return false;
+		}
+		if (!link->spec.poll)
+			break;
+		if (looks % POLLS_PER_LOOK == 0 && !may_go_on(link, begin, error))
+			return false;
+	}
+	*is_receive = !request;
+	return wait_for(link, request ? link->request_evd : link->recv_evd, event, error);
 }
 
 static void

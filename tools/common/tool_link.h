@@ -61,9 +61,12 @@ void tool_link_refuse(const it_conn_request_event_t *request, enum tool_id tool,
 bool tool_link_done(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
 bool tool_link_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
 
-/* The same without waiting: false with no error means there is none. */
-bool tool_link_poll_done(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
-bool tool_link_poll_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
+/*
+ * The next completion of either kind. A link that does not poll sleeps for one kind only, if there is
+ * none at once: for that of a request if `request`, which must be outstanding then.
+ */
+bool tool_link_either(struct tool_link *link, bool request, it_dto_cmpl_event_t *event,
+		      bool *is_receive, GError **error);
 
 /* Whether the connection still stands, without waiting; if not, an error that says how it ended. */
 bool tool_link_stands(struct tool_link *link, GError **error);

@@ -56,12 +56,24 @@ static bool
 client_on(const struct test_job *job, struct test_session *session, uint16_t port, GError **error)
 {
 	struct tool_way way = {.host = job->host, .port = port};
+	struct test_report report;
+	bool good = tool_adapter_path(session->adapter, job->host, &way.path, error) &&
+		    test_session_control(session, error) &&
+		    tool_link_connect(&session->control, &way, &session->hello, error);
 
-	return tool_adapter_path(session->adapter, job->host, &way.path, error) &&
-	       test_session_control(session, error) &&
-	       tool_link_connect(&session->control, &way, &session->hello, error) &&
-	       send_plan(session, error) && connect_lanes(session, &way, error) &&
-	       run(session, error);
+	test_report_begin(&report, job);
+	for (size_t i = 0; good && i < job->size_count; i++) {
+		test_session_clear(session);
+		session->plan = job->plan;
+		if (job->plan.mode == TEST_PERFORMANCE)
+			session->plan.ops[0].size = job->sizes[i];
+		good = send_plan(session, error) && connect_lanes(session, &way, error) &&
+		       run(session, error);
+		if (good)
+			test_report_run(&report, session);
+	}
+	test_report_end(&report, good);
+	return good;
 }
 
 bool
@@ -73,7 +85,6 @@ test_client(void *arg, uint16_t port, GError **error)
 		.adapter = &adapter,
 		.seconds = job->options.seconds,
 		.hello = {.version = TOOL_VERSION, .tool = TOOL_TEST},
-		.plan = job->plan,
 	};
 	bool good;
 
@@ -81,8 +92,6 @@ test_client(void *arg, uint16_t port, GError **error)
 		return false;
 	session.hello.session = (uint64_t)g_random_int() << 32 | g_random_int();
 	good = client_on(job, &session, port, error);
-	if (good)
-		test_report(job, &session);
 	test_session_close(&session);
 	tool_adapter_close(&adapter);
 	return good;

@@ -24,8 +24,8 @@ test_lane_close(struct test_lane *lane)
 	tool_memory_free(&lane->memory);
 }
 
-static size_t
-slot_of(uint64_t number)
+size_t
+test_lane_slot(uint64_t number)
 {
 	return (size_t)(number % TEST_TOKEN_SLOTS) * TEST_TOKEN;
 }
@@ -33,7 +33,7 @@ slot_of(uint64_t number)
 bool
 test_lane_expect(struct test_lane *lane, uint64_t number, GError **error)
 {
-	it_lmr_triplet_t part = tool_memory_part(&lane->memory, slot_of(number), TEST_TOKEN);
+	it_lmr_triplet_t part = tool_memory_part(&lane->memory, test_lane_slot(number), TEST_TOKEN);
 
 	return tool_check(it_post_recv(lane->link.ep, &part, 1, number, IT_COMPLETION_FLAG),
 			  "it_post_recv", error);
@@ -49,19 +49,40 @@ post(struct test_lane *lane, uint64_t a, uint64_t b, uint64_t c, GError **error)
 	tool_put(&wire, a, 8);
 	tool_put(&wire, b, 8);
 	tool_put(&wire, c, 8);
-	return tool_check(it_post_send(lane->link.ep, &part, 1, 0, IT_COMPLETION_FLAG),
-			  "it_post_send", error);
+	return tool_check(
+		it_post_send(lane->link.ep, &part, 1, TEST_TOKEN_COOKIE, IT_COMPLETION_FLAG),
+		"it_post_send", error);
+}
+
+static bool
+read_words(void *octets, uint64_t words[3])
+{
+	struct tool_wire wire = tool_wire_of(octets, TEST_TOKEN);
+	bool good = tool_get(&wire, 8) == TOKEN_MAGIC;
+
+	for (int i = 0; i < 3; i++)
+		words[i] = tool_get(&wire, 8);
+	return good;
 }
 
 static bool
 read_slot(struct test_lane *lane, uint64_t number, uint64_t words[3], GError **error)
 {
-	struct tool_wire wire = tool_wire_of(lane->memory.octets + slot_of(number), TEST_TOKEN);
-	bool good = tool_get(&wire, 8) == TOKEN_MAGIC;
+	return read_words(lane->memory.octets + test_lane_slot(number), words) ||
+	       tool_fail(error, TOOL_ERROR_VERIFY, "a message is not the one expected");
+}
 
-	for (int i = 0; i < 3; i++)
-		words[i] = tool_get(&wire, 8);
-	return good || tool_fail(error, TOOL_ERROR_VERIFY, "a message is not the one expected");
+bool
+test_token_read(void *octets, struct test_token *token)
+{
+	uint64_t words[3];
+
+	if (!read_words(octets, words))
+		return false;
+	token->op = words[0];
+	token->iteration = words[1];
+	token->good = words[2] != 0;
+	return true;
 }
 
 bool
@@ -73,14 +94,8 @@ test_lane_post_token(struct test_lane *lane, const struct test_token *token, GEr
 bool
 test_lane_token(struct test_lane *lane, uint64_t number, struct test_token *token, GError **error)
 {
-	uint64_t words[3];
-
-	if (!read_slot(lane, number, words, error))
-		return false;
-	token->op = words[0];
-	token->iteration = words[1];
-	token->good = words[2] != 0;
-	return true;
+	return test_token_read(lane->memory.octets + test_lane_slot(number), token) ||
+	       tool_fail(error, TOOL_ERROR_VERIFY, "a message is not the one expected");
 }
 
 static bool

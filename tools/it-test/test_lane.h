@@ -12,13 +12,15 @@
 #define TEST_LANE_H
 
 #include "test_plan.h"
+#include "tool_figures.h"
 #include "tool_link.h"
 #include "tool_memory.h"
 
-#define TEST_TOKEN       64 /* octets of a token slot */
-#define TEST_TOKEN_SLOTS 8
-#define TEST_TOKEN_OUT   ((size_t)TEST_TOKEN_SLOTS * TEST_TOKEN)
-#define TEST_TOKEN_AREA  (2 * TEST_TOKEN_OUT)
+#define TEST_TOKEN        64 /* octets of a token slot */
+#define TEST_TOKEN_SLOTS  8
+#define TEST_TOKEN_COOKIE UINT64_MAX /* of the Send of a token */
+#define TEST_TOKEN_OUT    ((size_t)TEST_TOKEN_SLOTS * TEST_TOKEN)
+#define TEST_TOKEN_AREA   (2 * TEST_TOKEN_OUT)
 
 struct test_lane {
 	const struct test_plan *plan;
@@ -40,6 +42,11 @@ struct test_token {
 bool test_lane_make(struct test_lane *lane, struct tool_adapter *adapter, size_t octets,
 		    const struct tool_link_spec *spec, GError **error);
 void test_lane_close(struct test_lane *lane);
+
+size_t test_lane_slot(uint64_t number); /* offset of the slot of a token */
+
+/* What 64 octets say, if they are a token. */
+bool test_token_read(void *octets, struct test_token *token);
 
 /* Posts a receive for a token. */
 bool test_lane_expect(struct test_lane *lane, uint64_t number, GError **error);
@@ -66,9 +73,9 @@ bool test_perf_prepare(struct test_lane *lane, GError **error);
 /* What a thread found. */
 struct test_score {
 	uint64_t operations;
-	uint64_t octets; /* verified, or moved while the clock ran */
-	double *samples; /* performance: round trips in us */
-	size_t sample_count;
+	uint64_t octets;   /* verified, or moved while the clock ran */
+	uint64_t verified; /* performance: octets, here */
+	struct tool_figures trips;
 	double seconds;    /* performance: of the stream */
 	uint64_t messages; /* performance: of the stream */
 };
@@ -76,6 +83,6 @@ struct test_score {
 bool test_transaction_run(struct test_lane *lanes, size_t count, struct test_score *score,
 			  GError **error);
 bool test_perf_client(struct test_lane *lane, struct test_score *score, GError **error);
-bool test_perf_server(struct test_lane *lane, GError **error);
+bool test_perf_server(struct test_lane *lane, struct test_score *score, GError **error);
 
 #endif /* TEST_LANE_H */

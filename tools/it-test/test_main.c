@@ -25,7 +25,7 @@ static const char summary[] =
 	"Transactions (every octet verified), as many operations as you like:\n"
 	"  it-test HOST client|server SR|RR|RW [SIZE [SEGMENTS]] ...\n"
 	"Performance of one operation:\n"
-	"  it-test --perf write|read|send [--size N] [--window N] [--sleep] HOST\n"
+	"  it-test --perf write|read|send [--size 1-1m] [--duration 2s] [--verify] HOST\n"
 	"Both sides in one process: --self instead of HOST.";
 
 /* What the command line says, as typed. */
@@ -36,6 +36,9 @@ struct typed {
 	char *endpoints;
 	char *size;
 	char *window;
+	char *duration;
+	gboolean both;
+	gboolean verify;
 	gboolean poll;
 	gboolean sleep;
 };
@@ -59,17 +62,28 @@ plan_numbers(struct test_plan *plan, const struct typed *typed, GError **error)
 }
 
 static bool
-plan_performance(struct test_plan *plan, const struct typed *typed, char **words, GError **error)
+plan_performance(struct test_job *job, const struct typed *typed, char **words, GError **error)
 {
+	const char *size = typed->size != NULL ? typed->size : DEFAULT_SIZE;
+	struct test_plan *plan = &job->plan;
+
 	if (*words != NULL)
 		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is too much beside --perf", *words);
+	if (typed->duration != NULL && typed->iterations != NULL)
+		return tool_fail(error, TOOL_ERROR_USAGE, "either --count or --duration");
 	plan->mode = TEST_PERFORMANCE;
 	plan->poll = !typed->sleep;
+	plan->both = typed->both;
+	plan->verify = typed->verify;
 	plan->warmup = MIN(plan->iterations / 10, WARMUP_MAX);
 	plan->op_count = 1;
 	plan->ops[0].segments = 1;
-	return test_plan_kind(typed->perf, &plan->ops[0].kind, error) &&
-	       number(typed->size, DEFAULT_SIZE, TEST_SIZE_MAX, &plan->ops[0].size, error);
+	if ((typed->duration != NULL && !tool_duration(typed->duration, &plan->duration, error)) ||
+	    !test_plan_kind(typed->perf, &plan->ops[0].kind, error) ||
+	    !test_plan_sizes(size, job->sizes, &job->size_count, error))
+		return false;
+	plan->ops[0].size = job->sizes[0];
+	return true;
 }
 
 static bool
@@ -80,9 +94,11 @@ plan_transactions(struct test_plan *plan, const struct typed *typed, char **word
 
 	plan->mode = TEST_TRANSACTIONS;
 	plan->poll = typed->poll;
-	if (typed->size != NULL || typed->window != NULL)
+	if (typed->size != NULL || typed->window != NULL || typed->duration != NULL ||
+	    typed->both || typed->verify)
 		return tool_fail(error, TOOL_ERROR_USAGE,
-				 "--size and --window belong to --perf; say: client SR SIZE");
+				 "--size, --window, --duration, --bidirectional and --verify "
+				 "belong to --perf; say: client SR SIZE");
 	return test_plan_words(plan, *words != NULL ? words : all, error);
 }
 
@@ -91,6 +107,7 @@ make_plan(struct test_job *job, const struct typed *typed, char **words, GError 
 {
 	struct test_plan *plan = &job->plan;
 
+	job->size_count = 1;
 	if (!job->options.self && *words != NULL)
 		job->host = *words++;
 	if (job->host == NULL && !job->options.self) {
@@ -99,7 +116,7 @@ make_plan(struct test_job *job, const struct typed *typed, char **words, GError 
 		return true; /* the server learns the plan */
 	}
 	return plan_numbers(plan, typed, error) &&
-	       (typed->perf != NULL ? plan_performance(plan, typed, words, error)
+	       (typed->perf != NULL ? plan_performance(job, typed, words, error)
 				    : plan_transactions(plan, typed, words, error)) &&
 	       test_plan_check(plan, error);
 }
@@ -113,6 +130,7 @@ typed_clear(struct typed *typed)
 	g_free(typed->endpoints);
 	g_free(typed->size);
 	g_free(typed->window);
+	g_free(typed->duration);
 }
 
 static bool
@@ -123,14 +141,23 @@ parse(struct test_job *job, int *argc, char ***argv, GError **error)
 		{"perf", 'o', 0, G_OPTION_ARG_STRING, &typed.perf,
 		 "Measure write, read or send instead of verifying transactions", "OPERATION"},
 		{"count", 'C', 0, G_OPTION_ARG_STRING, &typed.iterations,
-		 "Iterations (" DEFAULT_ITERATIONS ")", "N"},
-		{"threads", 't', 0, G_OPTION_ARG_STRING, &typed.threads, "Threads (1)", "N"},
+		 "Iterations (default: " DEFAULT_ITERATIONS ")", "N"},
+		{"duration", 'D', 0, G_OPTION_ARG_STRING, &typed.duration,
+		 "--perf: time of each phase instead, such as 500ms, 10s, 2m", "TIME"},
+		{"threads", 't', 0, G_OPTION_ARG_STRING, &typed.threads, "Threads (default: 1)",
+		 "N"},
 		{"endpoints", 'e', 0, G_OPTION_ARG_STRING, &typed.endpoints,
-		 "Connections of each thread (1)", "N"},
+		 "Connections of each thread (default: 1)", "N"},
 		{"size", 'S', 0, G_OPTION_ARG_STRING, &typed.size,
-		 "--perf: octets of a message (" DEFAULT_SIZE ")", "N"},
+		 "--perf: octets of a message; 1,64,4k or 1-1m: one run for each "
+		 "(default: " DEFAULT_SIZE ")",
+		 "N"},
 		{"window", 'W', 0, G_OPTION_ARG_STRING, &typed.window,
-		 "--perf: requests outstanding (" DEFAULT_WINDOW ")", "N"},
+		 "--perf: requests outstanding (default: " DEFAULT_WINDOW ")", "N"},
+		{"bidirectional", 'b', 0, G_OPTION_ARG_NONE, &typed.both,
+		 "--perf: both sides send at once (default: the client)", NULL},
+		{"verify", 0, 0, G_OPTION_ARG_NONE, &typed.verify,
+		 "--perf: check the data, which takes time (default: do not)", NULL},
 		{"poll", 0, 0, G_OPTION_ARG_NONE, &typed.poll,
 		 "Poll for completions (default of --perf)", NULL},
 		{"sleep", 0, 0, G_OPTION_ARG_NONE, &typed.sleep,

@@ -2,30 +2,34 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Performance of one operation over one lane, in two phases.
+ * Performance of one operation over one lane, in two phases: round trips, one at a time, each
+ * measured; then a stream (test_stream.c), measured as a whole.
  *
- * Round trips, one at a time, each measured:
  *   send   a message, answered by one of the same size
- *   write  a write and a token behind it, answered by a token
- *   read   a read; the other side does nothing
- * Stream, as many requests outstanding as the window allows, measured as a whole, with the token
- * that answers the last one: a completion alone would not prove that the peer has the data.
+ *   write  a Write and a token behind it, answered by a token
+ *   read   a Read; the other side does nothing
  *
- * A stream of sends needs receives at the other side. It grants them: CREDITS at first, then a token
- * for every half of them taken. All messages of the server go to the client's token slots, but the
- * answers of the send phase, which have a buffer of their own.
+ * The client runs each phase in batches and announces each by a token: one batch of all iterations,
+ * or as many as the duration takes, each so long that its announcement does not count.
+ *
+ * Data that is checked has a pattern of its number. Sends are checked each, and Reads, into a buffer
+ * that was cleared before. Of Writes every round trip is checked, and after a stream the last in every
+ * slot. Requests outstanding then never share a buffer, so the window may be smaller than asked for.
  */
 
-#include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
-#include "test_lane.h"
+#include "test_perf.h"
 #include "tool_error.h"
+#include "tool_figures.h"
+#include "tool_pattern.h"
 #include "tool_signal.h"
 
 #define CREDITS     64
-#define BUFFERS_MAX ((size_t)16 << 20) /* octets of all buffers of a lane; more slots share them */
-#define SAMPLES_MAX 1000000
+#define HEADS       ((size_t)(CREDITS + TEST_PERF_EXTRA) * TEST_TOKEN)
+#define BUFFERS_MAX ((size_t)8 << 20) /* octets of an area of a lane; more slots share buffers */
+#define BATCH_FIRST 16
+#define BATCH_NS    UINT64_C(50000000)
 
 static size_t
 slot_octets(const struct test_plan *plan)
@@ -35,16 +39,52 @@ slot_octets(const struct test_plan *plan)
 	return (size + 63) & ~(size_t)63;
 }
 
-static size_t
-slots(const struct test_plan *plan)
+/* The fewest slots that do, most that are of use, in between what memory allows. */
+uint64_t
+test_perf_slots(const struct test_plan *plan)
 {
-	return CLAMP(BUFFERS_MAX / slot_octets(plan), 1, MAX(plan->window, CREDITS));
+	bool sends = plan->ops[0].kind == TEST_SEND;
+	uint64_t least = plan->verify && sends ? 2 + TEST_PERF_EXTRA : 1;
+	uint64_t most = MAX(plan->window, CREDITS + TEST_PERF_EXTRA);
+
+	return CLAMP(BUFFERS_MAX / slot_octets(plan), least, most);
+}
+
+uint64_t
+test_perf_window(const struct test_plan *plan)
+{
+	return plan->verify ? MIN(plan->window, test_perf_slots(plan)) : plan->window;
+}
+
+uint64_t
+test_perf_credits(const struct test_plan *plan)
+{
+	if (!plan->verify || plan->ops[0].kind != TEST_SEND)
+		return CREDITS;
+	return MIN(CREDITS, (test_perf_slots(plan) - TEST_PERF_EXTRA) & ~UINT64_C(1));
 }
 
 size_t
 test_perf_octets(const struct test_plan *plan)
 {
-	return slots(plan) * slot_octets(plan);
+	return HEADS + 2 * (size_t)test_perf_slots(plan) * slot_octets(plan);
+}
+
+static uint64_t
+receives(const struct test_plan *plan)
+{
+	return plan->ops[0].kind == TEST_SEND ? test_perf_credits(plan) + TEST_PERF_EXTRA
+					      : TEST_TOKEN_SLOTS;
+}
+
+/*
+ * Whether receives share slots, since messages are large. Their first octets then have a place of
+ * their own, where no later message overwrites a token.
+ */
+static bool
+shared(const struct test_plan *plan)
+{
+	return plan->ops[0].kind == TEST_SEND && test_perf_slots(plan) < receives(plan);
 }
 
 struct tool_link_spec
@@ -52,8 +92,8 @@ test_perf_spec(const struct test_plan *plan, unsigned seconds)
 {
 	struct tool_link_spec spec = {
 		.requests = (size_t)plan->window + 4,
-		.receives = CREDITS + 4,
-		.segments = 1,
+		.receives = (size_t)receives(plan) + 1,
+		.segments = 2,
 		.poll = plan->poll,
 		.seconds = seconds,
 	};
@@ -62,46 +102,119 @@ test_perf_spec(const struct test_plan *plan, unsigned seconds)
 }
 
 static size_t
-slot_at(const struct test_lane *lane, uint64_t number)
+head_at(uint64_t receive)
 {
-	return TEST_TOKEN_AREA + (size_t)(number % slots(lane->plan)) * slot_octets(lane->plan);
+	return TEST_TOKEN_AREA + (size_t)receive * TEST_TOKEN;
 }
 
-/* A receive for a message of the operation's size; they may share a buffer. */
+static size_t
+out_at(const struct test_plan *plan, uint64_t number)
+{
+	return TEST_TOKEN_AREA + HEADS +
+	       (size_t)(number % test_perf_slots(plan)) * slot_octets(plan);
+}
+
+static size_t
+in_at(const struct test_plan *plan, uint64_t number)
+{
+	return out_at(plan, number) + (size_t)test_perf_slots(plan) * slot_octets(plan);
+}
+
+/* A seed that the two sides know; each direction has its own. */
+static uint64_t
+seed_of(const struct test_lane *lane, bool from_server, uint64_t number)
+{
+	return lane->seed + (from_server ? UINT64_C(0xd1342543de82ef95) : 0) +
+	       number * UINT64_C(0x2545f4914f6cdd1d);
+}
+
 static bool
 offer(struct test_lane *lane, uint64_t number, GError **error)
 {
-	it_lmr_triplet_t part =
-		tool_memory_part(&lane->memory, slot_at(lane, number), slot_octets(lane->plan));
+	size_t octets = slot_octets(lane->plan);
+	size_t at = in_at(lane->plan, number);
+	bool apart = shared(lane->plan);
+	it_lmr_triplet_t parts[] = {
+		tool_memory_part(&lane->memory, head_at(number), TEST_TOKEN),
+		tool_memory_part(&lane->memory, at + TEST_TOKEN, octets - TEST_TOKEN),
+	};
 
-	return tool_check(it_post_recv(lane->link.ep, &part, 1, number, IT_COMPLETION_FLAG),
-			  "it_post_recv", error);
+	if (lane->plan->ops[0].kind != TEST_SEND)
+		return test_lane_expect(lane, number, error);
+	if (!apart)
+		parts[0] = tool_memory_part(&lane->memory, at, octets);
+	return tool_check(
+		it_post_recv(lane->link.ep, parts, apart ? 2 : 1, number, IT_COMPLETION_FLAG),
+		"it_post_recv", error);
 }
 
 bool
 test_perf_prepare(struct test_lane *lane, GError **error)
 {
-	bool data = lane->plan->ops[0].kind == TEST_SEND;
+	const struct test_plan *plan = lane->plan;
 
+	for (uint64_t i = 0; plan->verify && i < test_perf_slots(plan); i++)
+		tool_pattern_fill(lane->memory.octets + out_at(plan, i), (size_t)plan->ops[0].size,
+				  seed_of(lane, lane->server, i), 0);
 	if (!test_lane_expect(lane, 0, error)) /* for the meeting */
 		return false;
-	for (uint64_t i = 1; i <= CREDITS; i++) {
-		if (!(data ? offer(lane, i, error) : test_lane_expect(lane, i, error)))
+	for (uint64_t i = 0; i < receives(plan); i++) {
+		if (!offer(lane, i, error))
 			return false;
 	}
 	return true;
 }
 
+/* Octets of ours that should have the pattern of a seed. */
 static bool
-post_op(struct test_lane *lane, uint64_t number, it_dto_flags_t flags, GError **error)
+look(struct test_perf *perf, size_t offset, uint64_t seed, uint64_t number, GError **error)
 {
-	size_t offset = slot_at(lane, number);
-	it_lmr_triplet_t part =
-		tool_memory_part(&lane->memory, offset, (size_t)lane->plan->ops[0].size);
-	it_rdma_addr_t remote = lane->peer_address + offset;
+	size_t good;
+
+	if (!perf->plan->verify)
+		return true;
+	good = tool_pattern_check(perf->lane->memory.octets + offset, perf->size, seed, 0);
+	perf->verified += perf->size;
+	return good == perf->size ||
+	       tool_fail(error, TOOL_ERROR_VERIFY, "octet %zu of %s %" G_GUINT64_FORMAT " is wrong",
+			 good, test_kind_text(perf->kind), number);
+}
+
+bool
+test_perf_read(struct test_perf *perf, uint64_t number, GError **error)
+{
+	uint64_t slot = number % test_perf_slots(perf->plan);
+
+	return perf->kind != TEST_READ ||
+	       look(perf, in_at(perf->plan, number), seed_of(perf->lane, !perf->lane->server, slot),
+		    number, error);
+}
+
+bool
+test_perf_written(struct test_perf *perf, uint64_t number, GError **error)
+{
+	return look(perf, in_at(perf->plan, number),
+		    seed_of(perf->lane, !perf->lane->server, number), number, error);
+}
+
+bool
+test_perf_post(struct test_perf *perf, it_dto_flags_t flags, GError **error)
+{
+	struct test_lane *lane = perf->lane;
+	uint64_t number = perf->out_number++;
+	size_t out = out_at(perf->plan, number);
+	size_t in = in_at(perf->plan, number);
+	bool reads = perf->kind == TEST_READ;
+	it_lmr_triplet_t part = tool_memory_part(&lane->memory, reads ? in : out, perf->size);
+	it_rdma_addr_t remote = lane->peer_address + (reads ? out : in);
 	it_ep_handle_t ep = lane->link.ep;
 
-	switch (lane->plan->ops[0].kind) {
+	if (perf->plan->verify && reads)
+		memset(lane->memory.octets + in, 0, perf->size);
+	else if (perf->plan->verify)
+		tool_pattern_fill(lane->memory.octets + out, perf->size,
+				  seed_of(lane, lane->server, number), 0);
+	switch (perf->kind) {
 	case TEST_SEND:
 		return tool_check(it_post_send(ep, &part, 1, number, flags), "it_post_send", error);
 	case TEST_WRITE:
@@ -116,181 +229,201 @@ post_op(struct test_lane *lane, uint64_t number, it_dto_flags_t flags, GError **
 	return false;
 }
 
-/* Takes the next message, whatever it is, and posts a receive in its place. */
-static bool
-hear(struct test_lane *lane, GError **error)
+bool
+test_perf_take(struct test_perf *perf, const it_dto_cmpl_event_t *event,
+	       struct test_perf_message *message, GError **error)
 {
-	bool data = lane->plan->ops[0].kind == TEST_SEND;
+	bool sends = perf->kind == TEST_SEND;
+	struct test_lane *lane = perf->lane;
+	size_t at = !sends               ? test_lane_slot(event->cookie)
+		    : shared(perf->plan) ? head_at(event->cookie)
+					 : in_at(perf->plan, event->cookie);
+
+	message->is_token = event->transferred_length == TEST_TOKEN &&
+			    test_token_read(lane->memory.octets + at, &message->token);
+	if (!message->is_token && (!sends || event->transferred_length != perf->size))
+		return tool_fail(error, TOOL_ERROR_PEER, "a message of %u octets makes no sense",
+				 event->transferred_length);
+	if (!message->is_token &&
+	    !look(perf, at, seed_of(lane, !lane->server, perf->in_number), perf->in_number, error))
+		return false;
+	if (!message->is_token)
+		perf->in_number++;
+	return offer(lane, event->cookie, error);
+}
+
+/* The next message, which must be data or the token that was expected. */
+static bool
+hear(struct test_perf *perf, bool token, enum test_perf_word word, GError **error)
+{
+	struct test_perf_message message;
 	it_dto_cmpl_event_t event;
 
-	return tool_link_received(&lane->link, &event, error) &&
-	       (data ? offer(lane, event.cookie, error)
-		     : test_lane_expect(lane, event.cookie, error));
+	return tool_link_received(&perf->lane->link, &event, error) &&
+	       test_perf_take(perf, &event, &message, error) &&
+	       ((message.is_token == token && (!token || message.token.op == (uint64_t)word)) ||
+		tool_fail(error, TOOL_ERROR_PEER, "the peer is out of turn"));
 }
 
 static bool
-say(struct test_lane *lane, GError **error)
+say(struct test_perf *perf, enum test_perf_word word, uint64_t count, GError **error)
 {
-	struct test_token token = {.good = true};
+	struct test_token token = {.op = (uint64_t)word, .iteration = count, .good = true};
 	it_dto_cmpl_event_t event;
 
-	return test_lane_post_token(lane, &token, error) &&
-	       tool_link_done(&lane->link, &event, error);
-}
-
-static double
-now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+	return test_lane_post_token(perf->lane, &token, error) &&
+	       tool_link_done(&perf->lane->link, &event, error);
 }
 
 static bool
-round_trip(struct test_lane *lane, uint64_t number, GError **error)
+post_and_wait(struct test_perf *perf, GError **error)
 {
 	it_dto_cmpl_event_t event;
 
-	switch (lane->plan->ops[0].kind) {
-	case TEST_SEND:
-		return post_op(lane, number, IT_COMPLETION_FLAG, error) &&
-		       tool_link_done(&lane->link, &event, error) && hear(lane, error);
-	case TEST_WRITE:
-		return post_op(lane, number, (it_dto_flags_t)0, error) && say(lane, error) &&
-		       hear(lane, error);
-	case TEST_READ:
-		return post_op(lane, number, IT_COMPLETION_FLAG, error) &&
-		       tool_link_done(&lane->link, &event, error);
-	}
-	return false;
+	return test_perf_post(perf, IT_COMPLETION_FLAG, error) &&
+	       tool_link_done(&perf->lane->link, &event, error) &&
+	       test_perf_read(perf, event.cookie, error);
 }
 
 static bool
-round_trips(struct test_lane *lane, struct test_score *score, GError **error)
+round_trip(struct test_perf *perf, GError **error)
 {
-	uint64_t warmup = lane->plan->warmup;
-	uint64_t count = warmup + lane->plan->iterations;
+	if (perf->kind == TEST_READ)
+		return post_and_wait(perf, error);
+	if (perf->kind == TEST_SEND)
+		return post_and_wait(perf, error) && hear(perf, false, TEST_PERF_ANSWER, error);
+	return test_perf_post(perf, (it_dto_flags_t)0, error) &&
+	       say(perf, TEST_PERF_ANSWER, 0, error) && hear(perf, true, TEST_PERF_ANSWER, error);
+}
 
-	score->samples = g_try_new(double, MIN(lane->plan->iterations, SAMPLES_MAX));
-	if (score->samples == NULL)
-		return tool_fail(error, TOOL_ERROR_FAILED, "no memory for the samples");
+static bool
+trips(struct test_perf *perf, uint64_t count, struct test_score *score, GError **error)
+{
+	if (!say(perf, TEST_PERF_TRIPS, count, error))
+		return false;
 	for (uint64_t i = 0; i < count; i++) {
-		double begin = now_us();
+		uint64_t begin = tool_now();
 
 		if (tool_stopped())
 			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-		if (!round_trip(lane, i, error))
+		if (!round_trip(perf, error))
 			return false;
-		if (i >= warmup && score->sample_count < SAMPLES_MAX)
-			score->samples[score->sample_count++] = now_us() - begin;
+		if (score != NULL)
+			tool_figures_add(&score->trips, tool_now() - begin);
 	}
 	return true;
 }
 
-/* Waits until the server has granted more receives (sends only). */
 static bool
-credit(struct test_lane *lane, uint64_t *credits, GError **error)
+streams(struct test_perf *perf, uint64_t count, struct test_score *score, GError **error)
 {
-	if (lane->plan->ops[0].kind != TEST_SEND || *credits > 0)
-		return true;
-	*credits = CREDITS / 2;
-	return hear(lane, error);
-}
+	uint64_t ways = perf->plan->both ? 2 : 1;
+	uint64_t begin = tool_now();
 
-static bool
-stream(struct test_lane *lane, GError **error)
-{
-	const struct test_plan *plan = lane->plan;
-	uint64_t credits = CREDITS;
-	uint64_t done = 0;
-	it_dto_cmpl_event_t event;
-
-	for (uint64_t i = 0; i < plan->iterations; i++, credits--) {
-		if (i - done == plan->window) {
-			if (!tool_link_done(&lane->link, &event, error))
-				return false;
-			done++;
-		}
-		if (!credit(lane, &credits, error) || !post_op(lane, i, IT_COMPLETION_FLAG, error))
-			return false;
-	}
-	for (; done < plan->iterations; done++) {
-		if (!tool_link_done(&lane->link, &event, error))
-			return false;
-	}
-	return true;
-}
-
-/* How many grants the server sends that stream() did not wait for. */
-static uint64_t
-grants_left(const struct test_plan *plan)
-{
-	uint64_t sent = plan->iterations / (CREDITS / 2);
-	uint64_t used = plan->iterations <= CREDITS
-				? 0
-				: (plan->iterations - CREDITS + CREDITS / 2 - 1) / (CREDITS / 2);
-
-	return plan->ops[0].kind == TEST_SEND ? sent - used : 0;
-}
-
-/* The last word: everything before it has arrived. */
-static bool
-settle(struct test_lane *lane, GError **error)
-{
-	uint64_t answers = grants_left(lane->plan) + 1;
-
-	if (!say(lane, error))
+	if (!say(perf, TEST_PERF_STREAM, count, error) ||
+	    !test_stream(perf, count, perf->plan->both ? count : 0, error))
 		return false;
-	for (uint64_t i = 0; i < answers; i++) {
-		if (!hear(lane, error))
-			return false;
-	}
+	score->seconds += (double)(tool_now() - begin) / 1e9;
+	score->messages += ways * count;
+	score->octets += ways * count * perf->size;
 	return true;
+}
+
+/* One batch of all iterations, or batches until the time is over. */
+static bool
+phase(struct test_perf *perf,
+      bool (*batch)(struct test_perf *, uint64_t, struct test_score *, GError **),
+      struct test_score *score, GError **error)
+{
+	uint64_t until = tool_now() + perf->plan->duration * 1000;
+	uint64_t count = BATCH_FIRST;
+
+	if (perf->plan->duration == 0)
+		return batch(perf, perf->plan->iterations, score, error);
+	for (;;) {
+		uint64_t begin = tool_now();
+
+		if (!batch(perf, count, score, error))
+			return false;
+		if (tool_now() >= until)
+			return true;
+		if (tool_now() - begin < BATCH_NS)
+			count = MIN(2 * count, TEST_ITERATIONS_MAX);
+	}
+}
+
+static struct test_perf
+perf_of(struct test_lane *lane)
+{
+	struct test_perf perf = {.lane = lane,
+				 .plan = lane->plan,
+				 .kind = lane->plan->ops[0].kind,
+				 .size = (size_t)lane->plan->ops[0].size};
+
+	return perf;
 }
 
 bool
 test_perf_client(struct test_lane *lane, struct test_score *score, GError **error)
 {
-	double begin;
+	struct test_perf perf = perf_of(lane);
 
-	if (!round_trips(lane, score, error))
+	if ((lane->plan->warmup > 0 && !trips(&perf, lane->plan->warmup, NULL, error)) ||
+	    !phase(&perf, trips, score, error) || !phase(&perf, streams, score, error) ||
+	    !say(&perf, TEST_PERF_END, 0, error))
 		return false;
-	begin = now_us();
-	if (!stream(lane, error) || !settle(lane, error))
-		return false;
-	score->seconds = (now_us() - begin) / 1e6;
-	score->messages = lane->plan->iterations;
-	score->octets = lane->plan->iterations * lane->plan->ops[0].size;
-	score->operations = score->messages + score->sample_count;
+	score->operations = score->messages + score->trips.count;
+	score->verified = perf.verified;
 	return true;
 }
 
 static bool
-echo(struct test_lane *lane, uint64_t number, GError **error)
+echo(struct test_perf *perf, GError **error)
 {
-	it_dto_cmpl_event_t event;
+	if (perf->kind == TEST_READ)
+		return true;
+	if (perf->kind == TEST_SEND)
+		return hear(perf, false, TEST_PERF_ANSWER, error) && post_and_wait(perf, error);
+	return hear(perf, true, TEST_PERF_ANSWER, error) &&
+	       test_perf_written(perf, perf->in_number++, error) &&
+	       say(perf, TEST_PERF_ANSWER, 0, error);
+}
 
-	if (lane->plan->ops[0].kind == TEST_WRITE)
-		return hear(lane, error) && say(lane, error);
-	return hear(lane, error) && post_op(lane, number, IT_COMPLETION_FLAG, error) &&
-	       tool_link_done(&lane->link, &event, error);
+static bool
+obey(struct test_perf *perf, const struct test_token *command, GError **error)
+{
+	uint64_t count = command->iteration;
+
+	if (count == 0 || count > TEST_ITERATIONS_MAX)
+		return tool_fail(error, TOOL_ERROR_PEER, "the client announced nonsense");
+	if (command->op == TEST_PERF_STREAM)
+		return test_stream(perf, perf->plan->both ? count : 0, count, error);
+	for (uint64_t i = 0; perf->kind != TEST_READ && i < count; i++) {
+		if (!echo(perf, error))
+			return false;
+	}
+	return true;
 }
 
 bool
-test_perf_server(struct test_lane *lane, GError **error)
+test_perf_server(struct test_lane *lane, struct test_score *score, GError **error)
 {
-	const struct test_plan *plan = lane->plan;
-	uint64_t trips = plan->ops[0].kind == TEST_READ ? 0 : plan->warmup + plan->iterations;
-	uint64_t messages = plan->ops[0].kind == TEST_SEND ? plan->iterations : 0;
+	struct test_perf perf = perf_of(lane);
 
-	for (uint64_t i = 0; i < trips; i++) {
-		if (!echo(lane, i, error))
+	for (;;) {
+		struct test_perf_message message;
+		it_dto_cmpl_event_t event;
+
+		if (!tool_link_received(&lane->link, &event, error) ||
+		    !test_perf_take(&perf, &event, &message, error))
+			return false;
+		score->verified = perf.verified;
+		if (message.is_token && message.token.op == TEST_PERF_END)
+			return true;
+		if (!message.is_token ||
+		    (message.token.op != TEST_PERF_TRIPS && message.token.op != TEST_PERF_STREAM))
+			return tool_fail(error, TOOL_ERROR_PEER, "the client is out of turn");
+		if (!obey(&perf, &message.token, error))
 			return false;
 	}
-	for (uint64_t i = 1; i <= messages; i++) {
-		if (!hear(lane, error) || (i % (CREDITS / 2) == 0 && !say(lane, error)))
-			return false;
-	}
-	return hear(lane, error) && say(lane, error);
 }

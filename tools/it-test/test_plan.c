@@ -79,6 +79,50 @@ test_plan_words(struct test_plan *plan, char **words, GError **error)
 	return true;
 }
 
+static bool
+add_size(uint64_t sizes[TEST_SIZES_MAX], size_t *count, uint64_t size, GError **error)
+{
+	if (*count == TEST_SIZES_MAX)
+		return tool_fail(error, TOOL_ERROR_USAGE, "more than %d sizes", TEST_SIZES_MAX);
+	sizes[(*count)++] = size;
+	return true;
+}
+
+/* One number, or LOW-HIGH. */
+static bool
+add_sizes(uint64_t sizes[TEST_SIZES_MAX], size_t *count, const char *text, GError **error)
+{
+	g_auto(GStrv) ends = g_strsplit(text, "-", 2);
+	uint64_t low;
+	uint64_t high;
+
+	if (ends[0] == NULL)
+		return tool_fail(error, TOOL_ERROR_USAGE, "'' is not a size");
+	if (!tool_number(ends[0], 1, TEST_SIZE_MAX, &low, error))
+		return false;
+	high = low;
+	if (ends[1] != NULL && !tool_number(ends[1], low, TEST_SIZE_MAX, &high, error))
+		return false;
+	for (uint64_t size = low; size < high; size *= 2) {
+		if (!add_size(sizes, count, size, error))
+			return false;
+	}
+	return add_size(sizes, count, high, error);
+}
+
+bool
+test_plan_sizes(const char *text, uint64_t sizes[TEST_SIZES_MAX], size_t *count, GError **error)
+{
+	g_auto(GStrv) words = g_strsplit(text, ",", -1);
+
+	*count = 0;
+	for (size_t i = 0; words[i] != NULL; i++) {
+		if (!add_sizes(sizes, count, words[i], error))
+			return false;
+	}
+	return *count > 0 || tool_fail(error, TOOL_ERROR_USAGE, "'' is not a size");
+}
+
 uint64_t
 test_plan_lanes(const struct test_plan *plan)
 {
@@ -145,6 +189,8 @@ test_plan_write(const struct test_plan *plan, void *octets, size_t room)
 
 	tool_put(&wire, plan->mode, 1);
 	tool_put(&wire, plan->poll, 1);
+	tool_put(&wire, plan->both, 1);
+	tool_put(&wire, plan->verify, 1);
 	tool_put(&wire, plan->threads, 8);
 	tool_put(&wire, plan->endpoints, 8);
 	tool_put(&wire, plan->iterations, 8);
@@ -168,6 +214,8 @@ test_plan_read(struct test_plan *plan, void *octets, size_t len, GError **error)
 	memset(plan, 0, sizeof(*plan));
 	plan->mode = (enum test_mode)tool_get(&wire, 1);
 	plan->poll = tool_get(&wire, 1) != 0;
+	plan->both = tool_get(&wire, 1) != 0;
+	plan->verify = tool_get(&wire, 1) != 0;
 	plan->threads = tool_get(&wire, 8);
 	plan->endpoints = tool_get(&wire, 8);
 	plan->iterations = tool_get(&wire, 8);

@@ -47,12 +47,23 @@ struct test_plan {
 	bool poll;
 	struct test_op ops[TEST_OPS_MAX]; /* performance: one, by the client */
 	uint64_t op_count;
-	uint64_t window; /* performance: requests outstanding */
-	uint64_t warmup; /* performance: iterations before the clock starts */
+	uint64_t window;   /* performance: requests outstanding */
+	uint64_t warmup;   /* performance: round trips before they are measured */
+	uint64_t duration; /* performance, client: us of a phase; 0: as the iterations say */
+	bool both;         /* performance: the server sends too */
+	bool verify;       /* performance: data is checked */
 };
 
 /* Operations as words: client|server SR|RR|RW [size [segments]], as many as there are. */
 bool test_plan_words(struct test_plan *plan, char **words, GError **error);
+
+/*
+ * Sizes of a sweep: numbers with commas between them, or LOW-HIGH for LOW, twice that and so on up to
+ * HIGH. At most TEST_SIZES_MAX of them.
+ */
+#define TEST_SIZES_MAX 64
+bool test_plan_sizes(const char *text, uint64_t sizes[TEST_SIZES_MAX], size_t *count,
+		     GError **error);
 
 /* "write", "read" or "send" (or RW, RR, SR). */
 bool test_plan_kind(const char *word, enum test_kind *kind, GError **error);

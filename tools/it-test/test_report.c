@@ -4,70 +4,38 @@
 /* How a run went: one table for people, one object for programs. */
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "test_session.h"
 #include "tool_json.h"
 
-static const struct {
-	const char *name;
-	const char *member;
-	double part;
-} percentiles[] = {
-	{"min", "min_us", 0},    {"50%", "p50_us", 0.5},       {"90%", "p90_us", 0.9},
-	{"99%", "p99_us", 0.99}, {"99.9%", "p99_9_us", 0.999}, {"max", "max_us", 1},
-};
+static const double parts[] = {0.5, 0.9, 0.99, 0.999};
 
 struct totals {
 	uint64_t operations;
 	uint64_t octets;
+	uint64_t verified;
 	uint64_t messages;
 	double seconds; /* of the slowest thread */
-	double *samples;
-	size_t sample_count;
+	struct tool_figures trips;
 };
-
-static int
-by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a;
-	double y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 static void
 add_up(const struct test_session *session, struct totals *totals)
 {
-	size_t count = 0;
-
-	for (uint64_t i = 0; i < session->plan.threads; i++)
-		totals->sample_count += session->threads[i].score.sample_count;
-	totals->samples = g_new0(double, totals->sample_count + 1);
+	memset(totals, 0, sizeof(*totals));
 	for (uint64_t i = 0; i < session->plan.threads; i++) {
 		const struct test_score *score = &session->threads[i].score;
 
 		totals->operations += score->operations;
 		totals->octets += score->octets;
+		totals->verified += score->verified;
 		totals->messages += score->messages;
 		totals->seconds = MAX(totals->seconds, score->seconds);
-		for (size_t j = 0; j < score->sample_count; j++)
-			totals->samples[count++] = score->samples[j];
+		tool_figures_merge(&totals->trips, &score->trips);
 	}
-	qsort(totals->samples, totals->sample_count, sizeof(double), by_size);
 	if (totals->seconds <= 0)
 		totals->seconds = MAX(session->wall, 1e-6);
-}
-
-/* The smallest sample that so many of them do not exceed. */
-static double
-percentile(const struct totals *totals, double part)
-{
-	size_t rank = (size_t)(part * (double)totals->sample_count + 0.999999);
-
-	if (totals->sample_count == 0)
-		return 0;
-	return totals->samples[rank == 0 ? 0 : MIN(rank, totals->sample_count) - 1];
 }
 
 static void
@@ -92,21 +60,39 @@ print_transactions(const struct test_session *session, const struct totals *tota
 	       (double)totals->operations / totals->seconds);
 }
 
+/* What holds for all runs, and the heads of the columns: 80 of them. */
+static void
+print_heading(const struct test_plan *plan)
+{
+	printf("%s%s, %" G_GUINT64_FORMAT " thread%s, window %" G_GUINT64_FORMAT ", %s%s\n",
+	       test_kind_text(plan->ops[0].kind), plan->both ? " both ways" : "", plan->threads,
+	       plan->threads == 1 ? "" : "s", plan->window, plan->poll ? "polling" : "sleeping",
+	       plan->verify ? ", data checked" : "");
+	printf("%10s %7s %7s %7s %7s %7s %7s %9s %10s\n", "octets", "min us", "median", "90%",
+	       "99%", "99.9%", "max us", "MB/s", "messages/s");
+}
+
+/* A time in seven columns. */
+static void
+print_time(double us)
+{
+	if (us < 9999.95)
+		printf(" %7.1f", us);
+	else if (us < 9999999)
+		printf(" %7.0f", us);
+	else
+		printf(" %6.0fs", us / 1e6);
+}
+
 static void
 print_performance(const struct test_session *session, const struct totals *totals)
 {
-	const struct test_plan *plan = &session->plan;
-
-	printf("%-6s %10s %7s %6s %7s |", "", "size", "window", "", "threads");
-	for (size_t i = 0; i < G_N_ELEMENTS(percentiles); i++)
-		printf(" %8s", percentiles[i].name);
-	printf(" us | %10s %12s\n", "MB/s", "messages/s");
-	printf("%-6s %10" G_GUINT64_FORMAT " %7" G_GUINT64_FORMAT " %6s %7" G_GUINT64_FORMAT " |",
-	       test_kind_text(plan->ops[0].kind), plan->ops[0].size, plan->window,
-	       plan->poll ? "poll" : "sleep", plan->threads);
-	for (size_t i = 0; i < G_N_ELEMENTS(percentiles); i++)
-		printf(" %8.2f", percentile(totals, percentiles[i].part));
-	printf("    | %10.1f %12.0f\n", (double)totals->octets / 1e6 / totals->seconds,
+	printf("%10" G_GUINT64_FORMAT, session->plan.ops[0].size);
+	print_time((double)totals->trips.min / 1e3);
+	for (size_t i = 0; i < G_N_ELEMENTS(parts); i++)
+		print_time(tool_figures_percentile(&totals->trips, parts[i]));
+	print_time((double)totals->trips.max / 1e3);
+	printf(" %9.1f %10.0f\n", (double)totals->octets / 1e6 / totals->seconds,
 	       (double)totals->messages / totals->seconds);
 }
 
@@ -129,31 +115,31 @@ add_operations(JsonBuilder *json, const struct test_plan *plan)
 static void
 add_performance(JsonBuilder *json, const struct test_plan *plan, const struct totals *totals)
 {
+	tool_json_boolean(json, "bidirectional", plan->both);
+	tool_json_boolean(json, "verify", plan->verify);
 	tool_json_count(json, "window", plan->window);
-	tool_json_count(json, "samples", totals->sample_count);
-	for (size_t i = 0; i < G_N_ELEMENTS(percentiles); i++)
-		tool_json_number(json, percentiles[i].member,
-				 percentile(totals, percentiles[i].part));
+	tool_json_count(json, "samples", totals->trips.count);
+	tool_figures_json(&totals->trips, json);
+	if (plan->verify)
+		tool_json_count(json, "verified_octets", totals->verified);
 	tool_json_number(json, "megabytes_per_second",
 			 (double)totals->octets / 1e6 / totals->seconds);
 	tool_json_number(json, "messages_per_second", (double)totals->messages / totals->seconds);
 }
 
 static void
-print_json(const struct test_job *job, const struct test_session *session,
-	   const struct totals *totals)
+add_run(JsonBuilder *json, const struct test_plan *plan, const struct totals *totals)
 {
-	const struct test_plan *plan = &session->plan;
 	bool perf = plan->mode == TEST_PERFORMANCE;
-	JsonBuilder *json = tool_json_begin("it-test");
 
-	tool_json_boolean(json, "ok", true);
-	tool_json_text(json, "adapter", job->options.adapter);
 	tool_json_text(json, "mode", perf ? "performance" : "transactions");
 	tool_json_text(json, "wake", plan->poll ? "poll" : "sleep");
 	tool_json_count(json, "threads", plan->threads);
 	tool_json_count(json, "endpoints", plan->endpoints);
-	tool_json_count(json, "iterations", plan->iterations);
+	if (plan->duration == 0)
+		tool_json_count(json, "iterations", plan->iterations);
+	else
+		tool_json_number(json, "duration", (double)plan->duration / 1e6);
 	add_operations(json, plan);
 	tool_json_count(json, "done", totals->operations);
 	tool_json_count(json, perf ? "octets" : "verified_octets", totals->octets);
@@ -163,20 +149,58 @@ print_json(const struct test_job *job, const struct test_session *session,
 	else
 		tool_json_number(json, "operations_per_second",
 				 (double)totals->operations / totals->seconds);
-	tool_json_print(json);
 }
 
 void
-test_report(const struct test_job *job, const struct test_session *session)
+test_report_begin(struct test_report *report, const struct test_job *job)
 {
-	struct totals totals = {0};
+	report->job = job;
+	report->sweep = job->size_count > 1;
+	report->json = NULL;
+	report->begun = false;
+	if (!job->options.json)
+		return;
+	report->json = tool_json_begin("it-test");
+	tool_json_text(report->json, "adapter", job->options.adapter);
+	if (!report->sweep)
+		return;
+	json_builder_set_member_name(report->json, "runs");
+	json_builder_begin_array(report->json);
+}
 
-	add_up(session, &totals);
-	if (job->options.json)
-		print_json(job, session, &totals);
-	else if (session->plan.mode == TEST_PERFORMANCE)
-		print_performance(session, &totals);
-	else
-		print_transactions(session, &totals);
-	g_free(totals.samples);
+void
+test_report_run(struct test_report *report, const struct test_session *session)
+{
+	g_autofree struct totals *totals = g_new(struct totals, 1);
+
+	add_up(session, totals);
+	if (report->json != NULL) {
+		if (report->sweep)
+			json_builder_begin_object(report->json);
+		add_run(report->json, &session->plan, totals);
+		if (report->sweep)
+			json_builder_end_object(report->json);
+	} else if (session->plan.mode == TEST_TRANSACTIONS) {
+		print_transactions(session, totals);
+	} else {
+		if (!report->begun)
+			print_heading(&session->plan);
+		print_performance(session, totals);
+	}
+	report->begun = true;
+}
+
+void
+test_report_end(struct test_report *report, bool good)
+{
+	if (report->json == NULL)
+		return;
+	if (!good) { /* the failure is reported instead */
+		g_object_unref(report->json);
+		return;
+	}
+	if (report->sweep)
+		json_builder_end_array(report->json);
+	tool_json_boolean(report->json, "ok", true);
+	tool_json_print(report->json);
 }

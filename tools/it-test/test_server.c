@@ -22,16 +22,19 @@ fits(const struct test_plan *plan, uint64_t limit, GError **error)
 					    octets, limit);
 }
 
-/* Hears the plan and says whether it can be run. */
+/* Hears the plan and says whether it can be run. *over: the client closed the session instead. */
 static bool
-receive_plan(struct test_session *session, uint64_t memory, GError **error)
+receive_plan(struct test_session *session, uint64_t memory, bool *over, GError **error)
 {
 	uint8_t octets[TOOL_MAIL_SIZE];
 	size_t len = sizeof(octets);
 	GError *trouble = NULL;
 
-	if (!tool_mail_receive(&session->mail, octets, &len, error))
+	if (!tool_mail_receive(&session->mail, octets, &len, &trouble)) {
+		*over = session->control.end == IT_CM_MSG_CONN_DISCONNECT_EVENT;
+		g_propagate_error(error, trouble);
 		return false;
+	}
 	if (test_plan_read(&session->plan, octets, len, &trouble) &&
 	    fits(&session->plan, memory, &trouble)) {
 		session->lanes = g_new0(struct test_lane, test_plan_lanes(&session->plan));
@@ -78,16 +81,13 @@ accept_lanes(struct test_session *session, struct tool_client *client, GError **
 	return true;
 }
 
-/* The client tells first how it ended; then it closes when it has heard us. */
+/* The client tells first how it ended. */
 static bool
 conclude(struct test_session *session, const GError *mine, GError **error)
 {
 	if (!test_session_hear(session, error) && !session->control.connected)
 		return false;
-	if (!test_session_tell(session, mine, error))
-		return false;
-	tool_link_linger(&session->control);
-	return true;
+	return test_session_tell(session, mine, error);
 }
 
 static bool
@@ -104,7 +104,32 @@ run(struct test_session *session, struct tool_client *client, GError **error)
 	else if (theirs != NULL)
 		g_propagate_error(error, g_steal_pointer(&theirs));
 	g_clear_error(&theirs);
+	if (!good)
+		tool_link_linger(&session->control);
 	return good;
+}
+
+/* Runs until the client has had enough, and at least one. */
+static bool
+serve_runs(struct test_session *session, struct tool_client *client, uint64_t memory,
+	   GError **error)
+{
+	for (uint64_t count = 0;; count++) {
+		GError *trouble = NULL;
+		bool over = false;
+
+		if (receive_plan(session, memory, &over, &trouble) &&
+		    run(session, client, &trouble)) {
+			test_session_clear(session);
+			continue;
+		}
+		if (!over || count == 0) {
+			g_propagate_error(error, trouble);
+			return false;
+		}
+		g_clear_error(&trouble);
+		return true;
+	}
 }
 
 static bool
@@ -121,7 +146,7 @@ serve_one(void *arg, struct tool_client *client, GError **error)
 
 	good = test_session_control(&session, error) &&
 	       tool_link_accept(&session.control, &client->request, &session.hello, error) &&
-	       receive_plan(&session, job->options.memory, error) && run(&session, client, error);
+	       serve_runs(&session, client, job->options.memory, error);
 	test_session_close(&session);
 	return good;
 }

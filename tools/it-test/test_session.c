@@ -73,7 +73,7 @@ run_lanes(struct test_thread *thread)
 		return test_transaction_run(lanes, (size_t)plan->endpoints, &thread->score,
 					    &thread->error);
 	if (thread->server)
-		return test_perf_server(&lanes[0], &thread->error);
+		return test_perf_server(&lanes[0], &thread->score, &thread->error);
 	return test_perf_client(&lanes[0], &thread->score, &thread->error);
 }
 
@@ -220,16 +220,20 @@ test_session_run(struct test_session *session, GError **error)
 }
 
 void
-test_session_close(struct test_session *session)
+test_session_clear(struct test_session *session)
 {
 	for (uint64_t i = 0; session->lanes != NULL && i < test_plan_lanes(&session->plan); i++)
 		test_lane_close(&session->lanes[i]);
-	for (uint64_t i = 0; session->threads != NULL && i < session->plan.threads; i++) {
-		g_free(session->threads[i].score.samples);
+	for (uint64_t i = 0; session->threads != NULL && i < session->plan.threads; i++)
 		g_clear_error(&session->threads[i].error);
-	}
 	g_clear_pointer(&session->lanes, g_free);
 	g_clear_pointer(&session->threads, g_free);
+}
+
+void
+test_session_close(struct test_session *session)
+{
+	test_session_clear(session);
 	tool_link_close(&session->control);
 	tool_mail_close(&session->mail);
 }

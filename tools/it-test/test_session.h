@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A run: a control connection, over which the client tells the plan and both tell how it ended, and
- * the lanes of the plan, each thread with some of its own. While the threads run, the thread of the
+ * A session: a control connection, over which the client tells a plan and both tell how its run ended,
+ * once or more often, and the lanes of each run, each thread with some of its own. While the threads run, the thread of the
  * session watches the control connection; when that ends, the threads end too.
  */
 #ifndef TEST_SESSION_H
@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "test_lane.h"
+#include "tool_json.h"
 #include "tool_mail.h"
 #include "tool_options.h"
 #include "tool_self.h"
@@ -41,7 +42,9 @@ struct test_session {
 
 struct test_job {
 	struct tool_options options;
-	struct test_plan plan;
+	struct test_plan plan;          /* its size is that of the run */
+	uint64_t sizes[TEST_SIZES_MAX]; /* performance: of one run after the other */
+	size_t size_count;
 	char *host;
 };
 
@@ -51,6 +54,7 @@ bool test_session_control(struct test_session *session, GError **error); /* made
 uint64_t test_session_octets(const struct test_plan *plan);
 bool test_session_lane(struct test_session *session, uint64_t index, GError **error);
 bool test_session_run(struct test_session *session, GError **error);
+void test_session_clear(struct test_session *session); /* ready for the next run */
 void test_session_close(struct test_session *session);
 
 /* "How it ended" over the control connection: good, or why not. */
@@ -60,6 +64,16 @@ bool test_session_hear(struct test_session *session, GError **error);
 bool test_client(void *job, uint16_t port, GError **error);
 bool test_server(void *job, struct tool_ready *ready, GError **error);
 
-void test_report(const struct test_job *job, const struct test_session *session);
+/* Tables or JSON: once begin, for each run, once end; nothing to end after a failure in between. */
+struct test_report {
+	const struct test_job *job;
+	JsonBuilder *json; /* NULL for people */
+	bool sweep;
+	bool begun; /* a run was reported */
+};
+
+void test_report_begin(struct test_report *report, const struct test_job *job);
+void test_report_run(struct test_report *report, const struct test_session *session);
+void test_report_end(struct test_report *report, bool good);
 
 #endif /* TEST_SESSION_H */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "hostile.h"
-#include "test_plan.h"
+#include "test_session.h"
 #include "tool_error.h"
 
 static struct hostile_server server;
@@ -308,6 +308,66 @@ test_first_token(void)
 	honest_is_served(&server);
 }
 
+/* An honest client in all but the data of its messages. */
+static bool
+run_with_wrong_data(enum test_kind kind, GError **error)
+{
+	struct tool_way way = {.host = "127.0.0.1", .port = server.port};
+	struct test_plan plan = {.mode = TEST_PERFORMANCE,
+				 .threads = 1,
+				 .endpoints = 1,
+				 .iterations = 10,
+				 .window = 4,
+				 .verify = true,
+				 .op_count = 1,
+				 .ops = {{.kind = kind, .size = 100, .segments = 1}}};
+	struct tool_adapter adapter;
+	struct test_session session = {
+		.adapter = &adapter,
+		.seconds = HOSTILE_PATIENCE,
+		.hello = {.version = TOOL_VERSION, .tool = TOOL_TEST, .session = g_random_int()},
+		.plan = plan,
+		.lanes = g_new0(struct test_lane, 1)};
+	uint8_t octets[TOOL_MAIL_SIZE];
+	size_t len = test_plan_write(&plan, octets, sizeof(octets));
+	GError *mine = NULL;
+	bool good;
+
+	g_assert_true(tool_adapter_open(&adapter, "iwarp", NULL));
+	g_assert_true(tool_adapter_path(&adapter, way.host, &way.path, NULL));
+	g_assert_true(test_session_control(&session, NULL));
+	g_assert_true(tool_link_connect(&session.control, &way, &session.hello, NULL));
+	g_assert_true(tool_mail_send(&session.mail, octets, len, NULL));
+	g_assert_true(test_session_hear(&session, NULL));
+	g_assert_true(test_session_lane(&session, 0, NULL));
+	session.hello.index = 1;
+	g_assert_true(tool_link_connect(&session.lanes[0].link, &way, &session.hello, NULL));
+	session.lanes[0].seed++;
+	good = test_session_run(&session, &mine);
+	if (g_error_matches(mine, TOOL_ERROR, TOOL_ERROR_VERIFY))
+		g_propagate_error(error, g_steal_pointer(&mine));
+	else if (test_session_tell(&session, mine, error))
+		test_session_hear(&session, error);
+	g_clear_error(&mine);
+	test_session_close(&session);
+	tool_adapter_close(&adapter);
+	return good;
+}
+
+/* Data that is checked is checked: by the server what is sent and written, by the client what is read. */
+static void
+test_wrong_data(void)
+{
+	for (unsigned kind = TEST_SEND; kind <= TEST_READ; kind++) {
+		g_autoptr(GError) error = NULL;
+
+		g_assert_false(run_with_wrong_data((enum test_kind)kind, &error));
+		g_assert_nonnull(error);
+		g_assert_nonnull(strstr(error->message, "octet 0 of "));
+	}
+	honest_is_served(&server);
+}
+
 /* Silent runs beside an honest one. */
 static void
 test_silent(void)
@@ -338,6 +398,7 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/hostile/test/deadline", test_deadline);
 	g_test_add_func("/tools/hostile/test/out-of-turn", test_out_of_turn);
 	g_test_add_func("/tools/hostile/test/first-token", test_first_token);
+	g_test_add_func("/tools/hostile/test/wrong-data", test_wrong_data);
 	g_test_add_func("/tools/hostile/test/silent", test_silent);
 	status = g_test_run();
 	hostile_server_end(&server);

@@ -87,6 +87,88 @@ test_octets(void)
 }
 
 static void
+test_sizes(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t sizes[5];
+		size_t count;
+	} good[] = {
+		{"64", {64}, 1},
+		{"1,64,4k", {1, 64, 4096}, 3},
+		{"1-8", {1, 2, 4, 8}, 4},
+		{"3-20", {3, 6, 12, 20}, 4},
+		{"7-7", {7}, 1},
+		{"5,1-2,1g", {5, 1, 2, TEST_SIZE_MAX}, 4},
+		{"512m-1g", {TEST_SIZE_MAX / 2, TEST_SIZE_MAX}, 2},
+	};
+	static const char *const bad[] = {"",     ",",     "1,",    "0",   "2-1", "1-",   "-1",
+					  "1--2", "1-2-3", "1025m", "1 2", "1x",  "1-2g", "a-b"};
+	uint64_t sizes[TEST_SIZES_MAX];
+	size_t count;
+	g_autoptr(GString) most = g_string_new("1");
+
+	for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+		g_assert_true(test_plan_sizes(good[i].text, sizes, &count, NULL));
+		g_assert_cmpmem(sizes, count * sizeof(*sizes), good[i].sizes,
+				good[i].count * sizeof(*sizes));
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_autoptr(GError) error = NULL;
+
+		g_assert_false(test_plan_sizes(bad[i], sizes, &count, &error));
+		g_assert_error(error, TOOL_ERROR, TOOL_ERROR_USAGE);
+	}
+	for (size_t i = 1; i < TEST_SIZES_MAX; i++)
+		g_string_append(most, ",1");
+	g_assert_true(test_plan_sizes(most->str, sizes, &count, NULL));
+	g_assert_cmpuint(count, ==, TEST_SIZES_MAX);
+	g_string_append(most, ",1");
+	g_assert_false(test_plan_sizes(most->str, sizes, &count, NULL));
+}
+
+/* Every field keeps its value on the way, whatever it is. */
+static void
+test_fields(void)
+{
+	struct test_plan plan = {.mode = TEST_PERFORMANCE,
+				 .threads = 12,
+				 .endpoints = 1,
+				 .iterations = TEST_ITERATIONS_MAX,
+				 .poll = true,
+				 .window = TEST_WINDOW_MAX,
+				 .warmup = 99,
+				 .both = true,
+				 .verify = true,
+				 .op_count = 1,
+				 .ops = {{.by_server = true,
+					  .kind = TEST_READ,
+					  .size = 1234567,
+					  .segments = TEST_SEGMENTS_MAX}}};
+	uint8_t octets[256];
+	uint8_t again[256];
+	struct test_plan read;
+
+	for (unsigned flags = 0; flags < 8; flags++) {
+		size_t len;
+
+		plan.poll = (flags & 1) != 0;
+		plan.both = (flags & 2) != 0;
+		plan.verify = (flags & 4) != 0;
+		len = test_plan_write(&plan, octets, sizeof(octets));
+		g_assert_true(test_plan_read(&read, octets, len, NULL));
+		g_assert_cmpmem(octets, len, again, test_plan_write(&read, again, sizeof(again)));
+		g_assert_cmpint(read.poll, ==, plan.poll);
+		g_assert_cmpint(read.both, ==, plan.both);
+		g_assert_cmpint(read.verify, ==, plan.verify);
+		g_assert_cmpuint(read.iterations, ==, plan.iterations);
+		g_assert_cmpuint(read.window, ==, plan.window);
+		g_assert_cmpuint(read.warmup, ==, plan.warmup);
+		g_assert_cmpuint(read.ops[0].segments, ==, plan.ops[0].segments);
+	}
+}
+
+static void
 test_bounds(void)
 {
 	struct test_plan good = plan_of("client SR");
@@ -121,6 +203,8 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/plan/words", test_words);
 	g_test_add_func("/tools/plan/bad-words", test_bad_words);
 	g_test_add_func("/tools/plan/octets", test_octets);
+	g_test_add_func("/tools/plan/sizes", test_sizes);
+	g_test_add_func("/tools/plan/fields", test_fields);
 	g_test_add_func("/tools/plan/bounds", test_bounds);
 	return g_test_run();
 }

@@ -115,6 +115,36 @@ def performance(kind, bench):
             if not 0 < said['min_us'] <= said['p50_us'] <= said['p99_us'] <= said['max_us']:
                 raise Failed('percentiles out of order: %s' % said)
     bench.both('it-test', ('--perf', kind, '-C', '20', '-S', '1m', '-t', '2')).expect(0, 'MB/s')
+    bench.both('it-test', ('--perf', kind, '-C', '3', '-S', '20m', '-b')).expect(0, 'both ways')
+
+
+def checked(kind, bench):
+    """Both ways, all sizes in one go, every octet that can be checked is; the client counts its own."""
+    said = bench.both('it-test', ('--perf', kind, '-C', '50', '-S', '1,63-65,1000-4000,100k', '-b',
+                                  '--sleep', '--verify', '--json')).expect(0).json()
+    sizes = [1, 63, 65, 1000, 2000, 4000, 102400]
+    same(sizes, [run['operations'][0]['size'] for run in said['runs']])
+    trips = {'send': 55, 'write': 0, 'read': 55}[kind]      # with the warm-up
+    same([size * (trips + 50) for size in sizes], [run['verified_octets'] for run in said['runs']])
+    for more in (('--poll', '-S', '64'), ('--sleep', '-S', '64'), ('--sleep', '-S', '2m', '-b')):
+        bench.both('it-test', ('--perf', kind, '-C', '100', '-W', '200', '--verify', *more)).expect(
+            0, 'data checked')
+
+
+def duration(bench):
+    said = bench.both('it-test', ('--perf', 'write', '-D', '300ms', '-b', '--json')).expect(0).json()
+    same(0.3, said['duration'])
+    if said['seconds'] < 0.3 or said['samples'] < 16 or said['done'] < 48:
+        raise Failed('too short: %s' % said)
+
+
+def columns(bench):
+    said = bench.both('it-test', ('--perf', 'read', '-C', '20', '-S', '1-1m')).expect(0)
+    rows = said.out.splitlines()
+    same(23, len(rows))     # what holds for all, heads, 21 sizes
+    for row in rows:
+        if len(row) > 80:
+            raise Failed('%d columns: %s' % (len(row), row))
 
 
 def copies(bench):
@@ -175,7 +205,13 @@ def command_lines(bench):
             ('it-test', HOST, 'client', 'XX'), ('it-test', '--perf', 'fly', HOST),
             ('it-test', '--perf', 'write'), ('it-test', '--poll', '--sleep', HOST),
             ('it-test', '-t', '0', HOST), ('it-test', '--size', '8', HOST),
-            ('it-test', '--timeout', '-1', HOST), ('it-cp',), ('it-cp', 'a', 'b'),
+            ('it-test', '--timeout', '-1', HOST), ('it-test', '--perf', 'write', '-S', '', HOST),
+            ('it-test', '--perf', 'write', '-S', '2-1', HOST),
+            ('it-test', '--perf', 'write', '-S', '1,', HOST),
+            ('it-test', '--perf', 'write', '-D', '5d', HOST),
+            ('it-test', '--perf', 'write', '-D', '5s', '-C', '5', HOST),
+            ('it-test', '--verify', HOST), ('it-ping', '-P', '--clients', '0'),
+            ('it-ping', '--memory', '1x'), ('it-cp',), ('it-cp', 'a', 'b'),
             ('it-cp', 'a:b', 'c:d'), ('it-cp', '-c', 'md5', 'a', 'b:c'), ('it-cp', '--self', 'a', 'b:c')):
         said = run(bench.tools, name, *arguments)
         said.expect(2, name + ': ')
@@ -359,6 +395,8 @@ EVERYWHERE = [
     ('segments', segments), ('threads', threads),
     *[('performance-' + kind, functools.partial(performance, kind))
       for kind in ('write', 'read', 'send')],
+    *[('checked-' + kind, functools.partial(checked, kind)) for kind in ('write', 'read', 'send')],
+    ('duration', duration), ('columns', columns),
     ('copies', copies), ('small-copies', small_copies), ('walls', walls), ('no-room', no_room),
 ]
 
