@@ -7,13 +7,19 @@ Usage: manual.py DOXYFILE_IN OUTPUT DEPFILE STAMP NAME=VALUE... -- INPUT...
 
 An input that is a folder stands for the .md files in it. What doc/manual_filter.py makes of a file
 depends on the books of the specification, and so does the manual. DEPFILE tells Ninja about every input,
-folders too, so that a page that was added makes a new manual. Doxygen's warnings are errors.
+folders too, so that a page that was added makes a new manual. Doxygen's warnings are errors, and so are links
+of the manual that lead nowhere.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+
+import manual_links  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def pages_of(inputs):
@@ -36,12 +42,22 @@ def main(arguments):
         doxyfile = re.sub(r'@(\w+)@', lambda match: values[match.group(1)], file.read())
 
     os.makedirs(output, exist_ok=True)
+    shutil.rmtree(os.path.join(output, 'html'), ignore_errors=True)  # no page stays that is none any more
     result = subprocess.run(['doxygen', '-'], input=doxyfile, text=True, check=False)
     if result.returncode != 0:
         return 1
 
+    # The guides link to the programs that they quote.
+    shutil.copytree(os.path.join(values['source'], 'doc', 'examples'), os.path.join(output, 'html', 'examples'),
+                    ignore=shutil.ignore_patterns('*.py', '__pycache__'), dirs_exist_ok=True)
+    for page, link in manual_links.broken(os.path.join(output, 'html')):
+        print(f'{page}: the link {link} leads nowhere', file=sys.stderr)
+        result.returncode = 1
+    if result.returncode != 0:
+        return 1
+
     tools = [os.path.join(values['source'], path)
-             for path in ('doc/manual_filter.py', 'tools/dev/spec_paragraphs.py')]
+             for path in ('doc/manual_filter.py', 'doc/manual_links.py', 'tools/dev/spec_paragraphs.py')]
     with open(depfile, 'w', encoding='utf-8') as file:
         print(f'{stamp}: {" ".join(pages + tools + [p for p in inputs if os.path.isdir(p)])}', file=file)
     with open(stamp, 'w', encoding='utf-8'):
