@@ -10,7 +10,7 @@
 uint64_t
 vsw_setting_time(const char *variable, uint64_t unit, uint64_t otherwise)
 {
-	const char *text = getenv(variable);
+	const char *text = secure_getenv(variable);
 	char *end = NULL;
 
 	if (text == NULL || *text < '0' || *text > '9')

@@ -5,10 +5,11 @@
  * The language of faults, and the two ways to say something in it.
  *
  * ITAPI_EMUL_FAULTS holds commands, separated by semicolons, that each adapter carries out when it is
- * opened. ITAPI_EMUL_CONTROL names a local socket (SOCK_SEQPACKET) at which a tester listens: each adapter
- * connects to it when it is opened, says its name, and from then on carries out what it receives, one
- * command a packet, and answers each with "ok" or with what is wrong. So the application under test needs
- * no change and no tester in its process.
+ * opened; one that is wrong is refused with a warning in the log. ITAPI_EMUL_CONTROL names a local socket
+ * (SOCK_SEQPACKET) at which a tester listens: each adapter connects to it when it is opened, says its name,
+ * and from then on carries out what it receives, one command a packet, and answers each with "ok" or with
+ * what is wrong. So the application under test needs no change and no tester in its process. A program that
+ * has more rights than its user (set-user-ID and the like) looks at neither.
  *
  *     call VERB N STATUS    the Nth call of that control verb from now on answers STATUS, once
  *     fail adapter          the adapter fails beyond repair
@@ -122,70 +123,142 @@ number_of(const char *word, uint32_t *out)
 	return *end == '\0' && value <= UINT32_MAX;
 }
 
+/* --- commands ----------------------------------------------------------------------------- */
+
+/* What a command asks for. */
+struct order {
+	enum {
+		ORDER_CALL,
+		ORDER_ADAPTER,
+		ORDER_QP,
+		ORDER_CQ,
+		ORDER_SRQ,
+		ORDER_PORT
+	} kind;
+	enum vem_call call;
+	enum ri_status status;       /* of the call */
+	uint32_t number;             /* of the call, or of the object; 0: the newest */
+	uint32_t event;              /* of the completion queue */
+	const struct vem_break *how; /* of the queue pair */
+	bool up;                     /* the port */
+};
+
+/* The functions that read a command return NULL, or what is wrong with it. */
 static const char *
-do_call(struct ri_rnic *rnic, const struct command *command)
+read_call(const struct command *command, struct order *order)
 {
 	uint32_t call = 0;
-	uint32_t nth = 0;
 	size_t s = 0;
 
 	while (call < VEM_CALL_COUNT && !is(command, 1, calls[call]))
 		call++;
 	while (s < sizeof(statuses) / sizeof(statuses[0]) && !is(command, 3, statuses[s].name))
 		s++;
-	if (command->count != 4 || call == VEM_CALL_COUNT)
+	if (command->count != 4)
+		return "wanted: call VERB N STATUS";
+	if (call == VEM_CALL_COUNT)
 		return "no such verb";
-	if (!number_of(command->word[2], &nth) || nth == 0)
+	if (!number_of(command->word[2], &order->number) || order->number == 0)
 		return "no such number";
 	if (s == sizeof(statuses) / sizeof(statuses[0]))
 		return "no such status";
-	vem_fault_call(rnic, (enum vem_call)call, nth, statuses[s].status);
-	return "ok";
+	order->kind = ORDER_CALL;
+	order->call = (enum vem_call)call;
+	order->status = statuses[s].status;
+	return NULL;
 }
 
 static const char *
-do_port(struct ri_rnic *rnic, const struct command *command)
+read_port(const struct command *command, struct order *order)
 {
 	if (command->count != 2 || (!is(command, 1, "up") && !is(command, 1, "down")))
-		return "up or down?";
-	vem_fault_port(rnic, is(command, 1, "up"));
-	return "ok";
+		return "wanted: port up, or port down";
+	order->kind = ORDER_PORT;
+	order->up = is(command, 1, "up");
+	return NULL;
 }
 
 static const char *
-fail_qp(struct ri_rnic *rnic, const struct command *command, uint32_t number)
+read_break(const struct command *command, struct order *order)
 {
 	const char *how = command->count > 3 ? command->word[3] : breaks[0].name;
 
+	order->kind = ORDER_QP;
 	for (size_t i = 0; i < sizeof(breaks) / sizeof(breaks[0]); i++)
 		if (strcmp(breaks[i].name, how) == 0)
-			return vem_fault_qp(rnic, number, &breaks[i]) ? "ok" : "it cannot";
-	return "no such fault";
+			order->how = &breaks[i];
+	return order->how != NULL ? NULL : "no such fault";
 }
 
 /* fail and full: what, which, how. */
 static const char *
-do_fail(struct ri_rnic *rnic, const struct command *command)
+read_fail(const struct command *command, struct order *order)
 {
 	bool full = is(command, 0, "full");
-	uint32_t number = 0;
-	bool done = false;
+	bool qp = !full && is(command, 1, "qp");
 
 	if (!full && is(command, 1, "adapter") && command->count == 2) {
-		vem_fault_adapter(rnic);
-		return "ok";
+		order->kind = ORDER_ADAPTER;
+		return NULL;
 	}
-	if (command->count < 3 || !number_of(command->word[2], &number))
+	if (!qp && !is(command, 1, "cq") && (full || !is(command, 1, "srq")))
+		return full ? "wanted: full cq N" : "wanted: fail adapter, or fail qp, cq or srq N";
+	if (command->count < 3 || !number_of(command->word[2], &order->number))
 		return "which one?";
-	if (!full && is(command, 1, "qp") && command->count <= 4)
-		return fail_qp(rnic, command, number);
-	if (command->count != 3)
+	if (command->count > (qp ? 4 : 3))
 		return "too many words";
-	if (is(command, 1, "cq"))
-		done = vem_fault_cq(rnic, number,
-				    full ? RI_EVENT_CQ_OVERFLOW : RI_EVENT_CQ_OP_ERROR);
-	else if (!full && is(command, 1, "srq"))
-		done = vem_fault_srq(rnic, number);
+	if (qp)
+		return read_break(command, order);
+	order->kind = is(command, 1, "cq") ? ORDER_CQ : ORDER_SRQ;
+	order->event = full ? RI_EVENT_CQ_OVERFLOW : RI_EVENT_CQ_OP_ERROR;
+	return NULL;
+}
+
+static const char *
+read_order(const char *text, size_t len, struct order *order)
+{
+	struct command command;
+
+	memset(order, 0, sizeof(*order));
+	if (memchr(text, '\0', len) != NULL)
+		return "no text";
+	if (!split(&command, text, len))
+		return "too long";
+	if (is(&command, 0, "call"))
+		return read_call(&command, order);
+	if (is(&command, 0, "port"))
+		return read_port(&command, order);
+	if (is(&command, 0, "fail") || is(&command, 0, "full"))
+		return read_fail(&command, order);
+	return "no such command";
+}
+
+/* Carry it out; returns the answer. */
+static const char *
+carry_out(struct ri_rnic *rnic, const struct order *order)
+{
+	bool done = true;
+
+	switch (order->kind) {
+	case ORDER_CALL:
+		vem_fault_call(rnic, order->call, order->number, order->status);
+		break;
+	case ORDER_ADAPTER:
+		vem_fault_adapter(rnic);
+		break;
+	case ORDER_PORT:
+		vem_fault_port(rnic, order->up);
+		break;
+	case ORDER_QP:
+		return vem_fault_qp(rnic, order->number, order->how) ? "ok" : "it cannot";
+	case ORDER_CQ:
+		done = vem_fault_cq(rnic, order->number, order->event);
+		break;
+	case ORDER_SRQ:
+	default:
+		done = vem_fault_srq(rnic, order->number);
+		break;
+	}
 	return done ? "ok" : "there is none";
 }
 
@@ -193,46 +266,57 @@ do_fail(struct ri_rnic *rnic, const struct command *command)
 static const char *
 obey(struct ri_rnic *rnic, const char *text, size_t len)
 {
-	struct command command;
+	struct order order;
+	const char *wrong = read_order(text, len, &order);
 
-	if (!split(&command, text, len))
-		return "too long";
-	if (is(&command, 0, "call"))
-		return do_call(rnic, &command);
-	if (is(&command, 0, "port"))
-		return do_port(rnic, &command);
-	if (is(&command, 0, "fail") || is(&command, 0, "full"))
-		return do_fail(rnic, &command);
-	return "no such command";
+	return wrong != NULL ? wrong : carry_out(rnic, &order);
 }
 
 /* --- what the environment says ------------------------------------------------------------ */
 
+/* One line for people; what could harm a terminal is left out. */
 static void
-complain(struct ri_rnic *rnic, const char *about, const char *what)
+complain(struct ri_rnic *rnic, const char *about, size_t len, const char *what)
 {
 	char text[2 * LINE_MAX_];
+	int shown = len < 80 ? (int)len : 80;
 
 	if (rnic->host->log_level < RI_LOG_WARNING)
 		return;
-	snprintf(text, sizeof(text), "%.80s: %.80s", about, what);
+	snprintf(text, sizeof(text), "refused: '%.*s': %s", shown, about, what);
+	for (char *c = text; *c != '\0'; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 	rnic->host->log(rnic->host->self, RI_LOG_WARNING, "emul faults", text);
 }
 
+/* The next command that is not blank, as *len octets; NULL: none is left. */
+static const char *
+next_command(const char **rest, size_t *len)
+{
+	while (**rest != '\0') {
+		const char *text = *rest;
+
+		*len = strcspn(text, ";");
+		*rest = text + *len + (text[*len] == ';');
+		if (strspn(text, " \t\n") < *len)
+			return text;
+	}
+	return NULL;
+}
+
+/* A command that cannot be read, or that names what is not there, is refused; the others are carried out. */
 static void
 obey_environment(struct ri_rnic *rnic)
 {
-	const char *text = getenv("ITAPI_EMUL_FAULTS");
+	const char *rest = secure_getenv("ITAPI_EMUL_FAULTS");
+	const char *text = NULL;
+	size_t len = 0;
 
-	while (text != NULL && *text != '\0') {
-		size_t len = strcspn(text, ";");
-
-		if (strspn(text, " \t\n") < len) {
-			const char *answer = obey(rnic, text, len);
-			if (strcmp(answer, "ok") != 0)
-				complain(rnic, text, answer);
-		}
-		text += len + (text[len] == ';');
+	while (rest != NULL && (text = next_command(&rest, &len)) != NULL) {
+		const char *answer = obey(rnic, text, len);
+		if (strcmp(answer, "ok") != 0)
+			complain(rnic, text, len, answer);
 	}
 }
 
@@ -262,6 +346,10 @@ static int
 dial(const char *path)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+	if (strlen(path) >= sizeof(to.sun_path))
+		return -1; /* what is left of it could name another socket */
+
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -277,7 +365,7 @@ void
 vem_script_start(struct ri_rnic *rnic)
 {
 	struct ri_watch *control = &rnic->faults.control;
-	const char *path = getenv("ITAPI_EMUL_CONTROL");
+	const char *path = secure_getenv("ITAPI_EMUL_CONTROL");
 	const char *name = rnic->fabric->personality == VEM_IB ? "emul:ib" : "emul:iwarp";
 
 	obey_environment(rnic);
@@ -285,7 +373,7 @@ vem_script_start(struct ri_rnic *rnic)
 		return;
 	control->fd = dial(path);
 	if (control->fd < 0) {
-		complain(rnic, path, "nobody listens there");
+		complain(rnic, path, strlen(path), "nobody listens there");
 		return;
 	}
 	control->fire = hear;
@@ -293,7 +381,7 @@ vem_script_start(struct ri_rnic *rnic)
 	control->events = RI_WATCH_IN;
 	(void)!send(control->fd, name, strlen(name), MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (rnic->host->watch_start(rnic->host->self, control) != RI_SUCCESS) {
-		complain(rnic, path, "cannot be watched");
+		complain(rnic, path, strlen(path), "cannot be watched");
 		close(control->fd);
 		control->fd = -1;
 	}

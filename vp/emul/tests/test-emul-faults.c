@@ -219,6 +219,127 @@ test_port(gconstpointer adapter)
 	tear_down(&s);
 }
 
+/* --- scripts ------------------------------------------------------------------------------ */
+
+static GString *said;
+
+static void
+note(void *self, enum ri_log_level level, const char *where, const char *text)
+{
+	(void)self;
+	(void)where;
+	g_assert_cmpint(level, ==, RI_LOG_WARNING);
+	g_string_append_printf(said, "%s\n", text);
+}
+
+static void
+no_upcall(void *self, const struct ri_async_event *event)
+{
+	(void)self;
+	(void)event;
+}
+
+static void
+no_cm_upcall(void *self, const struct ri_cm_event *event)
+{
+	(void)self;
+	(void)event;
+}
+
+static void
+no_cq_upcall(void *self, uint64_t ctx)
+{
+	(void)self;
+	(void)ctx;
+}
+
+/* Open an adapter under that script; what it logs is in `said`. */
+static struct ri_rnic *
+open_under(const char *script, struct ri_host *host, const char *adapter)
+{
+	static const struct ri_upcalls upcalls = {.size = sizeof(upcalls),
+						  .cq_event = no_cq_upcall,
+						  .async_event = no_upcall,
+						  .cm_event = no_cm_upcall};
+	struct ri_open open = {.host = host, .upcalls = &upcalls};
+	struct ri_rnic *rnic = NULL;
+
+	g_string_truncate(said, 0);
+	g_strlcpy(open.name, adapter, sizeof(open.name));
+	g_assert_true(g_setenv("ITAPI_EMUL_FAULTS", script, TRUE));
+	g_assert_cmpint(vem_plain_provider.device->open(&open, &rnic), ==, RI_SUCCESS);
+	g_unsetenv("ITAPI_EMUL_FAULTS");
+	return rnic;
+}
+
+/* Each command that lies is refused by name and with the reason, and does nothing; its neighbours count. */
+static void
+test_script_lies(gconstpointer adapter)
+{
+	static const struct {
+		const char *command;
+		const char *answer;
+	} lies[] = {
+		{"call", "wanted: call VERB N STATUS"},
+		{"call pd_create 1 resources now", "wanted: call VERB N STATUS"},
+		{"call pd_destroy 1 resources", "no such verb"},
+		{"call pd_create 0 resources", "no such number"},
+		{"call pd_create last resources", "no such number"},
+		{"call pd_create -1 resources", "no such number"},
+		{"call pd_create 1x resources", "no such number"},
+		{"call pd_create 4294967296 resources", "no such number"},
+		{"call pd_create 99999999999999999999 resources", "no such number"},
+		{"call pd_create 1 success", "no such status"},
+		{"port", "wanted: port up, or port down"},
+		{"port sideways", "wanted: port up, or port down"},
+		{"port down now", "wanted: port up, or port down"},
+		{"fail", "wanted: fail adapter, or fail qp, cq or srq N"},
+		{"fail pd 1", "wanted: fail adapter, or fail qp, cq or srq N"},
+		{"fail adapter now", "wanted: fail adapter, or fail qp, cq or srq N"},
+		{"full srq 1", "wanted: full cq N"},
+		{"fail cq", "which one?"},
+		{"fail cq first", "which one?"},
+		{"fail cq 1 now", "too many words"},
+		{"fail qp 1 inside now", "too many words"},
+		{"fail qp 1 badly", "no such fault"},
+		{"fail cq 1", "there is none"},
+		{"fail srq last", "there is none"},
+		{"be good", "no such command"},
+		{"fail qp 1 inside now or later", "too long"},
+	};
+	struct vth *vth = vth_new(false);
+	struct ri_host host = *vth_host(vth);
+
+	said = g_string_new(NULL);
+	host.log = note;
+	host.log_level = RI_LOG_WARNING;
+	for (guint i = 0; i < G_N_ELEMENTS(lies); i++) {
+		g_autofree char *script = g_strdup_printf(
+			"call route 1 busy;%s; call query_port 1 limit", lies[i].command);
+		g_autofree char *wanted =
+			g_strdup_printf("refused: '%s': %s\n", lies[i].command, lies[i].answer);
+		struct ri_port_attr attr = {.size = sizeof(attr)};
+		struct ri_rnic *rnic = open_under(script, &host, adapter);
+
+		g_assert_cmpstr(said->str, ==, wanted);
+		for (uint32_t call = 0; call < VEM_CALL_COUNT; call++)
+			g_assert_cmpint(vem_fault_due(rnic, call), ==,
+					call == VEM_CALL_ROUTE        ? RI_ERR_BUSY
+					: call == VEM_CALL_QUERY_PORT ? RI_ERR_LIMIT
+								      : RI_SUCCESS);
+		g_assert_cmpint(vem_plain_provider.device->query_port(rnic, 0, &attr), ==,
+				RI_SUCCESS);
+		g_assert_true(attr.online);
+		vem_plain_provider.device->close(rnic);
+	}
+	/* What could harm a terminal does not reach the log. */
+	struct ri_rnic *rnic = open_under("be\033[31m red", &host, adapter);
+	g_assert_cmpstr(said->str, ==, "refused: 'be?[31m red': no such command\n");
+	vem_plain_provider.device->close(rnic);
+	g_string_free(said, TRUE);
+	vth_free(vth);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -229,5 +350,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/emul/iwarp/faults/verbs", "emul:iwarp", test_verbs);
 	g_test_add_data_func("/emul/iwarp/faults/order", "emul:iwarp", test_order);
 	g_test_add_data_func("/emul/iwarp/faults/port", "emul:iwarp", test_port);
+	g_test_add_data_func("/emul/ib/faults/script-lies", "emul:ib", test_script_lies);
+	g_test_add_data_func("/emul/iwarp/faults/script-lies", "emul:iwarp", test_script_lies);
 	return g_test_run();
 }
