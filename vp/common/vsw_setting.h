@@ -9,7 +9,7 @@
 
 /*
  * Nanoseconds: the number that the variable holds, in units of `unit` ns; what is no number or more than
- * an hour counts as not there. So does all in a program that has more rights than its user (secure_getenv).
+ * an hour counts as not there.
  */
 uint64_t vsw_setting_time(const char *variable, uint64_t unit, uint64_t otherwise);
 
