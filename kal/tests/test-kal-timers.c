@@ -84,10 +84,42 @@ test_a_million(void)
 	g_free(all);
 }
 
+/* Small heaps of every shape: what is under a timer, and beside it, stays when it goes. */
+static void
+test_few(void)
+{
+	struct ri_timer t[4] = {0};
+	struct kal_timers timers = {NULL};
+
+	g_assert_cmpuint(kal_timers_next(&timers), ==, RI_NEVER);
+	kal_timers_remove(&timers, &t[0]); /* not queued: nothing happens */
+	kal_timers_insert(&timers, &t[2], 20);
+	kal_timers_insert(&timers, &t[3], 30);
+	kal_timers_insert(&timers, &t[1], 10);
+	kal_timers_remove(&timers, &t[2]); /* 30 was under it */
+	g_assert_false(kal_timer_queued(&t[2]));
+	kal_timers_remove(&timers, &t[1]);
+	g_assert_cmpuint(kal_timers_next(&timers), ==, 30);
+	kal_timers_remove(&timers, &t[3]);
+	for (int gone = 2; gone <= 3; gone++) {
+		for (int i = 1; i <= 3; i++)
+			kal_timers_insert(&timers, &t[i], (uint64_t)i);
+		kal_timers_remove(&timers, &t[gone]); /* the other was beside it */
+		kal_timers_remove(&timers, &t[1]);
+		g_assert_cmpuint(kal_timers_next(&timers), ==, gone == 2 ? 3 : 2);
+		kal_timers_remove(&timers, &t[5 - gone]);
+		g_assert_cmpuint(kal_timers_next(&timers), ==, RI_NEVER);
+	}
+	kal_timers_insert(&timers, &t[1], 5);
+	kal_timers_insert(&timers, &t[2], 4); /* the least difference counts */
+	g_assert_cmpuint(kal_timers_next(&timers), ==, 4);
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/kal/timers/few", test_few);
 	g_test_add_func("/kal/timers/any-order", test_any_order);
 	g_test_add_func("/kal/timers/drains-sorted", test_drains_sorted);
 	g_test_add_func("/kal/timers/a-million", test_a_million);

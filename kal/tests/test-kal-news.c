@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The stream of news of a client by itself: order, what leaves it early, its limit, its descriptor. */
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "kal_objects.h"
+
+#define ASYNC_MAX 4096 /* events that wait at most; the test's own number */
+
+static struct kal_client client;
+static unsigned lines; /* of the log */
+
+static void
+log_line(void *self, enum ri_log_level level, const char *where, const char *text)
+{
+	(void)self, (void)where, (void)text;
+	g_assert_cmpint(level, ==, RI_LOG_WARNING);
+	lines++;
+}
+
+static const struct ri_host host = {.size = sizeof(host), .log = log_line};
+
+static void
+open_stream(void)
+{
+	memset(&client, 0, sizeof(client));
+	pthread_mutex_init(&client.news_lock, NULL);
+	kal_news_init(&client);
+	client.host = &host;
+	lines = 0;
+	client.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	g_assert_cmpint(client.fd, >=, 0);
+}
+
+static void
+close_stream(void)
+{
+	struct kal_event event;
+
+	g_assert_false(kal_next_event(&client, &event));
+	g_assert_null(client.first);
+	g_assert_cmpuint(client.async_queued, ==, 0);
+	close(client.fd);
+	pthread_mutex_destroy(&client.news_lock);
+}
+
+static void
+tell_qp(uint64_t ctx, enum ri_event event)
+{
+	const struct ri_async_event async = {.event = event, .object = RI_OBJECT_QP, .ctx = ctx};
+
+	kal_news_async(&client, ctx, &async);
+}
+
+static void
+tell_request(enum kal_cm_kind kind, uint32_t request)
+{
+	struct kal_news_cm *news = kal_news_cm_new();
+
+	g_assert_nonnull(news);
+	news->news.ctx = 1;
+	news->event = (struct kal_cm_event){.kind = kind, .request = request};
+	kal_news_cm(&client, news);
+}
+
+/* The next event is one of this context. */
+static struct kal_event
+expect(uint64_t ctx)
+{
+	struct kal_event event;
+
+	g_assert_true(kal_next_event(&client, &event));
+	g_assert_cmpuint(event.ctx, ==, ctx);
+	return event;
+}
+
+static void
+test_order(void)
+{
+	open_stream();
+	for (uint64_t ctx = 1; ctx <= 5; ctx++)
+		tell_qp(ctx, RI_EVENT_QP_RQ_LIMIT);
+	for (uint64_t ctx = 1; ctx <= 5; ctx++)
+		expect(ctx);
+	/* Empty, and used again. */
+	tell_qp(9, RI_EVENT_QP_RQ_LIMIT);
+	g_assert_true(client.first != NULL && client.first == client.last);
+	expect(9);
+	close_stream();
+}
+
+/* What is queued about an object that goes leaves, from the front, the middle and the end; the rest stays. */
+static void
+test_forget(void)
+{
+	struct kal_cq cq = {.ctx = 7,
+			    .fired = {.home = KAL_NEWS_OWN, .kind = KAL_EVENT_CQ, .ctx = 7}};
+
+	open_stream();
+	tell_qp(1, RI_EVENT_QP_RQ_LIMIT);
+	tell_qp(2, RI_EVENT_QP_RQ_LIMIT);
+	tell_qp(1, RI_EVENT_QP_RQ_LIMIT);
+	tell_qp(3, RI_EVENT_QP_RQ_LIMIT);
+	tell_qp(1, RI_EVENT_QP_RQ_LIMIT);
+	g_assert_cmpuint(client.async_queued, ==, 5);
+	kal_news_forget_ctx(&client, RI_OBJECT_QP, 1);
+	g_assert_cmpuint(client.async_queued, ==, 2);
+	tell_qp(4, RI_EVENT_QP_RQ_LIMIT); /* the end is where it should be */
+	expect(2);
+	expect(3);
+	expect(4);
+	/* The node of a CQ can be queued anew. */
+	kal_news_cq(&client, &cq);
+	kal_news_cq(&client, &cq);
+	kal_news_forget(&client, &cq.fired);
+	g_assert_null(client.first);
+	kal_news_cq(&client, &cq);
+	expect(7);
+	g_assert_false(cq.fired.queued);
+	close_stream();
+}
+
+/* News about the connection of one queue pair are pending for that one. */
+static void
+test_pending(void)
+{
+	struct kal_news_cm *end = kal_news_cm_new();
+
+	open_stream();
+	g_assert_nonnull(end);
+	end->news.ctx = 5;
+	end->event.kind = KAL_CM_DISCONNECTED;
+	kal_news_cm(&client, end);
+	g_assert_true(kal_news_pending_qp(&client, 5));
+	g_assert_false(kal_news_pending_qp(&client, 6));
+	tell_qp(6, RI_EVENT_QP_RQ_LIMIT);
+	g_assert_false(kal_news_pending_qp(&client, 6));
+	expect(5);
+	g_assert_false(kal_news_pending_qp(&client, 5));
+	expect(6);
+	close_stream();
+}
+
+/* A request that ends before the client has seen it vanishes; others, and those it has seen, do not. */
+static void
+test_unseen_requests(void)
+{
+	open_stream();
+	tell_request(KAL_CM_REQUEST, 11);
+	tell_request(KAL_CM_REQUEST, 12);
+	tell_request(KAL_CM_REQUEST_GONE, 11);
+	g_assert_cmpuint(expect(1).u.cm.request, ==, 12);
+	g_assert_null(client.first);
+	tell_request(KAL_CM_REQUEST_GONE, 12);
+	g_assert_cmpint(expect(1).u.cm.kind, ==, KAL_CM_REQUEST_GONE);
+	close_stream();
+}
+
+/* Nobody takes them: as many as the limit wait, the next is dropped, and each one taken makes room. */
+static void
+test_limit(void)
+{
+	open_stream();
+	for (uint64_t ctx = 1; ctx <= ASYNC_MAX; ctx++)
+		tell_qp(ctx, RI_EVENT_QP_RQ_LIMIT);
+	g_assert_cmpuint(client.async_queued, ==, ASYNC_MAX);
+	tell_qp(ASYNC_MAX + 1, RI_EVENT_QP_RQ_LIMIT);
+	g_assert_cmpuint(client.async_queued, ==, ASYNC_MAX);
+	g_assert_cmpuint(client.last->ctx, ==, ASYNC_MAX);
+	g_assert_cmpuint(lines, ==, 1);
+	expect(1);
+	g_assert_cmpuint(client.async_queued, ==, ASYNC_MAX - 1);
+	tell_qp(ASYNC_MAX + 2, RI_EVENT_QP_RQ_LIMIT);
+	g_assert_cmpuint(client.last->ctx, ==, ASYNC_MAX + 2);
+	kal_news_drop_all(&client);
+	close_stream();
+}
+
+/* The descriptor is readable while something waits, and silent after the queue was found empty. */
+static void
+test_descriptor(void)
+{
+	struct kal_event event;
+	uint64_t count = 0;
+
+	open_stream();
+	kal_news_kick(&client);
+	kal_news_kick(&client);
+	g_assert_false(kal_next_event(&client, &event));
+	g_assert_cmpint(read(client.fd, &count, sizeof(count)), <, 0);
+	close_stream();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/kal/news/order", test_order);
+	g_test_add_func("/kal/news/forget", test_forget);
+	g_test_add_func("/kal/news/pending", test_pending);
+	g_test_add_func("/kal/news/unseen-requests", test_unseen_requests);
+	g_test_add_func("/kal/news/limit", test_limit);
+	g_test_add_func("/kal/news/descriptor", test_descriptor);
+	return g_test_run();
+}
