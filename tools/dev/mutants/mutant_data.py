@@ -17,6 +17,7 @@ to another file of the same folder is found there.
 
 `equivalent = 'why'` instead of tests: nobody can observe the mutant, so no test can catch it.
 `survives = 'why'` besides tests: observable, but no test catches it yet.
+`caught = 'crash'` or 'hang' besides tests: a test fails, but does not name the fault.
 """
 
 import dataclasses
@@ -48,7 +49,10 @@ CLASSES = {
 }
 
 _NAME = re.compile(r'[a-z0-9]+(?:-[a-z0-9]+)+')
-_KEYS = {'class', 'at', 'old', 'new', 'tests', 'equivalent', 'survives'}
+_KEYS = {'class', 'at', 'old', 'new', 'tests', 'equivalent', 'survives', 'caught'}
+
+# Tests see these only if threads happen to meet.
+CHANCE = ('concurrency', 'memory-order')
 
 
 class Stale(Exception):
@@ -68,6 +72,7 @@ class Mutant:
     tests: list
     equivalent: str = ''
     survives: str = ''
+    caught: str = 'named'
 
     @property
     def number(self):
@@ -80,8 +85,26 @@ class Mutant:
         return '/'.join(parts[:2]) if parts[0] == 'vp' else parts[0]
 
     @property
+    def is_certain(self):
+        """Whether its tests name it each time."""
+        return not self.survives and self.caught == 'named' and self.kind not in CHANCE
+
+    @property
     def is_statement(self):
         return self.old.rstrip().endswith((';', '}'))
+
+
+def malformed(text, statements):
+    """Why text cannot stand where it shall; empty: it can."""
+    code = source_tree.code_only(text).strip()
+    for opening, closing in ('()', '[]', '{}'):
+        if code.count(opening) != code.count(closing):
+            return f'has unequal numbers of {opening} and {closing}'
+    if statements:
+        return '' if not code or code.endswith((';', '}')) else 'is no statement'
+    if not code or re.match(r'[=|^/%<>?:,.]|&&', code) or re.search(r'[-+*/%&|^=<>?:,.]$', code):
+        return 'is no expression'
+    return ''
 
 
 def read_mutant(name, table):
@@ -101,10 +124,17 @@ def read_mutant(name, table):
         raise Stale(f'{name}: at = {table["at"]!r} is not FILE:FUNCTION')
     if table['old'].split() == table['new'].split():
         raise Stale(f'{name}: old and new are the same')
+    for key in ('old', 'new'):
+        wrong = malformed(table[key], table['old'].rstrip().endswith((';', '}')))
+        if wrong:
+            raise Stale(f'{name}: {key} = {table[key]!r} {wrong}')
     if bool(table.get('tests')) == bool(table.get('equivalent')):
         raise Stale(f'{name}: needs either tests or a reason why it is equivalent')
+    if table.get('caught', 'crash') not in ('crash', 'hang'):
+        raise Stale(f'{name}: caught is crash or hang, or left out if a test names the fault')
     return Mutant(name, table['class'], path, function, table['old'], table['new'],
-                  table.get('tests', []), table.get('equivalent', ''), table.get('survives', ''))
+                  table.get('tests', []), table.get('equivalent', ''), table.get('survives', ''),
+                  table.get('caught', 'named'))
 
 
 def read_file(path):

@@ -171,12 +171,17 @@ class Runner:
         return f'{wanted} {how} without a mutant: {run.reason()}'
 
     def run_mutant(self, mutant):
+        """The verdict; a mutant that survives although the data says otherwise gets a second try."""
+        result = self.try_mutant(mutant)
+        return self.try_mutant(mutant) if result.verdict == 'survived' and mutant.is_certain else result
+
+    def try_mutant(self, mutant):
         """Its tests in turn until one names the fault; the best of the verdicts."""
         best = Result(mutant.name, 'survived')
         mark = os.path.join(self.folder, f'reached-{mutant.name}')
         remove(mark)
-        for wanted in mutant.tests:
-            limit = SLOWEST + TIMES_SLOWER * self.base.get(wanted, 0.0)
+        for wanted in self.good_tests(mutant):
+            limit = SLOWEST + TIMES_SLOWER * self.base[wanted]
             run = self.run(wanted, mutant.number, mark, limit)
             verdict = run.verdict()
             if verdict != 'survived' and best.verdict != 'crash':
@@ -187,14 +192,21 @@ class Runner:
         return best
 
     def run_all(self, mutants, jobs, tell):
-        """Results of many mutants, some at a time; `tell` hears of each as it comes."""
+        """Results of many mutants, some at a time, and what is wrong with tests; `tell` hears of each result.
+
+        A test that is no good without a mutant is left out, and so are mutants that have no other.
+        """
         results = []
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             wanted = sorted({test for mutant in mutants for test in mutant.tests})
             bad = [text for text in pool.map(self.run_base, wanted) if text]
-            if bad:
-                return [], bad
-            for result in pool.map(self.run_mutant, mutants):
+            able = [mutant for mutant in mutants if self.good_tests(mutant)]
+            bad += [f'{mutant.name} is left out: none of its tests is good' for mutant in mutants
+                    if mutant not in able]
+            for result in pool.map(self.run_mutant, able):
                 tell(result)
                 results.append(result)
-        return results, []
+        return results, bad
+
+    def good_tests(self, mutant):
+        return [wanted for wanted in mutant.tests if wanted in self.base]

@@ -71,7 +71,7 @@ class Data(tree_case.TreeCase):
 
     def test_stale(self):
         self.assert_stale('0 times', table(old='a > 5'))
-        self.assert_stale('2 times', table(old='> 3'))
+        self.assert_stale('2 times', table(old='3', new='4'))
         self.assert_stale('no function', table(at='kal/x.c:gone'))
 
     def test_words_are_whole(self):
@@ -90,6 +90,10 @@ class Data(tree_case.TreeCase):
         self.assert_stale('not FILE:FUNCTION', table(at='kal/x.c'))
         self.assert_stale('small letters', table('Kal-limit'))
         self.assert_stale('missing', table(old=None))
+        self.assert_stale('no expression', table(new=''))
+        self.assert_stale('no expression', table(old='a > 3 &&'))
+        self.assert_stale('unequal', table(new='(a > 4'))
+        self.assert_stale('no statement', table(old='helper(b);', new='helper(a)'))
         self.assert_stale('kal.toml', 'no toml')
 
     def test_overlap(self):
