@@ -170,7 +170,7 @@ profile_limits(struct ri_rnic_attr *a)
 	a->max_send_sge = VIW_MAX_SGE;
 	a->max_recv_sge = VIW_MAX_SGE;
 	a->max_write_sge = VIW_MAX_SGE;
-	a->max_read_sge = 1;
+	a->max_read_sge = VIW_MAX_READ;
 	a->max_ird = VIW_MAX_DEPTH;
 	a->max_ord = VIW_MAX_DEPTH;
 	a->max_message_size = VIW_MAX_MESSAGE;

@@ -50,7 +50,11 @@ qp_free(struct viw_qp *qp)
 	vsw_wq_destroy(&qp->rx.rq);
 	viw_reads_free(qp);
 	free(qp->tx.sent);
+	free(qp->tx.wqe);
+	free(qp->rx.wqe);
 	qp->tx.sent = NULL;
+	qp->tx.wqe = NULL;
+	qp->rx.wqe = NULL;
 	pthread_mutex_lock(&rnic->lock);
 	qp->next = rnic->free_qps;
 	rnic->free_qps = qp;
@@ -80,22 +84,40 @@ init_check(const struct viw_pd *pd, const struct ri_qp_init *init, const struct 
 		return pd->context->owner.privileged ? RI_ERR_UNSUPPORTED : RI_ERR_PERMISSION;
 	if (init->max_sq_wr > VIW_MAX_WR || (srq == NULL && init->max_rq_wr > VIW_MAX_WR) ||
 	    init->max_send_sge > VIW_MAX_SGE || init->max_recv_sge > VIW_MAX_SGE ||
-	    init->max_write_sge > VIW_MAX_SGE || init->max_read_sge > 1 ||
+	    init->max_write_sge > VIW_MAX_SGE || init->max_read_sge > VIW_MAX_READ ||
 	    init->ird > VIW_MAX_DEPTH || init->ord > VIW_MAX_DEPTH)
 		return RI_ERR_LIMIT;
 	return RI_SUCCESS;
+}
+
+static uint32_t
+most(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Room for the copy of a request of so many segments; what is in it stays. Never called for fewer. */
+static bool
+wqe_grow(struct vsw_wqe **wqe, uint32_t sges)
+{
+	size_t bytes = sizeof(**wqe) + sges * sizeof((*wqe)->sge[0]);
+	struct vsw_wqe *grown = *wqe != NULL ? realloc(*wqe, bytes) : calloc(1, bytes);
+
+	if (grown != NULL)
+		*wqe = grown;
+	return grown != NULL;
 }
 
 /* Rings of all kinds. */
 static enum ri_status
 rings_make(struct viw_qp *qp, struct ri_qp_init *init)
 {
-	uint32_t sq_sge =
-		init->max_send_sge > init->max_write_sge ? init->max_send_sge : init->max_write_sge;
+	uint32_t sq_sge = most(VIW_MAX_READ, most(init->max_send_sge, init->max_write_sge));
+	uint32_t rq_sge = qp->srq != NULL ? qp->srq->srq.wq.max_sge : init->max_recv_sge;
 	enum ri_status status;
 
-	if (sq_sge == 0)
-		sq_sge = 1; /* a Read's sink */
+	if (!wqe_grow(&qp->tx.wqe, sq_sge) || !wqe_grow(&qp->rx.wqe, rq_sge))
+		return RI_ERR_RESOURCES;
 	status = vsw_wq_create(&qp->tx.sq, &init->max_sq_wr, sq_sge);
 	if (qp->srq != NULL)
 		init->max_rq_wr = 0;
@@ -409,6 +431,18 @@ sent_grow(struct viw_qp *qp, uint32_t slots)
 	return RI_SUCCESS;
 }
 
+/* Room for the copies of requests with so many segments. With both roles. */
+static bool
+wqes_grow(struct viw_qp *qp, const struct ri_qp_attr *attr)
+{
+	uint32_t send = most(attr->max_send_sge, qp->init.max_send_sge);
+	uint32_t write = most(attr->max_write_sge, qp->init.max_write_sge);
+	uint32_t recv = most(attr->max_recv_sge, qp->init.max_recv_sge);
+
+	return wqe_grow(&qp->tx.wqe, most(VIW_MAX_READ, most(send, write))) &&
+	       (qp->srq != NULL || wqe_grow(&qp->rx.wqe, recv));
+}
+
 /* More slots or segments; no round is under way while the rings are exchanged. */
 static enum ri_status
 qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
@@ -418,11 +452,13 @@ qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 
 	if (attr->max_sq_wr > VIW_MAX_WR || (qp->srq == NULL && attr->max_rq_wr > VIW_MAX_WR) ||
 	    attr->max_send_sge > VIW_MAX_SGE || attr->max_recv_sge > VIW_MAX_SGE ||
-	    attr->max_write_sge > VIW_MAX_SGE || attr->max_read_sge > 1)
+	    attr->max_write_sge > VIW_MAX_SGE || attr->max_read_sge > VIW_MAX_READ)
 		return RI_ERR_LIMIT;
 	role_keep(&qp->rx.role);
 	role_keep(&qp->tx.role);
 	status = sent_grow(qp, attr->max_sq_wr);
+	if (status == RI_SUCCESS && !wqes_grow(qp, attr))
+		status = RI_ERR_RESOURCES;
 	if (status == RI_SUCCESS)
 		status = vsw_wq_reshape_both(&qp->tx.sq, &qp->rx.rq, &qp->init, attr);
 	if (status == RI_SUCCESS)

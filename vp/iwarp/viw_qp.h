@@ -22,9 +22,6 @@
 #include "viw_qp_states.h"
 #include "viw_rnic.h"
 
-/* Room for one request and its segments. */
-#define VIW_WQE_ROOM (sizeof(struct vsw_wqe) + VIW_MAX_SGE * sizeof(struct ri_sge))
-
 /*
  * Octets of a frame that are looked at before anything is placed: length, DDP header, and the longest
  * control message. Control messages are read from here and nowhere else; rdmap_check_header() refuses
@@ -108,7 +105,7 @@ struct viw_tx {
 	uint32_t sent_mask;
 	uint32_t sent_head;
 	uint32_t sent_tail;
-	alignas(8) uint8_t wqe_room[VIW_WQE_ROOM];
+	struct vsw_wqe *wqe; /* copy of the request; room for as many segments as the queue has */
 };
 
 /* How far a frame has been read. */
@@ -173,7 +170,7 @@ struct viw_rx {
 	uint8_t head[VIW_HEAD_ROOM];
 	uint8_t tail[8];
 	unsigned samples;
-	alignas(8) uint8_t wqe_room[VIW_WQE_ROOM];
+	struct vsw_wqe *wqe; /* copy of the receive; room for as many segments as the queue has */
 };
 
 /* How the stream ends; written once, under viw_qp::lock. */
@@ -240,13 +237,13 @@ struct viw_qp {
 static inline struct vsw_wqe *
 viw_tx_wqe(struct viw_qp *qp)
 {
-	return (struct vsw_wqe *)(void *)qp->tx.wqe_room;
+	return qp->tx.wqe;
 }
 
 static inline struct vsw_wqe *
 viw_rx_wqe(struct viw_qp *qp)
 {
-	return (struct vsw_wqe *)(void *)qp->rx.wqe_room;
+	return qp->rx.wqe;
 }
 
 static inline enum ri_qp_state

@@ -18,8 +18,9 @@
 #include "vsw_user.h"
 
 /* Limits that the profile announces. */
-#define VIW_MAX_SGE     8u
-#define VIW_MAX_DEPTH   128u /* IRD and ORD [WIRE 9] */
+#define VIW_MAX_SGE     64u /* of a Send, Write or receive; room is made for as many as a queue has */
+#define VIW_MAX_DEPTH   256u /* IRD and ORD; rings are made for what is negotiated */
+#define VIW_MAX_READ    1u   /* segments of the sink of a Read, see viw_read.c */
 #define VIW_MAX_WR      16384u
 #define VIW_MAX_CQE     (1u << 20)
 #define VIW_MAX_QP      65536u

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The limits that the profile announces: each is reached, and one more is refused; and what is asked for
+ * at the limit works, from one end to the other.
+ */
+
+#include "viw_node.h"
+
+#include <string.h>
+
+#include "viw_rnic.h"
+
+#define PIECE 100u /* octets of a segment */
+
+/* --- borders ------------------------------------------------------------------------------- */
+
+/* A queue pair with these attributes; its status. It is destroyed again. */
+static enum ri_status
+try_qp(struct node *node, const struct end *cqs, struct ri_qp_init init)
+{
+	struct ri_map map;
+	struct ri_qp *qp = NULL;
+	enum ri_status status =
+		node->p->qp->create(node->pd, &init, cqs->scq, cqs->rcq, node->srq, &qp, &map);
+
+	if (status == RI_SUCCESS)
+		g_assert_cmpint(node->p->qp->destroy(qp), ==, RI_SUCCESS);
+	return status;
+}
+
+static void
+test_queue_pair(void)
+{
+	struct node *node = node_new();
+	struct end *cqs = end_new(node, NULL);
+	const struct ri_rnic_attr *can = &node->attr;
+	struct ri_qp_init init = end_defaults(node);
+	struct {
+		uint32_t *member;
+		uint32_t most;
+	} all[] = {
+		{&init.max_send_sge, can->max_send_sge},
+		{&init.max_recv_sge, can->max_recv_sge},
+		{&init.max_write_sge, can->max_write_sge},
+		{&init.max_read_sge, can->max_read_sge},
+		{&init.ird, can->max_ird},
+		{&init.ord, can->max_ord},
+		{&init.max_sq_wr, can->max_sq_wr},
+		{&init.max_rq_wr, can->max_rq_wr},
+	};
+
+	g_assert_cmpuint(can->max_send_sge, ==, 64);
+	g_assert_cmpuint(can->max_recv_sge, ==, 64);
+	g_assert_cmpuint(can->max_write_sge, ==, 64);
+	g_assert_cmpuint(can->max_read_sge, ==, 1);
+	g_assert_cmpuint(can->max_ird, ==, 256);
+	g_assert_cmpuint(can->max_ord, ==, 256);
+	for (gsize i = 0; i < G_N_ELEMENTS(all); i++) {
+		uint32_t before = *all[i].member;
+
+		*all[i].member = all[i].most;
+		g_assert_cmpint(try_qp(node, cqs, init), ==, RI_SUCCESS);
+		*all[i].member = all[i].most + 1;
+		g_assert_cmpint(try_qp(node, cqs, init), ==, RI_ERR_LIMIT);
+		*all[i].member = before;
+	}
+	end_free(cqs);
+	node_free(node);
+}
+
+/* The same of what can be changed later. */
+static void
+test_changes(void)
+{
+	struct node *node = node_new();
+	struct end *end = end_new(node, NULL);
+	const struct ri_qp_ops *ops = node->p->qp;
+	struct ri_qp_attr attr = {.ird = node->attr.max_ird, .ord = node->attr.max_ord};
+	struct ri_map map;
+	struct {
+		uint32_t *member;
+		uint32_t most;
+	} all[] = {
+		{&attr.max_send_sge, node->attr.max_send_sge},
+		{&attr.max_recv_sge, node->attr.max_recv_sge},
+		{&attr.max_write_sge, node->attr.max_write_sge},
+		{&attr.max_read_sge, node->attr.max_read_sge},
+		{&attr.max_sq_wr, node->attr.max_sq_wr},
+		{&attr.max_rq_wr, node->attr.max_rq_wr},
+	};
+
+	g_assert_cmpint(ops->modify(end->qp, &attr, RI_QP_ATTR_IRD | RI_QP_ATTR_ORD), ==,
+			RI_SUCCESS);
+	attr.ird++;
+	attr.ord++;
+	g_assert_cmpint(ops->modify(end->qp, &attr, RI_QP_ATTR_IRD), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(ops->modify(end->qp, &attr, RI_QP_ATTR_ORD), ==, RI_ERR_LIMIT);
+	g_assert_cmpuint(end_attr(end).ird, ==, node->attr.max_ird);
+	g_assert_cmpuint(end_attr(end).ord, ==, node->attr.max_ord);
+	for (gsize i = 0; i < G_N_ELEMENTS(all); i++) {
+		attr = end_attr(end);
+		*all[i].member = all[i].most + 1;
+		g_assert_cmpint(ops->resize(end->qp, &attr, &map), ==, RI_ERR_LIMIT);
+	}
+	attr = end_attr(end);
+	for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
+		*all[i].member = all[i].most;
+	g_assert_cmpint(ops->resize(end->qp, &attr, &map), ==, RI_SUCCESS);
+	end_free(end);
+	node_free(node);
+}
+
+static void
+test_shared_receives(void)
+{
+	struct node *node = node_new();
+	struct ri_srq_attr attr = {.max_wr = 4, .max_sge = node->attr.max_recv_sge};
+	struct ri_srq *srq = NULL;
+	struct ri_map map;
+
+	g_assert_cmpint(node->p->srq->create(node->pd, &attr, &srq, &map), ==, RI_SUCCESS);
+	g_assert_cmpint(node->p->srq->destroy(srq), ==, RI_SUCCESS);
+	attr.max_sge++;
+	g_assert_cmpint(node->p->srq->create(node->pd, &attr, &srq, &map), ==, RI_ERR_LIMIT);
+	attr = (struct ri_srq_attr){.max_wr = node->attr.max_srq_wr + 1, .max_sge = 1};
+	g_assert_cmpint(node->p->srq->create(node->pd, &attr, &srq, &map), ==, RI_ERR_LIMIT);
+	node_free(node);
+}
+
+/* --- at the limit -------------------------------------------------------------------------- */
+
+struct pair {
+	struct node *na, *nb;
+	struct end *a, *b;
+	struct chunk ma, mb;
+};
+
+static void
+pair_open(struct pair *p, const struct ri_qp_init *init)
+{
+	p->na = node_new();
+	p->nb = node_new();
+	p->a = end_new(p->na, init);
+	p->b = end_new(p->nb, init);
+	p->ma = chunk_new(p->na, VIW_MAX_SGE * PIECE * 2, ALL_RW);
+	p->mb = chunk_new(p->nb, VIW_MAX_SGE * PIECE * 2, ALL_RW);
+	chunk_fill(&p->ma, 3);
+}
+
+static void
+pair_close(struct pair *p)
+{
+	end_free(p->a);
+	end_free(p->b);
+	chunk_free(&p->ma);
+	chunk_free(&p->mb);
+	node_free(p->na);
+	node_free(p->nb);
+}
+
+/* Pieces of a chunk, a gap behind each. */
+static void
+pieces(struct ri_sge *sges, const struct chunk *chunk)
+{
+	for (unsigned i = 0; i < VIW_MAX_SGE; i++)
+		sges[i] = chunk_sge(chunk, (size_t)2 * i * PIECE, PIECE);
+}
+
+/* What was gathered here was scattered there, and the gaps are as they were. */
+static void
+check_pieces(const struct pair *p)
+{
+	static const uint8_t none[PIECE];
+
+	for (unsigned i = 0; i < VIW_MAX_SGE; i++) {
+		size_t at = (size_t)2 * i * PIECE;
+
+		g_assert_cmpmem(p->mb.at + at, PIECE, p->ma.at + at, PIECE);
+		g_assert_cmpmem(p->mb.at + at + PIECE, PIECE, none, PIECE);
+	}
+}
+
+/* A Send from as many segments as there can be into as many. */
+static void
+send_pieces(struct pair *p)
+{
+	struct ri_sge from[VIW_MAX_SGE], into[VIW_MAX_SGE];
+	struct ri_recv_wr recv = {.wr_id = 1, .sgl = into, .num_sge = VIW_MAX_SGE};
+	struct ri_wr wr = {.wr_id = 2,
+			   .sgl = from,
+			   .num_sge = VIW_MAX_SGE,
+			   .opcode = RI_OP_SEND,
+			   .flags = RI_WR_SIGNALED};
+
+	pieces(from, &p->ma);
+	pieces(into, &p->mb);
+	memset(p->mb.at, 0, p->mb.len);
+	if (p->nb->srq != NULL)
+		g_assert_cmpint(p->nb->p->fast->post_srq(p->nb->usrq, &recv), ==, RI_SUCCESS);
+	else
+		g_assert_cmpint(p->nb->p->fast->post_rq(p->b->uqp, &recv), ==, RI_SUCCESS);
+	g_assert_cmpint(p->na->p->fast->post_sq(p->a->uqp, &wr), ==, RI_SUCCESS);
+	g_assert_cmpuint(end_wait_ok(p->b, true, 1, p->a).byte_len, ==, VIW_MAX_SGE * PIECE);
+	(void)end_wait_ok(p->a, false, 2, p->b);
+	check_pieces(p);
+}
+
+static void
+test_segments(void)
+{
+	struct pair p;
+	struct ri_qp_init init;
+	struct ri_sge from[VIW_MAX_SGE + 1];
+	struct ri_wr wr = {.wr_id = 3,
+			   .sgl = from,
+			   .num_sge = VIW_MAX_SGE,
+			   .opcode = RI_OP_RDMA_WRITE,
+			   .flags = RI_WR_SIGNALED};
+
+	struct node *node = node_new();
+	init = end_defaults(node);
+	node_free(node);
+	init.max_send_sge = init.max_recv_sge = init.max_write_sge = VIW_MAX_SGE;
+	pair_open(&p, &init);
+	ends_connect(p.a, p.b, true);
+	send_pieces(&p);
+	pieces(from, &p.ma);
+	wr.u.remote.addr = (uintptr_t)p.mb.at;
+	wr.u.remote.stag = p.mb.stag;
+	g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+	(void)end_wait_ok(p.a, false, 3, p.b);
+	g_assert_cmpint(end_send(p.a, 4, &p.ma, 0, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(end_recv(p.b, 4, &p.mb, 0, 0), ==, RI_SUCCESS);
+	(void)end_wait_ok(p.b, true, 4, p.a);
+	(void)end_wait_ok(p.a, false, 4, p.b);
+	for (unsigned i = 0; i < VIW_MAX_SGE; i++)
+		g_assert_cmpmem(p.mb.at + (size_t)i * PIECE, PIECE, p.ma.at + (size_t)2 * i * PIECE,
+				PIECE);
+	from[VIW_MAX_SGE] = from[0];
+	wr.num_sge = VIW_MAX_SGE + 1;
+	g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), !=, RI_SUCCESS);
+	pair_close(&p);
+}
+
+/* Receives of an S-RQ have more segments than its queue pairs have of their own. */
+static void
+test_segments_shared(void)
+{
+	struct pair p;
+	struct ri_qp_init init;
+	struct ri_srq_attr attr = {.max_wr = 4, .max_sge = VIW_MAX_SGE};
+	struct ri_map map;
+
+	p.na = node_new();
+	init = end_defaults(p.na);
+	init.max_send_sge = VIW_MAX_SGE;
+	init.max_recv_sge = 1;
+	p.nb = node_new();
+	g_assert_cmpint(p.nb->p->srq->create(p.nb->pd, &attr, &p.nb->srq, &map), ==, RI_SUCCESS);
+	g_assert_cmpint(p.nb->p->user->srq_open(p.nb->urnic, &map, &p.nb->usrq), ==, RI_SUCCESS);
+	p.a = end_new(p.na, &init);
+	p.b = end_new(p.nb, &init);
+	p.ma = chunk_new(p.na, VIW_MAX_SGE * PIECE * 2, ALL_RW);
+	p.mb = chunk_new(p.nb, VIW_MAX_SGE * PIECE * 2, ALL_RW);
+	chunk_fill(&p.ma, 4);
+	ends_connect(p.a, p.b, true);
+	send_pieces(&p);
+	end_free(p.a);
+	end_free(p.b);
+	node_unshare(p.nb);
+	chunk_free(&p.ma);
+	chunk_free(&p.mb);
+	node_free(p.na);
+	node_free(p.nb);
+}
+
+/* As many Reads under way as IRD and ORD allow, and more behind them. */
+static void
+test_depth(void)
+{
+	enum {
+		READS = 300
+	};
+	struct pair p;
+	int fd[2];
+	struct node *node = node_new();
+	struct ri_qp_init init = end_defaults(node);
+
+	init.ird = init.ord = node->attr.max_ird;
+	init.max_sq_wr = 512;
+	node_free(node);
+	pair_open(&p, &init);
+	chunk_fill(&p.mb, 9);
+	tcp_pair(fd);
+	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
+	sa.ird = sa.ord = sb.ird = sb.ord = VIW_MAX_DEPTH;
+	g_assert_cmpint(end_attach(p.b, &sb), ==, RI_SUCCESS);
+	g_assert_cmpint(end_attach(p.a, &sa), ==, RI_SUCCESS);
+	end_wait_event(p.a, RI_EVENT_QP_STREAM_UP, p.b);
+	end_wait_event(p.b, RI_EVENT_QP_STREAM_UP, p.a);
+	for (unsigned i = 0; i < READS; i++) {
+		struct ri_sge into = chunk_sge(&p.ma, i * 8, 8), from = chunk_sge(&p.mb, i * 8, 8);
+
+		post_rdma(p.a, RI_OP_RDMA_READ, i, &into, &from);
+	}
+	for (unsigned i = 0; i < READS; i++)
+		(void)end_wait_ok(p.a, false, i, p.b);
+	g_assert_cmpmem(p.ma.at, READS * 8, p.mb.at, READS * 8);
+	pair_close(&p);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/iwarp/limits/queue-pair", test_queue_pair);
+	g_test_add_func("/iwarp/limits/changes", test_changes);
+	g_test_add_func("/iwarp/limits/shared-receives", test_shared_receives);
+	g_test_add_func("/iwarp/limits/segments", test_segments);
+	g_test_add_func("/iwarp/limits/segments-shared", test_segments_shared);
+	g_test_add_func("/iwarp/limits/depth", test_depth);
+	return g_test_run();
+}
