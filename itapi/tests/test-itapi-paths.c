@@ -10,6 +10,21 @@
 
 #include "cm_scene.h"
 
+/* The spigot from which nothing but this machine can be reached; that of the pair if there is none. */
+static size_t
+inward_spigot(const struct pair *pair)
+{
+	const it_ia_info_t *info = pair->active.info;
+
+	for (size_t i = 0; i < info->num_spigots; i++)
+		for (size_t j = 0; j < info->spigot_info[i].num_net_addr; j++)
+			if (info->spigot_info[i].net_addr[j].addr_type == IT_IPV4 &&
+			    info->spigot_info[i].net_addr[j].addr.ipv4.s_addr ==
+				    htonl(INADDR_LOOPBACK))
+				return i;
+	return pair->spigot;
+}
+
 static void
 test_pathinfo(struct pair *pair)
 {
@@ -50,7 +65,7 @@ test_pathinfo(struct pair *pair)
 	/* No route: none, and no error. A documentation prefix. */
 	g_assert_cmpint(inet_pton(AF_INET6, "2001:db8:ffff::1", &far.addr.ipv6), ==, 1);
 	room = G_N_ELEMENTS(paths);
-	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, &far, &room, &total, paths), ==,
+	g_assert_cmpint(it_get_pathinfo(ia, inward_spigot(pair), &far, &room, &total, paths), ==,
 			IT_SUCCESS);
 	g_assert_cmpuint(room, ==, 0);
 	g_assert_cmpuint(total, ==, 0);

@@ -299,6 +299,46 @@ test_which(struct pair *pair)
 	end_close(&all);
 }
 
+static bool
+has_ipv4(const it_spigot_info_t *spigot, const char *text)
+{
+	for (size_t a = 0; a < spigot->num_net_addr; a++)
+		if (spigot->net_addr[a].addr_type == IT_IPV4 &&
+		    spigot->net_addr[a].addr.ipv4.s_addr == ipv4(text).addr.ipv4.s_addr)
+			return true;
+	return false;
+}
+
+/* The adapter that covers all, opened now: which spigot is first, and is the loopback last? */
+static void
+expect_first(const char *address)
+{
+	struct end all;
+
+	pair_use("iwarp");
+	g_assert_true(end_open(&all));
+	pair_use("iwarp:it0");
+	g_assert_cmpuint(all.info->num_spigots, >=, 3);
+	g_assert_true(has_ipv4(&all.info->spigot_info[0], address));
+	g_assert_true(has_ipv4(&all.info->spigot_info[all.info->num_spigots - 1], "127.0.0.1"));
+	end_close(&all);
+}
+
+/* Spigot 0 is where the default route goes. */
+static void
+test_order(struct pair *pair)
+{
+	(void)pair;
+	net_ip("addr add 10.98.0.1/24 dev it1");
+	net_ip("route add default dev it1 metric 20");
+	expect_first("10.98.0.1");
+	net_ip("route add default via 10.99.0.9 dev it0 metric 10");
+	expect_first("10.99.0.1");
+	net_ip("route del default dev it0 metric 10");
+	expect_first("10.98.0.1");
+	net_ip("route del default dev it1 metric 20");
+}
+
 /* --- sockets --------------------------------------------------------------------------------- */
 
 static void
@@ -384,6 +424,7 @@ add(void)
 	add_on_cable("unheard", test_unheard);
 	add_on_cable("addresses", test_addresses);
 	add_on_cable("which", test_which);
+	add_on_cable("order", test_order);
 	add_on_cable("convert", test_convert);
 }
 

@@ -4,12 +4,18 @@
 /*
  * Network interfaces as adapters and spigots. Asked from the kernel each time, so that addresses are
  * those of now; which interface is which spigot is fixed when the adapter is opened. Control path.
+ *
+ * Many applications take the first spigot. So the interface of the default route comes first, IPv4's
+ * before IPv6's, since that is where others can reach this machine; the loopback, which nobody else can
+ * reach, comes last; the rest keeps the order of the kernel. Without a default route there is no first.
  */
 #include "viw_rnic.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <net/route.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +79,7 @@ viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count)
 		if (entry == NULL)
 			continue;
 		entry->up = (i->ifa_flags & IFF_UP) != 0;
+		entry->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
 		if (entry->num_addrs < RI_PORT_ADDR_MAX)
 			entry->addrs[entry->num_addrs++] = addr;
 	}
@@ -80,9 +87,85 @@ viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count)
 	return true;
 }
 
+/* One line of /proc/net/route or /proc/net/ipv6_route: is it a default route in use? */
+static bool
+route_read(const char *line, bool ipv6, char *name, unsigned *metric)
+{
+	unsigned dest = 1, prefix = 1, flags = 0;
+
+	if (!ipv6)
+		return sscanf(line, "%31s %x %*x %x %*d %*d %u %x", name, &dest, &flags, metric,
+			      &prefix) == 5 &&
+		       dest == 0 && prefix == 0 && (flags & (RTF_UP | RTF_REJECT)) == RTF_UP;
+	return strspn(line, "0") == 32 &&
+	       sscanf(line, "%*32s %x %*32s %*x %*32s %x %*x %*x %x %31s", &prefix, metric, &flags,
+		      name) == 4 &&
+	       prefix == 0 && (flags & (RTF_UP | RTF_REJECT)) == RTF_UP;
+}
+
+bool
+viw_default_route(FILE *table, bool ipv6, char *name)
+{
+	char line[256], candidate[32];
+	unsigned metric = 0, least = 0;
+	bool found = false;
+
+	while (fgets(line, sizeof(line), table) != NULL) {
+		if (!route_read(line, ipv6, candidate, &metric) || (found && metric >= least))
+			continue;
+		memcpy(name, candidate, sizeof(candidate));
+		least = metric;
+		found = true;
+	}
+	return found;
+}
+
+/* The interface of the default route; empty if there is none. False: the kernel cannot be asked. */
+static bool
+default_interface(char name[32])
+{
+	static const char *const tables[] = {"/proc/net/route", "/proc/net/ipv6_route"};
+	bool found = false;
+
+	name[0] = '\0';
+	for (unsigned i = 0; i < 2 && !found; i++) {
+		FILE *table = fopen(tables[i], "re");
+
+		if (table == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+			return false;
+		if (table == NULL)
+			continue; /* no such family, or no right to look */
+		found = viw_default_route(table, i == 1, name);
+		fclose(table);
+	}
+	return true;
+}
+
+static unsigned
+rank_of(const struct viw_interface *entry, const char *first)
+{
+	if (entry->loopback)
+		return 2;
+	return strcmp(entry->name, first) == 0 ? 0 : 1;
+}
+
+void
+viw_interfaces_sort(struct viw_interface *list, uint32_t count, const char *first)
+{
+	for (uint32_t i = 1; i < count; i++) {
+		struct viw_interface entry = list[i];
+		uint32_t at = i;
+
+		for (; at > 0 && rank_of(&list[at - 1], first) > rank_of(&entry, first); at--)
+			list[at] = list[at - 1];
+		list[at] = entry;
+	}
+}
+
 enum ri_status
 viw_interfaces_up(struct viw_interface *list, uint32_t max, uint32_t *count)
 {
+	char first[32];
 	uint32_t all;
 
 	*count = 0;
@@ -91,6 +174,9 @@ viw_interfaces_up(struct viw_interface *list, uint32_t max, uint32_t *count)
 	for (uint32_t i = 0; i < all && i < max; i++)
 		if (list[i].up)
 			list[(*count)++] = list[i];
+	if (!default_interface(first))
+		return RI_ERR_RESOURCES;
+	viw_interfaces_sort(list, *count, first);
 	return RI_SUCCESS;
 }
 

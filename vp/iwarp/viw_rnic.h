@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "rnicpi.h"
 #include "viw_engine.h"
@@ -121,15 +122,26 @@ size_t viw_dump(struct ri_rnic *rnic, char *text, size_t room);
 /* viw_ports.c */
 struct viw_interface {
 	char name[32];
-	bool up; /* switched on */
+	bool up;       /* switched on */
+	bool loopback; /* reaches this machine only */
 	uint32_t num_addrs;
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
 };
 /* Interfaces that have an address, at most `max`; *count are there. False: the kernel cannot be asked. */
 bool viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count);
-/* Only those that are up; *count of them. RI_ERR_RESOURCES: the kernel cannot be asked now. */
+/*
+ * Only those that are up, in the order of viw_interfaces_sort; *count of them. RI_ERR_RESOURCES: the kernel
+ * cannot be asked now.
+ */
 enum ri_status viw_interfaces_up(struct viw_interface *list, uint32_t max,
 				 uint32_t *count) RI_MUST_CHECK;
+/* The one named `first` comes first, loopbacks come last, others stay in the order of the kernel. */
+void viw_interfaces_sort(struct viw_interface *list, uint32_t count, const char *first);
+/*
+ * The interface of the default route of least metric in a table as /proc/net/route or /proc/net/ipv6_route
+ * prints it. False: there is none. name: 32 octets.
+ */
+bool viw_default_route(FILE *table, bool ipv6, char *name);
 /* Is the interface up and has a carrier? Its MTU, if it is there at all. */
 bool viw_interface_online(const char *name, uint32_t *mtu);
 enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);
