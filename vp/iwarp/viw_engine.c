@@ -135,7 +135,6 @@ viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 void
 viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp)
 {
-	(void)epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->fd, NULL);
 	pthread_mutex_lock(&engine->lock);
 	for (struct viw_qp **at = &engine->list; *at != NULL; at = &(*at)->next) {
 		if (*at != qp)
@@ -144,6 +143,9 @@ viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp)
 		atomic_fetch_sub(&engine->streams, 1);
 		break;
 	}
+	/* After it has left the list, so that the end of a quiet time does not put it in again. */
+	(void)epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->fd, NULL);
+	qp->quiet = false;
 	choose_hot(engine);
 	pthread_mutex_unlock(&engine->lock);
 }

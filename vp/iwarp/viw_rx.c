@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -196,6 +197,20 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 	return true;
 }
 
+/* An event of the set said so; it may have been one of the connection before. */
+static bool
+is_hung_up(struct viw_qp *qp)
+{
+	struct pollfd set = {.fd = qp->fd};
+
+	if (!atomic_load(&qp->rx.hung_up))
+		return false;
+	if (poll(&set, 1, 0) == 1 && (set.revents & (POLLERR | POLLHUP)))
+		return true;
+	atomic_store(&qp->rx.hung_up, false);
+	return false;
+}
+
 /* What was kept while a Send waited for its receive. False: it still waits. */
 static bool
 resume(struct viw_qp *qp)
@@ -206,7 +221,7 @@ resume(struct viw_qp *qp)
 		if (!viw_receive_ready(qp)) {
 			if (atomic_load(&rx->expired))
 				viw_rx_give_up(qp);
-			else if (atomic_load(&rx->hung_up))
+			else if (is_hung_up(qp))
 				viw_lost(qp, ECONNRESET);
 			return false;
 		}
@@ -262,18 +277,20 @@ input(struct viw_qp *qp)
 	return done;
 }
 
-/* The stream is ending: read and throw away until the peer's FIN. */
+/* The stream is ending: read and throw away until the peer's FIN; as much in a round as any other gets. */
 static void
 discard(struct viw_qp *qp)
 {
 	ssize_t n = 1;
+	size_t done = 0;
 
 	if (atomic_exchange(&qp->rx.waiting, false))
 		viw_engine_want(qp, EPOLLIN, 0);
 	viw_receive_leave(qp);
-	while (n > 0 && !atomic_load(&qp->rx.eof)) {
+	while (n > 0 && done < VIW_RX_ROUND && !atomic_load(&qp->rx.eof)) {
 		/* cppcheck-suppress nullPointer; MSG_TRUNC throws the octets away */
 		n = viw_recv(qp->fd, NULL, VIW_RX_ROUND, MSG_DONTWAIT | MSG_TRUNC);
+		done += n > 0 ? (size_t)n : 0;
 		if (n == 0 ||
 		    (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
 			atomic_store(&qp->rx.eof, true);

@@ -254,6 +254,8 @@ test_send_of_several(void)
 	in.in_message = true;
 	in.opcode = RDMAP_SEND;
 	in.received = UINT32_MAX - 5;
+	seg = send_part(2, UINT32_MAX - 5, 5, true);
+	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_NONE);
 	seg = send_part(2, UINT32_MAX - 5, 6, true);
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_MESSAGE_SIZE);
 }

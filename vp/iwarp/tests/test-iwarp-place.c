@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "rdmap_check.h"
+#include "viw_qp.h"
 
 #define ROOM    512u /* octets of each receive */
 #define GREET   8u   /* octets of the Send before the frame */
@@ -245,12 +246,140 @@ test_terminate_kept(void)
 	}
 }
 
+/* --- by itself, at its borders --------------------------------------------------------------- */
+
+/* How many of `want` octets may be placed from octet `placed` on, and where does that begin? */
+static uint32_t
+room_at(struct fixture *f, uint32_t placed, uint32_t want, const uint8_t *where)
+{
+	struct viw_qp *qp = (struct viw_qp *)f->end->qp;
+	struct vsw_mem_use use;
+	uint32_t len = want;
+
+	qp->rx.placed = placed;
+	qp->rx.fault = RDMAP_FAULT_NONE;
+	uint8_t *at = viw_rx_target(qp, &len, &use);
+	if (at == NULL)
+		return 0;
+	g_assert_true(at == where);
+	vsw_mem_end(&use);
+	return len;
+}
+
+/* A queue pair without a stream, which no engine looks at. */
+static void
+test_target(void)
+{
+	struct fixture f = {.node = node_new()};
+	f.end = end_new(f.node, NULL);
+	f.mem = chunk_new(f.node, 64, ALL_RW);
+	struct viw_rx *rx = &((struct viw_qp *)f.end->qp)->rx;
+	uint8_t *mem = f.mem.at;
+
+	rx->target = (struct viw_rx_target){.stag = f.mem.stag, .at = (uintptr_t)mem, .len = 10};
+	g_assert_cmpuint(room_at(&f, 0, 10, NULL), ==, 0);
+	g_assert_cmpint(rx->fault, ==, RDMAP_FAULT_NONE);
+	rx->target.kind = VIW_RX_TAGGED;
+	g_assert_cmpuint(room_at(&f, 0, 10, mem), ==, 10);
+	g_assert_cmpuint(room_at(&f, 0, 11, mem), ==, 10);
+	g_assert_cmpuint(room_at(&f, 9, 5, mem + 9), ==, 1);
+	g_assert_cmpuint(room_at(&f, 10, 1, NULL), ==, 0);
+	g_assert_cmpuint(room_at(&f, UINT32_MAX, 1, NULL), ==, 0);
+	g_assert_cmpint(rx->fault, ==, RDMAP_FAULT_NONE);
+	rx->target.len = 65;
+	g_assert_cmpuint(room_at(&f, 63, 1, mem + 63), ==, 1);
+	g_assert_cmpuint(room_at(&f, 63, 2, NULL), ==, 0);
+	g_assert_cmpint(rx->fault, ==, RDMAP_FAULT_TAGGED_BOUNDS);
+
+	/* A receive of 4 and 6 octets, and a frame that begins at its second octet. */
+	rx->wqe->num_sge = 2;
+	rx->wqe->sge[0] = chunk_sge(&f.mem, 20, 4);
+	rx->wqe->sge[1] = chunk_sge(&f.mem, 40, 6);
+	rx->target = (struct viw_rx_target){.kind = VIW_RX_RECEIVE, .at = 1, .len = 9};
+	g_assert_cmpuint(room_at(&f, 0, 9, mem + 21), ==, 3);
+	g_assert_cmpuint(room_at(&f, 3, 6, mem + 40), ==, 6);
+	g_assert_cmpuint(room_at(&f, 8, 9, mem + 45), ==, 1);
+	g_assert_cmpuint(room_at(&f, 9, 1, NULL), ==, 0);
+	g_assert_cmpint(rx->fault, ==, RDMAP_FAULT_NONE);
+	rx->target.len = 10; /* more than the receive holds: the second border stops it */
+	g_assert_cmpuint(room_at(&f, 9, 1, NULL), ==, 0);
+	g_assert_cmpint(rx->fault, ==, RDMAP_FAULT_LOCAL);
+	viw_rx_target_close(rx);
+	g_assert_cmpuint(room_at(&f, 0, 1, NULL), ==, 0);
+	end_free(f.end);
+	chunk_free(&f.mem);
+	node_free(f.node);
+}
+
+/* Places for the peer's Reads, also after the application has lowered IRD below what runs. */
+static void
+test_read_places(void)
+{
+	struct node *node = node_new();
+	struct end *end = end_new(node, NULL);
+	struct viw_qp *qp = (struct viw_qp *)end->qp;
+
+	g_assert_cmpuint(viw_read_places(qp), ==, 4);
+	for (unsigned base = 0; base < 2; base++) { /* indices run over 2^32 */
+		uint32_t got = base == 0 ? 0 : UINT32_MAX - 1;
+
+		atomic_store(&qp->irrq_got, got);
+		for (uint32_t taken = 0; taken <= 5; taken++) {
+			atomic_store(&qp->irrq_put, got + taken);
+			g_assert_cmpuint(viw_read_places(qp), ==, taken < 4 ? 4 - taken : 0);
+		}
+	}
+	viw_reads_reset(qp);
+	end_free(end);
+	node_free(node);
+}
+
+/* An event of an earlier connection says that the socket hung up: a Send that waits now does not mind. */
+static void
+test_old_event(void)
+{
+	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, 1, 0, true);
+	uint8_t text[100], frame[200];
+	struct fixture f = {.fd = -1};
+	int fd[2];
+
+	g_setenv("ITAPI_IWARP_RNR_MS", "3000000", TRUE);
+	f.node = node_new();
+	f.end = end_new(f.node, NULL);
+	f.mem = chunk_new(f.node, 128, ALL_RW);
+	struct viw_qp *qp = (struct viw_qp *)f.end->qp;
+	tcp_pair(fd);
+	struct ri_stream s = end_stream(fd[0], false);
+	g_assert_cmpint(end_attach(f.end, &s), ==, RI_SUCCESS);
+	f.fd = fd[1];
+	memset(text, 't', sizeof(text));
+	seg.payload = text;
+	seg.payload_len = sizeof(text);
+	say(&f, frame, rdmap_fpdu_put(frame, &seg, true));
+	while (!atomic_load(&qp->rx.waiting))
+		drive(&f);
+	atomic_store(&qp->rx.hung_up, true);
+	while (atomic_load(&qp->rx.hung_up))
+		(void)viw_rx_run(qp);
+	g_assert_cmpint(end_state(f.end), ==, RI_QPS_RTS);
+	g_assert_cmpint(end_recv(f.end, 1, &f.mem, 0, 128), ==, RI_SUCCESS);
+	(void)end_wait_ok(f.end, true, 1, NULL);
+	g_assert_cmpmem(f.mem.at, sizeof(text), text, sizeof(text));
+	end_free(f.end);
+	chunk_free(&f.mem);
+	node_free(f.node);
+	close(f.fd);
+}
+
 int
 main(int argc, char **argv)
 {
 	static const unsigned lens[] = {52, 53, 255};
 
 	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/iwarp/place/target", test_target);
+	g_test_add_func("/iwarp/place/read-places", test_read_places);
+	g_test_add_func("/iwarp/place/old-event", test_old_event);
 	for (unsigned opcode = 0; opcode <= RDMAP_ATOMIC_RESPONSE + 1; opcode++) {
 		g_autofree char *path = g_strdup_printf("/iwarp/place/opcode/%u", opcode);
 
