@@ -107,9 +107,13 @@ enum ri_service_status {
 
 /** A connection event. Borrowed for the upcall. */
 struct ri_cm_event {
-	uint32_t kind;              /**< enum ri_cm_event_kind. */
-	uint32_t reason;            /**< enum ri_cm_reason with RI_CM_FAILED. */
-	uint64_t ctx;               /**< Context of the QP, or of the listener (REQUEST). */
+	uint32_t kind;   /**< enum ri_cm_event_kind. */
+	uint32_t reason; /**< enum ri_cm_reason with RI_CM_FAILED. */
+	/**
+	 * Context of the QP, or of the listener (REQUEST, REQUEST_GONE). REQUEST_GONE: 0 if the listener is
+	 * gone too.
+	 */
+	uint64_t ctx;
 	struct ri_request *request; /**< REQUEST, REQUEST_GONE: the request. */
 	struct ri_addr peer;        /**< REQUEST: who connects. SERVICE_REPLY: who was asked. */
 	struct ri_addr local; /**< REQUEST: to which of our addresses. SERVICE_REPLY: by which. */

@@ -68,11 +68,21 @@ vem_listen_make(struct ri_context *context, uint64_t ctx, uint32_t port, struct 
 	return RI_SUCCESS;
 }
 
-/* Requests nobody was told of are refused, the others stay without their listener. With the lock. */
+/*
+ * Requests nobody was told of are refused, the others stay without their listener. No upcall names it any
+ * more: of a request whose peer gives up, or gave up just now, only the request is told. With the lock.
+ */
 static void
 orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
 {
+	const struct ri_rnic *rnic = listen->context->rnic;
 	struct vem_item *next = NULL;
+
+	for (struct vem_item *i = rnic->gone.next; i != &rnic->gone; i = i->next) {
+		struct vem_conn *conn = vem_of(i, struct vem_conn, news);
+		if (conn->event.ctx == listen->ctx)
+			conn->event.ctx = 0;
+	}
 
 	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
 		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
@@ -81,6 +91,7 @@ orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
 			continue;
 		if (conn->told) {
 			conn->listen = NULL;
+			conn->event.ctx = 0;
 			continue;
 		}
 		vem_conn_fail(conn, RI_CM_REASON_OTHER);

@@ -358,7 +358,7 @@ test_services(gconstpointer adapter)
 		cm->listen_destroy(second);
 		end_free(p.a);
 		p.a = NULL;
-		node_cm(p.na, RI_CM_REQUEST_GONE, (const void *)1);
+		node_cm(p.na, RI_CM_REQUEST_GONE, NULL); /* the listener has gone, too */
 	}
 	tear_down(&p);
 }

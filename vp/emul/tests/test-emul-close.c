@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * An adapter goes while peers connect to it, leave, ask for its services, send it datagrams and messages,
+ * and its own queues are armed: after a destroy returned no upcall names the object, after close returned
+ * none comes. The peers are threads of their own that never stop.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "vem_dgram.h"
+
+#define ROUNDS 150
+#define PEERS  2
+#define PORT   4711
+
+/* Something that upcalls name by its address; what goes is marked. */
+struct guard {
+	atomic_bool gone;
+};
+
+/* The adapter that comes and goes. Its guards stay, so that an upcall that is too late is seen, not met. */
+struct victim {
+	struct ri_upcalls upcalls;
+	struct guard adapter;
+	struct guard listener;
+	struct guard qp;
+	struct guard cq;
+	_Atomic(struct ri_request *) request; /* the newest that waits for an answer */
+	atomic_uint heard;
+	struct ri_rnic *rnic;
+	struct ri_context *context;
+	struct ri_urnic *urnic;
+	struct ri_pd *pd;
+	struct ri_cq *own_cq;
+	struct ri_ucq *ucq;
+	struct ri_qp *own_qp;
+	struct ri_uqp *uqp;
+	struct ri_listen *listen;
+};
+
+static atomic_bool stop;
+
+static void
+expect_alive(struct victim *v, uint64_t ctx)
+{
+	const struct guard *guard = (const struct guard *)(uintptr_t)ctx;
+
+	g_assert_false(atomic_load(&v->adapter.gone));
+	if (guard != NULL)
+		g_assert_false(atomic_load(&guard->gone));
+	atomic_fetch_add(&v->heard, 1);
+}
+
+static void
+on_cq(void *self, uint64_t ctx)
+{
+	expect_alive(self, ctx);
+}
+
+static void
+on_async(void *self, const struct ri_async_event *event)
+{
+	expect_alive(self, event->ctx);
+}
+
+static void
+on_cm(void *self, const struct ri_cm_event *event)
+{
+	struct victim *v = self;
+
+	expect_alive(v, event->ctx);
+	if (event->kind == RI_CM_REQUEST)
+		atomic_store(&v->request, event->request);
+}
+
+/* --- peers -------------------------------------------------------------------------------- */
+
+struct peer {
+	pthread_t thread;
+	struct node *node;
+	unsigned number;
+};
+
+static void
+peer_rc(struct peer *peer, struct ri_cm_params *params, unsigned turn)
+{
+	const struct ri_provider *p = peer->node->p;
+	struct end *end = end_new(peer->node, NULL);
+
+	(void)!p->cm->connect(end->qp, params);
+	for (unsigned i = 0; i < turn % 7; i++) {
+		(void)!end_send(end, i, &(struct chunk){.node = peer->node}, 0, 0);
+		g_usleep(turn % 11 * 10);
+	}
+	if (turn % 3 == 0)
+		(void)!p->cm->disconnect(end->qp, NULL, 0);
+	end_free(end);
+}
+
+static void
+peer_ask(struct peer *peer, struct ri_cm_params *params, unsigned turn)
+{
+	const struct ri_provider *p = peer->node->p;
+
+	if (p->cm->resolve(peer->node->context, turn, params) != RI_SUCCESS)
+		return;
+	g_usleep(turn % 13 * 10);
+	p->cm->resolve_cancel(peer->node->context, turn);
+}
+
+static void *
+peer_run(void *arg)
+{
+	struct peer *peer = arg;
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+
+	for (unsigned turn = peer->number; !atomic_load(&stop); turn++) {
+		struct ri_cm_params params = node_params(&service);
+
+		peer_rc(peer, &params, turn);
+		params.ird = params.ord = 0;
+		params.ird_ord = false;
+		if (peer->node->attr.ud)
+			peer_ask(peer, &params, turn);
+		node_forget(peer->node);
+	}
+	return NULL;
+}
+
+/* --- the adapter -------------------------------------------------------------------------- */
+
+static void
+victim_open(struct victim *v, struct vth *vth, const char *adapter)
+{
+	const struct ri_provider *p = emul();
+	struct ri_open open = {.host = vth_host(vth), .upcalls = &v->upcalls};
+	struct ri_owner owner = {.pid = 1, .mem_owner = 1};
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+	struct ri_qp_init init = {.max_sq_wr = 4,
+				  .max_rq_wr = 4,
+				  .max_send_sge = 1,
+				  .max_recv_sge = 1,
+				  .ird = 1,
+				  .ord = 1,
+				  .hard_limit = UINT32_MAX,
+				  .ctx = (uintptr_t)&v->qp};
+	struct ri_map map;
+	uint32_t entries = 16;
+
+	*v = (struct victim){.upcalls = {.size = sizeof(v->upcalls),
+					 .self = v,
+					 .cq_event = on_cq,
+					 .async_event = on_async,
+					 .cm_event = on_cm}};
+	g_strlcpy(open.name, adapter, sizeof(open.name));
+	g_assert_cmpint(p->device->open(&open, &v->rnic), ==, RI_SUCCESS);
+	g_assert_cmpint(p->device->context_create(v->rnic, &owner, &v->context, &map), ==,
+			RI_SUCCESS);
+	g_assert_cmpint(p->user->rnic_open(open.host, &map, &v->urnic), ==, RI_SUCCESS);
+	g_assert_cmpint(p->pd->create(v->context, &v->pd), ==, RI_SUCCESS);
+	g_assert_cmpint(p->cq->create(v->context, (uintptr_t)&v->cq, &entries, &v->own_cq, &map),
+			==, RI_SUCCESS);
+	g_assert_cmpint(p->user->cq_open(v->urnic, &map, &v->ucq), ==, RI_SUCCESS);
+	g_assert_cmpint(p->qp->create(v->pd, &init, v->own_cq, v->own_cq, NULL, &v->own_qp, &map),
+			==, RI_SUCCESS);
+	g_assert_cmpint(p->user->qp_open(v->urnic, &map, v->ucq, v->ucq, NULL, &v->uqp), ==,
+			RI_SUCCESS);
+	g_assert_cmpint(
+		p->cm->listen(v->context, (uintptr_t)&v->listener, 0, &service, 4, &v->listen), ==,
+		RI_SUCCESS);
+}
+
+/* Arm, post receives, accept who comes; for a moment. */
+static void
+victim_serve(struct victim *v, unsigned turns)
+{
+	const struct ri_provider *p = emul();
+	const struct ri_recv_wr wr = {.wr_id = 1};
+	struct ri_cm_params params = node_params(NULL);
+	struct ri_wc wc;
+
+	for (unsigned i = 0; i < turns; i++) {
+		struct ri_request *request = atomic_exchange(&v->request, NULL);
+
+		if (request != NULL && i % 4 == 3)
+			(void)!p->cm->reject(request, RI_CM_REASON_CONSUMER, NULL, 0);
+		else if (request != NULL)
+			(void)!p->cm->accept(request, v->own_qp, &params);
+		(void)!p->fast->post_rq(v->uqp, &wr);
+		(void)!p->fast->arm_cq(v->ucq, RI_ARM_NEXT, 0);
+		(void)p->fast->poll_cq(v->ucq, &wc, 1);
+		g_usleep(20);
+	}
+}
+
+/* In the order of a process that ends well (`orderly`), or all by the context, as after a sudden death. */
+static void
+victim_close(struct victim *v, bool orderly)
+{
+	const struct ri_provider *p = emul();
+
+	if (orderly) {
+		p->cm->listen_destroy(v->listen);
+		atomic_store(&v->listener.gone, true);
+		p->user->qp_close(v->uqp);
+		g_assert_cmpint(p->qp->destroy(v->own_qp), ==, RI_SUCCESS);
+		atomic_store(&v->qp.gone, true);
+		p->user->cq_close(v->ucq);
+		g_assert_cmpint(p->cq->destroy(v->own_cq), ==, RI_SUCCESS);
+		atomic_store(&v->cq.gone, true);
+	} else {
+		p->user->qp_close(v->uqp);
+		p->user->cq_close(v->ucq);
+	}
+	p->user->rnic_close(v->urnic);
+	p->device->context_destroy(v->context);
+	atomic_store(&v->listener.gone, true);
+	atomic_store(&v->qp.gone, true);
+	atomic_store(&v->cq.gone, true);
+	p->device->close(v->rnic);
+	atomic_store(&v->adapter.gone, true);
+}
+
+static void
+test_close(gconstpointer adapter)
+{
+	struct vth *vth = vth_new(true);
+	struct victim *victims = g_new0(struct victim, ROUNDS);
+	struct peer peers[PEERS];
+	guint heard = 0;
+
+	atomic_store(&stop, false);
+	for (guint i = 0; i < PEERS; i++) {
+		peers[i] = (struct peer){.node = node_new(vth, true, adapter), .number = i * 5};
+		g_assert_cmpint(pthread_create(&peers[i].thread, NULL, peer_run, &peers[i]), ==, 0);
+	}
+	for (guint round = 0; round < ROUNDS; round++) {
+		victim_open(&victims[round], vth, adapter);
+		victim_serve(&victims[round], round % 24);
+		victim_close(&victims[round], round % 2 != 0);
+	}
+	atomic_store(&stop, true);
+	for (guint i = 0; i < PEERS; i++) {
+		pthread_join(peers[i].thread, NULL);
+		node_run(peers[i].node);
+		node_forget(peers[i].node);
+		node_free(peers[i].node);
+	}
+	vth_free(vth); /* the service thread has ended: what was late has come */
+	for (guint round = 0; round < ROUNDS; round++)
+		heard += atomic_load(&victims[round].heard);
+	g_test_message("%u upcalls", heard);
+	g_assert_cmpuint(heard, >, 0);
+	g_free(victims);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_data_func("/emul/ib/close/under-peers", "emul:ib", test_close);
+	g_test_add_data_func("/emul/iwarp/close/under-peers", "emul:iwarp", test_close);
+	return g_test_run();
+}
