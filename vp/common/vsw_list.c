@@ -24,6 +24,8 @@ struct vsw_mem_piece {
 enum ri_status
 vsw_mem_pieces_alloc(struct vsw_mem_entry *mr, uint32_t room)
 {
+	if (room > VSW_MEM_PIECES)
+		return RI_ERR_LIMIT;
 	mr->pieces = calloc(room, sizeof(*mr->pieces));
 	mr->pieces_room = mr->pieces != NULL ? room : 0;
 	return mr->pieces != NULL ? RI_SUCCESS : RI_ERR_RESOURCES;

@@ -16,6 +16,8 @@
 #define VSW_MEM_CHUNK_BITS 9
 #define VSW_MEM_CHUNK      (1u << VSW_MEM_CHUNK_BITS)
 #define VSW_MEM_CHUNKS     (VSW_MEM_SLOTS / VSW_MEM_CHUNK)
+#define VSW_MEM_PIECES \
+	4096 /* of a region at most, so that no request makes a table take gigabytes */
 
 enum vsw_mem_kind {
 	VSW_MEM_FREE = 0, /* the slot is not in use */
@@ -94,7 +96,7 @@ struct vsw_mem_entry *vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot);
 struct vsw_mem_entry *vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind,
 					 const void *pd);
 void vsw_mem_entry_give(struct vsw_mem_entry *entry);
-/* Room for so many pieces; they are filled in when the entry is not live. */
+/* Room for so many pieces; they are filled in when the entry is not live. RI_ERR_LIMIT: VSW_MEM_PIECES. */
 enum ri_status vsw_mem_pieces_alloc(struct vsw_mem_entry *mr, uint32_t room) RI_MUST_CHECK;
 void vsw_mem_pieces_free(struct vsw_mem_entry *mr);
 /* Take the list of a registration. RI_ERR_INVALID_ARG: it does not fit. */

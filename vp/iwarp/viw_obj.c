@@ -183,7 +183,8 @@ mem_free(struct viw_mem *mem, bool linked)
 static bool
 mr_is_plain(const struct ri_mr_init *init)
 {
-	return !init->unlinked && init->pages == NULL && init->lengths == NULL;
+	return !init->unlinked && init->pages == NULL && init->lengths == NULL &&
+	       init->max_pages == 0;
 }
 
 static enum ri_status

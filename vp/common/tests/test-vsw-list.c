@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "mem_bench.h"
+#include "vsw_mem_table.h"
 
 #define PIECES 5
 
@@ -318,6 +319,25 @@ test_race(void)
 	tear_down(&b);
 }
 
+/* The room for pieces has a limit, whoever asks; what is refused leaves nothing behind. */
+static void
+test_room(void)
+{
+	struct bench b;
+	struct vsw_mem_entry *mr = NULL;
+	uint32_t stag = 0;
+
+	set_up_sized(&b, 1);
+	struct ri_mr_init init = {.unlinked = true, .max_pages = VSW_MEM_PIECES + 1};
+	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_LIMIT);
+	init.max_pages = UINT32_MAX;
+	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_LIMIT);
+	init.max_pages = VSW_MEM_PIECES;
+	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -326,6 +346,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/list/refused", test_list_refused);
 	g_test_add_func("/vsw/list/fast", test_fast);
 	g_test_add_func("/vsw/list/plain-then-list", test_plain_then_list);
+	g_test_add_func("/vsw/list/room", test_room);
 	g_test_add_func("/vsw/list/race", test_race);
 	return g_test_run();
 }
