@@ -66,9 +66,10 @@ itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn
 		return status;
 	if (rmr_context == NULL)
 		return IT_ERR_FAULT;
-	at = put_number(at, lmr->length, 8);
+	/* The order of it_rmr_triplet_t, which the peer reads it into. */
 	at = put_number(at, region.context, 8);
-	(void)put_number(at, region.addr, 8);
+	at = put_number(at, region.addr, 8);
+	(void)put_number(at, lmr->length, 8);
 	status = it_ep_accept(ep_handle, cn_est_id, data, sizeof(data));
 	if (status == IT_SUCCESS)
 		*rmr_context = region.context;

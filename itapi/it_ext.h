@@ -58,8 +58,8 @@ it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
 /**
  * @brief Accepts a request and hands the peer a memory region in the private data.
  *
- * As it_ep_accept(), with private data that is one triplet of length, context and address of the
- * region, 64 bits each in network byte order.
+ * As it_ep_accept(), with private data that is one triplet of context, address and length of the
+ * region, 64 bits each in network byte order: the order of it_rmr_triplet_t.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -209,12 +209,15 @@ it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
  *
  * @param[in] aContextName name of the program in the trace; copied before return
  * @param[in] aTraceRank number of this process among its like
- * @retval IT_SUCCESS Events are traced from now on, to the file NAME.RANK.trace in the folder that the
- *     environment variable ITAPI_TRACE names, or in the current one: one line each with the time in
- *     seconds, process and thread, the object, what happened, and the state or number it led to. A
- *     process that sets ITAPI_TRACE is traced without this call, under its program name and process id.
+ * @retval IT_SUCCESS Events are traced from now on, to a new file NAME.RANK.PID.trace in the folder
+ *     that the environment variable ITAPI_TRACE names, or in the current one if it is not set, or not
+ *     heeded because the program has more rights than who started it. Further files of a process are
+ *     NAME.RANK.PID.2.trace and so on. Only the owner can read them; nothing that exists is written to,
+ *     no link is followed. A line has the time in seconds, process and thread, the object, what
+ *     happened, and the state or number it led to. A process that sets ITAPI_TRACE is traced without
+ *     this call, under its program name and rank 0.
  * @retval IT_ERR_INVALID_NAME The name is empty, too long, or has a slash.
- * @retval IT_ERR_NO_PERMISSION The file may not be written.
+ * @retval IT_ERR_NO_PERMISSION The file may not be made there.
  * @retval IT_ERR_RESOURCES It cannot be made.
  * @retval IT_ERR_FAULT @p aContextName is NULL.
  */

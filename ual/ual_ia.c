@@ -86,7 +86,7 @@ version_check(uint32_t major, uint32_t minor)
 static uint64_t
 spin_time(const struct ri_host *host)
 {
-	const char *text = getenv("ITAPI_SPIN_US");
+	const char *text = secure_getenv("ITAPI_SPIN_US");
 	char *end = NULL;
 	unsigned long us;
 

@@ -12,6 +12,10 @@
  *
  * Writers take no lock. They may hold the descriptor's number while another thread names a new file, so
  * that number is never closed: the new file takes the place of the old one behind it (dup3).
+ *
+ * The folder may be anybody's, and the program may have more rights than who started it. So a trace is
+ * always a new file, readable by its owner alone: its name has the process id and a number, links are
+ * not followed, and what is there already is left alone.
  */
 
 #include "ual_trace.h"
@@ -27,6 +31,38 @@
 
 atomic_int ual_trace_file = -1;
 static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER; /* around the choice of a file */
+
+#define NAMES_TRIED 100
+
+static atomic_uint files; /* begun by this process */
+
+/* Open NAME.RANK.PID.trace, or NAME.RANK.PID.2.trace and so on; -errno. */
+static int
+file_make(const char *folder, const char *name, int rank)
+{
+	char path[4096];
+	int fd = -EEXIST;
+
+	for (unsigned tried = 0; fd == -EEXIST && tried < NAMES_TRIED; tried++) {
+		unsigned number = atomic_load(&files) + tried + 1;
+		char suffix[16] = "";
+		int n;
+
+		if (number > 1)
+			(void)snprintf(suffix, sizeof(suffix), ".%u", number);
+		n = snprintf(path, sizeof(path), "%s/%s.%d.%d%s.trace", folder, name, rank,
+			     (int)getpid(), suffix);
+		if (n < 0 || (size_t)n >= sizeof(path))
+			return -ENAMETOOLONG;
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC,
+			  0600);
+		if (fd < 0)
+			fd = -errno;
+		else
+			atomic_fetch_add(&files, tried + 1);
+	}
+	return fd;
+}
 
 /* From now on lines go to this file, which is taken over. */
 static it_status_t
@@ -51,22 +87,19 @@ direct_to(int fd)
 it_status_t
 ual_trace_begin(const char *name, int rank)
 {
-	const char *folder = getenv("ITAPI_TRACE");
-	char path[4096];
+	const char *folder = secure_getenv("ITAPI_TRACE");
 	it_status_t status;
-	int n, fd;
+	int fd;
 
 	if (name[0] == '\0' || strchr(name, '/') != NULL)
 		return IT_ERR_INVALID_NAME;
-	n = snprintf(path, sizeof(path), "%s/%s.%d.trace",
-		     folder != NULL && folder[0] != '\0' ? folder : ".", name, rank);
-	if (n < 0 || (size_t)n >= sizeof(path))
+	fd = file_make(folder != NULL && folder[0] != '\0' ? folder : ".", name, rank);
+	if (fd == -ENAMETOOLONG)
 		return IT_ERR_INVALID_NAME;
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-	if (fd < 0 && errno == ENAMETOOLONG)
-		return IT_ERR_INVALID_NAME;
+	if (fd == -EACCES || fd == -EPERM || fd == -EROFS || fd == -EEXIST)
+		return IT_ERR_NO_PERMISSION;
 	if (fd < 0)
-		return errno == EACCES || errno == EROFS ? IT_ERR_NO_PERMISSION : IT_ERR_RESOURCES;
+		return IT_ERR_RESOURCES;
 	status = direct_to(fd);
 	if (status == IT_SUCCESS)
 		ual_trace_write(NULL, "begin", name);
@@ -76,10 +109,10 @@ ual_trace_begin(const char *name, int rank)
 void
 ual_trace_from_environment(void)
 {
-	const char *folder = getenv("ITAPI_TRACE");
+	const char *folder = secure_getenv("ITAPI_TRACE");
 
 	if (folder != NULL && folder[0] != '\0' && atomic_load(&ual_trace_file) < 0)
-		(void)ual_trace_begin(program_invocation_short_name, (int)getpid());
+		(void)ual_trace_begin(program_invocation_short_name, 0);
 }
 
 void

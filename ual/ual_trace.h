@@ -15,9 +15,9 @@
 
 extern atomic_int ual_trace_file; /* descriptor, or -1 */
 
-/* Begin: NAME.RANK.trace in the folder ITAPI_TRACE, or in the current one. */
+/* Begin: a new file NAME.RANK.PID.trace in the folder ITAPI_TRACE, or in the current one. */
 it_status_t ual_trace_begin(const char *name, int rank);
-/* Begin, if ITAPI_TRACE names a folder and nobody has begun: under the program's name and process id. */
+/* Begin, if ITAPI_TRACE names a folder and nobody has begun: under the program's name, rank 0. */
 void ual_trace_from_environment(void);
 /* One line. */
 void ual_trace_write(const void *object, const char *what, const char *detail);

@@ -20,6 +20,22 @@ number(const unsigned char *at, unsigned octets)
 	return value;
 }
 
+/* A region as applications of the field read it: with a cast to three numbers in this order. */
+struct told {
+	uint64_t context;
+	uint64_t addr;
+	uint64_t length;
+};
+
+static struct told
+told_by(const unsigned char *data)
+{
+	struct told told;
+
+	memcpy(&told, data, sizeof(told));
+	return (struct told){it_ntoh64(told.context), it_ntoh64(told.addr), it_ntoh64(told.length)};
+}
+
 /* Both sides tell of a region in their private data, and both regions work. */
 static void
 test_regions(struct pair *pair)
@@ -30,6 +46,7 @@ test_regions(struct pair *pair)
 	it_rmr_context_t told = 0, answered = 0;
 	it_event_t event;
 	const unsigned char *data;
+	struct told region;
 
 	g_assert_cmpint(itx_ep_connect_with_rmr(a->ep, &pair->path, NULL, &pair->qual,
 						IT_CONNECT_FLAG_TWO_WAY,
@@ -52,19 +69,28 @@ test_regions(struct pair *pair)
 	event = end_expect(a->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	end_expect(b->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	data = event.conn.private_data;
-	g_assert_cmpuint(number(data, 8), ==, 6000);
-	g_assert_cmpuint(number(data + 8, 8), ==, b->context);
-	g_assert_cmpuint(number(data + 16, 8), ==, (uintptr_t)b->buffer + 200);
-	/* The initiator speaks first, then the responder writes where it was told. */
+	region = told_by(data);
+	g_assert_cmpuint(region.context, ==, b->context);
+	g_assert_cmpuint(region.addr, ==, (uintptr_t)b->buffer + 200);
+	g_assert_cmpuint(region.length, ==, 6000);
+	/* The initiator speaks first, to the last octet it was told; then the responder does. */
 	it_lmr_triplet_t first = end_segment(a, 8192, 64);
-	g_assert_cmpint(it_post_rdma_write(a->ep, &first, 1, 1, SIGNALED, number(data + 16, 8),
-					   number(data + 8, 8)),
+	memset(a->buffer + 8192, 0x5a, 64);
+	g_assert_cmpint(it_post_rdma_write(a->ep, &first, 1, 1, SIGNALED,
+					   region.addr + region.length - 64, region.context),
 			==, IT_SUCCESS);
 	end_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpint(
 		it_post_rdma_write(b->ep, &out, 1, 2, SIGNALED, (uintptr_t)a->buffer + 100, told),
 		==, IT_SUCCESS);
 	end_done(b->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	/* A Read behind the first Write shows that it is in place. */
+	it_lmr_triplet_t back = end_segment(a, 16384, 64);
+	g_assert_cmpint(it_post_rdma_read(a->ep, &back, 1, 3, SIGNALED,
+					  region.addr + region.length - 64, region.context),
+			==, IT_SUCCESS);
+	end_done(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	g_assert_cmpint(memcmp(a->buffer + 8192, a->buffer + 16384, 64), ==, 0);
 	g_assert_cmpint(itx_bind_ep_to_device(b->ep, 12345), ==, IT_ERR_INVALID_CN_EST_ID);
 	pair_disconnect(pair);
 }
@@ -160,7 +186,9 @@ static void
 test_trace(struct pair *pair)
 {
 	g_autofree char *folder = g_dir_make_tmp("itapi-trace-XXXXXX", NULL);
-	g_autofree char *path = g_build_filename(folder, "demo.3.trace", NULL);
+	g_autofree char *name = g_strdup_printf("demo.3.%d.trace", (int)getpid());
+	g_autofree char *path = g_build_filename(folder, name, NULL);
+	GStatBuf info;
 	g_autofree char *text = NULL;
 
 	g_assert_true(g_setenv("ITAPI_TRACE", folder, TRUE));
@@ -168,6 +196,8 @@ test_trace(struct pair *pair)
 	pair_establish(pair);
 	pair_disconnect(pair);
 	g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+	g_assert_cmpint(g_stat(path, &info), ==, 0);
+	g_assert_cmpint(info.st_mode & 0777, ==, 0600);
 	g_assert_nonnull(strstr(text, " begin demo\n"));
 	g_assert_nonnull(strstr(text, " CONNECT ACTIVE1\n"));
 	g_assert_nonnull(strstr(text, " ESTABLISHED CONNECTED\n"));

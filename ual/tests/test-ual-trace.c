@@ -17,6 +17,7 @@
 
 #define WRITERS 2
 #define CHANGES 300
+#define UNTIL   500 /* numbers of files that the tests can reach */
 
 static atomic_bool over;
 static atomic_uint lines;
@@ -51,6 +52,25 @@ count_lines(const char *path)
 	return count;
 }
 
+/* Lines of all traces in the folder, which is empty then. */
+static unsigned
+count_and_remove(const char *folder)
+{
+	g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+	unsigned found = 0;
+	const char *name;
+
+	g_assert_nonnull(dir);
+	while ((name = g_dir_read_name(dir)) != NULL) {
+		g_autofree char *path = g_build_filename(folder, name, NULL);
+
+		if (g_str_has_suffix(name, ".trace"))
+			found += count_lines(path);
+		g_assert_cmpint(g_remove(path), ==, 0);
+	}
+	return found;
+}
+
 /* Whoever opens a file meanwhile finds nothing in it that it did not write. */
 static void
 test_change(void)
@@ -82,15 +102,50 @@ test_change(void)
 	atomic_store(&over, true);
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(writers[i], NULL);
-	for (int i = 0; i < 2; i++) {
-		g_autofree char *name = g_strdup_printf("%s.1.trace", names[i]);
-		g_autofree char *path = g_build_filename(folder, name, NULL);
-
-		found += count_lines(path);
-		g_assert_cmpint(g_remove(path), ==, 0);
-	}
+	found = count_and_remove(folder);
 	g_assert_cmpuint(found, ==, atomic_load(&lines) + CHANGES + 1);
-	g_assert_cmpint(g_remove(bystander), ==, 0);
+	g_assert_cmpint(g_rmdir(folder), ==, 0);
+}
+
+/* The names that a trace would get lead to something else already: nothing of it is touched. */
+static void
+test_planted(void)
+{
+	g_autofree char *folder = g_dir_make_tmp("itapi-trace-XXXXXX", NULL);
+	g_autofree char *victim = g_build_filename(folder, "victim", NULL);
+	char *planted[UNTIL + 1];
+	g_autofree char *text = NULL;
+
+	g_setenv("ITAPI_TRACE", folder, TRUE);
+	g_assert_true(g_file_set_contents(victim, "precious", -1, NULL));
+	for (unsigned i = 0; i <= UNTIL; i++) {
+		planted[i] = i == 0 ? g_strdup_printf("%s/prey.0.%d.trace", folder, (int)getpid())
+				    : g_strdup_printf("%s/prey.0.%d.%u.trace", folder,
+						      (int)getpid(), i + 1);
+		/* Links to a file and to nowhere, and a file of the name. */
+		if (i % 3 == 2)
+			g_assert_true(g_file_set_contents(planted[i], "old", -1, NULL));
+		else
+			g_assert_cmpint(symlink(i % 3 == 0 ? victim : "/absent/absent", planted[i]),
+					==, 0);
+	}
+	g_assert_cmpint(ual_trace_begin("prey", 0), ==, IT_ERR_NO_PERMISSION);
+	for (unsigned i = 0; i <= UNTIL; i++) {
+		if (i % 3 == 2) {
+			g_autofree char *old = NULL;
+
+			g_assert_true(g_file_get_contents(planted[i], &old, NULL, NULL));
+			g_assert_cmpstr(old, ==, "old");
+		}
+		g_assert_cmpint(g_remove(planted[i]), ==, 0);
+		g_free(planted[i]);
+	}
+	g_assert_true(g_file_get_contents(victim, &text, NULL, NULL));
+	g_assert_cmpstr(text, ==, "precious");
+	/* With the way free again it works. */
+	g_assert_cmpint(ual_trace_begin("prey", 0), ==, IT_SUCCESS);
+	g_assert_cmpint(g_remove(victim), ==, 0);
+	g_assert_cmpuint(count_and_remove(folder), ==, 1);
 	g_assert_cmpint(g_rmdir(folder), ==, 0);
 }
 
@@ -99,5 +154,6 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ual/trace/change", test_change);
+	g_test_add_func("/ual/trace/planted", test_planted);
 	return g_test_run();
 }
