@@ -4183,7 +4183,9 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  * @param[in] ia_handle the adapter
  * @param[in] event_number the stream
  * @param[in] evd_flag bits of it_evd_flags_t; 0 is allowed
- * @param[in] sevd_queue_size events to have room for, at least 1; ignored for an aggregate
+ * @param[in] sevd_queue_size events to have room for, at least 1; ignored for an aggregate. There may
+ *     be room for more, as it_evd_query() tells: at least for 64 completions, or 128 events of
+ *     connections or errors
  * @param[in] sevd_threshold events that must be queued before it notifies; ignored for an aggregate
  * @param[in] aevd_handle aggregate to be a member of, or #IT_NULL_HANDLE
  * @param[out] evd_handle the new EVD

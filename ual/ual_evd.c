@@ -69,7 +69,7 @@ cq_open(struct ual_evd *evd, size_t size)
 	struct ual_ia *ia = evd->object.ia;
 	struct kal_cq_create_req req = {
 		.rnic = ia->rnic,
-		.entries = (uint32_t)size,
+		.entries = (uint32_t)ual_evd_cq_generous(ia, size),
 		.ctx = ual_object_ctx(&evd->object),
 	};
 	struct kal_cq_rep rep;
@@ -102,6 +102,7 @@ queue_open(struct ual_evd *evd, size_t size)
 		return IT_SUCCESS; /* it has members instead */
 	if (size > UAL_EVD_RING_MAX)
 		return IT_ERR_RESOURCE_QUEUE_SIZE;
+	size = ual_ring_generous(evd->stream, size);
 	evd->ring.event_size = ual_ring_event_size(evd->stream);
 	if (!ual_ring_resize(&evd->ring, size))
 		return IT_ERR_RESOURCES;

@@ -24,6 +24,13 @@
 
 #define UAL_EVD_WAITERS_MAX 64 /* */
 
+/*
+ * Queues are made at least so large, whatever was asked for, since programs of the field ask for one
+ * event and are then met by a crowd. A modify, which few of them know, gives what it is asked for.
+ */
+#define UAL_EVD_RING_MIN 128
+#define UAL_EVD_CQ_MIN   64
+
 #define UAL_EVD_RING_MAX ((size_t)1 << 17) /* events of a stream other than DTO */
 
 #define UAL_EVD_OVERFLOW_FLAGS \
@@ -140,6 +147,15 @@ bool ual_evd_take(struct ual_evd *evd, it_event_t *event);
 /* Somebody wants to know of notifications, or nobody does any more: tell dequeues. Under ual_evd::lock. */
 void ual_evd_watch(struct ual_evd *evd);
 
+/* Entries for a completion queue of which so many were asked for. */
+static inline size_t
+ual_evd_cq_generous(const struct ual_ia *ia, size_t size)
+{
+	size_t least = ia->attr.max_cqe < UAL_EVD_CQ_MIN ? ia->attr.max_cqe : UAL_EVD_CQ_MIN;
+
+	return size > least ? size : least;
+}
+
 static inline bool
 ual_evd_is_aggregate(const struct ual_evd *evd)
 {
@@ -181,6 +197,8 @@ void ual_callback_tell(struct ual_evd *evd);
 
 /* Octets of the largest event of a stream. */
 size_t ual_ring_event_size(it_event_type_t stream);
+/* Slots for a ring of which so many were asked for. */
+size_t ual_ring_generous(it_event_type_t stream, size_t size);
 /* Make a ring of another size and move what is there; false: no memory, nothing changed. */
 bool ual_ring_resize(struct ual_ring *ring, size_t size);
 void ual_ring_free(struct ual_ring *ring);

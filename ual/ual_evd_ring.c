@@ -34,6 +34,13 @@ ual_ring_event_size(it_event_type_t stream)
 	}
 }
 
+/* Software events come from the application, which is told when there is no room. */
+size_t
+ual_ring_generous(it_event_type_t stream, size_t size)
+{
+	return stream == IT_SOFTWARE_EVENT_STREAM ? size : MAX(size, (size_t)UAL_EVD_RING_MIN);
+}
+
 bool
 ual_ring_resize(struct ual_ring *ring, size_t size)
 {

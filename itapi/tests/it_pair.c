@@ -54,6 +54,14 @@ pair_sevd(it_ia_handle_t ia, it_event_type_t stream, size_t threshold)
 	return sevd_make(ia, stream, threshold, NULL);
 }
 
+void
+pair_resize(it_evd_handle_t evd, size_t size)
+{
+	it_evd_param_t params = {.sevd_queue_size = size};
+
+	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_QUEUE_SIZE, &params));
+}
+
 static void
 attr_make(struct end *end)
 {

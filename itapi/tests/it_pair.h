@@ -66,6 +66,8 @@ void pair_close(struct pair *pair);
 it_ia_handle_t pair_ia(void);
 /* A SEVD of the stream with room for 256 events. */
 it_evd_handle_t pair_sevd(it_ia_handle_t ia, it_event_type_t stream, size_t threshold);
+/* Make an EVD, which may have been made larger than asked for, as small as that. */
+void pair_resize(it_evd_handle_t evd, size_t size);
 /* Descriptors this process has open. */
 unsigned pair_descriptors(void);
 /* Whether a descriptor becomes readable, within so many milliseconds. */

@@ -298,6 +298,7 @@ test_async_full(struct pair *pair)
 
 	pair_ok(it_evd_create(pair->passive.ia, IT_ASYNC_AFF_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY,
 			      1, 1, NULL, &evd, NULL));
+	pair_resize(evd, 1);
 	pair_ok(it_evd_query(evd, IT_EVD_PARAM_QUEUE_SIZE, &params));
 	room = params.sevd_queue_size;
 	g_assert_cmpuint(room, <, 16);

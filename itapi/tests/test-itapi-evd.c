@@ -542,6 +542,32 @@ test_crowd(void)
 	g_free(crowd);
 }
 
+/* Who asks for one event is ready for a crowd; who makes it small again meant it. */
+static void
+test_generous(void)
+{
+	const it_event_type_t streams[] = {IT_DTO_EVENT_STREAM, IT_CM_REQ_EVENT_STREAM,
+					   IT_CM_MSG_EVENT_STREAM, IT_ASYNC_AFF_EVENT_STREAM,
+					   IT_ASYNC_UNAFF_EVENT_STREAM};
+	it_ia_handle_t ia = pair_ia();
+
+	for (size_t i = 0; i < G_N_ELEMENTS(streams); i++) {
+		it_evd_param_t params;
+		it_evd_handle_t evd;
+
+		pair_ok(it_evd_create(ia, streams[i], 0, 1, 1, NULL, &evd, NULL));
+		pair_ok(it_evd_query(evd, IT_EVD_PARAM_QUEUE_SIZE, &params));
+		g_assert_cmpuint(params.sevd_queue_size, >=, 64);
+		if (streams[i] != IT_DTO_EVENT_STREAM) {
+			pair_resize(evd, 2);
+			pair_ok(it_evd_query(evd, IT_EVD_PARAM_QUEUE_SIZE, &params));
+			g_assert_cmpuint(params.sevd_queue_size, ==, 2);
+		}
+		pair_ok(it_evd_free(evd));
+	}
+	pair_ok(it_ia_free(ia));
+}
+
 static void
 add(void)
 {
@@ -556,6 +582,7 @@ add(void)
 	pair_add_bare("evd/interrupt", test_interrupt);
 	pair_add_bare("evd/restart", test_restart);
 	pair_add_bare("evd/crowd", test_crowd);
+	pair_add_bare("evd/generous", test_generous);
 }
 
 int

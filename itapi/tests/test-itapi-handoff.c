@@ -172,6 +172,7 @@ test_full(struct pair *pair)
 	struct desk desk;
 
 	desk_open(&desk, pair, pair->qual.type, pair->spigot);
+	pair_resize(desk.evd, 4);
 	g_assert_cmpint(it_evd_query(desk.evd, IT_EVD_PARAM_QUEUE_SIZE, &params), ==, IT_SUCCESS);
 	for (size_t i = 0; i <= params.sevd_queue_size; i++) {
 		if (i > 0)

@@ -224,6 +224,7 @@ test_backlog(struct pair *pair)
 	g_assert_cmpint(it_evd_create(pair->passive.ia, IT_CM_REQ_EVENT_STREAM, 0, 1, 1, NULL,
 				      &small, NULL),
 			==, IT_SUCCESS);
+	pair_resize(small, 1);
 	g_assert_cmpint(it_evd_query(small, IT_EVD_PARAM_QUEUE_SIZE, &params), ==, IT_SUCCESS);
 	count = params.sevd_queue_size + 1;
 	g_assert_cmpuint(count, <=, G_N_ELEMENTS(eps));
@@ -263,6 +264,7 @@ test_backlog_suppressed(struct pair *pair)
 	g_assert_cmpint(it_evd_create(pair->passive.ia, IT_CM_REQ_EVENT_STREAM, 0, 1, 1, NULL,
 				      &small, NULL),
 			==, IT_SUCCESS);
+	pair_resize(small, 1);
 	g_assert_cmpint(it_listen_create(pair->passive.ia, pair->spigot, small, 0, &qual, &listen),
 			==, IT_SUCCESS);
 	/* One of these finds no room, whatever the size became. */

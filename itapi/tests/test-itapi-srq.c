@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Shared receive queues: making, asking, changing, posting, and which endpoint gets what [IT 12]. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -101,7 +102,9 @@ static void
 resize_without_memory(struct shared *s)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	void *plugs[1024];
 	struct rlimit before, none;
+	size_t plugged = 0;
 
 	if (g_getenv("ITAPI_TEST_NO_RSS") != NULL)
 		return;
@@ -109,7 +112,12 @@ resize_without_memory(struct shared *s)
 	none = before;
 	none.rlim_cur = 4096;
 	g_assert_cmpint(setrlimit(RLIMIT_AS, &none), ==, 0);
+	/* What the heap has to spare is no help either. */
+	while (plugged < G_N_ELEMENTS(plugs) && (plugs[plugged] = malloc(64 * 1024)) != NULL)
+		plugged++;
 	it_status_t status = shared_modify(s, IT_SRQ_PARAM_MAX_RECV_DTO, 16384, 0);
+	while (plugged > 0)
+		free(plugs[--plugged]);
 	g_assert_cmpint(setrlimit(RLIMIT_AS, &before), ==, 0);
 	g_assert_cmpint(status, ==, IT_ERR_RESOURCES);
 #else

@@ -111,26 +111,25 @@ test_create_limits(struct pair *pair)
 	g_assert_cmpint(create(a, &attr), ==, IT_ERR_RESOURCE_RSEG);
 }
 
-/* Fill a DTO SEVD of one entry until it overflows. */
+/* A DTO SEVD of one entry that overflowed. */
 static it_evd_handle_t
 overflowed(struct pair *pair)
 {
 	it_ep_attributes_t attr = dgram_attr();
 	struct dgram a = dgram_open(pair, &pair->active);
 	it_evd_handle_t small = NULL;
-	it_ep_handle_t ep = NULL;
 	it_evd_param_t params = {0};
+	it_ep_param_t id;
 
 	attr.max_recv_dtos = 64;
 	pair_ok(it_evd_create(a.end->ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 1, 1, NULL,
 			      &small, NULL));
-	pair_ok(it_ep_ud_create(a.end->pz, a.end->request, small, &attr, 0, &ep));
+	pair_resize(small, 1);
 	pair_ok(it_ep_free(a.ep));
-	a.ep = ep;
+	pair_ok(it_ep_ud_create(a.end->pz, a.end->request, small, &attr, 0, &a.ep));
 	for (guint i = 0; i < 64; i++)
 		dgram_offer(&a, 4096, HEADER + 8, i);
-	it_ep_param_t id;
-	pair_ok(it_ep_query(ep, IT_EP_PARAM_EP_ID, &id));
+	pair_ok(it_ep_query(a.ep, IT_EP_PARAM_EP_ID, &id));
 	a.info.ud_ep_id = id.attr.srv.ud.ep_info.ud_ep_id;
 	for (guint i = 0; i < 64 && !params.evd_overflowed; i++) {
 		dgram_send(&a, &a.info, 8, i);

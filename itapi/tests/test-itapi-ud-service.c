@@ -264,6 +264,7 @@ test_listener(struct pair *pair)
 
 	pair_ok(it_evd_create(pair->passive.ia, IT_CM_REQ_EVENT_STREAM, 0, 1, 1, NULL, &small,
 			      NULL));
+	pair_resize(small, 1);
 	pair_ok(it_listen_create(pair->passive.ia, pair->spigot, small, IT_LISTEN_NO_FLAG, &qual,
 				 &listen));
 	pair->qual = qual;

@@ -373,6 +373,7 @@ test_overflow(struct pair *pair)
 	pair_ok(it_evd_create(b.end->ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 1, NULL, &async, NULL));
 	pair_ok(it_evd_create(b.end->ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY, 1, 1, NULL,
 			      &small, NULL));
+	pair_resize(small, 1);
 	attr.max_recv_dtos = 64;
 	pair_ok(it_ep_ud_create(b.end->pz, b.end->request, small, &attr, 0, &b.ep));
 	pair_ok(it_ep_query(b.ep, IT_EP_PARAM_EP_ID | IT_EP_PARAM_EP_KEY, &params));

@@ -35,10 +35,17 @@ evd_make(struct ual_ia *ia, it_event_type_t stream, unsigned flags, size_t size,
 		.queue_size = size,
 		.threshold = threshold,
 	};
+	const it_evd_param_t exactly = {.sevd_queue_size = size};
 	it_evd_handle_t handle = NULL;
+	struct ual_evd *evd;
 
 	g_assert_cmpint(ual_evd_create(ia, &wanted, &handle, NULL), ==, IT_SUCCESS);
-	return (struct ual_evd *)ual_object_get(handle, UAL_EVD);
+	evd = (struct ual_evd *)ual_object_get(handle, UAL_EVD);
+	/* It was made larger. */
+	if (stream != IT_DTO_EVENT_STREAM && !ual_evd_is_aggregate(evd))
+		g_assert_cmpint(ual_evd_modify(evd, IT_EVD_PARAM_QUEUE_SIZE, &exactly), ==,
+				IT_SUCCESS);
+	return evd;
 }
 
 static bool
