@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""What Doxygen is shown of pages and headers, and which links of a manual count as broken."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'tools', 'dev', 'tests')]
+
+# pylint: disable=wrong-import-position
+import manual_filter  # noqa: E402
+import manual_links  # noqa: E402
+import tree_case  # noqa: E402
+
+CHAPTER = ('<!-- a licence -->\n\n# [IT 6] Events\n\n## [IT 6.4] Waiting\n\n**[IT 6.4.1]** See [IT 6], R-05.\n'
+           '\n```\n[IT 6] in code\n```\n\n**[R-05]** *First.*\n')
+TREE = {'doc/spec/itapi/06-events.md': CHAPTER,
+        'doc/spec/itapi/index.md': '# The book {#book}\n\n- [IT 6: Events](06-events.md)\n',
+        'doc/guide.md': '# Guide {#guide}\n\n[the book](spec/itapi/index.md), [a file](a.c), `[IT 6]`, [IT 7]\n',
+        'itapi/it_api.h': '/** Waits; R-05.\n * - Clause: [IT 6.4.1]; [IT 6].\n */\n'}
+
+
+def in_folder(files, function):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+            with open(os.path.join(root, path), 'w', encoding='utf-8') as file:
+                file.write(text)
+        return function(root)
+
+
+def shown(path):
+    return in_folder(TREE, lambda root: '\n'.join(manual_filter.filtered(root, os.path.join(root, path))))
+
+
+class Manual(unittest.TestCase):
+    def test_chapter(self):
+        text = shown('doc/spec/itapi/06-events.md')
+        self.assertEqual(text.count('\n'), CHAPTER.count('\n'))
+        self.assertTrue(text.startswith('\n\n# IT 6 Events {#it_6}\n'), text)
+        self.assertIn('\n## IT 6.4 Waiting {#it_6_4}\n', text)
+        self.assertIn('@anchor it_6_4_1 **[IT 6.4.1]** See @ref it_6 "[IT 6]", @ref ruling_05 "R-05".', text)
+        self.assertIn('\n[IT 6] in code\n', text)
+        self.assertIn('@anchor ruling_05 **[R-05]**', text)
+
+    def test_lists_own_their_pages(self):
+        self.assertIn('- @subpage it_6 "IT 6: Events"', shown('doc/spec/itapi/index.md'))
+
+    def test_guide(self):
+        self.assertIn('@ref book "the book", [a file](a.c), `[IT 6]`, [IT 7]', shown('doc/guide.md'))
+
+    def test_header(self):
+        self.assertEqual(shown('itapi/it_api.h'), '/** Waits; @ref ruling_05 "R-05".\n * - Clause: '
+                         '@ref it_6_4_1 "[IT 6.4.1]"; @ref it_6 "[IT 6]".\n */\n')
+
+    def test_links(self):
+        pages = {'a.html': '<a href="b.html#x">1</a> <a href="b.html#y">2</a> <a href="c.html">3</a> '
+                           '<a href="#z">4</a> <a href="https://a.b/c">5</a> <a href="d/e.c">6</a>',
+                 'b.html': '<a id="x" href="a.html"></a>', 'd/e.c': ''}
+        self.assertEqual(in_folder(pages, manual_links.broken),
+                         [('a.html', '#z'), ('a.html', 'b.html#y'), ('a.html', 'c.html')])
+
+
+if __name__ == '__main__':
+    tree_case.main()
