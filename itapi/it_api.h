@@ -1319,7 +1319,8 @@ it_status_t it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t m
  * @retval IT_ERR_INVALID_ADDR_MODE Unknown or not supported.
  * @retval IT_ERR_INVALID_PRIVS As with it_lmr_create21().
  * @retval IT_ERR_ACCESS The process itself may not read or write the pages so.
- * @retval IT_ERR_OP_NOT_SUPPORTED The region is of a sharing group, or the direct LMR.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The region is of a sharing group, or the direct LMR; or the adapter
+ *     cannot do it (itx_ia_query_support()).
  * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
  * @retval IT_ERR_FAULT @p params is NULL.
  * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.

@@ -162,6 +162,27 @@ itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, IN size_t max_
 }
 
 it_status_t
+itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support)
+{
+	UAL_VISIT struct ual_ia *ia = ual_ia_of(ia_handle);
+	struct ual_support can;
+	unsigned int bits = 0;
+
+	if (ia == NULL)
+		return IT_ERR_INVALID_IA;
+	if (support == NULL)
+		return IT_ERR_FAULT;
+	can = ual_ia_support(ia);
+	bits |= can.lmr_modify ? ITX_SUPPORT_LMR_MODIFY : 0;
+	bits |= can.dto_evd_resize ? ITX_SUPPORT_DTO_EVD_RESIZE : 0;
+	bits |= can.srq_low_watermark ? ITX_SUPPORT_SRQ_LOW_WATERMARK : 0;
+	bits |= can.local_read_check ? ITX_SUPPORT_LOCAL_READ_CHECK : 0;
+	bits |= can.remote_status ? ITX_SUPPORT_REMOTE_STATUS : 0;
+	*support = bits;
+	return IT_SUCCESS;
+}
+
+it_status_t
 itx_init_tracing(IN const char *aContextName, IN int aTraceRank)
 {
 	return aContextName != NULL ? ual_trace_begin(aContextName, aTraceRank) : IT_ERR_FAULT;

@@ -197,6 +197,48 @@ it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
 			  OUT size_t *events_count);
 
 /**
+ * What an adapter can do beyond what it_ia_info_t has a member for. Bits.
+ *
+ * it_ia_info_t says the rest; whether an adapter has addresses of some kind is told by the addresses of
+ * its spigots. New bits may come with new versions of the library.
+ */
+typedef enum {
+	/** it_lmr_modify() works; otherwise it gives IT_ERR_OP_NOT_SUPPORTED. */
+	ITX_SUPPORT_LMR_MODIFY = 0x0001,
+	/**
+	 * it_evd_modify() may make an EVD of data transfers larger than it was made; otherwise that gives
+	 * IT_ERR_RESOURCE_QUEUE_SIZE.
+	 */
+	ITX_SUPPORT_DTO_EVD_RESIZE = 0x0002,
+	/** The low watermark of an S-RQ works; otherwise it gives IT_ERR_SRQ_LOW_WATERMARK. */
+	ITX_SUPPORT_SRQ_LOW_WATERMARK = 0x0004,
+	/** A request whose source lacks #IT_PRIV_LOCAL_READ fails; otherwise that right is always there. */
+	ITX_SUPPORT_LOCAL_READ_CHECK = 0x0008,
+	/**
+	 * What the peer refuses completes the request that caused it, with a status of its own; otherwise
+	 * the request may have completed before and only the end of the connection tells.
+	 */
+	ITX_SUPPORT_REMOTE_STATUS = 0x0010
+} itx_support_t;
+
+/**
+ * @brief Tells what an adapter can do where it_ia_query() has no member for it.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class F).
+ * - Events: none.
+ * - Clause: [IT 15.11.8]; [IT 8.8].
+ *
+ * @param[in] ia_handle the adapter
+ * @param[out] support bits of itx_support_t; fixed for the life of the adapter
+ * @retval IT_SUCCESS @p support holds them.
+ * @retval IT_ERR_INVALID_IA Not the handle of an IA.
+ * @retval IT_ERR_FAULT @p support is NULL.
+ * @retval IT_ERR_ABORT The adapter is being torn down under the call.
+ */
+it_status_t itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support);
+
+/**
  * @brief Names the trace of this process.
  *
  * Traced are the moves of endpoints, with the call or the news that caused each, and the events of

@@ -115,6 +115,15 @@ it_status_t ual_ia_free(struct ual_ia *ia);
 /* it_ia_query and it_ia_info_free. */
 it_status_t ual_ia_query(struct ual_ia *ia, it_ia_info_t **out);
 void ual_ia_info_free(it_ia_info_t *info);
+/* itx_ia_query_support: what it_ia_info_t has no member for. */
+struct ual_support {
+	bool lmr_modify;
+	bool dto_evd_resize;
+	bool srq_low_watermark;
+	bool local_read_check;
+	bool remote_status;
+};
+struct ual_support ual_ia_support(const struct ual_ia *ia);
 /* it_get_pathinfo; peer is not NULL. */
 it_status_t ual_ia_paths(struct ual_ia *ia, size_t spigot, const it_net_addr_t *peer, size_t room,
 			 size_t *total, it_path_t *paths);

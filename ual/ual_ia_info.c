@@ -252,6 +252,20 @@ ual_ia_query(struct ual_ia *ia, it_ia_info_t **out)
 	return IT_SUCCESS;
 }
 
+struct ual_support
+ual_ia_support(const struct ual_ia *ia)
+{
+	const struct ri_rnic_attr *attr = &ia->attr;
+
+	return (struct ual_support){
+		.lmr_modify = attr->reregister,
+		.dto_evd_resize = attr->cq_resizable,
+		.srq_low_watermark = attr->srq && attr->srq_limit,
+		.local_read_check = attr->local_read_revocable,
+		.remote_status = attr->remote_status,
+	};
+}
+
 void
 ual_ia_info_free(it_ia_info_t *info)
 {

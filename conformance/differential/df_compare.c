@@ -11,6 +11,8 @@
  */
 #include "df_compare.h"
 
+#include "it_ext.h"
+
 static bool
 is_any(const struct df_answer *answer, it_status_t status)
 {
@@ -27,7 +29,8 @@ answer_text(const struct df_answer *answer)
 	GString *text = g_string_new(NULL);
 
 	for (int i = 0; i < answer->count; i++)
-		g_string_append_printf(text, "%s%d", i > 0 ? " or " : "", (int)answer->any[i]);
+		g_string_append_printf(text, "%s%s", i > 0 ? " or " : "",
+				       it_status_name(answer->any[i]));
 	return g_string_free(text, FALSE);
 }
 
@@ -43,8 +46,8 @@ compare_answer(const struct df_answer *expect, bool made, it_status_t got, unsig
 	if (!made || is_any(expect, got))
 		return NULL;
 	want = answer_text(expect);
-	text = g_strdup_printf("step %u: the %s answered %d instead of %s", step, call, (int)got,
-			       want);
+	text = g_strdup_printf("step %u: the %s answered %s instead of %s", step, call,
+			       it_status_name(got), want);
 	g_free(want);
 	return text;
 }
@@ -81,12 +84,72 @@ wr_of(const struct df_expected *expected, uint64_t cookie, unsigned *index)
 static char *
 complaint(const struct df_seen_wr *seen, const char *what)
 {
-	return g_strdup_printf("settlement %d: completion of %s%" G_GUINT64_FORMAT
-			       " (endpoint %d, status %d, length %u): %s",
-			       seen->settle, seen->cookie >= DF_PROBE ? "probe " : "step ",
-			       seen->cookie >= DF_PROBE ? seen->cookie - DF_PROBE
-							: seen->cookie - 1,
-			       seen->ep, (int)seen->status, seen->length, what);
+	return g_strdup_printf(
+		"settlement %d: completion of %s%" G_GUINT64_FORMAT
+		" (endpoint %d, %s, %s, length %u): %s",
+		seen->settle, seen->cookie >= DF_PROBE ? "probe " : "step ",
+		seen->cookie >= DF_PROBE ? seen->cookie - DF_PROBE : seen->cookie - 1, seen->ep,
+		it_event_name(seen->event), it_dto_status_name(seen->status), seen->length, what);
+}
+
+static const char *
+dto_status_name(unsigned bit)
+{
+	return it_dto_status_name((it_dto_status_t)bit);
+}
+
+/* Events of connections have one bit each, by the low digit of their number. */
+static const char *
+cm_name(unsigned bit)
+{
+	return it_event_name((it_event_type_t)(IT_CM_MSG_EVENT_STREAM | bit));
+}
+
+/* The names of a set's bits. */
+static char *
+names_of(unsigned bits, const char *(*name)(unsigned bit))
+{
+	GString *text = g_string_new(bits == 0 ? "none" : NULL);
+
+	for (unsigned i = 0; i < 32; i++) {
+		if ((bits & 1u << i) != 0)
+			g_string_append_printf(text, "%s%s", text->len > 0 ? " or " : "", name(i));
+	}
+	return g_string_free(text, FALSE);
+}
+
+static char *
+complaint_status(const struct df_seen_wr *seen, const struct df_wr *wr)
+{
+	char *names = names_of(wr->statuses, dto_status_name);
+	char *what = g_strdup_printf("wrong status, expected is %s", names);
+	char *text = complaint(seen, what);
+
+	g_free(what);
+	g_free(names);
+	return text;
+}
+
+static char *
+complaint_event(const struct df_seen_wr *seen, const struct df_wr *wr)
+{
+	char *what =
+		g_strdup_printf("wrong kind of event or dispatcher, expected is %s on that of %s",
+				it_event_name(wr->event), wr->request ? "requests" : "receives");
+	char *text = complaint(seen, what);
+
+	g_free(what);
+	return text;
+}
+
+static char *
+complaint_length(const struct df_seen_wr *seen, const struct df_wr *wr)
+{
+	char *what = g_strdup_printf("wrong length, expected is %u", wr->length);
+	char *text = complaint(seen, what);
+
+	g_free(what);
+	return text;
 }
 
 /* One completion by itself. */
@@ -102,13 +165,13 @@ compare_fields(const struct df_wr *wr, const struct df_seen_wr *seen)
 	if (seen->ep != wr->ep || seen->life != wr->life)
 		return complaint(seen, "another endpoint is named");
 	if (seen->event != wr->event || seen->request != wr->request)
-		return complaint(seen, "wrong kind of event, or wrong dispatcher");
+		return complaint_event(seen, wr);
 	if ((unsigned)seen->status > 31 || (wr->statuses & (1u << seen->status)) == 0)
-		return complaint(seen, "wrong status");
+		return complaint_status(seen, wr);
 	if (good && wr->silent && (wr->statuses & (1u << IT_DTO_SUCCESS)) != 0 && wr->request)
 		return complaint(seen, "success was to be silent");
 	if (good && seen->length != wr->length)
-		return complaint(seen, "wrong length");
+		return complaint_length(seen, wr);
 	if (seen->unlinked != (good ? wr->unlinked : 0))
 		return complaint(seen, "wrong handle unlinked");
 	if (seen->late && wr->strict)
@@ -195,6 +258,34 @@ compare_wrs(const struct df_expected *expected, const struct df_record *record, 
 /* --- the rest of a settlement ---------------------------------------------------------------- */
 
 static char *
+cm_complaint(int settle, const struct df_seen_cm *cm, unsigned expected)
+{
+	char *names = names_of(expected, cm_name);
+	char *text = g_strdup_printf("settlement %d: event %s of endpoint %d, expected is %s",
+				     settle, it_event_name(cm->event), cm->ep, names);
+
+	g_free(names);
+	return text;
+}
+
+static char *
+cm_missing(int settle, int ep, unsigned expected)
+{
+	char *names = names_of(expected, cm_name);
+	char *text = g_strdup_printf("settlement %d: of endpoint %d an event is missing: %s",
+				     settle, ep, names);
+
+	g_free(names);
+	return text;
+}
+
+static const char *
+state_name(int state)
+{
+	return state < 0 ? "freed" : it_ep_state_name((it_ep_state_rc_t)state);
+}
+
+static char *
 compare_cm(const struct df_settle *expect, const struct df_seen_settle *seen, int settle)
 {
 	unsigned left[DF_EPS] = {0};
@@ -208,15 +299,12 @@ compare_cm(const struct df_settle *expect, const struct df_seen_settle *seen, in
 		const struct df_seen_cm *cm = &g_array_index(seen->cm, struct df_seen_cm, i);
 
 		if (cm->ep < 0 || (left[cm->ep] & (1u << (cm->event & 0xf))) == 0)
-			return g_strdup_printf("settlement %d: unexpected event %#x of endpoint %d",
-					       settle, (unsigned)cm->event, cm->ep);
+			return cm_complaint(settle, cm, cm->ep >= 0 ? left[cm->ep] : 0);
 		left[cm->ep] = 0;
 	}
 	for (int i = 0; i < DF_EPS; i++) {
 		if (left[i] != 0)
-			return g_strdup_printf("settlement %d: an event of endpoint %d is missing "
-					       "(any of bits %#x)",
-					       settle, i, left[i]);
+			return cm_missing(settle, i, left[i]);
 	}
 	return NULL;
 }
@@ -227,8 +315,8 @@ compare_eps(const struct df_settle *expect, const struct df_seen_settle *seen, i
 	for (int i = 0; i < DF_EPS; i++) {
 		if (seen->ep[i].state != expect->ep[i].state)
 			return g_strdup_printf(
-				"settlement %d: endpoint %d is in state %d instead of %d", settle,
-				i, seen->ep[i].state, expect->ep[i].state);
+				"settlement %d: endpoint %d is in state %s instead of %s", settle,
+				i, state_name(seen->ep[i].state), state_name(expect->ep[i].state));
 		if (seen->ep[i].state >= 0 && seen->ep[i].ord != expect->ep[i].ord)
 			return g_strdup_printf(
 				"settlement %d: endpoint %d has ORD %d instead of %d", settle, i,
@@ -304,10 +392,11 @@ df_record_text(const struct df_record *record)
 		const struct df_seen_step *seen = DF_SEEN_STEP(record, i);
 
 		if (seen->made)
-			g_string_append_printf(text, "step %u: answer %d\n", i, (int)seen->answer);
+			g_string_append_printf(text, "step %u: answer %s\n", i,
+					       it_status_name(seen->answer));
 		if (seen->second_made)
-			g_string_append_printf(text, "step %u: accept's answer %d\n", i,
-					       (int)seen->second);
+			g_string_append_printf(text, "step %u: accept's answer %s\n", i,
+					       it_status_name(seen->second));
 	}
 	for (unsigned i = 0; i < record->wrs->len; i++) {
 		char *line = complaint(DF_SEEN_WR(record, i), "seen");
@@ -320,8 +409,8 @@ df_record_text(const struct df_record *record)
 
 		for (unsigned k = 0; k < cm->len; k++)
 			g_string_append_printf(
-				text, "settlement %u: event %#x of endpoint %d\n", i,
-				(unsigned)g_array_index(cm, struct df_seen_cm, k).event,
+				text, "settlement %u: event %s of endpoint %d\n", i,
+				it_event_name(g_array_index(cm, struct df_seen_cm, k).event),
 				g_array_index(cm, struct df_seen_cm, k).ep);
 	}
 	return g_string_free(text, FALSE);

@@ -20,7 +20,9 @@
 
 /* What an adapter says of itself; the model asks nothing else about it. */
 struct df_profile {
-	bool ib; /* transport: refusals of the peer complete the request that caused them */
+	bool ib; /* transport: a connection ends in order also while something is under way */
+	bool remote_status; /* refusals of the peer complete the request that caused them */
+	bool local_read;    /* the right to read locally is looked at */
 	bool atomics;
 	bool relative;
 	bool sink_remote_write; /* sinks of Reads need the right of remote writing */
@@ -31,6 +33,7 @@ struct df_profile {
 	bool narrow_unlink;
 	bool wide_unlink;
 	bool unlink_fence;
+	bool lmr_modify;
 	bool ird_ord; /* exchanged at connection */
 	/* What is granted to who asks for 4, 4, 4 and 1 segments, and for that many slots. */
 	int send_segs;

@@ -25,7 +25,7 @@ make_ep_create(struct maker *maker, struct df_step *step)
 	step->rq = 1 + pick_below(maker, 8);
 	step->ird = pick_once_in(maker, 16) ? 0 : 1 + pick_below(maker, 4);
 	step->ord = pick_once_in(maker, 16) ? 0 : 1 + pick_below(maker, 4);
-	step->enable = pick_once_in(maker, 8) ? pick_below(maker, 8) : 7;
+	step->enable = pick_once_in(maker, 8) ? pick_below(maker, 8) : DF_ENABLE_ALL;
 	step->payload = pick_once_in(maker, 10) ? 50 + pick_below(maker, 1000) : 0;
 }
 
@@ -387,6 +387,8 @@ df_generate(uint32_t seed)
 {
 	struct df_profile all = {
 		.ib = seed % 2 == 0,
+		.remote_status = seed % 2 == 0,
+		.local_read = seed % 2 != 0,
 		.atomics = true,
 		.relative = true,
 		.sink_remote_write = true,
@@ -397,6 +399,7 @@ df_generate(uint32_t seed)
 		.narrow_unlink = true,
 		.wide_unlink = true,
 		.unlink_fence = true,
+		.lmr_modify = true,
 		.ird_ord = true,
 		.send_segs = 4,
 		.recv_segs = 4,

@@ -22,6 +22,7 @@
 #include "df_model.h"
 #include "df_run.h"
 #include "df_shrink.h"
+#include "it_ext.h"
 
 #define MOST_FAILURES 3
 
@@ -95,11 +96,13 @@ say_count(void)
 		       steps_of[i][0], steps_of[i][1], steps_of[i][2]);
 	for (size_t i = 0; i < G_N_ELEMENTS(answers_of); i++) {
 		if (answers_of[i] > 0)
-			printf("# answers of %3zu: %8lu\n", i, answers_of[i]);
+			printf("# answers %-28s %8lu\n", it_status_name((it_status_t)i),
+			       answers_of[i]);
 	}
 	for (size_t i = 0; i < G_N_ELEMENTS(completions_of); i++) {
 		if (completions_of[i] > 0)
-			printf("# completions of status %2zu: %8lu\n", i, completions_of[i]);
+			printf("# completions %-28s %8lu\n", it_dto_status_name((it_dto_status_t)i),
+			       completions_of[i]);
 	}
 	memset(steps_of, 0, sizeof(steps_of));
 	memset(answers_of, 0, sizeof(answers_of));

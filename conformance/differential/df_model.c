@@ -248,6 +248,10 @@ ep_create(struct df_model *model, const struct df_step *step)
 		model_skip(model);
 		return;
 	}
+	if ((step->enable & DF_ENABLE_ATOMIC) != 0 && !model->profile->atomics) {
+		model_answer(model, IT_ERR_INVALID_EP_ATTR);
+		return;
+	}
 	model_answer(model, IT_SUCCESS);
 	end->alive = true;
 	end->life++;
@@ -258,7 +262,10 @@ ep_create(struct df_model *model, const struct df_step *step)
 	end->ord_asked = step->ord;
 	end->ord = step->ord;
 	end->ird = step->ird;
-	end->enable = step->enable;
+	end->enable = step->enable != DF_ENABLE_ALL
+			      ? step->enable
+			      : DF_ENABLE_READ | DF_ENABLE_WRITE |
+					(model->profile->atomics ? DF_ENABLE_ATOMIC : 0);
 	end->payload = step->payload != 0 ? step->payload : INT_MAX;
 	end->peer = -1;
 	end->end = MODEL_STANDS;

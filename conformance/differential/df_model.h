@@ -157,6 +157,8 @@ bool model_rmr_onto(const struct df_model *model, int lmr, enum model_link linke
 /* May the rights of an LMR, or of an RMR over such an LMR, be given? */
 bool model_lmr_privs_good(int privs);
 bool model_rmr_privs_good(int privs, int lmr_privs);
+/* The rights that an adapter takes from those that are asked for: it ignores what it has no use for [IT 8.2]. */
+int model_privs(const struct df_model *model, int privs);
 
 /* What a remote access meets. */
 struct model_target {

@@ -145,7 +145,7 @@ refuse_link(struct df_model *model, const struct df_step *step)
 	if (lmr->mode == IT_ADDR_MODE_RELATIVE ||
 	    (step->mode == IT_ADDR_MODE_RELATIVE && !model->profile->relative))
 		model_answer(model, IT_ERR_INVALID_ADDR_MODE);
-	if (!model_rmr_privs_good(step->privs, lmr->privs))
+	if (!model_rmr_privs_good(model_privs(model, step->privs), lmr->privs))
 		model_answer(model, IT_ERR_INVALID_PRIVS);
 	if (rmr->pz != lmr->pz || rmr->pz != end_of(model, step)->pz)
 		model_answer(model, IT_ERR_INVALID_PZ);
@@ -275,10 +275,13 @@ judge_target(struct df_model *model, const struct df_step *step, struct model_ve
 		right = IT_PRIV_ATOMIC;
 		need = DF_ENABLE_ATOMIC;
 	}
-	if (len == 0) { /* not looked at; whether the enables are is left open */
+	if (len ==
+	    0) { /* of the memory nothing is looked at; a Read needs its right all the same */
 		verdict->target = (struct model_target){.good = true};
-		if ((enable & need) == 0)
-			model_skip(model);
+		if ((enable & need) == 0 && step->kind == DF_READ)
+			verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_ACCESS);
+		else if ((enable & need) == 0)
+			model_skip(model); /* for Writes that is left open */
 		return;
 	}
 	verdict->target = model_target(model, step, right, len);
@@ -340,10 +343,9 @@ judge_unlink(struct df_model *model, const struct df_step *step, struct model_ve
 {
 	int place = end_of(model, step)->peer;
 	const struct model_ep *peer = &model->ep[place];
-	bool good = peer->enable != 0 && df_node(step->key.slot) == df_node(place);
-
-	if (peer->enable == DF_ENABLE_ATOMIC)
-		model_skip(model); /* 8.6 speaks of Reads and Writes only */
+	/* atomics alone do not do. */
+	bool good = (peer->enable & (DF_ENABLE_READ | DF_ENABLE_WRITE)) != 0 &&
+		    df_node(step->key.slot) == df_node(place);
 
 	if (step->key.kind == 'l') {
 		const struct model_lmr *lmr = &model->lmr[step->key.slot];

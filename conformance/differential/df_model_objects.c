@@ -20,6 +20,12 @@ model_lmr_privs_good(int privs)
 	       (privs & IT_PRIV_LOCAL_WRITE) != 0;
 }
 
+int
+model_privs(const struct df_model *model, int privs)
+{
+	return model->profile->atomics ? privs : privs & ~(int)IT_PRIV_ATOMIC;
+}
+
 bool
 model_rmr_privs_good(int privs, int lmr_privs)
 {
@@ -114,7 +120,7 @@ lmr_create(struct df_model *model, const struct df_step *step)
 		.pz = step->pz,
 		.off = step->off,
 		.len = step->len,
-		.privs = step->privs,
+		.privs = model_privs(model, step->privs),
 		.mode = step->mode,
 		.shareable = step->how == 0,
 		.changed = DF_NEVER,
@@ -156,10 +162,12 @@ lmr_modify(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_LMR_BUSY);
 	if (!model_lmr_privs_good(step->privs))
 		model_answer(model, IT_ERR_INVALID_PRIVS);
+	if (!model->profile->lmr_modify)
+		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
 	if (model_now(model)->answer.count > 0)
 		return;
 	model_answer(model, IT_SUCCESS);
-	lmr->privs = step->privs;
+	lmr->privs = model_privs(model, step->privs);
 	lmr->rights++;
 }
 
@@ -172,6 +180,12 @@ rmr_create(struct df_model *model, const struct df_step *step)
 
 	if (rmr->alive || df_node(step->pz) != df_node(step->obj)) {
 		model_skip(model);
+		return;
+	}
+	if (!model->profile->narrow && !model->profile->wide) {
+		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
+		if (type > IT_RMR_TYPE_WIDE)
+			model_answer(model, IT_ERR_INVALID_RMR_TYPE);
 		return;
 	}
 	if (type == IT_RMR_TYPE_DEFAULT) {
@@ -234,8 +248,8 @@ model_seg_fault(const struct df_model *model, int ep, const struct df_seg *seg, 
 
 	if (seg->len == 0)
 		return 0;
-	if (model->profile->ib)
-		privs |= IT_PRIV_LOCAL_READ; /* always granted there */
+	if (!model->profile->local_read)
+		privs |= IT_PRIV_LOCAL_READ; /* always granted then */
 	if (!lmr->linked || lmr->pz != model->ep[ep].pz || seg->off < 0 ||
 	    seg->off + seg->len > lmr->len || (privs & right) != right)
 		return MODEL_BIT(IT_DTO_ERR_LOCAL_PROTECTION);

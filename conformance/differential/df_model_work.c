@@ -240,7 +240,7 @@ run_link(struct df_model *model, const struct df_step *step)
 	rmr->lmr = step->lmr;
 	rmr->off = model->lmr[step->lmr].off + step->off;
 	rmr->len = step->len;
-	rmr->privs = step->privs;
+	rmr->privs = model_privs(model, step->privs);
 	rmr->mode = step->mode;
 }
 
@@ -335,7 +335,7 @@ static void
 work_fails(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {
 	bool doubt = model->ep[step->ep].end != MODEL_STANDS;
-	bool exact = model->profile->ib;
+	bool exact = model->profile->remote_status;
 	/* What is found when an answer comes leaves those behind the time to reach the peer [IT 7.5]. */
 	bool answered = step->kind == DF_READ || step->kind == DF_ATOMIC;
 	bool shuts = verdict->near != 0 ? !answered : exact && !doubt;

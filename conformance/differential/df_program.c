@@ -33,7 +33,7 @@ static const struct field {
 	FIELD(rq, DF_DEPTH),
 	FIELD(ird, DF_DEPTH),
 	FIELD(ord, DF_DEPTH),
-	FIELD(enable, 7),
+	FIELD(enable, DF_ENABLE_ALL),
 	FIELD(payload, DF_ARENA),
 	FIELD(how, 3),
 	FIELD(mode, 1),

@@ -91,6 +91,7 @@ enum df_enable {
 	DF_ENABLE_READ = 1,
 	DF_ENABLE_WRITE = 2,
 	DF_ENABLE_ATOMIC = 4,
+	DF_ENABLE_ALL = 8, /* each of them that the adapter has */
 };
 
 enum df_how {

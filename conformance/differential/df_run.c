@@ -83,7 +83,7 @@ ep_create(struct df_run *run, const struct df_step *step)
 {
 	const struct world_node *node = node_of(run, step->ep);
 	struct world_ep *ep = &run->world->ep[step->ep];
-	it_ep_attributes_t attr = world_attributes(step);
+	it_ep_attributes_t attr = world_attributes(node, step);
 
 	it_status_t status;
 

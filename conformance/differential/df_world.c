@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "it_ext.h"
+
 #define WORLD_SEGS 4
 
 /* Thousands of connections a minute leave few of the host's ports free; those come back. */
@@ -19,7 +21,7 @@ static void
 must(it_status_t status, const char *what)
 {
 	if (status != IT_SUCCESS)
-		g_error("%s: status %d", what, (int)status);
+		g_error("%s: %s", what, it_status_name(status));
 }
 
 static void
@@ -92,8 +94,8 @@ static void
 tear(char **refused, const char *what, int place, it_status_t status)
 {
 	if (status != IT_SUCCESS && *refused == NULL)
-		*refused = g_strdup_printf("%s %d cannot be freed: status %d", what, place,
-					   (int)status);
+		*refused = g_strdup_printf("%s %d cannot be freed: %s", what, place,
+					   it_status_name(status));
 }
 
 static void
@@ -138,8 +140,9 @@ world_close(struct world *world, bool by_force)
 }
 
 it_ep_attributes_t
-world_attributes(const struct df_step *step)
+world_attributes(const struct world_node *node, const struct df_step *step)
 {
+	bool all = step->enable == DF_ENABLE_ALL;
 	it_ep_attributes_t attr;
 	it_rc_only_attributes_t *rc = &attr.srv.rc;
 
@@ -151,9 +154,11 @@ world_attributes(const struct df_step *step)
 	attr.max_recv_segments = WORLD_SEGS;
 	rc->max_rdma_read_segments = 1;
 	rc->max_rdma_write_segments = WORLD_SEGS;
-	rc->rdma_read_enable = (step->enable & DF_ENABLE_READ) != 0 ? IT_TRUE : IT_FALSE;
-	rc->rdma_write_enable = (step->enable & DF_ENABLE_WRITE) != 0 ? IT_TRUE : IT_FALSE;
+	rc->rdma_read_enable = all || (step->enable & DF_ENABLE_READ) != 0 ? IT_TRUE : IT_FALSE;
+	rc->rdma_write_enable = all || (step->enable & DF_ENABLE_WRITE) != 0 ? IT_TRUE : IT_FALSE;
 	rc->atomics_enable = (step->enable & DF_ENABLE_ATOMIC) != 0 ? IT_TRUE : IT_FALSE;
+	if (all)
+		rc->atomics_enable = node->info->atomic_support;
 	rc->rdma_read_ird = (uint32_t)step->ird;
 	rc->rdma_read_ord = (uint32_t)step->ord;
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
@@ -166,7 +171,7 @@ ask_depth(const struct world *world, int depth, struct df_profile *profile)
 {
 	const struct world_node *node = &world->node[0];
 	const struct df_step step = {.sq = depth, .rq = depth};
-	it_ep_attributes_t attr = world_attributes(&step);
+	it_ep_attributes_t attr = world_attributes(node, &step);
 	it_ep_param_t granted;
 	it_ep_handle_t ep;
 
@@ -189,10 +194,12 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 {
 	struct world *world = world_open(adapter);
 	const it_ia_info_t *info;
+	uint64_t support;
 
 	if (world == NULL)
 		return false;
 	info = world->node[0].info;
+	must(itx_ia_query_support(world->node[0].ia, &support), "itx_ia_query_support");
 	*profile = (struct df_profile){
 		.ib = info->transport_type == IT_IB_TRANSPORT,
 		.atomics = info->atomic_support == IT_TRUE,
@@ -206,6 +213,9 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 		.wide_unlink = info->wide_rmr_unlink_support == IT_TRUE,
 		.unlink_fence = info->unlink_fence_support == IT_TRUE,
 		.ird_ord = info->ird_ord_ia_support == IT_TRUE,
+		.local_read = (support & ITX_SUPPORT_LOCAL_READ_CHECK) != 0,
+		.lmr_modify = (support & ITX_SUPPORT_LMR_MODIFY) != 0,
+		.remote_status = (support & ITX_SUPPORT_REMOTE_STATUS) != 0,
 	};
 	for (int i = 1; i <= DF_DEPTH; i++)
 		ask_depth(world, i, profile);

@@ -53,8 +53,8 @@ struct world {
 struct world *world_open(const char *adapter);
 /* Free everything, children first; the name of what refused, or NULL. By force: without trying. */
 char *world_close(struct world *world, bool by_force);
-/* Attributes of an endpoint as a step wants them. */
-it_ep_attributes_t world_attributes(const struct df_step *step);
+/* Attributes of an endpoint of the node as a step wants them. */
+it_ep_attributes_t world_attributes(const struct world_node *node, const struct df_step *step);
 /* What the adapter says of itself; false: no such adapter. */
 bool df_profile_ask(const char *adapter, struct df_profile *profile);
 

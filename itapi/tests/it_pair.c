@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "it_ext.h"
+
 #define ALL_PRIVS IT_PRIV_ALL
 
 static const char *adapter;
@@ -15,6 +17,7 @@ static const char *adapter;
 struct job {
 	void (*test)(struct pair *pair);
 	void (*bare)(void);
+	unsigned needs; /* of the first: enum pair_need */
 };
 
 void
@@ -190,6 +193,88 @@ pair_close(struct pair *pair)
 }
 
 static bool
+has_ipv6(const it_ia_info_t *info)
+{
+	for (size_t i = 0; i < info->num_spigots; i++) {
+		for (size_t k = 0; k < info->spigot_info[i].num_net_addr; k++) {
+			if (info->spigot_info[i].net_addr[k].addr_type == IT_IPV6)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Each need: its name, and whether the adapter meets it. */
+static unsigned
+lacking(const struct end *end, unsigned needs, const char **what)
+{
+	const it_ia_info_t *info = end->info;
+	unsigned types = (unsigned)info->rmr_types_supported;
+	bool narrow = (types & IT_RMR_TYPE_NARROW) != 0, wide = (types & IT_RMR_TYPE_WIDE) != 0;
+	uint64_t more = 0;
+
+	pair_ok(itx_ia_query_support(end->ia, &more));
+	const struct {
+		unsigned need;
+		const char *name;
+		bool met;
+	} all[] = {
+		{NEEDS_ATOMICS, "atomics", info->atomic_support},
+		{NEEDS_WINDOWS, "windows", narrow || wide},
+		{NEEDS_NARROW, "narrow windows", narrow},
+		{NEEDS_WIDE, "wide windows", wide},
+		{NEEDS_UNLINK, "unlinking of windows",
+		 narrow ? info->narrow_rmr_unlink_support : info->wide_rmr_unlink_support},
+		{NEEDS_REMOTE_UNLINK, "remote unlinks", info->post_send_unlink_remote_support},
+		{NEEDS_RELATIVE, "relative addressing", info->addr_mode_relative_support},
+		{NEEDS_LMR_MODIFY, "reregistration", (more & ITX_SUPPORT_LMR_MODIFY) != 0},
+		{NEEDS_SRQ, "shared receive queues", info->srq_support},
+		{NEEDS_LOW_WATERMARK, "low watermarks",
+		 (more & ITX_SUPPORT_SRQ_LOW_WATERMARK) != 0},
+		{NEEDS_HARD_WATERMARK, "hard watermarks", info->hard_hi_watermark_support},
+		{NEEDS_SOFT_WATERMARK, "soft watermarks", info->soft_hi_watermark_support},
+		{NEEDS_EP_RESIZE, "resizing of endpoints", info->ep_work_queues_resizable},
+		{NEEDS_EVD_RESIZE, "resizing of EVDs", (more & ITX_SUPPORT_DTO_EVD_RESIZE) != 0},
+		{NEEDS_SRQ_RESIZE, "resizing of S-RQs", info->srq_resizable},
+		{NEEDS_OVERFLOW, "overflow detection", info->dto_evd_overflow_detection},
+		{NEEDS_SPIGOT_EVENTS, "events of spigots",
+		 info->spigot_online_support && info->spigot_offline_support},
+		{NEEDS_DIRECT_LMR, "a direct LMR", info->direct_lmr_handle_support},
+		{NEEDS_IPV6, "addresses of IPv6", has_ipv6(info)},
+		{NEEDS_READ_EXTENSIONS, "extensions of Reads", info->rdma_read_local_extensions},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
+		if ((needs & all[i].need) == 0 || all[i].met)
+			continue;
+		*what = all[i].name;
+		return all[i].need;
+	}
+	return 0;
+}
+
+bool
+end_has(const struct end *end, unsigned needs)
+{
+	const char *what;
+
+	return lacking(end, needs, &what) == 0;
+}
+
+bool
+pair_needs(const struct pair *pair, unsigned needs)
+{
+	char reason[80];
+	const char *what;
+
+	if (lacking(&pair->active, needs, &what) == 0)
+		return true;
+	g_snprintf(reason, sizeof(reason), "the adapter lacks %s", what);
+	g_test_skip(reason);
+	return false;
+}
+
+static bool
 present(void)
 {
 	it_ia_handle_t ia;
@@ -214,7 +299,8 @@ run(const void *data)
 		job->bare();
 		return;
 	}
-	job->test(&pair);
+	if (pair_needs(&pair, job->needs))
+		job->test(&pair);
 	pair_close(&pair);
 }
 
@@ -233,6 +319,12 @@ void
 pair_add(const char *path, void (*test)(struct pair *pair))
 {
 	job_add(path, (struct job){.test = test});
+}
+
+void
+pair_add_for(unsigned needs, const char *path, void (*test)(struct pair *pair))
+{
+	job_add(path, (struct job){.test = test, .needs = needs});
 }
 
 void

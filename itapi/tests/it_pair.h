@@ -45,11 +45,42 @@ struct pair {
 	it_path_t path;
 };
 
+/* What not every adapter can, bits: as it_ia_query() and itx_ia_query_support() tell it. */
+enum pair_need {
+	NEEDS_ATOMICS = 1u << 0,
+	NEEDS_WINDOWS = 1u << 1, /* of one type at least */
+	NEEDS_NARROW = 1u << 2,
+	NEEDS_WIDE = 1u << 3,
+	NEEDS_UNLINK = 1u << 4, /* of windows of the default type */
+	NEEDS_REMOTE_UNLINK = 1u << 5,
+	NEEDS_RELATIVE = 1u << 6,
+	NEEDS_LMR_MODIFY = 1u << 7,
+	NEEDS_SRQ = 1u << 8,
+	NEEDS_LOW_WATERMARK = 1u << 9,
+	NEEDS_HARD_WATERMARK = 1u << 10,
+	NEEDS_SOFT_WATERMARK = 1u << 11,
+	NEEDS_EP_RESIZE = 1u << 12,
+	NEEDS_EVD_RESIZE = 1u << 13,
+	NEEDS_SRQ_RESIZE = 1u << 14,
+	NEEDS_OVERFLOW = 1u << 15,
+	NEEDS_SPIGOT_EVENTS = 1u << 16,
+	NEEDS_DIRECT_LMR = 1u << 17,
+	NEEDS_IPV6 = 1u << 18,
+	NEEDS_READ_EXTENSIONS = 1u << 19,
+};
+
+/* Whether the adapter can all of that. */
+bool end_has(const struct end *end, unsigned needs);
+/* The same; if not, the test is skipped, and says what is missing. */
+bool pair_needs(const struct pair *pair, unsigned needs);
+
 /* Name of the adapter under test. */
 const char *pair_adapter(void);
 /* g_test_add_func with the adapter in the path; skipped if the adapter is not there. */
 void pair_add(const char *path, void (*test)(struct pair *pair));
-/* The same for a test that opens what it needs. */
+/* The same; skipped also if the adapter lacks something that the test needs. */
+void pair_add_for(unsigned needs, const char *path, void (*test)(struct pair *pair));
+/* As pair_add, for a test that opens what it needs. */
 void pair_add_bare(const char *path, void (*test)(void));
 /* main of such a program. */
 int pair_main(int argc, char **argv, void (*add)(void));

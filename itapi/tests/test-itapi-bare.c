@@ -7,12 +7,14 @@
  */
 #include <string.h>
 
+#include "it_ext.h"
 #include "it_pair.h"
 
 static void
 test_told(struct pair *pair)
 {
 	const it_ia_info_t *info = pair->active.info;
+	uint64_t support = 0;
 
 	g_assert_false(info->srq_support);
 	g_assert_false(info->srq_resizable);
@@ -26,6 +28,8 @@ test_told(struct pair *pair)
 	g_assert_false(info->addr_mode_relative_support);
 	g_assert_false(info->three_way_handshake_support);
 	g_assert_false(info->private_data_support);
+	pair_ok(itx_ia_query_support(pair->active.ia, &support));
+	g_assert_cmphex(support, ==, ITX_SUPPORT_REMOTE_STATUS);
 	g_assert_cmpint(info->rmr_types_supported, ==, 0);
 	g_assert_cmpint(info->supported_service_types, ==, IT_RC_SERVICE);
 }

@@ -160,7 +160,7 @@ add(void)
 	pair_add("faults/nth-call", test_nth_call);
 	pair_add("faults/bad-commands", test_bad_commands);
 	pair_add_bare("faults/environment", test_environment);
-	pair_add("faults/churn", test_churn);
+	pair_add_for(NEEDS_SRQ, "faults/churn", test_churn);
 }
 
 int

@@ -36,6 +36,24 @@ told_by(const unsigned char *data)
 	return (struct told){it_ntoh64(told.context), it_ntoh64(told.addr), it_ntoh64(told.length)};
 }
 
+/* Says what the reference implementation of each transport can do, and refuses what is no adapter. */
+static void
+test_support(struct pair *pair)
+{
+	bool ib = pair->active.info->transport_type == IT_IB_TRANSPORT;
+	uint64_t support = 0;
+
+	pair_ok(itx_ia_query_support(pair->active.ia, &support));
+	g_assert_cmpint((support & ITX_SUPPORT_LOCAL_READ_CHECK) != 0, ==, !ib);
+	g_assert_cmpint((support & ITX_SUPPORT_REMOTE_STATUS) != 0, ==, ib);
+	g_assert_true(
+		end_has(&pair->active, NEEDS_LMR_MODIFY | NEEDS_EVD_RESIZE | NEEDS_LOW_WATERMARK));
+	g_assert_cmpint(itx_ia_query_support(NULL, &support), ==, IT_ERR_INVALID_IA);
+	g_assert_cmpint(itx_ia_query_support((it_ia_handle_t)pair->active.pz, &support), ==,
+			IT_ERR_INVALID_IA);
+	g_assert_cmpint(itx_ia_query_support(pair->active.ia, NULL), ==, IT_ERR_FAULT);
+}
+
 /* Both sides tell of a region in their private data, and both regions work. */
 static void
 test_regions(struct pair *pair)
@@ -209,6 +227,8 @@ test_trace(struct pair *pair)
 static void
 add_tests(void)
 {
+	pair_add_for(NEEDS_LMR_MODIFY | NEEDS_EVD_RESIZE | NEEDS_LOW_WATERMARK, "itx/support",
+		     test_support);
 	pair_add("itx/regions", test_regions);
 	pair_add("itx/checks", test_checks);
 	pair_add("itx/bind", test_bind);

@@ -207,9 +207,9 @@ test_sync(struct pair *pair)
 static void
 add_tests(void)
 {
-	pair_add("lmr/modify-checks", test_modify_checks);
-	pair_add("lmr/modify-keys", test_modify_keys);
-	pair_add("lmr/modify-zone", test_modify_zone);
+	pair_add_for(NEEDS_LMR_MODIFY, "lmr/modify-checks", test_modify_checks);
+	pair_add_for(NEEDS_LMR_MODIFY | NEEDS_RELATIVE, "lmr/modify-keys", test_modify_keys);
+	pair_add_for(NEEDS_LMR_MODIFY, "lmr/modify-zone", test_modify_zone);
 	pair_add("lmr/r-26-groups", test_groups);
 	pair_add("lmr/sync", test_sync);
 }

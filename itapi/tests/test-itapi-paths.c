@@ -358,7 +358,7 @@ static void
 add(void)
 {
 	pair_add("paths/pathinfo", test_pathinfo);
-	pair_add("paths/every-address", test_every_address);
+	pair_add_for(NEEDS_IPV6, "paths/every-address", test_every_address);
 	pair_add("paths/connect-statuses", test_connect_statuses);
 	pair_add("paths/source-path", test_source_path);
 	pair_add("paths/conn-attributes", test_conn_attributes);

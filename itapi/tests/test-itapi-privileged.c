@@ -382,13 +382,12 @@ test_direct(struct pair *pair)
 	g_free(to);
 }
 
-/* Only privileged endpoints may name it, and no queue that others take from. */
+/* Only privileged endpoints may name it. */
 static void
 test_direct_refused(struct pair *pair)
 {
 	struct end *a = &pair->active;
 	it_lmr_triplet_t here = {.lmr = a->info->direct_lmr_handle, .length = 8};
-	it_srq_handle_t srq;
 
 	if (!privileged_adapter(a))
 		return;
@@ -401,32 +400,48 @@ test_direct_refused(struct pair *pair)
 			IT_ERR_PRIV_OPS_UNAVAILABLE);
 	g_assert_cmpint(it_post_rdma_read(a->ep, &here, 1, 1, 0, 0, 1), ==,
 			IT_ERR_PRIV_OPS_UNAVAILABLE);
-	g_assert_cmpint(it_post_send_and_unlink(a->ep, &here, 1, 1, 0, 1), ==,
-			IT_ERR_PRIV_OPS_UNAVAILABLE);
+	if (a->info->post_send_unlink_remote_support)
+		g_assert_cmpint(it_post_send_and_unlink(a->ep, &here, 1, 1, 0, 1), ==,
+				IT_ERR_PRIV_OPS_UNAVAILABLE);
 	if (a->info->atomic_support)
 		g_assert_cmpint(it_post_atomic(a->ep, IT_FETCH_AND_ADD, 1, 0, &here, 1, 0, 0, 1),
 				==, IT_ERR_PRIV_OPS_UNAVAILABLE);
+	pair_disconnect(pair);
+}
+
+/* No queue that others take from may name it. */
+static void
+test_direct_shared(struct pair *pair)
+{
+	struct end *a = &pair->active;
+	it_lmr_triplet_t here = {.lmr = a->info->direct_lmr_handle, .length = 8};
+	it_srq_handle_t srq;
+
+	if (!privileged_adapter(a))
+		return;
+	here.addr.io = (it_io_addr_t)(void *)a->buffer;
 	g_assert_cmpint(it_srq_create(a->pz, 1, 1, &srq), ==, IT_SUCCESS);
 	g_assert_cmpint(it_post_recv((it_handle_t)srq, &here, 1, 1, 0), ==,
 			IT_ERR_PRIV_OPS_UNAVAILABLE);
 	here.length = 0; /* is not looked at */
 	g_assert_cmpint(it_post_recv((it_handle_t)srq, &here, 1, 1, 0), ==, IT_SUCCESS);
 	g_assert_cmpint(it_srq_free(srq), ==, IT_SUCCESS);
-	pair_disconnect(pair);
 }
 
 static void
 add(void)
 {
 	policy_for_all();
-	pair_add("rulings/r-27-privilege-by-capability-or-policy", test_ruling_27);
+	pair_add_for(NEEDS_RELATIVE, "rulings/r-27-privilege-by-capability-or-policy",
+		     test_ruling_27);
 	pair_add("privileged/told", test_told);
 	pair_add("privileged/map", test_map);
 	pair_add("privileged/map-resources", test_map_resources);
-	pair_add("privileged/list-refused", test_list_refused);
-	pair_add("privileged/list-shapes", test_list_shapes);
+	pair_add_for(NEEDS_RELATIVE, "privileged/list-refused", test_list_refused);
+	pair_add_for(NEEDS_RELATIVE, "privileged/list-shapes", test_list_shapes);
 	pair_add("privileged/direct", test_direct);
 	pair_add("privileged/direct-refused", test_direct_refused);
+	pair_add_for(NEEDS_SRQ, "privileged/direct-shared", test_direct_shared);
 }
 
 int

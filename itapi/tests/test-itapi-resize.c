@@ -156,6 +156,19 @@ test_too_small(struct pair *pair)
 			==, (uint64_t)i);
 }
 
+/* Whether an endpoint can be made so. */
+static bool
+takes(struct end *end, const it_ep_attributes_t *attr)
+{
+	it_ep_handle_t ep = NULL;
+	it_status_t status = it_ep_rc_create(end->pz, end->request, end->recv, end->cm_msg,
+					     IT_EP_NO_FLAG, attr, &ep);
+
+	if (status == IT_SUCCESS)
+		pair_ok(it_ep_free(ep));
+	return status == IT_SUCCESS;
+}
+
 /* More segments than the endpoint was made for, with receives in the queue already. */
 static void
 test_segments(struct pair *pair)
@@ -173,6 +186,10 @@ test_segments(struct pair *pair)
 	}
 	attr.max_send_segments = attr.max_recv_segments = 8;
 	attr.srv.rc.max_rdma_write_segments = 8;
+	if (!takes(&pair->active, &attr)) {
+		g_test_skip("the adapter lacks requests of eight segments");
+		return;
+	}
 	g_assert_cmpint(it_post_recv(pair->passive.ep, in, 4, 1, 0), ==, IT_SUCCESS);
 	g_assert_cmpint(it_post_recv(pair->passive.ep, in, 8, 2, 0), ==,
 			IT_ERR_INVALID_NUM_SEGMENTS);

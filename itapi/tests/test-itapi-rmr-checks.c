@@ -16,7 +16,6 @@ test_create(struct pair *pair)
 	it_rmr_handle_t rmr = NULL;
 	it_rmr_param_t params;
 
-	g_assert_true(window_has(pair, IT_RMR_TYPE_NARROW));
 	g_assert_cmpint(it_rmr_create10(NULL, &rmr), ==, IT_ERR_INVALID_PZ);
 	g_assert_cmpint(it_rmr_create20(NULL, IT_RMR_TYPE_NARROW, &rmr), ==, IT_ERR_INVALID_PZ);
 	g_assert_cmpint(it_rmr_create20(a->pz, IT_RMR_TYPE_NARROW, NULL), ==, IT_ERR_FAULT);
@@ -33,7 +32,9 @@ test_create(struct pair *pair)
 	g_assert_cmpint(it_rmr_query(rmr, IT_RMR_PARAM_ALL, &params), ==, IT_SUCCESS);
 	g_assert_true(params.ia == a->ia && params.pz == a->pz);
 	g_assert_cmpint(params.bound, ==, IT_FALSE);
-	g_assert_cmpint(params.type, ==, IT_RMR_TYPE_NARROW);
+	g_assert_cmpint(params.type, ==,
+			window_has(pair, IT_RMR_TYPE_NARROW) ? IT_RMR_TYPE_NARROW
+							     : IT_RMR_TYPE_WIDE);
 	g_assert_cmpint(it_rmr_query(rmr, 0x8000, &params), ==, IT_ERR_INVALID_MASK);
 	g_assert_cmpint(it_rmr_query(rmr, IT_RMR_PARAM_ALL, NULL), ==, IT_ERR_FAULT);
 	g_assert_cmpint(it_rmr_query((it_rmr_handle_t)a->ep, IT_RMR_PARAM_ALL, &params), ==,
@@ -237,11 +238,12 @@ test_too_many(struct pair *pair)
 static void
 add_tests(void)
 {
-	pair_add("rmr/create", test_create);
-	pair_add("rmr/pz-busy", test_pz_busy);
-	pair_add("rmr/link-checks", test_link_checks);
-	pair_add("rmr/bind10-checks", test_bind10_checks);
-	pair_add("rmr/too-many", test_too_many);
+	pair_add_for(NEEDS_WINDOWS, "rmr/create", test_create);
+	pair_add_for(NEEDS_WINDOWS, "rmr/pz-busy", test_pz_busy);
+	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK | NEEDS_RELATIVE, "rmr/link-checks",
+		     test_link_checks);
+	pair_add_for(NEEDS_WINDOWS | NEEDS_RELATIVE, "rmr/bind10-checks", test_bind10_checks);
+	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK, "rmr/too-many", test_too_many);
 }
 
 int

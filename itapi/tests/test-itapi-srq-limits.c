@@ -177,7 +177,6 @@ test_high_values(struct pair *pair)
 	it_ep_param_t params;
 
 	shared_open(&s, pair);
-	g_assert_true(info->hard_hi_watermark_support);
 	g_assert_cmpint(try_create(&s, 0, 0), ==, IT_ERR_HARD_HI_WATERMARK);
 	g_assert_cmpint(try_create(&s, 0, 1), ==, IT_SUCCESS);
 	g_assert_cmpint(try_create(&s, 0, SHARED_SIZE + 1), ==, IT_ERR_INVALID_WATERMARK);
@@ -226,8 +225,6 @@ test_soft(struct pair *pair)
 	struct shared_link link;
 	struct shared s;
 
-	if (!pair->passive.info->soft_hi_watermark_support)
-		return; /* test_high_values tells how it is refused */
 	shared_open(&s, pair);
 	for (unsigned i = 0; i < SHARED_SIZE; i++)
 		shared_post(&s, i);
@@ -407,15 +404,15 @@ test_crowd(struct pair *pair)
 static void
 add(void)
 {
-	pair_add("srq/turns", test_turns);
-	pair_add("srq/waiter-leaves", test_waiter_leaves);
-	pair_add("rulings/r-34-pauses-on-an-empty-srq", test_ruling_34);
-	pair_add("srq/low-watermark", test_low);
-	pair_add("srq/high-watermark-values", test_high_values);
-	pair_add("srq/soft-high-watermark", test_soft);
-	pair_add("srq/hard-high-watermark", test_hard);
-	pair_add("srq/hard-high-watermark-lowered", test_hard_lowered);
-	pair_add("srq/crowd", test_crowd);
+	pair_add_for(NEEDS_SRQ, "srq/turns", test_turns);
+	pair_add_for(NEEDS_SRQ, "srq/waiter-leaves", test_waiter_leaves);
+	pair_add_for(NEEDS_SRQ, "rulings/r-34-pauses-on-an-empty-srq", test_ruling_34);
+	pair_add_for(NEEDS_LOW_WATERMARK, "srq/low-watermark", test_low);
+	pair_add_for(NEEDS_HARD_WATERMARK, "srq/high-watermark-values", test_high_values);
+	pair_add_for(NEEDS_SOFT_WATERMARK, "srq/soft-high-watermark", test_soft);
+	pair_add_for(NEEDS_HARD_WATERMARK, "srq/hard-high-watermark", test_hard);
+	pair_add_for(NEEDS_HARD_WATERMARK, "srq/hard-high-watermark-lowered", test_hard_lowered);
+	pair_add_for(NEEDS_SRQ, "srq/crowd", test_crowd);
 }
 
 int

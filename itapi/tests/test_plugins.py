@@ -3,13 +3,15 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Runs programs over providers that are shared objects, in place of those that are compiled in.
 
-Usage: test_plugins.py PROVIDER.so PROGRAM [ARGUMENT...] [-- PROGRAM [ARGUMENT...]]...      (TAP)
+Usage: test_plugins.py [--skip TEXT] PROVIDER.so PROGRAM [ARGUMENT...] [-- PROGRAM [ARGUMENT...]]...      (TAP)
+  --skip TEXT  one of the programs at least must skip a test and say TEXT as the reason
 
 The registry takes whatever is in the folder of the shared object before its own, and says of its own
 that the name is taken: that line is the proof of what was run.
 """
 
 import os
+import re
 import subprocess
 import sys
 
@@ -28,27 +30,34 @@ def groups(words):
 
 
 def run(provider, command):
-    """Why it is not good; empty: it is."""
+    """Why it is not good, or empty: it is; and what it said."""
     environment = {**os.environ, 'ITAPI_PROVIDER_PATH': os.path.dirname(provider), 'ITAPI_LOG': 'info'}
     done = subprocess.run(command, capture_output=True, text=True, errors='replace', check=False,
                           stdin=subprocess.DEVNULL, timeout=PATIENCE, env=environment)
     said = done.stdout + done.stderr
     if done.returncode != 0:
-        return f'status {done.returncode}\n{said}'
+        return f'status {done.returncode}\n{said}', said
     if f'taken by the provider from {provider}' not in said:
-        return f'{provider} was not loaded\n{said}'
-    return ''
+        return f'{provider} was not loaded\n{said}', said
+    return '', said
 
 
-def main(provider, *words):
-    provider = os.path.abspath(provider)
-    commands = list(groups(words))
-    print(f'1..{len(commands)}')
+def main(*words):
+    skip = ''
+    if words[0] == '--skip':
+        skip, words = words[1], words[2:]
+    provider = os.path.abspath(words[0])
+    commands = list(groups(words[1:]))
+    skipped = False
+    print(f'1..{len(commands) + bool(skip)}')
     for number, command in enumerate(commands, 1):
         name = ' '.join([os.path.basename(command[0]), *command[1:]])
-        wrong = run(provider, command)
+        wrong, said = run(provider, command)
+        skipped = skipped or re.search(f'# SKIP.*{re.escape(skip)}', said) is not None
         print(f'{"not ok" if wrong else "ok"} {number} - /itapi/plugins/{os.path.basename(provider)}: {name}')
         print(''.join(f'# {line}\n' for line in wrong.splitlines()), end='', flush=True)
+    if skip:
+        print(f'{"ok" if skipped else "not ok"} {len(commands) + 1} - /itapi/plugins/skipped: {skip}')
 
 
 if __name__ == '__main__':

@@ -401,7 +401,7 @@ static bool
 cannot_free(struct df_record *record, const struct df_expected *expected)
 {
 	(void)expected;
-	record->teardown = g_strdup("lmr 0 cannot be freed: status 78");
+	record->teardown = g_strdup("lmr 0 cannot be freed: IT_ERR_LMR_BUSY");
 	return true;
 }
 
@@ -465,6 +465,41 @@ test_falsified(const void *data)
 		play_end(&p);
 	}
 	g_assert_cmpuint(found, >, 0);
+}
+
+/* What was seen and what was expected are told by name. */
+static void
+test_names(void)
+{
+	static const struct {
+		falsify change;
+		const char *seen;
+		const char *expected;
+	} told[] = {
+		{wrong_answer, "answered IT_ERR_ABORT", "instead of IT_SUCCESS"},
+		{wrong_status, "IT_DTO_ERR_BAD_RESPONSE", "expected is IT_DTO_SUCCESS"},
+		{wrong_cm, "IT_CM_MSG_CONN_NONPEER_REJECT_EVENT", "expected is IT_CM_MSG_CONN_"},
+		{wrong_state, "IT_EP_STATE_PASSIVE_CONNECTION_PENDING", "instead of "},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(told); i++) {
+		bool found = false;
+
+		for (uint32_t seed = 1; seed <= SEEDS && !found; seed++) {
+			struct play p = play(df_generate(seed));
+			char *text;
+
+			found = told[i].change(p.record, p.expected);
+			text = df_compare(p.expected, p.record);
+			if (found) {
+				g_assert_nonnull(strstr(text, told[i].seen));
+				g_assert_nonnull(strstr(text, told[i].expected));
+			}
+			g_free(text);
+			play_end(&p);
+		}
+		g_assert_true(found);
+	}
 }
 
 /* --- shrinking ------------------------------------------------------------------------------- */
@@ -553,6 +588,7 @@ main(int argc, char **argv)
 		g_test_add_data_func(path, GSIZE_TO_POINTER(i), test_falsified);
 		g_free(path);
 	}
+	g_test_add_func("/differential/names", test_names);
 	g_test_add_func("/differential/shrink", test_shrink);
 	return g_test_run();
 }
