@@ -404,13 +404,9 @@ end_ord(const struct end *end)
 void
 end_reset(struct end *end)
 {
-	it_status_t status = IT_ERR_CANNOT_RESET;
+	it_status_t status;
 
-	for (int i = 0; i < 5000 && status == IT_ERR_CANNOT_RESET; i++) {
-		status = it_ep_reset(end->ep);
-		if (status == IT_ERR_CANNOT_RESET)
-			g_usleep(1000);
-	}
+	PAIR_UNTIL((status = it_ep_reset(end->ep)) != IT_ERR_CANNOT_RESET);
 	pair_ok(status);
 	g_assert_cmpint(end_state(end), ==, IT_EP_STATE_UNCONNECTED);
 }
@@ -426,6 +422,26 @@ pair_descriptors(void)
 		count++;
 	g_dir_close(dir);
 	return count;
+}
+
+static bool
+sleeps(int tid)
+{
+	char *path = g_strdup_printf("/proc/self/task/%d/stat", tid), *text = NULL, *state;
+	bool asleep;
+
+	g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+	state = strrchr(text, ')'); /* the end of its name */
+	asleep = state != NULL && state[1] == ' ' && state[2] == 'S';
+	g_free(text);
+	g_free(path);
+	return asleep;
+}
+
+void
+pair_asleep(int tid)
+{
+	PAIR_UNTIL(sleeps(tid));
 }
 
 bool

@@ -18,6 +18,16 @@
 #define REQUEST_SLOTS 8
 #define RECV_SLOTS    8
 
+/* Wait for what another thread, process or adapter does. The test fails if it takes longer than WAIT_US. */
+#define PAIR_UNTIL(condition)                                             \
+	do {                                                              \
+		const gint64 end_ = g_get_monotonic_time() + WAIT_US;     \
+		while (!(condition)) {                                    \
+			g_assert_cmpint(g_get_monotonic_time(), <, end_); \
+			g_usleep(500);                                    \
+		}                                                         \
+	} while (0)
+
 #define pair_ok(call) g_assert_cmpint(call, ==, IT_SUCCESS)
 
 /* One end. */
@@ -101,8 +111,11 @@ it_evd_handle_t pair_sevd(it_ia_handle_t ia, it_event_type_t stream, size_t thre
 void pair_resize(it_evd_handle_t evd, size_t size);
 /* Descriptors this process has open. */
 unsigned pair_descriptors(void);
-/* Whether a descriptor becomes readable, within so many milliseconds. */
+/* Whether a descriptor becomes readable, within so many milliseconds; PAIR_SURELY: it must. */
 bool pair_readable(int fd, int timeout);
+#define PAIR_SURELY (WAIT_US / 1000)
+/* Wait until a thread of this process, by the number that gettid() gave it, sleeps in the kernel. */
+void pair_asleep(int tid);
 
 /* A fresh, unconnected endpoint in place of the present one; attr as in end->attr. */
 void end_new_ep(struct end *end);

@@ -210,7 +210,7 @@ test_descriptor(struct pair *pair)
 	g_assert_cmpint(poll(&poller, 1, 0), ==, 0);
 	soft_post(evd, 1);
 	soft_post(evd, 2);
-	g_assert_cmpint(poll(&poller, 1, 10000), ==, 1);
+	g_assert_cmpint(poll(&poller, 1, PAIR_SURELY), ==, 1);
 	soft_expect(aevd, evd, 1);
 	g_assert_cmpint(poll(&poller, 1, 0), ==, 1);
 	soft_expect(aevd, evd, 2);
@@ -351,7 +351,7 @@ test_itx_wait(struct pair *pair)
 	g_assert_cmpuint(count, ==, 0);
 	for (uintptr_t i = 0; i < 11; i++)
 		soft_post(evd, i);
-	g_assert_cmpint(itx_aevd_wait(aevd, 10000, 8, events, &count), ==, IT_SUCCESS);
+	g_assert_cmpint(itx_aevd_wait(aevd, PAIR_SURELY, 8, events, &count), ==, IT_SUCCESS);
 	g_assert_cmpuint(count, ==, 8);
 	g_assert_cmpuint((uintptr_t)events[7].sw.data, ==, 7);
 	g_assert_cmpint(itx_aevd_wait(aevd, UINT64_MAX, 8, events, &count), ==, IT_SUCCESS);

@@ -41,9 +41,7 @@ called(it_evd_handle_t evd, void *arg)
 static void
 until(atomic_uint *counter, unsigned value)
 {
-	for (unsigned i = 0; i < 10000 && atomic_load(counter) < value; i++)
-		usleep(MILLI);
-	g_assert_cmpuint(atomic_load(counter), >=, value);
+	PAIR_UNTIL(atomic_load(counter) >= value);
 }
 
 static void
@@ -152,9 +150,11 @@ test_waiter_excludes(struct pair *pair)
 	struct listener listener = {.evd = evd};
 	it_status_t status = IT_SUCCESS;
 	pthread_t thread;
+	gint64 end;
 
 	g_assert_cmpint(pthread_create(&thread, NULL, sleep_on, evd), ==, 0);
-	for (unsigned i = 0; i < 10000 && status != IT_ERR_EVD_WAIT; i++) {
+	end = g_get_monotonic_time() + WAIT_US;
+	while (status != IT_ERR_EVD_WAIT && g_get_monotonic_time() < end) {
 		status = it_evd_callback_attach(evd, called, &listener);
 		if (status == IT_SUCCESS)
 			g_assert_cmpint(it_evd_callback_detach(evd), ==, IT_SUCCESS);

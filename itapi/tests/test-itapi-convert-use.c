@@ -354,9 +354,7 @@ test_crossfire(struct pair *pair)
 		one_end(&parts[0]);
 		one_end(&parts[1]);
 	}
-	for (int i = 0; i < 1000 && pair_descriptors() > descriptors; i++)
-		usleep(1000);
-	g_assert_cmpuint(pair_descriptors(), <=, descriptors);
+	PAIR_UNTIL(pair_descriptors() <= descriptors);
 }
 
 static void

@@ -240,9 +240,7 @@ test_peer_dies(struct pair *pair)
 		g_assert_cmpint(read(sd[0], &octet, 1), <=, 0);
 		close(sd[0]);
 	}
-	for (int i = 0; i < 1000 && pair_descriptors() > descriptors; i++)
-		usleep(1000);
-	g_assert_cmpuint(pair_descriptors(), <=, descriptors);
+	PAIR_UNTIL(pair_descriptors() <= descriptors);
 }
 
 static void

@@ -346,7 +346,7 @@ struct waiter {
 	uint64_t timeout;
 	it_status_t status;
 	it_event_t event;
-	atomic_bool started;
+	atomic_int tid; /* 0: it does not run yet */
 };
 
 static void *
@@ -354,7 +354,7 @@ waiter_run(void *arg)
 {
 	struct waiter *waiter = (struct waiter *)arg;
 
-	atomic_store(&waiter->started, true);
+	atomic_store(&waiter->tid, gettid());
 	for (;;) {
 		waiter->status = it_evd_wait(waiter->evd, waiter->timeout, &waiter->event, NULL);
 		if (waiter->status != IT_ERR_WAITER_LIMIT)
@@ -373,9 +373,9 @@ waiter_start(struct waiter *waiter, it_evd_handle_t evd)
 static void
 waiter_settle(const struct waiter *waiter)
 {
-	while (!atomic_load(&waiter->started))
-		g_usleep(1000);
-	g_usleep(SHORT);
+	PAIR_UNTIL(atomic_load(&waiter->tid) != 0);
+	pair_asleep(atomic_load(&waiter->tid));
+	g_usleep(SHORT); /* under valgrind it may have slept before it came there */
 	g_assert_cmpint(it_evd_free(waiter->evd), ==, IT_ERR_EVD_WAIT);
 }
 

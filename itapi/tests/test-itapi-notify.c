@@ -161,7 +161,7 @@ test_fd(struct pair *pair)
 		if (i == 0)
 			g_assert_false(pair_readable(fd, 50)); /* one is below the threshold */
 		pair_ok(end_send(&pair->active, 8, i + 1, SILENT));
-		g_assert_true(pair_readable(fd, 10000));
+		g_assert_true(pair_readable(fd, PAIR_SURELY));
 		g_assert_true(pair_readable(fd, 0));
 		expect_cookie(pair->passive.recv, i);
 		g_assert_false(pair_readable(fd, 0)); /* below: re-armed */
@@ -184,7 +184,7 @@ test_fd_solicited(struct pair *pair)
 	pair_ok(end_send(&pair->active, 8, 0, SILENT));
 	g_assert_false(pair_readable(fd, 50));
 	pair_ok(end_send(&pair->active, 8, 1, (unsigned)SILENT | IT_SOLICITED_WAIT_FLAG));
-	g_assert_true(pair_readable(fd, 10000));
+	g_assert_true(pair_readable(fd, PAIR_SURELY));
 	pair_ok(end_send(&pair->active, 8, 2, SILENT));
 	expect_cookie(pair->passive.recv, 0);
 	expect_cookie(pair->passive.recv, 1);

@@ -87,7 +87,7 @@ live(struct end *end, const char *mode, const struct place *far)
 
 	if (strcmp(mode, "fork") == 0 && fork() == 0) {
 		close(STDERR_FILENO); /* so that nobody waits for this child */
-		sleep(20);
+		sleep(60);
 		_exit(0);
 	}
 	say("up");
@@ -118,7 +118,7 @@ victim_client(struct pair *pair, const char *mode, uint16_t port)
 	pair_connect(pair);
 	if (strcmp(mode, "mute") == 0) {
 		say("up");
-		sleep(30);
+		sleep(600);
 	}
 	event = end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	memcpy(&far, event.conn.private_data, sizeof(far));
@@ -142,7 +142,7 @@ victim_server(struct pair *pair, const char *mode)
 	event = end_expect(end->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
 	if (strcmp(mode, "mute") == 0) {
 		say("up");
-		sleep(30);
+		sleep(600);
 	}
 	near = place_of(end);
 	memcpy(&far, event.conn_req.private_data, sizeof(far));

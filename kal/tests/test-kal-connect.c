@@ -74,7 +74,7 @@ test_early_octets(void)
 	memset(buf + len, 0x77, sizeof(buf) - len);
 	raw_send(a.peer, buf, sizeof(buf));
 	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
-	for (int i = 0; i < 5000 &&
+	for (int i = 0; i < 60000 &&
 			fake_last_stream().early_len + fake_received() - before < sizeof(buf) - len;
 	     i++)
 		g_usleep(1000);

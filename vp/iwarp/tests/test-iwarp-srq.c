@@ -85,6 +85,23 @@ srq_events(struct node *node, enum ri_event event)
 
 /* --- turns --------------------------------------------------------------------------------- */
 
+/* The message has come and stands in the row for a receive. */
+static void
+until_waiting(struct end *end, struct end *other)
+{
+	struct vsw_srq_member *member = &((struct viw_qp *)end->qp)->rx.member;
+	gint64 until = g_get_monotonic_time() + 60 * G_TIME_SPAN_SECOND;
+	bool waits = false;
+
+	while (!waits) {
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+		ends_run(other, end, 1);
+		vsw_lock(&member->srq->lock);
+		waits = member->waits;
+		vsw_unlock(&member->srq->lock);
+	}
+}
+
 static void
 test_turns(struct fixture *f, gconstpointer unused)
 {
@@ -94,7 +111,7 @@ test_turns(struct fixture *f, gconstpointer unused)
 	for (unsigned i = 0; i < LINKS; i++) {
 		connect_ends(f, i, NULL);
 		g_assert_cmpint(end_send(f->a[i], i, &f->ma, 100 * i, 100), ==, RI_SUCCESS);
-		ends_run(f->a[i], f->b[i], 5);
+		until_waiting(f->b[i], f->a[i]);
 		g_assert_false(end_poll(f->b[i], true, &wc));
 	}
 	for (unsigned i = 0; i < LINKS; i++) {
@@ -195,7 +212,7 @@ test_first_goes(struct fixture *f, gconstpointer unused)
 		for (unsigned i = 0; i < 2; i++) {
 			connect_ends(f, i, NULL);
 			g_assert_cmpint(end_send(f->a[i], i, &f->ma, 0, 100), ==, RI_SUCCESS);
-			ends_run(f->a[i], f->b[i], 5);
+			until_waiting(f->b[i], f->a[i]);
 		}
 		if (way == 0) {
 			end_free(f->b[0]);
@@ -204,7 +221,7 @@ test_first_goes(struct fixture *f, gconstpointer unused)
 			end_free(f->a[0]);
 			f->a[0] = NULL;
 			/* Its message is here; only the end of its stream ends its wait. */
-			for (unsigned i = 0; i < 1000 && node_ends(f->b[0]) == 0; i++)
+			for (unsigned i = 0; i < 12000 && node_ends(f->b[0]) == 0; i++)
 				ends_run(f->b[0], f->b[1], 5);
 			g_assert_cmpuint(node_ends(f->b[0]), ==, 1);
 		} else {
@@ -233,8 +250,9 @@ test_expires(struct fixture *f, gconstpointer unused)
 	end_wait_event(f->b[0], RI_EVENT_QP_RQ_MSN_RANGE, f->a[0]);
 	end_wait_event(f->a[0], RI_EVENT_QP_TERMINATE_RECEIVED, f->b[0]);
 	/* And stands in nobody's way any more. */
+	node_post(f->nb, 3, &f->mb, 0,
+		  200); /* before the Send: that would not wait for a slow machine */
 	g_assert_cmpint(end_send(f->a[1], 2, &f->ma, 0, 100), ==, RI_SUCCESS);
-	node_post(f->nb, 3, &f->mb, 0, 200);
 	(void)end_wait_ok(f->b[1], true, 3, f->a[1]);
 }
 
