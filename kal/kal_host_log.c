@@ -28,7 +28,7 @@ static const struct {
 int
 kal_host_log_level(void)
 {
-	const char *wanted = getenv("ITAPI_LOG");
+	const char *wanted = secure_getenv("ITAPI_LOG");
 
 	for (unsigned i = 0; wanted != NULL && i < G_N_ELEMENTS(levels); i++) {
 		if (strcmp(wanted, levels[i].name) == 0)

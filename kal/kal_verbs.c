@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kal_check.h"
 #include "kal_objects.h"
 
 /* --- adapters ------------------------------------------------------------------------------- */
@@ -74,6 +75,8 @@ path_query(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
 
 	(void)msg;
+	if (kal_addr_is_odd(&in->peer) || kal_addr_is_odd(&in->local))
+		return RI_ERR_INVALID_ARG;
 	return rnic != NULL ? kal_path_query(rnic, in, rep) : RI_ERR_INVALID_HANDLE;
 }
 
@@ -178,7 +181,7 @@ srq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg
 		return RI_ERR_INVALID_HANDLE;
 	if (!pd->rnic->attr.srq)
 		return RI_ERR_UNSUPPORTED;
-	if (in->attr.max_wr == 0)
+	if (in->attr.max_wr == 0 || in->resize != 0)
 		return RI_ERR_INVALID_ARG;
 	if (srq == NULL)
 		return RI_ERR_RESOURCES;
@@ -211,6 +214,8 @@ srq_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	(void)msg;
 	if (srq == NULL)
 		return RI_ERR_INVALID_HANDLE;
+	if (kal_flag_is_odd(in->resize))
+		return RI_ERR_INVALID_ARG;
 	if (in->resize && !srq->pd->rnic->attr.srq_resizable)
 		return RI_ERR_UNSUPPORTED;
 	if (in->resize && in->attr.max_wr == 0)

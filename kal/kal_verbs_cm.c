@@ -4,6 +4,7 @@
 /* Calls on listeners and connections. */
 #include <stdlib.h>
 
+#include "kal_check.h"
 #include "kal_objects.h"
 
 static enum ri_status
@@ -18,7 +19,8 @@ do_listen(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	(void)msg;
 	if (rnic == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (in->port >= rnic->attr.num_ports)
+	if (in->port >= rnic->attr.num_ports || kal_flag_is_odd(in->suppress_ird_ord) ||
+	    kal_service_is_odd(&in->service))
 		return RI_ERR_INVALID_ARG;
 	if (in->suppress_ird_ord && !rnic->attr.ird_ord_suppressible)
 		return RI_ERR_UNSUPPORTED;
@@ -34,6 +36,16 @@ do_listen(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	}
 	out->id = g_steal_pointer(&listen)->object.id;
 	return RI_SUCCESS;
+}
+
+static bool
+cm_is_odd(const struct kal_cm_req *in)
+{
+	return kal_flag_is_odd(in->suppress_ird_ord) || kal_flag_is_odd(in->three_way) ||
+	       kal_flag_is_odd(in->refuse) || kal_flag_is_odd(in->reuse_addr) ||
+	       in->reason > KAL_REASON_CONSUMER || in->reserved != 0 ||
+	       kal_addr_is_odd(&in->local) || kal_addr_is_odd(&in->peer) ||
+	       kal_service_is_odd(&in->service);
 }
 
 /* NULL also for a queue pair that can have no connection. */
@@ -53,7 +65,9 @@ do_connect(struct kal_client *client, const void *req, void *rep, struct kal_msg
 
 	(void)rep;
 	(void)msg;
-	return conn != NULL ? kal_connect(conn, in) : RI_ERR_INVALID_HANDLE;
+	if (conn == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	return cm_is_odd(in) ? RI_ERR_INVALID_ARG : kal_connect(conn, in);
 }
 
 static enum ri_status
@@ -63,7 +77,9 @@ do_accept(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	struct kal_conn *conn = conn_of(client, in->qp);
 
 	(void)msg;
-	return conn != NULL ? kal_accept(conn, in, rep) : RI_ERR_INVALID_HANDLE;
+	if (conn == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	return cm_is_odd(in) ? RI_ERR_INVALID_ARG : kal_accept(conn, in, rep);
 }
 
 /* A request names no adapter, and no two requests have the same number: one of the adapters knows it. */
@@ -75,6 +91,8 @@ do_reject(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 
 	(void)rep;
 	(void)msg;
+	if (cm_is_odd(req))
+		return RI_ERR_INVALID_ARG;
 	while (status == RI_ERR_INVALID_HANDLE && (rnic = kal_rnic_next(client, rnic)) != NULL)
 		status = kal_reject(rnic->cm, req);
 	return status;
@@ -88,7 +106,9 @@ do_confirm(struct kal_client *client, const void *req, void *rep, struct kal_msg
 
 	(void)rep;
 	(void)msg;
-	return conn != NULL ? kal_confirm(conn, in) : RI_ERR_INVALID_HANDLE;
+	if (conn == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	return cm_is_odd(in) ? RI_ERR_INVALID_ARG : kal_confirm(conn, in);
 }
 
 static enum ri_status
@@ -99,7 +119,9 @@ do_disconnect(struct kal_client *client, const void *req, void *rep, struct kal_
 
 	(void)rep;
 	(void)msg;
-	return conn != NULL ? kal_disconnect(conn, in) : RI_ERR_INVALID_HANDLE;
+	if (conn == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	return cm_is_odd(in) ? RI_ERR_INVALID_ARG : kal_disconnect(conn, in);
 }
 
 static enum ri_status
@@ -110,6 +132,8 @@ do_handoff(struct kal_client *client, const void *req, void *rep, struct kal_msg
 
 	(void)rep;
 	(void)msg;
+	if (kal_service_is_odd(&((const struct kal_handoff_req *)req)->service))
+		return RI_ERR_INVALID_ARG;
 	while (status == RI_ERR_INVALID_HANDLE && (rnic = kal_rnic_next(client, rnic)) != NULL)
 		status = kal_handoff(rnic->cm, req);
 	return status;
@@ -123,7 +147,8 @@ do_convert(struct kal_client *client, const void *req, void *rep, struct kal_msg
 
 	if (conn == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (msg->req_len - sizeof(*in) != in->msg_len)
+	if (msg->req_len - sizeof(*in) != in->msg_len || kal_flag_is_odd(in->initiator) ||
+	    kal_flag_is_odd(in->no_startup) || in->reserved != 0)
 		return RI_ERR_INVALID_ARG;
 	return kal_convert(conn, in, in + 1, msg->fd, rep);
 }
@@ -136,7 +161,12 @@ do_resolve(struct kal_client *client, const void *req, void *rep, struct kal_msg
 
 	(void)rep;
 	(void)msg;
-	return rnic != NULL ? kal_resolve(rnic->cm, in) : RI_ERR_INVALID_HANDLE;
+	if (rnic == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (in->reserved != 0 || kal_addr_is_odd(&in->local) || kal_addr_is_odd(&in->peer) ||
+	    kal_service_is_odd(&in->service))
+		return RI_ERR_INVALID_ARG;
+	return kal_resolve(rnic->cm, in);
 }
 
 static enum ri_status
@@ -149,6 +179,8 @@ resolve_end(struct kal_client *client, const void *req, void *rep, struct kal_ms
 	(void)msg;
 	if (rnic == NULL)
 		return RI_ERR_INVALID_HANDLE;
+	if (in->reserved != 0)
+		return RI_ERR_INVALID_ARG;
 	kal_resolve_end(rnic->cm, in->ctx);
 	return RI_SUCCESS;
 }
@@ -162,6 +194,8 @@ resolve_answer(struct kal_client *client, const void *req, void *rep, struct kal
 
 	(void)rep;
 	(void)msg;
+	if (((const struct kal_resolve_answer_req *)req)->reserved != 0)
+		return RI_ERR_INVALID_ARG;
 	while (status == RI_ERR_INVALID_HANDLE && (rnic = kal_rnic_next(client, rnic)) != NULL)
 		status = kal_resolve_answer(rnic->cm, req);
 	return status;

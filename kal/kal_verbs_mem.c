@@ -5,9 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kal_check.h"
 #include "kal_objects.h"
 
-/* The flat request as the verb wants it. False: the sizes of its lists do not add up. */
+static bool
+is_odd(const struct kal_mr_req *in)
+{
+	return kal_flag_is_odd(in->zero_based) || kal_flag_is_odd(in->shareable) ||
+	       kal_flag_is_odd(in->unlinked) || kal_flag_is_odd(in->has_lengths) ||
+	       kal_access_is_odd(in->access) || in->reserved != 0;
+}
+
+/* The flat request as the verb wants it. False: it is odd, or the sizes of its lists do not add up. */
 static bool
 unflatten(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_init *init)
 {
@@ -16,7 +25,8 @@ unflatten(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_i
 	size_t pages = (size_t)in->num_pages * sizeof(uint64_t);
 	size_t lengths = in->has_lengths ? (size_t)in->num_pages * sizeof(uint32_t) : 0;
 
-	if (in->num_pages > KAL_MESSAGE_MAX / sizeof(uint64_t) || room != pages + lengths)
+	if (is_odd(in) || in->num_pages > KAL_MESSAGE_MAX / sizeof(uint64_t) ||
+	    room != pages + lengths)
 		return false;
 	memset(init, 0, sizeof(*init));
 	init->addr = in->addr;
@@ -44,7 +54,8 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 {
 	const struct ri_rnic_attr *attr = &rnic->attr;
 
-	if (init->length > attr->max_mr_length)
+	/* Room for a list is asked for with ordinary regions too; a provider allocates it. */
+	if (init->length > attr->max_mr_length || init->max_pages > attr->max_pbl)
 		return RI_ERR_LIMIT;
 	if (init->pages == NULL && !init->unlinked)
 		return RI_SUCCESS;
@@ -52,8 +63,6 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 			   : !(init->lengths != NULL ? attr->reg_ve_list
 						     : attr->reg_page_list || attr->reg_block_list))
 		return RI_ERR_UNSUPPORTED;
-	if (init->max_pages > attr->max_pbl)
-		return RI_ERR_LIMIT;
 	return client->privileged ? RI_SUCCESS : RI_ERR_PERMISSION;
 }
 
@@ -199,6 +208,13 @@ mw_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 	return ri_call_mw_query(&mw->pd->rnic->caller, mw->mw, rep);
 }
 
+static bool
+ah_is_odd(const struct kal_ah_req *in)
+{
+	return in->reserved != 0 || kal_addr_is_odd(&in->init.dest) ||
+	       kal_addr_is_odd(&in->init.source);
+}
+
 static enum ri_status
 ah_create(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
@@ -213,6 +229,8 @@ ah_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_INVALID_HANDLE;
 	if (!pd->rnic->attr.ud)
 		return RI_ERR_UNSUPPORTED;
+	if (ah_is_odd(in))
+		return RI_ERR_INVALID_ARG;
 	if (ah == NULL)
 		return RI_ERR_RESOURCES;
 	status = ri_call_ah_create(&pd->rnic->caller, pd->pd, &in->init, &ah->ah, &out->ah);
@@ -238,6 +256,8 @@ ah_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	(void)msg;
 	if (ah == NULL)
 		return RI_ERR_INVALID_HANDLE;
+	if (ah_is_odd(in))
+		return RI_ERR_INVALID_ARG;
 	return ri_call_ah_modify(&ah->pd->rnic->caller, ah->ah, &in->init);
 }
 
@@ -248,6 +268,8 @@ mem_map(struct kal_client *client, const void *req, void *rep, struct kal_msg *m
 	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
 
 	(void)msg;
+	if (in->reserved != 0)
+		return RI_ERR_INVALID_ARG;
 	return rnic != NULL ? kal_mem_map(rnic, in, rep) : RI_ERR_INVALID_HANDLE;
 }
 
@@ -259,6 +281,8 @@ mem_unmap(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 
 	(void)rep;
 	(void)msg;
+	if (in->reserved != 0)
+		return RI_ERR_INVALID_ARG;
 	return rnic != NULL ? kal_mem_unmap(rnic, in) : RI_ERR_INVALID_HANDLE;
 }
 

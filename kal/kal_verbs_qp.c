@@ -4,6 +4,7 @@
 /* Calls on queue pairs. Each has a connection of its own from the first to the last (kal_cm.h). */
 #include <stdlib.h>
 
+#include "kal_check.h"
 #include "kal_objects.h"
 
 /* All four of the same RNIC, or NULL for an SRQ that was not named. */
@@ -66,6 +67,9 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_RESOURCES;
 	if (!find_parents(client, in, qp))
 		return RI_ERR_INVALID_HANDLE;
+	if (kal_bool_is_odd(&in->init.privileged) || in->init.type > RI_QP_UD ||
+	    kal_access_is_odd(in->init.access))
+		return RI_ERR_INVALID_ARG;
 	if (in->init.privileged && !client->privileged)
 		return RI_ERR_PERMISSION;
 	if (in->init.type == RI_QP_UD && !qp->pd->rnic->attr.ud)
@@ -85,6 +89,13 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	return RI_SUCCESS;
 }
 
+static bool
+qp_attr_is_odd(const struct ri_qp_attr *attr)
+{
+	return kal_bool_is_odd(&attr->quiet) || kal_bool_is_odd(&attr->terminate_sent) ||
+	       kal_bool_is_odd(&attr->skip_time_wait) || kal_access_is_odd(attr->access);
+}
+
 /*
  * The rest of a connection's life goes through its own calls. And a queue pair begins anew only when
  * its last connection is over and the client knows how it ended, so that news of the old one are
@@ -93,6 +104,8 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 static enum ri_status
 may_modify(struct kal_client *client, struct kal_qp *qp, const struct kal_qp_modify_req *in)
 {
+	if ((in->mask & ~(uint32_t)KAL_QP_ATTR_ALL) != 0 || qp_attr_is_odd(&in->attr))
+		return RI_ERR_INVALID_ARG;
 	if ((in->mask & RI_QP_ATTR_STATE) == 0)
 		return RI_SUCCESS;
 	if (in->attr.state != RI_QPS_IDLE && in->attr.state != RI_QPS_ERROR)
@@ -137,6 +150,8 @@ qp_resize(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_INVALID_HANDLE;
 	if (!qp->pd->rnic->attr.wq_resizable)
 		return RI_ERR_UNSUPPORTED;
+	if (in->mask != 0 || qp_attr_is_odd(&in->attr))
+		return RI_ERR_INVALID_ARG;
 	out->attr = in->attr;
 	kal_conn_lock(qp->conn);
 	status = ri_call_qp_resize(&qp->pd->rnic->caller, qp->qp, &out->attr, &out->map);

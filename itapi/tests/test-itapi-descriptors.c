@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * it_ia_create with too few descriptors says IT_ERR_RESOURCES, whichever of them cannot be had; it works as
+ * soon as there are enough, and what failed has left none open. The first attempts are the first use of the
+ * library.
+ */
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "it_pair.h"
+
+#define ENOUGH 64 /* descriptors for one IA */
+
+/* The limit that leaves room for so many descriptors and no more: numbers may be free below others. */
+static rlim_t
+limit_of(unsigned room)
+{
+	int fd = 0;
+
+	for (;; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && room-- == 0)
+			return (rlim_t)fd;
+	}
+}
+
+static void
+test_few(void)
+{
+	struct rlimit limit, few;
+	unsigned short_of = 0;
+	it_status_t status;
+	it_ia_handle_t ia;
+
+	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	for (unsigned room = 0; room <= ENOUGH; room++) {
+		few = limit;
+		few.rlim_cur = limit_of(room);
+		g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
+		status = it_ia_create(pair_adapter(), 2, 0, &ia);
+		if (status == IT_SUCCESS)
+			pair_ok(it_ia_free(ia));
+		g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+		if (status != IT_SUCCESS)
+			g_assert_cmpint(status, ==, IT_ERR_RESOURCES);
+		short_of += status != IT_SUCCESS;
+		if (status == IT_SUCCESS && short_of > 0)
+			break;
+	}
+	g_assert_cmpuint(short_of, >, 0);
+	g_assert_cmpint(status, ==, IT_SUCCESS);
+}
+
+int
+main(int argc, char **argv)
+{
+	char *path;
+
+	/* No pair_main: it would use the library before. */
+	g_test_init(&argc, &argv, NULL);
+	g_assert_cmpint(argc, ==, 2);
+	pair_use(argv[1]);
+	path = g_strdup_printf("/itapi/%s/descriptors/few", argv[1]);
+	g_test_add_func(path, test_few);
+	g_free(path);
+	return g_test_run();
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Values of flat requests that can be wrong by themselves. A request may come from another process: a boolean
+ * that is neither 0 nor 1, a value outside its enumeration and a reserved member that is not 0 are refused with
+ * RI_ERR_INVALID_ARG, before anything looks at them.
+ */
+#ifndef KAL_CHECK_H
+#define KAL_CHECK_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "rnicpi_attr.h"
+
+#define KAL_ACCESS_ALL                                                          \
+	(RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE | RI_ACCESS_REMOTE_READ | \
+	 RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC | RI_ACCESS_BIND)
+#define KAL_QP_ATTR_ALL                                                           \
+	(RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD | RI_QP_ATTR_ORD | \
+	 RI_QP_ATTR_SOFT | RI_QP_ATTR_QKEY | RI_QP_ATTR_HARD)
+
+/* A boolean that is a number in the request. */
+static inline bool
+kal_flag_is_odd(uint32_t flag)
+{
+	return flag > 1;
+}
+
+/* One of type bool. Its octet is looked at, since an odd bool may not be read as one. */
+static inline bool
+kal_bool_is_odd(const bool *flag)
+{
+	uint8_t octet;
+
+	memcpy(&octet, flag, sizeof(octet));
+	return octet > 1;
+}
+
+static inline bool
+kal_addr_is_odd(const struct ri_addr *addr)
+{
+	return addr->family > RI_ADDR_GID;
+}
+
+static inline bool
+kal_service_is_odd(const struct ri_service *service)
+{
+	return service->kind > RI_SERVICE_IB;
+}
+
+static inline bool
+kal_access_is_odd(uint32_t access)
+{
+	return (access & ~(uint32_t)KAL_ACCESS_ALL) != 0;
+}
+
+#endif /* KAL_CHECK_H */
