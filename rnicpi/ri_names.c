@@ -8,7 +8,10 @@
  * Tables indexed by value; a value outside its enumeration has the name "?". Any thread, no state.
  */
 
+/* Providers that are shared objects call these: libitapi exports them (libitapi.map). */
+#pragma GCC visibility push(default)
 #include "rnicpi_types.h"
+#pragma GCC visibility pop
 
 #define NAME(value) [value] = #value
 

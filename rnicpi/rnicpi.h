@@ -75,8 +75,8 @@ enum ri_cm_event_kind {
 	RI_CM_REJECTED,    /**< The peer's consumer said no. */
 	RI_CM_FAILED,      /**< Anything else went wrong before it stood; see status. */
 	RI_CM_REQUEST_GONE, /**< The peer of an unanswered request of either kind gave up; names @ref ri_cm_event::request. */
-	RI_CM_DISCONNECTED,    /**< Orderly end. */
-	RI_CM_BROKEN,          /**< Any other end. */
+	RI_CM_DISCONNECTED,    /**< Orderly end of a connection (see ri_upcalls::cm_event). */
+	RI_CM_BROKEN,          /**< Any other end of a connection. */
 	RI_CM_TIME_WAIT_OVER,  /**< The QP may be reused. */
 	RI_CM_SERVICE_REQUEST, /**< Somebody asks a listener for datagrams; as REQUEST. */
 	RI_CM_SERVICE_REPLY,   /**< The answer; ctx is that of ri_cm_ops::resolve. */
@@ -145,7 +145,16 @@ struct ri_upcalls {
 	 * spigots also before ri_device_ops::open returned, and until close returned.
 	 */
 	void (*async_event)(void *self, const struct ri_async_event *event);
-	/** A connection moved (ri_cm_ops only). */
+	/**
+	 * A connection moved (ri_cm_ops only). Which upcall ends a connection depends on its form:
+	 * - by address (ri_cm_ops): exactly one RI_CM_DISCONNECTED or RI_CM_BROKEN here, after all completions of
+	 *   the QP have been made. An asynchronous event may say before what went wrong; it ends nothing, not
+	 *   even one that ri_event_is_end() knows.
+	 * - over a stream (ri_llp_ops): exactly one @ref async_event that ri_event_is_end() knows, after all
+	 *   completions; nothing comes here.
+	 * An attempt that never stood ends with RI_CM_REJECTED or RI_CM_FAILED instead; after
+	 * ri_cm_ops::disconnect any of the four may be its end.
+	 */
 	void (*cm_event)(void *self, const struct ri_cm_event *event);
 };
 

@@ -91,6 +91,11 @@ enum ri_wc_status {
 	RI_WC_STATUS_COUNT        /**< Number of values; not a status. */
 };
 
+/*
+ * The functions below are exported by libitapi, so a provider that is a shared object of its own links with it
+ * (-litapi) if it calls one of them, and needs nothing else of it.
+ */
+
 /** Name of a status, such as "RI_ERR_BUSY"; never NULL. @param status any value @return text */
 const char *ri_status_name(enum ri_status status);
 /** Name of a completion status; never NULL. @param status any value @return text */
@@ -119,14 +124,14 @@ enum ri_opcode {
 	RI_OP_RDMA_READ,  /**< RDMA Read; invalidates its sink at the end if RI_WR_INVALIDATE. */
 	RI_OP_FETCH_ADD,  /**< Atomic fetch and add, 64 bits. */
 	RI_OP_CMP_SWAP,   /**< Atomic compare and swap, 64 bits. */
-	RI_OP_BIND_MW,    /**< Bind a memory window. */
-	RI_OP_FAST_REG,   /**< Fast registration of an allocated STag (privileged). */
-	RI_OP_LOCAL_INV,  /**< Invalidate the STag of a window of ours. */
-	RI_OP_INV_MR,     /**< Invalidate the STag of a region of ours (privileged). */
-	RI_OP_SEND_UD,    /**< Datagram. */
-	RI_OP_RECV,       /**< Receive, RC. */
-	RI_OP_RECV_UD,    /**< Receive, UD. */
-	RI_OP_COUNT       /**< Number of values; not an opcode. */
+	RI_OP_BIND_MW, /**< Bind a memory window. One that is bound must be unbound first: RI_WC_MW_BIND. */
+	RI_OP_FAST_REG, /**< Fast registration of an allocated STag (privileged). */
+	RI_OP_LOCAL_INV, /**< Invalidate the STag of a window of ours. One that is not bound: success, no change. */
+	RI_OP_INV_MR,  /**< Invalidate the STag of a region of ours (privileged). */
+	RI_OP_SEND_UD, /**< Datagram. */
+	RI_OP_RECV,    /**< Receive, RC. */
+	RI_OP_RECV_UD, /**< Receive, UD. */
+	RI_OP_COUNT    /**< Number of values; not an opcode. */
 };
 
 /** Name of an opcode; never NULL. @param opcode any value @return text */
