@@ -54,15 +54,17 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 {
 	const struct ri_rnic_attr *attr = &rnic->attr;
 
-	/* Room for a list is asked for with ordinary regions too; a provider allocates it. */
-	if (init->length > attr->max_mr_length || init->max_pages > attr->max_pbl)
+	if (init->length > attr->max_mr_length)
 		return RI_ERR_LIMIT;
+	/* Room for a list is asked for with ordinary regions too, and a provider allocates it. */
 	if (init->pages == NULL && !init->unlinked)
-		return RI_SUCCESS;
+		return init->max_pages > attr->max_pbl ? RI_ERR_LIMIT : RI_SUCCESS;
 	if (init->unlinked ? !attr->fast_register
 			   : !(init->lengths != NULL ? attr->reg_ve_list
 						     : attr->reg_page_list || attr->reg_block_list))
 		return RI_ERR_UNSUPPORTED;
+	if (init->max_pages > attr->max_pbl)
+		return RI_ERR_LIMIT;
 	return client->privileged ? RI_SUCCESS : RI_ERR_PERMISSION;
 }
 
