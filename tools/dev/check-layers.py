@@ -36,7 +36,7 @@ RULES = {
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', VECTORS] + GLIB,
     'rnicpi/': [],
-    'rnicpi/ri_': GLIB,
+    'rnicpi/ri_': [],
     'rnicpi/tests/': GLIB,
     'vp/common/': PROVIDER_INTERFACE + ['rnicpi/support/*.h'] + GLIB,
     'vp/iwarp/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,

@@ -26,7 +26,7 @@ class Layers(tree_case.TreeCase):
                 ('itapi/it_ep.c', ('"ual.h"', '"ual/ual_dto.h"', '"it_api.h"', '<glib.h>')),
                 ('ual/ual_ia.c', ('"kal/kal_call.h"', '"it_api.h"', '"rnicpi_fast.h"', '"ual_ep.h"')),
                 ('kal/kal_ia.c', ('"rnicpi.h"', '"kal_cm.h"', '<gio/gio.h>', '<sys/socket.h>')),
-                ('rnicpi/ri_load.c', ('"rnicpi.h"', '"ri_call.h"', '<glib.h>')),
+                ('rnicpi/ri_load.c', ('"rnicpi.h"', '"ri_call.h"', '<dlfcn.h>')),
                 ('vp/iwarp/viw_qp.c', ('"vp/common/vsw_qp.h"', '"rnicpi/support/ri_ring.h"',
                                        '"mpa_frame.h"', '<rnicpi.h>')),
                 ('conformance/cf_main.c', ('<rnicpi.h>', '"vem_control.h"', '<it_api.h>')),
