@@ -18,7 +18,7 @@
 
 #define CONN_ROOM      8
 #define CLOSE_WAIT_US  (2 * 1000 * 1000)
-#define REASON_WAIT_US (200 * 1000)
+#define REASON_WAIT_US UINT64_C(60000000) /* the end comes after the last completion, soon */
 #define ANSWER_WAIT_US (2 * 1000 * 1000)
 #define POLLS_PER_LOOK 1024
 #define READS_AT_ONCE  16
@@ -307,7 +307,7 @@ explain_flush(struct tool_link *link, GError **error)
 
 	if (link->end != 0)
 		return explain_end(link, link->end, error);
-	if (it_evd_wait(link->conn_evd, REASON_WAIT_US, &event, NULL) != IT_SUCCESS)
+	if (wait_event(link, link->conn_evd, REASON_WAIT_US, &event) != IT_SUCCESS)
 		return tool_fail(error, TOOL_ERROR_PEER, "the connection ended");
 	return explain_end(link, event.event_number, error);
 }

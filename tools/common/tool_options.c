@@ -20,9 +20,31 @@
 #define MAX_SECONDS     86400
 #define MAX_CLIENTS     1024
 
+/* What the library logs: a line like our own, and as harmless to the terminal. */
+static GLogWriterOutput
+write_log(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer unused)
+{
+	const char *domain = NULL;
+	const char *message = NULL;
+
+	for (gsize i = 0; i < count; i++) {
+		if (g_str_equal(fields[i].key, "GLIB_DOMAIN"))
+			domain = fields[i].value;
+		else if (g_str_equal(fields[i].key, "MESSAGE"))
+			message = fields[i].value;
+	}
+	if (message == NULL || g_strcmp0(domain, "itapi") != 0)
+		return g_log_writer_default(level, fields, count, unused);
+	tool_complain(g_get_prgname() != NULL ? g_get_prgname() : domain, message);
+	return G_LOG_WRITER_HANDLED;
+}
+
 void
 tool_begin(void)
 {
+	/* Why the registry refuses a provider, and other lasting harm, is told if nobody chose a level. */
+	g_setenv("ITAPI_LOG", "warning", FALSE);
+	g_log_set_writer_func(write_log, NULL, NULL);
 	/* Only what says which characters the terminal knows; messages and numbers stay as they are. */
 	setlocale(LC_CTYPE, "");
 	tool_signal_watch();

@@ -31,7 +31,7 @@ struct tool_options {
 	uint16_t port_default;
 };
 
-/* What every program does first: locale, signals, stdout by lines. Before any thread. */
+/* What every program does first: locale, log, signals, stdout by lines. Before any thread. */
 void tool_begin(void);
 
 /*

@@ -54,6 +54,12 @@ struct cp_letter {
 	char *text; /* path, reason or checksum; never NULL once read */
 };
 
+/* As octets: how many, 0 if the path is too long. A reason that is too long is cut. */
+size_t cp_letter_write(const struct cp_letter *letter, uint8_t octets[TOOL_MAIL_SIZE]);
+
+/* False if that is no letter: too short, or its text too long or with a zero in it. */
+bool cp_letter_read(struct cp_letter *letter, void *octets, size_t len);
+
 bool cp_letter_send(struct tool_mail *mail, const struct cp_letter *letter, GError **error);
 
 /* Reads the next one; cp_letter_clear() it, also after a failure. */

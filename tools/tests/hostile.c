@@ -52,6 +52,7 @@ vector_of(const char *tool, const char *stands_for, va_list words)
 	const char *word;
 
 	g_ptr_array_add(argv, program_of(tool));
+	g_ptr_array_add(argv, g_strdup_printf("--timeout=%d", HOSTILE_PATIENCE));
 	while ((word = va_arg(words, const char *)) != NULL)
 		g_ptr_array_add(argv, g_strdup(g_str_equal(word, "@") ? stands_for : word));
 	g_ptr_array_add(argv, NULL);

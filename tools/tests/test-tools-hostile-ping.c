@@ -69,6 +69,35 @@ test_cut(void)
 	honest_is_served();
 }
 
+/* Letters that are longer than any of the protocol, up to the longest that a slot holds, and beyond. */
+static void
+test_long(void)
+{
+	static const size_t lens[] = {LETTER + 1, TOOL_MAIL_SIZE};
+	uint8_t octets[TOOL_MAIL_SIZE] = {[7] = START, [15] = 64};
+	struct hostile_end end;
+	struct tool_memory memory;
+	it_lmr_triplet_t part;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(lens); i++) {
+		hostile_enter(&end, &server, TOOL_PING);
+		hostile_send(&end, octets, lens[i]);
+		hostile_is_left(&end);
+		hostile_close(&end);
+	}
+	hostile_enter(&end, &server, TOOL_PING);
+	g_assert_false(tool_mail_send(&end.mail, octets, TOOL_MAIL_SIZE + 1, NULL));
+	g_assert_true(tool_memory_make(&memory, &end.adapter, TOOL_MAIL_SIZE + 1, IT_PRIV_NONE,
+				       false, NULL));
+	part = tool_memory_part(&memory, 0, TOOL_MAIL_SIZE + 1);
+	g_assert_cmpint(it_post_send(end.link.ep, &part, 1, 0, IT_COMPLETION_FLAG), ==, IT_SUCCESS);
+	hostile_is_left(&end);
+	tool_link_close(&end.link);
+	tool_memory_free(&memory);
+	hostile_close(&end);
+	honest_is_served();
+}
+
 static void
 test_first_word(void)
 {
@@ -247,6 +276,7 @@ main(int argc, char **argv)
 	hostile_server_start(&server, "it-ping", HOSTILE_SERVES, "--memory", "8m", "--clients", "8",
 			     NULL);
 	g_test_add_func("/tools/hostile/ping/cut", test_cut);
+	g_test_add_func("/tools/hostile/ping/long", test_long);
 	g_test_add_func("/tools/hostile/ping/first-word", test_first_word);
 	g_test_add_func("/tools/hostile/ping/memory", test_memory);
 	g_test_add_func("/tools/hostile/ping/out-of-turn", test_out_of_turn);

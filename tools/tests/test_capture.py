@@ -67,7 +67,7 @@ class Capture:
             size = os.path.getsize(self.path)
             time.sleep(0.5)
         self.dumpcap.send_signal(signal.SIGINT)
-        return self.dumpcap.communicate(timeout=30)[1]
+        return self.dumpcap.communicate(timeout=tool_runs.PATIENCE)[1]
 
 
 def tshark(path, *arguments):

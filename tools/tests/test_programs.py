@@ -115,7 +115,7 @@ def performance(kind, bench):
             if not 0 < said['min_us'] <= said['p50_us'] <= said['p99_us'] <= said['max_us']:
                 raise Failed('percentiles out of order: %s' % said)
     bench.both('it-test', ('--perf', kind, '-C', '20', '-S', '1m', '-t', '2')).expect(0, 'MB/s')
-    bench.both('it-test', ('--perf', kind, '-C', '3', '-S', '20m', '-b')).expect(0, 'both ways')
+    bench.both('it-test', ('--perf', kind, '-C', '3', '-S', '20m', '-b', '--sleep')).expect(0, 'both ways')
 
 
 def checked(kind, bench):
@@ -126,20 +126,22 @@ def checked(kind, bench):
     same(sizes, [run['operations'][0]['size'] for run in said['runs']])
     trips = {'send': 55, 'write': 0, 'read': 55}[kind]      # with the warm-up
     same([size * (trips + 50) for size in sizes], [run['verified_octets'] for run in said['runs']])
-    for more in (('--poll', '-S', '64'), ('--sleep', '-S', '64'), ('--sleep', '-S', '2m', '-b')):
-        bench.both('it-test', ('--perf', kind, '-C', '100', '-W', '200', '--verify', *more)).expect(
+    for more in (('--poll', '-S', '64', '-C', '50'), ('--sleep', '-S', '64', '-C', '100'),
+                 ('--sleep', '-S', '2m', '-C', '10', '-b')):
+        bench.both('it-test', ('--perf', kind, '-W', '200', '--verify', *more)).expect(
             0, 'data checked')
 
 
 def duration(bench):
-    said = bench.both('it-test', ('--perf', 'write', '-D', '300ms', '-b', '--json')).expect(0).json()
+    said = bench.both('it-test', ('--perf', 'write', '-D', '300ms', '-b', '--sleep',
+                                  '--json')).expect(0).json()
     same(0.3, said['duration'])
     if said['seconds'] < 0.3 or said['samples'] < 16 or said['done'] < 48:
         raise Failed('too short: %s' % said)
 
 
 def columns(bench):
-    said = bench.both('it-test', ('--perf', 'read', '-C', '20', '-S', '1-1m')).expect(0)
+    said = bench.both('it-test', ('--perf', 'read', '-C', '5', '-S', '1-1m', '--sleep')).expect(0)
     rows = said.out.splitlines()
     same(23, len(rows))     # what holds for all, heads, 21 sizes
     for row in rows:
@@ -291,6 +293,18 @@ def safe_terminal(bench):
                 raise Failed('the name is lost: ' + said.out)
 
 
+def refused_provider(bench):
+    """An adapter whose provider the registry refuses: the reason is told, as harmless text."""
+    with Folder() as folder:
+        folder.file('no\033[31mobject.so', b'no object at all')
+        there = {'env': {**os.environ, 'ITAPI_PROVIDER_PATH': folder.path}}
+        for words in (('it-info',), ('it-info', '-a', 'other'), ('it-ping', '-a', 'other', HOST)):
+            said = run(bench.tools, *words, **there).expect(
+                1 if 'other' in words else 0, words[0] + ': warning: registry: ',
+                r'no\x1b[31mobject.so: ')
+            same([], re.findall(r'[^\n -~]', said.out + said.err))
+
+
 def stopped_ping(bench):
     """On a terminal there is a line each second, and the figures outlive ^C."""
     ours, theirs = pty.openpty()
@@ -403,6 +417,7 @@ EVERYWHERE = [
 PAIRS = [
     ('command-lines', command_lines), ('no-adapter', no_adapter), ('nobody-there', nobody_there),
     ('no-file', no_file), ('versions', versions), ('safe-terminal', safe_terminal),
+    ('refused-provider', refused_provider),
     ('stopped-ping', stopped_ping), ('stopped-json', stopped_json),
     ('silent-there', silent_there), ('wrong-tool', wrong_tool), ('port-in-use', port_in_use),
     ('many-clients', many_clients),

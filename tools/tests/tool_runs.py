@@ -41,12 +41,18 @@ class Done:
             raise Failed('no JSON: %s: %s%s' % (error, self.out, self.err)) from error
 
 
+def command(tools, name, arguments):
+    """The words of a tool's command line; it has as much patience as we, unless a test says other."""
+    patience = [] if name == 'it-info' or '--timeout' in arguments else ['--timeout', str(PATIENCE)]
+    return [os.path.join(tools, name), *patience, *arguments]
+
+
 class Server:
     """A server process that listens; `with` ends it."""
 
     def __init__(self, tools, name, *arguments, port=0):
         self.process = subprocess.Popen(
-            [os.path.join(tools, name), '-p', str(port), *arguments],
+            command(tools, name, ['-p', str(port), *arguments]),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.err = ''
         self.port = self.wait_for_port()
@@ -89,7 +95,7 @@ class Server:
 
 
 def start(tools, name, *arguments, **keywords):
-    return subprocess.Popen([os.path.join(tools, name), *arguments], stdin=subprocess.DEVNULL,
+    return subprocess.Popen(command(tools, name, arguments), stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
 
 
