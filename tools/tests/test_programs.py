@@ -164,6 +164,23 @@ def copies(bench):
         same(['copy', 'source'], folder.names())
 
 
+def progress(bench):
+    """The bar says how much of how much, how fast, and how long it will take; on 80 columns."""
+    with Folder() as folder:
+        source = folder.file('source', SOME)
+        said = bench.copy(folder, source, '@copy', '--progress').expect(0)
+        bars = [bar for bar in re.split(r'[\r\n]', said.err) if bar.startswith('[')]
+        for bar in bars:
+            if len(bar) > 80 or not re.fullmatch(
+                    r'\[[#.]+\] +\d+% +[\d.]+ [kM]?B of +3\.2 MB +[\d.]+ MB/s +\d+:\d\d left', bar):
+                raise Failed('what a bar: %r' % bar)
+        if not bars or '100%' not in bars[-1]:
+            raise Failed('no full bar in %r' % said.err)
+        same('', bench.copy(folder, source, '@copy').err)       # nobody looks
+        said = bench.copy(folder, source, '@copy', '--progress', '-q')
+        same(('', ''), (said.out, said.err))
+
+
 def small_copies(bench):
     with Folder() as folder:
         for size in (0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1):
@@ -411,7 +428,7 @@ EVERYWHERE = [
       for kind in ('write', 'read', 'send')],
     *[('checked-' + kind, functools.partial(checked, kind)) for kind in ('write', 'read', 'send')],
     ('duration', duration), ('columns', columns),
-    ('copies', copies), ('small-copies', small_copies), ('walls', walls), ('no-room', no_room),
+    ('copies', copies), ('progress', progress), ('small-copies', small_copies), ('walls', walls), ('no-room', no_room),
 ]
 
 PAIRS = [
