@@ -138,10 +138,12 @@ verify(const struct tool_memory *memory, size_t size, uint64_t seed, const char 
 }
 
 static bool
-open_end(struct end *end, struct tool_adapter *adapter, unsigned seconds, GError **error)
+open_end(struct end *end, struct tool_adapter *adapter, unsigned seconds,
+	 const atomic_bool *give_up, GError **error)
 {
 	struct tool_link_spec spec = tool_mail_spec(seconds);
 
+	spec.give_up = give_up;
 	memset(end, 0, sizeof(*end));
 	return tool_link_make(&end->link, adapter, &spec, error) &&
 	       tool_mail_open(&end->mail, &end->link, error);
@@ -292,7 +294,7 @@ client_on(struct ping *ping, struct tool_adapter *adapter, uint16_t port, GError
 	bool good;
 
 	hello.session = (uint64_t)g_random_int() << 32 | g_random_int();
-	good = open_end(&end, adapter, ping->options.seconds, error);
+	good = open_end(&end, adapter, ping->options.seconds, NULL, error);
 	end.size = ping->size;
 	end.seed = hello.session;
 	good = good &&
@@ -373,12 +375,13 @@ begin(struct end *end, uint64_t memory, GError **error)
 }
 
 static bool
-serve_client(struct end *end, uint64_t memory, GError **error)
+serve_client(struct end *end, struct tool_client *client, uint64_t memory, GError **error)
 {
 	struct letter letter;
 
 	if (!begin(end, memory, error))
 		return false;
+	atomic_store(&client->spoke, true);
 	for (;;) {
 		GError *trouble = NULL;
 
@@ -411,9 +414,9 @@ serve_one(void *arg, struct tool_client *client, GError **error)
 	struct end end;
 	bool good;
 
-	good = open_end(&end, client->adapter, ping->options.seconds, error) &&
+	good = open_end(&end, client->adapter, ping->options.seconds, &client->give_up, error) &&
 	       tool_link_accept(&end.link, &client->request, &client->hello, error) &&
-	       serve_client(&end, ping->options.memory, error);
+	       serve_client(&end, client, ping->options.memory, error);
 	close_end(&end);
 	return good;
 }

@@ -357,7 +357,7 @@ too_late(const struct tool_link *link, GError **error)
 static bool
 gave_up(GError **error)
 {
-	return tool_fail(error, TOOL_ERROR_PEER, "the run is over");
+	return tool_fail(error, TOOL_ERROR_PEER, "given up");
 }
 
 /* Whether a thread that polls since then has a reason to go on. */

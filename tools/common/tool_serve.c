@@ -20,6 +20,7 @@
 #define QUEUED_MAX 4                     /* connections of a run that wait for its thread */
 #define LOOK_US    (100 * 1000)          /* how often a wait for one looks after other things */
 #define STACK      ((size_t)1024 * 1024) /* octets */
+#define WAITING    16                    /* clients that wait for a place that is being cleared */
 
 struct guest {
 	struct tool_client client;
@@ -39,8 +40,10 @@ struct tool_guests {
 	pthread_cond_t changed; /* a request was queued */
 	struct guest *first;
 	size_t count;
-	uint64_t served; /* ever */
-	int wake;        /* eventfd: a guest is done */
+	uint64_t served;                     /* ever */
+	int wake;                            /* eventfd: a guest is done */
+	struct tool_client waiting[WAITING]; /* the server's thread only */
+	size_t waiting_count;
 };
 
 static struct guest *
@@ -82,18 +85,22 @@ start(struct guest *guest)
 	return good;
 }
 
-/* A new client, unless there are as many as may be. */
+static bool
+full(const struct tool_service *service, const struct tool_guests *guests)
+{
+	return guests->count >= (service->options->persistent ? service->options->clients : 1);
+}
+
+/* A new client. */
 static bool
 welcome(const struct tool_service *service, struct tool_guests *guests,
 	const struct tool_client *client)
 {
-	size_t most = service->options->persistent ? service->options->clients : 1;
-	struct guest *guest;
+	struct guest *guest = g_new0(struct guest, 1);
 
-	if (guests->count >= most)
-		return false;
-	guest = g_new0(struct guest, 1);
-	guest->client = *client;
+	guest->client.adapter = client->adapter;
+	guest->client.request = client->request;
+	guest->client.hello = client->hello;
 	guest->client.guests = guests;
 	guest->service = service;
 	if (!start(guest)) {
@@ -131,6 +138,60 @@ pass_on(struct tool_guests *guests, const it_conn_request_event_t *request,
 	return good;
 }
 
+/* Ends the oldest guest that has said nothing yet; false if all have, or are being ended. */
+static bool
+make_room(const struct tool_service *service, struct tool_guests *guests)
+{
+	struct guest *oldest = NULL;
+
+	if (!service->options->persistent)
+		return false;
+	pthread_mutex_lock(&guests->lock);
+	for (struct guest *guest = guests->first; guest != NULL; guest = guest->next) {
+		if (!guest->done && !atomic_load(&guest->client.spoke) &&
+		    !atomic_load(&guest->client.give_up))
+			oldest = guest; /* the list begins with the newest */
+	}
+	if (oldest != NULL)
+		atomic_store(&oldest->client.give_up, true);
+	pthread_mutex_unlock(&guests->lock);
+	if (oldest != NULL)
+		tool_complain(service->program, "a silent client loses its place to another");
+	return oldest != NULL;
+}
+
+/* A place for a new client, now or as soon as one that is silent has left. */
+static bool
+place(const struct tool_service *service, struct tool_guests *guests,
+      const struct tool_client *client)
+{
+	struct tool_client *waiting = &guests->waiting[guests->waiting_count];
+
+	if (!full(service, guests))
+		return welcome(service, guests, client);
+	if (guests->waiting_count == WAITING || !make_room(service, guests))
+		return false;
+	waiting->adapter = client->adapter;
+	waiting->request = client->request;
+	waiting->hello = client->hello;
+	guests->waiting_count++;
+	return true;
+}
+
+/* Lets clients in that waited for a place. */
+static void
+let_in(const struct tool_service *service, struct tool_guests *guests)
+{
+	while (guests->waiting_count > 0 && !full(service, guests)) {
+		struct tool_client *first = &guests->waiting[0];
+
+		if (!welcome(service, guests, first))
+			tool_link_refuse(&first->request, service->tool, TOOL_BUSY);
+		guests->waiting_count--;
+		memmove(first, first + 1, guests->waiting_count * sizeof(*first));
+	}
+}
+
 static void
 admit(const struct tool_service *service, struct tool_guests *guests,
       struct tool_listener *listener, const it_conn_request_event_t *request)
@@ -142,7 +203,7 @@ admit(const struct tool_service *service, struct tool_guests *guests,
 		tool_complain(service->program, stranger->message);
 		return;
 	}
-	if (!(client.hello.index == 0 ? welcome(service, guests, &client)
+	if (!(client.hello.index == 0 ? place(service, guests, &client)
 				      : pass_on(guests, request, &client.hello)))
 		tool_link_refuse(request, service->tool, TOOL_BUSY);
 }
@@ -229,6 +290,7 @@ serve_on(const struct tool_service *service, struct tool_guests *guests,
 
 		if (!persistent && guests->served > 0 && guests->count == 0)
 			return good;
+		let_in(service, guests);
 		if (too_late(service, guests, begin, error))
 			return false;
 		while (tool_listener_take(listener, &request, &trouble))

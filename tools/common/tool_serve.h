@@ -8,10 +8,13 @@
  * run (index 0 of its greeting) makes a client with a thread of its own; further connections of that
  * run go to this thread. All others are refused at once: other programs, other versions, connections
  * of no run, and clients beyond the limit. So no client waits for another, and a client that is
- * silent, lies or dies costs only its own place.
+ * silent, lies or dies costs only its own place. When all places are taken, the oldest client that has
+ * not said a word yet loses its own, and the new one waits for that.
  */
 #ifndef TOOL_SERVE_H
 #define TOOL_SERVE_H
+
+#include <stdatomic.h>
 
 #include "tool_adapter.h"
 #include "tool_link.h"
@@ -24,6 +27,8 @@ struct tool_client {
 	it_conn_request_event_t request; /* its first connection, to be accepted */
 	struct tool_hello hello;
 	struct tool_guests *guests; /* the server's list of them */
+	atomic_bool spoke;          /* it has sent its first letter; set by who serves it */
+	atomic_bool give_up;        /* for the spec of its first connection */
 };
 
 struct tool_service {

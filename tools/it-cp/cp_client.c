@@ -18,10 +18,12 @@ struct cp_local {
 };
 
 bool
-cp_end_open(struct cp_end *end, struct tool_adapter *adapter, unsigned seconds, GError **error)
+cp_end_open(struct cp_end *end, struct tool_adapter *adapter, unsigned seconds,
+	    const atomic_bool *give_up, GError **error)
 {
 	struct tool_link_spec spec = tool_mail_spec(seconds);
 
+	spec.give_up = give_up;
 	memset(end, 0, sizeof(*end));
 	return tool_link_make(&end->link, adapter, &spec, error) &&
 	       tool_mail_open(&end->mail, &end->link, error);
@@ -206,7 +208,7 @@ connect_to(struct cp_job *job, struct tool_adapter *adapter, struct cp_end *end,
 	struct tool_way way = {.host = job->options.self ? NULL : job->host, .port = port};
 
 	return tool_adapter_path(adapter, way.host, &way.path, error) &&
-	       cp_end_open(end, adapter, job->options.seconds, error) &&
+	       cp_end_open(end, adapter, job->options.seconds, NULL, error) &&
 	       tool_link_connect(&end->link, &way, &hello, error);
 }
 

@@ -92,6 +92,13 @@ serve_request(struct cp_end *end, int folder, const struct cp_letter *request, G
 }
 
 static bool
+spoken(struct tool_client *client)
+{
+	atomic_store(&client->spoke, true);
+	return true;
+}
+
+static bool
 serve_one(void *arg, struct tool_client *client, GError **error)
 {
 	const struct service *serving = arg;
@@ -100,9 +107,9 @@ serve_one(void *arg, struct tool_client *client, GError **error)
 	struct cp_end end;
 	bool good;
 
-	good = cp_end_open(&end, client->adapter, options->seconds, error) &&
+	good = cp_end_open(&end, client->adapter, options->seconds, &client->give_up, error) &&
 	       tool_link_accept(&end.link, &client->request, &client->hello, error) &&
-	       cp_letter_receive(&end.mail, &letter, error) &&
+	       cp_letter_receive(&end.mail, &letter, error) && spoken(client) &&
 	       serve_request(&end, serving->folder, &letter, error);
 	cp_letter_clear(&letter);
 	cp_end_close(&end);

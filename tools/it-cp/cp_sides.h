@@ -32,7 +32,7 @@ struct cp_end {
 };
 
 bool cp_end_open(struct cp_end *end, struct tool_adapter *adapter, unsigned seconds,
-		 GError **error);
+		 const atomic_bool *give_up, GError **error);
 void cp_end_close(struct cp_end *end);
 
 /* Which of the two is remote, and its parts. */

@@ -58,7 +58,7 @@ client_on(const struct test_job *job, struct test_session *session, uint16_t por
 	struct tool_way way = {.host = job->host, .port = port};
 	struct test_report report;
 	bool good = tool_adapter_path(session->adapter, job->host, &way.path, error) &&
-		    test_session_control(session, error) &&
+		    test_session_control(session, NULL, error) &&
 		    tool_link_connect(&session->control, &way, &session->hello, error);
 
 	test_report_begin(&report, job);

@@ -118,8 +118,10 @@ serve_runs(struct test_session *session, struct tool_client *client, uint64_t me
 		GError *trouble = NULL;
 		bool over = false;
 
-		if (receive_plan(session, memory, &over, &trouble) &&
-		    run(session, client, &trouble)) {
+		bool good = receive_plan(session, memory, &over, &trouble);
+
+		atomic_store(&client->spoke, good);
+		if (good && run(session, client, &trouble)) {
 			test_session_clear(session);
 			continue;
 		}
@@ -144,7 +146,7 @@ serve_one(void *arg, struct tool_client *client, GError **error)
 	};
 	bool good;
 
-	good = test_session_control(&session, error) &&
+	good = test_session_control(&session, &client->give_up, error) &&
 	       tool_link_accept(&session.control, &client->request, &session.hello, error) &&
 	       serve_runs(&session, client, job->options.memory, error);
 	test_session_close(&session);

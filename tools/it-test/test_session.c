@@ -20,10 +20,11 @@ struct test_crew {
 };
 
 bool
-test_session_control(struct test_session *session, GError **error)
+test_session_control(struct test_session *session, const atomic_bool *give_up, GError **error)
 {
 	struct tool_link_spec spec = tool_mail_spec(session->seconds);
 
+	spec.give_up = give_up;
 	return tool_link_make(&session->control, session->adapter, &spec, error) &&
 	       tool_mail_open(&session->mail, &session->control, error);
 }

@@ -48,7 +48,8 @@ struct test_job {
 	char *host;
 };
 
-bool test_session_control(struct test_session *session, GError **error); /* made, unconnected */
+/* Made, unconnected. give_up: as that of a tool_link_spec. */
+bool test_session_control(struct test_session *session, const atomic_bool *give_up, GError **error);
 
 /* Octets that one side of this plan takes: buffers, and what connections and threads cost. */
 uint64_t test_session_octets(const struct test_plan *plan);

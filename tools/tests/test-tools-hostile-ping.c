@@ -11,7 +11,7 @@
 #include "hostile.h"
 
 #define LETTER 64
-#define SILENT 8
+#define PLACES 8
 
 enum word {
 	START = 1,
@@ -185,7 +185,7 @@ test_no_memory(void)
 static void
 test_silent(void)
 {
-	struct hostile_end ends[SILENT - 1];
+	struct hostile_end ends[PLACES - 1];
 	struct hostile_end one;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
@@ -198,20 +198,39 @@ test_silent(void)
 	honest_is_served();
 }
 
-/* One more than there are places: it hears that the server is busy. */
+/* All places are taken by clients that have spoken: one more hears that the server is busy. */
 static void
 test_full(void)
 {
-	struct hostile_end ends[SILENT];
+	struct hostile_end ends[PLACES];
 	g_autofree char *output = NULL;
 
-	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
 		hostile_enter(&ends[i], &server, TOOL_PING);
+		say(&ends[i], START, 64, 0, 0);
+		heard(&ends[i], START);
+	}
 	g_assert_cmpint(hostile_run(&output, &server, "it-ping", "-p", "@", "127.0.0.1", NULL), ==,
 			1);
 	g_assert_nonnull(strstr(output, "busy"));
 	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
 		hostile_close(&ends[i]);
+}
+
+/* All places are taken by clients that say nothing: the oldest loses its own to one that speaks. */
+static void
+test_silent_and_full(void)
+{
+	struct hostile_end ends[PLACES];
+
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		hostile_enter(&ends[i], &server, TOOL_PING);
+	for (size_t i = 0; i < 3; i++)
+		honest_is_served();
+	hostile_is_left(&ends[0]);
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		hostile_close(&ends[i]);
+	hostile_server_said(&server, "loses its place");
 }
 
 /* Greetings of other programs, other versions, and of no run. */
@@ -283,6 +302,7 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/hostile/ping/no-memory", test_no_memory);
 	g_test_add_func("/tools/hostile/ping/silent", test_silent);
 	g_test_add_func("/tools/hostile/ping/full", test_full);
+	g_test_add_func("/tools/hostile/ping/silent-and-full", test_silent_and_full);
 	g_test_add_func("/tools/hostile/ping/greetings", test_greetings);
 	g_test_add_func("/tools/hostile/ping/mute-streams", test_mute_streams);
 	g_test_add_func("/tools/hostile/ping/deadline", test_deadline);

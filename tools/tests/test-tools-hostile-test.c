@@ -335,7 +335,7 @@ run_with_wrong_data(enum test_kind kind, GError **error)
 
 	g_assert_true(tool_adapter_open(&adapter, "iwarp", NULL));
 	g_assert_true(tool_adapter_path(&adapter, way.host, &way.path, NULL));
-	g_assert_true(test_session_control(&session, NULL));
+	g_assert_true(test_session_control(&session, NULL, NULL));
 	g_assert_true(tool_link_connect(&session.control, &way, &session.hello, NULL));
 	g_assert_true(tool_mail_send(&session.mail, octets, len, NULL));
 	g_assert_true(test_session_hear(&session, NULL));
