@@ -7,6 +7,7 @@ Only files whose text changes are written, so a second build is as short as the 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -82,13 +83,16 @@ class Build:
 
     def __init__(self, root, folder, jobs):
         self.root, self.folder, self.jobs = root, folder, jobs
+        self.changed = {}
+        self.plain = []     # files whose mutants do not compile, so that they have none
         self.copy = os.path.join(folder, 'src')
         self.out = os.path.join(folder, 'out')
 
     def prepare(self, mutants):
         """Copies the tree with the mutants and configures the build."""
         header = os.path.join(self.copy, mutant_data.FOLDER, 'mutant.h')
-        copy_tree(self.root, self.copy, mutant_data.rewrite_all(self.root, mutants, header))
+        self.changed = mutant_data.rewrite_all(self.root, mutants, header)
+        copy_tree(self.root, self.copy, self.changed)
         setup = ['meson', 'setup', self.out, self.copy, *OPTIONS]
         if os.path.exists(os.path.join(self.out, 'build.ninja')):
             return
@@ -116,6 +120,23 @@ class Build:
         files = {target['id']: target['filename'] for target in self.introspect('targets')}
         wanted = {os.path.relpath(name, self.out) for test in tests
                   for needed in known[test]['depends'] for name in files.get(needed, [])}
-        run_logged(['ninja', '-C', self.out, '-j', str(self.jobs), *sorted(wanted)],
-                   os.path.join(self.folder, 'build.log'))
-        return known
+        log = os.path.join(self.folder, 'build.log')
+        for _ in range(3):
+            try:
+                run_logged(['ninja', '-C', self.out, '-k', '0', '-j', str(self.jobs), *sorted(wanted)], log)
+                return known
+            except BuildFailed:
+                if not self.restore_failed(log):
+                    raise
+        raise BuildFailed(f'mutants do not compile; see {log}')
+
+    def restore_failed(self, log):
+        """Takes the mutants out of files that do not compile with them; False: there are none."""
+        with open(log, encoding='utf-8', errors='replace') as file:
+            named = set(re.findall(r'src/([^\s:]+\.[ch]):\d+:\d+: error', file.read()))
+        failed = sorted(path for path in named if path in self.changed)
+        for path in failed:
+            del self.changed[path]
+        self.plain += failed
+        copy_tree(self.root, self.copy, self.changed)
+        return bool(failed)

@@ -357,9 +357,9 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/vsw/mem/borders/uses", test_uses);
 	g_test_add_func("/vsw/mem/borders/registration", test_registration);
 	g_test_add_func("/vsw/mem/borders/every-right", test_every_right);
-	g_test_add_func("/vsw/mem/borders/uses", test_uses);
 	g_test_add_func("/vsw/mem/borders/copy-of-nothing", test_copy_of_nothing);
 	g_test_add_func("/vsw/mem/borders/window-rights", test_window_rights);
 	g_test_add_func("/vsw/mem/borders/window-bounds", test_window_bounds);

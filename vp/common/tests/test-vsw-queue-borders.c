@@ -16,7 +16,7 @@ test_last_segment(void)
 		uint8_t room[sizeof(struct vsw_wqe) + 5 * sizeof(struct ri_sge)];
 	} room;
 	struct vsw_wq wq;
-	uint32_t size = 2;
+	uint32_t size = 8; /* of which the first two are used */
 	uint32_t index;
 
 	g_assert_cmpint(vsw_wq_create(&wq, &size, 5), ==, RI_SUCCESS);
