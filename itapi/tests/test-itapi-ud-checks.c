@@ -580,7 +580,8 @@ add(void)
 	pair_add("ud/r-24-not-offered", test_not_offered);
 	pair_add("ud/create-handles", test_create_handles);
 	pair_add("ud/create-limits", test_create_limits);
-	pair_add("ud/create-overflowed", test_create_overflowed);
+	pair_add_for(NEEDS_OVERFLOW | NEEDS_EVD_RESIZE, "ud/create-overflowed",
+		     test_create_overflowed);
 	pair_add_bare("ud/unprivileged", test_unprivileged);
 	pair_add_bare("ud/privileged", test_privileged);
 	pair_add("ud/query", test_query);

@@ -508,7 +508,7 @@ add(void)
 	pair_add("ud/r-24-states", test_states);
 	pair_add("ud/hasty-reset", test_hasty_reset);
 	pair_add("ud/receive-fails", test_receive_fails);
-	pair_add("ud/overflow", test_overflow);
+	pair_add_for(NEEDS_OVERFLOW | NEEDS_EVD_RESIZE, "ud/overflow", test_overflow);
 	pair_add("ud/ia-free", test_ia_free);
 	pair_add("ud/threads", test_threads);
 }
