@@ -499,7 +499,11 @@ typedef struct it_addr_handle_s *it_addr_handle_t;
 typedef struct it_ud_svc_req_handle_s *it_ud_svc_req_handle_t;
 
 /** No object: never a valid handle. */
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define IT_NULL_HANDLE nullptr
+#else
 #define IT_NULL_HANDLE ((it_handle_t)NULL)
+#endif
 
 /** Kind of object behind a handle, as it_get_handle_type() tells it. */
 typedef enum {
@@ -4195,8 +4199,9 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
  * @retval IT_ERR_INVALID_EVD_TYPE Not the number of a stream.
- * @retval IT_ERR_INVALID_FLAGS Unknown bits, the default overflow mode beside another, or
- *     #IT_EVD_DEQUEUE_NOTIFICATIONS on a simple EVD.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits, the default overflow mode beside another,
+ *     #IT_EVD_DEQUEUE_NOTIFICATIONS on a simple EVD, or any overflow mode on an aggregate, which has no
+ *     queue that could overflow: #IT_EVD_OVERFLOW_DEFAULT included. 0 is right there.
  * @retval IT_ERR_INVALID_QUEUE_SIZE 0.
  * @retval IT_ERR_RESOURCE_QUEUE_SIZE Beyond the adapter: events in one EVD.
  * @retval IT_ERR_INVALID_THRESHOLD The threshold is above the queue size.
@@ -4813,6 +4818,266 @@ it_status_t it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triple
 #ifdef __cplusplus
 }
 #endif
+
+/**
+ * @cond
+ *
+ * In C++ an enumeration is no integer: bits of one joined by | are one again here, and where a call takes
+ * flags it takes their union as an integer, too, of which 0 is the usual one. The functions
+ * above stay what they are; these add ways to call them. Nothing of it is in the library.
+ */
+#ifdef __cplusplus
+extern "C++" {
+
+#define ITX_FLAGS(type)                                                                        \
+	constexpr type operator|(type a, type b)                                               \
+	{                                                                                      \
+		return static_cast<type>(static_cast<unsigned>(a) | static_cast<unsigned>(b)); \
+	}                                                                                      \
+	constexpr type operator&(type a, type b)                                               \
+	{                                                                                      \
+		return static_cast<type>(static_cast<unsigned>(a) & static_cast<unsigned>(b)); \
+	}                                                                                      \
+	inline type &operator|=(type &a, type b)                                               \
+	{                                                                                      \
+		return a = a | b;                                                              \
+	}
+
+ITX_FLAGS(it_ah_flags_t)
+ITX_FLAGS(it_cn_est_flags_t)
+ITX_FLAGS(it_dto_flags_t)
+ITX_FLAGS(it_ep_rc_creation_flags_t)
+ITX_FLAGS(it_evd_flags_t)
+ITX_FLAGS(it_listen_flags_t)
+ITX_FLAGS(it_lmr_flag_t)
+ITX_FLAGS(it_mem_priv_t)
+ITX_FLAGS(it_sc_flags_t)
+ITX_FLAGS(it_addr_param_mask_t)
+ITX_FLAGS(it_ep_param_mask_t)
+ITX_FLAGS(it_evd_param_mask_t)
+ITX_FLAGS(it_listen_param_mask_t)
+ITX_FLAGS(it_lmr_param_mask_t)
+ITX_FLAGS(it_pz_param_mask_t)
+ITX_FLAGS(it_rmr_param_mask_t)
+ITX_FLAGS(it_srq_param_mask_t)
+ITX_FLAGS(it_ud_svc_req_param_mask_t)
+
+#undef ITX_FLAGS
+
+inline it_status_t
+it_address_handle_create(it_pz_handle_t pz_handle, const it_path_t *destination_path, int ah_flags,
+			 it_addr_handle_t *addr_handle)
+{
+	return it_address_handle_create(pz_handle, destination_path,
+					static_cast<it_ah_flags_t>(ah_flags), addr_handle);
+}
+
+inline it_status_t
+it_ep_connect(it_ep_handle_t ep_handle, const it_path_t *path,
+	      const it_conn_attributes_t *conn_attr, const it_conn_qual_t *connect_qual,
+	      int cn_est_flags, const unsigned char *private_data, size_t private_data_length)
+{
+	return it_ep_connect(ep_handle, path, conn_attr, connect_qual,
+			     static_cast<it_cn_est_flags_t>(cn_est_flags), private_data,
+			     private_data_length);
+}
+
+inline it_status_t
+it_ep_rc_create(it_pz_handle_t pz_handle, it_evd_handle_t request_sevd_handle,
+		it_evd_handle_t recv_sevd_handle, it_evd_handle_t connect_sevd_handle, int flags,
+		const it_ep_attributes_t *ep_attr, it_ep_handle_t *ep_handle)
+{
+	return it_ep_rc_create(pz_handle, request_sevd_handle, recv_sevd_handle,
+			       connect_sevd_handle, static_cast<it_ep_rc_creation_flags_t>(flags),
+			       ep_attr, ep_handle);
+}
+
+inline it_status_t
+it_evd_create(it_ia_handle_t ia_handle, it_event_type_t event_number, int evd_flag,
+	      size_t sevd_queue_size, size_t sevd_threshold, it_evd_handle_t aevd_handle,
+	      it_evd_handle_t *evd_handle, int *fd)
+{
+	return it_evd_create(ia_handle, event_number, static_cast<it_evd_flags_t>(evd_flag),
+			     sevd_queue_size, sevd_threshold, aevd_handle, evd_handle, fd);
+}
+
+inline it_status_t
+it_listen_create(it_ia_handle_t ia_handle, size_t spigot_id, it_evd_handle_t connect_evd, int flags,
+		 it_conn_qual_t *conn_qual, it_listen_handle_t *listen_handle)
+{
+	return it_listen_create(ia_handle, spigot_id, connect_evd,
+				static_cast<it_listen_flags_t>(flags), conn_qual, listen_handle);
+}
+
+inline it_status_t
+it_lmr_create10(it_pz_handle_t pz_handle, void *addr, it_length_t length, int privs, int flags,
+		uint32_t shared_id, it_lmr_handle_t *lmr_handle, it_rmr_context_t *rmr_context)
+{
+	return it_lmr_create10(pz_handle, addr, length, static_cast<it_mem_priv_t>(privs),
+			       static_cast<it_lmr_flag_t>(flags), shared_id, lmr_handle,
+			       rmr_context);
+}
+
+inline it_status_t
+it_lmr_create20(it_pz_handle_t pz_handle, void *addr, it_length_t length, it_addr_mode_t addr_mode,
+		int privs, int flags, uint32_t shared_id, it_lmr_handle_t *lmr_handle,
+		it_rmr_context_t *rmr_context)
+{
+	return it_lmr_create20(pz_handle, addr, length, addr_mode,
+			       static_cast<it_mem_priv_t>(privs), static_cast<it_lmr_flag_t>(flags),
+			       shared_id, lmr_handle, rmr_context);
+}
+
+inline it_status_t
+it_lmr_create21(it_pz_handle_t pz_handle, void *addr, it_iobl_t *iobl, it_length_t length,
+		it_addr_mode_t addr_mode, int privs, int flags, uint32_t shared_id,
+		it_lmr_handle_t *lmr_handle, it_rmr_context_t *rmr_context)
+{
+	return it_lmr_create21(pz_handle, addr, iobl, length, addr_mode,
+			       static_cast<it_mem_priv_t>(privs), static_cast<it_lmr_flag_t>(flags),
+			       shared_id, lmr_handle, rmr_context);
+}
+
+inline it_status_t
+it_lmr_create_unlinked(it_pz_handle_t pz_handle, size_t iobl_num_elts, int flags,
+		       uint32_t shared_id, it_lmr_handle_t *lmr_handle)
+{
+	return it_lmr_create_unlinked(pz_handle, iobl_num_elts, static_cast<it_lmr_flag_t>(flags),
+				      shared_id, lmr_handle);
+}
+
+inline it_status_t
+it_lmr_link(it_lmr_handle_t lmr_handle, const void *addr, const it_iobl_t *iobl, it_length_t length,
+	    it_addr_mode_t addr_mode, int privs, it_ep_handle_t ep_handle, it_dto_cookie_t cookie,
+	    int dto_flags, it_rmr_context_t *rmr_context)
+{
+	return it_lmr_link(lmr_handle, addr, iobl, length, addr_mode,
+			   static_cast<it_mem_priv_t>(privs), ep_handle, cookie,
+			   static_cast<it_dto_flags_t>(dto_flags), rmr_context);
+}
+
+inline it_status_t
+it_lmr_unlink(it_lmr_handle_t lmr_handle, it_ep_handle_t ep_handle, it_dto_cookie_t cookie,
+	      int dto_flags)
+{
+	return it_lmr_unlink(lmr_handle, ep_handle, cookie, static_cast<it_dto_flags_t>(dto_flags));
+}
+
+inline it_status_t
+it_post_atomic(it_ep_handle_t ep_handle, it_atomic_op_t op, uint64_t swap_or_add, uint64_t compare,
+	       const it_lmr_triplet_t *result, it_dto_cookie_t cookie, int dto_flags,
+	       it_rdma_addr_t rdma_addr, it_rmr_context_t rmr_context)
+{
+	return it_post_atomic(ep_handle, op, swap_or_add, compare, result, cookie,
+			      static_cast<it_dto_flags_t>(dto_flags), rdma_addr, rmr_context);
+}
+
+inline it_status_t
+it_post_rdma_read(it_ep_handle_t ep_handle, const it_lmr_triplet_t *local_segments,
+		  size_t num_segments, it_dto_cookie_t cookie, int dto_flags,
+		  it_rdma_addr_t rdma_addr, it_rmr_context_t rmr_context)
+{
+	return it_post_rdma_read(ep_handle, local_segments, num_segments, cookie,
+				 static_cast<it_dto_flags_t>(dto_flags), rdma_addr, rmr_context);
+}
+
+inline it_status_t
+it_post_rdma_read_to_rmr(it_ep_handle_t ep_handle, const it_rmr_triplet_t *local_segments,
+			 size_t num_segments, it_dto_cookie_t cookie, int dto_flags,
+			 it_rdma_addr_t rdma_addr, it_rmr_context_t rmr_context)
+{
+	return it_post_rdma_read_to_rmr(ep_handle, local_segments, num_segments, cookie,
+					static_cast<it_dto_flags_t>(dto_flags), rdma_addr,
+					rmr_context);
+}
+
+inline it_status_t
+it_post_rdma_write(it_ep_handle_t ep_handle, const it_lmr_triplet_t *local_segments,
+		   size_t num_segments, it_dto_cookie_t cookie, int dto_flags,
+		   it_rdma_addr_t rdma_addr, it_rmr_context_t rmr_context)
+{
+	return it_post_rdma_write(ep_handle, local_segments, num_segments, cookie,
+				  static_cast<it_dto_flags_t>(dto_flags), rdma_addr, rmr_context);
+}
+
+inline it_status_t
+it_post_recv(it_handle_t handle, const it_lmr_triplet_t *local_segments, size_t num_segments,
+	     it_dto_cookie_t cookie, int dto_flags)
+{
+	return it_post_recv(handle, local_segments, num_segments, cookie,
+			    static_cast<it_dto_flags_t>(dto_flags));
+}
+
+inline it_status_t
+it_post_recvfrom(it_ep_handle_t ep_handle, const it_lmr_triplet_t *local_segments,
+		 size_t num_segments, it_dto_cookie_t cookie, int dto_flags)
+{
+	return it_post_recvfrom(ep_handle, local_segments, num_segments, cookie,
+				static_cast<it_dto_flags_t>(dto_flags));
+}
+
+inline it_status_t
+it_post_send(it_ep_handle_t ep_handle, const it_lmr_triplet_t *local_segments, size_t num_segments,
+	     it_dto_cookie_t cookie, int dto_flags)
+{
+	return it_post_send(ep_handle, local_segments, num_segments, cookie,
+			    static_cast<it_dto_flags_t>(dto_flags));
+}
+
+inline it_status_t
+it_post_send_and_unlink(it_ep_handle_t ep_handle, const it_lmr_triplet_t *local_segments,
+			size_t num_segments, it_dto_cookie_t cookie, int dto_flags,
+			it_rmr_context_t rmr_context)
+{
+	return it_post_send_and_unlink(ep_handle, local_segments, num_segments, cookie,
+				       static_cast<it_dto_flags_t>(dto_flags), rmr_context);
+}
+
+inline it_status_t
+it_post_sendto(it_ep_handle_t ep_handle, const it_lmr_triplet_t *local_segments,
+	       size_t num_segments, it_dto_cookie_t cookie, int dto_flags,
+	       const it_dg_remote_ep_addr_t *remote_ep_addr)
+{
+	return it_post_sendto(ep_handle, local_segments, num_segments, cookie,
+			      static_cast<it_dto_flags_t>(dto_flags), remote_ep_addr);
+}
+
+inline it_status_t
+it_rmr_bind10(it_rmr_handle_t rmr_handle, it_lmr_handle_t lmr_handle, void *addr,
+	      it_length_t length, int privs, it_ep_handle_t ep_handle, it_dto_cookie_t cookie,
+	      int dto_flags, it_rmr_context_t *rmr_context)
+{
+	return it_rmr_bind10(rmr_handle, lmr_handle, addr, length,
+			     static_cast<it_mem_priv_t>(privs), ep_handle, cookie,
+			     static_cast<it_dto_flags_t>(dto_flags), rmr_context);
+}
+
+inline it_status_t
+it_rmr_link(it_rmr_handle_t rmr_handle, it_lmr_handle_t lmr_handle, void *addr, it_length_t length,
+	    it_addr_mode_t addr_mode, int privs, it_ep_handle_t ep_handle, it_dto_cookie_t cookie,
+	    int dto_flags, it_rmr_context_t *rmr_context)
+{
+	return it_rmr_link(rmr_handle, lmr_handle, addr, length, addr_mode,
+			   static_cast<it_mem_priv_t>(privs), ep_handle, cookie,
+			   static_cast<it_dto_flags_t>(dto_flags), rmr_context);
+}
+
+inline it_status_t
+it_rmr_unlink(it_rmr_handle_t rmr_handle, it_ep_handle_t ep_handle, it_dto_cookie_t cookie,
+	      int dto_flags)
+{
+	return it_rmr_unlink(rmr_handle, ep_handle, cookie, static_cast<it_dto_flags_t>(dto_flags));
+}
+
+inline it_status_t
+it_socket_convert(int sd, it_ep_handle_t ep_handle, int flags, const unsigned char *msg, size_t len)
+{
+	return it_socket_convert(sd, ep_handle, static_cast<it_sc_flags_t>(flags), msg, len);
+}
+
+} /* extern "C++" */
+#endif
+/** @endcond */
 
 /** @} */
 

@@ -397,4 +397,25 @@ const char *it_handle_type_name(IN it_handle_type_enum_t type);
 }
 #endif
 
+/** @cond */
+#ifdef __cplusplus
+extern "C++" {
+
+/* As at the end of it_api.h. */
+inline it_status_t
+itx_ep_connect_with_rmr(it_ep_handle_t ep_handle, const it_path_t *path,
+			const it_conn_attributes_t *conn_attr, const it_conn_qual_t *connect_qual,
+			int cn_est_flags, const unsigned char *private_data,
+			size_t private_data_length, it_lmr_triplet_t *lmr,
+			it_rmr_context_t *rmr_context)
+{
+	return itx_ep_connect_with_rmr(ep_handle, path, conn_attr, connect_qual,
+				       static_cast<it_cn_est_flags_t>(cn_est_flags), private_data,
+				       private_data_length, lmr, rmr_context);
+}
+
+} /* extern "C++" */
+#endif
+/** @endcond */
+
 #endif /* IT_EXT_H */

@@ -30,6 +30,8 @@ HEAD = '''/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define SAME_TYPE(name, ...) (std::is_same<name, __VA_ARGS__>::value)
 #define OF_TYPE(constant, name) SAME(constant, name)
 #define ALIGNMENT(type) alignof(type)
+/* There may be others of its name. */
+#define DECLARED(name, returns, ...) (sizeof(static_cast<returns (*)(__VA_ARGS__)>(&name)) != 0)
 #else
 #define SAME(expression, ...) \\
 	__builtin_types_compatible_p(__typeof__(expression), __VA_ARGS__)
@@ -37,6 +39,7 @@ HEAD = '''/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A constant of an enumeration is an int in C; the type is checked in C++. */
 #define OF_TYPE(constant, name) (sizeof(name) == sizeof(int))
 #define ALIGNMENT(type) _Alignof(type)
+#define DECLARED(name, returns, ...) SAME(name, returns(__VA_ARGS__))
 #endif
 #define TEXT(macro) TEXT_OF(macro)
 #define TEXT_OF(...) #__VA_ARGS__
@@ -168,12 +171,25 @@ def structures(folder, mode):
 def prototypes(folder):
     for entry in tables.functions(folder):
         types = ', '.join(c_type for _, c_type, _ in entry.parameters)
-        yield check('SAME(%s, %s(%s))' % (entry.name, entry.returns, types),
+        yield check('DECLARED(%s, %s, %s)' % (entry.name, entry.returns, types),
                     'prototype of ' + entry.name)
+
+
+def null_handle(folder, text):
+    """The text of the standard in C; in C++, where that is no handle, what each handle can be."""
+    handles = ['\t{\n\t\t%s handle = IT_NULL_HANDLE;\n\t%s\t}\n'
+               % (name, check('handle == IT_NULL_HANDLE && !handle', 'IT_NULL_HANDLE as ' + name))
+               for name, _ in tables.typedefs(folder, False) if name.endswith('_handle_t')]
+    return ('#ifdef __cplusplus\n%s#else\n%s#endif\n'
+            % (''.join(handles), check('same_text(TEXT(IT_NULL_HANDLE), TEXT(%s))' % text,
+                                       'IT_NULL_HANDLE is ' + text)))
 
 
 def macros(folder, mode):
     for name, text in tables.macros(folder, mode):
+        if name == 'IT_NULL_HANDLE':
+            yield null_handle(folder, text)
+            continue
         yield check('same_text(TEXT(%s), TEXT(%s))' % (name, text), '%s is %s' % (name, text))
     for other in tables.MODES:
         wanted = 'defined' if other == mode else '!defined'

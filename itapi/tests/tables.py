@@ -24,7 +24,7 @@ KEPT_TYPES = ('it_in_addr_t', 'it_event_cm_any_t')
 # it_ia_create of a library for IT_32BIT, which no program of the other width shall find.
 NARROW_ENTRY = 'itx_ia_create_32bit'
 # Identifiers of the headers that are in no table: include guards, that entry, and the help for `u`.
-OURS = {'IT_API_H', 'IT_EXT_H', 'ITX_EXTENSION', 'itx_path_ends', NARROW_ENTRY,
+OURS = {'IT_API_H', 'IT_EXT_H', 'ITX_EXTENSION', 'itx_path_ends', 'ITX_FLAGS', NARROW_ENTRY,
         'itx_support_t', 'ITX_SUPPORT_LMR_MODIFY', 'ITX_SUPPORT_DTO_EVD_RESIZE', 'ITX_SUPPORT_SRQ_LOW_WATERMARK',
         'ITX_SUPPORT_LOCAL_READ_CHECK', 'ITX_SUPPORT_REMOTE_STATUS'}
 
