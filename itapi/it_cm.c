@@ -3,6 +3,7 @@
 
 /* Entry points: connections [IT 15.5]. */
 
+#include "it_answer.h"
 #include "it_check.h"
 #include "ual.h"
 
@@ -20,14 +21,14 @@ it_listen_create(IN it_ia_handle_t ia_handle, IN size_t spigot_id, IN it_evd_han
 	if (listen_handle != NULL)
 		*listen_handle = NULL;
 	if (ia == NULL)
-		return IT_ERR_INVALID_IA;
+		return IT_ANSWER(ia_handle, IT_ERR_INVALID_IA);
 	if (ual_dead(ia))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(ia_handle, IT_ERR_IA_CATASTROPHE);
 	if (conn_qual == NULL || listen_handle == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(ia_handle, IT_ERR_FAULT);
 	status = ual_listen_create(ia, spigot_id, connect_evd, flags, conn_qual, &made);
 	*listen_handle = made;
-	return status;
+	return IT_ANSWER(ia_handle, status);
 }
 
 it_status_t
@@ -35,7 +36,8 @@ it_listen_free(IN it_listen_handle_t listen_handle)
 {
 	UAL_VISIT struct ual_listen *listen = ual_listen_of(listen_handle);
 
-	return listen != NULL ? ual_listen_free(listen) : IT_ERR_INVALID_LISTEN;
+	return IT_ANSWER(listen_handle,
+			 listen != NULL ? ual_listen_free(listen) : IT_ERR_INVALID_LISTEN);
 }
 
 it_status_t
@@ -45,13 +47,13 @@ it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_param_mask_t m
 	UAL_VISIT struct ual_listen *listen = ual_listen_of(listen_handle);
 
 	if (listen == NULL)
-		return IT_ERR_INVALID_LISTEN;
+		return IT_ANSWER(listen_handle, IT_ERR_INVALID_LISTEN);
 	if (params == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(listen_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_LISTEN_PARAM_ALL, LISTEN_QUERY_BITS))
-		return IT_ERR_INVALID_MASK;
+		return IT_ANSWER(listen_handle, IT_ERR_INVALID_MASK);
 	ual_listen_query(listen, mask, params);
-	return IT_SUCCESS;
+	return IT_ANSWER(listen_handle, IT_SUCCESS);
 }
 
 it_status_t
@@ -66,13 +68,13 @@ it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 	/* Every value that its bit-fields can hold is in range. */
 	(void)conn_attr;
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	if (ual_dead(ual_ia_under(ep)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(ep_handle, IT_ERR_IA_CATASTROPHE);
 	if (path == NULL || connect_qual == NULL ||
 	    pointer_missing(private_data, private_data_length))
-		return IT_ERR_FAULT;
-	return ual_cm_connect(ep, path, connect_qual, cn_est_flags, &pdata);
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
+	return IT_ANSWER(ep_handle, ual_cm_connect(ep, path, connect_qual, cn_est_flags, &pdata));
 }
 
 it_status_t
@@ -83,12 +85,12 @@ it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	if (ual_dead(ual_ia_under(ep)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(ep_handle, IT_ERR_IA_CATASTROPHE);
 	if (pointer_missing(private_data, private_data_length))
-		return IT_ERR_FAULT;
-	return ual_cm_accept(ep, cn_est_id, &pdata);
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
+	return IT_ANSWER(ep_handle, ual_cm_accept(ep, cn_est_id, &pdata));
 }
 
 it_status_t
@@ -98,8 +100,8 @@ it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned char *private_d
 	const struct ual_pdata pdata = {private_data, private_data_length};
 
 	if (pointer_missing(private_data, private_data_length))
-		return IT_ERR_FAULT;
-	return ual_cm_reject(cn_est_id, &pdata);
+		return IT_ANSWER(NULL, IT_ERR_FAULT);
+	return IT_ANSWER(NULL, ual_cm_reject(cn_est_id, &pdata));
 }
 
 it_status_t
@@ -110,12 +112,12 @@ it_ep_disconnect(IN it_ep_handle_t ep_handle, IN const unsigned char *private_da
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	if (ual_dead(ual_ia_under(ep)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(ep_handle, IT_ERR_IA_CATASTROPHE);
 	if (pointer_missing(private_data, private_data_length))
-		return IT_ERR_FAULT;
-	return ual_cm_disconnect(ep, &pdata);
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
+	return IT_ANSWER(ep_handle, ual_cm_disconnect(ep, &pdata));
 }
 
 it_status_t
@@ -123,6 +125,6 @@ it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
 	   IN it_cn_est_identifier_t cn_est_id)
 {
 	if (conn_qual == NULL)
-		return IT_ERR_FAULT;
-	return ual_cm_handoff(cn_est_id, spigot_id, conn_qual);
+		return IT_ANSWER(NULL, IT_ERR_FAULT);
+	return IT_ANSWER(NULL, ual_cm_handoff(cn_est_id, spigot_id, conn_qual));
 }

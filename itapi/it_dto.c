@@ -3,6 +3,7 @@
 
 /* [fast path] Entry points: data transfer [IT 15.7]. */
 
+#include "it_answer.h"
 #include "ual.h"
 #include "ual_dto.h"
 
@@ -65,7 +66,7 @@ it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segme
 	const struct ual_dto dto =
 		operation(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
 
-	return request(ep_handle, &dto, UAL_DTO_X_NONE);
+	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_NONE));
 }
 
 it_status_t
@@ -78,7 +79,7 @@ it_post_send_and_unlink(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *
 
 	dto.rmr_context = rmr_context;
 	dto.unlink = true;
-	return request(ep_handle, &dto, UAL_DTO_X_UNLINK);
+	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_UNLINK));
 }
 
 it_status_t
@@ -92,10 +93,11 @@ it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
 	struct ual_srq *srq = ep == NULL ? ual_srq_at((it_srq_handle_t)handle) : NULL;
 
 	if (ep == NULL && srq == NULL)
-		return IT_ERR_INVALID_HANDLE;
+		return IT_ANSWER(handle, IT_ERR_INVALID_HANDLE);
 	if (segments_missing(&dto))
-		return IT_ERR_FAULT;
-	return ep != NULL ? ual_dto_recv(ep, &dto) : ual_dto_recv_shared(srq, &dto);
+		return IT_ANSWER(handle, IT_ERR_FAULT);
+	return IT_ANSWER(handle,
+			 ep != NULL ? ual_dto_recv(ep, &dto) : ual_dto_recv_shared(srq, &dto));
 }
 
 it_status_t
@@ -107,7 +109,7 @@ it_post_rdma_write(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local
 		at_peer(operation(UAL_DTO_WRITE, local_segments, num_segments, cookie, dto_flags),
 			rdma_addr, rmr_context);
 
-	return request(ep_handle, &dto, UAL_DTO_X_NONE);
+	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_NONE));
 }
 
 it_status_t
@@ -119,7 +121,7 @@ it_post_rdma_read(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_
 		at_peer(operation(UAL_DTO_READ, local_segments, num_segments, cookie, dto_flags),
 			rdma_addr, rmr_context);
 
-	return request(ep_handle, &dto, UAL_DTO_X_NONE);
+	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_NONE));
 }
 
 it_status_t
@@ -132,7 +134,7 @@ it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle, IN const it_rmr_triplet_t 
 				     rdma_addr, rmr_context);
 
 	dto.sinks = local_segments;
-	return request(ep_handle, &dto, UAL_DTO_X_READ_TO_RMR);
+	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_READ_TO_RMR));
 }
 
 /* Of the word that an atomic works on, and of where its old value goes. */
@@ -176,10 +178,10 @@ it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t sw
 	if (ep != NULL)
 		status = atomic_check(ep, op, result, rdma_addr);
 	if (status != IT_SUCCESS)
-		return status;
+		return IT_ANSWER(ep_handle, status);
 	dto.operand = adds ? swap_or_add : compare;
 	dto.swap = swap_or_add;
-	return ual_dto_request(ep, &dto);
+	return IT_ANSWER(ep_handle, ual_dto_request(ep, &dto));
 }
 
 /* Of what goes to an endpoint for datagrams, or comes to it. */
@@ -209,7 +211,7 @@ it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_seg
 	dto.datagram = true;
 	dto.to = remote_ep_addr;
 	status = datagram_check(ep, &dto);
-	return status == IT_SUCCESS ? ual_dto_sendto(ep, &dto) : status;
+	return IT_ANSWER(ep_handle, status == IT_SUCCESS ? ual_dto_sendto(ep, &dto) : status);
 }
 
 it_status_t
@@ -224,5 +226,5 @@ it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_s
 
 	dto.datagram = true;
 	status = datagram_check(ep, &dto);
-	return status == IT_SUCCESS ? ual_dto_recv(ep, &dto) : status;
+	return IT_ANSWER(ep_handle, status == IT_SUCCESS ? ual_dto_recv(ep, &dto) : status);
 }

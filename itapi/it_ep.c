@@ -3,6 +3,7 @@
 
 /* Entry points: endpoints [IT 15.4]. */
 
+#include "it_answer.h"
 #include "it_check.h"
 #include "ual.h"
 
@@ -28,14 +29,14 @@ it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_han
 	if (ep_handle != NULL)
 		*ep_handle = NULL;
 	if (pz == NULL)
-		return IT_ERR_INVALID_PZ;
+		return IT_ANSWER(pz_handle, IT_ERR_INVALID_PZ);
 	if (ual_dead(ual_ia_under(pz)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(pz_handle, IT_ERR_IA_CATASTROPHE);
 	if (ep_attr == NULL || ep_handle == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(pz_handle, IT_ERR_FAULT);
 	status = ual_ep_create(pz, &wanted, &made);
 	*ep_handle = made;
-	return status;
+	return IT_ANSWER(pz_handle, status);
 }
 
 it_status_t
@@ -44,13 +45,13 @@ it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask, OUT it_ep_p
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	if (params == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_EP_PARAM_ALL, QUERY_BITS))
-		return IT_ERR_INVALID_MASK;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_MASK);
 	ual_ep_query(ep, mask, params);
-	return IT_SUCCESS;
+	return IT_ANSWER(ep_handle, IT_SUCCESS);
 }
 
 it_status_t
@@ -60,12 +61,12 @@ it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	if (ual_dead(ual_ia_under(ep)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(ep_handle, IT_ERR_IA_CATASTROPHE);
 	if (ep_attr == NULL)
-		return IT_ERR_FAULT;
-	return ual_ep_modify(ep, mask, ep_attr);
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
+	return IT_ANSWER(ep_handle, ual_ep_modify(ep, mask, ep_attr));
 }
 
 it_status_t
@@ -74,10 +75,10 @@ it_ep_reset(IN it_ep_handle_t ep_handle)
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	if (ual_dead(ual_ia_under(ep)))
-		return IT_ERR_IA_CATASTROPHE;
-	return ual_ep_reset(ep);
+		return IT_ANSWER(ep_handle, IT_ERR_IA_CATASTROPHE);
+	return IT_ANSWER(ep_handle, ual_ep_reset(ep));
 }
 
 it_status_t
@@ -85,5 +86,5 @@ it_ep_free(IN it_ep_handle_t ep_handle)
 {
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
-	return ep != NULL ? ual_ep_free(ep) : IT_ERR_INVALID_EP;
+	return IT_ANSWER(ep_handle, ep != NULL ? ual_ep_free(ep) : IT_ERR_INVALID_EP);
 }

@@ -3,6 +3,7 @@
 
 /* Entry points: event dispatchers [IT 15.3], [IT 15.10]. */
 
+#include "it_answer.h"
 #include "it_check.h"
 #include "it_ext.h"
 #include "ual.h"
@@ -39,14 +40,14 @@ it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_number,
 	if (evd_handle != NULL)
 		*evd_handle = NULL;
 	if (ia == NULL)
-		return IT_ERR_INVALID_IA;
+		return IT_ANSWER(ia_handle, IT_ERR_INVALID_IA);
 	if (ual_dead(ia))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(ia_handle, IT_ERR_IA_CATASTROPHE);
 	if (evd_handle == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(ia_handle, IT_ERR_FAULT);
 	status = ual_evd_create(ia, &wanted, &made, fd);
 	*evd_handle = made;
-	return status;
+	return IT_ANSWER(ia_handle, status);
 }
 
 it_status_t
@@ -54,7 +55,7 @@ it_evd_free(IN it_evd_handle_t evd_handle)
 {
 	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
-	return evd != NULL ? ual_evd_free(evd) : IT_ERR_INVALID_EVD;
+	return IT_ANSWER(evd_handle, evd != NULL ? ual_evd_free(evd) : IT_ERR_INVALID_EVD);
 }
 
 it_status_t
@@ -63,13 +64,13 @@ it_evd_query(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask, OUT it_
 	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);
 	if (!query_mask_valid((unsigned)mask, IT_EVD_PARAM_ALL, QUERY_BITS))
-		return IT_ERR_INVALID_MASK;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_MASK);
 	if (params == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(evd_handle, IT_ERR_FAULT);
 	ual_evd_query(evd, mask, params);
-	return IT_SUCCESS;
+	return IT_ANSWER(evd_handle, IT_SUCCESS);
 }
 
 it_status_t
@@ -79,14 +80,14 @@ it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask,
 	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);
 	if (dead_under(evd))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(evd_handle, IT_ERR_IA_CATASTROPHE);
 	if (mask == 0 || ((unsigned)mask & ~MODIFY_BITS) != 0)
-		return IT_ERR_INVALID_MASK;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_MASK);
 	if (params == NULL)
-		return IT_ERR_FAULT;
-	return ual_evd_modify(evd, mask, params);
+		return IT_ANSWER(evd_handle, IT_ERR_FAULT);
+	return IT_ANSWER(evd_handle, ual_evd_modify(evd, mask, params));
 }
 
 it_status_t
@@ -96,10 +97,10 @@ it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
 	struct ual_evd *evd = ual_evd_at(evd_handle);
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);
 	if (event == NULL)
-		return IT_ERR_FAULT;
-	return ual_evd_dequeue(evd, event);
+		return IT_ANSWER(evd_handle, IT_ERR_FAULT);
+	return IT_ANSWER(evd_handle, ual_evd_dequeue(evd, event));
 }
 
 it_status_t
@@ -111,14 +112,15 @@ it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count, OUT it_event
 	unsigned taken;
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);
 	if (deque_count < 1)
-		return IT_ERR_INVALID_LENGTH;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_LENGTH);
 	if (events == NULL || dequed_count == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(evd_handle, IT_ERR_FAULT);
 	taken = ual_evd_dequeue_n(evd, events, (unsigned)deque_count);
 	*dequed_count = (int)taken;
-	return taken == 0 && dead_under(evd) ? IT_ERR_IA_CATASTROPHE : IT_SUCCESS;
+	return IT_ANSWER(evd_handle,
+			 taken == 0 && dead_under(evd) ? IT_ERR_IA_CATASTROPHE : IT_SUCCESS);
 }
 
 it_status_t
@@ -128,10 +130,10 @@ it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT it_event_t *
 	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);
 	if (event == NULL)
-		return IT_ERR_FAULT;
-	return ual_evd_wait(evd, timeout, event, nmore);
+		return IT_ANSWER(evd_handle, IT_ERR_FAULT);
+	return IT_ANSWER(evd_handle, ual_evd_wait(evd, timeout, event, nmore));
 }
 
 it_status_t
@@ -140,10 +142,10 @@ it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event)
 	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);
 	if (dead_under(evd))
-		return IT_ERR_IA_CATASTROPHE;
-	return ual_evd_post_se(evd, event);
+		return IT_ANSWER(evd_handle, IT_ERR_IA_CATASTROPHE);
+	return IT_ANSWER(evd_handle, ual_evd_post_se(evd, event));
 }
 
 it_status_t
@@ -153,10 +155,11 @@ it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_callback_rtn_t c
 	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);
 	if (dead_under(evd))
-		return IT_ERR_IA_CATASTROPHE;
-	return callback != NULL ? ual_callback_attach(evd, callback, arg) : IT_ERR_FAULT;
+		return IT_ANSWER(evd_handle, IT_ERR_IA_CATASTROPHE);
+	return IT_ANSWER(evd_handle,
+			 callback != NULL ? ual_callback_attach(evd, callback, arg) : IT_ERR_FAULT);
 }
 
 it_status_t
@@ -165,7 +168,7 @@ it_evd_callback_detach(IN it_evd_handle_t evd_handle)
 	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);
 	ual_callback_detach(evd); /* none attached is no error */
-	return IT_SUCCESS;
+	return IT_ANSWER(evd_handle, IT_SUCCESS);
 }

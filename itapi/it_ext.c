@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "it_answer.h"
 #include "it_check.h"
 #include "it_ext.h"
 #include "ual.h"
@@ -60,12 +61,12 @@ itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn
 	it_status_t status;
 
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	status = region_of(ep, lmr, &region);
 	if (status != IT_SUCCESS)
-		return status;
+		return IT_ANSWER(ep_handle, status);
 	if (rmr_context == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
 	/* The order of it_rmr_triplet_t, which the peer reads it into. */
 	at = put_number(at, region.context, 8);
 	at = put_number(at, region.addr, 8);
@@ -73,7 +74,7 @@ itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn
 	status = it_ep_accept(ep_handle, cn_est_id, data, sizeof(data));
 	if (status == IT_SUCCESS)
 		*rmr_context = region.context;
-	return status;
+	return IT_ANSWER(ep_handle, status);
 }
 
 it_status_t
@@ -90,16 +91,16 @@ itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 	it_status_t status;
 
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	status = region_of(ep, lmr, &region);
 	if (status != IT_SUCCESS)
-		return status;
+		return IT_ANSWER(ep_handle, status);
 	if (rmr_context == NULL || pointer_missing(private_data, private_data_length))
-		return IT_ERR_FAULT;
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
 	if (private_data_length > sizeof(data) - CONNECT_TAIL)
-		return IT_ERR_INVALID_PDATA_LENGTH;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_PDATA_LENGTH);
 	if (lmr->length > UINT32_MAX)
-		return IT_ERR_INVALID_LENGTH; /* it has 32 bits there */
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_LENGTH); /* it has 32 bits there */
 	if (private_data_length > 0)
 		memcpy(data, private_data, private_data_length);
 	at = put_number(data + private_data_length, lmr->length, 4);
@@ -109,7 +110,7 @@ itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 			       private_data_length + CONNECT_TAIL);
 	if (status == IT_SUCCESS)
 		*rmr_context = region.context;
-	return status;
+	return IT_ANSWER(ep_handle, status);
 }
 
 it_status_t
@@ -122,14 +123,14 @@ itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_handle_t lmr,
 	it_status_t status;
 
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	status = region_of(ep, &segment, &region);
 	if (status != IT_SUCCESS)
-		return status;
+		return IT_ANSWER(ep_handle, status);
 	if (rmr_context == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
 	*rmr_context = region.context;
-	return IT_SUCCESS;
+	return IT_ANSWER(ep_handle, IT_SUCCESS);
 }
 
 it_status_t
@@ -137,7 +138,8 @@ itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_
 {
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
-	return ep != NULL ? ual_cm_same_adapter(ep, cn_id) : IT_ERR_INVALID_EP;
+	return IT_ANSWER(ep_handle,
+			 ep != NULL ? ual_cm_same_adapter(ep, cn_id) : IT_ERR_INVALID_EP);
 }
 
 it_status_t
@@ -149,16 +151,16 @@ itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, IN size_t max_
 	it_status_t status;
 
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);
 	if (max_event_count == 0)
-		return IT_ERR_INVALID_LENGTH;
+		return IT_ANSWER(evd_handle, IT_ERR_INVALID_LENGTH);
 	if (events == NULL || events_count == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(evd_handle, IT_ERR_FAULT);
 	/* Milliseconds; what does not fit is for ever. */
 	timeout = timeout < IT_TIMEOUT_INFINITE / 1000 ? timeout * 1000 : IT_TIMEOUT_INFINITE;
 	status = ual_evd_wait_n(evd, timeout, max_event_count, events, &count);
 	*events_count = count;
-	return status;
+	return IT_ANSWER(evd_handle, status);
 }
 
 it_status_t
@@ -185,5 +187,6 @@ itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support)
 it_status_t
 itx_init_tracing(IN const char *aContextName, IN int aTraceRank)
 {
-	return aContextName != NULL ? ual_trace_begin(aContextName, aTraceRank) : IT_ERR_FAULT;
+	return IT_ANSWER(NULL, aContextName != NULL ? ual_trace_begin(aContextName, aTraceRank)
+						    : IT_ERR_FAULT);
 }

@@ -3,6 +3,7 @@
 
 /* Entry points: registered memory [IT 15.6]. Windows are in it_rmr.c. */
 
+#include "it_answer.h"
 #include "it_check.h"
 #include "ual.h"
 
@@ -48,7 +49,7 @@ it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_iobl_t *iobl,
 		.shared_id = shared_id,
 	};
 
-	return create(pz_handle, &wanted, lmr_handle, rmr_context);
+	return IT_ANSWER(pz_handle, create(pz_handle, &wanted, lmr_handle, rmr_context));
 }
 
 it_status_t
@@ -75,7 +76,7 @@ it_lmr_free(IN it_lmr_handle_t lmr_handle)
 {
 	UAL_VISIT struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
 
-	return lmr != NULL ? ual_lmr_free(lmr) : IT_ERR_INVALID_LMR;
+	return IT_ANSWER(lmr_handle, lmr != NULL ? ual_lmr_free(lmr) : IT_ERR_INVALID_LMR);
 }
 
 it_status_t
@@ -84,13 +85,13 @@ it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask, OUT it_
 	UAL_VISIT struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
 
 	if (lmr == NULL)
-		return IT_ERR_INVALID_LMR;
+		return IT_ANSWER(lmr_handle, IT_ERR_INVALID_LMR);
 	if (params == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(lmr_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_LMR_PARAM_ALL, QUERY_BITS))
-		return IT_ERR_INVALID_MASK;
+		return IT_ANSWER(lmr_handle, IT_ERR_INVALID_MASK);
 	ual_lmr_query(lmr, mask, params);
-	return IT_SUCCESS;
+	return IT_ANSWER(lmr_handle, IT_SUCCESS);
 }
 
 static it_status_t
@@ -104,13 +105,13 @@ sync_segments(const it_lmr_triplet_t *local_segments, size_t num_segments)
 it_status_t
 it_lmr_flush_to_mem(IN const it_lmr_triplet_t *local_segments, IN size_t num_segments)
 {
-	return sync_segments(local_segments, num_segments);
+	return IT_ANSWER(NULL, sync_segments(local_segments, num_segments));
 }
 
 it_status_t
 it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments, IN size_t num_segments)
 {
-	return sync_segments(local_segments, num_segments);
+	return IT_ANSWER(NULL, sync_segments(local_segments, num_segments));
 }
 
 it_status_t
@@ -120,12 +121,12 @@ it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 	UAL_VISIT struct ual_lmr *lmr = ual_lmr_of(lmr_handle);
 
 	if (lmr == NULL)
-		return IT_ERR_INVALID_LMR;
+		return IT_ANSWER(lmr_handle, IT_ERR_INVALID_LMR);
 	if (ual_dead(ual_ia_under(lmr)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(lmr_handle, IT_ERR_IA_CATASTROPHE);
 	if (params == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(lmr_handle, IT_ERR_FAULT);
 	if (mask == 0 || ((unsigned int)mask & ~MODIFY_BITS) != 0)
-		return IT_ERR_INVALID_MASK;
-	return ual_lmr_modify(lmr, mask, params);
+		return IT_ANSWER(lmr_handle, IT_ERR_INVALID_MASK);
+	return IT_ANSWER(lmr_handle, ual_lmr_modify(lmr, mask, params));
 }

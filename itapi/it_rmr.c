@@ -3,6 +3,7 @@
 
 /* Entry points: windows [IT 15.6]. Linking and unlinking are [fast path]. */
 
+#include "it_answer.h"
 #include "it_check.h"
 #include "ual.h"
 #include "ual_dto.h"
@@ -20,14 +21,14 @@ it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_type,
 	if (rmr_handle != NULL)
 		*rmr_handle = NULL;
 	if (pz == NULL)
-		return IT_ERR_INVALID_PZ;
+		return IT_ANSWER(pz_handle, IT_ERR_INVALID_PZ);
 	if (ual_dead(ual_ia_under(pz)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(pz_handle, IT_ERR_IA_CATASTROPHE);
 	if (rmr_handle == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(pz_handle, IT_ERR_FAULT);
 	status = ual_rmr_create(pz, rmr_type, &made);
 	*rmr_handle = made;
-	return status;
+	return IT_ANSWER(pz_handle, status);
 }
 
 it_status_t
@@ -41,7 +42,7 @@ it_rmr_free(IN it_rmr_handle_t rmr_handle)
 {
 	UAL_VISIT struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
 
-	return rmr != NULL ? ual_rmr_free(rmr) : IT_ERR_INVALID_RMR;
+	return IT_ANSWER(rmr_handle, rmr != NULL ? ual_rmr_free(rmr) : IT_ERR_INVALID_RMR);
 }
 
 it_status_t
@@ -50,13 +51,13 @@ it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t mask, OUT it_
 	UAL_VISIT struct ual_rmr *rmr = ual_rmr_of(rmr_handle);
 
 	if (rmr == NULL)
-		return IT_ERR_INVALID_RMR;
+		return IT_ANSWER(rmr_handle, IT_ERR_INVALID_RMR);
 	if (params == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(rmr_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_RMR_PARAM_ALL, QUERY_BITS))
-		return IT_ERR_INVALID_MASK;
+		return IT_ANSWER(rmr_handle, IT_ERR_INVALID_MASK);
 	ual_rmr_query(rmr, mask, params);
-	return IT_SUCCESS;
+	return IT_ANSWER(rmr_handle, IT_SUCCESS);
 }
 
 it_status_t
@@ -79,14 +80,14 @@ it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_handle, IN voi
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (rmr == NULL)
-		return IT_ERR_INVALID_RMR;
+		return IT_ANSWER(rmr_handle, IT_ERR_INVALID_RMR);
 	if (lmr == NULL)
-		return IT_ERR_INVALID_LMR;
+		return IT_ANSWER(rmr_handle, IT_ERR_INVALID_LMR);
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(rmr_handle, IT_ERR_INVALID_EP);
 	if (rmr_context == NULL)
-		return IT_ERR_FAULT;
-	return ual_rmr_link(rmr, lmr, ep, &wanted, rmr_context);
+		return IT_ANSWER(rmr_handle, IT_ERR_FAULT);
+	return IT_ANSWER(rmr_handle, ual_rmr_link(rmr, lmr, ep, &wanted, rmr_context));
 }
 
 it_status_t
@@ -108,6 +109,7 @@ it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_handle, IN it_
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (rmr == NULL)
-		return IT_ERR_INVALID_RMR;
-	return ep != NULL ? ual_rmr_unlink(rmr, ep, cookie, dto_flags) : IT_ERR_INVALID_EP;
+		return IT_ANSWER(rmr_handle, IT_ERR_INVALID_RMR);
+	return IT_ANSWER(rmr_handle, ep != NULL ? ual_rmr_unlink(rmr, ep, cookie, dto_flags)
+						: IT_ERR_INVALID_EP);
 }

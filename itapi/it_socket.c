@@ -3,6 +3,7 @@
 
 /* Entry point: conversion of a socket [IT 11]. */
 
+#include "it_answer.h"
 #include "it_check.h"
 #include "ual.h"
 
@@ -13,8 +14,8 @@ it_socket_convert(IN int sd, IN it_ep_handle_t ep_handle, IN it_sc_flags_t flags
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
 	if (ep == NULL)
-		return IT_ERR_INVALID_EP;
+		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	if (pointer_missing(msg, len))
-		return IT_ERR_FAULT;
-	return ual_cm_convert(ep, sd, flags, msg, len);
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
+	return IT_ANSWER(ep_handle, ual_cm_convert(ep, sd, flags, msg, len));
 }

@@ -3,6 +3,7 @@
 
 /* Entry points: shared receive queues [IT 15.8]. */
 
+#include "it_answer.h"
 #include "it_check.h"
 #include "ual.h"
 
@@ -20,14 +21,14 @@ it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segments, IN size_
 	if (srq_handle != NULL)
 		*srq_handle = NULL;
 	if (pz == NULL)
-		return IT_ERR_INVALID_PZ;
+		return IT_ANSWER(pz_handle, IT_ERR_INVALID_PZ);
 	if (ual_dead(ual_ia_under(pz)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(pz_handle, IT_ERR_IA_CATASTROPHE);
 	if (srq_handle == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(pz_handle, IT_ERR_FAULT);
 	status = ual_srq_create(pz, max_recv_segments, max_recv_dtos, &made);
 	*srq_handle = made;
-	return status;
+	return IT_ANSWER(pz_handle, status);
 }
 
 it_status_t
@@ -35,7 +36,7 @@ it_srq_free(IN it_srq_handle_t srq_handle)
 {
 	UAL_VISIT struct ual_srq *srq = ual_srq_of(srq_handle);
 
-	return srq != NULL ? ual_srq_free(srq) : IT_ERR_INVALID_SRQ;
+	return IT_ANSWER(srq_handle, srq != NULL ? ual_srq_free(srq) : IT_ERR_INVALID_SRQ);
 }
 
 it_status_t
@@ -45,14 +46,14 @@ it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
 	UAL_VISIT struct ual_srq *srq = ual_srq_of(srq_handle);
 
 	if (srq == NULL)
-		return IT_ERR_INVALID_SRQ;
+		return IT_ANSWER(srq_handle, IT_ERR_INVALID_SRQ);
 	if (ual_dead(ual_ia_under(srq)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(srq_handle, IT_ERR_IA_CATASTROPHE);
 	if (params == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(srq_handle, IT_ERR_FAULT);
 	if (mask == 0 || ((unsigned int)mask & ~MODIFY_BITS) != 0)
-		return IT_ERR_INVALID_MASK;
-	return ual_srq_modify(srq, mask, params);
+		return IT_ANSWER(srq_handle, IT_ERR_INVALID_MASK);
+	return IT_ANSWER(srq_handle, ual_srq_modify(srq, mask, params));
 }
 
 it_status_t
@@ -61,10 +62,10 @@ it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask, OUT it_
 	UAL_VISIT struct ual_srq *srq = ual_srq_of(srq_handle);
 
 	if (srq == NULL)
-		return IT_ERR_INVALID_SRQ;
+		return IT_ANSWER(srq_handle, IT_ERR_INVALID_SRQ);
 	if (params == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(srq_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_SRQ_PARAM_ALL, QUERY_BITS))
-		return IT_ERR_INVALID_MASK;
-	return ual_srq_query(srq, mask, params);
+		return IT_ANSWER(srq_handle, IT_ERR_INVALID_MASK);
+	return IT_ANSWER(srq_handle, ual_srq_query(srq, mask, params));
 }

@@ -3,6 +3,7 @@
 
 /* Entry points: datagrams [IT 13], [IT 15.4], [IT 15.9]. Posts are in it_dto.c. */
 
+#include "it_answer.h"
 #include "it_check.h"
 #include "ual.h"
 
@@ -23,14 +24,14 @@ it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_han
 	if (ep_handle != NULL)
 		*ep_handle = NULL;
 	if (pz == NULL)
-		return IT_ERR_INVALID_PZ;
+		return IT_ANSWER(pz_handle, IT_ERR_INVALID_PZ);
 	if (ual_dead(ual_ia_under(pz)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(pz_handle, IT_ERR_IA_CATASTROPHE);
 	if (ep_attr == NULL || ep_handle == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(pz_handle, IT_ERR_FAULT);
 	status = ual_ud_create(pz, &wanted, spigot_id, &made);
 	*ep_handle = made;
-	return status;
+	return IT_ANSWER(pz_handle, status);
 }
 
 /* --- address handles ----------------------------------------------------------------------- */
@@ -46,14 +47,14 @@ it_address_handle_create(IN it_pz_handle_t pz_handle, IN const it_path_t *destin
 	if (addr_handle != NULL)
 		*addr_handle = NULL;
 	if (pz == NULL)
-		return IT_ERR_INVALID_PZ;
+		return IT_ANSWER(pz_handle, IT_ERR_INVALID_PZ);
 	if (ual_dead(ual_ia_under(pz)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(pz_handle, IT_ERR_IA_CATASTROPHE);
 	if (destination_path == NULL || addr_handle == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(pz_handle, IT_ERR_FAULT);
 	status = ual_ah_create(pz, destination_path, ah_flags, &made);
 	*addr_handle = made;
-	return status;
+	return IT_ANSWER(pz_handle, status);
 }
 
 it_status_t
@@ -61,7 +62,7 @@ it_address_handle_free(IN it_addr_handle_t addr_handle)
 {
 	UAL_VISIT struct ual_ah *ah = ual_ah_of(addr_handle);
 
-	return ah != NULL ? ual_ah_free(ah) : IT_ERR_INVALID_AH;
+	return IT_ANSWER(addr_handle, ah != NULL ? ual_ah_free(ah) : IT_ERR_INVALID_AH);
 }
 
 it_status_t
@@ -71,12 +72,13 @@ it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_
 	UAL_VISIT struct ual_ah *ah = ual_ah_of(addr_handle);
 
 	if (ah == NULL)
-		return IT_ERR_INVALID_AH;
+		return IT_ANSWER(addr_handle, IT_ERR_INVALID_AH);
 	if (ual_dead(ual_ia_under(ah)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(addr_handle, IT_ERR_IA_CATASTROPHE);
 	if (params == NULL)
-		return IT_ERR_FAULT;
-	return mask == IT_ADDR_PARAM_PATH ? ual_ah_modify(ah, &params->path) : IT_ERR_INVALID_MASK;
+		return IT_ANSWER(addr_handle, IT_ERR_FAULT);
+	return IT_ANSWER(addr_handle, mask == IT_ADDR_PARAM_PATH ? ual_ah_modify(ah, &params->path)
+								 : IT_ERR_INVALID_MASK);
 }
 
 it_status_t
@@ -86,13 +88,13 @@ it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t
 	UAL_VISIT struct ual_ah *ah = ual_ah_of(addr_handle);
 
 	if (ah == NULL)
-		return IT_ERR_INVALID_AH;
+		return IT_ANSWER(addr_handle, IT_ERR_INVALID_AH);
 	if (params == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(addr_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_ADDR_PARAM_ALL, AH_QUERY_BITS))
-		return IT_ERR_INVALID_MASK;
+		return IT_ANSWER(addr_handle, IT_ERR_INVALID_MASK);
 	ual_ah_query(ah, mask, params);
-	return IT_SUCCESS;
+	return IT_ANSWER(addr_handle, IT_SUCCESS);
 }
 
 /* --- service resolution -------------------------------------------------------------------- */
@@ -115,15 +117,15 @@ it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
 	if (ud_svc_handle != NULL)
 		*ud_svc_handle = NULL;
 	if (evd == NULL)
-		return IT_ERR_INVALID_EVD;
+		return IT_ANSWER(reply_evd, IT_ERR_INVALID_EVD);
 	if (ual_dead(ual_ia_under(evd)))
-		return IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(reply_evd, IT_ERR_IA_CATASTROPHE);
 	if (conn_qual == NULL || destination_path == NULL || ud_svc_handle == NULL ||
 	    pointer_missing(private_data, private_data_length))
-		return IT_ERR_FAULT;
+		return IT_ANSWER(reply_evd, IT_ERR_FAULT);
 	status = ual_ud_svc_create(&wanted, &pdata, &made);
 	*ud_svc_handle = made;
-	return status;
+	return IT_ANSWER(reply_evd, status);
 }
 
 it_status_t
@@ -132,8 +134,9 @@ it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle)
 	UAL_VISIT struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
 
 	if (svc == NULL)
-		return IT_ERR_INVALID_UD_SVC;
-	return !ual_dead(ual_ia_under(svc)) ? ual_ud_svc_request(svc) : IT_ERR_IA_CATASTROPHE;
+		return IT_ANSWER(ud_svc_handle, IT_ERR_INVALID_UD_SVC);
+	return IT_ANSWER(ud_svc_handle, !ual_dead(ual_ia_under(svc)) ? ual_ud_svc_request(svc)
+								     : IT_ERR_IA_CATASTROPHE);
 }
 
 it_status_t
@@ -144,13 +147,13 @@ it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_handle,
 	UAL_VISIT struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
 
 	if (svc == NULL)
-		return IT_ERR_INVALID_UD_SVC;
+		return IT_ANSWER(ud_svc_handle, IT_ERR_INVALID_UD_SVC);
 	if (ud_svc_handle_info == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(ud_svc_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_UD_PARAM_ALL, SVC_QUERY_BITS))
-		return IT_ERR_INVALID_MASK;
+		return IT_ANSWER(ud_svc_handle, IT_ERR_INVALID_MASK);
 	ual_ud_svc_query(svc, mask, ud_svc_handle_info);
-	return IT_SUCCESS;
+	return IT_ANSWER(ud_svc_handle, IT_SUCCESS);
 }
 
 it_status_t
@@ -158,7 +161,7 @@ it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_handle)
 {
 	UAL_VISIT struct ual_ud_svc *svc = ual_ud_svc_of(ud_svc_handle);
 
-	return svc != NULL ? ual_ud_svc_free(svc) : IT_ERR_INVALID_UD_SVC;
+	return IT_ANSWER(ud_svc_handle, svc != NULL ? ual_ud_svc_free(svc) : IT_ERR_INVALID_UD_SVC);
 }
 
 it_status_t
@@ -170,6 +173,6 @@ it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id, IN it_ud_svc_re
 	const struct ual_pdata pdata = {private_data, private_data_length};
 
 	if (pointer_missing(private_data, private_data_length))
-		return IT_ERR_FAULT;
-	return ual_ud_reply(ud_svc_req_id, &answer, &pdata);
+		return IT_ANSWER(NULL, IT_ERR_FAULT);
+	return IT_ANSWER(NULL, ual_ud_reply(ud_svc_req_id, &answer, &pdata));
 }

@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "it_answer.h"
 #include "ual.h"
 #include "ual_dto.h"
 
@@ -25,11 +26,11 @@ it_get_handle_type(IN it_handle_t handle, OUT it_handle_type_enum_t *type_of_han
 	enum ual_type type;
 
 	if (ual_object_any(handle, &type) == NULL)
-		return IT_ERR_INVALID_HANDLE;
+		return IT_ANSWER(handle, IT_ERR_INVALID_HANDLE);
 	if (type_of_handle == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(handle, IT_ERR_FAULT);
 	*type_of_handle = types[type];
-	return IT_SUCCESS;
+	return IT_ANSWER(handle, IT_SUCCESS);
 }
 
 it_status_t
@@ -40,10 +41,10 @@ it_set_consumer_context(IN it_handle_t handle, IN it_context_t context)
 	struct ual_object *object = ual_object_any(handle, &type);
 
 	if (object == NULL)
-		return IT_ERR_INVALID_HANDLE;
+		return IT_ANSWER(handle, IT_ERR_INVALID_HANDLE);
 	atomic_store(&object->context, context.index);
 	atomic_store(&object->has_context, true);
-	return IT_SUCCESS;
+	return IT_ANSWER(handle, IT_SUCCESS);
 }
 
 it_status_t
@@ -54,13 +55,13 @@ it_get_consumer_context(IN it_handle_t handle, OUT it_context_t *context)
 	struct ual_object *object = ual_object_any(handle, &type);
 
 	if (object == NULL)
-		return IT_ERR_INVALID_HANDLE;
+		return IT_ANSWER(handle, IT_ERR_INVALID_HANDLE);
 	if (context == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(handle, IT_ERR_FAULT);
 	if (!atomic_load(&object->has_context))
-		return IT_ERR_NO_CONTEXT;
+		return IT_ANSWER(handle, IT_ERR_NO_CONTEXT);
 	context->index = atomic_load(&object->context);
-	return IT_SUCCESS;
+	return IT_ANSWER(handle, IT_SUCCESS);
 }
 
 uint64_t
@@ -116,21 +117,21 @@ it_convert_net_addr(IN const it_net_addr_t *source_addr, IN it_net_addr_type_t a
 	uint8_t wide[16];
 
 	if (source_addr == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(NULL, IT_ERR_FAULT);
 	if (!wide_of(source_addr, wide))
-		return IT_ERR_INVALID_NETADDR;
+		return IT_ANSWER(NULL, IT_ERR_INVALID_NETADDR);
 	if (addr_type != IT_IPV4 && addr_type != IT_IPV6 && addr_type != IT_IB_GID)
-		return IT_ERR_INVALID_CONVERSION;
+		return IT_ANSWER(NULL, IT_ERR_INVALID_CONVERSION);
 	/* Only what embeds an IPv4 address has a meaning in another kind. */
 	if (addr_type != source_addr->addr_type &&
 	    memcmp(wide, mapped_prefix, sizeof(mapped_prefix)) != 0)
-		return IT_ERR_INVALID_CONVERSION;
+		return IT_ANSWER(NULL, IT_ERR_INVALID_CONVERSION);
 	if (destination_addr == NULL)
-		return IT_ERR_FAULT;
+		return IT_ANSWER(NULL, IT_ERR_FAULT);
 	if (addr_type == IT_IPV4)
 		memcpy(&out.addr.ipv4, wide + 12, 4);
 	else
 		memcpy(&out.addr.ipv6, wide, 16);
 	*destination_addr = out;
-	return IT_SUCCESS;
+	return IT_ANSWER(NULL, IT_SUCCESS);
 }

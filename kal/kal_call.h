@@ -473,7 +473,7 @@ enum ri_status kal_call(struct kal_client *client, struct kal_msg *msg) RI_MUST_
 bool kal_next_event(struct kal_client *client, struct kal_event *event);
 /** Descriptor that is readable while events wait (only without a kick function). */
 int kal_client_fd(struct kal_client *client);
-/** The client's host table. */
+/** The client's host table; client NULL: the process's. NULL if it cannot be made. */
 const struct ri_host *kal_client_host(struct kal_client *client);
 /** The user half of the provider behind an RNIC of this client, which is loaded here. */
 enum ri_status kal_user_half(struct kal_client *client, uint32_t rnic,

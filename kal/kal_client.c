@@ -104,7 +104,7 @@ kal_client_close(struct kal_client *client)
 const struct ri_host *
 kal_client_host(struct kal_client *client)
 {
-	return client->host;
+	return client != NULL ? client->host : kal_host_default();
 }
 
 enum ri_status

@@ -93,7 +93,7 @@ enum ri_status kal_host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset
 
 /* kal_host_log.c */
 void kal_host_log(void *self, enum ri_log_level level, const char *where, const char *text);
-/* Level chosen by ITAPI_LOG, or -1: nothing. */
+/* Level chosen by ITAPI_LOG, RI_LOG_WARNING without a choice, or -1: nothing. */
 int kal_host_log_level(void);
 
 #endif /* KAL_HOST_H */

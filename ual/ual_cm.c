@@ -18,6 +18,7 @@
 #include "ual.h"
 #include "ual_addr.h"
 #include "ual_cm.h"
+#include "ual_log.h"
 #include "ual_status.h"
 #include "ual_ud_svc.h"
 
@@ -500,6 +501,8 @@ deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm
 		(void)ual_evd_post(ep->connect, &event);
 	}
 	pthread_mutex_unlock(&ep->lock);
+	if (news != UAL_EPN_NONE)
+		ual_log_connection(ep, &event.conn);
 }
 
 void

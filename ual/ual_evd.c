@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "ual.h"
+#include "ual_log.h"
 #include "ual_sleep.h"
 #include "ual_status.h"
 
@@ -412,14 +413,16 @@ ual_evd_post(struct ual_evd *evd, const it_event_t *event)
 void
 ual_evd_overflow(struct ual_evd *evd, void *ep)
 {
-	bool notify;
+	bool notify, first;
 
 	pthread_mutex_lock(&evd->lock);
-	notify = !evd->overflowed && (evd->flags & IT_EVD_OVERFLOW_NOTIFY) != 0 &&
-		 !is_async(evd->stream);
+	first = !evd->overflowed;
+	notify = first && (evd->flags & IT_EVD_OVERFLOW_NOTIFY) != 0 && !is_async(evd->stream);
 	evd->overflowed = true;
 	ual_evd_attend_overflow(evd);
 	pthread_mutex_unlock(&evd->lock);
+	if (first)
+		ual_log_lost(evd);
 	if (!notify)
 		return;
 	if (ep != NULL)

@@ -13,6 +13,8 @@
 #define UAL_NAME_UNKNOWN "(unknown)"
 
 const char *ual_name_status(it_status_t value);
+/* What a status means: a sentence, small letter first, no full stop. */
+const char *ual_reason(it_status_t value);
 const char *ual_name_event(it_event_type_t value);
 const char *ual_name_dto_status(it_dto_status_t value);
 const char *ual_name_reject(it_conn_reject_code_t value);

@@ -29,7 +29,7 @@ VECTORS = 'conformance/vectors/vectors.h'
 # The longest matching prefix of a file's path picks its row: what it may include besides the
 # C library and, where 'own' is left out, the headers of its own folder.
 RULES = {
-    'itapi/': ['ual/ual.h', 'ual/ual_dto.h', 'ual/ual_names.h'] + GLIB,
+    'itapi/': ['ual/ual.h', 'ual/ual_dto.h', 'ual/ual_names.h', 'ual/ual_log.h'] + GLIB,
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
     'ual/': ['itapi/it_api.h', 'kal/kal_call.h'] + PROVIDER_USER_HALF + GLIB,

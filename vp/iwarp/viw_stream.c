@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -376,6 +377,23 @@ end_is_due(struct viw_qp *qp)
 	}
 }
 
+/* A connection that ends with a Terminate: the log says whose, and what it means. */
+static void
+tell_terminate(const struct viw_qp *qp, const struct viw_end *end)
+{
+	const struct ri_host *host = qp->rnic->host;
+	bool received = end->event == RI_EVENT_QP_TERMINATE_RECEIVED;
+	uint16_t code = (uint16_t)end->detail;
+	char line[160];
+
+	if (host->log_level < RI_LOG_INFO || (!received && !end->terminate_sent))
+		return;
+	(void)snprintf(line, sizeof(line), "connection %s %s a Terminate, %04x: %s",
+		       received ? "has" : "was ended by", received ? "received" : "sending", code,
+		       rdmap_terminate_text(code));
+	host->log(host->self, RI_LOG_INFO, "iwarp", line);
+}
+
 /* Close, flush, tell. Both roles are held. */
 static void
 conclude(struct viw_qp *qp)
@@ -396,6 +414,7 @@ conclude(struct viw_qp *qp)
 	vsw_lock(&qp->lock);
 	(void)viw_qp_step(&qp->state, VIW_MOVE_CLOSED);
 	vsw_unlock(&qp->lock);
+	tell_terminate(qp, &end);
 	viw_raise(qp, end.event, end.detail);
 }
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Every status that an entry point returns passes here, so that the log can tell of refusals. */
+#ifndef IT_ANSWER_H
+#define IT_ANSWER_H
+
+#include "ual_log.h"
+
+/* The status, as the call's answer about an object; a branch if nobody listens. */
+#define IT_ANSWER(handle, status) ual_answer(__func__, handle, status)
+
+#endif /* IT_ANSWER_H */

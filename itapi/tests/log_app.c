@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Does what test_log.py asks for, so that the log has something to tell.
+ *
+ *   log_app ADAPTER refusal|stag|attempt|lost
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "it_pair.h"
+
+/* Calls that are refused, and one that only finds nothing. */
+static void
+refusal(struct pair *pair)
+{
+	it_lmr_triplet_t segment = end_segment(&pair->active, 0, 8);
+	it_event_t event;
+	it_pz_handle_t pz;
+
+	g_assert_cmpint(it_post_send(pair->active.ep, &segment, 1, 1, 0), ==,
+			IT_ERR_INVALID_EP_STATE);
+	g_assert_cmpint(it_pz_create(NULL, &pz), ==, IT_ERR_INVALID_IA);
+	g_assert_cmpint(it_evd_dequeue(pair->active.recv, &event), ==, IT_ERR_QUEUE_EMPTY);
+}
+
+/* A Write with a key that nobody gave out. */
+static void
+stag(struct pair *pair)
+{
+	it_lmr_triplet_t segment = end_segment(&pair->active, 0, 8);
+
+	pair_establish(pair);
+	pair_ok(it_post_rdma_write(pair->active.ep, &segment, 1, 1, IT_COMPLETION_FLAG, 4096,
+				   pair->passive.context ^ 0x5a5a00));
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+}
+
+/* To where nobody listens any more. */
+static void
+attempt(struct pair *pair)
+{
+	pair_ok(it_listen_free(pair->listen));
+	pair->listen = NULL;
+	pair_connect(pair);
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+}
+
+/* The same dispatcher is full twice. */
+static void
+lost(struct pair *pair)
+{
+	const it_evd_param_t over = {.evd_overflowed = IT_FALSE};
+	struct end *end = &pair->active;
+	it_ep_handle_t eps[4];
+
+	pair_resize(pair->passive.cm_req, 1);
+	for (unsigned i = 0; i < 4; i++) {
+		it_event_t event;
+
+		pair_ok(it_ep_rc_create(end->pz, end->request, end->recv, end->cm_msg, 0,
+					&end->attr, &eps[i]));
+		pair_ok(it_ep_connect(eps[i], &pair->path, NULL, &pair->qual,
+				      IT_CONNECT_FLAG_TWO_WAY, NULL, 0));
+		if (i % 2 == 0) {
+			/* It fills the dispatcher: taken and refused once the next one was lost. */
+			continue;
+		}
+		event = end_expect(end->cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+		event = end_expect(pair->passive.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+		pair_ok(it_reject(event.conn_req.cn_est_id, NULL, 0));
+		end_expect(end->cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
+		pair_ok(it_evd_modify(pair->passive.cm_req, IT_EVD_PARAM_OVERFLOWED, &over));
+	}
+	for (unsigned i = 0; i < 4; i++)
+		pair_ok(it_ep_free(eps[i]));
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(struct pair *pair);
+	} cases[] = {{"refusal", refusal}, {"stag", stag}, {"attempt", attempt}, {"lost", lost}};
+	struct pair pair;
+
+	g_assert_cmpint(argc, ==, 3);
+	pair_use(argv[1]);
+	g_assert_true(pair_open(&pair));
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+		if (strcmp(argv[2], cases[i].name) == 0)
+			cases[i].run(&pair);
+	pair_close(&pair);
+	return 0;
+}

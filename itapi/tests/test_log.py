@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Greps the log for what the guides promise of it.
+
+Each case runs log_app with a value of ITAPI_LOG, or none, and says which lines stderr must have, how
+often, and which it must not have.
+
+Usage: test_log.py LOG_APP ADAPTER      (TAP)
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+PATIENCE = 120  # s
+
+REFUSED = (r'debug: it_post_send: EP 0x[0-9a-f]+: IT_ERR_INVALID_EP_STATE: '
+           r'the endpoint is in a state that does not allow the call')
+NO_IA = r'debug: it_pz_create: no object: IT_ERR_INVALID_IA: not the handle of an open adapter'
+BROKEN = r'info: connection: EP 0x[0-9a-f]+: IT_CM_MSG_CONN_BROKEN_EVENT'
+ATTEMPT = r'info: connection: EP 0x[0-9a-f]+: IT_CM_MSG_CONN_NONPEER_REJECT_EVENT: IT_CN_REJ_\w+'
+SENT = r'info: iwarp: connection was ended by sending a Terminate, 11[0-9a-f]{2}: .*\w'
+RECEIVED = r'info: iwarp: connection has received a Terminate, 11[0-9a-f]{2}: .*\w'
+LOST = (r'warning: event dispatcher: EVD 0x[0-9a-f]+ of the stream IT_CM_REQ_EVENT_STREAM is full '
+        r'\(1 events\): events are lost; make it larger')
+
+# What to do, ITAPI_LOG, lines and how often each must be there (None: at least once).
+CASES = (
+    ('refusal', 'debug', ((REFUSED, 1), (NO_IA, 1), ('IT_ERR_QUEUE_EMPTY', 0))),
+    ('refusal', 'info', ((REFUSED, 0), (NO_IA, 0))),
+    ('refusal', None, (('.', 0),)),
+    ('stag', 'info', ((BROKEN, 2), (SENT, 'iwarp'), (RECEIVED, 'iwarp'))),
+    ('stag', None, (('.', 0),)),
+    ('attempt', 'info', ((ATTEMPT, 1),)),
+    ('lost', None, ((LOST, 1),)),
+    ('lost', 'warning', ((LOST, 2),)),
+    ('lost', 'error', ((LOST, 0),)),
+    ('lost', 'none', (('.', 0),)),
+)
+
+
+def complaints(said, lines, adapter):
+    for pattern, count in lines:
+        found = len(re.findall(pattern, said))
+        if count == 'iwarp':    # one, where there is such a transport
+            count = 1 if adapter.startswith('iwarp') else 0
+        if found != count:
+            yield '%d lines instead of %d like %s' % (found, count, pattern)
+
+
+def main(program, adapter):
+    print('1..%d' % len(CASES))
+    for number, (what, level, lines) in enumerate(CASES, 1):
+        environment = {name: value for name, value in os.environ.items()
+                       if name != 'ITAPI_LOG' and not name.startswith('G_MESSAGES')}
+        if level is not None:
+            environment['ITAPI_LOG'] = level
+        run = subprocess.run([program, adapter, what], env=environment, stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, timeout=PATIENCE, check=False)
+        wrong = list(complaints(run.stderr, lines, adapter))
+        if run.returncode != 0:
+            wrong.append('log_app ended with %d' % run.returncode)
+        for complaint in wrong:
+            print('# ' + complaint)
+        for line in run.stderr.splitlines() if wrong else ():
+            print('# it said: ' + line)
+        print('%s %d - /itapi/%s/log/%s-%s' % ('not ok' if wrong else 'ok', number, adapter, what,
+                                              level or 'unset'))
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

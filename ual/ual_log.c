@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Lines for the log. They name the call, the object by kind and handle, the number by its name, and say
+ * what it means. The log itself is the host's (ri_host::log), the process's one; it decides what
+ * becomes of a line. Any thread; nothing here is called unless the level asks for it, or something is
+ * lost.
+ */
+#include "ual_log.h"
+
+#include <stdio.h>
+
+#include "ual_ep.h"
+#include "ual_evd.h"
+#include "ual_names.h"
+
+#define LINE 320
+
+atomic_bool ual_log_refusals;
+static _Atomic(const struct ri_host *) log_host;
+
+void
+ual_log_setup(void)
+{
+	const struct ri_host *host = kal_client_host(NULL);
+
+	if (host == NULL)
+		return;
+	atomic_store(&log_host, host);
+	atomic_store(&ual_log_refusals, host->log_level >= RI_LOG_DEBUG);
+}
+
+/* The host, if it wants lines of this level. */
+static const struct ri_host *
+listener(enum ri_log_level level)
+{
+	const struct ri_host *host = atomic_load(&log_host);
+
+	return host != NULL && host->log_level >= (uint32_t)level ? host : NULL;
+}
+
+static void
+object_text(const void *handle, char *text, size_t room)
+{
+	static const char *const kinds[UAL_TYPE_COUNT] = {
+		[UAL_IA] = "IA",   [UAL_PZ] = "PZ",
+		[UAL_EVD] = "EVD", [UAL_EP] = "EP",
+		[UAL_LMR] = "LMR", [UAL_RMR] = "RMR",
+		[UAL_SRQ] = "SRQ", [UAL_LISTEN] = "listen",
+		[UAL_AH] = "AH",   [UAL_UD_SVC] = "service request",
+	};
+	enum ual_type type = UAL_FREE;
+
+	if (handle == NULL)
+		(void)snprintf(text, room, "no object");
+	else if (ual_object_any(handle, &type) != NULL)
+		(void)snprintf(text, room, "%s %p", kinds[type], handle);
+	else
+		(void)snprintf(text, room, "no object %p", handle);
+}
+
+void
+ual_log_refused(const char *call, const void *handle, it_status_t status)
+{
+	const struct ri_host *host = listener(RI_LOG_DEBUG);
+	char object[64], line[LINE];
+
+	/* Nothing was there, which is an answer and no refusal. */
+	if (host == NULL || status == IT_SUCCESS || status == IT_ERR_QUEUE_EMPTY ||
+	    status == IT_ERR_TIMEOUT_EXPIRED || status == IT_ERR_NO_CONTEXT)
+		return;
+	object_text(handle, object, sizeof(object));
+	(void)snprintf(line, sizeof(line), "%s: %s: %s", object, ual_name_status(status),
+		       ual_reason(status));
+	host->log(host->self, RI_LOG_DEBUG, call, line);
+}
+
+void
+ual_log_connection(const struct ual_ep *ep, const it_connection_event_t *event)
+{
+	const struct ri_host *host = listener(RI_LOG_INFO);
+	bool failed = event->event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT;
+	char line[LINE];
+
+	if (host == NULL)
+		return;
+	(void)snprintf(line, sizeof(line), "EP %p: %s%s%s", ual_object_handle(&ep->object),
+		       ual_name_event(event->event_number), failed ? ": " : "",
+		       failed ? ual_name_reject(event->reject_reason_code) : "");
+	host->log(host->self, RI_LOG_INFO, "connection", line);
+}
+
+void
+ual_log_async(it_event_type_t number, const void *cause)
+{
+	const struct ri_host *host = listener(RI_LOG_INFO);
+	char object[64], line[LINE];
+
+	if (host == NULL)
+		return;
+	object_text(cause, object, sizeof(object));
+	(void)snprintf(line, sizeof(line), "%s: %s", object, ual_name_event(number));
+	host->log(host->self, RI_LOG_INFO, "asynchronous event", line);
+}
+
+void
+ual_log_lost(const struct ual_evd *evd)
+{
+	const struct ri_host *host = listener(RI_LOG_WARNING);
+	char line[LINE];
+
+	if (host == NULL)
+		return;
+	(void)snprintf(
+		line, sizeof(line),
+		"EVD %p of the stream %s is full (%zu events): events are lost; make it larger",
+		ual_object_handle(&evd->object), ual_name_event(evd->stream), evd->queue_size);
+	host->log(host->self, RI_LOG_WARNING, "event dispatcher", line);
+}

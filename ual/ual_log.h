@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What this layer tells the log of the host: at "debug" every refused call, at "info" what becomes of
+ * connections, by default what an application loses for good.
+ */
+#ifndef UAL_LOG_H
+#define UAL_LOG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "it_api.h"
+
+struct ual_evd;
+struct ual_ep;
+
+/* The log wants refused calls. Relaxed: it is set before the first adapter is opened. */
+extern atomic_bool ual_log_refusals;
+
+/* Learn what the log wants; before anything can be refused. */
+void ual_log_setup(void);
+/* One line about a call that was refused. */
+void ual_log_refused(const char *call, const void *handle, it_status_t status);
+/* One line about an event of a connection. */
+void ual_log_connection(const struct ual_ep *ep, const it_connection_event_t *event);
+/* One line about an asynchronous event; cause is a handle. */
+void ual_log_async(it_event_type_t number, const void *cause);
+/* One line: a dispatcher was full, and events are lost. */
+void ual_log_lost(const struct ual_evd *evd);
+
+/* What a call answers, on its way out. */
+static inline it_status_t
+ual_answer(const char *call, const void *handle, it_status_t status)
+{
+	if (__builtin_expect(atomic_load_explicit(&ual_log_refusals, memory_order_relaxed), 0))
+		ual_log_refused(call, handle, status);
+	return status;
+}
+
+#endif /* UAL_LOG_H */
