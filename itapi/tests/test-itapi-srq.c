@@ -101,7 +101,7 @@ static void
 resize_without_memory(struct shared *s)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	void *plugs[1024];
+	static void *plugs[16384]; /* 1 GiB: more than the arenas of all threads hold in reserve */
 	struct rlimit before, none;
 	size_t plugged = 0;
 
