@@ -53,6 +53,14 @@ void ual_request_forget(it_cn_est_identifier_t id);
 void ual_request_forget_all(const struct ual_ia *ia);
 
 /* A listener. */
+/* A request that there is no memory to keep; to be refused all the same. */
+struct ual_unkept {
+	uint32_t kal_id;
+	bool service;
+};
+
+#define UAL_UNKEPT_MAX 16u /* more at a time are left to end by their age */
+
 struct ual_listen {
 	struct ual_object object;
 	uint32_t kal_id;
@@ -60,10 +68,12 @@ struct ual_listen {
 	struct ual_evd *evd;
 	it_conn_qual_t qual;
 
-	/* Requests that found the EVD full, to be refused by the task. */
+	/* Requests that found the EVD full, or no memory, to be refused by the task. */
 	struct ri_task refuse;
-	pthread_mutex_t lock; /* event lock of the list */
+	pthread_mutex_t lock; /* event lock of what follows */
 	struct ual_request *refused;
+	unsigned unkept_count;
+	struct ual_unkept unkept[UAL_UNKEPT_MAX];
 };
 
 _Static_assert(sizeof(struct ual_listen) <= UAL_SLOT_SIZE, "a listener fits its slot");

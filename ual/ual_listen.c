@@ -7,8 +7,9 @@
  * A request below becomes an entry of the table of requests and an event with its identifier. The
  * EVD's room is the backlog: a request that finds it full has to be refused towards the peer [IT 6.7],
  * which needs a kAL call; dispatch may make none, so the entry waits in a list for the listener's
- * task. The end of a listener loses nothing: first the layer below stops, then everything that it
- * has queued is dispatched, and only then does the object go.
+ * task. A request that there is no memory to keep is refused in the same way. The end of a listener
+ * loses nothing: first the layer below stops, then everything that it has queued is dispatched, and
+ * only then does the object go.
  */
 
 #include <string.h>
@@ -22,20 +23,20 @@
 #define BACKLOG 1024u
 
 static void
-refuse_one(struct ual_ia *ia, const struct ual_request *request)
+refuse_one(struct ual_ia *ia, uint32_t kal_id, bool service)
 {
 	const struct kal_cm_req connection = {
-		.request = request->kal_id,
+		.request = kal_id,
 		.reason = KAL_REASON_RESOURCES,
 	};
-	const struct kal_resolve_answer_req service = {
-		.request = request->kal_id,
+	const struct kal_resolve_answer_req answer = {
+		.request = kal_id,
 		.status = IT_UD_SVC_REQ_REJECTED,
 	};
 
-	/* Died meanwhile: as good. */
-	if (request->service)
-		(void)!ual_ia_call(ia, KAL_RESOLVE_ANSWER, &service, sizeof(service), NULL, 0);
+	/* It may have ended meanwhile, which is as good. */
+	if (service)
+		(void)!ual_ia_call(ia, KAL_RESOLVE_ANSWER, &answer, sizeof(answer), NULL, 0);
 	else
 		(void)!ual_ia_call(ia, KAL_REJECT, &connection, sizeof(connection), NULL, 0);
 }
@@ -45,16 +46,23 @@ static void
 refuse_all(void *arg)
 {
 	struct ual_listen *listen = arg;
+	struct ual_unkept unkept[UAL_UNKEPT_MAX];
 	struct ual_request *request, *next;
+	unsigned count;
 
 	pthread_mutex_lock(&listen->lock);
 	request = listen->refused;
 	listen->refused = NULL;
+	count = listen->unkept_count;
+	memcpy(unkept, listen->unkept, count * sizeof(unkept[0]));
+	listen->unkept_count = 0;
 	pthread_mutex_unlock(&listen->lock);
+	for (unsigned i = 0; i < count; i++)
+		refuse_one(listen->object.ia, unkept[i].kal_id, unkept[i].service);
 	for (; request != NULL; request = next) {
 		next = request->after;
 		ual_object_visit(&listen->object.ia->object);
-		refuse_one(listen->object.ia, request);
+		refuse_one(listen->object.ia, request->kal_id, request->service);
 		ual_request_used(request);
 	}
 }
@@ -280,6 +288,20 @@ refuse(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
 	host->task_run(host->self, &listen->refuse);
 }
 
+/* There is no memory to keep it: leave the refusal, which needs none, to the task. */
+static void
+refuse_unkept(struct ual_listen *listen, uint32_t kal_id, bool service)
+{
+	const struct ri_host *host = listen->object.ia->host;
+
+	pthread_mutex_lock(&listen->lock);
+	if (listen->unkept_count < UAL_UNKEPT_MAX)
+		listen->unkept[listen->unkept_count++] =
+			(struct ual_unkept){.kal_id = kal_id, .service = service};
+	pthread_mutex_unlock(&listen->lock);
+	host->task_run(host->self, &listen->refuse);
+}
+
 void
 ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
 {
@@ -300,8 +322,10 @@ ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
 	if (listen == NULL || listen->object.ia != ia)
 		return;
 	request = ual_request_add(&what);
-	if (request == NULL)
-		return; /* no memory to refuse with either: it dies of its age */
+	if (request == NULL) {
+		refuse_unkept(listen, what.kal_id, what.service);
+		return;
+	}
 	/* From the post on the request is the application's. */
 	id = request->id;
 	if (what.service)
