@@ -125,9 +125,10 @@ struct kal_rnic_open_rep {
 	uint32_t privileged; /**< 1: privileged operations are allowed (R-27). */
 	uint32_t
 		drop_disconnect_data; /**< 1: the administrator wants it dropped, not refused (R-29). */
-	uint32_t reserved;            /**< 0. */
-	struct ri_rnic_attr attr;     /**< Semantic profile. */
-	struct ri_map map;            /**< For ri_user_ops::rnic_open. */
+	uint32_t
+		drop_broken_events; /**< 1: no asynchronous event where a connection's end follows. */
+	struct ri_rnic_attr attr;   /**< Semantic profile. */
+	struct ri_map map;          /**< For ri_user_ops::rnic_open. */
 };
 
 /** KAL_PORT_QUERY. */

@@ -139,17 +139,23 @@ set_mpa(struct kal_config *config, const struct kal_config_line *line)
 	return NULL;
 }
 
-/* For programs that were written against a stack which dropped it silently. */
+/* For programs that were written against a stack which did it that way. */
 static const char *
 set_compat(struct kal_config *config, const struct kal_config_line *line)
 {
 	bool drop = strcmp(line->value, "drop") == 0;
 
-	if (strcmp(line->key, "disconnect-data") != 0)
+	if (strcmp(line->key, "disconnect-data") == 0) {
+		if (!drop && strcmp(line->value, "refuse") != 0)
+			return "is neither \"drop\" nor \"refuse\"";
+		config->drop_disconnect_data = drop;
+	} else if (strcmp(line->key, "broken-connection-events") == 0) {
+		if (!drop && strcmp(line->value, "raise") != 0)
+			return "is neither \"drop\" nor \"raise\"";
+		config->drop_broken_events = drop;
+	} else {
 		return no_such_key;
-	if (!drop && strcmp(line->value, "refuse") != 0)
-		return "is neither \"drop\" nor \"refuse\"";
-	config->drop_disconnect_data = drop;
+	}
 	return NULL;
 }
 

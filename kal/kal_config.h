@@ -13,6 +13,7 @@
  *     convert-timeout = 120         seconds for the start-up on a converted socket, at least 1
  *     [compat]
  *     disconnect-data = refuse      or drop: private data that no disconnect can carry (R-29)
+ *     broken-connection-events = raise  or drop: no asynchronous event tells why a connection broke, its end does
  *     [policy]
  *     privileged-uids = 1000;1001   may do privileged operations without CAP_NET_ADMIN
  *     [limits.client]               also [limits.process], [limits.user]
@@ -77,6 +78,7 @@ struct kal_config {
 	bool fall_back;
 	uint64_t convert_s;
 	bool drop_disconnect_data; /* also ITAPI_DISCONNECT_DATA=drop */
+	bool drop_broken_events;
 	bool privileged;           /* the user of this process is on the list */
 	struct kal_alias *aliases; /* as in the file, no alias twice */
 };

@@ -35,6 +35,7 @@ rnic_open(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	out->id = rnic->object.id;
 	out->privileged = client->privileged;
 	out->drop_disconnect_data = client->config->drop_disconnect_data;
+	out->drop_broken_events = client->config->drop_broken_events;
 	out->attr = rnic->attr;
 	out->map = rnic->map;
 	return RI_SUCCESS;

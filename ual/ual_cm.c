@@ -567,6 +567,6 @@ ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev)
 		ual_evd_overflow(ep->request, ual_object_handle(&ep->object));
 	else if (ev->event == RI_EVENT_QP_CQ_RQ_ERROR)
 		ual_evd_overflow(ep->recv, ual_object_handle(&ep->object));
-	else
+	else if (ep->ud || !ri_event_is_end((enum ri_event)ev->event) || !ia->drop_broken_events)
 		ual_async_affiliated(ia, number, ual_object_handle(&ep->object));
 }

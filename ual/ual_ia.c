@@ -117,6 +117,7 @@ rnic_open(struct ual_ia *ia, const char *name)
 	ia->rnic = rep.id;
 	ia->privileged = rep.privileged != 0;
 	ia->drop_disconnect_data = rep.drop_disconnect_data != 0;
+	ia->drop_broken_events = rep.drop_broken_events != 0;
 	ia->attr = rep.attr;
 	status = kal_user_half(ia->client, ia->rnic, &ia->user, &ia->fast);
 	if (status == RI_SUCCESS)

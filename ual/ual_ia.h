@@ -58,6 +58,7 @@ struct ual_ia {
 	uint32_t rnic;             /* kAL id */
 	bool privileged;           /* privileged operations are allowed */
 	bool drop_disconnect_data; /* instead of refusing it */
+	bool drop_broken_events;   /* no asynchronous event where a connection's end follows */
 	uint32_t major_version;    /* of the API, as asked for */
 	uint32_t minor_version;
 	uint64_t spin_ns;         /* how long a wait polls before it sleeps */

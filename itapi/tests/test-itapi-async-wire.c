@@ -339,9 +339,9 @@ static const struct {
 	{"terminate-other", do_terminate_other, IT_ASYNC_AFF_EP_R_ERROR},
 };
 
-/* One event that names the endpoint, and the end of the connection. */
+/* One event that names the endpoint, unless the configuration drops it, and the end of the connection. */
 static void
-go_wrong(struct pair *pair, size_t which, it_evd_handle_t aff)
+go_wrong(struct pair *pair, size_t which, it_evd_handle_t aff, bool raised)
 {
 	struct peer peer = {.fd = cm_raw_connect(pair), .end = &pair->passive};
 	it_lmr_triplet_t in = end_segment(&pair->passive, 0, 64);
@@ -358,8 +358,10 @@ go_wrong(struct pair *pair, size_t which, it_evd_handle_t aff)
 	wrongs[which].act(&peer);
 	if (wrongs[which].act != do_reset)
 		(void)shutdown(peer.fd, SHUT_WR); /* or the other side waits for it */
-	event = end_expect(aff, wrongs[which].event);
-	g_assert_true(event.aff_async.cause.ep == pair->passive.ep);
+	if (raised) {
+		event = end_expect(aff, wrongs[which].event);
+		g_assert_true(event.aff_async.cause.ep == pair->passive.ep);
+	}
 	close(peer.fd);
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect_none(aff);
@@ -379,14 +381,42 @@ test_wrongs(struct pair *pair)
 	pair_ok(it_evd_create(pair->passive.ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 1, NULL, &aff,
 			      NULL));
 	for (size_t i = 0; i < G_N_ELEMENTS(wrongs); i++)
-		go_wrong(pair, i, aff);
+		go_wrong(pair, i, aff, true);
 	pair_ok(it_evd_free(aff));
+}
+
+/* The administrator's switch for programs that take each asynchronous event for fatal. */
+static void
+test_dropped(void)
+{
+	g_autofree char *path = g_strdup("/tmp/itapi-async-XXXXXX");
+	it_evd_handle_t aff = NULL;
+	struct pair pair;
+
+	close(g_mkstemp(path));
+	g_assert_true(
+		g_file_set_contents(path, "[compat]\nbroken-connection-events = drop\n", -1, NULL));
+	g_setenv("ITAPI_CONFIG", path, TRUE);
+	g_assert_true(pair_open(&pair));
+	g_unsetenv("ITAPI_CONFIG");
+	g_assert_cmpint(unlink(path), ==, 0);
+	if (pair.passive.info->socket_conversion_support) {
+		pair_ok(it_evd_create(pair.passive.ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 1, NULL,
+				      &aff, NULL));
+		for (size_t i = 0; i < G_N_ELEMENTS(wrongs); i++)
+			go_wrong(&pair, i, aff, false);
+		pair_ok(it_evd_free(aff));
+	} else {
+		g_test_skip("this adapter has no TCP below");
+	}
+	pair_close(&pair);
 }
 
 static void
 add(void)
 {
 	pair_add("async/wire", test_wrongs);
+	pair_add_bare("async/wire-dropped", test_dropped);
 }
 
 int

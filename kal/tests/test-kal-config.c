@@ -49,7 +49,7 @@ test_file(void)
 	g_autofree char *text =
 		g_strdup_printf("[aliases]\nOpenIB-cma=iwarp\n"
 				"[mpa]\ncrc=false\nfall-back=false\nconvert-timeout=7\n"
-				"[compat]\ndisconnect-data=drop\n"
+				"[compat]\ndisconnect-data=drop\nbroken-connection-events=drop\n"
 				"[policy]\nprivileged-uids=%u;77777\n"
 				"[limits.client]\nqp=5\nmemory=unlimited\n"
 				"[limits.user]\nmemory=4096\n",
@@ -60,7 +60,7 @@ test_file(void)
 	g_assert_cmpstr(kal_config_adapter(config, "emul:ib"), ==, "emul:ib");
 	g_assert_false(config->crc || config->fall_back);
 	g_assert_cmpuint(config->convert_s, ==, 7);
-	g_assert_true(config->drop_disconnect_data);
+	g_assert_true(config->drop_disconnect_data && config->drop_broken_events);
 	g_assert_true(config->privileged);
 	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP], ==, 5);
 	g_assert_cmpuint(config->limits[KAL_LEVEL_USER][KAL_RESOURCE_MEMORY], ==, 4096);
@@ -70,7 +70,7 @@ test_file(void)
 
 	config = load(NULL);
 	g_assert_true(config->crc && config->fall_back && !config->privileged &&
-		      !config->drop_disconnect_data);
+		      !config->drop_disconnect_data && !config->drop_broken_events);
 	g_assert_cmpuint(config->convert_s, ==, 120);
 	kal_config_free(config);
 	/* The environment says the same in short. */
@@ -96,6 +96,7 @@ test_mistakes(void)
 	refuse("[mpa]\nfall-back=2\n", "fall-back");
 	refuse("[mpa]\nmarkers=true\n", "markers");
 	refuse("[mpa]\nconvert-timeout=0\n", "convert-timeout");
+	refuse("[compat]\nbroken-connection-events=refuse\n", "broken-connection-events");
 	refuse("[mpa]\nconvert-timeout=86401\n", "convert-timeout");
 	refuse("[mpa]\nconvert-timeout=2m\n", "convert-timeout");
 	refuse("[compat]\ndisconnect-data=keep\n", "disconnect-data");
