@@ -301,6 +301,47 @@ test_wire_overrun(void)
 	g_free(text);
 }
 
+/* The longest text of each way, and one octet more. */
+static void
+test_wire_text_limits(void)
+{
+	g_autofree char *longest = g_strnfill(UINT16_MAX, 'a');
+	g_autofree char *longer = g_strnfill(UINT16_MAX + 1, 'a');
+	g_autofree uint8_t *octets = g_malloc(UINT16_MAX + 100);
+	struct tool_wire wire = tool_wire_of(octets, UINT16_MAX + 100);
+	char *text;
+
+	tool_put_text(&wire, longest);
+	g_assert_true(wire.ok);
+	wire = tool_wire_of(octets, UINT16_MAX + 100);
+	tool_put_text(&wire, longer);
+	g_assert_false(wire.ok);
+
+	wire = tool_wire_of(octets, 7);
+	tool_put_text(&wire, "hello");
+	g_assert_true(wire.ok);
+	wire = tool_wire_of(octets, 7);
+	text = tool_get_text(&wire, 4);
+	g_assert_false(wire.ok);
+	g_assert_cmpstr(text, ==, "");
+	g_free(text);
+}
+
+/* Octets that are not there read as zeros. */
+static void
+test_wire_octets_missing(void)
+{
+	static const uint8_t zeros[8];
+	uint8_t octets[4] = {1, 2, 3, 4};
+	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
+	uint8_t read[8];
+
+	memset(read, 0xff, sizeof(read));
+	tool_get_octets(&wire, read, sizeof(read));
+	g_assert_false(wire.ok);
+	g_assert_cmpmem(read, sizeof(read), zeros, sizeof(zeros));
+}
+
 static void
 test_hello(void)
 {
@@ -348,6 +389,52 @@ test_pattern(void)
 	g_assert_cmpuint(tool_pattern_check(whole, sizeof(whole), 5, 8), <, 8);
 }
 
+/* The seed changes every octet of a word, not only those that the seed itself has. */
+static void
+test_pattern_seed(void)
+{
+	uint8_t five[64];
+	uint8_t six[64];
+
+	tool_pattern_fill(five, sizeof(five), 5, 0);
+	tool_pattern_fill(six, sizeof(six), 6, 0);
+	for (size_t at = 0; at < sizeof(five); at += 8)
+		g_assert_cmpint(memcmp(five + at + 1, six + at + 1, 7), !=, 0);
+}
+
+/* What the shared options take: the bounds of a number, and beyond them. */
+static void
+test_options_bounds(void)
+{
+	static const struct {
+		const char *option;
+		bool good;
+	} cases[] = {
+		{"--port=0", true},        {"--port=65535", true}, {"--port=65536", false},
+		{"--clients=0", false},    {"--clients=1", true},  {"--clients=1024", true},
+		{"--clients=1025", false},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autofree char *program = g_strdup("tool");
+		g_autofree char *option = g_strdup(cases[i].option);
+		char *words[] = {program, option, NULL};
+		char **argv = words;
+		int argc = 2;
+		GOptionContext *context = g_option_context_new(NULL);
+		g_autoptr(GError) error = NULL;
+		struct tool_options options;
+
+		tool_options_add(&options, context, 1000);
+		g_assert_cmpint(tool_options_parse(&options, context, &argc, &argv, &error), ==,
+				cases[i].good);
+		if (!cases[i].good)
+			g_assert_error(error, TOOL_ERROR, TOOL_ERROR_USAGE);
+		g_option_context_free(context);
+		tool_options_free(&options);
+	}
+}
+
 static void
 test_first_error_stays(void)
 {
@@ -378,8 +465,12 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/common/escape-utf8", test_escape_utf8);
 	g_test_add_func("/tools/common/wire", test_wire);
 	g_test_add_func("/tools/common/wire-overrun", test_wire_overrun);
+	g_test_add_func("/tools/common/wire-text-limits", test_wire_text_limits);
+	g_test_add_func("/tools/common/wire-octets-missing", test_wire_octets_missing);
 	g_test_add_func("/tools/common/hello", test_hello);
 	g_test_add_func("/tools/common/pattern", test_pattern);
+	g_test_add_func("/tools/common/pattern-seed", test_pattern_seed);
+	g_test_add_func("/tools/common/options-bounds", test_options_bounds);
 	g_test_add_func("/tools/common/first-error-stays", test_first_error_stays);
 	return g_test_run();
 }

@@ -13,6 +13,8 @@
 #include "cp_sum.h"
 #include "tool_error.h"
 
+#define MASK 027 /* for all tests, for it-cp reads the mask once */
+
 struct place {
 	char *top;    /* outer/, with outer/secret and outer/served/ */
 	char *served; /* with file, sub/file, and links out of it */
@@ -198,6 +200,55 @@ test_name_comes_last(struct place *place, gconstpointer unused)
 	g_assert_cmpuint(parts_left(place), ==, 0);
 }
 
+/* Descriptors are given out from below, so one that stays open moves this number. */
+static int
+lowest_free(const struct place *place)
+{
+	int fd = dup(place->folder);
+
+	g_assert_cmpint(fd, >=, 0);
+	close(fd);
+	return fd;
+}
+
+/* Nothing stays open: of a walk through folders, and of a source that is refused. */
+static void
+test_descriptors(struct place *place, gconstpointer unused)
+{
+	g_autofree char *deep = path_in(place->served, "sub/deep");
+	int free_before = lowest_free(place);
+	struct cp_source source;
+
+	(void)unused;
+	g_assert_cmpint(g_mkdir(deep, 0700), ==, 0);
+	write_file(place->served, "sub/deep/file", "deepest");
+	g_assert_cmpint(lowest_free(place), ==, free_before);
+	g_assert_true(cp_source_open(&source, place->folder, "sub/deep/file", NULL));
+	cp_source_close(&source);
+	g_assert_cmpint(lowest_free(place), ==, free_before);
+	g_assert_false(cp_source_open(&source, place->folder, "sub/none/file", NULL));
+	g_assert_cmpint(lowest_free(place), ==, free_before);
+	g_assert_false(cp_source_open(&source, place->folder, "sub", NULL)); /* no file */
+	g_assert_cmpint(source.fd, ==, -1);
+	g_assert_cmpint(lowest_free(place), ==, free_before);
+}
+
+/* A copy gets no right that the user's mask withholds. */
+static void
+test_mask(struct place *place, gconstpointer unused)
+{
+	g_autofree char *path = path_in(place->served, "masked");
+	struct cp_target target;
+	struct stat info;
+
+	(void)unused;
+	g_assert_true(cp_target_open(&target, place->folder, "masked", 0666, NULL));
+	g_assert_true(cp_target_commit(&target, NULL));
+	cp_target_close(&target);
+	g_assert_cmpint(stat(path, &info), ==, 0);
+	g_assert_cmpint(info.st_mode & 07777, ==, 0666 & ~MASK);
+}
+
 static void
 test_sums(void)
 {
@@ -227,11 +278,14 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	umask(MASK);
 	ADD("read-inside", test_read_inside);
 	ADD("read-outside", test_read_outside);
 	ADD("write-outside", test_write_outside);
 	ADD("special-files", test_special_files);
 	ADD("name-comes-last", test_name_comes_last);
+	ADD("descriptors", test_descriptors);
+	ADD("mask", test_mask);
 	g_test_add_func("/tools/files/sums", test_sums);
 	return g_test_run();
 }

@@ -81,7 +81,7 @@ test_octets(void)
 		g_autoptr(GError) error = NULL;
 
 		g_assert_false(test_plan_read(&read, octets, shorter, &error));
-		g_assert_nonnull(error);
+		g_assert_error(error, TOOL_ERROR, TOOL_ERROR_PEER);
 	}
 	g_assert_cmpuint(test_plan_write(&plan, octets, len - 1), ==, 0);
 }
@@ -196,6 +196,41 @@ test_bounds(void)
 #undef REFUSED
 }
 
+/* The warmup may be all of the iterations, not more. */
+static void
+test_warmup(void)
+{
+	struct test_plan plan = plan_of("client SR");
+
+	plan.mode = TEST_PERFORMANCE;
+	plan.endpoints = 1;
+	plan.warmup = plan.iterations;
+	g_assert_true(test_plan_check(&plan, NULL));
+	plan.warmup = plan.iterations + 1;
+	g_assert_false(test_plan_check(&plan, NULL));
+}
+
+static void
+test_most_ops(void)
+{
+	struct test_plan plan = {0};
+	g_autoptr(GError) error = NULL;
+	char *words[2 * (TEST_OPS_MAX + 1) + 1] = {0};
+	char client[] = "client";
+	char send[] = "SR";
+
+	for (size_t i = 0; i < TEST_OPS_MAX; i++) {
+		words[2 * i] = client;
+		words[2 * i + 1] = send;
+	}
+	g_assert_true(test_plan_words(&plan, words, NULL));
+	g_assert_cmpuint(plan.op_count, ==, TEST_OPS_MAX);
+	words[2 * TEST_OPS_MAX] = client;
+	words[2 * TEST_OPS_MAX + 1] = send;
+	g_assert_false(test_plan_words(&plan, words, &error));
+	g_assert_error(error, TOOL_ERROR, TOOL_ERROR_USAGE);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -206,5 +241,7 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/plan/sizes", test_sizes);
 	g_test_add_func("/tools/plan/fields", test_fields);
 	g_test_add_func("/tools/plan/bounds", test_bounds);
+	g_test_add_func("/tools/plan/warmup", test_warmup);
+	g_test_add_func("/tools/plan/most-ops", test_most_ops);
 	return g_test_run();
 }
