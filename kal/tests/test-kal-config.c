@@ -72,6 +72,14 @@ test_file(void)
 	g_assert_true(config->crc && config->fall_back && !config->privileged &&
 		      !config->drop_disconnect_data && !config->drop_broken_events);
 	g_assert_cmpuint(config->convert_s, ==, 120);
+	/* Of what a client makes there is a limit without any file; of its memory there is none. */
+	for (int i = 0; i < KAL_RESOURCE_COUNT; i++) {
+		if (i != KAL_RESOURCE_MEMORY)
+			g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][i], <, KAL_UNLIMITED);
+		g_assert_cmpuint(config->limits[KAL_LEVEL_PROCESS][i], ==, KAL_UNLIMITED);
+	}
+	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP], ==, 65536);
+	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_MEMORY], ==, KAL_UNLIMITED);
 	kal_config_free(config);
 	/* The environment says the same in short. */
 	g_setenv(KAL_CONFIG_DISCONNECT_DATA, "drop", TRUE);

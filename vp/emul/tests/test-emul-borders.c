@@ -4,7 +4,10 @@
 /* The emulated fabric at its borders: limits, rights that one access alone needs, lists that are cut oddly. */
 #include <string.h>
 
+#include "vem.h"
 #include "vem_dgram.h"
+#include "vem_fault.h"
+#include "vsw_mem_table.h"
 
 #define RA       RI_ACCESS_REMOTE_ATOMIC
 #define LISTENER ((const void *)(uintptr_t)42)
@@ -50,6 +53,16 @@ tear_down(struct pair *p)
 	vth_free(p->vth);
 }
 
+/* Nobody is inside of the memory any more, so that it can be taken away. */
+static void
+unused(const struct chunk *c)
+{
+	const struct vsw_mem_entry *entry = vsw_mem_at(c->node->rnic->mem, c->stag);
+
+	g_assert_nonnull(entry);
+	g_assert_cmpuint(atomic_load(&entry->uses), ==, 0);
+}
+
 static void
 allow(struct end *end, uint32_t access)
 {
@@ -87,6 +100,7 @@ refused_add(uint64_t offset, uint32_t flaw, uint32_t result, enum ri_wc_status s
 	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
 	add(&p, 2, offset, p.mb.stag ^ flaw, result);
 	poll_one(p.a->uscq, 2, status);
+	unused(&p.mb);
 	g_assert_cmpuint(p.mb.at[0], ==, 1);
 	g_assert_cmpuint(p.mb.at[8], ==, 0);
 	tear_down(&p);
@@ -114,6 +128,12 @@ test_atomics(void)
 	add(&p, 1, 0, p.mb.stag, 8);
 	poll_one(p.a->uscq, 1, RI_WC_REMOTE_INVALID_REQ);
 	tear_down(&p);
+	/* Who may have no Read outstanding may have no atomic. */
+	set_up(&p, "emul:ib", false);
+	g_assert_cmpint(emul()->qp->modify(p.a->qp, &none, RI_QP_ATTR_ORD), ==, RI_SUCCESS);
+	add(&p, 1, 0, p.mb.stag, 8);
+	poll_one(p.a->uscq, 1, RI_WC_LOCAL_QP);
+	tear_down(&p);
 }
 
 /* --- one-sided and Send --------------------------------------------------------------------- */
@@ -132,6 +152,27 @@ test_local_rights(void)
 	post_rdma(p.a, RI_OP_RDMA_WRITE, 1, &local, &remote);
 	poll_one(p.a->uscq, 1, RI_WC_LOCAL_PROTECTION); /* there is no right to read what is sent */
 	chunk_free(&sink);
+	tear_down(&p);
+}
+
+/* Of a Write of no octets nothing is checked; of such a Read the right of the queue pair, but no key. */
+static void
+test_no_octets(void)
+{
+	struct pair p;
+	struct ri_sge local, remote;
+
+	set_up(&p, "emul:ib", false);
+	local = chunk_sge(&p.ma, 0, 0);
+	remote = chunk_sge(&p.mb, 0, 0);
+	remote.stag ^= 1;
+	post_rdma(p.a, RI_OP_RDMA_READ, 1, &local, &remote);
+	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
+	allow(p.b, 0);
+	post_rdma(p.a, RI_OP_RDMA_WRITE, 2, &local, &remote);
+	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
+	post_rdma(p.a, RI_OP_RDMA_READ, 3, &local, &remote);
+	poll_one(p.a->uscq, 3, RI_WC_REMOTE_ACCESS);
 	tear_down(&p);
 }
 
@@ -159,6 +200,7 @@ test_sink_enabled(void)
 	local = chunk_sge(&p.ma, 0, 8);
 	post_rdma(p.a, RI_OP_RDMA_READ, 2, &local, &remote);
 	poll_one(p.a->uscq, 2, RI_WC_LOCAL_PROTECTION);
+	unused(&p.mb);
 	tear_down(&p);
 }
 
@@ -323,6 +365,28 @@ mail(struct post *s, uint64_t id, uint32_t way, uint32_t qpn, uint32_t key,
 
 	g_assert_cmpint(send_to(s->a, id, &sge, &ud), ==, RI_SUCCESS);
 	poll_one(s->a->uscq, id, status);
+	g_assert_cmpuint(atomic_load(&s->b->qp->inside), ==, 0);
+}
+
+/* An adapter that is offline takes nothing, and keeps nobody. */
+static void
+test_offline(void)
+{
+	struct post s;
+	struct ri_sge room;
+
+	post_open(&s);
+	room = chunk_sge(&s.m, 1024, 100);
+	post_recv(s.b, 1, &room);
+	vem_fault_port(s.n->rnic, false);
+	mail(&s, 1, s.way, qpn_of(s.b), KEY, RI_WC_SUCCESS);
+	poll_none(s.b->urcq);
+	vem_fault_port(s.n->rnic, true);
+	mail(&s, 2, s.way, qpn_of(s.b), KEY, RI_WC_SUCCESS);
+	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
+	node_run(s.n);
+	node_forget(s.n);
+	post_close(&s);
 }
 
 /* Header and data land where the segments say, also where those end inside of either. */
@@ -373,6 +437,75 @@ test_who_gets_it(void)
 	post_close(&s);
 }
 
+/* A request of another kind is none for datagrams, even if all that a datagram needs is in it. */
+static void
+test_not_a_datagram(void)
+{
+	struct post s;
+	struct ri_sge sge, room;
+
+	post_open(&s);
+	sge = chunk_sge(&s.m, 0, 5);
+	room = chunk_sge(&s.m, 1024, 100);
+	struct ri_wr wr = {.wr_id = 1,
+			   .sgl = &sge,
+			   .num_sge = 1,
+			   .opcode = RI_OP_RDMA_WRITE,
+			   .flags = RI_WR_SIGNALED,
+			   .u.ud = {.ah = s.way, .qpn = qpn_of(s.b), .qkey = KEY}};
+	post_recv(s.b, 1, &room);
+	g_assert_cmpint(emul()->fast->post_sq(s.a->uqp, &wr), ==, RI_SUCCESS);
+	poll_one(s.a->uscq, 1, RI_WC_LOCAL_QP);
+	poll_none(s.b->urcq);
+	post_close(&s);
+}
+
+/* A domain stays as long as its handle. */
+static void
+test_handle_domain(void)
+{
+	const struct ri_ah_init local = {
+		.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}}};
+	struct vth *vth = vth_new(false);
+	struct node *node = node_new(vth, false, "emul:ib");
+	struct ri_pd *pd = NULL;
+	struct ri_ah *ah = NULL;
+	uint32_t id;
+
+	g_assert_cmpint(emul()->pd->create(node->context, &pd), ==, RI_SUCCESS);
+	g_assert_cmpint(emul()->ah->create(pd, &local, &ah, &id), ==, RI_SUCCESS);
+	g_assert_cmpint(emul()->pd->destroy(pd), ==, RI_ERR_BUSY);
+	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
+	g_assert_cmpint(emul()->pd->destroy(pd), ==, RI_SUCCESS);
+	node_free(node);
+	vth_free(vth);
+}
+
+/* As many handles as the adapter says, and no more. */
+static void
+test_most_handles(void)
+{
+	const struct ri_ah_init local = {
+		.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}}};
+	struct vth *vth = vth_new(false);
+	struct node *node = node_new(vth, false, "emul:ib");
+	uint32_t most = node->attr.max_ah;
+	struct ri_ah **all = g_new(struct ri_ah *, most);
+	struct ri_ah *more = NULL;
+	uint32_t id;
+
+	for (uint32_t i = 0; i < most; i++)
+		all[i] = ah_new(node, NULL, &id);
+	g_assert_cmpint(emul()->ah->create(node->pd, &local, &more, &id), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(emul()->ah->destroy(all[most / 2]), ==, RI_SUCCESS);
+	all[most / 2] = ah_new(node, NULL, &id);
+	for (uint32_t i = 0; i < most; i++)
+		g_assert_cmpint(emul()->ah->destroy(all[i]), ==, RI_SUCCESS);
+	g_free(all);
+	node_free(node);
+	vth_free(vth);
+}
+
 /* More handles than the first room has: all stay what they are, and a number is not used again at once. */
 static void
 test_address_handles(void)
@@ -381,10 +514,6 @@ test_address_handles(void)
 	struct ri_ah *more[200];
 	uint32_t ids[200];
 	struct ri_sge room;
-	struct ri_pd *pd = NULL;
-	struct ri_ah *own = NULL;
-	const struct ri_ah_init local = {
-		.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}}};
 
 	post_open(&s);
 	for (guint i = 0; i < G_N_ELEMENTS(more); i++)
@@ -397,12 +526,6 @@ test_address_handles(void)
 	}
 	for (guint i = 0; i < G_N_ELEMENTS(more); i++)
 		g_assert_cmpint(emul()->ah->destroy(more[i]), ==, RI_SUCCESS);
-	/* Its domain stays as long as a handle. */
-	g_assert_cmpint(emul()->pd->create(s.n->context, &pd), ==, RI_SUCCESS);
-	g_assert_cmpint(emul()->ah->create(pd, &local, &own, &ids[1]), ==, RI_SUCCESS);
-	g_assert_cmpint(emul()->pd->destroy(pd), ==, RI_ERR_BUSY);
-	g_assert_cmpint(emul()->ah->destroy(own), ==, RI_SUCCESS);
-	g_assert_cmpint(emul()->pd->destroy(pd), ==, RI_SUCCESS);
 	/* The slots are all used again, under other numbers: an old number names nothing. */
 	for (guint i = 0; i < G_N_ELEMENTS(more); i++) {
 		uint32_t id;
@@ -423,12 +546,17 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/emul/borders/atomics", test_atomics);
 	g_test_add_func("/emul/borders/local-rights", test_local_rights);
+	g_test_add_func("/emul/borders/no-octets", test_no_octets);
 	g_test_add_func("/emul/borders/sink-enabled", test_sink_enabled);
 	g_test_add_func("/emul/borders/longest-message", test_longest_message);
 	g_test_add_func("/emul/borders/failure-solicits", test_failure_solicits);
 	g_test_add_func("/emul/borders/through-host", test_through_host);
 	g_test_add_func("/emul/borders/shared-queue-limits", test_shared_queue_limits);
 	g_test_add_func("/emul/borders/connection-limits", test_connection_limits);
+	g_test_add_func("/emul/borders/handle-domain", test_handle_domain);
+	g_test_add_func("/emul/borders/not-a-datagram", test_not_a_datagram);
+	g_test_add_func("/emul/borders/offline", test_offline);
+	g_test_add_func("/emul/borders/most-handles", test_most_handles);
 	g_test_add_func("/emul/borders/cut-receives", test_cut_receives);
 	g_test_add_func("/emul/borders/who-gets-it", test_who_gets_it);
 	g_test_add_func("/emul/borders/address-handles", test_address_handles);

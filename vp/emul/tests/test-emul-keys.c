@@ -178,6 +178,31 @@ test_remote_invalidate(gconstpointer adapter)
 	tear_down(&p);
 }
 
+/* Who may neither be read nor written from afar has nothing invalidated from there. */
+static void
+test_invalidate_rights(gconstpointer adapter)
+{
+	const struct ri_qp_attr attr = {.access = 0};
+	struct ri_wr wr = {
+		.wr_id = 4, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
+	struct pair p;
+
+	set_up(&p, adapter);
+	/* iWARP fixes the rights of a queue pair when it is made (test_not_claimed). */
+	if (p.ib) {
+		bind(&p, 50, 0);
+		poll_one(p.b->uscq, 1, RI_WC_SUCCESS);
+		g_assert_cmpint(p.nb->p->qp->modify(p.b->qp, &attr, RI_QP_ATTR_ACCESS), ==,
+				RI_SUCCESS);
+		post_recv(p.b, 5, NULL);
+		wr.inv_stag = p.mw_stag;
+		g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+		poll_one(p.b->urcq, 5, RI_WC_LOCAL_INVALIDATE);
+		poll_one(p.a->uscq, 4, RI_WC_REMOTE_INVALID_REQ);
+	}
+	tear_down(&p);
+}
+
 /* What is not claimed fails cleanly. */
 static void
 test_not_claimed(gconstpointer adapter)
@@ -272,6 +297,7 @@ main(int argc, char **argv)
 		{"bind-fails", test_bind_fails},
 		{"local-invalidate", test_local_invalidate},
 		{"remote-invalidate", test_remote_invalidate},
+		{"invalidate-rights", test_invalidate_rights},
 		{"not-claimed", test_not_claimed},
 		{"adapter", test_adapter},
 	};

@@ -250,7 +250,8 @@ test_refusals(void)
 {
 	struct scene s;
 	const struct ri_service_answer bad = {.status = RI_SERVICE_STATUS_COUNT};
-	const struct ri_service_answer longish = {.pdata_len = 65};
+	static const char text[65];
+	const struct ri_service_answer longish = {.pdata = text, .pdata_len = sizeof(text)};
 
 	scene_open(&s, RI_SERVICE_PORT);
 	const struct ri_cm_ops *cm = s.na->p->cm;
@@ -259,7 +260,8 @@ test_refusals(void)
 
 	g_assert_cmpint(cm->resolve(iwarp->context, 1, &params), ==, RI_ERR_UNSUPPORTED);
 	node_free(iwarp);
-	params.pdata_len = 65;
+	params.pdata = text;
+	params.pdata_len = sizeof(text);
 	g_assert_cmpint(cm->resolve(s.na->context, 1, &params), ==, RI_ERR_INVALID_ARG);
 	params = node_params(&s.service);
 	params.port = 1;

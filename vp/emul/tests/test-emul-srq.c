@@ -151,6 +151,36 @@ test_catastrophe(gconstpointer adapter)
 	party_close(&p);
 }
 
+/* Two receives in progress are above a limit of one, also if the limit comes after them. */
+static void
+test_watermarks(gconstpointer adapter)
+{
+	const struct ri_qp_attr soft = {.soft_limit = 1}, hard = {.hard_limit = 1};
+	struct party p;
+
+	party_open(&p, adapter, 2, NULL);
+	for (guint i = 0; i < 4; i++)
+		party_post(&p, i);
+	g_assert_cmpint(p.nb->p->qp->modify(p.b[0]->qp, &soft, RI_QP_ATTR_SOFT), ==, RI_SUCCESS);
+	party_send(&p, 0, 1);
+	node_run(p.nb);
+	node_silent(p.nb);
+	party_send(&p, 0, 2);
+	node_run(p.nb);
+	node_async(p.nb, RI_EVENT_QP_RQ_LIMIT, p.b[0]);
+	g_assert_cmpint(end_state(p.b[0]), ==, RI_QPS_RTS);
+
+	party_send(&p, 1, 3);
+	party_send(&p, 1, 4);
+	node_run(p.nb);
+	node_silent(p.nb);
+	g_assert_cmpint(p.nb->p->qp->modify(p.b[1]->qp, &hard, RI_QP_ATTR_HARD), ==, RI_SUCCESS);
+	node_run(p.nb);
+	node_async(p.nb, RI_EVENT_QP_RQ_HARD_LIMIT, p.b[1]);
+	g_assert_cmpint(end_state(p.b[1]), ==, RI_QPS_ERROR);
+	party_close(&p);
+}
+
 /* Whoever waits first goes, in each of the ways there are; the next gets the receive. */
 static void
 test_first_goes(gconstpointer adapter)
@@ -397,8 +427,8 @@ main(int argc, char **argv)
 		GTestDataFunc test;
 	} tests[] = {
 		{"verbs", test_verbs},           {"catastrophe", test_catastrophe},
-		{"first-goes", test_first_goes}, {"crowd", test_crowd},
-		{"visitors", test_visitors},
+		{"watermarks", test_watermarks}, {"first-goes", test_first_goes},
+		{"crowd", test_crowd},           {"visitors", test_visitors},
 	};
 
 	g_test_init(&argc, &argv, NULL);
