@@ -4,6 +4,7 @@
 /* Windows and invalidation by requests, and what an adapter says of itself. */
 #include <string.h>
 
+#include "vem.h"
 #include "vem_node.h"
 
 struct pair {
@@ -203,6 +204,67 @@ test_invalidate_rights(gconstpointer adapter)
 	tear_down(&p);
 }
 
+/* The ends anew, those of one node privileged: as if the process could ask for that. */
+static void
+privilege(struct pair *p, struct node *node)
+{
+	struct ri_qp_init init = end_defaults(node);
+
+	end_free(p->a);
+	end_free(p->b);
+	vth_run(p->vth);
+	node_forget(p->na);
+	node_forget(p->nb);
+	node->context->owner.privileged = true;
+	init.privileged = true;
+	p->a = end_new(p->na, node == p->na ? &init : NULL);
+	p->b = end_new(p->nb, node == p->nb ? &init : NULL);
+	ends_connect(p->a, p->b);
+}
+
+/* STag 0 is no key of a privileged queue pair for its peer: it is told the same as of any wrong key. */
+static void
+test_stag_zero(gconstpointer adapter)
+{
+	struct pair p;
+
+	set_up(&p, adapter);
+	privilege(&p, p.nb);
+	struct ri_sge local = chunk_sge(&p.ma, 0, 8), there = chunk_sge(&p.mb, 0, 8);
+	there.stag = 0;
+	post_rdma(p.a, RI_OP_RDMA_WRITE, 2, &local, &there);
+	poll_one(p.a->uscq, 2, p.ib ? RI_WC_REMOTE_ACCESS : RI_WC_SUCCESS);
+	node_fault(p.nb, RI_EVENT_QP_STAG, p.b);
+	if (!p.ib)
+		g_assert_cmpuint(node_async(p.na, RI_EVENT_QP_TERMINATE_RECEIVED, p.a).detail, ==,
+				 0x1100);
+	tear_down(&p);
+}
+
+/* The entries of a privileged queue have room for more segments than a message has: one that says so lies. */
+static void
+test_entry_lies(gconstpointer adapter)
+{
+	struct pair p;
+
+	set_up(&p, adapter);
+	privilege(&p, p.na);
+	post_send(p.a, 1, NULL, 0); /* waits for a receive, and the next behind it */
+	post_send(p.a, 2, NULL, 0);
+	const struct vsw_wq *sq = &p.a->qp->sq;
+	struct vsw_wqe *second = (void *)(sq->ring + sq->stride);
+	g_assert_cmpuint(second->wr_id, ==, 2);
+	g_assert_cmpuint(sq->max_sge, >, VEM_MAX_SGE);
+	second->num_sge = VEM_MAX_SGE + 1;
+	post_recv(p.b, 3, NULL);
+	post_recv(p.b, 4, NULL);
+	vth_run(p.vth);
+	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
+	poll_one(p.a->uscq, 2, RI_WC_LOCAL_QP);
+	poll_one(p.b->urcq, 3, RI_WC_SUCCESS);
+	tear_down(&p);
+}
+
 /* What is not claimed fails cleanly. */
 static void
 test_not_claimed(gconstpointer adapter)
@@ -298,6 +360,8 @@ main(int argc, char **argv)
 		{"local-invalidate", test_local_invalidate},
 		{"remote-invalidate", test_remote_invalidate},
 		{"invalidate-rights", test_invalidate_rights},
+		{"stag-zero", test_stag_zero},
+		{"entry-lies", test_entry_lies},
 		{"not-claimed", test_not_claimed},
 		{"adapter", test_adapter},
 	};
