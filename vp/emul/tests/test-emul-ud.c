@@ -4,6 +4,7 @@
 /* Datagrams of the InfiniBand personality: what arrives, what vanishes, what ends a queue pair. */
 #include <string.h>
 
+#include "vem.h"
 #include "vem_dgram.h"
 
 /* Two adapters on one fabric, a queue pair for datagrams on each, time by hand. */
@@ -423,6 +424,33 @@ test_address_handles(void)
 	scene_close(&s);
 }
 
+/* While the receives are another's a datagram waits; its handle may go, and it is tried again. */
+static void
+test_waits(void)
+{
+	struct scene s;
+	struct ri_sge sge;
+
+	scene_open(&s);
+	const struct ri_wr_ud ud = {.ah = s.way, .qpn = qpn_of(s.b), .qkey = KEY};
+	offer(&s, 1, 0, 100);
+	offer(&s, 2, 1024, 100);
+	sge = chunk_sge(&s.ma, 0, 10);
+	g_assert_true(vsw_role_take(&s.b->qp->rx));
+	g_assert_cmpint(send_to(s.a, 3, &sge, &ud), ==, RI_SUCCESS);
+	g_assert_cmpint(send_to(s.a, 4, &sge, &ud), ==, RI_SUCCESS);
+	poll_none(s.a->uscq);
+	g_assert_cmpint(emul()->ah->destroy(s.ah), ==, RI_SUCCESS);
+	vem_rx_leave(s.b->qp);
+	node_run(s.na);
+	poll_one(s.a->uscq, 3, RI_WC_SUCCESS);
+	poll_one(s.a->uscq, 4, RI_WC_SUCCESS);
+	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
+	poll_one(s.b->urcq, 2, RI_WC_SUCCESS);
+	s.ah = ah_new(s.na, NULL, &s.way);
+	scene_close(&s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -437,5 +465,6 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/ud/verbs", test_verbs);
 	g_test_add_func("/emul/ud/other-kinds", test_other_kinds);
 	g_test_add_func("/emul/ud/address-handles", test_address_handles);
+	g_test_add_func("/emul/ud/waits", test_waits);
 	return g_test_run();
 }
