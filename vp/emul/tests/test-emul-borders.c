@@ -317,8 +317,11 @@ test_connection_limits(void)
 	node_run(p.nb);
 	g_assert_cmpint(emul()->cm->accept(event.request, p.b->qp, &params), ==,
 			RI_ERR_INVALID_STATE);
-	emul()->cm->listen_destroy(listen);
+	/* Nor does it swallow that a request is gone. */
+	node_forget(p.nb); /* the end of the connection */
 	end_free(late);
+	emul()->cm->listen_destroy(listen);
+	node_cm(p.nb, RI_CM_REQUEST_GONE, NULL);
 	tear_down(&p);
 }
 
