@@ -125,6 +125,8 @@ test_memory(struct pair *pair)
 	g_assert_cmpint(it_rmr_create10(end->pz, &rmr), ==, IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_rmr_create20(end->pz, IT_RMR_TYPE_DEFAULT, &rmr), ==,
 			IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(it_rmr_create20(end->pz, IT_RMR_TYPE_WIDE, &rmr), ==,
+			IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_lmr_modify(end->lmr, IT_LMR_PARAM_MEM_PRIV, &params), ==,
 			IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_lmr_create20(end->pz, end->buffer, 8, IT_ADDR_MODE_RELATIVE,

@@ -129,7 +129,7 @@ test_ends(struct pair *pair)
 		g_assert_cmpint(it_post_recv((it_handle_t)end->ep, &in, 1, i, 0), ==, IT_SUCCESS);
 	fail(&s);
 	for (uint64_t i = 0; i < 3; i++) {
-		g_assert_cmpint(it_evd_dequeue(end->recv, &event), ==, IT_SUCCESS);
+		g_assert_cmpint(it_evd_dequeue_n(end->recv, 1, &event, &(int){0}), ==, IT_SUCCESS);
 		g_assert_cmphex(event.event_number, ==, IT_DTO_RC_RECV_CMPL_EVENT);
 		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
 		g_assert_cmpuint(event.dto_cmpl.cookie, ==, i);
@@ -457,7 +457,7 @@ dead_connections(const struct scene *s)
 	DEAD(it_ep_disconnect(e->ep, NULL, 0));
 	DEAD(it_listen_create(e->ia, p->spigot, e->cm_req, 0, &qual, &listen));
 	g_assert_null(listen);
-	DEAD(it_ep_connect(s->spare, &p->path, NULL, &p->qual, IT_CONNECT_FLAG_TWO_WAY, NULL, 0));
+	DEAD(it_ep_connect(s->spare, NULL, NULL, &p->qual, IT_CONNECT_FLAG_TWO_WAY, NULL, 0));
 	DEAD(itx_ep_connect_with_rmr(s->spare, &p->path, NULL, &p->qual, IT_CONNECT_FLAG_TWO_WAY,
 				     NULL, 0, &segment, &context));
 	DEAD(itx_ep_accept_with_rmr(s->spare, s->request, &segment, &context));
@@ -481,7 +481,7 @@ dead_memory(const struct scene *s)
 	it_iobl_t iobl;
 
 	memset(&iobl, 0, sizeof(iobl));
-	DEAD(it_lmr_create10(e->pz, e->buffer, 64, IT_PRIV_ALL, 0, 0, &lmr, NULL));
+	DEAD(it_lmr_create10(e->pz, NULL, 64, IT_PRIV_ALL, 0, 0, &lmr, NULL));
 	DEAD(it_lmr_create20(e->pz, e->buffer, 64, IT_ADDR_MODE_ABSOLUTE, IT_PRIV_ALL, 0, 0, &lmr,
 			     NULL));
 	DEAD(it_lmr_create21(e->pz, e->buffer, NULL, 64, IT_ADDR_MODE_ABSOLUTE, IT_PRIV_ALL, 0, 0,

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What the library itself judges before the layers below are asked: attributes of endpoints, rights and
+ * lengths of regions, flags and segments of posts. The queues are the test's, so it sees each request.
+ */
+#include <glib.h>
+#include <string.h>
+
+#include "kal_script.h"
+#include "ual.h"
+#include "ual_dto.h"
+#include "ual_ep.h"
+#include "ual_ep_states.h"
+#include "ual_evd.h"
+#include "ual_mem.h"
+#include "ual_rmr.h"
+#include "ual_srq.h"
+
+#define STAG 0x1200u
+
+/* What the queues of the test were given last. */
+static struct {
+	struct ual_ep *ep;
+	unsigned int requests;
+	unsigned int receives;
+	bool locked; /* the caller held the endpoint's post_lock */
+	struct ri_wr wr;
+	struct ri_recv_wr recv;
+	struct ri_sge sge;
+} seen;
+
+/* One endpoint of one adapter, with a region and two windows, one of which is another adapter's. */
+struct scene {
+	struct ual_ia *ia;
+	struct ual_ia *other;
+	struct ual_lmr *lmr;
+	struct ual_rmr *rmr;
+	struct ual_rmr *foreign;
+	struct ual_ep *ep;
+	it_lmr_triplet_t segments[2];
+};
+
+static void
+look_at_lock(void)
+{
+	seen.locked = pthread_mutex_trylock(&seen.ep->post_lock) != 0;
+	if (!seen.locked)
+		pthread_mutex_unlock(&seen.ep->post_lock);
+}
+
+static enum ri_status
+post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
+{
+	(void)qp;
+	seen.requests++;
+	seen.wr = *wr;
+	look_at_lock();
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
+{
+	(void)qp;
+	seen.receives++;
+	seen.recv = *wr;
+	seen.sge = wr->num_sge > 0 ? wr->sgl[0] : (struct ri_sge){0};
+	look_at_lock();
+	return RI_SUCCESS;
+}
+
+static struct ual_object *
+object_new(enum ual_type type, struct ual_ia *ia)
+{
+	struct ual_object *object = (struct ual_object *)ual_object_new(type, ia);
+
+	g_assert_nonnull(object);
+	ual_object_publish(object);
+	return object;
+}
+
+static struct ual_ia *
+ia_new(void)
+{
+	struct ual_ia *ia = (struct ual_ia *)object_new(UAL_IA, NULL);
+
+	pthread_mutex_init(&ia->lock, NULL);
+	return ia;
+}
+
+static struct ual_rmr *
+rmr_new(struct ual_ia *ia)
+{
+	struct ual_rmr *rmr = (struct ual_rmr *)object_new(UAL_RMR, ia);
+
+	pthread_mutex_init(&rmr->lock, NULL);
+	return rmr;
+}
+
+static void
+scene_open(struct scene *s)
+{
+	script_reset();
+	memset(&seen, 0, sizeof(seen));
+	memset(s, 0, sizeof(*s));
+	s->ia = ia_new();
+	s->other = ia_new();
+	s->lmr = (struct ual_lmr *)object_new(UAL_LMR, s->ia);
+	atomic_store(&s->lmr->addr_mode, IT_ADDR_MODE_ABSOLUTE);
+	atomic_store(&s->lmr->key.stag, STAG);
+	s->rmr = rmr_new(s->ia);
+	s->foreign = rmr_new(s->other);
+	s->ep = (struct ual_ep *)object_new(UAL_EP, s->ia);
+	seen.ep = s->ep;
+	pthread_mutex_init(&s->ep->post_lock, NULL);
+	pthread_mutex_init(&s->ep->control, NULL);
+	pthread_mutex_init(&s->ep->lock, NULL);
+	atomic_store(&s->ep->state, UAL_EPS_CONNECTED);
+	atomic_store(&s->ep->max_payload, 1u << 20);
+	for (unsigned int i = 0; i < UAL_DTO_COUNT; i++)
+		atomic_store(&s->ep->max_sge[i], 2);
+	s->ep->post_sq = post_sq;
+	s->ep->post_rq = post_rq;
+	for (unsigned int i = 0; i < G_N_ELEMENTS(s->segments); i++)
+		s->segments[i] = (it_lmr_triplet_t){
+			.lmr = (it_lmr_handle_t)ual_object_handle(&s->lmr->object), .length = 8};
+}
+
+static void
+scene_close(struct scene *s)
+{
+	pthread_mutex_destroy(&s->ep->post_lock);
+	pthread_mutex_destroy(&s->ep->control);
+	pthread_mutex_destroy(&s->ep->lock);
+	pthread_mutex_destroy(&s->rmr->lock);
+	pthread_mutex_destroy(&s->foreign->lock);
+	ual_object_delete(&s->ep->object);
+	ual_object_delete(&s->foreign->object);
+	ual_object_delete(&s->rmr->object);
+	ual_object_delete(&s->lmr->object);
+	pthread_mutex_destroy(&s->other->lock);
+	pthread_mutex_destroy(&s->ia->lock);
+	ual_object_delete(&s->other->object);
+	ual_object_delete(&s->ia->object);
+}
+
+/* --- attributes ---------------------------------------------------------------------------- */
+
+static void
+test_slots(void)
+{
+	g_assert_cmpuint(ual_ep_slots(0), ==, 1);
+	g_assert_cmpuint(ual_ep_slots(1), ==, 1);
+	g_assert_cmpuint(ual_ep_slots(7), ==, 7);
+}
+
+/* The greatest value is granted, the next is not. */
+static void
+test_attr_limits(void)
+{
+	it_ep_attributes_t attr;
+	struct scene s;
+
+	scene_open(&s);
+	memset(&attr, 0, sizeof(attr));
+	s.ia->attr.max_ord = attr.srv.rc.rdma_read_ord = 16;
+	s.ia->attr.max_sq_wr = 64;
+	attr.max_request_dtos = 64;
+	g_assert_cmpint(ual_ep_attr_check(s.ia, IT_EP_NO_FLAG, &attr), ==, IT_SUCCESS);
+	attr.srv.rc.rdma_read_ord++;
+	g_assert_cmpint(ual_ep_attr_check(s.ia, IT_EP_NO_FLAG, &attr), ==, IT_ERR_RESOURCE_ORD);
+	attr.max_request_dtos++;
+	g_assert_cmpint(ual_ep_attr_check(s.ia, IT_EP_NO_FLAG, &attr), ==, IT_ERR_RESOURCE_REQ_DTO);
+	scene_close(&s);
+}
+
+/* Privileged operations need an adapter that has them and a process that may. */
+static void
+test_attr_privileged(void)
+{
+	it_ep_attributes_t attr;
+	struct scene s;
+
+	scene_open(&s);
+	memset(&attr, 0, sizeof(attr));
+	attr.priv_ops_enable = IT_TRUE;
+	for (unsigned int i = 0; i < 4; i++) {
+		s.ia->privileged = (i & 1) != 0;
+		s.ia->attr.privileged_ops = (i & 2) != 0;
+		g_assert_cmpint(ual_ep_attr_check(s.ia, IT_EP_NO_FLAG, &attr), ==,
+				i == 3 ? IT_SUCCESS : IT_ERR_PRIV_OPS_UNAVAILABLE);
+	}
+	scene_close(&s);
+}
+
+/* The soft watermark is not above the hard one. */
+static void
+test_attr_watermarks(void)
+{
+	it_rc_only_attributes_t rc = {.soft_hi_watermark = 3, .hard_hi_watermark = 3};
+	struct ual_srq srq;
+	struct scene s;
+
+	scene_open(&s);
+	memset(&srq, 0, sizeof(srq));
+	atomic_store(&srq.max_recv_dtos, 8);
+	s.ep->srq = &srq;
+	s.ia->attr.rq_soft_limit = s.ia->attr.rq_hard_limit = 1;
+	g_assert_cmpint(ual_ep_watermarks_check(s.ep, &rc), ==, IT_SUCCESS);
+	rc.hard_hi_watermark = 2;
+	g_assert_cmpint(ual_ep_watermarks_check(s.ep, &rc), ==, IT_ERR_INVALID_WATERMARK);
+	s.ep->srq = NULL;
+	scene_close(&s);
+}
+
+/* Each operation has the limit that the application gave for it. */
+static void
+test_attr_segments(void)
+{
+	struct scene s;
+
+	scene_open(&s);
+	s.ep->attr.max_send_segments = 3;
+	s.ep->attr.max_recv_segments = 4;
+	s.ep->attr.srv.rc.max_rdma_read_segments = 5;
+	s.ep->attr.srv.rc.max_rdma_write_segments = 6;
+	ual_ep_limits(s.ep);
+	g_assert_cmpuint(s.ep->max_sge[UAL_DTO_SEND], ==, 3);
+	g_assert_cmpuint(s.ep->max_sge[UAL_DTO_RECV], ==, 4);
+	g_assert_cmpuint(s.ep->max_sge[UAL_DTO_READ], ==, 5);
+	g_assert_cmpuint(s.ep->max_sge[UAL_DTO_WRITE], ==, 6);
+	g_assert_cmpuint(s.ep->max_sge[UAL_DTO_FETCH_ADD], ==, 1);
+	scene_close(&s);
+}
+
+/* An adapter that lets the rights change and has no atomics. */
+static void
+test_attr_atomics(void)
+{
+	it_ep_attributes_t attr;
+	struct scene s;
+
+	scene_open(&s);
+	memset(&attr, 0, sizeof(attr));
+	s.ia->attr.enables_modifiable = 1;
+	attr.srv.rc.atomics_enable = IT_TRUE;
+	g_assert_cmpint(ual_ep_modify(s.ep, IT_EP_PARAM_ATOMICS_ENABLE, &attr), ==,
+			IT_ERR_INVALID_EP_ATTR);
+	g_assert_false(s.ep->attr.srv.rc.atomics_enable);
+	scene_close(&s);
+}
+
+/* --- regions ------------------------------------------------------------------------------- */
+
+static void
+test_lmr(void)
+{
+	static unsigned char octets[64];
+	struct ual_lmr_wanted wanted = {.addr = octets,
+					.length = 32,
+					.addr_mode = IT_ADDR_MODE_ABSOLUTE,
+					.privs = IT_PRIV_LOCAL};
+	struct scene s;
+
+	scene_open(&s);
+	s.ia->attr.max_mr_length = 32;
+	g_assert_cmpint(ual_lmr_check(s.ia, &wanted), ==, IT_SUCCESS);
+	wanted.length++;
+	g_assert_cmpint(ual_lmr_check(s.ia, &wanted), ==, IT_ERR_RESOURCE_LMR_LENGTH);
+	g_assert_true(ual_lmr_privs_valid((it_mem_priv_t)(IT_PRIV_LOCAL | IT_PRIV_ATOMIC)));
+	g_assert_false(ual_lmr_privs_valid((it_mem_priv_t)(IT_PRIV_LOCAL_READ | IT_PRIV_ATOMIC)));
+	scene_close(&s);
+}
+
+/* --- posts --------------------------------------------------------------------------------- */
+
+/* A sink is unlinked where the adapter does that, and only if it is the only one. */
+static void
+test_unlink_sink(void)
+{
+	struct scene s;
+	struct ual_dto dto = {
+		.op = UAL_DTO_READ, .flags = IT_UNLINK_LOCAL_SINK, .segments = s.segments};
+
+	scene_open(&s);
+	dto.num_segments = 1;
+	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_ERR_INVALID_DTO_FLAGS);
+	s.ia->attr.read_local_extensions = 1;
+	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_SUCCESS);
+	dto.num_segments = 2;
+	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_ERR_INVALID_DTO_FLAGS);
+	g_assert_cmpuint(seen.requests, ==, 1);
+	scene_close(&s);
+}
+
+/* A window of another adapter is no sink. */
+static void
+test_foreign_sink(void)
+{
+	it_rmr_triplet_t sink = {.length = 8};
+	struct ual_dto dto = {.op = UAL_DTO_READ, .sinks = &sink, .num_segments = 1};
+	struct scene s;
+
+	scene_open(&s);
+	sink.rmr = (it_rmr_handle_t)ual_object_handle(&s.rmr->object);
+	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_SUCCESS);
+	sink.rmr = (it_rmr_handle_t)ual_object_handle(&s.foreign->object);
+	g_assert_cmpint(ual_dto_request(s.ep, &dto), !=, IT_SUCCESS);
+	g_assert_cmpuint(seen.requests, ==, 1);
+	scene_close(&s);
+}
+
+/* What a peer's context must not lose is its upper half. */
+static void
+test_context(void)
+{
+	struct scene s;
+	struct ual_dto dto = {.op = UAL_DTO_WRITE, .segments = s.segments, .num_segments = 1};
+
+	scene_open(&s);
+	dto.rmr_context = UINT32_MAX;
+	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_SUCCESS);
+	g_assert_cmphex(seen.wr.u.remote.stag, ==, UINT32_MAX);
+	dto.rmr_context = (it_rmr_context_t)UINT32_MAX + 8;
+	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_SUCCESS);
+	g_assert_cmphex(seen.wr.u.remote.stag, ==, 0);
+	scene_close(&s);
+}
+
+/* Queues that want one thread at a time get the lock, others do not. */
+static void
+test_serialise(void)
+{
+	struct scene s;
+	struct ual_dto dto = {.op = UAL_DTO_SEND, .segments = s.segments, .num_segments = 1};
+
+	scene_open(&s);
+	for (unsigned int i = 0; i < 2; i++) {
+		s.ep->serialise = i != 0;
+		dto.op = UAL_DTO_SEND;
+		g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_SUCCESS);
+		g_assert_true(seen.locked == s.ep->serialise);
+		dto.op = UAL_DTO_RECV;
+		g_assert_cmpint(ual_dto_recv(s.ep, &dto), ==, IT_SUCCESS);
+		g_assert_true(seen.locked == s.ep->serialise);
+	}
+	scene_close(&s);
+}
+
+/* The fence of an unlink needs an adapter that has it. */
+static void
+test_fence(void)
+{
+	struct scene s;
+
+	scene_open(&s);
+	for (unsigned int i = 0; i < 2; i++) {
+		s.ia->attr.local_fence = i != 0;
+		g_assert_cmpint(
+			ual_dto_control_check(s.ep, IT_UNLINK_FENCE_FLAG, UAL_DTO_UNLINK_FLAGS), ==,
+			i != 0 ? IT_SUCCESS : IT_ERR_INVALID_DTO_FLAGS);
+	}
+	scene_close(&s);
+}
+
+static void
+test_recv(void)
+{
+	struct scene s;
+	struct ual_dto dto = {.op = UAL_DTO_RECV, .segments = s.segments, .num_segments = 1};
+
+	scene_open(&s);
+	g_assert_cmpint(ual_dto_recv(s.ep, &dto), ==, IT_SUCCESS);
+	g_assert_cmphex(seen.recv.flags, ==, 0);
+	g_assert_cmpuint(seen.sge.length, ==, 8);
+	g_assert_cmphex(seen.sge.stag, ==, STAG);
+	/* Longer than the provider can count: as long as it can. */
+	s.segments[0].length = (it_length_t)UINT32_MAX + 5;
+	dto.flags = (it_dto_flags_t)(IT_COMPLETION_FLAG | IT_NOTIFY_FLAG);
+	g_assert_cmpint(ual_dto_recv(s.ep, &dto), ==, IT_SUCCESS);
+	g_assert_cmpuint(seen.sge.length, ==, UINT32_MAX);
+	g_assert_cmphex(seen.recv.flags, ==, RI_WR_NOTIFY);
+	g_assert_cmpuint(seen.receives, ==, 2);
+	/* receives of an endpoint with an S-RQ go there. */
+	s.ep->flags = IT_EP_SRQ;
+	g_assert_cmpint(ual_dto_recv(s.ep, &dto), ==, IT_ERR_INVALID_EP);
+	g_assert_cmpuint(seen.receives, ==, 2);
+	scene_close(&s);
+}
+
+/* Only what succeeded moved anything. */
+static void
+test_event(void)
+{
+	struct ri_wc wc = {.opcode = RI_OP_RDMA_WRITE, .byte_len = 64, .status = RI_WC_SUCCESS};
+	struct ual_evd *evd;
+	it_event_t event;
+	struct scene s;
+
+	scene_open(&s);
+	evd = (struct ual_evd *)object_new(UAL_EVD, s.ia);
+	g_assert_true(ual_dto_event(&wc, evd, &event));
+	g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, 64);
+	wc.status = RI_WC_FLUSHED;
+	g_assert_true(ual_dto_event(&wc, evd, &event));
+	g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
+	g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, 0);
+	ual_object_delete(&evd->object);
+	scene_close(&s);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ual/post/slots", test_slots);
+	g_test_add_func("/ual/post/attr-limits", test_attr_limits);
+	g_test_add_func("/ual/post/attr-privileged", test_attr_privileged);
+	g_test_add_func("/ual/post/attr-watermarks", test_attr_watermarks);
+	g_test_add_func("/ual/post/attr-segments", test_attr_segments);
+	g_test_add_func("/ual/post/attr-atomics", test_attr_atomics);
+	g_test_add_func("/ual/post/lmr", test_lmr);
+	g_test_add_func("/ual/post/unlink-sink", test_unlink_sink);
+	g_test_add_func("/ual/post/foreign-sink", test_foreign_sink);
+	g_test_add_func("/ual/post/context", test_context);
+	g_test_add_func("/ual/post/serialise", test_serialise);
+	g_test_add_func("/ual/post/fence", test_fence);
+	g_test_add_func("/ual/post/r-33-recv", test_recv);
+	g_test_add_func("/ual/post/event", test_event);
+	return g_test_run();
+}
