@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ual_ia.h"
+#include "ual_section.h"
 
 #define GENERATIONS 1023u
 
@@ -208,6 +209,75 @@ test_refs(void)
 	ia_delete(other);
 }
 
+/* A freed slot rests while others are freed. A child begins with an arena of its own, without freed slots. */
+static void
+test_rest(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct ual_object *first = (struct ual_object *)ual_object_new(UAL_IA, NULL);
+		struct ual_object *next = first;
+		unsigned uses = 0;
+
+		do {
+			ual_object_delete(next);
+			next = (struct ual_object *)ual_object_new(UAL_IA, NULL);
+			uses++;
+		} while (next != first);
+		_exit(uses > 500 ? 0 : 1);
+	}
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_cmpint(status, ==, 0);
+}
+
+struct retreat {
+	struct ual_object *object;
+	atomic_bool done;
+};
+
+static void *
+retreat_run(void *arg)
+{
+	struct retreat *retreat = (struct retreat *)arg;
+
+	ual_object_retract(retreat->object);
+	atomic_store(&retreat->done, true);
+	return NULL;
+}
+
+/* Whoever retracts waits for visitors, and for fast calls that were under way. */
+static void
+test_retract_waits(void)
+{
+	struct ual_ia *ia = ia_new();
+
+	for (unsigned fast = 0; fast < 2; fast++) {
+		struct retreat retreat = {.object = pz_new(ia)};
+		void *handle = ual_object_publish(retreat.object);
+		pthread_t thread;
+
+		if (fast)
+			ual_section_begin();
+		/* The one that retracts, and another. */
+		for (unsigned i = fast; i < 2; i++)
+			ual_object_visit(retreat.object);
+		g_assert_cmpint(pthread_create(&thread, NULL, retreat_run, &retreat), ==, 0);
+		while (ual_object_get(handle, UAL_PZ) != NULL)
+			g_usleep(100);
+		g_usleep(50000); /* enough for one that does not wait */
+		g_assert_false(atomic_load(&retreat.done));
+		ual_object_leave(retreat.object);
+		if (fast)
+			ual_section_end(NULL);
+		pthread_join(thread, NULL);
+		g_assert_true(atomic_load(&retreat.done));
+		ual_object_delete(retreat.object);
+	}
+	ia_delete(ia);
+}
+
 /* The list of the IA survives removal at its ends and in its middle. */
 static void
 test_list(void)
@@ -308,6 +378,8 @@ main(int argc, char **argv)
 	g_test_add_func("/ual/object/many", test_many);
 	g_test_add_func("/ual/object/reuse", test_reuse);
 	g_test_add_func("/ual/object/refs", test_refs);
+	g_test_add_func("/ual/object/rest", test_rest);
+	g_test_add_func("/ual/object/retract-waits", test_retract_waits);
 	g_test_add_func("/ual/object/list", test_list);
 	g_test_add_func("/ual/object/threads", test_threads);
 	g_test_add_func("/ual/object/fork", test_fork);

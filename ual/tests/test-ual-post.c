@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <string.h>
 
+#include "kal_host.h"
 #include "kal_script.h"
 #include "ual.h"
 #include "ual_dto.h"
@@ -25,7 +26,8 @@ static struct {
 	struct ual_ep *ep;
 	unsigned int requests;
 	unsigned int receives;
-	bool locked; /* the caller held the endpoint's post_lock */
+	enum ri_status answer; /* of the send queue */
+	bool locked;           /* the caller held the endpoint's post_lock */
 	struct ri_wr wr;
 	struct ri_recv_wr recv;
 	struct ri_sge sge;
@@ -35,11 +37,12 @@ static struct {
 struct scene {
 	struct ual_ia *ia;
 	struct ual_ia *other;
+	struct ual_pz *pz;
 	struct ual_lmr *lmr;
 	struct ual_rmr *rmr;
 	struct ual_rmr *foreign;
 	struct ual_ep *ep;
-	it_lmr_triplet_t segments[2];
+	it_lmr_triplet_t segments[3];
 };
 
 static void
@@ -57,7 +60,7 @@ post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 	seen.requests++;
 	seen.wr = *wr;
 	look_at_lock();
-	return RI_SUCCESS;
+	return seen.answer;
 }
 
 static enum ri_status
@@ -87,6 +90,7 @@ ia_new(void)
 	struct ual_ia *ia = (struct ual_ia *)object_new(UAL_IA, NULL);
 
 	pthread_mutex_init(&ia->lock, NULL);
+	ia->host = kal_host_default();
 	return ia;
 }
 
@@ -107,12 +111,19 @@ scene_open(struct scene *s)
 	memset(s, 0, sizeof(*s));
 	s->ia = ia_new();
 	s->other = ia_new();
+	s->ia->keys = ual_keys_new();
+	g_assert_nonnull(s->ia->keys);
+	s->pz = (struct ual_pz *)object_new(UAL_PZ, s->ia);
 	s->lmr = (struct ual_lmr *)object_new(UAL_LMR, s->ia);
+	s->lmr->pz = s->pz;
+	pthread_mutex_init(&s->lmr->lock, NULL);
 	atomic_store(&s->lmr->addr_mode, IT_ADDR_MODE_ABSOLUTE);
 	atomic_store(&s->lmr->key.stag, STAG);
 	s->rmr = rmr_new(s->ia);
+	s->rmr->pz = s->pz;
 	s->foreign = rmr_new(s->other);
 	s->ep = (struct ual_ep *)object_new(UAL_EP, s->ia);
+	s->ep->pz = s->pz;
 	seen.ep = s->ep;
 	pthread_mutex_init(&s->ep->post_lock, NULL);
 	pthread_mutex_init(&s->ep->control, NULL);
@@ -139,7 +150,10 @@ scene_close(struct scene *s)
 	ual_object_delete(&s->ep->object);
 	ual_object_delete(&s->foreign->object);
 	ual_object_delete(&s->rmr->object);
+	pthread_mutex_destroy(&s->lmr->lock);
 	ual_object_delete(&s->lmr->object);
+	ual_object_delete(&s->pz->object);
+	ual_keys_free(s->ia->keys);
 	pthread_mutex_destroy(&s->other->lock);
 	pthread_mutex_destroy(&s->ia->lock);
 	ual_object_delete(&s->other->object);
@@ -274,6 +288,92 @@ test_lmr(void)
 	scene_close(&s);
 }
 
+/* The direct region is the adapter's, and nobody frees it. */
+static void
+test_lmr_direct(void)
+{
+	struct scene s;
+
+	scene_open(&s);
+	g_assert_true(ual_object_hold(&s.pz->object));
+	s.lmr->direct = true;
+	g_assert_cmpint(ual_lmr_free(s.lmr), ==, IT_ERR_INVALID_LMR);
+	g_assert_true(ual_object_get(s.segments[0].lmr, UAL_LMR) == s.lmr);
+	scene_close(&s);
+}
+
+/* --- windows ------------------------------------------------------------------------------- */
+
+/* The kAL of the script makes no window: what was begun is given back. */
+static void
+test_rmr_half(void)
+{
+	it_rmr_handle_t rmr = NULL;
+	struct ual_object *newest;
+	struct scene s;
+
+	scene_open(&s);
+	newest = s.ia->objects;
+	s.ia->attr.mw_narrow = 1;
+	g_assert_cmpint(ual_rmr_create(s.pz, IT_RMR_TYPE_NARROW, &rmr), !=, IT_SUCCESS);
+	g_assert_null(rmr);
+	g_assert_true(s.ia->objects == newest);
+	g_assert_cmpuint(atomic_load(&s.pz->object.refs), ==, 0);
+	scene_close(&s);
+}
+
+/* Each type of window is unlinked by request where the adapter does so for that type. */
+static void
+test_rmr_unlink_type(void)
+{
+	const it_rmr_type_t types[] = {IT_RMR_TYPE_NARROW, IT_RMR_TYPE_WIDE};
+	struct scene s;
+
+	scene_open(&s);
+	for (unsigned int i = 0; i < 2; i++) {
+		s.rmr->type = types[i];
+		s.ia->attr.mw_narrow_unbind = i != 0;
+		s.ia->attr.mw_wide_unbind = i == 0;
+		g_assert_cmpint(ual_rmr_unlink(s.rmr, s.ep, 0, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
+		g_assert_cmpuint(seen.requests, ==, i);
+		s.ia->attr.mw_narrow_unbind = s.ia->attr.mw_wide_unbind = 1;
+		g_assert_cmpint(ual_rmr_unlink(s.rmr, s.ep, 0, 0), ==, IT_SUCCESS);
+		g_assert_cmpuint(seen.requests, ==, i + 1);
+	}
+	scene_close(&s);
+}
+
+/* An unlink that the queue does not take leaves the window linked. */
+static void
+test_rmr_unlink_undo(void)
+{
+	struct scene s;
+
+	scene_open(&s);
+	s.ia->attr.mw_wide_unbind = 1;
+	s.rmr->type = IT_RMR_TYPE_WIDE;
+	s.rmr->link.linked = true;
+	seen.answer = RI_ERR_QUEUE_FULL;
+	g_assert_cmpint(ual_rmr_unlink(s.rmr, s.ep, 0, 0), !=, IT_SUCCESS);
+	g_assert_true(s.rmr->link.linked);
+	seen.answer = RI_SUCCESS;
+	g_assert_cmpint(ual_rmr_unlink(s.rmr, s.ep, 0, 0), ==, IT_SUCCESS);
+	g_assert_false(s.rmr->link.linked);
+	scene_close(&s);
+}
+
+/* A reset looks at each window and lets it go. */
+static void
+test_rmr_reset(void)
+{
+	struct scene s;
+
+	scene_open(&s);
+	g_assert_cmpint(ual_rmr_ep_reset(s.ep), ==, IT_SUCCESS);
+	g_assert_cmpuint(atomic_load(&s.rmr->object.refs), ==, 0);
+	scene_close(&s);
+}
+
 /* --- posts --------------------------------------------------------------------------------- */
 
 /* A sink is unlinked where the adapter does that, and only if it is the only one. */
@@ -291,6 +391,21 @@ test_unlink_sink(void)
 	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_SUCCESS);
 	dto.num_segments = 2;
 	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_ERR_INVALID_DTO_FLAGS);
+	g_assert_cmpuint(seen.requests, ==, 1);
+	scene_close(&s);
+}
+
+/* As many segments as the endpoint has, and no more. */
+static void
+test_segments(void)
+{
+	struct scene s;
+	struct ual_dto dto = {.op = UAL_DTO_SEND, .segments = s.segments, .num_segments = 2};
+
+	scene_open(&s);
+	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_SUCCESS);
+	dto.num_segments = 3;
+	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_ERR_INVALID_NUM_SEGMENTS);
 	g_assert_cmpuint(seen.requests, ==, 1);
 	scene_close(&s);
 }
@@ -390,6 +505,31 @@ test_recv(void)
 	scene_close(&s);
 }
 
+static enum ri_status
+post_shared(struct ri_usrq *queue, const struct ri_recv_wr *wr)
+{
+	(void)queue;
+	(void)wr;
+	seen.receives++;
+	return RI_SUCCESS;
+}
+
+static void
+test_recv_shared(void)
+{
+	struct ual_srq srq = {.max_sge = 2, .post = post_shared};
+	struct scene s;
+	struct ual_dto dto = {.op = UAL_DTO_RECV, .segments = s.segments, .num_segments = 2};
+
+	scene_open(&s);
+	srq.object.ia = s.ia;
+	g_assert_cmpint(ual_dto_recv_shared(&srq, &dto), ==, IT_SUCCESS);
+	dto.num_segments = 3;
+	g_assert_cmpint(ual_dto_recv_shared(&srq, &dto), ==, IT_ERR_INVALID_NUM_SEGMENTS);
+	g_assert_cmpuint(seen.receives, ==, 1);
+	scene_close(&s);
+}
+
 /* Only what succeeded moved anything. */
 static void
 test_event(void)
@@ -422,12 +562,19 @@ main(int argc, char **argv)
 	g_test_add_func("/ual/post/attr-segments", test_attr_segments);
 	g_test_add_func("/ual/post/attr-atomics", test_attr_atomics);
 	g_test_add_func("/ual/post/lmr", test_lmr);
+	g_test_add_func("/ual/post/lmr-direct", test_lmr_direct);
+	g_test_add_func("/ual/post/rmr-half", test_rmr_half);
+	g_test_add_func("/ual/post/rmr-unlink-type", test_rmr_unlink_type);
+	g_test_add_func("/ual/post/rmr-unlink-undo", test_rmr_unlink_undo);
+	g_test_add_func("/ual/post/rmr-reset", test_rmr_reset);
+	g_test_add_func("/ual/post/segments", test_segments);
 	g_test_add_func("/ual/post/unlink-sink", test_unlink_sink);
 	g_test_add_func("/ual/post/foreign-sink", test_foreign_sink);
 	g_test_add_func("/ual/post/context", test_context);
 	g_test_add_func("/ual/post/serialise", test_serialise);
 	g_test_add_func("/ual/post/fence", test_fence);
 	g_test_add_func("/ual/post/r-33-recv", test_recv);
+	g_test_add_func("/ual/post/recv-shared", test_recv_shared);
 	g_test_add_func("/ual/post/event", test_event);
 	return g_test_run();
 }
