@@ -6,7 +6,8 @@
 
 #include "it_dgram.h"
 
-#define SHORT_US 20000 /* patience of those who are not to be answered */
+#define SHORT_US 20000   /* patience of those whom nobody can answer */
+#define SEEN_US  3000000 /* of those whose question is seen, and not answered */
 
 /* A question of the active end for the service of the passive one. */
 static it_ud_svc_req_handle_t
@@ -163,7 +164,7 @@ test_timeout(struct pair *pair)
 		g_test_skip("no datagrams");
 		return;
 	}
-	svc = question(pair, SHORT_US);
+	svc = question(pair, SEEN_US);
 	pair_ok(it_ud_service_request(svc));
 	id = asked(pair);
 	event = answered(pair, svc, IT_UD_SVC_REQ_REJECTED);

@@ -8,7 +8,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "kal_host.h"
+#include "kal_call.h"
 #include "kal_script.h"
 #include "ual.h"
 #include "ual_dto.h"
