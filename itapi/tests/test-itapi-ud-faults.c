@@ -30,7 +30,7 @@ scene_open(struct scene *s, struct pair *pair)
 		return false;
 	s->a = dgram_open(pair, &pair->active);
 	s->b = dgram_open(pair, &pair->passive);
-	path.timeout = 20000;
+	path.timeout = 1000000; /* long enough to be seen on a busy machine */
 	pair_ok(it_ud_service_request_handle_create(&pair->qual, pair->active.cm_msg, &path, NULL,
 						    0, &s->svc));
 	pair_ok(it_evd_create(pair->passive.ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 1, NULL,
