@@ -13,6 +13,9 @@
 #include "it_ext.h"
 #include "ual.h"
 #include "ual_dto.h"
+#include "ual_log.h"
+
+_Static_assert(ITX_LOG_ERROR == 0 && ITX_LOG_DEBUG == 3, "the levels of ual_log_set_writer");
 
 /* A region as private data tells it; each number in network byte order. */
 #define CONNECT_TAIL (4u + 8u + 8u)
@@ -189,4 +192,10 @@ itx_init_tracing(IN const char *aContextName, IN int aTraceRank)
 {
 	return IT_ANSWER(NULL, aContextName != NULL ? ual_trace_begin(aContextName, aTraceRank)
 						    : IT_ERR_FAULT);
+}
+
+void
+itx_log_set_writer(IN itx_log_writer_t writer, IN void *context)
+{
+	ual_log_set_writer(writer, context);
 }

@@ -238,6 +238,48 @@ typedef enum {
  */
 it_status_t itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support);
 
+/** How much a line of the log matters; the smaller, the more. */
+typedef enum {
+	/** Something failed for good. */
+	ITX_LOG_ERROR = 0,
+	/** Lasting harm: a provider was refused, events were lost. */
+	ITX_LOG_WARNING = 1,
+	/** Why a connection ended or an attempt failed. */
+	ITX_LOG_INFO = 2,
+	/** Every call that was refused. */
+	ITX_LOG_DEBUG = 3
+} itx_log_level_t;
+
+/**
+ * @brief Writes a line of the log: a function of the application.
+ *
+ * Called by any thread, also inside calls of this library, one line at a time for the process. It must
+ * not block, and must not call the library.
+ *
+ * @param[in] context as given to itx_log_set_writer()
+ * @param[in] level how much the line matters, an itx_log_level_t
+ * @param[in] where the call, the object or the adapter that it is about; NUL-terminated
+ * @param[in] text the line, without an end of line; NUL-terminated. It may hold text of a provider or a
+ * peer, so do not send it to a terminal as it is.
+ */
+typedef void (*itx_log_writer_t)(void *context, int level, const char *where, const char *text);
+
+/**
+ * @brief Sends the log of the process somewhere else than to stderr.
+ *
+ * The environment variable ITAPI_LOG chooses which lines there are. After the return no thread is inside
+ * the old writer, except this one if it is called by it.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: until a line that is being written is written (class M).
+ * - Events: none.
+ * - Clause: [IT 15.11.9].
+ *
+ * @param[in] writer called for each line from now on; NULL: the library writes to stderr again
+ * @param[in] context handed to @p writer as it is
+ */
+void itx_log_set_writer(IN itx_log_writer_t writer, IN void *context);
+
 /**
  * @brief Names the trace of this process.
  *

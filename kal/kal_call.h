@@ -476,6 +476,14 @@ bool kal_next_event(struct kal_client *client, struct kal_event *event);
 int kal_client_fd(struct kal_client *client);
 /** The client's host table; client NULL: the process's. NULL if it cannot be made. */
 const struct ri_host *kal_client_host(struct kal_client *client);
+/** Writes a line of the log; level is an enum ri_log_level. Called by any thread, one line at a time. */
+typedef void kal_log_writer(void *context, int level, const char *where, const char *text);
+/**
+ * Where the lines of the log go from now on, for the process. Waits for a line that is being written.
+ * @param writer NULL: stderr
+ * @param context for @p writer
+ */
+void kal_log_set_writer(kal_log_writer *writer, void *context);
 /** The user half of the provider behind an RNIC of this client, which is loaded here. */
 enum ri_status kal_user_half(struct kal_client *client, uint32_t rnic,
 			     const struct ri_user_ops **user,

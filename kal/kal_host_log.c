@@ -2,34 +2,36 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The log: lines from everywhere below the application become structured messages of GLib, with the
- * object they are about as a field of their own. ITAPI_LOG says how much (none, error, warning, info,
- * debug), and asking is enough: whatever passes has GLib's level "message", because GLib would drop the
- * lower ones once more, and would end a program under test for the higher ones. How bad it is stands in
- * PRIORITY and in front of the text. The writer is the application's; GLib's own writes to stderr.
+ * The log: lines from everywhere below the application, each with the object it is about. ITAPI_LOG
+ * says how much is written (none, error, warning, info, debug). The application may set a writer of its
+ * own (kal_log_set_writer); otherwise each line goes to stderr with one write(2). No line needs memory:
+ * a line may tell that memory ran out, and it must not end the process.
  *
- * Without ITAPI_LOG there are errors and warnings, each once, since they tell of lasting harm: what was
- * said is remembered by a hash in a table of fixed size, and a full table ends the talk.
+ * Without ITAPI_LOG there are errors and warnings, each once, since they tell of lasting harm. A table
+ * of fixed size holds a hash of each line that was written; when the table is full, no more lines
+ * are written.
  */
 
-#include <glib.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "kal_call.h"
 #include "kal_host.h"
 
-static const struct {
-	const char *name;
-	const char *priority; /* of syslog */
-} levels[] = {
-	[RI_LOG_ERROR] = {"error", "3"},
-	[RI_LOG_WARNING] = {"warning", "4"},
-	[RI_LOG_INFO] = {"info", "6"},
-	[RI_LOG_DEBUG] = {"debug", "7"},
+static const char *const levels[] = {
+	[RI_LOG_ERROR] = "error",
+	[RI_LOG_WARNING] = "warning",
+	[RI_LOG_INFO] = "info",
+	[RI_LOG_DEBUG] = "debug",
 };
+
+#define LEVELS    (sizeof(levels) / sizeof(levels[0]))
+#define LINE_SIZE 1024 /* bytes of a line on stderr; the rest is cut */
 
 #define SAID 64 /* different lines that are said without being asked for */
 
@@ -47,18 +49,26 @@ kal_host_log_level(void)
 	atomic_store(&asked, wanted != NULL);
 	if (wanted != NULL && strcmp(wanted, "none") == 0)
 		return -1;
-	for (unsigned i = 0; wanted != NULL && i < G_N_ELEMENTS(levels); i++) {
-		if (strcmp(wanted, levels[i].name) == 0)
+	for (unsigned i = 0; wanted != NULL && i < LEVELS; i++) {
+		if (strcmp(wanted, levels[i]) == 0)
 			return (int)i;
 	}
 	return RI_LOG_WARNING;
 }
 
-/* Nobody asked for this line, and it was said before, or too much was. */
+static unsigned
+hash_of(unsigned hash, const char *text)
+{
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	return hash;
+}
+
+/* ITAPI_LOG is not set, and the line was written before or the table is full. */
 static bool
 is_repeated(const char *where, const char *text)
 {
-	unsigned hash = (g_str_hash(where) * 31 + g_str_hash(text)) | 1;
+	unsigned hash = hash_of(hash_of(2166136261u, where), text) | 1;
 
 	if (atomic_load(&asked))
 		return false;
@@ -73,24 +83,55 @@ is_repeated(const char *where, const char *text)
 	return true;
 }
 
+/* Text from peers and providers must not control a terminal: neither C0 nor C1 in UTF-8. */
+static void
+make_harmless(char *line)
+{
+	for (; *line != '\0'; line++) {
+		unsigned char c = (unsigned char)line[0];
+		unsigned char next = (unsigned char)line[1];
+
+		if (c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0))
+			*line = '?';
+	}
+}
+
+static void
+write_to_stderr(void *unused, int level, const char *where, const char *text)
+{
+	char line[LINE_SIZE];
+	size_t length;
+
+	(void)unused;
+	(void)snprintf(line, sizeof(line) - 1, "itapi: %s: %s: %s", levels[level], where, text);
+	make_harmless(line);
+	length = strlen(line);
+	line[length++] = '\n';
+	/* Nothing can be done for a line that stderr does not take. */
+	(void)!write(STDERR_FILENO, line, length);
+}
+
+static kal_log_writer *writer = write_to_stderr;
+static void *writer_context;
+
+void
+kal_log_set_writer(kal_log_writer *function, void *context)
+{
+	pthread_mutex_lock(&speaking);
+	writer = function != NULL ? function : write_to_stderr;
+	writer_context = context;
+	pthread_mutex_unlock(&speaking);
+}
+
 void
 kal_host_log(void *self, enum ri_log_level level, const char *where, const char *text)
 {
 	const struct kal_host *host = self;
-	g_autofree char *message = NULL;
 
-	if ((unsigned)level >= G_N_ELEMENTS(levels) || level > host->table.log_level ||
-	    !host->log_wanted || atomic_load(&host->dead) || is_repeated(where, text))
+	if ((unsigned)level >= LEVELS || level > host->table.log_level || !host->log_wanted ||
+	    atomic_load(&host->dead) || is_repeated(where, text))
 		return;
-	message = g_strdup_printf("%s: %s: %s", levels[level].name, where, text);
 	pthread_mutex_lock(&speaking);
-	g_log_structured_array(G_LOG_LEVEL_MESSAGE,
-			       (const GLogField[]){
-				       {"MESSAGE", message, -1},
-				       {"PRIORITY", levels[level].priority, -1},
-				       {"GLIB_DOMAIN", "itapi", -1},
-				       {"ITAPI_OBJECT", where, -1},
-			       },
-			       4);
+	writer(writer_context, (int)level, where, text);
 	pthread_mutex_unlock(&speaking);
 }

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "kal_call.h"
 #include "ual_ep.h"
 #include "ual_evd.h"
 #include "ual_names.h"
@@ -29,6 +30,14 @@ ual_log_setup(void)
 		return;
 	atomic_store(&log_host, host);
 	atomic_store(&ual_log_refusals, host->log_level >= RI_LOG_DEBUG);
+}
+
+_Static_assert(RI_LOG_ERROR == 0 && RI_LOG_DEBUG == 3, "the levels of ual_log_set_writer");
+
+void
+ual_log_set_writer(void (*writer)(void *, int, const char *, const char *), void *context)
+{
+	kal_log_set_writer(writer, context);
 }
 
 /* The host, if it wants lines of this level. */

@@ -21,6 +21,8 @@ extern atomic_bool ual_log_refusals;
 
 /* Learn what the log wants; before anything can be refused. */
 void ual_log_setup(void);
+/* Where lines go from now on; NULL: stderr. The writer gets a level from 0, error, to 3, debug. */
+void ual_log_set_writer(void (*writer)(void *, int, const char *, const char *), void *context);
 /* One line about a call that was refused. */
 void ual_log_refused(const char *call, const void *handle, it_status_t status);
 /* One line about an event of a connection. */

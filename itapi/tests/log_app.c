@@ -4,11 +4,12 @@
 /*
  * Does what test_log.py asks for, so that the log has something to tell.
  *
- *   log_app ADAPTER refusal|stag|attempt|lost
+ *   log_app ADAPTER refusal|writer|stag|attempt|lost
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "it_ext.h"
 #include "it_pair.h"
 
 /* Calls that are refused, and one that only finds nothing. */
@@ -23,6 +24,32 @@ refusal(struct pair *pair)
 			IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(it_pz_create(NULL, &pz), ==, IT_ERR_INVALID_IA);
 	g_assert_cmpint(it_evd_dequeue(pair->active.recv, &event), ==, IT_ERR_QUEUE_EMPTY);
+}
+
+static void
+take_line(void *context, int level, const char *where, const char *text)
+{
+	unsigned *lines = context;
+
+	if (level == ITX_LOG_DEBUG && strcmp(where, "it_pz_create") == 0 &&
+	    strstr(text, "IT_ERR_INVALID_IA") != NULL)
+		(*lines)++;
+}
+
+/* Lines go to a function of the program, until it wants no more. */
+static void
+writer(struct pair *pair)
+{
+	unsigned lines = 0;
+	it_pz_handle_t pz;
+
+	(void)pair;
+	itx_log_set_writer(take_line, &lines);
+	g_assert_cmpint(it_pz_create(NULL, &pz), ==, IT_ERR_INVALID_IA);
+	g_assert_cmpint(it_pz_create(NULL, &pz), ==, IT_ERR_INVALID_IA);
+	itx_log_set_writer(NULL, NULL);
+	g_assert_cmpuint(lines, ==, 2);
+	g_assert_cmpint(it_pz_create(NULL, &pz), ==, IT_ERR_INVALID_IA);
 }
 
 /* A Write with a key that nobody gave out. */
@@ -84,7 +111,11 @@ main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(struct pair *pair);
-	} cases[] = {{"refusal", refusal}, {"stag", stag}, {"attempt", attempt}, {"lost", lost}};
+	} cases[] = {{"refusal", refusal},
+		     {"writer", writer},
+		     {"stag", stag},
+		     {"attempt", attempt},
+		     {"lost", lost}};
 	struct pair pair;
 
 	g_assert_cmpint(argc, ==, 3);

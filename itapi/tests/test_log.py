@@ -31,6 +31,7 @@ CASES = (
     ('refusal', 'debug', ((REFUSED, 1), (NO_IA, 1), ('IT_ERR_QUEUE_EMPTY', 0))),
     ('refusal', 'info', ((REFUSED, 0), (NO_IA, 0))),
     ('refusal', None, (('.', 0),)),
+    ('writer', 'debug', ((NO_IA, 1),)),
     ('stag', 'info', ((BROKEN, 2), (SENT, 'iwarp'), (RECEIVED, 'iwarp'))),
     ('stag', None, (('.', 0),)),
     ('attempt', 'info', ((ATTEMPT, 1),)),

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <it_ext.h>
+
 #include "tool_error.h"
 #include "tool_json.h"
 #include "tool_options.h"
@@ -21,22 +23,19 @@
 #define MAX_CLIENTS     1024
 
 /* What the library logs: a line like our own, and as harmless to the terminal. */
-static GLogWriterOutput
-write_log(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer unused)
+static void
+write_log(void *unused, int level, const char *where, const char *text)
 {
-	const char *domain = NULL;
-	const char *message = NULL;
+	static const char *const levels[] = {
+		[ITX_LOG_ERROR] = "error",
+		[ITX_LOG_WARNING] = "warning",
+		[ITX_LOG_INFO] = "info",
+		[ITX_LOG_DEBUG] = "debug",
+	};
+	g_autofree char *line = g_strdup_printf("%s: %s: %s", levels[level], where, text);
 
-	for (gsize i = 0; i < count; i++) {
-		if (g_str_equal(fields[i].key, "GLIB_DOMAIN"))
-			domain = fields[i].value;
-		else if (g_str_equal(fields[i].key, "MESSAGE"))
-			message = fields[i].value;
-	}
-	if (message == NULL || g_strcmp0(domain, "itapi") != 0)
-		return g_log_writer_default(level, fields, count, unused);
-	tool_complain(g_get_prgname() != NULL ? g_get_prgname() : domain, message);
-	return G_LOG_WRITER_HANDLED;
+	(void)unused;
+	tool_complain(g_get_prgname() != NULL ? g_get_prgname() : "itapi", line);
 }
 
 void
@@ -44,7 +43,7 @@ tool_begin(void)
 {
 	/* Why the registry refuses a provider, and other lasting harm, is told if nobody chose a level. */
 	g_setenv("ITAPI_LOG", "warning", FALSE);
-	g_log_set_writer_func(write_log, NULL, NULL);
+	itx_log_set_writer(write_log, NULL);
 	/* Only what says which characters the terminal knows; messages and numbers stay as they are. */
 	setlocale(LC_CTYPE, "");
 	tool_signal_watch();
@@ -142,8 +141,8 @@ tool_options_parse(struct tool_options *options, GOptionContext *context, int *a
 		   GError **error)
 {
 	uint64_t port = options->port_default;
-	uint64_t seconds;
-	uint64_t clients;
+	uint64_t seconds = 0;
+	uint64_t clients = 0;
 
 	if (!tool_parse(context, argc, argv, error))
 		return false;
