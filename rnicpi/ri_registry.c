@@ -167,6 +167,8 @@ copy_head(struct ri_provider *own, const struct ri_provider *theirs, struct ri_e
 	uint16_t major;
 	uint32_t size;
 
+	if (theirs == NULL)
+		return ri_error_set(error, RI_REGISTRY_ERROR_SHAPE, "there is no provider");
 	memcpy(&major, &theirs->abi_major, sizeof(major));
 	memcpy(&size, &theirs->size, sizeof(size));
 	if (major != RI_ABI_MAJOR)
@@ -262,9 +264,7 @@ ri_loaded_new(const struct ri_provider *provider, const char *origin, struct ri_
 	}
 	memcpy(loaded->origin, origin, length);
 	loaded->source = provider;
-	good = provider != NULL ||
-	       ri_error_set(error, RI_REGISTRY_ERROR_SHAPE, "there is no provider");
-	good = good && copy_head(&loaded->provider, provider, error) && copy_names(loaded, error);
+	good = copy_head(&loaded->provider, provider, error) && copy_names(loaded, error);
 	for (size_t i = 0; good && i < COUNT(tables); i++)
 		good = copy_table(loaded, &tables[i], error);
 	good = good && has_required(loaded, error);
