@@ -64,6 +64,8 @@ ual_cm_undo(struct ual_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
 	(void)ual_ep_step(&ep->state, UAL_EPE_UNDO, NULL);
+	ual_request_forget(ep->arrival);
+	ep->arrival = 0;
 	memset(&ep->path, 0, sizeof(ep->path));
 	ep->path_comes = false;
 	pthread_mutex_unlock(&ep->lock);
@@ -102,6 +104,36 @@ check_connect(struct ual_ia *ia, const it_path_t *path, const it_conn_qual_t *qu
 	return est_flags_valid(ia, flags) ? IT_SUCCESS : IT_ERR_INVALID_CN_EST_FLAGS;
 }
 
+/*
+ * A connect in three ways takes the memory for the peer's accept, so that the accept cannot fail for want
+ * of it.
+ */
+static it_status_t
+arrival_await(struct ual_ep *ep)
+{
+	const struct ual_request what = {
+		.ia = ep->object.ia,
+		.ep = ual_object_ctx(&ep->object),
+		.awaited = true,
+	};
+	const struct ual_request *request = ual_request_add(&what);
+
+	if (request == NULL)
+		return IT_ERR_RESOURCES;
+	pthread_mutex_lock(&ep->lock);
+	ep->arrival = request->id;
+	pthread_mutex_unlock(&ep->lock);
+	return IT_SUCCESS;
+}
+
+/* The accept came: its identifier, for our answer. Under ep->lock. */
+static it_cn_est_identifier_t
+arrival_came(const struct ual_ep *ep)
+{
+	ual_request_came(ep->arrival);
+	return ep->arrival;
+}
+
 static it_status_t
 connect_controlled(struct ual_ep *ep, const it_path_t *path, struct kal_cm_req *req)
 {
@@ -114,7 +146,10 @@ connect_controlled(struct ual_ep *ep, const it_path_t *path, struct kal_cm_req *
 	req->ird = ep->attr.srv.rc.rdma_read_ird;
 	req->ord = ep->attr.srv.rc.rdma_read_ord;
 	pthread_mutex_unlock(&ep->lock);
-	status = ual_status(UAL_CALL_CONNECT, cm_call(ep->object.ia, KAL_CONNECT, req));
+	if (req->three_way)
+		status = arrival_await(ep);
+	if (status == IT_SUCCESS)
+		status = ual_status(UAL_CALL_CONNECT, cm_call(ep->object.ia, KAL_CONNECT, req));
 	if (status != IT_SUCCESS)
 		ual_cm_undo(ep);
 	return status;
@@ -436,20 +471,6 @@ happening(uint32_t kind)
 	return UAL_EPE_COUNT;
 }
 
-/* An accept arrived: it gets an identifier, for our answer. Under ep->lock. */
-static it_cn_est_identifier_t
-arrival_new(struct ual_ep *ep)
-{
-	const struct ual_request what = {
-		.ia = ep->object.ia,
-		.ep = ual_object_ctx(&ep->object),
-	};
-	struct ual_request *request = ual_request_add(&what);
-
-	ep->arrival = request != NULL ? request->id : 0;
-	return ep->arrival;
-}
-
 /* Where a converted socket leads to. Under ep->lock. */
 static void
 learn_path(struct ual_ep *ep, const struct kal_cm_event *cm)
@@ -492,7 +513,7 @@ deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm
 		if (cm != NULL)
 			take_news(ep, cm, &event.conn);
 		if (news == UAL_EPN_ARRIVAL)
-			event.conn.cn_est_id = arrival_new(ep);
+			event.conn.cn_est_id = arrival_came(ep);
 		else
 			ual_request_forget(ep->arrival);
 		event.conn.ep = ual_object_handle(&ep->object);

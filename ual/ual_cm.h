@@ -24,6 +24,7 @@ struct ual_request {
 	bool service;    /* a question for a datagram service */
 	bool busy;       /* a call is answering it */
 	bool gone;       /* died while a call was answering it */
+	bool awaited;    /* arrival: the accept has not come, so that no call can answer it yet */
 	uint32_t port;   /* request: spigot it came in on */
 	struct ri_addr peer;
 	struct ri_addr local;
@@ -34,6 +35,8 @@ struct ual_request {
  * event lock of its own protects the table; may be called by dispatch.
  */
 struct ual_request *ual_request_add(const struct ual_request *what);
+/* The accept that an arrival stands for has come. */
+void ual_request_came(it_cn_est_identifier_t id);
 /*
  * Find and reserve for one call; NULL: there is none, it is dead, or another call has it. Of connections.
  * Its adapter is entered until it is given back or used.

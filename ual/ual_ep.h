@@ -50,7 +50,8 @@ struct ual_ep {
 	uint32_t ord;            /* as created or modified: what reset goes back to */
 	it_path_t path; /* zero from reset to connecting or accepting; datagrams: the spigot */
 	bool path_comes; /* a socket is being converted: the call or the news, who is first, tells the path */
-	it_cn_est_identifier_t arrival; /* id of the accept that awaits our answer, or 0 */
+	it_cn_est_identifier_t
+		arrival; /* id of the accept that we await, or that awaits our answer; or 0 */
 };
 
 _Static_assert(sizeof(struct ual_ep) <= UAL_SLOT_SIZE, "an endpoint fits its slot");

@@ -86,7 +86,8 @@ take(it_cn_est_identifier_t id, bool service)
 
 	pthread_mutex_lock(&table_lock);
 	request = find(id);
-	if (request != NULL && (request->busy || request->gone || request->service != service))
+	if (request != NULL &&
+	    (request->busy || request->gone || request->awaited || request->service != service))
 		request = NULL;
 	if (request != NULL) {
 		request->busy = true;
@@ -95,6 +96,18 @@ take(it_cn_est_identifier_t id, bool service)
 	}
 	pthread_mutex_unlock(&table_lock);
 	return request;
+}
+
+void
+ual_request_came(it_cn_est_identifier_t id)
+{
+	struct ual_request *request;
+
+	pthread_mutex_lock(&table_lock);
+	request = find(id);
+	if (request != NULL)
+		request->awaited = false;
+	pthread_mutex_unlock(&table_lock);
 }
 
 struct ual_request *

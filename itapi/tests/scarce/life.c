@@ -171,14 +171,30 @@ open_listen(struct life *life)
 
 /* --- what it does -------------------------------------------------------------------------------- */
 
+/* In three ways: the connecting side answers the accept. */
+static bool
+confirm(struct life *life)
+{
+	it_event_t event;
+
+	if (!expect(life, life->a.evds[EVD_MSG], NULL, IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT, &event))
+		return false;
+	if (TRY(life, it_ep_accept, life->a.ep, event.conn.cn_est_id, NULL, 0))
+		return true;
+	(void)TRY(life, it_reject, event.conn.cn_est_id, NULL, 0);
+	return false;
+}
+
 static bool
 connect_them(struct life *life)
 {
 	static const unsigned char word[] = "please";
+	bool three_ways = life->a.info->three_way_handshake_support == IT_TRUE;
 	it_event_t event;
 
 	if (!TRY(life, it_ep_connect, life->a.ep, &life->path, NULL, &life->qual,
-		 IT_CONNECT_FLAG_TWO_WAY, word, sizeof(word)))
+		 three_ways ? IT_CONNECT_FLAG_THREE_WAY : IT_CONNECT_FLAG_TWO_WAY, word,
+		 sizeof(word)))
 		return false;
 	if (!expect(life, life->b.evds[EVD_REQ], life->a.evds[EVD_MSG],
 		    IT_CM_REQ_CONN_REQUEST_EVENT, &event))
@@ -187,6 +203,8 @@ connect_them(struct life *life)
 		(void)TRY(life, it_reject, event.conn_req.cn_est_id, word, sizeof(word));
 		return false;
 	}
+	if (three_ways && !confirm(life))
+		return false;
 	return expect(life, life->a.evds[EVD_MSG], NULL, IT_CM_MSG_CONN_ESTABLISHED_EVENT,
 		      &event) &&
 	       expect(life, life->b.evds[EVD_MSG], NULL, IT_CM_MSG_CONN_ESTABLISHED_EVENT, &event);
