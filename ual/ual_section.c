@@ -70,7 +70,7 @@ mark_take(void)
 	return NULL;
 }
 
-void
+struct ual_section_guard
 ual_section_begin_slow(void)
 {
 	struct ual_section *mark = NULL;
@@ -84,11 +84,13 @@ ual_section_begin_slow(void)
 	}
 	if (mark != NULL) {
 		ual_section_mine = mark;
-		(void)ual_section_begin();
-	} else if (crowd_depth++ == 0) {
+		return ual_section_begin();
+	}
+	if (crowd_depth++ == 0) {
 		crowd_mine = atomic_load(&crowd_half);
 		atomic_fetch_add(&crowd[crowd_mine], 1);
 	}
+	return (struct ual_section_guard){NULL, 0};
 }
 
 void
@@ -116,11 +118,11 @@ wait_for_marks(void)
 	unsigned used = atomic_load(&marks_used);
 
 	for (unsigned i = 0; i < used; i++) {
-		unsigned seen = atomic_load(&marks[i].laps);
+		unsigned seen = atomic_load(&marks[i].phase);
 
 		if (&marks[i] == ual_section_mine || seen % 2 == 0)
 			continue;
-		for (unsigned round = 0; atomic_load(&marks[i].laps) == seen; round++)
+		for (unsigned round = 0; atomic_load(&marks[i].phase) == seen; round++)
 			pause_for(round);
 	}
 }
@@ -179,8 +181,7 @@ ual_section_forked(void)
 	for (unsigned i = 0; i < MARKS; i++) {
 		if (&marks[i] == ual_section_mine)
 			continue;
-		atomic_store(&marks[i].laps, 0);
-		marks[i].depth = 0;
+		atomic_store(&marks[i].phase, 0);
 		atomic_store(&marks[i].owned, false);
 	}
 	for (unsigned half = 0; half < 2; half++)

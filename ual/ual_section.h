@@ -10,6 +10,10 @@
  * waits for another thread's free call, and no function of the application runs in it. Control calls
  * and waits count themselves at the object instead (ual_object_enter), since they may block.
  *
+ * A signal handler may make a call inside a call. The handler leaves an odd phase as it found it. If it
+ * comes between the load and the store that begin a section, the store sets the phase back; a waiter
+ * then takes the new section for the handler's and waits for both, which is longer and still right.
+ *
  * The mark costs two plain stores where the kernel has membarrier(2): the free call pays for the
  * order. Elsewhere, and under ThreadSanitizer, which does not know membarrier, the first store is
  * sequentially consistent.
@@ -23,8 +27,7 @@
 
 /* One thread's mark, in a cache line of its own. */
 struct ual_section {
-	_Alignas(64) atomic_uint laps; /* odd: inside; written by the owner only */
-	unsigned depth;                /* the owner's; above 1: a signal handler's call in a call */
+	_Alignas(64) atomic_uint phase; /* odd: inside; written by the owner only */
 	atomic_bool owned;
 };
 
@@ -37,9 +40,6 @@ extern _Thread_local struct ual_section *ual_section_mine
 /* membarrier(2) orders for us. Changes to false at most once. */
 extern atomic_bool ual_section_light;
 
-/* This thread's first section, or one of a thread that found no place for a mark. */
-void ual_section_begin_slow(void);
-void ual_section_end_slow(void);
 /* Wait until every other thread's section that was under way has ended. Not from inside one. */
 void ual_section_wait(void);
 /* Make membarrier(2) work for this process; once, and again in a forked child. */
@@ -47,51 +47,51 @@ void ual_section_setup(void);
 /* In a forked child: no thread but this one exists. */
 void ual_section_forked(void);
 
-static inline int
+/* What the end of a section needs to know of its begin. */
+struct ual_section_guard {
+	struct ual_section *mine; /* NULL: the thread has no mark */
+	unsigned before;          /* its phase before; odd: a signal handler's call inside a call */
+};
+
+/* This thread's first section, or one of a thread that found no place for a mark. */
+struct ual_section_guard ual_section_begin_slow(void);
+/* The end of a section of a thread without a mark. */
+void ual_section_end_slow(void);
+
+static inline struct ual_section_guard
 ual_section_begin(void)
 {
 	struct ual_section *mine = ual_section_mine;
+	unsigned before;
 
-	if (__builtin_expect(mine == NULL, 0)) {
-		ual_section_begin_slow();
-		return 0;
-	}
-	if (mine->depth++ != 0)
-		return 0;
-	if (atomic_load_explicit(&ual_section_light, memory_order_relaxed)) {
+	if (__builtin_expect(mine == NULL, 0))
+		return ual_section_begin_slow();
+	before = atomic_load_explicit(&mine->phase, memory_order_relaxed);
+	if (__builtin_expect(atomic_load_explicit(&ual_section_light, memory_order_relaxed), 1)) {
 		/* Relaxed: ual_section_wait's membarrier orders it before the look-up that follows. */
-		atomic_store_explicit(&mine->laps,
-				      atomic_load_explicit(&mine->laps, memory_order_relaxed) + 1,
-				      memory_order_relaxed);
+		atomic_store_explicit(&mine->phase, before | 1, memory_order_relaxed);
 		atomic_signal_fence(memory_order_seq_cst);
 	} else {
-		atomic_store(&mine->laps,
-			     atomic_load_explicit(&mine->laps, memory_order_relaxed) + 1);
+		atomic_store(&mine->phase, before | 1);
 	}
-	return 0;
+	return (struct ual_section_guard){mine, before};
 }
 
 static inline void
-ual_section_end(const int *unused)
+ual_section_end(const struct ual_section_guard *guard)
 {
-	struct ual_section *mine = ual_section_mine;
-
-	(void)unused;
-	if (__builtin_expect(mine == NULL, 0)) {
+	if (__builtin_expect(guard->mine == NULL, 0))
 		ual_section_end_slow();
-		return;
-	}
-	if (mine->depth == 1)
-		/* Release: who sees it sees that all uses are over. */
-		atomic_store_explicit(&mine->laps,
-				      atomic_load_explicit(&mine->laps, memory_order_relaxed) + 1,
+	else
+		/* An inner section leaves the phase as it is. Release: a thread that sees the new
+		 * phase sees that all uses are over. */
+		atomic_store_explicit(&guard->mine->phase, guard->before + (~guard->before & 1) * 2,
 				      memory_order_release);
-	mine->depth--;
 }
 
 /* Begin a section that ends with the block. */
-#define UAL_SECTION                                                                     \
-	__attribute__((cleanup(ual_section_end), unused)) const int ual_section_guard = \
-		ual_section_begin()
+#define UAL_SECTION                                       \
+	__attribute__((cleanup(ual_section_end), unused)) \
+	const struct ual_section_guard ual_section_guard = ual_section_begin()
 
 #endif /* UAL_SECTION_H */
