@@ -336,14 +336,14 @@ vsw_progress(struct ri_urnic *rnic, uint32_t budget)
 }
 
 bool
-vsw_user_lead_enter(struct ri_urnic *rnic, int *fd)
+vsw_user_leader_enter(struct ri_urnic *rnic, int *fd)
 {
 	*fd = -1;
 	return rnic->bell.lead_enter == NULL || rnic->bell.lead_enter(rnic->bell.engine, fd);
 }
 
 void
-vsw_user_lead_leave(struct ri_urnic *rnic)
+vsw_user_leader_leave(struct ri_urnic *rnic)
 {
 	if (rnic->bell.lead_leave != NULL)
 		rnic->bell.lead_leave(rnic->bell.engine);
@@ -365,7 +365,7 @@ const struct ri_fast_ops vsw_fast_ops = {
 	.cq_depth = vsw_cq_depth,
 	.arm_cq = vsw_arm_cq,
 	.progress = vsw_progress,
-	.lead_enter = vsw_user_lead_enter,
-	.lead_leave = vsw_user_lead_leave,
+	.lead_enter = vsw_user_leader_enter,
+	.lead_leave = vsw_user_leader_leave,
 	.spin_futile = vsw_spin_futile,
 };

@@ -48,8 +48,8 @@ uint32_t vsw_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n);
 uint32_t vsw_cq_depth(struct ri_ucq *cq);
 enum ri_status vsw_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count);
 uint32_t vsw_progress(struct ri_urnic *rnic, uint32_t budget);
-bool vsw_user_lead_enter(struct ri_urnic *rnic, int *fd);
-void vsw_user_lead_leave(struct ri_urnic *rnic);
+bool vsw_user_leader_enter(struct ri_urnic *rnic, int *fd);
+void vsw_user_leader_leave(struct ri_urnic *rnic);
 bool vsw_spin_futile(struct ri_urnic *rnic);
 
 /* The whole table, for providers that add nothing. */

@@ -55,7 +55,7 @@ bell_progress(void *engine, uint32_t budget)
 }
 
 static bool
-bell_lead_enter(void *engine, int *fd)
+bell_leader_enter(void *engine, int *fd)
 {
 	(void)engine;
 	*fd = -1;
@@ -63,7 +63,7 @@ bell_lead_enter(void *engine, int *fd)
 }
 
 static void
-bell_lead_leave(void *engine)
+bell_leader_leave(void *engine)
 {
 	(void)engine;
 }
@@ -114,8 +114,8 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .rq = vem_bell_rq,
 					   .srq = vsw_srq_bell,
 					   .progress = bell_progress,
-					   .lead_enter = bell_lead_enter,
-					   .lead_leave = bell_lead_leave};
+					   .lead_enter = bell_leader_enter,
+					   .lead_leave = bell_leader_leave};
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
 	vem_list_init(&rnic->gone);

@@ -5,7 +5,7 @@
  * Who runs which socket [fast].
  *
  * All sockets of an adapter are in one epoll set, level-triggered. Whoever waits sleeps on that set
- * (vsw_lead); whoever polls makes progress himself. With few streams a poll asks each socket straight
+ * (vsw_leader); whoever polls makes progress himself. With few streams a poll asks each socket straight
  * away, which saves a system call per message; with many it asks the set which have something.
  *
  * Nobody waits for anybody: a role that is taken is skipped, since its holder is at work there and the
@@ -41,8 +41,8 @@ viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
 		return RI_ERR_RESOURCES;
 	enum ri_status status = RI_ERR_RESOURCES;
 	if (viw_fork_add(engine->epfd) && viw_pool_init(&engine->pool))
-		status = vsw_lead_start(&engine->lead, host, engine->epfd, viw_engine_progress,
-					engine);
+		status = vsw_leader_start(&engine->leader, host, engine->epfd, viw_engine_progress,
+					  engine);
 	if (status == RI_SUCCESS)
 		return status;
 	viw_pool_exit(&engine->pool);
@@ -54,7 +54,7 @@ viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
 void
 viw_engine_stop(struct viw_engine *engine)
 {
-	vsw_lead_stop(&engine->lead);
+	vsw_leader_stop(&engine->leader);
 	viw_pool_exit(&engine->pool);
 	viw_fork_remove(engine->epfd);
 	if (!atomic_load(&viw_fork_child))
@@ -91,7 +91,7 @@ quiet_begin(struct viw_engine *engine, struct viw_qp *qp)
 		at = at->next;
 	if (at != NULL && viw_engine_is_small(engine)) {
 		atomic_store(&engine->quiet, true);
-		if (vsw_lead_attended(&engine->lead) &&
+		if (vsw_leader_attended(&engine->leader) &&
 		    epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->fd, NULL) == 0)
 			qp->quiet = true;
 	}
@@ -178,7 +178,7 @@ viw_engine_blocked(struct viw_qp *qp)
 
 	if (viw_engine_is_small(engine)) {
 		atomic_store(&engine->lazy, true);
-		if (vsw_lead_attended(&engine->lead))
+		if (vsw_leader_attended(&engine->leader))
 			return;
 	}
 	viw_engine_want(qp, EPOLLOUT, 0);
@@ -197,7 +197,7 @@ viw_engine_give(struct viw_engine *engine, uint8_t *buf)
 	if (!viw_pool_put(&engine->pool, buf))
 		return;
 	atomic_store(&engine->returned, true);
-	vsw_lead_kick(&engine->lead);
+	vsw_leader_request_run(&engine->leader);
 }
 
 uint8_t *
@@ -318,7 +318,7 @@ drive(struct viw_engine *engine, bool calm)
 {
 	uint32_t done = 0;
 
-	vsw_lead_polled(&engine->lead);
+	vsw_leader_polled(&engine->leader);
 	if (!viw_engine_is_small(engine))
 		done = serve_set(engine);
 	for (unsigned i = 0; i < VIW_HOT; i++) {
@@ -373,23 +373,23 @@ viw_engine_progress(void *arg, uint32_t budget)
 }
 
 bool
-viw_engine_lead_enter(void *arg, int *fd)
+viw_engine_leader_enter(void *arg, int *fd)
 {
 	struct viw_engine *engine = arg;
 
 	if (atomic_load(&viw_fork_child))
 		return false;
 	(void)let_go(engine);
-	return vsw_lead_enter(&engine->lead, fd);
+	return vsw_leader_enter(&engine->leader, fd);
 }
 
 void
-viw_engine_lead_leave(void *arg)
+viw_engine_leader_leave(void *arg)
 {
 	struct viw_engine *engine = arg;
 
 	if (!atomic_load(&viw_fork_child))
-		vsw_lead_leave(&engine->lead);
+		vsw_leader_leave(&engine->leader);
 }
 
 bool

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "viw_pool.h"
-#include "vsw_lead.h"
+#include "vsw_leader.h"
 
 struct viw_qp;
 
@@ -19,7 +19,7 @@ struct viw_qp;
 
 struct viw_engine {
 	const struct ri_host *host;
-	struct vsw_lead lead;
+	struct vsw_leader leader;
 	int epfd;
 	atomic_bool futile;  /* the last data came from this very processor */
 	atomic_uint streams; /* sockets in the set */
@@ -69,8 +69,8 @@ void viw_engine_drive(struct viw_engine *engine);
 /* Entries of vsw_doorbell. */
 uint32_t viw_engine_poll(void *engine);
 uint32_t viw_engine_progress(void *engine, uint32_t budget);
-bool viw_engine_lead_enter(void *engine, int *fd);
-void viw_engine_lead_leave(void *engine);
+bool viw_engine_leader_enter(void *engine, int *fd);
+void viw_engine_leader_leave(void *engine);
 bool viw_engine_spin_futile(void *engine);
 
 #endif /* VIW_ENGINE_H */

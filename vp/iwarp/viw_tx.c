@@ -14,7 +14,7 @@
  * found its queue empty since the last one left. Links and unlinks send nothing: they go at once and
  * are no such first request. What follows is held back, so that it leaves in one
  * system call, until a poll or a wait, VIW_HELD_REQUESTS, VIW_HELD_OCTETS, or until nobody polls any
- * more (vsw_lead_attended).
+ * more (vsw_leader_attended).
  *
  * Standards: RFC 5040 5 and 6, RFC 5041 5, RFC 5044 6; [WIRE 7]; doc/architecture.md "Progress".
  */
@@ -314,7 +314,7 @@ viw_doorbell_sq(void *engine_qp)
 		advice = advise(qp);
 	if (advice == WAIT) {
 		viw_engine_hold(engine, qp);
-		if (vsw_lead_attended(&engine->lead))
+		if (vsw_leader_attended(&engine->leader))
 			return;
 		/* Somebody who posts so much and never waits: let it be the one who drives. */
 		drive = atomic_fetch_add_explicit(&qp->tx.unattended, 1, memory_order_relaxed) %

@@ -7,36 +7,36 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "vsw_lead.h"
+#include "vsw_leader.h"
 #include "vsw_test_host.h"
 
-#define W VSW_LEAD_WATCHING
-#define T VSW_LEAD_TICKING
-#define P VSW_LEAD_PARKED
+#define W VSW_LEADER_WATCHING
+#define T VSW_LEADER_TICKING
+#define P VSW_LEADER_PARKED
 
 /* The test's own list: state, event, what must follow. Pairs that are not here must be refused. */
 static const struct {
-	enum vsw_lead_state from;
-	enum vsw_lead_event event;
-	enum vsw_lead_state to;
+	enum vsw_leader_state from;
+	enum vsw_leader_event event;
+	enum vsw_leader_state to;
 	bool run;
 } cells[] = {
-	{W, VSW_LEAD_EV_POLLED, T, false},    {W, VSW_LEAD_EV_ENTERED, P, true},
-	{W, VSW_LEAD_EV_TICK_BUSY, W, false}, {W, VSW_LEAD_EV_TICK_IDLE, W, false},
-	{W, VSW_LEAD_EV_KICKED, W, true},     {T, VSW_LEAD_EV_POLLED, T, false},
-	{T, VSW_LEAD_EV_ENTERED, P, true},    {T, VSW_LEAD_EV_TICK_BUSY, T, false},
-	{T, VSW_LEAD_EV_TICK_IDLE, W, true},  {T, VSW_LEAD_EV_KICKED, W, true},
-	{P, VSW_LEAD_EV_POLLED, P, false},    {P, VSW_LEAD_EV_LEFT, T, false},
-	{P, VSW_LEAD_EV_TICK_BUSY, P, false}, {P, VSW_LEAD_EV_TICK_IDLE, P, false},
-	{P, VSW_LEAD_EV_KICKED, P, true},
+	{W, VSW_LEADER_EV_POLLED, T, false},       {W, VSW_LEADER_EV_ENTERED, P, true},
+	{W, VSW_LEADER_EV_TICK_BUSY, W, false},    {W, VSW_LEADER_EV_TICK_IDLE, W, false},
+	{W, VSW_LEADER_EV_RUN_REQUESTED, W, true}, {T, VSW_LEADER_EV_POLLED, T, false},
+	{T, VSW_LEADER_EV_ENTERED, P, true},       {T, VSW_LEADER_EV_TICK_BUSY, T, false},
+	{T, VSW_LEADER_EV_TICK_IDLE, W, true},     {T, VSW_LEADER_EV_RUN_REQUESTED, W, true},
+	{P, VSW_LEADER_EV_POLLED, P, false},       {P, VSW_LEADER_EV_LEFT, T, false},
+	{P, VSW_LEADER_EV_TICK_BUSY, P, false},    {P, VSW_LEADER_EV_TICK_IDLE, P, false},
+	{P, VSW_LEADER_EV_RUN_REQUESTED, P, true},
 };
 
 static void
 test_table(void)
 {
-	for (unsigned state = 0; state < VSW_LEAD_STATE_COUNT; state++) {
-		for (unsigned event = 0; event < VSW_LEAD_EV_COUNT; event++) {
-			enum vsw_lead_state want = VSW_LEAD_NONE;
+	for (unsigned state = 0; state < VSW_LEADER_STATE_COUNT; state++) {
+		for (unsigned event = 0; event < VSW_LEADER_EV_COUNT; event++) {
+			enum vsw_leader_state want = VSW_LEADER_NONE;
 			bool want_run = false;
 			bool run = true;
 			for (guint i = 0; i < G_N_ELEMENTS(cells); i++) {
@@ -45,8 +45,8 @@ test_table(void)
 				want = cells[i].to;
 				want_run = cells[i].run;
 			}
-			g_assert_cmpint(vsw_lead_rule((enum vsw_lead_state)state,
-						      (enum vsw_lead_event)event, &run),
+			g_assert_cmpint(vsw_leader_rule((enum vsw_leader_state)state,
+							(enum vsw_leader_event)event, &run),
 					==, want);
 			g_assert_true(run == want_run);
 		}
@@ -55,7 +55,7 @@ test_table(void)
 
 struct engine {
 	struct vth *vth;
-	struct vsw_lead lead;
+	struct vsw_leader leader;
 	int fd;
 	atomic_uint runs;
 	atomic_uint held; /* work held back */
@@ -79,22 +79,22 @@ engine_start(struct engine *engine, bool threaded, bool has_fd)
 	memset(engine, 0, sizeof(*engine));
 	engine->vth = vth_new(threaded);
 	engine->fd = has_fd ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
-	g_assert_cmpint(
-		vsw_lead_start(&engine->lead, vth_host(engine->vth), engine->fd, progress, engine),
-		==, RI_SUCCESS);
+	g_assert_cmpint(vsw_leader_start(&engine->leader, vth_host(engine->vth), engine->fd,
+					 progress, engine),
+			==, RI_SUCCESS);
 }
 
 static void
 engine_stop(struct engine *engine)
 {
-	vsw_lead_stop(&engine->lead);
+	vsw_leader_stop(&engine->leader);
 	vth_free(engine->vth);
 	if (engine->fd >= 0)
 		close(engine->fd);
 }
 
 static void
-news(struct engine *engine)
+make_readable(struct engine *engine)
 {
 	uint64_t one = 1;
 
@@ -104,7 +104,7 @@ news(struct engine *engine)
 static unsigned
 state_of(struct engine *engine)
 {
-	return atomic_load(&engine->lead.state);
+	return atomic_load(&engine->leader.state);
 }
 
 static unsigned
@@ -122,7 +122,7 @@ test_service_thread_watches(void)
 	g_assert_cmpuint(state_of(&e), ==, W);
 	vth_run(e.vth);
 	g_assert_cmpuint(runs_of(&e), ==, 0);
-	news(&e);
+	make_readable(&e);
 	vth_run(e.vth);
 	g_assert_cmpuint(runs_of(&e), ==, 1);
 	engine_stop(&e);
@@ -134,17 +134,17 @@ test_poller_takes_over(void)
 	struct engine e;
 
 	engine_start(&e, false, true);
-	g_assert_false(vsw_lead_attended(&e.lead));
-	vsw_lead_polled(&e.lead);
+	g_assert_false(vsw_leader_attended(&e.leader));
+	vsw_leader_polled(&e.leader);
 	g_assert_cmpuint(state_of(&e), ==, T);
-	g_assert_true(vsw_lead_attended(&e.lead));
-	news(&e);
+	g_assert_true(vsw_leader_attended(&e.leader));
+	make_readable(&e);
 	for (guint i = 0; i < 10; i++) {
-		vth_advance(e.vth, VSW_LEAD_TICK);
-		vsw_lead_polled(&e.lead);
+		vth_advance(e.vth, VSW_LEADER_TICK);
+		vsw_leader_polled(&e.leader);
 	}
 	g_assert_cmpuint(runs_of(&e), ==, 0); /* the service thread kept out */
-	vth_advance(e.vth, 2 * VSW_LEAD_TICK);
+	vth_advance(e.vth, 2 * VSW_LEADER_TICK);
 	g_assert_cmpuint(state_of(&e), ==, W);
 	g_assert_cmpuint(runs_of(&e), >=, 1); /* at most 1 ms after the last poll */
 	engine_stop(&e);
@@ -157,53 +157,53 @@ test_leader(void)
 	int fd = -2;
 
 	engine_start(&e, false, true);
-	vsw_lead_leave(&e.lead); /* without having entered: nothing */
+	vsw_leader_leave(&e.leader); /* without having entered: nothing */
 	g_assert_cmpuint(state_of(&e), ==, W);
-	g_assert_true(vsw_lead_enter(&e.lead, &fd));
+	g_assert_true(vsw_leader_enter(&e.leader, &fd));
 	g_assert_cmpint(fd, ==, e.fd);
 	g_assert_cmpuint(runs_of(&e), ==, 1); /* held-back work goes before it sleeps */
-	g_assert_false(vsw_lead_enter(&e.lead, &fd));
-	g_assert_false(vsw_lead_attended(&e.lead));
-	news(&e);
-	vth_advance(e.vth, 10 * VSW_LEAD_TICK);
+	g_assert_false(vsw_leader_enter(&e.leader, &fd));
+	g_assert_false(vsw_leader_attended(&e.leader));
+	make_readable(&e);
+	vth_advance(e.vth, 10 * VSW_LEADER_TICK);
 	g_assert_cmpuint(runs_of(&e), ==, 0); /* only the leader */
-	vsw_lead_polled(&e.lead);
+	vsw_leader_polled(&e.leader);
 	g_assert_cmpuint(state_of(&e), ==, P);
-	vsw_lead_leave(&e.lead);
+	vsw_leader_leave(&e.leader);
 	g_assert_cmpuint(state_of(&e), ==, T);
-	vth_advance(e.vth, 2 * VSW_LEAD_TICK);
+	vth_advance(e.vth, 2 * VSW_LEADER_TICK);
 	g_assert_cmpuint(state_of(&e), ==, W);
 	g_assert_cmpuint(runs_of(&e), >=, 1);
-	g_assert_true(vsw_lead_enter(&e.lead, &fd));
-	vsw_lead_leave(&e.lead);
+	g_assert_true(vsw_leader_enter(&e.leader, &fd));
+	vsw_leader_leave(&e.leader);
 	engine_stop(&e);
 }
 
 static void
-test_kick(void)
+test_request_run(void)
 {
 	struct engine e;
 	int fd = -1;
 
 	engine_start(&e, false, false);
-	vsw_lead_kick(&e.lead);
-	vsw_lead_kick(&e.lead);
+	vsw_leader_request_run(&e.leader);
+	vsw_leader_request_run(&e.leader);
 	vth_run(e.vth);
 	g_assert_cmpuint(runs_of(&e), ==, 1);
-	vsw_lead_polled(&e.lead);
-	vsw_lead_kick(&e.lead);
+	vsw_leader_polled(&e.leader);
+	vsw_leader_request_run(&e.leader);
 	vth_run(e.vth);
 	g_assert_cmpuint(runs_of(&e), ==, 1);
 	g_assert_cmpuint(state_of(&e), ==, W);
-	g_assert_true(vsw_lead_enter(&e.lead, &fd));
+	g_assert_true(vsw_leader_enter(&e.leader, &fd));
 	g_assert_cmpint(fd, ==, -1);
 	runs_of(&e);
-	vsw_lead_kick(&e.lead);
+	vsw_leader_request_run(&e.leader);
 	vth_run(e.vth);
 	g_assert_cmpuint(runs_of(&e), ==, 1);
 	g_assert_cmpuint(state_of(&e), ==, P);
-	vsw_lead_leave(&e.lead);
-	vth_advance(e.vth, 4 * VSW_LEAD_TICK);
+	vsw_leader_leave(&e.leader);
+	vth_advance(e.vth, 4 * VSW_LEADER_TICK);
 	engine_stop(&e);
 }
 
@@ -220,18 +220,18 @@ application(void *arg)
 		switch (g_rand_int_range(dice, 0, 4)) {
 		case 0:
 			atomic_store(&e->held, 1);
-			if (!vsw_lead_attended(&e->lead))
-				vsw_lead_kick(&e->lead);
+			if (!vsw_leader_attended(&e->leader))
+				vsw_leader_request_run(&e->leader);
 			break;
 		case 1:
-			if (vsw_lead_enter(&e->lead, &fd))
-				vsw_lead_leave(&e->lead);
+			if (vsw_leader_enter(&e->leader, &fd))
+				vsw_leader_leave(&e->leader);
 			break;
 		case 2:
-			news(e);
+			make_readable(e);
 			break;
 		default:
-			vsw_lead_polled(&e->lead);
+			vsw_leader_polled(&e->leader);
 			progress(e, 1);
 			break;
 		}
@@ -254,7 +254,7 @@ test_nothing_is_left(void)
 			g_assert_cmpint(pthread_create(&thread[i], NULL, application, &e), ==, 0);
 		for (guint i = 0; i < G_N_ELEMENTS(thread); i++)
 			pthread_join(thread[i], NULL);
-		news(&e);
+		make_readable(&e);
 		gint64 deadline = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
 		while ((atomic_load(&e.held) != 0 || state_of(&e) != W) &&
 		       g_get_monotonic_time() < deadline)
@@ -263,7 +263,7 @@ test_nothing_is_left(void)
 		g_assert_cmpuint(state_of(&e), ==, W);
 	}
 	unsigned runs = atomic_load(&e.runs);
-	news(&e);
+	make_readable(&e);
 	gint64 deadline = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
 	while (atomic_load(&e.runs) == runs && g_get_monotonic_time() < deadline)
 		g_usleep(200);
@@ -277,11 +277,11 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/vsw/lead/table", test_table);
-	g_test_add_func("/vsw/lead/service-thread-watches", test_service_thread_watches);
-	g_test_add_func("/vsw/lead/poller-takes-over", test_poller_takes_over);
-	g_test_add_func("/vsw/lead/leader", test_leader);
-	g_test_add_func("/vsw/lead/kick", test_kick);
-	g_test_add_func("/vsw/lead/nothing-is-left", test_nothing_is_left);
+	g_test_add_func("/vsw/leader/table", test_table);
+	g_test_add_func("/vsw/leader/service-thread-watches", test_service_thread_watches);
+	g_test_add_func("/vsw/leader/poller-takes-over", test_poller_takes_over);
+	g_test_add_func("/vsw/leader/leader", test_leader);
+	g_test_add_func("/vsw/leader/request-run", test_request_run);
+	g_test_add_func("/vsw/leader/nothing-is-left", test_nothing_is_left);
 	return g_test_run();
 }

@@ -2,44 +2,44 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * vsw_lead.c as a model. Names are those of the C code.
+ * A model of vsw_leader.c, with the names of the C code.
  *
- * Two application threads post work that may be held back, poll, and sleep as leaders, in any order;
- * the net makes the descriptor readable; the service thread runs tasks, then timers, then the watch.
- * After some steps the application threads do nothing more, for ever.
+ * Two application threads post work that may be held back, poll, and sleep as leaders, in any order. The
+ * network makes the descriptor readable. The service thread runs tasks, then timers, then the watch. After
+ * a few steps the application threads stop for good.
  *
  * Claims:
- * - when nothing can move any more, no work is left: neither held back nor on the descriptor
- *   (no wake-up is lost, nobody waits for anybody);
- * - work that was held back by a post that has returned is done after two ticks at most, that is
- *   within 1 ms, unless somebody is just about to run the engine anyway;
- * - the watch is on exactly while the state says so, as soon as nobody is settling.
+ * - when no process can move, no work is left: none is held back, and the descriptor is not readable (no
+ *   wake-up is lost, there is no deadlock);
+ * - work that was held back by a post that has returned is done after two ticks at most, which is 1 ms,
+ *   unless a thread is just about to run the engine;
+ * - the watch is on exactly while the state is WATCHING, once no thread is changing it.
  */
 mtype = { WATCHING, TICKING, PARKED }
 
 #define STEPS (1 + _pid % 2) /* what application thread 0, 1 does */
-#define NEWS  1 /* what comes from the net */
+#define ARRIVALS  1 /* what comes from the net */
 
 mtype state = WATCHING;
-bool leading, kicked, task_queued, timer_on, timer_set, watch_on = true;
-bool role_held, role_kicked;
+bool leader_inside, run_requested, task_queued, timer_on, timer_set, watch_on = true;
+bool role_taken, role_retry;
 bool polls_moved;      /* polls != seen */
-bool held;             /* work held back */
+bool held_back;        /* work held back */
 bool readable;         /* work on the descriptor */
-bool owed;             /* held, and the post has returned */
+bool owed;             /* work is held back, and the post has returned */
 byte age;              /* ticks since then */
-byte settling;         /* threads inside settle */
+byte following;        /* threads inside watch_and_timer_follow */
 byte inside;           /* application threads that are about to run the engine */
 
 inline progress()
 {
-	atomic { held = false; readable = false; owed = false; age = 0 }
+	atomic { held_back = false; readable = false; owed = false; age = 0 }
 }
 
-inline settle_work()
+inline follow_work()
 {
 	do
-	:: role_kicked = false;
+	:: role_retry = false;
 	   /* What follows the one read of the state touches only what the role protects. */
 	   if
 	   :: atomic { state == WATCHING -> watch_on = true }
@@ -51,58 +51,58 @@ inline settle_work()
 		:: atomic { else -> was_ticking = false }
 		fi
 	   fi;
-	   role_held = false;
+	   role_taken = false;
 	   if
-	   :: role_kicked ->
+	   :: role_retry ->
 		if
-		:: atomic { !role_held -> role_held = true }
-		:: atomic { role_held -> break }
+		:: atomic { !role_taken -> role_taken = true }
+		:: atomic { role_taken -> break }
 		fi
 	   :: else -> break
 	   fi
 	od
 }
 
-inline settle()
+inline watch_and_timer_follow()
 {
-	settling++;
+	following++;
 	if
-	:: atomic { !role_held -> role_held = true }; settle_work()
-	:: atomic { role_held -> skip };
-		role_kicked = true;
+	:: atomic { !role_taken -> role_taken = true }; follow_work()
+	:: atomic { role_taken -> skip };
+		role_retry = true;
 		if
-		:: atomic { !role_held -> role_held = true }; settle_work()
-		:: atomic { role_held -> skip }
+		:: atomic { !role_taken -> role_taken = true }; follow_work()
+		:: atomic { role_taken -> skip }
 		fi
 	fi;
-	settling--
+	following--
 }
 
 /* One compare-and-swap each; the loop of the C code changes nothing that could be seen. */
-inline step_polled()
+inline leader_step_polled()
 {
 	atomic { if :: state == WATCHING -> state = TICKING :: else fi }
-	settle()
+	watch_and_timer_follow()
 }
 
-inline step_entered()
+inline leader_step_entered()
 {
 	atomic { assert(state != PARKED); state = PARKED }
-	settle();
+	watch_and_timer_follow();
 	progress()
 }
 
-inline step_left()
+inline leader_step_left()
 {
 	atomic { assert(state == PARKED); state = TICKING }
-	settle()
+	watch_and_timer_follow()
 }
 
-inline kick()
+inline request_run()
 {
 	if
-	:: atomic { !kicked -> kicked = true }; task_queued = true
-	:: atomic { kicked -> skip }
+	:: atomic { !run_requested -> run_requested = true }; task_queued = true
+	:: atomic { run_requested -> skip }
 	fi
 }
 
@@ -110,12 +110,12 @@ inline post()
 {
 	if
 	:: true -> /* held back */
-		held = true;
+		held_back = true;
 		if
 		:: state == TICKING
-		:: else -> kick()
+		:: else -> request_run()
 		fi;
-		owed = held
+		owed = held_back
 	:: true -> skip /* went out at once */
 	fi
 }
@@ -125,26 +125,26 @@ inline poll()
 	inside++;
 	polls_moved = true;
 	if
-	:: state == WATCHING -> step_polled()
+	:: state == WATCHING -> leader_step_polled()
 	:: else
 	fi;
 	atomic { progress(); inside-- }
 }
 
-inline lead()
+inline sleep_as_leader()
 {
 	if
-	:: atomic { leading -> skip }
-	:: atomic { !leading -> leading = true };
+	:: atomic { leader_inside -> skip }
+	:: atomic { !leader_inside -> leader_inside = true };
 		inside++;
-		step_entered();
+		leader_step_entered();
 		inside--;
 		do /* asleep on the descriptor */
 		:: readable -> progress()
 		:: break /* a signal, a deadline, its completion */
 		od;
 		if
-		:: step_left(); leading = false
+		:: leader_step_left(); leader_inside = false
 		:: true -> end_asleep: (readable) -> progress(); goto end_asleep /* sleeps for good */
 		fi
 	fi
@@ -161,7 +161,7 @@ active [2] proctype application() /* first, so that their _pid are 0 and 1 */
 		if
 		:: post()
 		:: poll()
-		:: lead()
+		:: sleep_as_leader()
 		fi
 	:: n < STEPS -> break
 	:: n == STEPS -> break
@@ -173,8 +173,8 @@ active proctype net()
 	byte n = 0;
 
 	do
-	:: n < NEWS -> n++; readable = true
-	:: n == NEWS -> break
+	:: n < ARRIVALS -> n++; readable = true
+	:: n == ARRIVALS -> break
 	od
 }
 
@@ -185,9 +185,9 @@ active proctype service()
 end:
 	do
 	:: atomic { task_queued -> task_queued = false }
-		kicked = false;
+		run_requested = false;
 		atomic { if :: state == TICKING -> state = WATCHING :: else fi }
-		settle();
+		watch_and_timer_follow();
 		progress()
 	:: atomic { !task_queued && timer_set ->
 			timer_set = false;
@@ -204,7 +204,7 @@ end:
 			fi;
 			busy = false
 		}
-		settle();
+		watch_and_timer_follow();
 		if
 		:: go -> go = false; progress()
 		:: else
@@ -220,6 +220,6 @@ end:
 active proctype judge()
 {
 	timeout;
-	assert(!held && !readable);
-	assert(settling == 0 && watch_on == (state == WATCHING))
+	assert(!held_back && !readable);
+	assert(following == 0 && watch_on == (state == WATCHING))
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Which thread runs a software engine: a polling thread, a sleeping leader, or the host's service thread.
+ *
+ * A thread that polls runs the engine itself. A thread that waits sleeps on the engine's descriptor; the
+ * first such thread is the leader. The service thread watches the descriptor only while no thread does
+ * either. It watches again at most 1 ms after the last poll, or at once when the engine requests a run (a
+ * send that would block, requests held back while no thread polls). The table in vsw_leader.c is the
+ * protocol; vsw_leader.pml is its model.
+ */
+#ifndef VSW_LEADER_H
+#define VSW_LEADER_H
+
+#include <stdatomic.h>
+
+#include "rnicpi_host.h"
+#include "vsw_lock.h"
+
+enum vsw_leader_state {
+	VSW_LEADER_NONE = 0, /* not a state */
+	VSW_LEADER_WATCHING, /* the service thread watches the descriptor */
+	VSW_LEADER_TICKING,  /* a thread polls; a timer checks 500 us later whether it still does */
+	VSW_LEADER_PARKED,   /* a leader sleeps on the descriptor; no timer runs */
+	VSW_LEADER_STATE_COUNT
+};
+
+/* Events of the table; the tests walk every pair of state and event. */
+enum vsw_leader_event {
+	VSW_LEADER_EV_POLLED = 0,    /* a thread polls while the service thread watches */
+	VSW_LEADER_EV_ENTERED,       /* a leader is about to sleep */
+	VSW_LEADER_EV_LEFT,          /* it is the leader no longer */
+	VSW_LEADER_EV_TICK_BUSY,     /* the timer fired: a thread has polled since it fired last */
+	VSW_LEADER_EV_TICK_IDLE,     /* the timer fired: no thread has */
+	VSW_LEADER_EV_RUN_REQUESTED, /* the engine requested a run; on the service thread */
+	VSW_LEADER_EV_COUNT
+};
+
+struct vsw_leader {
+	const struct ri_host *host;
+	struct ri_watch watch;
+	struct ri_timer timer;
+	struct ri_task task;
+	uint32_t (*progress)(void *arg, uint32_t budget); /* the engine; on the service thread */
+	void *arg;
+	int fd;                    /* readable when the engine has work */
+	atomic_uint state;         /* enum vsw_leader_state; only leader_step writes it */
+	atomic_uint leader_inside; /* there is a leader */
+	atomic_uint run_requested; /* the task is queued */
+	atomic_uint timer_on;      /* the timer will fire */
+	atomic_ulong polls;        /* counts calls of vsw_leader_polled, relaxed */
+	unsigned long seen;        /* value of `polls` at the last tick */
+	_Atomic uint64_t
+		postponed; /* when a poll last postponed the tick, ns of the host's clock */
+	struct vsw_role
+		role;  /* the right to change the watch and the timer to what the state says */
+	bool watch_on; /* the watch is not paused; protected by the role */
+};
+
+/* Length of a tick, ns: the service thread watches again two ticks after the last poll at the latest. */
+#define VSW_LEADER_TICK 500000
+
+/* A poll postpones a tick that is this old, ns; only every VSW_LEADER_CLOCK_POLLSth poll reads the clock. */
+#define VSW_LEADER_POSTPONE_AFTER 300000
+#define VSW_LEADER_CLOCK_POLLS    8
+
+/* Budget of one run on the service thread. */
+#define VSW_LEADER_BUDGET 256
+
+/* The table: the state after an event, or VSW_LEADER_NONE if it is impossible. *run: the engine must run. */
+enum vsw_leader_state vsw_leader_rule(enum vsw_leader_state state, enum vsw_leader_event event,
+				      bool *run);
+
+/* `fd` -1: the engine has no descriptor to sleep on. RI_ERR_RESOURCES: the host cannot watch. */
+enum ri_status vsw_leader_start(struct vsw_leader *leader, const struct ri_host *host, int fd,
+				uint32_t (*progress)(void *arg, uint32_t budget),
+				void *arg) RI_MUST_CHECK;
+void vsw_leader_stop(struct vsw_leader *leader);
+
+/* A thread polls and runs the engine. Fast path: no system call but in the first poll after a pause. */
+void vsw_leader_polled(struct vsw_leader *leader);
+/* As ri_fast_ops::lead_enter and lead_leave. */
+bool vsw_leader_enter(struct vsw_leader *leader, int *fd);
+void vsw_leader_leave(struct vsw_leader *leader);
+/* Have the service thread run the engine soon, whether a thread polls or not. */
+void vsw_leader_request_run(struct vsw_leader *leader);
+/* True while a thread polls, or the timer will check within 500 us: work may be held back. */
+bool vsw_leader_attended(struct vsw_leader *leader);
+
+#endif /* VSW_LEADER_H */
