@@ -4,10 +4,10 @@
 /*
  * Two small locks of the software providers.
  *
- * vsw_lock is held for a handful of instructions, never across a system call; a waiter spins and
- * then yields. vsw_role is a right that one thread takes by trying ("I drive this queue now") and
- * may keep across system calls; nobody ever waits for it. A thread that finds it taken leaves a
- * kick behind, and the holder looks again before and after it lets go.
+ * A vsw_lock is owned for a handful of instructions, never across a system call; a waiter spins and then
+ * yields. A vsw_role is the right to do some work ("run this queue"). A thread takes it by trying and may
+ * own it across system calls; no thread waits for it. A thread that finds the role taken sets its retry
+ * flag and returns; the owner looks at the flag before and after it gives the role up.
  */
 #ifndef VSW_LOCK_H
 #define VSW_LOCK_H
@@ -18,13 +18,13 @@
 #include <stdint.h>
 
 struct vsw_lock {
-	atomic_uint held;
+	atomic_uint owned;
 };
 
 static inline bool
 vsw_trylock(struct vsw_lock *lock)
 {
-	return atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) == 0;
+	return atomic_exchange_explicit(&lock->owned, 1, memory_order_acquire) == 0;
 }
 
 static inline void
@@ -39,43 +39,43 @@ vsw_lock(struct vsw_lock *lock)
 static inline void
 vsw_unlock(struct vsw_lock *lock)
 {
-	atomic_store_explicit(&lock->held, 0, memory_order_release);
+	atomic_store_explicit(&lock->owned, 0, memory_order_release);
 }
 
 struct vsw_role {
-	atomic_uint held;
-	atomic_uint kicked;
+	atomic_uint taken;
+	atomic_uint retry; /* another thread wanted the role: do one more round */
 };
 
-/* Try to become the holder. On false the present holder will run once more. */
+/* Try to take the role. False: its owner will do another round. */
 static inline bool
 vsw_role_take(struct vsw_role *role)
 {
-	if (atomic_exchange(&role->held, 1) == 0)
+	if (atomic_exchange(&role->taken, 1) == 0)
 		return true;
-	atomic_store(&role->kicked, 1);
-	/* The holder may have left between the two; then the kick is ours to serve. */
-	return atomic_exchange(&role->held, 1) == 0;
+	atomic_store(&role->retry, 1);
+	/* The owner may have given it up between the two; then the round is this thread's to do. */
+	return atomic_exchange(&role->taken, 1) == 0;
 }
 
-/* Begin a round of work: kicks up to here are answered by it. */
+/* Begin a round of work, which serves every retry flag that was set before. */
 static inline void
 vsw_role_begin(struct vsw_role *role)
 {
 	/*
 	 * A load is much cheaper than a store here. An exchange, not a store: it reads what the thread that
-	 * kicked wrote, so that what that thread did before is seen by the round that begins.
+	 * set the flag wrote, so the round that begins sees what that thread did before.
 	 */
-	if (atomic_load(&role->kicked) != 0)
-		atomic_exchange(&role->kicked, 0);
+	if (atomic_load(&role->retry) != 0)
+		atomic_exchange(&role->retry, 0);
 }
 
-/* Give it back. True: somebody kicked meanwhile and the role is ours again; do another round. */
+/* Give the role up. True: the retry flag was set, and this thread owns the role again; do another round. */
 static inline bool
 vsw_role_drop(struct vsw_role *role)
 {
-	atomic_store(&role->held, 0);
-	return atomic_load(&role->kicked) != 0 && atomic_exchange(&role->held, 1) == 0;
+	atomic_store(&role->taken, 0);
+	return atomic_load(&role->retry) != 0 && atomic_exchange(&role->taken, 1) == 0;
 }
 
 #endif /* VSW_LOCK_H */

@@ -257,16 +257,16 @@ qp_reset(struct ri_qp *qp, bool anew)
 
 	qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->cm_timer); /* of this life */
 	rights_take(qp);
-	bool quiet = vsw_wq_pending(&qp->sq) == 0 && vsw_wq_pending(&qp->rq) == 0;
-	if (quiet)
+	bool quiescent = vsw_wq_pending(&qp->sq) == 0 && vsw_wq_pending(&qp->rq) == 0;
+	if (quiescent)
 		qp_renew(qp);
 	rights_drop(qp);
 	/* What is left is flushed; what a queue pair for datagrams was given meanwhile goes. */
 	if (qp->ud)
 		atomic_store(&qp->stirred, true);
-	if (!quiet || qp->ud)
+	if (!quiescent || qp->ud)
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
-	return quiet ? RI_SUCCESS : RI_ERR_STILL_FLUSHING;
+	return quiescent ? RI_SUCCESS : RI_ERR_STILL_FLUSHING;
 }
 
 static enum ri_status
@@ -378,7 +378,7 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 /* --- query -------------------------------------------------------------------------------- */
 
 static bool
-queue_is_quiet(const struct vsw_wq *wq)
+queue_is_quiescent(const struct vsw_wq *wq)
 {
 	return atomic_load(&wq->page->head) == atomic_load(&wq->page->taken);
 }
@@ -400,8 +400,8 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->max_read_sge = qp->init.max_read_sge;
 	attr->soft_limit = qp->srq != NULL ? atomic_load(&qp->member.soft) : 0;
 	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->member.hard) : UINT32_MAX;
-	attr->quiet = queue_is_quiet(&qp->sq) && queue_is_quiet(&qp->rq) &&
-		      atomic_load(&qp->tx.held) == 0 && atomic_load(&qp->rx.held) == 0 &&
+	attr->quiet = queue_is_quiescent(&qp->sq) && queue_is_quiescent(&qp->rq) &&
+		      atomic_load(&qp->tx.taken) == 0 && atomic_load(&qp->rx.taken) == 0 &&
 		      atomic_load(&qp->rnr_until) <= VEM_RNR_LATE && !atomic_load(&qp->rx_have);
 	attr->qkey = atomic_load(&qp->qkey);
 	vsw_lock(&qp->lock);

@@ -94,7 +94,7 @@ vem_ud_is_idle(struct ri_qp *qp)
 	if (vem_state_flushes(atomic_load(&qp->state)))
 		return true;
 	return atomic_load(&qp->sq.page->head) == atomic_load(&qp->sq.page->taken) &&
-	       atomic_load(&qp->tx.held) == 0 && !atomic_load(&qp->tx_target_have);
+	       atomic_load(&qp->tx.taken) == 0 && !atomic_load(&qp->tx_target_have);
 }
 
 /* --- failures ----------------------------------------------------------------------------- */

@@ -12,8 +12,8 @@
  * set keeps saying what is left. Queue pairs are found by addresses that stay valid while the adapter
  * is open (viw_qp.h), so neither a list lock nor a count stands on this path.
  *
- * A queue pair with requests held back is on the `held` stack; polls, sleepers and the service
- * thread's tick let it go. `futile` says that data was last delivered on this very processor: then the
+ * A queue pair with requests held back is on the `held_back` stack; polls, sleepers and the service
+ * thread's tick let it go. `spin_futile` says that data was last delivered on this very processor: then the
  * peer shares it, spinning keeps it from running, and a poll that finds nothing yields at once.
  */
 #include "viw_engine.h"
@@ -27,8 +27,8 @@
 #include "viw_fork.h"
 #include "viw_qp.h"
 
-#define EVENTS      32 /* of one look at the set */
-#define QUIET_AFTER 64 /* messages found by polling */
+#define EVENTS        32 /* of one look at the set */
+#define UNWATCH_AFTER 64 /* messages found by polling */
 
 enum ri_status
 viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
@@ -78,11 +78,11 @@ choose_hot(struct viw_engine *engine)
 
 /*
  * A socket that is polled all the time need not tell the set about every segment, which costs its
- * sender more than a tenth of a microsecond: it is taken out after QUIET_AFTER messages that polls found,
+ * sender more than a tenth of a microsecond: it is taken out after UNWATCH_AFTER messages that polls found,
  * and put back by progress, which runs whenever the polling ends.
  */
 static void
-quiet_begin(struct viw_engine *engine, struct viw_qp *qp)
+socket_unwatch(struct viw_engine *engine, struct viw_qp *qp)
 {
 	if (pthread_mutex_trylock(&engine->lock) != 0)
 		return;
@@ -90,25 +90,25 @@ quiet_begin(struct viw_engine *engine, struct viw_qp *qp)
 	while (at != NULL && at != qp)
 		at = at->next;
 	if (at != NULL && viw_engine_is_small(engine)) {
-		atomic_store(&engine->quiet, true);
+		atomic_store(&engine->some_unwatched, true);
 		if (vsw_leader_attended(&engine->leader) &&
 		    epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->fd, NULL) == 0)
-			qp->quiet = true;
+			qp->unwatched = true;
 	}
 	pthread_mutex_unlock(&engine->lock);
 }
 
 /* Called with the lock. */
 static void
-quiet_end(struct viw_engine *engine)
+sockets_rewatch(struct viw_engine *engine)
 {
 	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->next) {
 		struct epoll_event event = {.events = atomic_load(&qp->watch), .data = {.ptr = qp}};
 
 		atomic_store_explicit(&qp->polled, 0, memory_order_relaxed);
-		if (!qp->quiet)
+		if (!qp->unwatched)
 			continue;
-		qp->quiet = false;
+		qp->unwatched = false;
 		(void)epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->fd, &event);
 		viw_engine_want(qp, 0, 0); /* what was wanted meanwhile */
 	}
@@ -127,7 +127,7 @@ viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 	engine->list = qp;
 	choose_hot(engine);
 	if (atomic_fetch_add(&engine->streams, 1) >= VIW_HOT)
-		quiet_end(engine);
+		sockets_rewatch(engine);
 	pthread_mutex_unlock(&engine->lock);
 	return RI_SUCCESS;
 }
@@ -143,9 +143,9 @@ viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp)
 		atomic_fetch_sub(&engine->streams, 1);
 		break;
 	}
-	/* After it has left the list, so that the end of a quiet time does not put it in again. */
+	/* After it has left the list, so that sockets_rewatch does not put it in again. */
 	(void)epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->fd, NULL);
-	qp->quiet = false;
+	qp->unwatched = false;
 	choose_hot(engine);
 	pthread_mutex_unlock(&engine->lock);
 }
@@ -177,7 +177,7 @@ viw_engine_blocked(struct viw_qp *qp)
 	struct viw_engine *engine = &qp->rnic->engine;
 
 	if (viw_engine_is_small(engine)) {
-		atomic_store(&engine->lazy, true);
+		atomic_store(&engine->epollout_deferred, true);
 		if (vsw_leader_attended(&engine->leader))
 			return;
 	}
@@ -196,7 +196,7 @@ viw_engine_give(struct viw_engine *engine, uint8_t *buf)
 {
 	if (!viw_pool_put(&engine->pool, buf))
 		return;
-	atomic_store(&engine->returned, true);
+	atomic_store(&engine->buffer_returned, true);
 	vsw_leader_request_run(&engine->leader);
 }
 
@@ -216,32 +216,32 @@ viw_engine_set_aside(struct viw_engine *engine, uint8_t *buf, uint32_t *at, uint
 /* --- requests held back -------------------------------------------------------------------- */
 
 void
-viw_engine_hold(struct viw_engine *engine, struct viw_qp *qp)
+viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp)
 {
 	struct viw_qp *top;
 
-	if (atomic_exchange(&qp->tx.held, true))
+	if (atomic_exchange(&qp->tx.held_back, true))
 		return;
-	top = atomic_load(&engine->held);
+	top = atomic_load(&engine->held_back);
 	do
-		atomic_store(&qp->next_held, top);
-	while (!atomic_compare_exchange_weak(&engine->held, &top, qp));
+		atomic_store(&qp->next_held_back, top);
+	while (!atomic_compare_exchange_weak(&engine->held_back, &top, qp));
 }
 
 /* Let all of them go. True: there were some. */
 static bool
-let_go(struct viw_engine *engine)
+release_held_back(struct viw_engine *engine)
 {
 	struct viw_qp *qp;
 
-	if (atomic_load(&engine->held) == NULL)
+	if (atomic_load(&engine->held_back) == NULL)
 		return false;
-	qp = atomic_exchange(&engine->held, NULL);
+	qp = atomic_exchange(&engine->held_back, NULL);
 	while (qp != NULL) {
-		struct viw_qp *next = atomic_load(&qp->next_held);
+		struct viw_qp *next = atomic_load(&qp->next_held_back);
 
-		/* An exchange reads what viw_engine_hold wrote, so the run sees what was posted before it. */
-		atomic_exchange(&qp->tx.held, false);
+		/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before it. */
+		atomic_exchange(&qp->tx.held_back, false);
 		viw_tx_run(qp);
 		qp = next;
 	}
@@ -260,7 +260,7 @@ viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp)
 		return;
 	if (getsockopt(qp->fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &len) != 0)
 		return;
-	atomic_store_explicit(&engine->futile, cpu == sched_getcpu(), memory_order_relaxed);
+	atomic_store_explicit(&engine->spin_futile, cpu == sched_getcpu(), memory_order_relaxed);
 }
 
 static uint32_t
@@ -294,27 +294,27 @@ serve_set(struct viw_engine *engine)
 static void
 serve_stuck(struct viw_engine *engine)
 {
-	bool lazy = atomic_exchange(&engine->lazy, false);
-	bool returned = atomic_exchange(&engine->returned, false);
-	bool quiet = atomic_exchange(&engine->quiet, false);
+	bool deferred = atomic_exchange(&engine->epollout_deferred, false);
+	bool returned = atomic_exchange(&engine->buffer_returned, false);
+	bool unwatched = atomic_exchange(&engine->some_unwatched, false);
 
-	if (!lazy && !returned && !quiet)
+	if (!deferred && !returned && !unwatched)
 		return;
 	pthread_mutex_lock(&engine->lock);
-	if (quiet)
-		quiet_end(engine);
+	if (unwatched)
+		sockets_rewatch(engine);
 	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->next) {
 		if (returned && atomic_load(&qp->tx.starved))
-			viw_engine_hold(engine, qp);
-		if (lazy && atomic_load(&qp->tx.blocked))
+			viw_engine_hold_back(engine, qp);
+		if (deferred && atomic_load(&qp->tx.blocked))
 			viw_engine_want(qp, EPOLLOUT, 0);
 	}
 	pthread_mutex_unlock(&engine->lock);
 }
 
-/* Make progress for all. `calm`: the application has nothing better to do than to wait. */
+/* Make progress for all. `idle`: the application has nothing better to do than to wait. */
 static uint32_t
-drive(struct viw_engine *engine, bool calm)
+engine_drive(struct viw_engine *engine, bool idle)
 {
 	uint32_t done = 0;
 
@@ -326,14 +326,14 @@ drive(struct viw_engine *engine, bool calm)
 
 		if (qp == NULL)
 			break;
-		if (calm)
-			atomic_store_explicit(&qp->tx.calm, true, memory_order_relaxed);
+		if (idle)
+			atomic_store_explicit(&qp->tx.send_at_once, true, memory_order_relaxed);
 		if (atomic_load_explicit(&qp->tx.blocked, memory_order_relaxed))
 			viw_tx_try(qp);
 		uint32_t n = viw_rx_try(qp);
-		if (n > 0 &&
-		    atomic_fetch_add_explicit(&qp->polled, 1, memory_order_relaxed) == QUIET_AFTER)
-			quiet_begin(engine, qp);
+		if (n > 0 && atomic_fetch_add_explicit(&qp->polled, 1, memory_order_relaxed) ==
+				     UNWATCH_AFTER)
+			socket_unwatch(engine, qp);
 		done += n;
 	}
 	return done;
@@ -342,7 +342,7 @@ drive(struct viw_engine *engine, bool calm)
 void
 viw_engine_drive(struct viw_engine *engine)
 {
-	(void)drive(engine, false);
+	(void)engine_drive(engine, false);
 }
 
 uint32_t
@@ -352,9 +352,9 @@ viw_engine_poll(void *arg)
 
 	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
 		return 0;
-	bool calm = !let_go(engine); /* who has just sent a batch will gather another */
-	uint32_t done = drive(engine, calm);
-	if (done == 0 && atomic_load_explicit(&engine->futile, memory_order_relaxed))
+	bool idle = !release_held_back(engine); /* who has just sent a batch will gather another */
+	uint32_t done = engine_drive(engine, idle);
+	if (done == 0 && atomic_load_explicit(&engine->spin_futile, memory_order_relaxed))
 		sched_yield();
 	return done;
 }
@@ -368,7 +368,7 @@ viw_engine_progress(void *arg, uint32_t budget)
 	if (atomic_load(&viw_fork_child))
 		return 0;
 	serve_stuck(engine);
-	(void)let_go(engine);
+	(void)release_held_back(engine);
 	return serve_set(engine);
 }
 
@@ -379,7 +379,7 @@ viw_engine_leader_enter(void *arg, int *fd)
 
 	if (atomic_load(&viw_fork_child))
 		return false;
-	(void)let_go(engine);
+	(void)release_held_back(engine);
 	return vsw_leader_enter(&engine->leader, fd);
 }
 
@@ -397,5 +397,5 @@ viw_engine_spin_futile(void *arg)
 {
 	struct viw_engine *engine = arg;
 
-	return atomic_load_explicit(&engine->futile, memory_order_relaxed);
+	return atomic_load_explicit(&engine->spin_futile, memory_order_relaxed);
 }

@@ -21,15 +21,15 @@ struct viw_engine {
 	const struct ri_host *host;
 	struct vsw_leader leader;
 	int epfd;
-	atomic_bool futile;  /* the last data came from this very processor */
-	atomic_uint streams; /* sockets in the set */
+	atomic_bool spin_futile; /* the last data came from this very processor */
+	atomic_uint streams;     /* sockets in the set */
 	_Atomic(struct viw_qp *) hot[VIW_HOT];
-	atomic_bool lazy;              /* somebody is blocked and does not wait for EPOLLOUT */
-	atomic_bool quiet;             /* some socket is out of the set while it is polled */
-	atomic_bool returned;          /* a buffer came back that somebody may want */
-	_Atomic(struct viw_qp *) held; /* queue pairs with requests held back; a stack */
-	pthread_mutex_t lock;          /* the list below; control path */
-	struct viw_qp *list;           /* queue pairs with a stream */
+	atomic_bool epollout_deferred;      /* somebody is blocked and does not wait for EPOLLOUT */
+	atomic_bool some_unwatched;         /* some socket is out of the set while it is polled */
+	atomic_bool buffer_returned;        /* a buffer came back that somebody may want */
+	_Atomic(struct viw_qp *) held_back; /* queue pairs with requests held back; a stack */
+	pthread_mutex_t lock;               /* the list below; control path */
+	struct viw_qp *list;                /* queue pairs with a stream */
 	struct viw_pool pool;
 };
 
@@ -59,7 +59,7 @@ viw_engine_is_small(struct viw_engine *engine)
 	return atomic_load_explicit(&engine->streams, memory_order_relaxed) <= VIW_HOT;
 }
 /* Requests of this queue pair wait for company. */
-void viw_engine_hold(struct viw_engine *engine, struct viw_qp *qp);
+void viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp);
 /* Data has come: now and then look from which processor. Holder of rx.role. */
 void viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp);
 

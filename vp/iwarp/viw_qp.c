@@ -29,8 +29,8 @@ qp_alloc(struct viw_rnic *rnic)
 		rnic->free_qps = qp->next;
 	} else if (allowed && posix_memalign((void **)&qp, VSW_CACHE_LINE, sizeof(*qp)) == 0) {
 		memset(qp, 0, sizeof(*qp));
-		atomic_store(&qp->rx.role.held, 1);
-		atomic_store(&qp->tx.role.held, 1);
+		atomic_store(&qp->rx.role.taken, 1);
+		atomic_store(&qp->tx.role.taken, 1);
 	}
 	if (qp != NULL) {
 		rnic->num_qps++;
@@ -144,7 +144,7 @@ qp_reset(struct viw_qp *qp)
 	atomic_store(&qp->starting, false);
 	atomic_store(&qp->expired, false);
 	atomic_store(&qp->limits_new, false);
-	atomic_store(&qp->tx.hold, false);
+	atomic_store(&qp->tx.await_frame, false);
 	atomic_store(&qp->tx.broken, false);
 	atomic_store(&qp->tx.starved, false);
 	atomic_store(&qp->rx.waiting, false);
@@ -199,8 +199,8 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	viw_link_add(&qp->context->lock, &qp->context->qps, &qp->link);
 	vsw_map_qp(map, &qp->tx.sq, &qp->rx.rq, qp, init);
 	/* From here on an engine may run it. */
-	atomic_store(&qp->rx.role.held, 0);
-	atomic_store(&qp->tx.role.held, 0);
+	atomic_store(&qp->rx.role.taken, 0);
+	atomic_store(&qp->tx.role.taken, 0);
 	*out = (struct ri_qp *)qp;
 	return RI_SUCCESS;
 }
@@ -211,7 +211,7 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 static void
 role_keep(struct vsw_role *role)
 {
-	while (atomic_exchange(&role->held, 1) != 0)
+	while (atomic_exchange(&role->taken, 1) != 0)
 		sched_yield();
 }
 
@@ -246,22 +246,22 @@ qp_destroy(struct ri_qp *ri)
 
 /* Is everything posted so far completed, and nobody at work? */
 static bool
-qp_quiet(struct viw_qp *qp)
+qp_is_quiescent(struct viw_qp *qp)
 {
-	if (atomic_load(&qp->attached) || atomic_exchange(&qp->tx.role.held, 1) != 0)
+	if (atomic_load(&qp->attached) || atomic_exchange(&qp->tx.role.taken, 1) != 0)
 		return false;
-	bool quiet = vsw_wq_pending(&qp->tx.sq) == 0 && !qp->tx.have_request &&
-		     qp->tx.sent_head == qp->tx.sent_tail;
-	atomic_store(&qp->tx.role.held, 0);
-	if (atomic_load(&qp->tx.role.kicked))
+	bool quiescent = vsw_wq_pending(&qp->tx.sq) == 0 && !qp->tx.have_request &&
+			 qp->tx.sent_head == qp->tx.sent_tail;
+	atomic_store(&qp->tx.role.taken, 0);
+	if (atomic_load(&qp->tx.role.retry))
 		viw_serve_soon(qp);
-	if (atomic_exchange(&qp->rx.role.held, 1) != 0)
+	if (atomic_exchange(&qp->rx.role.taken, 1) != 0)
 		return false;
-	quiet = quiet && vsw_wq_pending(&qp->rx.rq) == 0 && !qp->rx.have_receive;
-	atomic_store(&qp->rx.role.held, 0);
-	if (atomic_load(&qp->rx.role.kicked))
+	quiescent = quiescent && vsw_wq_pending(&qp->rx.rq) == 0 && !qp->rx.have_receive;
+	atomic_store(&qp->rx.role.taken, 0);
+	if (atomic_load(&qp->rx.role.retry))
 		viw_serve_soon(qp);
-	return quiet;
+	return quiescent;
 }
 
 static enum ri_status
@@ -270,7 +270,7 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 	struct viw_qp *qp = (struct viw_qp *)ri;
 
 	memset(attr, 0, sizeof(*attr));
-	attr->quiet = qp_quiet(qp);
+	attr->quiet = qp_is_quiescent(qp);
 	attr->state = viw_qp_state(qp);
 	attr->qpn = qp->who.qpn;
 	attr->access = qp->init.access;
@@ -298,7 +298,7 @@ to_idle(struct viw_qp *qp)
 {
 	enum ri_qp_state state = viw_qp_state(qp);
 
-	if (state == RI_QPS_ERROR && !qp_quiet(qp))
+	if (state == RI_QPS_ERROR && !qp_is_quiescent(qp))
 		return RI_ERR_STILL_FLUSHING;
 	vsw_lock(&qp->lock);
 	bool ok = viw_qp_step(&qp->state, VIW_MOVE_TO_IDLE);
@@ -353,8 +353,8 @@ modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 static void
 role_return(struct viw_qp *qp, struct vsw_role *role)
 {
-	atomic_store(&role->held, 0);
-	if (atomic_load(&role->kicked))
+	atomic_store(&role->taken, 0);
+	if (atomic_load(&role->retry))
 		viw_serve_soon(qp);
 }
 

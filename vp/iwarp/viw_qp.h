@@ -67,15 +67,15 @@ enum viw_tx_job {
 
 struct viw_tx {
 	struct vsw_role role;
-	atomic_bool calm;       /* a poll found nothing since the last request left */
-	atomic_bool held;       /* in the engine's list of held-back queue pairs */
-	atomic_bool blocked;    /* the socket takes no more */
-	atomic_bool starved;    /* the pool was empty */
-	atomic_bool hold;       /* ri_stream::hold_sq, until the first frame has come */
-	atomic_bool broken;     /* the socket refused octets for good */
-	atomic_int error;       /* why */
-	atomic_bool shut;       /* FIN sent */
-	atomic_uint unattended; /* requests that found nobody to wait with */
+	atomic_bool send_at_once; /* a poll found nothing since the last request left */
+	atomic_bool held_back;    /* in the engine's list of held-back queue pairs */
+	atomic_bool blocked;      /* the socket takes no more */
+	atomic_bool starved;      /* the pool was empty */
+	atomic_bool await_frame;  /* ri_stream::hold_sq, until the first frame has come */
+	atomic_bool broken;       /* the socket refused octets for good */
+	atomic_int error;         /* why */
+	atomic_bool shut;         /* FIN sent */
+	atomic_uint unattended;   /* requests that found nobody to wait with */
 	struct vsw_wq sq;
 	uint8_t *buf;    /* borrowed, or set aside, while there is something in it */
 	uint32_t at;     /* first octet of buf that the socket did not take */
@@ -208,7 +208,7 @@ struct viw_qp {
 	_Atomic(uint64_t) deadline; /* of the end */
 	atomic_uint watch;          /* EPOLLIN, EPOLLOUT as wanted */
 	atomic_uint polled;         /* messages that polls found, in a row */
-	bool quiet;                 /* the socket is not in the set just now; engine's lock */
+	bool unwatched;             /* the socket is not in the set just now; engine's lock */
 	int fd;
 	bool crc;
 	bool peer_local;
@@ -230,7 +230,7 @@ struct viw_qp {
 	atomic_uint orrq_got;  /* rx */
 	struct ri_task task;   /* start, end, flush: on the service thread */
 	struct ri_timer timer; /* of a Send that waits, or of the end */
-	_Atomic(struct viw_qp *) next_held;
+	_Atomic(struct viw_qp *) next_held_back;
 	struct viw_qp *next; /* in the engine's list, or among the free */
 };
 

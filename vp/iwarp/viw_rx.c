@@ -51,7 +51,7 @@ end_reason(struct viw_qp *qp)
 	len = sizeof(error);
 	(void)getsockopt(qp->fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	if (error == 0) {
-		bool busy = atomic_load(&qp->tx.role.held) != 0;
+		bool busy = atomic_load(&qp->tx.role.taken) != 0;
 
 		if (atomic_load(&qp->tx.broken))
 			error = atomic_load(&qp->tx.error);
@@ -378,7 +378,7 @@ viw_rx_run(struct viw_qp *qp)
 uint32_t
 viw_rx_try(struct viw_qp *qp)
 {
-	if (atomic_load_explicit(&qp->rx.role.held, memory_order_relaxed) != 0)
+	if (atomic_load_explicit(&qp->rx.role.taken, memory_order_relaxed) != 0)
 		return 0;
 	return viw_rx_run(qp);
 }

@@ -326,8 +326,8 @@ send_deliver(struct viw_qp *qp, uint32_t length)
 static void
 first_frame(struct viw_qp *qp)
 {
-	if (atomic_load_explicit(&qp->tx.hold, memory_order_relaxed)) {
-		atomic_store(&qp->tx.hold, false);
+	if (atomic_load_explicit(&qp->tx.await_frame, memory_order_relaxed)) {
+		atomic_store(&qp->tx.await_frame, false);
 		qp->rx.want_tx = true;
 	}
 	if (!atomic_load_explicit(&qp->up, memory_order_relaxed)) {

@@ -133,8 +133,8 @@ tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	atomic_store(&tx->blocked, false);
 	atomic_store(&tx->broken, false);
 	atomic_store(&tx->shut, false);
-	atomic_store(&tx->calm, true);
-	atomic_store(&tx->hold, stream->hold_sq);
+	atomic_store(&tx->send_at_once, true);
+	atomic_store(&tx->await_frame, stream->hold_sq);
 	tx->queued = 0;
 	tx->given = 0;
 	tx->send_msn = 1;
@@ -220,7 +220,7 @@ attach(struct viw_qp *qp, const struct ri_stream *stream)
 	atomic_store(&qp->up, false);
 	atomic_store(&qp->expired, false);
 	atomic_store(&qp->polled, 0);
-	qp->quiet = false;
+	qp->unwatched = false;
 	socket_setup(qp->fd, qp->peer_local);
 	return RI_SUCCESS;
 }
@@ -312,8 +312,8 @@ stream_start(struct viw_qp *qp)
 		viw_stream_up(qp);
 	atomic_store(&qp->starting, false);
 	/* Whoever has the roles next looks for what came meanwhile. */
-	atomic_store(&qp->tx.role.kicked, 1);
-	atomic_store(&qp->rx.role.kicked, 1);
+	atomic_store(&qp->tx.role.retry, 1);
+	atomic_store(&qp->rx.role.retry, 1);
 }
 
 /* --- end ----------------------------------------------------------------------------------- */

@@ -254,7 +254,7 @@ viw_tx_run(struct viw_qp *qp)
 void
 viw_tx_try(struct viw_qp *qp)
 {
-	if (atomic_load_explicit(&qp->tx.role.held, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&qp->tx.role.taken, memory_order_relaxed) == 0)
 		viw_tx_run(qp);
 }
 
@@ -290,8 +290,8 @@ advise(struct viw_qp *qp)
 	const struct vsw_wqe *wqe = vsw_wq_entry(page, head - 1);
 	if (waiting == 1 && is_local(wqe))
 		return GO; /* it sends nothing, so the next message is still the first */
-	if (atomic_load_explicit(&tx->calm, memory_order_relaxed)) {
-		atomic_store_explicit(&tx->calm, false, memory_order_relaxed);
+	if (atomic_load_explicit(&tx->send_at_once, memory_order_relaxed)) {
+		atomic_store_explicit(&tx->send_at_once, false, memory_order_relaxed);
 		return GO;
 	}
 	if (waiting >= VIW_HELD_REQUESTS)
@@ -313,7 +313,7 @@ viw_doorbell_sq(void *engine_qp)
 	if (viw_qp_state(qp) == RI_QPS_RTS)
 		advice = advise(qp);
 	if (advice == WAIT) {
-		viw_engine_hold(engine, qp);
+		viw_engine_hold_back(engine, qp);
 		if (vsw_leader_attended(&engine->leader))
 			return;
 		/* Somebody who posts so much and never waits: let it be the one who drives. */

@@ -136,7 +136,7 @@ request_ready(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
-	if (atomic_load_explicit(&tx->hold, memory_order_relaxed) ||
+	if (atomic_load_explicit(&tx->await_frame, memory_order_relaxed) ||
 	    tx->sent_head - tx->sent_tail > tx->sent_mask)
 		return false;
 	if (!tx->have_request) {

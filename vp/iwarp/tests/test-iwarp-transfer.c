@@ -231,11 +231,11 @@ test_link_then_send(struct fixture *f, gconstpointer crc)
 		struct ri_wr unlink = {.opcode = RI_OP_LOCAL_INV, .inv_stag = link.u.bind.mw_stag};
 
 		g_assert_cmpint(end_recv(f->b, i, &f->mb, 0, 8), ==, RI_SUCCESS);
-		while (!atomic_load(&qp->tx.calm))
+		while (!atomic_load(&qp->tx.send_at_once))
 			g_assert_false(end_poll(f->a, true, &wc));
 		g_assert_cmpint(fast->post_sq(f->a->uqp, &link), ==, RI_SUCCESS);
 		g_assert_cmpint(end_send(f->a, i, &f->ma, 0, 8), ==, RI_SUCCESS);
-		held += atomic_load(&qp->tx.held);
+		held += atomic_load(&qp->tx.held_back);
 		g_assert_cmpint(fast->post_sq(f->a->uqp, &unlink), ==, RI_SUCCESS);
 		(void)end_wait_ok(f->b, true, i, f->a);
 		(void)end_wait_ok(f->a, false, i, f->b);
