@@ -187,58 +187,60 @@ vsw_mr_query(struct vsw_mem_entry *mr, struct ri_mr_attr *attr)
 
 static enum vsw_mem_result
 access_check(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
-	     const struct vsw_mem_ask *ask)
+	     const struct vsw_mem_access *wanted)
 {
 	if (entry->pd != who->pd || (entry->kind == VSW_MEM_NARROW && entry->qpn != who->qpn))
 		return VSW_MEM_PD;
-	if ((entry->access & ask->access) != ask->access)
-		return (entry->access & VSW_MEM_REMOTE) == 0 && (ask->access & VSW_MEM_REMOTE) != 0
+	if ((entry->access & wanted->access) != wanted->access)
+		return (entry->access & VSW_MEM_REMOTE) == 0 &&
+				       (wanted->access & VSW_MEM_REMOTE) != 0
 			       ? VSW_MEM_CLOSED
 			       : VSW_MEM_ACCESS;
-	if (ask->addr + ask->length - 1 < ask->addr)
+	if (wanted->addr + wanted->length - 1 < wanted->addr)
 		return VSW_MEM_WRAP;
-	if (ask->addr < entry->base || ask->addr - entry->base > entry->length ||
-	    ask->length > entry->length - (ask->addr - entry->base))
+	if (wanted->addr < entry->base || wanted->addr - entry->base > entry->length ||
+	    wanted->length > entry->length - (wanted->addr - entry->base))
 		return VSW_MEM_BOUNDS;
 	return VSW_MEM_OK;
 }
 
 /* STag 0 of a privileged queue pair: all memory of this process, for local use [RI 5.1]. */
 static enum vsw_mem_result
-direct_access(const struct vsw_mem_who *who, const struct vsw_mem_ask *ask, struct vsw_mem_use *use)
+direct_access(const struct vsw_mem_who *who, const struct vsw_mem_access *wanted,
+	      struct vsw_mem_use *use)
 {
 	if (!who->privileged)
 		return VSW_MEM_STAG;
-	if ((ask->access & ~(uint32_t)LOCAL_RIGHTS) != 0)
+	if ((wanted->access & ~(uint32_t)LOCAL_RIGHTS) != 0)
 		return VSW_MEM_ACCESS;
-	use->ptr = (uint8_t *)(uintptr_t)ask->addr;
+	use->ptr = (uint8_t *)(uintptr_t)wanted->addr;
 	return VSW_MEM_OK;
 }
 
 enum vsw_mem_result
 vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
-	      const struct vsw_mem_ask *ask, struct vsw_mem_use *use)
+	      const struct vsw_mem_access *wanted, struct vsw_mem_use *use)
 {
 	*use = (struct vsw_mem_use){0};
-	if (ask->length == 0)
+	if (wanted->length == 0)
 		return VSW_MEM_OK;
-	if (ask->stag == 0)
-		return direct_access(who, ask, use);
+	if (wanted->stag == 0)
+		return direct_access(who, wanted, use);
 
-	struct vsw_mem_entry *entry = vsw_mem_at(table, ask->stag);
+	struct vsw_mem_entry *entry = vsw_mem_at(table, wanted->stag);
 	if (entry == NULL)
 		return VSW_MEM_STAG;
 
 	enum vsw_mem_result result = VSW_MEM_STAG;
 	atomic_fetch_add(&entry->uses, 1);
-	if (atomic_load(&entry->live) == ask->stag)
-		result = access_check(entry, who, ask);
+	if (atomic_load(&entry->live) == wanted->stag)
+		result = access_check(entry, who, wanted);
 	if (result != VSW_MEM_OK) {
 		atomic_fetch_sub_explicit(&entry->uses, 1, memory_order_release);
 		return result;
 	}
 
-	uint64_t into = ask->addr - entry->base;
+	uint64_t into = wanted->addr - entry->base;
 	use->entry = entry;
 	use->region = entry->region;
 	use->offset = entry->offset + into;

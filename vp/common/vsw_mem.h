@@ -49,7 +49,7 @@ enum vsw_mem_result {
 };
 
 /* What is asked for: [addr, addr + length) of an STag with all of the rights `access`. */
-struct vsw_mem_ask {
+struct vsw_mem_access {
 	uint64_t addr;
 	uint64_t length;
 	uint32_t stag;
@@ -113,7 +113,7 @@ uint32_t vsw_mem_qp_windows(struct vsw_mem_table *table, uint32_t qpn, bool revo
  * Begin an access. Length 0 is always permitted and holds nothing. Ends with vsw_mem_end. Fast path.
  */
 enum vsw_mem_result vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
-				  const struct vsw_mem_ask *ask, struct vsw_mem_use *use);
+				  const struct vsw_mem_access *wanted, struct vsw_mem_use *use);
 void vsw_mem_end(struct vsw_mem_use *use);
 /*
  * Where octet `at` of a use is, and how many follow in one piece, at least (those beyond the use are

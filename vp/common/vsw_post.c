@@ -11,7 +11,7 @@
  * allocates or calls the system.
  *
  * Orders: entry then head (release) pairs with the engine's acquire of head; `released` (release)
- * hands the slot back to the poster, who acquires it; a completion is seen by its lap (acquire).
+ * hands the slot back to the poster, who acquires it; a completion is seen by its generation (acquire).
  * Arming is sequentially consistent on both sides, see vsw_queue.h.
  *
  * Release is enough for the head of a send queue and of an S-RQ: their doorbells begin with an exchange on
@@ -235,7 +235,7 @@ slots_release(struct ri_urnic *rnic, const struct vsw_cqe *cqe)
 static bool
 entry_is_there(const struct ri_ucq *cq, uint32_t head)
 {
-	return atomic_load_explicit(&cq->ring[head & cq->mask].lap, memory_order_acquire) ==
+	return atomic_load_explicit(&cq->ring[head & cq->mask].generation, memory_order_acquire) ==
 	       head + 1;
 }
 

@@ -349,7 +349,7 @@ vsw_wq_forget(struct vsw_wq *wq)
 
 /* --- completion queues ------------------------------------------------------------------- */
 
-/* At least two entries, so that there is a lap that no index of a slot has; see cq_ring_get. */
+/* At least two entries, so that there is a generation that no index of a slot has; see cq_ring_get. */
 static uint32_t
 cq_ring_of(uint32_t entries)
 {
@@ -364,7 +364,7 @@ cq_ring_get(uint32_t entries)
 
 	/* Relaxed: nobody else knows the ring yet. */
 	for (uint32_t i = 0; ring != NULL && i < entries; i++)
-		atomic_store_explicit(&ring[i].lap, i, memory_order_relaxed);
+		atomic_store_explicit(&ring[i].generation, i, memory_order_relaxed);
 	return ring;
 }
 
@@ -412,8 +412,8 @@ vsw_cq_destroy(struct vsw_cq *cq)
 static void
 cqe_write(struct vsw_cqe *slot, const struct vsw_cqe *cqe, uint32_t index)
 {
-	memcpy(slot, cqe, offsetof(struct vsw_cqe, lap));
-	atomic_store_explicit(&slot->lap, index + 1, memory_order_release);
+	memcpy(slot, cqe, offsetof(struct vsw_cqe, generation));
+	atomic_store_explicit(&slot->generation, index + 1, memory_order_release);
 }
 
 enum ri_status

@@ -13,7 +13,7 @@
  * complete in any order, `released` only counts; and so it does in the receive queue, without slots,
  * of a queue pair that has an SRQ: there it tells how many of its receives have been polled.
  *
- * Completion queue: the engine writes entry `tail`, whose `lap` word says which round of the ring it
+ * Completion queue: the engine writes entry `tail`, whose `generation` word says which round of the ring it
  * belongs to; the poller needs no index of the engine to see it. `arm` and `tail` are sequentially
  * consistent, so that between "check, arm, check" and "write, look at arm" one side always sees the
  * other. The indices and the arm word live in a page that stays; the ring of entries is separate, so
@@ -86,8 +86,8 @@ struct vsw_cqe {
 	uint32_t src_qpn;
 	uint32_t wq; /* work queue to release: its number in the user half's table, 0 = none */
 	uint8_t src_addr[16];
-	uint32_t wq_index; /* `released` becomes this; if shared: number of the QP's own RQ */
-	atomic_uint lap;   /* index of this entry + 1 when it is valid */
+	uint32_t wq_index;      /* `released` becomes this; if shared: number of the QP's own RQ */
+	atomic_uint generation; /* index of this entry + 1 when it is valid */
 };
 
 /* Indices of a completion queue. */
@@ -256,7 +256,7 @@ enum ri_status vsw_cq_resize(struct vsw_cq *cq, uint32_t *entries) RI_MUST_CHECK
 void vsw_cq_destroy(struct vsw_cq *cq);
 
 /*
- * Write one completion (all members of `cqe` but lap). False: the queue is full, nothing was
+ * Write one completion (all members of `cqe` but `generation`). False: the queue is full, nothing was
  * written; the caller ends its QP. Fires the upcall, outside the lock, if it was armed and is due.
  */
 bool vsw_cq_push(struct vsw_cq *cq, const struct vsw_cqe *cqe);

@@ -223,12 +223,12 @@ cq_remap(struct ri_ucq *cq, const struct ri_map *map)
 static void
 cq_close(struct ri_ucq *cq)
 {
-	struct ri_ucq **link = &cq->rnic->cqs;
+	struct ri_ucq **at = &cq->rnic->cqs;
 
 	pthread_mutex_lock(&cq->rnic->lock);
-	while (*link != cq)
-		link = &(*link)->next;
-	*link = cq->next;
+	while (*at != cq)
+		at = &(*at)->next;
+	*at = cq->next;
 	pthread_mutex_unlock(&cq->rnic->lock);
 	free(cq);
 }

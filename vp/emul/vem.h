@@ -12,7 +12,7 @@
  * send queue, `rx` the right to take receives; both are tried, never waited for (vsw_role). Who posts
  * runs the send queue, and with it the peer's half of every request.
  *
- * vem_link: what two connected queue pairs share. Who wants to touch the peer takes a use of that end,
+ * vem_pair: what two connected queue pairs share. Who wants to touch the peer takes a use of that end,
  * looks whether it is still there, and drops the use; a queue pair that goes empties its end and waits
  * for the uses. So neither can vanish under the other, and nobody needs both ends' locks.
  */
@@ -52,7 +52,7 @@ struct vem_item {
 };
 
 struct vem_conn;
-struct vem_link;
+struct vem_pair;
 
 /* A fabric; vem_fabric.c. */
 struct vem_fabric {
@@ -62,8 +62,8 @@ struct vem_fabric {
 	unsigned opens;       /* under the lock of all fabrics */
 	pthread_mutex_t lock; /* of all that follows */
 	struct vem_item listens;
-	struct vem_item conns; /* requests that are not answered */
-	struct vem_item asks;  /* who wants to know of a datagram service, until it was told */
+	struct vem_item conns;   /* requests that are not answered */
+	struct vem_item queries; /* who wants to know of a datagram service, until it was told */
 	uint64_t last_conn;
 	uint32_t last_qpn;
 	uint16_t last_port;
@@ -213,7 +213,7 @@ struct ri_qp {
 	atomic_uint ird;
 	atomic_uint qkey;      /* datagrams, as the next */
 	bool ud;               /* runs without a connection */
-	struct vem_link *link; /* set before RTS, cleared with both roles held */
+	struct vem_pair *pair; /* set before RTS, cleared with both roles held */
 	uint32_t side;         /* our end of it */
 	struct vsw_mem_who who;
 	struct vsw_mem_who receiver; /* who its receives are of: an SRQ has a domain of its own */
@@ -305,9 +305,9 @@ void vem_peer_put(struct ri_qp *qp);
 struct ri_qp *vem_peer_enter(struct ri_qp *qp);
 void vem_peer_exit(struct ri_qp *qp);
 /* Tie two queue pairs; called with the fabric's lock. */
-enum ri_status vem_link_make(struct ri_qp *active, struct ri_qp *passive);
+enum ri_status vem_pair_make(struct ri_qp *active, struct ri_qp *passive);
 /* Leave the link: nobody touches `qp` through it any more. */
-void vem_link_leave(struct ri_qp *qp);
+void vem_pair_leave(struct ri_qp *qp);
 
 /* --- vem_profile.c ------------------------------------------------------------------------ */
 

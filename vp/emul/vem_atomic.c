@@ -19,20 +19,20 @@ static const struct vem_fault misaligned = {RI_EVENT_QP_OPCODE, 0x0207, RI_WC_RE
 static const struct vem_fault *
 word_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_mem_use *use)
 {
-	struct vsw_mem_ask ask = {.addr = wqe->u.remote.addr,
-				  .length = sizeof(uint64_t),
-				  .stag = wqe->u.remote.stag,
-				  .access = RI_ACCESS_REMOTE_ATOMIC};
+	struct vsw_mem_access wanted = {.addr = wqe->u.remote.addr,
+					.length = sizeof(uint64_t),
+					.stag = wqe->u.remote.stag,
+					.access = RI_ACCESS_REMOTE_ATOMIC};
 
 	if ((atomic_load_explicit(&peer->access, memory_order_relaxed) & RI_ACCESS_REMOTE_ATOMIC) ==
 	    0)
 		return &vem_read_disabled;
-	if (ask.stag == 0)
+	if (wanted.stag == 0)
 		return &vem_read_faults[VSW_MEM_STAG];
-	if (ask.addr % sizeof(uint64_t) != 0)
+	if (wanted.addr % sizeof(uint64_t) != 0)
 		return &misaligned;
 
-	enum vsw_mem_result result = vsw_mem_begin(peer->rnic->mem, &peer->who, &ask, use);
+	enum vsw_mem_result result = vsw_mem_begin(peer->rnic->mem, &peer->who, &wanted, use);
 
 	return result == VSW_MEM_OK ? NULL : &vem_read_faults[result];
 }
@@ -42,13 +42,13 @@ static bool
 result_begin(struct ri_qp *qp, struct vsw_mem_use *use)
 {
 	const struct ri_sge *sge = &qp->tx_wqe->sge[0];
-	struct vsw_mem_ask ask = {.addr = sge->addr,
-				  .length = sizeof(uint64_t),
-				  .stag = sge->stag,
-				  .access = RI_ACCESS_LOCAL_WRITE};
+	struct vsw_mem_access wanted = {.addr = sge->addr,
+					.length = sizeof(uint64_t),
+					.stag = sge->stag,
+					.access = RI_ACCESS_LOCAL_WRITE};
 
 	return qp->tx_wqe->num_sge == 1 && sge->length == sizeof(uint64_t) &&
-	       vsw_mem_begin(qp->rnic->mem, &qp->who, &ask, use) == VSW_MEM_OK;
+	       vsw_mem_begin(qp->rnic->mem, &qp->who, &wanted, use) == VSW_MEM_OK;
 }
 
 bool

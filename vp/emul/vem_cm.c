@@ -63,8 +63,8 @@ next_offer(struct ri_rnic *rnic, struct ri_cm_event *event)
 	if (vem_list_empty(&rnic->offered))
 		return false;
 
-	struct vem_conn *conn = vem_of(rnic->offered.next, struct vem_conn, news);
-	vem_list_remove(&conn->news);
+	struct vem_conn *conn = vem_of(rnic->offered.next, struct vem_conn, event_node);
+	vem_list_remove(&conn->event_node);
 	conn->told = true;
 	*event = conn->event;
 	return true;
@@ -77,8 +77,8 @@ next_gone(struct ri_rnic *rnic, struct ri_cm_event *event)
 	if (vem_list_empty(&rnic->gone))
 		return false;
 
-	struct vem_conn *conn = vem_of(rnic->gone.next, struct vem_conn, news);
-	vem_list_remove(&conn->news);
+	struct vem_conn *conn = vem_of(rnic->gone.next, struct vem_conn, event_node);
+	vem_list_remove(&conn->event_node);
 	*event = (struct ri_cm_event){
 		.kind = RI_CM_REQUEST_GONE, .ctx = conn->event.ctx, .request = conn->event.request};
 	free(conn);
@@ -92,17 +92,17 @@ vem_cm_rnic_task(void *arg)
 	struct ri_cm_event event;
 
 	for (;;) {
-		struct vem_ask *ask = NULL;
+		struct vem_query *query = NULL;
 		pthread_mutex_lock(&rnic->fabric->lock);
 		bool found = next_offer(rnic, &event) || next_gone(rnic, &event);
 		if (!found)
-			ask = vem_ask_next(rnic);
+			query = vem_query_next_answered(rnic);
 		pthread_mutex_unlock(&rnic->fabric->lock);
-		if (!found && ask == NULL)
+		if (!found && query == NULL)
 			return;
-		if (ask != NULL)
-			event = ask->event;
-		vem_ask_free(ask); /* before its context may go */
+		if (query != NULL)
+			event = query->event;
+		vem_query_free(query); /* before its context may go */
 		rnic->upcalls->cm_event(rnic->upcalls->self, &event);
 	}
 }
@@ -133,7 +133,7 @@ vem_conn_find(struct vem_fabric *fabric, const struct ri_request *request, bool 
 	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = i->next) {
 		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
 		if (conn->event.request == request && conn->told)
-			return (conn->ask != NULL) == service ? conn : NULL;
+			return (conn->query != NULL) == service ? conn : NULL;
 	}
 	return NULL;
 }
@@ -142,13 +142,13 @@ void
 vem_conn_close(struct vem_conn *conn)
 {
 	vem_list_remove(&conn->item);
-	vem_list_remove(&conn->news);
+	vem_list_remove(&conn->event_node);
 	if (conn->listen != NULL)
 		conn->listen->waiting--;
 	if (conn->active != NULL)
 		conn->active->conn = NULL;
-	if (conn->ask != NULL)
-		conn->ask->conn = NULL;
+	if (conn->query != NULL)
+		conn->query->conn = NULL;
 	conn->listen = NULL;
 	conn->active = NULL;
 }
@@ -166,8 +166,8 @@ vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason)
 {
 	const struct ri_service_answer none = {.status = RI_SERVICE_UNKNOWN};
 
-	if (conn->ask != NULL)
-		vem_ask_answer(conn->ask, &none);
+	if (conn->query != NULL)
+		vem_query_answer(conn->query, &none);
 	else if (conn->active != NULL)
 		vem_attempt_failed(conn->active, reason);
 	vem_conn_close(conn);
@@ -207,7 +207,7 @@ vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event)
 	conn->event.port = listen->port;
 	listen->waiting++;
 	vem_list_add(&fabric->conns, &conn->item);
-	vem_list_add(&rnic->offered, &conn->news);
+	vem_list_add(&rnic->offered, &conn->event_node);
 	run_task(rnic);
 	return conn;
 }
@@ -269,7 +269,7 @@ vem_cm_withdraw(struct ri_qp *qp)
 		bool told = conn->told;
 		vem_conn_close(conn);
 		if (told) {
-			vem_list_add(&rnic->gone, &conn->news);
+			vem_list_add(&rnic->gone, &conn->event_node);
 			run_task(rnic);
 		} else {
 			free(conn);
@@ -305,8 +305,8 @@ vem_cm_rnic_close(struct ri_rnic *rnic)
 		vem_conn_fail(conn, RI_CM_REASON_OTHER);
 	}
 	while (!vem_list_empty(&rnic->gone)) {
-		struct vem_conn *conn = vem_of(rnic->gone.next, struct vem_conn, news);
-		vem_list_remove(&conn->news);
+		struct vem_conn *conn = vem_of(rnic->gone.next, struct vem_conn, event_node);
+		vem_list_remove(&conn->event_node);
 		free(conn);
 	}
 	pthread_mutex_unlock(&fabric->lock);
@@ -396,7 +396,7 @@ static enum ri_status
 conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct vem_hello *hello)
 {
 	struct ri_qp *active = conn->active;
-	enum ri_status status = vem_link_make(active, qp);
+	enum ri_status status = vem_pair_make(active, qp);
 
 	if (status != RI_SUCCESS)
 		return status;

@@ -20,11 +20,11 @@ struct ri_listen {
 
 /* A request that is not answered: for a connection, or for a datagram service. */
 struct vem_conn {
-	struct vem_item item; /* in the fabric */
-	struct vem_item news; /* in a list of the adapter */
+	struct vem_item item;       /* in the fabric */
+	struct vem_item event_node; /* in a list of the adapter */
 	uint64_t id;
-	struct ri_qp *active;     /* who asks; NULL: gave up, or it is `ask` */
-	struct vem_ask *ask;      /* who asks for a datagram service */
+	struct ri_qp *active;     /* who queries; NULL: gave up, or it is `ask` */
+	struct vem_query *query;  /* who asks for a datagram service */
 	struct ri_listen *listen; /* NULL: listens no more */
 	struct ri_rnic *rnic;     /* whose listener it was */
 	bool told;
@@ -32,9 +32,9 @@ struct vem_conn {
 };
 
 /* Somebody who wants to know of a datagram service; in the fabric until the answer is told. */
-struct vem_ask {
+struct vem_query {
 	struct vem_item item;
-	struct vem_item news; /* in a list of the adapter */
+	struct vem_item event_node; /* in a list of the adapter */
 	struct ri_rnic *rnic;
 	const struct ri_context *context; /* compared, never followed */
 	uint64_t ctx;
@@ -62,13 +62,13 @@ void vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason);
 
 /* vem_resolve.c */
 /* The answer to it, whoever gives it; the first counts. */
-void vem_ask_answer(struct vem_ask *ask, const struct ri_service_answer *answer);
+void vem_query_answer(struct vem_query *query, const struct ri_service_answer *answer);
 /* The next of this adapter that is answered leaves the fabric: its event is to be raised, it is freed. */
-struct vem_ask *vem_ask_next(struct ri_rnic *rnic);
+struct vem_query *vem_query_next_answered(struct ri_rnic *rnic);
 
 /* vem_resolve.c, which take the lock themselves */
-void vem_ask_free(struct vem_ask *ask);
-void vem_ask_end_all(struct ri_context *context);
+void vem_query_free(struct vem_query *query);
+void vem_query_end_all(struct ri_context *context);
 enum ri_status vem_resolve(struct ri_context *context, uint64_t ctx,
 			   const struct ri_cm_params *params);
 void vem_resolve_cancel(struct ri_context *context, uint64_t ctx);

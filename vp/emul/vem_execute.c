@@ -166,10 +166,10 @@ static const struct vem_fault *
 remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct vem_spans *spans)
 {
 	uint32_t access = write ? RI_ACCESS_REMOTE_WRITE : RI_ACCESS_REMOTE_READ;
-	struct vsw_mem_ask ask = {.addr = wqe->u.remote.addr,
-				  .length = wqe->length,
-				  .stag = wqe->u.remote.stag,
-				  .access = access};
+	struct vsw_mem_access wanted = {.addr = wqe->u.remote.addr,
+					.length = wqe->length,
+					.stag = wqe->u.remote.stag,
+					.access = access};
 
 	spans->count = 0;
 	if (wqe->length == 0 && write)
@@ -179,11 +179,11 @@ remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct v
 		return write ? &write_disabled : &vem_read_disabled;
 	if (wqe->length == 0)
 		return NULL; /* of a Read the queue pair's right is checked, no key (RI_OP_RDMA_READ) */
-	if (ask.stag == 0)
+	if (wanted.stag == 0)
 		return write ? &write_faults[VSW_MEM_STAG] : &vem_read_faults[VSW_MEM_STAG];
 
 	enum vsw_mem_result result =
-		vsw_mem_begin(peer->rnic->mem, &peer->who, &ask, &spans->use[0]);
+		vsw_mem_begin(peer->rnic->mem, &peer->who, &wanted, &spans->use[0]);
 
 	if (result != VSW_MEM_OK)
 		return write ? &write_faults[result] : &vem_read_faults[result];

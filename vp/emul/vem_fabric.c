@@ -73,7 +73,7 @@ fabric_make(const struct ri_host *host, enum vem_personality personality)
 	pthread_mutex_init(&fabric->lock, NULL);
 	vem_list_init(&fabric->listens);
 	vem_list_init(&fabric->conns);
-	vem_list_init(&fabric->asks);
+	vem_list_init(&fabric->queries);
 	for (uint32_t i = 0; i < VEM_UD_ROWS; i++)
 		vem_list_init(&fabric->ud_rows[i]);
 	host->random(host->self, &fabric->last_qpn, sizeof(fabric->last_qpn));
@@ -117,9 +117,9 @@ vem_fabric_put(struct vem_fabric *fabric)
 {
 	pthread_mutex_lock(&fabrics_lock);
 	bool last = --fabric->opens == 0;
-	for (struct vem_fabric **link = &fabrics; last && *link != NULL; link = &(*link)->next) {
-		if (*link == fabric) {
-			*link = fabric->next;
+	for (struct vem_fabric **at = &fabrics; last && *at != NULL; at = &(*at)->next) {
+		if (*at == fabric) {
+			*at = fabric->next;
 			break;
 		}
 	}
@@ -237,7 +237,7 @@ struct vem_end {
 	_Atomic(struct ri_qp *) qp;
 };
 
-struct vem_link {
+struct vem_pair {
 	struct vem_end end[2];
 	atomic_uint refs;
 };
@@ -245,7 +245,7 @@ struct vem_link {
 struct ri_qp *
 vem_peer_get(struct ri_qp *qp)
 {
-	struct vem_end *end = &qp->link->end[!qp->side];
+	struct vem_end *end = &qp->pair->end[!qp->side];
 
 	atomic_fetch_add(&end->uses, 1);
 	struct ri_qp *peer = atomic_load(&end->qp);
@@ -257,14 +257,14 @@ vem_peer_get(struct ri_qp *qp)
 void
 vem_peer_put(struct ri_qp *qp)
 {
-	atomic_fetch_sub_explicit(&qp->link->end[!qp->side].uses, 1, memory_order_release);
+	atomic_fetch_sub_explicit(&qp->pair->end[!qp->side].uses, 1, memory_order_release);
 }
 
 /* There is one such user at a time, so a flag does, and costs half of a counter. */
 struct ri_qp *
 vem_peer_enter(struct ri_qp *qp)
 {
-	struct vem_end *end = &qp->link->end[!qp->side];
+	struct vem_end *end = &qp->pair->end[!qp->side];
 
 	atomic_store(&end->driven, true);
 	struct ri_qp *peer = atomic_load(&end->qp);
@@ -276,44 +276,44 @@ vem_peer_enter(struct ri_qp *qp)
 void
 vem_peer_exit(struct ri_qp *qp)
 {
-	atomic_store_explicit(&qp->link->end[!qp->side].driven, false, memory_order_release);
+	atomic_store_explicit(&qp->pair->end[!qp->side].driven, false, memory_order_release);
 }
 
 enum ri_status
-vem_link_make(struct ri_qp *active, struct ri_qp *passive)
+vem_pair_make(struct ri_qp *active, struct ri_qp *passive)
 {
 	void *pages = NULL;
 
-	if (posix_memalign(&pages, VSW_CACHE_LINE, sizeof(struct vem_link)) != 0)
+	if (posix_memalign(&pages, VSW_CACHE_LINE, sizeof(struct vem_pair)) != 0)
 		return RI_ERR_RESOURCES;
 
-	struct vem_link *link = memset(pages, 0, sizeof(*link));
-	atomic_store(&link->end[0].qp, active);
-	atomic_store(&link->end[1].qp, passive);
-	atomic_store(&link->refs, 2);
+	struct vem_pair *pair = memset(pages, 0, sizeof(*pair));
+	atomic_store(&pair->end[0].qp, active);
+	atomic_store(&pair->end[1].qp, passive);
+	atomic_store(&pair->refs, 2);
 	active->side = 0;
-	active->link = link;
+	active->pair = pair;
 	passive->side = 1;
-	passive->link = link;
+	passive->pair = pair;
 	return RI_SUCCESS;
 }
 
 void
-vem_link_leave(struct ri_qp *qp)
+vem_pair_leave(struct ri_qp *qp)
 {
-	struct vem_link *link = qp->link;
+	struct vem_pair *pair = qp->pair;
 
-	if (link == NULL)
+	if (pair == NULL)
 		return;
 
-	struct vem_end *end = &link->end[qp->side];
+	struct vem_end *end = &pair->end[qp->side];
 	atomic_store(&end->qp, NULL);
 	for (unsigned spins = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven);
 	     spins++) {
 		if (spins > 100)
 			sched_yield();
 	}
-	qp->link = NULL;
-	if (atomic_fetch_sub(&link->refs, 1) == 1)
-		free(link);
+	qp->pair = NULL;
+	if (atomic_fetch_sub(&pair->refs, 1) == 1)
+		free(pair);
 }

@@ -79,7 +79,7 @@ orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
 	struct vem_item *next = NULL;
 
 	for (struct vem_item *i = rnic->gone.next; i != &rnic->gone; i = i->next) {
-		struct vem_conn *conn = vem_of(i, struct vem_conn, news);
+		struct vem_conn *conn = vem_of(i, struct vem_conn, event_node);
 		if (conn->event.ctx == listen->ctx)
 			conn->event.ctx = 0;
 	}

@@ -222,7 +222,7 @@ static void
 context_destroy(struct ri_context *context)
 {
 	vem_fault_part(context);
-	vem_ask_end_all(context);
+	vem_query_end_all(context);
 	while (!vem_list_empty(&context->listens))
 		vem_listen_kill(context->listens.next);
 	while (!vem_list_empty(&context->qps))

@@ -191,7 +191,7 @@ qp_renew(struct ri_qp *qp)
 	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_nudge */
 	while (!qp->ud && atomic_load(&qp->inside) != 0)
 		sched_yield();
-	vem_link_leave(qp);
+	vem_pair_leave(qp);
 	vsw_wq_forget(&qp->sq);
 	atomic_store(&qp->open, false);
 	atomic_store(&qp->rnr_until, 0);
@@ -445,13 +445,13 @@ vem_qp_kill(struct ri_qp *qp)
 	qp_silence(qp); /* who was faster has started its task again */
 	while (atomic_load(&qp->inside) != 0)
 		sched_yield(); /* who woke it because of its SRQ */
-	if (qp->link != NULL) {
+	if (qp->pair != NULL) {
 		struct ri_qp *peer = vem_peer_get(qp);
 		if (peer != NULL) {
 			vem_qp_message(peer, VEM_MSG_LOST, 0, NULL);
 			vem_peer_put(qp);
 		}
-		vem_link_leave(qp);
+		vem_pair_leave(qp);
 	}
 	rights_take(qp);
 	vsw_srq_part(&qp->member);

@@ -87,7 +87,7 @@ vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code, const stru
 static void
 message_peer(struct ri_qp *qp, enum vem_msg message, uint32_t code, const struct vem_hello *hello)
 {
-	struct ri_qp *peer = qp->link != NULL ? vem_peer_get(qp) : NULL;
+	struct ri_qp *peer = qp->pair != NULL ? vem_peer_get(qp) : NULL;
 
 	if (peer == NULL)
 		return;

@@ -19,14 +19,14 @@
 /* --- with the fabric's lock ---------------------------------------------------------------- */
 
 void
-vem_ask_answer(struct vem_ask *ask, const struct ri_service_answer *answer)
+vem_query_answer(struct vem_query *query, const struct ri_service_answer *answer)
 {
-	struct ri_rnic *rnic = ask->rnic;
-	struct ri_cm_event *event = &ask->event;
+	struct ri_rnic *rnic = query->rnic;
+	struct ri_cm_event *event = &query->event;
 
-	if (ask->answered)
+	if (query->answered)
 		return;
-	ask->answered = true;
+	query->answered = true;
 	event->service_status = answer->status;
 	if (answer->status == RI_SERVICE_FOUND) {
 		event->qpn = answer->qpn;
@@ -36,27 +36,27 @@ vem_ask_answer(struct vem_ask *ask, const struct ri_service_answer *answer)
 	event->pdata_len = answer->pdata_len;
 	if (answer->pdata_len != 0)
 		memcpy(event->pdata, answer->pdata, answer->pdata_len);
-	vem_list_add(&rnic->answers, &ask->news);
+	vem_list_add(&rnic->answers, &query->event_node);
 	rnic->host->task_run(rnic->host->self, &rnic->task);
 }
 
-struct vem_ask *
-vem_ask_next(struct ri_rnic *rnic)
+struct vem_query *
+vem_query_next_answered(struct ri_rnic *rnic)
 {
 	if (vem_list_empty(&rnic->answers))
 		return NULL;
 
-	struct vem_ask *ask = vem_of(rnic->answers.next, struct vem_ask, news);
-	vem_list_remove(&ask->news);
-	vem_list_remove(&ask->item);
-	return ask;
+	struct vem_query *query = vem_of(rnic->answers.next, struct vem_query, event_node);
+	vem_list_remove(&query->event_node);
+	vem_list_remove(&query->item);
+	return query;
 }
 
 /* Its listener is told that nobody wants an answer any more. */
 static void
-withdraw(struct vem_ask *ask)
+withdraw(struct vem_query *query)
 {
-	struct vem_conn *conn = ask->conn;
+	struct vem_conn *conn = query->conn;
 
 	if (conn == NULL)
 		return;
@@ -64,7 +64,7 @@ withdraw(struct vem_ask *ask)
 	bool told = conn->told;
 	vem_conn_close(conn);
 	if (told) {
-		vem_list_add(&rnic->gone, &conn->news);
+		vem_list_add(&rnic->gone, &conn->event_node);
 		rnic->host->task_run(rnic->host->self, &rnic->task);
 	} else {
 		free(conn);
@@ -72,56 +72,56 @@ withdraw(struct vem_ask *ask)
 }
 
 /* That of this context, or any if `any`; NULL: none. */
-static struct vem_ask *
+static struct vem_query *
 find(struct vem_fabric *fabric, const struct ri_context *context, uint64_t ctx, bool any)
 {
-	for (struct vem_item *i = fabric->asks.next; i != &fabric->asks; i = i->next) {
-		struct vem_ask *ask = vem_of(i, struct vem_ask, item);
-		if (ask->context == context && (any || ask->ctx == ctx))
-			return ask;
+	for (struct vem_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
+		struct vem_query *query = vem_of(i, struct vem_query, item);
+		if (query->context == context && (any || query->ctx == ctx))
+			return query;
 	}
 	return NULL;
 }
 
 /* The question goes out. */
 static void
-put(struct vem_ask *ask, const struct ri_cm_params *params)
+put(struct vem_query *query, const struct ri_cm_params *params)
 {
 	const struct ri_service_answer unknown = {.status = RI_SERVICE_UNKNOWN};
 	const struct ri_service_answer full = {.status = RI_SERVICE_REJECTED};
-	struct vem_fabric *fabric = ask->rnic->fabric;
+	struct vem_fabric *fabric = query->rnic->fabric;
 	struct ri_cm_event event = {.kind = RI_CM_SERVICE_REQUEST,
-				    .peer = ask->event.local,
-				    .local = ask->event.peer,
+				    .peer = query->event.local,
+				    .local = query->event.peer,
 				    .pdata_present = params->pdata_len != 0,
 				    .pdata_len = params->pdata_len};
 	struct ri_listen *listen = vem_listen_find(fabric, &params->service);
 
 	if (listen == NULL) {
-		vem_ask_answer(ask, &unknown);
+		vem_query_answer(query, &unknown);
 		return;
 	}
 	if (vem_fault_offline(listen->context->rnic))
 		return;
 	if (params->pdata_len != 0)
 		memcpy(event.pdata, params->pdata, params->pdata_len);
-	ask->conn = vem_conn_new(listen, &event);
-	if (ask->conn != NULL)
-		ask->conn->ask = ask;
+	query->conn = vem_conn_new(listen, &event);
+	if (query->conn != NULL)
+		query->conn->query = query;
 	else
-		vem_ask_answer(ask, &full);
+		vem_query_answer(query, &full);
 }
 
 /* --- the end ------------------------------------------------------------------------------- */
 
 void
-vem_ask_free(struct vem_ask *ask)
+vem_query_free(struct vem_query *query)
 {
-	if (ask == NULL)
+	if (query == NULL)
 		return;
-	const struct ri_host *host = ask->rnic->host;
-	host->timer_stop(host->self, &ask->timer);
-	free(ask);
+	const struct ri_host *host = query->rnic->host;
+	host->timer_stop(host->self, &query->timer);
+	free(query);
 }
 
 /* On the service thread: nobody answered in time. */
@@ -129,12 +129,12 @@ static void
 late(void *arg)
 {
 	const struct ri_service_answer none = {.status = RI_SERVICE_REJECTED};
-	struct vem_ask *ask = arg;
-	struct vem_fabric *fabric = ask->rnic->fabric;
+	struct vem_query *query = arg;
+	struct vem_fabric *fabric = query->rnic->fabric;
 
 	pthread_mutex_lock(&fabric->lock);
-	withdraw(ask);
-	vem_ask_answer(ask, &none);
+	withdraw(query);
+	vem_query_answer(query, &none);
 	pthread_mutex_unlock(&fabric->lock);
 }
 
@@ -145,16 +145,16 @@ end(struct ri_context *context, uint64_t ctx, bool any)
 	struct vem_fabric *fabric = context->rnic->fabric;
 
 	pthread_mutex_lock(&fabric->lock);
-	struct vem_ask *ask = find(fabric, context, ctx, any);
-	if (ask != NULL) {
-		withdraw(ask);
-		vem_list_remove(&ask->item);
-		vem_list_remove(&ask->news);
-		ask->answered = true; /* its timer comes too late */
+	struct vem_query *query = find(fabric, context, ctx, any);
+	if (query != NULL) {
+		withdraw(query);
+		vem_list_remove(&query->item);
+		vem_list_remove(&query->event_node);
+		query->answered = true; /* its timer comes too late */
 	}
 	pthread_mutex_unlock(&fabric->lock);
-	vem_ask_free(ask);
-	return ask != NULL;
+	vem_query_free(query);
+	return query != NULL;
 }
 
 /* After this no upcall of an answer is under way; what else there is to tell is told by the next. */
@@ -166,7 +166,7 @@ settle(struct ri_rnic *rnic)
 }
 
 void
-vem_ask_end_all(struct ri_context *context)
+vem_query_end_all(struct ri_context *context)
 {
 	while (end(context, 0, true))
 		;
@@ -205,33 +205,33 @@ vem_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params 
 
 	if (status != RI_SUCCESS)
 		return status;
-	struct vem_ask *ask = calloc(1, sizeof(*ask));
-	if (ask == NULL)
+	struct vem_query *query = calloc(1, sizeof(*query));
+	if (query == NULL)
 		return RI_ERR_RESOURCES;
-	ask->rnic = rnic;
-	ask->context = context;
-	ask->ctx = ctx;
-	ask->event = (struct ri_cm_event){.kind = RI_CM_SERVICE_REPLY,
-					  .ctx = ctx,
-					  .peer = params->peer,
-					  .local = params->local,
-					  .service = params->service};
-	ask->timer = (struct ri_timer){.fire = late, .arg = ask};
-	bool arrives = vem_addr_source(fabric, &params->peer, &ask->event.local) &&
+	query->rnic = rnic;
+	query->context = context;
+	query->ctx = ctx;
+	query->event = (struct ri_cm_event){.kind = RI_CM_SERVICE_REPLY,
+					    .ctx = ctx,
+					    .peer = params->peer,
+					    .local = params->local,
+					    .service = params->service};
+	query->timer = (struct ri_timer){.fire = late, .arg = query};
+	bool arrives = vem_addr_source(fabric, &params->peer, &query->event.local) &&
 		       !vem_fault_offline(rnic);
 
 	pthread_mutex_lock(&fabric->lock);
 	bool busy = find(fabric, context, ctx, false) != NULL;
 	if (!busy) {
-		vem_list_add(&fabric->asks, &ask->item);
+		vem_list_add(&fabric->queries, &query->item);
 		if (params->deadline != RI_NEVER)
-			rnic->host->timer_start(rnic->host->self, &ask->timer, params->deadline);
+			rnic->host->timer_start(rnic->host->self, &query->timer, params->deadline);
 		if (arrives)
-			put(ask, params);
+			put(query, params);
 	}
 	pthread_mutex_unlock(&fabric->lock);
 	if (busy)
-		free(ask);
+		free(query);
 	return busy ? RI_ERR_BUSY : RI_SUCCESS;
 }
 
@@ -249,7 +249,7 @@ vem_resolve_answer(struct ri_request *request, const struct ri_service_answer *a
 	pthread_mutex_lock(&fabric->lock);
 	struct vem_conn *conn = fits ? vem_conn_find(fabric, request, true) : NULL;
 	if (conn != NULL) {
-		vem_ask_answer(conn->ask, answer);
+		vem_query_answer(conn->query, answer);
 		vem_conn_close(conn);
 		free(conn);
 	}

@@ -22,12 +22,12 @@ vem_spans_begin(struct vsw_mem_table *mem, const struct vsw_mem_who *who, const 
 	for (uint32_t i = 0; i < wqe->num_sge && length > 0; i++) {
 		const struct ri_sge *sge = &wqe->sge[i];
 		uint32_t len = sge->length < length ? sge->length : length;
-		struct vsw_mem_ask ask = {
+		struct vsw_mem_access wanted = {
 			.addr = sge->addr, .length = len, .stag = sge->stag, .access = access};
 		if (len == 0)
 			continue;
 		enum vsw_mem_result result =
-			vsw_mem_begin(mem, who, &ask, &spans->use[spans->count]);
+			vsw_mem_begin(mem, who, &wanted, &spans->use[spans->count]);
 		if (result != VSW_MEM_OK) {
 			vem_spans_end(spans);
 			return result;

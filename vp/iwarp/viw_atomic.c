@@ -24,10 +24,10 @@ static enum vsw_mem_result
 result_begin(struct viw_qp *qp, uint32_t stag, uint64_t addr, struct vsw_mem_use *use)
 {
 	return vsw_mem_begin(qp->rnic->mem, &qp->who,
-			     &(struct vsw_mem_ask){.stag = stag,
-						   .access = RI_ACCESS_LOCAL_WRITE,
-						   .addr = addr,
-						   .length = WORD},
+			     &(struct vsw_mem_access){.stag = stag,
+						      .access = RI_ACCESS_LOCAL_WRITE,
+						      .addr = addr,
+						      .length = WORD},
 			     use);
 }
 
@@ -133,10 +133,10 @@ word_begin(struct viw_qp *qp, const struct rdmap_atomic_request *m, struct vsw_m
 		return RDMAP_FAULT_ATOMIC;
 	if (qp->init.access & RI_ACCESS_REMOTE_ATOMIC)
 		result = vsw_mem_begin(qp->rnic->mem, &qp->who,
-				       &(struct vsw_mem_ask){.stag = m->stag,
-							     .access = RI_ACCESS_REMOTE_ATOMIC,
-							     .addr = m->to,
-							     .length = WORD},
+				       &(struct vsw_mem_access){.stag = m->stag,
+								.access = RI_ACCESS_REMOTE_ATOMIC,
+								.addr = m->to,
+								.length = WORD},
 				       use);
 	return result == VSW_MEM_OK ? RDMAP_FAULT_NONE : viw_fault_read(result);
 }

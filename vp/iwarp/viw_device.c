@@ -95,7 +95,7 @@ engines_start(struct viw_rnic *rnic)
 
 	if (status != RI_SUCCESS)
 		return status;
-	status = viw_links_start(rnic);
+	status = viw_interface_watch_start(rnic);
 	if (status != RI_SUCCESS)
 		viw_engine_stop(&rnic->engine);
 	return status;
@@ -143,7 +143,7 @@ viw_close(struct ri_rnic *ri)
 {
 	struct viw_rnic *rnic = (struct viw_rnic *)ri;
 
-	viw_links_stop(rnic);
+	viw_interface_watch_stop(rnic);
 	viw_engine_stop(&rnic->engine);
 	viw_qp_free_all(rnic);
 	vsw_mem_table_destroy(rnic->mem);
@@ -277,12 +277,12 @@ viw_context_destroy(struct ri_context *ri)
 	struct viw_context *context = (struct viw_context *)ri;
 
 	/* Windows before queue pairs and regions: both are busy while one is bound. */
-	for (struct viw_link *link = context->mems; link != NULL;) {
-		struct viw_link *next = link->next;
+	for (struct viw_list_node *node = context->mems; node != NULL;) {
+		struct viw_list_node *next = node->next;
 
-		if (((struct viw_mem *)(void *)link)->window)
-			(void)viw_mem_ops.mw_free((struct ri_mw *)link);
-		link = next;
+		if (((struct viw_mem *)(void *)node)->window)
+			(void)viw_mem_ops.mw_free((struct ri_mw *)node);
+		node = next;
 	}
 	while (context->qps != NULL &&
 	       viw_qp_ops.destroy((struct ri_qp *)context->qps) == RI_SUCCESS)

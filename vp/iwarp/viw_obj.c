@@ -11,24 +11,24 @@
 #include <stdlib.h>
 
 void
-viw_link_add(pthread_mutex_t *lock, struct viw_link **list, struct viw_link *link)
+viw_list_add(pthread_mutex_t *lock, struct viw_list_node **list, struct viw_list_node *node)
 {
 	pthread_mutex_lock(lock);
-	link->next = *list;
-	link->back = list;
+	node->next = *list;
+	node->back = list;
 	if (*list != NULL)
-		(*list)->back = &link->next;
-	*list = link;
+		(*list)->back = &node->next;
+	*list = node;
 	pthread_mutex_unlock(lock);
 }
 
 void
-viw_link_remove(pthread_mutex_t *lock, struct viw_link *link)
+viw_list_remove(pthread_mutex_t *lock, struct viw_list_node *node)
 {
 	pthread_mutex_lock(lock);
-	*link->back = link->next;
-	if (link->next != NULL)
-		link->next->back = link->back;
+	*node->back = node->next;
+	if (node->next != NULL)
+		node->next->back = node->back;
 	pthread_mutex_unlock(lock);
 }
 
@@ -56,7 +56,7 @@ pd_create(struct ri_context *ri, struct ri_pd **out)
 		return RI_ERR_RESOURCES;
 	}
 	pd->context = context;
-	viw_link_add(&context->lock, &context->pds, &pd->link);
+	viw_list_add(&context->lock, &context->pds, &pd->node);
 	*out = (struct ri_pd *)pd;
 	return RI_SUCCESS;
 }
@@ -69,7 +69,7 @@ pd_destroy(struct ri_pd *ri)
 	if (atomic_load(&pd->users) > 0)
 		return RI_ERR_BUSY;
 	(void)viw_object_count(pd->context->rnic, -1);
-	viw_link_remove(&pd->context->lock, &pd->link);
+	viw_list_remove(&pd->context->lock, &pd->node);
 	free(pd);
 	return RI_SUCCESS;
 }
@@ -102,7 +102,7 @@ cq_create(struct ri_context *ri, uint64_t ctx, uint32_t *entries, struct ri_cq *
 		return status;
 	}
 	cq->context = context;
-	viw_link_add(&context->lock, &context->cqs, &cq->link);
+	viw_list_add(&context->lock, &context->cqs, &cq->node);
 	vsw_map_cq(map, &cq->cq);
 	*out = (struct ri_cq *)cq;
 	return RI_SUCCESS;
@@ -129,7 +129,7 @@ cq_destroy(struct ri_cq *ri)
 	if (atomic_load(&cq->cq.users) > 0)
 		return RI_ERR_BUSY;
 	(void)viw_object_count(cq->context->rnic, -1);
-	viw_link_remove(&cq->context->lock, &cq->link);
+	viw_list_remove(&cq->context->lock, &cq->node);
 	vsw_cq_destroy(&cq->cq);
 	free(cq);
 	return RI_SUCCESS;
@@ -160,19 +160,19 @@ mem_alloc(struct viw_pd *pd, bool window)
 }
 
 static void
-mem_link(struct viw_mem *mem)
+mem_list(struct viw_mem *mem)
 {
 	atomic_fetch_add(&mem->pd->users, 1);
-	viw_link_add(&mem->pd->context->lock, &mem->pd->context->mems, &mem->link);
+	viw_list_add(&mem->pd->context->lock, &mem->pd->context->mems, &mem->node);
 }
 
 static void
-mem_free(struct viw_mem *mem, bool linked)
+mem_free(struct viw_mem *mem, bool listed)
 {
 	struct viw_context *context = mem->pd->context;
 
-	if (linked) {
-		viw_link_remove(&context->lock, &mem->link);
+	if (listed) {
+		viw_list_remove(&context->lock, &mem->node);
 		atomic_fetch_sub(&mem->pd->users, 1);
 	}
 	(void)viw_object_count(context->rnic, -1);
@@ -203,7 +203,7 @@ mr_reg(struct ri_pd *ri, const struct ri_mr_init *init, struct ri_mr **out, uint
 		mem_free(mem, false);
 		return status;
 	}
-	mem_link(mem);
+	mem_list(mem);
 	*out = (struct ri_mr *)mem;
 	return RI_SUCCESS;
 }
@@ -260,7 +260,7 @@ mw_alloc(struct ri_pd *ri, enum ri_mw_type type, struct ri_mw **out, uint32_t *s
 		mem_free(mem, false);
 		return status;
 	}
-	mem_link(mem);
+	mem_list(mem);
 	*out = (struct ri_mw *)mem;
 	return RI_SUCCESS;
 }

@@ -196,7 +196,7 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
 	if (qp->srq != NULL)
 		vsw_srq_join(&qp->srq->srq, &qp->rx.member, &qp->rx.rq, init);
-	viw_link_add(&qp->context->lock, &qp->context->qps, &qp->link);
+	viw_list_add(&qp->context->lock, &qp->context->qps, &qp->node);
 	vsw_map_qp(map, &qp->tx.sq, &qp->rx.rq, qp, init);
 	/* From here on an engine may run it. */
 	atomic_store(&qp->rx.role.taken, 0);
@@ -233,7 +233,7 @@ qp_destroy(struct ri_qp *ri)
 	viw_stream_drop(qp);
 	atomic_store(&qp->state, RI_QPS_NONE);
 	vsw_srq_part(&qp->rx.member);
-	viw_link_remove(&qp->context->lock, &qp->link);
+	viw_list_remove(&qp->context->lock, &qp->node);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->pd->users, 1);

@@ -187,7 +187,7 @@ struct viw_end {
 };
 
 struct viw_qp {
-	struct viw_link link; /* first; of the context */
+	struct viw_list_node node; /* first; of the context */
 	struct viw_rnic *rnic;
 	struct viw_context *context;
 	struct viw_pd *pd;
@@ -286,8 +286,8 @@ uint32_t viw_frame_size(bool tagged, uint32_t payload);
 struct viw_direct {
 	struct ddp_segment
 		seg; /* header of the first frame; L, lengths and offsets of each are computed */
-	struct vsw_mem_ask ask; /* where they are, and how many of them are in one piece */
-	uint32_t left;          /* octets to the end of the message */
+	struct vsw_mem_access wanted; /* where they are, and how many of them are in one piece */
+	uint32_t left;                /* octets to the end of the message */
 };
 
 /* Can they go without a copy? */

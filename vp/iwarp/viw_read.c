@@ -199,16 +199,16 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 	struct viw_tx *tx = &qp->tx;
 	uint32_t most = tx->ulpdu - DDP_TAGGED_SIZE;
 	struct viw_direct d = {.left = r->m.size - tx->response_done,
-			       .ask = {.stag = r->m.source_stag,
-				       .access = RI_ACCESS_REMOTE_READ,
-				       .addr = r->m.source_to + tx->response_done}};
+			       .wanted = {.stag = r->m.source_stag,
+					  .access = RI_ACCESS_REMOTE_READ,
+					  .addr = r->m.source_to + tx->response_done}};
 	uint32_t n = d.left < most ? d.left : most;
 	struct vsw_mem_use use;
 	enum vsw_mem_result result;
 
 	d.seg = rdmap_tagged(RDMAP_READ_RESPONSE, r->m.sink_stag, r->m.sink_to + tx->response_done,
 			     n == d.left);
-	d.ask.length = d.left;
+	d.wanted.length = d.left;
 	if (viw_tx_is_direct(qp, &d)) {
 		if (tx->len > 0)
 			return false; /* what is in the buffer goes first */
@@ -217,8 +217,8 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 	} else {
 		if (tx->len + viw_frame_size(true, n) > VIW_BUF_SIZE)
 			return false;
-		d.ask.length = n;
-		result = vsw_mem_begin(qp->rnic->mem, &qp->who, &d.ask, &use);
+		d.wanted.length = n;
+		result = vsw_mem_begin(qp->rnic->mem, &qp->who, &d.wanted, &use);
 		if (result == VSW_MEM_OK) {
 			d.seg.payload = use.ptr;
 			d.seg.payload_len = n;

@@ -36,9 +36,9 @@
 #define VIW_RETRY       UINT64_C(100000)     /* somebody else holds the queue pair just now */
 
 /* Membership in a list of a context. */
-struct viw_link {
-	struct viw_link *next;
-	struct viw_link **back;
+struct viw_list_node {
+	struct viw_list_node *next;
+	struct viw_list_node **back;
 };
 
 struct viw_port {
@@ -59,8 +59,8 @@ struct viw_rnic {
 	uint64_t rnr_ns;
 	uint32_t num_ports;
 	struct viw_port ports[VIW_PORTS_MAX];
-	struct ri_watch links;   /* news of network interfaces; viw_links.c */
-	pthread_mutex_t lock;    /* the four below */
+	struct ri_watch interface_watch; /* news of network interfaces; viw_interface_watch.c */
+	pthread_mutex_t lock;            /* the four below */
 	struct viw_qp *free_qps; /* memory of queue pairs is used again, never freed while open */
 	uint32_t last_qpn;
 	uint32_t num_qps;
@@ -71,41 +71,41 @@ struct viw_context {
 	struct viw_rnic *rnic;
 	struct ri_owner owner;
 	pthread_mutex_t lock; /* the lists */
-	struct viw_link *pds;
-	struct viw_link *cqs;
-	struct viw_link *qps;
-	struct viw_link *srqs;
-	struct viw_link *mems;
+	struct viw_list_node *pds;
+	struct viw_list_node *cqs;
+	struct viw_list_node *qps;
+	struct viw_list_node *srqs;
+	struct viw_list_node *mems;
 };
 
 struct viw_pd {
-	struct viw_link link; /* first */
+	struct viw_list_node node; /* first */
 	struct viw_context *context;
 	atomic_uint users;
 };
 
 struct viw_cq {
-	struct viw_link link; /* first */
+	struct viw_list_node node; /* first */
 	struct viw_context *context;
 	struct vsw_cq cq;
 };
 
 struct viw_srq {
-	struct viw_link link; /* first */
+	struct viw_list_node node; /* first */
 	struct viw_pd *pd;
 	struct vsw_srq srq;
 };
 
 /* A region or a window. */
 struct viw_mem {
-	struct viw_link link; /* first */
+	struct viw_list_node node; /* first */
 	struct viw_pd *pd;
 	struct vsw_mem_entry *entry;
 	bool window;
 };
 
-void viw_link_add(pthread_mutex_t *lock, struct viw_link **list, struct viw_link *link);
-void viw_link_remove(pthread_mutex_t *lock, struct viw_link *link);
+void viw_list_add(pthread_mutex_t *lock, struct viw_list_node **list, struct viw_list_node *node);
+void viw_list_remove(pthread_mutex_t *lock, struct viw_list_node *node);
 /* Count an object of an adapter; false: too many. */
 bool viw_object_count(struct viw_rnic *rnic, int change);
 
@@ -146,10 +146,10 @@ bool viw_default_route(FILE *table, bool ipv6, char *name);
 bool viw_interface_online(const char *name, uint32_t *mtu);
 enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);
 
-/* viw_links.c */
+/* viw_interface_watch.c */
 /* Begin to tell of spigots; RI_ERR_RESOURCES. */
-enum ri_status viw_links_start(struct viw_rnic *rnic) RI_MUST_CHECK;
-void viw_links_stop(struct viw_rnic *rnic);
+enum ri_status viw_interface_watch_start(struct viw_rnic *rnic) RI_MUST_CHECK;
+void viw_interface_watch_stop(struct viw_rnic *rnic);
 
 /* viw_obj.c */
 extern const struct ri_pd_ops viw_pd_ops;

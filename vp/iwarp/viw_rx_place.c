@@ -78,10 +78,10 @@ tagged_target(struct viw_qp *qp, uint32_t len, struct vsw_mem_use *use)
 	struct viw_rx *rx = &qp->rx;
 	enum vsw_mem_result result =
 		vsw_mem_begin(qp->rnic->mem, &qp->who,
-			      &(struct vsw_mem_ask){.stag = rx->target.stag,
-						    .access = RI_ACCESS_REMOTE_WRITE,
-						    .addr = rx->target.at + rx->placed,
-						    .length = len},
+			      &(struct vsw_mem_access){.stag = rx->target.stag,
+						       .access = RI_ACCESS_REMOTE_WRITE,
+						       .addr = rx->target.at + rx->placed,
+						       .length = len},
 			      use);
 
 	if (result != VSW_MEM_OK)
@@ -105,10 +105,10 @@ receive_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
 		*len = left;
 	enum vsw_mem_result result =
 		vsw_mem_begin(qp->rnic->mem, &qp->receiver,
-			      &(struct vsw_mem_ask){.stag = sge->stag,
-						    .access = RI_ACCESS_LOCAL_WRITE,
-						    .addr = sge->addr + skip,
-						    .length = *len},
+			      &(struct vsw_mem_access){.stag = sge->stag,
+						       .access = RI_ACCESS_LOCAL_WRITE,
+						       .addr = sge->addr + skip,
+						       .length = *len},
 			      use);
 	if (result != VSW_MEM_OK)
 		receive_fault(qp);
@@ -187,10 +187,10 @@ tagged_check(struct viw_qp *qp, bool here)
 	}
 	enum vsw_mem_result result =
 		vsw_mem_begin(qp->rnic->mem, &qp->who,
-			      &(struct vsw_mem_ask){.stag = seg->stag,
-						    .access = RI_ACCESS_REMOTE_WRITE,
-						    .addr = seg->to,
-						    .length = seg->payload_len},
+			      &(struct vsw_mem_access){.stag = seg->stag,
+						       .access = RI_ACCESS_REMOTE_WRITE,
+						       .addr = seg->to,
+						       .length = seg->payload_len},
 			      &use);
 	if (result == VSW_MEM_OK) {
 		vsw_mem_end(&use);
@@ -253,10 +253,10 @@ read_check(struct viw_qp *qp)
 		return RDMAP_FAULT_NONE;
 	enum vsw_mem_result result =
 		vsw_mem_begin(qp->rnic->mem, &qp->who,
-			      &(struct vsw_mem_ask){.stag = m.source_stag,
-						    .access = RI_ACCESS_REMOTE_READ,
-						    .addr = m.source_to,
-						    .length = m.size},
+			      &(struct vsw_mem_access){.stag = m.source_stag,
+						       .access = RI_ACCESS_REMOTE_READ,
+						       .addr = m.source_to,
+						       .length = m.size},
 			      &use);
 	if (result == VSW_MEM_OK)
 		vsw_mem_end(&use);

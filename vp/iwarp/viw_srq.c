@@ -128,7 +128,7 @@ srq_create(struct ri_pd *ri, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	}
 	srq->pd = pd;
 	atomic_fetch_add(&pd->users, 1);
-	viw_link_add(&pd->context->lock, &pd->context->srqs, &srq->link);
+	viw_list_add(&pd->context->lock, &pd->context->srqs, &srq->node);
 	vsw_map_srq(map, &srq->srq.wq, &srq->srq);
 	*out = (struct ri_srq *)srq;
 	return RI_SUCCESS;
@@ -163,7 +163,7 @@ srq_destroy(struct ri_srq *ri)
 	if (atomic_load(&srq->srq.users) > 0)
 		return RI_ERR_BUSY;
 	vsw_srq_destroy(&srq->srq);
-	viw_link_remove(&context->lock, &srq->link);
+	viw_list_remove(&context->lock, &srq->node);
 	atomic_fetch_sub(&srq->pd->users, 1);
 	(void)viw_object_count(context->rnic, -1);
 	free(srq);

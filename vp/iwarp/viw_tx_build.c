@@ -59,10 +59,10 @@ read_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 	if ((qp->init.access & RI_ACCESS_REMOTE_WRITE) == 0)
 		return RI_WC_LOCAL_PROTECTION;
 	if (vsw_mem_begin(qp->rnic->mem, &qp->who,
-			  &(struct vsw_mem_ask){.stag = wqe->sge[0].stag,
-						.access = RI_ACCESS_REMOTE_WRITE,
-						.addr = wqe->sge[0].addr,
-						.length = qp->tx.total},
+			  &(struct vsw_mem_access){.stag = wqe->sge[0].stag,
+						   .access = RI_ACCESS_REMOTE_WRITE,
+						   .addr = wqe->sge[0].addr,
+						   .length = qp->tx.total},
 			  &use) != VSW_MEM_OK)
 		return RI_WC_LOCAL_PROTECTION;
 	vsw_mem_end(&use);
@@ -183,10 +183,10 @@ piece_open(struct viw_qp *qp, uint32_t len, struct vsw_mem_use *use)
 	const struct ri_sge *sge = &viw_tx_wqe(qp)->sge[qp->tx.sge];
 
 	return vsw_mem_begin(qp->rnic->mem, &qp->who,
-			     &(struct vsw_mem_ask){.stag = sge->stag,
-						   .access = RI_ACCESS_LOCAL_READ,
-						   .addr = sge->addr + qp->tx.sge_done,
-						   .length = len},
+			     &(struct vsw_mem_access){.stag = sge->stag,
+						      .access = RI_ACCESS_LOCAL_READ,
+						      .addr = sge->addr + qp->tx.sge_done,
+						      .length = len},
 			     use) == VSW_MEM_OK;
 }
 
@@ -276,10 +276,10 @@ direct_of(struct viw_qp *qp, const struct ddp_segment *seg)
 
 	return (struct viw_direct){.seg = *seg,
 				   .left = tx->total - tx->done,
-				   .ask = {.stag = sge->stag,
-					   .addr = sge->addr + tx->sge_done,
-					   .length = piece,
-					   .access = RI_ACCESS_LOCAL_READ}};
+				   .wanted = {.stag = sge->stag,
+					      .addr = sge->addr + tx->sge_done,
+					      .length = piece,
+					      .access = RI_ACCESS_LOCAL_READ}};
 }
 
 static bool

@@ -36,7 +36,7 @@ static uint32_t
 payload_planned(const struct viw_tx *tx, const struct viw_direct *d)
 {
 	uint32_t most = tx->ulpdu - ddp_header_size(d->seg.tagged);
-	uint64_t n = d->ask.length;
+	uint64_t n = d->wanted.length;
 
 	if (n > (uint64_t)most * VIW_DIRECT_FRAMES)
 		n = (uint64_t)most * VIW_DIRECT_FRAMES;
@@ -118,21 +118,21 @@ settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direct *d, u
 bool
 viw_tx_is_direct(const struct viw_qp *qp, const struct viw_direct *d)
 {
-	return !qp->crc && d->ask.length >= VIW_DIRECT_MIN && payload_planned(&qp->tx, d) > 0;
+	return !qp->crc && d->wanted.length >= VIW_DIRECT_MIN && payload_planned(&qp->tx, d) > 0;
 }
 
 enum vsw_mem_result
 viw_tx_direct(struct viw_qp *qp, const struct viw_direct *d, uint32_t *begun)
 {
 	struct viw_tx *tx = &qp->tx;
-	struct vsw_mem_ask ask = d->ask;
+	struct vsw_mem_access wanted = d->wanted;
 	struct vsw_mem_use use;
 	struct plan plan;
 
 	*begun = 0;
 	plan.payload = payload_planned(tx, d);
-	ask.length = plan.payload;
-	enum vsw_mem_result result = vsw_mem_begin(qp->rnic->mem, &qp->who, &ask, &use);
+	wanted.length = plan.payload;
+	enum vsw_mem_result result = vsw_mem_begin(qp->rnic->mem, &qp->who, &wanted, &use);
 	if (result != VSW_MEM_OK)
 		return result;
 	plan_frames(&plan, tx, d, use.ptr);

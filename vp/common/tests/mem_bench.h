@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* A memory table and three queue pairs that ask it: for test-vsw-mem.c and test-vsw-window.c. */
+/* A memory table and three queue pairs that access it: for test-vsw-mem.c and test-vsw-window.c. */
 #ifndef MEM_BENCH_H
 #define MEM_BENCH_H
 
@@ -82,19 +82,19 @@ reg_all(struct bench *b, uint32_t *stag)
 }
 
 static inline enum vsw_mem_result
-begin(struct bench *b, const struct vsw_mem_who *who, const struct vsw_mem_ask *ask,
+begin(struct bench *b, const struct vsw_mem_who *who, const struct vsw_mem_access *wanted,
       struct vsw_mem_use *use)
 {
-	return vsw_mem_begin(b->table, who, ask, use);
+	return vsw_mem_begin(b->table, who, wanted, use);
 }
 
-/* A piece of memory by key, as ask() and begin() take it. */
-#define ASK(stag_, addr_, length_, access_) \
-	(&(struct vsw_mem_ask){             \
+/* A piece of memory by key, as check_access() and begin() take it. */
+#define ACCESS(stag_, addr_, length_, access_) \
+	(&(struct vsw_mem_access){             \
 		.stag = (stag_), .addr = (addr_), .length = (length_), .access = (access_)})
 
 static inline enum vsw_mem_result
-ask(struct bench *b, const struct vsw_mem_who *who, const struct vsw_mem_ask *what)
+check_access(struct bench *b, const struct vsw_mem_who *who, const struct vsw_mem_access *what)
 {
 	struct vsw_mem_use use;
 	enum vsw_mem_result result = begin(b, who, what, &use);

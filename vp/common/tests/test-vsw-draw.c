@@ -145,7 +145,8 @@ test_one_slot(gconstpointer data)
 			g_assert_cmpint(vsw_mr_rereg(entry, &pd_a, &init, &stag), ==, RI_SUCCESS);
 			note_key(&seen, stag);
 		}
-		g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_OK);
+		g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR)), ==,
+				VSW_MEM_OK);
 		g_assert_cmpint(vsw_mr_dereg(entry), ==, RI_SUCCESS);
 	}
 	g_assert_cmpuint(seen.sequential, <, 16);

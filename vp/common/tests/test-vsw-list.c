@@ -51,7 +51,7 @@ test_pieces(void)
 	for (uint32_t fbo = 0; fbo < 100; fbo += 33) {
 		struct ri_mr_init init = listed(pages, fbo, 400);
 		struct vsw_mem_entry *mr = reg(&b, &init, &stag);
-		g_assert_cmpint(begin(&b, &alice, ASK(stag, 0, 400, LW), &use), ==, VSW_MEM_OK);
+		g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 0, 400, LW), &use), ==, VSW_MEM_OK);
 		g_assert_null(use.ptr);
 		for (uint64_t n = 0; n < 400; n++) {
 			g_assert_true(vsw_mem_piece(&use, n, &left) == octet(&b, fbo, n));
@@ -62,14 +62,15 @@ test_pieces(void)
 		uint8_t out[400], in[400];
 		for (guint i = 0; i < 400; i++)
 			out[i] = (uint8_t)(i * 7 + fbo);
-		g_assert_cmpint(begin(&b, &alice, ASK(stag, 5, 390, LW), &use), ==, VSW_MEM_OK);
+		g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 5, 390, LW), &use), ==, VSW_MEM_OK);
 		g_assert_cmpint(vsw_mem_copy(&use, 3, out, 380, true), ==, RI_SUCCESS);
 		g_assert_cmpint(vsw_mem_copy(&use, 3, in, 380, false), ==, RI_SUCCESS);
 		g_assert_cmpmem(in, 380, out, 380);
 		g_assert_cmpuint(*octet(&b, fbo, 8 + 250), ==, out[250]);
 		vsw_mem_end(&use);
-		g_assert_cmpint(begin(&b, &alice, ASK(stag, 1, 400, LW), &use), ==, VSW_MEM_BOUNDS);
-		g_assert_cmpint(begin(&b, &carol, ASK(stag, 1, 10, LW), &use), ==, VSW_MEM_PD);
+		g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 1, 400, LW), &use), ==,
+				VSW_MEM_BOUNDS);
+		g_assert_cmpint(begin(&b, &carol, ACCESS(stag, 1, 10, LW), &use), ==, VSW_MEM_PD);
 		g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	}
 	g_assert_cmpuint(vth_attached(b.vth), ==, 0);
@@ -152,7 +153,7 @@ test_fast(void)
 					  .list = list};
 	struct vsw_mem_fast bad;
 
-	g_assert_cmpint(begin(&b, &alice, ASK(stag, 0, 1, LR), &use), ==, VSW_MEM_STAG);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 0, 1, LR), &use), ==, VSW_MEM_STAG);
 	bad = good;
 	bad.stag = 0;
 	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_STAG);
@@ -182,12 +183,12 @@ test_fast(void)
 	vsw_mr_query(mr, &attr);
 	g_assert_true(attr.valid);
 	g_assert_cmphex(attr.stag, ==, stag + 1);
-	g_assert_cmpint(begin(&b, &bob, ASK(stag + 1, 0x7000 + 150, 100, RR), &use), ==,
+	g_assert_cmpint(begin(&b, &bob, ACCESS(stag + 1, 0x7000 + 150, 100, RR), &use), ==,
 			VSW_MEM_OK);
 	uint64_t left;
 	g_assert_true(vsw_mem_piece(&use, 0, &left) == b.data + 850);
 	vsw_mem_end(&use);
-	g_assert_cmpint(begin(&b, &bob, ASK(stag + 1, 0x7000, 1, RW), &use), ==, VSW_MEM_ACCESS);
+	g_assert_cmpint(begin(&b, &bob, ACCESS(stag + 1, 0x7000, 1, RW), &use), ==, VSW_MEM_ACCESS);
 	/* Taken back, and given anew under another key, in one piece. */
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag + 1, false), ==, VSW_MEM_OK);
 	bad = good;
@@ -197,8 +198,8 @@ test_fast(void)
 	bad.fbo = 10;
 	bad.relative = true;
 	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &bad), ==, VSW_MEM_OK);
-	g_assert_cmpint(begin(&b, &bob, ASK(stag + 1, 0x7000, 1, RR), &use), ==, VSW_MEM_STAG);
-	g_assert_cmpint(begin(&b, &bob, ASK(stag + 2, 0, 90, RR), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &bob, ACCESS(stag + 1, 0x7000, 1, RR), &use), ==, VSW_MEM_STAG);
+	g_assert_cmpint(begin(&b, &bob, ACCESS(stag + 2, 0, 90, RR), &use), ==, VSW_MEM_OK);
 	g_assert_true(use.ptr == b.data + 1010);
 	vsw_mem_end(&use);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
@@ -230,13 +231,13 @@ test_plain_then_list(void)
 	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_BOUND);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag, false), ==, VSW_MEM_OK);
 	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_OK);
-	g_assert_cmpint(begin(&b, &alice, ASK(stag + 1, 10, 10, LR), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag + 1, 10, 10, LR), &use), ==, VSW_MEM_OK);
 	uint64_t left;
 	g_assert_true(vsw_mem_piece(&use, 0, &left) == b.data + 2000);
 	vsw_mem_end(&use);
 	/* Registered anew it is one range again. */
 	g_assert_cmpint(vsw_mr_rereg(mr, &pd_a, &init, &stag), ==, RI_SUCCESS);
-	g_assert_cmpint(begin(&b, &alice, ASK(stag, at(&b, 10), 10, LR), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 10), 10, LR), &use), ==, VSW_MEM_OK);
 	g_assert_true(use.ptr == b.data + 10);
 	vsw_mem_end(&use);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
@@ -268,7 +269,7 @@ read_all(void *arg)
 	while (!atomic_load(&race->stop)) {
 		uint32_t first, second;
 		uint32_t stag = atomic_load(&race->stag);
-		if (begin(race->b, &alice, ASK(stag, 0, 8, LR), &use) != VSW_MEM_OK)
+		if (begin(race->b, &alice, ACCESS(stag, 0, 8, LR), &use) != VSW_MEM_OK)
 			continue;
 		g_assert_cmpint(vsw_mem_copy(&use, 0, &first, 4, false), ==, RI_SUCCESS);
 		g_assert_cmpint(vsw_mem_copy(&use, 4, &second, 4, false), ==, RI_SUCCESS);

@@ -63,9 +63,12 @@ test_every_right(void)
 	set_up(&b);
 	struct ri_mr_init init = whole(&b, LR | RR);
 	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, LR | LW)), ==, VSW_MEM_ACCESS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, RR | RW)), ==, VSW_MEM_ACCESS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, LR | RR)), ==, VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, LR | LW)), ==,
+			VSW_MEM_ACCESS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR | RW)), ==,
+			VSW_MEM_ACCESS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, LR | RR)), ==,
+			VSW_MEM_OK);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	tear_down(&b);
 }
@@ -80,12 +83,12 @@ test_uses(void)
 
 	set_up(&b);
 	struct vsw_mem_entry *mr = reg_all(&b, &stag);
-	g_assert_cmpint(begin(&b, &alice, ASK(stag, at(&b, 0), 5000, RR), &use), ==,
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 0), 5000, RR), &use), ==,
 			VSW_MEM_BOUNDS);
 	g_assert_cmpuint(atomic_load(&mr->uses), ==, 0);
-	g_assert_cmpint(begin(&b, &carol, ASK(stag, at(&b, 0), 1, RR), &use), ==, VSW_MEM_PD);
+	g_assert_cmpint(begin(&b, &carol, ACCESS(stag, at(&b, 0), 1, RR), &use), ==, VSW_MEM_PD);
 	g_assert_cmpuint(atomic_load(&mr->uses), ==, 0);
-	g_assert_cmpint(begin(&b, &alice, ASK(stag, at(&b, 0), 1, RR), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR), &use), ==, VSW_MEM_OK);
 	g_assert_cmpuint(atomic_load(&mr->uses), ==, 1);
 	vsw_mem_end(&use);
 	vsw_mem_end(&use);
@@ -119,7 +122,7 @@ test_copy_of_nothing(void)
 	vth_copy_only(vth, true);
 	g_assert_cmpint(vsw_mem_table_create(&host, 8, RI_KEY_CONSUMER, &table), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_mr_reg(table, &pd_a, 1, &init, &mr, &stag), ==, RI_SUCCESS);
-	g_assert_cmpint(vsw_mem_begin(table, &alice, ASK(stag, init.addr, 8, LR), &use), ==,
+	g_assert_cmpint(vsw_mem_begin(table, &alice, ACCESS(stag, init.addr, 8, LR), &use), ==,
 			VSW_MEM_OK);
 	g_assert_null(use.ptr);
 	g_assert_cmpint(vsw_mem_copy(&use, 8, octets, 0, false), ==, RI_SUCCESS);
@@ -343,10 +346,10 @@ test_words(void)
 				    .count = 2,
 				    .list = pieces};
 	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_OK);
-	g_assert_cmpint(begin(&b, &alice, ASK(stag, 0, 8, RA), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 0, 8, RA), &use), ==, VSW_MEM_OK);
 	g_assert_null(vsw_atomic_word(&use));
 	vsw_mem_end(&use);
-	g_assert_cmpint(begin(&b, &alice, ASK(stag, 4, 8, RA), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 4, 8, RA), &use), ==, VSW_MEM_OK);
 	g_assert_true(vsw_atomic_word(&use) == words + 1);
 	vsw_mem_end(&use);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);

@@ -18,20 +18,28 @@ test_access(void)
 	set_up(&b);
 	struct vsw_mem_entry *mr = reg_all(&b, &stag);
 	g_assert_cmpuint(stag & 0xff, ==, 0x5a);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 4096, LR | RW)), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &bob, ASK(stag, at(&b, 4095), 1, RR)), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 4096), 1, RR)), ==, VSW_MEM_BOUNDS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 1), 4096, RR)), ==, VSW_MEM_BOUNDS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0) - 1, 2, RR)), ==, VSW_MEM_BOUNDS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), UINT32_MAX, RR)), ==, VSW_MEM_BOUNDS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 2, RR)), ==, VSW_MEM_WRAP);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 1, RR)), ==, VSW_MEM_BOUNDS);
-	g_assert_cmpint(ask(&b, &carol, ASK(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_PD);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 4096, LR | RW)), ==,
+			VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &bob, ACCESS(stag, at(&b, 4095), 1, RR)), ==, VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 4096), 1, RR)), ==,
+			VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 1), 4096, RR)), ==,
+			VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0) - 1, 2, RR)), ==,
+			VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), UINT32_MAX, RR)), ==,
+			VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, UINT64_MAX, 2, RR)), ==,
+			VSW_MEM_WRAP);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, UINT64_MAX, 1, RR)), ==,
+			VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_PD);
 	for (guint bit = 0; bit < 8; bit++)
-		g_assert_cmpint(ask(&b, &alice, ASK(stag ^ 1u << bit, at(&b, 0), 1, RR)), ==,
-				VSW_MEM_STAG);
+		g_assert_cmpint(
+			check_access(&b, &alice, ACCESS(stag ^ 1u << bit, at(&b, 0), 1, RR)), ==,
+			VSW_MEM_STAG);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_STAG);
 	tear_down(&b);
 }
 
@@ -46,17 +54,22 @@ test_order_of_checks(void)
 	set_up(&b);
 	init = whole(&b, LR | RR);
 	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
-	g_assert_cmpint(ask(&b, &carol, ASK(stag ^ 1, UINT64_MAX, 2, RW)), ==, VSW_MEM_STAG);
-	g_assert_cmpint(ask(&b, &carol, ASK(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_PD);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_ACCESS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 2, LR)), ==, VSW_MEM_WRAP);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, 0, 2, LR)), ==, VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(stag ^ 1, UINT64_MAX, 2, RW)), ==,
+			VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_PD);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, UINT64_MAX, 2, RW)), ==,
+			VSW_MEM_ACCESS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, UINT64_MAX, 2, LR)), ==,
+			VSW_MEM_WRAP);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, 0, 2, LR)), ==, VSW_MEM_BOUNDS);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	init = whole(&b, LR);
 	mr = reg(&b, &init, &stag);
-	g_assert_cmpint(ask(&b, &carol, ASK(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_PD);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_CLOSED);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, UINT64_MAX, 2, LW)), ==, VSW_MEM_ACCESS);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(stag, UINT64_MAX, 2, RW)), ==, VSW_MEM_PD);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, UINT64_MAX, 2, RW)), ==,
+			VSW_MEM_CLOSED);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, UINT64_MAX, 2, LW)), ==,
+			VSW_MEM_ACCESS);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	tear_down(&b);
 }
@@ -68,7 +81,7 @@ test_empty_is_free(void)
 	struct vsw_mem_use use;
 
 	set_up(&b);
-	g_assert_cmpint(begin(&b, &carol, ASK(12345, UINT64_MAX, 0, RW), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &carol, ACCESS(12345, UINT64_MAX, 0, RW), &use), ==, VSW_MEM_OK);
 	g_assert_null(use.entry);
 	vsw_mem_end(&use);
 	tear_down(&b);
@@ -94,8 +107,8 @@ test_rights(void)
 		for (uint32_t bit = 1; bit < 32; bit <<= 1) {
 			bool closed = (bit & VSW_MEM_REMOTE) != 0 && (access & VSW_MEM_REMOTE) == 0;
 			enum vsw_mem_result refused = closed ? VSW_MEM_CLOSED : VSW_MEM_ACCESS;
-			g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, bit)), ==,
-					access & bit ? VSW_MEM_OK : refused);
+			g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, bit)),
+					==, access & bit ? VSW_MEM_OK : refused);
 		}
 		g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	}
@@ -138,10 +151,11 @@ test_zero_based(void)
 	struct ri_mr_init init = whole(&b, ALL);
 	init.zero_based = true;
 	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, 0, 4096, RR)), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, 1, 4096, RR)), ==, VSW_MEM_BOUNDS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_BOUNDS);
-	g_assert_cmpint(begin(&b, &alice, ASK(stag, 100, 4, RR), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, 0, 4096, RR)), ==, VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, 1, 4096, RR)), ==, VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR)), ==,
+			VSW_MEM_BOUNDS);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 100, 4, RR), &use), ==, VSW_MEM_OK);
 	g_assert_true(use.ptr == b.data + 100);
 	vsw_mem_end(&use);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
@@ -163,14 +177,18 @@ test_reregister(void)
 	vth_attach_answer(b.vth, RI_ERR_ADDRESS);
 	g_assert_cmpint(vsw_mr_rereg(mr, &pd_b, &init, &second), ==, RI_ERR_ADDRESS);
 	vth_attach_answer(b.vth, RI_SUCCESS);
-	g_assert_cmpint(ask(&b, &alice, ASK(first, at(&b, 0), 4096, RW)), ==, VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(first, at(&b, 0), 4096, RW)), ==,
+			VSW_MEM_OK);
 	g_assert_cmpint(vsw_mr_rereg(mr, &pd_b, &init, &second), ==, RI_SUCCESS);
 	g_assert_cmpuint(first, !=, second);
 	g_assert_cmpuint(vth_attached(b.vth), ==, 1);
-	g_assert_cmpint(ask(&b, &alice, ASK(first, at(&b, 0), 1, LR)), ==, VSW_MEM_STAG);
-	g_assert_cmpint(ask(&b, &alice, ASK(second, at(&b, 0), 1, LR)), ==, VSW_MEM_PD);
-	g_assert_cmpint(ask(&b, &carol, ASK(second, at(&b, 0), 10, LR)), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &carol, ASK(second, at(&b, 0), 11, LR)), ==, VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(first, at(&b, 0), 1, LR)), ==,
+			VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(second, at(&b, 0), 1, LR)), ==, VSW_MEM_PD);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(second, at(&b, 0), 10, LR)), ==,
+			VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(second, at(&b, 0), 11, LR)), ==,
+			VSW_MEM_BOUNDS);
 	vsw_mr_query(mr, &attr);
 	g_assert_cmpuint(attr.stag, ==, second);
 	g_assert_cmpuint(attr.length, ==, 10);
@@ -188,12 +206,12 @@ test_direct(void)
 	struct vsw_mem_use use;
 
 	set_up(&b);
-	g_assert_cmpint(ask(&b, &alice, ASK(0, at(&b, 0), 1, LR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(0, at(&b, 0), 1, LR)), ==, VSW_MEM_STAG);
 	root.privileged = true;
-	g_assert_cmpint(begin(&b, &root, ASK(0, at(&b, 7), 1, LR | LW), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &root, ACCESS(0, at(&b, 7), 1, LR | LW), &use), ==, VSW_MEM_OK);
 	g_assert_true(use.ptr == b.data + 7);
 	vsw_mem_end(&use);
-	g_assert_cmpint(ask(&b, &root, ASK(0, at(&b, 0), 1, RR)), ==, VSW_MEM_ACCESS);
+	g_assert_cmpint(check_access(&b, &root, ACCESS(0, at(&b, 0), 1, RR)), ==, VSW_MEM_ACCESS);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &root, 0, false), ==, VSW_MEM_STAG);
 	tear_down(&b);
 }
@@ -210,7 +228,7 @@ test_copy_through_host(void)
 	vth_copy_only(b.vth, true);
 	struct vsw_mem_entry *mr = reg_all(&b, &stag);
 	memcpy(b.data + 1000, "hello", 6);
-	g_assert_cmpint(begin(&b, &alice, ASK(stag, at(&b, 998), 8, LR | LW), &use), ==,
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 998), 8, LR | LW), &use), ==,
 			VSW_MEM_OK);
 	g_assert_null(use.ptr);
 	g_assert_cmpint(vsw_mem_copy(&use, 2, text, 6, false), ==, RI_SUCCESS);
@@ -269,7 +287,8 @@ test_many(void)
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr[0], &stags[0]), ==,
 			RI_ERR_RESOURCES);
 	for (guint i = 0; i < 65536; i++) {
-		g_assert_cmpint(ask(&b, &alice, ASK(stags[i], at(&b, 0), 1, RR)), ==, VSW_MEM_OK);
+		g_assert_cmpint(check_access(&b, &alice, ACCESS(stags[i], at(&b, 0), 1, RR)), ==,
+				VSW_MEM_OK);
 		g_assert_cmpint(vsw_mr_dereg(mr[i]), ==, RI_SUCCESS);
 	}
 	tear_down(&b);
@@ -291,9 +310,9 @@ test_invalidate_region(void)
 	struct vsw_mem_entry *mr = reg_all(&b, &stag);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &carol, stag, false), ==, VSW_MEM_PD);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag ^ 1, false), ==, VSW_MEM_STAG);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_OK);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &bob, stag, true), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_STAG);
 	vsw_mr_query(mr, &attr);
 	g_assert_false(attr.valid);
 	/* Once more succeeds, whatever the key. */
@@ -316,7 +335,7 @@ test_invalidate_region(void)
 	init = whole(&b, ALL);
 	init.unlinked = true;
 	mr = reg(&b, &init, &stag);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 0), 1, LR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, LR)), ==, VSW_MEM_STAG);
 	g_assert_cmpuint(vth_attached(b.vth), ==, 0);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	tear_down(&b);
@@ -340,7 +359,8 @@ toucher(void *arg)
 	while (!atomic_load(&race->stop)) {
 		struct vsw_mem_use use;
 		uint32_t stag = atomic_load(&race->stag);
-		if (begin(&race->b, &alice, ASK(stag, at(&race->b, 0), 8, RW), &use) != VSW_MEM_OK)
+		if (begin(&race->b, &alice, ACCESS(stag, at(&race->b, 0), 8, RW), &use) !=
+		    VSW_MEM_OK)
 			continue;
 		g_assert_true(atomic_load(&race->open));
 		atomic_fetch_add(&race->touched, 1);

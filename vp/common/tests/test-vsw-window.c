@@ -27,15 +27,20 @@ test_window_narrow(void)
 	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
 	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 100), 1, RR)), ==,
+			VSW_MEM_STAG);
 	g_assert_cmpint(vsw_mw_bind(b.table, &carol, &bind, false), ==, VSW_MEM_PD);
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_OK);
 	stag = bind.mw_stag;
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 50, RR | RW)), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 99), 1, RR)), ==, VSW_MEM_BOUNDS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 51, RR)), ==, VSW_MEM_BOUNDS);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 1, LR)), ==, VSW_MEM_ACCESS);
-	g_assert_cmpint(ask(&b, &bob, ASK(stag, at(&b, 100), 1, RR)), ==, VSW_MEM_PD);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 100), 50, RR | RW)), ==,
+			VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 99), 1, RR)), ==,
+			VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 100), 51, RR)), ==,
+			VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 100), 1, LR)), ==,
+			VSW_MEM_ACCESS);
+	g_assert_cmpint(check_access(&b, &bob, ACCESS(stag, at(&b, 100), 1, RR)), ==, VSW_MEM_PD);
 	/* Bound: neither again, nor the region away. */
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_BOUND);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_ERR_BUSY);
@@ -51,7 +56,8 @@ test_window_narrow(void)
 	/* Only the queue pair that bound it may invalidate it. */
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &bob, stag, true), ==, VSW_MEM_PD);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag, true), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &alice, ASK(stag, at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 100), 1, RR)), ==,
+			VSW_MEM_STAG);
 	bind.length = 0;
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_BOUNDS);
 	bind.length = 10;
@@ -75,10 +81,11 @@ test_window_relative(void)
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
 	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, true), ==, VSW_MEM_OK);
-	g_assert_cmpint(begin(&b, &alice, ASK(bind.mw_stag, 10, 40, RW), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(bind.mw_stag, 10, 40, RW), &use), ==, VSW_MEM_OK);
 	g_assert_true(use.ptr == b.data + 110);
 	vsw_mem_end(&use);
-	g_assert_cmpint(ask(&b, &alice, ASK(bind.mw_stag, 0, 51, RW)), ==, VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(bind.mw_stag, 0, 51, RW)), ==,
+			VSW_MEM_BOUNDS);
 	vsw_mw_free(mw);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	tear_down(&b);
@@ -98,20 +105,24 @@ test_window_wide(void)
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_WIDE, &mw, &stag), ==, RI_SUCCESS);
 	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &bob, ASK(bind.mw_stag, at(&b, 100), 1, RR)), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &carol, ASK(bind.mw_stag, at(&b, 100), 1, RR)), ==, VSW_MEM_PD);
+	g_assert_cmpint(check_access(&b, &bob, ACCESS(bind.mw_stag, at(&b, 100), 1, RR)), ==,
+			VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(bind.mw_stag, at(&b, 100), 1, RR)), ==,
+			VSW_MEM_PD);
 	uint32_t old = bind.mw_stag;
 	bind.mw_stag = (old & ~0xffu) | 0x78;
 	bind.length = 5;
 	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &bind, false), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &bob, ASK(old, at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
-	g_assert_cmpint(ask(&b, &bob, ASK(bind.mw_stag, at(&b, 100), 6, RR)), ==, VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &bob, ACCESS(old, at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &bob, ACCESS(bind.mw_stag, at(&b, 100), 6, RR)), ==,
+			VSW_MEM_BOUNDS);
 	vsw_mr_query(mr, &attr);
 	g_assert_cmpuint(attr.bound, ==, 1);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &bob, bind.mw_stag, false), ==, VSW_MEM_ACCESS);
 	bind.length = 0;
 	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &bind, false), ==, VSW_MEM_OK);
-	g_assert_cmpint(ask(&b, &bob, ASK(bind.mw_stag, at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &bob, ACCESS(bind.mw_stag, at(&b, 100), 1, RR)), ==,
+			VSW_MEM_STAG);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	vsw_mw_free(mw);
 	tear_down(&b);
@@ -194,8 +205,10 @@ test_windows_of_a_queue_pair(void)
 	g_assert_cmpuint(vsw_mem_qp_windows(b.table, 1, false), ==, 2);
 	g_assert_cmpuint(vsw_mem_qp_windows(b.table, 2, false), ==, 1);
 	g_assert_cmpuint(vsw_mem_qp_windows(b.table, 1, true), ==, 0);
-	g_assert_cmpint(ask(&b, &alice, ASK(stags[0], at(&b, 100), 1, RR)), ==, VSW_MEM_STAG);
-	g_assert_cmpint(ask(&b, &bob, ASK(stags[2], at(&b, 100), 1, RR)), ==, VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stags[0], at(&b, 100), 1, RR)), ==,
+			VSW_MEM_STAG);
+	g_assert_cmpint(check_access(&b, &bob, ACCESS(stags[2], at(&b, 100), 1, RR)), ==,
+			VSW_MEM_OK);
 	struct ri_wr_bind again = window_over(&b, stags[0], mr_stag, 50);
 	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &again, false), ==, VSW_MEM_STAG);
 	for (guint i = 0; i < 3; i++)

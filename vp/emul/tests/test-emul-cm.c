@@ -78,19 +78,19 @@ test_handshake(gconstpointer adapter)
 	struct pair p;
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
-	struct ri_cm_params answer = ask;
-	ask.pdata = "hello";
-	ask.pdata_len = 5;
-	ask.ird = 3;
-	ask.ord = 8;
+	struct ri_cm_params offered = node_params(&p.service);
+	struct ri_cm_params answer = offered;
+	offered.pdata = "hello";
+	offered.pdata_len = 5;
+	offered.ird = 3;
+	offered.ord = 8;
 	answer.pdata = "welcome";
 	answer.pdata_len = 7;
 	answer.ird = 6;
 	answer.ord = 3;
-	g_assert_cmpint(try_connect(&p, p.a, &ask), ==, RI_SUCCESS);
+	g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_SUCCESS);
 	g_assert_cmpint(end_state(p.a), ==, RI_QPS_CONNECTING);
-	g_assert_cmpint(try_connect(&p, p.a, &ask), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_INVALID_STATE);
 	node_silent(p.na); /* nothing inside the verb, nothing before the answer */
 	struct ri_cm_event event = node_cm(p.nb, RI_CM_REQUEST, LISTENER);
 	g_assert_cmpmem(event.pdata, event.pdata_len, "hello", 5);
@@ -120,19 +120,19 @@ test_three_way(gconstpointer adapter)
 	struct pair p;
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
+	struct ri_cm_params offered = node_params(&p.service);
 	g_assert_true(p.na->attr.three_way_handshake == p.ib);
-	ask.three_way = true;
+	offered.three_way = true;
 	if (!p.ib) {
-		g_assert_cmpint(try_connect(&p, p.a, &ask), ==, RI_ERR_UNSUPPORTED);
+		g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_UNSUPPORTED);
 		tear_down(&p);
 		return;
 	}
 	for (guint yes = 0; yes < 2; yes++) {
-		struct ri_request *r = request(&p, &ask);
+		struct ri_request *r = request(&p, &offered);
 		g_assert_cmpint(p.na->p->cm->confirm(p.a->qp, true, NULL, 0), ==,
 				RI_ERR_INVALID_STATE);
-		g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &ask), ==, RI_SUCCESS);
+		g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_SUCCESS);
 		node_cm(p.na, RI_CM_REPLY, p.a);
 		node_silent(p.nb);
 		g_assert_cmpint(p.na->p->cm->confirm(p.a->qp, yes != 0, NULL, 0), ==, RI_SUCCESS);
@@ -159,8 +159,8 @@ test_reject(gconstpointer adapter)
 	char text[RI_PDATA_MAX] = "no";
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
-	struct ri_request *r = request(&p, &ask);
+	struct ri_cm_params offered = node_params(&p.service);
+	struct ri_request *r = request(&p, &offered);
 	post_recv(p.a, 5, NULL);
 	g_assert_cmpint(
 		p.nb->p->cm->reject(r, RI_CM_REASON_CONSUMER, text, p.na->attr.reject_pdata + 1),
@@ -170,14 +170,14 @@ test_reject(gconstpointer adapter)
 		RI_SUCCESS);
 	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_CONSUMER, text, 1), ==,
 			RI_ERR_INVALID_HANDLE);
-	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &ask), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_ERR_INVALID_HANDLE);
 	struct ri_cm_event event = node_cm(p.na, RI_CM_REJECTED, p.a);
 	g_assert_cmpuint(event.pdata_len, ==, p.na->attr.reject_pdata);
 	g_assert_cmpstr((char *)event.pdata, ==, "no");
 	poll_one(p.a->urcq, 5, RI_WC_FLUSHED);
 	back_to_idle(p.a);
 	/* Nobody could be asked. */
-	r = request(&p, &ask);
+	r = request(&p, &offered);
 	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_RESOURCES, NULL, 0), ==, RI_SUCCESS);
 	g_assert_cmpuint(node_cm(p.na, RI_CM_FAILED, p.a).reason, ==, RI_CM_REASON_RESOURCES);
 	back_to_idle(p.a);
@@ -191,20 +191,20 @@ test_private_data_sizes(gconstpointer adapter)
 	char text[RI_PDATA_MAX] = "x";
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
+	struct ri_cm_params offered = node_params(&p.service);
 	g_assert_cmpuint(p.na->attr.connect_pdata, ==, p.ib ? 56 : 251);
 	g_assert_cmpuint(p.na->attr.accept_pdata, ==, p.ib ? 196 : 251);
 	g_assert_cmpuint(p.na->attr.reject_pdata, ==, p.ib ? 148 : 251);
-	ask.pdata = text;
-	ask.pdata_len = p.na->attr.connect_pdata + 1;
-	g_assert_cmpint(try_connect(&p, p.a, &ask), ==, RI_ERR_INVALID_ARG);
-	ask.pdata_len = p.na->attr.connect_pdata;
-	struct ri_request *r = request(&p, &ask);
-	ask.pdata_len = p.na->attr.accept_pdata + 1;
-	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &ask), ==, RI_ERR_INVALID_ARG);
-	ask.pdata_len = p.na->attr.accept_pdata;
-	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &ask), ==, RI_SUCCESS);
-	g_assert_cmpuint(node_cm(p.na, RI_CM_ESTABLISHED, p.a).pdata_len, ==, ask.pdata_len);
+	offered.pdata = text;
+	offered.pdata_len = p.na->attr.connect_pdata + 1;
+	g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_INVALID_ARG);
+	offered.pdata_len = p.na->attr.connect_pdata;
+	struct ri_request *r = request(&p, &offered);
+	offered.pdata_len = p.na->attr.accept_pdata + 1;
+	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_ERR_INVALID_ARG);
+	offered.pdata_len = p.na->attr.accept_pdata;
+	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_SUCCESS);
+	g_assert_cmpuint(node_cm(p.na, RI_CM_ESTABLISHED, p.a).pdata_len, ==, offered.pdata_len);
 	node_cm(p.nb, RI_CM_ESTABLISHED, p.b);
 	end_free(p.b);
 	p.b = NULL;
@@ -219,12 +219,12 @@ test_patience(gconstpointer adapter)
 	struct pair p;
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
-	struct ri_cm_params answer = ask;
+	struct ri_cm_params offered = node_params(&p.service);
+	struct ri_cm_params answer = offered;
 	if (p.ib) {
-		ask.three_way = true;
+		offered.three_way = true;
 		answer.deadline = vth_host(p.vth)->now(vth_host(p.vth)->self) + 5000000;
-		struct ri_request *r = request(&p, &ask);
+		struct ri_request *r = request(&p, &offered);
 		g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &answer), ==, RI_SUCCESS);
 		node_cm(p.na, RI_CM_REPLY, p.a);
 		vth_advance(p.vth, 5000000);
@@ -250,18 +250,18 @@ test_nobody_there(gconstpointer adapter)
 	struct pair p;
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
-	ask.service.port ^= 0x5555;
-	expect_failed(&p, &ask, RI_CM_REASON_OTHER);
-	ask = node_params(&p.service);
-	memcpy(ask.peer.octets, (uint8_t[]){203, 0, 113, 1}, 4);
-	expect_failed(&p, &ask, RI_CM_REASON_BAD_PATH);
-	ask = node_params(&p.service);
-	ask.service.kind = RI_SERVICE_NONE;
-	g_assert_cmpint(try_connect(&p, p.a, &ask), ==, RI_ERR_INVALID_ARG);
-	ask.service.kind = RI_SERVICE_IB;
+	struct ri_cm_params offered = node_params(&p.service);
+	offered.service.port ^= 0x5555;
+	expect_failed(&p, &offered, RI_CM_REASON_OTHER);
+	offered = node_params(&p.service);
+	memcpy(offered.peer.octets, (uint8_t[]){203, 0, 113, 1}, 4);
+	expect_failed(&p, &offered, RI_CM_REASON_BAD_PATH);
+	offered = node_params(&p.service);
+	offered.service.kind = RI_SERVICE_NONE;
+	g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_INVALID_ARG);
+	offered.service.kind = RI_SERVICE_IB;
 	if (!p.ib)
-		g_assert_cmpint(try_connect(&p, p.a, &ask), ==, RI_ERR_INVALID_ARG);
+		g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_INVALID_ARG);
 	tear_down(&p);
 }
 
@@ -272,17 +272,17 @@ test_backlog(gconstpointer adapter)
 	struct end *more[2];
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
+	struct ri_cm_params offered = node_params(&p.service);
 	for (guint i = 0; i < 2; i++) {
 		more[i] = end_new(p.na, NULL);
-		g_assert_cmpint(try_connect(&p, more[i], &ask), ==, RI_SUCCESS);
+		g_assert_cmpint(try_connect(&p, more[i], &offered), ==, RI_SUCCESS);
 		node_cm(p.nb, RI_CM_REQUEST, LISTENER);
 	}
-	expect_failed(&p, &ask, RI_CM_REASON_RESOURCES);
+	expect_failed(&p, &offered, RI_CM_REASON_RESOURCES);
 	/* One gives up: its request is gone, and there is room again. */
 	end_free(more[0]);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER);
-	struct ri_request *r = request(&p, &ask);
+	struct ri_request *r = request(&p, &offered);
 	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_CONSUMER, NULL, 0), ==, RI_SUCCESS);
 	node_cm(p.na, RI_CM_REJECTED, p.a);
 	end_free(more[1]);
@@ -296,15 +296,15 @@ test_timeout(gconstpointer adapter)
 	struct pair p;
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
-	ask.deadline = vth_host(p.vth)->now(vth_host(p.vth)->self) + 5000000;
-	struct ri_request *r = request(&p, &ask);
+	struct ri_cm_params offered = node_params(&p.service);
+	offered.deadline = vth_host(p.vth)->now(vth_host(p.vth)->self) + 5000000;
+	struct ri_request *r = request(&p, &offered);
 	vth_advance(p.vth, 4000000);
 	node_silent(p.na);
 	vth_advance(p.vth, 1000000);
 	g_assert_cmpuint(node_cm(p.na, RI_CM_FAILED, p.a).reason, ==, RI_CM_REASON_TIMEOUT);
 	g_assert_true(node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER).request == r);
-	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &ask), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(end_state(p.b), ==, RI_QPS_IDLE);
 	back_to_idle(p.a);
 	tear_down(&p);
@@ -316,19 +316,19 @@ test_listener_goes(gconstpointer adapter)
 	struct pair p;
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
-	struct ri_request *r = request(&p, &ask);
+	struct ri_cm_params offered = node_params(&p.service);
+	struct ri_request *r = request(&p, &offered);
 	p.nb->p->cm->listen_destroy(p.listen);
 	p.listen = NULL;
 	/* What was raised stays. */
-	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &ask), ==, RI_SUCCESS);
+	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_SUCCESS);
 	node_cm(p.na, RI_CM_ESTABLISHED, p.a);
 	node_cm(p.nb, RI_CM_ESTABLISHED, p.b);
 	g_assert_cmpint(p.na->p->cm->disconnect(p.a->qp, NULL, 0), ==, RI_SUCCESS);
 	node_cm(p.na, RI_CM_DISCONNECTED, p.a);
 	node_cm(p.nb, RI_CM_DISCONNECTED, p.b);
 	back_to_idle(p.a);
-	expect_failed(&p, &ask, RI_CM_REASON_OTHER);
+	expect_failed(&p, &offered, RI_CM_REASON_OTHER);
 	tear_down(&p);
 }
 
@@ -348,12 +348,12 @@ test_services(gconstpointer adapter)
 	g_assert_cmpint(status, ==, p.ib ? RI_SUCCESS : RI_ERR_INVALID_ARG);
 	if (p.ib) {
 		g_assert_cmpuint(same.id, !=, 0);
-		struct ri_cm_params ask = node_params(&same);
+		struct ri_cm_params offered = node_params(&same);
 		struct ri_port_attr port = {.size = sizeof(port)};
 		g_assert_cmpint(p.na->p->device->query_port(p.na->rnic, 0, &port), ==, RI_SUCCESS);
-		ask.peer = port.addrs[2];
-		g_assert_cmpuint(ask.peer.family, ==, RI_ADDR_GID);
-		g_assert_cmpint(try_connect(&p, p.a, &ask), ==, RI_SUCCESS);
+		offered.peer = port.addrs[2];
+		g_assert_cmpuint(offered.peer.family, ==, RI_ADDR_GID);
+		g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_SUCCESS);
 		node_cm(p.na, RI_CM_REQUEST, (const void *)1);
 		cm->listen_destroy(second);
 		end_free(p.a);
@@ -449,9 +449,9 @@ test_disconnect_while_trying(gconstpointer adapter)
 	struct pair p;
 
 	set_up(&p, adapter);
-	struct ri_cm_params ask = node_params(&p.service);
+	struct ri_cm_params offered = node_params(&p.service);
 	g_assert_cmpint(p.na->p->cm->disconnect(p.a->qp, NULL, 0), ==, RI_ERR_INVALID_STATE);
-	request(&p, &ask);
+	request(&p, &offered);
 	g_assert_cmpint(p.na->p->cm->disconnect(p.a->qp, NULL, 0), ==, RI_SUCCESS);
 	node_cm(p.na, RI_CM_DISCONNECTED, p.a);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER);

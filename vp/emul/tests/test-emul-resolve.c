@@ -48,7 +48,7 @@ scene_close(struct scene *s)
 
 /* `patience` in nanoseconds, or RI_NEVER. */
 static enum ri_status
-ask(struct scene *s, uint64_t n, uint64_t patience)
+query_start(struct scene *s, uint64_t n, uint64_t patience)
 {
 	const struct ri_host *host = vth_host(s->vth);
 	struct ri_cm_params params = node_params(&s->service);
@@ -87,8 +87,8 @@ test_found(gconstpointer kind)
 	struct ri_cm_event event;
 
 	scene_open(&s, (enum ri_service_kind)GPOINTER_TO_INT(kind));
-	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
-	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_ERR_BUSY);
+	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_ERR_BUSY);
 	event = node_cm(s.nb, RI_CM_SERVICE_REQUEST, LISTEN);
 	g_assert_cmpmem(event.pdata, event.pdata_len, "who is there?", 13);
 	g_assert_true(event.pdata_present);
@@ -104,7 +104,7 @@ test_found(gconstpointer kind)
 	g_assert_cmpuint(event.peer.octets[0], ==, 127);
 	g_assert_cmpuint(event.local.octets[0], ==, 127);
 	/* The same again, another answer: no numbers with it. */
-	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_SUCCESS);
 	g_assert_cmpint(answer(&s, asked(&s), RI_SERVICE_NO_QP), ==, RI_SUCCESS);
 	event = node_cm(s.na, RI_CM_SERVICE_REPLY, ASK(1));
 	g_assert_cmpuint(event.service_status, ==, RI_SERVICE_NO_QP);
@@ -112,7 +112,7 @@ test_found(gconstpointer kind)
 	scene_close(&s);
 }
 
-/* Nobody listens; too many ask; nobody is reached; nobody answers. */
+/* Nobody listens; too many queries; nobody is reached; nobody answers. */
 static void
 test_not_found(void)
 {
@@ -121,9 +121,9 @@ test_not_found(void)
 	struct scene s;
 
 	scene_open(&s, RI_SERVICE_PORT);
-	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
-	g_assert_cmpint(ask(&s, 2, 1000), ==, RI_SUCCESS);
-	g_assert_cmpint(ask(&s, 3, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 2, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 3, RI_NEVER), ==, RI_SUCCESS);
 	told(&s, 3, RI_SERVICE_REJECTED); /* the backlog is 2 */
 	first = asked(&s);
 	struct ri_request *second = asked(&s);
@@ -135,7 +135,7 @@ test_not_found(void)
 	stop_listening(&s);
 	g_assert_cmpint(answer(&s, first, RI_SERVICE_FOUND), ==, RI_SUCCESS);
 	told(&s, 1, RI_SERVICE_FOUND);
-	g_assert_cmpint(ask(&s, 4, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 4, RI_NEVER), ==, RI_SUCCESS);
 	told(&s, 4, RI_SERVICE_UNKNOWN);
 	far.peer = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 1}};
 	far.service = s.service;
@@ -154,14 +154,14 @@ test_listener_goes(void)
 	struct scene s;
 
 	scene_open(&s, RI_SERVICE_PORT);
-	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_SUCCESS);
 	stop_listening(&s);
 	told(&s, 1, RI_SERVICE_UNKNOWN);
 	node_silent(s.nb);
 	scene_close(&s);
 }
 
-/* Who asks gives up, before and after the listener was told, and after the answer. */
+/* The asking side gives up, before and after the listener was told, and after the answer. */
 static void
 test_cancel(void)
 {
@@ -170,14 +170,14 @@ test_cancel(void)
 	scene_open(&s, RI_SERVICE_PORT);
 	const struct ri_cm_ops *cm = s.na->p->cm;
 	cm->resolve_cancel(s.na->context, 101); /* none */
-	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, 1000), ==, RI_SUCCESS);
 	cm->resolve_cancel(s.na->context, 101);
 	node_silent(s.nb);
-	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, 1000), ==, RI_SUCCESS);
 	struct ri_request *request = asked(&s);
 	cm->resolve_cancel(s.na->context, 101);
 	g_assert_true(node_cm(s.nb, RI_CM_REQUEST_GONE, LISTEN).request == request);
-	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, 1000), ==, RI_SUCCESS);
 	g_assert_cmpint(answer(&s, asked(&s), RI_SERVICE_FOUND), ==, RI_SUCCESS);
 	cm->resolve_cancel(s.na->context, 101);
 	vth_advance(s.vth, 5000);
@@ -192,8 +192,8 @@ test_adapter_goes(void)
 	struct scene s;
 
 	scene_open(&s, RI_SERVICE_PORT);
-	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
-	g_assert_cmpint(ask(&s, 2, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 2, 1000), ==, RI_SUCCESS);
 	(void)asked(&s);
 	node_forget(s.nb);
 	stop_listening(&s);
@@ -205,7 +205,7 @@ test_adapter_goes(void)
 	scene_close(&s);
 
 	scene_open(&s, RI_SERVICE_PORT);
-	g_assert_cmpint(ask(&s, 1, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, 1000), ==, RI_SUCCESS);
 	struct ri_request *request = asked(&s);
 	node_free(s.na);
 	s.na = NULL;
@@ -228,7 +228,7 @@ test_kinds(void)
 	params = node_params(&s.service);
 	g_assert_cmpint(cm->connect(a->qp, &params), ==, RI_SUCCESS);
 	struct ri_request *wants_connection = node_cm(s.nb, RI_CM_REQUEST, LISTEN).request;
-	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_SUCCESS);
 	struct ri_request *wants_service = asked(&s);
 	g_assert_cmpint(answer(&s, wants_connection, RI_SERVICE_FOUND), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(cm->accept(wants_service, b->qp, &params), ==, RI_ERR_INVALID_HANDLE);
@@ -269,7 +269,7 @@ test_refusals(void)
 	params.port = 0;
 	params.service.kind = 9;
 	g_assert_cmpint(cm->resolve(s.na->context, 1, &params), ==, RI_ERR_INVALID_ARG);
-	g_assert_cmpint(ask(&s, 1, RI_NEVER), ==, RI_SUCCESS);
+	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_SUCCESS);
 	struct ri_request *request = asked(&s);
 	g_assert_cmpint(cm->resolve_answer(request, &bad), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpint(cm->resolve_answer(request, &longish), ==, RI_ERR_INVALID_ARG);

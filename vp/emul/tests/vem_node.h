@@ -20,7 +20,7 @@ void node_free(struct node *node);
 
 /* Connect a (active) with b (passive); both are in RTS and their events are taken. */
 void ends_connect(struct end *a, struct end *b);
-/* Where a test listens and whom it asks. */
+/* Where a test listens and whom it connects to. */
 struct ri_cm_params node_params(const struct ri_service *service);
 
 /* The next completion; must be of this request with this status. */

@@ -25,11 +25,11 @@
 #include "viw_rnic.h"
 
 static void
-raise(const struct viw_rnic *rnic, uint32_t port, enum ri_event event)
+port_event_raise(const struct viw_rnic *rnic, uint32_t port, enum ri_event event)
 {
-	const struct ri_async_event news = {.event = event, .object = RI_OBJECT_PORT, .ctx = port};
+	const struct ri_async_event e = {.event = event, .object = RI_OBJECT_PORT, .ctx = port};
 
-	rnic->upcalls->async_event(rnic->upcalls->self, &news);
+	rnic->upcalls->async_event(rnic->upcalls->self, &e);
 }
 
 static bool
@@ -41,7 +41,7 @@ same_addrs(const struct viw_port *port, const struct viw_interface *now)
 
 /* The interface of a spigot among those that have an address; else one without any. */
 static const struct viw_interface *
-find(const struct viw_interface *list, uint32_t count, const char *name)
+interface_find(const struct viw_interface *list, uint32_t count, const char *name)
 {
 	static const struct viw_interface bare;
 
@@ -53,7 +53,7 @@ find(const struct viw_interface *list, uint32_t count, const char *name)
 
 /* Compare each spigot with what was told of it; `tell` what is new. */
 static void
-look(struct viw_rnic *rnic, bool tell)
+ports_compare(struct viw_rnic *rnic, bool tell)
 {
 	struct viw_interface list[VIW_PORTS_MAX];
 	uint32_t count;
@@ -62,8 +62,8 @@ look(struct viw_rnic *rnic, bool tell)
 		return; /* no descriptor to ask with is no news of an interface */
 	for (uint32_t i = 0; i < rnic->num_ports; i++) {
 		struct viw_port *port = &rnic->ports[i];
-		const struct viw_interface *now =
-			find(list, count < VIW_PORTS_MAX ? count : VIW_PORTS_MAX, port->if_name);
+		const struct viw_interface *now = interface_find(
+			list, count < VIW_PORTS_MAX ? count : VIW_PORTS_MAX, port->if_name);
 		bool moved = !same_addrs(port, now);
 		bool was = port->online;
 		uint32_t mtu = 0;
@@ -72,14 +72,15 @@ look(struct viw_rnic *rnic, bool tell)
 		port->num_addrs = now->num_addrs;
 		memcpy(port->addrs, now->addrs, sizeof(port->addrs));
 		if (tell && moved)
-			raise(rnic, i, RI_EVENT_PORT_CHANGE);
+			port_event_raise(rnic, i, RI_EVENT_PORT_CHANGE);
 		if (tell && was != port->online)
-			raise(rnic, i, port->online ? RI_EVENT_PORT_ACTIVE : RI_EVENT_PORT_ERROR);
+			port_event_raise(rnic, i,
+					 port->online ? RI_EVENT_PORT_ACTIVE : RI_EVENT_PORT_ERROR);
 	}
 }
 
 static void
-links_ready(void *arg, uint32_t events)
+interfaces_changed(void *arg, uint32_t events)
 {
 	struct viw_rnic *rnic = arg;
 	char ignored[8192];
@@ -87,13 +88,13 @@ links_ready(void *arg, uint32_t events)
 
 	(void)events;
 	do
-		n = recv(rnic->links.fd, ignored, sizeof(ignored), MSG_DONTWAIT);
+		n = recv(rnic->interface_watch.fd, ignored, sizeof(ignored), MSG_DONTWAIT);
 	while (n > 0 || (n < 0 && (errno == EINTR || errno == ENOBUFS)));
-	look(rnic, true);
+	ports_compare(rnic, true);
 }
 
 static void
-hang_up(int fd)
+routing_socket_close(int fd)
 {
 	viw_fork_remove(fd);
 	close(fd);
@@ -101,7 +102,7 @@ hang_up(int fd)
 
 /* A routing socket that hears of links and addresses, -1: none. */
 static int
-routing_socket(void)
+routing_socket_open(void)
 {
 	struct sockaddr_nl who = {.nl_family = AF_NETLINK,
 				  .nl_groups =
@@ -117,23 +118,25 @@ routing_socket(void)
 }
 
 enum ri_status
-viw_links_start(struct viw_rnic *rnic)
+viw_interface_watch_start(struct viw_rnic *rnic)
 {
-	rnic->links = (struct ri_watch){
-		.fire = links_ready, .arg = rnic, .fd = routing_socket(), .events = RI_WATCH_IN};
-	if (rnic->links.fd < 0)
+	rnic->interface_watch = (struct ri_watch){.fire = interfaces_changed,
+						  .arg = rnic,
+						  .fd = routing_socket_open(),
+						  .events = RI_WATCH_IN};
+	if (rnic->interface_watch.fd < 0)
 		return RI_ERR_RESOURCES;
 	/* After the socket is there, so that no change falls between. */
-	look(rnic, false);
-	if (rnic->host->watch_start(rnic->host->self, &rnic->links) == RI_SUCCESS)
+	ports_compare(rnic, false);
+	if (rnic->host->watch_start(rnic->host->self, &rnic->interface_watch) == RI_SUCCESS)
 		return RI_SUCCESS;
-	hang_up(rnic->links.fd);
+	routing_socket_close(rnic->interface_watch.fd);
 	return RI_ERR_RESOURCES;
 }
 
 void
-viw_links_stop(struct viw_rnic *rnic)
+viw_interface_watch_stop(struct viw_rnic *rnic)
 {
-	rnic->host->watch_stop(rnic->host->self, &rnic->links);
-	hang_up(rnic->links.fd);
+	rnic->host->watch_stop(rnic->host->self, &rnic->interface_watch);
+	routing_socket_close(rnic->interface_watch.fd);
 }
