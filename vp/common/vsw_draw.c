@@ -13,7 +13,7 @@
 _Static_assert(VSW_DRAW_EPOCH == 1u << (LEFT_BITS + RIGHT_BITS), "the halves make an epoch");
 
 static uint64_t
-rotate(uint64_t value, unsigned int bits)
+rotate_left(uint64_t value, unsigned int bits)
 {
 	return value << bits | value >> (64 - bits);
 }
@@ -24,14 +24,14 @@ sip_rounds(uint64_t v[4], unsigned int count)
 	for (unsigned int i = 0; i < count; i++) {
 		v[0] += v[1];
 		v[2] += v[3];
-		v[1] = rotate(v[1], 13) ^ v[0];
-		v[3] = rotate(v[3], 16) ^ v[2];
-		v[0] = rotate(v[0], 32);
+		v[1] = rotate_left(v[1], 13) ^ v[0];
+		v[3] = rotate_left(v[3], 16) ^ v[2];
+		v[0] = rotate_left(v[0], 32);
 		v[2] += v[1];
 		v[0] += v[3];
-		v[1] = rotate(v[1], 17) ^ v[2];
-		v[3] = rotate(v[3], 21) ^ v[0];
-		v[2] = rotate(v[2], 32);
+		v[1] = rotate_left(v[1], 17) ^ v[2];
+		v[3] = rotate_left(v[3], 21) ^ v[0];
+		v[2] = rotate_left(v[2], 32);
 	}
 }
 

@@ -58,7 +58,7 @@ piece_add(struct vsw_mem_entry *mr, uint64_t addr, uint32_t length, uint32_t ski
 
 /* All pieces are there: do they hold that much? */
 static bool
-pieces_hold(const struct vsw_mem_entry *mr, uint64_t length)
+pieces_cover(const struct vsw_mem_entry *mr, uint64_t length)
 {
 	if (mr->num_pieces == 0 || length == 0)
 		return false;
@@ -78,7 +78,7 @@ vsw_mem_pieces_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init)
 		good = piece_add(mr, init->pages[i],
 				 init->lengths != NULL ? init->lengths[i] : init->page_size,
 				 i == 0 ? init->fbo : 0);
-	if (good && pieces_hold(mr, init->length))
+	if (good && pieces_cover(mr, init->length))
 		return RI_SUCCESS;
 	mr->num_pieces = 0;
 	return RI_ERR_INVALID_ARG;
@@ -120,7 +120,7 @@ fast_fill(struct vsw_mem_entry *mr, const struct vsw_mem_fast *fast)
 	for (uint32_t i = 0; i < fast->count && good; i++)
 		good = piece_add(mr, fast->list[i].addr, fast->list[i].length,
 				 i == 0 ? fast->fbo : 0);
-	if (!good || !pieces_hold(mr, fast->length))
+	if (!good || !pieces_cover(mr, fast->length))
 		return VSW_MEM_BOUNDS;
 	mr->access = fast->access;
 	mr->addr = fast->addr;

@@ -117,7 +117,7 @@ vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot)
 }
 
 static struct vsw_mem_entry *
-chunk_make(struct vsw_mem_table *table)
+chunk_create(struct vsw_mem_table *table)
 {
 	void *chunk = NULL;
 	size_t bytes = VSW_MEM_CHUNK * sizeof(struct vsw_mem_entry);
@@ -134,7 +134,7 @@ chunk_make(struct vsw_mem_table *table)
 
 /* See that the chunk of this slot is there. False: no memory. */
 static bool
-chunk_have(struct vsw_mem_table *table, uint32_t slot)
+chunk_ensure(struct vsw_mem_table *table, uint32_t slot)
 {
 	uint32_t place = slot >> VSW_MEM_CHUNK_BITS;
 	struct vsw_mem_entry *none = NULL;
@@ -142,7 +142,7 @@ chunk_have(struct vsw_mem_table *table, uint32_t slot)
 	if (atomic_load(&table->chunks[place]) != NULL)
 		return true;
 
-	struct vsw_mem_entry *chunk = chunk_make(table);
+	struct vsw_mem_entry *chunk = chunk_create(table);
 	if (chunk != NULL && !atomic_compare_exchange_strong(&table->chunks[place], &none, chunk))
 		free(chunk);
 	return chunk != NULL;
@@ -153,12 +153,12 @@ chunk_have(struct vsw_mem_table *table, uint32_t slot)
  * memory, and then no slot is lost.
  */
 static struct vsw_mem_entry *
-slot_fresh(struct vsw_mem_table *table)
+slot_take_unused(struct vsw_mem_table *table)
 {
 	uint32_t slot = atomic_load(&table->high);
 
 	do {
-		if (slot >= table->max_entries || !chunk_have(table, slot))
+		if (slot >= table->max_entries || !chunk_ensure(table, slot))
 			return NULL;
 	} while (!atomic_compare_exchange_weak(&table->high, &slot, slot + 1));
 	return vsw_mem_slot(table, slot);
@@ -166,7 +166,7 @@ slot_fresh(struct vsw_mem_table *table)
 
 /* A slot that was given back. */
 static struct vsw_mem_entry *
-slot_used(struct vsw_mem_table *table)
+slot_take_returned(struct vsw_mem_table *table)
 {
 	vsw_lock(&table->lock);
 	struct vsw_mem_entry *entry = table->free;
@@ -180,12 +180,12 @@ struct vsw_mem_entry *
 vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, const void *pd)
 {
 	uint8_t octet = vsw_mem_octet(table);
-	struct vsw_mem_entry *entry = slot_used(table);
+	struct vsw_mem_entry *entry = slot_take_returned(table);
 
 	if (entry == NULL)
-		entry = slot_fresh(table);
+		entry = slot_take_unused(table);
 	if (entry == NULL)
-		entry = slot_used(table); /* given back meanwhile */
+		entry = slot_take_returned(table); /* given back meanwhile */
 	if (entry == NULL)
 		return NULL;
 

@@ -63,7 +63,7 @@ row_leave(struct vsw_srq *srq, struct vsw_srq_member *member)
 
 /* Is there something for the first of the row? */
 static bool
-first_can_go(struct vsw_srq *srq)
+first_can_proceed(struct vsw_srq *srq)
 {
 	return srq->first != NULL && (srq->failed || vsw_wq_available(&srq->wq) != 0);
 }
@@ -82,7 +82,7 @@ limit_reached(struct vsw_srq *srq)
 /* --- news -------------------------------------------------------------------------------- */
 
 static void
-tell(const struct vsw_srq *srq, enum ri_event event)
+srq_event_raise(const struct vsw_srq *srq, enum ri_event event)
 {
 	const struct ri_upcalls *up = srq->params.upcalls;
 	struct ri_async_event e = {.event = event, .object = RI_OBJECT_SRQ, .ctx = srq->ctx};
@@ -92,7 +92,7 @@ tell(const struct vsw_srq *srq, enum ri_event event)
 
 /* On the service thread. */
 static void
-tell_due(void *arg)
+srq_events_raise_due(void *arg)
 {
 	struct vsw_srq *srq = arg;
 
@@ -103,13 +103,13 @@ tell_due(void *arg)
 	srq->failed_due = false;
 	vsw_unlock(&srq->lock);
 	if (limit)
-		tell(srq, RI_EVENT_SRQ_LIMIT);
+		srq_event_raise(srq, RI_EVENT_SRQ_LIMIT);
 	if (failed)
-		tell(srq, RI_EVENT_SRQ_CATASTROPHIC);
+		srq_event_raise(srq, RI_EVENT_SRQ_CATASTROPHIC);
 }
 
 static void
-tell_soon(struct vsw_srq *srq)
+srq_events_raise_soon(struct vsw_srq *srq)
 {
 	const struct ri_host *host = srq->params.host;
 
@@ -131,11 +131,11 @@ vsw_srq_create(struct vsw_srq *srq, const struct vsw_srq_params *params, struct 
 		return status;
 	srq->params = *params;
 	srq->ctx = attr->ctx;
-	srq->task = (struct ri_task){.fire = tell_due, .arg = srq};
+	srq->task = (struct ri_task){.fire = srq_events_raise_due, .arg = srq};
 	srq->limit = attr->limit != RI_SRQ_LIMIT_KEEP ? attr->limit : 0;
 	attr->available = 0;
 	if (limit_reached(srq))
-		tell_soon(srq);
+		srq_events_raise_soon(srq);
 	return RI_SUCCESS;
 }
 
@@ -158,7 +158,7 @@ vsw_srq_modify(struct vsw_srq *srq, struct ri_srq_attr *attr, bool resize)
 	}
 	vsw_unlock(&srq->lock);
 	if (due)
-		tell_soon(srq);
+		srq_events_raise_soon(srq);
 	return status;
 }
 
@@ -190,7 +190,7 @@ vsw_srq_fail(struct vsw_srq *srq)
 	srq->failed_due = !srq->failed;
 	srq->failed = true;
 	vsw_unlock(&srq->lock);
-	tell_soon(srq);
+	srq_events_raise_soon(srq);
 	vsw_srq_bell(srq);
 }
 
@@ -239,10 +239,10 @@ vsw_srq_limits(struct vsw_srq_member *member, const struct ri_qp_attr *attr, uin
 
 /* The first of the row, to be let run, unless that was `before`; NULL: nobody can go on. */
 static struct vsw_srq_member *
-wake_next(struct vsw_srq *srq, const struct vsw_srq_member *before)
+member_wake_next(struct vsw_srq *srq, const struct vsw_srq_member *before)
 {
 	vsw_lock(&srq->lock);
-	struct vsw_srq_member *member = first_can_go(srq) ? srq->first : NULL;
+	struct vsw_srq_member *member = first_can_proceed(srq) ? srq->first : NULL;
 	if (member == before)
 		member = NULL; /* another thread has it, and wakes on when it has taken */
 	if (member != NULL)
@@ -262,7 +262,7 @@ vsw_srq_bell(void *engine_srq)
 		struct vsw_srq_member *member = NULL;
 		const struct vsw_srq_member *before = NULL;
 		vsw_role_begin(&srq->waking);
-		while ((member = wake_next(srq, before)) != NULL) {
+		while ((member = member_wake_next(srq, before)) != NULL) {
 			before = member;
 			srq->params.wake(member);
 			atomic_fetch_sub(&member->woken, 1);
@@ -304,7 +304,7 @@ vsw_srq_hard_due(const struct vsw_srq_member *member)
 
 /* With the lock. */
 static enum vsw_srq_result
-take(struct vsw_srq *srq, struct vsw_srq_member *member, struct vsw_wqe *out)
+srq_take_locked(struct vsw_srq *srq, struct vsw_srq_member *member, struct vsw_wqe *out)
 {
 	uint32_t index = 0;
 
@@ -329,13 +329,13 @@ vsw_srq_take(struct vsw_srq_member *member, struct vsw_wqe *out)
 		return VSW_SRQ_HARD_LIMIT;
 
 	vsw_lock(&srq->lock);
-	enum vsw_srq_result result = take(srq, member, out);
+	enum vsw_srq_result result = srq_take_locked(srq, member, out);
 	bool due = result == VSW_SRQ_TAKEN && limit_reached(srq);
 	if (result == VSW_SRQ_TAKEN)
-		member->pass_on = first_can_go(srq);
+		member->pass_on = first_can_proceed(srq);
 	vsw_unlock(&srq->lock);
 	if (due)
-		tell_soon(srq);
+		srq_events_raise_soon(srq);
 	return result;
 }
 
@@ -362,6 +362,6 @@ vsw_srq_leave(struct vsw_srq_member *member)
 	bool first = srq->first == member;
 	row_leave(srq, member);
 	if (first)
-		member->pass_on = first_can_go(srq);
+		member->pass_on = first_can_proceed(srq);
 	vsw_unlock(&srq->lock);
 }

@@ -20,7 +20,7 @@
 #include <string.h>
 
 static void *
-zeroed(size_t bytes)
+alloc_zeroed(size_t bytes)
 {
 	void *p = NULL;
 
@@ -129,7 +129,7 @@ known_add(struct ri_urnic *rnic, uint32_t number, struct vsw_wq_page *page)
 
 	if (atomic_load(&rnic->chunks[place]) == NULL) {
 		struct vsw_known_chunk *none = NULL;
-		fresh = zeroed(sizeof(*fresh));
+		fresh = alloc_zeroed(sizeof(*fresh));
 		if (fresh == NULL)
 			return false;
 		if (!atomic_compare_exchange_strong(&rnic->chunks[place], &none, fresh))
@@ -152,7 +152,7 @@ known_remove(struct ri_urnic *rnic, uint32_t number)
 
 /* Wait until nobody polls who may have found what was just removed. */
 static void
-pollers_pass(struct ri_ucq *cq)
+pollers_wait_for(struct ri_ucq *cq)
 {
 	vsw_lock(&cq->lock);
 	vsw_unlock(&cq->lock);
@@ -164,7 +164,7 @@ static enum ri_status
 rnic_open(const struct ri_host *host, const struct ri_map *map, struct ri_urnic **out)
 {
 	const struct vsw_doorbell *bell = pointer_of(map->addr);
-	struct ri_urnic *rnic = zeroed(sizeof(*rnic));
+	struct ri_urnic *rnic = alloc_zeroed(sizeof(*rnic));
 
 	(void)host;
 	if (rnic == NULL)
@@ -194,7 +194,7 @@ cq_follow(struct ri_ucq *cq, const struct ri_map *map)
 static enum ri_status
 cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
 {
-	struct ri_ucq *cq = zeroed(sizeof(*cq));
+	struct ri_ucq *cq = alloc_zeroed(sizeof(*cq));
 
 	if (cq == NULL)
 		return RI_ERR_RESOURCES;
@@ -279,7 +279,7 @@ static enum ri_status
 qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 	struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
 {
-	struct ri_uqp *qp = zeroed(sizeof(*qp));
+	struct ri_uqp *qp = alloc_zeroed(sizeof(*qp));
 
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
@@ -307,15 +307,15 @@ qp_close(struct ri_uqp *qp)
 {
 	known_remove(qp->rnic, qp->sq.number);
 	known_remove(qp->rnic, qp->rq.number);
-	pollers_pass(qp->send_cq);
-	pollers_pass(qp->recv_cq);
+	pollers_wait_for(qp->send_cq);
+	pollers_wait_for(qp->recv_cq);
 	free(qp);
 }
 
 static enum ri_status
 srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 {
-	struct ri_usrq *srq = zeroed(sizeof(*srq));
+	struct ri_usrq *srq = alloc_zeroed(sizeof(*srq));
 
 	if (srq == NULL)
 		return RI_ERR_RESOURCES;
@@ -358,7 +358,7 @@ ring_follow(struct vsw_user_wq *wq, const uint64_t words[3])
 }
 
 static void
-limit_raise(uint8_t *limit, uint32_t value)
+limit_increase(uint8_t *limit, uint32_t value)
 {
 	if (value > *limit)
 		__atomic_store_n(limit, (uint8_t)value, __ATOMIC_RELAXED);
@@ -371,11 +371,11 @@ qp_remap(struct ri_uqp *qp, const struct ri_qp_attr *real, const struct ri_map *
 		ring_follow(&qp->sq, &map->words[0]);
 	if (map->words[3] != 0 && qp->rq.page != NULL)
 		ring_follow(&qp->rq, &map->words[3]);
-	limit_raise(&qp->max_sge[RI_OP_SEND], real->max_send_sge);
-	limit_raise(&qp->max_sge[RI_OP_SEND_UD], real->max_send_sge);
-	limit_raise(&qp->max_sge[RI_OP_RDMA_WRITE], real->max_write_sge);
-	limit_raise(&qp->max_sge[RI_OP_RDMA_READ], real->max_read_sge);
-	limit_raise(&qp->max_recv_sge, real->max_recv_sge);
+	limit_increase(&qp->max_sge[RI_OP_SEND], real->max_send_sge);
+	limit_increase(&qp->max_sge[RI_OP_SEND_UD], real->max_send_sge);
+	limit_increase(&qp->max_sge[RI_OP_RDMA_WRITE], real->max_write_sge);
+	limit_increase(&qp->max_sge[RI_OP_RDMA_READ], real->max_read_sge);
+	limit_increase(&qp->max_recv_sge, real->max_recv_sge);
 	return RI_SUCCESS;
 }
 
@@ -395,7 +395,7 @@ srq_close(struct ri_usrq *srq)
 	known_remove(srq->rnic, srq->wq.number);
 	pthread_mutex_lock(&srq->rnic->lock);
 	for (struct ri_ucq *cq = srq->rnic->cqs; cq != NULL; cq = cq->next)
-		pollers_pass(cq); /* its completions may stand in any of them */
+		pollers_wait_for(cq); /* its completions may stand in any of them */
 	pthread_mutex_unlock(&srq->rnic->lock);
 	free(srq);
 }

@@ -46,7 +46,7 @@ is_window(const struct vsw_mem_entry *entry)
 
 /* The window opens nothing any more. Called with its lock. */
 static void
-unbind(struct vsw_mem_entry *mw)
+window_unbind(struct vsw_mem_entry *mw)
 {
 	if (mw->region == NULL)
 		return; /* and is not live */
@@ -59,7 +59,7 @@ void
 vsw_mw_free(struct vsw_mem_entry *mw)
 {
 	vsw_lock(&mw->lock);
-	unbind(mw);
+	window_unbind(mw);
 	vsw_unlock(&mw->lock);
 	if (mw->kind == VSW_MEM_NARROW)
 		atomic_fetch_sub(&mw->table->narrow, 1);
@@ -177,7 +177,7 @@ vsw_mw_bind(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	vsw_lock(&mw->lock);
 	result = window_check(mw, who, bind);
 	if (result == VSW_MEM_OK) {
-		unbind(mw);
+		window_unbind(mw);
 		mw->stag = bind->mw_stag;
 		if (!empty)
 			window_fill(mw, mr, who, bind, relative);
@@ -208,7 +208,7 @@ window_invalidate(struct vsw_mem_entry *mw, const struct vsw_mem_who *who)
 		return VSW_MEM_ACCESS;
 	if (atomic_load(&mw->live) != 0 && mw->qpn != who->qpn)
 		return VSW_MEM_PD;
-	unbind(mw);
+	window_unbind(mw);
 	return VSW_MEM_OK;
 }
 
@@ -254,7 +254,7 @@ vsw_mem_qp_windows(struct vsw_mem_table *table, uint32_t qpn, bool revoke)
 			mw->dead = revoke;
 			bound += !revoke;
 			if (revoke)
-				unbind(mw);
+				window_unbind(mw);
 		}
 		vsw_unlock(&mw->lock);
 	}

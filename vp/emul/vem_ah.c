@@ -62,7 +62,7 @@ target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct ve
 
 /* With the lock. */
 static struct ri_ah *
-find(struct vem_ah_table *table, uint32_t id)
+ah_find(struct vem_ah_table *table, uint32_t id)
 {
 	uint32_t slot = id % MAX_AH;
 	struct ri_ah *ah = slot < table->room ? table->slots[slot] : NULL;
@@ -74,7 +74,7 @@ bool
 vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct vem_target *target)
 {
 	vsw_lock(&rnic->ahs.lock);
-	const struct ri_ah *ah = find(&rnic->ahs, id);
+	const struct ri_ah *ah = ah_find(&rnic->ahs, id);
 	bool found = ah != NULL && ah->pd == pd;
 	if (found)
 		*target = ah->target;
@@ -84,7 +84,7 @@ vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct ve
 
 /* A slot for it. False: there is none in this room. With the lock. */
 static bool
-place(struct vem_ah_table *table, struct ri_ah *ah)
+ah_place(struct vem_ah_table *table, struct ri_ah *ah)
 {
 	for (uint32_t i = 0; i < table->room; i++) {
 		uint32_t slot = (table->last + 1 + i) % table->room;
@@ -99,10 +99,10 @@ place(struct vem_ah_table *table, struct ri_ah *ah)
 }
 
 static bool
-enter(struct vem_ah_table *table, struct ri_ah *ah)
+ah_enter(struct vem_ah_table *table, struct ri_ah *ah)
 {
 	vsw_lock(&table->lock);
-	bool placed = place(table, ah);
+	bool placed = ah_place(table, ah);
 	uint32_t room = table->room;
 	vsw_unlock(&table->lock);
 	if (placed || room == MAX_AH)
@@ -122,7 +122,7 @@ enter(struct vem_ah_table *table, struct ri_ah *ah)
 		table->last = table->room != 0 ? table->room - 1 : wider - 1;
 		table->room = wider;
 	}
-	placed = place(table, ah);
+	placed = ah_place(table, ah);
 	vsw_unlock(&table->lock);
 	free(before);
 	return placed;
@@ -172,7 +172,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 		status = target_make(context->rnic, init, &ah->target);
 	if (status == RI_SUCCESS) {
 		ah->pd = pd;
-		status = enter(&context->rnic->ahs, ah) ? RI_SUCCESS : RI_ERR_RESOURCES;
+		status = ah_enter(&context->rnic->ahs, ah) ? RI_SUCCESS : RI_ERR_RESOURCES;
 	}
 	if (status != RI_SUCCESS) {
 		free(ah);

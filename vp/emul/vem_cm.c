@@ -20,7 +20,7 @@
 #include "vem_fault.h"
 
 static void
-run_task(struct ri_rnic *rnic)
+rnic_task_run(struct ri_rnic *rnic)
 {
 	rnic->host->task_run(rnic->host->self, &rnic->task);
 }
@@ -58,7 +58,7 @@ vem_cm_tell(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reas
 
 /* Take the next request that is to be told of; the copy is raised. Called with the lock. */
 static bool
-next_offer(struct ri_rnic *rnic, struct ri_cm_event *event)
+request_next_offered(struct ri_rnic *rnic, struct ri_cm_event *event)
 {
 	if (vem_list_empty(&rnic->offered))
 		return false;
@@ -72,7 +72,7 @@ next_offer(struct ri_rnic *rnic, struct ri_cm_event *event)
 
 /* The same for a request whose peer gave up; it ends here. Called with the lock. */
 static bool
-next_gone(struct ri_rnic *rnic, struct ri_cm_event *event)
+request_next_gone(struct ri_rnic *rnic, struct ri_cm_event *event)
 {
 	if (vem_list_empty(&rnic->gone))
 		return false;
@@ -94,7 +94,7 @@ vem_cm_rnic_task(void *arg)
 	for (;;) {
 		struct vem_query *query = NULL;
 		pthread_mutex_lock(&rnic->fabric->lock);
-		bool found = next_offer(rnic, &event) || next_gone(rnic, &event);
+		bool found = request_next_offered(rnic, &event) || request_next_gone(rnic, &event);
 		if (!found)
 			query = vem_query_next_answered(rnic);
 		pthread_mutex_unlock(&rnic->fabric->lock);
@@ -208,7 +208,7 @@ vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event)
 	listen->waiting++;
 	vem_list_add(&fabric->conns, &conn->item);
 	vem_list_add(&rnic->offered, &conn->event_node);
-	run_task(rnic);
+	rnic_task_run(rnic);
 	return conn;
 }
 
@@ -270,7 +270,7 @@ vem_cm_withdraw(struct ri_qp *qp)
 		vem_conn_close(conn);
 		if (told) {
 			vem_list_add(&rnic->gone, &conn->event_node);
-			run_task(rnic);
+			rnic_task_run(rnic);
 		} else {
 			free(conn);
 		}
@@ -358,7 +358,7 @@ depths_set(struct ri_qp *qp, const struct ri_cm_params *params)
 
 /* It stands by then, or fails; whoever brings it up stops the timer. */
 static void
-patience_start(struct ri_qp *qp, uint64_t deadline)
+attempt_timer_start(struct ri_qp *qp, uint64_t deadline)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -386,7 +386,7 @@ cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 	depths_set(qp, params);
 	if (!vem_qp_move(qp, VEM_MOVE_CONNECT, NULL))
 		return RI_ERR_INVALID_STATE;
-	patience_start(qp, params->deadline);
+	attempt_timer_start(qp, params->deadline);
 	vem_qp_message(qp, VEM_MSG_CONNECT, 0, NULL);
 	return RI_SUCCESS;
 }
@@ -429,7 +429,7 @@ cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_param
 	if (status != RI_SUCCESS)
 		return status;
 	depths_set(qp, params);
-	patience_start(qp, params->deadline);
+	attempt_timer_start(qp, params->deadline);
 	return RI_SUCCESS;
 }
 

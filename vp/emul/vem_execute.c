@@ -96,7 +96,7 @@ vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
 
 /* What InfiniBand's responder announces of a fault that it refuses: it knows two kinds, and its own end. */
 static uint32_t
-event_of(const struct ri_qp *qp, uint32_t event)
+responder_event_of(const struct ri_qp *qp, uint32_t event)
 {
 	bool remote = event == RI_EVENT_QP_READ_DISABLED || event == RI_EVENT_QP_WRITE_DISABLED ||
 		      (event >= RI_EVENT_QP_STAG && event <= RI_EVENT_QP_WRAP) ||
@@ -114,7 +114,7 @@ bool
 vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault)
 {
 	struct vem_cause there = {.kind = RI_CM_BROKEN,
-				  .async = event_of(peer, fault->event),
+				  .async = responder_event_of(peer, fault->event),
 				  .detail = fault->code,
 				  .message = VEM_MSG_TERMINATE,
 				  .code = fault->code};
@@ -290,8 +290,8 @@ no_receive_taken(struct ri_qp *qp, struct ri_qp *peer, enum vsw_srq_result why)
 
 /* Place a message into the receive just taken. */
 static const struct vem_fault *
-place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans *message,
-      struct vsw_cqe *cqe)
+send_place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans *message,
+	   struct vsw_cqe *cqe)
 {
 	struct vem_spans sink;
 
@@ -331,7 +331,7 @@ invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *
 
 /* Deliver a message, with the right to the peer's receives. */
 static bool
-deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
+send_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	struct vsw_cqe cqe = {
@@ -354,7 +354,7 @@ deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
 		atomic_store(&qp->rnr_until, 0);
 
 	cqe.wr_id = peer->rx_wqe->wr_id;
-	const struct vem_fault *fault = place(peer, wqe, message, &cqe);
+	const struct vem_fault *fault = send_place(peer, wqe, message, &cqe);
 	vem_spans_end(message);
 	if (fault == NULL)
 		fault = invalidate_named(peer, wqe, &cqe);
@@ -384,7 +384,7 @@ do_send(struct ri_qp *qp, struct ri_qp *peer)
 		vem_spans_end(&message);
 		return false; /* whoever has it runs our queue when it is free */
 	}
-	bool done = deliver(qp, peer, &message);
+	bool done = send_deliver(qp, peer, &message);
 	vem_rx_leave(peer);
 	return done;
 }

@@ -117,7 +117,7 @@ srqs_of(struct ri_context *context)
 
 /* The object of that number in one context, NULL: none; *number counts on. With the context's lock. */
 static struct vem_item *
-find_in(struct vem_item *list, uint32_t *number)
+object_find_in_list(struct vem_item *list, uint32_t *number)
 {
 	if (*number == 0)
 		return vem_list_empty(list) ? NULL : list->prev;
@@ -129,7 +129,7 @@ find_in(struct vem_item *list, uint32_t *number)
 
 /* The same in all of them. On success the lock of *where is held, for the caller to release. */
 static struct vem_item *
-find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_context **where)
+object_find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_context **where)
 {
 	struct vem_faults *faults = &rnic->faults;
 	struct vem_item *found = NULL;
@@ -138,7 +138,7 @@ find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_context **wh
 	for (struct vem_item *i = faults->contexts.next; i != &faults->contexts; i = i->next) {
 		struct ri_context *context = vem_of(i, struct ri_context, item);
 		pthread_mutex_lock(&context->lock);
-		found = find_in(list(context), &number);
+		found = object_find_in_list(list(context), &number);
 		if (found != NULL) {
 			*where = context;
 			break;
@@ -169,7 +169,7 @@ each_qp(struct ri_rnic *rnic, void (*act)(struct ri_qp *qp, void *arg), void *ar
 /* --- the adapter -------------------------------------------------------------------------- */
 
 static void
-lose(struct ri_qp *qp, void *arg)
+qp_lose_connection(struct ri_qp *qp, void *arg)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
 	const struct vem_cause cause = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
@@ -180,7 +180,7 @@ lose(struct ri_qp *qp, void *arg)
 }
 
 static void
-look_if_told(struct ri_qp *qp, void *arg)
+qp_end_is_raised(struct ri_qp *qp, void *arg)
 {
 	bool *all = arg;
 
@@ -200,7 +200,7 @@ adapter_task(void *arg)
 					     .object = RI_OBJECT_RNIC};
 	bool all = true;
 
-	each_qp(rnic, look_if_told, &all);
+	each_qp(rnic, qp_end_is_raised, &all);
 	if (all)
 		up->async_event(up->self, &event);
 	else
@@ -213,14 +213,14 @@ vem_fault_adapter(struct ri_rnic *rnic)
 	if (atomic_exchange(&rnic->faults.failed, true))
 		return;
 	vem_cm_rnic_close(rnic);
-	each_qp(rnic, lose, NULL);
+	each_qp(rnic, qp_lose_connection, NULL);
 	rnic->host->task_run(rnic->host->self, &rnic->faults.task);
 }
 
 /* --- the port ----------------------------------------------------------------------------- */
 
 static void
-stir(struct ri_qp *qp, void *arg)
+qp_recheck_queues(struct ri_qp *qp, void *arg)
 {
 	(void)arg;
 	atomic_store(&qp->stirred, true);
@@ -238,7 +238,7 @@ vem_fault_port(struct ri_rnic *rnic, bool up)
 		return;
 	upcalls->async_event(upcalls->self, &event);
 	if (up)
-		each_qp(rnic, stir, NULL);
+		each_qp(rnic, qp_recheck_queues, NULL);
 }
 
 /* --- queues ------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ vem_fault_qp(struct ri_rnic *rnic, uint32_t number, const struct vem_break *how)
 	if (ib && !how->infiniband)
 		return false;
 
-	struct vem_item *item = find(rnic, qps_of, number, &where);
+	struct vem_item *item = object_find(rnic, qps_of, number, &where);
 	if (item == NULL)
 		return false;
 
@@ -274,7 +274,7 @@ vem_fault_cq(struct ri_rnic *rnic, uint32_t number, uint32_t event)
 	const struct vem_cause cause = {
 		.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE, .code = 0x0207};
 	struct ri_context *where = NULL;
-	struct vem_item *item = find(rnic, cqs_of, number, &where);
+	struct vem_item *item = object_find(rnic, cqs_of, number, &where);
 
 	if (item == NULL)
 		return false;
@@ -296,7 +296,7 @@ bool
 vem_fault_srq(struct ri_rnic *rnic, uint32_t number)
 {
 	struct ri_context *where = NULL;
-	struct vem_item *item = find(rnic, srqs_of, number, &where);
+	struct vem_item *item = object_find(rnic, srqs_of, number, &where);
 
 	if (item == NULL)
 		return false;

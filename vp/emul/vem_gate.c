@@ -246,7 +246,7 @@ others_fill(void)
 }
 
 static void
-fill(void)
+provider_fill(void)
 {
 	queues_fill();
 	others_fill();
@@ -265,6 +265,6 @@ vem_provider_entry(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, fill);
+	pthread_once(&once, provider_fill);
 	return &gated;
 }

@@ -12,7 +12,7 @@
 #define MAX_CQE (1u << 20)
 
 static void
-enter(struct ri_context *context, struct vem_item *head, struct vem_item *item)
+object_enlist(struct ri_context *context, struct vem_item *head, struct vem_item *item)
 {
 	pthread_mutex_lock(&context->lock);
 	vem_list_add(head, item);
@@ -20,7 +20,7 @@ enter(struct ri_context *context, struct vem_item *head, struct vem_item *item)
 }
 
 static void
-leave(struct ri_context *context, struct vem_item *item)
+object_unlist(struct ri_context *context, struct vem_item *item)
 {
 	pthread_mutex_lock(&context->lock);
 	vem_list_remove(item);
@@ -41,7 +41,7 @@ pd_create(struct ri_context *context, struct ri_pd **out)
 		return RI_ERR_RESOURCES;
 	}
 	pd->context = context;
-	enter(context, &context->pds, &pd->item);
+	object_enlist(context, &context->pds, &pd->item);
 	*out = pd;
 	return RI_SUCCESS;
 }
@@ -51,7 +51,7 @@ pd_destroy(struct ri_pd *pd)
 {
 	if (atomic_load(&pd->users) != 0)
 		return RI_ERR_BUSY;
-	leave(pd->context, &pd->item);
+	object_unlist(pd->context, &pd->item);
 	atomic_fetch_sub(&pd->context->rnic->pds, 1);
 	free(pd);
 	return RI_SUCCESS;
@@ -85,7 +85,7 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 		return status;
 	}
 	cq->context = context;
-	enter(context, &context->cqs, &cq->item);
+	object_enlist(context, &context->cqs, &cq->item);
 	vsw_map_cq(map, &cq->cq);
 	*out = cq;
 	return RI_SUCCESS;
@@ -109,7 +109,7 @@ cq_destroy(struct ri_cq *cq)
 {
 	if (atomic_load(&cq->cq.users) != 0)
 		return RI_ERR_BUSY;
-	leave(cq->context, &cq->item);
+	object_unlist(cq->context, &cq->item);
 	atomic_fetch_sub(&cq->context->rnic->cqs, 1);
 	vsw_cq_destroy(&cq->cq);
 	free(cq);
@@ -159,7 +159,7 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	}
 	mr->pd = pd;
 	atomic_fetch_add(&pd->users, 1);
-	enter(pd->context, &pd->context->mrs, &mr->item);
+	object_enlist(pd->context, &pd->context->mrs, &mr->item);
 	*out = mr;
 	return RI_SUCCESS;
 }
@@ -192,7 +192,7 @@ mr_dereg(struct ri_mr *mr)
 
 	if (status != RI_SUCCESS)
 		return status;
-	leave(mr->pd->context, &mr->item);
+	object_unlist(mr->pd->context, &mr->item);
 	atomic_fetch_sub(&mr->pd->users, 1);
 	free(mr);
 	return RI_SUCCESS;
@@ -217,7 +217,7 @@ mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *s
 	}
 	mw->pd = pd;
 	atomic_fetch_add(&pd->users, 1);
-	enter(pd->context, &pd->context->mws, &mw->item);
+	object_enlist(pd->context, &pd->context->mws, &mw->item);
 	*out = mw;
 	return RI_SUCCESS;
 }
@@ -233,7 +233,7 @@ static enum ri_status
 mw_free(struct ri_mw *mw)
 {
 	vsw_mw_free(mw->entry);
-	leave(mw->pd->context, &mw->item);
+	object_unlist(mw->pd->context, &mw->item);
 	atomic_fetch_sub(&mw->pd->users, 1);
 	free(mw);
 	return RI_SUCCESS;

@@ -12,7 +12,7 @@
 #include "vem.h"
 
 static void
-limits(struct ri_rnic_attr *attr)
+profile_limits(struct ri_rnic_attr *attr)
 {
 	attr->num_ports = 1;
 	attr->max_pd = 65536;
@@ -38,7 +38,7 @@ limits(struct ri_rnic_attr *attr)
 }
 
 static void
-common(struct ri_rnic_attr *attr)
+profile_common(struct ri_rnic_attr *attr)
 {
 	attr->send_invalidate = true;
 	attr->mw_narrow = true;
@@ -81,7 +81,7 @@ common(struct ri_rnic_attr *attr)
 }
 
 static void
-infiniband(struct ri_rnic_attr *attr)
+profile_infiniband(struct ri_rnic_attr *attr)
 {
 	attr->transport = RI_TRANSPORT_IB;
 	snprintf(attr->name, sizeof(attr->name), "emul:ib");
@@ -105,7 +105,7 @@ infiniband(struct ri_rnic_attr *attr)
 }
 
 static void
-iwarp(struct ri_rnic_attr *attr)
+profile_iwarp(struct ri_rnic_attr *attr)
 {
 	attr->transport = RI_TRANSPORT_IWARP;
 	snprintf(attr->name, sizeof(attr->name), "emul:iwarp");
@@ -129,12 +129,12 @@ vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr)
 	uint32_t size = attr->size < sizeof(own) ? attr->size : (uint32_t)sizeof(own);
 
 	snprintf(own.vendor, sizeof(own.vendor), "itapi");
-	limits(&own);
-	common(&own);
+	profile_limits(&own);
+	profile_common(&own);
 	if (personality == VEM_IB)
-		infiniband(&own);
+		profile_infiniband(&own);
 	else
-		iwarp(&own);
+		profile_iwarp(&own);
 	memcpy(attr, &own, size);
 	attr->size = size;
 }

@@ -18,7 +18,7 @@
 /* --- creation ----------------------------------------------------------------------------- */
 
 static enum ri_status
-init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
+qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
@@ -112,7 +112,7 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 }
 
 static void
-qp_enter(struct ri_qp *qp)
+qp_enlist(struct ri_qp *qp)
 {
 	struct ri_context *context = qp->pd->context;
 
@@ -136,7 +136,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 {
 	struct ri_rnic *rnic = pd->context->rnic;
 	struct ri_qp_init real = *init;
-	enum ri_status status = init_check(pd, init, srq);
+	enum ri_status status = qp_init_check(pd, init, srq);
 	void *pages = NULL;
 
 	if (status != RI_SUCCESS)
@@ -156,7 +156,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
 	qp_fill(qp, pd, &real);
-	qp_enter(qp);
+	qp_enlist(qp);
 	vsw_map_qp(map, &qp->sq, &qp->rq, qp, &real);
 	*init = real;
 	*out = qp;
@@ -217,7 +217,7 @@ qp_renew(struct ri_qp *qp)
 
 /* Is it in its time-wait? */
 static bool
-rests(struct ri_qp *qp)
+in_time_wait(struct ri_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -226,7 +226,7 @@ rests(struct ri_qp *qp)
 
 /* Was the end raised? Who was woken by that very event may be faster than we: a moment of patience. */
 static bool
-end_is_told(struct ri_qp *qp)
+end_is_raised(struct ri_qp *qp)
 {
 	bool over = false, telling = true;
 
@@ -250,9 +250,9 @@ qp_reset(struct ri_qp *qp, bool anew)
 	if (atomic_load(&qp->state) != RI_QPS_ERROR)
 		return RI_ERR_INVALID_STATE;
 
-	if (!end_is_told(qp) || !atomic_load(&qp->tx_flushed) || !atomic_load(&qp->rx_flushed))
+	if (!end_is_raised(qp) || !atomic_load(&qp->tx_flushed) || !atomic_load(&qp->rx_flushed))
 		return RI_ERR_STILL_FLUSHING;
-	if (!anew && rests(qp))
+	if (!anew && in_time_wait(qp))
 		return RI_ERR_TIME_WAIT;
 
 	qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->cm_timer); /* of this life */
@@ -299,7 +299,7 @@ qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 
 /* What may be changed, before anything is. */
 static enum ri_status
-modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+qp_modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	struct ri_rnic_attr can = {.size = sizeof(can)};
 
@@ -324,7 +324,7 @@ modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 static enum ri_status
 qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
-	enum ri_status status = modify_check(qp, attr, mask);
+	enum ri_status status = qp_modify_check(qp, attr, mask);
 
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE) != 0)
 		status = qp_to_state(qp, attr->state, attr->skip_time_wait);
@@ -360,7 +360,7 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 		.max_write_sge = attr->max_write_sge,
 		.max_read_sge = attr->max_read_sge,
 	};
-	enum ri_status status = init_check(qp->pd, &wanted, qp->srq);
+	enum ri_status status = qp_init_check(qp->pd, &wanted, qp->srq);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -415,7 +415,7 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 /* --- destruction -------------------------------------------------------------------------- */
 
 static void
-qp_silence(struct ri_qp *qp)
+qp_stop_callbacks(struct ri_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -437,12 +437,12 @@ vem_qp_kill(struct ri_qp *qp)
 	if (qp->ud)
 		vem_ud_leave(qp); /* nobody finds it any more */
 	vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
-	qp_silence(qp);      /* it asks for no connection any more */
-	vem_cm_withdraw(qp); /* nobody can accept what it asked for */
+	qp_stop_callbacks(qp); /* it asks for no connection any more */
+	vem_cm_withdraw(qp);   /* nobody can accept what it asked for */
 	vsw_lock(&qp->lock);
 	qp->parted = true; /* from here on the link is ours alone */
 	vsw_unlock(&qp->lock);
-	qp_silence(qp); /* who was faster has started its task again */
+	qp_stop_callbacks(qp); /* who was faster has started its task again */
 	while (atomic_load(&qp->inside) != 0)
 		sched_yield(); /* who woke it because of its SRQ */
 	if (qp->pair != NULL) {
@@ -455,7 +455,7 @@ vem_qp_kill(struct ri_qp *qp)
 	}
 	rights_take(qp);
 	vsw_srq_part(&qp->member);
-	qp_silence(qp); /* whoever was inside may have started them again */
+	qp_stop_callbacks(qp); /* whoever was inside may have started them again */
 	vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);

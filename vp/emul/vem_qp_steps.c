@@ -23,14 +23,14 @@ vem_qp_next(const struct ri_qp *qp, enum ri_qp_state state, enum vem_move move)
 }
 
 static void
-run_task(struct ri_qp *qp)
+qp_task_run(struct ri_qp *qp)
 {
 	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
 
 /* Called with the lock. */
 static void
-note_cause(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move)
+cause_record(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move)
 {
 	bool ours = (cause->message & VEM_MSG_TERMINATE) != 0;
 	uint32_t code = ours ? cause->code : cause->detail;
@@ -59,12 +59,12 @@ vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
 	enum ri_qp_state next = vem_qp_next(qp, before, move);
 	bool live = before == RI_QPS_CONNECTING || before == RI_QPS_RTS;
 	if (next != RI_QPS_NONE && cause != NULL && live && !qp->ended)
-		note_cause(qp, cause, move);
+		cause_record(qp, cause, move);
 	if (next != RI_QPS_NONE)
 		atomic_store(&qp->state, next);
 	vsw_unlock(&qp->lock);
 	if (next != before && vem_state_flushes(next))
-		run_task(qp);
+		qp_task_run(qp);
 	return next != RI_QPS_NONE;
 }
 
@@ -78,14 +78,15 @@ vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code, const stru
 	if (hello != NULL)
 		qp->heard = *hello;
 	vsw_unlock(&qp->lock);
-	run_task(qp);
+	qp_task_run(qp);
 }
 
 /* --- on the service thread ---------------------------------------------------------------- */
 
 /* A message for the peer, if it is still there. */
 static void
-message_peer(struct ri_qp *qp, enum vem_msg message, uint32_t code, const struct vem_hello *hello)
+peer_send_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
+		  const struct vem_hello *hello)
 {
 	struct ri_qp *peer = qp->pair != NULL ? vem_peer_get(qp) : NULL;
 
@@ -97,7 +98,7 @@ message_peer(struct ri_qp *qp, enum vem_msg message, uint32_t code, const struct
 
 /* The handshake is over on this side: tell, and only then let data move. */
 static void
-come_up(struct ri_qp *qp, const struct vem_hello *hello)
+qp_come_up(struct ri_qp *qp, const struct vem_hello *hello)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -109,9 +110,9 @@ come_up(struct ri_qp *qp, const struct vem_hello *hello)
 	vem_sq_run(qp);
 	vem_peer_nudge(qp);
 	if (qp->passive && qp->rnic->fabric->personality == VEM_IWARP)
-		message_peer(qp, VEM_MSG_REPLY, 0, &qp->said);
+		peer_send_message(qp, VEM_MSG_REPLY, 0, &qp->said);
 	else if (!qp->passive && qp->rnic->fabric->personality == VEM_IB)
-		message_peer(qp, VEM_MSG_CONFIRM, 0, &qp->said);
+		peer_send_message(qp, VEM_MSG_CONFIRM, 0, &qp->said);
 }
 
 static void
@@ -126,7 +127,7 @@ reply_arrived(struct ri_qp *qp, const struct vem_hello *hello)
 	if (hello->ird_ord && atomic_load(&qp->ord) > hello->ird)
 		atomic_store(&qp->ord, hello->ird);
 	if (!qp->to.three_way) {
-		come_up(qp, hello);
+		qp_come_up(qp, hello);
 		return;
 	}
 	host->timer_stop(host->self, &qp->cm_timer);
@@ -167,7 +168,7 @@ peer_ended(struct ri_qp *qp, uint32_t messages, uint32_t code)
 
 /* One word to the peer that it is over, by the cause. */
 static void
-part(struct ri_qp *qp)
+peer_tell_end(struct ri_qp *qp)
 {
 	bool ib = qp->rnic->fabric->personality == VEM_IB;
 
@@ -181,13 +182,13 @@ part(struct ri_qp *qp)
 		return;
 	if (message == VEM_MSG_TERMINATE && ib)
 		message = VEM_MSG_LOST;
-	message_peer(qp, (enum vem_msg)message, code,
-		     message == VEM_MSG_REFUSED ? &qp->said : NULL);
+	peer_send_message(qp, (enum vem_msg)message, code,
+			  message == VEM_MSG_REFUSED ? &qp->said : NULL);
 }
 
 /* A queue pair that was connected may not be used again at once: packets may still be about. */
 static void
-rest(struct ri_qp *qp)
+time_wait_begin(struct ri_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t time_wait = qp->rnic->time_wait;
@@ -198,7 +199,7 @@ rest(struct ri_qp *qp)
 
 /* What the application is told, once, after everything is flushed. */
 static void
-tell_end(struct ri_qp *qp)
+end_events_raise(struct ri_qp *qp)
 {
 	struct ri_async_event event = {.object = RI_OBJECT_QP, .ctx = qp->ctx};
 	const struct ri_upcalls *up = qp->rnic->upcalls;
@@ -209,7 +210,7 @@ tell_end(struct ri_qp *qp)
 	struct vem_hello heard = qp->heard;
 	qp->telling = due;
 	if (due)
-		rest(qp);
+		time_wait_begin(qp);
 	vsw_unlock(&qp->lock);
 	if (!due)
 		return;
@@ -230,20 +231,20 @@ tell_end(struct ri_qp *qp)
 
 /* In a state that flushes: bring it to its end. */
 static void
-wind_up(struct ri_qp *qp)
+qp_wind_up(struct ri_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
 	vem_cm_withdraw(qp);
 	host->timer_stop(host->self, &qp->cm_timer);
-	part(qp);
+	peer_tell_end(qp);
 	vem_sq_run(qp);
 	vem_rq_run(qp);
 	/* If another thread holds a right, it flushes and has this task run again. */
 	if (!atomic_load(&qp->tx_flushed) || !atomic_load(&qp->rx_flushed))
 		return;
 	vem_qp_move(qp, VEM_MOVE_CLOSED, NULL);
-	tell_end(qp);
+	end_events_raise(qp);
 }
 
 void
@@ -263,7 +264,7 @@ vem_qp_task(void *arg)
 	if ((messages & VEM_MSG_REPLY) != 0)
 		reply_arrived(qp, &heard);
 	if ((messages & (VEM_MSG_OPEN | VEM_MSG_CONFIRM)) != 0)
-		come_up(qp, (messages & VEM_MSG_CONFIRM) != 0 ? &heard : NULL);
+		qp_come_up(qp, (messages & VEM_MSG_CONFIRM) != 0 ? &heard : NULL);
 	peer_ended(qp, messages, code);
 	if (atomic_exchange(&qp->limits_new, false))
 		vem_receive_limits(qp);
@@ -272,5 +273,5 @@ vem_qp_task(void *arg)
 		vem_peer_nudge(qp);
 	}
 	if (vem_state_flushes(atomic_load(&qp->state)))
-		wind_up(qp);
+		qp_wind_up(qp);
 }

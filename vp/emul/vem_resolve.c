@@ -54,7 +54,7 @@ vem_query_next_answered(struct ri_rnic *rnic)
 
 /* Its listener is told that nobody wants an answer any more. */
 static void
-withdraw(struct vem_query *query)
+query_withdraw(struct vem_query *query)
 {
 	struct vem_conn *conn = query->conn;
 
@@ -73,7 +73,7 @@ withdraw(struct vem_query *query)
 
 /* That of this context, or any if `any`; NULL: none. */
 static struct vem_query *
-find(struct vem_fabric *fabric, const struct ri_context *context, uint64_t ctx, bool any)
+query_find(struct vem_fabric *fabric, const struct ri_context *context, uint64_t ctx, bool any)
 {
 	for (struct vem_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
 		struct vem_query *query = vem_of(i, struct vem_query, item);
@@ -85,7 +85,7 @@ find(struct vem_fabric *fabric, const struct ri_context *context, uint64_t ctx, 
 
 /* The question goes out. */
 static void
-put(struct vem_query *query, const struct ri_cm_params *params)
+query_send(struct vem_query *query, const struct ri_cm_params *params)
 {
 	const struct ri_service_answer unknown = {.status = RI_SERVICE_UNKNOWN};
 	const struct ri_service_answer full = {.status = RI_SERVICE_REJECTED};
@@ -126,28 +126,28 @@ vem_query_free(struct vem_query *query)
 
 /* On the service thread: nobody answered in time. */
 static void
-late(void *arg)
+query_timeout(void *arg)
 {
 	const struct ri_service_answer none = {.status = RI_SERVICE_REJECTED};
 	struct vem_query *query = arg;
 	struct vem_fabric *fabric = query->rnic->fabric;
 
 	pthread_mutex_lock(&fabric->lock);
-	withdraw(query);
+	query_withdraw(query);
 	vem_query_answer(query, &none);
 	pthread_mutex_unlock(&fabric->lock);
 }
 
 /* One that nobody was told the answer of leaves the fabric; false: there is none. */
 static bool
-end(struct ri_context *context, uint64_t ctx, bool any)
+query_end(struct ri_context *context, uint64_t ctx, bool any)
 {
 	struct vem_fabric *fabric = context->rnic->fabric;
 
 	pthread_mutex_lock(&fabric->lock);
-	struct vem_query *query = find(fabric, context, ctx, any);
+	struct vem_query *query = query_find(fabric, context, ctx, any);
 	if (query != NULL) {
-		withdraw(query);
+		query_withdraw(query);
 		vem_list_remove(&query->item);
 		vem_list_remove(&query->event_node);
 		query->answered = true; /* its timer comes too late */
@@ -159,7 +159,7 @@ end(struct ri_context *context, uint64_t ctx, bool any)
 
 /* After this no upcall of an answer is under way; what else there is to tell is told by the next. */
 static void
-settle(struct ri_rnic *rnic)
+answers_settle(struct ri_rnic *rnic)
 {
 	rnic->host->task_stop(rnic->host->self, &rnic->task);
 	rnic->host->task_run(rnic->host->self, &rnic->task);
@@ -168,9 +168,9 @@ settle(struct ri_rnic *rnic)
 void
 vem_query_end_all(struct ri_context *context)
 {
-	while (end(context, 0, true))
+	while (query_end(context, 0, true))
 		;
-	settle(context->rnic);
+	answers_settle(context->rnic);
 }
 
 /* --- verbs --------------------------------------------------------------------------------- */
@@ -178,12 +178,12 @@ vem_query_end_all(struct ri_context *context)
 void
 vem_resolve_cancel(struct ri_context *context, uint64_t ctx)
 {
-	(void)end(context, ctx, false);
-	settle(context->rnic);
+	(void)query_end(context, ctx, false);
+	answers_settle(context->rnic);
 }
 
 static enum ri_status
-params_check(const struct vem_fabric *fabric, const struct ri_cm_params *params)
+query_params_check(const struct vem_fabric *fabric, const struct ri_cm_params *params)
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
@@ -201,7 +201,7 @@ vem_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params 
 {
 	struct ri_rnic *rnic = context->rnic;
 	struct vem_fabric *fabric = rnic->fabric;
-	enum ri_status status = params_check(fabric, params);
+	enum ri_status status = query_params_check(fabric, params);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -216,18 +216,18 @@ vem_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params 
 					    .peer = params->peer,
 					    .local = params->local,
 					    .service = params->service};
-	query->timer = (struct ri_timer){.fire = late, .arg = query};
+	query->timer = (struct ri_timer){.fire = query_timeout, .arg = query};
 	bool arrives = vem_addr_source(fabric, &params->peer, &query->event.local) &&
 		       !vem_fault_offline(rnic);
 
 	pthread_mutex_lock(&fabric->lock);
-	bool busy = find(fabric, context, ctx, false) != NULL;
+	bool busy = query_find(fabric, context, ctx, false) != NULL;
 	if (!busy) {
 		vem_list_add(&fabric->queries, &query->item);
 		if (params->deadline != RI_NEVER)
 			rnic->host->timer_start(rnic->host->self, &query->timer, params->deadline);
 		if (arrives)
-			put(query, params);
+			query_send(query, params);
 	}
 	pthread_mutex_unlock(&fabric->lock);
 	if (busy)

@@ -81,14 +81,14 @@ struct command {
 };
 
 static bool
-is(const struct command *command, unsigned at, const char *word)
+word_is(const struct command *command, unsigned at, const char *word)
 {
 	return strcmp(command->word[at], word) == 0;
 }
 
 /* False: it is too long. */
 static bool
-split(struct command *command, const char *text, size_t len)
+command_split(struct command *command, const char *text, size_t len)
 {
 	char *rest = NULL;
 
@@ -150,9 +150,9 @@ read_call(const struct command *command, struct order *order)
 	uint32_t call = 0;
 	size_t s = 0;
 
-	while (call < VEM_CALL_COUNT && !is(command, 1, calls[call]))
+	while (call < VEM_CALL_COUNT && !word_is(command, 1, calls[call]))
 		call++;
-	while (s < sizeof(statuses) / sizeof(statuses[0]) && !is(command, 3, statuses[s].name))
+	while (s < sizeof(statuses) / sizeof(statuses[0]) && !word_is(command, 3, statuses[s].name))
 		s++;
 	if (command->count != 4)
 		return "wanted: call VERB N STATUS";
@@ -171,10 +171,10 @@ read_call(const struct command *command, struct order *order)
 static const char *
 read_port(const struct command *command, struct order *order)
 {
-	if (command->count != 2 || (!is(command, 1, "up") && !is(command, 1, "down")))
+	if (command->count != 2 || (!word_is(command, 1, "up") && !word_is(command, 1, "down")))
 		return "wanted: port up, or port down";
 	order->kind = ORDER_PORT;
-	order->up = is(command, 1, "up");
+	order->up = word_is(command, 1, "up");
 	return NULL;
 }
 
@@ -194,14 +194,14 @@ read_break(const struct command *command, struct order *order)
 static const char *
 read_fail(const struct command *command, struct order *order)
 {
-	bool full = is(command, 0, "full");
-	bool qp = !full && is(command, 1, "qp");
+	bool full = word_is(command, 0, "full");
+	bool qp = !full && word_is(command, 1, "qp");
 
-	if (!full && is(command, 1, "adapter") && command->count == 2) {
+	if (!full && word_is(command, 1, "adapter") && command->count == 2) {
 		order->kind = ORDER_ADAPTER;
 		return NULL;
 	}
-	if (!qp && !is(command, 1, "cq") && (full || !is(command, 1, "srq")))
+	if (!qp && !word_is(command, 1, "cq") && (full || !word_is(command, 1, "srq")))
 		return full ? "wanted: full cq N" : "wanted: fail adapter, or fail qp, cq or srq N";
 	if (command->count < 3 || !number_of(command->word[2], &order->number))
 		return "which one?";
@@ -209,7 +209,7 @@ read_fail(const struct command *command, struct order *order)
 		return "too many words";
 	if (qp)
 		return read_break(command, order);
-	order->kind = is(command, 1, "cq") ? ORDER_CQ : ORDER_SRQ;
+	order->kind = word_is(command, 1, "cq") ? ORDER_CQ : ORDER_SRQ;
 	order->event = full ? RI_EVENT_CQ_OVERFLOW : RI_EVENT_CQ_OP_ERROR;
 	return NULL;
 }
@@ -222,20 +222,20 @@ read_order(const char *text, size_t len, struct order *order)
 	memset(order, 0, sizeof(*order));
 	if (memchr(text, '\0', len) != NULL)
 		return "no text";
-	if (!split(&command, text, len))
+	if (!command_split(&command, text, len))
 		return "too long";
-	if (is(&command, 0, "call"))
+	if (word_is(&command, 0, "call"))
 		return read_call(&command, order);
-	if (is(&command, 0, "port"))
+	if (word_is(&command, 0, "port"))
 		return read_port(&command, order);
-	if (is(&command, 0, "fail") || is(&command, 0, "full"))
+	if (word_is(&command, 0, "fail") || word_is(&command, 0, "full"))
 		return read_fail(&command, order);
 	return "no such command";
 }
 
 /* Carry it out; returns the answer. */
 static const char *
-carry_out(struct ri_rnic *rnic, const struct order *order)
+order_run(struct ri_rnic *rnic, const struct order *order)
 {
 	bool done = true;
 
@@ -264,19 +264,19 @@ carry_out(struct ri_rnic *rnic, const struct order *order)
 
 /* Do what the text says; returns the answer. */
 static const char *
-obey(struct ri_rnic *rnic, const char *text, size_t len)
+command_run(struct ri_rnic *rnic, const char *text, size_t len)
 {
 	struct order order;
 	const char *wrong = read_order(text, len, &order);
 
-	return wrong != NULL ? wrong : carry_out(rnic, &order);
+	return wrong != NULL ? wrong : order_run(rnic, &order);
 }
 
 /* --- what the environment says ------------------------------------------------------------ */
 
 /* One line for people; what could harm a terminal is left out. */
 static void
-complain(struct ri_rnic *rnic, const char *about, size_t len, const char *what)
+refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *what)
 {
 	char text[2 * LINE_MAX_];
 	int shown = len < 80 ? (int)len : 80;
@@ -307,16 +307,16 @@ next_command(const char **rest, size_t *len)
 
 /* A command that cannot be read, or that names what is not there, is refused; the others are carried out. */
 static void
-obey_environment(struct ri_rnic *rnic)
+environment_run(struct ri_rnic *rnic)
 {
 	const char *rest = secure_getenv("ITAPI_EMUL_FAULTS");
 	const char *text = NULL;
 	size_t len = 0;
 
 	while (rest != NULL && (text = next_command(&rest, &len)) != NULL) {
-		const char *answer = obey(rnic, text, len);
+		const char *answer = command_run(rnic, text, len);
 		if (strcmp(answer, "ok") != 0)
-			complain(rnic, text, len, answer);
+			refusal_log(rnic, text, len, answer);
 	}
 }
 
@@ -324,7 +324,7 @@ obey_environment(struct ri_rnic *rnic)
 
 /* On the service thread: a command is there, or the tester has gone. */
 static void
-hear(void *arg, uint32_t events)
+control_readable(void *arg, uint32_t events)
 {
 	struct ri_rnic *rnic = arg;
 	char text[LINE_MAX_];
@@ -332,7 +332,7 @@ hear(void *arg, uint32_t events)
 
 	(void)events;
 	if (len > 0) {
-		const char *answer = obey(rnic, text, (size_t)len);
+		const char *answer = command_run(rnic, text, (size_t)len);
 		(void)!send(rnic->faults.control.fd, answer, strlen(answer),
 			    MSG_NOSIGNAL | MSG_DONTWAIT);
 	} else if (len == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -343,7 +343,7 @@ hear(void *arg, uint32_t events)
 
 /* A socket that is connected to the tester, -1: none. */
 static int
-dial(const char *path)
+control_connect(const char *path)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 
@@ -368,20 +368,20 @@ vem_script_start(struct ri_rnic *rnic)
 	const char *path = secure_getenv("ITAPI_EMUL_CONTROL");
 	const char *name = rnic->fabric->personality == VEM_IB ? "emul:ib" : "emul:iwarp";
 
-	obey_environment(rnic);
+	environment_run(rnic);
 	if (path == NULL || *path == '\0')
 		return;
-	control->fd = dial(path);
+	control->fd = control_connect(path);
 	if (control->fd < 0) {
-		complain(rnic, path, strlen(path), "nobody listens there");
+		refusal_log(rnic, path, strlen(path), "nobody listens there");
 		return;
 	}
-	control->fire = hear;
+	control->fire = control_readable;
 	control->arg = rnic;
 	control->events = RI_WATCH_IN;
 	(void)!send(control->fd, name, strlen(name), MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (rnic->host->watch_start(rnic->host->self, control) != RI_SUCCESS) {
-		complain(rnic, path, strlen(path), "cannot be watched");
+		refusal_log(rnic, path, strlen(path), "cannot be watched");
 		close(control->fd);
 		control->fd = -1;
 	}

@@ -69,7 +69,7 @@ vem_receive_limits(struct ri_qp *qp)
 
 /* A member may go on: the message that waits for it is with its peer. */
 static void
-wake(struct vsw_srq_member *member)
+srq_member_wake(struct vsw_srq_member *member)
 {
 	vem_peer_nudge(vem_of(member, struct ri_qp, member));
 }
@@ -81,7 +81,7 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 {
 	struct ri_rnic *rnic = pd->context->rnic;
 	const struct vsw_srq_params params = {
-		.host = rnic->host, .upcalls = rnic->upcalls, .pd = pd, .wake = wake};
+		.host = rnic->host, .upcalls = rnic->upcalls, .pd = pd, .wake = srq_member_wake};
 	enum ri_status status = RI_ERR_RESOURCES;
 	struct ri_srq *srq = NULL;
 

@@ -30,7 +30,7 @@
 /* --- who is there ------------------------------------------------------------------------- */
 
 static struct vem_item *
-row_of(struct vem_fabric *fabric, uint32_t qpn)
+ud_row_of(struct vem_fabric *fabric, uint32_t qpn)
 {
 	return &fabric->ud_rows[qpn % VEM_UD_ROWS];
 }
@@ -41,7 +41,7 @@ vem_ud_enter(struct ri_qp *qp)
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
 	vsw_lock(&fabric->ud_lock);
-	vem_list_add(row_of(fabric, qp->who.qpn), &qp->ud_item);
+	vem_list_add(ud_row_of(fabric, qp->who.qpn), &qp->ud_item);
 	vsw_unlock(&fabric->ud_lock);
 }
 
@@ -59,7 +59,7 @@ vem_ud_leave(struct ri_qp *qp)
 static struct ri_qp *
 receiver_get(struct vem_fabric *fabric, uint32_t qpn)
 {
-	struct vem_item *row = row_of(fabric, qpn);
+	struct vem_item *row = ud_row_of(fabric, qpn);
 	struct ri_qp *found = NULL;
 
 	vsw_lock(&fabric->ud_lock);
@@ -101,7 +101,7 @@ vem_ud_is_idle(struct ri_qp *qp)
 
 /* The queue pair ends for a reason of its own. */
 static void
-fail(struct ri_qp *qp, enum ri_wc_status status)
+ud_qp_fail(struct ri_qp *qp, enum ri_wc_status status)
 {
 	bool protection = status == RI_WC_LOCAL_PROTECTION;
 	struct vem_cause cause = {.kind = RI_CM_BROKEN,
@@ -124,8 +124,8 @@ receive_ready(struct ri_qp *qp, uint32_t length)
 
 /* Header and data into the receive at hand. */
 static enum ri_wc_status
-place(struct ri_qp *to, const struct vem_target *target, const struct vem_spans *message,
-      uint32_t length)
+ud_place(struct ri_qp *to, const struct vem_target *target, const struct vem_spans *message,
+	 uint32_t length)
 {
 	uint32_t counted = ((length + 3) & ~3u) + PACKET_OVERHEAD;
 	struct vem_spans sink;
@@ -145,7 +145,7 @@ place(struct ri_qp *to, const struct vem_target *target, const struct vem_spans 
 
 /* With the right to the receives of `to`. */
 static void
-deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message)
+ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 
@@ -156,7 +156,7 @@ deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *messag
 		.wr_id = to->rx_wqe->wr_id,
 		.qp_ctx = to->ctx,
 		.byte_len = VEM_GRH + wqe->length,
-		.status = (uint8_t)place(to, &qp->tx_target, message, wqe->length),
+		.status = (uint8_t)ud_place(to, &qp->tx_target, message, wqe->length),
 		.opcode = RI_OP_RECV_UD,
 		.flags = RI_WC_RECEIVE | RI_WC_GRH,
 		.src_qpn = qp->who.qpn,
@@ -169,13 +169,13 @@ deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *messag
 		cqe.flags |= RI_WC_SOLICITED;
 	atomic_store(&to->rx_have, false);
 	if (cqe.status != RI_WC_SUCCESS)
-		fail(to, (enum ri_wc_status)cqe.status);
+		ud_qp_fail(to, (enum ri_wc_status)cqe.status);
 	vem_rq_complete(to, &cqe);
 }
 
 /* The key that travels: a controlled one only if the sender may use it, else its own stands in. */
 static uint32_t
-key_of(const struct ri_qp *qp)
+ud_key_of(const struct ri_qp *qp)
 {
 	uint32_t key = qp->tx_wqe->u.ud.qkey;
 
@@ -186,7 +186,7 @@ key_of(const struct ri_qp *qp)
 
 /* False: somebody else has the right to the receives; the datagram is not lost for that. */
 static bool
-hand_over(struct ri_qp *qp, const struct vem_spans *message)
+ud_hand_over(struct ri_qp *qp, const struct vem_spans *message)
 {
 	struct ri_qp *to = receiver_get(qp->rnic->fabric, qp->tx_wqe->u.ud.qpn);
 	bool done = true;
@@ -197,10 +197,10 @@ hand_over(struct ri_qp *qp, const struct vem_spans *message)
 		receiver_put(to);
 		return true;
 	}
-	if (atomic_load(&to->qkey) == key_of(qp)) {
+	if (atomic_load(&to->qkey) == ud_key_of(qp)) {
 		done = vsw_role_take(&to->rx);
 		if (done) {
-			deliver(qp, to, message);
+			ud_deliver(qp, to, message);
 			vem_rx_leave(to);
 		}
 	}
@@ -211,12 +211,12 @@ hand_over(struct ri_qp *qp, const struct vem_spans *message)
 /* --- sending ------------------------------------------------------------------------------ */
 
 static bool
-finish(struct ri_qp *qp, enum ri_wc_status status)
+ud_request_finish(struct ri_qp *qp, enum ri_wc_status status)
 {
 	atomic_store(&qp->tx_target_have, false);
 	/* First the state: who learns of the failure may begin anew at once. */
 	if (status != RI_WC_SUCCESS)
-		fail(qp, status);
+		ud_qp_fail(qp, status);
 	vem_sq_complete(qp, status);
 	return true;
 }
@@ -229,21 +229,21 @@ vem_ud_execute(struct ri_qp *qp)
 	struct vem_spans message;
 
 	if (wqe->opcode != RI_OP_SEND_UD || wqe->num_sge > VEM_MAX_SGE)
-		return finish(qp, RI_WC_LOCAL_QP); /* the entry lies */
+		return ud_request_finish(qp, RI_WC_LOCAL_QP); /* the entry lies */
 	if (wqe->length > VEM_MAX_DATAGRAM)
-		return finish(qp, RI_WC_LOCAL_LENGTH);
+		return ud_request_finish(qp, RI_WC_LOCAL_LENGTH);
 	/* Once found the way stays, whatever happens to the address handle meanwhile. */
 	if (!atomic_load(&qp->tx_target_have) &&
 	    !vem_ah_find(qp->rnic, wqe->u.ud.ah, qp->pd, &qp->tx_target))
-		return finish(qp, RI_WC_LOCAL_QP);
+		return ud_request_finish(qp, RI_WC_LOCAL_QP);
 	atomic_store(&qp->tx_target_have, true);
 	if (vem_spans_begin(qp->rnic->mem, &qp->who, wqe, wqe->length, RI_ACCESS_LOCAL_READ,
 			    &message) != VSW_MEM_OK)
-		return finish(qp, RI_WC_LOCAL_PROTECTION);
-	bool done = hand_over(qp, &message);
+		return ud_request_finish(qp, RI_WC_LOCAL_PROTECTION);
+	bool done = ud_hand_over(qp, &message);
 	vem_spans_end(&message);
 	if (done)
-		return finish(qp, RI_WC_SUCCESS);
+		return ud_request_finish(qp, RI_WC_SUCCESS);
 	atomic_store(&qp->stirred, true);
 	host->task_run(host->self, &qp->task);
 	return false;

@@ -28,7 +28,7 @@ rdmap_inbound_init(struct rdmap_inbound *in)
 
 /* Versions, opcode, T, QN, size and L: what can be told from the header alone. */
 static enum rdmap_fault
-well_formed(const struct rdmap_inbound *in, const struct ddp_segment *seg)
+header_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 {
 	const struct rdmap_rule *rule = &rdmap_rules[rdmap_opcode_of(seg->rdmap_control)];
 
@@ -51,7 +51,7 @@ well_formed(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 
 /* If a message is under way, is this segment of it? */
 static enum rdmap_fault
-continues_message(const struct rdmap_inbound *in, const struct ddp_segment *seg)
+message_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 {
 	enum rdmap_opcode opcode = rdmap_opcode_of(seg->rdmap_control);
 
@@ -72,7 +72,7 @@ continues_message(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 
 /* MSN and MO, and room for a request. */
 static enum rdmap_fault
-untagged_fits(const struct rdmap_inbound *in, const struct ddp_segment *seg)
+untagged_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 {
 	bool request = seg->qn == DDP_QN_READ_REQUEST;
 	bool under_way = in->in_message && seg->qn == DDP_QN_SEND;
@@ -90,7 +90,7 @@ untagged_fits(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 
 /* A Read Response must be the next part of the Read that has waited longest, and L must come with its end. */
 static enum rdmap_fault
-response_fits(const struct rdmap_inbound *in, const struct ddp_segment *seg)
+response_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 {
 	if (in->awaited != RDMAP_AWAITS_READ)
 		return RDMAP_FAULT_RESPONSE_UNEXPECTED;
@@ -107,16 +107,16 @@ enum rdmap_fault
 rdmap_check_header(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 {
 	enum rdmap_opcode opcode = rdmap_opcode_of(seg->rdmap_control);
-	enum rdmap_fault fault = well_formed(in, seg);
+	enum rdmap_fault fault = header_check(in, seg);
 
 	if (fault == RDMAP_FAULT_NONE)
-		fault = continues_message(in, seg);
+		fault = message_check(in, seg);
 	if (fault == RDMAP_FAULT_NONE && !seg->tagged)
-		fault = untagged_fits(in, seg);
+		fault = untagged_check(in, seg);
 	if (fault != RDMAP_FAULT_NONE)
 		return fault;
 	if (opcode == RDMAP_READ_RESPONSE)
-		return response_fits(in, seg);
+		return response_check(in, seg);
 	if (opcode == RDMAP_ATOMIC_RESPONSE && in->awaited != RDMAP_AWAITS_ATOMIC)
 		return RDMAP_FAULT_RESPONSE_UNEXPECTED;
 	return RDMAP_FAULT_NONE;

@@ -167,7 +167,7 @@ add_fields(uint64_t a, uint64_t b, uint64_t ends)
 }
 
 static uint64_t
-changed(uint64_t old, const struct rdmap_atomic_request *m)
+word_changed(uint64_t old, const struct rdmap_atomic_request *m)
 {
 	if (m->operation == RDMAP_ATOMIC_FETCH_ADD)
 		return add_fields(old, m->data, m->mask);
@@ -198,8 +198,8 @@ viw_atomic_respond(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdm
 		return false;
 	}
 	m.original = __atomic_load_n(word, __ATOMIC_SEQ_CST);
-	while (!__atomic_compare_exchange_n(word, &m.original, changed(m.original, &r->a), false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	while (!__atomic_compare_exchange_n(word, &m.original, word_changed(m.original, &r->a),
+					    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		continue;
 	vsw_mem_end(&use);
 	tx->atomic_msn++;

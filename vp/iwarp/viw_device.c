@@ -19,7 +19,7 @@
 #define SINGLE "iwarp:"
 
 static void
-describe(struct ri_device_desc *desc, const char *interface, uint32_t ports)
+device_describe(struct ri_device_desc *desc, const char *interface, uint32_t ports)
 {
 	memset(desc, 0, sizeof(*desc));
 	desc->transport = RI_TRANSPORT_IWARP;
@@ -48,9 +48,9 @@ viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *co
 		return status;
 	*count = ports + 1;
 	if (room > 0)
-		describe(&descs[0], NULL, ports);
+		device_describe(&descs[0], NULL, ports);
 	for (uint32_t i = 0; i < ports && i + 1 < room; i++)
-		describe(&descs[i + 1], list[i].name, 1);
+		device_describe(&descs[i + 1], list[i].name, 1);
 	return RI_SUCCESS;
 }
 
@@ -89,7 +89,7 @@ static const struct vsw_doorbell doorbell = {
 
 /* What moves data, and what hears of the interfaces. */
 static enum ri_status
-engines_start(struct viw_rnic *rnic)
+rnic_start(struct viw_rnic *rnic)
 {
 	enum ri_status status = viw_engine_start(&rnic->engine, rnic->host);
 
@@ -125,7 +125,7 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	pthread_mutex_init(&rnic->lock, NULL);
 	status = vsw_mem_table_create(rnic->host, VIW_MAX_MR, RI_KEY_PROVIDER, &rnic->mem);
 	if (status == RI_SUCCESS) {
-		status = engines_start(rnic);
+		status = rnic_start(rnic);
 		if (status != RI_SUCCESS)
 			vsw_mem_table_destroy(rnic->mem);
 	}

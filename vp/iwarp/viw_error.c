@@ -131,7 +131,7 @@ end_commit(struct viw_qp *qp, enum viw_qp_move move)
 
 /* Keep a copy of a Terminate for query: the octets behind its DDP header. */
 static void
-keep_terminate(struct viw_end *end, const uint8_t *payload, size_t len, bool sent)
+terminate_keep_copy(struct viw_end *end, const uint8_t *payload, size_t len, bool sent)
 {
 	if (len > sizeof(end->terminate))
 		len = sizeof(end->terminate);
@@ -143,13 +143,13 @@ keep_terminate(struct viw_end *end, const uint8_t *payload, size_t len, bool sen
 
 /* Keep the frame of a Terminate to send, and its copy. */
 static void
-queue_terminate(struct viw_end *end, uint32_t size)
+terminate_queue(struct viw_end *end, uint32_t size)
 {
 	uint32_t ulpdu_len = wire_load_be16(end->fpdu);
 
 	end->fpdu_len = (uint8_t)size;
-	keep_terminate(end, end->fpdu + MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE,
-		       ulpdu_len - DDP_UNTAGGED_SIZE, true);
+	terminate_keep_copy(end, end->fpdu + MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE,
+			    ulpdu_len - DDP_UNTAGGED_SIZE, true);
 }
 
 void
@@ -162,7 +162,7 @@ viw_fault(struct viw_qp *qp, enum rdmap_fault fault, const struct rdmap_offender
 		return;
 	end->event = event != 0 ? event : viw_fault_event(fault);
 	end->detail = rdmap_fault_code(fault);
-	queue_terminate(end, rdmap_terminate_fpdu(end->fpdu, fault, offender, qp->crc));
+	terminate_queue(end, rdmap_terminate_fpdu(end->fpdu, fault, offender, qp->crc));
 	end_commit(qp, VIW_MOVE_FAULT);
 }
 
@@ -178,7 +178,7 @@ viw_terminate_in(struct viw_qp *qp, const uint8_t *payload, uint32_t len)
 		(void)rdmap_terminate_read(payload, len, &t); /* all zero if it is too short */
 	qp->end.event = RI_EVENT_QP_TERMINATE_RECEIVED;
 	qp->end.detail = t.code;
-	keep_terminate(&qp->end, payload, len, false);
+	terminate_keep_copy(&qp->end, payload, len, false);
 	end_commit(qp, VIW_MOVE_TERMINATE_IN);
 }
 
@@ -216,7 +216,7 @@ viw_end_by_caller(struct viw_qp *qp, enum viw_qp_move move, uint32_t event, uint
 		end->orderly = move == VIW_MOVE_TO_CLOSING;
 	}
 	if (move == VIW_MOVE_TO_TERMINATE)
-		queue_terminate(end, rdmap_terminate_code_fpdu(end->fpdu, code, qp->crc));
+		terminate_queue(end, rdmap_terminate_code_fpdu(end->fpdu, code, qp->crc));
 	end_commit(qp, move); /* what follows is not done here: a control verb makes no upcall */
 	return RI_SUCCESS;
 }

@@ -50,7 +50,7 @@ after_fork_child(void)
 }
 
 static void
-install(void)
+fork_handlers_install(void)
 {
 	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
@@ -60,7 +60,7 @@ viw_fork_add(int fd)
 {
 	bool ok = true;
 
-	pthread_once(&fork_once, install);
+	pthread_once(&fork_once, fork_handlers_install);
 	pthread_mutex_lock(&fork_lock);
 	if (fork_count == fork_room) {
 		unsigned room = fork_room == 0 ? 64 : fork_room * 2;

@@ -76,7 +76,7 @@ viw_qp_free_all(struct viw_rnic *rnic)
 /* --- create -------------------------------------------------------------------------------- */
 
 static enum ri_status
-init_check(const struct viw_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
+qp_init_check(const struct viw_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
 {
 	if (init->type != RI_QP_RC)
 		return RI_ERR_UNSUPPORTED;
@@ -110,7 +110,7 @@ wqe_grow(struct vsw_wqe **wqe, uint32_t sges)
 
 /* Rings of all kinds. */
 static enum ri_status
-rings_make(struct viw_qp *qp, struct ri_qp_init *init)
+qp_rings_create(struct viw_qp *qp, struct ri_qp_init *init)
 {
 	uint32_t sq_sge = most(VIW_MAX_READ, most(init->max_send_sge, init->max_write_sge));
 	uint32_t rq_sge = qp->srq != NULL ? qp->srq->srq.wq.max_sge : init->max_recv_sge;
@@ -164,7 +164,7 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	  struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
 	struct viw_pd *pd = (struct viw_pd *)ri_pd;
-	enum ri_status status = init_check(pd, init, srq);
+	enum ri_status status = qp_init_check(pd, init, srq);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -172,7 +172,7 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
 	qp->srq = (struct viw_srq *)srq;
-	status = rings_make(qp, init);
+	status = qp_rings_create(qp, init);
 	if (status != RI_SUCCESS) {
 		qp_free(qp);
 		return status;
@@ -294,7 +294,7 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 
 /* Back to IDLE: nothing may be left of the last connection but its Terminate copy. */
 static enum ri_status
-to_idle(struct viw_qp *qp)
+qp_to_idle(struct viw_qp *qp)
 {
 	enum ri_qp_state state = viw_qp_state(qp);
 
@@ -314,11 +314,11 @@ to_idle(struct viw_qp *qp)
 }
 
 static enum ri_status
-modify_state(struct viw_qp *qp, uint32_t state)
+qp_modify_state(struct viw_qp *qp, uint32_t state)
 {
 	switch (state) {
 	case RI_QPS_IDLE:
-		return to_idle(qp);
+		return qp_to_idle(qp);
 	case RI_QPS_CLOSING:
 		return viw_end_by_caller(qp, VIW_MOVE_TO_CLOSING, RI_EVENT_QP_LLP_CLOSE_COMPLETE,
 					 0);
@@ -334,7 +334,7 @@ modify_state(struct viw_qp *qp, uint32_t state)
 
 /* Can these attributes be changed so? */
 static enum ri_status
-modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+qp_modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
 			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
@@ -360,7 +360,7 @@ role_return(struct viw_qp *qp, struct vsw_role *role)
 
 /* What an engine looks at in every round, so no round is under way meanwhile. */
 static enum ri_status
-modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	uint32_t ird = mask & RI_QP_ATTR_IRD ? attr->ird : qp->ird;
 	uint32_t ord = mask & RI_QP_ATTR_ORD ? attr->ord : qp->ord;
@@ -391,13 +391,13 @@ static enum ri_status
 qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	struct viw_qp *qp = (struct viw_qp *)ri;
-	enum ri_status status = modify_check(qp, attr, mask);
+	enum ri_status status = qp_modify_check(qp, attr, mask);
 
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE))
-		status = modify_state(qp, attr->state);
+		status = qp_modify_state(qp, attr->state);
 	if (status == RI_SUCCESS &&
 	    (mask & (RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD | RI_QP_ATTR_ORD)) != 0)
-		status = modify_running(qp, attr, mask);
+		status = qp_modify_running(qp, attr, mask);
 	if (status != RI_SUCCESS)
 		return status;
 	if (mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) {

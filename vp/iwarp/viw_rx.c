@@ -199,7 +199,7 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 
 /* An event of the set said so; it may have been one of the connection before. */
 static bool
-is_hung_up(struct viw_qp *qp)
+stream_is_hung_up(struct viw_qp *qp)
 {
 	struct pollfd set = {.fd = qp->fd};
 
@@ -213,7 +213,7 @@ is_hung_up(struct viw_qp *qp)
 
 /* What was kept while a Send waited for its receive. False: it still waits. */
 static bool
-resume(struct viw_qp *qp)
+receive_resume(struct viw_qp *qp)
 {
 	struct viw_rx *rx = &qp->rx;
 
@@ -221,7 +221,7 @@ resume(struct viw_qp *qp)
 		if (!viw_receive_ready(qp)) {
 			if (atomic_load(&rx->expired))
 				viw_rx_give_up(qp);
-			else if (is_hung_up(qp))
+			else if (stream_is_hung_up(qp))
 				viw_lost(qp, ECONNRESET);
 			return false;
 		}
@@ -244,7 +244,7 @@ resume(struct viw_qp *qp)
 /* --- a round ------------------------------------------------------------------------------- */
 
 static uint32_t
-input(struct viw_qp *qp)
+input_round(struct viw_qp *qp)
 {
 	struct viw_rx *rx = &qp->rx;
 	struct viw_pool *pool = &qp->rnic->engine.pool;
@@ -279,7 +279,7 @@ input(struct viw_qp *qp)
 
 /* The stream is ending: read and throw away until the peer's FIN; as much in a round as any other gets. */
 static void
-discard(struct viw_qp *qp)
+input_discard(struct viw_qp *qp)
 {
 	ssize_t n = 1;
 	size_t done = 0;
@@ -312,9 +312,9 @@ receive_round(struct viw_qp *qp)
 
 	do {
 		if (!atomic_load_explicit(&rx->waiting, memory_order_relaxed) && rx->keep == NULL)
-			done += input(qp);
-		else if (resume(qp))
-			done += 1 + input(qp);
+			done += input_round(qp);
+		else if (receive_resume(qp))
+			done += 1 + input_round(qp);
 	} while (atomic_load(&rx->waiting) && viw_qp_state(qp) == RI_QPS_RTS &&
 		 viw_receive_ready(qp));
 	return done;
@@ -335,7 +335,7 @@ rx_round(struct viw_qp *qp)
 	case RI_QPS_CLOSING:
 	case RI_QPS_TERMINATE:
 		if (atomic_load(&qp->attached) && !atomic_load(&qp->starting))
-			discard(qp);
+			input_discard(qp);
 		break;
 	case RI_QPS_ERROR:
 		if (!atomic_load(&qp->attached))

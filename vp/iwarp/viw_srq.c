@@ -89,7 +89,7 @@ viw_receive_limits(struct viw_qp *qp)
 
 /* A member may go on. */
 static void
-wake(struct vsw_srq_member *member)
+srq_member_wake(struct vsw_srq_member *member)
 {
 	char *rx = (char *)member - offsetof(struct viw_rx, member);
 
@@ -111,7 +111,7 @@ srq_create(struct ri_pd *ri, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	struct viw_pd *pd = (struct viw_pd *)ri;
 	struct viw_rnic *rnic = pd->context->rnic;
 	const struct vsw_srq_params params = {
-		.host = rnic->host, .upcalls = rnic->upcalls, .pd = pd, .wake = wake};
+		.host = rnic->host, .upcalls = rnic->upcalls, .pd = pd, .wake = srq_member_wake};
 
 	if (attr->max_wr > VIW_MAX_WR || attr->max_sge > VIW_MAX_SGE)
 		return RI_ERR_LIMIT;

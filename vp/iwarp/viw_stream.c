@@ -173,7 +173,7 @@ rx_reset(struct viw_qp *qp)
 
 /* Octets that came early are looked at first. */
 static enum ri_status
-take_early(struct viw_qp *qp, const struct ri_stream *stream)
+early_octets_take(struct viw_qp *qp, const struct ri_stream *stream)
 {
 	if (stream->early_len == 0)
 		return RI_SUCCESS;
@@ -190,7 +190,7 @@ take_early(struct viw_qp *qp, const struct ri_stream *stream)
 
 /* Both roles are held and the state is CONNECTING. */
 static enum ri_status
-attach(struct viw_qp *qp, const struct ri_stream *stream)
+stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 {
 	uint32_t ird = stream->ird < VIW_MAX_DEPTH ? stream->ird : VIW_MAX_DEPTH;
 	uint32_t ord = stream->ord < VIW_MAX_DEPTH ? stream->ord : VIW_MAX_DEPTH;
@@ -202,7 +202,7 @@ attach(struct viw_qp *qp, const struct ri_stream *stream)
 	tx_reset(qp, stream);
 	rx_reset(qp);
 	if (status == RI_SUCCESS)
-		status = take_early(qp, stream);
+		status = early_octets_take(qp, stream);
 	if (status != RI_SUCCESS)
 		return status;
 	if (!viw_fork_add(stream->fd)) {
@@ -238,7 +238,7 @@ llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
 		return RI_ERR_INVALID_STATE;
 	while (!roles_take(qp))
 		sched_yield();
-	enum ri_status status = attach(qp, stream);
+	enum ri_status status = stream_attach(qp, stream);
 	if (status == RI_SUCCESS) {
 		atomic_store(&qp->starting, true);
 		atomic_store(&qp->attached, true);
@@ -357,7 +357,7 @@ viw_stream_drop(struct viw_qp *qp)
 
 /* May the stream be closed now? */
 static bool
-end_is_due(struct viw_qp *qp)
+stream_end_is_due(struct viw_qp *qp)
 {
 	bool out_over = atomic_load(&qp->tx.shut) || atomic_load(&qp->tx.broken);
 
@@ -379,7 +379,7 @@ end_is_due(struct viw_qp *qp)
 
 /* A connection that ends with a Terminate: the log says whose, and what it means. */
 static void
-tell_terminate(const struct viw_qp *qp, const struct viw_end *end)
+terminate_log(const struct viw_qp *qp, const struct viw_end *end)
 {
 	const struct ri_host *host = qp->rnic->host;
 	bool received = end->event == RI_EVENT_QP_TERMINATE_RECEIVED;
@@ -396,7 +396,7 @@ tell_terminate(const struct viw_qp *qp, const struct viw_end *end)
 
 /* Close, flush, tell. Both roles are held. */
 static void
-conclude(struct viw_qp *qp)
+stream_conclude(struct viw_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 	bool late = atomic_load(&qp->expired) && viw_qp_state(qp) != RI_QPS_ERROR;
@@ -414,13 +414,13 @@ conclude(struct viw_qp *qp)
 	vsw_lock(&qp->lock);
 	(void)viw_qp_step(&qp->state, VIW_MOVE_CLOSED);
 	vsw_unlock(&qp->lock);
-	tell_terminate(qp, &end);
+	terminate_log(qp, &end);
 	viw_raise(qp, end.event, end.detail);
 }
 
 /* The socket refused octets: what did the peer say last? */
 static void
-look_after_break(struct viw_qp *qp)
+receive_after_break(struct viw_qp *qp)
 {
 	(void)viw_rx_run(qp);
 	if (viw_qp_state(qp) == RI_QPS_RTS)
@@ -428,7 +428,7 @@ look_after_break(struct viw_qp *qp)
 }
 
 static void
-come_again(struct viw_qp *qp)
+serve_retry_later(struct viw_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -443,18 +443,18 @@ viw_serve(void *arg)
 	if (atomic_load(&viw_fork_child))
 		return;
 	if (atomic_load(&qp->tx.broken) && viw_qp_state(qp) == RI_QPS_RTS)
-		look_after_break(qp);
+		receive_after_break(qp);
 	if (atomic_exchange(&qp->limits_new, false))
 		viw_receive_limits(qp);
-	if (atomic_load(&qp->starting) || (atomic_load(&qp->attached) && end_is_due(qp))) {
+	if (atomic_load(&qp->starting) || (atomic_load(&qp->attached) && stream_end_is_due(qp))) {
 		if (!roles_take(qp)) {
-			come_again(qp);
+			serve_retry_later(qp);
 			return;
 		}
 		if (atomic_load(&qp->starting))
 			stream_start(qp);
-		if (atomic_load(&qp->attached) && end_is_due(qp))
-			conclude(qp);
+		if (atomic_load(&qp->attached) && stream_end_is_due(qp))
+			stream_conclude(qp);
 		roles_leave(qp);
 	}
 	if (viw_qp_state(qp) > RI_QPS_RTS) {

@@ -63,7 +63,7 @@ viw_tx_buffer(struct viw_qp *qp)
 
 /* Octets that were not taken stay, but perhaps not where they are; see viw_pool.h. */
 static void
-buffer_park(struct viw_qp *qp)
+buffer_keep_rest(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 	struct viw_engine *engine = &qp->rnic->engine;
@@ -81,7 +81,7 @@ buffer_park(struct viw_qp *qp)
 
 /* The socket takes no more, or has had enough for one round: somebody comes again. */
 static void
-come_again(struct viw_qp *qp)
+tx_retry_later(struct viw_qp *qp)
 {
 	if (!atomic_exchange(&qp->tx.blocked, true))
 		viw_engine_blocked(qp);
@@ -94,7 +94,7 @@ viw_tx_push_failed(struct viw_qp *qp, int error)
 	struct viw_tx *tx = &qp->tx;
 
 	if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM) {
-		come_again(qp);
+		tx_retry_later(qp);
 		return;
 	}
 	/* What the peer said before it went may still be unread: the receiving role has the word. */
@@ -132,7 +132,7 @@ viw_tx_push(struct viw_qp *qp)
 
 /* The last fill sent nothing, and there is nothing that another one could begin. */
 static bool
-is_through(struct viw_qp *qp)
+send_is_finished(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
@@ -141,17 +141,17 @@ is_through(struct viw_qp *qp)
 
 /* Send what may go, but leave the other role and other queue pairs their turn. */
 static void
-send_work(struct viw_qp *qp)
+send_requests(struct viw_qp *qp)
 {
 	enum ri_qp_state begun = viw_qp_state(qp);
 	uint64_t enough = qp->tx.given + VIW_TX_ROUND;
 
 	while (viw_tx_push(qp)) {
 		viw_sq_complete(qp);
-		if (viw_qp_state(qp) != begun || !viw_tx_fill(qp) || is_through(qp))
+		if (viw_qp_state(qp) != begun || !viw_tx_fill(qp) || send_is_finished(qp))
 			break;
 		if (qp->tx.given >= enough) {
-			come_again(qp);
+			tx_retry_later(qp);
 			break;
 		}
 	}
@@ -185,7 +185,7 @@ send_end(struct viw_qp *qp)
 	if (received || atomic_load(&qp->rx.eof))
 		buffer_release(qp); /* the peer reads no more */
 	if (viw_qp_state(qp) == RI_QPS_CLOSING && !tx->drained && !atomic_load(&qp->rx.eof)) {
-		send_work(qp);
+		send_requests(qp);
 		tx->drained = true;
 	}
 	if (tx->at < tx->len && !viw_tx_push(qp))
@@ -207,7 +207,7 @@ tx_round(struct viw_qp *qp)
 		if (!atomic_load_explicit(&qp->up, memory_order_acquire) ||
 		    atomic_load(&qp->tx.broken))
 			return;
-		send_work(qp);
+		send_requests(qp);
 		break;
 	case RI_QPS_ERROR:
 		if (!atomic_load(&qp->attached))
@@ -229,7 +229,7 @@ tx_round(struct viw_qp *qp)
 		    atomic_load(&qp->rx.eof))
 			viw_serve_soon(qp);
 	}
-	buffer_park(qp);
+	buffer_keep_rest(qp);
 }
 
 void
@@ -269,7 +269,7 @@ enum advice {
 
 /* Links and unlinks, which guard what the next message tells of. */
 static bool
-is_local(const struct vsw_wqe *wqe)
+request_is_local(const struct vsw_wqe *wqe)
 {
 	uint8_t opcode = __atomic_load_n(&wqe->opcode, __ATOMIC_RELAXED);
 
@@ -277,7 +277,7 @@ is_local(const struct vsw_wqe *wqe)
 }
 
 static enum advice
-advise(struct viw_qp *qp)
+send_advice_of(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 	struct vsw_wq_page *page = tx->sq.page;
@@ -288,7 +288,7 @@ advise(struct viw_qp *qp)
 		return GO;
 	/* Only a hint: another poster may write the slot anew just now, or there is a larger ring. */
 	const struct vsw_wqe *wqe = vsw_wq_entry(page, head - 1);
-	if (waiting == 1 && is_local(wqe))
+	if (waiting == 1 && request_is_local(wqe))
 		return GO; /* it sends nothing, so the next message is still the first */
 	if (atomic_load_explicit(&tx->send_at_once, memory_order_relaxed)) {
 		atomic_store_explicit(&tx->send_at_once, false, memory_order_relaxed);
@@ -311,7 +311,7 @@ viw_doorbell_sq(void *engine_qp)
 	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
 		return;
 	if (viw_qp_state(qp) == RI_QPS_RTS)
-		advice = advise(qp);
+		advice = send_advice_of(qp);
 	if (advice == WAIT) {
 		viw_engine_hold_back(engine, qp);
 		if (vsw_leader_attended(&engine->leader))

@@ -381,7 +381,7 @@ build_atomic(struct viw_qp *qp)
 
 /* Requests that send nothing. */
 static void
-run_local(struct viw_qp *qp)
+request_run_local(struct viw_qp *qp)
 {
 	struct vsw_mem_table *mem = qp->rnic->mem;
 	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
@@ -414,7 +414,7 @@ build_request(struct viw_qp *qp)
 	case RI_OP_CMP_SWAP:
 		return build_atomic(qp);
 	default:
-		run_local(qp);
+		request_run_local(qp);
 		return true;
 	}
 }

@@ -97,7 +97,7 @@ copy_range(uint8_t *out, const struct plan *plan, uint32_t from, uint32_t to)
 
 /* The socket took `sent` octets: keep the rest of the frame it cut. Returns payload begun. */
 static uint32_t
-settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direct *d, uint32_t sent)
+direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direct *d, uint32_t sent)
 {
 	uint32_t most = tx->ulpdu - ddp_header_size(d->seg.tagged);
 	uint32_t begun = 0;
@@ -140,7 +140,7 @@ viw_tx_direct(struct viw_qp *qp, const struct viw_direct *d, uint32_t *begun)
 	ssize_t n = viw_sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	int error = errno;
 	if (n > 0)
-		*begun = settle(tx, &plan, d, (uint32_t)n);
+		*begun = direct_settle(tx, &plan, d, (uint32_t)n);
 	vsw_mem_end(&use);
 	if (n < 0 && error != EINTR)
 		viw_tx_push_failed(qp, error);
