@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-#define VSW_NUMBER_SLOT_BITS 20
-#define VSW_NUMBER_SLOTS     (1u << VSW_NUMBER_SLOT_BITS)
-#define VSW_NUMBER_REST      1024 /* slots given back before the oldest is used again */
+#define VSW_NUMBER_SLOT_BITS   20
+#define VSW_NUMBER_SLOTS       (1u << VSW_NUMBER_SLOT_BITS)
+#define VSW_NUMBER_REUSE_AFTER 1024 /* slots given back before the oldest is used again */
 
 static inline uint32_t
 vsw_number_slot(uint32_t number)

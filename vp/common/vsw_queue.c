@@ -42,17 +42,6 @@ vsw_pages_put(void *pages, size_t bytes)
 	free(pages);
 }
 
-/* The power of two that holds n. */
-static uint32_t
-ring_of(uint32_t n)
-{
-	uint32_t ring = 1;
-
-	while (ring < n)
-		ring <<= 1;
-	return ring;
-}
-
 /* --- numbers ----------------------------------------------------------------------------- */
 
 static pthread_mutex_t number_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -87,7 +76,7 @@ numbers_grow(void)
 static uint32_t
 slot_take(void)
 {
-	bool fresh = numbers.free < VSW_NUMBER_REST && numbers.slots + 1 < VSW_NUMBER_SLOTS;
+	bool fresh = numbers.free < VSW_NUMBER_REUSE_AFTER && numbers.slots + 1 < VSW_NUMBER_SLOTS;
 
 	if (fresh && (numbers.slots + 1 < numbers.room || numbers_grow())) {
 		uint32_t slot = ++numbers.slots; /* slot 0 is never used: number 0 is none */
@@ -147,7 +136,7 @@ vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 	if (*size > RING_MAX || max_sge > UINT8_MAX)
 		return RI_ERR_LIMIT;
 
-	uint32_t ring = ring_of(*size);
+	uint32_t ring = vsw_ring_size(*size);
 	size_t stride = stride_of(max_sge);
 
 	wq->bytes = VSW_WQ_ENTRIES + ring * stride;
@@ -185,9 +174,9 @@ vsw_wq_destroy(struct vsw_wq *wq)
 {
 	if (wq->page == NULL)
 		return;
-	ring_put(wq->fresh, wq->fresh_bytes);
-	ring_put(wq->gone, wq->gone_bytes);
-	ring_put(wq->more, wq->more_bytes);
+	ring_put(wq->new_ring, wq->new_bytes);
+	ring_put(wq->old_ring, wq->old_bytes);
+	ring_put(wq->own_ring, wq->own_bytes);
 	vsw_pages_put(wq->page, wq->bytes);
 	number_give(wq->number);
 	wq->page = NULL;
@@ -197,18 +186,19 @@ vsw_wq_destroy(struct vsw_wq *wq)
 static void
 ring_follow(struct vsw_wq *wq)
 {
-	if (wq->fresh == NULL ||
-	    atomic_load_explicit(&wq->page->turn, memory_order_acquire) != wq->turns)
+	if (wq->new_ring == NULL ||
+	    atomic_load_explicit(&wq->page->ring_generation, memory_order_acquire) !=
+		    wq->ring_generation)
 		return;
-	wq->gone = wq->more; /* to be freed by who may */
-	wq->gone_bytes = wq->more_bytes;
-	wq->more = wq->fresh;
-	wq->more_bytes = wq->fresh_bytes;
-	wq->ring = wq->fresh;
-	wq->mask = wq->fresh_mask;
-	wq->stride = wq->fresh_stride;
-	wq->max_sge = wq->fresh_sge;
-	wq->fresh = NULL;
+	wq->old_ring = wq->own_ring; /* to be freed by who may */
+	wq->old_bytes = wq->own_bytes;
+	wq->own_ring = wq->new_ring;
+	wq->own_bytes = wq->new_bytes;
+	wq->ring = wq->new_ring;
+	wq->mask = wq->new_mask;
+	wq->stride = wq->new_stride;
+	wq->max_sge = wq->new_sge;
+	wq->new_ring = NULL;
 }
 
 uint32_t
@@ -225,14 +215,14 @@ vsw_wq_available(struct vsw_wq *wq)
 static bool
 ring_order(struct vsw_wq *wq, uint32_t entries, uint32_t max_sge)
 {
-	wq->fresh_mask = (entries > wq->mask + 1 ? entries : wq->mask + 1) - 1;
-	wq->fresh_sge = max_sge > wq->max_sge ? max_sge : wq->max_sge;
-	wq->fresh_stride = stride_of(wq->fresh_sge);
-	wq->fresh_bytes = (size_t)(wq->fresh_mask + 1) * wq->fresh_stride;
-	wq->fresh = vsw_pages_get(wq->fresh_bytes);
-	if (wq->fresh != NULL && wq->fresh_mask >= wq->room)
-		wq->room = wq->fresh_mask + 1;
-	return wq->fresh != NULL;
+	wq->new_mask = (entries > wq->mask + 1 ? entries : wq->mask + 1) - 1;
+	wq->new_sge = max_sge > wq->max_sge ? max_sge : wq->max_sge;
+	wq->new_stride = stride_of(wq->new_sge);
+	wq->new_bytes = (size_t)(wq->new_mask + 1) * wq->new_stride;
+	wq->new_ring = vsw_pages_get(wq->new_bytes);
+	if (wq->new_ring != NULL && wq->new_mask >= wq->room)
+		wq->room = wq->new_mask + 1;
+	return wq->new_ring != NULL;
 }
 
 enum ri_status
@@ -247,17 +237,17 @@ vsw_wq_reshape(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 		return RI_SUCCESS;
 	}
 
-	uint32_t ring = ring_of(*size);
+	uint32_t ring = vsw_ring_size(*size);
 	if (used > ring)
 		return RI_ERR_BUSY;
 	ring_follow(wq);
-	if (wq->fresh != NULL)
+	if (wq->new_ring != NULL)
 		return RI_ERR_RESOURCES;
-	ring_put(wq->gone, wq->gone_bytes);
-	wq->gone = NULL;
+	ring_put(wq->old_ring, wq->old_bytes);
+	wq->old_ring = NULL;
 	if ((ring > wq->mask + 1 || max_sge > wq->max_sge) && !ring_order(wq, ring, max_sge))
 		return RI_ERR_RESOURCES;
-	wq->turns++;
+	wq->ring_generation++;
 	wq->size = ring;
 	*size = ring;
 	return RI_SUCCESS;
@@ -273,16 +263,10 @@ vsw_wq_resize(struct vsw_wq *wq, uint32_t *size)
 static void
 wq_unshape(struct vsw_wq *wq, uint32_t size)
 {
-	ring_put(wq->fresh, wq->fresh_bytes);
-	wq->fresh = NULL;
-	wq->turns--;
+	ring_put(wq->new_ring, wq->new_bytes);
+	wq->new_ring = NULL;
+	wq->ring_generation--;
 	wq->size = size;
-}
-
-static uint32_t
-most(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
 }
 
 enum ri_status
@@ -292,12 +276,13 @@ vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct ri_qp_init *lim
 	struct ri_qp_init wanted = {
 		.max_sq_wr = attr->max_sq_wr,
 		.max_rq_wr = attr->max_rq_wr,
-		.max_send_sge = most(attr->max_send_sge, limits->max_send_sge),
-		.max_recv_sge = most(attr->max_recv_sge, limits->max_recv_sge),
-		.max_write_sge = most(attr->max_write_sge, limits->max_write_sge),
-		.max_read_sge = most(attr->max_read_sge, limits->max_read_sge),
+		.max_send_sge = vsw_larger(attr->max_send_sge, limits->max_send_sge),
+		.max_recv_sge = vsw_larger(attr->max_recv_sge, limits->max_recv_sge),
+		.max_write_sge = vsw_larger(attr->max_write_sge, limits->max_write_sge),
+		.max_read_sge = vsw_larger(attr->max_read_sge, limits->max_read_sge),
 	};
-	uint32_t sges = most(wanted.max_send_sge, most(wanted.max_write_sge, wanted.max_read_sge));
+	uint32_t sges = vsw_larger(wanted.max_send_sge,
+				   vsw_larger(wanted.max_write_sge, wanted.max_read_sge));
 	uint32_t before = sq->size;
 	enum ri_status status = vsw_wq_reshape(sq, &wanted.max_sq_wr, sges);
 
@@ -322,7 +307,7 @@ vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
 {
 	if (vsw_wq_pending(wq) == 0)
 		return false;
-	if (wq->fresh != NULL)
+	if (wq->new_ring != NULL)
 		ring_follow(wq);
 
 	const struct vsw_wqe *wqe =
@@ -353,7 +338,7 @@ vsw_wq_forget(struct vsw_wq *wq)
 static uint32_t
 cq_ring_of(uint32_t entries)
 {
-	return ring_of(entries < 2 ? 2 : entries);
+	return vsw_ring_size(entries < 2 ? 2 : entries);
 }
 
 /* A ring no entry of which is valid, whatever the index: index + 1 never ends in the slot's bits. */

@@ -62,7 +62,7 @@ struct vsw_wqe {
 /* Head of a work queue's pages; the entries follow at VSW_WQ_ENTRIES. */
 struct vsw_wq_page {
 	alignas(VSW_CACHE_LINE) atomic_uint head; /* written by the poster */
-	atomic_uint turn;                         /* likewise: the ring it writes to, see vsw_wq */
+	atomic_uint ring_generation;              /* likewise: the ring it writes to, see vsw_wq */
 	alignas(VSW_CACHE_LINE) atomic_uint released; /* written by the poller */
 	alignas(VSW_CACHE_LINE) atomic_uint taken;    /* written by the engine, for information */
 	alignas(VSW_CACHE_LINE) uint32_t size;        /* slots, as granted */
@@ -126,6 +126,24 @@ vsw_arm_count(uint32_t word)
 _Static_assert(sizeof(struct vsw_wqe) == 64, "head of a work request");
 _Static_assert(sizeof(struct vsw_cqe) == 64, "a completion is one cache line");
 
+/* The larger of two counts. */
+static inline uint32_t
+vsw_larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Entries of a ring that holds n: the next power of two. */
+static inline uint32_t
+vsw_ring_size(uint32_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size <<= 1;
+	return size;
+}
+
 static inline struct vsw_wqe *
 vsw_wq_entry(struct vsw_wq_page *wq, uint32_t index)
 {
@@ -144,8 +162,8 @@ void vsw_pages_put(void *pages, size_t bytes);
 /* A work queue as its engine holds it. Geometry is the engine's own copy, never the page's. */
 struct vsw_wq {
 	struct vsw_wq_page *page;
-	char *ring;      /* entries; in the pages, or in `more` after a resize */
-	void *fresh;     /* the ring to come, or NULL */
+	char *ring;     /* entries; in the pages, or in `more` after a resize */
+	void *new_ring; /* the ring that a resize has allocated, until the user half uses it; or NULL */
 	uint32_t next;   /* first entry not taken */
 	uint32_t pushed; /* wq_index of the last completion; kept by the engine of a send queue */
 	uint32_t mask;
@@ -159,15 +177,15 @@ struct vsw_wq {
 	 * A larger ring, until the user half has moved: it copies what may not be taken yet, posts to
 	 * the new ring from then on and says so in `turn` of the page.
 	 */
-	void *more; /* the ring in use, if not in the pages */
-	void *gone; /* the ring before, until the next change; or NULL */
-	size_t more_bytes;
-	size_t gone_bytes;
-	size_t fresh_bytes;
-	uint32_t turns; /* value of `turn` that belongs to the newest ring */
-	uint32_t fresh_mask;
-	uint32_t fresh_stride;
-	uint32_t fresh_sge;
+	void *own_ring; /* the ring in use, if it is not in the pages; or NULL */
+	void *old_ring; /* the ring before it, until the next resize; or NULL */
+	size_t own_bytes;
+	size_t old_bytes;
+	size_t new_bytes;
+	uint32_t ring_generation; /* of the newest ring */
+	uint32_t new_mask;
+	uint32_t new_stride;
+	uint32_t new_sge;
 };
 
 /*

@@ -71,15 +71,15 @@ vsw_map_cq(struct ri_map *map, const struct vsw_cq *cq)
 void
 vsw_map_srq(struct ri_map *map, const struct vsw_wq *srq, void *engine_srq)
 {
-	uint32_t entries = (srq->fresh != NULL ? srq->fresh_mask : srq->mask) + 1;
+	uint32_t entries = (srq->new_ring != NULL ? srq->new_mask : srq->mask) + 1;
 
 	map_start(map, srq->page, srq->bytes);
 	map->words[0] = address_of(engine_srq);
 	map->words[1] = srq->number;
 	map->words[2] = srq->max_sge;
-	map->words[3] = address_of(srq->fresh != NULL ? srq->fresh : srq->ring);
+	map->words[3] = address_of(srq->new_ring != NULL ? srq->new_ring : srq->ring);
 	map->words[4] = srq->size | (uint64_t)entries << 32;
-	map->words[5] = srq->turns;
+	map->words[5] = srq->ring_generation;
 }
 
 /* words: engine's QP, receive queue or 0, two numbers, segments of Send, Write, Read, receive, list. */
@@ -100,13 +100,13 @@ vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq,
 static void
 map_ring(uint64_t words[3], const struct vsw_wq *wq)
 {
-	bool moves = wq->fresh != NULL;
+	bool moves = wq->new_ring != NULL;
 
 	if (wq->room == 0)
 		return;
-	words[0] = address_of(moves ? wq->fresh : wq->ring);
-	words[1] = wq->size | (uint64_t)((moves ? wq->fresh_mask : wq->mask) + 1) << 32;
-	words[2] = wq->turns | (uint64_t)(moves ? wq->fresh_stride : wq->stride) << 32;
+	words[0] = address_of(moves ? wq->new_ring : wq->ring);
+	words[1] = wq->size | (uint64_t)((moves ? wq->new_mask : wq->mask) + 1) << 32;
+	words[2] = wq->ring_generation | (uint64_t)(moves ? wq->new_stride : wq->stride) << 32;
 }
 
 /* words: three of the send queue, three of the receive queue. */
@@ -353,7 +353,7 @@ ring_follow(struct vsw_user_wq *wq, const uint64_t words[3])
 		wq->mask = mask;
 		wq->stride = stride;
 	}
-	atomic_store(&wq->page->turn, (uint32_t)words[2]);
+	atomic_store(&wq->page->ring_generation, (uint32_t)words[2]);
 	vsw_unlock(&wq->lock);
 }
 

@@ -117,12 +117,12 @@ struct ri_rnic {
 	atomic_uint qps;
 	atomic_uint srqs;
 	struct vem_ah_table ahs;
-	uint64_t time_wait;      /* ns for which its queue pairs rest after a connection */
-	uint64_t rnr_wait;       /* ns for which a message waits for a receive */
-	struct ri_task task;     /* tells of requests and of their end */
-	struct vem_item offered; /* conns to be told of; under the fabric's lock */
-	struct vem_item gone;    /* and of those that ended */
-	struct vem_item answers; /* and asks that are answered */
+	uint64_t time_wait;        /* ns for which its queue pairs rest after a connection */
+	uint64_t rnr_wait;         /* ns for which a message waits for a receive */
+	struct ri_task task;       /* tells of requests and of their end */
+	struct vem_item offered;   /* conns to be told of; under the fabric's lock */
+	struct vem_item withdrawn; /* and of those that ended */
+	struct vem_item answers;   /* and asks that are answered */
 	struct vem_faults faults;
 };
 
@@ -248,7 +248,7 @@ struct ri_qp {
 	bool ended;                                   /* cause is set */
 	bool telling;                                 /* and is being raised */
 	bool told;                                    /* and was raised */
-	bool parted;                                  /* the peer was told */
+	bool peer_told;                               /* the peer was told */
 	struct vem_cause cause;
 	uint32_t messages;      /* VEM_MSG_* not dealt with */
 	uint32_t terminate_in;  /* code that came with TERMINATE */
@@ -259,10 +259,10 @@ struct ri_qp {
 	struct ri_cm_params to; /* what we connect to; pdata in `said` */
 	struct vem_hello said;
 	bool passive;
-	bool replied;                 /* active: awaits confirm */
-	_Atomic uint64_t rests_until; /* end of its time-wait, 0: none */
+	bool replied;                     /* active: awaits confirm */
+	_Atomic uint64_t time_wait_until; /* end of its time-wait, 0: none */
 
-	atomic_bool stirred; /* its queues, and those that lead here, are to be looked at */
+	atomic_bool recheck; /* its queues, and those that lead here, are to be looked at */
 	struct ri_task task;
 	struct ri_timer rnr_timer;
 	struct ri_timer cm_timer;
@@ -323,7 +323,7 @@ void vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
 		    const struct vem_hello *hello);
 /* On the service thread: messages, flush, farewell, news. */
 void vem_qp_task(void *arg);
-void vem_qp_kill(struct ri_qp *qp); /* destroy without questions */
+void vem_qp_destroy(struct ri_qp *qp); /* destroy without questions */
 extern const struct ri_qp_ops vem_qp_ops;
 
 /* --- vem_engine.c ------------------------------------------------------------------------- */
@@ -333,7 +333,7 @@ void vem_sq_run(struct ri_qp *qp);
 /* Flush the receive queue if the state says so, or leave a kick. */
 void vem_rq_run(struct ri_qp *qp);
 void vem_rx_leave(struct ri_qp *qp);
-void vem_peer_nudge(struct ri_qp *qp);
+void vem_peer_sq_run(struct ri_qp *qp);
 void vem_bell_sq(void *engine_qp);
 void vem_bell_rq(void *engine_qp);
 void vem_rnr_fire(void *arg);
@@ -388,7 +388,7 @@ void vem_copy(uint8_t *to, const uint8_t *from, size_t len);
 extern const struct ri_cm_ops vem_cm_ops;
 /* On the service thread. */
 void vem_cm_offer(struct ri_qp *qp);
-void vem_cm_late(void *arg);
+void vem_cm_timeout(void *arg);
 void vem_cm_rnic_task(void *arg);
 /* The queue pair's attempt ends; whoever was offered it learns. */
 void vem_cm_withdraw(struct ri_qp *qp);
@@ -402,6 +402,6 @@ void vem_cm_rnic_close(struct ri_rnic *rnic);
 extern const struct ri_mem_ops vem_mem_ops;
 extern const struct ri_pd_ops vem_pd_ops;
 extern const struct ri_cq_ops vem_cq_ops;
-void vem_listen_kill(struct vem_item *item);
+void vem_listen_destroy_item(struct vem_item *item);
 
 #endif /* VEM_H */

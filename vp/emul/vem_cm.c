@@ -74,10 +74,10 @@ request_next_offered(struct ri_rnic *rnic, struct ri_cm_event *event)
 static bool
 request_next_gone(struct ri_rnic *rnic, struct ri_cm_event *event)
 {
-	if (vem_list_empty(&rnic->gone))
+	if (vem_list_empty(&rnic->withdrawn))
 		return false;
 
-	struct vem_conn *conn = vem_of(rnic->gone.next, struct vem_conn, event_node);
+	struct vem_conn *conn = vem_of(rnic->withdrawn.next, struct vem_conn, event_node);
 	vem_list_remove(&conn->event_node);
 	*event = (struct ri_cm_event){
 		.kind = RI_CM_REQUEST_GONE, .ctx = conn->event.ctx, .request = conn->event.request};
@@ -269,7 +269,7 @@ vem_cm_withdraw(struct ri_qp *qp)
 		bool told = conn->told;
 		vem_conn_close(conn);
 		if (told) {
-			vem_list_add(&rnic->gone, &conn->event_node);
+			vem_list_add(&rnic->withdrawn, &conn->event_node);
 			rnic_task_run(rnic);
 		} else {
 			free(conn);
@@ -280,7 +280,7 @@ vem_cm_withdraw(struct ri_qp *qp)
 
 /* On the service thread: the time of an attempt is over. */
 void
-vem_cm_late(void *arg)
+vem_cm_timeout(void *arg)
 {
 	struct ri_qp *qp = arg;
 	struct vem_cause cause = {
@@ -304,8 +304,8 @@ vem_cm_rnic_close(struct ri_rnic *rnic)
 			continue;
 		vem_conn_fail(conn, RI_CM_REASON_OTHER);
 	}
-	while (!vem_list_empty(&rnic->gone)) {
-		struct vem_conn *conn = vem_of(rnic->gone.next, struct vem_conn, event_node);
+	while (!vem_list_empty(&rnic->withdrawn)) {
+		struct vem_conn *conn = vem_of(rnic->withdrawn.next, struct vem_conn, event_node);
 		vem_list_remove(&conn->event_node);
 		free(conn);
 	}

@@ -97,7 +97,7 @@ vem_sq_run(struct ri_qp *qp)
  * in `inside` and then look at the state; who clears the link has changed the state before it waits.
  */
 void
-vem_peer_nudge(struct ri_qp *qp)
+vem_peer_sq_run(struct ri_qp *qp)
 {
 	if (qp->ud)
 		return; /* whoever wants to send to it comes by itself */
@@ -123,7 +123,7 @@ vem_rx_leave(struct ri_qp *qp)
 			rq_flush(qp);
 	}
 	if (asked)
-		vem_peer_nudge(qp);
+		vem_peer_sq_run(qp);
 }
 
 void
@@ -156,7 +156,7 @@ vem_bell_rq(void *engine_qp)
 	if (vem_state_flushes(state))
 		vem_rq_run(qp);
 	else if (awaited)
-		vem_peer_nudge(qp);
+		vem_peer_sq_run(qp);
 }
 
 /* On the service thread: the time to wait for a receive is over. */

@@ -223,7 +223,7 @@ static void
 qp_recheck_queues(struct ri_qp *qp, void *arg)
 {
 	(void)arg;
-	atomic_store(&qp->stirred, true);
+	atomic_store(&qp->recheck, true);
 	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
 

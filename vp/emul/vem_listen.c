@@ -78,7 +78,7 @@ orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
 	const struct ri_rnic *rnic = listen->context->rnic;
 	struct vem_item *next = NULL;
 
-	for (struct vem_item *i = rnic->gone.next; i != &rnic->gone; i = i->next) {
+	for (struct vem_item *i = rnic->withdrawn.next; i != &rnic->withdrawn; i = i->next) {
 		struct vem_conn *conn = vem_of(i, struct vem_conn, event_node);
 		if (conn->event.ctx == listen->ctx)
 			conn->event.ctx = 0;
@@ -118,7 +118,7 @@ vem_listen_destroy(struct ri_listen *listen)
 }
 
 void
-vem_listen_kill(struct vem_item *item)
+vem_listen_destroy_item(struct vem_item *item)
 {
 	vem_listen_destroy(vem_of(item, struct ri_listen, in_context));
 }

@@ -118,7 +118,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .lead_leave = bell_leader_leave};
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
-	vem_list_init(&rnic->gone);
+	vem_list_init(&rnic->withdrawn);
 	vem_list_init(&rnic->answers);
 	vem_fault_init(rnic);
 	*out = rnic;
@@ -224,9 +224,9 @@ context_destroy(struct ri_context *context)
 	vem_fault_part(context);
 	vem_query_end_all(context);
 	while (!vem_list_empty(&context->listens))
-		vem_listen_kill(context->listens.next);
+		vem_listen_destroy_item(context->listens.next);
 	while (!vem_list_empty(&context->qps))
-		vem_qp_kill(vem_of(context->qps.next, struct ri_qp, item));
+		vem_qp_destroy(vem_of(context->qps.next, struct ri_qp, item));
 	while (!vem_list_empty(&context->ahs))
 		(void)!vem_ah_ops.destroy(vem_of(context->ahs.next, struct ri_ah, item));
 	vem_ah_sweep(context);

@@ -39,12 +39,6 @@ qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struc
 	return RI_SUCCESS;
 }
 
-static uint32_t
-most(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
 static struct vsw_wqe *
 wqe_room(uint32_t sges)
 {
@@ -64,7 +58,8 @@ queues_free(struct ri_qp *qp)
 static enum ri_status
 queues_make(struct ri_qp *qp, struct ri_qp_init *init)
 {
-	uint32_t sges = most(init->max_send_sge, most(init->max_write_sge, init->max_read_sge));
+	uint32_t sges =
+		vsw_larger(init->max_send_sge, vsw_larger(init->max_write_sge, init->max_read_sge));
 	if (init->privileged)
 		sges = VEM_MAX_PBL;
 	enum ri_status status = vsw_wq_create(&qp->sq, &init->max_sq_wr, sges);
@@ -74,7 +69,7 @@ queues_make(struct ri_qp *qp, struct ri_qp_init *init)
 	if (status == RI_SUCCESS)
 		status = vsw_wq_create(&qp->rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
-	qp->tx_wqe = wqe_room(most(sges, VEM_MAX_SGE)); /* limits may grow */
+	qp->tx_wqe = wqe_room(vsw_larger(sges, VEM_MAX_SGE)); /* limits may grow */
 	qp->rx_wqe = wqe_room(VEM_MAX_SGE);
 	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
 		status = RI_ERR_RESOURCES;
@@ -108,7 +103,7 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 		qp->receiver = (struct vsw_mem_who){.pd = qp->srq->pd, .qpn = qp->who.qpn};
 	qp->task = (struct ri_task){.fire = vem_qp_task, .arg = qp};
 	qp->rnr_timer = (struct ri_timer){.fire = vem_rnr_fire, .arg = qp};
-	qp->cm_timer = (struct ri_timer){.fire = vem_cm_late, .arg = qp};
+	qp->cm_timer = (struct ri_timer){.fire = vem_cm_timeout, .arg = qp};
 }
 
 static void
@@ -188,7 +183,7 @@ rights_drop(struct ri_qp *qp)
 static void
 qp_renew(struct ri_qp *qp)
 {
-	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_nudge */
+	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_sq_run */
 	while (!qp->ud && atomic_load(&qp->inside) != 0)
 		sched_yield();
 	vem_pair_leave(qp);
@@ -202,13 +197,13 @@ qp_renew(struct ri_qp *qp)
 	vsw_lock(&qp->lock);
 	qp->ended = false;
 	qp->told = false;
-	qp->parted = false;
+	qp->peer_told = false;
 	qp->messages = 0;
 	qp->terminate_len = 0;
 	vsw_unlock(&qp->lock);
 	qp->passive = false;
 	qp->replied = false;
-	atomic_store(&qp->rests_until, 0);
+	atomic_store(&qp->time_wait_until, 0);
 	atomic_store(&qp->ird, qp->init.ird);
 	atomic_store(&qp->ord, qp->init.ord);
 	if (qp->ud)
@@ -221,7 +216,7 @@ in_time_wait(struct ri_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
-	return host->now(host->self) < atomic_load(&qp->rests_until);
+	return host->now(host->self) < atomic_load(&qp->time_wait_until);
 }
 
 /* Was the end raised? Who was woken by that very event may be faster than we: a moment of patience. */
@@ -263,7 +258,7 @@ qp_reset(struct ri_qp *qp, bool anew)
 	rights_drop(qp);
 	/* What is left is flushed; what a queue pair for datagrams was given meanwhile goes. */
 	if (qp->ud)
-		atomic_store(&qp->stirred, true);
+		atomic_store(&qp->recheck, true);
 	if (!quiescent || qp->ud)
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 	return quiescent ? RI_SUCCESS : RI_ERR_STILL_FLUSHING;
@@ -370,7 +365,7 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 		vsw_map_qp_again(map, &qp->sq, &qp->rq);
 	rights_drop(qp);
 	/* Whoever found a right taken relies on us. */
-	atomic_store(&qp->stirred, true);
+	atomic_store(&qp->recheck, true);
 	host->task_run(host->self, &qp->task);
 	return status;
 }
@@ -425,7 +420,7 @@ qp_stop_callbacks(struct ri_qp *qp)
 }
 
 void
-vem_qp_kill(struct ri_qp *qp)
+vem_qp_destroy(struct ri_qp *qp)
 {
 	struct ri_context *context = qp->pd->context;
 	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
@@ -440,7 +435,7 @@ vem_qp_kill(struct ri_qp *qp)
 	qp_stop_callbacks(qp); /* it asks for no connection any more */
 	vem_cm_withdraw(qp);   /* nobody can accept what it asked for */
 	vsw_lock(&qp->lock);
-	qp->parted = true; /* from here on the link is ours alone */
+	qp->peer_told = true; /* from here on the link is ours alone */
 	vsw_unlock(&qp->lock);
 	qp_stop_callbacks(qp); /* who was faster has started its task again */
 	while (atomic_load(&qp->inside) != 0)
@@ -469,7 +464,7 @@ qp_destroy(struct ri_qp *qp)
 {
 	if (vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, false) != 0)
 		return RI_ERR_BUSY;
-	vem_qp_kill(qp);
+	vem_qp_destroy(qp);
 	return RI_SUCCESS;
 }
 

@@ -108,7 +108,7 @@ qp_come_up(struct ri_qp *qp, const struct vem_hello *hello)
 	vem_cm_tell(qp, RI_CM_ESTABLISHED, RI_CM_REASON_OTHER, hello);
 	atomic_store(&qp->open, true);
 	vem_sq_run(qp);
-	vem_peer_nudge(qp);
+	vem_peer_sq_run(qp);
 	if (qp->passive && qp->rnic->fabric->personality == VEM_IWARP)
 		peer_send_message(qp, VEM_MSG_REPLY, 0, &qp->said);
 	else if (!qp->passive && qp->rnic->fabric->personality == VEM_IB)
@@ -173,10 +173,10 @@ peer_tell_end(struct ri_qp *qp)
 	bool ib = qp->rnic->fabric->personality == VEM_IB;
 
 	vsw_lock(&qp->lock);
-	bool due = qp->ended && !qp->parted;
+	bool due = qp->ended && !qp->peer_told;
 	uint32_t message = qp->cause.message;
 	uint32_t code = qp->cause.code;
-	qp->parted = qp->ended;
+	qp->peer_told = qp->ended;
 	vsw_unlock(&qp->lock);
 	if (!due || message == 0)
 		return;
@@ -194,7 +194,7 @@ time_wait_begin(struct ri_qp *qp)
 	uint64_t time_wait = qp->rnic->time_wait;
 
 	if (time_wait != 0 && atomic_load(&qp->open) && !qp->ud)
-		atomic_store(&qp->rests_until, host->now(host->self) + time_wait);
+		atomic_store(&qp->time_wait_until, host->now(host->self) + time_wait);
 }
 
 /* What the application is told, once, after everything is flushed. */
@@ -268,9 +268,9 @@ vem_qp_task(void *arg)
 	peer_ended(qp, messages, code);
 	if (atomic_exchange(&qp->limits_new, false))
 		vem_receive_limits(qp);
-	if (atomic_exchange(&qp->stirred, false)) {
+	if (atomic_exchange(&qp->recheck, false)) {
 		vem_sq_run(qp);
-		vem_peer_nudge(qp);
+		vem_peer_sq_run(qp);
 	}
 	if (vem_state_flushes(atomic_load(&qp->state)))
 		qp_wind_up(qp);

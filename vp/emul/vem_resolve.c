@@ -64,7 +64,7 @@ query_withdraw(struct vem_query *query)
 	bool told = conn->told;
 	vem_conn_close(conn);
 	if (told) {
-		vem_list_add(&rnic->gone, &conn->event_node);
+		vem_list_add(&rnic->withdrawn, &conn->event_node);
 		rnic->host->task_run(rnic->host->self, &rnic->task);
 	} else {
 		free(conn);

@@ -71,7 +71,7 @@ vem_receive_limits(struct ri_qp *qp)
 static void
 srq_member_wake(struct vsw_srq_member *member)
 {
-	vem_peer_nudge(vem_of(member, struct ri_qp, member));
+	vem_peer_sq_run(vem_of(member, struct ri_qp, member));
 }
 
 /* --- verbs -------------------------------------------------------------------------------- */

@@ -244,7 +244,7 @@ vem_ud_execute(struct ri_qp *qp)
 	vem_spans_end(&message);
 	if (done)
 		return ud_request_finish(qp, RI_WC_SUCCESS);
-	atomic_store(&qp->stirred, true);
+	atomic_store(&qp->recheck, true);
 	host->task_run(host->self, &qp->task);
 	return false;
 }

@@ -193,7 +193,7 @@ viw_peer_fin(struct viw_qp *qp)
 }
 
 void
-viw_lost(struct viw_qp *qp, int error)
+viw_stream_lost(struct viw_qp *qp, int error)
 {
 	bool reset = error == ECONNRESET || error == EPIPE;
 

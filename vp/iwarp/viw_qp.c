@@ -90,12 +90,6 @@ qp_init_check(const struct viw_pd *pd, const struct ri_qp_init *init, const stru
 	return RI_SUCCESS;
 }
 
-static uint32_t
-most(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Room for the copy of a request of so many segments; what is in it stays. Never called for fewer. */
 static bool
 wqe_grow(struct vsw_wqe **wqe, uint32_t sges)
@@ -112,7 +106,8 @@ wqe_grow(struct vsw_wqe **wqe, uint32_t sges)
 static enum ri_status
 qp_rings_create(struct viw_qp *qp, struct ri_qp_init *init)
 {
-	uint32_t sq_sge = most(VIW_MAX_READ, most(init->max_send_sge, init->max_write_sge));
+	uint32_t sq_sge =
+		vsw_larger(VIW_MAX_READ, vsw_larger(init->max_send_sge, init->max_write_sge));
 	uint32_t rq_sge = qp->srq != NULL ? qp->srq->srq.wq.max_sge : init->max_recv_sge;
 	enum ri_status status;
 
@@ -435,11 +430,11 @@ sent_grow(struct viw_qp *qp, uint32_t slots)
 static bool
 wqes_grow(struct viw_qp *qp, const struct ri_qp_attr *attr)
 {
-	uint32_t send = most(attr->max_send_sge, qp->init.max_send_sge);
-	uint32_t write = most(attr->max_write_sge, qp->init.max_write_sge);
-	uint32_t recv = most(attr->max_recv_sge, qp->init.max_recv_sge);
+	uint32_t send = vsw_larger(attr->max_send_sge, qp->init.max_send_sge);
+	uint32_t write = vsw_larger(attr->max_write_sge, qp->init.max_write_sge);
+	uint32_t recv = vsw_larger(attr->max_recv_sge, qp->init.max_recv_sge);
 
-	return wqe_grow(&qp->tx.wqe, most(VIW_MAX_READ, most(send, write))) &&
+	return wqe_grow(&qp->tx.wqe, vsw_larger(VIW_MAX_READ, vsw_larger(send, write))) &&
 	       (qp->srq != NULL || wqe_grow(&qp->rx.wqe, recv));
 }
 

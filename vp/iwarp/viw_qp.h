@@ -427,7 +427,7 @@ void viw_terminate_in(struct viw_qp *qp, const uint8_t *payload, uint32_t len);
 /* FIN between two frames. */
 void viw_peer_fin(struct viw_qp *qp);
 /* TCP failed with this errno. */
-void viw_lost(struct viw_qp *qp, int error);
+void viw_stream_lost(struct viw_qp *qp, int error);
 /* Moves of modify. Codes go out as Terminate. */
 enum ri_status viw_end_by_caller(struct viw_qp *qp, enum viw_qp_move move, uint32_t event,
 				 uint16_t code) RI_MUST_CHECK;
@@ -441,7 +441,7 @@ uint32_t viw_fault_event(enum rdmap_fault fault);
 
 void viw_serve(void *qp);
 /* Tell of something that happened to a queue pair. */
-void viw_raise(struct viw_qp *qp, uint32_t event, uint32_t detail);
+void viw_event_raise(struct viw_qp *qp, uint32_t event, uint32_t detail);
 void viw_timer(void *qp);
 /* Let the service thread look at this queue pair. */
 void viw_serve_soon(struct viw_qp *qp);

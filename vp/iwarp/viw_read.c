@@ -23,21 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t
-ring_of(uint32_t n)
-{
-	uint32_t ring = 1;
-
-	while (ring < n)
-		ring <<= 1;
-	return ring;
-}
-
 enum ri_status
 viw_reads_alloc(struct viw_qp *qp, uint32_t ird, uint32_t ord)
 {
-	uint32_t irrq_room = ring_of(ird);
-	uint32_t orrq_room = ring_of(ord + 1); /* and one for an RTR */
+	uint32_t irrq_room = vsw_ring_size(ird);
+	uint32_t orrq_room = vsw_ring_size(ord + 1); /* and one for an RTR */
 	struct viw_inbound_read *irrq = calloc(irrq_room, sizeof(*irrq));
 	struct viw_outbound_read *orrq = calloc(orrq_room, sizeof(*orrq));
 
@@ -59,8 +49,8 @@ viw_reads_alloc(struct viw_qp *qp, uint32_t ird, uint32_t ord)
 enum ri_status
 viw_reads_grow(struct viw_qp *qp, uint32_t ird, uint32_t ord)
 {
-	uint32_t irrq_room = ring_of(ird > qp->irrq_room ? ird : qp->irrq_room);
-	uint32_t orrq_room = ring_of(ord >= qp->orrq_room ? ord + 1 : qp->orrq_room);
+	uint32_t irrq_room = vsw_ring_size(ird > qp->irrq_room ? ird : qp->irrq_room);
+	uint32_t orrq_room = vsw_ring_size(ord >= qp->orrq_room ? ord + 1 : qp->orrq_room);
 	uint32_t irrq_put = atomic_load(&qp->irrq_put);
 	uint32_t orrq_put = atomic_load(&qp->orrq_put);
 

@@ -81,7 +81,7 @@ input_over(struct viw_qp *qp, ssize_t n, int error)
 	atomic_store(&rx->eof, true);
 	viw_engine_want(qp, 0, EPOLLIN);
 	if (n < 0)
-		viw_lost(qp, error);
+		viw_stream_lost(qp, error);
 	else if (rx->phase != VIW_RX_HEAD || rx->head_len > 0)
 		viw_fault(qp, RDMAP_FAULT_PEER_CLOSED, NULL, RI_EVENT_QP_BAD_LLP_CLOSE);
 	else
@@ -222,7 +222,7 @@ receive_resume(struct viw_qp *qp)
 			if (atomic_load(&rx->expired))
 				viw_rx_give_up(qp);
 			else if (stream_is_hung_up(qp))
-				viw_lost(qp, ECONNRESET);
+				viw_stream_lost(qp, ECONNRESET);
 			return false;
 		}
 		viw_rx_stop_waiting(qp);

@@ -82,7 +82,7 @@ viw_receive_limits(struct viw_qp *qp)
 	if (qp->srq == NULL)
 		return;
 	if (vsw_srq_soft_due(member))
-		viw_raise(qp, RI_EVENT_QP_RQ_LIMIT, 0);
+		viw_event_raise(qp, RI_EVENT_QP_RQ_LIMIT, 0);
 	if (vsw_srq_hard_due(member))
 		viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL, RI_EVENT_QP_RQ_HARD_LIMIT);
 }

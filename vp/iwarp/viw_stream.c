@@ -42,7 +42,7 @@ viw_serve_soon(struct viw_qp *qp)
 }
 
 void
-viw_raise(struct viw_qp *qp, uint32_t event, uint32_t detail)
+viw_event_raise(struct viw_qp *qp, uint32_t event, uint32_t detail)
 {
 	const struct ri_upcalls *up = qp->rnic->upcalls;
 	struct ri_async_event e = {
@@ -54,7 +54,7 @@ viw_raise(struct viw_qp *qp, uint32_t event, uint32_t detail)
 void
 viw_stream_up(struct viw_qp *qp)
 {
-	viw_raise(qp, RI_EVENT_QP_STREAM_UP, 0);
+	viw_event_raise(qp, RI_EVENT_QP_STREAM_UP, 0);
 	atomic_store(&qp->up, true);
 }
 
@@ -284,7 +284,7 @@ rtr_build(struct viw_qp *qp)
 	struct rdmap_read_request read = {.source_stag = RDMAP_RTR_STAG};
 
 	if (!viw_tx_buffer(qp)) {
-		viw_lost(qp, ENOMEM);
+		viw_stream_lost(qp, ENOMEM);
 		return;
 	}
 	if (qp->rtr_send == RI_RTR_READ) {
@@ -303,7 +303,7 @@ static void
 stream_start(struct viw_qp *qp)
 {
 	if (viw_engine_add(&qp->rnic->engine, qp) != RI_SUCCESS)
-		viw_lost(qp, ENOMEM);
+		viw_stream_lost(qp, ENOMEM);
 	if (viw_qp_state(qp) == RI_QPS_RTS && qp->rtr_send != 0)
 		rtr_build(qp);
 	if (qp->tx.len > 0)
@@ -415,7 +415,7 @@ stream_conclude(struct viw_qp *qp)
 	(void)viw_qp_step(&qp->state, VIW_MOVE_CLOSED);
 	vsw_unlock(&qp->lock);
 	terminate_log(qp, &end);
-	viw_raise(qp, end.event, end.detail);
+	viw_event_raise(qp, end.event, end.detail);
 }
 
 /* The socket refused octets: what did the peer say last? */
@@ -424,7 +424,7 @@ receive_after_break(struct viw_qp *qp)
 {
 	(void)viw_rx_run(qp);
 	if (viw_qp_state(qp) == RI_QPS_RTS)
-		viw_lost(qp, atomic_load(&qp->tx.error));
+		viw_stream_lost(qp, atomic_load(&qp->tx.error));
 }
 
 static void

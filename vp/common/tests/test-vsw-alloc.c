@@ -178,7 +178,7 @@ test_rings(void)
 	for (size = 8; size <= 64; size *= 2) {
 		g_assert_cmpint(vsw_wq_resize(&sq, &size), ==, RI_SUCCESS);
 		if (size < 64)
-			atomic_store(&sq.page->turn, sq.turns);
+			atomic_store(&sq.page->ring_generation, sq.ring_generation);
 		(void)vsw_wq_available(&sq);
 	}
 	vsw_wq_destroy(&sq);

@@ -150,8 +150,8 @@ test_longest_list_is_of_reads(void)
 	set_up(&b, 4, 4);
 	g_assert_cmpint(vsw_wq_reshape_both(&b.sq, &b.rq, &limits, &attr), ==, RI_SUCCESS);
 	g_assert_cmpuint(limits.max_read_sge, ==, 7);
-	g_assert_nonnull(b.sq.fresh);
-	g_assert_cmpuint(b.sq.fresh_sge, ==, 7);
+	g_assert_nonnull(b.sq.new_ring);
+	g_assert_cmpuint(b.sq.new_sge, ==, 7);
 	tear_down(&b);
 }
 
@@ -169,7 +169,7 @@ test_undone(void)
 		g_assert_cmpint(vsw_post_rq(b.uqp, &receive), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_wq_reshape_both(&b.sq, &b.rq, &limits, &attr), ==, RI_ERR_BUSY);
 	g_assert_cmpuint(b.sq.size, ==, 4);
-	g_assert_null(b.sq.fresh);
+	g_assert_null(b.sq.new_ring);
 	g_assert_cmpuint(limits.max_sq_wr, ==, 0);
 	tear_down(&b);
 }
@@ -209,7 +209,7 @@ test_slots_rest(void)
 	g_assert_cmpint(vsw_wq_create(&wq, &size, 0), ==, RI_SUCCESS);
 	uint32_t slot = vsw_number_slot(wq.number);
 	vsw_wq_destroy(&wq);
-	for (uint32_t i = 1; i < VSW_NUMBER_REST; i++) {
+	for (uint32_t i = 1; i < VSW_NUMBER_REUSE_AFTER; i++) {
 		g_assert_cmpint(vsw_wq_create(&wq, &size, 0), ==, RI_SUCCESS);
 		g_assert_cmpuint(vsw_number_slot(wq.number), !=, slot);
 		vsw_wq_destroy(&wq);

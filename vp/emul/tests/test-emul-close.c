@@ -101,7 +101,7 @@ peer_rc(struct peer *peer, struct ri_cm_params *params, unsigned turn)
 }
 
 static void
-peer_ask(struct peer *peer, struct ri_cm_params *params, unsigned turn)
+peer_query(struct peer *peer, struct ri_cm_params *params, unsigned turn)
 {
 	const struct ri_provider *p = peer->node->p;
 
@@ -124,7 +124,7 @@ peer_run(void *arg)
 		params.ird = params.ord = 0;
 		params.ird_ord = false;
 		if (peer->node->attr.ud)
-			peer_ask(peer, &params, turn);
+			peer_query(peer, &params, turn);
 		node_forget(peer->node);
 	}
 	return NULL;
