@@ -12,7 +12,9 @@
  * The requester numbers its requests as it counts Reads; the answer repeats the number. Values are
  * big-endian on the wire and this processor's own in memory.
  */
+#include "viw_atomic.h"
 #include "viw_qp.h"
+#include "viw_tx_build.h"
 
 #include "vsw_atomic.h"
 
@@ -36,7 +38,7 @@ viw_atomic_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 {
 	struct vsw_mem_use use;
 
-	if (qp->ord == 0 || wqe->num_sge != 1 || wqe->sge[0].length != WORD)
+	if (qp->reads.ord == 0 || wqe->num_sge != 1 || wqe->sge[0].length != WORD)
 		return RI_WC_LOCAL_QP;
 	if (result_begin(qp, wqe->sge[0].stag, wqe->sge[0].addr, &use) != VSW_MEM_OK)
 		return RI_WC_LOCAL_PROTECTION;
@@ -59,11 +61,11 @@ bool
 viw_atomic_build(struct viw_qp *qp, uint32_t *number)
 {
 	struct viw_tx *tx = &qp->tx;
-	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->tx.wqe;
 	bool swap = wqe->opcode == RI_OP_CMP_SWAP;
 	const struct rdmap_atomic_request m = {
 		.operation = swap ? RDMAP_ATOMIC_COMPARE_SWAP : RDMAP_ATOMIC_FETCH_ADD,
-		.request_id = viw_read_next(qp),
+		.request_id = viw_read_next(&qp->reads),
 		.stag = wqe->u.remote.stag,
 		.to = wqe->u.remote.addr,
 		.data = swap ? wqe->u.remote.swap : wqe->u.remote.operand,
@@ -76,8 +78,8 @@ viw_atomic_build(struct viw_qp *qp, uint32_t *number)
 
 	if (tx->len + viw_frame_size(false, RDMAP_ATOMIC_REQUEST_SIZE) > VIW_BUF_SIZE)
 		return false;
-	*number = viw_read_note(qp, &read);
-	uint32_t size = request_fpdu(tx->buf + tx->len, tx->read_msn++, &m, qp->crc);
+	*number = viw_read_note(&qp->reads, &read);
+	uint32_t size = request_fpdu(tx->buf + tx->len, tx->read_msn++, &m, qp->stream.crc);
 	tx->len += size;
 	tx->queued += size;
 	return true;
@@ -88,7 +90,7 @@ viw_atomic_response_check(struct viw_qp *qp)
 {
 	struct rdmap_atomic_response m;
 	uint32_t number = 0;
-	const struct viw_outbound_read *r = viw_read_oldest(qp, &number);
+	const struct viw_outbound_read *r = viw_read_oldest(&qp->reads, &number);
 
 	if (!rdmap_atomic_response_read(qp->rx.seg.payload, qp->rx.control_len, &m))
 		return RDMAP_FAULT_HEADER_SIZE;
@@ -102,7 +104,7 @@ viw_atomic_finish(struct viw_qp *qp)
 {
 	struct rdmap_atomic_response m;
 	uint32_t number = 0;
-	const struct viw_outbound_read *r = viw_read_oldest(qp, &number);
+	const struct viw_outbound_read *r = viw_read_oldest(&qp->reads, &number);
 	struct vsw_mem_use use;
 
 	(void)rdmap_atomic_response_read(qp->rx.seg.payload, qp->rx.control_len, &m);
@@ -206,8 +208,8 @@ viw_atomic_respond(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdm
 	seg.payload_len = RDMAP_ATOMIC_RESPONSE_SIZE;
 	rdmap_atomic_response_write(tx->buf + tx->len + rdmap_fpdu_begin(tx->buf + tx->len, &seg),
 				    &m);
-	uint32_t size = mpa_fpdu_cover(tx->buf + tx->len,
-				       DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_RESPONSE_SIZE, qp->crc);
+	uint32_t size = mpa_fpdu_cover(
+		tx->buf + tx->len, DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_RESPONSE_SIZE, qp->stream.crc);
 	tx->len += size;
 	tx->queued += size;
 	return true;

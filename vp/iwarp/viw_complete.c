@@ -13,7 +13,9 @@
  * When the stream is gone the service thread holds both roles and flushes: what is done completes, the
  * request that caused the end keeps its error, everything else is RI_WC_FLUSHED, in posting order.
  */
+#include "viw_complete.h"
 #include "viw_qp.h"
+#include "viw_receive.h"
 
 #include <string.h>
 
@@ -36,7 +38,7 @@ void
 viw_sq_started(struct viw_qp *qp, uint32_t read_seq, enum ri_wc_status status)
 {
 	struct viw_tx *tx = &qp->tx;
-	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->tx.wqe;
 	struct viw_sent *s = &tx->sent[tx->sent_head & tx->sent_mask];
 
 	s->wr_id = wqe->wr_id;
@@ -82,7 +84,7 @@ sent_is_done(struct viw_qp *qp, const struct viw_sent *s)
 {
 	if (s->opcode == RI_OP_RDMA_READ || s->opcode == RI_OP_FETCH_ADD ||
 	    s->opcode == RI_OP_CMP_SWAP)
-		return viw_read_done(qp, s->read_seq);
+		return viw_read_done(&qp->reads, s->read_seq);
 	return qp->tx.given >= s->end;
 }
 
@@ -130,7 +132,7 @@ flush_request(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
-	tx->total = viw_tx_wqe(qp)->length;
+	tx->total = qp->tx.wqe->length;
 	viw_sq_started(qp, 0, RI_WC_FLUSHED);
 	viw_sq_complete(qp);
 }
@@ -150,7 +152,7 @@ viw_sq_flush(struct viw_qp *qp)
 	viw_sq_complete(qp);
 	if (tx->have_request)
 		flush_request(qp);
-	while (vsw_wq_take(&tx->sq, viw_tx_wqe(qp), &tx->index))
+	while (vsw_wq_take(&tx->sq, qp->tx.wqe, &tx->index))
 		flush_request(qp);
 	tx->job = VIW_JOB_NONE;
 }
@@ -159,7 +161,7 @@ void
 viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
 {
 	struct viw_rx *rx = &qp->rx;
-	const struct vsw_wqe *wqe = viw_rx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->rx.wqe;
 	struct vsw_cqe cqe = cqe_of(qp, wqe->wr_id, status);
 	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
 
@@ -195,6 +197,6 @@ viw_rq_flush(struct viw_qp *qp)
 	}
 	viw_receive_leave(qp);
 	rx->wq = rx->rq.number;
-	while (vsw_wq_take(&rx->rq, viw_rx_wqe(qp), &rx->index))
+	while (vsw_wq_take(&rx->rq, qp->rx.wqe, &rx->index))
 		viw_rq_complete(qp, RI_WC_FLUSHED, 0);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "viw_qp.h"
+#include "viw_receive.h"
 #include "vsw_setting.h"
 
 #define WHOLE  "iwarp"

@@ -72,7 +72,7 @@ choose_hot(struct viw_engine *engine)
 
 	for (unsigned i = 0; i < VIW_HOT; i++) {
 		atomic_store(&engine->hot[i], qp);
-		qp = qp != NULL ? qp->next : NULL;
+		qp = qp != NULL ? qp->engine.next : NULL;
 	}
 }
 
@@ -88,12 +88,12 @@ socket_unwatch(struct viw_engine *engine, struct viw_qp *qp)
 		return;
 	struct viw_qp *at = engine->list;
 	while (at != NULL && at != qp)
-		at = at->next;
+		at = at->engine.next;
 	if (at != NULL && viw_engine_is_small(engine)) {
 		atomic_store(&engine->some_unwatched, true);
 		if (vsw_leader_attended(&engine->leader) &&
-		    epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->fd, NULL) == 0)
-			qp->unwatched = true;
+		    epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->stream.fd, NULL) == 0)
+			qp->engine.unwatched = true;
 	}
 	pthread_mutex_unlock(&engine->lock);
 }
@@ -102,14 +102,15 @@ socket_unwatch(struct viw_engine *engine, struct viw_qp *qp)
 static void
 sockets_rewatch(struct viw_engine *engine)
 {
-	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->next) {
-		struct epoll_event event = {.events = atomic_load(&qp->watch), .data = {.ptr = qp}};
+	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->engine.next) {
+		struct epoll_event event = {.events = atomic_load(&qp->engine.watch),
+					    .data = {.ptr = qp}};
 
-		atomic_store_explicit(&qp->polled, 0, memory_order_relaxed);
-		if (!qp->unwatched)
+		atomic_store_explicit(&qp->engine.polled, 0, memory_order_relaxed);
+		if (!qp->engine.unwatched)
 			continue;
-		qp->unwatched = false;
-		(void)epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->fd, &event);
+		qp->engine.unwatched = false;
+		(void)epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->stream.fd, &event);
 		viw_engine_want(qp, 0, 0); /* what was wanted meanwhile */
 	}
 }
@@ -119,11 +120,11 @@ viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = qp}};
 
-	atomic_store(&qp->watch, EPOLLIN);
-	if (epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->fd, &event) != 0)
+	atomic_store(&qp->engine.watch, EPOLLIN);
+	if (epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->stream.fd, &event) != 0)
 		return RI_ERR_RESOURCES;
 	pthread_mutex_lock(&engine->lock);
-	qp->next = engine->list;
+	qp->engine.next = engine->list;
 	engine->list = qp;
 	choose_hot(engine);
 	if (atomic_fetch_add(&engine->streams, 1) >= VIW_HOT)
@@ -136,16 +137,16 @@ void
 viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp)
 {
 	pthread_mutex_lock(&engine->lock);
-	for (struct viw_qp **at = &engine->list; *at != NULL; at = &(*at)->next) {
+	for (struct viw_qp **at = &engine->list; *at != NULL; at = &(*at)->engine.next) {
 		if (*at != qp)
 			continue;
-		*at = qp->next;
+		*at = qp->engine.next;
 		atomic_fetch_sub(&engine->streams, 1);
 		break;
 	}
 	/* After it has left the list, so that sockets_rewatch does not put it in again. */
-	(void)epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->fd, NULL);
-	qp->unwatched = false;
+	(void)epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->stream.fd, NULL);
+	qp->engine.unwatched = false;
 	choose_hot(engine);
 	pthread_mutex_unlock(&engine->lock);
 }
@@ -155,16 +156,16 @@ viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear)
 {
 	struct viw_engine *engine = &qp->rnic->engine;
 
-	atomic_fetch_or(&qp->watch, set);
-	atomic_fetch_and(&qp->watch, ~clear);
+	atomic_fetch_or(&qp->engine.watch, set);
+	atomic_fetch_and(&qp->engine.watch, ~clear);
 	/* The other role may do the same just now; who comes last tells the kernel the last value. */
 	uint32_t told;
 	do {
-		told = atomic_load(&qp->watch);
+		told = atomic_load(&qp->engine.watch);
 		struct epoll_event event = {.events = told, .data = {.ptr = qp}};
 
-		(void)epoll_ctl(engine->epfd, EPOLL_CTL_MOD, qp->fd, &event);
-	} while (atomic_load(&qp->watch) != told);
+		(void)epoll_ctl(engine->epfd, EPOLL_CTL_MOD, qp->stream.fd, &event);
+	} while (atomic_load(&qp->engine.watch) != told);
 }
 
 /*
@@ -187,7 +188,7 @@ viw_engine_blocked(struct viw_qp *qp)
 void
 viw_engine_unblocked(struct viw_qp *qp)
 {
-	if (atomic_load_explicit(&qp->watch, memory_order_relaxed) & EPOLLOUT)
+	if (atomic_load_explicit(&qp->engine.watch, memory_order_relaxed) & EPOLLOUT)
 		viw_engine_want(qp, 0, EPOLLOUT);
 }
 
@@ -224,7 +225,7 @@ viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp)
 		return;
 	top = atomic_load(&engine->held_back);
 	do
-		atomic_store(&qp->next_held_back, top);
+		atomic_store(&qp->engine.next_held_back, top);
 	while (!atomic_compare_exchange_weak(&engine->held_back, &top, qp));
 }
 
@@ -238,7 +239,7 @@ release_held_back(struct viw_engine *engine)
 		return false;
 	qp = atomic_exchange(&engine->held_back, NULL);
 	while (qp != NULL) {
-		struct viw_qp *next = atomic_load(&qp->next_held_back);
+		struct viw_qp *next = atomic_load(&qp->engine.next_held_back);
 
 		/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before it. */
 		atomic_exchange(&qp->tx.held_back, false);
@@ -256,9 +257,9 @@ viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp)
 	int cpu = -1;
 	socklen_t len = sizeof(cpu);
 
-	if ((qp->rx.samples++ & 31) != 0 || !qp->peer_local)
+	if ((qp->rx.samples++ & 31) != 0 || !qp->stream.peer_local)
 		return;
-	if (getsockopt(qp->fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &len) != 0)
+	if (getsockopt(qp->stream.fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &len) != 0)
 		return;
 	atomic_store_explicit(&engine->spin_futile, cpu == sched_getcpu(), memory_order_relaxed);
 }
@@ -303,7 +304,7 @@ serve_stuck(struct viw_engine *engine)
 	pthread_mutex_lock(&engine->lock);
 	if (unwatched)
 		sockets_rewatch(engine);
-	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->next) {
+	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->engine.next) {
 		if (returned && atomic_load(&qp->tx.starved))
 			viw_engine_hold_back(engine, qp);
 		if (deferred && atomic_load(&qp->tx.blocked))
@@ -331,8 +332,8 @@ engine_drive(struct viw_engine *engine, bool idle)
 		if (atomic_load_explicit(&qp->tx.blocked, memory_order_relaxed))
 			viw_tx_try(qp);
 		uint32_t n = viw_rx_try(qp);
-		if (n > 0 && atomic_fetch_add_explicit(&qp->polled, 1, memory_order_relaxed) ==
-				     UNWATCH_AFTER)
+		if (n > 0 && atomic_fetch_add_explicit(&qp->engine.polled, 1,
+						       memory_order_relaxed) == UNWATCH_AFTER)
 			socket_unwatch(engine, qp);
 		done += n;
 	}

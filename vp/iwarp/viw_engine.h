@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/*
- * The engine of one adapter: which sockets there are, and who runs them. viw_engine.c
- */
+/* The engine of one adapter: its sockets, and which thread runs them; viw_engine.c. */
 #ifndef VIW_ENGINE_H
 #define VIW_ENGINE_H
 
@@ -15,18 +13,38 @@
 
 struct viw_qp;
 
-#define VIW_HOT 4 /* with no more streams than this a poll asks each socket itself */
+#define VIW_HOT \
+	4 /* with no more streams than this, a poll reads each socket without asking epoll */
+
+/* The part of a queue pair that belongs to the engine. */
+struct viw_engine_member {
+	struct viw_qp *next;                     /* in viw_engine::list; its lock */
+	_Atomic(struct viw_qp *) next_held_back; /* in viw_engine::held_back */
+	atomic_uint watch;                       /* EPOLLIN and EPOLLOUT, as wanted */
+	atomic_uint polled;                      /* messages found by polls, in a row */
+	bool unwatched; /* its socket is out of the epoll set; engine's lock */
+};
 
 struct viw_engine {
 	const struct ri_host *host;
 	struct vsw_leader leader;
 	int epfd;
-	atomic_bool spin_futile; /* the last data came from this very processor */
-	atomic_uint streams;     /* sockets in the set */
+	/*
+	 * The last data was sent by a thread on this processor: the peer shares it, so spinning keeps the peer
+	 * from running. A poll that finds nothing yields then.
+	 */
+	atomic_bool spin_futile;
+	atomic_uint streams; /* sockets in the set */
 	_Atomic(struct viw_qp *) hot[VIW_HOT];
-	atomic_bool epollout_deferred;      /* somebody is blocked and does not wait for EPOLLOUT */
-	atomic_bool some_unwatched;         /* some socket is out of the set while it is polled */
-	atomic_bool buffer_returned;        /* a buffer came back that somebody may want */
+	/*
+	 * Three flags put off work that a polling thread makes unnecessary: two system calls for each stop and
+	 * restart of a sender, the epoll wake-up of each arriving segment, a walk over all queue pairs for each
+	 * buffer. viw_engine_progress, which runs when the polling ends, does what is left of it. One load of
+	 * each says that there is nothing.
+	 */
+	atomic_bool epollout_deferred; /* a socket is blocked and its EPOLLOUT is not requested */
+	atomic_bool some_unwatched;    /* a socket is out of the set while it is polled */
+	atomic_bool buffer_returned;   /* the pool was empty, and now has a buffer */
 	_Atomic(struct viw_qp *) held_back; /* queue pairs with requests held back; a stack */
 	pthread_mutex_t lock;               /* the list below; control path */
 	struct viw_qp *list;                /* queue pairs with a stream */
@@ -37,33 +55,33 @@ enum ri_status viw_engine_start(struct viw_engine *engine,
 				const struct ri_host *host) RI_MUST_CHECK;
 void viw_engine_stop(struct viw_engine *engine);
 
-/* A queue pair got its socket, or is about to lose it. Both roles of it are held by the caller. */
+/* A queue pair got its socket, or is about to lose it. The caller owns both of its roles. */
 enum ri_status viw_engine_add(struct viw_engine *engine, struct viw_qp *qp) RI_MUST_CHECK;
 void viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp);
-/* Wait for EPOLLIN or EPOLLOUT of a queue pair, or stop. One of its roles is held by the caller. */
+/* Request EPOLLIN or EPOLLOUT for a queue pair, or stop. The caller owns one of its roles. */
 void viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear);
-/* Its socket takes no more, or takes again. The holder of tx.role. */
+/* Its socket takes no more octets, or takes them again. The caller owns tx.role. */
 void viw_engine_blocked(struct viw_qp *qp);
 void viw_engine_unblocked(struct viw_qp *qp);
 /* Give back a buffer, or what was set aside; NULL is allowed. */
 void viw_engine_give(struct viw_engine *engine, uint8_t *buf);
 /*
  * A queue pair keeps octets [*at, *at + len) of a buffer beyond this round. If the pool is low, they are
- * set aside, the buffer goes back and *at is 0. Returns where they are now.
+ * set aside, the buffer goes back and *at becomes 0. Returns where they are now.
  */
 uint8_t *viw_engine_set_aside(struct viw_engine *engine, uint8_t *buf, uint32_t *at, uint32_t len);
-/* So few streams that their queue pairs keep their buffers. */
+/* Are streams so few that their queue pairs keep their buffers? */
 static inline bool
 viw_engine_is_small(struct viw_engine *engine)
 {
 	return atomic_load_explicit(&engine->streams, memory_order_relaxed) <= VIW_HOT;
 }
-/* Requests of this queue pair wait for company. */
+/* Requests of this queue pair are held back, to leave with later ones. */
 void viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp);
-/* Data has come: now and then look from which processor. Holder of rx.role. */
+/* Data has arrived: look now and then which processor it came from. The caller owns rx.role. */
 void viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp);
 
-/* A poster that finds its completions without polling in vain drives too, now and then. */
+/* Make progress for all queue pairs, from a thread that posts much and does not poll. */
 void viw_engine_drive(struct viw_engine *engine);
 
 /* Entries of vsw_doorbell. */

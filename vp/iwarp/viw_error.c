@@ -121,7 +121,7 @@ end_commit(struct viw_qp *qp, enum viw_qp_move move)
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t deadline = host->now(host->self) + VIW_LINGER;
 
-	atomic_store(&qp->deadline, deadline);
+	atomic_store(&qp->stream.deadline, deadline);
 	(void)viw_qp_step(&qp->state, move);
 	vsw_unlock(&qp->lock);
 	if (viw_qp_state(qp) != RI_QPS_ERROR)
@@ -162,7 +162,7 @@ viw_fault(struct viw_qp *qp, enum rdmap_fault fault, const struct rdmap_offender
 		return;
 	end->event = event != 0 ? event : viw_fault_event(fault);
 	end->detail = rdmap_fault_code(fault);
-	terminate_queue(end, rdmap_terminate_fpdu(end->fpdu, fault, offender, qp->crc));
+	terminate_queue(end, rdmap_terminate_fpdu(end->fpdu, fault, offender, qp->stream.crc));
 	end_commit(qp, VIW_MOVE_FAULT);
 }
 
@@ -216,7 +216,7 @@ viw_end_by_caller(struct viw_qp *qp, enum viw_qp_move move, uint32_t event, uint
 		end->orderly = move == VIW_MOVE_TO_CLOSING;
 	}
 	if (move == VIW_MOVE_TO_TERMINATE)
-		terminate_queue(end, rdmap_terminate_code_fpdu(end->fpdu, code, qp->crc));
+		terminate_queue(end, rdmap_terminate_code_fpdu(end->fpdu, code, qp->stream.crc));
 	end_commit(qp, move); /* what follows is not done here: a control verb makes no upcall */
 	return RI_SUCCESS;
 }

@@ -26,7 +26,7 @@ qp_alloc(struct viw_rnic *rnic)
 	bool allowed = rnic->num_qps < VIW_MAX_QP;
 	if (allowed && rnic->free_qps != NULL) {
 		qp = rnic->free_qps;
-		rnic->free_qps = qp->next;
+		rnic->free_qps = qp->next_free;
 	} else if (allowed && posix_memalign((void **)&qp, VSW_CACHE_LINE, sizeof(*qp)) == 0) {
 		memset(qp, 0, sizeof(*qp));
 		atomic_store(&qp->rx.role.taken, 1);
@@ -48,7 +48,7 @@ qp_free(struct viw_qp *qp)
 
 	vsw_wq_destroy(&qp->tx.sq);
 	vsw_wq_destroy(&qp->rx.rq);
-	viw_reads_free(qp);
+	viw_reads_free(&qp->reads);
 	free(qp->tx.sent);
 	free(qp->tx.wqe);
 	free(qp->rx.wqe);
@@ -56,7 +56,7 @@ qp_free(struct viw_qp *qp)
 	qp->tx.wqe = NULL;
 	qp->rx.wqe = NULL;
 	pthread_mutex_lock(&rnic->lock);
-	qp->next = rnic->free_qps;
+	qp->next_free = rnic->free_qps;
 	rnic->free_qps = qp;
 	rnic->num_qps--;
 	pthread_mutex_unlock(&rnic->lock);
@@ -68,7 +68,7 @@ viw_qp_free_all(struct viw_rnic *rnic)
 	while (rnic->free_qps != NULL) {
 		struct viw_qp *qp = rnic->free_qps;
 
-		rnic->free_qps = qp->next;
+		rnic->free_qps = qp->next_free;
 		free(qp);
 	}
 }
@@ -120,7 +120,7 @@ qp_rings_create(struct viw_qp *qp, struct ri_qp_init *init)
 		status = vsw_wq_create(&qp->rx.rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
 	if (status == RI_SUCCESS)
-		status = viw_reads_alloc(qp, init->ird, init->ord);
+		status = viw_reads_alloc(&qp->reads, init->ird, init->ord);
 	if (status != RI_SUCCESS)
 		return status;
 	uint32_t slots = init->max_sq_wr > 0 ? init->max_sq_wr : 1;
@@ -135,10 +135,10 @@ qp_reset(struct viw_qp *qp)
 {
 	atomic_store(&qp->state, RI_QPS_IDLE);
 	memset(&qp->end, 0, sizeof(qp->end));
-	atomic_store(&qp->up, false);
-	atomic_store(&qp->starting, false);
-	atomic_store(&qp->expired, false);
-	atomic_store(&qp->limits_new, false);
+	atomic_store(&qp->stream.up, false);
+	atomic_store(&qp->stream.starting, false);
+	atomic_store(&qp->stream.expired, false);
+	atomic_store(&qp->rx.limits_new, false);
 	atomic_store(&qp->tx.await_frame, false);
 	atomic_store(&qp->tx.broken, false);
 	atomic_store(&qp->tx.starved, false);
@@ -151,7 +151,7 @@ qp_reset(struct viw_qp *qp)
 	qp->rx.want_tx = false;
 	qp->rx.receive_status = RI_WC_SUCCESS;
 	qp->rx.samples = 0;
-	qp->fd = -1;
+	qp->stream.fd = -1;
 }
 
 static enum ri_status
@@ -174,8 +174,8 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	}
 	qp_reset(qp);
 	qp->init = *init;
-	qp->ird = init->ird;
-	qp->ord = init->ord;
+	qp->reads.ird = init->ird;
+	qp->reads.ord = init->ord;
 	qp->pd = pd;
 	qp->context = pd->context;
 	qp->who.pd = pd;
@@ -243,7 +243,7 @@ qp_destroy(struct ri_qp *ri)
 static bool
 qp_is_quiescent(struct viw_qp *qp)
 {
-	if (atomic_load(&qp->attached) || atomic_exchange(&qp->tx.role.taken, 1) != 0)
+	if (atomic_load(&qp->stream.attached) || atomic_exchange(&qp->tx.role.taken, 1) != 0)
 		return false;
 	bool quiescent = vsw_wq_pending(&qp->tx.sq) == 0 && !qp->tx.have_request &&
 			 qp->tx.sent_head == qp->tx.sent_tail;
@@ -269,8 +269,8 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 	attr->state = viw_qp_state(qp);
 	attr->qpn = qp->who.qpn;
 	attr->access = qp->init.access;
-	attr->ird = qp->ird;
-	attr->ord = qp->ord;
+	attr->ird = qp->reads.ird;
+	attr->ord = qp->reads.ord;
 	attr->max_sq_wr = qp->init.max_sq_wr;
 	attr->max_rq_wr = qp->init.max_rq_wr;
 	attr->max_send_sge = qp->init.max_send_sge;
@@ -302,8 +302,8 @@ qp_to_idle(struct viw_qp *qp)
 		return RI_ERR_INVALID_STATE;
 	if (state == RI_QPS_ERROR) {
 		(void)vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
-		qp->ird = qp->init.ird;
-		qp->ord = qp->init.ord;
+		qp->reads.ird = qp->init.ird;
+		qp->reads.ord = qp->init.ord;
 	}
 	return RI_SUCCESS;
 }
@@ -357,16 +357,16 @@ role_return(struct viw_qp *qp, struct vsw_role *role)
 static enum ri_status
 qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
-	uint32_t ird = mask & RI_QP_ATTR_IRD ? attr->ird : qp->ird;
-	uint32_t ord = mask & RI_QP_ATTR_ORD ? attr->ord : qp->ord;
+	uint32_t ird = mask & RI_QP_ATTR_IRD ? attr->ird : qp->reads.ird;
+	uint32_t ord = mask & RI_QP_ATTR_ORD ? attr->ord : qp->reads.ord;
 	enum ri_status status;
 
 	role_keep(&qp->rx.role);
 	role_keep(&qp->tx.role);
-	status = viw_reads_grow(qp, ird, ord);
+	status = viw_reads_grow(&qp->reads, ird, ord);
 	if (status == RI_SUCCESS) {
-		qp->ird = ird;
-		qp->ord = ord;
+		qp->reads.ird = ird;
+		qp->reads.ord = ord;
 		if (mask & RI_QP_ATTR_IRD)
 			qp->init.ird = ird;
 		if (mask & RI_QP_ATTR_ORD)
@@ -397,7 +397,7 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 		return status;
 	if (mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) {
 		vsw_srq_limits(&qp->rx.member, attr, mask);
-		atomic_store(&qp->limits_new, true);
+		atomic_store(&qp->rx.limits_new, true);
 		viw_serve_soon(qp);
 	}
 	return RI_SUCCESS;

@@ -18,13 +18,16 @@
  * Each ring has one writer and one reader and two indices, nothing else. Standards: RFC 5040 sections
  * 4.4, 5.2 and 5.3; RFC 5041 section 5; [WIRE 5.3] and [WIRE 6].
  */
+#include "viw_atomic.h"
 #include "viw_qp.h"
+#include "viw_tx_build.h"
+#include "viw_tx_direct.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum ri_status
-viw_reads_alloc(struct viw_qp *qp, uint32_t ird, uint32_t ord)
+viw_reads_alloc(struct viw_reads *reads, uint32_t ird, uint32_t ord)
 {
 	uint32_t irrq_room = vsw_ring_size(ird);
 	uint32_t orrq_room = vsw_ring_size(ord + 1); /* and one for an RTR */
@@ -36,25 +39,25 @@ viw_reads_alloc(struct viw_qp *qp, uint32_t ird, uint32_t ord)
 		free(orrq);
 		return RI_ERR_RESOURCES;
 	}
-	viw_reads_free(qp);
-	qp->irrq = irrq;
-	qp->irrq_room = irrq_room;
-	qp->orrq = orrq;
-	qp->orrq_room = orrq_room;
-	viw_reads_reset(qp);
+	viw_reads_free(reads);
+	reads->irrq = irrq;
+	reads->irrq_room = irrq_room;
+	reads->orrq = orrq;
+	reads->orrq_room = orrq_room;
+	viw_reads_reset(reads);
 	return RI_SUCCESS;
 }
 
 /* Both roles are held, so nobody looks at the rings; what is under way keeps its indices. */
 enum ri_status
-viw_reads_grow(struct viw_qp *qp, uint32_t ird, uint32_t ord)
+viw_reads_grow(struct viw_reads *reads, uint32_t ird, uint32_t ord)
 {
-	uint32_t irrq_room = vsw_ring_size(ird > qp->irrq_room ? ird : qp->irrq_room);
-	uint32_t orrq_room = vsw_ring_size(ord >= qp->orrq_room ? ord + 1 : qp->orrq_room);
-	uint32_t irrq_put = atomic_load(&qp->irrq_put);
-	uint32_t orrq_put = atomic_load(&qp->orrq_put);
+	uint32_t irrq_room = vsw_ring_size(ird > reads->irrq_room ? ird : reads->irrq_room);
+	uint32_t orrq_room = vsw_ring_size(ord >= reads->orrq_room ? ord + 1 : reads->orrq_room);
+	uint32_t irrq_put = atomic_load(&reads->irrq_put);
+	uint32_t orrq_put = atomic_load(&reads->orrq_put);
 
-	if (irrq_room == qp->irrq_room && orrq_room == qp->orrq_room)
+	if (irrq_room == reads->irrq_room && orrq_room == reads->orrq_room)
 		return RI_SUCCESS;
 	struct viw_inbound_read *irrq = calloc(irrq_room, sizeof(*irrq));
 	struct viw_outbound_read *orrq = calloc(orrq_room, sizeof(*orrq));
@@ -63,43 +66,43 @@ viw_reads_grow(struct viw_qp *qp, uint32_t ird, uint32_t ord)
 		free(orrq);
 		return RI_ERR_RESOURCES;
 	}
-	for (uint32_t i = atomic_load(&qp->irrq_got); i != irrq_put; i++)
-		irrq[i & (irrq_room - 1)] = qp->irrq[i & (qp->irrq_room - 1)];
-	for (uint32_t i = atomic_load(&qp->orrq_got); i != orrq_put; i++)
-		orrq[i & (orrq_room - 1)] = qp->orrq[i & (qp->orrq_room - 1)];
-	viw_reads_free(qp);
-	qp->irrq = irrq;
-	qp->irrq_room = irrq_room;
-	qp->orrq = orrq;
-	qp->orrq_room = orrq_room;
+	for (uint32_t i = atomic_load(&reads->irrq_got); i != irrq_put; i++)
+		irrq[i & (irrq_room - 1)] = reads->irrq[i & (reads->irrq_room - 1)];
+	for (uint32_t i = atomic_load(&reads->orrq_got); i != orrq_put; i++)
+		orrq[i & (orrq_room - 1)] = reads->orrq[i & (reads->orrq_room - 1)];
+	viw_reads_free(reads);
+	reads->irrq = irrq;
+	reads->irrq_room = irrq_room;
+	reads->orrq = orrq;
+	reads->orrq_room = orrq_room;
 	return RI_SUCCESS;
 }
 
 void
-viw_reads_reset(struct viw_qp *qp)
+viw_reads_reset(struct viw_reads *reads)
 {
-	atomic_store(&qp->irrq_put, 0);
-	atomic_store(&qp->irrq_got, 0);
-	atomic_store(&qp->orrq_put, 0);
-	atomic_store(&qp->orrq_got, 0);
-	qp->tx.response_done = 0;
+	atomic_store(&reads->irrq_put, 0);
+	atomic_store(&reads->irrq_got, 0);
+	atomic_store(&reads->orrq_put, 0);
+	atomic_store(&reads->orrq_got, 0);
+	reads->answered = 0;
 }
 
 void
-viw_reads_free(struct viw_qp *qp)
+viw_reads_free(struct viw_reads *reads)
 {
-	free(qp->irrq);
-	free(qp->orrq);
-	qp->irrq = NULL;
-	qp->orrq = NULL;
+	free(reads->irrq);
+	free(reads->orrq);
+	reads->irrq = NULL;
+	reads->orrq = NULL;
 }
 
 uint32_t
-viw_read_places(struct viw_qp *qp)
+viw_read_places(struct viw_reads *reads)
 {
-	uint32_t taken = atomic_load(&qp->irrq_put) - atomic_load(&qp->irrq_got);
+	uint32_t taken = atomic_load(&reads->irrq_put) - atomic_load(&reads->irrq_got);
 
-	return taken < qp->ird ? qp->ird - taken : 0;
+	return taken < reads->ird ? reads->ird - taken : 0;
 }
 
 /* Octets of a request as it came. */
@@ -113,17 +116,17 @@ request_size(const struct viw_inbound_read *r)
 /* --- the answering side -------------------------------------------------------------------- */
 
 bool
-viw_response_pending(struct viw_qp *qp)
+viw_response_pending(struct viw_reads *reads)
 {
-	return atomic_load(&qp->irrq_put) !=
-	       atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
+	return atomic_load(&reads->irrq_put) !=
+	       atomic_load_explicit(&reads->irrq_got, memory_order_relaxed);
 }
 
 void
-viw_read_queue(struct viw_qp *qp, const uint8_t *ulpdu, bool atomic)
+viw_read_queue(struct viw_reads *reads, const uint8_t *ulpdu, bool atomic)
 {
-	uint32_t put = atomic_load_explicit(&qp->irrq_put, memory_order_relaxed);
-	struct viw_inbound_read *r = &qp->irrq[put & (qp->irrq_room - 1)];
+	uint32_t put = atomic_load_explicit(&reads->irrq_put, memory_order_relaxed);
+	struct viw_inbound_read *r = &reads->irrq[put & (reads->irrq_room - 1)];
 
 	r->atomic = atomic;
 	memcpy(r->ulpdu, ulpdu, request_size(r));
@@ -133,7 +136,7 @@ viw_read_queue(struct viw_qp *qp, const uint8_t *ulpdu, bool atomic)
 	else
 		(void)rdmap_read_request_read(ulpdu + DDP_UNTAGGED_SIZE, RDMAP_READ_REQUEST_SIZE,
 					      &r->m);
-	atomic_store(&qp->irrq_put, put + 1);
+	atomic_store(&reads->irrq_put, put + 1);
 }
 
 /* What was asked for cannot be done: say which part of it is still to be done. */
@@ -146,7 +149,7 @@ response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdmap_f
 
 	memcpy(ulpdu, r->ulpdu, sizeof(ulpdu));
 	if (!r->atomic)
-		rdmap_read_request_advance(ulpdu + DDP_UNTAGGED_SIZE, qp->tx.response_done);
+		rdmap_read_request_advance(ulpdu + DDP_UNTAGGED_SIZE, qp->reads.answered);
 	viw_fault(qp, fault, &offender, 0);
 }
 
@@ -155,17 +158,17 @@ static void
 response_advance(struct viw_qp *qp, uint32_t n)
 {
 	struct viw_tx *tx = &qp->tx;
-	uint32_t got = atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
+	uint32_t got = atomic_load_explicit(&qp->reads.irrq_got, memory_order_relaxed);
 
-	const struct viw_inbound_read *r = &qp->irrq[got & (qp->irrq_room - 1)];
+	const struct viw_inbound_read *r = &qp->reads.irrq[got & (qp->reads.irrq_room - 1)];
 
-	tx->response_done += n;
+	qp->reads.answered += n;
 	tx->job = VIW_JOB_RESPONSE;
-	if (r->atomic || tx->response_done == r->m.size) {
-		tx->response_done = 0;
+	if (r->atomic || qp->reads.answered == r->m.size) {
+		qp->reads.answered = 0;
 		tx->job = VIW_JOB_NONE;
 		tx->response_last = true;
-		atomic_store(&qp->irrq_got, got + 1);
+		atomic_store(&qp->reads.irrq_got, got + 1);
 	}
 }
 
@@ -188,15 +191,15 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 {
 	struct viw_tx *tx = &qp->tx;
 	uint32_t most = tx->ulpdu - DDP_TAGGED_SIZE;
-	struct viw_direct d = {.left = r->m.size - tx->response_done,
+	struct viw_direct d = {.left = r->m.size - qp->reads.answered,
 			       .wanted = {.stag = r->m.source_stag,
 					  .access = RI_ACCESS_REMOTE_READ,
-					  .addr = r->m.source_to + tx->response_done}};
+					  .addr = r->m.source_to + qp->reads.answered}};
 	uint32_t n = d.left < most ? d.left : most;
 	struct vsw_mem_use use;
 	enum vsw_mem_result result;
 
-	d.seg = rdmap_tagged(RDMAP_READ_RESPONSE, r->m.sink_stag, r->m.sink_to + tx->response_done,
+	d.seg = rdmap_tagged(RDMAP_READ_RESPONSE, r->m.sink_stag, r->m.sink_to + qp->reads.answered,
 			     n == d.left);
 	d.wanted.length = d.left;
 	if (viw_tx_is_direct(qp, &d)) {
@@ -212,7 +215,7 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 		if (result == VSW_MEM_OK) {
 			d.seg.payload = use.ptr;
 			d.seg.payload_len = n;
-			uint32_t size = rdmap_fpdu_put(tx->buf + tx->len, &d.seg, qp->crc);
+			uint32_t size = rdmap_fpdu_put(tx->buf + tx->len, &d.seg, qp->stream.crc);
 			vsw_mem_end(&use);
 			tx->len += size;
 			tx->queued += size;
@@ -231,8 +234,8 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 bool
 viw_response_build(struct viw_qp *qp)
 {
-	uint32_t got = atomic_load_explicit(&qp->irrq_got, memory_order_relaxed);
-	const struct viw_inbound_read *r = &qp->irrq[got & (qp->irrq_room - 1)];
+	uint32_t got = atomic_load_explicit(&qp->reads.irrq_got, memory_order_relaxed);
+	const struct viw_inbound_read *r = &qp->reads.irrq[got & (qp->reads.irrq_room - 1)];
 
 	return r->atomic ? atomic_response_build(qp, r) : read_response_build(qp, r);
 }
@@ -240,60 +243,60 @@ viw_response_build(struct viw_qp *qp)
 /* --- the asking side ----------------------------------------------------------------------- */
 
 bool
-viw_read_room(struct viw_qp *qp)
+viw_read_room(struct viw_reads *reads)
 {
-	return atomic_load_explicit(&qp->orrq_put, memory_order_relaxed) -
-		       atomic_load(&qp->orrq_got) <
-	       qp->ord;
+	return atomic_load_explicit(&reads->orrq_put, memory_order_relaxed) -
+		       atomic_load(&reads->orrq_got) <
+	       reads->ord;
 }
 
 uint32_t
-viw_read_next(struct viw_qp *qp)
+viw_read_next(struct viw_reads *reads)
 {
-	return atomic_load_explicit(&qp->orrq_put, memory_order_relaxed) + 1;
+	return atomic_load_explicit(&reads->orrq_put, memory_order_relaxed) + 1;
 }
 
 uint32_t
-viw_read_note(struct viw_qp *qp, const struct viw_outbound_read *read)
+viw_read_note(struct viw_reads *reads, const struct viw_outbound_read *read)
 {
-	uint32_t put = atomic_load_explicit(&qp->orrq_put, memory_order_relaxed);
+	uint32_t put = atomic_load_explicit(&reads->orrq_put, memory_order_relaxed);
 
-	qp->orrq[put & (qp->orrq_room - 1)] = *read;
-	atomic_store(&qp->orrq_put, put + 1);
+	reads->orrq[put & (reads->orrq_room - 1)] = *read;
+	atomic_store(&reads->orrq_put, put + 1);
 	return put + 1;
 }
 
 const struct viw_outbound_read *
-viw_read_oldest(struct viw_qp *qp, uint32_t *number)
+viw_read_oldest(struct viw_reads *reads, uint32_t *number)
 {
-	uint32_t got = atomic_load_explicit(&qp->orrq_got, memory_order_relaxed);
+	uint32_t got = atomic_load_explicit(&reads->orrq_got, memory_order_relaxed);
 
 	*number = got + 1;
-	return atomic_load(&qp->orrq_put) != got ? &qp->orrq[got & (qp->orrq_room - 1)] : NULL;
+	return atomic_load(&reads->orrq_put) != got ? &reads->orrq[got & (reads->orrq_room - 1)]
+						    : NULL;
 }
 
 bool
-viw_read_done(struct viw_qp *qp, uint32_t number)
+viw_read_done(struct viw_reads *reads, uint32_t number)
 {
-	return (int32_t)(atomic_load(&qp->orrq_got) - number) >= 0;
+	return (int32_t)(atomic_load(&reads->orrq_got) - number) >= 0;
 }
 
 bool
-viw_reads_done(struct viw_qp *qp)
+viw_reads_done(struct viw_reads *reads)
 {
-	return atomic_load(&qp->orrq_got) ==
-	       atomic_load_explicit(&qp->orrq_put, memory_order_relaxed);
+	return atomic_load(&reads->orrq_got) ==
+	       atomic_load_explicit(&reads->orrq_put, memory_order_relaxed);
 }
 
 void
-viw_read_await(struct viw_qp *qp)
+viw_read_await(struct viw_reads *reads, struct rdmap_inbound *in)
 {
-	struct rdmap_inbound *in = &qp->rx.in;
-	uint32_t got = atomic_load_explicit(&qp->orrq_got, memory_order_relaxed);
+	uint32_t got = atomic_load_explicit(&reads->orrq_got, memory_order_relaxed);
 
-	if (in->awaited != RDMAP_AWAITS_NOTHING || atomic_load(&qp->orrq_put) == got)
+	if (in->awaited != RDMAP_AWAITS_NOTHING || atomic_load(&reads->orrq_put) == got)
 		return;
-	const struct viw_outbound_read *r = &qp->orrq[got & (qp->orrq_room - 1)];
+	const struct viw_outbound_read *r = &reads->orrq[got & (reads->orrq_room - 1)];
 	in->awaited = r->atomic ? RDMAP_AWAITS_ATOMIC : RDMAP_AWAITS_READ;
 	in->read_stag = r->stag;
 	in->read_to = r->to;
@@ -304,6 +307,6 @@ void
 viw_read_finish(struct viw_qp *qp)
 {
 	qp->rx.in.awaited = RDMAP_AWAITS_NOTHING;
-	atomic_fetch_add(&qp->orrq_got, 1);
+	atomic_fetch_add(&qp->reads.orrq_got, 1);
 	qp->rx.want_tx = true;
 }

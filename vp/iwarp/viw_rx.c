@@ -13,7 +13,10 @@
  *
  * The holder of rx.role; see viw_qp.h. Standards: RFC 5044 6 to 8, RFC 5041 5; doc/decisions/0003.
  */
+#include "viw_complete.h"
 #include "viw_qp.h"
+#include "viw_receive.h"
+#include "viw_rx_frame.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -45,11 +48,11 @@ end_reason(struct viw_qp *qp)
 	socklen_t len = sizeof(info);
 	int error = 0;
 
-	if (getsockopt(qp->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	if (getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
 	    info.tcpi_state != TCP_CLOSE)
 		return 0;
 	len = sizeof(error);
-	(void)getsockopt(qp->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	(void)getsockopt(qp->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	if (error == 0) {
 		bool busy = atomic_load(&qp->tx.role.taken) != 0;
 
@@ -100,18 +103,18 @@ input_direct(struct viw_qp *qp, uint32_t *done)
 	/* PAD, CRC and 16 octets of the next frame: never a whole one, so nothing in them can wait. */
 	uint32_t room = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED;
 	uint8_t look[VIW_RX_LOOK];
-	uint8_t *target = viw_rx_target(qp, &len, &use);
+	uint8_t *target = viw_rx_place_target(qp, &len, &use);
 
 	if (target == NULL)
 		return true; /* rx.fault is set: the rest is read and thrown away */
 	struct iovec iov[2] = {{.iov_base = target, .iov_len = len},
 			       {.iov_base = look, .iov_len = room}};
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = len == rest ? 2 : 1};
-	ssize_t n = viw_recvmsg(qp->fd, &msg, MSG_DONTWAIT);
+	ssize_t n = viw_recvmsg(qp->stream.fd, &msg, MSG_DONTWAIT);
 	int error = errno;
 	uint32_t got = n <= 0 ? 0 : (size_t)n < len ? (uint32_t)n : len;
 
-	if (qp->crc && got > 0)
+	if (qp->stream.crc && got > 0)
 		rx->crc = mpa_crc(target, got, rx->crc);
 	vsw_mem_end(&use);
 	rx->placed += got;
@@ -151,7 +154,7 @@ input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 {
 	struct viw_rx *rx = &qp->rx;
 	uint32_t room = room_wanted(rx);
-	ssize_t n = viw_recv(qp->fd, *buf, room, MSG_DONTWAIT);
+	ssize_t n = viw_recv(qp->stream.fd, *buf, room, MSG_DONTWAIT);
 
 	if (n <= 0) {
 		input_over(qp, n, errno);
@@ -187,7 +190,7 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 		room = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE - rx->tail_len;
 	if (room > sizeof(small))
 		room = sizeof(small);
-	ssize_t n = viw_recv(qp->fd, small, room, MSG_DONTWAIT);
+	ssize_t n = viw_recv(qp->stream.fd, small, room, MSG_DONTWAIT);
 	if (n <= 0) {
 		input_over(qp, n, errno);
 		return false;
@@ -201,7 +204,7 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 static bool
 stream_is_hung_up(struct viw_qp *qp)
 {
-	struct pollfd set = {.fd = qp->fd};
+	struct pollfd set = {.fd = qp->stream.fd};
 
 	if (!atomic_load(&qp->rx.hung_up))
 		return false;
@@ -289,7 +292,7 @@ input_discard(struct viw_qp *qp)
 	viw_receive_leave(qp);
 	while (n > 0 && done < VIW_RX_ROUND && !atomic_load(&qp->rx.eof)) {
 		/* cppcheck-suppress nullPointer; MSG_TRUNC throws the octets away */
-		n = viw_recv(qp->fd, NULL, VIW_RX_ROUND, MSG_DONTWAIT | MSG_TRUNC);
+		n = viw_recv(qp->stream.fd, NULL, VIW_RX_ROUND, MSG_DONTWAIT | MSG_TRUNC);
 		done += n > 0 ? (size_t)n : 0;
 		if (n == 0 ||
 		    (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
@@ -329,16 +332,16 @@ rx_round(struct viw_qp *qp)
 
 	switch (begun) {
 	case RI_QPS_RTS:
-		if (!atomic_load(&qp->starting))
+		if (!atomic_load(&qp->stream.starting))
 			done = receive_round(qp);
 		break;
 	case RI_QPS_CLOSING:
 	case RI_QPS_TERMINATE:
-		if (atomic_load(&qp->attached) && !atomic_load(&qp->starting))
+		if (atomic_load(&qp->stream.attached) && !atomic_load(&qp->stream.starting))
 			input_discard(qp);
 		break;
 	case RI_QPS_ERROR:
-		if (!atomic_load(&qp->attached))
+		if (!atomic_load(&qp->stream.attached))
 			viw_rq_flush(qp);
 		break;
 	case RI_QPS_NONE:

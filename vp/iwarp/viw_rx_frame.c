@@ -13,6 +13,7 @@
  *
  * The holder of rx.role. Standards: RFC 5044 4, 6 and 8, RFC 5041 5 to 7, RFC 5040 5 to 7.
  */
+#include "viw_rx_frame.h"
 #include "viw_qp.h"
 
 #include <string.h>
@@ -130,12 +131,12 @@ viw_rx_head_done(struct viw_qp *qp)
 
 	if (rx->phase == VIW_RX_HEAD) {
 		rx->frame_ulpdu = wire_load_be16(rx->head);
-		rx->crc = qp->crc ? mpa_crc(rx->head, rx->head_len, 0) : 0;
+		rx->crc = qp->stream.crc ? mpa_crc(rx->head, rx->head_len, 0) : 0;
 		rx->fault = RDMAP_FAULT_NONE;
 		rx->tail_len = 0;
 		rx->placed = 0;
 		rx->phase = VIW_RX_BEGIN;
-		viw_rx_target_close(rx);
+		viw_rx_target_close(&rx->target);
 		if (ddp_segment_read(rx->head + MPA_LENGTH_SIZE, have, rx->frame_ulpdu, &rx->seg) !=
 		    DDP_OK) {
 			rx->fault = RDMAP_FAULT_HEADER_SIZE;
@@ -194,7 +195,7 @@ tail_done(struct viw_qp *qp)
 	uint32_t pad = mpa_pad(rx->frame_ulpdu);
 
 	rx->phase = VIW_RX_HEAD;
-	if (qp->crc) {
+	if (qp->stream.crc) {
 		if (pad > 0)
 			rx->crc = mpa_crc(rx->tail, pad, rx->crc);
 		if (rx->crc != mpa_crc_load(rx->tail + pad))
@@ -204,7 +205,7 @@ tail_done(struct viw_qp *qp)
 		frame_fault(qp, rx->fault);
 	else
 		viw_rx_finish(qp);
-	viw_rx_target_close(rx);
+	viw_rx_target_close(&rx->target);
 	rx->large = rx->seg.payload_len >= VIW_RX_DIRECT;
 	rx->head_len = 0;
 }
@@ -249,12 +250,12 @@ frame_at_once(struct viw_qp *qp, const uint8_t *at, uint32_t size, uint32_t ulpd
 {
 	struct viw_rx *rx = &qp->rx;
 	uint32_t covered = size - MPA_CRC_SIZE;
-	bool crc_ok = !qp->crc || mpa_crc(at, covered, 0) == mpa_crc_load(at + covered);
+	bool crc_ok = !qp->stream.crc || mpa_crc(at, covered, 0) == mpa_crc_load(at + covered);
 
 	rx->frame_ulpdu = ulpdu_len;
 	rx->fault = crc_ok ? RDMAP_FAULT_NONE : RDMAP_FAULT_CRC;
 	rx->placed = 0;
-	viw_rx_target_close(rx);
+	viw_rx_target_close(&rx->target);
 	if (crc_ok &&
 	    ddp_segment_read(at + MPA_LENGTH_SIZE, ulpdu_len, ulpdu_len, &rx->seg) != DDP_OK)
 		rx->fault = RDMAP_FAULT_HEADER_SIZE;
@@ -263,7 +264,7 @@ frame_at_once(struct viw_qp *qp, const uint8_t *at, uint32_t size, uint32_t ulpd
 		return false;
 	if (rx->target.kind != VIW_RX_NOWHERE)
 		viw_rx_place(qp, rx->seg.payload, rx->seg.payload_len);
-	viw_rx_target_close(rx);
+	viw_rx_target_close(&rx->target);
 	if (rx->fault == RDMAP_FAULT_NONE) {
 		viw_rx_finish(qp);
 		return true;

@@ -13,7 +13,10 @@
  *
  * The holder of rx.role. Standards: RFC 5041 5 to 7, RFC 5040 5 and 7; [WIRE 4.4], [WIRE 5.2] to [WIRE 5.8].
  */
+#include "viw_atomic.h"
+#include "viw_complete.h"
 #include "viw_qp.h"
+#include "viw_receive.h"
 
 #include <string.h>
 
@@ -49,7 +52,7 @@ copy_up(uint8_t *to, const uint8_t *from, uint32_t len)
 static const struct ri_sge *
 receive_piece(struct viw_qp *qp, uint64_t offset, uint64_t *skip, uint32_t *left)
 {
-	const struct vsw_wqe *wqe = viw_rx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->rx.wqe;
 
 	for (uint32_t i = 0; i < wqe->num_sge; i++) {
 		const struct ri_sge *sge = &wqe->sge[i];
@@ -116,7 +119,7 @@ receive_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
 }
 
 uint8_t *
-viw_rx_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
+viw_rx_place_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
 {
 	const struct viw_rx *rx = &qp->rx;
 
@@ -132,12 +135,13 @@ void
 viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 {
 	struct viw_rx *rx = &qp->rx;
-	bool cover = qp->crc && rx->phase == VIW_RX_BODY;
+	bool cover = qp->stream.crc && rx->phase == VIW_RX_BODY;
 	struct vsw_mem_use use;
 
 	while (len > 0) {
 		uint32_t n = len;
-		uint8_t *to = rx->fault == RDMAP_FAULT_NONE ? viw_rx_target(qp, &n, &use) : NULL;
+		uint8_t *to =
+			rx->fault == RDMAP_FAULT_NONE ? viw_rx_place_target(qp, &n, &use) : NULL;
 
 		if (to == NULL) {
 			/* What has no place is only covered, so that a wrong CRC is still found. */
@@ -204,7 +208,7 @@ static enum viw_rx_verdict
 receive_begin(struct viw_qp *qp)
 {
 	struct viw_rx *rx = &qp->rx;
-	const struct vsw_wqe *wqe = viw_rx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->rx.wqe;
 	bool wait = false;
 
 	if (!viw_receive_take(qp, &wait)) {
@@ -283,11 +287,11 @@ viw_rx_begin(struct viw_qp *qp, bool here)
 	struct viw_rx *rx = &qp->rx;
 	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
 
-	viw_rx_target_close(rx);
+	viw_rx_target_close(&rx->target);
 	if (opcode == RDMAP_READ_RESPONSE || opcode == RDMAP_ATOMIC_RESPONSE)
-		viw_read_await(qp);
+		viw_read_await(&qp->reads, &rx->in);
 	else if (opcode == RDMAP_READ_REQUEST || opcode == RDMAP_ATOMIC_REQUEST)
-		rx->in.read_room = viw_read_places(qp);
+		rx->in.read_room = viw_read_places(&qp->reads);
 	rx->fault = rdmap_check_header(&rx->in, &rx->seg);
 	if (rx->fault == RDMAP_FAULT_NONE && rdmap_is_send(opcode))
 		return send_begin(qp);
@@ -330,7 +334,7 @@ first_frame(struct viw_qp *qp)
 		atomic_store(&qp->tx.await_frame, false);
 		qp->rx.want_tx = true;
 	}
-	if (!atomic_load_explicit(&qp->up, memory_order_relaxed)) {
+	if (!atomic_load_explicit(&qp->stream.up, memory_order_relaxed)) {
 		viw_stream_up(qp);
 		qp->rx.want_tx = true;
 	}
@@ -354,7 +358,7 @@ viw_rx_finish(struct viw_qp *qp)
 	} else if (opcode == RDMAP_ATOMIC_RESPONSE) {
 		viw_atomic_finish(qp);
 	} else if (opcode == RDMAP_READ_REQUEST || opcode == RDMAP_ATOMIC_REQUEST) {
-		viw_read_queue(qp, seg->payload - DDP_UNTAGGED_SIZE,
+		viw_read_queue(&qp->reads, seg->payload - DDP_UNTAGGED_SIZE,
 			       opcode == RDMAP_ATOMIC_REQUEST);
 		rx->want_tx = true;
 	} else if (opcode == RDMAP_TERMINATE) {

@@ -12,6 +12,7 @@
  * Take, ready and leave: the holder of rx.role. Standards: RDMAC verbs 6.3; doc/decisions/0003.
  */
 #include "viw_qp.h"
+#include "viw_receive.h"
 
 #include <stdlib.h>
 
@@ -24,7 +25,7 @@ shared_take(struct viw_qp *qp, bool *wait)
 {
 	struct viw_rx *rx = &qp->rx;
 
-	switch (vsw_srq_take(&rx->member, viw_rx_wqe(qp))) {
+	switch (vsw_srq_take(&rx->member, qp->rx.wqe)) {
 	case VSW_SRQ_TAKEN:
 		rx->wq = qp->srq->srq.wq.number;
 		rx->index = rx->rq.number;
@@ -53,7 +54,7 @@ viw_receive_take(struct viw_qp *qp, bool *wait)
 	if (qp->srq != NULL)
 		return shared_take(qp, wait);
 	rx->wq = rx->rq.number;
-	*wait = !vsw_wq_take(&rx->rq, viw_rx_wqe(qp), &rx->index);
+	*wait = !vsw_wq_take(&rx->rq, qp->rx.wqe, &rx->index);
 	return !*wait;
 }
 

@@ -17,7 +17,9 @@
  *
  * Standards: RFC 5044 6 and 7.1, RFC 5040 6, RFC 6581; [WIRE 2.5] and [WIRE 7]; [RI 4.1].
  */
+#include "viw_complete.h"
 #include "viw_qp.h"
+#include "viw_receive.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +57,7 @@ void
 viw_stream_up(struct viw_qp *qp)
 {
 	viw_event_raise(qp, RI_EVENT_QP_STREAM_UP, 0);
-	atomic_store(&qp->up, true);
+	atomic_store(&qp->stream.up, true);
 }
 
 /* --- both roles at once -------------------------------------------------------------------- */
@@ -160,7 +162,7 @@ rx_reset(struct viw_qp *qp)
 	atomic_store(&rx->hung_up, false);
 	rx->phase = VIW_RX_HEAD;
 	rx->head_len = 0;
-	viw_rx_target_close(rx);
+	viw_rx_target_close(&rx->target);
 	rx->want_tx = false;
 	rx->large = false;
 	rx->fault = RDMAP_FAULT_NONE;
@@ -196,9 +198,9 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 	uint32_t ord = stream->ord < VIW_MAX_DEPTH ? stream->ord : VIW_MAX_DEPTH;
 	enum ri_status status = RI_SUCCESS;
 
-	viw_reads_reset(qp);
-	if (ird > qp->irrq_room || ord + 1 > qp->orrq_room)
-		status = viw_reads_alloc(qp, ird, ord);
+	viw_reads_reset(&qp->reads);
+	if (ird > qp->reads.irrq_room || ord + 1 > qp->reads.orrq_room)
+		status = viw_reads_alloc(&qp->reads, ird, ord);
 	tx_reset(qp, stream);
 	rx_reset(qp);
 	if (status == RI_SUCCESS)
@@ -209,19 +211,19 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 		viw_stream_drop(qp);
 		return RI_ERR_RESOURCES;
 	}
-	qp->ird = ird;
-	qp->ord = ord;
-	qp->fd = stream->fd;
-	qp->crc = stream->crc;
-	qp->peer_local = stream->peer_local;
-	qp->rtr_send = stream->rtr_send;
-	qp->rtr_expect = stream->rtr_expect;
+	qp->reads.ird = ird;
+	qp->reads.ord = ord;
+	qp->stream.fd = stream->fd;
+	qp->stream.crc = stream->crc;
+	qp->stream.peer_local = stream->peer_local;
+	qp->stream.rtr_send = stream->rtr_send;
+	qp->stream.rtr_expect = stream->rtr_expect;
 	memset(&qp->end, 0, sizeof(qp->end));
-	atomic_store(&qp->up, false);
-	atomic_store(&qp->expired, false);
-	atomic_store(&qp->polled, 0);
-	qp->unwatched = false;
-	socket_setup(qp->fd, qp->peer_local);
+	atomic_store(&qp->stream.up, false);
+	atomic_store(&qp->stream.expired, false);
+	atomic_store(&qp->engine.polled, 0);
+	qp->engine.unwatched = false;
+	socket_setup(qp->stream.fd, qp->stream.peer_local);
 	return RI_SUCCESS;
 }
 
@@ -240,8 +242,8 @@ llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
 		sched_yield();
 	enum ri_status status = stream_attach(qp, stream);
 	if (status == RI_SUCCESS) {
-		atomic_store(&qp->starting, true);
-		atomic_store(&qp->attached, true);
+		atomic_store(&qp->stream.starting, true);
+		atomic_store(&qp->stream.attached, true);
 		vsw_lock(&qp->lock);
 		(void)viw_qp_step(&qp->state, VIW_MOVE_ATTACH);
 		vsw_unlock(&qp->lock);
@@ -287,15 +289,15 @@ rtr_build(struct viw_qp *qp)
 		viw_stream_lost(qp, ENOMEM);
 		return;
 	}
-	if (qp->rtr_send == RI_RTR_READ) {
-		(void)viw_read_note(qp, &(struct viw_outbound_read){0});
-		tx->len +=
-			rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &read, qp->crc);
+	if (qp->stream.rtr_send == RI_RTR_READ) {
+		(void)viw_read_note(&qp->reads, &(struct viw_outbound_read){0});
+		tx->len += rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &read,
+						   qp->stream.crc);
 	} else {
-		tx->len += rdmap_fpdu_put(tx->buf + tx->len, &write, qp->crc);
+		tx->len += rdmap_fpdu_put(tx->buf + tx->len, &write, qp->stream.crc);
 	}
 	tx->queued = tx->len;
-	qp->rtr_send = 0;
+	qp->stream.rtr_send = 0;
 }
 
 /* First look at a new stream, with both roles. */
@@ -304,13 +306,13 @@ stream_start(struct viw_qp *qp)
 {
 	if (viw_engine_add(&qp->rnic->engine, qp) != RI_SUCCESS)
 		viw_stream_lost(qp, ENOMEM);
-	if (viw_qp_state(qp) == RI_QPS_RTS && qp->rtr_send != 0)
+	if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.rtr_send != 0)
 		rtr_build(qp);
 	if (qp->tx.len > 0)
 		(void)viw_tx_push(qp);
-	if (viw_qp_state(qp) == RI_QPS_RTS && qp->rtr_expect == 0)
+	if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.rtr_expect == 0)
 		viw_stream_up(qp);
-	atomic_store(&qp->starting, false);
+	atomic_store(&qp->stream.starting, false);
 	/* Whoever has the roles next looks for what came meanwhile. */
 	atomic_store(&qp->tx.role.retry, 1);
 	atomic_store(&qp->rx.role.retry, 1);
@@ -343,16 +345,16 @@ viw_stream_drop(struct viw_qp *qp)
 	qp->tx.at = qp->tx.len = 0;
 	qp->rx.keep = NULL;
 	qp->rx.keep_len = 0;
-	if (!atomic_load(&qp->attached))
+	if (!atomic_load(&qp->stream.attached))
 		return;
 	bool orderly = atomic_load(&qp->tx.shut) && atomic_load(&qp->rx.eof);
-	if (!atomic_load(&qp->starting))
+	if (!atomic_load(&qp->stream.starting))
 		viw_engine_remove(&qp->rnic->engine, qp);
-	viw_fork_remove(qp->fd);
-	socket_close(qp->fd, orderly);
-	qp->fd = -1;
-	atomic_store(&qp->attached, false);
-	atomic_store(&qp->starting, false);
+	viw_fork_remove(qp->stream.fd);
+	socket_close(qp->stream.fd, orderly);
+	qp->stream.fd = -1;
+	atomic_store(&qp->stream.attached, false);
+	atomic_store(&qp->stream.starting, false);
 }
 
 /* May the stream be closed now? */
@@ -366,7 +368,7 @@ stream_end_is_due(struct viw_qp *qp)
 		return true;
 	case RI_QPS_CLOSING:
 	case RI_QPS_TERMINATE:
-		return atomic_load(&qp->expired) || (out_over && atomic_load(&qp->rx.eof));
+		return atomic_load(&qp->stream.expired) || (out_over && atomic_load(&qp->rx.eof));
 	case RI_QPS_NONE:
 	case RI_QPS_IDLE:
 	case RI_QPS_CONNECTING:
@@ -399,7 +401,7 @@ static void
 stream_conclude(struct viw_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
-	bool late = atomic_load(&qp->expired) && viw_qp_state(qp) != RI_QPS_ERROR;
+	bool late = atomic_load(&qp->stream.expired) && viw_qp_state(qp) != RI_QPS_ERROR;
 
 	host->timer_stop(host->self, &qp->timer);
 	vsw_lock(&qp->lock);
@@ -444,16 +446,17 @@ viw_serve(void *arg)
 		return;
 	if (atomic_load(&qp->tx.broken) && viw_qp_state(qp) == RI_QPS_RTS)
 		receive_after_break(qp);
-	if (atomic_exchange(&qp->limits_new, false))
+	if (atomic_exchange(&qp->rx.limits_new, false))
 		viw_receive_limits(qp);
-	if (atomic_load(&qp->starting) || (atomic_load(&qp->attached) && stream_end_is_due(qp))) {
+	if (atomic_load(&qp->stream.starting) ||
+	    (atomic_load(&qp->stream.attached) && stream_end_is_due(qp))) {
 		if (!roles_take(qp)) {
 			serve_retry_later(qp);
 			return;
 		}
-		if (atomic_load(&qp->starting))
+		if (atomic_load(&qp->stream.starting))
 			stream_start(qp);
-		if (atomic_load(&qp->attached) && stream_end_is_due(qp))
+		if (atomic_load(&qp->stream.attached) && stream_end_is_due(qp))
 			stream_conclude(qp);
 		roles_leave(qp);
 	}
@@ -474,11 +477,11 @@ viw_timer(void *arg)
 		(void)viw_rx_run(qp);
 		return;
 	}
-	if (viw_qp_state(qp) > RI_QPS_RTS && atomic_load(&qp->attached)) {
-		uint64_t deadline = atomic_load(&qp->deadline);
+	if (viw_qp_state(qp) > RI_QPS_RTS && atomic_load(&qp->stream.attached)) {
+		uint64_t deadline = atomic_load(&qp->stream.deadline);
 
 		if (host->now(host->self) >= deadline)
-			atomic_store(&qp->expired, true);
+			atomic_store(&qp->stream.expired, true);
 		else
 			host->timer_start(host->self, &qp->timer, deadline);
 	}

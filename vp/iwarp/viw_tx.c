@@ -18,7 +18,9 @@
  *
  * Standards: RFC 5040 5 and 6, RFC 5041 5, RFC 5044 6; [WIRE 7]; doc/architecture.md "Progress".
  */
+#include "viw_complete.h"
 #include "viw_qp.h"
+#include "viw_tx_build.h"
 
 #include <errno.h>
 #include <string.h>
@@ -110,7 +112,7 @@ viw_tx_push(struct viw_qp *qp)
 	struct viw_tx *tx = &qp->tx;
 
 	while (tx->at < tx->len) {
-		ssize_t n = viw_send(qp->fd, tx->buf + tx->at, tx->len - tx->at,
+		ssize_t n = viw_send(qp->stream.fd, tx->buf + tx->at, tx->len - tx->at,
 				     MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)
@@ -195,7 +197,7 @@ send_end(struct viw_qp *qp)
 		return;
 	if (qp->end.fpdu_len > 0 && !tx->terminate_queued)
 		return;
-	(void)shutdown(qp->fd, SHUT_WR);
+	(void)shutdown(qp->stream.fd, SHUT_WR);
 	atomic_store(&tx->shut, true);
 }
 
@@ -204,13 +206,13 @@ tx_round(struct viw_qp *qp)
 {
 	switch (viw_qp_state(qp)) {
 	case RI_QPS_RTS:
-		if (!atomic_load_explicit(&qp->up, memory_order_acquire) ||
+		if (!atomic_load_explicit(&qp->stream.up, memory_order_acquire) ||
 		    atomic_load(&qp->tx.broken))
 			return;
 		send_requests(qp);
 		break;
 	case RI_QPS_ERROR:
-		if (!atomic_load(&qp->attached))
+		if (!atomic_load(&qp->stream.attached))
 			viw_sq_flush(qp);
 		break;
 	case RI_QPS_NONE:
@@ -223,7 +225,8 @@ tx_round(struct viw_qp *qp)
 		break;
 	}
 	enum ri_qp_state state = viw_qp_state(qp);
-	if ((state == RI_QPS_CLOSING || state == RI_QPS_TERMINATE) && atomic_load(&qp->attached)) {
+	if ((state == RI_QPS_CLOSING || state == RI_QPS_TERMINATE) &&
+	    atomic_load(&qp->stream.attached)) {
 		send_end(qp);
 		if ((atomic_load(&qp->tx.shut) || atomic_load(&qp->tx.broken)) &&
 		    atomic_load(&qp->rx.eof))

@@ -15,7 +15,11 @@
  *
  * The holder of tx.role. Standards: RFC 5040 5.2 and 5.3, RFC 5041 5, RFC 5044 4; [WIRE 4.3], [WIRE 5.7].
  */
+#include "viw_tx_build.h"
+#include "viw_atomic.h"
+#include "viw_complete.h"
 #include "viw_qp.h"
+#include "viw_tx_direct.h"
 
 #include <string.h>
 
@@ -52,7 +56,7 @@ read_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 {
 	struct vsw_mem_use use;
 
-	if (qp->ord == 0 || wqe->num_sge > 1)
+	if (qp->reads.ord == 0 || wqe->num_sge > 1)
 		return RI_WC_LOCAL_QP;
 	if (qp->tx.total == 0)
 		return RI_WC_SUCCESS;
@@ -73,7 +77,7 @@ read_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 static enum ri_wc_status
 request_check(struct viw_qp *qp)
 {
-	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->tx.wqe;
 	uint64_t total = 0;
 
 	for (uint32_t i = 0; i < wqe->num_sge; i++)
@@ -102,9 +106,9 @@ static bool
 request_may_start(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
-	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->tx.wqe;
 
-	if ((wqe->flags & RI_WR_READ_FENCE) && !viw_reads_done(qp))
+	if ((wqe->flags & RI_WR_READ_FENCE) && !viw_reads_done(&qp->reads))
 		return false;
 	if ((wqe->flags & RI_WR_LOCAL_FENCE) && tx->sent_tail != tx->sent_head)
 		return false;
@@ -112,7 +116,7 @@ request_may_start(struct viw_qp *qp)
 	case RI_OP_RDMA_READ:
 	case RI_OP_FETCH_ADD:
 	case RI_OP_CMP_SWAP:
-		return viw_read_room(qp);
+		return viw_read_room(&qp->reads);
 	default:
 		return true;
 	}
@@ -140,7 +144,7 @@ request_ready(struct viw_qp *qp)
 	    tx->sent_head - tx->sent_tail > tx->sent_mask)
 		return false;
 	if (!tx->have_request) {
-		if (!vsw_wq_take(&tx->sq, viw_tx_wqe(qp), &tx->index))
+		if (!vsw_wq_take(&tx->sq, qp->tx.wqe, &tx->index))
 			return false;
 		tx->have_request = true;
 		tx->done = 0;
@@ -168,7 +172,7 @@ static uint32_t
 piece_left(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
-	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->tx.wqe;
 
 	while (tx->sge < wqe->num_sge && tx->sge_done == wqe->sge[tx->sge].length) {
 		tx->sge++;
@@ -180,7 +184,7 @@ piece_left(struct viw_qp *qp)
 static bool
 piece_open(struct viw_qp *qp, uint32_t len, struct vsw_mem_use *use)
 {
-	const struct ri_sge *sge = &viw_tx_wqe(qp)->sge[qp->tx.sge];
+	const struct ri_sge *sge = &qp->tx.wqe->sge[qp->tx.sge];
 
 	return vsw_mem_begin(qp->rnic->mem, &qp->who,
 			     &(struct vsw_mem_access){.stag = sge->stag,
@@ -195,7 +199,7 @@ static uint32_t
 gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
 {
 	uint32_t header = rdmap_fpdu_begin(at, seg);
-	uint32_t crc = qp->crc ? mpa_crc(at, header, 0) : 0;
+	uint32_t crc = qp->stream.crc ? mpa_crc(at, header, 0) : 0;
 	uint32_t left = seg->payload_len;
 	uint8_t *to = at + header;
 	struct vsw_mem_use use;
@@ -207,7 +211,7 @@ gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
 			n = left;
 		if (n == 0 || !piece_open(qp, n, &use))
 			return 0;
-		if (qp->crc)
+		if (qp->stream.crc)
 			crc = mpa_crc_copy(to, use.ptr, n, crc);
 		else
 			memcpy(to, use.ptr, n);
@@ -216,7 +220,7 @@ gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
 		to += n;
 		left -= n;
 	}
-	return mpa_fpdu_close(at, header - MPA_LENGTH_SIZE + seg->payload_len, crc, qp->crc);
+	return mpa_fpdu_close(at, header - MPA_LENGTH_SIZE + seg->payload_len, crc, qp->stream.crc);
 }
 
 /* Frame `seg->payload_len` octets of the request. Octets, or 0 if its memory failed. */
@@ -227,13 +231,13 @@ payload_frame(struct viw_qp *qp, uint8_t *at, struct ddp_segment *seg)
 	struct vsw_mem_use use;
 
 	if (n == 0)
-		return rdmap_fpdu_put(at, seg, qp->crc);
+		return rdmap_fpdu_put(at, seg, qp->stream.crc);
 	if (n > piece_left(qp))
 		return gather_frame(qp, at, seg);
 	if (!piece_open(qp, n, &use))
 		return 0;
 	seg->payload = use.ptr;
-	uint32_t size = rdmap_fpdu_put(at, seg, qp->crc);
+	uint32_t size = rdmap_fpdu_put(at, seg, qp->stream.crc);
 	vsw_mem_end(&use);
 	qp->tx.sge_done += n;
 	return size;
@@ -261,7 +265,7 @@ message_advance(struct viw_qp *qp, uint32_t n)
 	tx->done += n;
 	tx->job = VIW_JOB_REQUEST;
 	if (tx->done == tx->total) {
-		tx->send_msn += viw_tx_wqe(qp)->opcode == RI_OP_RDMA_WRITE ? 0 : 1;
+		tx->send_msn += qp->tx.wqe->opcode == RI_OP_RDMA_WRITE ? 0 : 1;
 		request_started(qp, 0);
 	}
 }
@@ -272,7 +276,7 @@ direct_of(struct viw_qp *qp, const struct ddp_segment *seg)
 {
 	struct viw_tx *tx = &qp->tx;
 	uint32_t piece = piece_left(qp);
-	const struct ri_sge *sge = &viw_tx_wqe(qp)->sge[tx->sge];
+	const struct ri_sge *sge = &qp->tx.wqe->sge[tx->sge];
 
 	return (struct viw_direct){.seg = *seg,
 				   .left = tx->total - tx->done,
@@ -313,7 +317,7 @@ static bool
 build_message(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
-	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->tx.wqe;
 	bool write = wqe->opcode == RI_OP_RDMA_WRITE;
 	uint32_t most = tx->ulpdu - ddp_header_size(write);
 	uint32_t left = tx->total - tx->done;
@@ -327,7 +331,7 @@ build_message(struct viw_qp *qp)
 		seg = rdmap_untagged(send_opcode(wqe->flags), tx->send_msn, tx->done, n == left);
 		seg.rsvd_ulp = wqe->flags & RI_WR_INVALIDATE ? wqe->inv_stag : 0;
 	}
-	if (!qp->crc && left >= VIW_DIRECT_MIN && message_is_direct(qp, &seg))
+	if (!qp->stream.crc && left >= VIW_DIRECT_MIN && message_is_direct(qp, &seg))
 		return tx->len == 0 && send_direct(qp, &seg);
 	if (tx->len + viw_frame_size(write, n) > VIW_BUF_SIZE)
 		return false;
@@ -347,7 +351,7 @@ static bool
 build_read(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
-	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->tx.wqe;
 	struct rdmap_read_request m = {.size = tx->total,
 				       .source_stag = wqe->u.remote.stag,
 				       .source_to = wqe->u.remote.addr};
@@ -358,10 +362,11 @@ build_read(struct viw_qp *qp)
 		m.sink_stag = wqe->sge[0].stag;
 		m.sink_to = wqe->sge[0].addr;
 	}
-	uint32_t number =
-		viw_read_note(qp, &(struct viw_outbound_read){
-					  .stag = m.sink_stag, .to = m.sink_to, .length = m.size});
-	uint32_t size = rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &m, qp->crc);
+	uint32_t number = viw_read_note(&qp->reads, &(struct viw_outbound_read){.stag = m.sink_stag,
+										.to = m.sink_to,
+										.length = m.size});
+	uint32_t size =
+		rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &m, qp->stream.crc);
 	tx->len += size;
 	tx->queued += size;
 	request_started(qp, number);
@@ -384,7 +389,7 @@ static void
 request_run_local(struct viw_qp *qp)
 {
 	struct vsw_mem_table *mem = qp->rnic->mem;
-	const struct vsw_wqe *wqe = viw_tx_wqe(qp);
+	const struct vsw_wqe *wqe = qp->tx.wqe;
 	bool bind = wqe->opcode == RI_OP_BIND_MW;
 	bool relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0;
 	enum vsw_mem_result result;
@@ -404,7 +409,7 @@ request_run_local(struct viw_qp *qp)
 static bool
 build_request(struct viw_qp *qp)
 {
-	switch (viw_tx_wqe(qp)->opcode) {
+	switch (qp->tx.wqe->opcode) {
 	case RI_OP_SEND:
 	case RI_OP_RDMA_WRITE:
 		return build_message(qp);
@@ -431,7 +436,7 @@ build_next(struct viw_qp *qp)
 		return build_request(qp);
 
 	bool request = request_ready(qp);
-	if (viw_response_pending(qp) && (!request || !tx->response_last))
+	if (viw_response_pending(&qp->reads) && (!request || !tx->response_last))
 		return viw_response_build(qp);
 	return request && build_request(qp);
 }

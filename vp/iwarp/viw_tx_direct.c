@@ -13,6 +13,7 @@
  *
  * The holder of tx.role, with an empty buffer. Standards: RFC 5044 4 (the CRC field is there, zero).
  */
+#include "viw_tx_direct.h"
 #include "viw_qp.h"
 
 #include <errno.h>
@@ -118,7 +119,8 @@ direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direc
 bool
 viw_tx_is_direct(const struct viw_qp *qp, const struct viw_direct *d)
 {
-	return !qp->crc && d->wanted.length >= VIW_DIRECT_MIN && payload_planned(&qp->tx, d) > 0;
+	return !qp->stream.crc && d->wanted.length >= VIW_DIRECT_MIN &&
+	       payload_planned(&qp->tx, d) > 0;
 }
 
 enum vsw_mem_result
@@ -137,7 +139,7 @@ viw_tx_direct(struct viw_qp *qp, const struct viw_direct *d, uint32_t *begun)
 		return result;
 	plan_frames(&plan, tx, d, use.ptr);
 	struct msghdr msg = {.msg_iov = plan.iov, .msg_iovlen = 2 * plan.frames + 1};
-	ssize_t n = viw_sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = viw_sendmsg(qp->stream.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	int error = errno;
 	if (n > 0)
 		*begun = direct_settle(tx, &plan, d, (uint32_t)n);

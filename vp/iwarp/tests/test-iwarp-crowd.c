@@ -240,7 +240,8 @@ read_all(struct fixture *f)
 	unsigned done = 0;
 
 	for (unsigned i = 0; i < PEERS; i++)
-		set_room(((struct viw_qp *)f->peers[i].end->qp)->fd, f->peers[i].fd, 1 << 20);
+		set_room(((struct viw_qp *)f->peers[i].end->qp)->stream.fd, f->peers[i].fd,
+			 1 << 20);
 	while (done < PEERS) {
 		bool moved = false;
 

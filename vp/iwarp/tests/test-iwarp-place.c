@@ -258,7 +258,7 @@ room_at(struct fixture *f, uint32_t placed, uint32_t want, const uint8_t *where)
 
 	qp->rx.placed = placed;
 	qp->rx.fault = RDMAP_FAULT_NONE;
-	uint8_t *at = viw_rx_target(qp, &len, &use);
+	uint8_t *at = viw_rx_place_target(qp, &len, &use);
 	if (at == NULL)
 		return 0;
 	g_assert_true(at == where);
@@ -304,7 +304,7 @@ test_target(void)
 	rx->target.len = 10; /* more than the receive holds: the second border stops it */
 	g_assert_cmpuint(room_at(&f, 9, 1, NULL), ==, 0);
 	g_assert_cmpint(rx->fault, ==, RDMAP_FAULT_LOCAL);
-	viw_rx_target_close(rx);
+	viw_rx_target_close(&rx->target);
 	g_assert_cmpuint(room_at(&f, 0, 1, NULL), ==, 0);
 	end_free(f.end);
 	chunk_free(&f.mem);
@@ -319,17 +319,18 @@ test_read_places(void)
 	struct end *end = end_new(node, NULL);
 	struct viw_qp *qp = (struct viw_qp *)end->qp;
 
-	g_assert_cmpuint(viw_read_places(qp), ==, 4);
+	g_assert_cmpuint(viw_read_places(&qp->reads), ==, 4);
 	for (unsigned base = 0; base < 2; base++) { /* indices run over 2^32 */
 		uint32_t got = base == 0 ? 0 : UINT32_MAX - 1;
 
-		atomic_store(&qp->irrq_got, got);
+		atomic_store(&qp->reads.irrq_got, got);
 		for (uint32_t taken = 0; taken <= 5; taken++) {
-			atomic_store(&qp->irrq_put, got + taken);
-			g_assert_cmpuint(viw_read_places(qp), ==, taken < 4 ? 4 - taken : 0);
+			atomic_store(&qp->reads.irrq_put, got + taken);
+			g_assert_cmpuint(viw_read_places(&qp->reads), ==,
+					 taken < 4 ? 4 - taken : 0);
 		}
 	}
-	viw_reads_reset(qp);
+	viw_reads_reset(&qp->reads);
 	end_free(end);
 	node_free(node);
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The sending role of a queue pair (viw_tx.c), and the part that belongs to it. Who owns tx.role owns
+ * everything in viw_tx that is not atomic: the send queue, the octets under way, the list of started
+ * requests.
+ */
+#ifndef VIW_TX_H
+#define VIW_TX_H
+
+#include "vsw_lock.h"
+#include "vsw_queue.h"
+
+struct viw_qp;
+
+/* A request whose last frame is built and that is not completed; viw_complete.c. */
+struct viw_sent {
+	uint64_t wr_id;
+	uint64_t end;      /* octet of the stream behind it */
+	uint32_t index;    /* for vsw_cqe::wq_index */
+	uint32_t length;   /* posted total */
+	uint32_t read_seq; /* a Read: its number */
+	uint32_t sink;     /* a Read: STag of its sink, for RI_WR_INVALIDATE */
+	uint8_t opcode;
+	uint8_t flags;  /* RI_WR_SIGNALED, RI_WR_NOTIFY; a Read: RI_WR_INVALIDATE */
+	uint8_t status; /* enum ri_wc_status; SUCCESS: not failed */
+};
+
+/* Whose message is being built. */
+enum viw_tx_job {
+	VIW_JOB_NONE = 0,
+	VIW_JOB_REQUEST,
+	VIW_JOB_RESPONSE
+};
+
+struct viw_tx {
+	struct vsw_role role;
+	atomic_bool
+		send_at_once; /* a poll has run since the last request left: do not hold the next back */
+	atomic_bool held_back; /* in viw_engine::held_back */
+	atomic_bool blocked;   /* the socket takes no more octets */
+	atomic_bool starved;   /* the pool had no buffer */
+	atomic_bool
+		await_frame; /* ri_stream::hold_sq: send nothing before the first frame has come */
+	atomic_bool broken;  /* the socket failed */
+	atomic_int error;    /* the errno of that */
+	atomic_bool shut;    /* FIN sent */
+	atomic_uint unattended; /* requests sent at once because no thread polled */
+	struct vsw_wq sq;
+	uint8_t *buf;    /* from the pool, or set aside; only while it holds octets */
+	uint32_t at;     /* first octet of buf that the socket has not taken */
+	uint32_t len;    /* octets in buf */
+	uint64_t queued; /* octets of the stream built so far */
+	uint64_t given;  /* octets the socket took */
+	uint32_t ulpdu;  /* longest ULPDU to send */
+	uint32_t send_msn;
+	uint32_t read_msn;
+	uint32_t atomic_msn; /* of the answers to the peer */
+	uint8_t job;         /* enum viw_tx_job */
+	bool response_last;  /* the last message was a response: a request goes first now */
+	bool have_request;   /* wqe holds a request that was taken from the send queue */
+	bool checked;        /* that request is well-formed */
+	bool failed;         /* a request failed: no later one may start */
+	bool behind;         /* its completion is pushed: later ones are flushed */
+	bool drained;        /* CLOSING: the requests posted before have been tried */
+	bool terminate_queued;
+	bool direct;       /* this fill has sent payload past the buffer */
+	uint32_t index;    /* of the request */
+	uint32_t total;    /* its length */
+	uint32_t done;     /* octets of its message built */
+	uint32_t sge;      /* segment where it continues */
+	uint32_t sge_done; /* octets of that segment built */
+	struct viw_sent *sent;
+	uint32_t sent_mask;
+	uint32_t sent_head;
+	uint32_t sent_tail;
+	struct vsw_wqe
+		*wqe; /* copy of the request, with room for as many segments as the queue has */
+};
+
+/* Doorbells of the user half. */
+void viw_doorbell_sq(void *qp);
+void viw_doorbell_flush(void *qp);
+/* Run the sending role until there is nothing more to do now; if it is taken, set its retry flag. */
+void viw_tx_run(struct viw_qp *qp);
+/* The same, but without the retry flag: for callers that come again anyway. */
+void viw_tx_try(struct viw_qp *qp);
+/* Give the role up, after a round for each retry flag. */
+void viw_tx_leave(struct viw_qp *qp);
+/* The socket failed with this errno, or takes no more. Owner of tx.role. */
+void viw_tx_push_failed(struct viw_qp *qp, int error);
+/* Send what is in the buffer. False: the socket takes no more now. Owner of tx.role. */
+bool viw_tx_push(struct viw_qp *qp);
+/* An empty buffer of VIW_BUF_SIZE in tx.buf; the socket has taken all octets. False: there is none. Owner of tx.role. */
+bool viw_tx_buffer(struct viw_qp *qp);
+
+#endif /* VIW_TX_H */
