@@ -39,7 +39,7 @@ uint64_t
 vsw_siphash(const uint64_t secret[2], uint64_t message)
 {
 	const uint64_t length = (uint64_t)sizeof(message)
-				<< 56; /* the last block: no octets are left */
+				<< 56; /* the last block: no bytes are left */
 	uint64_t v[4] = {
 		secret[0] ^ 0x736f6d6570736575u,
 		secret[1] ^ 0x646f72616e646f6du,

@@ -35,7 +35,7 @@ void vsw_draw_init(struct vsw_draw *draw, const struct ri_host *host);
 /* The next number, below 2^24. */
 uint32_t vsw_draw_next(struct vsw_draw *draw);
 
-/* SipHash-2-4 of eight octets, the lowest first; the tests compare it with its authors' vectors. */
+/* SipHash-2-4 of eight bytes, the lowest first; the tests compare it with its authors' vectors. */
 uint64_t vsw_siphash(const uint64_t secret[2], uint64_t message);
 
 #endif /* VSW_DRAW_H */

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* One piece of memory; `start` is its first octet as the region counts. */
+/* One piece of memory; `start` is its first byte as the region counts. */
 struct vsw_mem_piece {
 	uint64_t start;
 	uint8_t *ptr;
@@ -40,7 +40,7 @@ vsw_mem_pieces_free(struct vsw_mem_entry *mr)
 	mr->num_pieces = 0;
 }
 
-/* Add a piece whose first `skip` octets do not belong to the region. False: it is no piece. */
+/* Add a piece whose first `skip` bytes do not belong to the region. False: it is no piece. */
 static bool
 piece_add(struct vsw_mem_entry *mr, uint64_t addr, uint32_t length, uint32_t skip)
 {

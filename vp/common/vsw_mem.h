@@ -58,7 +58,7 @@ struct vsw_mem_access {
 
 /* A permitted access, to be ended. */
 struct vsw_mem_use {
-	uint8_t *ptr; /* first octet, or NULL: in pieces, or to be copied through the host */
+	uint8_t *ptr; /* first byte, or NULL: in pieces, or to be copied through the host */
 	struct vsw_mem_entry *entry; /* holds the use; NULL for empty accesses */
 	struct vsw_mem_entry
 		*region; /* whose memory it is: the entry, or the region under a window */
@@ -84,10 +84,10 @@ void vsw_mr_query(struct vsw_mem_entry *mr, struct ri_mr_attr *attr);
 struct vsw_mem_fast {
 	uint32_t stag;   /* index and new key */
 	uint32_t access; /* RI_ACCESS_* */
-	uint64_t addr;   /* of the first octet */
+	uint64_t addr;   /* of the first byte */
 	uint64_t length;
 	bool relative;             /* counts from 0 */
-	uint32_t fbo;              /* of the first octet in the first piece */
+	uint32_t fbo;              /* of the first byte in the first piece */
 	uint32_t count;            /* pieces */
 	const struct ri_sge *list; /* their addresses and lengths */
 };
@@ -116,12 +116,12 @@ enum vsw_mem_result vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_
 				  const struct vsw_mem_access *wanted, struct vsw_mem_use *use);
 void vsw_mem_end(struct vsw_mem_use *use);
 /*
- * Where octet `at` of a use is, and how many follow in one piece, at least (those beyond the use are
+ * Where byte `at` of a use is, and how many follow in one piece, at least (those beyond the use are
  * not to be touched). NULL: through the host.
  */
 uint8_t *vsw_mem_piece(const struct vsw_mem_use *use, uint64_t at, uint64_t *left);
 /*
- * Copy octets of a use that begin `at` octets into it: out of the memory, or into it (`write`).
+ * Copy bytes of a use that begin `at` bytes into it: out of the memory, or into it (`write`).
  * RI_ERR_FATAL: the owner of the memory has gone.
  */
 enum ri_status vsw_mem_copy(const struct vsw_mem_use *use, uint64_t at, void *buf, size_t len,

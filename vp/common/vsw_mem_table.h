@@ -10,7 +10,7 @@
 #include "vsw_draw.h"
 #include "vsw_mem.h"
 
-#define VSW_MEM_LINE 64 /* octets of a cache line */
+#define VSW_MEM_LINE 64 /* bytes of a cache line */
 
 #define VSW_MEM_SLOTS      65536 /* entries at most */
 #define VSW_MEM_CHUNK_BITS 9
@@ -37,10 +37,10 @@ struct vsw_mem_entry {
 	uint32_t access;              /* RI_ACCESS_* */
 	uint32_t qpn;                 /* narrow window: of the QP that bound it */
 	const void *pd;               /* compared, never followed */
-	uint64_t base;                /* address of the first octet as the peer counts */
-	uint64_t length;              /* octets */
-	uint8_t *ptr;                 /* first octet here, or NULL: through the host */
-	uint64_t offset;              /* of the first octet within the region's memory */
+	uint64_t base;                /* address of the first byte as the peer counts */
+	uint64_t length;              /* bytes */
+	uint8_t *ptr;                 /* first byte here, or NULL: through the host */
+	uint64_t offset;              /* of the first byte within the region's memory */
 	struct vsw_mem_entry *region; /* itself, or the region under a window; NULL: unbound */
 
 	/* What accesses do not look at. */

@@ -2,17 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The engine's side of queue pages; vsw_queue.h has the picture.
+ * The engine's side of queue pages; vsw_queue.h describes them.
  *
- * A work queue has one taker at a time (whoever holds the right to run that queue of the engine); a
- * completion queue has many producers, which vsw_cq::lock orders for the time of one entry. The
- * engine believes nothing that stands in the pages but what it wrote itself: geometry is its own
- * copy, an index that lies shows no work and no room, and an entry is copied once before anybody
- * looks at it.
+ * One thread at a time takes entries from a work queue: the owner of the role for that queue. Many threads
+ * write completions, each under vsw_cq::lock for the time of one entry. The engine trusts nothing in the
+ * pages but what it wrote itself: sizes are its own copies, an impossible index means no work and no room,
+ * and an entry is copied once before it is checked.
  *
- * Numbers of work queues name them in completions. A number is a slot and a count of how often the
- * slot was used; slots are used again only after a thousand others were given back, so that the last
- * completions of a queue pair that has gone cannot release slots of a younger one.
+ * Completions name work queues by number. A number is a slot and a count of how often the slot was used. A
+ * slot is used again only after a thousand others were given back, so the last completions of a destroyed
+ * queue pair cannot release slots of a newer one.
  */
 #include "vsw_queue.h"
 
@@ -46,13 +45,13 @@ vsw_pages_put(void *pages, size_t bytes)
 
 static pthread_mutex_t number_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	uint32_t *next;    /* by slot: the free slot behind it */
+	uint32_t *next;    /* by slot: the next free slot */
 	uint32_t *uses;    /* by slot: how often it was used */
 	uint32_t slots;    /* in use or free */
 	uint32_t room;     /* of the two arrays */
-	uint32_t free;     /* slots waiting */
-	uint32_t oldest;   /* of them */
-	uint32_t youngest; /* of them */
+	uint32_t free;     /* free slots */
+	uint32_t oldest;   /* free slot, first to be used again */
+	uint32_t youngest; /* free slot, last to be used again */
 } numbers;
 
 static bool
@@ -120,7 +119,7 @@ number_give(uint32_t number)
 
 /* --- work queues ------------------------------------------------------------------------- */
 
-/* Octets of an entry with so many segments. */
+/* Bytes of an entry with so many segments. */
 static uint32_t
 stride_of(uint32_t max_sge)
 {
@@ -182,7 +181,7 @@ vsw_wq_destroy(struct vsw_wq *wq)
 	wq->page = NULL;
 }
 
-/* Has the user half moved to the ring to come? Then so do we. */
+/* Change to the new ring, if the user half uses it. */
 static void
 ring_follow(struct vsw_wq *wq)
 {
@@ -190,7 +189,7 @@ ring_follow(struct vsw_wq *wq)
 	    atomic_load_explicit(&wq->page->ring_generation, memory_order_acquire) !=
 		    wq->ring_generation)
 		return;
-	wq->old_ring = wq->own_ring; /* to be freed by who may */
+	wq->old_ring = wq->own_ring; /* the next resize frees it: this is the fast path */
 	wq->old_bytes = wq->own_bytes;
 	wq->own_ring = wq->new_ring;
 	wq->own_bytes = wq->new_bytes;
@@ -204,14 +203,14 @@ ring_follow(struct vsw_wq *wq)
 uint32_t
 vsw_wq_available(struct vsw_wq *wq)
 {
-	/* The head first: whoever sees an entry in the new ring sees the turn, too. */
+	/* The head first: a thread that sees an entry of the new ring also sees the ring's generation. */
 	uint32_t pending = vsw_wq_pending(wq);
 
 	ring_follow(wq);
 	return pending;
 }
 
-/* A ring to come, larger than the one in use in entries or segments. */
+/* Allocate a ring with more entries or segments than the one in use. */
 static bool
 ring_order(struct vsw_wq *wq, uint32_t entries, uint32_t max_sge)
 {
@@ -259,7 +258,7 @@ vsw_wq_resize(struct vsw_wq *wq, uint32_t *size)
 	return vsw_wq_reshape(wq, size, wq->max_sge);
 }
 
-/* Undo a reshape of which the user half was told nothing; the queue had this size before. */
+/* Undo a reshape that the user half was not told of; the queue had this size before. */
 static void
 wq_unshape(struct vsw_wq *wq, uint32_t size)
 {
@@ -318,7 +317,7 @@ vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
 		out->num_sge = (uint8_t)wq->max_sge;
 	memcpy(out->sge, wqe->sge, out->num_sge * sizeof(out->sge[0]));
 	*index = ++wq->next;
-	/* Relaxed: for information; who concludes something from it looks at the role of the queue too. */
+	/* Relaxed: for information; a reader that depends on it also reads the role of the queue. */
 	atomic_store_explicit(&wq->page->taken, wq->next, memory_order_relaxed);
 	return true;
 }
@@ -334,20 +333,20 @@ vsw_wq_forget(struct vsw_wq *wq)
 
 /* --- completion queues ------------------------------------------------------------------- */
 
-/* At least two entries, so that there is a generation that no index of a slot has; see cq_ring_get. */
+/* At least two entries, so that some generation fits no index of a slot; see cq_ring_get. */
 static uint32_t
 cq_ring_of(uint32_t entries)
 {
 	return vsw_ring_size(entries < 2 ? 2 : entries);
 }
 
-/* A ring no entry of which is valid, whatever the index: index + 1 never ends in the slot's bits. */
+/* A ring without valid entries, whatever the indices: the low bits of index + 1 never equal the slot. */
 static struct vsw_cqe *
 cq_ring_get(uint32_t entries)
 {
 	struct vsw_cqe *ring = vsw_pages_get((size_t)entries * sizeof(*ring));
 
-	/* Relaxed: nobody else knows the ring yet. */
+	/* Relaxed: no other thread knows the ring yet. */
 	for (uint32_t i = 0; ring != NULL && i < entries; i++)
 		atomic_store_explicit(&ring[i].generation, i, memory_order_relaxed);
 	return ring;
@@ -435,7 +434,7 @@ vsw_cq_resize(struct vsw_cq *cq, uint32_t *entries)
 	return RI_SUCCESS;
 }
 
-/* Is the condition of an arm word true, given that an entry was just written? */
+/* Does the condition of an arm word hold, now that an entry was written? */
 static bool
 arm_is_due(const struct vsw_cq *cq, uint32_t arm, uint32_t tail, bool solicited)
 {
@@ -452,7 +451,7 @@ arm_is_due(const struct vsw_cq *cq, uint32_t arm, uint32_t tail, bool solicited)
 	}
 }
 
-/* Fire if armed and due. Only who takes the word away fires. */
+/* Make the upcall if the queue is armed and the condition holds. Only the thread that clears the word does. */
 static void
 cq_fire(struct vsw_cq *cq, uint32_t tail, bool solicited)
 {
@@ -482,7 +481,7 @@ vsw_cq_push(struct vsw_cq *cq, const struct vsw_cqe *cqe)
 	}
 	cqe_write(&cq->ring[index & cq->mask], cqe, index);
 	cq->tail = index + 1;
-	if (solicited) /* relaxed: the store of the tail publishes it, see condition_holds */
+	if (solicited) /* relaxed: the store of the tail publishes it; see condition_holds */
 		atomic_store_explicit(&cq->page->sol_tail, ++cq->sol_tail, memory_order_relaxed);
 	atomic_store(&cq->page->tail, index + 1);
 	vsw_unlock(&cq->lock);

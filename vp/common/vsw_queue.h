@@ -2,22 +2,22 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Queue pages: the memory that the two halves of a software provider share, as a driver and its
- * device do. Entries of fixed size, free-running 32-bit indices, no pointers. In one process the
- * pages are ordinary memory; across processes a memfd mapped by both. The engine trusts nothing in
- * them but its own indices: it copies an entry once and checks the copy.
+ * Queue pages: the memory that the two halves of a software provider share, as a driver and its device do.
+ * Entries have a fixed size, indices are free-running 32-bit counters, and there are no pointers. In one
+ * process the pages are ordinary memory. The engine trusts nothing in them but its own indices: it copies
+ * an entry once and checks the copy.
  *
- * Work queue (SQ, RQ, SRQ): the user half writes entry `head` and then stores head + 1; the engine
- * takes entries up to head. A slot counts as used until the completion of its request, or of a later
- * one of the queue, has been polled: then the poller advances `released`. In an SRQ, whose entries
- * complete in any order, `released` only counts; and so it does in the receive queue, without slots,
- * of a queue pair that has an SRQ: there it tells how many of its receives have been polled.
+ * Work queue (SQ, RQ, SRQ): the user half writes entry `head` and then stores head + 1; the engine takes
+ * entries up to head. A slot is in use until the completion of its request, or of a later request of the
+ * queue, has been polled; then the polling thread advances `released`. The entries of an SRQ complete in any
+ * order, so there `released` is only a count. It is a count, too, in the receive queue without slots of a
+ * queue pair that has an SRQ: the number of its receives that have been polled.
  *
- * Completion queue: the engine writes entry `tail`, whose `generation` word says which round of the ring it
- * belongs to; the poller needs no index of the engine to see it. `arm` and `tail` are sequentially
- * consistent, so that between "check, arm, check" and "write, look at arm" one side always sees the
- * other. The indices and the arm word live in a page that stays; the ring of entries is separate, so
- * that a resize replaces only the ring, and every entry keeps its index.
+ * Completion queue: the engine writes entry `tail`. The word `generation` of an entry says which round of the
+ * ring it belongs to, so a polling thread sees a new entry without an index of the engine. `arm` and `tail`
+ * are sequentially consistent: the user half checks, arms and checks again, the engine writes and then reads
+ * `arm`, and so one side always sees the other. The indices and the arm word are in a page that stays; the
+ * ring of entries is separate. So a resize replaces only the ring, and each entry keeps its index.
  */
 #ifndef VSW_QUEUE_H
 #define VSW_QUEUE_H
@@ -40,7 +40,7 @@ struct vsw_wqe_reg {
 	uint32_t reserved;
 };
 
-/* One work request in a ring; `num_sge` segments follow it. 64 octets. */
+/* One work request in a ring; `num_sge` segments follow it. 64 bytes. */
 struct vsw_wqe {
 	uint64_t wr_id;
 	uint8_t opcode; /* enum ri_opcode */
@@ -67,12 +67,12 @@ struct vsw_wq_page {
 	alignas(VSW_CACHE_LINE) atomic_uint taken;    /* written by the engine, for information */
 	alignas(VSW_CACHE_LINE) uint32_t size;        /* slots, as granted */
 	uint32_t mask;                                /* ring entries - 1, a power of two */
-	uint32_t stride;                              /* octets of one entry */
+	uint32_t stride;                              /* bytes of one entry */
 	uint32_t max_sge;                             /* segments that fit */
 };
 #define VSW_WQ_ENTRIES sizeof(struct vsw_wq_page)
 
-/* One completion. 64 octets: a cache line. */
+/* One completion. 64 bytes: a cache line. */
 struct vsw_cqe {
 	uint64_t wr_id;
 	uint64_t qp_ctx;
@@ -96,12 +96,14 @@ struct vsw_cq_page {
 	atomic_uint sol_tail;                     /* solicited entries ever written */
 	alignas(VSW_CACHE_LINE) atomic_uint head; /* written by the poller */
 	atomic_uint sol_head;                     /* solicited entries ever polled */
-	alignas(VSW_CACHE_LINE) atomic_uint arm;  /* see vsw_arm_word; taken to 0 by who fires */
+	alignas(VSW_CACHE_LINE)
+		atomic_uint arm; /* see vsw_arm_word; the engine sets it to 0 and fires */
 };
 
 /*
- * The arm word: enum ri_arm in bits 0-1, a running number in bits 2-7 so that who fires never takes
- * a younger arming for the one it judged, the count of RI_ARM_COUNT in bits 8-31.
+ * The arm word: enum ri_arm in bits 0-1, a running number in bits 2-7, the count of RI_ARM_COUNT in bits
+ * 8-31. The number keeps an engine that is about to fire from mistaking a later arming for the one whose
+ * condition it has tested.
  */
 #define VSW_ARM_COUNT_MAX 0xffffffu
 
@@ -151,7 +153,7 @@ vsw_wq_entry(struct vsw_wq_page *wq, uint32_t index)
 }
 
 /*
- * Octets shared by the two halves: zeroed, aligned to a cache line. The one place where queue pages
+ * Bytes shared by the two halves: zeroed, aligned to a cache line. The one place where queue pages
  * come from. NULL: none left.
  */
 void *vsw_pages_get(size_t bytes);
@@ -159,13 +161,13 @@ void vsw_pages_put(void *pages, size_t bytes);
 
 /* --- the engine's side ------------------------------------------------------------------- */
 
-/* A work queue as its engine holds it. Geometry is the engine's own copy, never the page's. */
+/* The engine's side of a work queue. Sizes are the engine's own copies; it never reads them from the page. */
 struct vsw_wq {
 	struct vsw_wq_page *page;
 	char *ring;     /* entries; in the pages, or in `more` after a resize */
 	void *new_ring; /* the ring that a resize has allocated, until the user half uses it; or NULL */
 	uint32_t next;   /* first entry not taken */
-	uint32_t pushed; /* wq_index of the last completion; kept by the engine of a send queue */
+	uint32_t pushed; /* wq_index of the last completion; the engine of a send queue sets it */
 	uint32_t mask;
 	uint32_t room; /* entries of the largest ring, to come or not; 0 in a queue without slots */
 	uint32_t stride;
@@ -174,8 +176,8 @@ struct vsw_wq {
 	uint32_t number; /* for vsw_cqe::wq; unique in the process, not soon used again */
 	size_t bytes;    /* of the pages */
 	/*
-	 * A larger ring, until the user half has moved: it copies what may not be taken yet, posts to
-	 * the new ring from then on and says so in `turn` of the page.
+	 * A resize allocates a larger ring. The user half copies the entries that may not be taken yet, posts
+	 * to the new ring from then on, and says so in `ring_generation` of the page.
 	 */
 	void *own_ring; /* the ring in use, if it is not in the pages; or NULL */
 	void *old_ring; /* the ring before it, until the next resize; or NULL */
@@ -189,42 +191,42 @@ struct vsw_wq {
 };
 
 /*
- * Make the pages of a queue; `size` may grow to what is granted; 0 stays 0: a queue that is always
- * full. RI_ERR_RESOURCES.
+ * Create the pages of a queue. *size: slots wanted, then slots granted; 0 stays 0, a queue that is always
+ * full. RI_ERR_LIMIT, RI_ERR_RESOURCES.
  */
 enum ri_status vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 void vsw_wq_destroy(struct vsw_wq *wq);
 /*
- * Another number of slots; the user half follows with what vsw_map_srq tells. A ring never gets
- * smaller, only what may be posted. Nobody takes meanwhile. RI_ERR_BUSY: more is outstanding;
- * RI_ERR_RESOURCES, also if the user half has not followed the last time.
+ * Change the number of slots; vsw_map_srq tells the user half. A ring never becomes smaller; only the number
+ * of requests that may be posted does. No other thread takes entries meanwhile. RI_ERR_BUSY: more requests
+ * are outstanding; RI_ERR_RESOURCES, also if the user half does not use the ring of the last resize yet.
  */
 enum ri_status vsw_wq_resize(struct vsw_wq *wq, uint32_t *size) RI_MUST_CHECK;
-/* The same, and room for so many segments at least. A queue without slots stays one. */
+/* The same, with room for at least so many segments. A queue without slots stays without. */
 enum ri_status vsw_wq_reshape(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 /*
- * Both queues of a queue pair, all or nothing: the counts of `attr`, which then says what is granted.
- * `limits` is what the segments were granted up to now.
+ * Both queues of a queue pair, or none: to the counts in `attr`, which then says what is granted. `limits`:
+ * the segments granted so far, and then those granted now.
  */
 enum ri_status vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct ri_qp_init *limits,
 				   struct ri_qp_attr *attr) RI_MUST_CHECK;
 /*
- * As vsw_wq_pending, for a queue that can be resized: moves to the new ring once the user half has. The
- * next vsw_wq_take takes from the right ring.
+ * As vsw_wq_pending, for a queue that can be resized: changes to the new ring once the user half uses it, so
+ * the next vsw_wq_take takes from the right ring.
  */
 uint32_t vsw_wq_available(struct vsw_wq *wq);
 
 /*
- * Entries posted and not taken. Sequentially consistent for an engine that begins to wait: it says so,
- * then looks here once more; the poster of a receive writes the head, then looks whether anybody waits
- * (vsw_post.c). One of them sees the other.
+ * Entries posted and not taken. Sequentially consistent for an engine that begins to wait for a receive: it
+ * sets a flag and then looks here once more; the poster writes the head and then reads the flag (vsw_post.c).
+ * One of them sees the other.
  */
 static inline uint32_t
 vsw_wq_pending(const struct vsw_wq *wq)
 {
 	uint32_t pending = atomic_load(&wq->page->head) - wq->next;
 
-	return pending <= wq->room ? pending : 0; /* an index that lies names nothing */
+	return pending <= wq->room ? pending : 0; /* an impossible index counts as none */
 }
 
 /*
@@ -235,8 +237,8 @@ vsw_wq_pending(const struct vsw_wq *wq)
 bool vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index);
 
 /*
- * The queue begins anew, and all that was taken is complete: what was done without a completion since
- * the last one gives its slots back, if that one has been polled.
+ * The queue is used for a new connection, and every request that was taken is complete. Requests that made
+ * no completion since the last one give their slots back, if that one has been polled.
  */
 void vsw_wq_forget(struct vsw_wq *wq);
 
@@ -246,18 +248,18 @@ struct vsw_cq_upcall {
 	void *self;
 };
 
-/* A completion queue as its engine holds it. */
+/* The engine's side of a completion queue. */
 struct vsw_cq {
 	struct vsw_cq_page *page;
 	struct vsw_cqe *ring;
-	struct vsw_lock lock; /* producers */
+	struct vsw_lock lock; /* threads that push completions */
 	uint32_t tail;
 	uint32_t sol_tail;
 	uint32_t head_seen; /* last value of the page's head */
 	uint32_t size;
 	uint32_t mask;
 	uint64_t ctx;             /* for the upcall */
-	struct vsw_cqe *old_ring; /* before a resize; pollers may look at it until they follow */
+	struct vsw_cqe *old_ring; /* before a resize; polled until the user half uses the new one */
 	uint32_t old_size;
 	const struct vsw_cq_upcall *upcalls;
 	atomic_uint users; /* attached work queues */
@@ -267,15 +269,16 @@ struct vsw_cq {
 enum ri_status vsw_cq_create(struct vsw_cq *cq, uint64_t ctx, uint32_t *entries,
 			     const struct vsw_cq_upcall *upcalls) RI_MUST_CHECK;
 /*
- * Move to a ring of another size; entries present move along. The user half has followed an earlier
- * resize before the next one. RI_ERR_BUSY, RI_ERR_RESOURCES.
+ * Change to a ring of another size, with the entries that are present. The user half must use the ring of
+ * the last resize before the next one. RI_ERR_BUSY, RI_ERR_RESOURCES.
  */
 enum ri_status vsw_cq_resize(struct vsw_cq *cq, uint32_t *entries) RI_MUST_CHECK;
 void vsw_cq_destroy(struct vsw_cq *cq);
 
 /*
- * Write one completion (all members of `cqe` but `generation`). False: the queue is full, nothing was
- * written; the caller ends its QP. Fires the upcall, outside the lock, if it was armed and is due.
+ * Write one completion (all members of `cqe` but `generation`). False: the queue is full and nothing was
+ * written; the caller ends its queue pair. Makes the upcall, without the lock, if the queue was armed and the
+ * condition holds.
  */
 bool vsw_cq_push(struct vsw_cq *cq, const struct vsw_cqe *cqe);
 

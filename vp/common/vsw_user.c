@@ -5,14 +5,14 @@
  * The user half of the software providers: it writes work queues, reads completion queues, and rings
  * the doorbell. Everything here runs in the application's process, on any of its threads.
  *
- * Who owns what: the pages belong to the privileged half; the objects here only point into them.
- * This file makes and unmakes the objects, vsw_post.c is their fast path.
+ * The pages belong to the privileged half; the objects here only point into them. This file creates and
+ * destroys the objects, vsw_post.c is their fast path.
  *
- * A completion names the work queue whose slots it releases by number. The table of numbers is read
- * without a lock, but under the lock of the completion queue: closing takes the number out of the
- * table and then that lock once, before the pages may go, so a poller that saw the number has
- * finished by then. The completions themselves stay where they are and remain pollable; their number
- * is no longer found.
+ * A completion names the work queue whose slots it releases by a number. A polling thread reads the table
+ * of numbers under the lock of its completion queue and under no other. Closing a queue removes the number
+ * from the table and then takes and releases that lock, before the pages may be freed; so a thread that
+ * found the number has finished by then. The completions stay in their queue and can still be polled, but
+ * their number is no longer found.
  */
 #include "vsw_user_objects.h"
 
@@ -67,7 +67,7 @@ vsw_map_cq(struct ri_map *map, const struct vsw_cq *cq)
 	map->words[1] = cq->size;
 }
 
-/* words: engine's SRQ, number, segments, ring, slots and entries of the ring, its turn. */
+/* words: engine's SRQ, number, segments, ring, slots and entries of the ring, its generation. */
 void
 vsw_map_srq(struct ri_map *map, const struct vsw_wq *srq, void *engine_srq)
 {
@@ -96,7 +96,7 @@ vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq,
 	map->words[5] = limits->privileged ? sq->max_sge : 0;
 }
 
-/* Three words: ring, or 0 if the queue has no slots; slots and entries; turn and octets of an entry. */
+/* Three words: ring, or 0 if the queue has no slots; slots and entries; generation and bytes of an entry. */
 static void
 map_ring(uint64_t words[3], const struct vsw_wq *wq)
 {
@@ -150,7 +150,7 @@ known_remove(struct ri_urnic *rnic, uint32_t number)
 		atomic_store(&known->number, 0);
 }
 
-/* Wait until nobody polls who may have found what was just removed. */
+/* Wait for the threads that may have found what was just removed. */
 static void
 pollers_wait_for(struct ri_ucq *cq)
 {
@@ -297,7 +297,8 @@ qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 		return RI_ERR_RESOURCES;
 	}
 	if (srq != NULL)
-		qp->rq.page = NULL; /* only counts what is polled: nothing is posted to it */
+		qp->rq.page =
+			NULL; /* nothing is posted to it: it only counts receives that are polled */
 	*out = qp;
 	return RI_SUCCESS;
 }
@@ -332,10 +333,10 @@ srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 }
 
 /*
- * Nobody posts meanwhile, for the lock. What the engine may not have taken yet is copied, it lies
- * between `released` and `head`, so both rings have it when the engine moves.
+ * Post to another ring from now on; words as in map_ring. The lock keeps posters out. The entries that the
+ * engine may not have taken yet lie between `released` and `head`. They are copied, so both rings have them
+ * when the engine changes to the new ring.
  */
-/* Post to another ring from now on; words as in map_ring. What may not be taken yet moves along. */
 static void
 ring_follow(struct vsw_user_wq *wq, const uint64_t words[3])
 {
@@ -395,7 +396,7 @@ srq_close(struct ri_usrq *srq)
 	known_remove(srq->rnic, srq->wq.number);
 	pthread_mutex_lock(&srq->rnic->lock);
 	for (struct ri_ucq *cq = srq->rnic->cqs; cq != NULL; cq = cq->next)
-		pollers_wait_for(cq); /* its completions may stand in any of them */
+		pollers_wait_for(cq); /* its completions may be in any of them */
 	pthread_mutex_unlock(&srq->rnic->lock);
 	free(srq);
 }

@@ -4,9 +4,8 @@
 /*
  * The user half of every software provider: rings, slot accounting, polling, arming.
  *
- * A provider fills a vsw_doorbell and puts its address into the words of the RNIC's ri_map (in one
- * process); its ri_user_ops and most of its ri_fast_ops are those below. Across processes (later) the
- * doorbell becomes a futex word and an eventfd; the rings stay as they are.
+ * A provider fills a vsw_doorbell and passes its address in the RNIC's ri_map, which works within one
+ * process. Its ri_user_ops and most of its ri_fast_ops are those below.
  */
 #ifndef VSW_USER_H
 #define VSW_USER_H
@@ -17,26 +16,26 @@
 struct vsw_doorbell {
 	void *engine;
 	void (*sq)(void *engine_qp);       /* something was posted to the send queue */
-	void (*sq_flush)(void *engine_qp); /* let held-back requests go */
+	void (*sq_flush)(void *engine_qp); /* send requests that are held back */
 	void (*rq)(void *engine_qp);       /* a receive was posted; may be NULL */
 	void (*srq)(void *engine_srq);     /* a shared receive was posted; may be NULL */
-	uint32_t (*poll)(
-		void *engine); /* a poll found nothing: make progress, return what was done */
+	/* A poll found nothing: make progress; returns how much was done. */
+	uint32_t (*poll)(void *engine);
 	uint32_t (*progress)(void *engine, uint32_t budget);
 	bool (*lead_enter)(void *engine, int *fd);
 	void (*lead_leave)(void *engine);
 	bool (*spin_futile)(void *engine);
 };
 
-/* Fill the maps that go with the objects; numbers as in vsw_wq::number. */
+/* Fill the maps that describe the objects to the user half; numbers as in vsw_wq::number. */
 void vsw_map_rnic(struct ri_map *map, const struct vsw_doorbell *doorbell);
 void vsw_map_cq(struct ri_map *map, const struct vsw_cq *cq);
 void vsw_map_srq(struct ri_map *map, const struct vsw_wq *srq, void *engine_srq);
-/* `limits`: segments by opcode class: send, write, read sink. The ring holds the largest. */
-/* For vsw_user_ops::qp_remap, after vsw_wq_reshape of either. */
-void vsw_map_qp_again(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq);
+/* `limits`: segments of each class of requests: Send, Write, Read sink. The ring has room for the most. */
 void vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq,
 		void *engine_qp, const struct ri_qp_init *limits);
+/* For vsw_user_ops::qp_remap, after vsw_wq_reshape of either queue. */
+void vsw_map_qp_again(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq);
 
 extern const struct ri_user_ops vsw_user_ops;
 
@@ -52,7 +51,7 @@ bool vsw_user_leader_enter(struct ri_urnic *rnic, int *fd);
 void vsw_user_leader_leave(struct ri_urnic *rnic);
 bool vsw_spin_futile(struct ri_urnic *rnic);
 
-/* The whole table, for providers that add nothing. */
+/* The complete table, for providers that add nothing to it. */
 extern const struct ri_fast_ops vsw_fast_ops;
 
 #endif /* VSW_USER_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The objects of the user half, for the two files that know them: vsw_user.c and vsw_post.c. */
+/* The objects of the user half; private to vsw_user.c and vsw_post.c. */
 #ifndef VSW_USER_OBJECTS_H
 #define VSW_USER_OBJECTS_H
 
@@ -14,7 +14,7 @@
 #define VSW_CHUNK_SIZE (1u << VSW_CHUNK_BITS)
 #define VSW_CHUNKS     (VSW_NUMBER_SLOTS >> VSW_CHUNK_BITS)
 
-/* A work queue as the poller finds it. */
+/* A work queue, found by its number when a completion releases its slots. */
 struct vsw_known_wq {
 	atomic_uint number; /* 0: none */
 	struct vsw_wq_page *page;
@@ -32,7 +32,7 @@ struct ri_urnic {
 };
 
 struct ri_ucq {
-	struct vsw_lock lock; /* pollers and armers */
+	struct vsw_lock lock; /* polling and arming threads */
 	uint32_t head;
 	uint32_t sol_head;
 	uint32_t mask;
@@ -43,11 +43,11 @@ struct ri_ucq {
 	struct ri_ucq *next; /* under ri_urnic::lock */
 };
 
-/* One work queue as its posters hold it. */
+/* One work queue, for the threads that post to it. */
 struct vsw_user_wq {
 	struct vsw_lock lock;
 	uint32_t head;
-	uint32_t released; /* last value seen */
+	uint32_t released; /* last value read from the page */
 	uint32_t size;
 	uint32_t mask;
 	uint32_t stride;
@@ -60,7 +60,7 @@ struct ri_uqp {
 	struct ri_urnic *rnic;
 	void *engine_qp;
 	uint8_t max_sge[RI_OP_COUNT]; /* of a request */
-	bool known_op[RI_OP_COUNT];   /* a send queue takes it */
+	bool known_op[RI_OP_COUNT];   /* the send queue supports it */
 	uint8_t max_recv_sge;
 	uint8_t max_list; /* pieces of a fast registration */
 	struct ri_ucq *send_cq;

@@ -5,10 +5,10 @@
  * Memory windows, and what requests do to keys: bind and invalidate (RDMAC verbs 7.10;
  * [RI 5.4] and [RI 5.6]).
  *
- * A window is an entry of the same table as a region; its key, octets and rights are given by a bind.
+ * A window is an entry of the same table as a region; its key, bytes and rights are given by a bind.
  * A narrow window belongs to the queue pair that bound it and must be invalid before it is bound
  * again; a wide one belongs to the protection domain, may be bound anew while it is valid, and a bind
- * of no octets unbinds it. A region with windows on it can be neither invalidated, registered anew nor
+ * of no bytes unbinds it. A region with windows on it can be neither invalidated, registered anew nor
  * taken away: so an access through a window needs no use of the region.
  *
  * Locks: one entry's at a time. A bind first counts itself on the region, which pins it, and then

@@ -32,7 +32,7 @@
 #define VEM_MAX_PBL      128 /* pieces of a list; stand in a request where segments do */
 #define VEM_MAX_MESSAGE  0x7fffffffu
 #define VEM_MAX_DATAGRAM 4096u /* the largest packet of InfiniBand */
-#define VEM_GRH          40u   /* octets of the route header in front of a datagram */
+#define VEM_GRH          40u   /* bytes of the route header in front of a datagram */
 #define VEM_UD_ROWS      64
 #define VEM_RNR_HOLD     UINT64_C(1000000000) /* ns that a message waits for a receive */
 #define VEM_RNR_LATE     1u                   /* in ri_qp::rnr_until: over */
@@ -380,7 +380,7 @@ void vem_receive_limits(struct ri_qp *qp);
 
 /* --- vem_copy.c --------------------------------------------------------------------------- */
 
-/* Octets in order: no later octet is written before an earlier one. */
+/* Bytes in order: no later byte is written before an earlier one. */
 void vem_copy(uint8_t *to, const uint8_t *from, size_t len);
 
 /* --- vem_cm.c ----------------------------------------------------------------------------- */

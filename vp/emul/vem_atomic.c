@@ -6,7 +6,7 @@
  *
  * All software adapters of a process change words with the processor's own atomic instructions, so they
  * are atomic towards each other and towards the application. The order of the checks is that of a Read;
- * the result goes to the first segment in the order of this processor's octets.
+ * the result goes to the first segment in the order of this processor's bytes.
  */
 #include <string.h>
 

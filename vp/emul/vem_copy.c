@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The copy that places octets in the peer's memory.
+ * The copy that places bytes in the peer's memory.
  *
- * Applications watch the last octet of a Write although no verbs promise it, and software providers
- * place octets in order (R-21). memcpy does not: it stores the end of a short block first. So the
- * stores here are volatile and ascending, 16 octets at a time; processors with total store order
- * (x86) keep them so for an observer. Elsewhere all but the end is copied freely and the last octets
+ * Applications watch the last byte of a Write although no verbs promise it, and software providers
+ * place bytes in order (R-21). memcpy does not: it stores the end of a short block first. So the
+ * stores here are volatile and ascending, 16 bytes at a time; processors with total store order
+ * (x86) keep them so for an observer. Elsewhere all but the end is copied freely and the last bytes
  * are stored after a release.
  */
 #include <string.h>

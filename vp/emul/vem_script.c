@@ -290,7 +290,7 @@ refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *wha
 	rnic->host->log(rnic->host->self, RI_LOG_WARNING, "emul faults", text);
 }
 
-/* The next command that is not blank, as *len octets; NULL: none is left. */
+/* The next command that is not blank, as *len bytes; NULL: none is left. */
 static const char *
 next_command(const char **rest, size_t *len)
 {

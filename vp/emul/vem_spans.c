@@ -78,7 +78,7 @@ run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use 
 	return true;
 }
 
-/* Which piece octet *at is in; it then counts from the start of that. */
+/* Which piece byte *at is in; it then counts from the start of that. */
 static uint32_t
 piece_of(const struct vem_spans *spans, uint32_t *at)
 {

@@ -13,17 +13,17 @@ struct vem_spans {
 	struct vsw_mem_use use[VEM_MAX_SGE];
 };
 
-/* Begin accesses of `who` to the first `length` octets of a request's segments; all or none. */
+/* Begin accesses of `who` to the first `length` bytes of a request's segments; all or none. */
 enum vsw_mem_result vem_spans_begin(struct vsw_mem_table *mem, const struct vsw_mem_who *who,
 				    const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
 				    struct vem_spans *spans);
 void vem_spans_end(struct vem_spans *spans);
 /*
- * Copy all of `from` to octet `at` of `to` and what follows, in order. False: it has no room for that, or
+ * Copy all of `from` to byte `at` of `to` and what follows, in order. False: it has no room for that, or
  * the owner of memory has gone.
  */
 bool vem_spans_copy(const struct vem_spans *to, uint32_t at, const struct vem_spans *from);
-/* The same for octets of ours, to the front. */
+/* The same for bytes of ours, to the front. */
 bool vem_spans_fill(const struct vem_spans *to, const uint8_t *octets, uint32_t len);
 
 #endif /* VEM_SPANS_H */

@@ -15,7 +15,7 @@
  * of the own receive exist. They complete with their status, end the queue pair, and raise the event
  * that names them, since there is no end of a connection that could tell.
  *
- * In front of the data of every receive stands the route header of InfiniBand, 40 octets, as if each
+ * In front of the data of every receive stands the route header of InfiniBand, 40 bytes, as if each
  * datagram had come through a router: the fabric knows no local identifiers.
  */
 #include "vem_ud.h"

@@ -8,7 +8,7 @@
 #define ROUNDS 20000      /* registrations of one slot */
 #define SAMPLE (1u << 19) /* draws at each end of an epoch */
 
-/* Of the vectors that the authors of SipHash publish: the key 00..0f, the octets 00..07. */
+/* Of the vectors that the authors of SipHash publish: the key 00..0f, the bytes 00..07. */
 static void
 test_siphash(void)
 {
@@ -158,7 +158,7 @@ test_one_slot(gconstpointer data)
 	g_hash_table_unref(seen.stags);
 }
 
-/* Whoever binds a window chooses the octet; before that it is drawn. */
+/* Whoever binds a window chooses the byte; before that it is drawn. */
 static void
 test_windows(void)
 {

@@ -9,7 +9,7 @@
 
 #define PIECES 5
 
-/* Pieces of 100 octets, backwards through the data of the bench. */
+/* Pieces of 100 bytes, backwards through the data of the bench. */
 static void
 list_make(struct bench *b, uint64_t *pages)
 {
@@ -29,7 +29,7 @@ listed(const uint64_t *pages, uint32_t fbo, uint64_t length)
 				   .fbo = fbo};
 }
 
-/* Where octet `n` of such a region is. */
+/* Where byte `n` of such a region is. */
 static uint8_t *
 octet(struct bench *b, uint32_t fbo, uint64_t n)
 {

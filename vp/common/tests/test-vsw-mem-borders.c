@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Memory at its borders: the last octet, the end of the address space, each right alone, accesses of no octets,
+ * Memory at its borders: the last byte, the end of the address space, each right alone, accesses of no bytes,
  * and checks that another check usually hides.
  */
 #include "mem_bench.h"
@@ -10,7 +10,7 @@
 #include "vsw_mem_table.h"
 
 #define RA  RI_ACCESS_REMOTE_ATOMIC
-#define TOP (UINT64_MAX - 9) /* the last ten octets of the address space begin here */
+#define TOP (UINT64_MAX - 9) /* the last ten bytes of the address space begin here */
 
 static enum ri_status
 try_reg(struct bench *b, const struct ri_mr_init *init)
@@ -104,7 +104,7 @@ never_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf, size_t le
 	g_assert_not_reached();
 }
 
-/* Nothing is copied for no octets: neither through the host nor out of memory that is not there. */
+/* Nothing is copied for no bytes: neither through the host nor out of memory that is not there. */
 static void
 test_copy_of_nothing(void)
 {
@@ -196,7 +196,7 @@ test_window_bounds(void)
 	g_assert_cmpint(bind_to(&b, &alice, mw, mr_stag, bind), ==, VSW_MEM_BOUNDS);
 	vsw_mw_free(mw);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	/* The last octet of the address space does not wrap. */
+	/* The last byte of the address space does not wrap. */
 	struct ri_mr_init init = {.addr = TOP, .length = 10, .access = ALL};
 	mr = reg(&b, &init, &mr_stag);
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_WIDE, &mw, &stag), ==, RI_SUCCESS);

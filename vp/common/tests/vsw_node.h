@@ -88,7 +88,7 @@ unsigned node_count_if(struct node *node, bool (*is)(const struct ri_async_event
 void node_share(struct node *node, uint32_t size);
 /* No longer; no end uses it any more. */
 void node_unshare(struct node *node);
-/* Post `len` octets of a chunk at `at` to it. */
+/* Post `len` bytes of a chunk at `at` to it. */
 void node_post(struct node *node, uint64_t id, const struct chunk *c, size_t at, size_t len);
 
 /* Defaults: node->requests each, 4 segments, IRD and ORD 4, remote reads and writes enabled. */
@@ -107,7 +107,7 @@ void chunk_free(struct chunk *chunk);
 void chunk_fill(struct chunk *chunk, unsigned seed);
 struct ri_sge chunk_sge(const struct chunk *chunk, size_t at, size_t len);
 
-/* Post; all are signalled. `sge` NULL: no octets. */
+/* Post; all are signalled. `sge` NULL: no bytes. */
 void post_send(struct end *end, uint64_t id, const struct ri_sge *sge, uint32_t flags);
 void post_recv(struct end *end, uint64_t id, const struct ri_sge *sge);
 void post_rdma(struct end *end, enum ri_opcode opcode, uint64_t id, const struct ri_sge *local,

@@ -5,7 +5,7 @@
  * A table of host services for tests of providers.
  *
  * By hand: time is virtual, nothing runs by itself; the test is the service thread whenever it calls
- * vth_run or vth_advance. With a thread: real time, a real service thread. Random octets come from
+ * vth_run or vth_advance. With a thread: real time, a real service thread. Random bytes come from
  * GLib's generator, which a test may seed.
  */
 #ifndef VSW_TEST_HOST_H
@@ -32,7 +32,7 @@ guint vth_attached(struct vth *vth);
 void vth_copy_only(struct vth *vth, bool on);
 /* From now on: mem_attach answers this. */
 void vth_attach_answer(struct vth *vth, enum ri_status status);
-/* Octets that went through mem_copy. */
+/* Bytes that went through mem_copy. */
 guint64 vth_copied(struct vth *vth);
 
 #endif /* VSW_TEST_HOST_H */

@@ -27,7 +27,7 @@ by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Nanoseconds of one Write of `len` octets; the median of 15 runs. */
+/* Nanoseconds of one Write of `len` bytes; the median of 15 runs. */
 static double
 write_ns(struct end *a, const struct chunk *from, const struct chunk *to, uint32_t len, guint n)
 {

@@ -155,7 +155,7 @@ test_local_rights(void)
 	tear_down(&p);
 }
 
-/* Of a Write of no octets nothing is checked; of such a Read the right of the queue pair, but no key. */
+/* Of a Write of no bytes nothing is checked; of such a Read the right of the queue pair, but no key. */
 static void
 test_no_octets(void)
 {
@@ -176,7 +176,7 @@ test_no_octets(void)
 	tear_down(&p);
 }
 
-/* On iWARP the sink of a Read needs remote writes to be enabled, but for no octets. */
+/* On iWARP the sink of a Read needs remote writes to be enabled, but for no bytes. */
 static void
 test_sink_enabled(void)
 {
@@ -204,7 +204,7 @@ test_sink_enabled(void)
 	tear_down(&p);
 }
 
-/* A message one octet longer than any is too long, whatever else is wrong with it. */
+/* A message one byte longer than any is too long, whatever else is wrong with it. */
 static void
 test_longest_message(void)
 {
@@ -238,7 +238,7 @@ test_failure_solicits(void)
 	tear_down(&p);
 }
 
-/* Memory that only the host can copy: not one octet beyond the request. */
+/* Memory that only the host can copy: not one byte beyond the request. */
 static void
 test_through_host(void)
 {

@@ -150,7 +150,7 @@ test_write_and_read(gconstpointer adapter)
 	post_rdma(p.a, RI_OP_RDMA_READ, 2, &back, &there);
 	g_assert_cmpuint(poll_one(p.a->uscq, 2, RI_WC_SUCCESS).byte_len, ==, 4000);
 	g_assert_cmpmem(p.ma.at, 4000, p.ma.at + 4100, 4000);
-	/* Of no octets: nothing is checked. */
+	/* Of no bytes: nothing is checked. */
 	struct ri_sge nowhere = {.addr = 1, .stag = 2};
 	post_rdma(p.a, RI_OP_RDMA_WRITE, 3, NULL, &nowhere);
 	post_rdma(p.a, RI_OP_RDMA_READ, 4, NULL, &nowhere);
