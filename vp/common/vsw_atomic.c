@@ -28,7 +28,7 @@ vsw_atomic(const struct vsw_mem_use *word, bool swap, const struct ri_wr_remote 
 		return true;
 	}
 	*old = operand->operand;
-	/* On failure what is there comes back, on success it was what was expected. */
+	/* On failure *old becomes the value found; on success that was the value expected. */
 	(void)__atomic_compare_exchange_n(target, old, operand->swap, false, __ATOMIC_SEQ_CST,
 					  __ATOMIC_SEQ_CST);
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* See vsw_draw.h. */
+/* The indices of STags: the permutation that vsw_draw.h describes. */
 #include "vsw_draw.h"
 
 #define LEFT_BITS  11

@@ -2,18 +2,18 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Numbers of 24 bits that nobody can predict and that do not come again soon: the indices of STags.
+ * Numbers of 24 bits that cannot be predicted and are not repeated soon: the indices of STags.
  *
- * A draw is a count, scrambled. 2^23 draws are an epoch; within an epoch the scrambling is a bijection of
- * 23 bits, keyed by a secret of the host's random source and by the number of the epoch. The highest bit
- * tells the parity of the epoch. So a number is not drawn again within the next 2^23 draws, and the order
- * of an epoch tells nothing about that of another one.
+ * A draw is a permuted counter. 2^23 draws are an epoch. Within an epoch the permutation is a bijection of
+ * 23 bits, keyed by a secret of the host's random source and by the number of the epoch; the highest bit is
+ * the parity of the epoch. So a number is not drawn again within the next 2^23 draws, and the order of one
+ * epoch tells nothing about that of another.
  *
- * The bijection is an alternating Feistel network of eight rounds over 11 and 12 bits; its round function
- * is SipHash-2-4 (Aumasson and Bernstein, 2012), which is a pseudorandom function for whoever does not
- * know the secret. A draw costs about 0.2 us and is for the control path.
+ * The bijection is an alternating Feistel network of eight rounds over 11 and 12 bits. Its round function is
+ * SipHash-2-4 (Aumasson and Bernstein, 2012), a pseudorandom function to anybody who does not know the secret.
+ * A draw costs about 0.2 us and belongs to the control path.
  *
- * Threads: any number may draw.
+ * Threads: any.
  */
 #ifndef VSW_DRAW_H
 #define VSW_DRAW_H

@@ -2,19 +2,18 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions made of pieces: page and block lists, and fast registration (RDMAC verbs 7.3;
- * [RI 5.5]). Privileged: the addresses are taken as they are.
+ * Regions made of pieces: page and block lists, and fast registration (RDMAC verbs 7.3; [RI 5.5]). All of it
+ * is privileged: the addresses are used as they are.
  *
- * A region has room for as many pieces as it was made for, allocated then, since a fast registration
- * runs in an engine. The pieces are written while the region is invalid and nobody uses it, so accesses
- * read them without a lock. An access to a region of several pieces has no address of its own: who
- * copies asks for each piece.
+ * The room for pieces is allocated when the region is created, since a fast registration runs in an engine.
+ * Pieces are written while the region is invalid and has no uses, so accesses read them without a lock. An
+ * access to a region of several pieces has no single address: the caller gets each piece by vsw_mem_piece.
  */
 #include "vsw_mem_table.h"
 
 #include <stdlib.h>
 
-/* One piece of memory; `start` is its first byte as the region counts. */
+/* One piece of memory; `start` is the offset of its first byte in the region. */
 struct vsw_mem_piece {
 	uint64_t start;
 	uint8_t *ptr;
@@ -40,7 +39,7 @@ vsw_mem_pieces_free(struct vsw_mem_entry *mr)
 	mr->num_pieces = 0;
 }
 
-/* Add a piece whose first `skip` bytes do not belong to the region. False: it is no piece. */
+/* Add a piece whose first `skip` bytes do not belong to the region. False: it cannot be one. */
 static bool
 piece_add(struct vsw_mem_entry *mr, uint64_t addr, uint32_t length, uint32_t skip)
 {
@@ -56,7 +55,7 @@ piece_add(struct vsw_mem_entry *mr, uint64_t addr, uint32_t length, uint32_t ski
 	return true;
 }
 
-/* All pieces are there: do they hold that much? */
+/* Are the pieces together that long? */
 static bool
 pieces_cover(const struct vsw_mem_entry *mr, uint64_t length)
 {
@@ -115,7 +114,7 @@ fast_fill(struct vsw_mem_entry *mr, const struct vsw_mem_fast *fast)
 {
 	bool good = true;
 
-	vsw_mem_revoke(mr); /* whoever still looks at an old key leaves first */
+	vsw_mem_revoke(mr); /* waits for accesses that look up an old key */
 	mr->num_pieces = 0;
 	for (uint32_t i = 0; i < fast->count && good; i++)
 		good = piece_add(mr, fast->list[i].addr, fast->list[i].length,

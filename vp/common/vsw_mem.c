@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions, and the check of every access: answered in constant time without a lock. Where keys come from
- * and how they are found is vsw_mem_table.c.
+ * Regions, and the check of every access, in constant time and without a lock. vsw_mem_table.c draws and
+ * finds the keys.
  *
- * Threads: vsw_mem_begin, _end and _copy from any thread, while others register and revoke.
- * Registration and revocation of one entry are the access layer's to order, except for what requests
- * do by themselves (bind, invalidate), which vsw_mem_entry::lock orders.
+ * Threads: any may call vsw_mem_begin, _end and _copy while others register and revoke. The access layer
+ * never overlaps two registrations or revocations of one entry. Requests may bind and invalidate at any
+ * time; vsw_mem_entry::lock orders those.
  *
- * Rights follow the RDMAC verbs 7.8 [RI 5.3]; a provider whose regions always allow
- * local reading adds that right before it registers.
+ * Rights follow the RDMAC verbs 7.8 [RI 5.3]. A provider whose regions can always be read locally adds that
+ * right before it registers.
  */
 #include "vsw_mem_table.h"
 
@@ -45,7 +45,7 @@ init_check(const struct ri_mr_init *init)
 	return init->addr + init->length - 1 < init->addr ? RI_ERR_ADDRESS : RI_SUCCESS;
 }
 
-/* Attach what `init` asks for as the mem that is not current; it becomes so when filled in. */
+/* Attach the memory of `init` as the one of the two that is not current; region_fill makes it current. */
 static enum ri_status
 memory_attach(struct vsw_mem_entry *mr, uint64_t owner, const struct ri_mr_init *init)
 {
@@ -67,7 +67,7 @@ memory_detach(const struct vsw_mem_table *table, struct ri_mem *mem, bool attach
 		table->host->mem_detach(table->host->self, mem);
 }
 
-/* Everything an access looks at; the entry is not live. Called with its lock. */
+/* Set all that an access reads; the entry is not live until then. Called with its lock. */
 static void
 region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init)
 {
@@ -248,7 +248,7 @@ vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	return VSW_MEM_OK;
 }
 
-/* Release: what was done with the memory is over for vsw_mem_revoke, which reads `uses`. */
+/* Release: what was done with the memory comes before the end of the use, which vsw_mem_revoke reads. */
 void
 vsw_mem_end(struct vsw_mem_use *use)
 {

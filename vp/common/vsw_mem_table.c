@@ -4,17 +4,17 @@
 /*
  * The table of keys: slots, and the indices under which they are found.
  *
- * Entries live in chunks that are made when needed and stay until the table goes, so a key that is
- * stale, or guessed, can always be looked up safely. An index is drawn anew at each use of a slot and at
- * each registration anew (vsw_draw.h): it cannot be predicted, it is not drawn again within the next 2^23
- * draws, and it tells nothing about the slot (RFC 5042: STags that are hard to guess). A registration
- * takes one draw, and another one for each place that is taken; at most a quarter of the places is, so a
- * key does not come again for some six million registrations.
+ * Entries are in chunks that are allocated when needed and stay until the table is destroyed, so a stale or
+ * guessed key can always be looked up safely. Each use of a slot and each re-registration draws a new index
+ * (vsw_draw.h). It cannot be predicted, it is not drawn again within the next 2^23 draws, and it tells nothing
+ * about the slot (RFC 5042: STags that are hard to guess). A registration draws once, and once more for each
+ * place that is occupied. At most a quarter of the places is, so a key is not repeated for some six million
+ * registrations.
  *
- * An entry is found by the place that the low bits of its index name. There are four times as many places
- * as entries, and two indices of one place are never in use at the same time.
+ * The low bits of an index name the place where its entry is found. There are four times as many places as
+ * entries, and two indices of one place are never in use at the same time.
  *
- * The key octet of an STag comes from the host's random source too, unless the access layer owns it.
+ * The key octet of an STag comes from the host's random source, unless the access layer owns it.
  */
 #include "vsw_mem_table.h"
 
@@ -34,7 +34,7 @@ vsw_mem_octet(const struct vsw_mem_table *table)
 	return octet;
 }
 
-/* The entry is not found any more. Called with its lock. */
+/* Make the entry impossible to find. Called with its lock. */
 static void
 place_leave(struct vsw_mem_entry *entry)
 {
@@ -42,7 +42,7 @@ place_leave(struct vsw_mem_entry *entry)
 	struct vsw_mem_entry *self = entry;
 	uint32_t index = entry->stag >> 8;
 
-	/* What stands in the place of a first use, of index 0, is another entry, or none. */
+	/* Before its first use the entry has index 0; that place has another entry, or none. */
 	(void)atomic_compare_exchange_strong(&table->places[index & table->places_mask], &self,
 					     NULL);
 }
@@ -58,7 +58,7 @@ vsw_mem_renew(struct vsw_mem_entry *entry, uint8_t octet)
 	do {
 		index = vsw_draw_next(&table->draw);
 		none = NULL;
-	} while (index == 0 || /* STag 0 is the direct one */
+	} while (index == 0 || /* STag 0 stands for all memory of a privileged queue pair */
 		 !atomic_compare_exchange_strong(&table->places[index & table->places_mask], &none,
 						 entry));
 	entry->stag = index << 8 | octet;
@@ -80,8 +80,8 @@ vsw_mem_table_create(const struct ri_host *host, uint32_t max_entries, enum ri_k
 		return RI_ERR_RESOURCES;
 	while (places < max_entries * PLACES_PER_ENTRY)
 		places *= 2;
-	table->places =
-		calloc(places, sizeof(*table->places)); /* in pages that nobody touches yet */
+	table->places = calloc(
+		places, sizeof(*table->places)); /* pages that are not used yet cost nothing */
 	if (table->places == NULL) {
 		free(table);
 		return RI_ERR_RESOURCES;
@@ -109,7 +109,7 @@ vsw_mem_table_destroy(struct vsw_mem_table *table)
 struct vsw_mem_entry *
 vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot)
 {
-	/* Acquire pairs with the exchange in chunk_have: the chunk is seen filled in. */
+	/* Acquire pairs with the exchange in chunk_ensure: the chunk is seen with its members set. */
 	struct vsw_mem_entry *chunk = atomic_load_explicit(
 		&table->chunks[slot >> VSW_MEM_CHUNK_BITS], memory_order_acquire);
 
@@ -132,7 +132,7 @@ chunk_create(struct vsw_mem_table *table)
 	return entry;
 }
 
-/* See that the chunk of this slot is there. False: no memory. */
+/* Allocate the chunk of this slot if it is missing. False: no memory. */
 static bool
 chunk_ensure(struct vsw_mem_table *table, uint32_t slot)
 {
@@ -185,13 +185,13 @@ vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, const vo
 	if (entry == NULL)
 		entry = slot_take_unused(table);
 	if (entry == NULL)
-		entry = slot_take_returned(table); /* given back meanwhile */
+		entry = slot_take_returned(table); /* one may have been given back meanwhile */
 	if (entry == NULL)
 		return NULL;
 
 	vsw_lock(&entry->lock);
 	while (atomic_load(&entry->uses) != 0)
-		sched_yield(); /* somebody looks up an old key and is about to leave */
+		sched_yield(); /* an access looks up an old key and is about to be refused */
 	vsw_mem_renew(entry, octet);
 	entry->kind = (uint8_t)kind;
 	entry->pd = pd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Inside of the memory table, for vsw_mem.c, vsw_window.c and vsw_list.c. */
+/* The memory table; private to vsw_mem.c, vsw_mem_table.c, vsw_window.c and vsw_list.c. */
 #ifndef VSW_MEM_TABLE_H
 #define VSW_MEM_TABLE_H
 
@@ -16,8 +16,7 @@
 #define VSW_MEM_CHUNK_BITS 9
 #define VSW_MEM_CHUNK      (1u << VSW_MEM_CHUNK_BITS)
 #define VSW_MEM_CHUNKS     (VSW_MEM_SLOTS / VSW_MEM_CHUNK)
-#define VSW_MEM_PIECES \
-	4096 /* of a region at most, so that no request makes a table take gigabytes */
+#define VSW_MEM_PIECES     4096 /* of a region at most; bounds the memory that one call can take */
 
 enum vsw_mem_kind {
 	VSW_MEM_FREE = 0, /* the slot is not in use */
@@ -27,39 +26,39 @@ enum vsw_mem_kind {
 };
 
 /*
- * A region or window. `live` is the STag while accesses are allowed, else 0. Who accesses adds to
- * `uses` and then looks at `live`; who revokes clears `live` and then waits for `uses`; so members
- * that change only while `live` is 0 and `uses` was seen 0 need no lock to be read by an access.
+ * A region or window. `live` is the STag while accesses are allowed, else 0. An access increments `uses` and
+ * then reads `live`; a revocation clears `live` and then waits until `uses` is 0. Members that change only
+ * while `live` is 0 and after `uses` was 0 can therefore be read by an access without a lock.
  */
 struct vsw_mem_entry {
 	alignas(VSW_MEM_LINE) atomic_uint uses;
 	atomic_uint live;
 	uint32_t access;              /* RI_ACCESS_* */
 	uint32_t qpn;                 /* narrow window: of the QP that bound it */
-	const void *pd;               /* compared, never followed */
-	uint64_t base;                /* address of the first byte as the peer counts */
+	const void *pd;               /* compared, never dereferenced */
+	uint64_t base;                /* address of the first byte, as an access names it */
 	uint64_t length;              /* bytes */
 	uint8_t *ptr;                 /* first byte here, or NULL: through the host */
 	uint64_t offset;              /* of the first byte within the region's memory */
 	struct vsw_mem_entry *region; /* itself, or the region under a window; NULL: unbound */
 
-	/* What accesses do not look at. */
+	/* Accesses do not read the following. */
 	alignas(VSW_MEM_LINE) struct vsw_lock lock; /* changes of this entry; never two at a time */
 	uint8_t kind;                               /* enum vsw_mem_kind */
 	bool zero_based;
 	bool shareable;
-	bool attached; /* the current mem is the host's */
-	bool dead;     /* a window whose QP has gone: never again until freed */
+	bool attached; /* the current mem is attached at the host */
+	bool dead;     /* a window whose queue pair has ended: it cannot be bound again */
 	uint32_t
-		stag; /* last STag given; its index is the place, so it changes with the lock held */
+		stag; /* last STag given; its index names the place, so it changes under the lock */
 	atomic_uint bound; /* region: windows on it */
 	uint64_t addr;     /* virtual address, as registered or bound */
 	uint64_t owner;
-	uint8_t current; /* which of mems: re-registration attaches the new before the old goes */
+	uint8_t current; /* which of mems: a re-registration attaches the new one before it detaches the old */
 	struct vsw_mem_piece *pieces; /* room for a list, or NULL; vsw_list.c */
 	uint32_t pieces_room;
 	uint32_t num_pieces;   /* 0: the memory is one range */
-	struct ri_mem mems[2]; /* linked by the host, so they stay where they are */
+	struct ri_mem mems[2]; /* in a list of the host, so they must not move */
 	struct vsw_mem_table *table;
 	struct vsw_mem_entry *next_free;
 };
@@ -68,20 +67,20 @@ struct vsw_mem_table {
 	const struct ri_host *host;
 	uint32_t max_entries;
 	uint32_t places_mask;
-	/* By the low bits of the index; NULL: no entry is there. */
+	/* By the low bits of the index; NULL: no entry. */
 	_Atomic(struct vsw_mem_entry *) *places;
 	enum ri_key_owner keys; /* who chooses the key octet of a region */
 	struct vsw_draw draw;   /* of the indices */
 	atomic_uint high;       /* slots ever used */
-	atomic_uint narrow;     /* narrow windows there are */
+	atomic_uint narrow;     /* narrow windows that exist */
 	struct vsw_lock lock;   /* the list of free slots */
 	struct vsw_mem_entry *free;
 	_Atomic(struct vsw_mem_entry *) chunks[VSW_MEM_CHUNKS];
 };
 
 /*
- * What stands where an entry of this STag would; its index, key and state are not looked at. Fast path.
- * Acquire pairs with the exchange that puts an entry there: the entry is seen filled in.
+ * The entry in the place of this STag, which may have another index, key or state. Fast path. Acquire pairs
+ * with the exchange that puts an entry there: the entry is seen with its members set.
  */
 static inline struct vsw_mem_entry *
 vsw_mem_at(struct vsw_mem_table *table, uint32_t stag)
@@ -96,17 +95,17 @@ struct vsw_mem_entry *vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot);
 struct vsw_mem_entry *vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind,
 					 const void *pd);
 void vsw_mem_entry_give(struct vsw_mem_entry *entry);
-/* Room for so many pieces; they are filled in when the entry is not live. RI_ERR_LIMIT: VSW_MEM_PIECES. */
+/* Room for so many pieces; they are set while the entry is not live. RI_ERR_LIMIT: over VSW_MEM_PIECES. */
 enum ri_status vsw_mem_pieces_alloc(struct vsw_mem_entry *mr, uint32_t room) RI_MUST_CHECK;
 void vsw_mem_pieces_free(struct vsw_mem_entry *mr);
-/* Take the list of a registration. RI_ERR_INVALID_ARG: it does not fit. */
+/* Set the pieces from the list of a registration. RI_ERR_INVALID_ARG: they are not as long as the region. */
 enum ri_status vsw_mem_pieces_fill(struct vsw_mem_entry *mr,
 				   const struct ri_mr_init *init) RI_MUST_CHECK;
-/* No access begins any more, and none is under way. Called with the entry's lock. */
+/* On return no access begins, and none is under way. Called with the entry's lock. */
 void vsw_mem_revoke(struct vsw_mem_entry *entry);
-/* A key octet of the host's random source. Takes no lock; not under one, since the host makes a call. */
+/* A key octet of the host's random source. Not to be called with a lock: the host may make a system call. */
 uint8_t vsw_mem_octet(const struct vsw_mem_table *table);
-/* Another index and key octet; vsw_mem_entry::stag tells. Called with the entry's lock. */
+/* Draw another index and take this key octet; see vsw_mem_entry::stag. Called with the entry's lock. */
 void vsw_mem_renew(struct vsw_mem_entry *entry, uint8_t octet);
 
 #endif /* VSW_MEM_TABLE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Numbers of work queues: a slot in the low bits, how often it was used in the others; 0 is none. */
+/* Numbers of work queues: a slot in the low bits, its count of uses in the others; 0 is no queue. */
 #ifndef VSW_NUMBER_H
 #define VSW_NUMBER_H
 

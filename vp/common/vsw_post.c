@@ -4,21 +4,21 @@
 /*
  * The fast path of the user half: post, poll, arm.
  *
- * `head` of a work queue is written under its own lock, so that several threads may post; `head` of a
- * completion queue and the `released` of the queues that complete into it are written under
- * ri_ucq::lock, so that several threads may poll. Both locks are held for the copying of entries.
- * The doorbell, which may run an engine and make upcalls, is always rung without them. Nothing here
- * allocates or calls the system.
+ * `head` of a work queue is written under the queue's lock, so several threads may post. `head` of a
+ * completion queue, and `released` of the queues that complete into it, are written under ri_ucq::lock, so
+ * several threads may poll. Both locks are owned while entries are copied. The doorbell, which may run an
+ * engine and make upcalls, is always rung without them. Nothing here allocates or makes a system call.
  *
- * Orders: entry then head (release) pairs with the engine's acquire of head; `released` (release)
- * hands the slot back to the poster, who acquires it; a completion is seen by its generation (acquire).
- * Arming is sequentially consistent on both sides, see vsw_queue.h.
+ * Memory orders: the poster writes the entry and then the head (release), which the engine reads (acquire).
+ * The polling thread gives a slot back by `released` (release), which the poster reads (acquire). A completion
+ * becomes visible by its generation (acquire). Arming is sequentially consistent on both sides; see
+ * vsw_queue.h.
  *
- * Release is enough for the head of a send queue and of an S-RQ: their doorbells begin with an exchange on
- * a role, or with a lock, that the engine passes too before it decides to leave the queue alone. The
- * doorbell of a receive queue only loads a flag, "a message waits". A release store and that load could
- * change places, and then neither the poster nor the engine would see the other; so the head of a receive
- * queue is stored sequentially consistent.
+ * Release is enough for the head of a send queue and of an S-RQ: their doorbells begin with an exchange on a
+ * role, or with a lock, and the engine passes the same role or lock before it decides that the queue is
+ * empty. The doorbell of a receive queue only loads the flag "a message waits". A release store and that load
+ * could change places, and then neither the poster nor the engine would see the other. So the head of a
+ * receive queue is stored sequentially consistent.
  */
 #include <string.h>
 
@@ -43,7 +43,7 @@ slot_next(struct vsw_user_wq *wq)
 	return (void *)(wq->ring + (size_t)(wq->head & wq->mask) * wq->stride);
 }
 
-/* `then_looks`: the doorbell looks whether a message waits; see above. */
+/* `then_looks`: the doorbell loads the flag "a message waits"; see above. */
 static void
 slot_post(struct vsw_user_wq *wq, bool then_looks)
 {
@@ -67,7 +67,7 @@ segments_copy(struct vsw_wqe *wqe, const struct ri_sge *sgl, uint32_t count)
 				    : UINT32_MAX; /* engines refuse the largest */
 }
 
-/* A fast registration: the list stands where other requests have their segments. */
+/* A fast registration: the list is stored where other requests have their segments. */
 static void
 reg_write(struct vsw_wqe *wqe, const struct ri_wr_fast_reg *reg)
 {
@@ -87,7 +87,7 @@ static void
 wqe_write(struct vsw_wqe *wqe, const struct ri_wr *wr)
 {
 	wqe->wr_id = wr->wr_id;
-	/* An engine may look at these two of the newest entry while the slot is written anew. */
+	/* An engine may read opcode and length of the newest entry while the slot is written again. */
 	__atomic_store_n(&wqe->opcode, wr->opcode, __ATOMIC_RELAXED);
 	wqe->reserved = 0;
 	wqe->flags = wr->flags;
@@ -150,7 +150,7 @@ post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr, bool then_look
 	wqe->reserved = 0;
 	wqe->flags = wr->flags;
 	wqe->inv_stag = 0;
-	/* An engine may look at the length of the newest entry while the slot is written anew. */
+	/* An engine may read the length of the newest entry while the slot is written again. */
 	__atomic_store_n(&wqe->length, segments_copy(wqe, wr->sgl, wr->num_sge), __ATOMIC_RELAXED);
 	slot_post(wq, then_looks);
 	vsw_unlock(&wq->lock);
@@ -205,7 +205,7 @@ known_find(struct ri_urnic *rnic, uint32_t number)
 		       : NULL;
 }
 
-/* One more of the queue has been polled. */
+/* One more completion of the queue has been polled. */
 static void
 count_release(struct ri_urnic *rnic, uint32_t number)
 {
@@ -215,14 +215,14 @@ count_release(struct ri_urnic *rnic, uint32_t number)
 		atomic_fetch_add_explicit(&known->page->released, 1, memory_order_release);
 }
 
-/* The slots that this completion stands for are free. Called with the completion queue's lock. */
+/* Release the slots that this completion accounts for. Called with the completion queue's lock. */
 static void
 slots_release(struct ri_urnic *rnic, const struct vsw_cqe *cqe)
 {
 	struct vsw_known_wq *known;
 
 	if (cqe->shared) {
-		/* Of the SRQ, and of the queue pair that took it; either may have gone. */
+		/* Of the SRQ, and of the queue pair that took it; either may be destroyed. */
 		count_release(rnic, cqe->wq);
 		count_release(rnic, cqe->wq_index);
 		return;
@@ -281,17 +281,17 @@ vsw_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	if (got != 0 || cq->rnic->bell.poll == NULL)
 		return got;
 	cq->rnic->bell.poll(cq->rnic->bell.engine);
-	/* Most polls find nothing: two loads say so cheaper than the lock. */
+	/* Most polls find nothing; two loads that say so are cheaper than the lock. */
 	return vsw_cq_depth(cq) != 0 ? entries_take(cq, wc, n) : 0;
 }
 
 /* --- arming ------------------------------------------------------------------------------ */
 
-/* Called with the queue's lock, so that its heads stand still. */
+/* Called with the queue's lock, so that its heads do not change. */
 static bool
 condition_holds(const struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 {
-	/* The tail first: who sees it sees the counter of solicited entries that goes with it. */
+	/* The tail first: a thread that sees it also sees the count of solicited entries stored before it. */
 	uint32_t present = atomic_load(&cq->page->tail) - cq->head;
 
 	switch (how) {
@@ -320,7 +320,7 @@ vsw_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	vsw_lock(&cq->lock);
 	uint32_t word = vsw_arm_word(how, ++cq->armings, how == RI_ARM_COUNT ? count : 0);
 	atomic_store(&cq->page->arm, how != RI_ARM_NONE ? word : 0);
-	/* Too late? Take it back, unless a producer has: then its upcall is the answer. */
+	/* If the condition holds already, disarm; if the engine has disarmed first, its upcall is the answer. */
 	if (condition_holds(cq, how, count) && atomic_exchange(&cq->page->arm, 0) != 0)
 		status = RI_ERR_NOT_EMPTY;
 	vsw_unlock(&cq->lock);

@@ -2,25 +2,25 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues: who gets which receive, who waits, and the three watermarks (RDMAC verbs 6.3;
- * [RI 6]).
+ * Shared receive queues: which queue pair gets which receive, which ones wait, and the three watermarks
+ * (RDMAC verbs 6.3; [RI 6]).
  *
- * Receives are taken in the order in which they were posted, each by the queue pair whose message comes
- * first. A queue pair that finds none goes to the end of the row. While there is a row only its first
- * may take, so receives are shared out in turn and nobody starves. Whoever posts, takes or leaves sees
- * under the lock whether the first could go on now, and lets it run. One thread does the waking
- * (`waking` is a role); another that has something to wake leaves it a kick, so the depth of calls stays
- * bounded however long the row is.
+ * Receives are taken in the order in which they were posted, each by the queue pair whose message arrives
+ * first. A queue pair that finds none goes to the end of a line. While members wait in the line, only the
+ * first of them may take a receive; so receives go round and no member starves. A thread that posts, takes or
+ * leaves sees under the lock whether the first member can proceed, and wakes it. One thread at a time wakes
+ * members (`waking` is a role). Another thread that finds the role taken sets its retry flag, so the depth of
+ * calls stays bounded however long the line is.
  *
- * No wake-up is lost: a poster publishes its entry and then takes the lock, a member looks at the
- * entries and enters the row under the lock. One of them sees the other.
+ * No wake-up is lost: a poster stores its entry and then takes the lock; a member reads the entries and
+ * enters the line under the lock. One of them sees the other.
  *
- * A receive is in progress from being taken until its completion has been polled. Each queue pair
- * counts what it took; what was polled is counted in the pages of its own receive queue, which has no
- * slots. An application that lies there harms its own queue pair only.
+ * A receive is in progress from the moment it is taken until its completion has been polled. Each queue pair
+ * counts the receives it took; those polled are counted in the pages of its own receive queue, which has no
+ * slots. An application that writes a wrong count there harms only its own queue pair.
  *
- * The low watermark is told on the service thread; the others by the provider, which knows the queue
- * pair. A member is never freed while somebody is waking it: `woken` is counted under the lock, and
+ * The event of the low watermark is raised on the service thread; the other two by the provider, which knows
+ * the queue pair. A member is never freed while a thread is waking it: `woken` is counted under the lock, and
  * vsw_srq_part waits for it.
  */
 #include "vsw_srq.h"
@@ -28,10 +28,10 @@
 #include <sched.h>
 #include <string.h>
 
-/* --- the row; with the lock -------------------------------------------------------------- */
+/* --- the line of members that wait; with the lock ---------------------------------------- */
 
 static void
-row_enter(struct vsw_srq *srq, struct vsw_srq_member *member)
+line_enter(struct vsw_srq *srq, struct vsw_srq_member *member)
 {
 	if (member->waits)
 		return;
@@ -46,7 +46,7 @@ row_enter(struct vsw_srq *srq, struct vsw_srq_member *member)
 }
 
 static void
-row_leave(struct vsw_srq *srq, struct vsw_srq_member *member)
+line_leave(struct vsw_srq *srq, struct vsw_srq_member *member)
 {
 	if (!member->waits)
 		return;
@@ -61,14 +61,14 @@ row_leave(struct vsw_srq *srq, struct vsw_srq_member *member)
 		srq->last = member->prev;
 }
 
-/* Is there something for the first of the row? */
+/* Is there a receive for the first of the line, or does it fail? */
 static bool
 first_can_proceed(struct vsw_srq *srq)
 {
 	return srq->first != NULL && (srq->failed || vsw_wq_available(&srq->wq) != 0);
 }
 
-/* Too few left? Then it is due, and off. */
+/* Are fewer receives left than the limit? Then its event is due, and the limit is off. */
 static bool
 limit_reached(struct vsw_srq *srq)
 {
@@ -79,7 +79,7 @@ limit_reached(struct vsw_srq *srq)
 	return true;
 }
 
-/* --- news -------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------ */
 
 static void
 srq_event_raise(const struct vsw_srq *srq, enum ri_event event)
@@ -237,14 +237,15 @@ vsw_srq_limits(struct vsw_srq_member *member, const struct ri_qp_attr *attr, uin
 
 /* --- waking ------------------------------------------------------------------------------ */
 
-/* The first of the row, to be let run, unless that was `before`; NULL: nobody can go on. */
+/* The first of the line, to be woken, unless it is `before`; NULL: no member can proceed. */
 static struct vsw_srq_member *
 member_wake_next(struct vsw_srq *srq, const struct vsw_srq_member *before)
 {
 	vsw_lock(&srq->lock);
 	struct vsw_srq_member *member = first_can_proceed(srq) ? srq->first : NULL;
 	if (member == before)
-		member = NULL; /* another thread has it, and wakes on when it has taken */
+		member =
+			NULL; /* another thread runs it, and wakes the next when it has taken a receive */
 	if (member != NULL)
 		atomic_fetch_add(&member->woken, 1);
 	vsw_unlock(&srq->lock);
@@ -312,10 +313,10 @@ srq_take_locked(struct vsw_srq *srq, struct vsw_srq_member *member, struct vsw_w
 		return VSW_SRQ_FAILED;
 	if ((srq->first != NULL && srq->first != member) || vsw_wq_available(&srq->wq) == 0 ||
 	    !vsw_wq_take(&srq->wq, out, &index)) {
-		row_enter(srq, member);
+		line_enter(srq, member);
 		return VSW_SRQ_EMPTY;
 	}
-	row_leave(srq, member);
+	line_leave(srq, member);
 	atomic_fetch_add(&member->taken, 1);
 	return VSW_SRQ_TAKEN;
 }
@@ -360,7 +361,7 @@ vsw_srq_leave(struct vsw_srq_member *member)
 		return;
 	vsw_lock(&srq->lock);
 	bool first = srq->first == member;
-	row_leave(srq, member);
+	line_leave(srq, member);
 	if (first)
 		member->pass_on = first_can_proceed(srq);
 	vsw_unlock(&srq->lock);

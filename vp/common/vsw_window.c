@@ -2,18 +2,17 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Memory windows, and what requests do to keys: bind and invalidate (RDMAC verbs 7.10;
- * [RI 5.4] and [RI 5.6]).
+ * Memory windows, and what requests do to keys: bind and invalidate (RDMAC verbs 7.10; [RI 5.4], [RI 5.6]).
  *
- * A window is an entry of the same table as a region; its key, bytes and rights are given by a bind.
- * A narrow window belongs to the queue pair that bound it and must be invalid before it is bound
- * again; a wide one belongs to the protection domain, may be bound anew while it is valid, and a bind
- * of no bytes unbinds it. A region with windows on it can be neither invalidated, registered anew nor
- * taken away: so an access through a window needs no use of the region.
+ * A window is an entry of the same table as a region; a bind sets its key, range and rights. A narrow window
+ * belongs to the queue pair that bound it and must be invalid before it is bound again. A wide window belongs
+ * to the protection domain, may be bound again while it is valid, and is unbound by a bind of no bytes. A
+ * region with windows can be neither invalidated nor re-registered nor deregistered, so an access through a
+ * window needs no use of the region.
  *
- * Locks: one entry's at a time. A bind first counts itself on the region, which pins it, and then
- * turns to the window. The window's lock is held while uses of the window run out; another request
- * for the same window waits for that, as it must.
+ * Locks: one entry's at a time. A bind first increments the region's count of windows, which pins the region,
+ * and then changes the window. The window's lock is owned until the uses of the window have ended; another
+ * request for the same window waits for that, as it must.
  */
 #include "vsw_mem_table.h"
 
@@ -44,12 +43,12 @@ is_window(const struct vsw_mem_entry *entry)
 	return entry->kind == VSW_MEM_NARROW || entry->kind == VSW_MEM_WIDE;
 }
 
-/* The window opens nothing any more. Called with its lock. */
+/* Make the window invalid. Called with its lock. */
 static void
 window_unbind(struct vsw_mem_entry *mw)
 {
 	if (mw->region == NULL)
-		return; /* and is not live */
+		return; /* it is not live either */
 	vsw_mem_revoke(mw);
 	atomic_fetch_sub(&mw->region->bound, 1);
 	mw->region = NULL;
@@ -84,7 +83,7 @@ vsw_mw_query(struct vsw_mem_entry *mw, struct ri_mr_attr *attr)
 
 /* --- bind -------------------------------------------------------------------------------- */
 
-/* May this region carry this window? Called with the region's lock. */
+/* May this window be bound to this region? Called with the region's lock. */
 static enum vsw_mem_result
 region_check(const struct vsw_mem_entry *mr, const struct vsw_mem_who *who,
 	     const struct ri_wr_bind *bind)
@@ -128,7 +127,7 @@ window_check(const struct vsw_mem_entry *mw, const struct vsw_mem_who *who,
 	return VSW_MEM_OK;
 }
 
-/* Count a window on a region that may carry it, so that the region stays as it is. */
+/* Check the region and count the window on it, so that the region stays as it is. */
 static enum vsw_mem_result
 region_pin(struct vsw_mem_entry *mr, const struct vsw_mem_who *who, const struct ri_wr_bind *bind)
 {
@@ -140,7 +139,7 @@ region_pin(struct vsw_mem_entry *mr, const struct vsw_mem_who *who, const struct
 	return result;
 }
 
-/* Everything an access looks at; the window is not live, the region pinned. Called with its lock. */
+/* Set all that an access reads; the window is not live, the region is pinned. Called with the window's lock. */
 static void
 window_fill(struct vsw_mem_entry *mw, struct vsw_mem_entry *mr, const struct vsw_mem_who *who,
 	    const struct ri_wr_bind *bind, bool relative)
