@@ -20,7 +20,7 @@
 
 /* The rights that a peer can be given. */
 #define VSW_MEM_REMOTE (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
-/* A queue pair needs one of these for its peer to invalidate keys (RI_OP_SEND); the right to atomics is not enough. */
+/* Rights of a queue pair, one of which its peer needs to invalidate keys (RI_OP_SEND); atomics do not suffice. */
 #define VSW_MEM_INVALIDATES (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE)
 
 struct vsw_mem_table;

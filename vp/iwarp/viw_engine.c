@@ -2,19 +2,18 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Who runs which socket [fast].
+ * Which thread runs which socket [fast].
  *
- * All sockets of an adapter are in one epoll set, level-triggered. Whoever waits sleeps on that set
- * (vsw_leader); whoever polls makes progress himself. With few streams a poll asks each socket straight
- * away, which saves a system call per message; with many it asks the set which have something.
+ * All sockets of an adapter are in one epoll set, level-triggered. A thread that waits sleeps on that set
+ * (vsw_leader); a thread that polls makes progress itself. With few streams a poll reads each socket without
+ * asking the set, which saves a system call per message; with many it asks the set which ones are ready.
  *
- * Nobody waits for anybody: a role that is taken is skipped, since its holder is at work there and the
- * set keeps saying what is left. Queue pairs are found by addresses that stay valid while the adapter
- * is open (viw_qp.h), so neither a list lock nor a count stands on this path.
+ * No thread waits for another. A role that is taken is skipped: its owner is at work there, and the set
+ * reports again what is left. Queue pairs are found by addresses that stay valid while the adapter is open
+ * (viw_qp.h), so this path needs neither a list lock nor a reference count.
  *
- * A queue pair with requests held back is on the `held_back` stack; polls, sleepers and the service
- * thread's tick let it go. `spin_futile` says that data was last delivered on this very processor: then the
- * peer shares it, spinning keeps it from running, and a poll that finds nothing yields at once.
+ * Queue pairs with requests held back are on the stack `held_back`; polls, threads that go to sleep and the
+ * service thread's tick release them.
  */
 #include "viw_engine.h"
 
@@ -27,8 +26,8 @@
 #include "viw_fork.h"
 #include "viw_qp.h"
 
-#define EVENTS        32 /* of one look at the set */
-#define UNWATCH_AFTER 64 /* messages found by polling */
+#define EVENTS        32 /* of one epoll_wait */
+#define UNWATCH_AFTER 64 /* messages found by polls in a row */
 
 enum ri_status
 viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
@@ -62,9 +61,9 @@ viw_engine_stop(struct viw_engine *engine)
 	pthread_mutex_destroy(&engine->lock);
 }
 
-/* --- the set ------------------------------------------------------------------------------- */
+/* --- the epoll set ------------------------------------------------------------------------- */
 
-/* Who is asked by a poll directly; called with the lock. */
+/* Choose the queue pairs whose sockets a poll reads; called with the lock. */
 static void
 choose_hot(struct viw_engine *engine)
 {
@@ -77,9 +76,9 @@ choose_hot(struct viw_engine *engine)
 }
 
 /*
- * A socket that is polled all the time need not tell the set about every segment, which costs its
- * sender more than a tenth of a microsecond: it is taken out after UNWATCH_AFTER messages that polls found,
- * and put back by progress, which runs whenever the polling ends.
+ * The kernel tells the set of every segment that arrives, which costs its sender more than a tenth of a
+ * microsecond. A socket that is polled all the time does not need that: it is removed from the set after
+ * UNWATCH_AFTER messages that polls found. viw_engine_progress, which runs when the polling ends, adds it again.
  */
 static void
 socket_unwatch(struct viw_engine *engine, struct viw_qp *qp)
@@ -98,7 +97,7 @@ socket_unwatch(struct viw_engine *engine, struct viw_qp *qp)
 	pthread_mutex_unlock(&engine->lock);
 }
 
-/* Called with the lock. */
+/* Add the sockets that are out of the set again. Called with the lock. */
 static void
 sockets_rewatch(struct viw_engine *engine)
 {
@@ -111,7 +110,7 @@ sockets_rewatch(struct viw_engine *engine)
 			continue;
 		qp->engine.unwatched = false;
 		(void)epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->stream.fd, &event);
-		viw_engine_want(qp, 0, 0); /* what was wanted meanwhile */
+		viw_engine_want(qp, 0, 0); /* another thread may have changed `watch` meanwhile */
 	}
 }
 
@@ -144,7 +143,7 @@ viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp)
 		atomic_fetch_sub(&engine->streams, 1);
 		break;
 	}
-	/* After it has left the list, so that sockets_rewatch does not put it in again. */
+	/* After it has left the list, so that sockets_rewatch does not add it again. */
 	(void)epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->stream.fd, NULL);
 	qp->engine.unwatched = false;
 	choose_hot(engine);
@@ -158,7 +157,7 @@ viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear)
 
 	atomic_fetch_or(&qp->engine.watch, set);
 	atomic_fetch_and(&qp->engine.watch, ~clear);
-	/* The other role may do the same just now; who comes last tells the kernel the last value. */
+	/* The other role may do the same just now; the last call must tell the kernel the last value. */
 	uint32_t told;
 	do {
 		told = atomic_load(&qp->engine.watch);
@@ -169,8 +168,8 @@ viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear)
 }
 
 /*
- * While somebody polls he asks the few sockets himself, and to tell the kernel for each stop and go of a
- * stream would cost more than the stream. When the polling ends, progress runs and waits for all.
+ * A thread that polls tries the few sockets itself. To tell the kernel of each stop and restart of a sender
+ * would cost more than the sending. When the polling ends, viw_engine_progress requests EPOLLOUT.
  */
 void
 viw_engine_blocked(struct viw_qp *qp)
@@ -229,7 +228,7 @@ viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp)
 	while (!atomic_compare_exchange_weak(&engine->held_back, &top, qp));
 }
 
-/* Let all of them go. True: there were some. */
+/* Run the sending role of all of them. True: there were some. */
 static bool
 release_held_back(struct viw_engine *engine)
 {
@@ -241,7 +240,7 @@ release_held_back(struct viw_engine *engine)
 	while (qp != NULL) {
 		struct viw_qp *next = atomic_load(&qp->engine.next_held_back);
 
-		/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before it. */
+		/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before. */
 		atomic_exchange(&qp->tx.held_back, false);
 		viw_tx_run(qp);
 		qp = next;
@@ -278,7 +277,7 @@ serve_event(struct viw_qp *qp, uint32_t events)
 	return done + ((events & EPOLLOUT) != 0);
 }
 
-/* Ask the set. */
+/* Run the queue pairs that the set reports. */
 static uint32_t
 serve_set(struct viw_engine *engine)
 {
@@ -291,9 +290,9 @@ serve_set(struct viw_engine *engine)
 	return done;
 }
 
-/* The set knows all again: who is blocked, who was polled; who found the pool empty tries again. */
+/* Do what polling has put off: register sockets and EPOLLOUT again; run senders that the pool had no buffer for. */
 static void
-serve_stuck(struct viw_engine *engine)
+serve_deferred(struct viw_engine *engine)
 {
 	bool deferred = atomic_exchange(&engine->epollout_deferred, false);
 	bool returned = atomic_exchange(&engine->buffer_returned, false);
@@ -313,7 +312,7 @@ serve_stuck(struct viw_engine *engine)
 	pthread_mutex_unlock(&engine->lock);
 }
 
-/* Make progress for all. `idle`: the application has nothing better to do than to wait. */
+/* Make progress for all queue pairs. `idle`: the application waits and is not about to post a batch. */
 static uint32_t
 engine_drive(struct viw_engine *engine, bool idle)
 {
@@ -353,7 +352,7 @@ viw_engine_poll(void *arg)
 
 	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
 		return 0;
-	bool idle = !release_held_back(engine); /* who has just sent a batch will gather another */
+	bool idle = !release_held_back(engine); /* after one batch another is likely */
 	uint32_t done = engine_drive(engine, idle);
 	if (done == 0 && atomic_load_explicit(&engine->spin_futile, memory_order_relaxed))
 		sched_yield();
@@ -365,10 +364,10 @@ viw_engine_progress(void *arg, uint32_t budget)
 {
 	struct viw_engine *engine = arg;
 
-	(void)budget; /* a look at the set is bounded: EVENTS rounds of VIW_RX_ROUND octets */
+	(void)budget; /* one epoll_wait is a bound: EVENTS rounds of VIW_RX_ROUND octets */
 	if (atomic_load(&viw_fork_child))
 		return 0;
-	serve_stuck(engine);
+	serve_deferred(engine);
 	(void)release_held_back(engine);
 	return serve_set(engine);
 }

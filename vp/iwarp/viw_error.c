@@ -4,13 +4,13 @@
 /*
  * From a cause to the end of a stream.
  *
- * Whatever ends a stream comes through one of the functions here, makes one move of the state table
- * and records what the end event will say and which Terminate goes out. The first cause wins: for a
- * later one the table has no move. Nothing is sent or completed here; the holder of tx.role sends
- * the Terminate and the FIN (viw_tx.c), the service thread closes, flushes and tells (viw_stream.c).
+ * Each cause that ends a stream calls one of the functions here. It makes one move of the state table and
+ * records the end event and the Terminate to send. The first cause wins: for a later one the table has no
+ * move. Nothing is sent or completed here. The owner of tx.role sends the Terminate and the FIN (viw_tx.c);
+ * the service thread closes the stream, flushes the queues and raises the event (viw_stream.c).
  *
- * Any thread that holds one of the roles, and modify. Standards: RFC 5040 section 7, RFC 5041 section
- * 7, RFC 5044 section 8; the codes are [WIRE 5.9], the events [RI 8].
+ * Threads: those that own one of the roles, and modify. Standards: RFC 5040 section 7, RFC 5041 section 7,
+ * RFC 5044 section 8; the codes are [WIRE 5.9], the events [RI 8].
  */
 #include "viw_qp.h"
 
@@ -98,7 +98,7 @@ viw_fault_read(enum vsw_mem_result result)
 	return (enum rdmap_fault)faults[result];
 }
 
-/* May this move be made? False: something else came first. On true the lock is held. */
+/* May this move be made? False: another cause came first. True: the caller owns the lock. */
 static bool
 end_claim(struct viw_qp *qp, enum viw_qp_move move)
 {
@@ -112,8 +112,8 @@ end_claim(struct viw_qp *qp, enum viw_qp_move move)
 }
 
 /*
- * `end` is filled in: make the move that was claimed. Whoever sees the new state may read `end` without
- * the lock. From here on the end must not take for ever.
+ * `end` is set: make the move that was claimed. A thread that sees the new state may read `end` without the
+ * lock. From here on a timer bounds how long the end may take.
  */
 static void
 end_commit(struct viw_qp *qp, enum viw_qp_move move)
@@ -126,10 +126,10 @@ end_commit(struct viw_qp *qp, enum viw_qp_move move)
 	vsw_unlock(&qp->lock);
 	if (viw_qp_state(qp) != RI_QPS_ERROR)
 		host->timer_start(host->self, &qp->timer, deadline);
-	viw_serve_soon(qp); /* whoever found the cause may have forgotten the sending role */
+	viw_serve_soon(qp); /* the caller need not run the sending role */
 }
 
-/* Keep a copy of a Terminate for query: the octets behind its DDP header. */
+/* Keep a copy of a Terminate, for the query verb: the octets behind its DDP header. */
 static void
 terminate_keep_copy(struct viw_end *end, const uint8_t *payload, size_t len, bool sent)
 {
@@ -217,6 +217,6 @@ viw_end_by_caller(struct viw_qp *qp, enum viw_qp_move move, uint32_t event, uint
 	}
 	if (move == VIW_MOVE_TO_TERMINATE)
 		terminate_queue(end, rdmap_terminate_code_fpdu(end->fpdu, code, qp->stream.crc));
-	end_commit(qp, move); /* what follows is not done here: a control verb makes no upcall */
+	end_commit(qp, move); /* the service thread does the rest: a control verb makes no upcall */
 	return RI_SUCCESS;
 }

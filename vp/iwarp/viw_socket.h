@@ -4,13 +4,13 @@
 /*
  * The two system calls of the fast path [fast].
  *
- * The C library's send() and recv() are cancellation points: in a process with more than one thread,
- * and the service thread is always a second one, they mark the thread cancellable before and after, which costs
- * two atomic operations a call. A post or a poll is not a place where a thread may be cancelled anyway
- * (roles and locks of the engine would stay taken), so the kernel is asked directly.
+ * The C library's send() and recv() are cancellation points. In a process with more than one thread, which
+ * the service thread always makes it, they switch cancellation on and off again, two atomic operations per
+ * call. A thread must not be cancelled in a post or a poll anyway (roles and locks of the engine would stay
+ * taken), so these functions make the system call directly.
  *
- * ThreadSanitizer learns from the C library's functions that what was sent came before what is received,
- * so under it those are called.
+ * ThreadSanitizer intercepts the C library's functions and learns from them that a send happens before the
+ * receive of the same data. So they are used under ThreadSanitizer.
  */
 #ifndef VIW_SOCKET_H
 #define VIW_SOCKET_H

@@ -4,16 +4,16 @@
 /*
  * How a stream begins and ends.
  *
- * attach_stream takes over a connected socket that has been through the MPA start-up. What follows,
- * the RTR message, STREAM_UP and the first look at the socket, happens on the service thread, since a
- * control verb makes no upcall. In RDMA mode the socket has SO_LINGER {1, 0}: if this process dies
- * the peer sees a reset and not an orderly close.
+ * attach_stream takes over a connected socket that has been through the MPA start-up. The rest, which is the
+ * RTR message, STREAM_UP and the first read, happens on the service thread, since a control verb makes no
+ * upcall. In RDMA mode the socket has SO_LINGER {1, 0}: if this process dies, the peer sees a reset and not
+ * an orderly close.
  *
- * The end is concluded by the service thread alone: it takes both roles (and comes again shortly if
- * one is at work), closes the socket, flushes both queues, moves the state to ERROR, and raises the
- * one end event, in this order. When FINs were exchanged the close is an ordinary one; else it is an
- * abort by connect(AF_UNSPEC), which resets the connection even while a forked child holds a
- * duplicate of the descriptor. Nothing waits longer than VIW_LINGER for a peer.
+ * Only the service thread concludes an end. It takes both roles (or tries again shortly, if one is taken),
+ * closes the socket, flushes both queues, changes the state to ERROR, and raises the one end event, in this
+ * order. If FINs were exchanged, the close is an ordinary one. Otherwise it is an abort by
+ * connect(AF_UNSPEC), which resets the connection even while a forked child has a duplicate of the
+ * descriptor. Nothing waits longer than VIW_LINGER for a peer.
  *
  * Standards: RFC 5044 6 and 7.1, RFC 5040 6, RFC 6581; [WIRE 2.5] and [WIRE 7]; [RI 4.1].
  */
@@ -62,7 +62,7 @@ viw_stream_up(struct viw_qp *qp)
 
 /* --- both roles at once -------------------------------------------------------------------- */
 
-/* Take both, or none; who had to be left alone looks again, and so do we. */
+/* Take both roles, or none. If one is taken, its retry flag is set. */
 static bool
 roles_take(struct viw_qp *qp)
 {
@@ -98,7 +98,7 @@ is_tcp(int fd)
 	       protocol == IPPROTO_TCP && getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0;
 }
 
-/* What RDMA mode wants of its socket; none of it is essential. */
+/* Set the socket up for RDMA mode. No option is essential. */
 static void
 socket_setup(int fd, bool peer_local)
 {
@@ -173,7 +173,7 @@ rx_reset(struct viw_qp *qp)
 		(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
 }
 
-/* Octets that came early are looked at first. */
+/* Keep the octets that came with the start-up, to be read first. */
 static enum ri_status
 early_octets_take(struct viw_qp *qp, const struct ri_stream *stream)
 {
@@ -190,7 +190,7 @@ early_octets_take(struct viw_qp *qp, const struct ri_stream *stream)
 	return RI_SUCCESS;
 }
 
-/* Both roles are held and the state is CONNECTING. */
+/* Initialize the stream. The caller owns both roles, and the state is CONNECTING. */
 static enum ri_status
 stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 {
@@ -265,7 +265,7 @@ llp_reserve(struct ri_qp *ri)
 
 	vsw_lock(&qp->lock);
 	if (viw_qp_state(qp) == RI_QPS_IDLE)
-		vsw_wq_forget(&qp->tx.sq); /* the engine is idle, and nobody posts */
+		vsw_wq_forget(&qp->tx.sq); /* the engine is idle, and nothing is posted meanwhile */
 	bool ok = viw_qp_step(&qp->state, VIW_MOVE_RESERVE);
 	vsw_unlock(&qp->lock);
 	return ok ? RI_SUCCESS : RI_ERR_INVALID_STATE;
@@ -277,7 +277,7 @@ const struct ri_llp_ops viw_llp_ops = {
 	.attach_stream = llp_attach,
 };
 
-/* The one message that says we are ready (RFC 6581): nobody completes it. */
+/* Build the ready-to-receive message (RFC 6581), which has no completion. */
 static void
 rtr_build(struct viw_qp *qp)
 {
@@ -300,7 +300,7 @@ rtr_build(struct viw_qp *qp)
 	qp->stream.rtr_send = 0;
 }
 
-/* First look at a new stream, with both roles. */
+/* Start a new stream. The caller owns both roles. */
 static void
 stream_start(struct viw_qp *qp)
 {
@@ -313,14 +313,14 @@ stream_start(struct viw_qp *qp)
 	if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.rtr_expect == 0)
 		viw_stream_up(qp);
 	atomic_store(&qp->stream.starting, false);
-	/* Whoever has the roles next looks for what came meanwhile. */
+	/* The caller gives the roles up next, and then looks for what came meanwhile. */
 	atomic_store(&qp->tx.role.retry, 1);
 	atomic_store(&qp->rx.role.retry, 1);
 }
 
 /* --- end ----------------------------------------------------------------------------------- */
 
-/* Close the socket: FINs were exchanged, or reset. */
+/* Close the socket: `orderly`, since FINs were exchanged, or with a reset. */
 static void
 socket_close(int fd, bool orderly)
 {
@@ -379,7 +379,7 @@ stream_end_is_due(struct viw_qp *qp)
 	}
 }
 
-/* A connection that ends with a Terminate: the log says whose, and what it means. */
+/* Log whose Terminate ended the connection, and what it means. */
 static void
 terminate_log(const struct viw_qp *qp, const struct viw_end *end)
 {
@@ -396,7 +396,7 @@ terminate_log(const struct viw_qp *qp, const struct viw_end *end)
 	host->log(host->self, RI_LOG_INFO, "iwarp", line);
 }
 
-/* Close, flush, tell. Both roles are held. */
+/* Close the stream, flush the queues, raise the end event. The caller owns both roles. */
 static void
 stream_conclude(struct viw_qp *qp)
 {
@@ -420,7 +420,7 @@ stream_conclude(struct viw_qp *qp)
 	viw_event_raise(qp, end.event, end.detail);
 }
 
-/* The socket refused octets: what did the peer say last? */
+/* Sending has failed: read what the peer sent last, which may be a Terminate. */
 static void
 receive_after_break(struct viw_qp *qp)
 {

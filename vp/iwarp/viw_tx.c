@@ -4,17 +4,17 @@
 /*
  * The sending role of a queue pair [fast].
  *
- * A round pushes what the socket did not take last time, completes what is done, builds what may go
- * now and sends it with one system call, until nothing is left or the socket is full. When the
- * stream ends the same round finishes the octets under way, sends the Terminate if there is one, and
- * the FIN. viw_tx_run may be called by anybody at any time: a poster, a poll, the receiving role, the
- * service thread. Who finds the role taken leaves a kick, and the holder looks again.
+ * A round sends the octets that the socket did not take last time, completes requests that are done, builds
+ * the frames that may be sent and sends them with one system call, until nothing is left or the socket is
+ * full. When the stream ends, the same round finishes the current frame, sends the Terminate if there is one,
+ * and the FIN. Any thread may call viw_tx_run at any time: a poster, a poll, the receiving role, the service
+ * thread. If another thread owns the role, it sets the role's retry flag and returns.
  *
- * When does a request go? At once if the queue is idle: nothing else is outstanding, or a poll has
- * found its queue empty since the last one left. Links and unlinks send nothing: they go at once and
- * are no such first request. What follows is held back, so that it leaves in one
- * system call, until a poll or a wait, VIW_HELD_REQUESTS, VIW_HELD_OCTETS, or until nobody polls any
- * more (vsw_leader_attended).
+ * A request is sent at once if the queue is idle, that is, if nothing else is outstanding or a poll has found
+ * its queue empty since the last request left. Later requests are held back, so that they leave in one system
+ * call: until a poll or a wait, until they are VIW_HELD_REQUESTS or VIW_HELD_OCTETS, or until no thread polls
+ * any more (vsw_leader_attended). Binds and invalidations send nothing; they run at once and do not count
+ * as the first request.
  *
  * Standards: RFC 5040 5 and 6, RFC 5041 5, RFC 5044 6; [WIRE 7]; doc/architecture.md "Progress".
  */
@@ -32,7 +32,8 @@
 #define VIW_HELD_REQUESTS 64u
 #define VIW_HELD_OCTETS   (64u * 1024)
 #define VIW_TX_ROUND      (1024u * 1024) /* octets of one round */
-#define VIW_UNATTENDED    8u /* requests sent at once for want of attention before the poster drives */
+#define VIW_UNATTENDED \
+	8u /* after so many posts that found no thread polling, the poster makes progress */
 
 /* --- octets -------------------------------------------------------------------------------- */
 
@@ -63,7 +64,7 @@ viw_tx_buffer(struct viw_qp *qp)
 	return tx->buf != NULL;
 }
 
-/* Octets that were not taken stay, but perhaps not where they are; see viw_pool.h. */
+/* Keep the octets that the socket did not take, perhaps set aside; see viw_pool.h. */
 static void
 buffer_keep_rest(struct viw_qp *qp)
 {
@@ -81,7 +82,7 @@ buffer_keep_rest(struct viw_qp *qp)
 	}
 }
 
-/* The socket takes no more, or has had enough for one round: somebody comes again. */
+/* The socket takes no more, or this round has sent enough: have another thread continue. */
 static void
 tx_retry_later(struct viw_qp *qp)
 {
@@ -89,7 +90,6 @@ tx_retry_later(struct viw_qp *qp)
 		viw_engine_blocked(qp);
 }
 
-/* The socket said no. */
 void
 viw_tx_push_failed(struct viw_qp *qp, int error)
 {
@@ -99,7 +99,7 @@ viw_tx_push_failed(struct viw_qp *qp, int error)
 		tx_retry_later(qp);
 		return;
 	}
-	/* What the peer said before it went may still be unread: the receiving role has the word. */
+	/* A Terminate of the peer may be unread yet: the receiving role decides how the stream ends. */
 	atomic_store(&tx->error, error);
 	atomic_store(&tx->broken, true);
 	buffer_release(qp);
@@ -132,7 +132,7 @@ viw_tx_push(struct viw_qp *qp)
 
 /* --- a round ------------------------------------------------------------------------------- */
 
-/* The last fill sent nothing, and there is nothing that another one could begin. */
+/* Did the last fill build nothing, and is there no request to begin with? */
 static bool
 send_is_finished(struct viw_qp *qp)
 {
@@ -141,7 +141,7 @@ send_is_finished(struct viw_qp *qp)
 	return tx->len == 0 && !tx->direct && !tx->have_request && vsw_wq_pending(&tx->sq) == 0;
 }
 
-/* Send what may go, but leave the other role and other queue pairs their turn. */
+/* Send what may be sent, but no more than VIW_TX_ROUND, so that other work gets its turn. */
 static void
 send_requests(struct viw_qp *qp)
 {
@@ -160,7 +160,7 @@ send_requests(struct viw_qp *qp)
 	viw_sq_complete(qp);
 }
 
-/* Put the Terminate, if there is one, behind what was under way, which the socket has taken. */
+/* Put the Terminate, if there is one, into the buffer, which the socket has emptied. */
 static void
 queue_terminate(struct viw_qp *qp)
 {
@@ -169,13 +169,13 @@ queue_terminate(struct viw_qp *qp)
 	if (tx->terminate_queued || qp->end.fpdu_len == 0)
 		return;
 	if (!viw_tx_buffer(qp))
-		return; /* the timer of the end is running */
+		return; /* the timer of the end will expire */
 	memcpy(tx->buf, qp->end.fpdu, qp->end.fpdu_len);
 	tx->len = qp->end.fpdu_len;
 	tx->terminate_queued = true;
 }
 
-/* CLOSING and TERMINATE: finish what is under way, say why, say FIN. */
+/* CLOSING and TERMINATE: finish the current frame, send the Terminate, send the FIN. */
 static void
 send_end(struct viw_qp *qp)
 {
@@ -263,14 +263,14 @@ viw_tx_try(struct viw_qp *qp)
 
 /* --- doorbells ----------------------------------------------------------------------------- */
 
-/* What a request that was just posted should do. */
+/* What to do with a request that was just posted. */
 enum advice {
-	GO,         /* the queue is idle */
-	WAIT,       /* for company */
-	GO_TOGETHER /* there is enough */
+	SEND_NOW,  /* the queue is idle */
+	HOLD_BACK, /* until more requests are posted */
+	SEND_BATCH /* enough requests are held back */
 };
 
-/* Links and unlinks, which guard what the next message tells of. */
+/* Binds and invalidations: they send nothing. */
 static bool
 request_is_local(const struct vsw_wqe *wqe)
 {
@@ -288,19 +288,19 @@ send_advice_of(struct viw_qp *qp)
 	uint32_t waiting = head - atomic_load_explicit(&page->taken, memory_order_relaxed);
 
 	if (head - atomic_load_explicit(&page->released, memory_order_relaxed) <= 1)
-		return GO;
-	/* Only a hint: another poster may write the slot anew just now, or there is a larger ring. */
+		return SEND_NOW;
+	/* Only a hint: another thread may be writing this slot again, or there is a larger ring. */
 	const struct vsw_wqe *wqe = vsw_wq_entry(page, head - 1);
 	if (waiting == 1 && request_is_local(wqe))
-		return GO; /* it sends nothing, so the next message is still the first */
+		return SEND_NOW; /* it sends nothing, so the next message is still the first */
 	if (atomic_load_explicit(&tx->send_at_once, memory_order_relaxed)) {
 		atomic_store_explicit(&tx->send_at_once, false, memory_order_relaxed);
-		return GO;
+		return SEND_NOW;
 	}
 	if (waiting >= VIW_HELD_REQUESTS)
-		return GO_TOGETHER;
+		return SEND_BATCH;
 	uint64_t length = __atomic_load_n(&wqe->length, __ATOMIC_RELAXED);
-	return length * waiting < VIW_HELD_OCTETS ? WAIT : GO_TOGETHER;
+	return length * waiting < VIW_HELD_OCTETS ? HOLD_BACK : SEND_BATCH;
 }
 
 void
@@ -308,24 +308,24 @@ viw_doorbell_sq(void *engine_qp)
 {
 	struct viw_qp *qp = engine_qp;
 	struct viw_engine *engine = &qp->rnic->engine;
-	enum advice advice = GO;
+	enum advice advice = SEND_NOW;
 	bool drive = false;
 
 	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
 		return;
 	if (viw_qp_state(qp) == RI_QPS_RTS)
 		advice = send_advice_of(qp);
-	if (advice == WAIT) {
+	if (advice == HOLD_BACK) {
 		viw_engine_hold_back(engine, qp);
 		if (vsw_leader_attended(&engine->leader))
 			return;
-		/* Somebody who posts so much and never waits: let it be the one who drives. */
+		/* A thread that posts much and never waits must make the progress itself. */
 		drive = atomic_fetch_add_explicit(&qp->tx.unattended, 1, memory_order_relaxed) %
 				VIW_UNATTENDED ==
 			VIW_UNATTENDED - 1;
 	}
 	viw_tx_run(qp);
-	if (drive || advice == GO_TOGETHER)
+	if (drive || advice == SEND_BATCH)
 		viw_engine_drive(engine);
 }
 
