@@ -189,29 +189,29 @@ on_cq(void *self, uint64_t ctx)
 {
 	struct kal_rnic *rnic = self;
 
-	kal_news_cq(rnic->client, (struct kal_cq *)(uintptr_t)ctx);
+	kal_events_cq(rnic->client, (struct kal_cq *)(uintptr_t)ctx);
 }
 
 /* News of the adapter itself or of a spigot: that may come at any time, even in open and close. */
 static void
-own_news(struct kal_rnic *rnic, const struct ri_async_event *event)
+queue_own_event(struct kal_rnic *rnic, const struct ri_async_event *event)
 {
-	pthread_mutex_lock(&rnic->own);
+	pthread_mutex_lock(&rnic->own_lock);
 	if (rnic->open) {
 		if (event->object == RI_OBJECT_PORT)
 			kal_listeners_follow(rnic->cm, (uint32_t)event->ctx);
-		kal_news_async(rnic->client, rnic->object.id, event);
-		kal_news_kick(rnic->client);
+		kal_events_async(rnic->client, rnic->object.id, event);
+		kal_events_kick(rnic->client);
 	}
-	pthread_mutex_unlock(&rnic->own);
+	pthread_mutex_unlock(&rnic->own_lock);
 }
 
 static void
-own_news_flow(struct kal_rnic *rnic, bool open)
+own_events_enable(struct kal_rnic *rnic, bool open)
 {
-	pthread_mutex_lock(&rnic->own);
+	pthread_mutex_lock(&rnic->own_lock);
 	rnic->open = open;
-	pthread_mutex_unlock(&rnic->own);
+	pthread_mutex_unlock(&rnic->own_lock);
 }
 
 static void
@@ -230,11 +230,11 @@ on_async(void *self, const struct ri_async_event *event)
 	} else if (event->object == RI_OBJECT_SRQ) {
 		out.ctx = ((struct kal_srq *)(uintptr_t)event->ctx)->ctx;
 	} else {
-		own_news(rnic, event);
+		queue_own_event(rnic, event);
 		return;
 	}
-	kal_news_async(rnic->client, out.ctx, &out);
-	kal_news_kick(rnic->client);
+	kal_events_async(rnic->client, out.ctx, &out);
+	kal_events_kick(rnic->client);
 }
 
 static void
@@ -246,21 +246,21 @@ on_cm(void *self, const struct ri_cm_event *event)
 }
 
 static void
-cm_news(void *arg, struct kal_news_cm *news)
+queue_cm_event(void *arg, struct kal_cm_node *node)
 {
-	kal_news_cm(((struct kal_rnic *)arg)->client, news);
+	kal_events_cm(((struct kal_rnic *)arg)->client, node);
 }
 
 static void
-cm_async(void *arg, const struct ri_async_event *event)
+queue_async_event(void *arg, const struct ri_async_event *event)
 {
-	kal_news_async(((struct kal_rnic *)arg)->client, event->ctx, event);
+	kal_events_async(((struct kal_rnic *)arg)->client, event->ctx, event);
 }
 
 static void
-cm_kick(void *arg)
+kick_client(void *arg)
 {
-	kal_news_kick(((struct kal_rnic *)arg)->client);
+	kal_events_kick(((struct kal_rnic *)arg)->client);
 }
 
 /* --- open and close ----------------------------------------------------------------------- */
@@ -323,9 +323,9 @@ rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 				       .crc = client->config->crc,
 				       .fall_back = client->config->fall_back,
 				       .convert_ns = client->config->convert_s * 1000000000ull,
-				       .event = cm_news,
-				       .async = cm_async,
-				       .kick = cm_kick,
+				       .event = queue_cm_event,
+				       .async = queue_async_event,
+				       .kick = kick_client,
 				       .arg = rnic};
 
 	if (rnic == NULL || kal_cm_open(&params, &rnic->cm) != RI_SUCCESS) {
@@ -333,7 +333,7 @@ rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 		return NULL;
 	}
 	g_queue_init(&rnic->maps);
-	pthread_mutex_init(&rnic->own, NULL);
+	pthread_mutex_init(&rnic->own_lock, NULL);
 	rnic->client = client;
 	rnic->provider = &loaded->provider;
 	rnic->caller = (struct ri_caller){
@@ -351,7 +351,7 @@ static void
 rnic_free(struct kal_rnic *rnic)
 {
 	kal_cm_free(rnic->cm);
-	pthread_mutex_destroy(&rnic->own);
+	pthread_mutex_destroy(&rnic->own_lock);
 	free(rnic);
 }
 
@@ -379,7 +379,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 		rnic_free(rnic);
 		return RI_ERR_RESOURCES;
 	}
-	own_news_flow(rnic, true);
+	own_events_enable(rnic, true);
 	*out = rnic;
 	return RI_SUCCESS;
 }
@@ -417,7 +417,7 @@ kal_rnic_close(struct kal_rnic *rnic)
 	struct kal_object *kept = destroy_all(rnic);
 
 	kal_mem_unmap_all(rnic);
-	own_news_flow(rnic, false);
+	own_events_enable(rnic, false);
 	kal_cm_end(rnic->cm);
 	close_device(rnic);
 	while (kept != NULL) {

@@ -322,10 +322,10 @@ struct kal_convert_req {
 /** Reply of KAL_CONVERT. */
 struct kal_convert_rep {
 	uint32_t
-		connected; /**< 1: the QP is in RTS already, without MPA frames; else news will tell. */
-	uint32_t port;     /**< Spigot that the socket is on; in the news, too. */
-	struct ri_addr peer;  /**< Who is at its other end; in the news, too. */
-	struct ri_addr local; /**< Its own address; in the news, too. */
+		connected; /**< 1: the QP is in RTS already, without MPA frames; else an event will say so. */
+	uint32_t port;        /**< Spigot that the socket is on; the event has it, too. */
+	struct ri_addr peer;  /**< Who is at its other end; the event has it, too. */
+	struct ri_addr local; /**< Its own address; the event has it, too. */
 };
 
 /** KAL_MEM_MAP, KAL_MEM_UNMAP. */
@@ -383,7 +383,7 @@ enum kal_event_kind {
 	KAL_EVENT_CM     /**< kal_cm_event in u.cm. */
 };
 
-/** Connection news; kind and reason are those of rnicpi.h, repeated for users of this header. */
+/** An event of a connection; kind and reason are those of rnicpi.h, repeated for users of this header. */
 struct kal_cm_event {
 	uint32_t kind;   /**< enum kal_cm_kind. */
 	uint32_t reason; /**< enum kal_cm_reason with KAL_CM_FAILED. */
@@ -435,7 +435,7 @@ enum kal_cm_reason {
 	KAL_REASON_CONSUMER /**< KAL_REJECT only: the application says no. */
 };
 
-/** One piece of news. */
+/** One event. */
 struct kal_event {
 	uint32_t kind;     /**< enum kal_event_kind. */
 	uint32_t reserved; /**< 0. */

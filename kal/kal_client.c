@@ -75,8 +75,8 @@ kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 	kal_account_open(&client->account, client->config);
 	client->privileged = client->config->privileged || is_privileged();
 	pthread_mutex_init(&client->calls, NULL);
-	pthread_mutex_init(&client->news_lock, NULL);
-	kal_news_init(client);
+	pthread_mutex_init(&client->event_lock, NULL);
+	kal_events_init(client);
 	*out = client;
 	return RI_SUCCESS;
 }
@@ -90,14 +90,14 @@ kal_client_close(struct kal_client *client)
 	while ((rnic = kal_object_any(client, RI_OBJECT_RNIC, NULL)) != NULL)
 		kal_rnic_close(rnic);
 	pthread_mutex_unlock(&client->calls);
-	kal_news_drop_all(client);
+	kal_events_drop_all(client);
 	if (client->fd >= 0)
 		close(client->fd);
 	kal_account_close(&client->account);
 	kal_config_free(client->config);
 	free(client->slots);
 	pthread_mutex_destroy(&client->calls);
-	pthread_mutex_destroy(&client->news_lock);
+	pthread_mutex_destroy(&client->event_lock);
 	free(client);
 }
 

@@ -7,11 +7,11 @@
  *
  * Owned by a kal_cm: listeners by an id of ours, requests by the id the client sees, connections by
  * the client's context of the queue pair (which is what a provider's upcall names). An upcall for a
- * context that is not in the table is late news of a retired queue pair and is dropped.
+ * context that is not in the table is a late event of a retired queue pair and is dropped.
  *
- * The news of a connection are gathered in kal_conn::news while it is set up; an event is told under
- * the table lock, so events of one connection keep their order. The nodes for all that a connection will have
- * to tell are reserved when it begins (kal_conn_reserve): an end needs no memory.
+ * kal_conn::pending collects what the next event of a connection will report while the connection is set up.
+ * Events are queued under the table lock, so those of one connection keep their order. The nodes for all events
+ * that a connection can raise are reserved when it begins (kal_conn_reserve), so that its end needs no memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +191,7 @@ void
 kal_conn_free(struct kal_conn *conn)
 {
 	while (conn->reserved != NULL) {
-		struct kal_news *next = conn->reserved->next;
+		struct kal_event_node *next = conn->reserved->next;
 
 		free(conn->reserved);
 		conn->reserved = next;
@@ -206,31 +206,31 @@ kal_conn_reserve(struct kal_conn *conn, unsigned count)
 	unsigned have = 0;
 
 	kal_cm_lock(conn->cm);
-	for (struct kal_news *news = conn->reserved; news != NULL; news = news->next)
+	for (struct kal_event_node *node = conn->reserved; node != NULL; node = node->next)
 		have++;
 	if (conn->owed != KAL_CM_NONE)
 		count++; /* the life before has a last word */
 	kal_cm_unlock(conn->cm);
 	for (; have < count; have++) {
-		struct kal_news_cm *news = kal_news_cm_new();
+		struct kal_cm_node *node = kal_cm_node_new();
 
-		if (news == NULL)
+		if (node == NULL)
 			return false;
 		kal_cm_lock(conn->cm);
-		news->news.next = conn->reserved;
-		conn->reserved = &news->news;
+		node->node.next = conn->reserved;
+		conn->reserved = &node->node;
 		kal_cm_unlock(conn->cm);
 	}
 	return true;
 }
 
 void
-kal_cm_tell(struct kal_cm *cm, struct kal_news_cm *news, uint64_t ctx,
+kal_cm_tell(struct kal_cm *cm, struct kal_cm_node *node, uint64_t ctx,
 	    const struct kal_cm_event *event)
 {
-	news->news.ctx = ctx;
-	news->event = *event;
-	cm->p.event(cm->p.arg, news);
+	node->node.ctx = ctx;
+	node->event = *event;
+	cm->p.event(cm->p.arg, node);
 	cm->told = true;
 }
 
@@ -279,18 +279,18 @@ kal_conn_busy(struct kal_conn *conn)
 void
 kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason)
 {
-	struct kal_news *node = conn->reserved;
+	struct kal_event_node *node = conn->reserved;
 
 	if (report == KAL_CM_NONE || conn->retired || node == NULL)
 		return;
 	conn->reserved = node->next;
-	conn->news.kind = report;
-	conn->news.reason = report == KAL_CM_FAILED ? reason : KAL_REASON_OTHER;
-	kal_cm_tell(conn->cm, (struct kal_news_cm *)node, conn->link.key, &conn->news);
+	conn->pending.kind = report;
+	conn->pending.reason = report == KAL_CM_FAILED ? reason : KAL_REASON_OTHER;
+	kal_cm_tell(conn->cm, (struct kal_cm_node *)node, conn->link.key, &conn->pending);
 	/* Private data is told once. */
-	conn->news.pdata_present = 0;
-	conn->news.pdata_len = 0;
-	memset(conn->news.pdata, 0, sizeof(conn->news.pdata));
+	conn->pending.pdata_present = 0;
+	conn->pending.pdata_len = 0;
+	memset(conn->pending.pdata, 0, sizeof(conn->pending.pdata));
 }
 
 void
@@ -306,13 +306,13 @@ kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_r
 }
 
 enum ri_status
-kal_conn_move(struct kal_conn *conn, enum kal_conn_happening happening, enum kal_cm_reason reason)
+kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_reason reason)
 {
 	enum kal_cm_kind report;
 	enum ri_status status;
 
 	kal_cm_lock(conn->cm);
-	status = kal_conn_step(&conn->state, happening, &report);
+	status = kal_conn_step(&conn->state, conn_event, &report);
 	if (status == RI_SUCCESS)
 		kal_conn_tell(conn, report, reason);
 	kal_cm_unlock(conn->cm);
@@ -329,36 +329,36 @@ kal_conn_kill(struct kal_conn *conn)
 }
 
 static void
-set_pdata(struct kal_cm_event *news, const void *data, size_t len, bool present)
+set_pdata(struct kal_cm_event *pending, const void *data, size_t len, bool present)
 {
 	size_t n = len < RI_PDATA_MAX ? len : RI_PDATA_MAX;
 
-	news->pdata_present = present;
-	news->pdata_len = (uint16_t)n;
-	memset(news->pdata, 0, sizeof(news->pdata));
+	pending->pdata_present = present;
+	pending->pdata_len = (uint16_t)n;
+	memset(pending->pdata, 0, sizeof(pending->pdata));
 	if (n > 0)
-		memcpy(news->pdata, data, n);
+		memcpy(pending->pdata, data, n);
 }
 
 void
 kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame)
 {
-	struct kal_cm_event *news = &conn->news;
+	struct kal_cm_event *pending = &conn->pending;
 
 	kal_cm_lock(conn->cm);
-	news->ird_ord_valid = frame->words && frame->ird != KAL_MPA_DEPTH_PRIVATE &&
-			      frame->ord != KAL_MPA_DEPTH_PRIVATE;
-	news->ird = news->ird_ord_valid ? frame->ird : 0;
-	news->ord = news->ird_ord_valid ? frame->ord : 0;
-	set_pdata(news, frame->private_data, frame->private_len, frame->private_len > 0);
+	pending->ird_ord_valid = frame->words && frame->ird != KAL_MPA_DEPTH_PRIVATE &&
+				 frame->ord != KAL_MPA_DEPTH_PRIVATE;
+	pending->ird = pending->ird_ord_valid ? frame->ird : 0;
+	pending->ord = pending->ird_ord_valid ? frame->ord : 0;
+	set_pdata(pending, frame->private_data, frame->private_len, frame->private_len > 0);
 	kal_cm_unlock(conn->cm);
 }
 
 /* --- upcalls ---------------------------------------------------------------------------- */
 
-/* Which happening an event of the provider is; COUNT: none of a connection. */
-static enum kal_conn_happening
-happening_of(enum ri_cm_event_kind kind)
+/* The event of the connection that an event of the provider stands for; COUNT: none. */
+static enum kal_conn_event
+conn_event_of(enum ri_cm_event_kind kind)
 {
 	switch (kind) {
 	case RI_CM_REPLY:
@@ -381,7 +381,7 @@ happening_of(enum ri_cm_event_kind kind)
 	case RI_CM_SERVICE_REPLY:
 	case RI_CM_KIND_COUNT:
 	default:
-		return KAL_CONN_HAPPENING_COUNT;
+		return KAL_CONN_EVENT_COUNT;
 	}
 }
 
@@ -389,24 +389,24 @@ happening_of(enum ri_cm_event_kind kind)
 static void
 note_provider(struct kal_conn *conn, const struct ri_cm_event *event)
 {
-	struct kal_cm_event *news = &conn->news;
+	struct kal_cm_event *pending = &conn->pending;
 
-	set_pdata(news, event->pdata, event->pdata_len, event->pdata_present);
+	set_pdata(pending, event->pdata, event->pdata_len, event->pdata_present);
 	if (event->ird_ord_valid) {
-		news->ird_ord_valid = 1;
-		news->ird = event->ird;
-		news->ord = event->ord;
+		pending->ird_ord_valid = 1;
+		pending->ird = event->ird;
+		pending->ord = event->ord;
 	}
-	news->own_ird = conn->ird;
-	news->own_ord = conn->ord;
-	if (news->ird_ord_valid && news->ird < news->own_ord)
-		news->own_ord = news->ird;
+	pending->own_ird = conn->ird;
+	pending->own_ord = conn->ord;
+	if (pending->ird_ord_valid && pending->ird < pending->own_ord)
+		pending->own_ord = pending->ird;
 }
 
 void
 kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 {
-	enum kal_conn_happening happening = happening_of((enum ri_cm_event_kind)event->kind);
+	enum kal_conn_event conn_event = conn_event_of((enum ri_cm_event_kind)event->kind);
 	struct kal_conn *conn;
 	enum kal_cm_kind report;
 
@@ -416,11 +416,11 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 		kal_request_gone(cm, event);
 	else if (event->kind == RI_CM_SERVICE_REPLY)
 		kal_resolve_from_provider(cm, event);
-	if (happening == KAL_CONN_HAPPENING_COUNT)
+	if (conn_event == KAL_CONN_EVENT_COUNT)
 		return;
 	kal_cm_lock(cm);
 	conn = kal_entry(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
-	if (conn != NULL && kal_conn_step(&conn->state, happening, &report) == RI_SUCCESS) {
+	if (conn != NULL && kal_conn_step(&conn->state, conn_event, &report) == RI_SUCCESS) {
 		note_provider(conn, event);
 		kal_conn_tell(conn, report, (enum kal_cm_reason)event->reason);
 	}
@@ -449,8 +449,8 @@ stream_ended(struct kal_conn *conn, const struct ri_async_event *event)
 		return;
 	if (!orderly && (before == KAL_CONN_UP || before == KAL_CONN_CLOSING))
 		forward(cm, event);
-	/* A failure that somebody foresaw (IRD, RTR, time) has left its reason in the news. */
-	kal_conn_tell(conn, report, (enum kal_cm_reason)conn->news.reason);
+	/* If the kAL itself ended the attempt (IRD, RTR, time), the reason is in the pending event. */
+	kal_conn_tell(conn, report, (enum kal_cm_reason)conn->pending.reason);
 }
 
 void
@@ -463,7 +463,7 @@ kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
 	kal_cm_lock(cm);
 	conn = kal_entry(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
 	if (conn == NULL) {
-		/* Late news of a retired queue pair. */
+		/* A late event of a retired queue pair. */
 	} else if (up && kal_conn_step(&conn->state, KAL_CONN_STANDS, &report) == RI_SUCCESS) {
 		kal_conn_tell(conn, report, KAL_REASON_OTHER);
 		cm->p.host->task_run(cm->p.host->self, &conn->tidy);

@@ -17,7 +17,7 @@
 #define KAL_CM_H
 
 #include "kal_call.h"
-#include "kal_news.h"
+#include "kal_event_node.h"
 #include "ri_call.h"
 #include "rnicpi.h"
 
@@ -39,7 +39,7 @@ struct kal_cm_params {
 	 * Queue for the client; callable from any thread, never block, call nothing of this module. The first
 	 * takes the node over.
 	 */
-	void (*event)(void *arg, struct kal_news_cm *news);
+	void (*event)(void *arg, struct kal_cm_node *node);
 	void (*async)(void *arg, const struct ri_async_event *event);
 	/* Something was queued. Called after the table lock was released. */
 	void (*kick)(void *arg);
@@ -64,7 +64,7 @@ void kal_cm_free(struct kal_cm *cm);
 
 /*
  * Follow a queue pair; `ctx` is the client's, `init` what was granted. RI_ERR_INVALID_ARG: another
- * one has that context, and news could not be told apart. RI_ERR_RESOURCES.
+ * one has that context, and their events could not be told apart. RI_ERR_RESOURCES.
  */
 enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx,
 			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;

@@ -41,8 +41,8 @@ kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	params.port = req->port;
 	params.three_way = req->three_way != 0;
 	params.deadline = kal_deadline(host, req->timeout_us);
-	conn->news.peer = req->peer;
-	conn->news.service = req->service;
+	conn->pending.peer = req->peer;
+	conn->pending.service = req->service;
 	/* Its answer may come on another thread before the call returns. */
 	status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS)

@@ -13,18 +13,19 @@
 
 #include "kal_cm_internal.h"
 
-#define NEWS_OF_LIFE 2 /* how it came out, and its end; one more if the peer's reply is told, too */
+#define EVENTS_OF_LIFE \
+	2 /* the outcome of the attempt and the end; one more for the reply of a three-way handshake */
 
 /* Under verbs: may a new life begin? *stale: what an earlier one left, for the caller to free. */
 static enum ri_status
-begin(struct kal_conn *conn, struct kal_setup **stale, unsigned news)
+begin(struct kal_conn *conn, struct kal_setup **stale, unsigned events)
 {
 	if (kal_conn_state(conn) != KAL_CONN_IDLE)
 		return RI_ERR_INVALID_STATE;
-	if (!kal_conn_reserve(conn, news))
+	if (!kal_conn_reserve(conn, events))
 		return RI_ERR_RESOURCES;
 	*stale = kal_setup_steal(conn);
-	memset(&conn->news, 0, sizeof(conn->news));
+	memset(&conn->pending, 0, sizeof(conn->pending));
 	return RI_SUCCESS;
 }
 
@@ -42,7 +43,7 @@ kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (req->suppress_ird_ord && !cm->p.attr->ird_ord_suppressible)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	status = begin(conn, &stale, req->three_way ? NEWS_OF_LIFE + 1 : NEWS_OF_LIFE);
+	status = begin(conn, &stale, req->three_way ? EVENTS_OF_LIFE + 1 : EVENTS_OF_LIFE);
 	if (status == RI_SUCCESS)
 		status =
 			cm->stream ? kal_stream_connect(conn, req) : kal_address_connect(conn, req);
@@ -65,19 +66,19 @@ kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accep
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_conn_lock(conn);
-	status = begin(conn, &stale, NEWS_OF_LIFE);
+	status = begin(conn, &stale, EVENTS_OF_LIFE);
 	if (status != RI_SUCCESS) {
 		kal_conn_unlock(conn);
 		kal_request_put_back(request);
 		return status;
 	}
-	conn->news.peer = request->info.peer;
-	conn->news.local = request->info.local;
-	conn->news.service = request->info.service;
-	conn->news.port = request->info.port;
-	conn->news.ird = request->info.ird;
-	conn->news.ord = request->info.ord;
-	conn->news.ird_ord_valid = request->info.ird_ord_valid;
+	conn->pending.peer = request->info.peer;
+	conn->pending.local = request->info.local;
+	conn->pending.service = request->info.service;
+	conn->pending.port = request->info.port;
+	conn->pending.ird = request->info.ird;
+	conn->pending.ord = request->info.ord;
+	conn->pending.ird_ord_valid = request->info.ird_ord_valid;
 	status = request->provider == NULL ? kal_stream_accept(conn, req, request, rep)
 					   : kal_address_accept(conn, req, request, rep);
 	kal_conn_unlock(conn);
@@ -124,7 +125,7 @@ kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (status == RI_SUCCESS) {
 		status = ri_call_confirm(conn->cm->p.caller, conn->qp, !req->refuse, req->pdata,
 					 (uint16_t)req->pdata_len);
-		/* INVALID_STATE: it ended meanwhile, and the provider's news of that is on the way. */
+		/* INVALID_STATE: the connection ended meanwhile, and the provider's event is on the way. */
 		if (status != RI_SUCCESS && status != RI_ERR_INVALID_STATE)
 			(void)!kal_conn_move(conn, KAL_CONN_FAILED, KAL_REASON_OTHER);
 		if (status != RI_SUCCESS || req->refuse)
@@ -206,7 +207,7 @@ kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void
 	if (!cm->stream || !cm->p.attr->socket_conversion)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	status = begin(conn, &stale, NEWS_OF_LIFE);
+	status = begin(conn, &stale, EVENTS_OF_LIFE);
 	if (status == RI_SUCCESS)
 		status = kal_stream_convert(conn, req, msg, fd, rep);
 	kal_conn_unlock(conn);

@@ -78,17 +78,17 @@ struct kal_conn {
 	struct kal_link link; /* of kal_cm::conns; the key is the client's ctx */
 	struct kal_cm *cm;
 	struct ri_qp *qp;
-	pthread_mutex_t verbs;     /* around verbs on qp; and the setup pointer */
-	enum kal_conn_state state; /* cm->lock */
-	bool retired;              /* cm->lock */
-	struct kal_setup *setup;   /* verbs */
-	struct ri_task tidy;       /* drops the setup once the connection stands */
-	struct ri_task last_word;  /* tells what is owed, behind the provider's flush */
-	enum kal_cm_kind owed;     /* cm->lock */
-	enum kal_cm_reason why;    /* cm->lock */
-	struct kal_cm_event news;  /* cm->lock: what ESTABLISHED or a failure will say */
-	struct kal_news *reserved; /* cm->lock: nodes for what this life still has to tell */
-	uint32_t ird;              /* as configured */
+	pthread_mutex_t verbs;           /* around verbs on qp; and the setup pointer */
+	enum kal_conn_state state;       /* cm->lock */
+	bool retired;                    /* cm->lock */
+	struct kal_setup *setup;         /* verbs */
+	struct ri_task tidy;             /* drops the setup once the connection stands */
+	struct ri_task last_word;        /* tells what is owed, behind the provider's flush */
+	enum kal_cm_kind owed;           /* cm->lock */
+	enum kal_cm_reason why;          /* cm->lock */
+	struct kal_cm_event pending;     /* cm->lock: what the next event will report */
+	struct kal_event_node *reserved; /* cm->lock: nodes for what this life still has to tell */
+	uint32_t ird;                    /* as configured */
 	uint32_t ord;
 };
 
@@ -152,7 +152,7 @@ struct kal_listener {
 /* A request for a connection: first half open, then delivered, then answered. */
 struct kal_request {
 	struct kal_link link;            /* of kal_cm::requests; the key is its id */
-	struct kal_news_cm *told, *gone; /* reserved: what is said of it, and of its death */
+	struct kal_cm_node *told, *gone; /* reserved: what is said of it, and of its death */
 	struct kal_cm *cm;
 	struct kal_listener *listener; /* while half open, else NULL */
 	struct ri_request *provider;   /* the provider's, or NULL */
@@ -179,7 +179,7 @@ struct kal_request {
 void kal_cm_lock(struct kal_cm *cm);
 void kal_cm_unlock(struct kal_cm *cm);
 /* Move, and tell the client what the table says. `reason` counts with FAILED. */
-enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_happening happening,
+enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event,
 			     enum kal_cm_reason reason) RI_MUST_CHECK;
 /* The same in two: move now, tell later. The caller holds cm->lock. */
 void kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
@@ -188,13 +188,13 @@ void kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal
 enum kal_conn_state kal_conn_state(struct kal_conn *conn);
 /* Under verbs: the queue pair goes to ERROR; what was posted is flushed. */
 void kal_conn_kill(struct kal_conn *conn);
-/* What the peer said in its frame goes into the news. */
+/* Copy what the peer's frame says into the pending event. */
 void kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame);
 
 /* Under verbs: a new life begins, which has `count` things to tell at most. False: no memory. */
 bool kal_conn_reserve(struct kal_conn *conn, unsigned count);
 /* The caller holds cm->lock: tell with a node that was reserved. */
-void kal_cm_tell(struct kal_cm *cm, struct kal_news_cm *news, uint64_t ctx,
+void kal_cm_tell(struct kal_cm *cm, struct kal_cm_node *node, uint64_t ctx,
 		 const struct kal_cm_event *event);
 
 /* kal_cm_stream.c */
@@ -217,7 +217,7 @@ enum ri_status kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *set
 bool kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
 		       uint16_t abort_code);
 /* The same: it failed; releases verbs. */
-void kal_stream_give_up(struct kal_conn *conn, enum kal_conn_happening happening,
+void kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event,
 			enum kal_cm_reason reason);
 /* Both. Not under verbs. */
 void kal_stream_drop(struct kal_conn *conn);

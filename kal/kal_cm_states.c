@@ -2,14 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * States down, happenings across. An empty cell means "not allowed". What the client hears is part
+ * States down, events across. An empty cell means "not allowed". What the client hears is part
  * of the cell: an end before the connection stood is a failure, an end after our own disconnect is
  * always DISCONNECTED ([IT 4.2], [IT 4.5]; R-01).
  */
 #include "kal_cm_states.h"
 
 /* clang-format off */
-static const struct kal_conn_rule rules[KAL_CONN_STATE_COUNT][KAL_CONN_HAPPENING_COUNT] = {
+static const struct kal_conn_rule rules[KAL_CONN_STATE_COUNT][KAL_CONN_EVENT_COUNT] = {
 	[KAL_CONN_IDLE] = {
 		[KAL_CONN_CALL_CONNECT]    = { KAL_CONN_CONNECTING, KAL_CM_NONE },
 		[KAL_CONN_CALL_ACCEPT]     = { KAL_CONN_ACCEPTING,  KAL_CM_NONE },
@@ -79,16 +79,15 @@ static const struct kal_conn_rule rules[KAL_CONN_STATE_COUNT][KAL_CONN_HAPPENING
 /* clang-format on */
 
 struct kal_conn_rule
-kal_conn_rule_of(enum kal_conn_state state, enum kal_conn_happening happening)
+kal_conn_rule_of(enum kal_conn_state state, enum kal_conn_event conn_event)
 {
-	return rules[state][happening];
+	return rules[state][conn_event];
 }
 
 enum ri_status
-kal_conn_step(enum kal_conn_state *state, enum kal_conn_happening happening,
-	      enum kal_cm_kind *report)
+kal_conn_step(enum kal_conn_state *state, enum kal_conn_event conn_event, enum kal_cm_kind *report)
 {
-	const struct kal_conn_rule *rule = &rules[*state][happening];
+	const struct kal_conn_rule *rule = &rules[*state][conn_event];
 
 	*report = KAL_CM_NONE;
 	if (rule->next == KAL_CONN_NONE)
@@ -119,9 +118,9 @@ kal_conn_state_name(enum kal_conn_state state)
 }
 
 const char *
-kal_conn_happening_name(enum kal_conn_happening happening)
+kal_conn_event_name(enum kal_conn_event conn_event)
 {
-	static const char *const names[KAL_CONN_HAPPENING_COUNT] = {
+	static const char *const names[KAL_CONN_EVENT_COUNT] = {
 		[KAL_CONN_CALL_CONNECT] = "CALL_CONNECT",
 		[KAL_CONN_CALL_ACCEPT] = "CALL_ACCEPT",
 		[KAL_CONN_CALL_CONFIRM] = "CALL_CONFIRM",
@@ -140,5 +139,5 @@ kal_conn_happening_name(enum kal_conn_happening happening)
 		[KAL_CONN_RESET] = "RESET",
 	};
 
-	return (unsigned)happening < KAL_CONN_HAPPENING_COUNT ? names[happening] : "?";
+	return (unsigned)conn_event < KAL_CONN_EVENT_COUNT ? names[conn_event] : "?";
 }

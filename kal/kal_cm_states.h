@@ -25,7 +25,7 @@ enum kal_conn_state {
 	KAL_CONN_STATE_COUNT
 };
 
-enum kal_conn_happening {
+enum kal_conn_event {
 	KAL_CONN_CALL_CONNECT = 0,
 	KAL_CONN_CALL_ACCEPT,
 	KAL_CONN_CALL_CONFIRM,
@@ -42,7 +42,7 @@ enum kal_conn_happening {
 	KAL_CONN_END_BROKEN,      /* any other end */
 	KAL_CONN_UNDONE,          /* the provider refused the call: nothing happened */
 	KAL_CONN_RESET,           /* the queue pair is IDLE again */
-	KAL_CONN_HAPPENING_COUNT
+	KAL_CONN_EVENT_COUNT
 };
 
 /* One cell: where to, and what the client is told (0 = nothing). */
@@ -55,11 +55,11 @@ struct kal_conn_rule {
  * Make a move. RI_ERR_INVALID_STATE if the table has none; then nothing changed. *report: what to
  * tell the client.
  */
-enum ri_status kal_conn_step(enum kal_conn_state *state, enum kal_conn_happening happening,
+enum ri_status kal_conn_step(enum kal_conn_state *state, enum kal_conn_event conn_event,
 			     enum kal_cm_kind *report) RI_MUST_CHECK;
 /* The cell itself, for tests and drawings. */
-struct kal_conn_rule kal_conn_rule_of(enum kal_conn_state state, enum kal_conn_happening happening);
+struct kal_conn_rule kal_conn_rule_of(enum kal_conn_state state, enum kal_conn_event conn_event);
 const char *kal_conn_state_name(enum kal_conn_state state);
-const char *kal_conn_happening_name(enum kal_conn_happening happening);
+const char *kal_conn_event_name(enum kal_conn_event conn_event);
 
 #endif /* KAL_CM_STATES_H */

@@ -112,8 +112,7 @@ kal_stream_drop(struct kal_conn *conn)
  * frees it stops the watch and so waits until the function that called this has returned.
  */
 void
-kal_stream_give_up(struct kal_conn *conn, enum kal_conn_happening happening,
-		   enum kal_cm_reason reason)
+kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_reason reason)
 {
 	struct kal_cm *cm = conn->cm;
 	const struct ri_host *host = cm->p.host;
@@ -126,7 +125,7 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_happening happening,
 	withdraw(setup);
 	kal_fd_close(&setup->fd);
 	kal_cm_lock(cm);
-	status = kal_conn_step(&conn->state, happening, &report);
+	status = kal_conn_step(&conn->state, conn_event, &report);
 	kal_cm_unlock(cm);
 	if (status == RI_SUCCESS)
 		kal_conn_kill(conn);
@@ -175,7 +174,7 @@ bind_local(int fd, const struct kal_cm_req *req, int family)
 	return status;
 }
 
-/* Open the socket and start to connect. A failure that any peer could cause comes later, as news. */
+/* Open the socket and start to connect. A failure that any peer could cause comes later, as an event. */
 static enum ri_status
 dial(struct kal_setup *setup)
 {
@@ -266,8 +265,8 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 		kal_setup_free(setup);
 		return status;
 	}
-	conn->news.peer = req->peer;
-	conn->news.service = req->service;
+	conn->pending.peer = req->peer;
+	conn->pending.service = req->service;
 	conn->setup = setup;
 	if (setup->error != 0 || host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
 		if (setup->error == 0)
@@ -311,8 +310,8 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 	setup->watch.fd = kal_fd_get(&setup->fd);
 	setup->watch.events = RI_WATCH_OUT;
 	conn->setup = setup;
-	rep->ird = conn->news.own_ird = setup->terms.ird;
-	rep->ord = conn->news.own_ord = setup->terms.ord;
+	rep->ird = conn->pending.own_ird = setup->terms.ird;
+	rep->ord = conn->pending.own_ord = setup->terms.ord;
 	if (host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
 		setup->error = ENOMEM;
 		host->timer_start(host->self, &setup->timer, host->now(host->self));
@@ -337,7 +336,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 		.fd = kal_fd_get(&setup->fd),
 		.initiator = setup->initiator,
 		.crc = setup->terms.crc,
-		.peer_local = kal_sock_is_local(&conn->news.peer),
+		.peer_local = kal_sock_is_local(&conn->pending.peer),
 		.rtr_send = setup->initiator ? setup->terms.rtr : 0,
 		.rtr_expect = setup->initiator ? 0 : setup->terms.rtr,
 		.hold_sq = !setup->initiator && !rtr,
@@ -351,8 +350,8 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 	host->watch_stop(host->self, &setup->watch);
 	kal_sock_rdma_mode(stream.fd);
 	kal_cm_lock(cm);
-	conn->news.own_ird = setup->terms.ird;
-	conn->news.own_ord = setup->terms.ord;
+	conn->pending.own_ird = setup->terms.ird;
+	conn->pending.own_ord = setup->terms.ord;
 	kal_cm_unlock(cm);
 	/* The upcall that it stands may come before the call returns. */
 	status = kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER);
@@ -413,8 +412,8 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 	len = sizeof(sa);
 	if (getsockname(kal_fd_get(&setup->fd), (struct sockaddr *)&sa, &len) == 0) {
 		kal_cm_lock(conn->cm);
-		kal_sock_addr_back(&sa, &conn->news.local, &port);
-		conn->news.service.local_port = port;
+		kal_sock_addr_back(&sa, &conn->pending.local, &port);
+		conn->pending.service.local_port = port;
 		kal_cm_unlock(conn->cm);
 	}
 	kal_mpa_offer(&setup->wish, request);
@@ -463,8 +462,8 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 		return kal_stream_attach(conn, setup, size, 0);
 	if (code != 0) {
 		kal_cm_lock(conn->cm);
-		conn->news.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
-								     : KAL_REASON_BAD_PARAMS;
+		conn->pending.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
+									: KAL_REASON_BAD_PARAMS;
 		kal_cm_unlock(conn->cm);
 		return kal_stream_attach(conn, setup, size, code);
 	}
@@ -570,7 +569,7 @@ time_is_up(void *arg)
 	if (conn->setup == setup && kal_conn_state(conn) == KAL_CONN_STARTING) {
 		/* The provider has the stream and raises the end. */
 		kal_cm_lock(conn->cm);
-		conn->news.reason = KAL_REASON_TIMEOUT;
+		conn->pending.reason = KAL_REASON_TIMEOUT;
 		kal_cm_unlock(conn->cm);
 		kal_conn_kill(conn);
 	}

@@ -51,7 +51,7 @@ undress(const struct ri_addr *addr)
 
 /* A connected TCP socket over IP? Fills in who is at its ends. */
 static bool
-is_stream(int fd, struct kal_cm_event *news)
+is_stream(int fd, struct kal_cm_event *pending)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
@@ -62,17 +62,17 @@ is_stream(int fd, struct kal_cm_event *news)
 		return false;
 	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0)
 		return false;
-	kal_sock_addr_back(&sa, &news->peer, &port);
-	news->peer = undress(&news->peer);
-	news->service.kind = RI_SERVICE_PORT;
-	news->service.port = port;
+	kal_sock_addr_back(&sa, &pending->peer, &port);
+	pending->peer = undress(&pending->peer);
+	pending->service.kind = RI_SERVICE_PORT;
+	pending->service.port = port;
 	len = sizeof(sa);
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0)
 		return false;
-	kal_sock_addr_back(&sa, &news->local, &port);
-	news->local = undress(&news->local);
-	news->service.local_port = port;
-	return news->peer.family != RI_ADDR_NONE;
+	kal_sock_addr_back(&sa, &pending->local, &port);
+	pending->local = undress(&pending->local);
+	pending->service.local_port = port;
+	return pending->peer.family != RI_ADDR_NONE;
 }
 
 /* The whole of 127/8 belongs to the loopback interface, which lists one address of it. */
@@ -101,7 +101,7 @@ on_port(const struct ri_port_attr *port, const struct ri_addr *addr)
 
 /* RI_SUCCESS: the socket's own address belongs to a spigot of this adapter, which one is filled in [IT 11.1]. */
 static enum ri_status
-find_spigot(const struct kal_cm *cm, struct kal_cm_event *news)
+find_spigot(const struct kal_cm *cm, struct kal_cm_event *pending)
 {
 	enum ri_status status = RI_ERR_INVALID_ARG;
 
@@ -109,8 +109,8 @@ find_spigot(const struct kal_cm *cm, struct kal_cm_event *news)
 		struct ri_port_attr port = {.size = sizeof(port)};
 
 		status = ri_call_query_port(cm->p.caller, cm->p.rnic, i, &port);
-		news->port = i;
-		if (status == RI_SUCCESS && !on_port(&port, &news->local))
+		pending->port = i;
+		if (status == RI_SUCCESS && !on_port(&port, &pending->local))
 			status = RI_ERR_INVALID_ARG;
 	}
 	return status;
@@ -243,14 +243,14 @@ enum ri_status
 kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *message,
 		   int fd, struct kal_convert_rep *rep)
 {
-	struct kal_cm_event news = {0};
+	struct kal_cm_event pending = {0};
 	struct kal_setup *setup;
 	enum ri_status status;
 	int error;
 
-	if (!is_stream(fd, &news))
+	if (!is_stream(fd, &pending))
 		return RI_ERR_INVALID_ARG;
-	status = find_spigot(conn->cm, &news);
+	status = find_spigot(conn->cm, &pending);
 	if (status != RI_SUCCESS)
 		return status;
 	setup = setup_around(conn, req, message, fd);
@@ -264,13 +264,15 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 		return status;
 	}
 	take_over(setup);
-	news.own_ird = conn->ird;
-	news.own_ord = conn->ord;
-	conn->news = news;
+	pending.own_ird = conn->ird;
+	pending.own_ord = conn->ord;
+	conn->pending = pending;
 	conn->setup = setup;
 	error = leave_at_once(conn, setup);
-	*rep = (struct kal_convert_rep){
-		.connected = error == 0, .port = news.port, .peer = news.peer, .local = news.local};
+	*rep = (struct kal_convert_rep){.connected = error == 0,
+					.port = pending.port,
+					.peer = pending.peer,
+					.local = pending.local};
 	if (error != 0) {
 		setup->error = error == EAGAIN ? 0 : error;
 		leave_to_service(conn, setup);

@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The one stream of news of a client, oldest first.
+ * The event queue of a client, oldest event first.
  *
  * A fired CQ queues a node that is part of the CQ, once however often it fires before it is taken:
- * nothing is lost and nothing is allocated. Connection news are few for each connection, requests are bounded
- * by the backlogs of the listeners, and the nodes of both were reserved. Other asynchronous events are bounded
- * too; beyond that, or if there is neither memory nor a spare node, they are dropped with a line in the log.
+ * nothing is lost and nothing is allocated. A connection has few events, requests are bounded by the backlogs
+ * of the listeners, and the nodes of both were reserved. The number of other asynchronous events is limited;
+ * beyond the limit, or if there is neither memory nor a spare node, an event is dropped with a line in the log.
  *
- * What names an object leaves the queue when the object is destroyed: a client never hears of what it
- * has given back.
+ * Events of an object leave the queue when the object is destroyed, so a client never gets an event of an
+ * object that it has destroyed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,21 +21,21 @@
 
 #define ASYNC_MAX 4096
 
-/* The caller holds news_lock. */
+/* The caller holds event_lock. */
 static void
-append(struct kal_client *client, struct kal_news *news)
+node_append(struct kal_client *client, struct kal_event_node *node)
 {
-	news->queued = true;
-	news->next = NULL;
+	node->queued = true;
+	node->next = NULL;
 	if (client->last != NULL)
-		client->last->next = news;
+		client->last->next = node;
 	else
-		client->first = news;
-	client->last = news;
+		client->first = node;
+	client->last = node;
 }
 
 void
-kal_news_kick(struct kal_client *client)
+kal_events_kick(struct kal_client *client)
 {
 	uint64_t one = 1;
 
@@ -46,191 +46,191 @@ kal_news_kick(struct kal_client *client)
 }
 
 void
-kal_news_cq(struct kal_client *client, struct kal_cq *cq)
+kal_events_cq(struct kal_client *client, struct kal_cq *cq)
 {
 	bool fresh;
 
-	pthread_mutex_lock(&client->news_lock);
+	pthread_mutex_lock(&client->event_lock);
 	fresh = !cq->fired.queued;
 	if (fresh)
-		append(client, &cq->fired);
-	pthread_mutex_unlock(&client->news_lock);
+		node_append(client, &cq->fired);
+	pthread_mutex_unlock(&client->event_lock);
 	if (fresh)
-		kal_news_kick(client);
+		kal_events_kick(client);
 }
 
-/* The caller holds news_lock. It was taken, or nobody will take it. */
+/* The caller holds event_lock. The event was taken or removed: give its node back. */
 static void
-let_go(struct kal_client *client, struct kal_news *news)
+node_recycle(struct kal_client *client, struct kal_event_node *node)
 {
-	client->async_queued -= news->kind == KAL_EVENT_ASYNC;
-	if (news->home == KAL_NEWS_SPARE) {
-		news->next = client->spare;
-		client->spare = news;
-	} else if (news->home == KAL_NEWS_HEAP) {
-		free(news);
+	client->async_queued -= node->kind == KAL_EVENT_ASYNC;
+	if (node->home == KAL_NODE_SPARE) {
+		node->next = client->spare;
+		client->spare = node;
+	} else if (node->home == KAL_NODE_HEAP) {
+		free(node);
 	}
 }
 
-/* The caller holds news_lock. Take out what `is` picks; true if there was any. */
+/* The caller holds event_lock. Remove the nodes for which `is` is true; true if there was any. */
 static bool
-drop(struct kal_client *client, bool (*is)(const struct kal_news *news, const void *arg),
-     const void *arg)
+nodes_remove(struct kal_client *client,
+	     bool (*is)(const struct kal_event_node *node, const void *arg), const void *arg)
 {
-	struct kal_news **link = &client->first;
+	struct kal_event_node **link = &client->first;
 	bool any = false;
 
 	client->last = NULL;
 	while (*link != NULL) {
-		struct kal_news *news = *link;
+		struct kal_event_node *node = *link;
 
-		if (!is(news, arg)) {
-			client->last = news;
-			link = &news->next;
+		if (!is(node, arg)) {
+			client->last = node;
+			link = &node->next;
 			continue;
 		}
 		any = true;
-		*link = news->next;
-		news->queued = false;
-		let_go(client, news);
+		*link = node->next;
+		node->queued = false;
+		node_recycle(client, node);
 	}
 	return any;
 }
 
 static const struct kal_cm_event *
-cm_of(const struct kal_news *news)
+cm_of(const struct kal_event_node *node)
 {
-	return &((const struct kal_news_cm *)news)->event;
+	return &((const struct kal_cm_node *)node)->event;
 }
 
 /* An asynchronous event of the object of that type and context? */
 static bool
-is_async_of(const struct kal_news *news, enum ri_object type, uint64_t ctx)
+is_async_of(const struct kal_event_node *node, enum ri_object type, uint64_t ctx)
 {
-	return news->kind == KAL_EVENT_ASYNC && news->ctx == ctx &&
-	       ((const struct kal_news_async *)news)->event.object == (uint32_t)type;
+	return node->kind == KAL_EVENT_ASYNC && node->ctx == ctx &&
+	       ((const struct kal_async_node *)node)->event.object == (uint32_t)type;
 }
 
 /* The arrival of that very request? */
 static bool
-is_request(const struct kal_news *news, const void *id)
+is_request(const struct kal_event_node *node, const void *id)
 {
-	return news->kind == KAL_EVENT_CM &&
-	       (cm_of(news)->kind == KAL_CM_REQUEST ||
-		cm_of(news)->kind == KAL_CM_SERVICE_REQUEST) &&
-	       cm_of(news)->request == *(const uint32_t *)id;
+	return node->kind == KAL_EVENT_CM &&
+	       (cm_of(node)->kind == KAL_CM_REQUEST ||
+		cm_of(node)->kind == KAL_CM_SERVICE_REQUEST) &&
+	       cm_of(node)->request == *(const uint32_t *)id;
 }
 
 /* Of the connection of that queue pair? */
 static bool
-is_of_conn(const struct kal_news *news, const void *ctx)
+is_of_conn(const struct kal_event_node *node, const void *ctx)
 {
-	return news->kind == KAL_EVENT_CM && news->ctx == *(const uint64_t *)ctx &&
-	       cm_of(news)->kind != KAL_CM_REQUEST && cm_of(news)->kind != KAL_CM_REQUEST_GONE;
+	return node->kind == KAL_EVENT_CM && node->ctx == *(const uint64_t *)ctx &&
+	       cm_of(node)->kind != KAL_CM_REQUEST && cm_of(node)->kind != KAL_CM_REQUEST_GONE;
 }
 
 static bool
-is_of_qp(const struct kal_news *news, const void *ctx)
+is_of_qp(const struct kal_event_node *node, const void *ctx)
 {
-	return is_async_of(news, RI_OBJECT_QP, *(const uint64_t *)ctx) || is_of_conn(news, ctx);
+	return is_async_of(node, RI_OBJECT_QP, *(const uint64_t *)ctx) || is_of_conn(node, ctx);
 }
 
 static bool
-is_of_srq(const struct kal_news *news, const void *ctx)
+is_of_srq(const struct kal_event_node *node, const void *ctx)
 {
-	return is_async_of(news, RI_OBJECT_SRQ, *(const uint64_t *)ctx);
+	return is_async_of(node, RI_OBJECT_SRQ, *(const uint64_t *)ctx);
 }
 
 static bool
-is_of_cq(const struct kal_news *news, const void *ctx)
+is_of_cq(const struct kal_event_node *node, const void *ctx)
 {
-	return is_async_of(news, RI_OBJECT_CQ, *(const uint64_t *)ctx);
+	return is_async_of(node, RI_OBJECT_CQ, *(const uint64_t *)ctx);
 }
 
 void
-kal_news_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx)
+kal_events_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx)
 {
-	pthread_mutex_lock(&client->news_lock);
-	(void)drop(client,
-		   type == RI_OBJECT_QP   ? is_of_qp
-		   : type == RI_OBJECT_CQ ? is_of_cq
-					  : is_of_srq,
-		   &ctx);
-	pthread_mutex_unlock(&client->news_lock);
+	pthread_mutex_lock(&client->event_lock);
+	(void)nodes_remove(client,
+			   type == RI_OBJECT_QP   ? is_of_qp
+			   : type == RI_OBJECT_CQ ? is_of_cq
+						  : is_of_srq,
+			   &ctx);
+	pthread_mutex_unlock(&client->event_lock);
 }
 
 bool
-kal_news_pending_qp(struct kal_client *client, uint64_t ctx)
+kal_events_pending_qp(struct kal_client *client, uint64_t ctx)
 {
 	bool pending = false;
 
-	pthread_mutex_lock(&client->news_lock);
-	for (struct kal_news *n = client->first; n != NULL && !pending; n = n->next)
+	pthread_mutex_lock(&client->event_lock);
+	for (struct kal_event_node *n = client->first; n != NULL && !pending; n = n->next)
 		pending = is_of_conn(n, &ctx);
-	pthread_mutex_unlock(&client->news_lock);
+	pthread_mutex_unlock(&client->event_lock);
 	return pending;
 }
 
-struct kal_news_cm *
-kal_news_cm_new(void)
+struct kal_cm_node *
+kal_cm_node_new(void)
 {
-	struct kal_news_cm *news = calloc(1, sizeof(*news));
+	struct kal_cm_node *node = calloc(1, sizeof(*node));
 
-	if (news != NULL)
-		news->news.kind = KAL_EVENT_CM;
-	return news;
+	if (node != NULL)
+		node->node.kind = KAL_EVENT_CM;
+	return node;
 }
 
 void
-kal_news_cm_free(struct kal_news_cm *news)
+kal_cm_node_free(struct kal_cm_node *node)
 {
-	free(news);
+	free(node);
 }
 
 void
-kal_news_cm(struct kal_client *client, struct kal_news_cm *news)
+kal_events_cm(struct kal_client *client, struct kal_cm_node *node)
 {
 	bool unseen = false;
 
-	pthread_mutex_lock(&client->news_lock);
-	/* A request that went before the client saw it never was: peers cannot make the queue grow. */
-	if (news->event.kind == KAL_CM_REQUEST_GONE)
-		unseen = drop(client, is_request, &news->event.request);
+	pthread_mutex_lock(&client->event_lock);
+	/* A request that is gone before the client took its arrival leaves no event: peers cannot make the queue grow. */
+	if (node->event.kind == KAL_CM_REQUEST_GONE)
+		unseen = nodes_remove(client, is_request, &node->event.request);
 	if (!unseen)
-		append(client, &news->news);
-	pthread_mutex_unlock(&client->news_lock);
+		node_append(client, &node->node);
+	pthread_mutex_unlock(&client->event_lock);
 	if (unseen)
-		kal_news_cm_free(news);
+		kal_cm_node_free(node);
 }
 
-/* The caller holds news_lock. */
-static struct kal_news *
-take_spare(struct kal_client *client)
+/* The caller holds event_lock. */
+static struct kal_event_node *
+spare_take(struct kal_client *client)
 {
-	struct kal_news *news = client->spare;
+	struct kal_event_node *node = client->spare;
 
-	if (news != NULL)
-		client->spare = news->next;
-	return news;
+	if (node != NULL)
+		client->spare = node->next;
+	return node;
 }
 
 void
-kal_news_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event)
+kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event)
 {
-	struct kal_news_async *fresh = calloc(1, sizeof(*fresh)), *news = NULL;
+	struct kal_async_node *fresh = calloc(1, sizeof(*fresh)), *node = NULL;
 
-	pthread_mutex_lock(&client->news_lock);
+	pthread_mutex_lock(&client->event_lock);
 	if (client->async_queued < ASYNC_MAX)
-		news = fresh != NULL ? fresh : (struct kal_news_async *)take_spare(client);
-	if (news != NULL) {
-		news->news.kind = KAL_EVENT_ASYNC;
-		news->news.ctx = ctx;
-		news->event = *event;
+		node = fresh != NULL ? fresh : (struct kal_async_node *)spare_take(client);
+	if (node != NULL) {
+		node->node.kind = KAL_EVENT_ASYNC;
+		node->node.ctx = ctx;
+		node->event = *event;
 		client->async_queued++;
-		append(client, &news->news);
+		node_append(client, &node->node);
 	}
-	pthread_mutex_unlock(&client->news_lock);
-	if (news != NULL)
+	pthread_mutex_unlock(&client->event_lock);
+	if (node != NULL)
 		return;
 	free(fresh);
 	client->host->log(client->host->self, RI_LOG_WARNING, "kal events",
@@ -238,33 +238,33 @@ kal_news_async(struct kal_client *client, uint64_t ctx, const struct ri_async_ev
 }
 
 void
-kal_news_init(struct kal_client *client)
+kal_events_init(struct kal_client *client)
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(client->spares); i++) {
-		struct kal_news *news = &client->spares[i].news;
+		struct kal_event_node *node = &client->spares[i].node;
 
-		news->home = KAL_NEWS_SPARE;
-		news->next = client->spare;
-		client->spare = news;
+		node->home = KAL_NODE_SPARE;
+		node->next = client->spare;
+		client->spare = node;
 	}
 }
 
 static bool
-is_node(const struct kal_news *news, const void *one)
+is_node(const struct kal_event_node *node, const void *one)
 {
-	return news == one;
+	return node == one;
 }
 
 void
-kal_news_forget(struct kal_client *client, struct kal_news *news)
+kal_events_forget(struct kal_client *client, struct kal_event_node *node)
 {
-	pthread_mutex_lock(&client->news_lock);
-	(void)drop(client, is_node, news);
-	pthread_mutex_unlock(&client->news_lock);
+	pthread_mutex_lock(&client->event_lock);
+	(void)nodes_remove(client, is_node, node);
+	pthread_mutex_unlock(&client->event_lock);
 }
 
 void
-kal_news_drop_all(struct kal_client *client)
+kal_events_drop_all(struct kal_client *client)
 {
 	struct kal_event event;
 
@@ -272,15 +272,15 @@ kal_news_drop_all(struct kal_client *client)
 		;
 }
 
-/* Only what the kind has is copied: connection news are large, a fired CQ is one number. */
+/* Only what the kind has is copied: an event of a connection is large, a fired CQ is one number. */
 static void
-copy_out(struct kal_event *out, const struct kal_news *in)
+event_copy(struct kal_event *out, const struct kal_event_node *in)
 {
 	out->kind = in->kind;
 	out->reserved = 0;
 	out->ctx = in->ctx;
 	if (in->kind == KAL_EVENT_ASYNC)
-		out->u.async = ((const struct kal_news_async *)in)->event;
+		out->u.async = ((const struct kal_async_node *)in)->event;
 	else if (in->kind == KAL_EVENT_CM)
 		out->u.cm = *cm_of(in);
 }
@@ -288,24 +288,24 @@ copy_out(struct kal_event *out, const struct kal_news *in)
 bool
 kal_next_event(struct kal_client *client, struct kal_event *event)
 {
-	struct kal_news *news;
+	struct kal_event_node *node;
 	bool any;
 	uint64_t count;
 
-	pthread_mutex_lock(&client->news_lock);
-	news = client->first;
-	any = news != NULL;
+	pthread_mutex_lock(&client->event_lock);
+	node = client->first;
+	any = node != NULL;
 	if (any) {
-		client->first = news->next;
+		client->first = node->next;
 		if (client->first == NULL)
 			client->last = NULL;
-		news->queued = false;
-		copy_out(event, news);
-		let_go(client, news);
+		node->queued = false;
+		event_copy(event, node);
+		node_recycle(client, node);
 	} else if (client->fd >= 0) {
 		(void)!read(client->fd, &count, sizeof(count));
 	}
-	pthread_mutex_unlock(&client->news_lock);
+	pthread_mutex_unlock(&client->event_lock);
 	return any;
 }
 

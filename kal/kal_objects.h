@@ -15,7 +15,7 @@
 
 #include "kal_call.h"
 #include "kal_cm.h"
-#include "kal_news.h"
+#include "kal_event_node.h"
 #include "kal_resources.h"
 #include "ri_call.h"
 #include "rnicpi.h"
@@ -41,9 +41,10 @@ struct kal_rnic {
 	struct ri_map map;
 	struct ri_upcalls upcalls;
 	struct kal_cm *cm;
-	pthread_mutex_t own; /* held while news of it or of a spigot is taken; of the next one */
-	bool open;           /* there is somebody to take it */
-	GQueue maps;         /* struct kal_map; kal_mem_map.c */
+	pthread_mutex_t
+		own_lock; /* held while an event of it or of a spigot is queued; guards `open` */
+	bool open;        /* the client takes such events */
+	GQueue maps;      /* struct kal_map; kal_mem_map.c */
 };
 
 struct kal_pd {
@@ -57,7 +58,7 @@ struct kal_cq {
 	struct kal_rnic *rnic;
 	struct ri_cq *cq;
 	uint64_t ctx;
-	struct kal_news fired; /* KAL_NEWS_OWN; queued at most once, so never lost */
+	struct kal_event_node fired; /* KAL_NODE_OWN; queued at most once, so never lost */
 };
 
 struct kal_srq {
@@ -128,11 +129,11 @@ struct kal_client {
 	uint32_t first_free, last_free; /* freed longest ago, and last; 0: none */
 	uint32_t free_count;
 
-	pthread_mutex_t news_lock; /* held for a few instructions; upcalls take it */
-	struct kal_news *first;
-	struct kal_news *last;
-	struct kal_news *spare;
-	struct kal_news_async spares[KAL_SPARES];
+	pthread_mutex_t event_lock; /* held for a few instructions; upcalls take it */
+	struct kal_event_node *first;
+	struct kal_event_node *last;
+	struct kal_event_node *spare;
+	struct kal_async_node spares[KAL_SPARES];
 	unsigned async_queued;
 	int fd; /* eventfd if there is no kick */
 };
@@ -156,21 +157,21 @@ void *kal_object_any(struct kal_client *client, enum ri_object type, const struc
 struct kal_rnic *kal_rnic_next(struct kal_client *client, const struct kal_rnic *rnic);
 
 /* kal_events.c; any thread, never block */
-void kal_news_cq(struct kal_client *client, struct kal_cq *cq);
+void kal_events_cq(struct kal_client *client, struct kal_cq *cq);
 /* Takes the node over; its event and context are set. */
-void kal_news_cm(struct kal_client *client, struct kal_news_cm *news);
-void kal_news_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event);
-/* Tell the client that something is queued. Not under a lock that its kick function needs. */
-void kal_news_kick(struct kal_client *client);
-/* A CQ is gone: the node that is part of it leaves the queue. */
-void kal_news_forget(struct kal_client *client, struct kal_news *news);
-/* A QP, CQ or SRQ is gone: what is queued about it goes too. */
-void kal_news_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx);
-/* Has the client not heard yet how its connection came out, or ended? */
-bool kal_news_pending_qp(struct kal_client *client, uint64_t ctx);
-void kal_news_drop_all(struct kal_client *client);
-/* Before its first news. */
-void kal_news_init(struct kal_client *client);
+void kal_events_cm(struct kal_client *client, struct kal_cm_node *node);
+void kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event);
+/* Tell the client that an event is queued. Not under a lock that its kick function takes. */
+void kal_events_kick(struct kal_client *client);
+/* A CQ is destroyed: its node leaves the queue. */
+void kal_events_forget(struct kal_client *client, struct kal_event_node *node);
+/* A QP, CQ or SRQ is destroyed: its events leave the queue. */
+void kal_events_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx);
+/* Is an event of its connection queued that the client has not taken yet? */
+bool kal_events_pending_qp(struct kal_client *client, uint64_t ctx);
+void kal_events_drop_all(struct kal_client *client);
+/* Before its first event. */
+void kal_events_init(struct kal_client *client);
 
 /* kal_adapters.c */
 enum ri_status kal_adapters_list(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;

@@ -28,8 +28,8 @@ kal_request_release(struct kal_request *request)
 {
 	struct kal_cm *cm = request->cm;
 
-	kal_news_cm_free(request->told);
-	kal_news_cm_free(request->gone);
+	kal_cm_node_free(request->told);
+	kal_cm_node_free(request->gone);
 	free(request);
 	atomic_fetch_sub(&cm->alive, 1);
 }
@@ -47,8 +47,8 @@ kal_request_alloc(struct kal_cm *cm)
 	request->watch.arg = request;
 	request->timer.fire = request_late;
 	request->timer.arg = request;
-	request->told = kal_news_cm_new();
-	request->gone = kal_news_cm_new();
+	request->told = kal_cm_node_new();
+	request->gone = kal_cm_node_new();
 	if (request->told != NULL && request->gone != NULL)
 		return request;
 	kal_request_release(request);
@@ -210,7 +210,7 @@ kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id
 {
 	struct kal_cm *cm = request->cm;
 
-	request->told = kal_news_cm_new();
+	request->told = kal_cm_node_new();
 	if (request->told == NULL)
 		return false;
 	if (request->provider == NULL)

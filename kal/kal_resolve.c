@@ -15,7 +15,7 @@
 
 struct kal_ask {
 	struct kal_link link;     /* of kal_cm::asks; the key is the client's ctx */
-	struct kal_news_cm *told; /* reserved for the answer */
+	struct kal_cm_node *told; /* reserved for the answer */
 };
 
 static void
@@ -23,7 +23,7 @@ ask_free(struct kal_ask *ask)
 {
 	if (ask == NULL)
 		return;
-	kal_news_cm_free(ask->told);
+	kal_cm_node_free(ask->told);
 	free(ask);
 }
 
@@ -35,7 +35,7 @@ enter(struct kal_cm *cm, uint64_t ctx)
 	enum ri_status status = RI_SUCCESS;
 
 	if (ask != NULL)
-		ask->told = kal_news_cm_new();
+		ask->told = kal_cm_node_new();
 	if (ask == NULL || ask->told == NULL) {
 		ask_free(ask);
 		return RI_ERR_RESOURCES;

@@ -57,12 +57,12 @@ release(struct kal_client *client, struct kal_object *object)
 {
 	if (object->type == RI_OBJECT_QP) {
 		kal_conn_free(((struct kal_qp *)object)->conn);
-		kal_news_forget_ctx(client, RI_OBJECT_QP, ((struct kal_qp *)object)->ctx);
+		kal_events_forget_ctx(client, RI_OBJECT_QP, ((struct kal_qp *)object)->ctx);
 	} else if (object->type == RI_OBJECT_CQ) {
-		kal_news_forget(client, &((struct kal_cq *)object)->fired);
-		kal_news_forget_ctx(client, RI_OBJECT_CQ, ((struct kal_cq *)object)->ctx);
+		kal_events_forget(client, &((struct kal_cq *)object)->fired);
+		kal_events_forget_ctx(client, RI_OBJECT_CQ, ((struct kal_cq *)object)->ctx);
 	} else if (object->type == RI_OBJECT_SRQ) {
-		kal_news_forget_ctx(client, RI_OBJECT_SRQ, ((struct kal_srq *)object)->ctx);
+		kal_events_forget_ctx(client, RI_OBJECT_SRQ, ((struct kal_srq *)object)->ctx);
 	}
 	free(object);
 }

@@ -129,7 +129,7 @@ cq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_RESOURCES;
 	cq->rnic = rnic;
 	cq->ctx = in->ctx;
-	cq->fired.home = KAL_NEWS_OWN;
+	cq->fired.home = KAL_NODE_OWN;
 	cq->fired.kind = KAL_EVENT_CQ;
 	cq->fired.ctx = in->ctx;
 	out->entries = in->entries;

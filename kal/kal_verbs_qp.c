@@ -98,8 +98,8 @@ qp_attr_is_odd(const struct ri_qp_attr *attr)
 
 /*
  * The rest of a connection's life goes through its own calls. And a queue pair begins anew only when
- * its last connection is over and the client knows how it ended, so that news of the old one are
- * never taken for news of the next.
+ * its last connection is over and the client knows how it ended, so that events of the old one are
+ * never taken for events of the next.
  */
 static enum ri_status
 may_modify(struct kal_client *client, struct kal_qp *qp, const struct kal_qp_modify_req *in)
@@ -111,7 +111,7 @@ may_modify(struct kal_client *client, struct kal_qp *qp, const struct kal_qp_mod
 	if (in->attr.state != RI_QPS_IDLE && in->attr.state != RI_QPS_ERROR)
 		return RI_ERR_INVALID_ARG;
 	if (in->attr.state == RI_QPS_IDLE &&
-	    (kal_conn_busy(qp->conn) || kal_news_pending_qp(client, qp->ctx)))
+	    (kal_conn_busy(qp->conn) || kal_events_pending_qp(client, qp->ctx)))
 		return RI_ERR_STILL_FLUSHING;
 	return RI_SUCCESS;
 }

@@ -34,7 +34,7 @@ uint32_t fixture_listen(struct fixture *f, uint64_t ctx, uint16_t *port, uint32_
 void fixture_connect_req(struct kal_cm_req *req, uint32_t qp, bool ipv6, uint16_t port);
 /* The next event; fails the test after a minute. */
 struct kal_event fixture_event(struct fixture *f);
-/* The next event, which must be connection news of that kind and context. */
+/* The next event, which must be an event of a connection of that kind and context. */
 struct kal_cm_event fixture_cm(struct fixture *f, enum kal_cm_kind kind, uint64_t ctx);
 /* True if nothing comes for a while. */
 bool fixture_silent(struct fixture *f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The dispatcher: sizes, ids, parents, what a profile lacks; the stream of news; closing a client. */
+/* The dispatcher: sizes, ids, parents, what a profile lacks; the event queue; closing a client. */
 
 #include <poll.h>
 #include <pthread.h>
@@ -183,7 +183,7 @@ test_parents(void)
 	fixture_close(&f);
 }
 
-/* A context names one queue pair: news of two could not be told apart. */
+/* A context names one queue pair: events of two could not be told apart. */
 static void
 test_same_context(void)
 {
@@ -263,7 +263,7 @@ test_lists(void)
 }
 
 static void
-test_news_of_cqs(void)
+test_events_of_cqs(void)
 {
 	struct fixture f;
 	struct kal_event event;
@@ -286,7 +286,7 @@ test_news_of_cqs(void)
 }
 
 static void
-test_news_of_objects(void)
+test_events_of_objects(void)
 {
 	struct fixture f;
 	struct kal_srq_req req = {.attr = {.ctx = 0x55, .max_wr = 10, .max_sge = 1}};
@@ -330,7 +330,7 @@ test_news_of_objects(void)
 
 /* Nobody takes events: a bound holds, and what comes first is kept. */
 static void
-test_news_bounded(void)
+test_events_bounded(void)
 {
 	struct fixture f;
 	struct kal_event event;
@@ -493,9 +493,9 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/client/same-context", test_same_context);
 	g_test_add_func("/kal/client/unclaimed", test_unclaimed);
 	g_test_add_func("/kal/client/lists", test_lists);
-	g_test_add_func("/kal/client/news-of-cqs", test_news_of_cqs);
-	g_test_add_func("/kal/client/news-of-objects", test_news_of_objects);
-	g_test_add_func("/kal/client/news-bounded", test_news_bounded);
+	g_test_add_func("/kal/client/events-of-cqs", test_events_of_cqs);
+	g_test_add_func("/kal/client/events-of-objects", test_events_of_objects);
+	g_test_add_func("/kal/client/events-bounded", test_events_bounded);
 	g_test_add_func("/kal/client/kick", test_kick);
 	g_test_add_func("/kal/client/close", test_close);
 	g_test_add_func("/kal/client/user-half", test_user_half);

@@ -11,7 +11,7 @@
 
 struct move {
 	enum kal_conn_state from;
-	enum kal_conn_happening by;
+	enum kal_conn_event by;
 	enum kal_conn_state to;
 	enum kal_cm_kind told;
 };
@@ -73,7 +73,7 @@ static const struct move moves[] = {
 };
 
 static const struct move *
-expected(enum kal_conn_state from, enum kal_conn_happening by)
+expected(enum kal_conn_state from, enum kal_conn_event by)
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(moves); i++) {
 		if (moves[i].from == from && moves[i].by == by)
@@ -86,15 +86,15 @@ static void
 test_cells(void)
 {
 	for (int s = KAL_CONN_NONE; s < KAL_CONN_STATE_COUNT; s++) {
-		for (int h = 0; h < KAL_CONN_HAPPENING_COUNT; h++) {
+		for (int h = 0; h < KAL_CONN_EVENT_COUNT; h++) {
 			enum kal_conn_state state = (enum kal_conn_state)s;
-			const struct move *move = expected(state, (enum kal_conn_happening)h);
+			const struct move *move = expected(state, (enum kal_conn_event)h);
 			enum kal_cm_kind told = KAL_CM_COUNT;
 			enum ri_status status =
-				kal_conn_step(&state, (enum kal_conn_happening)h, &told);
+				kal_conn_step(&state, (enum kal_conn_event)h, &told);
 
 			g_test_message("%s + %s", kal_conn_state_name((enum kal_conn_state)s),
-				       kal_conn_happening_name((enum kal_conn_happening)h));
+				       kal_conn_event_name((enum kal_conn_event)h));
 			g_assert_cmpint(status, ==,
 					move != NULL ? RI_SUCCESS : RI_ERR_INVALID_STATE);
 			g_assert_cmpint(state, ==, move != NULL ? (int)move->to : s);
@@ -108,8 +108,8 @@ test_names(void)
 {
 	for (int s = KAL_CONN_NONE + 1; s < KAL_CONN_STATE_COUNT; s++)
 		g_assert_cmpstr(kal_conn_state_name((enum kal_conn_state)s), !=, "?");
-	for (int h = 0; h < KAL_CONN_HAPPENING_COUNT; h++)
-		g_assert_cmpstr(kal_conn_happening_name((enum kal_conn_happening)h), !=, "?");
+	for (int h = 0; h < KAL_CONN_EVENT_COUNT; h++)
+		g_assert_cmpstr(kal_conn_event_name((enum kal_conn_event)h), !=, "?");
 	g_assert_cmpstr(kal_conn_state_name(KAL_CONN_STATE_COUNT), ==, "?");
 }
 

@@ -3,7 +3,7 @@
 
 /*
  * Listeners whose spigot gets other addresses: they are at those that it has now, at the same port, and
- * news of the change reaches the client. Every address of 127.0.0.0/8 is this machine's.
+ * an event of the change reaches the client. Every address of 127.0.0.0/8 is this machine's.
  */
 
 #include <errno.h>

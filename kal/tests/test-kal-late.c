@@ -23,7 +23,7 @@ open_fixture(struct fixture *f)
 	fixture_open(f);
 }
 
-/* Drop what is queued; no news of a queue pair may be among it. */
+/* Drop what is queued; no event of a queue pair may be among it. */
 static void
 expect_no_qp(struct fixture *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The stream of news of a client by itself: order, what leaves it early, its limit, its descriptor. */
+/* The event queue of a client by itself: order, removal, limit, descriptor. */
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -27,8 +27,8 @@ static void
 open_stream(void)
 {
 	memset(&client, 0, sizeof(client));
-	pthread_mutex_init(&client.news_lock, NULL);
-	kal_news_init(&client);
+	pthread_mutex_init(&client.event_lock, NULL);
+	kal_events_init(&client);
 	client.host = &host;
 	lines = 0;
 	client.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -44,7 +44,7 @@ close_stream(void)
 	g_assert_null(client.first);
 	g_assert_cmpuint(client.async_queued, ==, 0);
 	close(client.fd);
-	pthread_mutex_destroy(&client.news_lock);
+	pthread_mutex_destroy(&client.event_lock);
 }
 
 static void
@@ -52,18 +52,18 @@ tell_qp(uint64_t ctx, enum ri_event event)
 {
 	const struct ri_async_event async = {.event = event, .object = RI_OBJECT_QP, .ctx = ctx};
 
-	kal_news_async(&client, ctx, &async);
+	kal_events_async(&client, ctx, &async);
 }
 
 static void
 tell_request(enum kal_cm_kind kind, uint32_t request)
 {
-	struct kal_news_cm *news = kal_news_cm_new();
+	struct kal_cm_node *node = kal_cm_node_new();
 
-	g_assert_nonnull(news);
-	news->news.ctx = 1;
-	news->event = (struct kal_cm_event){.kind = kind, .request = request};
-	kal_news_cm(&client, news);
+	g_assert_nonnull(node);
+	node->node.ctx = 1;
+	node->event = (struct kal_cm_event){.kind = kind, .request = request};
+	kal_events_cm(&client, node);
 }
 
 /* The next event is one of this context. */
@@ -97,7 +97,7 @@ static void
 test_forget(void)
 {
 	struct kal_cq cq = {.ctx = 7,
-			    .fired = {.home = KAL_NEWS_OWN, .kind = KAL_EVENT_CQ, .ctx = 7}};
+			    .fired = {.home = KAL_NODE_OWN, .kind = KAL_EVENT_CQ, .ctx = 7}};
 
 	open_stream();
 	tell_qp(1, RI_EVENT_QP_RQ_LIMIT);
@@ -106,18 +106,18 @@ test_forget(void)
 	tell_qp(3, RI_EVENT_QP_RQ_LIMIT);
 	tell_qp(1, RI_EVENT_QP_RQ_LIMIT);
 	g_assert_cmpuint(client.async_queued, ==, 5);
-	kal_news_forget_ctx(&client, RI_OBJECT_QP, 1);
+	kal_events_forget_ctx(&client, RI_OBJECT_QP, 1);
 	g_assert_cmpuint(client.async_queued, ==, 2);
 	tell_qp(4, RI_EVENT_QP_RQ_LIMIT); /* the end is where it should be */
 	expect(2);
 	expect(3);
 	expect(4);
 	/* The node of a CQ can be queued anew. */
-	kal_news_cq(&client, &cq);
-	kal_news_cq(&client, &cq);
-	kal_news_forget(&client, &cq.fired);
+	kal_events_cq(&client, &cq);
+	kal_events_cq(&client, &cq);
+	kal_events_forget(&client, &cq.fired);
 	g_assert_null(client.first);
-	kal_news_cq(&client, &cq);
+	kal_events_cq(&client, &cq);
 	expect(7);
 	g_assert_false(cq.fired.queued);
 	close_stream();
@@ -127,19 +127,19 @@ test_forget(void)
 static void
 test_pending(void)
 {
-	struct kal_news_cm *end = kal_news_cm_new();
+	struct kal_cm_node *end = kal_cm_node_new();
 
 	open_stream();
 	g_assert_nonnull(end);
-	end->news.ctx = 5;
+	end->node.ctx = 5;
 	end->event.kind = KAL_CM_DISCONNECTED;
-	kal_news_cm(&client, end);
-	g_assert_true(kal_news_pending_qp(&client, 5));
-	g_assert_false(kal_news_pending_qp(&client, 6));
+	kal_events_cm(&client, end);
+	g_assert_true(kal_events_pending_qp(&client, 5));
+	g_assert_false(kal_events_pending_qp(&client, 6));
 	tell_qp(6, RI_EVENT_QP_RQ_LIMIT);
-	g_assert_false(kal_news_pending_qp(&client, 6));
+	g_assert_false(kal_events_pending_qp(&client, 6));
 	expect(5);
-	g_assert_false(kal_news_pending_qp(&client, 5));
+	g_assert_false(kal_events_pending_qp(&client, 5));
 	expect(6);
 	close_stream();
 }
@@ -175,7 +175,7 @@ test_limit(void)
 	g_assert_cmpuint(client.async_queued, ==, ASYNC_MAX - 1);
 	tell_qp(ASYNC_MAX + 2, RI_EVENT_QP_RQ_LIMIT);
 	g_assert_cmpuint(client.last->ctx, ==, ASYNC_MAX + 2);
-	kal_news_drop_all(&client);
+	kal_events_drop_all(&client);
 	close_stream();
 }
 
@@ -187,8 +187,8 @@ test_descriptor(void)
 	uint64_t count = 0;
 
 	open_stream();
-	kal_news_kick(&client);
-	kal_news_kick(&client);
+	kal_events_kick(&client);
+	kal_events_kick(&client);
 	g_assert_false(kal_next_event(&client, &event));
 	g_assert_cmpint(read(client.fd, &count, sizeof(count)), <, 0);
 	close_stream();
@@ -198,11 +198,11 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/kal/news/order", test_order);
-	g_test_add_func("/kal/news/forget", test_forget);
-	g_test_add_func("/kal/news/pending", test_pending);
-	g_test_add_func("/kal/news/unseen-requests", test_unseen_requests);
-	g_test_add_func("/kal/news/limit", test_limit);
-	g_test_add_func("/kal/news/descriptor", test_descriptor);
+	g_test_add_func("/kal/events/order", test_order);
+	g_test_add_func("/kal/events/forget", test_forget);
+	g_test_add_func("/kal/events/pending", test_pending);
+	g_test_add_func("/kal/events/unseen-requests", test_unseen_requests);
+	g_test_add_func("/kal/events/limit", test_limit);
+	g_test_add_func("/kal/events/descriptor", test_descriptor);
 	return g_test_run();
 }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Nodes of the client's event queue. An event is raised where no caller could be told that memory ran out, so its
+ * node is allocated earlier: a completion queue contains its node; connections, requests and queries reserve the
+ * nodes for all their events when they begin (kal_cm_node_new). Asynchronous events allocate a node and fall back
+ * on spare nodes of the client.
+ */
+#ifndef KAL_EVENT_NODE_H
+#define KAL_EVENT_NODE_H
+
+#include <stdbool.h>
+
+#include "kal_call.h"
+
+/* Where a node goes when the client has taken its event. */
+enum kal_node_home {
+	KAL_NODE_HEAP = 0, /* freed */
+	KAL_NODE_OWN,      /* part of a longer-lived object */
+	KAL_NODE_SPARE     /* a spare node of the client */
+};
+
+struct kal_event_node {
+	struct kal_event_node *next;
+	bool queued;
+	uint8_t home;  /* enum kal_node_home */
+	uint32_t kind; /* enum kal_event_kind */
+	uint64_t ctx;
+};
+
+/* KAL_EVENT_ASYNC. */
+struct kal_async_node {
+	struct kal_event_node node;
+	struct ri_async_event event;
+};
+
+/* KAL_EVENT_CM. */
+struct kal_cm_node {
+	struct kal_event_node node;
+	struct kal_cm_event event;
+};
+
+/* An empty node from the heap; NULL: no memory. */
+struct kal_cm_node *kal_cm_node_new(void);
+/* One that was not used, or NULL. */
+void kal_cm_node_free(struct kal_cm_node *node);
+
+#endif /* KAL_EVENT_NODE_H */
