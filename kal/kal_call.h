@@ -343,17 +343,17 @@ struct kal_mem_map_rep {
 	uint64_t length;  /**< Octets that are contiguous there. */
 };
 
-/** KAL_RESOLVE: who serves datagrams behind a service? One answer for each question. */
+/** KAL_RESOLVE: who serves datagrams behind a service? One answer for each query. */
 struct kal_resolve_req {
-	uint32_t rnic;        /**< The RNIC. */
-	uint32_t port;        /**< Spigot. */
-	uint64_t ctx;         /**< Comes back in KAL_CM_SERVICE_REPLY; one question at a time. */
-	uint64_t timeout_us;  /**< 0 = default; UINT64_MAX = none. */
-	struct ri_addr local; /**< Source, or none. */
-	struct ri_addr peer;  /**< Destination. */
-	struct ri_service service;   /**< The service. */
-	uint32_t pdata_len;          /**< Octets of private data. */
-	uint32_t reserved;           /**< 0. */
+	uint32_t rnic;             /**< The RNIC. */
+	uint32_t port;             /**< Spigot. */
+	uint64_t ctx;              /**< Comes back in KAL_CM_SERVICE_REPLY; one query at a time. */
+	uint64_t timeout_us;       /**< 0 = default; UINT64_MAX = none. */
+	struct ri_addr local;      /**< Source, or none. */
+	struct ri_addr peer;       /**< Destination. */
+	struct ri_service service; /**< The service. */
+	uint32_t pdata_len;        /**< Octets of private data. */
+	uint32_t reserved;         /**< 0. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
 };
 
@@ -361,7 +361,7 @@ struct kal_resolve_req {
 struct kal_resolve_end_req {
 	uint32_t rnic;     /**< The RNIC. */
 	uint32_t reserved; /**< 0. */
-	uint64_t ctx;      /**< Of the question. */
+	uint64_t ctx;      /**< Of the query. */
 };
 
 /** KAL_RESOLVE_ANSWER: answer a KAL_CM_SERVICE_REQUEST; consumes it. */
@@ -419,7 +419,7 @@ enum kal_cm_kind {
 	KAL_CM_DISCONNECTED,    /**< Orderly end, after all completions. */
 	KAL_CM_BROKEN,          /**< Any other end, after all completions. */
 	KAL_CM_SERVICE_REQUEST, /**< As REQUEST, for datagrams; may be GONE like one. */
-	KAL_CM_SERVICE_REPLY,   /**< The answer to a question; ctx = its own. */
+	KAL_CM_SERVICE_REPLY,   /**< The answer to a query; ctx = its own. */
 	KAL_CM_COUNT
 };
 

@@ -54,7 +54,7 @@ struct kal_cm_params {
 enum ri_status kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out) RI_MUST_CHECK;
 /* The device is open and its profile known: calls may come. */
 void kal_cm_begin(struct kal_cm *cm, struct ri_rnic *rnic, struct ri_context *context);
-/* While the device is still open: pending requests are refused, questions ended. No events. All
+/* While the device is still open: pending requests are refused, queries ended. No events. All
  * connections and listeners are gone already. */
 void kal_cm_end(struct kal_cm *cm);
 /* The device is closed. */

@@ -34,7 +34,7 @@ struct kal_cm {
 	struct kal_table conns; /* by the client's ctx: kal_conn */
 	struct kal_table listeners; /* by our id: kal_listener */
 	struct kal_table requests;  /* by id: kal_request */
-	struct kal_table asks;      /* by the client's ctx: kal_ask */
+	struct kal_table queries;   /* by the client's ctx: kal_service_query */
 	atomic_uint alive; /* kal_request structs; the end waits for those in other hands */
 	uint64_t last_listener;
 };

@@ -49,12 +49,12 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 	   struct kal_listener **out)
 {
 	struct kal_listener *listener = listener_new(cm, req);
-	struct ri_listen_ask ask = {.port = req->port};
+	struct ri_listen_ask params = {.port = req->port};
 	enum ri_status status;
 
 	if (listener == NULL)
 		return RI_ERR_RESOURCES;
-	ask.backlog = listener->backlog;
+	params.backlog = listener->backlog;
 	*service = req->service;
 	if (cm->stream)
 		status = kal_listener_open(listener, service);
@@ -68,12 +68,12 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 		return status;
 	}
 	kal_cm_lock(cm);
-	ask.ctx = listener->link.key = ++cm->last_listener;
+	params.ctx = listener->link.key = ++cm->last_listener;
 	kal_table_insert(&cm->listeners, &listener->link);
 	kal_cm_unlock(cm);
 	/* A request may come before the provider's call returns: the table knows us already. */
 	if (!cm->stream)
-		status = ri_call_listen(cm->p.caller, cm->p.context, &ask, service,
+		status = ri_call_listen(cm->p.caller, cm->p.context, &params, service,
 					&listener->provider);
 	listener->service = *service;
 	if (cm->stream)

@@ -2,80 +2,81 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Questions for datagram services [IT 13]. The provider asks and answers; here stands which
- * questions of the client are outstanding, so that each gets one answer and none after its end. A
- * question for one of our listeners is a request as those for connections are (kal_request.c).
+ * Queries for datagram services [IT 13]. The provider sends them and receives the answers; this file keeps the
+ * table of the client's outstanding queries, so that each gets one answer, and none after it was ended. A query
+ * that arrives for one of our listeners is a request, like a request for a connection (kal_request.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "kal_cm_internal.h"
 
-#define ASKS_MAX 4096 /* outstanding at once */
+#define QUERIES_MAX 4096 /* outstanding at once */
 
-struct kal_ask {
-	struct kal_link link;     /* of kal_cm::asks; the key is the client's ctx */
+struct kal_service_query {
+	struct kal_link link;     /* of kal_cm::queries; the key is the client's ctx */
 	struct kal_cm_node *told; /* reserved for the answer */
 };
 
 static void
-ask_free(struct kal_ask *ask)
+query_free(struct kal_service_query *query)
 {
-	if (ask == NULL)
+	if (query == NULL)
 		return;
-	kal_cm_node_free(ask->told);
-	free(ask);
+	kal_cm_node_free(query->told);
+	free(query);
 }
 
-/* Enter a question. RI_ERR_BUSY: its answer is outstanding. */
+/* Enter a query into the table. RI_ERR_BUSY: one with this context is outstanding. */
 static enum ri_status
-enter(struct kal_cm *cm, uint64_t ctx)
+query_enter(struct kal_cm *cm, uint64_t ctx)
 {
-	struct kal_ask *ask = calloc(1, sizeof(*ask));
+	struct kal_service_query *query = calloc(1, sizeof(*query));
 	enum ri_status status = RI_SUCCESS;
 
-	if (ask != NULL)
-		ask->told = kal_cm_node_new();
-	if (ask == NULL || ask->told == NULL) {
-		ask_free(ask);
+	if (query != NULL)
+		query->told = kal_cm_node_new();
+	if (query == NULL || query->told == NULL) {
+		query_free(query);
 		return RI_ERR_RESOURCES;
 	}
-	ask->link.key = ctx;
+	query->link.key = ctx;
 	kal_cm_lock(cm);
-	if (kal_table_find(&cm->asks, ctx) != NULL)
+	if (kal_table_find(&cm->queries, ctx) != NULL)
 		status = RI_ERR_BUSY;
-	else if (cm->asks.count >= ASKS_MAX)
+	else if (cm->queries.count >= QUERIES_MAX)
 		status = RI_ERR_RESOURCES;
 	else
-		kal_table_insert(&cm->asks, &ask->link);
+		kal_table_insert(&cm->queries, &query->link);
 	kal_cm_unlock(cm);
 	if (status != RI_SUCCESS)
-		ask_free(ask);
+		query_free(query);
 	return status;
 }
 
-/* The caller holds cm->lock. It is outstanding no more; NULL: there was none. */
-static struct kal_ask *
-take(struct kal_cm *cm, uint64_t ctx)
+/* The caller holds cm->lock. Remove the query from the table; NULL: none has this context. */
+static struct kal_service_query *
+query_take(struct kal_cm *cm, uint64_t ctx)
 {
-	struct kal_ask *ask = kal_entry(kal_table_find(&cm->asks, ctx), struct kal_ask, link);
+	struct kal_service_query *query =
+		kal_entry(kal_table_find(&cm->queries, ctx), struct kal_service_query, link);
 
-	if (ask != NULL)
-		kal_table_remove(&cm->asks, &ask->link);
-	return ask;
+	if (query != NULL)
+		kal_table_remove(&cm->queries, &query->link);
+	return query;
 }
 
-/* False: there was none. */
+/* End the query without an answer. False: none has this context. */
 static bool
-leave(struct kal_cm *cm, uint64_t ctx)
+query_end(struct kal_cm *cm, uint64_t ctx)
 {
-	struct kal_ask *ask;
+	struct kal_service_query *query;
 
 	kal_cm_lock(cm);
-	ask = take(cm, ctx);
+	query = query_take(cm, ctx);
 	kal_cm_unlock(cm);
-	ask_free(ask);
-	return ask != NULL;
+	query_free(query);
+	return query != NULL;
 }
 
 enum ri_status
@@ -98,20 +99,20 @@ kal_resolve(struct kal_cm *cm, const struct kal_resolve_req *req)
 	if (req->port >= attr->num_ports || req->pdata_len > attr->ud_request_pdata ||
 	    req->pdata_len > RI_PDATA_MAX)
 		return RI_ERR_INVALID_ARG;
-	status = enter(cm, req->ctx);
+	status = query_enter(cm, req->ctx);
 	if (status != RI_SUCCESS)
 		return status;
 	/* The answer may come before the call returns. */
 	status = ri_call_resolve(cm->p.caller, cm->p.context, req->ctx, &params);
 	if (status != RI_SUCCESS)
-		(void)leave(cm, req->ctx);
+		(void)query_end(cm, req->ctx);
 	return status;
 }
 
 void
 kal_resolve_end(struct kal_cm *cm, uint64_t ctx)
 {
-	if (leave(cm, ctx))
+	if (query_end(cm, ctx))
 		ri_call_resolve_cancel(cm->p.caller, cm->p.context, ctx);
 }
 
@@ -125,7 +126,7 @@ kal_resolve_end_all(struct kal_cm *cm)
 		const struct kal_link *link;
 
 		kal_cm_lock(cm);
-		link = kal_table_next(&cm->asks, NULL);
+		link = kal_table_next(&cm->queries, NULL);
 		any = link != NULL;
 		if (any)
 			ctx = link->key;
@@ -138,7 +139,7 @@ kal_resolve_end_all(struct kal_cm *cm)
 void
 kal_resolve_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 {
-	struct kal_cm_event news = {
+	struct kal_cm_event answer = {
 		.kind = KAL_CM_SERVICE_REPLY,
 		.peer = event->peer,
 		.local = event->local,
@@ -147,19 +148,19 @@ kal_resolve_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 		.pdata_present = event->pdata_present,
 		.pdata_len = MIN(event->pdata_len, RI_PDATA_MAX),
 	};
-	struct kal_ask *ask;
+	struct kal_service_query *query;
 
 	if (event->service_status == RI_SERVICE_FOUND) {
-		news.qpn = event->qpn;
-		news.qkey = event->qkey;
+		answer.qpn = event->qpn;
+		answer.qkey = event->qkey;
 	}
-	memcpy(news.pdata, event->pdata, news.pdata_len);
+	memcpy(answer.pdata, event->pdata, answer.pdata_len);
 	kal_cm_lock(cm);
-	ask = take(cm, event->ctx);
-	if (ask != NULL)
-		kal_cm_tell(cm, g_steal_pointer(&ask->told), event->ctx, &news);
+	query = query_take(cm, event->ctx);
+	if (query != NULL)
+		kal_cm_tell(cm, g_steal_pointer(&query->told), event->ctx, &answer);
 	kal_cm_unlock(cm);
-	ask_free(ask);
+	query_free(query);
 }
 
 enum ri_status
@@ -182,7 +183,7 @@ kal_resolve_answer(struct kal_cm *cm, const struct kal_resolve_answer_req *req)
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	status = ri_call_resolve_answer(cm->p.caller, request->provider, &answer);
-	/* Whoever asked may have given up meanwhile: then that news finds the request gone. */
+	/* The peer may have withdrawn its query meanwhile: then the provider's event finds no request. */
 	kal_request_free(request);
 	return status;
 }

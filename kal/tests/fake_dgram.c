@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The fake provider as one that has datagrams: address handles, and questions that it only remembers. */
+/* The fake provider as one that has datagrams: address handles, and queries that it only remembers. */
 
 #include "fake_internal.h"
 
-uint64_t fake_asked;
+uint64_t fake_queried;
 uint64_t fake_cancelled;
 struct ri_service_answer fake_answer;
 
@@ -51,7 +51,7 @@ enum ri_status
 fake_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *params)
 {
 	(void)context;
-	fake_asked = ctx;
+	fake_queried = ctx;
 	fake_cm_params = *params;
 	return fake_cm_status;
 }

@@ -67,7 +67,7 @@ extern uint64_t fake_cm_listen_ctx;
 extern struct ri_cm_params fake_cm_params;
 extern enum ri_status fake_cm_status;
 extern enum ri_cm_reason fake_cm_reason; /* of the last reject */
-extern uint64_t fake_asked;              /* context of the last question */
+extern uint64_t fake_queried;            /* context of the last query */
 extern uint64_t fake_cancelled;          /* and of the last that was ended */
 extern struct ri_service_answer fake_answer;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Datagrams: address handles, queue pairs without a connection, questions for services. */
+/* Datagrams: address handles, queue pairs without a connection, queries for services. */
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define LISTEN_CTX 0x21
 #define CTX        0x31
-#define ASK        0x41
+#define QUERY      0x41
 
 static void
 open_fixture(struct fixture *f, bool ud)
@@ -106,7 +106,7 @@ test_no_connection(void)
 }
 
 static enum ri_status
-ask(struct fixture *f, uint64_t ctx, uint32_t pdata_len)
+service_query(struct fixture *f, uint64_t ctx, uint32_t pdata_len)
 {
 	struct kal_resolve_req req = {.rnic = f->rnic,
 				      .ctx = ctx,
@@ -142,52 +142,52 @@ say(enum ri_cm_event_kind kind, uint64_t ctx, enum ri_service_status status)
 }
 
 static void
-test_asking(void)
+test_query(void)
 {
 	struct fixture f;
 	struct kal_cm_event event;
 	struct kal_resolve_req wrong = {.port = 1};
 
 	open_fixture(&f, false);
-	g_assert_cmpint(ask(&f, ASK, 0), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(service_query(&f, QUERY, 0), ==, RI_ERR_UNSUPPORTED);
 	fixture_close(&f);
 	open_fixture(&f, true);
 	g_assert_cmpint(plain(&f, KAL_RESOLVE, &wrong, sizeof(wrong)), ==, RI_ERR_INVALID_HANDLE);
 	wrong.rnic = f.rnic;
 	wrong.port = 100;
 	g_assert_cmpint(plain(&f, KAL_RESOLVE, &wrong, sizeof(wrong)), ==, RI_ERR_INVALID_ARG);
-	g_assert_cmpint(ask(&f, ASK, 9), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(service_query(&f, QUERY, 9), ==, RI_ERR_INVALID_ARG);
 	fake_cm_status = RI_ERR_RESOURCES;
-	g_assert_cmpint(ask(&f, ASK, 8), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(service_query(&f, QUERY, 8), ==, RI_ERR_RESOURCES);
 	fake_cm_status = RI_SUCCESS;
-	g_assert_cmpint(ask(&f, ASK, 8), ==, RI_SUCCESS);
-	g_assert_cmpuint(fake_asked, ==, ASK);
+	g_assert_cmpint(service_query(&f, QUERY, 8), ==, RI_SUCCESS);
+	g_assert_cmpuint(fake_queried, ==, QUERY);
 	g_assert_cmpuint(fake_cm_params.deadline, ==, RI_NEVER);
 	g_assert_cmpuint(fake_cm_params.pdata_len, ==, 8);
-	g_assert_cmpint(ask(&f, ASK, 0), ==, RI_ERR_BUSY);
-	g_assert_cmpint(ask(&f, ASK + 1, 0), ==, RI_SUCCESS);
-	say(RI_CM_SERVICE_REPLY, ASK, RI_SERVICE_FOUND);
-	event = fixture_cm(&f, KAL_CM_SERVICE_REPLY, ASK);
+	g_assert_cmpint(service_query(&f, QUERY, 0), ==, RI_ERR_BUSY);
+	g_assert_cmpint(service_query(&f, QUERY + 1, 0), ==, RI_SUCCESS);
+	say(RI_CM_SERVICE_REPLY, QUERY, RI_SERVICE_FOUND);
+	event = fixture_cm(&f, KAL_CM_SERVICE_REPLY, QUERY);
 	g_assert_cmpuint(event.service_status, ==, RI_SERVICE_FOUND);
 	g_assert_cmpuint(event.qpn, ==, 5);
 	g_assert_cmpuint(event.qkey, ==, 6);
 	g_assert_cmpuint(event.pdata_len, ==, 2);
-	say(RI_CM_SERVICE_REPLY, ASK, RI_SERVICE_FOUND); /* one answer each */
+	say(RI_CM_SERVICE_REPLY, QUERY, RI_SERVICE_FOUND); /* one answer each */
 	g_assert_true(fixture_silent(&f));
-	end(&f, ASK); /* nothing is outstanding: nobody is bothered */
+	end(&f, QUERY); /* nothing is outstanding: the provider is not called */
 	g_assert_cmpuint(fake_cancelled, ==, 0);
-	say(RI_CM_SERVICE_REPLY, ASK + 1, RI_SERVICE_NO_QP);
-	event = fixture_cm(&f, KAL_CM_SERVICE_REPLY, ASK + 1);
+	say(RI_CM_SERVICE_REPLY, QUERY + 1, RI_SERVICE_NO_QP);
+	event = fixture_cm(&f, KAL_CM_SERVICE_REPLY, QUERY + 1);
 	g_assert_cmpuint(event.qpn, ==, 0);
-	g_assert_cmpint(ask(&f, ASK, 0), ==, RI_SUCCESS);
-	end(&f, ASK);
-	g_assert_cmpuint(fake_cancelled, ==, ASK);
-	say(RI_CM_SERVICE_REPLY, ASK, RI_SERVICE_FOUND);
+	g_assert_cmpint(service_query(&f, QUERY, 0), ==, RI_SUCCESS);
+	end(&f, QUERY);
+	g_assert_cmpuint(fake_cancelled, ==, QUERY);
+	say(RI_CM_SERVICE_REPLY, QUERY, RI_SERVICE_FOUND);
 	g_assert_true(fixture_silent(&f));
 	/* One that is outstanding when the client leaves. */
-	g_assert_cmpint(ask(&f, ASK + 2, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(service_query(&f, QUERY + 2, 0), ==, RI_SUCCESS);
 	fixture_close(&f);
-	g_assert_cmpuint(fake_cancelled, ==, ASK + 2);
+	g_assert_cmpuint(fake_cancelled, ==, QUERY + 2);
 }
 
 static enum ri_status
@@ -200,7 +200,7 @@ answer(struct fixture *f, uint32_t request, uint32_t status, uint32_t pdata_len)
 }
 
 static uint32_t
-question(struct fixture *f)
+peer_query(struct fixture *f)
 {
 	say(RI_CM_SERVICE_REQUEST, fake_cm_listen_ctx, 0);
 	return fixture_cm(f, KAL_CM_SERVICE_REQUEST, LISTEN_CTX).request;
@@ -217,7 +217,7 @@ test_answering(void)
 
 	open_fixture(&f, true);
 	fixture_listen(&f, LISTEN_CTX, &port, 4);
-	req.request = question(&f);
+	req.request = peer_query(&f);
 	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_STATUS_COUNT, 0), ==,
 			RI_ERR_INVALID_ARG);
 	g_assert_cmpint(answer(&f, req.request, 0, 9), ==, RI_ERR_INVALID_ARG);
@@ -235,22 +235,22 @@ test_answering(void)
 	g_assert_cmpuint(fake_answer.qpn, ==, 3);
 	g_assert_cmpuint(fake_answer.pdata_len, ==, 8);
 	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_ERR_INVALID_HANDLE);
-	/* Who asked gives up, before and while it is answered. */
-	req.request = question(&f);
+	/* The peer withdraws its query, before and while it is answered. */
+	req.request = peer_query(&f);
 	say(RI_CM_REQUEST_GONE, fake_cm_listen_ctx, 0);
 	fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX);
 	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_ERR_INVALID_HANDLE);
-	req.request = question(&f);
+	req.request = peer_query(&f);
 	fake_cm_status = RI_ERR_INVALID_HANDLE;
 	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_ERR_INVALID_HANDLE);
 	fake_cm_status = RI_SUCCESS;
-	/* And the other kind is no question. */
+	/* And the other kind is no query. */
 	say(RI_CM_REQUEST, fake_cm_listen_ctx, 0);
 	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
 	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(plain(&f, KAL_REJECT, &req, sizeof(req)), ==, RI_SUCCESS);
 	/* One that nobody answers is refused when the client leaves. */
-	(void)question(&f);
+	(void)peer_query(&f);
 	fake_answer.status = RI_SERVICE_FOUND;
 	fixture_close(&f);
 	g_assert_cmpuint(fake_answer.status, ==, RI_SERVICE_REJECTED);
@@ -263,7 +263,7 @@ main(int argc, char **argv)
 	fake_register();
 	g_test_add_func("/kal/datagram/address-handles", test_address_handles);
 	g_test_add_func("/kal/datagram/no-connection", test_no_connection);
-	g_test_add_func("/kal/datagram/asking", test_asking);
+	g_test_add_func("/kal/datagram/query", test_query);
 	g_test_add_func("/kal/datagram/answering", test_answering);
 	return g_test_run();
 }

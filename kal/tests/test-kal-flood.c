@@ -108,7 +108,7 @@ crowds_end(void)
 }
 
 static void
-crowd_ask(int i, uint16_t port, unsigned count, const void *octets, size_t len)
+crowd_send(int i, uint16_t port, unsigned count, const void *octets, size_t len)
 {
 	struct order order = {.port = port, .count = (uint16_t)count, .len = (uint16_t)len};
 
@@ -130,7 +130,7 @@ static void
 crowds_leave(void)
 {
 	for (int i = 0; i < CROWDS; i++) {
-		crowd_ask(i, 0, 0, NULL, 0);
+		crowd_send(i, 0, 0, NULL, 0);
 		crowd_wait(i);
 	}
 }
@@ -205,14 +205,14 @@ test_silent(void)
 	open_fixture(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (int i = 0; i < CROWDS; i++)
-		crowd_ask(i, port, CROWD, NULL, 0);
+		crowd_send(i, port, CROWD, NULL, 0);
 	for (int i = 0; i < CROWDS; i++)
 		crowd_wait(i);
 	for (int i = 0; i < 20; i++)
 		be_served(&f, port);
 	/* Half of a header from each of as many more. */
 	for (int i = 0; i < CROWDS; i++)
-		crowd_ask(i, port, CROWD, "MPA ID Req", 10);
+		crowd_send(i, port, CROWD, "MPA ID Req", 10);
 	for (int i = 0; i < CROWDS; i++)
 		crowd_wait(i);
 	for (int i = 0; i < 20; i++)
@@ -315,10 +315,10 @@ test_descriptors(void)
 	less = limit;
 	less.rlim_cur = limit_of(ROOM);
 	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &less), ==, 0);
-	crowd_ask(0, port, CROWD, NULL, 0);
+	crowd_send(0, port, CROWD, NULL, 0);
 	crowd_wait(0);
 	for (int i = 0; i < 10; i++) {
-		crowd_ask(1, port, 1, buf, len);
+		crowd_send(1, port, 1, buf, len);
 		crowd_wait(1);
 		refuse_next(&f);
 	}

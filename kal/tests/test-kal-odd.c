@@ -239,12 +239,12 @@ test_datagrams(void)
 {
 	struct fixture f;
 	struct kal_ah_req ah = {.init = {.dest = {.family = RI_ADDR_IPV4}}};
-	struct kal_resolve_req ask = {.ctx = CTX};
+	struct kal_resolve_req query = {.ctx = CTX};
 	struct kal_resolve_end_req end = {.ctx = CTX};
 	struct kal_resolve_answer_req answer = {.request = 99};
 	const struct request create = {KAL_AH_CREATE, sizeof(ah), sizeof(struct kal_ah_rep),
 				       ah_members};
-	const struct request resolve = {KAL_RESOLVE, sizeof(ask), 0, resolve_members};
+	const struct request resolve = {KAL_RESOLVE, sizeof(query), 0, resolve_members};
 	const struct request ending = {KAL_RESOLVE_END, sizeof(end), 0, end_members};
 	const struct request answering = {KAL_RESOLVE_ANSWER, sizeof(answer), 0, answer_members};
 
@@ -255,11 +255,11 @@ test_datagrams(void)
 	fake_attr.max_ud_message = 100;
 	fixture_open(&f);
 	ah.id = f.pd;
-	ask.rnic = end.rnic = f.rnic;
+	query.rnic = end.rnic = f.rnic;
 	try_members(&f, &create, &ah);
 	try_good(&f, &create, &ah);
-	try_members(&f, &resolve, &ask);
-	try_good(&f, &resolve, &ask);
+	try_members(&f, &resolve, &query);
+	try_good(&f, &resolve, &query);
 	try_members(&f, &ending, &end);
 	try_good(&f, &ending, &end);
 	try_members(&f, &answering, &answer);
