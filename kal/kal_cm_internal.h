@@ -58,9 +58,9 @@ struct kal_setup {
 	bool initiator;
 	bool tcp_up;
 	struct kal_cm_req req; /* initiator: what was asked for */
-	struct kal_mpa_wish wish;
+	struct kal_mpa_offered offered;
 	struct kal_mpa_frame request;
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 	uint8_t out[KAL_MPA_FRAME_MAX];
 	size_t out_len;
 	size_t out_at;
@@ -209,7 +209,7 @@ struct kal_setup *kal_setup_steal(struct kal_conn *conn);
 void kal_setup_free(struct kal_setup *setup);
 /* A setup of its own for kal_convert.c: watch and timer are ready to be started. NULL: no memory. */
 struct kal_setup *kal_setup_new(struct kal_conn *conn, bool initiator);
-void kal_setup_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress);
+void kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress);
 /* Under verbs: hand the stream to the provider. A failure is to be told later, as any of the socket. */
 enum ri_status kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
 				    uint16_t abort_code) RI_MUST_CHECK;

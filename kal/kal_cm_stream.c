@@ -70,7 +70,7 @@ withdraw(struct kal_setup *setup)
 	}
 	if (setup->initiator || setup->out_at > 0)
 		return;
-	if (kal_mpa_reject_no_room(&setup->wish, &setup->request, &reply))
+	if (kal_mpa_reject_no_room(&setup->offered, &setup->request, &reply))
 		size = kal_mpa_write(&reply, out, sizeof(out));
 	if (size > 0)
 		(void)!send(kal_fd_get(&setup->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -211,22 +211,22 @@ dial(struct kal_setup *setup)
 }
 
 void
-kal_setup_wish(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress)
+kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress)
 {
 	const struct kal_cm *cm = setup->conn->cm;
-	struct kal_mpa_wish *wish = &setup->wish;
+	struct kal_mpa_offered *offered = &setup->offered;
 
 	suppress |= !cm->p.attr->ird_ord_exchange;
-	wish->revision = suppress ? 1 : 2;
-	wish->crc = cm->crc;
-	wish->words = !suppress;
-	wish->ird = (uint16_t)MIN(req->ird, KAL_MPA_DEPTH_MAX);
-	wish->ord = (uint16_t)MIN(req->ord, KAL_MPA_DEPTH_MAX);
-	wish->ird_max = wish->ird; /* the consumer's number is never raised [IT 9.6] */
-	wish->rtr = cm->p.attr->rtr_types & (RI_RTR_WRITE | RI_RTR_READ);
+	offered->revision = suppress ? 1 : 2;
+	offered->crc = cm->crc;
+	offered->words = !suppress;
+	offered->ird = (uint16_t)MIN(req->ird, KAL_MPA_DEPTH_MAX);
+	offered->ord = (uint16_t)MIN(req->ord, KAL_MPA_DEPTH_MAX);
+	offered->ird_max = offered->ird; /* the consumer's number is never raised [IT 9.6] */
+	offered->rtr = cm->p.attr->rtr_types & (RI_RTR_WRITE | RI_RTR_READ);
 	if (req->ord == 0)
-		wish->rtr &= RI_RTR_WRITE; /* a Read would have no place to go */
-	wish->depth_private = suppress;
+		offered->rtr &= RI_RTR_WRITE; /* a Read would have no place to go */
+	offered->depth_private = suppress;
 }
 
 /* The deadline of a connect call, in the host's time. */
@@ -255,7 +255,7 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (setup == NULL)
 		return RI_ERR_RESOURCES;
 	setup->req = *req;
-	kal_setup_wish(setup, req, req->suppress_ird_ord != 0);
+	kal_setup_offer(setup, req, req->suppress_ird_ord != 0);
 	status = dial(setup);
 	if (status == RI_SUCCESS)
 		status = ri_call_reserve(conn->cm->p.caller, conn->qp);
@@ -292,8 +292,8 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 	if (setup == NULL)
 		return RI_ERR_RESOURCES;
 	setup->request = request->frame;
-	kal_setup_wish(setup, req, request->suppress);
-	kal_mpa_accept(&setup->wish, &request->frame, &reply, &setup->terms);
+	kal_setup_offer(setup, req, request->suppress);
+	kal_mpa_accept(&setup->offered, &request->frame, &reply, &setup->negotiated);
 	reply.private_data = req->pdata;
 	reply.private_len = (uint16_t)req->pdata_len;
 	setup->out_len = kal_mpa_write(&reply, setup->out, sizeof(setup->out));
@@ -310,8 +310,8 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 	setup->watch.fd = kal_fd_get(&setup->fd);
 	setup->watch.events = RI_WATCH_OUT;
 	conn->setup = setup;
-	rep->ird = conn->pending.own_ird = setup->terms.ird;
-	rep->ord = conn->pending.own_ord = setup->terms.ord;
+	rep->ird = conn->pending.own_ird = setup->negotiated.ird;
+	rep->ord = conn->pending.own_ord = setup->negotiated.ord;
 	if (host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
 		setup->error = ENOMEM;
 		host->timer_start(host->self, &setup->timer, host->now(host->self));
@@ -330,19 +330,19 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 {
 	struct kal_cm *cm = conn->cm;
 	const struct ri_host *host = cm->p.host;
-	bool rtr = setup->terms.rtr != 0;
+	bool rtr = setup->negotiated.rtr != 0;
 	enum ri_status status;
 	struct ri_stream stream = {
 		.fd = kal_fd_get(&setup->fd),
 		.initiator = setup->initiator,
-		.crc = setup->terms.crc,
+		.crc = setup->negotiated.crc,
 		.peer_local = kal_sock_is_local(&conn->pending.peer),
-		.rtr_send = setup->initiator ? setup->terms.rtr : 0,
-		.rtr_expect = setup->initiator ? 0 : setup->terms.rtr,
+		.rtr_send = setup->initiator ? setup->negotiated.rtr : 0,
+		.rtr_expect = setup->initiator ? 0 : setup->negotiated.rtr,
 		.hold_sq = !setup->initiator && !rtr,
 		.abort_code = abort_code,
-		.ird = setup->terms.ird,
-		.ord = setup->terms.ord,
+		.ird = setup->negotiated.ird,
+		.ord = setup->negotiated.ord,
 		.early = setup->in + early_at,
 		.early_len = (uint32_t)(setup->in_len - early_at),
 	};
@@ -350,8 +350,8 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 	host->watch_stop(host->self, &setup->watch);
 	kal_sock_rdma_mode(stream.fd);
 	kal_cm_lock(cm);
-	conn->pending.own_ird = setup->terms.ird;
-	conn->pending.own_ord = setup->terms.ord;
+	conn->pending.own_ird = setup->negotiated.ird;
+	conn->pending.own_ord = setup->negotiated.ord;
 	kal_cm_unlock(cm);
 	/* The upcall that it stands may come before the call returns. */
 	status = kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER);
@@ -416,7 +416,7 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 		conn->pending.service.local_port = port;
 		kal_cm_unlock(conn->cm);
 	}
-	kal_mpa_offer(&setup->wish, request);
+	kal_mpa_offer(&setup->offered, request);
 	request->private_data = setup->req.pdata;
 	request->private_len = (uint16_t)setup->req.pdata_len;
 	setup->out_len = kal_mpa_write(request, setup->out, sizeof(setup->out));
@@ -432,15 +432,15 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 {
 	const struct ri_host *host = conn->cm->p.host;
 
-	if (!conn->cm->fall_back || !setup->initiator || setup->wish.revision != 2 ||
+	if (!conn->cm->fall_back || !setup->initiator || setup->offered.revision != 2 ||
 	    setup->in_len != 0)
 		return false;
 	host->watch_stop(host->self, &setup->watch);
 	kal_fd_close(&setup->fd);
 	setup->tcp_up = false;
-	setup->wish.revision = 1;
-	setup->wish.words = false;
-	setup->wish.rtr = 0;
+	setup->offered.revision = 1;
+	setup->offered.words = false;
+	setup->offered.rtr = 0;
 	setup->req.reuse_addr = 1; /* our own first attempt holds the port */
 	if (dial(setup) != RI_SUCCESS || setup->error != 0)
 		return false;
@@ -454,7 +454,7 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 	    size_t size)
 {
 	enum kal_mpa_verdict verdict =
-		kal_mpa_judge_reply(&setup->wish, &setup->request, reply, &setup->terms);
+		kal_mpa_judge_reply(&setup->offered, &setup->request, reply, &setup->negotiated);
 	uint16_t code = kal_mpa_verdict_code(verdict);
 
 	kal_conn_note_frame(conn, reply);

@@ -38,7 +38,7 @@ option_is(int fd, int option, int value)
 
 /* An IPv4 address in the clothes of IPv6 is one of IPv4. */
 static struct ri_addr
-undress(const struct ri_addr *addr)
+plain_address(const struct ri_addr *addr)
 {
 	struct sockaddr_storage sa;
 	struct ri_addr bare;
@@ -63,14 +63,14 @@ is_stream(int fd, struct kal_cm_event *pending)
 	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0)
 		return false;
 	kal_sock_addr_back(&sa, &pending->peer, &port);
-	pending->peer = undress(&pending->peer);
+	pending->peer = plain_address(&pending->peer);
 	pending->service.kind = RI_SERVICE_PORT;
 	pending->service.port = port;
 	len = sizeof(sa);
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0)
 		return false;
 	kal_sock_addr_back(&sa, &pending->local, &port);
-	pending->local = undress(&pending->local);
+	pending->local = plain_address(&pending->local);
 	pending->service.local_port = port;
 	return pending->peer.family != RI_ADDR_NONE;
 }
@@ -135,7 +135,7 @@ setup_around(struct kal_conn *conn, const struct kal_convert_req *req, const voi
 	}
 	setup->tcp_up = true;
 	setup->req = depths;
-	kal_setup_wish(setup, &depths, true);
+	kal_setup_offer(setup, &depths, true);
 	setup->watch.fd = kal_fd_get(&setup->fd);
 	setup->watch.events = RI_WATCH_OUT;
 	if (req->msg_len > 0) {
@@ -150,12 +150,12 @@ static void
 begin_with(struct kal_setup *setup, const struct kal_convert_req *req)
 {
 	if (req->no_startup) {
-		setup->terms = (struct kal_mpa_terms){.crc = setup->conn->cm->crc,
-						      .ird = setup->wish.ird,
-						      .ord = setup->wish.ord};
+		setup->negotiated = (struct kal_mpa_negotiated){.crc = setup->conn->cm->crc,
+								.ird = setup->offered.ird,
+								.ord = setup->offered.ord};
 		setup->step = KAL_CONVERT_LEAVE;
 	} else if (req->initiator) {
-		kal_mpa_offer(&setup->wish, &setup->request);
+		kal_mpa_offer(&setup->offered, &setup->request);
 		setup->out_len = kal_mpa_write(&setup->request, setup->out, sizeof(setup->out));
 	} else {
 		setup->step = KAL_CONVERT_MESSAGE;
@@ -288,7 +288,7 @@ answer(struct kal_setup *setup, size_t size)
 {
 	struct kal_mpa_frame reply;
 
-	kal_mpa_accept(&setup->wish, &setup->request, &reply, &setup->terms);
+	kal_mpa_accept(&setup->offered, &setup->request, &reply, &setup->negotiated);
 	setup->out_len = kal_mpa_write(&reply, setup->out, sizeof(setup->out));
 	setup->in_len -= size;
 	memmove(setup->in, setup->in + size, setup->in_len);

@@ -2,21 +2,21 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * MPA startup frames and the negotiation they carry.
+ * MPA start-up frames and the negotiation they carry.
  *
- * The frame is read as it comes: a fault is told by the first octet that shows it, so that a peer that
- * speaks something else is dropped at once and not by a timer. Nothing behind the fixed 20 octets is looked
- * at before all of the frame is there.
+ * A frame is judged while it arrives: a fault is reported with the first octet that shows it, so a peer that
+ * speaks another protocol is disconnected at once and not by a timer. What follows the fixed 20 octets is read only
+ * when the whole frame is there.
  *
  * Negotiation [WIRE 2.6]: IRD is what the sender of a frame can queue, ORD what it wants outstanding. The
- * responder lowers its ORD to the initiator's IRD and raises its IRD to the initiator's ORD as far as the
- * device can; the initiator then does the same with the Reply. 0x3fff says "not negotiated here"; a step that
- * would use it, from either side, is left out.
+ * responder lowers its ORD to the initiator's IRD and raises its IRD to the initiator's ORD, but not above what the
+ * device can; the initiator then does the same with the Reply. 0x3fff from either side means "not negotiated here",
+ * and the step that would use that value is omitted.
  *
- * RTR [WIRE 2.5]: if the responder wants to send first, the initiator speaks a message without
- * effect: a Write or a Read of length 0. Type B is ambiguous between drivers; we never offer nor choose it.
+ * RTR [WIRE 2.5]: so that the responder may send first, the initiator sends a ready-to-receive message without
+ * effect: a Write or a Read of length 0. Drivers disagree about type B; it is neither offered nor chosen.
  *
- * Revision 0 is the dialect of the RDMA Consortium and refused [WIRE 10].
+ * Revision 0, the dialect of the RDMA Consortium, is refused [WIRE 10].
  *
  * Standards: RFC 5044 section 7, RFC 6581.
  */
@@ -43,7 +43,7 @@ static const char keys[2][KEY_SIZE + 1] = {
 	[KAL_MPA_REPLY] = "MPA ID Rep Frame",
 };
 
-/* As much of the key as is there must be right; the whole key of the other kind has its own answer. */
+/* The octets of the key that have arrived must match; the key of the other kind has a finding of its own. */
 static enum kal_mpa_found
 key_check(enum kal_mpa_kind kind, const void *buf, size_t len)
 {
@@ -73,7 +73,7 @@ words_read(struct wire_reader *r, struct kal_mpa_frame *frame)
 	frame->ord = second & WORD_DEPTH;
 }
 
-/* What the fixed part says about itself, in the order of [WIRE 2.7]. */
+/* Check the fixed part, in the order of [WIRE 2.7]. */
 static enum kal_mpa_found
 header_check(const struct kal_mpa_frame *frame, uint8_t flags, uint16_t pd_length)
 {
@@ -225,29 +225,29 @@ greater(uint16_t a, uint16_t b)
 
 /* The depth to state in a frame. */
 static uint16_t
-stated(const struct kal_mpa_wish *wish, uint16_t depth)
+stated(const struct kal_mpa_offered *offered, uint16_t depth)
 {
-	return wish->depth_private ? KAL_MPA_DEPTH_PRIVATE : lesser(depth, KAL_MPA_DEPTH_MAX);
+	return offered->depth_private ? KAL_MPA_DEPTH_PRIVATE : lesser(depth, KAL_MPA_DEPTH_MAX);
 }
 
 void
-kal_mpa_offer(const struct kal_mpa_wish *wish, struct kal_mpa_frame *request)
+kal_mpa_offer(const struct kal_mpa_offered *offered, struct kal_mpa_frame *request)
 {
-	uint16_t ord = wish->ord;
+	uint16_t ord = offered->ord;
 
 	memset(request, 0, sizeof(*request));
 	request->kind = KAL_MPA_REQUEST;
-	request->revision = wish->revision == 1 ? 1 : REVISION_MAX;
-	request->crc = wish->crc;
-	if (!wish->words || request->revision == 1)
+	request->revision = offered->revision == 1 ? 1 : REVISION_MAX;
+	request->crc = offered->crc;
+	if (!offered->words || request->revision == 1)
 		return;
 	request->words = true;
-	request->rtr = wish->rtr & RTR_WE_KNOW;
+	request->rtr = offered->rtr & RTR_WE_KNOW;
 	request->peer_to_peer = request->rtr != 0;
 	if ((request->rtr & RI_RTR_READ) != 0)
 		ord = greater(ord, 1);
-	request->ird = stated(wish, lesser(wish->ird, wish->ird_max));
-	request->ord = stated(wish, ord);
+	request->ird = stated(offered, lesser(offered->ird, offered->ird_max));
+	request->ord = stated(offered, ord);
 }
 
 enum kal_mpa_verdict
@@ -258,7 +258,7 @@ kal_mpa_judge_request(const struct kal_mpa_frame *request, size_t trailing)
 	return request->markers ? KAL_MPA_REFUSE_MARKERS : KAL_MPA_GO;
 }
 
-/* The one RTR message to name in a Reply: offered and known, Write first; else what we would take. */
+/* The RTR message to name in a Reply: one in common, Write first; else one that this end accepts. */
 static uint8_t
 rtr_choice(uint8_t offered, uint8_t taken)
 {
@@ -270,57 +270,57 @@ rtr_choice(uint8_t offered, uint8_t taken)
 }
 
 void
-kal_mpa_accept(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
-	       struct kal_mpa_frame *reply, struct kal_mpa_terms *terms)
+kal_mpa_accept(const struct kal_mpa_offered *offered, const struct kal_mpa_frame *request,
+	       struct kal_mpa_frame *reply, struct kal_mpa_negotiated *negotiated)
 {
-	uint8_t taken = wish->rtr & RTR_WE_KNOW;
+	uint8_t taken = offered->rtr & RTR_WE_KNOW;
 
 	memset(reply, 0, sizeof(*reply));
-	memset(terms, 0, sizeof(*terms));
-	terms->revision = request->revision;
-	terms->crc = request->crc || wish->crc;
-	terms->ird = lesser(wish->ird, wish->ird_max);
-	terms->ord = wish->ord;
+	memset(negotiated, 0, sizeof(*negotiated));
+	negotiated->revision = request->revision;
+	negotiated->crc = request->crc || offered->crc;
+	negotiated->ird = lesser(offered->ird, offered->ird_max);
+	negotiated->ord = offered->ord;
 
 	reply->kind = KAL_MPA_REPLY;
 	reply->revision = request->revision;
-	reply->crc = terms->crc;
+	reply->crc = negotiated->crc;
 	reply->words = request->words;
 	if (!request->words)
 		return;
 
-	if (request->ird != KAL_MPA_DEPTH_PRIVATE && !wish->depth_private)
-		terms->ord = lesser(terms->ord, request->ird);
-	if (request->ord != KAL_MPA_DEPTH_PRIVATE && !wish->depth_private)
-		terms->ird = lesser(wish->ird_max, greater(wish->ird, request->ord));
+	if (request->ird != KAL_MPA_DEPTH_PRIVATE && !offered->depth_private)
+		negotiated->ord = lesser(negotiated->ord, request->ird);
+	if (request->ord != KAL_MPA_DEPTH_PRIVATE && !offered->depth_private)
+		negotiated->ird = lesser(offered->ird_max, greater(offered->ird, request->ord));
 	if (request->peer_to_peer) {
-		terms->rtr = rtr_choice(request->rtr, taken != 0 ? taken : RI_RTR_WRITE);
+		negotiated->rtr = rtr_choice(request->rtr, taken != 0 ? taken : RI_RTR_WRITE);
 		reply->peer_to_peer = true;
-		reply->rtr = terms->rtr;
+		reply->rtr = negotiated->rtr;
 	}
-	if (terms->rtr == RI_RTR_READ)
-		terms->ird = greater(terms->ird, 1);
-	reply->ird = stated(wish, terms->ird);
-	reply->ord = stated(wish, terms->ord);
+	if (negotiated->rtr == RI_RTR_READ)
+		negotiated->ird = greater(negotiated->ird, 1);
+	reply->ird = stated(offered, negotiated->ird);
+	reply->ord = stated(offered, negotiated->ord);
 }
 
 void
-kal_mpa_reject(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+kal_mpa_reject(const struct kal_mpa_offered *offered, const struct kal_mpa_frame *request,
 	       struct kal_mpa_frame *reply)
 {
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 
-	kal_mpa_accept(wish, request, reply, &terms);
+	kal_mpa_accept(offered, request, reply, &negotiated);
 	reply->reject = true;
 	reply->peer_to_peer = false;
 	reply->rtr = 0;
 }
 
 bool
-kal_mpa_reject_no_room(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+kal_mpa_reject_no_room(const struct kal_mpa_offered *offered, const struct kal_mpa_frame *request,
 		       struct kal_mpa_frame *reply)
 {
-	kal_mpa_reject(wish, request, reply);
+	kal_mpa_reject(offered, request, reply);
 	reply->ird = reply->ord = KAL_MPA_DEPTH_PRIVATE;
 	return reply->words;
 }
@@ -332,34 +332,34 @@ says_no_room(const struct kal_mpa_frame *reply)
 	       reply->ord == KAL_MPA_DEPTH_PRIVATE;
 }
 
-/* IRD and ORD of the initiator after the Reply. False if the responder wants more than there is. */
+/* IRD and ORD of the initiator after the Reply. False if the responder wants more Reads than the device can queue. */
 static bool
-depths_settle(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
-	      const struct kal_mpa_frame *reply, struct kal_mpa_terms *terms)
+depths_negotiate(const struct kal_mpa_offered *offered, const struct kal_mpa_frame *request,
+		 const struct kal_mpa_frame *reply, struct kal_mpa_negotiated *negotiated)
 {
 	if (!reply->words)
 		return true;
 	if (request->ord != KAL_MPA_DEPTH_PRIVATE && reply->ird != KAL_MPA_DEPTH_PRIVATE)
-		terms->ord = lesser(terms->ord, reply->ird);
+		negotiated->ord = lesser(negotiated->ord, reply->ird);
 	if (request->ird == KAL_MPA_DEPTH_PRIVATE || reply->ord == KAL_MPA_DEPTH_PRIVATE)
 		return true;
-	if (reply->ord > wish->ird_max)
+	if (reply->ord > offered->ird_max)
 		return false;
-	terms->ird = greater(terms->ird, reply->ord);
+	negotiated->ird = greater(negotiated->ird, reply->ord);
 	return true;
 }
 
 enum kal_mpa_verdict
-kal_mpa_judge_reply(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
-		    const struct kal_mpa_frame *reply, struct kal_mpa_terms *terms)
+kal_mpa_judge_reply(const struct kal_mpa_offered *offered, const struct kal_mpa_frame *request,
+		    const struct kal_mpa_frame *reply, struct kal_mpa_negotiated *negotiated)
 {
 	uint8_t common = request->rtr & reply->rtr & RTR_WE_KNOW;
 
-	memset(terms, 0, sizeof(*terms));
-	terms->revision = reply->revision;
-	terms->crc = request->crc || reply->crc;
-	terms->ird = lesser(wish->ird, wish->ird_max);
-	terms->ord = request->words && !wish->depth_private ? request->ord : wish->ord;
+	memset(negotiated, 0, sizeof(*negotiated));
+	negotiated->revision = reply->revision;
+	negotiated->crc = request->crc || reply->crc;
+	negotiated->ird = lesser(offered->ird, offered->ird_max);
+	negotiated->ord = request->words && !offered->depth_private ? request->ord : offered->ord;
 
 	if (reply->reject)
 		return says_no_room(reply) ? KAL_MPA_CLOSE_NO_ROOM : KAL_MPA_CLOSE_REJECTED;
@@ -367,15 +367,15 @@ kal_mpa_judge_reply(const struct kal_mpa_wish *wish, const struct kal_mpa_frame 
 		return KAL_MPA_CLOSE_MARKERS;
 	if (request->words && !reply->words)
 		return KAL_MPA_CLOSE_NO_WORDS;
-	if (!depths_settle(wish, request, reply, terms))
+	if (!depths_negotiate(offered, request, reply, negotiated))
 		return KAL_MPA_TERMINATE_IRD;
 	if (!request->peer_to_peer)
 		return KAL_MPA_GO;
-	if (terms->ord == 0)
+	if (negotiated->ord == 0)
 		common &= (uint8_t)~RI_RTR_READ;
 	if (common == 0)
 		return KAL_MPA_TERMINATE_RTR;
-	terms->rtr = (common & RI_RTR_WRITE) != 0 ? RI_RTR_WRITE : RI_RTR_READ;
+	negotiated->rtr = (common & RI_RTR_WRITE) != 0 ? RI_RTR_WRITE : RI_RTR_READ;
 	return KAL_MPA_GO;
 }
 

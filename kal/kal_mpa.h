@@ -5,12 +5,13 @@
 
 /**
  * @file kal_mpa.h
- * @brief MPA startup: the Request and Reply frames, and what two ends agree on by them.
+ * @brief MPA start-up: the Request and Reply frames, and what two ends negotiate with them.
  *
  *     key (16) | M C R S (1) | revision (1) | PD_Length (2) | [IRD/ORD words (4)] | private data
  *
- * Pure functions over structs: no socket, no timer, no lock, no allocation; any thread. kal_cm.c reads and
- * writes the octets and obeys the verdicts.
+ * Pure functions over structs: no socket, no timer, no lock, no allocation; any thread. The sockets are those of
+ * kal_cm_stream.c (initiator, and the responder's Reply), kal_request.c (the responder's Request) and
+ * kal_convert.c (a converted socket), which read and write the octets and act on the verdicts.
  *
  * An initiator calls kal_mpa_offer(), kal_mpa_write(); then, as octets come, kal_mpa_read(); then kal_mpa_judge_reply().
  * A responder calls kal_mpa_read(), kal_mpa_judge_request(); when its consumer has decided, kal_mpa_accept() or
@@ -56,10 +57,10 @@ struct kal_mpa_frame {
 	const uint8_t *private_data; /**< borrowed; may be NULL if @ref private_len is 0 */
 };
 
-/** @brief What kal_mpa_read() found. */
+/** @brief The findings of kal_mpa_read(). */
 enum kal_mpa_found {
 	KAL_MPA_WHOLE = 0, /**< a whole frame */
-	KAL_MPA_MORE,      /**< no fault so far, but the frame goes on */
+	KAL_MPA_MORE,      /**< no fault so far, but the frame is incomplete */
 	KAL_MPA_BAD_KEY,   /**< not an MPA frame: close */
 	KAL_MPA_BAD_KIND, /**< a Request where a Reply is due (two initiators), or the reverse: close */
 	KAL_MPA_BAD_REVISION, /**< revision 0 or above 2: close */
@@ -70,16 +71,16 @@ enum kal_mpa_found {
 /**
  * @brief Look for a startup frame at the start of what has arrived.
  *
- * May be called again with more octets as often as one likes; a fault is told by the first octet that shows it. Reads
+ * May be called again each time more octets have arrived. A fault is reported with the first octet that shows it. Reads
  * nothing outside @p buf .. @p buf + @p len. Reserved bits are ignored.
  *
  * @param[in] kind    which frame is due
  * @param[in] buf     octets received since the connection stands
  * @param[in] len     how many
  * @param[out] frame  the frame if KAL_MPA_WHOLE, else all zero; private data points into @p buf
- * @param[out] size   if KAL_MPA_WHOLE, octets of the frame: what lies behind belongs to full operation. If
- *                    KAL_MPA_MORE, octets that must be there to get on (20, then the whole). Else 0
- * @return what was found; anything but KAL_MPA_WHOLE and KAL_MPA_MORE means close without an answer
+ * @param[out] size   if KAL_MPA_WHOLE, octets of the frame; what follows them belongs to full operation. If
+ *                    KAL_MPA_MORE, octets that are needed (20, then the whole frame). Else 0
+ * @return the finding; anything but KAL_MPA_WHOLE and KAL_MPA_MORE means close without an answer
  */
 enum kal_mpa_found kal_mpa_read(enum kal_mpa_kind kind, const void *buf, size_t len,
 				struct kal_mpa_frame *frame, size_t *size);
@@ -97,35 +98,35 @@ const char *kal_mpa_found_text(enum kal_mpa_found found);
  */
 size_t kal_mpa_write(const struct kal_mpa_frame *frame, void *buf, size_t len);
 
-/** @brief What this end wants of a connection, and what it can. */
-struct kal_mpa_wish {
-	uint8_t revision; /**< initiator: 1 or 2, what to offer */
-	bool crc;         /**< we want CRC. Off only by the administrator */
+/** @brief Offered parameters: what this end would like to agree on, and its limits. */
+struct kal_mpa_offered {
+	uint8_t revision; /**< initiator: the revision to offer, 1 or 2 */
+	bool crc;         /**< ask for CRC; only the administrator switches this off */
 	bool words;       /**< initiator: offer IRD/ORD (revision 2) */
 	uint16_t ird;     /**< inbound Reads wanted */
 	uint16_t ord;     /**< outbound Reads wanted */
 	uint16_t
 		ird_max; /**< most inbound Reads that the device can queue, at least 1; 128 and up suits Linux peers */
 	uint8_t rtr; /**< set of enum ri_rtr that we can send (initiator) or take (responder). Initiator: 0 is client/server */
-	bool depth_private; /**< state 0x3fff for both: the consumers agree on depths by themselves */
+	bool depth_private; /**< state 0x3fff for both depths: the consumers agree on them by themselves */
 };
 
-/** @brief What both ends agreed on: the parameters of full operation. */
-struct kal_mpa_terms {
+/** @brief Negotiated parameters: what both ends agreed on for full operation. */
+struct kal_mpa_negotiated {
 	uint8_t revision; /**< 1 or 2 */
 	bool crc;         /**< CRC in both directions */
 	uint16_t ird;     /**< inbound Reads this end queues */
 	uint16_t ord;     /**< outbound Reads this end may have outstanding */
-	uint8_t rtr;      /**< the one RI_RTR_* that the initiator sends first, or 0 */
+	uint8_t rtr;      /**< the RTR message that the initiator sends first: one RI_RTR_*, or 0 */
 };
 
-/** @brief What to do after a frame was judged. */
+/** @brief What to do with the stream after a frame was judged. */
 enum kal_mpa_verdict {
 	KAL_MPA_GO = 0,         /**< go on */
 	KAL_MPA_REFUSE_MARKERS, /**< responder: the peer wants markers; send kal_mpa_reject(), then close */
 	KAL_MPA_CLOSE_EARLY, /**< responder: octets behind the Request; close */
-	KAL_MPA_CLOSE_REJECTED, /**< initiator: the responder said no; report with private data, close */
-	KAL_MPA_CLOSE_NO_ROOM,  /**< initiator: the responder's library said no; close, report */
+	KAL_MPA_CLOSE_REJECTED, /**< initiator: the responder's consumer refused; report its private data, close */
+	KAL_MPA_CLOSE_NO_ROOM,  /**< initiator: the responder's library refused; close, report */
 	KAL_MPA_CLOSE_MARKERS,  /**< initiator: the responder wants markers; close, report */
 	KAL_MPA_CLOSE_NO_WORDS, /**< initiator: our words were not answered; close */
 	KAL_MPA_TERMINATE_IRD, /**< initiator: cannot queue what the responder wants; Terminate 0x2006, close */
@@ -136,12 +137,12 @@ enum kal_mpa_verdict {
 const char *kal_mpa_verdict_text(enum kal_mpa_verdict verdict);
 
 /**
- * @brief Initiator: fill in the Request. Private data is the caller's to add.
+ * @brief Initiator: fill in the Request. The caller adds private data.
  *
- * A wish above KAL_MPA_DEPTH_MAX is stated as that. With an RTR message of type Read in the offer, ORD is
+ * A depth above KAL_MPA_DEPTH_MAX is stated as KAL_MPA_DEPTH_MAX. If the offer has the RTR message of type Read, ORD is
  * at least 1. RTR messages are offered only with words; type B never is.
  */
-void kal_mpa_offer(const struct kal_mpa_wish *wish, struct kal_mpa_frame *request);
+void kal_mpa_offer(const struct kal_mpa_offered *offered, struct kal_mpa_frame *request);
 
 /**
  * @brief Responder: may this Request be shown to the consumer?
@@ -154,39 +155,41 @@ void kal_mpa_offer(const struct kal_mpa_wish *wish, struct kal_mpa_frame *reques
 enum kal_mpa_verdict kal_mpa_judge_request(const struct kal_mpa_frame *request, size_t trailing);
 
 /**
- * @brief Responder: the consumer accepts. Gives the Reply, without private data, and the terms.
+ * @brief Responder: the consumer accepts. Gives the Reply, without private data, and the negotiated parameters.
  *
- * The Reply has the Request's revision, and words if that had. If it asks for an RTR message, exactly one is
- * named: Write before Read, and one we take even if it was not offered (the initiator then ends it with
- * 0x2007). @p wish is what the consumer wants: `ird`, `ord` as defaults of a Request without words.
+ * The Reply has the Request's revision, and has words if the Request has them. If the Request asks for an RTR
+ * message, the Reply names exactly one: Write if both ends know it, else Read; if they have none in common, one that
+ * this end accepts (the initiator then ends the stream with Terminate 0x2007). `ird` and `ord` of @p offered hold
+ * as they are if the Request has no words.
  */
-void kal_mpa_accept(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
-		    struct kal_mpa_frame *reply, struct kal_mpa_terms *terms);
+void kal_mpa_accept(const struct kal_mpa_offered *offered, const struct kal_mpa_frame *request,
+		    struct kal_mpa_frame *reply, struct kal_mpa_negotiated *negotiated);
 
 /** @brief Responder: the consumer, or we, refuse. Gives the Reply with R set, without private data. */
-void kal_mpa_reject(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
+void kal_mpa_reject(const struct kal_mpa_offered *offered, const struct kal_mpa_frame *request,
 		    struct kal_mpa_frame *reply);
 
 /**
- * @brief The same, but no consumer could be asked.
+ * @brief Responder: refuse because no consumer could be asked (no listener, no room).
  *
- * MPA has no word for the difference. Ours is a Reply without private data whose words leave both depths
- * to the consumers, which makes no sense in a refusal; for everybody else it is one like any other.
+ * MPA cannot express the difference to a refusal by the consumer. This implementation marks it by a Reply without
+ * private data whose words leave both depths to the consumers, which has no meaning in a refusal. Other
+ * implementations see an ordinary refusal.
  *
- * @return false if the Request had no words, so that it cannot be said
+ * @return false if the Request had no words, so that the mark cannot be sent
  */
-bool kal_mpa_reject_no_room(const struct kal_mpa_wish *wish, const struct kal_mpa_frame *request,
-			    struct kal_mpa_frame *reply);
+bool kal_mpa_reject_no_room(const struct kal_mpa_offered *offered,
+			    const struct kal_mpa_frame *request, struct kal_mpa_frame *reply);
 
 /**
- * @brief Initiator: what does this Reply mean? The decision table of [WIRE 2.7].
+ * @brief Initiator: judge the Reply. The decision table of [WIRE 2.7].
  *
  * Octets behind the Reply are FPDUs, whatever the verdict.
  *
- * @param[in] wish     what was offered
+ * @param[in] offered  the parameters of the Request
  * @param[in] request  the Request that was sent
  * @param[in] reply    as read
- * @param[out] terms   the terms; `crc` is valid also if the verdict is a Terminate, which needs it
+ * @param[out] negotiated  the result; `crc` is also valid if the verdict is a Terminate, which is sent in an FPDU
  * @retval KAL_MPA_GO             full operation, the RTR message first if there is one
  * @retval KAL_MPA_CLOSE_REJECTED refused by the peer
  * @retval KAL_MPA_CLOSE_NO_ROOM  refused by the peer's library
@@ -195,13 +198,13 @@ bool kal_mpa_reject_no_room(const struct kal_mpa_wish *wish, const struct kal_mp
  * @retval KAL_MPA_TERMINATE_IRD  Reply.ORD is above what the device can queue
  * @retval KAL_MPA_TERMINATE_RTR  no RTR message that both know, or a Read without ORD
  */
-enum kal_mpa_verdict kal_mpa_judge_reply(const struct kal_mpa_wish *wish,
+enum kal_mpa_verdict kal_mpa_judge_reply(const struct kal_mpa_offered *offered,
 					 const struct kal_mpa_frame *request,
 					 const struct kal_mpa_frame *reply,
-					 struct kal_mpa_terms *terms);
+					 struct kal_mpa_negotiated *negotiated);
 
 /**
- * @brief Terminate code (layer, type, code) that ends a startup which failed after the Reply: ri_stream::abort_code.
+ * @brief Terminate code (layer, type, code) that ends a start-up that failed after the Reply: ri_stream::abort_code.
  * @return 0x2006, 0x2007, or 0 if the verdict does not want a Terminate
  */
 uint16_t kal_mpa_verdict_code(enum kal_mpa_verdict verdict);

@@ -240,10 +240,11 @@ send_reply(struct kal_request *request, struct kal_mpa_frame *reply)
 static void
 say_no(struct kal_request *request, const void *pdata, uint16_t len)
 {
-	struct kal_mpa_wish wish = {.revision = request->frame.revision, .crc = request->cm->crc};
+	struct kal_mpa_offered offered = {.revision = request->frame.revision,
+					  .crc = request->cm->crc};
 	struct kal_mpa_frame reply;
 
-	kal_mpa_reject(&wish, &request->frame, &reply);
+	kal_mpa_reject(&offered, &request->frame, &reply);
 	reply.private_data = pdata;
 	reply.private_len = len;
 	send_reply(request, &reply);
@@ -253,10 +254,11 @@ say_no(struct kal_request *request, const void *pdata, uint16_t len)
 static void
 turn_away(struct kal_request *request)
 {
-	struct kal_mpa_wish wish = {.revision = request->frame.revision, .crc = request->cm->crc};
+	struct kal_mpa_offered offered = {.revision = request->frame.revision,
+					  .crc = request->cm->crc};
 	struct kal_mpa_frame reply;
 
-	if (kal_mpa_reject_no_room(&wish, &request->frame, &reply))
+	if (kal_mpa_reject_no_room(&offered, &request->frame, &reply))
 		send_reply(request, &reply);
 	else
 		kal_sock_abort(kal_fd_get(&request->fd));

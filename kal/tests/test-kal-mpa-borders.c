@@ -71,20 +71,20 @@ test_words_need_revision_two(void)
 		g_assert_cmpuint(wire[i], ==, 0);
 }
 
-static struct kal_mpa_wish
-wish_of(uint16_t ird, uint16_t ord, uint16_t ird_max)
+static struct kal_mpa_offered
+offer_of(uint16_t ird, uint16_t ord, uint16_t ird_max)
 {
-	return (struct kal_mpa_wish){
+	return (struct kal_mpa_offered){
 		.revision = 2, .words = true, .ird = ird, .ord = ord, .ird_max = ird_max};
 }
 
 static void
 test_one_octet_early(void)
 {
-	struct kal_mpa_wish wish = wish_of(1, 1, 8);
+	struct kal_mpa_offered offered = offer_of(1, 1, 8);
 	struct kal_mpa_frame request;
 
-	kal_mpa_offer(&wish, &request);
+	kal_mpa_offer(&offered, &request);
 	g_assert_cmpint(kal_mpa_judge_request(&request, 0), ==, KAL_MPA_GO);
 	g_assert_cmpint(kal_mpa_judge_request(&request, 1), ==, KAL_MPA_CLOSE_EARLY);
 }
@@ -93,17 +93,18 @@ test_one_octet_early(void)
 static void
 test_ird_limit(void)
 {
-	struct kal_mpa_wish wish = wish_of(1, 1, 8);
+	struct kal_mpa_offered offered = offer_of(1, 1, 8);
 	struct kal_mpa_frame request,
 		reply = {.kind = KAL_MPA_REPLY, .revision = 2, .words = true, .ird = 1};
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 
-	kal_mpa_offer(&wish, &request);
+	kal_mpa_offer(&offered, &request);
 	reply.ord = 8;
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==, KAL_MPA_GO);
-	g_assert_cmpuint(terms.ird, ==, 8);
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
+			KAL_MPA_GO);
+	g_assert_cmpuint(negotiated.ird, ==, 8);
 	reply.ord = 9;
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
 			KAL_MPA_TERMINATE_IRD);
 }
 
@@ -111,39 +112,39 @@ test_ird_limit(void)
 static void
 test_private_depths(void)
 {
-	struct kal_mpa_wish asks = wish_of(1, 1, 32767), wish = wish_of(5, 32767, 32767);
+	struct kal_mpa_offered asks = offer_of(1, 1, 32767), offered = offer_of(5, 32767, 32767);
 	struct kal_mpa_frame request, reply;
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 
 	asks.depth_private = true;
 	kal_mpa_offer(&asks, &request);
 	g_assert_cmpuint(request.ird, ==, KAL_MPA_DEPTH_PRIVATE);
-	kal_mpa_accept(&wish, &request, &reply, &terms);
-	g_assert_cmpuint(terms.ird, ==, 5);
-	g_assert_cmpuint(terms.ord, ==, 32767);
+	kal_mpa_accept(&offered, &request, &reply, &negotiated);
+	g_assert_cmpuint(negotiated.ird, ==, 5);
+	g_assert_cmpuint(negotiated.ord, ==, 32767);
 }
 
 /* A Read as the first message needs room for one, whatever was wished. */
 static void
 test_read_needs_room(void)
 {
-	struct kal_mpa_wish asks = wish_of(0, 0, 8), wish = wish_of(0, 0, 8);
+	struct kal_mpa_offered asks = offer_of(0, 0, 8), offered = offer_of(0, 0, 8);
 	struct kal_mpa_frame request, reply;
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 
-	asks.rtr = wish.rtr = RI_RTR_READ;
+	asks.rtr = offered.rtr = RI_RTR_READ;
 	kal_mpa_offer(&asks, &request);
 	g_assert_cmpuint(request.ord, ==, 1);
 	request.ord = 0; /* another peer might not think of it */
-	kal_mpa_accept(&wish, &request, &reply, &terms);
-	g_assert_cmpuint(terms.rtr, ==, RI_RTR_READ);
-	g_assert_cmpuint(terms.ird, ==, 1);
+	kal_mpa_accept(&offered, &request, &reply, &negotiated);
+	g_assert_cmpuint(negotiated.rtr, ==, RI_RTR_READ);
+	g_assert_cmpuint(negotiated.ird, ==, 1);
 }
 
 static void
 test_refusal_names_no_message(void)
 {
-	struct kal_mpa_wish asks = wish_of(1, 1, 8);
+	struct kal_mpa_offered asks = offer_of(1, 1, 8);
 	struct kal_mpa_frame request, reply;
 
 	asks.rtr = RI_RTR_WRITE;

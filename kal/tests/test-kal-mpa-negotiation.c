@@ -12,11 +12,11 @@
 
 static struct vectors *positive;
 
-/* A wish that offers everything. */
-static struct kal_mpa_wish
-wish_of(uint16_t ird, uint16_t ord)
+/* Parameters that offer everything. */
+static struct kal_mpa_offered
+offer_of(uint16_t ird, uint16_t ord)
 {
-	struct kal_mpa_wish w = {
+	struct kal_mpa_offered w = {
 		.revision = 2, .crc = true, .words = true, .ird = ird, .ord = ord, .ird_max = 128};
 
 	return w;
@@ -26,12 +26,12 @@ static void
 test_crc(void)
 {
 	for (int i = 0; i < 4; i++) {
-		struct kal_mpa_wish initiator = wish_of(1, 1);
-		struct kal_mpa_wish responder = wish_of(1, 1);
+		struct kal_mpa_offered initiator = offer_of(1, 1);
+		struct kal_mpa_offered responder = offer_of(1, 1);
 		struct kal_mpa_frame request;
 		struct kal_mpa_frame reply;
-		struct kal_mpa_terms at_responder;
-		struct kal_mpa_terms at_initiator;
+		struct kal_mpa_negotiated at_responder;
+		struct kal_mpa_negotiated at_initiator;
 
 		initiator.crc = (i & 1) != 0;
 		responder.crc = (i & 2) != 0;
@@ -50,24 +50,24 @@ test_crc(void)
 static void
 test_markers(void)
 {
-	struct kal_mpa_wish wish = wish_of(1, 1);
+	struct kal_mpa_offered offered = offer_of(1, 1);
 	struct kal_mpa_frame request;
 	struct kal_mpa_frame reply;
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 
-	kal_mpa_offer(&wish, &request);
+	kal_mpa_offer(&offered, &request);
 	request.markers = true;
 	g_assert_cmpint(kal_mpa_judge_request(&request, 0), ==, KAL_MPA_REFUSE_MARKERS);
-	kal_mpa_reject(&wish, &request, &reply);
+	kal_mpa_reject(&offered, &request, &reply);
 	g_assert_true(reply.reject);
 	g_assert_false(reply.markers);
 	request.markers = false;
-	kal_mpa_accept(&wish, &request, &reply, &terms);
+	kal_mpa_accept(&offered, &request, &reply, &negotiated);
 	reply.markers = true;
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
 			KAL_MPA_CLOSE_MARKERS);
 	reply.reject = true; /* comes first in the decision table */
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
 			KAL_MPA_CLOSE_REJECTED);
 }
 
@@ -75,32 +75,32 @@ test_markers(void)
 static void
 test_no_room(void)
 {
-	struct kal_mpa_wish wish = wish_of(3, 4);
+	struct kal_mpa_offered offered = offer_of(3, 4);
 	struct kal_mpa_frame request, reply, seen;
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 	uint8_t wire[KAL_MPA_FRAME_MAX];
 	size_t size;
 
-	kal_mpa_offer(&wish, &request);
-	g_assert_true(kal_mpa_reject_no_room(&wish, &request, &reply));
+	kal_mpa_offer(&offered, &request);
+	g_assert_true(kal_mpa_reject_no_room(&offered, &request, &reply));
 	size = kal_mpa_write(&reply, wire, sizeof(wire));
 	g_assert_cmpint(kal_mpa_read(KAL_MPA_REPLY, wire, size, &seen, &size), ==, KAL_MPA_WHOLE);
 	g_assert_true(seen.reject);
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &seen, &terms), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &seen, &negotiated), ==,
 			KAL_MPA_CLOSE_NO_ROOM);
 	/* A consumer's word, or its numbers, make it a consumer's. */
 	seen.private_data = (const uint8_t *)"x";
 	seen.private_len = 1;
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &seen, &terms), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &seen, &negotiated), ==,
 			KAL_MPA_CLOSE_REJECTED);
-	kal_mpa_reject(&wish, &request, &reply);
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+	kal_mpa_reject(&offered, &request, &reply);
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
 			KAL_MPA_CLOSE_REJECTED);
 	/* Revision 1 has no words for it. */
-	wish.revision = 1;
-	wish.words = false;
-	kal_mpa_offer(&wish, &request);
-	g_assert_false(kal_mpa_reject_no_room(&wish, &request, &reply));
+	offered.revision = 1;
+	offered.words = false;
+	kal_mpa_offer(&offered, &request);
+	g_assert_false(kal_mpa_reject_no_room(&offered, &request, &reply));
 }
 
 /* Replies of the vectors come out of our responder, too. */
@@ -130,21 +130,21 @@ test_replies_of_vectors(void)
 			vectors_find(positive, cases[i].connection, cases[i].request);
 		const struct vector *out =
 			vectors_find(positive, cases[i].connection, cases[i].reply);
-		struct kal_mpa_wish wish = wish_of(cases[i].ird, cases[i].ord);
+		struct kal_mpa_offered offered = offer_of(cases[i].ird, cases[i].ord);
 		uint8_t buf[KAL_MPA_FRAME_MAX];
 		struct kal_mpa_frame request;
 		struct kal_mpa_frame reply;
-		struct kal_mpa_terms terms;
+		struct kal_mpa_negotiated negotiated;
 		size_t size;
 
-		wish.crc = cases[i].crc;
-		wish.rtr = cases[i].rtr;
+		offered.crc = cases[i].crc;
+		offered.rtr = cases[i].rtr;
 		g_assert_cmpint(kal_mpa_read(KAL_MPA_REQUEST, in->octets, in->len, &request, &size),
 				==, KAL_MPA_WHOLE);
 		if (cases[i].reject)
-			kal_mpa_reject(&wish, &request, &reply);
+			kal_mpa_reject(&offered, &request, &reply);
 		else
-			kal_mpa_accept(&wish, &request, &reply, &terms);
+			kal_mpa_accept(&offered, &request, &reply, &negotiated);
 		reply.private_data = (const uint8_t *)cases[i].private_data;
 		reply.private_len = (uint16_t)strlen(cases[i].private_data);
 		size = kal_mpa_write(&reply, buf, sizeof(buf));
@@ -163,7 +163,7 @@ static void
 test_depths(void)
 {
 	static const struct depths cases[] = {
-		/* the responder follows the initiator's wish */
+		/* the responder follows what the initiator offers */
 		{16, 8, 128, 1, 16, 128, 16, 8, 8, 16, KAL_MPA_GO},
 		{4, 4, 128, 4, 4, 128, 4, 4, 4, 4, KAL_MPA_GO},
 		/* the responder's device has less: the initiator lowers its ORD */
@@ -171,18 +171,18 @@ test_depths(void)
 		/* the responder's ORD is cut to the initiator's IRD */
 		{2, 2, 128, 2, 50, 128, 2, 2, 2, 2, KAL_MPA_GO},
 		{0, 0, 128, 0, 5, 128, 0, 0, 0, 0, KAL_MPA_GO},
-		/* a wish above the own device */
+		/* more than the own device can */
 		{300, 1, 128, 1, 300, 128, 128, 1, 1, 128, KAL_MPA_GO},
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
 		const struct depths *c = &cases[i];
-		struct kal_mpa_wish initiator = wish_of(c->i_ird, c->i_ord);
-		struct kal_mpa_wish responder = wish_of(c->r_ird, c->r_ord);
+		struct kal_mpa_offered initiator = offer_of(c->i_ird, c->i_ord);
+		struct kal_mpa_offered responder = offer_of(c->r_ird, c->r_ord);
 		struct kal_mpa_frame request;
 		struct kal_mpa_frame reply;
-		struct kal_mpa_terms at_r;
-		struct kal_mpa_terms at_i;
+		struct kal_mpa_negotiated at_r;
+		struct kal_mpa_negotiated at_i;
 
 		initiator.ird_max = c->i_max;
 		responder.ird_max = c->r_max;
@@ -202,41 +202,43 @@ test_depths(void)
 static void
 test_reply_depths(void)
 {
-	struct kal_mpa_wish wish = wish_of(4, 4);
+	struct kal_mpa_offered offered = offer_of(4, 4);
 	struct kal_mpa_frame request;
 	struct kal_mpa_frame reply;
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 	const struct vector *v = vectors_find(positive, NULL, "mpa-rep-ord-too-big");
 	size_t size;
 
-	kal_mpa_offer(&wish, &request);
+	kal_mpa_offer(&offered, &request);
 	g_assert_cmpint(kal_mpa_read(KAL_MPA_REPLY, v->octets, v->len, &reply, &size), ==,
 			KAL_MPA_WHOLE);
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
 			KAL_MPA_TERMINATE_IRD);
 	g_assert_cmphex(kal_mpa_verdict_code(KAL_MPA_TERMINATE_IRD), ==, 0x2006);
-	g_assert_true(terms.crc);
-	wish.ird_max = 200; /* now the device can */
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==, KAL_MPA_GO);
-	g_assert_cmpuint(terms.ird, ==, 200);
-	wish.ird_max = 128;
+	g_assert_true(negotiated.crc);
+	offered.ird_max = 200; /* now the device can */
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
+			KAL_MPA_GO);
+	g_assert_cmpuint(negotiated.ird, ==, 200);
+	offered.ird_max = 128;
 	reply.ord = 5;
 	reply.ird = 2;
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==, KAL_MPA_GO);
-	g_assert_cmpuint(terms.ird, ==, 5);
-	g_assert_cmpuint(terms.ord, ==, 2);
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
+			KAL_MPA_GO);
+	g_assert_cmpuint(negotiated.ird, ==, 5);
+	g_assert_cmpuint(negotiated.ord, ==, 2);
 }
 
 /* 0x3fff on either side leaves the configured value alone. */
 static void
 test_depths_private(void)
 {
-	struct kal_mpa_wish initiator = wish_of(7, 9);
-	struct kal_mpa_wish responder = wish_of(3, 5);
+	struct kal_mpa_offered initiator = offer_of(7, 9);
+	struct kal_mpa_offered responder = offer_of(3, 5);
 	struct kal_mpa_frame request;
 	struct kal_mpa_frame reply;
-	struct kal_mpa_terms at_i;
-	struct kal_mpa_terms at_r;
+	struct kal_mpa_negotiated at_i;
+	struct kal_mpa_negotiated at_r;
 
 	initiator.depth_private = true;
 	kal_mpa_offer(&initiator, &request);
@@ -275,12 +277,12 @@ test_rtr(void)
 
 	for (uint8_t offered = 0; offered < 4; offered++) {
 		for (uint8_t taken = 0; taken < 4; taken++) {
-			struct kal_mpa_wish initiator = wish_of(0, 0);
-			struct kal_mpa_wish responder = wish_of(0, 0);
+			struct kal_mpa_offered initiator = offer_of(0, 0);
+			struct kal_mpa_offered responder = offer_of(0, 0);
 			struct kal_mpa_frame request;
 			struct kal_mpa_frame reply;
-			struct kal_mpa_terms at_r;
-			struct kal_mpa_terms at_i;
+			struct kal_mpa_negotiated at_r;
+			struct kal_mpa_negotiated at_i;
 			uint8_t want = chosen[offered][taken];
 			enum kal_mpa_verdict verdict;
 
@@ -309,49 +311,50 @@ test_rtr(void)
 static void
 test_rtr_odd_peers(void)
 {
-	struct kal_mpa_wish wish = wish_of(4, 4);
+	struct kal_mpa_offered offered = offer_of(4, 4);
 	struct kal_mpa_frame request;
 	struct kal_mpa_frame reply;
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 
-	wish.rtr = RI_RTR_WRITE | RI_RTR_READ;
-	kal_mpa_offer(&wish, &request);
+	offered.rtr = RI_RTR_WRITE | RI_RTR_READ;
+	kal_mpa_offer(&offered, &request);
 	request.rtr = RI_RTR_SEND;
-	kal_mpa_accept(&wish, &request, &reply, &terms);
+	kal_mpa_accept(&offered, &request, &reply, &negotiated);
 	g_assert_cmpint(reply.rtr, ==, RI_RTR_WRITE);
-	kal_mpa_offer(&wish, &request);
-	kal_mpa_accept(&wish, &request, &reply, &terms);
+	kal_mpa_offer(&offered, &request);
+	kal_mpa_accept(&offered, &request, &reply, &negotiated);
 	reply.rtr = RI_RTR_READ;
 	reply.ird = 0;
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
 			KAL_MPA_TERMINATE_RTR);
 	reply.rtr = 0;
 	reply.peer_to_peer = false;
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
 			KAL_MPA_TERMINATE_RTR);
 }
 
 static void
 test_words_unanswered(void)
 {
-	struct kal_mpa_wish wish = wish_of(4, 6);
+	struct kal_mpa_offered offered = offer_of(4, 6);
 	struct kal_mpa_frame request;
 	struct kal_mpa_frame reply = {.kind = KAL_MPA_REPLY, .revision = 1, .crc = true};
-	struct kal_mpa_terms terms;
+	struct kal_mpa_negotiated negotiated;
 
-	kal_mpa_offer(&wish, &request);
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+	kal_mpa_offer(&offered, &request);
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
 			KAL_MPA_CLOSE_NO_WORDS);
 	reply.revision = 2;
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
 			KAL_MPA_CLOSE_NO_WORDS);
-	wish.revision = 1;
-	kal_mpa_offer(&wish, &request);
+	offered.revision = 1;
+	kal_mpa_offer(&offered, &request);
 	g_assert_false(request.words);
-	g_assert_cmpint(kal_mpa_judge_reply(&wish, &request, &reply, &terms), ==, KAL_MPA_GO);
-	g_assert_cmpuint(terms.ird, ==, 4);
-	g_assert_cmpuint(terms.ord, ==, 6);
-	g_assert_cmpint(terms.rtr, ==, 0);
+	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
+			KAL_MPA_GO);
+	g_assert_cmpuint(negotiated.ird, ==, 4);
+	g_assert_cmpuint(negotiated.ord, ==, 6);
+	g_assert_cmpint(negotiated.rtr, ==, 0);
 }
 
 int
@@ -361,16 +364,16 @@ main(int argc, char **argv)
 
 	g_test_init(&argc, &argv, NULL);
 	positive = vectors_load("vectors.json");
-	g_test_add_func("/kal/mpa-terms/crc", test_crc);
-	g_test_add_func("/kal/mpa-terms/markers", test_markers);
-	g_test_add_func("/kal/mpa-terms/no-room", test_no_room);
-	g_test_add_func("/kal/mpa-terms/replies-of-vectors", test_replies_of_vectors);
-	g_test_add_func("/kal/mpa-terms/depths", test_depths);
-	g_test_add_func("/kal/mpa-terms/reply-depths", test_reply_depths);
-	g_test_add_func("/kal/mpa-terms/depths-private", test_depths_private);
-	g_test_add_func("/kal/mpa-terms/rtr", test_rtr);
-	g_test_add_func("/kal/mpa-terms/rtr-odd-peers", test_rtr_odd_peers);
-	g_test_add_func("/kal/mpa-terms/words-unanswered", test_words_unanswered);
+	g_test_add_func("/kal/mpa-negotiation/crc", test_crc);
+	g_test_add_func("/kal/mpa-negotiation/markers", test_markers);
+	g_test_add_func("/kal/mpa-negotiation/no-room", test_no_room);
+	g_test_add_func("/kal/mpa-negotiation/replies-of-vectors", test_replies_of_vectors);
+	g_test_add_func("/kal/mpa-negotiation/depths", test_depths);
+	g_test_add_func("/kal/mpa-negotiation/reply-depths", test_reply_depths);
+	g_test_add_func("/kal/mpa-negotiation/depths-private", test_depths_private);
+	g_test_add_func("/kal/mpa-negotiation/rtr", test_rtr);
+	g_test_add_func("/kal/mpa-negotiation/rtr-odd-peers", test_rtr_odd_peers);
+	g_test_add_func("/kal/mpa-negotiation/words-unanswered", test_words_unanswered);
 	result = g_test_run();
 	vectors_free(positive);
 	return result;
