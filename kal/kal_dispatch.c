@@ -13,7 +13,7 @@ static const struct kal_handler *
 find(uint32_t call)
 {
 	const struct kal_handler *tables[] = {kal_verbs_handlers, kal_qp_handlers, kal_mem_handlers,
-					      kal_cm_handlers, kal_unmake_handlers};
+					      kal_cm_handlers, kal_destroy_handlers};
 
 	if (call >= KAL_CALL_COUNT)
 		return NULL;

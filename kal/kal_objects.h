@@ -141,7 +141,7 @@ struct kal_client {
 /* kal_objects.c; under `calls` */
 /* Enter an object; its id, or 0: the table is full, or the client may have no more of that type. */
 uint32_t kal_object_add(struct kal_client *client, enum ri_object type, struct kal_object *object);
-/* The same as a status; on failure the caller unmakes it. */
+/* The same as a status; on failure the caller destroys the object. */
 static inline enum ri_status
 kal_object_enter(struct kal_client *client, enum ri_object type, struct kal_object *object)
 {
@@ -189,12 +189,12 @@ enum ri_status kal_mem_unmap(struct kal_rnic *rnic,
 			     const struct kal_mem_map_req *req) RI_MUST_CHECK;
 void kal_mem_unmap_all(struct kal_rnic *rnic);
 
-/* kal_unmake.c: unmake one object; RI_ERR_BUSY while it has children */
+/* kal_destroy.c: destroy one object; RI_ERR_BUSY while it has children */
 enum ri_status kal_object_destroy(struct kal_client *client,
 				  struct kal_object *object) RI_MUST_CHECK;
 /*
- * Its adapter goes and the provider would not destroy it: the client's side of it ends, with no event. The
- * struct stays, since upcalls may name it until the device is closed; then kal_object_bury frees it.
+ * Its adapter is closed and the provider refused to destroy it: remove it from the client's table, without an
+ * event. The struct stays, since upcalls may name it until the device is closed; then kal_object_bury frees it.
  */
 void kal_object_abandon(struct kal_client *client, struct kal_object *object);
 void kal_object_bury(struct kal_client *client, struct kal_object *object);
@@ -208,11 +208,11 @@ struct kal_handler {
 	size_t rep_size;
 	bool more; /* a variable part may follow the request */
 };
-/* kal_verbs.c, kal_verbs_qp.c, kal_verbs_mem.c, kal_verbs_cm.c, kal_unmake.c: entries by call number */
+/* kal_verbs.c, kal_verbs_qp.c, kal_verbs_mem.c, kal_verbs_cm.c, kal_destroy.c: entries by call number */
 extern const struct kal_handler kal_verbs_handlers[KAL_CALL_COUNT];
 extern const struct kal_handler kal_qp_handlers[KAL_CALL_COUNT];
 extern const struct kal_handler kal_mem_handlers[KAL_CALL_COUNT];
 extern const struct kal_handler kal_cm_handlers[KAL_CALL_COUNT];
-extern const struct kal_handler kal_unmake_handlers[KAL_CALL_COUNT];
+extern const struct kal_handler kal_destroy_handlers[KAL_CALL_COUNT];
 
 #endif /* KAL_OBJECTS_H */

@@ -142,7 +142,7 @@ client_open(struct ual_ia *ia, const char *name)
 }
 
 static void
-ia_unmake(struct ual_ia *ia)
+ia_release(struct ual_ia *ia)
 {
 	ual_keys_free(ia->keys);
 	pthread_mutex_destroy(&ia->drain);
@@ -169,7 +169,7 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 	pthread_mutex_init(&ia->drain, NULL);
 	ia->keys = ual_keys_new();
 	if (ia->keys == NULL) {
-		ia_unmake(ia);
+		ia_release(ia);
 		return IT_ERR_RESOURCES;
 	}
 	ual_beds_init(&ia->beds);
@@ -179,7 +179,7 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 	opened = client_open(ia, name);
 	if (opened != RI_SUCCESS) {
 		ual_beds_fini(ia);
-		ia_unmake(ia);
+		ia_release(ia);
 		return ual_status(UAL_CALL_IA_CREATE, opened);
 	}
 	*out = (it_ia_handle_t)ual_object_publish(&ia->object);
@@ -257,6 +257,6 @@ ual_ia_free(struct ual_ia *ia)
 	(void)!ual_ia_call_id(ia, KAL_RNIC_CLOSE, ia->rnic);
 	kal_client_close(ia->client);
 	ual_beds_fini(ia);
-	ia_unmake(ia);
+	ia_release(ia);
 	return IT_SUCCESS;
 }

@@ -34,7 +34,7 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 static void
 cm_listen_destroy(struct ri_listen *listen)
 {
-	fake_unmake(listen);
+	fake_free(listen);
 }
 
 static enum ri_status

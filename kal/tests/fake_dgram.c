@@ -36,7 +36,7 @@ static enum ri_status
 ah_destroy(struct ri_ah *ah)
 {
 	ah->pd->users--;
-	fake_unmake(ah);
+	fake_free(ah);
 	return RI_SUCCESS;
 }
 

@@ -52,7 +52,7 @@ struct ri_mr {
 
 /* An object that counts. */
 void *fake_make(size_t size);
-void fake_unmake(void *object);
+void fake_free(void *object);
 /* While fake_clinging: true, and the object is kept until its context ends (fake_late.c). */
 bool fake_clings(void *object, enum ri_object type, uint64_t ctx);
 /* The context ends: what was kept raises something once more, then it goes. */

@@ -84,7 +84,7 @@ fake_make(size_t size)
 }
 
 void
-fake_unmake(void *object)
+fake_free(void *object)
 {
 	atomic_fetch_sub(&objects, 1);
 	g_free(object);
@@ -119,7 +119,7 @@ static void
 device_close(struct ri_rnic *rnic)
 {
 	fake_talk_end();
-	fake_unmake(rnic);
+	fake_free(rnic);
 }
 
 static enum ri_status
@@ -164,7 +164,7 @@ static void
 context_destroy(struct ri_context *context)
 {
 	fake_let_go(context->rnic);
-	fake_unmake(context);
+	fake_free(context);
 }
 
 static enum ri_status
@@ -209,7 +209,7 @@ pd_destroy(struct ri_pd *pd)
 {
 	if (fake_clings(pd, RI_OBJECT_PD, 0) || pd->users > 0)
 		return RI_ERR_BUSY;
-	fake_unmake(pd);
+	fake_free(pd);
 	return RI_SUCCESS;
 }
 
@@ -235,7 +235,7 @@ cq_destroy(struct ri_cq *cq)
 {
 	if (fake_clings(cq, RI_OBJECT_CQ, cq->ctx))
 		return RI_ERR_BUSY;
-	fake_unmake(cq);
+	fake_free(cq);
 	return RI_SUCCESS;
 }
 
@@ -278,7 +278,7 @@ srq_destroy(struct ri_srq *srq)
 	if (fake_clings(srq, RI_OBJECT_SRQ, srq->attr.ctx))
 		return RI_ERR_BUSY;
 	srq->pd->users--;
-	fake_unmake(srq);
+	fake_free(srq);
 	return RI_SUCCESS;
 }
 
@@ -311,7 +311,7 @@ mr_dereg(struct ri_mr *mr)
 	if (fake_clings(mr, RI_OBJECT_MR, 0))
 		return RI_ERR_BUSY;
 	mr->pd->users--;
-	fake_unmake(mr);
+	fake_free(mr);
 	return RI_SUCCESS;
 }
 

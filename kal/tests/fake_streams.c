@@ -223,7 +223,7 @@ qp_destroy(struct ri_qp *qp)
 	close_stream(qp);
 	qp->rnic->host->task_stop(qp->rnic->host->self, &qp->task);
 	qp->pd->users--;
-	fake_unmake(qp);
+	fake_free(qp);
 	return RI_SUCCESS;
 }
 

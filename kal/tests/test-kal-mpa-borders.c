@@ -124,7 +124,7 @@ test_private_depths(void)
 	g_assert_cmpuint(negotiated.ord, ==, 32767);
 }
 
-/* A Read as the first message needs room for one, whatever was wished. */
+/* A Read as the first message needs room for one, whatever was offered. */
 static void
 test_read_needs_room(void)
 {

@@ -154,7 +154,7 @@ test_replies_of_vectors(void)
 
 /* One negotiation: what both ends hold in the end. */
 struct depths {
-	uint16_t i_ird, i_ord, i_max, r_ird, r_ord, r_max; /* wishes */
+	uint16_t i_ird, i_ord, i_max, r_ird, r_ord, r_max; /* offered */
 	uint16_t got_i_ird, got_i_ord, got_r_ird, got_r_ord;
 	enum kal_mpa_verdict verdict;
 };

@@ -2,16 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Objects go: by a call, or because their adapter does (kal_adapters.c). One with children stays, and
- * one that the provider still needs; on failure nothing has changed.
+ * Destruction of objects, by a call or because their adapter is closed (kal_adapters.c). An object with children
+ * cannot be destroyed, nor one that the provider still needs; on failure nothing has changed.
  */
 #include <stdlib.h>
 
 #include "kal_objects.h"
 
-/* It is gone, or given up: its parents have one child less, the account has its memory back. */
+/* The object is destroyed or abandoned: its parents lose a child, and its memory leaves the account. */
 static void
-part(struct kal_client *client, struct kal_object *object)
+parents_release(struct kal_client *client, struct kal_object *object)
 {
 	const struct kal_qp *qp = (const struct kal_qp *)object;
 
@@ -51,9 +51,9 @@ part(struct kal_client *client, struct kal_object *object)
 	}
 }
 
-/* No upcall names it any more: what it had at the client goes, and it is freed. */
+/* No upcall names the object any more: its connection and its queued events go, and the struct is freed. */
 static void
-release(struct kal_client *client, struct kal_object *object)
+object_free(struct kal_client *client, struct kal_object *object)
 {
 	if (object->type == RI_OBJECT_QP) {
 		kal_conn_free(((struct kal_qp *)object)->conn);
@@ -79,9 +79,9 @@ destroy_qp(struct kal_qp *qp)
 	return status;
 }
 
-/* The provider's side goes. */
+/* Destroy the provider's object. */
 static enum ri_status
-unmake(struct kal_object *object)
+provider_destroy(struct kal_object *object)
 {
 	struct kal_pd *pd;
 	struct kal_cq *cq;
@@ -124,13 +124,13 @@ unmake(struct kal_object *object)
 enum ri_status
 kal_object_destroy(struct kal_client *client, struct kal_object *object)
 {
-	enum ri_status status = object->children > 0 ? RI_ERR_BUSY : unmake(object);
+	enum ri_status status = object->children > 0 ? RI_ERR_BUSY : provider_destroy(object);
 
 	if (status != RI_SUCCESS)
 		return status;
-	part(client, object);
+	parents_release(client, object);
 	kal_object_remove(client, object);
-	release(client, object);
+	object_free(client, object);
 	return RI_SUCCESS;
 }
 
@@ -139,17 +139,17 @@ kal_object_abandon(struct kal_client *client, struct kal_object *object)
 {
 	if (object->type == RI_OBJECT_QP)
 		kal_conn_retire(((struct kal_qp *)object)->conn);
-	part(client, object);
+	parents_release(client, object);
 	kal_object_remove(client, object);
 }
 
 void
 kal_object_bury(struct kal_client *client, struct kal_object *object)
 {
-	release(client, object);
+	object_free(client, object);
 }
 
-/* The type of what each call unmakes. */
+/* The type of object that each call destroys. */
 static const uint8_t types[KAL_CALL_COUNT] = {
 	[KAL_PD_DESTROY] = RI_OBJECT_PD,   [KAL_CQ_DESTROY] = RI_OBJECT_CQ,
 	[KAL_SRQ_DESTROY] = RI_OBJECT_SRQ, [KAL_QP_DESTROY] = RI_OBJECT_QP,
@@ -158,7 +158,7 @@ static const uint8_t types[KAL_CALL_COUNT] = {
 };
 
 static enum ri_status
-destroy(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+handle_destroy(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
 	struct kal_object *object = kal_object_get(client, ((const struct kal_id_req *)req)->id,
 						   (enum ri_object)types[msg->call]);
@@ -169,9 +169,9 @@ destroy(struct kal_client *client, const void *req, void *rep, struct kal_msg *m
 
 #define DESTROY                                              \
 	{                                                    \
-		destroy, sizeof(struct kal_id_req), 0, false \
+		handle_destroy, sizeof(struct kal_id_req), 0, false \
 	}
-const struct kal_handler kal_unmake_handlers[KAL_CALL_COUNT] = {
+const struct kal_handler kal_destroy_handlers[KAL_CALL_COUNT] = {
 	[KAL_PD_DESTROY] = DESTROY, [KAL_CQ_DESTROY] = DESTROY,     [KAL_SRQ_DESTROY] = DESTROY,
 	[KAL_QP_DESTROY] = DESTROY, [KAL_MR_DEREG] = DESTROY,       [KAL_MW_FREE] = DESTROY,
 	[KAL_AH_DESTROY] = DESTROY, [KAL_LISTEN_DESTROY] = DESTROY,
