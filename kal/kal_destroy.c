@@ -167,8 +167,8 @@ handle_destroy(struct kal_client *client, const void *req, void *rep, struct kal
 	return object != NULL ? kal_object_destroy(client, object) : RI_ERR_INVALID_HANDLE;
 }
 
-#define DESTROY                                              \
-	{                                                    \
+#define DESTROY                                                     \
+	{                                                           \
 		handle_destroy, sizeof(struct kal_id_req), 0, false \
 	}
 const struct kal_handler kal_destroy_handlers[KAL_CALL_COUNT] = {

@@ -445,7 +445,7 @@ ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata)
 
 /* Who moves how; COUNT: nobody. */
 static enum ual_ep_event
-happening(uint32_t kind)
+ep_event_of(uint32_t kind)
 {
 	switch ((enum kal_cm_kind)kind) {
 	case KAL_CM_REPLY:
@@ -500,14 +500,14 @@ take_news(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event_
 static void
 deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm)
 {
-	enum ual_ep_news news = UAL_EPN_NONE;
+	enum ual_ep_notice news = UAL_EPN_NONE;
 	it_event_t event;
 
 	memset(&event, 0, sizeof(event));
 	pthread_mutex_lock(&ep->lock);
 	(void)ual_ep_step(&ep->state, what, &news);
 	if (news != UAL_EPN_NONE) {
-		event.conn.event_number = ual_ep_news_number(news);
+		event.conn.event_number = ual_ep_notice_number(news);
 		if (cm != NULL)
 			learn_path(ep, cm);
 		if (cm != NULL)
@@ -555,7 +555,7 @@ void
 ual_cm_event(struct ual_ia *ia, const struct kal_event *ev)
 {
 	const struct kal_cm_event *cm = &ev->u.cm;
-	enum ual_ep_event what = happening(cm->kind);
+	enum ual_ep_event what = ep_event_of(cm->kind);
 	struct ual_ep *ep;
 
 	if (cm->kind == KAL_CM_REQUEST || cm->kind == KAL_CM_SERVICE_REQUEST)

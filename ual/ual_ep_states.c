@@ -5,19 +5,19 @@
  * The state machine of endpoints, [IT 4.1] (calls), [IT 4.2] (events of the transport) and [IT 5] (datagrams) as one table.
  *
  * A cell without a next state is a refusal: IT_ERR_INVALID_EP_STATE unless the cell names another
- * status. Happenings are never refused, since nobody could be told: what comes too late leaves the
- * state as it is and owes nothing. Three rulings shape the table:
+ * status. Events of the transport are never refused, since no caller could get the refusal: an event that comes
+ * too late leaves the state as it is and owes no event. Three rulings shape the table:
  *
  * - R-01: one answer per attempt and one end per connection. So an attempt or connection that the
- *   application ends goes to ENDING and stays there until the transport has told of the end, in
- *   whatever words; that owes a DISCONNECT. An endpoint in ENDING cannot be reset, so an end can never
- *   be taken for that of the next attempt.
+ *   application ends goes to ENDING and stays there until the transport reports the end, by whatever event;
+ *   that owes a DISCONNECT. An endpoint in ENDING cannot be reset, so a late end can never be taken for the end of
+ *   the next attempt.
  * - R-02: ENDING shows as NONOPERATIONAL.
  * - R-06: an orderly end is DISCONNECT whatever was queued; that is decided below us, by what is
  *   reported as DISCONNECTED and what as BROKEN.
  *
- * The state is one atomic word because the fast path reads it. It changes by compare-and-swap, so
- * every move is one cell of the table whoever else moves at the same time.
+ * The state is one atomic word because the fast path reads it. It changes by compare-and-swap, so each move is one
+ * cell of the table, also if several threads move the endpoint at once.
  */
 
 #include "ual_ep_states.h"
@@ -29,7 +29,7 @@
 
 struct move {
 	uint8_t next;    /* enum ual_ep_state; NONE: refused */
-	uint8_t news;    /* enum ual_ep_news */
+	uint8_t notice;  /* enum ual_ep_notice */
 	uint8_t refusal; /* it_status_t, 0 for the usual one */
 };
 
@@ -171,7 +171,7 @@ answer(const struct move *move)
 }
 
 it_status_t
-ual_ep_step(atomic_uint *state, enum ual_ep_event event, enum ual_ep_news *news)
+ual_ep_step(atomic_uint *state, enum ual_ep_event event, enum ual_ep_notice *notice)
 {
 	unsigned int now = atomic_load(state);
 	const struct move *move;
@@ -183,8 +183,8 @@ ual_ep_step(atomic_uint *state, enum ual_ep_event event, enum ual_ep_news *news)
 	} while (!atomic_compare_exchange_weak(state, &now, move->next));
 	ual_trace(state, ual_ep_event_name(event),
 		  ual_ep_state_name((enum ual_ep_state)move->next));
-	if (news != NULL)
-		*news = (enum ual_ep_news)move->news;
+	if (notice != NULL)
+		*notice = (enum ual_ep_notice)move->notice;
 	return IT_SUCCESS;
 }
 
@@ -220,7 +220,7 @@ ual_ep_state_ud(enum ual_ep_state state)
 }
 
 it_event_type_t
-ual_ep_news_number(enum ual_ep_news news)
+ual_ep_notice_number(enum ual_ep_notice notice)
 {
 	static const it_event_type_t numbers[UAL_EPN_COUNT] = {
 		[UAL_EPN_NONE] = IT_CM_MSG_EVENT_STREAM,
@@ -232,7 +232,7 @@ ual_ep_news_number(enum ual_ep_news news)
 		[UAL_EPN_BROKEN] = IT_CM_MSG_CONN_BROKEN_EVENT,
 	};
 
-	return news < UAL_EPN_COUNT ? numbers[news] : IT_CM_MSG_EVENT_STREAM;
+	return notice < UAL_EPN_COUNT ? numbers[notice] : IT_CM_MSG_EVENT_STREAM;
 }
 
 const char *

@@ -4,9 +4,9 @@
 /*
  * The states of an endpoint [IT 4] and [IT 5]: one table, one function that writes.
  *
- * The application sees the seven states of it_ep_state_rc_t. ENDING is the part of NONOPERATIONAL in
- * which the application has asked for the end and the event that tells of it is still to come. The last two
- * are those of endpoints for datagrams, which are of a kind for life and have no others.
+ * The application sees the seven states of it_ep_state_rc_t. ENDING is the part of NONOPERATIONAL in which the
+ * application has ended the connection and the event of the end is still to come. The last two states are those of
+ * endpoints for datagrams. An endpoint never changes between the two kinds.
  */
 #ifndef UAL_EP_STATES_H
 #define UAL_EP_STATES_H
@@ -32,7 +32,7 @@ enum ual_ep_state {
 	UAL_EPS_COUNT
 };
 
-/* What moves an endpoint: calls of the application first, then what the transport tells. */
+/* What moves an endpoint: first the calls of the application, then the events of the transport. */
 enum ual_ep_event {
 	UAL_EPE_CREATE = 0,
 	UAL_EPE_CREATE_UD,
@@ -54,8 +54,8 @@ enum ual_ep_event {
 	UAL_EPE_COUNT
 };
 
-/* The event that a move owes to the application, on the connect SEVD. */
-enum ual_ep_news {
+/* Which event of the connect SEVD a move owes to the application. */
+enum ual_ep_notice {
 	UAL_EPN_NONE = 0,
 	UAL_EPN_ARRIVAL,
 	UAL_EPN_ESTABLISHED,
@@ -67,26 +67,26 @@ enum ual_ep_news {
 };
 
 /*
- * Make the move. *news says which event it owes (NULL: not wanted). Answers IT_SUCCESS,
- * IT_ERR_INVALID_EP_STATE, or IT_ERR_CANNOT_RESET; if it is not success nothing has changed. Any thread.
+ * Make the move; *notice: the event that it owes (may be NULL). Returns IT_SUCCESS, IT_ERR_INVALID_EP_STATE or
+ * IT_ERR_CANNOT_RESET; if not IT_SUCCESS, nothing has changed. Any thread.
  */
-it_status_t ual_ep_step(atomic_uint *state, enum ual_ep_event event, enum ual_ep_news *news);
+it_status_t ual_ep_step(atomic_uint *state, enum ual_ep_event event, enum ual_ep_notice *notice);
 
-/* What step would answer now. */
+/* What ual_ep_step would return now. */
 it_status_t ual_ep_may(const atomic_uint *state, enum ual_ep_event event);
 
-/* The state as the application knows it. */
+/* The state that the application sees. */
 it_ep_state_rc_t ual_ep_state_rc(enum ual_ep_state state);
 
 /* The same for an endpoint for datagrams; the numbers are the standard's. */
 it_ep_state_ud_t ual_ep_state_ud(enum ual_ep_state state);
 
-/* The number of the event that carries the news. */
-it_event_type_t ual_ep_news_number(enum ual_ep_news news);
+/* The event number of IT-API for it. */
+it_event_type_t ual_ep_notice_number(enum ual_ep_notice notice);
 
 /* Name of a state, for logs and drawings; never NULL. */
 const char *ual_ep_state_name(enum ual_ep_state state);
-/* Name of what moves; never NULL. */
+/* Name of an event that moves an endpoint; never NULL. */
 const char *ual_ep_event_name(enum ual_ep_event event);
 
 #endif /* UAL_EP_STATES_H */

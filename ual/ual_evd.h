@@ -81,9 +81,9 @@ struct ual_evd {
 	it_evd_flags_t flags;
 	bool enabled;
 	bool overflowed;
-	bool dying;                /* waiters leave with IT_ERR_ABORT */
-	struct ual_sleeper *first; /* waiting threads, longest first */
-	struct ual_sleeper *last;
+	bool dying;               /* waiters leave with IT_ERR_ABORT */
+	struct ual_waiter *first; /* waiting threads, longest first */
+	struct ual_waiter *last;
 	unsigned in_line;    /* threads in the list */
 	unsigned detachers;  /* threads that wait for a callback to be over */
 	atomic_uint waiters; /* calls of wait, first to last access; counted up under lock */

@@ -155,7 +155,7 @@ show_on_fd(int fd, bool readable)
 static void
 evaluate_once(struct ual_evd *evd)
 {
-	struct ual_sleeper *head = NULL;
+	struct ual_waiter *head = NULL;
 	bool wanted, notified, level, edge, member, callback, dead;
 
 	pthread_mutex_lock(&evd->lock);
@@ -221,7 +221,7 @@ ual_evd_evaluate_fully(struct ual_evd *evd)
 void
 ual_evd_wake_waiters(struct ual_evd *evd)
 {
-	for (struct ual_sleeper *s = evd->first; s != NULL; s = s->evd_next)
+	for (struct ual_waiter *s = evd->first; s != NULL; s = s->evd_next)
 		ual_sleep_wake(evd->object.ia, s);
 }
 
@@ -285,7 +285,7 @@ refusal(const struct ual_evd *evd)
 }
 
 static it_status_t
-line_join(struct ual_evd *evd, struct ual_sleeper *sleeper)
+line_join(struct ual_evd *evd, struct ual_waiter *waiter)
 {
 	it_status_t status;
 
@@ -295,13 +295,13 @@ line_join(struct ual_evd *evd, struct ual_sleeper *sleeper)
 		status = IT_ERR_WAITER_LIMIT;
 	if (status == IT_SUCCESS) {
 		evd->in_line++;
-		sleeper->evd_next = NULL;
-		sleeper->evd_prev = evd->last;
+		waiter->evd_next = NULL;
+		waiter->evd_prev = evd->last;
 		if (evd->last != NULL)
-			evd->last->evd_next = sleeper;
+			evd->last->evd_next = waiter;
 		else
-			evd->first = sleeper;
-		evd->last = sleeper;
+			evd->first = waiter;
+		evd->last = waiter;
 		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
 	}
 	pthread_mutex_unlock(&evd->lock);
@@ -309,19 +309,19 @@ line_join(struct ual_evd *evd, struct ual_sleeper *sleeper)
 }
 
 static void
-line_leave(struct ual_evd *evd, struct ual_sleeper *sleeper)
+line_leave(struct ual_evd *evd, struct ual_waiter *waiter)
 {
 	bool watched;
 
 	pthread_mutex_lock(&evd->lock);
-	if (sleeper->evd_prev != NULL)
-		sleeper->evd_prev->evd_next = sleeper->evd_next;
+	if (waiter->evd_prev != NULL)
+		waiter->evd_prev->evd_next = waiter->evd_next;
 	else
-		evd->first = sleeper->evd_next;
-	if (sleeper->evd_next != NULL)
-		sleeper->evd_next->evd_prev = sleeper->evd_prev;
+		evd->first = waiter->evd_next;
+	if (waiter->evd_next != NULL)
+		waiter->evd_next->evd_prev = waiter->evd_prev;
 	else
-		evd->last = sleeper->evd_prev;
+		evd->last = waiter->evd_prev;
 	evd->in_line--;
 	ual_evd_watch(evd);
 	watched = (atomic_load(&evd->attention) & UAL_EVD_WATCHED) != 0;
@@ -332,13 +332,13 @@ line_leave(struct ual_evd *evd, struct ual_sleeper *sleeper)
 
 /* Whether a waiter may stay, and whether it is its turn. */
 static it_status_t
-line_look(struct ual_evd *evd, const struct ual_sleeper *sleeper, bool *turn)
+line_look(struct ual_evd *evd, const struct ual_waiter *waiter, bool *turn)
 {
 	it_status_t status;
 
 	pthread_mutex_lock(&evd->lock);
 	status = refusal(evd);
-	*turn = evd->first == sleeper;
+	*turn = evd->first == waiter;
 	pthread_mutex_unlock(&evd->lock);
 	return status;
 }
@@ -357,7 +357,7 @@ sleep_status(const struct ual_ia *ia, enum ri_status slept)
 }
 
 static it_status_t
-wait_in_line(struct ual_evd *evd, struct ual_sleeper *sleeper, uint64_t deadline, it_event_t *event)
+wait_in_line(struct ual_evd *evd, struct ual_waiter *waiter, uint64_t deadline, it_event_t *event)
 {
 	struct ual_ia *ia = evd->object.ia;
 	it_status_t status;
@@ -366,8 +366,8 @@ wait_in_line(struct ual_evd *evd, struct ual_sleeper *sleeper, uint64_t deadline
 
 	for (;;) {
 		ual_evd_evaluate(evd);
-		slept = ual_sleep(ia, sleeper, deadline);
-		status = line_look(evd, sleeper, &turn);
+		slept = ual_sleep(ia, waiter, deadline);
+		status = line_look(evd, waiter, &turn);
 		if (status != IT_SUCCESS)
 			return status;
 		if (turn && take_notified(evd, event))
@@ -382,18 +382,18 @@ static it_status_t
 sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 {
 	struct ual_ia *ia = evd->object.ia;
-	struct ual_sleeper *sleeper =
+	struct ual_waiter *waiter =
 		ual_sleep_enter(ia, evd->cq != NULL || ual_evd_is_aggregate(evd));
 	it_status_t status;
 
-	if (sleeper == NULL)
+	if (waiter == NULL)
 		return atomic_load(&ia->closing) ? IT_ERR_ABORT : IT_ERR_RESOURCES;
-	status = line_join(evd, sleeper);
+	status = line_join(evd, waiter);
 	if (status == IT_SUCCESS) {
-		status = wait_in_line(evd, sleeper, deadline, event);
-		line_leave(evd, sleeper);
+		status = wait_in_line(evd, waiter, deadline, event);
+		line_leave(evd, waiter);
 	}
-	ual_sleep_leave(ia, sleeper);
+	ual_sleep_leave(ia, waiter);
 	return status;
 }
 

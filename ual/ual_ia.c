@@ -172,13 +172,13 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 		ia_release(ia);
 		return IT_ERR_RESOURCES;
 	}
-	ual_beds_init(&ia->beds);
+	ual_waiters_init(&ia->waiters);
 	ual_trace_from_environment();
 	ia->major_version = major;
 	ia->minor_version = minor;
 	opened = client_open(ia, name);
 	if (opened != RI_SUCCESS) {
-		ual_beds_fini(ia);
+		ual_waiters_fini(ia);
 		ia_release(ia);
 		return ual_status(UAL_CALL_IA_CREATE, opened);
 	}
@@ -256,7 +256,7 @@ ual_ia_free(struct ual_ia *ia)
 	ia->user->rnic_close(ia->urnic);
 	(void)!ual_ia_call_id(ia, KAL_RNIC_CLOSE, ia->rnic);
 	kal_client_close(ia->client);
-	ual_beds_fini(ia);
+	ual_waiters_fini(ia);
 	ia_release(ia);
 	return IT_SUCCESS;
 }

@@ -37,13 +37,13 @@
 struct ual_evd;
 struct ual_keys;
 struct ual_lmr;
-struct ual_sleeper;
+struct ual_waiter;
 
 /* Who sleeps for the IA's engine; ual_sleep.c. */
-struct ual_beds {
-	pthread_mutex_t lock;       /* an event lock, after all others */
-	struct ual_sleeper *asleep; /* candidates for the lead */
-	struct ual_sleeper *unused; /* kept until the IA ends */
+struct ual_waiters {
+	pthread_mutex_t lock;      /* an event lock, after all others */
+	struct ual_waiter *asleep; /* latest first */
+	struct ual_waiter *unused; /* kept until the IA ends */
 };
 
 struct ual_ia {
@@ -77,7 +77,7 @@ struct ual_ia {
 	pthread_mutex_t drain; /* held while news is dispatched */
 	atomic_uint kicks;     /* how often the kAL said that there is news */
 
-	struct ual_beds beds;
+	struct ual_waiters waiters;
 	struct ual_keys *keys; /* of its LMRs and RMRs */
 };
 

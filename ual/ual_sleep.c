@@ -2,23 +2,22 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Sleep, and the lead of the engine.
+ * How a waiter sleeps: leader and followers.
  *
- * A message that arrives should cost one wake. So the thread that waits for it sleeps on the
- * engine's descriptor itself (it leads), runs the engine when it wakes, and finds its event there.
- * Only one thread can lead; the others sleep on their parkers, and are woken by the engine's upcall
- * that the leader's progress makes. Whoever stops leading hands the lead to the one who has slept
- * longest, so that the engine is never left without a thread while somebody sleeps.
+ * A message that arrives should cost one wake. So one waiter, the leader, sleeps on the engine's own descriptor,
+ * runs the engine when it wakes, and finds its event there. The others are followers: they sleep on their parkers
+ * and are woken by the upcalls that the leader's progress call makes. A leader that stops wakes the follower that
+ * has slept longest, which becomes leader. So the engine has a thread as long as any waiter sleeps.
  *
- * A sleeper enters ual_beds::asleep before it asks for the lead, and the leader gives the lead back
- * before it looks into that list: so either the newcomer gets the lead or the leader sees it. A wake
- * that turns out to be for the lead only makes the loop in ual_sleep go round once more.
+ * A waiter enters ual_waiters::asleep before it tries to become leader (lead_enter), and a leader calls lead_leave
+ * before it searches that list. So either the new waiter becomes leader, or the old leader finds it in the list. A
+ * waiter that is woken only to become leader runs the loop in ual_sleep once more.
  *
- * Sleepers are never given back to the C library while the IA lives: a thread that decided to wake
- * one may be late, and then wakes whoever uses it next, who looks, finds nothing, and sleeps on.
+ * The memory of waiters is not freed while the IA lives: a thread that decided to wake a waiter may be late, and
+ * then wakes the next thread that uses the same struct. That thread finds nothing to do and sleeps again.
  *
- * Threads: everything but init and fini, at once. ual_beds::lock is an event lock; engine, park and
- * wake are called without it (wake_all excepted, which is rare and does not sleep).
+ * Threads: all functions but init and fini may run on several threads at once. ual_waiters::lock is an event lock;
+ * engine, park and wake are called without it (except in ual_sleep_wake_all, which is rare and does not sleep).
  */
 #include "ual_sleep.h"
 
@@ -27,148 +26,148 @@
 #define PROGRESS_BUDGET 64 /* messages per round of the engine */
 
 void
-ual_beds_init(struct ual_beds *beds)
+ual_waiters_init(struct ual_waiters *waiters)
 {
-	pthread_mutex_init(&beds->lock, NULL);
+	pthread_mutex_init(&waiters->lock, NULL);
 }
 
 void
-ual_beds_fini(struct ual_ia *ia)
+ual_waiters_fini(struct ual_ia *ia)
 {
-	struct ual_sleeper *sleeper = ia->beds.unused, *next;
+	struct ual_waiter *waiter = ia->waiters.unused, *next;
 
-	for (; sleeper != NULL; sleeper = next) {
-		next = sleeper->next;
-		ia->host->parker_close(ia->host->self, &sleeper->parker);
-		free(sleeper);
+	for (; waiter != NULL; waiter = next) {
+		next = waiter->next;
+		ia->host->parker_close(ia->host->self, &waiter->parker);
+		free(waiter);
 	}
-	pthread_mutex_destroy(&ia->beds.lock);
+	pthread_mutex_destroy(&ia->waiters.lock);
 }
 
-struct ual_sleeper *
+struct ual_waiter *
 ual_sleep_enter(struct ual_ia *ia, bool may_lead)
 {
-	struct ual_beds *beds = &ia->beds;
-	struct ual_sleeper *sleeper = NULL;
+	struct ual_waiters *waiters = &ia->waiters;
+	struct ual_waiter *waiter = NULL;
 
-	pthread_mutex_lock(&beds->lock);
+	pthread_mutex_lock(&waiters->lock);
 	if (!atomic_load(&ia->closing)) {
-		sleeper = beds->unused;
-		if (sleeper != NULL)
-			beds->unused = sleeper->next;
+		waiter = waiters->unused;
+		if (waiter != NULL)
+			waiters->unused = waiter->next;
 		else
-			sleeper = (struct ual_sleeper *)calloc(1, sizeof(*sleeper));
+			waiter = (struct ual_waiter *)calloc(1, sizeof(*waiter));
 	}
-	pthread_mutex_unlock(&beds->lock);
-	if (sleeper == NULL)
+	pthread_mutex_unlock(&waiters->lock);
+	if (waiter == NULL)
 		return NULL;
-	atomic_store(&sleeper->woken, false);
-	sleeper->may_lead = may_lead && ia->fast->lead_enter != NULL;
-	return sleeper;
+	atomic_store(&waiter->woken, false);
+	waiter->may_lead = may_lead && ia->fast->lead_enter != NULL;
+	return waiter;
 }
 
 void
-ual_sleep_leave(struct ual_ia *ia, struct ual_sleeper *sleeper)
+ual_sleep_leave(struct ual_ia *ia, struct ual_waiter *waiter)
 {
-	struct ual_beds *beds = &ia->beds;
+	struct ual_waiters *waiters = &ia->waiters;
 
-	pthread_mutex_lock(&beds->lock);
-	sleeper->next = beds->unused;
-	beds->unused = sleeper;
-	pthread_mutex_unlock(&beds->lock);
+	pthread_mutex_lock(&waiters->lock);
+	waiter->next = waiters->unused;
+	waiters->unused = waiter;
+	pthread_mutex_unlock(&waiters->lock);
 }
 
 static void
-asleep_enter(struct ual_beds *beds, struct ual_sleeper *sleeper)
+asleep_enter(struct ual_waiters *waiters, struct ual_waiter *waiter)
 {
-	pthread_mutex_lock(&beds->lock);
-	sleeper->prev = NULL;
-	sleeper->next = beds->asleep;
-	if (beds->asleep != NULL)
-		beds->asleep->prev = sleeper;
-	beds->asleep = sleeper;
-	pthread_mutex_unlock(&beds->lock);
+	pthread_mutex_lock(&waiters->lock);
+	waiter->prev = NULL;
+	waiter->next = waiters->asleep;
+	if (waiters->asleep != NULL)
+		waiters->asleep->prev = waiter;
+	waiters->asleep = waiter;
+	pthread_mutex_unlock(&waiters->lock);
 }
 
 static void
-asleep_leave(struct ual_beds *beds, struct ual_sleeper *sleeper)
+asleep_leave(struct ual_waiters *waiters, struct ual_waiter *waiter)
 {
-	pthread_mutex_lock(&beds->lock);
-	if (sleeper->prev != NULL)
-		sleeper->prev->next = sleeper->next;
+	pthread_mutex_lock(&waiters->lock);
+	if (waiter->prev != NULL)
+		waiter->prev->next = waiter->next;
 	else
-		beds->asleep = sleeper->next;
-	if (sleeper->next != NULL)
-		sleeper->next->prev = sleeper->prev;
-	pthread_mutex_unlock(&beds->lock);
+		waiters->asleep = waiter->next;
+	if (waiter->next != NULL)
+		waiter->next->prev = waiter->prev;
+	pthread_mutex_unlock(&waiters->lock);
 }
 
-/* Wake the one who may lead and has slept longest, so that it takes the lead. */
+/* Wake the follower that may lead and has slept longest, so that it becomes leader. */
 static void
-hand_lead_on(struct ual_ia *ia)
+wake_next_leader(struct ual_ia *ia)
 {
-	struct ual_sleeper *heir = NULL;
+	struct ual_waiter *next = NULL;
 
-	pthread_mutex_lock(&ia->beds.lock);
-	for (struct ual_sleeper *s = ia->beds.asleep; s != NULL; s = s->next)
+	pthread_mutex_lock(&ia->waiters.lock);
+	for (struct ual_waiter *s = ia->waiters.asleep; s != NULL; s = s->next)
 		if (s->may_lead && !atomic_load(&s->woken))
-			heir = s;
-	pthread_mutex_unlock(&ia->beds.lock);
-	if (heir != NULL)
-		ia->host->wake(ia->host->self, &heir->parker);
+			next = s;
+	pthread_mutex_unlock(&ia->waiters.lock);
+	if (next != NULL)
+		ia->host->wake(ia->host->self, &next->parker);
 }
 
-/* True if sleeping makes no sense: woken, or nothing will ever come. */
+/* True if the waiter must not sleep (again): it was woken, or no event will come any more. */
 static bool
-roused(struct ual_ia *ia, struct ual_sleeper *sleeper)
+must_wake(struct ual_ia *ia, struct ual_waiter *waiter)
 {
-	return atomic_load(&sleeper->woken) || atomic_load(&ia->closing) || atomic_load(&ia->dead);
+	return atomic_load(&waiter->woken) || atomic_load(&ia->closing) || atomic_load(&ia->dead);
 }
 
-/* Sleep on the engine's descriptor and run the engine until roused. */
+/* Sleep on the engine's descriptor and run the engine, until the waiter must wake. */
 static enum ri_status
-lead(struct ual_ia *ia, struct ual_sleeper *sleeper, int fd, uint64_t deadline)
+run_as_leader(struct ual_ia *ia, struct ual_waiter *waiter, int fd, uint64_t deadline)
 {
 	enum ri_status status = RI_SUCCESS;
 
-	while (!roused(ia, sleeper) && status == RI_SUCCESS) {
-		status = ia->host->park(ia->host->self, &sleeper->parker, &fd, fd >= 0 ? 1 : 0,
+	while (!must_wake(ia, waiter) && status == RI_SUCCESS) {
+		status = ia->host->park(ia->host->self, &waiter->parker, &fd, fd >= 0 ? 1 : 0,
 					deadline);
 		(void)ia->fast->progress(ia->urnic, PROGRESS_BUDGET);
 	}
 	return status;
 }
 
-/* One round: with the lead if it is free, without it if not. */
+/* One round: as leader if there is none, else as follower. */
 static enum ri_status
-sleep_once(struct ual_ia *ia, struct ual_sleeper *sleeper, uint64_t deadline)
+sleep_once(struct ual_ia *ia, struct ual_waiter *waiter, uint64_t deadline)
 {
 	enum ri_status status;
 	int fd = -1;
 
-	if (!sleeper->may_lead || !ia->fast->lead_enter(ia->urnic, &fd))
-		return ia->host->park(ia->host->self, &sleeper->parker, NULL, 0, deadline);
-	sleeper->led = true;
-	status = lead(ia, sleeper, fd, deadline);
+	if (!waiter->may_lead || !ia->fast->lead_enter(ia->urnic, &fd))
+		return ia->host->park(ia->host->self, &waiter->parker, NULL, 0, deadline);
+	waiter->was_leader = true;
+	status = run_as_leader(ia, waiter, fd, deadline);
 	ia->fast->lead_leave(ia->urnic);
 	return status;
 }
 
 enum ri_status
-ual_sleep(struct ual_ia *ia, struct ual_sleeper *sleeper, uint64_t deadline)
+ual_sleep(struct ual_ia *ia, struct ual_waiter *waiter, uint64_t deadline)
 {
 	enum ri_status status = RI_SUCCESS;
 	bool woken;
 
-	sleeper->led = false;
-	asleep_enter(&ia->beds, sleeper);
-	while (!roused(ia, sleeper) && status == RI_SUCCESS)
-		status = sleep_once(ia, sleeper, deadline);
-	asleep_leave(&ia->beds, sleeper);
-	woken = atomic_exchange(&sleeper->woken, false);
-	/* Not woken: perhaps it was made the heir and went away instead. */
-	if (sleeper->led || (sleeper->may_lead && !woken))
-		hand_lead_on(ia);
+	waiter->was_leader = false;
+	asleep_enter(&ia->waiters, waiter);
+	while (!must_wake(ia, waiter) && status == RI_SUCCESS)
+		status = sleep_once(ia, waiter, deadline);
+	asleep_leave(&ia->waiters, waiter);
+	woken = atomic_exchange(&waiter->woken, false);
+	/* Not woken: perhaps it was to become leader and its time was up first. Then another must. */
+	if (waiter->was_leader || (waiter->may_lead && !woken))
+		wake_next_leader(ia);
 	if (woken)
 		return RI_SUCCESS;
 	if (atomic_load(&ia->closing) || atomic_load(&ia->dead))
@@ -177,17 +176,17 @@ ual_sleep(struct ual_ia *ia, struct ual_sleeper *sleeper, uint64_t deadline)
 }
 
 void
-ual_sleep_wake(struct ual_ia *ia, struct ual_sleeper *sleeper)
+ual_sleep_wake(struct ual_ia *ia, struct ual_waiter *waiter)
 {
-	atomic_store(&sleeper->woken, true);
-	ia->host->wake(ia->host->self, &sleeper->parker);
+	atomic_store(&waiter->woken, true);
+	ia->host->wake(ia->host->self, &waiter->parker);
 }
 
 void
 ual_sleep_wake_all(struct ual_ia *ia)
 {
-	pthread_mutex_lock(&ia->beds.lock);
-	for (struct ual_sleeper *s = ia->beds.asleep; s != NULL; s = s->next)
+	pthread_mutex_lock(&ia->waiters.lock);
+	for (struct ual_waiter *s = ia->waiters.asleep; s != NULL; s = s->next)
 		ia->host->wake(ia->host->self, &s->parker);
-	pthread_mutex_unlock(&ia->beds.lock);
+	pthread_mutex_unlock(&ia->waiters.lock);
 }

@@ -2,44 +2,44 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Threads that sleep for an IA. One of them may lead: it sleeps on the descriptor of the provider's
- * engine and runs the engine when something arrives; the others sleep on words of their own.
+ * Waiters: threads that sleep until an event of an IA arrives. One of them is the leader: it sleeps on the
+ * descriptor of the provider's engine and runs the engine when something arrives. The others sleep on parkers.
  */
 #ifndef UAL_SLEEP_H
 #define UAL_SLEEP_H
 
 #include "ual_ia.h"
 
-/* One sleeping thread. Belongs to the thread between enter and leave; kept for reuse until the IA ends. */
-struct ual_sleeper {
+/* One waiter. Belongs to its thread between enter and leave; kept for reuse until the IA ends. */
+struct ual_waiter {
 	struct ri_parker parker;
 	atomic_bool woken;
 	bool may_lead;
-	bool led;                 /* in this sleep */
-	struct ual_sleeper *next; /* ual_beds::asleep or ::unused */
-	struct ual_sleeper *prev;
-	struct ual_sleeper *evd_next; /* queue of an EVD's waiters, under ual_evd::lock */
-	struct ual_sleeper *evd_prev;
+	bool was_leader;         /* for some time in this sleep */
+	struct ual_waiter *next; /* ual_waiters::asleep or ::unused */
+	struct ual_waiter *prev;
+	struct ual_waiter *evd_next; /* queue of an EVD's waiters, under ual_evd::lock */
+	struct ual_waiter *evd_prev;
 };
 
-/* Make and unmake the place where an IA's sleepers are kept. */
-void ual_beds_init(struct ual_beds *beds);
-void ual_beds_fini(struct ual_ia *ia);
+/* The place where an IA keeps its waiters. */
+void ual_waiters_init(struct ual_waiters *waiters);
+void ual_waiters_fini(struct ual_ia *ia);
 
-/* Become a sleeper of this IA; NULL: no memory, or the IA is being freed. */
-struct ual_sleeper *ual_sleep_enter(struct ual_ia *ia, bool may_lead);
+/* Become a waiter of this IA; NULL: no memory, or the IA is being freed. */
+struct ual_waiter *ual_sleep_enter(struct ual_ia *ia, bool may_lead);
 /* Stop being one. */
-void ual_sleep_leave(struct ual_ia *ia, struct ual_sleeper *sleeper);
+void ual_sleep_leave(struct ual_ia *ia, struct ual_waiter *waiter);
 /*
- * Sleep until woken by ual_sleep_wake (which is consumed) or until the deadline. Leads the engine if
- * it may and nobody else does. RI_SUCCESS, RI_ERR_TIMEOUT, RI_ERR_INTERRUPTED; RI_ERR_FATAL: the IA
- * failed or is being freed. With no event lock held.
+ * Sleep until woken by ual_sleep_wake (which is consumed) or until the deadline. The thread becomes
+ * leader if it may and there is none. RI_SUCCESS, RI_ERR_TIMEOUT, RI_ERR_INTERRUPTED; RI_ERR_FATAL: the IA
+ * failed or is being freed. The caller holds no event lock.
  */
-enum ri_status ual_sleep(struct ual_ia *ia, struct ual_sleeper *sleeper,
+enum ri_status ual_sleep(struct ual_ia *ia, struct ual_waiter *waiter,
 			 uint64_t deadline) RI_MUST_CHECK;
-/* Wake it. A sleeper may have left meanwhile: then this is a false alarm for the next to use it. */
-void ual_sleep_wake(struct ual_ia *ia, struct ual_sleeper *sleeper);
-/* Wake all, because ual_ia::dead or ual_ia::closing was set. */
+/* Wake it. The waiter may have left meanwhile: then the next thread that uses the struct wakes for nothing. */
+void ual_sleep_wake(struct ual_ia *ia, struct ual_waiter *waiter);
+/* Wake all waiters, because ual_ia::dead or ual_ia::closing was set. */
 void ual_sleep_wake_all(struct ual_ia *ia);
 
 #endif /* UAL_SLEEP_H */

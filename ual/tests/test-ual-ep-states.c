@@ -14,7 +14,7 @@
 static const char letters[] = "-U12PWCENOF";
 
 /*
- * One row per state, one cell per enum ual_ep_event: the letter of the next state and of the news
+ * One row per state, one cell per enum ual_ep_event: the letter of the next state and of the notice
  * (. none, a arrival, e established, p peer reject, n non-peer reject, d disconnect, b broken);
  * "xx" is IT_ERR_INVALID_EP_STATE, "xr" IT_ERR_CANNOT_RESET, "xt" IT_ERR_INVALID_EP_TYPE.
  *
@@ -35,37 +35,37 @@ static const char *const wanted[UAL_EPS_COUNT] = {
 	"xx xx xt xt xt xt xt xt xx xt O.  F. F. F. F. F. F.",
 };
 
-static enum ual_ep_news
-news_of(char letter)
+static enum ual_ep_notice
+notice_of(char letter)
 {
 	static const char all[] = ".aepndb";
 	const char *found = strchr(all, letter);
 
 	g_assert_nonnull(found);
-	return (enum ual_ep_news)(found - all);
+	return (enum ual_ep_notice)(found - all);
 }
 
 static void
 check_cell(unsigned int from, unsigned int event, const char *cell)
 {
-	enum ual_ep_news news = UAL_EPN_COUNT;
+	enum ual_ep_notice notice = UAL_EPN_COUNT;
 	atomic_uint state = from;
 	it_status_t status = ual_ep_may(&state, (enum ual_ep_event)event);
 
 	g_assert_cmpuint(atomic_load(&state), ==, from);
-	g_assert_cmpint(ual_ep_step(&state, (enum ual_ep_event)event, &news), ==, status);
+	g_assert_cmpint(ual_ep_step(&state, (enum ual_ep_event)event, &notice), ==, status);
 	if (cell[0] == 'x') {
 		g_assert_cmpint(status, ==,
 				cell[1] == 'r'   ? IT_ERR_CANNOT_RESET
 				: cell[1] == 't' ? IT_ERR_INVALID_EP_TYPE
 						 : IT_ERR_INVALID_EP_STATE);
 		g_assert_cmpuint(atomic_load(&state), ==, from);
-		g_assert_cmpint(news, ==, UAL_EPN_COUNT);
+		g_assert_cmpint(notice, ==, UAL_EPN_COUNT);
 		return;
 	}
 	g_assert_cmpint(status, ==, IT_SUCCESS);
 	g_assert_cmpint(letters[atomic_load(&state)], ==, cell[0]);
-	g_assert_cmpint(news, ==, news_of(cell[1]));
+	g_assert_cmpint(notice, ==, notice_of(cell[1]));
 }
 
 static void
@@ -91,7 +91,7 @@ test_one_answer_one_end(void)
 {
 	GRand *rand = g_rand_new_with_seed(4711);
 	atomic_uint state = UAL_EPS_NONE;
-	enum ual_ep_news news;
+	enum ual_ep_notice notice;
 	int answers = 0, ends = 0;
 	bool stood = false;
 
@@ -99,19 +99,19 @@ test_one_answer_one_end(void)
 	for (int i = 0; i < 200000; i++) {
 		enum ual_ep_event event = g_rand_int_range(rand, UAL_EPE_CONNECT, UAL_EPE_COUNT);
 
-		if (ual_ep_step(&state, event, &news) != IT_SUCCESS)
+		if (ual_ep_step(&state, event, &notice) != IT_SUCCESS)
 			continue;
 		if (atomic_load(&state) == UAL_EPS_UNCONNECTED) {
 			answers = ends = 0;
 			stood = false;
 		}
-		if (news == UAL_EPN_ESTABLISHED) {
+		if (notice == UAL_EPN_ESTABLISHED) {
 			answers++;
 			stood = true;
-		} else if (news == UAL_EPN_DISCONNECT || news == UAL_EPN_BROKEN) {
+		} else if (notice == UAL_EPN_DISCONNECT || notice == UAL_EPN_BROKEN) {
 			ends += stood;
 			answers += !stood;
-		} else if (news == UAL_EPN_PEER_REJECT || news == UAL_EPN_NONPEER_REJECT) {
+		} else if (notice == UAL_EPN_PEER_REJECT || notice == UAL_EPN_NONPEER_REJECT) {
 			g_assert_false(stood);
 			answers++;
 		}
@@ -137,12 +137,12 @@ test_shown(void)
 	g_assert_cmpint(ual_ep_state_rc(UAL_EPS_WAIT_RDMA), ==, 6);
 	g_assert_cmpint(ual_ep_state_ud(UAL_EPS_UD_OPERATIONAL), ==, 1);
 	g_assert_cmpint(ual_ep_state_ud(UAL_EPS_UD_NONOPERATIONAL), ==, 0);
-	g_assert_cmpint(ual_ep_news_number(UAL_EPN_ARRIVAL), ==, 0x2001);
-	g_assert_cmpint(ual_ep_news_number(UAL_EPN_ESTABLISHED), ==, 0x2002);
-	g_assert_cmpint(ual_ep_news_number(UAL_EPN_DISCONNECT), ==, 0x2003);
-	g_assert_cmpint(ual_ep_news_number(UAL_EPN_PEER_REJECT), ==, 0x2004);
-	g_assert_cmpint(ual_ep_news_number(UAL_EPN_NONPEER_REJECT), ==, 0x2005);
-	g_assert_cmpint(ual_ep_news_number(UAL_EPN_BROKEN), ==, 0x2006);
+	g_assert_cmpint(ual_ep_notice_number(UAL_EPN_ARRIVAL), ==, 0x2001);
+	g_assert_cmpint(ual_ep_notice_number(UAL_EPN_ESTABLISHED), ==, 0x2002);
+	g_assert_cmpint(ual_ep_notice_number(UAL_EPN_DISCONNECT), ==, 0x2003);
+	g_assert_cmpint(ual_ep_notice_number(UAL_EPN_PEER_REJECT), ==, 0x2004);
+	g_assert_cmpint(ual_ep_notice_number(UAL_EPN_NONPEER_REJECT), ==, 0x2005);
+	g_assert_cmpint(ual_ep_notice_number(UAL_EPN_BROKEN), ==, 0x2006);
 }
 
 int
