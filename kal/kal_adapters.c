@@ -44,7 +44,7 @@ load_providers(void)
 	return complete ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 
-/* What a provider found. */
+/* The adapters that a provider has found. */
 struct found {
 	struct ri_device_desc *descs; /* to be freed */
 	uint32_t count;
@@ -52,17 +52,18 @@ struct found {
 
 /* All adapters of one provider. On failure there are none. */
 static enum ri_status
-probe(const struct ri_host *host, const struct ri_provider *provider, struct found *found)
+adapters_probe(const struct ri_host *host, const struct ri_loaded *loaded, struct found *found)
 {
+	const struct ri_caller caller = {
+		.provider = &loaded->provider, .host = host, .name = loaded->name};
 	uint32_t room = ADAPTERS_FIRST;
 	enum ri_status status;
 
 	for (;;) {
 		found->count = room;
 		found->descs = calloc(room, sizeof(*found->descs));
-		status = found->descs == NULL
-				 ? RI_ERR_RESOURCES
-				 : provider->device->probe(host, found->descs, &found->count);
+		status = found->descs == NULL ? RI_ERR_RESOURCES
+					      : ri_call_probe(&caller, found->descs, &found->count);
 		if (status == RI_SUCCESS && found->count <= room)
 			break;
 		free(found->descs);
@@ -74,12 +75,6 @@ probe(const struct ri_host *host, const struct ri_provider *provider, struct fou
 			found->count = 0;
 			return status;
 		}
-	}
-	for (uint32_t i = 0; i < found->count; i++) {
-		struct ri_device_desc *desc = &found->descs[i];
-
-		desc->name[sizeof(desc->name) - 1] = '\0';
-		desc->description[sizeof(desc->description) - 1] = '\0';
 	}
 	return RI_SUCCESS;
 }
@@ -138,7 +133,7 @@ kal_adapters_list(struct kal_client *client, struct kal_msg *msg)
 		struct found found;
 
 		/* A provider that has no adapters now, for whatever reason but this one, hides no other. */
-		if (probe(client->host, &ri_registry_get(i)->provider, &found) == RI_ERR_RESOURCES)
+		if (adapters_probe(client->host, ri_registry_get(i), &found) == RI_ERR_RESOURCES)
 			status = RI_ERR_RESOURCES;
 		for (uint32_t j = 0; j < found.count; j++)
 			list_names(&listing, client->config, &found.descs[j]);
@@ -171,7 +166,7 @@ provider_of(const struct ri_host *host, const char *name, const struct ri_loaded
 		const struct ri_loaded *loaded = ri_registry_get(i);
 		struct found found;
 
-		if (probe(host, &loaded->provider, &found) == RI_ERR_RESOURCES)
+		if (adapters_probe(host, loaded, &found) == RI_ERR_RESOURCES)
 			status = RI_ERR_RESOURCES;
 		if (has_adapter(&found, name))
 			*out = loaded;
@@ -301,15 +296,15 @@ open_device(struct kal_rnic *rnic, const struct ri_loaded *loaded, const char *n
 		status = ri_call_context_create(&rnic->caller, rnic->rnic, &owner, &rnic->context,
 						&rnic->map);
 	if (status != RI_SUCCESS)
-		rnic->provider->device->close(rnic->rnic);
+		ri_call_close(&rnic->caller, rnic->rnic);
 	return status;
 }
 
 static void
 close_device(struct kal_rnic *rnic)
 {
-	rnic->provider->device->context_destroy(rnic->context);
-	rnic->provider->device->close(rnic->rnic);
+	ri_call_context_destroy(&rnic->caller, rnic->context);
+	ri_call_close(&rnic->caller, rnic->rnic);
 }
 
 /* All that upcalls read, before there is a device. NULL: no memory. */
@@ -476,8 +471,8 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 
 	if (status != RI_SUCCESS)
 		return status;
-	if (rnic->provider->device->route != NULL) {
-		status = ri_call_route(&rnic->caller, rnic->rnic, &req->peer, &local, &port);
+	status = ri_call_route(&rnic->caller, rnic->rnic, &req->peer, &local, &port);
+	if (status != RI_ERR_UNSUPPORTED) {
 		if (status == RI_SUCCESS && port == req->port)
 			rep->local[rep->count++] = local;
 		return status == RI_ERR_NO_ROUTE ? RI_SUCCESS : status;

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Listeners: made, ended, found again for a request that is handed off. Where the kAL listens by itself,
- * the sockets are in kal_listen_socks.c; else the provider does.
+ * Listeners: creation, destruction, and the look-up for a request that is handed off. If the kAL listens by itself,
+ * kal_listen_socks.c has the sockets; else the provider listens.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ kal_listener_unref(struct kal_listener *listener)
 	free(listener);
 }
 
-/* Nothing of it runs yet. NULL: no memory. */
+/* A listener without sockets, timers and tasks that run. NULL: no memory. */
 static struct kal_listener *
 listener_new(struct kal_cm *cm, const struct kal_listen_req *req)
 {
@@ -49,7 +49,7 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 	   struct kal_listener **out)
 {
 	struct kal_listener *listener = listener_new(cm, req);
-	struct ri_listen_ask params = {.port = req->port};
+	struct ri_listen_params params = {.port = req->port};
 	enum ri_status status;
 
 	if (listener == NULL)
@@ -71,7 +71,7 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 	params.ctx = listener->link.key = ++cm->last_listener;
 	kal_table_insert(&cm->listeners, &listener->link);
 	kal_cm_unlock(cm);
-	/* A request may come before the provider's call returns: the table knows us already. */
+	/* A request may arrive before the provider's call returns, so the table has the listener first. */
 	if (!cm->stream)
 		status = ri_call_listen(cm->p.caller, cm->p.context, &params, service,
 					&listener->provider);
@@ -93,8 +93,8 @@ kal_listen_destroy(struct kal_listener *listener)
 
 	atomic_store(&listener->closed, true);
 	if (listener->provider != NULL)
-		cm->p.caller->provider->cm->listen_destroy(listener->provider);
-	/* From here on nobody asks it to follow its spigot. */
+		ri_call_listen_destroy(cm->p.caller, listener->provider);
+	/* Once it is out of the table, no thread schedules kal_listener::follow any more. */
 	kal_cm_lock(cm);
 	kal_table_remove(&cm->listeners, &listener->link);
 	kal_cm_unlock(cm);
@@ -104,7 +104,7 @@ kal_listen_destroy(struct kal_listener *listener)
 	kal_listener_unref(listener);
 }
 
-/* The caller holds cm->lock. NULL: nobody listens there. */
+/* The caller holds cm->lock. NULL: no listener at that service. */
 static const struct kal_listener *
 listener_at(struct kal_cm *cm, const struct kal_handoff_req *req)
 {

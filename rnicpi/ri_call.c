@@ -35,6 +35,19 @@ ri_call_judge(const struct ri_caller *c, const char *verb, enum ri_status status
 /* --- adapters ------------------------------------------------------------------------------- */
 
 enum ri_status
+ri_call_probe(const struct ri_caller *c, struct ri_device_desc *descs, uint32_t *count)
+{
+	uint32_t room = *count;
+	enum ri_status status = c->provider->device->probe(c->host, descs, count);
+
+	for (uint32_t i = 0; i < room && i < *count; i++) {
+		descs[i].name[sizeof(descs[i].name) - 1] = '\0';
+		descs[i].description[sizeof(descs[i].description) - 1] = '\0';
+	}
+	return ri_call_judge(c, "device.probe", status, true, NULL);
+}
+
+enum ri_status
 ri_call_open(const struct ri_caller *c, const struct ri_open *open, struct ri_rnic **out)
 {
 	struct ri_rnic *made = NULL;
@@ -44,6 +57,12 @@ ri_call_open(const struct ri_caller *c, const struct ri_open *open, struct ri_rn
 	if (status == RI_SUCCESS)
 		*out = made;
 	return status;
+}
+
+void
+ri_call_close(const struct ri_caller *c, struct ri_rnic *rnic)
+{
+	c->provider->device->close(rnic);
 }
 
 enum ri_status
@@ -83,6 +102,12 @@ ri_call_context_create(const struct ri_caller *c, struct ri_rnic *rnic,
 		*map = told;
 	}
 	return status;
+}
+
+void
+ri_call_context_destroy(const struct ri_caller *c, struct ri_context *context)
+{
+	c->provider->device->context_destroy(context);
 }
 
 enum ri_status

@@ -2,14 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The checked call of every control verb: the one place where the kAL enters a provider.
+ * Checked calls of the control verbs. The kAL calls control verbs only through this file; check-layers.py enforces
+ * that.
  *
- * Before: the entry is there (else RI_ERR_UNSUPPORTED) and what must not be NULL is not (else
- * RI_ERR_INVALID_ARG). After: the status is one there is, a success has brought what it promises (an
- * object, at least the sizes asked for), a failure has brought nothing. A provider that breaks this is
- * caught here, with a line in the log that names the verb, and RI_ERR_PROVIDER; what it made is unmade.
+ * Before the call: the provider has the entry (else RI_ERR_UNSUPPORTED), and no required argument is NULL (else
+ * RI_ERR_INVALID_ARG). After the call: the status exists, a success has returned what it promises (an object, at
+ * least the sizes that were requested), a failure has returned nothing. If a provider breaks this, the call returns
+ * RI_ERR_PROVIDER, the log names the verb, and an object that the provider created is destroyed.
  *
- * The arguments are those of the verb in rnicpi.h, which has its meaning and results.
+ * The arguments are those of the verb in rnicpi.h, which describes its meaning and results.
  */
 #ifndef RI_CALL_H
 #define RI_CALL_H
@@ -31,15 +32,19 @@ struct ri_qp_parents {
 	struct ri_srq *srq; /* or NULL */
 };
 
-/* What a provider is asked to listen on. */
-struct ri_listen_ask {
+/* What a provider is to listen on. */
+struct ri_listen_params {
 	uint64_t ctx;
 	uint32_t port;
 	uint32_t backlog;
 };
 
+/* *count: entries of descs; afterwards the number of adapters, which may be larger. Names are terminated. */
+enum ri_status ri_call_probe(const struct ri_caller *c, struct ri_device_desc *descs,
+			     uint32_t *count) RI_MUST_CHECK;
 enum ri_status ri_call_open(const struct ri_caller *c, const struct ri_open *open,
 			    struct ri_rnic **out) RI_MUST_CHECK;
+void ri_call_close(const struct ri_caller *c, struct ri_rnic *rnic);
 enum ri_status ri_call_query(const struct ri_caller *c, struct ri_rnic *rnic,
 			     struct ri_rnic_attr *attr) RI_MUST_CHECK;
 enum ri_status ri_call_query_port(const struct ri_caller *c, struct ri_rnic *rnic, uint32_t port,
@@ -47,6 +52,7 @@ enum ri_status ri_call_query_port(const struct ri_caller *c, struct ri_rnic *rni
 enum ri_status ri_call_context_create(const struct ri_caller *c, struct ri_rnic *rnic,
 				      const struct ri_owner *owner, struct ri_context **out,
 				      struct ri_map *map) RI_MUST_CHECK;
+void ri_call_context_destroy(const struct ri_caller *c, struct ri_context *context);
 enum ri_status ri_call_route(const struct ri_caller *c, struct ri_rnic *rnic,
 			     const struct ri_addr *peer, struct ri_addr *local,
 			     uint32_t *port) RI_MUST_CHECK;
@@ -106,8 +112,9 @@ enum ri_status ri_call_ah_destroy(const struct ri_caller *c, struct ri_ah *ah) R
 
 /* ri_call_cm.c */
 enum ri_status ri_call_listen(const struct ri_caller *c, struct ri_context *context,
-			      const struct ri_listen_ask *ask, struct ri_service *service,
+			      const struct ri_listen_params *params, struct ri_service *service,
 			      struct ri_listen **out) RI_MUST_CHECK;
+void ri_call_listen_destroy(const struct ri_caller *c, struct ri_listen *listen);
 enum ri_status ri_call_connect(const struct ri_caller *c, struct ri_qp *qp,
 			       const struct ri_cm_params *params) RI_MUST_CHECK;
 enum ri_status ri_call_accept(const struct ri_caller *c, struct ri_request *request,

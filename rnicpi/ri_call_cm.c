@@ -14,7 +14,8 @@ cm_of(const struct ri_caller *c)
 
 enum ri_status
 ri_call_listen(const struct ri_caller *c, struct ri_context *context,
-	       const struct ri_listen_ask *ask, struct ri_service *service, struct ri_listen **out)
+	       const struct ri_listen_params *params, struct ri_service *service,
+	       struct ri_listen **out)
 {
 	struct ri_service completed = *service;
 	struct ri_listen *made = NULL;
@@ -23,7 +24,8 @@ ri_call_listen(const struct ri_caller *c, struct ri_context *context,
 
 	if (cm_of(c) == NULL || cm_of(c)->listen == NULL)
 		return RI_ERR_UNSUPPORTED;
-	status = cm_of(c)->listen(context, ask->ctx, ask->port, &completed, ask->backlog, &made);
+	status = cm_of(c)->listen(context, params->ctx, params->port, &completed, params->backlog,
+				  &made);
 	named = completed.kind == service->kind && (completed.port != 0 || completed.id != 0);
 	status = ri_call_judge(c, "cm.listen", status, made != NULL && named,
 			       made == NULL ? "succeeded without an object"
@@ -35,6 +37,12 @@ ri_call_listen(const struct ri_caller *c, struct ri_context *context,
 		cm_of(c)->listen_destroy(made);
 	}
 	return status;
+}
+
+void
+ri_call_listen_destroy(const struct ri_caller *c, struct ri_listen *listen)
+{
+	cm_of(c)->listen_destroy(listen);
 }
 
 enum ri_status

@@ -29,6 +29,15 @@ log_line(void *self, enum ri_log_level level, const char *where, const char *tex
 #define GIVE(out) (*(out) = gives_object ? (void *)thing : NULL)
 
 static enum ri_status
+liar_probe(const struct ri_host *from, struct ri_device_desc *descs, uint32_t *count)
+{
+	(void)from;
+	memset(descs, 'x', *count * sizeof(*descs));
+	*count += shrinks;
+	return answer;
+}
+
+static enum ri_status
 liar_open(const struct ri_open *open, struct ri_rnic **out)
 {
 	(void)open;
@@ -68,6 +77,7 @@ liar_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *loc
 }
 
 static const struct ri_device_ops device_ops = {.size = sizeof(device_ops),
+						.probe = liar_probe,
 						.open = liar_open,
 						.query_port = liar_query_port,
 						.context_create = liar_context,
@@ -231,6 +241,22 @@ static const struct ri_caller caller = {&liar, &host, "liar0"};
 static struct ri_map map;
 
 static enum ri_status
+step_probe(void)
+{
+	struct ri_device_desc descs[2];
+	uint32_t count = G_N_ELEMENTS(descs);
+	enum ri_status status = ri_call_probe(&caller, descs, &count);
+
+	/* Text without an end gets one, also if there are more adapters than room. */
+	for (size_t i = 0; i < G_N_ELEMENTS(descs); i++) {
+		g_assert_cmpint(descs[i].name[sizeof(descs[i].name) - 1], ==, '\0');
+		g_assert_cmpint(descs[i].description[sizeof(descs[i].description) - 1], ==, '\0');
+	}
+	g_assert_cmpuint(count, ==, G_N_ELEMENTS(descs) + shrinks);
+	return status;
+}
+
+static enum ri_status
 step_open(void)
 {
 	struct ri_open open = {0};
@@ -340,11 +366,11 @@ step_mr(void)
 static enum ri_status
 step_listen(void)
 {
-	struct ri_listen_ask ask = {0};
+	struct ri_listen_params params = {0};
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct ri_listen *out;
 
-	return ri_call_listen(&caller, NULL, &ask, &service, &out);
+	return ri_call_listen(&caller, NULL, &params, &service, &out);
 }
 
 static const struct {
@@ -352,6 +378,7 @@ static const struct {
 	const char *verb;
 	bool makes, grants, unmakes; /* an object; something that could be too little; is undone */
 } steps[] = {
+	{step_probe, "device.probe", false, false, false},
 	{step_open, "device.open", true, false, false},
 	{step_query_port, "device.query_port", false, true, false},
 	{step_context, "device.context_create", true, false, false},
