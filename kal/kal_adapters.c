@@ -87,7 +87,7 @@ struct listing {
 };
 
 static void
-describe(struct kal_adapter *out, const struct ri_device_desc *desc)
+adapter_describe(struct kal_adapter *out, const struct ri_device_desc *desc)
 {
 	memset(out, 0, sizeof(*out));
 	memcpy(out->name, desc->name, sizeof(out->name));
@@ -102,7 +102,7 @@ list_one(struct listing *listing, const struct ri_device_desc *desc, const char 
 	if (listing->rep->filled < listing->room) {
 		struct kal_adapter *out = &listing->list[listing->rep->filled++];
 
-		describe(out, desc);
+		adapter_describe(out, desc);
 		g_strlcpy(out->name, name, sizeof(out->name));
 	}
 	listing->rep->total++;
@@ -438,7 +438,7 @@ stays_here(const struct ri_addr *addr)
 
 /* Can a packet go from `local` to `peer`? Asks the routing table, sends nothing. */
 static bool
-reaches(const struct ri_addr *local, const struct ri_addr *peer)
+address_reaches(const struct ri_addr *local, const struct ri_addr *peer)
 {
 	struct sockaddr_storage from;
 	struct sockaddr_storage to;
@@ -478,7 +478,7 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 		return status == RI_ERR_NO_ROUTE ? RI_SUCCESS : status;
 	}
 	for (uint32_t i = 0; i < attr.num_addrs && i < RI_PORT_ADDR_MAX; i++) {
-		if (!reaches(&attr.addrs[i], &req->peer) ||
+		if (!address_reaches(&attr.addrs[i], &req->peer) ||
 		    (local.family != RI_ADDR_NONE &&
 		     memcmp(&attr.addrs[i], &local, sizeof(local)) != 0))
 			continue;

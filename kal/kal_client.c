@@ -39,7 +39,7 @@ load_config(const struct ri_host *host, struct kal_config **out)
 
 /* What can fail. */
 static enum ri_status
-prepare(struct kal_client *client, const struct kal_client_params *params)
+client_prepare(struct kal_client *client, const struct kal_client_params *params)
 {
 	enum ri_status status = load_config(client->host, &client->config);
 
@@ -65,7 +65,7 @@ kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 		return status;
 	}
 	client->host = host;
-	status = prepare(client, params);
+	status = client_prepare(client, params);
 	if (status != RI_SUCCESS) {
 		free(client);
 		return status;

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection management, common part: the tables, the moves, what the provider says of them and what
- * the client is told. The calls are in kal_cm_calls.c.
+ * Connection management, common part: the tables, the moves between states, the events from the provider and those
+ * to the client. The calls are in kal_cm_calls.c.
  *
  * Owned by a kal_cm: listeners by an id of ours, requests by the id the client sees, connections by
  * the client's context of the queue pair (which is what a provider's upcall names). An upcall for a
@@ -18,7 +18,7 @@
 
 #include "kal_cm_internal.h"
 
-/* What the administrator allows may be switched off in the environment. */
+/* The environment may switch off what the configuration allows. */
 static bool
 switched_on(bool allowed, const char *variable)
 {
@@ -94,11 +94,11 @@ kal_cm_free(struct kal_cm *cm)
 /* --- connections ------------------------------------------------------------------------ */
 
 /*
- * The connection stands, and its setup has nothing left to do. It may have ended and another attempt
- * begun since this was asked for: that one's setup is in use.
+ * The connection is established, and its setup is not needed any more. It may have ended since the task was queued,
+ * and another attempt may use a setup of its own.
  */
 static void
-tidy(void *arg)
+setup_tidy(void *arg)
 {
 	struct kal_conn *conn = arg;
 	struct kal_setup *setup = NULL;
@@ -111,11 +111,11 @@ tidy(void *arg)
 }
 
 /*
- * An attempt is over that the provider knew little of: the queue pair was put into ERROR, and a task of the
- * provider flushes it. Tasks run in order on one thread, so now that is done.
+ * The kAL ended an attempt: it moved the queue pair to ERROR, and a task of the provider flushes it. Tasks run in
+ * order on one thread, so the flush is done when this runs.
  */
 static void
-last_word(void *arg)
+report_owed(void *arg)
 {
 	struct kal_conn *conn = arg;
 
@@ -142,9 +142,9 @@ kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx, const struct 
 	conn->state = KAL_CONN_IDLE;
 	conn->ird = init->ird;
 	conn->ord = init->ord;
-	conn->tidy.fire = tidy;
+	conn->tidy.fire = setup_tidy;
 	conn->tidy.arg = conn;
-	conn->last_word.fire = last_word;
+	conn->last_word.fire = report_owed;
 	conn->last_word.arg = conn;
 	pthread_mutex_init(&conn->verbs, NULL);
 	kal_cm_lock(cm);
@@ -209,7 +209,7 @@ kal_conn_reserve(struct kal_conn *conn, unsigned count)
 	for (struct kal_event_node *node = conn->reserved; node != NULL; node = node->next)
 		have++;
 	if (conn->owed != KAL_CM_NONE)
-		count++; /* the life before has a last word */
+		count++; /* the connection before this one still owes an event */
 	kal_cm_unlock(conn->cm);
 	for (; have < count; have++) {
 		struct kal_cm_node *node = kal_cm_node_new();
@@ -287,7 +287,7 @@ kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason
 	conn->pending.kind = report;
 	conn->pending.reason = report == KAL_CM_FAILED ? reason : KAL_REASON_OTHER;
 	kal_cm_tell(conn->cm, (struct kal_cm_node *)node, conn->link.key, &conn->pending);
-	/* Private data is told once. */
+	/* Private data is reported once. */
 	conn->pending.pdata_present = 0;
 	conn->pending.pdata_len = 0;
 	memset(conn->pending.pdata, 0, sizeof(conn->pending.pdata));
@@ -300,7 +300,7 @@ kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_r
 
 	conn->owed = report;
 	conn->why = reason;
-	/* Retired: nobody stops a task any more, and who restores it runs this one. */
+	/* If it is retired, kal_conn_restore runs the task. */
 	if (!conn->retired)
 		host->task_run(host->self, &conn->last_word);
 }
@@ -324,7 +324,7 @@ kal_conn_kill(struct kal_conn *conn)
 {
 	struct ri_qp_attr attr = {.state = RI_QPS_ERROR};
 
-	/* It may be in ERROR already; then there is nothing left to do. */
+	/* A failure means that it is in ERROR already. */
 	(void)!ri_call_qp_modify(conn->cm->p.caller, conn->qp, &attr, RI_QP_ATTR_STATE);
 }
 
@@ -429,7 +429,7 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 
 /* The caller holds cm->lock. */
 static void
-forward(struct kal_cm *cm, const struct ri_async_event *event)
+async_forward(struct kal_cm *cm, const struct ri_async_event *event)
 {
 	cm->p.async(cm->p.arg, event);
 	cm->told = true;
@@ -448,7 +448,7 @@ stream_ended(struct kal_conn *conn, const struct ri_async_event *event)
 			  &report) != RI_SUCCESS)
 		return;
 	if (!orderly && (before == KAL_CONN_UP || before == KAL_CONN_CLOSING))
-		forward(cm, event);
+		async_forward(cm, event);
 	/* If the kAL itself ended the attempt (IRD, RTR, time), the reason is in the pending event. */
 	kal_conn_tell(conn, report, (enum kal_cm_reason)conn->pending.reason);
 }
@@ -470,7 +470,7 @@ kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
 	} else if (cm->stream && ri_event_is_end((enum ri_event)event->event)) {
 		stream_ended(conn, event);
 	} else if (!up) {
-		forward(cm, event);
+		async_forward(cm, event);
 	}
 	kal_cm_unlock(cm);
 }

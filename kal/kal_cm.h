@@ -25,37 +25,37 @@ struct kal_cm;
 struct kal_conn;
 struct kal_listener;
 
-/* What a kal_cm works for. Everything but the device (rnic, context) outlives it. */
+/* The environment of a kal_cm. Everything but the device (rnic, context) outlives it. */
 struct kal_cm_params {
 	const struct ri_host *host;
 	const struct ri_caller *caller;
-	struct ri_rnic *rnic;            /* as told to kal_cm_begin */
-	struct ri_context *context;      /* as told to kal_cm_begin */
+	struct ri_rnic *rnic;            /* from kal_cm_begin */
+	struct ri_context *context;      /* from kal_cm_begin */
 	const struct ri_rnic_attr *attr; /* valid from kal_cm_begin on */
 	bool crc;                        /* ask for CRC, unless ITAPI_MPA_CRC is "off" */
 	bool fall_back;                  /* to MPA revision 1, unless ITAPI_MPA_FALLBACK is "off" */
 	uint64_t convert_ns;             /* for the start-up on a converted socket */
 	/*
-	 * Queue for the client; callable from any thread, never block, call nothing of this module. The first
-	 * takes the node over.
+	 * Queue an event for the client; callable from any thread, never block, call nothing of this module. The
+	 * first takes the node over.
 	 */
 	void (*event)(void *arg, struct kal_cm_node *node);
 	void (*async)(void *arg, const struct ri_async_event *event);
-	/* Something was queued. Called after the table lock was released. */
+	/* Tell the client that events are queued. Called after the table lock was released. */
 	void (*kick)(void *arg);
 	void *arg;
 };
 
 /*
- * The four steps of its life. Upcalls may come from the first to the last: before the second and after the
- * third they find nothing, and are dropped.
+ * A kal_cm is opened, begun, ended and freed. Upcalls may come at any time in between; those before kal_cm_begin and
+ * after kal_cm_end are dropped.
  */
 /* Before the device is opened. RI_ERR_RESOURCES. */
 enum ri_status kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out) RI_MUST_CHECK;
 /* The device is open and its profile known: calls may come. */
 void kal_cm_begin(struct kal_cm *cm, struct ri_rnic *rnic, struct ri_context *context);
-/* While the device is still open: pending requests are refused, queries ended. No events. All
- * connections and listeners are gone already. */
+/* Before the device is closed: refuse pending requests and end queries, without events. All connections and
+ * listeners were destroyed before. */
 void kal_cm_end(struct kal_cm *cm);
 /* The device is closed. */
 void kal_cm_free(struct kal_cm *cm);
@@ -63,21 +63,21 @@ void kal_cm_free(struct kal_cm *cm);
 /* --- queue pairs ------------------------------------------------------------------------- */
 
 /*
- * Follow a queue pair; `ctx` is the client's, `init` what was granted. RI_ERR_INVALID_ARG: another
- * one has that context, and their events could not be told apart. RI_ERR_RESOURCES.
+ * Create the connection of a queue pair; `ctx` is the client's, `init` has the granted sizes. RI_ERR_INVALID_ARG:
+ * another queue pair has that context, so their events could not be told apart. RI_ERR_RESOURCES.
  */
 enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx,
 			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;
-/* Before the queue pair is destroyed: set-up under way is dropped, no event for it comes any more. */
+/* Before the queue pair is destroyed: drop a start-up under way; no event follows. */
 void kal_conn_retire(struct kal_conn *conn);
-/* It was not destroyed after all. */
+/* The provider did not destroy it: undo kal_conn_retire. */
 void kal_conn_restore(struct kal_conn *conn);
 /* After it was destroyed. */
 void kal_conn_free(struct kal_conn *conn);
 /* Around every verb on the queue pair. */
 void kal_conn_lock(struct kal_conn *conn);
 void kal_conn_unlock(struct kal_conn *conn);
-/* Is a connection being set up, standing or ending? Then the queue pair cannot begin anew. */
+/* Is a connection starting, established or ending? Then the queue pair cannot be connected again. */
 bool kal_conn_busy(struct kal_conn *conn);
 /* Under that lock, after ri_qp_ops::modify moved it to IDLE, or changed IRD or ORD. */
 void kal_conn_modified(struct kal_conn *conn, const struct ri_qp_attr *attr, uint32_t mask);
@@ -99,7 +99,7 @@ enum ri_status kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req) 
 enum ri_status kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
 /* RI_ERR_INVALID_ARG: nobody listens there; the request is still valid. */
 enum ri_status kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req) RI_MUST_CHECK;
-/* Questions for datagram services, and answers; kal_resolve.c. */
+/* Queries for datagram services, and answers; kal_resolve.c. */
 enum ri_status kal_resolve(struct kal_cm *cm, const struct kal_resolve_req *req) RI_MUST_CHECK;
 void kal_resolve_end(struct kal_cm *cm, uint64_t ctx);
 enum ri_status kal_resolve_answer(struct kal_cm *cm,
@@ -112,11 +112,11 @@ enum ri_status kal_convert(struct kal_conn *conn, const struct kal_convert_req *
 /* ri_upcalls::cm_event. */
 void kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event);
 /*
- * ri_upcalls::async_event for a queue pair. What tells the client of a fault goes on through
- * params.async; STREAM_UP and the ends become connection events.
+ * ri_upcalls::async_event for a queue pair. STREAM_UP and the ends of streams become events of the connection; other
+ * events go to the client through params.async.
  */
 void kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event);
-/* The addresses of a spigot are others now: its listeners follow, soon. Any thread. */
+/* The addresses of a spigot have changed: its listeners adapt on the service thread. Any thread. */
 void kal_listeners_follow(struct kal_cm *cm, uint32_t port);
 
 #endif /* KAL_CM_H */

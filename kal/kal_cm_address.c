@@ -7,7 +7,7 @@
 #include "kal_cm_internal.h"
 
 static void
-fill(struct ri_cm_params *params, const struct kal_cm_req *req)
+params_fill(struct ri_cm_params *params, const struct kal_cm_req *req)
 {
 	memset(params, 0, sizeof(*params));
 	params->ird = req->ird;
@@ -33,7 +33,7 @@ kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	struct ri_cm_params params;
 	enum ri_status status;
 
-	fill(&params, req);
+	params_fill(&params, req);
 	params.ird_ord = conn->cm->p.attr->ird_ord_exchange && !req->suppress_ird_ord;
 	params.local = req->local;
 	params.peer = req->peer;
@@ -61,7 +61,7 @@ kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct k
 	struct ri_cm_params params;
 	enum ri_status status;
 
-	fill(&params, req);
+	params_fill(&params, req);
 	/* Who was told nothing, or would not listen, tells nothing [IT 9.6]. */
 	params.ird_ord = request->info.ird_ord_valid;
 	if (params.ird_ord)

@@ -2,12 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection management: what the client asks for, which splits by the provider's form. A provider that
- * connects by itself is handed the call; for one that takes streams over, kal_request.c and
- * kal_cm_stream.c do the work of the host.
+ * Connection management: the calls of the client. If the provider connects by itself, the call goes to the provider;
+ * if it takes streams over, kal_request.c and kal_cm_stream.c set the stream up.
  *
- * A call makes its move with the connection locked for verbs and asks the provider there, so that
- * upcalls find the move made. What may wait for another thread is freed after that.
+ * A call makes its move under the verbs lock of the connection before it calls the provider, so that upcalls find the
+ * new state. Things whose release waits for another thread are freed after the lock was released.
  */
 #include <string.h>
 
@@ -16,9 +15,9 @@
 #define EVENTS_OF_LIFE \
 	2 /* the outcome of the attempt and the end; one more for the reply of a three-way handshake */
 
-/* Under verbs: may a new life begin? *stale: what an earlier one left, for the caller to free. */
+/* Under verbs: begin an attempt. *stale: the setup of an earlier one, for the caller to free. */
 static enum ri_status
-begin(struct kal_conn *conn, struct kal_setup **stale, unsigned events)
+attempt_begin(struct kal_conn *conn, struct kal_setup **stale, unsigned events)
 {
 	if (kal_conn_state(conn) != KAL_CONN_IDLE)
 		return RI_ERR_INVALID_STATE;
@@ -43,7 +42,7 @@ kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (req->suppress_ird_ord && !cm->p.attr->ird_ord_suppressible)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	status = begin(conn, &stale, req->three_way ? EVENTS_OF_LIFE + 1 : EVENTS_OF_LIFE);
+	status = attempt_begin(conn, &stale, req->three_way ? EVENTS_OF_LIFE + 1 : EVENTS_OF_LIFE);
 	if (status == RI_SUCCESS)
 		status =
 			cm->stream ? kal_stream_connect(conn, req) : kal_address_connect(conn, req);
@@ -66,7 +65,7 @@ kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accep
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_conn_lock(conn);
-	status = begin(conn, &stale, EVENTS_OF_LIFE);
+	status = attempt_begin(conn, &stale, EVENTS_OF_LIFE);
 	if (status != RI_SUCCESS) {
 		kal_conn_unlock(conn);
 		kal_request_put_back(request);
@@ -135,21 +134,21 @@ kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 	return status == RI_ERR_INVALID_STATE ? status : RI_SUCCESS;
 }
 
-/* Under verbs. The provider will raise an end. */
+/* Under verbs. The provider ends the connection and will raise the event. */
 static void
 end_by_provider(struct kal_conn *conn, const struct kal_cm_req *req, bool was_up)
 {
 	const struct ri_caller *caller = conn->cm->p.caller;
 	struct ri_qp_attr attr = {.state = was_up ? RI_QPS_CLOSING : RI_QPS_ERROR};
 
-	/* A refusal means that the end came first; its event is on the way. */
+	/* If this fails, the connection has ended already, and its event is on the way. */
 	if (conn->cm->stream)
 		(void)!ri_call_qp_modify(caller, conn->qp, &attr, RI_QP_ATTR_STATE);
 	else
 		(void)!ri_call_disconnect(caller, conn->qp, req->pdata, (uint16_t)req->pdata_len);
 }
 
-/* The provider has nothing yet: ended by ourselves, told after the flush. */
+/* The provider does not have the stream yet: end the attempt here, and report it after the flush. */
 static void
 end_by_us(struct kal_conn *conn)
 {
@@ -190,7 +189,7 @@ kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 	kal_conn_unlock(conn);
 	if (dropped)
 		end_by_us(conn);
-	/* Over, or ending already: nothing to do. */
+	/* It has ended, or is ending: nothing to do. */
 	if (before == KAL_CONN_CLOSING || before == KAL_CONN_ABORTING || before == KAL_CONN_ENDED)
 		return RI_SUCCESS;
 	return status;
@@ -207,7 +206,7 @@ kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void
 	if (!cm->stream || !cm->p.attr->socket_conversion)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	status = begin(conn, &stale, EVENTS_OF_LIFE);
+	status = attempt_begin(conn, &stale, EVENTS_OF_LIFE);
 	if (status == RI_SUCCESS)
 		status = kal_stream_convert(conn, req, msg, fd, rep);
 	kal_conn_unlock(conn);

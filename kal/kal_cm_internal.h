@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What the files of connection management share. Nobody outside kal_cm*.c and kal_request.c. */
+/* What the files of connection management share: kal_cm*.c, kal_listen*.c, kal_request*.c, kal_starts.c,
+ * kal_convert.c, kal_resolve.c, kal_sock.c. Others include kal_cm.h. */
 #ifndef KAL_CM_INTERNAL_H
 #define KAL_CM_INTERNAL_H
 
@@ -20,7 +21,7 @@
 #define KAL_CONNECT_DEFAULT    (20 * KAL_NS_PER_S)   /* initiator, and RTR at the responder */
 #define KAL_REQUEST_READ_MAX   (5 * KAL_NS_PER_S)    /* MPA Request after TCP accept */
 #define KAL_REQUEST_ANSWER_MAX (120 * KAL_NS_PER_S)  /* our consumer's answer */
-#define KAL_LOOK_AGAIN         (10 * 1000 * 1000ull) /* who has no room now looks again */
+#define KAL_RETRY_AFTER        (10 * 1000 * 1000ull) /* ns until a try to find room is repeated */
 #define KAL_STARTS_MAX         128                   /* start-ups of a listener */
 #define KAL_START_SHARE        32 /* of them, for each stage before a whole Request */
 
@@ -28,9 +29,9 @@ struct kal_cm {
 	struct kal_cm_params p;
 	bool stream;            /* we set up streams (RI_CM_STREAM), else the provider connects */
 	bool crc;               /* ask for CRC */
-	bool fall_back;         /* dial again if a peer may know revision 1 only */
+	bool fall_back;         /* connect again with revision 1 if the peer may know only that */
 	pthread_mutex_t lock;   /* the tables, states, and what an event reports */
-	bool told;              /* under it: something was queued for the client */
+	bool told;              /* under it: an event was queued for the client */
 	struct kal_table conns; /* by the client's ctx: kal_conn */
 	struct kal_table listeners; /* by our id: kal_listener */
 	struct kal_table requests;  /* by id: kal_request */
@@ -47,9 +48,9 @@ enum kal_convert_step {
 	KAL_CONVERT_LEAVE /* no MPA frames: send the message, then the provider has the stream */
 };
 
-/* MPA start-up under way; exists from connect or accept until the connection stands or failed. */
+/* MPA start-up under way; exists from connect or accept until the connection is established or has failed. */
 struct kal_setup {
-	struct kal_conn *conn;      /* may be gone once the setup was stolen */
+	struct kal_conn *conn;      /* may be freed once the setup was taken out of it */
 	const struct ri_host *host; /* outlives everything */
 	struct kal_fd fd;           /* empty once the provider has it */
 	struct ri_watch watch;
@@ -82,12 +83,12 @@ struct kal_conn {
 	enum kal_conn_state state;       /* cm->lock */
 	bool retired;                    /* cm->lock */
 	struct kal_setup *setup;         /* verbs */
-	struct ri_task tidy;             /* drops the setup once the connection stands */
-	struct ri_task last_word;        /* tells what is owed, behind the provider's flush */
+	struct ri_task tidy;             /* drops the setup once the connection is established */
+	struct ri_task last_word;        /* queues the owed event after the provider's flush */
 	enum kal_cm_kind owed;           /* cm->lock */
 	enum kal_cm_reason why;          /* cm->lock */
 	struct kal_cm_event pending;     /* cm->lock: what the next event will report */
-	struct kal_event_node *reserved; /* cm->lock: nodes for what this life still has to tell */
+	struct kal_event_node *reserved; /* cm->lock: nodes for the events of this connection */
 	uint32_t ird;                    /* as configured */
 	uint32_t ord;
 };
@@ -118,7 +119,7 @@ struct kal_starts {
 	struct kal_start_queue queues[KAL_START_STAGES];
 };
 
-/* A request of the provider for which there was no memory. */
+/* A request of the provider for which there was no memory; it is still to be refused. */
 struct kal_unheard {
 	struct ri_request *request;
 	bool service;
@@ -137,29 +138,29 @@ struct kal_listener {
 	atomic_uint refs;    /* the listener itself and its start-ups */
 	atomic_bool closed;
 	struct ri_listen *provider; /* the provider listens */
-	/* cm->lock: what is still to be refused, at most as many as the provider raises; kal_request.c */
+	/* cm->lock: requests still to be refused, at most `backlog`; kal_request_theirs.c */
 	struct kal_unheard *unheard;
 	uint32_t unheard_count;
 	struct ri_task refuse;
 	/* kal_listen_socks.c */
 	struct kal_listen_sock socks[RI_PORT_ADDR_MAX];
-	bool anywhere;         /* not at the spigot's addresses, since it had none */
-	atomic_bool watching;  /* the sockets belong to the service thread */
-	struct ri_timer look;  /* looks again after it looked away */
-	struct ri_task follow; /* the spigot's addresses changed */
+	bool anywhere;               /* at any address, since the spigot had none */
+	atomic_bool watching;        /* the sockets belong to the service thread */
+	struct ri_timer pause_timer; /* ends a pause in accepting */
+	struct ri_task follow;       /* the spigot's addresses changed */
 };
 
 /* A request for a connection: first half open, then delivered, then answered. */
 struct kal_request {
 	struct kal_link link;            /* of kal_cm::requests; the key is its id */
-	struct kal_cm_node *told, *gone; /* reserved: what is said of it, and of its death */
+	struct kal_cm_node *told, *gone; /* reserved for its arrival, and for its end */
 	struct kal_cm *cm;
 	struct kal_listener *listener; /* while half open, else NULL */
 	struct ri_request *provider;   /* the provider's, or NULL */
 	uint32_t id;                   /* 0 while half open, else the key */
 	uint64_t listener_id;
 	uint64_t ctx;
-	bool taken;                 /* cm->lock: who set it ends the request */
+	bool taken;                 /* cm->lock: a thread has taken it and ends it */
 	bool service;               /* asks for a datagram service, not for a connection */
 	enum kal_start_stage stage; /* while half open; service thread, written under cm->lock */
 	uint64_t patience;          /* WHOLE: until when that may last */
@@ -175,25 +176,25 @@ struct kal_request {
 };
 
 /* kal_cm.c */
-/* The table lock; whoever releases it tells the client what was queued meanwhile. */
+/* The table lock; kal_cm_unlock tells the client that events were queued meanwhile. */
 void kal_cm_lock(struct kal_cm *cm);
 void kal_cm_unlock(struct kal_cm *cm);
-/* Move, and tell the client what the table says. `reason` counts with FAILED. */
+/* Make the move and queue the event that the table of states names. `reason` is used with FAILED. */
 enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event,
 			     enum kal_cm_reason reason) RI_MUST_CHECK;
-/* The same in two: move now, tell later. The caller holds cm->lock. */
+/* Queue the event of a move. The caller holds cm->lock. */
 void kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
-/* The same, once the provider has flushed what was posted: after kal_conn_kill. */
+/* The same after the provider has flushed what was posted; call kal_conn_kill first. */
 void kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
 enum kal_conn_state kal_conn_state(struct kal_conn *conn);
-/* Under verbs: the queue pair goes to ERROR; what was posted is flushed. */
+/* Under verbs: move the queue pair to ERROR, so that what was posted is flushed. */
 void kal_conn_kill(struct kal_conn *conn);
 /* Copy what the peer's frame says into the pending event. */
 void kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame);
 
-/* Under verbs: a new life begins, which has `count` things to tell at most. False: no memory. */
+/* Under verbs: reserve nodes for the `count` events of a new connection. False: no memory. */
 bool kal_conn_reserve(struct kal_conn *conn, unsigned count);
-/* The caller holds cm->lock: tell with a node that was reserved. */
+/* The caller holds cm->lock: queue an event in a reserved node. */
 void kal_cm_tell(struct kal_cm *cm, struct kal_cm_node *node, uint64_t ctx,
 		 const struct kal_cm_event *event);
 
@@ -203,23 +204,25 @@ enum ri_status kal_stream_connect(struct kal_conn *conn,
 enum ri_status kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req,
 				 struct kal_request *request,
 				 struct kal_accept_rep *rep) RI_MUST_CHECK;
-/* Under verbs: what is under way belongs to the caller from now on. NULL if there is nothing. */
+/* Under verbs: take the setup out of the connection; the caller owns it. NULL if there is none. */
 struct kal_setup *kal_setup_steal(struct kal_conn *conn);
-/* Not under verbs. Ends it; NULL is fine. */
+/* Stop and free a setup, or NULL. Not under verbs. */
 void kal_setup_free(struct kal_setup *setup);
-/* A setup of its own for kal_convert.c: watch and timer are ready to be started. NULL: no memory. */
+/* A setup whose watch and timer can be started. NULL: no memory. */
 struct kal_setup *kal_setup_new(struct kal_conn *conn, bool initiator);
 void kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress);
-/* Under verbs: hand the stream to the provider. A failure is to be told later, as any of the socket. */
+/* Send what is left from *at on. 1: all is sent, 0: the socket's buffer is full, or -errno. */
+int kal_setup_send(struct kal_setup *setup, const uint8_t *octets, size_t len, size_t *at);
+/* Under verbs: hand the stream to the provider. The caller reports a failure as one of the socket. */
 enum ri_status kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
 				    uint16_t abort_code) RI_MUST_CHECK;
-/* The same on the service thread, failure told; true: it failed, verbs is released. */
+/* The same on the service thread. True: it failed, the failure is reported, and verbs is released. */
 bool kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
 		       uint16_t abort_code);
-/* The same: it failed; releases verbs. */
+/* On the service thread, under verbs: the attempt failed. Reports the failure and releases verbs. */
 void kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event,
 			enum kal_cm_reason reason);
-/* Both. Not under verbs. */
+/* kal_setup_steal and kal_setup_free. Not under verbs. */
 void kal_stream_drop(struct kal_conn *conn);
 
 /* kal_convert.c */
@@ -231,7 +234,7 @@ enum ri_status kal_stream_convert(struct kal_conn *conn, const struct kal_conver
 bool kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events);
 
 /* kal_cm_address.c */
-/* When a wait ends for which an application gave a time; 0: the default. */
+/* The deadline for a timeout of the application in us; 0: the default, UINT64_MAX: none. */
 uint64_t kal_deadline(const struct ri_host *host, uint64_t timeout_us);
 enum ri_status kal_address_connect(struct kal_conn *conn,
 				   const struct kal_cm_req *req) RI_MUST_CHECK;
@@ -240,15 +243,15 @@ enum ri_status kal_address_accept(struct kal_conn *conn, const struct kal_cm_req
 				  struct kal_accept_rep *rep) RI_MUST_CHECK;
 
 /* kal_request.c */
-/* Takes the descriptor over. */
+/* A half-open request for an accepted socket, whose descriptor it takes over. */
 void kal_request_new(struct kal_listener *listener, struct kal_fd *fd);
-/* End every delivered request of this RNIC, without events; those half open ended with their listeners. */
+/* End all delivered requests of this RNIC, without events; half-open ones ended with their listeners. */
 void kal_request_end_all(struct kal_cm *cm);
-/* With all that will have to be told of it. NULL: no memory. */
+/* A request with nodes for all its events. NULL: no memory. */
 struct kal_request *kal_request_alloc(struct kal_cm *cm);
-/* The last touch of a request, and of its kal_cm. */
+/* Free a request. The caller must not touch its kal_cm afterwards. */
 void kal_request_release(struct kal_request *request);
-/* The caller holds cm->lock: it gets an id and the client is told; it died and the client is told. */
+/* The caller holds cm->lock. Give the request an id and report its arrival; report its end. */
 void kal_request_enter(struct kal_request *request);
 void kal_request_tell_gone(struct kal_request *request);
 /* The caller holds cm->lock. NULL: there is none of that id. */
@@ -264,34 +267,34 @@ void kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *thei
 void kal_request_listener_init(struct kal_listener *listener);
 /* The listener ends, and its provider raises nothing for it any more: refuse what nobody heard. */
 void kal_request_refuse_unheard(struct kal_listener *listener);
-/* Take it away from everybody else, by id; NULL: none of that kind. Quiet afterwards. */
+/* Take a request by id, and stop its watch and timer; NULL: there is none of that kind. */
 struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id, bool service);
-/* One that was taken has died meanwhile: the client is told, and it is freed. */
+/* The peer of a taken request has given up meanwhile: report that, and free the request. */
 void kal_request_dead(struct kal_request *request);
-/* Undo. */
+/* Undo kal_request_take. */
 void kal_request_put_back(struct kal_request *request);
 /* Give it to another listener under a new id. False: no memory, and it is as it was. */
 bool kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id);
-/* Say no to the peer: as its consumer (KAL_REASON_CONSUMER, private data), or for want of one. */
+/* Refuse the request: as the consumer (KAL_REASON_CONSUMER, with private data), or for another reason. */
 void kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 			uint16_t len);
 void kal_request_free(struct kal_request *request);
-/* The caller holds cm->lock. It is the caller's to end now; false: somebody else was faster. */
+/* The caller holds cm->lock. Take the request, to end it; false: another thread has taken it. */
 bool kal_request_leave(struct kal_request *request);
 
-/* kal_starts.c. Under cm->lock: a half-open request begins, silent, and is half open no more. */
+/* kal_starts.c. Under cm->lock: enter a new half-open request; remove one. */
 void kal_start_enter(struct kal_request *request);
 void kal_start_leave(struct kal_request *request);
-/* It has come so far. Not under cm->lock, as the next ones. */
+/* The request has reached that stage. Not under cm->lock, as the next ones. */
 void kal_start_advance(struct kal_request *request, enum kal_start_stage stage);
-/* On the service thread: `fresh` has just begun. If there are too many now, one of the others is reset. */
+/* On the service thread, after `fresh` was entered: if there are too many start-ups, reset one of the others. */
 void kal_starts_trim(struct kal_listener *listener, const struct kal_request *fresh);
-/* All places are taken by whole Requests that wait for the consumer: nobody can go. */
+/* Are all places taken by whole Requests that wait for the consumer? Then none can be replaced. */
 bool kal_starts_full(struct kal_listener *listener);
-/* On the service thread, when there are no descriptors left: one start-up of this listener, or else of another
- * one of this adapter, is reset. False: there is none that may go. */
+/* On the service thread, when there are no descriptors left: reset one start-up of this listener, or else of
+ * another one of this adapter. False: there is none that may be reset. */
 bool kal_starts_free_descriptor(struct kal_listener *listener);
-/* The listener ends, and nothing is accepted for it any more: its start-ups are reset. */
+/* The listener accepts no more and is destroyed: reset its start-ups. */
 void kal_starts_end_all(struct kal_listener *listener);
 
 /* kal_resolve.c */
@@ -301,12 +304,12 @@ void kal_resolve_end_all(struct kal_cm *cm);
 /* kal_listen.c, kal_listen_socks.c */
 void kal_listener_unref(struct kal_listener *listener);
 void kal_listener_init(struct kal_listener *listener);
-/* Open its sockets; a port that was left open is chosen. */
+/* Open its sockets; TCP port 0 is replaced by a free one. */
 enum ri_status kal_listener_open(struct kal_listener *listener,
 				 struct ri_service *service) RI_MUST_CHECK;
-/* Its id and service are known: begin to take. */
+/* Its id and service are known: begin to accept. */
 enum ri_status kal_listener_watch(struct kal_listener *listener) RI_MUST_CHECK;
-/* Nothing of it runs any more, and its sockets are closed. Not with cm->lock. */
+/* Stop everything that runs for it, and close its sockets. Not under cm->lock. */
 void kal_listener_close(struct kal_listener *listener);
 
 /* kal_sock.c */
@@ -315,14 +318,14 @@ socklen_t kal_sock_addr(struct sockaddr_storage *out, const struct ri_addr *addr
 void kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr, uint16_t *port);
 /* A non-blocking TCP socket of that family: 0, or errno. */
 int kal_sock_new(struct kal_fd *fd, int family);
-/* For the start-up: no delays. */
+/* Send small frames without delay. */
 void kal_sock_prepare(int fd);
 /* For RDMA mode: when its process dies, the peer gets a reset (architecture.md, Connections). */
 void kal_sock_rdma_mode(int fd);
-/* Reset the connection now, whoever has copies of the descriptor; it is still to be closed. */
+/* Reset the connection, also if there are duplicates of the descriptor. The caller still closes it. */
 void kal_sock_abort(int fd);
 bool kal_sock_is_local(const struct ri_addr *addr);
-/* May this process have that port (network order) for itself? What the host reserves, it reserves here. */
+/* May this process bind that TCP port (network order)? Ports that the host reserves are reserved here, too. */
 bool kal_sock_may_serve(uint16_t port);
 enum kal_cm_reason kal_sock_reason(int error);
 

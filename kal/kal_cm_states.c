@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * States down, events across. An empty cell means "not allowed". What the client hears is part
- * of the cell: an end before the connection stood is a failure, an end after our own disconnect is
+ * States down, events across. An empty cell means "not allowed". The event for the client is part
+ * of the cell: an end before the connection is established is a failure, an end after the client's disconnect is
  * always DISCONNECTED ([IT 4.2], [IT 4.5]; R-01).
  */
 #include "kal_cm_states.h"

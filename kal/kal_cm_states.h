@@ -17,11 +17,11 @@ enum kal_conn_state {
 	KAL_CONN_WAITING,    /* MPA Request sent, Reply awaited */
 	KAL_CONN_REPLIED,    /* three-way: accepted by the peer, confirm awaited */
 	KAL_CONN_ACCEPTING,  /* accepted by our consumer, on its way to the peer */
-	KAL_CONN_STARTING,   /* the provider has it; it does not stand yet */
-	KAL_CONN_UP,         /* stands */
+	KAL_CONN_STARTING,   /* the provider has the stream; not established yet */
+	KAL_CONN_UP,         /* established */
 	KAL_CONN_CLOSING,    /* our consumer disconnected */
-	KAL_CONN_ABORTING,   /* our consumer gave up before it stood; the provider still has it */
-	KAL_CONN_ENDED,      /* over; the queue pair is in ERROR or soon will be */
+	KAL_CONN_ABORTING, /* our consumer ended it before it was established; the provider still has it */
+	KAL_CONN_ENDED, /* ended; the queue pair is in ERROR or soon will be */
 	KAL_CONN_STATE_COUNT
 };
 
@@ -30,8 +30,8 @@ enum kal_conn_event {
 	KAL_CONN_CALL_ACCEPT,
 	KAL_CONN_CALL_CONFIRM,
 	KAL_CONN_CALL_DISCONNECT, /* and an end will be raised by the provider */
-	KAL_CONN_CALL_DROP,       /* disconnect while the provider has nothing yet */
-	KAL_CONN_TCP_UP,          /* TCP stands, the MPA Request goes out */
+	KAL_CONN_CALL_DROP,       /* disconnect before the provider has the stream */
+	KAL_CONN_TCP_UP,          /* the TCP connection is established, the MPA Request goes out */
 	KAL_CONN_RETRY,           /* once more, with revision 1 */
 	KAL_CONN_REPLY,           /* three-way: the provider's REPLY */
 	KAL_CONN_ATTACH,          /* the stream goes to the provider */
@@ -40,20 +40,20 @@ enum kal_conn_event {
 	KAL_CONN_FAILED,          /* by anything else */
 	KAL_CONN_END_CLOSE,       /* orderly */
 	KAL_CONN_END_BROKEN,      /* any other end */
-	KAL_CONN_UNDONE,          /* the provider refused the call: nothing happened */
+	KAL_CONN_UNDONE,          /* the provider refused the call */
 	KAL_CONN_RESET,           /* the queue pair is IDLE again */
 	KAL_CONN_EVENT_COUNT
 };
 
-/* One cell: where to, and what the client is told (0 = nothing). */
+/* One cell: the next state, and the event for the client (0 = none). */
 struct kal_conn_rule {
 	enum kal_conn_state next;
 	enum kal_cm_kind report;
 };
 
 /*
- * Make a move. RI_ERR_INVALID_STATE if the table has none; then nothing changed. *report: what to
- * tell the client.
+ * Make a move. RI_ERR_INVALID_STATE if the table has none; then nothing has changed. *report: the event for the
+ * client.
  */
 enum ri_status kal_conn_step(enum kal_conn_state *state, enum kal_conn_event conn_event,
 			     enum kal_cm_kind *report) RI_MUST_CHECK;

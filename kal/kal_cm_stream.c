@@ -7,12 +7,12 @@
  *
  * Initiator: socket, TCP connect, Request out, Reply in, attach. Responder (the request was read and
  * shown by kal_request.c): Reply out, attach. Everything that touches the socket runs on the service
- * thread; a call only prepares it. A kal_setup is owned by its connection under the verbs lock; who
- * takes it out of the connection (kal_setup_steal) frees it without that lock, because stopping a
- * watch waits for its function and that function takes the lock.
+ * thread; a call only prepares it. A kal_setup is owned by its connection under the verbs lock. The thread that takes
+ * it out of the connection (kal_setup_steal) frees it without that lock, because stopping a watch waits for its
+ * function, and that function takes the lock.
  *
- * Once the provider has the stream, only the timer is left of a setup: it bounds the wait for the
- * ready-to-receive message. It goes when the connection stands.
+ * Once the provider has the stream, a setup has only its timer, which limits the wait for the ready-to-receive
+ * message. The setup is freed when the connection is established.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,11 +52,11 @@ kal_setup_steal(struct kal_conn *conn)
 }
 
 /*
- * A responder gives up before its Reply went out. It says no, since a peer that sees the end alone would
- * take us for one that knows revision 1 only, and dial again.
+ * A responder gives up before its Reply went out. It sends a refusal, since a peer that sees only the end of the
+ * stream would take this end for one that knows revision 1 only, and connect again.
  */
 static void
-withdraw(struct kal_setup *setup)
+responder_withdraw(struct kal_setup *setup)
 {
 	struct kal_mpa_frame reply;
 	uint8_t out[KAL_MPA_FRAME_MAX];
@@ -64,7 +64,7 @@ withdraw(struct kal_setup *setup)
 
 	if (kal_fd_get(&setup->fd) < 0)
 		return;
-	if (setup->converted) { /* the application holds the socket too: closing ours says nothing */
+	if (setup->converted) { /* the application has the socket, too: closing our descriptor would not end the stream */
 		kal_sock_abort(kal_fd_get(&setup->fd));
 		return;
 	}
@@ -88,7 +88,7 @@ kal_setup_free(struct kal_setup *setup)
 	host = setup->host;
 	host->watch_stop(host->self, &setup->watch);
 	host->timer_stop(host->self, &setup->timer);
-	withdraw(setup);
+	responder_withdraw(setup);
 	kal_fd_close(&setup->fd);
 	free(setup->message);
 	free(setup);
@@ -106,10 +106,10 @@ kal_stream_drop(struct kal_conn *conn)
 }
 
 /*
- * It failed before the provider had the stream. Under verbs, which is released: the queue pair is
- * flushed first, then the client is told. On the service thread, so watch and timer stop at once.
- * The empty setup stays with its connection, which may be freed as soon as verbs is released: who
- * frees it stops the watch and so waits until the function that called this has returned.
+ * The attempt failed before the provider had the stream. Called under verbs, which this releases: the queue pair is
+ * flushed first, then the client is told. Called on the service thread, where watch and timer stop at once.
+ * The empty setup stays with its connection, which may be freed as soon as verbs is released: the thread that frees
+ * it stops the watch, and so waits until the function that called this has returned.
  */
 void
 kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_reason reason)
@@ -122,7 +122,7 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum k
 
 	host->watch_stop(host->self, &setup->watch);
 	host->timer_stop(host->self, &setup->timer);
-	withdraw(setup);
+	responder_withdraw(setup);
 	kal_fd_close(&setup->fd);
 	kal_cm_lock(cm);
 	status = kal_conn_step(&conn->state, conn_event, &report);
@@ -139,8 +139,8 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum k
 /* --- the socket of an initiator ----------------------------------------------------------- */
 
 /*
- * Bind to what the consumer chose. A port that connections of ours hold, which will be free again, is
- * told apart from one that somebody listens on.
+ * Bind to the address and TCP port that the consumer chose. A port that lingering connections of this host occupy
+ * (RI_ERR_TIME_WAIT) will be free again; one with a listener (RI_ERR_IN_USE) will not.
  */
 static enum ri_status
 bind_local(int fd, const struct kal_cm_req *req, int family)
@@ -174,9 +174,9 @@ bind_local(int fd, const struct kal_cm_req *req, int family)
 	return status;
 }
 
-/* Open the socket and start to connect. A failure that any peer could cause comes later, as an event. */
+/* Open the socket and start to connect. A failure that a peer can cause is reported later, by an event. */
 static enum ri_status
-dial(struct kal_setup *setup)
+socket_dial(struct kal_setup *setup)
 {
 	const struct kal_cm_req *req = &setup->req;
 	struct sockaddr_storage sa;
@@ -195,7 +195,7 @@ dial(struct kal_setup *setup)
 		kal_fd_close(&setup->fd);
 		return status;
 	}
-	/* Who binds later, while this one lingers, must know that this one would not mind. */
+	/* A socket that binds to this port while this connection lingers needs the option on both. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	kal_sock_prepare(fd);
 	setup->error = 0;
@@ -225,23 +225,8 @@ kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool supp
 	offered->ird_max = offered->ird; /* the consumer's number is never raised [IT 9.6] */
 	offered->rtr = cm->p.attr->rtr_types & (RI_RTR_WRITE | RI_RTR_READ);
 	if (req->ord == 0)
-		offered->rtr &= RI_RTR_WRITE; /* a Read would have no place to go */
+		offered->rtr &= RI_RTR_WRITE; /* a Read needs an ORD of 1 */
 	offered->depth_private = suppress;
-}
-
-/* The deadline of a connect call, in the host's time. */
-static uint64_t
-deadline_of(const struct ri_host *host, uint64_t timeout_us)
-{
-	uint64_t now = host->now(host->self);
-
-	if (timeout_us == UINT64_MAX)
-		return RI_NEVER;
-	if (timeout_us == 0)
-		return now + KAL_CONNECT_DEFAULT;
-	if (timeout_us > (RI_NEVER - now) / 1000)
-		return RI_NEVER;
-	return now + timeout_us * 1000;
 }
 
 enum ri_status
@@ -249,14 +234,14 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 {
 	const struct ri_host *host = conn->cm->p.host;
 	struct kal_setup *setup = kal_setup_new(conn, true);
-	uint64_t deadline = deadline_of(host, req->timeout_us);
+	uint64_t deadline = kal_deadline(host, req->timeout_us);
 	enum ri_status status;
 
 	if (setup == NULL)
 		return RI_ERR_RESOURCES;
 	setup->req = *req;
 	kal_setup_offer(setup, req, req->suppress_ird_ord != 0);
-	status = dial(setup);
+	status = socket_dial(setup);
 	if (status == RI_SUCCESS)
 		status = ri_call_reserve(conn->cm->p.caller, conn->qp);
 	if (status == RI_SUCCESS)
@@ -353,7 +338,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 	conn->pending.own_ird = setup->negotiated.ird;
 	conn->pending.own_ord = setup->negotiated.ord;
 	kal_cm_unlock(cm);
-	/* The upcall that it stands may come before the call returns. */
+	/* The upcall STREAM_UP may come before the call returns. */
 	status = kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER);
 	if (status == RI_SUCCESS)
 		status = ri_call_attach_stream(cm->p.caller, conn->qp, &stream);
@@ -371,31 +356,29 @@ kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_a
 
 	if (status == RI_SUCCESS)
 		return false;
-	/* The peer may have gone meanwhile, and then this is no stream any more. */
+	/* The peer may have closed meanwhile, and then this is no stream any more. */
 	kal_stream_give_up(conn, KAL_CONN_FAILED,
 			   status == RI_ERR_RESOURCES ? KAL_REASON_RESOURCES : KAL_REASON_OTHER);
 	return true;
 }
 
-/* Write what is left of our frame. 1: all out, 0: later, -errno. */
-static int
-flush_out(struct kal_setup *setup)
+int
+kal_setup_send(struct kal_setup *setup, const uint8_t *octets, size_t len, size_t *at)
 {
-	while (setup->out_at < setup->out_len) {
-		ssize_t n = send(kal_fd_get(&setup->fd), setup->out + setup->out_at,
-				 setup->out_len - setup->out_at, MSG_NOSIGNAL);
+	while (*at < len) {
+		ssize_t n = send(kal_fd_get(&setup->fd), octets + *at, len - *at, MSG_NOSIGNAL);
 
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n > 0)
-			setup->out_at += (size_t)n;
+			*at += (size_t)n;
 	}
 	return 1;
 }
 
-/* The initiator's TCP connection stands, or not. 0, or errno. */
+/* The outcome of the initiator's TCP connect: 0, or errno. If 0, the Request is ready to be sent. */
 static int
 tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 {
@@ -426,7 +409,7 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 	return kal_conn_move(conn, KAL_CONN_TCP_UP, KAL_REASON_OTHER) == RI_SUCCESS ? 0 : EPROTO;
 }
 
-/* The peer closed without a word: perhaps it knows revision 1 only. True if we dial again. */
+/* The peer closed without a Reply: perhaps it knows revision 1 only. True: connecting again. */
 static bool
 dial_again(struct kal_conn *conn, struct kal_setup *setup)
 {
@@ -442,13 +425,13 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 	setup->offered.words = false;
 	setup->offered.rtr = 0;
 	setup->req.reuse_addr = 1; /* our own first attempt holds the port */
-	if (dial(setup) != RI_SUCCESS || setup->error != 0)
+	if (socket_dial(setup) != RI_SUCCESS || setup->error != 0)
 		return false;
 	return host->watch_start(host->self, &setup->watch) == RI_SUCCESS &&
 	       kal_conn_move(conn, KAL_CONN_RETRY, KAL_REASON_OTHER) == RI_SUCCESS;
 }
 
-/* A whole Reply is there. Under verbs; true if it was released. */
+/* A whole Reply is there. Under verbs; true: verbs was released. */
 static bool
 judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa_frame *reply,
 	    size_t size)
@@ -473,7 +456,7 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 	return true;
 }
 
-/* Octets, or the end of the stream, wait. Under verbs; true if it was released. */
+/* The socket is readable. Under verbs; true: verbs was released. */
 static bool
 read_reply(struct kal_conn *conn, struct kal_setup *setup)
 {
@@ -503,9 +486,9 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 	return true;
 }
 
-/* What the socket is ready for. Under verbs; true if it was released. */
+/* What the socket is ready for. Under verbs; true: verbs was released. */
 static bool
-advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
+stream_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 {
 	const struct ri_host *host = conn->cm->p.host;
 	int done;
@@ -521,7 +504,7 @@ advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 		}
 	}
 	if (setup->out_at < setup->out_len) {
-		done = flush_out(setup);
+		done = kal_setup_send(setup, setup->out, setup->out_len, &setup->out_at);
 		if (done < 0 && dial_again(conn, setup))
 			return false;
 		if (done < 0) {
@@ -547,8 +530,9 @@ socket_ready(void *arg, uint32_t events)
 	struct kal_conn *conn = setup->conn;
 
 	kal_conn_lock(conn);
-	/* A call may have taken the setup away while this was on its way. */
-	if (conn->setup == setup && kal_fd_get(&setup->fd) >= 0 && advance(conn, setup, events))
+	/* A call may have taken the setup meanwhile. */
+	if (conn->setup == setup && kal_fd_get(&setup->fd) >= 0 &&
+	    stream_advance(conn, setup, events))
 		return;
 	kal_conn_unlock(conn);
 }

@@ -4,15 +4,16 @@
 /*
  * A TCP connection of the application becomes a connection of a queue pair [IT 11].
  *
- * The descriptor is duplicated; the application's own stays open and is not to be used any more. Until
- * the call has succeeded nothing is set on the socket, for both descriptors share its flags. Who
- * gives no message is the initiator: the start-up is that of a connect whose TCP connection stands already
- * (kal_cm_stream.c). Who gives one sends it first, as the last octets of streaming mode, then waits for
- * the peer's MPA Request and answers it. Without MPA frames the provider gets the stream as soon as the
- * message is out: in the call itself, if there is none. Octets that wait in the socket are the beginning of what the peer says next.
+ * The descriptor is duplicated; the application's own descriptor stays open, but must not be used any more. Both
+ * share the flags of the socket, so the call sets nothing on it before it can succeed.
  *
- * What cannot be done at once is done on the service thread; a failure resets the TCP connection, also for the
- * application's descriptor, since there is no way back to streaming mode.
+ * The initiator starts as after a connect whose TCP connection is established (kal_cm_stream.c). The responder first
+ * sends the application's last message of streaming mode, then waits for the peer's MPA Request and answers it.
+ * Without MPA frames the provider gets the stream as soon as the message is sent, or in the call itself if there is
+ * no message. Octets that wait in the socket belong to what the peer sends next.
+ *
+ * What cannot be done in the call is done on the service thread. A failure resets the TCP connection, also for the
+ * application's descriptor, since the peer cannot return to streaming mode.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +37,7 @@ option_is(int fd, int option, int value)
 	return getsockopt(fd, SOL_SOCKET, option, &found, &len) == 0 && found == value;
 }
 
-/* An IPv4 address in the clothes of IPv6 is one of IPv4. */
+/* The address, with an IPv4-mapped IPv6 address as its IPv4 address. */
 static struct ri_addr
 plain_address(const struct ri_addr *addr)
 {
@@ -49,7 +50,7 @@ plain_address(const struct ri_addr *addr)
 	return bare;
 }
 
-/* A connected TCP socket over IP? Fills in who is at its ends. */
+/* Is it a connected TCP socket over IP? Fills in both addresses. */
 static bool
 is_stream(int fd, struct kal_cm_event *pending)
 {
@@ -99,7 +100,7 @@ on_port(const struct ri_port_attr *port, const struct ri_addr *addr)
 	return found;
 }
 
-/* RI_SUCCESS: the socket's own address belongs to a spigot of this adapter, which one is filled in [IT 11.1]. */
+/* Find the spigot of this adapter that has the socket's own address [IT 11.1]. RI_ERR_INVALID_ARG: none. */
 static enum ri_status
 find_spigot(const struct kal_cm *cm, struct kal_cm_event *pending)
 {
@@ -145,7 +146,7 @@ setup_around(struct kal_conn *conn, const struct kal_convert_req *req, const voi
 	return setup;
 }
 
-/* What comes first. */
+/* The first step of the start-up. */
 static void
 begin_with(struct kal_setup *setup, const struct kal_convert_req *req)
 {
@@ -163,7 +164,7 @@ begin_with(struct kal_setup *setup, const struct kal_convert_req *req)
 }
 
 static enum ri_status
-start(struct kal_conn *conn, bool initiator)
+conversion_start(struct kal_conn *conn, bool initiator)
 {
 	enum ri_status status = ri_call_reserve(conn->cm->p.caller, conn->qp);
 
@@ -177,8 +178,8 @@ start(struct kal_conn *conn, bool initiator)
 }
 
 /*
- * From now on the socket is ours, also where the application's descriptor shows it. What it had set there
- * must not keep us from reading a short frame, nor a short frame from leaving.
+ * From now on the socket belongs to the kAL, and this shows at the application's descriptor. Socket options of the
+ * application must not delay the reading or the sending of short frames.
  */
 static void
 take_over(struct kal_setup *setup)
@@ -190,32 +191,21 @@ take_over(struct kal_setup *setup)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
 	kal_sock_prepare(fd);
-	setup->converted = true; /* its end is the end of the socket */
+	setup->converted = true; /* a failure resets the stream */
 }
 
-/* Send what is left of the message. 1: all out, 0: later, -errno. */
+/* As kal_setup_send, for the last message of streaming mode. */
 static int
-flush_message(struct kal_setup *setup)
+message_send(struct kal_setup *setup)
 {
-	while (setup->message_at < setup->message_len) {
-		ssize_t n = send(kal_fd_get(&setup->fd), setup->message + setup->message_at,
-				 setup->message_len - setup->message_at, MSG_NOSIGNAL);
-
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return 0;
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			setup->message_at += (size_t)n;
-	}
-	return 1;
+	return kal_setup_send(setup, setup->message, setup->message_len, &setup->message_at);
 }
 
-/* Without MPA frames: what can be done at once. 0: the provider has the stream, EAGAIN: later, or errno. */
+/* Without MPA frames: try to hand over in the call. 0: the provider has the stream, EAGAIN: not yet, or errno. */
 static int
 leave_at_once(struct kal_conn *conn, struct kal_setup *setup)
 {
-	int done = setup->step == KAL_CONVERT_LEAVE ? flush_message(setup) : 0;
+	int done = setup->step == KAL_CONVERT_LEAVE ? message_send(setup) : 0;
 	enum ri_status status;
 
 	if (done <= 0)
@@ -226,7 +216,7 @@ leave_at_once(struct kal_conn *conn, struct kal_setup *setup)
 	return status == RI_ERR_RESOURCES ? ENOMEM : ECONNRESET;
 }
 
-/* The rest happens on the service thread; what went wrong already is told there, too. */
+/* Do the rest on the service thread, which also reports what has failed already. */
 static void
 leave_to_service(struct kal_conn *conn, struct kal_setup *setup)
 {
@@ -257,9 +247,9 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 	if (setup == NULL)
 		return RI_ERR_RESOURCES;
 	begin_with(setup, req);
-	status = start(conn, req->initiator != 0);
+	status = conversion_start(conn, req->initiator != 0);
 	if (status != RI_SUCCESS) {
-		kal_fd_close(&setup->fd); /* first: this stream is not ours to say no on */
+		kal_fd_close(&setup->fd); /* before the free, which would refuse on this stream */
 		kal_setup_free(setup);
 		return status;
 	}
@@ -282,9 +272,9 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 
 /* --- on the service thread ------------------------------------------------------------------ */
 
-/* The whole Request is there: what follows it stays in front of the buffer; the Reply goes out next. */
+/* The whole Request is there: prepare the Reply. Octets behind the Request move to the front of the buffer. */
 static bool
-answer(struct kal_setup *setup, size_t size)
+request_answer(struct kal_setup *setup, size_t size)
 {
 	struct kal_mpa_frame reply;
 
@@ -296,7 +286,7 @@ answer(struct kal_setup *setup, size_t size)
 	return setup->out_len > 0;
 }
 
-/* Octets, or the end of the stream, wait. KAL_REASON_COUNT: go on. */
+/* The socket is readable. *failed: with the reason that is returned. */
 static enum kal_cm_reason
 read_request(struct kal_setup *setup, bool *failed)
 {
@@ -317,7 +307,7 @@ read_request(struct kal_setup *setup, bool *failed)
 	*failed = found != KAL_MPA_MORE;
 	if (found != KAL_MPA_WHOLE ||
 	    kal_mpa_judge_request(&setup->request, setup->in_len - size) != KAL_MPA_GO ||
-	    !answer(setup, size))
+	    !request_answer(setup, size))
 		return KAL_REASON_BAD_PARAMS;
 	*failed = false;
 	host->watch_change(host->self, &setup->watch, RI_WATCH_OUT);
@@ -333,7 +323,7 @@ kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t eve
 	int done;
 
 	if (setup->step == KAL_CONVERT_MESSAGE || setup->step == KAL_CONVERT_LEAVE) {
-		done = flush_message(setup);
+		done = message_send(setup);
 		if (done == 0)
 			return false;
 		if (done > 0 && setup->step == KAL_CONVERT_LEAVE)

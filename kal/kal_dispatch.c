@@ -10,7 +10,7 @@
 #include "kal_objects.h"
 
 static const struct kal_handler *
-find(uint32_t call)
+handler_find(uint32_t call)
 {
 	const struct kal_handler *tables[] = {kal_verbs_handlers, kal_qp_handlers, kal_mem_handlers,
 					      kal_cm_handlers, kal_destroy_handlers};
@@ -27,7 +27,7 @@ find(uint32_t call)
 enum ri_status
 kal_call(struct kal_client *client, struct kal_msg *msg)
 {
-	const struct kal_handler *handler = find(msg->call);
+	const struct kal_handler *handler = handler_find(msg->call);
 	enum ri_status status;
 
 	if (handler == NULL)

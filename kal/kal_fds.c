@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The list of kal_fds.h. Its lock is the last one anybody takes. It is held while a descriptor is
- * made, so that no fork falls between the making and the listing; all these calls are immediate.
+ * The list of kal_fds.h. No other lock is taken under its lock. The lock is held while a descriptor is created, so
+ * that no fork happens between the creation and the entry in the list; none of these system calls blocks.
  */
 
 #include "kal_fds.h"
@@ -23,20 +23,20 @@ static struct kal_fd *list;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void
-before_fork(void)
+fds_before_fork(void)
 {
 	pthread_mutex_lock(&list_lock);
 }
 
 static void
-after_fork_parent(void)
+fds_after_fork_parent(void)
 {
 	pthread_mutex_unlock(&list_lock);
 }
 
-/* The owners' structs are copies that nobody will use again; only the descriptors matter. */
+/* The child never uses its copies of the owners' structs; only the descriptors are closed. */
 static void
-after_fork_child(void)
+fds_after_fork_child(void)
 {
 	for (struct kal_fd *fd = list; fd != NULL; fd = fd->next) {
 		close(fd->value - 1);
@@ -47,27 +47,27 @@ after_fork_child(void)
 }
 
 static void
-watch_forks(void)
+fds_register_fork(void)
 {
-	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	(void)pthread_atfork(fds_before_fork, fds_after_fork_parent, fds_after_fork_child);
 }
 
 void
 kal_fds_watch_forks(void)
 {
-	pthread_once(&once, watch_forks);
+	pthread_once(&once, fds_register_fork);
 }
 
 static void
-lock_list(void)
+fd_list_lock(void)
 {
 	kal_fds_watch_forks();
 	pthread_mutex_lock(&list_lock);
 }
 
-/* With the lock held: list what was made, let go of the lock. */
+/* The caller holds list_lock, which this releases: enter the new descriptor, if there is one. */
 static bool
-enlist(struct kal_fd *fd, int made)
+fd_list_add(struct kal_fd *fd, int made)
 {
 	int error = errno;
 
@@ -87,48 +87,48 @@ enlist(struct kal_fd *fd, int made)
 bool
 kal_fd_eventfd(struct kal_fd *fd)
 {
-	lock_list();
-	return enlist(fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	fd_list_lock();
+	return fd_list_add(fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
 bool
 kal_fd_timerfd(struct kal_fd *fd)
 {
-	lock_list();
-	return enlist(fd, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	fd_list_lock();
+	return fd_list_add(fd, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
 }
 
 bool
 kal_fd_epoll(struct kal_fd *fd)
 {
-	lock_list();
-	return enlist(fd, epoll_create1(EPOLL_CLOEXEC));
+	fd_list_lock();
+	return fd_list_add(fd, epoll_create1(EPOLL_CLOEXEC));
 }
 
 bool
 kal_fd_socket(struct kal_fd *fd, int family, int type)
 {
-	lock_list();
-	return enlist(fd, socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	fd_list_lock();
+	return fd_list_add(fd, socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 bool
 kal_fd_accept(struct kal_fd *fd, int listener, struct sockaddr *peer, socklen_t *len)
 {
-	lock_list();
-	return enlist(fd, accept4(listener, peer, len, SOCK_CLOEXEC | SOCK_NONBLOCK));
+	fd_list_lock();
+	return fd_list_add(fd, accept4(listener, peer, len, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
 bool
 kal_fd_duplicate(struct kal_fd *fd, int original)
 {
-	lock_list();
-	return enlist(fd, fcntl(original, F_DUPFD_CLOEXEC, 0));
+	fd_list_lock();
+	return fd_list_add(fd, fcntl(original, F_DUPFD_CLOEXEC, 0));
 }
 
-/* With the lock held. */
+/* The caller holds list_lock. */
 static int
-delist(struct kal_fd *fd)
+fd_list_remove(struct kal_fd *fd)
 {
 	int value = fd->value;
 
@@ -149,8 +149,8 @@ kal_fd_release(struct kal_fd *fd)
 
 	if (fd->value == 0)
 		return -1;
-	lock_list();
-	value = delist(fd);
+	fd_list_lock();
+	value = fd_list_remove(fd);
 	pthread_mutex_unlock(&list_lock);
 	return value;
 }
@@ -160,8 +160,8 @@ kal_fd_move(struct kal_fd *to, struct kal_fd *from)
 {
 	if (from->value == 0)
 		return;
-	lock_list();
-	(void)enlist(to, delist(from));
+	fd_list_lock();
+	(void)fd_list_add(to, fd_list_remove(from));
 }
 
 void

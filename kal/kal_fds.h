@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors that a forked child must not keep. A child that inherits a connection holds it open
- * after its parent died, and the peer never learns of the death. So every descriptor of the access
- * layer is listed from birth, and pthread_atfork closes the listed ones in the child.
+ * Descriptors that a forked child must not keep. A child that inherits a connection keeps it open when its parent
+ * dies, and the peer never learns of the death. So every descriptor of the access layer is entered into a list when
+ * it is created, and a handler of pthread_atfork closes the descriptors of the list in the child.
  */
 #ifndef KAL_FDS_H
 #define KAL_FDS_H
@@ -18,8 +18,8 @@ struct kal_fd {
 	struct kal_fd *next, *prev;
 };
 
-/* Register the fork handlers. Who has one of its own that is held while descriptors are made, calls this
- * before it registers: then its lock is taken first at a fork, too. */
+/* Register the fork handlers. Code that creates descriptors under a lock, and takes that lock at a fork, calls this
+ * before it registers its own handlers: then its lock is taken before the list's at a fork, too. */
 void kal_fds_watch_forks(void);
 
 static inline int
@@ -28,7 +28,7 @@ kal_fd_get(const struct kal_fd *fd)
 	return fd->value - 1;
 }
 
-/* Each makes a close-on-exec descriptor in `fd`, and returns false with errno set if it cannot. */
+/* Each creates a close-on-exec descriptor in `fd`. False: it failed, and errno is set. */
 bool kal_fd_eventfd(struct kal_fd *fd);
 bool kal_fd_timerfd(struct kal_fd *fd);
 bool kal_fd_epoll(struct kal_fd *fd);
@@ -36,12 +36,12 @@ bool kal_fd_socket(struct kal_fd *fd, int family, int type);
 bool kal_fd_accept(struct kal_fd *fd, int listener, struct sockaddr *peer, socklen_t *len);
 bool kal_fd_duplicate(struct kal_fd *fd, int original);
 
-/* Give it to another owner, who has none. */
+/* Move it to another owner, which has none. */
 void kal_fd_move(struct kal_fd *to, struct kal_fd *from);
 
 /* Close it, if there is one. */
 void kal_fd_close(struct kal_fd *fd);
-/* Take it off the list without closing it; somebody else answers for it from now on. */
+/* Remove it from the list without closing it; the caller owns the descriptor that is returned. */
 int kal_fd_release(struct kal_fd *fd);
 
 #endif /* KAL_FDS_H */

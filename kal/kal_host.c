@@ -151,19 +151,19 @@ kal_host_destroy(struct kal_host *host)
 }
 
 static void
-before_fork(void)
+host_before_fork(void)
 {
 	pthread_mutex_lock(&default_lock);
 }
 
 static void
-after_fork_parent(void)
+host_after_fork_parent(void)
 {
 	pthread_mutex_unlock(&default_lock);
 }
 
 static void
-after_fork_child(void)
+host_after_fork_child(void)
 {
 	if (default_host != NULL)
 		atomic_store(&default_host->dead, true);
@@ -173,10 +173,10 @@ after_fork_child(void)
 
 /* At a fork the handlers that were registered last come first: default_lock before the list's. */
 static void
-watch_forks(void)
+host_register_fork(void)
 {
 	kal_fds_watch_forks();
-	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	(void)pthread_atfork(host_before_fork, host_after_fork_parent, host_after_fork_child);
 }
 
 const struct ri_host *
@@ -184,7 +184,7 @@ kal_host_default(void)
 {
 	const struct ri_host *table = NULL;
 
-	pthread_once(&once, watch_forks);
+	pthread_once(&once, host_register_fork);
 	pthread_mutex_lock(&default_lock);
 	if (default_host == NULL)
 		default_host = kal_host_create();

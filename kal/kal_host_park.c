@@ -55,7 +55,7 @@ wakers_of(struct ri_parker *parker)
 
 /* Consume a wake. */
 static bool
-woken(struct ri_parker *parker)
+wake_consume(struct ri_parker *parker)
 {
 	unsigned expected = WOKEN;
 
@@ -93,13 +93,13 @@ handlers_restart(void)
 
 /* Stop sleeping for another reason; a wake that came meanwhile goes first. */
 static enum ri_status
-give_up(struct ri_parker *parker, enum ri_status why)
+park_end(struct ri_parker *parker, enum ri_status why)
 {
 	return atomic_exchange(word_of(parker), FREE) == WOKEN ? RI_SUCCESS : why;
 }
 
 static struct timespec
-until(uint64_t deadline)
+timespec_of(uint64_t deadline)
 {
 	struct timespec when = {FAR_AWAY, 0};
 
@@ -113,21 +113,21 @@ until(uint64_t deadline)
 static enum ri_status
 park_on_word(struct ri_parker *parker, uint64_t deadline)
 {
-	struct timespec when = until(deadline);
+	struct timespec when = timespec_of(deadline);
 	unsigned expected = FREE;
 
 	if (!atomic_compare_exchange_strong(word_of(parker), &expected, ASLEEP_WORD))
-		return give_up(parker, RI_SUCCESS);
+		return park_end(parker, RI_SUCCESS);
 	for (;;) {
 		long result = syscall(SYS_futex, word_of(parker), FUTEX_WAIT_BITSET_PRIVATE,
 				      ASLEEP_WORD, &when, NULL, FUTEX_BITSET_MATCH_ANY);
 
-		if (woken(parker))
+		if (wake_consume(parker))
 			return RI_SUCCESS;
 		if (result < 0 && errno == ETIMEDOUT && deadline != RI_NEVER)
-			return give_up(parker, RI_ERR_TIMEOUT);
+			return park_end(parker, RI_ERR_TIMEOUT);
 		if (result < 0 && errno == EINTR && !handlers_restart())
-			return give_up(parker, RI_ERR_INTERRUPTED);
+			return park_end(parker, RI_ERR_INTERRUPTED);
 	}
 }
 
@@ -169,7 +169,7 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 
 	polled[0] = (struct pollfd){.fd = own, .events = POLLIN};
 	if (!atomic_compare_exchange_strong(word_of(parker), &expected, ASLEEP_FDS))
-		return give_up(parker, RI_SUCCESS);
+		return park_end(parker, RI_SUCCESS);
 	for (;;) {
 		struct timespec span = time_left(
 			host, deadline, own >= 0 ? (uint64_t)FAR_AWAY * 1000000000u : LOOK_EACH);
@@ -179,14 +179,14 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 		/* A waker of an earlier sleep may be late: its mark alone is no wake. */
 		if (ready > 0 && polled[0].revents != 0 && read(own, &ignored, sizeof(ignored)) > 0)
 			ready--;
-		if (woken(parker))
+		if (wake_consume(parker))
 			return RI_SUCCESS;
 		if (interrupted && !handlers_restart())
-			return give_up(parker, RI_ERR_INTERRUPTED);
+			return park_end(parker, RI_ERR_INTERRUPTED);
 		if (ready > 0)
-			return give_up(parker, RI_SUCCESS);
+			return park_end(parker, RI_SUCCESS);
 		if (host->table.now(host) >= deadline)
-			return give_up(parker, RI_ERR_TIMEOUT);
+			return park_end(parker, RI_ERR_TIMEOUT);
 	}
 }
 

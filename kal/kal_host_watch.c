@@ -83,7 +83,7 @@ kal_host_watch_change(void *self, struct ri_watch *watch, uint32_t events)
 
 /* With the lock held: nobody calls it any more from what was handed back so far. */
 static void
-forget(struct kal_host *host, struct ri_watch *watch)
+watch_forget(struct kal_host *host, struct ri_watch *watch)
 {
 	for (unsigned i = 0; i < host->batch_count; i++) {
 		if (host->batch[i] == watch)
@@ -112,7 +112,7 @@ kal_host_watch_stop(void *self, struct ri_watch *watch)
 		pthread_mutex_unlock(&host->lock);
 		(void)epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_DEL, watch->fd, NULL);
 		pthread_mutex_lock(&host->lock);
-		forget(host, watch);
+		watch_forget(host, watch);
 	} while (kal_host_wait_for(host, watch, &watch->link) ||
 		 (watch->link.n[1] & KAL_LINK_QUEUED) != 0);
 	pthread_mutex_unlock(&host->lock);
@@ -129,7 +129,7 @@ was_stopped(const struct kal_host *host, const struct ri_watch *watch)
 }
 
 static void
-drain(int fd)
+counter_drain(int fd)
 {
 	uint64_t count;
 
@@ -194,9 +194,9 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 	count = epoll_wait(kal_fd_get(&host->epoll), events, KAL_HOST_BATCH, sleep ? -1 : 0);
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr == &host->poke)
-			drain(kal_fd_get(&host->poke));
+			counter_drain(kal_fd_get(&host->poke));
 		if (events[i].data.ptr == &host->timer) {
-			drain(kal_fd_get(&host->timer));
+			counter_drain(kal_fd_get(&host->timer));
 			expired = true;
 		}
 	}

@@ -2,19 +2,19 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The sockets of a listener: one for each address of its spigot, all with the same port, so that a
- * listener on one interface does not answer on another. When the spigot gets an address or loses one,
- * so does the listener. A spigot that has no address when the listener begins is no interface of this
- * host; its listener takes what comes to any, and follows nothing.
+ * The sockets of a listener: one for each address of its spigot, all with the same TCP port, so that a
+ * listener on one interface does not accept connections on another. When the spigot gets or loses an address, the
+ * listener opens or closes a socket. A spigot without an address when the listener is created is no interface of this
+ * host; its listener accepts connections to any address, and does not change its sockets.
  *
- * Accepted sockets become half-open requests (kal_starts.c), of which there is a bounded number: a new one
- * takes the place of one that has said little, so peers that are silent keep nobody out. When the consumer
- * has as many unanswered requests as it wanted, the listener looks away until there is room. The kernel's own
- * backlog, as long as it gets, then holds the rest: the consumer's backlog bounds what it is shown, not how
- * many may knock. When descriptors run out, start-ups go too; if there are none, the listener looks away.
+ * Accepted sockets become half-open requests (kal_starts.c). Their number is bounded, and a new one replaces one that
+ * has sent little, so silent peers cannot keep others out. When the consumer's backlog is full, the listener pauses:
+ * it stops accepting until there is room. New connections then wait in the kernel's backlog, which is as long as the
+ * kernel allows; the consumer's backlog limits the delivered requests only. When descriptors run out, a start-up is
+ * reset; if there is none, the listener pauses, too.
  *
- * The call that makes a listener opens its sockets; once `watching` is set they belong to the service
- * thread, until the call that ends the listener has stopped everything that runs there.
+ * The call that creates a listener opens its sockets. Once `watching` is set they belong to the service thread, until
+ * the call that destroys the listener has stopped everything that runs there.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 #define ACCEPT_BATCH  16
 #define PORT_ATTEMPTS 16
 
-/* Nothing can be shown to the consumer, or nobody can give way: more would only wait here. */
+/* The consumer's backlog is full, or no start-up may be replaced: do not accept more. */
 static bool
 is_full(struct kal_listener *listener)
 {
@@ -39,7 +39,7 @@ is_open(const struct kal_listen_sock *sock)
 }
 
 static void
-look(struct kal_listener *listener, uint32_t events)
+listener_watch_for(struct kal_listener *listener, uint32_t events)
 {
 	const struct ri_host *host = listener->cm->p.host;
 
@@ -47,35 +47,35 @@ look(struct kal_listener *listener, uint32_t events)
 		if (is_open(&listener->socks[i]))
 			host->watch_change(host->self, &listener->socks[i].watch, events);
 	if (events == 0)
-		host->timer_start(host->self, &listener->look,
-				  host->now(host->self) + KAL_LOOK_AGAIN);
+		host->timer_start(host->self, &listener->pause_timer,
+				  host->now(host->self) + KAL_RETRY_AFTER);
 }
 
 static void
-look_again(void *arg)
+pause_ends(void *arg)
 {
 	struct kal_listener *listener = arg;
 
-	look(listener, is_full(listener) ? 0 : RI_WATCH_IN);
+	listener_watch_for(listener, is_full(listener) ? 0 : RI_WATCH_IN);
 }
 
-/* One connection. False: nothing more to take now; *away: and not soon either. */
+/* Accept one connection. False: there is none now; *pause: stop accepting for a while. */
 static bool
-take_one(struct kal_listener *listener, int sock, bool *away)
+take_one(struct kal_listener *listener, int sock, bool *pause)
 {
 	struct kal_fd fd = {0};
 
-	*away = is_full(listener);
-	if (*away)
+	*pause = is_full(listener);
+	if (*pause)
 		return false;
 	if (kal_fd_accept(&fd, sock, NULL, NULL)) {
 		kal_request_new(listener, &fd);
 		return true;
 	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-		/* What waits stays ready: make room, or look away for a while. */
-		*away = !kal_starts_free_descriptor(listener);
-		return !*away;
+		/* The socket stays readable: make room, or pause. */
+		*pause = !kal_starts_free_descriptor(listener);
+		return !*pause;
 	}
 	return errno == ECONNABORTED || errno == EINTR;
 }
@@ -84,23 +84,23 @@ static void
 listener_ready(void *arg, uint32_t events)
 {
 	struct kal_listener *listener = arg;
-	bool away = false;
+	bool pause = false;
 
 	(void)events;
 	if (!atomic_load(&listener->watching))
-		return; /* who makes it is about to be ready */
-	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX && !away; i++) {
+		return; /* the creating call is not finished */
+	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX && !pause; i++) {
 		const struct kal_listen_sock *sock = &listener->socks[i];
 		int left = is_open(sock) ? ACCEPT_BATCH : 0;
 
-		while (left-- > 0 && take_one(listener, kal_fd_get(&sock->fd), &away))
+		while (left-- > 0 && take_one(listener, kal_fd_get(&sock->fd), &pause))
 			;
 	}
-	if (away)
-		look(listener, 0);
+	if (pause)
+		listener_watch_for(listener, 0);
 }
 
-/* Where an address goes; NULL: there is no room. */
+/* A place for another address; NULL: none is free. */
 static struct kal_listen_sock *
 free_sock(struct kal_listener *listener)
 {
@@ -110,7 +110,7 @@ free_sock(struct kal_listener *listener)
 	return NULL;
 }
 
-/* One address: 0, or errno. *port: 0 chooses, and is filled in. */
+/* Listen at one address. 0, or errno. *port: 0 lets the kernel choose, and is filled in. */
 static int
 open_sock(struct kal_listen_sock *sock, const struct ri_addr *addr, uint16_t *port)
 {
@@ -139,16 +139,16 @@ open_sock(struct kal_listen_sock *sock, const struct ri_addr *addr, uint16_t *po
 	return 0;
 }
 
-/* An address may be on its way in or out, or of a family that is switched off. */
+/* The address may just come or go, or its family may be switched off: that is no failure of the listener. */
 static bool
-may_lack(int error)
+address_may_lack(int error)
 {
 	return error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
 }
 
 /*
- * Bind and listen on every address of the spigot, or on any where it has none of its own.
- * RI_ERR_IN_USE may mean: try another port.
+ * Bind and listen at every address of the spigot, or at any address if it has none.
+ * RI_ERR_IN_USE: another TCP port may be free at all of them.
  */
 static enum ri_status
 open_socks(struct kal_listener *listener, const struct ri_port_attr *attr, uint16_t *port)
@@ -163,7 +163,7 @@ open_socks(struct kal_listener *listener, const struct ri_port_attr *attr, uint1
 		int error = open_sock(&listener->socks[i], &addrs[i], port);
 
 		opened += error == 0;
-		if (error == 0 || may_lack(error))
+		if (error == 0 || address_may_lack(error))
 			continue;
 		return error == EADDRINUSE ? RI_ERR_IN_USE
 		       : error == EACCES   ? RI_ERR_PERMISSION
@@ -237,7 +237,7 @@ same_addr(const struct ri_addr *a, const struct ri_addr *b)
 	       memcmp(a->octets, b->octets, sizeof(a->octets)) == 0;
 }
 
-/* Close what the spigot has no more. */
+/* Close the sockets of addresses that the spigot has lost. */
 static void
 close_lost(struct kal_listener *listener, const struct ri_port_attr *attr)
 {
@@ -261,7 +261,7 @@ listens_at(const struct kal_listener *listener, const struct ri_addr *addr)
 	return false;
 }
 
-/* Listen at an address that is new. One that cannot be had now is tried again at the next change. */
+/* Listen at a new address. One that is not available now is tried again at the next change. */
 static void
 open_new(struct kal_listener *listener, const struct ri_addr *addr)
 {
@@ -277,14 +277,14 @@ open_new(struct kal_listener *listener, const struct ri_addr *addr)
 		kal_fd_close(&sock->fd);
 		error = ENOMEM;
 	}
-	if (error != 0 && !may_lack(error) && host->log_level >= RI_LOG_WARNING)
+	if (error != 0 && !address_may_lack(error) && host->log_level >= RI_LOG_WARNING)
 		host->log(host->self, RI_LOG_WARNING, "kal listener",
-			  "cannot listen at an address that the spigot got");
+			  "cannot listen at a new address of the spigot");
 }
 
-/* On the service thread: the addresses of the spigot may be others now. */
+/* On the service thread: the addresses of the spigot may have changed. */
 static void
-follow(void *arg)
+listener_follow(void *arg)
 {
 	struct kal_listener *listener = arg;
 	const struct kal_cm_params *p = &listener->cm->p;
@@ -302,9 +302,9 @@ follow(void *arg)
 void
 kal_listener_init(struct kal_listener *listener)
 {
-	listener->look.fire = look_again;
-	listener->look.arg = listener;
-	listener->follow.fire = follow;
+	listener->pause_timer.fire = pause_ends;
+	listener->pause_timer.arg = listener;
+	listener->follow.fire = listener_follow;
 	listener->follow.arg = listener;
 }
 
@@ -318,7 +318,7 @@ kal_listener_watch(struct kal_listener *listener)
 		if (is_open(&listener->socks[i]))
 			status = watch_sock(listener, &listener->socks[i]);
 	atomic_store(&listener->watching, status == RI_SUCCESS);
-	/* What changed while they were opened was announced too early. */
+	/* An address may have changed while the sockets were opened. */
 	if (status == RI_SUCCESS)
 		host->task_run(host->self, &listener->follow);
 	return status;
@@ -333,7 +333,7 @@ kal_listener_close(struct kal_listener *listener)
 	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
 		if (is_open(&listener->socks[i]))
 			host->watch_stop(host->self, &listener->socks[i].watch);
-	host->timer_stop(host->self, &listener->look);
+	host->timer_stop(host->self, &listener->pause_timer);
 	close_socks(listener);
 }
 

@@ -20,7 +20,7 @@ struct kal_map {
 };
 
 static void
-unmap(struct kal_rnic *rnic, struct kal_map *map)
+map_remove(struct kal_rnic *rnic, struct kal_map *map)
 {
 	const struct ri_host *host = rnic->client->host;
 
@@ -83,7 +83,7 @@ kal_mem_unmap(struct kal_rnic *rnic, const struct kal_mem_map_req *req)
 		if (map->mem.addr != req->addr)
 			continue;
 		if (map->mem.length == req->length) {
-			unmap(rnic, map);
+			map_remove(rnic, map);
 			return RI_SUCCESS;
 		}
 		status = RI_ERR_INVALID_ARG;
@@ -95,5 +95,5 @@ void
 kal_mem_unmap_all(struct kal_rnic *rnic)
 {
 	while (rnic->maps.head != NULL)
-		unmap(rnic, rnic->maps.head->data);
+		map_remove(rnic, rnic->maps.head->data);
 }

@@ -212,22 +212,22 @@ kal_mpa_verdict_text(enum kal_mpa_verdict verdict)
 }
 
 static uint16_t
-lesser(uint16_t a, uint16_t b)
+depth_min(uint16_t a, uint16_t b)
 {
 	return a < b ? a : b;
 }
 
 static uint16_t
-greater(uint16_t a, uint16_t b)
+depth_max(uint16_t a, uint16_t b)
 {
 	return a > b ? a : b;
 }
 
 /* The depth to state in a frame. */
 static uint16_t
-stated(const struct kal_mpa_offered *offered, uint16_t depth)
+depth_stated(const struct kal_mpa_offered *offered, uint16_t depth)
 {
-	return offered->depth_private ? KAL_MPA_DEPTH_PRIVATE : lesser(depth, KAL_MPA_DEPTH_MAX);
+	return offered->depth_private ? KAL_MPA_DEPTH_PRIVATE : depth_min(depth, KAL_MPA_DEPTH_MAX);
 }
 
 void
@@ -245,9 +245,9 @@ kal_mpa_offer(const struct kal_mpa_offered *offered, struct kal_mpa_frame *reque
 	request->rtr = offered->rtr & RTR_WE_KNOW;
 	request->peer_to_peer = request->rtr != 0;
 	if ((request->rtr & RI_RTR_READ) != 0)
-		ord = greater(ord, 1);
-	request->ird = stated(offered, lesser(offered->ird, offered->ird_max));
-	request->ord = stated(offered, ord);
+		ord = depth_max(ord, 1);
+	request->ird = depth_stated(offered, depth_min(offered->ird, offered->ird_max));
+	request->ord = depth_stated(offered, ord);
 }
 
 enum kal_mpa_verdict
@@ -279,7 +279,7 @@ kal_mpa_accept(const struct kal_mpa_offered *offered, const struct kal_mpa_frame
 	memset(negotiated, 0, sizeof(*negotiated));
 	negotiated->revision = request->revision;
 	negotiated->crc = request->crc || offered->crc;
-	negotiated->ird = lesser(offered->ird, offered->ird_max);
+	negotiated->ird = depth_min(offered->ird, offered->ird_max);
 	negotiated->ord = offered->ord;
 
 	reply->kind = KAL_MPA_REPLY;
@@ -290,18 +290,19 @@ kal_mpa_accept(const struct kal_mpa_offered *offered, const struct kal_mpa_frame
 		return;
 
 	if (request->ird != KAL_MPA_DEPTH_PRIVATE && !offered->depth_private)
-		negotiated->ord = lesser(negotiated->ord, request->ird);
+		negotiated->ord = depth_min(negotiated->ord, request->ird);
 	if (request->ord != KAL_MPA_DEPTH_PRIVATE && !offered->depth_private)
-		negotiated->ird = lesser(offered->ird_max, greater(offered->ird, request->ord));
+		negotiated->ird =
+			depth_min(offered->ird_max, depth_max(offered->ird, request->ord));
 	if (request->peer_to_peer) {
 		negotiated->rtr = rtr_choice(request->rtr, taken != 0 ? taken : RI_RTR_WRITE);
 		reply->peer_to_peer = true;
 		reply->rtr = negotiated->rtr;
 	}
 	if (negotiated->rtr == RI_RTR_READ)
-		negotiated->ird = greater(negotiated->ird, 1);
-	reply->ird = stated(offered, negotiated->ird);
-	reply->ord = stated(offered, negotiated->ord);
+		negotiated->ird = depth_max(negotiated->ird, 1);
+	reply->ird = depth_stated(offered, negotiated->ird);
+	reply->ord = depth_stated(offered, negotiated->ord);
 }
 
 void
@@ -340,12 +341,12 @@ depths_negotiate(const struct kal_mpa_offered *offered, const struct kal_mpa_fra
 	if (!reply->words)
 		return true;
 	if (request->ord != KAL_MPA_DEPTH_PRIVATE && reply->ird != KAL_MPA_DEPTH_PRIVATE)
-		negotiated->ord = lesser(negotiated->ord, reply->ird);
+		negotiated->ord = depth_min(negotiated->ord, reply->ird);
 	if (request->ird == KAL_MPA_DEPTH_PRIVATE || reply->ord == KAL_MPA_DEPTH_PRIVATE)
 		return true;
 	if (reply->ord > offered->ird_max)
 		return false;
-	negotiated->ird = greater(negotiated->ird, reply->ord);
+	negotiated->ird = depth_max(negotiated->ird, reply->ord);
 	return true;
 }
 
@@ -358,7 +359,7 @@ kal_mpa_judge_reply(const struct kal_mpa_offered *offered, const struct kal_mpa_
 	memset(negotiated, 0, sizeof(*negotiated));
 	negotiated->revision = reply->revision;
 	negotiated->crc = request->crc || reply->crc;
-	negotiated->ird = lesser(offered->ird, offered->ird_max);
+	negotiated->ird = depth_min(offered->ird, offered->ird_max);
 	negotiated->ord = request->words && !offered->depth_private ? request->ord : offered->ord;
 
 	if (reply->reject)

@@ -16,7 +16,7 @@
 
 /* Room for one more slot. */
 static bool
-widen(struct kal_client *client)
+slots_grow(struct kal_client *client)
 {
 	uint32_t room = client->slot_room == 0 ? ROOM_FIRST : 2 * client->slot_room;
 	struct kal_slot *slots;
@@ -42,7 +42,7 @@ take_slot(struct kal_client *client)
 {
 	uint32_t index = client->first_free;
 
-	if (client->free_count <= REUSE_LATE && widen(client))
+	if (client->free_count <= REUSE_LATE && slots_grow(client))
 		return client->slot_count++;
 	if (index == 0)
 		return 0;

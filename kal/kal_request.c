@@ -2,15 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Requests for connections: from the TCP accept until our consumer answered.
+ * Connection requests, from the TCP accept until the consumer has answered.
  *
- * Half open: the MPA Request is being read, bounded in time (5 s), size and number (kal_starts.c); on the
- * service thread. Delivered: it has an id, stands in the table, and the client was told; the service thread
- * still watches whether the peer gives up, and a timer bounds the answer (120 s).
+ * Half open: the service thread reads the MPA Request; its time (5 s), its size and the number of such requests
+ * are bounded (kal_starts.c). Delivered: the request has an id and an entry in the table, and the client was told.
+ * The service thread still watches whether the peer gives up, and a timer limits the time for the answer (120 s).
  *
- * A request ends by whoever takes it (kal_request_leave: the first to ask, under the table lock): an accept, a
- * reject, a hand-off, the service thread, or the end of the adapter. Its functions on the service
- * thread look first whether somebody has, and whoever has waits for them before it goes on.
+ * Several threads may want to end a request: an accept, a reject, a hand-off, the service thread, the close of the
+ * adapter. The first that calls kal_request_leave under the table lock takes the request and ends it. The request's
+ * functions on the service thread check first whether it was taken; the thread that took it stops them, and waits
+ * for one that runs, before it goes on (request_stop).
  */
 #include <errno.h>
 #include <sched.h>
@@ -56,7 +57,7 @@ kal_request_alloc(struct kal_cm *cm)
 }
 
 static void
-quiet(struct kal_request *request)
+request_stop(struct kal_request *request)
 {
 	const struct ri_host *host = request->cm->p.host;
 
@@ -68,7 +69,7 @@ quiet(struct kal_request *request)
 void
 kal_request_free(struct kal_request *request)
 {
-	quiet(request);
+	request_stop(request);
 	if (request->listener != NULL)
 		kal_listener_unref(request->listener);
 	kal_fd_close(&request->fd);
@@ -123,7 +124,7 @@ kal_request_leave(struct kal_request *request)
 }
 
 static bool
-take(struct kal_request *request)
+request_take_this(struct kal_request *request)
 {
 	bool ours;
 
@@ -133,7 +134,7 @@ take(struct kal_request *request)
 	return ours;
 }
 
-/* Any delivered request, taken; NULL if there is none left. */
+/* Take any delivered request; NULL if there is none left. */
 static struct kal_request *
 take_any(struct kal_cm *cm)
 {
@@ -142,7 +143,7 @@ take_any(struct kal_cm *cm)
 	kal_cm_lock(cm);
 	request = kal_entry(kal_table_next(&cm->requests, NULL), struct kal_request, link);
 	if (request != NULL)
-		(void)kal_request_leave(request); /* what can be found is not taken */
+		(void)kal_request_leave(request); /* a request in the table is not taken */
 	kal_cm_unlock(cm);
 	return request;
 }
@@ -153,10 +154,10 @@ kal_request_end_all(struct kal_cm *cm)
 	struct kal_request *request;
 
 	while ((request = take_any(cm)) != NULL) {
-		quiet(request);
+		request_stop(request);
 		kal_request_refuse(request, KAL_REASON_OTHER, NULL, 0);
 	}
-	/* The service thread may be about to free one that it has taken. */
+	/* The service thread may be about to free a request that it has taken. */
 	while (atomic_load(&cm->alive) > 0)
 		sched_yield();
 }
@@ -174,13 +175,13 @@ kal_request_take(struct kal_cm *cm, uint32_t id, bool service)
 		kal_request_leave(request);
 	kal_cm_unlock(cm);
 	if (request != NULL)
-		quiet(request);
+		request_stop(request);
 	return request;
 }
 
-/* Watch a delivered request for its peer's death, and bound the answer. */
+/* Watch the peer of a delivered request, and limit the time for the answer. */
 static void
-attend(struct kal_request *request)
+request_watch(struct kal_request *request)
 {
 	const struct ri_host *host = request->cm->p.host;
 
@@ -188,7 +189,8 @@ attend(struct kal_request *request)
 			  host->now(host->self) + KAL_REQUEST_ANSWER_MAX);
 	request->watch.events = RI_WATCH_IN;
 	if (host->watch_start(host->self, &request->watch) != RI_SUCCESS)
-		host->log(host->self, RI_LOG_WARNING, "kal request", "its peer is not watched");
+		host->log(host->self, RI_LOG_WARNING, "kal request",
+			  "cannot watch the peer of a connection request");
 }
 
 void
@@ -197,7 +199,7 @@ kal_request_put_back(struct kal_request *request)
 	struct kal_cm *cm = request->cm;
 
 	if (request->provider == NULL)
-		attend(request);
+		request_watch(request);
 	kal_cm_lock(cm);
 	request->taken = false;
 	kal_table_insert(&cm->requests, &request->link);
@@ -214,7 +216,7 @@ kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id
 	if (request->told == NULL)
 		return false;
 	if (request->provider == NULL)
-		attend(request);
+		request_watch(request);
 	kal_cm_lock(cm);
 	request->taken = false;
 	request->ctx = ctx;
@@ -225,7 +227,7 @@ kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id
 	return true;
 }
 
-/* One frame; if the socket will not take it now, the peer sees the end alone. */
+/* Send one frame. If the socket's buffer is full, the peer sees only the end of the connection. */
 static void
 send_reply(struct kal_request *request, struct kal_mpa_frame *reply)
 {
@@ -236,9 +238,9 @@ send_reply(struct kal_request *request, struct kal_mpa_frame *reply)
 		(void)!send(kal_fd_get(&request->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The consumer says no. */
+/* Refuse as the consumer. */
 static void
-say_no(struct kal_request *request, const void *pdata, uint16_t len)
+reply_reject(struct kal_request *request, const void *pdata, uint16_t len)
 {
 	struct kal_mpa_offered offered = {.revision = request->frame.revision,
 					  .crc = request->cm->crc};
@@ -250,9 +252,9 @@ say_no(struct kal_request *request, const void *pdata, uint16_t len)
 	send_reply(request, &reply);
 }
 
-/* There is no room to ask a consumer. In revision 1 that has no words, so the stream is reset. */
+/* Refuse because the consumer's backlog is full. Revision 1 cannot express that, so the stream is reset. */
 static void
-turn_away(struct kal_request *request)
+reply_no_room(struct kal_request *request)
 {
 	struct kal_mpa_offered offered = {.revision = request->frame.revision,
 					  .crc = request->cm->crc};
@@ -273,9 +275,9 @@ kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const
 	if (request->provider != NULL)
 		kal_request_refuse_theirs(request->cm, &theirs, reason, pdata, len);
 	else if (reason == KAL_REASON_CONSUMER)
-		say_no(request, pdata, len);
+		reply_reject(request, pdata, len);
 	else if (reason == KAL_REASON_RESOURCES)
-		turn_away(request);
+		reply_no_room(request);
 	else
 		kal_sock_abort(kal_fd_get(&request->fd));
 	request->provider = NULL;
@@ -308,7 +310,7 @@ kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 	kal_start_enter(request);
 	kal_cm_unlock(request->cm);
 	if (host->watch_start(host->self, &request->watch) != RI_SUCCESS) {
-		if (take(request))
+		if (request_take_this(request))
 			kal_request_free(request);
 		return;
 	}
@@ -318,7 +320,7 @@ kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 }
 
 static void
-describe(struct kal_request *request)
+request_describe(struct kal_request *request)
 {
 	const struct kal_mpa_frame *frame = &request->frame;
 	struct kal_cm_event *info = &request->info;
@@ -346,9 +348,9 @@ describe(struct kal_request *request)
 		memcpy(info->pdata, frame->private_data, info->pdata_len);
 }
 
-/* It may be shown only when the consumer has answered others; look again soon, but not for ever. */
+/* The consumer's backlog is full: try again soon, but only for a limited time. False: that time is over. */
 static bool
-hold(struct kal_request *request)
+request_defer(struct kal_request *request)
 {
 	const struct ri_host *host = request->cm->p.host;
 	uint64_t now = host->now(host->self);
@@ -356,29 +358,30 @@ hold(struct kal_request *request)
 	if (request->stage != KAL_START_WHOLE)
 		request->patience = now + KAL_REQUEST_ANSWER_MAX;
 	kal_start_advance(request, KAL_START_WHOLE);
-	host->timer_start(host->self, &request->timer, now + KAL_LOOK_AGAIN);
+	host->timer_start(host->self, &request->timer, now + KAL_RETRY_AFTER);
 	return now < request->patience;
 }
 
 /*
- * A whole Request is there: show it to the consumer. False: it is over, or somebody else's. Accepting
- * stops before the backlog is full, but start-ups under way may pass it and wait here.
+ * A whole Request is there: deliver it to the consumer. False: it has ended, or another thread has taken it.
+ * Accepting stops when the backlog is full, but start-ups that had begun may exceed the backlog; they wait here.
  */
 static bool
-deliver(struct kal_request *request)
+request_deliver(struct kal_request *request)
 {
 	struct kal_listener *listener = request->listener;
 	struct kal_cm *cm = request->cm;
 	bool room;
 
 	if (atomic_load(&listener->closed)) {
-		kal_sock_abort(kal_fd_get(&request->fd)); /* as if it had come later */
+		kal_sock_abort(kal_fd_get(
+			&request->fd)); /* as if it had arrived after the listener's end */
 		return false;
 	}
 	if (atomic_load(&listener->waiting) >= listener->backlog)
-		return hold(request);
-	describe(request);
-	attend(request);
+		return request_defer(request);
+	request_describe(request);
+	request_watch(request);
 	kal_cm_lock(cm);
 	room = kal_request_leave(request);
 	if (room) {
@@ -393,7 +396,7 @@ deliver(struct kal_request *request)
 	return room;
 }
 
-/* False: it is over. */
+/* False: the request has ended. */
 static bool
 read_request(struct kal_request *request)
 {
@@ -420,12 +423,12 @@ read_request(struct kal_request *request)
 		return false;
 	verdict = kal_mpa_judge_request(&request->frame, request->in_len - size);
 	if (verdict == KAL_MPA_REFUSE_MARKERS)
-		say_no(request, NULL, 0);
+		reply_reject(request, NULL, 0);
 	if (verdict != KAL_MPA_GO)
 		return false;
 	host->watch_stop(host->self, &request->watch);
 	host->timer_stop(host->self, &request->timer);
-	return deliver(request);
+	return request_deliver(request);
 }
 
 /* --- delivered ---------------------------------------------------------------------------- */
@@ -438,9 +441,9 @@ kal_request_tell_gone(struct kal_request *request)
 	kal_cm_tell(request->cm, g_steal_pointer(&request->gone), request->ctx, &gone);
 }
 
-/* The peer gave up, or was not answered in time: the id dies. */
+/* The peer gave up, or the answer came too late: the id becomes invalid. */
 static void
-die(struct kal_request *request)
+request_die(struct kal_request *request)
 {
 	struct kal_cm *cm = request->cm;
 	bool ours;
@@ -485,14 +488,14 @@ request_ready(void *arg, uint32_t events)
 	if (is_taken(request))
 		return;
 	if (request->listener != NULL) {
-		if (!read_request(request) && take(request))
+		if (!read_request(request) && request_take_this(request))
 			kal_request_free(request);
 		return;
 	}
-	/* Nothing may come before our Reply [WIRE 2.3.6]. */
+	/* The peer must not send before our Reply [WIRE 2.3.6]. */
 	n = recv(kal_fd_get(&request->fd), &octet, 1, MSG_PEEK);
 	if (n >= 0 || (errno != EAGAIN && errno != EINTR))
-		die(request);
+		request_die(request);
 }
 
 static void
@@ -503,7 +506,8 @@ request_late(void *arg)
 	if (is_taken(request))
 		return;
 	if (request->listener == NULL)
-		die(request);
-	else if (!(request->stage == KAL_START_WHOLE && deliver(request)) && take(request))
+		request_die(request);
+	else if (!(request->stage == KAL_START_WHOLE && request_deliver(request)) &&
+		 request_take_this(request))
 		kal_request_free(request);
 }

@@ -2,22 +2,22 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Requests that a provider took which connects by itself, for connections and for datagram services: shown,
- * gone again, refused. One for which there is no memory is refused as well, on the service thread, since no
- * verb may be called inside of an upcall; the place to remember it was made with its listener.
+ * Requests from a provider that connects by itself, for connections and for datagram services: how they are
+ * delivered, withdrawn and refused. A request for which there is no memory is refused on the service thread, since no
+ * verb may be called inside an upcall; the array that remembers it (kal_listener::unheard) was allocated with its
+ * listener.
  */
 #include <string.h>
 
 #include "kal_cm_internal.h"
 
-/* Of a provider that connects by itself. */
 void
 kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *theirs,
 			  enum kal_cm_reason reason, const void *pdata, uint16_t len)
 {
 	const struct ri_service_answer no = {.status = RI_SERVICE_REJECTED};
 
-	/* Gone already is as well. */
+	/* It may have been withdrawn meanwhile, which is no error. */
 	if (theirs->service)
 		(void)!ri_call_resolve_answer(cm->p.caller, theirs->request, &no);
 	else
@@ -46,9 +46,9 @@ describe_theirs(struct kal_request *request, const struct ri_cm_event *event)
 	memcpy(info->pdata, event->pdata, info->pdata_len);
 }
 
-/* The caller holds cm->lock. The client is told. */
+/* The caller holds cm->lock. Tell the client. */
 static void
-show(struct kal_request *request, struct kal_listener *listener)
+request_show(struct kal_request *request, struct kal_listener *listener)
 {
 	struct kal_cm_event *info = &request->info;
 
@@ -61,14 +61,14 @@ show(struct kal_request *request, struct kal_listener *listener)
 	kal_request_enter(request);
 }
 
-/* The caller holds cm->lock. There is no memory to show it: it is refused, but not inside of an upcall. */
+/* The caller holds cm->lock. There is no memory for the request: refuse it later, outside the upcall. */
 static void
 leave_unheard(struct kal_listener *listener, const struct ri_cm_event *event)
 {
 	const struct ri_host *host = listener->cm->p.host;
 
 	if (listener->unheard == NULL || listener->unheard_count >= listener->backlog)
-		return; /* more than its provider may raise */
+		return; /* the provider raised more than the backlog */
 	listener->unheard[listener->unheard_count++] = (struct kal_unheard){
 		event->request, event->kind == (uint32_t)RI_CM_SERVICE_REQUEST};
 	host->task_run(host->self, &listener->refuse);
@@ -120,11 +120,11 @@ kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 	kal_cm_lock(cm);
 	listener = kal_listener_of(cm, event->ctx);
 	if (listener != NULL && request != NULL)
-		show(request, listener);
+		request_show(request, listener);
 	else if (listener != NULL)
 		leave_unheard(listener, event);
 	kal_cm_unlock(cm);
-	/* A listener that was destroyed has no requests; its provider refuses what is left. */
+	/* The listener was destroyed: its provider refuses the requests that are left. */
 	if (listener == NULL && request != NULL)
 		kal_request_release(request);
 }

@@ -49,7 +49,7 @@ kal_account_take(struct kal_account *account, enum kal_resource resource, uint64
 
 /* The caller holds the lock. */
 static void
-give(struct kal_account *account, enum kal_resource resource, uint64_t amount)
+account_give(struct kal_account *account, enum kal_resource resource, uint64_t amount)
 {
 	for (struct kal_account *a = account; a != NULL; a = a->parent)
 		a->used[resource] -= amount;
@@ -59,7 +59,7 @@ void
 kal_account_give(struct kal_account *account, enum kal_resource resource, uint64_t amount)
 {
 	pthread_mutex_lock(&lock);
-	give(account, resource, amount);
+	account_give(account, resource, amount);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -68,7 +68,7 @@ kal_account_close(struct kal_account *account)
 {
 	pthread_mutex_lock(&lock);
 	for (int resource = 0; resource < KAL_RESOURCE_COUNT; resource++)
-		give(account, (enum kal_resource)resource, account->used[resource]);
+		account_give(account, (enum kal_resource)resource, account->used[resource]);
 	pthread_mutex_unlock(&lock);
 }
 

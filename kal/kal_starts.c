@@ -3,17 +3,17 @@
 
 /*
  * The start-ups of a listener: connections that TCP has accepted and whose MPA Request is not delivered
- * yet. Anybody can open connections and say nothing, so a listener keeps a bounded number of start-ups and
- * goes on accepting: a new one takes the place of an old one that has said little.
+ * yet. Any host can open connections and stay silent. So a listener keeps a bounded number of start-ups and
+ * goes on accepting: when all places are taken, a new start-up replaces an old one that has sent little.
  *
- * Start-ups stand in one queue for each stage, in the order in which they reached it. The oldest silent one
- * goes first, then the oldest with a part of a header, then the oldest with a whole header. Each stage keeps a
- * share of the places, so that connections which send one octet and stop cannot take all of them from those
- * that are about to speak. A whole Request that waits for the consumer is never the one to go.
+ * There is one queue for each stage, in the order in which start-ups reached the stage. The victim is the oldest
+ * silent start-up; if there is none, the oldest with a part of a header; then the oldest with a whole header. Each
+ * stage keeps a share of the places (KAL_START_SHARE), so that connections which send one octet and stop cannot take
+ * the places of those that are about to send. A whole Request that waits for the consumer is never a victim.
  *
- * Each start-up also has its deadline (KAL_REQUEST_READ_MAX), however many octets it sends one by one.
+ * Each start-up also has a deadline (KAL_REQUEST_READ_MAX), which arriving octets do not extend.
  *
- * The queues belong to the table lock. Room is made on the service thread.
+ * The queues are guarded by the table lock. Victims are chosen on the service thread.
  */
 #include <sys/socket.h>
 
@@ -67,7 +67,7 @@ kal_start_leave(struct kal_request *request)
 
 /* The caller holds cm->lock. */
 static void
-advance(struct kal_request *request, enum kal_start_stage stage)
+start_move(struct kal_request *request, enum kal_start_stage stage)
 {
 	if (stage <= request->stage)
 		return;
@@ -81,12 +81,12 @@ kal_start_advance(struct kal_request *request, enum kal_start_stage stage)
 {
 	kal_cm_lock(request->cm);
 	if (!request->taken)
-		advance(request, stage);
+		start_move(request, stage);
 	kal_cm_unlock(request->cm);
 }
 
 static unsigned
-count(const struct kal_starts *starts)
+starts_count(const struct kal_starts *starts)
 {
 	unsigned sum = 0;
 
@@ -96,8 +96,8 @@ count(const struct kal_starts *starts)
 }
 
 /*
- * Its first octets may wait in the socket: then it is not silent, only unread. One look, which cannot
- * block; it happens only when a start-up has to go.
+ * Are octets waiting in the socket? Then the start-up is not silent, only unread. This makes a system call that
+ * cannot block, and only when a victim is needed.
  */
 static bool
 has_spoken(struct kal_request *request)
@@ -131,11 +131,11 @@ victim_of(struct kal_starts *starts, const struct kal_request *fresh)
 			request = oldest_of(starts, 0, fresh);
 		if (request == NULL || request->stage != KAL_START_SILENT || !has_spoken(request))
 			return request;
-		advance(request, KAL_START_PARTIAL);
+		start_move(request, KAL_START_PARTIAL);
 	}
 }
 
-/* The caller holds cm->lock; it lets go of it. False: there was none to end. */
+/* The caller holds cm->lock; this releases it. False: there was nothing to end. */
 static bool
 end_one(struct kal_cm *cm, struct kal_request *request)
 {
@@ -155,7 +155,7 @@ kal_starts_trim(struct kal_listener *listener, const struct kal_request *fresh)
 	struct kal_cm *cm = listener->cm;
 
 	kal_cm_lock(cm);
-	if (count(&listener->starts) <= KAL_STARTS_MAX)
+	if (starts_count(&listener->starts) <= KAL_STARTS_MAX)
 		kal_cm_unlock(cm);
 	else
 		(void)end_one(cm, victim_of(&listener->starts, fresh));

@@ -16,7 +16,7 @@ bucket_of(uint32_t bits, uint64_t key)
 }
 
 static void
-push(struct kal_link **buckets, uint32_t bits, struct kal_link *link)
+bucket_push(struct kal_link **buckets, uint32_t bits, struct kal_link *link)
 {
 	struct kal_link **bucket = &buckets[bucket_of(bits, link->key)];
 
@@ -53,7 +53,7 @@ kal_table_find(const struct kal_table *table, uint64_t key)
 
 /* Twice as many entries as buckets: four times as many buckets. */
 static void
-widen(struct kal_table *table)
+table_grow(struct kal_table *table)
 {
 	uint32_t bits = table->bits + 2;
 	struct kal_link **buckets = calloc((size_t)1 << bits, sizeof(*buckets));
@@ -65,7 +65,7 @@ widen(struct kal_table *table)
 
 		for (struct kal_link *link = table->buckets[i]; link != NULL; link = next) {
 			next = link->next;
-			push(buckets, bits, link);
+			bucket_push(buckets, bits, link);
 		}
 	}
 	if (table->buckets != table->small)
@@ -78,8 +78,8 @@ void
 kal_table_insert(struct kal_table *table, struct kal_link *link)
 {
 	if (table->count >= 2u << table->bits && table->bits < BITS_MAX)
-		widen(table);
-	push(table->buckets, table->bits, link);
+		table_grow(table);
+	bucket_push(table->buckets, table->bits, link);
 	table->count++;
 }
 

@@ -16,7 +16,7 @@
 
 /* Join two heaps; the later root becomes the first child of the earlier. Either may be NULL. */
 static struct ri_timer *
-meld(struct ri_timer *a, struct ri_timer *b)
+heap_meld(struct ri_timer *a, struct ri_timer *b)
 {
 	struct ri_timer *first = a, *second = b;
 
@@ -36,7 +36,7 @@ meld(struct ri_timer *a, struct ri_timer *b)
 
 /* Make one heap of a list of siblings: pair them from the left, then join the pairs from the right. */
 static struct ri_timer *
-meld_siblings(struct ri_timer *list)
+heap_meld_siblings(struct ri_timer *list)
 {
 	struct ri_timer *pairs = NULL, *root = NULL;
 
@@ -47,7 +47,7 @@ meld_siblings(struct ri_timer *list)
 		NEXT(a) = NULL;
 		if (b != NULL)
 			NEXT(b) = NULL;
-		a = meld(a, b);
+		a = heap_meld(a, b);
 		NEXT(a) = pairs;
 		pairs = a;
 	}
@@ -55,7 +55,7 @@ meld_siblings(struct ri_timer *list)
 		struct ri_timer *next = NEXT(pairs);
 
 		NEXT(pairs) = NULL;
-		root = meld(root, pairs);
+		root = heap_meld(root, pairs);
 		pairs = next;
 	}
 	if (root != NULL)
@@ -71,7 +71,7 @@ kal_timers_insert(struct kal_timers *timers, struct ri_timer *timer, uint64_t de
 	PREV(timer) = NULL;
 	DEADLINE(timer) = deadline;
 	timer->link.n[1] |= KAL_LINK_QUEUED;
-	timers->root = meld(timers->root, timer);
+	timers->root = heap_meld(timers->root, timer);
 }
 
 void
@@ -82,7 +82,7 @@ kal_timers_remove(struct kal_timers *timers, struct ri_timer *timer)
 	if (!kal_timer_queued(timer))
 		return;
 	timer->link.n[1] &= ~(uint64_t)KAL_LINK_QUEUED;
-	children = meld_siblings(CHILD(timer));
+	children = heap_meld_siblings(CHILD(timer));
 	if (timers->root == timer) {
 		timers->root = children;
 		return;
@@ -93,7 +93,7 @@ kal_timers_remove(struct kal_timers *timers, struct ri_timer *timer)
 		NEXT(prev) = next;
 	if (next != NULL)
 		PREV(next) = prev;
-	timers->root = meld(timers->root, children);
+	timers->root = heap_meld(timers->root, children);
 }
 
 uint64_t

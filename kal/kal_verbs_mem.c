@@ -18,7 +18,7 @@ is_odd(const struct kal_mr_req *in)
 
 /* The flat request as the verb wants it. False: it is odd, or the sizes of its lists do not add up. */
 static bool
-unflatten(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_init *init)
+mr_init_of(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_init *init)
 {
 	const uint8_t *more = (const uint8_t *)(in + 1);
 	size_t room = msg->req_len - sizeof(*in);
@@ -94,7 +94,7 @@ mr_reg(struct kal_client *client, const void *req, void *rep, struct kal_msg *ms
 
 	if (pd == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (!unflatten(in, msg, &init))
+	if (!mr_init_of(in, msg, &init))
 		return RI_ERR_INVALID_ARG;
 	status = may_register(client, pd->rnic, &init);
 	if (status == RI_SUCCESS && mr == NULL)
@@ -132,7 +132,7 @@ mr_rereg(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 		return RI_ERR_INVALID_HANDLE;
 	if (!pd->rnic->attr.reregister)
 		return RI_ERR_UNSUPPORTED;
-	if (!unflatten(in, msg, &init))
+	if (!mr_init_of(in, msg, &init))
 		return RI_ERR_INVALID_ARG;
 	status = may_register(client, pd->rnic, &init);
 	if (status == RI_SUCCESS)
