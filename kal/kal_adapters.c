@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Adapters: which there are, opening one, and what a provider's upcalls become. Closing one takes
- * back everything under it, children before parents, as after the death of its owner.
+ * Adapters: the list of them, opening and closing one, and the conversion of a provider's upcalls to events. Closing an
+ * adapter destroys everything under it, children before parents, without events.
  *
  * A provider may make upcalls from the beginning of its open until its close has returned. So everything
- * that an upcall reads (struct kal_rnic, its kal_cm, objects that the provider would not give back) is
- * made before the device is opened and freed after the device was closed.
+ * that an upcall reads (struct kal_rnic, its kal_cm, objects that the provider refused to destroy) is
+ * allocated before the device is opened and freed after the device was closed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@
 #define ADAPTERS_FIRST 16
 #define ADAPTERS_MAX   4096 /* of one provider */
 
-/* Once. RI_ERR_RESOURCES: memory ran out on the way, and the next call goes on. */
+/* Load the providers once. RI_ERR_RESOURCES: memory ran out meanwhile, and the next call continues. */
 static enum ri_status
 load_providers(void)
 {
@@ -50,7 +50,7 @@ struct found {
 	uint32_t count;
 };
 
-/* All adapters of one provider. On failure there are none. */
+/* Find the adapters of one provider. A failure leaves `found` empty. */
 static enum ri_status
 adapters_probe(const struct ri_host *host, const struct ri_loaded *loaded, struct found *found)
 {
@@ -79,7 +79,7 @@ adapters_probe(const struct ri_host *host, const struct ri_loaded *loaded, struc
 	return RI_SUCCESS;
 }
 
-/* What an adapter list is being written to. */
+/* The reply to which a list of adapters is written. */
 struct listing {
 	struct kal_adapter_list_rep *rep;
 	struct kal_adapter *list;
@@ -108,7 +108,7 @@ list_one(struct listing *listing, const struct ri_device_desc *desc, const char 
 	listing->rep->total++;
 }
 
-/* An adapter, then the other names that it has here. */
+/* List an adapter, then its aliases. */
 static void
 list_names(struct listing *listing, const struct kal_config *config,
 	   const struct ri_device_desc *desc)
@@ -132,7 +132,7 @@ kal_adapters_list(struct kal_client *client, struct kal_msg *msg)
 	for (unsigned i = 0; status == RI_SUCCESS && i < ri_registry_count(); i++) {
 		struct found found;
 
-		/* A provider that has no adapters now, for whatever reason but this one, hides no other. */
+		/* Failures of a provider other than this one do not hide the adapters of other providers. */
 		if (adapters_probe(client->host, ri_registry_get(i), &found) == RI_ERR_RESOURCES)
 			status = RI_ERR_RESOURCES;
 		for (uint32_t j = 0; j < found.count; j++)
@@ -155,7 +155,7 @@ has_adapter(const struct found *found, const char *name)
 	return false;
 }
 
-/* The provider that has an adapter of that name. RI_ERR_RESOURCES: one that may have it could not look. */
+/* The provider that has an adapter of that name. RI_ERR_RESOURCES: a provider that may have it had no memory to probe. */
 static enum ri_status
 provider_of(const struct ri_host *host, const char *name, const struct ri_loaded **out)
 {
@@ -187,7 +187,7 @@ on_cq(void *self, uint64_t ctx)
 	kal_events_cq(rnic->client, (struct kal_cq *)(uintptr_t)ctx);
 }
 
-/* News of the adapter itself or of a spigot: that may come at any time, even in open and close. */
+/* An event of the adapter itself or of a spigot. It may come at any time, even in open and close. */
 static void
 queue_own_event(struct kal_rnic *rnic, const struct ri_async_event *event)
 {
@@ -219,7 +219,7 @@ on_async(void *self, const struct ri_async_event *event)
 		kal_cm_async(rnic->cm, event);
 		return;
 	}
-	/* Contexts of these are ours; the client gets its own back. */
+	/* The contexts of these objects are ours; the client gets its own context. */
 	if (event->object == RI_OBJECT_CQ) {
 		out.ctx = ((struct kal_cq *)(uintptr_t)event->ctx)->ctx;
 	} else if (event->object == RI_OBJECT_SRQ) {
@@ -307,7 +307,7 @@ close_device(struct kal_rnic *rnic)
 	ri_call_close(&rnic->caller, rnic->rnic);
 }
 
-/* All that upcalls read, before there is a device. NULL: no memory. */
+/* Allocate all that upcalls read, before the device is opened. NULL: no memory. */
 static struct kal_rnic *
 rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 {
@@ -341,7 +341,7 @@ rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 	return rnic;
 }
 
-/* No upcall can come any more: the device is closed, or was never opened. */
+/* Free it. No upcall can come any more: the device is closed, or was never opened. */
 static void
 rnic_free(struct kal_rnic *rnic)
 {
@@ -379,11 +379,11 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 	return RI_SUCCESS;
 }
 
-/* Destroy all objects under it. What the provider refuses to give up is returned: its upcalls may name it. */
+/* Destroy all objects under it. Returns those that the provider refuses to destroy: upcalls may name them. */
 static struct kal_object *
 destroy_all(struct kal_rnic *rnic)
 {
-	/* Who depends on others goes first. */
+	/* Children before parents. */
 	static const enum ri_object order[] = {RI_OBJECT_LISTEN, RI_OBJECT_MW, RI_OBJECT_QP,
 					       RI_OBJECT_AH,     RI_OBJECT_MR, RI_OBJECT_SRQ,
 					       RI_OBJECT_CQ,     RI_OBJECT_PD};
@@ -394,7 +394,7 @@ destroy_all(struct kal_rnic *rnic)
 		while ((object = kal_object_any(client, order[i], rnic)) != NULL) {
 			if (kal_object_destroy(client, object) == RI_SUCCESS)
 				continue;
-			/* A provider's bug; the context's end takes it back. */
+			/* A fault of the provider; it must free the object when the context is destroyed. */
 			client->host->log(client->host->self, RI_LOG_ERROR, rnic->attr.name,
 					  "an object could not be destroyed");
 			kal_object_abandon(client, object);
@@ -427,7 +427,7 @@ kal_rnic_close(struct kal_rnic *rnic)
 
 /* --- paths -------------------------------------------------------------------------------- */
 
-/* IPv6's loopback address talks to this machine only, although the kernel would route from it. */
+/* IPv6's loopback address reaches this machine only, although the kernel accepts it as a source elsewhere. */
 static bool
 stays_here(const struct ri_addr *addr)
 {
@@ -436,7 +436,7 @@ stays_here(const struct ri_addr *addr)
 	return addr->family == RI_ADDR_IPV6 && memcmp(addr->octets, loopback, 16) == 0;
 }
 
-/* Can a packet go from `local` to `peer`? Asks the routing table, sends nothing. */
+/* Is there a route from `local` to `peer`? Queries the routing table, sends nothing. */
 static bool
 address_reaches(const struct ri_addr *local, const struct ri_addr *peer)
 {
@@ -482,7 +482,7 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 		    (local.family != RI_ADDR_NONE &&
 		     memcmp(&attr.addrs[i], &local, sizeof(local)) != 0))
 			continue;
-		/* To itself an address is the best source. */
+		/* For a peer with one of our own addresses, that address is the best source. */
 		rep->local[rep->count] = attr.addrs[i];
 		if (memcmp(attr.addrs[i].octets, req->peer.octets, sizeof(req->peer.octets)) == 0) {
 			rep->local[rep->count] = rep->local[0];

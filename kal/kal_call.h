@@ -3,18 +3,18 @@
 
 /**
  * @file kal_call.h
- * @brief The boundary of the kernel access layer: calls with flat requests, one stream of events.
+ * @brief The boundary of the kernel access layer: calls with flat requests, one queue of events.
  *
  * Everything privileged goes through here: a call number, a flat request, a flat reply, at most one
  * descriptor each way. Objects are 32-bit ids in a table per client; 0 is no object. No pointer
  * crosses (addresses are numbers in the client's address space). The same dispatcher, with the same
  * checks, serves a kAL in the process (a call is a function call) and, later, a daemon.
  *
- * News comes back on one event stream per client. A client either watches kal_client_fd() or hands
- * in a `kick` function; then it takes events with kal_next_event() until there are none.
+ * Events come back through one queue per client. A client either watches kal_client_fd() or passes
+ * a `kick` function to kal_client_open(); then it takes events with kal_next_event() until there are none.
  *
- * Connections look the same whatever form the provider implements: the kAL folds provider CM
- * events and stream events (RI_EVENT_QP_STREAM_UP, the end events) into KAL_EVENT_CM.
+ * Connections look the same for both forms of provider: the kAL converts CM events and stream events of the provider
+ * (RI_EVENT_QP_STREAM_UP, the ends) to KAL_EVENT_CM.
  */
 #ifndef KAL_CALL_H
 #define KAL_CALL_H
@@ -72,7 +72,7 @@ enum kal_call_number {
 	KAL_CALL_COUNT
 };
 
-/** Most octets of any request or reply, variable parts included. */
+/** Most bytes of a request or reply, variable parts included. */
 #define KAL_MESSAGE_MAX (128 * 1024)
 
 /** One call. */
@@ -80,9 +80,9 @@ struct kal_msg {
 	uint32_t call;   /**< enum kal_call_number. */
 	int fd;          /**< Descriptor that goes with the request, or -1; stays the caller's. */
 	const void *req; /**< Request, borrowed. */
-	size_t req_len;  /**< Octets of the request, variable part included. */
+	size_t req_len;  /**< Bytes of the request, variable part included. */
 	void *rep;       /**< Where the reply goes. */
-	size_t rep_len;  /**< In: room; out: octets of the reply. */
+	size_t rep_len;  /**< In: room; out: bytes of the reply. */
 };
 
 /** Names an object. */
@@ -97,7 +97,7 @@ struct kal_id_rep {
 
 /** KAL_ADAPTER_LIST. */
 struct kal_adapter_list_req {
-	uint32_t max; /**< Entries wanted at most. */
+	uint32_t max; /**< Room for so many entries. */
 };
 
 /** One adapter. */
@@ -108,9 +108,9 @@ struct kal_adapter {
 	uint32_t num_ports;   /**< Spigots. */
 };
 
-/** Reply of KAL_ADAPTER_LIST: how many there are, then `filled` of struct kal_adapter. */
+/** Reply of KAL_ADAPTER_LIST; `filled` of struct kal_adapter follow. */
 struct kal_adapter_list_rep {
-	uint32_t total;  /**< Adapters there are. */
+	uint32_t total;  /**< Number of adapters. */
 	uint32_t filled; /**< Entries that follow. */
 };
 
@@ -124,11 +124,11 @@ struct kal_rnic_open_rep {
 	uint32_t id;         /**< The RNIC of this client. */
 	uint32_t privileged; /**< 1: privileged operations are allowed (R-27). */
 	uint32_t
-		drop_disconnect_data; /**< 1: the administrator wants it dropped, not refused (R-29). */
+		drop_disconnect_data; /**< 1: private data of a disconnect is dropped, not refused (R-29). */
 	uint32_t
-		drop_broken_events; /**< 1: no asynchronous event where a connection's end follows. */
-	struct ri_rnic_attr attr;   /**< Semantic profile. */
-	struct ri_map map;          /**< For ri_user_ops::rnic_open. */
+		drop_broken_events; /**< 1: no asynchronous event of a failure that ends a connection. */
+	struct ri_rnic_attr attr; /**< Semantic profile. */
+	struct ri_map map;        /**< For ri_user_ops::rnic_open. */
 };
 
 /** KAL_PORT_QUERY. */
@@ -137,15 +137,15 @@ struct kal_port_query_req {
 	uint32_t port; /**< Spigot, from 0. */
 };
 
-/** KAL_PATH_QUERY: which of our addresses reach a peer. */
+/** KAL_PATH_QUERY: the local addresses from which a peer can be reached. */
 struct kal_path_query_req {
 	uint32_t rnic;        /**< The RNIC. */
 	uint32_t port;        /**< Spigot. */
 	struct ri_addr peer;  /**< Destination. */
-	struct ri_addr local; /**< Is this one of them? None: which are there? */
+	struct ri_addr local; /**< Return this address only; none: all. */
 };
 
-/** Reply: usable source addresses, best first. No route: none. */
+/** Reply: usable source addresses, best first; none if there is no route. */
 struct kal_path_query_rep {
 	uint32_t count;                         /**< Entries in use. */
 	struct ri_addr local[RI_PORT_ADDR_MAX]; /**< Source addresses. */
@@ -167,7 +167,7 @@ struct kal_cq_resize_req {
 /** A CQ. */
 struct kal_cq_rep {
 	uint32_t id;       /**< The CQ. */
-	uint32_t entries;  /**< Really. */
+	uint32_t entries;  /**< Granted. */
 	struct ri_map map; /**< For ri_user_ops::cq_open or cq_remap. */
 };
 
@@ -181,7 +181,7 @@ struct kal_srq_req {
 /** An SRQ. */
 struct kal_srq_rep {
 	uint32_t id;             /**< The SRQ. */
-	struct ri_srq_attr attr; /**< Real values. */
+	struct ri_srq_attr attr; /**< Granted values. */
 	struct ri_map map;       /**< For ri_user_ops::srq_open, or srq_remap after a resize. */
 };
 
@@ -198,11 +198,11 @@ struct kal_qp_create_req {
 struct kal_qp_create_rep {
 	uint32_t id;            /**< The QP. */
 	uint32_t qpn;           /**< Its number. */
-	struct ri_qp_init init; /**< Real values. */
+	struct ri_qp_init init; /**< Granted values. */
 	struct ri_map map;      /**< For ri_user_ops::qp_open. */
 };
 
-/** KAL_QP_MODIFY; KAL_QP_RESIZE: the sizes count, mask is 0. */
+/** KAL_QP_MODIFY; KAL_QP_RESIZE uses the sizes, with mask 0. */
 struct kal_qp_modify_req {
 	uint32_t id;            /**< The QP. */
 	uint32_t mask;          /**< RI_QP_ATTR_* bits. */
@@ -211,7 +211,7 @@ struct kal_qp_modify_req {
 
 /** Reply of KAL_QP_RESIZE. */
 struct kal_qp_resize_rep {
-	struct ri_qp_attr attr; /**< Real sizes. */
+	struct ri_qp_attr attr; /**< Granted sizes. */
 	struct ri_map map;      /**< For ri_user_ops::qp_remap. */
 };
 
@@ -219,8 +219,8 @@ struct kal_qp_resize_rep {
 struct kal_mr_req {
 	uint32_t id;          /**< PD or region. */
 	uint32_t pd;          /**< Rereg: PD, or 0 to keep it. */
-	uint64_t addr;        /**< First octet, in the client's address space. */
-	uint64_t length;      /**< Octets. */
+	uint64_t addr;        /**< First byte, in the client's address space. */
+	uint64_t length;      /**< Bytes. */
 	uint32_t access;      /**< RI_ACCESS_* bits. */
 	uint8_t zero_based;   /**< See ri_mr_init. */
 	uint8_t key;          /**< See ri_mr_init. */
@@ -266,7 +266,7 @@ struct kal_listen_req {
 	uint32_t backlog;          /**< Requests that may wait unanswered. */
 	uint32_t suppress_ird_ord; /**< 1: plain MPA, IRD and ORD are not exchanged. */
 	uint64_t ctx;              /**< Comes back in KAL_CM_REQUEST. */
-	struct ri_service service; /**< Port or id; 0 = choose. */
+	struct ri_service service; /**< TCP port or service id; 0: chosen by the call. */
 };
 
 /** A listener. */
@@ -278,26 +278,26 @@ struct kal_listen_rep {
 
 /** KAL_CONNECT, _ACCEPT, _REJECT, _CONFIRM, _DISCONNECT; unused members are 0. */
 struct kal_cm_req {
-	uint32_t qp;                 /**< All but REJECT of a request. */
-	uint32_t request;            /**< ACCEPT, REJECT: id of the request. */
-	uint32_t ird;                /**< CONNECT, ACCEPT: own value. */
-	uint32_t ord;                /**< CONNECT, ACCEPT: own value. */
-	uint32_t port;               /**< CONNECT: spigot. */
-	uint8_t suppress_ird_ord;    /**< CONNECT: do not exchange them. */
-	uint8_t three_way;           /**< CONNECT. */
-	uint8_t refuse;              /**< CONFIRM: say no. */
-	uint8_t reuse_addr;          /**< CONNECT: a local port in time-wait may be used again. */
-	uint32_t reason;             /**< REJECT: enum kal_cm_reason. */
-	uint32_t reserved;           /**< 0. */
-	uint64_t timeout_us;         /**< CONNECT: 0 = default; UINT64_MAX = none. */
-	struct ri_addr local;        /**< CONNECT: source, or none. */
-	struct ri_addr peer;         /**< CONNECT: destination. */
-	struct ri_service service;   /**< CONNECT: destination. */
-	uint32_t pdata_len;          /**< Octets of private data. */
+	uint32_t qp;               /**< All but REJECT of a request. */
+	uint32_t request;          /**< ACCEPT, REJECT: id of the request. */
+	uint32_t ird;              /**< CONNECT, ACCEPT: own value. */
+	uint32_t ord;              /**< CONNECT, ACCEPT: own value. */
+	uint32_t port;             /**< CONNECT: spigot. */
+	uint8_t suppress_ird_ord;  /**< CONNECT: do not exchange them. */
+	uint8_t three_way;         /**< CONNECT. */
+	uint8_t refuse;            /**< CONFIRM: refuse. */
+	uint8_t reuse_addr;        /**< CONNECT: a local TCP port in time-wait may be used again. */
+	uint32_t reason;           /**< REJECT: enum kal_cm_reason. */
+	uint32_t reserved;         /**< 0. */
+	uint64_t timeout_us;       /**< CONNECT: 0 = default; UINT64_MAX = none. */
+	struct ri_addr local;      /**< CONNECT: source, or none. */
+	struct ri_addr peer;       /**< CONNECT: destination. */
+	struct ri_service service; /**< CONNECT: destination. */
+	uint32_t pdata_len;        /**< Bytes of private data. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
 };
 
-/** Reply of KAL_ACCEPT: what was told to the peer. */
+/** Reply of KAL_ACCEPT: the values that the peer gets. */
 struct kal_accept_rep {
 	uint32_t ird; /**< Now in force. */
 	uint32_t ord; /**< Now in force. */
@@ -313,10 +313,10 @@ struct kal_handoff_req {
 /** KAL_CONVERT: the connected socket is the call's descriptor; the message follows. */
 struct kal_convert_req {
 	uint32_t qp;        /**< IDLE QP. */
-	uint8_t initiator;  /**< Our side speaks first: sends the MPA Request. */
+	uint8_t initiator;  /**< 1: this end sends the MPA Request. */
 	uint8_t no_startup; /**< No MPA frames. */
 	uint16_t reserved;  /**< 0. */
-	uint32_t msg_len;   /**< Octets of the last streaming message that follow. */
+	uint32_t msg_len;   /**< Bytes of the last streaming message, which follows. */
 };
 
 /** Reply of KAL_CONVERT. */
@@ -324,7 +324,7 @@ struct kal_convert_rep {
 	uint32_t
 		connected; /**< 1: the QP is in RTS already, without MPA frames; else an event will say so. */
 	uint32_t port;        /**< Spigot that the socket is on; the event has it, too. */
-	struct ri_addr peer;  /**< Who is at its other end; the event has it, too. */
+	struct ri_addr peer;  /**< Address of the peer; the event has it, too. */
 	struct ri_addr local; /**< Its own address; the event has it, too. */
 };
 
@@ -334,16 +334,16 @@ struct kal_mem_map_req {
 	uint32_t reserved; /**< 0. */
 	uint64_t aspace;   /**< Address space, 0 = the caller's. */
 	uint64_t addr;     /**< Map: virtual address; unmap: I/O address. */
-	uint64_t length;   /**< Octets. */
+	uint64_t length;   /**< Bytes. */
 };
 
 /** Reply of KAL_MEM_MAP. */
 struct kal_mem_map_rep {
 	uint64_t io_addr; /**< I/O address. */
-	uint64_t length;  /**< Octets that are contiguous there. */
+	uint64_t length;  /**< Contiguous bytes there. */
 };
 
-/** KAL_RESOLVE: who serves datagrams behind a service? One answer for each query. */
+/** KAL_RESOLVE: find the endpoint of a datagram service. Each query gets one answer. */
 struct kal_resolve_req {
 	uint32_t rnic;             /**< The RNIC. */
 	uint32_t port;             /**< Spigot. */
@@ -352,12 +352,12 @@ struct kal_resolve_req {
 	struct ri_addr local;      /**< Source, or none. */
 	struct ri_addr peer;       /**< Destination. */
 	struct ri_service service; /**< The service. */
-	uint32_t pdata_len;        /**< Octets of private data. */
+	uint32_t pdata_len;        /**< Bytes of private data. */
 	uint32_t reserved;         /**< 0. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
 };
 
-/** KAL_RESOLVE_END: afterwards no answer comes, whether or not one is outstanding. */
+/** KAL_RESOLVE_END: end a query; no answer comes afterwards. */
 struct kal_resolve_end_req {
 	uint32_t rnic;     /**< The RNIC. */
 	uint32_t reserved; /**< 0. */
@@ -368,9 +368,9 @@ struct kal_resolve_end_req {
 struct kal_resolve_answer_req {
 	uint32_t request;            /**< The request. */
 	uint32_t status;             /**< enum ri_service_status of rnicpi.h. */
-	uint32_t qpn;                /**< With status 0 (found): who to send to. */
-	uint32_t qkey;               /**< The same: its Q_Key. */
-	uint32_t pdata_len;          /**< Octets of private data. */
+	uint32_t qpn;                /**< With status 0 (found): the number of the endpoint. */
+	uint32_t qkey;               /**< With status 0: its Q_Key. */
+	uint32_t pdata_len;          /**< Bytes of private data. */
 	uint32_t reserved;           /**< 0. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
 };
@@ -378,7 +378,7 @@ struct kal_resolve_answer_req {
 /** Kinds of kal_event. */
 enum kal_event_kind {
 	KAL_EVENT_NONE = 0,
-	KAL_EVENT_CQ,    /**< An armed CQ fired; only ctx counts. */
+	KAL_EVENT_CQ,    /**< An armed CQ fired; only ctx is valid. */
 	KAL_EVENT_ASYNC, /**< ri_async_event in u.async; ctx as given to the object's creation. */
 	KAL_EVENT_CM     /**< kal_cm_event in u.cm. */
 };
@@ -392,17 +392,18 @@ struct kal_cm_event {
 	uint32_t port;   /**< KAL_CM_REQUEST, and of a converted socket: spigot. */
 	uint32_t ird;    /**< Peer's own value if ird_ord_valid. */
 	uint32_t ord;    /**< Peer's own value if ird_ord_valid. */
-	uint32_t own_ird;            /**< ESTABLISHED, REPLY: in force here. */
-	uint32_t own_ord;            /**< ESTABLISHED, REPLY: in force here. */
-	uint8_t ird_ord_valid;       /**< 1: the peer told them. */
-	uint8_t pdata_present;       /**< 1: the message carried private data. */
-	uint16_t pdata_len;          /**< Octets of @ref pdata. */
-	struct ri_addr peer;         /**< Who. */
-	struct ri_addr local;        /**< Which of our addresses. */
-	struct ri_service service;   /**< REQUEST: what was hit; the peer's port in local_port. */
+	uint32_t own_ird;      /**< ESTABLISHED, REPLY: in force here. */
+	uint32_t own_ord;      /**< ESTABLISHED, REPLY: in force here. */
+	uint8_t ird_ord_valid; /**< 1: the peer's frame had them. */
+	uint8_t pdata_present; /**< 1: the message carried private data. */
+	uint16_t pdata_len;    /**< Octets of @ref pdata. */
+	struct ri_addr peer;   /**< Address of the peer. */
+	struct ri_addr local;  /**< Local address. */
+	struct ri_service
+		service; /**< REQUEST: the listener's; the peer's TCP port in local_port. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data, zero-padded. */
 	uint32_t service_status;     /**< SERVICE_REPLY: as in kal_resolve_answer_req. */
-	uint32_t qpn;                /**< SERVICE_REPLY, found: who to send to. */
+	uint32_t qpn;                /**< SERVICE_REPLY, found: the number of the endpoint. */
 	uint32_t qkey;               /**< SERVICE_REPLY, found: its Q_Key. */
 	uint32_t reserved;           /**< 0. */
 };
@@ -412,14 +413,14 @@ enum kal_cm_kind {
 	KAL_CM_NONE = 0,
 	KAL_CM_REQUEST,         /**< ctx = listener's. */
 	KAL_CM_REPLY,           /**< Three-way; ctx = QP's, as for all that follow. */
-	KAL_CM_ESTABLISHED,     /**< The connection stands. */
-	KAL_CM_REJECTED,        /**< The peer's consumer said no. */
-	KAL_CM_FAILED,          /**< Any other failure before it stood. */
-	KAL_CM_REQUEST_GONE,    /**< An unanswered request died; ctx = listener's. */
+	KAL_CM_ESTABLISHED,     /**< The connection is established. */
+	KAL_CM_REJECTED,        /**< The peer's consumer refused. */
+	KAL_CM_FAILED,          /**< Any other failure before it was established. */
+	KAL_CM_REQUEST_GONE,    /**< An unanswered request has ended; ctx = listener's. */
 	KAL_CM_DISCONNECTED,    /**< Orderly end, after all completions. */
 	KAL_CM_BROKEN,          /**< Any other end, after all completions. */
-	KAL_CM_SERVICE_REQUEST, /**< As REQUEST, for datagrams; may be GONE like one. */
-	KAL_CM_SERVICE_REPLY,   /**< The answer to a query; ctx = its own. */
+	KAL_CM_SERVICE_REQUEST, /**< As REQUEST, for datagrams; GONE may follow, too. */
+	KAL_CM_SERVICE_REPLY,   /**< The answer to a query; ctx = the query's. */
 	KAL_CM_COUNT
 };
 
@@ -432,14 +433,14 @@ enum kal_cm_reason {
 	KAL_REASON_BAD_ORD,
 	KAL_REASON_RESOURCES,
 	KAL_REASON_BAD_PARAMS,
-	KAL_REASON_CONSUMER /**< KAL_REJECT only: the application says no. */
+	KAL_REASON_CONSUMER /**< KAL_REJECT only: the application refuses. */
 };
 
 /** One event. */
 struct kal_event {
 	uint32_t kind;     /**< enum kal_event_kind. */
 	uint32_t reserved; /**< 0. */
-	uint64_t ctx;      /**< Context of the object it concerns. */
+	uint64_t ctx;      /**< Context of the object. */
 	union {
 		struct ri_async_event async; /**< KAL_EVENT_ASYNC. */
 		struct kal_cm_event cm;      /**< KAL_EVENT_CM. */
@@ -448,7 +449,7 @@ struct kal_event {
 
 struct kal_client;
 
-/** How to open a client. */
+/** Parameters of kal_client_open. */
 struct kal_client_params {
 	const struct ri_host *host; /**< NULL: the production table (kal_host_default). */
 	/**
@@ -460,13 +461,13 @@ struct kal_client_params {
 };
 
 /**
- * Become a client. In this release the kAL is always in the process.
- * @return RI_SUCCESS, RI_ERR_RESOURCES, RI_ERR_INVALID_ARG: the file that ITAPI_CONFIG names cannot
- * be used, and the log says why
+ * Create a client. In this release the kAL is always in the process.
+ * @return RI_SUCCESS, RI_ERR_RESOURCES, RI_ERR_INVALID_ARG: the file that ITAPI_CONFIG names is invalid, and the log
+ * has the reason
  */
 enum ri_status kal_client_open(const struct kal_client_params *params,
 			       struct kal_client **out) RI_MUST_CHECK;
-/** Leave; everything still held is taken back as after a death, without events. */
+/** Close the client; everything that it still has is destroyed, without events. */
 void kal_client_close(struct kal_client *client);
 /** Make one call. Thread-safe. @return status of the call; RI_ERR_INVALID_ARG for bad sizes */
 enum ri_status kal_call(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;

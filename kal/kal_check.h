@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Values of flat requests that can be wrong by themselves. A request may come from another process: a boolean
- * that is neither 0 nor 1, a value outside its enumeration and a reserved member that is not 0 are refused with
- * RI_ERR_INVALID_ARG, before anything looks at them.
+ * Checks of single values of a flat request, which may come from another process. A boolean that is neither 0 nor 1, a
+ * value outside its enumeration and a reserved member that is not 0 are refused with RI_ERR_INVALID_ARG before
+ * they are used. Such a value is called odd.
  */
 #ifndef KAL_CHECK_H
 #define KAL_CHECK_H
@@ -28,14 +28,14 @@ kal_flag_is_odd(uint32_t flag)
 	return flag > 1;
 }
 
-/* One of type bool. Its octet is looked at, since an odd bool may not be read as one. */
+/* A boolean of type bool. Its byte is checked, since reading an invalid bool is undefined. */
 static inline bool
 kal_bool_is_odd(const bool *flag)
 {
-	uint8_t octet;
+	uint8_t byte;
 
-	memcpy(&octet, flag, sizeof(octet));
-	return octet > 1;
+	memcpy(&byte, flag, sizeof(byte));
+	return byte > 1;
 }
 
 static inline bool

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The embedded kAL: a client in the process of its application. A call is a function call, and the
- * checks are those of the dispatcher.
+ * Clients. In this release the kAL runs in the process of the application, and a call is a function call; the dispatcher
+ * checks it all the same.
  */
 #include <linux/capability.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #include "kal_objects.h"
 
-/* privileged operations want CAP_NET_ADMIN, or an entry in the policy. */
+/* privileged operations need CAP_NET_ADMIN, or an entry in the configuration. */
 static bool
 is_privileged(void)
 {
@@ -25,7 +25,7 @@ is_privileged(void)
 	return (data[0].effective & (1u << CAP_NET_ADMIN)) != 0;
 }
 
-/* What the administrator decided. A failure is said in the log. */
+/* Load the administrator's configuration. A failure is logged. */
 static enum ri_status
 load_config(const struct ri_host *host, struct kal_config **out)
 {
@@ -37,7 +37,7 @@ load_config(const struct ri_host *host, struct kal_config **out)
 	return status;
 }
 
-/* What can fail. */
+/* The steps of kal_client_open that can fail. */
 static enum ri_status
 client_prepare(struct kal_client *client, const struct kal_client_params *params)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Connections of providers that connect by themselves (ri_cm_ops): calls go through. */
+/* Connections of providers that connect by themselves (ri_cm_ops): calls are passed on to the provider. */
 #include <string.h>
 
 #include "kal_cm_internal.h"
@@ -43,7 +43,7 @@ kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	params.deadline = kal_deadline(host, req->timeout_us);
 	conn->pending.peer = req->peer;
 	conn->pending.service = req->service;
-	/* Its answer may come on another thread before the call returns. */
+	/* The provider's event may come on another thread before the call returns. */
 	status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS)
 		return status;

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The one entry for every call: its number and sizes are checked here, ids and values by the handler.
- * A request or reply that is too small or too large by an octet is refused.
+ * The entry of all calls. It checks the number of the call and the sizes; handlers check ids and values. A request or
+ * reply that is one byte too short or too long is refused.
  */
 #include <string.h>
 

@@ -4,14 +4,14 @@
 /*
  * The production host table: the real clock, the kernel's random source, one service thread.
  *
- * One host per process, made at first use and kept until the process ends (kal_host_default). Its
- * service thread runs timers, tasks and watched descriptors (kal_host_loop.c, kal_host_watch.c), has
- * all signals blocked, and sleeps in epoll_wait whenever there is nothing to do. Sleeping of other
- * threads is kal_host_park.c, memory kal_host_mem.c, the log kal_host_log.c.
+ * There is one host per process, created at first use and kept until the process ends (kal_host_default). Its service
+ * thread runs timers, tasks and watched descriptors (kal_host_loop.c, kal_host_watch.c), has all signals blocked, and
+ * sleeps in epoll_wait when there is nothing to do. Other threads sleep by kal_host_park.c; kal_host_mem.c has
+ * memory, kal_host_log.c the log.
  *
  * After a fork the child has no service thread and none of the descriptors (kal_fds.c). Its copy of
- * the host is marked dead: every entry returns without touching a lock, whose state would be whatever
- * the parent's threads were doing. A child that wants to use the library afresh gets a new host.
+ * the host is marked dead: every entry returns without touching a lock, since a thread of the parent may have owned it
+ * at the fork. A child that uses the library again gets a new host.
  */
 
 #include "kal_host.h"
@@ -38,7 +38,7 @@ host_now(void *self)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* getrandom fails only while it waits for a signal, or for more than 256 octets; ask again. */
+/* A signal can interrupt getrandom before the kernel's pool is ready: try again. Up to 256 bytes come at once. */
 static void
 host_random(void *self, void *buf, size_t len)
 {
@@ -89,7 +89,7 @@ open_descriptors(struct kal_host *host)
 		       0;
 }
 
-/* The service thread must never run a handler of the application's: it starts with all blocked. */
+/* The service thread must not run signal handlers of the application: it starts with all signals blocked. */
 static bool
 start_thread(struct kal_host *host)
 {
@@ -171,7 +171,7 @@ host_after_fork_child(void)
 	pthread_mutex_unlock(&default_lock);
 }
 
-/* At a fork the handlers that were registered last come first: default_lock before the list's. */
+/* At a fork the handler that was registered last runs first: so default_lock is taken before the list's lock. */
 static void
 host_register_fork(void)
 {

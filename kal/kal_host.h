@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The production host table, from inside: what its files share. Users need kal_host_default() of
- * kal_call.h only; tests make hosts of their own with kal_host_create().
+ * What the files of the production host table share. Others call kal_host_default() of kal_call.h; tests create hosts
+ * of their own with kal_host_create().
  */
 #ifndef KAL_HOST_H
 #define KAL_HOST_H
@@ -19,41 +19,43 @@
 #define KAL_MEM_OWNER_SELF 0
 
 #define KAL_HOST_BATCH 64 /* events taken from the kernel at once */
-#define KAL_HOST_STOPS 16 /* watches ended while the service thread slept, by name */
+#define KAL_HOST_STOPS 16 /* watches stopped while the service thread slept that are remembered */
 
 struct kal_host {
 	struct ri_host table;
 	pthread_t thread;
 	struct kal_fd epoll, timer, poke;
 	bool log_wanted;
-	atomic_bool dead; /* after a fork, in the child: nothing here may be used */
+	atomic_bool dead; /* in a forked child: the host must not be used */
 
-	pthread_mutex_t lock; /* everything below; never held across a system call */
+	pthread_mutex_t lock; /* guards everything below; never held across a system call */
 	pthread_cond_t idle;  /* `running` changed */
 	bool quit;
-	bool asleep;       /* the service thread is in the kernel, or on its way */
-	bool poked;        /* somebody has promised to wake it */
+	bool asleep;       /* the service thread is in epoll_wait, or about to be */
+	bool poked;        /* a thread is about to wake it */
 	unsigned stoppers; /* threads that wait for `running` to change */
 	void *running;     /* timer, task or watch whose function runs now */
 	struct kal_timers timers;
-	uint64_t armed; /* what the timer descriptor is, or is about to be, set to */
+	uint64_t armed; /* the deadline that the timer descriptor has, or is about to get */
 	struct ri_task *first_task, *last_task;
 	unsigned tasks;
 
-	/* Watches found ready and not called yet. A watch that ends is taken out of them. */
+	/* Watches that are ready and not called yet. A watch that is stopped is removed from them. */
 	struct ri_watch *batch[KAL_HOST_BATCH];
 	uint32_t batch_events[KAL_HOST_BATCH];
 	unsigned batch_count;
 	struct ri_watch *stopped[KAL_HOST_STOPS];
-	unsigned stops; /* ended since the service thread went to sleep; may exceed the array */
+	unsigned stops; /* stopped since the service thread went to sleep; may exceed the array */
 
-	pthread_mutex_t watch_lock;    /* a watch's events here and in the kernel agree */
-	atomic_uint arming, arm_again; /* the right to set the timer descriptor; see arm_timer() */
+	pthread_mutex_t
+		watch_lock; /* keeps ri_watch::events and the kernel's mask equal; held across epoll_ctl */
+	atomic_uint arming,
+		arm_again; /* role of setting the timer descriptor, and its retry flag; kal_host_arm() */
 };
 
 /* A host with a service thread. NULL: no resources. */
 struct kal_host *kal_host_create(void);
-/* End it. No timer, task or watch may be in use. */
+/* Destroy it. No timer, task or watch may be in use. */
 void kal_host_destroy(struct kal_host *host);
 
 /* kal_host_loop.c */
@@ -71,7 +73,7 @@ void kal_host_watch_stop(void *self, struct ri_watch *watch);
 /* For the service thread: sleep, then call what is ready. The lock is held before and after. */
 void kal_host_watch_round(struct kal_host *host, bool sleep);
 
-/* For both, with the lock held: run one function; wait until an item is not running. */
+/* For both, with the lock held: before and after a function runs; wait until an item is not running. */
 void kal_host_enter(struct kal_host *host, void *item);
 void kal_host_leave(struct kal_host *host);
 bool kal_host_wait_for(struct kal_host *host, const void *item, struct ri_host_link *link);

@@ -4,16 +4,15 @@
 /*
  * The service thread: timers and tasks here, watched descriptors in kal_host_watch.c.
  *
- * Everything that is queued is guarded by kal_host::lock, which is never held across a system call
- * nor while a function of a user runs. `running` names the item whose function runs; who stops that
- * very item from another thread waits until it is another. Meanwhile the item cannot be started anew
- * (KAL_LINK_STOPPING), so a timer that restarts itself can be stopped. After its function was called
- * the service thread does not touch an item again: the function may have freed it.
+ * kal_host::lock guards the queues. It is never held across a system call nor while a function of a user runs.
+ * `running` names the item whose function runs. A thread that stops this item waits until the function has returned.
+ * Meanwhile the item cannot be started again (KAL_LINK_STOPPING), so a timer that restarts itself can be stopped.
+ * After the call of its function the service thread does not touch an item: the function may have freed it.
  *
- * The timer descriptor is set by whoever makes a deadline the earliest, or puts the earliest off, without
- * waking the service thread. Two who do so at once must not overtake each other, nor wait across a system call: the
- * right to set it is taken by trying, and who finds it taken leaves a mark (arm_again) that the
- * holder looks for after letting go.
+ * A thread that changes the earliest deadline sets the timer descriptor itself, without waking the service thread.
+ * Two threads that do so at once must not overtake each other, nor wait for each other across a system call. So
+ * setting the descriptor is a role (`arming`): if another thread owns the role, a thread sets the retry flag
+ * (`arm_again`) and returns; the owner checks the flag after it has given the role up.
  */
 
 #include <errno.h>
@@ -62,7 +61,7 @@ kal_host_arm(struct kal_host *host)
 	for (;;) {
 		if (atomic_exchange(&host->arming, 1) != 0) {
 			atomic_store(&host->arm_again, 1);
-			/* The holder may have left between the two. */
+			/* The owner may have given the role up before it could see the flag. */
 			if (atomic_exchange(&host->arming, 1) != 0)
 				return;
 		}
@@ -79,12 +78,12 @@ kal_host_poke(struct kal_host *host)
 {
 	uint64_t one = 1;
 
-	/* It fails only if it is full, and then it wakes already. */
+	/* This fails only if the counter is full, and then the descriptor is readable already. */
 	if (write(kal_fd_get(&host->poke), &one, sizeof(one)) < 0)
 		return;
 }
 
-/* With the lock held: run the function of an item. The caller unlocks in between. */
+/* With the lock held, which this releases: the function of the item runs next. */
 void
 kal_host_enter(struct kal_host *host, void *item)
 {
@@ -101,7 +100,7 @@ kal_host_leave(struct kal_host *host)
 		pthread_cond_broadcast(&host->idle);
 }
 
-/* With the lock held, on another thread: wait until `item` is not running. True if it had to. */
+/* With the lock held: wait until the function of `item` has returned. True if it ran, on another thread. */
 bool
 kal_host_wait_for(struct kal_host *host, const void *item, struct ri_host_link *link)
 {
@@ -131,8 +130,8 @@ kal_host_timer_start(void *self, struct ri_timer *timer, uint64_t deadline)
 	if ((timer->link.n[1] & KAL_LINK_STOPPING) == 0 && deadline != RI_NEVER)
 		kal_timers_insert(&host->timers, timer, deadline);
 	/*
-	 * The service thread looks by itself before it sleeps. To put the first deadline off is worth a
-	 * system call too: it is much cheaper than to wake the service thread for nothing.
+	 * The service thread checks the deadline itself before it sleeps. If the earliest deadline moves to a later
+	 * time, a system call here saves a wake of the service thread for nothing.
 	 */
 	arm = !kal_host_on_service_thread(host) &&
 	      (first || kal_timers_next(&host->timers) < host->armed);
@@ -235,7 +234,7 @@ run_timers(struct kal_host *host)
 	}
 }
 
-/* Those queued now; what they queue in turn waits for the next round, so that descriptors get theirs. */
+/* Run the tasks that are queued now. Tasks that they queue run in the next round, after the watched descriptors. */
 static void
 run_tasks(struct kal_host *host)
 {

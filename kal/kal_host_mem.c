@@ -2,11 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Memory of this process, for engines in this process: it is where it is, and nothing is pinned. What
- * remains is the check that a range is mapped with the rights asked for. /proc/self/maps answers that
- * without touching the memory: some microseconds per hundred mappings, read through a buffer on the
- * stack and only up to the end of the range. Where /proc is missing, msync tells at least whether the
- * range is mapped.
+ * Memory of this process, for engines in this process: an engine uses the addresses of the application, and nothing
+ * is pinned. What remains is to check that a range is mapped with the requested rights. /proc/self/maps shows that
+ * without touching the memory; it is read through a buffer on the stack, up to the end of the range. Where /proc is
+ * missing, msync shows at least whether the range is mapped.
  */
 
 #include <errno.h>
@@ -22,11 +21,11 @@ struct range_check {
 	uint64_t need;
 	uint64_t end;
 	bool read, write;
-	enum ri_status result; /* while it is RI_ERR_ADDRESS: not decided */
+	enum ri_status result; /* RI_ERR_ADDRESS until decided */
 	bool done;
 };
 
-/* One mapping; they come in ascending order and do not overlap. */
+/* Check the next mapping; mappings come in ascending order and do not overlap. */
 static void
 check_mapping(struct range_check *check, uint64_t first, uint64_t end, const char *rights)
 {
@@ -103,7 +102,7 @@ check_lines(struct range_check *check, int maps)
 		have -= (size_t)(line - text);
 		memmove(text, line, have);
 		if (have == sizeof(text))
-			have = 0; /* a line this long has its numbers behind it */
+			have = 0; /* the numbers of such a long line were read before */
 	}
 }
 

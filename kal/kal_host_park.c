@@ -2,19 +2,19 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Sleep and wake. A parker is one word: FREE, WOKEN (a wake that nobody has consumed), or the way in
- * which its thread sleeps: on the word itself (futex), or in ppoll with an eventfd that is made when
- * a thread first sleeps on descriptors. Wake exchanges the word, and makes a system call only if it
- * finds a sleeper. So a wake is never lost, and two wakes before a park count once.
+ * Park and wake. The state of a parker is one word: FREE, WOKEN (a wake that was not consumed yet), or the way in
+ * which its thread sleeps: on the word itself (futex), or in ppoll with an eventfd that is created when a thread first
+ * parks on descriptors. A wake exchanges the word, and makes a system call only if a thread sleeps. So no wake is
+ * lost, and two wakes before a park count as one.
  *
- * The sleeper may go on, and close its parker, between the waker's exchange and the waker's system
- * call. Wakers are therefore counted (link.n[0]), and parker_close waits for the last of them.
+ * The woken thread may go on and close its parker between the waker's exchange and the waker's system call. So wakers
+ * are counted (link.n[0]), and parker_close waits for the last of them.
  *
- * A handler of the application's makes both system calls return EINTR, with SA_RESTART or without: the
- * kernel restarts ppoll for nobody, and the futex always has a deadline so that both behave alike. After
- * stops and ignored signals the kernel goes on by itself. Which handler ran cannot be known afterwards. So
- * a sleep is interrupted if it may have been one without SA_RESTART, that is if this thread takes any
- * signal with such a handler; where all of them restart, the sleep goes on, as a restarted call would.
+ * A signal handler of the application makes both system calls return EINTR, with SA_RESTART or without: the kernel
+ * never restarts ppoll, and the futex always has a deadline, so that both behave alike. Stops and ignored signals do
+ * not return EINTR. Which handler ran cannot be known afterwards. So a park is interrupted if the handler may have been
+ * one without SA_RESTART, that is if the thread does not block every signal that has such a handler. Otherwise the
+ * park goes on, as a restarted system call would.
  */
 
 #include <errno.h>
@@ -39,7 +39,7 @@ enum parker_word {
 
 #define MAX_FDS   16
 #define FAR_AWAY  (INT32_MAX) /* seconds of the clock: some 68 years after boot */
-#define LOOK_EACH 1000000u    /* ns between looks if there is no descriptor to be woken by */
+#define LOOK_EACH 1000000u    /* ns between looks at the word if there is no eventfd */
 
 static atomic_uint *
 word_of(struct ri_parker *parker)
@@ -62,7 +62,7 @@ wake_consume(struct ri_parker *parker)
 	return atomic_compare_exchange_strong(word_of(parker), &expected, FREE);
 }
 
-/* Signals that tell of a mistake of the thread itself; sanitizers and runtimes have handlers for them. */
+/* Signals that a fault of the thread itself raises; sanitizers and runtimes have handlers for them. */
 static bool
 is_mistake(int signal)
 {
@@ -70,7 +70,7 @@ is_mistake(int signal)
 	       signal == SIGTRAP || signal == SIGABRT || signal == SIGSYS;
 }
 
-/* Does every handler that may have run want to have restarted what it interrupted? */
+/* Do all handlers that may have run have SA_RESTART? */
 static bool
 handlers_restart(void)
 {
@@ -91,7 +91,7 @@ handlers_restart(void)
 	return true;
 }
 
-/* Stop sleeping for another reason; a wake that came meanwhile goes first. */
+/* Stop sleeping because of `why`; a wake that came meanwhile takes precedence. */
 static enum ri_status
 park_end(struct ri_parker *parker, enum ri_status why)
 {
@@ -146,7 +146,7 @@ time_left(struct kal_host *host, uint64_t deadline, uint64_t longest)
 	return span;
 }
 
-/* The descriptor that wakes this parker, made when first needed; -1 if there is none to be had. */
+/* The eventfd that wakes this parker, created when first needed; -1 if it cannot be created. */
 static int
 own_descriptor(struct ri_parker *parker)
 {
@@ -176,7 +176,7 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 		int ready = ppoll(polled, count, &span, NULL);
 		bool interrupted = ready < 0 && errno == EINTR;
 
-		/* A waker of an earlier sleep may be late: its mark alone is no wake. */
+		/* A late waker of an earlier park may have written: the eventfd alone is no wake. */
 		if (ready > 0 && polled[0].revents != 0 && read(own, &ignored, sizeof(ignored)) > 0)
 			ready--;
 		if (wake_consume(parker))
@@ -224,7 +224,7 @@ kal_host_wake(void *self, struct ri_parker *parker)
 		(void)syscall(SYS_futex, word_of(parker), FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	else if (before == ASLEEP_FDS && parker->fd != 0)
 		sent = write(parker->fd - 1, &one, sizeof(one));
-	(void)sent; /* it may be full, and wakes already then */
+	(void)sent; /* it may be full, and is readable then */
 	atomic_fetch_sub(wakers_of(parker), 1);
 }
 

@@ -4,17 +4,16 @@
 /*
  * Watched descriptors, by epoll, level-triggered.
  *
- * The kernel hands back pointers to watches, so a watch that ends must vanish from everything that
- * was handed back and not called yet. There are two such places: what epoll_wait returned while the
- * service thread was on its way back to the lock (kal_host::stopped names the watches that ended
- * meanwhile; if there are more than it can name, the whole catch is dropped), and the rest of the
- * batch being called (watch_stop looks through it). Dropping is harmless: what is still so, is
- * reported again.
+ * The kernel returns pointers to watches. So a watch that is stopped must be removed from the watches that were
+ * returned and not called yet. They are in two places. One is the result of epoll_wait before the service thread has
+ * the lock again: kal_host::stopped lists the watches that were stopped meanwhile, and if there are more than fit, the
+ * whole result is dropped. The other is the batch whose functions are being called: kal_host_watch_stop searches
+ * it. Nothing is lost if a result is dropped: a condition that persists is returned again.
  *
- * A paused watch stays in the kernel's set without conditions. Errors and hang-ups are reported all
- * the same there; edge-triggered, so that a paused dead descriptor does not spin.
+ * A paused watch stays in the kernel's set with an empty mask. The kernel reports errors and hang-ups all the same;
+ * EPOLLET makes it report them once, so that a paused descriptor in error does not wake the thread again and again.
  *
- * watch_lock orders changes of one watch, so that the mask here and the kernel's agree.
+ * watch_lock orders changes of a watch, so that its mask here and the kernel's mask agree.
  */
 
 #include <errno.h>
@@ -55,7 +54,7 @@ kal_host_watch_start(void *self, struct ri_watch *watch)
 	pthread_mutex_unlock(&host->lock);
 	if (stopping || epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, watch->fd, &event) != 0)
 		return RI_ERR_RESOURCES;
-	/* Only now: who stops it meanwhile finds it in the kernel's set. */
+	/* Only now: a thread that stops it finds it in the kernel's set. */
 	pthread_mutex_lock(&host->lock);
 	watch->link.n[1] |= KAL_LINK_QUEUED;
 	pthread_mutex_unlock(&host->lock);
@@ -81,7 +80,7 @@ kal_host_watch_change(void *self, struct ri_watch *watch, uint32_t events)
 	pthread_mutex_unlock(&host->watch_lock);
 }
 
-/* With the lock held: nobody calls it any more from what was handed back so far. */
+/* With the lock held: its function is not called any more for what the kernel has returned so far. */
 static void
 watch_forget(struct kal_host *host, struct ri_watch *watch)
 {
@@ -101,7 +100,7 @@ kal_host_watch_stop(void *self, struct ri_watch *watch)
 
 	if (atomic_load(&host->dead))
 		return;
-	/* Its function may have started it anew while this waited: then it goes once more. */
+	/* Its function may have started it again while this waited: then stop it again. */
 	pthread_mutex_lock(&host->lock);
 	do {
 		bool queued = (watch->link.n[1] & KAL_LINK_QUEUED) != 0;
@@ -137,7 +136,7 @@ counter_drain(int fd)
 		return;
 }
 
-/* With the lock held: keep of the catch what still stands. */
+/* With the lock held: keep the watches that were not stopped meanwhile. */
 static void
 take_batch(struct kal_host *host, const struct epoll_event *events, int count)
 {
@@ -204,7 +203,7 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 	host->asleep = false;
 	host->poked = false;
 	if (expired)
-		host->armed = RI_NEVER; /* it has gone off; kal_host_arm sets it anew */
+		host->armed = RI_NEVER; /* it has expired; kal_host_arm sets it again */
 	take_batch(host, events, count);
 	call_batch(host);
 }

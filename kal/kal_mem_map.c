@@ -4,10 +4,9 @@
 /*
  * I/O addresses for privileged clients [IT 8.9]: KAL_MEM_MAP and KAL_MEM_UNMAP.
  *
- * An adapter in user space sees memory as its process does: the I/O address is the virtual address, and
- * any range is contiguous. What is left to do is to find out whether the range is there, to count it
- * like registered memory, and to remember it, so that only what was mapped can be unmapped, exactly as
- * it was returned, and whatever a client forgets goes with its adapter.
+ * An adapter in user space uses the virtual addresses of its process as I/O addresses, and any range is contiguous. So
+ * these calls check that the range is mapped, count it like registered memory, and keep a list: only a range in the
+ * list can be unmapped, and closing the adapter unmaps the rest.
  */
 #include <stdlib.h>
 
@@ -39,7 +38,7 @@ may_map(const struct kal_rnic *rnic, const struct kal_mem_map_req *req)
 		return RI_ERR_PERMISSION;
 	if (req->length == 0)
 		return RI_ERR_INVALID_ARG;
-	/* There is one address space in this release, that of the caller. */
+	/* This release has one address space, that of the caller. */
 	return req->aspace == 0 && req->addr + req->length - 1 >= req->addr ? RI_SUCCESS
 									    : RI_ERR_ADDRESS;
 }

@@ -11,7 +11,7 @@
 #define INDEX_MASK      ((1u << INDEX_BITS) - 1)
 #define GENERATION_MASK ((1u << (32 - INDEX_BITS)) - 1)
 
-#define REUSE_LATE 64 /* so many free slots wait before the first of them is used again */
+#define REUSE_LATE 64 /* a slot is used again when more than so many slots are free */
 #define ROOM_FIRST 64
 
 /* Room for one more slot. */
@@ -36,7 +36,7 @@ slots_grow(struct kal_client *client)
 	return true;
 }
 
-/* A slot that is nobody's; 0: none to be had. Slots are reused late, so that an old id stays wrong for long. */
+/* A free slot; 0: none. Slots are reused late, so that an old id stays invalid for a long time. */
 static uint32_t
 take_slot(struct kal_client *client)
 {

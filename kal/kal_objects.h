@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A client of the kAL and what it owns. Shared by the dispatcher's files and nobody else.
+ * A client of the kAL and what it owns. For the dispatcher's files only.
  *
- * Ids are a slot and a generation, per client; an id of another client, or of an object that is
- * gone, is answered. A parent counts its children and cannot go before them.
+ * An id is a slot and a generation, per client. An id of another client or of a destroyed object is refused
+ * with RI_ERR_INVALID_HANDLE. A parent counts its children and cannot be destroyed before them.
  */
 #ifndef KAL_OBJECTS_H
 #define KAL_OBJECTS_H
@@ -84,7 +84,7 @@ struct kal_mr {
 	struct kal_object object;
 	struct kal_pd *pd;
 	struct ri_mr *mr;
-	uint64_t length; /* octets, as counted */
+	uint64_t length; /* bytes, as counted */
 };
 
 struct kal_mw {
@@ -112,7 +112,7 @@ struct kal_slot {
 	uint32_t next_free; /* 0: the last one */
 };
 
-#define KAL_SPARES 64 /* asynchronous events that need no memory */
+#define KAL_SPARES 64 /* spare nodes for asynchronous events */
 
 struct kal_client {
 	const struct ri_host *host;
@@ -123,7 +123,7 @@ struct kal_client {
 	struct kal_account account;
 
 	pthread_mutex_t calls;  /* one call at a time */
-	struct kal_slot *slots; /* by index; the first is never used, for id 0 is no object */
+	struct kal_slot *slots; /* by index; the first is not used, since id 0 is no object */
 	uint32_t slot_count;    /* in use, or free again */
 	uint32_t slot_room;
 	uint32_t first_free, last_free; /* freed longest ago, and last; 0: none */
@@ -177,7 +177,7 @@ void kal_events_init(struct kal_client *client);
 enum ri_status kal_adapters_list(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;
 enum ri_status kal_rnic_open(struct kal_client *client, const char *name,
 			     struct kal_rnic **out) RI_MUST_CHECK;
-/* Takes back everything under it first, without events. */
+/* Destroys everything under it first, without events. */
 void kal_rnic_close(struct kal_rnic *rnic);
 enum ri_status kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
 			      struct kal_path_query_rep *rep) RI_MUST_CHECK;

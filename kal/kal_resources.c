@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Accounts. One lock for all of them: calls that take something are rare, and the sums are short. */
+/* Accounts. One lock guards all of them, since calls that change an account are rare and short. */
 
 #include "kal_resources.h"
 

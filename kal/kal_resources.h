@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Who holds how much, and how much he may: accounts of clients, of the process, of users. What a
- * client takes counts on all three, and is given only if all three have room.
+ * Accounts of resources and their limits, for clients, for the process and for users. What a client takes is counted in
+ * all three accounts, and is granted only if it exceeds none of the limits.
  */
 #ifndef KAL_RESOURCES_H
 #define KAL_RESOURCES_H

@@ -51,7 +51,7 @@ kal_table_find(const struct kal_table *table, uint64_t key)
 	return link;
 }
 
-/* Twice as many entries as buckets: four times as many buckets. */
+/* There are twice as many entries as buckets: make four times as many buckets. */
 static void
 table_grow(struct kal_table *table)
 {

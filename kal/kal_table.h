@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A hash table from numbers to structs whose links lie inside the structs: to insert and to remove need no
- * memory and cannot fail. The table widens itself when it gets full, if there is memory for that; without it the
- * chains get longer. No lock of its own.
+ * A hash table from numbers to structs whose links lie inside the structs, so insertion and removal need no memory and
+ * cannot fail. A full table grows if there is memory; otherwise its chains get longer. The table has no lock.
  */
 #ifndef KAL_TABLE_H
 #define KAL_TABLE_H
@@ -12,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KAL_TABLE_SMALL 16 /* buckets that are always there; a power of two */
+#define KAL_TABLE_SMALL 16 /* buckets inside the struct; a power of two */
 
 /* Inside each entry. */
 struct kal_link {
@@ -33,16 +32,16 @@ struct kal_table {
 
 /* The table must not move afterwards. */
 void kal_table_init(struct kal_table *table);
-/* Entries that are left are not touched. */
+/* Does not touch entries that are left. */
 void kal_table_fini(struct kal_table *table);
 /* NULL: there is none. */
 struct kal_link *kal_table_find(const struct kal_table *table, uint64_t key);
 /* `link->key` is set, and not in the table. */
 void kal_table_insert(struct kal_table *table, struct kal_link *link);
-/* Take that very link out; if it is not there, nothing happens. */
+/* Remove this link; no effect if it is not in the table. */
 void kal_table_remove(struct kal_table *table, const struct kal_link *link);
-/* The entries one after the other, in no order: NULL gives the first, and after the last comes NULL. The table
- * must not change in between. */
+/* Iterate over the entries, in no order: NULL gives the first entry; NULL after the last. The table must not
+ * change meanwhile. */
 struct kal_link *kal_table_next(const struct kal_table *table, const struct kal_link *link);
 
 #endif /* KAL_TABLE_H */

@@ -48,7 +48,7 @@ cm_is_odd(const struct kal_cm_req *in)
 	       kal_service_is_odd(&in->service);
 }
 
-/* NULL also for a queue pair that can have no connection. */
+/* The connection of a queue pair; NULL: no such queue pair, or one for datagrams. */
 static struct kal_conn *
 conn_of(struct kal_client *client, uint32_t id)
 {
@@ -82,7 +82,7 @@ do_accept(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	return cm_is_odd(in) ? RI_ERR_INVALID_ARG : kal_accept(conn, in, rep);
 }
 
-/* A request names no adapter, and no two requests have the same number: one of the adapters knows it. */
+/* A request does not name its adapter, but its number is unique in the process: try all adapters. */
 static enum ri_status
 do_reject(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {

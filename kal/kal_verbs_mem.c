@@ -16,7 +16,7 @@ is_odd(const struct kal_mr_req *in)
 	       kal_access_is_odd(in->access) || in->reserved != 0;
 }
 
-/* The flat request as the verb wants it. False: it is odd, or the sizes of its lists do not add up. */
+/* Convert the flat request to the struct of the verb. False: a value is odd, or the sizes of its lists are wrong. */
 static bool
 mr_init_of(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_init *init)
 {
@@ -56,7 +56,7 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 
 	if (init->length > attr->max_mr_length)
 		return RI_ERR_LIMIT;
-	/* Room for a list is asked for with ordinary regions too, and a provider allocates it. */
+	/* An ordinary region may request room for a list, too, which the provider allocates. */
 	if (init->pages == NULL && !init->unlinked)
 		return init->max_pages > attr->max_pbl ? RI_ERR_LIMIT : RI_SUCCESS;
 	if (init->unlinked ? !attr->fast_register
@@ -140,7 +140,7 @@ mr_rereg(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 	if (status != RI_SUCCESS)
 		return status;
 	status = ri_call_mr_rereg(&pd->rnic->caller, mr->mr, pd->pd, &init, &out->stag);
-	/* Both were counted for a moment; the one that is gone now is given back. */
+	/* Old and new range were counted together; give back the one that is not registered. */
 	kal_account_give(&client->account, KAL_RESOURCE_MEMORY,
 			 status == RI_SUCCESS ? mr->length : init.length);
 	if (status != RI_SUCCESS)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Calls on queue pairs. Each has a connection of its own from the first to the last (kal_cm.h). */
+/* Calls on queue pairs. Each queue pair has a kal_conn for its whole life (kal_cm.h). */
 #include <stdlib.h>
 
 #include "kal_check.h"
 #include "kal_objects.h"
 
-/* All four of the same RNIC, or NULL for an SRQ that was not named. */
+/* Find the parents, all of one RNIC; the SRQ is NULL if the request has none. */
 static bool
 find_parents(struct kal_client *client, const struct kal_qp_create_req *in, struct kal_qp *qp)
 {
@@ -22,7 +22,7 @@ find_parents(struct kal_client *client, const struct kal_qp_create_req *in, stru
 	return qp->send_cq->rnic == qp->pd->rnic && qp->recv_cq->rnic == qp->pd->rnic;
 }
 
-/* The queue pair with its connection; on failure nothing is left. */
+/* Create the queue pair with its connection; a failure leaves nothing behind. */
 static enum ri_status
 make_qp(struct kal_client *client, struct kal_qp *qp, struct kal_qp_create_rep *out)
 {
@@ -97,9 +97,9 @@ qp_attr_is_odd(const struct ri_qp_attr *attr)
 }
 
 /*
- * The rest of a connection's life goes through its own calls. And a queue pair begins anew only when
- * its last connection is over and the client knows how it ended, so that events of the old one are
- * never taken for events of the next.
+ * Only the calls of connection management make other moves. And a queue pair can go to IDLE only when its last
+ * connection has ended and the client has taken the event of the end, so that events of the old connection are never
+ * taken for events of the next one.
  */
 static enum ri_status
 may_modify(struct kal_client *client, struct kal_qp *qp, const struct kal_qp_modify_req *in)
