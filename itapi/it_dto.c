@@ -9,8 +9,8 @@
 
 /* An operation on segments of LMRs. */
 static inline struct ual_dto
-operation(enum ual_dto_op op, const it_lmr_triplet_t *segments, size_t num_segments,
-	  it_dto_cookie_t cookie, it_dto_flags_t flags)
+dto_make(enum ual_dto_op op, const it_lmr_triplet_t *segments, size_t num_segments,
+	 it_dto_cookie_t cookie, it_dto_flags_t flags)
 {
 	return (struct ual_dto){
 		.op = op,
@@ -38,21 +38,21 @@ segments_missing(const struct ual_dto *dto)
 
 /* Where the endpoint is of the wrong kind, that is what the post will say. */
 static bool
-offered(const struct ual_ep *ep, enum ual_dto_extra extra)
+extra_offered(const struct ual_ep *ep, enum ual_dto_extra extra)
 {
 	return extra == UAL_DTO_X_NONE || ual_dto_is_datagram(ep) || ual_dto_offers(ep, extra);
 }
 
 /* Requests of an RC endpoint, which may need an adapter that can do such things. */
 static it_status_t
-request(it_ep_handle_t ep_handle, const struct ual_dto *dto, enum ual_dto_extra extra)
+dto_request(it_ep_handle_t ep_handle, const struct ual_dto *dto, enum ual_dto_extra extra)
 {
 	UAL_SECTION;
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (ep == NULL)
 		return IT_ERR_INVALID_EP;
-	if (!offered(ep, extra))
+	if (!extra_offered(ep, extra))
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (segments_missing(dto))
 		return IT_ERR_FAULT;
@@ -64,9 +64,9 @@ it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segme
 	     IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
 {
 	const struct ual_dto dto =
-		operation(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
+		dto_make(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
 
-	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_NONE));
+	return IT_ANSWER(ep_handle, dto_request(ep_handle, &dto, UAL_DTO_X_NONE));
 }
 
 it_status_t
@@ -75,11 +75,11 @@ it_post_send_and_unlink(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *
 			IN it_dto_flags_t dto_flags, IN it_rmr_context_t rmr_context)
 {
 	struct ual_dto dto =
-		operation(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
+		dto_make(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
 
 	dto.rmr_context = rmr_context;
 	dto.unlink = true;
-	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_UNLINK));
+	return IT_ANSWER(ep_handle, dto_request(ep_handle, &dto, UAL_DTO_X_UNLINK));
 }
 
 it_status_t
@@ -88,7 +88,7 @@ it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
 {
 	UAL_SECTION;
 	const struct ual_dto dto =
-		operation(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
+		dto_make(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
 	struct ual_ep *ep = ual_ep_at((it_ep_handle_t)handle);
 	struct ual_srq *srq = ep == NULL ? ual_srq_at((it_srq_handle_t)handle) : NULL;
 
@@ -106,10 +106,10 @@ it_post_rdma_write(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local
 		   IN it_rdma_addr_t rdma_addr, IN it_rmr_context_t rmr_context)
 {
 	const struct ual_dto dto =
-		at_peer(operation(UAL_DTO_WRITE, local_segments, num_segments, cookie, dto_flags),
+		at_peer(dto_make(UAL_DTO_WRITE, local_segments, num_segments, cookie, dto_flags),
 			rdma_addr, rmr_context);
 
-	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_NONE));
+	return IT_ANSWER(ep_handle, dto_request(ep_handle, &dto, UAL_DTO_X_NONE));
 }
 
 it_status_t
@@ -118,10 +118,10 @@ it_post_rdma_read(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_
 		  IN it_rdma_addr_t rdma_addr, IN it_rmr_context_t rmr_context)
 {
 	const struct ual_dto dto =
-		at_peer(operation(UAL_DTO_READ, local_segments, num_segments, cookie, dto_flags),
+		at_peer(dto_make(UAL_DTO_READ, local_segments, num_segments, cookie, dto_flags),
 			rdma_addr, rmr_context);
 
-	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_NONE));
+	return IT_ANSWER(ep_handle, dto_request(ep_handle, &dto, UAL_DTO_X_NONE));
 }
 
 it_status_t
@@ -130,11 +130,11 @@ it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle, IN const it_rmr_triplet_t 
 			 IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
 			 IN it_rmr_context_t rmr_context)
 {
-	struct ual_dto dto = at_peer(operation(UAL_DTO_READ, NULL, num_segments, cookie, dto_flags),
+	struct ual_dto dto = at_peer(dto_make(UAL_DTO_READ, NULL, num_segments, cookie, dto_flags),
 				     rdma_addr, rmr_context);
 
 	dto.sinks = local_segments;
-	return IT_ANSWER(ep_handle, request(ep_handle, &dto, UAL_DTO_X_READ_TO_RMR));
+	return IT_ANSWER(ep_handle, dto_request(ep_handle, &dto, UAL_DTO_X_READ_TO_RMR));
 }
 
 /* Of the word that an atomic works on, and of where its old value goes. */
@@ -169,9 +169,9 @@ it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t sw
 {
 	UAL_SECTION;
 	bool adds = op == IT_FETCH_AND_ADD;
-	struct ual_dto dto = at_peer(operation(adds ? UAL_DTO_FETCH_ADD : UAL_DTO_CMP_SWAP, result,
-					       1, cookie, dto_flags),
-				     rdma_addr, rmr_context);
+	struct ual_dto dto = at_peer(
+		dto_make(adds ? UAL_DTO_FETCH_ADD : UAL_DTO_CMP_SWAP, result, 1, cookie, dto_flags),
+		rdma_addr, rmr_context);
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 	it_status_t status = IT_ERR_INVALID_EP;
 
@@ -204,7 +204,7 @@ it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_seg
 {
 	UAL_SECTION;
 	struct ual_dto dto =
-		operation(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
+		dto_make(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 	it_status_t status;
 
@@ -220,7 +220,7 @@ it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_s
 {
 	UAL_SECTION;
 	struct ual_dto dto =
-		operation(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
+		dto_make(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 	it_status_t status;
 

@@ -13,8 +13,8 @@
 			IT_LMR_PARAM_MEM_PRIV | IT_LMR_PARAM_ADDR_MODE))
 
 static it_status_t
-create(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted, it_lmr_handle_t *lmr_handle,
-       it_rmr_context_t *rmr_context)
+lmr_create(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted,
+	   it_lmr_handle_t *lmr_handle, it_rmr_context_t *rmr_context)
 {
 	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 	it_lmr_handle_t made = NULL;
@@ -49,7 +49,7 @@ it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_iobl_t *iobl,
 		.shared_id = shared_id,
 	};
 
-	return IT_ANSWER(pz_handle, create(pz_handle, &wanted, lmr_handle, rmr_context));
+	return IT_ANSWER(pz_handle, lmr_create(pz_handle, &wanted, lmr_handle, rmr_context));
 }
 
 it_status_t

@@ -28,7 +28,7 @@ ah_destroy(struct ual_object *object)
 
 /* The own end of a path that has none: the best source towards the peer. */
 static void
-complete(struct ual_ia *ia, it_path_t *path, const struct ri_addr *peer)
+ah_complete(struct ual_ia *ia, it_path_t *path, const struct ri_addr *peer)
 {
 	struct kal_path_query_req req = {
 		.rnic = ia->rnic, .port = (uint32_t)path->spigot_id, .peer = *peer};
@@ -54,7 +54,7 @@ init_of(struct ual_ia *ia, it_ah_flags_t flags, it_path_t *path, struct ri_ah_in
 	if (!ual_addr_of_path(&ia->attr, path, &init->source, &init->dest))
 		return IT_ERR_INVALID_SOURCE_PATH;
 	if (init->source.family == RI_ADDR_NONE && (flags & IT_AH_PATH_COMPLETE) == 0) {
-		complete(ia, path, &init->dest);
+		ah_complete(ia, path, &init->dest);
 		(void)ual_addr_of_path(&ia->attr, path, &init->source, &init->dest);
 	}
 	ual_ia_scope(ia, init->port, &init->source);

@@ -40,7 +40,7 @@ evd_after(struct ual_ia *ia, const struct ual_object *object)
  * has a descriptor or a callback is told to look.
  */
 static void
-catastrophe(struct ual_ia *ia)
+adapter_dead(struct ual_ia *ia)
 {
 	struct ual_evd *evd = NULL;
 
@@ -106,7 +106,7 @@ static void
 dispatch_async(struct ual_ia *ia, const struct ri_async_event *async)
 {
 	if (async->event == RI_EVENT_DEVICE_CATASTROPHIC)
-		catastrophe(ia);
+		adapter_dead(ia);
 	else if (async->event == RI_EVENT_PORT_ACTIVE)
 		ual_async_unaffiliated(ia, IT_ASYNC_UNAFF_SPIGOT_ONLINE, async->ctx);
 	else if (async->event == RI_EVENT_PORT_ERROR)
@@ -138,7 +138,7 @@ trace_async(const struct kal_event *event)
 }
 
 static void
-dispatch(struct ual_ia *ia, const struct kal_event *event)
+event_dispatch(struct ual_ia *ia, const struct kal_event *event)
 {
 	if (event->kind == KAL_EVENT_CQ)
 		dispatch_cq(ia, event->ctx);
@@ -152,12 +152,12 @@ dispatch(struct ual_ia *ia, const struct kal_event *event)
 
 /* With ual_ia::drain held. */
 static void
-drain(struct ual_ia *ia)
+events_drain(struct ual_ia *ia)
 {
 	struct kal_event event;
 
 	while (kal_next_event(ia->client, &event))
-		dispatch(ia, &event);
+		event_dispatch(ia, &event);
 }
 
 void
@@ -172,7 +172,7 @@ ual_async_kick(void *arg)
 		if (pthread_mutex_trylock(&ia->drain) != 0)
 			return;
 		seen = atomic_load(&ia->kicks);
-		drain(ia);
+		events_drain(ia);
 		pthread_mutex_unlock(&ia->drain);
 	} while (atomic_load(&ia->kicks) != seen);
 }

@@ -74,7 +74,7 @@ ep_destroy(struct ual_object *object)
 
 /* An EVD that may feed a new endpoint must not have overflowed. */
 static bool
-overflowed(struct ual_evd *evd)
+evd_overflowed(struct ual_evd *evd)
 {
 	bool answer;
 
@@ -99,9 +99,9 @@ ual_ep_hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 		ep->connect = ual_evd_use(wanted->connect, IT_CM_MSG_EVENT_STREAM, ia);
 	if (!ep->ud && ep->connect == NULL)
 		return IT_ERR_INVALID_CONN_EVD;
-	if (overflowed(ep->request))
+	if (evd_overflowed(ep->request))
 		return IT_ERR_INVALID_REQ_EVD_STATE;
-	return overflowed(ep->recv) ? IT_ERR_INVALID_RECV_EVD_STATE : IT_SUCCESS;
+	return evd_overflowed(ep->recv) ? IT_ERR_INVALID_RECV_EVD_STATE : IT_SUCCESS;
 }
 
 /* Hold the S-RQ, if it shall have one; let go by ual_ep_end. */

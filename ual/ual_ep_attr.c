@@ -281,7 +281,7 @@ check_ability(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned 
 
 /* The attributes after the change. */
 static it_ep_attributes_t
-merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask)
+attr_merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask)
 {
 	it_ep_attributes_t new = ep->attr;
 	const it_rc_only_attributes_t *rc = &attr->srv.rc;
@@ -324,7 +324,7 @@ merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask
 
 /* Other sizes of the queues; sizes in: wanted, out: granted. A queue holds more than it shall: see 3. */
 static it_status_t
-resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
+qp_resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
 {
 	struct ual_ia *ia = ep->object.ia;
 	struct kal_qp_modify_req req = {.id = ep->qp_id, .attr = *sizes};
@@ -349,7 +349,7 @@ resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
 
 /* The attributes as the layer below has them; each kind has its own. */
 static struct ri_qp_attr
-lowered(const struct ual_ep *ep, const it_ep_attributes_t *new)
+qp_attr_of(const struct ual_ep *ep, const it_ep_attributes_t *new)
 {
 	const it_rc_only_attributes_t *rc = &new->srv.rc;
 	struct ri_qp_attr qp = {
@@ -375,9 +375,9 @@ lowered(const struct ual_ep *ep, const it_ep_attributes_t *new)
 
 /* Tell the layer below what it has to know. */
 static it_status_t
-apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
+attr_apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
 {
-	struct ri_qp_attr qp = lowered(ep, new);
+	struct ri_qp_attr qp = qp_attr_of(ep, new);
 	uint32_t what = 0;
 
 	what |= (mask & ENABLES) != 0 ? RI_QP_ATTR_ACCESS : 0;
@@ -387,7 +387,7 @@ apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
 	what |= (mask & IT_EP_PARAM_HARD_HI_WATERMARK) != 0 ? RI_QP_ATTR_HARD : 0;
 	what |= (mask & IT_EP_PARAM_EP_KEY) != 0 ? RI_QP_ATTR_QKEY : 0;
 	if ((mask & DTOS) != 0 || !segments_granted(ep, new, mask)) {
-		it_status_t status = resize(ep, &qp, mask);
+		it_status_t status = qp_resize(ep, &qp, mask);
 
 		if (status != IT_SUCCESS)
 			return status;
@@ -415,16 +415,16 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&ep->lock);
-	new = merge(ep, attr, mask);
+	new = attr_merge(ep, attr, mask);
 	pthread_mutex_unlock(&ep->lock);
 	if ((mask & WATERMARKS) != 0)
 		status = ual_ep_watermarks_check(ep, &new.srv.rc);
 	if (status == IT_SUCCESS)
-		status = apply(ep, &new, mask);
+		status = attr_apply(ep, &new, mask);
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&ep->lock);
-	ep->attr = merge(ep, attr, mask);
+	ep->attr = attr_merge(ep, attr, mask);
 	ep->attr.max_request_dtos = new.max_request_dtos; /* as granted */
 	ep->attr.max_recv_dtos = new.max_recv_dtos;
 	if ((mask & IT_EP_PARAM_MAX_ORD) != 0)

@@ -163,7 +163,7 @@ static const struct move moves[UAL_EPS_COUNT][UAL_EPE_COUNT] = {
 /* clang-format on */
 
 static it_status_t
-answer(const struct move *move)
+move_answer(const struct move *move)
 {
 	if (move->next != UAL_EPS_NONE)
 		return IT_SUCCESS;
@@ -179,7 +179,7 @@ ual_ep_step(atomic_uint *state, enum ual_ep_event event, enum ual_ep_notice *not
 	do {
 		move = &moves[now][event];
 		if (move->next == UAL_EPS_NONE)
-			return answer(move);
+			return move_answer(move);
 	} while (!atomic_compare_exchange_weak(state, &now, move->next));
 	ual_trace(state, ual_ep_event_name(event),
 		  ual_ep_state_name((enum ual_ep_state)move->next));
@@ -191,7 +191,7 @@ ual_ep_step(atomic_uint *state, enum ual_ep_event event, enum ual_ep_notice *not
 it_status_t
 ual_ep_may(const atomic_uint *state, enum ual_ep_event event)
 {
-	return answer(&moves[atomic_load(state)][event]);
+	return move_answer(&moves[atomic_load(state)][event]);
 }
 
 it_ep_state_rc_t

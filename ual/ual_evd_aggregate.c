@@ -158,14 +158,14 @@ ual_aggregate_is_free(struct ual_evd *aevd)
 
 /* Under the member's lock; no progress is made. */
 static bool
-is_empty(struct ual_evd *member)
+member_is_empty(struct ual_evd *member)
 {
 	return (member->cq != NULL ? member->depth(member->cq) : member->ring.count) == 0;
 }
 
 /* The aggregate to evaluate, held, or NULL. Event locks: the member's, then the aggregate's. */
 static struct ual_evd *
-tell(struct ual_evd *member, bool level, bool edge)
+member_tell(struct ual_evd *member, bool level, bool edge)
 {
 	struct ual_evd *aevd;
 
@@ -178,7 +178,7 @@ tell(struct ual_evd *member, bool level, bool edge)
 		/* Merging, a member is pending from when it notifies until it is drained. */
 		if (edge || (level && aevd->merges))
 			pending_add(aevd, member);
-		else if (!level && aevd->merges && is_empty(member))
+		else if (!level && aevd->merges && member_is_empty(member))
 			pending_remove(aevd, member);
 		pthread_mutex_unlock(&aevd->lock);
 	}
@@ -189,7 +189,7 @@ tell(struct ual_evd *member, bool level, bool edge)
 void
 ual_aggregate_tell(struct ual_evd *member, bool level, bool edge)
 {
-	struct ual_evd *aevd = tell(member, level, edge);
+	struct ual_evd *aevd = member_tell(member, level, edge);
 
 	if (aevd == NULL)
 		return;
@@ -240,7 +240,7 @@ take_merged(struct ual_evd *aevd, it_event_t *event)
 }
 
 static bool
-take_once(struct ual_evd *aevd, it_event_t *event)
+aggregate_take_once(struct ual_evd *aevd, it_event_t *event)
 {
 	bool taken;
 
@@ -257,12 +257,12 @@ ual_aggregate_take(struct ual_evd *aevd, it_event_t *event)
 {
 	struct ual_ia *ia = aevd->object.ia;
 
-	if (take_once(aevd, event))
+	if (aggregate_take_once(aevd, event))
 		return true;
 	/* As a poll of an empty completion queue does. */
 	if (ia->fast->progress == NULL || ia->fast->progress(ia->urnic, 1) == 0)
-		return pending_first(aevd) != NULL && take_once(aevd, event);
-	return take_once(aevd, event);
+		return pending_first(aevd) != NULL && aggregate_take_once(aevd, event);
+	return aggregate_take_once(aevd, event);
 }
 
 size_t

@@ -13,7 +13,7 @@
 #include "ual_evd.h"
 
 static void
-fire(void *arg)
+callback_run(void *arg)
 {
 	struct ual_evd *evd = (struct ual_evd *)arg;
 	it_evd_callback_rtn_t function;
@@ -30,12 +30,12 @@ fire(void *arg)
 void
 ual_callback_init(struct ual_evd *evd)
 {
-	evd->task = (struct ri_task){.fire = fire, .arg = evd};
+	evd->task = (struct ri_task){.fire = callback_run, .arg = evd};
 }
 
 /* Why none can be attached. Under ual_evd::lock. */
 static it_status_t
-refusal(const struct ual_evd *evd)
+callback_refusal(const struct ual_evd *evd)
 {
 	if (evd->callback != NULL)
 		return IT_ERR_CALLBACK_EXISTS;
@@ -53,7 +53,7 @@ ual_callback_attach(struct ual_evd *evd, it_evd_callback_rtn_t function, void *a
 
 	pthread_mutex_lock(&evd->control);
 	pthread_mutex_lock(&evd->lock);
-	status = refusal(evd);
+	status = callback_refusal(evd);
 	if (status == IT_SUCCESS) {
 		evd->callback = function;
 		evd->callback_arg = arg;

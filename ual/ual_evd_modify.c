@@ -151,7 +151,7 @@ modify_apply(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 
 /* Leave the aggregate, join another; a pending notification moves along. With the control lock. */
 static it_status_t
-move(struct ual_evd *evd, it_evd_handle_t handle)
+member_move(struct ual_evd *evd, it_evd_handle_t handle)
 {
 	struct ual_evd *aevd = NULL;
 
@@ -180,7 +180,7 @@ ual_evd_modify(struct ual_evd *evd, it_evd_param_mask_t mask, const it_evd_param
 	if (status == IT_SUCCESS && ((unsigned)mask & IT_EVD_PARAM_QUEUE_SIZE) != 0)
 		status = queue_resize(evd, params->sevd_queue_size);
 	if (status == IT_SUCCESS && ((unsigned)mask & IT_EVD_PARAM_AEVD_HANDLE) != 0)
-		status = move(evd, params->aevd);
+		status = member_move(evd, params->aevd);
 	if (status == IT_SUCCESS)
 		modify_apply(evd, (unsigned)mask, params);
 	pthread_mutex_unlock(&evd->control);

@@ -53,7 +53,7 @@ cpu_relax(void)
 
 /* Events queued; of a completion queue without making progress, so a lock may be held. */
 static size_t
-queued(struct ual_evd *evd)
+events_queued(struct ual_evd *evd)
 {
 	return evd->cq != NULL ? evd->depth(evd->cq) : evd->ring.count;
 }
@@ -79,14 +79,14 @@ ual_evd_latch(struct ual_evd *evd)
 	if (atomic_load(&evd->threshold) != 0)
 		return;
 	pthread_mutex_lock(&evd->lock);
-	if (queued(evd) > 0)
+	if (events_queued(evd) > 0)
 		atomic_fetch_or(&evd->attention, UAL_EVD_LATCHED);
 	pthread_mutex_unlock(&evd->lock);
 }
 
 /* Empty, or below the threshold. */
 static bool
-is_quiet(struct ual_evd *evd)
+is_below_threshold(struct ual_evd *evd)
 {
 	size_t threshold = atomic_load(&evd->threshold);
 
@@ -109,14 +109,14 @@ ual_evd_taken(struct ual_evd *evd)
 
 	if ((atomic_load(&evd->attention) & until_empty) != 0) {
 		pthread_mutex_lock(&evd->lock);
-		if (queued(evd) == 0 &&
+		if (events_queued(evd) == 0 &&
 		    (atomic_fetch_and(&evd->attention, ~until_empty) & UAL_EVD_OVERFLOWED) != 0)
 			evd->overflowed = false;
 		pthread_mutex_unlock(&evd->lock);
 	}
 	if ((atomic_load(&evd->attention) & UAL_EVD_WATCHED) == 0)
 		return;
-	if (!ual_evd_is_aggregate(evd) && is_quiet(evd))
+	if (!ual_evd_is_aggregate(evd) && is_below_threshold(evd))
 		atomic_store(&evd->rearmed, true);
 	ual_evd_evaluate_fully(evd);
 }
@@ -187,7 +187,7 @@ evaluate_once(struct ual_evd *evd)
 
 /* Evaluate, or leave a note for the thread that does so right now; answers the number of the note. */
 static unsigned
-request(struct ual_evd *evd)
+evaluation_request(struct ual_evd *evd)
 {
 	unsigned mine = atomic_fetch_add(&evd->requests, 1) + 1, seen;
 
@@ -205,13 +205,13 @@ request(struct ual_evd *evd)
 void
 ual_evd_evaluate(struct ual_evd *evd)
 {
-	(void)request(evd);
+	(void)evaluation_request(evd);
 }
 
 void
 ual_evd_evaluate_fully(struct ual_evd *evd)
 {
-	unsigned mine = request(evd);
+	unsigned mine = evaluation_request(evd);
 
 	/* Who took the last event must not find the descriptor readable when the call returns. */
 	while (evd->fd >= 0 && (int)(atomic_load(&evd->evaluated) - mine) < 0)
@@ -252,7 +252,7 @@ take_notified(struct ual_evd *evd, it_event_t *event)
 
 /* Poll for a short while, because a sleep and a wake cost more than most answers take. */
 static bool
-spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
+wait_spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 {
 	struct ual_ia *ia = evd->object.ia;
 	uint64_t now = ia->host->now(ia->host->self);
@@ -273,7 +273,7 @@ spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 
 /* Why nobody may wait here now; IT_SUCCESS if one may. Under ual_evd::lock. */
 static it_status_t
-refusal(const struct ual_evd *evd)
+wait_refusal(const struct ual_evd *evd)
 {
 	if (evd->dying)
 		return IT_ERR_ABORT;
@@ -290,7 +290,7 @@ line_join(struct ual_evd *evd, struct ual_waiter *waiter)
 	it_status_t status;
 
 	pthread_mutex_lock(&evd->lock);
-	status = refusal(evd);
+	status = wait_refusal(evd);
 	if (status == IT_SUCCESS && evd->in_line == UAL_EVD_WAITERS_MAX)
 		status = IT_ERR_WAITER_LIMIT;
 	if (status == IT_SUCCESS) {
@@ -337,7 +337,7 @@ line_look(struct ual_evd *evd, const struct ual_waiter *waiter, bool *turn)
 	it_status_t status;
 
 	pthread_mutex_lock(&evd->lock);
-	status = refusal(evd);
+	status = wait_refusal(evd);
 	*turn = evd->first == waiter;
 	pthread_mutex_unlock(&evd->lock);
 	return status;
@@ -404,7 +404,7 @@ wait_enter(struct ual_evd *evd, bool *alone)
 	it_status_t status;
 
 	pthread_mutex_lock(&evd->lock);
-	status = refusal(evd);
+	status = wait_refusal(evd);
 	*alone = evd->first == NULL;
 	if (status == IT_SUCCESS)
 		atomic_fetch_add(&evd->waiters, 1);
@@ -416,7 +416,8 @@ wait_enter(struct ual_evd *evd, bool *alone)
 static it_status_t
 wait_awake(struct ual_evd *evd, bool alone, uint64_t timeout, uint64_t deadline, it_event_t *event)
 {
-	if (alone && (take_notified(evd, event) || (timeout > 0 && spin(evd, deadline, event))))
+	if (alone &&
+	    (take_notified(evd, event) || (timeout > 0 && wait_spin(evd, deadline, event))))
 		return IT_SUCCESS;
 	if (atomic_load(&evd->object.ia->dead))
 		return IT_ERR_IA_CATASTROPHE;
@@ -425,7 +426,7 @@ wait_awake(struct ual_evd *evd, bool alone, uint64_t timeout, uint64_t deadline,
 
 /* When a wait that begins now ends, on the host's clock. */
 static uint64_t
-deadline_of(const struct ual_ia *ia, uint64_t timeout)
+wait_deadline(const struct ual_ia *ia, uint64_t timeout)
 {
 	uint64_t now;
 
@@ -440,7 +441,7 @@ deadline_of(const struct ual_ia *ia, uint64_t timeout)
 it_status_t
 ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore)
 {
-	uint64_t deadline = deadline_of(evd->object.ia, timeout);
+	uint64_t deadline = wait_deadline(evd->object.ia, timeout);
 	it_status_t status;
 	bool alone;
 

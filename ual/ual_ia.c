@@ -225,7 +225,7 @@ hide_all(struct ual_ia *ia)
  * object meanwhile, so only a round that found nobody inside has found everything.
  */
 static void
-empty(struct ual_ia *ia)
+ia_empty(struct ual_ia *ia)
 {
 	const struct timespec nap = {.tv_nsec = 50 * 1000};
 
@@ -246,13 +246,13 @@ ual_ia_free(struct ual_ia *ia)
 		return IT_ERR_INVALID_IA;
 	atomic_store(&ia->closing, true);
 	ual_sleep_wake_all(ia);
-	empty(ia);
+	ia_empty(ia);
 	for (size_t i = 0; i < sizeof(end_order) / sizeof(end_order[0]); i++)
 		while ((object = first_of(ia, end_order[i])) != NULL)
 			object->destroy(object);
 	ual_request_forget_all(ia);
 	/* Calls that answer a request right now. */
-	empty(ia);
+	ia_empty(ia);
 	ia->user->rnic_close(ia->urnic);
 	(void)!ual_ia_call_id(ia, KAL_RNIC_CLOSE, ia->rnic);
 	kal_client_close(ia->client);

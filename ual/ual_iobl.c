@@ -66,7 +66,7 @@ sizes_valid(const it_iobl_t *iobl)
 
 /* The list in the form of the layers below; answers how many octets it has. */
 static uint64_t
-copy(const it_iobl_t *iobl, struct ual_pages *pages)
+iobl_copy(const it_iobl_t *iobl, struct ual_pages *pages)
 {
 	bool one_size = iobl->iobl_type != IT_IOBL_VE_PAGE_LIST;
 	uint64_t octets = 0;
@@ -98,7 +98,7 @@ ual_iobl_read(const struct ual_ia *ia, const it_iobl_t *iobl, size_t room,
 		return IT_ERR_INVALID_IOBL;
 	if (one_size ? !one_size_valid(iobl) : !sizes_valid(iobl))
 		return IT_ERR_INVALID_IOBL;
-	octets = copy(iobl, pages);
+	octets = iobl_copy(iobl, pages);
 	if (iobl->fbo >= pages->lengths[0])
 		return IT_ERR_INVALID_IOBL;
 	pages->fbo = (uint32_t)iobl->fbo;

@@ -271,7 +271,7 @@ service_event(const struct ual_listen *listen, it_ud_svc_req_identifier_t id,
 
 /* Leave it to the task. */
 static void
-refuse(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
+refuse_later(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
 {
 	const struct ri_host *host = listen->object.ia->host;
 	/* Reserved: the identifier was never told, but nobody may guess it either. */
@@ -333,5 +333,5 @@ ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
 	else
 		request_event(listen, id, cm, &event);
 	if (!ual_evd_post(listen->evd, &event))
-		refuse(listen, id, what.service);
+		refuse_later(listen, id, what.service);
 }

@@ -42,7 +42,7 @@ ual_log_set_writer(void (*writer)(void *, int, const char *, const char *), void
 
 /* The host, if it wants lines of this level. */
 static const struct ri_host *
-listener(enum ri_log_level level)
+listener_log(enum ri_log_level level)
 {
 	const struct ri_host *host = atomic_load(&log_host);
 
@@ -72,7 +72,7 @@ object_text(const void *handle, char *text, size_t room)
 void
 ual_log_refused(const char *call, const void *handle, it_status_t status)
 {
-	const struct ri_host *host = listener(RI_LOG_DEBUG);
+	const struct ri_host *host = listener_log(RI_LOG_DEBUG);
 	char object[64], line[LINE];
 
 	/* Nothing was there, which is an answer and no refusal. */
@@ -88,7 +88,7 @@ ual_log_refused(const char *call, const void *handle, it_status_t status)
 void
 ual_log_connection(const struct ual_ep *ep, const it_connection_event_t *event)
 {
-	const struct ri_host *host = listener(RI_LOG_INFO);
+	const struct ri_host *host = listener_log(RI_LOG_INFO);
 	bool failed = event->event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT;
 	char line[LINE];
 
@@ -103,7 +103,7 @@ ual_log_connection(const struct ual_ep *ep, const it_connection_event_t *event)
 void
 ual_log_async(it_event_type_t number, const void *cause)
 {
-	const struct ri_host *host = listener(RI_LOG_INFO);
+	const struct ri_host *host = listener_log(RI_LOG_INFO);
 	char object[64], line[LINE];
 
 	if (host == NULL)
@@ -116,7 +116,7 @@ ual_log_async(it_event_type_t number, const void *cause)
 void
 ual_log_lost(const struct ual_evd *evd)
 {
-	const struct ri_host *host = listener(RI_LOG_WARNING);
+	const struct ri_host *host = listener_log(RI_LOG_WARNING);
 	char line[LINE];
 
 	if (host == NULL)

@@ -58,7 +58,7 @@ ual_direct_make(struct ual_ia *ia)
 
 /* Can its memory be taken away and given again? Only by who may name pieces. */
 static bool
-linkable(const struct ual_lmr *lmr)
+lmr_linkable(const struct ual_lmr *lmr)
 {
 	return lmr->object.ia->attr.fast_register && lmr->iobl_room > 0;
 }
@@ -167,7 +167,7 @@ ual_lmr_link(struct ual_lmr *lmr, struct ual_ep *ep, const struct ual_lmr_link *
 
 	if (status == IT_ERR_INVALID_EP || status == IT_ERR_INVALID_EP_TYPE)
 		return status;
-	if (!linkable(lmr))
+	if (!lmr_linkable(lmr))
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (status == IT_SUCCESS)
 		status = ual_iobl_read(ia, link->iobl, lmr->iobl_room, &region, &pages);
@@ -209,7 +209,7 @@ ual_lmr_unlink(struct ual_lmr *lmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 
 	if (status == IT_ERR_INVALID_EP || status == IT_ERR_INVALID_EP_TYPE)
 		return status;
-	if (!linkable(lmr))
+	if (!lmr_linkable(lmr))
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (ep->object.ia->attr.local_fence)
 		allowed |= IT_UNLINK_FENCE_FLAG;

@@ -30,7 +30,7 @@ bucket_of(it_cn_est_identifier_t id)
 }
 
 static struct ual_request *
-find(it_cn_est_identifier_t id)
+request_find(it_cn_est_identifier_t id)
 {
 	struct ual_request *request = *bucket_of(id);
 
@@ -40,7 +40,7 @@ find(it_cn_est_identifier_t id)
 }
 
 static void
-take_out(struct ual_request *request)
+request_remove(struct ual_request *request)
 {
 	struct ual_request **link = bucket_of(request->id);
 
@@ -52,12 +52,12 @@ take_out(struct ual_request *request)
 
 /* It is dead: gone now, or when the call that has it is through. */
 static void
-end(struct ual_request *request)
+request_end(struct ual_request *request)
 {
 	if (request->busy)
 		request->gone = true;
 	else
-		take_out(request);
+		request_remove(request);
 }
 
 struct ual_request *
@@ -80,12 +80,12 @@ ual_request_add(const struct ual_request *what)
 }
 
 static struct ual_request *
-take(it_cn_est_identifier_t id, bool service)
+request_take(it_cn_est_identifier_t id, bool service)
 {
 	struct ual_request *request;
 
 	pthread_mutex_lock(&table_lock);
-	request = find(id);
+	request = request_find(id);
 	if (request != NULL &&
 	    (request->busy || request->gone || request->awaited || request->service != service))
 		request = NULL;
@@ -104,7 +104,7 @@ ual_request_came(it_cn_est_identifier_t id)
 	struct ual_request *request;
 
 	pthread_mutex_lock(&table_lock);
-	request = find(id);
+	request = request_find(id);
 	if (request != NULL)
 		request->awaited = false;
 	pthread_mutex_unlock(&table_lock);
@@ -113,13 +113,13 @@ ual_request_came(it_cn_est_identifier_t id)
 struct ual_request *
 ual_request_take(it_cn_est_identifier_t id)
 {
-	return take(id, false);
+	return request_take(id, false);
 }
 
 struct ual_request *
 ual_request_take_service(it_ud_svc_req_identifier_t id)
 {
-	return take(id, true);
+	return request_take(id, true);
 }
 
 void
@@ -130,7 +130,7 @@ ual_request_give_back(struct ual_request *request)
 	pthread_mutex_lock(&table_lock);
 	request->busy = false;
 	if (request->gone)
-		take_out(request);
+		request_remove(request);
 	pthread_mutex_unlock(&table_lock);
 	ual_object_leave(&ia->object);
 }
@@ -141,7 +141,7 @@ ual_request_used(struct ual_request *request)
 	struct ual_ia *ia = request->ia;
 
 	pthread_mutex_lock(&table_lock);
-	take_out(request);
+	request_remove(request);
 	pthread_mutex_unlock(&table_lock);
 	ual_object_leave(&ia->object);
 }
@@ -156,7 +156,7 @@ ual_request_gone(const struct ual_ia *ia, uint32_t kal_id)
 		for (request = table[i]; request != NULL; request = next) {
 			next = request->next;
 			if (request->ia == ia && request->ep == 0 && request->kal_id == kal_id)
-				end(request);
+				request_end(request);
 		}
 	}
 	pthread_mutex_unlock(&table_lock);
@@ -168,9 +168,9 @@ ual_request_forget(it_cn_est_identifier_t id)
 	struct ual_request *request;
 
 	pthread_mutex_lock(&table_lock);
-	request = find(id);
+	request = request_find(id);
 	if (request != NULL)
-		end(request);
+		request_end(request);
 	pthread_mutex_unlock(&table_lock);
 }
 
@@ -184,7 +184,7 @@ ual_request_forget_all(const struct ual_ia *ia)
 		for (request = table[i]; request != NULL; request = next) {
 			next = request->next;
 			if (request->ia == ia)
-				end(request);
+				request_end(request);
 		}
 	}
 	pthread_mutex_unlock(&table_lock);

@@ -159,7 +159,7 @@ ual_ud_svc_query(struct ual_ud_svc *svc, it_ud_svc_req_param_mask_t wanted,
 
 /* False: a question is outstanding already. */
 static bool
-mark(struct ual_ud_svc *svc, bool outstanding)
+query_mark(struct ual_ud_svc *svc, bool outstanding)
 {
 	bool changed;
 
@@ -171,7 +171,7 @@ mark(struct ual_ud_svc *svc, bool outstanding)
 }
 
 static it_status_t
-ask(struct ual_ud_svc *svc)
+query_send(struct ual_ud_svc *svc)
 {
 	struct ual_ia *ia = svc->object.ia;
 	struct kal_resolve_req req = {
@@ -187,11 +187,11 @@ ask(struct ual_ud_svc *svc)
 	enum ri_status status;
 
 	memcpy(req.pdata, svc->pdata, svc->pdata_len);
-	if (!mark(svc, true))
+	if (!query_mark(svc, true))
 		return IT_ERR_INVALID_UD_SVC;
 	status = ual_ia_call(ia, KAL_RESOLVE, &req, sizeof(req), NULL, 0);
 	if (status != RI_SUCCESS)
-		(void)mark(svc, false);
+		(void)query_mark(svc, false);
 	return ual_status(UAL_CALL_OTHER, status);
 }
 
@@ -201,7 +201,7 @@ ual_ud_svc_request(struct ual_ud_svc *svc)
 	it_status_t status;
 
 	pthread_mutex_lock(&svc->control);
-	status = ask(svc);
+	status = query_send(svc);
 	pthread_mutex_unlock(&svc->control);
 	return status;
 }
@@ -234,7 +234,7 @@ ual_ud_svc_reply(struct ual_ia *ia, const struct kal_event *ev)
 	struct ual_ud_svc *svc = (struct ual_ud_svc *)ual_object_from_ctx(ev->ctx, UAL_UD_SVC);
 	it_event_t event;
 
-	if (svc == NULL || svc->object.ia != ia || !mark(svc, false))
+	if (svc == NULL || svc->object.ia != ia || !query_mark(svc, false))
 		return;
 	reply_event(svc, &ev->u.cm, &event);
 	/* Full: lost, and accounted for by the EVD [IT 6.7]. */
