@@ -27,17 +27,17 @@ extern "C" {
  * @{
  */
 
-/** One value per cause [RI 8], [RI 11.6], so that every one can be folded and tested on its own. */
+/** One value for each cause, so that each can be mapped and tested by itself [RI 8]. */
 enum ri_event {
 	RI_EVENT_NONE = 0, /**< Never raised. */
 	/* The end of a stream: exactly one of these per connection, after all completions. */
 	RI_EVENT_QP_LLP_CLOSE_COMPLETE, /**< Orderly end, either side. */
 	RI_EVENT_QP_TERMINATE_RECEIVED, /**< Terminate arrived; detail = layer, type, code. */
 	RI_EVENT_QP_LLP_RESET,          /**< TCP reset. */
-	RI_EVENT_QP_LLP_LOST,           /**< TCP timed out or vanished. */
-	RI_EVENT_QP_BAD_CLOSE,          /**< End with inbound work half done. */
-	RI_EVENT_QP_BAD_LLP_CLOSE,      /**< FIN in the middle of an FPDU. */
-	/* Errors found here; each also ends the stream. */
+	RI_EVENT_QP_LLP_LOST,      /**< TCP timed out, or the stream was lost in another way. */
+	RI_EVENT_QP_BAD_CLOSE,     /**< The end did not come in time. */
+	RI_EVENT_QP_BAD_LLP_CLOSE, /**< FIN in the middle of an FPDU. */
+	/* Errors that this side found; each also ends the stream. */
 	RI_EVENT_QP_LLP_SEGMENT_SIZE, /**< FPDU too small or large for its header. */
 	RI_EVENT_QP_LLP_CRC,          /**< CRC mismatch. */
 	RI_EVENT_QP_LLP_FPDU,         /**< Marker and length disagree. */
@@ -69,24 +69,24 @@ enum ri_event {
 	RI_EVENT_QP_CQ_RQ_ERROR,      /**< The receive CQ was full. */
 	RI_EVENT_QP_SRQ_ERROR,        /**< The SRQ failed. */
 	RI_EVENT_QP_RQ_HARD_LIMIT,    /**< Hard high watermark exceeded. */
-	RI_EVENT_QP_WR_ERROR,         /**< A request of ours failed; its completion tells. */
-	RI_EVENT_QP_CATASTROPHIC,     /**< The QP failed inside. */
-	/* Not an end. */
-	RI_EVENT_QP_STREAM_UP,       /**< The RTR has gone or come: the connection stands. */
-	RI_EVENT_QP_RQ_LIMIT,        /**< Soft high watermark exceeded. */
-	RI_EVENT_QP_LAST_WQE,        /**< IB: no more receives will be taken from the SRQ. */
-	RI_EVENT_QP_COMM_EST,        /**< IB. */
-	RI_EVENT_QP_SQ_DRAINED,      /**< IB. */
-	RI_EVENT_QP_PATH_MIGRATED,   /**< IB. */
-	RI_EVENT_QP_PATH_MIG_FAILED, /**< IB. */
-	RI_EVENT_CQ_OVERFLOW,        /**< CQ full, not tied to one QP. */
-	RI_EVENT_CQ_OP_ERROR,        /**< CQ failed. */
-	RI_EVENT_SRQ_LIMIT,          /**< Low watermark. */
-	RI_EVENT_SRQ_CATASTROPHIC,   /**< SRQ failed. */
-	/** RNIC failed, after the ends of its connections were raised; verbs answer RI_ERR_FATAL. */
+	RI_EVENT_QP_WR_ERROR,         /**< A local request failed; its completion says why. */
+	RI_EVENT_QP_CATASTROPHIC,     /**< The QP failed for an internal reason. */
+	/* These do not end a connection. */
+	RI_EVENT_QP_STREAM_UP,  /**< The RTR was sent or has come: the connection is established. */
+	RI_EVENT_QP_RQ_LIMIT,   /**< Soft high watermark exceeded. */
+	RI_EVENT_QP_LAST_WQE,   /**< IB: no more receives will be taken from the SRQ. */
+	RI_EVENT_QP_COMM_EST,   /**< IB: the first message came before the set-up was over. */
+	RI_EVENT_QP_SQ_DRAINED, /**< IB: the send queue has drained. */
+	RI_EVENT_QP_PATH_MIGRATED,   /**< IB: the alternate path is in use. */
+	RI_EVENT_QP_PATH_MIG_FAILED, /**< IB: the alternate path cannot be used. */
+	RI_EVENT_CQ_OVERFLOW,        /**< The CQ was full, and no single QP caused it. */
+	RI_EVENT_CQ_OP_ERROR,        /**< The CQ failed. */
+	RI_EVENT_SRQ_LIMIT,          /**< Fewer receives than the limit are available. */
+	RI_EVENT_SRQ_CATASTROPHIC,   /**< The SRQ failed. */
+	/** The adapter failed. Raised after the ends of its connections; verbs return RI_ERR_FATAL [RI 8.5]. */
 	RI_EVENT_DEVICE_CATASTROPHIC,
-	RI_EVENT_PORT_ACTIVE, /**< Spigot up. */
-	RI_EVENT_PORT_ERROR,  /**< Spigot down. */
+	RI_EVENT_PORT_ACTIVE, /**< A spigot is up. */
+	RI_EVENT_PORT_ERROR,  /**< A spigot is down. */
 	RI_EVENT_PORT_CHANGE, /**< Addresses or attributes of a spigot changed. */
 	RI_EVENT_COUNT        /**< Number of values. */
 };
@@ -94,15 +94,15 @@ enum ri_event {
 /** Name of an event; never NULL. @param event any value @return text */
 const char *ri_event_name(enum ri_event event);
 
-/** True if the event ends a connection as an orderly close. @param event any value @return so */
+/** Does the event end a connection as an orderly close does? @param event any value @return true or false */
 bool ri_event_is_close(enum ri_event event);
-/** True if the event ends a connection in any way. @param event any value @return so */
+/** Does the event end a connection? @param event any value @return true or false */
 bool ri_event_is_end(enum ri_event event);
 
-/** Kinds of object an event names. */
+/** Kinds of object that an event names. */
 enum ri_object {
 	RI_OBJECT_NONE = 0, /**< Not set. */
-	RI_OBJECT_RNIC,     /**< The RNIC. */
+	RI_OBJECT_RNIC,     /**< The adapter; its context is not used. */
 	RI_OBJECT_PORT,     /**< A spigot; ctx is its number. */
 	RI_OBJECT_PD,       /**< Protection domain. */
 	RI_OBJECT_CQ,       /**< Completion queue. */
@@ -117,12 +117,12 @@ enum ri_object {
 	RI_OBJECT_COUNT     /**< Number of values. */
 };
 
-/** An asynchronous event. */
+/** An asynchronous event. Borrowed for the upcall. */
 struct ri_async_event {
 	uint32_t event;    /**< enum ri_event. */
 	uint32_t object;   /**< enum ri_object. */
-	uint64_t ctx;      /**< Context of that object. */
-	uint32_t detail;   /**< Terminate layer, type, code (16 bits), or errno; 0 if none. */
+	uint64_t ctx;      /**< Context of that object, as given to its creation. */
+	uint32_t detail;   /**< Code of a Terminate (16 bits), or an errno; 0 = none. */
 	uint32_t reserved; /**< 0. */
 };
 
