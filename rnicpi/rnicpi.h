@@ -3,25 +3,17 @@
 
 /**
  * @file rnicpi.h
- * @brief What a verbs provider registers, and the control verbs of its privileged half (kVP).
+ * @brief What a provider registers, and the control verbs of its privileged half (kVP).
  *
- * A provider is a shared object that exports `ri_provider_entry`, or code built into libitapi, or
- * a struct that a host program registers. It hands over a ri_provider: version and size first, then
- * small tables by object. An entry that is NULL is absent; what may be absent is tied to an
- * attribute of the semantic profile (ri_rnic_attr), and the registry refuses a provider whose claims
- * and entries disagree.
+ * A provider is code built into libitapi, a shared object that exports `ri_provider_entry`, or a struct that a
+ * program registers. It is described by a ri_provider: version and size first, then a table for each kind of
+ * object. An entry that is NULL is absent. Attributes of the profile (ri_rnic_attr) say which entries an adapter
+ * needs; the registry refuses a provider whose claims and entries disagree [RI 11.1.3].
  *
- * Rules for all control verbs:
- * - They may block for local work (memory, kernel calls), never for a peer.
- * - The kAL never overlaps two calls on one object, nor a call with the destruction of a parent.
- * - A call that fails has changed nothing [RI 2.1.1].
- * - No upcall is made inside a control verb; what a verb causes is raised later, from the service
- *   thread (ri_host::task_run) or from inside a fast-path call.
- * - After a destroy returned, no upcall for the object comes. The kAL holds no lock that its upcall
- *   handlers take while it calls a verb.
+ * @ref rnicpi_calling has the rules for all control verbs, @ref rnicpi_results the results that all may give.
  *
- * This is our own design after what is known of the 2005 interface of that name; it claims no
- * binary or source compatibility with it.
+ * This design is our own. It follows what is known of the interface of that name of 2005, and claims no binary
+ * or source compatibility with it [RI 1.2].
  */
 #ifndef RNICPI_H
 #define RNICPI_H
@@ -58,50 +50,50 @@ struct ri_ah;
 struct ri_listen;
 struct ri_request;
 
-/** An adapter that a provider found. */
+/** An adapter that a provider found. Texts are zero-terminated. */
 struct ri_device_desc {
 	char name[64];        /**< Adapter name; unique among all providers. */
-	char description[96]; /**< For people. */
+	char description[96]; /**< Text for people. */
 	uint32_t transport;   /**< enum ri_transport. */
-	uint32_t num_ports;   /**< Spigots. */
+	uint32_t num_ports;   /**< Spigots, at least 1 if it can be opened. */
 };
 
-/** Kinds of ri_cm_event. */
+/** Kinds of ri_cm_event [RI 11.6.2]. */
 enum ri_cm_event_kind {
-	RI_CM_NONE = 0,    /**< Never raised. */
-	RI_CM_REQUEST,     /**< Somebody connects to a listener; ctx is the listener's. */
-	RI_CM_REPLY,       /**< Three-way: accepted by the peer, awaits confirm. */
-	RI_CM_ESTABLISHED, /**< The connection stands. */
-	RI_CM_REJECTED,    /**< The peer's consumer said no. */
-	RI_CM_FAILED,      /**< Anything else went wrong before it stood; see status. */
-	RI_CM_REQUEST_GONE, /**< The peer of an unanswered request of either kind gave up; names @ref ri_cm_event::request. */
+	RI_CM_NONE = 0,        /**< Never raised. */
+	RI_CM_REQUEST,         /**< A peer connects to a listener; ctx is the listener's. */
+	RI_CM_REPLY,           /**< Three-way: the peer has accepted; ri_cm_ops::confirm is due. */
+	RI_CM_ESTABLISHED,     /**< The connection is established. */
+	RI_CM_REJECTED,        /**< The peer's application rejected the request. */
+	RI_CM_FAILED,          /**< The attempt failed otherwise; see ri_cm_event::reason. */
+	RI_CM_REQUEST_GONE,    /**< The peer of an unanswered request, of either kind, gave up. */
 	RI_CM_DISCONNECTED,    /**< Orderly end of a connection (see ri_upcalls::cm_event). */
 	RI_CM_BROKEN,          /**< Any other end of a connection. */
-	RI_CM_TIME_WAIT_OVER,  /**< The QP may be reused. */
-	RI_CM_SERVICE_REQUEST, /**< Somebody asks a listener for datagrams; as REQUEST. */
-	RI_CM_SERVICE_REPLY,   /**< The answer; ctx is that of ri_cm_ops::resolve. */
+	RI_CM_TIME_WAIT_OVER,  /**< The time-wait of the QP is over: it may be used again. */
+	RI_CM_SERVICE_REQUEST, /**< A peer asks a listener for a datagram service; as REQUEST. */
+	RI_CM_SERVICE_REPLY,   /**< Its answer; ctx is that of ri_cm_ops::resolve. */
 	RI_CM_KIND_COUNT       /**< Number of values. */
 };
 
-/** Why a connection attempt failed. */
+/** Why an attempt to connect failed. */
 enum ri_cm_reason {
-	RI_CM_REASON_OTHER = 0,  /**< Refused, reset, everything else. */
-	RI_CM_REASON_TIMEOUT,    /**< Nobody answered in time. */
-	RI_CM_REASON_BAD_PATH,   /**< Unreachable. */
+	RI_CM_REASON_OTHER = 0,  /**< Refused, reset, and everything else. */
+	RI_CM_REASON_TIMEOUT,    /**< No answer came in time. */
+	RI_CM_REASON_BAD_PATH,   /**< The peer cannot be reached. */
 	RI_CM_REASON_STALE,      /**< The peer remembers an older connection (IB). */
-	RI_CM_REASON_BAD_ORD,    /**< IRD and ORD cannot be matched. */
-	RI_CM_REASON_RESOURCES,  /**< Backlog, descriptors or memory. */
-	RI_CM_REASON_BAD_PARAMS, /**< Frame, revision, CRC or marker disagreement. */
-	RI_CM_REASON_CONSUMER    /**< ri_cm_ops::reject only: the consumer says no. */
+	RI_CM_REASON_BAD_ORD,    /**< IRD and ORD cannot be agreed on. */
+	RI_CM_REASON_RESOURCES,  /**< Backlog, descriptors or memory ran out. */
+	RI_CM_REASON_BAD_PARAMS, /**< A frame, its revision, CRC or markers do not fit. */
+	RI_CM_REASON_CONSUMER    /**< ri_cm_ops::reject only: the application rejects. */
 };
 
 /** How a datagram service answers. */
 enum ri_service_status {
-	RI_SERVICE_FOUND = 0,   /**< Here it is: qpn and qkey are told. */
+	RI_SERVICE_FOUND = 0,   /**< The answer has qpn and qkey. */
 	RI_SERVICE_UNKNOWN,     /**< There is no such service. */
-	RI_SERVICE_REJECTED,    /**< Refused; or nobody answered in time. */
-	RI_SERVICE_NO_QP,       /**< It has no queue pair to spare. */
-	RI_SERVICE_REDIRECTED,  /**< To be asked for elsewhere. */
+	RI_SERVICE_REJECTED,    /**< Refused, or no answer came in time. */
+	RI_SERVICE_NO_QP,       /**< The service has no queue pair to spare. */
+	RI_SERVICE_REDIRECTED,  /**< The service is elsewhere. */
 	RI_SERVICE_STATUS_COUNT /**< Number of values. */
 };
 
@@ -109,144 +101,196 @@ enum ri_service_status {
 struct ri_cm_event {
 	uint32_t kind;   /**< enum ri_cm_event_kind. */
 	uint32_t reason; /**< enum ri_cm_reason with RI_CM_FAILED. */
-	/**
-	 * Context of the QP, or of the listener (REQUEST, REQUEST_GONE). REQUEST_GONE: 0 if the listener is
-	 * gone too.
-	 */
-	uint64_t ctx;
+	uint64_t ctx;    /**< Of the QP or listener; REQUEST_GONE: 0 if that is destroyed. */
 	struct ri_request *request; /**< REQUEST, REQUEST_GONE: the request. */
 	struct ri_addr peer;        /**< REQUEST: who connects. SERVICE_REPLY: who was asked. */
-	struct ri_addr local; /**< REQUEST: to which of our addresses. SERVICE_REPLY: by which. */
-	struct ri_service service;   /**< REQUEST: what was hit; port of the peer in local_port. */
-	uint32_t port;               /**< REQUEST: spigot. */
-	uint32_t ird;                /**< The peer's own value, if ird_ord_valid. */
-	uint32_t ord;                /**< The peer's own value, if ird_ord_valid. */
+	struct ri_addr local; /**< REQUEST: the local address. SERVICE_REPLY: the source address. */
+	struct ri_service service;   /**< REQUEST: the listener's; local_port: the peer's. */
+	uint32_t port;               /**< REQUEST: spigot, from 0. */
+	uint32_t ird;                /**< IRD that the peer told, with @ref ird_ord_valid. */
+	uint32_t ord;                /**< ORD that the peer told, with @ref ird_ord_valid. */
 	bool ird_ord_valid;          /**< The peer told its IRD and ORD. */
-	bool pdata_present;          /**< The message carried private data. */
-	uint16_t pdata_len;          /**< Octets in @ref pdata. */
+	bool pdata_present;          /**< The message had a field for private data. */
+	uint16_t pdata_len;          /**< Octets in @ref pdata, 0 to RI_PDATA_MAX. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
 	uint32_t service_status;     /**< SERVICE_REPLY: enum ri_service_status. */
-	uint32_t qpn;                /**< SERVICE_REPLY with RI_SERVICE_FOUND: who to send to. */
-	uint32_t qkey;               /**< The same: its Q_Key. */
+	uint32_t qpn;  /**< SERVICE_REPLY with RI_SERVICE_FOUND: queue pair to send to. */
+	uint32_t qkey; /**< SERVICE_REPLY with RI_SERVICE_FOUND: its Q_Key. */
 };
 
 /**
- * Upcalls of the access layer. Callable from any thread; they never block. They may come from the
- * beginning of ri_device_ops::open until its close returned, during close too. An upcall that names an object
- * comes only while that object exists; one for a context or a request that is gone is dropped.
+ * Upcalls of the access layer [RI 2.1.3], [RI 8]. A provider makes them on any thread, several at once, but
+ * never inside a control verb. They never block and do not fail. They may call ri_fast_ops::cq_depth and
+ * ri_fast_ops::arm_cq, so the provider owns no lock of these. An upcall for an object comes only until the verb
+ * that destroys it returns; one for the adapter or a spigot may come from the beginning of ri_device_ops::open
+ * until its close returned. Arguments are borrowed. The access layer ignores one for a request that is gone.
  */
 struct ri_upcalls {
 	uint32_t size; /**< sizeof this struct as the access layer knows it. */
 	void *self;    /**< First argument of every upcall. */
-	/** An armed CQ fired; @p ctx as given to its creation. May come inside fast-path calls. */
+	/**
+	 * Says that the condition of an armed CQ holds; @p ctx is that of its creation. May come inside fast entries.
+	 * - Results: none. Clause: [RI 7.1].
+	 */
 	void (*cq_event)(void *self, uint64_t ctx);
 	/**
-	 * Something of enum ri_event happened. May come inside fast-path calls; for the adapter and its
-	 * spigots also before ri_device_ops::open returned, and until close returned.
+	 * Says that an event has happened. May come inside fast entries.
+	 * - Results: none. Clause: [RI 8.1] to [RI 8.6].
 	 */
 	void (*async_event)(void *self, const struct ri_async_event *event);
 	/**
-	 * A connection moved (ri_cm_ops only). Which upcall ends a connection depends on its form:
-	 * - by address (ri_cm_ops): exactly one RI_CM_DISCONNECTED or RI_CM_BROKEN here, after all completions of
-	 *   the QP have been made. An asynchronous event may say before what went wrong; it ends nothing, not
-	 *   even one that ri_event_is_end() knows.
+	 * Says that a connection, an attempt or a request has moved on, for ri_cm_ops only. An attempt that fails ends
+	 * with RI_CM_REJECTED or RI_CM_FAILED; after ri_cm_ops::disconnect, any end may come. The end of an
+	 * established connection depends on the form:
+	 * - by address (ri_cm_ops): exactly one RI_CM_DISCONNECTED or RI_CM_BROKEN here, after all completions of the
+	 *   QP. An asynchronous event may come before and say what went wrong; it ends nothing, even if
+	 *   ri_event_is_end() knows it.
 	 * - over a stream (ri_llp_ops): exactly one @ref async_event that ri_event_is_end() knows, after all
 	 *   completions; nothing comes here.
-	 * An attempt that never stood ends with RI_CM_REJECTED or RI_CM_FAILED instead; after
-	 * ri_cm_ops::disconnect any of the four may be its end.
+	 * - Results: none. Clause: [RI 11.6.2], [RI 8.2].
 	 */
 	void (*cm_event)(void *self, const struct ri_cm_event *event);
 };
 
 /** Input of ri_device_ops::open. */
 struct ri_open {
-	char name[64];                    /**< Adapter. */
-	const struct ri_host *host;       /**< Services; outlives the RNIC. */
-	const struct ri_upcalls *upcalls; /**< Upcalls; outlive the RNIC. */
+	char name[64];                    /**< Name of the adapter, zero-terminated. */
+	const struct ri_host *host;       /**< Services; valid until close has returned. */
+	const struct ri_upcalls *upcalls; /**< Upcalls; valid until close has returned. */
 };
 
-/** Who owns a context: a process. */
+/** The process that owns a context. */
 struct ri_owner {
 	uint64_t mem_owner; /**< For ri_host::mem_attach. */
 	uint32_t pid;       /**< Process id. */
 	uint32_t uid;       /**< User id. */
-	bool privileged;    /**< May make privileged QPs. */
-	bool shared;        /**< In another process: queue pages must be mappable by descriptor. */
+	bool privileged;    /**< It may use privileged operations [RI 10.12]. */
+	bool shared;        /**< Another process: queue pages must have descriptors [RI 11.2.2]. */
 };
 
-/** Devices and processes [RI 2.2]. */
+/** Adapters and processes [RI 2.2.1]. */
 struct ri_device_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
-	 * List adapters. *@p count in: room in @p descs, out: adapters there are; may exceed the room.
+	 * Lists adapters. *@p count in: room in @p descs (at least 1), out: adapters that there are, which may exceed the
+	 * room; then as many as fit are listed.
+	 * - Results: RI_ERR_RESOURCES. Clause: [RI 2.2.1].
 	 */
 	enum ri_status (*probe)(const struct ri_host *host, struct ri_device_desc *descs,
 				uint32_t *count);
-	/** Open an adapter. RI_ERR_NO_DEVICE, RI_ERR_RESOURCES. */
+	/**
+	 * Opens an adapter; *@p out is closed by ri_device_ops::close. One may be opened several times at once.
+	 * - Results: RI_ERR_NO_DEVICE: no adapter has the name; RI_ERR_RESOURCES. Clause: [RI 2.2.1].
+	 */
 	enum ri_status (*open)(const struct ri_open *open, struct ri_rnic **out);
 	/**
-	 * Close it; no objects are left. When it returns no upcall is under way on any thread, and none comes
-	 * after: what the access layer keeps for upcalls is freed then.
+	 * Closes it, when no context is left. After it returned no upcall is under way on any thread, and none comes: the
+	 * access layer frees what its upcalls use.
+	 * - Results: none. Clause: [RI 2.2.1], [RI 8.6].
 	 */
 	void (*close)(struct ri_rnic *rnic);
-	/** Fill the semantic profile. @p attr::size is set by the caller; only that much is written. */
+	/**
+	 * Fills in the semantic profile. The caller sets attr->size; only that many bytes are written.
+	 * - Results: none of its own. Clause: [RI 10], [RI 2.2.1].
+	 */
 	enum ri_status (*query)(struct ri_rnic *rnic, struct ri_rnic_attr *attr);
-	/** Describe a spigot as it is now. RI_ERR_INVALID_ARG: no such port. */
+	/**
+	 * Describes a spigot as it is now. The caller sets attr->size; only that many bytes are written.
+	 * - Results: RI_ERR_INVALID_ARG: no such spigot; RI_ERR_RESOURCES. Clause: [RI 2.2.1].
+	 */
 	enum ri_status (*query_port)(struct ri_rnic *rnic, uint32_t port,
 				     struct ri_port_attr *attr);
-	/** Begin to serve a process. */
+	/**
+	 * Begins to serve a process. @p owner is copied; @p map is for ri_user_ops::rnic_open.
+	 * - Results: RI_ERR_UNSUPPORTED: @p owner is another process; RI_ERR_RESOURCES. Clause: [RI 2.2.1], [RI 11.2.1].
+	 */
 	enum ri_status (*context_create)(struct ri_rnic *rnic, const struct ri_owner *owner,
 					 struct ri_context **out, struct ri_map *map);
-	/** End it and take back everything it still holds, without events for its own objects. */
+	/**
+	 * Ends it and takes back all objects that it still has, in whatever state, without events for them.
+	 * - Results: none. Clause: [RI 2.2.4].
+	 */
 	void (*context_destroy)(struct ri_context *context);
 	/**
-	 * Is @p local usable as source towards @p peer? Fills source and port. Optional: without it
-	 * the kAL asks the host's routing.
+	 * Finds the source address and the spigot for a peer. *@p local in: the wanted source or RI_ADDR_NONE, out: the
+	 * source. Optional: without it the kAL asks the routing of the host.
+	 * - Results: RI_ERR_NO_ROUTE: the peer cannot be reached, or not from *@p local. Clause: [RI 2.2.1].
 	 */
 	enum ri_status (*route)(struct ri_rnic *rnic, const struct ri_addr *peer,
 				struct ri_addr *local, uint32_t *port);
-	/** One line of text per internal fact, for people; returns octets wanted. Optional. */
+	/**
+	 * Writes text about its inner state, one fact a line, zero-terminated, at most @p room bytes. Optional.
+	 * - Results: bytes of the whole text without the zero; not less than @p room: it was cut. Clause: [RI 2.2.1].
+	 */
 	size_t (*dump)(struct ri_rnic *rnic, char *text, size_t room);
 };
 
 /** Protection domains [RI 2.2]. */
 struct ri_pd_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
-	/** Make one. RI_ERR_RESOURCES. */
+	/**
+	 * Creates one.
+	 * - Results: RI_ERR_RESOURCES: memory ran out, or ri_rnic_attr::max_pd exist. Clause: [RI 2.2.1].
+	 */
 	enum ri_status (*create)(struct ri_context *context, struct ri_pd **out);
-	/** Unmake it. RI_ERR_BUSY while a QP, region, window, SRQ or address handle uses it. */
+	/**
+	 * Destroys it.
+	 * - Results: RI_ERR_BUSY: a QP, region, window, SRQ or address handle uses it. Clause: [RI 2.2.3].
+	 */
 	enum ri_status (*destroy)(struct ri_pd *pd);
 };
 
 /** Completion queues [RI 2.2], [RI 7]. */
 struct ri_cq_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
-	/** Make one. *@p entries in: minimum, out: real. RI_ERR_LIMIT, RI_ERR_RESOURCES. */
+	/**
+	 * Creates one. *@p entries in: minimum, 1 to ri_rnic_attr::max_cqe, out: the real size. @p ctx comes back in events.
+	 * - Results: RI_ERR_LIMIT: above max_cqe; RI_ERR_RESOURCES: memory ran out, or max_cq exist. Clause: [RI 2.2.2].
+	 */
 	enum ri_status (*create)(struct ri_context *context, uint64_t ctx, uint32_t *entries,
 				 struct ri_cq **out, struct ri_map *map);
-	/** Resize with entries present. RI_ERR_BUSY: more are present than asked for. With cq_resizable. */
+	/**
+	 * Changes its size; no completion is lost. *@p entries as of create; @p map is for ri_user_ops::cq_remap, which
+	 * follows at once. Required with ri_rnic_attr::cq_resizable.
+	 * - Results: RI_ERR_LIMIT: above max_cqe; RI_ERR_BUSY: more completions are present; RI_ERR_RESOURCES.
+	 * - Clause: [RI 10.16], [RI 2.2.2].
+	 */
 	enum ri_status (*resize)(struct ri_cq *cq, uint32_t *entries, struct ri_map *map);
-	/** Unmake it. RI_ERR_BUSY while a work queue is attached. */
+	/**
+	 * Destroys it; completions that were not polled are dropped.
+	 * - Results: RI_ERR_BUSY: a QP uses it. Clause: [RI 2.2.3].
+	 */
 	enum ri_status (*destroy)(struct ri_cq *cq);
 };
 
-/** Shared receive queues [RI 6]; the whole table is absent without ri_rnic_attr::srq. */
+/** Shared receive queues [RI 6]; the table is required with ri_rnic_attr::srq. */
 struct ri_srq_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
-	/** Make one; @p attr reports real sizes. RI_ERR_LIMIT, RI_ERR_RESOURCES. */
+	/**
+	 * Creates one; @p attr out: the real sizes, at least those asked for.
+	 * - Results: RI_ERR_INVALID_ARG: max_wr is 0, or the limit is above it; RI_ERR_LIMIT: above ri_rnic_attr::max_srq_wr
+	 *   or max_recv_sge; RI_ERR_RESOURCES: memory ran out, or max_srq exist. Clause: [RI 6.1], [RI 2.2.2].
+	 */
 	enum ri_status (*create)(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out,
 				 struct ri_map *map);
 	/**
-	 * Set the limit (arms it; 0 = off; RI_SRQ_LIMIT_KEEP: stays as it is), and max_wr too if
-	 * @p resize and srq_resizable: then @p map tells what ri_user_ops::srq_remap is to follow. All or
-	 * nothing; @p attr reports the real max_wr. RI_ERR_INVALID_ARG: the limit is above max_wr;
-	 * RI_ERR_LIMIT; RI_ERR_BUSY: more than max_wr is outstanding; RI_ERR_RESOURCES.
+	 * Sets the limit, which arms it (0 = off, RI_SRQ_LIMIT_KEEP = as it is), and with @p resize max_wr too; @p attr out:
+	 * the real max_wr. With @p resize, @p map is for ri_user_ops::srq_remap, which follows at once; needs srq_resizable.
+	 * - Results: RI_ERR_INVALID_ARG: the limit is above max_wr, or max_wr is 0; RI_ERR_LIMIT: above
+	 *   ri_rnic_attr::max_srq_wr; RI_ERR_BUSY: more receives are outstanding; RI_ERR_RESOURCES.
+	 * - Clause: [RI 6.4], [RI 10.16].
 	 */
 	enum ri_status (*modify)(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize,
 				 struct ri_map *map);
-	/** Read the attributes. */
+	/**
+	 * Reads all attributes.
+	 * - Results: none of its own. Clause: [RI 2.2.1].
+	 */
 	enum ri_status (*query)(struct ri_srq *srq, struct ri_srq_attr *attr);
-	/** Unmake it; posted receives vanish. RI_ERR_BUSY while a QP uses it. */
+	/**
+	 * Destroys it; receives that no QP took are dropped, without completions.
+	 * - Results: RI_ERR_BUSY: a QP uses it. Clause: [RI 2.2.3], [RI 6.6].
+	 */
 	enum ri_status (*destroy)(struct ri_srq *srq);
 };
 
@@ -254,34 +298,43 @@ struct ri_srq_ops {
 struct ri_qp_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
-	 * Make one, in IDLE. @p init reports real sizes (at least what was asked), ird and ord.
-	 * One for datagrams is in RTS from the start, and ERROR to IDLE brings it back there at once; it ends
-	 * with an event that ri_event_is_end() knows, after all completions.
-	 * @p srq NULL or of the same context. RI_ERR_LIMIT, RI_ERR_RESOURCES, RI_ERR_UNSUPPORTED (type),
-	 * RI_ERR_PERMISSION (privileged without the right).
+	 * Creates one, in IDLE; one for datagrams is in RTS and ends with an event that ri_event_is_end() knows, after all
+	 * completions. @p init out: real sizes, at least those asked for; IRD and ORD exactly. @p srq NULL: none.
+	 * - Results: RI_ERR_UNSUPPORTED: the type, an SRQ with it, or privileged is not claimed; RI_ERR_INVALID_ARG: no such
+	 *   spigot; RI_ERR_PERMISSION: privileged, or a Q_Key with bit 31, without the privilege; RI_ERR_LIMIT: a size above
+	 *   ri_rnic_attr; RI_ERR_RESOURCES: memory ran out, or max_qp exist. Clause: [RI 2.2.2], [RI 4.3.3].
 	 */
 	enum ri_status (*create)(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 				 struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out,
 				 struct ri_map *map);
 	/**
-	 * Change state and attributes, all or nothing. Legal moves of state by the caller: IDLE to IDLE,
-	 * IDLE to ERROR, RTS to CLOSING, RTS to TERMINATE, any but IDLE to ERROR, ERROR to IDLE
-	 * (RI_ERR_STILL_FLUSHING until everything is completed; RI_ERR_TIME_WAIT). Entering CONNECTING
-	 * and RTS is the business of ri_cm_ops and ri_llp_ops. RI_ERR_INVALID_STATE, RI_ERR_LIMIT.
+	 * Changes state and attributes, all or nothing. Moves: IDLE to IDLE, IDLE to ERROR, RTS to CLOSING, RTS to
+	 * TERMINATE, any but IDLE to ERROR, ERROR to IDLE. ri_cm_ops and ri_llp_ops enter CONNECTING and RTS. @p mask:
+	 * RI_QP_ATTR_* bits.
+	 * - Results: RI_ERR_INVALID_STATE: no such move; RI_ERR_STILL_FLUSHING: to IDLE before everything is completed and
+	 *   the end is told; RI_ERR_TIME_WAIT: to IDLE too early; RI_ERR_INVALID_ARG: an unknown bit, or limits without an
+	 *   SRQ; RI_ERR_UNSUPPORTED: the attribute cannot change here; RI_ERR_PERMISSION: a Q_Key with bit 31 without the
+	 *   privilege; RI_ERR_LIMIT: IRD or ORD above ri_rnic_attr; RI_ERR_RESOURCES: memory for more IRD or ORD.
+	 * - Clause: [RI 4.3.2], [RI 10.14], [RI 10.15], [RI 10.45].
 	 */
 	enum ri_status (*modify)(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask);
-	/** Read everything. */
+	/**
+	 * Reads all attributes.
+	 * - Results: none of its own. Clause: [RI 2.2.1], [RI 8.7].
+	 */
 	enum ri_status (*query)(struct ri_qp *qp, struct ri_qp_attr *attr);
 	/**
-	 * Unmake it in any state; a live stream is reset. RI_ERR_BUSY while windows are bound to it.
-	 * After return nothing touches the buffers of its requests.
+	 * Destroys it in any state; a live connection is reset. What was posted gets no completion, and after the return its
+	 * buffers are not touched.
+	 * - Results: RI_ERR_BUSY: narrow windows are bound through it. Clause: [RI 2.2.3], [RI 2.1.4].
 	 */
 	enum ri_status (*destroy)(struct ri_qp *qp);
 	/**
-	 * Other sizes of the queues, with requests in them: max_sq_wr, max_rq_wr and the segment limits of
-	 * @p attr, in: minima, out: real. @p map tells what ri_user_ops::qp_remap is to follow. With an SRQ
-	 * the receive queue stays as it is. RI_ERR_BUSY: more is outstanding; RI_ERR_LIMIT,
-	 * RI_ERR_RESOURCES. With wq_resizable.
+	 * Changes slots and segments; requests and receives stay posted. @p attr in: minima, out: real values (max_*_wr,
+	 * max_*_sge). With an SRQ the receive queue stays as it is. @p map is for ri_user_ops::qp_remap, which follows at
+	 * once. Required with ri_rnic_attr::wq_resizable.
+	 * - Results: RI_ERR_LIMIT: above ri_rnic_attr; RI_ERR_BUSY: more is outstanding; RI_ERR_RESOURCES.
+	 * - Clause: [RI 10.16], [RI 2.2.2].
 	 */
 	enum ri_status (*resize)(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map);
 };
@@ -289,152 +342,225 @@ struct ri_qp_ops {
 /** Memory [RI 5]. */
 struct ri_mem_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
-	/** Register, or reserve an STag (ri_mr_init::unlinked). RI_ERR_ADDRESS, _ACCESS, _LIMIT, _RESOURCES. */
+	/**
+	 * Registers memory, or reserves an STag (ri_mr_init::unlinked). *@p stag is not 0.
+	 * - Results: RI_ERR_INVALID_ARG: length 0, contradicting rights or a malformed list; RI_ERR_ADDRESS: the range wraps
+	 *   or is not mapped; RI_ERR_ACCESS: the process itself has not those rights; RI_ERR_UNSUPPORTED: lists or reserved
+	 *   STags are not claimed; RI_ERR_PERMISSION: these without the privilege; RI_ERR_LIMIT: above max_mr_length or
+	 *   max_pbl; RI_ERR_RESOURCES: memory ran out, or max_mr exist. Clause: [RI 5.1], [RI 5.3.1], [RI 10.40].
+	 */
 	enum ri_status (*mr_reg)(struct ri_pd *pd, const struct ri_mr_init *init,
 				 struct ri_mr **out, uint32_t *stag);
-	/** Register anew under the same object; the STag may change. RI_ERR_BUSY: windows bound. With reregister. */
+	/**
+	 * Registers other memory under the same object; @p pd may be another one. The old STag is revoked as by mr_dereg,
+	 * and *@p stag is the new one. Required with ri_rnic_attr::reregister.
+	 * - Results: RI_ERR_BUSY: windows are bound to it; RI_ERR_UNSUPPORTED: a list; RI_ERR_INVALID_ARG, RI_ERR_ADDRESS,
+	 *   RI_ERR_ACCESS, RI_ERR_LIMIT and RI_ERR_RESOURCES as of mr_reg. Clause: [RI 5.2.1], [RI 5.7.1].
+	 */
 	enum ri_status (*mr_rereg)(struct ri_mr *mr, struct ri_pd *pd,
 				   const struct ri_mr_init *init, uint32_t *stag);
-	/** Describe a region. */
+	/**
+	 * Describes a region.
+	 * - Results: none of its own. Clause: [RI 2.2.1].
+	 */
 	enum ri_status (*mr_query)(struct ri_mr *mr, struct ri_mr_attr *attr);
 	/**
-	 * Take it away in any state. RI_ERR_BUSY while windows are bound. After return no octet of the
-	 * range is read or written by anybody (RFC 5042).
+	 * Destroys a region, valid or not. After the return no byte of it is read or written through the STag (RFC 5042). It
+	 * waits for accesses that are under way, which are bounded.
+	 * - Results: RI_ERR_BUSY: windows are bound to it. Clause: [RI 5.7.1], [RI 2.2.3].
 	 */
 	enum ri_status (*mr_dereg)(struct ri_mr *mr);
-	/** Make an unbound window. RI_ERR_UNSUPPORTED: type. With mw_narrow or mw_wide. */
+	/**
+	 * Creates a window that is not bound. Required with ri_rnic_attr::mw_narrow or mw_wide.
+	 * - Results: RI_ERR_UNSUPPORTED: this type; RI_ERR_RESOURCES: memory ran out, or max_mw exist. Clause: [RI 5.6.1].
+	 */
 	enum ri_status (*mw_alloc)(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out,
 				   uint32_t *stag);
-	/** Describe a window. */
+	/**
+	 * Describes a window; address, length and rights only while it is bound.
+	 * - Results: none of its own. Clause: [RI 2.2.1].
+	 */
 	enum ri_status (*mw_query)(struct ri_mw *mw, struct ri_mr_attr *attr);
-	/** Take it away, bound or not. */
+	/**
+	 * Destroys a window, bound or not, and revokes its STag as mr_dereg does.
+	 * - Results: none of its own. Clause: [RI 5.7.1].
+	 */
 	enum ri_status (*mw_free)(struct ri_mw *mw);
 };
 
-/** Address handles; absent without ud. */
+/** Address handles [RI 10.34]; the table is required with ri_rnic_attr::ud. */
 struct ri_ah_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
-	 * Make one; *@p id goes into ri_wr_ud::ah. RI_ERR_INVALID_ARG: no such port; RI_ERR_NO_ROUTE: not
-	 * reachable, or not from that source; RI_ERR_RESOURCES.
+	 * Creates one; *@p id goes into ri_wr_ud::ah of requests of the same protection domain.
+	 * - Results: RI_ERR_INVALID_ARG: no such spigot; RI_ERR_NO_ROUTE: not reachable, or not from that source;
+	 *   RI_ERR_RESOURCES: memory ran out, or max_ah exist. Clause: [RI 2.2.1].
 	 */
 	enum ri_status (*create)(struct ri_pd *pd, const struct ri_ah_init *init,
 				 struct ri_ah **out, uint32_t *id);
-	/** Point it elsewhere; results as of create. */
+	/**
+	 * Changes its destination; datagrams that are already posted go to either.
+	 * - Results: RI_ERR_INVALID_ARG, RI_ERR_NO_ROUTE as of create. Clause: [RI 2.2.1].
+	 */
 	enum ri_status (*modify)(struct ri_ah *ah, const struct ri_ah_init *init);
-	/** Unmake it; datagrams posted with it still go. */
+	/**
+	 * Destroys it; datagrams that are already posted with it are still sent.
+	 * - Results: none of its own. Clause: [RI 2.2.1].
+	 */
 	enum ri_status (*destroy)(struct ri_ah *ah);
 };
 
-/** What either side says when it connects or accepts. */
+/** Parameters of a connect or an accept; borrowed for the call. */
 struct ri_cm_params {
-	struct ri_addr local;      /**< Connect: source, or RI_ADDR_NONE. */
-	struct ri_addr peer;       /**< Connect: destination. */
-	struct ri_service service; /**< Connect: destination service. */
-	uint32_t port;             /**< Connect: spigot. */
-	uint32_t ird;              /**< Own value to tell. */
-	uint32_t ord;              /**< Own value to tell; after accept the lowered one. */
-	bool ird_ord;              /**< Exchange the two. */
-	bool three_way;            /**< Connect: the reply waits for confirm. */
-	uint16_t pdata_len;        /**< Octets of @ref pdata. */
-	const void *pdata;         /**< Private data, borrowed. */
-	uint64_t deadline; /**< It stands by then, or fails: ns of ri_host::now; RI_NEVER. */
+	struct ri_addr local;      /**< Connect: source address, or RI_ADDR_NONE. */
+	struct ri_addr peer;       /**< Connect: destination address. */
+	struct ri_service service; /**< Connect: service at the destination. */
+	uint32_t port;             /**< Connect: spigot, from 0. */
+	uint32_t ird;              /**< IRD to tell, 0 to ri_rnic_attr::max_ird. */
+	uint32_t ord;       /**< ORD to tell, 0 to max_ord; accept: at most the IRD of the peer. */
+	bool ird_ord;       /**< Tell the two. */
+	bool three_way;     /**< Connect: ri_cm_ops::confirm ends the set-up. */
+	uint16_t pdata_len; /**< Octets of @ref pdata. */
+	const void *pdata;  /**< Private data, borrowed; NULL if there is none. */
+	uint64_t deadline;  /**< When the attempt fails: ns of ri_host::now, or RI_NEVER. */
 };
 
-/** Answer to a SERVICE_REQUEST. */
+/** Answer to RI_CM_SERVICE_REQUEST; borrowed for the call. */
 struct ri_service_answer {
 	uint32_t status;    /**< enum ri_service_status. */
 	uint32_t qpn;       /**< With RI_SERVICE_FOUND. */
 	uint32_t qkey;      /**< With RI_SERVICE_FOUND. */
 	uint16_t pdata_len; /**< Octets of @ref pdata. */
-	const void *pdata;  /**< Private data, borrowed. */
+	const void *pdata;  /**< Private data, borrowed; NULL if there is none. */
 };
 
-/** First optional form of connection management: by address [RI 11.6.1]. With RI_CM_ADDRESS. */
+/**
+ * First optional form of connection management, by address [RI 11.6.1]. The table is required with RI_CM_ADDRESS.
+ * Private data is limited by ri_rnic_attr: connect_pdata and the like.
+ */
 struct ri_cm_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
-	 * Listen. @p service port or id 0 = choose one, written back. RI_ERR_IN_USE, RI_ERR_PERMISSION.
+	 * Listens on a spigot. A port or id of 0 in @p service means any; the chosen one is written back. At most @p backlog
+	 * requests wait for an answer; the next ones are refused. @p ctx comes back in RI_CM_REQUEST.
+	 * - Results: RI_ERR_INVALID_ARG: no such spigot, or the kind of service is unknown here; RI_ERR_IN_USE: the service
+	 *   has a listener; RI_ERR_PERMISSION: the service is reserved; RI_ERR_RESOURCES. Clause: [RI 11.6.1].
 	 */
 	enum ri_status (*listen)(struct ri_context *context, uint64_t ctx, uint32_t port,
 				 struct ri_service *service, uint32_t backlog,
 				 struct ri_listen **out);
-	/** Stop listening; requests already raised stay. */
+	/**
+	 * Stops listening. Requests that were raised stay and can be answered; others are refused.
+	 * - Results: none. Clause: [RI 11.6.1], [RI 2.1.4].
+	 */
 	void (*listen_destroy)(struct ri_listen *listen);
-	/** Begin; IDLE to CONNECTING. Ends with REPLY, ESTABLISHED, REJECTED or FAILED. */
+	/**
+	 * Begins to connect; IDLE to CONNECTING. RI_CM_REPLY (three-way), RI_CM_ESTABLISHED, RI_CM_REJECTED or RI_CM_FAILED
+	 * follows.
+	 * - Results: RI_ERR_INVALID_STATE: not in IDLE; RI_ERR_INVALID_ARG: too much private data, or the kind of service is
+	 *   unknown here; RI_ERR_LIMIT: IRD or ORD; RI_ERR_UNSUPPORTED: three_way is not claimed; RI_ERR_NO_ROUTE: the
+	 *   source address is not of this adapter; RI_ERR_RESOURCES. Clause: [RI 11.6.1], [RI 10.30], [RI 10.32].
+	 */
 	enum ri_status (*connect)(struct ri_qp *qp, const struct ri_cm_params *params);
-	/** Accept with an IDLE QP; consumes the request on success. Ends with ESTABLISHED or FAILED. */
+	/**
+	 * Accepts a request with a QP in IDLE; a success consumes the request. RI_CM_ESTABLISHED or RI_CM_FAILED follows.
+	 * - Results: RI_ERR_INVALID_HANDLE: the request is gone; RI_ERR_INVALID_STATE: the QP is not in IDLE;
+	 *   RI_ERR_INVALID_ARG: too much private data; RI_ERR_LIMIT: IRD or ORD; RI_ERR_RESOURCES.
+	 * - Clause: [RI 11.6.1], [RI 10.30].
+	 */
 	enum ri_status (*accept)(struct ri_request *request, struct ri_qp *qp,
 				 const struct ri_cm_params *params);
 	/**
-	 * Refuse a request; consumes it. With RI_CM_REASON_CONSUMER the peer gets REJECTED and the private
-	 * data, else FAILED with that reason.
+	 * Refuses a request; a success consumes it. With RI_CM_REASON_CONSUMER the peer gets RI_CM_REJECTED with the private
+	 * data, otherwise RI_CM_FAILED with the reason.
+	 * - Results: RI_ERR_INVALID_HANDLE: the request is gone; RI_ERR_INVALID_ARG: too much private data.
+	 * - Clause: [RI 11.6.1], [RI 10.30].
 	 */
 	enum ri_status (*reject)(struct ri_request *request, enum ri_cm_reason reason,
 				 const void *pdata, uint16_t len);
 	/**
-	 * Three-way: finish (@p accept) or refuse after REPLY; a refusal carries as much private data as
-	 * reject. Optional with three_way_handshake.
+	 * Ends a three-way set-up after RI_CM_REPLY: finishes it, or (@p accept false) refuses, with private data as of
+	 * reject and no event here. Required with ri_rnic_attr::three_way_handshake.
+	 * - Results: RI_ERR_INVALID_STATE: no RI_CM_REPLY is open; RI_ERR_INVALID_ARG: too much private data.
+	 * - Clause: [RI 10.28].
 	 */
 	enum ri_status (*confirm)(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len);
-	/** End an attempt or a connection in an orderly way; later DISCONNECTED. */
+	/**
+	 * Ends an attempt or a connection in an orderly way. Exactly one end follows, see ri_upcalls::cm_event.
+	 * - Results: RI_ERR_INVALID_STATE: there is none, or it is ending; RI_ERR_INVALID_ARG: too much private data.
+	 * - Clause: [RI 11.6.1], [RI 10.30].
+	 */
 	enum ri_status (*disconnect)(struct ri_qp *qp, const void *pdata, uint16_t len);
 	/**
-	 * Ask who serves datagrams behind a service; ird, ord and three_way do not count. Ends with one
-	 * SERVICE_REPLY that names @p ctx, at the deadline with RI_SERVICE_REJECTED. RI_ERR_BUSY: that of
-	 * this context is outstanding; RI_ERR_INVALID_ARG; RI_ERR_RESOURCES. With ud.
+	 * Asks who serves the datagrams of a service; ird, ord and three_way are not used. One RI_CM_SERVICE_REPLY names @p
+	 * ctx, at the deadline with RI_SERVICE_REJECTED. Required with ri_rnic_attr::ud.
+	 * - Results: RI_ERR_BUSY: a question with @p ctx is outstanding; RI_ERR_INVALID_ARG: no such spigot, too much
+	 *   private data, or the kind of service is unknown here; RI_ERR_UNSUPPORTED: ud is not claimed; RI_ERR_RESOURCES.
+	 * - Clause: [RI 11.6.1], [RI 10.34].
 	 */
 	enum ri_status (*resolve)(struct ri_context *context, uint64_t ctx,
 				  const struct ri_cm_params *params);
-	/** Ask no more: after return no SERVICE_REPLY names @p ctx. Whether or not one is outstanding. With ud. */
+	/**
+	 * Withdraws that question, if it is outstanding: after the return no RI_CM_SERVICE_REPLY names @p ctx. Required with
+	 * ud.
+	 * - Results: none. Clause: [RI 11.6.1], [RI 2.1.4].
+	 */
 	void (*resolve_cancel)(struct ri_context *context, uint64_t ctx);
-	/** Answer a SERVICE_REQUEST; consumes it. RI_ERR_INVALID_ARG, RI_ERR_INVALID_HANDLE. With ud. */
+	/**
+	 * Answers RI_CM_SERVICE_REQUEST; a success consumes the request. Required with ri_rnic_attr::ud.
+	 * - Results: RI_ERR_INVALID_HANDLE: the request is gone; RI_ERR_INVALID_ARG: too much private data, or no such
+	 *   status. Clause: [RI 11.6.1], [RI 10.34].
+	 */
 	enum ri_status (*resolve_answer)(struct ri_request *request,
 					 const struct ri_service_answer *answer);
 };
 
-/** How ri_llp_ops::attach_stream starts RDMA mode. */
+/** How ri_llp_ops::attach_stream starts RDMA mode; borrowed for the call. */
 struct ri_stream {
-	int fd;          /**< Connected TCP socket, non-blocking; the provider's from success on. */
-	bool initiator;  /**< We sent the MPA Request: we may speak first. */
-	bool crc;        /**< CRC32C is sent and checked, both directions. */
-	bool markers_tx; /**< The peer wants markers. */
-	bool markers_rx; /**< We asked for markers. */
-	bool peer_local; /**< Both addresses are of this machine: large FPDUs are welcome. */
-	uint8_t rtr_send;    /**< One RI_RTR_* to send first, or 0. */
-	uint8_t rtr_expect;  /**< One RI_RTR_* that must come first, or 0. */
-	bool hold_sq;        /**< Send nothing until the first FPDU has come. */
-	uint16_t abort_code; /**< Not 0: send this Terminate (layer, type, code) and close. */
-	uint32_t ird;        /**< Negotiated. */
-	uint32_t ord;        /**< Negotiated. */
-	const void *early;   /**< Octets that were read behind the start-up frame, borrowed. */
-	uint32_t early_len;  /**< Octets in @ref early. */
+	int fd; /**< Connected TCP socket, non-blocking; the provider's own from success on. */
+	bool initiator;     /**< This side sent the MPA Request, so it may send first. */
+	bool crc;           /**< CRC32C is sent and checked, in both directions. */
+	bool markers_tx;    /**< The peer wants markers. */
+	bool markers_rx;    /**< This side asked for markers. */
+	bool peer_local;    /**< Both addresses are of this machine: large FPDUs are good. */
+	uint8_t rtr_send;   /**< One RI_RTR_* to send first, or 0; not with @ref rtr_expect. */
+	uint8_t rtr_expect; /**< One RI_RTR_* that must come first, or 0. */
+	bool hold_sq;       /**< Send nothing until the first FPDU has come. */
+	uint16_t
+		abort_code; /**< Not 0: send a Terminate with this layer, type and code, and close. */
+	uint32_t ird;       /**< Negotiated IRD. */
+	uint32_t ord;       /**< Negotiated ORD. */
+	const void *early;  /**< Octets that came behind the start-up frame, borrowed; or NULL. */
+	uint32_t early_len; /**< Octets in @ref early. */
 };
 
-/** Second optional form: take over a connected stream [RI 11.6.3]. With RI_CM_STREAM. */
+/** Second optional form: take over a connected stream [RI 11.6.3]. The table is required with RI_CM_STREAM. */
 struct ri_llp_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
-	 * CONNECTING is entered from IDLE by the kAL when it begins to set up, so that posts and queries
-	 * see it; leave it again with modify to ERROR.
+	 * Enters CONNECTING, when the kAL begins to make the stream, so that posts and queries see it; ri_qp_ops::modify to
+	 * ERROR leaves it.
+	 * - Results: RI_ERR_INVALID_STATE: not in IDLE. Clause: [RI 4.1.3].
 	 */
 	enum ri_status (*reserve)(struct ri_qp *qp);
 	/**
-	 * CONNECTING to RTS over this stream. The provider raises RI_EVENT_QP_STREAM_UP once the RTR has
-	 * gone or come, at once if there is none, and delivers nothing before that upcall returned.
-	 * On failure the descriptor is still the caller's. RI_ERR_INVALID_STATE, RI_ERR_RESOURCES,
-	 * RI_ERR_UNSUPPORTED (markers), RI_ERR_INVALID_ARG (not such a socket).
+	 * Takes the stream; CONNECTING to RTS. RI_EVENT_QP_STREAM_UP is raised when the RTR was sent or has come, at once if
+	 * there is none, and nothing is delivered before that upcall returned. With another result the descriptor stays the
+	 * caller's.
+	 * - Results: RI_ERR_INVALID_STATE: not in CONNECTING; RI_ERR_UNSUPPORTED: markers; RI_ERR_INVALID_ARG: not a
+	 *   connected TCP socket; RI_ERR_RESOURCES: memory ran out, or more octets came early than can be kept.
+	 * - Clause: [RI 11.6.3], [RI 8.3].
 	 */
 	enum ri_status (*attach_stream)(struct ri_qp *qp, const struct ri_stream *stream);
 };
 
-/** A provider. Constant while registered. */
+/** A provider [RI 11.1]. It and its tables are constant and valid until the process ends. */
 struct ri_provider {
 	uint16_t abi_major;                 /**< RI_ABI_MAJOR at compile time. */
 	uint16_t abi_minor;                 /**< RI_ABI_MINOR at compile time. */
 	uint32_t size;                      /**< sizeof this struct at compile time. */
-	const char *name;                   /**< Short, such as "iwarp"; unique. */
-	const char *description;            /**< For people. */
+	const char *name;                   /**< Short and unique, such as "iwarp". */
+	const char *description;            /**< Text for people. */
 	const struct ri_device_ops *device; /**< Required. */
 	const struct ri_pd_ops *pd;         /**< Required. */
 	const struct ri_cq_ops *cq;         /**< Required. */
@@ -448,7 +574,7 @@ struct ri_provider {
 	const struct ri_fast_ops *fast;     /**< Required. */
 };
 
-/** Type of the exported function: gives the provider, or NULL if it cannot run here. */
+/** Type of the exported function: returns the provider, or NULL if it cannot run here [RI 11.1.1]. */
 typedef const struct ri_provider *(*ri_provider_entry_fn)(void);
 
 /** @} */
