@@ -14,38 +14,57 @@
  * @defgroup itapi IT-API 2.1
  * @brief The application interface: adapters, endpoints, events, memory, data transfer.
  *
- * These comments are the specification that the library is tested against, in words of its own.
- * "Clause" cites the book of the specification on IT-API: [IT 4] is a chapter, [IT 4.1] a section,
- * R-nn a ruling where the standard leaves room. What an adapter's transport cannot do answers
- * IT_ERR_OP_NOT_SUPPORTED, and it_ia_query() says so beforehand.
+ * The page of a call says what is special about it. What holds for all calls is said here. "Clause" cites the
+ * book on IT-API: [IT 4] is a chapter, [IT 4.1] a section, R-nn a ruling where the standard leaves room.
  *
- * **Objects.** An adapter (IA) holds protection zones, event dispatchers and listens; a protection
- * zone holds endpoints, memory and shared receive queues. it_ia_free() takes everything down. Free
- * RMRs first, then endpoints (disconnected and drained), S-RQs, LMRs, listens, EVDs, zones.
+ * @section itapi_objects Objects
  *
- * **Results.** Unless it returns IT_SUCCESS a call has changed nothing visible. Besides the results
- * a page lists, every status-returning call on an adapter that failed for good answers
- * IT_ERR_IA_CATASTROPHE, except freeing, detaching a callback, consumer contexts and queries of what the
- * library itself knows; what was queued by then can still be dequeued. Objects given together must
- * belong to one adapter; a foreign one is an invalid handle of its kind. Arguments are checked from
- * left to right (it_status_t).
+ * An adapter (IA) has protection zones, event dispatchers and listens; a protection zone has endpoints, memory
+ * and shared receive queues. it_ia_free() frees them all. A program that frees them one by one frees RMRs first,
+ * then endpoints (disconnected, their completions taken), S-RQs, LMRs, listens, EVDs and zones.
  *
- * **Masks.** A query takes any union of its bits, or the ALL bit alone, and leaves members alone
- * that were not asked for. A change takes the modifiable bits only and does all or nothing.
+ * @section itapi_results Results of every call
  *
- * **Threads.** Every call may run in several threads at once, on the same object too; only freeing
- * an object that another call uses is the application's error. Nothing is safe in a signal handler,
- * and nothing installs one. After fork() the child may only exec() or _exit().
+ * A call that does not return #IT_SUCCESS has changed nothing visible; handles that it was to create are
+ * #IT_NULL_HANDLE, and other outputs are not specified. it_lmr_modify() alone may leave a change.
  *
- * **Blocking.** Class F: normally no system call, never sleeps. Class M: at most a bounded round
- * trip to the provider or the kAL. Class W: may sleep for the network or for a time the application
- * set. F and M may be called in an EVD callback, W may not (a timeout of 0 excepted).
+ * The "Also" line of a page names those of these results that the call may give, besides the ones that it lists:
+ * - #IT_ERR_IA_CATASTROPHE: the adapter has failed and will not recover [IT 1.6]. Every call on it says so, except
+ *   those that free, detach a callback, set or get a consumer context, or query what the library itself knows.
+ *   Events that were queued before can still be dequeued; then free the objects.
+ * - #IT_ERR_ABORT: another thread is freeing the object or its adapter, or the provider failed in a way that no
+ *   other status describes [IT 1.7].
  *
- * **Memory.** What a pointer argument points to is copied before the call returns; only the memory
- * that segments describe stays in use until its completion.
+ * Arguments are checked from left to right, and the first failure is the result (it_status_t). A handle that was
+ * never one, is freed, or is of another kind gives the IT_ERR_INVALID_ status of the expected kind; so does one of
+ * another adapter, since objects that are used together belong to one adapter. What the transport of an adapter
+ * cannot do gives #IT_ERR_OP_NOT_SUPPORTED; it_ia_query() and itx_ia_query_support() tell beforehand.
  *
- * **Times** are unsigned 64-bit microseconds, #IT_TIMEOUT_INFINITE is for ever. **Ports and service
- * ids** are in network byte order; contexts, RDMA addresses and all other integers in host order.
+ * @section itapi_masks Masks
+ *
+ * A query takes any union of its bits, or the ALL bit alone, and does not write the members that were not asked
+ * for. A change takes modifiable bits only and makes all changes or none.
+ *
+ * @section itapi_threads Threads
+ *
+ * Every call may run in several threads at once, also on one object [IT 1.11]. To free an object that another call
+ * uses is an error of the application; it gives a status, not a crash. No call is safe in a signal handler, and
+ * the library installs no signal handler [IT 1.12]. After fork() the child may only call exec() or _exit() [IT 1.13].
+ *
+ * @section itapi_blocking Blocking
+ *
+ * - Class F: normally no system call; it never sleeps.
+ * - Class M: at most a bounded round trip to the provider or the kAL.
+ * - Class W: it may sleep for the network, or for a time that the application has set.
+ *
+ * A callback of an EVD may make calls of classes F and M, and those of class W with a timeout of 0.
+ *
+ * @section itapi_memory Memory and units
+ *
+ * What a pointer argument points to is copied before the call returns. Only the memory that segments describe
+ * stays in use, until its completion. Times are microseconds, unsigned, 64 bits; #IT_TIMEOUT_INFINITE is for ever.
+ * Ports and service ids are in network byte order; contexts, RDMA addresses and all other integers in host order.
+ * Lengths of memory are in bytes, lengths of messages and private data in octets of the wire.
  *
  * Clause: [IT 1], [IT 2].
  * @{
@@ -214,19 +233,17 @@ extern "C" {
 /**
  * Result of a call.
  *
- * Success means done, or accepted where the work goes on in the background; then an event tells the
- * end. Anything else has changed nothing visible (it_lmr_modify() alone may have): handles that the
- * call was to make are #IT_NULL_HANDLE, other outputs are unspecified. Arguments are checked from
- * left to right, handles first, then flags and masks, then the state of the object, then limits and
- * resources; the first failure is the answer. The numbers belong to Issue 2.1. Clause:
- * [IT 1.1] to [IT 1.8], [IT 18].
+ * #IT_SUCCESS means done, or accepted where the work goes on in the background; then an event tells the end. Every
+ * other value means that nothing visible has changed, see @ref itapi_results. A call checks its arguments from left
+ * to right, handles first, then flags and masks, then the state of the object, then limits and resources, and
+ * returns the first failure. The numbers are those of Issue 2.1. Clause: [IT 1.1] to [IT 1.8], [IT 18].
  */
 typedef enum {
 	/** Done, or accepted. */
 	IT_SUCCESS = 0,
 	/**
-	 * The object or its adapter is being torn down under the call, or the provider failed in a
-	 * way that no other code describes.
+	 * Another thread is freeing the object or its adapter, or the provider failed in a way that no other
+	 * status describes.
 	 */
 	IT_ERR_ABORT = 1,
 	/** The process itself may not read or write the pages as the asked privileges would. */
@@ -548,6 +565,7 @@ typedef uint64_t it_rdma_addr_t;
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_HANDLE @p handle is NULL, freed, or never was a handle.
  * @retval IT_ERR_FAULT @p type_of_handle is NULL.
+ * @see it_handle_type_name(), it_set_consumer_context()
  */
 it_status_t it_get_handle_type(IN it_handle_t handle, OUT it_handle_type_enum_t *type_of_handle);
 
@@ -563,6 +581,7 @@ it_status_t it_get_handle_type(IN it_handle_t handle, OUT it_handle_type_enum_t 
  * @param[in] context what to attach; the library never looks into it
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_HANDLE @p handle is NULL, freed, or never was a handle.
+ * @see it_get_consumer_context()
  */
 it_status_t it_set_consumer_context(IN it_handle_t handle, IN it_context_t context);
 
@@ -580,6 +599,7 @@ it_status_t it_set_consumer_context(IN it_handle_t handle, IN it_context_t conte
  * @retval IT_ERR_INVALID_HANDLE @p handle is NULL, freed, or never was a handle.
  * @retval IT_ERR_NO_CONTEXT Nothing was ever attached to this object.
  * @retval IT_ERR_FAULT @p context is NULL.
+ * @see it_set_consumer_context()
  */
 it_status_t it_get_consumer_context(IN it_handle_t handle, OUT it_context_t *context);
 
@@ -593,6 +613,7 @@ it_status_t it_get_consumer_context(IN it_handle_t handle, OUT it_context_t *con
  *
  * @param[in] hostint number in host order
  * @return The same number in network order.
+ * @see it_ntoh64()
  */
 uint64_t it_hton64(IN uint64_t hostint);
 
@@ -606,6 +627,7 @@ uint64_t it_hton64(IN uint64_t hostint);
  *
  * @param[in] netint number in network order
  * @return The same number in host order.
+ * @see it_hton64()
  */
 uint64_t it_ntoh64(IN uint64_t netint);
 
@@ -622,6 +644,7 @@ uint64_t it_ntoh64(IN uint64_t netint);
  *
  * @param[in] addr virtual address of the octet
  * @return The address as 64-bit integer in host byte order.
+ * @see it_make_rdma_addr_relative(), it_hton64(), it_post_rdma_write(), it_post_rdma_read()
  */
 it_rdma_addr_t it_make_rdma_addr_absolute(IN void *addr);
 
@@ -635,6 +658,7 @@ it_rdma_addr_t it_make_rdma_addr_absolute(IN void *addr);
  *
  * @param[in] offset distance from the region's start (octets)
  * @return The address as 64-bit integer in host byte order.
+ * @see it_make_rdma_addr_absolute(), it_hton64(), it_post_rdma_write(), it_post_rdma_read()
  */
 it_rdma_addr_t it_make_rdma_addr_relative(IN it_length_t offset);
 
@@ -1033,6 +1057,7 @@ typedef enum {
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.2.1]; [IT 2.1].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
  * @param[out] pz_handle the new zone
@@ -1040,8 +1065,7 @@ typedef enum {
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
  * @retval IT_ERR_RESOURCES Memory or protection domains of the adapter ran out.
  * @retval IT_ERR_FAULT @p pz_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_pz_free(), it_pz_query(), it_lmr_create21(), it_ep_rc_create(), it_srq_create()
  */
 it_status_t it_pz_create(IN it_ia_handle_t ia_handle, OUT it_pz_handle_t *pz_handle);
 
@@ -1052,13 +1076,14 @@ it_status_t it_pz_create(IN it_ia_handle_t ia_handle, OUT it_pz_handle_t *pz_han
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.2.2]; [IT 2.2].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
  *     share.
  * @retval IT_ERR_PZ_BUSY An endpoint, LMR, RMR, S-RQ or address handle still lives in it.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_pz_create(), it_ia_free()
  */
 it_status_t it_pz_free(IN it_pz_handle_t pz_handle);
 
@@ -1069,6 +1094,7 @@ it_status_t it_pz_free(IN it_pz_handle_t pz_handle);
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.2.3]; [IT 1.9].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -1079,7 +1105,7 @@ it_status_t it_pz_free(IN it_pz_handle_t pz_handle);
  *     share.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_pz_create()
  */
 it_status_t it_pz_query(IN it_pz_handle_t pz_handle, IN it_pz_param_mask_t mask,
 			OUT it_pz_param_t *params);
@@ -1094,6 +1120,7 @@ it_status_t it_pz_query(IN it_pz_handle_t pz_handle, IN it_pz_param_mask_t mask,
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.3]; [IT 8.1] to [IT 8.4].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] addr first octet of the memory
@@ -1118,8 +1145,7 @@ it_status_t it_pz_query(IN it_pz_handle_t pz_handle, IN it_pz_param_mask_t mask,
  * @retval IT_ERR_NO_PERMISSION Policy forbids this process to pin memory.
  * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
  * @retval IT_ERR_FAULT @p addr or @p lmr_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_create21(), it_lmr_free(), it_lmr_query()
  */
 it_status_t it_lmr_create10(IN it_pz_handle_t pz_handle, IN void *addr, IN it_length_t length,
 			    IN it_mem_priv_t privs, IN it_lmr_flag_t flags, IN uint32_t shared_id,
@@ -1134,6 +1160,7 @@ it_status_t it_lmr_create10(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.2]; [IT 8.1] to [IT 8.4].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] addr first octet of the memory
@@ -1161,8 +1188,7 @@ it_status_t it_lmr_create10(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * @retval IT_ERR_NO_PERMISSION Policy forbids this process to pin memory.
  * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
  * @retval IT_ERR_FAULT @p addr or @p lmr_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_create21(), it_lmr_free(), it_lmr_query()
  */
 it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_length_t length,
 			    IN it_addr_mode_t addr_mode, IN it_mem_priv_t privs,
@@ -1185,6 +1211,7 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.1]; [IT 8.1] to [IT 8.4], [IT 8.9]; R-26.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] addr first octet of the memory
@@ -1215,8 +1242,8 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * @retval IT_ERR_NO_PERMISSION Policy forbids this process to pin memory.
  * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
  * @retval IT_ERR_FAULT @p addr or @p lmr_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_free(), it_lmr_query(), it_lmr_modify(), it_rmr_link(), it_post_send(),
+ *     it_post_rdma_write()
  */
 it_status_t it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_iobl_t *iobl,
 			    IN it_length_t length, IN it_addr_mode_t addr_mode,
@@ -1233,6 +1260,7 @@ it_status_t it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_io
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.4]; [IT 8.9]; R-27.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] iobl_num_elts most pieces that a link may list
@@ -1248,8 +1276,7 @@ it_status_t it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_io
  * @retval IT_ERR_INVALID_FLAGS Unknown bits, or #IT_LMR_FLAG_SHARED.
  * @retval IT_ERR_RESOURCES Keys or memory ran out.
  * @retval IT_ERR_FAULT @p lmr_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_link(), it_lmr_free()
  */
 it_status_t it_lmr_create_unlinked(IN it_pz_handle_t pz_handle, IN size_t iobl_num_elts,
 				   IN it_lmr_flag_t flags, IN uint32_t shared_id,
@@ -1266,12 +1293,13 @@ it_status_t it_lmr_create_unlinked(IN it_pz_handle_t pz_handle, IN size_t iobl_n
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.5]; [IT 2.2].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] lmr_handle the LMR
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_LMR_BUSY An RMR is linked to it.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_create21(), it_lmr_create_unlinked(), it_rmr_unlink()
  */
 it_status_t it_lmr_free(IN it_lmr_handle_t lmr_handle);
 
@@ -1282,6 +1310,7 @@ it_status_t it_lmr_free(IN it_lmr_handle_t lmr_handle);
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.6.6]; [IT 8.4].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] lmr_handle the LMR
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -1291,7 +1320,7 @@ it_status_t it_lmr_free(IN it_lmr_handle_t lmr_handle);
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_create21(), it_lmr_modify()
  */
 it_status_t it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 			 OUT it_lmr_param_t *params);
@@ -1307,6 +1336,7 @@ it_status_t it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t m
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.7]; [IT 8.8], [IT 1.1].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] lmr_handle the LMR
  * @param[in] mask what to change: pz, mem_priv, addr_mode, addr together with length. All or
@@ -1327,8 +1357,7 @@ it_status_t it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t m
  *     cannot do it (itx_ia_query_support()).
  * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_create21(), it_lmr_query(), itx_ia_query_support()
  */
 it_status_t it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 			  IN const it_lmr_param_t *params);
@@ -1344,6 +1373,7 @@ it_status_t it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t 
  * - Blocks: for a pass over the memory at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.8]; [IT 8.7].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] local_segments what to flush
  * @param[in] num_segments entries of @p local_segments, at least 1
@@ -1352,8 +1382,7 @@ it_status_t it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t 
  * @retval IT_ERR_INVALID_LMR A segment does not name an LMR.
  * @retval IT_ERR_RANGE A segment is not inside its region.
  * @retval IT_ERR_FAULT @p local_segments is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_refresh_from_mem(), it_post_rdma_read()
  */
 it_status_t it_lmr_flush_to_mem(IN const it_lmr_triplet_t *local_segments, IN size_t num_segments);
 
@@ -1367,6 +1396,7 @@ it_status_t it_lmr_flush_to_mem(IN const it_lmr_triplet_t *local_segments, IN si
  * - Blocks: for a pass over the memory at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.8]; [IT 8.7].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] local_segments what to refresh
  * @param[in] num_segments entries of @p local_segments, at least 1
@@ -1375,8 +1405,7 @@ it_status_t it_lmr_flush_to_mem(IN const it_lmr_triplet_t *local_segments, IN si
  * @retval IT_ERR_INVALID_LMR A segment does not name an LMR.
  * @retval IT_ERR_RANGE A segment is not inside its region.
  * @retval IT_ERR_FAULT @p local_segments is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_flush_to_mem(), it_post_rdma_write()
  */
 it_status_t it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments,
 				    IN size_t num_segments);
@@ -1396,6 +1425,7 @@ it_status_t it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments,
  * - Events here: #IT_LMR_LINK_CMPL_EVENT on the request EVD; on an error the end of the connection
  *   too.
  * - Clause: [IT 15.6.9]; [IT 8.9]; R-17.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] lmr_handle the region, without memory
  * @param[in] addr address the region has in absolute mode
@@ -1424,8 +1454,7 @@ it_status_t it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments,
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
  * @retval IT_ERR_FAULT @p iobl or @p rmr_context is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_create_unlinked(), it_lmr_unlink(), #IT_LMR_LINK_CMPL_EVENT
  */
 it_status_t it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr,
 			IN const it_iobl_t *iobl, IN it_length_t length,
@@ -1444,6 +1473,7 @@ it_status_t it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr,
  * - States: connected or non-operational; in the latter the request is flushed.
  * - Events here: #IT_LMR_LINK_CMPL_EVENT on the request EVD.
  * - Clause: [IT 15.6.10]; [IT 8.6], [IT 8.9]; R-17.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] lmr_handle the LMR
  * @param[in] ep_handle endpoint whose request queue carries the unlink
@@ -1461,8 +1491,7 @@ it_status_t it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr,
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_link(), it_post_send_and_unlink(), #IT_LMR_LINK_CMPL_EVENT
  */
 it_status_t it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_handle,
 			  IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags);
@@ -1476,6 +1505,7 @@ it_status_t it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_ha
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.12]; [IT 8.5].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[out] rmr_handle the new RMR
@@ -1486,8 +1516,7 @@ it_status_t it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_ha
  * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no RMRs.
  * @retval IT_ERR_RESOURCES Keys or memory ran out.
  * @retval IT_ERR_FAULT @p rmr_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_rmr_create20(), it_rmr_bind10(), it_rmr_free()
  */
 it_status_t it_rmr_create10(IN it_pz_handle_t pz_handle, OUT it_rmr_handle_t *rmr_handle);
 
@@ -1498,6 +1527,7 @@ it_status_t it_rmr_create10(IN it_pz_handle_t pz_handle, OUT it_rmr_handle_t *rm
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.11]; [IT 8.5].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] rmr_type its reach
@@ -1509,8 +1539,7 @@ it_status_t it_rmr_create10(IN it_pz_handle_t pz_handle, OUT it_rmr_handle_t *rm
  * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no RMRs.
  * @retval IT_ERR_RESOURCES Keys or memory ran out.
  * @retval IT_ERR_FAULT @p rmr_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_rmr_link(), it_rmr_free(), it_rmr_query()
  */
 it_status_t it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_type,
 			    OUT it_rmr_handle_t *rmr_handle);
@@ -1522,11 +1551,12 @@ it_status_t it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_ty
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.13]; [IT 2.2].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] rmr_handle the RMR
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_rmr_create20(), it_rmr_unlink()
  */
 it_status_t it_rmr_free(IN it_rmr_handle_t rmr_handle);
 
@@ -1540,6 +1570,7 @@ it_status_t it_rmr_free(IN it_rmr_handle_t rmr_handle);
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.6.14].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] rmr_handle the RMR
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -1549,7 +1580,7 @@ it_status_t it_rmr_free(IN it_rmr_handle_t rmr_handle);
  * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_rmr_create20(), it_rmr_link()
  */
 it_status_t it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t mask,
 			 OUT it_rmr_param_t *params);
@@ -1567,6 +1598,7 @@ it_status_t it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t m
  * - Events here: #IT_RMR_LINK_CMPL_EVENT on the request EVD; on an error the end of the connection
  *   too.
  * - Clause: [IT 15.6.15]; [IT 8.2], [IT 8.5]; R-37.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] rmr_handle the RMR
  * @param[in] lmr_handle region the window opens onto, linked and of absolute mode
@@ -1594,8 +1626,8 @@ it_status_t it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t m
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
  * @retval IT_ERR_FAULT @p rmr_context is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_rmr_create20(), it_rmr_unlink(), it_lmr_create21(), it_post_rdma_write(),
+ *     it_post_send_and_unlink(), #IT_RMR_LINK_CMPL_EVENT
  */
 it_status_t it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_handle, IN void *addr,
 			IN it_length_t length, IN it_addr_mode_t addr_mode, IN it_mem_priv_t privs,
@@ -1614,6 +1646,7 @@ it_status_t it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_ha
  * - Events here: #IT_RMR_BIND_CMPL_EVENT on the request EVD; on an error the end of the connection
  *   too.
  * - Clause: [IT 15.6.16]; [IT 8.2], [IT 8.5]; R-37.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] rmr_handle the RMR
  * @param[in] lmr_handle region the window opens onto, linked and of absolute mode
@@ -1640,8 +1673,7 @@ it_status_t it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_ha
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
  * @retval IT_ERR_FAULT @p rmr_context is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_rmr_link(), it_rmr_create10(), it_rmr_unlink(), #IT_RMR_BIND_CMPL_EVENT
  */
 it_status_t it_rmr_bind10(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_handle,
 			  IN void *addr, IN it_length_t length, IN it_mem_priv_t privs,
@@ -1659,6 +1691,7 @@ it_status_t it_rmr_bind10(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_
  * - States: connected or non-operational; in the latter the request is flushed.
  * - Events here: #IT_RMR_LINK_CMPL_EVENT on the request EVD.
  * - Clause: [IT 15.6.17]; [IT 8.6]; R-17.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] rmr_handle the RMR
  * @param[in] ep_handle the endpoint of the link (narrow), or any of the zone (wide)
@@ -1673,8 +1706,7 @@ it_status_t it_rmr_bind10(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_rmr_link(), it_rmr_free(), it_post_send_and_unlink(), #IT_RMR_LINK_CMPL_EVENT
  */
 it_status_t it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_handle,
 			  IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags);
@@ -1691,6 +1723,7 @@ it_status_t it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_ha
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.18]; [IT 8.9]; R-27.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
  * @param[in] vaddr first octet of the memory
@@ -1706,8 +1739,7 @@ it_status_t it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_ha
  * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no such addresses.
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p io_addr or @p mapped_len is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_mem_unmap(), it_lmr_link()
  */
 it_status_t it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t aspace_id,
 		       IN size_t len, OUT it_io_addr_t *io_addr, OUT size_t *mapped_len);
@@ -1721,6 +1753,7 @@ it_status_t it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t 
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.19]; [IT 8.9].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
  * @param[in] io_addr the address
@@ -1729,8 +1762,7 @@ it_status_t it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t 
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
  * @retval IT_ERR_INVALID_ADDRESS No mapping starts there.
  * @retval IT_ERR_INVALID_LENGTH The mapping there has another length.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_mem_map()
  */
 it_status_t it_mem_unmap(IN it_ia_handle_t ia_handle, IN it_io_addr_t io_addr,
 			 IN size_t mapped_len);
@@ -2156,6 +2188,7 @@ typedef struct {
  * @param[in,out] num_interfaces in: records there is room for; out: records filled. NULL counts as
  *     room for none
  * @param[in,out] total_interfaces adapters present; may be NULL
+ * @see it_ia_create(), it_ia_query()
  */
 void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interfaces,
 		       IN OUT size_t *total_interfaces);
@@ -2175,6 +2208,7 @@ void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interf
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
  * - Clause: [IT 15.1.2].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] name name of the adapter, as it_interface_list() tells it; zero-terminated
  * @param[in] major_version version of the interface the program was written for, major part
@@ -2189,8 +2223,7 @@ void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interf
  * @retval IT_ERR_RESOURCES Memory or descriptors ran out, or the provider could not open its
  *     device.
  * @retval IT_ERR_FAULT @p name or @p ia_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_interface_list(), it_ia_query(), it_ia_free(), it_pz_create(), it_evd_create()
  */
 it_status_t it_ia_create(IN const char *name, IN uint32_t major_version, IN uint32_t minor_version,
 			 OUT it_ia_handle_t *ia_handle);
@@ -2208,11 +2241,12 @@ it_status_t it_ia_create(IN const char *name, IN uint32_t major_version, IN uint
  * - Events at the peer: #IT_CM_MSG_CONN_BROKEN_EVENT or #IT_CM_MSG_CONN_DISCONNECT_EVENT on
  *   connections, #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on attempts.
  * - Clause: [IT 15.1.3]; [IT 2.2], [IT 2.4].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter; a second close is answered so.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ia_create(), it_pz_free(), it_evd_free()
  */
 it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
 
@@ -2227,6 +2261,7 @@ it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.1.4].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
  * @param[out] ia_info the record
@@ -2234,8 +2269,7 @@ it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
  * @retval IT_ERR_RESOURCES No memory for the record.
  * @retval IT_ERR_FAULT @p ia_info is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ia_info_free(), it_ia_create(), itx_ia_query_support()
  */
 it_status_t it_ia_query(IN it_ia_handle_t ia_handle, OUT it_ia_info_t **ia_info);
 
@@ -2250,6 +2284,7 @@ it_status_t it_ia_query(IN it_ia_handle_t ia_handle, OUT it_ia_info_t **ia_info)
  * - Clause: [IT 15.1.5].
  *
  * @param[in] ia_info the record; NULL is allowed
+ * @see it_ia_query()
  */
 void it_ia_info_free(IN it_ia_info_t *ia_info);
 
@@ -2264,6 +2299,7 @@ void it_ia_info_free(IN it_ia_info_t *ia_info);
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
  * - Clause: [IT 15.1.11]; [IT 10].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
  * @param[in] spigot_id number of the spigot
@@ -2278,8 +2314,7 @@ void it_ia_info_free(IN it_ia_info_t *ia_info);
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p net_addr, @p num_paths or @p total_paths is NULL, or @p paths is NULL
  *     with room for some.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_connect(), it_address_handle_create(), it_ia_query(), it_convert_net_addr()
  */
 it_status_t it_get_pathinfo(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
 			    IN const it_net_addr_t *net_addr, IN OUT size_t *num_paths,
@@ -2304,6 +2339,7 @@ it_status_t it_get_pathinfo(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
  * @retval IT_ERR_INVALID_CONVERSION No rule leads from this address to that kind, or the kind is
  *     unknown.
  * @retval IT_ERR_FAULT @p source_addr or @p destination_addr is NULL.
+ * @see it_get_pathinfo(), it_ia_query()
  */
 it_status_t it_convert_net_addr(IN const it_net_addr_t *source_addr,
 				IN it_net_addr_type_t addr_type,
@@ -2363,6 +2399,7 @@ typedef enum {
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.8.1]; [IT 12].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] max_recv_segments most segments of one receive
@@ -2377,8 +2414,8 @@ typedef enum {
  * @retval IT_ERR_RESOURCE_RECV_DTO More receives than the adapter allows.
  * @retval IT_ERR_RESOURCES Memory or queues of the adapter ran out.
  * @retval IT_ERR_FAULT @p srq_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_srq_free(), it_srq_modify(), it_srq_query(), it_ep_rc_create(), it_post_recv(),
+ *     #IT_ASYNC_AFF_SRQ_LOW_WATERMARK
  */
 it_status_t it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segments,
 			  IN size_t max_recv_dtos, OUT it_srq_handle_t *srq_handle);
@@ -2392,12 +2429,13 @@ it_status_t it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segmen
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.8.2]; [IT 2.2].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] srq_handle the S-RQ
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_SRQ Not the handle of a shared receive queue of this adapter.
  * @retval IT_ERR_SRQ_BUSY An endpoint is tied to it.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_srq_create(), it_ep_free()
  */
 it_status_t it_srq_free(IN it_srq_handle_t srq_handle);
 
@@ -2412,6 +2450,7 @@ it_status_t it_srq_free(IN it_srq_handle_t srq_handle);
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_ASYNC_AFF_SRQ_LOW_WATERMARK, possibly at once.
  * - Clause: [IT 15.8.3]; [IT 12].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] srq_handle the S-RQ
  * @param[in] mask what to change: max_recv_dtos, low_watermark. All or nothing
@@ -2425,8 +2464,7 @@ it_status_t it_srq_free(IN it_srq_handle_t srq_handle);
  * @retval IT_ERR_SRQ_LOW_WATERMARK The watermark is above the size.
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_srq_create(), it_srq_query(), #IT_ASYNC_AFF_SRQ_LOW_WATERMARK
  */
 it_status_t it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
 			  IN const it_srq_param_t *params);
@@ -2438,6 +2476,7 @@ it_status_t it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t 
  * - Blocks: no (class F); for the low watermark for a provider or kAL round trip (class M).
  * - Events: none.
  * - Clause: [IT 15.8.4]; [IT 12].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] srq_handle the S-RQ
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -2447,8 +2486,7 @@ it_status_t it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t 
  * @retval IT_ERR_INVALID_SRQ Not the handle of a shared receive queue of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_srq_create(), it_srq_modify()
  */
 it_status_t it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
 			 OUT it_srq_param_t *params);
@@ -2703,6 +2741,7 @@ typedef enum {
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.4.1]; [IT 3]; R-20.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] request_sevd_handle simple EVD of the data transfer stream for requests
@@ -2744,8 +2783,8 @@ typedef enum {
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE priv_ops_enable without the privilege.
  * @retval IT_ERR_RESOURCES Memory or queue pairs of the adapter ran out.
  * @retval IT_ERR_FAULT @p ep_attr or @p ep_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_connect(), it_ep_accept(), it_ep_query(), it_ep_modify(), it_ep_free(),
+ *     it_srq_create()
  */
 it_status_t it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_handle,
 			    IN it_evd_handle_t recv_sevd_handle,
@@ -2770,6 +2809,7 @@ it_status_t it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * - Events here, later: #IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION, #IT_ASYNC_AFF_EP_SEVD_FULL_ERROR,
  *   #IT_ASYNC_AFF_EP_FAILURE.
  * - Clause: [IT 15.4.2]; [IT 3], [IT 5]; R-24, R-27.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] request_sevd_handle simple EVD of the data transfer stream for requests
@@ -2799,8 +2839,8 @@ it_status_t it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE priv_ops_enable without the privilege.
  * @retval IT_ERR_RESOURCES Memory or queue pairs of the adapter ran out.
  * @retval IT_ERR_FAULT @p ep_attr or @p ep_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_sendto(), it_post_recvfrom(), it_address_handle_create(), it_ud_service_reply(),
+ *     it_ep_free()
  */
 it_status_t it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t request_sevd_handle,
 			    IN it_evd_handle_t recv_sevd_handle,
@@ -2818,6 +2858,7 @@ it_status_t it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.4.3]; [IT 3].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -2827,7 +2868,7 @@ it_status_t it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_modify(), it_ep_rc_create(), it_ep_state_name()
  */
 it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
 			OUT it_ep_param_t *params);
@@ -2850,6 +2891,7 @@ it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK at once, if that watermark is already exceeded.
  * - Clause: [IT 15.4.4]; [IT 3].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] mask what to change: the bits that it_ep_param_mask_t calls modifiable
@@ -2878,8 +2920,7 @@ it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
  * @retval IT_ERR_OP_NOT_SUPPORTED The adapter says in it_ia_info_t that this cannot be changed.
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p ep_attr is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_query(), it_ep_rc_create(), itx_ia_query_support()
  */
 it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
 			 IN const it_ep_attributes_t *ep_attr);
@@ -2897,6 +2938,7 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
  * - States: non-operational to unconnected (datagram: to operational).
  * - Events: none.
  * - Clause: [IT 15.4.5]; [IT 4.1], [IT 4.6]; R-07, R-37.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @retval IT_SUCCESS The endpoint is unconnected (datagram: operational).
@@ -2907,8 +2949,8 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
  * @retval IT_ERR_EP_TIMEWAIT The transport keeps the last connection in time-wait (InfiniBand,
  *     without #IT_EP_REUSEADDR).
  * @retval IT_ERR_RESOURCES A fresh queue pair could not be had.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_disconnect(), it_ep_free(), #IT_CM_MSG_CONN_DISCONNECT_EVENT,
+ *     #IT_CM_MSG_CONN_BROKEN_EVENT
  */
 it_status_t it_ep_reset(IN it_ep_handle_t ep_handle);
 
@@ -2925,12 +2967,13 @@ it_status_t it_ep_reset(IN it_ep_handle_t ep_handle);
  * - Events at the peer: #IT_CM_MSG_CONN_BROKEN_EVENT or #IT_CM_MSG_CONN_DISCONNECT_EVENT on a
  *   connection, #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on an attempt.
  * - Clause: [IT 15.4.6]; [IT 2.2], [IT 4.6]; R-03, R-08.
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_EP_BUSY A narrow RMR is linked through it; free or unlink that first.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_rc_create(), it_ep_ud_create(), it_ep_disconnect(), it_ep_reset()
  */
 it_status_t it_ep_free(IN it_ep_handle_t ep_handle);
 
@@ -3050,6 +3093,7 @@ typedef enum {
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_CM_REQ_CONN_REQUEST_EVENT, #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT.
  * - Clause: [IT 15.5.1]; [IT 9.1], [IT 9.4]; R-22.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
  * @param[in] spigot_id number of the spigot
@@ -3071,8 +3115,8 @@ typedef enum {
  * @retval IT_ERR_NO_PERMISSION The port is reserved.
  * @retval IT_ERR_RESOURCES Descriptors or memory ran out.
  * @retval IT_ERR_FAULT @p conn_qual or @p listen_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_listen_free(), it_ep_accept(), it_reject(), it_handoff(),
+ *     #IT_CM_REQ_CONN_REQUEST_EVENT, #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT
  */
 it_status_t it_listen_create(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
 			     IN it_evd_handle_t connect_evd, IN it_listen_flags_t flags,
@@ -3088,11 +3132,12 @@ it_status_t it_listen_create(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.5.2]; [IT 9.4].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] listen_handle the listen
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_LISTEN Not the handle of a listen.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_listen_create(), it_reject()
  */
 it_status_t it_listen_free(IN it_listen_handle_t listen_handle);
 
@@ -3103,6 +3148,7 @@ it_status_t it_listen_free(IN it_listen_handle_t listen_handle);
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.5.3].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] listen_handle the listen
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -3112,7 +3158,7 @@ it_status_t it_listen_free(IN it_listen_handle_t listen_handle);
  * @retval IT_ERR_INVALID_LISTEN Not the handle of a listen.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_listen_create()
  */
 it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_param_mask_t mask,
 			    OUT it_listen_param_t *params);
@@ -3132,6 +3178,7 @@ it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_pa
  *   (three-way), #IT_CM_MSG_CONN_PEER_REJECT_EVENT or #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT.
  * - Events at the peer: #IT_CM_REQ_CONN_REQUEST_EVENT.
  * - Clause: [IT 15.5.4]; [IT 4], [IT 9]; R-01, R-30.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] path way to the peer; copied before return
@@ -3165,8 +3212,9 @@ it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_pa
  *     has no #IT_EP_REUSEADDR.
  * @retval IT_ERR_RESOURCES Ports, descriptors or memory ran out.
  * @retval IT_ERR_FAULT @p path or @p connect_qual is NULL, or @p private_data with a length.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_get_pathinfo(), it_ep_accept(), it_ep_disconnect(), it_reject(),
+ *     #IT_CM_MSG_CONN_ESTABLISHED_EVENT, #IT_CM_MSG_CONN_PEER_REJECT_EVENT,
+ *     #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT
  */
 it_status_t it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 			  IN const it_conn_attributes_t *conn_attr,
@@ -3188,6 +3236,7 @@ it_status_t it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
  *   #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT.
  * - Events at the peer: #IT_CM_MSG_CONN_ESTABLISHED_EVENT or #IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT.
  * - Clause: [IT 15.5.5]; [IT 4], [IT 9.2], [IT 9.4]; R-28.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] cn_est_id identifier of the request event or of the arrival event; used up by success
@@ -3208,8 +3257,8 @@ it_status_t it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
  * @retval IT_ERR_RESOURCE_ORD Beyond the adapter: outbound RDMA Reads.
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p private_data is NULL with a length.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_listen_create(), it_reject(), it_ep_connect(), #IT_CM_REQ_CONN_REQUEST_EVENT,
+ *     #IT_CM_MSG_CONN_ESTABLISHED_EVENT
  */
 it_status_t it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
 			 IN const unsigned char *private_data, IN size_t private_data_length);
@@ -3224,6 +3273,7 @@ it_status_t it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t 
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events at the peer: #IT_CM_MSG_CONN_PEER_REJECT_EVENT.
  * - Clause: [IT 15.5.6]; [IT 4.1], [IT 9.4].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] cn_est_id identifier of the request event or of the arrival event; used up by success
  * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
@@ -3235,8 +3285,8 @@ it_status_t it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t 
  *     message.
  * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
  * @retval IT_ERR_FAULT @p private_data is NULL with a length.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_accept(), it_listen_create(), it_handoff(), #IT_CM_REQ_CONN_REQUEST_EVENT,
+ *     #IT_CM_MSG_CONN_PEER_REJECT_EVENT
  */
 it_status_t it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned char *private_data,
 		      IN size_t private_data_length);
@@ -3253,6 +3303,7 @@ it_status_t it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned cha
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events here: #IT_CM_REQ_CONN_REQUEST_EVENT on the EVD of the other listen.
  * - Clause: [IT 15.5.7]; [IT 9.5].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] conn_qual qualifier of the other listen
  * @param[in] spigot_id spigot of the other listen
@@ -3265,8 +3316,7 @@ it_status_t it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned cha
  * @retval IT_ERR_OP_NOT_SUPPORTED The provider cannot move requests.
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p conn_qual is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_listen_create(), it_ep_accept(), it_reject(), #IT_CM_REQ_CONN_REQUEST_EVENT
  */
 it_status_t it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
 		       IN it_cn_est_identifier_t cn_est_id);
@@ -3290,6 +3340,7 @@ it_status_t it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
  * - Events at the peer: #IT_CM_MSG_CONN_DISCONNECT_EVENT on a connection,
  *   #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on an attempt.
  * - Clause: [IT 15.5.8]; [IT 4.5]; R-01, R-02, R-05, R-06, R-29.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
@@ -3304,8 +3355,8 @@ it_status_t it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
  *     message.
  * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
  * @retval IT_ERR_FAULT @p private_data is NULL with a length.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_connect(), it_ep_reset(), it_ep_free(), #IT_CM_MSG_CONN_DISCONNECT_EVENT,
+ *     #IT_CM_MSG_CONN_BROKEN_EVENT
  */
 it_status_t it_ep_disconnect(IN it_ep_handle_t ep_handle, IN const unsigned char *private_data,
 			     IN size_t private_data_length);
@@ -3353,6 +3404,7 @@ typedef enum {
  * - Events here: #IT_CM_MSG_CONN_ESTABLISHED_EVENT or #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT.
  * - Events at the peer: the same, on a side that converts too.
  * - Clause: [IT 15.5.9]; [IT 11]; R-31, R-32.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] sd the socket
  * @param[in] ep_handle the endpoint
@@ -3369,8 +3421,8 @@ typedef enum {
  * @retval IT_ERR_INVALID_EP_STATE Not unconnected.
  * @retval IT_ERR_RESOURCES Descriptors or memory ran out.
  * @retval IT_ERR_FAULT @p msg is NULL with a length.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_rc_create(), it_ep_connect(), it_ep_disconnect(),
+ *     #IT_CM_MSG_CONN_ESTABLISHED_EVENT, #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT
  */
 it_status_t it_socket_convert(IN int sd, IN it_ep_handle_t ep_handle, IN it_sc_flags_t flags,
 			      IN const unsigned char *msg, IN size_t len);
@@ -3486,6 +3538,7 @@ typedef enum {
  * - Blocks: for a round trip with #IT_AH_PATH_COMPLETE (class M), else may sleep (class W).
  * - Events: none.
  * - Clause: [IT 15.9.1]; [IT 10].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
  * @param[in] destination_path where it leads; copied before return
@@ -3501,8 +3554,7 @@ typedef enum {
  * @retval IT_ERR_INVALID_FLAGS Unknown bits.
  * @retval IT_ERR_RESOURCES Memory, or address handles of the adapter, ran out.
  * @retval IT_ERR_FAULT @p destination_path or @p addr_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_get_pathinfo(), it_post_sendto(), it_address_handle_free(), it_ud_service_request()
  */
 it_status_t it_address_handle_create(IN it_pz_handle_t pz_handle,
 				     IN const it_path_t *destination_path,
@@ -3515,11 +3567,12 @@ it_status_t it_address_handle_create(IN it_pz_handle_t pz_handle,
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.9.2]; [IT 2.2].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] addr_handle the address handle
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_AH Not the handle of an address handle, or of another protection zone.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_address_handle_create()
  */
 it_status_t it_address_handle_free(IN it_addr_handle_t addr_handle);
 
@@ -3533,6 +3586,7 @@ it_status_t it_address_handle_free(IN it_addr_handle_t addr_handle);
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.9.3].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] addr_handle the address handle
  * @param[in] mask #IT_ADDR_PARAM_PATH
@@ -3544,8 +3598,7 @@ it_status_t it_address_handle_free(IN it_addr_handle_t addr_handle);
  * @retval IT_ERR_INVALID_SOURCE_PATH The local half of the path does not belong to this adapter, or
  *     the other half is empty or cannot be reached from it.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_address_handle_create(), it_address_handle_query()
  */
 it_status_t it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
 				     IN const it_addr_param_t *params);
@@ -3557,6 +3610,7 @@ it_status_t it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.9.4].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] addr_handle the address handle
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -3566,7 +3620,7 @@ it_status_t it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr
  * @retval IT_ERR_INVALID_AH Not the handle of an address handle, or of another protection zone.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_address_handle_create(), it_address_handle_modify()
  */
 it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t mask,
 				    OUT it_addr_param_t *params);
@@ -3581,6 +3635,7 @@ it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.9.5]; [IT 13].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] conn_qual the service; ports and service ids in network byte order, as for
  *     it_ep_connect()
@@ -3606,8 +3661,7 @@ it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p conn_qual, @p destination_path or @p ud_svc_handle is NULL, or @p
  *     private_data with a length.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ud_service_request(), it_ud_service_request_handle_free(), it_get_pathinfo()
  */
 it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
 						IN it_evd_handle_t reply_evd,
@@ -3630,13 +3684,14 @@ it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qu
  * - Events here: #IT_CM_MSG_UD_SERVICE_REPLY_EVENT.
  * - Events at the peer: #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT.
  * - Clause: [IT 15.9.6]; [IT 13]; R-35.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ud_svc_handle the request
  * @retval IT_SUCCESS Sent.
  * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request, or its answer is outstanding.
  * @retval IT_ERR_RESOURCES Memory ran out, or too many questions are outstanding.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ud_service_request_handle_create(), it_ud_service_reply(), it_address_handle_create(),
+ *     #IT_CM_MSG_UD_SERVICE_REPLY_EVENT
  */
 it_status_t it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle);
 
@@ -3649,6 +3704,7 @@ it_status_t it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle);
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.9.7].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] ud_svc_handle the request
  * @param[in] mask which members of @p ud_svc_handle_info are wanted: any union of the bits, or the
@@ -3658,7 +3714,7 @@ it_status_t it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle);
  * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p ud_svc_handle_info is NULL.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ud_service_request_handle_create()
  */
 it_status_t it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_handle,
 					       IN it_ud_svc_req_param_mask_t mask,
@@ -3671,11 +3727,12 @@ it_status_t it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.9.8]; [IT 2.2].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] ud_svc_handle the request
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ud_service_request_handle_create(), it_ud_service_request()
  */
 it_status_t it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_handle);
 
@@ -3690,6 +3747,7 @@ it_status_t it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_h
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events at the peer: #IT_CM_MSG_UD_SERVICE_REPLY_EVENT.
  * - Clause: [IT 15.9.9]; [IT 13].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ud_svc_req_id identifier of the request event; used up by success
  * @param[in] status the answer
@@ -3705,8 +3763,8 @@ it_status_t it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_h
  *     message.
  * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
  * @retval IT_ERR_FAULT @p private_data is NULL with a length.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ud_service_request(), it_listen_create(), it_ep_ud_create(), it_reject(),
+ *     #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT
  */
 it_status_t it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id,
 				IN it_ud_svc_req_status_t status, IN it_remote_ep_info_t ep_info,
@@ -4184,6 +4242,7 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.3.1]; [IT 6]; R-10, R-11, R-13, R-14, R-16.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
  * @param[in] event_number the stream
@@ -4215,8 +4274,8 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  * @retval IT_ERR_INVALID_EVD_STATE A descriptor for a member of an aggregate.
  * @retval IT_ERR_RESOURCES Memory or descriptors ran out.
  * @retval IT_ERR_FAULT @p evd_handle is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_evd_dequeue(), it_evd_wait(), it_evd_modify(), it_evd_callback_attach(),
+ *     it_evd_free(), #IT_AEVD_NOTIFICATION_EVENT
  */
 it_status_t it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_number,
 			  IN it_evd_flags_t evd_flag, IN size_t sevd_queue_size,
@@ -4230,13 +4289,14 @@ it_status_t it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.3.2]; [IT 2.2].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
  * @retval IT_ERR_EVD_BUSY An endpoint, listen, datagram service request or member EVD feeds it.
  * @retval IT_ERR_EVD_WAIT A thread waits on the EVD.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_evd_create(), it_evd_callback_detach()
  */
 it_status_t it_evd_free(IN it_evd_handle_t evd_handle);
 
@@ -4247,6 +4307,7 @@ it_status_t it_evd_free(IN it_evd_handle_t evd_handle);
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.3.3].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
  * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
@@ -4256,7 +4317,7 @@ it_status_t it_evd_free(IN it_evd_handle_t evd_handle);
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_evd_create(), it_evd_modify()
  */
 it_status_t it_evd_query(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask,
 			 OUT it_evd_param_t *params);
@@ -4272,6 +4333,7 @@ it_status_t it_evd_query(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t m
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.3.4]; [IT 6.5], [IT 6.7]; R-15, R-16.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
  * @param[in] mask what to change: the bits that it_evd_param_mask_t calls modifiable. All or
@@ -4292,8 +4354,7 @@ it_status_t it_evd_query(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t m
  *     clear it while full.
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p params is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_evd_create(), it_evd_query(), itx_ia_query_support()
  */
 it_status_t it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask,
 			  IN const it_evd_param_t *params);
@@ -4308,6 +4369,7 @@ it_status_t it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t 
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.3.5]; [IT 6.2], [IT 6.4]; R-14.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
  * @param[out] event the event
@@ -4315,8 +4377,7 @@ it_status_t it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t 
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
  * @retval IT_ERR_QUEUE_EMPTY The EVD holds no event.
  * @retval IT_ERR_FAULT @p event is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_evd_wait(), it_evd_dequeue_n(), it_evd_create(), it_event_name()
  */
 it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event);
 
@@ -4330,6 +4391,7 @@ it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
  * - Clause: [IT 15.3.6]; [IT 6.3], [IT 6.4], [IT 1.16]; R-12, R-15.
+ * - Also: IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
  * @param[in] timeout patience (microseconds), or #IT_TIMEOUT_INFINITE
@@ -4345,8 +4407,8 @@ it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
  * @retval IT_ERR_INTERRUPT A signal handler without SA_RESTART ran during the wait; nothing was taken.
  *     After one with it the wait goes on, unless this thread has others without it unblocked.
  * @retval IT_ERR_FAULT @p event is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The EVD or its adapter was freed meanwhile.
+ * @see it_evd_dequeue(), it_evd_create(), it_evd_callback_attach(), itx_aevd_wait()
  */
 it_status_t it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT it_event_t *event,
 			OUT size_t *nmore);
@@ -4360,6 +4422,7 @@ it_status_t it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT 
  * - Blocks: no (class F).
  * - Events here: #IT_SOFTWARE_EVENT.
  * - Clause: [IT 15.3.7].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle simple EVD of the software stream
  * @param[in] event the pointer to carry; NULL is allowed
@@ -4368,8 +4431,7 @@ it_status_t it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT 
  * @retval IT_ERR_AEVD_NOT_ALLOWED An aggregate.
  * @retval IT_ERR_INVALID_SOFT_EVD An EVD of another stream.
  * @retval IT_ERR_EVD_QUEUE_FULL The EVD has no room for a software event.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_evd_create(), it_evd_wait(), #IT_SOFTWARE_EVENT
  */
 it_status_t it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event);
 
@@ -4382,6 +4444,7 @@ it_status_t it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event);
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.3.8]; [IT 6.3], [IT 6.6].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
  * @param[in] callback the function
@@ -4393,8 +4456,7 @@ it_status_t it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event);
  * @retval IT_ERR_INVALID_EVD_STATE The EVD is a member of an aggregate or has a descriptor.
  * @retval IT_ERR_RESOURCES No thread to call it on.
  * @retval IT_ERR_FAULT @p callback is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_evd_callback_detach(), it_evd_create(), it_evd_wait()
  */
 it_status_t it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_callback_rtn_t callback,
 				   IN void *arg);
@@ -4409,11 +4471,12 @@ it_status_t it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_call
  * - Blocks: waits for a running call of the callback (class W), except from inside it (class M).
  * - Events: none.
  * - Clause: [IT 15.3.9]; [IT 6.6].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_evd_callback_attach(), it_evd_free()
  */
 it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
 
@@ -4436,6 +4499,7 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
  * - Events here: #IT_DTO_SEND_CMPL_EVENT on the request EVD.
  * - Events at the peer: #IT_DTO_RC_RECV_CMPL_EVENT.
  * - Clause: [IT 15.7.1]; [IT 7]; R-04, R-19, R-34.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4457,8 +4521,8 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
  *     endpoint.
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_recv(), it_lmr_create21(), it_post_send_and_unlink(), it_post_sendto(),
+ *     #IT_DTO_SEND_CMPL_EVENT
  */
 it_status_t it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 			 IN size_t num_segments, IN it_dto_cookie_t cookie,
@@ -4477,6 +4541,7 @@ it_status_t it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t 
  * - Events at the peer: #IT_DTO_RC_RECV_CMPL_EVENT with `unlinked_mr_handle`, or
  *   #IT_CM_MSG_CONN_BROKEN_EVENT.
  * - Clause: [IT 15.7.2]; [IT 8.6].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4500,8 +4565,7 @@ it_status_t it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t 
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
  * @retval IT_ERR_OP_NOT_SUPPORTED it_ia_info_t.post_send_unlink_remote_support says no.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_send(), it_rmr_link(), it_lmr_link(), #IT_DTO_SEND_CMPL_EVENT
  */
 it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
 				    IN const it_lmr_triplet_t *local_segments,
@@ -4519,6 +4583,7 @@ it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
  * - States: any; non-operational flushes it.
  * - Events here: #IT_DTO_RC_RECV_CMPL_EVENT on the receive EVD of the endpoint that takes it.
  * - Clause: [IT 15.7.3]; [IT 4.1], [IT 7], [IT 12]; R-33.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] handle a connected endpoint without S-RQ, or an S-RQ
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4540,8 +4605,7 @@ it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE A segment of the direct LMR on an endpoint without
  *     priv_ops_enable, or on an S-RQ.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_send(), it_srq_create(), it_lmr_create21(), #IT_DTO_RC_RECV_CMPL_EVENT
  */
 it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
 			 IN size_t num_segments, IN it_dto_cookie_t cookie,
@@ -4559,6 +4623,7 @@ it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local
  * - Events here: #IT_DTO_RDMA_WRITE_CMPL_EVENT on the request EVD.
  * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
  * - Clause: [IT 15.7.4]; [IT 7.5], [IT 8]; R-19, R-21, R-25.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4582,8 +4647,8 @@ it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local
  *     endpoint.
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_rdma_read(), it_rmr_link(), it_make_rdma_addr_absolute(), it_lmr_create21(),
+ *     #IT_DTO_RDMA_WRITE_CMPL_EVENT
  */
 it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
 			       IN const it_lmr_triplet_t *local_segments, IN size_t num_segments,
@@ -4603,6 +4668,7 @@ it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
  * - Events here: #IT_DTO_RDMA_READ_CMPL_EVENT on the request EVD.
  * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
  * - Clause: [IT 15.7.5]; [IT 7.5], [IT 8.3]; R-19, R-20, R-25.
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4626,8 +4692,8 @@ it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
  *     endpoint.
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_rdma_write(), it_post_rdma_read_to_rmr(), it_rmr_link(),
+ *     it_make_rdma_addr_absolute(), #IT_DTO_RDMA_READ_CMPL_EVENT
  */
 it_status_t it_post_rdma_read(IN it_ep_handle_t ep_handle,
 			      IN const it_lmr_triplet_t *local_segments, IN size_t num_segments,
@@ -4645,6 +4711,7 @@ it_status_t it_post_rdma_read(IN it_ep_handle_t ep_handle,
  * - Events here: #IT_DTO_RDMA_READ_CMPL_EVENT on the request EVD.
  * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
  * - Clause: [IT 15.7.6]; [IT 8.3].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4669,8 +4736,7 @@ it_status_t it_post_rdma_read(IN it_ep_handle_t ep_handle,
  *     endpoint.
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_rdma_read(), it_rmr_link(), #IT_DTO_RDMA_READ_CMPL_EVENT
  */
 it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
 				     IN const it_rmr_triplet_t *local_segments,
@@ -4689,6 +4755,7 @@ it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
  * - Events here: #IT_DTO_FETCH_ADD_CMPL_EVENT or #IT_DTO_CMP_SWAP_CMPL_EVENT on the request EVD.
  * - Events at the peer: none; #IT_CM_MSG_CONN_BROKEN_EVENT if refused.
  * - Clause: [IT 15.7.7].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] op the operation
@@ -4716,8 +4783,8 @@ it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
  *     endpoint.
  * @retval IT_ERR_FAULT @p result is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_rdma_read(), it_make_rdma_addr_absolute(), #IT_DTO_FETCH_ADD_CMPL_EVENT,
+ *     #IT_DTO_CMP_SWAP_CMPL_EVENT
  */
 it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
 			   IN uint64_t swap_or_add, IN uint64_t compare,
@@ -4738,6 +4805,7 @@ it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
  * - Events here: #IT_DTO_SEND_CMPL_EVENT on the request EVD.
  * - Events at the peer: #IT_DTO_UD_RECV_CMPL_EVENT, if it arrives.
  * - Clause: [IT 15.7.8]; [IT 5].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4762,8 +4830,8 @@ it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's, and so the spigot's, datagrams.
  * @retval IT_ERR_INVALID_EP_KEY A controlled key without the privilege.
  * @retval IT_ERR_FAULT @p remote_ep_addr is NULL, or @p local_segments with segments.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_recvfrom(), it_address_handle_create(), it_ud_service_request(),
+ *     #IT_DTO_SEND_CMPL_EVENT
  */
 it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 			   IN size_t num_segments, IN it_dto_cookie_t cookie,
@@ -4782,6 +4850,7 @@ it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_
  * - States: operational (waits) or non-operational (is flushed).
  * - Events here: #IT_DTO_UD_RECV_CMPL_EVENT on the receive EVD.
  * - Clause: [IT 15.7.9]; [IT 5], [IT 7.8].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
@@ -4802,8 +4871,7 @@ it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
  *     endpoint.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_post_sendto(), it_ep_ud_create(), #IT_DTO_UD_RECV_CMPL_EVENT
  */
 it_status_t it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 			     IN size_t num_segments, IN it_dto_cookie_t cookie,

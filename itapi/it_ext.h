@@ -40,6 +40,7 @@ extern "C" {
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.10.1].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
  * @param[in] deque_count most events to take; at least 1
@@ -49,8 +50,7 @@ extern "C" {
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
  * @retval IT_ERR_INVALID_LENGTH @p deque_count is below 1.
  * @retval IT_ERR_FAULT @p events or @p dequed_count is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_evd_dequeue(), it_evd_wait(), itx_aevd_wait()
  */
 it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
 			     OUT it_event_t *events, OUT int *dequed_count);
@@ -66,6 +66,7 @@ it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
  * - Events here: as it_ep_accept().
  * - Events at the peer: as it_ep_accept().
  * - Clause: [IT 15.11.2].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] cn_est_id identifier of the request event; used up by success
@@ -76,8 +77,7 @@ it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
  * @retval IT_ERR_INVALID_LMR The region is none of the endpoint's adapter, or the direct one.
  * @retval IT_ERR_FAULT @p lmr or @p rmr_context is NULL.
  * @retval IT_ERR_INVALID_CN_EST_ID As it_ep_accept(), with all its other statuses.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_accept(), itx_ep_connect_with_rmr(), itx_get_rmr_context_for_ep()
  */
 it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_est_id,
 				   IN it_lmr_triplet_t *lmr, OUT it_rmr_context_t *rmr_context);
@@ -93,6 +93,7 @@ it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_ide
  * - Events here: as it_ep_connect().
  * - Events at the peer: as it_ep_connect().
  * - Clause: [IT 15.11.1].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] path way to the peer; copied before return
@@ -110,8 +111,7 @@ it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_ide
  * @retval IT_ERR_INVALID_PDATA_LENGTH With the region the private data is too long; and all other
  *     statuses of it_ep_connect().
  * @retval IT_ERR_FAULT @p lmr, @p rmr_context or private data with a length is NULL.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_connect(), itx_ep_accept_with_rmr(), itx_get_rmr_context_for_ep()
  */
 it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 				    IN const it_conn_attributes_t *conn_attr,
@@ -130,6 +130,7 @@ it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_pat
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.11.3]; [IT 8.1].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
  * @param[in] lmr the region
@@ -138,7 +139,7 @@ it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_pat
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
  * @retval IT_ERR_INVALID_LMR Not an LMR of the endpoint's adapter, or the direct one.
  * @retval IT_ERR_FAULT @p rmr_context is NULL.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_lmr_query(), itx_ep_connect_with_rmr(), itx_ep_accept_with_rmr()
  */
 it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_handle_t lmr,
 				       OUT it_rmr_context_t *rmr_context);
@@ -150,6 +151,7 @@ it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_ha
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.11.4].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint, unconnected
  * @param[in] cn_id identifier of the request event; not used up
@@ -157,7 +159,7 @@ it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_ha
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
  * @retval IT_ERR_INVALID_CN_EST_ID Unknown, used or dead, or of another adapter than the endpoint.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is not unconnected.
- * @retval IT_ERR_ABORT The object or its adapter is being torn down under the call.
+ * @see it_ep_accept(), it_ep_rc_create()
  */
 it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_id);
 
@@ -171,6 +173,7 @@ it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_iden
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
  * - Clause: [IT 15.11.5]; [IT 6.5].
+ * - Also: IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle the aggregate, made without #IT_EVD_DEQUEUE_NOTIFICATIONS; one made with it
  *     gives notification events, and an EVD that is none its own events
@@ -189,8 +192,8 @@ it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_iden
  *     After one with it the wait goes on, unless this thread has others without it unblocked.
  * @retval IT_ERR_FAULT @p events or @p events_count is NULL.
  * @retval IT_ERR_RESOURCES Memory ran out.
- * @retval IT_ERR_IA_CATASTROPHE The adapter failed beyond recovery.
  * @retval IT_ERR_ABORT The EVD or its adapter is being freed.
+ * @see it_evd_wait(), it_evd_dequeue_n(), it_evd_create()
  */
 it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
 			  IN size_t max_event_count, OUT it_event_t *events,
@@ -235,6 +238,7 @@ typedef enum {
  * @retval IT_ERR_INVALID_IA Not the handle of an IA.
  * @retval IT_ERR_FAULT @p support is NULL.
  * @retval IT_ERR_ABORT The adapter is being torn down under the call.
+ * @see it_ia_query()
  */
 it_status_t itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support);
 
@@ -304,6 +308,7 @@ void itx_log_set_writer(IN itx_log_writer_t writer, IN void *context);
  * @retval IT_ERR_NO_PERMISSION The file may not be made there.
  * @retval IT_ERR_RESOURCES It cannot be made.
  * @retval IT_ERR_FAULT @p aContextName is NULL.
+ * @see it_ia_create()
  */
 it_status_t itx_init_tracing(IN const char *aContextName, IN int aTraceRank);
 
@@ -321,6 +326,7 @@ it_status_t itx_init_tracing(IN const char *aContextName, IN int aTraceRank);
  *
  * @param[in] status the status
  * @return its name, never NULL
+ * @see it_event_name(), it_dto_status_name()
  */
 const char *it_status_name(IN it_status_t status);
 
@@ -336,6 +342,7 @@ const char *it_status_name(IN it_status_t status);
  *
  * @param[in] event_number the number
  * @return its name, never NULL; "(unknown)" if it is none
+ * @see it_status_name(), it_dto_status_name()
  */
 const char *it_event_name(IN it_event_type_t event_number);
 
@@ -351,6 +358,7 @@ const char *it_event_name(IN it_event_type_t event_number);
  *
  * @param[in] dto_status the number
  * @return its name, never NULL; "(unknown)" if it is none
+ * @see it_status_name(), it_event_name()
  */
 const char *it_dto_status_name(IN it_dto_status_t dto_status);
 
@@ -366,6 +374,7 @@ const char *it_dto_status_name(IN it_dto_status_t dto_status);
  *
  * @param[in] reject_reason_code the number
  * @return its name, never NULL; "(unknown)" if it is none
+ * @see it_ep_connect(), #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT
  */
 const char *it_reject_name(IN it_conn_reject_code_t reject_reason_code);
 
@@ -381,6 +390,7 @@ const char *it_reject_name(IN it_conn_reject_code_t reject_reason_code);
  *
  * @param[in] state the number
  * @return its name, never NULL; "(unknown)" if it is none
+ * @see it_ep_query()
  */
 const char *it_ep_state_name(IN it_ep_state_rc_t state);
 
@@ -396,6 +406,7 @@ const char *it_ep_state_name(IN it_ep_state_rc_t state);
  *
  * @param[in] state the number
  * @return its name, never NULL; "(unknown)" if it is none
+ * @see it_ep_query(), it_ep_ud_create()
  */
 const char *it_ud_state_name(IN it_ep_state_ud_t state);
 
@@ -411,6 +422,7 @@ const char *it_ud_state_name(IN it_ep_state_ud_t state);
  *
  * @param[in] status the number
  * @return its name, never NULL; "(unknown)" if it is none
+ * @see it_ud_service_request(), #IT_CM_MSG_UD_SERVICE_REPLY_EVENT
  */
 const char *it_ud_answer_name(IN it_ud_svc_req_status_t status);
 
@@ -426,6 +438,7 @@ const char *it_ud_answer_name(IN it_ud_svc_req_status_t status);
  *
  * @param[in] type the number
  * @return its name, never NULL; "(unknown)" if it is none
+ * @see it_get_handle_type()
  */
 const char *it_handle_type_name(IN it_handle_type_enum_t type);
 
