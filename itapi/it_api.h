@@ -1065,6 +1065,10 @@ typedef enum {
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
  * @retval IT_ERR_RESOURCES Memory or protection domains of the adapter ran out.
  * @retval IT_ERR_FAULT @p pz_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls.c it_ia_create
+ *
  * @see it_pz_free(), it_pz_query(), it_lmr_create21(), it_ep_rc_create(), it_srq_create()
  */
 it_status_t it_pz_create(IN it_ia_handle_t ia_handle, OUT it_pz_handle_t *pz_handle);
@@ -1242,6 +1246,10 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * @retval IT_ERR_NO_PERMISSION Policy forbids this process to pin memory.
  * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
  * @retval IT_ERR_FAULT @p addr or @p lmr_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls.c it_lmr_create21
+ *
  * @see it_lmr_free(), it_lmr_query(), it_lmr_modify(), it_rmr_link(), it_post_send(),
  *     it_post_rdma_write()
  */
@@ -1539,6 +1547,10 @@ it_status_t it_rmr_create10(IN it_pz_handle_t pz_handle, OUT it_rmr_handle_t *rm
  * @retval IT_ERR_OP_NOT_SUPPORTED The adapter has no RMRs.
  * @retval IT_ERR_RESOURCES Keys or memory ran out.
  * @retval IT_ERR_FAULT @p rmr_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls_data.c it_rmr_link
+ *
  * @see it_rmr_link(), it_rmr_free(), it_rmr_query()
  */
 it_status_t it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_type,
@@ -1626,6 +1638,10 @@ it_status_t it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t m
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
  * @retval IT_ERR_FAULT @p rmr_context is NULL.
+ *
+ * @par Example
+ * @snippet calls_data.c it_rmr_link
+ *
  * @see it_rmr_create20(), it_rmr_unlink(), it_lmr_create21(), it_post_rdma_write(),
  *     it_post_send_and_unlink(), #IT_RMR_LINK_CMPL_EVENT
  */
@@ -1706,6 +1722,10 @@ it_status_t it_rmr_bind10(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
+ *
+ * @par Example
+ * @snippet calls_data.c it_rmr_unlink
+ *
  * @see it_rmr_link(), it_rmr_free(), it_post_send_and_unlink(), #IT_RMR_LINK_CMPL_EVENT
  */
 it_status_t it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_handle,
@@ -2188,6 +2208,10 @@ typedef struct {
  * @param[in,out] num_interfaces in: records there is room for; out: records filled. NULL counts as
  *     room for none
  * @param[in,out] total_interfaces adapters present; may be NULL
+ *
+ * @par Example
+ * @snippet calls.c it_interface_list
+ *
  * @see it_ia_create(), it_ia_query()
  */
 void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interfaces,
@@ -2223,6 +2247,10 @@ void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interf
  * @retval IT_ERR_RESOURCES Memory or descriptors ran out, or the provider could not open its
  *     device.
  * @retval IT_ERR_FAULT @p name or @p ia_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls.c it_ia_create
+ *
  * @see it_interface_list(), it_ia_query(), it_ia_free(), it_pz_create(), it_evd_create()
  */
 it_status_t it_ia_create(IN const char *name, IN uint32_t major_version, IN uint32_t minor_version,
@@ -2246,6 +2274,10 @@ it_status_t it_ia_create(IN const char *name, IN uint32_t major_version, IN uint
  * @param[in] ia_handle the adapter
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter; a second close is answered so.
+ *
+ * @par Example
+ * @snippet calls.c it_ia_free
+ *
  * @see it_ia_create(), it_pz_free(), it_evd_free()
  */
 it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
@@ -2269,6 +2301,10 @@ it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
  * @retval IT_ERR_RESOURCES No memory for the record.
  * @retval IT_ERR_FAULT @p ia_info is NULL.
+ *
+ * @par Example
+ * @snippet calls.c it_ia_query
+ *
  * @see it_ia_info_free(), it_ia_create(), itx_ia_query_support()
  */
 it_status_t it_ia_query(IN it_ia_handle_t ia_handle, OUT it_ia_info_t **ia_info);
@@ -2284,6 +2320,10 @@ it_status_t it_ia_query(IN it_ia_handle_t ia_handle, OUT it_ia_info_t **ia_info)
  * - Clause: [IT 15.1.5].
  *
  * @param[in] ia_info the record; NULL is allowed
+ *
+ * @par Example
+ * @snippet calls.c it_ia_query
+ *
  * @see it_ia_query()
  */
 void it_ia_info_free(IN it_ia_info_t *ia_info);
@@ -2314,6 +2354,10 @@ void it_ia_info_free(IN it_ia_info_t *ia_info);
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p net_addr, @p num_paths or @p total_paths is NULL, or @p paths is NULL
  *     with room for some.
+ *
+ * @par Example
+ * @snippet calls.c it_get_pathinfo
+ *
  * @see it_ep_connect(), it_address_handle_create(), it_ia_query(), it_convert_net_addr()
  */
 it_status_t it_get_pathinfo(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
@@ -2339,6 +2383,10 @@ it_status_t it_get_pathinfo(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
  * @retval IT_ERR_INVALID_CONVERSION No rule leads from this address to that kind, or the kind is
  *     unknown.
  * @retval IT_ERR_FAULT @p source_addr or @p destination_addr is NULL.
+ *
+ * @par Example
+ * @snippet calls.c it_convert_net_addr
+ *
  * @see it_get_pathinfo(), it_ia_query()
  */
 it_status_t it_convert_net_addr(IN const it_net_addr_t *source_addr,
@@ -2414,6 +2462,10 @@ typedef enum {
  * @retval IT_ERR_RESOURCE_RECV_DTO More receives than the adapter allows.
  * @retval IT_ERR_RESOURCES Memory or queues of the adapter ran out.
  * @retval IT_ERR_FAULT @p srq_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls_data.c it_srq_create
+ *
  * @see it_srq_free(), it_srq_modify(), it_srq_query(), it_ep_rc_create(), it_post_recv(),
  *     #IT_ASYNC_AFF_SRQ_LOW_WATERMARK
  */
@@ -2783,6 +2835,10 @@ typedef enum {
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE priv_ops_enable without the privilege.
  * @retval IT_ERR_RESOURCES Memory or queue pairs of the adapter ran out.
  * @retval IT_ERR_FAULT @p ep_attr or @p ep_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls.c it_ep_rc_create
+ *
  * @see it_ep_connect(), it_ep_accept(), it_ep_query(), it_ep_modify(), it_ep_free(),
  *     it_srq_create()
  */
@@ -2839,6 +2895,10 @@ it_status_t it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE priv_ops_enable without the privilege.
  * @retval IT_ERR_RESOURCES Memory or queue pairs of the adapter ran out.
  * @retval IT_ERR_FAULT @p ep_attr or @p ep_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls_datagram.c it_ep_ud_create
+ *
  * @see it_post_sendto(), it_post_recvfrom(), it_address_handle_create(), it_ud_service_reply(),
  *     it_ep_free()
  */
@@ -2868,6 +2928,10 @@ it_status_t it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
  * @retval IT_ERR_FAULT @p params is NULL.
+ *
+ * @par Example
+ * @snippet calls.c it_ep_query
+ *
  * @see it_ep_modify(), it_ep_rc_create(), it_ep_state_name()
  */
 it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
@@ -2949,6 +3013,10 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
  * @retval IT_ERR_EP_TIMEWAIT The transport keeps the last connection in time-wait (InfiniBand,
  *     without #IT_EP_REUSEADDR).
  * @retval IT_ERR_RESOURCES A fresh queue pair could not be had.
+ *
+ * @par Example
+ * @snippet calls.c it_ep_reset
+ *
  * @see it_ep_disconnect(), it_ep_free(), #IT_CM_MSG_CONN_DISCONNECT_EVENT,
  *     #IT_CM_MSG_CONN_BROKEN_EVENT
  */
@@ -3115,6 +3183,10 @@ typedef enum {
  * @retval IT_ERR_NO_PERMISSION The port is reserved.
  * @retval IT_ERR_RESOURCES Descriptors or memory ran out.
  * @retval IT_ERR_FAULT @p conn_qual or @p listen_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls.c it_listen_create
+ *
  * @see it_listen_free(), it_ep_accept(), it_reject(), it_handoff(),
  *     #IT_CM_REQ_CONN_REQUEST_EVENT, #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT
  */
@@ -3212,6 +3284,10 @@ it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_pa
  *     has no #IT_EP_REUSEADDR.
  * @retval IT_ERR_RESOURCES Ports, descriptors or memory ran out.
  * @retval IT_ERR_FAULT @p path or @p connect_qual is NULL, or @p private_data with a length.
+ *
+ * @par Example
+ * @snippet calls.c it_ep_connect
+ *
  * @see it_get_pathinfo(), it_ep_accept(), it_ep_disconnect(), it_reject(),
  *     #IT_CM_MSG_CONN_ESTABLISHED_EVENT, #IT_CM_MSG_CONN_PEER_REJECT_EVENT,
  *     #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT
@@ -3257,6 +3333,10 @@ it_status_t it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
  * @retval IT_ERR_RESOURCE_ORD Beyond the adapter: outbound RDMA Reads.
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p private_data is NULL with a length.
+ *
+ * @par Example
+ * @snippet calls.c it_ep_accept
+ *
  * @see it_listen_create(), it_reject(), it_ep_connect(), #IT_CM_REQ_CONN_REQUEST_EVENT,
  *     #IT_CM_MSG_CONN_ESTABLISHED_EVENT
  */
@@ -3285,6 +3365,10 @@ it_status_t it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t 
  *     message.
  * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
  * @retval IT_ERR_FAULT @p private_data is NULL with a length.
+ *
+ * @par Example
+ * @snippet calls.c it_reject
+ *
  * @see it_ep_accept(), it_listen_create(), it_handoff(), #IT_CM_REQ_CONN_REQUEST_EVENT,
  *     #IT_CM_MSG_CONN_PEER_REJECT_EVENT
  */
@@ -3355,6 +3439,10 @@ it_status_t it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
  *     message.
  * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
  * @retval IT_ERR_FAULT @p private_data is NULL with a length.
+ *
+ * @par Example
+ * @snippet calls.c it_ep_disconnect
+ *
  * @see it_ep_connect(), it_ep_reset(), it_ep_free(), #IT_CM_MSG_CONN_DISCONNECT_EVENT,
  *     #IT_CM_MSG_CONN_BROKEN_EVENT
  */
@@ -3554,6 +3642,10 @@ typedef enum {
  * @retval IT_ERR_INVALID_FLAGS Unknown bits.
  * @retval IT_ERR_RESOURCES Memory, or address handles of the adapter, ran out.
  * @retval IT_ERR_FAULT @p destination_path or @p addr_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls_datagram.c it_address_handle_create
+ *
  * @see it_get_pathinfo(), it_post_sendto(), it_address_handle_free(), it_ud_service_request()
  */
 it_status_t it_address_handle_create(IN it_pz_handle_t pz_handle,
@@ -3661,6 +3753,10 @@ it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_
  * @retval IT_ERR_RESOURCES Memory ran out.
  * @retval IT_ERR_FAULT @p conn_qual, @p destination_path or @p ud_svc_handle is NULL, or @p
  *     private_data with a length.
+ *
+ * @par Example
+ * @snippet calls_datagram.c it_ud_service_request
+ *
  * @see it_ud_service_request(), it_ud_service_request_handle_free(), it_get_pathinfo()
  */
 it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qual,
@@ -3690,6 +3786,10 @@ it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qu
  * @retval IT_SUCCESS Sent.
  * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request, or its answer is outstanding.
  * @retval IT_ERR_RESOURCES Memory ran out, or too many questions are outstanding.
+ *
+ * @par Example
+ * @snippet calls_datagram.c it_ud_service_request
+ *
  * @see it_ud_service_request_handle_create(), it_ud_service_reply(), it_address_handle_create(),
  *     #IT_CM_MSG_UD_SERVICE_REPLY_EVENT
  */
@@ -3763,6 +3863,10 @@ it_status_t it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_h
  *     message.
  * @retval IT_ERR_PDATA_NOT_SUPPORTED The adapter carries no private data with this message.
  * @retval IT_ERR_FAULT @p private_data is NULL with a length.
+ *
+ * @par Example
+ * @snippet calls_datagram.c it_ud_service_reply
+ *
  * @see it_ud_service_request(), it_listen_create(), it_ep_ud_create(), it_reject(),
  *     #IT_CM_REQ_UD_SERVICE_REQUEST_EVENT
  */
@@ -4274,6 +4378,10 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  * @retval IT_ERR_INVALID_EVD_STATE A descriptor for a member of an aggregate.
  * @retval IT_ERR_RESOURCES Memory or descriptors ran out.
  * @retval IT_ERR_FAULT @p evd_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls.c it_evd_create
+ *
  * @see it_evd_dequeue(), it_evd_wait(), it_evd_modify(), it_evd_callback_attach(),
  *     it_evd_free(), #IT_AEVD_NOTIFICATION_EVENT
  */
@@ -4377,6 +4485,10 @@ it_status_t it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t 
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
  * @retval IT_ERR_QUEUE_EMPTY The EVD holds no event.
  * @retval IT_ERR_FAULT @p event is NULL.
+ *
+ * @par Example
+ * @snippet calls_event.c it_evd_dequeue
+ *
  * @see it_evd_wait(), it_evd_dequeue_n(), it_evd_create(), it_event_name()
  */
 it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event);
@@ -4408,6 +4520,10 @@ it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
  *     After one with it the wait goes on, unless this thread has others without it unblocked.
  * @retval IT_ERR_FAULT @p event is NULL.
  * @retval IT_ERR_ABORT The EVD or its adapter was freed meanwhile.
+ *
+ * @par Example
+ * @snippet calls.c it_evd_wait
+ *
  * @see it_evd_dequeue(), it_evd_create(), it_evd_callback_attach(), itx_aevd_wait()
  */
 it_status_t it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT it_event_t *event,
@@ -4431,6 +4547,10 @@ it_status_t it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT 
  * @retval IT_ERR_AEVD_NOT_ALLOWED An aggregate.
  * @retval IT_ERR_INVALID_SOFT_EVD An EVD of another stream.
  * @retval IT_ERR_EVD_QUEUE_FULL The EVD has no room for a software event.
+ *
+ * @par Example
+ * @snippet calls_event.c it_evd_post_se
+ *
  * @see it_evd_create(), it_evd_wait(), #IT_SOFTWARE_EVENT
  */
 it_status_t it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event);
@@ -4456,6 +4576,10 @@ it_status_t it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event);
  * @retval IT_ERR_INVALID_EVD_STATE The EVD is a member of an aggregate or has a descriptor.
  * @retval IT_ERR_RESOURCES No thread to call it on.
  * @retval IT_ERR_FAULT @p callback is NULL.
+ *
+ * @par Example
+ * @snippet calls_event.c it_evd_callback_attach
+ *
  * @see it_evd_callback_detach(), it_evd_create(), it_evd_wait()
  */
 it_status_t it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_callback_rtn_t callback,
@@ -4476,6 +4600,10 @@ it_status_t it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_call
  * @param[in] evd_handle the EVD
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
+ *
+ * @par Example
+ * @snippet calls_event.c it_evd_callback_attach
+ *
  * @see it_evd_callback_attach(), it_evd_free()
  */
 it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
@@ -4521,6 +4649,10 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
  *     endpoint.
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ *
+ * @par Example
+ * @snippet calls_data.c it_post_send
+ *
  * @see it_post_recv(), it_lmr_create21(), it_post_send_and_unlink(), it_post_sendto(),
  *     #IT_DTO_SEND_CMPL_EVENT
  */
@@ -4605,6 +4737,10 @@ it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE A segment of the direct LMR on an endpoint without
  *     priv_ops_enable, or on an S-RQ.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ *
+ * @par Example
+ * @snippet calls_data.c it_post_recv
+ *
  * @see it_post_send(), it_srq_create(), it_lmr_create21(), #IT_DTO_RC_RECV_CMPL_EVENT
  */
 it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
@@ -4647,6 +4783,10 @@ it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local
  *     endpoint.
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ *
+ * @par Example
+ * @snippet calls_data.c it_post_rdma_write
+ *
  * @see it_post_rdma_read(), it_rmr_link(), it_make_rdma_addr_absolute(), it_lmr_create21(),
  *     #IT_DTO_RDMA_WRITE_CMPL_EVENT
  */
@@ -4692,6 +4832,10 @@ it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
  *     endpoint.
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's max_dto_payload_size.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ *
+ * @par Example
+ * @snippet calls_data.c it_post_rdma_read
+ *
  * @see it_post_rdma_write(), it_post_rdma_read_to_rmr(), it_rmr_link(),
  *     it_make_rdma_addr_absolute(), #IT_DTO_RDMA_READ_CMPL_EVENT
  */
@@ -4783,6 +4927,10 @@ it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
  *     endpoint.
  * @retval IT_ERR_FAULT @p result is NULL.
+ *
+ * @par Example
+ * @snippet calls_data.c it_post_atomic
+ *
  * @see it_post_rdma_read(), it_make_rdma_addr_absolute(), #IT_DTO_FETCH_ADD_CMPL_EVENT,
  *     #IT_DTO_CMP_SWAP_CMPL_EVENT
  */
@@ -4830,6 +4978,10 @@ it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
  * @retval IT_ERR_PAYLOAD_SIZE Longer than the endpoint's, and so the spigot's, datagrams.
  * @retval IT_ERR_INVALID_EP_KEY A controlled key without the privilege.
  * @retval IT_ERR_FAULT @p remote_ep_addr is NULL, or @p local_segments with segments.
+ *
+ * @par Example
+ * @snippet calls_datagram.c it_post_sendto
+ *
  * @see it_post_recvfrom(), it_address_handle_create(), it_ud_service_request(),
  *     #IT_DTO_SEND_CMPL_EVENT
  */
@@ -4871,6 +5023,10 @@ it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE Privileged operations are not open to this process or
  *     endpoint.
  * @retval IT_ERR_FAULT @p local_segments is NULL with segments.
+ *
+ * @par Example
+ * @snippet calls_datagram.c it_post_recvfrom
+ *
  * @see it_post_sendto(), it_ep_ud_create(), #IT_DTO_UD_RECV_CMPL_EVENT
  */
 it_status_t it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,

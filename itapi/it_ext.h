@@ -50,6 +50,10 @@ extern "C" {
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
  * @retval IT_ERR_INVALID_LENGTH @p deque_count is below 1.
  * @retval IT_ERR_FAULT @p events or @p dequed_count is NULL.
+ *
+ * @par Example
+ * @snippet calls_event.c it_evd_dequeue_n
+ *
  * @see it_evd_dequeue(), it_evd_wait(), itx_aevd_wait()
  */
 it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
