@@ -9,6 +9,7 @@
  * that an upcall reads (struct kal_rnic, its kal_cm, objects that the provider refused to destroy) is
  * allocated before the device is opened and freed after the device was closed.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,10 +21,6 @@
 #include "ri_load.h"
 #include "ri_registry.h"
 
-#ifndef KAL_PROVIDER_FOLDER
-#define KAL_PROVIDER_FOLDER NULL
-#endif
-
 #define ADAPTERS_FIRST 16
 #define ADAPTERS_MAX   4096 /* of one provider */
 
@@ -33,12 +30,14 @@ load_providers(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static bool loaded;
+	char folder[PATH_MAX];
 	bool complete;
 
 	pthread_mutex_lock(&lock);
 	if (!loaded)
 		loaded = ri_load_all(kal_host_default(), ri_builtin_entries,
-				     secure_getenv(RI_PROVIDER_PATH_VARIABLE), KAL_PROVIDER_FOLDER);
+				     secure_getenv(RI_PROVIDER_PATH_VARIABLE),
+				     ri_load_folder(folder, sizeof(folder)));
 	complete = loaded;
 	pthread_mutex_unlock(&lock);
 	return complete ? RI_SUCCESS : RI_ERR_RESOURCES;

@@ -18,9 +18,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define SUFFIX ".so"
 
@@ -170,6 +172,32 @@ load_path(const struct ri_host *host, const char *path)
 		path += *path == ':';
 	}
 	return complete;
+}
+
+/* The path under which the dynamic linker loaded the shared object of this code; empty for a program. */
+static const char *
+own_path(void)
+{
+	static const char anchor;
+	struct link_map *map;
+	Dl_info info;
+
+	if (dladdr1(&anchor, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
+		return "";
+	return map->l_name;
+}
+
+const char *
+ri_load_folder(char *out, size_t size)
+{
+	const char *path = getauxval(AT_SECURE) != 0 ? "" : own_path();
+	const char *end = strrchr(path, '/');
+	int length;
+
+	if (path[0] != '/')
+		return RI_PROVIDER_FOLDER;
+	length = snprintf(out, size, "%.*s/%s", (int)(end - path), path, RI_PROVIDER_SUBFOLDER);
+	return length < 0 || (size_t)length >= size ? RI_PROVIDER_FOLDER : out;
 }
 
 bool

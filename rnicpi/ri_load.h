@@ -14,6 +14,16 @@
 extern const ri_provider_entry_fn ri_builtin_entries[];
 
 /*
+ * The folder of installed providers, written into `out`: RI_PROVIDER_SUBFOLDER in the folder of the shared object that this
+ * code is part of. So an installation works wherever it was moved to, and a library in a build folder does not load
+ * what is installed elsewhere.
+ *
+ * The result is RI_PROVIDER_FOLDER, which was fixed at build time, if this code is part of a program, if the dynamic
+ * linker names no absolute path, or if the program has more rights than the user who started it (AT_SECURE).
+ */
+const char *ri_load_folder(char *out, size_t size);
+
+/*
  * Register every *.so of the folders in `path` (colon-separated, may be NULL), then the built-in
  * providers, then every *.so of `folder` (may be NULL), by name. What is refused is logged through `host`, remembered
  * by the registry, and does not stop the others. False: memory ran out on the way; the same call again goes on.
