@@ -1,0 +1,1 @@
+../../rnicpi_event.h

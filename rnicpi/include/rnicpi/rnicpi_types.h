@@ -1,0 +1,1 @@
+../../rnicpi_types.h

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""The installation is complete: headers, pkg-config files, library, tools, folder of providers.
+
+Usage: test_install.py BUILD SOURCE      (TAP)
+
+Everything is done with what `meson install` wrote into a folder, as somebody does it who has no source tree.
+"""
+
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../dev'))
+
+import installed  # noqa: E402  pylint: disable=wrong-import-position
+
+TOOLS = ['it-cp', 'it-info', 'it-ping', 'it-test']
+HEADERS = ['it_api.h', 'it_ext.h', 'rnicpi/rnicpi.h', 'rnicpi/rnicpi_attr.h', 'rnicpi/rnicpi_event.h',
+           'rnicpi/rnicpi_fast.h', 'rnicpi/rnicpi_host.h', 'rnicpi/rnicpi_types.h']
+STANDARDS = [('cc', '.c', 'c99'), ('cc', '.c', 'c11'), ('c++', '.cc', 'c++17')]
+# it_api.h serves three generations of programs.
+BINDINGS = [[], ['-DITAPI_ENABLE_V20_BINDINGS'], ['-DITAPI_ENABLE_V21_BINDINGS']]
+STRICT = ['-Wall', '-Wextra', '-pedantic', '-Werror']
+# What a user's environment may say about the library; it must not reach these tests.
+OURS = 'ITAPI_'
+
+
+class Install:
+    """The cases; each raises installed.Failed, with the reason, if it does not hold."""
+
+    def __init__(self, there, source):
+        self.there = there
+        self.source = source
+        self.work = there.path('prefix', 'work')
+        os.makedirs(self.work)
+
+    def scratch(self, name, text=None):
+        """A path for a file of the test's own; with text, the file."""
+        path = os.path.join(self.work, name)
+        if text is not None:
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text)
+        return path
+
+    def header(self, header, compiler, suffix, standard):
+        """A header that is included first needs nothing before it, and gives no warning."""
+        path = self.scratch('alone' + suffix, f'#include <{header}>\n')
+        package = 'rnicpi' if header.startswith('rnicpi/') else 'itapi'
+        for bindings in BINDINGS if package == 'itapi' else [[]]:
+            self.there.run([compiler, f'-std={standard}', *STRICT, *bindings, '-fsyntax-only',
+                            *self.there.pkg_config('--cflags', package), path])
+
+    def all_headers(self):
+        """The cases above are about each header that was installed."""
+        folder = self.there.path('includedir')
+        found = sorted(os.path.relpath(os.path.join(parent, name), folder)
+                       for parent, _, names in os.walk(folder) for name in names)
+        if found != HEADERS:
+            raise installed.Failed(f'installed are {found}, tested {HEADERS}')
+
+    def tool(self, name):
+        """It starts from where it lies, with no help from the environment."""
+        said = installed.run([self.there.path('bindir', name), '--version'])
+        if not said.startswith(f'{name} (itapi) '):
+            raise installed.Failed(f'it said: {said}')
+
+    def adapters(self, program='adapters'):
+        """What a program that was compiled against the installation lists."""
+        path = self.scratch(program)
+        if not os.path.exists(path):
+            self.there.compile([os.path.join(self.source, 'tools/tests/list_adapters.c')], path, options=STRICT)
+        return self.there.run([path]).split()
+
+    def program(self):
+        """It compiles as README says, runs, and finds the providers that are compiled in."""
+        names = self.adapters()
+        for name in ('iwarp:lo', 'emul:ib', 'emul:iwarp'):
+            if name not in names:
+                raise installed.Failed(f'no adapter {name} among {names}')
+
+    def provider(self):
+        """A shared object in providerdir is found: only from the moment when it lies there, and by tools too."""
+        plugin = os.path.join(self.there.variable('rnicpi', 'providerdir'), 'tiny.so')
+        if 'tiny' in self.adapters():
+            raise installed.Failed('its adapter is there before it was installed')
+        self.there.run(['cc', '-std=gnu11', *STRICT, '-shared', '-fPIC', '-fvisibility=hidden',
+                        *self.there.pkg_config('--cflags', 'rnicpi'), '-o', plugin,
+                        os.path.join(self.source, 'rnicpi/tests/tiny_provider.c')])
+        try:
+            names = self.adapters()
+            if names.count('tiny') != 1:
+                raise installed.Failed(f'no adapter "tiny" among {names}')
+        finally:
+            os.remove(plugin)
+
+    def provider_of_path(self):
+        """A folder that ITAPI_PROVIDER_PATH names comes before the installed one."""
+        folder = self.scratch('mine')
+        os.makedirs(folder)
+        self.there.run(['cc', '-shared', '-fPIC', *self.there.pkg_config('--cflags', 'rnicpi'),
+                        '-o', os.path.join(folder, 'tiny.so'),
+                        os.path.join(self.source, 'rnicpi/tests/tiny_provider.c')])
+        environment = self.there.environment(ITAPI_PROVIDER_PATH=folder)
+        names = self.there.run([self.scratch('adapters')], env=environment).split()
+        if names[0] != 'tiny':
+            raise installed.Failed(f'the first adapter is not "tiny": {names}')
+
+    def cases(self):
+        yield 'headers/all', self.all_headers
+        for header in HEADERS:
+            for compiler, suffix, standard in STANDARDS:
+                yield (f'headers/{header}/{standard}',
+                       lambda h=header, c=compiler, x=suffix, s=standard: self.header(h, c, x, s))
+        for name in TOOLS:
+            yield f'tools/{name}', lambda n=name: self.tool(n)
+        yield 'program', self.program
+        yield 'provider/installed', self.provider
+        yield 'provider/path', self.provider_of_path
+
+
+def main(build, source):
+    installed.skip_without('meson', 'cc', 'c++', 'pkg-config')
+    for name in [name for name in os.environ if name.startswith(OURS)]:
+        del os.environ[name]
+    bad = 0
+    with installed.Installed(build) as there:
+        cases = list(Install(there, source).cases())
+        print(f'1..{len(cases)}')
+        for number, (name, case) in enumerate(cases, 1):
+            try:
+                case()
+                print(f'ok {number} - /install/{name}')
+            except (installed.Failed, OSError) as error:
+                bad += 1
+                print(f'not ok {number} - /install/{name}')
+                print(''.join(f'# {line}\n' for line in str(error).splitlines()), end='')
+    return 1 if bad else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
