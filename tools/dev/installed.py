@@ -40,8 +40,10 @@ def skip_without(*programs):
 def directories(build):
     """What Meson was told of folders: {'prefix': '/usr/local', 'bindir': 'bin', ...}."""
     with open(os.path.join(build, 'meson-info', 'intro-buildoptions.json'), encoding='utf-8') as file:
-        return {option['name']: option['value'] for option in json.load(file)
-                if option['section'] == 'directory'}
+        found = {option['name']: option['value'] for option in json.load(file)
+                 if option['section'] == 'directory' or option['name'] == 'docdir'}
+    found['docdir'] = found['docdir'] or os.path.join(found['datadir'], 'doc/itapi')
+    return found
 
 
 def run(command, **options):

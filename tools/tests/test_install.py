@@ -12,9 +12,11 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../dev'))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '../dev'), os.path.join(HERE, '../../doc')]
 
 import installed  # noqa: E402  pylint: disable=wrong-import-position
+import manual_links  # noqa: E402  pylint: disable=wrong-import-position
 
 TOOLS = ['it-cp', 'it-info', 'it-ping', 'it-test']
 HEADERS = ['it_api.h', 'it_ext.h', 'rnicpi/rnicpi.h', 'rnicpi/rnicpi_attr.h', 'rnicpi/rnicpi_event.h',
@@ -27,11 +29,16 @@ STRICT = ['-Wall', '-Wextra', '-pedantic', '-Werror']
 OURS = 'ITAPI_'
 
 
+class Skipped(Exception):
+    """Why a case cannot be judged here."""
+
+
 class Install:
     """The cases; each raises installed.Failed, with the reason, if it does not hold."""
 
-    def __init__(self, there, source):
+    def __init__(self, there, build, source):
         self.there = there
+        self.build = build
         self.source = source
         self.work = there.path('prefix', 'work')
         os.makedirs(self.work)
@@ -65,6 +72,31 @@ class Install:
         said = installed.run([self.there.path('bindir', name), '--version'])
         if not said.startswith(f'{name} (itapi) '):
             raise installed.Failed(f'it said: {said}')
+
+    def completion(self, name):
+        """bash-completion finds a file with the name of the tool."""
+        path = self.there.path('datadir', 'bash-completion/completions', name)
+        with open(path, encoding='utf-8') as file:
+            if f' {name}' not in file.read().splitlines()[-1]:
+                raise installed.Failed(f'{path} is not about {name}')
+
+    def examples(self):
+        """The example programs compile from where they lie."""
+        folder = self.there.path('docdir', 'examples')
+        names = [name for name in os.listdir(folder) if name.endswith('.c')]
+        if 'put.c' not in names:
+            raise installed.Failed(f'there are only {names}')
+        for name in names:
+            self.there.compile([os.path.join(folder, name)], self.scratch(name[:-2]), options=['-Wall', '-Werror'])
+
+    def manual(self):
+        """No link of the installed manual is broken, and it leads to the examples."""
+        html = self.there.path('docdir', 'html')
+        if not os.path.exists(html) and not os.path.exists(os.path.join(self.build, 'doc/html/index.html')):
+            raise Skipped('the manual was not built')
+        broken = list(manual_links.broken(html))
+        if broken or not os.path.exists(os.path.join(html, 'examples/put.c')):
+            raise installed.Failed(f'broken are {broken}')
 
     def adapters(self, program='adapters'):
         """What a program that was compiled against the installation lists."""
@@ -115,6 +147,9 @@ class Install:
                        lambda h=header, c=compiler, x=suffix, s=standard: self.header(h, c, x, s))
         for name in TOOLS:
             yield f'tools/{name}', lambda n=name: self.tool(n)
+            yield f'completion/{name}', lambda n=name: self.completion(n)
+        yield 'examples', self.examples
+        yield 'manual', self.manual
         yield 'program', self.program
         yield 'provider/installed', self.provider
         yield 'provider/path', self.provider_of_path
@@ -126,12 +161,14 @@ def main(build, source):
         del os.environ[name]
     bad = 0
     with installed.Installed(build) as there:
-        cases = list(Install(there, source).cases())
+        cases = list(Install(there, build, source).cases())
         print(f'1..{len(cases)}')
         for number, (name, case) in enumerate(cases, 1):
             try:
                 case()
                 print(f'ok {number} - /install/{name}')
+            except Skipped as reason:
+                print(f'ok {number} - /install/{name} # SKIP {reason}')
             except (installed.Failed, OSError) as error:
                 bad += 1
                 print(f'not ok {number} - /install/{name}')

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""What bash completes for the tools, against what they say of themselves.
+
+Usage: test_completion.py COMPLETION TOOLS      (TAP)
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+PATIENCE = 120      # s
+LIBRARY = '/usr/share/bash-completion/bash_completion'
+
+# Completes the last of the words $4..., of which the line $3 was made, as bash does when somebody types the line.
+SCRIPT = r'''
+source "$1" && source "$2" || exit 1
+COMP_LINE=$3
+shift 3
+compopt() { :; }  # bash allows it only while somebody types
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_POINT=${#COMP_LINE} COMP_TYPE=9 COMP_KEY=9
+_it_tools "$1" "${*: -1}" "${*: -2:1}" || exit 1
+[ ${#COMPREPLY[@]} -eq 0 ] || printf '%s\n' "${COMPREPLY[@]}"
+'''
+
+
+class Completion:
+    """Runs the cases."""
+
+    def __init__(self, completion, tools):
+        self.completion = completion
+        self.environment = {**os.environ, 'PATH': f'{tools}:{os.environ["PATH"]}'}
+        self.count = 0
+        self.bad = 0
+
+    def run(self, *command):
+        return subprocess.run(command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=PATIENCE, check=True).stdout
+
+    def complete(self, line):
+        # Where bash divides a line into words.
+        words = re.findall(r'[^ :=]+|[:=]+', line) + ([''] if line.endswith(' ') else [])
+        return sorted(self.run('bash', '--norc', '-c', SCRIPT, 'bash', LIBRARY, self.completion, line, *words).split())
+
+    def options(self, tool):
+        """The options of --help, as they are typed: -p, --port= with a value, --self without."""
+        found = re.findall(r'^  (?:(-\w), )?(--[\w-]+=?)', self.run(tool, '--help'), re.MULTILINE)
+        return sorted(option for pair in found for option in pair if option)
+
+    def check(self, name, wanted, got):
+        self.count += 1
+        good = wanted == got and bool(got)
+        self.bad += not good
+        print(f'{"ok" if good else "not ok"} {self.count} - /completion/{name}')
+        if not good:
+            print(f'# wanted {wanted}\n# got    {got}')
+
+
+def main(completion, tools):
+    if not os.path.exists(LIBRARY):
+        print(f'1..0 # SKIP not installed: {LIBRARY}')
+        return 0
+    tests = Completion(completion, tools)
+    adapters = [line for line in tests.run('it-info').splitlines() if re.fullmatch(r'\S+', line)]
+    print('1..11')
+    for tool in ('it-cp', 'it-info', 'it-ping', 'it-test'):
+        options = tests.options(tool)
+        tests.check(f'{tool}/options', options, tests.complete(f'{tool} -'))
+    tests.check('it-test/options/begun', ['--threads=', '--timeout='], tests.complete('it-test --t'))
+    tests.check('it-ping/adapters', sorted(adapters), tests.complete('it-ping --adapter '))
+    tests.check('it-ping/adapters/colon', ['lo'], tests.complete('it-ping -a iwarp:l'))
+    tests.check('it-test/perf', ['read', 'send', 'write'], tests.complete('it-test --perf '))
+    tests.check('it-test/perf/equals', ['read'], tests.complete('it-test --perf=re'))
+    tests.check('it-test/plan', ['RR', 'RW', 'SR'], tests.complete('it-test 127.0.0.1 client '))
+    tests.check('it-cp/checksum', ['crc32c', 'sha256'], tests.complete('it-cp -c '))
+    return 1 if tests.bad else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
