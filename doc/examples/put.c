@@ -4,8 +4,10 @@
 /*
  * The smallest useful IT-API program: one process writes a text into the memory of another.
  *
- *	put iwarp:lo 7471                     shows what is put into its memory, then ends
- *	put iwarp:lo 7471 127.0.0.1 hello     puts it there
+ *	put iwarp 7471                        shows what is put into its memory, then ends
+ *	put iwarp 7471 127.0.0.1 hello        puts it there; HOST is an IPv4 or an IPv6 address
+ *
+ * The server listens on each spigot of the adapter. The client takes the first spigot that has a path to the host.
  *
  * The server tells where its memory is when it accepts the connection. The client writes there by
  * RDMA, which the server does not notice, and then sends an empty message, which it does: a message
@@ -37,6 +39,7 @@ must(it_status_t status, const char *call)
 /* One side of the connection and everything that it needs. */
 struct side {
 	it_ia_handle_t ia;
+	it_ia_info_t *info; /* spigots and their addresses, among much else */
 	it_pz_handle_t pz;
 	it_evd_handle_t dto_evd; /* completions of requests */
 	it_evd_handle_t cm_evd;  /* news of the connection */
@@ -59,6 +62,7 @@ side_open(struct side *side, const char *adapter)
 	it_mem_priv_t rights = IT_PRIV_LOCAL | IT_PRIV_REMOTE_WRITE;
 
 	MUST(it_ia_create(adapter, 2, 1, &side->ia));
+	MUST(it_ia_query(side->ia, &side->info));
 	MUST(it_pz_create(side->ia, &side->pz));
 	MUST(it_lmr_create(side->pz, side->memory, NULL, sizeof(side->memory),
 			   IT_ADDR_MODE_ABSOLUTE, rights, IT_LMR_FLAG_NONE, 0, &side->lmr,
@@ -117,22 +121,55 @@ completion_wait(struct side *side, it_event_type_t wanted)
 }
 /* [wait] */
 
+/* [listen] */
+/* Prints where clients reach a listener of this spigot; addresses that are no IP addresses are left out. */
+static void
+addresses_print(const it_spigot_info_t *spigot, uint16_t port)
+{
+	for (size_t i = 0; i < spigot->num_net_addr; i++) {
+		const it_net_addr_t *address = &spigot->net_addr[i];
+		int family = address->addr_type == IT_IPV6 ? AF_INET6 : AF_INET;
+		char text[INET6_ADDRSTRLEN];
+
+		if (address->addr_type != IT_IPV4 && address->addr_type != IT_IPV6)
+			continue;
+		if (inet_ntop(family, &address->addr, text, sizeof(text)) != NULL)
+			printf("listening on port %u of %s\n", ntohs(port), text);
+	}
+}
+
+static void
+listen_everywhere(struct side *side, it_evd_handle_t requests, uint16_t port)
+{
+	/* Port 0: the library chooses one for each spigot. */
+	it_listen_flags_t flags = port == 0 ? IT_LISTEN_NO_FLAG : IT_LISTEN_CONN_QUAL_INPUT;
+
+	for (size_t i = 0; i < side->info->num_spigots; i++) {
+		const it_spigot_info_t *spigot = &side->info->spigot_info[i];
+		it_conn_qual_t service = {.type = IT_IANA_PORT, .conn_qual.port = port};
+		it_listen_handle_t listen; /* lives until the adapter is closed */
+
+		if (!spigot->spigot_online)
+			continue;
+		MUST(it_listen_create(side->ia, spigot->spigot_id, requests, flags, &service,
+				      &listen));
+		addresses_print(spigot, service.conn_qual.port);
+	}
+	printf("waiting\n");
+	fflush(stdout);
+}
+/* [listen] */
+
 /* [serve] */
 static void
 serve(struct side *side, uint16_t port)
 {
-	it_conn_qual_t service = {.type = IT_IANA_PORT, .conn_qual.port = port};
-	/* Port 0: the library chooses one. */
-	it_listen_flags_t flags = port == 0 ? IT_LISTEN_NO_FLAG : IT_LISTEN_CONN_QUAL_INPUT;
-	it_listen_handle_t listen;
 	it_evd_handle_t requests;
 	struct grant grant;
 
 	MUST(it_evd_create(side->ia, IT_CM_REQ_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 4, 1,
 			   IT_NULL_HANDLE, &requests, NULL));
-	MUST(it_listen_create(side->ia, 0, requests, flags, &service, &listen));
-	printf("listening on port %u\n", ntohs(service.conn_qual.port));
-	fflush(stdout);
+	listen_everywhere(side, requests, port);
 
 	it_event_t request = event_wait(requests, IT_CM_REQ_CONN_REQUEST_EVENT);
 
@@ -150,25 +187,49 @@ serve(struct side *side, uint16_t port)
 }
 /* [serve] */
 
+/* [path] */
+static it_net_addr_t
+address_of(const char *host)
+{
+	it_net_addr_t address = {.addr_type = IT_IPV4};
+
+	if (inet_pton(AF_INET, host, &address.addr.ipv4) == 1)
+		return address;
+	address.addr_type = IT_IPV6;
+	if (inet_pton(AF_INET6, host, &address.addr.ipv6) == 1)
+		return address;
+	fprintf(stderr, "put: %s is neither an IPv4 nor an IPv6 address\n", host);
+	exit(2);
+}
+
+/* A path names the spigot that it starts from, so the choice of the path is the choice of the spigot. */
+static it_path_t
+path_to(struct side *side, const char *host)
+{
+	it_net_addr_t address = address_of(host);
+
+	for (size_t i = 0; i < side->info->num_spigots; i++) {
+		size_t paths = 1, total;
+		it_path_t path;
+
+		MUST(it_get_pathinfo(side->ia, side->info->spigot_info[i].spigot_id, &address,
+				     &paths, &total, &path));
+		if (paths == 1)
+			return path;
+	}
+	fprintf(stderr, "put: no path to %s\n", host);
+	exit(1);
+}
+/* [path] */
+
 /* [connect] */
 static struct grant
 reach(struct side *side, const char *host, uint16_t port)
 {
 	it_conn_qual_t service = {.type = IT_IANA_PORT, .conn_qual.port = port};
-	it_net_addr_t address = {.addr_type = IT_IPV4};
-	size_t paths = 1, total;
-	it_path_t path;
+	it_path_t path = path_to(side, host);
 	struct grant grant;
 
-	if (inet_pton(AF_INET, host, &address.addr.ipv4) != 1) {
-		fprintf(stderr, "put: %s is no IPv4 address\n", host);
-		exit(2);
-	}
-	MUST(it_get_pathinfo(side->ia, 0, &address, &paths, &total, &path));
-	if (paths == 0) {
-		fprintf(stderr, "put: no path to %s\n", host);
-		exit(1);
-	}
 	endpoint_open(side);
 	MUST(it_ep_connect(side->ep, &path, NULL, &service, IT_CONNECT_FLAG_TWO_WAY, NULL, 0));
 
@@ -212,6 +273,7 @@ main(int argc, char **argv)
 		serve(&side, port);
 	else
 		put(&side, reach(&side, argv[3], port), argv[4]);
+	it_ia_info_free(side.info);
 	MUST(it_ia_free(side.ia));
 	return 0;
 }
