@@ -164,6 +164,7 @@ def check_mutants(checker, arguments=()):
 
 def check_full(checker):
     check_mutants(checker)
+    checker.check('packages', ['tools/dev/test-packages', '--jobs', str(checker.jobs)])
     checker.build_and_test('clang')
     run_analysers(checker)
     checker.test('plain', label='valgrind', setup='valgrind')
