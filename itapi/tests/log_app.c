@@ -95,7 +95,7 @@ lost(struct pair *pair)
 			/* It fills the dispatcher: taken and refused once the next one was lost. */
 			continue;
 		}
-		event = end_expect(end->cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+		(void)end_expect(end->cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
 		event = end_expect(pair->passive.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
 		pair_ok(it_reject(event.conn_req.cn_est_id, NULL, 0));
 		end_expect(end->cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);

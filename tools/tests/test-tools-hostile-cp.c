@@ -347,14 +347,13 @@ test_terminal(void)
 {
 	struct cp_letter request = {
 		.word = CP_REQUEST, .sum = CP_SHA256, .text = (char *)"no\033[31m\nsuch\233file"};
-	g_autofree char *why = NULL;
 	g_autofree char *output = NULL;
 	g_autofree char *target = g_strconcat(server.folder, ".got", NULL);
 	struct hostile_end end;
 
 	hostile_enter(&end, &server, TOOL_CP);
 	say(&end, &request);
-	why = heard(&end, CP_ANSWER, false);
+	g_free(heard(&end, CP_ANSWER, false));
 	hostile_close(&end);
 	hostile_server_said(&server, "no\\x1b[31m\\x0asuch\\x9bfile: No such file");
 	g_assert_cmpint(hostile_run(&output, &server, "it-cp", "-p", "@", "127.0.0.1:a\033[31m\nb",
