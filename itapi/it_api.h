@@ -262,7 +262,7 @@ typedef enum {
 	 * The transport is not yet finished with the endpoint: some completion is still to come.
 	 */
 	IT_ERR_CANNOT_RESET = 8,
-	/** Somebody listens on the connection qualifier. */
+	/** The connection qualifier has a listen already. */
 	IT_ERR_CONN_QUAL_BUSY = 9,
 	/** A narrow RMR is linked through the endpoint. */
 	IT_ERR_EP_BUSY = 10,
@@ -460,19 +460,19 @@ typedef enum {
 	IT_ERR_WAITER_LIMIT = 106
 } it_status_t;
 
-/** Truth value. */
+/** A boolean value. */
 typedef enum {
 	IT_FALSE = 0, /**< No. */
 	IT_TRUE = 1   /**< Yes. */
 } it_boolean_t;
 
 #ifdef IT_32BIT
-/** Length of memory, or offset into it (octets). */
+/** Length of memory, or offset into it (bytes). */
 typedef uint32_t it_length_t;
-/** Lets nobody link with a library for lengths of 64 bits. */
+/** Makes linking with a library for lengths of 64 bits fail. */
 #define it_ia_create itx_ia_create_32bit
 #else
-/** Length of memory, or offset into it (octets). */
+/** Length of memory, or offset into it (bytes). */
 typedef uint64_t it_length_t;
 #endif
 
@@ -480,24 +480,24 @@ typedef uint64_t it_length_t;
  * Handle of any object; every typed handle converts to it.
  *
  * A handle is valid from the return of the call that made it to the entry of the call that frees
- * it, in this process only. It is never dereferenced as given: stale, foreign and invented handles
- * are answered with the INVALID status of the expected kind. Clause: [IT 2.3].
+ * it, in this process only. The library never dereferences it as given: a stale, foreign or invented handle
+ * gives the INVALID status of the expected kind. Clause: [IT 2.3].
  */
 typedef void *it_handle_t;
 
 /** Handle of an interface adapter (IA): an adapter opened by it_ia_create(). */
 typedef struct it_ia_handle_s *it_ia_handle_t;
 
-/** Handle of a protection zone (PZ): what is in one zone may be used together. */
+/** Handle of a protection zone (PZ): objects of one zone may be used together. */
 typedef struct it_pz_handle_s *it_pz_handle_t;
 
 /** Handle of an event dispatcher (EVD): a queue of events and the ways to be notified. */
 typedef struct it_evd_handle_s *it_evd_handle_t;
 
-/** Handle of an endpoint (EP): one end of a connection, or a port for datagrams. */
+/** Handle of an endpoint (EP): one end of a connection, or a place for datagrams. */
 typedef struct it_ep_handle_s *it_ep_handle_t;
 
-/** Handle of a listen: a connection qualifier on which requests are taken. */
+/** Handle of a listen: a connection qualifier at which requests arrive. */
 typedef struct it_listen_handle_s *it_listen_handle_t;
 
 /** Handle of a local memory region (LMR): registered memory of this process. */
@@ -536,7 +536,7 @@ typedef enum {
 	IT_HANDLE_TYPE_SRQ = 9         /**< it_srq_handle_t */
 } it_handle_type_enum_t;
 
-/** What the application attaches to an object; the library never follows it. */
+/** What the application attaches to an object; the library does not look into it. */
 typedef union {
 	/** As a pointer. */
 	void *ptr;
@@ -632,9 +632,9 @@ uint64_t it_hton64(IN uint64_t hostint);
 uint64_t it_ntoh64(IN uint64_t netint);
 
 /**
- * @brief Makes the remote address of an octet in a region of absolute mode.
+ * @brief Computes the remote address of a byte in a region of absolute mode.
  *
- * The peer that gets it reaches the octet through the region's context. Issue 1.0 called it
+ * The peer that gets it reaches the byte through the region's context. Issue 1.0 called it
  * `it_make_rdma_addr`.
  *
  * - Thread: any, several at once.
@@ -642,21 +642,21 @@ uint64_t it_ntoh64(IN uint64_t netint);
  * - Events: none.
  * - Clause: [IT 15.1.10]; [IT 8.1].
  *
- * @param[in] addr virtual address of the octet
+ * @param[in] addr virtual address of the byte
  * @return The address as 64-bit integer in host byte order.
  * @see it_make_rdma_addr_relative(), it_hton64(), it_post_rdma_write(), it_post_rdma_read()
  */
 it_rdma_addr_t it_make_rdma_addr_absolute(IN void *addr);
 
 /**
- * @brief Makes the remote address of an octet in a region of relative mode.
+ * @brief Computes the remote address of a byte in a region of relative mode.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.1.10]; [IT 8.1].
  *
- * @param[in] offset distance from the region's start (octets)
+ * @param[in] offset distance from the region's start (bytes)
  * @return The address as 64-bit integer in host byte order.
  * @see it_make_rdma_addr_absolute(), it_hton64(), it_post_rdma_write(), it_post_rdma_read()
  */
@@ -672,31 +672,31 @@ it_rdma_addr_t it_make_rdma_addr_relative(IN it_length_t offset);
  * A request is posted to the request queue of an endpoint, a receive to its receive queue or to a
  * shared one; the call returns at once and a completion follows on an EVD. Requests start and
  * complete in the order of posting. Handles, flags and counts are checked as they are posted;
- * bounds, rights and protection zones when the request runs, and then the completion tells (R-19).
- * A buffer belongs to the transport until its completion was taken; the array of segments is copied
+ * bounds, rights and protection zones when the request runs; the completion reports what is wrong (R-19).
+ * A buffer belongs to the transport until its completion has been taken; the array of segments is copied
  * before the call returns.
  *
- * What a completion proves differs by transport. An answer of the peer, or an RDMA Read behind it,
- * proves on every one that the peer has the data. Memory that the peer writes may be looked at
- * after a later message of the same endpoint was received. Clause: [IT 7].
+ * What a completion proves differs by transport. On every transport an answer of the peer, or the completion of
+ * a later RDMA Read, proves that the peer has the data. Memory that the peer writes may be read after a later
+ * message of the same endpoint has been received. Clause: [IT 7].
  * @{
  */
 /** What the application attaches to a request; its completion brings it back. */
 typedef uint64_t it_dto_cookie_t;
 
 /**
- * How a request is to run and to report. Bits; an operation that cannot honour one answers
+ * How a request is to run and to report. Bits; a flag that does not go with the operation gives
  * IT_ERR_INVALID_DTO_FLAGS. Clause: [IT 7.2].
  */
 typedef enum {
 	/**
-	 * Success makes an event too. Without it only failure does (receives always make one). A
-	 * request without an event frees its slot when a later one of the same queue is dequeued;
-	 * mark at least one in every max_request_dtos.
+	 * The request makes an event on success too. Without the flag it makes one on failure only; a
+	 * receive always makes one. A request without an event frees its slot when the event of a later
+	 * request of the queue is dequeued, so at least one in every max_request_dtos needs the flag.
 	 */
 	IT_COMPLETION_FLAG = 0x01,
 	/**
-	 * The completion notifies whoever waits on its EVD here (when the EVD has no threshold).
+	 * The completion makes the EVD on this side notify (when the EVD has no threshold).
 	 */
 	IT_NOTIFY_FLAG = 0x02,
 	/** The matching receive notifies at the peer (Sends only). */
@@ -716,8 +716,9 @@ typedef enum {
 	 */
 	IT_UNLINK_LOCAL_SINK = 0x20,
 	/**
-	 * The request may be held back to go out with later ones. A request without the flag, a
-	 * full queue, an empty dequeue or a wait on its EVD and a disconnect let it go. Clause: R-18.
+	 * The request may be kept back, to leave with later ones. It leaves at the latest with a request
+	 * without the flag, when the queue is full, when its EVD is found empty or waited on, and at a
+	 * disconnect. Clause: R-18.
 	 */
 	IT_COALESCE_WR_FLAG = 0x40
 } it_dto_flags_t;
@@ -741,13 +742,13 @@ typedef enum {
 	IT_DTO_ERR_FLUSHED = 4,
 	/** The link or unlink of an RMR failed. */
 	IT_RMR_OPERATION_FAILED = 5,
-	/** The peer's adapter answered nonsense (InfiniBand). */
+	/** The peer's adapter sent a malformed answer (InfiniBand). */
 	IT_DTO_ERR_BAD_RESPONSE = 6,
 	/** The peer's adapter refused the access to its memory. */
 	IT_DTO_ERR_REMOTE_ACCESS = 7,
 	/** The peer's adapter could not serve the request for another reason. */
 	IT_DTO_ERR_REMOTE_RESPONDER = 8,
-	/** The transport gave up. */
+	/** The transport tried in vain for too long. */
 	IT_DTO_ERR_TRANSPORT = 9,
 	/** The peer had no receive posted, for too long (InfiniBand). */
 	IT_DTO_ERR_RECEIVER_NOT_READY = 10,
@@ -759,7 +760,7 @@ typedef enum {
 
 /** What the completion of a datagram receive carries. Bits. */
 typedef enum {
-	/** The first 40 octets of the buffer hold the InfiniBand global route header. */
+	/** The first 40 bytes of the buffer hold the InfiniBand global route header. */
 	IT_UD_IB_GRH_PRESENT = 0x01
 } it_dto_ud_flags_t;
 
@@ -774,7 +775,7 @@ typedef enum {
 /**
  * @defgroup itapi_mem Protection zones and memory
  * @ingroup itapi
- * @brief What may be used together, registered memory, and windows onto it.
+ * @brief Protection zones, registered memory, and windows onto it.
  *
  * An LMR is registered memory of this process: what requests and receives name as their segments,
  * and what peers reach if its privileges allow. An RMR is a window onto an LMR that can be opened
@@ -808,7 +809,7 @@ typedef struct it_io_addr_s *it_io_addr_t;
 
 /** What may be done with memory, and by whom. Bits. Clause: [IT 8.2]. */
 typedef enum {
-	/** Nothing; refused, since even an RMR builds on local rights. */
+	/** Nothing; refused, since an RMR needs local rights, too. */
 	IT_PRIV_NONE = 0x00,
 	/** Local requests may read it (source of Sends and RDMA Writes). */
 	IT_PRIV_LOCAL_READ = 0x01,
@@ -818,13 +819,13 @@ typedef enum {
 	IT_PRIV_LOCAL = 0x03,
 	/** Name of Issue 1.0 for #IT_PRIV_LOCAL. */
 	IT_PRIV_DEFAULT = 0x03,
-	/** A peer may read it; asks for local read. */
+	/** A peer may read it; needs local read. */
 	IT_PRIV_REMOTE_READ = 0x04,
-	/** A peer may write it; asks for local write. */
+	/** A peer may write it; needs local write. */
 	IT_PRIV_REMOTE_WRITE = 0x08,
 	/** Both remote rights. */
 	IT_PRIV_REMOTE = 0x0c,
-	/** A peer may run atomics on it; asks for local write; ignored where there are none. */
+	/** A peer may run atomics on it; needs local write; ignored where there are no atomics. */
 	IT_PRIV_ATOMIC = 0x10,
 	/** Everything. */
 	IT_PRIV_ALL = 0x1f
@@ -850,7 +851,7 @@ typedef enum {
 	IT_LMR_FLAG_NON_SHAREABLE = 0x08
 } it_lmr_flag_t;
 
-/** How the octets of a region are addressed. */
+/** How the bytes of a region are addressed. */
 typedef enum {
 	IT_ADDR_MODE_ABSOLUTE = 0, /**< By their virtual address. */
 	IT_ADDR_MODE_RELATIVE = 1  /**< By their distance from the region's start. */
@@ -879,16 +880,16 @@ typedef enum {
 typedef struct {
 	/** Where it starts, as the adapter sees it. */
 	it_io_addr_t io_addr;
-	/** How long it is (octets). */
+	/** How long it is (bytes). */
 	it_length_t elt_len;
 } it_iobl_ve_elt_t;
 
 /**
  * I/O buffer list: memory described by what the adapter sees. Privileged. Clause: [IT 8.9].
  *
- * The region is what the pieces hold one after the other, from `fbo` on. A piece has 1 to 2^32 - 1
- * octets; `fbo` lies in the first. In absolute mode, with pieces of one size, the region's address
- * modulo that size must be `fbo`. Whoever gives a list vouches for its addresses.
+ * The region is the content of the pieces one after the other, from `fbo` on. A piece has 1 to 2^32 - 1
+ * bytes; `fbo` lies in the first. In absolute mode, with pieces of one size, the region's address
+ * modulo that size must be `fbo`. The addresses are not checked: the caller is responsible for them.
  */
 typedef struct {
 	/** Shape of the list, one bit of it_iobl_type_t; selects the member of `list`. */
@@ -899,7 +900,7 @@ typedef struct {
 		struct {
 			/** Start of each piece. */
 			it_io_addr_t *list_elt;
-			/** Length of every piece (octets). */
+			/** Length of every piece (bytes). */
 			it_length_t elt_len;
 		} ce_list;
 		/** Lists whose pieces differ in size. */
@@ -910,7 +911,7 @@ typedef struct {
 	} list;
 	/** Pieces in the list. */
 	size_t num_elts;
-	/** Offset of the first octet of the region in the first piece. */
+	/** Offset of the first byte of the region in the first piece (bytes). */
 	it_length_t fbo;
 } it_iobl_t;
 
@@ -918,7 +919,7 @@ typedef struct {
 typedef struct {
 	/** The region; it_ia_info_t.direct_lmr_handle for I/O addresses. */
 	it_lmr_handle_t lmr;
-	/** Its first octet, in the region's addressing mode. */
+	/** Its first byte, in the region's addressing mode. */
 	union {
 		/** Virtual address, in a region of absolute mode. */
 		void *abs;
@@ -927,7 +928,7 @@ typedef struct {
 		/** Address as the adapter sees it, with the direct LMR. */
 		it_io_addr_t io;
 	} addr;
-	/** Its length (octets); 0 is allowed and then nothing else is looked at. */
+	/** Its length (bytes); with 0 the other members are not used. */
 	it_length_t length;
 } it_lmr_triplet_t;
 
@@ -935,14 +936,14 @@ typedef struct {
 typedef struct {
 	/** The RMR, linked through the endpoint of the request. */
 	it_rmr_handle_t rmr;
-	/** Its first octet, in the RMR's addressing mode. */
+	/** Its first byte, in the RMR's addressing mode. */
 	union {
 		/** Virtual address, absolute mode. */
 		void *abs;
 		/** Offset from the window's start, relative mode. */
 		it_length_t rel;
 	} addr;
-	/** Its length (octets). */
+	/** Its length (bytes). */
 	it_length_t length;
 } it_rmr_triplet_t;
 
@@ -954,7 +955,7 @@ typedef struct {
 	it_pz_handle_t pz;
 	/** Start of the range that was registered. */
 	void *addr;
-	/** Its length (octets). */
+	/** Its length (bytes). */
 	it_length_t length;
 	/** What may be done with it. */
 	it_mem_priv_t privs;
@@ -965,15 +966,15 @@ typedef struct {
 	/** Its key for peers. */
 	it_rmr_context_t rmr_context;
 	/**
-	 * Start of the range really covered, rounded to pages. Access is checked to the octet all
-	 * the same.
+	 * Start of the range that is really covered, rounded to pages. Access is checked to the
+	 * byte all the same.
 	 */
 	void *actual_addr;
-	/** Length of that range (octets). */
+	/** Length of that range (bytes). */
 	it_length_t actual_length;
-	/** How its octets are addressed. */
+	/** How its bytes are addressed. */
 	it_addr_mode_t addr_mode;
-	/** #IT_TRUE while memory stands behind it, always so for one made by it_lmr_create(). */
+	/** #IT_TRUE while it has memory, as one of it_lmr_create() always has. */
 	it_boolean_t linked;
 	/** Pieces that its I/O buffer list has or may have; 0 without one. */
 	size_t iobl_num_elts;
@@ -1020,7 +1021,7 @@ typedef struct {
 	it_lmr_handle_t lmr;
 	/** Local start of the window. */
 	void *addr;
-	/** Length of the window (octets). */
+	/** Length of the window (bytes). */
 	it_length_t length;
 	/** What peers may do with it. */
 	it_mem_priv_t privs;
@@ -1049,7 +1050,7 @@ typedef enum {
 } it_rmr_param_mask_t;
 
 /**
- * @brief Makes a protection zone.
+ * @brief Creates a protection zone.
  *
  * Endpoints, memory and receive queues of one zone may be used together.
  *
@@ -1076,7 +1077,7 @@ it_status_t it_pz_create(IN it_ia_handle_t ia_handle, OUT it_pz_handle_t *pz_han
 /**
  * @brief Frees a protection zone.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.2.2]; [IT 2.2].
@@ -1092,7 +1093,7 @@ it_status_t it_pz_create(IN it_ia_handle_t ia_handle, OUT it_pz_handle_t *pz_han
 it_status_t it_pz_free(IN it_pz_handle_t pz_handle);
 
 /**
- * @brief Tells the parameters of a protection zone.
+ * @brief Queries the parameters of a protection zone.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -1101,9 +1102,9 @@ it_status_t it_pz_free(IN it_pz_handle_t pz_handle);
  * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
- * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ * @param[in] mask which members of @p params to write: any union of the bits, or the ALL bit
  *     alone
- * @param[out] params place for the answers; members not asked for stay as they are
+ * @param[out] params where the values go; members that were not asked for are not written
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
  *     share.
@@ -1127,8 +1128,8 @@ it_status_t it_pz_query(IN it_pz_handle_t pz_handle, IN it_pz_param_mask_t mask,
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
- * @param[in] addr first octet of the memory
- * @param[in] length length (octets)
+ * @param[in] addr first byte of the memory
+ * @param[in] length length (bytes)
  * @param[in] privs what may be done with the memory; bits of it_mem_priv_t
  * @param[in] flags kind of the region; bits of it_lmr_flag_t
  * @param[in] shared_id sharing group; counts only with #IT_LMR_FLAG_SHARED
@@ -1167,9 +1168,9 @@ it_status_t it_lmr_create10(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
- * @param[in] addr first octet of the memory
- * @param[in] length length (octets)
- * @param[in] addr_mode how the octets are addressed
+ * @param[in] addr first byte of the memory
+ * @param[in] length length (bytes)
+ * @param[in] addr_mode how the bytes are addressed
  * @param[in] privs what may be done with the memory; bits of it_mem_priv_t
  * @param[in] flags kind of the region; bits of it_lmr_flag_t
  * @param[in] shared_id sharing group; counts only with #IT_LMR_FLAG_SHARED
@@ -1207,7 +1208,7 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * region has in absolute mode. The memory stays registered until it_lmr_free(); it must stay mapped
  * that long.
  *
- * A context is never 0 on iWARP. Access is checked to the octet. The sink of an RDMA Read needs
+ * A context is never 0 on iWARP. Access is checked to the byte. The sink of an RDMA Read needs
  * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so; the library
  * never adds rights by itself.
  *
@@ -1218,10 +1219,10 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
- * @param[in] addr first octet of the memory
+ * @param[in] addr first byte of the memory
  * @param[in] iobl I/O buffer list, or NULL
- * @param[in] length length (octets)
- * @param[in] addr_mode how the octets are addressed
+ * @param[in] length length (bytes)
+ * @param[in] addr_mode how the bytes are addressed
  * @param[in] privs what may be done with the memory; bits of it_mem_priv_t
  * @param[in] flags kind of the region; bits of it_lmr_flag_t
  * @param[in] shared_id sharing group; counts only with #IT_LMR_FLAG_SHARED
@@ -1262,7 +1263,7 @@ it_status_t it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_io
  * @brief Reserves a key, and room for a list of pages, for a later it_lmr_link().
  *
  * Privileged: the process has CAP_NET_ADMIN in effect, or policy allows it, when the adapter is
- * opened. Until it is linked the region is no place for data: requests that name it fail as they run.
+ * opened. Until the region is linked, requests that name it fail when they run.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -1291,13 +1292,13 @@ it_status_t it_lmr_create_unlinked(IN it_pz_handle_t pz_handle, IN size_t iobl_n
 				   OUT it_lmr_handle_t *lmr_handle);
 
 /**
- * @brief Takes a registration back.
+ * @brief Ends the registration of memory.
  *
  * From its return no request and no peer reaches the memory through it. Local requests that still
  * name it end with #IT_DTO_ERR_LOCAL_PROTECTION; a peer that uses its context breaks its
  * connection. Works on an unlinked LMR too.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.5]; [IT 2.2].
@@ -1312,7 +1313,7 @@ it_status_t it_lmr_create_unlinked(IN it_pz_handle_t pz_handle, IN size_t iobl_n
 it_status_t it_lmr_free(IN it_lmr_handle_t lmr_handle);
 
 /**
- * @brief Tells the parameters of a memory region.
+ * @brief Queries the parameters of a memory region.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -1321,9 +1322,9 @@ it_status_t it_lmr_free(IN it_lmr_handle_t lmr_handle);
  * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] lmr_handle the LMR
- * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ * @param[in] mask which members of @p params to write: any union of the bits, or the ALL bit
  *     alone
- * @param[out] params place for the answers; members not asked for stay as they are
+ * @param[out] params where the values go; members that were not asked for are not written
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
@@ -1334,11 +1335,11 @@ it_status_t it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t m
 			 OUT it_lmr_param_t *params);
 
 /**
- * @brief Registers anew under the same handle: zone, range, privileges or addressing mode.
+ * @brief Changes a region under the same handle: zone, range, privileges or addressing mode.
  *
- * The context may change: query it. Requests that use the region meanwhile succeed or fail at
- * random. This is the one call that may leave a mark when it fails: after IT_ERR_RESOURCES or
- * IT_ERR_ABORT the region may be revoked, and then only modifying and freeing it make sense.
+ * The context may change: query it. Whether requests that use the region meanwhile succeed is
+ * undefined. This is the only call that may change something when it fails: after IT_ERR_RESOURCES or
+ * IT_ERR_ABORT the region may be revoked, and then it can only be modified or freed.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -1438,11 +1439,11 @@ it_status_t it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments,
  * @param[in] lmr_handle the region, without memory
  * @param[in] addr address the region has in absolute mode
  * @param[in] iobl the memory
- * @param[in] length length of the region (octets)
- * @param[in] addr_mode how the octets are addressed
+ * @param[in] length length of the region (bytes)
+ * @param[in] addr_mode how the bytes are addressed
  * @param[in] privs what may be done with the memory; bits of it_mem_priv_t
  * @param[in] ep_handle endpoint whose request queue carries the link
- * @param[in] cookie brought back by the completion
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @param[out] rmr_context the new key for peers
  * @retval IT_SUCCESS Posted.
@@ -1485,7 +1486,7 @@ it_status_t it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr,
  *
  * @param[in] lmr_handle the LMR
  * @param[in] ep_handle endpoint whose request queue carries the unlink
- * @param[in] cookie brought back by the completion
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @retval IT_SUCCESS Posted.
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
@@ -1505,7 +1506,7 @@ it_status_t it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_ha
 			  IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags);
 
 /**
- * @brief Makes an unlinked RMR, as Issue 1.0 declares it.
+ * @brief Creates an unlinked RMR, as Issue 1.0 declares it.
  *
  * The same as it_rmr_create20() with #IT_RMR_TYPE_DEFAULT.
  *
@@ -1529,7 +1530,7 @@ it_status_t it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_ha
 it_status_t it_rmr_create10(IN it_pz_handle_t pz_handle, OUT it_rmr_handle_t *rmr_handle);
 
 /**
- * @brief Makes an unlinked RMR of a given reach.
+ * @brief Creates an unlinked RMR of a given reach.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -1557,9 +1558,9 @@ it_status_t it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_ty
 			    OUT it_rmr_handle_t *rmr_handle);
 
 /**
- * @brief Frees an RMR; a live link is revoked, also one through a broken endpoint.
+ * @brief Frees an RMR; a link is revoked, even one through a broken endpoint.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.6.13]; [IT 2.2].
@@ -1573,7 +1574,7 @@ it_status_t it_rmr_create20(IN it_pz_handle_t pz_handle, IN it_rmr_type_t rmr_ty
 it_status_t it_rmr_free(IN it_rmr_handle_t rmr_handle);
 
 /**
- * @brief Tells the parameters of an RMR.
+ * @brief Queries the parameters of an RMR.
  *
  * `linked` (`bound` in Issue 1.0) is what the library knows from requests posted and completed; a
  * remote unlink shows once the receive that reports it was dequeued.
@@ -1585,9 +1586,9 @@ it_status_t it_rmr_free(IN it_rmr_handle_t rmr_handle);
  * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] rmr_handle the RMR
- * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ * @param[in] mask which members of @p params to write: any union of the bits, or the ALL bit
  *     alone
- * @param[out] params place for the answers; members not asked for stay as they are
+ * @param[out] params where the values go; members that were not asked for are not written
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
@@ -1600,9 +1601,9 @@ it_status_t it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t m
 /**
  * @brief Posts a link: opens a window onto an LMR to peers.
  *
- * The context is known at once and may be sent on the same endpoint at once, since later requests
- * wait for the link; on others only after the completion. Each link has a context of its own. A
- * failing link breaks the connection.
+ * The context is known at once and may be sent on the same endpoint at once, since later requests wait for the
+ * link; on other endpoints only after the completion. Each link has a context of its own. A link that fails
+ * breaks the connection.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -1614,13 +1615,13 @@ it_status_t it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t m
  *
  * @param[in] rmr_handle the RMR
  * @param[in] lmr_handle region the window opens onto, linked and of absolute mode
- * @param[in] addr first octet of the window
- * @param[in] length length of the window (octets)
+ * @param[in] addr first byte of the window
+ * @param[in] length length of the window (bytes)
  * @param[in] addr_mode how peers address the window
  * @param[in] privs what peers may do; remote and atomic bits only
  * @param[in] ep_handle endpoint whose request queue carries the link; a narrow RMR is reachable
  *     through it alone
- * @param[in] cookie brought back by the completion
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @param[out] rmr_context the new key for peers
  * @retval IT_SUCCESS Posted.
@@ -1666,12 +1667,12 @@ it_status_t it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_ha
  *
  * @param[in] rmr_handle the RMR
  * @param[in] lmr_handle region the window opens onto, linked and of absolute mode
- * @param[in] addr first octet of the window
- * @param[in] length length of the window (octets)
+ * @param[in] addr first byte of the window
+ * @param[in] length length of the window (bytes)
  * @param[in] privs what peers may do; remote and atomic bits only
  * @param[in] ep_handle endpoint whose request queue carries the link; a narrow RMR is reachable
  *     through it alone
- * @param[in] cookie brought back by the completion
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @param[out] rmr_context the new key for peers
  * @retval IT_SUCCESS Posted.
@@ -1711,7 +1712,7 @@ it_status_t it_rmr_bind10(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_
  *
  * @param[in] rmr_handle the RMR
  * @param[in] ep_handle the endpoint of the link (narrow), or any of the zone (wide)
- * @param[in] cookie brought back by the completion
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @retval IT_SUCCESS Posted.
  * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
@@ -1746,11 +1747,11 @@ it_status_t it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_ha
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
- * @param[in] vaddr first octet of the memory
+ * @param[in] vaddr first byte of the memory
  * @param[in] aspace_id address space of the memory; 0 = the caller's
- * @param[in] len length of the memory (octets)
+ * @param[in] len length of the memory (bytes)
  * @param[out] io_addr the address
- * @param[out] mapped_len octets mapped, at least 1
+ * @param[out] mapped_len bytes mapped, at least 1
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
  * @retval IT_ERR_NO_PERMISSION The process lacks the privilege.
@@ -1777,7 +1778,7 @@ it_status_t it_mem_map(IN it_ia_handle_t ia_handle, IN void *vaddr, IN uint64_t 
  *
  * @param[in] ia_handle the adapter
  * @param[in] io_addr the address
- * @param[in] mapped_len its length (octets)
+ * @param[in] mapped_len its length (bytes)
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_IA Not the handle of an open adapter.
  * @retval IT_ERR_INVALID_ADDRESS No mapping starts there.
@@ -1794,20 +1795,20 @@ it_status_t it_mem_unmap(IN it_ia_handle_t ia_handle, IN it_io_addr_t io_addr,
  * @ingroup itapi
  * @brief Listening, connecting, accepting, rejecting, disconnecting.
  *
- * One side listens on a connection qualifier and gets an event for each request; it accepts the
- * request with an endpoint, rejects it or hands it to another listen. The other side connects an
- * endpoint along a path. Each attempt ends in exactly one event, and each connection in exactly one
- * of disconnect and broken (R-01). Clause: [IT 4], [IT 9].
+ * One side listens on a connection qualifier and gets an event for each request; it accepts the request with an
+ * endpoint, rejects it or moves it to another listen. The other side connects an endpoint along a path. Each
+ * attempt ends with exactly one event, and each connection with exactly one: disconnected or broken (R-01).
+ * Clause: [IT 4], [IT 9].
  * @{
  */
 /**
  * Kind of connection qualifier; a set of kinds in it_spigot_info_t. Bits. Clause: [IT 9.1].
  */
 typedef enum {
-	IT_IANA_PORT = 0x01,         /**< A port; the local one is chosen by the library. */
+	IT_IANA_PORT = 0x01,         /**< A TCP port; the library chooses the local one. */
 	IT_IB_SERVICEID = 0x02,      /**< An InfiniBand service id. */
 	IT_VIA_DISCRIMINATOR = 0x04, /**< A VIA discriminator; never supported here. */
-	IT_IANA_LR_PORT = 0x08       /**< A local and a remote port. */
+	IT_IANA_LR_PORT = 0x08       /**< A local and a remote TCP port. */
 } it_conn_qual_type_t;
 
 /** InfiniBand service id, network byte order. */
@@ -1821,17 +1822,17 @@ typedef struct {
 	unsigned char discriminator[IT_MAX_VIA_DISC_LEN];
 } it_via_discriminator_t;
 
-/** A pair of ports, both in network byte order. */
+/** A pair of TCP ports, both in network byte order. */
 typedef struct {
-	/** Own port. Listening: the service. Connecting: 0 lets the library choose. */
+	/** Local port. Listening: the service. Connecting: 0 lets the library choose. */
 	uint16_t local;
 	/** Port of the peer's service; ignored when listening. */
 	uint16_t remote;
 } it_iana_lr_port_t;
 
-/** Connection qualifier: where, on a host, a service is found. */
+/** Connection qualifier: names a service of a host. */
 typedef struct {
-	/** Which member of `conn_qual` counts. */
+	/** Says which member of `conn_qual` is used. */
 	it_conn_qual_type_t type;
 	/** The qualifier. */
 	union {
@@ -1861,8 +1862,8 @@ typedef uint64_t it_cn_est_identifier_t;
  * @ingroup itapi
  * @brief Finding, opening and describing adapters; network addresses and paths.
  *
- * An adapter has spigots (ports), each with network addresses. Everything else is made under an
- * adapter and goes with it. Clause: [IT 2], [IT 10].
+ * An adapter has spigots (ports), each with network addresses. All other objects belong to an adapter and are
+ * freed with it. Clause: [IT 2], [IT 10].
  * @{
  */
 /** Transport under an adapter. */
@@ -1888,7 +1889,7 @@ typedef enum {
 	IT_VIA_HOSTADDR = 4 /**< VIA host address; never supported here. */
 } it_net_addr_type_t;
 
-/** Which of two IP addresses counts. */
+/** Which of two IP addresses is used. */
 typedef enum {
 	IT_IP_VERS_IPV4 = 1, /**< IPv4. */
 	IT_IP_VERS_IPV6 = 2  /**< IPv6. */
@@ -1907,7 +1908,7 @@ typedef struct {
 
 /** A network address. */
 typedef struct {
-	/** Which member of `addr` counts. */
+	/** Says which member of `addr` is used. */
 	it_net_addr_type_t addr_type;
 	/** The address, network byte order. */
 	union {
@@ -1932,19 +1933,19 @@ typedef union {
 
 /** The two ends of a path over InfiniBand. */
 typedef struct {
-	/** Partition both ends are in. */
+	/** Key of the partition that has both ends. */
 	uint16_t partition_key;
 	/** Largest packet, as InfiniBand codes it. */
 	uint8_t path_mtu : 4;
-	/** Longest life of a packet, as InfiniBand codes it. */
+	/** Longest lifetime of a packet, as InfiniBand codes it. */
 	uint8_t packet_lifetime : 6;
-	/** Local identifier of the own port. */
+	/** LID of the local port. */
 	uint16_t local_port_lid;
-	/** Local identifier of the peer's port. */
+	/** LID of the peer's port. */
 	uint16_t remote_port_lid;
-	/** Global identifier of the own port. */
+	/** GID of the local port. */
 	it_ib_gid_t local_port_gid;
-	/** Global identifier of the peer's port. */
+	/** GID of the peer's port. */
 	it_ib_gid_t remote_port_gid;
 	/** Highest rate, as InfiniBand codes it. */
 	uint8_t packet_rate : 6;
@@ -1965,15 +1966,15 @@ typedef it_via_net_addr_t it_via_net_endpoint_t;
 
 /** The two ends of a path over iWARP. */
 typedef struct {
-	/** Which member of both addresses counts. */
+	/** Says which member of both addresses is used. */
 	it_ip_vers_t ip_vers;
-	/** Own address; any (all zero) lets the route decide. */
+	/** Local address; all zero lets the route decide. */
 	it_in_addr_t laddr;
 	/** Address of the peer. */
 	it_in_addr_t raddr;
 } it_iwarp_net_endpoint_t;
 
-/** The two ends of a path; the adapter's transport says which member counts. */
+/** The two ends of a path; the adapter's transport says which member is used. */
 union itx_path_ends {
 	/** InfiniBand. */
 	it_ib_net_endpoint_t ib;
@@ -1984,17 +1985,17 @@ union itx_path_ends {
 };
 
 /**
- * A way from a spigot of this adapter to a peer.
+ * A path from a spigot of this adapter to a peer.
  *
- * Plain data: copy it, keep it, or fill one by hand. Its third member is one union with two names,
+ * Plain data: the application may copy it, keep it, or fill one in. Its third member is one union with two names,
  * `remote` (the standard's) and `u` (the field's). Clause: [IT 10].
  */
 typedef struct {
 	/** Spigot it starts from. */
 	size_t spigot_id;
 	/**
-	 * Patience of a connection attempt (microseconds); 0 = 20 s. Covers everything up to the
-	 * established connection. Also of a question for a datagram service.
+	 * Time limit of an attempt to connect (microseconds), up to the established connection; 0 =
+	 * 20 s. Also of a datagram service request.
 	 */
 	uint64_t timeout;
 	/** Both names reach the same union; portable source says `remote`. */
@@ -2062,18 +2063,18 @@ typedef struct {
 
 /** Maker of an iWARP adapter. */
 typedef struct {
-	/** #IT_TRUE if `vid` says something. */
+	/** #IT_TRUE if `vid` is valid. */
 	it_boolean_t valid_vid;
-	/** Vendor and device in words, zero-terminated if shorter than its room. */
+	/** Text for vendor and device, zero-terminated if it is shorter than its room. */
 	unsigned char vid[64];
 } it_vendor_iwarp_tcp_t;
 
 /**
- * All that is to know about an open adapter.
+ * Description of an open adapter.
  *
- * Made by it_ia_query(), to be given back with it_ia_info_free(). Fixed for the life of the
- * adapter, except whether spigots are online and the two EVD handles. Where one transport can and
- * another cannot, a member here says so; programs branch on it and not on the adapter's name.
+ * it_ia_query() makes one and it_ia_info_free() frees it. Its values are fixed for the life of the adapter, except
+ * whether spigots are online and the two EVD handles. Where transports differ, a member says what this adapter
+ * does; programs branch on it and not on the name of the adapter.
  * Clause: [IT 15.1], [IT 16].
  */
 typedef struct {
@@ -2087,7 +2088,7 @@ typedef struct {
 	uint32_t sw_major_version;
 	/** Version of the provider, minor part. */
 	uint32_t sw_minor_version;
-	/** Maker; the member goes by `transport_type`. */
+	/** Maker; `transport_type` says which member is used. */
 	union {
 		/** InfiniBand. */
 		it_vendor_ib_t ib;
@@ -2096,7 +2097,7 @@ typedef struct {
 		/** iWARP. */
 		it_vendor_iwarp_tcp_t iwarp;
 	} vendor;
-	/** Buffers aligned to this move fastest (octets). */
+	/** Buffers aligned to this move fastest (bytes). */
 	uint32_t dto_alignment_hint;
 	/** Its transport. */
 	it_transport_type_t transport_type;
@@ -2196,8 +2197,8 @@ typedef struct {
 /**
  * @brief Lists the adapters that can be opened.
  *
- * Fills as many records as there is room for and tells how many there are. A snapshot: adapters may
- * come and go. It cannot fail; with nothing to list both numbers are 0.
+ * Fills as many records as there is room for and says how many there are. It is a snapshot, since adapters may
+ * come and go. It cannot fail; without adapters both numbers are 0.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -2220,9 +2221,8 @@ void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interf
 /**
  * @brief Opens an adapter.
  *
- * Loads and binds the provider and registers with the kAL. Every call makes an adapter of its own,
- * for the same name too. The versions 1.0, 2.0 and 2.1 of the interface are served, whatever the
- * bindings the program was compiled with.
+ * Every call creates a new IA, for the same name too. The library serves versions 1.0, 2.0 and 2.1 of the
+ * interface, with whatever bindings the program was compiled.
  *
  * Names: `iwarp` covers every network interface with a spigot each, `iwarp:<interface>` one of
  * them; `emul:ib` and `emul:iwarp` are the emulated fabric of this process; `ib:<device>` is a
@@ -2257,14 +2257,14 @@ it_status_t it_ia_create(IN const char *name, IN uint32_t major_version, IN uint
 			 OUT it_ia_handle_t *ia_handle);
 
 /**
- * @brief Closes an adapter with everything that belongs to it.
+ * @brief Closes an adapter and frees everything that belongs to it.
  *
  * In this order: new calls are refused; waiters return IT_ERR_ABORT, callbacks are detached,
- * descriptors closed; unanswered requests are rejected, attempts given up, connections torn down
- * abruptly; all objects are destroyed without events. It does not wait for peers. It works after a
- * catastrophe too. Do not call it from an EVD callback.
+ * descriptors closed; unanswered requests are rejected, attempts and connections aborted; all
+ * objects are destroyed without events. It does not wait for peers. It works after a catastrophe too. Do not
+ * call it from an EVD callback.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events at the peer: #IT_CM_MSG_CONN_BROKEN_EVENT or #IT_CM_MSG_CONN_DISCONNECT_EVENT on
  *   connections, #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT on attempts.
@@ -2273,7 +2273,7 @@ it_status_t it_ia_create(IN const char *name, IN uint32_t major_version, IN uint
  *
  * @param[in] ia_handle the adapter
  * @retval IT_SUCCESS Done.
- * @retval IT_ERR_INVALID_IA Not the handle of an open adapter; a second close is answered so.
+ * @retval IT_ERR_INVALID_IA Not the handle of an open adapter, such as that of a closed one.
  *
  * @par Example
  * @snippet calls.c it_ia_free
@@ -2285,9 +2285,8 @@ it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
 /**
  * @brief Describes an adapter.
  *
- * The record and its arrays are one allocation of the library; give it back with it_ia_info_free().
- * Values are fixed for the adapter's life, except whether spigots are online and the two EVD
- * handles.
+ * The record and its arrays are one allocation of the library; free it with it_ia_info_free(). Values are fixed
+ * for the adapter's life, except whether spigots are online and the two EVD handles.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -2310,9 +2309,9 @@ it_status_t it_ia_free(IN it_ia_handle_t ia_handle);
 it_status_t it_ia_query(IN it_ia_handle_t ia_handle, OUT it_ia_info_t **ia_info);
 
 /**
- * @brief Gives back a record of it_ia_query().
+ * @brief Frees a record of it_ia_query().
  *
- * Also after the adapter was closed.
+ * The adapter may be closed already.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -2331,9 +2330,9 @@ void it_ia_info_free(IN it_ia_info_t *ia_info);
 /**
  * @brief Finds the paths from a spigot to a network address.
  *
- * Over iWARP one for each usable local address; over InfiniBand the fabric is asked, which may
- * sleep. Without a route the call succeeds with no path. A path is plain data and holds as long as
- * the network does.
+ * Over iWARP there is one for each usable local address; over InfiniBand the call queries the fabric and may
+ * sleep. Without a route the call succeeds with no path. A path is plain data, and is valid as long as the
+ * network does not change.
  *
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
@@ -2365,10 +2364,10 @@ it_status_t it_get_pathinfo(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
 			    OUT size_t *total_paths, OUT it_path_t *paths);
 
 /**
- * @brief Turns a network address into one of another kind.
+ * @brief Converts a network address to another kind.
  *
  * Between IPv4 and IPv4-mapped IPv6, and between these and the InfiniBand identifier that embeds
- * them. No network is asked.
+ * them. It uses no network.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -2431,17 +2430,16 @@ typedef enum {
 } it_srq_param_mask_t;
 
 /**
- * @brief Makes a shared receive queue.
+ * @brief Creates a shared receive queue.
  *
- * Endpoints are tied to it when they are made, with #IT_EP_SRQ, for life. Its low watermark is off.
+ * An endpoint is tied to it at its creation, with #IT_EP_SRQ, for life. Its low watermark is off.
  * it_post_recv() with its handle posts receives; their buffers are of the queue's zone, whatever zone
  * the endpoints are of. Each message takes one receive, no matter which; the completion names the
  * endpoint that it came through and the receive's cookie. A receive counts as outstanding until its
  * completion has been dequeued.
  *
- * A message that finds the queue empty waits, for a bounded time, and does not hold up other
- * connections; posted receives go to those who have waited longest. When the time is over the
- * connection breaks (R-34).
+ * A message that finds the queue empty waits for a bounded time, without delaying other connections; a new
+ * receive goes to the connection that has waited longest. When the time is over, the connection breaks (R-34).
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -2473,11 +2471,11 @@ it_status_t it_srq_create(IN it_pz_handle_t pz_handle, IN size_t max_recv_segmen
 			  IN size_t max_recv_dtos, OUT it_srq_handle_t *srq_handle);
 
 /**
- * @brief Frees a shared receive queue; unused receives go without completions.
+ * @brief Frees a shared receive queue; unused receives get no completions.
  *
- * The end of a connection leaves the receives that no message of it has taken to the others.
+ * When a connection ends, the receives that its messages have not taken stay in the queue.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.8.2]; [IT 2.2].
@@ -2494,9 +2492,9 @@ it_status_t it_srq_free(IN it_srq_handle_t srq_handle);
 /**
  * @brief Changes the size or arms the low watermark.
  *
- * Armed, the watermark raises one event when fewer receives than it are available, at once if they
- * are already; then it is off until armed again. 0 turns it off. A new size keeps what is posted; at
- * least so many are granted, and an armed watermark must fit it.
+ * An armed watermark raises one event when fewer receives than it are available, at once if that is so already;
+ * then it is off until it is armed again. 0 turns it off. A new size keeps the receives that are posted; at
+ * least that size is granted, and an armed watermark must fit it.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -2522,7 +2520,7 @@ it_status_t it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t 
 			  IN const it_srq_param_t *params);
 
 /**
- * @brief Tells the parameters of a shared receive queue.
+ * @brief Queries the parameters of a shared receive queue.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F); for the low watermark for a provider or kAL round trip (class M).
@@ -2531,9 +2529,9 @@ it_status_t it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t 
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] srq_handle the S-RQ
- * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ * @param[in] mask which members of @p params to write: any union of the bits, or the ALL bit
  *     alone
- * @param[out] params place for the answers; members not asked for stay as they are
+ * @param[out] params where the values go; members that were not asked for are not written
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_SRQ Not the handle of a shared receive queue of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
@@ -2548,17 +2546,17 @@ it_status_t it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t m
 /**
  * @defgroup itapi_ep Endpoints
  * @ingroup itapi
- * @brief Making, changing, resetting and freeing endpoints; their states.
+ * @brief Creating, changing, resetting and freeing endpoints; their states.
  *
- * | state           | connect | accept      | disconnect | reset      | request | receive |
- * |-----------------|---------|-------------|------------|------------|---------|---------|
- * | unconnected     | yes     | a request   | bad        | nothing    | bad     | kept    |
- * | active-1        | bad     | bad         | aborts     | bad        | bad     | kept    |
- * | active-2        | bad     | its arrival | aborts     | bad        | bad     | kept    |
- * | passive pending | bad     | bad         | aborts     | bad        | bad     | kept    |
- * | passive wait    | bad     | bad         | aborts     | bad        | bad     | kept    |
- * | connected       | bad     | bad         | yes        | bad        | runs    | runs    |
- * | non-operational | bad     | bad         | nothing    | when quiet | flushed | flushed |
+ * | state           | connect | accept      | disconnect | reset          | request | receive |
+ * |-----------------|---------|-------------|------------|----------------|---------|---------|
+ * | unconnected     | yes     | a request   | bad        | nothing        | bad     | kept    |
+ * | active-1        | bad     | bad         | aborts     | bad            | bad     | kept    |
+ * | active-2        | bad     | its arrival | aborts     | bad            | bad     | kept    |
+ * | passive pending | bad     | bad         | aborts     | bad            | bad     | kept    |
+ * | passive wait    | bad     | bad         | aborts     | bad            | bad     | kept    |
+ * | connected       | bad     | bad         | yes        | bad            | runs    | runs    |
+ * | non-operational | bad     | bad         | nothing    | when quiescent | flushed | flushed |
  *
  * "Bad" is IT_ERR_INVALID_EP_STATE, "nothing" succeeds without effect. Freeing works in every
  * state. Clause: [IT 3], [IT 4], [IT 5].
@@ -2571,17 +2569,17 @@ it_status_t it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t m
  * (R-02).
  */
 typedef enum {
-	/** Fresh or reset: may connect, accept or convert. Receives may be posted. */
+	/** New or reset: may connect, accept or convert. Receives may be posted. */
 	IT_EP_STATE_UNCONNECTED = 0,
-	/** Asked the peer, waits for the answer. */
+	/** The request is sent; the answer is awaited. */
 	IT_EP_STATE_ACTIVE1_CONNECTION_PENDING = 1,
 	/** The peer accepted; the application must accept or reject that (three-way). */
 	IT_EP_STATE_ACTIVE2_CONNECTION_PENDING = 2,
-	/** Accepted a request, waits for the connection to stand. */
+	/** A request is accepted; the connection is not yet established. */
 	IT_EP_STATE_PASSIVE_CONNECTION_PENDING = 3,
 	/** Data flows. */
 	IT_EP_STATE_CONNECTED = 4,
-	/** Ended, or ending: posts are taken and flushed. it_ep_reset() makes it fresh. */
+	/** Ended, or ending: posts are taken and flushed. it_ep_reset() makes it unconnected. */
 	IT_EP_STATE_NONOPERATIONAL = 5,
 	/** A converted socket waits for the peer's request to enter RDMA mode. */
 	IT_EP_STATE_PASSIVE_WAIT_RDMA_TRANS_REQ = 6
@@ -2593,7 +2591,7 @@ typedef enum {
 	IT_EP_STATE_UD_OPERATIONAL = 1     /**< Datagrams flow; so it is created. */
 } it_ep_state_ud_t;
 
-/** State of an endpoint; it_ep_param_t.service_type says which member counts. */
+/** State of an endpoint; it_ep_param_t.service_type says which member is used. */
 typedef union {
 	/** Connected endpoint. */
 	it_ep_state_rc_t rc;
@@ -2624,8 +2622,8 @@ typedef struct {
 	/** RDMA Reads of the peer served at once (IRD). Granted exactly. */
 	uint32_t rdma_read_ird;
 	/**
-	 * RDMA Reads running towards the peer at once (ORD); more wait. Granted exactly, lowered to
-	 * the peer's IRD as the connection is made.
+	 * RDMA Reads outstanding at once (ORD); more wait. Granted exactly, and lowered to the peer's IRD
+	 * when the connection is made.
 	 */
 	uint32_t rdma_read_ord;
 	/** S-RQ for receives, with #IT_EP_SRQ; else ignored. */
@@ -2654,7 +2652,7 @@ typedef uint32_t it_ud_ep_id_t;
  */
 typedef uint32_t it_ud_ep_key_t;
 
-/** What to know about a datagram endpoint to reach it. */
+/** What a sender needs to reach a datagram endpoint. */
 typedef struct {
 	/** Its number. */
 	it_ud_ep_id_t ud_ep_id;
@@ -2679,8 +2677,7 @@ typedef union {
 /**
  * Attributes of an endpoint. Clause: [IT 3].
  *
- * Of queue sizes and segments at least what was asked is granted; it_ep_query() tells the real
- * numbers.
+ * Queues and segments are granted at least as asked for; it_ep_query() tells the real numbers.
  */
 typedef struct {
 	/** Longest transfer (octets); 0 = as long as the spigot allows. */
@@ -2784,7 +2781,7 @@ typedef enum {
 } it_ep_param_mask_t;
 
 /**
- * @brief Makes an endpoint for connections, unconnected.
+ * @brief Creates an endpoint for connections, unconnected.
  *
  * All three EVDs are mandatory; one EVD may serve several endpoints, and both requests and
  * receives. Queues and segments are granted at least as asked, IRD and ORD exactly.
@@ -2849,16 +2846,16 @@ it_status_t it_ep_rc_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
 			    IN const it_ep_attributes_t *ep_attr, OUT it_ep_handle_t *ep_handle);
 
 /**
- * @brief Makes an endpoint for datagrams, operational.
+ * @brief Creates an endpoint for datagrams, operational.
  *
- * It sends and receives from now on, without a connection, until it fails or is freed. Its number
- * on the spigot is told by it_ep_query(). Of both EVDs one may serve several endpoints, and both
- * requests and receives. Queues and segments are granted at least as asked. A key with the highest
- * bit set is a controlled one: it needs the privilege, here and wherever it is used.
+ * It sends and receives at once, without a connection, until it fails or is freed. it_ep_query() tells its
+ * number on the spigot. One EVD may serve several endpoints, and both requests and receives. Queues and segments
+ * are granted at least as asked. A key with the highest bit set is a controlled one: it needs the privilege,
+ * here and wherever it is used.
  *
- * What happens to datagrams on their way, nobody tells. A request or receive that fails here, or an
- * EVD that overflows, makes the endpoint non-operational: after the completions an affiliated event
- * says so, and it_ep_reset() begins anew.
+ * A datagram may be lost without notice. A request or receive that fails on this side, or an EVD that overflows,
+ * makes the endpoint non-operational: after the completions an affiliated event says so, and it_ep_reset() makes
+ * it operational again.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -2908,7 +2905,7 @@ it_status_t it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
 			    OUT it_ep_handle_t *ep_handle);
 
 /**
- * @brief Tells the state and the parameters of an endpoint.
+ * @brief Queries the state and the parameters of an endpoint.
  *
  * Spigot and path are valid from connecting or accepting to reset, with datagrams the spigot alone
  * and always; the state is that of the instant of the call. Attributes that only the other kind of
@@ -2921,9 +2918,9 @@ it_status_t it_ep_ud_create(IN it_pz_handle_t pz_handle, IN it_evd_handle_t requ
  * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
- * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ * @param[in] mask which members of @p params to write: any union of the bits, or the ALL bit
  *     alone
- * @param[out] params place for the answers; members not asked for stay as they are
+ * @param[out] params where the values go; members that were not asked for are not written
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
@@ -2943,7 +2940,7 @@ it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
  * Possible while unconnected: payload, segments, key, queue sizes, enables, IRD and ORD. While
  * connected: queue sizes, enables, IRD, and raising ORD where it_ia_info_t says so; lowering ORD
  * always; watermarks in every state. Changing enables, IRD or ORD while RDMA Reads are outstanding
- * is the application's error. On a datagram endpoint: payload, segments, key and queue sizes while it
+ * is an error of the application. On a datagram endpoint: payload, segments, key and queue sizes while it
  * is operational; a key counts for what arrives from then on.
  *
  * A queue gets as many slots as asked for or more, and it_ep_query() tells how many; requests and
@@ -2990,12 +2987,12 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
 			 IN const it_ep_attributes_t *ep_attr);
 
 /**
- * @brief Makes a non-operational endpoint fresh again.
+ * @brief Resets a non-operational endpoint, so that it can be used again.
  *
- * It refuses until the transport is finished with the endpoint and every request and receive has
- * its completion in its EVD; it loses none. It unlinks the narrow RMRs of the endpoint. Zone, EVDs,
- * S-RQ, attributes and consumer context stay; path and negotiated ORD go. On an unconnected
- * endpoint, or a datagram endpoint that runs, it does nothing and succeeds.
+ * It fails until the transport is finished with the endpoint and every request and receive has its completion in
+ * its EVD; none is lost. It unlinks the narrow RMRs of the endpoint. Zone, EVDs, S-RQ, attributes and consumer
+ * context stay; path and negotiated ORD are forgotten. On an unconnected endpoint, or an operational datagram
+ * endpoint, it does nothing and succeeds.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3025,11 +3022,10 @@ it_status_t it_ep_reset(IN it_ep_handle_t ep_handle);
 /**
  * @brief Frees an endpoint in any state.
  *
- * A connection is torn down abruptly, an attempt given up. After return nothing touches the buffers
- * and no new event names the endpoint; events queued before stay, completions not yet queued may be
- * lost.
+ * It aborts a connection or an attempt. After its return the library does not touch the buffers, and no new event
+ * names the endpoint. Events that were queued before stay; completions that were not queued yet may be lost.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - States: any.
  * - Events at the peer: #IT_CM_MSG_CONN_BROKEN_EVENT or #IT_CM_MSG_CONN_DISCONNECT_EVENT on a
@@ -3065,27 +3061,27 @@ typedef enum {
  * Why a connection was refused by something other than the peer's application. Clause: [IT 9.7].
  */
 typedef enum {
-	/** Nobody listens there, the stream broke, or any other cause. */
+	/** The service has no listen, the stream broke, or any other cause. */
 	IT_CN_REJ_OTHER = 0,
 	/** No answer in time. */
 	IT_CN_REJ_TIMEOUT = 1,
 	/** No route to the peer. */
 	IT_CN_REJ_BAD_PATH = 2,
-	/** The peer thinks an old connection still stands (InfiniBand). */
+	/** The peer believes that an old connection still exists (InfiniBand). */
 	IT_CN_REJ_STALE_CONN = 3,
 	/** The peer cannot serve so many RDMA Reads. */
 	IT_CN_REJ_BAD_ORD = 4,
 	/** The peer or this side ran out of resources. */
 	IT_CN_REJ_RESOURCES = 5,
-	/** The two sides do not agree how to talk. */
+	/** The two sides cannot agree on the protocol. */
 	IT_CN_REJ_BAD_CONN_PARMS = 6
 } it_conn_reject_code_t;
 
 /** Fine tuning of a connection over InfiniBand; codes as InfiniBand has them. */
 typedef struct {
-	/** Patience expected of the peer's connection manager. */
+	/** Time limit of the peer's connection manager. */
 	uint8_t remote_cm_timeout : 5;
-	/** Patience of the own connection manager. */
+	/** Time limit of the local connection manager. */
 	uint8_t local_cm_timeout : 5;
 	/** Retries of an unanswered packet. */
 	uint8_t retry_count : 3;
@@ -3109,7 +3105,7 @@ typedef struct {
 	void *unused;
 } it_iwarp_conn_attributes_t;
 
-/** Fine tuning of a connection; the adapter's transport says which member counts. */
+/** Fine tuning of a connection; the adapter's transport says which member is used. */
 typedef union {
 	/** InfiniBand. */
 	it_ib_conn_attributes_t ib;
@@ -3148,14 +3144,14 @@ typedef enum {
 } it_listen_param_mask_t;
 
 /**
- * @brief Takes requests on a connection qualifier.
+ * @brief Listens for requests on a connection qualifier.
  *
- * Each request becomes one event with an identifier of its own. With #IT_LISTEN_CONN_QUAL_INPUT the
- * application names the qualifier; without it the library chooses one of the given type and writes
- * it back. The EVD's room is the backlog: a request that finds it full is refused, and its peer gets
+ * Each request makes one event with an identifier of its own. With #IT_LISTEN_CONN_QUAL_INPUT the application
+ * names the qualifier; without it the library chooses one of the given type and writes it back. The room of the
+ * EVD is the backlog: a request that finds it full is refused, and its peer gets
  * #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT with #IT_CN_REJ_RESOURCES (from an iWARP peer that suppresses
- * IRD and ORD: #IT_CN_REJ_OTHER). It listens at the addresses of its spigot: it gets those that the spigot
- * gets later, and loses those that the spigot loses.
+ * IRD and ORD: #IT_CN_REJ_OTHER). It listens at all addresses of its spigot, and follows them when they
+ * change.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3179,7 +3175,7 @@ typedef enum {
  *     says no.
  * @retval IT_ERR_INVALID_CONN_QUAL The connection qualifier is malformed or of a kind not supported
  *     here.
- * @retval IT_ERR_CONN_QUAL_BUSY Somebody listens on the connection qualifier.
+ * @retval IT_ERR_CONN_QUAL_BUSY The connection qualifier has a listen already.
  * @retval IT_ERR_NO_PERMISSION The port is reserved.
  * @retval IT_ERR_RESOURCES Descriptors or memory ran out.
  * @retval IT_ERR_FAULT @p conn_qual or @p listen_handle is NULL.
@@ -3200,7 +3196,7 @@ it_status_t it_listen_create(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
  *
  * No new requests come; identifiers that were delivered or queued stay valid.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.5.2]; [IT 9.4].
@@ -3214,7 +3210,7 @@ it_status_t it_listen_create(IN it_ia_handle_t ia_handle, IN size_t spigot_id,
 it_status_t it_listen_free(IN it_listen_handle_t listen_handle);
 
 /**
- * @brief Tells the parameters of a listen.
+ * @brief Queries the parameters of a listen.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -3223,9 +3219,9 @@ it_status_t it_listen_free(IN it_listen_handle_t listen_handle);
  * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] listen_handle the listen
- * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ * @param[in] mask which members of @p params to write: any union of the bits, or the ALL bit
  *     alone
- * @param[out] params place for the answers; members not asked for stay as they are
+ * @param[out] params where the values go; members that were not asked for are not written
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_LISTEN Not the handle of a listen.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
@@ -3236,12 +3232,11 @@ it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_pa
 			    OUT it_listen_param_t *params);
 
 /**
- * @brief Starts an active connection; an event brings the answer.
+ * @brief Starts to connect; an event tells the outcome.
  *
- * The endpoint leaves the unconnected state at once; nothing waits for the peer. it_path_t.timeout
- * limits everything up to the established connection, or in three-way up to the arrival of the
- * accept. Just one of the events below ends the attempt; it_ep_disconnect() and it_ep_free() abort
- * it.
+ * The endpoint leaves the unconnected state at once; the call does not wait for the peer. it_path_t.timeout limits
+ * the time to the established connection, or in three-way to the arrival of the accept. Exactly one of the
+ * events below ends the attempt; it_ep_disconnect() and it_ep_free() abort it.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3253,7 +3248,7 @@ it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_pa
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
- * @param[in] path way to the peer; copied before return
+ * @param[in] path path to the peer; copied before return
  * @param[in] conn_attr fine tuning, or NULL for the defaults. Its bit-fields are as wide as
  *     InfiniBand's, so none of the codes about them can come today
  * @param[in] connect_qual service of the peer; ports and service ids in network byte order
@@ -3300,10 +3295,10 @@ it_status_t it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 /**
  * @brief Accepts a request with an endpoint, or in three-way the peer's accept.
  *
- * Passive side: any unconnected endpoint of the adapter that the request came in on. Active side:
- * the very endpoint of the arrival, which no private data may accompany. A failed call leaves
- * identifier and endpoint as they were. On plain MPA the passive side's requests wait until the
- * active side's first message; let the active side speak first.
+ * Passive side: any unconnected endpoint of the adapter at which the request arrived. Active side: the endpoint of
+ * the arrival event, without private data. A failed call changes neither identifier nor endpoint. With plain MPA
+ * the requests of the passive side wait for the first message of the active side; let the active side send
+ * first.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3344,7 +3339,7 @@ it_status_t it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t 
 			 IN const unsigned char *private_data, IN size_t private_data_length);
 
 /**
- * @brief Refuses a request, or in three-way the peer's accept.
+ * @brief Rejects a request, or in three-way the peer's accept.
  *
  * In three-way the endpoint becomes non-operational, without an event here; the private data
  * reaches the passive side.
@@ -3378,10 +3373,10 @@ it_status_t it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned cha
 /**
  * @brief Moves a request to another listen of the same adapter.
  *
- * The request appears there as a new event with a new identifier and otherwise the same content; its
- * qualifier is the one that the peer asked for. Target and source may be the same listen. If the
- * target's EVD is full the request is refused as any other that finds it so, and the call has
- * succeeded. Arrivals of the three-way handshake belong to their endpoints and cannot be moved.
+ * The request appears there as a new event with a new identifier and otherwise the same content; its qualifier
+ * is the one that the peer asked for. Target and source may be the same listen. If the EVD of the target is
+ * full, the request is refused as any other would be, and the call succeeds. Arrivals of the three-way handshake
+ * belong to their endpoints and cannot be moved.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3406,16 +3401,16 @@ it_status_t it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
 		       IN it_cn_est_identifier_t cn_est_id);
 
 /**
- * @brief Ends a connection, or gives an attempt up.
+ * @brief Ends a connection, or aborts an attempt.
  *
  * The endpoint is non-operational before the call returns. Requests not yet started are flushed; a
  * program that wants its Sends delivered waits for an answer of the peer first. All completions of
  * the endpoint are in their EVDs before the event that ends the connection. On a non-operational
  * endpoint it does nothing and succeeds.
  *
- * No adapter here carries data with a disconnect, so any is an error; `disconnect-data = drop` in the
- * group `compat` of the configuration, or `ITAPI_DISCONNECT_DATA=drop` in the environment when the
- * adapter is opened, has it dropped instead, for programs that rely on that.
+ * No adapter of this library carries data with a disconnect, so private data is an error. With `disconnect-data =
+ * drop` in the group `compat` of the configuration, or `ITAPI_DISCONNECT_DATA=drop` in the environment when the
+ * adapter is opened, the library drops the data instead, for programs that rely on that.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3454,7 +3449,7 @@ it_status_t it_ep_disconnect(IN it_ep_handle_t ep_handle, IN const unsigned char
 /**
  * @defgroup itapi_socket Socket conversion
  * @ingroup itapi
- * @brief Turning a connected TCP socket into an RDMA connection.
+ * @brief Converting a connected TCP socket to an RDMA connection.
  *
  * Clause: [IT 11].
  * @{
@@ -3466,25 +3461,24 @@ typedef enum {
 } it_sc_flags_t;
 
 /**
- * @brief Turns a connected TCP socket into the connection of an endpoint.
+ * @brief Converts a connected TCP socket to the connection of an endpoint.
  *
- * The socket is IPv4 or IPv6; the application has read exactly what was meant for it and uses the
- * socket no more from the call on. Unsent octets go out first; unread ones count as the beginning
- * of RDMA mode. On success the library drives a duplicate of its own, whose options it sets as it
- * likes: @p sd stays open but is inert and only close() is left to do with it. An asynchronous failure resets the TCP connection; there
- * is no way back. The peer has 120 seconds to finish the start-up, or what the administrator's file
- * says (`convert-timeout` of the group `mpa`). Without MPA frames nothing is waited for: the endpoint is
- * connected when the call returns, unless TCP takes the message only later.
+ * The socket is IPv4 or IPv6. The application has read exactly what was meant for it, and does not use the socket
+ * from the call on. Octets that are not sent yet are sent first; octets that are not read yet are the beginning
+ * of RDMA mode. On success the library uses a duplicate of the socket and sets its options; @p sd stays open,
+ * and the application may only close it. An asynchronous failure resets the TCP connection. The peer has 120
+ * seconds to finish the start-up, or `convert-timeout` of the group `mpa` of the configuration. Without MPA
+ * frames the endpoint is connected when the call returns, unless TCP takes the message only later.
  *
- * The socket's own address must be one of the adapter's spigots; all of 127/8 counts as the loopback
- * interface's.
+ * The local address of the socket must belong to a spigot of the adapter; all of 127/8 belongs to the loopback
+ * interface.
  *
  * | @p msg   | @p flags          | what this side does                                        |
  * |----------|-------------------|------------------------------------------------------------|
  * | NULL     | #IT_SC_DEFAULT    | asks for RDMA mode by an MPA request; active-1 pending     |
  * | not NULL | #IT_SC_DEFAULT    | sends the message, waits for the request; passive wait     |
- * | NULL     | #IT_SC_NO_REQ_REP | enters RDMA mode at once and must speak first; connected   |
- * | not NULL | #IT_SC_NO_REQ_REP | sends the message, enters, must not speak first; connected |
+ * | NULL     | #IT_SC_NO_REQ_REP | enters RDMA mode at once and must send first; connected    |
+ * | not NULL | #IT_SC_NO_REQ_REP | sends the message, enters, must not send first; connected  |
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3497,7 +3491,8 @@ typedef enum {
  * @param[in] sd the socket
  * @param[in] ep_handle the endpoint
  * @param[in] flags bits of it_sc_flags_t
- * @param[in] msg last message in streaming mode; its presence picks the role. Copied before return
+ * @param[in] msg last message in streaming mode; whether there is one decides the role. Copied before
+ *     return
  * @param[in] len its length (octets, at most 65536); 0 sends nothing
  * @retval IT_SUCCESS Accepted; the outcome is an event.
  * @retval IT_ERR_OP_NOT_SUPPORTED it_ia_info_t.socket_conversion_support says no.
@@ -3520,8 +3515,8 @@ it_status_t it_socket_convert(IN int sd, IN it_ep_handle_t ep_handle, IN it_sc_f
 /**
  * @defgroup itapi_ud Datagrams
  * @ingroup itapi
- * @brief Address handles and asking for the endpoint of a service. Only where
- * it_ia_info_t.supported_service_types has #IT_UD_SERVICE.
+ * @brief Address handles and datagram services. Only where it_ia_info_t.supported_service_types has
+ * #IT_UD_SERVICE.
  *
  * Clause: [IT 5], [IT 13].
  * @{
@@ -3537,7 +3532,7 @@ typedef struct {
 	it_ia_handle_t ia;
 	/** Its protection zone. */
 	it_pz_handle_t pz;
-	/** Where it leads. */
+	/** Its destination. */
 	it_path_t path;
 } it_addr_param_t;
 
@@ -3556,7 +3551,7 @@ typedef enum {
 
 /** Where an InfiniBand datagram goes. */
 typedef struct {
-	/** The way. */
+	/** The path to it. */
 	it_addr_handle_t addr;
 	/** The endpoint at its end. */
 	it_remote_ep_info_t ep_info;
@@ -3564,7 +3559,7 @@ typedef struct {
 
 /** Where a datagram goes. */
 typedef struct {
-	/** Which member of `addr` counts. */
+	/** Says which member of `addr` is used. */
 	it_dg_type_t type;
 	/** The target. */
 	union {
@@ -3616,11 +3611,11 @@ typedef enum {
 } it_ud_svc_req_param_mask_t;
 
 /**
- * @brief Makes a target for datagrams from a path.
+ * @brief Creates an address handle, the target of datagrams, from a path.
  *
- * The handle is for endpoints of the same zone, as many as like. Without an own end in the path one
- * is looked up and stands in what it_address_handle_query() tells; with #IT_AH_PATH_COMPLETE the path
- * stays as given and the adapter chooses. Frees of the zone answer #IT_ERR_PZ_BUSY while there is one.
+ * Any number of endpoints of the same zone may use it. If the path has no local end, the call looks one up, and
+ * it_address_handle_query() tells it; with #IT_AH_PATH_COMPLETE the path stays as given and the adapter chooses.
+ * While the handle exists, its zone cannot be freed (#IT_ERR_PZ_BUSY).
  *
  * - Thread: any, several at once.
  * - Blocks: for a round trip with #IT_AH_PATH_COMPLETE (class M), else may sleep (class W).
@@ -3629,7 +3624,7 @@ typedef enum {
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] pz_handle the protection zone
- * @param[in] destination_path where it leads; copied before return
+ * @param[in] destination_path path to the peer; copied before return
  * @param[in] ah_flags bits of it_ah_flags_t
  * @param[out] addr_handle the new address handle
  * @retval IT_SUCCESS Done.
@@ -3653,9 +3648,9 @@ it_status_t it_address_handle_create(IN it_pz_handle_t pz_handle,
 				     IN it_ah_flags_t ah_flags, OUT it_addr_handle_t *addr_handle);
 
 /**
- * @brief Frees an address handle; datagrams already posted with it still go.
+ * @brief Frees an address handle; datagrams that are already posted with it are still sent.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.9.2]; [IT 2.2].
@@ -3669,10 +3664,10 @@ it_status_t it_address_handle_create(IN it_pz_handle_t pz_handle,
 it_status_t it_address_handle_free(IN it_addr_handle_t addr_handle);
 
 /**
- * @brief Changes where an address handle leads.
+ * @brief Changes the destination of an address handle.
  *
- * Datagrams that are posted from now on go there; of those posted before and not yet sent some may.
- * A path without an own end is treated as at the creation of the handle.
+ * Datagrams that are posted from now on go there; some that are posted but not yet sent may go there too. A path
+ * without a local end is treated as at the creation of the handle.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3696,7 +3691,7 @@ it_status_t it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr
 				     IN const it_addr_param_t *params);
 
 /**
- * @brief Tells the parameters of an address handle.
+ * @brief Queries the parameters of an address handle.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -3705,9 +3700,9 @@ it_status_t it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr
  * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] addr_handle the address handle
- * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ * @param[in] mask which members of @p params to write: any union of the bits, or the ALL bit
  *     alone
- * @param[out] params place for the answers; members not asked for stay as they are
+ * @param[out] params where the values go; members that were not asked for are not written
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_AH Not the handle of an address handle, or of another protection zone.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
@@ -3718,10 +3713,9 @@ it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_
 				    OUT it_addr_param_t *params);
 
 /**
- * @brief Prepares a question for a datagram service.
+ * @brief Creates a datagram service request, which is not sent yet.
  *
- * Nothing is sent; it_ud_service_request() does that, as often as wanted. Until the handle is freed
- * its EVD cannot be.
+ * it_ud_service_request() sends it, any number of times. While the handle exists, its EVD cannot be freed.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3732,8 +3726,8 @@ it_status_t it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_
  * @param[in] conn_qual the service; ports and service ids in network byte order, as for
  *     it_ep_connect()
  * @param[in] reply_evd simple EVD of the connection message stream for the answer
- * @param[in] destination_path way to the host of the service, with the patience (it_path_t.timeout);
- *     copied before return
+ * @param[in] destination_path path to the host of the service, with the time limit
+ *     (it_path_t.timeout); copied before return
  * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
  *     return
  * @param[in] private_data_length its length (octets), at most it_ia_info_t.ud_req_private_data_len
@@ -3769,11 +3763,10 @@ it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qu
 /**
  * @brief Asks a datagram service for its endpoint.
  *
- * Each question is answered by one event, also if nobody answers: then, when the patience of the path
- * is over (0 = 20 s), it tells #IT_UD_SVC_REQ_REJECTED and no private data. Where nobody listens for
- * the service it tells #IT_UD_SVC_ID_NOT_SUPPORTED. With #IT_UD_SVC_EP_INFO_VALID it has number and
- * key of the endpoint and a path for it_address_handle_create(). Who has taken the event may ask
- * again.
+ * Each request makes exactly one event here. Without an answer in the time limit of the path (0 = 20 s) the event
+ * has #IT_UD_SVC_REQ_REJECTED and no private data. If the service has no listen, it has
+ * #IT_UD_SVC_ID_NOT_SUPPORTED. With #IT_UD_SVC_EP_INFO_VALID it has number and key of the endpoint and a path for
+ * it_address_handle_create(). After the event has been taken, the request may be sent again.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3796,7 +3789,7 @@ it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qu
 it_status_t it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle);
 
 /**
- * @brief Tells the parameters of a datagram service request.
+ * @brief Queries the parameters of a datagram service request.
  *
  * The private data is padded with zeros. The number is that of the handle and stays.
  *
@@ -3809,7 +3802,7 @@ it_status_t it_ud_service_request(IN it_ud_svc_req_handle_t ud_svc_handle);
  * @param[in] ud_svc_handle the request
  * @param[in] mask which members of @p ud_svc_handle_info are wanted: any union of the bits, or the
  *     ALL bit alone
- * @param[out] ud_svc_handle_info place for the answers; members not asked for stay as they are
+ * @param[out] ud_svc_handle_info where the values go; members that were not asked for are not written
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
@@ -3823,7 +3816,7 @@ it_status_t it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_
 /**
  * @brief Frees a datagram service request; an answer still under way is dropped.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.9.8]; [IT 2.2].
@@ -3839,9 +3832,9 @@ it_status_t it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_h
 /**
  * @brief Answers a datagram service request.
  *
- * A request dies when it is answered, when who asked has lost patience or has gone, and with the
- * adapter; a listener that is freed leaves it alive. There is no argument for another path, so
- * #IT_UD_REQ_REDIRECTED tells the one that was asked along.
+ * The identifier is valid until it is answered, the time limit of the requester is over, the requester or the
+ * adapter is closed; it stays valid when the listen is freed. There is no argument for another path, so
+ * #IT_UD_REQ_REDIRECTED names the path of the request.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3851,7 +3844,7 @@ it_status_t it_ud_service_request_handle_free(IN it_ud_svc_req_handle_t ud_svc_h
  *
  * @param[in] ud_svc_req_id identifier of the request event; used up by success
  * @param[in] status the answer
- * @param[in] ep_info the service's endpoint; counts only with #IT_UD_SVC_EP_INFO_VALID
+ * @param[in] ep_info the endpoint of the service; used only with #IT_UD_SVC_EP_INFO_VALID
  * @param[in] private_data private data for the peer; may be NULL with length 0. Copied before
  *     return
  * @param[in] private_data_length its length (octets), at most it_ia_info_t.ud_rep_private_data_len
@@ -3880,13 +3873,13 @@ it_status_t it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id,
 /**
  * @defgroup itapi_evd Events and dispatchers
  * @ingroup itapi
- * @brief What happens, and the queues from which a program learns it.
+ * @brief Events, and the queues from which a program takes them.
  *
  * A simple EVD queues the events of one stream, from any number of sources; an aggregate gathers
  * simple ones. A program takes events without waiting (it_evd_dequeue()), waits (it_evd_wait()),
- * watches a descriptor (#IT_EVD_CREATE_FD) or has a function called (it_evd_callback_attach()).
- * All completions of an endpoint are in their EVDs before the event that ends its connection, and
- * that it is established comes before its first receive (R-05). Clause: [IT 6].
+ * watches a descriptor (#IT_EVD_CREATE_FD) or attaches a callback (it_evd_callback_attach()). All
+ * completions of an endpoint are in their EVDs before the event that ends its connection, and the event that
+ * says that the connection is established comes before its first receive (R-05). Clause: [IT 6].
  * @{
  */
 /**
@@ -3927,24 +3920,24 @@ typedef enum {
 	/** A peer asks for a datagram service. */
 	IT_CM_REQ_UD_SERVICE_REQUEST_EVENT = 0x01002,
 
-	/** Stream: what becomes of connections. */
+	/** Stream: the progress of connections. */
 	IT_CM_MSG_EVENT_STREAM = 0x02000,
 	/** The peer accepted; accept or reject that (three-way). */
 	IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT = 0x02001,
-	/** The connection stands. */
+	/** The connection is established. */
 	IT_CM_MSG_CONN_ESTABLISHED_EVENT = 0x02002,
-	/** It ended in good order, by either side. */
+	/** The connection ended in an orderly way, by either side. */
 	IT_CM_MSG_CONN_DISCONNECT_EVENT = 0x02003,
-	/** The peer's application refused. */
+	/** The peer's application rejected the request. */
 	IT_CM_MSG_CONN_PEER_REJECT_EVENT = 0x02004,
-	/** Something else refused: see the reason code. */
+	/** The attempt failed otherwise: see the reason code. */
 	IT_CM_MSG_CONN_NONPEER_REJECT_EVENT = 0x02005,
-	/** It broke. */
+	/** The connection broke. */
 	IT_CM_MSG_CONN_BROKEN_EVENT = 0x02006,
 	/** The answer to a datagram service request. */
 	IT_CM_MSG_UD_SERVICE_REPLY_EVENT = 0x02007,
 
-	/** Stream: trouble with one object. */
+	/** Stream: errors of one object. */
 	IT_ASYNC_AFF_EVENT_STREAM = 0x04000,
 	/** A completion found its EVD full; its endpoint broke. */
 	IT_ASYNC_AFF_SEVD_ENQUEUE_FAILURE = 0x04001,
@@ -3952,7 +3945,7 @@ typedef enum {
 	IT_ASYNC_AFF_EP_SEVD_FULL_ERROR = 0x04001,
 	/** The endpoint failed in the adapter. */
 	IT_ASYNC_AFF_EP_FAILURE = 0x04002,
-	/** The peer sent an operation out of place. */
+	/** The peer sent an operation that is not allowed then. */
 	IT_ASYNC_AFF_EP_BAD_TRANSPORT_OPCODE = 0x04003,
 	/** Never raised (VIA). */
 	IT_ASYNC_AFF_EP_REQ_DROPPED = 0x04005,
@@ -3964,23 +3957,23 @@ typedef enum {
 	IT_ASYNC_AFF_EP_RDMAR_ACCESS_VIOLATION = 0x04008,
 	/** Name of Issue 1.0 for the next one. */
 	IT_ASYNC_AFF_EP_LOCAL_ACCESS_VIOLATION = 0x04020,
-	/** The peer reached for memory it may not write here. */
+	/** The peer tried to write memory that it may not write. */
 	IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION = 0x04020,
 	/** The peer sent a message out of order, or without a receive. */
 	IT_ASYNC_AFF_EP_L_RECV_ACCESS_VIOLATION = 0x04021,
-	/** The peer wanted to read what it may not, or too much at once. */
+	/** The peer tried to read memory that it may not read, or too much at once. */
 	IT_ASYNC_AFF_EP_L_IRRQ_ACCESS_VIOLATION = 0x04022,
 	/** The peer broke the rules of DDP or RDMAP. */
 	IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR = 0x04023,
 	/** The stream below was lost, or its framing or CRC was wrong. */
 	IT_ASYNC_AFF_EP_L_LLP_ERROR = 0x04024,
-	/** The peer ended the connection for an error of ours. */
+	/** The peer ended the connection because of an error on this side. */
 	IT_ASYNC_AFF_EP_R_ERROR = 0x04040,
-	/** The peer says: access to memory we may not use. */
+	/** The peer reports an access to memory that this side may not use. */
 	IT_ASYNC_AFF_EP_R_ACCESS_VIOLATION = 0x04041,
-	/** The peer says: no receive was posted. */
+	/** The peer reports a message without a receive. */
 	IT_ASYNC_AFF_EP_R_RECV_ACCESS_VIOLATION = 0x04042,
-	/** The peer says: the message was too long for its receive. */
+	/** The peer reports a message that was too long for its receive. */
 	IT_ASYNC_AFF_EP_R_RECV_LENGTH_ERROR = 0x04043,
 	/** More receives in progress than the soft high watermark. */
 	IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK = 0x04060,
@@ -3995,11 +3988,11 @@ typedef enum {
 	/** The EVD failed in the adapter. Added by the field. */
 	IT_ASYNC_AFF_SEVD_OP_ERROR = 0x04201,
 
-	/** Stream: what happens to spigots. */
+	/** Stream: events of spigots. */
 	IT_ASYNC_UNAFF_EVENT_STREAM = 0x08000,
-	/** The spigot came up: its link, or its port. */
+	/** The spigot came up. */
 	IT_ASYNC_UNAFF_SPIGOT_ONLINE = 0x08002,
-	/** The spigot went down. Connections over it are not ended by that. */
+	/** The spigot went down. That does not end its connections. */
 	IT_ASYNC_UNAFF_SPIGOT_OFFLINE = 0x08003,
 	/** An event found no room. Never raised: overflow is an affiliated event here. */
 	IT_ASYNC_UNAFF_SEVD_ENQUEUE_FAILURE = 0x08004,
@@ -4011,11 +4004,11 @@ typedef enum {
 
 	/** Stream: notifications of members; makes the EVD an aggregate. */
 	IT_AEVD_NOTIFICATION_EVENT_STREAM = 0x20000,
-	/** A member notified: drain it. */
+	/** A member has notified: take its events. */
 	IT_AEVD_NOTIFICATION_EVENT = 0x20001
 } it_event_type_t;
 
-/** What every event begins with. */
+/** The common beginning of all events. */
 typedef struct {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -4023,7 +4016,7 @@ typedef struct {
 	it_evd_handle_t evd;
 } it_any_event_t;
 
-/** What every event of connection management begins with. Added by the field. */
+/** The common beginning of all events of connection management. Added by the field. */
 typedef struct {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -4105,7 +4098,7 @@ typedef struct {
 	uint32_t rdma_read_ord;
 } it_conn_request_event_t;
 
-/** What became of a connection. Clause: [IT 4.2], [IT 9.3], [IT 9.6]. */
+/** An event of a connection. Clause: [IT 4.2], [IT 9.3], [IT 9.6]. */
 typedef struct {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -4165,11 +4158,11 @@ typedef struct {
 	it_ud_svc_req_status_t status;
 	/** The service's endpoint (#IT_UD_SVC_EP_INFO_VALID only). */
 	it_remote_ep_info_t ep_info;
-	/** Path to that endpoint, or to whom to ask next (#IT_UD_REQ_REDIRECTED). */
+	/** Path to that endpoint, or to the host to ask next (#IT_UD_REQ_REDIRECTED). */
 	it_path_t dst_path;
 } it_ud_svc_reply_event_t;
 
-/** Trouble with one object. Clause: [IT 14]. */
+/** An error of one object. Clause: [IT 14]. */
 typedef struct {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -4186,7 +4179,7 @@ typedef struct {
 	} cause;
 } it_affiliated_event_t;
 
-/** What happened to a spigot. Clause: [IT 14]. */
+/** An event of a spigot. Clause: [IT 14]. */
 typedef struct {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -4214,11 +4207,11 @@ typedef struct {
 	it_event_type_t event_number;
 	/** The aggregate. */
 	it_evd_handle_t aevd;
-	/** The member to drain. */
+	/** The member that has notified. */
 	it_evd_handle_t sevd;
 } it_aevd_notification_event_t;
 
-/** Any event; its number says which member counts. */
+/** Any event; its number says which member is used. */
 typedef union {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -4254,11 +4247,11 @@ typedef enum {
 	IT_EVD_DEQUEUE_NOTIFICATIONS = 0x01,
 	/** Makes a file descriptor that is readable while the EVD notifies. */
 	IT_EVD_CREATE_FD = 0x02,
-	/** An overflow shows in it_evd_param_t.evd_overflowed only. Alone; 0 means the same. */
+	/** An overflow sets it_evd_param_t.evd_overflowed only. Not with other bits; 0 means the same. */
 	IT_EVD_OVERFLOW_DEFAULT = 0x04,
 	/** An overflow raises an affiliated event too. */
 	IT_EVD_OVERFLOW_NOTIFY = 0x08,
-	/** The overflowed state ends by itself once the EVD was drained. */
+	/** The overflowed state ends by itself when the EVD is empty. */
 	IT_EVD_OVERFLOW_AUTO_RESET = 0x10
 } it_evd_flags_t;
 
@@ -4322,25 +4315,23 @@ typedef enum {
 /**
  * Callback of an EVD, with the EVD and the pointer it was attached with.
  *
- * Runs on a thread of the library, one call at a time for each EVD, no lock of the library held,
- * signals blocked. It should take events until IT_ERR_QUEUE_EMPTY; what it leaves waits for the
- * next notification. Calls that may sleep are not allowed inside. Clause: [IT 6.6].
+ * It runs on a thread of the library, one call at a time for each EVD, with signals blocked and without a lock of
+ * the library. It should take events until IT_ERR_QUEUE_EMPTY; events that it leaves stay until the next
+ * notification. It may not make calls that may sleep. Clause: [IT 6.6].
  */
 typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
 
 /**
- * @brief Makes an event dispatcher, simple or aggregate.
+ * @brief Creates an event dispatcher, simple or aggregate.
  *
  * The stream decides: #IT_AEVD_NOTIFICATION_EVENT_STREAM makes an aggregate, any other a simple EVD
- * of that stream. The two asynchronous streams flow at once, each into one EVD of the adapter. A
- * simple EVD may feed an aggregate; then it has neither waiters nor descriptor nor callback of its
- * own.
+ * of that stream. An adapter has at most one EVD for each of the two asynchronous streams. A simple EVD may be a
+ * member of an aggregate; then it has neither waiters nor descriptor nor callback of its own.
  *
  * It notifies when as many events are queued as the threshold says or, with #IT_THRESHOLD_DISABLE,
  * when an event is queued that is not a completion, that failed, or that #IT_NOTIFY_FLAG or the
- * peer's #IT_SOLICITED_WAIT_FLAG marks. Then it is quiet until it was emptied (with a threshold:
- * until it is below). Emptying and queueing exclude each other, so taking events until
- * IT_ERR_QUEUE_EMPTY and then waiting loses none.
+ * peer's #IT_SOLICITED_WAIT_FLAG marks. Then it does not notify again until it was empty (with a threshold:
+ * below it). Taking events until IT_ERR_QUEUE_EMPTY and then waiting misses none.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -4393,7 +4384,7 @@ it_status_t it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_
 /**
  * @brief Frees an EVD; queued events are lost, its descriptor is closed, a callback detached.
  *
- * - Thread: any; nobody else may still be using the object.
+ * - Thread: any; no other call may still use the object.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
  * - Clause: [IT 15.3.2]; [IT 2.2].
@@ -4409,7 +4400,7 @@ it_status_t it_evd_create(IN it_ia_handle_t ia_handle, IN it_event_type_t event_
 it_status_t it_evd_free(IN it_evd_handle_t evd_handle);
 
 /**
- * @brief Tells the parameters of an EVD.
+ * @brief Queries the parameters of an EVD.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -4418,9 +4409,9 @@ it_status_t it_evd_free(IN it_evd_handle_t evd_handle);
  * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
- * @param[in] mask which members of @p params are wanted: any union of the bits, or the ALL bit
+ * @param[in] mask which members of @p params to write: any union of the bits, or the ALL bit
  *     alone
- * @param[out] params place for the answers; members not asked for stay as they are
+ * @param[out] params where the values go; members that were not asked for are not written
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_EVD Not the handle of an EVD.
  * @retval IT_ERR_INVALID_MASK The mask has a bit that the call does not allow.
@@ -4433,8 +4424,8 @@ it_status_t it_evd_query(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t m
 /**
  * @brief Changes an EVD: size, threshold, aggregate, whether it notifies, overflow.
  *
- * After the change it is decided anew whether it notifies. While it does not notify (`evd_enabled`
- * #IT_FALSE) it collects, and its waiters return IT_ERR_INVALID_EVD_STATE. The overflowed state can
+ * After the change the EVD notifies if its condition holds. A disabled EVD (`evd_enabled` #IT_FALSE) queues events
+ * without notifying, and its waiters return IT_ERR_INVALID_EVD_STATE. The overflowed state can
  * only be cleared.
  *
  * - Thread: any, several at once.
@@ -4496,7 +4487,7 @@ it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
 /**
  * @brief Waits until the EVD notifies and takes the first event.
  *
- * The longest waiter is released first; each gets one event. With a timeout of 0 it looks once and
+ * The thread that has waited longest is released first; each thread gets one event. With a timeout of 0 the call
  * does not sleep.
  *
  * - Thread: any, several at once.
@@ -4506,7 +4497,7 @@ it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
  * - Also: IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD
- * @param[in] timeout patience (microseconds), or #IT_TIMEOUT_INFINITE
+ * @param[in] timeout time limit (microseconds), or #IT_TIMEOUT_INFINITE
  * @param[out] event the event
  * @param[out] nmore events still queued at that instant; may be NULL. Valid after a timeout too
  * @retval IT_SUCCESS An event was taken.
@@ -4516,10 +4507,11 @@ it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
  * @retval IT_ERR_CALLBACK_EXISTS A callback is attached to the EVD.
  * @retval IT_ERR_WAITER_LIMIT As many threads wait on the EVD as may (64).
  * @retval IT_ERR_TIMEOUT_EXPIRED The time ran out before the EVD notified; nothing was taken.
- * @retval IT_ERR_INTERRUPT A signal handler without SA_RESTART ran during the wait; nothing was taken.
- *     After one with it the wait goes on, unless this thread has others without it unblocked.
+ * @retval IT_ERR_INTERRUPT A signal handler without SA_RESTART ran during the wait; no event was
+ *     taken. After a handler with SA_RESTART the wait goes on, unless this thread has an unblocked signal
+ *     whose handler lacks it.
  * @retval IT_ERR_FAULT @p event is NULL.
- * @retval IT_ERR_ABORT The EVD or its adapter was freed meanwhile.
+ * @retval IT_ERR_ABORT The EVD or its adapter was freed during the wait.
  *
  * @par Example
  * @snippet calls.c it_evd_wait
@@ -4556,9 +4548,9 @@ it_status_t it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT 
 it_status_t it_evd_post_se(IN it_evd_handle_t evd_handle, IN const void *event);
 
 /**
- * @brief Has a function called whenever the EVD notifies.
+ * @brief Attaches a function that is called whenever the EVD notifies.
  *
- * If it would notify now the function is called at once.
+ * If the EVD would notify now, the function is called at once.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -4586,10 +4578,10 @@ it_status_t it_evd_callback_attach(IN it_evd_handle_t evd_handle, IN it_evd_call
 				   IN void *arg);
 
 /**
- * @brief Ends the calls of a callback.
+ * @brief Detaches a callback.
  *
- * When it returns no call runs and none will; from inside the callback it takes effect when that
- * returns. Without one attached it succeeds.
+ * When the call returns, the callback does not run and will not run again; if the callback itself makes the
+ * call, it takes effect when the callback returns. Without a callback it succeeds.
  *
  * - Thread: any, several at once.
  * - Blocks: waits for a running call of the callback (class W), except from inside it (class M).
@@ -4617,9 +4609,8 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
 /**
  * @brief Sends a message.
  *
- * It goes into the receive that the peer posted first. Its completion says that the buffer is free,
- * and over iWARP nothing about the peer. A peer without a receive is waited for, for a limited
- * time.
+ * The message fills the receive that the peer posted first. The completion says that the buffer is free; over
+ * iWARP it says nothing about the peer. If the peer has no receive, the message waits for a limited time.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -4632,8 +4623,8 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
  *     return
- * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
- * @param[in] cookie brought back by the completion
+ * @param[in] num_segments entries of @p local_segments; 0 = a transfer of length 0
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @retval IT_SUCCESS Posted.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
@@ -4663,8 +4654,8 @@ it_status_t it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t 
 /**
  * @brief Sends a message and has the peer's adapter revoke a region of the peer.
  *
- * The peer's receive names the region. Use #IT_BARRIER_FENCE_FLAG to keep it alive for earlier RDMA
- * Reads. If it cannot be revoked both ends break.
+ * The completion of the peer's receive names the region. With #IT_BARRIER_FENCE_FLAG earlier RDMA Reads end before
+ * it is revoked. If it cannot be revoked, the connection breaks.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -4678,8 +4669,8 @@ it_status_t it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t 
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
  *     return
- * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
- * @param[in] cookie brought back by the completion
+ * @param[in] num_segments entries of @p local_segments; 0 = a transfer of length 0
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @param[in] rmr_context key of the remote region, host byte order
  * @retval IT_SUCCESS Posted.
@@ -4705,10 +4696,10 @@ it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
 				    IN it_dto_flags_t dto_flags, IN it_rmr_context_t rmr_context);
 
 /**
- * @brief Offers a buffer for a message, to an endpoint or a shared receive queue.
+ * @brief Posts a receive, a buffer for a message, to an endpoint or a shared receive queue.
  *
- * Messages fill the segments in order. The buffer belongs to the transport until the completion,
- * and its content counts only if that tells success. Post receives before the connection is made.
+ * A message fills the segments in order. The buffer belongs to the transport until the completion, and its content
+ * is valid only if the completion is a success. Post receives before the connection is made.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -4720,8 +4711,8 @@ it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
  * @param[in] handle a connected endpoint without S-RQ, or an S-RQ
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
  *     return
- * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
- * @param[in] cookie brought back by the completion
+ * @param[in] num_segments entries of @p local_segments; 0 = a transfer of length 0
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @retval IT_SUCCESS Posted.
  * @retval IT_ERR_INVALID_HANDLE Neither an endpoint nor an S-RQ.
@@ -4750,8 +4741,8 @@ it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local
 /**
  * @brief Writes into the peer's memory.
  *
- * The peer may look at the data after it received a later message of this endpoint. A refused write
- * breaks both ends; over iWARP the request may have completed with success before.
+ * The peer may read the data after it has received a later message of this endpoint. A refused write breaks the
+ * connection; over iWARP the request may have completed with success before.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -4764,8 +4755,8 @@ it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
  *     return
- * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
- * @param[in] cookie brought back by the completion
+ * @param[in] num_segments entries of @p local_segments; 0 = a transfer of length 0
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @param[in] rdma_addr remote address, in the remote region's mode, host byte order
  * @param[in] rmr_context key of the remote region, host byte order
@@ -4799,8 +4790,8 @@ it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
  * @brief Reads from the peer's memory.
  *
  * Later requests may overtake it unless #IT_BARRIER_FENCE_FLAG holds them. The sink needs
- * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so. A read of no
- * octets proves that all earlier requests have reached the peer.
+ * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so. A read of
+ * length 0 proves that all earlier requests have reached the peer.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -4813,8 +4804,8 @@ it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
  *     return
- * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
- * @param[in] cookie brought back by the completion
+ * @param[in] num_segments entries of @p local_segments; 0 = a transfer of length 0
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @param[in] rdma_addr remote address, in the remote region's mode, host byte order
  * @param[in] rmr_context key of the remote region, host byte order
@@ -4860,8 +4851,8 @@ it_status_t it_post_rdma_read(IN it_ep_handle_t ep_handle,
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
  *     return
- * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
- * @param[in] cookie brought back by the completion
+ * @param[in] num_segments entries of @p local_segments; 0 = a transfer of length 0
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @param[in] rdma_addr remote address, in the remote region's mode, host byte order
  * @param[in] rmr_context key of the remote region, host byte order
@@ -4905,8 +4896,8 @@ it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
  * @param[in] op the operation
  * @param[in] swap_or_add value to store or to add
  * @param[in] compare value that is expected; only for compare-and-swap
- * @param[in] result one segment of 8 octets for the old value, host byte order
- * @param[in] cookie brought back by the completion
+ * @param[in] result one segment of 8 bytes for the old value, host byte order
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @param[in] rdma_addr remote address, a multiple of 8
  * @param[in] rmr_context key of the remote region, host byte order
@@ -4916,7 +4907,7 @@ it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
  * @retval IT_ERR_INVALID_ATOMIC_OP No such atomic operation.
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
- * @retval IT_ERR_INVALID_LENGTH The result is not 8 octets long.
+ * @retval IT_ERR_INVALID_LENGTH The result is not 8 bytes long.
  * @retval IT_ERR_INVALID_ADDRESS The remote address is not a multiple of 8.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
@@ -4943,9 +4934,9 @@ it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
 /**
  * @brief Sends a datagram.
  *
- * Nothing tells whether it arrived: it is lost where no endpoint of that number runs, where the key
- * is another, and where no receive is posted that is large enough for it and the 40 octets in front.
- * The completion says that the buffer is free again. An endpoint may send to itself.
+ * No event says whether it arrived: it is lost if no endpoint of that number is operational, the key is wrong,
+ * no receive is posted, or the first one is too small for it and the 40 octets in front. The completion says
+ * that the buffer is free. An endpoint may send to itself.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -4958,10 +4949,10 @@ it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
  *     return
- * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
- * @param[in] cookie brought back by the completion
+ * @param[in] num_segments entries of @p local_segments; 0 = a transfer of length 0
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
- * @param[in] remote_ep_addr where it goes; copied before return
+ * @param[in] remote_ep_addr destination; copied before return
  * @retval IT_SUCCESS Posted.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
@@ -4991,11 +4982,11 @@ it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_
 			   IN const it_dg_remote_ep_addr_t *remote_ep_addr);
 
 /**
- * @brief Offers a buffer for a datagram.
+ * @brief Posts a receive, a buffer for a datagram.
  *
- * The first 40 octets are for the route header of InfiniBand; data follows behind them, also where
- * the event says that there is no header. A datagram that does not fit into the first receive of the
- * queue is lost, and the receive stays. The event is an it_all_dto_cmpl_event_t.
+ * The first 40 bytes are for the route header of InfiniBand; the data follows, even if the event says that there
+ * is no header. A datagram that does not fit into the first receive of the queue is lost, and the receive stays.
+ * The event is an it_all_dto_cmpl_event_t.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -5007,8 +4998,8 @@ it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_
  * @param[in] ep_handle the endpoint
  * @param[in] local_segments the segments in order; may be NULL with no segments. Copied before
  *     return
- * @param[in] num_segments entries of @p local_segments; 0 makes a transfer of no octets
- * @param[in] cookie brought back by the completion
+ * @param[in] num_segments entries of @p local_segments; 0 = a transfer of length 0
+ * @param[in] cookie comes back in the completion
  * @param[in] dto_flags how to run and report; bits of it_dto_flags_t
  * @retval IT_SUCCESS Posted.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.

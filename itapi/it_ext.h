@@ -7,7 +7,7 @@
 
 /**
  * @file
- * @brief What the field added to IT-API and this library keeps.
+ * @brief Extensions of IT-API that existing applications use.
  */
 
 #include "it_api.h"
@@ -23,18 +23,18 @@ extern "C" {
 /**
  * @defgroup itapi_ext Extensions of the field
  * @ingroup itapi
- * @brief Calls beyond the standard that ported applications know.
+ * @brief Calls beyond the standard that existing applications use.
  *
- * All rules of IT-API hold. The names are those of the applications that brought them, also where
- * they are spelt oddly. Clause: [IT 15.10], [IT 15.11].
+ * All rules of IT-API hold. The names, and their spelling, are those that existing applications use.
+ * Clause: [IT 15.10], [IT 15.11].
  * @{
  */
 
 /**
  * @brief Takes up to a number of events at once.
  *
- * As it_evd_dequeue() called that many times, for the price of one call. An empty EVD is not an
- * error here.
+ * It does what it_evd_dequeue() does, up to that many times, at the cost of one call. An empty EVD is not an
+ * error.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -111,7 +111,7 @@ it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_ide
  * @retval IT_SUCCESS As it_ep_connect(); the region is told.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
  * @retval IT_ERR_INVALID_LMR The region is none of the endpoint's adapter, or the direct one.
- * @retval IT_ERR_INVALID_LENGTH The range has more octets than 32 bits tell.
+ * @retval IT_ERR_INVALID_LENGTH The range is longer than 2^32 - 1 bytes.
  * @retval IT_ERR_INVALID_PDATA_LENGTH With the region the private data is too long; and all other
  *     statuses of it_ep_connect().
  * @retval IT_ERR_FAULT @p lmr, @p rmr_context or private data with a length is NULL.
@@ -126,9 +126,9 @@ it_status_t itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_pat
 				    OUT it_rmr_context_t *rmr_context);
 
 /**
- * @brief Tells the context of an LMR that is valid on the adapter under an endpoint.
+ * @brief Queries the context of an LMR on the adapter of an endpoint.
  *
- * An adapter of ours is one device, so that is the region's own context.
+ * In this library it is the context of the region itself.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -149,7 +149,7 @@ it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_ha
 				       OUT it_rmr_context_t *rmr_context);
 
 /**
- * @brief Ties an endpoint to the adapter that a connection request came in on.
+ * @brief Binds an endpoint to the adapter at which a connection request arrived.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -159,7 +159,7 @@ it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_ha
  *
  * @param[in] ep_handle the endpoint, unconnected
  * @param[in] cn_id identifier of the request event; not used up
- * @retval IT_SUCCESS The endpoint is of that adapter, as every endpoint is of one from its creation.
+ * @retval IT_SUCCESS The endpoint belongs to that adapter; its creation has decided that.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
  * @retval IT_ERR_INVALID_CN_EST_ID Unknown, used or dead, or of another adapter than the endpoint.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is not unconnected.
@@ -168,10 +168,10 @@ it_status_t itx_get_rmr_context_for_ep(IN it_ep_handle_t ep_handle, IN it_lmr_ha
 it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn_id);
 
 /**
- * @brief Waits on an aggregate that hands out its members' events and takes several at once.
+ * @brief Waits on an aggregate and takes several events of its members at once.
  *
- * Unlike every other time of this interface @p timeout counts milliseconds, and no event in time is
- * success with none taken.
+ * Unlike every other time of this interface, @p timeout is in milliseconds. If the time is over without an event,
+ * the call succeeds with none.
  *
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
@@ -179,10 +179,10 @@ it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_iden
  * - Clause: [IT 15.11.5]; [IT 6.5].
  * - Also: IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
- * @param[in] evd_handle the aggregate, made without #IT_EVD_DEQUEUE_NOTIFICATIONS; one made with it
- *     gives notification events, and an EVD that is none its own events
- * @param[in] timeout patience (milliseconds); 0 only looks; what exceeds the range of
- *     #IT_TIMEOUT_INFINITE in microseconds is for ever
+ * @param[in] evd_handle the aggregate, created without #IT_EVD_DEQUEUE_NOTIFICATIONS; one created with
+ *     it gives notification events, and a simple EVD its own events
+ * @param[in] timeout time limit (milliseconds); 0 = do not sleep; more than 2^64 - 1 microseconds is for
+ *     ever
  * @param[in] max_event_count most events to take; at least 1
  * @param[out] events room for @p max_event_count events
  * @param[out] events_count events taken, 0 if none came in time
@@ -191,12 +191,11 @@ it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_iden
  * @retval IT_ERR_INVALID_LENGTH @p max_event_count is 0.
  * @retval IT_ERR_INVALID_EVD_STATE The EVD is disabled, or a member of an aggregate.
  * @retval IT_ERR_CALLBACK_EXISTS A callback is attached.
- * @retval IT_ERR_WAITER_LIMIT As many threads wait as may.
- * @retval IT_ERR_INTERRUPT A signal handler without SA_RESTART ran during the wait; nothing was taken.
- *     After one with it the wait goes on, unless this thread has others without it unblocked.
+ * @retval IT_ERR_WAITER_LIMIT 64 threads wait already.
+ * @retval IT_ERR_INTERRUPT A signal handler without SA_RESTART ran during the wait; see it_evd_wait().
  * @retval IT_ERR_FAULT @p events or @p events_count is NULL.
  * @retval IT_ERR_RESOURCES Memory ran out.
- * @retval IT_ERR_ABORT The EVD or its adapter is being freed.
+ * @retval IT_ERR_ABORT The EVD or its adapter was freed before or during the wait.
  * @see it_evd_wait(), it_evd_dequeue_n(), it_evd_create()
  */
 it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
@@ -206,8 +205,8 @@ it_status_t itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout,
 /**
  * What an adapter can do beyond what it_ia_info_t has a member for. Bits.
  *
- * it_ia_info_t says the rest; whether an adapter has addresses of some kind is told by the addresses of
- * its spigots. New bits may come with new versions of the library.
+ * it_ia_info_t has the rest, and the addresses of its spigots show which kinds an adapter has. New versions of the
+ * library may add bits.
  */
 typedef enum {
 	/** it_lmr_modify() works; otherwise it gives IT_ERR_OP_NOT_SUPPORTED. */
@@ -229,19 +228,19 @@ typedef enum {
 } itx_support_t;
 
 /**
- * @brief Tells what an adapter can do where it_ia_query() has no member for it.
+ * @brief Queries what an adapter can do, where it_ia_query() has no member for it.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
  * - Events: none.
  * - Clause: [IT 15.11.8]; [IT 8.8].
+ * - Also: IT_ERR_ABORT; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
  * @param[out] support bits of itx_support_t; fixed for the life of the adapter
  * @retval IT_SUCCESS @p support holds them.
  * @retval IT_ERR_INVALID_IA Not the handle of an IA.
  * @retval IT_ERR_FAULT @p support is NULL.
- * @retval IT_ERR_ABORT The adapter is being torn down under the call.
  * @see it_ia_query()
  */
 it_status_t itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support);
@@ -291,8 +290,8 @@ void itx_log_set_writer(IN itx_log_writer_t writer, IN void *context);
 /**
  * @brief Names the trace of this process.
  *
- * Traced are the moves of endpoints, with the call or the news that caused each, and the events of
- * adapters; not the calls that move nothing. A second call changes the file, for all threads at once.
+ * The trace has the state changes of endpoints, with the call or event that caused each, and the events of adapters.
+ * Calls that change no state are not traced. A second call changes the file, for all threads at once.
  *
  * - Thread: any, several at once.
  * - Blocks: as long as opening a file takes (class M).
@@ -300,17 +299,16 @@ void itx_log_set_writer(IN itx_log_writer_t writer, IN void *context);
  * - Clause: [IT 15.11.6].
  *
  * @param[in] aContextName name of the program in the trace; copied before return
- * @param[in] aTraceRank number of this process among its like
- * @retval IT_SUCCESS Events are traced from now on, to a new file NAME.RANK.PID.trace in the folder
- *     that the environment variable ITAPI_TRACE names, or in the current one if it is not set, or not
- *     heeded because the program has more rights than who started it. Further files of a process are
- *     NAME.RANK.PID.2.trace and so on. Only the owner can read them; nothing that exists is written to,
- *     no link is followed. A line has the time in seconds, process and thread, the object, what
- *     happened, and the state or number it led to. A process that sets ITAPI_TRACE is traced without
- *     this call, under its program name and rank 0.
+ * @param[in] aTraceRank number of this process among those of the program
+ * @retval IT_SUCCESS The trace goes to a new file NAME.RANK.PID.trace, in the folder that the environment
+ *     variable ITAPI_TRACE names; without it, or in a program with more rights than its caller, in the current
+ *     folder. Further files of a process are NAME.RANK.PID.2.trace and so on. Only the owner can read them; an
+ *     existing file is not written to, and a symbolic link is not followed. A line has the time in seconds,
+ *     process and thread, the object, the event, and the state or number that followed. A process with
+ *     ITAPI_TRACE in its environment is traced without this call, under its program name and rank 0.
  * @retval IT_ERR_INVALID_NAME The name is empty, too long, or has a slash.
- * @retval IT_ERR_NO_PERMISSION The file may not be made there.
- * @retval IT_ERR_RESOURCES It cannot be made.
+ * @retval IT_ERR_NO_PERMISSION The process may not create the file there.
+ * @retval IT_ERR_RESOURCES The file cannot be created.
  * @retval IT_ERR_FAULT @p aContextName is NULL.
  * @see it_ia_create()
  */
@@ -320,8 +318,8 @@ it_status_t itx_init_tracing(IN const char *aContextName, IN int aTraceRank);
  * @brief Names a status, for logs and messages.
  *
  * The text is the name of the constant, such as "IT_ERR_INVALID_EP". It lives as long as the process
- * and is not to be freed. A number that has two names is called by the younger standard's; a number
- * that is none of its type is called "(unknown)". The same holds for the other calls that name things.
+ * and is not to be freed. Of two names of one number it is that of the newer standard; for a number that is not of
+ * the type it is "(unknown)". The same holds for the other calls of this kind.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).

@@ -355,7 +355,7 @@ struct ri_mem_ops {
 	 * Registers other memory under the same object; @p pd may be another one. The old STag is revoked as by mr_dereg,
 	 * and *@p stag is the new one. Required with ri_rnic_attr::reregister.
 	 * - Results: RI_ERR_BUSY: windows are bound to it; RI_ERR_UNSUPPORTED: a list; RI_ERR_INVALID_ARG, RI_ERR_ADDRESS,
-	 *   RI_ERR_ACCESS, RI_ERR_LIMIT and RI_ERR_RESOURCES as of mr_reg. Clause: [RI 5.2.1], [RI 5.7.1].
+	 *   RI_ERR_ACCESS, RI_ERR_LIMIT and RI_ERR_RESOURCES: as of mr_reg. Clause: [RI 5.2.1], [RI 5.7.1].
 	 */
 	enum ri_status (*mr_rereg)(struct ri_mr *mr, struct ri_pd *pd,
 				   const struct ri_mr_init *init, uint32_t *stag);
@@ -400,7 +400,7 @@ struct ri_ah_ops {
 				 struct ri_ah **out, uint32_t *id);
 	/**
 	 * Changes its destination; datagrams that are already posted go to either.
-	 * - Results: RI_ERR_INVALID_ARG, RI_ERR_NO_ROUTE as of create. Clause: [RI 2.2.1].
+	 * - Results: RI_ERR_INVALID_ARG, RI_ERR_NO_ROUTE: as of create. Clause: [RI 2.2.1].
 	 */
 	enum ri_status (*modify)(struct ri_ah *ah, const struct ri_ah_init *init);
 	/**

@@ -5,11 +5,11 @@
 
 An entry of RNIC-PI (a function pointer in a table of rnicpi/rnicpi*.h) has a list of its results, "- Results:",
 and cites a paragraph of that book. An entry that returns a status names statuses that exist, or says "none of
-its own"; one that returns nothing says "none". A call of IT-API has a brief sentence, says which threads may
-call it and whether it blocks, cites a paragraph, refers to related calls and events that exist ("@see"), and,
-if it returns a status, lists IT_SUCCESS and its other statuses. What every call may give, IT_ERR_ABORT and
-IT_ERR_IA_CATASTROPHE, is described once: pages name it in their line "- Also:". Each complaint is one line,
-path:line: what is wrong.
+its own"; one that returns nothing says "none". A call of IT-API has a brief sentence, cites a paragraph, refers
+to related calls and events that exist ("@see"), and, if it returns a status, lists IT_SUCCESS and its other
+statuses. What every call may give, IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE, is described once: pages name it in
+their line "- Also:". Parameters, threads and blocking are compared with tables by itapi/tests/test_headers.py.
+Each complaint is one line, path:line: what is wrong.
 
 Usage: check-reference.py [ROOT]
 """
@@ -33,8 +33,7 @@ ENUM = re.compile(r'enum ri_status \{(.*?)\};', re.DOTALL)
 CITED = re.compile(r'\[(IT|RI) \d')
 RETVAL = re.compile(r'^ \* @retval (\w+)((?:(?!^ \* @|^ \*$).)*)', re.DOTALL | re.MULTILINE)
 SEE = re.compile(r'^ \* @see ((?:(?!^ \* @).)*)', re.DOTALL | re.MULTILINE)
-LINES = (('@brief ', 'a brief sentence'), ('- Thread: ', 'the threads that may call it, "- Thread:"'),
-         ('- Blocks: ', 'whether it blocks, "- Blocks:"'), ('@see ', 'references to related calls, "@see"'))
+LINES = (('@brief ', 'a brief sentence'), ('@see ', 'references to related calls, "@see"'))
 
 
 def line_of(text, offset):

@@ -73,8 +73,6 @@ class Reference(tree_case.TreeCase):
     def test_pages_of_calls(self):
         self.assert_good(calls(PAGE))
         for old, new, what in ((' * @brief Waits.', ' * Waits.', 'a brief sentence'),
-                               ('- Thread:', '- Threads:', 'the threads'),
-                               ('- Blocks:', '- Sleeps:', 'whether it blocks'),
                                ('[IT 15.3.1]', 'the standard', 'cites no paragraph'),
                                (' * @see it_evd_wait(), #IT_SOFTWARE_EVENT\n', '', 'lacks references'),
                                ('@see it_evd_wait()', '@see it_evd_sleep()', 'refers to it_evd_sleep'),
