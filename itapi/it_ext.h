@@ -245,11 +245,11 @@ typedef enum {
  */
 it_status_t itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support);
 
-/** How much a line of the log matters; the smaller, the more. */
+/** Severity of a line of the log, the most severe first. */
 typedef enum {
 	/** Something failed for good. */
 	ITX_LOG_ERROR = 0,
-	/** Lasting harm: a provider was refused, events were lost. */
+	/** Lasting damage: a provider was refused, events were lost. */
 	ITX_LOG_WARNING = 1,
 	/** Why a connection ended or an attempt failed. */
 	ITX_LOG_INFO = 2,
@@ -258,24 +258,24 @@ typedef enum {
 } itx_log_level_t;
 
 /**
- * @brief Writes a line of the log: a function of the application.
+ * @brief A function of the application that writes a line of the log.
  *
- * Called by any thread, also inside calls of this library, one line at a time for the process. It must
- * not block, and must not call the library.
+ * Any thread calls it, also inside calls of this library, one line at a time for the process. It must not block,
+ * and must not call the library.
  *
  * @param[in] context as given to itx_log_set_writer()
- * @param[in] level how much the line matters, an itx_log_level_t
- * @param[in] where the call, the object or the adapter that it is about; NUL-terminated
- * @param[in] text the line, without an end of line; NUL-terminated. It may hold text of a provider or a
- * peer, so do not send it to a terminal as it is.
+ * @param[in] level severity of the line, an itx_log_level_t
+ * @param[in] where the call, object or adapter that the line is about; zero-terminated
+ * @param[in] text the line, without an end of line; zero-terminated. It may contain text of a provider or a peer,
+ *     so do not send it to a terminal as it is
  */
 typedef void (*itx_log_writer_t)(void *context, int level, const char *where, const char *text);
 
 /**
- * @brief Sends the log of the process somewhere else than to stderr.
+ * @brief Sends the log of the process to a function of the application instead of stderr.
  *
- * The environment variable ITAPI_LOG chooses which lines there are. After the return no thread is inside
- * the old writer, except this one if it is called by it.
+ * The environment variable ITAPI_LOG chooses the lines. After the return no thread is inside the old writer, unless
+ * the old writer itself makes the call.
  *
  * - Thread: any, several at once.
  * - Blocks: until a line that is being written is written (class M).
@@ -284,6 +284,7 @@ typedef void (*itx_log_writer_t)(void *context, int level, const char *where, co
  *
  * @param[in] writer called for each line from now on; NULL: the library writes to stderr again
  * @param[in] context handed to @p writer as it is
+ * @see itx_init_tracing(), it_status_name()
  */
 void itx_log_set_writer(IN itx_log_writer_t writer, IN void *context);
 

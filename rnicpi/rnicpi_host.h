@@ -39,7 +39,7 @@ extern "C" {
  *   will not run again. On the service thread it returns at once; the function is not called again. To stop
  *   what is not started does nothing.
  * - Child of a fork: entries that return a status return RI_ERR_FATAL, except ri_host::mem_copy; the others do
- *   nothing, except ri_host::now, ri_host::random, ri_host::mem_detach and ri_host::log.
+ *   nothing, except ri_host::now, ri_host::random and ri_host::mem_detach.
  * @{
  */
 
