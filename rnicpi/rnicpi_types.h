@@ -52,7 +52,7 @@ extern "C" {
  *
  * @section rnicpi_results Results of every verb
  *
- * A page lists the results of its entry. These are not repeated there:
+ * A page lists the results of its entry. These are not repeated there [RI 11.5.2]:
  * - RI_SUCCESS: done; all outputs are valid.
  * - RI_ERR_FATAL: the adapter has failed (RI_EVENT_DEVICE_CATASTROPHIC was raised or is about to be).
  *   Every control verb but a destroying one may return it [RI 8.5]. A destroying verb works to the end:

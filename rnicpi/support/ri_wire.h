@@ -5,15 +5,15 @@
 
 /**
  * @file ri_wire.h
- * @brief Cursors over a span of octets: every bounds check of a parser is here.
+ * @brief Cursors over a span of octets, with all bounds checks that a parser needs.
  *
- * A reader or a writer walks over memory that it borrows. Fields are big-endian, as on the wire. The
- * first access that does not fit clears `ok` and empties the cursor; from then on reads give zero
- * (or NULL) and writes do nothing. So a parser reads as the list of its fields and looks at `ok`
- * once, at the end. Nothing here allocates, locks or fails in another way.
+ * A reader or a writer moves over memory that the caller owns and keeps for that long. Fields are big-endian, as
+ * on the wire. The first access that does not fit clears `ok` and empties the cursor; from then on reads return 0
+ * or NULL, and writes do nothing. So a parser is the list of its fields, and tests `ok` once at its end. The
+ * functions allocate nothing, take no lock and do not fail otherwise. A cursor belongs to one thread at a time.
  *
- * wire_load_*() and wire_store_*() are the unchecked primitives for code whose bounds are settled
- * already (hot path); they take addresses of any alignment.
+ * wire_load_*() and wire_store_*() check no bounds, for code that has checked them before (the fast path). Their
+ * addresses may have any alignment.
  */
 
 #include <stdbool.h>
@@ -25,8 +25,9 @@
 extern "C" {
 #endif
 
-/* Octet order: one swap instruction where the host is little-endian, none elsewhere. */
+/* Byte order: one swap instruction where the host is little-endian, none elsewhere. */
 
+/** @brief Convert 16 bits from host to network order, or back. */
 static inline uint16_t
 wire_swap16(uint16_t v)
 {
@@ -37,6 +38,7 @@ wire_swap16(uint16_t v)
 #endif
 }
 
+/** @brief Convert 32 bits from host to network order, or back. */
 static inline uint32_t
 wire_swap32(uint32_t v)
 {
@@ -47,6 +49,7 @@ wire_swap32(uint32_t v)
 #endif
 }
 
+/** @brief Convert 64 bits from host to network order, or back. */
 static inline uint64_t
 wire_swap64(uint64_t v)
 {
@@ -57,6 +60,7 @@ wire_swap64(uint64_t v)
 #endif
 }
 
+/** @brief Read 2 octets at @p at, most significant first, unchecked. */
 static inline uint16_t
 wire_load_be16(const void *at)
 {
@@ -66,6 +70,7 @@ wire_load_be16(const void *at)
 	return wire_swap16(v);
 }
 
+/** @brief Read 4 octets at @p at, most significant first, unchecked. */
 static inline uint32_t
 wire_load_be32(const void *at)
 {
@@ -75,6 +80,7 @@ wire_load_be32(const void *at)
 	return wire_swap32(v);
 }
 
+/** @brief Read 8 octets at @p at, most significant first, unchecked. */
 static inline uint64_t
 wire_load_be64(const void *at)
 {
@@ -84,6 +90,7 @@ wire_load_be64(const void *at)
 	return wire_swap64(v);
 }
 
+/** @brief Write 2 octets to @p at, most significant first, unchecked. */
 static inline void
 wire_store_be16(void *at, uint16_t v)
 {
@@ -91,6 +98,7 @@ wire_store_be16(void *at, uint16_t v)
 	memcpy(at, &v, sizeof(v));
 }
 
+/** @brief Write 4 octets to @p at, most significant first, unchecked. */
 static inline void
 wire_store_be32(void *at, uint32_t v)
 {
@@ -98,6 +106,7 @@ wire_store_be32(void *at, uint32_t v)
 	memcpy(at, &v, sizeof(v));
 }
 
+/** @brief Write 8 octets to @p at, most significant first, unchecked. */
 static inline void
 wire_store_be64(void *at, uint64_t v)
 {
@@ -112,7 +121,7 @@ struct wire_reader {
 	bool ok;           /**< false once an access did not fit, or a match failed */
 };
 
-/** @brief A reader of @p len octets at @p buf, which stay the caller's. @p buf may be NULL if @p len is 0. */
+/** @brief Make a reader of @p len octets at @p buf, which stay the caller's. @p buf may be NULL if @p len is 0. */
 static inline struct wire_reader
 wire_reader_of(const void *buf, size_t len)
 {
@@ -121,7 +130,7 @@ wire_reader_of(const void *buf, size_t len)
 	return r;
 }
 
-/** @brief Step over @p len octets and give their address, or NULL if fewer are left. */
+/** @brief Step over @p len octets and return their address, or NULL if fewer are left. */
 static inline const uint8_t *
 wire_take(struct wire_reader *r, size_t len)
 {
@@ -138,7 +147,7 @@ wire_take(struct wire_reader *r, size_t len)
 	return at;
 }
 
-/** @brief Step over @p len octets. False if fewer are left. */
+/** @brief Step over @p len octets. @return false if fewer are left */
 static inline bool
 wire_skip(struct wire_reader *r, size_t len)
 {
@@ -185,9 +194,9 @@ wire_be64(struct wire_reader *r)
 /**
  * @brief Step over @p len octets that must equal those at @p want.
  *
- * A difference clears `ok` as a missing octet does, but the cursor moves on: the caller may read the
- * fields behind a wrong key before it decides.
- * @return true if they are there and equal
+ * A difference clears `ok`, as a missing octet does, but the cursor moves on. So the caller may read the fields
+ * behind a wrong key before it decides.
+ * @return true if they are present and equal
  */
 static inline bool
 wire_match(struct wire_reader *r, const void *want, size_t len)
@@ -222,7 +231,7 @@ struct wire_writer {
 	bool ok;        /**< false once something did not fit */
 };
 
-/** @brief A writer into @p len octets at @p buf, which stay the caller's. */
+/** @brief Make a writer into @p len octets at @p buf, which stay the caller's. */
 static inline struct wire_writer
 wire_writer_of(void *buf, size_t len)
 {
@@ -231,14 +240,14 @@ wire_writer_of(void *buf, size_t len)
 	return w;
 }
 
-/** @brief Octets written so far; 0 if something did not fit. */
+/** @brief Return the octets written so far; 0 if something did not fit. */
 static inline size_t
 wire_written(const struct wire_writer *w)
 {
 	return w->ok ? (size_t)(w->at - w->start) : 0;
 }
 
-/** @brief Step over @p len octets and give their address to be filled in, or NULL if fewer are left. */
+/** @brief Step over @p len octets and return their address, to be filled in; NULL if fewer are left. */
 static inline uint8_t *
 wire_reserve(struct wire_writer *w, size_t len)
 {
