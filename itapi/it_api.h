@@ -2224,9 +2224,9 @@ void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interf
  * Every call creates a new IA, for the same name too. The library serves versions 1.0, 2.0 and 2.1 of the
  * interface, with whatever bindings the program was compiled.
  *
- * Names: `iwarp` covers every network interface with a spigot each, `iwarp:<interface>` one of
- * them; `emul:ib` and `emul:iwarp` are the emulated fabric of this process; `ib:<device>` is a
- * device of Linux. A configuration file may add aliases.
+ * Names: `iwarp` covers every network interface, with a spigot for each; `iwarp:<interface>` is one of them;
+ * `emul:ib` and `emul:iwarp` are the emulated fabric of this process. Other providers have names of their own, and
+ * a configuration file may add aliases.
  *
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.

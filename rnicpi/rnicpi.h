@@ -168,7 +168,7 @@ struct ri_owner {
 	bool shared;        /**< Another process: queue pages must have descriptors [RI 11.2.2]. */
 };
 
-/** Adapters and processes [RI 2.2.1]. */
+/** Adapters and processes [RI 2.2.1]. See @ref rnicpi_calling, @ref rnicpi_results. */
 struct ri_device_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -225,7 +225,7 @@ struct ri_device_ops {
 	size_t (*dump)(struct ri_rnic *rnic, char *text, size_t room);
 };
 
-/** Protection domains [RI 2.2]. */
+/** Protection domains [RI 2.2]. See @ref rnicpi_calling, @ref rnicpi_results. */
 struct ri_pd_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -240,7 +240,7 @@ struct ri_pd_ops {
 	enum ri_status (*destroy)(struct ri_pd *pd);
 };
 
-/** Completion queues [RI 2.2], [RI 7]. */
+/** Completion queues [RI 2.2], [RI 7]. See @ref rnicpi_calling, @ref rnicpi_results. */
 struct ri_cq_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -263,7 +263,7 @@ struct ri_cq_ops {
 	enum ri_status (*destroy)(struct ri_cq *cq);
 };
 
-/** Shared receive queues [RI 6]; the table is required with ri_rnic_attr::srq. */
+/** Shared receive queues [RI 6]; required with ri_rnic_attr::srq. See @ref rnicpi_calling, @ref rnicpi_results. */
 struct ri_srq_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -294,7 +294,7 @@ struct ri_srq_ops {
 	enum ri_status (*destroy)(struct ri_srq *srq);
 };
 
-/** Queue pairs [RI 4]. */
+/** Queue pairs [RI 4]. See @ref rnicpi_calling, @ref rnicpi_results. */
 struct ri_qp_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -339,7 +339,7 @@ struct ri_qp_ops {
 	enum ri_status (*resize)(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map);
 };
 
-/** Memory [RI 5]. */
+/** Memory [RI 5]. See @ref rnicpi_calling, @ref rnicpi_results. */
 struct ri_mem_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -388,7 +388,7 @@ struct ri_mem_ops {
 	enum ri_status (*mw_free)(struct ri_mw *mw);
 };
 
-/** Address handles [RI 10.34]; the table is required with ri_rnic_attr::ud. */
+/** Address handles [RI 10.34]; required with ri_rnic_attr::ud. See @ref rnicpi_calling, @ref rnicpi_results. */
 struct ri_ah_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
@@ -436,7 +436,7 @@ struct ri_service_answer {
 
 /**
  * First optional form of connection management, by address [RI 11.6.1]. The table is required with RI_CM_ADDRESS.
- * Private data is limited by ri_rnic_attr: connect_pdata and the like.
+ * Private data is limited by ri_rnic_attr: connect_pdata and the like. See @ref rnicpi_calling, @ref rnicpi_results.
  */
 struct ri_cm_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
@@ -534,7 +534,10 @@ struct ri_stream {
 	uint32_t early_len; /**< Octets in @ref early. */
 };
 
-/** Second optional form: take over a connected stream [RI 11.6.3]. The table is required with RI_CM_STREAM. */
+/**
+ * Second optional form: take over a connected stream [RI 11.6.3]. The table is required with RI_CM_STREAM.
+ * See @ref rnicpi_calling, @ref rnicpi_results.
+ */
 struct ri_llp_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
