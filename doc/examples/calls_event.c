@@ -32,11 +32,11 @@ descriptor_wait(it_ia_handle_t ia)
 {
 	struct pollfd readable = {.events = POLLIN};
 	it_evd_handle_t evd;
-	int nothing;
+	static const char note[] = "a note";
 
 	MUST(it_evd_create(ia, IT_SOFTWARE_EVENT_STREAM, IT_EVD_CREATE_FD, 4, 1, IT_NULL_HANDLE,
 			   &evd, &readable.fd));
-	MUST(it_evd_post_se(evd, &nothing));
+	MUST(it_evd_post_se(evd, note));
 	/* The descriptor is readable while the EVD notifies; the program never reads it. */
 	HOLDS(poll(&readable, 1, PATIENCE / 1000) == 1);
 	HOLDS(events_drain(evd) == 1);
