@@ -74,9 +74,11 @@ def main(arguments):
 
     here = os.path.dirname(os.path.abspath(__file__))
     tools = [os.path.join(here, name) for name in sorted(os.listdir(here)) if re.match(r'man_.*\.py$', name)]
+    folder = os.path.join(values['source'], 'doc', 'examples')
+    examples = [folder] + [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith('.c')]
     books = [os.path.join(values['source'], path) for path in spec_paragraphs.pages(values['source'])]
     with open(depfile, 'w', encoding='utf-8') as file:
-        print(f'{output}: {" ".join([template, spec_paragraphs.__file__] + headers + tools + books)}', file=file)
+        print(f'{output}: {" ".join([template, spec_paragraphs.__file__] + headers + tools + books + examples)}', file=file)
     return 0
 
 

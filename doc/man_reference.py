@@ -16,7 +16,7 @@ from man_xml import BOLD, FONTS, ROMAN
 
 OVERVIEWS = {'it': 'itapi', 'ri': 'rnicpi'}
 TITLES = {'it': 'IT-API Programmer\\(aqs Manual', 'ri': 'RNIC-PI Provider\\(aqs Manual'}
-_LABEL = re.compile(r'(Threads?|Blocks|States|Events(?: here| at the peer)?|Clause|Results|Required): *(.*)$')
+_LABEL = re.compile(r'(Threads?|Blocks|States|Events(?: here| at the peer)?|Clause|Results|Also|Required): *(.*)$')
 _CODE = '\x01?(?:(?:RI|IT)_[A-Z0-9_]+|true|false|NULL)\x03?'
 _RESULT = re.compile(rf'({_CODE}(?:(?:, | or | and ){_CODE})*)(?:: (.*)|\.?)$')
 _CLAUSE = re.compile(r'\s*Clauses?: (?:\[[^\]]*\]|R-\d\d|RFC \d+|to|and|[ ,;])+\.?$')
@@ -101,8 +101,14 @@ class Manual:
         item = self.reader.items.get(refid)
         name = self.names.get(refid)
         text = ' '.join(text.split())
+        if item is None:  # a place inside a page
+            name = self.names.get(refid.rpartition('_1')[0])
+            if name not in (None, self.current):
+                self.seen.add(name)
+                return f'{text} ({BOLD}{name}{ROMAN}(3))'
+            return text
         if name is None:
-            return BOLD + text + ROMAN if item is not None else text
+            return BOLD + text + ROMAN
         if name == self.current:
             return BOLD + (name if item.kind != 'group' else text) + ROMAN
         self.seen.add(name)
@@ -147,7 +153,7 @@ class Manual:
         """The one line that tells what a page is about."""
         text = FONTS.sub('', self.reader.brief(item)).replace('(3)', '').split('. ')[0].rstrip('.')
         if item.kind == 'group':
-            text = item.title
+            text = item.title if item.group is not None else f'rules that hold for all of {item.title}'
         if not text:
             text = item.title or item.name
         text = re.sub(r' \[(?:IT|RI|WIRE) [\d.]+\],?', '', text)
@@ -191,7 +197,7 @@ class Manual:
         self._results(page, item, doc, found)
         self._labels(page, found)
         for title, blocks in doc.sections:
-            page.section(title.upper())
+            page.section('EXAMPLES' if title == 'Example' else title.upper())
             page.blocks(without_clause(blocks))
 
     def _prototype(self, item):
@@ -223,10 +229,12 @@ class Manual:
         else:
             for name, text in good:
                 page.tagged(name, roff.sentence(text))
-        if bad:
+        also = [('para', f'Also: {text}') for label, text, _ in found if label == 'Also']
+        if bad or also:
             page.section('ERRORS')
             for name, text in bad:
                 page.tagged(name, roff.sentence(text))
+            page.blocks(also)
 
     def _status(self, page, item, good, bad):
         success = 'IT_SUCCESS' if side(item) == 'it' else 'RI_SUCCESS'

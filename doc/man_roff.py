@@ -98,7 +98,7 @@ class Page:
 
     def code(self, text, bold=False):
         """Lines as they stand; those that are too long for a page are the caller's fault."""
-        if not self.lines[-1].startswith(('.SH', '.SS')):
+        if not self.lines[-1].startswith(('.SH', '.SS', '.RS')):
             self.lines.append('.PP')
         self.lines.append('.nf')
         self.lines += (['.ft B'] if bold else []) + [guarded(escape(line)) for line in text.split('\n')]
@@ -111,8 +111,8 @@ class Page:
             elif block[0] == 'title':
                 self.subsection(block[1])
             elif block[0] == 'code':
-                self.lines += ['.PP', '.RS 4']
-                self.code(block[1])
+                self.lines.append('.RS 2')
+                self.code(shown_code(block[1]))
                 self.lines.append('.RE')
             elif block[0] == 'table':
                 self.table(block[1])
@@ -214,3 +214,55 @@ def _fitting(line):
     if pointer:
         return declaration(pointer.group(1), arguments_of(f'({pointer.group(2)})'), pointer.group(3), indent)
     return indent + text
+
+
+_WORD = re.compile(r'"(?:\\.|[^"\\])*"[,;)]*|\'(?:\\.|[^\'\\])*\'[,;)]*|[^\s"\']+')
+_ASIDE = re.compile(r'( *)(\S.*[;{]) +(/\*.*\*/)$')
+
+
+def shown_code(text):
+    """Statements of a program with four columns for a level; what is too long is broken between its words."""
+    lines = []
+    for line in textwrap.dedent(text).split('\n'):
+        if lines and (lines[-1].count('(') > lines[-1].count(')') or re.search(r'[=+?|&-]$', lines[-1])):
+            lines[-1] += ' ' + line.strip()
+        else:
+            lines.append(line.replace('\t', '    ').rstrip())
+    return '\n'.join('\n'.join(_broken(line)) for line in lines)
+
+
+def _broken(line):
+    """A line of code as lines that fit: broken behind a comma if that is enough, else between any words."""
+    if len(line) <= WIDTH:
+        return [line]
+    aside = _ASIDE.match(line)
+    if aside:  # a comment behind a statement goes before it
+        return _broken(aside.group(1) + aside.group(3)) + _broken(aside.group(1) + aside.group(2))
+    indent = ' ' * (len(line) - len(line.lstrip()))
+    if line.lstrip().startswith(('/*', '*')):
+        return textwrap.wrap(line, WIDTH, subsequent_indent=indent + ' * ', break_on_hyphens=False)
+    units = [[]]
+    for word in _WORD.findall(line):
+        units[-1].append(word)
+        if word.endswith((',', '&&', '||', '=')):
+            units.append([])
+    lines, now = [], indent
+    for unit in (' '.join(words) for words in units if words):
+        for piece in [unit] if len(indent) + 8 + len(unit) <= WIDTH else unit.split(' '):
+            if now.strip() and len(now) + 1 + len(piece) > WIDTH:
+                lines.append(now)
+                now = ' ' * min(_open_column(lines, len(indent)), max(0, WIDTH - len(piece)))
+            now += (' ' if now.strip() else '') + piece
+    return lines + [now]
+
+
+def _open_column(lines, indent):
+    """The column behind the innermost parenthesis that the lines have left open, if there is room."""
+    columns = []
+    for line in lines:
+        for column, char in enumerate(line):
+            if char == '(':
+                columns.append(column + 1)
+            elif char == ')' and columns:
+                columns.pop()
+    return columns[-1] if columns and columns[-1] <= WIDTH // 2 else indent + 8

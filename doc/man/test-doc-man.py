@@ -240,6 +240,15 @@ class Roff(unittest.TestCase):
                   '\t\t  int e);', '};']
         self.assertEqual(man_roff.definition(source, 1, 7), 'struct a {\n    int b;\n    void (*c)(int d, int e);\n};')
 
+    def test_an_example_that_does_not_fit(self):
+        code = ('\tif (a)\n\t\treturn;\n\tcall(some_argument_of_a_call, another_argument_of_the_call,\n'
+                '\t     "a text, with a comma"); /* what it does, in a few words that need a line of their own */\n')
+        shown = man_roff.shown_code(code.rstrip('\n')).split('\n')
+        self.assertEqual(shown[:2], ['if (a)', '    return;'])
+        self.assertEqual(shown[2], '/* what it does, in a few words that need a line of their own */')
+        self.assertEqual(shown[3:], ['call(some_argument_of_a_call, another_argument_of_the_call,',
+                                     '     "a text, with a comma");'])
+
     def test_a_table_that_does_not_fit_becomes_a_list(self):
         page = man_roff.Page('x', '.TH x 3')
         page.table([['key', 'a', 'b'], ['one', 'x' * 60, 'y' * 60]])
