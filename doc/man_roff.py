@@ -9,6 +9,7 @@ from man_xml import BOLD, FONTS, ITALIC, ROMAN
 
 NO_BREAK = '\x04'
 WIDTH = 68    # columns of code, so that with its indentation it fits into 80
+LINES_MAX = 3  # of one cell of a table
 _FONTS = {BOLD: r'\fB', ITALIC: r'\fI', ROMAN: r'\fR'}
 _CITATION = re.compile(r'\[(?:IT|RI|WIRE) [\d.]+\]')
 _SENTENCE = re.compile(r'(?<=[.:;?!]) +(?=[A-Z\x01\x02(])')
@@ -48,13 +49,13 @@ def sentence(text):
     text = text.strip()
     if not text:
         return text
-    if text[0].islower() and re.match(r'[a-z]+(?:[ ,.;:]|$)', text):
+    if text[0].islower() and re.match(r'[a-z]+(?:[ ,.;]|$)', text):
         text = text[0].upper() + text[1:]
     return text if text[-1] in '.:?!' else text + '.'
 
 
 def column_widths(rows):
-    """The width of each column of a table and the gap between two; (None, 0) if they do not fit."""
+    """The width of each column of a table and the gap between two; (None, 0) if a list is easier to read."""
     columns = list(zip(*[[FONTS.sub('', cell) for cell in row] for row in rows]))
     longest = [max(map(len, column)) for column in columns]
     widths = [max(len(word) for cell in column for word in cell.split() or ['']) for column in columns]
@@ -66,7 +67,18 @@ def column_widths(rows):
         lacking = [want - width for want, width in zip(longest, widths)]
         widths[lacking.index(max(lacking))] += 1
         room -= 1
+    if any(want > LINES_MAX * width for want, width in zip(longest, widths)):
+        return None, 0
     return widths, gap
+
+
+def named_cell(name, cell):
+    """A cell of a row that stands as text: a sentence that begins with the name of its column."""
+    name = FONTS.sub('', name)
+    if name == 'meaning':
+        return sentence(cell)
+    name = name.capitalize() if re.match('[a-z-]+$', name) else BOLD + name + ROMAN
+    return sentence(f'{name}: {cell}')
 
 
 class Page:
@@ -98,7 +110,8 @@ class Page:
 
     def code(self, text, bold=False):
         """Lines as they stand; those that are too long for a page are the caller's fault."""
-        if not self.lines[-1].startswith(('.SH', '.SS', '.RS')):
+        heads = [line for line in self.lines[-2:] if not line.startswith('.RS')]
+        if not heads[-1].startswith(('.SH', '.SS')):
             self.lines.append('.PP')
         self.lines.append('.nf')
         self.lines += (['.ft B'] if bold else []) + [guarded(escape(line)) for line in text.split('\n')]
@@ -110,9 +123,9 @@ class Page:
                 self.para(block[1])
             elif block[0] == 'title':
                 self.subsection(block[1])
-            elif block[0] == 'code':
+            elif block[0] in ('code', 'lines'):
                 self.lines.append('.RS 2')
-                self.code(shown_code(block[1]))
+                self.code(shown_code(block[1]) if block[0] == 'code' else shown_lines(block[1]))
                 self.lines.append('.RE')
             elif block[0] == 'table':
                 self.table(block[1])
@@ -131,14 +144,13 @@ class Page:
                     self.lines.append('.RE')
 
     def table(self, rows):
-        """A table if its columns fit side by side, else a list: each row under its first cell."""
+        """A table if its columns have room side by side, else a list: each row under its first cell."""
         widths, gap = column_widths(rows)
         if widths is None:
             for row in rows[1:]:
-                self.tagged(row[0], '; '.join(f'{FONTS.sub("", name)}: {cell}'
-                                              for name, cell in zip(rows[0][1:], row[1:])) + '.')
+                self.tagged(row[0], ' '.join(named_cell(*pair) for pair in zip(rows[0][1:], row[1:])))
             return
-        self.lines += ['.PP', '.TS', f'{gap} '.join(f'lw({width}n)' for width in widths) + '.']
+        self.lines += ([] if self.lines[-1].startswith('.S') else ['.PP']) + ['.TS', f'{gap} '.join(f'lw({width}n)' for width in widths) + '.']
         for number, row in enumerate(rows):
             for i, cell in enumerate(row):
                 if number == 0:
@@ -192,15 +204,15 @@ _COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.DOTALL)
 
 
 def definition(source, first, last):
-    """Lines first to last of a header as code alone: no comments, four columns for a level, no long lines."""
+    """Lines first to last of a header without comments, with four columns for a level, and none of them too long."""
     text = _COMMENT.sub('', '\n'.join(source[first - 1:last]))
     lines = []
     for line in text.split('\n'):
         line = line.rstrip()
-        if not line or line.lstrip().startswith('#'):
+        if not line:
             continue
-        if lines and not lines[-1].endswith(('{', ';', ',', '}')) or lines and lines[-1].endswith(',') \
-                and lines[-1].count('(') > lines[-1].count(')'):
+        last = lines[-1] if lines and '#' not in (lines[-1][0], line[0]) else ';'
+        if not last.endswith(('{', ';', ',', '}')) or last.endswith(',') and last.count('(') > last.count(')'):
             lines[-1] += ' ' + line.strip()
         else:
             lines.append(line)
@@ -214,6 +226,15 @@ def _fitting(line):
     if pointer:
         return declaration(pointer.group(1), arguments_of(f'({pointer.group(2)})'), pointer.group(3), indent)
     return indent + text
+
+
+def shown_lines(text):
+    """Lines that are not C, such as what a program prints; what is too long is broken between words."""
+    lines = []
+    for line in text.split('\n'):
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=' ' * (len(line) - len(line.lstrip()) + 4),
+                               break_on_hyphens=False) or ['']
+    return '\n'.join(lines)
 
 
 _WORD = re.compile(r'"(?:\\.|[^"\\])*"[,;)]*|\'(?:\\.|[^\'\\])*\'[,;)]*|[^\s"\']+')

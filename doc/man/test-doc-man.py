@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -21,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..'), os.path.join(HERE, '..', '..', 'tools', 'dev', 'tests')]
 
 # pylint: disable=wrong-import-position
+import man_guide  # noqa: E402
 import man_roff  # noqa: E402
 import tree_case  # noqa: E402
 
@@ -255,6 +257,20 @@ class Roff(unittest.TestCase):
         self.assertNotIn('.TS', page.lines)
         page.table([['key', 'a'], ['one', 'two words']])
         self.assertIn('.TS', page.lines)
+
+    def test_a_guide(self):
+        text = ('<!-- a licence -->\n\n# Title {#label}\n\nSays `x-y` and *z*, see @ref label and [it](a.md).\n\n## Part\n\n'
+                '1. first\n2. second\n   line\n\n    as it is\n\n| key | meaning |\n|---|---|\n| `k` | what \\| it is |\n')
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'guide.md')
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text)
+            values = {'name': 'n', 'number': '5', 'book': 'b', 'purpose': 'p', 'date': 'd', 'version': 'v',
+                      'see': 'it-info(1)'}
+            lines = man_guide.page_of(man_guide.Guide(path), values).lines
+        for line in ('n \\- p', r'Says \fBx\-y\fR and \fIz\fR, see "Title" of the manual and it.', '.SH "PART"', 'first',
+                     'second line', 'as it is', r'\fBk\fR', 'what | it is', r'\fBit\-info\fR(1)'):
+            self.assertIn(line, lines)
 
 
 if __name__ == '__main__':
