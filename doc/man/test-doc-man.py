@@ -9,6 +9,7 @@ FOLDER has section 3; without it (no Doxygen) its cases are skipped. What there 
 here, not asked of the script that makes the pages.
 """
 
+import functools
 import os
 import re
 import shutil
@@ -80,9 +81,10 @@ def section(text, title):
     return match.group(1) if match else ''
 
 
-def rendered(command, paths):
-    """Pages as a terminal shows them; what the formatter complains about is an error."""
-    run = subprocess.run(command + paths, capture_output=True, text=True, check=False, encoding='utf-8',
+@functools.lru_cache
+def rendered(*command):
+    """All pages as a terminal shows them; what the formatter complains about is an error."""
+    run = subprocess.run([*command, *pages()], capture_output=True, text=True, check=False, encoding='utf-8',
                          env=dict(os.environ, LC_ALL='C.UTF-8'))
     if run.returncode != 0 or run.stderr:
         raise AssertionError(f'{run.returncode}: {(run.stderr or run.stdout)[:2000]}')
@@ -180,7 +182,7 @@ class Man(unittest.TestCase):
         if not commands:
             self.skipTest('neither mandoc nor groff is here')
         there = {os.path.basename(path) for path in WRITTEN} | set(os.listdir(FOLDER))
-        found = set(_REFERENCE.findall(rendered(commands[0], pages())))
+        found = set(_REFERENCE.findall(rendered(*commands[0])))
         self.assertIn(('it_ep_accept', '3'), found)
         self.assertEqual(sorted(f'{name}.{number}' for name, number in found if f'{name}.{number}' not in there), [])
 
@@ -189,13 +191,13 @@ class Man(unittest.TestCase):
         if not commands:
             self.skipTest('neither mandoc nor groff is here')
         for command in commands:
-            wide = [line for line in rendered(command, pages()).split('\n') if len(line) > COLUMNS]
+            wide = [line for line in rendered(*command).split('\n') if len(line) > COLUMNS]
             self.assertEqual(wide, [], command)
 
     def test_mandoc_has_no_warning(self):
         if not shutil.which('mandoc'):
             self.skipTest('mandoc is not here')
-        rendered(['mandoc', '-Tlint', '-W', 'warning'], pages())
+        rendered('mandoc', '-Tlint', '-W', 'warning')
 
     def test_mandoc_finds_a_fault(self):
         """That the case before can fail."""
