@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Installs the manual that Doxygen made; `meson install` calls it.
+"""Installs the example programs, and the manual that Doxygen made; `meson install` calls it.
 
-Usage: install_manual.py HTML DOCDIR      (DOCDIR below the prefix; its folder examples has the programs)
+Usage: install_manual.py EXAMPLES HTML DOCDIR      (DOCDIR below the prefix)
 
 Meson cannot install a folder whose files are known only after the build. In the installed manual, links to the example
 programs lead to DOCDIR/examples, so that there is one copy of them. A manual that was not built is left out.
@@ -14,13 +14,19 @@ import shutil
 import sys
 
 
-def main(html, docdir):
-    target = os.path.join(os.environ['MESON_INSTALL_DESTDIR_PREFIX'], docdir, 'html')
+def install(source, target, ignore):
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target, ignore=ignore)
+
+
+def main(examples, html, docdir):
+    docdir = os.path.join(os.environ['MESON_INSTALL_DESTDIR_PREFIX'], docdir)
+    install(examples, os.path.join(docdir, 'examples'), shutil.ignore_patterns('*.py', '__pycache__'))
     if not os.path.exists(os.path.join(html, 'index.html')):
         print('the manual was not built, so it is not installed')
         return
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(html, target, ignore=lambda folder, _: ['examples'] if folder == html else [])
+    target = os.path.join(docdir, 'html')
+    install(html, target, lambda folder, _: ['examples'] if folder == html else [])
     os.symlink('../examples', os.path.join(target, 'examples'))
 
 
