@@ -68,8 +68,9 @@ class Install:
             raise installed.Failed(f'installed are {found}, tested {HEADERS}')
 
     def tool(self, name):
-        """It starts from where it lies, with no help from the environment."""
-        said = installed.run([self.there.path('bindir', name), '--version'])
+        """It starts from where it lies. Only tools for the prefix of the system may need help to find the library."""
+        run = self.there.run if self.there.directories['prefix'] == '/usr' else installed.run
+        said = run([self.there.path('bindir', name), '--version'])
         if not said.startswith(f'{name} (itapi) '):
             raise installed.Failed(f'it said: {said}')
 
