@@ -4,13 +4,13 @@
 /*
  * Atomics, both directions (RFC 7306 5 and 8.1; [WIRE 5.6]).
  *
- * A request shares queue, MSNs and the budget of outstanding requests with Reads. The responder does it
- * when its turn among the responses comes, so answers leave in the order of the requests; a
- * request judged right on arrival is judged again then, since rights may go. Words change by the
- * processor's own instructions, whatever masks a peer sends; ours ask for whole words.
+ * A request shares queue number, MSNs and the limit of outstanding requests with Reads. The responder
+ * executes it when its turn among the responses comes, so answers leave in the order of the requests. A
+ * request that passes the check on arrival is checked again then, since rights may be revoked. Words change
+ * by the processor's atomic instructions, whatever masks the peer sends; requests of this side use no masks.
  *
- * The requester numbers its requests as it counts Reads; the answer repeats the number. Values are
- * big-endian on the wire and this processor's own in memory.
+ * The requester numbers Reads and atomics together; the answer repeats the number. Values are big-endian on
+ * the wire and in this processor's byte order in memory.
  */
 #include "viw_atomic.h"
 #include "viw_qp.h"
@@ -20,7 +20,7 @@
 
 #define WORD ((uint32_t)sizeof(uint64_t))
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- requester ----------------------------------------------------------------------------- */
 
 static enum vsw_mem_result
 result_begin(struct viw_qp *qp, uint32_t stag, uint64_t addr, struct vsw_mem_use *use)
@@ -46,7 +46,7 @@ viw_atomic_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 	return RI_WC_SUCCESS;
 }
 
-/* A whole frame that holds one Atomic Request. */
+/* A complete frame with one Atomic Request. */
 static uint32_t
 request_fpdu(uint8_t *fpdu, uint32_t msn, const struct rdmap_atomic_request *m, bool crc)
 {
@@ -71,7 +71,7 @@ viw_atomic_build(struct viw_qp *qp, uint32_t *number)
 		.data = swap ? wqe->u.remote.swap : wqe->u.remote.operand,
 		.mask = swap ? UINT64_MAX : 0,
 		.compare = swap ? wqe->u.remote.operand : 0,
-		.compare_mask = UINT64_MAX, /* of no use to an addition, but so it is sent */
+		.compare_mask = UINT64_MAX, /* an addition ignores it */
 	};
 	const struct viw_outbound_read read = {
 		.atomic = true, .stag = wqe->sge[0].stag, .to = wqe->sge[0].addr, .length = WORD};
@@ -118,14 +118,14 @@ viw_atomic_finish(struct viw_qp *qp)
 			return;
 		}
 	}
-	/* The key was taken back meanwhile: the request is flushed. */
+	/* The key was revoked meanwhile: the request is flushed. */
 	qp->rx.want_tx = true;
 	viw_fault(qp, RDMAP_FAULT_LOCAL, NULL, 0);
 }
 
-/* --- answering ----------------------------------------------------------------------------- */
+/* --- responder ----------------------------------------------------------------------------- */
 
-/* The word, held. */
+/* Begin the access to the word. */
 static enum rdmap_fault
 word_begin(struct viw_qp *qp, const struct rdmap_atomic_request *m, struct vsw_mem_use *use)
 {
@@ -161,13 +161,14 @@ viw_atomic_request_check(struct viw_qp *qp)
 	return fault;
 }
 
-/* The sum of each field of the word; a set bit of the mask is the highest of its field, whose carry is lost. */
+/* Add field by field; a set bit of `ends` is the highest of its field, and its carry is dropped. */
 static uint64_t
 add_fields(uint64_t a, uint64_t b, uint64_t ends)
 {
 	return ((a & ~ends) + (b & ~ends)) ^ ((a ^ b) & ends);
 }
 
+/* The value of the word after the operation. */
 static uint64_t
 word_changed(uint64_t old, const struct rdmap_atomic_request *m)
 {

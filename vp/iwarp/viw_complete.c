@@ -4,14 +4,14 @@
 /*
  * Completions of both queues.
  *
- * A request of the send queue is noted in `sent` when the last of its frames is built, and completed
- * when everything before it is and the socket has taken its last octet; a Read, when its answer is
- * here. So completions come in posting order, also of a Send that went out behind a slow Read
- * (RDMAC verbs 8.2; [WIRE 5.7]). A success without RI_WR_SIGNALED leaves no trace: its slot is
- * given back with the next completion that is polled.
+ * A request of the send queue is recorded in `sent` when the last of its frames is built. It completes when
+ * all requests before it have completed and the socket has taken its last octet; a Read, when its answer has
+ * arrived. So completions come in posting order, also that of a Send that left behind a slow Read (RDMAC
+ * verbs 8.2; [WIRE 5.7]). A success without RI_WR_SIGNALED makes no completion: its slot is given back with
+ * the next completion that is polled.
  *
- * When the stream is gone the service thread holds both roles and flushes: what is done completes, the
- * request that caused the end keeps its error, everything else is RI_WC_FLUSHED, in posting order.
+ * When the stream has ended, the service thread owns both roles and flushes: requests that are done complete,
+ * the request that caused the end keeps its error, all others get RI_WC_FLUSHED, in posting order.
  */
 #include "viw_complete.h"
 #include "viw_qp.h"
@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-/* The parts that every completion has. */
+/* The members that every completion has. */
 static struct vsw_cqe
 cqe_of(struct viw_qp *qp, uint64_t wr_id, enum ri_wc_status status)
 {
@@ -59,7 +59,7 @@ viw_sq_started(struct viw_qp *qp, uint32_t read_seq, enum ri_wc_status status)
 	tx->checked = false;
 }
 
-/* Make the completion of a started request. False: the completion queue is full. */
+/* Push the completion of a started request. False: the completion queue is full. */
 static bool
 sent_push(struct viw_qp *qp, const struct viw_sent *s, enum ri_wc_status status)
 {
@@ -88,7 +88,7 @@ sent_is_done(struct viw_qp *qp, const struct viw_sent *s)
 	return qp->tx.given >= s->end;
 }
 
-/* A Read is done: its sink is revoked if it was to be. False: that failed. */
+/* A Read is done: revoke its sink if the request says so. False: that failed. */
 static bool
 sink_revoke(struct viw_qp *qp, struct viw_sent *s)
 {
@@ -107,7 +107,7 @@ viw_sq_complete(struct viw_qp *qp)
 	while (tx->sent_tail != tx->sent_head) {
 		struct viw_sent *s = &tx->sent[tx->sent_tail & tx->sent_mask];
 
-		/* A Send may have overtaken a Read whose sink then could not be revoked. */
+		/* A Send may be done before an earlier Read fails because its sink cannot be revoked. */
 		if (s->status == RI_WC_SUCCESS && tx->behind)
 			s->status = RI_WC_FLUSHED;
 		if (s->status == RI_WC_SUCCESS && !sent_is_done(qp, s))
@@ -126,7 +126,7 @@ viw_sq_complete(struct viw_qp *qp)
 	}
 }
 
-/* Put the request in tx.wqe behind the started ones, as flushed, and push it. */
+/* Complete the request in tx.wqe as flushed, behind the started ones. */
 static void
 flush_request(struct viw_qp *qp)
 {

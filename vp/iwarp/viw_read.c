@@ -4,19 +4,19 @@
 /*
  * RDMA Read, both directions.
  *
- * Inbound (IRRQ): rx checks a Read Request and queues it; tx answers, oldest first, a frame at a time,
- * and gives the place back when the last octet is built. The source is checked once on arrival, so
- * that a bad request is answered without delay, and again for every frame, since rights may go.
+ * Inbound (IRRQ): rx checks a Read Request and queues it. tx answers the oldest one, frame by frame, and
+ * frees its place when the last octet is built. The source is checked on arrival, so that a bad request is
+ * answered without delay, and again for every frame, since rights may be revoked.
  *
- * Outbound (ORRQ): tx notes each Read that leaves; rx matches responses with the oldest. A Read is
- * complete when rx has counted past its number; tx then makes the completion, in order.
+ * Outbound (ORRQ): tx records each Read that leaves; rx matches responses with the oldest. A Read is complete
+ * when rx has counted past its number; then tx pushes the completion, in order.
  *
- * The sink of a Read is one segment: a Read Request names one (RFC 5040 4.4). Several Requests for one
- * posted Read would take as many places of the peer's IRD, which the application has counted, and a Read
- * that fails half-way would have changed memory in a way that no single completion tells.
+ * The sink of a Read is one segment, since a Read Request names one (RFC 5040 4.4). Several Requests for one
+ * posted Read would take as many places of the peer's IRD, which the application has counted; and a Read
+ * that fails half-way would have changed memory in a way that its one completion cannot describe.
  *
- * Each ring has one writer and one reader and two indices, nothing else. Standards: RFC 5040 sections
- * 4.4, 5.2 and 5.3; RFC 5041 section 5; [WIRE 5.3] and [WIRE 6].
+ * Each ring has one writer, one reader and two indices. Standards: RFC 5040 sections 4.4, 5.2 and 5.3; RFC
+ * 5041 section 5; [WIRE 5.3] and [WIRE 6].
  */
 #include "viw_atomic.h"
 #include "viw_qp.h"
@@ -48,7 +48,7 @@ viw_reads_alloc(struct viw_reads *reads, uint32_t ird, uint32_t ord)
 	return RI_SUCCESS;
 }
 
-/* Both roles are held, so nobody looks at the rings; what is under way keeps its indices. */
+/* The caller owns both roles, so the rings are not in use; outstanding requests keep their indices. */
 enum ri_status
 viw_reads_grow(struct viw_reads *reads, uint32_t ird, uint32_t ord)
 {
@@ -105,7 +105,7 @@ viw_read_places(struct viw_reads *reads)
 	return taken < reads->ird ? reads->ird - taken : 0;
 }
 
-/* Octets of a request as it came. */
+/* Octets of a request as it arrived. */
 static uint32_t
 request_size(const struct viw_inbound_read *r)
 {
@@ -113,7 +113,7 @@ request_size(const struct viw_inbound_read *r)
 	       (r->atomic ? RDMAP_ATOMIC_REQUEST_SIZE : RDMAP_READ_REQUEST_SIZE);
 }
 
-/* --- the answering side -------------------------------------------------------------------- */
+/* --- responder ----------------------------------------------------------------------------- */
 
 bool
 viw_response_pending(struct viw_reads *reads)
@@ -139,7 +139,7 @@ viw_read_queue(struct viw_reads *reads, const uint8_t *ulpdu, bool atomic)
 	atomic_store(&reads->irrq_put, put + 1);
 }
 
-/* What was asked for cannot be done: say which part of it is still to be done. */
+/* The request cannot be executed: the Terminate repeats it, reduced to the part that is not answered. */
 static void
 response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdmap_fault fault)
 {
@@ -153,7 +153,7 @@ response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdmap_f
 	viw_fault(qp, fault, &offender, 0);
 }
 
-/* Octets of the answer are built. */
+/* n more octets of the answer are built. */
 static void
 response_advance(struct viw_qp *qp, uint32_t n)
 {
@@ -185,7 +185,7 @@ atomic_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 	return built;
 }
 
-/* What comes next of the answer to a Read. */
+/* Build or send the next part of the answer to a Read. */
 static bool
 read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 {
@@ -240,7 +240,7 @@ viw_response_build(struct viw_qp *qp)
 	return r->atomic ? atomic_response_build(qp, r) : read_response_build(qp, r);
 }
 
-/* --- the asking side ----------------------------------------------------------------------- */
+/* --- requester ----------------------------------------------------------------------------- */
 
 bool
 viw_read_room(struct viw_reads *reads)

@@ -5,13 +5,13 @@
  * The receiving role of a queue pair [fast].
  *
  * A round reads what the socket has into a buffer of the pool and walks over the frames in it
- * (viw_rx_frame.c). The rest of a large payload is received straight into its place. With no buffer
- * left, only octets are read that have a place already.
+ * (viw_rx_frame.c). The rest of a large payload is received directly into its place. If the pool is empty,
+ * only octets that have a place already are read.
  *
- * A Send that finds no receive stops the reading: EPOLLIN goes off, what was read behind it stays in
- * the buffer, a timer runs. A post to the receive queue starts it again (R-34).
+ * A Send that finds no receive stops the reading: EPOLLIN is switched off, the octets that were read behind
+ * the Send stay in the buffer, and a timer runs. A post to the receive queue starts the reading again (R-34).
  *
- * The holder of rx.role; see viw_qp.h. Standards: RFC 5044 6 to 8, RFC 5041 5; doc/decisions/0003.
+ * The owner of rx.role; see viw_qp.h. Standards: RFC 5044 6 to 8, RFC 5041 5; doc/decisions/0003.
  */
 #include "viw_complete.h"
 #include "viw_qp.h"
@@ -29,17 +29,19 @@
 #include "viw_fork.h"
 #include "viw_socket.h"
 
-#define VIW_RX_CHUNK (64u * 1024)   /* octets of one read into the buffer */
-#define VIW_RX_ROUND (1024u * 1024) /* octets of one round, so that others get their turn */
-#define VIW_RX_LOOK  (3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED) /* most octets read behind it */
-#define HEADER       RDMAP_FPDU_PAYLOAD_UNTAGGED
+#define VIW_RX_CHUNK (64u * 1024) /* octets of one read into the buffer */
+#define VIW_RX_ROUND \
+	(1024u * 1024) /* octets of one round, so that other queue pairs get their turn */
+/* Octets that input_direct reads behind the payload, at most. */
+#define VIW_RX_LOOK (3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED)
+#define HEADER      RDMAP_FPDU_PAYLOAD_UNTAGGED
 
 /* --- input --------------------------------------------------------------------------------- */
 
 /*
- * The socket is at its end. 0: by a FIN; else the errno. The kernel tells an error once, to the role that
- * comes first, and an end to the other: EPIPE if there was a FIN before the reset. -1: the sending role is
- * being told just now, ask again.
+ * Why the socket has ended. 0: by a FIN; otherwise the errno. The kernel reports an error once, to the role
+ * that calls first, and an end of file to the other; EPIPE if there was a FIN before the reset. -1: the
+ * sending role may be receiving the report just now; try again.
  */
 static int
 end_reason(struct viw_qp *qp)
@@ -92,7 +94,7 @@ input_over(struct viw_qp *qp, ssize_t n, int error)
 	viw_serve_soon(qp);
 }
 
-/* Receive the rest of a large payload in place, and a little more. False: no more can be expected now. */
+/* Receive the rest of a large payload in place, and a little more. False: the socket has no more now. */
 static bool
 input_direct(struct viw_qp *qp, uint32_t *done)
 {
@@ -100,13 +102,13 @@ input_direct(struct viw_qp *qp, uint32_t *done)
 	uint32_t rest = rx->seg.payload_len - rx->placed;
 	uint32_t len = rest;
 	struct vsw_mem_use use;
-	/* PAD, CRC and 16 octets of the next frame: never a whole one, so nothing in them can wait. */
+	/* PAD, CRC and 16 octets of the next frame: no complete frame, so no Send in them can wait. */
 	uint32_t room = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED;
 	uint8_t look[VIW_RX_LOOK];
 	uint8_t *target = viw_rx_place_target(qp, &len, &use);
 
 	if (target == NULL)
-		return true; /* rx.fault is set: the rest is read and thrown away */
+		return true; /* rx.fault is set: the rest is read and discarded */
 	struct iovec iov[2] = {{.iov_base = target, .iov_len = len},
 			       {.iov_base = look, .iov_len = room}};
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = len == rest ? 2 : 1};
@@ -129,8 +131,8 @@ input_direct(struct viw_qp *qp, uint32_t *done)
 }
 
 /*
- * How much to read into the buffer. Behind a large frame more of them are likely: then no further than
- * to the header of the next, whose payload can go straight to its place.
+ * How much to read into the buffer. After a large frame another is likely: then no further than the header of
+ * the next frame, so that its payload can be received in place.
  */
 static uint32_t
 room_wanted(const struct viw_rx *rx)
@@ -173,7 +175,7 @@ input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 	return (uint32_t)n == room;
 }
 
-/* A buffer is missing: take only octets that have a place already. */
+/* The pool is empty: read only octets that have a place already. */
 static bool
 input_lean(struct viw_qp *qp, uint32_t *done)
 {
@@ -200,7 +202,7 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 	return true;
 }
 
-/* An event of the set said so; it may have been one of the connection before. */
+/* Has the stream hung up? The event that said so may have been of the previous connection. */
 static bool
 stream_is_hung_up(struct viw_qp *qp)
 {
@@ -214,7 +216,7 @@ stream_is_hung_up(struct viw_qp *qp)
 	return false;
 }
 
-/* What was kept while a Send waited for its receive. False: it still waits. */
+/* Continue with the octets that were kept while a Send waited for its receive. False: it still waits. */
 static bool
 receive_resume(struct viw_qp *qp)
 {
@@ -280,7 +282,7 @@ input_round(struct viw_qp *qp)
 	return done;
 }
 
-/* The stream is ending: read and throw away until the peer's FIN; as much in a round as any other gets. */
+/* The stream is ending: read and discard until the peer's FIN, at most VIW_RX_ROUND octets in a round. */
 static void
 input_discard(struct viw_qp *qp)
 {
@@ -291,7 +293,7 @@ input_discard(struct viw_qp *qp)
 		viw_engine_want(qp, EPOLLIN, 0);
 	viw_receive_leave(qp);
 	while (n > 0 && done < VIW_RX_ROUND && !atomic_load(&qp->rx.eof)) {
-		/* cppcheck-suppress nullPointer; MSG_TRUNC throws the octets away */
+		/* cppcheck-suppress nullPointer; MSG_TRUNC discards the octets */
 		n = viw_recv(qp->stream.fd, NULL, VIW_RX_ROUND, MSG_DONTWAIT | MSG_TRUNC);
 		done += n > 0 ? (size_t)n : 0;
 		if (n == 0 ||
@@ -304,8 +306,8 @@ input_discard(struct viw_qp *qp)
 }
 
 /*
- * Read what has come. A Send that finds no receive says that it waits; a receive that was posted just before
- * that is looked for once more, since its poster saw nobody waiting (see vsw_wq_pending).
+ * Read what has arrived. A Send that finds no receive sets `waiting`. Then this looks once more for a receive
+ * that was posted just before, since its poster has not seen the flag (see vsw_wq_pending).
  */
 static uint32_t
 receive_round(struct viw_qp *qp)

@@ -4,14 +4,14 @@
 /*
  * From octets to frames [fast].
  *
- * A small frame that is there whole is checked and done in one go. Any other goes through four phases
- * that may stop at any octet: its header is collected (HEAD), judged (BEGIN), its payload is placed as it
- * comes (BODY), its CRC compared (TAIL); so a queue pair never keeps more of a frame than its header.
- * Placement may precede the CRC check, delivery never; and an error in a header is reported only
- * after the CRC was found good, so the answer to a frame does not depend on how TCP cut it
+ * A small frame that has arrived completely is checked and executed at once. Any other frame goes through
+ * four phases that may stop at any octet: its header is collected (HEAD) and checked (BEGIN), its payload is
+ * placed as it arrives (BODY), its CRC is compared (TAIL). So a queue pair never keeps more of a frame than
+ * its header. Payload may be placed before the CRC check, but never delivered. An error in a header is
+ * reported only after the CRC check, so the answer to a frame does not depend on how TCP segmented it
  * [WIRE 5.8].
  *
- * The holder of rx.role. Standards: RFC 5044 4, 6 and 8, RFC 5041 5 to 7, RFC 5040 5 to 7.
+ * The owner of rx.role. Standards: RFC 5044 4, 6 and 8, RFC 5041 5 to 7, RFC 5040 5 to 7.
  */
 #include "viw_rx_frame.h"
 #include "viw_qp.h"
@@ -23,7 +23,7 @@
 
 /* --- faults -------------------------------------------------------------------------------- */
 
-/* The event of a fault, where it depends on more than the fault; 0: it does not. */
+/* The event of a fault, if it depends on more than the fault; 0: it does not. */
 static uint32_t
 fault_event(struct viw_qp *qp, enum rdmap_fault fault)
 {
@@ -40,7 +40,7 @@ fault_event(struct viw_qp *qp, enum rdmap_fault fault)
 	return 0;
 }
 
-/* The frame under way is wrong. If it is not the CRC that is wrong, that was found right. */
+/* The current frame is wrong. Unless the fault is the CRC, the CRC is right. */
 static void
 frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
 {
@@ -53,13 +53,13 @@ frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
 	if (fault == RDMAP_FAULT_CRC)
 		viw_fault(qp, fault, NULL, 0);
 	else if (rx->head_len > 3 && rdmap_opcode_of(rx->head[3]) == RDMAP_TERMINATE)
-		/* A bad one ends the stream all the same; what it says is for people. */
+		/* A malformed Terminate ends the stream, too; its content is only logged. */
 		viw_terminate_in(qp, rx->seg.payload, rx->control_len);
 	else
 		viw_fault(qp, fault, &offender, fault_event(qp, fault));
 }
 
-/* A Send found no receive: read no further, for a while. */
+/* A Send found no receive: stop reading until one is posted, or the time is over. */
 static void
 wait_for_receive(struct viw_qp *qp)
 {
@@ -85,7 +85,6 @@ viw_rx_stop_waiting(struct viw_qp *qp)
 
 /* --- one frame in phases ------------------------------------------------------------------- */
 
-/* Octets of the frame that belong to what is collected before its payload is looked at. */
 uint32_t
 viw_rx_head_wanted(const struct viw_rx *rx)
 {
@@ -122,7 +121,6 @@ head_take(struct viw_rx *rx, const uint8_t **at, const uint8_t *end)
 	}
 }
 
-/* The header is complete: decode and judge it. False: wait. */
 bool
 viw_rx_head_done(struct viw_qp *qp)
 {
@@ -210,7 +208,7 @@ tail_done(struct viw_qp *qp)
 	rx->head_len = 0;
 }
 
-/* Go on with the frame under way. False: octets are missing, or it waits for a receive. */
+/* Continue with the current frame. False: octets are missing, or it waits for a receive. */
 static bool
 frame_in_phases(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
 {
@@ -233,7 +231,7 @@ frame_in_phases(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
 
 /* --- many frames --------------------------------------------------------------------------- */
 
-/* Keep what a Terminate may have to repeat of a frame. */
+/* Keep the octets of a frame that a Terminate may repeat. */
 static void
 head_copy(struct viw_rx *rx, const uint8_t *at, uint32_t ulpdu_len)
 {
@@ -244,7 +242,7 @@ head_copy(struct viw_rx *rx, const uint8_t *at, uint32_t ulpdu_len)
 	memcpy(rx->head, at, rx->head_len);
 }
 
-/* A frame that is there whole and is small: check it, then do it. False: it waits for a receive. */
+/* Check and execute a small frame that has arrived completely. False: it waits for a receive. */
 static bool
 frame_at_once(struct viw_qp *qp, const uint8_t *at, uint32_t size, uint32_t ulpdu_len)
 {
@@ -275,7 +273,6 @@ frame_at_once(struct viw_qp *qp, const uint8_t *at, uint32_t size, uint32_t ulpd
 	return true;
 }
 
-/* Walk over what has arrived; returns how much is done with. */
 uint32_t
 viw_rx_feed(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 {
@@ -303,7 +300,6 @@ viw_rx_feed(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 	return (uint32_t)(at - from);
 }
 
-/* No receive was posted in time. */
 void
 viw_rx_give_up(struct viw_qp *qp)
 {

@@ -4,14 +4,14 @@
 /*
  * What a segment does to memory, queues and completions.
  *
- * viw_rx_begin judges a header (rdmap_check.h), finds the receive of a Send, asks whether the tagged
- * range may be written at all, and only then opens the target of this frame's payload (viw_rx_target in
- * viw_qp.h). viw_rx_place writes octets through that target as they come, in ascending order (R-21),
- * asking for the memory anew for each piece, so that nothing is placed after a key was revoked.
- * viw_rx_finish runs when the whole frame is here and its CRC good, and delivers. Control messages open no
- * target: they are read from rx.head, or from where the whole frame lies.
+ * viw_rx_begin checks a header (rdmap_check.h), finds the receive of a Send, checks that the tagged range may
+ * be written, and only then opens the target of this frame's payload (struct viw_rx_target). viw_rx_place
+ * writes octets through that target as they arrive, in ascending order (R-21). Each piece is an access of its
+ * own, so nothing is placed after a key was revoked. viw_rx_finish runs when the frame is complete and its
+ * CRC right, and delivers. Control messages open no target: they are read from rx.head, or from the buffer
+ * with the complete frame.
  *
- * The holder of rx.role. Standards: RFC 5041 5 to 7, RFC 5040 5 and 7; [WIRE 4.4], [WIRE 5.2] to [WIRE 5.8].
+ * The owner of rx.role. Standards: RFC 5041 5 to 7, RFC 5040 5 and 7; [WIRE 4.4], [WIRE 5.2] to [WIRE 5.8].
  */
 #include "viw_atomic.h"
 #include "viw_complete.h"
@@ -24,7 +24,7 @@
 
 /* --- octets -------------------------------------------------------------------------------- */
 
-/* Copy so that no octet is written before one that precedes it by a step or more. */
+/* Copy in ascending order: no byte is written before a byte that is STEP or more in front of it. */
 static void
 copy_up(uint8_t *to, const uint8_t *from, uint32_t len)
 {
@@ -48,7 +48,7 @@ copy_up(uint8_t *to, const uint8_t *from, uint32_t len)
 	}
 }
 
-/* Where in the receive under way octet `offset` goes; *left: octets that follow in that segment. */
+/* The segment of the current receive that octet `offset` goes to; *left: room in that segment from there. */
 static const struct ri_sge *
 receive_piece(struct viw_qp *qp, uint64_t offset, uint64_t *skip, uint32_t *left)
 {
@@ -67,7 +67,7 @@ receive_piece(struct viw_qp *qp, uint64_t offset, uint64_t *skip, uint32_t *left
 	return NULL;
 }
 
-/* The receive under way cannot be written. */
+/* The memory of the current receive cannot be written. */
 static void
 receive_fault(struct viw_qp *qp)
 {
@@ -144,7 +144,7 @@ viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 			rx->fault == RDMAP_FAULT_NONE ? viw_rx_place_target(qp, &n, &use) : NULL;
 
 		if (to == NULL) {
-			/* What has no place is only covered, so that a wrong CRC is still found. */
+			/* Octets without a place still count for the CRC. */
 			rx->crc = cover ? mpa_crc(from, len, rx->crc) : 0;
 			rx->placed += len;
 			return;
@@ -174,7 +174,7 @@ target_open(struct viw_rx *rx, enum viw_rx_target_kind kind)
 					    .len = seg->payload_len};
 }
 
-/* May the whole payload of a tagged segment be written? If it is here, placing it will tell. */
+/* May the payload of a tagged segment be written? If all of it is here, placing it checks that. */
 static enum rdmap_fault
 tagged_check(struct viw_qp *qp, bool here)
 {
@@ -242,7 +242,7 @@ send_begin(struct viw_qp *qp)
 	return VIW_RX_FAULT;
 }
 
-/* The source of a Read Request, judged on arrival; again when it is read. */
+/* Check the source of a Read Request on arrival; it is checked again when it is read. */
 static enum rdmap_fault
 read_check(struct viw_qp *qp)
 {
@@ -267,7 +267,7 @@ read_check(struct viw_qp *qp)
 	return viw_fault_read(result);
 }
 
-/* Messages of one segment that are no Send. */
+/* Check a message of one segment that is no Send. */
 static enum rdmap_fault
 single_check(struct viw_qp *qp, enum rdmap_opcode opcode)
 {
@@ -326,7 +326,7 @@ send_deliver(struct viw_qp *qp, uint32_t length)
 	viw_fault(qp, RDMAP_FAULT_INVALIDATE, &offender, 0);
 }
 
-/* The first frame has come: we may speak, and the connection stands. */
+/* The first frame has arrived: this end may send, and the connection is established. */
 static void
 first_frame(struct viw_qp *qp)
 {

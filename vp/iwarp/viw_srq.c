@@ -2,14 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Receives: of the queue pair's own queue, or of a shared one; and the verbs of the latter. vsw_srq.c
- * has the substance.
+ * Receives, of the queue pair's own queue or of an SRQ, and the verbs of SRQs; most of the work is done by
+ * vsw_srq.c.
  *
- * A Send that finds no receive stops the reading of its own stream only (viw_rx.c), whichever queue it
- * is that is empty; with an SRQ its queue pair stands in the row, and whoever posts runs the receiving
- * role of whoever stands first (R-34).
+ * A Send that finds no receive stops the reading of its own stream only (viw_rx.c). With an SRQ its queue pair
+ * waits in the line, and a thread that posts runs the receiving role of the first queue pair there (R-34).
  *
- * Take, ready and leave: the holder of rx.role. Standards: RDMAC verbs 6.3; doc/decisions/0003.
+ * Take, ready and leave: the owner of rx.role. Standards: RDMAC verbs 6.3; doc/decisions/0003.
  */
 #include "viw_qp.h"
 #include "viw_receive.h"
@@ -88,7 +87,7 @@ viw_receive_limits(struct viw_qp *qp)
 		viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL, RI_EVENT_QP_RQ_HARD_LIMIT);
 }
 
-/* A member may go on. */
+/* A member may take a receive: run its receiving role. */
 static void
 srq_member_wake(struct vsw_srq_member *member)
 {

@@ -4,16 +4,16 @@
 /*
  * From work requests and inbound Reads to frames in the sending buffer.
  *
- * One message at a time, never interleaved: responses and own requests take turns on message
- * boundaries. A message is cut into segments of at most viw_tx::ulpdu octets; each becomes one frame,
- * copied and checksummed in one pass, so the CRC is that of the copy whatever the application stores
- * meanwhile. Memory is asked for anew for each frame and held only while it is copied; so after a key
- * is revoked nothing is read through it, and the request that needed it fails.
+ * Messages are never interleaved: responses and requests take turns at message boundaries. A message is cut
+ * into segments of at most viw_tx::ulpdu octets. Each becomes one frame, copied and checksummed in one pass,
+ * so the CRC is that of the copy whatever the application stores meanwhile. Each frame begins an access of
+ * its own, which ends with the copy; so after a key is revoked nothing is read through it, and the request
+ * that needed it fails.
  *
- * A request is taken from its ring once, as a copy, and checked as that copy. What may not start yet
- * (fence, ORD) stays in viw_tx::wqe and holds up everything behind it, but not responses.
+ * A request is copied from its ring once, and the copy is checked. A request that may not start yet (fence,
+ * ORD) stays in viw_tx::wqe. It delays all requests behind it, but not the responses.
  *
- * The holder of tx.role. Standards: RFC 5040 5.2 and 5.3, RFC 5041 5, RFC 5044 4; [WIRE 4.3], [WIRE 5.7].
+ * The owner of tx.role. Standards: RFC 5040 5.2 and 5.3, RFC 5041 5, RFC 5044 4; [WIRE 4.3], [WIRE 5.7].
  */
 #include "viw_tx_build.h"
 #include "viw_atomic.h"
@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-#define VIW_TX_LEAN (16u * 1024) /* octets built at once while buffers are few; see viw_pool.h */
+#define VIW_TX_LEAN (16u * 1024) /* octets built at once while the pool is low; see viw_pool.h */
 
 uint32_t
 viw_frame_size(bool tagged, uint32_t payload)
@@ -31,7 +31,7 @@ viw_frame_size(bool tagged, uint32_t payload)
 	return mpa_fpdu_size(ddp_header_size(tagged) + payload);
 }
 
-/* The request in tx.wqe cannot be done: it completes with `status`, and the stream ends. */
+/* The request in tx.wqe cannot be executed: it completes with `status`, and the stream ends. */
 static void
 request_fail(struct viw_qp *qp, enum ri_wc_status status)
 {
@@ -50,7 +50,7 @@ request_started(struct viw_qp *qp, uint32_t read_seq)
 	viw_sq_started(qp, read_seq, RI_WC_SUCCESS);
 }
 
-/* A Read's sink must be open to the peer for the time of the Read (RDMAC verbs 8.1.3). */
+/* The sink of a Read must be open to the peer while the Read is outstanding (RDMAC verbs 8.1.3). */
 static enum ri_wc_status
 read_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 {
@@ -73,7 +73,7 @@ read_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 	return RI_WC_SUCCESS;
 }
 
-/* Judge the copy of a request. */
+/* Check the copy of a request. */
 static enum ri_wc_status
 request_check(struct viw_qp *qp)
 {
@@ -101,7 +101,7 @@ request_check(struct viw_qp *qp)
 	}
 }
 
-/* Fences and the limit of Reads. */
+/* Do the fences and ORD let the request start? */
 static bool
 request_may_start(struct viw_qp *qp)
 {
@@ -123,8 +123,9 @@ request_may_start(struct viw_qp *qp)
 }
 
 /*
- * May it no longer start? What was posted after an orderly end began is flushed, however late that is
- * carried out; and so is what follows a failure, which changes no state that is an end already.
+ * Is the request too late to start? Requests posted after the orderly end began are flushed, even if the
+ * stream still sends earlier ones. So are requests behind a failed one; a failure in CLOSING does not change
+ * the state.
  */
 static bool
 request_late(struct viw_qp *qp)
@@ -134,7 +135,7 @@ request_late(struct viw_qp *qp)
 	return viw_qp_state(qp) == RI_QPS_CLOSING && (int32_t)(qp->tx.index - qp->end.last) > 0;
 }
 
-/* Is there a request that may start now? Takes and checks one if need be. */
+/* Is there a request that may start now? Takes and checks one if none is in tx.wqe. */
 static bool
 request_ready(struct viw_qp *qp)
 {
@@ -167,7 +168,7 @@ request_ready(struct viw_qp *qp)
 
 /* --- payload ------------------------------------------------------------------------------- */
 
-/* Octets that follow in the segment the request has come to; empty segments are passed over. */
+/* Octets left in the segment where the request continues; empty segments are skipped. */
 static uint32_t
 piece_left(struct viw_qp *qp)
 {
@@ -194,7 +195,7 @@ piece_open(struct viw_qp *qp, uint32_t len, struct vsw_mem_use *use)
 			     use) == VSW_MEM_OK;
 }
 
-/* Frame the payload when it comes from several segments. Octets, or 0 if a segment failed. */
+/* Frame payload from several segments. Octets of the frame, or 0 if a segment is not accessible. */
 static uint32_t
 gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
 {
@@ -223,7 +224,7 @@ gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
 	return mpa_fpdu_close(at, header - MPA_LENGTH_SIZE + seg->payload_len, crc, qp->stream.crc);
 }
 
-/* Frame `seg->payload_len` octets of the request. Octets, or 0 if its memory failed. */
+/* Frame `seg->payload_len` octets of the request. Octets of the frame, or 0 if its memory is not accessible. */
 static uint32_t
 payload_frame(struct viw_qp *qp, uint8_t *at, struct ddp_segment *seg)
 {
@@ -245,7 +246,7 @@ payload_frame(struct viw_qp *qp, uint8_t *at, struct ddp_segment *seg)
 
 /* --- requests ------------------------------------------------------------------------------ */
 
-/* Opcode on the wire of a Send with these flags. */
+/* The opcode on the wire of a Send with these flags. */
 static enum rdmap_opcode
 send_opcode(uint32_t flags)
 {
@@ -256,7 +257,7 @@ send_opcode(uint32_t flags)
 	return invalidate ? RDMAP_SEND_INVALIDATE : RDMAP_SEND;
 }
 
-/* Octets of the message are built; payload_frame has moved the segments already. */
+/* n more octets of the message are built; payload_frame has advanced sge and sge_done. */
 static void
 message_advance(struct viw_qp *qp, uint32_t n)
 {
@@ -270,7 +271,7 @@ message_advance(struct viw_qp *qp, uint32_t n)
 	}
 }
 
-/* What is next of the message, up to the end of its segment. */
+/* The next octets of the message, up to the end of their segment. */
 static struct viw_direct
 direct_of(struct viw_qp *qp, const struct ddp_segment *seg)
 {
@@ -294,7 +295,7 @@ message_is_direct(struct viw_qp *qp, const struct ddp_segment *seg)
 	return viw_tx_is_direct(qp, &d);
 }
 
-/* Send the next octets of the message past the buffer; false if the socket is full. */
+/* Send the next octets of the message without copying them; false if the socket is full. */
 static bool
 send_direct(struct viw_qp *qp, const struct ddp_segment *seg)
 {
@@ -312,7 +313,7 @@ send_direct(struct viw_qp *qp, const struct ddp_segment *seg)
 	return begun > 0;
 }
 
-/* The next frame of a Send or Write; false if it does not fit any more. */
+/* Build the next frame of a Send or Write; false if the buffer has no room for it. */
 static bool
 build_message(struct viw_qp *qp)
 {

@@ -2,16 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Large payload straight from the application's memory to the socket [fast].
+ * Large payload from the application's memory to the socket, without a copy [fast].
  *
- * Only without CRC: with it, what is sent must be what was covered, and the application may store into
- * a region that its peer reads. Up to VIW_DIRECT_FRAMES frames of one message leave in one system call:
- * their headers and CRC fields stand in an array here, the payload in between is named by address, under
- * one use of the region. If the socket takes less, the frame it cut is finished from a copy in
- * viw_tx::buf, so no memory of the application is held between calls; frames it did not begin are
- * made again next time.
+ * Only without CRC: a CRC must cover exactly what is sent, and the application may store into a region that
+ * its peer reads. Up to VIW_DIRECT_FRAMES frames of one message leave in one system call. Their headers and
+ * CRC fields are in an array here; the payload between them is named by address, under one use of the region.
+ * If the socket takes less, the rest of the frame that it cut is copied to viw_tx::buf, so no memory of the
+ * application is in use between calls. Frames that it did not begin are built again next time.
  *
- * The holder of tx.role, with an empty buffer. Standards: RFC 5044 4 (the CRC field is there, zero).
+ * The owner of tx.role, with an empty buffer. Standards: RFC 5044 4 (the CRC field is present, and zero).
  */
 #include "viw_tx_direct.h"
 #include "viw_qp.h"
@@ -32,7 +31,7 @@ struct plan {
 	uint8_t gaps[VIW_DIRECT_FRAMES + 1][GAP];
 };
 
-/* How much of the piece goes: whole frames, or all that is left of the message. */
+/* How much of the piece to send: whole frames, or all that is left of the message. */
 static uint32_t
 payload_planned(const struct viw_tx *tx, const struct viw_direct *d)
 {
@@ -44,7 +43,7 @@ payload_planned(const struct viw_tx *tx, const struct viw_direct *d)
 	return (uint32_t)(n == d->left ? n : n - n % most);
 }
 
-/* Write heads and ends, point at the payload. */
+/* Write headers, PAD and CRC fields; point at the payload between them. */
 static void
 plan_frames(struct plan *plan, const struct viw_tx *tx, const struct viw_direct *d,
 	    uint8_t *payload)
@@ -77,7 +76,7 @@ plan_frames(struct plan *plan, const struct viw_tx *tx, const struct viw_direct 
 		(struct iovec){.iov_base = plan->gaps[plan->frames], .iov_len = gap};
 }
 
-/* Copy octets [from, to) of what was planned. */
+/* Copy octets [from, to) of the planned frames. */
 static void
 copy_range(uint8_t *out, const struct plan *plan, uint32_t from, uint32_t to)
 {
@@ -96,7 +95,7 @@ copy_range(uint8_t *out, const struct plan *plan, uint32_t from, uint32_t to)
 	}
 }
 
-/* The socket took `sent` octets: keep the rest of the frame it cut. Returns payload begun. */
+/* The socket took `sent` octets: copy the rest of the frame that it cut. Returns the payload sent or copied. */
 static uint32_t
 direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direct *d, uint32_t sent)
 {
