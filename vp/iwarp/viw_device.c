@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Adapters: "iwarp" covers every network interface, a spigot each; "iwarp:<interface>" is one of them.
- * What they can do, the semantic profile, is the table in profile_fill. Control path.
+ * Adapters: "iwarp" has a spigot for each network interface; "iwarp:<interface>" has that one. The
+ * profile_* functions set what the adapters claim. Control path.
  */
 #include "viw_rnic.h"
 
@@ -88,7 +88,7 @@ static const struct vsw_doorbell doorbell = {
 	.spin_futile = viw_engine_spin_futile,
 };
 
-/* What moves data, and what hears of the interfaces. */
+/* Start the engine and the watch of the interfaces. */
 static enum ri_status
 rnic_start(struct viw_rnic *rnic)
 {

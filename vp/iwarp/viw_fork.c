@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What fork() does to open adapters.
+ * Open adapters and fork().
  *
- * The child inherits duplicates of every descriptor. As long as it keeps them the death of its parent
- * would not be seen by the peers, since the kernel resets a connection only with the last duplicate.
- * So the child closes them at once, in a pthread_atfork handler, and every entry of the engine does
- * nothing in it. A close there sends nothing: the parent still holds the connection.
+ * The child inherits a duplicate of every descriptor. While it has them, peers would not see the death of its
+ * parent, since the kernel resets a connection only with the last duplicate. So the child closes them at once,
+ * in a pthread_atfork handler, and every entry of the engine does nothing in the child. That close sends
+ * nothing: the parent still has the connection.
  *
- * The handlers hold `fork_lock` across the fork, so the list is whole in the child. Only close() is
- * called there, which is async-signal-safe. Control path; any thread.
+ * The handlers own `fork_lock` across the fork, so the list is consistent in the child. There they call only
+ * close(), which is async-signal-safe. Control path; any thread.
  */
 #include "viw_fork.h"
 

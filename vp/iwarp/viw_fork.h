@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors that a forked child must not keep, and what must stop in it.
+ * Descriptors that a forked child must close, and the flag that stops the engine there.
  */
 #ifndef VIW_FORK_H
 #define VIW_FORK_H
@@ -10,12 +10,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* True in a child that was forked after an adapter was opened: nothing may be touched any more. */
+/* True in a child that was forked after an adapter was opened: the engine must not be used there. */
 extern atomic_bool viw_fork_child;
 
-/* Remember a descriptor. False: no memory. */
+/* Have the child close this descriptor. False: no memory. */
 bool viw_fork_add(int fd);
-/* Forget it, just before it is closed or given away. */
+/* No longer; call it just before the descriptor is closed or given away. */
 void viw_fork_remove(int fd);
 
 #endif /* VIW_FORK_H */

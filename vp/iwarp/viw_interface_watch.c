@@ -2,17 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * News of network interfaces: a spigot goes up or down with its interface, and has the addresses that
- * it has.
+ * Events of spigots: a spigot goes up or down with its network interface, and has the interface's addresses.
  *
- * The kernel tells whoever asks, without privilege, over a routing socket. What it says is only taken as
- * a hint that something changed: interfaces are then looked at afresh and compared with what was told
- * last. So a message that was lost because the socket overflowed costs nothing, many changes at once
- * make one event each way, and what went up and down again between two looks makes none.
+ * A routing socket, which needs no privilege, reports changes. A message is only a hint that something has
+ * changed: then all interfaces are queried and compared with the last state that was reported. So a message
+ * that is lost because the socket overflows does no harm, several changes at once make one event of each
+ * kind, and an interface that went down and up again between two comparisons makes none.
  *
- * The end of a link is no end of the connections over it: TCP holds them until its own patience ends.
+ * Connections outlive the failure of an interface: TCP keeps them until its own timeouts.
  *
- * All of it runs on the service thread, but start and stop.
+ * All of it but start and stop runs on the service thread.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -39,7 +38,7 @@ same_addrs(const struct viw_port *port, const struct viw_interface *now)
 	       memcmp(port->addrs, now->addrs, now->num_addrs * sizeof(now->addrs[0])) == 0;
 }
 
-/* The interface of a spigot among those that have an address; else one without any. */
+/* The interface of a spigot among those that have an address; otherwise an entry without addresses. */
 static const struct viw_interface *
 interface_find(const struct viw_interface *list, uint32_t count, const char *name)
 {
@@ -51,7 +50,7 @@ interface_find(const struct viw_interface *list, uint32_t count, const char *nam
 	return &bare;
 }
 
-/* Compare each spigot with what was told of it; `tell` what is new. */
+/* Compare each spigot with its last known state; `tell`: raise events for what has changed. */
 static void
 ports_compare(struct viw_rnic *rnic, bool tell)
 {
@@ -59,7 +58,7 @@ ports_compare(struct viw_rnic *rnic, bool tell)
 	uint32_t count;
 
 	if (!viw_interfaces(list, VIW_PORTS_MAX, &count))
-		return; /* no descriptor to ask with is no news of an interface */
+		return; /* a query that fails for lack of descriptors says nothing about interfaces */
 	for (uint32_t i = 0; i < rnic->num_ports; i++) {
 		struct viw_port *port = &rnic->ports[i];
 		const struct viw_interface *now = interface_find(
@@ -100,7 +99,7 @@ routing_socket_close(int fd)
 	close(fd);
 }
 
-/* A routing socket that hears of links and addresses, -1: none. */
+/* A routing socket that receives changes of interfaces and addresses; -1: none. */
 static int
 routing_socket_open(void)
 {
@@ -126,7 +125,7 @@ viw_interface_watch_start(struct viw_rnic *rnic)
 						  .events = RI_WATCH_IN};
 	if (rnic->interface_watch.fd < 0)
 		return RI_ERR_RESOURCES;
-	/* After the socket is there, so that no change falls between. */
+	/* After the socket is open, so that no change is missed. */
 	ports_compare(rnic, false);
 	if (rnic->host->watch_start(rnic->host->self, &rnic->interface_watch) == RI_SUCCESS)
 		return RI_SUCCESS;

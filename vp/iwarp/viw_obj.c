@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Protection domains, completion queues, regions and windows: thin objects over vp/common, linked
- * into their context so that a dead process leaves nothing behind. Control path; the kAL serialises
- * calls per object.
+ * Protection domains, completion queues, regions and windows: thin objects over vp/common. Each is in a list
+ * of its context, so that the end of a process destroys all of them. Control path; the kAL serialises the
+ * calls for each object.
  */
 #include "viw_rnic.h"
 
@@ -144,7 +144,7 @@ const struct ri_cq_ops viw_cq_ops = {
 
 /* --- regions ------------------------------------------------------------------------------- */
 
-/* An object that still lacks its entry; NULL: none to be had. */
+/* A region or window without its entry; NULL: too many objects, or no memory. */
 static struct viw_mem *
 mem_alloc(struct viw_pd *pd, bool window)
 {
@@ -179,7 +179,7 @@ mem_free(struct viw_mem *mem, bool listed)
 	free(mem);
 }
 
-/* Only plain virtual ranges; the profile claims no lists and no fast registration. */
+/* Is it a plain virtual range? The profile claims neither lists nor fast registration. */
 static bool
 mr_is_plain(const struct ri_mr_init *init)
 {

@@ -2,16 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A stack of large buffers in one anonymous mapping.
+ * A stack of large buffers in one anonymous mapping. Any thread.
  *
- * The last one returned is the next one given, so that a single busy queue pair keeps using octets
- * that are still in the cache, and pages of buffers that were never needed at the same time stay
- * untouched. The pool never grows: who finds it empty marks that and is run again when a buffer
- * returns (senders), or does without (receivers, see viw_rx.c). Any thread.
+ * The buffer returned last is given out next, so a single busy queue pair keeps using memory that is still in
+ * the cache, and pages of buffers that were never needed at the same time are never touched. The pool does not
+ * grow. A sender that finds it empty sets tx.starved and runs again when a buffer is returned; a receiver
+ * continues without a buffer (viw_rx.c).
  *
- * What is set aside comes from malloc, with its length in front. Its bound: a sender that finds the pool
- * low builds VIW_TX_LEAN octets and one frame more at most (viw_tx_build.c), a receiver keeps one read
- * at most (viw_rx.c). If there is no memory for it, the buffer is kept.
+ * Octets are set aside in memory from malloc, with their length in front. They are bounded: a sender that
+ * finds the pool low builds at most VIW_TX_LEAN octets and one frame (viw_tx_build.c), and a receiver keeps
+ * at most one read (viw_rx.c). If there is no memory for them, the buffer is kept.
  */
 #include "viw_pool.h"
 

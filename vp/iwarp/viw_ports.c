@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Network interfaces as adapters and spigots. Asked from the kernel each time, so that addresses are
- * those of now; which interface is which spigot is fixed when the adapter is opened. Control path.
+ * Network interfaces as adapters and spigots. The kernel is queried each time, so addresses are current;
+ * which interface is which spigot is fixed when the adapter is opened. Control path.
  *
- * Many applications take the first spigot. So the interface of the default route comes first, IPv4's
- * before IPv6's, since that is where others can reach this machine; the loopback, which nobody else can
- * reach, comes last; the rest keeps the order of the kernel. Without a default route there is no first.
+ * Many applications take the first spigot. So the interface of the default route comes first, that of IPv4
+ * before that of IPv6, since there other machines can reach this one. The loopback, which no other machine can
+ * reach, comes last. The other interfaces stay in the order of the kernel.
  */
 #include "viw_rnic.h"
 
@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The entry of an interface in a list, made if need be; NULL: no room, *count still counts it. */
+/* The entry of an interface in a list, added if it is missing; NULL: no room, and *count stays at `max`. */
 static struct viw_interface *
 interface_of(struct viw_interface *list, uint32_t max, uint32_t *count, const char *name)
 {
@@ -198,7 +198,7 @@ viw_interface_online(const char *name, uint32_t *mtu)
 	return online;
 }
 
-/* Megabits per second, 0 if nobody knows. */
+/* Megabits per second, 0 if unknown. */
 static uint32_t
 interface_speed(const char *name)
 {

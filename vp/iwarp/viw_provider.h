@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The iWARP provider, as it is built in.
+ * The entry of the iWARP provider when it is built in.
  */
 #ifndef VIW_PROVIDER_H
 #define VIW_PROVIDER_H

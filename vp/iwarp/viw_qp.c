@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Queue pairs: made, asked, modified, unmade. Control path.
+ * Queue pairs: create, query, modify, resize, destroy. Control path.
  *
- * Memory of a queue pair is kept by its adapter and used for the next one, since an engine may hold
- * an address for an instant longer than the queue pair lives (viw_qp.h). While it is unused both of
- * its roles are taken, so that engine finds nothing it could do.
+ * The adapter keeps the memory of a queue pair and uses it for the next one, since an engine may still have
+ * its address for a moment after the queue pair is destroyed (viw_qp.h). While the memory is unused, both
+ * roles are taken, so such an engine finds nothing to do.
  */
 #include "viw_qp.h"
 
@@ -16,7 +16,7 @@
 
 /* --- memory -------------------------------------------------------------------------------- */
 
-/* A queue pair that nobody runs: roles held. Its number is set. NULL: too many, or no memory. */
+/* A queue pair with both roles taken and its number set. NULL: too many, or no memory. */
 static struct viw_qp *
 qp_alloc(struct viw_rnic *rnic)
 {
@@ -90,7 +90,7 @@ qp_init_check(const struct viw_pd *pd, const struct ri_qp_init *init, const stru
 	return RI_SUCCESS;
 }
 
-/* Room for the copy of a request of so many segments; what is in it stays. Never called for fewer. */
+/* Room for the copy of a request of so many segments, never fewer than before; the content stays. */
 static bool
 wqe_grow(struct vsw_wqe **wqe, uint32_t sges)
 {
@@ -102,7 +102,7 @@ wqe_grow(struct vsw_wqe **wqe, uint32_t sges)
 	return grown != NULL;
 }
 
-/* Rings of all kinds. */
+/* Create the work queues, the rings of Reads, and the list of started requests. */
 static enum ri_status
 qp_rings_create(struct viw_qp *qp, struct ri_qp_init *init)
 {
@@ -129,7 +129,7 @@ qp_rings_create(struct viw_qp *qp, struct ri_qp_init *init)
 	return qp->tx.sent != NULL ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 
-/* Everything that an earlier life may have left. */
+/* Reset all that an earlier queue pair in this memory may have left. */
 static void
 qp_reset(struct viw_qp *qp)
 {
@@ -193,7 +193,7 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 		vsw_srq_join(&qp->srq->srq, &qp->rx.member, &qp->rx.rq, init);
 	viw_list_add(&qp->context->lock, &qp->context->qps, &qp->node);
 	vsw_map_qp(map, &qp->tx.sq, &qp->rx.rq, qp, init);
-	/* From here on an engine may run it. */
+	/* From here on the engine may run it. */
 	atomic_store(&qp->rx.role.taken, 0);
 	atomic_store(&qp->tx.role.taken, 0);
 	*out = (struct ri_qp *)qp;
@@ -218,7 +218,7 @@ qp_destroy(struct ri_qp *ri)
 
 	if (vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, false) > 0)
 		return RI_ERR_BUSY;
-	/* The service thread first: it may wait for roles, and others may start it until they are ours. */
+	/* The service thread first: it may want the roles, and other threads may start it until they are taken. */
 	host->task_stop(host->self, &qp->task);
 	host->timer_stop(host->self, &qp->timer);
 	role_keep(&qp->rx.role);
@@ -239,7 +239,7 @@ qp_destroy(struct ri_qp *ri)
 
 /* --- query and modify ---------------------------------------------------------------------- */
 
-/* Is everything posted so far completed, and nobody at work? */
+/* Are all requests and receives posted so far complete, and is no thread at work? */
 static bool
 qp_is_quiescent(struct viw_qp *qp)
 {
@@ -287,7 +287,7 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 	return RI_SUCCESS;
 }
 
-/* Back to IDLE: nothing may be left of the last connection but its Terminate copy. */
+/* Back to IDLE. Of the last connection only the copy of its Terminate may be left. */
 static enum ri_status
 qp_to_idle(struct viw_qp *qp)
 {
@@ -327,7 +327,7 @@ qp_modify_state(struct viw_qp *qp, uint32_t state)
 	}
 }
 
-/* Can these attributes be changed so? */
+/* Can these attributes be changed to these values? */
 static enum ri_status
 qp_modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
@@ -353,7 +353,7 @@ role_return(struct viw_qp *qp, struct vsw_role *role)
 		viw_serve_soon(qp);
 }
 
-/* What an engine looks at in every round, so no round is under way meanwhile. */
+/* Change what the engine reads in every round; both roles are taken, so no round runs meanwhile. */
 static enum ri_status
 qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
@@ -403,7 +403,7 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 	return RI_SUCCESS;
 }
 
-/* As many requests may be under way as have slots. With tx.role. */
+/* Room for as many started requests as the send queue has slots. The caller owns tx.role. */
 static enum ri_status
 sent_grow(struct viw_qp *qp, uint32_t slots)
 {
@@ -426,7 +426,7 @@ sent_grow(struct viw_qp *qp, uint32_t slots)
 	return RI_SUCCESS;
 }
 
-/* Room for the copies of requests with so many segments. With both roles. */
+/* Room for the copies of requests with so many segments. The caller owns both roles. */
 static bool
 wqes_grow(struct viw_qp *qp, const struct ri_qp_attr *attr)
 {
@@ -438,7 +438,7 @@ wqes_grow(struct viw_qp *qp, const struct ri_qp_attr *attr)
 	       (qp->srq != NULL || wqe_grow(&qp->rx.wqe, recv));
 }
 
-/* More slots or segments; no round is under way while the rings are exchanged. */
+/* More slots or segments; both roles are taken while the rings are exchanged. */
 static enum ri_status
 qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 {

@@ -6,11 +6,11 @@
  *
  *     IDLE -> CONNECTING -> RTS -> CLOSING | TERMINATE -> ERROR -> IDLE
  *
- * One deviation, on purpose: an orderly close ends in ERROR, not in IDLE. So whatever is posted after
- * the end is flushed, as IT-API wants it of an endpoint that is not connected, and the way back is
- * the same after every end: ERROR to IDLE once everything is flushed.
+ * One deviation is on purpose: an orderly close ends in ERROR, not in IDLE. So requests posted after the end
+ * are flushed, as IT-API requires of an endpoint that is not connected, and the way back is the same after
+ * every end: from ERROR to IDLE once everything is flushed.
  *
- * In CLOSING, TERMINATE and ERROR the stream may still be there; VIW_MOVE_CLOSED says it is gone.
+ * In CLOSING, TERMINATE and ERROR there may still be a stream; VIW_MOVE_CLOSED says that it is closed.
  */
 #include "viw_qp_states.h"
 

@@ -14,13 +14,13 @@
 enum viw_qp_move {
 	VIW_MOVE_NONE = 0,
 	VIW_MOVE_RESERVE,      /* the kAL begins to set up a stream */
-	VIW_MOVE_ATTACH,       /* the stream is here */
+	VIW_MOVE_ATTACH,       /* the stream was attached */
 	VIW_MOVE_TO_IDLE,      /* modify */
 	VIW_MOVE_TO_CLOSING,   /* modify: orderly end */
 	VIW_MOVE_TO_TERMINATE, /* modify: Terminate 0000 */
 	VIW_MOVE_TO_ERROR,     /* modify: abort */
 	VIW_MOVE_PEER_FIN,     /* FIN between two frames */
-	VIW_MOVE_FAULT,        /* an error was found here: a Terminate leaves */
+	VIW_MOVE_FAULT,        /* an error was found at this end, which sends a Terminate */
 	VIW_MOVE_TERMINATE_IN, /* the peer's Terminate arrived */
 	VIW_MOVE_LOST,         /* TCP reset or lost */
 	VIW_MOVE_CLOSED,       /* the stream is closed and everything flushed */

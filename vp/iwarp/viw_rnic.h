@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Objects of the iWARP provider but the queue pair, and the entries of its tables.
+ * The objects of the iWARP provider except the queue pair, and the entries of its tables.
  */
 #ifndef VIW_RNIC_H
 #define VIW_RNIC_H
@@ -19,8 +19,9 @@
 #include "vsw_user.h"
 
 /* Limits that the profile announces. */
-#define VIW_MAX_SGE     64u /* of a Send, Write or receive; room is made for as many as a queue has */
-#define VIW_MAX_DEPTH   256u /* IRD and ORD; rings are made for what is negotiated */
+#define VIW_MAX_SGE \
+	64u /* of a Send, Write or receive; a queue has room for what it was created with */
+#define VIW_MAX_DEPTH   256u /* IRD and ORD; rings have the size that is negotiated */
 #define VIW_MAX_READ    1u   /* segments of the sink of a Read, see viw_read.c */
 #define VIW_MAX_WR      16384u
 #define VIW_MAX_CQE     (1u << 20)
@@ -32,10 +33,10 @@
 
 /* Bounds of waiting, ns. */
 #define VIW_RNR_DEFAULT UINT64_C(1000000000) /* a Send without a receive */
-#define VIW_LINGER      UINT64_C(2000000000) /* Terminate or FIN sent, FIN awaited */
-#define VIW_RETRY       UINT64_C(100000)     /* somebody else holds the queue pair just now */
+#define VIW_LINGER      UINT64_C(2000000000) /* from the Terminate or FIN sent to the FIN received */
+#define VIW_RETRY       UINT64_C(100000)     /* until the next try to take both roles */
 
-/* Membership in a list of a context. */
+/* A node of a list of a context. */
 struct viw_list_node {
 	struct viw_list_node *next;
 	struct viw_list_node **back;
@@ -43,7 +44,7 @@ struct viw_list_node {
 
 struct viw_port {
 	char if_name[32]; /* network interface */
-	bool online;      /* as last told; of the service thread, as the two below */
+	bool online;      /* as last reported; service thread only, as the two below */
 	uint32_t num_addrs;
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
 };
@@ -59,9 +60,10 @@ struct viw_rnic {
 	uint64_t rnr_ns;
 	uint32_t num_ports;
 	struct viw_port ports[VIW_PORTS_MAX];
-	struct ri_watch interface_watch; /* news of network interfaces; viw_interface_watch.c */
+	struct ri_watch interface_watch; /* changes of network interfaces; viw_interface_watch.c */
 	pthread_mutex_t lock;            /* the four below */
-	struct viw_qp *free_qps; /* memory of queue pairs is used again, never freed while open */
+	struct viw_qp *
+		free_qps; /* memory of queue pairs: used again, not freed while the adapter is open */
 	uint32_t last_qpn;
 	uint32_t num_qps;
 	uint32_t num_objects; /* PDs, CQs, regions, windows */
@@ -127,27 +129,27 @@ struct viw_interface {
 	uint32_t num_addrs;
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
 };
-/* Interfaces that have an address, at most `max`; *count are there. False: the kernel cannot be asked. */
+/* The interfaces that have an address, *count of them, at most `max`. False: the query fails. */
 bool viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count);
 /*
- * Only those that are up, in the order of viw_interfaces_sort; *count of them. RI_ERR_RESOURCES: the kernel
- * cannot be asked now.
+ * Only those that are up, in the order of viw_interfaces_sort; *count of them. RI_ERR_RESOURCES: the query
+ * fails now.
  */
 enum ri_status viw_interfaces_up(struct viw_interface *list, uint32_t max,
 				 uint32_t *count) RI_MUST_CHECK;
-/* The one named `first` comes first, loopbacks come last, others stay in the order of the kernel. */
+/* The interface named `first` comes first, loopbacks come last, others stay in the order of the kernel. */
 void viw_interfaces_sort(struct viw_interface *list, uint32_t count, const char *first);
 /*
  * The interface of the default route of least metric in a table as /proc/net/route or /proc/net/ipv6_route
  * prints it. False: there is none. name: 32 octets.
  */
 bool viw_default_route(FILE *table, bool ipv6, char *name);
-/* Is the interface up and has a carrier? Its MTU, if it is there at all. */
+/* Is the interface up, with a carrier? *mtu is set if the interface exists. */
 bool viw_interface_online(const char *name, uint32_t *mtu);
 enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);
 
 /* viw_interface_watch.c */
-/* Begin to tell of spigots; RI_ERR_RESOURCES. */
+/* Begin to raise events of spigots; RI_ERR_RESOURCES. */
 enum ri_status viw_interface_watch_start(struct viw_rnic *rnic) RI_MUST_CHECK;
 void viw_interface_watch_stop(struct viw_rnic *rnic);
 
