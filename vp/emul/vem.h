@@ -2,19 +2,20 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The objects of vp/emul and who may touch what of them.
+ * The objects of vp/emul, and which lock or role protects what.
  *
- * vem_fabric: one per host table and personality, shared by every open adapter on it. Its mutex
- * guards what connection management knows: listeners, requests, who tries to reach whom. It is taken
- * on the control path and on the service thread, never on the fast path.
+ * vem_fabric: one for each host table and personality, shared by every adapter that is open on it. Its mutex
+ * protects the state of connection management: listeners, requests, and who connects to whom. It is taken on
+ * the control path and on the service thread, never on the fast path.
  *
- * ri_qp: `lock` guards changes of state and what is to be told of them. `tx` is the right to run the
- * send queue, `rx` the right to take receives; both are tried, never waited for (vsw_role). Who posts
- * runs the send queue, and with it the peer's half of every request.
+ * ri_qp: `lock` protects changes of state and the events that they cause. The role `tx` is the right to run
+ * the send queue, the role `rx` the right to take receives; both are tried, never waited for (vsw_role). The
+ * thread that posts runs the send queue, and with it the peer's half of every request.
  *
- * vem_pair: what two connected queue pairs share. Who wants to touch the peer takes a use of that end,
- * looks whether it is still there, and drops the use; a queue pair that goes empties its end and waits
- * for the uses. So neither can vanish under the other, and nobody needs both ends' locks.
+ * vem_pair: what two connected queue pairs share. A thread that accesses the peer begins a use of that end,
+ * checks that the peer is still there, and ends the use. A queue pair that is destroyed clears its end and
+ * waits until the uses have ended. So no queue pair disappears while the other uses it, and no thread needs
+ * the locks of both ends.
  */
 #ifndef VEM_H
 #define VEM_H
@@ -29,13 +30,13 @@
 #include "vsw_user.h"
 
 #define VEM_MAX_SGE      16
-#define VEM_MAX_PBL      128 /* pieces of a list; stand in a request where segments do */
+#define VEM_MAX_PBL      128 /* pieces of a list; stored in a request where the segments are */
 #define VEM_MAX_MESSAGE  0x7fffffffu
 #define VEM_MAX_DATAGRAM 4096u /* the largest packet of InfiniBand */
 #define VEM_GRH          40u   /* bytes of the route header in front of a datagram */
 #define VEM_UD_ROWS      64
 #define VEM_RNR_HOLD     UINT64_C(1000000000) /* ns that a message waits for a receive */
-#define VEM_RNR_LATE     1u                   /* in ri_qp::rnr_until: over */
+#define VEM_RNR_LATE     1u                   /* in ri_qp::rnr_until: the time is over */
 
 #define VEM_FABRIC_BITS 16 /* of a request's number */
 
@@ -45,7 +46,7 @@ enum vem_personality {
 	VEM_PERSONALITIES
 };
 
-/* A member of a doubly linked list; the head is one, too. */
+/* An item of a doubly linked list; the head of the list is one, too. */
 struct vem_item {
 	struct vem_item *next;
 	struct vem_item *prev;
@@ -63,18 +64,18 @@ struct vem_fabric {
 	pthread_mutex_t lock; /* of all that follows */
 	struct vem_item listens;
 	struct vem_item conns;   /* requests that are not answered */
-	struct vem_item queries; /* who wants to know of a datagram service, until it was told */
+	struct vem_item queries; /* for datagram services, until the answer was raised */
 	uint64_t last_conn;
 	uint32_t last_qpn;
 	uint16_t last_port;
-	uint16_t last_local; /* port of who connects */
+	uint16_t last_local; /* port that the last connect came from */
 	uint64_t last_service;
 	struct vem_fabric *next;
 	struct vsw_lock ud_lock; /* of the table of queue pairs for datagrams, by number */
 	struct vem_item ud_rows[VEM_UD_ROWS];
 };
 
-/* Where a datagram goes: a route header without length. */
+/* Destination of a datagram: a route header without its length. */
 struct vem_target {
 	uint8_t grh[VEM_GRH];
 };
@@ -84,24 +85,24 @@ struct vem_ah_table {
 	struct vsw_lock lock;
 	struct ri_ah **slots;
 	uint32_t room;
-	uint32_t last;  /* slot given last */
-	uint32_t count; /* handles ever made */
+	uint32_t last;  /* slot taken last */
+	uint32_t count; /* handles created so far */
 };
 
 #define VEM_CALLS_MAX 32 /* control verbs that can be told to fail */
 
-/* What is wrong with an adapter, and who may say so; vem_fault.c. */
+/* Faults of an adapter, and where they are requested; vem_fault.c. */
 struct vem_faults {
 	atomic_bool failed;       /* beyond repair */
 	atomic_bool offline;      /* its port is down */
-	pthread_mutex_t lock;     /* of the two that follow; before a context's */
-	struct vem_item contexts; /* to name objects by */
+	pthread_mutex_t lock;     /* protects the two that follow; taken before a context's lock */
+	struct vem_item contexts; /* to find objects by number */
 	struct {
-		uint32_t in; /* calls until it fails; 0: it does not */
+		uint32_t in; /* calls until one fails; 0: none does */
 		uint32_t status;
 	} due[VEM_CALLS_MAX];
-	struct ri_watch control; /* a tester's commands; fd -1: there is none */
-	struct ri_task task;     /* tells of the end of the adapter */
+	struct ri_watch control; /* commands of a tester; fd -1: there is none */
+	struct ri_task task;     /* raises the failure of the adapter */
 };
 
 /* An open adapter. */
@@ -117,12 +118,12 @@ struct ri_rnic {
 	atomic_uint qps;
 	atomic_uint srqs;
 	struct vem_ah_table ahs;
-	uint64_t time_wait;        /* ns for which its queue pairs rest after a connection */
+	uint64_t time_wait;        /* ns of time-wait after a connection */
 	uint64_t rnr_wait;         /* ns for which a message waits for a receive */
-	struct ri_task task;       /* tells of requests and of their end */
-	struct vem_item offered;   /* conns to be told of; under the fabric's lock */
-	struct vem_item withdrawn; /* and of those that ended */
-	struct vem_item answers;   /* and asks that are answered */
+	struct ri_task task;       /* raises the events of the three lists below */
+	struct vem_item offered;   /* requests for a listener; under the fabric's lock */
+	struct vem_item withdrawn; /* requests whose peer gave up */
+	struct vem_item answers;   /* queries that are answered */
 	struct vem_faults faults;
 };
 
@@ -139,7 +140,7 @@ struct ri_context {
 	struct vem_item mrs;
 	struct vem_item mws;
 	struct vem_item ahs;
-	struct vem_item ahs_gone; /* destroyed, but perhaps still named by what is posted */
+	struct vem_item ahs_gone; /* destroyed, but posted datagrams may name them */
 	struct vem_item listens;
 };
 
@@ -173,50 +174,52 @@ struct ri_mw {
 	struct vsw_mem_entry *entry;
 };
 
-/* Why a connection ends here; the first cause counts. */
+/* Why a connection ends at this side; the first cause counts. */
 struct vem_cause {
-	uint32_t kind;    /* enum ri_cm_event_kind to raise when all is flushed; NONE: none */
-	uint32_t reason;  /* enum ri_cm_reason */
-	uint32_t async;   /* enum ri_event to raise before; NONE: none */
-	uint32_t detail;  /* Terminate code of the event */
-	uint32_t message; /* VEM_MSG_*: what the peer learns; 0: nothing */
+	uint32_t kind;   /* enum ri_cm_event_kind to raise when everything is flushed; NONE: none */
+	uint32_t reason; /* enum ri_cm_reason */
+	uint32_t async;  /* enum ri_event to raise before; NONE: none */
+	uint32_t detail; /* Terminate code of the event */
+	uint32_t message; /* VEM_MSG_* for the peer; 0: none */
 	uint32_t code;    /* Terminate code that goes with it */
 };
 
-/* What comes from the peer, or from connection management; one of each at most per connection. */
+/* Messages from the peer, or from connection management; at most one of each in a connection. */
 enum vem_msg {
-	VEM_MSG_OPEN = 1u << 0,      /* passive: accepted, two-way: the connection stands */
+	VEM_MSG_OPEN =
+		1u << 0, /* passive, two-way handshake: accepted, the connection is established */
 	VEM_MSG_REPLY = 1u << 1,     /* active: the peer accepts */
 	VEM_MSG_CONFIRM = 1u << 2,   /* passive: the third message */
-	VEM_MSG_REFUSED = 1u << 3,   /* either: the peer's consumer said no */
+	VEM_MSG_REFUSED = 1u << 3,   /* either: the peer's application has rejected */
 	VEM_MSG_CLOSE = 1u << 4,     /* orderly end */
 	VEM_MSG_TERMINATE = 1u << 5, /* fault, iWARP */
-	VEM_MSG_LOST = 1u << 6,      /* the peer has gone */
-	VEM_MSG_CONNECT = 1u << 7    /* active, to itself: look for the listener */
+	VEM_MSG_LOST = 1u << 6,      /* the peer is destroyed or has failed */
+	VEM_MSG_CONNECT = 1u << 7    /* active, to itself: find the listener */
 };
 
-/* What both sides said of themselves. */
+/* What a side offers in the handshake: depths and private data. */
 struct vem_hello {
 	uint32_t ird;
 	uint32_t ord;
 	bool ird_ord;
-	bool field; /* the message has a place for private data, even if it is empty */
+	bool field; /* the message has a field for private data, even if it is empty */
 	uint16_t pdata_len;
 	uint8_t pdata[RI_PDATA_MAX];
 };
 
 struct ri_qp {
 	alignas(VSW_CACHE_LINE) atomic_uint state; /* enum ri_qp_state; vem_qp_move writes it */
-	atomic_bool open;                          /* told ESTABLISHED: data may move, both ways */
-	atomic_uint access;                        /* RI_ACCESS_REMOTE_* */
+	atomic_bool open;   /* ESTABLISHED was raised: data may be sent and received */
+	atomic_uint access; /* RI_ACCESS_REMOTE_* */
 	atomic_uint ord;
 	atomic_uint ird;
 	atomic_uint qkey;      /* datagrams, as the next */
-	bool ud;               /* runs without a connection */
-	struct vem_pair *pair; /* set before RTS, cleared with both roles held */
-	uint32_t side;         /* our end of it */
+	bool ud;               /* for datagrams: runs without a connection */
+	struct vem_pair *pair; /* set before RTS; cleared by a thread that owns both roles */
+	uint32_t side;         /* this end of it */
 	struct vsw_mem_who who;
-	struct vsw_mem_who receiver; /* who its receives are of: an SRQ has a domain of its own */
+	struct vsw_mem_who
+		receiver; /* for its receives: an SRQ has a protection domain of its own */
 	uint64_t ctx;
 	struct ri_rnic *rnic;
 	struct ri_cq *send_cq;
@@ -228,41 +231,42 @@ struct ri_qp {
 	uint32_t tx_index;
 	atomic_bool tx_flushed;
 	struct vsw_wqe *tx_wqe;
-	_Atomic uint64_t rnr_until; /* it waits for a receive until; 0: no */
-	atomic_bool tx_target_have; /* datagrams: the request taken goes there */
+	_Atomic uint64_t rnr_until; /* end of its wait for a receive; 0: it does not wait */
+	atomic_bool
+		tx_target_have; /* datagrams: tx_target is the destination of the request taken */
 	struct vem_target tx_target;
 
 	alignas(VSW_CACHE_LINE) struct vsw_role rx;
 	struct vsw_wq rq;             /* without slots if there is an SRQ */
 	struct ri_srq *srq;           /* or NULL */
 	struct vsw_srq_member member; /* of it */
-	atomic_bool limits_new;       /* the watermarks were set: look at once */
+	atomic_bool limits_new;       /* the watermarks were changed: compare at once */
 	atomic_bool rx_flushed;
 	struct vsw_wqe *rx_wqe;
 	atomic_bool rx_have; /* datagrams: a receive is taken and not completed */
 	uint32_t rx_index;
 	atomic_uint awaited; /* the peer waits for a receive */
-	atomic_uint inside;  /* threads that use the link without a right, or deliver a datagram */
+	atomic_uint inside;  /* threads that use the pair without a role, or deliver a datagram */
 
 	alignas(VSW_CACHE_LINE) struct vsw_lock lock; /* state, cause, messages */
 	bool ended;                                   /* cause is set */
-	bool telling;                                 /* and is being raised */
-	bool told;                                    /* and was raised */
-	bool peer_told;                               /* the peer was told */
+	bool telling;                                 /* its events are being raised */
+	bool told;                                    /* they have been raised */
+	bool peer_told;                               /* the message to the peer was sent */
 	struct vem_cause cause;
-	uint32_t messages;      /* VEM_MSG_* not dealt with */
+	uint32_t messages;      /* VEM_MSG_* that the task has not handled yet */
 	uint32_t terminate_in;  /* code that came with TERMINATE */
 	struct vem_hello heard; /* what came with REPLY, CONFIRM or REFUSED */
 
 	/* Connection management, under the fabric's lock. */
-	struct vem_conn *conn;  /* our attempt that is not answered */
-	struct ri_cm_params to; /* what we connect to; pdata in `said` */
+	struct vem_conn *conn;  /* its own request that is not answered */
+	struct ri_cm_params to; /* what it connects to; private data in `said` */
 	struct vem_hello said;
 	bool passive;
-	bool replied;                     /* active: awaits confirm */
+	bool replied;                     /* active: the application has not confirmed yet */
 	_Atomic uint64_t time_wait_until; /* end of its time-wait, 0: none */
 
-	atomic_bool recheck; /* its queues, and those that lead here, are to be looked at */
+	atomic_bool recheck; /* its send queue and that of its peer are to be run */
 	struct ri_task task;
 	struct ri_timer rnr_timer;
 	struct ri_timer cm_timer;
@@ -287,26 +291,26 @@ bool vem_list_empty(const struct vem_item *head);
 #define vem_of(item_, type_, member_) ((type_ *)(void *)((char *)(item_)-offsetof(type_, member_)))
 
 struct vem_fabric *vem_fabric_get(const struct ri_host *host, enum vem_personality personality);
-/* The fabric that gave this number to a request, with a reference; NULL: gone. */
+/* The fabric that gave this number to a request, with a reference; NULL: there is none any more. */
 struct vem_fabric *vem_fabric_of_request(uint64_t id);
 void vem_fabric_put(struct vem_fabric *fabric);
-/* Is this an address of the fabric? Any address of this machine is. */
+/* Is this an address of the fabric? Every address of this machine is. */
 bool vem_addr_is_local(const struct vem_fabric *fabric, const struct ri_addr *addr);
 /* The addresses an adapter has; returns how many. */
 uint32_t vem_addrs(const struct vem_fabric *fabric, struct ri_addr addrs[RI_PORT_ADDR_MAX]);
-/* A source for this peer, if `local` is none or fits. */
+/* Choose or check the source address for this peer. False: the peer, or the `local` given, is no such address. */
 bool vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer,
 		     struct ri_addr *local);
 
-/* A use of the peer's end; NULL: it has gone. Ends with vem_peer_put. */
+/* Begin a use of the peer's end; NULL: the peer is destroyed. Ends with vem_peer_put. */
 struct ri_qp *vem_peer_get(struct ri_qp *qp);
 void vem_peer_put(struct ri_qp *qp);
-/* The same with the right to the send queue. */
+/* The same for the owner of the role for the send queue. Ends with vem_peer_exit. */
 struct ri_qp *vem_peer_enter(struct ri_qp *qp);
 void vem_peer_exit(struct ri_qp *qp);
-/* Tie two queue pairs; called with the fabric's lock. */
+/* Make two queue pairs a pair; called with the fabric's lock. */
 enum ri_status vem_pair_make(struct ri_qp *active, struct ri_qp *passive);
-/* Leave the link: nobody touches `qp` through it any more. */
+/* Leave the pair: on return no thread uses `qp` through it. */
 void vem_pair_leave(struct ri_qp *qp);
 
 /* --- vem_profile.c ------------------------------------------------------------------------ */
@@ -316,23 +320,26 @@ void vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr);
 /* --- vem_qp_steps.c, vem_qp.c --------------------------------------------------------------- */
 
 enum ri_qp_state vem_qp_next(const struct ri_qp *qp, enum ri_qp_state state, enum vem_move move);
-/* Change the state. False: the table has no such move. Has the rest done on the service thread. */
+/* Change the state; its task does the rest. False: the table has no such move. */
 bool vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause);
-/* A message for it; the caller keeps it alive. */
+/* Send it a message; the caller has a use of it, or owns it. */
 void vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
 		    const struct vem_hello *hello);
-/* On the service thread: messages, flush, farewell, news. */
+/* On the service thread: handle messages, flush, tell the peer of the end, raise events. */
 void vem_qp_task(void *arg);
-void vem_qp_destroy(struct ri_qp *qp); /* destroy without questions */
+/* Destroy it, even if windows are bound. */
+void vem_qp_destroy(struct ri_qp *qp);
 extern const struct ri_qp_ops vem_qp_ops;
 
 /* --- vem_engine.c ------------------------------------------------------------------------- */
 
-/* Run the send queue, or leave a kick for who does. */
+/* Run the send queue; if its role is taken, set the retry flag. */
 void vem_sq_run(struct ri_qp *qp);
-/* Flush the receive queue if the state says so, or leave a kick. */
+/* Flush the receive queue if the state says so; if its role is taken, set the retry flag. */
 void vem_rq_run(struct ri_qp *qp);
+/* Give the role `rx` up, and serve its retry flag. */
 void vem_rx_leave(struct ri_qp *qp);
+/* Run the send queue of the peer. */
 void vem_peer_sq_run(struct ri_qp *qp);
 void vem_bell_sq(void *engine_qp);
 void vem_bell_rq(void *engine_qp);
@@ -340,12 +347,12 @@ void vem_rnr_fire(void *arg);
 
 /* --- vem_execute.c ------------------------------------------------------------------------ */
 
-/* Do the request taken from the send queue. False: it must wait; somebody will run the queue again. */
+/* Execute the request taken from the send queue. False: it must wait; the queue will be run again. */
 bool vem_execute(struct ri_qp *qp);
 /* Complete a request. */
 void vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status);
 
-/* How the peer refuses. */
+/* How the peer refuses a request. */
 struct vem_fault {
 	uint32_t event;           /* enum ri_event at the peer */
 	uint32_t code;            /* Terminate: layer, type, code */
@@ -356,9 +363,9 @@ extern const struct vem_fault vem_read_faults[]; /* by enum vsw_mem_result */
 extern const struct vem_fault vem_read_disabled;
 extern const struct vem_fault vem_too_many_reads;
 
-/* Our own request is at fault: it completes so, and the connection ends. True: it is done. */
+/* The request fails at this side: it completes with `status`, and the connection ends. True: it is done. */
 bool vem_fail_here(struct ri_qp *qp, enum ri_wc_status status);
-/* The peer refuses what we asked for. Returns whether the request is done. */
+/* The peer refuses the request. Returns whether the request is done. */
 bool vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault);
 /* One request each; true: it is done. vem_keys.c and vem_atomic.c. */
 bool vem_do_bind(struct ri_qp *qp);
@@ -371,16 +378,16 @@ void vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe);
 
 extern const struct ri_srq_ops vem_srq_ops;
 /*
- * Take a receive into rx_wqe, with the right to the receives of `qp`; fills what `cqe` tells of queues.
- * VSW_SRQ_EMPTY: whoever posts one runs the send queue of the peer.
+ * Take a receive into rx_wqe and set the members of `cqe` that name its queue. The caller owns the role `rx`
+ * of `qp`. VSW_SRQ_EMPTY: the thread that posts one runs the send queue of the peer.
  */
 enum vsw_srq_result vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe);
-/* Are more receives in progress than the watermarks say? Tells, or ends the connection. */
+/* Are more receives in progress than the watermarks allow? Raises the event, or ends the connection. */
 void vem_receive_limits(struct ri_qp *qp);
 
 /* --- vem_copy.c --------------------------------------------------------------------------- */
 
-/* Bytes in order: no later byte is written before an earlier one. */
+/* Copy in order: no later byte is written before an earlier one. */
 void vem_copy(uint8_t *to, const uint8_t *from, size_t len);
 
 /* --- vem_cm.c ----------------------------------------------------------------------------- */
@@ -390,9 +397,9 @@ extern const struct ri_cm_ops vem_cm_ops;
 void vem_cm_offer(struct ri_qp *qp);
 void vem_cm_timeout(void *arg);
 void vem_cm_rnic_task(void *arg);
-/* The queue pair's attempt ends; whoever was offered it learns. */
+/* The queue pair's attempt to connect ends; the listener that has its request is told. */
 void vem_cm_withdraw(struct ri_qp *qp);
-/* Upcall for a queue pair. */
+/* Raise an event of connection management for a queue pair. */
 void vem_cm_tell(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason,
 		 const struct vem_hello *hello);
 void vem_cm_rnic_close(struct ri_rnic *rnic);

@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Atomics: one 64-bit word of the peer, read and changed as one step ([RI 3.2]; RFC 7306).
+ * Atomics: one 64-bit word of the peer, read and changed in one step ([RI 3.2]; RFC 7306).
  *
- * All software adapters of a process change words with the processor's own atomic instructions, so they
- * are atomic towards each other and towards the application. The order of the checks is that of a Read;
- * the result goes to the first segment in the order of this processor's bytes.
+ * All software adapters of a process change words with the processor's atomic instructions, so the operations
+ * are atomic with respect to each other and to the application. The order of the checks is that of a Read.
+ * The result goes to the first segment, in this processor's byte order.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 static const struct vem_fault misaligned = {RI_EVENT_QP_OPCODE, 0x0207, RI_WC_REMOTE_INVALID_REQ};
 
-/* The word at the peer, held; NULL: granted. */
+/* Begin the access to the word at the peer. NULL: granted. */
 static const struct vem_fault *
 word_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_mem_use *use)
 {
@@ -37,7 +37,7 @@ word_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_mem_use *us
 	return result == VSW_MEM_OK ? NULL : &vem_read_faults[result];
 }
 
-/* Where the old value goes, held. */
+/* Begin the access to the segment for the old value. */
 static bool
 result_begin(struct ri_qp *qp, struct vsw_mem_use *use)
 {

@@ -8,10 +8,10 @@
  *     iWARP, two-way:    connect -> REQUEST; accept: passive up, then REPLY: active up
  *     IB, three-way:     connect -> REQUEST; accept: REPLY; confirm: active up, then CONFIRM: passive up
  *
- * With IB and without three_way the active side confirms by itself. A request is named by a number,
- * not by its address: it may end at any moment because its peer gave up, and an answer that comes too
- * late finds nothing. The fabric's lock guards requests and listeners; upcalls are made without it, on
- * the service thread: for queue pairs from their task, for listeners from the adapter's.
+ * With IB and without three_way the active side confirms by itself. A request is named by a number, not by
+ * its address: it may end at any moment because its peer gives up, and then an answer finds no request. The
+ * fabric's lock protects requests and listeners. Upcalls are made without it, on the service thread: those
+ * for queue pairs by the task of the queue pair, those for listeners by the task of the adapter.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ vem_cm_tell(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reas
 	up->cm_event(up->self, &event);
 }
 
-/* Take the next request that is to be told of; the copy is raised. Called with the lock. */
+/* Take the next request that is to be raised; *event is a copy. Called with the lock. */
 static bool
 request_next_offered(struct ri_rnic *rnic, struct ri_cm_event *event)
 {
@@ -70,7 +70,7 @@ request_next_offered(struct ri_rnic *rnic, struct ri_cm_event *event)
 	return true;
 }
 
-/* The same for a request whose peer gave up; it ends here. Called with the lock. */
+/* The same for a request whose peer gave up; frees it. Called with the lock. */
 static bool
 request_next_gone(struct ri_rnic *rnic, struct ri_cm_event *event)
 {
@@ -102,7 +102,8 @@ vem_cm_rnic_task(void *arg)
 			return;
 		if (query != NULL)
 			event = query->event;
-		vem_query_free(query); /* before its context may go */
+		vem_query_free(
+			query); /* before the upcall, in which its context may be destroyed */
 		rnic->upcalls->cm_event(rnic->upcalls->self, &event);
 	}
 }
@@ -174,7 +175,7 @@ vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason)
 	free(conn);
 }
 
-/* The port that it connects from: chosen by the application, or now. Called with the lock. */
+/* The port that it connects from: the application's choice, or the next one. Called with the lock. */
 static uint16_t
 local_port(struct ri_qp *qp)
 {
@@ -289,7 +290,7 @@ vem_cm_timeout(void *arg)
 	vem_qp_move(qp, VEM_MOVE_FAIL, &cause);
 }
 
-/* Requests that nobody answered when their adapter closes: refused, and forgotten. */
+/* An adapter closes: refuse and free the requests that are not answered. */
 void
 vem_cm_rnic_close(struct ri_rnic *rnic)
 {
@@ -315,7 +316,7 @@ vem_cm_rnic_close(struct ri_rnic *rnic)
 
 /* --- both sides --------------------------------------------------------------------------- */
 
-/* InfiniBand's messages have the field always, MPA's only if there is something in it. */
+/* Messages of InfiniBand always have the field for private data, those of MPA only if there is some. */
 static struct vem_hello
 hello_of(const struct vem_fabric *fabric, const struct ri_cm_params *params)
 {
@@ -356,7 +357,7 @@ depths_set(struct ri_qp *qp, const struct ri_cm_params *params)
 	atomic_store(&qp->ord, params->ord);
 }
 
-/* It stands by then, or fails; whoever brings it up stops the timer. */
+/* The attempt fails at the deadline; qp_come_up stops the timer. */
 static void
 attempt_timer_start(struct ri_qp *qp, uint64_t deadline)
 {
@@ -512,7 +513,7 @@ cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 	(void)pdata;
 	if (len != 0)
 		return RI_ERR_INVALID_ARG;
-	/* It may come up between the first two. */
+	/* It may be established between the first two moves. */
 	if (vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close) || vem_qp_move(qp, VEM_MOVE_FAIL, &drop) ||
 	    vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close))
 		return RI_SUCCESS;

@@ -15,7 +15,7 @@ struct ri_listen {
 	struct ri_service service;
 	uint32_t port;
 	uint32_t backlog;
-	uint32_t waiting; /* requests not answered */
+	uint32_t waiting; /* requests that are not answered */
 };
 
 /* A request that is not answered: for a connection, or for a datagram service. */
@@ -31,39 +31,39 @@ struct vem_conn {
 	struct ri_cm_event event;
 };
 
-/* Somebody who wants to know of a datagram service; in the fabric until the answer is told. */
+/* A query for a datagram service; in the fabric until its answer is raised. */
 struct vem_query {
 	struct vem_item item;
 	struct vem_item event_node; /* in a list of the adapter */
 	struct ri_rnic *rnic;
-	const struct ri_context *context; /* compared, never followed */
+	const struct ri_context *context; /* compared, never dereferenced */
 	uint64_t ctx;
 	struct vem_conn *conn; /* its request, while that is not answered */
 	bool answered;
 	struct ri_cm_event event; /* the answer */
-	struct ri_timer timer;    /* there is one by then */
+	struct ri_timer timer;    /* gives the answer if no other comes */
 };
 
 /* vem_cm.c */
 /* What number a request has for those above. */
 struct ri_request *vem_request_of(uint64_t id);
-/* A request for the listener, of whom it will be told; NULL: its backlog is full, or no memory. */
+/* Create a request and raise it for the listener; NULL: its backlog is full, or no memory. */
 struct vem_conn *vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event);
-/* The request of that number and kind, if its listener was told of it. */
+/* The request with that number and of that kind, if it was raised; NULL: there is none. */
 struct vem_conn *vem_conn_find(struct vem_fabric *fabric, const struct ri_request *request,
 			       bool service);
-/* The request ends; who asks learns that. */
+/* End a request; the side that sent it gets the reason. */
 void vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason);
-/* Who listens there, or NULL. */
+/* The listener of a service, or NULL. */
 struct ri_listen *vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service);
-/* The request is answered or ended: nobody finds it any more. */
+/* The request is answered or ended: remove it from the fabric. */
 void vem_conn_close(struct vem_conn *conn);
 void vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason);
 
 /* vem_resolve.c */
-/* The answer to it, whoever gives it; the first counts. */
+/* Give a query its answer; the first one counts. */
 void vem_query_answer(struct vem_query *query, const struct ri_service_answer *answer);
-/* The next of this adapter that is answered leaves the fabric: its event is to be raised, it is freed. */
+/* Remove the next answered query of this adapter from the fabric; the caller raises its event and frees it. */
 struct vem_query *vem_query_next_answered(struct ri_rnic *rnic);
 
 /* vem_resolve.c, which take the lock themselves */

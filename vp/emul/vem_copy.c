@@ -2,13 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The copy that places bytes in the peer's memory.
+ * The copy that places data in the peer's memory.
  *
- * Applications watch the last byte of a Write although no verbs promise it, and software providers
- * place bytes in order (R-21). memcpy does not: it stores the end of a short block first. So the
- * stores here are volatile and ascending, 16 bytes at a time; processors with total store order
- * (x86) keep them so for an observer. Elsewhere all but the end is copied freely and the last bytes
- * are stored after a release.
+ * Applications watch the last byte of a Write although no verbs promise that this works, and software
+ * providers place bytes in order (R-21). memcpy does not: it stores the end of a short block first. So the
+ * stores here are volatile and ascending, 16 bytes at a time; processors with total store order (x86) keep
+ * that order for an observer. On other processors memcpy copies all but the last 8 bytes, which are stored
+ * one by one with release.
  */
 #include <string.h>
 
@@ -31,8 +31,8 @@ typedef uint64_t block __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint64_t word __attribute__((aligned(1), may_alias));
 
 /*
- * Not instrumented by ThreadSanitizer: the peer's application may look at this memory at any time,
- * which is its right on RDMA and not an error of this program.
+ * Not instrumented by ThreadSanitizer: the peer's application may read this memory at any time. With RDMA
+ * that is legal, and no data race of this program.
  */
 RACES_WITH_APPLICATION void
 vem_copy(uint8_t *to, const uint8_t *from, size_t len)

@@ -2,18 +2,18 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Who runs the queues, and when.
+ * Which thread runs the queues, and when.
  *
- * A send queue is run by whoever posts to it, under the right `tx` of its queue pair; who finds the
- * right taken leaves a kick and goes. It is run again when what it waited for has come: the peer
- * opened, a receive was posted, the time for that is over, the right to the peer's receives is free.
- * Receives are taken under the right `rx`, by the peer that sends, or by who flushes.
+ * The thread that posts to a send queue runs it, in the role `tx` of the queue pair. If the role is taken, it
+ * sets the retry flag and returns. The queue is run again when the condition that it waits for is met: the
+ * peer is open, a receive was posted, the time to wait for one is over, the role for the peer's receives is
+ * free. Receives are taken in the role `rx`, by the peer that sends, or by a thread that flushes.
  *
- * Nothing here blocks or allocates. A run of a's queue takes the right to b's receives and the other
- * way round, but neither waits for the other, so there is no order to keep.
+ * Nothing here blocks or allocates. A run of a's send queue takes the role for b's receives, and a run of b's
+ * queue the role for a's; but neither waits for a role, so there is no order to keep.
  *
- * In a state that flushes, everything is completed as flushed, in posting order: first the request
- * that was taken and not done, then the rest.
+ * In a state that flushes, all requests complete as flushed, in posting order: first the request that was
+ * taken and is not complete, then the rest.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@
 
 /* --- flushing ----------------------------------------------------------------------------- */
 
-/* With the right `tx`. */
+/* Owner of the role `tx`. */
 static void
 sq_flush(struct ri_qp *qp)
 {
@@ -34,7 +34,7 @@ sq_flush(struct ri_qp *qp)
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
 
-/* With the right `rx`. */
+/* Owner of the role `rx`. */
 static void
 rq_flush(struct ri_qp *qp)
 {
@@ -62,7 +62,7 @@ rq_flush(struct ri_qp *qp)
 
 /* --- running ------------------------------------------------------------------------------ */
 
-/* With the right `tx`. */
+/* Owner of the role `tx`. */
 static void
 sq_round(struct ri_qp *qp)
 {
@@ -93,14 +93,14 @@ vem_sq_run(struct ri_qp *qp)
 }
 
 /*
- * Have the peer's send queue run. Callers hold no right that keeps the link, so they count themselves
- * in `inside` and then look at the state; who clears the link has changed the state before it waits.
+ * Run the peer's send queue. The caller owns no role that keeps the pair, so it increments `inside` and then
+ * reads the state. A thread that leaves the pair changes the state before it waits for `inside`.
  */
 void
 vem_peer_sq_run(struct ri_qp *qp)
 {
 	if (qp->ud)
-		return; /* whoever wants to send to it comes by itself */
+		return; /* no sender waits for it */
 	atomic_fetch_add(&qp->inside, 1);
 	struct ri_qp *peer = atomic_load(&qp->state) == RI_QPS_RTS ? vem_peer_get(qp) : NULL;
 	if (peer != NULL) {
@@ -110,7 +110,7 @@ vem_peer_sq_run(struct ri_qp *qp)
 	atomic_fetch_sub(&qp->inside, 1);
 }
 
-/* Give up the right `rx`; who asked for it meanwhile is served: a flush, or the peer's send queue. */
+/* A thread that set the retry flag wanted to flush, or to run the peer's send queue; do both. */
 void
 vem_rx_leave(struct ri_qp *qp)
 {
@@ -149,7 +149,7 @@ void
 vem_bell_rq(void *engine_qp)
 {
 	struct ri_qp *qp = engine_qp;
-	/* The head was stored sequentially consistent, see vsw_post.c; most posts find nobody waiting. */
+	/* The head was stored sequentially consistent, see vsw_post.c. Most posts find no message waiting. */
 	bool awaited = atomic_load(&qp->awaited) != 0 && atomic_exchange(&qp->awaited, 0) != 0;
 	unsigned state = atomic_load(&qp->state);
 
@@ -168,7 +168,7 @@ vem_rnr_fire(void *arg)
 
 	uint64_t until = atomic_load(&qp->rnr_until);
 
-	/* The receive may have come meanwhile, and another request may be waiting by now. */
+	/* The receive may have been posted meanwhile, and another request may be waiting by now. */
 	if (until <= VEM_RNR_LATE || host->now(host->self) < until ||
 	    !atomic_compare_exchange_strong(&qp->rnr_until, &until, VEM_RNR_LATE))
 		return;

@@ -2,16 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a request does: look up, check, copy, complete both sides, all on the thread that runs the
- * send queue.
+ * Execution of a request: find the memory, check, copy, complete at both sides, all on the thread that runs
+ * the send queue.
  *
- * The order of the checks and what follows from each failure is the personality's:
- * - InfiniBand: the responder answers no, the guilty request completes with a remote status, and both
- *   queue pairs go to ERROR [RI 10.23].
- * - iWARP: the peer sends a Terminate. A Send or Write was "sent" by then and succeeds; a Read is
- *   flushed. The peer raises an event that names the fault, we learn the Terminate's code.
+ * The personality decides the order of the checks and the effect of each failure:
+ * - InfiniBand: the responder refuses, the request completes with a remote status, and both queue pairs go
+ *   to ERROR [RI 10.23].
+ * - iWARP: the peer sends a Terminate. A Send or Write counts as sent and succeeds; a Read is flushed. The
+ *   peer raises an event that names the fault; this side raises one with the Terminate's code.
  *
- * Errors are found before anything is written, except that a host may lose the owner of memory in the
+ * Errors are found before anything is written. The only exception is an owner of memory that ends in the
  * middle of a copy. Datagrams are in vem_ud.c.
  */
 #include <string.h>
@@ -82,19 +82,18 @@ vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe)
 
 /* --- failures ----------------------------------------------------------------------------- */
 
-/* Our own request is at fault: it completes so, and the connection ends. Returns true: it is done. */
 bool
 vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
 {
 	struct vem_cause cause = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};
 
-	/* First the state, so that it is true when the completion is seen. */
+	/* The state first, so that a thread that sees the completion also sees the new state. */
 	vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
 	vem_sq_complete(qp, status);
 	return true;
 }
 
-/* What InfiniBand's responder announces of a fault that it refuses: it knows two kinds, and its own end. */
+/* The event that a responder raises for a refused request. InfiniBand has two, and that of its own failure. */
 static uint32_t
 responder_event_of(const struct ri_qp *qp, uint32_t event)
 {
@@ -109,7 +108,6 @@ responder_event_of(const struct ri_qp *qp, uint32_t event)
 	return event == RI_EVENT_QP_IRRQ_OVERFLOW ? RI_EVENT_QP_OPCODE : RI_EVENT_NONE;
 }
 
-/* The peer refuses what we asked for. Returns whether the request is done. */
 bool
 vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault)
 {
@@ -121,7 +119,7 @@ vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fau
 	struct vem_cause here = {.kind = RI_CM_BROKEN};
 
 	if (qp->rnic->fabric->personality == VEM_IB) {
-		there.message = 0; /* we know already */
+		there.message = 0; /* this side knows already */
 		vem_qp_move(qp, VEM_MOVE_FAULT, &here);
 		vem_sq_complete(qp, fault->status);
 		vem_qp_move(peer, VEM_MOVE_FAULT, &there);
@@ -136,7 +134,7 @@ vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fau
 
 /* --- one-sided ---------------------------------------------------------------------------- */
 
-/* What a guess of a key could find gets one code: see enum vsw_mem_result. */
+/* The three results that a guessed key can have share one code: see enum vsw_mem_result. */
 static const struct vem_fault write_faults[] = {
 	[VSW_MEM_STAG] = {RI_EVENT_QP_STAG, 0x1100, RI_WC_REMOTE_ACCESS},
 	[VSW_MEM_PD] = {RI_EVENT_QP_PD, 0x1100, RI_WC_REMOTE_ACCESS},
@@ -161,7 +159,7 @@ const struct vem_fault vem_too_many_reads = {RI_EVENT_QP_IRRQ_OVERFLOW, 0x1203,
 static const struct vem_fault owner_gone = {RI_EVENT_QP_CATASTROPHIC, 0x0207,
 					    RI_WC_REMOTE_OPERATION};
 
-/* Begin the access at the peer's end of a Write or Read. NULL: granted. */
+/* Begin the access of a Write or Read at the peer. NULL: granted. */
 static const struct vem_fault *
 remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct vem_spans *spans)
 {
@@ -178,7 +176,7 @@ remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct v
 	if ((atomic_load_explicit(&peer->access, memory_order_relaxed) & access) == 0)
 		return write ? &write_disabled : &vem_read_disabled;
 	if (wqe->length == 0)
-		return NULL; /* of a Read the queue pair's right is checked, no key (RI_OP_RDMA_READ) */
+		return NULL; /* an empty Read needs the queue pair's right but no key (RI_OP_RDMA_READ) */
 	if (wanted.stag == 0)
 		return write ? &write_faults[VSW_MEM_STAG] : &vem_read_faults[VSW_MEM_STAG];
 
@@ -230,7 +228,7 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 	const struct vem_fault *fault = remote_begin(peer, wqe, false, &remote);
 	if (fault != NULL)
 		return vem_fail_there(qp, peer, fault);
-	/* The sink is looked at when the answer comes (RDMAC verbs 7.8). */
+	/* The sink is checked when the answer arrives (RDMAC verbs 7.8). */
 	bool enabled = !iwarp || wqe->length == 0 ||
 		       (atomic_load(&qp->access) & RI_ACCESS_REMOTE_WRITE) != 0;
 	if (!enabled || spans_begin(qp, wqe, wqe->length, sink, &local) != VSW_MEM_OK) {
@@ -259,7 +257,7 @@ static const struct vem_fault too_many_receives = {RI_EVENT_QP_RQ_HARD_LIMIT, 0x
 static const struct vem_fault srq_failed = {RI_EVENT_QP_SRQ_ERROR, 0x0207, RI_WC_REMOTE_OPERATION};
 static const struct vem_fault not_invalidated = {RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ};
 
-/* No receive is there: wait for one, for a bounded time. Returns whether the request is done. */
+/* There is no receive: wait for one, for a bounded time. Returns whether the request is done. */
 static bool
 wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 {
@@ -277,7 +275,7 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 	return false;
 }
 
-/* There is no receive to be had. Returns whether the request is done. */
+/* No receive was taken, for the reason given. Returns whether the request is done. */
 static bool
 no_receive_taken(struct ri_qp *qp, struct ri_qp *peer, enum vsw_srq_result why)
 {
@@ -313,7 +311,7 @@ send_place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans
 	return NULL;
 }
 
-/* Invalidate what a message names. No region is in use here: it could be the one. */
+/* Invalidate the key that a message names. The caller has no use of a region, which could be that one. */
 static const struct vem_fault *
 invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *cqe)
 {
@@ -329,7 +327,7 @@ invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *
 	return NULL;
 }
 
-/* Deliver a message, with the right to the peer's receives. */
+/* Deliver a message. The caller owns the role `rx` of the peer. */
 static bool
 send_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
 {
@@ -343,7 +341,7 @@ send_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
 
 	if (atomic_load(&peer->state) != RI_QPS_RTS) {
 		vem_spans_end(message);
-		return false; /* ended meanwhile; we shall be told */
+		return false; /* it has ended meanwhile; its message will arrive */
 	}
 	enum vsw_srq_result taken = vem_receive_take(peer, &cqe);
 	if (taken != VSW_SRQ_TAKEN) {
@@ -382,7 +380,7 @@ do_send(struct ri_qp *qp, struct ri_qp *peer)
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	if (!vsw_role_take(&peer->rx)) {
 		vem_spans_end(&message);
-		return false; /* whoever has it runs our queue when it is free */
+		return false; /* the owner of the role runs this queue when it gives the role up */
 	}
 	bool done = send_deliver(qp, peer, &message);
 	vem_rx_leave(peer);
@@ -395,9 +393,9 @@ static bool
 execute_with(struct ri_qp *qp, struct ri_qp *peer)
 {
 	if (!atomic_load(&peer->open) || atomic_load(&peer->state) != RI_QPS_RTS)
-		return false; /* it will run our queue when it is open, or tell us that it ends */
+		return false; /* it will run this queue when it is open, or send a message that it ends */
 	if (__builtin_expect(vem_fault_offline(qp->rnic) || vem_fault_offline(peer->rnic), 0))
-		return false; /* whose port comes up has all these queues run */
+		return false; /* when the port comes up, all queues of its adapter are run */
 	switch (qp->tx_wqe->opcode) {
 	case RI_OP_SEND:
 		return do_send(qp, peer);
@@ -437,13 +435,13 @@ vem_execute(struct ri_qp *qp)
 		return vem_fail_here(qp, RI_WC_LOCAL_QP);
 	}
 	if (wqe->num_sge > VEM_MAX_SGE)
-		return vem_fail_here(qp, RI_WC_LOCAL_QP); /* the entry lies */
+		return vem_fail_here(qp, RI_WC_LOCAL_QP); /* the entry is corrupt */
 	if (wqe->length > VEM_MAX_MESSAGE)
 		return vem_fail_here(qp, RI_WC_LOCAL_LENGTH);
 
 	struct ri_qp *peer = vem_peer_enter(qp);
 	if (peer == NULL)
-		return false; /* its last message is on the way */
+		return false; /* its last message has been sent and ends this queue pair */
 	done = execute_with(qp, peer);
 	vem_peer_exit(qp);
 	return done;

@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The fabric: who shares it, what its addresses are, and the links between queue pairs.
+ * The fabric: its references, its addresses, and the pairs of connected queue pairs.
  *
- * All adapters of one personality that were opened with the same host table are nodes of one fabric.
- * It has one switch and no distances; every address of this machine leads to it, so that
- * applications can use the same paths as on a real network.
+ * All adapters of one personality that were opened with the same host table are nodes of one fabric. Every
+ * address of this machine is an address of the fabric, so applications can use the same addresses as on a
+ * real network.
  */
 #include "vem.h"
 
@@ -229,11 +229,11 @@ vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer, str
 	return true;
 }
 
-/* --- links -------------------------------------------------------------------------------- */
+/* --- pairs -------------------------------------------------------------------------------- */
 
 struct vem_end {
-	alignas(VSW_CACHE_LINE) atomic_uint uses; /* from anywhere */
-	atomic_bool driven;                       /* by who runs the other end's send queue */
+	alignas(VSW_CACHE_LINE) atomic_uint uses; /* by any thread */
+	atomic_bool driven; /* a use by the thread that runs the other end's send queue */
 	_Atomic(struct ri_qp *) qp;
 };
 
@@ -260,7 +260,7 @@ vem_peer_put(struct ri_qp *qp)
 	atomic_fetch_sub_explicit(&qp->pair->end[!qp->side].uses, 1, memory_order_release);
 }
 
-/* There is one such user at a time, so a flag does, and costs half of a counter. */
+/* There is one such use at a time, so a flag is enough, and costs half as much as a counter. */
 struct ri_qp *
 vem_peer_enter(struct ri_qp *qp)
 {

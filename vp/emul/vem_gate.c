@@ -2,15 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The control verbs as they are registered: each asks whether it is to fail this time, and then is the
- * verb itself. What takes something away has no gate, so that whatever is left of a broken adapter can
- * be given back.
+ * The control verbs as they are registered: each checks whether a fault is due for this call, and then calls
+ * the verb. Verbs that destroy have no gate, so that the objects of a failed adapter can be destroyed.
  */
 #include "vem_fault.h"
 #include "vem_provider.h"
 #include "vem_ud.h"
 
-/* Answer the fault that is due for this call, if one is. */
+/* Return the fault that is due for this call, if there is one. */
 #define GATE(rnic_, call_)                                                      \
 	do {                                                                    \
 		enum ri_status due_ = vem_fault_due((rnic_), VEM_CALL_##call_); \

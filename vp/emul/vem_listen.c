@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Listeners of the fabric. A fabric has one space of ports and, with InfiniBand, one of service ids;
- * whoever listens owns a value for as long. The end of a listener refuses the requests that nobody was
- * told of and leaves the others alone.
+ * Listeners of the fabric. A fabric has one space of ports and, with InfiniBand, one of service ids; each
+ * value has at most one listener. Destroying a listener refuses its requests that were not raised yet; those
+ * that were raised stay.
  */
 #include "vem_cm.h"
 
@@ -69,8 +69,9 @@ vem_listen_make(struct ri_context *context, uint64_t ctx, uint32_t port, struct 
 }
 
 /*
- * Requests nobody was told of are refused, the others stay without their listener. No upcall names it any
- * more: of a request whose peer gives up, or gave up just now, only the request is told. With the lock.
+ * Refuse the requests that were not raised yet; the others stay without a listener. No later upcall may name
+ * the listener: for a request whose peer gives up, or has just given up, it names only the request. Called
+ * with the lock.
  */
 static void
 orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
@@ -111,7 +112,7 @@ vem_listen_destroy(struct ri_listen *listen)
 	vem_list_remove(&listen->item);
 	orphan_requests(rnic->fabric, listen);
 	pthread_mutex_unlock(&rnic->fabric->lock);
-	/* After this no upcall of it is under way; what else there is to tell is told by the next. */
+	/* The stop waits for an upcall that names the listener; the new run raises other events. */
 	rnic->host->task_stop(rnic->host->self, &rnic->task);
 	rnic->host->task_run(rnic->host->self, &rnic->task);
 	free(listen);

@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Queue pairs: creation, modification, query, destruction. The control verbs only; states are in
- * vem_qp_steps.c, data in vem_engine.c and vem_execute.c.
+ * Queue pairs: the control verbs that create, modify, query and destroy them. States are in vem_qp_steps.c,
+ * data in vem_engine.c and vem_execute.c.
  *
- * Destruction goes from outside in: no new attempt, no task and timer, no peer that reaches in, no
- * right held; then the queues go. It may wait for a copy that is under way, never for a peer's will.
+ * Destruction first stops all that can reach the queue pair: attempts to connect, task and timers, the peer,
+ * the owners of the roles. Then it frees the queues. It may wait for a copy that is under way, but never for
+ * an action of the peer's application.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +161,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 
 /* --- modification ------------------------------------------------------------------------- */
 
-/* Take both rights, so that no run is under way; a run lasts no longer than the requests it finds. */
+/* Take both roles, so that no run is under way; a run lasts no longer than the requests it finds. */
 static void
 rights_take(struct ri_qp *qp)
 {
@@ -179,7 +180,7 @@ rights_drop(struct ri_qp *qp)
 		vsw_role_begin(&qp->tx);
 }
 
-/* As new, but for its queues. With both rights, in ERROR, the end told. */
+/* Reset all but the queues. The caller owns both roles; the state is ERROR and the end events were raised. */
 static void
 qp_renew(struct ri_qp *qp)
 {
@@ -219,7 +220,10 @@ in_time_wait(struct ri_qp *qp)
 	return host->now(host->self) < atomic_load(&qp->time_wait_until);
 }
 
-/* Was the end raised? Who was woken by that very event may be faster than we: a moment of patience. */
+/*
+ * Were the end events raised? A thread that such an event has woken may come here before the upcall has
+ * returned, so this waits for a moment.
+ */
 static bool
 end_is_raised(struct ri_qp *qp)
 {
@@ -236,7 +240,7 @@ end_is_raised(struct ri_qp *qp)
 	return over;
 }
 
-/* ERROR to IDLE. `anew`: as if another queue pair took its place, so time-wait does not count. */
+/* ERROR to IDLE. `anew`: as if it were another queue pair, so time-wait does not count. */
 static enum ri_status
 qp_reset(struct ri_qp *qp, bool anew)
 {
@@ -256,7 +260,7 @@ qp_reset(struct ri_qp *qp, bool anew)
 	if (quiescent)
 		qp_renew(qp);
 	rights_drop(qp);
-	/* What is left is flushed; what a queue pair for datagrams was given meanwhile goes. */
+	/* The task flushes what is left, or sends the datagrams that were posted meanwhile. */
 	if (qp->ud)
 		atomic_store(&qp->recheck, true);
 	if (!quiescent || qp->ud)
@@ -292,7 +296,7 @@ qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 	return moved ? RI_SUCCESS : RI_ERR_INVALID_STATE;
 }
 
-/* What may be changed, before anything is. */
+/* Check all attributes before any is changed. */
 static enum ri_status
 qp_modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
@@ -341,7 +345,7 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 	return RI_SUCCESS;
 }
 
-/* More slots or segments; no run is under way while the rings are exchanged. */
+/* More slots or segments; both roles are taken while the rings are exchanged. */
 static enum ri_status
 qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 {
@@ -364,7 +368,7 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	if (status == RI_SUCCESS)
 		vsw_map_qp_again(map, &qp->sq, &qp->rq);
 	rights_drop(qp);
-	/* Whoever found a right taken relies on us. */
+	/* A thread that found a role taken relies on its owner. */
 	atomic_store(&qp->recheck, true);
 	host->task_run(host->self, &qp->task);
 	return status;
@@ -425,17 +429,17 @@ vem_qp_destroy(struct ri_qp *qp)
 	struct ri_context *context = qp->pd->context;
 	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
 
-	/* From here on no fault finds it. */
+	/* From here on vem_fault.c does not find it. */
 	pthread_mutex_lock(&context->lock);
 	vem_list_remove(&qp->item);
 	pthread_mutex_unlock(&context->lock);
 	if (qp->ud)
-		vem_ud_leave(qp); /* nobody finds it any more */
+		vem_ud_leave(qp); /* no sender finds it any more */
 	vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
 	qp_stop_callbacks(qp); /* it asks for no connection any more */
 	vem_cm_withdraw(qp);   /* nobody can accept what it asked for */
 	vsw_lock(&qp->lock);
-	qp->peer_told = true; /* from here on the link is ours alone */
+	qp->peer_told = true; /* from here on only this thread uses the pair */
 	vsw_unlock(&qp->lock);
 	qp_stop_callbacks(qp); /* who was faster has started its task again */
 	while (atomic_load(&qp->inside) != 0)

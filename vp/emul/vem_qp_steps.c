@@ -2,14 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How a queue pair goes from state to state, and what it does on the way.
+ * Changes of a queue pair's state, and what follows from them.
  *
- * vem_qp_move is the only writer of the state. It may run on any thread and only notes the cause;
- * everything that a change brings about (flush, the word to the peer, upcalls) is done by
- * vem_qp_task on the service thread, so never inside a control verb. Order there: the queues are
- * flushed, then the event that names a fault is raised, then the end of the connection (R-05).
+ * vem_qp_move is the only function that writes the state. It may run on any thread and only records the
+ * cause. All that follows from a change (flushing, the message to the peer, upcalls) is done by vem_qp_task
+ * on the service thread, and so never inside a control verb. Its order: the queues are flushed, then the
+ * event that names a fault is raised, then the end of the connection (R-05).
  *
- * News from the peer and steps of a connection come as messages, at most one of each kind.
+ * The peer and connection management send messages to a queue pair, at most one of each kind.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ cause_record(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move
 	qp->cause = *cause;
 	qp->ended = true;
 	if (qp->ud && cause->kind != RI_CM_NONE) {
-		/* There is no connection whose end could tell. */
+		/* There is no connection whose end could be raised. */
 		qp->cause.kind = RI_CM_NONE;
 		if (cause->async == RI_EVENT_NONE)
 			qp->cause.async = RI_EVENT_QP_CATASTROPHIC;
@@ -96,7 +96,7 @@ peer_send_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
 	vem_peer_put(qp);
 }
 
-/* The handshake is over on this side: tell, and only then let data move. */
+/* The handshake is over at this side: raise ESTABLISHED, and only then let data move. */
 static void
 qp_come_up(struct ri_qp *qp, const struct vem_hello *hello)
 {
@@ -122,8 +122,8 @@ reply_arrived(struct ri_qp *qp, const struct vem_hello *hello)
 
 	if (atomic_load(&qp->state) != RI_QPS_CONNECTING)
 		return;
-	qp->said.pdata_len = 0; /* it went with the request */
-	qp->said.field = false; /* and the third message has no place for any */
+	qp->said.pdata_len = 0; /* the request has carried it */
+	qp->said.field = false; /* the third message has no field for private data */
 	if (hello->ird_ord && atomic_load(&qp->ord) > hello->ird)
 		atomic_store(&qp->ord, hello->ird);
 	if (!qp->to.three_way) {
@@ -159,14 +159,14 @@ peer_ended(struct ri_qp *qp, uint32_t messages, uint32_t code)
 		vem_qp_move(qp, VEM_MOVE_PEER_CLOSED, &cause);
 	}
 	if ((messages & VEM_MSG_LOST) != 0) {
-		/* To iWARP that is a reset; InfiniBand learns it from its own requests, or not at all. */
+		/* With iWARP that is a reset. InfiniBand notices it by its own requests, or not at all. */
 		if (!trying && qp->rnic->fabric->personality == VEM_IWARP)
 			cause.async = RI_EVENT_QP_LLP_RESET;
 		vem_qp_move(qp, VEM_MOVE_LOST, &cause);
 	}
 }
 
-/* One word to the peer that it is over, by the cause. */
+/* Send the peer the message that belongs to the cause, once. */
 static void
 peer_tell_end(struct ri_qp *qp)
 {
@@ -186,7 +186,7 @@ peer_tell_end(struct ri_qp *qp)
 			  message == VEM_MSG_REFUSED ? &qp->said : NULL);
 }
 
-/* A queue pair that was connected may not be used again at once: packets may still be about. */
+/* A queue pair that was connected must not be used again at once: old packets may still arrive. */
 static void
 time_wait_begin(struct ri_qp *qp)
 {
@@ -197,7 +197,7 @@ time_wait_begin(struct ri_qp *qp)
 		atomic_store(&qp->time_wait_until, host->now(host->self) + time_wait);
 }
 
-/* What the application is told, once, after everything is flushed. */
+/* Raise the end events, once, after everything is flushed. */
 static void
 end_events_raise(struct ri_qp *qp)
 {
@@ -222,14 +222,14 @@ end_events_raise(struct ri_qp *qp)
 	if (cause.kind != RI_CM_NONE)
 		vem_cm_tell(qp, (enum ri_cm_event_kind)cause.kind, (enum ri_cm_reason)cause.reason,
 			    cause.kind == RI_CM_REJECTED ? &heard : NULL);
-	/* Only now may it begin anew: this was news of the old life. */
+	/* Only now may it be reset: the events were those of the old connection. */
 	vsw_lock(&qp->lock);
 	qp->telling = false;
 	qp->told = true;
 	vsw_unlock(&qp->lock);
 }
 
-/* In a state that flushes: bring it to its end. */
+/* The state flushes: end the connection. */
 static void
 qp_wind_up(struct ri_qp *qp)
 {
@@ -240,7 +240,7 @@ qp_wind_up(struct ri_qp *qp)
 	peer_tell_end(qp);
 	vem_sq_run(qp);
 	vem_rq_run(qp);
-	/* If another thread holds a right, it flushes and has this task run again. */
+	/* If another thread owns a role, it flushes and has this task run again. */
 	if (!atomic_load(&qp->tx_flushed) || !atomic_load(&qp->rx_flushed))
 		return;
 	vem_qp_move(qp, VEM_MOVE_CLOSED, NULL);

@@ -2,13 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asking for datagram services, InfiniBand's SIDR [IT 13].
+ * Queries for datagram services, InfiniBand's SIDR [IT 13].
  *
- * Who asks is named by a number of the layer above and gets one answer: of the service, of the fabric if
- * nobody listens there, or of its own timer. A question is a request like one for a connection: it
- * stands in the same list, its listener is told of it in the same way and counts it in its backlog, and
- * it is answered by its number. What goes to an address that is not of this fabric, or through a port
- * that is down, is lost, and the timer answers. Answers are raised by the adapter's task.
+ * A query is named by a number of the layer above and gets one answer: from the service, from the fabric if
+ * there is no listener, or from its own timer. The service sees a request like one for a connection: it is in
+ * the same list, is raised in the same way, counts in the listener's backlog, and is answered by its number. A
+ * query to an address that is not of this fabric, or through a port that is down, is lost, and the timer
+ * answers it. The adapter's task raises the answers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ vem_query_next_answered(struct ri_rnic *rnic)
 	return query;
 }
 
-/* Its listener is told that nobody wants an answer any more. */
+/* Withdraw the request of a query; if it was raised, the listener is told. */
 static void
 query_withdraw(struct vem_query *query)
 {
@@ -71,7 +71,7 @@ query_withdraw(struct vem_query *query)
 	}
 }
 
-/* That of this context, or any if `any`; NULL: none. */
+/* The query of a context with this number, or with `any` number; NULL: none. */
 static struct vem_query *
 query_find(struct vem_fabric *fabric, const struct ri_context *context, uint64_t ctx, bool any)
 {
@@ -83,7 +83,7 @@ query_find(struct vem_fabric *fabric, const struct ri_context *context, uint64_t
 	return NULL;
 }
 
-/* The question goes out. */
+/* Send the query to its listener, if there is one. */
 static void
 query_send(struct vem_query *query, const struct ri_cm_params *params)
 {
@@ -124,7 +124,7 @@ vem_query_free(struct vem_query *query)
 	free(query);
 }
 
-/* On the service thread: nobody answered in time. */
+/* On the service thread: the listener has not answered in time. */
 static void
 query_timeout(void *arg)
 {
@@ -138,7 +138,7 @@ query_timeout(void *arg)
 	pthread_mutex_unlock(&fabric->lock);
 }
 
-/* One that nobody was told the answer of leaves the fabric; false: there is none. */
+/* End a query whose answer was not raised yet; false: there is none. */
 static bool
 query_end(struct ri_context *context, uint64_t ctx, bool any)
 {
@@ -150,14 +150,14 @@ query_end(struct ri_context *context, uint64_t ctx, bool any)
 		query_withdraw(query);
 		vem_list_remove(&query->item);
 		vem_list_remove(&query->event_node);
-		query->answered = true; /* its timer comes too late */
+		query->answered = true; /* if its timer fires now, it does nothing */
 	}
 	pthread_mutex_unlock(&fabric->lock);
 	vem_query_free(query);
 	return query != NULL;
 }
 
-/* After this no upcall of an answer is under way; what else there is to tell is told by the next. */
+/* The stop waits for an upcall with an answer; the new run raises other events. */
 static void
 answers_settle(struct ri_rnic *rnic)
 {

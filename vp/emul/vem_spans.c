@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Memory in pieces; see vem_spans.h. */
+/* The memory of a request: its segments, and the copy from one request's segments to another's. */
 #include "vem_spans.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ vem_spans_begin(struct vsw_mem_table *mem, const struct vsw_mem_who *who, const 
 	return VSW_MEM_OK;
 }
 
-/* Copy a run through the host. False: the owner of the memory has gone. */
+/* Copy a run through the host. False: the process that owns the memory has ended. */
 static bool
 run_bounce(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use *from,
 	   uint64_t from_at, uint32_t len)
@@ -55,7 +55,7 @@ run_bounce(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_us
 	return true;
 }
 
-/* Copy a run that lies within one segment on either side; that may be memory in pieces. */
+/* Copy a run that lies within one segment on either side; a segment may consist of several pieces. */
 static bool
 run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use *from,
 	 uint64_t from_at, uint32_t len)
@@ -78,7 +78,7 @@ run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use 
 	return true;
 }
 
-/* Which piece byte *at is in; it then counts from the start of that. */
+/* The segment that byte *at is in; *at becomes the offset in that segment. */
 static uint32_t
 piece_of(const struct vem_spans *spans, uint32_t *at)
 {

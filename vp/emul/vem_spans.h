@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The memory that a request names: in pieces, each with a use, held for one copy (vsw_mem.h). */
+/* The memory that a request names: one use for each segment, for the time of one copy (vsw_mem.h). */
 #ifndef VEM_SPANS_H
 #define VEM_SPANS_H
 
@@ -19,11 +19,11 @@ enum vsw_mem_result vem_spans_begin(struct vsw_mem_table *mem, const struct vsw_
 				    struct vem_spans *spans);
 void vem_spans_end(struct vem_spans *spans);
 /*
- * Copy all of `from` to byte `at` of `to` and what follows, in order. False: it has no room for that, or
- * the owner of memory has gone.
+ * Copy all of `from` to `to`, from byte `at` on, in order. False: `to` has no room, or the process that owns
+ * the memory has ended.
  */
 bool vem_spans_copy(const struct vem_spans *to, uint32_t at, const struct vem_spans *from);
-/* The same for bytes of ours, to the front. */
+/* Copy `len` bytes, at most VEM_GRH, to the front of `to`. False: as above. */
 bool vem_spans_fill(const struct vem_spans *to, const uint8_t *octets, uint32_t len);
 
 #endif /* VEM_SPANS_H */

@@ -2,12 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Where a message finds its receive: in the queue of its queue pair, or in a shared one. And the verbs
- * of the latter; vsw_srq.c has the substance.
+ * Receives for messages, from the receiver's own queue or from an SRQ, and the verbs of SRQs; most of the
+ * work is done by vsw_srq.c.
  *
- * A Send that finds its receiver's SRQ empty stays in the sender's queue, as with a queue of the
- * receiver's own; the receiver stands in the SRQ's row. Who posts to the SRQ runs the send queue of the
- * peer of whoever stands first.
+ * A Send that finds no receive stays in the sender's queue. With an SRQ the receiver waits in the SRQ's line,
+ * and a thread that posts to the SRQ runs the send queue of the peer of the first receiver there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +18,13 @@
 
 /* --- receives ----------------------------------------------------------------------------- */
 
-/* Has the queue pair's own queue something? If not, it is asked to call. */
+/* Has the queue pair's own queue a receive? If not, the next post runs the peer's send queue. */
 static bool
 own_is_there(struct ri_qp *qp)
 {
 	if (vsw_wq_pending(&qp->rq) != 0)
 		return true;
-	/* Either we see the new head, or the poster sees that we wait: see vsw_wq_pending. */
+	/* Either this reads the new head, or the poster reads `awaited`: see vsw_wq_pending. */
 	atomic_store(&qp->awaited, 1);
 	return vsw_wq_pending(&qp->rq) != 0;
 }
@@ -67,7 +66,7 @@ vem_receive_limits(struct ri_qp *qp)
 		vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
 }
 
-/* A member may go on: the message that waits for it is with its peer. */
+/* A member may take a receive: the message that waits for one is in its peer's send queue. */
 static void
 srq_member_wake(struct vsw_srq_member *member)
 {
@@ -133,7 +132,7 @@ srq_destroy(struct ri_srq *srq)
 
 	if (atomic_load(&srq->srq.users) != 0)
 		return RI_ERR_BUSY;
-	/* From here on no fault finds it. */
+	/* From here on vem_fault.c does not find it. */
 	pthread_mutex_lock(&context->lock);
 	vem_list_remove(&srq->item);
 	pthread_mutex_unlock(&context->lock);

@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * States of an emulated queue pair: what can happen to it, and one table for each personality. The
- * states are those of RNIC-PI (enum ri_qp_state).
+ * States of an emulated queue pair: its moves, and one table for each personality. The states are those of
+ * RNIC-PI (enum ri_qp_state).
  */
 #ifndef VEM_STATES_H
 #define VEM_STATES_H
 
 #include "rnicpi_types.h"
 
-/* What happens to a queue pair. */
+/* The moves of a queue pair. */
 enum vem_move {
 	VEM_MOVE_CONNECT = 0,  /* it begins to connect, or accepts */
 	VEM_MOVE_UP,           /* the handshake is finished */
@@ -20,14 +20,14 @@ enum vem_move {
 	VEM_MOVE_TO_TERMINATE, /* modify */
 	VEM_MOVE_TO_ERROR,     /* modify */
 	VEM_MOVE_PEER_CLOSED,  /* the peer ended it in an orderly way */
-	VEM_MOVE_PEER_FAULT,   /* a Terminate came */
-	VEM_MOVE_LOST,         /* the peer has gone without a word */
-	VEM_MOVE_FAULT,        /* a request of ours, or of the peer's, failed here */
-	VEM_MOVE_CLOSED,       /* nothing of the connection is left */
+	VEM_MOVE_PEER_FAULT,   /* a Terminate arrived */
+	VEM_MOVE_LOST,         /* the peer was destroyed or failed, without a message of its own */
+	VEM_MOVE_FAULT,        /* a request of this side, or of the peer, failed at this side */
+	VEM_MOVE_CLOSED,       /* everything is flushed */
 	VEM_MOVE_COUNT
 };
 
-/* The cell of a table: what follows, RI_QPS_NONE where it is not allowed. */
+/* The cell of a table: the next state, or RI_QPS_NONE if the move is not allowed. */
 enum ri_qp_state vem_ib_next(enum ri_qp_state state, enum vem_move move);
 enum ri_qp_state vem_iw_next(enum ri_qp_state state, enum vem_move move);
 

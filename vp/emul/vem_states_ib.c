@@ -4,8 +4,8 @@
 /*
  * States of a queue pair, InfiniBand personality [RI 4.2] and [RI 4.3].
  *
- * IDLE is Reset and Init, CONNECTING is Init and RTR, CLOSING is the time between a disconnect
- * request and its answer. There is no TERMINATE: a fault leads straight to ERROR.
+ * IDLE stands for Reset and Init, CONNECTING for Init and RTR, CLOSING for the time between a disconnect
+ * request and its answer. There is no TERMINATE: a fault leads directly to ERROR.
  */
 #include "vem_states.h"
 

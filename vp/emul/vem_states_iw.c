@@ -4,8 +4,8 @@
 /*
  * States of a queue pair, iWARP personality (RDMAC verbs 6.2; [RI 4.1]).
  *
- * As in vp/iwarp, an orderly close ends in ERROR and not in IDLE, so that what is posted after the end
- * is flushed and the way back is the same after every end.
+ * As in vp/iwarp, an orderly close ends in ERROR and not in IDLE, so that requests posted after the end are
+ * flushed and the way back is the same after every end.
  */
 #include "vem_states.h"
 

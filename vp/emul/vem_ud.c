@@ -5,18 +5,18 @@
  * Datagrams, InfiniBand personality.
  *
  * Queue pairs for datagrams have no connection: they run from their creation on, and a sender finds the
- * receiver by its number in a table of the fabric. Who found it holds a use of it (`inside`) for one
- * delivery; who goes leaves the table first and then waits for the uses.
+ * receiver by its number in a table of the fabric. The sender has a use of the receiver (`inside`) for one
+ * delivery. A queue pair that is destroyed leaves the table first and then waits for the uses.
  *
- * A datagram that cannot be delivered vanishes and its sender never learns: no such queue pair, one
- * that does not run, a port that is down, another key, no receive, a receive that is too small. That receive stays for the
- * next datagram (`rx_have`). What is not a reason is that another thread delivers to the same receiver
- * at this instant: then the sender's task tries again. Of failures only those of the own request and
- * of the own receive exist. They complete with their status, end the queue pair, and raise the event
- * that names them, since there is no end of a connection that could tell.
+ * A datagram that cannot be delivered is dropped, and its sender is not told. Reasons are: no such queue pair,
+ * one that does not run, a port that is down, another key, no receive, a receive that is too small. Such a
+ * receive stays for the next datagram (`rx_have`). If another thread delivers to the same receiver at this
+ * instant, the datagram is not dropped: the sender's task tries again. Only a queue pair's own requests and
+ * own receives can fail. They complete with their status, end the queue pair, and raise the event that names
+ * the failure, since there is no end of a connection to raise.
  *
- * In front of the data of every receive stands the route header of InfiniBand, 40 bytes, as if each
- * datagram had come through a router: the fabric knows no local identifiers.
+ * The data of every receive follows the route header of InfiniBand, 40 bytes, as if each datagram had come
+ * through a router: the fabric has no local identifiers.
  */
 #include "vem_ud.h"
 
@@ -25,9 +25,10 @@
 #include "vem_fault.h"
 #include "vem_spans.h"
 
-#define PACKET_OVERHEAD 24u /* of BTH, DETH and check sum, which the route header counts */
+#define PACKET_OVERHEAD \
+	24u /* of BTH, DETH and checksum, which the length in the route header includes */
 
-/* --- who is there ------------------------------------------------------------------------- */
+/* --- receivers ---------------------------------------------------------------------------- */
 
 static struct vem_item *
 ud_row_of(struct vem_fabric *fabric, uint32_t qpn)
@@ -55,7 +56,7 @@ vem_ud_leave(struct ri_qp *qp)
 	vsw_unlock(&fabric->ud_lock);
 }
 
-/* A use of the queue pair with this number; NULL: there is none. Ends with receiver_put. */
+/* Begin a use of the queue pair with this number; NULL: there is none. Ends with receiver_put. */
 static struct ri_qp *
 receiver_get(struct vem_fabric *fabric, uint32_t qpn)
 {
@@ -99,7 +100,7 @@ vem_ud_is_idle(struct ri_qp *qp)
 
 /* --- failures ----------------------------------------------------------------------------- */
 
-/* The queue pair ends for a reason of its own. */
+/* A request or receive of the queue pair has failed: end it. */
 static void
 ud_qp_fail(struct ri_qp *qp, enum ri_wc_status status)
 {
@@ -113,7 +114,7 @@ ud_qp_fail(struct ri_qp *qp, enum ri_wc_status status)
 
 /* --- delivery ----------------------------------------------------------------------------- */
 
-/* Have a receive at hand that is large enough; with the right to the receives. */
+/* Is there a receive that is large enough? Takes one if none is taken. Owner of the role `rx`. */
 static bool
 receive_ready(struct ri_qp *qp, uint32_t length)
 {
@@ -122,7 +123,7 @@ receive_ready(struct ri_qp *qp, uint32_t length)
 	return atomic_load(&qp->rx_have) && qp->rx_wqe->length >= VEM_GRH + length;
 }
 
-/* Header and data into the receive at hand. */
+/* Place header and data into the receive that is taken. */
 static enum ri_wc_status
 ud_place(struct ri_qp *to, const struct vem_target *target, const struct vem_spans *message,
 	 uint32_t length)
@@ -143,7 +144,7 @@ ud_place(struct ri_qp *to, const struct vem_target *target, const struct vem_spa
 	return copied ? RI_WC_SUCCESS : RI_WC_LOCAL_QP;
 }
 
-/* With the right to the receives of `to`. */
+/* The caller owns the role `rx` of `to`. */
 static void
 ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message)
 {
@@ -173,7 +174,7 @@ ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *mes
 	vem_rq_complete(to, &cqe);
 }
 
-/* The key that travels: a controlled one only if the sender may use it, else its own stands in. */
+/* The key that is sent: a controlled one only if the sender may use it, otherwise the queue pair's own. */
 static uint32_t
 ud_key_of(const struct ri_qp *qp)
 {
@@ -184,7 +185,7 @@ ud_key_of(const struct ri_qp *qp)
 	return key;
 }
 
-/* False: somebody else has the right to the receives; the datagram is not lost for that. */
+/* Deliver or drop the datagram. False: another thread owns the role for the receives; try again. */
 static bool
 ud_hand_over(struct ri_qp *qp, const struct vem_spans *message)
 {
@@ -214,7 +215,7 @@ static bool
 ud_request_finish(struct ri_qp *qp, enum ri_wc_status status)
 {
 	atomic_store(&qp->tx_target_have, false);
-	/* First the state: who learns of the failure may begin anew at once. */
+	/* The state first: a thread that sees the failed completion may reset the queue pair at once. */
 	if (status != RI_WC_SUCCESS)
 		ud_qp_fail(qp, status);
 	vem_sq_complete(qp, status);
@@ -229,10 +230,10 @@ vem_ud_execute(struct ri_qp *qp)
 	struct vem_spans message;
 
 	if (wqe->opcode != RI_OP_SEND_UD || wqe->num_sge > VEM_MAX_SGE)
-		return ud_request_finish(qp, RI_WC_LOCAL_QP); /* the entry lies */
+		return ud_request_finish(qp, RI_WC_LOCAL_QP); /* the entry is corrupt */
 	if (wqe->length > VEM_MAX_DATAGRAM)
 		return ud_request_finish(qp, RI_WC_LOCAL_LENGTH);
-	/* Once found the way stays, whatever happens to the address handle meanwhile. */
+	/* The destination is looked up once, whatever happens to the address handle afterwards. */
 	if (!atomic_load(&qp->tx_target_have) &&
 	    !vem_ah_find(qp->rnic, wqe->u.ud.ah, qp->pd, &qp->tx_target))
 		return ud_request_finish(qp, RI_WC_LOCAL_QP);

@@ -21,20 +21,20 @@ struct ri_ah {
 extern const struct ri_ah_ops vem_ah_ops;
 /* Free the address handles that were destroyed, if no datagram could still name them. */
 void vem_ah_sweep(struct ri_context *context);
-/* Where a datagram of that domain goes. False: no such address handle. Fast path. */
+/* The destination of a datagram, by address handle. False: the domain has no such handle. Fast path. */
 bool vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd,
 		 struct vem_target *target);
 
 /* --- vem_ud.c --------------------------------------------------------------------------------- */
 
-/* Can be found by senders from now on, or no longer. */
+/* Make the queue pair visible to senders, or invisible again. */
 void vem_ud_enter(struct ri_qp *qp);
 void vem_ud_leave(struct ri_qp *qp);
-/* It is in IDLE: now it runs. Such a queue pair needs no connection. */
+/* From IDLE to running: a queue pair for datagrams needs no connection. */
 void vem_ud_begin(struct ri_qp *qp);
-/* Do the datagram taken from the send queue. False: its task will run the queue again. */
+/* Execute the datagram taken from the send queue. False: the task will run the queue again. */
 bool vem_ud_execute(struct ri_qp *qp);
-/* Were all datagrams sent that are posted? */
+/* Have all posted datagrams been sent? */
 bool vem_ud_is_idle(struct ri_qp *qp);
 
 #endif /* VEM_UD_H */
