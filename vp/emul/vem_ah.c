@@ -2,12 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Address handles: a table of each adapter, from which senders copy a target under a lock that is held
- * for that copy alone. A target is a route header, complete but for the length.
+ * Address handles. Each adapter has a table, from which senders copy a target under a lock that is owned for
+ * that copy only. A target is a route header, complete but for the length.
  *
- * The number of a handle is its slot and a count that steps with each handle, so the number of one that
- * is gone names nothing for long. Datagrams posted before a handle is destroyed still go: it stays in the
- * table until, at some later look, every queue for datagrams of its process has nothing left to send.
+ * The number of a handle is its slot and a count that steps with each handle, so the number of a destroyed
+ * handle is not used again for long. Datagrams posted before a handle is destroyed are still sent: the handle
+ * stays in the table until vem_ah_sweep finds that no queue pair for datagrams of its process has anything
+ * left to send.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 
 /* --- targets ------------------------------------------------------------------------------ */
 
-/* As a GID: an IPv4 address is mapped, the others are one. */
+/* An address as a GID: an IPv4 address is mapped, the others are GIDs already. */
 static void
 gid_put(uint8_t gid[16], const struct ri_addr *addr)
 {
@@ -82,7 +83,7 @@ vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct ve
 	return found;
 }
 
-/* A slot for it. False: there is none in this room. With the lock. */
+/* Put a handle into a free slot. False: there is none. With the lock. */
 static bool
 ah_place(struct vem_ah_table *table, struct ri_ah *ah)
 {
@@ -128,7 +129,7 @@ ah_enter(struct vem_ah_table *table, struct ri_ah *ah)
 	return placed;
 }
 
-/* With the lock of the context: nothing that is posted could still name what is gone. */
+/* Have all posted datagrams of a context been sent, so that none names a destroyed handle? With its lock. */
 static bool
 all_sent(struct ri_context *context)
 {

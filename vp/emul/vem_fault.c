@@ -2,21 +2,21 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What breaks when it is told to.
+ * The faults that a tester can request.
  *
- * - A call: the nth call of a control verb from now on answers an error, once, and does nothing.
- * - The adapter: every connection ends as lost; once all ends are told, so is the catastrophe. From the
- *   first moment on every verb fails but those that take away, and nobody reaches its listeners.
- * - The port: down, nothing moves. Standing connections pause, as they do over a cable that is out for a
- *   moment, and go on when it is up again; who connects finds no way.
- * - A queue pair: as if it had found that fault in what came, or in itself. The peer learns what a real
- *   one would tell it.
- * - A completion queue: every queue pair on it ends with it. What is in it can still be polled.
+ * - A call: the nth call of a control verb from now on returns an error, once, and does nothing.
+ * - The adapter: every connection ends as lost. When the events of all ends have been raised, that of the
+ *   adapter's failure is. From the first moment on every verb fails but those that destroy, and no connection
+ *   request reaches its listeners.
+ * - The port: while it is down, nothing is sent. Established connections pause, as with a cable that is
+ *   unplugged for a moment, and continue when the port is up again; a connection request finds no route.
+ * - A queue pair: as if it had found that fault in what it received, or in itself. The peer gets the message
+ *   that a real queue pair would send.
+ * - A completion queue: every queue pair that uses it ends. The completions in it can still be polled.
  * - A shared receive queue: see vsw_srq_fail.
  *
- * All of it runs on the service thread, so upcalls are made where they belong. A context's lock is held
- * while one of its objects is in our hands: whoever destroys one takes it out of the list first, and
- * then nobody here touches it.
+ * All of it runs on the service thread, where upcalls are allowed. An object is used here only under its
+ * context's lock; a thread that destroys an object removes it from the context's list first, under that lock.
  */
 #include "vem_fault.h"
 
@@ -94,7 +94,7 @@ vem_fault_due(struct ri_rnic *rnic, enum vem_call call)
 
 /* --- objects ------------------------------------------------------------------------------ */
 
-/* The list of a context that a kind of object stands in. */
+/* The list of a context for one kind of object. */
 typedef struct vem_item *(*list_fn)(struct ri_context *context);
 
 static struct vem_item *
@@ -115,7 +115,7 @@ srqs_of(struct ri_context *context)
 	return &context->srqs;
 }
 
-/* The object of that number in one context, NULL: none; *number counts on. With the context's lock. */
+/* The object of that number in one context, or NULL; *number is reduced by its objects. With its lock. */
 static struct vem_item *
 object_find_in_list(struct vem_item *list, uint32_t *number)
 {
@@ -127,7 +127,7 @@ object_find_in_list(struct vem_item *list, uint32_t *number)
 	return NULL;
 }
 
-/* The same in all of them. On success the lock of *where is held, for the caller to release. */
+/* The same in all contexts. On success the caller owns the lock of *where, and releases it. */
 static struct vem_item *
 object_find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_context **where)
 {
@@ -149,7 +149,7 @@ object_find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_conte
 	return found;
 }
 
-/* Do something with every queue pair of the adapter. */
+/* Call `act` for every queue pair of the adapter. */
 static void
 each_qp(struct ri_rnic *rnic, void (*act)(struct ri_qp *qp, void *arg), void *arg)
 {
@@ -190,7 +190,7 @@ qp_end_is_raised(struct ri_qp *qp, void *arg)
 	vsw_unlock(&qp->lock);
 }
 
-/* Queue pairs wind up in tasks of their own, some only when another thread lets them go. */
+/* Queue pairs end in tasks of their own, some only when another thread gives a role up; then raise the failure. */
 static void
 adapter_task(void *arg)
 {

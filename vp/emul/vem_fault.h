@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Faults on demand: an adapter of the fabric breaks when it is told to, as real ones do by themselves.
- * vem_fault.c has the faults, vem_script.c the language in which they are asked for, vem_gate.c the
- * control verbs that fail.
+ * Faults on demand: an adapter of the fabric fails when a tester requests it, as real ones do by themselves.
+ * vem_fault.c has the faults, vem_script.c the language that requests them, vem_gate.c the control verbs that
+ * fail.
  */
 #ifndef VEM_FAULT_H
 #define VEM_FAULT_H
@@ -46,28 +46,28 @@ _Static_assert(VEM_CALL_COUNT <= VEM_CALLS_MAX, "there is room for each");
 /* How the stream of a queue pair can break. */
 struct vem_break {
 	const char *name;
-	uint32_t event;  /* enum ri_event; NONE: the end alone tells */
-	uint32_t code;   /* Terminate that the peer gets; 0: it loses the stream */
-	bool infiniband; /* InfiniBand knows it, too */
+	uint32_t event;  /* enum ri_event; NONE: only the end of the connection is raised */
+	uint32_t code;   /* of the Terminate that the peer gets; 0: the peer loses the stream */
+	bool infiniband; /* InfiniBand has this fault, too */
 };
 
 void vem_fault_init(struct ri_rnic *rnic);
-/* Before the adapter is closed; no fault comes any more. */
+/* Before the adapter is closed: on return no fault is requested any more. */
 void vem_fault_fini(struct ri_rnic *rnic);
-/* A process comes and goes; its objects can be named. */
+/* A process begins and ends; its objects can be named in between. */
 void vem_fault_join(struct ri_context *context);
 void vem_fault_part(struct ri_context *context);
 
-/* What this call is to answer instead of doing its work; RI_SUCCESS: nothing. Any thread. */
+/* The error that this call must return instead of doing its work; RI_SUCCESS: none. Any thread. */
 enum ri_status vem_fault_due(struct ri_rnic *rnic, enum vem_call call) RI_MUST_CHECK;
-/* From now on each verb but the destroying ones fails. */
+/* Has the adapter failed? Then each verb fails but those that destroy. */
 static inline bool
 vem_fault_dead(const struct ri_rnic *rnic)
 {
 	return atomic_load(&rnic->faults.failed);
 }
 
-/* Nothing goes in or out. */
+/* Is its port down? Then nothing is sent or received. */
 static inline bool
 vem_fault_offline(const struct ri_rnic *rnic)
 {
@@ -76,7 +76,7 @@ vem_fault_offline(const struct ri_rnic *rnic)
 
 /*
  * The faults. On the service thread, or before the adapter has objects. Objects are counted from 1, the
- * oldest that is there; 0: the newest. False: there is no such object, or it cannot fail so.
+ * oldest that exists; 0: the newest. False: there is no such object, or it cannot fail in this way.
  */
 void vem_fault_call(struct ri_rnic *rnic, enum vem_call call, uint32_t nth, enum ri_status status);
 void vem_fault_adapter(struct ri_rnic *rnic);
@@ -86,7 +86,7 @@ bool vem_fault_qp(struct ri_rnic *rnic, uint32_t number, const struct vem_break 
 bool vem_fault_cq(struct ri_rnic *rnic, uint32_t number, uint32_t event);
 bool vem_fault_srq(struct ri_rnic *rnic, uint32_t number);
 
-/* vem_script.c: what the environment asks for, and whom it names to ask later. */
+/* vem_script.c: run the commands of the environment, and connect to the tester that it names. */
 void vem_script_start(struct ri_rnic *rnic);
 void vem_script_stop(struct ri_rnic *rnic);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The entry of the provider where it is a shared object: the one symbol it exports. */
+/* The entry of the provider when it is a shared object: the only symbol that it exports. */
 #include "vem_provider.h"
 
 __attribute__((visibility("default"))) const struct ri_provider *ri_provider_entry(void);

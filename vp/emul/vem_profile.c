@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The semantic profiles of the two personalities [RI 10]. What is common to both
- * comes from being software in one process; what differs is the transport's. An attribute that is not
- * set here is not claimed.
+ * The semantic profiles of the two personalities [RI 10]. The common attributes come from being software in
+ * one process, the others from the transport. An attribute that is not set here is not claimed.
  */
 #include <stdio.h>
 #include <string.h>

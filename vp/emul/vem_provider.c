@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The emulated provider: two adapters, emul:ib and emul:iwarp, each on a fabric of its own that lives
- * in this process. This file has the adapters and their processes, and the table that is registered.
+ * The emulated provider: two adapters, emul:ib and emul:iwarp, each on a fabric of its own in this process.
+ * This file has the adapters and their processes, and the table of the provider.
  *
- * The engine has no thread, no descriptor and nothing to wait for: who posts does the work. So
- * progress has nothing to do, and a thread that wants to lead is told that nobody is needed.
+ * The engine has no thread, no descriptor and nothing to wait for: the thread that posts does the work. So
+ * progress has nothing to do, and a leader gets no descriptor to sleep on.
  */
 #include "vem_provider.h"
 
@@ -71,8 +71,8 @@ bell_leader_leave(void *engine)
 /* --- adapters ----------------------------------------------------------------------------- */
 
 /*
- * InfiniBand's queue pairs rest after a connection. Nothing is ever late in this fabric, so they do
- * not, unless somebody wants to see it. A message waits a second for a receive.
+ * Queue pairs of InfiniBand have a time-wait after a connection. No packet is ever late in this fabric, so it
+ * is 0 unless the environment sets it. A message waits one second for a receive.
  */
 static void
 read_settings(struct ri_rnic *rnic, uint32_t personality)
@@ -217,7 +217,7 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	return RI_SUCCESS;
 }
 
-/* Objects go in the order in which they depend on each other; so none can be busy. */
+/* Objects are destroyed before those that they depend on, so none can be busy. */
 static void
 context_destroy(struct ri_context *context)
 {

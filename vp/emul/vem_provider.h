@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The one way in: the entry of the provider where it is compiled in. */
+/* The entry of the provider when it is built in. */
 #ifndef VEM_PROVIDER_H
 #define VEM_PROVIDER_H
 

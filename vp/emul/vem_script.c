@@ -2,24 +2,24 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The language of faults, and the two ways to say something in it.
+ * The language of faults, and the two ways to give commands.
  *
- * ITAPI_EMUL_FAULTS holds commands, separated by semicolons, that each adapter carries out when it is
- * opened; one that is wrong is refused with a warning in the log. ITAPI_EMUL_CONTROL names a local socket
- * (SOCK_SEQPACKET) at which a tester listens: each adapter connects to it when it is opened, says its name,
- * and from then on carries out what it receives, one command a packet, and answers each with "ok" or with
- * what is wrong. So the application under test needs no change and no tester in its process. A program that
- * has more rights than its user (set-user-ID and the like) looks at neither.
+ * ITAPI_EMUL_FAULTS has commands, separated by semicolons, that each adapter runs when it is opened; a wrong
+ * one is refused with a warning in the log. ITAPI_EMUL_CONTROL names a local socket (SOCK_SEQPACKET) on which
+ * a tester listens. Each adapter connects to it when it is opened and sends its name. From then on it runs
+ * the commands that it receives, one in each packet, and answers each with "ok" or with what is wrong. So the
+ * application under test needs no change and no tester in its process. A program that has more rights than its
+ * user (set-user-ID and the like) reads neither variable.
  *
- *     call VERB N STATUS    the Nth call of that control verb from now on answers STATUS, once
+ *     call VERB N STATUS    the Nth call of that control verb from now on returns STATUS, once
  *     fail adapter          the adapter fails beyond repair
  *     fail qp N [HOW]       a queue pair's stream breaks; HOW as in the table below, "inside" by default
  *     fail cq N             a completion queue fails
- *     full cq N             a completion queue overflows, and nobody knows by whom
+ *     full cq N             a completion queue overflows, by an unknown queue pair
  *     fail srq N            a shared receive queue fails
- *     port down, port up    the spigot
+ *     port down, port up    the spigot goes down, or up
  *
- * N counts the adapter's objects from 1, the oldest that is there; "last" is the newest.
+ * N counts the adapter's objects from 1, the oldest that exists; "last" is the newest.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static const struct {
 	{"fatal", RI_ERR_FATAL},         {"permission", RI_ERR_PERMISSION}, {"none", RI_SUCCESS},
 };
 
-/* A command in words; those that are missing are empty. */
+/* A command, split in words; words that are missing are empty. */
 struct command {
 	char line[LINE_MAX_];
 	const char *word[WORDS_MAX];
@@ -107,7 +107,7 @@ command_split(struct command *command, const char *text, size_t len)
 	return true;
 }
 
-/* A number from 1 on, or 0 for "last". False: it is neither. */
+/* *out: a number from 1 on, or 0 for "last". False: the word is neither. */
 static bool
 number_of(const char *word, uint32_t *out)
 {
@@ -125,7 +125,7 @@ number_of(const char *word, uint32_t *out)
 
 /* --- commands ----------------------------------------------------------------------------- */
 
-/* What a command asks for. */
+/* A command that was read. */
 struct order {
 	enum {
 		ORDER_CALL,
@@ -190,7 +190,7 @@ read_break(const struct command *command, struct order *order)
 	return order->how != NULL ? NULL : "no such fault";
 }
 
-/* fail and full: what, which, how. */
+/* The commands fail and full. */
 static const char *
 read_fail(const struct command *command, struct order *order)
 {
@@ -233,7 +233,7 @@ read_order(const char *text, size_t len, struct order *order)
 	return "no such command";
 }
 
-/* Carry it out; returns the answer. */
+/* Run a command that was read; returns the answer. */
 static const char *
 order_run(struct ri_rnic *rnic, const struct order *order)
 {
@@ -262,7 +262,7 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 	return done ? "ok" : "there is none";
 }
 
-/* Do what the text says; returns the answer. */
+/* Read a command and run it; returns the answer. */
 static const char *
 command_run(struct ri_rnic *rnic, const char *text, size_t len)
 {
@@ -272,9 +272,9 @@ command_run(struct ri_rnic *rnic, const char *text, size_t len)
 	return wrong != NULL ? wrong : order_run(rnic, &order);
 }
 
-/* --- what the environment says ------------------------------------------------------------ */
+/* --- commands in the environment ---------------------------------------------------------- */
 
-/* One line for people; what could harm a terminal is left out. */
+/* Log that a command was refused; characters that could harm a terminal are replaced. */
 static void
 refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *what)
 {
@@ -305,7 +305,7 @@ next_command(const char **rest, size_t *len)
 	return NULL;
 }
 
-/* A command that cannot be read, or that names what is not there, is refused; the others are carried out. */
+/* A command that is wrong, or that names an object that does not exist, is refused; the others are run. */
 static void
 environment_run(struct ri_rnic *rnic)
 {
@@ -320,9 +320,9 @@ environment_run(struct ri_rnic *rnic)
 	}
 }
 
-/* --- who asks later ----------------------------------------------------------------------- */
+/* --- commands of a tester ----------------------------------------------------------------- */
 
-/* On the service thread: a command is there, or the tester has gone. */
+/* On the service thread: a command has arrived, or the tester has closed the socket. */
 static void
 control_readable(void *arg, uint32_t events)
 {
@@ -336,7 +336,7 @@ control_readable(void *arg, uint32_t events)
 		(void)!send(rnic->faults.control.fd, answer, strlen(answer),
 			    MSG_NOSIGNAL | MSG_DONTWAIT);
 	} else if (len == 0 || (errno != EAGAIN && errno != EINTR)) {
-		/* The descriptor is closed with the adapter, by whoever closes that. */
+		/* vem_script_stop closes the descriptor. */
 		rnic->host->watch_stop(rnic->host->self, &rnic->faults.control);
 	}
 }
@@ -348,7 +348,7 @@ control_connect(const char *path)
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 
 	if (strlen(path) >= sizeof(to.sun_path))
-		return -1; /* what is left of it could name another socket */
+		return -1; /* cut short, it could name another socket */
 
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
