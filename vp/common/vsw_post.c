@@ -185,8 +185,8 @@ vsw_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 	return status;
 }
 
-void
-vsw_flush_sq(struct ri_uqp *qp)
+static void
+sq_flush(struct ri_uqp *qp)
 {
 	if (qp->rnic->bell.sq_flush != NULL)
 		qp->rnic->bell.sq_flush(qp->engine_qp);
@@ -335,22 +335,22 @@ vsw_progress(struct ri_urnic *rnic, uint32_t budget)
 	return rnic->bell.progress != NULL ? rnic->bell.progress(rnic->bell.engine, budget) : 0;
 }
 
-bool
-vsw_user_leader_enter(struct ri_urnic *rnic, int *fd)
+static bool
+leader_enter(struct ri_urnic *rnic, int *fd)
 {
 	*fd = -1;
 	return rnic->bell.lead_enter == NULL || rnic->bell.lead_enter(rnic->bell.engine, fd);
 }
 
-void
-vsw_user_leader_leave(struct ri_urnic *rnic)
+static void
+leader_leave(struct ri_urnic *rnic)
 {
 	if (rnic->bell.lead_leave != NULL)
 		rnic->bell.lead_leave(rnic->bell.engine);
 }
 
-bool
-vsw_spin_futile(struct ri_urnic *rnic)
+static bool
+spin_futile(struct ri_urnic *rnic)
 {
 	return rnic->bell.spin_futile != NULL && rnic->bell.spin_futile(rnic->bell.engine);
 }
@@ -360,12 +360,12 @@ const struct ri_fast_ops vsw_fast_ops = {
 	.post_sq = vsw_post_sq,
 	.post_rq = vsw_post_rq,
 	.post_srq = vsw_post_srq,
-	.flush_sq = vsw_flush_sq,
+	.flush_sq = sq_flush,
 	.poll_cq = vsw_poll_cq,
 	.cq_depth = vsw_cq_depth,
 	.arm_cq = vsw_arm_cq,
 	.progress = vsw_progress,
-	.lead_enter = vsw_user_leader_enter,
-	.lead_leave = vsw_user_leader_leave,
-	.spin_futile = vsw_spin_futile,
+	.lead_enter = leader_enter,
+	.lead_leave = leader_leave,
+	.spin_futile = spin_futile,
 };

@@ -23,8 +23,9 @@
 
 #define RING_MAX (1u << 24) /* entries; keeps sizes far from overflow */
 
-void *
-vsw_pages_get(size_t bytes)
+/* Zeroed memory that both halves share, aligned to a cache line; all queue pages come from here. NULL: none. */
+static void *
+pages_get(size_t bytes)
 {
 	void *pages = NULL;
 
@@ -34,8 +35,8 @@ vsw_pages_get(size_t bytes)
 	return pages;
 }
 
-void
-vsw_pages_put(void *pages, size_t bytes)
+static void
+pages_put(void *pages, size_t bytes)
 {
 	(void)bytes;
 	free(pages);
@@ -140,7 +141,7 @@ vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 
 	wq->bytes = VSW_WQ_ENTRIES + ring * stride;
 	wq->number = number_take();
-	wq->page = wq->number != 0 ? vsw_pages_get(wq->bytes) : NULL;
+	wq->page = wq->number != 0 ? pages_get(wq->bytes) : NULL;
 	if (wq->page == NULL) {
 		if (wq->number != 0)
 			number_give(wq->number);
@@ -165,7 +166,7 @@ static void
 ring_put(void *ring, size_t bytes)
 {
 	if (ring != NULL)
-		vsw_pages_put(ring, bytes);
+		pages_put(ring, bytes);
 }
 
 void
@@ -176,7 +177,7 @@ vsw_wq_destroy(struct vsw_wq *wq)
 	ring_put(wq->new_ring, wq->new_bytes);
 	ring_put(wq->old_ring, wq->old_bytes);
 	ring_put(wq->own_ring, wq->own_bytes);
-	vsw_pages_put(wq->page, wq->bytes);
+	pages_put(wq->page, wq->bytes);
 	number_give(wq->number);
 	wq->page = NULL;
 }
@@ -218,7 +219,7 @@ ring_order(struct vsw_wq *wq, uint32_t entries, uint32_t max_sge)
 	wq->new_sge = max_sge > wq->max_sge ? max_sge : wq->max_sge;
 	wq->new_stride = stride_of(wq->new_sge);
 	wq->new_bytes = (size_t)(wq->new_mask + 1) * wq->new_stride;
-	wq->new_ring = vsw_pages_get(wq->new_bytes);
+	wq->new_ring = pages_get(wq->new_bytes);
 	if (wq->new_ring != NULL && wq->new_mask >= wq->room)
 		wq->room = wq->new_mask + 1;
 	return wq->new_ring != NULL;
@@ -344,7 +345,7 @@ cq_ring_of(uint32_t entries)
 static struct vsw_cqe *
 cq_ring_get(uint32_t entries)
 {
-	struct vsw_cqe *ring = vsw_pages_get((size_t)entries * sizeof(*ring));
+	struct vsw_cqe *ring = pages_get((size_t)entries * sizeof(*ring));
 
 	/* Relaxed: no other thread knows the ring yet. */
 	for (uint32_t i = 0; ring != NULL && i < entries; i++)
@@ -356,7 +357,7 @@ static void
 cq_ring_put(struct vsw_cqe *ring, uint32_t entries)
 {
 	if (ring != NULL)
-		vsw_pages_put(ring, (size_t)entries * sizeof(*ring));
+		pages_put(ring, (size_t)entries * sizeof(*ring));
 }
 
 enum ri_status
@@ -370,12 +371,12 @@ vsw_cq_create(struct vsw_cq *cq, uint64_t ctx, uint32_t *entries,
 	cq->mask = cq->size - 1;
 	cq->ctx = ctx;
 	cq->upcalls = upcalls;
-	cq->page = vsw_pages_get(sizeof(*cq->page));
+	cq->page = pages_get(sizeof(*cq->page));
 	if (cq->page == NULL)
 		return RI_ERR_RESOURCES;
 	cq->ring = cq_ring_get(cq->size);
 	if (cq->ring == NULL) {
-		vsw_pages_put(cq->page, sizeof(*cq->page));
+		pages_put(cq->page, sizeof(*cq->page));
 		return RI_ERR_RESOURCES;
 	}
 	*entries = cq->size;
@@ -389,7 +390,7 @@ vsw_cq_destroy(struct vsw_cq *cq)
 		return;
 	cq_ring_put(cq->old_ring, cq->old_size);
 	cq_ring_put(cq->ring, cq->size);
-	vsw_pages_put(cq->page, sizeof(*cq->page));
+	pages_put(cq->page, sizeof(*cq->page));
 	cq->page = NULL;
 }
 

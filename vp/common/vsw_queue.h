@@ -152,13 +152,6 @@ vsw_wq_entry(struct vsw_wq_page *wq, uint32_t index)
 	return (void *)((char *)wq + VSW_WQ_ENTRIES + (size_t)(index & wq->mask) * wq->stride);
 }
 
-/*
- * Bytes shared by the two halves: zeroed, aligned to a cache line. The one place where queue pages
- * come from. NULL: none left.
- */
-void *vsw_pages_get(size_t bytes);
-void vsw_pages_put(void *pages, size_t bytes);
-
 /* --- the engine's side ------------------------------------------------------------------- */
 
 /* The engine's side of a work queue. Sizes are the engine's own copies; it never reads them from the page. */

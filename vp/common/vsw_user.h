@@ -42,14 +42,10 @@ extern const struct ri_user_ops vsw_user_ops;
 enum ri_status vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr);
 enum ri_status vsw_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr);
 enum ri_status vsw_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr);
-void vsw_flush_sq(struct ri_uqp *qp);
 uint32_t vsw_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n);
 uint32_t vsw_cq_depth(struct ri_ucq *cq);
 enum ri_status vsw_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count);
 uint32_t vsw_progress(struct ri_urnic *rnic, uint32_t budget);
-bool vsw_user_leader_enter(struct ri_urnic *rnic, int *fd);
-void vsw_user_leader_leave(struct ri_urnic *rnic);
-bool vsw_spin_futile(struct ri_urnic *rnic);
 
 /* The complete table, for providers that add nothing to it. */
 extern const struct ri_fast_ops vsw_fast_ops;

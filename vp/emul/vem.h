@@ -319,7 +319,6 @@ void vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr);
 
 /* --- vem_qp_steps.c, vem_qp.c --------------------------------------------------------------- */
 
-enum ri_qp_state vem_qp_next(const struct ri_qp *qp, enum ri_qp_state state, enum vem_move move);
 /* Change the state; its task does the rest. False: the table has no such move. */
 bool vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause);
 /* Send it a message; the caller has a use of it, or owns it. */
@@ -356,7 +355,7 @@ void vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status);
 struct vem_fault {
 	uint32_t event;           /* enum ri_event at the peer */
 	uint32_t code;            /* Terminate: layer, type, code */
-	enum ri_wc_status status; /* of our request, InfiniBand */
+	enum ri_wc_status status; /* that the request completes with, InfiniBand */
 };
 
 extern const struct vem_fault vem_read_faults[]; /* by enum vsw_mem_result */

@@ -25,8 +25,9 @@ rnic_task_run(struct ri_rnic *rnic)
 	rnic->host->task_run(rnic->host->self, &rnic->task);
 }
 
-struct ri_request *
-vem_request_of(uint64_t id)
+/* The handle that the layers above have of a request: its number. */
+static struct ri_request *
+request_of(uint64_t id)
 {
 	return (struct ri_request *)(uintptr_t)id;
 }
@@ -154,8 +155,8 @@ vem_conn_close(struct vem_conn *conn)
 	conn->active = NULL;
 }
 
-void
-vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason)
+static void
+attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason)
 {
 	struct vem_cause cause = {.kind = RI_CM_FAILED, .reason = reason};
 
@@ -170,7 +171,7 @@ vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason)
 	if (conn->query != NULL)
 		vem_query_answer(conn->query, &none);
 	else if (conn->active != NULL)
-		vem_attempt_failed(conn->active, reason);
+		attempt_failed(conn->active, reason);
 	vem_conn_close(conn);
 	free(conn);
 }
@@ -203,7 +204,7 @@ vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event)
 	conn->rnic = rnic;
 	conn->event = *event;
 	conn->event.ctx = listen->ctx;
-	conn->event.request = vem_request_of(conn->id);
+	conn->event.request = request_of(conn->id);
 	conn->event.service = listen->service;
 	conn->event.port = listen->port;
 	listen->waiting++;
@@ -241,7 +242,7 @@ vem_cm_offer(struct ri_qp *qp)
 	if (atomic_load(&qp->state) != RI_QPS_CONNECTING)
 		return;
 	if (!vem_addr_source(fabric, &qp->to.peer, &local)) {
-		vem_attempt_failed(qp, RI_CM_REASON_BAD_PATH);
+		attempt_failed(qp, RI_CM_REASON_BAD_PATH);
 		return;
 	}
 	pthread_mutex_lock(&fabric->lock);
@@ -255,7 +256,7 @@ vem_cm_offer(struct ri_qp *qp)
 	bool offered = qp->conn != NULL;
 	pthread_mutex_unlock(&fabric->lock);
 	if (!offered)
-		vem_attempt_failed(qp, reason);
+		attempt_failed(qp, reason);
 }
 
 void
@@ -445,7 +446,7 @@ conn_refuse(struct vem_conn *conn, enum ri_cm_reason reason, const struct vem_he
 	if (reason == RI_CM_REASON_CONSUMER)
 		vem_qp_message(active, VEM_MSG_REFUSED, 0, hello);
 	else
-		vem_attempt_failed(active, reason);
+		attempt_failed(active, reason);
 }
 
 static enum ri_status

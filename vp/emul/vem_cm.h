@@ -23,10 +23,11 @@ struct vem_conn {
 	struct vem_item item;       /* in the fabric */
 	struct vem_item event_node; /* in a list of the adapter */
 	uint64_t id;
-	struct ri_qp *active;     /* who queries; NULL: gave up, or it is `ask` */
-	struct vem_query *query;  /* who asks for a datagram service */
-	struct ri_listen *listen; /* NULL: listens no more */
-	struct ri_rnic *rnic;     /* whose listener it was */
+	struct ri_qp
+		*active; /* the queue pair that connects; NULL: it gave up, or this is a query */
+	struct vem_query *query;  /* the query for a datagram service; NULL: a connection request */
+	struct ri_listen *listen; /* NULL: it was destroyed */
+	struct ri_rnic *rnic;     /* adapter of the listener */
 	bool told;
 	struct ri_cm_event event;
 };
@@ -45,8 +46,6 @@ struct vem_query {
 };
 
 /* vem_cm.c */
-/* What number a request has for those above. */
-struct ri_request *vem_request_of(uint64_t id);
 /* Create a request and raise it for the listener; NULL: its backlog is full, or no memory. */
 struct vem_conn *vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event);
 /* The request with that number and of that kind, if it was raised; NULL: there is none. */
@@ -58,7 +57,6 @@ void vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason);
 struct ri_listen *vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service);
 /* The request is answered or ended: remove it from the fabric. */
 void vem_conn_close(struct vem_conn *conn);
-void vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason);
 
 /* vem_resolve.c */
 /* Give a query its answer; the first one counts. */

@@ -163,7 +163,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 
 /* Take both roles, so that no run is under way; a run lasts no longer than the requests it finds. */
 static void
-rights_take(struct ri_qp *qp)
+roles_take(struct ri_qp *qp)
 {
 	while (!vsw_role_take(&qp->tx))
 		sched_yield();
@@ -172,7 +172,7 @@ rights_take(struct ri_qp *qp)
 }
 
 static void
-rights_drop(struct ri_qp *qp)
+roles_drop(struct ri_qp *qp)
 {
 	while (vsw_role_drop(&qp->rx))
 		vsw_role_begin(&qp->rx);
@@ -255,11 +255,11 @@ qp_reset(struct ri_qp *qp, bool anew)
 		return RI_ERR_TIME_WAIT;
 
 	qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->cm_timer); /* of this life */
-	rights_take(qp);
+	roles_take(qp);
 	bool quiescent = vsw_wq_pending(&qp->sq) == 0 && vsw_wq_pending(&qp->rq) == 0;
 	if (quiescent)
 		qp_renew(qp);
-	rights_drop(qp);
+	roles_drop(qp);
 	/* The task flushes what is left, or sends the datagrams that were posted meanwhile. */
 	if (qp->ud)
 		atomic_store(&qp->recheck, true);
@@ -363,11 +363,11 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 
 	if (status != RI_SUCCESS)
 		return status;
-	rights_take(qp);
+	roles_take(qp);
 	status = vsw_wq_reshape_both(&qp->sq, &qp->rq, &qp->init, attr);
 	if (status == RI_SUCCESS)
 		vsw_map_qp_again(map, &qp->sq, &qp->rq);
-	rights_drop(qp);
+	roles_drop(qp);
 	/* A thread that found a role taken relies on its owner. */
 	atomic_store(&qp->recheck, true);
 	host->task_run(host->self, &qp->task);
@@ -436,14 +436,14 @@ vem_qp_destroy(struct ri_qp *qp)
 	if (qp->ud)
 		vem_ud_leave(qp); /* no sender finds it any more */
 	vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
-	qp_stop_callbacks(qp); /* it asks for no connection any more */
-	vem_cm_withdraw(qp);   /* nobody can accept what it asked for */
+	qp_stop_callbacks(qp); /* it sends no connection request any more */
+	vem_cm_withdraw(qp);   /* its connection request can no longer be accepted */
 	vsw_lock(&qp->lock);
 	qp->peer_told = true; /* from here on only this thread uses the pair */
 	vsw_unlock(&qp->lock);
-	qp_stop_callbacks(qp); /* who was faster has started its task again */
+	qp_stop_callbacks(qp); /* a message that came first may have started the task again */
 	while (atomic_load(&qp->inside) != 0)
-		sched_yield(); /* who woke it because of its SRQ */
+		sched_yield(); /* threads that wake it because of its SRQ */
 	if (qp->pair != NULL) {
 		struct ri_qp *peer = vem_peer_get(qp);
 		if (peer != NULL) {
@@ -452,9 +452,9 @@ vem_qp_destroy(struct ri_qp *qp)
 		}
 		vem_pair_leave(qp);
 	}
-	rights_take(qp);
+	roles_take(qp);
 	vsw_srq_part(&qp->member);
-	qp_stop_callbacks(qp); /* whoever was inside may have started them again */
+	qp_stop_callbacks(qp); /* a thread that was `inside` may have started them again */
 	vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);

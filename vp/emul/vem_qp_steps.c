@@ -15,8 +15,8 @@
 
 #include "vem.h"
 
-enum ri_qp_state
-vem_qp_next(const struct ri_qp *qp, enum ri_qp_state state, enum vem_move move)
+static enum ri_qp_state
+qp_next_state(const struct ri_qp *qp, enum ri_qp_state state, enum vem_move move)
 {
 	return qp->rnic->fabric->personality == VEM_IB ? vem_ib_next(state, move)
 						       : vem_iw_next(state, move);
@@ -56,7 +56,7 @@ vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
 {
 	vsw_lock(&qp->lock);
 	enum ri_qp_state before = (enum ri_qp_state)atomic_load(&qp->state);
-	enum ri_qp_state next = vem_qp_next(qp, before, move);
+	enum ri_qp_state next = qp_next_state(qp, before, move);
 	bool live = before == RI_QPS_CONNECTING || before == RI_QPS_RTS;
 	if (next != RI_QPS_NONE && cause != NULL && live && !qp->ended)
 		cause_record(qp, cause, move);

@@ -2,16 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * CRC32C: the choice among implementations, and the one that works everywhere.
+ * CRC32C: the choice among the implementations, and the one that works on every processor.
  *
- * The fall-back is ISA-L, which brings kernels of its own for x86-64 and arm64 and a table for the rest.
- * It knows no fused copy, so ours copies a block that stays in the first-level cache and covers the
- * copy, never the source: the source may change under us, the copy may not.
+ * The fall-back is ISA-L, which has kernels for x86-64 and arm64 and a table for other processors. It has no
+ * fused copy. So isal_copy copies a block that stays in the first-level cache and covers the copy, never the
+ * source, which may change meanwhile.
  *
- * ISA-L's crc32_iscsi() takes and gives the register without either inversion; ours hides both.
+ * ISA-L's crc32_iscsi() takes and returns the register without either inversion; isal_crc does both.
  *
- * The choice is made by a constructor, before main() and so before any thread; until then the
- * fall-back answers. Nothing is written afterwards.
+ * A constructor makes the choice, before main() and so before any thread; until then the fall-back is used.
+ * Nothing is written afterwards.
  */
 
 #include "mpa_crc.h"

@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * MPA framing: where an FPDU ends, and whether it is sound.
+ * MPA framing: where an FPDU ends, and whether it is valid.
  *
- * A receiver finds frames only by walking from length field to length field, so everything here starts at
- * a length field. The frame may be cut anywhere by TCP, inside the length too; the answer is then
- * MPA_MORE and the caller comes back. PAD is covered by the CRC but never tested: Linux siw leaves old
+ * A receiver finds frames only by walking from length field to length field, so each function starts at a
+ * length field. TCP may cut the frame anywhere, even inside the length; then the result is MPA_MORE, and the
+ * caller tries again with more octets. The CRC covers PAD, whose value is not tested: Linux siw leaves old
  * octets there [WIRE 11.15].
  *
- * Markers: this stack asks for none and refuses a peer that does (kal_mpa.h), so a direction with markers
- * never comes to full operation. Should somebody say so all the same, the reader refuses to look.
+ * Markers: this stack requests none and refuses a peer that does (kal_mpa.h), so a direction with markers
+ * never reaches full operation. mpa_fpdu_read() refuses rules that say otherwise.
  *
  * Standards: RFC 5044 sections 4, 5 and 8.
  */

@@ -5,12 +5,12 @@
  * The tests of an incoming segment that need no memory table.
  *
  * One direction of a stream carries messages one after the other, never interleaved, so the state is one
- * message under way and a counter for each queue. The tests are split by what they look at: the header by
- * itself (well_formed), the message it belongs to (continues_message), the untagged counters (untagged_fits), the
- * answer we wait for (response_fits). Their order is fixed by [WIRE 5.8].
+ * current message and a counter for each queue. The tests are split by what they compare: the header alone
+ * (header_check), the message that it belongs to (message_check), the untagged counters (untagged_check), the
+ * answer that is awaited (response_check). [WIRE 5.8] fixes their order.
  *
- * A Terminate may cut a message short, since its sender stops at a segment boundary: it is the only message that
- * may begin while another is under way.
+ * A Terminate may cut a message short, since its sender stops at a segment boundary. It is the only message
+ * that may begin before the current one has ended.
  *
  * Standards: RFC 5040 section 7, RFC 5041 sections 5, 6 and 7, RFC 7306.
  */
@@ -26,7 +26,7 @@ rdmap_inbound_init(struct rdmap_inbound *in)
 		in->next_msn[qn] = 1;
 }
 
-/* Versions, opcode, T, QN, size and L: what can be told from the header alone. */
+/* Versions, opcode, T, QN, size and L: what the header alone shows. */
 static enum rdmap_fault
 header_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 {
@@ -49,7 +49,7 @@ header_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 	return RDMAP_FAULT_NONE;
 }
 
-/* If a message is under way, is this segment of it? */
+/* Does the segment belong to the current message, if there is one? */
 static enum rdmap_fault
 message_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 {

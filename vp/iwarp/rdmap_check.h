@@ -5,11 +5,11 @@
 
 /**
  * @file rdmap_check.h
- * @brief Is this segment one that may come now? The state of one incoming direction, and its tests.
+ * @brief May this segment arrive now? The state of one incoming direction, and its tests.
  *
- * The order of the tests is fixed [WIRE 5.8], so that the same wrong segment is answered in the same
- * way everywhere: length, DDP version, RDMAP version, opcode, T and QN, L, MSN, MO, room. The CRC
- * was tested before; memory (STag, rights, bounds) is tested after, with vp/common, by the engine.
+ * The order of the tests is fixed [WIRE 5.8], so that the same wrong segment always gets the same answer:
+ * length, DDP version, RDMAP version, opcode, T and QN, L, MSN, MO, room. The CRC was tested before. The
+ * engine tests memory (STag, rights, bounds) afterwards, with vp/common.
  *
  * Pure functions on a struct that its owner locks. Standards: RFC 5040 section 7, RFC 5041 sections 5 to 7.
  */
@@ -21,7 +21,7 @@
 #include "rdmap_message.h"
 #include "rdmap_terminate.h"
 
-/** @brief What our oldest request that still waits for an answer expects. */
+/** @brief The answer that the oldest outstanding request expects. */
 enum rdmap_awaited {
 	RDMAP_AWAITS_NOTHING = 0, /**< no Read and no Atomic is outstanding */
 	RDMAP_AWAITS_READ, /**< a Read: rdmap_inbound::read_stag and the fields behind it are valid */
@@ -38,26 +38,24 @@ struct rdmap_inbound {
 	uint32_t read_stag; /**< sink STag of the awaited Read */
 	uint64_t read_to;   /**< sink TO of the next octet; rdmap_inbound_advance() moves it */
 	uint32_t read_left; /**< octets still to come; rdmap_inbound_advance() lowers it */
-	uint32_t next_msn
-		[DDP_QN_COUNT];   /**< MSN of the message under way, or else of the next one */
-	bool in_message;          /**< segments came, L did not yet */
-	enum rdmap_opcode opcode; /**< of the message under way */
-	uint32_t stag;            /**< of the message under way, if tagged */
-	uint64_t next_to;         /**< TO where it goes on, if tagged */
-	uint32_t received;        /**< octets of the message under way so far */
+	uint32_t next_msn[DDP_QN_COUNT]; /**< MSN of the current message, or else of the next one */
+	bool in_message; /**< there is a current message: segments arrived, L did not yet */
+	enum rdmap_opcode opcode; /**< of the current message */
+	uint32_t stag;            /**< of the current message, if tagged */
+	uint64_t next_to;         /**< TO where it continues, if tagged */
+	uint32_t received;        /**< octets of the current message so far */
 };
 
 /** @brief Start of full operation: every next MSN is 1, reads are enabled without room, RFC 7306 unknown. */
 void rdmap_inbound_init(struct rdmap_inbound *in);
 
 /**
- * @brief May this segment come now?
+ * @brief May this segment arrive now?
  *
- * Nothing is changed. The header alone is looked at, so the payload need not have arrived. A zero-length
- * tagged segment passes with any STag and TO (RFC 5041 5.1).
+ * Changes nothing. Only the header is tested, so the payload need not have arrived. A zero-length tagged
+ * segment passes with any STag and TO (RFC 5041 5.1).
  *
- * A Terminate with a fault is to be treated as the end of the stream all the same; it is never
- * answered with a Terminate (rdmap_may_answer()).
+ * A Terminate with a fault ends the stream, too; it is never answered with a Terminate (rdmap_may_answer()).
  *
  * @param[in] in   the direction
  * @param[in] seg  the segment, from ddp_segment_read() with DDP_OK; DDP_SHORT is RDMAP_FAULT_HEADER_SIZE
@@ -68,9 +66,9 @@ void rdmap_inbound_init(struct rdmap_inbound *in);
 enum rdmap_fault rdmap_check_header(const struct rdmap_inbound *in, const struct ddp_segment *seg);
 
 /**
- * @brief Note that a segment, found right by rdmap_check_header(), was taken.
+ * @brief Record that a segment which rdmap_check_header() has passed was taken.
  *
- * Counts MSN, MO and TO on. `read_room` and `awaited` stay the owner's.
+ * Advances MSN, MO and TO. Does not change `read_room` and `awaited`, which are the owner's.
  * @return true if it ended its message
  */
 bool rdmap_inbound_advance(struct rdmap_inbound *in, const struct ddp_segment *seg);

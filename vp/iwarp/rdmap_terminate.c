@@ -144,7 +144,7 @@ rdmap_fault_text(enum rdmap_fault fault)
 const char *
 rdmap_terminate_text(uint16_t code)
 {
-	if ((code & 0xff00u) == 0x0000) /* type 0 of layer 0: any value may stand there */
+	if ((code & 0xff00u) == 0x0000) /* type 0 of layer 0: any code is allowed */
 		return code_texts[0].text;
 	for (size_t i = 0; i < sizeof(code_texts) / sizeof(code_texts[0]); i++) {
 		if (code_texts[i].code == code)

@@ -24,8 +24,8 @@
  * @brief What went wrong on a stream.
  *
  * An STag that does not exist, one that is not of the stream or its PD, and one that no peer may use are
- * different faults for the local side and have one code on the wire: a peer that guesses STags learns
- * nothing about those that exist. 0103 and 1102 would tell; an invalid STag is true of all of them.
+ * different faults for the local side. On the wire they share the code of an invalid STag, which is true of
+ * all of them, so a peer that guesses STags learns nothing about those that exist; 0103 and 1102 would tell.
  */
 enum rdmap_fault {
 	RDMAP_FAULT_NONE = 0,      /**< nothing */
@@ -65,7 +65,7 @@ enum rdmap_fault {
 	RDMAP_FAULT_DDP_VERSION_UNTAGGED, /**< 1206 DDP version is not 1, T clear */
 	RDMAP_FAULT_CRC,                  /**< 2002 CRC of an FPDU is wrong */
 	RDMAP_FAULT_MARKER,               /**< 2003 marker and length disagree */
-	RDMAP_FAULT_STARTUP_IRD,          /**< 2006 the peer wants more IRD than we have */
+	RDMAP_FAULT_STARTUP_IRD,          /**< 2006 the peer wants more IRD than this side has */
 	RDMAP_FAULT_STARTUP_RTR,          /**< 2007 no common RTR message */
 	RDMAP_FAULT_COUNT                 /**< how many */
 };
@@ -138,7 +138,7 @@ struct rdmap_terminate {
 	uint8_t raw[4];       /**< the control field as received */
 	uint16_t code;        /**< layer, type, code, after siw's order was undone */
 	bool siw_order;       /**< the control field came in the bit order of a little-endian siw */
-	bool has_length;      /**< M: `segment_len` is there */
+	bool has_length;      /**< M: `segment_len` is present */
 	bool has_ddp;         /**< D: `ddp` was announced */
 	bool has_rdmap;       /**< R: `rdmap` was announced */
 	uint16_t segment_len; /**< DDP segment length that the peer states, 0 if none */

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * RDMA Read in both directions (viw_read.c): a ring of requests of the peer, and a ring of our own. Each has
- * one writer and one reader, the two roles, and needs nothing else.
+ * RDMA Read in both directions (viw_read.c): a ring of the peer's requests, and a ring of this side's. Each
+ * has one writer and one reader, the two roles, and so needs no lock.
  */
 #ifndef VIW_READ_H
 #define VIW_READ_H

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The sending role of a queue pair (viw_tx.c), and the part that belongs to it. Who owns tx.role owns
- * everything in viw_tx that is not atomic: the send queue, the octets under way, the list of started
- * requests.
+ * The sending role of a queue pair (viw_tx.c), and the part that belongs to it. The owner of tx.role owns all
+ * of viw_tx that is not atomic: the send queue, the octets to send, the list of started requests.
  */
 #ifndef VIW_TX_H
 #define VIW_TX_H
