@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Each allocation of each constructor fails in turn: the answer is RI_ERR_RESOURCES and nothing is
- * kept. The linker leads the library's allocations through the functions here (--wrap), which count
- * the blocks that are out. One thread; what GLib allocates is not counted.
+ * Each allocation of each constructor fails in turn: the call returns RI_ERR_RESOURCES and frees everything.
+ * The linker redirects the library's allocations to the functions here (--wrap), which count the blocks that
+ * are allocated. One thread; allocations of GLib are not counted.
  */
 #include <glib.h>
 #include <stdlib.h>

@@ -107,7 +107,7 @@ test_stale_queue_pair(void)
 	g_assert_cmpuint(b.sq.number, !=, gone);
 	for (guint i = 0; i < 4; i++)
 		g_assert_cmpint(post(&b, i), ==, RI_SUCCESS);
-	/* The completion of the one that has gone is there, and releases nothing of the new one. */
+	/* The completion of the destroyed queue can be polled, and releases nothing of the new queue. */
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 8), ==, 1);
 	g_assert_cmpuint(wc[0].qp_ctx, ==, 5);
 	g_assert_cmpint(post(&b, 5), ==, RI_ERR_QUEUE_FULL);

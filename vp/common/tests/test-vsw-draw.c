@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Keys that cannot be predicted and do not come again soon: the numbers, and the table that uses them. */
+/* Keys that cannot be predicted and are not repeated soon: the numbers, and the table that uses them. */
 #include "mem_bench.h"
 #include "vsw_draw.h"
 
@@ -123,7 +123,7 @@ octets_used(const struct keys_seen *seen)
 	return used;
 }
 
-/* One slot, used again and again: by registrations, registrations anew, and windows. */
+/* One slot, used again and again: by registrations, re-registrations, and windows. */
 static void
 test_one_slot(gconstpointer data)
 {
@@ -158,7 +158,7 @@ test_one_slot(gconstpointer data)
 	g_hash_table_unref(seen.stags);
 }
 
-/* Whoever binds a window chooses the byte; before that it is drawn. */
+/* A bind chooses the key octet of a window; before that it is random. */
 static void
 test_windows(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The hand-over: every cell of the table, then the parts together, by hand and with threads. */
+/* Which thread runs an engine: every cell of the table, then the whole in virtual time and with threads. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Regions made of pieces: registration, fast registration, and how accesses find their way. */
+/* Regions made of pieces: registration, fast registration, and accesses that cross pieces. */
 #include <pthread.h>
 
 #include "mem_bench.h"
@@ -189,7 +189,7 @@ test_fast(void)
 	g_assert_true(vsw_mem_piece(&use, 0, &left) == b.data + 850);
 	vsw_mem_end(&use);
 	g_assert_cmpint(begin(&b, &bob, ACCESS(stag + 1, 0x7000, 1, RW), &use), ==, VSW_MEM_ACCESS);
-	/* Taken back, and given anew under another key, in one piece. */
+	/* Invalidated, and registered again under another key, in one piece. */
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag + 1, false), ==, VSW_MEM_OK);
 	bad = good;
 	bad.stag = stag + 2;
@@ -235,7 +235,7 @@ test_plain_then_list(void)
 	uint64_t left;
 	g_assert_true(vsw_mem_piece(&use, 0, &left) == b.data + 2000);
 	vsw_mem_end(&use);
-	/* Registered anew it is one range again. */
+	/* Re-registered it is one range again. */
 	g_assert_cmpint(vsw_mr_rereg(mr, &pd_a, &init, &stag), ==, RI_SUCCESS);
 	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 10), 10, LR), &use), ==, VSW_MEM_OK);
 	g_assert_true(use.ptr == b.data + 10);
@@ -320,7 +320,7 @@ test_race(void)
 	tear_down(&b);
 }
 
-/* The room for pieces has a limit, whoever asks; what is refused leaves nothing behind. */
+/* The room for pieces has a limit, also for privileged callers; a refused call leaves nothing behind. */
 static void
 test_room(void)
 {

@@ -289,7 +289,7 @@ test_fast_registration(void)
 	tear_down(&b);
 }
 
-/* No piece goes beyond the room for pieces, whoever counts wrong above. */
+/* No piece is written beyond the room for pieces, even if the layer above counts wrong. */
 static void
 test_room_for_pieces(void)
 {

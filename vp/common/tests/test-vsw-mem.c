@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Keys: who may touch what, invalidation, and that nothing is touched after revocation. */
+/* Keys: rights, invalidation, and no access after revocation. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -385,7 +385,7 @@ test_nothing_after_revocation(void)
 		atomic_store(&race.open, true);
 		struct vsw_mem_entry *mr = reg(&race.b, &init, &stag);
 		atomic_store(&race.stag, stag);
-		/* Until somebody has touched it, but not for ever: they too may be kept waiting. */
+		/* Until a thread has accessed it, but not for ever: those threads may be delayed, too. */
 		guint before = atomic_load(&race.touched);
 		for (guint i = 0; i < 20 && atomic_load(&race.touched) == before; i++)
 			sched_yield();

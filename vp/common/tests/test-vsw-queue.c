@@ -292,7 +292,7 @@ test_reshape_undone(void)
 	for (uint64_t id = 0; id < 4; id++)
 		g_assert_cmpint(post(&b, id), ==, RI_SUCCESS);
 	g_assert_cmpint(post(&b, 4), ==, RI_ERR_QUEUE_FULL);
-	/* One that nobody followed stands in the way of the next. */
+	/* A ring that the user half does not use yet prevents the next resize. */
 	attr = (struct ri_qp_attr){.max_sq_wr = 64, .max_rq_wr = 4};
 	g_assert_cmpint(reshape(&b, &attr, false), ==, RI_SUCCESS);
 	g_assert_cmpint(reshape(&b, &attr, false), ==, RI_ERR_RESOURCES);

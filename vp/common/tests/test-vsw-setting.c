@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Times from the environment: what counts as one, and who is not asked. */
+/* Times from the environment: valid values, and programs that take none. */
 
 #include <glib.h>
 #include <glib/gstdio.h>

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A shared receive queue at its borders: the least that is refused, wakers that do not take, members that part
- * while they are woken, news that nobody took. Without a user half: the test posts by moving the head.
+ * A shared receive queue at its borders: the least that is refused, members that are woken and do not take,
+ * members that leave while they are woken, events that are not raised any more. There is no user half: the
+ * test posts by advancing the head.
  */
 #include <pthread.h>
 
@@ -118,9 +119,9 @@ test_create(void)
 	scene_close(s);
 }
 
-/* Of a queue that is gone nothing is told, though it was due. */
+/* No event of a destroyed queue is raised, though it was due. */
 static void
-test_destroyed_with_news(void)
+test_destroyed_with_events_due(void)
 {
 	struct scene *s = scene_open(4);
 	struct ri_srq_attr attr = {.limit = 2};
@@ -136,7 +137,7 @@ test_destroyed_with_news(void)
 	vth_free(s->vth);
 }
 
-/* The low watermark was told; other news do not tell it again. */
+/* The event of the low watermark was raised; other events do not raise it again. */
 static void
 test_told_once(void)
 {
@@ -173,7 +174,7 @@ ring_once(struct scene *s, guint who)
 		vsw_srq_bell(&s->srq); /* another thread would do the same: the role is taken */
 }
 
-/* A bell that rings while somebody wakes others is heard. */
+/* A bell that rings while another thread wakes members is served. */
 static void
 test_bell_while_waking(void)
 {
@@ -249,7 +250,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/vsw/srq/borders/create", test_create);
-	g_test_add_func("/vsw/srq/borders/destroyed-with-news", test_destroyed_with_news);
+	g_test_add_func("/vsw/srq/borders/destroyed-with-events-due", test_destroyed_with_events_due);
 	g_test_add_func("/vsw/srq/borders/told-once", test_told_once);
 	g_test_add_func("/vsw/srq/borders/lazy", test_lazy);
 	g_test_add_func("/vsw/srq/borders/bell-while-waking", test_bell_while_waking);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Shared receive queues: the row, the watermarks, resizing, many threads. */
+/* Shared receive queues: the line of members that wait, the watermarks, resizing, many threads. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -163,7 +163,7 @@ finish(struct shared *s, struct member *m)
 
 /* --- the row ----------------------------------------------------------------------------- */
 
-/* Who came first is served first; one post wakes one. */
+/* The member that came first is served first; one post wakes one member. */
 static void
 test_turns(void)
 {
@@ -181,12 +181,12 @@ test_turns(void)
 	}
 	g_assert_cmpint(post_shared(&s, 200), ==, RI_SUCCESS);
 	g_assert_cmpuint(s.m[0].woken + s.m[1].woken + s.m[2].woken, ==, 3);
-	g_assert_cmpint(take(&s.m[5]), ==, VSW_SRQ_TAKEN); /* nobody waits: at once */
+	g_assert_cmpint(take(&s.m[5]), ==, VSW_SRQ_TAKEN); /* no member waits: at once */
 	g_assert_cmpuint(s.m[5].last, ==, 200);
 	shared_close(&s);
 }
 
-/* Nobody overtakes whoever stands in the row, and who leaves lets the next go on. */
+/* No member overtakes those that wait in the line; a member that leaves lets the next proceed. */
 static void
 test_nobody_overtakes(void)
 {
@@ -229,7 +229,7 @@ test_nobody_overtakes(void)
 	shared_close(&s);
 }
 
-/* Whoever takes last of many passes the rest on, however many wait. */
+/* A member that takes one of many receives wakes the next, however many wait. */
 static void
 test_chain(void)
 {
@@ -363,7 +363,7 @@ test_member_gone(void)
 	g_assert_cmpint(post_shared(&s, 3), ==, RI_ERR_QUEUE_FULL);
 	g_assert_cmpuint(vsw_poll_cq(s.b.ucq, &wc, 1), ==, 1);
 	g_assert_cmpint(post_shared(&s, 3), ==, RI_SUCCESS);
-	/* An index of a queue that is gone names nothing, least of all the SRQ of that number. */
+	/* The number of a destroyed queue names nothing, least of all the SRQ in its slot. */
 	g_assert_true(complete(&s.b, 2, s.m[0].sq.number, s.srq.wq.number, 0));
 	g_assert_cmpuint(vsw_poll_cq(s.b.ucq, &wc, 1), ==, 1);
 	g_assert_cmpint(post_shared(&s, 4), ==, RI_ERR_QUEUE_FULL);
@@ -533,7 +533,7 @@ crowd_post(void *arg)
 	return NULL;
 }
 
-/* Every receive goes to exactly one of many, nobody waits for ever, while the size changes. */
+/* Every receive goes to exactly one of many members, and none waits for ever, while the size changes. */
 static void
 test_crowd(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Queues with several threads on each side: nothing is lost, doubled or slept through. */
+/* Queues with several threads on each side: no entry is lost or doubled, and no wake-up is missed. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Memory windows, narrow and wide: bind, access, invalidate, and what they keep from going. */
+/* Memory windows, narrow and wide: bind, access, invalidate, and the objects that they keep busy. */
 #include "mem_bench.h"
 
 static struct ri_wr_bind

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Plays the access layers for tests of software providers: opens adapters, makes objects through the
- * tables of RNIC-PI only, posts, and keeps what was raised. Everything is asserted to succeed, but
- * for calls that return a status. How ends get connected, and how a test waits, is the provider's:
+ * Stands in for the access layers in tests of software providers: opens adapters, creates objects through the
+ * tables of RNIC-PI only, posts, and records the events raised. Everything is asserted to succeed, except
+ * calls that return a status. How ends are connected, and how a test waits, depends on the provider:
  * vem_node.h, viw_node.h.
  */
 #ifndef VSW_NODE_H
@@ -74,7 +74,7 @@ struct ri_cm_event node_cm(struct node *node, enum ri_cm_event_kind kind, const 
 struct ri_async_event node_async(struct node *node, enum ri_event event, const void *ctx);
 /* The next event is that of a fault found in what the peer asked for, as far as this transport tells it. */
 void node_fault(struct node *node, enum ri_event event, const void *ctx);
-/* The peer has gone: BROKEN, and on iWARP a reset before it. */
+/* The peer is destroyed: BROKEN, and on iWARP a reset before it. */
 void node_lost(struct node *node, const void *ctx);
 /* Nothing was raised that was not taken. */
 void node_silent(struct node *node);

@@ -194,7 +194,7 @@ host_park(void *self, struct ri_parker *parker, const int *fds, uint32_t nfds, u
 	if (ready <= 0)
 		return ready == 0 ? RI_ERR_TIMEOUT : RI_ERR_INTERRUPTED;
 	if (read(set[0].fd, &word, sizeof(word)) < 0)
-		return RI_SUCCESS; /* a descriptor woke us */
+		return RI_SUCCESS; /* a descriptor has woken this thread */
 	return RI_SUCCESS;
 }
 

@@ -4,9 +4,9 @@
 /*
  * A table of host services for tests of providers.
  *
- * By hand: time is virtual, nothing runs by itself; the test is the service thread whenever it calls
- * vth_run or vth_advance. With a thread: real time, a real service thread. Random bytes come from
- * GLib's generator, which a test may seed.
+ * Without a thread: time is virtual, and nothing runs but in vth_run and vth_advance, in which the test is the
+ * service thread. With a thread: real time and a real service thread. Random bytes come from GLib's
+ * generator, which a test may seed.
  */
 #ifndef VSW_TEST_HOST_H
 #define VSW_TEST_HOST_H

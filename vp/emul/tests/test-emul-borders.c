@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The emulated fabric at its borders: limits, rights that one access alone needs, lists that are cut oddly. */
+/* The emulated fabric at its borders: limits, rights that only one access needs, lists cut at odd places. */
 #include <string.h>
 
 #include "vem.h"
@@ -53,7 +53,7 @@ tear_down(struct pair *p)
 	vth_free(p->vth);
 }
 
-/* Nobody is inside of the memory any more, so that it can be taken away. */
+/* No access is under way, so the memory can be deregistered. */
 static void
 unused(const struct chunk *c)
 {
@@ -128,7 +128,7 @@ test_atomics(void)
 	add(&p, 1, 0, p.mb.stag, 8);
 	poll_one(p.a->uscq, 1, RI_WC_REMOTE_INVALID_REQ);
 	tear_down(&p);
-	/* Who may have no Read outstanding may have no atomic. */
+	/* A queue pair that may have no Read outstanding may have no atomic. */
 	set_up(&p, "emul:ib", false);
 	g_assert_cmpint(emul()->qp->modify(p.a->qp, &none, RI_QP_ATTR_ORD), ==, RI_SUCCESS);
 	add(&p, 1, 0, p.mb.stag, 8);
@@ -219,7 +219,7 @@ test_longest_message(void)
 	tear_down(&p);
 }
 
-/* A receive that fails wakes whoever waits for solicited completions. */
+/* A receive that fails wakes a thread that waits for solicited completions. */
 static void
 test_failure_solicits(void)
 {
@@ -317,7 +317,7 @@ test_connection_limits(void)
 	node_run(p.nb);
 	g_assert_cmpint(emul()->cm->accept(event.request, p.b->qp, &params), ==,
 			RI_ERR_INVALID_STATE);
-	/* Nor does it swallow that a request is gone. */
+	/* Nor is the end of a request lost. */
 	node_forget(p.nb); /* the end of the connection */
 	end_free(late);
 	emul()->cm->listen_destroy(listen);
@@ -371,7 +371,7 @@ mail(struct post *s, uint64_t id, uint32_t way, uint32_t qpn, uint32_t key,
 	g_assert_cmpuint(atomic_load(&s->b->qp->inside), ==, 0);
 }
 
-/* An adapter that is offline takes nothing, and keeps nobody. */
+/* An adapter that is offline accepts no connection, and keeps no request. */
 static void
 test_offline(void)
 {
@@ -421,7 +421,7 @@ test_cut_receives(void)
 	post_close(&s);
 }
 
-/* Another number in the same row is nobody; a controlled key of an unprivileged sender is its own key. */
+/* Another number in the same row finds no receiver; a controlled key of an unprivileged sender is its own key. */
 static void
 test_who_gets_it(void)
 {

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An adapter goes while peers connect to it, leave, ask for its services, send it datagrams and messages,
- * and its own queues are armed: after a destroy returned no upcall names the object, after close returned
- * none comes. The peers are threads of their own that never stop.
+ * An adapter is closed while peers connect to it, disconnect, query its services, send it datagrams and
+ * messages, and its own queues are armed. After a destroy has returned no upcall names the object; after
+ * close has returned there is none. The peers are threads that never stop.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -173,7 +173,7 @@ victim_open(struct victim *v, struct vth *vth, const char *adapter)
 		RI_SUCCESS);
 }
 
-/* Arm, post receives, accept who comes; for a moment. */
+/* Arm, post receives, accept connections, for a moment. */
 static void
 victim_serve(struct victim *v, unsigned turns)
 {

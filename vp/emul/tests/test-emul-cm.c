@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Connections: how they come about, how they do not, and how they end; queue pairs before and after. */
+/* Connections: how they are established, refused and ended; queue pairs before and after. */
 #include <string.h>
 
 #include "vem_node.h"
@@ -176,7 +176,7 @@ test_reject(gconstpointer adapter)
 	g_assert_cmpstr((char *)event.pdata, ==, "no");
 	poll_one(p.a->urcq, 5, RI_WC_FLUSHED);
 	back_to_idle(p.a);
-	/* Nobody could be asked. */
+	/* No listener could be reached. */
 	r = request(&p, &offered);
 	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_RESOURCES, NULL, 0), ==, RI_SUCCESS);
 	g_assert_cmpuint(node_cm(p.na, RI_CM_FAILED, p.a).reason, ==, RI_CM_REASON_RESOURCES);
@@ -279,7 +279,7 @@ test_backlog(gconstpointer adapter)
 		node_cm(p.nb, RI_CM_REQUEST, LISTENER);
 	}
 	expect_failed(&p, &offered, RI_CM_REASON_RESOURCES);
-	/* One gives up: its request is gone, and there is room again. */
+	/* One gives up: its request ends, and there is room again. */
 	end_free(more[0]);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER);
 	struct ri_request *r = request(&p, &offered);
@@ -358,7 +358,7 @@ test_services(gconstpointer adapter)
 		cm->listen_destroy(second);
 		end_free(p.a);
 		p.a = NULL;
-		node_cm(p.na, RI_CM_REQUEST_GONE, NULL); /* the listener has gone, too */
+		node_cm(p.na, RI_CM_REQUEST_GONE, NULL); /* the listener is destroyed, too */
 	}
 	tear_down(&p);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Data and its faults, with the meaning of each personality: what is claimed works, the rest fails. */
+/* Data and its faults, in each personality: what the profile claims works, the rest fails. */
 #include <string.h>
 
 #include "vem_node.h"

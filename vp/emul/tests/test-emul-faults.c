@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Faults on demand at the provider's own border, with a host by hand: so each run is the same. Verbs fail
- * when and how they are told to; an adapter that fails tells its ends before it tells its own.
+ * Faults on demand, by direct calls of the provider in virtual time, so that each run is the same. Verbs fail
+ * when and how a command says; an adapter that fails raises the ends of its connections before its own.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Windows and invalidation by requests, and what an adapter says of itself. */
+/* Windows and invalidation by requests, and the profile and dump of an adapter. */
 #include <string.h>
 
 #include "vem.h"
@@ -179,7 +179,7 @@ test_remote_invalidate(gconstpointer adapter)
 	tear_down(&p);
 }
 
-/* Who may neither be read nor written from afar has nothing invalidated from there. */
+/* A queue pair without remote rights has none of its keys invalidated by its peer. */
 static void
 test_invalidate_rights(gconstpointer adapter)
 {
@@ -204,7 +204,7 @@ test_invalidate_rights(gconstpointer adapter)
 	tear_down(&p);
 }
 
-/* The ends anew, those of one node privileged: as if the process could ask for that. */
+/* New ends, those of one node privileged, as a privileged process could have them. */
 static void
 privilege(struct pair *p, struct node *node)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Asking for datagram services: every question gets one answer, whoever goes meanwhile. */
+/* Queries for datagram services: each gets one answer, whichever object is destroyed meanwhile. */
 #include <string.h>
 
 #include "vem_node.h"
@@ -9,7 +9,7 @@
 #define LISTEN ((const void *)(uintptr_t)42)
 #define ASK(n) ((const void *)(uintptr_t)(100 + (n)))
 
-/* Somebody who asks and somebody who serves, time by hand. */
+/* A client and a server of datagram services, in virtual time. */
 struct scene {
 	struct vth *vth;
 	struct node *na, *nb;
@@ -112,7 +112,7 @@ test_found(gconstpointer kind)
 	scene_close(&s);
 }
 
-/* Nobody listens; too many queries; nobody is reached; nobody answers. */
+/* No listener; too many queries; no route; no answer. */
 static void
 test_not_found(void)
 {
@@ -131,7 +131,7 @@ test_not_found(void)
 	told(&s, 2, RI_SERVICE_REJECTED);
 	g_assert_true(node_cm(s.nb, RI_CM_REQUEST_GONE, LISTEN).request == second);
 	g_assert_cmpint(answer(&s, second, RI_SERVICE_FOUND), ==, RI_ERR_INVALID_HANDLE);
-	/* Told of, so still to be answered when the listener has gone. */
+	/* It was raised, so it must be answered even after the listener is destroyed. */
 	stop_listening(&s);
 	g_assert_cmpint(answer(&s, first, RI_SERVICE_FOUND), ==, RI_SUCCESS);
 	told(&s, 1, RI_SERVICE_FOUND);

@@ -42,7 +42,7 @@ party_open(struct party *p, const char *adapter, guint members, const struct ri_
 	}
 }
 
-/* Ends may be gone already. */
+/* Ends may be destroyed already. */
 static void
 party_close(struct party *p)
 {
@@ -125,7 +125,7 @@ test_verbs(gconstpointer adapter)
 	party_close(&p);
 }
 
-/* The SRQ fails: it tells, whoever waits or comes ends with it, and the others live on. */
+/* The SRQ fails: it raises its event, members that want a receive end, and the others live on. */
 static void
 test_catastrophe(gconstpointer adapter)
 {
@@ -181,7 +181,7 @@ test_watermarks(gconstpointer adapter)
 	party_close(&p);
 }
 
-/* Whoever waits first goes, in each of the ways there are; the next gets the receive. */
+/* The member that waits first ends, in each possible way; the next gets the receive. */
 static void
 test_first_goes(gconstpointer adapter)
 {
@@ -279,7 +279,7 @@ crowd_send(void *arg)
 	return NULL;
 }
 
-/* Takes what has come through its queue pairs, and posts as many anew. */
+/* Polls the receives of its queue pairs, and posts as many again. */
 static void *
 crowd_receive(void *arg)
 {
@@ -308,7 +308,7 @@ static void
 test_crowd(gconstpointer adapter)
 {
 	struct vth *vth = vth_new(true);
-	/* The crowd may keep who posts receives from a busy processor. */
+	/* The other threads may keep the poster of receives from the processor. */
 	struct crowd c = {.na = node_new_patient(vth, adapter, "60000"),
 			  .nb = node_new_patient(vth, adapter, "60000")};
 	struct crowd_thread thread[2 * SENDERS];

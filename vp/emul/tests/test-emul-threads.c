@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Many threads at once: both ends post to each other, peers go away, memory goes away. */
+/* Many threads at once: both ends post to each other, peers are destroyed, memory is deregistered. */
 #include <stdatomic.h>
 #include <string.h>
 

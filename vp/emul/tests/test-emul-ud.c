@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Datagrams of the InfiniBand personality: what arrives, what vanishes, what ends a queue pair. */
+/* Datagrams of the InfiniBand personality: which arrive, which are dropped, what ends a queue pair. */
 #include <string.h>
 
 #include "vem.h"
 #include "vem_dgram.h"
 
-/* Two adapters on one fabric, a queue pair for datagrams on each, time by hand. */
+/* Two adapters on one fabric, a queue pair for datagrams on each, in virtual time. */
 struct scene {
 	struct vth *vth;
 	struct node *na, *nb;
@@ -148,7 +148,7 @@ test_to_itself(void)
 	scene_close(&s);
 }
 
-/* Nobody is told of what cannot be delivered, and the receive stays. */
+/* A datagram that cannot be delivered makes no event, and the receive stays. */
 static void
 test_vanishes(void)
 {
@@ -158,7 +158,7 @@ test_vanishes(void)
 	const struct ri_wr_ud other = {.ah = s.way, .qpn = qpn_of(s.b), .qkey = KEY + 1};
 	const struct ri_qp_attr fresh = {.qkey = KEY + 1};
 
-	send_len(&s, 1, 10, 0xffffff, RI_WC_SUCCESS);    /* nobody there */
+	send_len(&s, 1, 10, 0xffffff, RI_WC_SUCCESS);    /* no such queue pair */
 	send_len(&s, 2, 10, qpn_of(s.b), RI_WC_SUCCESS); /* no receive */
 	offer(&s, 1, 0, VEM_GRH + 9);
 	send_len(&s, 3, 10, qpn_of(s.b), RI_WC_SUCCESS);                /* too small */
@@ -403,7 +403,7 @@ test_address_handles(void)
 	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
 	for (guint i = 0; i < G_N_ELEMENTS(ahs); i++)
 		g_assert_cmpint(emul()->ah->destroy(ahs[i]), ==, RI_SUCCESS);
-	/* A number that is gone, and one of another domain. */
+	/* The number of a destroyed handle, and one of another domain. */
 	ah = ah_new(s.na, NULL, &id);
 	g_assert_cmpuint(id, !=, ids[199]);
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);

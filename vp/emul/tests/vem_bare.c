@@ -2,11 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An adapter that can do as little as one may: the emulated InfiniBand one without its claims, as a
- * provider of its own in a shared object. So the answers of the layers above for what an adapter cannot
- * do have something that they are about. "bare" claims nothing that is optional; "bare:srq" has shared
- * receive queues, whose size cannot change and which have no watermarks; "bare:ud" has datagrams, whose
- * services carry no private data.
+ * An adapter with the least that RNIC-PI allows: the emulated InfiniBand adapter without its optional claims,
+ * as a provider of its own in a shared object. It shows how the layers above refuse what an adapter cannot do.
+ * "bare" claims nothing that is optional; "bare:srq" has shared receive queues of fixed size without
+ * watermarks; "bare:ud" has datagrams, whose services carry no private data.
  */
 #include <stdio.h>
 #include <string.h>

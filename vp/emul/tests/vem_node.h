@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What tests of this provider add to vsw_node.h: its adapters over a host by hand (node_run is the
- * service thread) or a threaded one, connections through its own ri_cm_ops, polls that find at once.
+ * Additions of this provider's tests to vsw_node.h: its adapters over a host in virtual time (node_run is the
+ * service thread) or with a thread, connections through its own ri_cm_ops, and polls that succeed at once.
  */
 #ifndef VEM_NODE_H
 #define VEM_NODE_H

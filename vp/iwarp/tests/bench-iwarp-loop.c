@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The engine between two processes beside plain TCP, both pinned, in turns: what does a message cost
- * over what the socket costs? For people who work on the engine; tools/bench is the judge.
+ * The engine between two processes compared with plain TCP, both pinned, in turns: the cost of a message above
+ * that of the socket. A tool for work on the engine; tools/bench has the published figures.
  *
  * Usage: bench-iwarp-loop [all | write | read | stream | rate | plain]
  */
@@ -134,7 +134,7 @@ raw_stream(struct side *s, size_t size, unsigned n)
 	return (double)size * n / (double)(now() - start);
 }
 
-/* --- ours ---------------------------------------------------------------------------------- */
+/* --- the adapter --------------------------------------------------------------------------- */
 
 static void
 open_end(struct side *s, bool crc)

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Messages of RFC 7306 against a peer that is a plain socket: Atomic Requests played from the vectors and
- * made to be refused, ours compared with the vectors octet by octet, answers right and wrong. And
- * Immediate Data, which IT-API cannot express: it is refused like any opcode that is not spoken.
+ * Messages of RFC 7306 against a peer that is a plain socket: Atomic Requests from the vectors, and some that
+ * must be refused; Atomic Requests of the provider, compared with the vectors octet by octet; right and wrong
+ * answers. And Immediate Data, which IT-API cannot express: it is refused like any unknown opcode.
  */
 
 #include "viw_peer.h"
@@ -275,7 +275,7 @@ test_refused(void)
 	}
 }
 
-/* --- we ask -------------------------------------------------------------------------------- */
+/* --- requester ----------------------------------------------------------------------------- */
 
 /* Post an atomic whose result goes into the first word. */
 static void
@@ -329,7 +329,7 @@ test_ask(struct fixture *f, gconstpointer unused)
 	g_assert_cmpuint(f->word[0], ==, 46);
 }
 
-/* Answers that nobody waits for, or that say something else. */
+/* Answers that no request awaits, or with other contents. */
 static void
 test_wrong_answers(void)
 {

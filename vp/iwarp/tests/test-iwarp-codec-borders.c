@@ -49,7 +49,7 @@ test_names(void)
 
 /* --- frames --------------------------------------------------------------------------------- */
 
-/* Without its last octet a frame is not there, also where nobody looks at the CRC. */
+/* Without its last octet a frame is incomplete, also if the CRC is not checked. */
 static void
 test_last_octet(void)
 {

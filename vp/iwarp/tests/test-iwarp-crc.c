@@ -186,7 +186,7 @@ struct changing {
 	size_t len;
 };
 
-/* An application that stores into its region all the time. Relaxed atomics: TSan must not call it a race of ours. */
+/* An application that stores into its region all the time. Relaxed atomics, so that TSan reports no race. */
 static void *
 change(void *arg)
 {

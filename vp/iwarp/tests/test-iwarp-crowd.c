@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many peers that do not play their part: they ask for Reads and read nothing, take no Sends, or send what
- * nobody waits for. There are more of them than the adapter has staging buffers. The others
- * must go on, memory stays bounded, and a peer that comes back gets every octet right.
+ * Many peers that misbehave: they request Reads and read nothing, take no Sends, or send without receives.
+ * There are more of them than the adapter has staging buffers. The other streams must continue, memory stays
+ * bounded, and a peer that reads again gets every octet right.
  */
 
 #include "viw_node.h"
@@ -305,7 +305,7 @@ test_sends(struct fixture *f, gconstpointer unused)
 			(void)end_wait_ok(f->peers[i].end, false, n, NULL);
 }
 
-/* --- peers that send what nobody waits for --------------------------------------------------- */
+/* --- peers that send without receives -------------------------------------------------------- */
 
 #define SENT 24000u /* octets of one of two Sends: both lie in the socket at once */
 
@@ -424,7 +424,7 @@ test_pool(void)
 	g_assert_false(viw_pool_put(&pool, copy)); /* no buffer has come back by this */
 	g_assert_cmpuint(atomic_load(&pool.aside), ==, 0);
 	g_assert_false(viw_pool_put(&pool, NULL));
-	g_assert_true(viw_pool_put(&pool, taken[0])); /* somebody had found it empty */
+	g_assert_true(viw_pool_put(&pool, taken[0])); /* it had been found empty */
 	for (unsigned i = 1; i < VIW_BUF_COUNT; i++)
 		g_assert_false(viw_pool_put(&pool, taken[i]));
 	for (unsigned i = 0; i < VIW_BUF_COUNT; i++)

@@ -141,7 +141,7 @@ test_close_both(struct fixture *f, gconstpointer unused)
 	expect_one_end(f->b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->a);
 }
 
-/* A FIN while our requests are queued: an orderly end, and they are flushed. */
+/* A FIN while requests are queued: an orderly end, and they are flushed. */
 static void
 test_close_with_work(struct fixture *f, gconstpointer unused)
 {
@@ -337,7 +337,7 @@ test_too_long(struct fixture *f, gconstpointer unused)
 	g_assert_cmpuint(wc.wr_id, ==, 5);
 }
 
-/* Completions that nobody takes: the queue pair that overflows their queue ends, long before messages stop waiting. */
+/* Completions that are not polled: the queue pair that overflows the queue ends, long before messages stop waiting. */
 static void
 test_cq_overflow(struct fixture *f, gconstpointer unused)
 {
@@ -391,7 +391,7 @@ test_rnr_expires(struct fixture *f, gconstpointer unused)
 
 /* --- begin --------------------------------------------------------------------------------- */
 
-/* RTR messages: up only after they have gone and come, and nobody completes them. */
+/* RTR messages: the stream is up only after they were sent and received, and they make no completion. */
 static void
 rtr(struct fixture *f, uint8_t type)
 {
@@ -475,7 +475,7 @@ test_attach_refused(struct fixture *f, gconstpointer unused)
 	g_assert_cmpint(llp->reserve(f->a->qp), ==, RI_ERR_INVALID_STATE);
 	s.markers_rx = true;
 	g_assert_cmpint(llp->attach_stream(f->a->qp, &s), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(send(fd[0], "x", 1, MSG_NOSIGNAL), ==, 1); /* still ours */
+	g_assert_cmpint(send(fd[0], "x", 1, MSG_NOSIGNAL), ==, 1); /* still open */
 	close(fd[0]);
 	close(fd[1]);
 	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);

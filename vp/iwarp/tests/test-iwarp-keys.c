@@ -3,7 +3,7 @@
 
 /*
  * What requests do to keys, over streams: windows are bound and opened to the peer, keys are invalidated
- * by their owner and by the peer, and whoever is refused is told in the words of the wire.
+ * by their owner and by the peer, and a refused access gets the Terminate of [WIRE 5.9].
  */
 
 #include "viw_node.h"
@@ -375,7 +375,7 @@ send_invalidate(struct fixture *f, uint32_t stag, uint32_t len, uint32_t flags)
 				   .inv_stag = stag});
 }
 
-/* The receive that takes it says which key has gone. */
+/* The completion of the receive names the key that was invalidated. */
 static void
 expect_gone(struct fixture *f, uint32_t stag, bool solicited)
 {

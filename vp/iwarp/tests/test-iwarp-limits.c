@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The limits that the profile announces: each is reached, and one more is refused; and what is asked for
- * at the limit works, from one end to the other.
+ * The limits that the profile claims: each is reached, one more is refused, and what is created at the limit
+ * works from one end to the other.
  */
 
 #include "viw_node.h"

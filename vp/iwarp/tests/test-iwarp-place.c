@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Where payload may go: a plain socket plays one frame of every opcode with every length, cut by TCP at
- * different places, behind a Send that was delivered. Nothing may change but what that frame was allowed to
- * write: neither buffers that were delivered, of this and of the first connection, nor any other octet.
+ * Where payload may go: a plain socket sends one frame of every opcode with every length, cut at different
+ * places, behind a Send that was delivered. Only the memory that the frame may write may change: neither
+ * buffers that were delivered, of this connection and of an earlier one, nor any other byte.
  */
 
 #include "viw_peer.h"

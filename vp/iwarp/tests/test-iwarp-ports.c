@@ -106,7 +106,7 @@ test_sort(void)
 	expect_order("Lab", "L", "abL"); /* a default route through a loopback leads nowhere */
 }
 
-/* What is there: nobody comes before the default route's, and no loopback before others. */
+/* The interfaces that exist: none comes before that of the default route, and no loopback before others. */
 static void
 test_here(void)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A peer that is a plain socket: it plays frames, right and wrong, whole and in pieces, into a queue
- * pair in RTS, and reads what comes back.
+ * A peer that is a plain socket: it sends frames, right and wrong, complete and in pieces, to a queue pair in
+ * RTS, and reads the answer.
  */
 
 #include "viw_peer.h"
@@ -35,7 +35,7 @@ check_accepted(struct peer *f, const struct vector *v)
 	g_assert_cmpuint(node_ends(f->end), ==, 0);
 }
 
-/* The vector presumes a region with its STag: put one of ours in, and the CRC right again. */
+/* The vector presumes a region with its STag: put the STag of a real region in, and correct the CRC. */
 static void
 name_our_region(struct peer *f, const struct vector *v)
 {
@@ -205,7 +205,7 @@ test_terminate_in(void)
 	peer_close(&f);
 }
 
-/* A peer that never closes after our Terminate, or our FIN: the end comes all the same, by the timer. */
+/* A peer that never closes after the Terminate, or the FIN, of this end: the timer ends the stream. */
 static void
 test_silent_peer(gconstpointer terminate)
 {
@@ -222,7 +222,7 @@ test_silent_peer(gconstpointer terminate)
 	peer_close(&f);
 }
 
-/* RST after the peer's FIN, and data and a Terminate after ours: still an orderly end. */
+/* RST after the peer's FIN, and data and a Terminate after this end's: still an orderly end. */
 static void
 test_late(gconstpointer which)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues over streams: turns, watermarks and what the peer is told, receives that were
- * taken when a stream ends, many streams and threads.
+ * Shared receive queues over streams: order of members, watermarks and the Terminate for the peer, receives
+ * that were taken when a stream ends, many streams and threads.
  */
 
 #include "viw_node.h"
@@ -123,7 +123,7 @@ test_turns(struct fixture *f, gconstpointer unused)
 	}
 }
 
-/* A message longer than one frame keeps the receive that it took, whoever else takes others. */
+/* A message longer than one frame keeps the receive that it took while other members take others. */
 static void
 test_long_messages(struct fixture *f, gconstpointer unused)
 {
@@ -203,7 +203,7 @@ test_flush_of_taken(struct fixture *f, gconstpointer unused)
 	(void)end_wait_ok(f->b[1], true, 8, f->a[1]);
 }
 
-/* Whoever waits first goes; the next gets the receive. */
+/* The member that waits first ends; the next gets the receive. */
 static void
 test_first_goes(struct fixture *f, gconstpointer unused)
 {
@@ -239,7 +239,7 @@ test_first_goes(struct fixture *f, gconstpointer unused)
 	}
 }
 
-/* Nobody posts: each stream waits its time, then tells its peer that there was no buffer. */
+/* No receive is posted: each stream waits its time, then sends its peer a Terminate that there is no buffer. */
 static void
 test_expires(struct fixture *f, gconstpointer unused)
 {
@@ -249,7 +249,7 @@ test_expires(struct fixture *f, gconstpointer unused)
 	g_assert_cmpint(end_send(f->a[0], 1, &f->ma, 0, 100), ==, RI_SUCCESS);
 	end_wait_event(f->b[0], RI_EVENT_QP_RQ_MSN_RANGE, f->a[0]);
 	end_wait_event(f->a[0], RI_EVENT_QP_TERMINATE_RECEIVED, f->b[0]);
-	/* And stands in nobody's way any more. */
+	/* It delays no other member any more. */
 	node_post(f->nb, 3, &f->mb, 0,
 		  200); /* before the Send: that would not wait for a slow machine */
 	g_assert_cmpint(end_send(f->a[1], 2, &f->ma, 0, 100), ==, RI_SUCCESS);

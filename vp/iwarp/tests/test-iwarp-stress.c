@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What only goes wrong under pressure: tiny socket buffers, several threads on one queue pair, regions
- * that go away during traffic, queue pairs that are destroyed under it, many streams, an empty pool.
+ * Faults that show only under load: tiny socket buffers, several threads on one queue pair, regions that are
+ * deregistered and queue pairs that are destroyed during traffic, many streams, an empty pool.
  */
 
 #include "viw_node.h"
@@ -343,7 +343,7 @@ test_empty_pool(void)
 	p.na = node_new();
 	p.nb = node_new();
 	for (unsigned i = 0; i < N;
-	     i++) { /* so many that nobody keeps a buffer for the next time */
+	     i++) { /* so many that no queue pair keeps a buffer for the next round */
 		other[i].a = end_new(p.na, NULL);
 		other[i].b = end_new(p.nb, NULL);
 		attach_pair(other[i].a, other[i].b, 0, true);
@@ -376,7 +376,7 @@ test_empty_pool(void)
 	g_assert_cmpint(end_recv(p.b, 2, &p.mb, 0, 100), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(p.a, 2, &p.ma, 0, 100), ==, RI_SUCCESS);
 	ends_run(p.a, p.b, 5);
-	/* One that a busy machine keeps from us serves the Send; then there is no wait to be seen. */
+	/* On a busy machine the receive may be posted in time for the Send; then there is no wait to be seen. */
 	bool sent = end_poll(p.a, false, &wc);
 	g_assert_true(!sent || all < VIW_BUF_COUNT);
 	for (unsigned i = 0; i < VIW_BUF_COUNT; i++) {
@@ -393,7 +393,7 @@ test_empty_pool(void)
 	pair_close(&p);
 }
 
-/* One-sided traffic goes on while nobody calls anything: the service thread does it. */
+/* One-sided traffic continues while no thread makes a call: the service thread runs it. */
 static void
 test_nobody_polls(void)
 {

@@ -205,17 +205,17 @@ test_reads_in_order(struct fixture *f, gconstpointer crc)
 }
 
 /*
- * Who waits for an answer, then links a window and tells of it, is not made to wait for company: the
- * link is no message. Most of the time, since the service thread may come between.
+ * An application that waits for an answer, then binds a window and sends its key, does not have that Send
+ * held back: the bind is no message. Most of the time, since the service thread may come between.
  */
 static void
-test_link_then_send(struct fixture *f, gconstpointer crc)
+test_bind_then_send(struct fixture *f, gconstpointer crc)
 {
 	const struct ri_fast_ops *fast = f->na->p->fast;
 	struct viw_qp *qp = (struct viw_qp *)(void *)f->a->qp;
 	struct ri_mw *mw = NULL;
 	uint32_t stag = 0;
-	unsigned held = 0;
+	unsigned held_back = 0;
 	struct ri_wc wc;
 
 	(void)crc;
@@ -235,12 +235,12 @@ test_link_then_send(struct fixture *f, gconstpointer crc)
 			g_assert_false(end_poll(f->a, true, &wc));
 		g_assert_cmpint(fast->post_sq(f->a->uqp, &link), ==, RI_SUCCESS);
 		g_assert_cmpint(end_send(f->a, i, &f->ma, 0, 8), ==, RI_SUCCESS);
-		held += atomic_load(&qp->tx.held_back);
+		held_back += atomic_load(&qp->tx.held_back);
 		g_assert_cmpint(fast->post_sq(f->a->uqp, &unlink), ==, RI_SUCCESS);
 		(void)end_wait_ok(f->b, true, i, f->a);
 		(void)end_wait_ok(f->a, false, i, f->b);
 	}
-	g_assert_cmpuint(held, <, 20);
+	g_assert_cmpuint(held_back, <, 20);
 	g_assert_cmpint(f->na->p->mem->mw_free(mw), ==, RI_SUCCESS);
 }
 
@@ -257,7 +257,7 @@ main(int argc, char **argv)
 		{"gather-scatter", test_gather_scatter},
 		{"stream", test_stream},
 		{"reads-in-order", test_reads_in_order},
-		{"link-then-send", test_link_then_send},
+		{"bind-then-send", test_bind_then_send},
 	};
 
 	g_test_init(&argc, &argv, NULL);

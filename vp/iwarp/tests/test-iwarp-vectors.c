@@ -168,7 +168,7 @@ test_build(void)
 
 		if (!is_plain_fpdu(v) || g_str_equal(v->name, "send-crc-off-dirty-pad") ||
 		    vector_has(v, "rest"))
-			continue; /* what others may send and we do not */
+			continue; /* what others may send and this provider does not */
 		g_test_message("%s/%s", v->connection, v->name);
 		seg = segment_build(v, (enum rdmap_opcode)vector_number(v, "opcode"));
 		body_build(v, (enum rdmap_opcode)vector_number(v, "opcode"), body);
@@ -396,7 +396,7 @@ test_cuts(void)
 	}
 }
 
-/* What we make of a frame that comes first on a stream, without a memory table. */
+/* The fault of a frame that comes first on a stream, without a memory table. */
 static enum rdmap_fault
 first_frame(const struct vector *v, struct ddp_segment *seg)
 {

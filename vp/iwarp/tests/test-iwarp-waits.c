@@ -4,8 +4,8 @@
 /*
  * A Send that finds no receive waits; a receive that is posted at that very moment ends the wait. Three
  * threads: one sends, one posts a receive for each message at about the time when the message arrives, and
- * the service thread reads the stream. The one that posts looks at the depth of its completion queue only,
- * which drives nothing, so a message that was forgotten stays where it is.
+ * the service thread reads the stream. The posting thread only reads the depth of its completion queue, which
+ * makes no progress, so a message that was forgotten stays undelivered.
  */
 #include <glib.h>
 #include <pthread.h>
@@ -125,7 +125,7 @@ test_receive_ends_wait(void)
 int
 main(int argc, char **argv)
 {
-	/* A wait that nobody ends is longer than the patience of this test. */
+	/* A wait that nothing ends is longer than this test waits. */
 	g_assert_true(g_setenv("ITAPI_IWARP_RNR_MS", "600000", TRUE));
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/iwarp/waits/receive-ends-wait", test_receive_ends_wait);

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A peer that is a plain socket: it plays octets into a queue pair in RTS and reads what comes back.
+ * A peer that is a plain socket: it sends octets to a queue pair in RTS and reads the answer.
  */
 #ifndef VIW_PEER_H
 #define VIW_PEER_H
