@@ -250,7 +250,8 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/vsw/srq/borders/create", test_create);
-	g_test_add_func("/vsw/srq/borders/destroyed-with-events-due", test_destroyed_with_events_due);
+	g_test_add_func("/vsw/srq/borders/destroyed-with-events-due",
+			test_destroyed_with_events_due);
 	g_test_add_func("/vsw/srq/borders/told-once", test_told_once);
 	g_test_add_func("/vsw/srq/borders/lazy", test_lazy);
 	g_test_add_func("/vsw/srq/borders/bell-while-waking", test_bell_while_waking);
