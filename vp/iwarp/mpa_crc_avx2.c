@@ -12,29 +12,7 @@
 
 #include "mpa_crc_x86.h"
 
-#define AVX2    __attribute__((target("avx2,vpclmulqdq,pclmul,sse4.2")))
-#define ONE_MIN 128u /* octets from which one register is folded */
-#define ALL_MIN 256u /* octets from which four are */
-
-/* A walk over one run of octets. */
-struct walk {
-	uint8_t *dst;
-	const uint8_t *src;
-	size_t len;
-};
-
-/* x^(8N + 63) and x^(8N - 1) mod P, reflected, as the low and the high half of 128 bits. */
-#define FOLD(constant) ((long long)((unsigned long long)(constant) << 32))
-#define FOLD_16_LOW    FOLD(0x3743f7bdu)
-#define FOLD_16_HIGH   FOLD(0x3171d430u)
-#define FOLD_32_LOW    FOLD(0x33ccbbbcu)
-#define FOLD_32_HIGH   FOLD(0xa2158b34u)
-#define FOLD_64_LOW    FOLD(0x1c19243bu)
-#define FOLD_64_HIGH   FOLD(0x75bba45bu)
-#define FOLD_96_LOW    FOLD(0xc92f998du)
-#define FOLD_96_HIGH   FOLD(0x3365346au)
-#define FOLD_128_LOW   FOLD(0x6577b245u)
-#define FOLD_128_HIGH  FOLD(0x7417153fu)
+#define AVX2 __attribute__((target("avx2,vpclmulqdq,pclmul,sse4.2")))
 
 /* The same constants in each 128 bits. */
 AVX2 static inline __m256i
@@ -45,7 +23,7 @@ constants(long long low, long long high)
 
 /* Take the next 32 octets: load once, and store if @copy. */
 AVX2 static inline __attribute__((always_inline)) __m256i
-take(struct walk *w, bool copy)
+take(struct mpa_crc_walk *w, bool copy)
 {
 	__m256i v = _mm256_loadu_si256((const __m256i_u *)w->src);
 
@@ -82,7 +60,7 @@ join(__m256i a)
 
 /* The first 32 octets, with @state in the first four. */
 AVX2 static inline __attribute__((always_inline)) __m256i
-take_first(struct walk *w, uint32_t state, bool copy)
+take_first(struct mpa_crc_walk *w, uint32_t state, bool copy)
 {
 	__m256i v = _mm256_zextsi128_si256(_mm_cvtsi32_si128((int)state));
 
@@ -91,7 +69,7 @@ take_first(struct walk *w, uint32_t state, bool copy)
 
 /* Four registers at a time, for 128 octets and more. */
 AVX2 static inline __attribute__((always_inline)) __m256i
-fold_four(struct walk *w, uint32_t state, bool copy)
+fold_four(struct mpa_crc_walk *w, uint32_t state, bool copy)
 {
 	const __m256i k128 = constants(FOLD_128_LOW, FOLD_128_HIGH);
 	__m256i a = take_first(w, state, copy);
@@ -111,36 +89,32 @@ fold_four(struct walk *w, uint32_t state, bool copy)
 }
 
 AVX2 static inline __attribute__((always_inline)) uint32_t
-run(void *dst, const void *src, size_t len, uint32_t crc, bool copy)
+avx2_cover(void *dst, const void *src, size_t len, uint32_t crc, bool copy)
 {
 	const __m256i k32 = constants(FOLD_32_LOW, FOLD_32_HIGH);
-	struct walk w = {dst, src, len};
+	struct mpa_crc_walk w = {dst, src, len};
 	uint32_t state = ~crc;
-	uint64_t wide;
 	__m256i a;
-	__m128i last;
 
-	if (len < ONE_MIN)
+	if (len < MPA_CRC_ONE_MIN)
 		return ~mpa_crc_short(dst, src, len, state, copy);
-	a = len >= ALL_MIN ? fold_four(&w, state, copy) : take_first(&w, state, copy);
+	a = len >= MPA_CRC_ALL_MIN ? fold_four(&w, state, copy) : take_first(&w, state, copy);
 	while (w.len >= 32)
 		a = fold(a, k32, take(&w, copy));
-	last = join(a);
-	wide = _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(last));
-	wide = _mm_crc32_u64(wide, (uint64_t)_mm_extract_epi64(last, 1));
-	return ~mpa_crc_short(w.dst, w.src, w.len, (uint32_t)wide, copy);
+	state = mpa_crc_reduce(join(a));
+	return ~mpa_crc_short(w.dst, w.src, w.len, state, copy);
 }
 
 AVX2 static uint32_t
 avx2_crc(const void *src, size_t len, uint32_t crc)
 {
-	return run(NULL, src, len, crc, false);
+	return avx2_cover(NULL, src, len, crc, false);
 }
 
 AVX2 static uint32_t
 avx2_copy(void *dst, const void *src, size_t len, uint32_t crc)
 {
-	return run(dst, src, len, crc, true);
+	return avx2_cover(dst, src, len, crc, true);
 }
 
 const struct mpa_crc_kernel mpa_crc_avx2_kernel = {"avx2", avx2_crc, avx2_copy};

@@ -11,7 +11,7 @@
  * folded over 256 octets each in turn; in the end they are folded together, the last 16 octets go through two
  * crc32 instructions, which also reduce, and what is left goes the short way.
  *
- * A run shorter than ONE_MIN is not worth the folding together; its crc32 chain is faster. The copying
+ * A run shorter than MPA_CRC_ONE_MIN is not worth the folding together; its crc32 chain is faster. The copying
  * variants store the very register that they fold.
  */
 
@@ -21,33 +21,7 @@
 
 #include "mpa_crc_x86.h"
 
-#define AVX512  __attribute__((target("avx512f,avx512vl,vpclmulqdq,pclmul,sse4.2")))
-#define ONE_MIN 128u /* octets from which one register is folded */
-#define ALL_MIN 256u /* octets from which four are */
-
-/* A walk over one run of octets. */
-struct walk {
-	uint8_t *dst;
-	const uint8_t *src;
-	size_t len;
-};
-
-/* x^(8N + 63) and x^(8N - 1) mod P, reflected, as the low and the high half of 128 bits. */
-#define FOLD_LOW(constant) ((long long)((unsigned long long)(constant) << 32))
-#define FOLD_16_LOW        FOLD_LOW(0x3743f7bdu)
-#define FOLD_16_HIGH       FOLD_LOW(0x3171d430u)
-#define FOLD_32_LOW        FOLD_LOW(0x33ccbbbcu)
-#define FOLD_32_HIGH       FOLD_LOW(0xa2158b34u)
-#define FOLD_48_LOW        FOLD_LOW(0xa46ef4aau)
-#define FOLD_48_HIGH       FOLD_LOW(0x6051243fu)
-#define FOLD_64_LOW        FOLD_LOW(0x1c19243bu)
-#define FOLD_64_HIGH       FOLD_LOW(0x75bba45bu)
-#define FOLD_128_LOW       FOLD_LOW(0x6577b245u)
-#define FOLD_128_HIGH      FOLD_LOW(0x7417153fu)
-#define FOLD_192_LOW       FOLD_LOW(0x7ccbbbf2u)
-#define FOLD_192_HIGH      FOLD_LOW(0x31c94608u)
-#define FOLD_256_LOW       FOLD_LOW(0xe9a5d8beu)
-#define FOLD_256_HIGH      FOLD_LOW(0x1426a815u)
+#define AVX512 __attribute__((target("avx512f,avx512vl,vpclmulqdq,pclmul,sse4.2")))
 
 /* The same constants in each 128 bits. */
 AVX512 static inline __m512i
@@ -58,7 +32,7 @@ constants(long long low, long long high)
 
 /* Take the next 64 octets: load once, and store if @copy. */
 AVX512 static inline __attribute__((always_inline)) __m512i
-take(struct walk *w, bool copy)
+take(struct mpa_crc_walk *w, bool copy)
 {
 	__m512i v = _mm512_loadu_si512(w->src);
 
@@ -96,7 +70,7 @@ join(__m512i a)
 
 /* Four registers at a time, for 256 octets and more. @state enters the first four octets. */
 AVX512 static inline __attribute__((always_inline)) __m512i
-fold_four(struct walk *w, uint32_t state, bool copy)
+fold_four(struct mpa_crc_walk *w, uint32_t state, bool copy)
 {
 	const __m512i k256 = constants(FOLD_256_LOW, FOLD_256_HIGH);
 	__m512i a = _mm512_xor_si512(take(w, copy),
@@ -117,40 +91,36 @@ fold_four(struct walk *w, uint32_t state, bool copy)
 }
 
 AVX512 static inline __attribute__((always_inline)) uint32_t
-run(void *dst, const void *src, size_t len, uint32_t crc, bool copy)
+avx512_cover(void *dst, const void *src, size_t len, uint32_t crc, bool copy)
 {
 	const __m512i k64 = constants(FOLD_64_LOW, FOLD_64_HIGH);
-	struct walk w = {dst, src, len};
+	struct mpa_crc_walk w = {dst, src, len};
 	uint32_t state = ~crc;
-	uint64_t wide;
 	__m512i a;
-	__m128i last;
 
-	if (len < ONE_MIN)
+	if (len < MPA_CRC_ONE_MIN)
 		return ~mpa_crc_short(dst, src, len, state, copy);
-	if (len >= ALL_MIN)
+	if (len >= MPA_CRC_ALL_MIN)
 		a = fold_four(&w, state, copy);
 	else
 		a = _mm512_xor_si512(take(&w, copy),
 				     _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
 	while (w.len >= 64)
 		a = fold(a, k64, take(&w, copy));
-	last = join(a);
-	wide = _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(last));
-	wide = _mm_crc32_u64(wide, (uint64_t)_mm_extract_epi64(last, 1));
-	return ~mpa_crc_short(w.dst, w.src, w.len, (uint32_t)wide, copy);
+	state = mpa_crc_reduce(join(a));
+	return ~mpa_crc_short(w.dst, w.src, w.len, state, copy);
 }
 
 AVX512 static uint32_t
 avx512_crc(const void *src, size_t len, uint32_t crc)
 {
-	return run(NULL, src, len, crc, false);
+	return avx512_cover(NULL, src, len, crc, false);
 }
 
 AVX512 static uint32_t
 avx512_copy(void *dst, const void *src, size_t len, uint32_t crc)
 {
-	return run(dst, src, len, crc, true);
+	return avx512_cover(dst, src, len, crc, true);
 }
 
 const struct mpa_crc_kernel mpa_crc_avx512_kernel = {"avx512", avx512_crc, avx512_copy};

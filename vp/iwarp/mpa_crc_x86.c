@@ -30,8 +30,8 @@
 #define SHIFT_1024 0x170076fau
 #define SHIFT_2048 0xa51b6135u
 
-/* A walk over one run of octets. */
-struct walk {
+/* A walk over one run of octets, and the register. */
+struct lanes_walk {
 	uint8_t *dst;
 	const uint8_t *src;
 	size_t len;
@@ -49,7 +49,7 @@ shift(uint32_t state, uint32_t constant)
 
 /* Cover blocks of three lanes of @lane octets while they last. @once and @twice shift by one and two lanes. */
 MPA_CRC_SSE42 static inline __attribute__((always_inline)) void
-three_lanes(struct walk *w, size_t lane, uint32_t once, uint32_t twice, bool copy)
+three_lanes(struct lanes_walk *w, size_t lane, uint32_t once, uint32_t twice, bool copy)
 {
 	while (w->len >= 3 * lane) {
 		uint64_t a = w->state;
@@ -78,9 +78,9 @@ three_lanes(struct walk *w, size_t lane, uint32_t once, uint32_t twice, bool cop
 }
 
 MPA_CRC_SSE42 static inline __attribute__((always_inline)) uint32_t
-run(void *dst, const void *src, size_t len, uint32_t crc, bool copy)
+sse42_cover(void *dst, const void *src, size_t len, uint32_t crc, bool copy)
 {
-	struct walk w = {dst, src, len, ~crc};
+	struct lanes_walk w = {dst, src, len, ~crc};
 
 	three_lanes(&w, 1024, SHIFT_1024, SHIFT_2048, copy);
 	three_lanes(&w, 256, SHIFT_256, SHIFT_512, copy);
@@ -91,13 +91,13 @@ run(void *dst, const void *src, size_t len, uint32_t crc, bool copy)
 MPA_CRC_SSE42 static uint32_t
 sse42_crc(const void *src, size_t len, uint32_t crc)
 {
-	return run(NULL, src, len, crc, false);
+	return sse42_cover(NULL, src, len, crc, false);
 }
 
 MPA_CRC_SSE42 static uint32_t
 sse42_copy(void *dst, const void *src, size_t len, uint32_t crc)
 {
-	return run(dst, src, len, crc, true);
+	return sse42_cover(dst, src, len, crc, true);
 }
 
 static const struct mpa_crc_kernel sse42_kernel = {"sse4.2", sse42_crc, sse42_copy};

@@ -30,6 +30,47 @@ extern const struct mpa_crc_kernel mpa_crc_avx512_kernel;
 /** @brief The kernel of processors with AVX2 and vector carry-less multiply. */
 extern const struct mpa_crc_kernel mpa_crc_avx2_kernel;
 
+#define MPA_CRC_ONE_MIN 128u /**< octets from which the folding kernels fold one register */
+#define MPA_CRC_ALL_MIN 256u /**< octets from which they fold four */
+
+/** @brief A walk over one run of octets. */
+struct mpa_crc_walk {
+	uint8_t *dst;       /**< where the next octet is copied to */
+	const uint8_t *src; /**< the next octet */
+	size_t len;         /**< octets left */
+};
+
+/*
+ * Folding constants for a distance of N octets: x^(8N + 63) and x^(8N - 1) mod P, reflected, as the low and
+ * the high half of 128 bits; mpa_crc_avx512.c explains them.
+ */
+#define MPA_CRC_FOLD(constant) ((long long)((unsigned long long)(constant) << 32))
+#define FOLD_16_LOW            MPA_CRC_FOLD(0x3743f7bdu)
+#define FOLD_16_HIGH           MPA_CRC_FOLD(0x3171d430u)
+#define FOLD_32_LOW            MPA_CRC_FOLD(0x33ccbbbcu)
+#define FOLD_32_HIGH           MPA_CRC_FOLD(0xa2158b34u)
+#define FOLD_48_LOW            MPA_CRC_FOLD(0xa46ef4aau)
+#define FOLD_48_HIGH           MPA_CRC_FOLD(0x6051243fu)
+#define FOLD_64_LOW            MPA_CRC_FOLD(0x1c19243bu)
+#define FOLD_64_HIGH           MPA_CRC_FOLD(0x75bba45bu)
+#define FOLD_96_LOW            MPA_CRC_FOLD(0xc92f998du)
+#define FOLD_96_HIGH           MPA_CRC_FOLD(0x3365346au)
+#define FOLD_128_LOW           MPA_CRC_FOLD(0x6577b245u)
+#define FOLD_128_HIGH          MPA_CRC_FOLD(0x7417153fu)
+#define FOLD_192_LOW           MPA_CRC_FOLD(0x7ccbbbf2u)
+#define FOLD_192_HIGH          MPA_CRC_FOLD(0x31c94608u)
+#define FOLD_256_LOW           MPA_CRC_FOLD(0xe9a5d8beu)
+#define FOLD_256_HIGH          MPA_CRC_FOLD(0x1426a815u)
+
+/** @brief The register after 16 octets that stand for all octets folded into them. */
+MPA_CRC_SSE42 static inline uint32_t
+mpa_crc_reduce(__m128i last)
+{
+	uint64_t wide = _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(last));
+
+	return (uint32_t)_mm_crc32_u64(wide, (uint64_t)_mm_extract_epi64(last, 1));
+}
+
 /** @brief Load 8 octets once. */
 static inline uint64_t
 mpa_crc_load64(const uint8_t *at)
