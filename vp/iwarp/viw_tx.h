@@ -35,8 +35,12 @@ enum viw_tx_job {
 
 struct viw_tx {
 	struct vsw_role role;
-	atomic_bool
-		send_at_once; /* a poll has run since the last request left: do not hold the next back */
+	/*
+	 * A poll has run, and released nothing, since the last request left: the application waits for an answer,
+	 * so the next request is sent at once. Without the flag a message behind unsignalled requests, whose slots
+	 * are not released yet, would be held back until the poll after it, in each turn of a ping-pong.
+	 */
+	atomic_bool send_at_once;
 	atomic_bool held_back; /* in viw_engine::held_back */
 	atomic_bool blocked;   /* the socket takes no more octets */
 	atomic_bool starved;   /* the pool had no buffer */
