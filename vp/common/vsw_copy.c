@@ -10,9 +10,9 @@
  * that order for an observer. On other processors memcpy copies all but the last 8 bytes, which are stored
  * one by one with release.
  */
-#include <string.h>
+#include "vsw_copy.h"
 
-#include "vem.h"
+#include <string.h>
 
 #if defined(__SANITIZE_THREAD__)
 #define RACES_WITH_APPLICATION __attribute__((no_sanitize("thread"), noinline))
@@ -35,7 +35,7 @@ typedef uint64_t word __attribute__((aligned(1), may_alias));
  * that is legal, and no data race of this program.
  */
 RACES_WITH_APPLICATION void
-vem_copy(uint8_t *to, const uint8_t *from, size_t len)
+vsw_copy(uint8_t *to, const uint8_t *from, size_t len)
 {
 	for (; len >= 64; len -= 64, to += 64, from += 64) {
 		block a = *(const block *)from;
@@ -57,7 +57,7 @@ vem_copy(uint8_t *to, const uint8_t *from, size_t len)
 #else
 
 RACES_WITH_APPLICATION void
-vem_copy(uint8_t *to, const uint8_t *from, size_t len)
+vsw_copy(uint8_t *to, const uint8_t *from, size_t len)
 {
 	size_t tail = len < 8 ? len : 8;
 

@@ -384,11 +384,6 @@ enum vsw_srq_result vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe);
 /* Are more receives in progress than the watermarks allow? Raises the event, or ends the connection. */
 void vem_receive_limits(struct ri_qp *qp);
 
-/* --- vem_copy.c --------------------------------------------------------------------------- */
-
-/* Copy in order: no later byte is written before an earlier one. */
-void vem_copy(uint8_t *to, const uint8_t *from, size_t len);
-
 /* --- vem_cm.c ----------------------------------------------------------------------------- */
 
 extern const struct ri_cm_ops vem_cm_ops;

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "vsw_copy.h"
+
 void
 vem_spans_end(struct vem_spans *spans)
 {
@@ -70,7 +72,7 @@ run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use 
 			return run_bounce(to, to_at, from, from_at, len);
 		n = to_left < n ? (uint32_t)to_left : n;
 		n = from_left < n ? (uint32_t)from_left : n;
-		vem_copy(there, here, n);
+		vsw_copy(there, here, n);
 		to_at += n;
 		from_at += n;
 		len -= n;

@@ -17,36 +17,9 @@
 #include "viw_complete.h"
 #include "viw_qp.h"
 #include "viw_receive.h"
-
-#include <string.h>
-
-#define STEP 32u /* octets of one store of an ascending copy */
+#include "vsw_copy.h"
 
 /* --- octets -------------------------------------------------------------------------------- */
-
-/* Copy in ascending order: no byte is written before a byte that is STEP or more in front of it. */
-static void
-copy_up(uint8_t *to, const uint8_t *from, uint32_t len)
-{
-	while (len >= STEP) {
-		memcpy(to, from, STEP);
-		__asm__ volatile("" : : : "memory");
-		to += STEP;
-		from += STEP;
-		len -= STEP;
-	}
-	while (len >= 8) {
-		memcpy(to, from, 8);
-		__asm__ volatile("" : : : "memory");
-		to += 8;
-		from += 8;
-		len -= 8;
-	}
-	for (uint32_t i = 0; i < len; i++) {
-		to[i] = from[i];
-		__asm__ volatile("" : : : "memory");
-	}
-}
 
 /* The segment of the current receive that octet `offset` goes to; *left: room in that segment from there. */
 static const struct ri_sge *
@@ -152,7 +125,7 @@ viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 		if (cover)
 			rx->crc = mpa_crc_copy(to, from, n, rx->crc);
 		else
-			copy_up(to, from, n);
+			vsw_copy(to, from, n);
 		vsw_mem_end(&use);
 		rx->placed += n;
 		from += n;
