@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "kal_cm_internal.h"
+#include "ri_owned.h"
 
 /* The environment may switch off what the configuration allows. */
 static bool
@@ -205,6 +206,7 @@ kal_conn_reserve(struct kal_conn *conn, unsigned count)
 {
 	unsigned have = 0;
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	kal_cm_lock(conn->cm);
 	for (struct kal_event_node *node = conn->reserved; node != NULL; node = node->next)
 		have++;
@@ -228,6 +230,7 @@ void
 kal_cm_tell(struct kal_cm *cm, struct kal_cm_node *node, uint64_t ctx,
 	    const struct kal_cm_event *event)
 {
+	RI_ASSERT_OWNED(&cm->lock);
 	node->node.ctx = ctx;
 	node->event = *event;
 	cm->p.event(cm->p.arg, node);
@@ -249,6 +252,7 @@ kal_conn_unlock(struct kal_conn *conn)
 void
 kal_conn_modified(struct kal_conn *conn, const struct ri_qp_attr *attr, uint32_t mask)
 {
+	RI_ASSERT_OWNED(&conn->verbs);
 	if (mask & RI_QP_ATTR_IRD)
 		conn->ird = attr->ird;
 	if (mask & RI_QP_ATTR_ORD)
@@ -281,6 +285,7 @@ kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason
 {
 	struct kal_event_node *node = conn->reserved;
 
+	RI_ASSERT_OWNED(&conn->cm->lock);
 	if (report == KAL_CM_NONE || conn->retired || node == NULL)
 		return;
 	conn->reserved = node->next;
@@ -298,6 +303,7 @@ kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_r
 {
 	const struct ri_host *host = conn->cm->p.host;
 
+	RI_ASSERT_OWNED(&conn->cm->lock);
 	conn->owed = report;
 	conn->why = reason;
 	/* If it is retired, kal_conn_restore runs the task. */
@@ -324,6 +330,7 @@ kal_conn_kill(struct kal_conn *conn)
 {
 	struct ri_qp_attr attr = {.state = RI_QPS_ERROR};
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	/* A failure means that it is in ERROR already. */
 	(void)!ri_call_qp_modify(conn->cm->p.caller, conn->qp, &attr, RI_QP_ATTR_STATE);
 }
@@ -385,12 +392,13 @@ conn_event_of(enum ri_cm_event_kind kind)
 	}
 }
 
-/* The caller holds cm->lock. */
+/* The caller owns cm->lock. */
 static void
 note_provider(struct kal_conn *conn, const struct ri_cm_event *event)
 {
 	struct kal_cm_event *pending = &conn->pending;
 
+	RI_ASSERT_OWNED(&conn->cm->lock);
 	set_pdata(pending, event->pdata, event->pdata_len, event->pdata_present);
 	if (event->ird_ord_valid) {
 		pending->ird_ord_valid = 1;
@@ -427,15 +435,16 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 	kal_cm_unlock(cm);
 }
 
-/* The caller holds cm->lock. */
+/* The caller owns cm->lock. */
 static void
 async_forward(struct kal_cm *cm, const struct ri_async_event *event)
 {
+	RI_ASSERT_OWNED(&cm->lock);
 	cm->p.async(cm->p.arg, event);
 	cm->told = true;
 }
 
-/* The caller holds cm->lock. */
+/* The caller owns cm->lock. */
 static void
 stream_ended(struct kal_conn *conn, const struct ri_async_event *event)
 {
@@ -444,6 +453,7 @@ stream_ended(struct kal_conn *conn, const struct ri_async_event *event)
 	enum kal_conn_state before = conn->state;
 	enum kal_cm_kind report;
 
+	RI_ASSERT_OWNED(&conn->cm->lock);
 	if (kal_conn_step(&conn->state, orderly ? KAL_CONN_END_CLOSE : KAL_CONN_END_BROKEN,
 			  &report) != RI_SUCCESS)
 		return;

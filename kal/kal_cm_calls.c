@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kal_cm_internal.h"
+#include "ri_owned.h"
 
 #define EVENTS_OF_LIFE \
 	2 /* the outcome of the attempt and the end; one more for the reply of a three-way handshake */
@@ -19,6 +20,7 @@
 static enum ri_status
 attempt_begin(struct kal_conn *conn, struct kal_setup **stale, unsigned events)
 {
+	RI_ASSERT_OWNED(&conn->verbs);
 	if (kal_conn_state(conn) != KAL_CONN_IDLE)
 		return RI_ERR_INVALID_STATE;
 	if (!kal_conn_reserve(conn, events))
@@ -141,6 +143,7 @@ end_by_provider(struct kal_conn *conn, const struct kal_cm_req *req, bool was_up
 	const struct ri_caller *caller = conn->cm->p.caller;
 	struct ri_qp_attr attr = {.state = was_up ? RI_QPS_CLOSING : RI_QPS_ERROR};
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	/* If this fails, the connection has ended already, and its event is on the way. */
 	if (conn->cm->stream)
 		(void)!ri_call_qp_modify(caller, conn->qp, &attr, RI_QP_ATTR_STATE);

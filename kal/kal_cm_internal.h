@@ -182,7 +182,7 @@ void kal_cm_unlock(struct kal_cm *cm);
 /* Make the move and queue the event that the table of states names. `reason` is used with FAILED. */
 enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event,
 			     enum kal_cm_reason reason) RI_MUST_CHECK;
-/* Queue the event of a move. The caller holds cm->lock. */
+/* Queue the event of a move. The caller owns cm->lock. */
 void kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
 /* The same after the provider has flushed what was posted; call kal_conn_kill first. */
 void kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
@@ -194,7 +194,7 @@ void kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *fram
 
 /* Under verbs: reserve nodes for the `count` events of a new connection. False: no memory. */
 bool kal_conn_reserve(struct kal_conn *conn, unsigned count);
-/* The caller holds cm->lock: queue an event in a reserved node. */
+/* The caller owns cm->lock: queue an event in a reserved node. */
 void kal_cm_tell(struct kal_cm *cm, struct kal_cm_node *node, uint64_t ctx,
 		 const struct kal_cm_event *event);
 
@@ -251,10 +251,10 @@ void kal_request_end_all(struct kal_cm *cm);
 struct kal_request *kal_request_alloc(struct kal_cm *cm);
 /* Free a request. The caller must not touch its kal_cm afterwards. */
 void kal_request_release(struct kal_request *request);
-/* The caller holds cm->lock. Give the request an id and report its arrival; report its end. */
+/* The caller owns cm->lock. Give the request an id and report its arrival; report its end. */
 void kal_request_enter(struct kal_request *request);
 void kal_request_tell_gone(struct kal_request *request);
-/* The caller holds cm->lock. NULL: there is none of that id. */
+/* The caller owns cm->lock. NULL: there is none of that id. */
 struct kal_listener *kal_listener_of(struct kal_cm *cm, uint64_t id);
 
 /* kal_request_theirs.c */
@@ -279,7 +279,7 @@ bool kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listen
 void kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 			uint16_t len);
 void kal_request_free(struct kal_request *request);
-/* The caller holds cm->lock. Take the request, to end it; false: another thread has taken it. */
+/* The caller owns cm->lock. Take the request, to end it; false: another thread has taken it. */
 bool kal_request_leave(struct kal_request *request);
 
 /* kal_starts.c. Under cm->lock: enter a new half-open request; remove one. */

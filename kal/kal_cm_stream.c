@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "ri_owned.h"
 
 static void socket_ready(void *arg, uint32_t events);
 static void time_is_up(void *arg);
@@ -47,6 +48,7 @@ kal_setup_steal(struct kal_conn *conn)
 {
 	struct kal_setup *setup = conn->setup;
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	conn->setup = NULL;
 	return setup;
 }
@@ -120,6 +122,7 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum k
 	enum kal_cm_kind report;
 	enum ri_status status;
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	host->watch_stop(host->self, &setup->watch);
 	host->timer_stop(host->self, &setup->timer);
 	responder_withdraw(setup);
@@ -237,6 +240,7 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	uint64_t deadline = kal_deadline(host, req->timeout_us);
 	enum ri_status status;
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	if (setup == NULL)
 		return RI_ERR_RESOURCES;
 	setup->req = *req;
@@ -274,6 +278,7 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 	struct kal_mpa_frame reply;
 	enum ri_status status;
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	if (setup == NULL)
 		return RI_ERR_RESOURCES;
 	setup->request = request->frame;
@@ -332,6 +337,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 		.early_len = (uint32_t)(setup->in_len - early_at),
 	};
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	host->watch_stop(host->self, &setup->watch);
 	kal_sock_rdma_mode(stream.fd);
 	kal_cm_lock(cm);
@@ -440,6 +446,7 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 		kal_mpa_judge_reply(&setup->offered, &setup->request, reply, &setup->negotiated);
 	uint16_t code = kal_mpa_verdict_code(verdict);
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	kal_conn_note_frame(conn, reply);
 	if (verdict == KAL_MPA_GO)
 		return kal_stream_attach(conn, setup, size, 0);
@@ -466,6 +473,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 	ssize_t n = recv(kal_fd_get(&setup->fd), setup->in + setup->in_len,
 			 sizeof(setup->in) - setup->in_len, 0);
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n <= 0) {
@@ -493,6 +501,7 @@ stream_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 	const struct ri_host *host = conn->cm->p.host;
 	int done;
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	if (setup->step != KAL_CONVERT_NONE)
 		return kal_convert_advance(conn, setup, events);
 	if (!setup->tcp_up) {

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "ri_owned.h"
 
 /* --- checks -------------------------------------------------------------------------------- */
 
@@ -238,6 +239,7 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 	enum ri_status status;
 	int error;
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	if (!is_stream(fd, &pending))
 		return RI_ERR_INVALID_ARG;
 	status = find_spigot(conn->cm, &pending);
@@ -322,6 +324,7 @@ kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t eve
 	bool failed = false;
 	int done;
 
+	RI_ASSERT_OWNED(&conn->verbs);
 	if (setup->step == KAL_CONVERT_MESSAGE || setup->step == KAL_CONVERT_LEAVE) {
 		done = message_send(setup);
 		if (done == 0)

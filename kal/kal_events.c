@@ -18,13 +18,15 @@
 #include <unistd.h>
 
 #include "kal_objects.h"
+#include "ri_owned.h"
 
 #define ASYNC_MAX 4096
 
-/* The caller holds event_lock. */
+/* The caller owns event_lock. */
 static void
 node_append(struct kal_client *client, struct kal_event_node *node)
 {
+	RI_ASSERT_OWNED(&client->event_lock);
 	node->queued = true;
 	node->next = NULL;
 	if (client->last != NULL)
@@ -59,10 +61,11 @@ kal_events_cq(struct kal_client *client, struct kal_cq *cq)
 		kal_events_kick(client);
 }
 
-/* The caller holds event_lock. The event was taken or removed: give its node back. */
+/* The caller owns event_lock. The event was taken or removed: give its node back. */
 static void
 node_recycle(struct kal_client *client, struct kal_event_node *node)
 {
+	RI_ASSERT_OWNED(&client->event_lock);
 	client->async_queued -= node->kind == KAL_EVENT_ASYNC;
 	if (node->home == KAL_NODE_SPARE) {
 		node->next = client->spare;
@@ -72,7 +75,7 @@ node_recycle(struct kal_client *client, struct kal_event_node *node)
 	}
 }
 
-/* The caller holds event_lock. Remove the nodes for which `is` is true; true if there was any. */
+/* The caller owns event_lock. Remove the nodes for which `is` is true; true if there was any. */
 static bool
 nodes_remove(struct kal_client *client,
 	     bool (*is)(const struct kal_event_node *node, const void *arg), const void *arg)
@@ -80,6 +83,7 @@ nodes_remove(struct kal_client *client,
 	struct kal_event_node **link = &client->first;
 	bool any = false;
 
+	RI_ASSERT_OWNED(&client->event_lock);
 	client->last = NULL;
 	while (*link != NULL) {
 		struct kal_event_node *node = *link;
@@ -203,12 +207,13 @@ kal_events_cm(struct kal_client *client, struct kal_cm_node *node)
 		kal_cm_node_free(node);
 }
 
-/* The caller holds event_lock. */
+/* The caller owns event_lock. */
 static struct kal_event_node *
 spare_take(struct kal_client *client)
 {
 	struct kal_event_node *node = client->spare;
 
+	RI_ASSERT_OWNED(&client->event_lock);
 	if (node != NULL)
 		client->spare = node->next;
 	return node;

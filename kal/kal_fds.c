@@ -7,6 +7,7 @@
  */
 
 #include "kal_fds.h"
+#include "ri_owned.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,12 +66,13 @@ fd_list_lock(void)
 	pthread_mutex_lock(&list_lock);
 }
 
-/* The caller holds list_lock, which this releases: enter the new descriptor, if there is one. */
+/* The caller owns list_lock, which this releases: enter the new descriptor, if there is one. */
 static bool
 fd_list_add(struct kal_fd *fd, int made)
 {
 	int error = errno;
 
+	RI_ASSERT_OWNED(&list_lock);
 	if (made >= 0) {
 		fd->value = made + 1;
 		fd->prev = NULL;
@@ -126,12 +128,13 @@ kal_fd_duplicate(struct kal_fd *fd, int original)
 	return fd_list_add(fd, fcntl(original, F_DUPFD_CLOEXEC, 0));
 }
 
-/* The caller holds list_lock. */
+/* The caller owns list_lock. */
 static int
 fd_list_remove(struct kal_fd *fd)
 {
 	int value = fd->value;
 
+	RI_ASSERT_OWNED(&list_lock);
 	if (fd->prev != NULL)
 		fd->prev->next = fd->next;
 	else

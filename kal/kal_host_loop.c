@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "ri_owned.h"
 
 #define NEXT_TASK(t) (*(struct ri_task **)&(t)->link.p[0])
 #define PREV_TASK(t) (*(struct ri_task **)&(t)->link.p[1])
@@ -83,10 +84,11 @@ kal_host_poke(struct kal_host *host)
 		return;
 }
 
-/* With the lock held, which this releases: the function of the item runs next. */
+/* The caller owns the lock, which this releases: the function of the item runs next. */
 void
 kal_host_enter(struct kal_host *host, void *item)
 {
+	RI_ASSERT_OWNED(&host->lock);
 	host->running = item;
 	pthread_mutex_unlock(&host->lock);
 }
@@ -100,10 +102,11 @@ kal_host_leave(struct kal_host *host)
 		pthread_cond_broadcast(&host->idle);
 }
 
-/* With the lock held: wait until the function of `item` has returned. True if it ran, on another thread. */
+/* The caller owns the lock: wait until the function of `item` has returned. True if it ran, on another thread. */
 bool
 kal_host_wait_for(struct kal_host *host, const void *item, struct ri_host_link *link)
 {
+	RI_ASSERT_OWNED(&host->lock);
 	if (host->running != item || kal_host_on_service_thread(host))
 		return false;
 	link->n[1] |= KAL_LINK_STOPPING;
@@ -157,6 +160,7 @@ kal_host_timer_stop(void *self, struct ri_timer *timer)
 static void
 task_append(struct kal_host *host, struct ri_task *task)
 {
+	RI_ASSERT_OWNED(&host->lock);
 	NEXT_TASK(task) = NULL;
 	PREV_TASK(task) = host->last_task;
 	if (host->last_task != NULL)
@@ -171,6 +175,7 @@ task_append(struct kal_host *host, struct ri_task *task)
 static void
 task_remove(struct kal_host *host, struct ri_task *task)
 {
+	RI_ASSERT_OWNED(&host->lock);
 	if ((task->link.n[1] & KAL_LINK_QUEUED) == 0)
 		return;
 	if (PREV_TASK(task) != NULL)
@@ -222,6 +227,7 @@ run_timers(struct kal_host *host)
 {
 	uint64_t now = host->table.now(host);
 
+	RI_ASSERT_OWNED(&host->lock);
 	while (kal_timers_next(&host->timers) <= now) {
 		struct ri_timer *timer = host->timers.root;
 		void (*fire)(void *arg) = timer->fire;
@@ -238,6 +244,7 @@ run_timers(struct kal_host *host)
 static void
 run_tasks(struct kal_host *host)
 {
+	RI_ASSERT_OWNED(&host->lock);
 	for (unsigned left = host->tasks; left > 0 && host->first_task != NULL; left--) {
 		struct ri_task *task = host->first_task;
 		void (*fire)(void *arg) = task->fire;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "ri_owned.h"
 
 static uint32_t
 to_epoll(uint32_t events)
@@ -80,10 +81,11 @@ kal_host_watch_change(void *self, struct ri_watch *watch, uint32_t events)
 	pthread_mutex_unlock(&host->watch_lock);
 }
 
-/* With the lock held: its function is not called any more for what the kernel has returned so far. */
+/* The caller owns the lock: its function is not called any more for what the kernel has returned so far. */
 static void
 watch_forget(struct kal_host *host, struct ri_watch *watch)
 {
+	RI_ASSERT_OWNED(&host->lock);
 	for (unsigned i = 0; i < host->batch_count; i++) {
 		if (host->batch[i] == watch)
 			host->batch[i] = NULL;
@@ -136,10 +138,11 @@ counter_drain(int fd)
 		return;
 }
 
-/* With the lock held: keep the watches that were not stopped meanwhile. */
+/* The caller owns the lock: keep the watches that were not stopped meanwhile. */
 static void
 take_batch(struct kal_host *host, const struct epoll_event *events, int count)
 {
+	RI_ASSERT_OWNED(&host->lock);
 	host->batch_count = 0;
 	for (int i = 0; i < count; i++) {
 		struct ri_watch *watch = events[i].data.ptr;
@@ -155,10 +158,11 @@ take_batch(struct kal_host *host, const struct epoll_event *events, int count)
 	host->stops = 0;
 }
 
-/* With the lock held. */
+/* The caller owns the lock. */
 static void
 call_batch(struct kal_host *host)
 {
+	RI_ASSERT_OWNED(&host->lock);
 	for (unsigned i = 0; i < host->batch_count; i++) {
 		struct ri_watch *watch = host->batch[i];
 		void (*fire)(void *arg, uint32_t events);
@@ -186,6 +190,7 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 	bool expired = false;
 	int count;
 
+	RI_ASSERT_OWNED(&host->lock);
 	host->asleep = true;
 	host->stops = 0;
 	pthread_mutex_unlock(&host->lock);

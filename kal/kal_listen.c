@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "kal_cm_internal.h"
+#include "ri_owned.h"
 
 void
 kal_listener_unref(struct kal_listener *listener)
@@ -104,12 +105,13 @@ kal_listen_destroy(struct kal_listener *listener)
 	kal_listener_unref(listener);
 }
 
-/* The caller holds cm->lock. NULL: no listener at that service. */
+/* The caller owns cm->lock. NULL: no listener at that service. */
 static const struct kal_listener *
 listener_at(struct kal_cm *cm, const struct kal_handoff_req *req)
 {
 	const struct kal_link *link = NULL;
 
+	RI_ASSERT_OWNED(&cm->lock);
 	while ((link = kal_table_next(&cm->listeners, link)) != NULL) {
 		const struct kal_listener *listener =
 			kal_entry(link, const struct kal_listener, link);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kal_objects.h"
+#include "ri_owned.h"
 
 #define INDEX_BITS      20
 #define INDEX_MASK      ((1u << INDEX_BITS) - 1)
@@ -58,6 +59,7 @@ kal_object_add(struct kal_client *client, enum ri_object type, struct kal_object
 {
 	uint32_t index;
 
+	RI_ASSERT_OWNED(&client->calls);
 	if (kal_account_take(&client->account, kal_resource_of(type), 1) != RI_SUCCESS)
 		return 0;
 	index = take_slot(client);
@@ -77,6 +79,7 @@ kal_object_remove(struct kal_client *client, struct kal_object *object)
 	uint32_t index = object->id & INDEX_MASK;
 	struct kal_slot *slot = &client->slots[index];
 
+	RI_ASSERT_OWNED(&client->calls);
 	kal_account_give(&client->account, kal_resource_of(object->type), 1);
 	slot->object = NULL;
 	slot->generation = (uint16_t)((slot->generation + 1u) & GENERATION_MASK);
@@ -95,6 +98,7 @@ kal_object_get(struct kal_client *client, uint32_t id, enum ri_object type)
 	uint32_t index = id & INDEX_MASK;
 	struct kal_object *object;
 
+	RI_ASSERT_OWNED(&client->calls);
 	if (index >= client->slot_count)
 		return NULL;
 	object = client->slots[index].object;
@@ -136,6 +140,7 @@ rnic_of(const struct kal_object *object)
 void *
 kal_object_any(struct kal_client *client, enum ri_object type, const struct kal_rnic *rnic)
 {
+	RI_ASSERT_OWNED(&client->calls);
 	for (uint32_t i = 0; i < client->slot_count; i++) {
 		struct kal_object *object = client->slots[i].object;
 
@@ -151,6 +156,7 @@ kal_rnic_next(struct kal_client *client, const struct kal_rnic *rnic)
 {
 	uint32_t i = rnic != NULL ? (rnic->object.id & INDEX_MASK) + 1 : 0;
 
+	RI_ASSERT_OWNED(&client->calls);
 	for (; i < client->slot_count; i++) {
 		struct kal_object *object = client->slots[i].object;
 

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "ri_owned.h"
 
 static void request_ready(void *arg, uint32_t events);
 static void request_late(void *arg);
@@ -76,13 +77,14 @@ kal_request_free(struct kal_request *request)
 	kal_request_release(request);
 }
 
-/* The caller holds cm->lock. Ids are unique in the process: a client may have several adapters. */
+/* The caller owns cm->lock. Ids are unique in the process: a client may have several adapters. */
 void
 kal_request_enter(struct kal_request *request)
 {
 	static atomic_uint last;
 	struct kal_cm *cm = request->cm;
 
+	RI_ASSERT_OWNED(&request->cm->lock);
 	do
 		request->id = atomic_fetch_add(&last, 1) + 1;
 	while (request->id == 0 || kal_table_find(&cm->requests, request->id) != NULL);
@@ -95,15 +97,17 @@ kal_request_enter(struct kal_request *request)
 struct kal_listener *
 kal_listener_of(struct kal_cm *cm, uint64_t id)
 {
+	RI_ASSERT_OWNED(&cm->lock);
 	return kal_entry(kal_table_find(&cm->listeners, id), struct kal_listener, link);
 }
 
-/* The caller holds cm->lock. */
+/* The caller owns cm->lock. */
 static void
 count_waiting(struct kal_request *request, int by)
 {
 	struct kal_listener *listener = kal_listener_of(request->cm, request->listener_id);
 
+	RI_ASSERT_OWNED(&request->cm->lock);
 	if (listener != NULL)
 		atomic_fetch_add(&listener->waiting, (unsigned)by);
 }
@@ -111,6 +115,7 @@ count_waiting(struct kal_request *request, int by)
 bool
 kal_request_leave(struct kal_request *request)
 {
+	RI_ASSERT_OWNED(&request->cm->lock);
 	if (request->taken)
 		return false;
 	request->taken = true;
@@ -438,6 +443,7 @@ kal_request_tell_gone(struct kal_request *request)
 {
 	const struct kal_cm_event gone = {.kind = KAL_CM_REQUEST_GONE, .request = request->id};
 
+	RI_ASSERT_OWNED(&request->cm->lock);
 	kal_cm_tell(request->cm, g_steal_pointer(&request->gone), request->ctx, &gone);
 }
 

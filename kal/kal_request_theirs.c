@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kal_cm_internal.h"
+#include "ri_owned.h"
 
 void
 kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *theirs,
@@ -46,12 +47,13 @@ describe_theirs(struct kal_request *request, const struct ri_cm_event *event)
 	memcpy(info->pdata, event->pdata, info->pdata_len);
 }
 
-/* The caller holds cm->lock. Tell the client. */
+/* The caller owns cm->lock. Tell the client. */
 static void
 request_show(struct kal_request *request, struct kal_listener *listener)
 {
 	struct kal_cm_event *info = &request->info;
 
+	RI_ASSERT_OWNED(&request->cm->lock);
 	request->ctx = listener->ctx;
 	if (listener->suppress)
 		info->ird_ord_valid = 0;
@@ -61,12 +63,13 @@ request_show(struct kal_request *request, struct kal_listener *listener)
 	kal_request_enter(request);
 }
 
-/* The caller holds cm->lock. There is no memory for the request: refuse it later, outside the upcall. */
+/* The caller owns cm->lock. There is no memory for the request: refuse it later, outside the upcall. */
 static void
 leave_unheard(struct kal_listener *listener, const struct ri_cm_event *event)
 {
 	const struct ri_host *host = listener->cm->p.host;
 
+	RI_ASSERT_OWNED(&listener->cm->lock);
 	if (listener->unheard == NULL || listener->unheard_count >= listener->backlog)
 		return; /* the provider raised more than the backlog */
 	listener->unheard[listener->unheard_count++] = (struct kal_unheard){
@@ -129,10 +132,11 @@ kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 		kal_request_release(request);
 }
 
-/* The caller holds cm->lock. */
+/* The caller owns cm->lock. */
 static void
 forget_unheard(struct kal_listener *listener, const struct ri_request *gone)
 {
+	RI_ASSERT_OWNED(&listener->cm->lock);
 	for (uint32_t i = 0; i < listener->unheard_count; i++) {
 		if (listener->unheard[i].request == gone)
 			listener->unheard[i--] = listener->unheard[--listener->unheard_count];

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kal_cm_internal.h"
+#include "ri_owned.h"
 
 #define QUERIES_MAX 4096 /* outstanding at once */
 
@@ -54,13 +55,14 @@ query_enter(struct kal_cm *cm, uint64_t ctx)
 	return status;
 }
 
-/* The caller holds cm->lock. Remove the query from the table; NULL: none has this context. */
+/* The caller owns cm->lock. Remove the query from the table; NULL: none has this context. */
 static struct kal_service_query *
 query_take(struct kal_cm *cm, uint64_t ctx)
 {
 	struct kal_service_query *query =
 		kal_entry(kal_table_find(&cm->queries, ctx), struct kal_service_query, link);
 
+	RI_ASSERT_OWNED(&cm->lock);
 	if (query != NULL)
 		kal_table_remove(&cm->queries, &query->link);
 	return query;

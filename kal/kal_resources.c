@@ -4,6 +4,7 @@
 /* Accounts. One lock guards all of them, since calls that change an account are rare and short. */
 
 #include "kal_resources.h"
+#include "ri_owned.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -24,12 +25,13 @@ kal_account_open(struct kal_account *account, const struct kal_config *config)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The caller holds the lock. */
+/* The caller owns the lock. */
 static bool
 has_room(const struct kal_account *account, enum kal_resource resource, uint64_t amount)
 {
 	uint64_t limit = account->limits[resource], used = account->used[resource];
 
+	RI_ASSERT_OWNED(&lock);
 	return used <= limit && amount <= limit - used;
 }
 
@@ -47,10 +49,11 @@ kal_account_take(struct kal_account *account, enum kal_resource resource, uint64
 	return room ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 
-/* The caller holds the lock. */
+/* The caller owns the lock. */
 static void
 account_give(struct kal_account *account, enum kal_resource resource, uint64_t amount)
 {
+	RI_ASSERT_OWNED(&lock);
 	for (struct kal_account *a = account; a != NULL; a = a->parent)
 		a->used[resource] -= amount;
 }

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "ri_owned.h"
 
 static void
 queue_append(struct kal_starts *starts, struct kal_request *request)
@@ -55,6 +56,7 @@ queue_remove(struct kal_starts *starts, struct kal_request *request)
 void
 kal_start_enter(struct kal_request *request)
 {
+	RI_ASSERT_OWNED(&request->cm->lock);
 	request->stage = KAL_START_SILENT;
 	queue_append(&request->listener->starts, request);
 }
@@ -62,13 +64,15 @@ kal_start_enter(struct kal_request *request)
 void
 kal_start_leave(struct kal_request *request)
 {
+	RI_ASSERT_OWNED(&request->cm->lock);
 	queue_remove(&request->listener->starts, request);
 }
 
-/* The caller holds cm->lock. */
+/* The caller owns cm->lock. */
 static void
 start_move(struct kal_request *request, enum kal_start_stage stage)
 {
+	RI_ASSERT_OWNED(&request->cm->lock);
 	if (stage <= request->stage)
 		return;
 	queue_remove(&request->listener->starts, request);
@@ -107,7 +111,7 @@ has_spoken(struct kal_request *request)
 	return recv(kal_fd_get(&request->fd), &octet, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
-/* The caller holds cm->lock. The oldest of a stage with more than `share` of them, but not `fresh`. */
+/* The caller owns cm->lock. The oldest of a stage with more than `share` of them, but not `fresh`. */
 static struct kal_request *
 oldest_of(struct kal_starts *starts, unsigned share, const struct kal_request *fresh)
 {
@@ -120,7 +124,7 @@ oldest_of(struct kal_starts *starts, unsigned share, const struct kal_request *f
 	return NULL;
 }
 
-/* The caller holds cm->lock. */
+/* The caller owns cm->lock. */
 static struct kal_request *
 victim_of(struct kal_starts *starts, const struct kal_request *fresh)
 {
@@ -135,12 +139,13 @@ victim_of(struct kal_starts *starts, const struct kal_request *fresh)
 	}
 }
 
-/* The caller holds cm->lock; this releases it. False: there was nothing to end. */
+/* The caller owns cm->lock; this releases it. False: there was nothing to end. */
 static bool
 end_one(struct kal_cm *cm, struct kal_request *request)
 {
 	bool ours = request != NULL && kal_request_leave(request);
 
+	RI_ASSERT_OWNED(&cm->lock);
 	kal_cm_unlock(cm);
 	if (!ours)
 		return false;

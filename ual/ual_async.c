@@ -15,6 +15,7 @@
  */
 #include <stdio.h>
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_evd.h"
 #include "ual_log.h"
@@ -156,6 +157,7 @@ events_drain(struct ual_ia *ia)
 {
 	struct kal_event event;
 
+	RI_ASSERT_OWNED(&ia->drain);
 	while (kal_next_event(ia->client, &event))
 		event_dispatch(ia, &event);
 }

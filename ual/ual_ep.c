@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_cm.h"
 #include "ual_rmr.h"
@@ -381,6 +382,7 @@ ual_ep_query(struct ual_ep *ep, it_ep_param_mask_t wanted, it_ep_param_t *params
 static it_status_t
 reset_controlled(struct ual_ep *ep)
 {
+	RI_ASSERT_OWNED(&ep->control);
 	/* With IT_EP_REUSEADDR time-wait is no reason to refuse [IT 4.6]. */
 	const struct ri_qp_attr idle = {
 		.state = RI_QPS_IDLE,

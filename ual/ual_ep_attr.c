@@ -11,6 +11,7 @@
 
 #include "ual_ep.h"
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_status.h"
 
@@ -405,6 +406,7 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 	it_status_t status = check_state((enum ual_ep_state)atomic_load(&ep->state), mask);
 	it_ep_attributes_t new;
 
+	RI_ASSERT_OWNED(&ep->control);
 	if (status == IT_SUCCESS)
 		status = check_ability(ep, attr, mask);
 	if (status == IT_SUCCESS)

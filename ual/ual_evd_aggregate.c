@@ -16,6 +16,7 @@
  */
 #include <sched.h>
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_evd.h"
 
@@ -24,6 +25,7 @@
 static void
 pending_add(struct ual_evd *aevd, struct ual_evd *member)
 {
+	RI_ASSERT_OWNED(&aevd->lock);
 	if (member->pending)
 		return;
 	member->pending = true;
@@ -42,6 +44,7 @@ pending_remove(struct ual_evd *aevd, struct ual_evd *member)
 	struct ual_evd *before = NULL;
 	struct ual_evd *at = aevd->pending_first;
 
+	RI_ASSERT_OWNED(&aevd->lock);
 	if (!member->pending)
 		return;
 	for (; at != member; at = at->pending_next)
@@ -160,6 +163,7 @@ ual_aggregate_is_free(struct ual_evd *aevd)
 static bool
 member_is_empty(struct ual_evd *member)
 {
+	RI_ASSERT_OWNED(&member->lock);
 	return (member->cq != NULL ? member->depth(member->cq) : member->ring.count) == 0;
 }
 
@@ -222,6 +226,7 @@ take_merged(struct ual_evd *aevd, it_event_t *event)
 {
 	struct ual_evd *member;
 
+	RI_ASSERT_OWNED(&aevd->control);
 	while ((member = pending_first(aevd)) != NULL) {
 		bool taken = ual_evd_take(member, event);
 

@@ -9,6 +9,7 @@
  * runs one at a time, so the calls of one dispatcher never overlap. What notifies while it runs queues
  * the task again. To stop a task waits for a call under way, except from inside that call.
  */
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_evd.h"
 
@@ -37,6 +38,7 @@ ual_callback_init(struct ual_evd *evd)
 static it_status_t
 callback_refusal(const struct ual_evd *evd)
 {
+	RI_ASSERT_OWNED(&evd->lock);
 	if (evd->callback != NULL)
 		return IT_ERR_CALLBACK_EXISTS;
 	if (atomic_load(&evd->waiters) > 0)

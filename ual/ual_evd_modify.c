@@ -7,6 +7,7 @@
  * A change is judged whole before anything of it is done. ual_evd::control serialises changes; after
  * each the engine looks again.
  */
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_evd.h"
 #include "ual_status.h"
@@ -121,6 +122,7 @@ modify_check(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 void
 ual_evd_attend_overflow(struct ual_evd *evd)
 {
+	RI_ASSERT_OWNED(&evd->lock);
 	if (evd->overflowed && (evd->flags & IT_EVD_OVERFLOW_AUTO_RESET) != 0)
 		atomic_fetch_or(&evd->attention, UAL_EVD_OVERFLOWED);
 	else
@@ -155,6 +157,7 @@ member_move(struct ual_evd *evd, it_evd_handle_t handle)
 {
 	struct ual_evd *aevd = NULL;
 
+	RI_ASSERT_OWNED(&evd->control);
 	if (handle != NULL) {
 		aevd = ual_aggregate_use(handle, evd->object.ia);
 		if (aevd == NULL)

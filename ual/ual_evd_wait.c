@@ -35,6 +35,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_evd.h"
 #include "ual_sleep.h"
@@ -96,6 +97,7 @@ is_below_threshold(struct ual_evd *evd)
 void
 ual_evd_watch(struct ual_evd *evd)
 {
+	RI_ASSERT_OWNED(&evd->lock);
 	if (evd->first != NULL || evd->fd >= 0 || evd->aevd != NULL || evd->callback != NULL)
 		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
 	else
@@ -221,6 +223,7 @@ ual_evd_evaluate_fully(struct ual_evd *evd)
 void
 ual_evd_wake_waiters(struct ual_evd *evd)
 {
+	RI_ASSERT_OWNED(&evd->lock);
 	for (struct ual_waiter *s = evd->first; s != NULL; s = s->evd_next)
 		ual_sleep_wake(evd->object.ia, s);
 }
@@ -275,6 +278,7 @@ wait_spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 static it_status_t
 wait_refusal(const struct ual_evd *evd)
 {
+	RI_ASSERT_OWNED(&evd->lock);
 	if (evd->dying)
 		return IT_ERR_ABORT;
 	if (evd->callback != NULL)

@@ -35,6 +35,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "ri_owned.h"
 #include "ual_ia.h"
 #include "ual_section.h"
 
@@ -100,6 +101,7 @@ chunk_enter(uintptr_t chunk)
 static bool
 chunk_map(void)
 {
+	RI_ASSERT_OWNED(&arena_lock);
 	uintptr_t start, chunk;
 	void *map;
 
@@ -156,6 +158,7 @@ slot_reuse(void)
 {
 	struct ual_object *slot = arena.first;
 
+	RI_ASSERT_OWNED(&arena_lock);
 	if (slot == NULL)
 		return NULL;
 	arena.first = slot->next;
@@ -170,6 +173,7 @@ slot_take(void)
 {
 	struct ual_object *slot;
 
+	RI_ASSERT_OWNED(&arena_lock);
 	if (arena.freed > QUARANTINE)
 		return slot_reuse();
 	if (arena.fresh_count == 0 && !chunk_map())

@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_cm.h"
 
@@ -34,6 +35,7 @@ request_find(it_cn_est_identifier_t id)
 {
 	struct ual_request *request = *bucket_of(id);
 
+	RI_ASSERT_OWNED(&table_lock);
 	while (request != NULL && request->id != id)
 		request = request->next;
 	return request;
@@ -44,6 +46,7 @@ request_remove(struct ual_request *request)
 {
 	struct ual_request **link = bucket_of(request->id);
 
+	RI_ASSERT_OWNED(&table_lock);
 	while (*link != request)
 		link = &(*link)->next;
 	*link = request->next;
@@ -54,6 +57,7 @@ request_remove(struct ual_request *request)
 static void
 request_end(struct ual_request *request)
 {
+	RI_ASSERT_OWNED(&table_lock);
 	if (request->busy)
 		request->gone = true;
 	else

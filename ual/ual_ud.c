@@ -12,6 +12,7 @@
  * by saying CANNOT_RESET. So the event of one life is never taken for that of the next.
  */
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_ep.h"
 #include "ual_status.h"
@@ -92,6 +93,7 @@ ual_ud_reset(struct ual_ep *ep)
 	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
 	it_status_t status;
 
+	RI_ASSERT_OWNED(&ep->control);
 	if (atomic_load(&ep->state) == UAL_EPS_UD_OPERATIONAL)
 		return reset_running(ep);
 	/* First the state: what fails from here on is news of the new life. */

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_addr.h"
 #include "ual_cm.h"
@@ -186,6 +187,7 @@ query_send(struct ual_ud_svc *svc)
 	};
 	enum ri_status status;
 
+	RI_ASSERT_OWNED(&svc->control);
 	memcpy(req.pdata, svc->pdata, svc->pdata_len);
 	if (!query_mark(svc, true))
 		return IT_ERR_INVALID_UD_SVC;
