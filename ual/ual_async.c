@@ -41,7 +41,7 @@ evd_after(struct ual_ia *ia, const struct ual_object *object)
  * has a descriptor or a callback is told to look.
  */
 static void
-adapter_dead(struct ual_ia *ia)
+adapter_failed(struct ual_ia *ia)
 {
 	struct ual_evd *evd = NULL;
 
@@ -107,7 +107,7 @@ static void
 dispatch_async(struct ual_ia *ia, const struct ri_async_event *async)
 {
 	if (async->event == RI_EVENT_DEVICE_CATASTROPHIC)
-		adapter_dead(ia);
+		adapter_failed(ia);
 	else if (async->event == RI_EVENT_PORT_ACTIVE)
 		ual_async_unaffiliated(ia, IT_ASYNC_UNAFF_SPIGOT_ONLINE, async->ctx);
 	else if (async->event == RI_EVENT_PORT_ERROR)

@@ -42,6 +42,7 @@ _Static_assert(sizeof(struct ual_lmr) <= UAL_SLOT_SIZE, "an LMR fits its slot");
 static inline uint32_t
 ual_lmr_stag(const struct ual_lmr *lmr)
 {
+	/* Relaxed: a key that changes meanwhile is checked when the request runs. */
 	return atomic_load_explicit(&lmr->key.stag, memory_order_relaxed);
 }
 

@@ -78,6 +78,7 @@ chunk_known(uintptr_t chunk)
 	unsigned i = chunk_hash(chunk);
 	uintptr_t entry;
 
+	/* Acquire: a thread that sees the entry may read the chunk. Entries are never removed. */
 	while ((entry = atomic_load_explicit(&chunk_table[i], memory_order_acquire)) != 0) {
 		if (entry == chunk)
 			return true;

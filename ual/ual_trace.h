@@ -25,6 +25,7 @@ void ual_trace_write(const void *object, const char *what, const char *detail);
 static inline void
 ual_trace(const void *object, const char *what, const char *detail)
 {
+	/* Relaxed: a line at the moment of the change may be missing. */
 	if (__builtin_expect(atomic_load_explicit(&ual_trace_file, memory_order_relaxed) >= 0, 0))
 		ual_trace_write(object, what, detail);
 }
