@@ -36,7 +36,7 @@ void ual_log_lost(const struct ual_evd *evd);
 static inline it_status_t
 ual_answer(const char *call, const void *handle, it_status_t status)
 {
-	/* Relaxed: a single flag, set before the first call and never cleared. */
+	/* Relaxed: a refusal at the moment of the change may be missing in the log. */
 	if (__builtin_expect(atomic_load_explicit(&ual_log_refusals, memory_order_relaxed), 0))
 		ual_log_refused(call, handle, status);
 	return status;
