@@ -65,7 +65,7 @@ it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 	const struct ual_pdata pdata = {private_data, private_data_length};
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
-	/* Every value that its bit-fields can hold is in range. */
+	/* All values of its bit-fields are in range. */
 	(void)conn_attr;
 	if (ep == NULL)
 		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);

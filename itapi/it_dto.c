@@ -21,7 +21,7 @@ dto_make(enum ual_dto_op op, const it_lmr_triplet_t *segments, size_t num_segmen
 	};
 }
 
-/* The same with the peer's memory at its other end. */
+/* The same, with the peer's memory. */
 static inline struct ual_dto
 at_peer(struct ual_dto dto, it_rdma_addr_t addr, it_rmr_context_t context)
 {
@@ -36,14 +36,14 @@ segments_missing(const struct ual_dto *dto)
 	return dto->num_segments > 0 && dto->segments == NULL && dto->sinks == NULL;
 }
 
-/* Where the endpoint is of the wrong kind, that is what the post will say. */
+/* True also if the endpoint is of the wrong kind, which the post reports. */
 static bool
 extra_offered(const struct ual_ep *ep, enum ual_dto_extra extra)
 {
 	return extra == UAL_DTO_X_NONE || ual_dto_is_datagram(ep) || ual_dto_offers(ep, extra);
 }
 
-/* Requests of an RC endpoint, which may need an adapter that can do such things. */
+/* Post to an RC endpoint, if its adapter offers the operation. */
 static it_status_t
 dto_request(it_ep_handle_t ep_handle, const struct ual_dto *dto, enum ual_dto_extra extra)
 {
@@ -137,7 +137,7 @@ it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle, IN const it_rmr_triplet_t 
 	return IT_ANSWER(ep_handle, dto_request(ep_handle, &dto, UAL_DTO_X_READ_TO_RMR));
 }
 
-/* Of the word that an atomic works on, and of where its old value goes. */
+/* Check the remote word of an atomic, and the segment for its old value. */
 static it_status_t
 atomic_check(const struct ual_ep *ep, it_atomic_op_t op, const it_lmr_triplet_t *result,
 	     it_rdma_addr_t rdma_addr)
@@ -157,7 +157,7 @@ atomic_check(const struct ual_ep *ep, it_atomic_op_t op, const it_lmr_triplet_t 
 	else if (rdma_addr % sizeof(uint64_t) != 0)
 		status = IT_ERR_INVALID_ADDRESS;
 	if (status != IT_SUCCESS && ual_lmr_at(result->lmr) == NULL)
-		status = IT_ERR_INVALID_LMR; /* handles come first */
+		status = IT_ERR_INVALID_LMR; /* handles are checked first */
 	return status;
 }
 
@@ -184,7 +184,7 @@ it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t sw
 	return IT_ANSWER(ep_handle, ual_dto_request(ep, &dto));
 }
 
-/* Of what goes to an endpoint for datagrams, or comes to it. */
+/* Check a datagram to send, or a receive for datagrams. */
 static it_status_t
 datagram_check(const struct ual_ep *ep, const struct ual_dto *dto)
 {

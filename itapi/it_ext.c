@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Entry points: calls that applications of the field brought along [IT 15.11], in terms of
- * those of the standard.
+ * Entry points: calls that existing applications use besides the standard [IT 15.11], implemented with calls of the
+ * standard.
  */
 
 #include <string.h>
@@ -17,7 +17,7 @@
 
 _Static_assert(ITX_LOG_ERROR == 0 && ITX_LOG_DEBUG == 3, "the levels of ual_log_set_writer");
 
-/* A region as private data tells it; each number in network byte order. */
+/* Lengths of private data that describes regions; its numbers are in network byte order. */
 #define CONNECT_TAIL (4u + 8u + 8u)
 #define ACCEPT_DATA  (8u + 8u + 8u)
 
@@ -29,13 +29,13 @@ put_number(unsigned char *at, uint64_t number, unsigned int octets)
 	return at + octets;
 }
 
-/* What a peer must know of a segment. */
+/* A segment as its peer needs it. */
 struct region {
 	it_rmr_context_t context;
 	uint64_t addr;
 };
 
-/* The same of a triplet, for an endpoint's adapter; IT_SUCCESS, or why not. */
+/* Describe a triplet of the endpoint's adapter; IT_SUCCESS, or why that fails. */
 static it_status_t
 region_of(const struct ual_ep *ep, const it_lmr_triplet_t *segment, struct region *out)
 {
@@ -70,7 +70,7 @@ itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t cn
 		return IT_ANSWER(ep_handle, status);
 	if (rmr_context == NULL)
 		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
-	/* The order of it_rmr_triplet_t, which the peer reads it into. */
+	/* In the order of it_rmr_triplet_t, into which the peer reads it. */
 	at = put_number(at, region.context, 8);
 	at = put_number(at, region.addr, 8);
 	(void)put_number(at, lmr->length, 8);
@@ -103,7 +103,9 @@ itx_ep_connect_with_rmr(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 	if (private_data_length > sizeof(data) - CONNECT_TAIL)
 		return IT_ANSWER(ep_handle, IT_ERR_INVALID_PDATA_LENGTH);
 	if (lmr->length > UINT32_MAX)
-		return IT_ANSWER(ep_handle, IT_ERR_INVALID_LENGTH); /* it has 32 bits there */
+		return IT_ANSWER(
+			ep_handle,
+			IT_ERR_INVALID_LENGTH); /* the length has 32 bits in private data */
 	if (private_data_length > 0)
 		memcpy(data, private_data, private_data_length);
 	at = put_number(data + private_data_length, lmr->length, 4);
@@ -159,7 +161,7 @@ itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, IN size_t max_
 		return IT_ANSWER(evd_handle, IT_ERR_INVALID_LENGTH);
 	if (events == NULL || events_count == NULL)
 		return IT_ANSWER(evd_handle, IT_ERR_FAULT);
-	/* Milliseconds; what does not fit is for ever. */
+	/* Milliseconds; a value that is too large means infinite. */
 	timeout = timeout < IT_TIMEOUT_INFINITE / 1000 ? timeout * 1000 : IT_TIMEOUT_INFINITE;
 	status = ual_evd_wait_n(evd, timeout, max_event_count, events, &count);
 	*events_count = count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Entry points: names of what applications get to see as numbers. */
+/* Entry points: names of the values that applications see. */
 
 #include "it_ext.h"
 #include "ual_names.h"

@@ -88,7 +88,7 @@ it_make_rdma_addr_relative(IN it_length_t offset)
 	return (it_rdma_addr_t)offset;
 }
 
-/* The 16 octets that stand for the address in IPv6 and in GIDs. False: of no known kind. */
+/* The address as the 16 bytes of an IPv6 address or GID. False: an unknown kind. */
 static bool
 wide_of(const it_net_addr_t *net, uint8_t wide[16])
 {
@@ -122,7 +122,7 @@ it_convert_net_addr(IN const it_net_addr_t *source_addr, IN it_net_addr_type_t a
 		return IT_ANSWER(NULL, IT_ERR_INVALID_NETADDR);
 	if (addr_type != IT_IPV4 && addr_type != IT_IPV6 && addr_type != IT_IB_GID)
 		return IT_ANSWER(NULL, IT_ERR_INVALID_CONVERSION);
-	/* Only what embeds an IPv4 address has a meaning in another kind. */
+	/* Only an IPv4-mapped address can be converted to another kind. */
 	if (addr_type != source_addr->addr_type &&
 	    memcmp(wide, mapped_prefix, sizeof(mapped_prefix)) != 0)
 		return IT_ANSWER(NULL, IT_ERR_INVALID_CONVERSION);

@@ -4,10 +4,10 @@
 /*
  * What the entry points in itapi/ call, control path. The fast path is ual_dto.h.
  *
- * An entry point turns handles into objects with the functions of the first section, checks its
- * pointers and flags, and calls one function here, which answers the status of IT-API. Handles are
- * checked first, then whether the adapter still lives (ual_dead), then everything else from left to
- * right [IT 1.2], [IT 1.6]. OUT handles are written by the entry point.
+ * An entry point converts handles to objects with the functions of the first section, checks its pointers and flags, and
+ * calls one function of this header, which returns the status of IT-API. It checks handles first, then whether the
+ * adapter has failed (ual_dead), then all other arguments from left to right [IT 1.2], [IT 1.6]. It writes OUT
+ * handles.
  */
 #ifndef UAL_H
 #define UAL_H
@@ -25,8 +25,8 @@ struct ual_ah;
 struct ual_ud_svc;
 
 /*
- * Handles to objects, entered: NULL if the handle is none of that type. The variable is declared with
- * UAL_VISIT, which leaves the object at the end of its block.
+ * Enter the object of a handle; NULL if it is no handle of that type. Declare the variable with UAL_VISIT, which leaves
+ * the object at the end of the block.
  */
 
 static inline struct ual_ia *
@@ -96,7 +96,7 @@ ual_ia_under(const void *object)
 	return ((const struct ual_object *)object)->ia;
 }
 
-/* True after the adapter failed beyond repair: the call answers IT_ERR_IA_CATASTROPHE. */
+/* Has the adapter failed beyond repair? Then calls return IT_ERR_IA_CATASTROPHE. */
 bool ual_dead(const struct ual_ia *ia);
 
 /* itx_init_tracing; name is not NULL. */
@@ -110,12 +110,12 @@ it_status_t ual_trace_begin(const char *name, int rank);
 void ual_ia_list(it_interface_t *list, size_t room, size_t *filled, size_t *total);
 /* it_ia_create: name and version are checked here. */
 it_status_t ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *out);
-/* it_ia_free: cascade [IT 2.4]. IT_ERR_INVALID_IA if another thread was faster. */
+/* it_ia_free, with everything under it [IT 2.4]. IT_ERR_INVALID_IA if another thread frees it. */
 it_status_t ual_ia_free(struct ual_ia *ia);
 /* it_ia_query and it_ia_info_free. */
 it_status_t ual_ia_query(struct ual_ia *ia, it_ia_info_t **out);
 void ual_ia_info_free(it_ia_info_t *info);
-/* itx_ia_query_support: what it_ia_info_t has no member for. */
+/* itx_ia_query_support: abilities for which it_ia_info_t has no member. */
 struct ual_support {
 	bool lmr_modify;
 	bool dto_evd_resize;
@@ -139,7 +139,7 @@ it_status_t ual_pz_free(struct ual_pz *pz);
  * Event dispatchers.
  */
 
-/* What it_evd_create is given. */
+/* Arguments of it_evd_create. */
 struct ual_evd_wanted {
 	it_event_type_t stream;
 	it_evd_flags_t flags;
@@ -158,7 +158,7 @@ it_status_t ual_evd_modify(struct ual_evd *evd, it_evd_param_mask_t mask,
 			   const it_evd_param_t *params);
 /* Fast path. IT_ERR_IA_CATASTROPHE, once it is empty, if the adapter failed. */
 it_status_t ual_evd_dequeue(struct ual_evd *evd, it_event_t *event);
-/* Fast path: up to count events; answers how many. */
+/* Fast path: take up to count events; returns how many. */
 unsigned ual_evd_dequeue_n(struct ual_evd *evd, it_event_t *events, unsigned count);
 /* timeout in microseconds; nmore may be NULL. */
 it_status_t ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore);
@@ -175,7 +175,7 @@ it_status_t ual_evd_wait_n(struct ual_evd *evd, uint64_t timeout, size_t room, i
  * Memory.
  */
 
-/* What the three forms of it_lmr_create are given. */
+/* Arguments of the three forms of it_lmr_create. */
 struct ual_lmr_wanted {
 	void *addr;
 	const it_iobl_t *iobl; /* or NULL */
@@ -186,7 +186,7 @@ struct ual_lmr_wanted {
 	uint32_t shared_id;
 };
 
-/* What it_lmr_link is given besides the handles. */
+/* Arguments of it_lmr_link besides the handles. */
 struct ual_lmr_link {
 	const void *addr;
 	const it_iobl_t *iobl; /* not NULL */
@@ -208,7 +208,7 @@ it_status_t ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t mask,
 			   const it_lmr_param_t *params);
 /* wanted is checked; only what it names is written. */
 void ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *params);
-/* What a peer must know of it. */
+/* The context for peers. */
 it_rmr_context_t ual_lmr_context(const struct ual_lmr *lmr);
 bool ual_lmr_is_relative(const struct ual_lmr *lmr);
 bool ual_lmr_is_direct(const struct ual_lmr *lmr);
@@ -237,7 +237,7 @@ it_status_t ual_rmr_free(struct ual_rmr *rmr);
 /* wanted is checked; only what it names is written. */
 void ual_rmr_query(struct ual_rmr *rmr, it_rmr_param_mask_t wanted, it_rmr_param_t *params);
 
-/* What it_rmr_link is given besides the objects. */
+/* Arguments of it_rmr_link besides the objects. */
 struct ual_rmr_wanted {
 	void *addr;
 	it_length_t length;
@@ -247,7 +247,7 @@ struct ual_rmr_wanted {
 	it_dto_flags_t flags;
 };
 
-/* Fast path, as the next: no call to the kAL, nothing that waits. */
+/* Fast path, as the next: no kAL call, no wait. */
 it_status_t ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 			 const struct ual_rmr_wanted *wanted, it_rmr_context_t *context);
 it_status_t ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie,
@@ -270,7 +270,7 @@ it_status_t ual_srq_query(struct ual_srq *srq, it_srq_param_mask_t wanted, it_sr
  * Endpoints.
  */
 
-/* What it_ep_rc_create is given besides the zone. */
+/* Arguments of it_ep_rc_create besides the zone. */
 struct ual_ep_wanted {
 	it_evd_handle_t request;
 	it_evd_handle_t recv;
@@ -292,7 +292,7 @@ it_status_t ual_ep_reset(struct ual_ep *ep);
  * Datagrams.
  */
 
-/* it_ep_ud_create; wanted->connect and ->flags do not count. */
+/* it_ep_ud_create; wanted->connect and ->flags are not used. */
 it_status_t ual_ud_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, size_t spigot,
 			  it_ep_handle_t *out);
 it_status_t ual_ah_create(struct ual_pz *pz, const it_path_t *path, it_ah_flags_t flags,
@@ -308,14 +308,14 @@ struct ual_pdata {
 	size_t length;
 };
 
-/* What it_ud_service_request_handle_create is given. */
+/* Arguments of it_ud_service_request_handle_create. */
 struct ual_ud_svc_wanted {
 	const it_conn_qual_t *qual;
 	it_evd_handle_t reply;
 	const it_path_t *path;
 };
 
-/* What it_ud_service_reply is given. */
+/* Arguments of it_ud_service_reply. */
 struct ual_ud_answer {
 	it_ud_svc_req_status_t status;
 	it_remote_ep_info_t info;
@@ -335,9 +335,9 @@ it_status_t ual_ud_reply(it_ud_svc_req_identifier_t id, const struct ual_ud_answ
  * Connections.
  */
 
-/* itx_bind_ep_to_device: did the request come in on the endpoint's adapter? Leaves it alone. */
+/* itx_bind_ep_to_device: did the request arrive on the endpoint's adapter? The request stays valid. */
 it_status_t ual_cm_same_adapter(const struct ual_ep *ep, it_cn_est_identifier_t id);
-/* it_socket_convert; msg NULL: we are the one that asks. */
+/* it_socket_convert; msg NULL: this end sends the MPA Request. */
 it_status_t ual_cm_convert(struct ual_ep *ep, int sd, it_sc_flags_t flags, const void *msg,
 			   size_t len);
 

@@ -5,8 +5,8 @@
  * Addresses, paths and qualifiers [IT 9.1], [IT 10]. Pure functions; all ports, service ids and
  * addresses are in network order on both sides (R-22).
  *
- * Over InfiniBand the standard's path has only GIDs. Where an adapter names peers by IP address, an
- * IPv4 address travels in a GID as the IPv4-mapped one, the one rule that it_convert_net_addr knows.
+ * Over InfiniBand the standard's path has only GIDs. If an adapter names peers by IP address, an IPv4 address is written
+ * as a GID with the IPv4-mapped address, the rule of it_convert_net_addr.
  */
 
 #include "ual_addr.h"

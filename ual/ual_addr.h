@@ -13,8 +13,8 @@
 #include "rnicpi_types.h"
 
 /*
- * Both ends of a path; a local end that says "any" becomes RI_ADDR_NONE. False: malformed. Over
- * InfiniBand ends are GIDs; one that holds an IPv4 address is that address where peers are named so.
+ * Both ends of a path; the local end "any" becomes RI_ADDR_NONE. False: malformed. Over InfiniBand ends are GIDs; one
+ * with an IPv4-mapped address becomes that address if the adapter names peers by IP address.
  */
 bool ual_addr_of_path(const struct ri_rnic_attr *attr, const it_path_t *path, struct ri_addr *local,
 		      struct ri_addr *peer);
@@ -27,18 +27,18 @@ bool ual_addr_of_net(const struct ri_rnic_attr *attr, const it_net_addr_t *net,
 		     struct ri_addr *addr);
 void ual_addr_to_net(const struct ri_addr *addr, it_net_addr_t *net);
 
-/* Equal kind and octets. */
+/* Equal kind and bytes. */
 bool ual_addr_equal(const struct ri_addr *a, const struct ri_addr *b);
 
 /* Kinds of qualifier that the adapter takes, as bits [IT 9.1]. */
 it_conn_qual_type_t ual_qual_types(const struct ri_rnic_attr *attr);
-/* Where to connect to. False: malformed, without a destination, or of a kind not taken. */
+/* Where to connect to. False: malformed, without a destination, or of a kind that the adapter does not take. */
 bool ual_qual_active(const struct ri_rnic_attr *attr, const it_conn_qual_t *qual,
 		     struct ri_service *service);
-/* What to listen on; choose: the layer below picks one of that kind. False: as above. */
+/* Where to listen; choose: the kAL chooses one of that kind. False: as above. */
 bool ual_qual_passive(const struct ri_rnic_attr *attr, const it_conn_qual_t *qual, bool choose,
 		      struct ri_service *service);
-/* The service that a listener has, in the kind of qualifier it was made with. */
+/* The service of a listener, as the kind of qualifier that it was created with. */
 void ual_qual_of_service(it_conn_qual_type_t type, const struct ri_service *service,
 			 it_conn_qual_t *qual);
 

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Address handles: where datagrams go [IT 10], [IT 15.9]. A path that was checked, known below by a
- * number that posts carry. A path without an own end is completed by looking one up, unless the
- * application said that it is complete: then the layer below chooses at each datagram.
+ * Address handles: destinations of datagrams [IT 10], [IT 15.9]. A handle is a checked path; the provider gives it a
+ * number, which posts use. If a path has no local end, a query of the kAL completes it, unless the application declares
+ * the path complete: then the provider chooses the local end for each datagram.
  */
 
 #include "ual_ah.h"
@@ -18,7 +18,7 @@ ah_destroy(struct ual_object *object)
 {
 	struct ual_ah *ah = (struct ual_ah *)object;
 
-	/* Whatever it answers, the end of the client takes it back. */
+	/* If this fails, closing the client destroys it. */
 	(void)!ual_ia_call_id(object->ia, KAL_AH_DESTROY, ah->kal_id);
 	ual_object_drop(&ah->pz->object);
 	pthread_mutex_destroy(&ah->control);
@@ -26,7 +26,7 @@ ah_destroy(struct ual_object *object)
 	ual_object_delete(object);
 }
 
-/* The own end of a path that has none: the best source towards the peer. */
+/* Complete a path without a local end: use the best source towards the peer. */
 static void
 ah_complete(struct ual_ia *ia, it_path_t *path, const struct ri_addr *peer)
 {
@@ -42,7 +42,7 @@ ah_complete(struct ual_ia *ia, it_path_t *path, const struct ri_addr *peer)
 	path->u.ib.local_port_gid = found.u.ib.local_port_gid;
 }
 
-/* A path as the layer below wants it; it may be completed. */
+/* Convert a path for the kAL; the path may be completed. */
 static it_status_t
 init_of(struct ual_ia *ia, it_ah_flags_t flags, it_path_t *path, struct ri_ah_init *init)
 {
@@ -127,7 +127,7 @@ ual_ah_free(struct ual_ah *ah)
 {
 	if (!ual_object_retract(&ah->object))
 		return IT_ERR_INVALID_AH;
-	/* A modify of another thread that is under way may finish. */
+	/* Wait for a modify that is under way. */
 	pthread_mutex_lock(&ah->control);
 	pthread_mutex_unlock(&ah->control);
 	ah_destroy(&ah->object);

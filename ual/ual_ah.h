@@ -12,9 +12,9 @@
 struct ual_ah {
 	struct ual_object object;
 	struct ual_pz *pz; /* fixed, as the next three */
-	uint32_t wire;     /* what posts name */
+	uint32_t wire;     /* its number in posts */
 	uint32_t kal_id;
-	it_ah_flags_t flags; /* as made: how much of a path is looked up */
+	it_ah_flags_t flags; /* as created: whether a path is completed */
 
 	pthread_mutex_t control; /* control lock: modify */
 	pthread_mutex_t lock;    /* of the path */

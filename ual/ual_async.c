@@ -2,16 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * News from the kAL, taken and handed on.
+ * Dispatch: events of the kAL are taken and handed to their objects.
  *
- * The kAL queues an event and kicks, on whatever thread: the service thread, a thread inside a
- * fast-path call, or one inside a kAL call. The kick dispatches at once, since a sleeper waits for
- * it, and so that a connection is known to stand before its first receive is (R-05). One thread
- * dispatches at a time, in the order of the kAL's queue; who finds that another thread does so leaves
- * it the work. An event whose object is gone is dropped [IT 14].
+ * The kAL queues an event and kicks, on any thread: the service thread, a thread inside a fast-path call, or one inside
+ * a kAL call. The kick dispatches at once, since a waiter may sleep for the event, and so that an endpoint is
+ * CONNECTED before its first receive completes (R-05). One thread dispatches at a time, in the order of the kAL's
+ * queue. If another thread dispatches, a kick only increments ual_ia::kicks, and that thread dispatches once more. An
+ * event whose object was destroyed is dropped [IT 14].
  *
- * What dispatch may do is told in ual_ia.h. It calls two fast entries of providers, arm and depth,
- * which run no engine, and never post, poll or progress.
+ * ual_ia.h has the rules of dispatch. It calls two fast entries of providers, arm and depth, which do not run the
+ * engine, and never post, poll or progress.
  */
 #include <stdio.h>
 
@@ -37,8 +37,8 @@ evd_after(struct ual_ia *ia, const struct ual_object *object)
 }
 
 /*
- * The adapter failed beyond repair: from now on calls say so ([IT 1.6], R-36), nobody sleeps for it, and whoever
- * has a descriptor or a callback is told to look.
+ * The adapter failed beyond repair: from now on calls return IT_ERR_IA_CATASTROPHE ([IT 1.6], R-36), waiters return,
+ * and descriptors and callbacks are notified.
  */
 static void
 adapter_failed(struct ual_ia *ia)
@@ -151,7 +151,7 @@ event_dispatch(struct ual_ia *ia, const struct kal_event *event)
 		trace_async(event);
 }
 
-/* With ual_ia::drain held. */
+/* The caller owns ual_ia::drain. */
 static void
 events_drain(struct ual_ia *ia)
 {
@@ -170,7 +170,7 @@ ual_async_kick(void *arg)
 
 	atomic_fetch_add(&ia->kicks, 1);
 	do {
-		/* Whoever holds it looks at the count again after letting go. */
+		/* Its owner checks the count again after it has released the lock. */
 		if (pthread_mutex_trylock(&ia->drain) != 0)
 			return;
 		seen = atomic_load(&ia->kicks);
@@ -184,6 +184,6 @@ ual_async_settle(struct ual_ia *ia)
 {
 	pthread_mutex_lock(&ia->drain);
 	pthread_mutex_unlock(&ia->drain);
-	/* What was queued meanwhile, or left to the thread that has just let go. */
+	/* Dispatch what was queued meanwhile. */
 	ual_async_kick(ia);
 }

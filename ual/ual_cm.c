@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connections: connect, accept, reject, disconnect, and the news about them [IT 4], [IT 9].
+ * Connections: connect, accept, reject, disconnect, and their events [IT 4], [IT 9].
  *
- * A call first moves the endpoint, then asks the kAL, since the answer may be dispatched before the
- * call returns; if the kAL refuses, the move is undone. Calls on one endpoint are serialised by its
- * control lock, dispatch never waits for that. News moves the endpoint under its event lock and posts
- * what the move owes to the connect EVD under the same lock, so the order of events is that of moves.
+ * A call first moves the endpoint, then calls the kAL, since the kAL's event may be dispatched before the call returns;
+ * if the kAL refuses, the move is undone. Calls on one endpoint are serialised by its control lock, which dispatch never
+ * takes. An event of the kAL moves the endpoint under its event lock, and the event that the move owes is posted to the
+ * connect EVD under the same lock, so events come in the order of moves.
  *
- * R-05 needs nothing here: the layers below complete everything before they tell of an end, and
- * dispatch, which tells that a connection stands, runs before its first receive completes.
+ * R-05 needs nothing here: the layers below complete all requests before they report an end, and the dispatch that makes
+ * an endpoint CONNECTED runs before its first receive completes.
  */
 
 #include <string.h>
@@ -49,7 +49,7 @@ cm_call(struct ual_ia *ia, uint32_t call, const struct kal_cm_req *req)
 	return ual_ia_call(ia, call, req, sizeof(*req), NULL, 0);
 }
 
-/* Where the endpoint is connected to, from now to reset. */
+/* Set the path that the endpoint has until its reset. */
 static void
 set_path(struct ual_ep *ep, const it_path_t *path)
 {
@@ -75,7 +75,7 @@ ual_cm_undo(struct ual_ep *ep)
  * Connect.
  */
 
-/* Both ways at once, or what the adapter cannot. */
+/* Not both handshakes at once, and none that the adapter lacks. */
 static bool
 est_flags_valid(const struct ual_ia *ia, it_cn_est_flags_t flags)
 {
@@ -197,7 +197,7 @@ ual_cm_same_adapter(const struct ual_ep *ep, it_cn_est_identifier_t id)
 	request = ual_request_take(id);
 	if (request == NULL)
 		return IT_ERR_INVALID_CN_EST_ID;
-	/* An endpoint of ours is of one adapter from its creation on. */
+	/* An endpoint belongs to one adapter, that of its creation. */
 	status = request->ia == ep->object.ia ? IT_SUCCESS : IT_ERR_INVALID_CN_EST_ID;
 	ual_request_give_back(request);
 	if (status == IT_SUCCESS && atomic_load(&ep->state) != UAL_EPS_UNCONNECTED)
@@ -251,7 +251,7 @@ answer_arrival(struct ual_ep *ep, struct kal_cm_req *req)
 
 	if (status != IT_SUCCESS)
 		return status;
-	/* A refusal owes nothing to anybody, so it comes first and swallows what follows. */
+	/* A refusal owes no event, so the move comes first, and events of the kAL that follow owe none. */
 	if (req->refuse)
 		status = ual_ep_step(&ep->state, move, NULL);
 	if (status != IT_SUCCESS)
@@ -322,7 +322,7 @@ reject_arrival(const struct ual_request *request, struct kal_cm_req *req)
 	pthread_mutex_lock(&ep->control);
 	status = answer_arrival(ep, req);
 	pthread_mutex_unlock(&ep->control);
-	/* No arrival waits there any more. */
+	/* The endpoint does not await an answer any more. */
 	return status == IT_ERR_INVALID_EP_STATE ? IT_ERR_INVALID_CN_EST_ID : status;
 }
 
@@ -369,7 +369,7 @@ handoff_taken(const struct ual_request *request, size_t spigot, const it_conn_qu
 	struct kal_handoff_req req = {.request = request->kal_id, .port = (uint32_t)spigot};
 
 	if (request->ep != 0)
-		return IT_ERR_INVALID_CN_EST_ID; /* an arrival belongs to its endpoint */
+		return IT_ERR_INVALID_CN_EST_ID; /* the peer's accept belongs to its endpoint */
 	if (!ual_qual_passive(&ia->attr, qual, false, &req.service))
 		return IT_ERR_INVALID_CONN_QUAL;
 	if (spigot >= ia->attr.num_ports)
@@ -413,7 +413,7 @@ disconnect_controlled(struct ual_ep *ep, struct kal_cm_req *req)
 	pthread_mutex_unlock(&ep->lock);
 	if (status != IT_SUCCESS || before >= UAL_EPS_ENDING)
 		return status;
-	/* If the end was faster, the kAL refuses, and its news is on the way: it pays what we owe. */
+	/* If the connection has ended meanwhile, the kAL refuses, and its event, which is on the way, is the end. */
 	(void)!cm_call(ep->object.ia, KAL_DISCONNECT, req);
 	return IT_SUCCESS;
 }
@@ -424,7 +424,7 @@ ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata)
 	struct ual_ia *ia = ep->object.ia;
 	struct kal_cm_req req = {.qp = ep->qp_id};
 	it_status_t status = ual_ep_may(&ep->state, UAL_EPE_DISCONNECT);
-	/* The administrator may want the old leniency: what nobody can carry is dropped. */
+	/* The configuration may allow to drop private data that no message can carry. */
 	bool drop = ia->drop_disconnect_data && pdata->length > ia->attr.disconnect_pdata;
 
 	if (status == IT_SUCCESS && !drop)
@@ -440,10 +440,10 @@ ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata)
 }
 
 /*
- * News.
+ * Events of the kAL.
  */
 
-/* Who moves how; COUNT: nobody. */
+/* The event of the endpoint for an event of the kAL; COUNT: none. */
 static enum ual_ep_event
 ep_event_of(uint32_t kind)
 {
@@ -471,7 +471,7 @@ ep_event_of(uint32_t kind)
 	return UAL_EPE_COUNT;
 }
 
-/* Where a converted socket leads to. Under ep->lock. */
+/* Set the path of a converted socket. Under ep->lock. */
 static void
 learn_path(struct ual_ep *ep, const struct kal_cm_event *cm)
 {
@@ -480,9 +480,9 @@ learn_path(struct ual_ep *ep, const struct kal_cm_event *cm)
 	ep->path_comes = false;
 }
 
-/* What was agreed becomes visible in the attributes, what the peer said in the event. */
+/* Copy the negotiated ORD to the attributes, and the peer's values to the event. */
 static void
-take_news(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event_t *out)
+event_fill(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event_t *out)
 {
 	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
 	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
@@ -496,7 +496,7 @@ take_news(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event_
 		ep->attr.srv.rc.rdma_read_ord = cm->own_ord;
 }
 
-/* Move the endpoint and post what that owes. cm NULL: a call did it, there is nothing to tell. */
+/* Move the endpoint and post the event that the move owes. cm NULL: a call moves it, without an event of the kAL. */
 static void
 deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm)
 {
@@ -511,14 +511,14 @@ deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm
 		if (cm != NULL)
 			learn_path(ep, cm);
 		if (cm != NULL)
-			take_news(ep, cm, &event.conn);
+			event_fill(ep, cm, &event.conn);
 		if (news == UAL_EPN_ARRIVAL)
 			event.conn.cn_est_id = arrival_came(ep);
 		else
 			ual_request_forget(ep->arrival);
 		event.conn.ep = ual_object_handle(&ep->object);
 		event.conn.dst_path = ep->path;
-		/* Full: lost, and accounted for by the EVD; the state is right [IT 6.7]. */
+		/* If the EVD is full, the event is lost and accounted for; the state is right [IT 6.7]. */
 		(void)ual_evd_post(ep->connect, &event);
 	}
 	pthread_mutex_unlock(&ep->lock);
@@ -579,7 +579,7 @@ ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev)
 
 	if (ep == NULL || ep->object.ia != ia)
 		return;
-	/* Datagrams have no connection whose end could tell. */
+	/* Datagrams have no connection whose end would report it. */
 	if (ep->ud && ri_event_is_end((enum ri_event)ev->event))
 		(void)ual_ep_step(&ep->state, UAL_EPE_BROKEN, NULL);
 	if (number == 0)

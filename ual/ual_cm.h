@@ -13,17 +13,17 @@
 
 struct ual_pdata;
 
-/* A connection request, a question for a datagram service, or an accept that awaits our answer (three-way). */
+/* A connection request, a request for a datagram service, or an accept that awaits our answer (three-way). */
 struct ual_request {
 	struct ual_request *next;  /* table of requests */
 	struct ual_request *after; /* a listener's list of those to refuse */
 	it_cn_est_identifier_t id; /* unique in the process, never 0, never used again */
 	struct ual_ia *ia;
-	uint64_t ep;     /* arrival: context of the endpoint; request: 0 */
-	uint32_t kal_id; /* request: its id below; arrival: 0 */
-	bool service;    /* a question for a datagram service */
+	uint64_t ep;     /* accept: context of the endpoint; request: 0 */
+	uint32_t kal_id; /* request: its kAL id; accept: 0 */
+	bool service;    /* a request for a datagram service */
 	bool busy;       /* a call is answering it */
-	bool gone;       /* died while a call was answering it */
+	bool gone;       /* it ended while a call was answering it */
 	bool awaited;    /* arrival: the accept has not come, so that no call can answer it yet */
 	uint32_t port;   /* request: spigot it came in on */
 	struct ri_addr peer;
@@ -31,38 +31,37 @@ struct ual_request {
 };
 
 /*
- * Enter a request; NULL: no memory. Everything but next, id and the flags is copied from what. An
- * event lock of its own protects the table; may be called by dispatch.
+ * Enter a request; NULL: no memory. All members but next, id and the flags are copied from what. The table has an event
+ * lock of its own; dispatch may call this.
  */
 struct ual_request *ual_request_add(const struct ual_request *what);
 /* The accept that an arrival stands for has come. */
 void ual_request_came(it_cn_est_identifier_t id);
 /*
- * Find and reserve for one call; NULL: there is none, it is dead, or another call has it. Of connections.
- * Its adapter is entered until it is given back or used.
+ * Take a connection request for one call; NULL: there is none, it has ended, or another call has it.
+ * Its adapter stays entered until the request is given back or used.
  */
 struct ual_request *ual_request_take(it_cn_est_identifier_t id);
-/* The same of datagram services. */
+/* The same for requests for datagram services. */
 struct ual_request *ual_request_take_service(it_ud_svc_req_identifier_t id);
-/* The call failed: the id stays valid, unless the request has died meanwhile. */
+/* The call failed: the id stays valid, unless the request has ended meanwhile. */
 void ual_request_give_back(struct ual_request *request);
 /* The call consumed it. */
 void ual_request_used(struct ual_request *request);
-/* A request below died. */
+/* The kAL reported the end of a request. */
 void ual_request_gone(const struct ual_ia *ia, uint32_t kal_id);
-/* The id is dead from now on; 0 is allowed. */
+/* Make the id invalid; 0 is allowed. */
 void ual_request_forget(it_cn_est_identifier_t id);
-/* The adapter is being freed: all its ids are dead. */
+/* The adapter is being freed: make all its ids invalid. */
 void ual_request_forget_all(const struct ual_ia *ia);
 
-/* A listener. */
-/* A request that there is no memory to keep; to be refused all the same. */
+/* A request for which there was no memory; it is still to be refused. */
 struct ual_unkept {
 	uint32_t kal_id;
 	bool service;
 };
 
-#define UAL_UNKEPT_MAX 16u /* more at a time are left to end by their age */
+#define UAL_UNKEPT_MAX 16u /* more than these are not refused, and end by a timeout of the kAL */
 
 struct ual_listen {
 	struct ual_object object;
@@ -71,7 +70,7 @@ struct ual_listen {
 	struct ual_evd *evd;
 	it_conn_qual_t qual;
 
-	/* Requests that found the EVD full, or no memory, to be refused by the task. */
+	/* Requests that the task refuses, since the EVD was full or there was no memory. */
 	struct ri_task refuse;
 	pthread_mutex_t lock; /* event lock of what follows */
 	struct ual_request *refused;
@@ -81,18 +80,18 @@ struct ual_listen {
 
 _Static_assert(sizeof(struct ual_listen) <= UAL_SLOT_SIZE, "a listener fits its slot");
 
-/* KAL_CM_REQUEST, KAL_CM_SERVICE_REQUEST: tell the application, or have it refused. Called by dispatch. */
+/* KAL_CM_REQUEST, KAL_CM_SERVICE_REQUEST: post the event, or have the request refused. Called by dispatch. */
 void ual_listen_request(struct ual_ia *ia, const struct kal_event *ev);
 
-/* Is the private data acceptable, given how much the message carries? [IT 9.3] */
+/* Check private data; `limit`: the most that the message can have [IT 9.3]. */
 it_status_t ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata,
 			       size_t limit);
 
-/* A call that was to begin a connection failed: the endpoint is as before. */
+/* A call that was to begin a connection failed: restore the state of the endpoint. */
 void ual_cm_undo(struct ual_ep *ep);
-/* A socket is about to be converted; ual_cm_undo if it was not. */
+/* A socket is about to be converted; if that fails, call ual_cm_undo. */
 void ual_cm_converting(struct ual_ep *ep);
-/* It is; if the endpoint is connected by that already, news that say the same may come before or after. */
+/* It was converted. If the endpoint is connected already, the kAL's event may come before or after this call. */
 void ual_cm_converted(struct ual_ep *ep, const struct kal_convert_rep *rep);
 
 #endif /* UAL_CM_H */

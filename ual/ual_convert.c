@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Conversion of a socket into a connection of an endpoint [IT 11]: the call. What happens to
- * the socket is the kAL's; how it ends comes as news of the endpoint, like the end of any attempt. Only
- * without MPA frames there may be no attempt at all: then the endpoint is connected when the call returns.
+ * Conversion of a socket into a connection of an endpoint [IT 11]: the call. The kAL does the work, and reports the
+ * outcome by an event of the endpoint, as for any attempt. Without MPA frames the endpoint may be connected when the
+ * call returns.
  */
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "ual_ep.h"
 #include "ual_status.h"
 
-#define MESSAGE_MAX ((size_t)64 * 1024) /* octets of a last streaming message */
+#define MESSAGE_MAX ((size_t)64 * 1024) /* bytes of the last streaming message */
 
 static it_status_t
 convert_call(struct ual_ep *ep, int sd, const struct kal_convert_req *head, const void *message,

@@ -2,13 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Life of an endpoint: made, asked, reset, freed [IT 3], [IT 4.6], [IT 15.4].
+ * Life of an endpoint: create, query, reset, free [IT 3], [IT 4.6], [IT 15.4].
  *
- * An endpoint is a queue pair of the kAL (qp_id), its user half (qp) that posts go to, and a word of
- * state. It holds its PZ and its EVDs. Two locks: `control` serialises the calls that ask the
- * layer below for something; `lock` belongs to what dispatch changes too and is never held across a
- * call down. Connections are in ual_cm.c, attributes in ual_ep_attr.c, posts in ual_dto.c; what is different
- * with datagrams in ual_ud.c.
+ * An endpoint is a queue pair of the kAL (qp_id), its user half (qp), to which requests are posted, and a word of
+ * state. It has references to its PZ and its EVDs. Two locks: `control` serialises calls that make kAL calls; `lock`
+ * protects what dispatch changes, too, and is never owned across a kAL call. Connections are in ual_cm.c, attributes
+ * in ual_ep_attr.c, posts in ual_dto.c; what differs for datagrams is in ual_ud.c.
  */
 
 #include "ual_ep.h"
@@ -48,7 +47,7 @@ ual_ep_end(struct ual_ep *ep)
 	ual_object_delete(&ep->object);
 }
 
-/* Take the queue pair away; afterwards nothing touches the buffers of its requests. */
+/* Destroy the queue pair; afterwards nothing touches the buffers of its requests. */
 static enum ri_status
 qp_end(struct ual_ep *ep)
 {
@@ -64,8 +63,8 @@ ep_destroy(struct ual_object *object)
 	struct ual_ep *ep = (struct ual_ep *)object;
 
 	/*
-	 * Busy is one whose last unlink had not run yet: its windows are made anew then. Whatever else it
-	 * answers, the end of the client takes the queue pair back.
+	 * BUSY: an unlink through this queue pair has not run; then its windows are created anew. After any
+	 * other failure, closing the client destroys the queue pair.
 	 */
 	if (qp_end(ep) == RI_ERR_BUSY && ual_rmr_ep_reset(ep) == IT_SUCCESS)
 		(void)!qp_end(ep);
@@ -105,7 +104,7 @@ ual_ep_hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 	return evd_overflowed(ep->recv) ? IT_ERR_INVALID_RECV_EVD_STATE : IT_SUCCESS;
 }
 
-/* Hold the S-RQ, if it shall have one; let go by ual_ep_end. */
+/* Take a reference to the S-RQ, if the endpoint shall have one; ual_ep_end releases it. */
 static it_status_t
 hold_srq(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 {
@@ -167,7 +166,7 @@ ual_ep_qp_make(struct ual_ep *ep, struct ri_qp_init *init, uint32_t *qpn)
 	return RI_SUCCESS;
 }
 
-/* What the application sees is what was granted; payload, IRD and ORD are exact. */
+/* The attributes become what was granted; payload, IRD and ORD are exact. */
 static enum ri_status
 qp_make(struct ual_ep *ep)
 {
@@ -267,7 +266,7 @@ ual_ep_free(struct ual_ep *ep)
 	}
 	if (!ual_object_retract(&ep->object))
 		return IT_ERR_INVALID_EP;
-	/* A call of another thread that is under way may finish. */
+	/* Wait for a control call that is under way. */
 	pthread_mutex_lock(&ep->control);
 	pthread_mutex_unlock(&ep->control);
 	ep_destroy(&ep->object);
@@ -378,7 +377,7 @@ ual_ep_query(struct ual_ep *ep, it_ep_param_mask_t wanted, it_ep_param_t *params
 	pthread_mutex_unlock(&ep->lock);
 }
 
-/* Back to UNCONNECTED once the layer below is finished with everything. */
+/* Back to UNCONNECTED, once the kAL has finished with everything. */
 static it_status_t
 reset_controlled(struct ual_ep *ep)
 {

@@ -20,13 +20,13 @@ struct ual_ep_wanted;
 struct ual_ep {
 	struct ual_object object;
 
-	/* Fast path; but for the state and the limits fixed at creation. */
+	/* Fast path; all but the state and the limits is fixed at creation. */
 	atomic_uint state; /* enum ual_ep_state; ual_ep_step alone writes it */
 	bool ud;           /* for datagrams; there is no connection then */
 	bool privileged;   /* may name memory by I/O address and post links of regions */
-	bool serialise;    /* the provider's queues want one thread at a time: post_lock */
+	bool serialise;    /* the provider's queues are not safe for threads: use post_lock */
 	it_ep_rc_creation_flags_t flags;
-	atomic_size_t max_payload;          /* octets of a message */
+	atomic_size_t max_payload;          /* bytes of a message */
 	atomic_uint max_sge[UAL_DTO_COUNT]; /* segments of each operation */
 	struct ri_uqp *qp;
 	enum ri_status (*post_sq)(struct ri_uqp *qp, const struct ri_wr *wr);
@@ -41,15 +41,15 @@ struct ual_ep {
 	struct ual_evd *recv;
 	struct ual_evd *connect;             /* NULL for datagrams */
 	struct ual_srq *srq;                 /* or NULL */
-	uint32_t granted_sge[UAL_DTO_COUNT]; /* what the provider can do; max_sge may be less */
+	uint32_t granted_sge[UAL_DTO_COUNT]; /* what the provider granted; max_sge may be less */
 
 	pthread_mutex_t control; /* control lock: connect to reset, modify, free */
 
-	pthread_mutex_t lock;    /* event lock of all that follows, and of moves that owe news */
+	pthread_mutex_t lock; /* event lock of all that follows, and of moves that owe an event */
 	it_ep_attributes_t attr; /* as the application sees them */
-	uint32_t ord;            /* as created or modified: what reset goes back to */
+	uint32_t ord;            /* as created or modified; a reset restores it */
 	it_path_t path; /* zero from reset to connecting or accepting; datagrams: the spigot */
-	bool path_comes; /* a socket is being converted: the call or the news, who is first, tells the path */
+	bool path_comes; /* a socket is being converted: the call or the event, whichever is first, sets the path */
 	it_cn_est_identifier_t
 		arrival; /* id of the accept that we await, or that awaits our answer; or 0 */
 };
@@ -58,16 +58,16 @@ _Static_assert(sizeof(struct ual_ep) <= UAL_SLOT_SIZE, "an endpoint fits its slo
 
 /* A queue has one slot at least. */
 uint32_t ual_ep_slots(size_t count);
-/* Segments that posts make use of. */
+/* The granted segments that posts can use. */
 size_t ual_ep_segments(uint32_t granted);
-/* Longest message or datagram of an adapter: completions tell lengths in 32 bits. */
+/* Longest message or datagram of an adapter: lengths in completions have 32 bits. */
 uint64_t ual_ep_payload_limit(const struct ri_rnic_attr *attr, bool ud);
 /* Attributes for a new endpoint [IT 3], [IT 15.4]; *attr is not NULL. */
 it_status_t ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 			      const it_ep_attributes_t *attr);
 /* The same for datagrams. */
 it_status_t ual_ep_attr_check_ud(const struct ual_ia *ia, const it_ep_attributes_t *attr);
-/* May this process use that key for datagrams? Those with the highest bit are for the privileged. */
+/* May this process use that key for datagrams? Keys with the highest bit are for privileged processes. */
 static inline bool
 ual_ep_key_allowed(const struct ual_ia *ia, it_ud_ep_key_t key)
 {
@@ -79,25 +79,25 @@ it_status_t ual_ep_watermarks_check(const struct ual_ep *ep, const it_rc_only_at
 uint32_t ual_ep_hard_limit(const it_rc_only_attributes_t *rc);
 /* The rights that the peer has, as RI_ACCESS_* bits. */
 uint32_t ual_ep_access(const struct ual_ia *ia, const it_rc_only_attributes_t *rc);
-/* Copy the segment limits of ep->attr to where posts look. */
+/* Copy the segment limits of ep->attr to ep->max_sge, which posts read. */
 void ual_ep_limits(struct ual_ep *ep);
-/* Post a request that is checked; ual_dto.c. */
+/* Post a checked request; ual_dto.c. */
 enum ri_status ual_dto_post(struct ual_ep *ep, const struct ri_wr *wr) RI_MUST_CHECK;
 
 /*
- * Making one, for ual_ep.c and ual_ud.c.
+ * Creation, for ual_ep.c and ual_ud.c.
  */
 
-/* An endpoint that has a zone and nothing else; NULL: no memory, or the zone is being freed. */
+/* An endpoint with a zone and nothing else; NULL: no memory, or the zone is being freed. */
 struct ual_ep *ual_ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted);
-/* Hold its EVDs: two for datagrams, else three; what is held is let go by ual_ep_end. */
+/* Take references to its EVDs, two for datagrams, else three; ual_ep_end releases them. */
 it_status_t ual_ep_hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted);
-/* Make the queue pair and open its user half; *init in: wanted, out: granted. *qpn: its number. */
+/* Create the queue pair and open its user half; *init in: requested, out: granted. *qpn: its number. */
 enum ri_status ual_ep_qp_make(struct ual_ep *ep, struct ri_qp_init *init,
 			      uint32_t *qpn) RI_MUST_CHECK;
-/* The attributes that endpoints of both kinds have are as granted; 0 octets become the longest. */
+/* Set the attributes that both kinds have to what was granted; a payload of 0 becomes the longest. */
 void ual_ep_take_granted(struct ual_ep *ep, const struct ri_qp_init *init);
-/* Let go of the parents and give the slot back; nobody can reach the endpoint any more. */
+/* Release the parents and free the slot; no call can reach the endpoint any more. */
 void ual_ep_end(struct ual_ep *ep);
 /* ual_ep_reset for datagrams, under the control lock; ual_ud.c. */
 it_status_t ual_ud_reset(struct ual_ep *ep);

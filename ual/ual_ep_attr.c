@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Attributes of endpoints: what may be asked for, what may be changed and when [IT 3].
+ * Attributes of endpoints: which values are allowed, which may be changed, and when [IT 3].
  *
- * A change is checked in full first and then made by one call below, so it happens as a whole or not
- * at all. Each attribute's rule is one row of a table: the states in which it may change, what the
+ * A change is checked in full and then made by one kAL call, so it is made as a whole or not at all. Each attribute's rule is one row of a table: the states in which it may change, what the
  * adapter must be able to do, the greatest value and the status of a value beyond it.
  */
 
@@ -52,7 +51,7 @@ sge_limit(uint32_t provider)
 	return LIMIT(provider, UAL_DTO_SEGMENTS_MAX);
 }
 
-/* Those that only connected endpoints have come last. */
+/* The limits that only connected endpoints have are last. */
 static void
 limits_of(const struct ri_rnic_attr *can, bool ud, const it_ep_attributes_t *attr,
 	  struct limit limits[NUM_LIMITS])
@@ -211,7 +210,7 @@ check_mask(const struct ual_ep *ep, unsigned int mask)
 	return (mask & foreign) != 0 ? IT_ERR_INVALID_EP_TYPE : IT_SUCCESS;
 }
 
-/* Some attributes belong to the time before the connection, some to calm states, some to all. */
+/* Some attributes can change before the connection only, some in CONNECTED, too, and some in all states. */
 static it_status_t
 check_state(enum ual_ep_state state, unsigned int mask)
 {
@@ -226,7 +225,7 @@ check_state(enum ual_ep_state state, unsigned int mask)
 	return IT_SUCCESS;
 }
 
-/* More segments than the queue pair was made for need queues that can grow. */
+/* Are so many segments granted? If not, the queues must grow. */
 static bool
 segments_granted(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask)
 {
@@ -323,7 +322,7 @@ attr_merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int
 	return new;
 }
 
-/* Other sizes of the queues; sizes in: wanted, out: granted. A queue holds more than it shall: see 3. */
+/* Change the sizes of the queues; sizes in: requested, out: granted. BUSY below: a queue has more entries than that. */
 static it_status_t
 qp_resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
 {
@@ -348,7 +347,7 @@ qp_resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
 	return IT_SUCCESS;
 }
 
-/* The attributes as the layer below has them; each kind has its own. */
+/* The attributes for the kAL; the two kinds of endpoint have different ones. */
 static struct ri_qp_attr
 qp_attr_of(const struct ual_ep *ep, const it_ep_attributes_t *new)
 {
@@ -374,7 +373,7 @@ qp_attr_of(const struct ual_ep *ep, const it_ep_attributes_t *new)
 	return qp;
 }
 
-/* Tell the layer below what it has to know. */
+/* Make the change in the kAL. */
 static it_status_t
 attr_apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
 {

@@ -5,9 +5,9 @@
  * Event dispatchers: life, attributes, and posts to the streams that are rings.
  *
  * A DTO dispatcher owns a completion queue of the kAL and its user half; the others own a ring. The
- * asynchronous streams have at most one dispatcher each, which the IA points to. What feeds a
- * dispatcher holds it (ual_object::refs) and makes its free answer BUSY; asynchronous streams do not
- * hold theirs, so those can be freed at any time [IT 2.2].
+ * asynchronous streams have at most one dispatcher each, to which the IA points. Sources of events have a reference to
+ * their dispatcher (ual_object::refs), so its free returns BUSY; asynchronous streams have none, so their dispatchers
+ * can be freed at any time [IT 2.2].
  *
  * Threads: every function may run on any thread. ual_evd::control serialises modify and free;
  * ual_evd::lock protects the ring and the attributes. Posts come from dispatch as well.
@@ -57,7 +57,7 @@ ual_evd_drop(struct ual_evd *evd)
 	ual_object_drop(&evd->object);
 }
 
-/* A request for a completion queue, or a change of its size, was refused. */
+/* The status of a refused request for a completion queue, or for another size of it. */
 static it_status_t
 cq_status(enum ri_status status)
 {
@@ -100,7 +100,7 @@ queue_open(struct ual_evd *evd, size_t size)
 	if (evd->stream == IT_DTO_EVENT_STREAM)
 		return cq_open(evd, size);
 	if (ual_evd_is_aggregate(evd))
-		return IT_SUCCESS; /* it has members instead */
+		return IT_SUCCESS; /* it has members instead of a queue */
 	if (size > UAL_EVD_RING_MAX)
 		return IT_ERR_RESOURCE_QUEUE_SIZE;
 	size = ual_ring_generous(evd->stream, size);
@@ -120,7 +120,7 @@ async_place(struct ual_evd *evd)
 	return evd->stream == IT_ASYNC_AFF_EVENT_STREAM ? &ia->affiliated : &ia->unaffiliated;
 }
 
-/* Make the asynchronous stream flow into this dispatcher; false: it has one. */
+/* Make this the dispatcher of the asynchronous stream; false: the stream has one. */
 static bool
 async_assign(struct ual_evd *evd)
 {
@@ -144,12 +144,12 @@ async_unassign(struct ual_evd *evd)
 	if (*async_place(evd) == evd)
 		*async_place(evd) = NULL;
 	pthread_mutex_unlock(&ia->lock);
-	/* Who posts to it right now holds it for the length of that post. */
+	/* A post that is under way has a reference until it ends. */
 	while (atomic_load(&evd->object.refs) != 0)
 		sched_yield();
 }
 
-/* Give back everything. The handle is retracted, or was never published. */
+/* Destroy the EVD. The handle is retracted, or was never published. */
 static void
 evd_end(struct ual_evd *evd)
 {
@@ -168,7 +168,7 @@ evd_end(struct ual_evd *evd)
 	ual_object_delete(&evd->object);
 }
 
-/* ual_object::destroy: the IA is being freed, waiters have left. */
+/* ual_object::destroy: the IA is being freed, and waits have returned. */
 static void
 evd_destroy(struct ual_object *object)
 {
@@ -221,7 +221,7 @@ wanted_check(const struct ual_evd_wanted *wanted)
 	return IT_SUCCESS;
 }
 
-/* The parts that can fail for want of something. */
+/* Create the queue and the descriptor, which can fail. */
 static it_status_t
 evd_furnish(struct ual_evd *evd, const struct ual_evd_wanted *wanted)
 {
@@ -236,7 +236,7 @@ evd_furnish(struct ual_evd *evd, const struct ual_evd_wanted *wanted)
 	return IT_SUCCESS;
 }
 
-/* One with everything but what can fail for want of something; NULL: no memory. */
+/* An EVD without queue and descriptor; NULL: no memory. */
 static struct ual_evd *
 evd_new(struct ual_ia *ia, const struct ual_evd_wanted *wanted)
 {
@@ -304,8 +304,8 @@ ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_ha
 }
 
 /*
- * From here on nobody begins to wait; not IT_SUCCESS: somebody waits, for events or for the end of a
- * callback, which may be the one that calls us.
+ * From here on no wait can begin. Not IT_SUCCESS: a thread waits for events, or for the end of a callback, which may be
+ * the callback that called us.
  */
 static it_status_t
 evd_close_line(struct ual_evd *evd)
@@ -329,7 +329,7 @@ ual_evd_free(struct ual_evd *evd)
 	bool async = is_async(evd->stream);
 	it_status_t status;
 
-	/* Its stream holds an asynchronous EVD only for moments, which do not count. */
+	/* An asynchronous stream has a reference only during a post, which does not count. */
 	if (ual_evd_is_aggregate(evd) ? !ual_aggregate_is_free(evd)
 				      : !async && !ual_object_freeze(&evd->object))
 		return IT_ERR_EVD_BUSY;

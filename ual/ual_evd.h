@@ -4,18 +4,10 @@
 /*
  * Event dispatchers, seen from inside ual/.
  *
- * A DTO SEVD is the provider's completion queue: what a poll of it gives is converted by
- * ual_dto_event (ual_dto.c) and handed out, with no queue of ours between. All other streams are
- * bounded rings under ual_evd::lock. One engine (ual_evd_wait.c) decides for both when an EVD is in
- * the notified state, and whom that concerns: sleepers, a descriptor, a callback, an aggregate.
- *
- * For `ep`:
- * - hold:      evd = ual_evd_use(handle, stream, ia); NULL = the INVALID_..._EVD of your parameter
- * - let go:    ual_evd_drop(evd)
- * - kAL id:    evd->cq_id for KAL_QP_CREATE; evd->cq for ri_user_ops::qp_open
- * - news:      ual_evd_post(evd, &event) for the streams CM_REQ and CM_MSG; the member `evd` is
- *              filled in. False: the EVD is full, the event is lost, overflow is accounted for
- * - overflow:  ual_evd_overflow(evd, handle of the EP) for RI_EVENT_QP_CQ_SQ_ERROR and _RQ_ERROR
+ * A DTO SEVD is the provider's completion queue: a dequeue polls it and converts the completion (ual_dto_event in
+ * ual_dto.c), with no queue in between. All other streams are bounded rings under ual_evd::lock. For both,
+ * ual_evd_wait.c decides when an EVD is in the notified state, and notifies waiters, the descriptor, the callback or
+ * the aggregate.
  */
 #ifndef UAL_EVD_H
 #define UAL_EVD_H
@@ -25,8 +17,8 @@
 #define UAL_EVD_WAITERS_MAX 64 /* */
 
 /*
- * Queues are made at least so large, whatever was asked for, since programs of the field ask for one
- * event and are then met by a crowd. A modify, which few of them know, gives what it is asked for.
+ * The smallest queues that a creation makes. Programs of the field request room for one event, and then get many at
+ * once. A modify makes a queue of exactly the requested size.
  */
 #define UAL_EVD_RING_MIN 128
 #define UAL_EVD_CQ_MIN   64
@@ -48,14 +40,14 @@ ual_evd_overflow_fits(unsigned flags)
 enum ual_evd_attention {
 	UAL_EVD_LATCHED =
 		1u << 0, /* DTO, threshold 0: notified, until left or found empty */
-	UAL_EVD_WATCHED = 1u << 1,   /* somebody wants to know: waiters or a descriptor */
-	UAL_EVD_OVERFLOWED = 1u << 2 /* overflowed state that ends when the EVD is drained */
+	UAL_EVD_WATCHED = 1u << 1, /* there are waiters, a descriptor, a callback or an aggregate */
+	UAL_EVD_OVERFLOWED = 1u << 2 /* the overflowed state ends when the EVD is empty */
 };
 
 /* Ring of events of a stream other than DTO; under ual_evd::lock. */
 struct ual_ring {
 	unsigned char *slots;
-	size_t event_size; /* octets per event: what the largest of this stream needs */
+	size_t event_size; /* bytes of the largest event of this stream */
 	size_t size;       /* slots */
 	size_t head;       /* oldest */
 	size_t count;
@@ -85,11 +77,11 @@ struct ual_evd {
 	struct ual_waiter *first; /* waiting threads, longest first */
 	struct ual_waiter *last;
 	unsigned in_line;    /* threads in the list */
-	unsigned detachers;  /* threads that wait for a callback to be over */
-	atomic_uint waiters; /* calls of wait, first to last access; counted up under lock */
+	unsigned detachers;  /* threads that wait for the end of a callback */
+	atomic_uint waiters; /* calls of wait that use the EVD; incremented under lock */
 
 	atomic_size_t threshold; /* 0: notify by notification events */
-	atomic_bool rearmed;     /* found or left quiet since it last notified */
+	atomic_bool rearmed;     /* was below its threshold since it last notified */
 
 	/* A member of an aggregate (ual_evd_aggregate.c). */
 	struct ual_evd *aevd; /* NULL: of none; written under control, the aggregate's, and lock */
@@ -111,43 +103,44 @@ struct ual_evd {
 	void *callback_arg;
 	struct ri_task task;
 
-	/* The engine's own (ual_evd_wait.c): who evaluates, and what the last evaluation found. */
+	/* Evaluation (ual_evd_wait.c): its role and retry count, and the last result. */
 	atomic_uint requests;
 	atomic_uint evaluating;
-	atomic_uint evaluated; /* requests that have been served */
-	bool level;            /* in the notified state, and somebody wants to know */
+	atomic_uint evaluated; /* requests that were served */
+	bool level;            /* in the notified state, and watched */
 	int fd;                /* eventfd, readable while level; or -1. Fixed at creation */
 };
 
 _Static_assert(sizeof(struct ual_evd) <= UAL_SLOT_SIZE, "an EVD fits its slot");
 
-/* The EVD of that stream and IA, held; NULL if the handle is none. */
+/* The EVD of that stream and IA, with a reference; NULL if the handle is invalid. */
 struct ual_evd *ual_evd_use(it_evd_handle_t handle, it_event_type_t stream,
 			    const struct ual_ia *ia);
 /* Undo ual_evd_use. */
 void ual_evd_drop(struct ual_evd *evd);
-/* Enqueue an event of a stream other than DTO. False: full, it is lost. May be called by dispatch. */
+/* Enqueue an event of a stream other than DTO; fills in its member `evd`. False: the EVD is full, the event is lost,
+ * and the overflow is accounted for. Dispatch may call this. */
 bool ual_evd_post(struct ual_evd *evd, const it_event_t *event);
 /*
- * An event found the EVD full [IT 6.7]: enter the overflowed state; in notify mode raise
+ * The EVD is full, or its completion queue has overflowed [IT 6.7]: enter the overflowed state; in notify mode raise
  * IT_ASYNC_AFF_EP_SEVD_FULL_ERROR for the EP with handle ep, or, ep NULL, ..._SEVD_FULL_ERROR.
- * With no event lock of an EVD held.
+ * The caller owns no event lock of an EVD.
  */
 void ual_evd_overflow(struct ual_evd *evd, void *ep);
 
-/* Make dequeues look whether an overflow ends with them. Under ual_evd::lock; ual_evd_modify.c. */
+/* Make dequeues check whether they end the overflow. Under ual_evd::lock; ual_evd_modify.c. */
 void ual_evd_attend_overflow(struct ual_evd *evd);
 
-/* Given by ual_dto.c: fill the members of out that a completion has; false if it makes no event. */
+/* ual_dto.c: fill the members of *out that the completion has; false if it makes no event. */
 bool ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out);
 
-/* Take the oldest event, of any stream; ual_evd_dto.c. False: none. Then look at attention. */
+/* Take the oldest event, of any stream; ual_evd_dto.c. False: none. The caller then checks `attention`. */
 bool ual_evd_take(struct ual_evd *evd, it_event_t *event);
 
-/* Somebody wants to know of notifications, or nobody does any more: tell dequeues. Under ual_evd::lock. */
+/* Set or clear UAL_EVD_WATCHED: are there waiters, a descriptor, a callback, an aggregate? Under ual_evd::lock. */
 void ual_evd_watch(struct ual_evd *evd);
 
-/* Entries for a completion queue of which so many were asked for. */
+/* Entries for a completion queue when `size` are requested. */
 static inline size_t
 ual_evd_cq_generous(const struct ual_ia *ia, size_t size)
 {
@@ -163,22 +156,22 @@ ual_evd_is_aggregate(const struct ual_evd *evd)
 }
 
 /*
- * Aggregates: ual_evd_aggregate.c. None of these with an event lock held.
+ * Aggregates: ual_evd_aggregate.c. The caller owns no event lock.
  */
 
-/* The aggregate behind a handle, held; NULL if it is none of this IA. */
+/* The aggregate of a handle, with a reference; NULL if it is none of this IA. */
 struct ual_evd *ual_aggregate_use(it_evd_handle_t handle, const struct ual_ia *ia);
-/* Make an EVD a member; it keeps the caller's reference. With the member's control lock. */
+/* Make an EVD a member, which takes over the caller's reference. Under the member's control lock. */
 void ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member);
-/* The opposite; answers whether a notification was pending. Nothing if it is no member. */
+/* Remove a member; true if a notification was pending. No effect if it is no member. */
 bool ual_aggregate_leave(struct ual_evd *member);
 /* All members leave: the IA is being freed. */
 void ual_aggregate_disband(struct ual_evd *aevd);
 /* ual_object_freeze for an aggregate: false while it has members. */
 bool ual_aggregate_is_free(struct ual_evd *aevd);
-/* A member was evaluated: is it notified now, and has it become so? May be called by dispatch. */
+/* A member was evaluated; level: it is in the notified state, edge: it entered it. Dispatch may call this. */
 void ual_aggregate_tell(struct ual_evd *member, bool level, bool edge);
-/* ual_evd_take, the nmore of a wait, and the notified state. */
+/* ual_evd_take, ual_evd_depth and the notified state of an aggregate. */
 bool ual_aggregate_take(struct ual_evd *aevd, it_event_t *event);
 size_t ual_aggregate_depth(struct ual_evd *aevd);
 bool ual_aggregate_level(struct ual_evd *aevd);
@@ -188,18 +181,18 @@ bool ual_aggregate_level(struct ual_evd *aevd);
  */
 
 void ual_callback_init(struct ual_evd *evd);
-/* It has notified: call soon. May be called by dispatch. */
+/* The EVD notifies: schedule the callback. Dispatch may call this. */
 void ual_callback_tell(struct ual_evd *evd);
 
 /*
  * Rings: ual_evd_ring.c. All under ual_evd::lock.
  */
 
-/* Octets of the largest event of a stream. */
+/* Bytes of the largest event of a stream. */
 size_t ual_ring_event_size(it_event_type_t stream);
-/* Slots for a ring of which so many were asked for. */
+/* Slots for a ring when `size` are requested. */
 size_t ual_ring_generous(it_event_type_t stream, size_t size);
-/* Make a ring of another size and move what is there; false: no memory, nothing changed. */
+/* Change the size of a ring and keep its events; false: no memory, nothing changed. */
 bool ual_ring_resize(struct ual_ring *ring, size_t size);
 void ual_ring_free(struct ual_ring *ring);
 /* Enqueue the event as one of that EVD. False: full. */
@@ -208,20 +201,20 @@ bool ual_ring_put(struct ual_ring *ring, const it_event_t *event, it_evd_handle_
 bool ual_ring_take(struct ual_ring *ring, it_event_t *event);
 
 /*
- * The engine: ual_evd_wait.c. None of these with an event lock held.
+ * Evaluation: ual_evd_wait.c. The caller owns no event lock.
  */
 
-/* Look whether the EVD is in the notified state and tell whom it concerns. May be called by dispatch. */
+/* Check whether the EVD is in the notified state, and notify. Dispatch may call this. */
 void ual_evd_evaluate(struct ual_evd *evd);
-/* The same, and what it found is visible on the descriptor when it returns. Not from dispatch. */
+/* The same, and the descriptor shows the result when this returns. Not from dispatch. */
 void ual_evd_evaluate_fully(struct ual_evd *evd);
 /* Events in the EVD now. */
 size_t ual_evd_depth(struct ual_evd *evd);
-/* After events were taken: re-arm, end an overflow. For dequeues that saw ual_evd::attention. */
+/* After events were taken by a dequeue that found ual_evd::attention set: re-arm, end an overflow. */
 void ual_evd_taken(struct ual_evd *evd);
-/* A notification event was taken and others may be left: they notify as well [IT 6.4]. */
+/* A notification event was taken: events that are left notify, too [IT 6.4]. */
 void ual_evd_latch(struct ual_evd *evd);
-/* Make waiters look at ual_evd::dying and ::enabled. Under ual_evd::lock. */
+/* Wake all waiters, to check ual_evd::dying and ::enabled. Under ual_evd::lock. */
 void ual_evd_wake_waiters(struct ual_evd *evd);
 
 #endif /* UAL_EVD_H */

@@ -4,15 +4,15 @@
 /*
  * Aggregates: one dispatcher for the notifications of many ([IT 6.5], R-14).
  *
- * A member that enters the notified state is put on its aggregate's list of pending members, once; that
- * makes the aggregate notified. Two kinds differ in what is taken from it: a notification event that
- * names the member (sticky until taken, whatever happens to the member's events), or, merging, the
- * member's own events: the first pending member is drained, then the next.
+ * A member that enters the notified state is put on its aggregate's list of pending members, once; then the aggregate
+ * is in the notified state. There are two kinds of aggregate. From one, a dequeue takes a notification event that names
+ * the member; the event stays until it is taken, even if the member's events are taken first. From the other, which
+ * merges, a dequeue takes the members' own events: all of the first pending member, then those of the next.
  *
- * Who is pending is under the aggregate's event lock. A member comes and goes under the aggregate's
- * control lock, and who takes events from members holds that too; so a member that is being drained
- * stays. Locks in this order: member's control, aggregate's control, member's event lock, aggregate's
- * event lock. Evaluation of a member, which may run in dispatch, uses event locks only.
+ * The list of pending members is under the aggregate's event lock. Members are added and removed under the aggregate's
+ * control lock, and a dequeue that takes events from members owns it, too; so a member stays while its events are
+ * taken. Order of locks: member's control, aggregate's control, member's event lock, aggregate's event lock.
+ * Evaluation of a member, which may run in dispatch, takes event locks only.
  */
 #include <sched.h>
 
@@ -78,7 +78,6 @@ ual_aggregate_use(it_evd_handle_t handle, const struct ual_ia *ia)
 	return ual_evd_use(handle, IT_AEVD_NOTIFICATION_EVENT_STREAM, ia);
 }
 
-/* Its reference is the caller's, who gives it to the member. */
 void
 ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member)
 {
@@ -96,7 +95,7 @@ ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member)
 	atomic_fetch_or(&member->attention, UAL_EVD_WATCHED);
 	pthread_mutex_unlock(&member->lock);
 	pthread_mutex_unlock(&aevd->control);
-	/* What is there already notifies the new aggregate. */
+	/* Events that the member has notify the new aggregate. */
 	atomic_store(&member->rearmed, true);
 	ual_evd_evaluate_fully(member);
 }
@@ -148,7 +147,7 @@ ual_aggregate_is_free(struct ual_evd *aevd)
 	pthread_mutex_unlock(&aevd->lock);
 	if (members > 0)
 		return false;
-	/* Who told it something right now holds it for that moment. */
+	/* An evaluation of a member has a reference for a moment. */
 	while (!ual_object_freeze(&aevd->object)) {
 		if (ual_object_frozen(&aevd->object))
 			return false; /* another thread frees it */
@@ -157,9 +156,9 @@ ual_aggregate_is_free(struct ual_evd *aevd)
 	return true;
 }
 
-/* --- news from members --------------------------------------------------------------------- */
+/* --- notifications of members ---------------------------------------------------------------- */
 
-/* Under the member's lock; no progress is made. */
+/* Under the member's lock; does not run the engine. */
 static bool
 member_is_empty(struct ual_evd *member)
 {
@@ -167,7 +166,7 @@ member_is_empty(struct ual_evd *member)
 	return (member->cq != NULL ? member->depth(member->cq) : member->ring.count) == 0;
 }
 
-/* The aggregate to evaluate, held, or NULL. Event locks: the member's, then the aggregate's. */
+/* Returns the aggregate to evaluate, with a reference, or NULL. */
 static struct ual_evd *
 member_tell(struct ual_evd *member, bool level, bool edge)
 {
@@ -179,7 +178,7 @@ member_tell(struct ual_evd *member, bool level, bool edge)
 		aevd = NULL;
 	if (aevd != NULL) {
 		pthread_mutex_lock(&aevd->lock);
-		/* Merging, a member is pending from when it notifies until it is drained. */
+		/* If the aggregate merges, a member is pending from its notification until it is empty. */
 		if (edge || (level && aevd->merges))
 			pending_add(aevd, member);
 		else if (!level && aevd->merges && member_is_empty(member))
@@ -220,7 +219,7 @@ take_notification(struct ual_evd *aevd, it_event_t *event)
 	return member != NULL;
 }
 
-/* With the control lock, so that members stay. */
+/* Under the control lock, so that members stay. */
 static bool
 take_merged(struct ual_evd *aevd, it_event_t *event)
 {
@@ -236,7 +235,7 @@ take_merged(struct ual_evd *aevd, it_event_t *event)
 			pthread_mutex_unlock(&aevd->lock);
 			atomic_store(&member->rearmed, true);
 		}
-		/* Evaluated, it is pending again if something came meanwhile. */
+		/* The evaluation makes it pending again if an event came meanwhile. */
 		ual_evd_taken(member);
 		if (taken)
 			return true;

@@ -5,9 +5,9 @@
  * Callbacks: a function of the application that is called once for each notification
  * [IT 6.6].
  *
- * It runs as a task of the host, that is on the host's service thread, without any lock of ours; a task
- * runs one at a time, so the calls of one dispatcher never overlap. What notifies while it runs queues
- * the task again. To stop a task waits for a call under way, except from inside that call.
+ * It runs as a task on the host's service thread, which owns no lock then. Tasks run one at a time, so the calls of one
+ * dispatcher never overlap. A notification while it runs queues the task again. Detaching stops the task, which waits
+ * for a call under way, except from inside that call.
  */
 #include "ri_owned.h"
 #include "ual.h"
@@ -34,7 +34,7 @@ ual_callback_init(struct ual_evd *evd)
 	evd->task = (struct ri_task){.fire = callback_run, .arg = evd};
 }
 
-/* Why none can be attached. Under ual_evd::lock. */
+/* Why no callback can be attached; IT_SUCCESS if one can. Under ual_evd::lock. */
 static it_status_t
 callback_refusal(const struct ual_evd *evd)
 {

@@ -4,8 +4,8 @@
 /*
  * Event dispatchers: what it_evd_modify changes [IT 6.5], [IT 6.7], [IT 15.3].
  *
- * A change is judged whole before anything of it is done. ual_evd::control serialises changes; after
- * each the engine looks again.
+ * A change is checked in full before any part of it is made. ual_evd::control serialises changes; after each change the
+ * EVD is evaluated.
  */
 #include "ri_owned.h"
 #include "ual.h"
@@ -57,7 +57,7 @@ queue_resize(struct ual_evd *evd, size_t size)
 	return status;
 }
 
-/* May this one become a member of that one? [IT 6.3] */
+/* May the EVD become a member of the aggregate? [IT 6.3] */
 static it_status_t
 membership_check(struct ual_evd *evd, it_evd_handle_t handle)
 {
@@ -81,7 +81,7 @@ membership_check(struct ual_evd *evd, it_evd_handle_t handle)
 	return status;
 }
 
-/* Everything that can be said against a change before anything is changed. */
+/* Check the whole change. */
 static it_status_t
 modify_check(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 {
@@ -118,7 +118,6 @@ modify_check(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 	return IT_SUCCESS;
 }
 
-/* Whether the overflowed state ends by itself is a bit that dequeues look at. */
 void
 ual_evd_attend_overflow(struct ual_evd *evd)
 {
@@ -151,7 +150,7 @@ modify_apply(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 	ual_evd_evaluate_fully(evd);
 }
 
-/* Leave the aggregate, join another; a pending notification moves along. With the control lock. */
+/* Leave the aggregate and join another; a pending notification moves along. Under the control lock. */
 static it_status_t
 member_move(struct ual_evd *evd, it_evd_handle_t handle)
 {

@@ -4,8 +4,8 @@
 /*
  * Bounded rings for the event streams that have no completion queue below.
  *
- * An it_event_t is large because some of its members are; a ring holds only as many octets per
- * event as its own stream needs, and writes back no more. The caller holds ual_evd::lock.
+ * An it_event_t is as large as its largest member. A ring has only as many bytes for each event as its own stream needs,
+ * and a dequeue writes no more. The caller holds ual_evd::lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ ual_ring_event_size(it_event_type_t stream)
 	}
 }
 
-/* Software events come from the application, which is told when there is no room. */
+/* Software events come from the application, whose post fails if there is no room: they get exactly `size`. */
 size_t
 ual_ring_generous(it_event_type_t stream, size_t size)
 {

@@ -2,34 +2,33 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The notification engine: the one place that decides when an EVD is in the notified state, and
- * whom that concerns ([IT 6.2] to [IT 6.4], R-10 to R-13, R-15).
+ * Evaluation and waits: when an EVD is in the notified state, and what is notified then ([IT 6.2] to [IT 6.4], R-10 to
+ * R-13, R-15).
  *
- * The notified state is a matter of what is queued, not of what happened:
+ * The notified state depends on what is queued:
  *
  *   threshold n >= 1   n events are queued                         any stream
  *   threshold 0        an event is queued                          streams other than DTO
  *   threshold 0        a notification event is queued, or was      DTO
  *                      taken since the EVD was last empty
  *
- * "Was taken" is the bit LATCHED; the rest is asked from the queue itself, by arming it: the
- * provider answers RI_ERR_NOT_EMPTY if the condition holds, else it will raise one upcall when it
- * does. So re-arming and enqueueing are atomic, and a queue that nobody watches is never armed.
+ * "Was taken" is the bit LATCHED. The rest is found by arming the queue: the provider returns RI_ERR_NOT_EMPTY if the
+ * condition holds; else it will make one upcall when it does. So no event can be missed between the check and the
+ * arming, and a queue without a waiter, descriptor, callback or aggregate is never armed.
  *
- * ual_evd_evaluate asks, and tells: it sets the descriptor and wakes the longest waiter. Everything
- * that may change the answer calls it: the upcall, a post to a ring, a dequeue while somebody
- * watches, a waiter that comes or goes, a modify. It can run on many threads and inside dispatch, and
- * must call fast entries without a lock; so the first caller works, later ones leave a note
- * (ual_evd::requests) and the first goes round again.
+ * ual_evd_evaluate finds the state, sets the descriptor and wakes the waiter that waits longest. It is called after
+ * each change of the state: the upcall, a post to a ring, a dequeue from a watched EVD, a waiter that comes or goes, a
+ * modify. It may run on many threads and inside dispatch, and must call fast entries without owning a lock. So one
+ * thread evaluates; another increments ual_evd::requests and returns, and the first evaluates once more.
  *
- * A callback and an aggregate are told of notifications, not of a state: one each time the EVD becomes
- * notified, and again if it was found or left quiet since (ual_evd::rearmed), even if it was notified
- * anew before anybody looked.
+ * Callbacks and aggregates get notifications, not a state: one each time the EVD enters the notified state, and another
+ * if the EVD was below its threshold since (ual_evd::rearmed), even if it is in the notified state again.
  *
- * An adapter that failed beyond repair notifies for good, so that nobody waits for what cannot come.
+ * After its adapter failed beyond repair, an EVD stays in the notified state, so that no thread waits for events that
+ * cannot come.
  *
- * Waiters stand in line. Only the head may take, one event; when it leaves, evaluation looks after
- * the next. A wake means "look again", never "there is an event": somebody may have dequeued it.
+ * Waiters stand in a queue. Only the first may take an event, and only one; when it leaves, an evaluation wakes the
+ * next. A waiter that wakes checks again: another thread may have dequeued the event.
  */
 #include <sched.h>
 #include <stdint.h>
@@ -52,7 +51,7 @@ cpu_relax(void)
 #endif
 }
 
-/* Events queued; of a completion queue without making progress, so a lock may be held. */
+/* Events that are queued. It does not run the engine, so the caller may own a lock. */
 static size_t
 events_queued(struct ual_evd *evd)
 {
@@ -123,7 +122,7 @@ ual_evd_taken(struct ual_evd *evd)
 	ual_evd_evaluate_fully(evd);
 }
 
-/* Whether the EVD is in the notified state. A completion queue that is not gets armed. */
+/* Is the EVD in the notified state? A completion queue that is not is armed. */
 static bool
 level_now(struct ual_evd *evd)
 {
@@ -140,7 +139,7 @@ level_now(struct ual_evd *evd)
 	return evd->arm(evd->cq, RI_ARM_SOLICITED, 0) == RI_ERR_NOT_EMPTY;
 }
 
-/* Make the descriptor readable, or not. Its counter is 0 or 1, so neither call can block. */
+/* Make the descriptor readable or not. Its counter is 0 or 1, so neither call can block. */
 static void
 show_on_fd(int fd, bool readable)
 {
@@ -166,7 +165,7 @@ evaluate_once(struct ual_evd *evd)
 	wanted = evd->enabled && !evd->dying &&
 		 (evd->first != NULL || evd->fd >= 0 || member || callback);
 	pthread_mutex_unlock(&evd->lock);
-	/* Who watches a dead adapter is to hear of it, once; who sleeps does so anyway. */
+	/* A failed adapter notifies the descriptor or callback once; waiters return anyway. */
 	dead = wanted && !member && atomic_load(&evd->object.ia->dead);
 	notified = wanted && level_now(evd);
 	level = notified || dead;
@@ -187,7 +186,7 @@ evaluate_once(struct ual_evd *evd)
 		ual_aggregate_tell(evd, level, edge);
 }
 
-/* Evaluate, or leave a note for the thread that does so right now; answers the number of the note. */
+/* Evaluate, or make the thread that evaluates do so once more. Returns the number of the request. */
 static unsigned
 evaluation_request(struct ual_evd *evd)
 {
@@ -215,7 +214,7 @@ ual_evd_evaluate_fully(struct ual_evd *evd)
 {
 	unsigned mine = evaluation_request(evd);
 
-	/* Who took the last event must not find the descriptor readable when the call returns. */
+	/* After a call took the last event, the descriptor must not be readable. */
 	while (evd->fd >= 0 && (int)(atomic_load(&evd->evaluated) - mine) < 0)
 		sched_yield();
 }
@@ -228,7 +227,7 @@ ual_evd_wake_waiters(struct ual_evd *evd)
 		ual_sleep_wake(evd->object.ia, s);
 }
 
-/* The engine runs for the whole adapter; a poll of an empty queue would do the same. */
+/* Run the engine of the adapter, as a poll of an empty queue does. */
 static void
 make_progress(struct ual_ia *ia)
 {
@@ -242,7 +241,7 @@ take_notified(struct ual_evd *evd, it_event_t *event)
 {
 	size_t threshold = atomic_load(&evd->threshold);
 
-	/* The usual case needs no look at the state: any event will do, and polling drives. */
+	/* In the usual case any event notifies, and taking it runs the engine. */
 	if (threshold == 1 || (evd->cq == NULL && threshold == 0) || ual_evd_is_aggregate(evd))
 		return ual_evd_take(evd, event);
 	if (evd->cq != NULL && evd->depth(evd->cq) < (threshold > 0 ? threshold : 1)) {
@@ -253,7 +252,7 @@ take_notified(struct ual_evd *evd, it_event_t *event)
 	return level_now(evd) && ual_evd_take(evd, event);
 }
 
-/* Poll for a short while, because a sleep and a wake cost more than most answers take. */
+/* Poll for a short while, because a sleep and a wake take longer than most answers. */
 static bool
 wait_spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 {
@@ -274,7 +273,7 @@ wait_spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 	return false;
 }
 
-/* Why nobody may wait here now; IT_SUCCESS if one may. Under ual_evd::lock. */
+/* Why a thread may not wait here now; IT_SUCCESS if it may. Under ual_evd::lock. */
 static it_status_t
 wait_refusal(const struct ual_evd *evd)
 {
@@ -334,7 +333,7 @@ line_leave(struct ual_evd *evd, struct ual_waiter *waiter)
 		ual_evd_evaluate(evd);
 }
 
-/* Whether a waiter may stay, and whether it is its turn. */
+/* May the waiter stay, and is it the first? */
 static it_status_t
 line_look(struct ual_evd *evd, const struct ual_waiter *waiter, bool *turn)
 {
@@ -347,7 +346,7 @@ line_look(struct ual_evd *evd, const struct ual_waiter *waiter, bool *turn)
 	return status;
 }
 
-/* What a sleep that ended without an event means. */
+/* The status of a wait whose sleep ended without an event. */
 static it_status_t
 sleep_status(const struct ual_ia *ia, enum ri_status slept)
 {
@@ -401,7 +400,7 @@ sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 	return status;
 }
 
-/* Begin to wait: from now on the EVD is not freed. Does nobody stand in line? */
+/* Begin to wait: from now on the EVD cannot be freed. *alone: there are no other waiters. */
 static it_status_t
 wait_enter(struct ual_evd *evd, bool *alone)
 {
@@ -416,7 +415,7 @@ wait_enter(struct ual_evd *evd, bool *alone)
 	return status;
 }
 
-/* Without standing in line: nobody else waits, and an event is there or comes at once. */
+/* Without joining the queue of waiters: no other thread waits, and an event is there or comes soon. */
 static it_status_t
 wait_awake(struct ual_evd *evd, bool alone, uint64_t timeout, uint64_t deadline, it_event_t *event)
 {
@@ -428,7 +427,7 @@ wait_awake(struct ual_evd *evd, bool alone, uint64_t timeout, uint64_t deadline,
 	return timeout > 0 ? IT_ERR_QUEUE_EMPTY : IT_ERR_TIMEOUT_EXPIRED;
 }
 
-/* When a wait that begins now ends, on the host's clock. */
+/* The deadline of a wait that begins now, on the host's clock. */
 static uint64_t
 wait_deadline(const struct ual_ia *ia, uint64_t timeout)
 {

@@ -4,16 +4,16 @@
 /*
  * Adapters: open and close.
  *
- * Each IA is a client of the kAL of its own, with one open RNIC and the user half of its provider.
- * So two IAs on one adapter share nothing here, and closing the client takes back whatever is left.
+ * Each IA has its own client of the kAL, with one open RNIC and the user half of its provider. So two IAs on one adapter
+ * share nothing here, and closing the client destroys what is left in the kAL.
  *
- * Freeing an IA ends everything under it [IT 2.4]: handles die first, then waiters are
- * sent away, then objects are ended by type, children before parents, by the function that each
- * carries (ual_object::destroy). It also works after the adapter failed.
+ * Freeing an IA destroys everything under it [IT 2.4]: first all handles become invalid, then waiters return, then
+ * objects are destroyed by type, children before parents (ual_object::destroy). It also works after the adapter
+ * failed.
  *
- * Threads: any. Calls on the IA or its objects that are under way when it is freed are finished first;
- * those that wait return IT_ERR_ABORT, later ones find no handle. Exception: a callback of the application
- * must not free the IA while another thread waits for that callback to be over.
+ * Threads: any. Freeing waits for calls on the IA or its objects that are under way; waits return IT_ERR_ABORT, and
+ * later calls find an invalid handle. Exception: a callback of the application
+ * must not free the IA while another thread waits for the end of that callback.
  */
 #include "ual_ia.h"
 
@@ -82,7 +82,7 @@ version_check(uint32_t major, uint32_t minor)
 	return IT_SUCCESS;
 }
 
-/* ITAPI_SPIN_US: how long a wait polls before it sleeps. What cannot be understood is left out. */
+/* ITAPI_SPIN_US: how long a wait polls before it sleeps. A malformed value is ignored. */
 static uint64_t
 spin_time(const struct ri_host *host)
 {
@@ -205,7 +205,7 @@ first_of(struct ual_ia *ia, enum ual_type type)
 	return object;
 }
 
-/* Hide every object; answers how many calls are inside them and the IA, besides this one. */
+/* Hide every object. Returns how many calls are inside them and the IA, without this one. */
 static unsigned
 hide_all(struct ual_ia *ia)
 {
@@ -221,8 +221,8 @@ hide_all(struct ual_ia *ia)
 }
 
 /*
- * Hide the IA's objects and wait until all calls have left. A call that was inside may have made another
- * object meanwhile, so only a round that found nobody inside has found everything.
+ * Hide the IA's objects and wait until all calls have left. A call that was inside may have created another object
+ * meanwhile, so only a round that found no call inside has hidden everything.
  */
 static void
 ia_empty(struct ual_ia *ia)
@@ -251,7 +251,7 @@ ual_ia_free(struct ual_ia *ia)
 		while ((object = first_of(ia, end_order[i])) != NULL)
 			object->destroy(object);
 	ual_request_forget_all(ia);
-	/* Calls that answer a request right now. */
+	/* Wait for calls that answer a connection request. */
 	ia_empty(ia);
 	ia->user->rnic_close(ia->urnic);
 	(void)!ual_ia_call_id(ia, KAL_RNIC_CLOSE, ia->rnic);

@@ -2,29 +2,29 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An opened adapter, and what everything under it uses: its kAL client, the user half of its
- * provider, its locks.
+ * An opened adapter, and what all objects under it use: its kAL client, the user half of its provider, its locks.
  *
  * Rules about locks in ual/
  *
- * 1. News (completion armed, connections, errors) is dispatched by ual_async.c, on any thread, also
- *    in the middle of a fast entry (post, poll, arm, progress) and, for what a kAL call queues on
- *    its own thread, inside that kAL call. So there are two kinds of lock:
- *    - *event locks* may be taken by dispatch: ual_ia::lock, ual_evd::lock, and those of `ep` that
- *      protect the state of endpoints and listeners. They are held for a handful of instructions,
- *      never across a kAL call, a fast entry or a host call that can sleep.
- *    - *control locks* serialise slow calls on one object (ual_evd::control) and may be held across
+ * 1. Events of the kAL (armed completion queues, connections, errors) are dispatched by ual_async.c, on any thread,
+ *    also inside a fast entry (post, poll, arm, progress), and inside a kAL call that queues an event.
+ *    So there are two kinds of lock:
+ *    - *event locks* may be taken by dispatch: ual_ia::lock, ual_evd::lock, and those that protect the state of
+ *      endpoints and listeners. A thread owns one for a few instructions, never across a kAL call, a fast entry that
+ *      runs the engine, or a host call that can sleep.
+ *    - *control locks* serialise slow calls on one object (ual_evd::control). A thread may own one across
  *      kAL calls and fast entries. Dispatch never takes one.
- *    Order: control lock, then event locks; an endpoint's before an EVD's; ual_ia::lock is the last.
- * 2. Dispatch makes no kAL call: it may run inside an engine that holds the provider's locks. What
- *    it must ask of the kAL (reject a request that found its EVD full, say) goes into a ri_task of
- *    the object, run by ia->host and stopped before the object is deleted.
- * 3. An object found by dispatch (ual_object_from_ctx) stays while the dispatch runs: whoever ends an
- *    object retracts it, destroys what is below, calls ual_async_settle and only then deletes it.
- *    A call of the application is inside its objects (ual_object.h), and retracting waits for it.
- * 4. Every object that uses another counts: EP, LMR, RMR, S-RQ and AH hold their PZ
- *    (ual_object_use), everything that feeds an EVD holds that EVD (ual_evd_use). A free call begins
- *    with ual_object_freeze and answers BUSY if that fails.
+ *    Order: control lock, then event locks; an endpoint's before an EVD's; ual_ia::lock is the last
+ *    (doc/threads-and-locks.md has all locks).
+ * 2. Dispatch makes no kAL call: it may run inside an engine whose thread owns locks of the provider. If dispatch needs
+ *    a kAL call (to reject a request that found its EVD full), a ri_task of the object makes it later. ia->host runs
+ *    the task; it is stopped before the object is deleted.
+ * 3. An object found by dispatch (ual_object_from_ctx) stays while the dispatch runs: a thread that destroys an
+ *    object retracts it, destroys its objects of the kAL, calls ual_async_settle and only then deletes it.
+ *    Calls of the application are inside their objects (ual_object.h), and retracting waits for them.
+ * 4. An object that uses another has a reference to it: EP, LMR, RMR, S-RQ and AH to their PZ (ual_object_use),
+ *    every source of events to its EVD (ual_evd_use). A free call begins with ual_object_freeze and returns BUSY
+ *    if that fails.
  */
 #ifndef UAL_IA_H
 #define UAL_IA_H
@@ -39,7 +39,7 @@ struct ual_keys;
 struct ual_lmr;
 struct ual_waiter;
 
-/* Who sleeps for the IA's engine; ual_sleep.c. */
+/* The waiters of an IA; ual_sleep.c. */
 struct ual_waiters {
 	pthread_mutex_t lock;      /* an event lock, after all others */
 	struct ual_waiter *asleep; /* latest first */
@@ -57,9 +57,9 @@ struct ual_ia {
 	struct ri_urnic *urnic;
 	uint32_t rnic;             /* kAL id */
 	bool privileged;           /* privileged operations are allowed */
-	bool drop_disconnect_data; /* instead of refusing it */
-	bool drop_broken_events;   /* no asynchronous event where a connection's end follows */
-	uint32_t major_version;    /* of the API, as asked for */
+	bool drop_disconnect_data; /* drop it instead of refusing the call */
+	bool drop_broken_events;   /* no asynchronous event of a failure that ends a connection */
+	uint32_t major_version;    /* of the API, as requested */
 	uint32_t minor_version;
 	uint64_t spin_ns;         /* how long a wait polls before it sleeps */
 	struct ri_rnic_attr attr; /* semantic profile; attr.name is the adapter's name */
@@ -74,8 +74,8 @@ struct ual_ia {
 	struct ual_lmr *direct; /* the direct LMR, or NULL; fixed while the IA is open */
 
 	/* ual_async.c */
-	pthread_mutex_t drain; /* held while news is dispatched */
-	atomic_uint kicks;     /* how often the kAL said that there is news */
+	pthread_mutex_t drain; /* owned by the thread that dispatches events */
+	atomic_uint kicks;     /* number of kicks by the kAL */
 
 	struct ual_waiters waiters;
 	struct ual_keys *keys; /* of its LMRs and RMRs */
@@ -83,27 +83,27 @@ struct ual_ia {
 
 _Static_assert(sizeof(struct ual_ia) <= UAL_SLOT_SIZE, "an IA fits its slot");
 
-/* One kAL call without a descriptor; rep may be NULL. The reply must have exactly rep_len octets. */
+/* One kAL call without a descriptor; rep may be NULL. The reply must have exactly rep_len bytes. */
 enum ri_status ual_ia_call(struct ual_ia *ia, uint32_t call, const void *req, size_t req_len,
 			   void *rep, size_t rep_len) RI_MUST_CHECK;
-/* A kAL call that names one object by its id and answers nothing: destroy and the like. */
+/* A kAL call whose request is one id, without a reply: destroy and the like. */
 enum ri_status ual_ia_call_id(struct ual_ia *ia, uint32_t call, uint32_t id) RI_MUST_CHECK;
 
 /*
- * A link-local IPv6 address is on the link of the spigot, since IT-API's addresses have no scope: fill it
- * in. Other addresses stay as they are.
+ * Fill in the scope of a link-local IPv6 address: that of the spigot's interface, since addresses of IT-API have no
+ * scope. Other addresses stay as they are.
  */
 void ual_ia_scope(struct ual_ia *ia, uint32_t port, struct ri_addr *addr);
 
 /*
- * ual_async.c: take news from the kAL and hand it on.
+ * ual_async.c: take events from the kAL and dispatch them.
  */
 
 /* kal_client_params::kick; arg is the IA. */
 void ual_async_kick(void *ia);
 /*
- * All news that the kAL queued before this call has been dispatched when it returns, and no dispatch
- * that found an object retracted before is still running. With no event lock held, not from dispatch.
+ * When this returns, all events that the kAL queued before the call were dispatched, and no dispatch uses an object
+ * any more that was retracted before the call. The caller owns no event lock and is not in dispatch.
  */
 void ual_async_settle(struct ual_ia *ia);
 /* Put an affiliated event into the IA's EVD for those, if there is one. cause is a handle. */
@@ -115,14 +115,14 @@ void ual_async_unaffiliated(struct ual_ia *ia, it_event_type_t number, size_t sp
  * Given by ual_cm.c and ual_ep.c, called by dispatch under rules 1 to 3.
  */
 
-/* KAL_EVENT_CM: find the listener or endpoint by ev->ctx; gone: ignore. */
+/* KAL_EVENT_CM: for the listener or endpoint with ev->ctx; ignored if it was destroyed. */
 void ual_cm_event(struct ual_ia *ia, const struct kal_event *ev);
 /* KAL_EVENT_ASYNC with object RI_OBJECT_QP. */
 void ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev);
 /* KAL_EVENT_ASYNC with object RI_OBJECT_SRQ; ual_srq.c. */
 void ual_srq_async(struct ual_ia *ia, const struct ri_async_event *ev);
 
-/* Make the direct LMR of an adapter that has one, for a privileged process; ual_priv.c. False: no memory. */
+/* Create the direct LMR of an adapter that has one, for a privileged process; ual_priv.c. False: no memory. */
 bool ual_direct_make(struct ual_ia *ia);
 
 struct ual_pz {

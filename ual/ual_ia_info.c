@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What is told about adapters: the list, the description of an opened one, paths to a peer.
+ * Queries about adapters: the list, the description of an open one, paths to a peer.
  *
- * The description comes from the semantic profile, attribute by attribute, and never from a
- * provider's name.
+ * The description is made from the profile, attribute by attribute, and never from the name of a provider.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ min_size(uint64_t a, uint64_t b)
 	return (size_t)(a < b ? a : b);
 }
 
-/* Ask the kAL for the list of adapters. The reply is freed by the caller; NULL: none to be had. */
+/* The kAL's list of adapters, for the caller to free; NULL: it failed. */
 static struct kal_adapter_list_rep *
 adapter_list(struct kal_client *client)
 {

@@ -2,13 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * I/O buffer lists: memory described piece by piece, by what the adapter sees [IT 8.9].
+ * I/O buffer lists: memory as a list of pieces, with the addresses that the adapter uses [IT 8.9].
  *
- * Three shapes. Pages have one size, a power of two, and are aligned to it; blocks have one size and lie
- * anywhere; the pieces of the third differ in size. The region begins `fbo` octets into the first piece.
- * In absolute mode with pieces of one size its address must lie as far into a piece as its first octet
- * does, since that is how hardware translates (RDMAC verbs 7.3). Nothing here follows an address of the
- * list; whoever may give one is trusted with it (R-27).
+ * There are three kinds. Pages have one size, a power of two, and are aligned to it; blocks have one size and any
+ * alignment; the pieces of the third kind have different sizes. The region begins `fbo` bytes into the first piece.
+ * In absolute mode with pieces of one size, the offset of its address in a piece must be that of its first byte,
+ * since hardware translates that way (RDMAC verbs 7.3). This file does not dereference addresses of the list; only
+ * privileged processes may pass one (R-27).
  */
 
 #include "ual_iobl.h"
@@ -64,7 +64,7 @@ sizes_valid(const it_iobl_t *iobl)
 	return true;
 }
 
-/* The list in the form of the layers below; answers how many octets it has. */
+/* Convert the list for the kAL. Returns how many bytes it has. */
 static uint64_t
 iobl_copy(const it_iobl_t *iobl, struct ual_pages *pages)
 {

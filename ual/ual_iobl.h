@@ -9,10 +9,10 @@
 
 #include "ual_mem.h"
 
-/* Most pieces of a list, whatever the adapter could take: a link copies it on the stack. */
+/* Most pieces of a list, whatever the adapter allows: a link copies it to the stack. */
 #define UAL_IOBL_MAX 256
 
-/* A list as the layers below take it. */
+/* A list in the form of the kAL. */
 struct ual_pages {
 	uint32_t count;
 	uint32_t size; /* of each piece; 0: see lengths */
@@ -21,7 +21,7 @@ struct ual_pages {
 	uint32_t lengths[UAL_IOBL_MAX]; /* only if `size` is 0 */
 };
 
-/* What the region that a list is for shall be. */
+/* The region for which a list is read. */
 struct ual_region {
 	const void *addr;
 	it_length_t length;

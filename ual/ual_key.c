@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Keys to handles, see ual_key.h: a table of lists by index, under one lock that nothing nests in. */
+/* Keys to handles, see ual_key.h: a table of lists by index, under ual_keys::lock. */
 
 #include "ual_key.h"
 
@@ -14,7 +14,7 @@
 static struct ual_key **
 bucket_of(struct ual_keys *keys, uint32_t stag)
 {
-	/* Indices may be scrambled or consecutive; either way their low bits spread. */
+	/* The low bits of indices spread, whether they are consecutive or drawn at random. */
 	return &keys->buckets[(stag >> INDEX_SHIFT) % UAL_KEY_BUCKETS];
 }
 
@@ -37,7 +37,7 @@ ual_keys_free(struct ual_keys *keys)
 	free(keys);
 }
 
-/* With the lock. */
+/* The caller owns the lock. */
 static void
 take_out(struct ual_keys *keys, struct ual_key *key)
 {
@@ -110,7 +110,7 @@ round_of(const struct ual_octets *octets, size_t round, uint32_t half)
 	return (uint32_t)(octets->rounds[round] >> (4 * half)) & 0xf;
 }
 
-/* The place in the order of an octet: the rounds backwards, one step, the rounds forwards. */
+/* The next octet of the order: the rounds backwards, one step, the rounds forwards. */
 uint32_t
 ual_octets_step(const struct ual_octets *octets, uint32_t stag)
 {

@@ -4,12 +4,11 @@
 /*
  * Listeners, and the requests that come in on them [IT 9.4].
  *
- * A request below becomes an entry of the table of requests and an event with its identifier. The
- * EVD's room is the backlog: a request that finds it full has to be refused towards the peer [IT 6.7],
- * which needs a kAL call; dispatch may make none, so the entry waits in a list for the listener's
- * task. A request that there is no memory to keep is refused in the same way. The end of a listener
- * loses nothing: first the layer below stops, then everything that it has queued is dispatched, and
- * only then does the object go.
+ * A request of the kAL becomes an entry of the table of requests, and an event with its identifier. The size of the EVD
+ * is the backlog: a request that finds the EVD full must be refused [IT 6.7]. That needs a kAL call, which dispatch may
+ * not make, so the entry is put into a list for the listener's task. A request for which there is no memory is refused
+ * in the same way. No request is lost when a listener is freed: first the kAL stops listening, then all queued events
+ * are dispatched, then the object is deleted.
  */
 
 #include <string.h>
@@ -19,7 +18,7 @@
 #include "ual_cm.h"
 #include "ual_status.h"
 
-/* Requests that may wait below without an answer; the EVD bounds what the application sees. */
+/* Unanswered requests that the kAL keeps; the EVD limits those that the application sees. */
 #define BACKLOG 1024u
 
 static void
@@ -34,14 +33,14 @@ refuse_one(struct ual_ia *ia, uint32_t kal_id, bool service)
 		.status = IT_UD_SVC_REQ_REJECTED,
 	};
 
-	/* It may have ended meanwhile, which is as good. */
+	/* It may have ended meanwhile, which is no error. */
 	if (service)
 		(void)!ual_ia_call(ia, KAL_RESOLVE_ANSWER, &answer, sizeof(answer), NULL, 0);
 	else
 		(void)!ual_ia_call(ia, KAL_REJECT, &connection, sizeof(connection), NULL, 0);
 }
 
-/* Refuse what found no room. */
+/* Refuse the requests that found no room. */
 static void
 refuse_all(void *arg)
 {
@@ -67,7 +66,7 @@ refuse_all(void *arg)
 	}
 }
 
-/* Nobody can reach it any more. */
+/* No call can reach it any more. */
 static void
 listen_end(struct ual_listen *listen)
 {
@@ -85,7 +84,7 @@ listen_destroy(struct ual_object *object)
 {
 	struct ual_listen *listen = (struct ual_listen *)object;
 
-	/* Whatever it answers, the end of the client takes the listener back. */
+	/* If this fails, closing the client destroys the listener. */
 	(void)!ual_ia_call_id(object->ia, KAL_LISTEN_DESTROY, listen->kal_id);
 	ual_async_settle(object->ia);
 	listen_end(listen);
@@ -107,7 +106,7 @@ listen_new(struct ual_ia *ia, struct ual_evd *evd, uint32_t spigot)
 	return listen;
 }
 
-/* Ask the layer below. The object is published first: requests may come before the call returns. */
+/* Make the kAL listen. The object is published first, since requests may come before the call returns. */
 static it_status_t
 listen_start(struct ual_listen *listen, const struct ri_service *service, it_listen_flags_t flags,
 	     it_conn_qual_type_t type)
@@ -125,13 +124,13 @@ listen_start(struct ual_listen *listen, const struct ri_service *service, it_lis
 	it_conn_qual_t real;
 	enum ri_status status;
 
-	/* What a request hit is told by the request itself; the kind is the application's choice. */
+	/* A request has its own service; the kind of its qualifier is the one that the application chose. */
 	listen->qual.type = type;
 	status = ual_ia_call(ia, KAL_LISTEN, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS)
 		return ual_status(UAL_CALL_LISTEN, status);
 	listen->kal_id = rep.id;
-	/* The kind stays untouched: a request that came meanwhile reads it. */
+	/* The kind is not written again: a request that came meanwhile may read it. */
 	ual_qual_of_service(type, &rep.service, &real);
 	listen->qual.conn_qual = real.conn_qual;
 	return IT_SUCCESS;
@@ -194,7 +193,7 @@ ual_listen_free(struct ual_listen *listen)
 	if (!ual_object_freeze(&listen->object))
 		return IT_ERR_INVALID_LISTEN;
 	(void)!ual_ia_call_id(ia, KAL_LISTEN_DESTROY, listen->kal_id);
-	/* What was raised before still becomes events: those identifiers stay valid. */
+	/* Requests that the kAL has queued still become events, and their identifiers stay valid. */
 	ual_async_settle(ia);
 	(void)ual_object_retract(&listen->object);
 	ual_async_settle(ia);
@@ -218,7 +217,7 @@ ual_listen_query(struct ual_listen *listen, it_listen_param_mask_t wanted,
 		params->connect_qual = listen->qual;
 }
 
-/* A request that was handed off may have hit a qualifier of another kind than this listener's. */
+/* A request that was handed off may have a qualifier of another kind than this listener. */
 static it_conn_qual_type_t
 qual_type(const struct ual_listen *listen, const struct kal_cm_event *cm)
 {
@@ -229,7 +228,7 @@ qual_type(const struct ual_listen *listen, const struct kal_cm_event *cm)
 	return is_port ? IT_IANA_PORT : IT_IB_SERVICEID;
 }
 
-/* The event of a request; what the peer did not tell is 0. */
+/* The event of a connection request; values that the peer did not send are 0. */
 static void
 request_event(const struct ual_listen *listen, it_cn_est_identifier_t id,
 	      const struct kal_cm_event *cm, it_event_t *event)
@@ -252,7 +251,7 @@ request_event(const struct ual_listen *listen, it_cn_est_identifier_t id,
 	}
 }
 
-/* The event of a question for a datagram service. */
+/* The event of a request for a datagram service. */
 static void
 service_event(const struct ual_listen *listen, it_ud_svc_req_identifier_t id,
 	      const struct kal_cm_event *cm, it_event_t *event)
@@ -269,17 +268,17 @@ service_event(const struct ual_listen *listen, it_ud_svc_req_identifier_t id,
 	out->spigot_id = cm->port;
 }
 
-/* Leave it to the task. */
+/* Leave the refusal to the task. */
 static void
 refuse_later(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
 {
 	const struct ri_host *host = listen->object.ia->host;
-	/* Reserved: the identifier was never told, but nobody may guess it either. */
+	/* Take it: the application never got the identifier, but may guess it. */
 	struct ual_request *request = service ? ual_request_take_service(id) : ual_request_take(id);
 
 	if (request == NULL)
 		return;
-	/* The listener ends before its adapter, and waits for its task. */
+	/* The listener is destroyed before its adapter, and waits for its task. */
 	ual_object_leave(&listen->object.ia->object);
 	pthread_mutex_lock(&listen->lock);
 	request->after = listen->refused;
@@ -288,7 +287,7 @@ refuse_later(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
 	host->task_run(host->self, &listen->refuse);
 }
 
-/* There is no memory to keep it: leave the refusal, which needs none, to the task. */
+/* There is no memory for the request: leave its refusal, which needs none, to the task. */
 static void
 refuse_unkept(struct ual_listen *listen, uint32_t kal_id, bool service)
 {
@@ -326,7 +325,7 @@ ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
 		refuse_unkept(listen, what.kal_id, what.service);
 		return;
 	}
-	/* From the post on the request is the application's. */
+	/* From the post on the application may answer the request. */
 	id = request->id;
 	if (what.service)
 		service_event(listen, id, cm, &event);

@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Lines for the log. They name the call, the object by kind and handle, the number by its name, and say
- * what it means. The log itself is the host's (ri_host::log), the process's one; it decides what
- * becomes of a line. Any thread; nothing here is called unless the level asks for it, or something is
- * lost.
+ * Lines for the log. A line has the call, the kind and handle of the object, the name of the status or event and its
+ * meaning. The log of the host (ri_host::log) decides whether a line is written. Any thread. These functions are
+ * called only if the level wants the line, or if events are lost.
  */
 #include "ual_log.h"
 
@@ -75,7 +74,7 @@ ual_log_refused(const char *call, const void *handle, it_status_t status)
 	const struct ri_host *host = listener_log(RI_LOG_DEBUG);
 	char object[64], line[LINE];
 
-	/* Nothing was there, which is an answer and no refusal. */
+	/* An empty queue or the end of a timeout is no refusal. */
 	if (host == NULL || status == IT_SUCCESS || status == IT_ERR_QUEUE_EMPTY ||
 	    status == IT_ERR_TIMEOUT_EXPIRED || status == IT_ERR_NO_CONTEXT)
 		return;

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What this layer tells the log of the host: at "debug" every refused call, at "info" what becomes of
- * connections, by default what an application loses for good.
+ * What this layer writes to the log of the host: at level "debug" every refused call, at "info" events of connections,
+ * and always events that an application loses.
  */
 #ifndef UAL_LOG_H
 #define UAL_LOG_H
@@ -19,9 +19,9 @@ struct ual_ep;
 /* The log wants refused calls. Relaxed: it is set before the first adapter is opened. */
 extern atomic_bool ual_log_refusals;
 
-/* Learn what the log wants; before anything can be refused. */
+/* Read the level of the log; before the first call can be refused. */
 void ual_log_setup(void);
-/* Where lines go from now on; NULL: stderr. The writer gets a level from 0, error, to 3, debug. */
+/* Set the writer of lines; NULL: stderr. It gets a level from 0, error, to 3, debug. */
 void ual_log_set_writer(void (*writer)(void *, int, const char *, const char *), void *context);
 /* One line about a call that was refused. */
 void ual_log_refused(const char *call, const void *handle, it_status_t status);
@@ -32,7 +32,7 @@ void ual_log_async(it_event_type_t number, const void *cause);
 /* One line: a dispatcher was full, and events are lost. */
 void ual_log_lost(const struct ual_evd *evd);
 
-/* What a call answers, on its way out. */
+/* Return the status of a call; a refusal is logged if the log wants refusals. */
 static inline it_status_t
 ual_answer(const char *call, const void *handle, it_status_t status)
 {

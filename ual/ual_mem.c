@@ -4,13 +4,12 @@
 /*
  * Registered memory: LMRs, the keys that peers use for them, sharing groups [IT 8].
  *
- * An LMR is a region of the provider; its STag is what posts hand down and, in the low half of a
- * 64-bit integer in host order, the context that peers are told (R-25). Who may touch what is
- * checked by the provider on each access; here stands only what a registration can get wrong.
+ * An LMR is a region of the provider. Posts pass its STag to the provider; the context for peers is a 64-bit integer in
+ * host order with the STag in its low half (R-25). The provider checks the rights of each access; this file checks
+ * registrations.
  *
- * Sharing groups exist on paper only: regions that say they share must cover the same pages, which
- * is checked, and each of them is a registration of its own. The list of groups is one per process,
- * under one lock that nothing else nests in.
+ * Regions of a sharing group must cover the same pages, which is checked, but each of them is registered by itself. There
+ * is one list of groups for the process, under share_lock.
  */
 
 #include "ual_mem.h"
@@ -74,8 +73,8 @@ share_new(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 }
 
 /*
- * Enter the group that the application named. Group 0 is what ported programs use for everything;
- * it never constrains anybody (R-26).
+ * Enter the group that the application named. Ported programs use group 0 for all regions; it has no
+ * constraint (R-26).
  */
 static it_status_t
 share_join(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted, struct ual_share **out)
@@ -146,7 +145,7 @@ ual_lmr_access(const struct ual_ia *ia, it_mem_priv_t privs)
 	access |= (privs & IT_PRIV_REMOTE_WRITE) != 0 ? RI_ACCESS_REMOTE_WRITE : 0;
 	if (ia->attr.atomics)
 		access |= (privs & IT_PRIV_ATOMIC) != 0 ? RI_ACCESS_REMOTE_ATOMIC : 0;
-	/* Windows need it; what they open is decided when one is linked. */
+	/* Windows need it; a link decides what a window opens. */
 	if (ia->attr.mw_narrow || ia->attr.mw_wide)
 		access |= RI_ACCESS_BIND;
 	return access;
@@ -159,7 +158,7 @@ ual_lmr_mode_valid(const struct ual_ia *ia, it_addr_mode_t mode)
 	       (mode == IT_ADDR_MODE_RELATIVE && ia->attr.zero_based);
 }
 
-/* What can be told without asking anybody. */
+/* The checks that need no kAL call. */
 it_status_t
 ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 {
@@ -185,8 +184,8 @@ ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 }
 
 /*
- * Pieces that a link may give to a region once it is unlinked: only a privileged process can do either,
- * and as many as it has now, or pages in a plain one.
+ * The number of pieces that a link may give to a region after an unlink, both by a privileged process: as many as it has
+ * now, or its pages if it has no list.
  */
 static size_t
 room_of(const struct ual_lmr *lmr, const struct ual_pages *pages)
@@ -234,7 +233,7 @@ lmr_register(struct ual_lmr *lmr, const struct ual_pages *pages)
 	return status;
 }
 
-/* Nobody can reach it any more: give back what it holds. */
+/* Destroy it; no call can reach it any more. */
 static void
 lmr_end(struct ual_lmr *lmr)
 {
@@ -250,12 +249,12 @@ lmr_destroy(struct ual_object *object)
 {
 	struct ual_lmr *lmr = (struct ual_lmr *)object;
 
-	/* Whatever it answers, the end of the client takes the region back. */
+	/* If this fails, closing the client destroys the region. */
 	(void)!ual_ia_call_id(object->ia, KAL_MR_DEREG, lmr->mr_id);
 	lmr_end(lmr);
 }
 
-/* A region with everything but its registration; the PZ is held. */
+/* A region without its registration, with a reference to its PZ. */
 static struct ual_lmr *
 lmr_new(struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 {
@@ -280,7 +279,7 @@ lmr_new(struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 	return lmr;
 }
 
-/* The list of a region, read into *pages; NULL without one. */
+/* Read the list of a region into *pages; NULL: it has none. */
 static it_status_t
 list_read(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted, struct ual_pages *room,
 	  const struct ual_pages **pages)
@@ -372,7 +371,7 @@ ual_lmr_free(struct ual_lmr *lmr)
 	enum ri_status status;
 
 	if (lmr->direct)
-		return IT_ERR_INVALID_LMR; /* the adapter's, as long as it is open */
+		return IT_ERR_INVALID_LMR; /* it belongs to the adapter until that is freed */
 	if (!ual_object_freeze(&lmr->object))
 		return IT_ERR_LMR_BUSY;
 	if (!ual_object_retract(&lmr->object))
@@ -387,7 +386,7 @@ ual_lmr_free(struct ual_lmr *lmr)
 	return IT_SUCCESS;
 }
 
-/* The page-rounded range that is really covered [IT 8.4]. */
+/* The page-rounded range that the registration covers [IT 8.4]. */
 static void
 query_actual(const struct ual_lmr *lmr, unsigned int mask, it_lmr_param_t *params)
 {
@@ -407,7 +406,7 @@ is_linked(struct ual_lmr *lmr)
 	struct kal_id_req req = {.id = lmr->mr_id};
 	struct ri_mr_attr attr = {.valid = true};
 
-	/* Others always have memory. */
+	/* Other regions always have memory. */
 	if ((lmr->iobl_room > 0 || (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) != 0) &&
 	    ual_ia_call(lmr->object.ia, KAL_MR_QUERY, &req, sizeof(req), &attr, sizeof(attr)) !=
 		    RI_SUCCESS)
@@ -449,7 +448,7 @@ ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *p
 	pthread_mutex_unlock(&lmr->lock);
 }
 
-/* Does a segment lie in its region? The direct one is all memory. */
+/* Is a segment inside its region? The direct LMR covers all memory. */
 static bool
 segment_fits(struct ual_lmr *lmr, const it_lmr_triplet_t *segment)
 {
@@ -464,7 +463,7 @@ segment_fits(struct ual_lmr *lmr, const it_lmr_triplet_t *segment)
 	return fits;
 }
 
-/* Every provider of ours is coherent with the processor: there is only the checking to do [IT 8.7]. */
+/* All providers are coherent with the processor: check the arguments, and do nothing else [IT 8.7]. */
 it_status_t
 ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count)
 {

@@ -24,12 +24,12 @@ struct ual_lmr {
 	it_lmr_flag_t flags;
 	uint32_t shared_id;
 	struct ual_octets octets; /* of a region that can be linked */
-	size_t iobl_room;         /* pieces that a link may give it; 0: it cannot be linked */
-	atomic_bool listed; /* made with a list, or without memory, or linked to a list since */
+	size_t iobl_room;         /* most pieces of a link; 0: it cannot be linked */
+	atomic_bool listed; /* created with a list, or without memory, or linked to a list later */
 	struct ual_share *share; /* its sharing group, or NULL; ual_mem.c */
 
 	pthread_mutex_t
-		lock; /* of what links and changes of the region write, with the two above */
+		lock; /* protects what links and changes of the region write, with the two above */
 	unsigned char *addr;
 	it_length_t length;
 	it_mem_priv_t privs;
@@ -38,7 +38,7 @@ struct ual_lmr {
 
 _Static_assert(sizeof(struct ual_lmr) <= UAL_SLOT_SIZE, "an LMR fits its slot");
 
-/* What posts and peers call it by. */
+/* The STag for posts and peers. */
 static inline uint32_t
 ual_lmr_stag(const struct ual_lmr *lmr)
 {
@@ -48,7 +48,7 @@ ual_lmr_stag(const struct ual_lmr *lmr)
 
 struct ual_lmr_wanted;
 
-/* What of a registration can be judged without asking anybody. */
+/* The checks of a registration that need no kAL call. */
 it_status_t ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted);
 /* Rights as RI_ACCESS_* bits. */
 uint32_t ual_lmr_access(const struct ual_ia *ia, it_mem_priv_t privs);

@@ -4,9 +4,9 @@
 /*
  * A region registered anew under the same handle [IT 8.8]: zone, range, rights or mode.
  *
- * The provider does it as one step: it revokes the old key, waits until nobody uses it, and opens the
- * new. It refuses while windows are linked. One region at a time is registered anew: the lock is a control
- * lock, held across the call of the kAL; what queries and posts look at changes under ual_lmr::lock.
+ * The provider does it in one step: it revokes the old key, waits until nothing uses it, and opens the new one. It
+ * refuses while windows are linked. One region at a time is registered anew: modify_lock is a control lock, owned
+ * across the kAL call; what queries and posts read changes under ual_lmr::lock.
  */
 
 #include "ual.h"
@@ -15,7 +15,7 @@
 
 static pthread_mutex_t modify_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What the region would be: as it is but for what the mask names. */
+/* The region after the change: the members that the mask names are new. */
 static struct ual_lmr_wanted
 wanted_after(const struct ual_lmr *lmr, unsigned int mask, const it_lmr_param_t *params)
 {
@@ -31,7 +31,7 @@ wanted_after(const struct ual_lmr *lmr, unsigned int mask, const it_lmr_param_t 
 	};
 }
 
-/* With modify_lock, and both zones held. */
+/* The caller owns modify_lock, and has references to both zones. */
 static it_status_t
 register_anew(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 {
@@ -64,7 +64,7 @@ register_anew(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wante
 	return IT_SUCCESS;
 }
 
-/* From success on the new zone is held and the old one is not. */
+/* After a success the reference is to the new zone, not to the old one. */
 static it_status_t
 move_and_register(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 {
@@ -92,7 +92,7 @@ ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lm
 		if (pz == NULL || pz->object.ia != ia)
 			return IT_ERR_INVALID_PZ;
 	}
-	/* Who shares is bound to the pages of the group; what has a list, or is direct, has no range. */
+	/* A shared region cannot leave the pages of its group; one with a list, or the direct one, has no range. */
 	if (lmr->share != NULL || lmr->listed || lmr->direct || !ia->attr.reregister)
 		return IT_ERR_OP_NOT_SUPPORTED;
 	pthread_mutex_lock(&modify_lock);

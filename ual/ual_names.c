@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Names of the values that applications get to see, for the log and for it_ext.h. Tables indexed by
- * value; events, whose numbers lie far apart, are found by a switch. Any thread, no state.
+ * Names of the values that applications see, for the log and for it_ext.h. Tables indexed by value; event numbers have
+ * large gaps, so a switch finds those. Any thread, no state.
  */
 #include "ual_names.h"
 
@@ -224,7 +224,7 @@ ual_name_handle_type(it_handle_type_enum_t value)
 	case value: \
 		return #value
 
-/* A name that the field gave to a number of the standard is not told. */
+/* Other names that programs use for a number of the standard are not returned. */
 const char *
 ual_name_event(it_event_type_t value)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Names of the values that applications get to see, spelt as in it_api.h. A value outside its
- * enumeration has the name UAL_NAME_UNKNOWN. The texts live for ever. Any thread.
+ * Names of the values that applications see, spelt as in it_api.h. A value outside its enumeration has the
+ * name UAL_NAME_UNKNOWN. The texts are constants. Any thread.
  */
 #ifndef UAL_NAMES_H
 #define UAL_NAMES_H

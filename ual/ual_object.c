@@ -4,28 +4,28 @@
 /*
  * Arenas and handles.
  *
- * Memory comes in chunks of 256 slots, aligned to their size and never unmapped, so that an address
- * which once was a slot can be read for ever. A hash table that only grows tells which addresses
- * are chunks; readers use it without a lock. A slot's tag is the one word that decides: type and
- * generation, plus a bit that hides an object which is being made or being ended.
+ * Memory comes in chunks of 256 slots, aligned to their size and never unmapped, so the address of a slot can be read
+ * at any later time. A hash table that only grows has the addresses of chunks; readers use it without a lock. The
+ * tag of a slot decides whether a handle is valid: it has the type and the generation, and a bit that hides an object
+ * while it is created or destroyed.
  *
  *   free  --new-->  hidden  --publish-->  reachable  --retract-->  hidden  --delete-->  free
  *
- * delete moves the generation on, so every handle given out before stays dead. Generations run from
- * 1 to 1023: an address without generation, the most likely garbage, is never a handle. Freed slots
- * queue up, and the oldest is reused only when enough others wait behind it; a stale handle can come
- * to life again only after 1023 uses of its slot.
+ * delete increments the generation, so every earlier handle of the slot stays invalid. Generations run from
+ * 1 to 1023: an address without a generation, the most likely garbage, is never a handle. Free slots wait in a queue,
+ * and the oldest is reused only when enough others are behind it. A stale handle becomes valid again only after
+ * 1023 uses of its slot.
  *
- * Threads: all functions may run at once on different objects. The arena has one lock, for new and
- * delete. refs is a count with a bit on top that forbids more: whoever frees sets the bit while the
- * count is 0, whoever uses counts up while the bit is clear, so one of them loses, never both.
+ * Threads: all functions may run at once on different objects. The arena has one lock, for new and delete. refs is a
+ * count with a bit on top that forbids more references: a free call sets the bit while the count is 0, a call that
+ * takes a reference increments the count while the bit is clear. So one of the two fails.
  *
- * A call that enters counts itself in the slot and looks at the tag again; who retracts hides the tag and
- * then looks at the count. One of them sees the other. The count is the slot's, not the object's: a
- * late caller with a stale handle may count itself at any time, for the moment of its second look.
+ * A call that enters an object increments the slot's count of visitors and checks the tag again; a call that retracts
+ * the object hides the tag and then checks the count. So one of the two sees the other. The count belongs to the slot,
+ * not to the object: a late caller with a stale handle may increment it at any time, until its second check.
  *
- * After a fork the child owns nothing: its table of chunks is emptied, so that every handle that it
- * inherited is dead [IT 1.13].
+ * After a fork the child owns nothing: its table of chunks is emptied, so every handle that it inherited is
+ * invalid [IT 1.13].
  */
 #include "ual_object.h"
 
@@ -44,7 +44,7 @@
 #define TABLE_BITS     12
 #define TABLE_SIZE     (1u << TABLE_BITS)
 #define TABLE_FULL     (TABLE_SIZE / 4 * 3)
-#define QUARANTINE     512u /* freed slots that wait before the oldest is used again */
+#define QUARANTINE     512u /* free slots that wait before the oldest is reused */
 #define GENERATION_MAX (UAL_SLOT_SIZE - 1u)
 #define TAG_HIDDEN     0x80000000u
 #define REFS_FROZEN    0x80000000u
@@ -224,7 +224,7 @@ ual_object_new(enum ual_type type, struct ual_ia *ia)
 	if (object == NULL)
 		return NULL;
 	generation = atomic_load(&object->tag);
-	/* All but tag and visitors, which callers with a stale handle may look at right now. */
+	/* All but tag and visitors, which callers with a stale handle may read now. */
 	memset((char *)object + offsetof(struct ual_object, refs), 0,
 	       UAL_SLOT_SIZE - offsetof(struct ual_object, refs));
 	atomic_store(&object->tag, TAG_HIDDEN | (unsigned)type << 16 | generation);
@@ -261,7 +261,7 @@ ual_object_retract(struct ual_object *object)
 	if (!ual_object_hide(object))
 		return false;
 	ual_section_wait();
-	/* The caller is one of them, unless the handle was never given out. */
+	/* The caller is one of them, unless the handle was never returned to the application. */
 	for (unsigned round = 0; ual_object_visitors(object) > 1; round++) {
 		if (round < 100)
 			sched_yield();
@@ -278,7 +278,7 @@ ual_object_delete(struct ual_object *object)
 
 	if ((void *)object->ia != (void *)object)
 		list_leave(object, object->ia);
-	/* A late ual_object_use must not count on a slot that new is about to clear. */
+	/* A late ual_object_use must not take a reference on a slot that ual_object_new is about to clear. */
 	atomic_store(&object->refs, REFS_FROZEN);
 	atomic_store(&object->tag, generation == GENERATION_MAX ? 1 : generation + 1);
 	object->next = NULL;
@@ -409,7 +409,7 @@ ual_object_use(const void *handle, enum ual_type type, const struct ual_ia *ia)
 
 	if (object == NULL || !ual_object_hold(object))
 		return NULL;
-	/* The slot may have changed hands before the hold took effect. */
+	/* The slot may have been reused before the reference took effect. */
 	if (ual_object_get(handle, type) == object && (ia == NULL || object->ia == ia))
 		return object;
 	ual_object_drop(object);

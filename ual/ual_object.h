@@ -5,16 +5,15 @@
  * Handles and the objects behind them.
  *
  * A handle is the address of a slot plus a generation in its low bits. Slots have a stride that is a
- * power of two, lie in aligned chunks that are never unmapped, and are reused as late as possible. A
- * handle given by an application is never dereferenced as it is: the chunk is looked up in a table,
- * the slot's tag must name the same type and generation. So null, freed, foreign and garbage values
- * are answered, not followed.
+ * power of two, lie in aligned chunks that are never unmapped, and are reused as late as possible. A handle from an
+ * application is never dereferenced before it was checked: its chunk must be in a table, and the slot's tag must have
+ * the same type and generation. So null, freed, foreign and garbage values are refused.
  *
- * The object lives in its slot and begins with struct ual_object. What is larger hangs off it.
+ * The object is in its slot and begins with struct ual_object. Larger parts are allocated separately.
  *
- * A call may use an object for as long as it is inside: either in a section (ual_section.h), or counted
- * in ual_object::visitors from ual_object_enter to ual_object_leave. ual_object_retract waits until
- * nobody is inside, so what an object holds is given back only when no call can touch it any more.
+ * A call may use an object while it is inside: either in a section (ual_section.h), or counted
+ * in ual_object::visitors from ual_object_enter to ual_object_leave. ual_object_retract waits until no other call is
+ * inside. So the resources of an object are freed only when no call can use them any more.
  */
 #ifndef UAL_OBJECT_H
 #define UAL_OBJECT_H
@@ -50,15 +49,15 @@ struct ual_ia;
 /* Head of every object. */
 struct ual_object {
 	atomic_uint tag; /* hidden | type << 16 | generation; who may change it: ual_object.c */
-	atomic_uint visitors; /* calls inside; the slot's own, it lives on when the object ends */
-	atomic_uint refs;     /* children and uses that keep the object from being freed (BUSY) */
-	struct ual_ia *ia;    /* the adapter it belongs to; an IA points to itself */
+	atomic_uint visitors;    /* calls inside; of the slot, also between two objects */
+	atomic_uint refs;        /* references, which keep the object from being freed (BUSY) */
+	struct ual_ia *ia;       /* the adapter it belongs to; an IA points to itself */
 	struct ual_object *next; /* list of the IA's objects, under the IA's lock */
 	struct ual_object *prev;
 	/*
-	 * Ends the object when its IA is freed: sets free what it holds below, then calls
-	 * ual_object_delete. Set right after ual_object_new. Called with no lock held, once, the
-	 * handle retracted; children come before parents (ual_ia.c has the order).
+	 * Destroys the object when its IA is freed: destroys its objects of the kAL, then calls ual_object_delete. Set
+	 * right after ual_object_new. Called once, after the handle was retracted, by a thread that owns no
+	 * lock; children come before parents (ual_ia.c has the order).
 	 */
 	void (*destroy)(struct ual_object *object);
 	_Atomic uint64_t context; /* consumer's own: it_context_t.index */
@@ -71,28 +70,28 @@ struct ual_object {
  */
 void *ual_object_new(enum ual_type type, struct ual_ia *ia);
 /*
- * From now on the handle works. Returns it. Objects below may be made with ual_object_ctx before
- * that; but news for them finds the object only once it is published, so publish first if any can
- * come, and retract on failure: the handle is not known to anybody yet.
+ * Make the handle valid, and return it. Objects of the kAL may be created with ual_object_ctx before, but their events
+ * find the object only once it is published. If events can come, publish first and retract on failure: nobody knows
+ * the handle yet.
  */
 void *ual_object_publish(struct ual_object *object);
-/* From now on the handle is invalid; the memory stays. False: another thread was faster. */
+/* Make the handle invalid; the memory stays. False: another thread did so first. */
 bool ual_object_hide(struct ual_object *object);
 /*
- * The same, and then wait until no call but the caller's own is inside. Not with a lock held that such
- * a call could want, and not from a section or from dispatch.
+ * The same, and then wait until no call but the caller's own is inside. The caller owns no lock that such a call may
+ * wait for, and is neither in a section nor in dispatch.
  */
 bool ual_object_retract(struct ual_object *object);
 /* Calls that are inside, besides sections. */
 unsigned ual_object_visitors(struct ual_object *object);
-/* Unlink and give the slot back (after retract, or if never published). */
+/* Remove the object from the IA's list and free the slot (after retract, or if never published). */
 void ual_object_delete(struct ual_object *object);
 
-/* The object behind a handle, entered, or NULL. For control calls and waits. */
+/* Enter the object of a handle; NULL if it is invalid. For control calls and waits. */
 void *ual_object_enter(const void *handle, enum ual_type type);
 /* Enter an object that cannot end right now. */
 void ual_object_visit(struct ual_object *object);
-/* Undo either. The object may end at once. */
+/* Undo either. The object may be destroyed at once. */
 void ual_object_leave(struct ual_object *object);
 
 /* The cleanup of UAL_VISIT: place holds a pointer to an object that was entered, or NULL. */
@@ -111,27 +110,27 @@ ual_object_leave_place(void *place)
 
 /* The object behind a handle, or NULL; inside a section or dispatch. Fast path: no lock, no call out. */
 void *ual_object_get(const void *handle, enum ual_type type);
-/* Of whatever type; *type set. NULL if it is no handle. */
+/* An object of any type; *type is set. NULL if it is no handle. */
 struct ual_object *ual_object_any(const void *handle, enum ual_type *type);
-/* What an object is, also while it is hidden. */
+/* The type of an object, also while it is hidden. */
 enum ual_type ual_object_type(const struct ual_object *object);
 /* The handle of an object (also inside events). */
 void *ual_object_handle(const struct ual_object *object);
-/* The same as a 64-bit context for layers below, and back: NULL if it is gone. */
+/* The same as a 64-bit context for the kAL, and back: NULL if the object was destroyed. */
 uint64_t ual_object_ctx(const struct ual_object *object);
 void *ual_object_from_ctx(uint64_t ctx, enum ual_type type);
 
-/* Keep an object from being freed: its free call answers BUSY. False: it is being freed already. */
+/* Take a reference: the free call of the object returns BUSY. False: it is being freed already. */
 bool ual_object_hold(struct ual_object *object);
-/* Undo one hold. */
+/* Release one reference. */
 void ual_object_drop(struct ual_object *object);
-/* The object behind a handle, held; NULL if it is none, is being freed, or is of another IA. */
+/* The object of a handle, with a reference; NULL if it is invalid, is being freed, or is of another IA. */
 void *ual_object_use(const void *handle, enum ual_type type, const struct ual_ia *ia);
-/* Begin to free: false while anybody holds the object. Afterwards nobody can hold it any more. */
+/* Begin to free: false while there are references. Afterwards none can be taken. */
 bool ual_object_freeze(struct ual_object *object);
-/* Somebody has begun to free it. */
+/* Has a thread begun to free it? */
 bool ual_object_frozen(struct ual_object *object);
-/* Take ual_object_freeze back: the object lives on. */
+/* Undo ual_object_freeze. */
 void ual_object_thaw(struct ual_object *object);
 
 #endif /* UAL_OBJECT_H */

@@ -2,14 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Operations of privileged consumers [IT 8.9]: regions without memory, links that give and
- * take it, I/O addresses, the direct LMR. Who is privileged was told by the kAL when the adapter was
- * opened (R-27).
+ * Operations of privileged consumers [IT 8.9]: regions without memory, links and unlinks of memory, I/O addresses, the
+ * direct LMR. The kAL decided when the adapter was opened whether the process is privileged (R-27).
  *
- * A link is posted, so it must not fail later for anything that can be known now: the list is read in
+ * A link is posted, so everything that can be checked is checked now: the list is read in
  * full and copied before the post. The region's new key follows the last one (struct ual_octets); from the post on the handle
  * stands for it, on the same endpoint at once, since later requests wait for the link. So the handle is
- * changed before the post and changed back if that fails: whoever takes the completion finds it done.
+ * changed before the post, and changed back if the post fails: a thread that takes the completion finds the change.
  */
 
 #include "ual.h"
@@ -56,14 +55,14 @@ ual_direct_make(struct ual_ia *ia)
 
 /* --- links -------------------------------------------------------------------------------- */
 
-/* Can its memory be taken away and given again? Only by who may name pieces. */
+/* Can it be unlinked and linked? Only by a process that may use lists. */
 static bool
 lmr_linkable(const struct ual_lmr *lmr)
 {
 	return lmr->object.ia->attr.fast_register && lmr->iobl_room > 0;
 }
 
-/* What both directions have in common, after the handles. */
+/* The checks of both directions, after the handles. */
 static it_status_t
 check_post(const struct ual_lmr *lmr, const struct ual_ep *ep)
 {
@@ -82,7 +81,7 @@ check_flags(const struct ual_ep *ep, it_dto_flags_t flags, unsigned int allowed)
 	return atomic_load(&ep->state) >= UAL_EPS_CONNECTED ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
 }
 
-/* What a region is between two links. */
+/* What a link changes of a region. */
 struct identity {
 	uint32_t stag;
 	unsigned char *addr;
@@ -92,7 +91,7 @@ struct identity {
 	it_iobl_type_t iobl_type;
 };
 
-/* Become it; answers what it was. */
+/* Set the identity; returns the earlier one. */
 static struct identity
 identity_swap(struct ual_lmr *lmr, const struct identity *fresh)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Protection zones: a protection domain of the kAL and a count of who uses it. */
+/* Protection zones: a protection domain of the kAL, and a count of references. */
 
 #include "ual.h"
 #include "ual_ia.h"

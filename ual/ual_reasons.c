@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What each status means, for the log: the sentence that it_api.h has for it, which a test compares.
+ * The meaning of each status, for the log: the sentence of it_api.h. A test compares the two.
  */
 #include "ual_names.h"
 

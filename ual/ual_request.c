@@ -2,14 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection requests under their identifiers, cn_est_id [IT 2.3], [IT 9.4], and questions for
- * datagram services under theirs (13); no number names one of each.
+ * The table of connection requests by their identifiers, cn_est_id [IT 2.3], [IT 9.4], and of requests for datagram
+ * services by theirs [IT 13]. Both kinds use one sequence of numbers.
  *
- * An identifier is a number that the process never uses twice, so nothing can be confused with
- * anything older. It lives until a call that consumes it succeeds, or until what it stands for dies.
- * A call reserves its request while it asks the layer below, with no lock held; what dies meanwhile
- * is marked and goes when the call gives it back. The table is one per process, since it_reject has
- * nothing but the number; its lock is an event lock that nothing nests in.
+ * An identifier is a number that the process never uses twice. It is valid until a call that consumes it succeeds, or
+ * until the request ends. A call takes its request while it makes a kAL call, and owns no lock then; a request that ends
+ * meanwhile is marked, and freed when the call gives it back. There is one table for the process, since it_reject has
+ * no other argument; table_lock is an event lock under which no other lock is taken.
  */
 
 #include <stdlib.h>
@@ -53,7 +52,7 @@ request_remove(struct ual_request *request)
 	free(request);
 }
 
-/* It is dead: gone now, or when the call that has it is through. */
+/* The request has ended: free it now, or when the call that has it gives it back. */
 static void
 request_end(struct ual_request *request)
 {
@@ -95,7 +94,7 @@ request_take(it_cn_est_identifier_t id, bool service)
 		request = NULL;
 	if (request != NULL) {
 		request->busy = true;
-		/* As long as it is in the table the adapter is not gone; from here on the visit says so. */
+		/* While the request is in the table, its adapter exists; from here on the visit keeps the adapter. */
 		ual_object_visit(&request->ia->object);
 	}
 	pthread_mutex_unlock(&table_lock);

@@ -4,16 +4,15 @@
 /*
  * Windows: RMRs [IT 8.5], [IT 8.6], [IT 15.6].
  *
- * An RMR is a window of the provider. Linking and unlinking it are requests of an endpoint's send queue:
- * the provider does them in their turn and judges rights and zones of what it finds then. Here stands
- * what a call can get wrong, the key, and what the last request asked for, which is what a query tells.
- * Whether something is still linked to an LMR or through an endpoint is the provider's knowledge alone:
- * it answers BUSY when those are freed.
+ * An RMR is a window of the provider. Links and unlinks are requests of an endpoint's send queue: the provider runs
+ * them in order, and checks rights and zones when they run. This file checks the calls, chooses the key, and remembers
+ * the last request, which a query returns. Only the provider knows whether a window is still linked to an LMR or through
+ * an endpoint: it returns BUSY when those are freed.
  *
- * The key's low eight bits change with each link (struct ual_octets), so that a context that a peer
- * remembers does not work again soon. A link that could not be posted leaves the step behind, nothing else.
+ * The low eight bits of the key change with each link (struct ual_octets), so an old context that a peer remembers stays
+ * invalid for a long time. A link that could not be posted changes nothing else.
  *
- * ual_rmr::lock is held for a few instructions, never across a post.
+ * A thread owns ual_rmr::lock for a few instructions, never across a post.
  */
 
 #include "ual_rmr.h"
@@ -27,7 +26,7 @@
 #include "ual_mem.h"
 #include "ual_status.h"
 
-/* --- making and unmaking ------------------------------------------------------------------- */
+/* --- create and free ----------------------------------------------------------------------- */
 
 static void
 rmr_destroy(struct ual_object *object)
@@ -36,14 +35,14 @@ rmr_destroy(struct ual_object *object)
 	struct ual_ia *ia = object->ia;
 
 	ual_key_remove(ia->keys, &rmr->key);
-	/* Whatever it answers, the end of the client takes the window back. */
+	/* If this fails, closing the client destroys the window. */
 	(void)!ual_ia_call_id(ia, KAL_MW_FREE, rmr->mw_id);
 	ual_object_drop(&rmr->pz->object);
 	pthread_mutex_destroy(&rmr->lock);
 	ual_object_delete(object);
 }
 
-/* The type meant, or IT_RMR_TYPE_DEFAULT if the adapter has no such. */
+/* The type that the application means, or IT_RMR_TYPE_DEFAULT if the adapter does not have it. */
 static it_rmr_type_t
 type_meant(const struct ri_rnic_attr *attr, it_rmr_type_t type)
 {
@@ -107,7 +106,7 @@ ual_rmr_free(struct ual_rmr *rmr)
 {
 	if (!ual_object_retract(&rmr->object))
 		return IT_ERR_INVALID_RMR;
-	/* This call never refuses: a reset that has the object in hand right now is waited for. */
+	/* This call is never refused: wait for a reset that has a reference now. */
 	while (!ual_object_freeze(&rmr->object))
 		sched_yield();
 	rmr_destroy(&rmr->object);
@@ -132,7 +131,7 @@ ual_rmr_query(struct ual_rmr *rmr, it_rmr_param_mask_t wanted, it_rmr_param_t *p
 		params->bound =
 			link.linked
 				? IT_TRUE
-				: IT_FALSE; /* its name of Issue 1.0, which this folder compiles with */
+				: IT_FALSE; /* its name in Issue 1.0, with which this folder is compiled */
 	if ((mask & IT_RMR_PARAM_LMR) != 0)
 		params->lmr = link.lmr;
 	if ((mask & IT_RMR_PARAM_ADDR) != 0)
@@ -151,7 +150,7 @@ ual_rmr_query(struct ual_rmr *rmr, it_rmr_param_mask_t wanted, it_rmr_param_t *p
 
 /* --- requests ------------------------------------------------------------------------------ */
 
-/* The rights of a link as the provider names them; 0: none that a window can give. */
+/* The rights of a link as RI_ACCESS_* bits; 0: a window cannot give them. */
 static uint32_t
 link_access(const struct ual_ia *ia, it_mem_priv_t privs)
 {
@@ -167,7 +166,7 @@ link_access(const struct ual_ia *ia, it_mem_priv_t privs)
 	return access;
 }
 
-/* A window's rights build on the local rights of the region [IT 8.2]. */
+/* The rights of a window need local rights of the region [IT 8.2]. */
 static bool
 lmr_carries(const struct ual_lmr *lmr, uint32_t access)
 {
@@ -214,7 +213,7 @@ link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ua
 	return range_inside(lmr, wanted->addr, wanted->length) ? IT_SUCCESS : IT_ERR_RANGE;
 }
 
-/* Take the next key and note the link. What was is kept for the case that the post fails. */
+/* Take the next key and note the link. The earlier link is kept in case the post fails. */
 static uint32_t
 link_begin(struct ual_rmr *rmr, const struct ual_rmr_link *link, struct ual_rmr_link *before)
 {
@@ -231,7 +230,7 @@ link_begin(struct ual_rmr *rmr, const struct ual_rmr_link *link, struct ual_rmr_
 	return stag;
 }
 
-/* Nothing came of it: as before, unless another thread linked it meanwhile. */
+/* The post failed: restore the earlier link, unless another thread has linked it meanwhile. */
 static void
 link_undo(struct ual_rmr *rmr, uint32_t stag, const struct ual_rmr_link *before)
 {
@@ -282,7 +281,7 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 	return status;
 }
 
-/* Whether the adapter unlinks this type by request. */
+/* Does the adapter unlink this type by a request? */
 static bool
 can_unlink(const struct ual_rmr *rmr)
 {
@@ -300,7 +299,7 @@ unlinks_through(const struct ual_rmr *rmr, const struct ual_ep *ep)
 	       rmr->link.ep == (it_ep_handle_t)ual_object_handle(&ep->object);
 }
 
-/* Note that it is linked no longer, if it may be unlinked so. What was is kept as for a link. */
+/* Note that it is unlinked, if it may be unlinked this way. The earlier link is kept as for a link. */
 static it_status_t
 unlink_begin(struct ual_rmr *rmr, const struct ual_ep *ep, it_dto_flags_t flags,
 	     struct ual_rmr_link *before)
@@ -335,11 +334,11 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 	status = unlink_begin(rmr, ep, flags, &before);
 	if (status != IT_SUCCESS)
 		return status;
-	wr.flags = (uint32_t)flags; /* the fence is the same bit there */
+	wr.flags = (uint32_t)flags; /* the fence has the same bit in RNIC-PI */
 	uint32_t stag = atomic_load(&rmr->key.stag);
 	if (rmr->type == IT_RMR_TYPE_WIDE) {
 		wr.opcode = RI_OP_BIND_MW;
-		wr.u.bind.mw_stag = stag; /* of no octets: unbinds */
+		wr.u.bind.mw_stag = stag; /* of length 0: unbinds */
 	} else {
 		wr.opcode = RI_OP_LOCAL_INV;
 		wr.inv_stag = stag;
@@ -368,7 +367,7 @@ ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sg
 
 /* --- reset ---------------------------------------------------------------------------------- */
 
-/* A fresh window under the same handle; the old one goes, and with it what it opened. */
+/* Replace the window under the same handle; the old one is freed, and what it opened is closed. */
 static it_status_t
 window_renew(struct ual_rmr *rmr)
 {
@@ -388,7 +387,7 @@ window_renew(struct ual_rmr *rmr)
 	return IT_SUCCESS;
 }
 
-/* Was its last link through this endpoint; with `now`: and does it still stand on paper? */
+/* Was its last link through this endpoint; with `now`: and was it not unlinked since? */
 static bool
 linked_through(struct ual_rmr *rmr, it_ep_handle_t ep, bool now)
 {
@@ -460,7 +459,7 @@ ual_rmr_blocks(struct ual_ep *ep)
 	void **rmrs = all_rmrs(ia, &count);
 
 	if (rmrs == NULL)
-		return count > 0; /* no memory to tell: then rather not */
+		return count > 0; /* no memory to find out: assume that one is linked */
 	for (size_t i = 0; i < count && !blocks; i++) {
 		struct ual_rmr *rmr = (struct ual_rmr *)ual_object_use(rmrs[i], UAL_RMR, ia);
 

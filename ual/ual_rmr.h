@@ -10,9 +10,9 @@
 #include "ual_ia.h"
 #include "ual_key.h"
 
-/* What a link was asked to be. */
+/* The last link that was requested. */
 struct ual_rmr_link {
-	bool linked; /* as far as the library knows */
+	bool linked; /* by the requests so far */
 	it_lmr_handle_t lmr;
 	it_ep_handle_t ep; /* through which it was posted; compared only */
 	void *addr;
@@ -27,7 +27,7 @@ struct ual_rmr {
 	struct ual_pz *pz;
 	it_rmr_type_t type; /* narrow or wide */
 
-	pthread_mutex_t lock;     /* for a few instructions; what follows */
+	pthread_mutex_t lock;     /* protects what follows; owned for a few instructions */
 	uint32_t mw_id;           /* kAL id */
 	struct ual_octets octets; /* fixed at creation */
 	struct ual_rmr_link link;
@@ -39,7 +39,7 @@ struct ual_ep;
 
 /* A segment of a window as the sink of a Read. False: no RMR of this adapter. */
 bool ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sge *sge);
-/* The endpoint is being reset: its narrow windows open nothing any more. */
+/* The endpoint is being reset: unlink its narrow windows. */
 it_status_t ual_rmr_ep_reset(struct ual_ep *ep);
 
 /* A narrow window is linked through the endpoint, which therefore cannot be freed. */

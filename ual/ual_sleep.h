@@ -22,7 +22,7 @@ struct ual_waiter {
 	struct ual_waiter *evd_prev;
 };
 
-/* The place where an IA keeps its waiters. */
+/* Begin and end of an IA's waiters. */
 void ual_waiters_init(struct ual_waiters *waiters);
 void ual_waiters_fini(struct ual_ia *ia);
 

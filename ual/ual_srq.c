@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues: made, asked, changed, freed [IT 12], [IT 15.8]. Posting to one is in
- * ual_dto.c, the ties of endpoints to it in ual_ep.c and ual_ep_attr.c.
+ * Shared receive queues: create, query, modify, free [IT 12], [IT 15.8]. Posts to one are in ual_dto.c; ual_ep.c and
+ * ual_ep_attr.c attach endpoints to it.
  *
- * An S-RQ holds its PZ, and each endpoint tied to it holds the S-RQ: so BUSY is answered here, and the
- * provider is never asked to take a queue away under an endpoint. The watermark lives in the provider,
- * which alone knows how many receives are left; it is off again once it was raised, and a query tells.
+ * An S-RQ has a reference to its PZ, and each endpoint that uses it has a reference to the S-RQ. So this file returns
+ * BUSY, and the provider is never asked to destroy a queue that an endpoint uses. The watermark is in the provider,
+ * which alone knows how many receives are left; it is off after its event was raised, and a query shows that.
  */
 
 #include "ual_srq.h"
@@ -16,7 +16,7 @@
 #include "ual_dto.h"
 #include "ual_status.h"
 
-/* Let go of the zone and give the slot back; nobody can reach the S-RQ any more. */
+/* Release the zone and free the slot; no call can reach the S-RQ any more. */
 static void
 srq_end(struct ual_srq *srq)
 {
@@ -31,7 +31,7 @@ queue_end(struct ual_srq *srq)
 {
 	if (srq->queue != NULL)
 		srq->object.ia->user->srq_close(srq->queue);
-	/* Whatever it answers, the end of the client takes the queue back. */
+	/* If this fails, closing the client destroys the queue. */
 	(void)!ual_ia_call_id(srq->object.ia, KAL_SRQ_DESTROY, srq->srq_id);
 }
 
@@ -45,7 +45,7 @@ srq_destroy(struct ual_object *object)
 	srq_end(srq);
 }
 
-/* An S-RQ that has a zone and nothing else; NULL: no memory, or the zone is being freed. */
+/* An S-RQ with a zone and nothing else; NULL: no memory, or the zone is being freed. */
 static struct ual_srq *
 srq_new(struct ual_pz *pz)
 {
@@ -128,14 +128,14 @@ ual_srq_free(struct ual_srq *srq)
 		return IT_ERR_SRQ_BUSY;
 	if (!ual_object_retract(&srq->object))
 		return IT_ERR_INVALID_SRQ;
-	/* A call of another thread that is under way may finish. */
+	/* Wait for a control call that is under way. */
 	pthread_mutex_lock(&srq->control);
 	pthread_mutex_unlock(&srq->control);
 	srq_destroy(&srq->object);
 	return IT_SUCCESS;
 }
 
-/* What can be told without asking anybody. */
+/* The checks that need no kAL call. */
 static it_status_t
 check_change(struct ual_srq *srq, unsigned int mask, const it_srq_param_t *params)
 {
@@ -189,7 +189,7 @@ ual_srq_modify(struct ual_srq *srq, it_srq_param_mask_t mask, const it_srq_param
 	return status;
 }
 
-/* The watermark that is armed; 0: none, or it was raised. */
+/* The watermark that is armed; 0: none, or its event was raised. */
 static it_status_t
 query_watermark(struct ual_srq *srq, it_srq_param_t *params)
 {

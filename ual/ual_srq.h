@@ -15,7 +15,7 @@ struct ual_srq {
 	/* Fast path. */
 	struct ri_usrq *queue;
 	uint32_t max_sge; /* segments of a receive, as granted */
-	bool serialise;   /* the provider's queues want one thread at a time: post_lock */
+	bool serialise;   /* the provider's queues are not safe for threads: use post_lock */
 	enum ri_status (*post)(struct ri_usrq *queue, const struct ri_recv_wr *wr);
 
 	pthread_mutex_t post_lock;

@@ -2,12 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Codes from below become codes of the standard. Tables, one per kind of code; every value of each
- * has a test.
+ * Conversion of the codes of RNIC-PI and the kAL to those of IT-API: one table for each kind of code; a test has every
+ * value of each.
  *
- * For a call's status there is a common meaning, and a short list of calls in which the standard
- * has a name of its own for it [IT 15]. IT_ERR_ABORT stands for what the layers
- * above were to prevent and what no code describes [IT 1.7].
+ * A status has a common meaning, and for some calls the standard has another code [IT 15]. IT_ERR_ABORT stands for
+ * statuses that the checks above exclude, and that no code describes [IT 1.7].
  */
 
 #include "ual_status.h"
@@ -18,7 +17,7 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What a status means unless the call says otherwise. */
+/* The code for a status, unless the call has another. */
 static const it_status_t common[RI_STATUS_COUNT] = {
 	[RI_SUCCESS] = IT_SUCCESS,
 	[RI_ERR_INVALID_ARG] = IT_ERR_ABORT,
@@ -46,7 +45,7 @@ static const it_status_t common[RI_STATUS_COUNT] = {
 	[RI_ERR_FATAL] = IT_ERR_IA_CATASTROPHE,
 };
 
-/* Where the standard has another name. */
+/* Calls for which the standard has another code. */
 static const struct {
 	uint8_t call;
 	uint8_t from;
@@ -163,7 +162,7 @@ ual_status_wc_event(uint32_t opcode)
 	return opcode < RI_OP_COUNT ? (it_event_type_t)table[opcode] : IT_DTO_EVENT_STREAM;
 }
 
-/* A Terminate message tells in layer, type and code (RFC 5040 4.8) what the peer saw. */
+/* Layer, type and code of a Terminate message (RFC 5040 4.8) say what the peer found. */
 static it_event_type_t
 terminate_event(uint32_t detail)
 {
@@ -179,7 +178,7 @@ terminate_event(uint32_t detail)
 	return IT_ASYNC_AFF_EP_R_ERROR;
 }
 
-/* Events that are not in the table are told by a completion or an end event, or not at all. */
+/* Events that are not in the table are reported by a completion or the end of the connection, or not at all. */
 static const uint16_t async_events[RI_EVENT_COUNT] = {
 	[RI_EVENT_QP_LLP_RESET] = IT_ASYNC_AFF_EP_L_LLP_ERROR,
 	[RI_EVENT_QP_LLP_LOST] = IT_ASYNC_AFF_EP_L_LLP_ERROR,

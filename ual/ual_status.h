@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The border between the provider interface's codes and the standard's, in both of its types.
- * The only place where one becomes the other.
+ * Conversion of the codes of RNIC-PI and the kAL to those of IT-API. No other file converts them.
  */
 #ifndef UAL_STATUS_H
 #define UAL_STATUS_H
@@ -11,7 +10,7 @@
 #include "it_api.h"
 #include "rnicpi_types.h"
 
-/* What was asked of the layer below: the same failure has different names in different calls. */
+/* The call: the same status has different codes in different calls. */
 enum ual_call {
 	UAL_CALL_OTHER = 0,
 	UAL_CALL_IA_CREATE,
@@ -44,7 +43,7 @@ enum ual_call {
 	UAL_CALL_COUNT
 };
 
-/* The status of an IT-API call whose work below ended with @status. */
+/* The status of an IT-API call whose kAL call returned @status. */
 it_status_t ual_status(enum ual_call call, enum ri_status status);
 
 /* The status inside a completion event. @status as in ri_wc, whatever it holds. */
@@ -54,9 +53,8 @@ it_dto_status_t ual_status_of_wc(uint32_t status);
 it_event_type_t ual_status_wc_event(uint32_t opcode);
 
 /*
- * The asynchronous event that tells the application of an enum ri_event; 0 if none does, because
- * a completion or the end event of the connection says it already, or because it is swallowed.
- * @detail as in ri_async_event: tells what kind of Terminate arrived.
+ * The asynchronous event for an enum ri_event; 0: none, because a completion or the end of the connection reports it, or
+ * because it is dropped. @detail as in ri_async_event: the kind of Terminate that arrived.
  */
 it_event_type_t ual_status_of_event(uint32_t event, uint32_t detail);
 

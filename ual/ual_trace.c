@@ -3,19 +3,19 @@
 
 /*
  * The trace. A line is: seconds of the monotonic clock, process and thread, the handle concerned, what
- * happened, and a detail, separated by blanks. Lines are written whole, so several threads, and
- * processes that share a file, do not mix. A line that the disk does not take is lost.
+ * happened, and a detail, separated by blanks. Each line is one write, so lines of several threads, and of processes
+ * that share a file, do not mix. A line that cannot be written is lost.
  *
- * What is traced is what changes: each move of an endpoint, which names the call or the news behind it,
- * and each event of an adapter. Calls that move nothing are not traced, so the fast path has no branch
- * for it, and a trace stays as short as the life of its connections.
+ * The trace has each move of an endpoint, with the call or event that caused it, and each event of an adapter. Other
+ * calls are not traced, so the fast path has no branch for the trace, and a trace is as short as the lives of its
+ * connections.
  *
- * Writers take no lock. They may hold the descriptor's number while another thread names a new file, so
- * that number is never closed: the new file takes the place of the old one behind it (dup3).
+ * Writers take no lock. A writer may use the number of the descriptor while another thread chooses a new file. So that
+ * number is never closed: dup3 replaces the file behind it.
  *
- * The folder may be anybody's, and the program may have more rights than who started it. So a trace is
- * always a new file, readable by its owner alone: its name has the process id and a number, links are
- * not followed, and what is there already is left alone.
+ * Other users may be able to write to the folder, and the program may have more rights than the user who started it. So a
+ * trace is always a new file, readable by its owner only: its name has the process id and a number, symbolic links are
+ * not followed, and existing files are not opened.
  */
 
 #include "ual_trace.h"
@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 atomic_int ual_trace_file = -1;
-static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER; /* around the choice of a file */
+static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER; /* one thread at a time chooses a file */
 
 #define NAMES_TRIED 100
 
@@ -64,7 +64,7 @@ file_make(const char *folder, const char *name, int rank)
 	return fd;
 }
 
-/* From now on lines go to this file, which is taken over. */
+/* Write to this file from now on; takes the descriptor over. */
 static it_status_t
 direct_to(int fd)
 {
@@ -130,5 +130,5 @@ ual_trace_write(const void *object, const char *what, const char *detail)
 		line[sizeof(line) - 1] = '\n';
 	}
 	if (n > 0 && write(atomic_load(&ual_trace_file), line, (size_t)n) < 0)
-		return; /* nobody to tell */
+		return; /* no caller can be told */
 }

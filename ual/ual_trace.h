@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A trace of what happens to connections and adapters, for people: one line an event. Off until
- * itx_init_tracing or ITAPI_TRACE turns it on; off it costs one load.
+ * A trace of the events of connections and adapters, for people: one line for each event. It is off until
+ * itx_init_tracing or ITAPI_TRACE turns it on; while it is off it costs one load.
  */
 #ifndef UAL_TRACE_H
 #define UAL_TRACE_H
@@ -17,7 +17,7 @@ extern atomic_int ual_trace_file; /* descriptor, or -1 */
 
 /* Begin: a new file NAME.RANK.PID.trace in the folder ITAPI_TRACE, or in the current one. */
 it_status_t ual_trace_begin(const char *name, int rank);
-/* Begin, if ITAPI_TRACE names a folder and nobody has begun: under the program's name, rank 0. */
+/* Begin, if ITAPI_TRACE names a folder and there is no trace: with the program's name and rank 0. */
 void ual_trace_from_environment(void);
 /* One line. */
 void ual_trace_write(const void *object, const char *what, const char *detail);

@@ -2,14 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Endpoints for datagrams: what is different from connected ones [IT 5], [IT 15.4]. They run from
- * their creation on. Posts are in ual_dto.c, attributes in ual_ep_attr.c, the rest of their life in
- * ual_ep.c, where they go to be answered by next from below.
+ * Endpoints for datagrams: what differs from connected ones [IT 5], [IT 15.4]. They are operational from their creation
+ * on. Posts are in ual_dto.c, attributes in ual_ep_attr.c, the rest of their life in ual_ep.c.
  *
- * An endpoint that fails learns it by an asynchronous event, after its completions; that makes it
- * NONOPERATIONAL. Whoever has seen a failed completion may reset at once, so a reset that finds it
- * OPERATIONAL asks the queue pair: if that has ended, its event is on the way, and the reset waits for it
- * by saying CANNOT_RESET. So the event of one life is never taken for that of the next.
+ * When an endpoint fails, an asynchronous event after its completions makes it NONOPERATIONAL. A thread that has taken a
+ * failed completion may reset the endpoint before that event. So a reset that finds the endpoint OPERATIONAL queries
+ * the queue pair: if that has failed, the event is on the way, and the reset returns CANNOT_RESET until the event was
+ * dispatched. So an event from before a reset is never taken for one from after it.
  */
 
 #include "ri_owned.h"
@@ -73,7 +72,7 @@ ual_ud_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, size_t spig
 	return IT_SUCCESS;
 }
 
-/* It runs as far as we know: does it? */
+/* The endpoint is OPERATIONAL: has its queue pair failed? */
 static it_status_t
 reset_running(struct ual_ep *ep)
 {
@@ -96,7 +95,7 @@ ual_ud_reset(struct ual_ep *ep)
 	RI_ASSERT_OWNED(&ep->control);
 	if (atomic_load(&ep->state) == UAL_EPS_UD_OPERATIONAL)
 		return reset_running(ep);
-	/* First the state: what fails from here on is news of the new life. */
+	/* The state first: a failure from here on belongs to the time after the reset. */
 	(void)ual_ep_step(&ep->state, UAL_EPE_RESET, NULL);
 	status = ual_status(UAL_CALL_EP_RESET, ual_ep_qp_modify(ep, &idle, RI_QP_ATTR_STATE));
 	if (status != IT_SUCCESS)

@@ -2,13 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Datagram services: who asks, and the answer of who serves [IT 13], [IT 15.9].
+ * Datagram services: queries for a service, and replies [IT 13], [IT 15.9].
  *
- * A request handle keeps all that a question consists of, so it can be asked again and again, one
- * question at a time. Each gets one event, also when nobody answers: then it says REQ_REJECTED and
- * carries no private data (R-35). The question is marked as answered before its event is queued, so who
- * takes the event may ask again at once. On the other side a question comes to a listener like a request
- * for a connection (ual_listen.c), under an identifier of the same table but of another kind.
+ * A request handle has all parts of a query, so the query can be sent any number of times, one at a time. Each gets one
+ * event; without an answer it is REQ_REJECTED without private data (R-35). The query is marked as answered before its
+ * event is queued, so a thread that takes the event may send the query again at once. At the other end the query
+ * reaches a listener like a connection request (ual_listen.c), with an identifier of the same table.
  */
 
 #include "ual_ud_svc.h"
@@ -40,7 +39,7 @@ svc_destroy(struct ual_object *object)
 	ual_object_delete(object);
 }
 
-/* Is that address one of ours, at that spigot? One of ours reaches itself. */
+/* Is the address one of that spigot? Such an address can reach itself. */
 static bool
 source_is_ours(struct ual_ia *ia, size_t spigot, const struct ri_addr *local)
 {
@@ -53,7 +52,7 @@ source_is_ours(struct ual_ia *ia, size_t spigot, const struct ri_addr *local)
 	       rep.count > 0;
 }
 
-/* What is asked for and where; fills the object. */
+/* Check service and path, and fill the object. */
 static it_status_t
 svc_fill(struct ual_ud_svc *svc, const struct ual_ud_svc_wanted *wanted)
 {
@@ -75,7 +74,7 @@ svc_fill(struct ual_ud_svc *svc, const struct ual_ud_svc_wanted *wanted)
 	return IT_SUCCESS;
 }
 
-/* Why the handle is none of an EVD for answers. */
+/* Why the handle is not one of an EVD for replies. */
 static it_status_t
 no_reply_evd(it_evd_handle_t handle)
 {
@@ -127,7 +126,7 @@ ual_ud_svc_free(struct ual_ud_svc *svc)
 {
 	if (!ual_object_retract(&svc->object))
 		return IT_ERR_INVALID_UD_SVC;
-	/* A call of another thread that is under way may finish. */
+	/* Wait for a control call that is under way. */
 	pthread_mutex_lock(&svc->control);
 	pthread_mutex_unlock(&svc->control);
 	svc_destroy(&svc->object);
@@ -156,9 +155,9 @@ ual_ud_svc_query(struct ual_ud_svc *svc, it_ud_svc_req_param_mask_t wanted,
 		params->private_data_length = svc->pdata_len;
 }
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------- */
 
-/* False: a question is outstanding already. */
+/* Mark a query as outstanding or not. False: it was so already. */
 static bool
 query_mark(struct ual_ud_svc *svc, bool outstanding)
 {
@@ -224,7 +223,7 @@ reply_event(const struct ual_ud_svc *svc, const struct kal_cm_event *cm, it_even
 	out->status = (it_ud_svc_req_status_t)cm->service_status;
 	out->ep_info.ud_ep_id = cm->qpn;
 	out->ep_info.ud_ep_key = cm->qkey;
-	/* The way that was gone, with both ends. */
+	/* The path of the query, with both ends. */
 	ual_addr_to_path(&svc->object.ia->attr, svc->path.spigot_id, &cm->local, &cm->peer, &found);
 	out->dst_path = svc->path;
 	out->dst_path.u.ib.local_port_gid = found.u.ib.local_port_gid;
@@ -279,7 +278,7 @@ ual_ud_reply(it_ud_svc_req_identifier_t id, const struct ual_ud_answer *answer,
 		return status;
 	status =
 		ual_dead(request->ia) ? IT_ERR_IA_CATASTROPHE : reply_taken(request, answer, pdata);
-	/* Whoever asked gave up first: then it is dead, too. */
+	/* The peer may have withdrawn its query: then the request has ended, too. */
 	if (status == IT_SUCCESS || status == IT_ERR_INVALID_UD_SVC_REQ_ID)
 		ual_request_used(request);
 	else

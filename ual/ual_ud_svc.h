@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Questions for datagram services, seen from inside ual/. What itapi/ calls is in ual.h. */
+/* Queries for datagram services, seen from inside ual/. What itapi/ calls is in ual.h. */
 #ifndef UAL_UD_SVC_H
 #define UAL_UD_SVC_H
 
@@ -27,7 +27,7 @@ struct ual_ud_svc {
 	pthread_mutex_t control; /* control lock: request, free */
 
 	pthread_mutex_t lock; /* event lock of what follows */
-	bool outstanding;     /* asked, and not answered */
+	bool outstanding;     /* sent, and not answered */
 };
 
 _Static_assert(sizeof(struct ual_ud_svc) <= UAL_SLOT_SIZE, "a service request fits its slot");
