@@ -20,7 +20,7 @@ ah_destroy(struct ual_object *object)
 
 	/* If this fails, closing the client destroys it. */
 	(void)!ual_ia_call_id(object->ia, KAL_AH_DESTROY, ah->kal_id);
-	ual_object_drop(&ah->pz->object);
+	ual_object_unref(&ah->pz->object);
 	pthread_mutex_destroy(&ah->control);
 	pthread_mutex_destroy(&ah->lock);
 	ual_object_delete(object);
@@ -74,11 +74,11 @@ ah_new(struct ual_pz *pz, it_ah_flags_t flags)
 {
 	struct ual_ah *ah;
 
-	if (!ual_object_hold(&pz->object))
+	if (!ual_object_ref(&pz->object))
 		return NULL;
 	ah = (struct ual_ah *)ual_object_new(UAL_AH, pz->object.ia);
 	if (ah == NULL) {
-		ual_object_drop(&pz->object);
+		ual_object_unref(&pz->object);
 		return NULL;
 	}
 	ah->object.destroy = ah_destroy;

@@ -59,13 +59,13 @@ async_post(struct ual_ia *ia, struct ual_evd *const *place, const it_event_t *ev
 
 	pthread_mutex_lock(&ia->lock);
 	evd = *place;
-	if (evd != NULL && !ual_object_hold(&evd->object))
+	if (evd != NULL && !ual_object_ref(&evd->object))
 		evd = NULL;
 	pthread_mutex_unlock(&ia->lock);
 	if (evd == NULL)
 		return;
 	(void)ual_evd_post(evd, event);
-	ual_evd_drop(evd);
+	ual_evd_unref(evd);
 }
 
 void

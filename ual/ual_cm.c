@@ -500,19 +500,19 @@ event_fill(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event
 static void
 deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm)
 {
-	enum ual_ep_notice news = UAL_EPN_NONE;
+	enum ual_ep_notice notice = UAL_EPN_NONE;
 	it_event_t event;
 
 	memset(&event, 0, sizeof(event));
 	pthread_mutex_lock(&ep->lock);
-	(void)ual_ep_step(&ep->state, what, &news);
-	if (news != UAL_EPN_NONE) {
-		event.conn.event_number = ual_ep_notice_number(news);
+	(void)ual_ep_step(&ep->state, what, &notice);
+	if (notice != UAL_EPN_NONE) {
+		event.conn.event_number = ual_ep_notice_number(notice);
 		if (cm != NULL)
 			learn_path(ep, cm);
 		if (cm != NULL)
 			event_fill(ep, cm, &event.conn);
-		if (news == UAL_EPN_ARRIVAL)
+		if (notice == UAL_EPN_ARRIVAL)
 			event.conn.cn_est_id = arrival_came(ep);
 		else
 			ual_request_forget(ep->arrival);
@@ -522,7 +522,7 @@ deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm
 		(void)ual_evd_post(ep->connect, &event);
 	}
 	pthread_mutex_unlock(&ep->lock);
-	if (news != UAL_EPN_NONE)
+	if (notice != UAL_EPN_NONE)
 		ual_log_connection(ep, &event.conn);
 }
 
@@ -537,7 +537,7 @@ ual_cm_converting(struct ual_ep *ep)
 void
 ual_cm_converted(struct ual_ep *ep, const struct kal_convert_rep *rep)
 {
-	const struct kal_cm_event news = {
+	const struct kal_cm_event event = {
 		.kind = KAL_CM_ESTABLISHED,
 		.port = rep->port,
 		.peer = rep->peer,
@@ -545,10 +545,10 @@ ual_cm_converted(struct ual_ep *ep, const struct kal_convert_rep *rep)
 	};
 
 	pthread_mutex_lock(&ep->lock);
-	learn_path(ep, &news);
+	learn_path(ep, &event);
 	pthread_mutex_unlock(&ep->lock);
 	if (rep->connected)
-		deliver(ep, UAL_EPE_ESTABLISHED, &news);
+		deliver(ep, UAL_EPE_ESTABLISHED, &event);
 }
 
 void

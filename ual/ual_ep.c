@@ -33,14 +33,14 @@ ual_ep_end(struct ual_ep *ep)
 {
 	ual_request_forget(ep->arrival);
 	if (ep->request != NULL)
-		ual_evd_drop(ep->request);
+		ual_evd_unref(ep->request);
 	if (ep->recv != NULL)
-		ual_evd_drop(ep->recv);
+		ual_evd_unref(ep->recv);
 	if (ep->connect != NULL)
-		ual_evd_drop(ep->connect);
+		ual_evd_unref(ep->connect);
 	if (ep->srq != NULL)
-		ual_object_drop(&ep->srq->object);
-	ual_object_drop(&ep->pz->object);
+		ual_object_unref(&ep->srq->object);
+	ual_object_unref(&ep->pz->object);
 	pthread_mutex_destroy(&ep->post_lock);
 	pthread_mutex_destroy(&ep->control);
 	pthread_mutex_destroy(&ep->lock);
@@ -85,7 +85,7 @@ evd_overflowed(struct ual_evd *evd)
 }
 
 it_status_t
-ual_ep_hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
+ual_ep_use_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 {
 	const struct ual_ia *ia = ep->object.ia;
 
@@ -106,7 +106,7 @@ ual_ep_hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 
 /* Take a reference to the S-RQ, if the endpoint shall have one; ual_ep_end releases it. */
 static it_status_t
-hold_srq(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
+srq_use(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 {
 	const struct ual_ia *ia = ep->object.ia;
 
@@ -205,11 +205,11 @@ ual_ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted)
 	struct ual_ia *ia = pz->object.ia;
 	struct ual_ep *ep;
 
-	if (!ual_object_hold(&pz->object))
+	if (!ual_object_ref(&pz->object))
 		return NULL;
 	ep = ual_object_new(UAL_EP, ia);
 	if (ep == NULL) {
-		ual_object_drop(&pz->object);
+		ual_object_unref(&pz->object);
 		return NULL;
 	}
 	ep->object.destroy = ep_destroy;
@@ -237,9 +237,9 @@ ual_ep_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, it_ep_handl
 	ep->attr.srv.rc.srq = NULL;
 	ep->attr.srv.rc.soft_hi_watermark = 0;
 	ep->attr.srv.rc.hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
-	status = ual_ep_hold_evds(ep, wanted);
+	status = ual_ep_use_evds(ep, wanted);
 	if (status == IT_SUCCESS)
-		status = hold_srq(ep, wanted);
+		status = srq_use(ep, wanted);
 	if (status == IT_SUCCESS)
 		status = ual_ep_attr_check(ep->object.ia, wanted->flags, wanted->attr);
 	if (status == IT_SUCCESS)

@@ -91,7 +91,7 @@ enum ri_status ual_dto_post(struct ual_ep *ep, const struct ri_wr *wr) RI_MUST_C
 /* An endpoint with a zone and nothing else; NULL: no memory, or the zone is being freed. */
 struct ual_ep *ual_ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted);
 /* Take references to its EVDs, two for datagrams, else three; ual_ep_end releases them. */
-it_status_t ual_ep_hold_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted);
+it_status_t ual_ep_use_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted);
 /* Create the queue pair and open its user half; *init in: requested, out: granted. *qpn: its number. */
 enum ri_status ual_ep_qp_make(struct ual_ep *ep, struct ri_qp_init *init,
 			      uint32_t *qpn) RI_MUST_CHECK;

@@ -45,16 +45,16 @@ ual_evd_use(it_evd_handle_t handle, it_event_type_t stream, const struct ual_ia 
 	struct ual_evd *evd = (struct ual_evd *)ual_object_use(handle, UAL_EVD, ia);
 
 	if (evd != NULL && evd->stream != stream) {
-		ual_evd_drop(evd);
+		ual_evd_unref(evd);
 		return NULL;
 	}
 	return evd;
 }
 
 void
-ual_evd_drop(struct ual_evd *evd)
+ual_evd_unref(struct ual_evd *evd)
 {
-	ual_object_drop(&evd->object);
+	ual_object_unref(&evd->object);
 }
 
 /* The status of a refused request for a completion queue, or for another size of it. */
@@ -258,10 +258,10 @@ evd_new(struct ual_ia *ia, const struct ual_evd_wanted *wanted)
 }
 
 static void
-evd_let_go(struct ual_evd *aevd)
+evd_unref_any(struct ual_evd *aevd)
 {
 	if (aevd != NULL)
-		ual_evd_drop(aevd);
+		ual_evd_unref(aevd);
 }
 
 it_status_t
@@ -281,7 +281,7 @@ ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_ha
 	}
 	evd = evd_new(ia, wanted);
 	if (evd == NULL) {
-		evd_let_go(aevd);
+		evd_unref_any(aevd);
 		return IT_ERR_RESOURCES;
 	}
 	status = evd_furnish(evd, wanted);
@@ -289,7 +289,7 @@ ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_ha
 		status = evd->stream == IT_ASYNC_AFF_EVENT_STREAM ? IT_ERR_ASYNC_AFF_EVD_EXISTS
 								  : IT_ERR_ASYNC_UNAFF_EVD_EXISTS;
 	if (status != IT_SUCCESS) {
-		evd_let_go(aevd);
+		evd_unref_any(aevd);
 		evd_end(evd);
 		return status;
 	}

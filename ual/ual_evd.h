@@ -117,7 +117,7 @@ _Static_assert(sizeof(struct ual_evd) <= UAL_SLOT_SIZE, "an EVD fits its slot");
 struct ual_evd *ual_evd_use(it_evd_handle_t handle, it_event_type_t stream,
 			    const struct ual_ia *ia);
 /* Undo ual_evd_use. */
-void ual_evd_drop(struct ual_evd *evd);
+void ual_evd_unref(struct ual_evd *evd);
 /* Enqueue an event of a stream other than DTO; fills in its member `evd`. False: the EVD is full, the event is lost,
  * and the overflow is accounted for. Dispatch may call this. */
 bool ual_evd_post(struct ual_evd *evd, const it_event_t *event);

@@ -126,7 +126,7 @@ ual_aggregate_leave(struct ual_evd *member)
 	pthread_mutex_unlock(&member->lock);
 	pthread_mutex_unlock(&aevd->control);
 	ual_evd_evaluate(aevd);
-	ual_evd_drop(aevd);
+	ual_evd_unref(aevd);
 	return was_pending;
 }
 
@@ -174,7 +174,7 @@ member_tell(struct ual_evd *member, bool level, bool edge)
 
 	pthread_mutex_lock(&member->lock);
 	aevd = member->aevd;
-	if (aevd != NULL && !ual_object_hold(&aevd->object))
+	if (aevd != NULL && !ual_object_ref(&aevd->object))
 		aevd = NULL;
 	if (aevd != NULL) {
 		pthread_mutex_lock(&aevd->lock);
@@ -197,7 +197,7 @@ ual_aggregate_tell(struct ual_evd *member, bool level, bool edge)
 	if (aevd == NULL)
 		return;
 	ual_evd_evaluate(aevd);
-	ual_evd_drop(aevd);
+	ual_evd_unref(aevd);
 }
 
 /* --- taking -------------------------------------------------------------------------------- */

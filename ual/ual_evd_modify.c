@@ -69,7 +69,7 @@ membership_check(struct ual_evd *evd, it_evd_handle_t handle)
 	else if (aevd == NULL)
 		status = IT_ERR_INVALID_AEVD;
 	if (aevd != NULL)
-		ual_evd_drop(aevd);
+		ual_evd_unref(aevd);
 	pthread_mutex_lock(&evd->lock);
 	if (status == IT_SUCCESS && evd->callback != NULL)
 		status = IT_ERR_CALLBACK_EXISTS;
@@ -162,7 +162,7 @@ member_move(struct ual_evd *evd, it_evd_handle_t handle)
 		if (aevd == NULL)
 			return IT_ERR_INVALID_AEVD;
 		if (aevd == evd->aevd) {
-			ual_evd_drop(aevd);
+			ual_evd_unref(aevd);
 			return IT_SUCCESS;
 		}
 	}

@@ -74,7 +74,7 @@ listen_end(struct ual_listen *listen)
 
 	host->task_stop(host->self, &listen->refuse);
 	refuse_all(listen);
-	ual_evd_drop(listen->evd);
+	ual_evd_unref(listen->evd);
 	pthread_mutex_destroy(&listen->lock);
 	ual_object_delete(&listen->object);
 }
@@ -165,12 +165,12 @@ ual_listen_create(struct ual_ia *ia, size_t spigot, it_evd_handle_t connect,
 		status = IT_ERR_INVALID_CONN_QUAL;
 	if (status != IT_SUCCESS) {
 		if (evd != NULL)
-			ual_evd_drop(evd);
+			ual_evd_unref(evd);
 		return status;
 	}
 	listen = listen_new(ia, evd, (uint32_t)spigot);
 	if (listen == NULL) {
-		ual_evd_drop(evd);
+		ual_evd_unref(evd);
 		return IT_ERR_RESOURCES;
 	}
 	(void)ual_object_publish(&listen->object);

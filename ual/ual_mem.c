@@ -239,7 +239,7 @@ lmr_end(struct ual_lmr *lmr)
 {
 	ual_key_remove(lmr->object.ia->keys, &lmr->key);
 	share_leave(lmr->share);
-	ual_object_drop(&lmr->pz->object);
+	ual_object_unref(&lmr->pz->object);
 	pthread_mutex_destroy(&lmr->lock);
 	ual_object_delete(&lmr->object);
 }
@@ -260,11 +260,11 @@ lmr_new(struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 {
 	struct ual_lmr *lmr;
 
-	if (!ual_object_hold(&pz->object))
+	if (!ual_object_ref(&pz->object))
 		return NULL;
 	lmr = ual_object_new(UAL_LMR, pz->object.ia);
 	if (lmr == NULL) {
-		ual_object_drop(&pz->object);
+		ual_object_unref(&pz->object);
 		return NULL;
 	}
 	lmr->object.destroy = lmr_destroy;

@@ -71,10 +71,10 @@ move_and_register(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_w
 	struct ual_pz *before = lmr->pz;
 	it_status_t status;
 
-	if (!ual_object_hold(&pz->object))
+	if (!ual_object_ref(&pz->object))
 		return IT_ERR_INVALID_PZ;
 	status = register_anew(lmr, pz, wanted);
-	ual_object_drop(status == IT_SUCCESS ? &before->object : &pz->object);
+	ual_object_unref(status == IT_SUCCESS ? &before->object : &pz->object);
 	return status;
 }
 

@@ -385,7 +385,7 @@ ual_object_from_ctx(uint64_t ctx, enum ual_type type)
 }
 
 bool
-ual_object_hold(struct ual_object *object)
+ual_object_ref(struct ual_object *object)
 {
 	unsigned refs = atomic_load(&object->refs);
 
@@ -397,7 +397,7 @@ ual_object_hold(struct ual_object *object)
 }
 
 void
-ual_object_drop(struct ual_object *object)
+ual_object_unref(struct ual_object *object)
 {
 	atomic_fetch_sub(&object->refs, 1);
 }
@@ -407,12 +407,12 @@ ual_object_use(const void *handle, enum ual_type type, const struct ual_ia *ia)
 {
 	struct ual_object *object = ual_object_get(handle, type);
 
-	if (object == NULL || !ual_object_hold(object))
+	if (object == NULL || !ual_object_ref(object))
 		return NULL;
 	/* The slot may have been reused before the reference took effect. */
 	if (ual_object_get(handle, type) == object && (ia == NULL || object->ia == ia))
 		return object;
-	ual_object_drop(object);
+	ual_object_unref(object);
 	return NULL;
 }
 

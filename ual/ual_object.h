@@ -121,9 +121,9 @@ uint64_t ual_object_ctx(const struct ual_object *object);
 void *ual_object_from_ctx(uint64_t ctx, enum ual_type type);
 
 /* Take a reference: the free call of the object returns BUSY. False: it is being freed already. */
-bool ual_object_hold(struct ual_object *object);
+bool ual_object_ref(struct ual_object *object);
 /* Release one reference. */
-void ual_object_drop(struct ual_object *object);
+void ual_object_unref(struct ual_object *object);
 /* The object of a handle, with a reference; NULL if it is invalid, is being freed, or is of another IA. */
 void *ual_object_use(const void *handle, enum ual_type type, const struct ual_ia *ia);
 /* Begin to free: false while there are references. Afterwards none can be taken. */

@@ -37,7 +37,7 @@ rmr_destroy(struct ual_object *object)
 	ual_key_remove(ia->keys, &rmr->key);
 	/* If this fails, closing the client destroys the window. */
 	(void)!ual_ia_call_id(ia, KAL_MW_FREE, rmr->mw_id);
-	ual_object_drop(&rmr->pz->object);
+	ual_object_unref(&rmr->pz->object);
 	pthread_mutex_destroy(&rmr->lock);
 	ual_object_delete(object);
 }
@@ -78,11 +78,11 @@ ual_rmr_create(struct ual_pz *pz, it_rmr_type_t type, it_rmr_handle_t *out)
 	type = type_meant(&ia->attr, type);
 	if (type == IT_RMR_TYPE_DEFAULT)
 		return IT_ERR_INVALID_RMR_TYPE;
-	if (!ual_object_hold(&pz->object))
+	if (!ual_object_ref(&pz->object))
 		return IT_ERR_INVALID_PZ;
 	rmr = (struct ual_rmr *)ual_object_new(UAL_RMR, ia);
 	if (rmr == NULL) {
-		ual_object_drop(&pz->object);
+		ual_object_unref(&pz->object);
 		return IT_ERR_RESOURCES;
 	}
 	rmr->object.destroy = rmr_destroy;
@@ -443,7 +443,7 @@ ual_rmr_ep_reset(struct ual_ep *ep)
 			continue;
 		if (linked_through(rmr, handle, false))
 			status = window_renew(rmr);
-		ual_object_drop(&rmr->object);
+		ual_object_unref(&rmr->object);
 	}
 	free(rmrs);
 	return status;
@@ -466,7 +466,7 @@ ual_rmr_blocks(struct ual_ep *ep)
 		if (rmr == NULL)
 			continue;
 		blocks = linked_through(rmr, handle, true);
-		ual_object_drop(&rmr->object);
+		ual_object_unref(&rmr->object);
 	}
 	free(rmrs);
 	return blocks;

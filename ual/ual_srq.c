@@ -20,7 +20,7 @@
 static void
 srq_end(struct ual_srq *srq)
 {
-	ual_object_drop(&srq->pz->object);
+	ual_object_unref(&srq->pz->object);
 	pthread_mutex_destroy(&srq->control);
 	pthread_mutex_destroy(&srq->post_lock);
 	ual_object_delete(&srq->object);
@@ -52,11 +52,11 @@ srq_new(struct ual_pz *pz)
 	struct ual_ia *ia = pz->object.ia;
 	struct ual_srq *srq;
 
-	if (!ual_object_hold(&pz->object))
+	if (!ual_object_ref(&pz->object))
 		return NULL;
 	srq = (struct ual_srq *)ual_object_new(UAL_SRQ, ia);
 	if (srq == NULL) {
-		ual_object_drop(&pz->object);
+		ual_object_unref(&pz->object);
 		return NULL;
 	}
 	srq->object.destroy = srq_destroy;

@@ -54,7 +54,7 @@ ual_ud_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, size_t spig
 	if (ep == NULL)
 		return IT_ERR_RESOURCES;
 	ep->ud = true;
-	status = ual_ep_hold_evds(ep, wanted);
+	status = ual_ep_use_evds(ep, wanted);
 	if (status == IT_SUCCESS && !ia->attr.ud)
 		status = IT_ERR_OP_NOT_SUPPORTED;
 	if (status == IT_SUCCESS)

@@ -33,7 +33,7 @@ svc_destroy(struct ual_object *object)
 
 	(void)!ual_ia_call(object->ia, KAL_RESOLVE_END, &req, sizeof(req), NULL, 0);
 	ual_async_settle(object->ia);
-	ual_evd_drop(svc->evd);
+	ual_evd_unref(svc->evd);
 	pthread_mutex_destroy(&svc->control);
 	pthread_mutex_destroy(&svc->lock);
 	ual_object_delete(object);
@@ -99,7 +99,7 @@ ual_ud_svc_create(const struct ual_ud_svc_wanted *wanted, const struct ual_pdata
 	ia = evd->object.ia;
 	svc = ia->attr.ud ? (struct ual_ud_svc *)ual_object_new(UAL_UD_SVC, ia) : NULL;
 	if (svc == NULL) {
-		ual_evd_drop(evd);
+		ual_evd_unref(evd);
 		return ia->attr.ud ? IT_ERR_RESOURCES : IT_ERR_OP_NOT_SUPPORTED;
 	}
 	svc->object.destroy = svc_destroy;

@@ -81,10 +81,10 @@ offer_of(uint16_t ird, uint16_t ord, uint16_t ird_max)
 static void
 test_one_octet_early(void)
 {
-	struct kal_mpa_offered offered = offer_of(1, 1, 8);
+	struct kal_mpa_offered responder = offer_of(1, 1, 8);
 	struct kal_mpa_frame request;
 
-	kal_mpa_offer(&offered, &request);
+	kal_mpa_offer(&responder, &request);
 	g_assert_cmpint(kal_mpa_judge_request(&request, 0), ==, KAL_MPA_GO);
 	g_assert_cmpint(kal_mpa_judge_request(&request, 1), ==, KAL_MPA_CLOSE_EARLY);
 }
@@ -93,18 +93,18 @@ test_one_octet_early(void)
 static void
 test_ird_limit(void)
 {
-	struct kal_mpa_offered offered = offer_of(1, 1, 8);
+	struct kal_mpa_offered responder = offer_of(1, 1, 8);
 	struct kal_mpa_frame request,
 		reply = {.kind = KAL_MPA_REPLY, .revision = 2, .words = true, .ird = 1};
 	struct kal_mpa_negotiated negotiated;
 
-	kal_mpa_offer(&offered, &request);
+	kal_mpa_offer(&responder, &request);
 	reply.ord = 8;
-	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&responder, &request, &reply, &negotiated), ==,
 			KAL_MPA_GO);
 	g_assert_cmpuint(negotiated.ird, ==, 8);
 	reply.ord = 9;
-	g_assert_cmpint(kal_mpa_judge_reply(&offered, &request, &reply, &negotiated), ==,
+	g_assert_cmpint(kal_mpa_judge_reply(&responder, &request, &reply, &negotiated), ==,
 			KAL_MPA_TERMINATE_IRD);
 }
 
@@ -112,14 +112,15 @@ test_ird_limit(void)
 static void
 test_private_depths(void)
 {
-	struct kal_mpa_offered asks = offer_of(1, 1, 32767), offered = offer_of(5, 32767, 32767);
+	struct kal_mpa_offered initiator = offer_of(1, 1, 32767),
+			       responder = offer_of(5, 32767, 32767);
 	struct kal_mpa_frame request, reply;
 	struct kal_mpa_negotiated negotiated;
 
-	asks.depth_private = true;
-	kal_mpa_offer(&asks, &request);
+	initiator.depth_private = true;
+	kal_mpa_offer(&initiator, &request);
 	g_assert_cmpuint(request.ird, ==, KAL_MPA_DEPTH_PRIVATE);
-	kal_mpa_accept(&offered, &request, &reply, &negotiated);
+	kal_mpa_accept(&responder, &request, &reply, &negotiated);
 	g_assert_cmpuint(negotiated.ird, ==, 5);
 	g_assert_cmpuint(negotiated.ord, ==, 32767);
 }
@@ -128,15 +129,15 @@ test_private_depths(void)
 static void
 test_read_needs_room(void)
 {
-	struct kal_mpa_offered asks = offer_of(0, 0, 8), offered = offer_of(0, 0, 8);
+	struct kal_mpa_offered initiator = offer_of(0, 0, 8), responder = offer_of(0, 0, 8);
 	struct kal_mpa_frame request, reply;
 	struct kal_mpa_negotiated negotiated;
 
-	asks.rtr = offered.rtr = RI_RTR_READ;
-	kal_mpa_offer(&asks, &request);
+	initiator.rtr = responder.rtr = RI_RTR_READ;
+	kal_mpa_offer(&initiator, &request);
 	g_assert_cmpuint(request.ord, ==, 1);
 	request.ord = 0; /* another peer might not think of it */
-	kal_mpa_accept(&offered, &request, &reply, &negotiated);
+	kal_mpa_accept(&responder, &request, &reply, &negotiated);
 	g_assert_cmpuint(negotiated.rtr, ==, RI_RTR_READ);
 	g_assert_cmpuint(negotiated.ird, ==, 1);
 }
@@ -144,13 +145,13 @@ test_read_needs_room(void)
 static void
 test_refusal_names_no_message(void)
 {
-	struct kal_mpa_offered asks = offer_of(1, 1, 8);
+	struct kal_mpa_offered initiator = offer_of(1, 1, 8);
 	struct kal_mpa_frame request, reply;
 
-	asks.rtr = RI_RTR_WRITE;
-	kal_mpa_offer(&asks, &request);
+	initiator.rtr = RI_RTR_WRITE;
+	kal_mpa_offer(&initiator, &request);
 	g_assert_true(request.peer_to_peer);
-	kal_mpa_reject(&asks, &request, &reply);
+	kal_mpa_reject(&initiator, &request, &reply);
 	g_assert_true(reply.reject);
 	g_assert_false(reply.peer_to_peer);
 	g_assert_cmpuint(reply.rtr, ==, 0);

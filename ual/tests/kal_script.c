@@ -8,14 +8,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define CQ_MAX   16
-#define NEWS_MAX 256
+#define CQ_MAX     16
+#define EVENTS_MAX 256
 
 struct kal_client {
 	void (*kick)(void *arg);
 	void *arg;
 	pthread_mutex_t lock;
-	struct kal_event news[NEWS_MAX];
+	struct kal_event events[EVENTS_MAX];
 	unsigned first, count;
 };
 
@@ -156,8 +156,8 @@ kal_next_event(struct kal_client *client, struct kal_event *event)
 	pthread_mutex_lock(&client->lock);
 	any = client->count > 0;
 	if (any) {
-		*event = client->news[client->first];
-		client->first = (client->first + 1) % NEWS_MAX;
+		*event = client->events[client->first];
+		client->first = (client->first + 1) % EVENTS_MAX;
 		client->count--;
 	}
 	pthread_mutex_unlock(&client->lock);
@@ -165,13 +165,13 @@ kal_next_event(struct kal_client *client, struct kal_event *event)
 }
 
 void
-script_news(const struct kal_event *event)
+script_event(const struct kal_event *event)
 {
 	struct kal_client *client = last_client;
 
 	pthread_mutex_lock(&client->lock);
-	g_assert_cmpuint(client->count, <, NEWS_MAX);
-	client->news[(client->first + client->count) % NEWS_MAX] = *event;
+	g_assert_cmpuint(client->count, <, EVENTS_MAX);
+	client->events[(client->first + client->count) % EVENTS_MAX] = *event;
 	client->count++;
 	pthread_mutex_unlock(&client->lock);
 	client->kick(client->arg);
@@ -180,13 +180,13 @@ script_news(const struct kal_event *event)
 void
 script_async(enum ri_event event, enum ri_object object, uint64_t ctx)
 {
-	struct kal_event news = {
+	struct kal_event queued = {
 		.kind = KAL_EVENT_ASYNC,
 		.ctx = ctx,
 		.u.async = {.event = event, .object = object, .ctx = ctx},
 	};
 
-	script_news(&news);
+	script_event(&queued);
 }
 
 /* --- the provider's user half --------------------------------------------------------------- */
@@ -257,7 +257,7 @@ is_due(const struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 void
 script_complete(struct ri_ucq *cq, uint64_t wr_id, uint8_t flags)
 {
-	struct kal_event news = {.kind = KAL_EVENT_CQ, .ctx = cq->ctx};
+	struct kal_event event = {.kind = KAL_EVENT_CQ, .ctx = cq->ctx};
 	bool fire;
 
 	pthread_mutex_lock(&cq->lock);
@@ -270,7 +270,7 @@ script_complete(struct ri_ucq *cq, uint64_t wr_id, uint8_t flags)
 		cq->how = RI_ARM_NONE;
 	pthread_mutex_unlock(&cq->lock);
 	if (fire)
-		script_news(&news);
+		script_event(&event);
 }
 
 static uint32_t

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A kAL and a provider that a test plays: what they answer, which news they have, which completions
+ * A kAL and a provider that a test plays: what they answer, which events they have, which completions
  * arrive and when. It stands in for kal_call.h's functions when the uAL is tested alone; the host
  * table is the real one.
  */
@@ -57,7 +57,7 @@ struct ri_ucq *script_cq(void);
 /* A completion arrives; the upcall is made, if one is armed and due, on this thread. */
 void script_complete(struct ri_ucq *cq, uint64_t wr_id, uint8_t flags);
 /* News for the client that was opened last. */
-void script_news(const struct kal_event *event);
+void script_event(const struct kal_event *event);
 void script_async(enum ri_event event, enum ri_object object, uint64_t ctx);
 
 #endif /* KAL_SCRIPT_H */

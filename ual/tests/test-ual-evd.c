@@ -231,26 +231,26 @@ test_overflow(void)
 
 /* News for objects that are gone, or of kinds nobody asked for, is dropped. */
 static void
-test_late_news(void)
+test_late_events(void)
 {
-	struct kal_event news = {.kind = KAL_EVENT_CQ};
+	struct kal_event event = {.kind = KAL_EVENT_CQ};
 	struct ual_evd *evd;
 	struct ual_ia *ia;
 
 	script_reset();
 	ia = ia_open();
 	evd = evd_make(ia, IT_DTO_EVENT_STREAM, 0, 4, 1);
-	news.ctx = ual_object_ctx(&evd->object);
+	event.ctx = ual_object_ctx(&evd->object);
 	g_assert_cmpint(ual_evd_free(evd), ==, IT_SUCCESS);
-	script_news(&news);
-	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, news.ctx);
+	script_event(&event);
+	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, event.ctx);
 	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, 0);
-	script_async(RI_EVENT_QP_CATASTROPHIC, RI_OBJECT_QP, news.ctx);
+	script_async(RI_EVENT_QP_CATASTROPHIC, RI_OBJECT_QP, event.ctx);
 	script_async(RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, 0);
-	news = (struct kal_event){.kind = KAL_EVENT_CM, .ctx = 77, .u.cm.kind = KAL_CM_BROKEN};
-	script_news(&news);
-	news.kind = 99;
-	script_news(&news);
+	event = (struct kal_event){.kind = KAL_EVENT_CM, .ctx = 77, .u.cm.kind = KAL_CM_BROKEN};
+	script_event(&event);
+	event.kind = 99;
+	script_event(&event);
 	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
 	script_check_empty();
 }
@@ -441,7 +441,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ual/evd/stolen", test_stolen);
 	g_test_add_func("/ual/evd/lead", test_lead);
 	g_test_add_func("/ual/async/spigots", test_spigots);
-	g_test_add_func("/ual/async/late-news", test_late_news);
+	g_test_add_func("/ual/async/late-events", test_late_events);
 	g_test_add_func("/ual/async/catastrophe", test_catastrophe);
 	return g_test_run();
 }

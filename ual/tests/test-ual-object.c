@@ -190,18 +190,18 @@ test_refs(void)
 	g_assert_null(ual_object_use(handle, UAL_EVD, ia));
 	g_assert_cmpuint(atomic_load(&pz->refs), ==, 0);
 	g_assert_true(ual_object_use(handle, UAL_PZ, ia) == pz);
-	g_assert_true(ual_object_hold(pz));
+	g_assert_true(ual_object_ref(pz));
 	g_assert_false(ual_object_freeze(pz));
-	ual_object_drop(pz);
+	ual_object_unref(pz);
 	g_assert_false(ual_object_freeze(pz));
-	ual_object_drop(pz);
+	ual_object_unref(pz);
 	g_assert_true(ual_object_freeze(pz));
 	g_assert_false(ual_object_freeze(pz));
-	g_assert_false(ual_object_hold(pz));
+	g_assert_false(ual_object_ref(pz));
 	g_assert_null(ual_object_use(handle, UAL_PZ, ia));
 	ual_object_thaw(pz);
-	g_assert_true(ual_object_hold(pz));
-	ual_object_drop(pz);
+	g_assert_true(ual_object_ref(pz));
+	ual_object_unref(pz);
 	g_assert_true(ual_object_freeze(pz));
 	ual_object_retract(pz);
 	ual_object_delete(pz);
@@ -322,7 +322,7 @@ churn_run(void *arg)
 
 			seen = (struct ual_object *)ual_object_use(foreign, UAL_PZ, churn->ia);
 			if (seen != NULL)
-				ual_object_drop(seen);
+				ual_object_unref(seen);
 		}
 		while (!ual_object_freeze(pz))
 			;

@@ -280,7 +280,7 @@ test_lmr(void)
 	g_assert_true(ual_lmr_privs_valid((it_mem_priv_t)(IT_PRIV_LOCAL | IT_PRIV_ATOMIC)));
 	g_assert_false(ual_lmr_privs_valid((it_mem_priv_t)(IT_PRIV_LOCAL_READ | IT_PRIV_ATOMIC)));
 	/* The direct region is the adapter's, and nobody frees it. */
-	g_assert_true(ual_object_hold(&s.pz->object));
+	g_assert_true(ual_object_ref(&s.pz->object));
 	s.lmr->direct = true;
 	g_assert_cmpint(ual_lmr_free(s.lmr), ==, IT_ERR_INVALID_LMR);
 	scene_close(&s);
@@ -377,14 +377,14 @@ test_rmr_free_used(void)
 	freeing.rmr = rmr_new(s.ia);
 	freeing.rmr->pz = s.pz;
 	handle = ual_object_handle(&freeing.rmr->object);
-	g_assert_true(ual_object_hold(&s.pz->object));
-	g_assert_true(ual_object_hold(&freeing.rmr->object));
+	g_assert_true(ual_object_ref(&s.pz->object));
+	g_assert_true(ual_object_ref(&freeing.rmr->object));
 	g_assert_cmpint(pthread_create(&thread, NULL, free_run, &freeing), ==, 0);
 	while (ual_object_get(handle, UAL_RMR) != NULL)
 		g_usleep(100);
 	g_usleep(50000); /* enough for one that does not wait */
 	g_assert_false(atomic_load(&freeing.done));
-	ual_object_drop(&freeing.rmr->object);
+	ual_object_unref(&freeing.rmr->object);
 	pthread_join(thread, NULL);
 	g_assert_true(atomic_load(&freeing.done));
 	g_assert_cmpuint(atomic_load(&s.pz->object.refs), ==, 0);
