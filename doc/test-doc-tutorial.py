@@ -268,6 +268,12 @@ def main(build, *pages):
     if sanitized(build):
         print('1..0 # SKIP a program that is compiled without the sanitizer cannot load the library')
         return installed.SKIPPED
+    try:
+        for end in pty.openpty():
+            os.close(end)
+    except OSError as error:
+        print(f'1..0 # SKIP there are no pseudo-terminals: {error}')
+        return installed.SKIPPED
     with installed.Installed(build) as there, tempfile.TemporaryDirectory(prefix='itapi-tutorial.') as folder:
         reader = Reader(there, folder)
         try:
