@@ -165,8 +165,7 @@
  * What the standard leaves to it_api_os_specific.h. IT_32BIT, when defined, makes it_length_t 32
  * bits wide. The library and everything that calls it must agree on it, since segments and parameters
  * have another shape then: build the library with it too (`meson setup -Dc_args=-DIT_32BIT`). The linker
- * checks that they do: without an adapter nobody gets anywhere, and a library of the other width has no
- * function of the name under which it_ia_create() is called.
+ * checks that they do: the name under which it_ia_create() is called differs by width.
  * @{
  */
 #ifndef _IT_API_OS_SPECIFIC_H_
@@ -250,7 +249,7 @@ typedef enum {
 	IT_ERR_ACCESS = 2,
 	/** The address range wraps around or is not mapped. */
 	IT_ERR_ADDRESS = 3,
-	/** An aggregate EVD stands where only a simple one may, or as member of another. */
+	/** An aggregate EVD is given where only a simple one is allowed, or as member of another. */
 	IT_ERR_AEVD_NOT_ALLOWED = 4,
 	/** The adapter has its EVD for affiliated asynchronous events already. */
 	IT_ERR_ASYNC_AFF_EVD_EXISTS = 5,
@@ -306,7 +305,7 @@ typedef enum {
 	IT_ERR_INVALID_CONN_QUAL = 29,
 	/** No rule leads from what is given to what is wanted. */
 	IT_ERR_INVALID_CONVERSION = 30,
-	/** A flag is unknown or does not go with the operation. */
+	/** A flag is unknown or not allowed for the operation. */
 	IT_ERR_INVALID_DTO_FLAGS = 31,
 	/** Not the handle of an endpoint of this adapter. */
 	IT_ERR_INVALID_EP = 32,
@@ -553,7 +552,7 @@ typedef union {
 typedef uint64_t it_rdma_addr_t;
 
 /**
- * @brief Tells what kind of object a handle stands for.
+ * @brief Queries the kind of object that a handle names.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -685,7 +684,7 @@ it_rdma_addr_t it_make_rdma_addr_relative(IN it_length_t offset);
 typedef uint64_t it_dto_cookie_t;
 
 /**
- * How a request is to run and to report. Bits; a flag that does not go with the operation gives
+ * How a request is to run and to report. Bits; a flag that is not allowed for the operation gives
  * IT_ERR_INVALID_DTO_FLAGS. Clause: [IT 7.2].
  */
 typedef enum {
@@ -1458,7 +1457,7 @@ it_status_t it_lmr_refresh_from_mem(IN const it_lmr_triplet_t *local_segments,
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE The endpoint was made without priv_ops_enable.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -1496,7 +1495,7 @@ it_status_t it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr,
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE The endpoint was made without priv_ops_enable.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -1634,7 +1633,7 @@ it_status_t it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t m
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
  * @retval IT_ERR_INVALID_PZ RMR, LMR and endpoint are not of one zone.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -1685,7 +1684,7 @@ it_status_t it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_ha
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
  * @retval IT_ERR_INVALID_PZ RMR, LMR and endpoint are not of one zone.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -1719,7 +1718,7 @@ it_status_t it_rmr_bind10(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_
  * @retval IT_ERR_OP_NOT_SUPPORTED RMRs of this reach cannot be unlinked here.
  * @retval IT_ERR_INVALID_EP Not an endpoint, or not the one that a narrow RMR was linked through.
  * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -1923,7 +1922,7 @@ typedef struct {
 	} addr;
 } it_net_addr_t;
 
-/** IP address of either version, network byte order. A name that the field gave to this union. */
+/** IP address of either version, network byte order. An extension. */
 typedef union {
 	/** IPv4 address. */
 	struct in_addr ipv4;
@@ -1988,7 +1987,7 @@ union itx_path_ends {
  * A path from a spigot of this adapter to a peer.
  *
  * Plain data: the application may copy it, keep it, or fill one in. Its third member is one union with two names,
- * `remote` (the standard's) and `u` (the field's). Clause: [IT 10].
+ * `remote` (of the standard) and `u` (an extension). Clause: [IT 10].
  */
 typedef struct {
 	/** Spigot it starts from. */
@@ -3009,7 +3008,7 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
  *     come (datagram: or the event that says it failed); try again later.
  * @retval IT_ERR_EP_TIMEWAIT The transport keeps the last connection in time-wait (InfiniBand,
  *     without #IT_EP_REUSEADDR).
- * @retval IT_ERR_RESOURCES A fresh queue pair could not be had.
+ * @retval IT_ERR_RESOURCES The adapter could not create a new queue pair.
  *
  * @par Example
  * @snippet calls.c it_ep_reset
@@ -3389,7 +3388,7 @@ it_status_t it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned cha
  * @param[in] cn_est_id identifier of the request event; used up by success, still valid after a
  *     failure
  * @retval IT_SUCCESS Done.
- * @retval IT_ERR_INVALID_CONN_QUAL Nobody listens there.
+ * @retval IT_ERR_INVALID_CONN_QUAL The qualifier has no listen.
  * @retval IT_ERR_INVALID_SPIGOT The adapter has no spigot with this number.
  * @retval IT_ERR_INVALID_CN_EST_ID Dead or used up.
  * @retval IT_ERR_OP_NOT_SUPPORTED The provider cannot move requests.
@@ -3886,8 +3885,8 @@ it_status_t it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id,
  * Streams of events, and the events of each.
  *
  * An EVD is made for one stream; the stream of an event is its number under #IT_EVENT_STREAM_MASK.
- * Names that the field gave to errors of EVDs stand beside the standard's; where the numbers are
- * equal they mean the same. Clause: [IT 6.1], [IT 14].
+ * Errors of EVDs have a second name that existing applications use; names of one number
+ * mean the same. Clause: [IT 6.1], [IT 14].
  */
 typedef enum {
 	/** Stream: completions of requests and receives. */
@@ -3941,7 +3940,7 @@ typedef enum {
 	IT_ASYNC_AFF_EVENT_STREAM = 0x04000,
 	/** A completion found its EVD full; its endpoint broke. */
 	IT_ASYNC_AFF_SEVD_ENQUEUE_FAILURE = 0x04001,
-	/** Name of the field for #IT_ASYNC_AFF_SEVD_ENQUEUE_FAILURE. */
+	/** Second name of #IT_ASYNC_AFF_SEVD_ENQUEUE_FAILURE. */
 	IT_ASYNC_AFF_EP_SEVD_FULL_ERROR = 0x04001,
 	/** The endpoint failed in the adapter. */
 	IT_ASYNC_AFF_EP_FAILURE = 0x04002,
@@ -3981,11 +3980,11 @@ typedef enum {
 	IT_ASYNC_AFF_EP_SRQ_ERROR = 0x04061,
 	/** Fewer receives left than the low watermark. */
 	IT_ASYNC_AFF_SRQ_LOW_WATERMARK = 0x04100,
-	/** The S-RQ failed. Added by the field. */
+	/** The S-RQ failed. An extension. */
 	IT_ASYNC_AFF_SRQ_CATASTROPHIC = 0x04101,
-	/** An event found its EVD full. Added by the field. */
+	/** An event found its EVD full. An extension. */
 	IT_ASYNC_AFF_SEVD_FULL_ERROR = 0x04200,
-	/** The EVD failed in the adapter. Added by the field. */
+	/** The EVD failed in the adapter. An extension. */
 	IT_ASYNC_AFF_SEVD_OP_ERROR = 0x04201,
 
 	/** Stream: events of spigots. */
@@ -4016,7 +4015,7 @@ typedef struct {
 	it_evd_handle_t evd;
 } it_any_event_t;
 
-/** The common beginning of all events of connection management. Added by the field. */
+/** The common beginning of all events of connection management. An extension. */
 typedef struct {
 	/** What happened. */
 	it_event_type_t event_number;
@@ -4170,7 +4169,7 @@ typedef struct {
 	it_evd_handle_t evd;
 	/** The object, by the kind that the event's name tells. */
 	union {
-		/** An EVD (IT_ASYNC_AFF_SEVD_ events of the field). */
+		/** An EVD (the extended IT_ASYNC_AFF_SEVD_ events). */
 		it_evd_handle_t sevd;
 		/** An endpoint (IT_ASYNC_AFF_EP_ events and #IT_ASYNC_AFF_SEVD_ENQUEUE_FAILURE). */
 		it_ep_handle_t ep;
@@ -4243,7 +4242,7 @@ typedef union {
 
 /** Kind of an EVD. Bits. Clause: [IT 6.3], [IT 6.5], [IT 6.7]. */
 typedef enum {
-	/** The aggregate hands out notifications of its members instead of their events. */
+	/** The aggregate returns notifications of its members instead of their events. */
 	IT_EVD_DEQUEUE_NOTIFICATIONS = 0x01,
 	/** Makes a file descriptor that is readable while the EVD notifies. */
 	IT_EVD_CREATE_FD = 0x02,
@@ -4632,7 +4631,7 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -4679,7 +4678,7 @@ it_status_t it_post_send(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t 
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -4722,7 +4721,7 @@ it_status_t it_post_send_and_unlink(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE A segment of the direct LMR on an endpoint without
@@ -4766,7 +4765,7 @@ it_status_t it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -4815,7 +4814,7 @@ it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -4863,7 +4862,7 @@ it_status_t it_post_rdma_read(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_INVALID_RMR Not the handle of an RMR of this adapter.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -4911,7 +4910,7 @@ it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
  * @retval IT_ERR_INVALID_ADDRESS The remote address is not a multiple of 8.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -4959,7 +4958,7 @@ it_status_t it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op,
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.
@@ -5007,7 +5006,7 @@ it_status_t it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_
  * @retval IT_ERR_INVALID_LMR Not the handle of an LMR of this adapter.
  * @retval IT_ERR_INVALID_NUM_SEGMENTS More segments than the endpoint or S-RQ allows, or none where
  *     one is needed.
- * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or does not go with the operation.
+ * @retval IT_ERR_INVALID_DTO_FLAGS A flag is unknown or not allowed for the operation.
  * @retval IT_ERR_INVALID_EP_STATE The endpoint is in a state that does not allow the call.
  * @retval IT_ERR_TOO_MANY_POSTS The queue holds as many requests as it may; take a completion
  *     first.

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /**
- * @defgroup itapi_ext Extensions of the field
+ * @defgroup itapi_ext Extensions
  * @ingroup itapi
  * @brief Calls beyond the standard that existing applications use.
  *
@@ -100,7 +100,7 @@ it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_ide
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ep_handle the endpoint
- * @param[in] path way to the peer; copied before return
+ * @param[in] path path to the peer; copied before return
  * @param[in] conn_attr fine tuning, or NULL for the defaults
  * @param[in] connect_qual service of the peer; ports and service ids in network byte order
  * @param[in] cn_est_flags bits of it_cn_est_flags_t
