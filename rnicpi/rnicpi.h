@@ -58,66 +58,6 @@ struct ri_device_desc {
 	uint32_t num_ports;   /**< Spigots, at least 1 if it can be opened. */
 };
 
-/** Kinds of ri_cm_event [RI 11.6.2]. */
-enum ri_cm_event_kind {
-	RI_CM_NONE = 0,        /**< Never raised. */
-	RI_CM_REQUEST,         /**< A peer connects to a listener; ctx is the listener's. */
-	RI_CM_REPLY,           /**< Three-way: the peer has accepted; ri_cm_ops::confirm is due. */
-	RI_CM_ESTABLISHED,     /**< The connection is established. */
-	RI_CM_REJECTED,        /**< The peer's application rejected the request. */
-	RI_CM_FAILED,          /**< The attempt failed otherwise; see ri_cm_event::reason. */
-	RI_CM_REQUEST_GONE,    /**< The peer of an unanswered request, of either kind, gave up. */
-	RI_CM_DISCONNECTED,    /**< Orderly end of a connection (see ri_upcalls::cm_event). */
-	RI_CM_BROKEN,          /**< Any other end of a connection. */
-	RI_CM_TIME_WAIT_OVER,  /**< The time-wait of the QP is over: it may be used again. */
-	RI_CM_SERVICE_REQUEST, /**< A peer asks a listener for a datagram service; as REQUEST. */
-	RI_CM_SERVICE_REPLY,   /**< Its answer; ctx is that of ri_cm_ops::resolve. */
-	RI_CM_KIND_COUNT       /**< Number of values. */
-};
-
-/** Why an attempt to connect failed. */
-enum ri_cm_reason {
-	RI_CM_REASON_OTHER = 0,  /**< Refused, reset, and everything else. */
-	RI_CM_REASON_TIMEOUT,    /**< No answer came in time. */
-	RI_CM_REASON_BAD_PATH,   /**< The peer cannot be reached. */
-	RI_CM_REASON_STALE,      /**< The peer remembers an older connection (IB). */
-	RI_CM_REASON_BAD_ORD,    /**< IRD and ORD cannot be agreed on. */
-	RI_CM_REASON_RESOURCES,  /**< Backlog, descriptors or memory ran out. */
-	RI_CM_REASON_BAD_PARAMS, /**< A frame, its revision, CRC or markers do not fit. */
-	RI_CM_REASON_CONSUMER    /**< ri_cm_ops::reject only: the application rejects. */
-};
-
-/** How a datagram service answers. */
-enum ri_service_status {
-	RI_SERVICE_FOUND = 0,   /**< The answer has qpn and qkey. */
-	RI_SERVICE_UNKNOWN,     /**< There is no such service. */
-	RI_SERVICE_REJECTED,    /**< Refused, or no answer came in time. */
-	RI_SERVICE_NO_QP,       /**< The service has no queue pair to spare. */
-	RI_SERVICE_REDIRECTED,  /**< The service is elsewhere. */
-	RI_SERVICE_STATUS_COUNT /**< Number of values. */
-};
-
-/** A connection event. Borrowed for the upcall. */
-struct ri_cm_event {
-	uint32_t kind;   /**< enum ri_cm_event_kind. */
-	uint32_t reason; /**< enum ri_cm_reason with RI_CM_FAILED. */
-	uint64_t ctx;    /**< Of the QP or listener; REQUEST_GONE: 0 if that is destroyed. */
-	struct ri_request *request; /**< REQUEST, REQUEST_GONE: the request. */
-	struct ri_addr peer;        /**< REQUEST: who connects. SERVICE_REPLY: who was asked. */
-	struct ri_addr local; /**< REQUEST: the local address. SERVICE_REPLY: the source address. */
-	struct ri_service service;   /**< REQUEST: the listener's; local_port: the peer's. */
-	uint32_t port;               /**< REQUEST: spigot, from 0. */
-	uint32_t ird;                /**< IRD that the peer told, with @ref ird_ord_valid. */
-	uint32_t ord;                /**< ORD that the peer told, with @ref ird_ord_valid. */
-	bool ird_ord_valid;          /**< The peer told its IRD and ORD. */
-	bool pdata_present;          /**< The message had a field for private data. */
-	uint16_t pdata_len;          /**< Octets in @ref pdata, 0 to RI_PDATA_MAX. */
-	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
-	uint32_t service_status;     /**< SERVICE_REPLY: enum ri_service_status. */
-	uint32_t qpn;  /**< SERVICE_REPLY with RI_SERVICE_FOUND: queue pair to send to. */
-	uint32_t qkey; /**< SERVICE_REPLY with RI_SERVICE_FOUND: its Q_Key. */
-};
-
 /**
  * Upcalls of the access layer [RI 2.1.3], [RI 8]. A provider makes them on any thread, several at once, but
  * never inside a control verb. They never block and do not fail. They may call ri_fast_ops::cq_depth and

@@ -5,7 +5,7 @@
  * @file rnicpi_types.h
  * @brief Values that cross the provider interface: status, work requests, completions.
  *
- * Plain data only: no entry points, no pointers to objects. It includes rnicpi_attr.h (the profile and
+ * Plain data only, no entry points. It includes rnicpi_attr.h (the profile and
  * all attributes) and rnicpi_event.h. The access layers, providers and tests of providers use it. C99, no
  * GLib.
  *
