@@ -315,6 +315,49 @@ void itx_log_set_writer(IN itx_log_writer_t writer, IN void *context);
  */
 it_status_t itx_init_tracing(IN const char *aContextName, IN int aTraceRank);
 
+/** A setting of the library or of a provider, as it is now. All texts end with a zero octet. */
+typedef struct {
+	/** The variable of the environment, or "[group] key" of the administrator's file. */
+	char name[136];
+	/** Who reads it: "itapi", the name of a provider, or "" if nobody does. */
+	char owner[32];
+	/** What it is for, in one sentence; "" if nobody reads it. */
+	char meaning[256];
+	/** What it may be, such as "a number from 0 to 1000000 (us)". */
+	char range[128];
+	/** The value that holds if nobody sets it; "" if there is none. */
+	char preset[64];
+	/** The value that holds now, cut to the room; "" if there is none. */
+	char value[256];
+	/** Where that comes from: "default", "environment", what in the environment, or FILE:LINE. */
+	char origin[512];
+	/** What is wrong with it, and "" if nothing is. */
+	char trouble[512];
+	/** IT_TRUE: a program with more rights than its caller (set-uid) reads the caller's variable too. */
+	it_boolean_t set_uid;
+} itx_setting_t;
+
+/**
+ * @brief Lists all settings: variables of the environment and keys of the administrator's file.
+ *
+ * Listed are those of the library, those that providers state, and variables with the library's prefix
+ * that nobody reads. The list tells what an adapter would find that is opened now; it loads the providers.
+ *
+ * - Thread: any, several at once; nobody may change the environment meanwhile.
+ * - Blocks: may sleep (class W); not allowed in an EVD callback.
+ * - Events: none.
+ * - Clause: [IT 15.11.10].
+ *
+ * @param[out] settings room for *@p num_settings settings; may be NULL with 0
+ * @param[in,out] num_settings room; on return the settings that were written
+ * @param[out] total_settings the settings that there are
+ * @retval IT_SUCCESS The list is complete as far as there was room.
+ * @retval IT_ERR_FAULT @p num_settings or @p total_settings is NULL, or @p settings is with room above 0.
+ * @retval IT_ERR_RESOURCES Memory ran out while providers were loaded; what they state may be missing.
+ */
+it_status_t itx_settings_list(OUT itx_setting_t *settings, IN OUT size_t *num_settings,
+			      OUT size_t *total_settings);
+
 /**
  * @brief Names a status, for logs and messages.
  *

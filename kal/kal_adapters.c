@@ -10,6 +10,7 @@
  * allocated before the device is opened and freed after the device was closed.
  */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,15 +19,16 @@
 #include "kal_cm_internal.h"
 #include "kal_host.h"
 #include "kal_objects.h"
+#include "kal_settings.h"
+#include "kal_settings_list.h"
 #include "ri_load.h"
 #include "ri_registry.h"
 
 #define ADAPTERS_FIRST 16
 #define ADAPTERS_MAX   4096 /* of one provider */
 
-/* Load the providers once. RI_ERR_RESOURCES: memory ran out meanwhile, and the next call continues. */
-static enum ri_status
-load_providers(void)
+enum ri_status
+kal_providers_load(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static bool loaded;
@@ -34,13 +36,50 @@ load_providers(void)
 	bool complete;
 
 	pthread_mutex_lock(&lock);
-	if (!loaded)
+	if (!loaded) {
 		loaded = ri_load_all(kal_host_default(), ri_builtin_entries,
-				     secure_getenv(RI_PROVIDER_PATH_VARIABLE),
+				     kal_setting_text(KAL_SETTING_PROVIDER_PATH),
 				     ri_load_folder(folder, sizeof(folder)));
+		if (loaded)
+			kal_settings_check_all(kal_host_default());
+	}
 	complete = loaded;
 	pthread_mutex_unlock(&lock);
 	return complete ? RI_SUCCESS : RI_ERR_RESOURCES;
+}
+
+/* A failure of a provider, in words that say what to do. */
+static const char *
+advice(enum ri_status status)
+{
+	switch ((int)status) {
+	case RI_ERR_ACCESS:
+	case RI_ERR_PERMISSION:
+		return "this user may not use the device; try as a user who may, or change the "
+		       "permissions of the device";
+	case RI_ERR_RESOURCES:
+		return "memory, descriptors or the device's own resources ran out";
+	case RI_ERR_NO_DEVICE:
+		return "the device is not there any more";
+	case RI_ERR_PROVIDER:
+		return "the provider breaks the rules of its interface; the lines before say which";
+	default:
+		return "the provider does not say more";
+	}
+}
+
+static void
+say_failed(const struct ri_host *host, const struct ri_loaded *loaded, const char *adapter,
+	   enum ri_status status)
+{
+	char text[256];
+
+	if (host->log_level < RI_LOG_WARNING)
+		return;
+	(void)snprintf(text, sizeof(text), "the provider %s cannot %s: %s: %s", loaded->name,
+		       adapter != NULL ? "open it" : "list its adapters", ri_status_name(status),
+		       advice(status));
+	host->log(host->self, RI_LOG_WARNING, adapter != NULL ? adapter : loaded->name, text);
 }
 
 /* The adapters that a provider has found. */
@@ -49,7 +88,7 @@ struct found {
 	uint32_t count;
 };
 
-/* Find the adapters of one provider. A failure leaves `found` empty. */
+/* Find the adapters of one provider. On failure `found` is empty, and the log says why. */
 static enum ri_status
 adapters_probe(const struct ri_host *host, const struct ri_loaded *loaded, struct found *found)
 {
@@ -72,6 +111,7 @@ adapters_probe(const struct ri_host *host, const struct ri_loaded *loaded, struc
 			status = RI_ERR_PROVIDER;
 		if (status != RI_SUCCESS) {
 			found->count = 0;
+			say_failed(host, loaded, NULL, status);
 			return status;
 		}
 	}
@@ -125,7 +165,7 @@ kal_adapters_list(struct kal_client *client, struct kal_msg *msg)
 	const struct kal_adapter_list_req *req = msg->req;
 	struct kal_adapter_list_rep *rep = msg->rep;
 	struct listing listing = {.rep = rep, .list = (struct kal_adapter *)(rep + 1)};
-	enum ri_status status = load_providers();
+	enum ri_status status = kal_providers_load();
 
 	listing.room = MIN((msg->rep_len - sizeof(*rep)) / sizeof(*listing.list), req->max);
 	for (unsigned i = 0; status == RI_SUCCESS && i < ri_registry_count(); i++) {
@@ -158,7 +198,7 @@ has_adapter(const struct found *found, const char *name)
 static enum ri_status
 provider_of(const struct ri_host *host, const char *name, const struct ri_loaded **out)
 {
-	enum ri_status status = load_providers();
+	enum ri_status status = kal_providers_load();
 
 	*out = NULL;
 	for (unsigned i = 0; *out == NULL && i < ri_registry_count(); i++) {
@@ -364,6 +404,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 		return RI_ERR_RESOURCES;
 	status = open_device(rnic, loaded, adapter);
 	if (status != RI_SUCCESS) {
+		say_failed(client->host, loaded, name, status);
 		rnic_free(rnic);
 		return status;
 	}

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "kal_objects.h"
+#include "kal_settings.h"
+#include "kal_settings_list.h"
 
 /* privileged operations need CAP_NET_ADMIN, or an entry in the configuration. */
 static bool
@@ -30,10 +32,10 @@ static enum ri_status
 load_config(const struct ri_host *host, struct kal_config **out)
 {
 	struct kal_why why = {""};
-	enum ri_status status = kal_config_load(secure_getenv(KAL_CONFIG_VARIABLE), out, &why);
+	enum ri_status status = kal_config_load(kal_setting_text(KAL_SETTING_CONFIG), out, &why);
 
 	if (status != RI_SUCCESS)
-		host->log(host->self, RI_LOG_ERROR, "kal", why.text);
+		host->log(host->self, RI_LOG_ERROR, "configuration", why.text);
 	return status;
 }
 
@@ -41,9 +43,11 @@ load_config(const struct ri_host *host, struct kal_config **out)
 static enum ri_status
 client_prepare(struct kal_client *client, const struct kal_client_params *params)
 {
-	enum ri_status status = load_config(client->host, &client->config);
+	enum ri_status status;
 
 	client->fd = -1;
+	kal_settings_check(client->host);
+	status = load_config(client->host, &client->config);
 	if (status != RI_SUCCESS || params->kick != NULL)
 		return status;
 	client->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

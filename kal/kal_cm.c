@@ -19,15 +19,6 @@
 #include "kal_cm_internal.h"
 #include "ri_owned.h"
 
-/* The environment may switch off what the configuration allows. */
-static bool
-switched_on(bool allowed, const char *variable)
-{
-	const char *text = secure_getenv(variable);
-
-	return allowed && (text == NULL || strcmp(text, "off") != 0);
-}
-
 enum ri_status
 kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 {
@@ -36,8 +27,8 @@ kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 	if (cm == NULL)
 		return RI_ERR_RESOURCES;
 	cm->p = *params;
-	cm->crc = switched_on(params->crc, "ITAPI_MPA_CRC");
-	cm->fall_back = switched_on(params->fall_back, "ITAPI_MPA_FALLBACK");
+	cm->crc = params->crc;
+	cm->fall_back = params->fall_back;
 	pthread_mutex_init(&cm->lock, NULL);
 	kal_table_init(&cm->conns);
 	kal_table_init(&cm->listeners);

@@ -32,8 +32,8 @@ struct kal_cm_params {
 	struct ri_rnic *rnic;            /* from kal_cm_begin */
 	struct ri_context *context;      /* from kal_cm_begin */
 	const struct ri_rnic_attr *attr; /* valid from kal_cm_begin on */
-	bool crc;                        /* ask for CRC, unless ITAPI_MPA_CRC is "off" */
-	bool fall_back;                  /* to MPA revision 1, unless ITAPI_MPA_FALLBACK is "off" */
+	bool crc;                        /* ask for CRC */
+	bool fall_back;                  /* to MPA revision 1 */
 	uint64_t convert_ns;             /* for the start-up on a converted socket */
 	/*
 	 * Queue an event for the client; callable from any thread, never block, call nothing of this module. The

@@ -3,7 +3,8 @@
 
 /*
  * What an administrator may decide, read from the key file that ITAPI_CONFIG names when a client is
- * opened; without it the defaults hold. All groups and keys are optional:
+ * opened; without it the defaults hold. All groups and keys are optional; kal_config_keys.c has the table of
+ * them, doc/configuration.md shows it:
  *
  *     [aliases]                     names under which adapters can be opened too
  *     OpenIB-cma = iwarp
@@ -18,12 +19,13 @@
  *     privileged-uids = 1000;1001   may do privileged operations without CAP_NET_ADMIN
  *     [limits.client]               also [limits.process], [limits.user]
  *     qp = 100                      rnic, pd, cq, srq, qp, mr, mw, ah, listen; or "unlimited"
- *     memory = 1073741824           octets registered
+ *     memory = 1073741824           bytes registered
  *
  * A line is a [group], "key = value", a comment that begins with '#', or empty. Blanks around keys and values do
  * not count; in a value \s, \n, \t, \r and \\ mean a space, a new line, a tab, a return and a backslash. Any
  * other line, escape, group or key is an error, told with its line, since a limit with a typing mistake in its
- * name would be no limit. Of two lines with one key the last holds.
+ * name would be no limit. Of two lines with one key the last holds. The variables ITAPI_MPA_CRC,
+ * ITAPI_MPA_FALLBACK and ITAPI_DISCONNECT_DATA decide instead of the file.
  */
 #ifndef KAL_CONFIG_H
 #define KAL_CONFIG_H
@@ -33,9 +35,7 @@
 
 #include "rnicpi_types.h"
 
-#define KAL_CONFIG_VARIABLE        "ITAPI_CONFIG"
-#define KAL_CONFIG_DISCONNECT_DATA "ITAPI_DISCONNECT_DATA" /* "drop": as the key */
-#define KAL_UNLIMITED              UINT64_MAX
+#define KAL_UNLIMITED UINT64_MAX
 
 /* What is counted. */
 enum kal_resource {
@@ -48,7 +48,7 @@ enum kal_resource {
 	KAL_RESOURCE_MW,
 	KAL_RESOURCE_AH,
 	KAL_RESOURCE_LISTEN,
-	KAL_RESOURCE_MEMORY, /* octets */
+	KAL_RESOURCE_MEMORY, /* bytes */
 	KAL_RESOURCE_COUNT
 };
 

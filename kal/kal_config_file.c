@@ -67,6 +67,7 @@ take_apart(char *text, struct kal_config_line *line)
 {
 	size_t length = strlen(text);
 	char *equals = strchr(text, '=');
+	char *value;
 
 	line->key = NULL;
 	line->value = NULL;
@@ -83,21 +84,21 @@ take_apart(char *text, struct kal_config_line *line)
 		return "a key stands before the first [group]";
 	*equals = '\0';
 	line->key = strip(text);
-	line->value = strip(equals + 1);
-	return unescape(line->value);
+	value = strip(equals + 1);
+	line->value = value;
+	return unescape(value);
 }
 
 static void
-explain(struct kal_why *why, const char *path, unsigned number, const struct kal_config_line *line,
-	const char *what)
+explain(struct kal_why *why, const char *path, const struct kal_config_line *line, const char *what)
 {
 	if (why == NULL)
 		return;
-	if (number == 0)
+	if (line->number == 0)
 		(void)snprintf(why->text, sizeof(why->text), "%s: %s", path, what);
 	else
-		(void)snprintf(why->text, sizeof(why->text), "%s: line %u: %s%s%s%s%s%s", path,
-			       number, line->group != NULL ? "[" : "",
+		(void)snprintf(why->text, sizeof(why->text), "%s:%u: %s%s%s%s%s%s", path,
+			       line->number, line->group != NULL ? "[" : "",
 			       line->group != NULL ? line->group : "",
 			       line->group != NULL ? "] " : "", line->key != NULL ? line->key : "",
 			       line->key != NULL ? ": " : "", what);
@@ -129,10 +130,10 @@ read_all(const char *path, size_t *length)
 	return text;
 }
 
-/* All lines. NULL, or what is wrong with `line`, whose number is *number. */
+/* All lines. NULL, or what is wrong with `line`. */
 static const char *
 each_line(char *text, const char *(*set)(void *arg, const struct kal_config_line *line), void *arg,
-	  struct kal_config_line *line, unsigned *number)
+	  struct kal_config_line *line)
 {
 	const char *what = NULL;
 
@@ -141,7 +142,7 @@ each_line(char *text, const char *(*set)(void *arg, const struct kal_config_line
 
 		if (next != NULL)
 			*next++ = '\0';
-		(*number)++;
+		line->number++;
 		text = strip(text);
 		if (*text != '\0' && *text != '#') {
 			what = take_apart(text, line);
@@ -158,7 +159,6 @@ kal_config_read(const char *path, const char *(*set)(void *arg, const struct kal
 		void *arg, struct kal_why *why)
 {
 	struct kal_config_line line = {0};
-	unsigned number = 0;
 	const char *what;
 	size_t length;
 	char *text = read_all(path, &length);
@@ -166,14 +166,14 @@ kal_config_read(const char *path, const char *(*set)(void *arg, const struct kal
 	if (text == NULL) {
 		int error = errno;
 
-		explain(why, path, 0, &line, strerror(error));
+		explain(why, path, &line, strerror(error));
 		return error == ENOMEM || error == EMFILE || error == ENFILE ? RI_ERR_RESOURCES
 									     : RI_ERR_INVALID_ARG;
 	}
 	what = strlen(text) != length ? "it has an octet that is zero"
-				      : each_line(text, set, arg, &line, &number);
+				      : each_line(text, set, arg, &line);
 	if (what != NULL)
-		explain(why, path, number, &line, what);
+		explain(why, path, &line, what);
 	free(text);
 	if (what == NULL)
 		return RI_SUCCESS;

@@ -7,19 +7,20 @@
 
 #include "kal_config.h"
 
-/* One line; the texts may be changed and are valid for the call. */
+/* One line; the texts are valid for the call. */
 struct kal_config_line {
 	const char *group;
-	const char *key; /* NULL: the group begins */
-	char *value;     /* without escapes */
+	const char *key;   /* NULL: the group begins */
+	const char *value; /* without escapes */
+	unsigned number;   /* of the line, from 1 */
 };
 
-/* What the function of kal_config_read answers when there is no memory. */
+/* What the function of kal_config_read answers if there is no memory. */
 extern const char kal_config_no_memory[];
 
 /*
  * Call `set` for each group and each key. It answers NULL, or what is wrong with the line. Results as of
- * kal_config_load; `why` names the file, the line, the group and the key.
+ * kal_config_load; `why` begins with "FILE:LINE: [group] key: ", as far as there are such.
  */
 enum ri_status kal_config_read(const char *path,
 			       const char *(*set)(void *arg, const struct kal_config_line *line),

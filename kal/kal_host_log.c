@@ -22,6 +22,7 @@
 
 #include "kal_call.h"
 #include "kal_host.h"
+#include "kal_settings.h"
 
 static const char *const levels[] = {
 	[RI_LOG_ERROR] = "error",
@@ -44,16 +45,14 @@ static pthread_mutex_t speaking = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 int
 kal_host_log_level(void)
 {
-	const char *wanted = secure_getenv("ITAPI_LOG");
+	const char *wanted = kal_setting_text(KAL_SETTING_LOG);
 
-	atomic_store(&asked, wanted != NULL);
-	if (wanted != NULL && strcmp(wanted, "none") == 0)
-		return -1;
-	for (unsigned i = 0; wanted != NULL && i < LEVELS; i++) {
+	atomic_store(&asked, kal_setting_is_set(KAL_SETTING_LOG));
+	for (unsigned i = 0; i < LEVELS; i++) {
 		if (strcmp(wanted, levels[i]) == 0)
 			return (int)i;
 	}
-	return RI_LOG_WARNING;
+	return -1;
 }
 
 static unsigned

@@ -55,7 +55,12 @@ static bool
 open_error(struct ri_error *error, const char *path, int cause)
 {
 	const char *what = dlerror();
+	size_t length = strlen(path);
 
+	/* It mostly begins with the path, which is said anyway. */
+	if (what != NULL && strncmp(what, path, length) == 0 &&
+	    strncmp(what + length, ": ", 2) == 0)
+		what += length + 2;
 	return ri_error_set(error,
 			    cause == ENOMEM ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
 			    "%s: %s", path, what != NULL ? what : "cannot be loaded");
@@ -105,9 +110,20 @@ by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* False: no memory. */
+/* Somebody named a folder that cannot be looked through. */
 static bool
-load_folder(const struct ri_host *host, const char *folder)
+open_folder_error(struct ri_error *error, const char *folder, int cause)
+{
+	return load_error(
+		error, folder,
+		cause == ENOTDIR
+			? "is no folder; ITAPI_PROVIDER_PATH names the folders of providers"
+			: strerror(cause));
+}
+
+/* False: no memory. `named`: that it cannot be looked through is a mistake. */
+static bool
+load_folder(const struct ri_host *host, const char *folder, bool named)
 {
 	struct dirent **entries = NULL;
 	bool complete = true;
@@ -115,8 +131,15 @@ load_folder(const struct ri_host *host, const char *folder)
 
 	errno = 0;
 	count = scandir(folder, &entries, is_object, by_name);
-	if (count < 0)
-		return errno != ENOMEM;
+	if (count < 0 && errno == ENOMEM)
+		return false;
+	if (count < 0) {
+		struct ri_error error = {0};
+
+		if (named)
+			(void)open_folder_error(&error, folder, errno);
+		return !named || refused(host, &error);
+	}
 	for (int i = 0; i < count; i++) {
 		struct ri_error error = {0};
 		char path[PATH_MAX];
@@ -166,7 +189,7 @@ load_path(const struct ri_host *host, const char *path)
 		if (length > 0 && length < sizeof(folder)) {
 			memcpy(folder, path, length);
 			folder[length] = '\0';
-			complete &= load_folder(host, folder);
+			complete &= load_folder(host, folder, true);
 		}
 		path += length;
 		path += *path == ':';
@@ -211,6 +234,6 @@ ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, con
 		return false;
 	complete = load_built_in(host, builtin);
 	if (folder != NULL)
-		complete &= load_folder(host, folder);
+		complete &= load_folder(host, folder, false);
 	return complete;
 }

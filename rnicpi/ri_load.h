@@ -7,9 +7,6 @@
 
 #include "ri_registry.h"
 
-/* Colon-separated folders whose providers come before all others; ignored in set-uid programs. */
-#define RI_PROVIDER_PATH_VARIABLE "ITAPI_PROVIDER_PATH"
-
 /* Compiled in; ends with NULL. Made by Meson (ri_builtin.c.in). */
 extern const ri_provider_entry_fn ri_builtin_entries[];
 

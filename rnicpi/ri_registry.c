@@ -267,10 +267,12 @@ ri_loaded_new(const struct ri_provider *provider, const char *origin, struct ri_
 	good = copy_head(&loaded->provider, provider, error) && copy_names(loaded, error);
 	for (size_t i = 0; good && i < COUNT(tables); i++)
 		good = copy_table(loaded, &tables[i], error);
-	good = good && has_required(loaded, error);
+	good = good && has_required(loaded, error) && ri_settings_check(loaded, error);
 	if (good)
 		return loaded;
-	ri_error_prefix(error, loaded->name[0] != '\0' ? loaded->name : origin);
+	if (loaded->name[0] != '\0')
+		ri_error_prefix(error, loaded->name);
+	ri_error_prefix(error, origin);
 	ri_loaded_free(loaded);
 	return NULL;
 }

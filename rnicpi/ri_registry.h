@@ -82,6 +82,11 @@ void ri_registry_note_refusal(const char *text);
 /* One line per refusal so far; to be freed with free(). NULL: no memory. */
 char *ri_registry_refusals(void);
 
+/* Can the settings be that a provider states? (ri_setting.c) */
+bool ri_settings_check(const struct ri_loaded *loaded, struct ri_error *error);
+/* One of its ri_provider::num_settings settings. */
+void ri_loaded_setting(const struct ri_loaded *loaded, uint32_t index, struct ri_setting *out);
+
 /* Is the profile of an adapter sane, and is every claim in it backed by an entry? (ri_claims.c) */
 bool ri_claims_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 		     struct ri_error *error);

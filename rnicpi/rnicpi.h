@@ -34,7 +34,7 @@ extern "C" {
 /** Major version: must be equal on both sides. */
 #define RI_ABI_MAJOR 1
 /** Minor version: grows when members are added at the ends of structs. */
-#define RI_ABI_MINOR 1
+#define RI_ABI_MINOR 2
 /** Name of the function that a provider's shared object exports. */
 #define RI_PROVIDER_ENTRY_NAME "ri_provider_entry"
 
@@ -497,6 +497,33 @@ struct ri_llp_ops {
 	enum ri_status (*attach_stream)(struct ri_qp *qp, const struct ri_stream *stream);
 };
 
+/** What the text of a setting may be. */
+enum ri_setting_kind {
+	RI_SETTING_TEXT = 0, /**< Any text. */
+	RI_SETTING_NUMBER, /**< Decimal digits: a number from ri_setting::min to ri_setting::max. */
+	RI_SETTING_WORD    /**< One of the words of ri_setting::form. */
+};
+
+/**
+ * A variable of the environment that a provider reads [RI 11.1.5].
+ *
+ * The layers above show it to the administrator with its present value, and warn of a value that cannot be.
+ * The provider reads it: with secure_getenv() unless ri_setting::set_uid is set, so that a program with more
+ * rights than its caller does not believe the caller.
+ */
+struct ri_setting {
+	const char *name;    /**< The variable: capitals, digits and '_', at most 63. */
+	const char *meaning; /**< One sentence for people, without a full stop. */
+	const char *
+		form; /**< RI_SETTING_WORD: the words, separated by '|'; else what stands there, or NULL. */
+	const char *unit;   /**< What a number counts, such as "ms"; NULL: nothing. */
+	const char *preset; /**< The value without the variable; NULL: none. */
+	uint64_t min;       /**< Least number. */
+	uint64_t max;       /**< Greatest number. */
+	uint32_t kind;      /**< enum ri_setting_kind. */
+	uint32_t set_uid;   /**< 1: also programs with more rights than their caller read it. */
+};
+
 /** A provider [RI 11.1]. It and its tables are constant and valid until the process ends. */
 struct ri_provider {
 	uint16_t abi_major;                 /**< RI_ABI_MAJOR at compile time. */
@@ -515,6 +542,9 @@ struct ri_provider {
 	const struct ri_llp_ops *llp;       /**< With RI_CM_STREAM. */
 	const struct ri_user_ops *user;     /**< Required. */
 	const struct ri_fast_ops *fast;     /**< Required. */
+	const struct ri_setting *settings;  /**< Variables that it reads [RI 11.1.5]; NULL: none. */
+	uint32_t num_settings;              /**< How many. */
+	uint32_t setting_size;              /**< sizeof(struct ri_setting) at compile time. */
 };
 
 /** Type of the exported function: returns the provider, or NULL if it cannot run here [RI 11.1.1]. */

@@ -5,16 +5,19 @@
  * it-info: what adapters there are, their spigots and what they can do.
  *
  * Everything is asked through it_interface_list() and it_ia_query(). An adapter that cannot be
- * opened is listed with the reason, and makes the exit status 1.
+ * opened is listed with the reason, and makes the exit status 1; so is a provider that was refused, which
+ * does not: the adapters of the others are there. With --env it lists settings instead (info_env.c).
  */
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "it-info/info_env.h"
 #include "tool_adapter.h"
 #include "tool_error.h"
 #include "tool_json.h"
+#include "tool_log.h"
 #include "tool_options.h"
 #include "tool_print.h"
 
@@ -276,21 +279,6 @@ json_adapter(JsonBuilder *json, const it_interface_t *interface, const it_ia_inf
 	json_builder_end_object(json);
 }
 
-/* The adapters that are there; *count of them. g_free() the array. */
-static it_interface_t *
-list_adapters(size_t *count)
-{
-	it_interface_t *list;
-	size_t total = 0;
-
-	*count = 0;
-	it_interface_list(NULL, count, &total);
-	list = g_new0(it_interface_t, total + 1);
-	*count = total;
-	it_interface_list(list, count, &total);
-	return list;
-}
-
 /* Prints one adapter; false if it could not be opened. */
 static bool
 show(const it_interface_t *interface, bool verbose, JsonBuilder *json)
@@ -311,19 +299,42 @@ show(const it_interface_t *interface, bool verbose, JsonBuilder *json)
 }
 
 /* An adapter that is not listed may exist all the same (an alias, one interface of many). */
-static void
+static bool
 name_it(it_interface_t *interface, const char *name, GError **error)
 {
 	struct tool_adapter adapter;
 
 	memset(interface, 0, sizeof(*interface));
 	if (!tool_adapter_open(&adapter, name, error))
-		return;
+		return false;
 	g_strlcpy(interface->name, name, sizeof(interface->name));
 	interface->transport_type = adapter.info->transport_type;
 	interface->major_version = adapter.info->api_major_version;
 	interface->minor_version = adapter.info->api_minor_version;
 	tool_adapter_close(&adapter);
+	return true;
+}
+
+/* Providers that were refused while the adapters were listed. */
+static void
+show_refused(JsonBuilder *json)
+{
+	g_auto(GStrv) refused = tool_log_said_by(TOOL_LOG_REGISTRY);
+
+	if (json != NULL) {
+		json_builder_set_member_name(json, "refused");
+		json_builder_begin_array(json);
+	}
+	for (char **one = refused; *one != NULL; one++) {
+		g_autofree char *safe = tool_escape(*one);
+
+		if (json != NULL)
+			tool_json_element(json, *one);
+		else
+			printf("refused: %s\n", safe);
+	}
+	if (json != NULL)
+		json_builder_end_array(json);
 }
 
 static bool
@@ -341,10 +352,34 @@ show_all(const it_interface_t *list, size_t count, bool verbose, bool as_json)
 		good = show(&list[i], verbose, json) && good;
 	if (as_json) {
 		json_builder_end_array(json);
+	}
+	show_refused(json);
+	if (as_json) {
 		tool_json_boolean(json, "ok", good);
 		tool_json_print(json);
 	}
 	return good;
+}
+
+/* The adapter of that name, or all of them. NULL: the error is set. g_free() the array. */
+static it_interface_t *
+find_adapters(const char *name, size_t *count, GError **error)
+{
+	unsigned lines = tool_log_count();
+	g_autofree it_interface_t *list = NULL;
+	g_autofree char *reasons = NULL;
+
+	if (name == NULL) {
+		list = tool_adapter_list(count);
+		reasons = tool_log_reasons(lines);
+		if (*count > 0 || reasons == NULL)
+			return g_steal_pointer(&list);
+		tool_fail(error, TOOL_ERROR_FAILED, "no adapter can be listed: %s", reasons);
+		return NULL;
+	}
+	*count = 1;
+	list = g_new0(it_interface_t, 1);
+	return name_it(list, name, error) ? g_steal_pointer(&list) : NULL;
 }
 
 int
@@ -353,31 +388,39 @@ main(int argc, char **argv)
 	g_autofree char *name = NULL;
 	gboolean json = FALSE;
 	gboolean verbose = FALSE;
+	gboolean env = FALSE;
 	GOptionEntry entries[] = {
 		{"adapter", 'a', 0, G_OPTION_ARG_FILENAME, &name, "Only this adapter", "NAME"},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Print every attribute", NULL},
+		{"env", 0, 0, G_OPTION_ARG_NONE, &env,
+		 "Print every setting, its value and where that comes from", NULL},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print everything for programs", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 	g_autoptr(GOptionContext) context = g_option_context_new("- lists RDMA adapters");
 	g_autofree it_interface_t *list = NULL;
 	GError *error = NULL;
-	size_t count = 1;
+	size_t count = 0;
+	bool good = false;
 
 	tool_begin();
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (tool_parse(context, &argc, &argv, &error) && argc > 1)
-		tool_fail(&error, TOOL_ERROR_USAGE, "'%s' is too much", argv[1]);
-	if (error == NULL && name != NULL) {
-		list = g_new0(it_interface_t, 1);
-		name_it(list, name, &error);
-	} else if (error == NULL) {
-		list = list_adapters(&count);
-	}
+		tool_fail(&error, TOOL_ERROR_USAGE, "'%s' is too much; an adapter is named with -a",
+			  argv[1]);
+	if (error == NULL && env && name != NULL)
+		tool_fail(&error, TOOL_ERROR_USAGE,
+			  "--env is about all adapters, so -a says nothing");
+	if (error == NULL && env)
+		good = info_env(PROGRAM, json, &error);
+	else if (error == NULL)
+		list = find_adapters(name, &count, &error);
 	if (error != NULL) {
 		if (json)
 			tool_json_failure(PROGRAM, error);
 		return tool_die(PROGRAM, error);
 	}
-	return show_all(list, count, verbose, json) ? 0 : 1;
+	if (!env)
+		good = show_all(list, count, verbose, json);
+	return good ? 0 : 1;
 }

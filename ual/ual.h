@@ -102,6 +102,16 @@ bool ual_dead(const struct ual_ia *ia);
 /* itx_init_tracing; name is not NULL. */
 it_status_t ual_trace_begin(const char *name, int rank);
 
+/* A setting as it is now; no text is NULL, and all are valid for the call. */
+struct ual_setting {
+	const char *name, *owner, *meaning, *range, *preset, *value, *origin, *trouble;
+	bool set_uid;
+};
+
+/* itx_settings_list: one call of `each` for every setting. */
+it_status_t ual_settings_list(void (*each)(void *arg, const struct ual_setting *setting),
+			      void *arg);
+
 /*
  * Adapters.
  */

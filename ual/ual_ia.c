@@ -17,11 +17,11 @@
  */
 #include "ual_ia.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "kal_settings.h"
 #include "ual.h"
 #include "ual_cm.h"
 #include "ual_evd.h"
@@ -30,9 +30,6 @@
 #include "ual_sleep.h"
 #include "ual_status.h"
 #include "ual_trace.h"
-
-#define SPIN_DEFAULT_US 50
-#define SPIN_MAX_US     1000000
 
 /* Children before parents; requests that a listener has not handed out end with it. */
 static const enum ual_type end_order[] = {
@@ -82,26 +79,6 @@ version_check(uint32_t major, uint32_t minor)
 	return IT_SUCCESS;
 }
 
-/* ITAPI_SPIN_US: how long a wait polls before it sleeps. A malformed value is ignored. */
-static uint64_t
-spin_time(const struct ri_host *host)
-{
-	const char *text = secure_getenv("ITAPI_SPIN_US");
-	char *end = NULL;
-	unsigned long us;
-
-	if (text == NULL || *text == '\0')
-		return SPIN_DEFAULT_US * 1000;
-	errno = 0;
-	us = strtoul(text, &end, 10);
-	if (errno == 0 && *end == '\0' && *text >= '0' && *text <= '9' && us <= SPIN_MAX_US)
-		return us * 1000;
-	if (host->log_level >= RI_LOG_WARNING)
-		host->log(host->self, RI_LOG_WARNING, "ual",
-			  "ITAPI_SPIN_US is no number of microseconds up to 1000000: ignored");
-	return SPIN_DEFAULT_US * 1000;
-}
-
 /* Open the RNIC and the user half of its provider. */
 static enum ri_status
 rnic_open(struct ual_ia *ia, const char *name)
@@ -134,7 +111,7 @@ client_open(struct ual_ia *ia, const char *name)
 	if (status != RI_SUCCESS)
 		return status;
 	ia->host = kal_client_host(ia->client);
-	ia->spin_ns = spin_time(ia->host);
+	ia->spin_ns = kal_setting_number(KAL_SETTING_SPIN) * 1000;
 	status = rnic_open(ia, name);
 	if (status != RI_SUCCESS)
 		kal_client_close(ia->client);

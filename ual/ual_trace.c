@@ -29,6 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kal_settings.h"
+
 atomic_int ual_trace_file = -1;
 static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER; /* one thread at a time chooses a file */
 
@@ -87,13 +89,13 @@ direct_to(int fd)
 it_status_t
 ual_trace_begin(const char *name, int rank)
 {
-	const char *folder = secure_getenv("ITAPI_TRACE");
+	const char *folder = kal_setting_text(KAL_SETTING_TRACE);
 	it_status_t status;
 	int fd;
 
 	if (name[0] == '\0' || strchr(name, '/') != NULL)
 		return IT_ERR_INVALID_NAME;
-	fd = file_make(folder != NULL && folder[0] != '\0' ? folder : ".", name, rank);
+	fd = file_make(folder != NULL ? folder : ".", name, rank);
 	if (fd == -ENAMETOOLONG)
 		return IT_ERR_INVALID_NAME;
 	if (fd == -EACCES || fd == -EPERM || fd == -EROFS || fd == -EEXIST)
@@ -109,9 +111,9 @@ ual_trace_begin(const char *name, int rank)
 void
 ual_trace_from_environment(void)
 {
-	const char *folder = secure_getenv("ITAPI_TRACE");
+	const char *folder = kal_setting_text(KAL_SETTING_TRACE);
 
-	if (folder != NULL && folder[0] != '\0' && atomic_load(&ual_trace_file) < 0)
+	if (folder != NULL && atomic_load(&ual_trace_file) < 0)
 		(void)ual_trace_begin(program_invocation_short_name, 0);
 }
 

@@ -54,6 +54,59 @@ test_support(struct pair *pair)
 	g_assert_cmpint(itx_ia_query_support(pair->active.ia, NULL), ==, IT_ERR_FAULT);
 }
 
+/* The setting of that name among `count`. */
+static const itx_setting_t *
+setting_of(const itx_setting_t *list, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(list[i].name, name) == 0)
+			return &list[i];
+	}
+	g_error("there is no setting %s", name);
+}
+
+/* Settings are listed as far as there is room, with what the environment says now. */
+static void
+test_settings(struct pair *pair)
+{
+	g_autofree itx_setting_t *list = NULL;
+	const itx_setting_t *spin;
+	size_t count = 0, total = 0, again = 0;
+
+	(void)pair;
+	g_assert_cmpint(itx_settings_list(NULL, NULL, &total), ==, IT_ERR_FAULT);
+	g_assert_cmpint(itx_settings_list(NULL, &count, NULL), ==, IT_ERR_FAULT);
+	count = 1;
+	g_assert_cmpint(itx_settings_list(NULL, &count, &total), ==, IT_ERR_FAULT);
+	count = 0;
+	pair_ok(itx_settings_list(NULL, &count, &total));
+	g_assert_cmpuint(count, ==, 0);
+	g_assert_cmpuint(total, >, 20);
+	list = g_new0(itx_setting_t, total + 1);
+	g_setenv("ITAPI_SPIN_US", "1234", TRUE);
+	count = total + 1;
+	pair_ok(itx_settings_list(list, &count, &again));
+	g_unsetenv("ITAPI_SPIN_US");
+	g_assert_cmpuint(again, ==, total);
+	g_assert_cmpuint(count, ==, total);
+	spin = setting_of(list, count, "ITAPI_SPIN_US");
+	g_assert_cmpstr(spin->owner, ==, "itapi");
+	g_assert_cmpstr(spin->value, ==, "1234");
+	g_assert_cmpstr(spin->preset, ==, "50");
+	g_assert_cmpstr(spin->origin, ==, "environment");
+	g_assert_cmpstr(spin->range, ==, "a number from 0 to 1000000 (us)");
+	g_assert_cmpstr(spin->trouble, ==, "");
+	g_assert_cmpint(spin->set_uid, ==, IT_FALSE);
+	g_assert_cmpstr(setting_of(list, count, "[mpa] crc")->preset, ==, "true");
+	g_assert_cmpstr(setting_of(list, count, "ITAPI_IWARP_RNR_MS")->owner, ==, "iwarp");
+	memset(list, 0, sizeof(*list) * 2);
+	count = 1;
+	pair_ok(itx_settings_list(list, &count, &again));
+	g_assert_cmpuint(count, ==, 1);
+	g_assert_cmpuint(again, ==, total);
+	g_assert_cmpstr(list[1].name, ==, "");
+}
+
 /* Both sides tell of a region in their private data, and both regions work. */
 static void
 test_regions(struct pair *pair)
@@ -232,6 +285,7 @@ add_tests(void)
 	pair_add("itx/regions", test_regions);
 	pair_add("itx/checks", test_checks);
 	pair_add("itx/bind", test_bind);
+	pair_add("itx/settings", test_settings);
 	pair_add("itx/trace", test_trace);
 	pair_add("itx/trace-refused", test_trace_refused);
 }

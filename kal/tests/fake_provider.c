@@ -398,6 +398,14 @@ static const struct ri_fast_ops fast_ops = {
 	NONE(ri_fast_ops, lead_leave),
 };
 
+static const struct ri_setting settings[] = {
+	{.name = "ITAPI_FAKE_COLOUR",
+	 .meaning = "a setting for tests",
+	 .kind = RI_SETTING_WORD,
+	 .form = "red|blue",
+	 .preset = "red"},
+};
+
 const struct ri_provider fake_provider = {
 	.abi_major = RI_ABI_MAJOR,
 	.abi_minor = RI_ABI_MINOR,
@@ -415,6 +423,9 @@ const struct ri_provider fake_provider = {
 	.llp = &fake_llp_ops,
 	.user = &user_ops,
 	.fast = &fast_ops,
+	.settings = settings,
+	.num_settings = 1,
+	.setting_size = sizeof(settings[0]),
 };
 
 void

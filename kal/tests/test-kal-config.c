@@ -81,12 +81,39 @@ test_file(void)
 	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP], ==, 65536);
 	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_MEMORY], ==, KAL_UNLIMITED);
 	kal_config_free(config);
-	/* The environment says the same in short. */
-	g_setenv(KAL_CONFIG_DISCONNECT_DATA, "drop", TRUE);
-	config = load(NULL);
-	g_assert_true(config->drop_disconnect_data);
-	kal_config_free(config);
-	g_unsetenv(KAL_CONFIG_DISCONNECT_DATA);
+}
+
+/* Three variables decide instead of the file, each for one key; any other value than theirs changes nothing. */
+static void
+test_environment(void)
+{
+	static const struct {
+		const char *variable, *value;
+		bool drop, crc, fall_back;
+	} cases[] = {
+		{"ITAPI_DISCONNECT_DATA", "drop", true, true, true},
+		{"ITAPI_DISCONNECT_DATA", "refuse", false, true, true},
+		{"ITAPI_DISCONNECT_DATA", "dropped", false, true, true},
+		{"ITAPI_MPA_CRC", "off", false, false, true},
+		{"ITAPI_MPA_CRC", "on", false, true, true},
+		{"ITAPI_MPA_CRC", "no", false, true, true},
+		{"ITAPI_MPA_FALLBACK", "off", false, true, false},
+		{"ITAPI_MPA_FALLBACK", "", false, true, true},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct kal_config *config;
+
+		g_test_message("%s=%s", cases[i].variable, cases[i].value);
+		g_setenv(cases[i].variable, cases[i].value, TRUE);
+		config = config_of("[mpa]\ncrc = true\nfall-back = 1\n"
+				   "[compat]\ndisconnect-data = refuse\n");
+		g_assert_cmpint(config->drop_disconnect_data, ==, cases[i].drop);
+		g_assert_cmpint(config->crc, ==, cases[i].crc);
+		g_assert_cmpint(config->fall_back, ==, cases[i].fall_back);
+		kal_config_free(config);
+		g_unsetenv(cases[i].variable);
+	}
 }
 
 static void
@@ -95,15 +122,19 @@ test_mistakes(void)
 	struct kal_config *config = NULL;
 	struct kal_why why = {""};
 
-	refuse("[limits.client]\nqps=5\n", "qps");
-	refuse("[limits.client]\nqp=many\n", "neither");
+	refuse("[limits.client]\nqps=5\n", "qps: there is no such key; did you mean 'qp'?");
+	refuse("[limits.client]\nqp=many\n",
+	       "'many' is not allowed; allowed is a number, or unlimited");
 	refuse("[limits.client]\nqp=-1\n", "qp");
 	refuse("[limits.client]\nqp=99999999999999999999999\n", "qp");
-	refuse("[limit.client]\nqp=5\n", "limit.client");
-	refuse("[mpa]\ncrc=perhaps\n", "crc");
+	refuse("[limit.client]\nqp=5\n",
+	       ":1: [limit.client] there is no such group; did you mean 'limits.client'?");
+	refuse("[mpa]\ncrc=perhaps\n",
+	       "'perhaps' is not allowed; allowed is one of true, false, 1, 0");
 	refuse("[mpa]\nfall-back=2\n", "fall-back");
 	refuse("[mpa]\nmarkers=true\n", "markers");
-	refuse("[mpa]\nconvert-timeout=0\n", "convert-timeout");
+	refuse("[mpa]\nconvert-timeout=0\n",
+	       "'0' is not allowed; allowed is a number from 1 to 86400 (s)");
 	refuse("[compat]\nbroken-connection-events=refuse\n", "broken-connection-events");
 	refuse("[mpa]\nconvert-timeout=86401\n", "convert-timeout");
 	refuse("[mpa]\nconvert-timeout=2m\n", "convert-timeout");
@@ -114,7 +145,7 @@ test_mistakes(void)
 	refuse("[policy]\nprivileged-uids=-1\n", "user numbers");
 	refuse("[policy]\nprivileged-uids=4294967295\n", "user numbers");
 	refuse("[policy]\nfriends=1\n", "friends");
-	refuse("no file of this kind", "line 1");
+	refuse("no file of this kind", ":1: ");
 	g_assert_cmpint(kal_config_load("/nonexistent/itapi.conf", &config, &why), ==,
 			RI_ERR_INVALID_ARG);
 	g_assert_nonnull(strstr(why.text, "/nonexistent/itapi.conf"));
@@ -131,20 +162,21 @@ test_lines(void)
 	g_autofree char *large = g_strnfill(65536, '\n');
 	struct kal_config *config;
 
-	refuse("\n\n[mpa]\ncrc=maybe\n", "line 4: [mpa] crc: ");
-	refuse("[mpa]\n\n[nothing]\n", "line 3: [nothing] there is no such group");
-	refuse("qp=5\n", "line 1: a key stands before");
-	refuse("[mpa\ncrc=true\n", "line 1: this is no [group]");
-	refuse("[]\n", "line 1: this is no [group]");
-	refuse("[mpa]]\n", "line 1: this is no [group]");
-	refuse("[mpa] x\n", "line 1: this is no [group]");
-	refuse("[mpa]\ncrc\n", "line 2: [mpa] this is neither");
-	refuse("[mpa]\n=true\n", "line 2: [mpa] this is neither");
-	refuse("[aliases]\na=b\\q\n", "line 2: [aliases] a: a backslash");
-	refuse("[aliases]\na=b\\\n", "line 2: [aliases] a: a backslash");
+	refuse("\n\n[mpa]\ncrc=maybe\n", ":4: [mpa] crc: ");
+	refuse("[mpa]\n\n[nothing]\n", ":3: [nothing] there is no such group");
+	refuse("qp=5\n", ":1: a key stands before");
+	refuse("[mpa\ncrc=true\n", ":1: this is no [group]");
+	refuse("[]\n", ":1: this is no [group]");
+	refuse("[mpa]]\n", ":1: this is no [group]");
+	refuse("[mpa] x\n", ":1: this is no [group]");
+	refuse("[mpa]\ncrc\n", ":2: [mpa] this is neither");
+	refuse("[mpa]\n=true\n", ":2: [mpa] this is neither");
+	refuse("[aliases]\na=b\\q\n", ":2: [aliases] a: a backslash");
+	refuse("[aliases]\na=b\\\n", ":2: [aliases] a: a backslash");
 	refuse("[aliases]\na=b\\\\\\x\n", "a backslash");
-	refuse("[aliases]\na=\n", "line 2: [aliases] a: a name has");
-	refuse(long_name, "a name has");
+	refuse("[aliases]\na=\n",
+	       ":2: [aliases] a: '' is not allowed; allowed is the name of an adapter");
+	refuse(long_name, "both names have 1 to 63 characters");
 	config = config_of("# comment\r\n [aliases] \r\n\t a b \t=\t x\\sy\\t\\\\z \r\n"
 			   "a b = first\na b=\\sx\\s\n[mpa]\n#crc=perhaps\n[mpa]\ncrc = 0");
 	g_assert_cmpstr(kal_config_adapter(config, "a b"), ==, " x ");
@@ -229,7 +261,7 @@ test_client(void)
 					  "[aliases]\nknown-name=fake\nelsewhere=nobody\n"
 					  "[limits.client]\nqp=2\nmemory=1000\n",
 					  -1, NULL));
-	g_setenv(KAL_CONFIG_VARIABLE, path, TRUE);
+	g_setenv("ITAPI_CONFIG", path, TRUE);
 	for (int round = 0; round < 3; round++) {
 		fixture_open(&f);
 		g_assert_cmpint(fixture_call(&f, KAL_RNIC_OPEN, &open, sizeof(open), &opened,
@@ -259,7 +291,7 @@ test_client(void)
 		g_assert_cmpint(reg(&f, 1000, &id), ==, RI_SUCCESS);
 		fixture_close(&f);
 	}
-	g_unsetenv(KAL_CONFIG_VARIABLE);
+	g_unsetenv("ITAPI_CONFIG");
 }
 
 static void
@@ -269,9 +301,9 @@ test_client_refused(void)
 	struct kal_client *client;
 
 	g_assert_true(g_file_set_contents(path, "[limits.clint]\nqp=2\n", -1, NULL));
-	g_setenv(KAL_CONFIG_VARIABLE, path, TRUE);
+	g_setenv("ITAPI_CONFIG", path, TRUE);
 	g_assert_cmpint(kal_client_open(&params, &client), ==, RI_ERR_INVALID_ARG);
-	g_unsetenv(KAL_CONFIG_VARIABLE);
+	g_unsetenv("ITAPI_CONFIG");
 	g_assert_cmpint(kal_client_open(&params, &client), ==, RI_SUCCESS);
 	kal_client_close(client);
 }
@@ -286,6 +318,7 @@ main(int argc, char **argv)
 	path = g_strdup("/tmp/itapi-config-XXXXXX");
 	close(g_mkstemp(path));
 	g_test_add_func("/kal/config/file", test_file);
+	g_test_add_func("/kal/config/environment", test_environment);
 	g_test_add_func("/kal/config/mistakes", test_mistakes);
 	g_test_add_func("/kal/config/lines", test_lines);
 	g_test_add_func("/kal/config/accounts", test_accounts);

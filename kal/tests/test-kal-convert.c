@@ -173,7 +173,7 @@ test_patience(void)
 
 	close(g_mkstemp(path));
 	g_assert_true(g_file_set_contents(path, "[mpa]\nconvert-timeout = 1\n", -1, NULL));
-	g_setenv(KAL_CONFIG_VARIABLE, path, TRUE);
+	g_setenv("ITAPI_CONFIG", path, TRUE);
 	for (int initiator = 0; initiator < 2; initiator++) {
 		prepare(&f);
 		sockets(sd, "127.0.0.1");
@@ -187,7 +187,7 @@ test_patience(void)
 		close(sd[1]);
 		fixture_close(&f);
 	}
-	g_unsetenv(KAL_CONFIG_VARIABLE);
+	g_unsetenv("ITAPI_CONFIG");
 	g_unlink(path);
 }
 

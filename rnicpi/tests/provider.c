@@ -22,6 +22,7 @@
 #define NO_PROVIDER 10 /* cannot run here */
 #define NO_ENTRY    11 /* exports something else */
 #define SAME_NAME   12
+#define BAD_SETTING 13 /* a default that is none of its values */
 
 #ifndef KIND
 #define KIND GOOD
@@ -94,10 +95,21 @@ static const struct {
 	.unknown = {never, never, never},
 };
 
+static const struct ri_setting settings[] = {
+	{.name = "ITAPI_TEST_COLOUR",
+	 .meaning = "for the tests of the loader",
+	 .kind = RI_SETTING_WORD,
+	 .form = "red|blue",
+	 .preset = KIND == BAD_SETTING ? "green" : "blue"},
+};
+
 static const struct ri_provider provider = {
 	.abi_major = KIND == BAD_MAJOR ? RI_ABI_MAJOR + 1 : RI_ABI_MAJOR,
 	.abi_minor = KIND == FUTURE ? RI_ABI_MINOR + 7 : RI_ABI_MINOR,
-	.size = KIND == BAD_SIZE ? 8 : sizeof(provider),
+	/* The old one is as of version 1.1, which knew no settings. */
+	.size = KIND == BAD_SIZE ? 8
+		: KIND == OLD    ? offsetof(struct ri_provider, settings)
+				 : sizeof(provider),
 	.name = KIND == NO_NAME    ? NULL
 		: KIND == BAD_NAME ? "two words"
 		: KIND == OLD      ? "old"
@@ -112,6 +124,9 @@ static const struct ri_provider provider = {
 	.llp = &llp_ops,
 	.user = &user_ops,
 	.fast = &fast_ops.known,
+	.settings = settings,
+	.num_settings = sizeof(settings) / sizeof(settings[0]),
+	.setting_size = sizeof(settings[0]),
 };
 
 #if KIND == NO_ENTRY

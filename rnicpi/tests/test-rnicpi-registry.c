@@ -107,6 +107,8 @@ test_refusals(void)
 	refuse("no-table", RI_REGISTRY_ERROR_MEMBER, "\"pd\"");
 	refuse("small-table", RI_REGISTRY_ERROR_SHAPE, "\"cq\"");
 	refuse("no-member", RI_REGISTRY_ERROR_MEMBER, "\"qp.modify\"");
+	refuse("bad-setting", RI_REGISTRY_ERROR_SHAPE,
+	       "ITAPI_TEST_COLOUR has the default 'green', which is none of its values");
 	refuse("no-provider", RI_REGISTRY_ERROR_LOAD, "cannot run");
 	refuse("no-entry", RI_REGISTRY_ERROR_LOAD, RI_PROVIDER_ENTRY_NAME);
 	refuse("same-name", RI_REGISTRY_ERROR_NAME, "taken");
@@ -417,6 +419,88 @@ test_ends(void)
 	}
 }
 
+/* A statement of settings that cannot be is refused in words; a row of a later version is read as far as known. */
+static void
+test_settings(void)
+{
+	static const struct ri_setting good = {.name = "A_1",
+					       .meaning = "something",
+					       .kind = RI_SETTING_NUMBER,
+					       .min = 1,
+					       .max = 5,
+					       .preset = "5"};
+	struct {
+		struct ri_setting known;
+		uint64_t unknown;
+	} later[2] = {{good, 1}, {good, 2}};
+	struct ri_setting row = good, wrong[11];
+	static const char *const words[] = {"no name", "no name", "no name", "no name",
+					    "no name", "not say", "not say", "not say",
+					    "default", "default", "default"};
+	struct ri_loaded *loaded = g_new0(struct ri_loaded, 1);
+	struct ri_provider *provider = &loaded->provider;
+	struct ri_error error = {0};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
+		wrong[i] = good;
+	wrong[0].name = NULL;
+	wrong[1].name = "";
+	wrong[2].name = "1A";
+	wrong[3].name = "A=B";
+	wrong[4].name = "a";
+	wrong[5].meaning = NULL;
+	wrong[6].kind = RI_SETTING_WORD + 1;
+	wrong[7].kind = RI_SETTING_WORD; /* of which words? */
+	wrong[8].preset = "6";
+	wrong[9].preset = "0";
+	wrong[10].preset = "";
+	provider->settings = &row;
+	provider->setting_size = sizeof(row);
+	g_assert_true(ri_settings_check(loaded, &error)); /* none */
+	provider->num_settings = 1;
+	g_assert_true(ri_settings_check(loaded, &error));
+	for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+		g_test_message("setting %zu", i);
+		row = wrong[i];
+		error.code = RI_REGISTRY_ERROR_NONE;
+		g_assert_false(ri_settings_check(loaded, &error));
+		g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_SHAPE);
+		g_assert_nonnull(strstr(error.text, words[i]));
+	}
+	row = good;
+	for (uint32_t size = 0; size < sizeof(row); size += 4) {
+		provider->setting_size = size;
+		g_assert_false(ri_settings_check(loaded, &error));
+	}
+	provider->setting_size = sizeof(row);
+	provider->num_settings = 65;
+	g_assert_false(ri_settings_check(loaded, &error));
+	provider->num_settings = 1;
+	provider->settings = NULL;
+	g_assert_false(ri_settings_check(loaded, &error));
+	later[1].known.name = "SECOND";
+	provider->settings = &later[0].known;
+	provider->setting_size = sizeof(later[0]);
+	provider->num_settings = 2;
+	g_assert_true(ri_settings_check(loaded, &error));
+	ri_loaded_setting(loaded, 1, &row);
+	g_assert_cmpstr(row.name, ==, "SECOND");
+	g_assert_cmpuint(row.max, ==, 5);
+	g_free(loaded);
+}
+
+/* One that was built against version 1.1 states none, and the table that follows in its file is not looked at. */
+static void
+test_settings_of_old(void)
+{
+	const struct ri_loaded *old = find("old");
+
+	g_assert_nonnull(old);
+	g_assert_null(old->provider.settings);
+	g_assert_cmpuint(old->provider.num_settings, ==, 0);
+	g_assert_cmpuint(find("good")->provider.num_settings, ==, 1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -428,6 +512,8 @@ main(int argc, char **argv)
 	g_test_add_func("/rnicpi/registry/refusals", test_refusals);
 	g_test_add_func("/rnicpi/registry/no-object", test_no_object);
 	g_test_add_func("/rnicpi/registry/folders", test_folders);
+	g_test_add_func("/rnicpi/registry/settings", test_settings);
+	g_test_add_func("/rnicpi/registry/settings-of-old", test_settings_of_old);
 	g_test_add_func("/rnicpi/registry/built-in", test_built_in);
 	g_test_add_func("/rnicpi/registry/path-first", test_path_first);
 	g_test_add_func("/rnicpi/registry/hostile", test_hostile);

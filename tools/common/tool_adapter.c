@@ -7,23 +7,91 @@
 
 #include "tool_adapter.h"
 #include "tool_error.h"
+#include "tool_log.h"
 
 #define REQUEST_ROOM 256
+
+it_interface_t *
+tool_adapter_list(size_t *count)
+{
+	it_interface_t *list;
+	size_t total = 0;
+
+	*count = 0;
+	it_interface_list(NULL, count, &total);
+	list = g_new0(it_interface_t, total + 1);
+	*count = total;
+	it_interface_list(list, count, &total);
+	return list;
+}
+
+/* The adapters that there are, and what was refused when providers were loaded; g_free() it. */
+static char *
+what_there_is(void)
+{
+	size_t count;
+	g_autofree it_interface_t *list = tool_adapter_list(&count);
+	g_auto(GStrv) refused = tool_log_said_by(TOOL_LOG_REGISTRY);
+	GString *text = g_string_new(count > 0 ? "there are " : "there is none");
+
+	for (size_t i = 0; i < count; i++)
+		g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", list[i].name);
+	for (char **one = refused; *one != NULL; one++)
+		g_string_append_printf(text, "; a provider was refused: %s", *one);
+	return g_string_free(text, FALSE);
+}
+
+/* What the status means, and what to do about it. */
+static const char *
+advice(it_status_t status)
+{
+	if (status == IT_ERR_NO_PERMISSION)
+		return "this user may not use the device; try as a user who may, or ask for the "
+		       "right";
+	if (status == IT_ERR_RESOURCES)
+		return "memory or descriptors ran out, a limit of the administrator is reached, or "
+		       "the provider could not open its device";
+	if (status == IT_ERR_IA_CATASTROPHE)
+		return "the adapter failed beyond repair";
+	return "the log says more with ITAPI_LOG=debug";
+}
+
+/* Why an adapter could not be opened: what the log says since line `first`, else what the status means. */
+static void
+not_opened(const char *name, it_status_t status, unsigned first, GError **error)
+{
+	g_autofree char *reasons = tool_log_reasons(first);
+	g_autofree char *rest = NULL;
+
+	if (reasons != NULL) {
+		tool_fail(error, TOOL_ERROR_FAILED, "cannot open the adapter '%s': %s", name,
+			  reasons);
+		return;
+	}
+	if (status != IT_ERR_INVALID_NAME) {
+		tool_fail(error, TOOL_ERROR_FAILED, "cannot open the adapter '%s': %s: %s", name,
+			  it_status_name(status), advice(status));
+		return;
+	}
+	rest = what_there_is();
+	tool_fail(error, TOOL_ERROR_FAILED, "there is no adapter named '%s'; %s%s", name, rest,
+		  strchr(name, '/') != NULL
+			  ? "; a provider is not opened by its path: name its folder in "
+			    "ITAPI_PROVIDER_PATH, then open an adapter that it has"
+			  : "");
+}
 
 bool
 tool_adapter_open(struct tool_adapter *adapter, const char *name, GError **error)
 {
+	unsigned lines = tool_log_count();
 	it_status_t status;
 
 	memset(adapter, 0, sizeof(*adapter));
 	adapter->name = g_strdup(name);
 	status = it_ia_create(name, 2, 1, &adapter->ia);
-	if (status == IT_ERR_INVALID_NAME)
-		tool_fail(error, TOOL_ERROR_FAILED,
-			  "there is no adapter named '%s'; it-info lists them", name);
-	else if (status != IT_SUCCESS)
-		tool_fail(error, TOOL_ERROR_FAILED, "cannot open the adapter '%s': %s", name,
-			  it_status_name(status));
+	if (status != IT_SUCCESS)
+		not_opened(name, status, lines, error);
 	else if (tool_check(it_ia_query(adapter->ia, &adapter->info), "it_ia_query", error) &&
 		 tool_check(it_pz_create(adapter->ia, &adapter->pz), "it_pz_create", error))
 		return true;

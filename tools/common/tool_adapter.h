@@ -20,6 +20,10 @@ struct tool_adapter {
 	it_ia_info_t *info;
 };
 
+/* The adapters that there are; *count of them. g_free() the array. */
+it_interface_t *tool_adapter_list(size_t *count);
+
+/* The error says why it cannot be opened: what the library logged about it, if it did. */
 bool tool_adapter_open(struct tool_adapter *adapter, const char *name, GError **error);
 void tool_adapter_close(struct tool_adapter *adapter); /* with everything on it */
 

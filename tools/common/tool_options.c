@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <it_ext.h>
-
 #include "tool_error.h"
 #include "tool_json.h"
+#include "tool_log.h"
 #include "tool_options.h"
 #include "tool_print.h"
 #include "tool_signal.h"
@@ -22,28 +21,11 @@
 #define MAX_SECONDS     86400
 #define MAX_CLIENTS     1024
 
-/* What the library logs: a line like our own, and as harmless to the terminal. */
-static void
-write_log(void *unused, int level, const char *where, const char *text)
-{
-	static const char *const levels[] = {
-		[ITX_LOG_ERROR] = "error",
-		[ITX_LOG_WARNING] = "warning",
-		[ITX_LOG_INFO] = "info",
-		[ITX_LOG_DEBUG] = "debug",
-	};
-	g_autofree char *line = g_strdup_printf("%s: %s: %s", levels[level], where, text);
-
-	(void)unused;
-	tool_complain(g_get_prgname() != NULL ? g_get_prgname() : "itapi", line);
-}
-
 void
 tool_begin(void)
 {
-	/* Why the registry refuses a provider, and other lasting harm, is told if nobody chose a level. */
-	g_setenv("ITAPI_LOG", "warning", FALSE);
-	itx_log_set_writer(write_log, NULL);
+	/* Why the registry refuses a provider, and other lasting harm: the library's default level says it. */
+	tool_log_begin();
 	/* Only what says which characters the terminal knows; messages and numbers stay as they are. */
 	setlocale(LC_CTYPE, "");
 	tool_signal_watch();

@@ -35,7 +35,7 @@ RULES = {
     'itapi/': ['ual/ual.h', 'ual/ual_dto.h', 'ual/ual_names.h', 'ual/ual_log.h'] + GLIB,
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
-    'ual/': ['itapi/it_api.h', 'kal/kal_call.h', 'rnicpi/support/ri_owned.h'] + PROVIDER_USER_HALF + GLIB,
+    'ual/': ['itapi/it_api.h', 'kal/kal_call.h', 'kal/kal_settings*.h', 'rnicpi/support/ri_owned.h'] + PROVIDER_USER_HALF + GLIB,
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', VECTORS] + GLIB,
     'rnicpi/': [],

@@ -42,6 +42,12 @@ GLIB_USED = re.compile(r'<(?:glib|gio|json-glib)\b|\bg_[a-z]\w*\s*\(|'
 # every object a queue pair stands on.
 STANDARD_NAMES = re.compile(r'^(?:(it|itx)_|(?:\w+_)?qp_create$)')
 
+# Settings are read by the rows of a table (doc/configuration.md): these files read the environment, no other.
+# Tests, their helpers and what judges providers from outside may.
+READS_ENVIRONMENT = re.compile(r'\b(?:secure_|g_)?getenv\s*\(|\benviron\b')
+ENVIRONMENT_READERS = ('rnicpi/support/ri_setting.h', 'kal/kal_settings_list.c', '*/tests/*', 'tools/dev/*',
+                       'conformance/*', 'doc/*')
+
 LICENCE = 'SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only'
 AUTHORS = 'SPDX-FileCopyrightText: the itapi authors'
 
@@ -153,6 +159,15 @@ def check_goto(path, code):
             yield f'{path}:{number}: goto; small functions and g_autoptr unwind'
 
 
+def check_environment(path, code):
+    if matches(path, ENVIRONMENT_READERS):
+        return
+    for number, line in enumerate(code, 1):
+        if READS_ENVIRONMENT.search(line):
+            yield (f'{path}:{number}: reads the environment; a setting is a row of a table, read with '
+                   'rnicpi/support/ri_setting.h')
+
+
 def check_file(root, path):
     """The complaints about one file."""
     text = source_tree.read(root, path)
@@ -166,6 +181,7 @@ def check_file(root, path):
         code = source_tree.code_only(text).split('\n')
         yield from check_glib_free(path, code)
         yield from check_goto(path, code)
+        yield from check_environment(path, code)
         yield from check_functions(path, code)
 
 

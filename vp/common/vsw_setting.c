@@ -3,20 +3,16 @@
 
 #include "vsw_setting.h"
 
-#include <stdlib.h>
-
-#define HOUR UINT64_C(3600000000000)
+#include "ri_setting.h"
 
 uint64_t
-vsw_setting_time(const char *variable, uint64_t unit, uint64_t otherwise)
+vsw_setting_time(const struct ri_setting *setting, uint64_t unit)
 {
-	const char *text = secure_getenv(variable);
-	char *end = NULL;
+	return ri_setting_number(setting) * unit;
+}
 
-	if (text == NULL || *text < '0' || *text > '9')
-		return otherwise;
-	unsigned long long number = strtoull(text, &end, 10);
-	if (*end != '\0' || number > HOUR / unit)
-		return otherwise;
-	return number * unit;
+const char *
+vsw_setting_text(const struct ri_setting *setting)
+{
+	return ri_setting_value(setting);
 }

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Times that the environment may change. */
+/*
+ * How a software provider reads its settings: the rows of its own table, which is also the one that it states
+ * in ri_provider::settings. The administrator sees those (it-info --env), so no provider reads a variable
+ * without a row. A value that the row does not allow counts as not set; the layers above warn of it. A
+ * program that runs with more rights than its caller reads no variable.
+ */
 #ifndef VSW_SETTING_H
 #define VSW_SETTING_H
 
 #include <stdint.h>
 
-/*
- * Nanoseconds: the number that the variable holds, in units of `unit` ns; what is no number or more than
- * an hour counts as not there. A program that runs with rights its caller has not (set-uid, capabilities of
- * its file) takes no variable from the caller.
- */
-uint64_t vsw_setting_time(const char *variable, uint64_t unit, uint64_t otherwise);
+#include "rnicpi.h"
+
+/* Longest time that a setting may give: an hour, in milliseconds. */
+#define VSW_SETTING_HOUR_MS 3600000u
+
+/* Nanoseconds: the number that holds, the row's unit being `unit` ns. */
+uint64_t vsw_setting_time(const struct ri_setting *setting, uint64_t unit);
+/* The text that holds; NULL: none. */
+const char *vsw_setting_text(const struct ri_setting *setting);
 
 #endif /* VSW_SETTING_H */

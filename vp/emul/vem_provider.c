@@ -16,6 +16,7 @@
 
 #include "vem_cm.h"
 #include "vem_fault.h"
+#include "vem_setting.h"
 #include "vem_ud.h"
 #include "vsw_setting.h"
 
@@ -78,8 +79,8 @@ static void
 read_settings(struct ri_rnic *rnic, uint32_t personality)
 {
 	if (personality == VEM_IB)
-		rnic->time_wait = vsw_setting_time("ITAPI_EMUL_TIME_WAIT_US", 1000, 0);
-	rnic->rnr_wait = vsw_setting_time("ITAPI_EMUL_RNR_MS", 1000000, VEM_RNR_HOLD);
+		rnic->time_wait = vsw_setting_time(&vem_settings[VEM_SETTING_TIME_WAIT], 1000);
+	rnic->rnr_wait = vsw_setting_time(&vem_settings[VEM_SETTING_RNR], 1000000);
 }
 
 static enum ri_status
@@ -274,4 +275,7 @@ const struct ri_provider vem_plain_provider = {
 	.cm = &vem_cm_ops,
 	.user = &vsw_user_ops,
 	.fast = &vsw_fast_ops,
+	.settings = vem_settings,
+	.num_settings = VEM_SETTING_COUNT,
+	.setting_size = sizeof(struct ri_setting),
 };

@@ -30,6 +30,8 @@
 #include <unistd.h>
 
 #include "vem_fault.h"
+#include "vem_setting.h"
+#include "vsw_setting.h"
 
 #define WORDS_MAX 5
 #define LINE_MAX_ 128
@@ -309,7 +311,7 @@ next_command(const char **rest, size_t *len)
 static void
 environment_run(struct ri_rnic *rnic)
 {
-	const char *rest = secure_getenv("ITAPI_EMUL_FAULTS");
+	const char *rest = vsw_setting_text(&vem_settings[VEM_SETTING_FAULTS]);
 	const char *text = NULL;
 	size_t len = 0;
 
@@ -365,11 +367,11 @@ void
 vem_script_start(struct ri_rnic *rnic)
 {
 	struct ri_watch *control = &rnic->faults.control;
-	const char *path = secure_getenv("ITAPI_EMUL_CONTROL");
+	const char *path = vsw_setting_text(&vem_settings[VEM_SETTING_CONTROL]);
 	const char *name = rnic->fabric->personality == VEM_IB ? "emul:ib" : "emul:iwarp";
 
 	environment_run(rnic);
-	if (path == NULL || *path == '\0')
+	if (path == NULL)
 		return;
 	control->fd = control_connect(path);
 	if (control->fd < 0) {

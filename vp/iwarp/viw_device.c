@@ -14,6 +14,7 @@
 
 #include "viw_qp.h"
 #include "viw_receive.h"
+#include "viw_setting.h"
 #include "vsw_setting.h"
 
 #define WHOLE  "iwarp"
@@ -120,7 +121,7 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->upcalls = open->upcalls;
 	rnic->cq_upcall.cq_event = open->upcalls->cq_event;
 	rnic->cq_upcall.self = open->upcalls->self;
-	rnic->rnr_ns = vsw_setting_time("ITAPI_IWARP_RNR_MS", 1000000, VIW_RNR_DEFAULT);
+	rnic->rnr_ns = vsw_setting_time(&viw_settings[VIW_SETTING_RNR], 1000000);
 	rnic->bell = doorbell;
 	rnic->bell.engine = &rnic->engine;
 	pthread_mutex_init(&rnic->lock, NULL);

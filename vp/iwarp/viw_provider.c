@@ -8,6 +8,7 @@
 #include "viw_provider.h"
 
 #include "viw_rnic.h"
+#include "viw_setting.h"
 
 static const struct ri_device_ops device_ops = {
 	.size = sizeof(struct ri_device_ops),
@@ -36,6 +37,9 @@ static const struct ri_provider provider = {
 	.llp = &viw_llp_ops,
 	.user = &vsw_user_ops,
 	.fast = &vsw_fast_ops,
+	.settings = viw_settings,
+	.num_settings = VIW_SETTING_COUNT,
+	.setting_size = sizeof(struct ri_setting),
 };
 
 const struct ri_provider *

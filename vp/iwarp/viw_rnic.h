@@ -32,9 +32,8 @@
 #define VIW_PORTS_MAX   64u
 
 /* Bounds of waiting, ns. */
-#define VIW_RNR_DEFAULT UINT64_C(1000000000) /* a Send without a receive */
-#define VIW_LINGER      UINT64_C(2000000000) /* from the Terminate or FIN sent to the FIN received */
-#define VIW_RETRY       UINT64_C(100000)     /* until the next try to take both roles */
+#define VIW_LINGER UINT64_C(2000000000) /* from the Terminate or FIN sent to the FIN received */
+#define VIW_RETRY  UINT64_C(100000)     /* until the next try to take both roles */
 
 /* A node of a list of a context. */
 struct viw_list_node {

@@ -70,6 +70,12 @@ class Source(tree_case.TreeCase):
     def test_goto(self):
         self.assert_c_bad(function('\tgoto out;\n'), 6, 'goto')
 
+    def test_environment(self):
+        for call in ('getenv("A")', 'secure_getenv ("A")', 'g_getenv("A")', 'use(environ)'):
+            with self.subTest(call):
+                self.assert_c_bad(function(f'\t{call};\n'), 6, 'reads the environment')
+        self.assert_c_good(function('\t/* getenv("A") */\n\tmy_getenv("A");\n\tenvironment(1);\n'))
+
     def test_unfinished(self):
         self.assert_c_bad(function('\t/* TO' 'DO: more */\n'), 6, 'unfinished')
 

@@ -15,8 +15,15 @@
 
 #define VARIABLE "ITAPI_TEST_SETTING"
 #define SECOND   UINT64_C(1000000000)
-#define DEFAULT  UINT64_C(77)
+#define DEFAULT  (77 * SECOND)
 #define NOBODY   65534
+
+static const struct ri_setting row = {.name = VARIABLE,
+				      .meaning = "of this test",
+				      .kind = RI_SETTING_NUMBER,
+				      .max = 3600,
+				      .unit = "s",
+				      .preset = "77"};
 
 static void
 test_values(void)
@@ -43,11 +50,11 @@ test_values(void)
 	};
 
 	g_unsetenv(VARIABLE);
-	g_assert_cmpuint(vsw_setting_time(VARIABLE, SECOND, DEFAULT), ==, DEFAULT);
+	g_assert_cmpuint(vsw_setting_time(&row, SECOND), ==, DEFAULT);
 	for (gsize i = 0; i < G_N_ELEMENTS(all); i++) {
 		g_setenv(VARIABLE, all[i].text, TRUE);
 		g_test_message("\"%s\"", all[i].text);
-		g_assert_cmpuint(vsw_setting_time(VARIABLE, SECOND, DEFAULT), ==, all[i].value);
+		g_assert_cmpuint(vsw_setting_time(&row, SECOND), ==, all[i].value);
 	}
 }
 
@@ -55,12 +62,15 @@ test_values(void)
 static int
 child(void)
 {
-	printf("%lu %" G_GUINT64_FORMAT "\n", getauxval(AT_SECURE),
-	       vsw_setting_time(VARIABLE, SECOND, DEFAULT));
+	struct ri_setting open = row;
+
+	open.set_uid = 1;
+	printf("%lu %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n", getauxval(AT_SECURE),
+	       vsw_setting_time(&row, SECOND), vsw_setting_time(&open, SECOND));
 	return 0;
 }
 
-/* A program with the rights of its file's owner is not told by its caller's environment. */
+/* A program with the rights of its file's owner reads only what the row opens to its caller. */
 static void
 test_set_uid(void)
 {
@@ -70,7 +80,7 @@ test_set_uid(void)
 	char *argv[] = {copy, (char[]){"--child"}, NULL};
 	char *envp[] = {(char[]){VARIABLE "=5"}, NULL};
 	unsigned long secure = 0;
-	guint64 value = 0;
+	guint64 value = 0, opened = 0;
 	gsize len = 0;
 
 	g_assert_true(g_file_get_contents("/proc/self/exe", &octets, &len, NULL));
@@ -78,13 +88,16 @@ test_set_uid(void)
 	bool ready = geteuid() == 0 && g_chmod(folder, 0755) == 0 &&
 		     chown(copy, NOBODY, NOBODY) == 0 && g_chmod(copy, 04755) == 0 &&
 		     g_spawn_sync(NULL, argv, envp, 0, NULL, NULL, &said, NULL, NULL, NULL) &&
-		     sscanf(said, "%lu %" G_GUINT64_FORMAT, &secure, &value) == 2;
+		     sscanf(said, "%lu %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT, &secure, &value,
+			    &opened) == 3;
 	g_unlink(copy);
 	g_rmdir(folder);
-	if (ready && secure != 0)
+	if (ready && secure != 0) {
 		g_assert_cmpuint(value, ==, DEFAULT);
-	else
+		g_assert_cmpuint(opened, ==, 5 * SECOND);
+	} else {
 		g_test_skip("no set-uid program can be made here");
+	}
 }
 
 int

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "kal_settings_list.h"
+
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "kal_config_keys.h"
+#include "kal_near.h"
+#include "kal_objects.h"
+#include "kal_settings.h"
+#include "ri_registry.h"
+#include "ri_setting.h"
+
+#define OWN    "itapi"
+#define PREFIX "ITAPI_"
+
+/* Every variable that is read, one after the other: the library's, then those of each provider. */
+struct cursor {
+	unsigned index;
+	unsigned provider; /* 0: the library, else the number of a provider and 1 */
+	struct ri_setting setting;
+	const char *owner;
+};
+
+static bool
+next_variable(struct cursor *cursor)
+{
+	while (cursor->provider == 0 || ri_registry_get(cursor->provider - 1) != NULL) {
+		const struct ri_loaded *loaded =
+			cursor->provider > 0 ? ri_registry_get(cursor->provider - 1) : NULL;
+
+		if (loaded == NULL && cursor->index < KAL_SETTING_COUNT) {
+			cursor->setting = *kal_setting((enum kal_setting_id)cursor->index++);
+			cursor->owner = OWN;
+			return true;
+		}
+		if (loaded != NULL && cursor->index < loaded->provider.num_settings) {
+			ri_loaded_setting(loaded, cursor->index++, &cursor->setting);
+			cursor->owner = loaded->name;
+			return true;
+		}
+		cursor->provider++;
+		cursor->index = 0;
+	}
+	return false;
+}
+
+/* The text of a variable that this process may not believe, or NULL. */
+static const char *
+hidden_text(const struct ri_setting *setting)
+{
+	size_t length = strlen(setting->name);
+
+	if (getauxval(AT_SECURE) == 0 || setting->set_uid != 0)
+		return NULL;
+	for (char **at = environ; at != NULL && *at != NULL; at++) {
+		if (strncmp(*at, setting->name, length) == 0 && (*at)[length] == '=')
+			return *at + length + 1;
+	}
+	return NULL;
+}
+
+/* What is wrong with a variable's value, or "". */
+static void
+variable_trouble(const struct ri_setting *setting, char *text, size_t room)
+{
+	const char *said = ri_setting_text(setting);
+	char range[128];
+
+	text[0] = '\0';
+	if (said != NULL && !ri_setting_allows(setting, said)) {
+		kal_setting_range(setting, range, sizeof(range));
+		(void)snprintf(text, room, "'%.64s' is not allowed; allowed is %s", said, range);
+	} else if (said == NULL && hidden_text(setting) != NULL) {
+		(void)snprintf(text, room,
+			       "it is set, but a program with more rights than its caller does not "
+			       "read it");
+	}
+}
+
+/* The known variable that a name without a row is near to, or NULL. *known: the name has a row. */
+static const char *
+nearest(const char *name, bool *known)
+{
+	struct kal_near near = {.word = name};
+	struct cursor cursor = {0};
+
+	*known = false;
+	while (!*known && next_variable(&cursor)) {
+		*known = strcmp(cursor.setting.name, name) == 0;
+		kal_near_try(&near, cursor.setting.name);
+	}
+	return *known ? NULL : near.best;
+}
+
+/* Names of variables of the process that begin with our prefix; to be freed. */
+static GPtrArray *
+our_names(void)
+{
+	GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+
+	for (char **at = environ; at != NULL && *at != NULL; at++) {
+		if (strncmp(*at, PREFIX, strlen(PREFIX)) == 0)
+			g_ptr_array_add(names, g_strndup(*at, strcspn(*at, "=")));
+	}
+	return names;
+}
+
+/* --- warnings ------------------------------------------------------------------------------ */
+
+static void
+warn(const struct ri_host *host, const char *text)
+{
+	if (host != NULL && host->log_level >= RI_LOG_WARNING)
+		host->log(host->self, RI_LOG_WARNING, "settings", text);
+}
+
+static void
+check_variable(const struct ri_host *host, const struct ri_setting *setting)
+{
+	const char *said = ri_setting_text(setting);
+	char what[256], text[512];
+
+	if (said == NULL || ri_setting_allows(setting, said))
+		return;
+	variable_trouble(setting, what, sizeof(what));
+	(void)snprintf(text, sizeof(text), "%s: %s; the default%s%s holds", setting->name, what,
+		       setting->preset != NULL ? " " : "",
+		       setting->preset != NULL ? setting->preset : "");
+	warn(host, text);
+}
+
+void
+kal_settings_check(const struct ri_host *host)
+{
+	for (unsigned i = 0; i < KAL_SETTING_COUNT; i++)
+		check_variable(host, kal_setting((enum kal_setting_id)i));
+}
+
+void
+kal_settings_check_all(const struct ri_host *host)
+{
+	g_autoptr(GPtrArray) names = our_names();
+	struct cursor cursor = {0};
+
+	while (next_variable(&cursor)) {
+		if (cursor.provider > 0)
+			check_variable(host, &cursor.setting);
+	}
+	for (guint i = 0; i < names->len; i++) {
+		const char *name = g_ptr_array_index(names, i);
+		bool known;
+		const char *near = nearest(name, &known);
+		char text[256];
+
+		if (near == NULL)
+			continue;
+		(void)snprintf(text, sizeof(text),
+			       "%.96s: nobody reads this variable; did you mean %s?", name, near);
+		warn(host, text);
+	}
+}
+
+/* --- the list ------------------------------------------------------------------------------ */
+
+/* What the administrator's file says, line by line. */
+struct said {
+	const char *path;
+	GPtrArray *lines; /* struct said_line */
+};
+
+struct said_line {
+	char *group;
+	char *key;
+	char *value;
+	unsigned number;
+};
+
+static void
+said_line_free(gpointer data)
+{
+	struct said_line *line = data;
+
+	g_free(line->group);
+	g_free(line->key);
+	g_free(line->value);
+	g_free(line);
+}
+
+static const char *
+say_line(void *arg, const struct kal_config_line *line)
+{
+	struct said *said = arg;
+	struct said_line *copy;
+
+	if (line->key == NULL)
+		return NULL;
+	copy = g_new0(struct said_line, 1);
+	copy->group = g_strdup(line->group);
+	copy->key = g_strdup(line->key);
+	copy->value = g_strdup(line->value);
+	copy->number = line->number;
+	g_ptr_array_add(said->lines, copy);
+	return NULL;
+}
+
+/* The last line with that key; NULL: none. */
+static const struct said_line *
+last_line(const struct said *said, const char *group, const char *key)
+{
+	for (guint i = said->lines->len; i > 0; i--) {
+		const struct said_line *line = g_ptr_array_index(said->lines, i - 1);
+
+		if (strcmp(line->group, group) == 0 && strcmp(line->key, key) == 0)
+			return line;
+	}
+	return NULL;
+}
+
+/* Where the rows go. */
+struct listing {
+	void (*each)(void *arg, const struct kal_setting_now *now);
+	void *arg;
+	struct said said;
+	char config_trouble[512]; /* why the file cannot be used, or "" */
+};
+
+static void
+begin(struct kal_setting_now *now, const char *owner, const struct ri_setting *setting)
+{
+	memset(now, 0, sizeof(*now));
+	now->owner = owner;
+	now->meaning = setting->meaning;
+	now->preset = setting->preset;
+	now->set_uid = setting->set_uid != 0;
+	kal_setting_range(setting, now->range, sizeof(now->range));
+	g_strlcpy(now->value, setting->preset != NULL ? setting->preset : "", sizeof(now->value));
+	g_strlcpy(now->origin, "default", sizeof(now->origin));
+}
+
+static void
+list_variable(const struct listing *listing, const char *owner, const struct ri_setting *setting)
+{
+	const char *said = ri_setting_text(setting);
+	struct kal_setting_now now;
+
+	begin(&now, owner, setting);
+	g_strlcpy(now.name, setting->name, sizeof(now.name));
+	variable_trouble(setting, now.trouble, sizeof(now.trouble));
+	if (said != NULL && ri_setting_allows(setting, said)) {
+		g_strlcpy(now.value, said, sizeof(now.value));
+		g_strlcpy(now.origin, "environment", sizeof(now.origin));
+	}
+	if (strcmp(setting->name, kal_setting(KAL_SETTING_CONFIG)->name) == 0)
+		g_strlcpy(now.trouble, listing->config_trouble, sizeof(now.trouble));
+	listing->each(listing->arg, &now);
+}
+
+static void
+list_line(const struct listing *listing, struct kal_setting_now *now, const struct said_line *line)
+{
+	g_strlcpy(now->value, line->value, sizeof(now->value));
+	(void)g_snprintf(now->origin, sizeof(now->origin), "%s:%u", listing->said.path,
+			 line->number);
+}
+
+static void
+list_key(const struct listing *listing, const struct kal_config_key *key)
+{
+	const struct said_line *line = last_line(&listing->said, key->group, key->row.name);
+	struct kal_setting_now now;
+
+	begin(&now, OWN, &key->row);
+	(void)g_snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, key->row.name);
+	if (line != NULL)
+		list_line(listing, &now, line);
+	if (kal_config_key_overridden(key)) {
+		g_strlcpy(now.value, key->then, sizeof(now.value));
+		(void)g_snprintf(now.origin, sizeof(now.origin), "environment: %s=%s",
+				 kal_setting(key->variable)->name, key->when);
+	}
+	listing->each(listing->arg, &now);
+}
+
+/* A key that the administrator named: one row for each, and one that says that there may be some. */
+static void
+list_named(const struct listing *listing, const struct kal_config_key *key)
+{
+	const struct said *said = &listing->said;
+	struct kal_setting_now now;
+
+	begin(&now, OWN, &key->row);
+	(void)g_snprintf(now.name, sizeof(now.name), "[%s] NAME", key->group);
+	listing->each(listing->arg, &now);
+	for (guint i = 0; i < said->lines->len; i++) {
+		const struct said_line *line = g_ptr_array_index(said->lines, i);
+
+		if (strcmp(line->group, key->group) != 0 ||
+		    last_line(said, line->group, line->key) != line)
+			continue;
+		begin(&now, OWN, &key->row);
+		(void)g_snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, line->key);
+		list_line(listing, &now, line);
+		listing->each(listing->arg, &now);
+	}
+}
+
+/* Variables with our prefix that nobody reads. */
+static void
+list_unknown(const struct listing *listing)
+{
+	g_autoptr(GPtrArray) names = our_names();
+
+	for (guint i = 0; i < names->len; i++) {
+		struct kal_setting_now now = {.owner = "", .meaning = ""};
+		const char *name = g_ptr_array_index(names, i);
+		bool known;
+		const char *near = nearest(name, &known);
+
+		if (known)
+			continue;
+		g_strlcpy(now.name, name, sizeof(now.name));
+		g_strlcpy(now.origin, "environment", sizeof(now.origin));
+		(void)g_snprintf(now.trouble, sizeof(now.trouble),
+				 "nobody reads this variable%s%s%s",
+				 near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+				 near != NULL ? "?" : "");
+		listing->each(listing->arg, &now);
+	}
+}
+
+/* What the file says, and whether it can be used: the same reader decides that for a client. */
+static void
+read_file(struct listing *listing)
+{
+	struct kal_config *config = NULL;
+	struct kal_why why = {""};
+
+	listing->said.path = kal_setting_text(KAL_SETTING_CONFIG);
+	if (listing->said.path == NULL)
+		return;
+	if (kal_config_load(listing->said.path, &config, &why) == RI_SUCCESS)
+		kal_config_free(config);
+	else
+		(void)g_snprintf(listing->config_trouble, sizeof(listing->config_trouble),
+				 "no adapter can be opened: %s",
+				 why.text[0] != '\0' ? why.text
+						     : "there is no memory to read the file");
+	/* The lines before a mistake are shown all the same. */
+	(void)!kal_config_read(listing->said.path, say_line, &listing->said, NULL);
+}
+
+enum ri_status
+kal_settings_list(void (*each)(void *arg, const struct kal_setting_now *now), void *arg)
+{
+	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(said_line_free);
+	struct listing listing = {.each = each, .arg = arg, .said = {.lines = lines}};
+	enum ri_status status = kal_providers_load();
+	struct cursor cursor = {.provider = 1};
+	const struct kal_config_key *key;
+
+	read_file(&listing);
+	for (unsigned i = 0; i < KAL_SETTING_COUNT; i++)
+		list_variable(&listing, OWN, kal_setting((enum kal_setting_id)i));
+	for (unsigned i = 0; (key = kal_config_key(i)) != NULL; i++) {
+		if (key->row.name != NULL)
+			list_key(&listing, key);
+		else
+			list_named(&listing, key);
+	}
+	while (next_variable(&cursor))
+		list_variable(&listing, cursor.owner, &cursor.setting);
+	list_unknown(&listing);
+	return status;
+}

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""What it-info says about providers, adapters, names and files that were refused, and it-info --env.
+
+Usage: test_refusals.py TOOLS FOLDER_OF_FAULTY_PROVIDERS ODD_PROVIDER      (TAP)
+"""
+
+import functools
+import os
+import shutil
+import sys
+
+from tool_runs import Failed, Folder, main, run
+
+# A faulty provider and what must be said about it.
+FAULTY = {
+    'bad-major': 'made for version 2 of the provider interface',
+    'bad-size': 'struct ri_provider cannot have 8 octets',
+    'no-name': 'ri_provider.name must be a word',
+    'no-table': 'has no table "pd"',
+    'no-member': 'has no entry "qp.modify"',
+    'no-entry': 'does not export ri_provider_entry',
+    'no-provider': 'says that it cannot run on this machine',
+    'bad-setting': "setting ITAPI_TEST_COLOUR has the default 'green', which is none of its values",
+}
+
+
+def plain(**more):
+    """An environment in which nothing of ours is set but `more`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith('ITAPI_')}
+    return {'env': {**kept, **more}}
+
+
+def need(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+def refused_of(tools, path):
+    """The reasons in JSON, and that the same stand in the plain output and on stderr."""
+    reasons = run(tools, 'it-info', '--json', **plain(ITAPI_PROVIDER_PATH=path)).expect(0).json()['refused']
+    said = run(tools, 'it-info', **plain(ITAPI_PROVIDER_PATH=path)).expect(0)
+    for reason in reasons:
+        need('refused: ' + reason in said.out, '%r does not list %r' % (said.out, reason))
+        need(said.err.count('it-info: warning: registry: ' + reason) == 1,
+             '%r does not have %r once' % (said.err, reason))
+    return reasons
+
+
+def faulty_provider(tools, faulty, kind):
+    with Folder() as folder:
+        shutil.copy(os.path.join(faulty, 'provider-%s.so' % kind), folder.path)
+        reasons = refused_of(tools, folder.path)
+        need(len(reasons) == 1, 'not one reason: %r' % reasons)
+        for text in (os.path.join(folder.path, 'provider-%s.so' % kind), FAULTY[kind]):
+            need(text in reasons[0], '%r does not say %r' % (reasons[0], text))
+
+
+def no_object(tools):
+    """A file that is no shared object, one that nobody may read, and a link that leads nowhere."""
+    with Folder() as folder:
+        text = folder.file('text.so', b'this is no shared object, but a text that is long enough to be looked at' * 8)
+        os.symlink('nowhere', os.path.join(folder.path, 'link.so'))
+        reasons = refused_of(tools, folder.path)
+        need(len(reasons) == 2, 'not two reasons: %r' % reasons)
+        need(reasons[0].startswith(os.path.join(folder.path, 'link.so') + ': cannot open shared object file'), reasons[0])
+        need(reasons[1] == text + ': invalid ELF header', reasons[1])
+        if os.geteuid() != 0:
+            os.chmod(text, 0)
+            need('Permission denied' in refused_of(tools, folder.path)[1], 'nothing about the permission')
+
+
+def no_folder(tools):
+    with Folder() as folder:
+        file = folder.file('file')
+        absent = os.path.join(folder.path, 'absent')
+        reasons = refused_of(tools, absent + ':' + file)
+        need(reasons == [absent + ': No such file or directory',
+                         file + ': is no folder; ITAPI_PROVIDER_PATH names the folders of providers'],
+             'instead: %r' % reasons)
+
+
+def no_name(tools):
+    """A name that matches nothing: the names that there are, and which provider was refused."""
+    names = [one['name'] for one in run(tools, 'it-info', '--json', **plain()).expect(0).json()['adapters']]
+    with Folder() as folder:
+        file = folder.file('text.so')
+        for tool, *words in (('it-info',), ('it-ping', '127.0.0.1')):
+            said = run(tools, tool, '-a', 'nosuch', *words, **plain(ITAPI_PROVIDER_PATH=folder.path))
+            said.expect(1, tool + ": there is no adapter named 'nosuch'; there are ",
+                        '; a provider was refused: ' + file + ': file too short', *names)
+        run(tools, 'it-info', '-a', file, **plain()).expect(
+            1, 'a provider is not opened by its path', 'ITAPI_PROVIDER_PATH')
+    run(tools, 'it-info', 'nosuch', **plain()).expect(2, "'nosuch' is too much; an adapter is named with -a")
+
+
+def no_config(tools):
+    """A file that cannot be used: no adapter is there, and file, line and mistake are told."""
+    with Folder() as folder:
+        file = folder.file('conf', b'# limits\n[limits.client]\nqp = 5\nmr = lots\n')
+        near = folder.file('near', b'[mpa]\ncrcs = true\n')
+        absent = os.path.join(folder.path, 'absent')
+        for path, reason in ((file, file + ":4: [limits.client] mr: 'lots' is not allowed; "
+                                           'allowed is a number, or unlimited'),
+                             (near, near + ":2: [mpa] crcs: there is no such key; did you mean 'crc'?"),
+                             (absent, absent + ': No such file or directory'),
+                             (folder.path, folder.path + ': Is a directory')):
+            there = plain(ITAPI_CONFIG=path)
+            run(tools, 'it-info', **there).expect(1, 'it-info: no adapter can be listed: ' + reason)
+            run(tools, 'it-info', '-a', 'iwarp', **there).expect(
+                1, "it-info: cannot open the adapter 'iwarp': " + reason)
+            for words in ((), ('-a', 'iwarp')):
+                said = run(tools, 'it-info', '--json', *words, **there).expect(1).json()
+                need(said['ok'] is False and said['error'].endswith(reason), '%r' % said)
+            row = rows(tools, 1, **there)['ITAPI_CONFIG']
+            need(row['trouble'] == 'no adapter can be opened: ' + reason, '%r' % row)
+
+
+def odd_adapters(tools, odd):
+    """Adapters that are listed and cannot be opened: each with its reason."""
+    there = plain(ITAPI_PROVIDER_PATH=os.path.dirname(odd))
+    said = run(tools, 'it-info', '--json', **there).expect(1).json()
+    troubles = {one['name']: one.get('error', '') for one in said['adapters']}
+    for name, texts in (('odd:denied', ('the provider odd cannot open it: RI_ERR_ACCESS: '
+                                        'this user may not use the device; try as a user who may',)),
+                        ('odd:claims', ('srq', 'the provider odd cannot open it: RI_ERR_PROVIDER'))):
+        for text in texts:
+            need(text in troubles[name], '%r does not say %r' % (troubles[name], text))
+        run(tools, 'it-info', '-a', name, **there).expect(1, "it-info: cannot open the adapter '%s': " % name, *texts)
+        run(tools, 'it-info', **there).expect(1, "cannot open the adapter '%s': " % name, *texts)
+    need(all(trouble == '' for name, trouble in troubles.items() if not name.startswith('odd')), '%r' % troubles)
+
+
+def rows(tools, status, **there):
+    """The rows of it-info --env --json, by name."""
+    said = run(tools, 'it-info', '--env', '--json', **there).expect(status).json()
+    need(said['ok'] is (status == 0), 'ok is %r' % said['ok'])
+    return {row['name']: row for row in said['settings']}
+
+
+def now(row):
+    return row['value'], row['origin'], row['trouble']
+
+
+def settings(tools):
+    """Values and where they come from: default, environment, a file with its line, a variable over a key."""
+    for row in rows(tools, 0, **plain()).values():
+        need(row['origin'] == 'default' and row['value'] == row['default'] and row['meaning'] and row['range'] and
+             row['set_uid'] is False, '%r' % row)
+    with Folder() as folder:
+        file = folder.file('conf', b'[mpa]\ncrc = true\nconvert-timeout = 7\n\n[aliases]\nOpenIB-cma = iwarp\n')
+        found = rows(tools, 0, **plain(ITAPI_CONFIG=file, ITAPI_SPIN_US='77', ITAPI_MPA_CRC='off'))
+        for name, wanted in {
+                'ITAPI_CONFIG': (file, 'environment', ''), 'ITAPI_SPIN_US': ('77', 'environment', ''),
+                'ITAPI_MPA_CRC': ('off', 'environment', ''), 'ITAPI_LOG': ('warning', 'default', ''),
+                '[mpa] crc': ('false', 'environment: ITAPI_MPA_CRC=off', ''),
+                '[mpa] convert-timeout': ('7', file + ':3', ''),
+                '[aliases] OpenIB-cma': ('iwarp', file + ':6', ''),
+                '[mpa] fall-back': ('true', 'default', '')}.items():
+            need(now(found[name]) == wanted, '%s is %r' % (name, now(found[name])))
+        said = run(tools, 'it-info', '--env', **plain(ITAPI_CONFIG=file)).expect(
+            0, '[mpa] convert-timeout = 7  [%s:3]\n' % file, 'ITAPI_SPIN_US = 50  [default]\n', 'ITAPI_TRACE is not set\n')
+        need(all(len(line) <= 80 or line.startswith(('ITAPI_CONFIG', '[')) for line in said.out.split('\n')),
+             'a long line: ' + said.out)
+
+
+def bad_settings(tools):
+    """Values that cannot be and names that nobody reads: a warning where adapters are used, a row in the list."""
+    there = plain(ITAPI_SPIN_US='soon', ITAPI_MPA_CRC='no', ITAPI_LGO='debug', ITAPI_OTHER_THING='1')
+    found = rows(tools, 1, **there)
+    for name, wanted in {
+            'ITAPI_SPIN_US': ('50', 'default', "'soon' is not allowed; allowed is a number from 0 to 1000000 (us)"),
+            'ITAPI_MPA_CRC': ('on', 'default', "'no' is not allowed; allowed is one of on, off"),
+            'ITAPI_LGO': ('', 'environment', 'nobody reads this variable; did you mean ITAPI_LOG?'),
+            'ITAPI_OTHER_THING': ('', 'environment', 'nobody reads this variable')}.items():
+        need(now(found[name]) == wanted, '%s is %r' % (name, now(found[name])))
+    said = run(tools, 'it-info', **there).expect(0)
+    for line in ("ITAPI_SPIN_US: 'soon' is not allowed; allowed is a number from 0 to 1000000 (us); the default 50 holds",
+                 "ITAPI_MPA_CRC: 'no' is not allowed; allowed is one of on, off; the default on holds",
+                 'ITAPI_LGO: nobody reads this variable; did you mean ITAPI_LOG?'):
+        need(said.err.count('it-info: warning: settings: ' + line + '\n') == 1, '%r does not have %r once' % (said.err, line))
+    need('OTHER_THING' not in said.err, said.err)
+
+
+def stated_settings(tools, odd):
+    """What a provider outside of the tree states is listed and judged."""
+    there = {'ITAPI_PROVIDER_PATH': os.path.dirname(odd)}
+    for value, status, wanted in (('5', 0, ('5', 'environment', '')),
+                                  ('10', 1, ('3', 'default', "'10' is not allowed; allowed is a number from 1 to 9 (ms)"))):
+        row = rows(tools, status, **plain(ITAPI_ODD_DELAY_MS=value, **there))['ITAPI_ODD_DELAY_MS']
+        need(row['owner'] == 'odd' and now(row) == wanted, '%r' % row)
+    said = run(tools, 'it-info', '--json', **plain(ITAPI_ODD_DELAY='5', **there))
+    need('ITAPI_ODD_DELAY: nobody reads' not in said.err, said.err)     # three characters are not near
+    said = run(tools, 'it-info', '--json', **plain(ITAPI_ODD_DELAY_M='5', **there))
+    need('ITAPI_ODD_DELAY_M: nobody reads this variable; did you mean ITAPI_ODD_DELAY_MS?' in said.err, said.err)
+
+
+def cases(tools, faulty, odd):
+    yield from (('provider-' + kind, functools.partial(faulty_provider, tools, faulty, kind)) for kind in FAULTY)
+    for name, case in (('no-object', no_object), ('no-folder', no_folder), ('no-name', no_name),
+                       ('no-config', no_config), ('settings', settings), ('bad-settings', bad_settings)):
+        yield name, functools.partial(case, tools)
+    yield 'odd-adapters', functools.partial(odd_adapters, tools, odd)
+    yield 'stated-settings', functools.partial(stated_settings, tools, odd)
+
+
+if __name__ == '__main__':
+    sys.exit(main([('/tools/refusals/' + name, case) for name, case in cases(*sys.argv[1:])]))
