@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
+/*
+ * Warnings come when an adapter is opened, and need no memory. A list needs some for what the file says, and
+ * fails without it.
+ */
 #include "kal_settings_list.h"
 
-#include <glib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -18,6 +22,10 @@
 
 #define OWN    "itapi"
 #define PREFIX "ITAPI_"
+
+#define NAME_ROOM  128
+#define KEY_ROOM   64 /* no key and no group is longer */
+#define VALUE_ROOM 256
 
 /* Every variable that is read, one after the other: the library's, then those of each provider. */
 struct cursor {
@@ -98,17 +106,17 @@ nearest(const char *name, bool *known)
 	return *known ? NULL : near.best;
 }
 
-/* Names of variables of the process that begin with our prefix; to be freed. */
-static GPtrArray *
-our_names(void)
+/* The name of a variable of the process if it begins with our prefix. What is longer than any name is passed over. */
+static bool
+our_name(const char *variable, char *name, size_t room)
 {
-	GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+	size_t length = strcspn(variable, "=");
 
-	for (char **at = environ; at != NULL && *at != NULL; at++) {
-		if (strncmp(*at, PREFIX, strlen(PREFIX)) == 0)
-			g_ptr_array_add(names, g_strndup(*at, strcspn(*at, "=")));
-	}
-	return names;
+	if (strncmp(variable, PREFIX, strlen(PREFIX)) != 0 || length >= room)
+		return false;
+	memcpy(name, variable, length);
+	name[length] = '\0';
+	return true;
 }
 
 /* --- warnings ------------------------------------------------------------------------------ */
@@ -145,81 +153,90 @@ kal_settings_check(const struct ri_host *host)
 void
 kal_settings_check_all(const struct ri_host *host)
 {
-	g_autoptr(GPtrArray) names = our_names();
-	struct cursor cursor = {0};
+	struct cursor cursor = {.provider = 1};
 
-	while (next_variable(&cursor)) {
-		if (cursor.provider > 0)
-			check_variable(host, &cursor.setting);
-	}
-	for (guint i = 0; i < names->len; i++) {
-		const char *name = g_ptr_array_index(names, i);
+	while (next_variable(&cursor))
+		check_variable(host, &cursor.setting);
+	for (char **at = environ; at != NULL && *at != NULL; at++) {
+		char name[NAME_ROOM], text[256];
+		const char *near = NULL;
 		bool known;
-		const char *near = nearest(name, &known);
-		char text[256];
 
+		if (our_name(*at, name, sizeof(name)))
+			near = nearest(name, &known);
 		if (near == NULL)
 			continue;
 		(void)snprintf(text, sizeof(text),
-			       "%.96s: nobody reads this variable; did you mean %s?", name, near);
+			       "%s: nobody reads this variable; did you mean %s?", name, near);
 		warn(host, text);
 	}
 }
 
 /* --- the list ------------------------------------------------------------------------------ */
 
-/* What the administrator's file says, line by line. */
-struct said {
-	const char *path;
-	GPtrArray *lines; /* struct said_line */
+/* A line of the administrator's file. */
+struct said_line {
+	struct said_line *next;
+	unsigned number;
+	char key[KEY_ROOM];
+	char group[KEY_ROOM];
+	char value[VALUE_ROOM];
 };
 
-struct said_line {
-	char *group;
-	char *key;
-	char *value;
-	unsigned number;
+/* All lines of the file, in their order. */
+struct said {
+	const char *path;
+	struct said_line *first, **end;
 };
 
 static void
-said_line_free(gpointer data)
+copy(char *out, size_t room, const char *text)
 {
-	struct said_line *line = data;
-
-	g_free(line->group);
-	g_free(line->key);
-	g_free(line->value);
-	g_free(line);
+	(void)snprintf(out, room, "%s", text);
 }
 
 static const char *
 say_line(void *arg, const struct kal_config_line *line)
 {
 	struct said *said = arg;
-	struct said_line *copy;
+	struct said_line *said_line;
 
 	if (line->key == NULL)
 		return NULL;
-	copy = g_new0(struct said_line, 1);
-	copy->group = g_strdup(line->group);
-	copy->key = g_strdup(line->key);
-	copy->value = g_strdup(line->value);
-	copy->number = line->number;
-	g_ptr_array_add(said->lines, copy);
+	said_line = calloc(1, sizeof(*said_line));
+	if (said_line == NULL)
+		return kal_config_no_memory;
+	said_line->number = line->number;
+	copy(said_line->group, sizeof(said_line->group), line->group);
+	copy(said_line->key, sizeof(said_line->key), line->key);
+	copy(said_line->value, sizeof(said_line->value), line->value);
+	*said->end = said_line;
+	said->end = &said_line->next;
 	return NULL;
+}
+
+static void
+forget_lines(struct said *said)
+{
+	while (said->first != NULL) {
+		struct said_line *next = said->first->next;
+
+		free(said->first);
+		said->first = next;
+	}
 }
 
 /* The last line with that key; NULL: none. */
 static const struct said_line *
 last_line(const struct said *said, const char *group, const char *key)
 {
-	for (guint i = said->lines->len; i > 0; i--) {
-		const struct said_line *line = g_ptr_array_index(said->lines, i - 1);
+	const struct said_line *last = NULL;
 
+	for (const struct said_line *line = said->first; line != NULL; line = line->next) {
 		if (strcmp(line->group, group) == 0 && strcmp(line->key, key) == 0)
-			return line;
+			last = line;
 	}
-	return NULL;
+	return last;
 }
 
 /* Where the rows go. */
@@ -239,8 +256,8 @@ begin(struct kal_setting_now *now, const char *owner, const struct ri_setting *s
 	now->preset = setting->preset;
 	now->set_uid = setting->set_uid != 0;
 	kal_setting_range(setting, now->range, sizeof(now->range));
-	g_strlcpy(now->value, setting->preset != NULL ? setting->preset : "", sizeof(now->value));
-	g_strlcpy(now->origin, "default", sizeof(now->origin));
+	copy(now->value, sizeof(now->value), setting->preset != NULL ? setting->preset : "");
+	copy(now->origin, sizeof(now->origin), "default");
 }
 
 static void
@@ -250,23 +267,22 @@ list_variable(const struct listing *listing, const char *owner, const struct ri_
 	struct kal_setting_now now;
 
 	begin(&now, owner, setting);
-	g_strlcpy(now.name, setting->name, sizeof(now.name));
+	copy(now.name, sizeof(now.name), setting->name);
 	variable_trouble(setting, now.trouble, sizeof(now.trouble));
 	if (said != NULL && ri_setting_allows(setting, said)) {
-		g_strlcpy(now.value, said, sizeof(now.value));
-		g_strlcpy(now.origin, "environment", sizeof(now.origin));
+		copy(now.value, sizeof(now.value), said);
+		copy(now.origin, sizeof(now.origin), "environment");
 	}
 	if (strcmp(setting->name, kal_setting(KAL_SETTING_CONFIG)->name) == 0)
-		g_strlcpy(now.trouble, listing->config_trouble, sizeof(now.trouble));
+		copy(now.trouble, sizeof(now.trouble), listing->config_trouble);
 	listing->each(listing->arg, &now);
 }
 
 static void
 list_line(const struct listing *listing, struct kal_setting_now *now, const struct said_line *line)
 {
-	g_strlcpy(now->value, line->value, sizeof(now->value));
-	(void)g_snprintf(now->origin, sizeof(now->origin), "%s:%u", listing->said.path,
-			 line->number);
+	copy(now->value, sizeof(now->value), line->value);
+	(void)snprintf(now->origin, sizeof(now->origin), "%s:%u", listing->said.path, line->number);
 }
 
 static void
@@ -276,13 +292,13 @@ list_key(const struct listing *listing, const struct kal_config_key *key)
 	struct kal_setting_now now;
 
 	begin(&now, OWN, &key->row);
-	(void)g_snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, key->row.name);
+	(void)snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, key->row.name);
 	if (line != NULL)
 		list_line(listing, &now, line);
 	if (kal_config_key_overridden(key)) {
-		g_strlcpy(now.value, key->then, sizeof(now.value));
-		(void)g_snprintf(now.origin, sizeof(now.origin), "environment: %s=%s",
-				 kal_setting(key->variable)->name, key->when);
+		copy(now.value, sizeof(now.value), key->then);
+		(void)snprintf(now.origin, sizeof(now.origin), "environment: %s=%s",
+			       kal_setting(key->variable)->name, key->when);
 	}
 	listing->each(listing->arg, &now);
 }
@@ -295,16 +311,14 @@ list_named(const struct listing *listing, const struct kal_config_key *key)
 	struct kal_setting_now now;
 
 	begin(&now, OWN, &key->row);
-	(void)g_snprintf(now.name, sizeof(now.name), "[%s] NAME", key->group);
+	(void)snprintf(now.name, sizeof(now.name), "[%s] NAME", key->group);
 	listing->each(listing->arg, &now);
-	for (guint i = 0; i < said->lines->len; i++) {
-		const struct said_line *line = g_ptr_array_index(said->lines, i);
-
+	for (const struct said_line *line = said->first; line != NULL; line = line->next) {
 		if (strcmp(line->group, key->group) != 0 ||
 		    last_line(said, line->group, line->key) != line)
 			continue;
 		begin(&now, OWN, &key->row);
-		(void)g_snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, line->key);
+		(void)snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, line->key);
 		list_line(listing, &now, line);
 		listing->each(listing->arg, &now);
 	}
@@ -314,67 +328,73 @@ list_named(const struct listing *listing, const struct kal_config_key *key)
 static void
 list_unknown(const struct listing *listing)
 {
-	g_autoptr(GPtrArray) names = our_names();
-
-	for (guint i = 0; i < names->len; i++) {
+	for (char **at = environ; at != NULL && *at != NULL; at++) {
 		struct kal_setting_now now = {.owner = "", .meaning = ""};
-		const char *name = g_ptr_array_index(names, i);
-		bool known;
-		const char *near = nearest(name, &known);
+		char name[NAME_ROOM];
+		const char *near;
+		bool known = true;
 
+		if (!our_name(*at, name, sizeof(name)))
+			continue;
+		near = nearest(name, &known);
 		if (known)
 			continue;
-		g_strlcpy(now.name, name, sizeof(now.name));
-		g_strlcpy(now.origin, "environment", sizeof(now.origin));
-		(void)g_snprintf(now.trouble, sizeof(now.trouble),
-				 "nobody reads this variable%s%s%s",
-				 near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-				 near != NULL ? "?" : "");
+		copy(now.name, sizeof(now.name), name);
+		copy(now.origin, sizeof(now.origin), "environment");
+		(void)snprintf(now.trouble, sizeof(now.trouble), "nobody reads this variable%s%s%s",
+			       near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+			       near != NULL ? "?" : "");
 		listing->each(listing->arg, &now);
 	}
 }
 
 /* What the file says, and whether it can be used: the same reader decides that for a client. */
-static void
+static enum ri_status
 read_file(struct listing *listing)
 {
 	struct kal_config *config = NULL;
 	struct kal_why why = {""};
+	enum ri_status status;
 
+	listing->said.end = &listing->said.first;
 	listing->said.path = kal_setting_text(KAL_SETTING_CONFIG);
 	if (listing->said.path == NULL)
-		return;
-	if (kal_config_load(listing->said.path, &config, &why) == RI_SUCCESS)
+		return RI_SUCCESS;
+	status = kal_config_load(listing->said.path, &config, &why);
+	if (status == RI_SUCCESS)
 		kal_config_free(config);
 	else
-		(void)g_snprintf(listing->config_trouble, sizeof(listing->config_trouble),
-				 "no adapter can be opened: %s",
-				 why.text[0] != '\0' ? why.text
-						     : "there is no memory to read the file");
+		(void)snprintf(listing->config_trouble, sizeof(listing->config_trouble),
+			       "no adapter can be opened: %s", why.text);
+	if (status == RI_ERR_RESOURCES)
+		return status;
 	/* The lines before a mistake are shown all the same. */
-	(void)!kal_config_read(listing->said.path, say_line, &listing->said, NULL);
+	status = kal_config_read(listing->said.path, say_line, &listing->said, NULL);
+	return status == RI_ERR_RESOURCES ? status : RI_SUCCESS;
 }
 
 enum ri_status
 kal_settings_list(void (*each)(void *arg, const struct kal_setting_now *now), void *arg)
 {
-	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(said_line_free);
-	struct listing listing = {.each = each, .arg = arg, .said = {.lines = lines}};
+	struct listing listing = {.each = each, .arg = arg};
 	enum ri_status status = kal_providers_load();
 	struct cursor cursor = {.provider = 1};
 	const struct kal_config_key *key;
 
-	read_file(&listing);
-	for (unsigned i = 0; i < KAL_SETTING_COUNT; i++)
+	if (status == RI_SUCCESS)
+		status = read_file(&listing);
+	for (unsigned i = 0; status == RI_SUCCESS && i < KAL_SETTING_COUNT; i++)
 		list_variable(&listing, OWN, kal_setting((enum kal_setting_id)i));
-	for (unsigned i = 0; (key = kal_config_key(i)) != NULL; i++) {
+	for (unsigned i = 0; status == RI_SUCCESS && (key = kal_config_key(i)) != NULL; i++) {
 		if (key->row.name != NULL)
 			list_key(&listing, key);
 		else
 			list_named(&listing, key);
 	}
-	while (next_variable(&cursor))
+	while (status == RI_SUCCESS && next_variable(&cursor))
 		list_variable(&listing, cursor.owner, &cursor.setting);
-	list_unknown(&listing);
+	if (status == RI_SUCCESS)
+		list_unknown(&listing);
+	forget_lines(&listing.said);
 	return status;
 }

@@ -26,8 +26,8 @@ struct kal_setting_now {
 };
 
 /*
- * Loads the providers, reads the file, and calls `each` for every setting. RI_ERR_RESOURCES: memory ran out while
- * providers were loaded, and theirs may be missing.
+ * Loads the providers, reads the file, and calls `each` for every setting. RI_ERR_RESOURCES: memory or
+ * descriptors ran out, and nothing was listed.
  */
 enum ri_status kal_settings_list(void (*each)(void *arg, const struct kal_setting_now *now),
 				 void *arg) RI_MUST_CHECK;
