@@ -314,8 +314,8 @@ ri_registry_add(const struct ri_provider *provider, const char *origin, struct r
 	same = present->source == provider;
 	if (!same)
 		(void)ri_error_set(error, RI_REGISTRY_ERROR_NAME,
-				   "%s: the name is taken by the provider from %s", loaded->name,
-				   present->origin);
+				   "%s: %s: the name is taken by the provider from %s", origin,
+				   loaded->name, present->origin);
 	ri_loaded_free(loaded);
 	return same;
 }

@@ -25,20 +25,34 @@ tool_adapter_list(size_t *count)
 	return list;
 }
 
-/* The adapters that there are, and what was refused when providers were loaded; g_free() it. */
-static char *
-what_there_is(void)
+/* Nobody has an adapter of that name: which there are, and why there may be too few. */
+static void
+no_such_name(const char *name, const it_interface_t *list, size_t count, GError **error)
 {
-	size_t count;
-	g_autofree it_interface_t *list = tool_adapter_list(&count);
 	g_auto(GStrv) refused = tool_log_said_by(TOOL_LOG_REGISTRY);
-	GString *text = g_string_new(count > 0 ? "there are " : "there is none");
+	g_autofree char *reasons = tool_log_reasons(0);
+	g_autoptr(GString) text = g_string_new(count > 0 ? "there are " : "there is none");
 
 	for (size_t i = 0; i < count; i++)
 		g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", list[i].name);
 	for (char **one = refused; *one != NULL; one++)
 		g_string_append_printf(text, "; a provider was refused: %s", *one);
-	return g_string_free(text, FALSE);
+	if (reasons != NULL)
+		g_string_append_printf(text, "; %s", reasons);
+	if (strchr(name, '/') != NULL)
+		g_string_append(text, "; a provider is not opened by its path: name its folder in "
+				      "ITAPI_PROVIDER_PATH, then open an adapter that it has");
+	tool_fail(error, TOOL_ERROR_FAILED, "there is no adapter named '%s'; %s", name, text->str);
+}
+
+static bool
+is_listed(const char *name, const it_interface_t *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(list[i].name, name) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* What the status means, and what to do about it. */
@@ -61,24 +75,21 @@ static void
 not_opened(const char *name, it_status_t status, unsigned first, GError **error)
 {
 	g_autofree char *reasons = tool_log_reasons(first);
-	g_autofree char *rest = NULL;
+	g_autofree it_interface_t *list = NULL;
+	size_t count = 0;
 
-	if (reasons != NULL) {
+	if (status == IT_ERR_INVALID_NAME)
+		list = tool_adapter_list(&count);
+	/* A file of the administrator that cannot be used hides all adapters. */
+	if (status == IT_ERR_INVALID_NAME && (count > 0 || reasons == NULL) &&
+	    !is_listed(name, list, count))
+		no_such_name(name, list, count, error);
+	else if (reasons != NULL)
 		tool_fail(error, TOOL_ERROR_FAILED, "cannot open the adapter '%s': %s", name,
 			  reasons);
-		return;
-	}
-	if (status != IT_ERR_INVALID_NAME) {
+	else
 		tool_fail(error, TOOL_ERROR_FAILED, "cannot open the adapter '%s': %s: %s", name,
 			  it_status_name(status), advice(status));
-		return;
-	}
-	rest = what_there_is();
-	tool_fail(error, TOOL_ERROR_FAILED, "there is no adapter named '%s'; %s%s", name, rest,
-		  strchr(name, '/') != NULL
-			  ? "; a provider is not opened by its path: name its folder in "
-			    "ITAPI_PROVIDER_PATH, then open an adapter that it has"
-			  : "");
 }
 
 bool

@@ -3,7 +3,8 @@
 # SPDX-FileCopyrightText: the itapi authors
 """What it-info says about providers, adapters, names and files that were refused, and it-info --env.
 
-Usage: test_refusals.py TOOLS FOLDER_OF_FAULTY_PROVIDERS ODD_PROVIDER      (TAP)
+Usage: test_refusals.py TOOLS FOLDER_OF_FAULTY_PROVIDERS ODD SILENT      (TAP)
+ODD and SILENT are the providers of vp/emul/tests/vem_odd.c.
 """
 
 import functools
@@ -95,6 +96,19 @@ def no_name(tools):
     run(tools, 'it-info', 'nosuch', **plain()).expect(2, "'nosuch' is too much; an adapter is named with -a")
 
 
+def silent_provider(tools, silent):
+    """A provider that cannot list its adapters is told, and hides no other and no mistake in a name."""
+    with Folder() as folder:
+        shutil.copy(silent, folder.path)
+        there = plain(ITAPI_PROVIDER_PATH=folder.path)
+        for words in ((), ('-a', 'nosuch')):
+            said = run(tools, 'it-info', *words, **there)
+            said.expect(1 if words else 0, 'it-info: warning: silent: the provider silent cannot list its adapters: '
+                        'RI_ERR_ACCESS: this user may not use the device')
+        need("it-info: there is no adapter named 'nosuch'; there are " in said.err and
+             '; the provider silent cannot list its adapters: ' in said.err, said.err)
+
+
 def no_config(tools):
     """A file that cannot be used: no adapter is there, and file, line and mistake are told."""
     with Folder() as folder:
@@ -119,7 +133,12 @@ def no_config(tools):
 
 def odd_adapters(tools, odd):
     """Adapters that are listed and cannot be opened: each with its reason."""
-    there = plain(ITAPI_PROVIDER_PATH=os.path.dirname(odd))
+    with Folder() as folder:
+        shutil.copy(odd, folder.path)
+        judge_odd(tools, plain(ITAPI_PROVIDER_PATH=folder.path))
+
+
+def judge_odd(tools, there):
     said = run(tools, 'it-info', '--json', **there).expect(1).json()
     troubles = {one['name']: one.get('error', '') for one in said['adapters']}
     for name, texts in (('odd:denied', ('the provider odd cannot open it: RI_ERR_ACCESS: '
@@ -185,19 +204,23 @@ def bad_settings(tools):
 
 def stated_settings(tools, odd):
     """What a provider outside of the tree states is listed and judged."""
-    there = {'ITAPI_PROVIDER_PATH': os.path.dirname(odd)}
-    for value, status, wanted in (('5', 0, ('5', 'environment', '')),
-                                  ('10', 1, ('3', 'default', "'10' is not allowed; allowed is a number from 1 to 9 (ms)"))):
-        row = rows(tools, status, **plain(ITAPI_ODD_DELAY_MS=value, **there))['ITAPI_ODD_DELAY_MS']
-        need(row['owner'] == 'odd' and now(row) == wanted, '%r' % row)
-    said = run(tools, 'it-info', '--json', **plain(ITAPI_ODD_DELAY='5', **there))
-    need('ITAPI_ODD_DELAY: nobody reads' not in said.err, said.err)     # three characters are not near
-    said = run(tools, 'it-info', '--json', **plain(ITAPI_ODD_DELAY_M='5', **there))
-    need('ITAPI_ODD_DELAY_M: nobody reads this variable; did you mean ITAPI_ODD_DELAY_MS?' in said.err, said.err)
+    with Folder() as folder:
+        shutil.copy(odd, folder.path)
+        there = {'ITAPI_PROVIDER_PATH': folder.path}
+        for value, status, wanted in (
+                ('5', 0, ('5', 'environment', '')),
+                ('10', 1, ('3', 'default', "'10' is not allowed; allowed is a number from 1 to 9 (ms)"))):
+            row = rows(tools, status, **plain(ITAPI_ODD_DELAY_MS=value, **there))['ITAPI_ODD_DELAY_MS']
+            need(row['owner'] == 'odd' and now(row) == wanted, '%r' % row)
+        said = run(tools, 'it-info', '--json', **plain(ITAPI_ODD_DELAY='5', **there))
+        need('ITAPI_ODD_DELAY: nobody reads' not in said.err, said.err)     # three characters are not near
+        said = run(tools, 'it-info', '--json', **plain(ITAPI_ODD_DELAY_M='5', **there))
+        need('ITAPI_ODD_DELAY_M: nobody reads this variable; did you mean ITAPI_ODD_DELAY_MS?' in said.err, said.err)
 
 
-def cases(tools, faulty, odd):
+def cases(tools, faulty, odd, silent):
     yield from (('provider-' + kind, functools.partial(faulty_provider, tools, faulty, kind)) for kind in FAULTY)
+    yield 'silent-provider', functools.partial(silent_provider, tools, silent)
     for name, case in (('no-object', no_object), ('no-folder', no_folder), ('no-name', no_name),
                        ('no-config', no_config), ('settings', settings), ('bad-settings', bad_settings)):
         yield name, functools.partial(case, tools)

@@ -4,7 +4,8 @@
 /*
  * A provider in a shared object whose adapters cannot be opened, each for another reason. "odd:denied" does
  * not admit the user, "odd:claims" is the emulated InfiniBand adapter with a claim that no entry backs. The
- * provider states a setting, ITAPI_ODD_DELAY_MS.
+ * provider states a setting, ITAPI_ODD_DELAY_MS. Compiled with SILENT it is the provider "silent", which cannot
+ * list its adapters at all.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,12 @@
 #include "vem_provider.h"
 
 #define ADAPTERS 2
+
+#ifdef SILENT
+#define NAME "silent"
+#else
+#define NAME "odd"
+#endif
 
 static const char *const names[ADAPTERS] = {"odd:denied", "odd:claims"};
 
@@ -33,6 +40,10 @@ static enum ri_status
 odd_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
 {
 	(void)host;
+#ifdef SILENT
+	*count = 0;
+	return RI_ERR_ACCESS;
+#endif
 	for (uint32_t i = 0; i < ADAPTERS && i < *count; i++) {
 		memset(&descs[i], 0, sizeof(descs[i]));
 		snprintf(descs[i].name, sizeof(descs[i].name), "%s", names[i]);
@@ -65,7 +76,7 @@ ri_provider_entry(void)
 	ops = *device;
 	ops.probe = odd_probe;
 	ops.open = odd_open;
-	provider.name = "odd";
+	provider.name = NAME;
 	provider.description = "adapters that cannot be opened, for tests";
 	provider.device = &ops;
 	provider.srq = NULL; /* which the profile claims */
