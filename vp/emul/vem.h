@@ -310,7 +310,7 @@ void vem_peer_put(struct ri_qp *qp);
 struct ri_qp *vem_peer_enter(struct ri_qp *qp);
 void vem_peer_exit(struct ri_qp *qp);
 /* Make two queue pairs a pair; called with the fabric's lock. */
-enum ri_status vem_pair_make(struct ri_qp *active, struct ri_qp *passive);
+enum ri_status vem_pair_create(struct ri_qp *active, struct ri_qp *passive);
 /* Leave the pair: on return no thread uses `qp` through it. */
 void vem_pair_leave(struct ri_qp *qp);
 

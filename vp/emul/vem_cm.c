@@ -216,7 +216,7 @@ vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event)
 
 /* Called with the lock. */
 static enum ri_cm_reason
-conn_make(struct ri_qp *qp, struct ri_listen *listen)
+conn_create(struct ri_qp *qp, struct ri_listen *listen)
 {
 	struct ri_cm_event event = {
 		.kind = RI_CM_REQUEST, .peer = qp->to.local, .local = qp->to.peer};
@@ -252,7 +252,7 @@ vem_cm_offer(struct ri_qp *qp)
 	if (vem_fault_offline(qp->rnic) || (there != NULL && vem_fault_offline(there)))
 		reason = RI_CM_REASON_BAD_PATH;
 	else if (there != NULL && !vem_fault_dead(there))
-		reason = conn_make(qp, listen);
+		reason = conn_create(qp, listen);
 	bool offered = qp->conn != NULL;
 	pthread_mutex_unlock(&fabric->lock);
 	if (!offered)
@@ -398,7 +398,7 @@ static enum ri_status
 conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct vem_hello *hello)
 {
 	struct ri_qp *active = conn->active;
-	enum ri_status status = vem_pair_make(active, qp);
+	enum ri_status status = vem_pair_create(active, qp);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -523,7 +523,7 @@ cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 
 const struct ri_cm_ops vem_cm_ops = {
 	.size = sizeof(struct ri_cm_ops),
-	.listen = vem_listen_make,
+	.listen = vem_listen_create,
 	.listen_destroy = vem_listen_destroy,
 	.connect = cm_connect,
 	.accept = cm_accept,

@@ -74,9 +74,9 @@ enum ri_status vem_resolve_answer(struct ri_request *request,
 				  const struct ri_service_answer *answer);
 
 /* vem_listen.c: entries of ri_cm_ops, which take the lock themselves */
-enum ri_status vem_listen_make(struct ri_context *context, uint64_t ctx, uint32_t port,
-			       struct ri_service *service, uint32_t backlog,
-			       struct ri_listen **out);
+enum ri_status vem_listen_create(struct ri_context *context, uint64_t ctx, uint32_t port,
+				 struct ri_service *service, uint32_t backlog,
+				 struct ri_listen **out);
 void vem_listen_destroy(struct ri_listen *listen);
 bool vem_service_is_known(const struct vem_fabric *fabric, const struct ri_service *service);
 

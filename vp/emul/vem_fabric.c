@@ -58,7 +58,7 @@ static struct vem_fabric *fabrics;
 static uint32_t fabrics_made;
 
 static struct vem_fabric *
-fabric_make(const struct ri_host *host, enum vem_personality personality)
+fabric_create(const struct ri_host *host, enum vem_personality personality)
 {
 	struct vem_fabric *fabric = calloc(1, sizeof(*fabric));
 
@@ -90,7 +90,7 @@ vem_fabric_get(const struct ri_host *host, enum vem_personality personality)
 	while (fabric != NULL && (fabric->host != host || fabric->personality != personality))
 		fabric = fabric->next;
 	if (fabric == NULL)
-		fabric = fabric_make(host, personality);
+		fabric = fabric_create(host, personality);
 	if (fabric != NULL)
 		fabric->opens++;
 	pthread_mutex_unlock(&fabrics_lock);
@@ -280,7 +280,7 @@ vem_peer_exit(struct ri_qp *qp)
 }
 
 enum ri_status
-vem_pair_make(struct ri_qp *active, struct ri_qp *passive)
+vem_pair_create(struct ri_qp *active, struct ri_qp *passive)
 {
 	void *pages = NULL;
 

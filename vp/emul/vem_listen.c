@@ -33,8 +33,8 @@ vem_service_is_known(const struct vem_fabric *fabric, const struct ri_service *s
 }
 
 enum ri_status
-vem_listen_make(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
-		uint32_t backlog, struct ri_listen **out)
+vem_listen_create(struct ri_context *context, uint64_t ctx, uint32_t port,
+		  struct ri_service *service, uint32_t backlog, struct ri_listen **out)
 {
 	struct vem_fabric *fabric = context->rnic->fabric;
 

@@ -57,7 +57,7 @@ queues_free(struct ri_qp *qp)
 }
 
 static enum ri_status
-queues_make(struct ri_qp *qp, struct ri_qp_init *init)
+queues_create(struct ri_qp *qp, struct ri_qp_init *init)
 {
 	uint32_t sges =
 		vsw_larger(init->max_send_sge, vsw_larger(init->max_write_sge, init->max_read_sge));
@@ -143,7 +143,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	struct ri_qp *qp = memset(pages, 0, sizeof(*qp));
 	qp->srq = srq;
 	bool room = atomic_fetch_add(&rnic->qps, 1) < MAX_QP;
-	status = room ? queues_make(qp, &real) : RI_ERR_RESOURCES;
+	status = room ? queues_create(qp, &real) : RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS) {
 		atomic_fetch_sub(&rnic->qps, 1);
 		queues_free(qp);

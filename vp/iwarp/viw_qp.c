@@ -204,7 +204,7 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 
 /* Take a role for good. */
 static void
-role_keep(struct vsw_role *role)
+role_acquire(struct vsw_role *role)
 {
 	while (atomic_exchange(&role->taken, 1) != 0)
 		sched_yield();
@@ -221,8 +221,8 @@ qp_destroy(struct ri_qp *ri)
 	/* The service thread first: it may want the roles, and other threads may start it until they are taken. */
 	host->task_stop(host->self, &qp->task);
 	host->timer_stop(host->self, &qp->timer);
-	role_keep(&qp->rx.role);
-	role_keep(&qp->tx.role);
+	role_acquire(&qp->rx.role);
+	role_acquire(&qp->tx.role);
 	host->task_stop(host->self, &qp->task);
 	host->timer_stop(host->self, &qp->timer);
 	viw_stream_drop(qp);
@@ -346,7 +346,7 @@ qp_modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 }
 
 static void
-role_return(struct viw_qp *qp, struct vsw_role *role)
+role_release(struct viw_qp *qp, struct vsw_role *role)
 {
 	atomic_store(&role->taken, 0);
 	if (atomic_load(&role->retry))
@@ -361,8 +361,8 @@ qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 	uint32_t ord = mask & RI_QP_ATTR_ORD ? attr->ord : qp->reads.ord;
 	enum ri_status status;
 
-	role_keep(&qp->rx.role);
-	role_keep(&qp->tx.role);
+	role_acquire(&qp->rx.role);
+	role_acquire(&qp->tx.role);
 	status = viw_reads_grow(&qp->reads, ird, ord);
 	if (status == RI_SUCCESS) {
 		qp->reads.ird = ird;
@@ -376,8 +376,8 @@ qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 		qp->rx.in.reads_enabled =
 			(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
 	}
-	role_return(qp, &qp->tx.role);
-	role_return(qp, &qp->rx.role);
+	role_release(qp, &qp->tx.role);
+	role_release(qp, &qp->rx.role);
 	viw_serve_soon(qp); /* a Read may have waited for a place */
 	return status;
 }
@@ -449,8 +449,8 @@ qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 	    attr->max_send_sge > VIW_MAX_SGE || attr->max_recv_sge > VIW_MAX_SGE ||
 	    attr->max_write_sge > VIW_MAX_SGE || attr->max_read_sge > VIW_MAX_READ)
 		return RI_ERR_LIMIT;
-	role_keep(&qp->rx.role);
-	role_keep(&qp->tx.role);
+	role_acquire(&qp->rx.role);
+	role_acquire(&qp->tx.role);
 	status = sent_grow(qp, attr->max_sq_wr);
 	if (status == RI_SUCCESS && !wqes_grow(qp, attr))
 		status = RI_ERR_RESOURCES;
@@ -458,8 +458,8 @@ qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 		status = vsw_wq_reshape_both(&qp->tx.sq, &qp->rx.rq, &qp->init, attr);
 	if (status == RI_SUCCESS)
 		vsw_map_qp_again(map, &qp->tx.sq, &qp->rx.rq);
-	role_return(qp, &qp->tx.role);
-	role_return(qp, &qp->rx.role);
+	role_release(qp, &qp->tx.role);
+	role_release(qp, &qp->rx.role);
 	viw_serve_soon(qp);
 	return status;
 }
