@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The words for DDP results; the codec itself is inline in the header. */
+/* The texts of DDP results; the codec itself is inline in the header. */
 
 #include "ddp_segment.h"
 

@@ -6,13 +6,13 @@
  *
  * Folding: 16 octets A that are D bits in front of others can be added to those if they are multiplied by
  * x^D modulo the polynomial P. In reflected order the low half of A is the more significant one, and a product
- * of two reflected 64-bit values comes out multiplied by x; so the low half takes x^(D + 63) and the
- * high half x^(D - 1), both mod P and reflected into the upper half of 64 bits. Four registers of 64 octets are
- * folded over 256 octets each in turn; in the end they are folded together, the last 16 octets go through two
- * crc32 instructions, which also reduce, and what is left goes the short way.
+ * of two reflected 64-bit values comes out multiplied by x. So the low half is multiplied by x^(D + 63) and
+ * the high half by x^(D - 1), both mod P and reflected into the upper half of 64 bits. Four registers of 64
+ * octets are folded over 256 octets each. At the end they are folded into one, its last 16 octets are reduced
+ * by two crc32 instructions, and the octets that are left go through mpa_crc_short().
  *
- * A run shorter than MPA_CRC_ONE_MIN is not worth the folding together; its crc32 chain is faster. The copying
- * variants store the very register that they fold.
+ * For a run shorter than MPA_CRC_ONE_MIN the chain of crc32 instructions is faster. The copying variants store
+ * the same register that they fold, so each octet is loaded once.
  */
 
 #include "mpa_crc_kernels.h"

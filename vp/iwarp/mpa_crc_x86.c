@@ -4,16 +4,16 @@
 /*
  * CRC32C on x86-64: the kernel with the crc32 instruction, and the choice among the kernels.
  *
- * The instruction takes 8 octets at a time but needs three cycles to answer, so one chain runs at a
- * third of what the processor can. Longer runs are therefore cut in three lanes of equal length that are covered
+ * The instruction takes 8 octets at a time and has a latency of three cycles, so one chain reaches a third of
+ * the processor's throughput. Longer runs are therefore cut into three lanes of equal length that are covered
  * at the same time, and the three results are joined: to append N octets to what a register covers is to
- * multiply the register by x^(8N), one carry-less multiplication by a constant and one crc32 to reduce.
+ * multiply the register by x^(8N), which takes one carry-less multiplication and one crc32 to reduce.
  *
  * The constant: a 32-bit register R in reflected order, times a 32-bit constant K in reflected order, is
  * R*K*x in the 63-bit product as crc32 reads it, and crc32 of 64 bits multiplies by x^32 more. So K is
  * x^(8N - 33) modulo the polynomial.
  *
- * The copying variants store the very register that they cover.
+ * The copying variants store the same register that they cover, so each octet is loaded once.
  */
 
 #include "mpa_crc_kernels.h"

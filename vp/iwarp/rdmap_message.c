@@ -4,9 +4,9 @@
 /*
  * RDMAP messages: the table of opcodes, and the headers that lie behind the DDP header.
  *
- * Each header has its reader and its writer side by side, field by field in the order of the wire, so
- * that the layout is reviewed in one place. A reader that finds too few octets gives zeros and
- * false; too many are the business of rdmap_check_header(), which knows the exact size from the table.
+ * Each header has its reader and its writer side by side, field by field in the order of the wire, so that
+ * the layout can be reviewed in one place. A reader that gets too few octets returns false, with all members
+ * 0. rdmap_check_header() refuses too many octets, by the sizes in the table.
  *
  * Standards: RFC 5040 section 4, RFC 7306 sections 4 to 6; [WIRE 5.1] to [WIRE 5.6].
  */

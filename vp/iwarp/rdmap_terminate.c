@@ -2,19 +2,19 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Terminate: from a fault to octets, and from octets to words.
+ * Terminate: from a fault to octets, and from octets to text.
  *
  *     octet 0  layer (high nibble), error type (low nibble)
  *     octet 1  error code
  *     octet 2  M 0x80, D 0x40, R 0x20; the other 13 bits are reserved
  *     then     DDP segment length (2) if M or D; DDP header if D; Read Request header if R
  *
- * One table says for each fault its code, its words and which headers RFC 5040 4.8 wants with it. A second
- * one has words for every code that a peer may send, the RDMA Consortium's and siw's own included.
+ * One table has for each fault its code, its text, and the headers that RFC 5040 4.8 requires with it. A second
+ * table has a text for every code that a peer may send, including those of the RDMA Consortium and of siw.
  *
- * Reading is lenient on purpose: a Terminate ends the stream whatever it says, its content is only for people,
- * and the most common sender, siw on a little-endian host, has the bits in another order [WIRE 11.27] and puts
- * the payload length where the segment length belongs [WIRE 11.28].
+ * Reading is lenient on purpose. A Terminate ends the stream whatever it says, and its content is only logged.
+ * The most common sender, siw on a little-endian host, has the bits in another order [WIRE 11.27] and sends the
+ * payload length in place of the segment length [WIRE 11.28].
  *
  * Standards: RFC 5040 sections 4.8 and 7, RFC 5041 section 7, RFC 5044 section 8, RFC 6581;
  * [WIRE 5.5] and [WIRE 5.9].

@@ -6,7 +6,7 @@
  *
  * The buffer returned last is given out next, so a single busy queue pair keeps using memory that is still in
  * the cache, and pages of buffers that were never needed at the same time are never touched. The pool does not
- * grow. A sender that finds it empty sets tx.starved and runs again when a buffer is returned; a receiver
+ * grow. A sender that finds it empty sets viw_tx::starved and runs again when a buffer is returned; a receiver
  * continues without a buffer (viw_rx.c).
  *
  * Octets are set aside in memory from malloc, with their length in front. They are bounded: a sender that
