@@ -12,6 +12,7 @@
 #ifndef VSW_LOCK_H
 #define VSW_LOCK_H
 
+#include <assert.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -42,6 +43,13 @@ vsw_unlock(struct vsw_lock *lock)
 	atomic_store_explicit(&lock->owned, 0, memory_order_release);
 }
 
+/* Does a thread own the lock? For assertions, which debug builds check: a caller must own it. */
+static inline bool
+vsw_lock_is_owned(const struct vsw_lock *lock)
+{
+	return atomic_load_explicit(&lock->owned, memory_order_relaxed) != 0;
+}
+
 struct vsw_role {
 	atomic_uint taken;
 	atomic_uint retry; /* another thread wanted the role: do one more round */
@@ -56,6 +64,13 @@ vsw_role_take(struct vsw_role *role)
 	atomic_store(&role->retry, 1);
 	/* The owner may have given it up between the two; then the round is this thread's to do. */
 	return atomic_exchange(&role->taken, 1) == 0;
+}
+
+/* Does a thread own the role? A hint, and for assertions. */
+static inline bool
+vsw_role_is_taken(const struct vsw_role *role)
+{
+	return atomic_load_explicit(&role->taken, memory_order_relaxed) != 0;
 }
 
 /* Begin a round of work, which serves every retry flag that was set before. */

@@ -71,6 +71,7 @@ memory_detach(const struct vsw_mem_table *table, struct ri_mem *mem, bool attach
 static void
 region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init)
 {
+	assert(vsw_lock_is_owned(&mr->lock));
 	if (mr->table->keys == RI_KEY_CONSUMER)
 		mr->stag = (mr->stag & ~0xffu) | init->key;
 

@@ -42,6 +42,7 @@ place_leave(struct vsw_mem_entry *entry)
 	struct vsw_mem_entry *self = entry;
 	uint32_t index = entry->stag >> 8;
 
+	assert(vsw_lock_is_owned(&entry->lock));
 	/* Before its first use the entry has index 0; that place has another entry, or none. */
 	(void)atomic_compare_exchange_strong(&table->places[index & table->places_mask], &self,
 					     NULL);
@@ -54,6 +55,7 @@ vsw_mem_renew(struct vsw_mem_entry *entry, uint8_t octet)
 	struct vsw_mem_entry *none;
 	uint32_t index;
 
+	assert(vsw_lock_is_owned(&entry->lock));
 	place_leave(entry);
 	do {
 		index = vsw_draw_next(&table->draw);
@@ -228,6 +230,7 @@ vsw_mem_entry_give(struct vsw_mem_entry *entry)
 void
 vsw_mem_revoke(struct vsw_mem_entry *entry)
 {
+	assert(vsw_lock_is_owned(&entry->lock));
 	atomic_store(&entry->live, 0);
 	for (unsigned spins = 0; atomic_load(&entry->uses) != 0; spins++) {
 		if (spins > 100)

@@ -35,6 +35,7 @@ _Static_assert(offsetof(struct vsw_cqe, src_addr) == offsetof(struct ri_wc, src_
 static struct vsw_wqe *
 slot_next(struct vsw_user_wq *wq)
 {
+	assert(vsw_lock_is_owned(&wq->lock));
 	if (wq->head - wq->released >= wq->size) {
 		wq->released = atomic_load_explicit(&wq->page->released, memory_order_acquire);
 		if (wq->head - wq->released >= wq->size)

@@ -33,6 +33,7 @@
 static void
 line_enter(struct vsw_srq *srq, struct vsw_srq_member *member)
 {
+	assert(vsw_lock_is_owned(&srq->lock));
 	if (member->waits)
 		return;
 	member->waits = true;
@@ -48,6 +49,7 @@ line_enter(struct vsw_srq *srq, struct vsw_srq_member *member)
 static void
 line_leave(struct vsw_srq *srq, struct vsw_srq_member *member)
 {
+	assert(vsw_lock_is_owned(&srq->lock));
 	if (!member->waits)
 		return;
 	member->waits = false;
@@ -309,6 +311,7 @@ srq_take_locked(struct vsw_srq *srq, struct vsw_srq_member *member, struct vsw_w
 {
 	uint32_t index = 0;
 
+	assert(vsw_lock_is_owned(&srq->lock));
 	if (srq->failed)
 		return VSW_SRQ_FAILED;
 	if ((srq->first != NULL && srq->first != member) || vsw_wq_available(&srq->wq) == 0 ||

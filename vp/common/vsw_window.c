@@ -47,6 +47,7 @@ is_window(const struct vsw_mem_entry *entry)
 static void
 window_unbind(struct vsw_mem_entry *mw)
 {
+	assert(vsw_lock_is_owned(&mw->lock));
 	if (mw->region == NULL)
 		return; /* it is not live either */
 	vsw_mem_revoke(mw);
@@ -144,6 +145,7 @@ static void
 window_fill(struct vsw_mem_entry *mw, struct vsw_mem_entry *mr, const struct vsw_mem_who *who,
 	    const struct ri_wr_bind *bind, bool relative)
 {
+	assert(vsw_lock_is_owned(&mw->lock));
 	mw->region = mr;
 	mw->qpn = who->qpn;
 	mw->access = bind->access;

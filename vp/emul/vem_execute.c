@@ -47,6 +47,7 @@ vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 
+	assert(vsw_role_is_taken(&qp->tx));
 	qp->tx_have = false;
 	if (status == RI_WC_SUCCESS && (wqe->flags & RI_WR_SIGNALED) == 0)
 		return;
@@ -76,6 +77,7 @@ vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
 void
 vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe)
 {
+	assert(vsw_role_is_taken(&qp->rx));
 	if (!vsw_cq_push(&qp->recv_cq->cq, cqe))
 		cq_overflow(qp, RI_EVENT_QP_CQ_RQ_ERROR);
 }

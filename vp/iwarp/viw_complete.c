@@ -41,6 +41,7 @@ viw_sq_started(struct viw_qp *qp, uint32_t read_seq, enum ri_wc_status status)
 	const struct vsw_wqe *wqe = qp->tx.wqe;
 	struct viw_sent *s = &tx->sent[tx->sent_head & tx->sent_mask];
 
+	assert(vsw_role_is_taken(&qp->tx.role));
 	s->wr_id = wqe->wr_id;
 	s->end = tx->queued;
 	s->index = tx->index;
@@ -104,6 +105,7 @@ viw_sq_complete(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
+	assert(vsw_role_is_taken(&qp->tx.role));
 	while (tx->sent_tail != tx->sent_head) {
 		struct viw_sent *s = &tx->sent[tx->sent_tail & tx->sent_mask];
 
@@ -165,6 +167,7 @@ viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
 	struct vsw_cqe cqe = cqe_of(qp, wqe->wr_id, status);
 	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
 
+	assert(vsw_role_is_taken(&qp->rx.role));
 	cqe.opcode = RI_OP_RECV;
 	cqe.byte_len = length;
 	cqe.wq = rx->wq;

@@ -383,7 +383,7 @@ viw_rx_run(struct viw_qp *qp)
 uint32_t
 viw_rx_try(struct viw_qp *qp)
 {
-	if (atomic_load_explicit(&qp->rx.role.taken, memory_order_relaxed) != 0)
+	if (vsw_role_is_taken(&qp->rx.role))
 		return 0;
 	return viw_rx_run(qp);
 }

@@ -127,6 +127,7 @@ viw_rx_head_done(struct viw_qp *qp)
 	struct viw_rx *rx = &qp->rx;
 	uint32_t have = rx->head_len - MPA_LENGTH_SIZE;
 
+	assert(vsw_role_is_taken(&qp->rx.role));
 	if (rx->phase == VIW_RX_HEAD) {
 		rx->frame_ulpdu = wire_load_be16(rx->head);
 		rx->crc = qp->stream.crc ? mpa_crc(rx->head, rx->head_len, 0) : 0;
@@ -280,6 +281,7 @@ viw_rx_feed(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 	const uint8_t *at = from;
 	const uint8_t *end = from + len;
 
+	assert(vsw_role_is_taken(&qp->rx.role));
 	while (at < end && viw_qp_state(qp) == RI_QPS_RTS) {
 		uint32_t ulpdu_len = end - at >= 2 ? wire_load_be16(at) : MPA_ULPDU_MAX;
 		uint32_t size = mpa_fpdu_size(ulpdu_len);

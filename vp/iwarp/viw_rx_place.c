@@ -260,6 +260,7 @@ viw_rx_begin(struct viw_qp *qp, bool here)
 	struct viw_rx *rx = &qp->rx;
 	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
 
+	assert(vsw_role_is_taken(&qp->rx.role));
 	viw_rx_target_close(&rx->target);
 	if (opcode == RDMAP_READ_RESPONSE || opcode == RDMAP_ATOMIC_RESPONSE)
 		viw_read_await(&qp->reads, &rx->in);
@@ -321,6 +322,7 @@ viw_rx_finish(struct viw_qp *qp)
 	enum rdmap_opcode opcode = rdmap_opcode_of(seg->rdmap_control);
 	uint32_t length = seg->mo + seg->payload_len;
 
+	assert(vsw_role_is_taken(&qp->rx.role));
 	first_frame(qp);
 	if (!rdmap_inbound_advance(&rx->in, seg))
 		return;

@@ -49,6 +49,7 @@ viw_receive_take(struct viw_qp *qp, bool *wait)
 {
 	struct viw_rx *rx = &qp->rx;
 
+	assert(vsw_role_is_taken(&qp->rx.role));
 	rx->refused = 0;
 	if (qp->srq != NULL)
 		return shared_take(qp, wait);
@@ -68,6 +69,7 @@ viw_receive_ready(struct viw_qp *qp)
 void
 viw_receive_leave(struct viw_qp *qp)
 {
+	assert(vsw_role_is_taken(&qp->rx.role));
 	if (qp->srq == NULL)
 		return;
 	vsw_srq_leave(&qp->rx.member);

@@ -337,6 +337,7 @@ socket_close(int fd, bool orderly)
 void
 viw_stream_drop(struct viw_qp *qp)
 {
+	assert(vsw_role_is_taken(&qp->tx.role) && vsw_role_is_taken(&qp->rx.role));
 	viw_engine_give(&qp->rnic->engine, qp->tx.buf);
 	viw_engine_give(&qp->rnic->engine, qp->rx.keep);
 	viw_engine_give(&qp->rnic->engine, qp->rx.spare);

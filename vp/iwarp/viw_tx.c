@@ -55,6 +55,7 @@ viw_tx_buffer(struct viw_qp *qp)
 	struct viw_tx *tx = &qp->tx;
 	struct viw_pool *pool = &qp->rnic->engine.pool;
 
+	assert(vsw_role_is_taken(&qp->tx.role));
 	if (tx->buf != NULL && !viw_pool_owns(pool, tx->buf))
 		buffer_release(qp);
 	if (tx->buf == NULL)
@@ -95,6 +96,7 @@ viw_tx_push_failed(struct viw_qp *qp, int error)
 {
 	struct viw_tx *tx = &qp->tx;
 
+	assert(vsw_role_is_taken(&qp->tx.role));
 	if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM) {
 		tx_retry_later(qp);
 		return;
@@ -111,6 +113,7 @@ viw_tx_push(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
+	assert(vsw_role_is_taken(&qp->tx.role));
 	while (tx->at < tx->len) {
 		ssize_t n = viw_send(qp->stream.fd, tx->buf + tx->at, tx->len - tx->at,
 				     MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -257,7 +260,7 @@ viw_tx_run(struct viw_qp *qp)
 void
 viw_tx_try(struct viw_qp *qp)
 {
-	if (atomic_load_explicit(&qp->tx.role.taken, memory_order_relaxed) == 0)
+	if (!vsw_role_is_taken(&qp->tx.role))
 		viw_tx_run(qp);
 }
 

@@ -449,6 +449,7 @@ viw_tx_fill(struct viw_qp *qp)
 	enum ri_qp_state begun = viw_qp_state(qp);
 	bool some = false;
 
+	assert(vsw_role_is_taken(&qp->tx.role));
 	uint32_t enough = viw_pool_is_low(&qp->rnic->engine.pool) ? VIW_TX_LEAN : VIW_BUF_SIZE;
 
 	if (!viw_tx_buffer(qp)) {

@@ -160,10 +160,38 @@ test_resize_under_load(void)
 	stage_close(&stage);
 }
 
+/* --- locks -------------------------------------------------------------------------------- */
+
+/* What the assertions of the callees see, and how a role that is wanted twice makes one more round. */
+static void
+test_lock_and_role(void)
+{
+	struct vsw_lock lock = {0};
+	struct vsw_role role = {0};
+
+	g_assert_false(vsw_lock_is_owned(&lock));
+	vsw_lock(&lock);
+	g_assert_true(vsw_lock_is_owned(&lock));
+	g_assert_false(vsw_trylock(&lock));
+	vsw_unlock(&lock);
+	g_assert_false(vsw_lock_is_owned(&lock));
+
+	g_assert_false(vsw_role_is_taken(&role));
+	g_assert_true(vsw_role_take(&role));
+	g_assert_true(vsw_role_is_taken(&role));
+	g_assert_false(vsw_role_take(&role));
+	g_assert_true(vsw_role_drop(&role)); /* the retry flag is set: one more round */
+	g_assert_true(vsw_role_is_taken(&role));
+	vsw_role_begin(&role);
+	g_assert_false(vsw_role_drop(&role));
+	g_assert_false(vsw_role_is_taken(&role));
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/vsw/threads/lock-and-role", test_lock_and_role);
 	g_test_add_func("/vsw/threads/armed-sleep", test_armed_sleep);
 	g_test_add_func("/vsw/threads/resize-under-load", test_resize_under_load);
 	return g_test_run();
