@@ -318,7 +318,7 @@ void vem_pair_leave(struct ri_qp *qp);
 
 void vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr);
 
-/* --- vem_qp_steps.c, vem_qp.c --------------------------------------------------------------- */
+/* --- vem_qp_move.c, vem_qp_steps.c, vem_qp.c ---------------------------------------------- */
 
 /* Change the state; its task does the rest. False: the table has no such move. */
 bool vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause);
@@ -345,12 +345,12 @@ void vem_bell_sq(void *engine_qp);
 void vem_bell_rq(void *engine_qp);
 void vem_rnr_fire(void *arg);
 
-/* --- vem_execute.c ------------------------------------------------------------------------ */
+/* --- vem_complete.c ----------------------------------------------------------------------- */
 
-/* Execute the request taken from the send queue. False: it must wait; the queue will be run again. */
-bool vem_execute(struct ri_qp *qp);
-/* Complete a request. */
+/* Complete the request that is taken; owner of the role `tx`. */
 void vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status);
+/* Push the completion of a receive; owner of the role `rx`. */
+void vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe);
 
 /* How the peer refuses a request. */
 struct vem_fault {
@@ -367,12 +367,16 @@ extern const struct vem_fault vem_too_many_reads;
 bool vem_fail_here(struct ri_qp *qp, enum ri_wc_status status);
 /* The peer refuses the request. Returns whether the request is done. */
 bool vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault);
-/* One request each; true: it is done. vem_keys.c and vem_atomic.c. */
+
+/* --- vem_execute.c, vem_keys.c, vem_atomic.c ---------------------------------------------- */
+
+/* Execute the request taken from the send queue. False: it must wait; the queue will be run again. */
+bool vem_execute(struct ri_qp *qp);
+/* One kind of request each; true: it is done. */
 bool vem_do_bind(struct ri_qp *qp);
 bool vem_do_invalidate(struct ri_qp *qp);
 bool vem_do_fast_register(struct ri_qp *qp);
 bool vem_do_atomic(struct ri_qp *qp, struct ri_qp *peer);
-void vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe);
 
 /* --- vem_srq.c ---------------------------------------------------------------------------- */
 

@@ -129,13 +129,23 @@ ah_enter(struct vem_ah_table *table, struct ri_ah *ah)
 	return placed;
 }
 
+/* Has this queue pair sent all datagrams that are posted? */
+static bool
+ud_is_idle(struct ri_qp *qp)
+{
+	if (vem_state_flushes(atomic_load(&qp->state)))
+		return true;
+	return atomic_load(&qp->sq.page->head) == atomic_load(&qp->sq.page->taken) &&
+	       atomic_load(&qp->tx.taken) == 0 && !atomic_load(&qp->tx_target_have);
+}
+
 /* Have all posted datagrams of a context been sent, so that none names a destroyed handle? With its lock. */
 static bool
 all_sent(struct ri_context *context)
 {
 	for (struct vem_item *i = context->qps.next; i != &context->qps; i = i->next) {
 		struct ri_qp *qp = vem_of(i, struct ri_qp, item);
-		if (qp->ud && !vem_ud_is_idle(qp))
+		if (qp->ud && !ud_is_idle(qp))
 			return false;
 	}
 	return true;

@@ -33,13 +33,11 @@ vem_fault_init(struct ri_rnic *rnic)
 	vem_list_init(&faults->contexts);
 	faults->task = (struct ri_task){.fire = adapter_task, .arg = rnic};
 	faults->control.fd = -1;
-	vem_script_start(rnic);
 }
 
 void
 vem_fault_fini(struct ri_rnic *rnic)
 {
-	vem_script_stop(rnic);
 	rnic->host->task_stop(rnic->host->self, &rnic->faults.task);
 	pthread_mutex_destroy(&rnic->faults.lock);
 }

@@ -122,6 +122,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	vem_list_init(&rnic->withdrawn);
 	vem_list_init(&rnic->answers);
 	vem_fault_init(rnic);
+	vem_script_start(rnic);
 	*out = rnic;
 	return RI_SUCCESS;
 }
@@ -129,6 +130,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 static void
 device_close(struct ri_rnic *rnic)
 {
+	vem_script_stop(rnic);
 	vem_fault_fini(rnic);
 	vem_cm_rnic_close(rnic);
 	vem_fabric_put(rnic->fabric);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Queue pairs: the control verbs that create, modify, query and destroy them. States are in vem_qp_steps.c,
- * data in vem_engine.c and vem_execute.c.
+ * Queue pairs: the control verbs that create, modify, query and destroy them. States are in vem_qp_move.c and
+ * vem_qp_steps.c, data in vem_engine.c and vem_execute.c.
  *
  * Destruction first stops all that can reach the queue pair: attempts to connect, task and timers, the peer,
  * the owners of the roles. Then it frees the queues. It may wait for a copy that is under way, but never for

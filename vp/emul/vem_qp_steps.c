@@ -2,86 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Changes of a queue pair's state, and what follows from them.
- *
- * vem_qp_move is the only function that writes the state. It may run on any thread and only records the
- * cause. All that follows from a change (flushing, the message to the peer, upcalls) is done by vem_qp_task
- * on the service thread, and so never inside a control verb. Its order: the queues are flushed, then the
- * event that names a fault is raised, then the end of the connection (R-05).
+ * What follows from a change of a queue pair's state (vem_qp_move.c) and from its messages: flushing, the
+ * message to the peer, upcalls. All of it is done by vem_qp_task on the service thread, and so never inside a
+ * control verb. Its order: the queues are flushed, then the event that names a fault is raised, then the end of
+ * the connection (R-05).
  *
  * The peer and connection management send messages to a queue pair, at most one of each kind.
  */
-#include <string.h>
-
 #include "vem.h"
-
-static enum ri_qp_state
-qp_next_state(const struct ri_qp *qp, enum ri_qp_state state, enum vem_move move)
-{
-	return qp->rnic->fabric->personality == VEM_IB ? vem_ib_next(state, move)
-						       : vem_iw_next(state, move);
-}
-
-static void
-qp_task_run(struct ri_qp *qp)
-{
-	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
-}
-
-/* Called with the lock. */
-static void
-cause_record(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move)
-{
-	bool ours = (cause->message & VEM_MSG_TERMINATE) != 0;
-	uint32_t code = ours ? cause->code : cause->detail;
-
-	qp->cause = *cause;
-	qp->ended = true;
-	if (qp->ud && cause->kind != RI_CM_NONE) {
-		/* There is no connection whose end could be raised. */
-		qp->cause.kind = RI_CM_NONE;
-		if (cause->async == RI_EVENT_NONE)
-			qp->cause.async = RI_EVENT_QP_CATASTROPHIC;
-	}
-	if (qp->rnic->fabric->personality != VEM_IWARP || (!ours && move != VEM_MOVE_PEER_FAULT))
-		return;
-	qp->terminate_sent = ours;
-	qp->terminate_len = sizeof(qp->terminate);
-	qp->terminate[0] = (uint8_t)(code >> 8);
-	qp->terminate[1] = (uint8_t)code;
-}
-
-bool
-vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
-{
-	vsw_lock(&qp->lock);
-	enum ri_qp_state before = (enum ri_qp_state)atomic_load(&qp->state);
-	enum ri_qp_state next = qp_next_state(qp, before, move);
-	bool live = before == RI_QPS_CONNECTING || before == RI_QPS_RTS;
-	if (next != RI_QPS_NONE && cause != NULL && live && !qp->ended)
-		cause_record(qp, cause, move);
-	if (next != RI_QPS_NONE)
-		atomic_store(&qp->state, next);
-	vsw_unlock(&qp->lock);
-	if (next != before && vem_state_flushes(next))
-		qp_task_run(qp);
-	return next != RI_QPS_NONE;
-}
-
-void
-vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code, const struct vem_hello *hello)
-{
-	vsw_lock(&qp->lock);
-	qp->messages |= message;
-	if (message == VEM_MSG_TERMINATE)
-		qp->terminate_in = code;
-	if (hello != NULL)
-		qp->heard = *hello;
-	vsw_unlock(&qp->lock);
-	qp_task_run(qp);
-}
-
-/* --- on the service thread ---------------------------------------------------------------- */
 
 /* A message for the peer, if it is still there. */
 static void

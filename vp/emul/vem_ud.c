@@ -89,15 +89,6 @@ vem_ud_begin(struct ri_qp *qp)
 	atomic_store(&qp->open, true);
 }
 
-bool
-vem_ud_is_idle(struct ri_qp *qp)
-{
-	if (vem_state_flushes(atomic_load(&qp->state)))
-		return true;
-	return atomic_load(&qp->sq.page->head) == atomic_load(&qp->sq.page->taken) &&
-	       atomic_load(&qp->tx.taken) == 0 && !atomic_load(&qp->tx_target_have);
-}
-
 /* --- failures ----------------------------------------------------------------------------- */
 
 /* A request or receive of the queue pair has failed: end it. */

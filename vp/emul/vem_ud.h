@@ -34,7 +34,5 @@ void vem_ud_leave(struct ri_qp *qp);
 void vem_ud_begin(struct ri_qp *qp);
 /* Execute the datagram taken from the send queue. False: the task will run the queue again. */
 bool vem_ud_execute(struct ri_qp *qp);
-/* Have all posted datagrams been sent? */
-bool vem_ud_is_idle(struct ri_qp *qp);
 
 #endif /* VEM_UD_H */

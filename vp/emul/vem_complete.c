@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Completions of both queues, and the two ways in which a request fails: at its own side, or because the peer
+ * refuses it. The caller owns the role of the queue.
+ */
+#include "vem.h"
+
+/* The three results that a guessed key can have share one code: see enum vsw_mem_result. */
+const struct vem_fault vem_read_faults[VSW_MEM_BOUNDS + 1] = {
+	[VSW_MEM_STAG] = {RI_EVENT_QP_IRRQ_STAG, 0x0100, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_PD] = {RI_EVENT_QP_IRRQ_PD, 0x0100, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_CLOSED] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0100, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_ACCESS] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0102, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_WRAP] = {RI_EVENT_QP_IRRQ_WRAP, 0x0104, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_IRRQ_BOUNDS, 0x0101, RI_WC_REMOTE_ACCESS},
+};
+const struct vem_fault vem_read_disabled = {RI_EVENT_QP_READ_DISABLED, 0x1201, RI_WC_REMOTE_ACCESS};
+const struct vem_fault vem_too_many_reads = {RI_EVENT_QP_IRRQ_OVERFLOW, 0x1203,
+					     RI_WC_REMOTE_INVALID_REQ};
+
+/* --- completions -------------------------------------------------------------------------- */
+
+static void
+cq_overflow(struct ri_qp *qp, uint32_t event)
+{
+	struct vem_cause cause = {.kind = RI_CM_BROKEN,
+				  .async = event,
+				  .detail = 0x0207,
+				  .message = VEM_MSG_TERMINATE,
+				  .code = 0x0207};
+
+	vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
+}
+
+void
+vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+
+	assert(vsw_role_is_taken(&qp->tx));
+	qp->tx_have = false;
+	if (status == RI_WC_SUCCESS && (wqe->flags & RI_WR_SIGNALED) == 0)
+		return;
+
+	qp->sq.pushed = qp->tx_index;
+	bool solicited = status != RI_WC_SUCCESS || (wqe->flags & RI_WR_NOTIFY) != 0;
+	struct vsw_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.qp_ctx = qp->ctx,
+		.byte_len = wqe->length,
+		.status = (uint8_t)status,
+		.opcode = wqe->opcode,
+		.flags = solicited ? RI_WC_SOLICITED : 0,
+		.wq = qp->sq.number,
+		.wq_index = qp->tx_index,
+	};
+
+	if (status == RI_WC_SUCCESS && wqe->opcode == RI_OP_RDMA_READ &&
+	    (wqe->flags & RI_WR_INVALIDATE) != 0) {
+		cqe.flags |= RI_WC_INVALIDATED;
+		cqe.inv_stag = wqe->sge[0].stag;
+	}
+	if (!vsw_cq_push(&qp->send_cq->cq, &cqe))
+		cq_overflow(qp, RI_EVENT_QP_CQ_SQ_ERROR);
+}
+
+void
+vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe)
+{
+	assert(vsw_role_is_taken(&qp->rx));
+	if (!vsw_cq_push(&qp->recv_cq->cq, cqe))
+		cq_overflow(qp, RI_EVENT_QP_CQ_RQ_ERROR);
+}
+
+/* --- failures ----------------------------------------------------------------------------- */
+
+bool
+vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
+{
+	struct vem_cause cause = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};
+
+	/* The state first, so that a thread that sees the completion also sees the new state. */
+	vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
+	vem_sq_complete(qp, status);
+	return true;
+}
+
+/* The event that a responder raises for a refused request. InfiniBand has two, and that of its own failure. */
+static uint32_t
+responder_event_of(const struct ri_qp *qp, uint32_t event)
+{
+	bool remote = event == RI_EVENT_QP_READ_DISABLED || event == RI_EVENT_QP_WRITE_DISABLED ||
+		      (event >= RI_EVENT_QP_STAG && event <= RI_EVENT_QP_WRAP) ||
+		      (event >= RI_EVENT_QP_IRRQ_STAG && event <= RI_EVENT_QP_IRRQ_WRAP);
+
+	if (qp->rnic->fabric->personality != VEM_IB || event == RI_EVENT_QP_CATASTROPHIC)
+		return event;
+	if (remote)
+		return RI_EVENT_QP_ACCESS;
+	return event == RI_EVENT_QP_IRRQ_OVERFLOW ? RI_EVENT_QP_OPCODE : RI_EVENT_NONE;
+}
+
+bool
+vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault)
+{
+	struct vem_cause there = {.kind = RI_CM_BROKEN,
+				  .async = responder_event_of(peer, fault->event),
+				  .detail = fault->code,
+				  .message = VEM_MSG_TERMINATE,
+				  .code = fault->code};
+	struct vem_cause here = {.kind = RI_CM_BROKEN};
+
+	if (qp->rnic->fabric->personality == VEM_IB) {
+		there.message = 0; /* this side knows already */
+		vem_qp_move(qp, VEM_MOVE_FAULT, &here);
+		vem_sq_complete(qp, fault->status);
+		vem_qp_move(peer, VEM_MOVE_FAULT, &there);
+		return true;
+	}
+	vem_qp_move(peer, VEM_MOVE_FAULT, &there);
+	if (qp->tx_wqe->opcode != RI_OP_SEND && qp->tx_wqe->opcode != RI_OP_RDMA_WRITE)
+		return false; /* flushed when the Terminate arrives */
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
