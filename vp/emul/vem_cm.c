@@ -19,19 +19,6 @@
 #include "vem_cm.h"
 #include "vem_fault.h"
 
-static void
-rnic_task_run(struct ri_rnic *rnic)
-{
-	rnic->host->task_run(rnic->host->self, &rnic->task);
-}
-
-/* The handle that the layers above have of a request: its number. */
-static struct ri_request *
-request_of(uint64_t id)
-{
-	return (struct ri_request *)(uintptr_t)id;
-}
-
 /* --- upcalls ------------------------------------------------------------------------------ */
 
 static void
@@ -111,71 +98,6 @@ vem_cm_rnic_task(void *arg)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
-static bool
-same_service(const struct ri_service *a, const struct ri_service *b)
-{
-	return a->kind == b->kind &&
-	       (a->kind == RI_SERVICE_PORT ? a->port == b->port : a->id == b->id);
-}
-
-struct ri_listen *
-vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service)
-{
-	for (struct vem_item *i = fabric->listens.next; i != &fabric->listens; i = i->next) {
-		struct ri_listen *listen = vem_of(i, struct ri_listen, item);
-		if (same_service(&listen->service, service))
-			return listen;
-	}
-	return NULL;
-}
-
-struct vem_conn *
-vem_conn_find(struct vem_fabric *fabric, const struct ri_request *request, bool service)
-{
-	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = i->next) {
-		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
-		if (conn->event.request == request && conn->told)
-			return (conn->query != NULL) == service ? conn : NULL;
-	}
-	return NULL;
-}
-
-void
-vem_conn_close(struct vem_conn *conn)
-{
-	vem_list_remove(&conn->item);
-	vem_list_remove(&conn->event_node);
-	if (conn->listen != NULL)
-		conn->listen->waiting--;
-	if (conn->active != NULL)
-		conn->active->conn = NULL;
-	if (conn->query != NULL)
-		conn->query->conn = NULL;
-	conn->listen = NULL;
-	conn->active = NULL;
-}
-
-static void
-attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason)
-{
-	struct vem_cause cause = {.kind = RI_CM_FAILED, .reason = reason};
-
-	vem_qp_move(qp, VEM_MOVE_FAIL, &cause);
-}
-
-void
-vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason)
-{
-	const struct ri_service_answer none = {.status = RI_SERVICE_UNKNOWN};
-
-	if (conn->query != NULL)
-		vem_query_answer(conn->query, &none);
-	else if (conn->active != NULL)
-		attempt_failed(conn->active, reason);
-	vem_conn_close(conn);
-	free(conn);
-}
-
 /* The port that it connects from: the application's choice, or the next one. Called with the lock. */
 static uint16_t
 local_port(struct ri_qp *qp)
@@ -188,30 +110,6 @@ local_port(struct ri_qp *qp)
 		qp->to.service.local_port = __builtin_bswap16(fabric->last_local);
 	}
 	return qp->to.service.local_port;
-}
-
-struct vem_conn *
-vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event)
-{
-	struct ri_rnic *rnic = listen->context->rnic;
-	struct vem_fabric *fabric = rnic->fabric;
-	struct vem_conn *conn = listen->waiting < listen->backlog ? calloc(1, sizeof(*conn)) : NULL;
-
-	if (conn == NULL)
-		return NULL;
-	conn->id = ++fabric->last_conn << VEM_FABRIC_BITS | fabric->number;
-	conn->listen = listen;
-	conn->rnic = rnic;
-	conn->event = *event;
-	conn->event.ctx = listen->ctx;
-	conn->event.request = request_of(conn->id);
-	conn->event.service = listen->service;
-	conn->event.port = listen->port;
-	listen->waiting++;
-	vem_list_add(&fabric->conns, &conn->item);
-	vem_list_add(&rnic->offered, &conn->event_node);
-	rnic_task_run(rnic);
-	return conn;
 }
 
 /* Called with the lock. */
@@ -242,7 +140,7 @@ vem_cm_offer(struct ri_qp *qp)
 	if (atomic_load(&qp->state) != RI_QPS_CONNECTING)
 		return;
 	if (!vem_addr_source(fabric, &qp->to.peer, &local)) {
-		attempt_failed(qp, RI_CM_REASON_BAD_PATH);
+		vem_attempt_failed(qp, RI_CM_REASON_BAD_PATH);
 		return;
 	}
 	pthread_mutex_lock(&fabric->lock);
@@ -256,7 +154,7 @@ vem_cm_offer(struct ri_qp *qp)
 	bool offered = qp->conn != NULL;
 	pthread_mutex_unlock(&fabric->lock);
 	if (!offered)
-		attempt_failed(qp, reason);
+		vem_attempt_failed(qp, reason);
 }
 
 void
@@ -265,18 +163,8 @@ vem_cm_withdraw(struct ri_qp *qp)
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
 	pthread_mutex_lock(&fabric->lock);
-	struct vem_conn *conn = qp->conn;
-	if (conn != NULL) {
-		struct ri_rnic *rnic = conn->rnic;
-		bool told = conn->told;
-		vem_conn_close(conn);
-		if (told) {
-			vem_list_add(&rnic->withdrawn, &conn->event_node);
-			rnic_task_run(rnic);
-		} else {
-			free(conn);
-		}
-	}
+	if (qp->conn != NULL)
+		vem_conn_withdraw(qp->conn);
 	pthread_mutex_unlock(&fabric->lock);
 }
 
@@ -446,7 +334,7 @@ conn_refuse(struct vem_conn *conn, enum ri_cm_reason reason, const struct vem_he
 	if (reason == RI_CM_REASON_CONSUMER)
 		vem_qp_message(active, VEM_MSG_REFUSED, 0, hello);
 	else
-		attempt_failed(active, reason);
+		vem_attempt_failed(active, reason);
 }
 
 static enum ri_status

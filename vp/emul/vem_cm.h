@@ -45,7 +45,7 @@ struct vem_query {
 	struct ri_timer timer;    /* gives the answer if no other comes */
 };
 
-/* vem_cm.c */
+/* vem_request.c */
 /* Create a request and raise it for the listener; NULL: its backlog is full, or no memory. */
 struct vem_conn *vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event);
 /* The request with that number and of that kind, if it was raised; NULL: there is none. */
@@ -55,12 +55,16 @@ struct vem_conn *vem_conn_find(struct vem_fabric *fabric, const struct ri_reques
 void vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason);
 /* The listener of a service, or NULL. */
 struct ri_listen *vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service);
-/* The request is answered or ended: remove it from the fabric. */
-void vem_conn_close(struct vem_conn *conn);
-
-/* vem_resolve.c */
 /* Give a query its answer; the first one counts. */
 void vem_query_answer(struct vem_query *query, const struct ri_service_answer *answer);
+/* The request is answered or ended: remove it from the fabric. */
+void vem_conn_close(struct vem_conn *conn);
+/* The side that sent a request gives up; if the request was raised, the listener is told. */
+void vem_conn_withdraw(struct vem_conn *conn);
+/* An attempt to connect has failed. */
+void vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason);
+
+/* vem_resolve.c */
 /* Remove the next answered query of this adapter from the fabric; the caller raises its event and frees it. */
 struct vem_query *vem_query_next_answered(struct ri_rnic *rnic);
 

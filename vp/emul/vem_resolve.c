@@ -18,28 +18,6 @@
 
 /* --- with the fabric's lock ---------------------------------------------------------------- */
 
-void
-vem_query_answer(struct vem_query *query, const struct ri_service_answer *answer)
-{
-	struct ri_rnic *rnic = query->rnic;
-	struct ri_cm_event *event = &query->event;
-
-	if (query->answered)
-		return;
-	query->answered = true;
-	event->service_status = answer->status;
-	if (answer->status == RI_SERVICE_FOUND) {
-		event->qpn = answer->qpn;
-		event->qkey = answer->qkey;
-	}
-	event->pdata_present = answer->pdata_len != 0;
-	event->pdata_len = answer->pdata_len;
-	if (answer->pdata_len != 0)
-		memcpy(event->pdata, answer->pdata, answer->pdata_len);
-	vem_list_add(&rnic->answers, &query->event_node);
-	rnic->host->task_run(rnic->host->self, &rnic->task);
-}
-
 struct vem_query *
 vem_query_next_answered(struct ri_rnic *rnic)
 {
@@ -50,25 +28,6 @@ vem_query_next_answered(struct ri_rnic *rnic)
 	vem_list_remove(&query->event_node);
 	vem_list_remove(&query->item);
 	return query;
-}
-
-/* Withdraw the request of a query; if it was raised, the listener is told. */
-static void
-query_withdraw(struct vem_query *query)
-{
-	struct vem_conn *conn = query->conn;
-
-	if (conn == NULL)
-		return;
-	struct ri_rnic *rnic = conn->rnic;
-	bool told = conn->told;
-	vem_conn_close(conn);
-	if (told) {
-		vem_list_add(&rnic->withdrawn, &conn->event_node);
-		rnic->host->task_run(rnic->host->self, &rnic->task);
-	} else {
-		free(conn);
-	}
 }
 
 /* The query of a context with this number, or with `any` number; NULL: none. */
@@ -133,7 +92,8 @@ query_timeout(void *arg)
 	struct vem_fabric *fabric = query->rnic->fabric;
 
 	pthread_mutex_lock(&fabric->lock);
-	query_withdraw(query);
+	if (query->conn != NULL)
+		vem_conn_withdraw(query->conn);
 	vem_query_answer(query, &none);
 	pthread_mutex_unlock(&fabric->lock);
 }
@@ -147,7 +107,8 @@ query_end(struct ri_context *context, uint64_t ctx, bool any)
 	pthread_mutex_lock(&fabric->lock);
 	struct vem_query *query = query_find(fabric, context, ctx, any);
 	if (query != NULL) {
-		query_withdraw(query);
+		if (query->conn != NULL)
+			vem_conn_withdraw(query->conn);
 		vem_list_remove(&query->item);
 		vem_list_remove(&query->event_node);
 		query->answered = true; /* if its timer fires now, it does nothing */
