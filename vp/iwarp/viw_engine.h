@@ -13,8 +13,7 @@
 
 struct viw_qp;
 
-#define VIW_HOT \
-	4 /* with no more streams than this, a poll reads each socket without asking epoll */
+#define VIW_HOT 4 /* with so many streams at most, a poll reads the sockets without epoll */
 
 /* The part of a queue pair that belongs to the engine. */
 struct viw_engine_member {
@@ -52,7 +51,7 @@ struct viw_engine {
 	atomic_bool some_unwatched;
 	atomic_bool buffer_returned;
 	_Atomic(struct viw_qp *) held_back; /* queue pairs with requests held back; a stack */
-	pthread_mutex_t lock;               /* the list below; control path */
+	pthread_mutex_t lock;               /* the list below, and which sockets are in the set */
 	struct viw_qp *list;                /* queue pairs with a stream */
 	struct viw_pool pool;
 };

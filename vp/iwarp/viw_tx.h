@@ -41,15 +41,14 @@ struct viw_tx {
 	 * are not released yet, would be held back until the poll after it, in each turn of a ping-pong.
 	 */
 	atomic_bool send_at_once;
-	atomic_bool held_back; /* in viw_engine::held_back */
-	atomic_bool blocked;   /* the socket takes no more octets */
-	atomic_bool starved;   /* the pool had no buffer */
-	atomic_bool
-		await_frame; /* ri_stream::hold_sq: send nothing before the first frame has come */
-	atomic_bool broken;  /* the socket failed */
-	atomic_int error;    /* the errno of that */
-	atomic_bool shut;    /* FIN sent */
-	atomic_uint unattended; /* requests sent at once because no thread polled */
+	atomic_bool held_back;   /* in viw_engine::held_back */
+	atomic_bool blocked;     /* the socket takes no more octets */
+	atomic_bool starved;     /* the pool had no buffer */
+	atomic_bool await_frame; /* ri_stream::hold_sq: send nothing before the first frame */
+	atomic_bool broken;      /* the socket failed */
+	atomic_int error;        /* the errno of that */
+	atomic_bool shut;        /* FIN sent */
+	atomic_uint unattended;  /* requests sent at once because no thread polled */
 	struct vsw_wq sq;
 	uint8_t *buf;    /* from the pool, or set aside; only while it holds octets */
 	uint32_t at;     /* first octet of buf that the socket has not taken */
