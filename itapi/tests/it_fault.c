@@ -72,7 +72,7 @@ fault_meet(void)
 }
 
 char *
-fault_ask(int adapter, const char *command)
+fault_query(int adapter, const char *command)
 {
 	char answer[256] = "";
 	size_t len = strlen(command);
@@ -85,7 +85,7 @@ fault_ask(int adapter, const char *command)
 void
 fault_say(int adapter, const char *command)
 {
-	char *answer = fault_ask(adapter, command);
+	char *answer = fault_query(adapter, command);
 
 	g_assert_cmpstr(answer, ==, "ok");
 	g_free(answer);

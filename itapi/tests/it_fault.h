@@ -19,7 +19,7 @@ int fault_meet(void);
 /* Tell it, and have it done when this returns. */
 void fault_say(int adapter, const char *command);
 /* The same, and what it answered; the caller frees. */
-char *fault_ask(int adapter, const char *command);
+char *fault_query(int adapter, const char *command);
 void fault_part(int adapter);
 
 /* Both ends of a pair. False: they have no door, and the test is skipped. */

@@ -11,7 +11,7 @@
 #include "it_fault.h"
 #include "it_shared.h"
 
-struct news {
+struct async_evds {
 	it_evd_handle_t active;
 	it_evd_handle_t passive;
 };
@@ -26,19 +26,19 @@ evd_new(const struct end *end, it_event_type_t stream, it_evd_flags_t flags)
 }
 
 static void
-news_open(struct news *news, const struct pair *pair)
+async_evds_open(struct async_evds *evds, const struct pair *pair)
 {
-	news->active = evd_new(&pair->active, IT_ASYNC_AFF_EVENT_STREAM, 0);
-	news->passive = evd_new(&pair->passive, IT_ASYNC_AFF_EVENT_STREAM, 0);
+	evds->active = evd_new(&pair->active, IT_ASYNC_AFF_EVENT_STREAM, 0);
+	evds->passive = evd_new(&pair->passive, IT_ASYNC_AFF_EVENT_STREAM, 0);
 }
 
 static void
-news_close(const struct news *news)
+async_evds_close(const struct async_evds *evds)
 {
-	end_expect_none(news->active);
-	end_expect_none(news->passive);
-	pair_ok(it_evd_free(news->active));
-	pair_ok(it_evd_free(news->passive));
+	end_expect_none(evds->active);
+	end_expect_none(evds->passive);
+	pair_ok(it_evd_free(evds->active));
+	pair_ok(it_evd_free(evds->passive));
 }
 
 static void
@@ -75,14 +75,16 @@ static const struct breaking breakings[] = {
 };
 
 static void
-break_once(struct pair *pair, const struct faults *faults, const struct news *news,
+break_once(struct pair *pair, const struct faults *faults, const struct async_evds *evds,
 	   const struct breaking *b)
 {
 	bool ib = pair->active.info->transport_type == IT_IB_TRANSPORT;
 	g_autofree char *command = g_strdup_printf("fail qp last %s", b->how);
 
+	g_test_message("%s", b->how);
+
 	if (ib && !b->infiniband) {
-		g_autofree char *answer = fault_ask(faults->passive, command);
+		g_autofree char *answer = fault_query(faults->passive, command);
 
 		g_assert_cmpstr(answer, !=, "ok");
 		return;
@@ -92,9 +94,9 @@ break_once(struct pair *pair, const struct faults *faults, const struct news *ne
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	if (b->here != 0)
-		expect_cause(news->passive, b->here, pair->passive.ep);
+		expect_cause(evds->passive, b->here, pair->passive.ep);
 	if (!ib)
-		expect_cause(news->active, b->there, pair->active.ep);
+		expect_cause(evds->active, b->there, pair->active.ep);
 	end_reset(&pair->active);
 	end_reset(&pair->passive);
 }
@@ -103,14 +105,14 @@ static void
 test_streams(struct pair *pair)
 {
 	struct faults faults;
-	struct news news;
+	struct async_evds evds;
 
 	if (!faults_meet(&faults))
 		return;
-	news_open(&news, pair);
+	async_evds_open(&evds, pair);
 	for (size_t i = 0; i < G_N_ELEMENTS(breakings); i++)
-		break_once(pair, &faults, &news, &breakings[i]);
-	news_close(&news);
+		break_once(pair, &faults, &evds, &breakings[i]);
+	async_evds_close(&evds);
 	faults_part(&faults);
 }
 
@@ -119,19 +121,19 @@ static void
 test_freed(struct pair *pair)
 {
 	struct faults faults;
-	struct news news;
+	struct async_evds evds;
 
 	if (!faults_meet(&faults))
 		return;
-	news_open(&news, pair);
+	async_evds_open(&evds, pair);
 	pair_establish(pair);
 	pair_ok(it_ep_free(pair->active.ep));
 	pair->active.ep = NULL;
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	fault_say(faults.passive, "call pd_create 9 none"); /* whatever was to be told has been */
 	if (pair->active.info->transport_type == IT_IWARP_TCP_TRANSPORT)
-		expect_cause(news.passive, IT_ASYNC_AFF_EP_L_LLP_ERROR, pair->passive.ep);
-	news_close(&news);
+		expect_cause(evds.passive, IT_ASYNC_AFF_EP_L_LLP_ERROR, pair->passive.ep);
+	async_evds_close(&evds);
 	faults_part(&faults);
 }
 
@@ -144,24 +146,24 @@ static void
 test_sevd_failure(struct pair *pair)
 {
 	struct faults faults;
-	struct news news;
+	struct async_evds evds;
 	it_event_t event;
 	it_lmr_triplet_t in = end_segment(&pair->passive, 0, 64);
 
 	if (!faults_meet(&faults))
 		return;
-	news_open(&news, pair);
+	async_evds_open(&evds, pair);
 	pair_establish(pair);
 	pair_ok(it_post_recv((it_handle_t)pair->passive.ep, &in, 1, 5, 0));
 	fault_say(faults.passive, "fail cq " RECEIVE_CQ);
-	expect_cause(news.passive, IT_ASYNC_AFF_SEVD_OP_ERROR, pair->passive.recv);
+	expect_cause(evds.passive, IT_ASYNC_AFF_SEVD_OP_ERROR, pair->passive.recv);
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	event = end_expect(pair->passive.recv, IT_DTO_RC_RECV_CMPL_EVENT);
 	g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
 	if (pair->active.info->transport_type == IT_IWARP_TCP_TRANSPORT)
-		expect_cause(news.active, IT_ASYNC_AFF_EP_R_ERROR, pair->active.ep);
-	news_close(&news);
+		expect_cause(evds.active, IT_ASYNC_AFF_EP_R_ERROR, pair->active.ep);
+	async_evds_close(&evds);
 	faults_part(&faults);
 }
 
@@ -170,14 +172,14 @@ static void
 test_sevd_full(struct pair *pair)
 {
 	struct faults faults;
-	struct news news;
+	struct async_evds evds;
 	it_evd_param_t params = {.evd_flag = IT_EVD_OVERFLOW_NOTIFY};
 
 	if (!faults_meet(&faults))
 		return;
-	news_open(&news, pair);
+	async_evds_open(&evds, pair);
 	fault_say(faults.passive, "full cq " RECEIVE_CQ);
-	end_expect_none(news.passive);
+	end_expect_none(evds.passive);
 	pair_ok(it_evd_query(pair->passive.recv, IT_EVD_PARAM_OVERFLOWED, &params));
 	while (!params.evd_overflowed)
 		pair_ok(it_evd_query(pair->passive.recv, IT_EVD_PARAM_OVERFLOWED, &params));
@@ -189,12 +191,12 @@ test_sevd_full(struct pair *pair)
 		&params));
 	pair_establish(pair);
 	fault_say(faults.passive, "full cq " RECEIVE_CQ);
-	expect_cause(news.passive, IT_ASYNC_AFF_SEVD_FULL_ERROR, pair->passive.recv);
+	expect_cause(evds.passive, IT_ASYNC_AFF_SEVD_FULL_ERROR, pair->passive.recv);
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	if (pair->active.info->transport_type == IT_IWARP_TCP_TRANSPORT)
-		expect_cause(news.active, IT_ASYNC_AFF_EP_R_ERROR, pair->active.ep);
-	news_close(&news);
+		expect_cause(evds.active, IT_ASYNC_AFF_EP_R_ERROR, pair->active.ep);
+	async_evds_close(&evds);
 	faults_part(&faults);
 }
 

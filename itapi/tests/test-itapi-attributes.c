@@ -27,38 +27,39 @@ enum needs {
 
 /* One row for each bit of the mask, from IT_EP_PARAM_ALL on. */
 static const struct {
+	const char *name; /* without IT_EP_PARAM_ */
 	enum when when;
 	it_status_t never; /* why not */
 	enum needs needs;
 } rules[BITS] = {
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* ALL */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* IA */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* SPIGOT */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* STATE */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* SERV_TYPE */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* PATH */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* PZ */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* REQ_SEVD */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* RECV_SEVD */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* CONN_SEVD */
-	{CALM, IT_SUCCESS, ENABLES},                /* RDMA_RD_ENABLE */
-	{CALM, IT_SUCCESS, ENABLES},                /* RDMA_WR_ENABLE */
-	{UNCONNECTED, IT_SUCCESS, NOTHING},         /* MAX_RDMA_READ_SEG */
-	{UNCONNECTED, IT_SUCCESS, NOTHING},         /* MAX_RDMA_WRITE_SEG */
-	{CALM, IT_SUCCESS, IRD},                    /* MAX_IRD */
-	{CALM, IT_SUCCESS, NOTHING},                /* MAX_ORD, not raised */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* EP_ID */
-	{NEVER, IT_ERR_INVALID_EP_TYPE, NOTHING},   /* EP_KEY */
-	{UNCONNECTED, IT_SUCCESS, NOTHING},         /* MAX_PAYLOAD */
-	{CALM, IT_SUCCESS, QUEUES},                 /* MAX_REQ_DTO */
-	{CALM, IT_SUCCESS, QUEUES},                 /* MAX_RECV_DTO */
-	{UNCONNECTED, IT_SUCCESS, NOTHING},         /* MAX_SEND_SEG */
-	{UNCONNECTED, IT_SUCCESS, NOTHING},         /* MAX_RECV_SEG */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* SRQ */
-	{NEVER, IT_ERR_SOFT_HI_WATERMARK, NOTHING}, /* SOFT_HI_WATERMARK, without an S-RQ */
-	{NEVER, IT_ERR_HARD_HI_WATERMARK, NOTHING}, /* HARD_HI_WATERMARK, without an S-RQ */
-	{CALM, IT_SUCCESS, ENABLES},                /* ATOMICS_ENABLE */
-	{NEVER, IT_ERR_INVALID_MASK, NOTHING},      /* PRIV_OPS_ENABLE */
+	{"ALL", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"IA", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"SPIGOT", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"STATE", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"SERV_TYPE", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"PATH", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"PZ", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"REQ_SEVD", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"RECV_SEVD", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"CONN_SEVD", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"RDMA_RD_ENABLE", CALM, IT_SUCCESS, ENABLES},
+	{"RDMA_WR_ENABLE", CALM, IT_SUCCESS, ENABLES},
+	{"MAX_RDMA_READ_SEG", UNCONNECTED, IT_SUCCESS, NOTHING},
+	{"MAX_RDMA_WRITE_SEG", UNCONNECTED, IT_SUCCESS, NOTHING},
+	{"MAX_IRD", CALM, IT_SUCCESS, IRD},
+	{"MAX_ORD", CALM, IT_SUCCESS, NOTHING}, /* not raised */
+	{"EP_ID", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"EP_KEY", NEVER, IT_ERR_INVALID_EP_TYPE, NOTHING},
+	{"MAX_PAYLOAD", UNCONNECTED, IT_SUCCESS, NOTHING},
+	{"MAX_REQ_DTO", CALM, IT_SUCCESS, QUEUES},
+	{"MAX_RECV_DTO", CALM, IT_SUCCESS, QUEUES},
+	{"MAX_SEND_SEG", UNCONNECTED, IT_SUCCESS, NOTHING},
+	{"MAX_RECV_SEG", UNCONNECTED, IT_SUCCESS, NOTHING},
+	{"SRQ", NEVER, IT_ERR_INVALID_MASK, NOTHING},
+	{"SOFT_HI_WATERMARK", NEVER, IT_ERR_SOFT_HI_WATERMARK, NOTHING}, /* without an S-RQ */
+	{"HARD_HI_WATERMARK", NEVER, IT_ERR_HARD_HI_WATERMARK, NOTHING}, /* without an S-RQ */
+	{"ATOMICS_ENABLE", CALM, IT_SUCCESS, ENABLES},
+	{"PRIV_OPS_ENABLE", NEVER, IT_ERR_INVALID_MASK, NOTHING},
 };
 
 static bool
@@ -114,7 +115,7 @@ test_modify_everywhere(struct pair *pair)
 			continue;
 		attr = attributes(scene.end);
 		for (int bit = 0; bit < BITS; bit++) {
-			g_test_message("bit %d", bit);
+			g_test_message("%s, %s", cm_place_name(place), rules[bit].name);
 			g_assert_cmpint(it_ep_modify(scene.end->ep, 1u << bit, &attr), ==,
 					wanted(scene.end->info, place, bit));
 		}
@@ -188,6 +189,7 @@ test_query_everywhere(struct pair *pair)
 		if (!cm_scene_open(&scene, pair, place))
 			continue;
 		for (int bit = 1; bit < BITS; bit++) {
+			g_test_message("%s, %s", cm_place_name(place), rules[bit].name);
 			memset(&params, 0xa5, sizeof(params));
 			g_assert_cmpint(it_ep_query(scene.end->ep, 1u << bit, &params), ==,
 					IT_SUCCESS);

@@ -149,7 +149,7 @@ test_unread(struct pair *pair)
 	}
 }
 
-/* What cannot be converted stays what it was, and the endpoint too. */
+/* A refused conversion leaves the socket and the endpoint as they were. */
 static void
 test_wrong(struct pair *pair)
 {
@@ -174,10 +174,20 @@ test_wrong(struct pair *pair)
 	listener = socket(AF_INET, SOCK_STREAM, 0);
 	g_assert_cmpint(listen(listener, 1), ==, 0);
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, local), ==, 0);
-	const int bad[] = {-1, 100000, udp, local[0], lonely, listener};
-	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
-		g_assert_cmpint(stream_convert(a, bad[i], IT_SC_DEFAULT, NULL), ==,
+	const struct {
+		const char *name;
+		int fd;
+	} bad[] = {{"-1", -1},
+		   {"no descriptor", 100000},
+		   {"UDP", udp},
+		   {"local socket", local[0]},
+		   {"not connected", lonely},
+		   {"listener", listener}};
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_test_message("%s", bad[i].name);
+		g_assert_cmpint(stream_convert(a, bad[i].fd, IT_SC_DEFAULT, NULL), ==,
 				IT_ERR_INVALID_CONVERSION);
+	}
 	g_assert_cmpint(end_state(a), ==, IT_EP_STATE_UNCONNECTED);
 	say(sd[0], "still mine");
 	hear(sd[1], "still mine");

@@ -88,8 +88,9 @@ test_bad_commands(struct pair *pair)
 	if (!faults_meet(&faults))
 		return;
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
-		char *answer = fault_ask(faults.active, bad[i]);
+		char *answer = fault_query(faults.active, bad[i]);
 
+		g_test_message("%s", bad[i]);
 		g_assert_cmpstr(answer, !=, "ok");
 		g_free(answer);
 	}
@@ -147,7 +148,7 @@ test_churn(struct pair *pair)
 		return;
 	g_assert_cmpint(pthread_create(&thread, NULL, come_and_go, &churn), ==, 0);
 	for (size_t i = 0; i < 400; i++)
-		g_free(fault_ask(faults.passive, commands[i % G_N_ELEMENTS(commands)]));
+		g_free(fault_query(faults.passive, commands[i % G_N_ELEMENTS(commands)]));
 	atomic_store(&churn.stop, true);
 	g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
 	faults_part(&faults);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "it_ext.h"
 #include "it_pair.h"
 
 static it_status_t
@@ -189,6 +190,7 @@ test_handles(void)
 		{end->lmr, IT_HANDLE_TYPE_LMR},    {pair.listen, IT_HANDLE_TYPE_LISTEN},
 	};
 	for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
+		g_test_message("%s", it_handle_type_name(all[i].type));
 		pair_ok(it_get_handle_type(all[i].handle, &type));
 		g_assert_cmpint(type, ==, all[i].type);
 		g_assert_cmpint(it_get_handle_type(all[i].handle, NULL), ==, IT_ERR_FAULT);
@@ -202,6 +204,7 @@ test_handles(void)
 	}
 	pair_close(&pair);
 	for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
+		g_test_message("%s, freed", it_handle_type_name(all[i].type));
 		g_assert_cmpint(it_get_handle_type(all[i].handle, &type), ==,
 				IT_ERR_INVALID_HANDLE);
 		g_assert_cmpint(it_set_consumer_context(all[i].handle, context), ==,

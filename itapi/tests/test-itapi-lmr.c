@@ -182,25 +182,29 @@ test_groups(struct pair *pair)
 	g_assert_cmpint(it_lmr_free(other), ==, IT_SUCCESS);
 }
 
-/* On coherent machines flushing and refreshing only look at what they are given. */
+/* On coherent machines flush and refresh only check their arguments. */
 static void
 test_sync(struct pair *pair)
 {
 	struct end *a = &pair->active;
 	it_lmr_triplet_t piece = end_segment(a, 10, 100);
-	static it_status_t (*const calls[])(const it_lmr_triplet_t *, size_t) = {
-		it_lmr_flush_to_mem, it_lmr_refresh_from_mem};
+	static const struct {
+		const char *name;
+		it_status_t (*run)(const it_lmr_triplet_t *, size_t);
+	} calls[] = {{"it_lmr_flush_to_mem", it_lmr_flush_to_mem},
+		     {"it_lmr_refresh_from_mem", it_lmr_refresh_from_mem}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(calls); i++) {
 		it_lmr_triplet_t bad = piece;
 
-		g_assert_cmpint(calls[i](&piece, 1), ==, IT_SUCCESS);
-		g_assert_cmpint(calls[i](&piece, 0), ==, IT_ERR_INVALID_NUM_SEGMENTS);
-		g_assert_cmpint(calls[i](NULL, 1), ==, IT_ERR_FAULT);
+		g_test_message("%s", calls[i].name);
+		g_assert_cmpint(calls[i].run(&piece, 1), ==, IT_SUCCESS);
+		g_assert_cmpint(calls[i].run(&piece, 0), ==, IT_ERR_INVALID_NUM_SEGMENTS);
+		g_assert_cmpint(calls[i].run(NULL, 1), ==, IT_ERR_FAULT);
 		bad.length = END_BUFFER;
-		g_assert_cmpint(calls[i](&bad, 1), ==, IT_ERR_RANGE);
+		g_assert_cmpint(calls[i].run(&bad, 1), ==, IT_ERR_RANGE);
 		bad.lmr = (it_lmr_handle_t)a->pz;
-		g_assert_cmpint(calls[i](&bad, 1), ==, IT_ERR_INVALID_LMR);
+		g_assert_cmpint(calls[i].run(&bad, 1), ==, IT_ERR_INVALID_LMR);
 	}
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Queues of endpoints that get other sizes, with requests in them [IT 3]. */
+/* Changes of size: queues of endpoints with requests in them [IT 3], queues of events [IT 6.5]. */
 
 #include <string.h>
 
 #include "cm_scene.h"
+#include "it_ext.h"
 
 #define MANY 300
 
@@ -284,6 +285,33 @@ test_under_load(struct pair *pair)
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_CONNECTED);
 }
 
+/* A queue that was requested with one event is larger; a modify to a small size is exact. */
+static void
+test_event_queues(void)
+{
+	const it_event_type_t streams[] = {IT_DTO_EVENT_STREAM, IT_CM_REQ_EVENT_STREAM,
+					   IT_CM_MSG_EVENT_STREAM, IT_ASYNC_AFF_EVENT_STREAM,
+					   IT_ASYNC_UNAFF_EVENT_STREAM};
+	it_ia_handle_t ia = pair_ia();
+
+	for (size_t i = 0; i < G_N_ELEMENTS(streams); i++) {
+		it_evd_param_t params;
+		it_evd_handle_t evd;
+
+		g_test_message("%s", it_event_name(streams[i]));
+		pair_ok(it_evd_create(ia, streams[i], 0, 1, 1, NULL, &evd, NULL));
+		pair_ok(it_evd_query(evd, IT_EVD_PARAM_QUEUE_SIZE, &params));
+		g_assert_cmpuint(params.sevd_queue_size, >=, 64);
+		if (streams[i] != IT_DTO_EVENT_STREAM) {
+			pair_resize(evd, 2);
+			pair_ok(it_evd_query(evd, IT_EVD_PARAM_QUEUE_SIZE, &params));
+			g_assert_cmpuint(params.sevd_queue_size, ==, 2);
+		}
+		pair_ok(it_evd_free(evd));
+	}
+	pair_ok(it_ia_free(ia));
+}
+
 static void
 add(void)
 {
@@ -291,6 +319,7 @@ add(void)
 	pair_add("resize/too-small", test_too_small);
 	pair_add("resize/segments", test_segments);
 	pair_add("resize/under-load", test_under_load);
+	pair_add_bare("resize/event-queues", test_event_queues);
 }
 
 int

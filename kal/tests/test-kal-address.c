@@ -100,19 +100,22 @@ static void
 test_ends(void)
 {
 	static const struct {
+		const char *name;
 		enum ri_cm_event_kind raised;
 		enum kal_cm_kind told;
-	} ends[] = {{RI_CM_REJECTED, KAL_CM_REJECTED},
-		    {RI_CM_FAILED, KAL_CM_FAILED},
-		    {RI_CM_DISCONNECTED, KAL_CM_DISCONNECTED},
-		    {RI_CM_BROKEN, KAL_CM_BROKEN}};
+		bool established;
+	} ends[] = {{"rejected", RI_CM_REJECTED, KAL_CM_REJECTED, false},
+		    {"failed", RI_CM_FAILED, KAL_CM_FAILED, false},
+		    {"disconnected", RI_CM_DISCONNECTED, KAL_CM_DISCONNECTED, true},
+		    {"broken", RI_CM_BROKEN, KAL_CM_BROKEN, true}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
 		struct fixture f;
 		struct kal_cm_event event;
 
+		g_test_message("%s", ends[i].name);
 		connecting(&f, false);
-		if (i >= 2) {
+		if (ends[i].established) {
 			say(RI_CM_ESTABLISHED, CTX, NULL);
 			fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
 		}
@@ -210,7 +213,7 @@ test_requests(void)
 	g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, req.request);
 	g_assert_cmpint(call(&f, KAL_REJECT, &req), ==, RI_ERR_INVALID_HANDLE);
 
-	/* Who asks gives up while it is accepted: what the provider says of that finds nothing any more. */
+	/* The peer gives up while it is accepted: the provider's event of that finds no request. */
 	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
 	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
 	req.qp = fixture_qp(&f, CTX + 1, 4, 3);

@@ -273,6 +273,7 @@ test_gone(void)
 	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	struct kal_accept_rep rep;
+	static const char *const names[] = {"closes", "resets", "speaks early"};
 	uint16_t port = 0;
 	uint32_t qp;
 
@@ -283,6 +284,7 @@ test_gone(void)
 		int peer = raw_connect(false, port);
 		uint32_t id;
 
+		g_test_message("the peer %s", names[how]);
 		raw_send_frame(peer, &request);
 		id = next_request(&f);
 		if (how == 0)

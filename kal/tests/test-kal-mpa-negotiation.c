@@ -137,6 +137,7 @@ test_replies_of_vectors(void)
 		struct kal_mpa_negotiated negotiated;
 		size_t size;
 
+		g_test_message("%s", cases[i].connection);
 		offered.crc = cases[i].crc;
 		offered.rtr = cases[i].rtr;
 		g_assert_cmpint(kal_mpa_read(KAL_MPA_REQUEST, in->octets, in->len, &request, &size),
@@ -152,8 +153,9 @@ test_replies_of_vectors(void)
 	}
 }
 
-/* One negotiation: what both ends hold in the end. */
+/* One negotiation, and the parameters of both ends after it. */
 struct depths {
+	const char *name;
 	uint16_t i_ird, i_ord, i_max, r_ird, r_ord, r_max; /* offered */
 	uint16_t got_i_ird, got_i_ord, got_r_ird, got_r_ord;
 	enum kal_mpa_verdict verdict;
@@ -163,16 +165,16 @@ static void
 test_depths(void)
 {
 	static const struct depths cases[] = {
-		/* the responder follows what the initiator offers */
-		{16, 8, 128, 1, 16, 128, 16, 8, 8, 16, KAL_MPA_GO},
-		{4, 4, 128, 4, 4, 128, 4, 4, 4, 4, KAL_MPA_GO},
-		/* the responder's device has less: the initiator lowers its ORD */
-		{4, 64, 128, 4, 4, 16, 4, 16, 16, 4, KAL_MPA_GO},
-		/* the responder's ORD is cut to the initiator's IRD */
-		{2, 2, 128, 2, 50, 128, 2, 2, 2, 2, KAL_MPA_GO},
-		{0, 0, 128, 0, 5, 128, 0, 0, 0, 0, KAL_MPA_GO},
-		/* more than the own device can */
-		{300, 1, 128, 1, 300, 128, 128, 1, 1, 128, KAL_MPA_GO},
+		{"the responder follows the initiator", 16, 8, 128, 1, 16, 128, 16, 8, 8, 16,
+		 KAL_MPA_GO},
+		{"equal offers", 4, 4, 128, 4, 4, 128, 4, 4, 4, 4, KAL_MPA_GO},
+		{"the responder's device can less: the initiator lowers its ORD", 4, 64, 128, 4, 4,
+		 16, 4, 16, 16, 4, KAL_MPA_GO},
+		{"the initiator's IRD limits the responder's ORD", 2, 2, 128, 2, 50, 128, 2, 2, 2,
+		 2, KAL_MPA_GO},
+		{"an IRD of 0 limits it, too", 0, 0, 128, 0, 5, 128, 0, 0, 0, 0, KAL_MPA_GO},
+		{"more than the own device can", 300, 1, 128, 1, 300, 128, 128, 1, 1, 128,
+		 KAL_MPA_GO},
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -184,6 +186,7 @@ test_depths(void)
 		struct kal_mpa_negotiated at_r;
 		struct kal_mpa_negotiated at_i;
 
+		g_test_message("%s", c->name);
 		initiator.ird_max = c->i_max;
 		responder.ird_max = c->r_max;
 		kal_mpa_offer(&initiator, &request);
@@ -266,11 +269,12 @@ test_depths_private(void)
 static void
 test_rtr(void)
 {
-	/* by what the initiator can send and what the responder takes: 0 none, 1 Write, 2 Read, 3 both */
+	static const char *const names[4] = {"none", "Write", "Read", "Write and Read"};
+	/* by what the initiator can send and what the responder accepts */
 	static const uint8_t chosen[4][4] = {
 		{0, 0, 0, 0},
 		{RI_RTR_WRITE, RI_RTR_WRITE, 0xff,
-		 RI_RTR_WRITE}, /* with nothing said, we take a Write */
+		 RI_RTR_WRITE}, /* if the responder has none, it accepts a Write */
 		{0xff, 0xff, RI_RTR_READ, RI_RTR_READ},
 		{RI_RTR_WRITE, RI_RTR_WRITE, RI_RTR_READ, RI_RTR_WRITE},
 	};
@@ -286,6 +290,7 @@ test_rtr(void)
 			uint8_t want = chosen[offered][taken];
 			enum kal_mpa_verdict verdict;
 
+			g_test_message("initiator %s, responder %s", names[offered], names[taken]);
 			initiator.rtr = offered | RI_RTR_SEND;
 			responder.rtr = taken | RI_RTR_SEND;
 			kal_mpa_offer(&initiator, &request);

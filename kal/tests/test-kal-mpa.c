@@ -64,6 +64,7 @@ test_build(void)
 
 		if (!is_startup(v))
 			continue;
+		g_test_message("%s %s", v->connection, v->name);
 		f = frame_of(v, data, len);
 		out = guarded_copy(NULL, v->len);
 		g_assert_cmpuint(kal_mpa_write(&f, out.at, out.len), ==, v->len);

@@ -13,19 +13,21 @@
 
 #define CTX 3
 
-/* A member of a request: the highest value that is none of its own fault, and one that is. */
+/* A member of a request: its highest valid value, and an odd one. */
 struct member {
+	const char *name;
 	size_t offset, size;
 	uint64_t good, odd;
 };
 
-#define MEMBER(type, name, good, odd)                                                    \
-	{                                                                                \
-		offsetof(struct type, name), sizeof(((struct type *)0)->name), good, odd \
+#define MEMBER(type, member, good, odd)                               \
+	{                                                             \
+#type "." #member, offsetof(struct type, member),     \
+			sizeof(((struct type *)0)->member), good, odd \
 	}
-#define END                \
-	{                  \
-		0, 0, 0, 0 \
+#define END                      \
+	{                        \
+		NULL, 0, 0, 0, 0 \
 	}
 
 struct request {
@@ -100,6 +102,7 @@ try_members(struct fixture *f, const struct request *request, const void *base)
 	} req, rep;
 
 	for (const struct member *m = request->members; m->size != 0; m++) {
+		g_test_message("%s", m->name);
 		memcpy(req.octets, base, request->size);
 		set(req.octets, m, m->odd);
 		g_assert_cmpint(
@@ -118,6 +121,7 @@ try_good(struct fixture *f, const struct request *request, const void *base)
 			max_align_t align;
 		} req, rep;
 
+		g_test_message("%s, good", m->name);
 		memcpy(req.octets, base, request->size);
 		set(req.octets, m, m->good);
 		g_assert_cmpint(

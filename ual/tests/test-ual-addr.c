@@ -69,6 +69,7 @@ test_net_addrs(void)
 		struct ri_addr addr = text_addr(family, texts[family - RI_ADDR_IPV4]), back;
 		it_net_addr_t net;
 
+		g_test_message("%s", texts[family - RI_ADDR_IPV4]);
 		ual_addr_to_net(&addr, &net);
 		g_assert_cmpint(net.addr_type, ==, family);
 		g_assert_true(ual_addr_of_net(&ib, &net, &back));

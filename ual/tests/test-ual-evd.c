@@ -14,6 +14,7 @@
 #include "kal_script.h"
 #include "ual.h"
 #include "ual_evd.h"
+#include "ual_names.h"
 
 #define WAIT (20 * 1000000ull)
 
@@ -71,6 +72,7 @@ test_open_refused(void)
 	it_ia_handle_t handle;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_test_message("%s", ual_name_status(cases[i].above));
 		script_reset();
 		script.fail[KAL_RNIC_OPEN] = cases[i].below;
 		g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, cases[i].above);
@@ -420,6 +422,7 @@ test_spin_variable(void)
 	struct ual_ia *ia;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_test_message("ITAPI_SPIN_US='%s'", cases[i].text);
 		script_reset();
 		g_setenv("ITAPI_SPIN_US", cases[i].text, TRUE);
 		ia = ia_open();

@@ -8,39 +8,60 @@
 #include "kal_call.h"
 #include "ual_status.h"
 
+/* One value of an enumeration below, its name, and the code that it becomes. */
+struct row {
+	unsigned int from;
+	const char *name;
+	int to;
+};
+
+#define ROW(from, to)           \
+	{                       \
+		from, #from, to \
+	}
+
+static void
+begin_row(const struct row *row, unsigned int number)
+{
+	g_test_message("%s", row->name);
+	g_assert_cmpuint(row->from, ==, number);
+}
+
 static void
 test_common(void)
 {
-	static const it_status_t wanted[] = {
-		IT_SUCCESS,                 /* RI_SUCCESS */
-		IT_ERR_ABORT,               /* RI_ERR_INVALID_ARG */
-		IT_ERR_ABORT,               /* RI_ERR_INVALID_HANDLE */
-		IT_ERR_INVALID_EP_STATE,    /* RI_ERR_INVALID_STATE */
-		IT_ERR_RESOURCES,           /* RI_ERR_RESOURCES */
-		IT_ERR_RESOURCES,           /* RI_ERR_LIMIT */
-		IT_ERR_ABORT,               /* RI_ERR_BUSY */
-		IT_ERR_OP_NOT_SUPPORTED,    /* RI_ERR_UNSUPPORTED */
-		IT_ERR_TOO_MANY_POSTS,      /* RI_ERR_QUEUE_FULL */
-		IT_ERR_ABORT,               /* RI_ERR_NOT_EMPTY */
-		IT_ERR_ACCESS,              /* RI_ERR_ACCESS */
-		IT_ERR_ADDRESS,             /* RI_ERR_ADDRESS */
-		IT_ERR_NO_PERMISSION,       /* RI_ERR_PERMISSION */
-		IT_ERR_CONN_QUAL_BUSY,      /* RI_ERR_IN_USE */
-		IT_ERR_INVALID_SOURCE_PATH, /* RI_ERR_NO_ROUTE */
-		IT_ERR_CANNOT_RESET,        /* RI_ERR_STILL_FLUSHING */
-		IT_ERR_EP_TIMEWAIT,         /* RI_ERR_TIME_WAIT */
-		IT_ERR_TIMEOUT_EXPIRED,     /* RI_ERR_TIMEOUT */
-		IT_ERR_INTERRUPT,           /* RI_ERR_INTERRUPTED */
-		IT_ERR_ABORT,               /* RI_ERR_PROTOCOL */
-		IT_ERR_INVALID_NAME,        /* RI_ERR_NO_DEVICE */
-		IT_ERR_ABORT,               /* RI_ERR_VERSION */
-		IT_ERR_ABORT,               /* RI_ERR_PROVIDER */
-		IT_ERR_IA_CATASTROPHE,      /* RI_ERR_FATAL */
+	static const struct row wanted[] = {
+		ROW(RI_SUCCESS, IT_SUCCESS),
+		ROW(RI_ERR_INVALID_ARG, IT_ERR_ABORT),
+		ROW(RI_ERR_INVALID_HANDLE, IT_ERR_ABORT),
+		ROW(RI_ERR_INVALID_STATE, IT_ERR_INVALID_EP_STATE),
+		ROW(RI_ERR_RESOURCES, IT_ERR_RESOURCES),
+		ROW(RI_ERR_LIMIT, IT_ERR_RESOURCES),
+		ROW(RI_ERR_BUSY, IT_ERR_ABORT),
+		ROW(RI_ERR_UNSUPPORTED, IT_ERR_OP_NOT_SUPPORTED),
+		ROW(RI_ERR_QUEUE_FULL, IT_ERR_TOO_MANY_POSTS),
+		ROW(RI_ERR_NOT_EMPTY, IT_ERR_ABORT),
+		ROW(RI_ERR_ACCESS, IT_ERR_ACCESS),
+		ROW(RI_ERR_ADDRESS, IT_ERR_ADDRESS),
+		ROW(RI_ERR_PERMISSION, IT_ERR_NO_PERMISSION),
+		ROW(RI_ERR_IN_USE, IT_ERR_CONN_QUAL_BUSY),
+		ROW(RI_ERR_NO_ROUTE, IT_ERR_INVALID_SOURCE_PATH),
+		ROW(RI_ERR_STILL_FLUSHING, IT_ERR_CANNOT_RESET),
+		ROW(RI_ERR_TIME_WAIT, IT_ERR_EP_TIMEWAIT),
+		ROW(RI_ERR_TIMEOUT, IT_ERR_TIMEOUT_EXPIRED),
+		ROW(RI_ERR_INTERRUPTED, IT_ERR_INTERRUPT),
+		ROW(RI_ERR_PROTOCOL, IT_ERR_ABORT),
+		ROW(RI_ERR_NO_DEVICE, IT_ERR_INVALID_NAME),
+		ROW(RI_ERR_VERSION, IT_ERR_ABORT),
+		ROW(RI_ERR_PROVIDER, IT_ERR_ABORT),
+		ROW(RI_ERR_FATAL, IT_ERR_IA_CATASTROPHE),
 	};
 
 	g_assert_cmpuint(G_N_ELEMENTS(wanted), ==, RI_STATUS_COUNT);
-	for (unsigned int i = 0; i < RI_STATUS_COUNT; i++)
-		g_assert_cmpint(ual_status(UAL_CALL_OTHER, (enum ri_status)i), ==, wanted[i]);
+	for (unsigned int i = 0; i < RI_STATUS_COUNT; i++) {
+		begin_row(&wanted[i], i);
+		g_assert_cmpint(ual_status(UAL_CALL_OTHER, (enum ri_status)i), ==, wanted[i].to);
+	}
 	g_assert_cmpint(ual_status(UAL_CALL_OTHER, RI_STATUS_COUNT), ==, IT_ERR_ABORT);
 	g_assert_cmpint(ual_status(UAL_CALL_OTHER, (enum ri_status) - 1), ==, IT_ERR_ABORT);
 }
@@ -134,46 +155,50 @@ test_calls(void)
 static void
 test_completions(void)
 {
-	static const it_dto_status_t statuses[] = {
-		IT_DTO_SUCCESS,                /* RI_WC_SUCCESS */
-		IT_DTO_ERR_FLUSHED,            /* RI_WC_FLUSHED */
-		IT_DTO_ERR_LOCAL_LENGTH,       /* RI_WC_LOCAL_LENGTH */
-		IT_DTO_ERR_LOCAL_EP,           /* RI_WC_LOCAL_QP */
-		IT_DTO_ERR_LOCAL_PROTECTION,   /* RI_WC_LOCAL_PROTECTION */
-		IT_DTO_ERR_LOCAL_PROTECTION,   /* RI_WC_LOCAL_INVALIDATE */
-		IT_RMR_OPERATION_FAILED,       /* RI_WC_MW_BIND */
-		IT_DTO_ERR_LOCAL_MM_OPERATION, /* RI_WC_LOCAL_MM */
-		IT_DTO_ERR_BAD_RESPONSE,       /* RI_WC_BAD_RESPONSE */
-		IT_DTO_ERR_REMOTE_ACCESS,      /* RI_WC_REMOTE_ACCESS */
-		IT_DTO_ERR_REMOTE_RESPONDER,   /* RI_WC_REMOTE_INVALID_REQ */
-		IT_DTO_ERR_REMOTE_RESPONDER,   /* RI_WC_REMOTE_OPERATION */
-		IT_DTO_ERR_TRANSPORT,          /* RI_WC_TRANSPORT */
-		IT_DTO_ERR_RECEIVER_NOT_READY, /* RI_WC_RNR */
+	static const struct row statuses[] = {
+		ROW(RI_WC_SUCCESS, IT_DTO_SUCCESS),
+		ROW(RI_WC_FLUSHED, IT_DTO_ERR_FLUSHED),
+		ROW(RI_WC_LOCAL_LENGTH, IT_DTO_ERR_LOCAL_LENGTH),
+		ROW(RI_WC_LOCAL_QP, IT_DTO_ERR_LOCAL_EP),
+		ROW(RI_WC_LOCAL_PROTECTION, IT_DTO_ERR_LOCAL_PROTECTION),
+		ROW(RI_WC_LOCAL_INVALIDATE, IT_DTO_ERR_LOCAL_PROTECTION),
+		ROW(RI_WC_MW_BIND, IT_RMR_OPERATION_FAILED),
+		ROW(RI_WC_LOCAL_MM, IT_DTO_ERR_LOCAL_MM_OPERATION),
+		ROW(RI_WC_BAD_RESPONSE, IT_DTO_ERR_BAD_RESPONSE),
+		ROW(RI_WC_REMOTE_ACCESS, IT_DTO_ERR_REMOTE_ACCESS),
+		ROW(RI_WC_REMOTE_INVALID_REQ, IT_DTO_ERR_REMOTE_RESPONDER),
+		ROW(RI_WC_REMOTE_OPERATION, IT_DTO_ERR_REMOTE_RESPONDER),
+		ROW(RI_WC_TRANSPORT, IT_DTO_ERR_TRANSPORT),
+		ROW(RI_WC_RNR, IT_DTO_ERR_RECEIVER_NOT_READY),
 	};
-	static const it_event_type_t events[] = {
-		IT_DTO_EVENT_STREAM,          /* RI_OP_NONE */
-		IT_DTO_SEND_CMPL_EVENT,       /* RI_OP_SEND */
-		IT_DTO_RDMA_WRITE_CMPL_EVENT, /* RI_OP_RDMA_WRITE */
-		IT_DTO_RDMA_READ_CMPL_EVENT,  /* RI_OP_RDMA_READ */
-		IT_DTO_FETCH_ADD_CMPL_EVENT,  /* RI_OP_FETCH_ADD */
-		IT_DTO_CMP_SWAP_CMPL_EVENT,   /* RI_OP_CMP_SWAP */
-		IT_RMR_LINK_CMPL_EVENT,       /* RI_OP_BIND_MW */
-		IT_LMR_LINK_CMPL_EVENT,       /* RI_OP_FAST_REG */
-		IT_RMR_LINK_CMPL_EVENT,       /* RI_OP_LOCAL_INV */
-		IT_LMR_LINK_CMPL_EVENT,       /* RI_OP_INV_MR */
-		IT_DTO_SEND_CMPL_EVENT,       /* RI_OP_SEND_UD */
-		IT_DTO_RC_RECV_CMPL_EVENT,    /* RI_OP_RECV */
-		IT_DTO_UD_RECV_CMPL_EVENT,    /* RI_OP_RECV_UD */
+	static const struct row events[] = {
+		ROW(RI_OP_NONE, IT_DTO_EVENT_STREAM),
+		ROW(RI_OP_SEND, IT_DTO_SEND_CMPL_EVENT),
+		ROW(RI_OP_RDMA_WRITE, IT_DTO_RDMA_WRITE_CMPL_EVENT),
+		ROW(RI_OP_RDMA_READ, IT_DTO_RDMA_READ_CMPL_EVENT),
+		ROW(RI_OP_FETCH_ADD, IT_DTO_FETCH_ADD_CMPL_EVENT),
+		ROW(RI_OP_CMP_SWAP, IT_DTO_CMP_SWAP_CMPL_EVENT),
+		ROW(RI_OP_BIND_MW, IT_RMR_LINK_CMPL_EVENT),
+		ROW(RI_OP_FAST_REG, IT_LMR_LINK_CMPL_EVENT),
+		ROW(RI_OP_LOCAL_INV, IT_RMR_LINK_CMPL_EVENT),
+		ROW(RI_OP_INV_MR, IT_LMR_LINK_CMPL_EVENT),
+		ROW(RI_OP_SEND_UD, IT_DTO_SEND_CMPL_EVENT),
+		ROW(RI_OP_RECV, IT_DTO_RC_RECV_CMPL_EVENT),
+		ROW(RI_OP_RECV_UD, IT_DTO_UD_RECV_CMPL_EVENT),
 	};
 
 	g_assert_cmpuint(G_N_ELEMENTS(statuses), ==, RI_WC_STATUS_COUNT);
 	g_assert_cmpuint(G_N_ELEMENTS(events), ==, RI_OP_COUNT);
-	for (unsigned int i = 0; i < RI_WC_STATUS_COUNT; i++)
-		g_assert_cmpint(ual_status_of_wc(i), ==, statuses[i]);
+	for (unsigned int i = 0; i < RI_WC_STATUS_COUNT; i++) {
+		begin_row(&statuses[i], i);
+		g_assert_cmpint(ual_status_of_wc(i), ==, statuses[i].to);
+	}
 	g_assert_cmpint(ual_status_of_wc(RI_WC_STATUS_COUNT), ==, IT_DTO_ERR_LOCAL_EP);
 	g_assert_cmpint(ual_status_of_wc(255), ==, IT_DTO_ERR_LOCAL_EP);
-	for (unsigned int i = 0; i < RI_OP_COUNT; i++)
-		g_assert_cmpint(ual_status_wc_event(i), ==, events[i]);
+	for (unsigned int i = 0; i < RI_OP_COUNT; i++) {
+		begin_row(&events[i], i);
+		g_assert_cmpint(ual_status_wc_event(i), ==, events[i].to);
+	}
 	g_assert_cmpint(ual_status_wc_event(RI_OP_COUNT), ==, IT_DTO_EVENT_STREAM);
 }
 
