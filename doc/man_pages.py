@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Makes section 3 of the man pages from the comments of the public headers.
 
-Usage: man_pages.py DOXYFILE_IN OUTPUT DEPFILE NAME=VALUE... -- HEADER...
+Usage: man_pages.py DOXYFILE_IN OUTPUT DEPFILE STAMP NAME=VALUE... -- HEADER...
 
 Doxygen reads the headers as for the manual, and this script writes its XML as man(7) into the folder OUTPUT: a
 page for each function, each entry of RNIC-PI's tables, each type and each group; old names and macros become
@@ -52,9 +52,9 @@ def xml_of(template, headers, values, folder):
 
 
 def main(arguments):
-    template, output, depfile = arguments[1:4]
+    template, output, depfile, stamp = arguments[1:5]
     split = arguments.index('--')
-    values = dict(argument.split('=', 1) for argument in arguments[4:split])
+    values = dict(argument.split('=', 1) for argument in arguments[5:split])
     headers = arguments[split + 1:]
 
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,9 @@ def main(arguments):
     examples = [folder] + [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith('.c')]
     books = [os.path.join(values['source'], path) for path in spec_paragraphs.pages(values['source'])]
     with open(depfile, 'w', encoding='utf-8') as file:
-        print(f'{output}: {" ".join([template, spec_paragraphs.__file__] + headers + tools + books + examples)}', file=file)
+        print(f'{stamp}: {" ".join([template, spec_paragraphs.__file__] + headers + tools + books + examples)}', file=file)
+    with open(stamp, 'w', encoding='utf-8'):
+        pass
     return 0
 
 
