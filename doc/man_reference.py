@@ -163,7 +163,7 @@ class Manual:
         return roff.escape(text)
 
     def _include(self, item):
-        return '#include <rnicpi.h>' if side(item) == 'ri' else f'#include <{os.path.basename(item.file)}>'
+        return '#include <rnicpi/rnicpi.h>' if side(item) == 'ri' else f'#include <{os.path.basename(item.file)}>'
 
     def _described(self, item):
         """What an item's comment says, its brief sentence first."""

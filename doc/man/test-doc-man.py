@@ -154,7 +154,7 @@ class Man(unittest.TestCase):
         self.need_reference()
         for name, table, entry in entries():
             synopsis = section(read(reference(name)), 'SYNOPSIS')
-            for word in ('#include <rnicpi.h>', f'struct {table} {{', f'(*{entry})('):
+            for word in ('#include <rnicpi/rnicpi.h>', f'struct {table} {{', f'(*{entry})('):
                 self.assertIn(word, synopsis, name)
 
     def test_each_result_of_a_call_is_on_its_page(self):
