@@ -354,6 +354,7 @@ typedef struct {
  * @retval IT_SUCCESS The list is complete as far as there was room.
  * @retval IT_ERR_FAULT @p num_settings or @p total_settings is NULL, or @p settings is with room above 0.
  * @retval IT_ERR_RESOURCES Memory or descriptors ran out; nothing is listed.
+ * @see it_ia_create(), it_interface_list(), itx_log_set_writer()
  */
 it_status_t itx_settings_list(OUT itx_setting_t *settings, IN OUT size_t *num_settings,
 			      OUT size_t *total_settings);
