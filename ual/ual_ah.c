@@ -76,7 +76,7 @@ ah_new(struct ual_pz *pz, it_ah_flags_t flags)
 
 	if (!ual_object_ref(&pz->object))
 		return NULL;
-	ah = (struct ual_ah *)ual_object_new(UAL_AH, pz->object.ia);
+	ah = (struct ual_ah *)ual_object_new(UAL_AH, pz->object.ia, &pz->object.ia->objects);
 	if (ah == NULL) {
 		ual_object_unref(&pz->object);
 		return NULL;

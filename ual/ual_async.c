@@ -28,11 +28,11 @@ evd_after(struct ual_ia *ia, const struct ual_object *object)
 {
 	struct ual_evd *evd = NULL;
 
-	pthread_mutex_lock(&ia->lock);
-	object = object != NULL ? object->next : ia->objects;
+	pthread_mutex_lock(&ia->objects.lock);
+	object = object != NULL ? object->next : ia->objects.first;
 	for (; object != NULL && evd == NULL; object = object->next)
 		evd = (struct ual_evd *)ual_object_from_ctx(ual_object_ctx(object), UAL_EVD);
-	pthread_mutex_unlock(&ia->lock);
+	pthread_mutex_unlock(&ia->objects.lock);
 	return evd;
 }
 

@@ -18,7 +18,9 @@
 #include "ual.h"
 #include "ual_addr.h"
 #include "ual_cm.h"
+#include "ual_listen.h"
 #include "ual_log.h"
+#include "ual_request.h"
 #include "ual_status.h"
 #include "ual_ud_svc.h"
 
@@ -523,7 +525,7 @@ deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm
 	}
 	pthread_mutex_unlock(&ep->lock);
 	if (notice != UAL_EPN_NONE)
-		ual_log_connection(ep, &event.conn);
+		ual_log_connection(&event.conn);
 }
 
 void

@@ -16,7 +16,7 @@
 
 #include "ri_owned.h"
 #include "ual.h"
-#include "ual_cm.h"
+#include "ual_request.h"
 #include "ual_rmr.h"
 #include "ual_status.h"
 
@@ -207,7 +207,7 @@ ual_ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted)
 
 	if (!ual_object_ref(&pz->object))
 		return NULL;
-	ep = ual_object_new(UAL_EP, ia);
+	ep = ual_object_new(UAL_EP, ia, &ia->objects);
 	if (ep == NULL) {
 		ual_object_unref(&pz->object);
 		return NULL;

@@ -240,7 +240,7 @@ evd_furnish(struct ual_evd *evd, const struct ual_evd_wanted *wanted)
 static struct ual_evd *
 evd_new(struct ual_ia *ia, const struct ual_evd_wanted *wanted)
 {
-	struct ual_evd *evd = (struct ual_evd *)ual_object_new(UAL_EVD, ia);
+	struct ual_evd *evd = (struct ual_evd *)ual_object_new(UAL_EVD, ia, &ia->objects);
 
 	if (evd == NULL)
 		return NULL;
@@ -422,7 +422,7 @@ ual_evd_overflow(struct ual_evd *evd, void *ep)
 	ual_evd_attend_overflow(evd);
 	pthread_mutex_unlock(&evd->lock);
 	if (first)
-		ual_log_lost(evd);
+		ual_log_lost(ual_object_handle(&evd->object), evd->stream, evd->queue_size);
 	if (!notify)
 		return;
 	if (ep != NULL)

@@ -23,9 +23,9 @@
 
 #include "kal_settings.h"
 #include "ual.h"
-#include "ual_cm.h"
 #include "ual_evd.h"
 #include "ual_key.h"
+#include "ual_request.h"
 #include "ual_section.h"
 #include "ual_sleep.h"
 #include "ual_status.h"
@@ -124,6 +124,7 @@ ia_release(struct ual_ia *ia)
 	ual_keys_free(ia->keys);
 	pthread_mutex_destroy(&ia->drain);
 	pthread_mutex_destroy(&ia->lock);
+	pthread_mutex_destroy(&ia->objects.lock);
 	ual_object_delete(&ia->object);
 }
 
@@ -139,10 +140,11 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 		return IT_ERR_INVALID_NAME;
 	if (status != IT_SUCCESS)
 		return status;
-	ia = (struct ual_ia *)ual_object_new(UAL_IA, NULL);
+	ia = (struct ual_ia *)ual_object_new(UAL_IA, NULL, NULL);
 	if (ia == NULL)
 		return IT_ERR_RESOURCES;
 	pthread_mutex_init(&ia->lock, NULL);
+	pthread_mutex_init(&ia->objects.lock, NULL);
 	pthread_mutex_init(&ia->drain, NULL);
 	ia->keys = ual_keys_new();
 	if (ia->keys == NULL) {
@@ -174,11 +176,11 @@ first_of(struct ual_ia *ia, enum ual_type type)
 {
 	struct ual_object *object;
 
-	pthread_mutex_lock(&ia->lock);
-	for (object = ia->objects; object != NULL; object = object->next)
+	pthread_mutex_lock(&ia->objects.lock);
+	for (object = ia->objects.first; object != NULL; object = object->next)
 		if (ual_object_type(object) == type)
 			break;
-	pthread_mutex_unlock(&ia->lock);
+	pthread_mutex_unlock(&ia->objects.lock);
 	return object;
 }
 
@@ -188,12 +190,12 @@ hide_all(struct ual_ia *ia)
 {
 	unsigned inside = ual_object_visitors(&ia->object) - 1;
 
-	pthread_mutex_lock(&ia->lock);
-	for (struct ual_object *object = ia->objects; object != NULL; object = object->next) {
+	pthread_mutex_lock(&ia->objects.lock);
+	for (struct ual_object *object = ia->objects.first; object != NULL; object = object->next) {
 		(void)ual_object_hide(object);
 		inside += ual_object_visitors(object);
 	}
-	pthread_mutex_unlock(&ia->lock);
+	pthread_mutex_unlock(&ia->objects.lock);
 	return inside;
 }
 

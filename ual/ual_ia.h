@@ -9,7 +9,7 @@
  * 1. Events of the kAL (armed completion queues, connections, errors) are dispatched by ual_async.c, on any thread,
  *    also inside a fast entry (post, poll, arm, progress), and inside a kAL call that queues an event.
  *    So there are two kinds of lock:
- *    - *event locks* may be taken by dispatch: ual_ia::lock, ual_evd::lock, and those that protect the state of
+ *    - *event locks* may be taken by dispatch: ual_ia::lock, ual_objects::lock, ual_evd::lock, and those that protect the state of
  *      endpoints and listeners. A thread owns one for a few instructions, never across a kAL call, a fast entry that
  *      runs the engine, or a host call that can sleep.
  *    - *control locks* serialise slow calls on one object (ual_evd::control). A thread may own one across
@@ -67,8 +67,8 @@ struct ual_ia {
 	atomic_bool dead;    /* the adapter failed beyond repair: IT_ERR_IA_CATASTROPHE [IT 1.6] */
 	atomic_bool closing; /* it_ia_free is under way: waiters leave with IT_ERR_ABORT */
 
-	pthread_mutex_t lock;       /* event lock of the two lists that follow */
-	struct ual_object *objects; /* everything under this IA, newest first */
+	struct ual_objects objects; /* everything under this IA */
+	pthread_mutex_t lock;       /* event lock of the two that follow */
 	struct ual_evd *affiliated; /* where asynchronous events go, or NULL */
 	struct ual_evd *unaffiliated;
 	struct ual_lmr *direct; /* the direct LMR, or NULL; fixed while the IA is open */

@@ -15,7 +15,8 @@
 
 #include "ual.h"
 #include "ual_addr.h"
-#include "ual_cm.h"
+#include "ual_evd.h"
+#include "ual_listen.h"
 #include "ual_status.h"
 
 /* Unanswered requests that the kAL keeps; the EVD limits those that the application sees. */
@@ -93,7 +94,7 @@ listen_destroy(struct ual_object *object)
 static struct ual_listen *
 listen_new(struct ual_ia *ia, struct ual_evd *evd, uint32_t spigot)
 {
-	struct ual_listen *listen = ual_object_new(UAL_LISTEN, ia);
+	struct ual_listen *listen = ual_object_new(UAL_LISTEN, ia, &ia->objects);
 
 	if (listen == NULL)
 		return NULL;

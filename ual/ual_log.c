@@ -11,9 +11,8 @@
 #include <stdio.h>
 
 #include "kal_call.h"
-#include "ual_ep.h"
-#include "ual_evd.h"
 #include "ual_names.h"
+#include "ual_object.h"
 
 #define LINE 320
 
@@ -85,7 +84,7 @@ ual_log_refused(const char *call, const void *handle, it_status_t status)
 }
 
 void
-ual_log_connection(const struct ual_ep *ep, const it_connection_event_t *event)
+ual_log_connection(const it_connection_event_t *event)
 {
 	const struct ri_host *host = listener_log(RI_LOG_INFO);
 	bool failed = event->event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT;
@@ -93,7 +92,7 @@ ual_log_connection(const struct ual_ep *ep, const it_connection_event_t *event)
 
 	if (host == NULL)
 		return;
-	(void)snprintf(line, sizeof(line), "EP %p: %s%s%s", ual_object_handle(&ep->object),
+	(void)snprintf(line, sizeof(line), "EP %p: %s%s%s", (const void *)event->ep,
 		       ual_name_event(event->event_number), failed ? ": " : "",
 		       failed ? ual_name_reject(event->reject_reason_code) : "");
 	host->log(host->self, RI_LOG_INFO, "connection", line);
@@ -113,7 +112,7 @@ ual_log_async(it_event_type_t number, const void *cause)
 }
 
 void
-ual_log_lost(const struct ual_evd *evd)
+ual_log_lost(const void *evd, it_event_type_t stream, size_t size)
 {
 	const struct ri_host *host = listener_log(RI_LOG_WARNING);
 	char line[LINE];
@@ -123,6 +122,6 @@ ual_log_lost(const struct ual_evd *evd)
 	(void)snprintf(
 		line, sizeof(line),
 		"EVD %p of the stream %s is full (%zu events): events are lost; make it larger",
-		ual_object_handle(&evd->object), ual_name_event(evd->stream), evd->queue_size);
+		evd, ual_name_event(stream), size);
 	host->log(host->self, RI_LOG_WARNING, "event dispatcher", line);
 }

@@ -13,9 +13,6 @@
 
 #include "it_api.h"
 
-struct ual_evd;
-struct ual_ep;
-
 /* The log wants refused calls. Relaxed: it is set before the first adapter is opened. */
 extern atomic_bool ual_log_refusals;
 
@@ -26,11 +23,11 @@ void ual_log_set_writer(void (*writer)(void *, int, const char *, const char *),
 /* One line about a call that was refused. */
 void ual_log_refused(const char *call, const void *handle, it_status_t status);
 /* One line about an event of a connection. */
-void ual_log_connection(const struct ual_ep *ep, const it_connection_event_t *event);
+void ual_log_connection(const it_connection_event_t *event);
 /* One line about an asynchronous event; cause is a handle. */
 void ual_log_async(it_event_type_t number, const void *cause);
-/* One line: a dispatcher was full, and events are lost. */
-void ual_log_lost(const struct ual_evd *evd);
+/* One line: a dispatcher of that stream and size was full, and events are lost; evd is a handle. */
+void ual_log_lost(const void *evd, it_event_type_t stream, size_t size);
 
 /* Return the status of a call; a refusal is logged if the log wants refusals. */
 static inline it_status_t

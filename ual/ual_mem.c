@@ -262,7 +262,7 @@ lmr_new(struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 
 	if (!ual_object_ref(&pz->object))
 		return NULL;
-	lmr = ual_object_new(UAL_LMR, pz->object.ia);
+	lmr = ual_object_new(UAL_LMR, pz->object.ia, &pz->object.ia->objects);
 	if (lmr == NULL) {
 		ual_object_unref(&pz->object);
 		return NULL;

@@ -29,14 +29,12 @@
  */
 #include "ual_object.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "ri_owned.h"
-#include "ual_ia.h"
 #include "ual_section.h"
 
 #define CHUNK_SLOTS    256u
@@ -187,31 +185,31 @@ slot_take(void)
 }
 
 static void
-list_enter(struct ual_object *object, struct ual_ia *ia)
+list_enter(struct ual_objects *list, struct ual_object *object)
 {
-	pthread_mutex_lock(&ia->lock);
-	object->next = ia->objects;
+	pthread_mutex_lock(&list->lock);
+	object->next = list->first;
 	if (object->next != NULL)
 		object->next->prev = object;
-	ia->objects = object;
-	pthread_mutex_unlock(&ia->lock);
+	list->first = object;
+	pthread_mutex_unlock(&list->lock);
 }
 
 static void
-list_leave(struct ual_object *object, struct ual_ia *ia)
+list_leave(struct ual_objects *list, struct ual_object *object)
 {
-	pthread_mutex_lock(&ia->lock);
+	pthread_mutex_lock(&list->lock);
 	if (object->prev != NULL)
 		object->prev->next = object->next;
 	else
-		ia->objects = object->next;
+		list->first = object->next;
 	if (object->next != NULL)
 		object->next->prev = object->prev;
-	pthread_mutex_unlock(&ia->lock);
+	pthread_mutex_unlock(&list->lock);
 }
 
 void *
-ual_object_new(enum ual_type type, struct ual_ia *ia)
+ual_object_new(enum ual_type type, struct ual_ia *ia, struct ual_objects *list)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ual_object *object;
@@ -229,8 +227,9 @@ ual_object_new(enum ual_type type, struct ual_ia *ia)
 	       UAL_SLOT_SIZE - offsetof(struct ual_object, refs));
 	atomic_store(&object->tag, TAG_HIDDEN | (unsigned)type << 16 | generation);
 	object->ia = ia != NULL ? ia : (struct ual_ia *)object;
-	if (ia != NULL)
-		list_enter(object, ia);
+	object->list = list;
+	if (list != NULL)
+		list_enter(list, object);
 	return object;
 }
 
@@ -276,8 +275,8 @@ ual_object_delete(struct ual_object *object)
 {
 	unsigned generation = atomic_load(&object->tag) & GENERATION_MAX;
 
-	if ((void *)object->ia != (void *)object)
-		list_leave(object, object->ia);
+	if (object->list != NULL)
+		list_leave(object->list, object);
 	/* A late ual_object_use must not take a reference on a slot that ual_object_new is about to clear. */
 	atomic_store(&object->refs, REFS_FROZEN);
 	atomic_store(&object->tag, generation == GENERATION_MAX ? 1 : generation + 1);

@@ -18,6 +18,7 @@
 #ifndef UAL_OBJECT_H
 #define UAL_OBJECT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,13 +47,20 @@ enum ual_type {
 
 struct ual_ia;
 
+/* The objects of an IA, newest first. The lock is an event lock. */
+struct ual_objects {
+	pthread_mutex_t lock;
+	struct ual_object *first;
+};
+
 /* Head of every object. */
 struct ual_object {
 	atomic_uint tag; /* hidden | type << 16 | generation; who may change it: ual_object.c */
-	atomic_uint visitors;    /* calls inside; of the slot, also between two objects */
-	atomic_uint refs;        /* references, which keep the object from being freed (BUSY) */
-	struct ual_ia *ia;       /* the adapter it belongs to; an IA points to itself */
-	struct ual_object *next; /* list of the IA's objects, under the IA's lock */
+	atomic_uint visitors;     /* calls inside; of the slot, also between two objects */
+	atomic_uint refs;         /* references, which keep the object from being freed (BUSY) */
+	struct ual_ia *ia;        /* the adapter it belongs to; an IA points to itself */
+	struct ual_objects *list; /* of the IA's objects; NULL: an IA */
+	struct ual_object *next;  /* under the list's lock */
 	struct ual_object *prev;
 	/*
 	 * Destroys the object when its IA is freed: destroys its objects of the kAL, then calls ual_object_delete. Set
@@ -65,10 +73,10 @@ struct ual_object {
 };
 
 /*
- * Make an object: a zeroed slot of the type, linked into the IA's list (ia NULL for an IA itself).
- * It is not reachable by a handle until published. NULL: no memory.
+ * Create an object: a zeroed slot of the type, entered into the list of its IA's objects (both NULL for an IA
+ * itself). No handle reaches it until it is published. NULL: no memory.
  */
-void *ual_object_new(enum ual_type type, struct ual_ia *ia);
+void *ual_object_new(enum ual_type type, struct ual_ia *ia, struct ual_objects *list);
 /*
  * Make the handle valid, and return it. Objects of the kAL may be created with ual_object_ctx before, but their events
  * find the object only once it is published. If events can come, publish first and retract on failure: nobody knows

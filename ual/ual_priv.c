@@ -40,7 +40,7 @@ ual_direct_make(struct ual_ia *ia)
 
 	if (!ia->attr.direct_stag || !ia->privileged)
 		return true;
-	lmr = (struct ual_lmr *)ual_object_new(UAL_LMR, ia);
+	lmr = (struct ual_lmr *)ual_object_new(UAL_LMR, ia, &ia->objects);
 	if (lmr == NULL)
 		return false;
 	lmr->object.destroy = direct_destroy;

@@ -21,7 +21,7 @@ ual_pz_create(struct ual_ia *ia, it_pz_handle_t *out)
 {
 	struct kal_id_req req = {.id = ia->rnic};
 	struct kal_id_rep rep;
-	struct ual_pz *pz = (struct ual_pz *)ual_object_new(UAL_PZ, ia);
+	struct ual_pz *pz = (struct ual_pz *)ual_object_new(UAL_PZ, ia, &ia->objects);
 	enum ri_status status;
 
 	if (pz == NULL)

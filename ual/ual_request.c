@@ -15,7 +15,7 @@
 
 #include "ri_owned.h"
 #include "ual.h"
-#include "ual_cm.h"
+#include "ual_request.h"
 
 #define BUCKETS 256u
 

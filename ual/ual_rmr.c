@@ -80,7 +80,7 @@ ual_rmr_create(struct ual_pz *pz, it_rmr_type_t type, it_rmr_handle_t *out)
 		return IT_ERR_INVALID_RMR_TYPE;
 	if (!ual_object_ref(&pz->object))
 		return IT_ERR_INVALID_PZ;
-	rmr = (struct ual_rmr *)ual_object_new(UAL_RMR, ia);
+	rmr = (struct ual_rmr *)ual_object_new(UAL_RMR, ia, &ia->objects);
 	if (rmr == NULL) {
 		ual_object_unref(&pz->object);
 		return IT_ERR_RESOURCES;
@@ -409,19 +409,19 @@ all_rmrs(struct ual_ia *ia, size_t *count)
 	void **handles = NULL;
 
 	*count = 0;
-	pthread_mutex_lock(&ia->lock);
-	for (struct ual_object *object = ia->objects; object != NULL; object = object->next)
+	pthread_mutex_lock(&ia->objects.lock);
+	for (struct ual_object *object = ia->objects.first; object != NULL; object = object->next)
 		room += ual_object_type(object) == UAL_RMR;
 	if (room > 0)
 		handles = (void **)malloc(room * sizeof(*handles));
-	for (struct ual_object *object = ia->objects; object != NULL; object = object->next) {
+	for (struct ual_object *object = ia->objects.first; object != NULL; object = object->next) {
 		if (ual_object_type(object) != UAL_RMR)
 			continue;
 		if (handles != NULL)
 			handles[*count] = ual_object_handle(object);
 		++*count;
 	}
-	pthread_mutex_unlock(&ia->lock);
+	pthread_mutex_unlock(&ia->objects.lock);
 	return handles;
 }
 

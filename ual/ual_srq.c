@@ -54,7 +54,7 @@ srq_new(struct ual_pz *pz)
 
 	if (!ual_object_ref(&pz->object))
 		return NULL;
-	srq = (struct ual_srq *)ual_object_new(UAL_SRQ, ia);
+	srq = (struct ual_srq *)ual_object_new(UAL_SRQ, ia, &ia->objects);
 	if (srq == NULL) {
 		ual_object_unref(&pz->object);
 		return NULL;

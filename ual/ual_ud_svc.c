@@ -18,6 +18,7 @@
 #include "ual.h"
 #include "ual_addr.h"
 #include "ual_cm.h"
+#include "ual_request.h"
 #include "ual_status.h"
 
 _Static_assert((int)IT_UD_REQ_REDIRECTED == 4, "numbers pass through to ri_service_status");
@@ -97,7 +98,8 @@ ual_ud_svc_create(const struct ual_ud_svc_wanted *wanted, const struct ual_pdata
 	if (evd == NULL)
 		return no_reply_evd(wanted->reply);
 	ia = evd->object.ia;
-	svc = ia->attr.ud ? (struct ual_ud_svc *)ual_object_new(UAL_UD_SVC, ia) : NULL;
+	svc = ia->attr.ud ? (struct ual_ud_svc *)ual_object_new(UAL_UD_SVC, ia, &ia->objects)
+			  : NULL;
 	if (svc == NULL) {
 		ual_evd_unref(evd);
 		return ia->attr.ud ? IT_ERR_RESOURCES : IT_ERR_OP_NOT_SUPPORTED;

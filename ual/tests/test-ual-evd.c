@@ -111,7 +111,7 @@ test_objects_refused(void)
 	script.fail_user = RI_ERR_RESOURCES;
 	script.fail_user_at = 1;
 	g_assert_cmpint(ual_evd_create(ia, &wanted, &evd, NULL), ==, IT_ERR_RESOURCES);
-	g_assert_true(ia->objects == NULL);
+	g_assert_true(ia->objects.first == NULL);
 	g_assert_cmpint(script.cqs, ==, 0);
 	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
 	script_check_empty();

@@ -17,25 +17,25 @@
 static struct ual_ia *
 ia_new(void)
 {
-	struct ual_ia *ia = (struct ual_ia *)ual_object_new(UAL_IA, NULL);
+	struct ual_ia *ia = (struct ual_ia *)ual_object_new(UAL_IA, NULL, NULL);
 
 	g_assert_nonnull(ia);
-	pthread_mutex_init(&ia->lock, NULL);
+	pthread_mutex_init(&ia->objects.lock, NULL);
 	return ia;
 }
 
 static void
 ia_delete(struct ual_ia *ia)
 {
-	g_assert_null(ia->objects);
-	pthread_mutex_destroy(&ia->lock);
+	g_assert_null(ia->objects.first);
+	pthread_mutex_destroy(&ia->objects.lock);
 	ual_object_delete(&ia->object);
 }
 
 static struct ual_object *
 pz_new(struct ual_ia *ia)
 {
-	struct ual_object *pz = (struct ual_object *)ual_object_new(UAL_PZ, ia);
+	struct ual_object *pz = (struct ual_object *)ual_object_new(UAL_PZ, ia, &ia->objects);
 
 	g_assert_nonnull(pz);
 	return pz;
@@ -62,7 +62,7 @@ test_life(void)
 	void *handle = ual_object_handle(pz);
 	enum ual_type type = UAL_FREE;
 
-	g_assert_true(pz->ia == ia && ia->objects == pz);
+	g_assert_true(pz->ia == ia && ia->objects.first == pz);
 	refuse(handle); /* not published */
 	g_assert_true(ual_object_publish(pz) == handle);
 	g_assert_true(ual_object_get(handle, UAL_PZ) == pz);
@@ -217,13 +217,13 @@ test_rest(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		struct ual_object *first = (struct ual_object *)ual_object_new(UAL_IA, NULL);
+		struct ual_object *first = (struct ual_object *)ual_object_new(UAL_IA, NULL, NULL);
 		struct ual_object *next = first;
 		unsigned uses = 0;
 
 		do {
 			ual_object_delete(next);
-			next = (struct ual_object *)ual_object_new(UAL_IA, NULL);
+			next = (struct ual_object *)ual_object_new(UAL_IA, NULL, NULL);
 			uses++;
 		} while (next != first);
 		_exit(uses > 500 ? 0 : 1);
@@ -290,11 +290,11 @@ test_list(void)
 	struct ual_ia *ia = ia_new();
 	struct ual_object *a = pz_new(ia), *b = pz_new(ia), *c = pz_new(ia), *d = pz_new(ia);
 
-	g_assert_true(ia->objects == d && d->next == c && c->next == b && b->next == a);
+	g_assert_true(ia->objects.first == d && d->next == c && c->next == b && b->next == a);
 	ual_object_delete(c);
 	g_assert_true(d->next == b && b->prev == d);
 	ual_object_delete(d);
-	g_assert_true(ia->objects == b && b->prev == NULL);
+	g_assert_true(ia->objects.first == b && b->prev == NULL);
 	ual_object_delete(a);
 	g_assert_true(b->next == NULL);
 	ual_object_delete(b);
@@ -361,7 +361,7 @@ test_fork(void)
 
 	if (pid == 0) {
 		bool dead = ual_object_get(handle, UAL_PZ) == NULL;
-		struct ual_object *own = (struct ual_object *)ual_object_new(UAL_IA, NULL);
+		struct ual_object *own = (struct ual_object *)ual_object_new(UAL_IA, NULL, NULL);
 		bool works = own != NULL && own != pz &&
 			     ual_object_get(ual_object_publish(own), UAL_IA) == own;
 

@@ -77,7 +77,8 @@ post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 static struct ual_object *
 object_new(enum ual_type type, struct ual_ia *ia)
 {
-	struct ual_object *object = (struct ual_object *)ual_object_new(type, ia);
+	struct ual_object *object =
+		(struct ual_object *)ual_object_new(type, ia, ia != NULL ? &ia->objects : NULL);
 
 	g_assert_nonnull(object);
 	ual_object_publish(object);
@@ -89,7 +90,7 @@ ia_new(void)
 {
 	struct ual_ia *ia = (struct ual_ia *)object_new(UAL_IA, NULL);
 
-	pthread_mutex_init(&ia->lock, NULL);
+	pthread_mutex_init(&ia->objects.lock, NULL);
 	ia->host = kal_host_default();
 	return ia;
 }
@@ -155,7 +156,7 @@ scene_close(struct scene *s)
 	ual_object_delete(&s->pz->object);
 	ual_keys_free(s->ia->keys);
 	pthread_mutex_destroy(&s->other->lock);
-	pthread_mutex_destroy(&s->ia->lock);
+	pthread_mutex_destroy(&s->ia->objects.lock);
 	ual_object_delete(&s->other->object);
 	ual_object_delete(&s->ia->object);
 }
@@ -297,11 +298,11 @@ test_rmr_half(void)
 	struct scene s;
 
 	scene_open(&s);
-	newest = s.ia->objects;
+	newest = s.ia->objects.first;
 	s.ia->attr.mw_narrow = 1;
 	g_assert_cmpint(ual_rmr_create(s.pz, IT_RMR_TYPE_NARROW, &rmr), !=, IT_SUCCESS);
 	g_assert_null(rmr);
-	g_assert_true(s.ia->objects == newest);
+	g_assert_true(s.ia->objects.first == newest);
 	g_assert_cmpuint(atomic_load(&s.pz->object.refs), ==, 0);
 	scene_close(&s);
 }
