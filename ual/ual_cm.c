@@ -2,15 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connections: connect, accept, reject, disconnect, and their events [IT 4], [IT 9].
+ * Connections: the calls connect, accept, reject, hand-off and disconnect [IT 4], [IT 9]. Their events are in
+ * ual_ep_event.c.
  *
  * A call first moves the endpoint, then calls the kAL, since the kAL's event may be dispatched before the call returns;
  * if the kAL refuses, the move is undone. Calls on one endpoint are serialised by its control lock, which dispatch never
- * takes. An event of the kAL moves the endpoint under its event lock, and the event that the move owes is posted to the
- * connect EVD under the same lock, so events come in the order of moves.
- *
- * R-05 needs nothing here: the layers below complete all requests before they report an end, and the dispatch that makes
- * an endpoint CONNECTED runs before its first receive completes.
+ * takes.
  */
 
 #include <string.h>
@@ -18,11 +15,8 @@
 #include "ual.h"
 #include "ual_addr.h"
 #include "ual_cm.h"
-#include "ual_listen.h"
-#include "ual_log.h"
 #include "ual_request.h"
 #include "ual_status.h"
-#include "ual_ud_svc.h"
 
 it_status_t
 ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata, size_t limit)
@@ -126,14 +120,6 @@ arrival_await(struct ual_ep *ep)
 	ep->arrival = request->id;
 	pthread_mutex_unlock(&ep->lock);
 	return IT_SUCCESS;
-}
-
-/* The accept came: its identifier, for our answer. Under ep->lock. */
-static it_cn_est_identifier_t
-arrival_came(const struct ual_ep *ep)
-{
-	ual_request_came(ep->arrival);
-	return ep->arrival;
 }
 
 static it_status_t
@@ -242,8 +228,6 @@ accept_request(struct ual_ep *ep, const struct ual_request *request, struct kal_
 	return IT_SUCCESS;
 }
 
-static void deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm);
-
 /* The active side, three-way: accept or refuse the peer's accept. */
 static it_status_t
 answer_arrival(struct ual_ep *ep, struct kal_cm_req *req)
@@ -260,7 +244,7 @@ answer_arrival(struct ual_ep *ep, struct kal_cm_req *req)
 		return status;
 	status = ual_status(UAL_CALL_CONFIRM, cm_call(ep->object.ia, KAL_CONFIRM, req));
 	if (status == IT_SUCCESS && !req->refuse)
-		deliver(ep, move, NULL);
+		ual_ep_deliver(ep, move, NULL);
 	return req->refuse ? IT_SUCCESS : status;
 }
 
@@ -439,157 +423,4 @@ ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata)
 	status = disconnect_controlled(ep, &req);
 	pthread_mutex_unlock(&ep->control);
 	return status;
-}
-
-/*
- * Events of the kAL.
- */
-
-/* The event of the endpoint for an event of the kAL; COUNT: none. */
-static enum ual_ep_event
-ep_event_of(uint32_t kind)
-{
-	switch ((enum kal_cm_kind)kind) {
-	case KAL_CM_REPLY:
-		return UAL_EPE_REPLY;
-	case KAL_CM_ESTABLISHED:
-		return UAL_EPE_ESTABLISHED;
-	case KAL_CM_REJECTED:
-		return UAL_EPE_REJECTED;
-	case KAL_CM_FAILED:
-		return UAL_EPE_FAILED;
-	case KAL_CM_DISCONNECTED:
-		return UAL_EPE_DISCONNECTED;
-	case KAL_CM_BROKEN:
-		return UAL_EPE_BROKEN;
-	case KAL_CM_NONE:
-	case KAL_CM_REQUEST:
-	case KAL_CM_REQUEST_GONE:
-	case KAL_CM_SERVICE_REQUEST:
-	case KAL_CM_SERVICE_REPLY:
-	case KAL_CM_COUNT:
-		break;
-	}
-	return UAL_EPE_COUNT;
-}
-
-/* Set the path of a converted socket. Under ep->lock. */
-static void
-learn_path(struct ual_ep *ep, const struct kal_cm_event *cm)
-{
-	if (ep->path_comes)
-		ual_addr_to_path(&ep->object.ia->attr, cm->port, &cm->local, &cm->peer, &ep->path);
-	ep->path_comes = false;
-}
-
-/* Copy the negotiated ORD to the attributes, and the peer's values to the event. */
-static void
-event_fill(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event_t *out)
-{
-	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
-	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
-	out->reject_reason_code = ual_status_of_reason(cm->reason);
-	if (!cm->ird_ord_valid)
-		return;
-	out->rdma_read_ird = cm->ird;
-	out->rdma_read_ord = cm->ord;
-	if ((cm->kind == KAL_CM_ESTABLISHED || cm->kind == KAL_CM_REPLY) &&
-	    cm->own_ord < ep->attr.srv.rc.rdma_read_ord)
-		ep->attr.srv.rc.rdma_read_ord = cm->own_ord;
-}
-
-/* Move the endpoint and post the event that the move owes. cm NULL: a call moves it, without an event of the kAL. */
-static void
-deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm)
-{
-	enum ual_ep_notice notice = UAL_EPN_NONE;
-	it_event_t event;
-
-	memset(&event, 0, sizeof(event));
-	pthread_mutex_lock(&ep->lock);
-	(void)ual_ep_step(&ep->state, what, &notice);
-	if (notice != UAL_EPN_NONE) {
-		event.conn.event_number = ual_ep_notice_number(notice);
-		if (cm != NULL)
-			learn_path(ep, cm);
-		if (cm != NULL)
-			event_fill(ep, cm, &event.conn);
-		if (notice == UAL_EPN_ARRIVAL)
-			event.conn.cn_est_id = arrival_came(ep);
-		else
-			ual_request_forget(ep->arrival);
-		event.conn.ep = ual_object_handle(&ep->object);
-		event.conn.dst_path = ep->path;
-		/* If the EVD is full, the event is lost and accounted for; the state is right [IT 6.7]. */
-		(void)ual_evd_post(ep->connect, &event);
-	}
-	pthread_mutex_unlock(&ep->lock);
-	if (notice != UAL_EPN_NONE)
-		ual_log_connection(&event.conn);
-}
-
-void
-ual_cm_converting(struct ual_ep *ep)
-{
-	pthread_mutex_lock(&ep->lock);
-	ep->path_comes = true;
-	pthread_mutex_unlock(&ep->lock);
-}
-
-void
-ual_cm_converted(struct ual_ep *ep, const struct kal_convert_rep *rep)
-{
-	const struct kal_cm_event event = {
-		.kind = KAL_CM_ESTABLISHED,
-		.port = rep->port,
-		.peer = rep->peer,
-		.local = rep->local,
-	};
-
-	pthread_mutex_lock(&ep->lock);
-	learn_path(ep, &event);
-	pthread_mutex_unlock(&ep->lock);
-	if (rep->connected)
-		deliver(ep, UAL_EPE_ESTABLISHED, &event);
-}
-
-void
-ual_cm_event(struct ual_ia *ia, const struct kal_event *ev)
-{
-	const struct kal_cm_event *cm = &ev->u.cm;
-	enum ual_ep_event what = ep_event_of(cm->kind);
-	struct ual_ep *ep;
-
-	if (cm->kind == KAL_CM_REQUEST || cm->kind == KAL_CM_SERVICE_REQUEST)
-		ual_listen_request(ia, ev);
-	else if (cm->kind == KAL_CM_SERVICE_REPLY)
-		ual_ud_svc_reply(ia, ev);
-	else if (cm->kind == KAL_CM_REQUEST_GONE)
-		ual_request_gone(ia, cm->request);
-	if (what == UAL_EPE_COUNT)
-		return;
-	ep = ual_object_from_ctx(ev->ctx, UAL_EP);
-	if (ep != NULL && ep->object.ia == ia)
-		deliver(ep, what, cm);
-}
-
-void
-ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev)
-{
-	it_event_type_t number = ual_status_of_event(ev->event, ev->detail);
-	struct ual_ep *ep = ual_object_from_ctx(ev->ctx, UAL_EP);
-
-	if (ep == NULL || ep->object.ia != ia)
-		return;
-	/* Datagrams have no connection whose end would report it. */
-	if (ep->ud && ri_event_is_end((enum ri_event)ev->event))
-		(void)ual_ep_step(&ep->state, UAL_EPE_BROKEN, NULL);
-	if (number == 0)
-		return;
-	if (ev->event == RI_EVENT_QP_CQ_SQ_ERROR)
-		ual_evd_overflow(ep->request, ual_object_handle(&ep->object));
-	else if (ev->event == RI_EVENT_QP_CQ_RQ_ERROR)
-		ual_evd_overflow(ep->recv, ual_object_handle(&ep->object));
-	else if (ep->ud || !ri_event_is_end((enum ri_event)ev->event) || !ia->drop_broken_events)
-		ual_async_affiliated(ia, number, ual_object_handle(&ep->object));
 }

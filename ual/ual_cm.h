@@ -17,6 +17,9 @@ struct ual_pdata;
 it_status_t ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata,
 			       size_t limit);
 
+/* Move the endpoint and post the event that the move owes. cm NULL: a call moves it, without an event of the kAL. */
+void ual_ep_deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm);
+
 /* A call that was to begin a connection failed: restore the state of the endpoint. */
 void ual_cm_undo(struct ual_ep *ep);
 /* A socket is about to be converted; if that fails, call ual_cm_undo. */

@@ -112,7 +112,7 @@ void ual_async_affiliated(struct ual_ia *ia, it_event_type_t number, void *cause
 void ual_async_unaffiliated(struct ual_ia *ia, it_event_type_t number, size_t spigot);
 
 /*
- * Given by ual_cm.c and ual_ep.c, called by dispatch under rules 1 to 3.
+ * ual_ep_event.c and ual_srq.c; called by dispatch under rules 1 to 3.
  */
 
 /* KAL_EVENT_CM: for the listener or endpoint with ev->ctx; ignored if it was destroyed. */
