@@ -10,13 +10,14 @@
 
 static const char *const reasons[] = {
 	[IT_SUCCESS] = "done, or accepted",
-	[IT_ERR_ABORT] = "the object or its adapter is being torn down under the call, or the "
-			 "provider failed in a way that no other code describes",
+	[IT_ERR_ABORT] =
+		"another thread is freeing the object or its adapter, or the provider failed in a "
+		"way that no other status describes",
 	[IT_ERR_ACCESS] =
 		"the process itself may not read or write the pages as the asked privileges would",
 	[IT_ERR_ADDRESS] = "the address range wraps around or is not mapped",
-	[IT_ERR_AEVD_NOT_ALLOWED] =
-		"an aggregate EVD stands where only a simple one may, or as member of another",
+	[IT_ERR_AEVD_NOT_ALLOWED] = "an aggregate EVD is given where only a simple one is allowed, "
+				    "or as member of another",
 	[IT_ERR_ASYNC_AFF_EVD_EXISTS] =
 		"the adapter has its EVD for affiliated asynchronous events already",
 	[IT_ERR_ASYNC_UNAFF_EVD_EXISTS] =
@@ -24,7 +25,7 @@ static const char *const reasons[] = {
 	[IT_ERR_CALLBACK_EXISTS] = "a callback is attached to the EVD",
 	[IT_ERR_CANNOT_RESET] = "the transport is not yet finished with the endpoint: some "
 				"completion is still to come",
-	[IT_ERR_CONN_QUAL_BUSY] = "somebody listens on the connection qualifier",
+	[IT_ERR_CONN_QUAL_BUSY] = "the connection qualifier has a listen already",
 	[IT_ERR_EP_BUSY] = "a narrow RMR is linked through the endpoint",
 	[IT_ERR_EP_TIMEWAIT] = "the transport keeps the last connection in time-wait",
 	[IT_ERR_EVD_BUSY] = "something still feeds the EVD",
@@ -52,7 +53,7 @@ static const char *const reasons[] = {
 	[IT_ERR_INVALID_CONN_QUAL] =
 		"the connection qualifier is malformed or of a kind not supported here",
 	[IT_ERR_INVALID_CONVERSION] = "no rule leads from what is given to what is wanted",
-	[IT_ERR_INVALID_DTO_FLAGS] = "a flag is unknown or does not go with the operation",
+	[IT_ERR_INVALID_DTO_FLAGS] = "a flag is unknown or not allowed for the operation",
 	[IT_ERR_INVALID_EP] = "not the handle of an endpoint of this adapter",
 	[IT_ERR_INVALID_EP_ATTR] = "an endpoint attribute is out of range or contradicts another",
 	[IT_ERR_INVALID_EP_KEY] = "the datagram key is not allowed",
