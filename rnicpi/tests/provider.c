@@ -10,7 +10,7 @@
 #include "rnicpi.h"
 
 #define GOOD        0
-#define OLD         1 /* shorter structs: entries behind what it knew do not exist */
+#define OLD         1 /* as of version 1.1: shorter structs, and entries behind what it knew do not exist */
 #define FUTURE      2 /* longer structs: entries that we do not know */
 #define BAD_MAJOR   3
 #define BAD_SIZE    4
@@ -105,8 +105,10 @@ static const struct ri_setting settings[] = {
 
 static const struct ri_provider provider = {
 	.abi_major = KIND == BAD_MAJOR ? RI_ABI_MAJOR + 1 : RI_ABI_MAJOR,
-	.abi_minor = KIND == FUTURE ? RI_ABI_MINOR + 7 : RI_ABI_MINOR,
-	/* The old one is as of version 1.1, which knew no settings. */
+	.abi_minor = KIND == FUTURE ? RI_ABI_MINOR + 7
+		     : KIND == OLD  ? 1
+				    : RI_ABI_MINOR,
+	/* Version 1.1 ended before the settings. */
 	.size = KIND == BAD_SIZE ? 8
 		: KIND == OLD    ? offsetof(struct ri_provider, settings)
 				 : sizeof(provider),

@@ -489,13 +489,18 @@ test_settings(void)
 	g_free(loaded);
 }
 
-/* One that was built against version 1.1 states none, and the table that follows in its file is not looked at. */
+/*
+ * One that was built against version 1.1 states none, and the table that follows in its file is not looked at. The size
+ * is that of binaries which exist, so it is a number here.
+ */
 static void
 test_settings_of_old(void)
 {
 	const struct ri_loaded *old = find("old");
 
 	g_assert_nonnull(old);
+	g_assert_cmpuint(old->provider.abi_minor, ==, 1);
+	g_assert_cmpuint(offsetof(struct ri_provider, settings), ==, 8 + 13 * sizeof(void *));
 	g_assert_null(old->provider.settings);
 	g_assert_cmpuint(old->provider.num_settings, ==, 0);
 	g_assert_cmpuint(find("good")->provider.num_settings, ==, 1);
