@@ -37,6 +37,8 @@ MAP = 'ITAPI_2.1 {\nglobal:\n\tit_mix;\n};\nRNICPI_1 {\nglobal:\n\tri_kind_name;
 class Check(unittest.TestCase):
     """A tree of two small headers, recorded; each case changes one thing."""
 
+    baselines = {}
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -45,7 +47,10 @@ class Check(unittest.TestCase):
         self.write('itapi/it_ext.h', IT_API)
         self.write('itapi/libitapi.map', MAP)
         self.write('rnicpi/rnicpi.h', RNICPI)
-        self.assertEqual(self.check('--record'), (0, ''))
+        if not self.baselines:
+            self.baselines.update(abi.described_now(self.root))
+        for file, interface in self.baselines.items():
+            abi.write(os.path.join(self.root, abi.FOLDER, file), interface)
 
     def write(self, path, text):
         path = os.path.join(self.root, path)
