@@ -418,7 +418,7 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 	if (conn_event == KAL_CONN_EVENT_COUNT)
 		return;
 	kal_cm_lock(cm);
-	conn = kal_entry(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
+	conn = kal_entry_or_null(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
 	if (conn != NULL && kal_conn_step(&conn->state, conn_event, &report) == RI_SUCCESS) {
 		note_provider(conn, event);
 		kal_conn_tell(conn, report, (enum kal_cm_reason)event->reason);
@@ -462,7 +462,7 @@ kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
 	bool up = event->event == RI_EVENT_QP_STREAM_UP;
 
 	kal_cm_lock(cm);
-	conn = kal_entry(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
+	conn = kal_entry_or_null(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
 	if (conn == NULL) {
 		/* A late event of a retired queue pair. */
 	} else if (up && kal_conn_step(&conn->state, KAL_CONN_STANDS, &report) == RI_SUCCESS) {

@@ -98,7 +98,7 @@ struct kal_listener *
 kal_listener_of(struct kal_cm *cm, uint64_t id)
 {
 	RI_ASSERT_OWNED(&cm->lock);
-	return kal_entry(kal_table_find(&cm->listeners, id), struct kal_listener, link);
+	return kal_entry_or_null(kal_table_find(&cm->listeners, id), struct kal_listener, link);
 }
 
 /* The caller owns cm->lock. */
@@ -146,7 +146,7 @@ take_any(struct kal_cm *cm)
 	struct kal_request *request;
 
 	kal_cm_lock(cm);
-	request = kal_entry(kal_table_next(&cm->requests, NULL), struct kal_request, link);
+	request = kal_entry_or_null(kal_table_next(&cm->requests, NULL), struct kal_request, link);
 	if (request != NULL)
 		(void)kal_request_leave(request); /* a request in the table is not taken */
 	kal_cm_unlock(cm);
@@ -173,7 +173,7 @@ kal_request_take(struct kal_cm *cm, uint32_t id, bool service)
 	struct kal_request *request;
 
 	kal_cm_lock(cm);
-	request = kal_entry(kal_table_find(&cm->requests, id), struct kal_request, link);
+	request = kal_entry_or_null(kal_table_find(&cm->requests, id), struct kal_request, link);
 	if (request != NULL && request->service != service)
 		request = NULL;
 	if (request != NULL)

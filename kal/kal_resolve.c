@@ -59,8 +59,8 @@ query_enter(struct kal_cm *cm, uint64_t ctx)
 static struct kal_service_query *
 query_take(struct kal_cm *cm, uint64_t ctx)
 {
-	struct kal_service_query *query =
-		kal_entry(kal_table_find(&cm->queries, ctx), struct kal_service_query, link);
+	struct kal_service_query *query = kal_entry_or_null(kal_table_find(&cm->queries, ctx),
+							    struct kal_service_query, link);
 
 	RI_ASSERT_OWNED(&cm->lock);
 	if (query != NULL)

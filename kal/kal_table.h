@@ -26,9 +26,11 @@ struct kal_table {
 	struct kal_link *small[KAL_TABLE_SMALL];
 };
 
-/* The struct around a link, NULL for NULL. */
-#define kal_entry(link, type, member) \
-	((link) != NULL ? (type *)(void *)((char *)(link)-offsetof(type, member)) : NULL)
+/* The struct around a link that is there. */
+#define kal_entry(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+/* The struct around a link that may be NULL, NULL for NULL. */
+#define kal_entry_or_null(link, type, member) \
+	((link) != NULL ? kal_entry(link, type, member) : NULL)
 
 /* The table must not move afterwards. */
 void kal_table_init(struct kal_table *table);

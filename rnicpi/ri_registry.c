@@ -143,7 +143,9 @@ ri_error_prefix(struct ri_error *error, const char *who)
 
 	if (error == NULL)
 		return;
-	len = strnlen(who, sizeof(error->text) / 2);
+	len = strlen(who);
+	if (len > sizeof(error->text) / 2)
+		len = sizeof(error->text) / 2;
 	whole = strlen(error->text);
 	if (whole > sizeof(error->text) - len - 3)
 		whole = sizeof(error->text) - len - 3;
@@ -376,10 +378,10 @@ ri_registry_refusals(void)
 	for (const struct refusal *r = refusals; r != NULL; r = r->next)
 		size += strlen(r->text) + 1;
 	text = at = malloc(size);
+	if (text != NULL)
+		*text = '\0';
 	for (const struct refusal *r = refusals; text != NULL && r != NULL; r = r->next)
 		at += sprintf(at, "%s\n", r->text);
-	if (text != NULL)
-		*at = '\0';
 	pthread_mutex_unlock(&lock);
 	return text;
 }

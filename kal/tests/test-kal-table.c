@@ -104,7 +104,7 @@ test_identity(void)
 	struct entry one = {.link = {.key = 7}}, other = {.link = {.key = 7}};
 
 	kal_table_init(&table);
-	g_assert_null(kal_entry(kal_table_find(&table, 7), struct entry, link));
+	g_assert_null(kal_entry_or_null(kal_table_find(&table, 7), struct entry, link));
 	kal_table_insert(&table, &one.link);
 	kal_table_remove(&table, &other.link);
 	g_assert_true(kal_table_find(&table, 7) == &one.link);

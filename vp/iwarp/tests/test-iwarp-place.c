@@ -70,11 +70,13 @@ greet(struct fixture *f, uint32_t len)
 {
 	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, 1, 0, true);
 	uint8_t text[ROOM], frame[ROOM + 64];
+	size_t size;
 
 	memset(text, 'g', sizeof(text));
 	seg.payload = text;
 	seg.payload_len = len;
-	say(f, frame, rdmap_fpdu_put(frame, &seg, true));
+	size = rdmap_fpdu_put(frame, &seg, true);
+	say(f, frame, size);
 	struct ri_wc wc = end_wait_ok(f->end, true, 1, NULL);
 	g_assert_cmpuint(wc.byte_len, ==, len);
 }
