@@ -300,8 +300,12 @@ qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 static enum ri_status
 qp_modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
+	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
+			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
 	struct ri_rnic_attr can = {.size = sizeof(can)};
 
+	if ((mask & ~known) != 0)
+		return RI_ERR_INVALID_ARG;
 	vem_profile(qp->rnic->fabric->personality, &can);
 	if ((mask & RI_QP_ATTR_QKEY) != 0 && !qp->ud)
 		return RI_ERR_UNSUPPORTED;

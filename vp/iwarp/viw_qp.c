@@ -353,33 +353,38 @@ role_release(struct viw_qp *qp, struct vsw_role *role)
 		viw_serve_soon(qp);
 }
 
-/* Change what the engine reads in every round; both roles are taken, so no round runs meanwhile. */
+/* Places for as many Reads as the attributes ask for; the only step of a change that can lack memory. */
 static enum ri_status
-qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+qp_modify_reserve(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
-	uint32_t ird = mask & RI_QP_ATTR_IRD ? attr->ird : qp->reads.ird;
-	uint32_t ord = mask & RI_QP_ATTR_ORD ? attr->ord : qp->reads.ord;
 	enum ri_status status;
 
 	role_acquire(&qp->rx.role);
 	role_acquire(&qp->tx.role);
-	status = viw_reads_grow(&qp->reads, ird, ord);
-	if (status == RI_SUCCESS) {
-		qp->reads.ird = ird;
-		qp->reads.ord = ord;
-		if (mask & RI_QP_ATTR_IRD)
-			qp->init.ird = ird;
-		if (mask & RI_QP_ATTR_ORD)
-			qp->init.ord = ord;
-		if (mask & RI_QP_ATTR_ACCESS)
-			qp->init.access = attr->access;
-		qp->rx.in.reads_enabled =
-			(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
-	}
+	status = viw_reads_grow(&qp->reads, mask & RI_QP_ATTR_IRD ? attr->ird : 0,
+				mask & RI_QP_ATTR_ORD ? attr->ord : 0);
+	role_release(qp, &qp->tx.role);
+	role_release(qp, &qp->rx.role);
+	return status;
+}
+
+/* Change what the engine reads in every round; both roles are taken, so no round runs meanwhile. */
+static void
+qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	role_acquire(&qp->rx.role);
+	role_acquire(&qp->tx.role);
+	if (mask & RI_QP_ATTR_IRD)
+		qp->reads.ird = qp->init.ird = attr->ird;
+	if (mask & RI_QP_ATTR_ORD)
+		qp->reads.ord = qp->init.ord = attr->ord;
+	if (mask & RI_QP_ATTR_ACCESS)
+		qp->init.access = attr->access;
+	qp->rx.in.reads_enabled =
+		(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
 	role_release(qp, &qp->tx.role);
 	role_release(qp, &qp->rx.role);
 	viw_serve_soon(qp); /* a Read may have waited for a place */
-	return status;
 }
 
 static enum ri_status
@@ -388,13 +393,14 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 	struct viw_qp *qp = (struct viw_qp *)ri;
 	enum ri_status status = qp_modify_check(qp, attr, mask);
 
+	if (status == RI_SUCCESS && (mask & (RI_QP_ATTR_IRD | RI_QP_ATTR_ORD)) != 0)
+		status = qp_modify_reserve(qp, attr, mask);
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE))
 		status = qp_modify_state(qp, attr->state);
-	if (status == RI_SUCCESS &&
-	    (mask & (RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD | RI_QP_ATTR_ORD)) != 0)
-		status = qp_modify_running(qp, attr, mask);
 	if (status != RI_SUCCESS)
 		return status;
+	if ((mask & (RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD | RI_QP_ATTR_ORD)) != 0)
+		qp_modify_running(qp, attr, mask);
 	if (mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) {
 		vsw_srq_limits(&qp->rx.member, attr, mask);
 		atomic_store(&qp->rx.limits_new, true);

@@ -124,6 +124,11 @@ test_atomics(void)
 	poll_one(p.a->uscq, 1, RI_WC_REMOTE_ACCESS);
 	tear_down(&p);
 	set_up(&p, "emul:ib", false);
+	/* A bit that nobody defined changes nothing. */
+	g_assert_cmpint(emul()->qp->modify(p.b->qp, &none, RI_QP_ATTR_IRD | 1u << 31), ==,
+			RI_ERR_INVALID_ARG);
+	add(&p, 1, 0, p.mb.stag, 8);
+	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
 	g_assert_cmpint(emul()->qp->modify(p.b->qp, &none, RI_QP_ATTR_IRD), ==, RI_SUCCESS);
 	add(&p, 1, 0, p.mb.stag, 8);
 	poll_one(p.a->uscq, 1, RI_WC_REMOTE_INVALID_REQ);

@@ -93,6 +93,8 @@ test_changes(void)
 
 	g_assert_cmpint(ops->modify(end->qp, &attr, RI_QP_ATTR_IRD | RI_QP_ATTR_ORD), ==,
 			RI_SUCCESS);
+	g_assert_cmpint(ops->modify(end->qp, &attr, RI_QP_ATTR_IRD | 1u << 31), ==,
+			RI_ERR_INVALID_ARG);
 	attr.ird++;
 	attr.ord++;
 	g_assert_cmpint(ops->modify(end->qp, &attr, RI_QP_ATTR_IRD), ==, RI_ERR_LIMIT);
