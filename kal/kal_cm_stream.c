@@ -329,7 +329,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 		.peer_local = kal_sock_is_local(&conn->pending.peer),
 		.rtr_send = setup->initiator ? setup->negotiated.rtr : 0,
 		.rtr_expect = setup->initiator ? 0 : setup->negotiated.rtr,
-		.hold_sq = !setup->initiator && !rtr,
+		.await_fpdu = !setup->initiator && !rtr,
 		.abort_code = abort_code,
 		.ird = setup->negotiated.ird,
 		.ord = setup->negotiated.ord,

@@ -92,7 +92,7 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 static bool
 qp_attr_is_odd(const struct ri_qp_attr *attr)
 {
-	return kal_bool_is_odd(&attr->quiet) || kal_bool_is_odd(&attr->terminate_sent) ||
+	return kal_bool_is_odd(&attr->quiescent) || kal_bool_is_odd(&attr->terminate_sent) ||
 	       kal_bool_is_odd(&attr->skip_time_wait) || kal_access_is_odd(attr->access);
 }
 

@@ -70,8 +70,8 @@ static const struct claim claims[] = {
 	CLAIM(socket_conversion, llp.attach_stream),
 	CLAIM(three_way_handshake, cm.confirm),
 	CLAIM(software, fast.progress),
-	CLAIM(software, fast.lead_enter),
-	CLAIM(software, fast.lead_leave),
+	CLAIM(software, fast.leader_enter),
+	CLAIM(software, fast.leader_leave),
 };
 
 /* A count or size that cannot be zero. */

@@ -465,7 +465,7 @@ struct ri_stream {
 	bool peer_local;    /**< Both addresses are of this machine: large FPDUs are good. */
 	uint8_t rtr_send;   /**< One RI_RTR_* to send first, or 0; not with @ref rtr_expect. */
 	uint8_t rtr_expect; /**< One RI_RTR_* that must come first, or 0. */
-	bool hold_sq;       /**< Send nothing until the first FPDU has come. */
+	bool await_fpdu;    /**< Send nothing until the first FPDU has come. */
 	uint16_t
 		abort_code; /**< Not 0: send a Terminate with this layer, type and code, and close. */
 	uint32_t ird;       /**< Negotiated IRD. */

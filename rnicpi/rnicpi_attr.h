@@ -223,7 +223,7 @@ struct ri_rnic_attr {
 	bool ib_path;     /**< Paths carry InfiniBand attributes [RI 10.35]. */
 	bool port_events; /**< Spigots raise RI_EVENT_PORT_* [RI 10.39]. */
 	bool one_address_space; /**< Peers live in this process, as those of `emul` do. */
-	bool software; /**< The engine is software: ri_fast_ops::progress and lead_enter exist. */
+	bool software; /**< The engine is software: ri_fast_ops::progress and leader_enter exist. */
 	bool kvp_in_process; /**< It has a kernel driver of its own, which does what the kAL would. */
 	uint16_t ud_request_pdata; /**< Octets of private data of a service request. */
 	uint16_t ud_reply_pdata;   /**< The same of its answer. */
@@ -330,7 +330,7 @@ struct ri_qp_attr {
 	uint32_t soft_limit;    /**< See ri_qp_init. */
 	uint32_t hard_limit;    /**< See ri_qp_init. */
 	uint32_t qkey;          /**< UD: its Q_Key. */
-	bool quiet;             /**< Query: every request and receive posted so far is completed. */
+	bool quiescent;         /**< Query: every request and receive posted so far is completed. */
 	bool terminate_sent;    /**< Query: @ref terminate was sent, not received. */
 	uint8_t terminate_len; /**< Query: octets valid in @ref terminate, 0 to RI_TERMINATE_MAX. */
 	uint8_t terminate[RI_TERMINATE_MAX]; /**< Query: the message, layer field first. */

@@ -211,13 +211,13 @@ struct ri_fast_ops {
 	 * While there is a leader, the engine uses no other thread. NULL without ri_rnic_attr::software.
 	 * - Results: true: this thread leads; false: another one does, and *@p fd is not set. Clause: [RI 2.3.2].
 	 */
-	bool (*lead_enter)(struct ri_urnic *rnic, int *fd);
+	bool (*leader_enter)(struct ri_urnic *rnic, int *fd);
 	/**
 	 * Ends the leadership of the calling thread; within 1 ms the service thread drives the engine, unless there is
 	 * a new leader. NULL without ri_rnic_attr::software.
 	 * - Results: none. Clause: [RI 2.3.2].
 	 */
-	void (*lead_leave)(struct ri_urnic *rnic);
+	void (*leader_leave)(struct ri_urnic *rnic);
 	/**
 	 * Says whether a spinning thread would keep its peer from this processor. It is cheap. NULL = never so.
 	 * - Results: true: spinning is pointless; a hint. Clause: [RI 2.3.2].

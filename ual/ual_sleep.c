@@ -9,7 +9,7 @@
  * and are woken by the upcalls that the leader's progress call makes. A leader that stops wakes the follower that
  * has slept longest, which becomes leader. So the engine has a thread as long as any waiter sleeps.
  *
- * A waiter enters ual_waiters::asleep before it tries to become leader (lead_enter), and a leader calls lead_leave
+ * A waiter enters ual_waiters::asleep before it tries to become leader (leader_enter), and a leader calls leader_leave
  * before it searches that list. So either the new waiter becomes leader, or the old leader finds it in the list. A
  * waiter that is woken only to become leader runs the loop in ual_sleep once more.
  *
@@ -62,7 +62,7 @@ ual_sleep_enter(struct ual_ia *ia, bool may_lead)
 	if (waiter == NULL)
 		return NULL;
 	atomic_store(&waiter->woken, false);
-	waiter->may_lead = may_lead && ia->fast->lead_enter != NULL;
+	waiter->may_lead = may_lead && ia->fast->leader_enter != NULL;
 	return waiter;
 }
 
@@ -145,11 +145,11 @@ sleep_once(struct ual_ia *ia, struct ual_waiter *waiter, uint64_t deadline)
 	enum ri_status status;
 	int fd = -1;
 
-	if (!waiter->may_lead || !ia->fast->lead_enter(ia->urnic, &fd))
+	if (!waiter->may_lead || !ia->fast->leader_enter(ia->urnic, &fd))
 		return ia->host->park(ia->host->self, &waiter->parker, NULL, 0, deadline);
 	waiter->was_leader = true;
 	status = run_as_leader(ia, waiter, fd, deadline);
-	ia->fast->lead_leave(ia->urnic);
+	ia->fast->leader_leave(ia->urnic);
 	return status;
 }
 

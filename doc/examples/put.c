@@ -42,7 +42,7 @@ struct side {
 	it_ia_info_t *info; /* spigots and their addresses, among much else */
 	it_pz_handle_t pz;
 	it_evd_handle_t dto_evd; /* completions of requests */
-	it_evd_handle_t cm_evd;  /* news of the connection */
+	it_evd_handle_t cm_evd;  /* events of the connection */
 	it_ep_handle_t ep;
 	it_lmr_handle_t lmr;
 	it_rmr_context_t context; /* what a peer must know to reach the memory */

@@ -16,7 +16,7 @@ shared_open(struct shared *shared, struct pair *pair)
 	shared->failure = IT_DTO_SUCCESS;
 	g_assert_cmpint(it_srq_create(end->pz, 2, SHARED_SIZE, &shared->srq), ==, IT_SUCCESS);
 	g_assert_cmpint(it_evd_create(end->ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 64, 1, NULL,
-				      &shared->news, NULL),
+				      &shared->cm_evd, NULL),
 			==, IT_SUCCESS);
 }
 
@@ -24,7 +24,7 @@ void
 shared_close(struct shared *shared)
 {
 	g_assert_cmpint(it_srq_free(shared->srq), ==, IT_SUCCESS);
-	g_assert_cmpint(it_evd_free(shared->news), ==, IT_SUCCESS);
+	g_assert_cmpint(it_evd_free(shared->cm_evd), ==, IT_SUCCESS);
 }
 
 struct shared_link
@@ -121,7 +121,7 @@ shared_receive(struct shared *shared, it_ep_handle_t ep)
 void
 shared_expect(struct shared *shared, it_event_type_t number, void *cause)
 {
-	it_event_t event = end_expect(shared->news, number);
+	it_event_t event = end_expect(shared->cm_evd, number);
 
 	g_assert_true((void *)event.aff_async.cause.ep == cause);
 }
@@ -131,7 +131,7 @@ shared_expect_none(struct shared *shared)
 {
 	it_event_t event;
 
-	g_assert_cmpint(it_evd_wait(shared->news, A_MOMENT, &event, NULL), ==,
+	g_assert_cmpint(it_evd_wait(shared->cm_evd, A_MOMENT, &event, NULL), ==,
 			IT_ERR_TIMEOUT_EXPIRED);
 }
 

@@ -21,7 +21,7 @@ struct shared_link {
 struct shared {
 	struct pair *pair;
 	it_srq_handle_t srq;
-	it_evd_handle_t news;
+	it_evd_handle_t cm_evd;
 	it_dto_status_t failure; /* of the last Send that failed */
 };
 

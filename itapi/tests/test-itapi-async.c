@@ -243,7 +243,7 @@ test_requests_full(struct pair *pair)
 	pair_ok(it_evd_free(s.passive));
 }
 
-/* News that finds its SEVD full is lost, and the endpoint's state is right nevertheless. */
+/* An event that finds its SEVD full is lost, and the endpoint's state is right nevertheless. */
 static void
 test_messages_full(struct pair *pair)
 {

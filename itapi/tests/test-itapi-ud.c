@@ -294,7 +294,7 @@ test_states(struct pair *pair)
 	pair_ok(it_evd_free(async));
 }
 
-/* Reset as soon as the failure is seen, over and over: no news of one life reaches the next. */
+/* Reset as soon as the failure is seen, over and over: no event of one life reaches the next. */
 static void
 test_hasty_reset(struct pair *pair)
 {

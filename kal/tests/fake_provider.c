@@ -394,8 +394,8 @@ static const struct ri_fast_ops fast_ops = {
 	NONE(ri_fast_ops, cq_depth),
 	NONE(ri_fast_ops, arm_cq),
 	NONE(ri_fast_ops, progress),
-	NONE(ri_fast_ops, lead_enter),
-	NONE(ri_fast_ops, lead_leave),
+	NONE(ri_fast_ops, leader_enter),
+	NONE(ri_fast_ops, leader_leave),
 };
 
 static const struct ri_setting settings[] = {

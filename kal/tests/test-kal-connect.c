@@ -44,7 +44,7 @@ test_establish(void)
 	g_assert_true(stream.initiator && stream.crc && stream.peer_local);
 	g_assert_cmpuint(stream.rtr_send, ==, RI_RTR_WRITE);
 	g_assert_cmpuint(stream.rtr_expect, ==, 0);
-	g_assert_false(stream.hold_sq);
+	g_assert_false(stream.await_fpdu);
 	g_assert_cmpuint(stream.ird, ==, 4);
 	g_assert_cmpuint(stream.ord, ==, 2);
 	g_assert_cmpint(raw_recv(a.peer, &octet, 1), ==, 1);

@@ -123,7 +123,7 @@ test_forget(void)
 	close_stream();
 }
 
-/* News about the connection of one queue pair are pending for that one. */
+/* Events of the connection of one queue pair are pending for that one. */
 static void
 test_pending(void)
 {

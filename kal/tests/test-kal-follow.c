@@ -68,7 +68,7 @@ await_descriptors(unsigned count)
 	}
 }
 
-/* News of spigot 0 is the next. */
+/* The event of spigot 0 is the next. */
 static void
 expect_change(struct fixture *f)
 {

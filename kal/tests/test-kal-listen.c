@@ -98,7 +98,7 @@ accept_over(bool ipv6)
 	/* It does not stand before the peer's RTR. */
 	g_assert_true(fixture_silent(&f));
 	stream = fake_last_stream();
-	g_assert_false(stream.initiator || stream.hold_sq);
+	g_assert_false(stream.initiator || stream.await_fpdu);
 	g_assert_true(stream.crc && stream.peer_local);
 	g_assert_cmpuint(stream.rtr_expect, ==, RI_RTR_WRITE);
 	raw_send(peer, "R", 1);
@@ -144,7 +144,7 @@ test_plain_peer(void)
 	g_assert_cmpuint(reply.revision, ==, 1);
 	g_assert_false(reply.words);
 	fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
-	g_assert_true(fake_last_stream().hold_sq);
+	g_assert_true(fake_last_stream().await_fpdu);
 	g_assert_cmpuint(fake_last_stream().rtr_expect, ==, 0);
 	close(peer);
 	fixture_close(&f);

@@ -46,7 +46,7 @@ static const struct member qp_members[] = {MEMBER(kal_qp_create_req, init.privil
 					   MEMBER(kal_qp_create_req, init.access, 63, 64), END};
 static const struct member modify_members[] = {MEMBER(kal_qp_modify_req, mask, 0, 1u << 4),
 					       MEMBER(kal_qp_modify_req, mask, 1u << 7, 1u << 8),
-					       MEMBER(kal_qp_modify_req, attr.quiet, 1, 2),
+					       MEMBER(kal_qp_modify_req, attr.quiescent, 1, 2),
 					       MEMBER(kal_qp_modify_req, attr.terminate_sent, 1, 2),
 					       MEMBER(kal_qp_modify_req, attr.skip_time_wait, 1, 2),
 					       MEMBER(kal_qp_modify_req, attr.access, 63, 64),

@@ -242,8 +242,8 @@ test_claims(void)
 	g_assert_true(ri_claims_check(loaded, &attr, NULL));
 	ri_loaded_free(loaded);
 	attr.software = true;
-	whole.fast.lead_leave = NULL;
-	claims_refused(&attr, "\"fast.lead_leave\"");
+	whole.fast.leader_leave = NULL;
+	claims_refused(&attr, "\"fast.leader_leave\"");
 	(void)whole_make();
 	attr = modest();
 	attr.max_read_sge = 0;

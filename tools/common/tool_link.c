@@ -121,7 +121,7 @@ explain_end(struct tool_link *link, it_event_type_t end, GError **error)
 }
 
 /*
- * Waits for an event in slices, so that the wishes of other threads are heard; patience_us may be
+ * Waits for an event in slices, so that the requests of other threads are seen; patience_us may be
  * IT_TIMEOUT_INFINITE. IT_ERR_INTERRUPT: the user wants to stop. IT_ERR_ABORT: another thread says
  * that there is no more to come.
  */

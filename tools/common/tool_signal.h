@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The user's wish to stop (SIGINT, SIGTERM): waits end, and the tool cleans up on the way out. */
+/* The user's request to stop (SIGINT, SIGTERM): waits end, and the tool cleans up on the way out. */
 #ifndef TOOL_SIGNAL_H
 #define TOOL_SIGNAL_H
 

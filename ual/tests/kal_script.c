@@ -374,8 +374,8 @@ static const struct ri_fast_ops fast_ops = {
 	.cq_depth = fast_depth,
 	.arm_cq = fast_arm,
 	.progress = fast_progress,
-	.lead_enter = fast_lead_enter,
-	.lead_leave = fast_lead_leave,
+	.leader_enter = fast_lead_enter,
+	.leader_leave = fast_lead_leave,
 	.spin_futile = fast_spin_futile,
 };
 

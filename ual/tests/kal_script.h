@@ -56,7 +56,7 @@ void script_check_empty(void);
 struct ri_ucq *script_cq(void);
 /* A completion arrives; the upcall is made, if one is armed and due, on this thread. */
 void script_complete(struct ri_ucq *cq, uint64_t wr_id, uint8_t flags);
-/* News for the client that was opened last. */
+/* Events for the client that was opened last. */
 void script_event(const struct kal_event *event);
 void script_async(enum ri_event event, enum ri_object object, uint64_t ctx);
 

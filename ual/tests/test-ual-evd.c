@@ -231,7 +231,7 @@ test_overflow(void)
 	script_check_empty();
 }
 
-/* News for objects that are gone, or of kinds nobody asked for, is dropped. */
+/* Events for objects that are gone, or of unknown kinds, are dropped. */
 static void
 test_late_events(void)
 {

@@ -80,7 +80,7 @@ void vsw_leader_stop(struct vsw_leader *leader);
 
 /* A thread polls and runs the engine. Fast path: no system call but in the first poll after a pause. */
 void vsw_leader_polled(struct vsw_leader *leader);
-/* As ri_fast_ops::lead_enter and lead_leave. */
+/* As ri_fast_ops::leader_enter and leader_leave. */
 bool vsw_leader_enter(struct vsw_leader *leader, int *fd);
 void vsw_leader_leave(struct vsw_leader *leader);
 /* Have the service thread run the engine soon, whether a thread polls or not. */

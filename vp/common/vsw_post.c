@@ -340,14 +340,14 @@ static bool
 leader_enter(struct ri_urnic *rnic, int *fd)
 {
 	*fd = -1;
-	return rnic->bell.lead_enter == NULL || rnic->bell.lead_enter(rnic->bell.engine, fd);
+	return rnic->bell.leader_enter == NULL || rnic->bell.leader_enter(rnic->bell.engine, fd);
 }
 
 static void
 leader_leave(struct ri_urnic *rnic)
 {
-	if (rnic->bell.lead_leave != NULL)
-		rnic->bell.lead_leave(rnic->bell.engine);
+	if (rnic->bell.leader_leave != NULL)
+		rnic->bell.leader_leave(rnic->bell.engine);
 }
 
 static bool
@@ -366,7 +366,7 @@ const struct ri_fast_ops vsw_fast_ops = {
 	.cq_depth = vsw_cq_depth,
 	.arm_cq = vsw_arm_cq,
 	.progress = vsw_progress,
-	.lead_enter = leader_enter,
-	.lead_leave = leader_leave,
+	.leader_enter = leader_enter,
+	.leader_leave = leader_leave,
 	.spin_futile = spin_futile,
 };

@@ -22,8 +22,8 @@ struct vsw_doorbell {
 	/* A poll found nothing: make progress; returns how much was done. */
 	uint32_t (*poll)(void *engine);
 	uint32_t (*progress)(void *engine, uint32_t budget);
-	bool (*lead_enter)(void *engine, int *fd);
-	void (*lead_leave)(void *engine);
+	bool (*leader_enter)(void *engine, int *fd);
+	void (*leader_leave)(void *engine);
 	bool (*spin_futile)(void *engine);
 };
 

@@ -115,8 +115,8 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .rq = vem_bell_rq,
 					   .srq = vsw_srq_bell,
 					   .progress = bell_progress,
-					   .lead_enter = bell_leader_enter,
-					   .lead_leave = bell_leader_leave};
+					   .leader_enter = bell_leader_enter,
+					   .leader_leave = bell_leader_leave};
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
 	vem_list_init(&rnic->withdrawn);

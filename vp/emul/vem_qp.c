@@ -403,9 +403,9 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->max_read_sge = qp->init.max_read_sge;
 	attr->soft_limit = qp->srq != NULL ? atomic_load(&qp->member.soft) : 0;
 	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->member.hard) : UINT32_MAX;
-	attr->quiet = queue_is_quiescent(&qp->sq) && queue_is_quiescent(&qp->rq) &&
-		      atomic_load(&qp->tx.taken) == 0 && atomic_load(&qp->rx.taken) == 0 &&
-		      atomic_load(&qp->rnr_until) <= VEM_RNR_LATE && !atomic_load(&qp->rx_have);
+	attr->quiescent = queue_is_quiescent(&qp->sq) && queue_is_quiescent(&qp->rq) &&
+			  atomic_load(&qp->tx.taken) == 0 && atomic_load(&qp->rx.taken) == 0 &&
+			  atomic_load(&qp->rnr_until) <= VEM_RNR_LATE && !atomic_load(&qp->rx_have);
 	attr->qkey = atomic_load(&qp->qkey);
 	vsw_lock(&qp->lock);
 	attr->terminate_sent = qp->terminate_sent;

@@ -84,8 +84,8 @@ static const struct vsw_doorbell doorbell = {
 	.srq = viw_doorbell_srq,
 	.poll = viw_engine_poll,
 	.progress = viw_engine_progress,
-	.lead_enter = viw_engine_leader_enter,
-	.lead_leave = viw_engine_leader_leave,
+	.leader_enter = viw_engine_leader_enter,
+	.leader_leave = viw_engine_leader_leave,
 	.spin_futile = viw_engine_spin_futile,
 };
 

@@ -265,7 +265,7 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 	struct viw_qp *qp = (struct viw_qp *)ri;
 
 	memset(attr, 0, sizeof(*attr));
-	attr->quiet = qp_is_quiescent(qp);
+	attr->quiescent = qp_is_quiescent(qp);
 	attr->state = viw_qp_state(qp);
 	attr->qpn = qp->who.qpn;
 	attr->access = qp->init.access;

@@ -136,7 +136,7 @@ tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	atomic_store(&tx->broken, false);
 	atomic_store(&tx->shut, false);
 	atomic_store(&tx->send_at_once, true);
-	atomic_store(&tx->await_frame, stream->hold_sq);
+	atomic_store(&tx->await_frame, stream->await_fpdu);
 	tx->queued = 0;
 	tx->given = 0;
 	tx->send_msn = 1;

@@ -44,7 +44,7 @@ struct viw_tx {
 	atomic_bool held_back;   /* in viw_engine::held_back */
 	atomic_bool blocked;     /* the socket takes no more octets */
 	atomic_bool starved;     /* the pool had no buffer */
-	atomic_bool await_frame; /* ri_stream::hold_sq: send nothing before the first frame */
+	atomic_bool await_frame; /* ri_stream::await_fpdu: send nothing before the first frame */
 	atomic_bool broken;      /* the socket failed */
 	atomic_int error;        /* the errno of that */
 	atomic_bool shut;        /* FIN sent */

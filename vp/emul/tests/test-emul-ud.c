@@ -165,7 +165,7 @@ test_vanishes(void)
 	g_assert_cmpint(send_to(s.a, 4, NULL, &other), ==, RI_SUCCESS); /* another key */
 	poll_one(s.a->uscq, 4, RI_WC_SUCCESS);
 	poll_none(s.b->urcq);
-	g_assert_false(end_attr(s.b).quiet);
+	g_assert_false(end_attr(s.b).quiescent);
 	send_len(&s, 5, 9, qpn_of(s.b), RI_WC_SUCCESS);
 	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
 	/* With the key it has now. */

@@ -445,7 +445,7 @@ test_hold_sq(struct fixture *f, gconstpointer unused)
 	(void)unused;
 	tcp_pair(fd);
 	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
-	sb.hold_sq = true;
+	sb.await_fpdu = true;
 	g_assert_cmpint(end_attach(f->b, &sb), ==, RI_SUCCESS);
 	g_assert_cmpint(end_attach(f->a, &sa), ==, RI_SUCCESS);
 	end_wait_event(f->b, RI_EVENT_QP_STREAM_UP, f->a);
