@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 PATIENCE = 120      # s
 LIBRARY = '/usr/share/bash-completion/bash_completion'
@@ -44,6 +45,17 @@ class Completion:
         words = re.findall(r'[^ :=]+|[:=]+', line) + ([''] if line.endswith(' ') else [])
         return sorted(self.run('bash', '--norc', '-c', SCRIPT, 'bash', LIBRARY, self.completion, line, *words).split())
 
+    def only_harmless(self):
+        """An adapter whose name the shell would run as a command is not offered, and no command is run."""
+        with tempfile.TemporaryDirectory(prefix='itapi-completion.') as folder:
+            tool, proof = os.path.join(folder, 'it-info'), os.path.join(folder, 'proof')
+            with open(tool, 'w', encoding='utf-8') as file:
+                file.write(f"#!/bin/sh\nprintf '%s\\n' iwarp:lo 'iwarp:$(>{proof})' 'emul:`>{proof}`' '*'\n")
+            os.chmod(tool, 0o755)
+            hostile = Completion(self.completion, folder)
+            self.check('it-ping/adapters/hostile', ['iwarp:lo'], hostile.complete('it-ping -a '))
+            self.check('it-ping/adapters/no-command', ['it-info'], os.listdir(folder))
+
     def options(self, tool):
         """The options of --help, as they are typed: -p, --port= with a value, --self without."""
         found = re.findall(r'^  (?:(-\w), )?(--[\w-]+=?)', self.run(tool, '--help'), re.MULTILINE)
@@ -64,13 +76,14 @@ def main(completion, tools):
         return 0
     tests = Completion(completion, tools)
     adapters = [line for line in tests.run('it-info').splitlines() if re.fullmatch(r'\S+', line)]
-    print('1..11')
+    print('1..13')
     for tool in ('it-cp', 'it-info', 'it-ping', 'it-test'):
         options = tests.options(tool)
         tests.check(f'{tool}/options', options, tests.complete(f'{tool} -'))
     tests.check('it-test/options/begun', ['--threads=', '--timeout='], tests.complete('it-test --t'))
     tests.check('it-ping/adapters', sorted(adapters), tests.complete('it-ping --adapter '))
     tests.check('it-ping/adapters/colon', ['lo'], tests.complete('it-ping -a iwarp:l'))
+    tests.only_harmless()
     tests.check('it-test/perf', ['read', 'send', 'write'], tests.complete('it-test --perf '))
     tests.check('it-test/perf/equals', ['read'], tests.complete('it-test --perf=re'))
     tests.check('it-test/plan', ['RR', 'RW', 'SR'], tests.complete('it-test 127.0.0.1 client '))
