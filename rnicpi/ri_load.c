@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
 #define SUFFIX ".so"
 
@@ -72,7 +73,11 @@ ri_load_file(const char *path, struct ri_error *error)
 	const struct ri_provider *provider;
 	ri_provider_entry_fn entry;
 	void *object, *symbol;
+	struct stat info;
 
+	/* The dynamic linker would wait until somebody writes to a FIFO. */
+	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+		return load_error(error, path, "is no regular file");
 	errno = 0;
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (object == NULL)

@@ -62,6 +62,10 @@ ri_settings_check(const struct ri_loaded *loaded, struct ri_error *error)
 		    (setting.kind == RI_SETTING_WORD && setting.form == NULL))
 			return ri_error_set(error, RI_REGISTRY_ERROR_SHAPE,
 					    "setting %s does not say what it means", setting.name);
+		if (setting.kind == RI_SETTING_NUMBER && setting.min > setting.max)
+			return ri_error_set(error, RI_REGISTRY_ERROR_SHAPE,
+					    "setting %s has its greatest number below its least",
+					    setting.name);
 		if (setting.preset != NULL && !ri_setting_allows(&setting, setting.preset))
 			return ri_error_set(
 				error, RI_REGISTRY_ERROR_SHAPE,

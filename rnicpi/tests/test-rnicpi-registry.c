@@ -3,8 +3,10 @@
 
 /* Loading real shared objects, good and faulty; claims against entries; names of values. */
 
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ri_load.h"
@@ -194,6 +196,33 @@ test_path_first(void)
 	g_assert_cmpstr(before, ==, after); /* that was wanted: nobody is refused */
 	g_assert_cmpuint(ri_registry_count(), ==, count);
 	g_assert_true(g_str_has_suffix(find("good")->origin, "provider-good.so"));
+}
+
+/*
+ * What is no file is not opened: the dynamic linker would wait for ever at a FIFO that nobody writes to. This one has
+ * a writer, and enough in it for the linker to refuse it in words of its own.
+ */
+static void
+test_no_file(void)
+{
+	g_autofree char *place = g_dir_make_tmp("itapi-registry-XXXXXX", NULL);
+	g_autofree char *fifo = g_build_filename(place, "fifo.so", NULL);
+	struct ri_error error = {0};
+	const char text[4096] = "no object";
+	int writer;
+
+	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+	writer = open(fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	g_assert_cmpint(writer, >=, 0);
+	g_assert_cmpint(write(writer, text, sizeof(text)), ==, (ssize_t)sizeof(text));
+	g_assert_false(ri_load_file(fifo, &error));
+	g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_LOAD);
+	g_assert_nonnull(strstr(error.text, "is no regular file"));
+	g_assert_false(ri_load_file(place, &error));
+	g_assert_nonnull(strstr(error.text, "is no regular file"));
+	g_assert_cmpint(close(writer), ==, 0);
+	g_assert_cmpint(g_remove(fifo), ==, 0);
+	g_assert_cmpint(g_rmdir(place), ==, 0);
 }
 
 static void
@@ -433,10 +462,10 @@ test_settings(void)
 		struct ri_setting known;
 		uint64_t unknown;
 	} later[2] = {{good, 1}, {good, 2}};
-	struct ri_setting row = good, wrong[11];
+	struct ri_setting row = good, wrong[12];
 	static const char *const words[] = {"no name", "no name", "no name", "no name",
 					    "no name", "not say", "not say", "not say",
-					    "default", "default", "default"};
+					    "default", "default", "default", "below its least"};
 	struct ri_loaded *loaded = g_new0(struct ri_loaded, 1);
 	struct ri_provider *provider = &loaded->provider;
 	struct ri_error error = {0};
@@ -454,6 +483,8 @@ test_settings(void)
 	wrong[8].preset = "6";
 	wrong[9].preset = "0";
 	wrong[10].preset = "";
+	wrong[11].min = 6;
+	wrong[11].preset = NULL;
 	provider->settings = &row;
 	provider->setting_size = sizeof(row);
 	g_assert_true(ri_settings_check(loaded, &error)); /* none */
@@ -522,6 +553,7 @@ main(int argc, char **argv)
 	g_test_add_func("/rnicpi/registry/built-in", test_built_in);
 	g_test_add_func("/rnicpi/registry/path-first", test_path_first);
 	g_test_add_func("/rnicpi/registry/hostile", test_hostile);
+	g_test_add_func("/rnicpi/registry/no-file", test_no_file);
 	g_test_add_func("/rnicpi/registry/long-words", test_long_words);
 	g_test_add_func("/rnicpi/claims/entries", test_claims);
 	g_test_add_func("/rnicpi/claims/sense", test_sense);
