@@ -273,7 +273,8 @@ list_variable(const struct listing *listing, const char *owner, const struct ri_
 		copy(now.value, sizeof(now.value), said);
 		copy(now.origin, sizeof(now.origin), "environment");
 	}
-	if (strcmp(setting->name, kal_setting(KAL_SETTING_CONFIG)->name) == 0)
+	if (setting->name == kal_setting(KAL_SETTING_CONFIG)->name &&
+	    listing->config_trouble[0] != '\0')
 		copy(now.trouble, sizeof(now.trouble), listing->config_trouble);
 	listing->each(listing->arg, &now);
 }

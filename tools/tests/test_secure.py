@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A program with more rights than the user who starts it loads no provider that the environment names.
+"""A program with more rights than the user who starts it loads no provider that the environment names, and says which
+variables it does not read.
 
-Usage: test_secure.py PROGRAM PROVIDER.so      (TAP)
+Usage: test_secure.py ADAPTERS PROVIDER.so SETTINGS      (TAP)
 
-The program, which contains the library, lists the adapters. The kernel treats it as set-uid (AT_SECURE) if
+The programs, which contain the library, list the adapters and the settings that are wrong. The kernel treats it as set-uid (AT_SECURE) if
 the effective user of the process differs from the real one at the start, so root can test this without a set-uid file.
 """
 
@@ -16,13 +17,17 @@ import sys
 PATIENCE = 120      # s
 NOBODY = 65534
 ADAPTER = 'tiny'
+UNREAD = 'it is set, but a program with more rights than its caller does not read it'
+
+
+def run(program, variables, **options):
+    return subprocess.run([program], env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True, timeout=PATIENCE, check=True, **options).stdout
 
 
 def adapters(program, provider, **options):
     """What the program lists when the environment names the folder of the provider."""
-    environment = {**os.environ, 'ITAPI_PROVIDER_PATH': os.path.dirname(os.path.abspath(provider))}
-    return subprocess.run([program], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                          timeout=PATIENCE, check=True, **options).stdout.split()
+    return run(program, {'ITAPI_PROVIDER_PATH': os.path.dirname(os.path.abspath(provider))}, **options).split()
 
 
 def become_set_uid():
@@ -36,21 +41,26 @@ def report(number, good, name, said):
     return good
 
 
-def main(program, provider):
-    print('1..2')
+def main(program, provider, lister):
+    print('1..3')
     names = adapters(program, provider)
     good = report(1, ADAPTER in names, 'plain', names)
-    if os.geteuid() != 0:
-        print('ok 2 - /install/secure/set-uid # SKIP only root can start a program as another user')
-        return 0 if good else 1
-    try:
-        names = adapters(program, provider, preexec_fn=become_set_uid)
-    except subprocess.CalledProcessError:
-        raise
-    except subprocess.SubprocessError as error:  # become_set_uid() was refused
-        print(f'ok 2 - /install/secure/set-uid # SKIP the program cannot be started as set-uid here: {error}')
+    reason = 'only root can start a program as another user'
+    if os.geteuid() == 0:
+        reason = None
+        try:
+            names = adapters(program, provider, preexec_fn=become_set_uid)
+        except subprocess.CalledProcessError:
+            raise
+        except subprocess.SubprocessError as error:  # become_set_uid() was refused
+            reason = f'the program cannot be started as set-uid here: {error}'
+    if reason is not None:
+        print(f'ok 2 - /install/secure/set-uid # SKIP {reason}')
+        print(f'ok 3 - /install/secure/unread # SKIP {reason}')
         return 0 if good else 1
     good &= report(2, 'iwarp' in names and ADAPTER not in names, 'set-uid', names)
+    said = run(lister, {'ITAPI_CONFIG': '/nonexistent', 'ITAPI_LOG': 'debug'}, preexec_fn=become_set_uid).splitlines()
+    good &= report(3, {f'ITAPI_CONFIG: {UNREAD}', f'ITAPI_LOG: {UNREAD}'} <= set(said), 'unread', said)
     return 0 if good else 1
 
 
