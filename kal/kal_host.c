@@ -168,6 +168,7 @@ host_after_fork_child(void)
 	if (default_host != NULL)
 		atomic_store(&default_host->dead, true);
 	default_host = NULL;
+	kal_host_log_forked();
 	pthread_mutex_unlock(&default_lock);
 }
 

@@ -92,6 +92,9 @@ make_harmless(char *line)
 
 		if (c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0))
 			*line = '?';
+		/* Alone, the second byte of C1 is C1 in an 8-bit character set. */
+		if (c == 0xc2 && *line == '?')
+			*++line = '?';
 	}
 }
 
@@ -120,6 +123,15 @@ kal_log_set_writer(kal_log_writer *function, void *context)
 	writer = function != NULL ? function : write_to_stderr;
 	writer_context = context;
 	pthread_mutex_unlock(&speaking);
+}
+
+/* The thread that was inside the writer, and owned the lock, may not exist any more. */
+void
+kal_host_log_forked(void)
+{
+	const pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+	speaking = fresh;
 }
 
 void
