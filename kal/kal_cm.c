@@ -419,6 +419,9 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 		return;
 	kal_cm_lock(cm);
 	conn = kal_entry_or_null(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
+	/* A reply that nobody asked for would take the place of a later event. */
+	if (conn_event == KAL_CONN_REPLY && conn != NULL && !conn->three_way)
+		conn = NULL;
 	if (conn != NULL && kal_conn_step(&conn->state, conn_event, &report) == RI_SUCCESS) {
 		note_provider(conn, event);
 		kal_conn_tell(conn, report, (enum kal_cm_reason)event->reason);

@@ -45,6 +45,10 @@ kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
 	status = attempt_begin(conn, &stale, req->three_way ? EVENTS_OF_LIFE + 1 : EVENTS_OF_LIFE);
+	kal_cm_lock(cm);
+	if (status == RI_SUCCESS)
+		conn->three_way = req->three_way != 0;
+	kal_cm_unlock(cm);
 	if (status == RI_SUCCESS)
 		status =
 			cm->stream ? kal_stream_connect(conn, req) : kal_address_connect(conn, req);

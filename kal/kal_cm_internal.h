@@ -82,6 +82,7 @@ struct kal_conn {
 	pthread_mutex_t verbs;           /* around verbs on qp; and the setup pointer */
 	enum kal_conn_state state;       /* cm->lock */
 	bool retired;                    /* cm->lock */
+	bool three_way;                  /* cm->lock: the client awaits a reply, and answers it */
 	struct kal_setup *setup;         /* verbs */
 	struct ri_task tidy;             /* drops the setup once the connection is established */
 	struct ri_task last_word;        /* queues the owed event after the provider's flush */

@@ -157,6 +157,22 @@ test_three_way(void)
 	}
 }
 
+/* A reply to a connect in two ways is none: nobody could answer it, and it would take the place of the end. */
+static void
+test_reply_unasked(void)
+{
+	struct fixture f;
+
+	connecting(&f, false);
+	say(RI_CM_REPLY, CTX, "ok");
+	g_assert_true(fixture_silent(&f));
+	say(RI_CM_ESTABLISHED, CTX, NULL);
+	g_assert_cmpuint(fixture_cm(&f, KAL_CM_ESTABLISHED, CTX).pdata_len, ==, 0);
+	say(RI_CM_DISCONNECTED, CTX, NULL);
+	fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
+	fixture_close(&f);
+}
+
 /* A call that the provider refuses has changed nothing. */
 static void
 test_undone(void)
@@ -241,6 +257,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/address/established", test_established);
 	g_test_add_func("/kal/address/ends", test_ends);
 	g_test_add_func("/kal/address/three-way", test_three_way);
+	g_test_add_func("/kal/address/reply-unasked", test_reply_unasked);
 	g_test_add_func("/kal/address/undone", test_undone);
 	g_test_add_func("/kal/address/requests", test_requests);
 	return g_test_run();
