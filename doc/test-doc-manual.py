@@ -7,12 +7,15 @@ import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'tools', 'dev', 'tests')]
 
 # pylint: disable=wrong-import-position
+import install_man  # noqa: E402
+import install_manual  # noqa: E402
 import manual_filter  # noqa: E402
 import manual_links  # noqa: E402
 import tree_case  # noqa: E402
@@ -57,6 +60,25 @@ class Manual(unittest.TestCase):
     def test_header(self):
         self.assertEqual(shown('itapi/it_api.h'), '/** Waits; @ref ruling_05 "R-05".\n * - Clause: '
                          '@ref it_6_4_1 "[IT 6.4.1]"; @ref it_6 "[IT 6]".\n */\n')
+
+    def test_destdir(self):
+        """With DESTDIR nothing is written, or removed, outside of it, whether the folders are absolute or not."""
+        def install(root, folder):
+            live, destdir = os.path.join(root, 'live'), os.path.join(root, 'destdir')
+            folder = folder.format(live)
+            os.makedirs(destdir, exist_ok=True)
+            prefix = {'MESON_INSTALL_PREFIX': '/usr', 'MESON_INSTALL_DESTDIR_PREFIX': destdir + '/usr'}
+            with unittest.mock.patch.dict(os.environ, prefix):
+                install_man.main(os.path.join(root, 'pages'), folder)
+                install_manual.main(os.path.join(root, 'examples'), os.path.join(root, 'html'), folder)
+            below = destdir + (folder if folder.startswith('/') else '/usr/' + folder)
+            self.assertEqual(sorted(os.listdir(below)), ['examples', 'html', 'man3'])
+            self.assertEqual(os.listdir(os.path.join(live, 'examples')), ['mine.c'])
+            self.assertEqual(os.listdir(live), ['examples'])
+
+        files = {'pages/a.3': '', 'examples/put.c': '', 'html/index.html': '', 'live/examples/mine.c': ''}
+        for folder in ('share/doc', '{}'):
+            in_folder(files, lambda root, where=folder: install(root, where))
 
     def test_links(self):
         pages = {'a.html': '<a href="b.html#x">1</a> <a href="b.html#y">2</a> <a href="c.html">3</a> '
