@@ -260,8 +260,8 @@ typedef enum {
 /**
  * @brief A function of the application that writes a line of the log.
  *
- * Any thread calls it, also inside calls of this library, one line at a time for the process. It must not block,
- * and must not call the library.
+ * Any thread calls it, also inside calls of this library, one line at a time for the process. It must not block.
+ * What it calls of the library is not logged; it may call nothing that waits for another thread.
  *
  * @param[in] context as given to itx_log_set_writer()
  * @param[in] level severity of the line, an itx_log_level_t

@@ -39,7 +39,7 @@ static const char *const levels[] = {
 static atomic_uint said[SAID];
 static atomic_bool asked; /* ITAPI_LOG is set */
 
-/* One line at a time. A writer of the application may make calls that are logged. */
+/* One line at a time. Recursive, since a writer may be replaced from inside itself. */
 static pthread_mutex_t speaking = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 int
@@ -125,6 +125,9 @@ kal_log_set_writer(kal_log_writer *function, void *context)
 	pthread_mutex_unlock(&speaking);
 }
 
+/* This thread is inside the writer: lines about calls that a writer makes would have no end. */
+static _Thread_local bool writing;
+
 /* The thread that was inside the writer, and owned the lock, may not exist any more. */
 void
 kal_host_log_forked(void)
@@ -132,6 +135,7 @@ kal_host_log_forked(void)
 	const pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 	speaking = fresh;
+	writing = false;
 }
 
 void
@@ -140,9 +144,11 @@ kal_host_log(void *self, enum ri_log_level level, const char *where, const char 
 	const struct kal_host *host = self;
 
 	if ((unsigned)level >= LEVELS || level > host->table.log_level || !host->log_wanted ||
-	    atomic_load(&host->dead) || is_repeated(where, text))
+	    atomic_load(&host->dead) || writing || is_repeated(where, text))
 		return;
 	pthread_mutex_lock(&speaking);
+	writing = true;
 	writer(writer_context, (int)level, where, text);
+	writing = false;
 	pthread_mutex_unlock(&speaking);
 }

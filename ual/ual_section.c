@@ -32,8 +32,7 @@ static atomic_uint marks_used; /* marks[i] for i from here on were never owned *
 /* Threads without a mark. */
 static atomic_uint crowd[2];
 static atomic_uint crowd_half;
-static _Thread_local unsigned crowd_depth;
-static _Thread_local unsigned crowd_mine; /* the half that this thread is counted in */
+static _Thread_local unsigned crowd_mine[2]; /* how often this thread is counted */
 
 static pthread_mutex_t wait_lock =
 	PTHREAD_MUTEX_INITIALIZER; /* one waiter turns the crowd at a time */
@@ -74,9 +73,10 @@ struct ual_section_guard
 ual_section_begin_slow(void)
 {
 	struct ual_section *mark = NULL;
+	unsigned half;
 
 	pthread_once(&key_once, key_make);
-	if (key_made && crowd_depth == 0)
+	if (key_made)
 		mark = mark_take();
 	if (mark != NULL && pthread_setspecific(key, mark) != 0) {
 		atomic_store(&mark->owned, false);
@@ -86,18 +86,17 @@ ual_section_begin_slow(void)
 		ual_section_mine = mark;
 		return ual_section_begin();
 	}
-	if (crowd_depth++ == 0) {
-		crowd_mine = atomic_load(&crowd_half);
-		atomic_fetch_add(&crowd[crowd_mine], 1);
-	}
-	return (struct ual_section_guard){NULL, 0};
+	half = atomic_load(&crowd_half);
+	crowd_mine[half]++;
+	atomic_fetch_add(&crowd[half], 1);
+	return (struct ual_section_guard){NULL, half};
 }
 
 void
-ual_section_end_slow(void)
+ual_section_end_slow(unsigned half)
 {
-	if (--crowd_depth == 0)
-		atomic_fetch_sub(&crowd[crowd_mine], 1);
+	atomic_fetch_sub(&crowd[half], 1);
+	crowd_mine[half]--;
 }
 
 /* Let the others run: first by yielding, soon by sleeping. */
@@ -185,7 +184,7 @@ ual_section_forked(void)
 		atomic_store(&marks[i].owned, false);
 	}
 	for (unsigned half = 0; half < 2; half++)
-		atomic_store(&crowd[half], crowd_depth > 0 && half == crowd_mine ? 1 : 0);
+		atomic_store(&crowd[half], crowd_mine[half]);
 	pthread_mutex_init(&wait_lock, NULL);
 	ual_section_setup();
 }

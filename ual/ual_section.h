@@ -50,13 +50,14 @@ void ual_section_forked(void);
 /* What the end of a section needs to know of its begin. */
 struct ual_section_guard {
 	struct ual_section *mine; /* NULL: the thread has no mark */
-	unsigned before;          /* its phase before; odd: a signal handler's call inside a call */
+	unsigned
+		before; /* its phase before; odd: a signal handler's call inside a call; no mark: the half */
 };
 
 /* This thread's first section, or one of a thread that found no place for a mark. */
 struct ual_section_guard ual_section_begin_slow(void);
 /* The end of a section of a thread without a mark. */
-void ual_section_end_slow(void);
+void ual_section_end_slow(unsigned half);
 
 static inline struct ual_section_guard
 ual_section_begin(void)
@@ -81,7 +82,7 @@ static inline void
 ual_section_end(const struct ual_section_guard *guard)
 {
 	if (__builtin_expect(guard->mine == NULL, 0))
-		ual_section_end_slow();
+		ual_section_end_slow(guard->before);
 	else
 		/* An inner section leaves the phase as it is. Release: a thread that sees the new
 		 * phase sees that all uses are over. */

@@ -77,6 +77,36 @@ test_fork_in_writer(void)
 	g_assert_cmpint(WEXITSTATUS(status), ==, 0);
 }
 
+struct talker {
+	struct kal_host *host;
+	unsigned lines;
+};
+
+static void
+talk(void *context, int level, const char *where, const char *text)
+{
+	struct talker *talker = context;
+
+	(void)level, (void)where, (void)text;
+	talker->lines++;
+	talker->host->table.log(talker->host, RI_LOG_ERROR, "test", "a line about a line");
+}
+
+/* What a writer does is not logged, or there would be no end. */
+static void
+test_writer_that_logs(void)
+{
+	struct talker talker = {.host = kal_host_create()};
+
+	g_assert_nonnull(talker.host);
+	kal_log_set_writer(talk, &talker);
+	talker.host->table.log(talker.host, RI_LOG_ERROR, "test", "the first line");
+	talker.host->table.log(talker.host, RI_LOG_ERROR, "test", "the second line");
+	kal_log_set_writer(NULL, NULL);
+	g_assert_cmpuint(talker.lines, ==, 2);
+	kal_host_destroy(talker.host);
+}
+
 /* Whatever a line holds, no byte of it controls a terminal, in whichever character set the terminal is. */
 static void
 test_harmless_lines(void)
@@ -106,6 +136,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_setenv("ITAPI_LOG", "warning", TRUE);
 	g_test_add_func("/kal/log/fork-in-writer", test_fork_in_writer);
+	g_test_add_func("/kal/log/writer-that-logs", test_writer_that_logs);
 	g_test_add_func("/kal/log/harmless-lines", test_harmless_lines);
 	return g_test_run();
 }
