@@ -1208,8 +1208,8 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * that long.
  *
  * A context is never 0 on iWARP. Access is checked to the byte. The sink of an RDMA Read needs
- * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so; the library
- * never adds rights by itself.
+ * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so, and its endpoint
+ * it_rc_only_attributes_t.rdma_write_enable; the library never adds rights by itself.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -2612,7 +2612,10 @@ typedef enum {
 typedef struct {
 	/** Whether the peer may read. */
 	it_boolean_t rdma_read_enable;
-	/** Whether the peer may write. */
+	/**
+	 * Whether the peer may write. The endpoint that posts RDMA Reads needs it as well where
+	 * it_ia_info_t.rdma_read_requires_remote_write says so.
+	 */
 	it_boolean_t rdma_write_enable;
 	/** Most segments of one RDMA Read. */
 	size_t max_rdma_read_segments;
@@ -4788,9 +4791,11 @@ it_status_t it_post_rdma_write(IN it_ep_handle_t ep_handle,
 /**
  * @brief Reads from the peer's memory.
  *
- * Later requests may overtake it unless #IT_BARRIER_FENCE_FLAG holds them. The sink needs
- * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so. A read of
- * length 0 proves that all earlier requests have reached the peer.
+ * Later requests may overtake it unless #IT_BARRIER_FENCE_FLAG holds them. Where
+ * it_ia_info_t.rdma_read_requires_remote_write says so, as on iWARP, the sink needs
+ * #IT_PRIV_REMOTE_WRITE and the endpoint it_rc_only_attributes_t.rdma_write_enable; without one of
+ * them the completion has #IT_DTO_ERR_LOCAL_PROTECTION, and the connection ends. A read of length 0
+ * proves that all earlier requests have reached the peer.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
