@@ -443,7 +443,7 @@ parse(struct ping *ping, int *argc, char ***argv, GError **error)
 		{"count", 'C', 0, G_OPTION_ARG_STRING, &count,
 		 "Round trips; 0 is until stopped (default: 0)", "N"},
 		{"size", 'S', 0, G_OPTION_ARG_STRING, &size,
-		 "Octets of a buffer (default: " DEFAULT_SIZE ")", "N"},
+		 "Bytes of a buffer (default: " DEFAULT_SIZE ")", "N"},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &ping->verbose, "Print every round trip",
 		 NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},

@@ -22,7 +22,7 @@ tool_memory_make(struct tool_memory *memory, const struct tool_adapter *adapter,
 		privs |= IT_PRIV_REMOTE_WRITE;
 	mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mapped == MAP_FAILED)
-		return tool_fail(error, TOOL_ERROR_FAILED, "no memory for a buffer of %zu octets",
+		return tool_fail(error, TOOL_ERROR_FAILED, "no memory for a buffer of %zu bytes",
 				 size);
 	memory->octets = mapped;
 	memory->size = size;
@@ -31,7 +31,7 @@ tool_memory_make(struct tool_memory *memory, const struct tool_adapter *adapter,
 	if (status == IT_SUCCESS)
 		return true;
 	tool_memory_free(memory);
-	return tool_fail(error, TOOL_ERROR_FAILED, "cannot register %zu octets: %s", size,
+	return tool_fail(error, TOOL_ERROR_FAILED, "cannot register %zu bytes: %s", size,
 			 it_status_name(status));
 }
 

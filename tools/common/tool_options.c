@@ -79,7 +79,8 @@ tool_options_add(struct tool_options *options, GOptionContext *context, uint16_t
 		 "Adapter, as it-info lists them (default: " DEFAULT_ADAPTER ")", "NAME"},
 		{"port", 'p', 0, G_OPTION_ARG_STRING, &options->port_typed, port_help, "PORT"},
 		{"timeout", 0, 0, G_OPTION_ARG_STRING, &options->seconds_typed,
-		 "Patience with a silent peer; 0 is for ever (default: " DEFAULT_SECONDS ")",
+		 "End a connection whose peer was silent so long; 0 is never "
+		 "(default: " DEFAULT_SECONDS ")",
 		 "SECONDS"},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "Print the result for programs",
 		 NULL},
@@ -103,7 +104,8 @@ tool_options_add_memory(struct tool_options *options, GOptionContext *context)
 {
 	GOptionEntry entries[] = {
 		{"memory", 0, 0, G_OPTION_ARG_STRING, &options->memory_typed,
-		 "Server: octets that a client may make it use (default: " DEFAULT_MEMORY ")", "N"},
+		 "Server: bytes that one client may make it use (default: " DEFAULT_MEMORY ")",
+		 "N"},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 

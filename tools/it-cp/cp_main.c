@@ -63,9 +63,9 @@ parse(struct cp_job *job, int *argc, char ***argv, GError **error)
 		 "Serve the files of this folder", "FOLDER"},
 		{"checksum", 'c', 0, G_OPTION_ARG_STRING, &sum, "sha256 (default) or crc32c",
 		 "NAME"},
-		{"quiet", 'q', 0, G_OPTION_ARG_NONE, &job->quiet, "Say nothing but errors", NULL},
+		{"quiet", 'q', 0, G_OPTION_ARG_NONE, &job->quiet, "Print errors only", NULL},
 		{"progress", 0, 0, G_OPTION_ARG_NONE, &job->progress,
-		 "Show the bar even if nobody seems to look", NULL},
+		 "Show the progress even if the output is no terminal", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 	g_autoptr(GOptionContext) context =
