@@ -377,9 +377,7 @@ ri_registry_refusals(void)
 	pthread_mutex_lock(&lock);
 	for (const struct refusal *r = refusals; r != NULL; r = r->next)
 		size += strlen(r->text) + 1;
-	text = at = malloc(size);
-	if (text != NULL)
-		*text = '\0';
+	text = at = calloc(1, size);
 	for (const struct refusal *r = refusals; text != NULL && r != NULL; r = r->next)
 		at += sprintf(at, "%s\n", r->text);
 	pthread_mutex_unlock(&lock);

@@ -492,6 +492,7 @@ test_names(void)
 			found = told[i].change(p.record, p.expected);
 			text = df_compare(p.expected, p.record);
 			if (found) {
+				g_assert_nonnull(text);
 				g_assert_nonnull(strstr(text, told[i].seen));
 				g_assert_nonnull(strstr(text, told[i].expected));
 			}

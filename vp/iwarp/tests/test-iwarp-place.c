@@ -344,6 +344,7 @@ test_old_event(void)
 	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, 1, 0, true);
 	uint8_t text[100], frame[200];
 	struct fixture f = {.fd = -1};
+	size_t size;
 	int fd[2];
 
 	g_setenv("ITAPI_IWARP_RNR_MS", "3000000", TRUE);
@@ -358,7 +359,8 @@ test_old_event(void)
 	memset(text, 't', sizeof(text));
 	seg.payload = text;
 	seg.payload_len = sizeof(text);
-	say(&f, frame, rdmap_fpdu_put(frame, &seg, true));
+	size = rdmap_fpdu_put(frame, &seg, true);
+	say(&f, frame, size);
 	while (!atomic_load(&qp->rx.waiting))
 		drive(&f);
 	atomic_store(&qp->rx.hung_up, true);
