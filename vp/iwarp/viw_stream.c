@@ -438,6 +438,22 @@ serve_retry_later(struct viw_qp *qp)
 	host->timer_start(host->self, &qp->timer, host->now(host->self) + VIW_RETRY);
 }
 
+/*
+ * After the end of the stream: posts, the Terminate, the FIN. While it is up: a round that another thread
+ * wanted while a control verb owned the role.
+ */
+static void
+roles_serve(struct viw_qp *qp)
+{
+	enum ri_qp_state state = viw_qp_state(qp);
+	bool is_up = state == RI_QPS_RTS && atomic_load(&qp->stream.up);
+
+	if (state > RI_QPS_RTS || (is_up && atomic_load(&qp->tx.role.retry) != 0))
+		viw_tx_run(qp);
+	if (state > RI_QPS_RTS || (is_up && atomic_load(&qp->rx.role.retry) != 0))
+		(void)viw_rx_run(qp);
+}
+
 void
 viw_serve(void *arg)
 {
@@ -461,10 +477,7 @@ viw_serve(void *arg)
 			stream_conclude(qp);
 		roles_leave(qp);
 	}
-	if (viw_qp_state(qp) > RI_QPS_RTS) {
-		viw_tx_run(qp); /* posts after the end, the Terminate, the FIN */
-		(void)viw_rx_run(qp);
-	}
+	roles_serve(qp);
 }
 
 void
