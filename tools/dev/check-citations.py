@@ -10,7 +10,6 @@ paragraph that names the call. Each complaint is one line, path:line: what is wr
 Usage: check-citations.py [ROOT]
 """
 
-import os
 import re
 import sys
 
@@ -102,13 +101,5 @@ def check(root):
             yield from check_calls(root, path, texts)
 
 
-def main(arguments):
-    root = arguments[1] if len(arguments) > 1 else os.path.join(os.path.dirname(__file__), '../..')
-    complaints = list(check(root))
-    for text in complaints:
-        print(text, file=sys.stderr)
-    return 1 if complaints else 0
-
-
 if __name__ == '__main__':
-    sys.exit(main(sys.argv))
+    sys.exit(source_tree.report(check, sys.argv))

@@ -158,13 +158,10 @@ def check(root):
             yield from check_verbs(root, path)
 
 
-def main(arguments):
-    root = arguments[1] if len(arguments) > 1 else os.path.join(os.path.dirname(__file__), '../..')
-    complaints = list(check(root)) + list(unused_rules(root))
-    for text in complaints:
-        print(text, file=sys.stderr)
-    return 1 if complaints else 0
+def all_complaints(root):
+    yield from check(root)
+    yield from unused_rules(root)
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv))
+    sys.exit(source_tree.report(all_complaints, sys.argv))

@@ -14,7 +14,6 @@ Each complaint is one line, path:line: what is wrong.
 Usage: check-reference.py [ROOT]
 """
 
-import os
 import re
 import sys
 
@@ -129,13 +128,5 @@ def check(root):
         yield from check_calls(root, path, words, said)
 
 
-def main(arguments):
-    root = arguments[1] if len(arguments) > 1 else os.path.join(os.path.dirname(__file__), '../..')
-    complaints = list(check(root))
-    for text in complaints:
-        print(text, file=sys.stderr)
-    return 1 if complaints else 0
-
-
 if __name__ == '__main__':
-    sys.exit(main(sys.argv))
+    sys.exit(source_tree.report(check, sys.argv))

@@ -5,6 +5,7 @@
 import os
 import re
 import subprocess
+import sys
 
 _COMMENT_OR_LITERAL = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -83,3 +84,15 @@ def functions_of(code):
             name = None
         elif line.rstrip().endswith(';') and name is not None and not line.startswith(('\t', ' ')):
             name = None
+
+
+def report(check, arguments):
+    """The exit status of a check that is a program: prints each of its complaints about the tree.
+
+    The tree is the first argument, or the one that this file is in. `check(root)` yields the complaints.
+    """
+    root = arguments[1] if len(arguments) > 1 else os.path.join(os.path.dirname(__file__), '../..')
+    complaints = list(check(root))
+    for text in complaints:
+        print(text, file=sys.stderr)
+    return 1 if complaints else 0

@@ -382,9 +382,9 @@ qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 		qp->init.access = attr->access;
 	qp->rx.in.reads_enabled =
 		(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
+	atomic_store(&qp->tx.role.retry, 1); /* a Read may have waited for a place */
 	role_release(qp, &qp->tx.role);
 	role_release(qp, &qp->rx.role);
-	viw_serve_soon(qp); /* a Read may have waited for a place */
 }
 
 static enum ri_status
