@@ -2,12 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An application in the words of one issue of the standard: which one, a macro in front of the include
- * says [IT 15.12], and in the first the old spellings are used wherever there are any. It is
- * compiled as C and as C++, for each issue, and runs on any adapter: two ends in this process connect,
- * one writes through the other's window, which is then closed, and reads the memory back.
- *
- *   binding_app ADAPTER NAME     TAP; NAME is that of the test
+ * An application written in the words of one issue of the standard. A macro before the include says which issue [IT
+ * 15.12]; for the first issue the old spellings are used wherever they exist. The file is compiled as C and as C++
+ * for each issue, and runs on any adapter: two ends in this process connect, one writes through the other's window,
+ * the window is closed, and the memory is read back.   binding_app ADAPTER NAME TAP; NAME is the name of the test
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -17,11 +15,11 @@
 #include "it_api.h"
 
 #define ROOM     4096
-#define PATTERN  1000              /* octets written, and read back */
+#define PATTERN  1000              /* octets written and read back */
 #define PATIENCE (60 * 1000000ull) /* microseconds */
 #define MUST(x)  must((x) == IT_SUCCESS, #x)
 
-/* What the side with the window tells of it; in network order. */
+/* What the side that owns the window sends to its peer; in network order. */
 struct note {
 	uint64_t window;
 	uint64_t region;
@@ -73,8 +71,6 @@ piece(struct side *side, size_t offset, size_t length)
 	segment.length = (it_length_t)length;
 	return segment;
 }
-
-/* --- what the issues have different words for ------------------------------------------------- */
 
 static void
 register_memory(struct side *side)
@@ -176,8 +172,6 @@ sync_memory(struct side *side)
 #endif
 }
 
-/* --- the rest is the same in all of them ------------------------------------------------------ */
-
 static void
 side_open(struct side *side, const char *adapter)
 {
@@ -223,7 +217,7 @@ side_close(struct side *side)
 	MUST(it_ia_free(side->ia));
 }
 
-/* A spigot that has an address; the path to it, from the same adapter. */
+/* A spigot that has an address, and a path to that address from the same adapter. */
 static size_t
 find_spigot(struct side *side, it_path_t *path, it_conn_qual_t *qual)
 {
@@ -315,7 +309,7 @@ run(const char *adapter)
 	side_open(&asks, adapter);
 	side_open(&listens, adapter);
 	connect_sides(&asks, &listens);
-	send_note(&asks, &listens, "hello", 5); /* who asked speaks first */
+	send_note(&asks, &listens, "hello", 5); /* the initiator sends first */
 	window = open_window(&listens, &context);
 	note.window = it_hton64(context);
 	note.region = it_hton64(listens.context);
@@ -323,7 +317,7 @@ run(const char *adapter)
 	send_note(&listens, &asks, &note, sizeof(note));
 	memcpy(&note, asks.memory + ROOM / 2, sizeof(note));
 	write_pattern(&asks, &note);
-	send_note(&asks, &listens, "done", 4); /* so the Write before it is in place */
+	send_note(&asks, &listens, "done", 4); /* so that the Write before it is in place */
 	sync_memory(&listens);
 	must(memcmp(asks.memory, listens.memory, PATTERN) == 0, "other octets arrived");
 	close_window(&listens, window);

@@ -229,6 +229,6 @@ cm_scene_close(struct cm_scene *scene)
 		close(scene->raw);
 	clear(scene->end);
 	clear(scene->peer);
-	/* The end of the first may have been told to the second meanwhile. */
+	/* The second side may have been told of the first side's end meanwhile. */
 	clear(scene->end);
 }

@@ -42,7 +42,7 @@ fault_begin(void)
 	g_assert_cmpint(atexit(clear_away), ==, 0);
 }
 
-/* Has the adapter been closed since it came to the door? */
+/* Was the adapter closed since it connected to the fault door? */
 static bool
 has_gone(int adapter)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A tester at the fault door of vp/emul (vp/emul/vem_script.c): adapters that are opened connect to it,
- * and break when it says so. Adapters of other providers do not come; their tests skip.
+ * The tester at the fault door of vp/emul (vp/emul/vem_script.c): each adapter that is opened connects to it, and
+ * fails when the tester says so. Adapters of other providers do not connect; their tests are skipped.
  */
 #ifndef IT_FAULT_H
 #define IT_FAULT_H
@@ -12,17 +12,17 @@
 
 #include "it_pair.h"
 
-/* Stand at the door; before the first adapter is opened, once per program. */
+/* Open the fault door. Call it once in a program, before the first adapter is opened. */
 void fault_begin(void);
-/* The adapter that was opened first of those that are open and were not met yet; -1: there is none. */
+/* The oldest open adapter that was not returned before; -1: there is none. */
 int fault_meet(void);
-/* Tell it, and have it done when this returns. */
+/* Send a command to the adapter. It has been carried out when this returns. */
 void fault_say(int adapter, const char *command);
-/* The same, and what it answered; the caller frees. */
+/* As fault_say; returns the adapter's answer, which the caller frees. */
 char *fault_query(int adapter, const char *command);
 void fault_part(int adapter);
 
-/* Both ends of a pair. False: they have no door, and the test is skipped. */
+/* Find both adapters of a pair. False: they have no fault door, and the test is skipped. */
 struct faults {
 	int active;
 	int passive;

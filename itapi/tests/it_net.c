@@ -27,7 +27,7 @@ write_file(const char *path, const char *text)
 	return whole;
 }
 
-/* Who has no right to a network of its own is root of a user namespace first. */
+/* A process that may not make a network namespace becomes root of a user namespace first. */
 static bool
 become_root(void)
 {
@@ -85,7 +85,7 @@ net_enter(void)
 {
 	if (unshare(CLONE_NEWNET) != 0 && (!become_root() || unshare(CLONE_NEWNET) != 0))
 		return false;
-	/* A kernel may lack cables. */
+	/* Some kernels have no veth. */
 	return net_try_ip("link set lo up") && net_try_ip("link add it0 type veth peer name it1") &&
 	       net_try_ip("link del it0");
 }

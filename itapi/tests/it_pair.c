@@ -107,7 +107,7 @@ end_open(struct end *end)
 	return true;
 }
 
-/* In the natural order, so that every free is tried. */
+/* In an order in which every free must succeed, so that each of them is tested. */
 void
 end_close(struct end *end)
 {
@@ -146,7 +146,7 @@ end_new_evds(struct end *end, size_t threshold, int *fd)
 	end_new_ep(end);
 }
 
-/* A spigot with an address, and how its services are named. */
+/* A spigot that has an address, and the kind of its connection qualifiers. */
 void
 pair_listen(struct pair *pair)
 {
@@ -337,7 +337,7 @@ int
 pair_main(int argc, char **argv, void (*add)(void))
 {
 	g_test_init(&argc, &argv, NULL);
-	/* A port that was just freed may be another test's by the time it is dialled again. */
+	/* Another test may have taken the port since it was freed; then the next one is tried. */
 	g_setenv("ITAPI_MPA_FALLBACK", "off", FALSE);
 	adapter = argc > 1 ? argv[1] : "emul:ib";
 	add();
@@ -431,7 +431,7 @@ sleeps(int tid)
 	bool asleep;
 
 	g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
-	state = strrchr(text, ')'); /* the end of its name */
+	state = strrchr(text, ')'); /* the last part of the adapter's name */
 	asleep = state != NULL && state[1] == ' ' && state[2] == 'S';
 	g_free(text);
 	g_free(path);

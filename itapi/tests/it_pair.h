@@ -14,11 +14,11 @@
 #include "it_api.h"
 
 #define END_BUFFER    (256 * 1024)
-#define WAIT_US       (60 * 1000 * 1000) /* longer than anything takes */
+#define WAIT_US       (60 * 1000 * 1000) /* longer than any step takes */
 #define REQUEST_SLOTS 8
 #define RECV_SLOTS    8
 
-/* Wait for what another thread, process or adapter does. The test fails if it takes longer than WAIT_US. */
+/* Wait for the work of another thread, process or adapter. The test fails if it takes longer than WAIT_US. */
 #define PAIR_UNTIL(condition)                                             \
 	do {                                                              \
 		const gint64 end_ = g_get_monotonic_time() + WAIT_US;     \
@@ -55,7 +55,7 @@ struct pair {
 	it_path_t path;
 };
 
-/* What not every adapter can, bits: as it_ia_query() and itx_ia_query_support() tell it. */
+/* Abilities that not every adapter has, as bits; it_ia_query() and itx_ia_query_support() report them. */
 enum pair_need {
 	NEEDS_ATOMICS = 1u << 0,
 	NEEDS_WINDOWS = 1u << 1, /* of one type at least */
@@ -79,47 +79,50 @@ enum pair_need {
 	NEEDS_READ_EXTENSIONS = 1u << 19,
 };
 
-/* Whether the adapter can all of that. */
+/* Does the adapter have all of these abilities? */
 bool end_has(const struct end *end, unsigned needs);
-/* The same; if not, the test is skipped, and says what is missing. */
+/* As pair_can; if an ability is missing, the test is skipped and the message names it. */
 bool pair_needs(const struct pair *pair, unsigned needs);
 
 /* Name of the adapter under test. */
 const char *pair_adapter(void);
-/* g_test_add_func with the adapter in the path; skipped if the adapter is not there. */
+/* g_test_add_func with the adapter in the test's path; the test is skipped if the adapter is not built. */
 void pair_add(const char *path, void (*test)(struct pair *pair));
-/* The same; skipped also if the adapter lacks something that the test needs. */
+/* As pair_add; the test is skipped also if the adapter lacks an ability that it needs. */
 void pair_add_for(unsigned needs, const char *path, void (*test)(struct pair *pair));
-/* As pair_add, for a test that opens what it needs. */
+/* As pair_add, for a test that opens its adapters itself. */
 void pair_add_bare(const char *path, void (*test)(void));
-/* main of such a program. */
+/* main() of a test program. */
 int pair_main(int argc, char **argv, void (*add)(void));
 
-/* The same by hand: the adapter, an end without endpoint (false: no such adapter), a listener. */
+/*
+ * The parts of pair_add, for a test that opens its adapters itself: the adapter, an end without endpoint (false: no
+ * such adapter), a listener.
+ */
 void pair_use(const char *name);
 bool end_open(struct end *end);
 void end_close(struct end *end);
 void pair_listen(struct pair *pair);
-/* All that a test of pair_add is given, and its end. */
+/* What a test of pair_add gets, and the end of that test. */
 bool pair_open(struct pair *pair);
 void pair_close(struct pair *pair);
-/* Nothing but the adapter. */
+/* The name of the adapter and nothing else. */
 it_ia_handle_t pair_ia(void);
 /* A SEVD of the stream with room for 256 events. */
 it_evd_handle_t pair_sevd(it_ia_handle_t ia, it_event_type_t stream, size_t threshold);
-/* Make an EVD, which may have been made larger than asked for, as small as that. */
+/* Make an EVD as small as the caller asked for; the library may have made it larger. */
 void pair_resize(it_evd_handle_t evd, size_t size);
-/* Descriptors this process has open. */
+/* The number of descriptors that this process has open. */
 unsigned pair_descriptors(void);
-/* Whether a descriptor becomes readable, within so many milliseconds; PAIR_SURELY: it must. */
+/* Does the descriptor become readable within so many milliseconds? PAIR_SURELY: it must, or the test fails. */
 bool pair_readable(int fd, int timeout);
 #define PAIR_SURELY (WAIT_US / 1000)
-/* Wait until a thread of this process, by the number that gettid() gave it, sleeps in the kernel. */
+/* Wait until the thread of this process with that number (gettid()) sleeps in the kernel. */
 void pair_asleep(int tid);
 
-/* A fresh, unconnected endpoint in place of the present one; attr as in end->attr. */
+/* Replace the endpoint by a new, unconnected one; attr as in end->attr. */
 void end_new_ep(struct end *end);
-/* The same over fresh DTO SEVDs of that threshold; that of receives with a descriptor, if one is asked for. */
+/* As end_new_ep, on new DTO SEVDs with that threshold; the SEVD of receives has a descriptor if `fd` is set. */
 void end_new_evds(struct end *end, size_t threshold, int *fd);
 /* The next event, within WAIT_US, or the test fails. */
 it_event_t end_next(it_evd_handle_t evd);
@@ -128,24 +131,24 @@ it_event_t end_expect(it_evd_handle_t evd, it_event_type_t number);
 /* The next event, which must be that completion. */
 it_event_t end_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
 		    it_dto_status_t status);
-/* Nothing is queued. */
+/* No event is queued. */
 void end_expect_none(it_evd_handle_t evd);
 it_ep_state_rc_t end_state(const struct end *end);
 uint32_t end_ord(const struct end *end);
-/* Reset as soon as the transport allows. */
+/* Reset the endpoint as soon as the transport allows it. */
 void end_reset(struct end *end);
 /* A segment of the end's buffer. */
 it_lmr_triplet_t end_segment(const struct end *end, size_t offset, size_t length);
-/* Send from the front of the buffer, receive into its second half, Write into the peer's middle. */
+/* Send from the beginning of the buffer, receive into its second half, Write into the middle of the peer's. */
 it_status_t end_send(struct end *end, size_t length, it_dto_cookie_t cookie, unsigned flags);
 it_status_t end_recv(struct end *end, size_t length, it_dto_cookie_t cookie);
 it_status_t pair_write(struct pair *pair, size_t length, it_dto_cookie_t cookie, unsigned flags);
 
-/* Start to connect; both ends unconnected. */
+/* Start to connect; both endpoints are unconnected. */
 void pair_connect(struct pair *pair);
-/* Connect and accept; both ESTABLISHED events are taken. */
+/* Connect and accept; takes both ESTABLISHED events. */
 void pair_establish(struct pair *pair);
-/* The active side ends it; both DISCONNECT events are taken. */
+/* The active side disconnects; takes both DISCONNECT events. */
 void pair_disconnect(struct pair *pair);
 
 #endif /* IT_PAIR_H */

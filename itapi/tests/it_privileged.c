@@ -80,7 +80,7 @@ pieces_make(struct pieces *pieces)
 	g_assert_nonnull(pieces->range);
 	memset(pieces->range, 0xee, 2 * PIECES * pieces->size);
 	for (size_t i = 0; i < PIECES; i++) {
-		/* Out of order, so that nobody takes them for one range. */
+		/* Pages in descending order, so that no code can take them for one range. */
 		size_t page = 2 * ((i * 3) % PIECES);
 
 		pieces->start[i] = (it_io_addr_t)(void *)(pieces->range + page * pieces->size);

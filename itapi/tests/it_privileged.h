@@ -2,27 +2,29 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Who is privileged (R-27), for tests: the capability of this thread and the policy of the administrator.
+ * Privileged consumers (R-27) for tests: the capability of this thread and the administrator's policy.
  */
 #ifndef IT_PRIVILEGED_H
 #define IT_PRIVILEGED_H
 
 #include "it_pair.h"
 
-/* Adapters opened from now on obey this key file; NULL: none. */
+/* The configuration file of adapters that are opened from now on; NULL: none. */
 void policy_set(const char *text);
-/* The policy that lets the user of this process do privileged operations. */
+/* The text of a policy that makes this process privileged. */
 void policy_for_all(void);
-/* Take CAP_NET_ADMIN out of the effective set, or put it in. False: this process does not have it. */
+/*
+ * Remove CAP_NET_ADMIN from the effective set, or add it. False: the process does not have it in its permitted set.
+ */
 bool capability_set(bool on);
-/* Whether the adapter has privileged operations at all. */
+/* Does the adapter have privileged operations? */
 bool privileged_adapter(const struct end *end);
 /* Fresh endpoints with privileged operations enabled, connected. */
 void privileged_establish(struct pair *pair);
 
 #define PIECES 8
 
-/* Memory in pieces that lie apart: every other page of a range. */
+/* Memory in separate pieces: every other page of a range. */
 struct pieces {
 	unsigned char *range;
 	size_t size; /* of a page */
@@ -33,12 +35,12 @@ struct pieces {
 
 void pieces_make(struct pieces *pieces);
 void pieces_free(struct pieces *pieces);
-/* Octet `at` of what the list describes, from its first offset on. */
+/* Octet number `at` of the memory that the list describes, counted from its first offset. */
 unsigned char *pieces_at(const struct pieces *pieces, size_t at);
 void pieces_fill(struct pieces *pieces, size_t at, size_t length, unsigned seed);
-/* That is what is there, octet for octet. */
+/* The memory of the list holds exactly these octets. */
 void pieces_check(const struct pieces *pieces, size_t at, size_t length, unsigned seed);
-/* A range filled or compared with the same pattern. */
+/* Fill a range with a pattern, or compare it with that pattern. */
 void pattern_fill(unsigned char *to, size_t length, unsigned seed);
 void pattern_check(const unsigned char *from, size_t length, unsigned seed);
 

@@ -11,40 +11,40 @@
 
 #define SHARED_SIZE 16 /* receives of the queue */
 
-/* A connection. */
+/* One connection to the shared queue. */
 struct shared_link {
 	it_ep_handle_t active;
 	it_ep_handle_t passive;
 };
 
-/* The queue, in the passive end's zone, and where its asynchronous events go. */
+/* The queue, in the passive end's protection zone, and the SEVD of its asynchronous events. */
 struct shared {
 	struct pair *pair;
 	it_srq_handle_t srq;
 	it_evd_handle_t cm_evd;
-	it_dto_status_t failure; /* of the last Send that failed */
+	it_dto_status_t failure; /* the status of the last Send that failed */
 };
 
 void shared_open(struct shared *shared, struct pair *pair);
-/* All links are closed. */
+/* Close all connections. */
 void shared_close(struct shared *shared);
-/* Connect; soft 0 and hard IT_HARD_HI_WATERMARK_DISABLE: none. */
+/* Connect; soft 0 and hard IT_HARD_HI_WATERMARK_DISABLE switch the watermarks off. */
 struct shared_link shared_connect(struct shared *shared, size_t soft, size_t hard);
-/* Disconnect, if it still stands, take the events of that, and free both endpoints. */
+/* Disconnect if still connected, take the events, and free both endpoints. */
 void shared_disconnect(struct shared *shared, struct shared_link *link);
 /* A receive of 64 octets at `cookie` * 64 of the passive end's buffer. */
 void shared_post(struct shared *shared, it_dto_cookie_t cookie);
-/* Take the completions of Sends. */
+/* Take the completions of Sends that have come. */
 void shared_drain(struct shared *shared);
-/* Send 8 octets that hold `value`, and drain. */
+/* Send 8 octets that hold `value`, then take the completions of Sends. */
 void shared_send(struct shared *shared, const struct shared_link *link, uint64_t value);
-/* The next message; it came through `ep`, in the buffer of any receive. Answers the value in it. */
+/* Take the next message, which must have come through `ep`, into whichever receive; returns its value. */
 uint64_t shared_receive(struct shared *shared, it_ep_handle_t ep);
-/* The next affiliated event; must be this one. */
+/* Take the next affiliated event, which must be this one. */
 void shared_expect(struct shared *shared, it_event_type_t number, void *cause);
-/* No such event has come, nor comes for a moment. */
+/* No such event is queued, and none comes within a short time. */
 void shared_expect_none(struct shared *shared);
-/* Change what is in the mask. */
+/* Modify the attributes that the mask names. */
 it_status_t shared_modify(struct shared *shared, unsigned int mask, size_t size, size_t low);
 it_srq_param_t shared_query(struct shared *shared);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Event dispatchers of software events, which come when a test says so. What fails fails the test. */
+/* Dispatchers of software events, which a test posts itself. Every failure fails the test. */
 #ifndef IT_SOFT_H
 #define IT_SOFT_H
 
@@ -9,10 +9,10 @@
 #include "it_pair.h"
 
 it_evd_handle_t soft_aggregate(const struct end *end, it_evd_flags_t flags);
-/* With room for 16; aevd may be NULL. */
+/* An EVD with room for 16 events; aevd may be NULL. */
 it_evd_handle_t soft_member(const struct end *end, it_evd_handle_t aevd, size_t threshold);
 void soft_post(it_evd_handle_t evd, uintptr_t value);
-/* The next event that `from` hands out is this one, of `evd`. */
+/* The next event of `from` must be this one, posted to `evd`. */
 void soft_expect(it_evd_handle_t from, it_evd_handle_t evd, uintptr_t value);
 void soft_free(it_evd_handle_t evd);
 it_status_t soft_modify(it_evd_handle_t evd, it_evd_param_mask_t mask, it_evd_param_t params);

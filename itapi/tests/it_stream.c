@@ -10,13 +10,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The key, then the flags (CRC), the revision and the length of private data. */
+/* The key, then the flags (CRC), the revision and the length of the private data. */
 const char stream_request[STREAM_FRAME] = "MPA ID Req Frame\x40\x01\0";
 const char stream_reply[STREAM_FRAME] = "MPA ID Rep Frame\x40\x01\0";
 
 #define NARROW 4096
 
-/* Before the connection is made, so that no larger window is ever offered; 0: as it comes. */
+/* Set before the connection is made, so that TCP never offers a larger window; 0: the kernel's default. */
 static void
 limit_buffers(int sd, int octets)
 {
@@ -33,7 +33,7 @@ open_ends(int ends[2], struct sockaddr_storage sa, int buffer)
 	int listener = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	g_assert_cmpint(listener, >=, 0);
-	limit_buffers(listener, buffer); /* who is accepted has the same */
+	limit_buffers(listener, buffer); /* the accepted socket inherits it */
 	g_assert_cmpint(bind(listener, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
 	g_assert_cmpint(listen(listener, 1), ==, 0);
 	g_assert_cmpint(getsockname(listener, (struct sockaddr *)&sa, &len), ==, 0);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * TCP connections over the loopback interface that tests convert [IT 11], and what a test
- * says and hears on an end that it keeps for itself. Everything here fails the test if it does not work.
+ * TCP connections over the loopback interface, which tests convert [IT 11], and I/O on the end that a test keeps.
+ * Every failure fails the test.
  */
 #ifndef IT_STREAM_H
 #define IT_STREAM_H
@@ -19,17 +19,19 @@ extern const char stream_reply[STREAM_FRAME];
 void stream_open(int ends[2], int family);
 /* The same at an IPv4 address of this machine, given as text. */
 void stream_open_at(int ends[2], const char *address);
-/* The same over IPv4 with so little room in both that 64 KiB do not go through unread. */
+/* As stream_open over IPv4, with such small buffers that 64 KiB do not fit while nobody reads. */
 void stream_open_narrow(int ends[2]);
-/* Does the adapter convert no sockets? Then the test is skipped. */
+/* Skip the test if the adapter cannot convert sockets. */
 bool stream_skipped(const struct pair *pair);
-/* it_socket_convert; `msg` NULL: the initiator, else the text is the last message. */
+/*
+ * it_socket_convert; `msg` NULL: the end becomes the initiator, else the text is the last message before RDMA mode.
+ */
 it_status_t stream_convert(struct end *end, int sd, it_sc_flags_t flags, const char *msg);
 void stream_say(int sd, const void *octets, size_t length);
 void stream_hear(int sd, const void *octets, size_t length);
-/* Read until the stream ends; false: by a reset. */
+/* Read until the stream ends. False: a reset ended it. */
 bool stream_drain(int sd);
-/* Close it so that the peer sees a reset. */
+/* Close the socket with a reset. */
 void stream_reset(int sd);
 
 #endif /* IT_STREAM_H */

@@ -2,9 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Does what test_log.py asks for, so that the log has something to tell.
- *
- *   log_app ADAPTER refusal|writer|stag|attempt|lost
+ * Produces the events that test_log.py expects in the log.   log_app ADAPTER refusal|writer|stag|attempt|lost
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +10,7 @@
 #include "it_ext.h"
 #include "it_pair.h"
 
-/* Calls that are refused, and one that only finds nothing. */
+/* Calls that are refused, and one that returns IT_ERR_QUEUE_EMPTY, which is no refusal. */
 static void
 refusal(struct pair *pair)
 {
@@ -36,7 +34,7 @@ take_line(void *context, int level, const char *where, const char *text)
 		(*lines)++;
 }
 
-/* Lines go to a function of the program, until it wants no more. */
+/* Log lines go to a writer of the program, until it is removed. */
 static void
 writer(struct pair *pair)
 {
@@ -52,7 +50,7 @@ writer(struct pair *pair)
 	g_assert_cmpint(it_pz_create(NULL, &pz), ==, IT_ERR_INVALID_IA);
 }
 
-/* A Write with a key that nobody gave out. */
+/* A Write with a key that was never issued. */
 static void
 stag(struct pair *pair)
 {
@@ -65,7 +63,7 @@ stag(struct pair *pair)
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 }
 
-/* To where nobody listens any more. */
+/* Connects to a port on which nobody listens any more. */
 static void
 attempt(struct pair *pair)
 {
@@ -75,7 +73,7 @@ attempt(struct pair *pair)
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
 }
 
-/* The same dispatcher is full twice. */
+/* The same dispatcher overflows twice. */
 static void
 lost(struct pair *pair)
 {
@@ -92,7 +90,10 @@ lost(struct pair *pair)
 		pair_ok(it_ep_connect(eps[i], &pair->path, NULL, &pair->qual,
 				      IT_CONNECT_FLAG_TWO_WAY, NULL, 0));
 		if (i % 2 == 0) {
-			/* It fills the dispatcher: taken and refused once the next one was lost. */
+			/*
+			 * An event fills the dispatcher; the next one is lost, then it is taken and the next one is
+			 * lost again.
+			 */
 			continue;
 		}
 		(void)end_expect(end->cm_msg, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Aggregates of both kinds ([IT 6.3], [IT 6.5]; R-14): with software events,
- * which come when the test says so, and with the completions of real connections.
+ * Aggregate event dispatchers of both kinds ([IT 6.3], [IT 6.5]; R-14), with software events that the test posts and
+ * with completions of real connections.
  */
 
 #include <poll.h>
@@ -71,7 +71,7 @@ test_checks(struct pair *pair)
 	g_assert_cmpint(it_evd_query(evd, IT_EVD_PARAM_AEVD_HANDLE, &params), ==, IT_SUCCESS);
 	g_assert_true(params.aevd == aevd);
 
-	/* Who has a descriptor is nobody's member. */
+	/* An EVD that has a descriptor cannot be a member. */
 	g_assert_cmpint(it_evd_create(a->ia, IT_SOFTWARE_EVENT_STREAM, IT_EVD_CREATE_FD, 4, 1, NULL,
 				      &plain, &fd),
 			==, IT_SUCCESS);
@@ -83,7 +83,7 @@ test_checks(struct pair *pair)
 	g_assert_cmpint(it_evd_dequeue(aevd, &event), ==, IT_ERR_INVALID_EVD);
 }
 
-/* with the flag, one notification event for each notification of a member, until it is taken. */
+/* with the flag, each notification of a member gives one notification event, which stays until it is taken. */
 static void
 test_notifications(struct pair *pair)
 {
@@ -99,9 +99,9 @@ test_notifications(struct pair *pair)
 	soft_post(two, 10);
 	soft_post(two, 11);
 	expect_notification(aevd, one);
-	expect_quiet(aevd); /* one was told of, two is below its threshold */
+	expect_quiet(aevd); /* one notification; the second event is below its threshold */
 	soft_post(two, 12);
-	soft_post(one, 3); /* not drained yet, so nothing new */
+	soft_post(one, 3); /* not drained yet, so no new notification */
 	g_assert_cmpint(it_evd_wait(aevd, 0, &event, &more), ==, IT_SUCCESS);
 	g_assert_true(event.aevd_notify.sevd == two);
 	g_assert_cmpuint(more, ==, 0);
@@ -113,11 +113,11 @@ test_notifications(struct pair *pair)
 	expect_quiet(aevd);
 	soft_post(one, 4);
 	expect_notification(aevd, one);
-	/* Below the threshold it is armed again, whatever is left. */
+	/* When the queue is below its threshold it is armed again, whatever is left in it. */
 	g_assert_cmpint(it_evd_dequeue(two, &event), ==, IT_SUCCESS);
 	soft_post(two, 13);
 	expect_notification(aevd, two);
-	/* Sticky: the notification stays though what it told of is gone. */
+	/* Sticky: the notification stays although its cause was dequeued. */
 	g_assert_cmpint(it_evd_dequeue(one, &event), ==, IT_SUCCESS);
 	soft_post(one, 5);
 	g_assert_cmpint(it_evd_dequeue(one, &event), ==, IT_SUCCESS);
@@ -127,7 +127,7 @@ test_notifications(struct pair *pair)
 	soft_free(aevd);
 }
 
-/* without it, the members' own events, member after member. */
+/* without the flag the aggregate hands out the members' own events, member after member. */
 static void
 test_merging(struct pair *pair)
 {
@@ -148,11 +148,11 @@ test_merging(struct pair *pair)
 	g_assert_true(event.sw.evd == one);
 	g_assert_cmpuint(more, ==, 3);
 	soft_expect(aevd, one, 2);
-	soft_expect(aevd, two, 20); /* once notified, it is drained */
+	soft_expect(aevd, two, 20); /* a member that has notified is drained */
 	g_assert_cmpint(it_evd_dequeue(aevd, &event), ==, IT_SUCCESS);
 	g_assert_cmpuint((uintptr_t)event.sw.data, ==, 21);
 	expect_quiet(aevd);
-	/* A member can be drained past its aggregate. */
+	/* The application can dequeue from a member directly. */
 	soft_post(one, 3);
 	g_assert_cmpint(it_evd_dequeue(one, &event), ==, IT_SUCCESS);
 	expect_quiet(aevd);
@@ -161,7 +161,10 @@ test_merging(struct pair *pair)
 	soft_free(aevd);
 }
 
-/* A member moves, its notification with it; a disabled one tells nothing until it is enabled. */
+/*
+ * A member moves to another aggregate together with its notification; a disabled member notifies only when it is
+ * enabled again.
+ */
 static void
 test_moves(struct pair *pair)
 {
@@ -190,12 +193,12 @@ test_moves(struct pair *pair)
 	expect_notification(second, evd);
 	g_assert_cmpint(soft_modify(evd, IT_EVD_PARAM_AEVD_HANDLE, (it_evd_param_t){0}), ==,
 			IT_SUCCESS);
-	soft_expect(evd, evd, 2); /* nobody's member: it can be waited on */
+	soft_expect(evd, evd, 2); /* no longer a member: a thread can wait on it */
 	soft_free(second);
 	soft_free(evd);
 }
 
-/* The aggregate's descriptor is readable while something is pending. */
+/* The aggregate's descriptor is readable while a notification is pending. */
 static void
 test_descriptor(struct pair *pair)
 {
@@ -233,12 +236,12 @@ post_many(void *arg)
 		if (it_evd_post_se(poster->evd, NULL) == IT_SUCCESS)
 			i++;
 		else
-			sched_yield(); /* full */
+			sched_yield(); /* the descriptor's counter is full */
 	}
 	return NULL;
 }
 
-/* Whatever the timing, no event is left behind: sleeper and posters race. */
+/* A sleeper and posters race: no event is left behind. */
 static void
 many(struct pair *pair, it_evd_flags_t flags)
 {
@@ -283,7 +286,7 @@ test_race_notifications(struct pair *pair)
 	many(pair, IT_EVD_DEQUEUE_NOTIFICATIONS);
 }
 
-/* The next event that the aggregate hands out. */
+/* The next event that the aggregate returns. */
 static it_event_t
 merged(it_evd_handle_t aevd, it_event_type_t number)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asynchronous events [IT 14] whose causes lie inside an adapter, or in a peer that breaks
- * the protocol: made at the fault door of vp/emul. What InfiniBand does not know its personality refuses.
+ * Asynchronous events [IT 14] whose cause lies inside an adapter, or in a peer that breaks the protocol. They are
+ * made at the fault door of vp/emul. Its InfiniBand personality refuses faults that InfiniBand does not have.
  */
 
 #include <string.h>
@@ -51,11 +51,11 @@ expect_cause(it_evd_handle_t evd, it_event_type_t number, void *cause)
 
 /* --- the stream of an endpoint ------------------------------------------------------------ */
 
-/* How it breaks; what is told of it here and at the peer, 0: nothing. */
+/* One fault: what it is, and which event it causes here and at the peer; 0: none. */
 struct breaking {
 	const char *how;
 	it_event_type_t here;
-	it_event_type_t there; /* on iWARP; InfiniBand's peer is told of the end alone */
+	it_event_type_t there; /* on iWARP; an InfiniBand peer only sees the connection end */
 	bool infiniband;
 };
 
@@ -116,7 +116,7 @@ test_streams(struct pair *pair)
 	faults_part(&faults);
 }
 
-/* What a peer did after the endpoint was freed concerns nobody. */
+/* What a peer did after the endpoint was freed causes no event. */
 static void
 test_freed(struct pair *pair)
 {
@@ -130,7 +130,8 @@ test_freed(struct pair *pair)
 	pair_ok(it_ep_free(pair->active.ep));
 	pair->active.ep = NULL;
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
-	fault_say(faults.passive, "call pd_create 9 none"); /* whatever was to be told has been */
+	fault_say(faults.passive,
+		  "call pd_create 9 none"); /* every event that will come has come */
 	if (pair->active.info->transport_type == IT_IWARP_TCP_TRANSPORT)
 		expect_cause(evds.passive, IT_ASYNC_AFF_EP_L_LLP_ERROR, pair->passive.ep);
 	async_evds_close(&evds);
@@ -139,7 +140,7 @@ test_freed(struct pair *pair)
 
 /* --- event dispatchers -------------------------------------------------------------------- */
 
-/* Which completion queue is the receive SEVD of an end: the second that it made. */
+/* The completion queue of an end's receive SEVD, which is the second one that the end made. */
 #define RECEIVE_CQ "2"
 
 static void
@@ -167,7 +168,7 @@ test_sevd_failure(struct pair *pair)
 	faults_part(&faults);
 }
 
-/* An overflow that nobody in particular caused is told if that was asked for. */
+/* An overflow without a known cause is reported if the application asked for that event. */
 static void
 test_sevd_full(struct pair *pair)
 {
@@ -202,7 +203,7 @@ test_sevd_full(struct pair *pair)
 
 /* --- shared receive queues ---------------------------------------------------------------- */
 
-/* The S-RQ fails and says so; each endpoint breaks when it next needs a receive, and not before. */
+/* The S-RQ fails and says so; each endpoint breaks when it next needs a receive, not before. */
 static void
 test_srq(struct pair *pair)
 {
@@ -249,7 +250,7 @@ is_online(const struct end *end)
 	return online;
 }
 
-/* Down: it is told, nothing moves and nobody gets out; up: it is told, and what waited moves. */
+/* Port down: an event says so and no data moves. Port up: an event says so and the waiting data moves. */
 static void
 test_spigot(struct pair *pair)
 {
@@ -285,7 +286,7 @@ test_spigot(struct pair *pair)
 		g_assert_true(is_online(a));
 		end_expect(b->recv, IT_DTO_RC_RECV_CMPL_EVENT);
 		end_expect(a->request, IT_DTO_SEND_CMPL_EVENT);
-		fault_say(faults.active, "port up"); /* it is */
+		fault_say(faults.active, "port up"); /* the state agrees */
 		end_expect_none(unaff);
 		pair_disconnect(pair);
 		faults_part(&faults);

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asynchronous events [IT 14] of an iWARP adapter whose peer breaks the protocol. The peer is a
- * plain socket: it opens the connection as MPA wants it and then says something wrong, once. Frames are
- * built here, octet by octet, from RFC 5040, 5041 and 5044.
+ * Asynchronous events [IT 14] of an iWARP adapter whose peer breaks the protocol. The peer is a plain socket: it
+ * opens the connection as MPA requires, then makes one mistake. Frames are built here, octet by octet, from RFC 5040,
+ * 5041 and 5044.
  */
 
 #include <string.h>
@@ -14,12 +14,12 @@
 #include "cm_scene.h"
 #include "it_stream.h"
 
-#define UNTAGGED 18u /* octets of the header of an untagged segment */
+#define UNTAGGED 18u /* octets of header of an untagged segment */
 #define TAGGED   14u
 #define LAST     0x40u
 #define TAG      0x80u
 
-/* Opcodes of RDMAP, and queues of untagged messages. */
+/* Opcodes of RDMAP, and queue numbers of untagged messages. */
 enum {
 	OP_WRITE = 0,
 	OP_READ = 1,
@@ -34,7 +34,7 @@ enum {
 	Q_NONE = 7
 };
 
-/* A frame under construction: the length comes first, the ULPDU behind it. */
+/* A frame under construction: the length, then the ULPDU. */
 struct frame {
 	unsigned char octets[256];
 	size_t length;
@@ -84,7 +84,7 @@ crc32c(const unsigned char *octets, size_t length)
 	return ~crc;
 }
 
-/* Length in front, padding and CRC behind; `damage` is added to the CRC. */
+/* Fill in the length, add padding and CRC; `damage` is added to the CRC. */
 static void
 finish(struct frame *f, uint32_t damage)
 {
@@ -100,11 +100,9 @@ finish(struct frame *f, uint32_t damage)
 		f->octets[f->length++] = (unsigned char)(crc >> 8 * i);
 }
 
-/* --- what a peer can do wrong ------------------------------------------------------------- */
-
 struct peer {
 	int fd;
-	const struct end *end; /* whom it talks to */
+	const struct end *end; /* the endpoint that the peer talks to */
 };
 
 static void
@@ -124,7 +122,7 @@ do_crc(const struct peer *peer)
 	stream_say(peer->fd, f.octets, f.length);
 }
 
-/* A frame that is too short for the header that it announces. */
+/* A frame that is too short for the header that its opcode requires. */
 static void
 do_short(const struct peer *peer)
 {
@@ -296,11 +294,11 @@ do_reset(const struct peer *peer)
 	static const struct linger now = {.l_onoff = 1};
 
 	g_assert_cmpint(setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), ==, 0);
-	/* Nobody else has it: a duplicate takes its place for the one who closes it later. */
+	/* No other process has this descriptor. A duplicate takes its number, for the code that closes it later. */
 	g_assert_cmpint(dup2(STDERR_FILENO, peer->fd), ==, peer->fd);
 }
 
-/* The end comes in the middle of a frame. */
+/* The stream ends in the middle of a frame. */
 static void
 do_end_in_frame(const struct peer *peer)
 {
@@ -339,7 +337,7 @@ static const struct {
 	{"terminate-other", do_terminate_other, IT_ASYNC_AFF_EP_R_ERROR},
 };
 
-/* One event that names the endpoint, unless the configuration drops it, and the end of the connection. */
+/* One event that names the endpoint, unless the configuration suppresses it, and the end of the connection. */
 static void
 go_wrong(struct pair *pair, size_t which, it_evd_handle_t aff, bool raised)
 {
@@ -357,7 +355,7 @@ go_wrong(struct pair *pair, size_t which, it_evd_handle_t aff, bool raised)
 	g_assert_cmpint(recv(peer.fd, reply, sizeof(reply), MSG_WAITALL), ==, sizeof(reply));
 	wrongs[which].act(&peer);
 	if (wrongs[which].act != do_reset)
-		(void)shutdown(peer.fd, SHUT_WR); /* or the other side waits for it */
+		(void)shutdown(peer.fd, SHUT_WR); /* otherwise the other side waits for it */
 	if (raised) {
 		event = end_expect(aff, wrongs[which].event);
 		g_assert_true(event.aff_async.cause.ep == pair->passive.ep);
@@ -385,7 +383,7 @@ test_wrongs(struct pair *pair)
 	pair_ok(it_evd_free(aff));
 }
 
-/* The administrator's switch for programs that take each asynchronous event for fatal. */
+/* The administrator's switch for applications that treat each asynchronous event as fatal. */
 static void
 test_dropped(void)
 {

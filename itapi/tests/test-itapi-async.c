@@ -2,11 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asynchronous events [IT 14] whose causes an application can make, on either side: what the
- * side that refuses is told, and what the other learns. iWARP tells in Terminates; InfiniBand's requester
- * learns everything from its completion, and its responder knows fewer kinds.
- *
- * Causes that need a broken peer or adapter are in test-itapi-async-wire.c and -async-faults.c.
+ * Asynchronous events [IT 14] whose causes an application can make, on either side: what the side that refuses is
+ * told, and what its peer learns. An iWARP side learns it from a Terminate. An InfiniBand requester learns everything
+ * from its completion, and an InfiniBand responder knows fewer kinds. Causes that need a broken peer or adapter are
+ * in test-itapi-async-wire.c and -async-faults.c.
  */
 
 #include <string.h>
@@ -18,7 +17,7 @@
 struct scene {
 	struct pair *pair;
 	bool iwarp;
-	it_evd_handle_t active; /* affiliated events of either side */
+	it_evd_handle_t active; /* the affiliated events of either side */
 	it_evd_handle_t passive;
 };
 
@@ -44,7 +43,7 @@ expect(it_evd_handle_t evd, it_event_type_t number, it_ep_handle_t ep)
 	g_assert_true(event.aff_async.cause.ep == ep);
 }
 
-/* Both connections are broken, and both sides are told that and nothing else. */
+/* Both connections are broken, and each side gets that event and no other. */
 static void
 scene_close(struct scene *s, it_event_type_t active, it_event_type_t passive)
 {
@@ -113,7 +112,7 @@ test_read_key(struct pair *pair)
 
 /* --- messages ----------------------------------------------------------------------------- */
 
-/* Nobody posts a receive, for longer than the adapter is willing to wait. */
+/* Nobody posts a receive for longer than the adapter waits. */
 static void
 test_no_receive(struct pair *pair)
 {
@@ -127,7 +126,7 @@ test_no_receive(struct pair *pair)
 		    s.iwarp ? IT_ASYNC_AFF_EP_L_RECV_ACCESS_VIOLATION : NOTHING);
 }
 
-/* The receive tells of it, so no event does. */
+/* The completion of the receive reports the error, so no event does. */
 static void
 test_too_long(struct pair *pair)
 {
@@ -145,7 +144,10 @@ test_too_long(struct pair *pair)
 	scene_close(&s, s.iwarp ? IT_ASYNC_AFF_EP_R_RECV_LENGTH_ERROR : NOTHING, NOTHING);
 }
 
-/* The receive names memory that cannot be written: another code, so the peer learns an error at large. */
+/*
+ * The receive names memory that cannot be written: the Terminate has another code, and the peer learns only that
+ * there was an error.
+ */
 static void
 test_bad_receive(struct pair *pair)
 {
@@ -168,7 +170,7 @@ test_bad_receive(struct pair *pair)
 
 /* --- the peer ----------------------------------------------------------------------------- */
 
-/* The peer dies, as far as this side can see. */
+/* The peer's process dies, as this side sees it. */
 static void
 test_peer_gone(struct pair *pair)
 {
@@ -204,8 +206,8 @@ test_orderly(struct pair *pair)
 /* --- dispatchers -------------------------------------------------------------------------- */
 
 /*
- * A SEVD of requests that is full refuses the request; in notify mode one affiliated event tells that it
- * entered the overflowed state.
+ * A full SEVD of requests refuses the next request. In notify mode one affiliated event says that the SEVD
+ * overflowed.
  */
 static void
 test_requests_full(struct pair *pair)
@@ -243,7 +245,7 @@ test_requests_full(struct pair *pair)
 	pair_ok(it_evd_free(s.passive));
 }
 
-/* An event that finds its SEVD full is lost, and the endpoint's state is right nevertheless. */
+/* An event for a full SEVD is lost; the state of the endpoint is right nevertheless. */
 static void
 test_messages_full(struct pair *pair)
 {
@@ -262,7 +264,7 @@ test_messages_full(struct pair *pair)
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	while (end_state(&pair->active) != IT_EP_STATE_CONNECTED)
 		g_usleep(1000);
-	/* ESTABLISHED fills it; the end is one too many. */
+	/* ESTABLISHED fills it; the event of the end is lost. */
 	pair_ok(it_ep_disconnect(pair->active.ep, NULL, 0));
 	event = end_expect(s.active, IT_ASYNC_AFF_SEVD_FULL_ERROR);
 	g_assert_true(event.aff_async.cause.sevd == pair->active.cm_msg);
@@ -275,7 +277,7 @@ test_messages_full(struct pair *pair)
 	pair_ok(it_evd_free(s.passive));
 }
 
-/* Make one affiliated event on the passive side: a Write with a wrong key; and begin anew. */
+/* Cause one affiliated event on the passive side by a Write with a wrong key, then connect again. */
 static void
 one_event(struct pair *pair)
 {
@@ -287,7 +289,7 @@ one_event(struct pair *pair)
 	end_reset(&pair->passive);
 }
 
-/* Events that find the asynchronous SEVD full are lost, and nothing else: connections go on. */
+/* Events for a full asynchronous SEVD are lost; connections are not disturbed. */
 static void
 test_async_full(struct pair *pair)
 {
@@ -314,7 +316,7 @@ test_async_full(struct pair *pair)
 	pair_ok(it_evd_free(evd));
 }
 
-/* Without a SEVD for them events are discarded; one that comes later has none of the past. */
+/* Without a SEVD for them events are discarded; a SEVD that is made later gets no earlier event. */
 static void
 test_unheard(struct pair *pair)
 {

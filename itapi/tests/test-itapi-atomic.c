@@ -7,7 +7,7 @@
 
 #include "it_window.h"
 
-#define WORD 64 /* where the word is in the passive end's buffer */
+#define WORD 64 /* offset of the word in the passive end's buffer */
 
 static uint64_t
 word_of(const struct end *end, size_t at)
@@ -61,7 +61,7 @@ test_values(struct pair *pair)
 	g_assert_cmpint(atomic(pair, IT_FETCH_AND_ADD, UINT64_MAX, 0), ==, IT_SUCCESS);
 	end_done(a->request, IT_DTO_FETCH_ADD_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	g_assert_cmphex(word_of(b, WORD), ==, UINT64_C(0x1122334455667797));
-	/* Not what was expected: it stays. */
+	/* The comparison fails: the word does not change. */
 	g_assert_cmpint(atomic(pair, IT_COMPARE_AND_SWAP, 5, 6), ==, IT_SUCCESS);
 	end_done(a->request, IT_DTO_CMP_SWAP_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	g_assert_cmphex(word_of(a, 0), ==, UINT64_C(0x1122334455667797));
@@ -74,7 +74,7 @@ test_values(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* More than may be outstanding, mixed with Reads: all are done, in order. */
+/* More atomics than may be outstanding, mixed with Reads: all are carried out, in order. */
 static void
 test_many(struct pair *pair)
 {
@@ -85,7 +85,7 @@ test_many(struct pair *pair)
 		return;
 	pair_establish(pair);
 	set_word(b, WORD, 0);
-	for (uint64_t i = 0; i < 4; i++) { /* all that the queue takes */
+	for (uint64_t i = 0; i < 4; i++) { /* as many as the queue holds */
 		it_lmr_triplet_t result = end_segment(a, 8 * i, 8);
 		it_lmr_triplet_t copy = end_segment(a, 1024 + 8 * i, 8);
 
@@ -150,7 +150,7 @@ test_checks(struct pair *pair)
 #undef POST
 }
 
-/* Without the right, and outside: both ends break, the word stays. */
+/* Without the right, and out of bounds: both ends break and the word does not change. */
 static void
 test_refused(struct pair *pair)
 {

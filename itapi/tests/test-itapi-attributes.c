@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Attributes of endpoints: asked and changed in every state [IT 3]. */
+/* Attributes of endpoints, queried and modified in every state [IT 3]. */
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define BITS 28
 
-/* In which states an attribute may change. */
+/* The states in which an attribute may change. */
 enum when {
 	NEVER,
 	UNCONNECTED,
@@ -17,7 +17,7 @@ enum when {
 	ALWAYS
 };
 
-/* What the adapter must be able to do for it. */
+/* The ability of the adapter that the attribute needs. */
 enum needs {
 	NOTHING = 0,
 	ENABLES,
@@ -27,9 +27,9 @@ enum needs {
 
 /* One row for each bit of the mask, from IT_EP_PARAM_ALL on. */
 static const struct {
-	const char *name; /* without IT_EP_PARAM_ */
+	const char *name; /* its name without IT_EP_PARAM_ */
 	enum when when;
-	it_status_t never; /* why not */
+	it_status_t never; /* the status of a refusal */
 	enum needs needs;
 } rules[BITS] = {
 	{"ALL", NEVER, IT_ERR_INVALID_MASK, NOTHING},
@@ -47,7 +47,7 @@ static const struct {
 	{"MAX_RDMA_READ_SEG", UNCONNECTED, IT_SUCCESS, NOTHING},
 	{"MAX_RDMA_WRITE_SEG", UNCONNECTED, IT_SUCCESS, NOTHING},
 	{"MAX_IRD", CALM, IT_SUCCESS, IRD},
-	{"MAX_ORD", CALM, IT_SUCCESS, NOTHING}, /* not raised */
+	{"MAX_ORD", CALM, IT_SUCCESS, NOTHING}, /* to the same value */
 	{"EP_ID", NEVER, IT_ERR_INVALID_MASK, NOTHING},
 	{"EP_KEY", NEVER, IT_ERR_INVALID_EP_TYPE, NOTHING},
 	{"MAX_PAYLOAD", UNCONNECTED, IT_SUCCESS, NOTHING},
@@ -102,7 +102,7 @@ attributes(const struct end *end)
 	return params.attr;
 }
 
-/* Each attribute is set to what it is, so that only the rule decides. */
+/* Each attribute is set to its present value, so that only the rule of the state decides. */
 static void
 test_modify_everywhere(struct pair *pair)
 {
@@ -131,13 +131,15 @@ test_modify_everywhere(struct pair *pair)
 			IT_ERR_INVALID_EP);
 }
 
-/* Members that a query of one bit wrote, as a mask of the same bits; the state's is 0 and stays. */
+/*
+ * The members that a query of one bit wrote, as a mask of the same bits. The state is always written and is left out.
+ */
 static unsigned int
 written(const it_ep_param_t *params, unsigned char pattern)
 {
 	const it_rc_only_attributes_t *rc = &params->attr.srv.rc;
 	unsigned char same[sizeof(it_ep_param_t)];
-	const void *path = &params->dst_path; /* octets, padding too */
+	const void *path = &params->dst_path; /* octets of the member, with its padding */
 	unsigned int mask = 0;
 
 	memset(same, pattern, sizeof(same));
@@ -173,7 +175,7 @@ written(const it_ep_param_t *params, unsigned char pattern)
 	return mask;
 }
 
-/* Every bit in every state writes its member and no other; the path is there from A1 and P on. */
+/* Each bit writes its member and no other in every state. The path is written from ACTIVE1 and PASSIVE on. */
 static void
 test_query_everywhere(struct pair *pair)
 {
@@ -218,7 +220,7 @@ test_query_everywhere(struct pair *pair)
 	g_assert_cmpint(it_ep_query(NULL, 2, &params), ==, IT_ERR_INVALID_EP);
 }
 
-/* Beyond what the adapter has: each attribute has a code of its own, and nothing changes. */
+/* A value beyond the adapter's limit: each attribute has a status of its own, and nothing changes. */
 static void
 test_limits(struct pair *pair)
 {
@@ -251,7 +253,7 @@ test_limits(struct pair *pair)
 	for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
 		g_assert_cmpint(it_ep_modify(pair->active.ep, rows[i].bit, &huge), ==,
 				rows[i].able ? rows[i].status : IT_ERR_OP_NOT_SUPPORTED);
-	/* All or nothing: one that could be changed stays with the one that cannot. */
+	/* All or nothing: a valid change beside an invalid one is not made. */
 	huge.srv.rc.rdma_read_ord = 1;
 	g_assert_cmpint(
 		it_ep_modify(pair->active.ep, IT_EP_PARAM_MAX_ORD | IT_EP_PARAM_MAX_PAYLOAD, &huge),
@@ -260,7 +262,7 @@ test_limits(struct pair *pair)
 	g_assert_cmpmem(&after, sizeof(after), &before, sizeof(before));
 }
 
-/* One RDMA Write to the passive end; true: it arrived, else it broke the connection. */
+/* One RDMA Write to the passive end. True: it arrived; false: it broke the connection. */
 static bool
 write_arrives(struct pair *pair, unsigned char octet)
 {
@@ -272,7 +274,7 @@ write_arrives(struct pair *pair, unsigned char octet)
 					   it_make_rdma_addr_absolute(pair->passive.buffer),
 					   pair->passive.context),
 			==, IT_SUCCESS);
-	/* A Read behind it proves that it is there. */
+	/* The Read after it completes when the Write is in place. */
 	none.length = 0;
 	g_assert_cmpint(it_post_rdma_read(pair->active.ep, &none, 1, 2, IT_COMPLETION_FLAG,
 					  it_make_rdma_addr_absolute(pair->passive.buffer),
@@ -285,7 +287,7 @@ write_arrives(struct pair *pair, unsigned char octet)
 	return true;
 }
 
-/* What the peer may do is taken away and given back, connected or not. */
+/* The peer's rights are withdrawn and granted again, unconnected and connected. */
 static void
 test_enables(struct pair *pair)
 {
@@ -312,7 +314,7 @@ test_enables(struct pair *pair)
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 }
 
-/* So many Reads at once, all of which come back. */
+/* That many Reads at once; all of them complete. */
 static void
 reads(struct pair *pair, unsigned int count)
 {
@@ -331,7 +333,7 @@ reads(struct pair *pair, unsigned int count)
 	}
 }
 
-/* Depths of Reads: up and down, before and on a connection; the peers agree by themselves there. */
+/* IRD and ORD are raised and lowered, before and on a connection; no negotiation runs for that. */
 static void
 test_depths(struct pair *pair)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Adapters that cannot do what those of this release can: their description says so, and every call that
- * depends on it gives its listed status. vp/emul/tests/vem_bare.c has the adapters.
+ * Adapters that lack abilities which the adapters of this release have: the description says so, and every call that
+ * depends on a missing ability returns its listed status. vp/emul/tests/vem_bare.c has the adapters.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ test_told(struct pair *pair)
 	g_assert_cmpint(info->supported_service_types, ==, IT_RC_SERVICE);
 }
 
-/* What is always there works all the same. */
+/* The basic abilities work all the same. */
 static void
 test_works(struct pair *pair)
 {
@@ -73,7 +73,7 @@ modify(it_srq_handle_t srq, it_srq_param_mask_t mask)
 	return it_srq_modify(srq, mask, &params);
 }
 
-/* Shared receive queues of one size, without watermarks. */
+/* Shared receive queues of fixed size, without watermarks. */
 static void
 test_stiff_srq(struct pair *pair)
 {
@@ -218,7 +218,7 @@ test_connections(struct pair *pair)
 	end_expect(end->cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
 }
 
-/* Datagram services whose messages carry nothing. */
+/* Datagram services whose messages carry no private data. */
 static void
 test_mute_services(struct pair *pair)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Arguments at their borders: the greatest that is taken, the least that is refused, nothing at all, and what
- * outputs hold after a refusal.
+ * Arguments at their limits: the greatest value that is accepted, the least that is refused, NULL, and what outputs
+ * hold after a refusal.
  */
 
 #include <string.h>
@@ -17,7 +17,7 @@
 
 /* --- regions ------------------------------------------------------------------------------- */
 
-/* What a registration answers; it is given back at once. */
+/* The status of a registration; a region that was made is freed at once. */
 static it_status_t
 try_lmr(const struct end *end, void *addr, it_length_t length, unsigned privs, unsigned flags)
 {
@@ -75,7 +75,7 @@ test_region_attributes(struct pair *pair)
 			IT_ERR_INVALID_MASK);
 	pair_ok(it_lmr_query(lmr, IT_LMR_PARAM_ALL, &params));
 	g_assert_cmpint(params.flags, ==, IT_LMR_FLAG_NON_SHAREABLE);
-	/* Both pages that its two octets touch. */
+	/* Both pages that the two octets touch. */
 	g_assert_cmpuint((uintptr_t)params.actual_addr, ==, (uintptr_t)params.addr / page * page);
 	g_assert_cmpuint((uintptr_t)params.actual_addr + params.actual_length, ==,
 			 ((uintptr_t)params.addr + 2 + page - 1) / page * page);
@@ -118,7 +118,7 @@ test_window_zones(struct pair *pair)
 	pair_ok(it_lmr_create21(other, a->buffer, NULL, LENGTH, IT_ADDR_MODE_ABSOLUTE, IT_PRIV_ALL,
 				IT_LMR_FLAG_NONE, 0, &lmr, NULL));
 	pair_establish(pair);
-	/* Window and region are of one zone, the endpoint is not. */
+	/* The window and the region are of one zone, the endpoint is of another. */
 	g_assert_cmpint(it_rmr_link(rmr, lmr, a->buffer, 8, IT_ADDR_MODE_ABSOLUTE,
 				    IT_PRIV_REMOTE_READ, a->ep, 1, SIGNALED, &context),
 			==, IT_ERR_INVALID_PZ);
@@ -142,7 +142,7 @@ test_window_zones(struct pair *pair)
 
 /* --- transfers ----------------------------------------------------------------------------- */
 
-/* Segments of no octets name no region, whatever else a post is refused for. */
+/* Segments of length 0 name no region, whatever else is wrong with the post. */
 static void
 test_segments_of_nothing(struct pair *pair)
 {
@@ -184,7 +184,7 @@ test_payload(struct pair *pair)
 	g_assert_cmpint(it_post_send(a->ep, parts, 2, 2, SIGNALED), ==, IT_ERR_PAYLOAD_SIZE);
 }
 
-/* No limit of its own is that of the adapter. */
+/* An attribute of 0 stands for the adapter's limit. */
 static void
 test_payload_of_the_adapter(struct pair *pair)
 {
@@ -212,7 +212,7 @@ test_atomic_arguments(struct pair *pair)
 		return;
 	}
 	g_assert_cmpint(status, ==, IT_ERR_INVALID_LENGTH);
-	result.lmr = BAD_LMR; /* handles come first */
+	result.lmr = BAD_LMR; /* handles are checked first */
 	g_assert_cmpint(it_post_atomic(a->ep, IT_FETCH_AND_ADD, 1, 0, &result, 1, SIGNALED, 0, 0),
 			==, IT_ERR_INVALID_LMR);
 }

@@ -62,7 +62,7 @@ test_callback(struct pair *pair)
 			==, IT_SUCCESS);
 	g_assert_cmpint(it_evd_callback_attach(with_fd, called, NULL), ==,
 			IT_ERR_INVALID_EVD_STATE);
-	soft_post(listener.evd, 1); /* the criterion is met already */
+	soft_post(listener.evd, 1); /* the notification criterion is met already */
 	g_assert_cmpint(it_evd_callback_attach(listener.evd, called, &listener), ==, IT_SUCCESS);
 	until(&listener.taken, 1);
 	g_assert_cmpint(it_evd_callback_attach(listener.evd, called, &listener), ==,
@@ -89,7 +89,7 @@ test_callback(struct pair *pair)
 	soft_free(listener.evd);
 }
 
-/* One call for a notification: what is not drained waits for the next one. */
+/* One call for one notification: events that the callback does not take wait for the next. */
 static void
 test_callback_once(struct pair *pair)
 {
@@ -110,7 +110,7 @@ test_callback_once(struct pair *pair)
 	soft_free(listener.evd); /* with the callback attached */
 }
 
-/* From inside it takes effect at the return. */
+/* Called from the callback itself it takes effect when the callback returns. */
 static void
 test_callback_detaches_itself(struct pair *pair)
 {
@@ -127,7 +127,9 @@ test_callback_detaches_itself(struct pair *pair)
 	soft_free(listener.evd);
 }
 
-/* The other thread finds out that this one waits by attaching callbacks; one may be there just now. */
+/*
+ * The other thread attaches callbacks until one is refused because this thread waits; until then one may be attached.
+ */
 static void *
 sleep_on(void *evd)
 {
@@ -141,7 +143,7 @@ sleep_on(void *evd)
 	return NULL;
 }
 
-/* While somebody waits, no callback and no aggregate [IT 6.3]. */
+/* While a thread waits, neither a callback nor an aggregate can be attached [IT 6.3]. */
 static void
 test_waiter_excludes(struct pair *pair)
 {
@@ -170,7 +172,7 @@ test_waiter_excludes(struct pair *pair)
 	soft_free(aevd);
 }
 
-/* A callback that answers each message with a call of the library. */
+/* A callback that answers each message with a Send. */
 static void
 answer(it_evd_handle_t evd, void *arg)
 {

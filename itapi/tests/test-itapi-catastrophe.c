@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * R-36 and [IT 1.6]: an adapter fails beyond repair, on demand, at the fault door of vp/emul. Its connections
- * break, and then every call under it says so, but those that give back and those that tell what the
- * library itself knows. The passive end is the one that fails.
+ * R-36 and [IT 1.6]: an adapter fails permanently, at the fault door of vp/emul. Its connections break. Then every
+ * call on its objects says so, except those that free and those that return what the library itself knows. The
+ * adapter of the passive end is the one that fails.
  */
 
 #include <poll.h>
@@ -15,14 +15,14 @@
 #include "it_ext.h"
 #include "it_fault.h"
 
-/* What the failed end has, one of each kind. */
+/* The objects of the failed end, one of each kind. */
 struct scene {
 	struct pair *pair;
 	struct faults faults;
 	struct end *end;
 	it_ep_handle_t spare; /* unconnected */
 	it_ep_handle_t knocker;
-	it_cn_est_identifier_t request; /* by the knocker, unanswered */
+	it_cn_est_identifier_t request; /* from the peer, unanswered */
 	it_srq_handle_t srq;
 	it_rmr_handle_t rmr;
 	it_evd_handle_t soft;
@@ -51,7 +51,7 @@ ep_new(const struct end *end)
 	return ep;
 }
 
-/* False: skipped. */
+/* False: the test is skipped. */
 static bool
 scene_open(struct scene *s, struct pair *pair)
 {
@@ -98,7 +98,7 @@ scene_close(struct scene *s)
 	faults_part(&s->faults);
 }
 
-/* It fails; when this returns, whatever there is to tell has been told. */
+/* Let the adapter fail; when this returns, every event of that has been queued. */
 static void
 fail(struct scene *s)
 {
@@ -114,7 +114,7 @@ fail(struct scene *s)
 
 /* --- what is told ------------------------------------------------------------------------- */
 
-/* Everything posted is flushed and the end comes as BROKEN, here and at the peer; nothing else comes. */
+/* All posted requests are flushed and the connection ends as BROKEN, here and at the peer; no other event comes. */
 static void
 test_ends(struct pair *pair)
 {
@@ -138,10 +138,10 @@ test_ends(struct pair *pair)
 	g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_BROKEN_EVENT);
 	g_assert_true(event.conn.ep == end->ep);
 	g_assert_cmpint(end_state(end), ==, IT_EP_STATE_NONOPERATIONAL);
-	/* No event is the adapter's own. */
+	/* No event names the adapter itself. */
 	g_assert_cmpint(it_evd_dequeue(s.aff, &event), ==, IT_ERR_IA_CATASTROPHE);
 	g_assert_cmpint(it_evd_dequeue(s.unaff, &event), ==, IT_ERR_IA_CATASTROPHE);
-	/* The peer's connection breaks, its attempt fails: in whichever order. */
+	/* The peer's connection breaks and its attempt fails, in either order. */
 	for (int i = 0; i < 2; i++) {
 		event = end_next(peer->cm_msg);
 		if (event.conn.ep == peer->ep)
@@ -154,7 +154,7 @@ test_ends(struct pair *pair)
 	scene_close(&s);
 }
 
-/* Nobody reaches a listener of a failed adapter, and nobody waits for one. */
+/* A listener of a failed adapter cannot be reached, and a connection attempt to it does not wait. */
 static void
 test_not_reached(struct pair *pair)
 {
@@ -191,7 +191,7 @@ sleep_for_ever(void *arg)
 	return NULL;
 }
 
-/* Whoever sleeps is sent away, on every kind of dispatcher, after the events that came before. */
+/* Threads that sleep are woken on every kind of dispatcher, after the events that came before. */
 static void
 test_sleepers(struct pair *pair)
 {
@@ -217,10 +217,10 @@ test_sleepers(struct pair *pair)
 	scene_close(&s);
 }
 
-/* What a callback found. */
+/* What a callback saw. */
 struct found {
 	atomic_uint calls;
-	atomic_int status; /* of the dequeue that ended the last call */
+	atomic_int status; /* the status of the dequeue that ended the last call */
 };
 
 static void
@@ -237,7 +237,7 @@ look(it_evd_handle_t evd, void *arg)
 	atomic_fetch_add(&found->calls, 1);
 }
 
-/* Nor does anybody else wait in vain: descriptors become readable and stay so, callbacks are called once. */
+/* No other waiter is forgotten: descriptors become readable and stay so, callbacks are called once. */
 static void
 test_watchers(struct pair *pair)
 {
@@ -268,7 +268,7 @@ test_watchers(struct pair *pair)
 	scene_close(&s);
 }
 
-/* The adapter itself is freed with everything under it. */
+/* The failed adapter is freed with everything under it. */
 static void
 test_free_all(struct pair *pair)
 {
@@ -286,7 +286,7 @@ test_free_all(struct pair *pair)
 	pair->listen = NULL;
 	g_assert_cmpint(it_ep_free(s.knocker), ==, IT_SUCCESS);
 	faults_part(&s.faults);
-	/* Another one of that name is as good as new. */
+	/* An adapter of the same name that is opened afterwards works. */
 	g_assert_true(end_open(end));
 	fault_part(fault_meet());
 	end_new_ep(end);
@@ -302,11 +302,11 @@ test_free_all(struct pair *pair)
 
 #define ROUNDS 20
 
-/* One side of a conversation that ends when its adapter does, or the peer's. */
+/* One side of a message exchange that ends when its adapter or the peer's adapter fails. */
 struct talker {
 	pthread_t thread;
 	struct end *end;
-	it_status_t status; /* that ended it; IT_SUCCESS: a flush did */
+	it_status_t status; /* the status that ended it; IT_SUCCESS: a flush ended it */
 	atomic_uint done;
 };
 
@@ -345,13 +345,13 @@ talk_until_it_fails(struct pair *pair, const struct faults *faults)
 	fault_say(faults->passive, "fail adapter");
 	for (size_t i = 0; i < 2; i++)
 		g_assert_cmpint(pthread_join(talkers[i].thread, NULL), ==, 0);
-	g_assert_cmpint(talkers[0].status, ==, IT_SUCCESS); /* its own adapter is well */
+	g_assert_cmpint(talkers[0].status, ==, IT_SUCCESS); /* this end's own adapter still works */
 	if (talkers[1].status != IT_SUCCESS)
 		g_assert_cmpint(talkers[1].status, ==, IT_ERR_IA_CATASTROPHE);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 }
 
-/* It fails while threads post, poll and sleep; again and again. */
+/* The adapter fails while threads post, poll and sleep; many times. */
 static void
 test_load(void)
 {
@@ -433,7 +433,7 @@ dead_dispatchers(const struct scene *s)
 	DEAD(it_evd_post_se(s->soft, NULL));
 	DEAD(it_evd_callback_attach(s->soft, callback, NULL));
 	TELLS(it_evd_query(s->soft, IT_EVD_PARAM_ALL, &params));
-	TELLS(it_evd_callback_detach(s->soft)); /* gives back */
+	TELLS(it_evd_callback_detach(s->soft)); /* this call frees */
 }
 
 static void
@@ -547,7 +547,7 @@ dead_shared(const struct scene *s)
 	DEAD(it_srq_create(e->pz, 1, 4, &srq));
 	g_assert_null(srq);
 	DEAD(it_srq_modify(s->srq, IT_SRQ_PARAM_LOW_WATERMARK, &params));
-	DEAD(it_srq_query(s->srq, IT_SRQ_PARAM_ALL, &params)); /* the adapter is asked */
+	DEAD(it_srq_query(s->srq, IT_SRQ_PARAM_ALL, &params)); /* this call needs the adapter */
 }
 
 static void

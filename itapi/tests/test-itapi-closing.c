@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it_ia_free while peers connect to it: with requests that nobody has seen, requests that wait for an
- * answer, connections that are being established, and connections that stand. The peer hears an end each time.
+ * it_ia_free while peers connect: with requests that are not dequeued yet, requests that wait for an answer,
+ * connections that are being established, and established connections. The peer sees an end each time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,14 +15,14 @@
 #define KNOCKERS 2
 
 struct scene {
-	pthread_mutex_t lock; /* qual and path */
+	pthread_mutex_t lock; /* connection qualifier and path */
 	it_conn_qual_t qual;
 	it_path_t path;
 	atomic_bool stop;
 	atomic_uint attempts;
 };
 
-/* The outcome of an attempt, and of the connection if there was one. */
+/* The outcome of an attempt, and of the connection if one was established. */
 static void
 see_it_end(struct end *end)
 {
@@ -61,7 +61,7 @@ knock(void *arg)
 	return NULL;
 }
 
-/* The next request, if one comes soon; it is accepted, or left to itself. */
+/* The next request, if one comes soon; it is accepted, or left unanswered. */
 static void
 answer(struct end *end, bool accept)
 {
@@ -90,7 +90,7 @@ round_of(struct scene *scene, struct pair *pair, unsigned i)
 	if (i % 3 == 0)
 		pair_ok(it_listen_free(pair->listen));
 	it_ia_info_free(pair->passive.info);
-	pair_ok(it_ia_free(pair->passive.ia)); /* with all that is left in it */
+	pair_ok(it_ia_free(pair->passive.ia)); /* with everything that is under it */
 	g_free(pair->passive.buffer);
 	pair->passive.ep = NULL;
 }

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How the conversion of a socket ends when it does not end well [IT 11.3]: the peer goes away
- * at each step, in an orderly way or by a reset, says half of what it should, or nothing. The test keeps
- * one end of the TCP connection for itself and plays the peer, except where two processes are needed.
+ * Conversions of a socket that fail or end early [IT 11.3]: the peer goes away at each step, orderly or by a reset,
+ * sends half of its frame, or nothing. The test keeps one end of the TCP connection and plays the peer; where a
+ * process must be killed there are two.
  */
 
 #include <errno.h>
@@ -24,7 +24,8 @@
 #define RECEIVES 2
 #define MESSAGE  "over to you\n"
 
-static char *self; /* this program's file; a link of /proc would lead valgrind to itself */
+static char
+	*self; /* the file of this program; /proc/self/exe would lead valgrind to its own program */
 
 /* Convert `sd` with receives posted; `asks`: as the initiator. */
 static void
@@ -37,7 +38,10 @@ begin(struct end *end, int sd, bool asks, it_sc_flags_t flags)
 	g_assert_cmpint(stream_convert(end, sd, flags, asks ? NULL : MESSAGE), ==, IT_SUCCESS);
 }
 
-/* It is over, by that event; all completions are there before, and the endpoint can begin anew. */
+/*
+ * The connection has ended with that event. All completions came before it (R-05), and the endpoint can be used
+ * again.
+ */
 static it_event_t
 over(struct end *end, it_event_type_t number)
 {
@@ -69,11 +73,11 @@ failed(struct end *end, it_conn_reject_code_t code)
 	g_assert_cmpint(event.conn.reject_reason_code, ==, code);
 }
 
-/* Without frames an endpoint is connected before its peer says a word; then comes the end. */
+/* Without MPA frames an endpoint is connected before its peer sends anything; then the connection ends. */
 static void
 test_no_frames(struct pair *pair)
 {
-	/* A frame of 32 octets, by its length; nothing else of it is right. */
+	/* The first octets announce a frame of 32 octets; nothing else in it is valid. */
 	static const char nonsense[40] = "\0 so much for segments and checksums";
 	struct end *end = &pair->active;
 	int sd[2];
@@ -84,7 +88,7 @@ test_no_frames(struct pair *pair)
 		bool asks = i % 2 == 0;
 
 		stream_open(sd, AF_INET);
-		if (i / 2 == 0) /* it has said its last before */
+		if (i / 2 == 0) /* the peer has closed its direction before */
 			shutdown(sd[1], SHUT_WR);
 		begin(end, sd[0], asks, IT_SC_NO_REQ_REP);
 		if (i / 2 > 0)
@@ -104,7 +108,7 @@ test_no_frames(struct pair *pair)
 		}
 		close(sd[0]);
 	}
-	/* Who was reset before is connected to nobody. */
+	/* A socket that was reset before is not connected. */
 	stream_open(sd, AF_INET);
 	stream_reset(sd[1]);
 	g_assert_cmpint(stream_convert(end, sd[0], IT_SC_NO_REQ_REP, NULL), ==,
@@ -112,7 +116,7 @@ test_no_frames(struct pair *pair)
 	close(sd[0]);
 }
 
-/* The peer's part of the start-up, up to what it says itself. */
+/* Receive what the endpoint sends in the start-up, before the peer answers. */
 static void
 listen_to(int sd, bool asks)
 {
@@ -122,7 +126,7 @@ listen_to(int sd, bool asks)
 		stream_hear(sd, MESSAGE, strlen(MESSAGE));
 }
 
-/* The peer stops somewhere in its frame. */
+/* The peer closes in the middle of its frame. */
 static void
 test_half_frame(struct pair *pair)
 {
@@ -145,14 +149,15 @@ test_half_frame(struct pair *pair)
 			stream_reset(sd[1]);
 		failed(end, IT_CN_REJ_OTHER);
 		if (orderly) {
-			g_assert_false(stream_drain(sd[1])); /* there is no way back */
+			g_assert_false(stream_drain(
+				sd[1])); /* the endpoint resets; the stream cannot be used */
 			close(sd[1]);
 		}
 		close(sd[0]);
 	}
 }
 
-/* Octet by octet it is a frame all the same; after it the peer goes, without a message of RDMA. */
+/* A frame that arrives octet by octet is valid; then the peer closes without an RDMA message. */
 static void
 test_after_frames(struct pair *pair)
 {
@@ -186,7 +191,7 @@ test_after_frames(struct pair *pair)
 	}
 }
 
-/* A frame of the wrong kind, of a later revision, or one that refuses. */
+/* A frame of the wrong kind, or of an unknown revision. */
 static void
 test_wrong_frame(struct pair *pair)
 {
@@ -213,7 +218,7 @@ test_wrong_frame(struct pair *pair)
 	}
 }
 
-/* The application gives up, or frees the endpoint, while the peer is silent: a reset. */
+/* The application disconnects, or frees the endpoint, while the peer is silent: the peer sees a reset. */
 static void
 test_abort(struct pair *pair)
 {
@@ -243,7 +248,7 @@ test_abort(struct pair *pair)
 	}
 }
 
-/* The peer is silent: the time that the administrator allows, then TIMEOUT. */
+/* The peer is silent: TIMEOUT after the time that the administrator configured. */
 static void
 test_silence(struct pair *pair)
 {
@@ -283,7 +288,7 @@ lowest_number(void)
 	return fd;
 }
 
-/* No descriptor left, or a few only: the call says so and nothing has changed. */
+/* Too few descriptors, from none at all on: the call says so and nothing has changed. */
 static void
 test_resources(struct pair *pair)
 {
@@ -322,7 +327,7 @@ test_resources(struct pair *pair)
 
 /* --- another process, which dies ------------------------------------------------------------------ */
 
-/* `victim ADAPTER ROLE FLAGS SD`: converts, says so in a line, lives on until it is killed. */
+/* `victim ADAPTER ROLE FLAGS SD`: converts, prints a line, and runs until it is killed. */
 static int
 victim(char **argv)
 {
@@ -333,7 +338,7 @@ victim(char **argv)
 	pair_use(argv[2]);
 	g_assert_true(end_open(&end));
 	end_new_ep(&end);
-	if (asks) /* what the other end says as its last */
+	if (asks) /* the last message of the other end */
 		stream_hear(atoi(argv[5]), MESSAGE, strlen(MESSAGE));
 	begin(&end, atoi(argv[5]), asks, flags);
 	close(atoi(argv[5]));
@@ -344,7 +349,7 @@ victim(char **argv)
 	return 1;
 }
 
-/* Start it with that socket; until it says that it is up. */
+/* Start it with that socket; returns when it has printed its line. */
 static pid_t
 victim_start(bool asks, it_sc_flags_t flags, int sd, FILE **out)
 {
@@ -369,7 +374,7 @@ victim_start(bool asks, it_sc_flags_t flags, int sd, FILE **out)
 	return pid;
 }
 
-/* A process that converted its end is killed: the other end is BROKEN, in all roles. */
+/* A process that converted its end is killed: the other end sees BROKEN, in every role. */
 static void
 test_killed(struct pair *pair)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Converted sockets in unusual use [IT 11.2], [IT 11.3]: a last message that TCP cannot take at
- * once, who may speak first without MPA frames, and descriptor numbers that mean something else by then.
+ * Unusual uses of converted sockets [IT 11.2], [IT 11.3]: a last message that TCP cannot take at once, the order of
+ * the first messages without MPA frames, and descriptor numbers that are reused.
  */
 
 #include <fcntl.h>
@@ -69,7 +69,7 @@ begin_anew(struct pair *pair, int sd[2])
 	end_reset(&pair->passive);
 }
 
-/* The message is larger than what both sockets hold, and the peer reads late. */
+/* The message is larger than the buffers of both sockets, and the peer reads late. */
 static void
 test_large_message(struct pair *pair)
 {
@@ -90,7 +90,8 @@ test_large_message(struct pair *pair)
 		receive(b);
 		g_assert_cmpint(it_socket_convert(sd[1], b->ep, flags, message, LARGE), ==,
 				IT_SUCCESS);
-		memset(message, message[0], 1); /* it was copied: this is ours again */
+		memset(message, message[0],
+		       1); /* the message was copied: this memory may be overwritten */
 		g_assert_cmpint(end_state(b), ==, IT_EP_STATE_PASSIVE_WAIT_RDMA_TRANS_REQ);
 		end_expect_none(b->cm_msg);
 		stream_hear(sd[0], message, LARGE);
@@ -104,7 +105,7 @@ test_large_message(struct pair *pair)
 	g_free(message);
 }
 
-/* The peer leaves while most of the message waits. */
+/* The peer closes while most of the message is not sent yet. */
 static void
 test_message_unread(struct pair *pair)
 {
@@ -133,7 +134,7 @@ test_message_unread(struct pair *pair)
 	g_free(message);
 }
 
-/* Carry on, from one socket to the other, the octets that wait; false: there are none. */
+/* Carry the waiting octets from one socket to the other; false: there are none. */
 static bool
 relay(int from, int to)
 {
@@ -145,13 +146,14 @@ relay(int from, int to)
 	return n > 0;
 }
 
-/* Without frames, the side that passed the message posts at once and is held until the other speaks. */
+/* Without MPA frames, requests that the responder posts at once are held until the initiator has sent. */
 static void
 test_speaks_second(struct pair *pair)
 {
 	struct end *first = &pair->active, *second = &pair->passive;
 	struct pollfd wire;
-	int x[2], y[2]; /* the test sits between [1] of the one and [0] of the other */
+	int x[2],
+		y[2]; /* the test is between socket [1] of the one connection and socket [0] of the other */
 
 	if (stream_skipped(pair))
 		return;
@@ -161,18 +163,18 @@ test_speaks_second(struct pair *pair)
 	receive(second);
 	g_assert_cmpint(stream_convert(first, x[0], IT_SC_NO_REQ_REP, NULL), ==, IT_SUCCESS);
 	g_assert_cmpint(stream_convert(second, y[1], IT_SC_NO_REQ_REP, "go\n"), ==, IT_SUCCESS);
-	/* Both are connected when their calls return, and may post before they have seen the event. */
+	/* Both ends are connected when their calls return, and may post before they have taken the event. */
 	g_assert_cmpint(end_state(first), ==, IT_EP_STATE_CONNECTED);
 	g_assert_cmpint(end_state(second), ==, IT_EP_STATE_CONNECTED);
 	post(second, 0x22);
 	established(pair);
 	stream_hear(y[0], "go\n", 3);
 	wire = (struct pollfd){.fd = y[0], .events = POLLIN};
-	g_assert_cmpint(poll(&wire, 1, 100), ==, 0); /* it holds its tongue */
+	g_assert_cmpint(poll(&wire, 1, 100), ==, 0); /* its Send is held */
 	end_expect_none(second->request);
 	post(first, 0x11);
 	sent(first);
-	g_assert_cmpint(poll(&wire, 1, 20), ==, 0); /* ... as long as nothing has arrived */
+	g_assert_cmpint(poll(&wire, 1, 20), ==, 0); /* as long as nothing has arrived */
 	wire.fd = x[1];
 	g_assert_cmpint(poll(&wire, 1, WAIT_US / 1000), ==, 1);
 	while (relay(x[1], y[0]))
@@ -198,7 +200,7 @@ set_option(int sd, int level, int option, int value)
 	g_assert_cmpint(setsockopt(sd, level, option, &value, sizeof(value)), ==, 0);
 }
 
-/* What the application had set on its socket, for a protocol of its own, does not hinder RDMA mode. */
+/* Socket options that the application set for its own protocol do not hinder RDMA mode. */
 static void
 test_options(struct pair *pair)
 {
@@ -231,7 +233,7 @@ test_options(struct pair *pair)
 	}
 }
 
-/* the number of a closed socket means nothing, or something else, and the connection cares for neither. */
+/* the application's number is closed and reused by other files; the connection is not disturbed. */
 static void
 test_numbers(struct pair *pair)
 {
@@ -253,7 +255,7 @@ test_numbers(struct pair *pair)
 	stream_open(sd, AF_INET);
 	g_assert_cmpint(stream_convert(b, sd[1], IT_SC_DEFAULT, ""), ==, IT_SUCCESS);
 	g_assert_cmpint(stream_convert(a, sd[0], IT_SC_DEFAULT, NULL), ==, IT_SUCCESS);
-	/* Close both while the start-up runs; the numbers go to something else, which is closed too. */
+	/* Close both numbers during the start-up, reuse them, and close the new files too. */
 	for (int i = 0; i < 2; i++) {
 		g_assert_cmpint(close(sd[i]), ==, 0);
 		other = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -272,8 +274,6 @@ test_numbers(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* --- both ends at once ---------------------------------------------------------------------- */
-
 #define ROUNDS 120
 
 /* What one thread does to its end. */
@@ -282,7 +282,7 @@ struct part {
 	int sd;
 	it_sc_flags_t flags;
 	const char *message;
-	bool leaves; /* at once */
+	bool leaves; /* give up at once */
 	it_status_t status;
 };
 
@@ -297,14 +297,14 @@ play(void *arg)
 	return NULL;
 }
 
-/* Exactly one end; an answer before it at most. */
+/* Exactly one event of the end; at most one ESTABLISHED before it. */
 static void
 one_end(struct part *part)
 {
 	it_event_t event;
 	bool stood;
 
-	if (part->status != IT_SUCCESS) { /* the other end was faster, and has reset it */
+	if (part->status != IT_SUCCESS) { /* the other end was faster and has reset it */
 		g_assert_cmpint(part->status, ==, IT_ERR_INVALID_CONVERSION);
 		g_assert_cmpint(end_state(part->end), ==, IT_EP_STATE_UNCONNECTED);
 		return;
@@ -315,7 +315,7 @@ one_end(struct part *part)
 		event = end_next(part->end->cm_msg);
 	if (event.event_number == IT_CM_MSG_CONN_DISCONNECT_EVENT)
 		g_assert_true(stood || part->leaves);
-	else /* the peer came first */
+	else /* the peer's event came first */
 		g_assert_cmphex(event.event_number, ==,
 				stood ? IT_CM_MSG_CONN_BROKEN_EVENT
 				      : IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
@@ -323,7 +323,7 @@ one_end(struct part *part)
 	end_expect_none(part->end->cm_msg);
 }
 
-/* Two threads convert, and one of them or both give up at once, wherever the other is by then. */
+/* Two threads convert, and one or both give up at once, at any stage of the other. */
 static void
 test_crossfire(struct pair *pair)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Conversion of TCP sockets ([IT 11], R-31, R-32): a real TCP connection over the loopback
- * interface, one socket for each end of the pair, or one for an end and one that the test speaks on.
+ * Conversion of TCP sockets ([IT 11], R-31, R-32): a real TCP connection over the loopback interface, with a socket
+ * for each end of the pair, or one for an end and one for the test.
  */
 
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ hear(int sd, const char *text)
 	stream_hear(sd, text, strlen(text));
 }
 
-/* Octets both ways, the side that may first; then an orderly end. */
+/* Data in both directions, first from the side that may send first; then an orderly end. */
 static void
 use(struct pair *pair, struct end *first, struct end *second)
 {
@@ -46,7 +46,7 @@ use(struct pair *pair, struct end *first, struct end *second)
 	pair_disconnect(pair);
 }
 
-/* The path is that of the socket, in both ways to learn it. */
+/* The endpoint's path is that of the socket; the event and the query agree. */
 static void
 check_path(struct end *end, int family, const it_path_t *path)
 {
@@ -79,7 +79,7 @@ established(struct pair *pair, int family)
 	}
 }
 
-/* who passes a message is the responder; with MPA frames, and without, over both families. */
+/* the side that passes a message is the responder; with and without MPA frames, over IPv4 and IPv6. */
 static void
 test_roles(struct pair *pair)
 {
@@ -100,7 +100,7 @@ test_roles(struct pair *pair)
 		g_assert_cmpint(stream_convert(b, sd[1], flags, message), ==, IT_SUCCESS);
 		hear(sd[0], message);
 		g_assert_cmpint(stream_convert(a, sd[0], flags, NULL), ==, IT_SUCCESS);
-		close(sd[0]); /* at any time */
+		close(sd[0]); /* the number may be closed at any time */
 		established(pair, family);
 		close(sd[1]);
 		use(pair, a, b);
@@ -126,7 +126,7 @@ test_unread(struct pair *pair)
 		g_assert_cmpint(it_post_recv((it_handle_t)b->ep, &in, 1, 1, 0), ==, IT_SUCCESS);
 		memset(a->buffer, 0x66, 100);
 		g_assert_cmpint(stream_convert(a, sd[0], flags, NULL), ==, IT_SUCCESS);
-		if (i == 1) { /* it may speak at once */
+		if (i == 1) { /* it may send at once */
 			end_expect(a->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 			g_assert_cmpint(it_post_send(a->ep, &out, 1, 2, SIGNALED), ==, IT_SUCCESS);
 			end_done(a->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
@@ -191,7 +191,7 @@ test_wrong(struct pair *pair)
 	g_assert_cmpint(end_state(a), ==, IT_EP_STATE_UNCONNECTED);
 	say(sd[0], "still mine");
 	hear(sd[1], "still mine");
-	/* In use already. */
+	/* Already in use. */
 	g_assert_cmpint(stream_convert(a, sd[0], IT_SC_DEFAULT, NULL), ==, IT_SUCCESS);
 	g_assert_cmpint(stream_convert(a, sd[0], IT_SC_DEFAULT, NULL), ==, IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(it_socket_convert(sd[0], a->ep, IT_SC_DEFAULT, large, 65537), ==,
@@ -214,7 +214,7 @@ expect_failure(struct pair *pair, struct end *end)
 	end_reset(end);
 }
 
-/* The peer goes away, or speaks nonsense, at each step; the connection is reset, for both descriptors. */
+/* The peer closes, or sends an invalid frame, at each step; the connection is reset, for both descriptors. */
 static void
 test_peer_dies(struct pair *pair)
 {
@@ -231,13 +231,13 @@ test_peer_dies(struct pair *pair)
 
 		stream_open(sd, AF_INET);
 		if (i / 2 == 0)
-			close(sd[1]); /* gone before */
+			close(sd[1]); /* closed before */
 		g_assert_cmpint(stream_convert(a, sd[0], IT_SC_DEFAULT, asks ? NULL : "your turn"),
 				==, IT_SUCCESS);
 		if (i / 2 == 1) {
 			if (!asks)
 				hear(sd[1], "your turn");
-			close(sd[1]); /* gone in the middle */
+			close(sd[1]); /* closed in the middle */
 		}
 		if (i / 2 == 2)
 			say(sd[1], "this is certainly no frame of MPA");

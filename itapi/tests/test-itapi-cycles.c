@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connections come and go, thousands of times, with reset and reuse and with new endpoints in turn:
- * neither descriptors nor memory may grow. The count is ITAPI_TEST_CYCLES, 2000 if unset.
+ * Thousands of connections, with endpoints that are reset and reused and with new endpoints in turn: neither
+ * descriptors nor memory may grow. The count is ITAPI_TEST_CYCLES, 2000 if unset.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "it_pair.h"
 
 #define CYCLES       2000
-#define GROWTH_PAGES 512 /* 2 MiB: far below what one page a cycle would be */
+#define GROWTH_PAGES 512 /* 2 MiB: far less than one page for each cycle */
 
 static unsigned
 cycles(void)
@@ -78,8 +78,9 @@ test_cycles(struct pair *pair)
 		}
 		cycle(pair, i);
 	}
-	g_assert_cmpuint(pair_descriptors(), <=, descriptors + 2); /* sockets on their way out */
-	if (g_getenv("ITAPI_TEST_NO_RSS") == NULL) /* sanitizers keep what was freed */
+	g_assert_cmpuint(pair_descriptors(), <=,
+			 descriptors + 2);         /* sockets that are still closing */
+	if (g_getenv("ITAPI_TEST_NO_RSS") == NULL) /* sanitizers keep freed memory */
 		g_assert_cmpint(resident_pages() - pages, <, GROWTH_PAGES);
 }
 

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it_ia_create with too few descriptors says IT_ERR_RESOURCES, whichever of them cannot be had; it works as
- * soon as there are enough, and what failed has left none open. The first attempts are the first use of the
- * library.
+ * it_ia_create with too few descriptors returns IT_ERR_RESOURCES, whichever descriptor cannot be had. It succeeds as
+ * soon as there are enough, and a failed call leaves none open. The first attempts are the first use of the library.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -12,9 +11,9 @@
 
 #include "it_pair.h"
 
-#define ENOUGH 64 /* descriptors for one IA */
+#define ENOUGH 64 /* descriptors that one IA needs */
 
-/* The limit that leaves room for so many descriptors and no more: numbers may be free below others. */
+/* The limit that leaves exactly that many descriptors; numbers below others may be free. */
 static rlim_t
 limit_of(unsigned room)
 {
@@ -58,7 +57,7 @@ main(int argc, char **argv)
 {
 	char *path;
 
-	/* No pair_main: it would use the library before. */
+	/* No pair_main: it would use the library before the first attempt. */
 	g_test_init(&argc, &argv, NULL);
 	g_assert_cmpint(argc, ==, 2);
 	pair_use(argv[1]);

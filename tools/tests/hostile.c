@@ -219,6 +219,7 @@ hostile_connect(struct hostile_end *end, const struct hostile_server *server,
 	if (tool_link_connect(&end->link, &way, hello, &error))
 		return true;
 	g_assert_error(error, TOOL_ERROR, TOOL_ERROR_PEER);
+	g_strlcpy(end->refusal, error->message, sizeof(end->refusal));
 	hostile_close(end);
 	return false;
 }
@@ -235,11 +236,20 @@ void
 hostile_enter(struct hostile_end *end, const struct hostile_server *server, enum tool_id tool)
 {
 	struct tool_hello hello = {.version = TOOL_VERSION, .tool = (uint8_t)tool};
-	gint64 until = g_get_monotonic_time() + HOSTILE_PATIENCE * (gint64)G_USEC_PER_SEC;
 
 	hello.session = (uint64_t)g_random_int() << 32 | g_random_int();
-	while (!hostile_connect(end, server, &hello)) { /* its places may not be free yet */
-		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	hostile_connect_soon(end, server, &hello);
+}
+
+void
+hostile_connect_soon(struct hostile_end *end, const struct hostile_server *server,
+		     const struct tool_hello *hello)
+{
+	gint64 until = g_get_monotonic_time() + HOSTILE_PATIENCE * (gint64)G_USEC_PER_SEC;
+
+	while (!hostile_connect(end, server, hello)) {
+		if (g_get_monotonic_time() > until)
+			g_error("no connection within %d s: %s", HOSTILE_PATIENCE, end->refusal);
 		g_usleep(LOOK_US);
 	}
 }

@@ -28,6 +28,7 @@ struct hostile_end {
 	struct tool_adapter adapter;
 	struct tool_link link;
 	struct tool_mail mail;
+	char refusal[256]; /* why the last hostile_connect failed */
 };
 
 /* The arguments with which every server here begins: any port, many clients. */
@@ -61,6 +62,10 @@ void hostile_honest(const struct hostile_server *server, const char *tool,
 bool hostile_connect(struct hostile_end *end, const struct hostile_server *server,
 		     const struct tool_hello *hello);
 void hostile_close(struct hostile_end *end);
+
+/* As hostile_connect, repeated until the server has a place for the client; the test fails if it never has. */
+void hostile_connect_soon(struct hostile_end *end, const struct hostile_server *server,
+			  const struct tool_hello *hello);
 
 /* The same for a tool, as the first connection of a run with a session of its own. */
 void hostile_enter(struct hostile_end *end, const struct hostile_server *server, enum tool_id tool);

@@ -86,7 +86,7 @@ next(struct life *life, it_evd_handle_t first, it_evd_handle_t second, it_event_
 	return judge(life, "an event", IT_ERR_TIMEOUT_EXPIRED);
 }
 
-/* The same, and it must be that one; another one tells of a failure. */
+/* As next_event; it must be that event. Another event says that an operation failed. */
 static bool
 expect(struct life *life, it_evd_handle_t first, it_evd_handle_t second, it_event_type_t number,
        it_event_t *event)
@@ -96,8 +96,6 @@ expect(struct life *life, it_evd_handle_t first, it_evd_handle_t second, it_even
 	life->report->broken |= event->event_number != number;
 	return event->event_number == number;
 }
-
-/* --- what it is made of ----------------------------------------------------------------------- */
 
 static bool
 open_evds(struct life *life, struct side *side)
@@ -169,9 +167,7 @@ open_listen(struct life *life)
 		   &life->path);
 }
 
-/* --- what it does -------------------------------------------------------------------------------- */
-
-/* In three ways: the connecting side answers the accept. */
+/* Three-way: the connecting side answers the accept. */
 static bool
 confirm(struct life *life)
 {
@@ -210,7 +206,7 @@ connect_them(struct life *life)
 	       expect(life, life->b.evds[EVD_MSG], NULL, IT_CM_MSG_CONN_ESTABLISHED_EVENT, &event);
 }
 
-/* A completion, with success. */
+/* Take a completion, which must be successful. */
 static bool
 done(struct life *life, struct side *side, enum evd evd, it_event_type_t number)
 {
@@ -272,9 +268,7 @@ disconnect_them(struct life *life)
 	       expect(life, life->b.evds[EVD_MSG], NULL, IT_CM_MSG_CONN_DISCONNECT_EVENT, &event);
 }
 
-/* --- its end ------------------------------------------------------------------------------------- */
-
-/* A free must succeed, however little memory there is. */
+/* A free must succeed even when there is no memory. */
 static void
 must(struct life *life, const char *call, it_status_t status)
 {

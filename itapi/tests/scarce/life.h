@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The whole life of an application over it_api.h, two ends in one process, that takes every refusal for want
- * of resources as its end and frees what it has. It allocates nothing by itself.
+ * The whole life of an application over it_api.h, with two ends in one process. It treats each refusal for lack of
+ * resources as the end of its work and frees what it has. It allocates no memory itself.
  */
 #ifndef LIFE_H
 #define LIFE_H
@@ -13,15 +13,15 @@
 #include "it_api.h"
 
 struct life_report {
-	bool whole;  /* everything succeeded */
-	bool broken; /* a connection or transfer failed with an event that says so */
+	bool whole;  /* every step succeeded */
+	bool broken; /* a connection or a transfer failed, with an event that says so */
 	const char *
-		wrong; /* a call that gave what it may not, or an event that did not come; NULL: none */
-	it_status_t status;   /* of that call */
-	const char *shortage; /* the first call that gave IT_ERR_RESOURCES */
+		wrong; /* a call returned a status that it must not return, or an event did not come; NULL: neither */
+	it_status_t status;   /* the status of that call */
+	const char *shortage; /* the first call that returned IT_ERR_RESOURCES */
 };
 
-/* Live it once. Takes no longer than a minute for any event. */
+/* Run it once. Waits at most one minute for each event. */
 void life_run(const char *adapter, struct life_report *report);
 
 #endif /* LIFE_H */

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * See scarce.h. The real functions are found with dlsym, which may allocate itself: until they are known,
+ * See scarce.h. The real functions are found with dlsym, which may allocate memory itself; until they are known,
  * requests are served from a small arena that is never freed.
  */
 #include "scarce.h"
@@ -27,7 +27,7 @@ static void *(*real_mmap)(void *addr, size_t length, int prot, int flags, int fd
 
 static _Alignas(max_align_t) char arena[65536];
 static atomic_size_t arena_used;
-static atomic_int known; /* 0: not yet, 1: being found, 2: found */
+static atomic_int known; /* 0: not looked up, 1: look-up under way, 2: known */
 
 static atomic_ulong counted, fail_at, refused;
 static atomic_bool armed, for_good;
@@ -41,7 +41,7 @@ find(void *out, const char *name)
 	memcpy(out, &symbol, sizeof(symbol));
 }
 
-/* True once the real functions can be called. */
+/* True when the real functions can be called. */
 static bool
 ready(void)
 {
@@ -69,7 +69,7 @@ is_early(const void *block)
 	       (uintptr_t)block < (uintptr_t)arena + sizeof(arena);
 }
 
-/* Zeroed, since it is used once. */
+/* The arena is zero and each part of it is handed out once, so this memory is zeroed. */
 static void *
 early(size_t size)
 {
@@ -80,7 +80,7 @@ early(size_t size)
 	return at + rounded <= sizeof(arena) ? arena + at : NULL;
 }
 
-/* Is this one to be refused? */
+/* Must this request fail? */
 static bool
 refuse(void)
 {
@@ -130,7 +130,8 @@ realloc(void *block, size_t size)
 		return malloc(size);
 	if (!ready() || is_early(block)) {
 		other = malloc(size);
-		if (other != NULL) /* the arena goes on beyond every block of it */
+		if (other !=
+		    NULL) /* a block of the arena may be read beyond its end; the arena continues there */
 			memcpy(other, block,
 			       is_early(block) && size > (size_t)(arena + sizeof(arena) -
 								  (char *)block)

@@ -2,23 +2,23 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Memory that runs out on request. The shared library of scarce.c stands before the C library (LD_PRELOAD, or
- * linked first) and counts what anybody in the process allocates: malloc, calloc, realloc, reallocarray,
- * posix_memalign, aligned_alloc, memalign, and anonymous mmap. What the C library allocates for its own
- * functions (strdup, opendir) counts too. Thread-safe.
+ * Memory that runs out on request. The shared library of scarce.c comes before the C library (LD_PRELOAD, or first in
+ * the link order) and counts all allocations of the process: malloc, calloc, realloc, reallocarray, posix_memalign,
+ * aligned_alloc, memalign, and anonymous mmap. What the C library allocates for its own functions (strdup, opendir)
+ * counts too. Thread-safe.
  */
 #ifndef SCARCE_H
 #define SCARCE_H
 
 #include <stdbool.h>
 
-/* Allocation number `n` from now (the first is 1) fails, and with `for_good` all that follow. 0: none. */
+/* Let allocation number `n` from now on fail (the first is 1), and with `for_good` all later ones. 0: none. */
 void scarce_arm(unsigned long n, bool for_good);
-/* There is enough again. How many allocations were refused since scarce_arm. */
+/* Let all allocations succeed again. Returns how many were refused since scarce_arm. */
 unsigned long scarce_disarm(void);
-/* Allocations since scarce_arm, refused ones too. */
+/* The number of allocations since scarce_arm, including refused ones. */
 unsigned long scarce_count(void);
-/* Blocks of the heap that are allocated now, and not freed. */
+/* The number of heap blocks that are allocated now. */
 long scarce_live(void);
 
 #endif /* SCARCE_H */

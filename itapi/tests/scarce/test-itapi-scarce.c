@@ -2,13 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Memory runs out at each allocation in turn, once or for good, in a program that lives its whole life
- * (life.c). Each case is a process of its own: it ends by itself, each call succeeds or says
- * IT_ERR_RESOURCES, all objects can be freed, and afterwards a second life succeeds. "Warm" cases begin after a
- * first life: then every block that was allocated in between is freed again. "Cold" cases are the first to use
- * the library at all.
- *
- *     test-itapi-scarce ADAPTER STRIDE [FIRST [LAST]]
+ * Lets each allocation in turn fail, once or for good, in a program that runs a whole application life (life.c). Each
+ * case is a process of its own: it must end by itself, each call must succeed or return IT_ERR_RESOURCES, all objects
+ * must be freed, and afterwards a second life must succeed. "Warm" cases begin after a first life; in them every
+ * block that was allocated since must be freed again. "Cold" cases are the first use of the library in their process.
+ * test-itapi-scarce ADAPTER STRIDE [FIRST [LAST]]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +19,12 @@
 
 #define LAST 2000
 #define PATIENCE \
-	60 /* seconds until everything is freed; a process hangs after four times as many */
+	60 /* seconds until everything must be freed; a process counts as hung after four times as many */
 
 enum outcome {
 	FINE = 0,
 	WRONG = 1,
-	NEVER_SHORT = 3 /* the life has fewer allocations than that */
+	NEVER_SHORT = 3 /* a life has fewer allocations than that */
 };
 
 struct plan {
@@ -42,7 +40,7 @@ say(const char *what, const struct life_report *report)
 		report->shortage != NULL ? report->shortage : "(none)");
 }
 
-/* Blocks may be freed on another thread. */
+/* Another thread may free the last blocks a moment later. */
 static bool
 all_freed(long live)
 {
@@ -84,8 +82,9 @@ run_case(const char *adapter, unsigned long n, bool for_good, bool warm)
 	scarce_arm(n, for_good);
 	life_run(adapter, &report);
 	if (warm && scarce_live() > live)
-		nanosleep(&settle,
-			  NULL); /* still scarce: what is freed now must go without memory, too */
+		nanosleep(
+			&settle,
+			NULL); /* memory is still scarce: the frees that follow must succeed without any */
 	refused = scarce_disarm();
 	if (report.wrong != NULL || (refused == 0 && !report.whole)) {
 		say("the life in want", &report);
@@ -100,7 +99,7 @@ run_case(const char *adapter, unsigned long n, bool for_good, bool warm)
 	return refused == 0 ? NEVER_SHORT : FINE;
 }
 
-/* False: it was killed, or it is wrong. */
+/* False: it was killed, or its result is wrong. */
 static bool
 fork_case(const struct plan *plan, unsigned long n, bool for_good, bool warm, bool *end)
 {
@@ -136,7 +135,7 @@ sweep(int number, const struct plan *plan, bool for_good, bool warm)
 		bad += !fork_case(plan, n, for_good, warm, &end);
 		cases++;
 	}
-	/* The sweep has missed its purpose if no case was in want. */
+	/* A sweep in which no allocation failed has tested nothing. */
 	printf("%s %d /itapi/%s/scarce/%s-%s # %u cases, %u bad\n",
 	       bad == 0 && cases > 1 ? "ok" : "not ok", number, plan->adapter,
 	       warm ? "warm" : "cold", for_good ? "for-good" : "once", cases, bad);

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The notes: one line "function status test" per new combination, written at once, so that a test that
- * kills its process loses nothing. What was noted before is remembered by a hash in a table of fixed
- * size; two that share one hide each other with a chance of one in 2^60, a full table notes twice.
+ * The notes: one line "function status test" for each new combination, written at once, so that a test that kills its
+ * process loses none. A table of fixed size holds hashes of the lines already written. Two lines with the same hash
+ * (a chance of one in 2^60) hide each other; with a full table a line may be written twice.
  */
 #include "spy.h"
 
