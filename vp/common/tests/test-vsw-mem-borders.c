@@ -5,6 +5,8 @@
  * Memory at its borders: the last byte, the end of the address space, each right alone, accesses of no bytes,
  * and checks that another check usually hides.
  */
+#include <pthread.h>
+
 #include "mem_bench.h"
 #include "vsw_atomic.h"
 #include "vsw_mem_table.h"
@@ -356,6 +358,52 @@ test_words(void)
 	tear_down(&b);
 }
 
+/* --- a use outlives the key ------------------------------------------------------------------ */
+
+#define STILL_WAITS_US (200 * 1000)
+
+struct leaver {
+	struct vsw_mem_entry *mr;
+	atomic_bool done;
+};
+
+static void *
+deregister(void *arg)
+{
+	struct leaver *leaver = arg;
+
+	g_assert_cmpint(vsw_mr_dereg(leaver->mr), ==, RI_SUCCESS);
+	atomic_store(&leaver->done, true);
+	return NULL;
+}
+
+/* The key opens nothing from the beginning of a deregistration on, which ends with the last use of the memory. */
+static void
+test_deregistration_waits(void)
+{
+	struct leaver leaver = {0};
+	struct vsw_mem_use use;
+	struct bench b;
+	pthread_t thread;
+	uint32_t stag;
+
+	set_up(&b);
+	leaver.mr = reg_all(&b, &stag);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 0), 8, RW), &use), ==, VSW_MEM_OK);
+	g_assert_cmpint(pthread_create(&thread, NULL, deregister, &leaver), ==, 0);
+	while (!atomic_load(&leaver.done) &&
+	       check_access(&b, &alice, ACCESS(stag, at(&b, 0), 8, RW)) == VSW_MEM_OK)
+		sched_yield();
+	for (gint64 until = g_get_monotonic_time() + STILL_WAITS_US;
+	     g_get_monotonic_time() < until;) {
+		g_assert_false(atomic_load(&leaver.done));
+		sched_yield();
+	}
+	vsw_mem_end(&use);
+	g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
+	tear_down(&b);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -370,5 +418,6 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/mem/borders/fast-registration", test_fast_registration);
 	g_test_add_func("/vsw/mem/borders/room-for-pieces", test_room_for_pieces);
 	g_test_add_func("/vsw/mem/borders/words", test_words);
+	g_test_add_func("/vsw/mem/borders/deregistration-waits", test_deregistration_waits);
 	return g_test_run();
 }
