@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Data on a real adapter, both ends here, every octet verified [IT 7], [IT 8], [IT 15.7]. */
+/*
+ * Data transfers on a real adapter, with both ends in this process and every octet verified [IT 7], [IT 8], [IT
+ * 15.7].
+ */
 
 #include <string.h>
 
 #include "it_pair.h"
 
 #define SIGNALED IT_COMPLETION_FLAG
-/* Where each end sends from and receives to. */
+/* Offsets in the buffer: an end sends from the first and receives to the second. */
 #define SOURCE 0
 #define SINK   (END_BUFFER / 2)
 
@@ -48,7 +51,7 @@ post_recv(struct end *end, size_t offset, size_t length, it_dto_cookie_t cookie)
 	g_assert_cmpint(it_post_recv((it_handle_t)end->ep, &segment, 1, cookie, 0), ==, IT_SUCCESS);
 }
 
-/* Four pieces out of order in memory, three pieces at the receiver, several sizes. */
+/* A Send from four segments that are out of order in memory to three segments of the receiver, in several sizes. */
 static void
 test_send(struct pair *pair)
 {
@@ -79,7 +82,7 @@ test_send(struct pair *pair)
 				  IT_DTO_SUCCESS);
 		g_assert_cmpuint(event.transferred_length, ==, n);
 	}
-	/* No octets at all. */
+	/* Transfers of length 0. */
 	g_assert_cmpint(it_post_recv((it_handle_t)b->ep, NULL, 0, 1, SIGNALED), ==, IT_SUCCESS);
 	g_assert_cmpint(it_post_send(a->ep, NULL, 0, 2, SIGNALED | IT_SOLICITED_WAIT_FLAG), ==,
 			IT_SUCCESS);
@@ -125,14 +128,14 @@ test_write_read(struct pair *pair)
 		check_paint(a, SINK, n, (unsigned int)i + 50);
 		g_assert_cmpint(b->buffer[SINK + n], ==, 0xee);
 	}
-	/* The end-to-end fence of 7.5: nothing read, nothing checked. */
+	/* An RDMA Read of length 0 as the end-to-end fence of [IT 7.5]: nothing is read and no key is checked. */
 	g_assert_cmpint(it_post_rdma_read(a->ep, NULL, 0, 99, SIGNALED, 0, 0), ==, IT_SUCCESS);
 	completed(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, a->ep, 99, IT_DTO_SUCCESS);
 	end_expect_none(b->recv);
 	pair_disconnect(pair);
 }
 
-/* A region that is addressed from 0, on both sides of a Write. */
+/* A region with addresses from 0, as the source and as the target of a Write. */
 static void
 test_relative(struct pair *pair)
 {
@@ -167,7 +170,7 @@ test_relative(struct pair *pair)
 	g_assert_cmpint(it_lmr_free(far), ==, IT_SUCCESS);
 }
 
-/* Suppressed completions [IT 7.3]: silent, but their slots come back with the next that is dequeued. */
+/* Suppressed completions [IT 7.3]: no event comes, and the next completion that is dequeued returns their slots. */
 static void
 test_suppressed(struct pair *pair)
 {
@@ -191,7 +194,7 @@ test_suppressed(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* A slot is taken until its event is dequeued [IT 7.4], on both queues. */
+/* A slot stays in use until its event is dequeued [IT 7.4], on both queues. */
 static void
 test_too_many(struct pair *pair)
 {
@@ -225,8 +228,8 @@ test_too_many(struct pair *pair)
 }
 
 /*
- * R-04, R-05: everything is completed before the end event, in posting order; what is posted later is
- * flushed, so a marked request drains a queue.
+ * R-04, R-05: all requests complete before the event of the end, in posting order. A request that is posted later is
+ * flushed, so a marked request tells when the queue is empty.
  */
 static void
 test_flush(struct pair *pair)
@@ -264,7 +267,7 @@ test_flush(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* from the disconnect's return on nothing runs any more, however long the end itself takes. */
+/* no request runs after the disconnect has returned, however long the end of the connection takes. */
 static void
 test_after_disconnect(struct pair *pair)
 {
@@ -286,7 +289,7 @@ test_after_disconnect(struct pair *pair)
 	}
 }
 
-/* 7.6: behind a failure there are flushes only, also if the end of the connection is already asked for. */
+/* [IT 7.6]: after a failed request there are only flushes, even if the disconnect was called before. */
 static void
 test_nothing_after_a_failure(struct pair *pair)
 {
@@ -304,26 +307,27 @@ test_nothing_after_a_failure(struct pair *pair)
 		g_assert_cmpint(it_post_rdma_write(a->ep, NULL, 0, 5, IT_COMPLETION_FLAG, 0, 0), ==,
 				IT_SUCCESS);
 		g_assert_cmpint(it_ep_disconnect(a->ep, NULL, 0), ==, IT_SUCCESS);
-		do { /* what had not begun is flushed before */
+		do { /* requests that had not begun are flushed before */
 			event = end_next(a->request);
 			g_assert_cmpint(event.dto_cmpl.dto_status, !=, IT_DTO_SUCCESS);
 		} while (event.dto_cmpl.cookie != 5);
 		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
 		end_next(b->recv);
 		end_next(b->recv);
-		end_next(a->cm_msg); /* DISCONNECT or BROKEN, whichever came first */
+		end_next(a->cm_msg); /* DISCONNECT or BROKEN: the first that came */
 		end_next(b->cm_msg);
 		end_reset(a);
 		end_reset(b);
 	}
 }
 
-/* 7.3: a Send that overtook a Read is flushed nevertheless, if the Read fails at its very end. */
+/* [IT 7.3]: a Send that was transmitted before a Read ended is flushed, too, when the Read fails at its very end. */
 static void
 test_read_fails_last(struct pair *pair)
 {
 	struct end *a = &pair->active, *b = &pair->passive;
-	it_lmr_triplet_t sink = end_segment(a, SINK, 64); /* of a region that cannot be unlinked */
+	it_lmr_triplet_t sink =
+		end_segment(a, SINK, 64); /* its region cannot be invalidated by the peer */
 
 	if (a->info->rdma_read_local_extensions != IT_TRUE) {
 		g_test_skip("no sink can be unlinked");
@@ -338,14 +342,14 @@ test_read_fails_last(struct pair *pair)
 	g_assert_cmpint(it_post_send(a->ep, NULL, 0, 3, IT_COMPLETION_FLAG), ==, IT_SUCCESS);
 	completed(a->request, IT_DTO_RDMA_READ_CMPL_EVENT, a->ep, 2, IT_DTO_ERR_LOCAL_MM_OPERATION);
 	completed(a->request, IT_DTO_SEND_CMPL_EVENT, a->ep, 3, IT_DTO_ERR_FLUSHED);
-	end_next(b->recv); /* it may have come through */
+	end_next(b->recv); /* it may have arrived */
 	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_reset(a);
 	end_reset(b);
 }
 
-/* 4.6: a reset endpoint has all its slots, also those of requests that ended without a word. */
+/* [IT 4.6]: a reset endpoint has all its slots, including those of suppressed completions. */
 static void
 test_reset_frees_slots(struct pair *pair)
 {
@@ -364,11 +368,11 @@ test_reset_frees_slots(struct pair *pair)
 		end_next(b->cm_msg);
 		end_next(a->cm_msg);
 		while (it_evd_dequeue(a->request, &(it_event_t){0}) == IT_SUCCESS)
-			; /* flushes of those that had not begun */
+			; /* flushes of requests that had not begun */
 		end_reset(a);
 		end_reset(b);
 
-		/* An attempt that fails is a life too. */
+		/* The same after a failed attempt to connect. */
 		pair_connect(pair);
 		event = end_expect(b->cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
 		g_assert_cmpint(it_reject(event.conn_req.cn_est_id, NULL, 0), ==, IT_SUCCESS);
@@ -383,7 +387,7 @@ test_reset_frees_slots(struct pair *pair)
 	}
 }
 
-/* A failed attempt flushes as well [IT 4.2]. */
+/* A failed attempt flushes, too [IT 4.2]. */
 static void
 test_flush_of_reject(struct pair *pair)
 {
@@ -399,7 +403,7 @@ test_flush_of_reject(struct pair *pair)
 	end_reset(a);
 }
 
-/* A Write with a key that nobody gave: both ends break. */
+/* A Write with a key that was never issued breaks both ends. */
 static void
 test_wrong_key(struct pair *pair)
 {
@@ -417,7 +421,7 @@ test_wrong_key(struct pair *pair)
 	end_reset(a);
 	end_reset(b);
 	pair_establish(pair);
-	/* A context above 32 bits is none of ours, whatever its lower half. */
+	/* A context above 32 bits is no key, whatever its lower half. */
 	g_assert_cmpint(it_post_rdma_write(a->ep, &out, 1, 1, SIGNALED,
 					   it_make_rdma_addr_absolute(b->buffer),
 					   b->context | UINT64_C(1) << 32),
@@ -426,7 +430,7 @@ test_wrong_key(struct pair *pair)
 	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 }
 
-/* Bounds of a local segment are found out when the request runs. */
+/* The bounds of a local segment are checked when the request runs. */
 static void
 test_local_bounds(struct pair *pair)
 {
@@ -476,10 +480,10 @@ test_statuses(struct pair *pair)
 			IT_ERR_INVALID_HANDLE);
 	g_assert_cmpint(it_post_recvfrom(a->ep, &good, 1, 0, 0), ==, IT_ERR_INVALID_EP_TYPE);
 	g_assert_cmpint(it_post_sendto(a->ep, &good, 1, 0, 0, NULL), ==, IT_ERR_INVALID_EP_TYPE);
-	/* Unconnected: the send queue refuses, receives are checked and kept. */
+	/* Unconnected: the send queue refuses posts; the receive queue checks receives and keeps them. */
 	g_assert_cmpint(send_it(a, &good, 1, 0), ==, IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(write_it(a, &good, 1, 0), ==, IT_ERR_INVALID_EP_STATE);
-	/* Handles before flags before state [IT 1.2]. */
+	/* Handles are checked before flags, and flags before the state [IT 1.2]. */
 	g_assert_cmpint(send_it(a, &null, 1, 0x80), ==, IT_ERR_INVALID_LMR);
 	g_assert_cmpint(send_it(a, &good, 1, 0x80), ==, IT_ERR_INVALID_DTO_FLAGS);
 	g_assert_cmpint(recv_it(a, NULL, 1, 0), ==, IT_ERR_FAULT);
@@ -515,7 +519,7 @@ test_statuses(struct pair *pair)
 	end_expect_none(a->request);
 }
 
-/* Many messages both ways at once: nothing lost, nothing out of order. */
+/* Many messages in both directions at once: none lost, none out of order. */
 static void
 test_stream(struct pair *pair)
 {
@@ -531,7 +535,7 @@ test_stream(struct pair *pair)
 			it_lmr_triplet_t out = end_segment(ends[e], SOURCE, 16);
 			it_event_t event;
 
-			/* Never more than the other end has receives for. */
+			/* Never more than the other end has posted receives for. */
 			if (sent[e] < 2000 && sent[e] - got[1 - e] < RECV_SLOTS &&
 			    sent[e] - done[e] < REQUEST_SLOTS) {
 				g_assert_cmpint(

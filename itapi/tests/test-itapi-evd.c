@@ -226,7 +226,7 @@ test_modify(void)
 	for (uintptr_t i = 0; i < 4; i++)
 		post(evd, i);
 	expect(evd, 0);
-	post(evd, 4); /* the ring wraps */
+	post(evd, 4); /* the ring wraps around */
 	g_assert_cmpint(modify(evd, IT_EVD_PARAM_QUEUE_SIZE, none), ==, IT_ERR_INVALID_QUEUE_SIZE);
 	params = (it_evd_param_t){.sevd_queue_size = 3};
 	g_assert_cmpint(modify(evd, IT_EVD_PARAM_QUEUE_SIZE, params), ==,
@@ -329,7 +329,7 @@ test_fd(void)
 	g_assert_false(pair_readable(fd, 0));
 	post(evd, 2);
 	g_assert_true(pair_readable(fd, 0));
-	g_assert_true(pair_readable(fd, 0)); /* level, not edge */
+	g_assert_true(pair_readable(fd, 0)); /* level-triggered */
 	post(evd, 3);
 	expect(evd, 1);
 	g_assert_true(pair_readable(fd, 0));
@@ -341,7 +341,8 @@ test_fd(void)
 	g_assert_false(pair_readable(fd, 0));
 	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_ENABLED, &on));
 	g_assert_true(pair_readable(fd, 0));
-	pair_ok(it_evd_wait(evd, 0, &event, NULL)); /* waiting beside a descriptor is allowed */
+	pair_ok(it_evd_wait(evd, 0, &event,
+			    NULL)); /* a thread may wait although the EVD has a descriptor */
 	g_assert_false(pair_readable(fd, 0));
 	pair_ok(it_ia_free(ia));
 	g_assert_cmpint(fcntl(fd, F_GETFD), ==, -1);
@@ -354,7 +355,7 @@ struct waiter {
 	uint64_t timeout;
 	it_status_t status;
 	it_event_t event;
-	atomic_int tid; /* 0: it does not run yet */
+	atomic_int tid; /* 0: the thread has not started */
 };
 
 static void *
@@ -367,7 +368,7 @@ waiter_run(void *arg)
 		waiter->status = it_evd_wait(waiter->evd, waiter->timeout, &waiter->event, NULL);
 		if (waiter->status != IT_ERR_WAITER_LIMIT)
 			return NULL;
-		g_usleep(500); /* test_line itself may stand in the last place for a moment */
+		g_usleep(500); /* test_line itself may hold the last place for a moment */
 	}
 }
 
@@ -383,7 +384,7 @@ waiter_settle(const struct waiter *waiter)
 {
 	PAIR_UNTIL(atomic_load(&waiter->tid) != 0);
 	pair_asleep(atomic_load(&waiter->tid));
-	g_usleep(SHORT); /* under valgrind it may have slept before it came there */
+	g_usleep(SHORT); /* under valgrind the thread may have been in another system call before */
 	g_assert_cmpint(it_evd_free(waiter->evd), ==, IT_ERR_EVD_WAIT);
 }
 
@@ -420,7 +421,7 @@ test_wake(void)
 	}
 }
 
-/* 64 may wait, one more may not; each event releases one, the longest waiting first. */
+/* 64 threads may wait, not one more; each event wakes one of them, the one that waits longest first. */
 static void
 test_line(void)
 {
@@ -437,9 +438,9 @@ test_line(void)
 		if (i < 3)
 			waiter_settle(&waiter[i]);
 	}
-	/* Refused, once all stand in line; until then this one stands there for a while itself. */
+	/* A wait is refused once all threads are in line; until then this thread may be in line itself. */
 	while (it_evd_wait(evd, 1000, &event, NULL) != IT_ERR_WAITER_LIMIT)
-		g_usleep(2000); /* its place is free */
+		g_usleep(2000); /* the place is free again */
 	for (uintptr_t i = 0; i < LIMIT; i++)
 		post(evd, i);
 	for (uintptr_t i = 0; i < LIMIT; i++) {
@@ -480,7 +481,7 @@ test_interrupt(void)
 	pair_ok(it_ia_free(ia));
 }
 
-/* Handlers that want interrupted calls restarted have that: the wait goes on [IT 6.4]. */
+/* If signal handlers are installed with SA_RESTART, an interrupted wait goes on [IT 6.4]. */
 static void
 test_restart(void)
 {
@@ -505,7 +506,7 @@ test_restart(void)
 	sigaction(SIGUSR1, &before, NULL);
 }
 
-/* Posters and waiters on one EVD: every event arrives once. */
+/* Several threads post to and wait on one EVD: every event arrives once. */
 struct crowd {
 	it_evd_handle_t evd;
 	atomic_uint seen[4000];
@@ -531,7 +532,7 @@ crowd_take(void *arg)
 	it_event_t event;
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(crowd->seen) / 4; i++) {
-		/* Some are taken past those who stand in line. */
+		/* A dequeue may take an event before the threads in line get it. */
 		if (i % 7 != 0 || it_evd_dequeue(crowd->evd, &event) != IT_SUCCESS)
 			pair_ok(it_evd_wait(crowd->evd, WAIT_US, &event, NULL));
 		atomic_fetch_add(&crowd->seen[(uintptr_t)event.sw.data], 1);

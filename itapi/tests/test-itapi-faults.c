@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The fault door of vp/emul itself: calls that fail once, the environment, and what testers say wrongly. */
+/* The fault door of vp/emul itself: verbs that fail once, faults from the environment, and invalid commands. */
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "it_fault.h"
 
-/* The nth call fails, once, and has done nothing. */
+/* The nth verb fails once, and has changed nothing. */
 static void
 test_nth_call(struct pair *pair)
 {
@@ -28,7 +28,7 @@ test_nth_call(struct pair *pair)
 	faults_part(&faults);
 }
 
-/* The environment breaks an adapter from the beginning; what it says wrongly is left out. */
+/* The environment gives an adapter faults from the beginning; invalid parts of it are ignored. */
 static void
 test_environment(void)
 {
@@ -56,7 +56,7 @@ test_environment(void)
 	pair_ok(it_ia_free(ia));
 }
 
-/* What the tester says wrongly is answered and does nothing. */
+/* An invalid command is answered with an error and changes nothing. */
 static void
 test_bad_commands(struct pair *pair)
 {
@@ -99,7 +99,7 @@ test_bad_commands(struct pair *pair)
 	faults_part(&faults);
 }
 
-/* Faults meet objects that come and go, connect and end. */
+/* Faults while objects are created and destroyed and connections come and go. */
 struct churn {
 	struct pair *pair;
 	atomic_bool stop;
@@ -124,7 +124,7 @@ come_and_go(void *arg)
 			(void)it_ep_connect(ep, &churn->pair->path, NULL, &churn->pair->qual,
 					    IT_CONNECT_FLAG_TWO_WAY, NULL, 0);
 			pair_ok(it_ep_free(ep));
-		} else { /* somebody filled it */
+		} else { /* another thread filled it */
 			g_assert_true(status == IT_ERR_INVALID_REQ_EVD_STATE ||
 				      status == IT_ERR_INVALID_RECV_EVD_STATE);
 		}

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Objects freed while other threads are inside them: in the spin and the sleep of a wait, in dequeues,
- * posts, callbacks and answers. Every call gets one of the statuses that the standard has for it, and
- * nothing is touched after it was given back (which the sanitizers see).
+ * Objects are freed while other threads use them: in the spin and in the sleep of a wait, in dequeues, posts,
+ * callbacks and accepts. Every call returns one of the statuses that the standard lists, and freed memory is not used
+ * (the sanitizers watch that).
  */
 #include <pthread.h>
 
@@ -14,7 +14,7 @@
 #define ROUNDS  40
 #define WAITERS 4
 
-/* A thread that makes one call again and again until it is told that its object is gone. */
+/* A thread that repeats one call until the call says that its object is gone. */
 struct worker {
 	pthread_t thread;
 	pthread_barrier_t *start;
@@ -24,7 +24,7 @@ struct worker {
 	it_ep_handle_t ep;
 	it_lmr_triplet_t segment;
 	it_event_t event;
-	it_status_t last; /* what ended it */
+	it_status_t last; /* the status that ended it */
 };
 
 static void *
@@ -64,7 +64,7 @@ gone(it_status_t status)
 	return status == IT_ERR_ABORT || status == IT_ERR_INVALID_EVD;
 }
 
-/* With a gap, in which the EVD can be freed. */
+/* With a pause in which the EVD can be freed. */
 static it_status_t
 wait_short(struct worker *worker)
 {
@@ -75,7 +75,7 @@ wait_short(struct worker *worker)
 	return status == IT_ERR_TIMEOUT_EXPIRED ? IT_SUCCESS : status;
 }
 
-/* One that a probe may have kept out for a moment. */
+/* Called where another thread's test call may hold the place for a moment. */
 static it_status_t
 wait_for_ever(struct worker *worker)
 {
@@ -108,7 +108,7 @@ ignore(it_evd_handle_t evd, void *arg)
 	(void)arg;
 }
 
-/* Until a wait is under way: only then is a callback refused with this status. */
+/* Wait until a thread waits: only then is a callback refused with this status. */
 static void
 await_waiter(it_evd_handle_t evd)
 {
@@ -127,7 +127,7 @@ sevd(it_ia_handle_t ia, it_event_type_t stream)
 	return pair_sevd(ia, stream, 1);
 }
 
-/* Who waits, awake or asleep, keeps the EVD from being freed; freeing the IA sends it away. */
+/* A thread that waits, spinning or asleep, keeps the EVD from being freed; freeing the IA makes it return. */
 static void
 refused(it_event_type_t stream)
 {
@@ -151,7 +151,7 @@ test_refused_asleep(void)
 	refused(IT_DTO_EVENT_STREAM);
 }
 
-/* With a spin that lasts longer than the test takes. */
+/* With a spin that lasts longer than the test. */
 static void
 test_refused_awake(void)
 {
@@ -160,7 +160,7 @@ test_refused_awake(void)
 	g_unsetenv("ITAPI_SPIN_US");
 }
 
-/* Free at any moment of short waits, until it is not refused. */
+/* Free at any moment of short waits, until the free is not refused. */
 static void
 test_evd_under_waits(void)
 {
@@ -214,7 +214,7 @@ aggregate(it_ia_handle_t ia)
 	return soft_aggregate(&end, 0);
 }
 
-/* All kinds of waits, dequeues and two threads that free the adapter. */
+/* All kinds of waits, dequeues, and two threads that free the adapter. */
 static it_status_t
 free_ia(struct worker *worker)
 {
@@ -247,7 +247,7 @@ test_ia_under_all(void)
 		work_end(workers, count, &start);
 		for (size_t w = 0; w + 1 < count; w++)
 			g_assert_true(gone(workers[w].last));
-		/* One of the two has freed it. */
+		/* One of the two freed it. */
 		if (status == IT_SUCCESS) {
 			g_assert_cmpint(workers[count - 1].last, ==, IT_ERR_INVALID_IA);
 		} else {
@@ -257,7 +257,7 @@ test_ia_under_all(void)
 	}
 }
 
-/* Posts to an endpoint that ends under them. */
+/* Posts to an endpoint whose connection ends. */
 static it_status_t
 post_both(struct worker *worker)
 {
@@ -296,14 +296,14 @@ test_ep_under_posts(struct pair *pair)
 			g_assert_true(workers[w].last == IT_ERR_INVALID_EP ||
 				      workers[w].last == IT_ERR_INVALID_HANDLE);
 		g_assert_true(gone(workers[2].last));
-		(void)end_next(pair->passive.cm_msg); /* its end */
+		(void)end_next(pair->passive.cm_msg); /* the status that ended it */
 		end->request = sevd(end->ia, IT_DTO_EVENT_STREAM);
 		pair_ok(it_ep_rc_create(end->pz, end->request, end->recv, end->cm_msg, 0,
 					&end->attr, &end->ep));
 	}
 }
 
-/* Members of a merging aggregate go while a thread waits there. */
+/* Members leave a merging aggregate while a thread waits on it. */
 static it_status_t
 post_soft(struct worker *worker)
 {
@@ -339,7 +339,7 @@ test_members(void)
 	pair_ok(it_ia_free(end.ia));
 }
 
-/* A callback frees its own dispatcher while another thread waits for the callback to be over. */
+/* A callback frees its own dispatcher while another thread waits for the callback to end. */
 struct suicide {
 	pthread_barrier_t meet;
 	it_status_t status;
@@ -350,7 +350,7 @@ free_own(it_evd_handle_t evd, void *arg)
 {
 	struct suicide *suicide = (struct suicide *)arg;
 
-	/* It runs; then the other thread waits for its end. */
+	/* The callback runs; then the other thread waits for its end. */
 	pthread_barrier_wait(&suicide->meet);
 	pthread_barrier_wait(&suicide->meet);
 	while ((suicide->status = it_evd_free(evd)) == IT_SUCCESS)
@@ -366,7 +366,7 @@ detach(struct worker *worker)
 	return status == IT_SUCCESS ? IT_ERR_ABORT : status;
 }
 
-/* Answers BUSY, or one of the two would wait for the other for ever. */
+/* The free returns BUSY; otherwise each of the two would wait for the other. */
 static void
 test_callback_frees(void)
 {
@@ -380,7 +380,7 @@ test_callback_frees(void)
 	soft_post(other.evd, 1);
 	pthread_barrier_wait(&suicide.meet);
 	work_begin(&other, 1, &start);
-	/* The callback is gone from the EVD once the other thread waits for its end. */
+	/* The callback is detached from the EVD when the other thread waits for its end. */
 	for (it_evd_param_t now = {.evd_callback = IT_TRUE}; now.evd_callback != IT_FALSE;)
 		pair_ok(it_evd_query(other.evd, IT_EVD_PARAM_CALLBACK, &now));
 	pthread_barrier_wait(&suicide.meet);

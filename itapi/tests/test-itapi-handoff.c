@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Requests that change hands [IT 9.5]. */
+/* Connection requests that are handed to another listener [IT 9.5]. */
 
 #include <string.h>
 
 #include "cm_scene.h"
 
-/* Another listen of the passive end, with an EVD of its own. */
+/* Another listener of the passive end, with an EVD of its own. */
 struct desk {
 	it_evd_handle_t evd;
 	it_conn_qual_t qual;
@@ -50,7 +50,7 @@ knock(struct pair *pair)
 	return cm_request(pair);
 }
 
-/* The same content under a new identifier; the old one is dead. */
+/* The request has the same content under a new identifier; the old identifier is invalid. */
 static void
 move_to(struct pair *pair, struct desk *desk, size_t spigot)
 {
@@ -96,7 +96,7 @@ test_moves(struct pair *pair)
 	}
 }
 
-/* To a listen of another spigot. */
+/* To a listener of another spigot. */
 static void
 test_spigots(struct pair *pair)
 {
@@ -116,7 +116,7 @@ test_spigots(struct pair *pair)
 		g_test_skip("the adapter has one spigot with an address");
 }
 
-/* To itself, and round and round: a new identifier each time. */
+/* To the same listener, and many times: a new identifier each time. */
 static void
 test_round(struct pair *pair)
 {
@@ -158,13 +158,13 @@ test_statuses(struct pair *pair)
 	desk.listen = NULL;
 	g_assert_cmpint(it_handoff(&desk.qual, pair->spigot, request.cn_est_id), ==,
 			IT_ERR_INVALID_CONN_QUAL);
-	/* Still valid after all that. */
+	/* the request is still valid */
 	g_assert_cmpint(it_ep_accept(pair->passive.ep, request.cn_est_id, NULL, 0), ==, IT_SUCCESS);
 	cm_established(pair);
 	desk_close(&desk);
 }
 
-/* The target's EVD is full: as for any request that finds it so [IT 6.7]. */
+/* The target's EVD is full: the request is refused, as a new one would be [IT 6.7]. */
 static void
 test_full(struct pair *pair)
 {
@@ -176,7 +176,8 @@ test_full(struct pair *pair)
 	g_assert_cmpint(it_evd_query(desk.evd, IT_EVD_PARAM_QUEUE_SIZE, &params), ==, IT_SUCCESS);
 	for (size_t i = 0; i <= params.sevd_queue_size; i++) {
 		if (i > 0)
-			end_new_ep(&pair->active); /* the one before gives up; its request dies */
+			end_new_ep(
+				&pair->active); /* the attempt before is given up and its request becomes invalid */
 		g_assert_cmpint(it_handoff(&desk.qual, pair->spigot, knock(pair).cn_est_id), ==,
 				IT_SUCCESS);
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* How connections come about, or not: two-way, three-way, IRD and ORD [IT 4.3], [IT 4.4], [IT 9]. */
+/* How connections are established, or not: two-way, three-way, IRD and ORD [IT 4.3], [IT 4.4], [IT 9]. */
 
 #include <string.h>
 #include <unistd.h>
 
 #include "cm_scene.h"
 
-/* There and back, with states and paths. */
+/* Both ends connect, with all states and paths on the way. */
 static void
 test_two_way(struct pair *pair)
 {
@@ -66,7 +66,7 @@ test_three_way(struct pair *pair)
 	pair_disconnect(pair);
 	end_reset(&pair->active);
 	end_reset(&pair->passive);
-	/* The active consumer refuses: the passive one learns, the active one knows. */
+	/* The active consumer rejects: the passive side gets an event, the active side made the call. */
 	id = cm_arrival(pair).cn_est_id;
 	g_assert_cmpint(it_reject(id, NULL, 0), ==, IT_SUCCESS);
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_NONOPERATIONAL);
@@ -77,7 +77,7 @@ test_three_way(struct pair *pair)
 	end_expect_none(pair->active.cm_msg);
 }
 
-/* What ends an attempt in its second half, and kills the arrival's identifier. */
+/* Everything that can end an attempt in its second half makes the identifier of the arrival invalid. */
 static void
 test_three_way_ends(struct pair *pair)
 {
@@ -94,7 +94,7 @@ test_three_way_ends(struct pair *pair)
 	cm_expect_refused(pair->passive.cm_msg, IT_CN_REJ_OTHER);
 	end_reset(&pair->active);
 	end_reset(&pair->passive);
-	/* The passive side withdraws. */
+	/* The passive side gives up. */
 	id = cm_arrival(pair).cn_est_id;
 	g_assert_cmpint(it_ep_disconnect(pair->passive.ep, NULL, 0), ==, IT_SUCCESS);
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
@@ -136,7 +136,7 @@ test_dead_port(struct pair *pair)
 	end_reset(&pair->active);
 }
 
-/* A peer that does not answer in the path's time; its request then dies. */
+/* A peer that does not answer within the path's time; its request becomes invalid. */
 static void
 test_timeout(struct pair *pair)
 {
@@ -145,7 +145,7 @@ test_timeout(struct pair *pair)
 	it_event_t event;
 	gint64 end;
 
-	/* On a busy machine an attempt may end before its request has come. */
+	/* On a busy machine an attempt may end before its request is seen. */
 	pair->path.timeout = 100 * 1000;
 	do {
 		pair->path.timeout *= 2;
@@ -158,7 +158,8 @@ test_timeout(struct pair *pair)
 	end = g_get_monotonic_time() + WAIT_US;
 	while (status != IT_ERR_INVALID_CN_EST_ID && g_get_monotonic_time() < end) {
 		status = it_ep_accept(pair->passive.ep, id, NULL, 0);
-		if (status == IT_SUCCESS) /* it died between the check and the wire [IT 9.4] */
+		if (status ==
+		    IT_SUCCESS) /* it became invalid between the check and the wire [IT 9.4] */
 			break;
 		g_usleep(1000);
 	}
@@ -168,7 +169,7 @@ test_timeout(struct pair *pair)
 		g_assert_cmpint(status, ==, IT_ERR_INVALID_CN_EST_ID);
 }
 
-/* A timeout that never comes, and one that is the default. */
+/* A timeout that is infinite, and the default. */
 static void
 test_timeout_values(struct pair *pair)
 {
@@ -184,7 +185,7 @@ test_timeout_values(struct pair *pair)
 	}
 }
 
-/* whoever gives up an attempt sees one DISCONNECT; the request dies. */
+/* a consumer that gives up an attempt gets one DISCONNECT; the request becomes invalid. */
 static void
 test_abort(struct pair *pair)
 {
@@ -210,7 +211,7 @@ test_abort(struct pair *pair)
 	g_assert_cmpint(status, ==, IT_ERR_INVALID_CN_EST_ID);
 }
 
-/* events tell the peer's own numbers; only ORD is lowered, until reset. */
+/* events report the peer's own numbers; only ORD is lowered, until reset. */
 static void
 test_ird_ord(struct pair *pair)
 {
@@ -246,7 +247,7 @@ test_ird_ord(struct pair *pair)
 	}
 }
 
-/* One side keeps them to itself: the other hears nothing and nothing is lowered [IT 9.6]. */
+/* One side suppresses IRD and ORD: the other gets no numbers and nothing is lowered [IT 9.6]. */
 static void
 suppressed_by(struct pair *pair, bool active, it_listen_handle_t *quiet)
 {
@@ -307,8 +308,8 @@ test_suppression(struct pair *pair)
 }
 
 /*
- * R-28: the passive side may post at once. Where nobody promised a first message, the provider holds
- * its requests until the active side has spoken.
+ * R-28: the passive side may post at once. If the peer did not promise a first message, the provider holds these
+ * requests until the active side has sent something.
  */
 static void
 test_passive_speaks(struct pair *pair)
@@ -337,7 +338,7 @@ test_passive_speaks(struct pair *pair)
 	end_expect(pair->passive.request, IT_DTO_SEND_CMPL_EVENT);
 }
 
-/* A stranger that speaks TCP, and dies before it has said that it is ready. */
+/* A plain TCP peer that dies before it has sent its ready-to-receive message. */
 static void
 test_peer_dies_at_start(struct pair *pair)
 {
@@ -357,7 +358,7 @@ test_peer_dies_at_start(struct pair *pair)
 	end_reset(&pair->passive);
 }
 
-/* A failed accept leaves identifier and endpoint as they were [IT 9.4]. */
+/* A failed accept changes neither the identifier nor the endpoint [IT 9.4]. */
 static void
 test_accept_statuses(struct pair *pair)
 {

@@ -64,7 +64,7 @@ test_query(void)
 	g_assert_cmpint(it_ia_query(NULL, &info), ==, IT_ERR_INVALID_IA);
 	g_assert_cmpint(it_ia_query(ia, NULL), ==, IT_ERR_FAULT);
 	pair_ok(it_ia_query(ia, &info));
-	/* The whole name, of which the one that was opened may be the provider's alone. */
+	/* The whole name; the adapter may have been opened under a part of it. */
 	g_assert_true(g_str_has_prefix(info->ia_name, pair_adapter()));
 	pair_ok(open_status(info->ia_name, 2, 1));
 	g_assert_cmpuint(info->api_major_version, ==, 2);
@@ -85,7 +85,7 @@ test_query(void)
 	g_assert_true(info->rdma_read_requires_remote_write == !ib);
 	g_assert_true(info->affiliated_err_evd == NULL && info->unaffiliated_err_evd == NULL);
 	pair_ok(it_ia_free(ia));
-	it_ia_info_free(info); /* valid after the adapter is gone */
+	it_ia_info_free(info); /* valid after the adapter was freed */
 	it_ia_info_free(NULL);
 }
 
@@ -170,7 +170,7 @@ test_zones(void)
 	pair_ok(it_ia_free(ia));
 }
 
-/* Kinds of handle that every adapter has, their types, their contexts. */
+/* The kinds of handle that every adapter has, their types and contexts. */
 static void
 test_handles(void)
 {
@@ -215,7 +215,7 @@ test_handles(void)
 	g_assert_cmpint(it_get_handle_type(&pair, &type), ==, IT_ERR_INVALID_HANDLE);
 }
 
-/* The adapter goes first and takes all that is under it along; the memory stays the caller's. */
+/* The adapter is freed first, with all objects under it; the memory remains the application's. */
 static void
 end_drop(struct end *end)
 {
@@ -248,7 +248,10 @@ connect_self(struct pair *pair)
 	end_expect(end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 }
 
-/* Unconnected; connected to an endpoint under the same adapter; to one under another, which sees it vanish. */
+/*
+ * Freed unconnected; connected to an endpoint of the same adapter; connected to one of another adapter, which sees
+ * the connection break.
+ */
 static void
 test_cascade(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The calls that applications of the field brought along [IT 15.11]. */
+/* The calls that existing applications brought with them [IT 15.11]. */
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ number(const unsigned char *at, unsigned octets)
 	return value;
 }
 
-/* A region as applications of the field read it: with a cast to three numbers in this order. */
+/* A region handle as existing applications read it: cast to three numbers in this order. */
 struct told {
 	uint64_t context;
 	uint64_t addr;
@@ -36,7 +36,9 @@ told_by(const unsigned char *data)
 	return (struct told){it_ntoh64(told.context), it_ntoh64(told.addr), it_ntoh64(told.length)};
 }
 
-/* Says what the reference implementation of each transport can do, and refuses what is no adapter. */
+/*
+ * The call says what the reference implementation of each transport can do, and refuses a handle that is no adapter.
+ */
 static void
 test_support(struct pair *pair)
 {
@@ -65,7 +67,7 @@ setting_of(const itx_setting_t *list, size_t count, const char *name)
 	g_error("there is no setting %s", name);
 }
 
-/* Settings are listed as far as there is room, with what the environment says now. */
+/* As many settings are listed as the array holds, with their values in the environment. */
 static void
 test_settings(struct pair *pair)
 {
@@ -107,7 +109,7 @@ test_settings(struct pair *pair)
 	g_assert_cmpstr(list[1].name, ==, "");
 }
 
-/* Both sides tell of a region in their private data, and both regions work. */
+/* Both sides describe a region in their private data, and both regions can be used. */
 static void
 test_regions(struct pair *pair)
 {
@@ -144,7 +146,7 @@ test_regions(struct pair *pair)
 	g_assert_cmpuint(region.context, ==, b->context);
 	g_assert_cmpuint(region.addr, ==, (uintptr_t)b->buffer + 200);
 	g_assert_cmpuint(region.length, ==, 6000);
-	/* The initiator speaks first, to the last octet it was told; then the responder does. */
+	/* The initiator sends first, up to the last octet it is allowed; then the responder does. */
 	it_lmr_triplet_t first = end_segment(a, 8192, 64);
 	memset(a->buffer + 8192, 0x5a, 64);
 	g_assert_cmpint(it_post_rdma_write(a->ep, &first, 1, 1, SIGNALED,
@@ -155,7 +157,7 @@ test_regions(struct pair *pair)
 		it_post_rdma_write(b->ep, &out, 1, 2, SIGNALED, (uintptr_t)a->buffer + 100, told),
 		==, IT_SUCCESS);
 	end_done(b->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 2, IT_DTO_SUCCESS);
-	/* A Read behind the first Write shows that it is in place. */
+	/* A Read after the first Write shows that the Write is in place. */
 	it_lmr_triplet_t back = end_segment(a, 16384, 64);
 	g_assert_cmpint(it_post_rdma_read(a->ep, &back, 1, 3, SIGNALED,
 					  region.addr + region.length - 64, region.context),
@@ -204,7 +206,7 @@ test_checks(struct pair *pair)
 	g_assert_cmpuint(context, ==, a->context);
 }
 
-/* An endpoint is bound to an adapter while it is unconnected only. */
+/* An endpoint can be bound to an adapter only while it is unconnected. */
 static void
 test_bind(struct pair *pair)
 {
@@ -226,7 +228,7 @@ test_bind(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* Names and folders that do not do. */
+/* Invalid names and folders. */
 static void
 test_trace_refused(struct pair *pair)
 {
@@ -252,7 +254,7 @@ test_trace_refused(struct pair *pair)
 	g_assert_cmpint(g_rmdir(folder), ==, 0);
 }
 
-/* A file with lines of what a connection went through. */
+/* The trace file has lines about the connection. */
 static void
 test_trace(struct pair *pair)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions without memory, and the requests that give it and take it: it_lmr_create_unlinked, it_lmr_link,
- * it_lmr_unlink [IT 8.9]. On adapters without them every call answers so.
+ * Regions without memory, and the requests that give them memory and take it: it_lmr_create_unlinked, it_lmr_link,
+ * it_lmr_unlink [IT 8.9]. On adapters without them every call says so.
  */
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ is_linked(it_lmr_handle_t lmr)
 	return params.linked;
 }
 
-/* Link with all rights, addressed from 0. */
+/* Link with all rights and addresses from 0. */
 static it_rmr_context_t
 link_all(struct end *end, it_lmr_handle_t lmr, const struct pieces *p, it_length_t length)
 {
@@ -93,7 +93,7 @@ test_create_unlinked(struct pair *pair)
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_ERR_INVALID_LMR);
 }
 
-/* An administrator's limit. */
+/* A limit of the administrator. */
 static void
 test_create_resources(struct pair *pair)
 {
@@ -106,13 +106,13 @@ test_create_resources(struct pair *pair)
 				     (unsigned)getuid());
 	policy_set(text);
 	g_free(text);
-	g_assert_true(end_open(&end)); /* registers its buffer */
+	g_assert_true(end_open(&end)); /* this registers its buffer */
 	policy_for_all();
 	g_assert_cmpint(it_lmr_create_unlinked(end.pz, 1, 0, 0, &lmr), ==, IT_ERR_RESOURCES);
 	end_close(&end);
 }
 
-/* A link is good for the requests behind it at once; an unlink ends what the peer may do. */
+/* A link holds for the requests posted behind it; an unlink ends the peer's rights. */
 static void
 test_life(struct pair *pair)
 {
@@ -135,7 +135,7 @@ test_life(struct pair *pair)
 	lmr = unlinked(a, PIECES);
 	pieces_fill(&p, 0, 9000, 5);
 	context = link_all(a, lmr, &p, 9000);
-	/* Behind the link, without waiting for it. */
+	/* Posted behind the link without waiting for it. */
 	it_lmr_triplet_t source = {.lmr = lmr, .length = 9000};
 	g_assert_cmpint(it_post_rdma_write(a->ep, &source, 1, 2, IT_COMPLETION_FLAG,
 					   it_make_rdma_addr_absolute(b->buffer), b->context),
@@ -149,7 +149,7 @@ test_life(struct pair *pair)
 	g_assert_cmpuint(params.length, ==, 9000);
 	g_assert_cmpint(params.addr_mode, ==, RELATIVE);
 	g_assert_cmpint(params.privs, ==, IT_PRIV_ALL);
-	/* The peer reaches it. */
+	/* The peer can access it. */
 	pattern_fill(b->buffer, 3000, 8);
 	g_assert_cmpint(
 		it_post_rdma_write(b->ep, &segment, 1, 3, IT_COMPLETION_FLAG, 6000, context), ==,
@@ -159,14 +159,14 @@ test_life(struct pair *pair)
 	g_assert_cmpint(it_lmr_unlink(lmr, a->ep, 5, (it_dto_flags_t)flags), ==, IT_SUCCESS);
 	expect_link(a, 5, IT_DTO_SUCCESS);
 	g_assert_false(is_linked(lmr));
-	/* Unlinking what is unlinked succeeds; other memory comes under another key. */
+	/* Unlinking an unlinked region succeeds; other memory gets another key. */
 	g_assert_cmpint(it_lmr_unlink(lmr, a->ep, 6, IT_COMPLETION_FLAG), ==, IT_SUCCESS);
 	expect_link(a, 6, IT_DTO_SUCCESS);
 	p.iobl.fbo = 0;
 	later = link_all(a, lmr, &p, 100);
 	g_assert_cmphex(later, !=, context);
 	expect_link(a, 77, IT_DTO_SUCCESS);
-	/* The old key opens nothing. */
+	/* The old key is invalid. */
 	g_assert_cmpint(it_post_rdma_write(b->ep, &segment, 1, 7, IT_COMPLETION_FLAG, 0, context),
 			==, IT_SUCCESS);
 	expect_broken(pair);
@@ -175,7 +175,7 @@ test_life(struct pair *pair)
 	pieces_free(&p);
 }
 
-/* Without memory a region is no place for data. */
+/* A region without memory cannot hold data. */
 static void
 test_unlinked_is_nowhere(struct pair *pair)
 {
@@ -193,7 +193,7 @@ test_unlinked_is_nowhere(struct pair *pair)
 	g_assert_cmpint(it_lmr_free(segment.lmr), ==, IT_SUCCESS);
 }
 
-/* A linked region is not linked again: its completion says so, and the connection ends. */
+/* A linked region cannot be linked again: the completion says so and the connection ends. */
 static void
 test_linked_twice(struct pair *pair)
 {
@@ -211,7 +211,7 @@ test_linked_twice(struct pair *pair)
 	(void)link_all(a, lmr, &p, 100);
 	expect_link(a, 77, IT_DTO_ERR_LOCAL_MM_OPERATION);
 	expect_broken(pair);
-	/* Afterwards links are flushed. */
+	/* After the end, links are flushed. */
 	(void)link_all(a, lmr, &p, 100);
 	expect_link(a, 77, IT_DTO_ERR_FLUSHED);
 	g_assert_cmpint(it_lmr_unlink(lmr, a->ep, 4, 0), ==, IT_SUCCESS);
@@ -220,7 +220,7 @@ test_linked_twice(struct pair *pair)
 	pieces_free(&p);
 }
 
-/* A region of another zone than the endpoint's is as good as none. */
+/* A region of another zone than the endpoint's is refused like an unknown one. */
 static void
 test_other_zone(struct pair *pair)
 {
@@ -245,7 +245,7 @@ test_other_zone(struct pair *pair)
 	pieces_free(&p);
 }
 
-/* A registered region that nobody shares can be unlinked, and linked again to other memory. */
+/* A registered region outside every sharing group can be unlinked and linked to other memory. */
 static void
 test_registered(struct pair *pair)
 {
@@ -280,13 +280,13 @@ test_registered(struct pair *pair)
 	pieces_check(&p, 0, 64, 2);
 	g_assert_cmpint(
 		it_lmr_modify(lmr, IT_LMR_PARAM_MEM_PRIV, &(it_lmr_param_t){.privs = IT_PRIV_ALL}),
-		==, IT_ERR_OP_NOT_SUPPORTED); /* a list is no range */
+		==, IT_ERR_OP_NOT_SUPPORTED); /* a list is not one range */
 	pair_disconnect(pair);
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
 	pieces_free(&p);
 }
 
-/* A window on a region in pieces reaches across them, and keeps the region from being unlinked. */
+/* A window on a region of several pieces spans them, and keeps the region from being unlinked. */
 static void
 test_window(struct pair *pair)
 {
@@ -323,7 +323,7 @@ test_window(struct pair *pair)
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 	g_assert_cmpint(it_lmr_unlink(lmr, a->ep, 5, IT_COMPLETION_FLAG), ==, IT_SUCCESS);
 	expect_link(a, 5, IT_DTO_SUCCESS);
-	/* What was linked to a list has no range that could be registered anew. */
+	/* A region that was linked to a list has no range that could be registered again. */
 	params.privs = IT_PRIV_LOCAL;
 	g_assert_cmpint(it_lmr_modify(lmr, IT_LMR_PARAM_MEM_PRIV, &params), ==,
 			IT_ERR_OP_NOT_SUPPORTED);
@@ -332,7 +332,7 @@ test_window(struct pair *pair)
 	pieces_free(&p);
 }
 
-/* The peer takes the memory away with its message; the region can be linked again. */
+/* The peer invalidates the region with its message; the region can be linked again. */
 static void
 test_remote_unlink(struct pair *pair)
 {
@@ -370,7 +370,7 @@ test_remote_unlink(struct pair *pair)
 
 /* --- what is refused --------------------------------------------------------------------- */
 
-/* The link under test; each test changes one thing. */
+/* The arguments of the link under test; each test changes one of them. */
 struct attempt {
 	it_lmr_handle_t lmr;
 	const void *addr;
@@ -417,7 +417,7 @@ test_not_supported(struct pair *pair)
 	g_assert_cmpint(it_lmr_unlink(a->lmr, NULL, 0, 0), ==, IT_ERR_INVALID_EP);
 	/* Of another adapter. */
 	g_assert_cmpint(it_lmr_unlink(a->lmr, pair->passive.ep, 0, 0), ==, IT_ERR_INVALID_EP);
-	/* A region that others may share; and on adapters without links, every one. */
+	/* A region in a sharing group; and, on adapters without links, every region. */
 	g_assert_cmpint(it_lmr_link(a->lmr, NULL, &iobl, 1, 0, 0, a->ep, 0, 0, &context), ==,
 			IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_lmr_unlink(a->lmr, a->ep, 0, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
@@ -458,7 +458,7 @@ test_link_refused(struct pair *pair)
 	REFUSED(iobl, &wrong, IT_ERR_INVALID_IOBL); /* does not match the address */
 	wrong.fbo = 0;
 	wrong.num_elts = PIECES + 1;
-	REFUSED(iobl, &wrong, IT_ERR_INVALID_IOBL); /* more than there is room for */
+	REFUSED(iobl, &wrong, IT_ERR_INVALID_IOBL); /* more than the region can hold */
 	REFUSED(length, 0, IT_ERR_INVALID_LENGTH);
 	REFUSED(length, PIECES * p.size + 1, IT_ERR_INVALID_LENGTH);
 	REFUSED(mode, (it_addr_mode_t)9, IT_ERR_INVALID_ADDR_MODE);
@@ -479,7 +479,7 @@ test_link_refused(struct pair *pair)
 	pieces_free(&p);
 }
 
-/* A refused post leaves the region what it was. */
+/* A refused post does not change the region. */
 static void
 test_too_many(struct pair *pair)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Listens, their qualifiers and their ends [IT 2.4], [IT 6.7], [IT 9.1], [IT 9.4]. */
+/* Listeners, their connection qualifiers and their end [IT 2.4], [IT 6.7], [IT 9.1], [IT 9.4]. */
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ test_statuses(struct pair *pair)
 	made = pair->listen;
 	g_assert_cmpint(it_listen_free(made), ==, IT_SUCCESS);
 	g_assert_cmpint(it_listen_free(made), ==, IT_ERR_INVALID_LISTEN);
-	/* What was freed can be had again. */
+	/* A qualifier that was freed can be used again. */
 	g_assert_cmpint(it_listen_create(pair->passive.ia, pair->spigot, evd,
 					 IT_LISTEN_CONN_QUAL_INPUT, &pair->qual, &pair->listen),
 			==, IT_SUCCESS);
@@ -105,7 +105,7 @@ test_query(struct pair *pair)
 	g_assert_cmpint(it_listen_query(pair->listen, IT_LISTEN_PARAM_ALL, NULL), ==, IT_ERR_FAULT);
 }
 
-/* Chosen and named qualifiers of every kind; R-22: they are in network order, both sides. */
+/* Qualifiers of every kind, chosen by the library and by the application; R-22: in network order on both sides. */
 static void
 test_qualifiers(struct pair *pair)
 {
@@ -151,7 +151,7 @@ test_qualifiers(struct pair *pair)
 	}
 }
 
-/* port 0x1234 is the octets 12 34, whatever the host. The kernel's table is a witness. */
+/* port 0x1234 is the octets 12 34 in every byte order. The kernel's table is the witness. */
 static void
 test_network_order(struct pair *pair)
 {
@@ -181,7 +181,7 @@ test_network_order(struct pair *pair)
 	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
 }
 
-/* A port that the host keeps for root. Only the effective user counts, so it can be lent. */
+/* A port that the host reserves for root. Only the effective user counts, so the test can change it. */
 static void
 test_no_permission(struct pair *pair)
 {
@@ -209,7 +209,7 @@ test_no_permission(struct pair *pair)
 		g_assert_cmpint(seteuid(0), ==, 0);
 }
 
-/* The EVD is the backlog: what finds it full is refused towards the peer [IT 6.7]. */
+/* The EVD is the backlog: a request that finds it full is refused [IT 6.7]. */
 static void
 test_backlog(struct pair *pair)
 {
@@ -236,7 +236,7 @@ test_backlog(struct pair *pair)
 	}
 	cm_expect_refused(pair->active.cm_msg, IT_CN_REJ_RESOURCES);
 	end_expect_none(pair->active.cm_msg);
-	/* Room again: the next one is let in. */
+	/* There is room again: the next request is accepted. */
 	event = end_expect(small, IT_CM_REQ_CONN_REQUEST_EVENT);
 	g_assert_cmpint(it_reject(event.conn_req.cn_est_id, NULL, 0), ==, IT_SUCCESS);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
@@ -248,7 +248,7 @@ test_backlog(struct pair *pair)
 	g_assert_cmpint(it_evd_free(small), ==, IT_SUCCESS);
 }
 
-/* The same for a peer that keeps IRD and ORD to itself. */
+/* The same for a peer that suppresses IRD and ORD. */
 static void
 test_backlog_suppressed(struct pair *pair)
 {
@@ -267,14 +267,14 @@ test_backlog_suppressed(struct pair *pair)
 	pair_resize(small, 1);
 	g_assert_cmpint(it_listen_create(pair->passive.ia, pair->spigot, small, 0, &qual, &listen),
 			==, IT_SUCCESS);
-	/* One of these finds no room, whatever the size became. */
+	/* One of these finds no room, whatever the real size is. */
 	do {
 		end_new_ep(&pair->active);
 		g_assert_cmpint(it_ep_connect(pair->active.ep, &pair->path, NULL, &qual,
 					      IT_CONNECT_SUPPRESS_IRD_ORD, NULL, 0),
 				==, IT_SUCCESS);
 	} while (it_evd_wait(pair->active.cm_msg, 200 * 1000, &event, NULL) != IT_SUCCESS);
-	/* Plain MPA can only reset the stream, which says less. */
+	/* Revision 1 of MPA can only reset the stream, which says less. */
 	g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
 	g_assert_true(event.conn.reject_reason_code == IT_CN_REJ_RESOURCES ||
 		      event.conn.reject_reason_code == IT_CN_REJ_OTHER);
@@ -282,7 +282,7 @@ test_backlog_suppressed(struct pair *pair)
 	g_assert_cmpint(it_evd_free(small), ==, IT_SUCCESS);
 }
 
-/* Identifiers outlive their listen, whether their event was taken or waits. */
+/* Identifiers stay valid without their listener, whether their event was dequeued or not. */
 static void
 test_free_with_pending(struct pair *pair)
 {
@@ -294,7 +294,7 @@ test_free_with_pending(struct pair *pair)
 	g_assert_cmpint(cm_connect(pair, pair->active.ep, &pair->qual), ==, IT_SUCCESS);
 	taken = cm_request(pair).cn_est_id;
 	g_assert_cmpint(cm_connect(pair, other, &pair->qual), ==, IT_SUCCESS);
-	/* Handed to the same listen, it waits there once more. */
+	/* Handed to the same listener, the request waits there again. */
 	queued = cm_request(pair).cn_est_id;
 	g_assert_cmpint(it_handoff(&pair->qual, pair->spigot, queued), ==, IT_SUCCESS);
 	g_assert_cmpint(it_listen_free(pair->listen), ==, IT_SUCCESS);
@@ -309,7 +309,7 @@ test_free_with_pending(struct pair *pair)
 	event = end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
 	g_assert_true(event.conn.ep == other);
 	g_assert_cmpint(it_ep_free(other), ==, IT_SUCCESS);
-	/* Nothing new comes. */
+	/* No new event comes. */
 	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	end_reset(&pair->active);
@@ -319,8 +319,8 @@ test_free_with_pending(struct pair *pair)
 }
 
 /*
- * An IA goes with everything under it: requests that nobody answered, attempts of either side, a
- * connection. Its peers learn; its identifiers are dead [IT 2.4].
+ * An IA is freed with everything under it: unanswered requests, attempts of either side, a connection. The peers get
+ * their events, and the identifiers become invalid [IT 2.4].
  */
 static void
 test_ia_free(struct pair *pair)
@@ -353,7 +353,7 @@ test_ia_free(struct pair *pair)
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	g_assert_cmpint(cm_connect(pair, eps[ASKED], &qual), ==, IT_SUCCESS);
 	id = end_expect(doomed.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT).conn_req.cn_est_id;
-	/* And an attempt of its own. */
+	/* And an attempt of this IA. */
 	g_assert_cmpint(cm_connect(pair, cm_ep(&doomed, IT_EP_NO_FLAG), &pair->qual), ==,
 			IT_SUCCESS);
 	cm_request(pair);
@@ -385,7 +385,7 @@ test_ia_free(struct pair *pair)
 		g_assert_cmpint(it_ep_free(eps[i]), ==, IT_SUCCESS);
 }
 
-/* What the administrator allows is all there is: no listens, no endpoints. */
+/* The administrator's limits hold: no listeners, no endpoints. */
 static void
 test_resources(struct pair *pair)
 {

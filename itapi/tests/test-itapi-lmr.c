@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Regions registered anew, sharing groups, and keeping memory in step [IT 8.4], [IT 8.7], [IT 8.8]. */
+/* Regions that are registered again, sharing groups, and coherence of memory [IT 8.4], [IT 8.7], [IT 8.8]. */
 
 #include <string.h>
 #include <sys/mman.h>
@@ -65,15 +65,15 @@ test_modify_checks(struct pair *pair)
 	params.addr = hole;
 	g_assert_cmpint(it_lmr_modify(lmr, IT_LMR_PARAM_ADDR, &params), ==, IT_ERR_ACCESS);
 	g_assert_cmpint(munmap(hole, LENGTH), ==, 0);
-	params.addr = (void *)(uintptr_t)64; /* nobody ever maps the first page */
+	params.addr = (void *)(uintptr_t)64; /* the first page is never mapped */
 	g_assert_cmpint(it_lmr_modify(lmr, IT_LMR_PARAM_ADDR, &params), ==, IT_ERR_ADDRESS);
-	/* After all that it is what it was. */
+	/* After all refusals it is unchanged. */
 	g_assert_cmpint(it_lmr_query(lmr, IT_LMR_PARAM_ALL, &params), ==, IT_SUCCESS);
 	g_assert_true(params.addr == a->buffer && params.pz == a->pz);
 	g_assert_cmpuint(params.length, ==, LENGTH);
 	g_assert_cmpint(params.linked, ==, IT_TRUE);
 
-	/* Who shares stays what the group is. */
+	/* A member of a sharing group keeps the group's memory. */
 	g_assert_cmpint(it_lmr_create20(a->pz, a->buffer, LENGTH, IT_ADDR_MODE_ABSOLUTE,
 					IT_PRIV_ALL, IT_LMR_FLAG_SHARED, 7, &shared, NULL),
 			==, IT_SUCCESS);
@@ -83,7 +83,7 @@ test_modify_checks(struct pair *pair)
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
 }
 
-/* The old key is dead, the new one opens what it says. */
+/* The old key is invalid; the new key opens the new range and rights. */
 static void
 test_modify_keys(struct pair *pair)
 {
@@ -109,7 +109,7 @@ test_modify_keys(struct pair *pair)
 					   it_make_rdma_addr_relative(2 * LENGTH - 64), after),
 			==, IT_SUCCESS);
 	end_expect(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT);
-	out.length = 0; /* an empty Read behind it proves that it is in place */
+	out.length = 0; /* the Read of length 0 behind it proves that it is in place */
 	g_assert_cmpint(it_post_rdma_read(a->ep, NULL, 0, 2, SIGNALED, 0, after), ==, IT_SUCCESS);
 	end_expect(a->request, IT_DTO_RDMA_READ_CMPL_EVENT);
 	g_assert_cmpuint(b->buffer[3 * LENGTH - 1], ==, 0x2b);
@@ -125,7 +125,7 @@ test_modify_keys(struct pair *pair)
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
 }
 
-/* A region that moves to another zone leaves the first free. */
+/* A region that moves to another zone makes the first zone free. */
 static void
 test_modify_zone(struct pair *pair)
 {
@@ -148,7 +148,7 @@ test_modify_zone(struct pair *pair)
 	g_assert_cmpint(it_pz_free(second), ==, IT_SUCCESS);
 }
 
-/* a group must fit, but group 0 never constrains anybody. */
+/* the members of a group must agree, but group 0 never restricts. */
 static void
 test_groups(struct pair *pair)
 {
@@ -172,7 +172,7 @@ test_groups(struct pair *pair)
 	g_assert_cmpuint(context_of(first), !=, context_of(other));
 	g_assert_cmpint(it_lmr_free(first), ==, IT_SUCCESS);
 	g_assert_cmpint(it_lmr_free(other), ==, IT_SUCCESS);
-	/* The group has ended with its last member. */
+	/* The group ended with its last member. */
 	g_assert_cmpint(SHARE(a->buffer, 64, 5, &first), ==, IT_SUCCESS);
 	g_assert_cmpint(it_lmr_free(first), ==, IT_SUCCESS);
 	g_assert_cmpint(SHARE(a->buffer, LENGTH, 0, &any), ==, IT_SUCCESS);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * 2, 64 and 1,000 endpoints in one process, all connected at once, two and two: each moves data that is
- * verified, and each is idle afterwards, with little memory to its name.
+ * 2, 64 and 1,000 endpoints in one process, connected in pairs at the same time: each moves data that is verified,
+ * and each idle endpoint needs little memory.
  */
 
 #include <stdio.h>
@@ -68,7 +68,7 @@ connect_all(struct pair *pair, struct many *many)
 	}
 }
 
-/* Every connection carries its own number, from a place of its own to one of its own. */
+/* Every connection carries its own number, between places of its own. */
 static void
 write_all(struct pair *pair, struct many *many)
 {
@@ -115,7 +115,7 @@ end_all(struct many *many)
 	}
 }
 
-/* Memory of ours that is really there, in octets. */
+/* Resident private memory of this process, in octets. */
 static size_t
 resident(void)
 {
@@ -128,7 +128,7 @@ resident(void)
 	return (size_t)(pages - shared) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* As many descriptors as the machine allows. */
+/* Raise the limit of descriptors as far as the machine allows. */
 static bool
 allow(unsigned descriptors)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Completions and notification over it_api.h, on real connections: which events notify ([IT 6.2],
- * R-10, R-11), what a wait hands out, and what sleepers see.
+ * Completions and notifications over it_api.h on real connections: which events notify ([IT 6.2], R-10, R-11), what a
+ * wait returns, and what sleeping threads see.
  */
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #define SILENT IT_COMPLETION_FLAG
 #define LOUD   ((unsigned)IT_COMPLETION_FLAG | IT_NOTIFY_FLAG)
 
-/* DTO SEVDs of that threshold, maybe a descriptor for what the passive end receives. */
+/* DTO SEVDs with that threshold; the passive end's SEVD of receives may have a descriptor. */
 static void
 connect_with(struct pair *pair, size_t threshold, int *fd)
 {
@@ -35,7 +35,7 @@ until_depth(it_evd_handle_t evd, size_t depth)
 	it_event_t event;
 	size_t more;
 
-	/* Nothing here notifies, so the wait takes nothing; it makes progress and counts. */
+	/* Nothing here notifies, so the wait returns no event; it makes progress and counts events. */
 	do
 		g_assert_cmpint(it_evd_wait(evd, 0, &event, &more), ==, IT_ERR_TIMEOUT_EXPIRED);
 	while (more < depth);
@@ -73,7 +73,7 @@ no_wait(it_evd_handle_t evd)
 	g_assert_cmpint(it_evd_wait(evd, 2000, &event, NULL), ==, IT_ERR_TIMEOUT_EXPIRED);
 }
 
-/* Threshold 0: only marked completions notify; then all that is queued is handed out. */
+/* Threshold 0: only marked completions notify; then a wait returns all queued events. */
 static void
 test_flags(struct pair *pair)
 {
@@ -90,12 +90,12 @@ test_flags(struct pair *pair)
 	wait_cookie(evd, WAIT_US, 1);
 	wait_cookie(evd, WAIT_US, 2);
 	wait_cookie(evd, WAIT_US, 3);
-	expect_cookie(evd, 4); /* empty: it re-arms */
+	expect_cookie(evd, 4); /* empty: the EVD is armed again */
 	pair_ok(pair_write(pair, 64, 5, SILENT));
 	until_depth(evd, 1);
 	no_wait(evd);
 	expect_cookie(evd, 5);
-	/* The marked one is dequeued by hand: what is behind it was notified all the same. */
+	/* The marked event is dequeued directly; the notification covers the events behind it all the same. */
 	pair_ok(pair_write(pair, 64, 6, SILENT));
 	until_depth(evd, 1);
 	pair_ok(pair_write(pair, 64, 7, LOUD));
@@ -103,7 +103,7 @@ test_flags(struct pair *pair)
 	expect_cookie(evd, 6);
 	expect_cookie(evd, 7);
 	while (it_evd_wait(evd, 0, &(it_event_t){0}, NULL) == IT_ERR_TIMEOUT_EXPIRED)
-		; /* until the last has come */
+		; /* until the last event has come */
 	g_assert_cmpint(it_evd_dequeue(evd, &(it_event_t){0}), ==, IT_ERR_QUEUE_EMPTY);
 }
 
@@ -145,7 +145,7 @@ test_threshold(struct pair *pair)
 		expect_cookie(evd, i);
 }
 
-/* The descriptor of a DTO SEVD: nobody is inside the library while the message arrives. */
+/* The descriptor of a DTO SEVD: no thread is in the library when the message arrives. */
 static void
 test_fd(struct pair *pair)
 {
@@ -164,7 +164,7 @@ test_fd(struct pair *pair)
 		g_assert_true(pair_readable(fd, PAIR_SURELY));
 		g_assert_true(pair_readable(fd, 0));
 		expect_cookie(pair->passive.recv, i);
-		g_assert_false(pair_readable(fd, 0)); /* below: re-armed */
+		g_assert_false(pair_readable(fd, 0)); /* below: armed again */
 		expect_cookie(pair->passive.recv, i + 1);
 		g_assert_cmpint(it_evd_dequeue(pair->passive.recv, &event), ==, IT_ERR_QUEUE_EMPTY);
 		expect_cookie(pair->active.request, i);
@@ -213,7 +213,7 @@ sleeper_run(void *arg)
 	return NULL;
 }
 
-/* Threads that sleep on three SEVDs of one adapter, one leads the engine; all get their events. */
+/* Threads that sleep on three SEVDs of one adapter, one of them the leader; all get their events. */
 static void
 test_sleepers(struct pair *pair)
 {
@@ -236,7 +236,7 @@ test_sleepers(struct pair *pair)
 		pair_ok(end_send(&pair->active, 32, i, SILENT));
 		pair_ok(end_send(&pair->passive, 32, i, SILENT));
 		if (i % 8 == 0)
-			g_usleep(500); /* long enough that they sleep */
+			g_usleep(500); /* long enough for them to sleep */
 	}
 	for (size_t i = 0; i < G_N_ELEMENTS(sleeper); i++)
 		pthread_join(sleeper[i].thread, NULL);
@@ -244,7 +244,7 @@ test_sleepers(struct pair *pair)
 		expect_cookie(pair->passive.request, i);
 }
 
-/* What feeds a dispatcher keeps it; the queue it was has its flushes after a disconnect. */
+/* An SEVD that queues feed cannot be freed; after the disconnect it holds their flushes. */
 static void
 test_bound(struct pair *pair)
 {
@@ -261,7 +261,7 @@ test_bound(struct pair *pair)
 		pair_ok(end_recv(&pair->passive, 64, i));
 	pair_ok(it_ep_disconnect(pair->active.ep, NULL, 0));
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
-	/* All completions precede the end event. */
+	/* All completions come before the event of the end. */
 	for (it_dto_cookie_t i = 0; i < 4; i++) {
 		pair_ok(it_evd_dequeue(pair->passive.recv, &event));
 		g_assert_cmphex(event.dto_cmpl.cookie, ==, i);

@@ -59,7 +59,7 @@ test_ep_create(struct pair *pair)
 		attr.srv.rc.atomics_enable = IT_TRUE;
 		g_assert_cmpint(try_create(a, &attr, 0), ==, IT_ERR_INVALID_EP_ATTR);
 	}
-	/* A shared EVD for both queues, and again after use. */
+	/* A shared EVD for both queues, and again after it was used. */
 	g_assert_cmpint(it_ep_rc_create(a->pz, a->recv, a->recv, a->cm_msg, 0, &a->attr, &ep), ==,
 			IT_SUCCESS);
 	g_assert_cmpint(it_evd_free(a->recv), ==, IT_ERR_EVD_BUSY);
@@ -69,7 +69,7 @@ test_ep_create(struct pair *pair)
 	g_assert_cmpint(it_ep_free(NULL), ==, IT_ERR_INVALID_EP);
 }
 
-/* One attribute at a time beyond anything. */
+/* One attribute at a time above every limit. */
 static void
 test_ep_limits(struct pair *pair)
 {
@@ -122,7 +122,7 @@ test_ep_query(struct pair *pair)
 	g_assert_cmpint(it_ep_query(a->ep, 0x10000000, &params), ==, IT_ERR_INVALID_MASK);
 	g_assert_cmpint(it_ep_query(a->ep, IT_EP_PARAM_ALL | IT_EP_PARAM_IA, &params), ==,
 			IT_ERR_INVALID_MASK);
-	/* Members that were not asked for stay. */
+	/* Members that were not requested do not change. */
 	memset(&params, 0x5a, sizeof(params));
 	g_assert_cmpint(it_ep_query(a->ep, IT_EP_PARAM_MAX_IRD, &params), ==, IT_SUCCESS);
 	g_assert_cmpuint(params.attr.srv.rc.rdma_read_ird, ==, 4);
@@ -148,7 +148,7 @@ test_ep_query(struct pair *pair)
 	g_assert_cmpint(params.attr.priv_ops_enable, ==, IT_FALSE);
 }
 
-/* An EVD that overflowed takes no new endpoint [IT 15.4]. */
+/* An EVD that overflowed cannot be given to a new endpoint [IT 15.4]. */
 static void
 test_ep_overflowed(struct pair *pair)
 {
@@ -247,7 +247,7 @@ test_ep_modify(struct pair *pair)
 	g_assert_cmpint(modify(a, IT_EP_PARAM_MAX_ORD, &attr), ==, IT_ERR_INVALID_EP_STATE);
 }
 
-/* In sharing group id; keep NULL: freed again. */
+/* In sharing group id; keep NULL: freed at once. */
 static it_status_t
 try_shared(struct end *end, void *addr, it_length_t length, uint32_t id, it_lmr_handle_t *keep)
 {
@@ -324,13 +324,12 @@ test_lmr_create(struct pair *pair)
 	g_assert_true(hole != MAP_FAILED);
 	g_assert_cmpint(try_lmr(a, hole, 4096, IT_PRIV_LOCAL_READ, 0), ==, IT_SUCCESS);
 	g_assert_cmpint(try_lmr(a, hole, 4096, IT_PRIV_LOCAL, 0), ==, IT_ERR_ACCESS);
-	g_assert_cmpint(munmap(hole, 8192), ==,
-			0); /* but others may map there: the first page never */
+	g_assert_cmpint(munmap(hole, 8192), ==, 0); /* mmap may use any page but the first one */
 	g_assert_cmpint(try_lmr(a, (void *)(uintptr_t)64, 64, IT_PRIV_LOCAL_READ, 0), ==,
 			IT_ERR_ADDRESS);
 }
 
-/* a group must fit, group 0 always does. */
+/* members of a group must agree; group 0 always does. */
 static void
 test_lmr_shared(struct pair *pair)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Paths, addresses and ports of who connects [IT 9.1], [IT 10], [IT 15.5]. */
+/* Paths, addresses and ports of the active side [IT 9.1], [IT 10], [IT 15.5]. */
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "cm_scene.h"
 
-/* The spigot from which nothing but this machine can be reached; that of the pair if there is none. */
+/* The spigot that reaches only this machine; the pair's spigot if there is none. */
 static size_t
 inward_spigot(const struct pair *pair)
 {
@@ -48,7 +48,7 @@ test_pathinfo(struct pair *pair)
 			IT_ERR_FAULT);
 	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, addr, &room, NULL, paths), ==,
 			IT_ERR_FAULT);
-	/* Asked for how many. */
+	/* The count before the call. */
 	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, addr, &room, &total, NULL), ==,
 			IT_SUCCESS);
 	g_assert_cmpuint(room, ==, 0);
@@ -62,7 +62,7 @@ test_pathinfo(struct pair *pair)
 	room = 1;
 	g_assert_cmpint(it_get_pathinfo(ia, pair->spigot, addr, &room, &total, NULL), ==,
 			IT_ERR_FAULT);
-	/* No route: none, and no error. A documentation prefix. */
+	/* No route: no path and no error. The address is from a documentation prefix. */
 	g_assert_cmpint(inet_pton(AF_INET6, "2001:db8:ffff::1", &far.addr.ipv6), ==, 1);
 	room = G_N_ELEMENTS(paths);
 	g_assert_cmpint(it_get_pathinfo(ia, inward_spigot(pair), &far, &room, &total, paths), ==,
@@ -92,7 +92,7 @@ connect_to(struct pair *pair, size_t spigot, const it_net_addr_t *addr)
 			IT_SUCCESS);
 	request = cm_request(pair);
 	g_assert_cmpuint(request.spigot_id, ==, spigot);
-	/* A path to an own address begins there as well. */
+	/* A path to an address of this machine begins at that address. */
 	if (request.source_addr.addr_type == IT_IPV4)
 		g_assert_cmpmem(&request.source_addr.addr.ipv4, 4, &addr->addr.ipv4, 4);
 	else
@@ -148,7 +148,7 @@ test_connect_statuses(struct pair *pair)
 	bad_path.spigot_id = info->num_spigots;
 	g_assert_cmpint(try_connect(pair, &bad_path, &pair->qual, 0), ==, IT_ERR_INVALID_SPIGOT);
 	g_assert_cmpint(try_connect(pair, &pair->path, &bad_qual, 0), ==, IT_ERR_INVALID_CONN_QUAL);
-	bad_qual.type = pair->qual.type; /* port or id 0 is nobody */
+	bad_qual.type = pair->qual.type; /* port or id 0 is invalid */
 	g_assert_cmpint(try_connect(pair, &pair->path, &bad_qual, 0), ==, IT_ERR_INVALID_CONN_QUAL);
 	bad_qual.type = IT_VIA_DISCRIMINATOR;
 	g_assert_cmpint(try_connect(pair, &pair->path, &bad_qual, 0), ==, IT_ERR_INVALID_CONN_QUAL);
@@ -169,7 +169,7 @@ test_connect_statuses(struct pair *pair)
 	pair_establish(pair);
 }
 
-/* The local half of a path: of no kind, of nobody here, of another kind than the peer. */
+/* The local half of a path: of an unknown kind, not of this adapter, of another kind than the peer's. */
 static void
 test_source_path(struct pair *pair)
 {
@@ -185,7 +185,7 @@ test_source_path(struct pair *pair)
 	else
 		path.u.iwarp.laddr.ipv4.s_addr = inet_addr("203.0.113.1");
 	g_assert_cmpint(try_connect(pair, &path, &pair->qual, 0), ==, IT_ERR_INVALID_SOURCE_PATH);
-	/* By hand: the peer alone is enough. */
+	/* A path that the application wrote: the peer's half alone is enough. */
 	path = pair->path;
 	if (ib)
 		memset(&path.u.ib.local_port_gid, 0, sizeof(path.u.ib.local_port_gid));
@@ -195,7 +195,7 @@ test_source_path(struct pair *pair)
 	pair_establish(pair);
 }
 
-/* Fine tuning: nothing that the six fields can hold is out of range, and NULL is the default. */
+/* The six fields of fine tuning: every value is accepted, and NULL is the default. */
 static void
 test_conn_attributes(struct pair *pair)
 {
@@ -215,7 +215,7 @@ test_conn_attributes(struct pair *pair)
 	}
 }
 
-/* Connect from a port of our choice; it is free now. */
+/* Connect from a port that the application chose; it is free now. */
 static it_conn_qual_t
 from_port(struct pair *pair, it_ep_handle_t ep)
 {
@@ -231,7 +231,7 @@ from_port(struct pair *pair, it_ep_handle_t ep)
 	return qual;
 }
 
-/* IANA local and remote port: the peer sees where it comes from. */
+/* IANA local and remote port: the peer sees the local one. */
 static void
 test_local_port(struct pair *pair)
 {
@@ -255,7 +255,7 @@ test_local_port(struct pair *pair)
 	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
 }
 
-/* A local port lingers in TCP's time-wait [IT 4.6]; who may use it again says so at creation. */
+/* A local port stays in TCP's TIME-WAIT [IT 4.6]; an endpoint may be created so that it can use the port again. */
 static void
 test_port_time_wait(struct pair *pair)
 {
@@ -273,13 +273,13 @@ test_port_time_wait(struct pair *pair)
 	g_assert_cmpint(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0), ==,
 			IT_SUCCESS);
 	cm_established(pair);
-	/* Who closes first has the time-wait. */
+	/* The side that closes first has the TIME-WAIT. */
 	pair_disconnect(pair);
 	end_reset(&pair->active);
 	end_reset(&pair->passive);
 	g_assert_cmpint(cm_connect(pair, pair->active.ep, &qual), ==, IT_ERR_EP_TIMEWAIT);
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_UNCONNECTED);
-	/* To another port of the peer the same local one will do, if that is wanted. */
+	/* The same local port can be used to another port of the peer, if the endpoint was created so. */
 	g_assert_cmpint(it_listen_create(pair->passive.ia, pair->spigot, pair->passive.cm_req, 0,
 					 &other, &listen),
 			==, IT_SUCCESS);
@@ -293,7 +293,7 @@ test_port_time_wait(struct pair *pair)
 	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
 }
 
-/* No descriptors are left; the endpoint stays as it was. */
+/* No descriptors are left; the endpoint does not change. */
 static void
 test_resources(struct pair *pair)
 {
@@ -317,7 +317,7 @@ test_resources(struct pair *pair)
 	pair_establish(pair);
 }
 
-/* InfiniBand's endpoints rest after a connection [IT 4.6], here for as long as the test says. */
+/* InfiniBand endpoints wait after a connection [IT 4.6], here for as long as the test configures. */
 static void
 test_ep_time_wait(struct pair *pair)
 {

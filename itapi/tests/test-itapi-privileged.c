@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Privileged consumers: who is one, I/O addresses, lists in registrations, the direct LMR [IT 8.9]. What an
- * adapter cannot do it says in its description, and the calls answer so.
+ * Privileged consumers: how a consumer becomes one, I/O addresses, lists in registrations, the direct LMR [IT 8.9].
+ * The description of an adapter says which of these it lacks, and the calls return so.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ try_list(struct end *end)
 	return status;
 }
 
-/* An adapter opened now: is it for a privileged process, or not? */
+/* An adapter that is opened now: is its consumer privileged? */
 static void
 expect_privilege(bool privileged)
 {
@@ -68,7 +68,7 @@ expect_privilege(bool privileged)
 	end_close(&end);
 }
 
-/* the capability, or an entry in the policy, as they are when the adapter is opened. */
+/* the capability, or an entry in the policy, as it was when the adapter was opened. */
 static void
 test_ruling_27(struct pair *pair)
 {
@@ -159,11 +159,11 @@ test_map(struct pair *pair)
 	g_assert_cmpint(it_mem_unmap(end->ia, io[1], mapped[1]), ==, IT_ERR_INVALID_LENGTH);
 	g_assert_cmpint(it_mem_unmap(end->ia, io[0], mapped[0]), ==, IT_SUCCESS);
 	g_assert_cmpint(it_mem_unmap(end->ia, io[0], mapped[0]), ==, IT_ERR_INVALID_ADDRESS);
-	/* What is forgotten goes with the adapter. */
+	/* A mapping that was not freed is freed with the adapter. */
 	g_assert_cmpint(it_mem_map(end->ia, end->buffer, 0, 7, &io[1], &mapped[1]), ==, IT_SUCCESS);
 }
 
-/* It counts like registered memory. */
+/* It counts as registered memory. */
 static void
 test_map_resources(struct pair *pair)
 {
@@ -178,7 +178,7 @@ test_map_resources(struct pair *pair)
 			       (unsigned)getuid(), (unsigned)END_BUFFER + 100);
 	policy_set(text);
 	g_free(text);
-	g_assert_true(end_open(&end)); /* registers END_BUFFER */
+	g_assert_true(end_open(&end)); /* this registers END_BUFFER */
 	policy_for_all();
 	g_assert_cmpint(it_mem_map(end.ia, end.buffer, 0, 101, &io, &mapped), ==, IT_ERR_RESOURCES);
 	g_assert_cmpint(it_mem_map(end.ia, end.buffer, 0, 100, &io, &mapped), ==, IT_SUCCESS);
@@ -239,7 +239,7 @@ test_list_refused(struct pair *pair)
 	p.iobl.list.ce_list.elt_len = p.size;
 	p.start[3] = (it_io_addr_t)(void *)((unsigned char *)p.start[3] + 8);
 	g_assert_cmpint(create(end, &p, NULL, 100, RELATIVE), ==, IT_ERR_INVALID_IOBL);
-	p.iobl.iobl_type = IT_IOBL_BLOCK_LIST; /* may lie so */
+	p.iobl.iobl_type = IT_IOBL_BLOCK_LIST; /* two entries may be equal */
 	g_assert_cmpint(create(end, &p, NULL, 100, RELATIVE), ==, IT_SUCCESS);
 	p.iobl.list.ce_list.list_elt = NULL;
 	g_assert_cmpint(create(end, &p, NULL, 100, RELATIVE), ==, IT_ERR_INVALID_IOBL);
@@ -253,13 +253,13 @@ test_list_refused(struct pair *pair)
 	pieces_free(&p);
 }
 
-/* Every octet of a list can be reached from afar and from here, in its own order. */
+/* Every octet of a list can be accessed by the peer and locally, in the order of the list. */
 static void
 move_through(struct pair *pair, const struct pieces *p, it_addr_mode_t mode, size_t length)
 {
 	struct end *a = &pair->active;
 	struct end *b = &pair->passive;
-	unsigned char *base = (unsigned char *)0x10000 + p->iobl.fbo; /* says nothing of memory */
+	unsigned char *base = (unsigned char *)0x10000 + p->iobl.fbo; /* does not concern memory */
 	it_iobl_t iobl = p->iobl;
 	it_lmr_triplet_t here = end_segment(a, 0, length);
 	it_lmr_triplet_t there = {.length = length};
@@ -278,7 +278,7 @@ move_through(struct pair *pair, const struct pieces *p, it_addr_mode_t mode, siz
 			==, IT_SUCCESS);
 	end_expect(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT);
 	pieces_check(p, 0, length, 1);
-	/* A part that crosses pieces, read back. */
+	/* A Read of a part that crosses pieces. */
 	here = end_segment(a, 0, length - 2);
 	g_assert_cmpint(
 		it_post_rdma_read(a->ep, &here, 1, 2, IT_COMPLETION_FLAG, start + 1, context), ==,
@@ -354,7 +354,7 @@ test_direct(struct pair *pair)
 	g_assert_true(params.ia == a->ia);
 	g_assert_null(params.pz);
 	g_assert_cmpint(it_lmr_free(here.lmr), ==, IT_ERR_INVALID_LMR);
-	/* Both sides name memory that nobody registered. */
+	/* Both sides name memory that was never registered. */
 	unsigned char *from = g_malloc(100), *to = g_malloc0(100);
 	pattern_fill(from, 100, 3);
 	here.addr.io = (it_io_addr_t)(void *)from;
@@ -369,7 +369,7 @@ test_direct(struct pair *pair)
 			==, IT_SUCCESS);
 	end_expect(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT);
 	pattern_check(b->buffer, 100, 3);
-	/* It is never remote: its key opens nothing to a peer. */
+	/* It is never remote: a peer cannot use its key. */
 	here = end_segment(a, 0, 8);
 	g_assert_cmpint(it_post_rdma_write(a->ep, &here, 1, 4, IT_COMPLETION_FLAG,
 					   it_make_rdma_addr_absolute(to), 0),
@@ -409,7 +409,7 @@ test_direct_refused(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* No queue that others take from may name it. */
+/* Receives of a shared queue may not name it. */
 static void
 test_direct_shared(struct pair *pair)
 {

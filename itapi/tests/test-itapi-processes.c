@@ -27,7 +27,7 @@
 #define STREAM_SIZE  50000
 #define RECEIVE_SIZE STREAM_SIZE
 
-/* What the passive side says in its private data: where its memory is. Network order. */
+/* The passive side's private data: where its memory is. Network order. */
 struct place {
 	uint64_t context;
 	uint64_t addr;
@@ -78,7 +78,7 @@ say(const char *text)
 	fflush(stdout);
 }
 
-/* Post and receive as fast as it goes. Never returns: somebody kills us. */
+/* Post and receive as fast as possible. Never returns: the process is killed. */
 static void
 live(struct end *end, const char *mode, const struct place *far)
 {
@@ -86,7 +86,7 @@ live(struct end *end, const char *mode, const struct place *far)
 	it_event_t event;
 
 	if (strcmp(mode, "fork") == 0 && fork() == 0) {
-		close(STDERR_FILENO); /* so that nobody waits for this child */
+		close(STDERR_FILENO); /* so that the victim does not wait for this child */
 		sleep(60);
 		_exit(0);
 	}
@@ -110,7 +110,7 @@ victim_client(struct pair *pair, const char *mode, uint16_t port)
 	struct place far;
 
 	g_assert_true(end_open(&pair->active));
-	g_assert_true(end_open(&pair->passive)); /* for the path to this machine only */
+	g_assert_true(end_open(&pair->passive)); /* for the path that reaches only this machine */
 	end_new_ep(&pair->active);
 	pair_listen(pair);
 	pair->qual.conn_qual.port = port;
@@ -170,7 +170,8 @@ victim(char **argv)
 
 /* --- the survivor ----------------------------------------------------------------------------- */
 
-static char *self; /* this program's file; a link of /proc would lead valgrind to itself */
+static char
+	*self; /* the file of this program; /proc/self/exe would lead valgrind to its own program */
 
 struct killed {
 	pid_t pid;
@@ -220,7 +221,7 @@ victim_kill(struct killed *killed)
 
 struct survivor {
 	struct pair pair;
-	struct end *end; /* the one that has the connection */
+	struct end *end; /* the end that has the connection */
 	bool seen[1000]; /* cookies of requests that completed */
 	unsigned posted;
 	unsigned completed;
@@ -239,7 +240,7 @@ count_request(struct survivor *me, const it_event_t *event)
 	me->completed++;
 }
 
-/* Keep the connection busy for a while, as the mode wants. */
+/* Use the connection for a while, as the mode says. */
 static void
 work(struct survivor *me, const char *mode, const struct place *far, gulong us)
 {
@@ -261,7 +262,7 @@ work(struct survivor *me, const char *mode, const struct place *far, gulong us)
 	}
 }
 
-/* It is over: BROKEN, everything completed once, in order, nothing more to come. */
+/* The end: BROKEN, each request completed once, in order, and no further event. */
 static void
 expect_broken(struct survivor *me)
 {
@@ -271,7 +272,7 @@ expect_broken(struct survivor *me)
 	event = end_expect(me->end->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	g_assert_true(event.conn.ep == me->end->ep);
 	g_assert_cmpint(end_state(me->end), ==, IT_EP_STATE_NONOPERATIONAL);
-	/* all completions are there before the end event. */
+	/* all completions come before the event of the end. */
 	while (it_evd_dequeue(me->end->request, &event) == IT_SUCCESS) {
 		count_request(me, &event);
 		g_assert_false(flushed && event.dto_cmpl.dto_status == IT_DTO_SUCCESS);
@@ -281,7 +282,7 @@ expect_broken(struct survivor *me)
 	while (it_evd_dequeue(me->end->recv, &event) == IT_SUCCESS)
 		me->received++;
 	g_assert_cmpuint(me->received, ==, me->receives);
-	/* a post into the ruins is flushed. */
+	/* a post after the end is flushed. */
 	post_receives(me->end, 1);
 	event = end_next(me->end->recv);
 	g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
@@ -306,7 +307,7 @@ survivor_close(struct survivor *me)
 	end_close(&me->pair.passive);
 }
 
-/* The victim connected to us. */
+/* The victim connected to this process. */
 static void
 survive_client(const char *mode, gulong us)
 {
@@ -336,7 +337,7 @@ survive_client(const char *mode, gulong us)
 	g_free(me);
 }
 
-/* We connected to the victim, and are in the middle of our own work. */
+/* This process connected to the victim, and is in the middle of its own work. */
 static void
 survive_server(const char *mode, gulong us)
 {
@@ -390,7 +391,7 @@ test_server_killed(gconstpointer mode)
 	g_assert_cmpuint(pair_descriptors(), ==, before);
 }
 
-/* The server dies before it answered: a failure to connect, not a broken connection. */
+/* The server dies before it has answered: a failed attempt, not a broken connection. */
 static void
 test_mute_server_killed(void)
 {
@@ -417,7 +418,7 @@ test_mute_server_killed(void)
 	g_free(me);
 }
 
-/* The client dies while its request waits for an answer: the id dies, or the accept fails. */
+/* The client dies while its request waits for an answer: the identifier becomes invalid, or the accept fails. */
 static void
 test_mute_client_killed(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Changes of size: queues of endpoints with requests in them [IT 3], queues of events [IT 6.5]. */
+/* Changes of size: queues of endpoints that hold requests [IT 3], queues of events [IT 6.5]. */
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ skip(struct pair *pair)
 	return true;
 }
 
-/* Receives numbered from first on, each for 4 octets of its own, until the queue is full. */
+/* Receives numbered from `first` on, each for 4 octets of its own, until the queue is full. */
 static unsigned int
 fill_receives(struct end *end, unsigned int first)
 {
@@ -55,7 +55,7 @@ fill_receives(struct end *end, unsigned int first)
 	return first;
 }
 
-/* Send so many messages, each its own number. */
+/* Send that many messages, each with its own number. */
 static void
 send_numbers(struct pair *pair, unsigned int first, unsigned int count)
 {
@@ -84,7 +84,7 @@ take_numbers(struct pair *pair, unsigned int first, unsigned int count)
 	}
 }
 
-/* Receives that were posted before the connection, and on it, survive every growth. */
+/* Receives that were posted before the connection, and on it, are kept whenever the queue grows. */
 static void
 test_receives(struct pair *pair)
 {
@@ -102,7 +102,7 @@ test_receives(struct pair *pair)
 	pair_establish(pair);
 	send_numbers(pair, 0, 5);
 	take_numbers(pair, 0, 5);
-	/* Again, with a queue in use, and twice at once. */
+	/* Again with a queue that holds requests, and both queues in one call. */
 	g_assert_cmpint(queue_size(&pair->passive, IT_EP_PARAM_MAX_RECV_DTO, more * 2), ==,
 			IT_SUCCESS);
 	g_assert_cmpint(queue_size(&pair->passive, IT_EP_PARAM_MAX_RECV_DTO, more * 2), ==,
@@ -116,7 +116,7 @@ test_receives(struct pair *pair)
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_CONNECTED);
 }
 
-/* Not below what is outstanding; each queue has its code, and nothing has changed. */
+/* Not below the number of outstanding requests; each queue has its status, and nothing changes. */
 static void
 test_too_small(struct pair *pair)
 {
@@ -131,7 +131,7 @@ test_too_small(struct pair *pair)
 			IT_ERR_INVALID_RECV_DTO);
 	g_assert_cmpuint(slots(&pair->passive, IT_EP_PARAM_MAX_RECV_DTO), ==, before);
 	pair_establish(pair);
-	/* A request holds its slot until its completion is taken. */
+	/* A request holds its slot until its completion is dequeued. */
 	for (int i = 0; i < 4; i++)
 		g_assert_cmpint(it_post_send(pair->active.ep, &segment, 1, i, IT_COMPLETION_FLAG),
 				==, IT_SUCCESS);
@@ -157,7 +157,7 @@ test_too_small(struct pair *pair)
 			==, (uint64_t)i);
 }
 
-/* Whether an endpoint can be made so. */
+/* Can an endpoint be created with these attributes? */
 static bool
 takes(struct end *end, const it_ep_attributes_t *attr)
 {
@@ -170,7 +170,7 @@ takes(struct end *end, const it_ep_attributes_t *attr)
 	return status == IT_SUCCESS;
 }
 
-/* More segments than the endpoint was made for, with receives in the queue already. */
+/* More segments than the endpoint was created for, with receives in the queue. */
 static void
 test_segments(struct pair *pair)
 {
@@ -218,7 +218,7 @@ struct sender {
 	gint done;
 };
 
-/* Posts as fast as it can; takes its completions itself. */
+/* Posts as fast as possible and takes its completions itself. */
 static gpointer
 sender_thread(gpointer data)
 {
@@ -275,7 +275,7 @@ test_under_load(struct pair *pair)
 			g_assert_cmpint(queue_size(&pair->passive, IT_EP_PARAM_MAX_RECV_DTO, size),
 					==, IT_SUCCESS);
 			(void)queue_size(&pair->active, IT_EP_PARAM_MAX_REQ_DTO, size);
-			repost(&pair->passive, posted++); /* into the new room */
+			repost(&pair->passive, posted++); /* into the room that was added */
 		}
 		if (posted < 20 * MANY)
 			repost(&pair->passive, posted++);
@@ -285,7 +285,7 @@ test_under_load(struct pair *pair)
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_CONNECTED);
 }
 
-/* A queue that was requested with one event is larger; a modify to a small size is exact. */
+/* A queue that was created for one event is larger; a modify to a small size is exact. */
 static void
 test_event_queues(void)
 {

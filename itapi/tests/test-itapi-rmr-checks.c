@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Windows: making them, and what a link can get wrong [IT 8.5], [IT 15.6]. */
+/* Windows: their creation, and every mistake in a link [IT 8.5], [IT 15.6]. */
 
 #include <string.h>
 
@@ -126,7 +126,7 @@ test_link_checks(struct pair *pair)
 				    IT_PRIV_REMOTE_READ, b->ep, 1, 0, NULL),
 			==, IT_ERR_FAULT);
 
-	/* A region that the peer counts from 0, one that cannot be written, one of another zone. */
+	/* A region with addresses from 0, one without the right to write, one of another zone. */
 	g_assert_cmpint(it_lmr_create21(b->pz, b->buffer, NULL, 4096, IT_ADDR_MODE_RELATIVE,
 					IT_PRIV_LOCAL, IT_LMR_FLAG_NONE, 0, &relative, NULL),
 			==, IT_SUCCESS);
@@ -151,7 +151,7 @@ test_link_checks(struct pair *pair)
 	g_assert_cmpint(it_rmr_unlink(rmr, pair->active.ep, 0, 0), ==, IT_ERR_INVALID_EP);
 	g_assert_cmpint(it_rmr_unlink(rmr, b->ep, 0, IT_SOLICITED_WAIT_FLAG), ==,
 			IT_ERR_INVALID_DTO_FLAGS);
-	window_unlink(b, rmr, 0); /* an unlinked one: no harm */
+	window_unlink(b, rmr, 0); /* an unlinked window: allowed */
 	pair_disconnect(pair);
 	g_assert_cmpint(it_lmr_free(relative), ==, IT_SUCCESS);
 	g_assert_cmpint(it_lmr_free(read_only), ==, IT_SUCCESS);
@@ -208,7 +208,7 @@ test_bind10_checks(struct pair *pair)
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }
 
-/* More requests than the queue takes. */
+/* More requests than the queue holds. */
 static void
 test_too_many(struct pair *pair)
 {

@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Windows on a real adapter: using them, unlinking here and from afar [IT 8.5], [IT 8.6], [IT 15.6]. The passive end has the memory, the active end uses it.
+ * Windows on a real adapter: use, and unlinking by this side and by the peer [IT 8.5], [IT 8.6], [IT 15.6]. The
+ * passive end has the memory, the active end uses it.
  */
 
 #include <string.h>
@@ -18,7 +19,7 @@ write_to(const struct pair *pair, it_rdma_addr_t addr, it_rmr_context_t context)
 			==, IT_SUCCESS);
 }
 
-/* An access that must not work: both ends break, and the window's octets stay. */
+/* A forbidden access: both ends break, and the window's octets do not change. */
 static void
 expect_refused(struct pair *pair, it_rdma_addr_t addr, it_rmr_context_t context)
 {
@@ -29,7 +30,8 @@ expect_refused(struct pair *pair, it_rdma_addr_t addr, it_rmr_context_t context)
 	write_to(pair, addr, context);
 	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
-	end_next(a->request); /* success where the transport cannot tell, else why not */
+	end_next(
+		a->request); /* IT_SUCCESS where the transport does not report it to the requester, else the status */
 	for (size_t i = 0; i < WINDOW; i++)
 		g_assert_cmpuint(b->buffer[WINDOW + i], ==, 0xee);
 }
@@ -43,7 +45,7 @@ reset_both(struct pair *pair)
 
 /* --- use ----------------------------------------------------------------------------------- */
 
-/* Rights and range of the window count, not those of the region below. Absolute and relative. */
+/* The rights and range of the window count, not those of its region. Absolute and relative addresses. */
 static void
 test_access(struct pair *pair)
 {
@@ -81,7 +83,7 @@ test_access(struct pair *pair)
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }
 
-/* Beyond the range, without the right, after the unlink, with the key of the link before. */
+/* Out of range, without the right, after the unlink, with the key of an earlier link. */
 static void
 test_refused(struct pair *pair)
 {
@@ -107,7 +109,7 @@ test_refused(struct pair *pair)
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }
 
-/* To free an RMR revokes its link; the region and the endpoint below are in use until then. */
+/* Freeing an RMR ends its link; until then the region and the endpoint are in use. */
 static void
 test_busy(struct pair *pair)
 {
@@ -128,7 +130,7 @@ test_busy(struct pair *pair)
 	reset_both(pair);
 }
 
-/* after a reset the next peer finds nothing open, under the same handle. */
+/* after a reset the next peer cannot use the link that was open before, under the same handle. */
 static void
 test_reset(struct pair *pair)
 {
@@ -153,7 +155,7 @@ test_reset(struct pair *pair)
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }
 
-/* Unlinking waits for the Reads before it if it is told to [IT 7.2]. */
+/* An unlink with the fence flag waits for the Reads before it [IT 7.2]. */
 static void
 test_unlink_fence(struct pair *pair)
 {
@@ -177,7 +179,7 @@ test_unlink_fence(struct pair *pair)
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }
 
-/* Linking what is linked: an error, and the end of the connection, for a narrow one. */
+/* Linking a linked narrow window is an error and ends the connection. */
 static void
 test_link_twice(struct pair *pair)
 {
@@ -197,7 +199,7 @@ test_link_twice(struct pair *pair)
 	reset_both(pair);
 }
 
-/* A wide one may be linked anew, from then on by the new key alone, and opens for all of its zone. */
+/* A wide window may be linked again; then only the new key is valid, for every endpoint of its zone. */
 static void
 test_wide(struct pair *pair)
 {
@@ -229,7 +231,7 @@ post_receive(const struct end *end, it_dto_cookie_t cookie)
 	g_assert_cmpint(it_post_recv((it_handle_t)end->ep, &in, 1, cookie, 0), ==, IT_SUCCESS);
 }
 
-/* an unlink completes as a link does; the receive names what the peer unlinked. */
+/* an unlink completes as a link does; the receive names the key that the peer invalidated. */
 static void
 test_send_and_unlink(struct pair *pair)
 {
@@ -261,7 +263,7 @@ test_send_and_unlink(struct pair *pair)
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }
 
-/* A region that cannot be shared may be revoked from afar too, once. */
+/* The peer can also invalidate a region outside every sharing group, once. */
 static void
 test_send_and_unlink_lmr(struct pair *pair)
 {
@@ -290,7 +292,10 @@ test_send_and_unlink_lmr(struct pair *pair)
 	reset_both(pair);
 }
 
-/* A window that the peer unlinked is through no endpoint any more: any of the zone may unlink it again. */
+/*
+ * A window that the peer invalidated is linked through no endpoint any more: every endpoint of the zone may unlink it
+ * again.
+ */
 static void
 test_unlinked_is_free(struct pair *pair)
 {
@@ -318,7 +323,7 @@ test_unlinked_is_free(struct pair *pair)
 	reset_both(pair);
 }
 
-/* A message from the very region that it revokes, from one endpoint of an adapter to another. */
+/* A message is sent from the region that it invalidates, from one endpoint of an adapter to another. */
 static void
 test_revokes_its_source(struct pair *pair)
 {
@@ -353,7 +358,7 @@ test_revokes_its_source(struct pair *pair)
 	g_assert_true(event.dto_cmpl.unlinked_mr_handle == (it_handle_t)lmr);
 	end_done(b->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	g_assert_cmpint(it_ep_free(near), ==, IT_SUCCESS);
-	end_next(b->cm_msg); /* the end, one way or the other */
+	end_next(b->cm_msg); /* the event of the end, of either kind */
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
 	end_reset(b);
 }
@@ -366,7 +371,7 @@ enum bad_key {
 	BAD_COUNT
 };
 
-/* A Send that names what cannot be revoked breaks the connection at the receiver. */
+/* A Send that names what cannot be invalidated breaks the connection at the receiver. */
 static void
 test_bad_keys(struct pair *pair)
 {
@@ -462,7 +467,7 @@ test_read_to_rmr(struct pair *pair)
 	in.length = (it_length_t)UINT32_MAX + 10;
 	g_assert_cmpint(it_post_rdma_read_to_rmr(a->ep, &in, 1, 1, 0, from, b->context), ==,
 			IT_ERR_PAYLOAD_SIZE);
-	/* Unlinked by now: the Read finds no sink. */
+	/* The window is unlinked: the Read has no valid sink. */
 	in.length = 100;
 	g_assert_cmpint(it_post_rdma_read_to_rmr(a->ep, &in, 1, 2, SIGNALED, from, b->context), ==,
 			IT_SUCCESS);

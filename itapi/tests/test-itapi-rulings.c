@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Rulings [IT 17] that have no better place: overflow, coalescing, contexts, conversion. */
+/* Rulings [IT 17] that no other test covers: overflow, coalescing, contexts, conversion. */
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -42,8 +42,8 @@ use_request_evd(struct end *end, it_evd_handle_t evd)
 }
 
 /*
- * R-16: a completion that finds its SEVD full is lost and the endpoint breaks; who asked to be notified
- * gets one affiliated event; the state ends when it is modified, or by draining in auto-reset mode.
+ * R-16: a completion for a full SEVD is lost and the endpoint breaks. In notify mode one affiliated event says so.
+ * The overflowed state ends when the SEVD is modified, or in auto-reset mode when it has been drained.
  */
 static void
 overflow(struct pair *pair, it_evd_flags_t flags)
@@ -79,7 +79,7 @@ overflow(struct pair *pair, it_evd_flags_t flags)
 	g_assert_cmpint(it_evd_modify(full, IT_EVD_PARAM_OVERFLOWED, &params), ==, IT_SUCCESS);
 	g_assert_false(overflowed(full));
 	a->attr.max_request_dtos = 8;
-	end_new_ep(a); /* lets go of the small one */
+	end_new_ep(a); /* frees the small one */
 	end_reset(b);
 	g_assert_cmpint(it_evd_free(full), ==, IT_SUCCESS);
 	g_assert_cmpint(it_evd_free(aff), ==, IT_SUCCESS);
@@ -103,7 +103,10 @@ test_overflow_auto_reset(struct pair *pair)
 	overflow(pair, IT_EVD_OVERFLOW_NOTIFY | IT_EVD_OVERFLOW_AUTO_RESET);
 }
 
-/* what may be held back goes with the next request, or when its completion is looked for. */
+/*
+ * R-18: a request that may be held back is sent with the next request, or when the application looks for its
+ * completion.
+ */
 static void
 test_coalescing(struct pair *pair)
 {
@@ -125,7 +128,7 @@ test_coalescing(struct pair *pair)
 			end_done(a->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
 		}
 	}
-	/* Alone, with nothing behind it: a wait lets it go. */
+	/* Alone, with no request behind it: a wait sends it. */
 	g_assert_cmpint(it_post_recv((it_handle_t)b->ep, &in, 1, 77, 0), ==, IT_SUCCESS);
 	g_assert_cmpint(it_post_send(a->ep, &out, 1, 77, IT_COMPLETION_FLAG | IT_COALESCE_WR_FLAG),
 			==, IT_SUCCESS);
@@ -135,8 +138,8 @@ test_coalescing(struct pair *pair)
 }
 
 /*
- * R-25: contexts and addresses are integers of this machine; programs swap them for the wire themselves.
- * Swapped one time too many they name nothing.
+ * R-25: contexts and addresses are integers in the byte order of this machine, and applications swap them for the
+ * wire themselves. A value that was swapped once too often is invalid.
  */
 static void
 test_contexts(struct pair *pair)
@@ -163,7 +166,7 @@ test_contexts(struct pair *pair)
 	end_reset(b);
 }
 
-/* an endpoint that waits for the peer's request of a conversion says so. */
+/* an endpoint that waits for the peer's request in a conversion is in that state. */
 static void
 test_waits_for_request(struct pair *pair)
 {
@@ -195,7 +198,7 @@ test_waits_for_request(struct pair *pair)
 	close(listener);
 }
 
-/* who watches the last octet of a Write sees all before it. */
+/* a consumer that polls the last octet of a Write sees all octets before it. */
 static void
 test_ascending(struct pair *pair)
 {
@@ -228,7 +231,7 @@ test_ascending(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* R-05 for attempts: whatever ends them, what was posted is back before the event of the end. */
+/* R-05 for attempts: whatever ends an attempt, posted requests are completed before the event of the end. */
 static void
 test_attempts(struct pair *pair)
 {
@@ -264,7 +267,7 @@ test_attempts(struct pair *pair)
 	}
 }
 
-/* A passive endpoint with those rights, connected; what it refuses ends the connection at both ends. */
+/* A connected passive endpoint with those rights; a refused access ends the connection at both ends. */
 static void
 establish_with(struct pair *pair, bool reads, bool writes, bool atomics)
 {
@@ -286,7 +289,7 @@ expect_broken(struct pair *pair)
 	end_reset(&pair->passive);
 }
 
-/* a Read of no octets is a Read: the endpoint's right is checked, the region is not. */
+/* a Read of length 0 is a Read: the endpoint's right is checked, the region is not. */
 static void
 test_read_of_nothing(struct pair *pair)
 {
@@ -308,7 +311,7 @@ test_read_of_nothing(struct pair *pair)
 	expect_broken(pair);
 }
 
-/* what atomics alone are enabled for cannot be unlinked from afar. */
+/* an endpoint that permits only atomics does not let the peer invalidate its regions. */
 static void
 test_unlink_needs_reads_or_writes(struct pair *pair)
 {
@@ -343,7 +346,7 @@ test_unlink_needs_reads_or_writes(struct pair *pair)
 		g_assert_cmpint(params.linked, ==, reads || writes ? IT_FALSE : IT_TRUE);
 		pair_ok(it_lmr_free(lmr));
 		while (it_evd_dequeue(a->request, &(it_event_t){0}) == IT_SUCCESS)
-			; /* the refused Send, where the transport tells */
+			; /* the refused Send, where the transport reports it */
 	}
 }
 

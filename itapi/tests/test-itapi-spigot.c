@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Spigots of vp/iwarp are network interfaces. Here they go up and down, get addresses and lose them, in a
- * network of the test's own: it0 and it1 are the two ends of a cable. Where no such network can be had,
- * all of this is skipped.
+ * Spigots of vp/iwarp are network interfaces. Here they go up and down, and get and lose addresses, in a network
+ * namespace of the test's own: it0 and it1 are the two ends of a veth pair. Where no such namespace can be made, the
+ * tests are skipped.
  */
 
 #include <arpa/inet.h>
@@ -70,7 +70,7 @@ expect_spigot(const struct end *end, it_evd_handle_t evd, it_event_type_t number
 	g_assert_cmpuint(event.unaff_async.spigot_id, ==, spigot);
 }
 
-/* One message over a standing connection. */
+/* One message over an established connection. */
 static void
 exchange(struct pair *pair, uint64_t value)
 {
@@ -90,7 +90,7 @@ exchange(struct pair *pair, uint64_t value)
 	end_expect(pair->active.request, IT_DTO_SEND_CMPL_EVENT);
 }
 
-/* The interface is switched off and on: events, the query, and a connection that does not mind. */
+/* The interface goes down and up: events, the query, and a connection that is not disturbed. */
 static void
 test_switch(struct pair *pair)
 {
@@ -117,7 +117,7 @@ test_switch(struct pair *pair)
 	g_assert_cmpint(it_evd_free(there), ==, IT_SUCCESS);
 }
 
-/* The other end of the cable goes: no carrier. Then the interface itself goes, for good. */
+/* The other end of the veth pair goes down: no carrier. Then the interface is deleted. */
 static void
 test_cable(struct pair *pair)
 {
@@ -133,7 +133,7 @@ test_cable(struct pair *pair)
 	g_assert_cmpint(it_evd_free(evd), ==, IT_SUCCESS);
 }
 
-/* Does the stream tell, before long, that the spigot went down? */
+/* Does the event stream report soon that the spigot went down? */
 static bool
 hears_offline(it_evd_handle_t evd)
 {
@@ -145,7 +145,7 @@ hears_offline(it_evd_handle_t evd)
 	return false;
 }
 
-/* Nobody listens to the stream: its events are lost, and are not made up for. */
+/* No SEVD takes the stream's events: they are lost, and not repeated later. */
 static void
 test_unheard(struct pair *pair)
 {
@@ -158,11 +158,11 @@ test_unheard(struct pair *pair)
 		net_ip("link set it0 up");
 		expect_spigot(&pair->passive, evd, IT_ASYNC_UNAFF_SPIGOT_ONLINE, 0);
 	}
-	/* What comes now may be the last of that, or already the next. */
+	/* The next event may be the last of the earlier change, or the first of the next. */
 	deaf = unaffiliated(&pair->active);
 	net_ip("link set it0 down");
 	expect_spigot(&pair->passive, evd, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, 0);
-	/* Each end looks for itself, and this one perhaps so late that it saw no change at all. */
+	/* Each end compares by itself, and this one perhaps so late that it saw no change. */
 	for (int tries = 0; !hears_offline(deaf); tries++) {
 		g_assert_cmpint(tries, <, PATIENCE);
 		net_ip("link set it0 up");
@@ -186,7 +186,7 @@ ipv4(const char *text)
 	return addr;
 }
 
-/* Begin to connect. Does the listener hear of it, or does the attempt fail? */
+/* Start to connect. Does the listener get a request, or does the attempt fail? */
 static bool
 request_comes(struct pair *pair, it_event_t *event)
 {
@@ -200,7 +200,7 @@ request_comes(struct pair *pair, it_event_t *event)
 	return true;
 }
 
-/* Connect to that address of the spigot until the listener is there. */
+/* Connect to that address of the spigot until a listener answers. */
 static void
 establish_at(struct pair *pair, const char *text)
 {
@@ -226,7 +226,7 @@ establish_at(struct pair *pair, const char *text)
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 }
 
-/* Nobody has that port at that address any more. */
+/* No listener has that port at that address any more. */
 static void
 wait_for_free_port(const char *text, uint16_t port)
 {
@@ -243,7 +243,7 @@ wait_for_free_port(const char *text, uint16_t port)
 	close(fd);
 }
 
-/* A listener is at every address of its spigot, also at those that come later, and at no other. */
+/* A listener accepts at every address of its spigot, also at addresses that come later, and at no other. */
 static void
 test_addresses(struct pair *pair)
 {
@@ -257,7 +257,7 @@ test_addresses(struct pair *pair)
 	pair_disconnect(pair);
 	end_reset(&pair->active);
 	end_reset(&pair->passive);
-	/* The address moves to another spigot: the listener stays with its own. */
+	/* The address moves to another spigot: the listener stays with its own spigot. */
 	net_ip("addr del 10.99.0.2/24 dev it0");
 	net_ip("addr add 10.99.0.2/32 dev lo");
 	wait_for_free_port("10.99.0.2", pair->qual.conn_qual.port);
@@ -266,7 +266,7 @@ test_addresses(struct pair *pair)
 	net_ip("addr del 10.99.0.2/32 dev lo");
 }
 
-/* Of the adapter that covers all, the event names the spigot. */
+/* The event of the adapter that covers all interfaces names the spigot. */
 static void
 test_which(struct pair *pair)
 {
@@ -294,7 +294,7 @@ test_which(struct pair *pair)
 	for (size_t i = 0; i < info->num_spigots; i++)
 		if (i != spigot && is_online(&all, i))
 			spigot = i;
-	g_assert_true(is_online(&all, spigot)); /* lo, say */
+	g_assert_true(is_online(&all, spigot)); /* the loopback interface, for example */
 	g_assert_cmpint(it_evd_free(evd), ==, IT_SUCCESS);
 	end_close(&all);
 }
@@ -309,7 +309,7 @@ has_ipv4(const it_spigot_info_t *spigot, const char *text)
 	return false;
 }
 
-/* The adapter that covers all, opened now: which spigot is first, and is the loopback last? */
+/* The adapter that covers all interfaces: which spigot is first, and is the loopback interface last? */
 static void
 expect_first(const char *address)
 {
@@ -324,7 +324,7 @@ expect_first(const char *address)
 	end_close(&all);
 }
 
-/* Spigot 0 is where the default route goes. */
+/* Spigot 0 is the interface of the default route. */
 static void
 test_order(struct pair *pair)
 {
@@ -360,7 +360,7 @@ expect_conversion(struct end *end, const char *address, it_status_t status)
 	close(sd[1]);
 }
 
-/* A socket of another interface than the adapter's cannot be converted; also not after the address moved. */
+/* A socket of another interface than the adapter's cannot be converted, also not after the address moved. */
 static void
 test_convert(struct pair *pair)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues at their limits: who waits for a receive and who is woken, the low watermark of
- * a queue, the high ones of an endpoint, many endpoints and threads [IT 12].
+ * Shared receive queues at their limits: messages that wait for a receive and are woken, the low watermark of a
+ * queue, the high watermarks of an endpoint, many endpoints and threads [IT 12].
  */
 #include <pthread.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 /* --- waiting ----------------------------------------------------------------------------- */
 
-/* Messages wait for receives; one posted receive serves one, in the order in which they began to wait. */
+/* Messages wait for receives; each posted receive serves one, in the order in which they began to wait. */
 static void
 test_turns(struct pair *pair)
 {
@@ -27,7 +27,7 @@ test_turns(struct pair *pair)
 	for (unsigned i = 0; i < 4; i++) {
 		shared_send(&s, &link[i], i);
 		end_expect_none(pair->passive.recv);
-		g_usleep(20000); /* a message is under way: who polls or waits lets it arrive */
+		g_usleep(20000); /* a message is under way: a poll or a wait lets it arrive */
 		end_expect_none(pair->passive.recv);
 	}
 	for (unsigned i = 0; i < 4; i++) {
@@ -35,7 +35,7 @@ test_turns(struct pair *pair)
 		g_assert_cmpuint(shared_receive(&s, link[i].passive), ==, i);
 		end_expect_none(pair->passive.recv);
 	}
-	/* More receives than messages: nobody waits. */
+	/* More receives than messages: no message waits. */
 	for (unsigned i = 0; i < 4; i++)
 		shared_post(&s, i);
 	shared_send(&s, &link[3], 9);
@@ -45,7 +45,7 @@ test_turns(struct pair *pair)
 	shared_close(&s);
 }
 
-/* Whoever waits first and goes lets the next have the receive. */
+/* The endpoint that waits longest ends; the next one gets the receive. */
 static void
 test_waiter_leaves(struct pair *pair)
 {
@@ -86,7 +86,7 @@ test_ruling_34(struct pair *pair)
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect_none(pair->passive.recv);
 	shared_drain(&s);
-	/* InfiniBand's sender is told so; iWARP's Send succeeded long ago, or is flushed. */
+	/* InfiniBand's sender gets that status; iWARP's Send succeeded before, or is flushed. */
 	if (pair->active.info->transport_type == IT_IB_TRANSPORT)
 		g_assert_cmpint(s.failure, ==, IT_DTO_ERR_RECEIVER_NOT_READY);
 	shared_disconnect(&s, &link);
@@ -104,7 +104,7 @@ test_low(struct pair *pair)
 
 	shared_open(&s, pair);
 	link = shared_connect(&s, 0, NONE);
-	/* Fewer already: at once, and once. */
+	/* Already fewer: the event comes at once, and once. */
 	g_assert_cmpint(shared_modify(&s, low, 0, 2), ==, IT_SUCCESS);
 	shared_expect(&s, IT_ASYNC_AFF_SRQ_LOW_WATERMARK, s.srq);
 	g_assert_cmpuint(shared_query(&s).low_watermark, ==, 0);
@@ -122,7 +122,7 @@ test_low(struct pair *pair)
 	shared_expect(&s, IT_ASYNC_AFF_SRQ_LOW_WATERMARK, s.srq);
 	shared_send(&s, &link, 3);
 	g_assert_cmpuint(shared_receive(&s, link.passive), ==, 3);
-	shared_expect_none(&s); /* off until armed again */
+	shared_expect_none(&s); /* switched off until armed again */
 	g_assert_cmpint(shared_modify(&s, low, 0, 1), ==, IT_SUCCESS);
 	g_assert_cmpint(shared_modify(&s, low, 0, 0), ==, IT_SUCCESS);
 	for (unsigned i = 4; i < 6; i++) {
@@ -203,14 +203,14 @@ test_high_values(struct pair *pair)
 	g_assert_cmpuint(params.attr.srv.rc.soft_hi_watermark, ==,
 			 info->soft_hi_watermark_support ? 2 : 0);
 	g_assert_cmpuint(params.attr.srv.rc.hard_hi_watermark, ==, NONE);
-	/* Without an S-RQ there is nothing to watch. */
+	/* Without an S-RQ there are no watermarks. */
 	g_assert_cmpint(modify(pair->passive.ep, soft, 1, 0), ==, IT_ERR_SOFT_HI_WATERMARK);
 	g_assert_cmpint(modify(pair->passive.ep, hard, 0, 1), ==, IT_ERR_HARD_HI_WATERMARK);
 	shared_disconnect(&s, &link);
 	shared_close(&s);
 }
 
-/* Let `count` more messages arrive and do not look at them. */
+/* Let `count` more messages arrive without taking their completions. */
 static void
 pile_up(struct shared *s, const struct shared_link *link, unsigned first, unsigned count)
 {
@@ -234,15 +234,15 @@ test_soft(struct pair *pair)
 	pile_up(&s, &link, 3, 1);
 	shared_expect(&s, IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK, link.passive);
 	pile_up(&s, &link, 4, 1);
-	shared_expect_none(&s); /* once */
-	/* Armed again while it is exceeded: at once; not while it is not. */
+	shared_expect_none(&s); /* one event */
+	/* Armed again while the watermark is exceeded: the event comes at once; otherwise not. */
 	g_assert_cmpint(modify(link.passive, soft, 4, 0), ==, IT_SUCCESS);
 	shared_expect(&s, IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK, link.passive);
 	for (unsigned i = 0; i < 5; i++)
 		g_assert_cmpuint(shared_receive(&s, link.passive), ==, i);
 	g_assert_cmpint(modify(link.passive, soft, 1, 0), ==, IT_SUCCESS);
 	shared_expect_none(&s);
-	/* The hard one does not arm the soft one. */
+	/* The hard watermark does not arm the soft one. */
 	pile_up(&s, &link, 5, 2);
 	shared_expect(&s, IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK, link.passive);
 	g_assert_cmpint(modify(link.passive, IT_EP_PARAM_HARD_HI_WATERMARK, 0, 8), ==, IT_SUCCESS);
@@ -253,7 +253,10 @@ test_soft(struct pair *pair)
 	shared_close(&s);
 }
 
-/* One receive too many ends the connection; what was taken is there, what was not stays for others. */
+/*
+ * One receive too many ends the connection; messages that took a receive are delivered, the other receives stay for
+ * other endpoints.
+ */
 static void
 test_hard(struct pair *pair)
 {
@@ -282,7 +285,7 @@ test_hard(struct pair *pair)
 	shared_close(&s);
 }
 
-/* Lowered below what is in progress, the hard watermark ends the connection at once. */
+/* A hard watermark that is lowered below what is in progress ends the connection at once. */
 static void
 test_hard_lowered(struct pair *pair)
 {
@@ -296,7 +299,7 @@ test_hard_lowered(struct pair *pair)
 	link = shared_connect(&s, 0, NONE);
 	pile_up(&s, &link, 0, 3);
 	g_assert_cmpuint(shared_receive(&s, link.passive), ==, 0);
-	g_usleep(50000); /* the service thread lets the others arrive */
+	g_usleep(50000); /* the service thread lets the other messages arrive */
 	g_assert_cmpint(modify(link.passive, IT_EP_PARAM_HARD_HI_WATERMARK, 0, 1), ==, IT_SUCCESS);
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
@@ -322,7 +325,7 @@ struct sender {
 	pthread_t thread;
 };
 
-/* One message through each of its connections, again and again, each telling its number. */
+/* One message through each of its connections, repeatedly, each with its own number. */
 static void *
 send_all(void *arg)
 {

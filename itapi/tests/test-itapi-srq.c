@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Shared receive queues: making, asking, changing, posting, and which endpoint gets what [IT 12]. */
+/* Shared receive queues: creation, query, modification, posts, and which endpoint gets which receive [IT 12]. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -28,14 +28,14 @@ test_create(struct pair *pair)
 	g_assert_cmpint(it_srq_create(end->pz, 1, (size_t)1 << 40, &srq), ==,
 			IT_ERR_RESOURCE_RECV_DTO);
 	g_assert_null(srq);
-	/* A receive without segments is a message without octets. */
+	/* A receive without segments takes a message of length 0. */
 	g_assert_cmpint(it_srq_create(end->pz, 0, 3, &srq), ==, IT_SUCCESS);
 	g_assert_cmpint(it_get_handle_type((it_handle_t)srq, &type), ==, IT_SUCCESS);
 	g_assert_cmpint(type, ==, IT_HANDLE_TYPE_SRQ);
 	g_assert_cmpint(it_srq_free(srq), ==, IT_SUCCESS);
 	g_assert_cmpint(it_srq_free(srq), ==, IT_ERR_INVALID_SRQ);
 	g_assert_cmpint(it_srq_free((it_srq_handle_t)end->pz), ==, IT_ERR_INVALID_SRQ);
-	/* It keeps its zone. */
+	/* The zone cannot be freed before its S-RQ. */
 	g_assert_cmpint(it_pz_create(end->ia, &pz), ==, IT_SUCCESS);
 	g_assert_cmpint(it_srq_create(pz, 1, 1, &srq), ==, IT_SUCCESS);
 	g_assert_cmpint(it_pz_free(pz), ==, IT_ERR_PZ_BUSY);
@@ -43,7 +43,7 @@ test_create(struct pair *pair)
 	g_assert_cmpint(it_pz_free(pz), ==, IT_SUCCESS);
 }
 
-/* An administrator's limit. */
+/* A limit of the administrator. */
 static void
 test_create_resources(struct pair *pair)
 {
@@ -101,7 +101,7 @@ static void
 resize_without_memory(struct shared *s)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	static void *plugs[16384]; /* 1 GiB: more than the arenas of all threads hold in reserve */
+	static void *plugs[16384]; /* 1 GiB: more than the arenas of all threads hold free */
 	struct rlimit before, none;
 	size_t plugged = 0;
 
@@ -111,7 +111,7 @@ resize_without_memory(struct shared *s)
 	none = before;
 	none.rlim_cur = 4096;
 	g_assert_cmpint(setrlimit(RLIMIT_AS, &none), ==, 0);
-	/* What the heap has to spare is no help either. */
+	/* Free memory of the heap is not enough either. */
 	while (plugged < G_N_ELEMENTS(plugs) && (plugs[plugged] = malloc(64 * 1024)) != NULL)
 		plugged++;
 	it_status_t status = shared_modify(s, IT_SRQ_PARAM_MAX_RECV_DTO, 16384, 0);
@@ -150,7 +150,7 @@ test_modify(struct pair *pair)
 	g_assert_cmpint(shared_modify(&s, size | low, 8, 9), ==, IT_ERR_SRQ_LOW_WATERMARK);
 	resize_without_memory(&s);
 	g_assert_cmpuint(shared_query(&s).max_recv_dtos, ==, SHARED_SIZE);
-	/* Not below what is outstanding; nothing is lost on the way. */
+	/* Not below the outstanding receives; none is lost. */
 	for (unsigned i = 0; i < 10; i++)
 		shared_post(&s, i);
 	g_assert_cmpint(shared_modify(&s, size, 8, 0), ==, IT_ERR_INVALID_SRQ_SIZE);
@@ -208,13 +208,13 @@ test_post(struct pair *pair)
 	for (unsigned i = 1; i < SHARED_SIZE; i++)
 		g_assert_cmpint(post(&s, segment, 1, IT_COMPLETION_FLAG), ==, IT_SUCCESS);
 	g_assert_cmpint(post(&s, NULL, 0, 0), ==, IT_ERR_TOO_MANY_POSTS);
-	/* Unused receives go with it, without completions. */
+	/* Unused receives are freed with the queue, without completions. */
 	shared_close(&s);
 	end_expect_none(end->recv);
 	g_assert_cmpint(post(&s, segment, 1, 0), ==, IT_ERR_INVALID_HANDLE);
 }
 
-/* an endpoint with an S-RQ has no receives of its own. */
+/* an endpoint with an S-RQ has no receive queue of its own. */
 static void
 test_ruling_33(struct pair *pair)
 {
@@ -254,7 +254,7 @@ test_ties(struct pair *pair)
 	attr.srv.rc.srq = foreign.srq;
 	g_assert_cmpint(ep_create(end, IT_EP_SRQ, &attr, &ep), ==, IT_ERR_INVALID_SRQ);
 	g_assert_null(ep);
-	/* Without the flag the attribute is ignored, and so are the watermarks. */
+	/* Without the flag the attribute is ignored, and the watermarks, too. */
 	attr.srv.rc.hard_hi_watermark = 0;
 	g_assert_cmpint(ep_create(end, 0, &attr, &ep), ==, IT_SUCCESS);
 	g_assert_cmpint(it_ep_query(ep, IT_EP_PARAM_ALL, &params), ==, IT_SUCCESS);
@@ -279,7 +279,7 @@ test_ties(struct pair *pair)
 	g_assert_cmpint(ep_create(end, IT_EP_SRQ, &attr, &ep), ==, IT_ERR_INVALID_SRQ);
 }
 
-/* Messages of several connections land in one queue; each event names its endpoint and the receive. */
+/* Messages of several connections arrive in one queue; each event names its endpoint and the receive. */
 static void
 test_receive(struct pair *pair)
 {
@@ -298,7 +298,7 @@ test_receive(struct pair *pair)
 		g_assert_cmpuint(shared_receive(&s, link[i].passive), ==, round);
 		shared_post(&s, round % SHARED_SIZE); /* the slot is free again */
 	}
-	/* Per endpoint in the order of sending. */
+	/* In the order of sending for each endpoint. */
 	for (unsigned i = 0; i < 5; i++)
 		shared_send(&s, &link[2], 100 + i);
 	for (unsigned i = 0; i < 5; i++)
@@ -309,7 +309,7 @@ test_receive(struct pair *pair)
 	shared_close(&s);
 }
 
-/* Buffers are of the queue's zone; the endpoint may be of another. */
+/* Buffers belong to the queue's zone; the endpoint may be of another. */
 static void
 test_zones(struct pair *pair)
 {
@@ -328,7 +328,7 @@ test_zones(struct pair *pair)
 	shared_post(&s, 3);
 	shared_send(&s, &link, 5);
 	g_assert_cmpuint(shared_receive(&s, link.passive), ==, 5);
-	/* A buffer of the endpoint's zone is of the wrong one. */
+	/* A buffer of the endpoint's zone is in the wrong zone. */
 	g_assert_cmpint(it_lmr_create21(other, end->buffer, NULL, 64, IT_ADDR_MODE_ABSOLUTE,
 					IT_PRIV_LOCAL, IT_LMR_FLAG_NONE, 0, &segment.lmr, NULL),
 			==, IT_SUCCESS);
@@ -345,7 +345,7 @@ test_zones(struct pair *pair)
 	shared_close(&s);
 }
 
-/* The end of a connection leaves the receives that it did not take; reset keeps the tie. */
+/* After the end of a connection its unused receives stay in the queue; a reset endpoint still uses the queue. */
 static void
 test_flush(struct pair *pair)
 {
@@ -367,7 +367,7 @@ test_flush(struct pair *pair)
 		shared_send(&s, &link[1], i);
 		g_assert_cmpuint(shared_receive(&s, link[1].passive), ==, i);
 	}
-	/* Used again, it takes from the same queue. */
+	/* The next connection takes receives from the same queue. */
 	it_ep_handle_t fresh = passive->ep;
 	passive->ep = link[0].passive;
 	end_reset(passive);
@@ -391,7 +391,7 @@ test_flush(struct pair *pair)
 	shared_close(&s);
 }
 
-/* The adapter goes with everything under it. */
+/* The adapter is freed with everything under it. */
 static void
 test_cascade(struct pair *pair)
 {

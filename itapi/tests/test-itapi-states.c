@@ -7,10 +7,10 @@
 
 #include "cm_scene.h"
 
-/* What a call answers, by state; SUCCESS where the call does its work. */
+/* The status of a call, by state; SUCCESS where the call does its work. */
 #define BAD IT_ERR_INVALID_EP_STATE
 
-/* A request for somebody else that waits at this end. */
+/* A request from another endpoint that waits at this end. */
 struct knock {
 	it_listen_handle_t listen;
 	it_ep_handle_t ep;
@@ -39,7 +39,7 @@ knock_close(struct knock *knock)
 	g_assert_cmpint(it_ep_free(knock->ep), ==, IT_SUCCESS);
 }
 
-/* connect, accept and reset, where they are refused, change nothing. */
+/* Refused calls of connect, accept and reset change nothing. */
 static void
 test_refusals(struct pair *pair)
 {
@@ -66,7 +66,7 @@ test_refusals(struct pair *pair)
 	}
 }
 
-/* what the application ends tells it so, once; and its peer, once. */
+/* an end that the application asks for gives one event to it and one to its peer. */
 static void
 test_disconnect(struct pair *pair)
 {
@@ -95,7 +95,7 @@ test_disconnect(struct pair *pair)
 	}
 }
 
-/* free works everywhere, at once, and nothing names the endpoint afterwards. */
+/* free works in every state, at once, and no later event names the endpoint. */
 static void
 test_free(struct pair *pair)
 {
@@ -122,7 +122,7 @@ test_free(struct pair *pair)
 	}
 }
 
-/* Receives are kept before the connection, run on it, and are flushed after it; R-04 for the sends. */
+/* Receives are kept before the connection, used on it, and flushed after it; R-04 for the sends. */
 static void
 test_posts(struct pair *pair)
 {
@@ -151,7 +151,7 @@ test_posts(struct pair *pair)
 	}
 }
 
-/* reset waits until everything is completed, so it loses nothing. */
+/* a reset waits until every request is completed, so none is lost. */
 static void
 test_reset_loses_nothing(struct pair *pair)
 {
@@ -169,7 +169,7 @@ test_reset_loses_nothing(struct pair *pair)
 		while ((status = it_ep_reset(pair->active.ep)) == IT_ERR_CANNOT_RESET)
 			g_usleep(100); /* valgrind runs one thread at a time */
 		g_assert_cmpint(status, ==, IT_SUCCESS);
-		/* Without another look at the transport: it is all there. */
+		/* Without another poll of the transport: all completions are queued. */
 		for (flushes = 0; it_evd_dequeue(pair->active.recv, &event) == IT_SUCCESS;
 		     flushes++)
 			g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
@@ -180,7 +180,7 @@ test_reset_loses_nothing(struct pair *pair)
 	}
 }
 
-/* The transport has not told of the end yet: the event of this connection must not meet the next. */
+/* The transport has not reported the end yet: the event of this connection must not reach the next one. */
 static void
 test_cannot_reset(struct pair *pair)
 {
@@ -202,7 +202,7 @@ test_cannot_reset(struct pair *pair)
 	g_assert_cmpint(it_ep_reset(NULL), ==, IT_ERR_INVALID_EP);
 }
 
-/* whoever sees the end of a connection has all completions of it. */
+/* a consumer that sees the event of the end has all completions of the connection. */
 static void
 test_completions_first(struct pair *pair)
 {
@@ -226,7 +226,7 @@ test_completions_first(struct pair *pair)
 	}
 }
 
-/* an orderly end is a DISCONNECT on both sides, also if the other one still had work. */
+/* an orderly end is a DISCONNECT on both sides, also if the other side still had work. */
 static void
 test_orderly(struct pair *pair)
 {
@@ -235,7 +235,7 @@ test_orderly(struct pair *pair)
 	it_event_t event;
 
 	pair_establish(pair);
-	/* Nothing receives these, so they are queued when the peer leaves. */
+	/* The peer has no receives for these, so they are queued when it disconnects. */
 	for (int i = 0; i < REQUEST_SLOTS; i++)
 		g_assert_cmpint(it_post_send(pair->passive.ep, &segment, 1, i, IT_COMPLETION_FLAG),
 				==, IT_SUCCESS);
@@ -254,7 +254,7 @@ disconnect_thread(gpointer ep)
 	return NULL;
 }
 
-/* Both sides end it at once: one DISCONNECT each [IT 4.5]. */
+/* Both sides disconnect at once: one DISCONNECT each [IT 4.5]. */
 static void
 test_both_disconnect(struct pair *pair)
 {
@@ -274,7 +274,7 @@ test_both_disconnect(struct pair *pair)
 	}
 }
 
-/* what was queued before the free stays, and nothing is added. */
+/* events queued before the free stay, and none is added. */
 static void
 test_queued_stay(struct pair *pair)
 {
@@ -286,7 +286,7 @@ test_queued_stay(struct pair *pair)
 		g_assert_cmpint(it_post_recv(ep, &segment, 1, i, 0), ==, IT_SUCCESS);
 	pair_establish(pair);
 	g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
-	/* The last of what there will be; then the endpoint goes. */
+	/* The last event there will be; then the endpoint is freed. */
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	g_assert_cmpint(it_ep_free(ep), ==, IT_SUCCESS);
 	pair->passive.ep = NULL;
@@ -314,7 +314,7 @@ accept_thread(gpointer data)
 	return NULL;
 }
 
-/* One answer, and if that was yes, one end. */
+/* One outcome of the attempt and, if it succeeded, one end. */
 static void
 expect_whole(struct end *end, bool gave_up)
 {
@@ -334,7 +334,7 @@ expect_whole(struct end *end, bool gave_up)
 	end_expect_none(end->cm_msg);
 }
 
-/* one side gives up at the very moment in which the other one accepts, or soon after. */
+/* one side gives up at the moment when the other accepts, or soon after. */
 static void
 test_one_answer_one_end(struct pair *pair)
 {
@@ -360,7 +360,7 @@ test_one_answer_one_end(struct pair *pair)
 	}
 }
 
-/* The same with the passive side: it accepts, and thinks better of it. */
+/* The passive side accepts and gives up. */
 static void
 test_passive_gives_up(struct pair *pair)
 {
@@ -376,7 +376,7 @@ test_passive_gives_up(struct pair *pair)
 	}
 }
 
-/* An endpoint that is freed while it connects: its peer is told, whichever side it is. */
+/* An endpoint is freed while it connects: its peer gets an event, whichever side it is. */
 static void
 test_free_raced(struct pair *pair)
 {
@@ -411,7 +411,7 @@ test_free_raced(struct pair *pair)
 	}
 }
 
-/* In three ways: the active side accepts while the passive one gives up. */
+/* Three-way: the active side accepts while the passive side gives up. */
 static void
 test_arrival_raced(struct pair *pair)
 {
@@ -435,7 +435,7 @@ test_arrival_raced(struct pair *pair)
 	}
 }
 
-/* Reset makes an endpoint as good as new, also many times, and as either side. */
+/* A reset endpoint is like a new one, many times, and as either side. */
 static void
 test_again(struct pair *pair)
 {

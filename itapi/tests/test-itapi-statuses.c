@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Statuses of posts and of registration that other tests have no reason to meet [IT 15.6], [IT 15.7]. */
+/* Statuses of posts and of registration that no other test covers [IT 15.6], [IT 15.7]. */
 
 #include <string.h>
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ test_lmr20(struct pair *pair)
 	g_assert_cmpint(munmap(hole, 4096), ==, 0);
 }
 
-/* Longer than any adapter registers, but not past the end of memory. */
+/* Longer than any adapter can register, but not past the end of the address space. */
 static void
 test_lmr_too_long(struct pair *pair)
 {
@@ -114,7 +114,7 @@ test_unlink_posts(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* Links that are not waited for fill the queue; then neither of these has a place. */
+/* Links whose completions are not dequeued fill the queue; then neither of these has a slot. */
 static void
 test_full(struct pair *pair)
 {

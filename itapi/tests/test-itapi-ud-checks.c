@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Datagrams: what each call refuses, and with which status; attributes; adapters that have none. */
+/* Datagrams: what each call refuses, and with which status; attributes; adapters without datagrams. */
 #include <string.h>
 
 #include "it_dgram.h"
@@ -9,7 +9,7 @@
 
 #define CONTROLLED 0x80000000u /* keys for privileged processes */
 
-/* Where there are no datagrams, whatever makes something says so, after the handles. */
+/* On an adapter without datagrams each call that creates something says so, after it checked the handles. */
 static void
 test_not_offered(struct pair *pair)
 {
@@ -76,7 +76,7 @@ test_create_handles(struct pair *pair)
 	g_assert_cmpint(it_ep_ud_create(a->pz, a->request, a->recv, &attr, 0, NULL), ==,
 			IT_ERR_FAULT);
 	g_assert_null(ep);
-	/* Nothing holds the EVDs. */
+	/* No object uses the EVDs. */
 	pair_ok(it_ep_free(a->ep));
 	a->ep = NULL;
 	pair_ok(it_evd_free(a->recv));
@@ -111,7 +111,7 @@ test_create_limits(struct pair *pair)
 	g_assert_cmpint(create(a, &attr), ==, IT_ERR_RESOURCE_RSEG);
 }
 
-/* A DTO SEVD of one entry that overflowed. */
+/* A DTO SEVD with room for one event that overflowed. */
 static it_evd_handle_t
 overflowed(struct pair *pair)
 {
@@ -162,7 +162,7 @@ test_create_overflowed(struct pair *pair)
 	pair_ok(it_evd_free(small));
 }
 
-/* Who is not privileged has no privileged operations, no controlled keys, and no memory by I/O address. */
+/* An unprivileged consumer has no privileged operations, no controlled keys, and no memory by I/O address. */
 static void
 test_unprivileged(void)
 {
@@ -194,7 +194,7 @@ test_unprivileged(void)
 	capability_set(true);
 }
 
-/* Who is may use both, but the direct LMR only on an endpoint that was made for it. */
+/* A privileged consumer may use both, but the direct LMR only on an endpoint that was created for it. */
 static void
 test_privileged(void)
 {
@@ -266,7 +266,7 @@ test_query(struct pair *pair)
 	g_assert_cmpuint(params.attr.srv.ud.ep_info.ud_ep_id, ==, a.info.ud_ep_id);
 	g_assert_cmpuint(params.attr.srv.ud.ep_info.ud_ep_id, !=, 0);
 	g_assert_cmphex(params.attr.srv.ud.ep_info.ud_ep_key, ==, KEY);
-	/* What only connected endpoints have is not written. */
+	/* Attributes that only connected endpoints have are not written. */
 	memset(&params, 0xa5, sizeof(params));
 	untouched = params;
 	pair_ok(it_ep_query(a.ep,
@@ -327,7 +327,7 @@ test_modify(struct pair *pair)
 	g_assert_cmpint(it_ep_modify(a.ep, IT_EP_PARAM_MAX_ORD, &attr), ==, IT_ERR_INVALID_EP_TYPE);
 	g_assert_cmpint(it_ep_modify(a.end->ep, IT_EP_PARAM_EP_KEY, &attr), ==,
 			IT_ERR_INVALID_EP_TYPE);
-	/* Not once it has failed. */
+	/* Not after it has failed. */
 	target = dgram_target(a.way, &a.info);
 	beyond = end_segment(a.end, END_BUFFER - 4, 8);
 	pair_ok(it_post_sendto(a.ep, &beyond, 1, 1, 0, &target));
@@ -338,7 +338,7 @@ test_modify(struct pair *pair)
 	dgram_close(&a);
 }
 
-/* Every call for connected endpoints, on one for datagrams. */
+/* Every call for connected endpoints, on a datagram endpoint. */
 static void
 test_types(struct pair *pair)
 {
@@ -385,14 +385,14 @@ test_types(struct pair *pair)
 			==, IT_ERR_INVALID_EP_TYPE);
 	g_assert_cmpint(it_rmr_unlink(rmr, a.ep, 0, 0), ==, IT_ERR_INVALID_EP_TYPE);
 	pair_ok(it_rmr_free(rmr));
-	/* And the other way round. */
+	/* And the reverse. */
 	g_assert_cmpint(it_post_sendto(end->ep, &segment, 1, 0, 0, &target), ==,
 			IT_ERR_INVALID_EP_TYPE);
 	g_assert_cmpint(it_post_recvfrom(end->ep, &segment, 1, 0, 0), ==, IT_ERR_INVALID_EP_TYPE);
 	dgram_close(&a);
 }
 
-/* Links of regions are for privileged processes, but the endpoint is looked at first. */
+/* Links of regions need a privileged process, but the endpoint is checked first. */
 static void
 test_link_types(struct pair *pair)
 {
@@ -508,7 +508,7 @@ test_address_handles(struct pair *pair)
 		g_test_skip("no datagrams");
 		return;
 	}
-	/* An IPv4 address that is reserved for examples, mapped. */
+	/* An IPv4 address from a documentation prefix, mapped. */
 	memset(&nowhere.u.ib.local_port_gid, 0, 16);
 	memset(&nowhere.u.ib.local_port_gid.s6_addr[10], 0xff, 2);
 	memcpy(&nowhere.u.ib.local_port_gid.s6_addr[12], "\xc0\x00\x02\x01", 4);
@@ -527,7 +527,7 @@ test_address_handles(struct pair *pair)
 			IT_ERR_INVALID_SOURCE_PATH);
 	g_assert_null(way);
 
-	/* Without an own end one is looked up, unless the path is complete. */
+	/* Without a local half one is looked up, unless the path is complete. */
 	path = pair->path;
 	memset(&path.u.ib.local_port_gid, 0, 16);
 	pair_ok(it_address_handle_create(end->pz, &path, IT_AH_PATH_COMPLETE, &way));

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Datagrams when something breaks, at the fault door of vp/emul: an endpoint inside, the port, the whole
- * adapter (R-36, [IT 1.6]).
+ * Datagrams when something fails, at the fault door of vp/emul: an endpoint, the port, the whole adapter (R-36, [IT
+ * 1.6]).
  */
 #include "it_dgram.h"
 #include "it_fault.h"
@@ -13,10 +13,10 @@ struct scene {
 	struct dgram a;
 	struct dgram b;
 	it_ud_svc_req_handle_t svc;
-	it_evd_handle_t async; /* of the passive end, which is the one that breaks */
+	it_evd_handle_t async; /* of the passive end, which fails */
 };
 
-/* False: skipped. */
+/* False: the test is skipped. */
 static bool
 scene_open(struct scene *s, struct pair *pair)
 {
@@ -48,7 +48,7 @@ scene_close(struct scene *s)
 	faults_part(&s->faults);
 }
 
-/* The endpoint fails inside: it says so, what is posted is flushed, and it can begin anew. */
+/* The endpoint fails: an event says so, posted requests are flushed, and a reset makes it usable. */
 static void
 test_endpoint(struct pair *pair)
 {
@@ -73,7 +73,7 @@ test_endpoint(struct pair *pair)
 	scene_close(&s);
 }
 
-/* While a port is down what goes through it is lost, datagrams and questions alike. */
+/* While a port is down, datagrams and queries through it are lost. */
 static void
 test_port(struct pair *pair)
 {
@@ -102,7 +102,7 @@ test_port(struct pair *pair)
 	scene_close(&s);
 }
 
-/* The adapter fails: every call says so, but those that give back and those that only tell. */
+/* The adapter fails: every call says so, except those that free and those that return what the library knows. */
 static void
 test_adapter(struct pair *pair)
 {
@@ -132,14 +132,14 @@ test_adapter(struct pair *pair)
 	id = end_expect(end->cm_req, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT)
 		     .ud_svc_request.ud_svc_req_id;
 	fault_say(s.faults.passive, "fail adapter");
-	/* Who asked it learns that nobody serves there any more. */
+	/* The consumer that queried the service learns that nobody serves it any more. */
 	event = end_expect(s.a.end->cm_msg, IT_CM_MSG_UD_SERVICE_REPLY_EVENT);
 	g_assert_cmpint(event.ud_svc_reply.status, ==, IT_UD_SVC_ID_NOT_SUPPORTED);
 	while (it_ep_ud_create(end->pz, end->request, end->recv, &attr, 0, &ep) !=
 	       IT_ERR_IA_CATASTROPHE)
 		if (ep != NULL)
 			pair_ok(it_ep_free(ep));
-	/* First its endpoints end, then it has failed. */
+	/* First its endpoints fail, then the adapter. */
 	while (it_post_recvfrom(s.b.ep, &segment, 1, 1, 0) != IT_ERR_IA_CATASTROPHE)
 		g_thread_yield();
 	g_assert_cmpint(dgram_state(s.b.ep), ==, IT_EP_STATE_UD_NONOPERATIONAL);
@@ -160,7 +160,7 @@ test_adapter(struct pair *pair)
 	g_assert_cmpint(it_ud_service_reply(id, IT_UD_SVC_EP_INFO_VALID, info, NULL, 0), ==,
 			IT_ERR_IA_CATASTROPHE);
 	pair_ok(it_ud_service_request_handle_query(svc, IT_UD_PARAM_ALL, &asked));
-	/* The other adapter works on. */
+	/* The other adapter still works. */
 	dgram_offer(&s.a, 4096, HEADER + 8, 3);
 	dgram_send(&s.a, &s.a.info, 8, 4);
 	end_done(s.a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);

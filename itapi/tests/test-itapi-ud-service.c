@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Datagram services: who asks, who serves, and every way in which that can end [IT 13]. */
+/* Datagram services: queries, answers, and every way in which a query can end [IT 13]. */
 #include <string.h>
 
 #include "it_dgram.h"
 
-#define SHORT_US 20000   /* patience of those whom nobody can answer */
-#define SEEN_US  3000000 /* of those whose question is seen, and not answered */
+#define SHORT_US 20000   /* timeout of queries that nobody can answer */
+#define SEEN_US  3000000 /* timeout of queries that are seen and not answered */
 
-/* A question of the active end for the service of the passive one. */
+/* A query of the active end for the service of the passive end. */
 static it_ud_svc_req_handle_t
 question(struct pair *pair, uint64_t timeout)
 {
@@ -48,7 +48,7 @@ reply(it_ud_svc_req_identifier_t id, it_ud_svc_req_status_t status)
 	return it_ud_service_reply(id, status, info, NULL, 0);
 }
 
-/* Where there are no datagrams nobody can ask, and nobody is asked. */
+/* On an adapter without datagrams nobody can query a service or serve one. */
 static void
 test_not_offered(struct pair *pair)
 {
@@ -72,7 +72,7 @@ test_not_offered(struct pair *pair)
 	g_assert_cmpint(reply(1, IT_UD_SVC_EP_INFO_VALID), ==, IT_ERR_INVALID_UD_SVC_REQ_ID);
 }
 
-/* From the question to the first datagram, with nothing but what the events tell. */
+/* From the query to the first datagram, with nothing but the contents of the events. */
 static void
 test_story(struct pair *pair)
 {
@@ -120,7 +120,7 @@ test_story(struct pair *pair)
 	dgram_close(&b);
 }
 
-/* Each answer there is, to the same question again and again; numbers only with the first. */
+/* Every answer there is, to the same query again and again; endpoint numbers come only with the first. */
 static void
 test_answers(struct pair *pair)
 {
@@ -151,7 +151,7 @@ test_answers(struct pair *pair)
 	pair_ok(it_ud_service_request_handle_free(svc));
 }
 
-/* Nobody answers: REQ_REJECTED without data, and the late answer finds nothing. */
+/* Nobody answers: REQ_REJECTED without data; a late answer has no effect. */
 static void
 test_timeout(struct pair *pair)
 {
@@ -176,7 +176,7 @@ test_timeout(struct pair *pair)
 	pair_ok(it_ud_service_request_handle_free(svc));
 }
 
-/* The same where nobody is. */
+/* The same where no adapter has the address. */
 static void
 test_nowhere(struct pair *pair)
 {
@@ -196,7 +196,7 @@ test_nowhere(struct pair *pair)
 	pair_ok(it_ud_service_request(svc));
 	answered(pair, svc, IT_UD_SVC_REQ_REJECTED);
 	pair_ok(it_ud_service_request_handle_free(svc));
-	/* Here, but nobody listens. */
+	/* The adapter is there, but nobody listens. */
 	svc = question(pair, 0);
 	pair_ok(it_listen_free(pair->listen));
 	pair->listen = NULL;
@@ -206,7 +206,7 @@ test_nowhere(struct pair *pair)
 	end_expect_none(pair->passive.cm_req);
 }
 
-/* Freed while its answer is outstanding, at each moment: no event comes any more. */
+/* A handle is freed while its answer is outstanding, at each moment: no event comes any more. */
 static void
 test_free_pending(struct pair *pair)
 {
@@ -231,16 +231,16 @@ test_free_pending(struct pair *pair)
 		g_thread_yield();
 	svc = question(pair, 0);
 	pair_ok(it_ud_service_request(svc));
-	/* Those before it may have been told as well, but they are dead. */
+	/* The queries before it may have been delivered too, but they are invalid. */
 	while (reply(asked(pair), IT_UD_SVC_EP_INFO_VALID) != IT_SUCCESS)
 		;
 	pair_ok(it_ud_service_request_handle_free(svc));
-	/* Of the last one the answer may have come before the handle went. */
+	/* The answer of the last query may have come before the handle was freed. */
 	while (it_evd_dequeue(pair->active.cm_msg, &event) == IT_SUCCESS)
 		g_assert_true(event.ud_svc_reply.ud_svc == svc);
 }
 
-/* What the listener was told of stays valid after it; what finds its EVD full is refused. */
+/* What the listener received stays valid after its end; a query for a full EVD is refused. */
 static void
 test_listener(struct pair *pair)
 {
@@ -273,7 +273,7 @@ test_listener(struct pair *pair)
 		svc[i] = question(pair, 0);
 		pair_ok(it_ud_service_request(svc[i]));
 	}
-	/* One waits in the EVD, whatever its real size; the answers of the others come by themselves. */
+	/* One query waits in the EVD, whatever its real size; the others are answered by the library. */
 	while (rejected + told < G_N_ELEMENTS(svc)) {
 		it_event_t event;
 
@@ -297,7 +297,7 @@ test_listener(struct pair *pair)
 	pair_ok(it_evd_free(small));
 }
 
-/* The two kinds of identifiers are not mixed up; a listener serves both. */
+/* The two kinds of identifiers cannot be confused; one listener serves both. */
 static void
 test_identifiers(struct pair *pair)
 {
@@ -471,7 +471,7 @@ test_reply(struct pair *pair)
 	pair_ok(it_ud_service_request_handle_free(svc));
 }
 
-/* Either adapter is freed while questions are outstanding. */
+/* Either adapter is freed while queries are outstanding. */
 static void
 test_ia_free(struct pair *pair)
 {
@@ -495,7 +495,7 @@ test_ia_free(struct pair *pair)
 	it_ia_info_free(end.info);
 	g_free(end.buffer);
 
-	/* And the one who serves, with one question told and one not. */
+	/* And the serving adapter, with one query delivered and one not. */
 	it_conn_qual_t qual = {.type = IT_IB_SERVICEID};
 	it_listen_handle_t listen = NULL;
 	g_assert_true(end_open(&end));
@@ -515,7 +515,7 @@ test_ia_free(struct pair *pair)
 
 #define MANY 100
 
-/* Many questions at once, each answered with its own number. */
+/* Many queries at once, each answered with its own number. */
 static void
 test_many(struct pair *pair)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Datagrams: what arrives and how, what is lost, what an endpoint does that fails. */
+/* Datagrams: how they arrive, how they are lost, and what happens to an endpoint that fails. */
 #include <string.h>
 
 #include "it_dgram.h"
 
-/* What the adapter says of itself agrees with itself. */
+/* The parts of the adapter's description agree. */
 static void
 test_told(struct pair *pair)
 {
@@ -52,7 +52,7 @@ test_arrives(struct pair *pair)
 	dgram_close(&b);
 }
 
-/* The event is enough to answer: number of the sender, and the path back. */
+/* The event is enough to answer: the sender's number, and the path back. */
 static void
 test_answered(struct pair *pair)
 {
@@ -101,7 +101,7 @@ test_to_itself(struct pair *pair)
 	dgram_close(&a);
 }
 
-/* From no octets to as many as the spigot takes, gathered and scattered. */
+/* From length 0 to the spigot's maximum, gathered and scattered. */
 static void
 test_sizes(struct pair *pair)
 {
@@ -142,7 +142,7 @@ test_sizes(struct pair *pair)
 	dgram_close(&b);
 }
 
-/* A datagram that nobody can take is gone, and no one is the worse for it [IT 5]. */
+/* A datagram that cannot be received is lost, and nothing else is disturbed [IT 5]. */
 static void
 test_lost(struct pair *pair)
 {
@@ -155,7 +155,7 @@ test_lost(struct pair *pair)
 	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
-	dgram_send(&a, &b.info, 10, 1); /* no receive */
+	dgram_send(&a, &b.info, 10, 1); /* no receive posted */
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	dgram_offer(&b, 4096, HEADER + 10, 9);
 	to = b.info;
@@ -163,7 +163,7 @@ test_lost(struct pair *pair)
 	dgram_send(&a, &to, 10, 2); /* another key */
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	to = (it_remote_ep_info_t){.ud_ep_id = 0xfffffe, .ud_ep_key = KEY};
-	dgram_send(&a, &to, 10, 3); /* nobody */
+	dgram_send(&a, &to, 10, 3); /* no such endpoint */
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	dgram_send(&a, &b.info, 11, 4); /* too long for the receive */
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
@@ -177,7 +177,7 @@ test_lost(struct pair *pair)
 	dgram_close(&b);
 }
 
-/* Sent before its address handle went, or its sender. */
+/* Sent before its address handle, or its endpoint, is freed. */
 static void
 test_frees(struct pair *pair)
 {
@@ -204,7 +204,7 @@ test_frees(struct pair *pair)
 	dgram_close(&b);
 }
 
-/* Suppressed completions, slots, and the flag that wakes the peer. */
+/* Suppressed completions, slots, and the solicited flag. */
 static void
 test_flags(struct pair *pair)
 {
@@ -245,7 +245,7 @@ test_flags(struct pair *pair)
 	pair_ok(it_evd_free(quiet));
 }
 
-/* A send that fails takes the endpoint down; reset brings it back (R-24: 1 is operational). */
+/* A send that fails puts the endpoint into NONOPERATIONAL; reset makes it operational (R-24: 1 is operational). */
 static void
 test_states(struct pair *pair)
 {
@@ -294,7 +294,7 @@ test_states(struct pair *pair)
 	pair_ok(it_evd_free(async));
 }
 
-/* Reset as soon as the failure is seen, over and over: no event of one life reaches the next. */
+/* Reset as soon as the failure is seen, repeatedly: no event of one life comes in the next. */
 static void
 test_hasty_reset(struct pair *pair)
 {
@@ -322,7 +322,7 @@ test_hasty_reset(struct pair *pair)
 	dgram_close(&a);
 }
 
-/* A receive whose memory has gone takes its own endpoint down and nobody else. */
+/* A receive whose memory was freed ends its own endpoint and no other. */
 static void
 test_receive_fails(struct pair *pair)
 {
@@ -395,7 +395,7 @@ test_overflow(struct pair *pair)
 	pair_ok(it_evd_free(async));
 }
 
-/* An adapter is freed with all that is on it. */
+/* An adapter is freed with all objects under it. */
 static void
 test_ia_free(struct pair *pair)
 {
@@ -425,7 +425,7 @@ struct worker {
 	it_evd_handle_t request;
 };
 
-/* Sends from an endpoint of its own, each datagram by an address handle of its own. */
+/* Sends from an endpoint of its own, each datagram through an address handle of its own. */
 static gpointer
 work(gpointer arg)
 {
@@ -450,7 +450,7 @@ work(gpointer arg)
 	return NULL;
 }
 
-/* Several threads send to one endpoint that has a receive for each: none is lost, none comes twice. */
+/* Several threads send to one endpoint that has a receive for each datagram: none is lost, none comes twice. */
 static void
 test_threads(struct pair *pair)
 {
