@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The fake provider as one that connects by itself: it only remembers what was asked of it. */
+/* Connection management of the fake provider: it only records what the kAL requested. */
 
 #include "fake_internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The fake provider as one that has datagrams: address handles, and queries that it only remembers. */
+/* Datagrams of the fake provider: address handles, and queries, which it only records. */
 
 #include "fake_internal.h"
 

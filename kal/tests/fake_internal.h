@@ -50,19 +50,19 @@ struct ri_mr {
 	struct ri_mr_init init;
 };
 
-/* An object that counts. */
+/* An object without content; the provider counts them. */
 void *fake_make(size_t size);
 void fake_free(void *object);
-/* While fake_clinging: true, and the object is kept until its context ends (fake_late.c). */
+/* While fake_clinging is set: returns true and keeps the object until its context is closed (fake_late.c). */
 bool fake_clings(void *object, enum ri_object type, uint64_t ctx);
-/* The context ends: what was kept raises something once more, then it goes. */
+/* The context is closed: its kept objects raise one more event, then they are freed. */
 void fake_let_go(struct ri_rnic *rnic);
-/* From inside close: go on for a while with what fake_talk began, then no more. */
+/* Called by close: continues for a moment what fake_talk began, then ends it. */
 void fake_talk_end(void);
-/* The queue pair made last, for fake_raise. */
+/* The queue pair that was created last, for fake_raise. */
 extern struct ri_qp *fake_last_qp;
 
-/* Upcalls of the device opened last. */
+/* The upcalls of the device that was opened last. */
 const struct ri_upcalls *fake_last_upcalls(void);
 
 extern const struct ri_provider fake_provider;

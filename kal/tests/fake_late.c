@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The fake provider as one whose upcalls come late: from a thread of its own until close returns, and for
- * objects that it would not destroy.
+ * Late upcalls of the fake provider: from a thread of its own until close has returned, and for objects that it
+ * refused to destroy.
  */
 
 #include <glib.h>

@@ -16,7 +16,7 @@ static struct ri_cq *last_cq;
 static struct ri_srq *last_srq;
 static struct ri_rnic *last_rnic;
 static pthread_mutex_t moving =
-	PTHREAD_MUTEX_INITIALIZER; /* of fake_addrs, once there are listeners */
+	PTHREAD_MUTEX_INITIALIZER; /* the address of fake_addrs changed while there were listeners */
 
 struct ri_rnic_attr fake_attr;
 struct ri_addr fake_addrs[2];
@@ -132,7 +132,7 @@ device_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	return RI_SUCCESS;
 }
 
-/* Spigot 0 has those addresses, spigot 1 none of its own. */
+/* Spigot 0 has the addresses of fake_addrs, spigot 1 none. */
 static enum ri_status
 query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 {
@@ -191,8 +191,6 @@ static const struct ri_device_ops device_ops = {
 	.context_destroy = context_destroy,
 	.route = route,
 };
-
-/* --- things that count ---------------------------------------------------------------------- */
 
 static enum ri_status
 pd_create(struct ri_context *context, struct ri_pd **out)

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Queue pairs of the fake provider, and the streams they take over. One lock guards them; upcalls are
- * made without it, on the service thread: a queue pair collects what it has to say and a task of its
- * own says it.
+ * Queue pairs of the fake provider, and the streams that they take over. One lock protects them. Upcalls are made
+ * without the lock, on the service thread: a queue pair collects its events, and a task of its own raises them.
  */
 
 #include <errno.h>
@@ -78,7 +77,7 @@ fake_say_now(void)
 	say_all(fake_last_qp);
 }
 
-/* Under the lock. */
+/* Call with the lock held. */
 static void
 say(struct ri_qp *qp, enum ri_event event)
 {
@@ -87,7 +86,7 @@ say(struct ri_qp *qp, enum ri_event event)
 	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
 
-/* Under the lock: the stream is over. Its watch is stopped by whoever closes the descriptor. */
+/* Call with the lock held: the stream is over. The function that closes the descriptor stops the watch. */
 static void
 end(struct ri_qp *qp, enum ri_event event)
 {
@@ -148,7 +147,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	return RI_SUCCESS;
 }
 
-/* The stream, if there is one, is closed; with a reset, since it lingers for zero seconds. */
+/* Close the stream, if there is one; with a reset, since it lingers for zero seconds. */
 static void
 close_stream(struct ri_qp *qp)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* One attempt to connect to a raw peer, which the test then plays. */
+/* An attempt to connect to a plain TCP peer, whose part the test plays. */
 #ifndef KAL_ATTEMPT_H
 #define KAL_ATTEMPT_H
 
@@ -9,7 +9,7 @@
 
 #define CTX 0x1111
 
-/* A connect call of a fresh queue pair to a raw listener, up to the Request that arrived there. */
+/* A connect call of a new queue pair to a plain listener, up to the Request that arrived there. */
 struct attempt {
 	struct fixture f;
 	struct kal_cm_req req;
@@ -26,12 +26,12 @@ void attempt_prepare(struct attempt *a);
 void attempt_go(struct attempt *a);
 /* Accept and read the Request. */
 void attempt_answer(struct attempt *a);
-/* Both. */
+/* Connect, accept, and read the Request. */
 void attempt_meet(struct attempt *a);
 void attempt_finish(struct attempt *a);
 /* IRD 2, ORD 4, RTR by Write, private data "abc". */
 struct kal_mpa_frame attempt_good_reply(const struct attempt *a);
-/* FAILED with that reason, the queue pair in ERROR, and nothing more. */
+/* The next event is FAILED with that reason, the queue pair is in ERROR, and no further event comes. */
 void attempt_expect_failed(struct attempt *a, enum kal_cm_reason reason);
 
 #endif /* KAL_ATTEMPT_H */

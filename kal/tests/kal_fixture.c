@@ -13,7 +13,7 @@
 
 #include "ri_load.h"
 
-/* No providers are compiled in here. */
+/* No providers are compiled into this program. */
 const ri_provider_entry_fn ri_builtin_entries[] = {NULL};
 
 enum ri_status
@@ -238,7 +238,7 @@ raw_recv(int fd, void *data, size_t len)
 
 		if (n < 0 && errno == ECONNRESET)
 			return -1;
-		g_assert_cmpint(n, >=, 0); /* else it took too long */
+		g_assert_cmpint(n, >=, 0); /* the limit has passed */
 		if (n == 0)
 			break;
 		have += (size_t)n;

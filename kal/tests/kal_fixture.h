@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* A client with the fake adapter open, calls in one line, events with a limit, and raw TCP peers. */
+/* A client with the fake adapter open, calls in one line each, events with a time limit, and plain TCP peers. */
 #ifndef KAL_FIXTURE_H
 #define KAL_FIXTURE_H
 
@@ -18,17 +18,17 @@ struct fixture {
 
 void fixture_open(struct fixture *f);
 void fixture_open_on(struct fixture *f, const struct ri_host *host);
-/* Closes the client and checks that the provider has no object left. */
+/* Close the client and check that the provider has no object left. */
 void fixture_close(struct fixture *f);
 
-/* One call; the reply must have exactly the size given. */
+/* One call; the size of the reply must be exactly the given one. */
 enum ri_status fixture_call(struct fixture *f, enum kal_call_number call, const void *req,
 			    size_t req_len, void *rep, size_t rep_len);
 /* A call whose request is an id. */
 enum ri_status fixture_id(struct fixture *f, enum kal_call_number call, uint32_t id);
 
 uint32_t fixture_qp(struct fixture *f, uint64_t ctx, uint32_t ird, uint32_t ord);
-/* A listener on spigot 0, port 0 = choose; *port in network order. */
+/* A listener on spigot 0, port 0: the kAL chooses; *port in network order. */
 uint32_t fixture_listen(struct fixture *f, uint64_t ctx, uint16_t *port, uint32_t backlog);
 /* Connect to 127.0.0.1 or ::1. */
 void fixture_connect_req(struct kal_cm_req *req, uint32_t qp, bool ipv6, uint16_t port);
@@ -36,23 +36,23 @@ void fixture_connect_req(struct kal_cm_req *req, uint32_t qp, bool ipv6, uint16_
 struct kal_event fixture_event(struct fixture *f);
 /* The next event, which must be an event of a connection of that kind and context. */
 struct kal_cm_event fixture_cm(struct fixture *f, enum kal_cm_kind kind, uint64_t ctx);
-/* True if nothing comes for a while. */
+/* True if no event comes for a short time. */
 bool fixture_silent(struct fixture *f);
 enum ri_qp_state fixture_state(struct fixture *f, uint32_t qp);
 
-/* Raw peers: blocking sockets with a receive limit of a minute. */
+/* Plain TCP peers: blocking sockets whose receives fail after a minute. */
 int raw_listen(uint16_t *port);
 int raw_accept(int listener);
 int raw_connect(bool ipv6, uint16_t port);
 void raw_send(int fd, const void *data, size_t len);
-/* Octets received until `len` are there or the stream ends; -1: reset. */
+/* Receive until `len` octets are there or the stream ends; returns their number, -1: reset. */
 int raw_recv(int fd, void *data, size_t len);
-/* Receive one whole startup frame, byte by byte, into `buf` of KAL_MPA_FRAME_MAX octets. */
+/* Receive one whole start-up frame, octet by octet, into `buf` of KAL_MPA_FRAME_MAX octets. */
 struct kal_mpa_frame raw_frame(int fd, enum kal_mpa_kind kind, uint8_t *buf);
 void raw_send_frame(int fd, const struct kal_mpa_frame *frame);
 /* Close with a reset. */
 void raw_abort(int fd);
-/* Descriptors open in this process. */
+/* The number of descriptors that this process has open. */
 unsigned raw_count_fds(void);
 
 #endif /* KAL_FIXTURE_H */

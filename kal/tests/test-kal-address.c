@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* A provider that connects by itself: calls go through, its events become those of the client. */
+/* A provider with connection management of its own: calls reach it, and its events become the client's events. */
 
 #include <string.h>
 
@@ -83,13 +83,14 @@ test_established(void)
 	event = fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
 	g_assert_true(event.ird_ord_valid && event.pdata_present);
 	g_assert_cmpmem(event.pdata, event.pdata_len, "hi", 2);
-	g_assert_cmpuint(event.own_ord, ==, 2); /* the peer serves no more */
+	g_assert_cmpuint(event.own_ord, ==, 2); /* the peer has no such service */
 	g_assert_cmpuint(event.own_ird, ==, 4);
-	say(RI_CM_ESTABLISHED, CTX, NULL); /* once is enough */
+	say(RI_CM_ESTABLISHED, CTX, NULL); /* the event comes once */
 	g_assert_cmpint(call(&f, KAL_DISCONNECT, &bye), ==, RI_SUCCESS);
 	g_assert_cmpint(fake_cm_last, ==, FAKE_CM_DISCONNECT);
 	g_assert_true(fixture_silent(&f));
-	say(RI_CM_BROKEN, CTX, NULL); /* after our own disconnect any end is orderly */
+	say(RI_CM_BROKEN, CTX,
+	    NULL); /* after a disconnect of our own every end counts as orderly */
 	fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
 	say(RI_CM_DISCONNECTED, CTX, NULL);
 	g_assert_true(fixture_silent(&f));
@@ -143,7 +144,8 @@ test_three_way(void)
 		g_assert_cmpuint(fixture_cm(&f, KAL_CM_REPLY, CTX).pdata_len, ==, 2);
 		req.refuse = refuse != 0;
 		req.pdata_len =
-			refuse ? 252 : 9; /* more than a refusal, or a third message, carries */
+			refuse ? 252
+			       : 9; /* more octets than a reject, or a third message, carries */
 		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_ERR_INVALID_ARG);
 		req.pdata_len = 0;
 		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_SUCCESS);
@@ -157,7 +159,10 @@ test_three_way(void)
 	}
 }
 
-/* A reply to a connect in two ways is none: nobody could answer it, and it would take the place of the end. */
+/*
+ * A reply to a two-way connect is dropped: nobody could answer it, and its event would take the place of the end's
+ * event.
+ */
 static void
 test_reply_unasked(void)
 {
@@ -173,7 +178,7 @@ test_reply_unasked(void)
 	fixture_close(&f);
 }
 
-/* A call that the provider refuses has changed nothing. */
+/* A call that the provider refuses changes nothing. */
 static void
 test_undone(void)
 {
@@ -211,7 +216,7 @@ test_requests(void)
 	req.request = event.request;
 	fake_cm_status = RI_ERR_RESOURCES;
 	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_ERR_RESOURCES);
-	fake_cm_status = RI_SUCCESS; /* the request is still there */
+	fake_cm_status = RI_SUCCESS; /* the request still exists */
 	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_SUCCESS);
 	g_assert_cmpuint(fake_cm_params.ord, ==, 2);
 	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_ERR_INVALID_HANDLE);
@@ -229,7 +234,7 @@ test_requests(void)
 	g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, req.request);
 	g_assert_cmpint(call(&f, KAL_REJECT, &req), ==, RI_ERR_INVALID_HANDLE);
 
-	/* The peer gives up while it is accepted: the provider's event of that finds no request. */
+	/* The peer gives up while its request is accepted: the provider's event finds no request. */
 	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
 	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
 	req.qp = fixture_qp(&f, CTX + 1, 4, 3);
@@ -241,7 +246,7 @@ test_requests(void)
 	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_true(fixture_silent(&f));
 
-	/* Nobody of ours, and one that the client has not seen when it leaves. */
+	/* A request for an unknown listener, and one that the client has not dequeued when it closes. */
 	say(RI_CM_REQUEST, 0xdead, NULL);
 	say(RI_CM_ESTABLISHED, 0xdead, NULL);
 	g_assert_true(fixture_silent(&f));

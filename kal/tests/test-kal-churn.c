@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Both ends are ours: many connections, one after the other and many at once; nothing grows. */
+/*
+ * Both ends are clients of this process: many connections, in turn and at the same time; memory and descriptors do
+ * not grow.
+ */
 
 #include <string.h>
 
@@ -11,7 +14,7 @@
 #define ACTIVE     0x10000
 #define PASSIVE    0x20000
 
-/* What became of all connections; events of many of them come in any order. */
+/* The outcome of all connections; their events come in any order. */
 struct tally {
 	unsigned established, ended, failed;
 };
@@ -98,7 +101,7 @@ test_cycles(void)
 	fixture_close(&f);
 }
 
-/* All at once, more than the backlog and the limit of half-open start-ups have room for. */
+/* All at once, more than the backlog and the limit of half-open start-ups hold. */
 static void
 test_crowd(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The dispatcher: sizes, ids, parents, what a profile lacks; the event queue; closing a client. */
+/* The dispatcher: sizes, ids, parents, abilities that a profile does not claim; the event queue; closing a client. */
 
 #include <poll.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ make_mr(struct fixture *f, uint32_t pd)
 	return rep.id;
 }
 
-/* Every call refuses a request or a reply that is an octet too small, and a request too large. */
+/* Every call refuses a request or a reply that is one octet too small, and a request that is too large. */
 static void
 test_sizes(void)
 {
@@ -56,7 +56,7 @@ test_sizes(void)
 			status = kal_call(f.client, &msg);
 			if (status != RI_ERR_INVALID_ARG)
 				served = true;
-			/* Ids of 0 name nothing: no call of them may work. */
+			/* Id 0 names no object: no call with it may succeed. */
 			if (call != KAL_ADAPTER_LIST)
 				g_assert_cmpint(status, !=, RI_SUCCESS);
 		}
@@ -115,7 +115,7 @@ test_adapters(void)
 	g_assert_cmpint(
 		fixture_call(&f, KAL_RNIC_OPEN, &open, sizeof(open), &opened, sizeof(opened)), ==,
 		RI_ERR_NO_DEVICE);
-	/* An adapter that claims what its provider has no entry for. */
+	/* An adapter that claims abilities for which its provider has no entry. */
 	strcpy(open.name, "fake");
 	fake_attr.mw_narrow = true;
 	g_assert_cmpint(
@@ -132,7 +132,7 @@ test_adapters(void)
 	fixture_close(&f);
 }
 
-/* Ids of another type, another client, destroyed objects and garbage are answered. */
+/* Ids of another type, of another client, of destroyed objects, and random numbers are refused. */
 static void
 test_ids(void)
 {
@@ -183,7 +183,7 @@ test_parents(void)
 	fixture_close(&f);
 }
 
-/* A context names one queue pair: events of two could not be told apart. */
+/* A context names one queue pair: the events of two could not be told apart. */
 static void
 test_same_context(void)
 {
@@ -204,7 +204,7 @@ test_same_context(void)
 	fixture_close(&f);
 }
 
-/* What the profile does not claim is not there. */
+/* Abilities that the profile does not claim are refused. */
 static void
 test_unclaimed(void)
 {
@@ -234,7 +234,7 @@ test_unclaimed(void)
 	fixture_close(&f);
 }
 
-/* Lists behind a registration add up to the octet. */
+/* The size of a registration's lists must be exact to the octet. */
 static void
 test_lists(void)
 {
@@ -275,10 +275,10 @@ test_events_of_cqs(void)
 	event = fixture_event(&f);
 	g_assert_cmpuint(event.kind, ==, KAL_EVENT_CQ);
 	g_assert_cmpuint(event.ctx, ==, 0xc0);
-	g_assert_true(fixture_silent(&f)); /* once, however often it fired */
+	g_assert_true(fixture_silent(&f)); /* once, however often it was raised */
 	fake_fire_cq();
 	g_assert_cmpuint(fixture_event(&f).kind, ==, KAL_EVENT_CQ);
-	/* What is queued about a CQ goes with it. */
+	/* Destroying a CQ removes its queued events. */
 	fake_fire_cq();
 	g_assert_cmpint(fixture_id(&f, KAL_CQ_DESTROY, f.cq), ==, RI_SUCCESS);
 	g_assert_true(fixture_silent(&f));
@@ -313,7 +313,7 @@ test_events_of_objects(void)
 	g_assert_cmpuint(event.ctx, ==, 0x66);
 	g_assert_cmpuint(event.u.async.event, ==, RI_EVENT_QP_RQ_LIMIT);
 
-	/* What is queued about an object goes with it; what is about others stays. */
+	/* Destroying an object removes its queued events; those of other objects stay. */
 	fake_raise(RI_EVENT_QP_RQ_LIMIT, RI_OBJECT_QP);
 	fake_raise(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ);
 	fake_raise(RI_EVENT_SRQ_LIMIT, RI_OBJECT_SRQ);
@@ -328,7 +328,7 @@ test_events_of_objects(void)
 	fixture_close(&f);
 }
 
-/* Nobody takes events: a bound holds, and what comes first is kept. */
+/* Nobody takes events: the queue has a limit, and the oldest events are kept. */
 static void
 test_events_bounded(void)
 {
@@ -339,7 +339,7 @@ test_events_bounded(void)
 	fixture_open(&f);
 	for (int i = 0; i < 100000; i++)
 		fake_raise(RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT);
-	fake_fire_cq(); /* is never lost */
+	fake_fire_cq(); /* this event is never dropped */
 	while (kal_next_event(f.client, &event))
 		count++;
 	g_assert_cmpuint(count, >, 1000);
@@ -406,7 +406,7 @@ test_kick(void)
 	fixture_close(&f);
 }
 
-/* Closing a client takes back everything, whatever it is doing. */
+/* Closing a client destroys all its objects, whatever they are doing. */
 static void
 test_close(void)
 {

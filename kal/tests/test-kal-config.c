@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The administrator's file: limits that hold, aliases that work, mistakes that are told. */
+/* The administrator's configuration file: limits, aliases, and messages about mistakes. */
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -72,7 +72,7 @@ test_file(void)
 	g_assert_true(config->crc && config->fall_back && !config->privileged &&
 		      !config->drop_disconnect_data && !config->drop_broken_events);
 	g_assert_cmpuint(config->convert_s, ==, 120);
-	/* Of what a client makes there is a limit without any file; of its memory there is none. */
+	/* Without a file there is a limit for objects and none for memory. */
 	for (int i = 0; i < KAL_RESOURCE_COUNT; i++) {
 		if (i != KAL_RESOURCE_MEMORY)
 			g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][i], <, KAL_UNLIMITED);
@@ -83,7 +83,7 @@ test_file(void)
 	kal_config_free(config);
 }
 
-/* Three variables decide instead of the file, each for one key; any other value than theirs changes nothing. */
+/* Three environment variables replace one key each of the file; invalid values change nothing. */
 static void
 test_environment(void)
 {
@@ -152,7 +152,7 @@ test_mistakes(void)
 	g_assert_cmpint(kal_config_load("/tmp", &config, NULL), ==, RI_ERR_INVALID_ARG);
 }
 
-/* The grammar: what is wrong is told with its line. */
+/* The grammar: each mistake is reported with its line. */
 static void
 test_lines(void)
 {
@@ -187,7 +187,7 @@ test_lines(void)
 	g_assert_cmpstr(kal_config_adapter(config, "q"), ==, "x y\t\\z\n\r");
 	kal_config_free(config);
 	kal_config_free(config_of(""));
-	kal_config_free(config_of(large)); /* as large as a file may be */
+	kal_config_free(config_of(large)); /* the largest file that is read */
 	g_assert_true(g_file_set_contents(path, "[mpa]\ncrc=\0true\n", 16, NULL));
 	g_assert_cmpint(kal_config_load(path, &config, NULL), ==, RI_ERR_INVALID_ARG);
 	large = g_realloc(large, 65538);
@@ -196,7 +196,7 @@ test_lines(void)
 	refuse(large, "File too large");
 }
 
-/* What was taken above a limit was not taken at all, on any level. */
+/* A request above a limit takes nothing, on no level. */
 static void
 test_accounts(void)
 {
@@ -236,7 +236,7 @@ reg(struct fixture *f, uint64_t length, uint32_t *id)
 	return status;
 }
 
-/* Limits and aliases through the calls; nothing stays counted. */
+/* Limits and aliases through the calls; afterwards nothing is counted. */
 static void
 test_client(void)
 {

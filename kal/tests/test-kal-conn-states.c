@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Every cell of the table of connections, from a list of its own: what is not listed here must be
- * refused and change nothing.
+ * Every cell of the table of connection states, compared with a list of its own: an event that the list does not have
+ * must be refused and change nothing.
  */
 #include <glib.h>
 
@@ -20,7 +20,7 @@ struct move {
 #define TOLD(name) KAL_CM_##name
 
 static const struct move moves[] = {
-	/* connecting ourselves */
+	/* the active side */
 	{S(IDLE), S(CALL_CONNECT), S(CONNECTING), TOLD(NONE)},
 	{S(CONNECTING), S(TCP_UP), S(WAITING), TOLD(NONE)},
 	{S(WAITING), S(RETRY), S(CONNECTING), TOLD(NONE)},
@@ -29,11 +29,11 @@ static const struct move moves[] = {
 	{S(CONNECTING), S(STANDS), S(UP), TOLD(ESTABLISHED)},
 	{S(CONNECTING), S(REPLY), S(REPLIED), TOLD(REPLY)},
 	{S(REPLIED), S(CALL_CONFIRM), S(STARTING), TOLD(NONE)},
-	/* accepting */
+	/* the passive side */
 	{S(IDLE), S(CALL_ACCEPT), S(ACCEPTING), TOLD(NONE)},
 	{S(ACCEPTING), S(ATTACH), S(STARTING), TOLD(NONE)},
 	{S(ACCEPTING), S(STANDS), S(UP), TOLD(ESTABLISHED)},
-	/* it does not come about */
+	/* the attempt fails */
 	{S(CONNECTING), S(REFUSED), S(ENDED), TOLD(REJECTED)},
 	{S(WAITING), S(REFUSED), S(ENDED), TOLD(REJECTED)},
 	{S(REPLIED), S(REFUSED), S(ENDED), TOLD(REJECTED)},
@@ -62,7 +62,7 @@ static const struct move moves[] = {
 	{S(ABORTING), S(FAILED), S(ENDED), TOLD(DISCONNECTED)},
 	{S(ABORTING), S(END_CLOSE), S(ENDED), TOLD(DISCONNECTED)},
 	{S(ABORTING), S(END_BROKEN), S(ENDED), TOLD(DISCONNECTED)},
-	/* the end */
+	/* the end of the connection */
 	{S(UP), S(CALL_DISCONNECT), S(CLOSING), TOLD(NONE)},
 	{S(UP), S(END_CLOSE), S(ENDED), TOLD(DISCONNECTED)},
 	{S(UP), S(END_BROKEN), S(ENDED), TOLD(BROKEN)},

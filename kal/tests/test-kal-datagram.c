@@ -60,7 +60,8 @@ test_address_handles(void)
 	req.id = f.pd;
 	g_assert_cmpint(ah_create(&f, &req, &rep), ==, RI_ERR_NO_ROUTE);
 	req.init.dest.family = RI_ADDR_GID;
-	g_assert_cmpint(ah_create(&f, &req, &rep), ==, RI_SUCCESS); /* left to the client's end */
+	g_assert_cmpint(ah_create(&f, &req, &rep), ==,
+			RI_SUCCESS); /* freed when the client closes */
 	fixture_close(&f);
 	open_fixture(&f, false);
 	req.id = f.pd;
@@ -81,7 +82,7 @@ qp_create(struct fixture *f, struct kal_qp_create_rep *rep)
 	return fixture_call(f, KAL_QP_CREATE, &req, sizeof(req), rep, sizeof(*rep));
 }
 
-/* A queue pair for datagrams has no connection: calls on one name nothing. */
+/* A datagram queue pair has no connection: calls that need one return RI_ERR_INVALID_ID. */
 static void
 test_no_connection(void)
 {
@@ -172,9 +173,9 @@ test_query(void)
 	g_assert_cmpuint(event.qpn, ==, 5);
 	g_assert_cmpuint(event.qkey, ==, 6);
 	g_assert_cmpuint(event.pdata_len, ==, 2);
-	say(RI_CM_SERVICE_REPLY, QUERY, RI_SERVICE_FOUND); /* one answer each */
+	say(RI_CM_SERVICE_REPLY, QUERY, RI_SERVICE_FOUND); /* one answer for each */
 	g_assert_true(fixture_silent(&f));
-	end(&f, QUERY); /* nothing is outstanding: the provider is not called */
+	end(&f, QUERY); /* no query is outstanding: the provider is not called */
 	g_assert_cmpuint(fake_cancelled, ==, 0);
 	say(RI_CM_SERVICE_REPLY, QUERY + 1, RI_SERVICE_NO_QP);
 	event = fixture_cm(&f, KAL_CM_SERVICE_REPLY, QUERY + 1);
@@ -184,7 +185,7 @@ test_query(void)
 	g_assert_cmpuint(fake_cancelled, ==, QUERY);
 	say(RI_CM_SERVICE_REPLY, QUERY, RI_SERVICE_FOUND);
 	g_assert_true(fixture_silent(&f));
-	/* One that is outstanding when the client leaves. */
+	/* A query that is outstanding when the client closes. */
 	g_assert_cmpint(service_query(&f, QUERY + 2, 0), ==, RI_SUCCESS);
 	fixture_close(&f);
 	g_assert_cmpuint(fake_cancelled, ==, QUERY + 2);
@@ -221,7 +222,7 @@ test_answering(void)
 	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_STATUS_COUNT, 0), ==,
 			RI_ERR_INVALID_ARG);
 	g_assert_cmpint(answer(&f, req.request, 0, 9), ==, RI_ERR_INVALID_ARG);
-	/* It is no request for a connection. */
+	/* A query cannot be answered as a connection request. */
 	g_assert_cmpint(plain(&f, KAL_REJECT, &req, sizeof(req)), ==, RI_ERR_INVALID_HANDLE);
 	req.qp = fixture_qp(&f, CTX, 1, 1);
 	g_assert_cmpint(
@@ -244,12 +245,12 @@ test_answering(void)
 	fake_cm_status = RI_ERR_INVALID_HANDLE;
 	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_ERR_INVALID_HANDLE);
 	fake_cm_status = RI_SUCCESS;
-	/* And the other kind is no query. */
+	/* And a connection request cannot be answered as a query. */
 	say(RI_CM_REQUEST, fake_cm_listen_ctx, 0);
 	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
 	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(plain(&f, KAL_REJECT, &req, sizeof(req)), ==, RI_SUCCESS);
-	/* One that nobody answers is refused when the client leaves. */
+	/* A query that was not answered is refused when the client closes. */
 	(void)peer_query(&f);
 	fake_answer.status = RI_SERVICE_FOUND;
 	fixture_close(&f);

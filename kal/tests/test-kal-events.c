@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The event queue of a client by itself: order, removal, limit, descriptor. */
+/* The event queue of a client alone: order, removal, limit, descriptor. */
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "kal_objects.h"
 
-#define ASYNC_MAX 4096 /* events that wait at most; the test's own number */
+#define ASYNC_MAX 4096 /* the limit of events in the queue, chosen for the test */
 
 static struct kal_client client;
 static unsigned lines; /* of the log */
@@ -85,14 +85,16 @@ test_order(void)
 		tell_qp(ctx, RI_EVENT_QP_RQ_LIMIT);
 	for (uint64_t ctx = 1; ctx <= 5; ctx++)
 		expect(ctx);
-	/* Empty, and used again. */
+	/* Empty, and then used again. */
 	tell_qp(9, RI_EVENT_QP_RQ_LIMIT);
 	g_assert_true(client.first != NULL && client.first == client.last);
 	expect(9);
 	close_stream();
 }
 
-/* What is queued about an object that goes leaves, from the front, the middle and the end; the rest stays. */
+/*
+ * The queued events of an object that is destroyed are removed from the front, the middle and the end; others stay.
+ */
 static void
 test_forget(void)
 {
@@ -108,11 +110,11 @@ test_forget(void)
 	g_assert_cmpuint(client.async_queued, ==, 5);
 	kal_events_forget_ctx(&client, RI_OBJECT_QP, 1);
 	g_assert_cmpuint(client.async_queued, ==, 2);
-	tell_qp(4, RI_EVENT_QP_RQ_LIMIT); /* the end is where it should be */
+	tell_qp(4, RI_EVENT_QP_RQ_LIMIT); /* the end of the list is right */
 	expect(2);
 	expect(3);
 	expect(4);
-	/* The node of a CQ can be queued anew. */
+	/* The node of a CQ can be queued again. */
 	kal_events_cq(&client, &cq);
 	kal_events_cq(&client, &cq);
 	kal_events_forget(&client, &cq.fired);
@@ -123,7 +125,7 @@ test_forget(void)
 	close_stream();
 }
 
-/* Events of the connection of one queue pair are pending for that one. */
+/* Which queue pair has connection events in the queue. */
 static void
 test_pending(void)
 {
@@ -144,7 +146,7 @@ test_pending(void)
 	close_stream();
 }
 
-/* A request that ends before the client has seen it vanishes; others, and those it has seen, do not. */
+/* A request that ends before the client has dequeued it is removed; other requests, and dequeued ones, are not. */
 static void
 test_unseen_requests(void)
 {
@@ -159,7 +161,10 @@ test_unseen_requests(void)
 	close_stream();
 }
 
-/* Nobody takes them: as many as the limit wait, the next is dropped, and each one taken makes room. */
+/*
+ * Nobody takes events: the queue fills to its limit, the next is dropped, and each event that is taken makes room for
+ * one.
+ */
 static void
 test_limit(void)
 {
@@ -179,7 +184,7 @@ test_limit(void)
 	close_stream();
 }
 
-/* The descriptor is readable while something waits, and silent after the queue was found empty. */
+/* The descriptor is readable while an event is queued, and not after the queue was found empty. */
 static void
 test_descriptor(void)
 {

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Peers that connect and say nothing, or little, in numbers: a client that speaks is served, and it does not
- * wait for their time to run out. So that time is out of the question here, the deadlines of the kAL are an
- * hour away. The peers are other processes: each has descriptors of its own.
+ * Many peers that connect and send nothing, or little: a client that sends its Request is served and does not wait
+ * until the time of those peers is over. To exclude that, the deadlines of the kAL are an hour away here. The peers
+ * are other processes, each with descriptors of its own.
  */
 
 #include <errno.h>
@@ -22,11 +22,11 @@
 #define LISTEN_CTX 7
 #define CROWDS     3
 #define CROWD      400
-#define ROOM       24 /* descriptors, where they are short */
+#define ROOM       24 /* the limit of descriptors, where they are scarce */
 
 /* --- peers in other processes ----------------------------------------------------------------- */
 
-/* Connect so often and say that; a count of 0: close all. Answered by one octet. */
+/* Connect `count` times and send those octets each time; a count of 0: close all. Answered by one octet. */
 struct order {
 	uint16_t port;
 	uint16_t count;
@@ -50,7 +50,7 @@ knock(int fd, const struct order *order)
 	       (order->len == 0 || send(fd, order->octets, order->len, MSG_NOSIGNAL) >= 0);
 }
 
-/* A life in a crowd. */
+/* The main function of a process with many peers. */
 static void
 obey(int link)
 {
@@ -77,7 +77,7 @@ obey(int link)
 	_exit(0);
 }
 
-/* Before there are threads. */
+/* Call before there are threads. */
 static void
 crowds_begin(void)
 {
@@ -135,8 +135,6 @@ crowds_leave(void)
 	}
 }
 
-/* --- a kAL whose patience is endless ------------------------------------------------------------ */
-
 static void
 timer_start_late(void *self, struct ri_timer *timer, uint64_t deadline)
 {
@@ -155,8 +153,6 @@ open_fixture(struct fixture *f)
 	host.timer_start = timer_start_late;
 	fixture_open_on(f, &host);
 }
-
-/* --- a client that speaks ------------------------------------------------------------------------ */
 
 static size_t
 request_octets(uint8_t *out)
@@ -210,7 +206,7 @@ test_silent(void)
 		crowd_wait(i);
 	for (int i = 0; i < 20; i++)
 		be_served(&f, port);
-	/* Half of a header from each of as many more. */
+	/* Half of a header from each of that many more. */
 	for (int i = 0; i < CROWDS; i++)
 		crowd_send(i, port, CROWD, "MPA ID Req", 10);
 	for (int i = 0; i < CROWDS; i++)
@@ -221,7 +217,7 @@ test_silent(void)
 	fixture_close(&f);
 }
 
-/* Who goes first: see kal_starts.c. */
+/* Which start-up is replaced: see kal_starts.c. */
 static void
 test_preference(void)
 {
@@ -239,14 +235,14 @@ test_preference(void)
 	raw_send(header, buf, KAL_MPA_HEADER_SIZE);
 	for (int i = 0; i < KAL_STARTS_MAX; i++)
 		silent[i] = raw_connect(false, port);
-	/* Two are too many: the two that were silent for longest. */
+	/* Two too many: the two that were silent for longest are replaced. */
 	g_assert_cmpint(raw_recv(silent[0], &octet, 1), <=, 0);
 	g_assert_cmpint(raw_recv(silent[1], &octet, 1), <=, 0);
 	raw_send(part, buf + 1, len - 1);
 	refuse_next(&f);
 	raw_send(header, buf + KAL_MPA_HEADER_SIZE, len - KAL_MPA_HEADER_SIZE);
 	refuse_next(&f);
-	/* All others are still there. */
+	/* All others are still connected. */
 	for (int i = 2; i < KAL_STARTS_MAX; i++) {
 		raw_send(silent[i], buf, len);
 		refuse_next(&f);
@@ -258,7 +254,7 @@ test_preference(void)
 	fixture_close(&f);
 }
 
-/* Peers that send one octet each do not take the places of those that are about to speak. */
+/* Peers that send one octet each do not replace those that are about to send their Request. */
 static void
 test_shares(void)
 {
@@ -266,7 +262,7 @@ test_shares(void)
 	uint16_t port = 0;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len = request_octets(buf);
-	int part[KAL_STARTS_MAX], late[KAL_START_SHARE - 1]; /* one more comes */
+	int part[KAL_STARTS_MAX], late[KAL_START_SHARE - 1]; /* one more connects */
 
 	open_fixture(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
@@ -287,7 +283,7 @@ test_shares(void)
 	fixture_close(&f);
 }
 
-/* The limit that leaves room for so many descriptors and no more: numbers may be free below others. */
+/* The limit that leaves exactly that many descriptors; numbers below others may be free. */
 static rlim_t
 limit_of(unsigned room)
 {
@@ -299,7 +295,7 @@ limit_of(unsigned room)
 	}
 }
 
-/* Descriptors are short in the process of the listener. */
+/* The listener's process has few descriptors. */
 static void
 test_descriptors(void)
 {

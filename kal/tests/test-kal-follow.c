@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Listeners whose spigot gets other addresses: they are at those that it has now, at the same port, and
- * an event of the change reaches the client. Every address of 127.0.0.0/8 is this machine's.
+ * Listeners whose spigot gets other addresses: they accept at the present addresses, at the same port, and the client
+ * gets an event. All of 127.0.0.0/8 belongs to this machine.
  */
 
 #include <errno.h>
@@ -23,7 +23,7 @@ loopback(uint8_t last)
 	return (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {127, 0, 0, last}};
 }
 
-/* A connection from nowhere in particular: its descriptor, or -1 if nobody is there. */
+/* A connection from any local address: its descriptor, or -1 if nobody listens. */
 static int
 try_connect(uint8_t last, uint16_t port)
 {
@@ -33,13 +33,13 @@ try_connect(uint8_t last, uint16_t port)
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK + last - 1u);
 	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0)
 		return fd;
-	/* A listener that goes meanwhile resets. */
+	/* A listener that is destroyed meanwhile resets the connection. */
 	g_assert_true(errno == ECONNREFUSED || errno == ECONNRESET);
 	close(fd);
 	return -1;
 }
 
-/* Soon the listener is at that address, or is not. */
+/* Wait until the listener accepts at that address, or no longer does. */
 static void
 await(uint8_t last, uint16_t port, bool there)
 {
@@ -56,7 +56,7 @@ await(uint8_t last, uint16_t port, bool there)
 	}
 }
 
-/* What was accepted of the attempts above goes away by and by. */
+/* Connections of the attempts above are closed one after the other. */
 static void
 await_descriptors(unsigned count)
 {
@@ -68,7 +68,7 @@ await_descriptors(unsigned count)
 	}
 }
 
-/* The event of spigot 0 is the next. */
+/* The next event is that of spigot 0. */
 static void
 expect_change(struct fixture *f)
 {
@@ -107,16 +107,16 @@ test_moves(void)
 	move(&f, 3);
 	await(3, port, true);
 	await(2, port, false);
-	raw_abort(raw_connect(true, port)); /* the other address has stayed */
+	raw_abort(raw_connect(true, port)); /* the other address is still there */
 	await_descriptors(open);
 	g_assert_cmpint(fixture_id(&f, KAL_LISTEN_DESTROY, listener), ==, RI_SUCCESS);
 	g_assert_cmpint(try_connect(3, port), ==, -1);
-	move(&f, 1); /* nobody follows */
+	move(&f, 1); /* no listener is left */
 	g_assert_cmpint(try_connect(1, port), ==, -1);
 	fixture_close(&f);
 }
 
-/* An address that cannot be had now is taken when it can be. */
+/* An address that is not available now is used when it is. */
 static void
 test_not_yet(void)
 {
@@ -134,7 +134,7 @@ test_not_yet(void)
 	fixture_close(&f);
 }
 
-/* Somebody else has the port there: the others are served, and so is this one when it is free. */
+/* Another process has the port at one address: the listener accepts at the others, and there too when it is free. */
 static void
 test_taken(void)
 {
@@ -157,7 +157,7 @@ test_taken(void)
 	fixture_close(&f);
 }
 
-/* Listeners come and go while their spigot moves. */
+/* Listeners are created and destroyed while the addresses change. */
 static void *
 move_on(void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Sleeping: no wake is lost, deadlines and descriptors end it, and signals only if a handler ran. */
+/* Parking a thread: no wake is lost; deadlines, descriptors, and signals whose handler ran end it. */
 
 #include <glib.h>
 #include <pthread.h>
@@ -59,7 +59,7 @@ test_wake_before(void)
 		int fd = i % 2 == 0 ? -1 : pair[0];
 
 		host()->wake(host()->self, &parker);
-		host()->wake(host()->self, &parker); /* counts once */
+		host()->wake(host()->self, &parker); /* counted once */
 		g_assert_cmpint(park(&parker, fd, RI_NEVER), ==, RI_SUCCESS);
 		g_assert_cmpint(park(&parker, fd, MS), ==, RI_ERR_TIMEOUT);
 	}
@@ -71,7 +71,7 @@ test_wake_before(void)
 	close(pair[1]);
 }
 
-/* Two threads hand a token to and fro; a lost wake would hang, which the deadline turns into a failure. */
+/* Two threads pass a token to and fro; a lost wake would block both, and the deadline makes that a failure. */
 enum {
 	EXCHANGES = 3000
 };
@@ -80,7 +80,7 @@ struct player {
 	struct ri_parker parker;
 	struct player *other;
 	atomic_int token;
-	int fd; /* sleeps on this too, or -1; -2: by turns */
+	int fd; /* sleeps on this descriptor too; -1: none; -2: with and without in turn */
 	int quiet;
 };
 
@@ -144,7 +144,7 @@ test_wake_race_mixed(void)
 	ping_pong(2);
 }
 
-/* The waker is still inside wake when the sleeper goes on and closes its parker. */
+/* The waking thread is still in wake when the sleeper continues and closes its parker. */
 struct brief {
 	struct ri_parker *parker;
 	atomic_int go;
@@ -195,7 +195,7 @@ struct nuisance {
 	atomic_int stop;
 };
 
-/* Signals until told to stop: the first may come before the victim sleeps. */
+/* Sends signals until told to stop: the first may come before the victim sleeps. */
 static void *
 bother(void *arg)
 {
@@ -240,14 +240,14 @@ test_interrupted(void)
 	/* Either handler may have run. */
 	g_assert_cmpint(park_bothered(SIGUSR2, -1, RI_NEVER), ==, RI_ERR_INTERRUPTED);
 	g_assert_cmpint(park_bothered(SIGUSR2, pair[0], RI_NEVER), ==, RI_ERR_INTERRUPTED);
-	/* The one without SA_RESTART cannot: the sleep goes on. */
+	/* The handler with SA_RESTART runs and the sleep continues. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	g_assert_cmpint(pthread_sigmask(SIG_BLOCK, &set, NULL), ==, 0);
 	g_assert_cmpint(park_bothered(SIGUSR2, -1, 20u * MS), ==, RI_ERR_TIMEOUT);
 	g_assert_cmpint(park_bothered(SIGUSR2, pair[0], 20u * MS), ==, RI_ERR_TIMEOUT);
 	g_assert_cmpint(pthread_sigmask(SIG_UNBLOCK, &set, NULL), ==, 0);
-	/* Ignored: no handler runs, nothing is interrupted. */
+	/* Ignored: no handler runs and the sleep is not interrupted. */
 	g_assert_cmpint(park_bothered(SIGCHLD, -1, 20u * MS), ==, RI_ERR_TIMEOUT);
 	g_assert_cmpint(park_bothered(SIGCHLD, pair[0], 20u * MS), ==, RI_ERR_TIMEOUT);
 	sigaction(SIGUSR1, &old1, NULL);
@@ -256,7 +256,7 @@ test_interrupted(void)
 	close(pair[1]);
 }
 
-/* Without a descriptor to be had, sleeping on descriptors still works. */
+/* When no descriptor is available, sleeping on descriptors still works. */
 static void
 test_no_descriptors(void)
 {

@@ -26,7 +26,7 @@ host(void)
 	return table;
 }
 
-/* Wait until a condition that another thread makes true is true; a minute at most. */
+/* Wait until a condition that another thread sets is true; a minute at most. */
 #define WAIT_UNTIL(condition)                                                        \
 	do {                                                                         \
 		uint64_t limit_ = host()->now(host()->self) + 60000u * (uint64_t)MS; \
@@ -95,16 +95,16 @@ test_timer_restart(void)
 
 	atomic_store(&fired, 0);
 	host()->timer_start(host()->self, &timer, now + 60000u * (uint64_t)MS);
-	host()->timer_start(host()->self, &timer, now); /* replaces, does not add */
+	host()->timer_start(host()->self, &timer, now); /* replaces the deadline, adds no second */
 	WAIT_UNTIL(atomic_load(&fired) == 1);
 	host()->timer_start(host()->self, &timer, RI_NEVER);
-	host()->timer_start(host()->self, &timer, 0); /* long ago */
+	host()->timer_start(host()->self, &timer, 0); /* in the past */
 	WAIT_UNTIL(atomic_load(&fired) == 2);
 	host()->timer_stop(host()->self, &timer);
 	host()->timer_stop(host()->self, &timer);
 }
 
-/* A timer that starts itself again and again, and must stay stopped once stopped. */
+/* A timer that starts itself again each time stays stopped once it was stopped. */
 struct restless {
 	struct ri_timer timer;
 	atomic_int running, runs;
@@ -160,7 +160,7 @@ test_task_once(void)
 	}
 }
 
-/* A task frees itself: the service thread must not touch it afterwards. */
+/* A task frees its own memory: the service thread must not use it afterwards. */
 static void
 free_fire(void *arg)
 {
@@ -210,7 +210,7 @@ ready_init(struct ready *ready, int fd, uint32_t events)
 	ready->watch.events = events;
 }
 
-/* A call that was under way on the service thread is over: a task came after it. */
+/* A task that ran after it shows that the call on the service thread has ended. */
 static void
 service_turns(void)
 {
@@ -235,7 +235,8 @@ test_watch_level(void)
 	ready_init(&ready, pair[0], RI_WATCH_IN);
 	g_assert_cmpint(host()->watch_start(host()->self, &ready.watch), ==, RI_SUCCESS);
 	g_assert_cmpint(write(pair[1], "x", 1), ==, 1);
-	WAIT_UNTIL(atomic_load(&ready.calls) > 3); /* nobody reads: it is called on and on */
+	WAIT_UNTIL(atomic_load(&ready.calls) >
+		   3); /* nobody reads: the function is called again and again */
 	host()->watch_change(host()->self, &ready.watch, 0);
 	service_turns();
 	calls = atomic_load(&ready.calls);
@@ -246,7 +247,7 @@ test_watch_level(void)
 	WAIT_UNTIL(atomic_load(&ready.calls) > calls);
 	g_assert_cmpuint(atomic_load(&ready.events), ==, RI_WATCH_OUT);
 
-	/* A paused watch whose peer hangs up does not spin, and tells when it is resumed. */
+	/* A paused watch whose peer closes uses no processor time, and reports when it is resumed. */
 	host()->watch_change(host()->self, &ready.watch, 0);
 	close(pair[1]);
 	service_turns();
@@ -265,13 +266,13 @@ test_watch_refused(void)
 	struct ready ready;
 	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	ready_init(&ready, file, RI_WATCH_IN); /* epoll does not take files */
+	ready_init(&ready, file, RI_WATCH_IN); /* epoll refuses regular files */
 	g_assert_cmpint(host()->watch_start(host()->self, &ready.watch), ==, RI_ERR_RESOURCES);
 	host()->watch_stop(host()->self, &ready.watch);
 	close(file);
 }
 
-/* Many watches that are ready all the time are stopped, and their memory spoilt, one after the other. */
+/* Many watches that are always ready are stopped one after the other, and their memory is overwritten. */
 static void
 test_watch_stop_race(void)
 {
@@ -407,7 +408,7 @@ test_memory(void)
 	g_assert_cmpint(munmap(at + 6 * page, page), ==, 0);
 
 	g_assert_cmpint(attach(at + 7, 2 * page - 7, rd | wr), ==, RI_SUCCESS);
-	g_assert_cmpint(attach(at, 3 * page, rd), ==, RI_SUCCESS); /* over a border */
+	g_assert_cmpint(attach(at, 3 * page, rd), ==, RI_SUCCESS); /* across the border of a page */
 	g_assert_cmpint(attach(at, 2 * page + 1, wr), ==, RI_ERR_ACCESS);
 	g_assert_cmpint(attach(at + 3 * page, page + 1, rd), ==, RI_ERR_ACCESS);
 	g_assert_cmpint(attach(at + 5 * page, page, rd | wr), ==, RI_SUCCESS);
@@ -418,7 +419,8 @@ test_memory(void)
 	g_assert_cmpint(attach(constant, sizeof(constant), rd), ==, RI_SUCCESS);
 	g_assert_cmpint(attach(constant, sizeof(constant), RI_ACCESS_REMOTE_WRITE), ==,
 			RI_ERR_ACCESS);
-	g_assert_cmpint(attach(&mem, sizeof(mem), rd | wr), ==, RI_SUCCESS); /* the stack */
+	g_assert_cmpint(attach(&mem, sizeof(mem), rd | wr), ==,
+			RI_SUCCESS); /* memory of the stack */
 	g_assert_cmpint(host()->mem_attach(host()->self, 4711, &mem, rd), ==, RI_ERR_ADDRESS);
 
 	g_assert_cmpint(host()->mem_copy(host()->self, &mem, 0, out, 4, false), ==,
@@ -435,7 +437,7 @@ test_memory(void)
 	munmap(at, 8 * page);
 }
 
-/* The child has none of our descriptors, its calls return, and it can begin anew. */
+/* The child has none of the host's descriptors; its calls return, and it can start the host again. */
 static int
 child_of_fork(const struct ri_host *old, int probe)
 {

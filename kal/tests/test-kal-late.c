@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Upcalls that come while an adapter is being closed, until the device's close has returned: whatever
- * they read is still there, and the client hears nothing of objects that it has given back.
+ * Upcalls that come while an adapter is being closed, until the device's close has returned: everything that they
+ * read still exists, and the client gets no event of objects that it has destroyed.
  */
 
 #include <string.h>
@@ -23,7 +23,7 @@ open_fixture(struct fixture *f)
 	fixture_open(f);
 }
 
-/* Drop what is queued; no event of a queue pair may be among it. */
+/* Drop the queued events; none of them may be of a queue pair. */
 static void
 expect_no_qp(struct fixture *f)
 {
@@ -55,7 +55,7 @@ test_thread(void)
 			g_assert_cmpint(fixture_id(&f, KAL_RNIC_CLOSE, f.rnic), ==, RI_SUCCESS);
 			expect_no_qp(&f);
 		}
-		fixture_close(&f); /* else the end of the client closes the adapter */
+		fixture_close(&f); /* otherwise the end of the client closes the adapter */
 		g_assert_cmpuint(fake_talked_in_close(), >=, 70);
 	}
 }
@@ -72,7 +72,7 @@ take(struct fixture *f, enum kal_call_number call, uint32_t id)
 	return rep.id;
 }
 
-/* A provider that refuses to destroy anything: its context takes all back, with upcalls that name it. */
+/* A provider that refuses to destroy objects: closing its context frees them, with upcalls that name them. */
 static void
 test_undestroyed(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The log: a fork while its writer is busy, and lines that would control a terminal. */
+/* The log: a fork while a writer runs, and lines that would control a terminal. */
 
 #include <glib.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 #include "kal_host.h"
 
-/* A writer that takes its time: `inside` is told, and `leave` awaited. */
+/* A slow writer: sets `inside` and waits for `leave`. */
 struct slow_writer {
 	struct kal_host *host;
 	sem_t inside, leave;
@@ -38,7 +38,7 @@ speak(void *arg)
 	return NULL;
 }
 
-/* Another thread is inside the writer: its lock does not stop the child, which has no such thread. */
+/* Another thread is in the writer: its lock does not stop the child, which does not have that thread. */
 static void
 test_fork_in_writer(void)
 {
@@ -51,7 +51,7 @@ test_fork_in_writer(void)
 	g_test_skip("ThreadSanitizer thinks that the lost thread owns the child's new lock");
 	return;
 #endif
-	g_assert_nonnull(kal_host_default()); /* which watches forks */
+	g_assert_nonnull(kal_host_default()); /* this installs the fork handlers */
 	slow.host = kal_host_create();
 	g_assert_nonnull(slow.host);
 	sem_init(&slow.inside, 0, 0);
@@ -92,7 +92,7 @@ talk(void *context, int level, const char *where, const char *text)
 	talker->host->table.log(talker->host, RI_LOG_ERROR, "test", "a line about a line");
 }
 
-/* What a writer does is not logged, or there would be no end. */
+/* What a writer does is not logged; otherwise each line would cause another. */
 static void
 test_writer_that_logs(void)
 {
@@ -107,7 +107,7 @@ test_writer_that_logs(void)
 	kal_host_destroy(talker.host);
 }
 
-/* Whatever a line holds, no byte of it controls a terminal, in whichever character set the terminal is. */
+/* No octet of a line controls a terminal, in whichever character set. */
 static void
 test_harmless_lines(void)
 {

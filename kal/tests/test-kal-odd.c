@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Odd values in flat requests: each boolean, enumeration, set of bits and reserved member with a value that it
- * cannot have is refused with RI_ERR_INVALID_ARG, while the same request with the highest value that it can
- * have is not.
+ * Invalid values in flat requests: each boolean, enumeration, set of bits and reserved member with a value that it
+ * cannot have is refused with RI_ERR_INVALID_ARG, while the same request with the highest valid value is not.
  */
 
 #include <string.h>
@@ -13,7 +12,7 @@
 
 #define CTX 3
 
-/* A member of a request: its highest valid value, and an odd one. */
+/* A member of a request: its highest valid value, and an invalid one. */
 struct member {
 	const char *name;
 	size_t offset, size;
@@ -58,7 +57,7 @@ static const struct member path_members[] = {
 static const struct member listen_members[] = {
 	MEMBER(kal_listen_req, suppress_ird_ord, 1, 2),
 	MEMBER(kal_listen_req, service.kind, RI_SERVICE_PORT, RI_SERVICE_IB + 1), END};
-/* A request or an answer that is refused for another reason is good enough. */
+/* A request that is refused for another reason, or answered, passes. */
 static const struct member cm_members[] = {
 	MEMBER(kal_cm_req, suppress_ird_ord, 1, 2),
 	MEMBER(kal_cm_req, three_way, 1, 2),
@@ -85,12 +84,12 @@ static const struct member resolve_members[] = {
 static const struct member end_members[] = {MEMBER(kal_resolve_end_req, reserved, 0, 1), END};
 static const struct member answer_members[] = {MEMBER(kal_resolve_answer_req, reserved, 0, 1), END};
 
-/* The member of `req` becomes that value. */
+/* Set the member of `req` to that value. */
 static void
 set(void *req, const struct member *member, uint64_t value)
 {
 	memcpy((char *)req + member->offset, &value,
-	       member->size); /* little-endian, as all we run on */
+	       member->size); /* little-endian, as all supported machines */
 }
 
 static void
@@ -111,7 +110,7 @@ try_members(struct fixture *f, const struct request *request, const void *base)
 	}
 }
 
-/* The same with the highest good values; whatever else such a request means, it is not odd. */
+/* The same request with the highest valid values: it may be refused, but not for this reason. */
 static void
 try_good(struct fixture *f, const struct request *request, const void *base)
 {
@@ -152,7 +151,7 @@ test_memory(void)
 	try_good(&f, &mapping, &map);
 	try_members(&f, &unmapping, &map);
 	fixture_close(&f);
-	/* Room for a list is bounded by what the adapter can, before anybody allocates it. */
+	/* The room for a list is checked against the adapter's limit before it is allocated. */
 	fake_attr.max_pbl = 8;
 	fixture_open(&f);
 	mr.id = f.pd;
@@ -227,7 +226,7 @@ test_connections(void)
 	cm.qp = fixture_qp(&f, CTX, 1, 1);
 	for (size_t i = 0; i < G_N_ELEMENTS(requests); i++)
 		try_members(&f, &requests[i], &cm);
-	/* They fail for want of a request, or of a connection. */
+	/* They fail because there is no such request or connection. */
 	for (size_t i = 1; i < G_N_ELEMENTS(requests); i++)
 		try_good(&f, &requests[i], &cm);
 	try_members(&f, &hand, &handoff);

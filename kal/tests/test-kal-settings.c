@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Settings: the tables are sound, values and their origins are right, mistakes get a warning. */
+/* Settings: the tables are consistent, values and their origins are right, mistakes get a warning. */
 
 #include <glib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 static char *path;
 
-/* The environment holds nothing of ours but what a case sets. */
+/* The environment has no variable of ours but those that a case sets. */
 static void
 clean(void)
 {
@@ -44,7 +44,7 @@ judge_row(const struct ri_setting *row, GHashTable *names, const char *name)
 	g_assert_cmpuint(strlen(range), <, sizeof(range) - 1);
 }
 
-/* Every row has a name of its own and a default that it allows. */
+/* Every row has a name of its own and a default that the row permits. */
 static void
 test_tables(void)
 {
@@ -134,7 +134,7 @@ test_near(void)
 		if ((near.best != NULL) != cases[i].near)
 			g_error("'%s' and '%s'", cases[i].word, cases[i].name);
 	}
-	/* The nearest of all wins, and what is longer than any name is near to none. */
+	/* The nearest name is found, and a name that is longer than all others is near to none. */
 	near = (struct kal_near){.word = "limits.users"};
 	kal_near_try(&near, "limits.usexyz");
 	kal_near_try(&near, "limits.user");
@@ -175,7 +175,7 @@ collect(void *arg, const struct kal_setting_now *now)
 	g_assert_true(g_hash_table_insert(arg, g_strdup(now->name), row));
 }
 
-/* All settings by name. */
+/* All settings, by name. */
 static GHashTable *
 list(void)
 {
@@ -231,7 +231,7 @@ test_list(void)
 	clean();
 }
 
-/* What cannot be is told, and the default holds. */
+/* An invalid value is reported, and the default is used. */
 static void
 test_list_troubles(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The table of kal_table.h against a plain array, through every size that it takes on the way. */
+/* The table of kal_table.h compared with a plain array, at every size to which it grows. */
 
 #include <glib.h>
 #include <stdbool.h>
@@ -84,7 +84,7 @@ test_keys(void)
 		for (int i = 0; i < ENTRIES; i += 3) {
 			kal_table_remove(&table, &entries[i].link);
 			entries[i].in = false;
-			kal_table_remove(&table, &entries[i].link); /* it is not there */
+			kal_table_remove(&table, &entries[i].link); /* it is not in the table */
 		}
 		check(&table);
 		for (int i = 0; i < ENTRIES; i += 3) {

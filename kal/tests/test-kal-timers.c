@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The heap of timers against a plain array: same earliest deadline after any mix of steps. */
+/* The heap of timers compared with a plain array: the same earliest deadline after any sequence of steps. */
 
 #include <glib.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ test_drains_sorted(void)
 	g_assert_cmpuint(kal_timers_next(&timers), ==, RI_NEVER);
 }
 
-/* Ascending inserts, then removing the root once, leaves all others as siblings: no recursion there. */
+/* Ascending inserts and the removal of the root leave all others as siblings: the code must not recurse there. */
 static void
 test_a_million(void)
 {
@@ -84,7 +84,7 @@ test_a_million(void)
 	g_free(all);
 }
 
-/* Small heaps of every shape: what is under a timer, and beside it, stays when it goes. */
+/* Small heaps of every shape: children and siblings of a removed timer stay. */
 static void
 test_few(void)
 {
@@ -92,11 +92,11 @@ test_few(void)
 	struct kal_timers timers = {NULL};
 
 	g_assert_cmpuint(kal_timers_next(&timers), ==, RI_NEVER);
-	kal_timers_remove(&timers, &t[0]); /* not queued: nothing happens */
+	kal_timers_remove(&timers, &t[0]); /* not queued: no effect */
 	kal_timers_insert(&timers, &t[2], 20);
 	kal_timers_insert(&timers, &t[3], 30);
 	kal_timers_insert(&timers, &t[1], 10);
-	kal_timers_remove(&timers, &t[2]); /* 30 was under it */
+	kal_timers_remove(&timers, &t[2]); /* 30 was its child */
 	g_assert_false(kal_timer_queued(&t[2]));
 	kal_timers_remove(&timers, &t[1]);
 	g_assert_cmpuint(kal_timers_next(&timers), ==, 30);
@@ -104,14 +104,14 @@ test_few(void)
 	for (int gone = 2; gone <= 3; gone++) {
 		for (int i = 1; i <= 3; i++)
 			kal_timers_insert(&timers, &t[i], (uint64_t)i);
-		kal_timers_remove(&timers, &t[gone]); /* the other was beside it */
+		kal_timers_remove(&timers, &t[gone]); /* the other was its sibling */
 		kal_timers_remove(&timers, &t[1]);
 		g_assert_cmpuint(kal_timers_next(&timers), ==, gone == 2 ? 3 : 2);
 		kal_timers_remove(&timers, &t[5 - gone]);
 		g_assert_cmpuint(kal_timers_next(&timers), ==, RI_NEVER);
 	}
 	kal_timers_insert(&timers, &t[1], 5);
-	kal_timers_insert(&timers, &t[2], 4); /* the least difference counts */
+	kal_timers_insert(&timers, &t[2], 4); /* the smallest difference counts */
 	g_assert_cmpuint(kal_timers_next(&timers), ==, 4);
 }
 

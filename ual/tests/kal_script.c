@@ -242,7 +242,7 @@ user_cq_close(struct ri_ucq *cq)
 	script.user_cqs--;
 }
 
-/* Whether the condition holds; under the lock. */
+/* Is the condition true? Call with the lock held. */
 static bool
 is_due(const struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 {

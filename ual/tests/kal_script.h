@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A kAL and a provider that a test plays: what they answer, which events they have, which completions
- * arrive and when. It stands in for kal_call.h's functions when the uAL is tested alone; the host
- * table is the real one.
+ * A kAL and a provider that a test plays: their answers, their events, and which completions arrive when. It replaces
+ * the functions of kal_call.h when the uAL is tested alone; the host table is the real one.
  */
 #ifndef KAL_SCRIPT_H
 #define KAL_SCRIPT_H
@@ -29,32 +28,32 @@ struct ri_ucq {
 	bool open;
 };
 
-/* What the script answers and has seen. Written by the test while nothing runs. */
+/* What the script answers and records. The test writes it while no call runs. */
 struct kal_script {
-	enum ri_status fail[KAL_CALL_COUNT]; /* what each call answers; 0 = it works */
+	enum ri_status fail[KAL_CALL_COUNT]; /* the status of each call; 0 = success */
 	enum ri_status fail_client;
-	enum ri_status fail_user; /* kal_user_half, rnic_open, cq_open: the n-th of them */
+	enum ri_status fail_user; /* kal_user_half, rnic_open, cq_open: fail the n-th of them */
 	int fail_user_at;
 	struct ri_rnic_attr attr;
-	int clients, rnics, pds, cqs; /* alive; all 0 at the end */
+	int clients, rnics, pds, cqs; /* existing objects; all 0 at the end */
 	int user_rnics, user_cqs;
-	int engine_fd;    /* what a leader sleeps on: an eventfd */
-	atomic_int leads; /* times that somebody took the lead */
+	int engine_fd;    /* the eventfd on which a leader sleeps */
+	atomic_int leads; /* how often a thread became leader */
 	atomic_bool leading;
 	atomic_int progresses;
-	/* Runs inside progress, as an engine would find a message there. */
+	/* Called inside progress, where an engine would find a message. */
 	void (*on_progress)(void);
 };
 
 extern struct kal_script script;
 
-/* Begin a test: everything works, nothing was seen. */
+/* Begin a test: every call succeeds, nothing is recorded. */
 void script_reset(void);
-/* Assert that everything was given back. */
+/* Assert that everything was freed. */
 void script_check_empty(void);
-/* The completion queue that the uAL made last. */
+/* The completion queue that the uAL created last. */
 struct ri_ucq *script_cq(void);
-/* A completion arrives; the upcall is made, if one is armed and due, on this thread. */
+/* A completion arrives; if an upcall is armed and due, it is made on this thread. */
 void script_complete(struct ri_ucq *cq, uint64_t wr_id, uint8_t flags);
 /* Events for the client that was opened last. */
 void script_event(const struct kal_event *event);

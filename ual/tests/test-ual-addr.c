@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Paths, addresses and qualifiers there and back, and what is malformed [IT 9.1], [IT 10]. */
+/* Paths, addresses and qualifiers, converted there and back, and malformed ones [IT 9.1], [IT 10]. */
 
 #include <arpa/inet.h>
 #include <glib.h>

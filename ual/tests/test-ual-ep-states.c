@@ -85,7 +85,7 @@ test_every_cell(void)
 	}
 }
 
-/* Whatever happens in whatever order: at most one answer per attempt, one end per connection. */
+/* Random sequences of events: at most one outcome for each attempt, one end for each connection. */
 static void
 test_one_answer_one_end(void)
 {
@@ -123,7 +123,7 @@ test_one_answer_one_end(void)
 	g_rand_free(rand);
 }
 
-/* The application's view: seven states, ENDING is hidden in NONOPERATIONAL. */
+/* The application sees seven states: ENDING is shown as NONOPERATIONAL. */
 static void
 test_shown(void)
 {

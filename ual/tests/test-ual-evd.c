@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Adapters and event dispatchers on a scripted kAL: refusals from below, asynchronous events, overflow,
- * the failure of the adapter, and who wakes whom.
+ * Adapters and event dispatchers on a scripted kAL: refusals of the kAL, asynchronous events, overflow, the failure
+ * of the adapter, and which threads are woken.
  */
 
 #include <glib.h>
@@ -24,7 +24,7 @@ ia_open(void)
 	it_ia_handle_t handle = NULL;
 
 	g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_SUCCESS);
-	return ual_ia_of(handle); /* entered, as the caller of ual_ia_free is */
+	return ual_ia_of(handle); /* in a call, as the caller of ual_ia_free is */
 }
 
 static struct ual_evd *
@@ -42,7 +42,7 @@ evd_make(struct ual_ia *ia, it_event_type_t stream, unsigned flags, size_t size,
 
 	g_assert_cmpint(ual_evd_create(ia, &wanted, &handle, NULL), ==, IT_SUCCESS);
 	evd = (struct ual_evd *)ual_object_get(handle, UAL_EVD);
-	/* It was made larger. */
+	/* It is larger than requested. */
 	if (stream != IT_DTO_EVENT_STREAM && !ual_evd_is_aggregate(evd))
 		g_assert_cmpint(ual_evd_modify(evd, IT_EVD_PARAM_QUEUE_SIZE, &exactly), ==,
 				IT_SUCCESS);
@@ -117,7 +117,7 @@ test_objects_refused(void)
 	script_check_empty();
 }
 
-/* What is left when the adapter is freed goes with it, also after it failed. */
+/* What is left when the adapter is freed is freed with it, also after it failed. */
 static void
 test_cascade(void)
 {
@@ -147,7 +147,7 @@ test_spigots(void)
 
 	script_reset();
 	ia = ia_open();
-	script_async(RI_EVENT_PORT_ERROR, RI_OBJECT_PORT, 0); /* nobody listens: dropped */
+	script_async(RI_EVENT_PORT_ERROR, RI_OBJECT_PORT, 0); /* no SEVD for it: dropped */
 	evd = evd_make(ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0, 2, 0);
 	script_async(RI_EVENT_PORT_ERROR, RI_OBJECT_PORT, 3);
 	script_async(RI_EVENT_PORT_ACTIVE, RI_OBJECT_PORT, 3);
@@ -196,7 +196,7 @@ test_overflow(void)
 	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, ual_object_ctx(&dto->object));
 	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, ual_object_ctx(&dto->object));
 	expect_affiliated(aff, IT_ASYNC_AFF_SEVD_FULL_ERROR, dto_handle);
-	expect_affiliated(aff, (it_event_type_t)0, NULL); /* once per entry into the state */
+	expect_affiliated(aff, (it_event_type_t)0, NULL); /* once each time it overflows */
 	g_assert_true(overflowed(dto));
 	g_assert_cmpint(ual_evd_modify(dto, IT_EVD_PARAM_OVERFLOWED, &none), ==, IT_SUCCESS);
 	g_assert_false(overflowed(dto));
@@ -225,13 +225,13 @@ test_overflow(void)
 	self = evd_make(ia, IT_SOFTWARE_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY, 1, 0);
 	g_assert_cmpint(ual_evd_post_se(self, NULL), ==, IT_SUCCESS);
 	g_assert_cmpint(ual_evd_post_se(self, NULL), ==, IT_ERR_EVD_QUEUE_FULL);
-	g_assert_false(overflowed(self)); /* refused, not overflowed */
+	g_assert_false(overflowed(self)); /* refused; this is no overflow */
 	expect_affiliated(aff, (it_event_type_t)0, NULL);
 	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
 	script_check_empty();
 }
 
-/* Events for objects that are gone, or of unknown kinds, are dropped. */
+/* Events for destroyed objects, or of unknown kinds, are dropped. */
 static void
 test_late_events(void)
 {
@@ -268,14 +268,14 @@ static void *
 waiter_run(void *arg)
 {
 	struct waiter *waiter = (struct waiter *)arg;
-	UAL_VISIT struct ual_evd *evd = waiter->evd; /* as the call of the standard does */
+	UAL_VISIT struct ual_evd *evd = waiter->evd; /* as the standard's call does */
 
 	ual_object_visit(&evd->object);
 	waiter->status = ual_evd_wait(evd, WAIT, &waiter->event, NULL);
 	return NULL;
 }
 
-/* Start it and return when it sleeps. */
+/* Start the thread and return when it sleeps. */
 static void
 waiter_start(struct waiter *waiter, struct ual_evd *evd)
 {
@@ -293,7 +293,7 @@ waiter_start(struct waiter *waiter, struct ual_evd *evd)
 	g_usleep(5000); /* so that it sleeps */
 }
 
-/* The adapter fails: what is queued is still handed out, then calls say so ([IT 1.6], R-36). */
+/* The adapter fails: queued events are still returned, then calls return the failure ([IT 1.6], R-36). */
 static void
 test_catastrophe(void)
 {
@@ -335,8 +335,8 @@ arrive(void)
 }
 
 /*
- * Three sleepers on two queues. The first leads; what its engine finds for the others wakes them and
- * leaves it the lead; when its own event comes it hands the lead on.
+ * Three sleepers on two queues. The first is the leader; completions that it finds for the others wake them and it
+ * stays leader; when its own event comes, another sleeper becomes leader.
  */
 static void
 test_lead(void)
@@ -363,20 +363,20 @@ test_lead(void)
 	pthread_join(waiter[1].thread, NULL);
 	g_assert_cmpint(waiter[1].status, ==, IT_SUCCESS);
 	g_assert_cmphex(waiter[1].event.dto_cmpl.cookie, ==, 7);
-	g_assert_cmpint(atomic_load(&script.leads), ==, 1); /* the first leads on */
+	g_assert_cmpint(atomic_load(&script.leads), ==, 1); /* the first is still leader */
 	waiter_start(&waiter[1], evd[1]);
 	arriving = cq[0];
 	g_assert_cmpint(write(script.engine_fd, &one, sizeof(one)), ==, sizeof(one));
 	pthread_join(waiter[0].thread, NULL);
 	g_assert_cmpint(waiter[0].status, ==, IT_SUCCESS);
 	while (atomic_load(&script.leads) < 2)
-		g_usleep(200); /* the heir is on its way */
+		g_usleep(200); /* the next leader is being woken */
 	arriving = cq[1];
 	g_assert_cmpint(write(script.engine_fd, &one, sizeof(one)), ==, sizeof(one));
 	pthread_join(waiter[1].thread, NULL);
 	g_assert_cmpint(waiter[1].status, ==, IT_SUCCESS);
 	g_assert_false(atomic_load(&script.leading));
-	/* A leader whose adapter is freed leaves. */
+	/* A leader whose adapter is freed returns. */
 	waiter_start(&waiter[2], evd[0]);
 	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
 	pthread_join(waiter[2].thread, NULL);
@@ -384,7 +384,7 @@ test_lead(void)
 	script_check_empty();
 }
 
-/* A waiter that is woken and finds its event taken by somebody else sleeps on. */
+/* A waiter that is woken and finds that its event was taken sleeps again. */
 static void
 test_stolen(void)
 {
@@ -399,7 +399,7 @@ test_stolen(void)
 	for (unsigned i = 0; i < 20; i++) {
 		waiter_start(&waiter, evd);
 		script_complete(script_cq(), 1, 0);
-		/* Perhaps we are faster than the one just woken; then it needs another. */
+		/* This thread may take the event before the one that was woken; then that one needs another. */
 		if (ual_evd_dequeue(evd, &event) == IT_SUCCESS)
 			script_complete(script_cq(), 2, 0);
 		pthread_join(waiter.thread, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The key octets of an object that is linked again and again: none twice, and none to be told ahead. */
+/* The key octets of an object that is linked repeatedly: none is repeated, and none can be predicted. */
 #include <glib.h>
 
 #include "ual_key.h"
@@ -22,7 +22,7 @@ fake_random(void *self, void *buf, size_t len)
 
 static const struct ri_host host = {.size = sizeof(struct ri_host), .random = fake_random};
 
-/* From wherever it begins, all 256 come before one comes again, and the index stays. */
+/* From any first octet all 256 come before one is repeated, and the index does not change. */
 static void
 test_cycle(void)
 {
@@ -43,7 +43,7 @@ test_cycle(void)
 	}
 }
 
-/* The step after one octet differs from object to object: no step is more frequent than chance makes it. */
+/* The step after an octet differs between objects: no step is more frequent than chance makes it. */
 static void
 test_not_predictable(void)
 {

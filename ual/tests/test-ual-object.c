@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Handles under abuse: every value that is no handle of the type is answered, none is followed. */
+/* Misuse of handles: every value that is no handle of the type is refused, and none is dereferenced. */
 
 #include <glib.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ test_life(void)
 	g_assert_true(ual_object_retract(pz));
 	g_assert_false(ual_object_retract(pz));
 	refuse(handle);
-	g_assert_true(ual_object_handle(pz) == handle); /* still good inside events */
+	g_assert_true(ual_object_handle(pz) == handle); /* still readable in events */
 	ual_object_delete(pz);
 	refuse(handle);
 	ia_delete(ia);
@@ -98,7 +98,8 @@ test_garbage(void)
 	refuse(gone + page + 1);
 	refuse(&local);
 	refuse("text");
-	refuse((void *)(handle & ~(uintptr_t)(UAL_SLOT_SIZE - 1))); /* address without generation */
+	refuse((void *)(handle &
+			~(uintptr_t)(UAL_SLOT_SIZE - 1))); /* the address without its generation */
 	for (uintptr_t bits = 0; bits < UAL_SLOT_SIZE; bits++) {
 		uintptr_t other = (handle & ~(uintptr_t)(UAL_SLOT_SIZE - 1)) | bits;
 
@@ -116,7 +117,7 @@ test_garbage(void)
 	ia_delete(ia);
 }
 
-/* More objects than one chunk holds; every handle is its own object, and none after the end. */
+/* More objects than one chunk holds; every handle names its own object, and none beyond the last is valid. */
 static void
 test_many(void)
 {
@@ -147,7 +148,7 @@ test_many(void)
 	ia_delete(ia);
 }
 
-/* A slot is used again only after many others, and its generation comes round after 1023 uses. */
+/* A slot is used again only after many others, and its generation repeats after 1023 uses. */
 static void
 test_reuse(void)
 {
@@ -209,7 +210,10 @@ test_refs(void)
 	ia_delete(other);
 }
 
-/* A freed slot rests while others are freed. A child begins with an arena of its own, without freed slots. */
+/*
+ * A freed slot is not used again while others are freed. A child process begins with an arena of its own, without
+ * freed slots.
+ */
 static void
 test_rest(void)
 {
@@ -247,7 +251,7 @@ retreat_run(void *arg)
 	return NULL;
 }
 
-/* Whoever retracts waits for visitors, and for fast calls that were under way. */
+/* A retract waits for visitors, and for fast calls that are under way. */
 static void
 test_retract_waits(void)
 {
@@ -265,13 +269,13 @@ test_retract_waits(void)
 			const struct ual_section_guard inner = ual_section_begin();
 			ual_section_end(&inner);
 		}
-		/* The one that retracts, and another. */
+		/* The thread that retracts, and another. */
 		for (unsigned i = fast; i < 2; i++)
 			ual_object_visit(retreat.object);
 		g_assert_cmpint(pthread_create(&thread, NULL, retreat_run, &retreat), ==, 0);
 		while (ual_object_get(handle, UAL_PZ) != NULL)
 			g_usleep(100);
-		g_usleep(50000); /* enough for one that does not wait */
+		g_usleep(50000); /* long enough for a thread that does not wait */
 		g_assert_false(atomic_load(&retreat.done));
 		ual_object_leave(retreat.object);
 		if (fast)
@@ -283,7 +287,7 @@ test_retract_waits(void)
 	ia_delete(ia);
 }
 
-/* The list of the IA survives removal at its ends and in its middle. */
+/* The list of the IA stays correct when objects at its ends and in its middle are removed. */
 static void
 test_list(void)
 {
@@ -303,7 +307,7 @@ test_list(void)
 
 struct churn {
 	struct ual_ia *ia;
-	_Atomic uintptr_t *shared; /* handles that other threads try meanwhile */
+	_Atomic uintptr_t *shared; /* handles that other threads use meanwhile */
 	unsigned slot;
 };
 
@@ -349,7 +353,7 @@ test_threads(void)
 	ia_delete(ia);
 }
 
-/* What a child inherits is dead, and new objects of its own work. */
+/* Inherited handles are invalid in a child, and new objects of its own work. */
 static void
 test_fork(void)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the library itself judges before the layers below are asked: attributes of endpoints, rights and
- * lengths of regions, flags and segments of posts. The queues are the test's, so it sees each request.
+ * What the library itself checks before it calls the layers below: attributes of endpoints, rights and lengths of
+ * regions, flags and segments of posts. The queues belong to the test, so it sees each request.
  */
 #include <glib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 #define STAG 0x1200u
 
-/* What the queues of the test were given last. */
+/* What was posted last to the queues of the test. */
 static struct {
 	struct ual_ep *ep;
 	unsigned int requests;
@@ -33,7 +33,7 @@ static struct {
 	struct ri_sge sge;
 } seen;
 
-/* One endpoint of one adapter, with a region and two windows, one of which is another adapter's. */
+/* One endpoint of one adapter, with a region and two windows, one of which belongs to another adapter. */
 struct scene {
 	struct ual_ia *ia;
 	struct ual_ia *other;
@@ -163,7 +163,7 @@ scene_close(struct scene *s)
 
 /* --- attributes ---------------------------------------------------------------------------- */
 
-/* The greatest value is granted, the next is not. */
+/* The greatest value is accepted, the next is refused. */
 static void
 test_attr_limits(void)
 {
@@ -183,7 +183,7 @@ test_attr_limits(void)
 	scene_close(&s);
 }
 
-/* Privileged operations need an adapter that has them and a process that may. */
+/* Privileged operations need an adapter that has them and a privileged process. */
 static void
 test_attr_privileged(void)
 {
@@ -202,7 +202,7 @@ test_attr_privileged(void)
 	scene_close(&s);
 }
 
-/* The soft watermark is not above the hard one. */
+/* The soft watermark may not be above the hard one. */
 static void
 test_attr_watermarks(void)
 {
@@ -222,7 +222,7 @@ test_attr_watermarks(void)
 	scene_close(&s);
 }
 
-/* Each operation has the limit that the application gave for it, each queue a slot. */
+/* Each operation gets the limit that the application gave for it, each queue at least one slot. */
 static void
 test_attr_segments(void)
 {
@@ -244,7 +244,7 @@ test_attr_segments(void)
 	scene_close(&s);
 }
 
-/* An adapter that lets the rights change and has no atomics. */
+/* An adapter whose endpoints can change rights, and that has no atomics. */
 static void
 test_attr_atomics(void)
 {
@@ -280,7 +280,7 @@ test_lmr(void)
 	g_assert_cmpint(ual_lmr_check(s.ia, &wanted), ==, IT_ERR_RESOURCE_LMR_LENGTH);
 	g_assert_true(ual_lmr_privs_valid((it_mem_priv_t)(IT_PRIV_LOCAL | IT_PRIV_ATOMIC)));
 	g_assert_false(ual_lmr_privs_valid((it_mem_priv_t)(IT_PRIV_LOCAL_READ | IT_PRIV_ATOMIC)));
-	/* The direct region is the adapter's, and nobody frees it. */
+	/* The direct region belongs to the adapter, and cannot be freed. */
 	g_assert_true(ual_object_ref(&s.pz->object));
 	s.lmr->direct = true;
 	g_assert_cmpint(ual_lmr_free(s.lmr), ==, IT_ERR_INVALID_LMR);
@@ -289,7 +289,7 @@ test_lmr(void)
 
 /* --- windows ------------------------------------------------------------------------------- */
 
-/* The kAL of the script makes no window: what was begun is given back. */
+/* The scripted kAL refuses the window: everything allocated for it is freed. */
 static void
 test_rmr_half(void)
 {
@@ -307,7 +307,7 @@ test_rmr_half(void)
 	scene_close(&s);
 }
 
-/* Each type of window is unlinked by request where the adapter does so for that type. */
+/* Each type of window is unlinked by a request where the adapter does so for that type. */
 static void
 test_rmr_unlink_type(void)
 {
@@ -328,7 +328,7 @@ test_rmr_unlink_type(void)
 	scene_close(&s);
 }
 
-/* An unlink that the queue does not take leaves the window linked. */
+/* An unlink that the queue refuses leaves the window linked. */
 static void
 test_rmr_unlink_undo(void)
 {
@@ -344,7 +344,7 @@ test_rmr_unlink_undo(void)
 	seen.answer = RI_SUCCESS;
 	g_assert_cmpint(ual_rmr_unlink(s.rmr, s.ep, 0, 0), ==, IT_SUCCESS);
 	g_assert_false(s.rmr->link.linked);
-	/* A reset looks at each window and lets it go. */
+	/* A reset looks at each window and unlinks it. */
 	g_assert_cmpint(ual_rmr_ep_reset(s.ep), ==, IT_SUCCESS);
 	g_assert_cmpuint(atomic_load(&s.rmr->object.refs), ==, 0);
 	scene_close(&s);
@@ -365,7 +365,7 @@ free_run(void *arg)
 	return NULL;
 }
 
-/* Whoever frees a window waits for a reset that has it in hand. */
+/* A free of a window waits for a reset that uses it. */
 static void
 test_rmr_free_used(void)
 {
@@ -383,7 +383,7 @@ test_rmr_free_used(void)
 	g_assert_cmpint(pthread_create(&thread, NULL, free_run, &freeing), ==, 0);
 	while (ual_object_get(handle, UAL_RMR) != NULL)
 		g_usleep(100);
-	g_usleep(50000); /* enough for one that does not wait */
+	g_usleep(50000); /* long enough for a thread that does not wait */
 	g_assert_false(atomic_load(&freeing.done));
 	ual_object_unref(&freeing.rmr->object);
 	pthread_join(thread, NULL);
@@ -394,7 +394,7 @@ test_rmr_free_used(void)
 
 /* --- posts --------------------------------------------------------------------------------- */
 
-/* A sink is unlinked where the adapter does that, and only if it is the only one. */
+/* A sink is unlinked where the adapter can do that, and only if it is the only one. */
 static void
 test_unlink_sink(void)
 {
@@ -413,7 +413,7 @@ test_unlink_sink(void)
 	scene_close(&s);
 }
 
-/* As many segments as the endpoint has, and no more. */
+/* As many segments as the endpoint has, and one more. */
 static void
 test_segments(void)
 {
@@ -428,7 +428,7 @@ test_segments(void)
 	scene_close(&s);
 }
 
-/* A window of another adapter is no sink. */
+/* A window of another adapter cannot be a sink. */
 static void
 test_foreign_sink(void)
 {
@@ -445,7 +445,7 @@ test_foreign_sink(void)
 	scene_close(&s);
 }
 
-/* What a peer's context must not lose is its upper half. */
+/* The upper half of a peer's context must not be cut off. */
 static void
 test_context(void)
 {
@@ -462,7 +462,7 @@ test_context(void)
 	scene_close(&s);
 }
 
-/* Queues that want one thread at a time get the lock, others do not. */
+/* Queues that need one thread at a time are posted to with the lock held, others without. */
 static void
 test_serialise(void)
 {
@@ -482,7 +482,7 @@ test_serialise(void)
 	scene_close(&s);
 }
 
-/* The fence of an unlink needs an adapter that has it. */
+/* An unlink with a fence needs an adapter that has it. */
 static void
 test_fence(void)
 {
@@ -509,14 +509,14 @@ test_recv(void)
 	g_assert_cmphex(seen.recv.flags, ==, 0);
 	g_assert_cmpuint(seen.sge.length, ==, 8);
 	g_assert_cmphex(seen.sge.stag, ==, STAG);
-	/* Longer than the provider can count: as long as it can. */
+	/* A time longer than the provider can express becomes its longest. */
 	s.segments[0].length = (it_length_t)UINT32_MAX + 5;
 	dto.flags = (it_dto_flags_t)(IT_COMPLETION_FLAG | IT_NOTIFY_FLAG);
 	g_assert_cmpint(ual_dto_recv(s.ep, &dto), ==, IT_SUCCESS);
 	g_assert_cmpuint(seen.sge.length, ==, UINT32_MAX);
 	g_assert_cmphex(seen.recv.flags, ==, RI_WR_NOTIFY);
 	g_assert_cmpuint(seen.receives, ==, 2);
-	/* receives of an endpoint with an S-RQ go there. */
+	/* receives of an endpoint with an S-RQ are posted to the S-RQ. */
 	s.ep->flags = IT_EP_SRQ;
 	g_assert_cmpint(ual_dto_recv(s.ep, &dto), ==, IT_ERR_INVALID_EP);
 	g_assert_cmpuint(seen.receives, ==, 2);
@@ -548,7 +548,7 @@ test_recv_shared(void)
 	scene_close(&s);
 }
 
-/* Only what succeeded moved anything. */
+/* Only calls that succeeded changed anything. */
 static void
 test_event(void)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Every value of every code that crosses the border, against lists written from [IT 7.7], [IT 9.7] and [IT 14]. */
+/*
+ * Every value of every code that crosses the border, compared with lists written from [IT 7.7], [IT 9.7] and [IT 14].
+ */
 
 #include <glib.h>
 
@@ -137,7 +139,7 @@ find_special(unsigned int call, unsigned int from)
 	return NULL;
 }
 
-/* In every call, every status is either special or common. */
+/* In every call each status is either special or common. */
 static void
 test_calls(void)
 {
@@ -202,7 +204,7 @@ test_completions(void)
 	g_assert_cmpint(ual_status_wc_event(RI_OP_COUNT), ==, IT_DTO_EVENT_STREAM);
 }
 
-/* One letter per enum ri_event, in its order; see letter_event. */
+/* One letter for each enum ri_event, in its order; see letter_event. */
 static const char async_wanted[] =
 	".."    /* NONE, CLOSE_COMPLETE */
 	"E"     /* TERMINATE_RECEIVED, detail 0 */

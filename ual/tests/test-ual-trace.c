@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The trace while its file changes under threads that write. */
+/* The trace while its file is replaced and threads write. */
 
 #include <fcntl.h>
 #include <glib.h>
@@ -17,7 +17,7 @@
 
 #define WRITERS 2
 #define CHANGES 300
-#define UNTIL   500 /* numbers of files that the tests can reach */
+#define UNTIL   500 /* descriptor numbers that the tests can reach */
 
 static atomic_bool over;
 static atomic_uint lines;
@@ -33,7 +33,7 @@ write_lines(void *arg)
 	return NULL;
 }
 
-/* A line is whole: it ends as it should, and has six words. */
+/* A line is complete: it has its end, and six words. */
 static unsigned
 count_lines(const char *path)
 {
@@ -52,7 +52,7 @@ count_lines(const char *path)
 	return count;
 }
 
-/* Lines of all traces in the folder, which is empty then. */
+/* The number of lines of all traces in the folder, which is emptied. */
 static unsigned
 count_and_remove(const char *folder)
 {
@@ -71,7 +71,7 @@ count_and_remove(const char *folder)
 	return found;
 }
 
-/* Whoever opens a file meanwhile finds nothing in it that it did not write. */
+/* A file that another thread opens meanwhile contains nothing of the trace. */
 static void
 test_change(void)
 {
@@ -107,7 +107,7 @@ test_change(void)
 	g_assert_cmpint(g_rmdir(folder), ==, 0);
 }
 
-/* The names that a trace would get lead to something else already: nothing of it is touched. */
+/* The names that a trace would get exist already, as something else: nothing of that is changed. */
 static void
 test_planted(void)
 {
@@ -122,7 +122,7 @@ test_planted(void)
 		planted[i] = i == 0 ? g_strdup_printf("%s/prey.0.%d.trace", folder, (int)getpid())
 				    : g_strdup_printf("%s/prey.0.%d.%u.trace", folder,
 						      (int)getpid(), i + 1);
-		/* Links to a file and to nowhere, and a file of the name. */
+		/* Links to a file and to nowhere, and a file of that name. */
 		if (i % 3 == 2)
 			g_assert_true(g_file_set_contents(planted[i], "old", -1, NULL));
 		else
@@ -142,7 +142,7 @@ test_planted(void)
 	}
 	g_assert_true(g_file_get_contents(victim, &text, NULL, NULL));
 	g_assert_cmpstr(text, ==, "precious");
-	/* With the way free again it works. */
+	/* When the names are free it works again. */
 	g_assert_cmpint(ual_trace_begin("prey", 0), ==, IT_SUCCESS);
 	g_assert_cmpint(g_remove(victim), ==, 0);
 	g_assert_cmpuint(count_and_remove(folder), ==, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* A queue pair and a completion queue without an engine: the test takes and completes. */
+/* A queue pair and a completion queue without an engine: the test takes requests and completes them. */
 #ifndef QUEUE_BENCH_H
 #define QUEUE_BENCH_H
 
@@ -24,7 +24,7 @@ struct bench {
 	guint polls;
 	guint events;
 	guint64 last_ctx;
-	struct vsw_cqe *on_poll; /* completed when a poll finds nothing */
+	struct vsw_cqe *on_poll; /* called when a poll finds no completion */
 };
 
 static inline void

@@ -23,7 +23,7 @@ void __wrap_free(void *block);
 
 static guint fails_in; /* the n-th allocation from now on fails; 0: none does */
 static bool fails_always;
-static gint blocks; /* out */
+static gint blocks; /* no more allocations succeed */
 
 static bool
 fails_now(void)
@@ -145,7 +145,7 @@ test_limits(void)
 	g_assert_cmpint(blocks, ==, 0);
 }
 
-/* Numbers of queues that could not be made do not run out. */
+/* Queue numbers of failed creations are available again. */
 static void
 test_numbers(void)
 {
@@ -160,7 +160,7 @@ test_numbers(void)
 	vsw_wq_destroy(&wq);
 }
 
-/* Rings that wait to be moved to, that were moved from, or that were refused go with their queue. */
+/* A ring that waits to be used, one that was replaced, and one that was refused are freed with their queue. */
 static void
 test_rings(void)
 {
@@ -264,9 +264,9 @@ test_memory(void)
 	fail_each(table_make, table_undo, &r);
 	g_assert_cmpint(table_make(&r), ==, RI_SUCCESS);
 	g_assert_cmpint(region_make(&r), ==, RI_SUCCESS);
-	region_undo(&r); /* the chunk of entries stays */
+	region_undo(&r); /* the chunk of entries stays allocated */
 	fail_each(region_make, region_undo, &r);
-	/* The host refuses: the room for pieces goes. */
+	/* The host refuses the memory: the room for pieces is freed. */
 	gint before = blocks;
 	vth_attach_answer(r.vth, RI_ERR_ACCESS);
 	g_assert_cmpint(vsw_mr_reg(r.table, &r, 1, &init, &r.mr, &stag), ==, RI_ERR_ACCESS);

@@ -71,7 +71,7 @@ test_indices_wrap(void)
 	b.cq.tail = b.cq.head_seen = UINT32_MAX - 5;
 	atomic_store(&b.cq.page->tail, b.cq.tail);
 	atomic_store(&b.cq.page->head, b.cq.tail);
-	/* The user half counts from where the page says only at its opening. */
+	/* The user half reads its first position from the page once, when it opens the queue. */
 	struct ri_map map;
 	vsw_map_cq(&map, &b.cq);
 	vsw_user_ops.qp_close(b.uqp);
@@ -144,7 +144,7 @@ test_resize(void)
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 1), ==, 1);
 	g_assert_cmpint(vsw_cq_resize(&b.cq, &entries), ==, RI_SUCCESS);
 	g_assert_cmpuint(entries, ==, 16);
-	/* Before the user half follows: it still takes what it can see, once. */
+	/* The user half has not yet changed to the new ring: it polls what it can see, each entry once. */
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 1), ==, 1);
 	g_assert_cmpuint(wc[0].wr_id, ==, 1);
 	for (guint i = 3; i < 16; i++)

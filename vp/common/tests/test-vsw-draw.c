@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Keys that cannot be predicted and are not repeated soon: the numbers, and the table that uses them. */
+/* Keys that cannot be predicted and are not repeated soon: the sequence of numbers, and the table that uses it. */
 #include "mem_bench.h"
 #include "vsw_draw.h"
 
 #define ROUNDS 20000      /* registrations of one slot */
 #define SAMPLE (1u << 19) /* draws at each end of an epoch */
 
-/* Of the vectors that the authors of SipHash publish: the key 00..0f, the bytes 00..07. */
+/* From the test vectors that the authors of SipHash published: the key 00..0f, the bytes 00..07. */
 static void
 test_siphash(void)
 {
@@ -27,8 +27,8 @@ seen_before(uint8_t *seen, uint32_t number)
 }
 
 /*
- * No number comes twice in an epoch, and the next one draws none of them: shown at both ends of it. Numbers
- * that were drawn independently of each other would collide more than 60,000 times.
+ * No number comes twice in an epoch, and the first draws of the next epoch repeat none of the last ones: shown at
+ * both ends of an epoch. Independent random numbers would collide more than 60,000 times.
  */
 static void
 test_epochs(void)
@@ -49,7 +49,7 @@ test_epochs(void)
 	}
 	for (uint32_t i = 0; i < 10000; i++)
 		g_assert_false(seen_before(seen, vsw_draw_next(&draw)));
-	/* The epoch after that has the numbers of the first one, in another order. */
+	/* The second next epoch has the numbers of the first one in another order. */
 	atomic_store(&draw.count, 2 * (uint64_t)VSW_DRAW_EPOCH);
 	g_assert_cmpuint(vsw_draw_next(&draw) >> 23, ==, first >> 23);
 	atomic_store(&draw.count, 2 * (uint64_t)VSW_DRAW_EPOCH);
@@ -63,7 +63,7 @@ by_value(gconstpointer a, gconstpointer b)
 	       (*(const uint32_t *)a < *(const uint32_t *)b);
 }
 
-/* One number tells nothing of the next: the steps between them differ, for every secret. */
+/* A number does not predict the next one: the steps between them differ, for every secret. */
 static void
 test_not_sequential(void)
 {
@@ -88,7 +88,7 @@ test_not_sequential(void)
 		qsort(steps, STEPS, sizeof(*steps), by_value);
 		for (uint32_t i = 1; i < STEPS; i++)
 			repeated += steps[i] == steps[i - 1];
-		/* Chance alone makes one or two pairs of 4096 in 2^23. */
+		/* Chance alone makes one or two pairs among 4096 numbers of 23 bits. */
 		g_assert_cmpuint(repeated, <, 16);
 		g_assert_cmpuint(same, <, 16);
 	}
@@ -99,7 +99,7 @@ test_not_sequential(void)
 struct keys_seen {
 	GHashTable *stags;
 	guint octets[256];
-	guint sequential; /* indices that are one more, or one less, than the one before */
+	guint sequential; /* indices that differ by one from the index before */
 	uint32_t before;
 };
 
@@ -123,7 +123,7 @@ octets_used(const struct keys_seen *seen)
 	return used;
 }
 
-/* One slot, used again and again: by registrations, re-registrations, and windows. */
+/* One slot that is used again and again: by registrations, re-registrations, and windows. */
 static void
 test_one_slot(gconstpointer data)
 {
@@ -180,7 +180,7 @@ test_windows(void)
 	g_hash_table_unref(seen.stags);
 }
 
-/* Two tables of one host have keys of their own. */
+/* Two tables of one host have different keys. */
 static void
 test_two_tables(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Which thread runs an engine: every cell of the table, then the whole in virtual time and with threads. */
+/* The leadership of an engine: every cell of the table, then the whole in virtual time and with threads. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,7 +14,7 @@
 #define T VSW_LEADER_TICKING
 #define P VSW_LEADER_PARKED
 
-/* The test's own list: state, event, what must follow. Pairs that are not here must be refused. */
+/* The test's own list: state, event, what must follow. Other pairs must be refused. */
 static const struct {
 	enum vsw_leader_state from;
 	enum vsw_leader_event event;
@@ -157,11 +157,11 @@ test_leader(void)
 	int fd = -2;
 
 	engine_start(&e, false, true);
-	vsw_leader_leave(&e.leader); /* without having entered: nothing */
+	vsw_leader_leave(&e.leader); /* a thread that did not enter: no effect */
 	g_assert_cmpuint(state_of(&e), ==, W);
 	g_assert_true(vsw_leader_enter(&e.leader, &fd));
 	g_assert_cmpint(fd, ==, e.fd);
-	g_assert_cmpuint(runs_of(&e), ==, 1); /* held-back work goes before it sleeps */
+	g_assert_cmpuint(runs_of(&e), ==, 1); /* held-back work is done before the thread sleeps */
 	g_assert_false(vsw_leader_enter(&e.leader, &fd));
 	g_assert_false(vsw_leader_attended(&e.leader));
 	make_readable(&e);
@@ -240,7 +240,7 @@ application(void *arg)
 	return NULL;
 }
 
-/* Threads do all of it at once; when they stop, whatever they left is done. */
+/* Threads do all of it at once; when they stop, no work is left undone. */
 static void
 test_nothing_is_left(void)
 {

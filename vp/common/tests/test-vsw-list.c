@@ -9,7 +9,7 @@
 
 #define PIECES 5
 
-/* Pieces of 100 bytes, backwards through the data of the bench. */
+/* Pieces of 100 bytes, in descending order of addresses. */
 static void
 list_make(struct bench *b, uint64_t *pages)
 {
@@ -29,7 +29,7 @@ listed(const uint64_t *pages, uint32_t fbo, uint64_t length)
 				   .fbo = fbo};
 }
 
-/* Where byte `n` of such a region is. */
+/* The address of byte `n` of such a region. */
 static uint8_t *
 octet(struct bench *b, uint32_t fbo, uint64_t n)
 {
@@ -58,7 +58,7 @@ test_pieces(void)
 			g_assert_cmpuint(left, ==, 100 - (n + fbo) % 100);
 		}
 		vsw_mem_end(&use);
-		/* Copied as if it were in one piece, from anywhere to anywhere. */
+		/* Copies behave as if the region were in one piece, at every offset on both sides. */
 		uint8_t out[400], in[400];
 		for (guint i = 0; i < 400; i++)
 			out[i] = (uint8_t)(i * 7 + fbo);
@@ -117,7 +117,7 @@ test_list_refused(void)
 	pages[4] = UINT64_MAX - 10;
 	g_assert_cmpint(try_list(&b, &init), ==, RI_ERR_INVALID_ARG);
 	init = listed(pages, 0, 10);
-	init.unlinked = true; /* either, or */
+	init.unlinked = true; /* one of the two */
 	g_assert_cmpint(try_list(&b, &init), ==, RI_ERR_INVALID_ARG);
 	tear_down(&b);
 }
@@ -206,7 +206,7 @@ test_fast(void)
 	tear_down(&b);
 }
 
-/* A plain region with room for pieces: both kinds of memory in turn; a shareable one never. */
+/* A plain region with room for pieces holds either kind of memory in turn; a shareable region never holds pieces. */
 static void
 test_plain_then_list(void)
 {
@@ -235,7 +235,7 @@ test_plain_then_list(void)
 	uint64_t left;
 	g_assert_true(vsw_mem_piece(&use, 0, &left) == b.data + 2000);
 	vsw_mem_end(&use);
-	/* Re-registered it is one range again. */
+	/* Registered again it is one range. */
 	g_assert_cmpint(vsw_mr_rereg(mr, &pd_a, &init, &stag), ==, RI_SUCCESS);
 	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 10), 10, LR), &use), ==, VSW_MEM_OK);
 	g_assert_true(use.ptr == b.data + 10);
@@ -254,12 +254,12 @@ test_plain_then_list(void)
 
 struct race {
 	struct bench *b;
-	atomic_uint stag; /* the key that was given last */
+	atomic_uint stag; /* the newest key */
 	atomic_bool stop;
 	atomic_uint seen;
 };
 
-/* Whatever it can read through the key is of one link: the two pieces carry the same number. */
+/* All bytes that it can read through the key are of one registration: the two pieces hold the same number. */
 static void *
 read_all(void *arg)
 {
@@ -320,7 +320,7 @@ test_race(void)
 	tear_down(&b);
 }
 
-/* The room for pieces has a limit, also for privileged callers; a refused call leaves nothing behind. */
+/* The room for pieces is limited, also for privileged callers; a refused call leaves nothing allocated. */
 static void
 test_room(void)
 {

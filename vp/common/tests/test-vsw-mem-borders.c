@@ -43,7 +43,7 @@ test_registration(void)
 	g_assert_cmpint(try_reg(&b, &init), ==, RI_ERR_ADDRESS);
 	init = whole(&b, LR | 0x8000);
 	g_assert_cmpint(try_reg(&b, &init), ==, RI_ERR_INVALID_ARG);
-	/* The only slot of the table is back after a failure. */
+	/* The only slot of the table is free after a failure. */
 	init = whole(&b, ALL);
 	vth_attach_answer(b.vth, RI_ERR_ACCESS);
 	g_assert_cmpint(try_reg(&b, &init), ==, RI_ERR_ACCESS);
@@ -55,7 +55,7 @@ test_registration(void)
 	tear_down(&b);
 }
 
-/* All rights that are asked for, not some of them. */
+/* All of the requested rights are needed, not some of them. */
 static void
 test_every_right(void)
 {
@@ -75,7 +75,7 @@ test_every_right(void)
 	tear_down(&b);
 }
 
-/* A refused access holds nothing, and the end of an access counts once. */
+/* A refused access is not counted as a use, and ending a use twice counts once. */
 static void
 test_uses(void)
 {
@@ -106,7 +106,7 @@ never_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf, size_t le
 	g_assert_not_reached();
 }
 
-/* Nothing is copied for no bytes: neither through the host nor out of memory that is not there. */
+/* A copy of length 0 touches no memory: neither through the host nor directly. */
 static void
 test_copy_of_nothing(void)
 {
@@ -145,7 +145,7 @@ bind_to(struct bench *b, const struct vsw_mem_who *who, struct vsw_mem_entry *mw
 	return vsw_mw_bind(b->table, who, &bind, false);
 }
 
-/* A region with these rights and a window of all of it with those. */
+/* A region with these rights and a window of all of it with those rights. */
 static enum vsw_mem_result
 try_bind(struct bench *b, uint32_t region, uint32_t window)
 {
@@ -198,7 +198,7 @@ test_window_bounds(void)
 	g_assert_cmpint(bind_to(&b, &alice, mw, mr_stag, bind), ==, VSW_MEM_BOUNDS);
 	vsw_mw_free(mw);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	/* The last byte of the address space does not wrap. */
+	/* The last byte of the address space does not wrap around. */
 	struct ri_mr_init init = {.addr = TOP, .length = 10, .access = ALL};
 	mr = reg(&b, &init, &mr_stag);
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_WIDE, &mw, &stag), ==, RI_SUCCESS);
@@ -212,7 +212,7 @@ test_window_bounds(void)
 	tear_down(&b);
 }
 
-/* Queue pair, window and region are of one domain, all three. */
+/* Queue pair, window and region must be of one domain. */
 static void
 test_window_domains(void)
 {
@@ -281,11 +281,11 @@ test_fast_registration(void)
 	g_assert_cmpint(try_fast(&b, old, LR, 0, 11), ==, VSW_MEM_BOUNDS);
 	g_assert_cmpint(try_fast(&b, old, LR, TOP, 10), ==, VSW_MEM_OK);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	/* The same slot again: the key of before opens nothing. */
+	/* The same slot again: its former key is invalid. */
 	mr = reg_unlinked(&b, true, &stag);
 	g_assert_cmpuint(stag >> 8, !=, old >> 8);
 	g_assert_cmpint(try_fast(&b, old, LR, 0, 10), ==, VSW_MEM_STAG);
-	/* What can be shared is never made of pieces. */
+	/* A shareable region never has pieces. */
 	g_assert_cmpint(try_fast(&b, stag, LR, 0, 10), ==, VSW_MEM_BOUND);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	tear_down(&b);
@@ -330,14 +330,14 @@ test_words(void)
 	g_assert_cmpuint(old, ==, 5);
 	g_assert_cmpuint(words[0], ==, 9);
 	g_assert_true(vsw_atomic(&use, true, &operand, &old));
-	g_assert_cmpuint(old, ==, 9); /* what was there, not what was expected */
+	g_assert_cmpuint(old, ==, 9); /* what the word was, not what was expected */
 	g_assert_cmpuint(words[0], ==, 9);
 	for (guint off = 1; off < 8; off++) {
 		use.ptr = (uint8_t *)words + off;
 		g_assert_null(vsw_atomic_word(&use));
 		g_assert_false(vsw_atomic(&use, false, &operand, &old));
 	}
-	/* A word that does not lie in one piece is none. */
+	/* A word that crosses two pieces cannot be used. */
 	struct vsw_mem_entry *mr = reg_unlinked(&b, false, &stag);
 	struct ri_sge pieces[2] = {{.addr = (uintptr_t)words, .length = 4},
 				   {.addr = (uintptr_t)(words + 1), .length = 8}};

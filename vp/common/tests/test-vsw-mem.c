@@ -43,7 +43,7 @@ test_access(void)
 	tear_down(&b);
 }
 
-/* What is wrong in several ways is reported in a fixed order. */
+/* A request with several mistakes reports them in a fixed order. */
 static void
 test_order_of_checks(void)
 {
@@ -315,7 +315,7 @@ test_invalidate_region(void)
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_STAG);
 	vsw_mr_query(mr, &attr);
 	g_assert_false(attr.valid);
-	/* Once more succeeds, whatever the key. */
+	/* A second invalidation succeeds, whatever the key octet. */
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag ^ 1, false), ==, VSW_MEM_OK);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag, false), ==, VSW_MEM_STAG);
@@ -347,7 +347,7 @@ struct race {
 	struct bench b;
 	_Atomic uint32_t stag;
 	atomic_bool stop;
-	atomic_bool open; /* memory may be touched */
+	atomic_bool open; /* memory may be accessed now */
 	atomic_uint touched;
 };
 
@@ -369,7 +369,7 @@ toucher(void *arg)
 	return NULL;
 }
 
-/* While threads touch memory by its key, it is revoked in each of the ways there are. */
+/* While threads access memory by its key, the key is revoked in each possible way. */
 static void
 test_nothing_after_revocation(void)
 {
@@ -385,7 +385,7 @@ test_nothing_after_revocation(void)
 		atomic_store(&race.open, true);
 		struct vsw_mem_entry *mr = reg(&race.b, &init, &stag);
 		atomic_store(&race.stag, stag);
-		/* Until a thread has accessed it, but not for ever: those threads may be delayed, too. */
+		/* Wait for an access by a thread, for a bounded time: the threads may be delayed. */
 		guint before = atomic_load(&race.touched);
 		for (guint i = 0; i < 20 && atomic_load(&race.touched) == before; i++)
 			sched_yield();

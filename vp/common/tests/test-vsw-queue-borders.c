@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Queues at their borders: the least that is refused, the most that is granted. */
+/* Queues at their limits: the least that is refused, the most that is granted. */
 #include "queue_bench.h"
 #include "vsw_number.h"
 
 /* --- work queues ------------------------------------------------------------------------- */
 
-/* Every segment arrives, also the last one of an entry whose size is no round number. */
+/* Every segment arrives, also the last one of an entry whose size is no power of two. */
 static void
 test_last_segment(void)
 {
@@ -16,7 +16,7 @@ test_last_segment(void)
 		uint8_t room[sizeof(struct vsw_wqe) + 5 * sizeof(struct ri_sge)];
 	} room;
 	struct vsw_wq wq;
-	uint32_t size = 8; /* of which the first two are used */
+	uint32_t size = 8; /* the first two are used */
 	uint32_t index;
 
 	g_assert_cmpint(vsw_wq_create(&wq, &size, 5), ==, RI_SUCCESS);
@@ -38,7 +38,7 @@ test_last_segment(void)
 	vsw_wq_destroy(&wq);
 }
 
-/* An entry that claims more segments than fit is cut to what the queue was made for. */
+/* An entry that claims more segments than the queue was created for is cut to that number. */
 static void
 test_lying_count(void)
 {
@@ -71,7 +71,7 @@ test_segments_limit(void)
 	vsw_wq_destroy(&wq);
 }
 
-/* From one slot to two: the second entry of the new ring is believed, a third is a lie. */
+/* From one slot to two: a head of two in the new ring is valid, three is not. */
 static void
 test_grow_by_one(void)
 {
@@ -94,7 +94,7 @@ test_grow_by_one(void)
 	tear_down(&b);
 }
 
-/* As many as are outstanding still fit; a queue without slots stays one. */
+/* A size equal to the outstanding requests is accepted; a queue without slots is accepted as such. */
 static void
 test_reshape_to_what_is_used(void)
 {
@@ -120,7 +120,7 @@ test_reshape_to_what_is_used(void)
 	vsw_wq_destroy(&none);
 }
 
-/* Until the poster has moved to a new ring, the taker takes from the old one. */
+/* Until the poster uses the new ring, the taker takes from the old one. */
 static void
 test_taker_waits_for_poster(void)
 {
@@ -155,7 +155,7 @@ test_longest_list_is_of_reads(void)
 	tear_down(&b);
 }
 
-/* A resize of both queues that fails leaves the send queue as it was. */
+/* A resize of both queues that fails leaves the send queue unchanged. */
 static void
 test_undone(void)
 {
@@ -174,7 +174,7 @@ test_undone(void)
 	tear_down(&b);
 }
 
-/* What was done without a completion gives its slots back only behind one that has been polled. */
+/* Requests without completions return their slots when a later completion is polled. */
 static void
 test_forget(void)
 {
@@ -199,7 +199,7 @@ test_forget(void)
 	tear_down(&b);
 }
 
-/* A slot that was given back is not used again before many others were. */
+/* A freed slot is used again only after many others. */
 static void
 test_slots_rest(void)
 {
@@ -218,7 +218,7 @@ test_slots_rest(void)
 
 /* --- completion queues ------------------------------------------------------------------- */
 
-/* No entry of a fresh ring looks valid, not even where the index wraps, and none is too small for that. */
+/* No entry of a new ring looks valid, not even where the index wraps around, and no size is too small for that. */
 static void
 test_fresh_ring_is_empty(void)
 {
@@ -250,7 +250,7 @@ test_fresh_ring_is_empty(void)
 	tear_down(&b);
 }
 
-/* A resize down to what is there succeeds, to one less does not. */
+/* A resize down to the number of entries succeeds, to one less it does not. */
 static void
 test_resize_to_what_is_there(void)
 {
@@ -271,7 +271,7 @@ test_resize_to_what_is_there(void)
 	tear_down(&b);
 }
 
-/* Only the solicited bit solicits. */
+/* Only the solicited bit makes a completion solicited. */
 static void
 test_other_flags_do_not_solicit(void)
 {

@@ -84,7 +84,7 @@ test_post_limits(void)
 	wr.opcode = 200;
 	g_assert_cmpint(vsw_post_sq(b.uqp, &wr), ==, RI_ERR_UNSUPPORTED);
 	g_assert_true(vsw_wq_take(&b.sq, wqe, &index));
-	g_assert_cmpuint(wqe->length, ==, UINT32_MAX); /* the sum does not wrap */
+	g_assert_cmpuint(wqe->length, ==, UINT32_MAX); /* the sum does not wrap around */
 	tear_down(&b);
 }
 
@@ -106,7 +106,10 @@ test_slots(void)
 			g_assert_true(vsw_wq_take(&b.sq, wqe, &index));
 			g_assert_cmpuint(wqe->wr_id, ==, i);
 		}
-		/* Taken is not free; neither is completed; polled is, with all before it. */
+		/*
+		 * A slot is free when its completion, or a later one, was polled; not when its request was taken or
+		 * completed.
+		 */
 		g_assert_cmpint(post(&b, 4), ==, RI_ERR_QUEUE_FULL);
 		g_assert_true(complete(&b, 2, b.sq.number, index - 1, 0));
 		g_assert_cmpint(post(&b, 4), ==, RI_ERR_QUEUE_FULL);
@@ -168,7 +171,7 @@ test_shared_receives(void)
 	g_assert_cmpint(vsw_post_srq(usrq, &rwr), ==, RI_ERR_QUEUE_FULL);
 	for (guint i = 0; i < 4; i++)
 		g_assert_true(vsw_wq_take(&srq, wqe_room(), &index));
-	/* In any order, each frees one. */
+	/* Completions in any order: each frees one slot. */
 	g_assert_true(complete(&b, 1, srq.number, 0, RI_WC_RECEIVE));
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, &wc, 1), ==, 1);
 	g_assert_cmpint(vsw_post_srq(usrq, &rwr), ==, RI_SUCCESS);
@@ -182,7 +185,7 @@ test_shared_receives(void)
 	tear_down(&b);
 }
 
-/* A page whose indices lie gives no work and does no harm. */
+/* A shared page with false indices yields no request and does no harm. */
 static void
 test_lying_page(void)
 {
@@ -200,7 +203,7 @@ test_lying_page(void)
 	b.sq.page->stride = 1 << 20;
 	g_assert_true(vsw_wq_take(&b.sq, wqe, &index));
 	g_assert_cmpuint(wqe->num_sge, ==, 4);
-	/* A head in the future shows no room that is not there. */
+	/* A head that is too far ahead shows no room that does not exist. */
 	for (guint i = 0; i < 4; i++)
 		g_assert_true(complete(&b, i, 0, 0, 0));
 	atomic_store(&b.cq.page->head, 100);
@@ -237,7 +240,7 @@ expect_next(struct bench *b, uint64_t id)
 	g_assert_cmpuint(wqe->wr_id, ==, id);
 }
 
-/* Slots and segments grow with requests in the queue; a taker follows when the poster has. */
+/* Slots and segments are added while requests are queued; the taker follows after the poster. */
 static void
 test_reshape(void)
 {
@@ -265,7 +268,7 @@ test_reshape(void)
 	g_assert_true(vsw_wq_take(&b.sq, wqe_room(), &index));
 	g_assert_cmpuint(wqe_room()->num_sge, ==, 7);
 	g_assert_cmpuint(wqe_room()->sge[0].addr, ==, 9);
-	/* Nine are outstanding until the last of them was polled. */
+	/* Nine are outstanding until the last of them has been polled. */
 	attr = (struct ri_qp_attr){.max_sq_wr = 8, .max_rq_wr = 4};
 	g_assert_cmpint(reshape(&b, &attr, true), ==, RI_ERR_BUSY);
 	g_assert_true(complete(&b, 8, b.sq.number, index, 0));
@@ -277,7 +280,7 @@ test_reshape(void)
 	tear_down(&b);
 }
 
-/* Both queues or none: the first one's new ring goes when the second one cannot follow. */
+/* Both queues or neither: the first queue's new ring is freed when the second queue cannot be resized. */
 static void
 test_reshape_undone(void)
 {
@@ -292,7 +295,7 @@ test_reshape_undone(void)
 	for (uint64_t id = 0; id < 4; id++)
 		g_assert_cmpint(post(&b, id), ==, RI_SUCCESS);
 	g_assert_cmpint(post(&b, 4), ==, RI_ERR_QUEUE_FULL);
-	/* A ring that the user half does not use yet prevents the next resize. */
+	/* A ring that the user half does not use yet makes the next resize fail. */
 	attr = (struct ri_qp_attr){.max_sq_wr = 64, .max_rq_wr = 4};
 	g_assert_cmpint(reshape(&b, &attr, false), ==, RI_SUCCESS);
 	g_assert_cmpint(reshape(&b, &attr, false), ==, RI_ERR_RESOURCES);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Times from the environment: valid values, and programs that take none. */
+/* Times from the environment: valid values, and programs that must not read it. */
 
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -58,7 +58,7 @@ test_values(void)
 	}
 }
 
-/* The copy of this program that another user owns: what does it read? */
+/* The copy of this program that another user owns: which value does it read? */
 static int
 child(void)
 {
@@ -70,7 +70,7 @@ child(void)
 	return 0;
 }
 
-/* A program with the rights of its file's owner reads only what the row opens to its caller. */
+/* A set-user-ID program reads only settings whose row permits it. */
 static void
 test_set_uid(void)
 {

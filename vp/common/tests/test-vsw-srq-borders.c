@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A shared receive queue at its borders: the least that is refused, members that are woken and do not take,
- * members that leave while they are woken, events that are not raised any more. There is no user half: the
- * test posts by advancing the head.
+ * A shared receive queue at its limits: the least that is refused, members that are woken and do not take, members
+ * that leave while they are woken, events that must not be raised. There is no user half: the test posts by advancing
+ * the head.
  */
 #include <pthread.h>
 
@@ -24,7 +24,7 @@ struct scene {
 	guint limits;
 };
 
-static struct scene scene; /* of the test that runs */
+static struct scene scene; /* the queue of the running test */
 
 static void
 on_async(void *self, const struct ri_async_event *event)
@@ -119,7 +119,7 @@ test_create(void)
 	scene_close(s);
 }
 
-/* No event of a destroyed queue is raised, though it was due. */
+/* An event that is due is not raised after the queue was destroyed. */
 static void
 test_destroyed_with_events_due(void)
 {
@@ -155,7 +155,7 @@ test_told_once(void)
 
 /* --- waking ------------------------------------------------------------------------------- */
 
-/* One that is woken and takes nothing is not woken again and again. */
+/* A member that is woken and takes nothing is not woken again and again. */
 static void
 test_lazy(void)
 {
@@ -171,10 +171,10 @@ static void
 ring_once(struct scene *s, guint who)
 {
 	if (s->woken[who] == 1)
-		vsw_srq_bell(&s->srq); /* another thread would do the same: the role is taken */
+		vsw_srq_bell(&s->srq); /* another thread owns the role and would do the same */
 }
 
-/* A bell that rings while another thread wakes members is served. */
+/* A doorbell during another thread's wake-ups is served. */
 static void
 test_bell_while_waking(void)
 {
@@ -187,7 +187,7 @@ test_bell_while_waking(void)
 	scene_close(s);
 }
 
-/* The first of the row parts without having taken: the next one may go on. */
+/* The first in line leaves without having taken: the next is woken. */
 static void
 test_part_passes_on(void)
 {
@@ -217,7 +217,7 @@ part(void *arg)
 	return NULL;
 }
 
-/* Runs while member 0 is being woken: long enough for a thread that does not wait to get through. */
+/* Runs while member 0 is being woken, long enough for a thread that does not wait to finish. */
 static void
 part_meanwhile(struct scene *s, guint who)
 {
@@ -228,7 +228,7 @@ part_meanwhile(struct scene *s, guint who)
 	g_assert_false(atomic_load(&parted));
 }
 
-/* A member that is being woken does not go before that has ended. */
+/* A member that is being woken cannot leave before that has ended. */
 static void
 test_part_while_woken(void)
 {

@@ -17,7 +17,7 @@ struct member {
 	struct vsw_wq sq;
 	struct vsw_wq own;
 	struct ri_uqp *uqp;
-	bool lazy; /* does nothing when it is woken */
+	bool lazy; /* does not take when it is woken */
 	guint woken;
 	guint64 last;
 	atomic_bool called;
@@ -114,7 +114,7 @@ shared_open(struct shared *s, uint32_t size, bool threaded)
 	params.upcalls = &s->upcalls;
 	g_assert_cmpint(vsw_srq_create(&s->srq, &params, &attr), ==, RI_SUCCESS);
 	vsw_map_srq(&map, &s->srq.wq, &s->srq);
-	/* The doorbell was copied when the adapter was opened. */
+	/* The doorbell function was copied when the adapter was opened. */
 	vsw_user_ops.qp_close(s->b.uqp);
 	vsw_user_ops.cq_close(s->b.ucq);
 	vsw_user_ops.rnic_close(s->b.rnic);
@@ -163,7 +163,7 @@ finish(struct shared *s, struct member *m)
 
 /* --- the row ----------------------------------------------------------------------------- */
 
-/* The member that came first is served first; one post wakes one member. */
+/* The member that waits longest is served first; one post wakes one member. */
 static void
 test_turns(void)
 {
@@ -172,7 +172,7 @@ test_turns(void)
 	shared_open(&s, 8, false);
 	for (guint i = 0; i < 3; i++)
 		g_assert_cmpint(take(&s.m[i]), ==, VSW_SRQ_EMPTY);
-	g_assert_cmpint(take(&s.m[0]), ==, VSW_SRQ_EMPTY); /* asking again changes nothing */
+	g_assert_cmpint(take(&s.m[0]), ==, VSW_SRQ_EMPTY); /* a second request changes nothing */
 	for (guint i = 0; i < 3; i++) {
 		g_assert_cmpint(post_shared(&s, 100 + i), ==, RI_SUCCESS);
 		for (guint k = 0; k < 3; k++)
@@ -206,7 +206,7 @@ test_nobody_overtakes(void)
 	vsw_srq_pass_on(&s.m[0].member);
 	g_assert_cmpuint(s.m[1].woken, ==, 1);
 	g_assert_cmpuint(s.m[1].last, ==, 2);
-	/* One that leaves without taking. */
+	/* A member that leaves without taking. */
 	g_assert_cmpint(take(&s.m[0]), ==, VSW_SRQ_EMPTY);
 	g_assert_cmpint(take(&s.m[2]), ==, VSW_SRQ_EMPTY);
 	g_assert_cmpint(post_shared(&s, 3), ==, RI_SUCCESS);
@@ -215,7 +215,7 @@ test_nobody_overtakes(void)
 	vsw_srq_pass_on(&s.m[0].member);
 	g_assert_cmpuint(s.m[2].woken, ==, 1);
 	g_assert_cmpuint(s.m[2].last, ==, 3);
-	/* One in the middle of the row, and one at its end. */
+	/* A member in the middle of the line, and one at its end. */
 	for (guint i = 1; i < 4; i++)
 		g_assert_cmpint(take(&s.m[i]), ==, VSW_SRQ_EMPTY);
 	vsw_srq_leave(&s.m[2].member);
@@ -286,7 +286,7 @@ test_low(void)
 	arm(&s, 0, RI_SUCCESS);
 	vth_run(s.vth);
 	g_assert_cmpuint(s.limits, ==, 0);
-	/* Below it already: once, and not inside the verb. */
+	/* Already below it: the event comes once, and not inside the verb. */
 	arm(&s, 2, RI_SUCCESS);
 	g_assert_cmpuint(s.limits, ==, 0);
 	g_assert_cmpuint(armed(&s), ==, 0);
@@ -325,7 +325,7 @@ test_in_progress(void)
 	g_assert_cmpint(take(m), ==, VSW_SRQ_TAKEN);
 	g_assert_cmpuint(vsw_srq_in_progress(&m->member), ==, 2);
 	g_assert_false(vsw_srq_soft_due(&m->member));
-	/* What was polled is not in progress; and another member's do not count. */
+	/* A receive whose completion was polled is not in progress, and receives of other members do not count. */
 	finish(&s, m);
 	g_assert_cmpint(take(&s.m[1]), ==, VSW_SRQ_TAKEN);
 	g_assert_cmpint(take(m), ==, VSW_SRQ_TAKEN);
@@ -335,7 +335,7 @@ test_in_progress(void)
 	g_assert_false(vsw_srq_soft_due(&m->member)); /* once */
 	g_assert_cmpint(take(m), ==, VSW_SRQ_TAKEN);
 	g_assert_false(vsw_srq_hard_due(&m->member));
-	/* A fifth would be one too many: it is not taken. */
+	/* A fifth receive would exceed the limit: it is not taken. */
 	g_assert_cmpint(take(m), ==, VSW_SRQ_HARD_LIMIT);
 	g_assert_cmpuint(vsw_srq_in_progress(&m->member), ==, 4);
 	attr.hard_limit = 3;
@@ -346,7 +346,7 @@ test_in_progress(void)
 	shared_close(&s);
 }
 
-/* The queue pair went before its completions were polled: the SRQ gets its slots back all the same. */
+/* A queue pair is destroyed before its completions are polled: the SRQ gets its slots back all the same. */
 static void
 test_member_gone(void)
 {
@@ -363,7 +363,7 @@ test_member_gone(void)
 	g_assert_cmpint(post_shared(&s, 3), ==, RI_ERR_QUEUE_FULL);
 	g_assert_cmpuint(vsw_poll_cq(s.b.ucq, &wc, 1), ==, 1);
 	g_assert_cmpint(post_shared(&s, 3), ==, RI_SUCCESS);
-	/* The number of a destroyed queue names nothing, least of all the SRQ in its slot. */
+	/* The number of a destroyed queue names nothing, in particular not the SRQ in its slot. */
 	g_assert_true(complete(&s.b, 2, s.m[0].sq.number, s.srq.wq.number, 0));
 	g_assert_cmpuint(vsw_poll_cq(s.b.ucq, &wc, 1), ==, 1);
 	g_assert_cmpint(post_shared(&s, 4), ==, RI_ERR_QUEUE_FULL);
@@ -425,12 +425,13 @@ test_grow(void)
 	g_assert_cmpuint(s.m[0].last, ==, next++);
 	finish(&s, &s.m[0]);
 	g_assert_cmpint(resize(&s, 9, false), ==, RI_SUCCESS);
-	/* Between the two halves: what is posted to the old ring moves along. */
+	/* Between the two steps: receives that were posted to the old ring move to the new one. */
 	g_assert_cmpint(post_shared(&s, 4), ==, RI_SUCCESS);
 	g_assert_cmpint(post_shared(&s, 5), ==, RI_ERR_QUEUE_FULL);
 	g_assert_cmpint(take(&s.m[0]), ==, VSW_SRQ_TAKEN);
 	g_assert_cmpuint(s.m[0].last, ==, next++);
-	g_assert_cmpint(resize(&s, 20, false), ==, RI_ERR_RESOURCES); /* not followed yet */
+	g_assert_cmpint(resize(&s, 20, false), ==,
+			RI_ERR_RESOURCES); /* the user half has not changed yet */
 	struct ri_map map;
 	vsw_map_srq(&map, &s.srq.wq, &s.srq);
 	g_assert_cmpint(vsw_user_ops.srq_remap(s.usrq, &map), ==, RI_SUCCESS);
@@ -467,7 +468,7 @@ test_shrink(void)
 		g_assert_cmpuint(s.m[0].last, ==, i);
 		finish(&s, &s.m[0]);
 	}
-	/* An armed watermark stays below the size. */
+	/* A watermark that is armed stays below the size. */
 	for (guint i = 0; i < 4; i++)
 		g_assert_cmpint(post_shared(&s, i), ==, RI_SUCCESS);
 	arm(&s, 4, RI_SUCCESS);
@@ -518,7 +519,7 @@ crowd_take(void *arg)
 	return NULL;
 }
 
-/* Each of two posts every other number. */
+/* Each of two threads posts every other number. */
 static void *
 crowd_post(void *arg)
 {
@@ -551,7 +552,7 @@ test_crowd(void)
 		arm(&crowd, 2, RI_SUCCESS);
 		enum ri_status status = resize(&crowd, size, true);
 		while (status == RI_ERR_RESOURCES) {
-			/* The engine has not moved yet: it does with the next take. */
+			/* The engine has not changed its ring yet: it does with the next take. */
 			sched_yield();
 			status = resize(&crowd, size, true);
 		}

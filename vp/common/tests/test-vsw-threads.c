@@ -85,7 +85,7 @@ check_all(struct stage *stage)
 	g_assert_cmpuint(atomic_load(&stage->sum), ==, (guint64)ENTRIES * (ENTRIES - 1) / 2);
 }
 
-/* One consumer that sleeps whenever it finds nothing. A wake that was lost would time out. */
+/* One consumer that sleeps whenever it finds no completion. A lost wake-up would end in a time-out. */
 static void
 test_armed_sleep(void)
 {
@@ -135,7 +135,7 @@ poller(void *arg)
 	return NULL;
 }
 
-/* Two producers, two pollers, and the ring changes its size all the time. */
+/* Two producers, two pollers, and a ring that changes its size all the time. */
 static void
 test_resize_under_load(void)
 {
@@ -162,7 +162,7 @@ test_resize_under_load(void)
 
 /* --- locks -------------------------------------------------------------------------------- */
 
-/* What the assertions of the callees see, and how a role that is wanted twice makes one more round. */
+/* What the callees assert about roles, and how a role that is wanted twice makes one more round. */
 static void
 test_lock_and_role(void)
 {

@@ -41,7 +41,7 @@ test_window_narrow(void)
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 100), 1, LR)), ==,
 			VSW_MEM_ACCESS);
 	g_assert_cmpint(check_access(&b, &bob, ACCESS(stag, at(&b, 100), 1, RR)), ==, VSW_MEM_PD);
-	/* Bound: neither again, nor the region away. */
+	/* Bound: it cannot be bound again, and its region cannot be deregistered. */
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_BOUND);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_ERR_BUSY);
 	struct ri_mr_init init = whole(&b, LR);
@@ -176,7 +176,7 @@ test_bind_refused(void)
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_ACCESS);
 	bad.access = LR | RR;
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_ACCESS);
-	/* None of these left a window on a region. */
+	/* None of these failures left a window on a region. */
 	for (guint i = 0; i < G_N_ELEMENTS(mr); i++)
 		g_assert_cmpint(vsw_mr_dereg(mr[i]), ==, RI_SUCCESS);
 	vsw_mw_free(mw);

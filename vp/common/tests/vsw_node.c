@@ -50,7 +50,7 @@ node_run(struct node *node)
 		vth_run(node->vth);
 }
 
-/* The first of what was raised, moved to `event`. */
+/* The first recorded event, moved to `event`. */
 static void
 take(struct node *node, GArray *raised, void *event)
 {
@@ -100,7 +100,7 @@ node_fault(struct node *node, enum ri_event event, const void *ctx)
 	bool tagged = event >= RI_EVENT_QP_STAG && event <= RI_EVENT_QP_WRAP;
 	bool read = event >= RI_EVENT_QP_IRRQ_STAG && event <= RI_EVENT_QP_IRRQ_WRAP;
 
-	/* InfiniBand tells an access violation and an invalid request, and nothing finer [RI 10]. */
+	/* InfiniBand distinguishes an access violation and an invalid request, nothing finer [RI 10]. */
 	if (node->attr.transport != RI_TRANSPORT_IB)
 		node_async(node, event, ctx);
 	else if (tagged || read || event == RI_EVENT_QP_READ_DISABLED ||
@@ -378,7 +378,7 @@ rq_post(struct end *end, uint64_t id, const struct ri_sge *sge)
 	return end->node->p->fast->post_rq(end->uqp, &wr);
 }
 
-/* A Write or a Read; of the remote segment only address and key count. */
+/* A Write or a Read; only address and key of the remote segment are used. */
 static struct ri_wr
 rdma(enum ri_opcode opcode, struct ri_sge remote)
 {

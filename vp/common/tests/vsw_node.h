@@ -19,7 +19,7 @@
 /* One adapter, opened by one process. */
 struct node {
 	struct vth *vth;
-	bool threaded; /* the host; by hand the test is the service thread */
+	bool threaded; /* the host; if it has no thread, the test is the service thread */
 	const struct ri_provider *p;
 	struct ri_rnic_attr attr;
 	struct ri_upcalls upcalls;
@@ -29,13 +29,13 @@ struct node {
 	struct ri_pd *pd;
 	uint32_t requests;  /* end_defaults: of each queue */
 	uint32_t entries;   /* end_new: of each completion queue */
-	struct ri_srq *srq; /* of ends made while it is there, or NULL */
+	struct ri_srq *srq; /* the SRQ of ends that are created while it exists, or NULL */
 	struct ri_usrq *usrq;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* privileged: of ends that are created later */
 	GArray *cm;           /* struct ri_cm_event, not taken yet */
 	GArray *async;        /* struct ri_async_event, not taken yet */
 	unsigned cq_events;
-	GPtrArray *gone; /* ends that were freed; while it is there nobody has their addresses */
+	GPtrArray *gone; /* freed ends; kept so that no later end has the same address */
 };
 
 /* A queue pair with two completion queues; its context is its own address. */
@@ -51,7 +51,7 @@ struct end {
 /* Registered memory. */
 struct chunk {
 	struct node *node;
-	struct ri_mr *mr; /* NULL: no longer */
+	struct ri_mr *mr; /* NULL: already deregistered */
 	uint32_t stag;
 	uint8_t *at;
 	size_t len;
@@ -63,39 +63,39 @@ struct chunk {
 /* For node_new and node_free of the provider's tests. */
 struct node *node_open(const struct ri_provider *p, struct vth *vth, bool threaded,
 		       const char *adapter);
-/* With what is still there. */
+/* With everything that still exists. */
 void node_close(struct node *node);
 
-/* Let the service thread work: at once by hand, for a moment with a thread. */
+/* Let the service thread work: run it, or wait a moment if it is a thread. */
 void node_run(struct node *node);
 /* The next connection event; must be of this kind for this context. */
 struct ri_cm_event node_cm(struct node *node, enum ri_cm_event_kind kind, const void *ctx);
 /* The next asynchronous event; must be this one. */
 struct ri_async_event node_async(struct node *node, enum ri_event event, const void *ctx);
-/* The next event is that of a fault found in what the peer asked for, as far as this transport tells it. */
+/* The next event is that of an error in the peer's request, as far as this transport distinguishes it. */
 void node_fault(struct node *node, enum ri_event event, const void *ctx);
-/* The peer is destroyed: BROKEN, and on iWARP a reset before it. */
+/* The peer was destroyed: BROKEN, and on iWARP a reset before it. */
 void node_lost(struct node *node, const void *ctx);
-/* Nothing was raised that was not taken. */
+/* No event is left that was not taken. */
 void node_silent(struct node *node);
-/* Drop what was raised and not taken. */
+/* Drop the events that were not taken. */
 void node_forget(struct node *node);
-/* How many events were raised and not taken that `is` says yes to. */
+/* The number of events not taken for which `is` returns true. */
 unsigned node_count_if(struct node *node, bool (*is)(const struct ri_async_event *, const void *),
 		       const void *arg);
 
-/* From now on ends share receives: a queue of this size, whose context is the node. */
+/* From now on ends share receives: an SRQ of this size, whose context is the node. */
 void node_share(struct node *node, uint32_t size);
-/* No longer; no end uses it any more. */
+/* No longer; no end uses the SRQ any more. */
 void node_unshare(struct node *node);
-/* Post `len` bytes of a chunk at `at` to it. */
+/* Post a receive of `len` bytes of a chunk, from offset `at` on, to it. */
 void node_post(struct node *node, uint64_t id, const struct chunk *c, size_t at, size_t len);
 
 /* Defaults: node->requests each, 4 segments, IRD and ORD 4, remote reads and writes enabled. */
 struct ri_qp_init end_defaults(const struct node *node);
 /* `init` NULL: the defaults. */
 struct end *end_new(struct node *node, const struct ri_qp_init *init);
-/* The same with completion queues of this many entries. */
+/* As end_new, with completion queues of this many entries. */
 struct end *end_new_cq(struct node *node, const struct ri_qp_init *init, uint32_t entries);
 void end_free(struct end *end);
 enum ri_qp_state end_state(struct end *end);
@@ -112,7 +112,7 @@ void post_send(struct end *end, uint64_t id, const struct ri_sge *sge, uint32_t 
 void post_recv(struct end *end, uint64_t id, const struct ri_sge *sge);
 void post_rdma(struct end *end, enum ri_opcode opcode, uint64_t id, const struct ri_sge *local,
 	       const struct ri_sge *remote);
-/* The same by chunks; Writes and Reads are of their fronts. */
+/* The same by chunks; Writes and Reads use their beginnings. */
 enum ri_status end_send(struct end *end, uint64_t id, const struct chunk *c, size_t at, size_t len);
 enum ri_status end_recv(struct end *end, uint64_t id, const struct chunk *c, size_t at, size_t len);
 enum ri_status end_write(struct end *end, uint64_t id, const struct chunk *from,

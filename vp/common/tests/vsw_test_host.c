@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Host services for tests; vsw_test_host.h says what they promise. Timers, tasks and watches are in
- * arrays of pointers under one lock, which is dropped while a function of theirs runs; `running` and
- * the condition let a stop function of another thread wait for that.
+ * Host services for tests; see vsw_test_host.h. Timers, tasks and watches are in arrays of pointers under one lock,
+ * which is released while one of their functions runs. `running` and the condition let a stop function on another
+ * thread wait for that.
  */
 #include "vsw_test_host.h"
 
@@ -24,8 +24,8 @@ struct vth {
 	pthread_t thread;
 	int wake_fd;
 	bool stop;
-	const void *running; /* whose function runs now */
-	uint64_t clock;      /* by hand */
+	const void *running; /* the object whose function runs now */
+	uint64_t clock;      /* without a service thread */
 	GPtrArray *timers;
 	GPtrArray *tasks;
 	GPtrArray *watches;
@@ -236,7 +236,7 @@ host_mem_attach(void *self, uint64_t owner, struct ri_mem *mem, uint32_t access)
 	if (answer != RI_SUCCESS)
 		return answer;
 	mem->base = atomic_load(&vth->copy_only) ? NULL : (uint8_t *)(uintptr_t)mem->addr;
-	mem->link.p[0] = mem; /* it must not move */
+	mem->link.p[0] = mem; /* its address must not change */
 	atomic_fetch_add(&vth->attached, 1);
 	return RI_SUCCESS;
 }
@@ -268,7 +268,7 @@ host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf, size_t
 
 /* --- the service thread ------------------------------------------------------------------ */
 
-/* Called with the lock; runs fire(arg) without it. */
+/* Called with the lock held; runs fire(arg) without it. */
 static void
 run(struct vth *vth, const void *item, void (*fire)(void *arg), void *arg)
 {
@@ -280,7 +280,7 @@ run(struct vth *vth, const void *item, void (*fire)(void *arg), void *arg)
 	pthread_cond_broadcast(&vth->idle);
 }
 
-/* The timer that is due first, or NULL. Called with the lock. */
+/* The timer that is due first, or NULL. Called with the lock held. */
 static struct ri_timer *
 first_timer(struct vth *vth)
 {
@@ -317,7 +317,7 @@ run_watch(struct vth *vth)
 	return false;
 }
 
-/* Run one thing that is due. Called with the lock. */
+/* Run one function that is due. Called with the lock held. */
 static bool
 run_one(struct vth *vth, uint64_t now)
 {

@@ -2,11 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A table of host services for tests of providers.
- *
- * Without a thread: time is virtual, and nothing runs but in vth_run and vth_advance, in which the test is the
- * service thread. With a thread: real time and a real service thread. Random bytes come from GLib's
- * generator, which a test may seed.
+ * A table of host services for tests of providers. Without a thread, time is virtual and nothing runs outside vth_run
+ * and vth_advance, in which the test is the service thread. With a thread: real time and a real service thread.
+ * Random bytes come from GLib's generator, which a test may seed.
  */
 #ifndef VSW_TEST_HOST_H
 #define VSW_TEST_HOST_H
@@ -21,18 +19,18 @@ struct vth *vth_new(bool threaded);
 void vth_free(struct vth *vth);
 const struct ri_host *vth_host(struct vth *vth);
 
-/* By hand only: run tasks, ready watches and timers that are due, until there are none. */
+/* Without a thread only: run the tasks, ready watches and timers that are due, until none is left. */
 void vth_run(struct vth *vth);
-/* By hand only: let time pass, with everything that falls due on the way. */
+/* Without a thread only: let time pass, and run everything that becomes due. */
 void vth_advance(struct vth *vth, uint64_t ns);
 
-/* Memory attached and not detached. */
+/* The number of memory ranges that are attached. */
 guint vth_attached(struct vth *vth);
-/* From now on: attached memory has no base and must be copied through the host. */
+/* From now on attached memory has no base address and must be copied through the host. */
 void vth_copy_only(struct vth *vth, bool on);
-/* From now on: mem_attach answers this. */
+/* From now on mem_attach returns this. */
 void vth_attach_answer(struct vth *vth, enum ri_status status);
-/* Bytes that went through mem_copy. */
+/* The number of bytes that mem_copy has copied. */
 guint64 vth_copied(struct vth *vth);
 
 #endif /* VSW_TEST_HOST_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What a Write costs from its post until its completion is polled, through RNIC-PI alone. */
+/* The time of a Write from its post until its completion is polled, through RNIC-PI alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The emulated fabric at its borders: limits, rights that only one access needs, lists cut at odd places. */
+/*
+ * The emulated fabric at its limits: sizes, rights that only one kind of access needs, lists that are cut at odd
+ * places.
+ */
 #include <string.h>
 
 #include "vem.h"
@@ -12,7 +15,7 @@
 #define RA       RI_ACCESS_REMOTE_ATOMIC
 #define LISTENER ((const void *)(uintptr_t)42)
 
-/* Two connected ends, time by hand. */
+/* Two connected ends in virtual time. */
 struct pair {
 	struct vth *vth;
 	struct node *na, *nb;
@@ -53,7 +56,7 @@ tear_down(struct pair *p)
 	vth_free(p->vth);
 }
 
-/* No access is under way, so the memory can be deregistered. */
+/* No access is under way: the memory can be deregistered. */
 static void
 unused(const struct chunk *c)
 {
@@ -88,7 +91,7 @@ add(struct pair *p, uint64_t id, uint64_t offset, uint32_t stag, uint32_t result
 	g_assert_cmpint(emul()->fast->post_sq(p->a->uqp, &wr), ==, RI_SUCCESS);
 }
 
-/* One good atomic, then one that is refused so. */
+/* A valid atomic, then one that is refused with this status. */
 static void
 refused_add(uint64_t offset, uint32_t flaw, uint32_t result, enum ri_wc_status status)
 {
@@ -113,18 +116,18 @@ test_atomics(void)
 	const struct ri_qp_attr none = {.ird = 0};
 
 	refused_add(4, 0, 8, RI_WC_REMOTE_INVALID_REQ);
-	refused_add(4, 1, 8, RI_WC_REMOTE_INVALID_REQ); /* looked at before the key */
+	refused_add(4, 1, 8, RI_WC_REMOTE_INVALID_REQ); /* checked before the key */
 	refused_add(8, 1, 8, RI_WC_REMOTE_ACCESS);
 	refused_add(8, 0, 4, RI_WC_LOCAL_PROTECTION);
 	refused_add(8, 0, 0, RI_WC_LOCAL_PROTECTION);
-	/* The right of the peer's queue pair, beside that of the memory. */
+	/* The right of the peer's queue pair is needed beside that of the memory. */
 	set_up(&p, "emul:ib", false);
 	allow(p.b, RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE);
 	add(&p, 1, 0, p.mb.stag, 8);
 	poll_one(p.a->uscq, 1, RI_WC_REMOTE_ACCESS);
 	tear_down(&p);
 	set_up(&p, "emul:ib", false);
-	/* A bit that nobody defined changes nothing. */
+	/* An undefined bit changes nothing. */
 	g_assert_cmpint(emul()->qp->modify(p.b->qp, &none, RI_QP_ATTR_IRD | 1u << 31), ==,
 			RI_ERR_INVALID_ARG);
 	add(&p, 1, 0, p.mb.stag, 8);
@@ -133,7 +136,7 @@ test_atomics(void)
 	add(&p, 1, 0, p.mb.stag, 8);
 	poll_one(p.a->uscq, 1, RI_WC_REMOTE_INVALID_REQ);
 	tear_down(&p);
-	/* A queue pair that may have no Read outstanding may have no atomic. */
+	/* A queue pair that may have no Read outstanding may have no atomic outstanding. */
 	set_up(&p, "emul:ib", false);
 	g_assert_cmpint(emul()->qp->modify(p.a->qp, &none, RI_QP_ATTR_ORD), ==, RI_SUCCESS);
 	add(&p, 1, 0, p.mb.stag, 8);
@@ -155,12 +158,12 @@ test_local_rights(void)
 	local = chunk_sge(&sink, 0, 8);
 	remote = chunk_sge(&p.mb, 0, 8);
 	post_rdma(p.a, RI_OP_RDMA_WRITE, 1, &local, &remote);
-	poll_one(p.a->uscq, 1, RI_WC_LOCAL_PROTECTION); /* there is no right to read what is sent */
+	poll_one(p.a->uscq, 1, RI_WC_LOCAL_PROTECTION); /* sending needs no remote right */
 	chunk_free(&sink);
 	tear_down(&p);
 }
 
-/* Of a Write of no bytes nothing is checked; of such a Read the right of the queue pair, but no key. */
+/* Of a Write of length 0 nothing is checked; of a Read of length 0 the right of the queue pair, but no key. */
 static void
 test_no_octets(void)
 {
@@ -181,7 +184,7 @@ test_no_octets(void)
 	tear_down(&p);
 }
 
-/* On iWARP the sink of a Read needs remote writes to be enabled, but for no bytes. */
+/* On iWARP the sink of a Read needs the right to write remotely, except for length 0. */
 static void
 test_sink_enabled(void)
 {
@@ -209,7 +212,7 @@ test_sink_enabled(void)
 	tear_down(&p);
 }
 
-/* A message one byte longer than any is too long, whatever else is wrong with it. */
+/* A message one byte longer than the maximum is too long, whatever else is wrong with it. */
 static void
 test_longest_message(void)
 {
@@ -243,7 +246,7 @@ test_failure_solicits(void)
 	tear_down(&p);
 }
 
-/* Memory that only the host can copy: not one byte beyond the request. */
+/* Memory that only the host can copy: not one byte beyond the request is copied. */
 static void
 test_through_host(void)
 {
@@ -298,7 +301,7 @@ test_connection_limits(void)
 	late = end_new(p.na, NULL);
 	g_assert_cmpint(emul()->cm->listen(p.nb->context, 41, 0, &other, 1, &second), ==,
 			RI_SUCCESS);
-	/* No backlog is room for one. */
+	/* A backlog of 0 holds one request. */
 	g_assert_cmpint(emul()->cm->listen(p.nb->context, 42, 0, &service, 0, &listen), ==,
 			RI_SUCCESS);
 	struct ri_cm_params params = node_params(&service);
@@ -308,13 +311,13 @@ test_connection_limits(void)
 	params.ord = 7;
 	params.ird_ord = false;
 	g_assert_cmpint(emul()->cm->connect(late->qp, &params), ==, RI_SUCCESS);
-	/* The end of one listener does not swallow what the other has to tell. */
+	/* The end of one listener does not drop the events of the other. */
 	emul()->cm->listen_destroy(second);
 	struct ri_cm_event event = node_cm(p.nb, RI_CM_REQUEST, LISTENER);
 	g_assert_false(event.ird_ord_valid);
 	g_assert_cmpuint(event.ird, ==, 0);
 	g_assert_cmpuint(event.ord, ==, 0);
-	/* Only a queue pair that is idle can accept. */
+	/* Only an idle queue pair can accept. */
 	params.ird = params.ord = 1;
 	g_assert_cmpint(emul()->cm->accept(event.request, p.b->qp, &params), ==,
 			RI_ERR_INVALID_STATE);
@@ -322,7 +325,7 @@ test_connection_limits(void)
 	node_run(p.nb);
 	g_assert_cmpint(emul()->cm->accept(event.request, p.b->qp, &params), ==,
 			RI_ERR_INVALID_STATE);
-	/* Nor is the end of a request lost. */
+	/* The end of a request is not lost either. */
 	node_forget(p.nb); /* the end of the connection */
 	end_free(late);
 	emul()->cm->listen_destroy(listen);
@@ -376,7 +379,7 @@ mail(struct post *s, uint64_t id, uint32_t way, uint32_t qpn, uint32_t key,
 	g_assert_cmpuint(atomic_load(&s->b->qp->inside), ==, 0);
 }
 
-/* An adapter that is offline accepts no connection, and keeps no request. */
+/* An adapter whose port is down accepts no connection and keeps no request. */
 static void
 test_offline(void)
 {
@@ -397,7 +400,7 @@ test_offline(void)
 	post_close(&s);
 }
 
-/* Header and data land where the segments say, also where those end inside of either. */
+/* Header and data arrive where the segments say, also if a segment ends inside either of them. */
 static void
 test_cut_receives(void)
 {
@@ -426,7 +429,7 @@ test_cut_receives(void)
 	post_close(&s);
 }
 
-/* Another number in the same row finds no receiver; a controlled key of an unprivileged sender is its own key. */
+/* Another number in the same slot finds no receiver; the controlled key of an unprivileged sender is its own key. */
 static void
 test_who_gets_it(void)
 {
@@ -445,7 +448,7 @@ test_who_gets_it(void)
 	post_close(&s);
 }
 
-/* A request of another kind is none for datagrams, even if all that a datagram needs is in it. */
+/* A request of another kind is refused on a datagram queue pair, even if it holds all that a datagram needs. */
 static void
 test_not_a_datagram(void)
 {
@@ -468,7 +471,7 @@ test_not_a_datagram(void)
 	post_close(&s);
 }
 
-/* A domain stays as long as its handle. */
+/* A protection domain cannot be freed before its address handle. */
 static void
 test_handle_domain(void)
 {
@@ -489,7 +492,7 @@ test_handle_domain(void)
 	vth_free(vth);
 }
 
-/* As many handles as the adapter says, and no more. */
+/* As many address handles as the adapter's limit, and no more. */
 static void
 test_most_handles(void)
 {
@@ -514,7 +517,7 @@ test_most_handles(void)
 	vth_free(vth);
 }
 
-/* More handles than the first room has: all stay what they are, and a number is not used again at once. */
+/* More handles than the first allocation holds: all keep their content, and a number is not used again at once. */
 static void
 test_address_handles(void)
 {
@@ -534,7 +537,7 @@ test_address_handles(void)
 	}
 	for (guint i = 0; i < G_N_ELEMENTS(more); i++)
 		g_assert_cmpint(emul()->ah->destroy(more[i]), ==, RI_SUCCESS);
-	/* The slots are all used again, under other numbers: an old number names nothing. */
+	/* All slots are used again under other numbers: an old number is invalid. */
 	for (guint i = 0; i < G_N_ELEMENTS(more); i++) {
 		uint32_t id;
 		more[i] = ah_new(s.n, NULL, &id);

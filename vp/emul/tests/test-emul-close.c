@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An adapter is closed while peers connect to it, disconnect, query its services, send it datagrams and
- * messages, and its own queues are armed. After a destroy has returned no upcall names the object; after
- * close has returned there is none. The peers are threads that never stop.
+ * An adapter is closed while peers connect to it, disconnect, query its services, send it datagrams and messages, and
+ * while its own queues are armed. No upcall names an object after its destroy has returned, and none comes after
+ * close has returned. The peers are threads that never stop.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,19 +16,22 @@
 #define PEERS  2
 #define PORT   4711
 
-/* Something that upcalls name by its address; what goes is marked. */
+/* An object that upcalls name by its address; it is marked when it is destroyed. */
 struct guard {
 	atomic_bool gone;
 };
 
-/* The adapter that comes and goes. Its guards stay, so that an upcall that is too late is seen, not met. */
+/*
+ * The adapter that is opened and closed. The records of its objects stay, so that a late upcall is noticed and does
+ * no harm.
+ */
 struct victim {
 	struct ri_upcalls upcalls;
 	struct guard adapter;
 	struct guard listener;
 	struct guard qp;
 	struct guard cq;
-	_Atomic(struct ri_request *) request; /* the newest that waits for an answer */
+	_Atomic(struct ri_request *) request; /* the newest request that waits for an answer */
 	atomic_uint heard;
 	struct ri_rnic *rnic;
 	struct ri_context *context;
@@ -173,7 +176,7 @@ victim_open(struct victim *v, struct vth *vth, const char *adapter)
 		RI_SUCCESS);
 }
 
-/* Arm, post receives, accept connections, for a moment. */
+/* Arm, post receives and accept connections for a short time. */
 static void
 victim_serve(struct victim *v, unsigned turns)
 {
@@ -196,7 +199,10 @@ victim_serve(struct victim *v, unsigned turns)
 	}
 }
 
-/* In the order of a process that ends well (`orderly`), or all by the context, as after a sudden death. */
+/*
+ * Destroy objects in the order of an orderly process (`orderly`), or close the context with all of them, as after a
+ * sudden death.
+ */
 static void
 victim_close(struct victim *v, bool orderly)
 {
@@ -249,7 +255,7 @@ test_close(gconstpointer adapter)
 		node_forget(peers[i].node);
 		node_free(peers[i].node);
 	}
-	vth_free(vth); /* the service thread has ended: what was late has come */
+	vth_free(vth); /* the service thread has ended: late upcalls would have come */
 	for (guint round = 0; round < ROUNDS; round++)
 		heard += atomic_load(&victims[round].heard);
 	g_test_message("%u upcalls", heard);

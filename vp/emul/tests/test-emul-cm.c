@@ -91,7 +91,7 @@ test_handshake(gconstpointer adapter)
 	g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_SUCCESS);
 	g_assert_cmpint(end_state(p.a), ==, RI_QPS_CONNECTING);
 	g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_INVALID_STATE);
-	node_silent(p.na); /* nothing inside the verb, nothing before the answer */
+	node_silent(p.na); /* no event inside the verb, and none before the answer */
 	struct ri_cm_event event = node_cm(p.nb, RI_CM_REQUEST, LISTENER);
 	g_assert_cmpmem(event.pdata, event.pdata_len, "hello", 5);
 	g_assert_true(event.ird_ord_valid);
@@ -176,7 +176,7 @@ test_reject(gconstpointer adapter)
 	g_assert_cmpstr((char *)event.pdata, ==, "no");
 	poll_one(p.a->urcq, 5, RI_WC_FLUSHED);
 	back_to_idle(p.a);
-	/* No listener could be reached. */
+	/* No listener can be reached. */
 	r = request(&p, &offered);
 	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_RESOURCES, NULL, 0), ==, RI_SUCCESS);
 	g_assert_cmpuint(node_cm(p.na, RI_CM_FAILED, p.a).reason, ==, RI_CM_REASON_RESOURCES);
@@ -212,7 +212,7 @@ test_private_data_sizes(gconstpointer adapter)
 	tear_down(&p);
 }
 
-/* The passive side waits for the third message no longer than it said. */
+/* The passive side waits for the third message no longer than the time it gave. */
 static void
 test_patience(gconstpointer adapter)
 {
@@ -279,7 +279,7 @@ test_backlog(gconstpointer adapter)
 		node_cm(p.nb, RI_CM_REQUEST, LISTENER);
 	}
 	expect_failed(&p, &offered, RI_CM_REASON_RESOURCES);
-	/* One gives up: its request ends, and there is room again. */
+	/* One attempt is given up: its request ends, and there is room for another. */
 	end_free(more[0]);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER);
 	struct ri_request *r = request(&p, &offered);
@@ -320,7 +320,7 @@ test_listener_goes(gconstpointer adapter)
 	struct ri_request *r = request(&p, &offered);
 	p.nb->p->cm->listen_destroy(p.listen);
 	p.listen = NULL;
-	/* What was raised stays. */
+	/* Events that were raised stay. */
 	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_SUCCESS);
 	node_cm(p.na, RI_CM_ESTABLISHED, p.a);
 	node_cm(p.nb, RI_CM_ESTABLISHED, p.b);
@@ -377,7 +377,7 @@ test_posts_wait_for_the_connection(gconstpointer adapter)
 	ends_connect(p.a, p.b);
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
 	poll_one(p.b->urcq, 1, RI_WC_SUCCESS);
-	/* After the end they are flushed, at once and in order. */
+	/* After the end, posts are flushed at once and in order. */
 	g_assert_cmpint(p.nb->p->cm->disconnect(p.b->qp, NULL, 0), ==, RI_SUCCESS);
 	node_cm(p.na, RI_CM_DISCONNECTED, p.a);
 	node_cm(p.nb, RI_CM_DISCONNECTED, p.b);
@@ -479,7 +479,7 @@ test_completion_queue_full(gconstpointer adapter)
 	node_cm(p.nb, RI_CM_BROKEN, p.b);
 	poll_one(small->uscq, 0, RI_WC_SUCCESS);
 	poll_one(small->uscq, 1, RI_WC_SUCCESS);
-	/* The other queue pair of the adapter lives on. */
+	/* The other queue pair of the adapter is not disturbed. */
 	back_to_idle(p.b);
 	ends_connect(p.a, p.b);
 	end_free(small);
@@ -505,7 +505,7 @@ test_busy(gconstpointer adapter)
 	g_assert_cmpint(p.na->p->qp->create(p.na->pd, &init, p.a->scq, p.a->rcq, NULL, &qp, &map),
 			==, RI_ERR_LIMIT);
 	init = end_defaults(p.na);
-	init.type = 7; /* there is none */
+	init.type = 7; /* no such object */
 	g_assert_cmpint(p.na->p->qp->create(p.na->pd, &init, p.a->scq, p.a->rcq, NULL, &qp, &map),
 			==, RI_ERR_UNSUPPORTED);
 	init = end_defaults(p.na);
@@ -515,7 +515,7 @@ test_busy(gconstpointer adapter)
 	tear_down(&p);
 }
 
-/* A process that goes without a word: its context takes everything with it, its peers learn. */
+/* A process that dies: closing its context destroys all its objects, and its peers get their events. */
 static void
 test_owner_dies(gconstpointer adapter)
 {
@@ -535,7 +535,7 @@ test_owner_dies(gconstpointer adapter)
 	g_free(chunk.at);
 	g_free(p.a);
 	p.a = NULL;
-	/* Something to free in the usual way. */
+	/* An object to be freed in the usual way. */
 	struct ri_owner owner = {.mem_owner = 2};
 	struct ri_map map;
 	g_assert_cmpint(p.na->p->device->context_create(p.na->rnic, &owner, &p.na->context, &map),

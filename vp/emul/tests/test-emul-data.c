@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Data and its faults, in each personality: what the profile claims works, the rest fails. */
+/* Data transfers and their errors, in each personality: what the profile claims works, the rest fails. */
 #include <string.h>
 
 #include "vem_node.h"
@@ -36,7 +36,7 @@ pair_down(struct pair *p)
 {
 	end_free(p->a);
 	vth_run(p->vth);
-	node_forget(p->nb); /* the end of the connection, if it still stood */
+	node_forget(p->nb); /* the event of the end, if the connection still existed */
 	end_free(p->b);
 	chunk_free(&p->ma);
 	chunk_free(&p->mb);
@@ -46,7 +46,7 @@ pair_down(struct pair *p)
 	vth_free(p->vth);
 }
 
-/* Both ends are over, broken, told once, and what was posted is flushed. */
+/* Both ends are broken, with one event each, and posted requests are flushed. */
 static void
 expect_broken(struct pair *p, enum ri_event at_a, uint32_t detail_a, enum ri_event at_b)
 {
@@ -95,7 +95,7 @@ test_send(gconstpointer adapter)
 	pair_down(&p);
 }
 
-/* Every length around the copy's block sizes, gathered from and scattered to uneven pieces. */
+/* Every length around the block sizes of the copy, gathered from and scattered to uneven pieces. */
 static void
 test_gather_scatter(gconstpointer adapter)
 {
@@ -150,7 +150,7 @@ test_write_and_read(gconstpointer adapter)
 	post_rdma(p.a, RI_OP_RDMA_READ, 2, &back, &there);
 	g_assert_cmpuint(poll_one(p.a->uscq, 2, RI_WC_SUCCESS).byte_len, ==, 4000);
 	g_assert_cmpmem(p.ma.at, 4000, p.ma.at + 4100, 4000);
-	/* Of no bytes: nothing is checked. */
+	/* Of length 0: nothing is checked. */
 	struct ri_sge nowhere = {.addr = 1, .stag = 2};
 	post_rdma(p.a, RI_OP_RDMA_WRITE, 3, NULL, &nowhere);
 	post_rdma(p.a, RI_OP_RDMA_READ, 4, NULL, &nowhere);
@@ -219,7 +219,7 @@ test_receive_comes_late(gconstpointer adapter)
 	post_recv(p.b, 3, &to);
 	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
 	poll_none(p.a->uscq);
-	/* The second has its own time. */
+	/* The second message has its own time-out. */
 	vth_advance(p.vth, 900000000);
 	poll_none(p.a->uscq);
 	post_recv(p.b, 4, &to);
@@ -443,7 +443,7 @@ test_read_sink(gconstpointer adapter)
 	pair_down(&p);
 }
 
-/* How many pieces the sink may have (row 2). */
+/* How many segments the sink may have (row 2). */
 static void
 test_read_pieces(gconstpointer adapter)
 {
@@ -471,7 +471,7 @@ test_read_depths(gconstpointer adapter)
 {
 	struct pair p;
 
-	/* ORD 0: refused here. */
+	/* ORD 0: refused at this end. */
 	pair_up(&p, adapter, NULL, NULL);
 	struct ri_qp_attr attr = {.ord = 0};
 	g_assert_cmpint(p.na->p->qp->modify(p.a->qp, &attr, RI_QP_ATTR_ORD), ==, RI_SUCCESS);
@@ -485,7 +485,7 @@ test_read_depths(gconstpointer adapter)
 	node_cm(p.nb, RI_CM_BROKEN, p.b);
 	pair_down(&p);
 
-	/* IRD 0: refused there. */
+	/* IRD 0: refused at the peer. */
 	pair_up(&p, adapter, NULL, NULL);
 	g_assert_cmpint(p.nb->p->qp->modify(p.b->qp, &attr, RI_QP_ATTR_IRD), ==, RI_SUCCESS);
 	there = chunk_sge(&p.mb, 0, 0);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Faults on demand, by direct calls of the provider in virtual time, so that each run is the same. Verbs fail
- * when and how a command says; an adapter that fails raises the ends of its connections before its own.
+ * Faults on demand, by direct calls of the provider in virtual time, so that each run is the same. Verbs fail when
+ * and how a command says; an adapter that fails raises the end events of its connections before its own.
  */
 #include <string.h>
 
@@ -141,7 +141,9 @@ static const struct {
 	{VEM_CALL_MR_QUERY, call_memory},   {VEM_CALL_MW_ALLOC, call_memory},
 };
 
-/* Each fails once, at the call that was meant, and on that adapter only; and always once that is dead. */
+/*
+ * Each verb fails once, at the intended call, and on that adapter only; and every time after the adapter has failed.
+ */
 static void
 test_verbs(gconstpointer adapter)
 {
@@ -165,7 +167,7 @@ test_verbs(gconstpointer adapter)
 
 /* --- the adapter -------------------------------------------------------------------------- */
 
-/* What was posted is back, then the ends are told, then the catastrophe, once. */
+/* Posted requests are completed, then the ends are raised, then the catastrophe, once. */
 static void
 test_order(gconstpointer adapter)
 {
@@ -188,7 +190,7 @@ test_order(gconstpointer adapter)
 	tear_down(&s);
 }
 
-/* Down and up, each told once; what was posted between moves afterwards. */
+/* Down and up, with one event each; what was posted in between moves afterwards. */
 static void
 test_port(gconstpointer adapter)
 {
@@ -197,7 +199,7 @@ test_port(gconstpointer adapter)
 
 	set_up(&s, adapter);
 	ends_connect(s.a, s.b);
-	vem_fault_port(s.nb->rnic, true); /* it is */
+	vem_fault_port(s.nb->rnic, true); /* the state agrees */
 	node_silent(s.nb);
 	vem_fault_port(s.nb->rnic, false);
 	vem_fault_port(s.nb->rnic, false);
@@ -253,7 +255,7 @@ no_cq_upcall(void *self, uint64_t ctx)
 	(void)ctx;
 }
 
-/* Open an adapter under that script; what it logs is in `said`. */
+/* Open an adapter with that script; what it logs is in `said`. */
 static struct ri_rnic *
 open_under(const char *script, struct ri_host *host, const char *adapter)
 {
@@ -272,7 +274,7 @@ open_under(const char *script, struct ri_host *host, const char *adapter)
 	return rnic;
 }
 
-/* Each command that lies is refused by name and with the reason, and does nothing; its neighbours count. */
+/* Each invalid command is refused by name and with the reason, and has no effect; its neighbours are carried out. */
 static void
 test_script_lies(gconstpointer adapter)
 {
@@ -332,7 +334,7 @@ test_script_lies(gconstpointer adapter)
 		g_assert_true(attr.online);
 		vem_plain_provider.device->close(rnic);
 	}
-	/* What could harm a terminal does not reach the log. */
+	/* Characters that would control a terminal do not reach the log. */
 	struct ri_rnic *rnic = open_under("be\033[31m red", &host, adapter);
 	g_assert_cmpstr(said->str, ==, "refused: 'be?[31m red': no such command\n");
 	vem_plain_provider.device->close(rnic);

@@ -37,7 +37,7 @@ set_up(struct pair *p, const char *adapter)
 	ends_connect(p->a, p->b);
 }
 
-/* Everything goes; whatever was raised meanwhile is dropped. */
+/* Destroy all objects; drop the events raised meanwhile. */
 static void
 tear_down(struct pair *p)
 {
@@ -167,7 +167,7 @@ test_remote_invalidate(gconstpointer adapter)
 	struct ri_wc wc = poll_one(p.b->urcq, 5, RI_WC_SUCCESS);
 	g_assert_cmpuint(wc.flags & RI_WC_INVALIDATED, !=, 0);
 	g_assert_cmpuint(wc.inv_stag, ==, p.mw_stag);
-	/* Once more: of a key that may not be. */
+	/* Again, with a key that may not be invalidated. */
 	post_recv(p.b, 6, NULL);
 	wr.inv_stag = p.mb.stag; /* no remote right */
 	g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
@@ -179,7 +179,7 @@ test_remote_invalidate(gconstpointer adapter)
 	tear_down(&p);
 }
 
-/* A queue pair without remote rights has none of its keys invalidated by its peer. */
+/* A queue pair without remote rights does not let its peer invalidate keys. */
 static void
 test_invalidate_rights(gconstpointer adapter)
 {
@@ -189,7 +189,7 @@ test_invalidate_rights(gconstpointer adapter)
 	struct pair p;
 
 	set_up(&p, adapter);
-	/* iWARP fixes the rights of a queue pair when it is made (test_not_claimed). */
+	/* iWARP fixes the rights of a queue pair when it is created (test_not_claimed). */
 	if (p.ib) {
 		bind(&p, 50, 0);
 		poll_one(p.b->uscq, 1, RI_WC_SUCCESS);
@@ -204,7 +204,7 @@ test_invalidate_rights(gconstpointer adapter)
 	tear_down(&p);
 }
 
-/* New ends, those of one node privileged, as a privileged process could have them. */
+/* New ends; those of one node are privileged, as those of a privileged process are. */
 static void
 privilege(struct pair *p, struct node *node)
 {
@@ -222,7 +222,7 @@ privilege(struct pair *p, struct node *node)
 	ends_connect(p->a, p->b);
 }
 
-/* STag 0 is no key of a privileged queue pair for its peer: it is told the same as of any wrong key. */
+/* STag 0 of a privileged queue pair is no key for its peer, which gets the answer of any wrong key. */
 static void
 test_stag_zero(gconstpointer adapter)
 {
@@ -241,7 +241,10 @@ test_stag_zero(gconstpointer adapter)
 	tear_down(&p);
 }
 
-/* The entries of a privileged queue have room for more segments than a message has: one that says so lies. */
+/*
+ * An entry of a privileged queue has room for more segments than a message may have; an entry that claims more is
+ * invalid.
+ */
 static void
 test_entry_lies(gconstpointer adapter)
 {
@@ -249,7 +252,7 @@ test_entry_lies(gconstpointer adapter)
 
 	set_up(&p, adapter);
 	privilege(&p, p.na);
-	post_send(p.a, 1, NULL, 0); /* waits for a receive, and the next behind it */
+	post_send(p.a, 1, NULL, 0); /* waits for a receive, and the next one behind it */
 	post_send(p.a, 2, NULL, 0);
 	const struct vsw_wq *sq = &p.a->qp->sq;
 	struct vsw_wqe *second = (void *)(sq->ring + sq->stride);
@@ -265,7 +268,7 @@ test_entry_lies(gconstpointer adapter)
 	tear_down(&p);
 }
 
-/* What is not claimed fails cleanly. */
+/* Abilities that are not claimed fail with their status. */
 static void
 test_not_claimed(gconstpointer adapter)
 {
@@ -285,7 +288,7 @@ test_not_claimed(gconstpointer adapter)
 	uint32_t stag = 0;
 	struct ri_mr_init init = {.unlinked = true, .length = 10, .max_pages = 1};
 	g_assert_cmpint(p.na->p->mem->mr_reg(p.na->pd, &init, &mr, &stag), ==, RI_ERR_PERMISSION);
-	/* Local read cannot be taken away on InfiniBand (row 11). */
+	/* The local read right cannot be removed on InfiniBand (row 11). */
 	init = (struct ri_mr_init){
 		.addr = chunk_sge(&p.ma, 0, 0).addr, .length = 10, .access = RI_ACCESS_LOCAL_WRITE};
 	g_assert_cmpint(p.na->p->mem->mr_reg(p.na->pd, &init, &mr, &stag), ==, RI_SUCCESS);
@@ -337,7 +340,7 @@ test_adapter(gconstpointer adapter)
 	peer.octets[0] = 203;
 	g_assert_cmpint(device->route(node->rnic, &peer, &local, &number), ==, RI_ERR_NO_ROUTE);
 	g_assert_cmpuint(device->dump(node->rnic, text, sizeof(text)), >, 0);
-	/* A caller that knows less gets less. */
+	/* A caller with an older, shorter structure gets only its members. */
 	struct ri_rnic_attr attr;
 	memset(&attr, 0xee, sizeof(attr));
 	attr.size = 16;

@@ -46,7 +46,7 @@ scene_close(struct scene *s)
 	vth_free(s->vth);
 }
 
-/* `patience` in nanoseconds, or RI_NEVER. */
+/* `patience` is the timeout in nanoseconds, or RI_NEVER. */
 static enum ri_status
 query_start(struct scene *s, uint64_t n, uint64_t patience)
 {
@@ -103,7 +103,7 @@ test_found(gconstpointer kind)
 	g_assert_cmpmem(event.pdata, event.pdata_len, "me", 2);
 	g_assert_cmpuint(event.peer.octets[0], ==, 127);
 	g_assert_cmpuint(event.local.octets[0], ==, 127);
-	/* The same again, another answer: no numbers with it. */
+	/* The same query again, with another answer, without endpoint numbers. */
 	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_SUCCESS);
 	g_assert_cmpint(answer(&s, asked(&s), RI_SERVICE_NO_QP), ==, RI_SUCCESS);
 	event = node_cm(s.na, RI_CM_SERVICE_REPLY, ASK(1));
@@ -131,7 +131,7 @@ test_not_found(void)
 	told(&s, 2, RI_SERVICE_REJECTED);
 	g_assert_true(node_cm(s.nb, RI_CM_REQUEST_GONE, LISTEN).request == second);
 	g_assert_cmpint(answer(&s, second, RI_SERVICE_FOUND), ==, RI_ERR_INVALID_HANDLE);
-	/* It was raised, so it must be answered even after the listener is destroyed. */
+	/* It was delivered, so it must be answered even after the listener was destroyed. */
 	stop_listening(&s);
 	g_assert_cmpint(answer(&s, first, RI_SERVICE_FOUND), ==, RI_SUCCESS);
 	told(&s, 1, RI_SERVICE_FOUND);
@@ -147,7 +147,7 @@ test_not_found(void)
 	scene_close(&s);
 }
 
-/* The listener goes before it was told. */
+/* The listener is destroyed before the query was delivered. */
 static void
 test_listener_goes(void)
 {
@@ -161,7 +161,7 @@ test_listener_goes(void)
 	scene_close(&s);
 }
 
-/* The asking side gives up, before and after the listener was told, and after the answer. */
+/* The querying side gives up, before and after the query was delivered, and after the answer. */
 static void
 test_cancel(void)
 {
@@ -185,7 +185,7 @@ test_cancel(void)
 	scene_close(&s);
 }
 
-/* Either adapter closes in the middle. */
+/* Either adapter is closed in the middle. */
 static void
 test_adapter_goes(void)
 {
@@ -213,7 +213,7 @@ test_adapter_goes(void)
 	scene_close(&s);
 }
 
-/* Requests of one kind are not answered as the other. */
+/* Connection requests and queries cannot be answered as the other kind. */
 static void
 test_kinds(void)
 {

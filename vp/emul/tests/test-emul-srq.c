@@ -15,7 +15,7 @@ fast(void)
 	return vem_provider_entry()->fast;
 }
 
-/* One sender and `members` receivers that share, all connected; time by hand. */
+/* One sender and `members` receivers that share an SRQ, all connected; virtual time. */
 struct party {
 	struct vth *vth;
 	struct node *na, *nb;
@@ -96,7 +96,7 @@ test_verbs(gconstpointer adapter)
 	g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_ERR_INVALID_ARG);
 	attr = (struct ri_srq_attr){.max_wr = 4, .max_sge = 1, .limit = 5};
 	g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_ERR_INVALID_ARG);
-	/* A limit at creation is armed, and due at once. */
+	/* A limit that is given at creation is armed, and due at once. */
 	attr = (struct ri_srq_attr){.ctx = 7, .max_wr = 4, .max_sge = 1, .limit = 1};
 	g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_SUCCESS);
 	node_run(p.nb);
@@ -125,7 +125,7 @@ test_verbs(gconstpointer adapter)
 	party_close(&p);
 }
 
-/* The SRQ fails: it raises its event, members that want a receive end, and the others live on. */
+/* The SRQ fails: it raises its event, members that need a receive end, and the others are not disturbed. */
 static void
 test_catastrophe(gconstpointer adapter)
 {
@@ -151,7 +151,7 @@ test_catastrophe(gconstpointer adapter)
 	party_close(&p);
 }
 
-/* Two receives in progress are above a limit of one, also if the limit comes after them. */
+/* Two receives in progress exceed a limit of one, also if the limit is set after they began. */
 static void
 test_watermarks(gconstpointer adapter)
 {
@@ -181,7 +181,7 @@ test_watermarks(gconstpointer adapter)
 	party_close(&p);
 }
 
-/* The member that waits first ends, in each possible way; the next gets the receive. */
+/* The member that waits longest ends, in each possible way; the next gets the receive. */
 static void
 test_first_goes(gconstpointer adapter)
 {
@@ -208,7 +208,7 @@ test_first_goes(gconstpointer adapter)
 					RI_SUCCESS);
 			break;
 		default:
-			/* The time of both is over. */
+			/* Both time-outs have passed. */
 			vth_advance(p.vth, VEM_RNR_HOLD);
 			break;
 		}
@@ -246,7 +246,7 @@ struct crowd_thread {
 	pthread_t thread;
 };
 
-/* Sends through each of its queue pairs in turn, as fast as they go. */
+/* Sends through each of its queue pairs in turn, as fast as possible. */
 static void *
 crowd_send(void *arg)
 {
@@ -274,7 +274,7 @@ crowd_send(void *arg)
 			}
 		}
 		if (idle)
-			sched_yield(); /* the others may have to share this processor */
+			sched_yield(); /* the other threads may need this processor */
 	}
 	return NULL;
 }
@@ -308,7 +308,7 @@ static void
 test_crowd(gconstpointer adapter)
 {
 	struct vth *vth = vth_new(true);
-	/* The other threads may keep the poster of receives from the processor. */
+	/* The other threads may keep the thread that posts receives from the processor. */
 	struct crowd c = {.na = node_new_patient(vth, adapter, "60000"),
 			  .nb = node_new_patient(vth, adapter, "60000")};
 	struct crowd_thread thread[2 * SENDERS];
@@ -351,7 +351,7 @@ struct visitor {
 	atomic_bool stop;
 };
 
-/* Posts and takes as long as it may. */
+/* Posts and takes until it is told to stop. */
 static void *
 keep_posting(void *arg)
 {
@@ -366,7 +366,7 @@ keep_posting(void *arg)
 	return NULL;
 }
 
-/* While one thread posts, queue pairs of the SRQ are made, wait, and are destroyed. */
+/* While one thread posts, queue pairs of the SRQ are created, wait, and are destroyed. */
 static void
 test_visitors(gconstpointer adapter)
 {
@@ -398,7 +398,7 @@ test_visitors(gconstpointer adapter)
 		end_free(round % 2 ? a[1] : b[1]);
 		node_forget(c.na);
 		node_forget(c.nb);
-		/* What was taken and never polled is lost with its queue; make room. */
+		/* Receives that were taken and never polled are lost with their queue; post others. */
 		if (round % 10 == 9) {
 			atomic_store(&v.stop, true);
 			pthread_join(thread, NULL);

@@ -19,7 +19,7 @@ struct cell {
 #define T RI_QPS_TERMINATE
 #define E RI_QPS_ERROR
 
-/* What both have. */
+/* What both tables have. */
 static const struct cell common[] = {
 	{I, VEM_MOVE_CONNECT, N},     {I, VEM_MOVE_TO_IDLE, I},     {I, VEM_MOVE_TO_ERROR, E},
 	{N, VEM_MOVE_UP, R},          {N, VEM_MOVE_FAIL, E},        {N, VEM_MOVE_TO_ERROR, E},

@@ -17,7 +17,7 @@ fast(void)
 
 /* --- both directions ---------------------------------------------------------------------- */
 
-/* One end of a conversation: sends MESSAGES, receives as many, on its own thread. */
+/* One end of an exchange: sends MESSAGES, receives as many, on its own thread. */
 struct talker {
 	struct end *end;
 	struct chunk chunk;
@@ -27,7 +27,7 @@ struct talker {
 	guint posted;
 };
 
-/* False: the queue is full, or all is posted. */
+/* False: the queue is full, or all messages are posted. */
 static bool
 talker_post(struct talker *t)
 {
@@ -56,7 +56,7 @@ talk(void *arg)
 	while ((!last || t->received < MESSAGES) && g_get_monotonic_time() < end) {
 		struct ri_wc wc;
 		if (!talker_post(t))
-			sched_yield(); /* the other may have to share this processor */
+			sched_yield(); /* the other thread may need this processor */
 		while (fast()->poll_cq(t->end->uscq, &wc, 1) == 1) {
 			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 			last = wc.wr_id == MESSAGES - 1;
@@ -77,7 +77,7 @@ static void
 test_both_directions(gconstpointer adapter)
 {
 	struct vth *vth = vth_new(true);
-	/* A machine may stand still for longer than a message usually waits. */
+	/* A busy machine may stop for longer than a message usually waits. */
 	struct node *node = node_new_patient(vth, adapter, "60000");
 	struct talker t[2];
 
@@ -186,7 +186,7 @@ send_for_ever(void *arg)
 	return NULL;
 }
 
-/* While a thread sends to it, the peer is destroyed, broken or deprived of its memory. */
+/* While a thread sends to it, the peer is destroyed, ends in an error, or its memory is deregistered. */
 static void
 test_peer_goes(gconstpointer adapter)
 {
@@ -217,12 +217,12 @@ test_peer_goes(gconstpointer adapter)
 			g_assert_cmpint(end_modify(b, RI_QPS_ERROR), ==, RI_SUCCESS);
 			break;
 		case 2:
-			/* On a busy machine the sender has given up waiting by now. */
+			/* On a busy machine the sender may have given up by now. */
 			status = nb->p->cm->disconnect(b->qp, NULL, 0);
 			g_assert_true(status == RI_SUCCESS || status == RI_ERR_INVALID_STATE);
 			break;
 		default:
-			chunk_free(&sink); /* the next Write or Send meets nothing */
+			chunk_free(&sink); /* the next Write or Send finds no peer */
 			sink.at = NULL;
 			break;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Datagrams between threads: many senders at once, and a receiver that comes and goes. */
+/* Datagrams between threads: many senders at once, and a receiver that is created and destroyed. */
 #include "vem_dgram.h"
 
 /* One adapter and its memory. */
@@ -42,7 +42,7 @@ sender_run(gpointer arg)
 	return NULL;
 }
 
-/* Several threads send to one receiver, which always has a receive: nothing is lost. */
+/* Several threads send to one receiver, which always has a receive posted: nothing is lost. */
 static void
 test_crowd(void)
 {
@@ -85,7 +85,7 @@ test_crowd(void)
 	vth_free(s.vth);
 }
 
-/* The receiver comes and goes while others send to its number. */
+/* The receiver is destroyed and created while others send to its number. */
 static void
 test_restless_receiver(void)
 {

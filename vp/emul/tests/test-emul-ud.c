@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Datagrams of the InfiniBand personality: which arrive, which are dropped, what ends a queue pair. */
+/* Datagrams of the InfiniBand personality: which arrive, which are dropped, which errors end a queue pair. */
 #include <string.h>
 
 #include "vem.h"
 #include "vem_dgram.h"
 
-/* Two adapters on one fabric, a queue pair for datagrams on each, in virtual time. */
+/* Two adapters on one fabric, each with a datagram queue pair, in virtual time. */
 struct scene {
 	struct vth *vth;
 	struct node *na, *nb;
@@ -98,7 +98,7 @@ test_arrives(void)
 	scene_close(&s);
 }
 
-/* The way is what the address handle says, and the header shows it. */
+/* The datagram goes where its address handle says, and the header shows it. */
 static void
 test_ways(void)
 {
@@ -148,7 +148,7 @@ test_to_itself(void)
 	scene_close(&s);
 }
 
-/* A datagram that cannot be delivered makes no event, and the receive stays. */
+/* A datagram that cannot be delivered causes no event, and the receive stays posted. */
 static void
 test_vanishes(void)
 {
@@ -168,7 +168,7 @@ test_vanishes(void)
 	g_assert_false(end_attr(s.b).quiescent);
 	send_len(&s, 5, 9, qpn_of(s.b), RI_WC_SUCCESS);
 	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
-	/* With the key it has now. */
+	/* With the present key of the receiver. */
 	offer(&s, 2, 0, 100);
 	g_assert_cmpint(emul()->qp->modify(s.b->qp, &fresh, RI_QP_ATTR_QKEY), ==, RI_SUCCESS);
 	send_len(&s, 6, 10, qpn_of(s.b), RI_WC_SUCCESS);
@@ -179,7 +179,10 @@ test_vanishes(void)
 	scene_close(&s);
 }
 
-/* The own request is at fault: it says so, the rest is flushed, and a reset makes all good. */
+/*
+ * The sender's own request is wrong: it completes with an error, the rest is flushed, and a reset makes the queue
+ * pair usable.
+ */
 static void
 test_send_fails(void)
 {
@@ -227,7 +230,7 @@ test_send_fails(void)
 	scene_close(&s);
 }
 
-/* The receiver's memory is at fault: the sender does not care. */
+/* The receiver's memory is wrong: the sender is not disturbed. */
 static void
 test_receive_fails(void)
 {
@@ -343,7 +346,7 @@ test_verbs(void)
 	scene_close(&s);
 }
 
-/* A datagram from a connected queue pair, and datagrams where there are none. */
+/* A datagram from a connected queue pair, and datagrams on an adapter without them. */
 static void
 test_other_kinds(void)
 {
@@ -419,12 +422,12 @@ test_address_handles(void)
 	g_assert_cmpint(emul()->pd->destroy(pd), ==, RI_ERR_BUSY);
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
 	g_assert_cmpint(emul()->pd->destroy(pd), ==, RI_SUCCESS);
-	/* What is forgotten goes with its process. */
+	/* Handles that a process did not destroy are destroyed with its context. */
 	(void)ah_new(s.na, NULL, &id);
 	scene_close(&s);
 }
 
-/* While the receives are another's a datagram waits; its handle may go, and it is tried again. */
+/* While another thread owns the receives a datagram waits; its handle may be destroyed, and it is delivered later. */
 static void
 test_waits(void)
 {

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An adapter with the least that RNIC-PI allows: the emulated InfiniBand adapter without its optional claims,
- * as a provider of its own in a shared object. It shows how the layers above refuse what an adapter cannot do.
- * "bare" claims nothing that is optional; "bare:srq" has shared receive queues of fixed size without
- * watermarks; "bare:ud" has datagrams, whose services carry no private data.
+ * An adapter with the least that RNIC-PI allows: the emulated InfiniBand adapter without its optional claims, as a
+ * provider of its own in a shared object. It shows how the layers above refuse what an adapter cannot do. "bare"
+ * claims nothing optional; "bare:srq" has shared receive queues of fixed size without watermarks; "bare:ud" has
+ * datagrams, whose services carry no private data.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ __attribute__((visibility("default"))) const struct ri_provider *ri_provider_ent
 
 static const struct ri_device_ops *device; /* of vp/emul */
 
-/* Those that were opened under another name than the first. */
+/* The adapters that were opened under another name than the first. */
 static struct {
 	struct ri_rnic *rnic;
 	enum kind kind;

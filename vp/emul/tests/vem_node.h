@@ -13,9 +13,9 @@
 
 /* Ends have 16 requests each and completion queues of 64. */
 struct node *node_new(struct vth *vth, bool threaded, const char *adapter);
-/* A threaded one whose messages wait for a receive so many milliseconds, in digits. */
+/* As node_new with a thread; a message waits for a receive at most so many milliseconds, given in digits. */
 struct node *node_new_patient(struct vth *vth, const char *adapter, const char *patience);
-/* Everything that was raised must have been taken. */
+/* Every raised event must have been taken. */
 void node_free(struct node *node);
 
 /* Connect a (active) with b (passive); both are in RTS and their events are taken. */
@@ -25,7 +25,7 @@ struct ri_cm_params node_params(const struct ri_service *service);
 
 /* The next completion; must be of this request with this status. */
 struct ri_wc poll_one(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status);
-/* There is none. */
+/* There is no completion. */
 void poll_none(struct ri_ucq *cq);
 
 #endif /* VEM_NODE_H */

@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A provider in a shared object whose adapters cannot be opened, each for another reason. "odd:denied" does
- * not admit the user, "odd:claims" is the emulated InfiniBand adapter with a claim that no entry backs. The
- * provider states a setting, ITAPI_ODD_DELAY_MS. Compiled with SILENT it is the provider "silent", which cannot
- * list its adapters at all.
+ * A provider in a shared object whose adapters cannot be opened, each for another reason. "odd:denied" refuses the
+ * user; "odd:claims" is the emulated InfiniBand adapter with a claim that no entry backs. The provider has a setting
+ * of its own, ITAPI_ODD_DELAY_MS. Compiled with SILENT it is the provider "silent", which cannot list its adapters.
  */
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +78,7 @@ ri_provider_entry(void)
 	provider.name = NAME;
 	provider.description = "adapters that cannot be opened, for tests";
 	provider.device = &ops;
-	provider.srq = NULL; /* which the profile claims */
+	provider.srq = NULL; /* claimed by the profile */
 	provider.settings = settings;
 	provider.num_settings = sizeof(settings) / sizeof(settings[0]);
 	provider.setting_size = sizeof(settings[0]);
