@@ -2,11 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-info: what adapters there are, their spigots and what they can do.
- *
- * Everything is asked through it_interface_list() and it_ia_query(). An adapter that cannot be
- * opened is listed with the reason, and makes the exit status 1; so is a provider that was refused, which
- * does not: the adapters of the others are there. With --env it lists settings instead (info_env.c).
+ * it-info: lists the adapters, their spigots and their abilities. It uses only it_interface_list() and it_ia_query().
+ * An adapter that cannot be opened is listed with the reason and makes the exit status 1. A provider that was refused
+ * is listed too, and does not: the other providers' adapters can be used. With --env it lists settings instead
+ * (info_env.c).
  */
 
 #include <arpa/inet.h>
@@ -108,7 +107,7 @@ address_text(const it_net_addr_t *addr)
 	return g_strdup(text[0] != '\0' ? text : "?");
 }
 
-/* "" if it does not say. */
+/* "" if unknown. */
 static const char *
 vendor_of(const it_ia_info_t *info)
 {
@@ -166,7 +165,7 @@ static const struct bit iobl_types[] = {
 	{IT_IOBL_VE_PAGE_LIST, "pages-of-several-sizes"},
 };
 
-/* The bits of a mask in words; bits without a word as a number. */
+/* The bits of a mask as words; bits without a word as a number. */
 static void
 print_mask(const char *name, unsigned mask, const struct bit *bits, size_t count)
 {
@@ -298,7 +297,7 @@ show(const it_interface_t *interface, bool verbose, JsonBuilder *json)
 	return good;
 }
 
-/* An adapter that is not listed may exist all the same (an alias, one interface of many). */
+/* An adapter that is not listed may exist (an alias, one of several interfaces). */
 static bool
 name_it(it_interface_t *interface, const char *name, GError **error)
 {
@@ -315,7 +314,7 @@ name_it(it_interface_t *interface, const char *name, GError **error)
 	return true;
 }
 
-/* Providers that were refused while the adapters were listed. */
+/* Providers that were refused when the adapters were listed. */
 static void
 show_refused(JsonBuilder *json)
 {
@@ -361,7 +360,7 @@ show_all(const it_interface_t *list, size_t count, bool verbose, bool as_json)
 	return good;
 }
 
-/* The adapter of that name, or all of them. NULL: the error is set. g_free() the array. */
+/* The adapter of that name, or all adapters. NULL: the error is set. g_free() the array. */
 static it_interface_t *
 find_adapters(const char *name, size_t *count, GError **error)
 {

@@ -16,9 +16,10 @@
 #include "tool_link.h"
 #include "tool_signal.h"
 
-#define CONN_ROOM      8
-#define CLOSE_WAIT_US  (2 * 1000 * 1000)
-#define REASON_WAIT_US UINT64_C(60000000) /* the end comes after the last completion, soon */
+#define CONN_ROOM     8
+#define CLOSE_WAIT_US (2 * 1000 * 1000)
+#define REASON_WAIT_US \
+	UINT64_C(60000000) /* the event of the end comes soon after the last completion */
 #define ANSWER_WAIT_US (2 * 1000 * 1000)
 #define POLLS_PER_LOOK 1024
 #define READS_AT_ONCE  16
@@ -89,7 +90,7 @@ patience(const struct tool_link *link)
 				       : link->spec.seconds * UINT64_C(1000000);
 }
 
-/* What the answer to our request says, if it was a refusal. */
+/* The reason of a rejected request, from the server's private data. */
 static bool
 explain_refusal(const it_connection_event_t *event, const struct tool_hello *ours, GError **error)
 {
@@ -106,7 +107,7 @@ explain_refusal(const it_connection_event_t *event, const struct tool_hello *our
 	return tool_fail(error, TOOL_ERROR_PEER, "another tool serves that port");
 }
 
-/* The connection ended, or never stood. */
+/* The connection ended, or was never established. */
 static bool
 explain_end(struct tool_link *link, it_event_type_t end, GError **error)
 {
@@ -121,9 +122,8 @@ explain_end(struct tool_link *link, it_event_type_t end, GError **error)
 }
 
 /*
- * Waits for an event in slices, so that the requests of other threads are seen; patience_us may be
- * IT_TIMEOUT_INFINITE. IT_ERR_INTERRUPT: the user wants to stop. IT_ERR_ABORT: another thread says
- * that there is no more to come.
+ * Wait for an event in slices, so that requests of other threads are noticed; patience_us may be IT_TIMEOUT_INFINITE.
+ * IT_ERR_INTERRUPT: the user wants to stop. IT_ERR_ABORT: another thread has ended the waits.
  */
 static it_status_t
 wait_event(const struct tool_link *link, it_evd_handle_t evd, uint64_t patience_us,
@@ -152,7 +152,7 @@ wait_event(const struct tool_link *link, it_evd_handle_t evd, uint64_t patience_
 	}
 }
 
-/* Why there is no connection, where it was not the other program that refused. */
+/* Why there is no connection, if it was not the other program that refused it. */
 static const char *
 reason_of(it_conn_reject_code_t code)
 {
@@ -171,8 +171,8 @@ reason_of(it_conn_reject_code_t code)
 }
 
 /*
- * Waits until the connection stands; *event is then the event that says so. The attempt itself ends
- * after the same time and says why, so that answer gets a moment longer.
+ * Wait until the connection is established; *event is the event that says so. The attempt itself ends after the same
+ * time and gives the reason, so its event is awaited a little longer.
  */
 static bool
 established(struct tool_link *link, const struct tool_hello *hello, it_connection_event_t *event,
@@ -220,7 +220,7 @@ same_language(const it_connection_event_t *event, const struct tool_hello *ours,
 	return true;
 }
 
-/* Puts in front of an error where the connection was to lead. */
+/* Prefix an error with the address of the attempt. */
 static void
 say_where(const struct tool_link *link, const struct tool_way *way, GError **error)
 {
@@ -299,7 +299,7 @@ tool_link_greeting(const it_conn_request_event_t *request, enum tool_id tool,
 	return true;
 }
 
-/* Why a completion was flushed: the end of the connection says it. */
+/* Why a completion was flushed: the event of the connection's end says it. */
 static bool
 explain_flush(struct tool_link *link, GError **error)
 {
@@ -360,7 +360,7 @@ gave_up(GError **error)
 	return tool_fail(error, TOOL_ERROR_PEER, "given up");
 }
 
-/* Whether a thread that polls since then has a reason to go on. */
+/* Must a thread that has polled since then continue? */
 static bool
 may_go_on(const struct tool_link *link, gint64 begin, GError **error)
 {
@@ -421,7 +421,7 @@ tool_link_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **
 			       : wait_for(link, link->recv_evd, event, error);
 }
 
-/* Looks at both without waiting: false with no error means there is none. */
+/* Look at both dispatchers without waiting: false without an error means that there is no event. */
 static bool
 try_either(struct tool_link *link, it_dto_cmpl_event_t *event, bool *is_receive, GError **error)
 {

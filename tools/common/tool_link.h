@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A connection: an endpoint with event dispatchers of its own, the greeting that both sides
- * exchange as they connect, and the waits on it. One thread uses a link at a time. Every wait ends
- * also when the user wants to stop, within a moment.
+ * A connection: an endpoint with event dispatchers of its own, the greeting that both sides exchange when they
+ * connect, and the waits on it. One thread uses a link at a time. Every wait also ends, within a moment, when the
+ * user stops the program.
  */
 #ifndef TOOL_LINK_H
 #define TOOL_LINK_H
@@ -19,9 +19,9 @@ struct tool_link_spec {
 	size_t receives;            /* most receives outstanding */
 	size_t segments;            /* most segments of a request or receive */
 	bool reads;                 /* RDMA Reads may have as many segments; else one */
-	bool poll;                  /* completions are polled for instead of waited for */
-	unsigned seconds;           /* patience for each wait; 0 is for ever */
-	const atomic_bool *give_up; /* may be NULL: set by another thread, it ends waits too */
+	bool poll;                  /* poll for completions instead of waiting for them */
+	unsigned seconds;           /* s, of each wait; 0: infinite */
+	const atomic_bool *give_up; /* may be NULL: another thread sets it to end the waits */
 };
 
 struct tool_link {
@@ -40,41 +40,41 @@ bool tool_link_make(struct tool_link *link, struct tool_adapter *adapter,
 
 /* Where a client connects to. */
 struct tool_way {
-	const char *host; /* as the user says; NULL is this adapter itself */
+	const char *host; /* as the user typed it; NULL is this adapter itself */
 	uint16_t port;
 	it_path_t path;
 };
 
-/* Both return with the connection standing. Receives may be posted before. */
+/* Both return when the connection is established. Receives may be posted before. */
 bool tool_link_connect(struct tool_link *link, const struct tool_way *way,
 		       const struct tool_hello *hello, GError **error);
 bool tool_link_accept(struct tool_link *link, const it_conn_request_event_t *request,
 		      const struct tool_hello *hello, GError **error);
 
-/* The greeting of a request, if it is one for this tool; else the request is refused, with why. */
+/* The greeting of a request, if it is one for this tool; otherwise the request is rejected with the reason. */
 bool tool_link_greeting(const it_conn_request_event_t *request, enum tool_id tool,
 			struct tool_hello *hello, GError **error);
 void tool_link_refuse(const it_conn_request_event_t *request, enum tool_id tool,
 		      enum tool_refusal refusal);
 
-/* The next completion of a request or receive; an error if it failed or none came in time. */
+/* The next completion of a request or receive; an error if it failed, or if none came in time. */
 bool tool_link_done(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
 bool tool_link_received(struct tool_link *link, it_dto_cmpl_event_t *event, GError **error);
 
 /*
- * The next completion of either kind. A link that does not poll sleeps for one kind only, if there is
- * none at once: for that of a request if `request`, which must be outstanding then.
+ * The next completion of either kind. If none is queued, a link that does not poll sleeps for one kind only: for that
+ * of a request if `request` is set, which must be outstanding then.
  */
 bool tool_link_either(struct tool_link *link, bool request, it_dto_cmpl_event_t *event,
 		      bool *is_receive, GError **error);
 
-/* Whether the connection still stands, without waiting; if not, an error that says how it ended. */
+/* Is the connection still established? Does not wait; if not, the error says how it ended. */
 bool tool_link_stands(struct tool_link *link, GError **error);
 
-/* Lets the peer, who has the last word now, end the connection; not for ever. */
+/* Let the peer, which sends last, end the connection; waits a bounded time. */
 void tool_link_linger(struct tool_link *link);
 
-/* Disconnects, waits a moment for the end, frees. Memory of the link may be freed afterwards. */
+/* Disconnect, wait a moment for the end, free. Memory of the link may be freed afterwards. */
 void tool_link_close(struct tool_link *link);
 
 #endif /* TOOL_LINK_H */

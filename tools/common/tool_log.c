@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The library says in its log why it refused something. The first lines are kept, so that the message about a
- * failure can give the reason; all are printed, as harmless to a terminal as a line of our own.
+ * The library logs why it refused something. The first lines are kept, so that the message about a failure can give
+ * the reason; all are printed, escaped for the terminal as the tool's own lines are.
  */
 #include "tool_log.h"
 

@@ -5,21 +5,21 @@
 #ifndef TOOL_LOG_H
 #define TOOL_LOG_H
 
-/* Who writes about providers that were refused when they were loaded. */
+/* The source of lines about providers that were refused when they were loaded. */
 #define TOOL_LOG_REGISTRY "registry"
-/* Who writes about values of the environment that cannot be. */
+/* The source of lines about invalid values in the environment. */
 #define TOOL_LOG_SETTINGS "settings"
 
-/* From now on lines of the library come here. Any thread may log. */
+/* From now on the library's lines come here. Any thread may log. */
 void tool_log_begin(void);
-/* How many lines there were so far. */
+/* The number of lines so far. */
 unsigned tool_log_count(void);
 /*
  * The errors and warnings from line `first` on, separated by "; ", without those of the registry and of the
  * settings; to be freed with g_free(). NULL: there are none.
  */
 char *tool_log_reasons(unsigned first);
-/* All that `who` wrote, one text each, then NULL; to be freed with g_strfreev(). */
+/* All lines of that source, one text each, then NULL; free with g_strfreev(). */
 char **tool_log_said_by(const char *who);
 
 #endif /* TOOL_LOG_H */

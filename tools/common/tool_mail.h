@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Short messages over a link, one Send each. The mailbox keeps receives posted, so a peer may send
- * TOOL_MAIL_SLOTS of them before it must hear an answer. All requests and receives of the link that
- * make completions belong to the mailbox; requests without completion may be posted beside it, and
- * a letter that was sent proves that they are done with their buffers.
+ * Short messages over a link, one Send each. The mailbox keeps receives posted, so a peer may send TOOL_MAIL_SLOTS of
+ * them before it must wait for an answer. All requests and receives of the link that make completions belong to the
+ * mailbox; requests without completions may be posted beside it, and the completion of a letter proves that their
+ * buffers may be used again.
  */
 #ifndef TOOL_MAIL_H
 #define TOOL_MAIL_H
@@ -18,10 +18,11 @@
 
 struct tool_mail {
 	struct tool_link *link;
-	struct tool_memory memory; /* slots of letters that come, then the one that goes */
+	struct tool_memory
+		memory; /* slots for letters that arrive, then the one for the letter that is sent */
 };
 
-/* What a link for a mailbox needs at least; the caller may raise it. */
+/* The least that a link for a mailbox needs; the caller may raise it. */
 struct tool_link_spec tool_mail_spec(unsigned seconds);
 
 /* Before the link connects. */
@@ -30,7 +31,7 @@ void tool_mail_close(struct tool_mail *mail); /* after the link was closed */
 
 bool tool_mail_send(struct tool_mail *mail, const void *letter, size_t len, GError **error);
 
-/* *len: in, room; out, octets of the letter. A longer letter is an error. */
+/* len: on input the room, on output the octets of the letter. A longer letter is an error. */
 bool tool_mail_receive(struct tool_mail *mail, void *letter, size_t *len, GError **error);
 
 #endif /* TOOL_MAIL_H */

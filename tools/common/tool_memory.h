@@ -15,8 +15,8 @@ struct tool_memory {
 };
 
 /*
- * Local rights and the given remote ones. The sink of an RDMA Read gets remote write by itself
- * where the adapter wants it so (sink: whether it is one).
+ * Local rights and the given remote ones. The sink of an RDMA Read gets the right of remote writing where the adapter
+ * needs it (`sink`).
  */
 bool tool_memory_make(struct tool_memory *memory, const struct tool_adapter *adapter, size_t size,
 		      it_mem_priv_t remote, bool sink, GError **error);
@@ -25,7 +25,7 @@ void tool_memory_free(struct tool_memory *memory);
 /* A part of it as a segment. */
 it_lmr_triplet_t tool_memory_part(const struct tool_memory *memory, size_t offset, size_t len);
 
-/* What a peer needs to reach that octet. */
+/* What a peer needs to access that octet. */
 it_rdma_addr_t tool_memory_address(const struct tool_memory *memory, size_t offset);
 
 #endif /* TOOL_MEMORY_H */

@@ -24,9 +24,9 @@
 void
 tool_begin(void)
 {
-	/* Why the registry refuses a provider, and other lasting harm: the library's default level says it. */
+	/* Refused providers and other lasting problems are logged at the library's default level. */
 	tool_log_begin();
-	/* Only what says which characters the terminal knows; messages and numbers stay as they are. */
+	/* Only the character set of the terminal; messages and numbers stay as they are. */
 	setlocale(LC_CTYPE, "");
 	tool_signal_watch();
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -157,7 +157,7 @@ tool_options_free(struct tool_options *options)
 	g_clear_pointer(&options->port_help, g_free);
 }
 
-/* Digits at the head of a text, and nothing else; *unit is what stands behind them. */
+/* The digits at the beginning of a text; *unit points to what follows them. */
 static bool
 digits(const char *text, uint64_t *value, const char **unit)
 {

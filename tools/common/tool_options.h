@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Options that every tool knows, numbers and times with units, and how a tool begins and ends. */
+/* Options that every tool has, numbers and times with units, and how a tool begins and ends. */
 #ifndef TOOL_OPTIONS_H
 #define TOOL_OPTIONS_H
 
@@ -15,13 +15,13 @@
 struct tool_options {
 	char *adapter;       /* -a */
 	uint16_t port;       /* -p */
-	unsigned seconds;    /* --timeout, of every wait for the peer; 0 is for ever */
-	size_t clients;      /* --clients, that are served at once */
-	uint64_t memory;     /* --memory, octets of buffers that a client may ask for */
+	unsigned seconds;    /* --timeout, of every wait for the peer; 0: infinite */
+	size_t clients;      /* --clients that are served at the same time */
+	uint64_t memory;     /* --memory: octets of buffers that a client may request */
 	gboolean json;       /* --json */
 	gboolean self;       /* --self: both sides in this process */
 	gboolean persistent; /* -P: serve clients until stopped */
-	bool told;           /* a tool that the user stopped has printed its result all the same */
+	bool told;           /* a tool that the user stopped has printed its result */
 	/* as typed */
 	char *port_typed;
 	char *seconds_typed;
@@ -31,12 +31,12 @@ struct tool_options {
 	uint16_t port_default;
 };
 
-/* What every program does first: locale, log, signals, stdout by lines. Before any thread. */
+/* The first call of every program: locale, log, signals, stdout by lines. Before any thread is created. */
 void tool_begin(void);
 
 /*
- * What every program with these options does last: prints the failure, if it is one, frees the
- * options, and returns the exit status: 0, 1 (failed), 2 (usage), 128 and the signal (stopped).
+ * The last call of every program with these options: prints the failure, if there is one, frees the options, and
+ * returns the exit status: 0, 1 (failed), 2 (usage), 128 plus the signal (stopped).
  */
 int tool_end(const char *program, struct tool_options *options, bool good, GError *error);
 
@@ -63,7 +63,7 @@ bool tool_number(const char *text, uint64_t low, uint64_t high, uint64_t *number
 #define TOOL_DURATION_MAX (UINT64_C(24) * 3600 * 1000 * 1000) /* us */
 bool tool_duration(const char *text, uint64_t *us, GError **error);
 
-/* Tells where a server listens; a line for programs that wait for it. */
+/* Print where a server listens, as a line for programs that wait for it. */
 void tool_announce(const char *adapter, uint16_t port);
 
 #endif /* TOOL_OPTIONS_H */

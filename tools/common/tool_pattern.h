@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Octets that follow from a seed and their place; no two seeds look alike. */
+/* Octets that follow from a seed and their position; different seeds give different octets everywhere. */
 void tool_pattern_fill(uint8_t *octets, size_t len, uint64_t seed, size_t place);
 
-/* The first place that is not as tool_pattern_fill() would have made it; len if none. */
+/* The first position that differs from what tool_pattern_fill() would have written; len if none. */
 size_t tool_pattern_check(const uint8_t *octets, size_t len, uint64_t seed, size_t place);
 
 #endif /* TOOL_PATTERN_H */

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Text of others on the terminal: of a peer, a file name, an adapter's name, a message that quotes one
- * of them. Such text may hold octets that a terminal obeys, or a line that looks like one of ours.
- * Everything of that kind passes tool_escape() before it is printed.
+ * Text of foreign origin on the terminal: from a peer, a file name, an adapter's name, a message that quotes one of
+ * them. Such text may hold octets that control a terminal, or a line that looks like one of ours. All such text
+ * passes tool_escape() before it is printed.
  */
 #ifndef TOOL_PRINT_H
 #define TOOL_PRINT_H

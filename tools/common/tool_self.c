@@ -11,7 +11,7 @@ struct tool_ready {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool listening;
-	bool ended; /* the server returned */
+	bool ended; /* the server has returned */
 	uint16_t port;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Both sides of a tool in one process, for adapters whose fabric ends there. */
+/* Both sides of a tool in one process, for adapters whose fabric is inside one process. */
 #ifndef TOOL_SELF_H
 #define TOOL_SELF_H
 
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * How a server tells that it listens. Outside of --self it announces itself to the user; inside,
- * to the client that waits in the same process.
+ * How a server says that it listens. Outside of --self it tells the user; with --self, the client that waits in the
+ * same process.
  */
 struct tool_ready;
 void tool_ready_tell(struct tool_ready *ready, const char *adapter, uint16_t port);
@@ -22,7 +22,7 @@ struct tool_sides {
 	bool (*client)(void *arg, uint16_t port, GError **error);
 };
 
-/* Server on a thread of its own, client on this one. The first failure is the one told. */
+/* The server runs on a thread of its own, the client on this one. The first failure is reported. */
 bool tool_self_run(const struct tool_sides *sides, GError **error);
 
 #endif /* TOOL_SELF_H */

@@ -11,7 +11,7 @@
 #include "tool_json.h"
 #include "tool_print.h"
 
-/* The file on this side, which is opened before anybody is bothered with it: one of the two. */
+/* The local file, opened before the server is contacted: one of the two. */
 struct cp_local {
 	struct cp_source source;
 	struct cp_target target;
@@ -36,7 +36,7 @@ cp_end_close(struct cp_end *end)
 	tool_mail_close(&end->mail);
 }
 
-/* HOST:PATH or [HOST]:PATH in its parts; false if it is a path of this side. */
+/* Split HOST:PATH or [HOST]:PATH; false if the argument is a local path. */
 static bool
 split_remote(const char *typed, char **host, char **path)
 {
@@ -55,7 +55,7 @@ split_remote(const char *typed, char **host, char **path)
 	return true;
 }
 
-/* A target that names a folder gets the file's own name behind it. */
+/* If the target is a folder, append the file's own name. */
 static void
 complete(char **target, const char *source, bool folder)
 {
@@ -126,7 +126,7 @@ report(const struct cp_job *job, const struct cp_copy *copy, gint64 us)
 	tool_json_print(json);
 }
 
-/* Asks, and hears whether the server will; *answer is its answer. */
+/* Send the request and receive the answer; *answer holds it. */
 static bool
 ask(struct cp_end *end, const struct cp_letter *request, struct cp_letter *answer, GError **error)
 {
@@ -195,7 +195,7 @@ copy_over(struct cp_job *job, struct cp_end *end, struct cp_local *local, GError
 	cp_progress_end(&progress);
 	if (good)
 		report(job, &copy, g_get_monotonic_time() - begin);
-	tool_link_close(&end->link); /* nobody writes into the ring any more */
+	tool_link_close(&end->link); /* no Write can reach the ring any more */
 	cp_copy_close(&copy);
 	return good;
 }

@@ -81,7 +81,7 @@ write_chunk(struct cp_copy *copy, uint64_t number, size_t len, GError **error)
 	       cp_letter_send(copy->mail, &letter, error);
 }
 
-/* The next letter of the receiver: a slot is free, or (*finished) how it all ended. */
+/* The receiver's next letter: a slot is free, or (*finished) the result. */
 static bool
 hear_receiver(struct cp_copy *copy, bool *finished, GError **error)
 {
@@ -102,7 +102,7 @@ hear_receiver(struct cp_copy *copy, bool *finished, GError **error)
 	return good;
 }
 
-/* All chunks of the file, as slots become free. */
+/* Send all chunks of the file, as slots become free. */
 static bool
 send_chunks(struct cp_copy *copy, struct cp_source *source, struct cp_sum *sum, GError **error)
 {
@@ -133,7 +133,7 @@ send_chunks(struct cp_copy *copy, struct cp_source *source, struct cp_sum *sum, 
 	return true;
 }
 
-/* Tells the receiver why there is no more, if it can still be told. */
+/* Tell the receiver why there is no more data, if the connection still works. */
 static void
 abort_copy(struct cp_copy *copy, const GError *why)
 {
@@ -171,7 +171,7 @@ cp_send(struct cp_copy *copy, struct cp_source *source, GError **error)
 	return true;
 }
 
-/* Every chunk but the last is full, so a file takes so many letters and no more. */
+/* Every chunk but the last is full, so the size of a file gives the number of its letters. */
 static bool
 take_chunk(struct cp_copy *copy, struct cp_target *target, struct cp_sum *sum, uint64_t expected,
 	   const struct cp_letter *chunk, GError **error)
@@ -204,7 +204,7 @@ finish(struct cp_copy *copy, struct cp_target *target, const struct cp_letter *l
 	return cp_target_commit(target, error);
 }
 
-/* Takes chunks until the last; the sum is ended then, whatever happened. */
+/* Take chunks up to the last; the checksum is finished then, in every case. */
 static bool
 take_all(struct cp_copy *copy, struct cp_target *target, struct cp_sum *sum, GError **error)
 {
@@ -245,7 +245,7 @@ cp_receive(struct cp_copy *copy, struct cp_target *target, GError **error)
 		if (!result.good)
 			tool_link_linger(copy->mail->link);
 	} else if (result.good) {
-		return false; /* the file is there, but the sender does not know */
+		return false; /* the file has its name, but the sender does not know it */
 	}
 	if (trouble != NULL)
 		g_propagate_error(error, trouble);

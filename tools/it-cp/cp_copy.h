@@ -11,12 +11,12 @@
 struct cp_copy {
 	struct tool_mail *mail;
 	enum cp_sum_kind kind;
-	struct tool_memory ring; /* sender: source of its writes; receiver: their target */
+	struct tool_memory ring; /* sender: source of its Writes; receiver: their target */
 	uint64_t peer_context;   /* sender: of the receiver's ring */
 	uint64_t peer_address;
 	uint64_t done;   /* octets */
 	uint64_t chunks; /* sender: sent */
-	uint64_t freed;  /* sender: of them, whose slots the receiver gave back */
+	uint64_t freed;  /* sender: chunks sent whose slots the receiver has freed */
 	uint64_t size;
 	char *checksum;                                          /* once it is verified */
 	void (*progress)(const struct cp_copy *copy, void *arg); /* may be NULL */
@@ -27,7 +27,7 @@ bool cp_copy_open(struct cp_copy *copy, struct tool_mail *mail, enum cp_sum_kind
 		  bool receiver, GError **error);
 void cp_copy_close(struct cp_copy *copy); /* after the link was closed */
 
-/* Both return true when the receiver has verified the file and it has its name. */
+/* Both return true when the receiver has verified the file and given it its name. */
 bool cp_send(struct cp_copy *copy, struct cp_source *source, GError **error);
 bool cp_receive(struct cp_copy *copy, struct cp_target *target, GError **error);
 

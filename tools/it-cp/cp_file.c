@@ -47,7 +47,7 @@ step_into(int folder, const char *component, const char *path, GError **error)
 	close(folder);
 	if (next >= 0)
 		return next;
-	/* ENOTDIR is a link too, for O_DIRECTORY is looked at first. */
+	/* ENOTDIR can mean a symbolic link, since O_DIRECTORY is checked first. */
 	if (number == ELOOP || number == ENOTDIR)
 		tool_fail(error, TOOL_ERROR_FAILED, "%s: '%s' is a link or no folder", path,
 			  component);
@@ -85,7 +85,7 @@ walk(int root, const char *path, char **name, GError **error)
 	return folder;
 }
 
-/* The same for a path of the user, who may go wherever the system lets. */
+/* As folder_of, for a path of the user, who may go wherever the system permits. */
 static int
 split(const char *path, char **name, GError **error)
 {
@@ -122,7 +122,7 @@ look_at(struct cp_source *source, const char *path, GError **error)
 bool
 cp_source_open(struct cp_source *source, int folder, const char *path, GError **error)
 {
-	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC; /* a pipe must not hold us up */
+	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC; /* opening a pipe must not block */
 	g_autofree char *name = NULL;
 	int parent;
 
@@ -154,7 +154,7 @@ cp_source_close(struct cp_source *source)
 	source->fd = -1;
 }
 
-/* A name that is there already must be that of a file, for it will be replaced. */
+/* An existing name must be that of a regular file, since it will be replaced. */
 static bool
 may_replace(struct cp_target *target, const char *path, GError **error)
 {
@@ -180,7 +180,7 @@ make_part(struct cp_target *target, const char *path, GError **error)
 	}
 	if (target->fd >= 0)
 		return true;
-	g_clear_pointer(&target->part, g_free); /* not ours to remove */
+	g_clear_pointer(&target->part, g_free); /* not made by this process */
 	return fail_errno(error, path, errno);
 }
 
@@ -224,7 +224,10 @@ cp_target_write(struct cp_target *target, const void *octets, size_t len, GError
 
 static mode_t mask;
 
-/* The mask can only be read by changing it; so once, and while it is changed new files get less. */
+/*
+ * The mask can be read only by changing it, so it is read once; files that other threads create meanwhile get fewer
+ * rights.
+ */
 static void
 read_mask(void)
 {

@@ -2,12 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Files that are read and written, and the walls of a served folder.
- *
- * A path below a served folder is walked one component at a time from a descriptor of the folder.
- * Nothing absolute, no "..", and no symbolic link anywhere on the way: so no path, and nobody who
- * renames folders meanwhile, leads outside. A file that is being written has a name of its own and
- * gets its final name when it is whole and verified.
+ * Files that are read and written, and the limits of a served folder. A path in a served folder is walked one
+ * component at a time from a descriptor of the folder. Absolute paths, "..", and symbolic links anywhere on the way
+ * are refused, so no path leads outside, even if somebody renames folders meanwhile. A file that is being written has
+ * a temporary name and gets its final name when it is complete and verified.
  */
 #ifndef CP_FILE_H
 #define CP_FILE_H
@@ -25,23 +23,23 @@ struct cp_source {
 
 struct cp_target {
 	int folder;
-	char *name; /* the final one */
-	char *part; /* the name until then */
+	char *name; /* the final name */
+	char *part; /* the temporary name */
 	int fd;
 	mode_t mode;
 };
 
 int cp_folder_open(const char *path, GError **error); /* descriptor, or -1 */
 
-/* Only regular files. From a served folder, or (folder -1) by the user's own path. */
+/* Regular files only. From a served folder, or (folder -1) by the user's own path. */
 bool cp_source_open(struct cp_source *source, int folder, const char *path, GError **error);
 void cp_source_close(struct cp_source *source);
 
 bool cp_target_open(struct cp_target *target, int folder, const char *path, mode_t mode,
 		    GError **error);
-void cp_target_set_mode(struct cp_target *target, mode_t mode); /* the one it will have */
+void cp_target_set_mode(struct cp_target *target, mode_t mode); /* the mode that it will have */
 bool cp_target_write(struct cp_target *target, const void *octets, size_t len, GError **error);
-bool cp_target_commit(struct cp_target *target, GError **error); /* the file has its name */
-void cp_target_close(struct cp_target *target);                  /* what has no name yet is gone */
+bool cp_target_commit(struct cp_target *target, GError **error); /* the file gets its name */
+void cp_target_close(struct cp_target *target); /* a file without its final name is removed */
 
 #endif /* CP_FILE_H */

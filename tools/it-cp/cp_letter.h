@@ -29,7 +29,7 @@
 #define CP_SLOTS    8
 #define CP_PATH_MAX 4096
 
-/* Octets of a reason; it quotes a path, maybe twice. A longer one is cut. */
+/* Octets of a reason, which quotes a path, perhaps twice. A longer one is cut. */
 #define CP_REASON_MAX 6000
 
 enum cp_word {
@@ -54,15 +54,15 @@ struct cp_letter {
 	char *text; /* path, reason or checksum; never NULL once read */
 };
 
-/* As octets: how many, 0 if the path is too long. A reason that is too long is cut. */
+/* Encode it; returns the octets, 0 if the path is too long. A reason that is too long is cut. */
 size_t cp_letter_write(const struct cp_letter *letter, uint8_t octets[TOOL_MAIL_SIZE]);
 
-/* False if that is no letter: too short, or its text too long or with a zero in it. */
+/* False if it is no letter: too short, or its text is too long or contains a zero. */
 bool cp_letter_read(struct cp_letter *letter, void *octets, size_t len);
 
 bool cp_letter_send(struct tool_mail *mail, const struct cp_letter *letter, GError **error);
 
-/* Reads the next one; cp_letter_clear() it, also after a failure. */
+/* Receive the next one; cp_letter_clear() it, also after a failure. */
 bool cp_letter_receive(struct tool_mail *mail, struct cp_letter *letter, GError **error);
 void cp_letter_clear(struct cp_letter *letter);
 

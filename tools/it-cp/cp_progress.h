@@ -8,7 +8,7 @@
 #include "cp_copy.h"
 
 struct cp_progress {
-	bool shown; /* somebody looks */
+	bool shown; /* stderr is a terminal */
 	gint64 begin;
 	gint64 last;
 };

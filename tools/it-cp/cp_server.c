@@ -17,7 +17,7 @@ struct service {
 	int folder;
 };
 
-/* Tells the client why not, and waits until it has read that. */
+/* Tell the client why it is refused, and wait until it has received that. */
 static void
 refuse(struct cp_end *end, const GError *why)
 {
@@ -86,7 +86,7 @@ serve_request(struct cp_end *end, int folder, const struct cp_letter *request, G
 			      : give_file(end, &copy, folder, request, error));
 	if (good)
 		tool_link_linger(&end->link);
-	tool_link_close(&end->link); /* nobody writes into the ring any more */
+	tool_link_close(&end->link); /* no Write can reach the ring any more */
 	cp_copy_close(&copy);
 	return good;
 }

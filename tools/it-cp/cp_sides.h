@@ -35,7 +35,7 @@ bool cp_end_open(struct cp_end *end, struct tool_adapter *adapter, unsigned seco
 		 const atomic_bool *give_up, GError **error);
 void cp_end_close(struct cp_end *end);
 
-/* Which of the two is remote, and its parts. */
+/* Find which of the two is remote, and its parts. */
 bool cp_job_sort(struct cp_job *job, GError **error);
 void cp_job_clear(struct cp_job *job);
 

@@ -33,7 +33,7 @@ connect_lanes(struct test_session *session, const struct tool_way *way, GError *
 	return true;
 }
 
-/* Runs, then both tell each other how it ended; what the server found explains more. */
+/* Run; then both sides exchange their results. The server's result may explain a failure better. */
 static bool
 run(struct test_session *session, GError **error)
 {

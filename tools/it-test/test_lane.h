@@ -2,11 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A lane: one connection that carries the traffic of a run, with its memory.
- *
- * Both sides lay their memory out in the same way, so an offset here is the same offset there:
- * small slots for tokens, then the buffers of the mode. The first token each way tells where the
- * memory is; the client's goes first.
+ * A lane: one connection that carries the traffic of a run, with its memory. Both sides have the same memory layout,
+ * so an offset is valid on both: small slots for tokens, then the buffers of the mode. The first token in each
+ * direction says where the memory is; the client's token goes first.
  */
 #ifndef TEST_LANE_H
 #define TEST_LANE_H
@@ -27,7 +25,7 @@ struct test_lane {
 	struct tool_link link;
 	struct tool_memory memory;
 	bool server;
-	uint64_t seed; /* of the lane: both sides have the same */
+	uint64_t seed; /* of the lane: the same on both sides */
 	uint64_t peer_context;
 	uint64_t peer_address; /* of the peer's first octet */
 };
@@ -35,7 +33,7 @@ struct test_lane {
 struct test_token {
 	uint64_t op;
 	uint64_t iteration;
-	bool good; /* what came before was as it should be */
+	bool good; /* the operations before it were verified */
 };
 
 /* Memory of so many octets, the token area included, and queues. */
@@ -45,23 +43,23 @@ void test_lane_close(struct test_lane *lane);
 
 size_t test_lane_slot(uint64_t number); /* offset of the slot of a token */
 
-/* What 64 octets say, if they are a token. */
+/* Decode 64 octets; false if they are no token. */
 bool test_token_read(void *octets, struct test_token *token);
 
 /* Posts a receive for a token. */
 bool test_lane_expect(struct test_lane *lane, uint64_t number, GError **error);
 
-/* The token that was received into that slot. */
+/* The token that was received in that slot. */
 bool test_lane_token(struct test_lane *lane, uint64_t number, struct test_token *token,
 		     GError **error);
 
-/* Sends a token; its completion comes like any other. */
+/* Send a token; its completion is taken with the others. */
 bool test_lane_post_token(struct test_lane *lane, const struct test_token *token, GError **error);
 
-/* After the connection stands, with a receive posted for token 0: where is the peer's memory? */
+/* After the connection is established, with a receive posted for token 0: learn where the peer's memory is. */
 bool test_lane_meet(struct test_lane *lane, GError **error);
 
-/* One side of a mode: what happens on a lane, or on all lanes of a thread together. */
+/* One side of a mode: the operations on a lane, or on all lanes of a thread together. */
 size_t test_transaction_octets(const struct test_plan *plan);
 struct tool_link_spec test_transaction_spec(const struct test_plan *plan, unsigned seconds);
 bool test_transaction_prepare(struct test_lane *lane, GError **error);
@@ -70,10 +68,10 @@ size_t test_perf_octets(const struct test_plan *plan);
 struct tool_link_spec test_perf_spec(const struct test_plan *plan, unsigned seconds);
 bool test_perf_prepare(struct test_lane *lane, GError **error);
 
-/* What a thread found. */
+/* The results of a thread. */
 struct test_score {
 	uint64_t operations;
-	uint64_t octets;   /* verified, or moved while the clock ran */
+	uint64_t octets;   /* verified, or transferred in the measured time */
 	uint64_t verified; /* performance: octets, here */
 	struct tool_figures trips;
 	double seconds;    /* performance: of the stream */

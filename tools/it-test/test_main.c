@@ -28,7 +28,7 @@ static const char summary[] =
 	"  it-test --perf write|read|send [--size 1-1m] [--duration 2s] [--verify] HOST\n"
 	"Both sides in one process: --self instead of HOST.";
 
-/* What the command line says, as typed. */
+/* The options as typed. */
 struct typed {
 	char *perf;
 	char *iterations;
@@ -113,7 +113,7 @@ make_plan(struct test_job *job, const struct typed *typed, char **words, GError 
 	if (job->host == NULL && !job->options.self) {
 		if (typed->perf != NULL)
 			return tool_fail(error, TOOL_ERROR_USAGE, "--perf belongs to the client");
-		return true; /* the server learns the plan */
+		return true; /* the server gets the plan */
 	}
 	return plan_numbers(plan, typed, error) &&
 	       (typed->perf != NULL ? plan_performance(job, typed, words, error)

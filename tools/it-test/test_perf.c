@@ -39,7 +39,7 @@ slot_octets(const struct test_plan *plan)
 	return (size + 63) & ~(size_t)63;
 }
 
-/* The fewest slots that do, most that are of use, in between what memory allows. */
+/* The fewest slots that suffice, the most that help, and between them as many as memory permits. */
 uint64_t
 test_perf_slots(const struct test_plan *plan)
 {
@@ -78,8 +78,8 @@ receives(const struct test_plan *plan)
 }
 
 /*
- * Whether receives share slots, since messages are large. Their first octets then have a place of
- * their own, where no later message overwrites a token.
+ * Do receives share slots because messages are large? Then their first octets have a place of their own, where no
+ * later message overwrites a token.
  */
 static bool
 shared(const struct test_plan *plan)
@@ -120,7 +120,7 @@ in_at(const struct test_plan *plan, uint64_t number)
 	return out_at(plan, number) + (size_t)test_perf_slots(plan) * slot_octets(plan);
 }
 
-/* A seed that the two sides know; each direction has its own. */
+/* A seed that both sides know; each direction has its own. */
 static uint64_t
 seed_of(const struct test_lane *lane, bool from_server, uint64_t number)
 {
@@ -156,7 +156,7 @@ test_perf_prepare(struct test_lane *lane, GError **error)
 	for (uint64_t i = 0; plan->verify && i < test_perf_slots(plan); i++)
 		tool_pattern_fill(lane->memory.octets + out_at(plan, i), (size_t)plan->ops[0].size,
 				  seed_of(lane, lane->server, i), 0);
-	if (!test_lane_expect(lane, 0, error)) /* for the meeting */
+	if (!test_lane_expect(lane, 0, error)) /* for the first exchange */
 		return false;
 	for (uint64_t i = 0; i < receives(plan); i++) {
 		if (!offer(lane, i, error))
@@ -165,7 +165,7 @@ test_perf_prepare(struct test_lane *lane, GError **error)
 	return true;
 }
 
-/* Octets of ours that should have the pattern of a seed. */
+/* Our octets that should hold the pattern of a seed. */
 static bool
 look(struct test_perf *perf, size_t offset, uint64_t seed, uint64_t number, GError **error)
 {
@@ -252,7 +252,7 @@ test_perf_take(struct test_perf *perf, const it_dto_cmpl_event_t *event,
 	return offer(lane, event->cookie, error);
 }
 
-/* The next message, which must be data or the token that was expected. */
+/* The next message, which must be data or the expected token. */
 static bool
 hear(struct test_perf *perf, bool token, enum test_perf_word word, GError **error)
 {

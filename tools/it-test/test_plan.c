@@ -37,7 +37,7 @@ test_plan_kind(const char *word, enum test_kind *kind, GError **error)
 	return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no operation: SR, RR or RW", word);
 }
 
-/* An optional number at *words; moves on if it is there. */
+/* An optional number at *words; advances past it. */
 static bool
 maybe_number(char ***words, uint64_t high, uint64_t *number, GError **error)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a run does. The client has it from its command line and tells the server; both sides check it
- * in the same way, the server because it trusts nobody.
+ * What a run does. The client takes it from its command line and sends it to the server; both sides check it in the
+ * same way, since neither trusts the other.
  */
 #ifndef TEST_PLAN_H
 #define TEST_PLAN_H
@@ -33,7 +33,7 @@ enum test_kind {
 };
 
 struct test_op {
-	bool by_server; /* who begins */
+	bool by_server; /* which side begins */
 	enum test_kind kind;
 	uint64_t size; /* octets of a segment */
 	uint64_t segments;
@@ -49,9 +49,9 @@ struct test_plan {
 	uint64_t op_count;
 	uint64_t window;   /* performance: requests outstanding */
 	uint64_t warmup;   /* performance: round trips before they are measured */
-	uint64_t duration; /* performance, client: us of a phase; 0: as the iterations say */
+	uint64_t duration; /* performance, client: us of a phase; 0: the iterations decide */
 	bool both;         /* performance: the server sends too */
-	bool verify;       /* performance: data is checked */
+	bool verify;       /* performance: data is verified */
 };
 
 /* Operations as words: client|server SR|RR|RW [size [segments]], as many as there are. */
@@ -69,10 +69,10 @@ bool test_plan_sizes(const char *text, uint64_t sizes[TEST_SIZES_MAX], size_t *c
 bool test_plan_kind(const char *word, enum test_kind *kind, GError **error);
 const char *test_kind_text(enum test_kind kind);
 
-/* Whether everything is in its bounds, and the buffers in theirs. */
+/* Is everything, including the memory of all buffers, within its limits? */
 bool test_plan_check(const struct test_plan *plan, GError **error);
 
-/* As octets for the peer. */
+/* Encoded for the peer. */
 size_t test_plan_write(const struct test_plan *plan, void *octets, size_t room);
 bool test_plan_read(struct test_plan *plan, void *octets, size_t len, GError **error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* How a run went: one table for people, one object for programs. */
+/* The results of a run: a table for people, or one JSON object for programs. */
 
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,7 @@ print_transactions(const struct test_session *session, const struct totals *tota
 	       (double)totals->operations / totals->seconds);
 }
 
-/* What holds for all runs, and the heads of the columns: 80 of them. */
+/* What holds for all runs, and the column heads, 80 columns wide. */
 static void
 print_heading(const struct test_plan *plan)
 {

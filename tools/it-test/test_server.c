@@ -7,9 +7,9 @@
 #include "tool_error.h"
 #include "tool_serve.h"
 
-#define LANE_US 100000 /* time that each connection adds to the patience */
+#define LANE_US 100000 /* time that each connection adds to the timeout */
 
-/* Whether a plan of a client's fits in what it may make this server use. */
+/* Does the client's plan fit into the resources that one client may use? */
 static bool
 fits(const struct test_plan *plan, uint64_t limit, GError **error)
 {
@@ -22,7 +22,7 @@ fits(const struct test_plan *plan, uint64_t limit, GError **error)
 					    octets, limit);
 }
 
-/* Hears the plan and says whether it can be run. *over: the client closed the session instead. */
+/* Receive the plan and check whether it can be run. *over: the client closed the session instead. */
 static bool
 receive_plan(struct test_session *session, uint64_t memory, bool *over, GError **error)
 {
@@ -47,7 +47,7 @@ receive_plan(struct test_session *session, uint64_t memory, bool *over, GError *
 	return false;
 }
 
-/* The time by which a client must have made all its connections; 0 is never. */
+/* The time until which a client must have made all its connections; 0: no limit. */
 static gint64
 lanes_until(const struct test_session *session)
 {
@@ -81,7 +81,7 @@ accept_lanes(struct test_session *session, struct tool_client *client, GError **
 	return true;
 }
 
-/* The client tells first how it ended. */
+/* The client sends its result first. */
 static bool
 conclude(struct test_session *session, const GError *mine, GError **error)
 {
@@ -109,7 +109,7 @@ run(struct test_session *session, struct tool_client *client, GError **error)
 	return good;
 }
 
-/* Runs until the client has had enough, and at least one. */
+/* Serve runs until the client ends the session; at least one. */
 static bool
 serve_runs(struct test_session *session, struct tool_client *client, uint64_t memory,
 	   GError **error)

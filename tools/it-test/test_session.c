@@ -7,10 +7,10 @@
 #include "test_session.h"
 #include "tool_error.h"
 
-#define LANE_COST   UINT64_C(65536)      /* octets: queues of a connection, about */
-#define THREAD_COST UINT64_C(65536)      /* octets: what a thread touches of its stack, about */
+#define LANE_COST   UINT64_C(65536) /* octets, approximately: the queues of a connection */
+#define THREAD_COST UINT64_C(65536) /* octets, approximately: the used part of a thread's stack */
 #define STACK       ((size_t)512 * 1024) /* octets */
-#define LOOK_NS     (100L * 1000 * 1000) /* how often the control connection is looked at */
+#define LOOK_NS     (100L * 1000 * 1000) /* interval of looking at the control connection */
 
 /* The threads of a run. */
 struct test_crew {
@@ -79,8 +79,8 @@ run_lanes(struct test_thread *thread)
 }
 
 /*
- * A thread that failed closes its lanes at once, so that the peer's thread need not wait for what
- * will never come. Lanes of threads that did well stay until all have ended.
+ * A thread that failed closes its lanes at once, so that the peer's thread does not wait for messages that will never
+ * come. Lanes of threads that succeeded stay open until all threads have ended.
  */
 static void *
 thread_main(void *arg)
@@ -98,7 +98,7 @@ thread_main(void *arg)
 	return NULL;
 }
 
-/* The first failure is told; that the peer went away explains least. */
+/* The first failure is reported; "the peer disconnected" explains least and is replaced by another one. */
 static bool
 judge(struct test_session *session, GError **error)
 {
@@ -121,7 +121,7 @@ judge(struct test_session *session, GError **error)
 	return worst == NULL;
 }
 
-/* Starts as many threads as it can; how many. */
+/* Start as many threads as possible; returns their number. */
 static uint64_t
 start_threads(struct test_session *session, struct test_crew *crew, pthread_t *ids)
 {
@@ -143,7 +143,7 @@ start_threads(struct test_session *session, struct test_crew *crew, pthread_t *i
 	return started;
 }
 
-/* Waits until all threads are done, or for a moment. */
+/* Wait until all threads have ended, for a short time. */
 static bool
 all_done(struct test_crew *crew)
 {
@@ -162,7 +162,7 @@ all_done(struct test_crew *crew)
 	return done;
 }
 
-/* Waits for the threads, and ends them if the peer's control connection ends: it is dead then. */
+/* Wait for the threads, and end them if the peer's control connection ends: the peer is dead then. */
 static bool
 attend(struct test_session *session, struct test_crew *crew, GError **error)
 {

@@ -37,7 +37,7 @@ struct test_session {
 	struct test_lane *lanes;
 	struct test_thread *threads;
 	double wall;         /* s, of the threads together */
-	atomic_bool give_up; /* the threads' waits are to end */
+	atomic_bool give_up; /* the threads' waits must end */
 };
 
 struct test_job {
@@ -48,24 +48,27 @@ struct test_job {
 	char *host;
 };
 
-/* Made, unconnected. give_up: as that of a tool_link_spec. */
+/* Created, unconnected. give_up: as in tool_link_spec. */
 bool test_session_control(struct test_session *session, const atomic_bool *give_up, GError **error);
 
-/* Octets that one side of this plan takes: buffers, and what connections and threads cost. */
+/* Octets that one side of this plan needs: buffers, connections and threads. */
 uint64_t test_session_octets(const struct test_plan *plan);
 bool test_session_lane(struct test_session *session, uint64_t index, GError **error);
 bool test_session_run(struct test_session *session, GError **error);
 void test_session_clear(struct test_session *session); /* ready for the next run */
 void test_session_close(struct test_session *session);
 
-/* "How it ended" over the control connection: good, or why not. */
+/* Exchange results over the control connection: success, or the reason of the failure. */
 bool test_session_tell(struct test_session *session, const GError *why, GError **error);
 bool test_session_hear(struct test_session *session, GError **error);
 
 bool test_client(void *job, uint16_t port, GError **error);
 bool test_server(void *job, struct tool_ready *ready, GError **error);
 
-/* Tables or JSON: once begin, for each run, once end; nothing to end after a failure in between. */
+/*
+ * Tables or JSON: call begin once, one function for each run, and end once; after a failure in between nothing needs
+ * to be ended.
+ */
 struct test_report {
 	const struct test_job *job;
 	JsonBuilder *json; /* NULL for people */

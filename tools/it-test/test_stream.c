@@ -2,14 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A stream: as many requests outstanding as the window allows, one way or both at once.
- *
- * Sends need receives at the other side: it has CREDITS of them for data and grants half of them again
- * each time that it has taken as many. A side that has sent all and, with Sends, taken all says a last
- * word; a side that sends nothing by Write or Read answers the peer's. When both have said it,
- * everything has arrived: a completion alone would not prove that. One token is on its way at most, for
- * it has one buffer; grants that are still owed at the end are dropped, since each stream begins with
- * all receives posted.
+ * A stream: as many requests outstanding as the window permits, in one direction or both. Sends need receives at the
+ * other side: it has CREDITS of them for data and grants half of them again each time when it has taken that many. A
+ * side that has sent all and, with Sends, taken all sends a final token; a side that sends nothing by Write or Read
+ * answers the peer's token. When both have sent it, everything has arrived: a completion alone would not prove that.
+ * At most one token is outstanding, since there is one buffer for it. Grants that were not sent at the end are
+ * dropped, since each stream begins with all receives posted.
  */
 
 #include "test_perf.h"
@@ -21,12 +19,12 @@ struct flow {
 	uint64_t in;  /* and from there */
 	uint64_t posted;
 	uint64_t done;    /* of the posted */
-	uint64_t taken;   /* Sends that arrived */
-	uint64_t credits; /* Sends that may still leave */
+	uint64_t taken;   /* Sends that have arrived */
+	uint64_t credits; /* Sends that may still be posted */
 	uint64_t owed;    /* grants */
-	bool token_out;   /* a token of ours is not done */
-	bool said;        /* our last word */
-	bool heard;       /* the peer's */
+	bool token_out;   /* one of our tokens is outstanding */
+	bool said;        /* our final token was sent */
+	bool heard;       /* the peer's final token has come */
 };
 
 static bool
@@ -44,7 +42,7 @@ by_send(const struct flow *flow)
 	return flow->perf->kind == TEST_SEND;
 }
 
-/* Whether the time for the last word has come. */
+/* Is it time for the final token? */
 static bool
 all_done(const struct flow *flow)
 {
@@ -70,7 +68,7 @@ post_data(struct flow *flow, GError **error)
 	return true;
 }
 
-/* Posts whatever may be posted now. */
+/* Post everything that may be posted now. */
 static bool
 post(struct flow *flow, GError **error)
 {
@@ -121,7 +119,7 @@ received(struct flow *flow, const it_dto_cmpl_event_t *event, GError **error)
 	return flow->heard || tool_fail(error, TOOL_ERROR_PEER, "the peer is out of turn");
 }
 
-/* Waits for whatever comes next. */
+/* Wait for the next event of any kind. */
 static bool
 step(struct flow *flow, GError **error)
 {
@@ -137,7 +135,7 @@ step(struct flow *flow, GError **error)
 	return is_receive ? received(flow, &event, error) : completed(flow, &event, error);
 }
 
-/* What the peer wrote: the last message of each slot is still there. */
+/* Check what the peer wrote: the last message of each slot is still there. */
 static bool
 look_at_writes(struct flow *flow, GError **error)
 {
@@ -166,7 +164,7 @@ test_stream(struct test_perf *perf, uint64_t out, uint64_t in, GError **error)
 		if ((!flow.said || !flow.heard) && !step(&flow, error))
 			return false;
 	}
-	/* What the peer says next belongs to whatever comes then. */
+	/* The next message of the peer belongs to what follows. */
 	while (flow.token_out) {
 		it_dto_cmpl_event_t event;
 

@@ -81,7 +81,7 @@ local_offset(const struct test_lane *lane, uint64_t number)
 	return offset;
 }
 
-/* Where the other side reaches for an operation. */
+/* The peer's memory for an operation. */
 static size_t
 exposed_offset(const struct test_lane *lane, uint64_t number)
 {
@@ -170,7 +170,7 @@ begins(const struct test_lane *lane, uint64_t number)
 	return lane->plan->ops[number].by_server == lane->server;
 }
 
-/* Posts the receive for the message that a given operation will bring us. */
+/* Post the receive for the message that a given operation will bring. */
 static bool
 expect(struct test_lane *lane, uint64_t message, GError **error)
 {
@@ -197,7 +197,7 @@ test_transaction_prepare(struct test_lane *lane, GError **error)
 		if (lane->plan->ops[i].kind == TEST_READ && !begins(lane, i))
 			fill_exposed(lane, i, seed_of(lane, i, 0));
 	}
-	if (!test_lane_expect(lane, 0, error)) /* for the meeting */
+	if (!test_lane_expect(lane, 0, error)) /* for the first exchange */
 		return false;
 	for (uint64_t message = 0; message < AHEAD; message++) {
 		if (!expect(lane, message, error))
@@ -206,7 +206,7 @@ test_transaction_prepare(struct test_lane *lane, GError **error)
 	return true;
 }
 
-/* Takes the message of this operation and posts the receive for a later one. */
+/* Take the message of this operation and post the receive for a later one. */
 static bool
 take_message(struct test_lane *lane, uint64_t message, GError **error)
 {
@@ -273,7 +273,7 @@ begin(struct test_lane *lane, uint64_t message, GError **error)
 				  "it_post_rdma_write", error) &&
 		       send_token(lane, message, true, error);
 	case TEST_READ:
-		fill_local(lane, number, ~seed); /* nothing of the last time may pass for this */
+		fill_local(lane, number, ~seed); /* so that old data cannot pass for new */
 		return tool_check(it_post_rdma_read(ep, parts, count, message, IT_COMPLETION_FLAG,
 						    remote, lane->peer_context),
 				  "it_post_rdma_read", error);
@@ -297,7 +297,7 @@ complete(struct test_lane *lane, uint64_t message, GError **error)
 	return take_token(lane, message, error);
 }
 
-/* The other side's half of an operation that the peer began. */
+/* The part of the other side in an operation that the peer began. */
 static bool
 respond(struct test_lane *lane, uint64_t message, GError **error)
 {

@@ -103,7 +103,7 @@ port_of(const struct hostile_server *server)
 	return (uint16_t)strtoul(at + strlen(before), NULL, 10);
 }
 
-/* In the child: a test that aborts leaves no server behind, which would hold its output open. */
+/* In the child: the server is killed when the test process ends, so that it does not hold the test's output open. */
 static void
 end_with_us(gpointer unused)
 {

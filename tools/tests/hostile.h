@@ -2,12 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Clients that do to a real server of the tools what no client should, and the server's process.
- *
- * The server is the program itself, over iwarp on the loopback, with --persistent (HOSTILE_SERVES). A
- * test case ends with an honest client that must be served, and the last one with a server that ends
- * well: so what a hostile client did costs nobody else. Waits are for an event, with a patience of two
- * minutes.
+ * Clients that misbehave towards a real server of the tools, and the server's process. The server is the installed
+ * program, over iwarp on the loopback interface, with --persistent (HOSTILE_SERVES). Each test case ends with an
+ * honest client that must be served, and the last one with an orderly end of the server: misbehaviour of one client
+ * must not disturb others. Waits are for events and end after two minutes.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
@@ -19,8 +17,8 @@
 struct hostile_server {
 	GPid pid;
 	uint16_t port;
-	char *folder; /* temporary; served by it-cp, and home of the log */
-	char *log;    /* path of what the server said on stderr */
+	char *folder; /* temporary; it-cp serves it, and the log lies beside it */
+	char *log;    /* the file that holds the server's stderr */
 };
 
 /* A client's end: a connection with a mailbox. */
@@ -31,20 +29,20 @@ struct hostile_end {
 	char refusal[256]; /* why the last hostile_connect failed */
 };
 
-/* The arguments with which every server here begins: any port, many clients. */
+/* The first arguments of every server here: any port, many clients. */
 #define HOSTILE_SERVES "-P", "-p", "0", "-a", "iwarp"
 
 /* Starts a server of a tool with arguments up to NULL; "@" stands for its folder. */
 void hostile_server_start(struct hostile_server *server, const char *tool,
 			  ...) G_GNUC_NULL_TERMINATED;
 
-/* Tells it to end, and expects that it does and reports success. */
+/* Tell the server to end; it must end with success. */
 void hostile_server_end(struct hostile_server *server);
 
 /* Waits until the log holds that text. */
 void hostile_server_said(const struct hostile_server *server, const char *text);
 
-/* Most memory that it has had in use so far, in octets. */
+/* The largest amount of memory that it has used so far, in octets. */
 size_t hostile_server_memory(const struct hostile_server *server);
 
 /* Runs a program of the tools to its end; its exit status, and what it wrote (g_free() it). */
@@ -52,8 +50,8 @@ int hostile_run(char **output, const struct hostile_server *server, const char *
 		...) G_GNUC_NULL_TERMINATED;
 
 /*
- * Runs an honest client, which must do well; places that the server has not cleared yet are waited
- * for. "@" stands for the port.
+ * Run an honest client, which must succeed; it waits for places that the server has not freed yet. "@" stands for the
+ * port.
  */
 void hostile_honest(const struct hostile_server *server, const char *tool,
 		    ...) G_GNUC_NULL_TERMINATED;
@@ -67,13 +65,13 @@ void hostile_close(struct hostile_end *end);
 void hostile_connect_soon(struct hostile_end *end, const struct hostile_server *server,
 			  const struct tool_hello *hello);
 
-/* The same for a tool, as the first connection of a run with a session of its own. */
+/* hostile_connect_soon for a tool, as the first connection of a run with a session of its own. */
 void hostile_enter(struct hostile_end *end, const struct hostile_server *server, enum tool_id tool);
 
-/* Sends a letter as it is. */
+/* Send a letter unchanged. */
 void hostile_send(struct hostile_end *end, const void *octets, size_t len);
 
-/* Expects that the server says no more and ends the connection. */
+/* The server must send nothing more and end the connection. */
 void hostile_is_left(struct hostile_end *end);
 
 #endif /* HOSTILE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Prints the settings with which something is wrong, one a line: its name, a colon, and what is wrong. */
+/* Prints each setting that has an invalid value, one a line: its name, a colon, and what is wrong. */
 #include <it_ext.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What the tools share and what needs no adapter: numbers, messages, patterns, the greeting. */
+/* The shared parts of the tools that need no adapter: numbers, messages, patterns, the greeting. */
 
 #include <locale.h>
 #include <stdlib.h>
@@ -125,7 +125,7 @@ by_size(gconstpointer a, gconstpointer b)
 	return (x > y) - (x < y);
 }
 
-/* Against the exact figures of times of all lengths. */
+/* Compared with exact figures, for times of all lengths. */
 static void
 test_figures(void)
 {
@@ -161,7 +161,7 @@ test_figures(void)
 	}
 }
 
-/* The longest times are counted together, but the largest is exact. */
+/* The longest times share a bucket, but the maximum is exact. */
 static void
 test_figures_beyond(void)
 {
@@ -196,7 +196,7 @@ test_size(void)
 	}
 }
 
-/* Every octet alone: what a terminal may obey never comes through, what people read does. */
+/* Each octet alone: control characters are always escaped, readable characters are not. */
 static void
 test_escape(void)
 {
@@ -224,11 +224,11 @@ test_escape_utf8(void)
 		{"\xc2\x9b"
 		 "31m",
 		 "\\xc2\\x9b31m"},                   /* a control character */
-		{"\xe2\x80\xae", "\\xe2\\x80\\xae"}, /* turns the direction */
+		{"\xe2\x80\xae", "\\xe2\\x80\\xae"}, /* changes the writing direction */
 		{"\xe2\x80\xa8", "\\xe2\\x80\\xa8"}, /* a line separator */
-		{"\xef\xbb\xbf", "\\xef\\xbb\\xbf"}, /* no width */
+		{"\xef\xbb\xbf", "\\xef\\xbb\\xbf"}, /* has no width */
 		{"\xed\xa0\x80", "\\xed\\xa0\\x80"}, /* a surrogate */
-		{"\xc0\x9b", "\\xc0\\x9b"},          /* too long a form */
+		{"\xc0\x9b", "\\xc0\\x9b"},          /* encoded too long */
 		{"\xc3", "\\xc3"},                   /* cut */
 		{"\xf0\x9f", "\\xf0\\x9f"},
 		{"", ""},
@@ -280,28 +280,28 @@ test_wire_overrun(void)
 
 	tool_put(&wire, 1, 4);
 	g_assert_false(wire.ok);
-	tool_put(&wire, 0xff, 1); /* there was room for this one, but it stays bad */
+	tool_put(&wire, 0xff, 1); /* there was room for this field, but the error stays */
 	g_assert_cmphex(octets[0], ==, 0);
 
 	wire = tool_wire_of(octets, 3);
 	g_assert_cmpuint(tool_get(&wire, 4), ==, 0);
 	g_assert_false(wire.ok);
 
-	octets[1] = 11; /* a text that is longer than what is there */
+	octets[1] = 11; /* a text whose length is beyond the buffer */
 	wire = tool_wire_of(octets, sizeof(octets));
 	text = tool_get_text(&wire, 100);
 	g_assert_false(wire.ok);
 	g_assert_cmpstr(text, ==, "");
 	g_free(text);
 
-	octets[1] = 10; /* one that fits but holds a zero */
+	octets[1] = 10; /* a text that fits but contains a zero */
 	wire = tool_wire_of(octets, sizeof(octets));
 	text = tool_get_text(&wire, 100);
 	g_assert_false(wire.ok);
 	g_free(text);
 }
 
-/* The longest text of each way, and one octet more. */
+/* The longest text of each kind, and one octet more. */
 static void
 test_wire_text_limits(void)
 {
@@ -327,7 +327,7 @@ test_wire_text_limits(void)
 	g_free(text);
 }
 
-/* Octets that are not there read as zeros. */
+/* Octets beyond the end read as zeros. */
 static void
 test_wire_octets_missing(void)
 {
@@ -389,7 +389,7 @@ test_pattern(void)
 	g_assert_cmpuint(tool_pattern_check(whole, sizeof(whole), 5, 8), <, 8);
 }
 
-/* The seed changes every octet of a word, not only those that the seed itself has. */
+/* A change of the seed changes every octet of a word. */
 static void
 test_pattern_seed(void)
 {
@@ -402,7 +402,7 @@ test_pattern_seed(void)
 		g_assert_cmpint(memcmp(five + at + 1, six + at + 1, 7), !=, 0);
 }
 
-/* What the shared options take: the bounds of a number, and beyond them. */
+/* The shared options: the limits of each number, and values beyond them. */
 static void
 test_options_bounds(void)
 {

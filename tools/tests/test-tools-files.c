@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The walls of a folder that it-cp serves, files that get their name last, and checksums. */
+/* The folder that it-cp serves cannot be left, files get their names last, and checksums. */
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -13,11 +13,11 @@
 #include "cp_sum.h"
 #include "tool_error.h"
 
-#define MASK 027 /* for all tests, for it-cp reads the mask once */
+#define MASK 027 /* one value for all tests: it-cp reads the mask once */
 
 struct place {
 	char *top;    /* outer/, with outer/secret and outer/served/ */
-	char *served; /* with file, sub/file, and links out of it */
+	char *served; /* with file, sub/file, and symbolic links that lead out of it */
 	int folder;
 };
 
@@ -76,7 +76,7 @@ tear_down(struct place *place, gconstpointer unused)
 	g_free(place->served);
 }
 
-/* Names in the served folder that begin with a dot: parts that were left behind. */
+/* The number of names in the served folder that begin with a dot: temporary files that were left behind. */
 static unsigned
 parts_left(const struct place *place)
 {
@@ -196,11 +196,11 @@ test_name_comes_last(struct place *place, gconstpointer unused)
 	g_assert_cmpstr(content, ==, "whole");
 	g_assert_cmpint(stat(path, &info), ==, 0);
 	g_assert_cmpint(info.st_mode & 07137, ==,
-			0); /* no set-user-id, nothing that was not asked */
+			0); /* no set-user-ID, no right that was not requested */
 	g_assert_cmpuint(parts_left(place), ==, 0);
 }
 
-/* Descriptors are given out from below, so one that stays open moves this number. */
+/* The lowest free descriptor number; an open descriptor would change it. */
 static int
 lowest_free(const struct place *place)
 {
@@ -211,7 +211,7 @@ lowest_free(const struct place *place)
 	return fd;
 }
 
-/* Nothing stays open: of a walk through folders, and of a source that is refused. */
+/* No descriptor stays open after a walk through folders, or after a refused source. */
 static void
 test_descriptors(struct place *place, gconstpointer unused)
 {
@@ -233,7 +233,7 @@ test_descriptors(struct place *place, gconstpointer unused)
 	g_assert_cmpint(lowest_free(place), ==, free_before);
 }
 
-/* A copy gets no right that the user's mask withholds. */
+/* A copy gets no right that the user's mask removes. */
 static void
 test_mask(struct place *place, gconstpointer unused)
 {
@@ -255,7 +255,7 @@ test_sums(void)
 	struct cp_sum sum;
 	char *text;
 
-	cp_sum_begin(&sum, CP_CRC32C); /* RFC 3720, and the check value of the catalogues */
+	cp_sum_begin(&sum, CP_CRC32C); /* RFC 3720, and the usual check value */
 	cp_sum_add(&sum, "12345", 5);
 	cp_sum_add(&sum, "6789", 4);
 	text = cp_sum_end(&sum);

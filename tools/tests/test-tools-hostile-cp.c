@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Hostile clients of it-cp's server: letters cut at each octet, fields that lie, chunks, death. */
+/* Hostile clients of it-cp's server: letters cut at each octet, false fields, chunks, and clients that die. */
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ honest_is_served(void)
 	g_assert_cmpint(g_unlink(copy), ==, 0);
 }
 
-/* What the served folder holds, apart from what the server removes in a moment. */
+/* The served folder is empty, apart from temporary files that the server removes in a moment. */
 static void
 nothing_stays(void)
 {
@@ -59,7 +59,7 @@ heard(struct hostile_end *end, enum cp_word word, bool good)
 	return letter.text;
 }
 
-/* A put of so many octets that the server has agreed to. */
+/* A put of that many octets to which the server has agreed. */
 static void
 put(struct hostile_end *end, uint64_t size)
 {
@@ -111,7 +111,7 @@ test_cut(void)
 	nothing_stays();
 }
 
-/* Where a field of the first letter lies about what there is. */
+/* The offset of the field in the first letter that is false. */
 static void
 test_first_letter(void)
 {
@@ -120,9 +120,9 @@ test_first_letter(void)
 		uint8_t octet;
 	} lies[] = {{0, 0},         {0, CP_ANSWER}, {0, CP_CHUNK_READY},
 		    {0, CP_RESULT}, {0, 8},         {0, 255},
-		    {2, 0},         {2, 3},         {2, 255}, /* a sum that nobody knows */
-		    {39, 16},       {39, 255},      {40, 5},  /* a text that is longer */
-		    {41, 0}};                                 /* a zero in it */
+		    {2, 0},         {2, 3},         {2, 255}, /* a checksum of unknown kind */
+		    {39, 16},       {39, 255},      {40, 5},  /* a text longer than the letter */
+		    {41, 0}};                                 /* a text with a zero */
 
 	for (size_t i = 0; i < G_N_ELEMENTS(lies); i++) {
 		uint8_t octets[LETTER_MAX];
@@ -189,7 +189,7 @@ test_chunks(void)
 	honest_is_served();
 }
 
-/* A file of no octets has no chunks, not even empty ones; of a part the rest is its last chunk. */
+/* A file of length 0 has no chunks, not even empty ones; for a part of a chunk the rest is the last chunk. */
 static void
 test_last_chunk(void)
 {
@@ -230,7 +230,7 @@ test_wrong_sum(void)
 	hostile_server_said(&server, "\\x1b]0;x\\x07");
 }
 
-/* The receiver of a get: gives back what it never got, or ends before the end. */
+/* The receiver of a get returns slots that it never got, or ends before the end. */
 static void
 test_get(void)
 {
@@ -258,7 +258,7 @@ test_get(void)
 		say(&end, &request);
 		g_free(heard(&end, CP_ANSWER, true));
 		say(&end, &bad[i]);
-		while (cp_letter_receive(&end.mail, &letter, NULL)) /* chunk, finish */
+		while (cp_letter_receive(&end.mail, &letter, NULL)) /* the chunk, and FINISH */
 			cp_letter_clear(&letter);
 		cp_letter_clear(&letter);
 		tool_link_close(&end.link);
@@ -270,7 +270,7 @@ test_get(void)
 	honest_is_served();
 }
 
-/* FREE without end for chunks that were never sent: of a file with more chunks than slots. */
+/* FREE, without end, for chunks that were never sent; the file has more chunks than the ring has slots. */
 static void
 test_get_freed_ahead(void)
 {
@@ -290,7 +290,7 @@ test_get_freed_ahead(void)
 	g_assert_cmpint(g_unlink(path), ==, 0);
 }
 
-/* Memory that is not there: the server's write breaks the connection, and only that. */
+/* A ring that does not exist: the server's Write breaks this connection and nothing else. */
 static void
 test_no_ring(void)
 {
@@ -314,7 +314,7 @@ test_no_ring(void)
 	honest_is_served();
 }
 
-/* Dies after its first letter, after the answer, after a chunk. */
+/* The client dies after its first letter, after the answer, and after a chunk. */
 static void
 test_death(void)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Hostile clients of it-ping's server: letters cut at each octet, words out of turn, memory, death. */
+/*
+ * Hostile clients of it-ping's server: letters cut at each octet, letters out of turn, memory, and clients that die.
+ */
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -69,7 +71,7 @@ test_cut(void)
 	honest_is_served();
 }
 
-/* Letters that are longer than any of the protocol, up to the longest that a slot holds, and beyond. */
+/* Letters longer than any of the protocol, up to the longest that a slot holds, and beyond. */
 static void
 test_long(void)
 {
@@ -125,7 +127,7 @@ test_first_word(void)
 	honest_is_served();
 }
 
-/* A client gets what --memory allows and no octet more, and what it asks for is not touched before. */
+/* A client gets at most what --memory permits, and memory is not touched before that check. */
 static void
 test_memory(void)
 {
@@ -166,7 +168,7 @@ test_out_of_turn(void)
 	honest_is_served();
 }
 
-/* The key of memory that is not there: the server's read fails, and only that. */
+/* The key of memory that does not exist: the server's Read fails and nothing else does. */
 static void
 test_no_memory(void)
 {
@@ -181,7 +183,7 @@ test_no_memory(void)
 	honest_is_served();
 }
 
-/* All but one of the places are taken by clients that say nothing. */
+/* All places but one are taken by silent clients. */
 static void
 test_silent(void)
 {
@@ -192,13 +194,13 @@ test_silent(void)
 		hostile_enter(&ends[i], &server, TOOL_PING);
 	honest_is_served();
 	hostile_enter(&one, &server, TOOL_PING);
-	hostile_close(&one); /* dies before its first word */
+	hostile_close(&one); /* dies before its first letter */
 	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
 		hostile_close(&ends[i]);
 	honest_is_served();
 }
 
-/* All places are taken by clients that have spoken: one more hears that the server is busy. */
+/* All places are taken by clients that have sent something: the next one is told that the server is busy. */
 static void
 test_full(void)
 {
@@ -217,7 +219,7 @@ test_full(void)
 		hostile_close(&ends[i]);
 }
 
-/* All places are taken by clients that say nothing: the oldest loses its own to one that speaks. */
+/* All places are taken by silent clients: the oldest loses its place to a client that sends something. */
 static void
 test_silent_and_full(void)
 {
@@ -233,7 +235,7 @@ test_silent_and_full(void)
 	hostile_server_said(&server, "loses its place");
 }
 
-/* Greetings of other programs, other versions, and of no run. */
+/* Greetings of other programs, of other versions, and without a run. */
 static void
 test_greetings(void)
 {
@@ -253,7 +255,7 @@ test_greetings(void)
 	honest_is_served();
 }
 
-/* Streams that never begin to speak. */
+/* TCP connections that never send a complete Request. */
 static void
 test_mute_streams(void)
 {

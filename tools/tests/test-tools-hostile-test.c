@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Hostile clients of it-test's server: plans that lie, connections that never come, come out of turn
- * or are somebody else's, and clients that die between.
+ * Hostile clients of it-test's server: false plans, connections that never come, come out of turn or belong to
+ * others, and clients that die in between.
  */
 
 #include <string.h>
@@ -30,7 +30,7 @@ honest_is_served(const struct hostile_server *by)
 	hostile_honest(by, "it-test", "-p", "@", "-C", "5", "127.0.0.1", NULL);
 }
 
-/* What the server says: good or not, and why (g_free() it). */
+/* The server's verdict: true if it agreed; the reason (g_free() it). */
 static bool
 verdict(struct hostile_end *end, char **why)
 {
@@ -57,7 +57,7 @@ send_plan(struct hostile_end *end, const struct test_plan *plan)
 	hostile_send(end, octets, len);
 }
 
-/* A run with a plan that the server has agreed to. */
+/* A run whose plan the server has agreed to. */
 static void
 begin(struct hostile_end *end, const struct hostile_server *by, struct tool_hello *hello)
 {
@@ -136,7 +136,7 @@ test_fields(void)
 	honest_is_served(&server);
 }
 
-/* Plans within all bounds that take more than a client may: two letters must not cost gigabytes. */
+/* Plans within all limits that need more memory than a client may have: two letters must not cost gigabytes. */
 static void
 test_memory(void)
 {
@@ -165,7 +165,7 @@ test_memory(void)
 	honest_is_served(&server);
 }
 
-/* The client dies after its plan. Its place, the only one, is free again, though patience is endless. */
+/* The client dies after its plan. Its place, the only one, becomes free although the server's timeout is infinite. */
 static void
 test_death(void)
 {
@@ -181,7 +181,7 @@ test_death(void)
 	hostile_server_end(&patient);
 }
 
-/* One connection of two comes, then only the first connection dies: the other goes with it. */
+/* One of two connections comes, then the first connection dies: the other is closed with it. */
 static void
 test_half_a_run(void)
 {
@@ -202,7 +202,7 @@ test_half_a_run(void)
 	hostile_server_end(&patient);
 }
 
-/* The whole run stands and its threads wait; then the first connection dies. */
+/* All connections exist and the threads wait; then the first connection dies. */
 static void
 test_control_dies(void)
 {
@@ -227,7 +227,7 @@ test_control_dies(void)
 	hostile_server_end(&patient);
 }
 
-/* A silent run ends in its own time, however many others come meanwhile. */
+/* A silent run ends when its own time is over, however many other clients come. */
 static void
 test_deadline(void)
 {
@@ -248,7 +248,7 @@ test_deadline(void)
 	hostile_server_end(&hasty);
 }
 
-/* Connections out of turn end the run; those of another run are none of it. */
+/* Connections out of turn end the run; connections of another run do not belong to it. */
 static void
 test_out_of_turn(void)
 {
@@ -269,7 +269,7 @@ test_out_of_turn(void)
 		g_assert_true(tool_link_stands(&end.link, NULL));
 		hello.index = bad[i];
 		g_assert_false(hostile_connect(&lane, &server, &hello));
-		hostile_send(&end, "\001\0\0", 3); /* "it went well", which the server asks for */
+		hostile_send(&end, "\001\0\0", 3); /* "it went well", which the server waits for */
 		g_assert_false(verdict(&end, &why));
 		g_assert_nonnull(strstr(why, "out of turn"));
 		hostile_close(&end);
@@ -277,7 +277,7 @@ test_out_of_turn(void)
 	honest_is_served(&server);
 }
 
-/* What a lane says first lies: it is nobody's token, or too short, or tells of other memory. */
+/* A lane's first message is false: no token, too short, or about other memory. */
 static void
 test_first_token(void)
 {
@@ -304,7 +304,7 @@ test_first_token(void)
 	honest_is_served(&server);
 }
 
-/* An honest client in all but the data of its messages. */
+/* A client that is honest, except for the data of its messages. */
 static bool
 run_with_wrong_data(enum test_kind kind, GError **error)
 {
@@ -350,7 +350,7 @@ run_with_wrong_data(enum test_kind kind, GError **error)
 	return good;
 }
 
-/* Data that is checked is checked: by the server what is sent and written, by the client what is read. */
+/* The data is verified: by the server what is sent and written, by the client what is read. */
 static void
 test_wrong_data(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What it-cp makes of its two words: which side is remote, the host, and both paths. */
+/* How it-cp parses its two arguments: which side is remote, the host, and both paths. */
 
 #include "cp_sides.h"
 #include "tool_error.h"

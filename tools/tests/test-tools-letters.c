@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Letters of it-cp and the cursor below them, field by field, at each limit and one beyond. */
+/* Letters of it-cp and the cursor that reads them: each field at each limit and one beyond. */
 
 #include <string.h>
 
@@ -61,7 +61,7 @@ test_cut(void)
 	}
 }
 
-/* A text of so many octets in a letter of that word. */
+/* A text of that length in a letter of that kind. */
 static bool
 reads(enum cp_word word, size_t text_octets)
 {
@@ -89,7 +89,7 @@ test_limits(void)
 	g_assert_false(reads(CP_ABORT, CP_REASON_MAX + 1));
 }
 
-/* Too long to send: a path is refused, a reason cut to what the other side reads. */
+/* Too long to send: a path is refused, a reason is cut to the length that the other side reads. */
 static void
 test_too_long(void)
 {
@@ -112,7 +112,7 @@ test_too_long(void)
 	cp_letter_clear(&read);
 }
 
-/* Integers of every width: the largest, and what is beyond is not written. */
+/* Integers of every width: the largest is written, a larger one is not. */
 static void
 test_widths(void)
 {
@@ -144,7 +144,7 @@ test_texts(void)
 	struct tool_wire wire = tool_wire_of(octets, UINT16_MAX + 8);
 	g_autofree char *read = NULL;
 
-	tool_put_text(&wire, text); /* its length has no room in two octets */
+	tool_put_text(&wire, text); /* two octets cannot hold its length */
 	g_assert_false(wire.ok);
 	text[UINT16_MAX] = '\0';
 	wire = tool_wire_of(octets, UINT16_MAX + 8);

@@ -127,7 +127,7 @@ test_sizes(void)
 	g_assert_false(test_plan_sizes(most->str, sizes, &count, NULL));
 }
 
-/* Every field keeps its value on the way, whatever it is. */
+/* Every field arrives with its value, whatever it is. */
 static void
 test_fields(void)
 {
@@ -196,7 +196,7 @@ test_bounds(void)
 #undef REFUSED
 }
 
-/* The warmup may be all of the iterations, not more. */
+/* All iterations may be warm-up, but no more. */
 static void
 test_warmup(void)
 {
