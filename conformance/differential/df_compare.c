@@ -2,12 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The model's word against the adapter's: answers of calls, completions, events of connections, states
- * of endpoints, memory. A settlement after the other, so that the first disagreement is the earliest.
- *
- * Where the specification leaves a choice, the expectation already is a set. What holds across choices
- * is looked at here: order within a queue, no success after a failure, one real error at most
- * in a queue, completions before the end event, each event once.
+ * Compares what the model expects with what the adapter showed: statuses of calls, completions, events of
+ * connections, states of endpoints, memory. Settlements are compared in order, so the first disagreement found is the
+ * earliest. Where the specification permits several results, the expectation is a set. Rules across results are
+ * checked here: the order in a queue, no success after a failure, at most one real error in a queue, completions
+ * before the event of the end, each event once.
  */
 #include "df_compare.h"
 
@@ -98,7 +97,7 @@ dto_status_name(unsigned bit)
 	return it_dto_status_name((it_dto_status_t)bit);
 }
 
-/* Events of connections have one bit each, by the low digit of their number. */
+/* Each event of a connection is one bit, selected by the low digit of its number. */
 static const char *
 cm_name(unsigned bit)
 {
@@ -152,7 +151,7 @@ complaint_length(const struct df_seen_wr *seen, const struct df_wr *wr)
 	return text;
 }
 
-/* One completion by itself. */
+/* One completion alone. */
 static char *
 compare_fields(const struct df_wr *wr, const struct df_seen_wr *seen)
 {
@@ -185,7 +184,7 @@ is_fault(it_dto_status_t status)
 	return status != IT_DTO_SUCCESS && status != IT_DTO_ERR_FLUSHED;
 }
 
-/* One completion beside those of the same queue that came before. */
+/* One completion compared with the earlier ones of its queue. */
 static char *
 compare_order(const struct df_expected *expected, const struct df_record *record, unsigned at)
 {

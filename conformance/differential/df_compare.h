@@ -6,10 +6,10 @@
 
 #include "df_expect.h"
 
-/* The first disagreement of a record with what was expected, in words; NULL: they agree. */
+/* The first disagreement between a record and the expectation, in words; NULL: there is none. */
 char *df_compare(const struct df_expected *expected, const struct df_record *record);
 
-/* All that a record has, a line each. */
+/* The contents of a record, one item a line. */
 char *df_record_text(const struct df_record *record);
 
 #endif /* DF_COMPARE_H */

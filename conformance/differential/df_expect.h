@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a program must show, as the model says it, and what it did show on an adapter. Both are cut by
- * settlements: the points, numbered from 0, where everything posted has come to its end, the
- * dispatchers are empty and the memory is at rest. Only there are observations compared.
+ * What a program must show according to the model, and what it showed on an adapter. Both are divided by settlements,
+ * numbered from 0: points at which every posted request has ended, the dispatchers are empty and the memory does not
+ * change. Observations are compared only there.
  */
 #ifndef DF_EXPECT_H
 #define DF_EXPECT_H
@@ -16,16 +16,16 @@
 
 #define DF_NEVER   (-1)
 #define DF_ANSWERS 8
-#define DF_PROBE   0x100000 /* cookies from here on are of probes, which the runner posts by itself */
+#define DF_PROBE   0x100000 /* cookies from here on belong to requests that the runner posts itself */
 
-/* What an adapter says of itself; the model asks nothing else about it. */
+/* What an adapter says of itself; the model uses nothing else about it. */
 struct df_profile {
-	bool ib; /* transport: a connection ends in order also while something is under way */
-	bool remote_status; /* refusals of the peer complete the request that caused them */
-	bool local_read;    /* the right to read locally is looked at */
+	bool ib; /* transport: a connection ends in order even while requests are outstanding */
+	bool remote_status; /* an error at the peer completes the request that caused it */
+	bool local_read;    /* the right of local reading is checked */
 	bool atomics;
 	bool relative;
-	bool sink_remote_write; /* sinks of Reads need the right of remote writing */
+	bool sink_remote_write; /* the sink of a Read needs the right of remote writing */
 	bool local_extensions;
 	bool send_unlink;
 	bool narrow;
@@ -35,7 +35,7 @@ struct df_profile {
 	bool unlink_fence;
 	bool lmr_modify;
 	bool ird_ord; /* exchanged at connection */
-	/* What is granted to who asks for 4, 4, 4 and 1 segments, and for that many slots. */
+	/* The attributes granted for a request of 4, 4, 4 and 1 segments and that many slots. */
 	int send_segs;
 	int recv_segs;
 	int write_segs;
@@ -44,7 +44,7 @@ struct df_profile {
 	int rq[DF_DEPTH + 1];
 };
 
-/* Any of these is right. */
+/* Each of these is right. */
 struct df_answer {
 	int count; /* 0: the call is not made */
 	it_status_t any[DF_ANSWERS];
@@ -52,7 +52,7 @@ struct df_answer {
 
 struct df_step_expect {
 	bool skip;          /* what would follow is not determined; the step is left out */
-	bool settle_before; /* the step wants the world at rest */
+	bool settle_before; /* the step needs a settlement before it */
 	bool settle_after;
 	struct df_answer answer;
 	struct df_answer second; /* connect: of the accept */
@@ -61,23 +61,23 @@ struct df_step_expect {
 /* One work request. */
 struct df_wr {
 	uint64_t cookie;
-	int step; /* posted by, -1: the runner's own */
+	int step; /* the step that posted it, -1: the runner */
 	int ep;
 	int life; /* which endpoint of that place */
 	bool request;
 	it_event_type_t event;
 	unsigned statuses; /* bits of it_dto_status_t */
-	bool silent;       /* success, or the end of the endpoint, may go without an event */
-	bool strict;       /* in its dispatcher before the connection's end event is */
+	bool silent;       /* a success, or an end of the endpoint, may have no event */
+	bool strict;       /* queued before the event of the connection's end */
 	uint32_t length;
-	int unlinked; /* 0, or LMR place + 1, or -(RMR place + 1): what its event must name */
-	int settle;   /* the settlement that takes its event; DF_NEVER as yet */
+	int unlinked; /* 0, or LMR place + 1, or -(RMR place + 1): the object that its event must name */
+	int settle; /* the settlement that takes its event; DF_NEVER: not known yet */
 };
 
 /* One event of a connection. */
 struct df_cm {
 	int ep;
-	unsigned events; /* bits by the low digit of the event's number */
+	unsigned events; /* bits, by the low digit of the event's number */
 };
 
 struct df_ep_expect {
@@ -86,32 +86,32 @@ struct df_ep_expect {
 };
 
 struct df_settle {
-	int step;       /* before this step, or after it */
-	GArray *cm;     /* of struct df_cm */
-	GArray *probes; /* of int: endpoints that post a Read of no octets to learn that all is done */
+	int step;   /* before this step, or after it */
+	GArray *cm; /* of struct df_cm */
+	GArray *probes; /* of int: endpoints that post a Read of length 0 to learn that all requests have ended */
 	struct df_ep_expect ep[DF_EPS];
 	uint8_t *memory[DF_NODES];
-	uint8_t *vague[DF_NODES]; /* not 0: any octet will do */
+	uint8_t *vague[DF_NODES]; /* not 0: any octet is right */
 };
 
 struct df_expected {
 	GArray *steps;   /* of struct df_step_expect */
-	GArray *wrs;     /* of struct df_wr, in the order of posting */
+	GArray *wrs;     /* of struct df_wr, in posting order */
 	GArray *settles; /* of struct df_settle */
 };
 
 /* One completion as it came. */
 struct df_seen_wr {
 	uint64_t cookie;
-	int ep; /* place of the endpoint that it names, -1: of none */
+	int ep; /* place of the endpoint that it names, -1: none */
 	int life;
 	it_event_type_t event;
 	it_dto_status_t status;
 	uint32_t length;
-	int unlinked; /* as above; G_MAXINT: something else */
+	int unlinked; /* as above; G_MAXINT: another object */
 	int settle;
 	bool request; /* on the dispatcher of requests */
-	bool late;    /* came after the end event of its connection */
+	bool late;    /* came after the event of the end of its connection */
 };
 
 struct df_seen_cm {
@@ -133,10 +133,10 @@ struct df_seen_step {
 };
 
 struct df_record {
-	GArray *steps;   /* of struct df_seen_step, as many as were performed */
-	GArray *wrs;     /* of struct df_seen_wr, in the order of arrival */
+	GArray *steps;   /* of struct df_seen_step, as many as were carried out */
+	GArray *wrs;     /* of struct df_seen_wr, in the order of their arrival */
 	GArray *settles; /* of struct df_seen_settle */
-	bool stuck;      /* what was expected at the last settlement did not come in time */
+	bool stuck;      /* an expected event of the last settlement did not come in time */
 	char *teardown;  /* which object could not be freed, or NULL */
 };
 

@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * From a seed to a program. A model runs along, so that most steps can be made to make sense: to
- * connect what is unconnected, to send where a receive waits, to stay within regions. With a chance of
- * about one in ten a step is made without regard to that. The model of the generator believes in an
- * adapter that can do everything, so programs do not depend on adapters.
+ * Makes a program from a seed. A model runs beside the generator, so that most steps are useful: it connects what is
+ * unconnected, sends where a receive is posted, stays within regions. About one step in ten is chosen without regard
+ * to that. The generator's model assumes an adapter with every ability, so programs do not depend on adapters.
  */
 #include "df_generate.h"
 
@@ -29,7 +28,7 @@ make_ep_create(struct maker *maker, struct df_step *step)
 	step->payload = pick_once_in(maker, 10) ? 50 + pick_below(maker, 1000) : 0;
 }
 
-/* An endpoint that can connect: made, or reset, if it must be. */
+/* An endpoint that can connect: a new one, or one that is reset first. */
 static void
 make_ready(struct maker *maker, int ep)
 {
@@ -82,7 +81,7 @@ make_ep_free(struct maker *maker, struct df_step *step)
 							 : IT_EP_STATE_NONOPERATIONAL);
 }
 
-/* Any endpoint that takes work, connected for the most part. */
+/* Any endpoint that takes work; mostly a connected one. */
 static int
 pick_worker(struct maker *maker)
 {
@@ -99,7 +98,7 @@ make_recv(struct maker *maker, struct df_step *step)
 	pick_segments(maker, step, pick_len(maker), 3, IT_PRIV_LOCAL_WRITE);
 }
 
-/* A message for a receive that waits; if none does, the receive comes first. */
+/* A message for a posted receive; if there is none, the receive is posted first. */
 static void
 make_send(struct maker *maker, struct df_step *step)
 {
@@ -209,7 +208,7 @@ make_rmr_create(struct maker *maker, struct df_step *step)
 	step->how = pick_once_in(maker, 4) ? pick_below(maker, 4) : IT_RMR_TYPE_NARROW;
 }
 
-/* A fresh window of an endpoint's zone, in place of one that nobody knows about. */
+/* A new window of an endpoint's zone, in place of one whose state is not known. */
 static int
 fresh_rmr(struct maker *maker, int ep)
 {
@@ -225,7 +224,7 @@ fresh_rmr(struct maker *maker, int ep)
 	return place;
 }
 
-/* A connected endpoint, and a window in such a state that it may link or unlink. */
+/* A connected endpoint, and a window that it may link or unlink. */
 static void
 pick_rmr(struct maker *maker, struct df_step *step, enum model_link linked)
 {
@@ -290,7 +289,7 @@ make_settle(struct maker *maker, struct df_step *step)
 	(void)step;
 }
 
-/* How often each kind of step is made. */
+/* The relative frequency of each kind of step. */
 static const struct {
 	int weight;
 	void (*make)(struct maker *, struct df_step *);
@@ -317,7 +316,7 @@ static const struct {
 	[DF_RMR_UNLINK] = {3, make_rmr_unlink},
 };
 
-/* Is there a connection to work on? */
+/* Is there a connection? */
 static bool
 any_connected(const struct df_model *model)
 {
@@ -328,7 +327,7 @@ any_connected(const struct df_model *model)
 	return false;
 }
 
-/* Work mostly waits until there is a connection. */
+/* Requests are mostly posted when there is a connection. */
 static bool
 is_idle_work(const struct maker *maker, enum df_kind kind)
 {
@@ -353,7 +352,7 @@ pick_kind(struct maker *maker)
 	return DF_SETTLE;
 }
 
-/* Something to work with: two regions on each node, and a few endpoints, most of them connected. */
+/* The first objects: two regions on each node, and a few endpoints, most of them connected. */
 static void
 make_prelude(struct maker *maker)
 {

@@ -8,7 +8,7 @@
 
 #include "df_program.h"
 
-/* The program of a seed, the same on every adapter and every machine. */
+/* The program of a seed: the same on every adapter and every machine. */
 struct df_program *df_generate(uint32_t seed);
 
 #endif /* DF_GENERATE_H */

@@ -62,7 +62,7 @@ struct subject {
 
 /* --- what programs do ------------------------------------------------------------------------ */
 
-/* Steps by kind: in all, left out, refused as expected. Answers and completions by status. */
+/* Counts of steps by kind: all, left out, refused as expected. Counts of calls and completions by status. */
 static unsigned long steps_of[DF_KIND_COUNT][3];
 static unsigned long answers_of[IT_ERR_WAITER_LIMIT + 1];
 static unsigned long completions_of[IT_DTO_ERR_LOCAL_MM_OPERATION + 1];
@@ -111,7 +111,7 @@ say_count(void)
 
 /* --- one program ----------------------------------------------------------------------------- */
 
-/* What disagrees, or NULL. What happens only now and then is found by repetition. */
+/* The disagreement, or NULL. One that shows only sometimes is found by repetition. */
 static char *
 judge(const struct subject *subject, const struct df_program *program, int seconds, char **shown)
 {
@@ -132,13 +132,13 @@ judge(const struct subject *subject, const struct df_program *program, int secon
 	return text;
 }
 
-/* What is shrunk, and what it must go on to show. */
+/* What is being shrunk, and the disagreement that it must still show. */
 struct hunt {
 	const struct subject *subject;
 	const char *text;
 };
 
-/* The same complaint, numbers aside: else a program would shrink to another disagreement. */
+/* The same complaint, apart from numbers: otherwise a program would shrink to another disagreement. */
 static bool
 alike(const char *a, const char *b)
 {

@@ -2,14 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The model's endpoints and connections, and its settlements [IT 4], [IT 7.3], [IT 7.6].
- *
- * It is a world in which every request runs at once. That is what the specification lets a Consumer
- * see of a connection that stands, once all completions are there. Where a connection ends while
- * requests are under way, the specification leaves open how far they came; then the model says
- * "done or flushed", and blurs the memory they write. What remains open beyond that, say whether a
- * call finds the end already there, is kept out of programs: such a step is left out, or the world is
- * settled before it.
+ * The model's endpoints and connections, and its settlements [IT 4], [IT 7.3], [IT 7.6]. In the model every request
+ * runs at once. That is what the specification lets a consumer see of an established connection, once all completions
+ * are there. If a connection ends while requests are outstanding, the specification leaves open which of them ran;
+ * then the model expects "done or flushed", and the memory that they write becomes undefined. What is open beyond
+ * that, for example whether a call already finds the end of a connection, is kept out of programs: such a step is
+ * left out, or a settlement is made before it.
  */
 #include "df_model.h"
 
@@ -71,7 +69,7 @@ is_of(const struct df_model *model, const struct df_wr *wr, int ep)
 	return wr->ep == ep && wr->life == model->ep[ep].life;
 }
 
-/* Requests that were under way may have been flushed, then they wrote who knows what. */
+/* Outstanding requests may have been flushed; then the memory that they write is undefined. */
 static bool
 mates_doubted(struct df_model *model, int self)
 {
@@ -108,7 +106,7 @@ model_end(struct df_model *model, int self, enum model_end how, unsigned cause)
 		near->events |= cause;
 	if (!far->left)
 		far->events |= cause;
-	/* iWARP has no orderly end while something is under way. */
+	/* iWARP has no orderly end while requests are outstanding. */
 	if (leaves && busy && !model->profile->ib && !far->left)
 		far->events |= MODEL_BIT(IT_CM_MSG_CONN_BROKEN_EVENT & 0xf);
 	near->left |= leaves;
@@ -124,7 +122,7 @@ cm_expect(struct df_model *model, int ep, unsigned events)
 	g_array_append_val(settle->cm, cm);
 }
 
-/* What was not taken is flushed when the endpoint leaves CONNECTED, or while it connects. */
+/* Receives that were not used are flushed when the endpoint leaves CONNECTED, or while it connects. */
 static void
 flush_receives(struct df_model *model, int ep, bool silent)
 {
@@ -143,7 +141,7 @@ flush_receives(struct df_model *model, int ep, bool silent)
 
 /* --- settlements ----------------------------------------------------------------------------- */
 
-/* Who has its event taken gives its slot back, and so do those before it in the queue [IT 7.3]. */
+/* A request whose event is taken frees its slot, and the slots of requests before it in the queue [IT 7.3]. */
 static void
 slots_return(struct df_model *model, GArray *queue)
 {
@@ -182,7 +180,7 @@ ep_settle(struct df_model *model, int ep)
 	slots_return(model, end->rq);
 }
 
-/* The settlement that what is posted now waits for. */
+/* The settlement that takes the event of a request that is posted now. */
 static void
 settle_open(struct df_model *model)
 {
@@ -287,7 +285,8 @@ ep_free(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_EP_BUSY);
 	} else {
 		model_answer(model, IT_SUCCESS);
-		flush_receives(model, step->ep, true); /* there, or gone */
+		flush_receives(model, step->ep,
+			       true); /* queued before the free, or not there */
 		if (end->peer >= 0) {
 			struct model_ep *far = end_of(model, end->peer);
 
@@ -322,7 +321,7 @@ reset(struct df_model *model, const struct df_step *step)
 	}
 }
 
-/* The active end was turned away. */
+/* The active end was rejected. */
 static void
 rejected(struct df_model *model, int active)
 {
@@ -347,7 +346,7 @@ established(struct df_model *model, int active, int passive)
 	}
 }
 
-/* Connect, and at the other end accept or reject. An accept that is refused is followed by a reject. */
+/* Connect; at the other end accept or reject. An accept that is refused is followed by a reject. */
 static void
 connect_step(struct df_model *model, const struct df_step *step)
 {
@@ -474,7 +473,7 @@ df_model_end(struct df_model *model)
 
 	model->step = (int)expected->steps->len;
 	settle(model);
-	/* The one that settle opened for more. */
+	/* The settlement that was opened for further events. */
 	g_array_set_size(expected->settles, expected->settles->len - 1);
 	model->expected = NULL;
 	return expected;

@@ -2,11 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What becomes of a work request [IT 7.2] to [IT 7.4], [IT 8], [IT 15.7]: is the post refused, and if
- * not, what is wrong with the request, here or at the peer, when it runs?
- *
- * Where several reasons to refuse a post hold at once, the model takes any of them: their order [IT 1.2]
- * has tests of its own.
+ * The result of a work request [IT 7.2] to [IT 7.4], [IT 8], [IT 15.7]: is the post refused, and if not, which error
+ * does the request meet, here or at the peer, when it runs? If there are several reasons to refuse a post, the model
+ * accepts any of them: their order [IT 1.2] has tests of its own.
  */
 #include "df_model.h"
 
@@ -89,12 +87,18 @@ refuse_atomic(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_LENGTH);
 	if (step->segs == 0)
 		model_answer(model, IT_ERR_INVALID_LMR);
-	/* Addresses of regions are multiples of 8 (the arena is), or programs do not do this to them. */
+	/*
+	 * The addresses of regions are multiples of 8, as the arena is; programs with other addresses avoid this
+	 * operation.
+	 */
 	if (step->off % 8 != 0)
 		model_answer(model, IT_ERR_INVALID_ADDRESS);
 }
 
-/* The slots that are surely taken, and those that may be: requests whose events may have come or not. */
+/*
+ * The number of slots that are in use for certain, and of those that may be: requests whose events may have come or
+ * not.
+ */
 static void
 refuse_slots(struct df_model *model, const struct df_step *step)
 {
@@ -117,7 +121,7 @@ refuse_slots(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_TOO_MANY_POSTS);
 	else if (queue->len >= size)
 		model_skip(model);
-	/* A queue full of requests that are never heard of again would be full for ever. */
+	/* A queue full of requests without completions would stay full for ever. */
 	if (step->kind != DF_RECV && (step->flags & IT_COMPLETION_FLAG) == 0 && silent + 1 >= size)
 		model_skip(model);
 }
@@ -133,7 +137,7 @@ refuse_link(struct df_model *model, const struct df_step *step)
 	if (!lmr->alive || df_node(step->lmr) != df_node(step->ep))
 		model_answer(model, IT_ERR_INVALID_LMR);
 	if (df_node(step->obj) != df_node(step->ep))
-		model_skip(model); /* the order of its arguments, which [IT 1.2] has tests for */
+		model_skip(model); /* the order of checks, for which [IT 1.2] has tests */
 	if (model_now(model)->answer.count > 0)
 		return;
 	if (!lmr->linked)
@@ -171,7 +175,7 @@ refuse_unlink(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_EP);
 }
 
-/* Every reason to refuse the post; is there one, or is it to be left out? */
+/* Add every status with which the post is refused. Is there one, or is the step to be left out? */
 bool
 model_refused(struct df_model *model, const struct df_step *step)
 {
@@ -180,7 +184,7 @@ model_refused(struct df_model *model, const struct df_step *step)
 	if (!end->alive) {
 		model_answer(model,
 			     step->kind == DF_RECV ? IT_ERR_INVALID_HANDLE : IT_ERR_INVALID_EP);
-		/* Windows come before the endpoint in the call. */
+		/* The call takes the window before the endpoint. */
 		if (step->kind >= DF_RMR_LINK)
 			model_skip(model);
 		return true;
@@ -220,7 +224,7 @@ model_first_receive(const struct df_model *model, int ep)
 	return -1;
 }
 
-/* Can the sink of a Read be unlinked when it is done [IT 7.2]? */
+/* Can the sink of a Read be unlinked when the Read is done [IT 7.2]? */
 static unsigned
 judge_sink(struct df_model *model, const struct df_step *step)
 {
@@ -257,7 +261,7 @@ judge_near(struct df_model *model, const struct df_step *step, struct model_verd
 		     (end->enable & DF_ENABLE_WRITE) == 0))
 			verdict->near |= PROTECT;
 	}
-	/* Looked at before the request goes out, or when its answer comes [IT 8.3]. */
+	/* Checked before the request is sent, or when its response comes [IT 8.3]. */
 	if ((verdict->near & PROTECT) != 0)
 		verdict->near |= MODEL_BIT(IT_DTO_ERR_FLUSHED);
 }
@@ -275,13 +279,12 @@ judge_target(struct df_model *model, const struct df_step *step, struct model_ve
 		right = IT_PRIV_ATOMIC;
 		need = DF_ENABLE_ATOMIC;
 	}
-	if (len ==
-	    0) { /* of the memory nothing is looked at; a Read needs its right all the same */
+	if (len == 0) { /* the memory is not checked; a Read needs its right all the same */
 		verdict->target = (struct model_target){.good = true};
 		if ((enable & need) == 0 && step->kind == DF_READ)
 			verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_ACCESS);
 		else if ((enable & need) == 0)
-			model_skip(model); /* for Writes that is left open */
+			model_skip(model); /* not determined for Writes */
 		return;
 	}
 	verdict->target = model_target(model, step, right, len);
@@ -291,7 +294,7 @@ judge_target(struct df_model *model, const struct df_step *step, struct model_ve
 		verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_ACCESS);
 }
 
-/* The segment of a receive, up to some length. Its region may no longer be the one it was posted with. */
+/* The segment of a receive, up to some length. Its region may have changed since the post. */
 static unsigned
 receive_fault(struct df_model *model, int ep, int wr, int i, int len)
 {
@@ -305,11 +308,11 @@ receive_fault(struct df_model *model, int ep, int wr, int i, int len)
 	if (!lmr->alive || lmr->made != posted->made[i])
 		return PROTECT;
 	if (lmr->rights != posted->rights[i])
-		model_skip(model); /* at random, says 8.8 */
+		model_skip(model); /* not determined, [IT 8.8] */
 	return model_seg_fault(model, ep, &seg, IT_PRIV_LOCAL_WRITE);
 }
 
-/* The receive that takes a message: too small, or not to be written. */
+/* The receive that takes a message is too small, or not writable. */
 static void
 judge_receive(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
 {
@@ -326,7 +329,7 @@ judge_receive(struct df_model *model, const struct df_step *step, struct model_v
 		struct df_seg used = taker->seg[i];
 		unsigned fault = receive_fault(model, peer, verdict->receive, i, used.len);
 
-		/* Whether what the message does not reach is looked at is left open. */
+		/* It is not determined whether memory that the message does not reach is checked. */
 		used.len = CLAMP(left, 0, used.len);
 		if (fault != receive_fault(model, peer, verdict->receive, i, used.len))
 			model_skip(model);
@@ -337,13 +340,13 @@ judge_receive(struct df_model *model, const struct df_step *step, struct model_v
 		verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_RESPONDER);
 }
 
-/* Is what a Send shall unlink at the peer there, and may this connection unlink it [IT 8.6]? */
+/* Does the key exist that a Send invalidates at the peer, and may this connection do it [IT 8.6]? */
 static void
 judge_unlink(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
 {
 	int place = end_of(model, step)->peer;
 	const struct model_ep *peer = &model->ep[place];
-	/* atomics alone do not do. */
+	/* atomics alone do not permit it. */
 	bool good = (peer->enable & (DF_ENABLE_READ | DF_ENABLE_WRITE)) != 0 &&
 		    df_node(step->key.slot) == df_node(place);
 
@@ -387,7 +390,7 @@ model_judge(struct df_model *model, const struct df_step *step)
 	if (step->kind == DF_RMR_LINK && model->rmr[step->obj].linked == MODEL_LINKED &&
 	    model->rmr[step->obj].type == IT_RMR_TYPE_NARROW)
 		verdict.near |= MODEL_BIT(IT_RMR_OPERATION_FAILED);
-	/* A sink is unlinked last, so that what goes wrong at the peer comes first. */
+	/* A sink is unlinked last, so errors at the peer come first. */
 	if ((verdict.near & MODEL_BIT(IT_DTO_ERR_LOCAL_MM_OPERATION)) != 0 && verdict.far != 0)
 		verdict.near |= MODEL_BIT(IT_DTO_ERR_FLUSHED);
 	return verdict;

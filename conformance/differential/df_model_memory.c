@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Octets of the model. Requests take effect in the order of the program, which is right wherever the
- * specification orders them [IT 7.5] or where they do not meet. Where two requests of one
- * group meet and nothing orders them, all that the group wrote becomes vague: any octet will do until
- * something definite is written there. Copies of vague octets are vague.
+ * Octets of the model. Requests take effect in the order of the program, which is right where the specification
+ * orders them [IT 7.5] and where they do not overlap. Where two requests of one group overlap without an order, all
+ * octets that the group wrote become undefined: any value is right until a defined value is written. Copies of
+ * undefined octets are undefined.
  */
 #include <string.h>
 
@@ -35,14 +35,14 @@ reads_peer(enum df_kind kind)
 	return kind == DF_READ || kind == DF_ATOMIC;
 }
 
-/* Does the specification say that the first has done what it does there before the second begins? */
+/* Does the specification order the first request's access before the second's? */
 static bool
 ordered(const struct model_touch *first, const struct model_touch *second)
 {
 	if (first->ep != second->ep || !first->remote || !second->remote)
 		return false;
 	if (reads_peer(second->kind))
-		return true; /* a Read sees what was sent and written before; Reads run in order */
+		return true; /* a Read sees what was sent and written before it; Reads run in order */
 	return reads_peer(first->kind) && second->fenced;
 }
 
@@ -58,7 +58,7 @@ model_touch(struct df_model *model, const struct model_touch *touch)
 		if (old->node != touch->node || old->off >= touch->off + touch->len ||
 		    touch->off >= old->off + old->len || !(old->write || touch->write))
 			continue;
-		/* One request whose parts meet is no better; an atomic's own halves are. */
+		/* The same for one request whose parts overlap; the two halves of an atomic do not count. */
 		if (!ordered(old, touch))
 			model->poisoned = true;
 	}

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions and windows of the model: making and freeing them, and what an access through one of them
- * meets [IT 8]. Links and unlinks are requests, so they are in df_model_work.c.
+ * Regions and windows of the model: creation, destruction, and the result of an access [IT 8]. Links and unlinks are
+ * requests, so they are in df_model_work.c.
  */
 #include "df_model.h"
 
@@ -249,7 +249,7 @@ model_seg_fault(const struct df_model *model, int ep, const struct df_seg *seg, 
 	if (seg->len == 0)
 		return 0;
 	if (!model->profile->local_read)
-		privs |= IT_PRIV_LOCAL_READ; /* always granted then */
+		privs |= IT_PRIV_LOCAL_READ; /* granted in every case then */
 	if (!lmr->linked || lmr->pz != model->ep[ep].pz || seg->off < 0 ||
 	    seg->off + seg->len > lmr->len || (privs & right) != right)
 		return MODEL_BIT(IT_DTO_ERR_LOCAL_PROTECTION);

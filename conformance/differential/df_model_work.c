@@ -2,13 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Work requests of the model: what they do [IT 7], [IT 8].
- *
- * A request that was not refused is flushed at once, on an endpoint that is past its connection; or
- * it runs. What runs either works or breaks the connection. A fault found at the near end completes
- * the request with its reason. One found at the far end does so only where the transport answers each
- * request (IB); over iWARP the request may long have been completed well, so success and flush are
- * right too, and of those posted after it as well.
+ * Work requests of the model [IT 7], [IT 8]. A request that was not refused is flushed at once if its endpoint's
+ * connection has ended; otherwise it runs, and either works or breaks the connection. An error at the near end
+ * completes the request with its status. An error at the far end does so only if the transport acknowledges each
+ * request (IB). On iWARP the request may have completed successfully before, so success and flush are right too, also
+ * for requests posted after it.
  */
 #include <string.h>
 
@@ -62,7 +60,7 @@ post(struct df_model *model, const struct df_step *step, unsigned statuses)
 	wr->length = (uint32_t)model_seg_sum(step);
 	if (unlinks_sink(step))
 		wr->unlinked = step->seg[0].lmr + 1;
-	/* Success goes without a word if no word was asked for; failure never does. */
+	/* A success without the completion flag has no event; a failure always has one. */
 	wr->silent = step->kind != DF_RECV && (step->flags & IT_COMPLETION_FLAG) == 0 &&
 		     (statuses & SUCCESS) != 0;
 	return wr;
@@ -99,7 +97,7 @@ touch_of(const struct df_step *step, bool remote, bool write)
 	};
 }
 
-/* From or to the segments of `where`, in the name of `step`; as many octets as there are, at most len. */
+/* Copy from or to the segments of `where`, on behalf of `step`; at most len octets. */
 static void
 through_segments(struct df_model *model, const struct df_step *where, struct model_touch touch,
 		 struct octets *octets, int len)
@@ -156,7 +154,7 @@ run_atomic(struct df_model *model, const struct df_step *step, const struct mode
 		new = old + (uint64_t)(int64_t)step->a;
 	else
 		new = old == (uint64_t)(int64_t)step->b ? (uint64_t)(int64_t)step->a : old;
-	/* One vague octet makes them all vague: a sum carries, a comparison decides. */
+	/* One undefined octet makes the whole word undefined: a sum carries, a comparison decides. */
 	if (memchr(octets->vague, 1, sizeof(old)) != NULL)
 		memset(octets->vague, 1, sizeof(old));
 	memcpy(octets->value, &new, sizeof(new));
@@ -165,7 +163,7 @@ run_atomic(struct df_model *model, const struct df_step *step, const struct mode
 	through_segments(model, step, touch_of(step, false, true), octets, sizeof(old));
 }
 
-/* The octets of a request that works. */
+/* The octets of a request that succeeds. */
 static void
 run(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {
@@ -194,7 +192,7 @@ run(struct df_model *model, const struct df_step *step, const struct model_verdi
 	g_free(octets);
 }
 
-/* Octets that may be written, or not. Whatever else the group does there meets them. */
+/* Octets that may be written or not; they overlap every other access of the group. */
 static void
 blur_at(struct df_model *model, struct model_touch touch, int node, int off, int len)
 {
@@ -213,7 +211,7 @@ blur_segments(struct df_model *model, struct model_touch touch, const struct df_
 			model_seg_off(model, &where->seg[i]), where->seg[i].len);
 }
 
-/* The octets of a request that fails, or may: whatever it could have written by then. */
+/* The octets of a request that fails, or may fail: all that it could have written. */
 static void
 blur(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {
@@ -244,7 +242,7 @@ run_link(struct df_model *model, const struct df_step *step)
 	rmr->mode = step->mode;
 }
 
-/* It was posted and may not have run: 8.5 and 15.6 leave open how a window or a sink stands then. */
+/* It may not have run: [IT 8.5] and [IT 15.6] leave open the state of a window or a sink then. */
 static void
 link_doubted(struct df_model *model, const struct df_step *step)
 {
@@ -260,7 +258,7 @@ link_doubted(struct df_model *model, const struct df_step *step)
 	rmr->lmr = -1;
 }
 
-/* What the arriving message unlinks at the peer, and its receive names. */
+/* The key that the message invalidates at the peer, and that its receive names. */
 static void
 run_remote_unlink(struct df_model *model, const struct df_step *step, struct df_wr *taker)
 {
@@ -278,8 +276,8 @@ run_remote_unlink(struct df_model *model, const struct df_step *step, struct df_
 /* --- proof --------------------------------------------------------------------------------- */
 
 /*
- * Does the request's end show by itself? Its completion, if it has one, says that it is done here, and
- * all before it; of a Read and of a Send whose receive is complete it says the same of the peer.
+ * Does the end of the request show by itself? Its completion, if it has one, says that it is done here, and all
+ * requests before it. The completion of a Read, and of a Send whose receive is complete, says the same of the peer.
  */
 static bool
 needs_proof(const struct df_step *step)
@@ -289,7 +287,7 @@ needs_proof(const struct df_step *step)
 	return step->kind == DF_WRITE || (step->flags & IT_COMPLETION_FLAG) == 0;
 }
 
-/* A Read of no octets shows it, if there can be one. */
+/* A Read of length 0 shows it, if one is possible. */
 static bool
 can_prove(const struct df_model *model, int ep)
 {
@@ -330,13 +328,13 @@ work_done(struct df_model *model, const struct df_step *step, const struct model
 	post(model, step, SUCCESS);
 }
 
-/* It breaks a connection that stood, or was about to end anyway. */
+/* It breaks a connection that exists, or was about to end. */
 static void
 work_fails(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {
 	bool doubt = model->ep[step->ep].end != MODEL_STANDS;
 	bool exact = model->profile->remote_status;
-	/* What is found when an answer comes leaves those behind the time to reach the peer [IT 7.5]. */
+	/* An error that is found when a response comes lets requests behind it reach the peer [IT 7.5]. */
 	bool answered = step->kind == DF_READ || step->kind == DF_ATOMIC;
 	bool shuts = verdict->near != 0 ? !answered : exact && !doubt;
 	unsigned statuses = verdict->near;
@@ -346,7 +344,7 @@ work_fails(struct df_model *model, const struct df_step *step, const struct mode
 		statuses = verdict->far;
 		if (!exact)
 			statuses |= FLUSHED;
-		/* A response is needed for these. */
+		/* These need a response. */
 		if (!exact && !answered)
 			statuses |= SUCCESS;
 	} else {
@@ -415,7 +413,10 @@ request(struct df_model *model, const struct df_step *step)
 		return;
 	}
 	verdict = model_judge(model, step);
-	/* A message that nobody takes would wait, and all behind it; what nothing could prove would go unseen. */
+	/*
+	 * A message that no receive takes would wait, and all requests behind it; the end of what cannot be proven
+	 * would not be seen.
+	 */
 	if ((step->kind == DF_SEND || step->kind == DF_SEND_UNLINK) && verdict.near == 0 &&
 	    verdict.receive < 0)
 		model_skip(model);
@@ -433,7 +434,7 @@ request(struct df_model *model, const struct df_step *step)
 		work_done(model, step, &verdict);
 }
 
-/* Does this hold of a region that the step, or the receive that takes its message, names? */
+/* Is this true of a region that the step, or the receive of its message, names? */
 static bool
 any_region(const struct df_model *model, const struct df_step *step,
 	   bool (*holds)(const struct df_model *, const struct model_lmr *))
@@ -471,7 +472,7 @@ is_doubtful(const struct df_model *model, const struct model_lmr *lmr)
 	return lmr->alive && lmr->doubt;
 }
 
-/* Does the step need what changes hands within the present group? */
+/* Does the step use anything that changes within the present group? */
 static bool
 uses_change(const struct df_model *model, const struct df_step *step)
 {

@@ -22,7 +22,7 @@ pick_add(struct maker *maker, const struct df_step *step)
 	df_model_step(maker->model, step);
 }
 
-/* An endpoint in such a state (or none there: -1), any if there is none or the step is wild. */
+/* An endpoint in that state (-1: none in that place); any endpoint, if there is none or the step is unguided. */
 int
 pick_ep(struct maker *maker, int state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The choices of the generator: what a step is made of, mostly so that it makes sense. */
+/* The choices of the generator: the parts of a step, mostly such that the step is useful. */
 #ifndef DF_PICK_H
 #define DF_PICK_H
 
@@ -11,32 +11,32 @@ struct maker {
 	GRand *rand;
 	struct df_model *model;
 	struct df_program *program;
-	bool wild; /* the present step is made without regard */
+	bool wild; /* the present step is unguided */
 };
 
-/* 0 up to limit - 1. */
+/* A random number from 0 to limit - 1. */
 int pick_below(struct maker *maker, int limit);
 /* True once in so many times. */
 bool pick_once_in(struct maker *maker, int times);
-/* The step belongs to the program; the model takes it. */
+/* Append the step to the program and run it in the model. */
 void pick_add(struct maker *maker, const struct df_step *step);
-/* An endpoint in such a state (-1: none there), any if there is none or the step is wild. */
+/* An endpoint in that state (-1: none in that place); any endpoint, if there is none or the step is unguided. */
 int pick_ep(struct maker *maker, int state);
-/* A live LMR of a node, if possible one that the endpoint may use so. */
+/* An existing LMR of a node; if possible one that the endpoint may use in this way. */
 int pick_lmr(struct maker *maker, int ep, int right);
-/* Octets of a request. */
+/* A length for a request. */
 int pick_len(struct maker *maker);
-/* Where `len` octets begin within `size`; now and then they do not fit. */
+/* A position of `len` octets in `size`; sometimes they do not fit. */
 int pick_off(struct maker *maker, int size, int len);
-/* Flags of a request, for the most part of those allowed. */
+/* Flags of a request, mostly permitted ones. */
 int pick_flags(struct maker *maker, int allowed);
 /* One more segment, of about that length. */
 void pick_segment(struct maker *maker, struct df_step *step, int len, int right);
-/* Segments that hold `len` octets together. */
+/* Segments of `len` octets in total. */
 void pick_segments(struct maker *maker, struct df_step *step, int len, int most, int right);
 /* A region or window of the peer that grants the right, if there is one. */
 void pick_target(struct maker *maker, struct df_step *step, int right);
-/* What a Send may unlink at the peer, if there is something. */
+/* A key of the peer that a Send may invalidate, if there is one. */
 void pick_unlinkable(struct maker *maker, struct df_step *step);
 
 #endif /* DF_PICK_H */

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Programs as text. A line is the kind of the step and its fields, "send ep=0 flags=1 seg=2+16:64":
- * 64 octets of LMR 2 from its octet 16 on. Each kind writes the fields of its row, and reads any
- * field: one that is not there is 0. What is read back is checked against the size of the world, so
- * that nobody who works with a program has to.
+ * Programs as text. A line is the kind of a step and its fields: in "send ep=0 flags=1 seg=2+16:64" the segment has
+ * 64 octets of LMR 2, from its octet 16 on. Each kind writes the fields of its row, and reads any field; an absent
+ * field is 0. The values read are checked against the size of the world, so the users of a program need not check
+ * them.
  */
 #include "df_program.h"
 
@@ -209,7 +209,7 @@ read_field(struct df_step *step, const char *name, const char *value)
 	return true;
 }
 
-/* What only the kind can tell: the places of RMRs and nodes are fewer than those of LMRs. */
+/* Limits that depend on the kind: there are fewer places for RMRs and nodes than for LMRs. */
 static bool
 step_fits(const struct df_step *step)
 {

@@ -2,11 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A program: steps as data, and as text that can be kept, read back and performed again.
- *
- * The world of a program is fixed: two nodes, each an adapter of its own with two protection zones
- * and an arena of memory, and numbered places for objects. An object's number says its node: even is
- * node 0, odd is node 1. A step names places, whatever stands in them at that time.
+ * A program: steps as data, and as text that can be stored, read and run again. The world of a program is fixed: two
+ * nodes, each an adapter of its own with two protection zones and an arena of memory, and numbered places for
+ * objects. Even places are on node 0, odd places on node 1. A step names places, and means the object that is there
+ * at that time.
  */
 #ifndef DF_PROGRAM_H
 #define DF_PROGRAM_H
@@ -20,8 +19,8 @@
 #define DF_LMRS  8
 #define DF_RMRS  4
 #define DF_ARENA 16384 /* octets of memory of a node */
-#define DF_SEGS  6     /* at most in a step; more than any adapter is asked for */
-#define DF_DEPTH 16    /* at most asked for a work queue */
+#define DF_SEGS  6     /* at most in a step; no adapter gets more */
+#define DF_DEPTH 16    /* the largest work queue that a step requests */
 
 enum df_kind {
 	DF_SETTLE,
@@ -54,13 +53,16 @@ struct df_seg {
 	int len;
 };
 
-/* Whose context a remote access shows: 'l' an LMR's, 'r' an RMR's; 'L', 'R' the one that the place had before; 'x' none's. */
+/*
+ * The context of a remote access: 'l' of an LMR, 'r' of an RMR; 'L', 'R' the former one of that place; 'x' an invalid
+ * one.
+ */
 struct df_key {
 	char kind;
 	int slot;
 };
 
-/* What each kind of step uses of this is in its row of df_program.c. */
+/* The row of a kind in df_program.c says which of these it uses. */
 struct df_step {
 	enum df_kind kind;
 	int ep;
@@ -124,7 +126,7 @@ const char *df_kind_name(enum df_kind kind);
 char *df_step_text(const struct df_step *step);
 /* The whole, a step a line. */
 char *df_program_text(const struct df_program *program);
-/* Read it back; NULL, and why in error, if it is no program. Lines may be empty or begin with #. */
+/* Parse it; NULL and the reason in `error`, if it is no program. Lines may be empty or begin with #. */
 struct df_program *df_program_read(const char *text, char **error);
 
 #endif /* DF_PROGRAM_H */

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Steps become calls here. What a step names and is not there becomes a NULL handle; a context that
- * is to mean nothing is made to differ from every one that means something.
+ * Turns steps into calls. An object that does not exist becomes a NULL handle; a context that is to be invalid is
+ * made different from every valid one.
  */
 #include "df_run.h"
 
@@ -30,7 +30,7 @@ segments(const struct df_run *run, const struct df_step *step, it_lmr_triplet_t 
 		memset(&out[i], 0, sizeof(out[i]));
 		out[i].lmr = (it_lmr_handle_t)lmr->handle;
 		out[i].length = (it_length_t)seg->len;
-		/* A base of 0 is that of a region which counts from 0. */
+		/* A base of 0 means a region with addresses from 0. */
 		if (lmr->base[0] == 0)
 			out[i].addr.rel = (it_length_t)(int64_t)seg->off;
 		else
@@ -54,7 +54,7 @@ means_something(const struct df_run *run, it_rmr_context_t context)
 	return false;
 }
 
-/* The context a step shows, and the address that goes with it. */
+/* The context that a step names, and the address that belongs to it. */
 static it_rmr_context_t
 context_of(const struct df_run *run, const struct df_step *step, it_rdma_addr_t *addr)
 {
@@ -66,7 +66,7 @@ context_of(const struct df_run *run, const struct df_step *step, it_rdma_addr_t 
 	int peer = run->world->ep[step->ep].handle != NULL ? run->peer[step->ep] : -1;
 
 	*addr = key->base[present ? 0 : 1] + (uint64_t)(int64_t)step->off;
-	/* Each node counts its contexts by itself, so one that is foreign or old may mean something. */
+	/* Each node numbers its contexts by itself, so a foreign or old one may be valid by chance. */
 	if (present && peer >= 0 && df_node(peer) == df_node(step->key.slot) && key->handle != NULL)
 		return context;
 	if (step->key.kind == 'x' || context == 0)
@@ -106,7 +106,7 @@ ep_free(struct df_run *run, const struct df_step *step)
 	return status;
 }
 
-/* "Not yet" is no answer: the transport may take its time with what is over. */
+/* A "not yet" is no final status: the transport may need time to finish. */
 static it_status_t
 reset(struct df_run *run, const struct df_step *step)
 {
@@ -151,7 +151,7 @@ connect_step(struct df_run *run, const struct df_step *step, struct df_seen_step
 
 /* --- regions and windows --------------------------------------------------------------------- */
 
-/* A new context comes; the one it replaces is remembered. */
+/* A new context; the former one is kept. */
 static void
 key_takes(struct world_key *key, it_rmr_context_t context, uint64_t base)
 {
@@ -349,7 +349,7 @@ fill(const struct df_run *run, int node, int off, int len, int seed)
 		run->world->node[node].arena[off + i] = df_pattern(seed, i);
 }
 
-/* False: what was expected did not come, and going on would show nothing. */
+/* False: an expected event did not come; to go on would show nothing. */
 static bool
 step_run(struct df_run *run, unsigned i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Performs a program on an adapter and writes down what it shows. */
+/* Runs a program on an adapter and records what it shows. */
 #ifndef DF_RUN_H
 #define DF_RUN_H
 
@@ -12,19 +12,22 @@ struct df_run {
 	const struct df_program *program;
 	const struct df_expected *expected;
 	struct df_record *record;
-	int64_t patience; /* microseconds to wait for what never comes */
-	int settle;       /* settlements made */
+	int64_t patience; /* microseconds to wait for an event that may never come */
+	int settle;       /* the number of settlements made */
 	int peer[DF_EPS]; /* connected to most recently; set only where it was */
 	int lmr_off[DF_LMRS];
 };
 
-/* What is expected says only what to wait for. The record is the caller's. NULL: no such adapter. */
+/* The expectation says only what to wait for. The caller owns the record. NULL: no such adapter. */
 struct df_record *df_run_program(const char *adapter, const struct df_program *program,
 				 const struct df_expected *expected, unsigned patience_s);
 
 /* --- between the files of the runner --------------------------------------------------------- */
 
-/* Wait for what is expected by the next settlement, take it all, look around. False: it did not come. */
+/*
+ * Wait for what is expected by the next settlement, take everything, look at states and memory. False: an event did
+ * not come.
+ */
 bool run_settle(struct df_run *run);
 /* The next event of a dispatcher, within the time the run has. */
 bool run_wait(struct df_run *run, it_evd_handle_t evd, int64_t deadline, it_event_t *event);

@@ -2,14 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Settling: wait until everything has come that must come, take whatever else is there, then look at
- * the endpoints and at the memory. Whether it is right is not judged here.
- *
- * First the dispatchers are emptied once, which also sets off what IT_COALESCE_WR_FLAG holds back.
- * Then the events of connections are waited for: as soon as an end event is there, all completions of
- * that endpoint must be in their dispatchers (R-05), so these are emptied at once and what comes later
- * is marked. Then the completions that must come. Last, Writes and requests without a completion are
- * followed by a Read of no octets, whose completion says that they are done [IT 7.5].
+ * A settlement: wait until every event has come that must come, take all others, then read the endpoints and the
+ * memory. Nothing is judged here. First the dispatchers are emptied once, which also sends requests that
+ * IT_COALESCE_WR_FLAG holds back. Then the events of connections are awaited: when the event of an end is there, all
+ * completions of that endpoint must be in their dispatchers (R-05), so these are emptied at once and later
+ * completions are marked. Then the completions that must come are awaited. Last, Writes and requests without
+ * completions are followed by a Read of length 0, whose completion says that they are done [IT 7.5].
  */
 #include <string.h>
 
@@ -29,7 +27,7 @@ run_wait(struct df_run *run, it_evd_handle_t evd, int64_t deadline, it_event_t *
 	return status == IT_SUCCESS;
 }
 
-/* Which object an event says was unlinked. */
+/* The object that an event names as unlinked. */
 static int
 place_of(const struct df_run *run, it_handle_t handle)
 {
@@ -136,7 +134,7 @@ wait_cm(struct df_run *run, int node, int64_t deadline)
 	return true;
 }
 
-/* Completions that must still come to a dispatcher of a node. */
+/* The number of completions that must still come to a dispatcher of a node. */
 static int
 missing_wrs(const struct df_run *run, int node, bool request, bool probes)
 {
@@ -190,7 +188,7 @@ post_probes(struct df_run *run)
 		int ep = g_array_index(probes, int, i);
 		uint64_t cookie = DF_PROBE + (uint64_t)run->settle * DF_EPS + (uint64_t)ep;
 
-		/* If it is refused, its completion will be missed. */
+		/* If the post is refused, its completion will be missing. */
 		(void)!it_post_rdma_read(run->world->ep[ep].handle, NULL, 0, cookie,
 					 IT_COMPLETION_FLAG, 0, 0);
 	}

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shrinking by delta debugging: leave out runs of steps, long ones first, as long as the rest still
- * fails; then simplify the steps that are left. Any sequence of steps is a program, so whatever is
- * left out needs no repair: the model says what the rest must show.
+ * Shrinking by delta debugging: leave out sequences of steps, long ones first, as long as the rest still fails; then
+ * simplify the remaining steps. Any sequence of steps is a program, so nothing must be repaired: the model says what
+ * the rest must show.
  */
 #include "df_shrink.h"
 
@@ -12,10 +12,10 @@ struct shrink {
 	struct df_program *best;
 	df_shrink_test test;
 	void *arg;
-	bool better; /* something went in this round */
+	bool better; /* a step was left out in this round */
 };
 
-/* Takes the candidate if it still fails. */
+/* Use the candidate if it still fails. */
 static bool
 offer(struct shrink *shrink, struct df_program *candidate)
 {
@@ -33,7 +33,7 @@ static void
 shorten(struct shrink *shrink)
 {
 	for (unsigned run = shrink->best->steps->len / 2; run > 0; run /= 2) {
-		/* From the end: what is there depends on what is before it. */
+		/* From the end: later steps depend on earlier ones. */
 		for (unsigned end = shrink->best->steps->len; end > 0;) {
 			unsigned from = end > run ? end - run : 0;
 			struct df_program *candidate = df_program_copy(shrink->best);
@@ -45,7 +45,7 @@ shorten(struct shrink *shrink)
 	}
 }
 
-/* The step without its n-th simplification; false: there are no more. */
+/* The step with its n-th simplification; false: there are no more. */
 static bool
 simpler(struct df_step *step, int n)
 {

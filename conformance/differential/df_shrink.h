@@ -6,12 +6,12 @@
 
 #include "df_program.h"
 
-/* Does the program still show what is looked for? */
+/* Does the program still show the failure? */
 typedef bool (*df_shrink_test)(const struct df_program *program, void *arg);
 
 /*
- * A program that still fails the test and of which no step, no segment and no flag can be left out.
- * The same program and a test that answers the same give the same result.
+ * A program that still fails the test and from which no step, no segment and no flag can be left out. The same
+ * program and a test with the same answers give the same result.
  */
 struct df_program *df_shrink(const struct df_program *program, df_shrink_test test, void *arg);
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Two adapters of one kind, each with its zones, dispatchers, a listener and an arena. Dispatchers
- * have threshold 1: whoever waits is woken by any event.
+ * Two adapters of one kind, each with its zones, dispatchers, a listener and an arena. Dispatchers have threshold 1,
+ * so any event wakes a waiter.
  */
 #include "df_world.h"
 
@@ -13,7 +13,7 @@
 
 #define WORLD_SEGS 4
 
-/* Thousands of connections a minute leave few of the host's ports free; those come back. */
+/* Thousands of connections a minute use up the host's ports; this bounds the wait for free ones. */
 #define LISTEN_ATTEMPTS 600
 #define LISTEN_PAUSE_US 100000
 
@@ -89,7 +89,7 @@ world_open(const char *adapter)
 	return world;
 }
 
-/* The first thing that cannot be freed is named. */
+/* The first object that cannot be freed is named. */
 static void
 tear(char **refused, const char *what, int place, it_status_t status)
 {
@@ -165,7 +165,7 @@ world_attributes(const struct world_node *node, const struct df_step *step)
 	return attr;
 }
 
-/* What an endpoint is granted that asks for so many slots. */
+/* The attributes granted to an endpoint that requests that many slots. */
 static void
 ask_depth(const struct world *world, int depth, struct df_profile *profile)
 {

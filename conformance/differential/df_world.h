@@ -7,7 +7,7 @@
 
 #include "df_expect.h"
 
-#define WORLD_QUEUE 1024 /* events that a dispatcher holds: more than a group has */
+#define WORLD_QUEUE 1024 /* events that a dispatcher can hold: more than a group makes */
 
 enum world_evd {
 	WORLD_REQUEST,
@@ -29,9 +29,9 @@ struct world_node {
 
 struct world_ep {
 	it_ep_handle_t handle; /* NULL: none */
-	it_ep_handle_t last;   /* the one that stands here, or stood here most recently */
+	it_ep_handle_t last;   /* the one that is in this place, or was there last */
 	int life;
-	bool ended; /* its end event was seen since the last settlement */
+	bool ended; /* the event of its end was seen since the last settlement */
 };
 
 /* A region or a window, its present context and the one before. */
@@ -49,11 +49,14 @@ struct world {
 	struct world_key rmr[DF_RMRS];
 };
 
-/* NULL: no such adapter. Whatever else fails ends the program: it is not what is tested here. */
+/* NULL: no such adapter. Any other failure ends the program: it is not what this tests. */
 struct world *world_open(const char *adapter);
-/* Free everything, children first; the name of what refused, or NULL. By force: without trying. */
+/*
+ * Free everything, children first; returns the name of the object that could not be freed, or NULL. By force: close
+ * the adapters only.
+ */
 char *world_close(struct world *world, bool by_force);
-/* Attributes of an endpoint of the node as a step wants them. */
+/* Attributes of an endpoint of the node as a step requests them. */
 it_ep_attributes_t world_attributes(const struct world_node *node, const struct df_step *step);
 /* What the adapter says of itself; false: no such adapter. */
 bool df_profile_ask(const char *adapter, struct df_profile *profile);

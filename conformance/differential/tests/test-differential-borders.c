@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What random programs seldom meet, or only with other faults beside it: records and expectations made
- * by hand, programs of a few lines, and what the model says of them before an adapter runs.
+ * Cases that random programs seldom reach, or only together with other errors: records and expectations made by hand,
+ * programs of a few lines, and what the model says of them before an adapter runs.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 	"ep-create ep=0 pz=0 sq=4 rq=4 ird=4 ord=4 enable=8\n" \
 	"ep-create ep=1 pz=1 sq=4 rq=4 ird=4 ord=4 enable=8\n"
 
-/* A step that is answered as it must be, and settlements in which nothing is seen. */
+/* A step with its expected status, and settlements without any observation. */
 struct pair {
 	struct df_expected *expected;
 	struct df_record *record;
@@ -67,7 +67,7 @@ pair_add(struct pair *pair, it_dto_status_t status)
 	g_array_append_val(pair->record->wrs, seen);
 }
 
-/* Compares and frees. The complaint must have this in it; NULL: there must be none. */
+/* Compare and free. The complaint must contain this; NULL: there must be none. */
 static void
 pair_judge(struct pair *pair, const char *complaint)
 {
@@ -82,7 +82,7 @@ pair_judge(struct pair *pair, const char *complaint)
 	df_expected_free(pair->expected);
 }
 
-/* The accept that must be made, or must not be. */
+/* An accept that must be made, and one that must not. */
 static void
 test_made(void)
 {
@@ -97,7 +97,7 @@ test_made(void)
 	pair_judge(&pair, "the accept was made");
 }
 
-/* Only the time is wrong; as success may be silent, none is missed at the right one. */
+/* Only the time is wrong; a success without an event is not missed at the right time. */
 static void
 test_settlement(void)
 {
@@ -125,7 +125,7 @@ test_silent(void)
 	pair_judge(&pair, "success was to be silent");
 }
 
-/* Each completion is good by itself. */
+/* Each completion alone is right. */
 static void
 test_after_failure(void)
 {
@@ -214,7 +214,7 @@ test_free_connected(void)
 	df_expected_free(expected);
 }
 
-/* An endpoint that connects cannot accept that itself. */
+/* An endpoint that connects cannot accept its own request. */
 static void
 test_connect_to_itself(void)
 {

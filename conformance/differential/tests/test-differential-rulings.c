@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Rulings that random programs seldom meet: what the model says of them, and every adapter. */
+/* Rulings that random programs seldom reach: what the model and every adapter say of them. */
 #include "df_compare.h"
 #include "df_model.h"
 #include "df_run.h"
@@ -12,7 +12,7 @@
 	"lmr-create obj=0 pz=0 off=0 len=8192 privs=31\n" \
 	"lmr-create obj=1 pz=1 off=0 len=8192 privs=31 how=1\n"
 
-/* The request of the last step fails, by the model and on every adapter. */
+/* The request of the last step fails, in the model and on every adapter. */
 static void
 must_fail(const char *text)
 {
@@ -50,7 +50,7 @@ must_fail(const char *text)
 	}
 }
 
-/* the peer enables writing alone, or atomics alone. */
+/* the peer enables only writing, or only atomics. */
 static void
 test_rights(void)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Can the differential tester fail? Records of real runs are falsified, one thing at a time, and the
- * comparison must object to each; a planted fault must shrink to the least program that shows it.
+ * Can the differential tester fail? Records of real runs are falsified, one item at a time, and the comparison must
+ * object to each; a planted error must shrink to the least program that shows it.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "df_shrink.h"
 
 #define ADAPTER  "emul:ib"
-#define SEEDS    200 /* in which each kind of falsification must find something to falsify */
+#define SEEDS    200 /* records in which each kind of falsification must find an item */
 #define PATIENCE 60
 
 static struct df_profile profile;
@@ -109,7 +109,7 @@ test_no_program(void)
 
 /* --- falsifications -------------------------------------------------------------------------- */
 
-/* Each changes one thing in a record; false: there was nothing of the kind. */
+/* Each changes one item of a record; false: there was none of its kind. */
 typedef bool (*falsify)(struct df_record *record, const struct df_expected *expected);
 
 static const struct df_wr *
@@ -122,7 +122,7 @@ meant(const struct df_expected *expected, const struct df_seen_wr *seen)
 	return NULL;
 }
 
-/* Two of one queue and one settlement. */
+/* Two items of one queue and one settlement. */
 static bool
 swap_completions(struct df_record *record, const struct df_expected *expected)
 {
@@ -210,7 +210,7 @@ wrong_length(struct df_record *record, const struct df_expected *expected)
 	return false;
 }
 
-/* Those of the first completion that there is. */
+/* Those of the first completion there is. */
 static void
 change_ep(struct df_seen_wr *seen)
 {
@@ -257,7 +257,7 @@ too_early(struct df_record *record, const struct df_expected *expected)
 	return true;
 }
 
-/* of a request that its connection's end must not overtake. */
+/* of a request that must complete before the end of its connection. */
 static bool
 after_the_end(struct df_record *record, const struct df_expected *expected)
 {
@@ -437,7 +437,7 @@ static const struct {
 	{"cannot-be-freed", cannot_free, NULL},
 };
 
-/* False: there is nothing of the kind in this record. */
+/* False: the record has no such item. */
 static bool
 falsified(const struct play *p, size_t i)
 {
@@ -467,7 +467,7 @@ test_falsified(const void *data)
 	g_assert_cmpuint(found, >, 0);
 }
 
-/* What was seen and what was expected are told by name. */
+/* A complaint names what was seen and what was expected. */
 static void
 test_names(void)
 {
@@ -505,7 +505,7 @@ test_names(void)
 
 /* --- shrinking ------------------------------------------------------------------------------- */
 
-/* A planted fault of the "adapter": the last octet of a message is lost. */
+/* A planted error of the "adapter": the last octet of a message is lost. */
 static bool
 shows_fault(const struct df_program *program, void *arg)
 {
@@ -542,7 +542,7 @@ check_least(const struct df_program *small)
 	g_assert_cmpuint(count_of(small, DF_RECV), ==, 1);
 	g_assert_cmpuint(count_of(small, DF_SEND) + count_of(small, DF_SEND_UNLINK), ==, 1);
 	g_assert_cmpuint(small->steps->len, ==, 5 + count_of(small, DF_LMR_CREATE));
-	/* A region at each end, or one for both where they are of one node. */
+	/* A region at each end, or one for both if they are on one node. */
 	g_assert_cmpuint(count_of(small, DF_LMR_CREATE), <=, 2);
 }
 
