@@ -171,23 +171,53 @@ def check_full(checker):
     checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
 
 
+def check_all(checker, full):
+    check_plain(checker)
+    checker.build_and_test('asan')
+    check_tsan(checker)
+    if full:
+        check_full(checker)
+    else:
+        check_mutants(checker, ['--sample', '25', '--allow', '2'])
+
+
+def check_lab(checker, arguments):
+    """What needs a guest; its lines are shown as they come, since a run takes minutes."""
+    if not checker.build('plain'):
+        return
+    command = [sys.executable, '-B', 'conformance/lab/run_lab.py', '--build', 'build/plain', '--tap', *arguments]
+    said = []
+    with open('build/logs/lab.log', 'w', encoding='utf-8') as log, \
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                             errors='replace') as lab:
+        for line in lab.stdout:
+            print(line, end='', flush=True)
+            log.write(line)
+            said.append(line)
+    before = len(checker.tally.failed)
+    cases = checker.tally.add_tap('lab', ''.join(said))
+    if (lab.returncode != 0 or cases == 0) and len(checker.tally.failed) == before:
+        checker.tally.add(f'lab (status {lab.returncode})', False)
+
+
 def main():
     parser = argparse.ArgumentParser(prog='tools/check', description=__doc__.split('\n')[0])
     parser.add_argument('--full', action='store_true',
                         help='also clang, all mutants, valgrind, clang-tidy, cppcheck and the long runs')
+    parser.add_argument('--lab', action='store_true', help='only what needs a guest (conformance/lab)')
+    parser.add_argument('--with-lab', action='store_true', help='that too, at the end')
+    parser.add_argument('--record', metavar='FILE',
+                        help='with the lab: write the table of interoperation, such as doc/interop.md')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='how many at a time')
     arguments = parser.parse_args()
 
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
     started = time.monotonic()
     checker = Checker(arguments.jobs)
-    check_plain(checker)
-    checker.build_and_test('asan')
-    check_tsan(checker)
-    if arguments.full:
-        check_full(checker)
-    else:
-        check_mutants(checker, ['--sample', '25', '--allow', '2'])
+    if not arguments.lab:
+        check_all(checker, arguments.full)
+    if arguments.lab or arguments.with_lab:
+        check_lab(checker, ['--record', arguments.record] if arguments.record else [])
     return checker.report(time.monotonic() - started)
 
 

@@ -41,15 +41,20 @@ class Tally:
                     bad.append(record)
         return bad
 
-    def _add_record(self, record, label):
-        name = f'{label}: {record["name"]}'
-        cases = list(tap_cases(record.get('stdout', '')))
-        failed_before = len(self.failed)
+    def add_tap(self, name, text):
+        """Counts the test lines of TAP that a program printed; returns how many there were."""
+        cases = list(tap_cases(text))
         for case, result, reason in cases:
             if result == 'skip':
                 self.skip(f'{name} {case}', reason)
             else:
                 self.add(f'{name} {case}', result == 'ok')
+        return len(cases)
+
+    def _add_record(self, record, label):
+        name = f'{label}: {record["name"]}'
+        failed_before = len(self.failed)
+        cases = self.add_tap(name, record.get('stdout', ''))
         if record['result'] == 'SKIP' and not cases:
             self.skip(name, skip_reason(record))
         elif record['result'] in ('OK', 'SKIP', 'EXPECTEDFAIL'):

@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+#
+# Settings and helpers shared by the programs of the RDMA virtual-machine lab.
+# Sourced, never run.
+
+# The lab's cache; everything vm-build makes lives below it.
+lab_cache=${RDMA_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rdma-lab}
+# The kernel in use: a link to the folder of the newest build.
+# shellcheck disable=SC2034  # used by the sourcing programs
+lab_current=$lab_cache/current
+
+# Status of a program whose lab failed, as opposed to the command run in it.
+lab_failure=125
+
+note() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+
+die() {
+    note "$*"
+    exit "$lab_failure"
+}
+
+usage_error() {
+    note "$*"
+    note "try '${0##*/} --help'"
+    exit 2
+}
+
+# need PROGRAM=PACKAGE...: stop unless each program is there; name the packages.
+need() {
+    local pair missing=()
+    for pair; do
+        command -v "${pair%%=*}" >/dev/null || missing+=("${pair#*=}")
+    done
+    ((${#missing[@]} == 0)) ||
+        die "missing programs; install the Debian packages: ${missing[*]}"
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""The two sides of a case: processes started here, or in the guest by way of its agent.
+
+A side starts jobs (processes in a session of their own), tells how they end and ends them. `Local`
+does that on this machine; `Remote` calls the methods of the `Local` that lab_agent.py has in the guest.
+Methods take and return only what JSON can carry.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+AGENT_PORT = 7400
+OUTPUT_LIMIT = 20000        # of a job, that a report shows
+KERNEL_TROUBLE = ('BUG:', 'Oops', 'general protection', 'kernel panic', 'Call Trace')
+
+
+class Local:
+    """Jobs on this machine; `prefix` enters the network namespace that they run in."""
+
+    def __init__(self, prefix=()):
+        self.prefix = list(prefix)
+        self.jobs = {}
+        self.number = 0
+
+    def start(self, argv, env=None):
+        """Starts a process; returns its number."""
+        output = tempfile.TemporaryFile()
+        try:
+            process = subprocess.Popen(self.prefix + argv, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=subprocess.STDOUT, start_new_session=True,
+                                       env={**os.environ, **(env or {})})
+        except OSError as error:
+            output.write(f'{argv[0]}: {error.strerror}\n'.encode())
+            process = None
+        self.number += 1
+        self.jobs[self.number] = (process, output)
+        return self.number
+
+    def poll(self, job, seconds):
+        """The exit status of a job that ends within that time, else None."""
+        process = self.jobs[job][0]
+        if process is None:
+            return 127
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def listens(self, job, port, seconds):
+        """Waits until somebody in the job's network listens on the TCP port; false if that does not happen."""
+        process = self.jobs[job][0]
+        until = time.monotonic() + seconds
+        while process is not None and process.poll() is None:
+            if listening(process.pid, port):
+                return True
+            if time.monotonic() > until:
+                break
+            time.sleep(0.05)
+        return False
+
+    def signal(self, job, number):
+        """Sends a signal to all processes of a job."""
+        process = self.jobs[job][0]
+        if process is not None and process.poll() is None:
+            os.killpg(process.pid, number)
+
+    def says(self, job):
+        """What a job has said so far, the end of it if that is much."""
+        output = self.jobs[job][1]
+        output.seek(0, os.SEEK_END)
+        output.seek(max(0, output.tell() - OUTPUT_LIMIT))
+        return output.read().decode(errors='replace')
+
+    def end_all(self):
+        """Kills what still runs, and forgets all jobs; returns how many had to be killed."""
+        killed = 0
+        for process, output in self.jobs.values():
+            if process is not None:
+                killed += process.poll() is None
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                process.wait()
+            output.close()
+        self.jobs.clear()
+        return killed
+
+    def kernel_trouble(self):
+        """The lines in which this machine's kernel tells of a defect, as text."""
+        log = subprocess.run(['dmesg'], capture_output=True, text=True, check=False).stdout
+        return '\n'.join(line for line in log.split('\n') if any(word in line for word in KERNEL_TROUBLE))
+
+
+def listening(pid, port):
+    """Whether a socket of the network that the process is in listens on that TCP port."""
+    for table in ('tcp', 'tcp6'):
+        try:
+            with open(f'/proc/{pid}/net/{table}', encoding='ascii') as file:
+                rows = [line.split() for line in file]
+        except OSError:
+            continue
+        if any(row[3] == '0A' and int(row[1].rpartition(':')[2], 16) == port for row in rows[1:]):
+            return True
+    return False
+
+
+class Remote:
+    """The same in the guest: each call is a line to the agent and a line back."""
+
+    def __init__(self, host, port=AGENT_PORT):
+        self.file = socket.create_connection((host, port), 120).makefile('rw', encoding='utf-8')
+
+    def __getattr__(self, method):
+        def call(*arguments):
+            self.file.write(json.dumps([method, arguments]) + '\n')
+            self.file.flush()
+            line = self.file.readline()
+            if not line:
+                raise ConnectionError('the guest has gone')
+            return json.loads(line)
+        return call
+
+
+def serve(side, port=AGENT_PORT):
+    """Lets one Remote after the other call the methods of a side; for ever."""
+    with socket.create_server(('0.0.0.0', port)) as listener:
+        while True:
+            connection = listener.accept()[0]
+            with connection, connection.makefile('rw', encoding='utf-8') as file:
+                for line in file:
+                    method, arguments = json.loads(line)
+                    file.write(json.dumps(getattr(side, method)(*arguments)) + '\n')
+                    file.flush()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""All cases of cases/, and the table of interoperation that a run writes."""
+
+import glob
+import importlib.util
+import os
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'cases')
+
+
+def all_cases():
+    """The cases of all files, in the order of the files' names."""
+    cases = []
+    for path in sorted(glob.glob(os.path.join(FOLDER, '*.py'))):
+        name = os.path.basename(path)[:-3]
+        spec = importlib.util.spec_from_file_location(f'cases.{name}', path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        cases += module.CASES
+    names = [case.name for case in cases]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f'two cases are called {", ".join(sorted(twice))}')
+    return cases
+
+
+def boots_of(cases):
+    """The cases by the guest that they need: a list of (topology, parameters of siw, cases).
+
+    What may break the guest's kernel comes last, so that a fresh guest is needed for no other case.
+    """
+    boots = {}
+    for case in cases:
+        boots.setdefault((case.fatal, case.topology, case.siw()), []).append(case)
+    return [(key[1], key[2], boots[key]) for key in sorted(boots)]

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Runs the cases of conformance/lab/cases in guests whose kernel drives siw.
+
+One guest is booted for each set of siw's parameters, and again if its kernel broke. Each case prints a
+line of TAP as it ends; the last line is "N passed, N failed, N skipped".
+"""
+
+import argparse
+import datetime
+import fnmatch
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.normpath(os.path.join(HERE, '../..'))
+sys.path[:0] = [HERE, os.path.join(ROOT, 'tools/dev')]
+sys.dont_write_bytecode = True
+
+import lab_capture                                      # noqa: E402
+from lab_report import write_report                     # noqa: E402
+from lab_table import all_cases, boots_of               # noqa: E402
+from tally import Tally                                 # noqa: E402
+
+SHOWN_LINES = 40
+BOOT_TIME = 180             # seconds for a guest to come up and go down
+MOST_BOOTS = 40             # of one run: each case at least once, and again after broken kernels
+
+
+class NoGuest(Exception):
+    """No guest can run here."""
+
+
+def enough_memory(mib):
+    """Whether the machine has that much to spare."""
+    with open('/proc/meminfo', encoding='ascii') as file:
+        free = re.search(r'^MemAvailable:\s+(\d+)', file.read(), re.MULTILINE)
+    return free is None or int(free.group(1)) > mib * 1024
+
+
+def last_line(text):
+    return (text.strip().split('\n') or [''])[-1]
+
+
+def prepare(build):
+    """Sees to it that a guest boots; returns the topologies that are possible."""
+    if os.uname().machine != 'x86_64':
+        raise NoGuest('this machine is no x86-64')
+    if not enough_memory(1500):
+        raise NoGuest('less than 1.5 GB of memory are free')
+    os.environ.setdefault('RDMA_LAB_CACHE', os.path.join(
+        os.environ.get('XDG_CACHE_HOME') or os.path.join(os.environ.get('HOME') or build, '.cache'), 'rdma-lab'))
+    for command in ([f'{HERE}/vm-build', '--offline'], [f'{HERE}/vm-run', '--timeout', str(BOOT_TIME), '--', 'true']):
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, check=False)
+        if ended.returncode != 0:
+            raise NoGuest(last_line(ended.stderr) or f'{os.path.basename(command[0])} ended with {ended.returncode}')
+    flags = ['--net'] if os.geteuid() == 0 else ['--net', '--map-root-user']
+    tap = subprocess.run(['unshare', *flags, 'ip', 'tuntap', 'add', 'dev', 'lab0', 'mode', 'tap'],
+                         capture_output=True, check=False)
+    return ['link', 'veth'] if tap.returncode == 0 else ['veth']
+
+
+class Run:
+    """One run: its cases, what came of them, and its files."""
+
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.build = os.path.abspath(arguments.build)
+        self.until = time.time() + arguments.minutes * 60
+        self.tally = Tally()
+        self.results = {}       # name of a case: what lab_bench.py told of it
+        self.boots = self.number = 0
+        self.work = tempfile.mkdtemp(prefix='rdma-lab-run.')
+        self.logs = os.path.join(self.build, 'lab-logs')
+        shutil.rmtree(self.logs, ignore_errors=True)
+        os.makedirs(self.logs)
+
+    def command(self, topology, siw, names, capture):
+        """The command line of vm-run for one boot."""
+        bench = ['python3', '-B', f'{HERE}/lab_bench.py', '--build', self.build, '--topology', topology,
+                 '--until', str(self.until), '--limit', str(self.arguments.limit), *names]
+        patience = max(60, int(self.until - time.time()) + BOOT_TIME + 300)
+        command = [f'{HERE}/vm-run', '--timeout', str(patience), '--siw', siw, '--smp', '2', '--mem', '1024']
+        if topology == 'veth':
+            return command + ['--links', 'siw0:siw:eth0', '--'] + bench
+        quoted = ' '.join("'" + word.replace("'", "'\\''") + "'" for word in bench)
+        if capture:
+            command += ['--pcap', capture]
+        return command + ['--net', 'tap', '--mtu', '9000', '--wait-port', '7400', '--until-peer', '--peer', quoted,
+                          '--', 'python3', '-B', f'{HERE}/lab_agent.py']
+
+    def boot(self, topology, siw, cases):
+        """Boots a guest and runs cases in it; notes what they did."""
+        self.boots += 1
+        name = f'{self.boots:02}-{topology}-{siw.replace(" ", "-")}'
+        capture = os.path.join(self.work, name + '.pcap') if topology == 'link' else None
+        command = self.command(topology, siw, [case.name for case in cases], capture)
+        print(f'# guest {self.boots}: {topology}, {siw}, {len(cases)} cases', flush=True)
+        running = None
+        with open(os.path.join(self.logs, name + '.log'), 'w', encoding='utf-8') as log, \
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 text=True, errors='replace') as guest:
+            for line in guest.stdout:
+                log.write(line)
+                if line.startswith('@lab '):
+                    told = json.loads(line[5:])
+                    running = told.get('begin')
+                    if 'name' in told:
+                        self.note(told)
+        if running:
+            self.note({'name': running, 'result': 'failed', 'seconds': 0,
+                       'why': f'the guest ended before the case, with {guest.returncode}:\n' + self.tail(name)})
+        if capture and os.path.exists(capture):
+            self.judge_capture(name, capture)
+        return guest.returncode
+
+    def tail(self, name):
+        with open(os.path.join(self.logs, name + '.log'), encoding='utf-8') as log:
+            return ''.join(log.readlines()[-SHOWN_LINES:])
+
+    def judge_capture(self, name, capture):
+        """Lets tshark look at every frame of ours in what passed the link."""
+        if shutil.which('tshark') is None:
+            self.tally.skip(f'capture {name}', 'there is no tshark')
+        else:
+            frames, complaints = lab_capture.judge(capture, '10.77.0.1', 'fd77::1')
+            why = '\n'.join(complaints)
+            self.note({'name': f'capture {name}', 'result': 'failed' if complaints else 'ok', 'why': why,
+                       'seconds': 0, 'frames': frames})
+        if not self.arguments.keep:
+            os.remove(capture)
+        else:
+            shutil.move(capture, self.logs)
+
+    def note(self, told):
+        """Counts and prints one result."""
+        name, result, why = told['name'], told['result'], told['why']
+        known = self.known.get(name)
+        self.results[name] = told
+        if result == 'failed' and known:
+            told['result'], told['why'] = 'known', known
+        self.number += 1
+        extra = f', {told["frames"]} frames of ours' if 'frames' in told else ''
+        print(f'# {told["seconds"]} s{extra}')
+        if result == 'failed':
+            print('\n'.join('# ' + line for line in why.split('\n')[-SHOWN_LINES:]))
+        if told['result'] in ('known', 'skip'):
+            self.tally.skip(name, told['why'])
+            print(f'ok {self.number} - {name} # SKIP {last_line(told["why"])}', flush=True)
+        else:
+            self.tally.add(name, result == 'ok')
+            print(f'{"ok" if result == "ok" else "not ok"} {self.number} - {name}', flush=True)
+
+    def run(self, topologies, cases):
+        """Boots guests until each case has a result or the time is over."""
+        self.known = {case.name: case.known for case in cases if case.known}
+        for topology, siw, group in boots_of(cases):
+            where = topology if topology in topologies else 'veth'
+            left = group
+            while left and time.time() < self.until and self.boots < MOST_BOOTS:
+                self.boot(where, siw, left)
+                rest = [case for case in left if case.name not in self.results]
+                if len(rest) == len(left):
+                    for case in left:
+                        self.note({'name': case.name, 'result': 'failed', 'seconds': 0, 'why': 'the guest did not '
+                                   'come up; see ' + self.logs})
+                    break
+                left = rest
+        for case in cases:
+            if case.name not in self.results:
+                self.note({'name': case.name, 'result': 'skip', 'seconds': 0, 'why': 'no time was left for it'})
+        shutil.rmtree(self.work)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog='run_lab.py', description=__doc__.split('\n')[0])
+    parser.add_argument('patterns', nargs='*', default=['*'], help='shell patterns of the names of cases')
+    parser.add_argument('--build', default='build', help='the build folder (default: build)')
+    parser.add_argument('--minutes', type=float, default=12, help='begin no case later than this (default: 12)')
+    parser.add_argument('--limit', type=int, default=10**6, help='most seconds for a case')
+    parser.add_argument('--record', metavar='FILE', help='write the table of interoperation, such as doc/interop.md')
+    parser.add_argument('--keep', action='store_true', help='keep the captures')
+    parser.add_argument('--tap', action='store_true', help='TAP only, without the summary')
+    parser.add_argument('--list', action='store_true', help='only name the cases')
+    arguments = parser.parse_args()
+
+    cases = [case for case in all_cases()
+             if any(fnmatch.fnmatchcase(case.name, pattern) for pattern in arguments.patterns)]
+    if arguments.list:
+        print('\n'.join(f'{case.name}{" (" + case.known + ")" if case.known else ""}' for case in cases))
+        return 0
+    started = time.monotonic()
+    run = Run(arguments)
+    try:
+        topologies = prepare(run.build)
+    except NoGuest as reason:
+        run.tally.skip('lab', f'no guest can run: {reason}')
+        print(f'1..0 # SKIP no guest can run: {reason}')
+    else:
+        if 'link' not in topologies:
+            print('# no tap device can be made here: both ends run in the guest')
+        run.run(topologies, cases)
+        print(f'1..{run.number}')
+    if not arguments.tap:
+        for kind, names in (('skipped', run.tally.skipped), ('failed', run.tally.failed)):
+            print(''.join(f'{kind}: {name}\n' for name in names), end='')
+    if arguments.record:
+        write_report(arguments.record, cases, run.results, datetime.date.today())
+    print(f'# {time.monotonic() - started:.0f} s, {run.boots} guests; logs are in {run.logs}')
+    if not arguments.tap:
+        print(run.tally.summary())
+    return 1 if run.tally.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
