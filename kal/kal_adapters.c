@@ -357,6 +357,7 @@ rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 				       .crc = client->config->crc,
 				       .fall_back = client->config->fall_back,
 				       .convert_ns = client->config->convert_s * 1000000000ull,
+				       .keep_alive = client->config->keep_alive,
 				       .event = queue_cm_event,
 				       .async = queue_async_event,
 				       .kick = kick_client,

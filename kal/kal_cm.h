@@ -17,6 +17,7 @@
 #define KAL_CM_H
 
 #include "kal_call.h"
+#include "kal_config.h"
 #include "kal_event_node.h"
 #include "ri_call.h"
 #include "rnicpi.h"
@@ -35,6 +36,7 @@ struct kal_cm_params {
 	bool crc;                        /* ask for CRC */
 	bool fall_back;                  /* to MPA revision 1 */
 	uint64_t convert_ns;             /* for the start-up on a converted socket */
+	struct kal_keep_alive keep_alive;
 	/*
 	 * Queue an event for the client; callable from any thread, never block, call nothing of this module. The
 	 * first takes the node over.

@@ -321,6 +321,11 @@ void kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr,
 int kal_sock_new(struct kal_fd *fd, int family);
 /* Send small frames without delay. */
 void kal_sock_prepare(int fd);
+/*
+ * The TCP connection is up: have the kernel notice if the peer vanishes, and report that as ETIMEDOUT. What the
+ * application has set on a socket of its own stands.
+ */
+void kal_sock_watch_peer(int fd, const struct kal_keep_alive *keep_alive);
 /* For RDMA mode: when its process dies, the peer gets a reset (architecture.md, Connections). */
 void kal_sock_rdma_mode(int fd);
 /* Reset the connection, also if there are duplicates of the descriptor. The caller still closes it. */

@@ -398,6 +398,7 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 		error = errno;
 	if (error != 0)
 		return error;
+	kal_sock_watch_peer(kal_fd_get(&setup->fd), &conn->cm->p.keep_alive);
 	len = sizeof(sa);
 	if (getsockname(kal_fd_get(&setup->fd), (struct sockaddr *)&sa, &len) == 0) {
 		kal_cm_lock(conn->cm);

@@ -12,6 +12,11 @@
  *     crc = true                    ask for CRC in FPDUs
  *     fall-back = true              to revision 1, for peers that hang up on revision 2
  *     convert-timeout = 120         seconds for the start-up on a converted socket, at least 1
+ *     [tcp]
+ *     keep-alive-idle = 30          seconds of silence before a peer is probed; 0: never
+ *     keep-alive-interval = 10      seconds between probes
+ *     keep-alive-count = 3          probes without an answer that end the connection
+ *     user-timeout = 60             seconds that data may stay unacknowledged; 0: as the kernel decides
  *     [compat]
  *     disconnect-data = refuse      or drop: private data that no disconnect can carry (R-29)
  *     broken-connection-events = raise  or drop: no asynchronous event tells why a connection broke, its end does
@@ -67,6 +72,14 @@ struct kal_alias {
 	char adapter[64];
 };
 
+/* How the host's TCP notices a peer that has vanished. */
+struct kal_keep_alive {
+	uint64_t idle_s; /* silence before the first probe; 0: no probes */
+	uint64_t interval_s;
+	uint64_t count;
+	uint64_t user_s; /* for data that nobody acknowledges; 0: as long as the kernel tries */
+};
+
 /* Why a file cannot be used. */
 struct kal_why {
 	char text[512]; /* cut if it is longer */
@@ -77,6 +90,7 @@ struct kal_config {
 	bool crc;
 	bool fall_back;
 	uint64_t convert_s;
+	struct kal_keep_alive keep_alive;
 	bool drop_disconnect_data; /* also ITAPI_DISCONNECT_DATA=drop */
 	bool drop_broken_events;
 	bool privileged;           /* the user of this process is on the list */

@@ -3,6 +3,7 @@
 
 #include "kal_config_keys.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,12 +71,13 @@ set_fall_back(struct kal_config *config, const struct kal_config_key *key,
 }
 
 static enum kal_key_result
-set_convert_timeout(struct kal_config *config, const struct kal_config_key *key,
-		    const struct kal_config_line *line)
+set_number(struct kal_config *config, const struct kal_config_key *key,
+	   const struct kal_config_line *line)
 {
-	return ri_setting_digits(line->value, key->row.min, key->row.max, &config->convert_s)
-		       ? KAL_KEY_SET
-		       : KAL_KEY_BAD;
+	uint64_t *number = (uint64_t *)(void *)((char *)config + key->number);
+
+	return ri_setting_digits(line->value, key->row.min, key->row.max, number) ? KAL_KEY_SET
+										  : KAL_KEY_BAD;
 }
 
 static enum kal_key_result
@@ -169,7 +171,8 @@ static const struct kal_config_key keys[] = {
 		 .form = "true|false|1|0",
 		 .preset = "true"}},
 	{.group = "mpa",
-	 .set = set_convert_timeout,
+	 .set = set_number,
+	 .number = offsetof(struct kal_config, convert_s),
 	 .row = {.name = "convert-timeout",
 		 .meaning = "How long the start-up on a converted socket may take",
 		 .kind = RI_SETTING_NUMBER,
@@ -177,6 +180,47 @@ static const struct kal_config_key keys[] = {
 		 .max = 86400,
 		 .unit = "s",
 		 .preset = "120"}},
+	{.group = "tcp",
+	 .set = set_number,
+	 .number = offsetof(struct kal_config, keep_alive.idle_s),
+	 .row = {.name = "keep-alive-idle",
+		 .meaning = "How long a connection may be silent before its peer is probed; 0: "
+			    "peers are not probed",
+		 .kind = RI_SETTING_NUMBER,
+		 .max = 32767,
+		 .unit = "s",
+		 .preset = "30"}},
+	{.group = "tcp",
+	 .set = set_number,
+	 .number = offsetof(struct kal_config, keep_alive.interval_s),
+	 .row = {.name = "keep-alive-interval",
+		 .meaning = "The time between two probes",
+		 .kind = RI_SETTING_NUMBER,
+		 .min = 1,
+		 .max = 32767,
+		 .unit = "s",
+		 .preset = "10"}},
+	{.group = "tcp",
+	 .set = set_number,
+	 .number = offsetof(struct kal_config, keep_alive.count),
+	 .row = {.name = "keep-alive-count",
+		 .meaning = "After so many probes without an answer the connection is broken; "
+			    "user-timeout decides instead, unless it is 0",
+		 .kind = RI_SETTING_NUMBER,
+		 .min = 1,
+		 .max = 127,
+		 .unit = "probes",
+		 .preset = "3"}},
+	{.group = "tcp",
+	 .set = set_number,
+	 .number = offsetof(struct kal_config, keep_alive.user_s),
+	 .row = {.name = "user-timeout",
+		 .meaning = "How long a peer may leave data unacknowledged, or take none, or not "
+			    "answer probes; 0: as long as the kernel tries",
+		 .kind = RI_SETTING_NUMBER,
+		 .max = 86400,
+		 .unit = "s",
+		 .preset = "60"}},
 	{.group = "compat",
 	 .set = set_disconnect_data,
 	 .variable = KAL_SETTING_DISCONNECT_DATA,

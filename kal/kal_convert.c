@@ -192,6 +192,7 @@ take_over(struct kal_setup *setup)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
 	kal_sock_prepare(fd);
+	kal_sock_watch_peer(fd, &setup->conn->cm->p.keep_alive);
 	setup->converted = true; /* a failure resets the stream */
 }
 

@@ -311,6 +311,7 @@ kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 	request->watch.fd = kal_fd_get(&request->fd);
 	request->watch.events = RI_WATCH_IN;
 	kal_sock_prepare(request->watch.fd);
+	kal_sock_watch_peer(request->watch.fd, &request->cm->p.keep_alive);
 	kal_cm_lock(request->cm);
 	kal_start_enter(request);
 	kal_cm_unlock(request->cm);

@@ -80,6 +80,43 @@ kal_sock_prepare(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
+static void
+set_tcp(int fd, int option, uint64_t value)
+{
+	int number = (int)value;
+
+	(void)setsockopt(fd, IPPROTO_TCP, option, &number, sizeof(number));
+}
+
+static bool
+is_zero(int fd, int level, int option)
+{
+	int number = -1;
+	socklen_t len = sizeof(number);
+
+	return getsockopt(fd, level, option, &number, &len) == 0 && number == 0;
+}
+
+/*
+ * Probes notice a peer that vanishes while nothing is sent. While something is sent there are no probes; then, and
+ * while the peer's window is closed, the user time-out holds. If both are set, the kernel does not count the probes:
+ * the connection ends with the first unanswered probe after the user time-out.
+ */
+void
+kal_sock_watch_peer(int fd, const struct kal_keep_alive *keep_alive)
+{
+	int one = 1;
+
+	if (keep_alive->idle_s > 0 && is_zero(fd, SOL_SOCKET, SO_KEEPALIVE)) {
+		set_tcp(fd, TCP_KEEPIDLE, keep_alive->idle_s);
+		set_tcp(fd, TCP_KEEPINTVL, keep_alive->interval_s);
+		set_tcp(fd, TCP_KEEPCNT, keep_alive->count);
+		(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	}
+	if (keep_alive->user_s > 0 && is_zero(fd, IPPROTO_TCP, TCP_USER_TIMEOUT))
+		set_tcp(fd, TCP_USER_TIMEOUT, keep_alive->user_s * 1000);
+}
+
 void
 kal_sock_rdma_mode(int fd)
 {

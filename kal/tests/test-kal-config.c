@@ -44,11 +44,23 @@ refuse(const char *text, const char *word)
 }
 
 static void
+expect_keep_alive(const struct kal_config *config, uint64_t idle, uint64_t interval, uint64_t count,
+		  uint64_t user)
+{
+	g_assert_cmpuint(config->keep_alive.idle_s, ==, idle);
+	g_assert_cmpuint(config->keep_alive.interval_s, ==, interval);
+	g_assert_cmpuint(config->keep_alive.count, ==, count);
+	g_assert_cmpuint(config->keep_alive.user_s, ==, user);
+}
+
+static void
 test_file(void)
 {
 	g_autofree char *text =
 		g_strdup_printf("[aliases]\nOpenIB-cma=iwarp\n"
 				"[mpa]\ncrc=false\nfall-back=false\nconvert-timeout=7\n"
+				"[tcp]\nkeep-alive-idle=1\nkeep-alive-interval=2\n"
+				"keep-alive-count=3\nuser-timeout=4\n"
 				"[compat]\ndisconnect-data=drop\nbroken-connection-events=drop\n"
 				"[policy]\nprivileged-uids=%u;77777\n"
 				"[limits.client]\nqp=5\nmemory=unlimited\n"
@@ -60,6 +72,7 @@ test_file(void)
 	g_assert_cmpstr(kal_config_adapter(config, "emul:ib"), ==, "emul:ib");
 	g_assert_false(config->crc || config->fall_back);
 	g_assert_cmpuint(config->convert_s, ==, 7);
+	expect_keep_alive(config, 1, 2, 3, 4);
 	g_assert_true(config->drop_disconnect_data && config->drop_broken_events);
 	g_assert_true(config->privileged);
 	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP], ==, 5);
@@ -72,7 +85,8 @@ test_file(void)
 	g_assert_true(config->crc && config->fall_back && !config->privileged &&
 		      !config->drop_disconnect_data && !config->drop_broken_events);
 	g_assert_cmpuint(config->convert_s, ==, 120);
-	/* Without a file there is a limit for objects and none for memory. */
+	expect_keep_alive(config, 30, 10, 3, 60);
+	/* Of what a client makes there is a limit without any file; of its memory there is none. */
 	for (int i = 0; i < KAL_RESOURCE_COUNT; i++) {
 		if (i != KAL_RESOURCE_MEMORY)
 			g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][i], <, KAL_UNLIMITED);
@@ -138,6 +152,14 @@ test_mistakes(void)
 	refuse("[compat]\nbroken-connection-events=refuse\n", "broken-connection-events");
 	refuse("[mpa]\nconvert-timeout=86401\n", "convert-timeout");
 	refuse("[mpa]\nconvert-timeout=2m\n", "convert-timeout");
+	refuse("[tcp]\nkeep-alive-idle=32768\n",
+	       "keep-alive-idle: '32768' is not allowed; allowed is a number from 0 to 32767 (s)");
+	refuse("[tcp]\nkeep-alive-interval=0\n", "keep-alive-interval");
+	refuse("[tcp]\nkeep-alive-interval=32768\n", "keep-alive-interval");
+	refuse("[tcp]\nkeep-alive-count=0\n", "keep-alive-count");
+	refuse("[tcp]\nkeep-alive-count=128\n", "keep-alive-count");
+	refuse("[tcp]\nuser-timeout=86401\n", "user-timeout");
+	refuse("[tcp]\nuser-timeout=off\n", "user-timeout");
 	refuse("[compat]\ndisconnect-data=keep\n", "disconnect-data");
 	refuse("[compat]\npdata=drop\n", "pdata");
 	refuse("[policy]\nprivileged-uids=root\n", "user numbers");

@@ -397,6 +397,25 @@ terminate_log(const struct viw_qp *qp, const struct viw_end *end)
 	host->log(host->self, RI_LOG_INFO, "iwarp", line);
 }
 
+/* Log why TCP ended the connection; a reset is the peer's business. */
+static void
+loss_log(const struct viw_qp *qp, const struct viw_end *end)
+{
+	const struct ri_host *host = qp->rnic->host;
+	int error = (int)end->detail;
+	char reason[64] = "", line[160];
+
+	if (host->log_level < RI_LOG_INFO || end->event != RI_EVENT_QP_LLP_LOST || error == 0)
+		return;
+	if (error == ETIMEDOUT)
+		(void)snprintf(line, sizeof(line),
+			       "connection was lost: the peer has not answered for too long");
+	else
+		(void)snprintf(line, sizeof(line), "connection was lost: %s",
+			       strerror_r(error, reason, sizeof(reason)));
+	host->log(host->self, RI_LOG_INFO, "iwarp", line);
+}
+
 /* Close the stream, flush the queues, raise the end event. The caller owns both roles. */
 static void
 stream_conclude(struct viw_qp *qp)
@@ -418,6 +437,7 @@ stream_conclude(struct viw_qp *qp)
 	(void)viw_qp_step(&qp->state, VIW_MOVE_CLOSED);
 	vsw_unlock(&qp->lock);
 	terminate_log(qp, &end);
+	loss_log(qp, &end);
 	viw_event_raise(qp, end.event, end.detail);
 }
 

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Peers that do not answer: what the kAL asks of the host's TCP to notice one that vanishes, on each kind of
+ * connection, and the time that each kind of silence may take during the start-up.
+ */
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kal_attempt.h"
+
+#define LISTEN_CTX 7
+#define FDS        4096 /* descriptors are looked for up to here */
+
+/* --- a file of the administrator --------------------------------------------------------------- */
+
+static char *config;
+
+/* NULL: none. */
+static void
+configure(const char *text)
+{
+	if (text == NULL) {
+		g_unsetenv("ITAPI_CONFIG");
+		return;
+	}
+	g_assert_true(g_file_set_contents(config, text, -1, NULL));
+	g_setenv("ITAPI_CONFIG", config, TRUE);
+}
+
+/* --- options of a socket ------------------------------------------------------------------------ */
+
+struct options {
+	int keep_alive, idle, interval, count, user;
+};
+
+static int
+option_of(int fd, int level, int option)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	g_assert_cmpint(getsockopt(fd, level, option, &value, &len), ==, 0);
+	return value;
+}
+
+static void
+set_option(int fd, int level, int option, int value)
+{
+	g_assert_cmpint(setsockopt(fd, level, option, &value, sizeof(value)), ==, 0);
+}
+
+static void
+expect_options(int fd, const struct options *want)
+{
+	g_assert_cmpint(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), ==, want->keep_alive);
+	if (want->keep_alive) {
+		g_assert_cmpint(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), ==, want->idle);
+		g_assert_cmpint(option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL), ==, want->interval);
+		g_assert_cmpint(option_of(fd, IPPROTO_TCP, TCP_KEEPCNT), ==, want->count);
+	}
+	g_assert_cmpint(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), ==, want->user);
+}
+
+/* The descriptor in this process that is the other end of a raw peer. */
+static int
+fd_facing(int peer)
+{
+	struct sockaddr_in mine, theirs;
+	socklen_t len = sizeof(mine);
+
+	g_assert_cmpint(getsockname(peer, (struct sockaddr *)&mine, &len), ==, 0);
+	for (int fd = 0; fd < FDS; fd++) {
+		len = sizeof(theirs);
+		if (fd != peer && getpeername(fd, (struct sockaddr *)&theirs, &len) == 0 &&
+		    theirs.sin_family == AF_INET && theirs.sin_port == mine.sin_port &&
+		    theirs.sin_addr.s_addr == mine.sin_addr.s_addr)
+			return fd;
+	}
+	g_error("nobody faces that socket");
+}
+
+/* --- cases: options ------------------------------------------------------------------------------ */
+
+static void
+expect_initiator(const struct options *want)
+{
+	struct attempt a;
+
+	attempt_prepare(&a);
+	attempt_meet(&a);
+	expect_options(fd_facing(a.peer), want);
+	attempt_finish(&a);
+}
+
+static void
+expect_responder(const struct options *want)
+{
+	struct kal_mpa_frame frame = {.kind = KAL_MPA_REQUEST, .revision = 1, .crc = true};
+	struct fixture f;
+	uint16_t port = 0;
+	int peer;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = raw_connect(false, port);
+	raw_send_frame(peer, &frame);
+	(void)fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX);
+	expect_options(fd_facing(peer), want);
+	close(peer);
+	fixture_close(&f);
+}
+
+/* The application has set the options of `own` before, but no zeros. */
+static void
+expect_converted(const struct options *own, const struct options *want)
+{
+	struct kal_convert_req req = {.initiator = 1};
+	struct kal_convert_rep rep;
+	struct fixture f;
+	struct kal_msg msg = {.call = KAL_CONVERT,
+			      .req = &req,
+			      .req_len = sizeof(req),
+			      .rep = &rep,
+			      .rep_len = sizeof(rep)};
+	uint16_t port;
+	int listener = raw_listen(&port), peer;
+
+	fake_attr.socket_conversion = true;
+	fixture_open(&f);
+	req.qp = fixture_qp(&f, CTX, 4, 3);
+	msg.fd = raw_connect(false, port);
+	peer = raw_accept(listener);
+	if (own->keep_alive) {
+		set_option(msg.fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+		set_option(msg.fd, IPPROTO_TCP, TCP_KEEPIDLE, own->idle);
+		set_option(msg.fd, IPPROTO_TCP, TCP_KEEPINTVL, own->interval);
+		set_option(msg.fd, IPPROTO_TCP, TCP_KEEPCNT, own->count);
+	}
+	if (own->user)
+		set_option(msg.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, own->user);
+	g_assert_cmpint(kal_call(f.client, &msg), ==, RI_SUCCESS);
+	expect_options(msg.fd, want);
+	close(msg.fd);
+	close(peer);
+	close(listener);
+	fixture_close(&f);
+}
+
+static void
+test_options(void)
+{
+	static const struct {
+		const char *text;
+		struct options want;
+	} cases[] = {
+		{NULL, {1, 30, 10, 3, 60000}},
+		{"[tcp]\nkeep-alive-idle = 7\nkeep-alive-interval = 5\nkeep-alive-count = 9\n"
+		 "user-timeout = 11\n",
+		 {1, 7, 5, 9, 11000}},
+		{"[tcp]\nkeep-alive-idle = 0\nuser-timeout = 0\n", {0, 0, 0, 0, 0}},
+		{"[tcp]\nkeep-alive-idle = 0\n", {0, 0, 0, 0, 60000}},
+		{"[tcp]\nuser-timeout = 0\n", {1, 30, 10, 3, 0}},
+		{"[tcp]\nkeep-alive-idle = 32767\nkeep-alive-interval = 32767\n"
+		 "keep-alive-count = 127\nuser-timeout = 86400\n",
+		 {1, 32767, 32767, 127, 86400000}},
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+		const struct options none = {0};
+
+		configure(cases[i].text);
+		expect_initiator(&cases[i].want);
+		expect_responder(&cases[i].want);
+		expect_converted(&none, &cases[i].want);
+	}
+	configure(NULL);
+}
+
+/* What the application has set on its socket stands, each of the two by itself. */
+static void
+test_own_choice(void)
+{
+	static const struct options keep = {1, 100, 101, 102, 0}, user = {0, 0, 0, 0, 1234},
+				    both = {1, 100, 101, 102, 1234};
+
+	expect_converted(&keep, &(struct options){1, 100, 101, 102, 60000});
+	expect_converted(&user, &(struct options){1, 30, 10, 3, 1234});
+	expect_converted(&both, &both);
+}
+
+/* --- cases: time --------------------------------------------------------------------------------- */
+
+/* An address that does not answer: the queue of its listener is full, so the kernel drops what arrives. */
+static void
+test_silent_address(void)
+{
+	struct attempt a;
+	int fillers[3];
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+
+	attempt_prepare(&a);
+	g_assert_cmpint(listen(a.listener, 0), ==, 0);
+	sin.sin_port = a.port;
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (gsize i = 0; i < G_N_ELEMENTS(fillers); i++) {
+		fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		(void)!connect(fillers[i], (struct sockaddr *)&sin, sizeof(sin));
+	}
+	a.req.timeout_us = 50000;
+	attempt_go(&a);
+	attempt_expect_failed(&a, KAL_REASON_TIMEOUT);
+	for (gsize i = 0; i < G_N_ELEMENTS(fillers); i++)
+		close(fillers[i]);
+	attempt_finish(&a);
+}
+
+/* Send octets one by one until the other side hangs up. */
+static void
+drip(int fd, unsigned most)
+{
+	while (most-- > 0 && send(fd, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+		g_usleep(5000);
+}
+
+/* Octets of a Reply that never ends do not extend the initiator's time. */
+static void
+test_reply_drips(void)
+{
+	static const uint8_t head[KAL_MPA_HEADER_SIZE] = "MPA ID Rep Frame\x40\x02\x02\x00";
+	struct attempt a;
+
+	attempt_prepare(&a);
+	a.req.timeout_us = 200000;
+	attempt_meet(&a);
+	raw_send(a.peer, head, sizeof(head));
+	drip(a.peer, 500);
+	attempt_expect_failed(&a, KAL_REASON_TIMEOUT);
+	attempt_finish(&a);
+}
+
+/* The five seconds for a Request are 200 ms here. */
+static void
+timer_start_soon(void *self, struct ri_timer *timer, uint64_t deadline)
+{
+	const struct ri_host *host = kal_host_default();
+	uint64_t now = host->now(self);
+
+	if (deadline != RI_NEVER && deadline > now + 1000000000u)
+		deadline = now + 200000000u;
+	host->timer_start(self, timer, deadline);
+}
+
+/* Nor do octets of a Request whose private data never end, nor of one that comes octet by octet. */
+static void
+test_request_drips(void)
+{
+	static const uint8_t head[KAL_MPA_HEADER_SIZE] = "MPA ID Req Frame\x40\x02\x02\x00";
+	struct ri_host host = *kal_host_default();
+	struct fixture f;
+	uint16_t port = 0;
+	uint8_t octet;
+
+	host.timer_start = timer_start_soon;
+	fixture_open_on(&f, &host);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	for (size_t sent = 0; sent <= sizeof(head); sent += sizeof(head)) {
+		int peer = raw_connect(false, port);
+
+		raw_send(peer, head, sent);
+		for (size_t i = sent; i < sizeof(head) - 1; i++) {
+			if (send(peer, head + i, 1, MSG_NOSIGNAL) != 1)
+				break;
+			g_usleep(5000);
+		}
+		if (sent > 0)
+			drip(peer, 500);
+		g_assert_cmpint(raw_recv(peer, &octet, 1), <=, 0);
+		close(peer);
+	}
+	g_assert_true(fixture_silent(&f));
+	fixture_close(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	int result, fd;
+
+	g_test_init(&argc, &argv, NULL);
+	fd = g_file_open_tmp("itapi-peer-XXXXXX", &config, NULL);
+	g_assert_cmpint(fd, >=, 0);
+	close(fd);
+	fake_register();
+	g_test_add_func("/kal/peer/options", test_options);
+	g_test_add_func("/kal/peer/own-choice", test_own_choice);
+	g_test_add_func("/kal/peer/silent-address", test_silent_address);
+	g_test_add_func("/kal/peer/reply-drips", test_reply_drips);
+	g_test_add_func("/kal/peer/request-drips", test_request_drips);
+	result = g_test_run();
+	g_unlink(config);
+	g_free(config);
+	return result;
+}
