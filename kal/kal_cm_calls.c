@@ -3,7 +3,7 @@
 
 /*
  * Connection management: the calls of the client. If the provider connects by itself, the call goes to the provider;
- * if it takes streams over, kal_request.c and kal_cm_stream.c set the stream up.
+ * if it takes streams over, kal_cm_dial.c, kal_request.c and kal_cm_stream.c set the stream up.
  *
  * A call makes its move under the verbs lock of the connection before it calls the provider, so that upcalls find the
  * new state. Things whose release waits for another thread are freed after the lock was released.

@@ -199,9 +199,13 @@ bool kal_conn_reserve(struct kal_conn *conn, unsigned count);
 void kal_cm_tell(struct kal_cm *cm, struct kal_cm_node *node, uint64_t ctx,
 		 const struct kal_cm_event *event);
 
-/* kal_cm_stream.c */
+/* kal_cm_dial.c */
 enum ri_status kal_stream_connect(struct kal_conn *conn,
 				  const struct kal_cm_req *req) RI_MUST_CHECK;
+/* On the service thread, under verbs: the initiator's socket is ready; true: verbs was released. */
+bool kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events);
+
+/* kal_cm_stream.c */
 enum ri_status kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req,
 				 struct kal_request *request,
 				 struct kal_accept_rep *rep) RI_MUST_CHECK;

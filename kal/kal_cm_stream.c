@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connections over host TCP for providers that take over a stream: connect, MPA start-up, hand-over
+ * Connections over host TCP for providers that take over a stream: the MPA start-up and the hand-over
  * (RFC 5044 section 7, RFC 6581; [WIRE 2]).
  *
- * Initiator: socket, TCP connect, Request out, Reply in, attach. Responder (the request was read and
+ * Initiator (kal_cm_dial.c): socket, TCP connect, Request out, Reply in, attach. Responder (the request was read and
  * shown by kal_request.c): Reply out, attach. Everything that touches the socket runs on the service
  * thread; a call only prepares it. A kal_setup is owned by its connection under the verbs lock. The thread that takes
  * it out of the connection (kal_setup_steal) frees it without that lock, because stopping a watch waits for its
@@ -139,80 +139,6 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum k
 	kal_conn_unlock(conn);
 }
 
-/* --- the socket of an initiator ----------------------------------------------------------- */
-
-/*
- * Bind to the address and TCP port that the consumer chose. A port that lingering connections of this host occupy
- * (RI_ERR_TIME_WAIT) will be free again; one with a listener (RI_ERR_IN_USE) will not.
- */
-static enum ri_status
-bind_local(int fd, const struct kal_cm_req *req, int family)
-{
-	struct sockaddr_storage sa;
-	struct ri_addr any = {.family = family == AF_INET ? RI_ADDR_IPV4 : RI_ADDR_IPV6};
-	const struct ri_addr *local = req->local.family != RI_ADDR_NONE ? &req->local : &any;
-	socklen_t len = kal_sock_addr(&sa, local, req->service.local_port);
-	enum ri_status status = RI_ERR_TIME_WAIT;
-	struct kal_fd probe = {0};
-	int one = 1;
-
-	if (req->local.family == RI_ADDR_NONE && req->service.local_port == 0)
-		return RI_SUCCESS;
-	if (sa.ss_family != family)
-		return RI_ERR_NO_ROUTE;
-	if (req->reuse_addr)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
-		return RI_SUCCESS;
-	if (errno == EACCES)
-		return RI_ERR_PERMISSION;
-	if (errno != EADDRINUSE)
-		return RI_ERR_NO_ROUTE;
-	if (kal_sock_new(&probe, family) != 0)
-		return RI_ERR_RESOURCES;
-	setsockopt(kal_fd_get(&probe), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (req->reuse_addr || bind(kal_fd_get(&probe), (struct sockaddr *)&sa, len) != 0)
-		status = RI_ERR_IN_USE;
-	kal_fd_close(&probe);
-	return status;
-}
-
-/* Open the socket and start to connect. A failure that a peer can cause is reported later, by an event. */
-static enum ri_status
-socket_dial(struct kal_setup *setup)
-{
-	const struct kal_cm_req *req = &setup->req;
-	struct sockaddr_storage sa;
-	socklen_t len = kal_sock_addr(&sa, &req->peer, req->service.port);
-	enum ri_status status;
-	int error, fd, one = 1;
-
-	if (len == 0 || req->service.kind != RI_SERVICE_PORT || req->service.port == 0)
-		return RI_ERR_INVALID_ARG;
-	error = kal_sock_new(&setup->fd, sa.ss_family);
-	if (error != 0)
-		return error == EAFNOSUPPORT ? RI_ERR_NO_ROUTE : RI_ERR_RESOURCES;
-	fd = kal_fd_get(&setup->fd);
-	status = bind_local(fd, req, sa.ss_family);
-	if (status != RI_SUCCESS) {
-		kal_fd_close(&setup->fd);
-		return status;
-	}
-	/* A socket that binds to this port while this connection lingers needs the option on both. */
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	kal_sock_prepare(fd);
-	setup->error = 0;
-	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS)
-		setup->error = errno;
-	if (setup->error == EADDRNOTAVAIL && req->service.local_port != 0) {
-		kal_fd_close(&setup->fd);
-		return RI_ERR_TIME_WAIT;
-	}
-	setup->watch.fd = fd;
-	setup->watch.events = RI_WATCH_OUT;
-	return RI_SUCCESS;
-}
-
 void
 kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool suppress)
 {
@@ -230,41 +156,6 @@ kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool supp
 	if (req->ord == 0)
 		offered->rtr &= RI_RTR_WRITE; /* a Read needs an ORD of 1 */
 	offered->depth_private = suppress;
-}
-
-enum ri_status
-kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
-{
-	const struct ri_host *host = conn->cm->p.host;
-	struct kal_setup *setup = kal_setup_new(conn, true);
-	uint64_t deadline = kal_deadline(host, req->timeout_us);
-	enum ri_status status;
-
-	RI_ASSERT_OWNED(&conn->verbs);
-	if (setup == NULL)
-		return RI_ERR_RESOURCES;
-	setup->req = *req;
-	kal_setup_offer(setup, req, req->suppress_ird_ord != 0);
-	status = socket_dial(setup);
-	if (status == RI_SUCCESS)
-		status = ri_call_reserve(conn->cm->p.caller, conn->qp);
-	if (status == RI_SUCCESS)
-		status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
-	if (status != RI_SUCCESS) {
-		kal_setup_free(setup);
-		return status;
-	}
-	conn->pending.peer = req->peer;
-	conn->pending.service = req->service;
-	conn->setup = setup;
-	if (setup->error != 0 || host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
-		if (setup->error == 0)
-			setup->error = ENOMEM;
-		deadline = host->now(host->self);
-	}
-	if (deadline != RI_NEVER)
-		host->timer_start(host->self, &setup->timer, deadline);
-	return RI_SUCCESS;
 }
 
 /* --- accepting ---------------------------------------------------------------------------- */
@@ -499,38 +390,20 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 static bool
 stream_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 {
-	const struct ri_host *host = conn->cm->p.host;
 	int done;
 
 	RI_ASSERT_OWNED(&conn->verbs);
 	if (setup->step != KAL_CONVERT_NONE)
 		return kal_convert_advance(conn, setup, events);
-	if (!setup->tcp_up) {
-		int error = tcp_outcome(conn, setup);
-
-		if (error != 0) {
-			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
-			return true;
-		}
-	}
-	if (setup->out_at < setup->out_len) {
-		done = kal_setup_send(setup, setup->out, setup->out_len, &setup->out_at);
-		if (done < 0 && dial_again(conn, setup))
-			return false;
-		if (done < 0) {
-			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done));
-			return true;
-		}
-		if (done == 0)
-			return false;
-		if (!setup->initiator)
-			return kal_stream_attach(conn, setup, 0, 0);
-		host->watch_change(host->self, &setup->watch, RI_WATCH_IN);
+	if (setup->initiator)
+		return kal_dial_advance(conn, setup, events);
+	done = kal_setup_send(setup, setup->out, setup->out_len, &setup->out_at);
+	if (done == 0)
 		return false;
-	}
-	if (events & (RI_WATCH_IN | RI_WATCH_ERR))
-		return read_reply(conn, setup);
-	return false;
+	if (done > 0)
+		return kal_stream_attach(conn, setup, 0, 0);
+	kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done));
+	return true;
 }
 
 static void

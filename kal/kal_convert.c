@@ -7,7 +7,7 @@
  * The descriptor is duplicated; the application's own descriptor stays open, but must not be used any more. Both
  * share the flags of the socket, so the call sets nothing on it before it can succeed.
  *
- * The initiator starts as after a connect whose TCP connection is established (kal_cm_stream.c). The responder first
+ * The initiator starts as after a connect whose TCP connection is established (kal_cm_dial.c). The responder first
  * sends the application's last message of streaming mode, then waits for the peer's MPA Request and answers it.
  * Without MPA frames the provider gets the stream as soon as the message is sent, or in the call itself if there is
  * no message. Octets that wait in the socket belong to what the peer sends next.

@@ -10,7 +10,7 @@
  *     key (16) | M C R S (1) | revision (1) | PD_Length (2) | [IRD/ORD words (4)] | private data
  *
  * Pure functions over structs: no socket, no timer, no lock, no allocation; any thread. The sockets are those of
- * kal_cm_stream.c (initiator, and the responder's Reply), kal_request.c (the responder's Request) and
+ * kal_cm_dial.c (initiator), kal_cm_stream.c (the responder's Reply), kal_request.c (the responder's Request) and
  * kal_convert.c (a converted socket), which read and write the octets and act on the verdicts.
  *
  * An initiator calls kal_mpa_offer(), kal_mpa_write(); then, as octets come, kal_mpa_read(); then kal_mpa_judge_reply().

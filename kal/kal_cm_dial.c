@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The initiator of a connection over host TCP: connect, Request out, Reply in (RFC 5044 section 7, RFC 6581; [WIRE 2]).
+ * The struct kal_setup, and what both sides share, are in kal_cm_stream.c.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "kal_cm_internal.h"
+#include "ri_owned.h"
+
+/*
+ * Bind to the address and TCP port that the consumer chose. A port that lingering connections of this host occupy
+ * (RI_ERR_TIME_WAIT) will be free again; one with a listener (RI_ERR_IN_USE) will not.
+ */
+static enum ri_status
+bind_local(int fd, const struct kal_cm_req *req, int family)
+{
+	struct sockaddr_storage sa;
+	struct ri_addr any = {.family = family == AF_INET ? RI_ADDR_IPV4 : RI_ADDR_IPV6};
+	const struct ri_addr *local = req->local.family != RI_ADDR_NONE ? &req->local : &any;
+	socklen_t len = kal_sock_addr(&sa, local, req->service.local_port);
+	enum ri_status status = RI_ERR_TIME_WAIT;
+	struct kal_fd probe = {0};
+	int one = 1;
+
+	if (req->local.family == RI_ADDR_NONE && req->service.local_port == 0)
+		return RI_SUCCESS;
+	if (sa.ss_family != family)
+		return RI_ERR_NO_ROUTE;
+	if (req->reuse_addr)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
+		return RI_SUCCESS;
+	if (errno == EACCES)
+		return RI_ERR_PERMISSION;
+	if (errno != EADDRINUSE)
+		return RI_ERR_NO_ROUTE;
+	if (kal_sock_new(&probe, family) != 0)
+		return RI_ERR_RESOURCES;
+	setsockopt(kal_fd_get(&probe), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (req->reuse_addr || bind(kal_fd_get(&probe), (struct sockaddr *)&sa, len) != 0)
+		status = RI_ERR_IN_USE;
+	kal_fd_close(&probe);
+	return status;
+}
+
+/* Open the socket and start to connect. A failure that a peer can cause is reported later, by an event. */
+static enum ri_status
+socket_dial(struct kal_setup *setup)
+{
+	const struct kal_cm_req *req = &setup->req;
+	struct sockaddr_storage sa;
+	socklen_t len = kal_sock_addr(&sa, &req->peer, req->service.port);
+	enum ri_status status;
+	int error, fd, one = 1;
+
+	if (len == 0 || req->service.kind != RI_SERVICE_PORT || req->service.port == 0)
+		return RI_ERR_INVALID_ARG;
+	error = kal_sock_new(&setup->fd, sa.ss_family);
+	if (error != 0)
+		return error == EAFNOSUPPORT ? RI_ERR_NO_ROUTE : RI_ERR_RESOURCES;
+	fd = kal_fd_get(&setup->fd);
+	status = bind_local(fd, req, sa.ss_family);
+	if (status != RI_SUCCESS) {
+		kal_fd_close(&setup->fd);
+		return status;
+	}
+	/* A socket that binds to this port while this connection lingers needs the option on both. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	kal_sock_prepare(fd);
+	setup->error = 0;
+	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS)
+		setup->error = errno;
+	if (setup->error == EADDRNOTAVAIL && req->service.local_port != 0) {
+		kal_fd_close(&setup->fd);
+		return RI_ERR_TIME_WAIT;
+	}
+	setup->watch.fd = fd;
+	setup->watch.events = RI_WATCH_OUT;
+	return RI_SUCCESS;
+}
+
+enum ri_status
+kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
+{
+	const struct ri_host *host = conn->cm->p.host;
+	struct kal_setup *setup = kal_setup_new(conn, true);
+	uint64_t deadline = kal_deadline(host, req->timeout_us);
+	enum ri_status status;
+
+	RI_ASSERT_OWNED(&conn->verbs);
+	if (setup == NULL)
+		return RI_ERR_RESOURCES;
+	setup->req = *req;
+	kal_setup_offer(setup, req, req->suppress_ird_ord != 0);
+	status = socket_dial(setup);
+	if (status == RI_SUCCESS)
+		status = ri_call_reserve(conn->cm->p.caller, conn->qp);
+	if (status == RI_SUCCESS)
+		status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
+	if (status != RI_SUCCESS) {
+		kal_setup_free(setup);
+		return status;
+	}
+	conn->pending.peer = req->peer;
+	conn->pending.service = req->service;
+	conn->setup = setup;
+	if (setup->error != 0 || host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
+		if (setup->error == 0)
+			setup->error = ENOMEM;
+		deadline = host->now(host->self);
+	}
+	if (deadline != RI_NEVER)
+		host->timer_start(host->self, &setup->timer, deadline);
+	return RI_SUCCESS;
+}
+
+/* --- on the service thread ------------------------------------------------------------------ */
+
+/* The outcome of the initiator's TCP connect: 0, or errno. If 0, the Request is ready to be sent. */
+static int
+tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(setup->error);
+	struct kal_mpa_frame *request = &setup->request;
+	uint16_t port;
+	int error = 0;
+
+	if (getsockopt(kal_fd_get(&setup->fd), SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+		error = errno;
+	if (error != 0)
+		return error;
+	len = sizeof(sa);
+	if (getsockname(kal_fd_get(&setup->fd), (struct sockaddr *)&sa, &len) == 0) {
+		kal_cm_lock(conn->cm);
+		kal_sock_addr_back(&sa, &conn->pending.local, &port);
+		conn->pending.service.local_port = port;
+		kal_cm_unlock(conn->cm);
+	}
+	kal_mpa_offer(&setup->offered, request);
+	request->private_data = setup->req.pdata;
+	request->private_len = (uint16_t)setup->req.pdata_len;
+	setup->out_len = kal_mpa_write(request, setup->out, sizeof(setup->out));
+	setup->out_at = 0;
+	setup->in_len = 0;
+	setup->tcp_up = true;
+	return kal_conn_move(conn, KAL_CONN_TCP_UP, KAL_REASON_OTHER) == RI_SUCCESS ? 0 : EPROTO;
+}
+
+/* The peer closed without a Reply: perhaps it knows revision 1 only. True: connecting again. */
+static bool
+dial_again(struct kal_conn *conn, struct kal_setup *setup)
+{
+	const struct ri_host *host = conn->cm->p.host;
+
+	if (!conn->cm->fall_back || !setup->initiator || setup->offered.revision != 2 ||
+	    setup->in_len != 0)
+		return false;
+	host->watch_stop(host->self, &setup->watch);
+	kal_fd_close(&setup->fd);
+	setup->tcp_up = false;
+	setup->offered.revision = 1;
+	setup->offered.words = false;
+	setup->offered.rtr = 0;
+	setup->req.reuse_addr = 1; /* our own first attempt holds the port */
+	if (socket_dial(setup) != RI_SUCCESS || setup->error != 0)
+		return false;
+	return host->watch_start(host->self, &setup->watch) == RI_SUCCESS &&
+	       kal_conn_move(conn, KAL_CONN_RETRY, KAL_REASON_OTHER) == RI_SUCCESS;
+}
+
+/* A whole Reply is there. Under verbs; true: verbs was released. */
+static bool
+judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa_frame *reply,
+	    size_t size)
+{
+	enum kal_mpa_verdict verdict =
+		kal_mpa_judge_reply(&setup->offered, &setup->request, reply, &setup->negotiated);
+	uint16_t code = kal_mpa_verdict_code(verdict);
+
+	RI_ASSERT_OWNED(&conn->verbs);
+	kal_conn_note_frame(conn, reply);
+	if (verdict == KAL_MPA_GO)
+		return kal_stream_attach(conn, setup, size, 0);
+	if (code != 0) {
+		kal_cm_lock(conn->cm);
+		conn->pending.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
+									: KAL_REASON_BAD_PARAMS;
+		kal_cm_unlock(conn->cm);
+		return kal_stream_attach(conn, setup, size, code);
+	}
+	kal_stream_give_up(
+		conn, verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED : KAL_CONN_FAILED,
+		verdict == KAL_MPA_CLOSE_NO_ROOM ? KAL_REASON_RESOURCES : KAL_REASON_BAD_PARAMS);
+	return true;
+}
+
+/* The socket is readable. Under verbs; true: verbs was released. */
+static bool
+read_reply(struct kal_conn *conn, struct kal_setup *setup)
+{
+	struct kal_mpa_frame reply;
+	enum kal_mpa_found found;
+	size_t size;
+	ssize_t n = recv(kal_fd_get(&setup->fd), setup->in + setup->in_len,
+			 sizeof(setup->in) - setup->in_len, 0);
+
+	RI_ASSERT_OWNED(&conn->verbs);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		int error = n < 0 ? errno : 0;
+
+		if (dial_again(conn, setup))
+			return false;
+		kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
+		return true;
+	}
+	setup->in_len += (size_t)n;
+	found = kal_mpa_read(KAL_MPA_REPLY, setup->in, setup->in_len, &reply, &size);
+	if (found == KAL_MPA_MORE)
+		return false;
+	if (found == KAL_MPA_WHOLE)
+		return judge_reply(conn, setup, &reply, size);
+	kal_stream_give_up(conn, KAL_CONN_FAILED, KAL_REASON_BAD_PARAMS);
+	return true;
+}
+
+bool
+kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
+{
+	const struct ri_host *host = conn->cm->p.host;
+	int done;
+
+	RI_ASSERT_OWNED(&conn->verbs);
+	if (!setup->tcp_up) {
+		int error = tcp_outcome(conn, setup);
+
+		if (error != 0) {
+			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
+			return true;
+		}
+	}
+	if (setup->out_at < setup->out_len) {
+		done = kal_setup_send(setup, setup->out, setup->out_len, &setup->out_at);
+		if (done < 0 && dial_again(conn, setup))
+			return false;
+		if (done < 0) {
+			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done));
+			return true;
+		}
+		if (done > 0)
+			host->watch_change(host->self, &setup->watch, RI_WATCH_IN);
+		return false;
+	}
+	if (events & (RI_WATCH_IN | RI_WATCH_ERR))
+		return read_reply(conn, setup);
+	return false;
+}
