@@ -356,6 +356,8 @@ rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 				       .attr = rnic != NULL ? &rnic->attr : NULL,
 				       .crc = client->config->crc,
 				       .fall_back = client->config->fall_back,
+				       .peer_to_peer = client->config->peer_to_peer,
+				       .echo_depths = client->config->echo_depths,
 				       .convert_ns = client->config->convert_s * 1000000000ull,
 				       .keep_alive = client->config->keep_alive,
 				       .event = queue_cm_event,

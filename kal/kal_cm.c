@@ -70,6 +70,7 @@ kal_cm_end(struct kal_cm *cm)
 {
 	kal_resolve_end_all(cm);
 	kal_request_end_all(cm);
+	kal_partings_end_all(cm);
 }
 
 void

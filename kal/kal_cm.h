@@ -35,7 +35,9 @@ struct kal_cm_params {
 	const struct ri_rnic_attr *attr; /* valid from kal_cm_begin on */
 	bool crc;                        /* ask for CRC */
 	bool fall_back;                  /* to MPA revision 1 */
-	uint64_t convert_ns;             /* for the start-up on a converted socket */
+	bool peer_to_peer;               /* ask for a ready-to-receive message */
+	bool echo_depths;    /* a Reply that suppresses IRD and ORD repeats the peer's */
+	uint64_t convert_ns; /* for the start-up on a converted socket */
 	struct kal_keep_alive keep_alive;
 	/*
 	 * Queue an event for the client; callable from any thread, never block, call nothing of this module. The

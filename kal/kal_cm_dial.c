@@ -174,6 +174,21 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 	       kal_conn_move(conn, KAL_CONN_RETRY, KAL_REASON_OTHER) == RI_SUCCESS;
 }
 
+/* The Reply ends the start-up with a Terminate, which the provider sends. Under verbs, which this releases. */
+static void
+terminate(struct kal_conn *conn, struct kal_setup *setup, size_t size, uint16_t code,
+	  const char *why)
+{
+	const struct ri_host *host = setup->host;
+	struct kal_saying saying;
+
+	RI_ASSERT_OWNED(&conn->verbs);
+	kal_say_failure(setup, why, &saying);
+	if (!kal_stream_attach(conn, setup, size, code))
+		kal_conn_unlock(conn);
+	kal_say(host, &saying);
+}
+
 /* A whole Reply is there. Under verbs; true: verbs was released. */
 static bool
 judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa_frame *reply,
@@ -182,21 +197,25 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 	enum kal_mpa_verdict verdict =
 		kal_mpa_judge_reply(&setup->offered, &setup->request, reply, &setup->negotiated);
 	uint16_t code = kal_mpa_verdict_code(verdict);
+	char why[KAL_WHY_MAX];
 
 	RI_ASSERT_OWNED(&conn->verbs);
 	kal_conn_note_frame(conn, reply);
 	if (verdict == KAL_MPA_GO)
 		return kal_stream_attach(conn, setup, size, 0);
+	kal_mpa_verdict_text(verdict, &setup->offered, &setup->request, reply, why, sizeof(why));
 	if (code != 0) {
 		kal_cm_lock(conn->cm);
 		conn->pending.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
 									: KAL_REASON_BAD_PARAMS;
 		kal_cm_unlock(conn->cm);
-		return kal_stream_attach(conn, setup, size, code);
+		terminate(conn, setup, size, code, why);
+		return true;
 	}
 	kal_stream_give_up(
 		conn, verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED : KAL_CONN_FAILED,
-		verdict == KAL_MPA_CLOSE_NO_ROOM ? KAL_REASON_RESOURCES : KAL_REASON_BAD_PARAMS);
+		verdict == KAL_MPA_CLOSE_NO_ROOM ? KAL_REASON_RESOURCES : KAL_REASON_BAD_PARAMS,
+		why);
 	return true;
 }
 
@@ -206,6 +225,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 {
 	struct kal_mpa_frame reply;
 	enum kal_mpa_found found;
+	char why[KAL_WHY_MAX];
 	size_t size;
 	ssize_t n = recv(kal_fd_get(&setup->fd), setup->in + setup->in_len,
 			 sizeof(setup->in) - setup->in_len, 0);
@@ -218,7 +238,9 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 
 		if (dial_again(conn, setup))
 			return false;
-		kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
+		kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error),
+				   error != 0 ? g_strerror(error)
+					      : "the peer closed before its Reply was whole");
 		return true;
 	}
 	setup->in_len += (size_t)n;
@@ -227,7 +249,8 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 		return false;
 	if (found == KAL_MPA_WHOLE)
 		return judge_reply(conn, setup, &reply, size);
-	kal_stream_give_up(conn, KAL_CONN_FAILED, KAL_REASON_BAD_PARAMS);
+	kal_mpa_found_text(KAL_MPA_REPLY, found, setup->in, setup->in_len, why, sizeof(why));
+	kal_stream_give_up(conn, KAL_CONN_FAILED, KAL_REASON_BAD_PARAMS, why);
 	return true;
 }
 
@@ -242,7 +265,8 @@ kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events
 		int error = tcp_outcome(conn, setup);
 
 		if (error != 0) {
-			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error));
+			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error),
+					   g_strerror(error));
 			return true;
 		}
 	}
@@ -251,7 +275,8 @@ kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events
 		if (done < 0 && dial_again(conn, setup))
 			return false;
 		if (done < 0) {
-			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done));
+			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done),
+					   g_strerror(-done));
 			return true;
 		}
 		if (done > 0)

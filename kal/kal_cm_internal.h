@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* What the files of connection management share: kal_cm*.c, kal_listen*.c, kal_request*.c, kal_starts.c,
- * kal_convert.c, kal_resolve.c, kal_sock.c. Others include kal_cm.h. */
+ * kal_convert.c, kal_partings.c, kal_resolve.c, kal_sock.c. Others include kal_cm.h. */
 #ifndef KAL_CM_INTERNAL_H
 #define KAL_CM_INTERNAL_H
 
@@ -21,6 +21,7 @@
 #define KAL_CONNECT_DEFAULT    (20 * KAL_NS_PER_S)   /* initiator, and RTR at the responder */
 #define KAL_REQUEST_READ_MAX   (5 * KAL_NS_PER_S)    /* MPA Request after TCP accept */
 #define KAL_REQUEST_ANSWER_MAX (120 * KAL_NS_PER_S)  /* our consumer's answer */
+#define KAL_PARTING_MAX        (2 * KAL_NS_PER_S)    /* until a refused peer has closed */
 #define KAL_RETRY_AFTER        (10 * 1000 * 1000ull) /* ns until a try to find room is repeated */
 #define KAL_STARTS_MAX         128                   /* start-ups of a listener */
 #define KAL_START_SHARE        32 /* of them, for each stage before a whole Request */
@@ -36,6 +37,10 @@ struct kal_cm {
 	struct kal_table listeners; /* by our id: kal_listener */
 	struct kal_table requests;  /* by id: kal_request */
 	struct kal_table queries;   /* by the client's ctx: kal_service_query */
+	struct kal_partings {
+		struct kal_parting *oldest, *newest;
+		unsigned count;
+	} partings;        /* under the lock; kal_partings.c */
 	atomic_uint alive; /* kal_request structs; the end waits for those in other hands */
 	uint64_t last_listener;
 };
@@ -50,7 +55,8 @@ enum kal_convert_step {
 
 /* MPA start-up under way; exists from connect or accept until the connection is established or has failed. */
 struct kal_setup {
-	struct kal_conn *conn;      /* may be freed once the setup was taken out of it */
+	struct kal_conn *conn; /* may be freed once the setup was taken out of it */
+	struct kal_cm *cm;
 	const struct ri_host *host; /* outlives everything */
 	struct kal_fd fd;           /* empty once the provider has it */
 	struct ri_watch watch;
@@ -224,11 +230,33 @@ enum ri_status kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *set
 /* The same on the service thread. True: it failed, the failure is reported, and verbs is released. */
 bool kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
 		       uint16_t abort_code);
-/* On the service thread, under verbs: the attempt failed. Reports the failure and releases verbs. */
+/* On the service thread, under verbs: the attempt failed. Reports the failure, logs why, and releases verbs. */
 void kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event,
-			enum kal_cm_reason reason);
+			enum kal_cm_reason reason, const char *why);
 /* kal_setup_steal and kal_setup_free. Not under verbs. */
 void kal_stream_drop(struct kal_conn *conn);
+
+/* kal_partings.c */
+/*
+ * Take over the socket of a peer whose start-up ended; nobody watches it any more. It is closed when the peer has closed
+ * its end, or after KAL_PARTING_MAX, or when too many others wait. Any thread, not under cm->lock.
+ */
+void kal_parting_begin(struct kal_cm *cm, struct kal_fd *fd);
+void kal_partings_end_all(struct kal_cm *cm);
+
+/* kal_cm_say.c */
+#define KAL_SAYING_MAX 320
+#define KAL_WHY_MAX    240 /* of a finding or verdict in words */
+/* A line for the log, made under locks and written without them: the writer may be the application's. */
+struct kal_saying {
+	char text[KAL_SAYING_MAX];
+};
+bool kal_say_wanted(const struct kal_cm *cm);
+void kal_say(const struct ri_host *host, const struct kal_saying *saying);
+/* Under verbs. */
+void kal_say_failure(const struct kal_setup *setup, const char *why, struct kal_saying *saying);
+/* Say at once that a request is refused; its descriptor is still there. */
+void kal_say_refused(struct kal_request *request, const char *why);
 
 /* kal_convert.c */
 /* Under verbs: take over a connected socket; its descriptor stays the caller's. */

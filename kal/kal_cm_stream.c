@@ -34,6 +34,7 @@ kal_setup_new(struct kal_conn *conn, bool initiator)
 	if (setup == NULL)
 		return NULL;
 	setup->conn = conn;
+	setup->cm = conn->cm;
 	setup->host = conn->cm->p.host;
 	setup->initiator = initiator;
 	setup->watch.fire = socket_ready;
@@ -55,29 +56,47 @@ kal_setup_steal(struct kal_conn *conn)
 
 /*
  * A responder gives up before its Reply went out. It sends a refusal, since a peer that sees only the end of the
- * stream would take this end for one that knows revision 1 only, and connect again.
+ * stream would take this end for one that knows revision 1 only, and connect again. False: it reset the stream.
  */
-static void
+static bool
 responder_withdraw(struct kal_setup *setup)
 {
 	struct kal_mpa_frame reply;
 	uint8_t out[KAL_MPA_FRAME_MAX];
 	size_t size = 0;
 
-	if (kal_fd_get(&setup->fd) < 0)
-		return;
-	if (setup->converted) { /* the application has the socket, too: closing our descriptor would not end the stream */
-		kal_sock_abort(kal_fd_get(&setup->fd));
-		return;
-	}
-	if (setup->initiator || setup->out_at > 0)
-		return;
 	if (kal_mpa_reject_no_room(&setup->offered, &setup->request, &reply))
 		size = kal_mpa_write(&reply, out, sizeof(out));
 	if (size > 0)
 		(void)!send(kal_fd_get(&setup->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 	else
 		kal_sock_abort(kal_fd_get(&setup->fd));
+	return size > 0;
+}
+
+/*
+ * The start-up ends here, and nobody watches its socket any more. A peer that was asked for peer-to-peer mode must not
+ * see a reset, which a close with unread octets would be: it can end the connection manager of Linux with siw
+ * [WIRE 14.2].
+ */
+static void
+setup_close(struct kal_setup *setup)
+{
+	int fd = kal_fd_get(&setup->fd);
+	bool part = false;
+
+	if (fd < 0)
+		return;
+	if (setup->converted) { /* the application has the socket, too: closing our descriptor would not end the stream */
+		kal_sock_abort(fd);
+	} else if (!setup->initiator) {
+		part = setup->out_at == 0 && responder_withdraw(setup);
+	} else if (setup->request.peer_to_peer && setup->out_at > 0) {
+		part = shutdown(fd, SHUT_WR) == 0;
+	}
+	if (part)
+		kal_parting_begin(setup->cm, &setup->fd);
+	kal_fd_close(&setup->fd);
 }
 
 void
@@ -90,8 +109,7 @@ kal_setup_free(struct kal_setup *setup)
 	host = setup->host;
 	host->watch_stop(host->self, &setup->watch);
 	host->timer_stop(host->self, &setup->timer);
-	responder_withdraw(setup);
-	kal_fd_close(&setup->fd);
+	setup_close(setup);
 	free(setup->message);
 	free(setup);
 }
@@ -114,8 +132,10 @@ kal_stream_drop(struct kal_conn *conn)
  * it stops the watch, and so waits until the function that called this has returned.
  */
 void
-kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_reason reason)
+kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_reason reason,
+		   const char *why)
 {
+	struct kal_saying saying;
 	struct kal_cm *cm = conn->cm;
 	const struct ri_host *host = cm->p.host;
 	struct kal_setup *setup = conn->setup;
@@ -123,10 +143,10 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum k
 	enum ri_status status;
 
 	RI_ASSERT_OWNED(&conn->verbs);
+	kal_say_failure(setup, why, &saying);
 	host->watch_stop(host->self, &setup->watch);
 	host->timer_stop(host->self, &setup->timer);
-	responder_withdraw(setup);
-	kal_fd_close(&setup->fd);
+	setup_close(setup);
 	kal_cm_lock(cm);
 	status = kal_conn_step(&conn->state, conn_event, &report);
 	kal_cm_unlock(cm);
@@ -137,6 +157,7 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum k
 		kal_conn_tell_last(conn, report, reason);
 	kal_cm_unlock(cm);
 	kal_conn_unlock(conn);
+	kal_say(host, &saying);
 }
 
 void
@@ -155,7 +176,10 @@ kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool supp
 	offered->rtr = cm->p.attr->rtr_types & (RI_RTR_WRITE | RI_RTR_READ);
 	if (req->ord == 0)
 		offered->rtr &= RI_RTR_WRITE; /* a Read needs an ORD of 1 */
+	if (setup->initiator && !cm->p.peer_to_peer)
+		offered->rtr = 0;
 	offered->depth_private = suppress;
+	offered->depth_echo = cm->p.echo_depths;
 }
 
 /* --- accepting ---------------------------------------------------------------------------- */
@@ -255,7 +279,10 @@ kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_a
 		return false;
 	/* The peer may have closed meanwhile, and then this is no stream any more. */
 	kal_stream_give_up(conn, KAL_CONN_FAILED,
-			   status == RI_ERR_RESOURCES ? KAL_REASON_RESOURCES : KAL_REASON_OTHER);
+			   status == RI_ERR_RESOURCES ? KAL_REASON_RESOURCES : KAL_REASON_OTHER,
+			   status == RI_ERR_RESOURCES
+				   ? "memory ran out"
+				   : "the stream ended before it was taken over");
 	return true;
 }
 
@@ -402,7 +429,7 @@ stream_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 		return false;
 	if (done > 0)
 		return kal_stream_attach(conn, setup, 0, 0);
-	kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done));
+	kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done), g_strerror(-done));
 	return true;
 }
 
@@ -420,20 +447,38 @@ socket_ready(void *arg, uint32_t events)
 	kal_conn_unlock(conn);
 }
 
+/* What was waited for in vain. */
+static const char *
+late_text(const struct kal_setup *setup)
+{
+	if (setup->error != 0)
+		return g_strerror(setup->error);
+	if (!setup->tcp_up)
+		return "the TCP connection was not established in time";
+	if (setup->initiator)
+		return "no whole Reply came in time";
+	return setup->converted ? "no whole Request came in time"
+				: "the Reply could not be sent in time";
+}
+
 static void
 time_is_up(void *arg)
 {
 	struct kal_setup *setup = arg;
 	struct kal_conn *conn = setup->conn;
+	const struct ri_host *host = setup->host;
+	struct kal_saying saying = {""};
 	enum kal_cm_reason reason =
 		setup->error != 0 ? kal_sock_reason(setup->error) : KAL_REASON_TIMEOUT;
 
 	kal_conn_lock(conn);
 	if (conn->setup == setup && kal_fd_get(&setup->fd) >= 0) {
-		kal_stream_give_up(conn, KAL_CONN_FAILED, reason);
+		kal_stream_give_up(conn, KAL_CONN_FAILED, reason, late_text(setup));
 		return;
 	}
 	if (conn->setup == setup && kal_conn_state(conn) == KAL_CONN_STARTING) {
+		kal_say_failure(setup, "the ready-to-receive message did not come in time",
+				&saying);
 		/* The provider has the stream and raises the end. */
 		kal_cm_lock(conn->cm);
 		conn->pending.reason = KAL_REASON_TIMEOUT;
@@ -441,4 +486,6 @@ time_is_up(void *arg)
 		kal_conn_kill(conn);
 	}
 	kal_conn_unlock(conn);
+	if (saying.text[0] != '\0')
+		kal_say(host, &saying);
 }

@@ -11,6 +11,8 @@
  *     [mpa]
  *     crc = true                    ask for CRC in FPDUs
  *     fall-back = true              to revision 1, for peers that hang up on revision 2
+ *     peer-to-peer = false          ask peers for peer-to-peer mode, with a ready-to-receive message
+ *     suppressed-depths = echo      or none: what a Reply states where IRD and ORD are suppressed
  *     convert-timeout = 120         seconds for the start-up on a converted socket, at least 1
  *     [tcp]
  *     keep-alive-idle = 30          seconds of silence before a peer is probed; 0: never
@@ -30,7 +32,7 @@
  * not count; in a value \s, \n, \t, \r and \\ mean a space, a new line, a tab, a return and a backslash. Any
  * other line, escape, group or key is an error, told with its line, since a limit with a typing mistake in its
  * name would be no limit. Of two lines with one key the last holds. The variables ITAPI_MPA_CRC,
- * ITAPI_MPA_FALLBACK and ITAPI_DISCONNECT_DATA decide instead of the file.
+ * ITAPI_MPA_FALLBACK, ITAPI_MPA_PEER_TO_PEER and ITAPI_DISCONNECT_DATA decide instead of the file.
  */
 #ifndef KAL_CONFIG_H
 #define KAL_CONFIG_H
@@ -89,6 +91,8 @@ struct kal_config {
 	uint64_t limits[KAL_LEVEL_COUNT][KAL_RESOURCE_COUNT];
 	bool crc;
 	bool fall_back;
+	bool peer_to_peer;
+	bool echo_depths;
 	uint64_t convert_s;
 	struct kal_keep_alive keep_alive;
 	bool drop_disconnect_data; /* also ITAPI_DISCONNECT_DATA=drop */

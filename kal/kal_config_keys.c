@@ -53,20 +53,19 @@ is_true(const struct kal_config_line *line)
 }
 
 static enum kal_key_result
-set_crc(struct kal_config *config, const struct kal_config_key *key,
-	const struct kal_config_line *line)
+set_flag(struct kal_config *config, const struct kal_config_key *key,
+	 const struct kal_config_line *line)
 {
-	(void)key;
-	config->crc = is_true(line);
+	*((bool *)((char *)config + key->flag)) = is_true(line);
 	return KAL_KEY_SET;
 }
 
 static enum kal_key_result
-set_fall_back(struct kal_config *config, const struct kal_config_key *key,
-	      const struct kal_config_line *line)
+set_suppressed_depths(struct kal_config *config, const struct kal_config_key *key,
+		      const struct kal_config_line *line)
 {
 	(void)key;
-	config->fall_back = is_true(line);
+	config->echo_depths = strcmp(line->value, "echo") == 0;
 	return KAL_KEY_SET;
 }
 
@@ -151,7 +150,8 @@ static const struct kal_config_key keys[] = {
 	 .row = {.meaning = "A further name, the key, under which an adapter can be opened",
 		 .form = "the name of an adapter; both names have 1 to 63 characters"}},
 	{.group = "mpa",
-	 .set = set_crc,
+	 .set = set_flag,
+	 .flag = offsetof(struct kal_config, crc),
 	 .variable = KAL_SETTING_MPA_CRC,
 	 .when = "off",
 	 .then = "false",
@@ -161,7 +161,8 @@ static const struct kal_config_key keys[] = {
 		 .form = "true|false|1|0",
 		 .preset = "true"}},
 	{.group = "mpa",
-	 .set = set_fall_back,
+	 .set = set_flag,
+	 .flag = offsetof(struct kal_config, fall_back),
 	 .variable = KAL_SETTING_MPA_FALLBACK,
 	 .when = "off",
 	 .then = "false",
@@ -170,6 +171,27 @@ static const struct kal_config_key keys[] = {
 		 .kind = RI_SETTING_WORD,
 		 .form = "true|false|1|0",
 		 .preset = "true"}},
+	{.group = "mpa",
+	 .set = set_flag,
+	 .flag = offsetof(struct kal_config, peer_to_peer),
+	 .variable = KAL_SETTING_MPA_PEER_TO_PEER,
+	 .when = "on",
+	 .then = "true",
+	 .row = {.name = "peer-to-peer",
+		 .meaning = "Ask peers for peer-to-peer mode; a reset at its start may crash a "
+			    "Linux peer with siw",
+		 .kind = RI_SETTING_WORD,
+		 .form = "true|false|1|0",
+		 .preset = "false"}},
+	{.group = "mpa",
+	 .set = set_suppressed_depths,
+	 .row = {.name = "suppressed-depths",
+		 .meaning = "What a Reply states where the application suppresses IRD and ORD: "
+			    "the numbers of the peer, or that none are negotiated, which siw "
+			    "refuses",
+		 .kind = RI_SETTING_WORD,
+		 .form = "echo|none",
+		 .preset = "echo"}},
 	{.group = "mpa",
 	 .set = set_number,
 	 .number = offsetof(struct kal_config, convert_s),

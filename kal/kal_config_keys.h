@@ -26,6 +26,7 @@ struct kal_config_key {
 	enum kal_level level;         /* of a limit */
 	enum kal_resource resource;   /* of a limit */
 	size_t number;                /* of a number: where its uint64_t is in struct kal_config */
+	size_t flag;                  /* of true or false: where its bool is in struct kal_config */
 	enum kal_setting_id variable; /* with the text `when` the key's value is `then`, */
 	const char *when;             /* whatever the file says; NULL: no variable changes it */
 	const char *then;

@@ -289,10 +289,11 @@ request_answer(struct kal_setup *setup, size_t size)
 	return setup->out_len > 0;
 }
 
-/* The socket is readable. *failed: with the reason that is returned. */
+/* The socket is readable. *failed: with the reason that is returned, and `why` in words. */
 static enum kal_cm_reason
-read_request(struct kal_setup *setup, bool *failed)
+read_request(struct kal_setup *setup, bool *failed, char *why)
 {
+	enum kal_mpa_verdict verdict;
 	const struct ri_host *host = setup->host;
 	enum kal_mpa_found found;
 	size_t size = 0;
@@ -303,14 +304,26 @@ read_request(struct kal_setup *setup, bool *failed)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return KAL_REASON_OTHER;
 	*failed = true;
-	if (n <= 0)
-		return kal_sock_reason(n < 0 ? errno : 0);
+	if (n <= 0) {
+		int error = n < 0 ? errno : 0;
+
+		g_strlcpy(why,
+			  error != 0 ? g_strerror(error)
+				     : "the peer closed before its Request was whole",
+			  KAL_WHY_MAX);
+		return kal_sock_reason(error);
+	}
 	setup->in_len += (size_t)n;
 	found = kal_mpa_read(KAL_MPA_REQUEST, setup->in, setup->in_len, &setup->request, &size);
 	*failed = found != KAL_MPA_MORE;
-	if (found != KAL_MPA_WHOLE ||
-	    kal_mpa_judge_request(&setup->request, setup->in_len - size) != KAL_MPA_GO ||
-	    !request_answer(setup, size))
+	if (found != KAL_MPA_WHOLE) {
+		kal_mpa_found_text(KAL_MPA_REQUEST, found, setup->in, setup->in_len, why,
+				   KAL_WHY_MAX);
+		return KAL_REASON_BAD_PARAMS;
+	}
+	verdict = kal_mpa_judge_request(&setup->request, setup->in_len - size);
+	kal_mpa_verdict_text(verdict, &setup->offered, &setup->request, NULL, why, KAL_WHY_MAX);
+	if (verdict != KAL_MPA_GO || !request_answer(setup, size))
 		return KAL_REASON_BAD_PARAMS;
 	*failed = false;
 	host->watch_change(host->self, &setup->watch, RI_WATCH_OUT);
@@ -322,6 +335,7 @@ kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t eve
 {
 	const struct ri_host *host = setup->host;
 	enum kal_cm_reason reason = KAL_REASON_OTHER;
+	char why[KAL_WHY_MAX] = "";
 	bool failed = false;
 	int done;
 
@@ -333,15 +347,16 @@ kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t eve
 		if (done > 0 && setup->step == KAL_CONVERT_LEAVE)
 			return kal_stream_attach(conn, setup, 0, 0);
 		failed = done < 0;
+		g_strlcpy(why, failed ? g_strerror(-done) : "", sizeof(why));
 		reason = failed ? kal_sock_reason(-done) : KAL_REASON_OTHER;
 		setup->step = KAL_CONVERT_REQUEST;
 		if (!failed)
 			host->watch_change(host->self, &setup->watch, RI_WATCH_IN);
 	} else if (events & (RI_WATCH_IN | RI_WATCH_ERR)) {
-		reason = read_request(setup, &failed);
+		reason = read_request(setup, &failed, why);
 	}
 	if (!failed)
 		return false;
-	kal_stream_give_up(conn, KAL_CONN_FAILED, reason);
+	kal_stream_give_up(conn, KAL_CONN_FAILED, reason, why);
 	return true;
 }

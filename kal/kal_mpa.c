@@ -125,36 +125,18 @@ kal_mpa_read(enum kal_mpa_kind kind, const void *buf, size_t len, struct kal_mpa
 	if (r.left < pd_length)
 		return KAL_MPA_MORE;
 
-	if ((flags & FLAG_WORDS) != 0 && f.revision == 2 && pd_length >= KAL_MPA_WORDS_SIZE) {
-		words_read(&r, &f);
-		pd_length -= KAL_MPA_WORDS_SIZE;
+	if ((flags & FLAG_WORDS) != 0 && f.revision == 2) {
+		if (pd_length >= KAL_MPA_WORDS_SIZE) {
+			words_read(&r, &f);
+			pd_length -= KAL_MPA_WORDS_SIZE;
+		} else { /* a refusal with what was left of the words: no private data of a consumer */
+			pd_length = 0;
+		}
 	}
 	f.private_len = pd_length;
 	f.private_data = pd_length > 0 ? wire_take(&r, pd_length) : NULL;
 	*frame = f;
 	return KAL_MPA_WHOLE;
-}
-
-const char *
-kal_mpa_found_text(enum kal_mpa_found found)
-{
-	switch (found) {
-	case KAL_MPA_WHOLE:
-		return "startup frame complete";
-	case KAL_MPA_MORE:
-		return "startup frame not complete yet";
-	case KAL_MPA_BAD_KEY:
-		return "peer does not speak MPA";
-	case KAL_MPA_BAD_KIND:
-		return "startup frame of the wrong side: both ends initiate, or both respond";
-	case KAL_MPA_BAD_REVISION:
-		return "MPA revision is not supported";
-	case KAL_MPA_BAD_LENGTH:
-		return "private data of the startup frame is longer than 512 octets";
-	case KAL_MPA_BAD_WORDS:
-		return "startup frame announces IRD and ORD but has no room for them";
-	}
-	return "unknown finding";
 }
 
 size_t
@@ -184,31 +166,6 @@ kal_mpa_write(const struct kal_mpa_frame *frame, void *buf, size_t len)
 	}
 	wire_put(&w, frame->private_data, frame->private_len);
 	return wire_written(&w);
-}
-
-const char *
-kal_mpa_verdict_text(enum kal_mpa_verdict verdict)
-{
-	switch (verdict) {
-	case KAL_MPA_GO:
-		return "startup may go on";
-	case KAL_MPA_REFUSE_MARKERS:
-	case KAL_MPA_CLOSE_MARKERS:
-		return "peer wants markers, which are not supported";
-	case KAL_MPA_CLOSE_EARLY:
-		return "peer sent data before the reply";
-	case KAL_MPA_CLOSE_NO_ROOM:
-		return "peer has no room for a request";
-	case KAL_MPA_CLOSE_REJECTED:
-		return "peer rejected the connection";
-	case KAL_MPA_CLOSE_NO_WORDS:
-		return "peer did not answer the IRD and ORD of the request";
-	case KAL_MPA_TERMINATE_IRD:
-		return "peer wants more inbound reads than there are";
-	case KAL_MPA_TERMINATE_RTR:
-		return "no RTR message that both ends know";
-	}
-	return "unknown verdict";
 }
 
 static uint16_t
@@ -303,6 +260,11 @@ kal_mpa_accept(const struct kal_mpa_offered *offered, const struct kal_mpa_frame
 		negotiated->ird = depth_max(negotiated->ird, 1);
 	reply->ird = depth_stated(offered, negotiated->ird);
 	reply->ord = depth_stated(offered, negotiated->ord);
+	if (offered->depth_private && offered->depth_echo) {
+		/* With these the initiator lowers nothing, as with 0x3fff, which siw does not take [WIRE 14.8]. */
+		reply->ird = depth_max(request->ord, negotiated->rtr == RI_RTR_READ);
+		reply->ord = request->ird;
+	}
 }
 
 void

@@ -85,8 +85,18 @@ enum kal_mpa_found {
 enum kal_mpa_found kal_mpa_read(enum kal_mpa_kind kind, const void *buf, size_t len,
 				struct kal_mpa_frame *frame, size_t *size);
 
-/** @brief A finding in words, for people. Never NULL. */
-const char *kal_mpa_found_text(enum kal_mpa_found found);
+/**
+ * @brief A finding in words, for people: which field has which value.
+ *
+ * @param[in] kind    which frame was due
+ * @param[in] found   of kal_mpa_read()
+ * @param[in] octets  what it looked at
+ * @param[in] len     how many
+ * @param[out] text   where to; it is cut if it does not fit
+ * @param[in] room    bytes there
+ */
+void kal_mpa_found_text(enum kal_mpa_kind kind, enum kal_mpa_found found, const uint8_t *octets,
+			size_t len, char *text, size_t room);
 
 /**
  * @brief Encode a frame. Words go out if `words` is set and `revision` is 2; reserved bits are 0.
@@ -108,7 +118,8 @@ struct kal_mpa_offered {
 	uint16_t
 		ird_max; /**< most inbound Reads that the device can queue, at least 1; 128 and up suits Linux peers */
 	uint8_t rtr; /**< set of enum ri_rtr that we can send (initiator) or take (responder). Initiator: 0 is client/server */
-	bool depth_private; /**< state 0x3fff for both depths: the consumers agree on them by themselves */
+	bool depth_private; /**< the consumers agree on IRD and ORD by themselves: state 0x3fff for both, and lower none */
+	bool depth_echo; /**< responder, with @ref depth_private: state the peer's ORD as IRD and its IRD as ORD instead, which changes nothing at the peer */
 };
 
 /** @brief Negotiated parameters: what both ends agreed on for full operation. */
@@ -133,8 +144,19 @@ enum kal_mpa_verdict {
 	KAL_MPA_TERMINATE_RTR /**< initiator: no common RTR message; Terminate 0x2007, close */
 };
 
-/** @brief A verdict in words, for people. Never NULL. */
-const char *kal_mpa_verdict_text(enum kal_mpa_verdict verdict);
+/**
+ * @brief A verdict in words, for people: which field has which value.
+ *
+ * @param[in] verdict  of kal_mpa_judge_request() or kal_mpa_judge_reply()
+ * @param[in] offered  own parameters
+ * @param[in] request  the Request
+ * @param[in] reply    the Reply; NULL for a verdict on a Request
+ * @param[out] text    where to; it is cut if it does not fit
+ * @param[in] room     bytes there
+ */
+void kal_mpa_verdict_text(enum kal_mpa_verdict verdict, const struct kal_mpa_offered *offered,
+			  const struct kal_mpa_frame *request, const struct kal_mpa_frame *reply,
+			  char *text, size_t room);
 
 /**
  * @brief Initiator: fill in the Request. The caller adds private data.

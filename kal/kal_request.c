@@ -232,7 +232,10 @@ kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id
 	return true;
 }
 
-/* Send one frame. If the socket's buffer is full, the peer sees only the end of the connection. */
+/*
+ * Send a Reply that refuses, and leave the socket until the peer has closed. If the socket's buffer is full, the peer
+ * sees only the end of the connection. The request is taken; on the service thread it may still be watched.
+ */
 static void
 send_reply(struct kal_request *request, struct kal_mpa_frame *reply)
 {
@@ -241,6 +244,8 @@ send_reply(struct kal_request *request, struct kal_mpa_frame *reply)
 
 	if (size > 0)
 		(void)!send(kal_fd_get(&request->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	request_stop(request);
+	kal_parting_begin(request->cm, &request->fd);
 }
 
 /* Refuse as the consumer. */
@@ -271,12 +276,23 @@ reply_no_room(struct kal_request *request)
 		kal_sock_abort(kal_fd_get(&request->fd));
 }
 
+static const char *
+refusal_text(enum kal_cm_reason reason)
+{
+	if (reason == KAL_REASON_CONSUMER)
+		return "the application rejected it";
+	return reason == KAL_REASON_RESOURCES ? "there is no room for one more"
+					      : "it is not wanted any more";
+}
+
 void
 kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 		   uint16_t len)
 {
 	const struct kal_unheard theirs = {request->provider, request->service};
 
+	if (request->provider == NULL)
+		kal_say_refused(request, refusal_text(reason));
 	if (request->provider != NULL)
 		kal_request_refuse_theirs(request->cm, &theirs, reason, pdata, len);
 	else if (reason == KAL_REASON_CONSUMER)
@@ -402,21 +418,37 @@ request_deliver(struct kal_request *request)
 	return room;
 }
 
-/* False: the request has ended. */
+/* True: the request has ended, or another thread has taken it. */
+static bool
+refuse_markers(struct kal_request *request)
+{
+	if (request_take_this(request)) {
+		reply_reject(request, NULL, 0);
+		kal_request_free(request);
+	}
+	return true;
+}
+
+/* False: the caller is to end the request. */
 static bool
 read_request(struct kal_request *request)
 {
 	const struct ri_host *host = request->cm->p.host;
 	enum kal_mpa_verdict verdict;
 	enum kal_mpa_found found;
+	char why[KAL_WHY_MAX];
 	size_t size = 0;
 	ssize_t n = recv(kal_fd_get(&request->fd), request->in + request->in_len,
 			 sizeof(request->in) - request->in_len, 0);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
-	if (n <= 0)
+	if (n <= 0) {
+		kal_mpa_found_text(KAL_MPA_REQUEST, KAL_MPA_MORE, request->in, request->in_len, why,
+				   sizeof(why));
+		kal_say_refused(request, why);
 		return false;
+	}
 	request->in_len += (size_t)n;
 	found = kal_mpa_read(KAL_MPA_REQUEST, request->in, request->in_len, &request->frame, &size);
 	if (found == KAL_MPA_MORE) {
@@ -425,11 +457,19 @@ read_request(struct kal_request *request)
 						   : KAL_START_HEADER);
 		return true;
 	}
-	if (found != KAL_MPA_WHOLE)
+	if (found != KAL_MPA_WHOLE) {
+		kal_mpa_found_text(KAL_MPA_REQUEST, found, request->in, request->in_len, why,
+				   sizeof(why));
+		kal_say_refused(request, why);
 		return false;
+	}
 	verdict = kal_mpa_judge_request(&request->frame, request->in_len - size);
+	if (verdict != KAL_MPA_GO) {
+		kal_mpa_verdict_text(verdict, NULL, &request->frame, NULL, why, sizeof(why));
+		kal_say_refused(request, why);
+	}
 	if (verdict == KAL_MPA_REFUSE_MARKERS)
-		reply_reject(request, NULL, 0);
+		return refuse_markers(request);
 	if (verdict != KAL_MPA_GO)
 		return false;
 	host->watch_stop(host->self, &request->watch);
@@ -450,7 +490,7 @@ kal_request_tell_gone(struct kal_request *request)
 
 /* The peer gave up, or the answer came too late: the id becomes invalid. */
 static void
-request_die(struct kal_request *request)
+request_die(struct kal_request *request, const char *why)
 {
 	struct kal_cm *cm = request->cm;
 	bool ours;
@@ -460,8 +500,10 @@ request_die(struct kal_request *request)
 	if (ours)
 		kal_request_tell_gone(request);
 	kal_cm_unlock(cm);
-	if (ours)
-		kal_request_free(request);
+	if (!ours)
+		return;
+	kal_say_refused(request, why);
+	kal_request_free(request);
 }
 
 void
@@ -502,7 +544,8 @@ request_ready(void *arg, uint32_t events)
 	/* The peer must not send before our Reply [WIRE 2.3.6]. */
 	n = recv(kal_fd_get(&request->fd), &octet, 1, MSG_PEEK);
 	if (n >= 0 || (errno != EAGAIN && errno != EINTR))
-		request_die(request);
+		request_die(request, n > 0 ? "octets came before the Reply"
+					   : "the peer gave up before the answer");
 }
 
 static void
@@ -513,8 +556,12 @@ request_late(void *arg)
 	if (is_taken(request))
 		return;
 	if (request->listener == NULL)
-		request_die(request);
+		request_die(request, "the application did not answer in time");
 	else if (!(request->stage == KAL_START_WHOLE && request_deliver(request)) &&
-		 request_take_this(request))
+		 request_take_this(request)) {
+		kal_say_refused(request, request->stage == KAL_START_WHOLE
+						 ? "there was no room for it in time"
+						 : "no whole Request came in time");
 		kal_request_free(request);
+	}
 }

@@ -43,6 +43,11 @@ static const struct ri_setting settings[KAL_SETTING_COUNT] = {
 				      .kind = RI_SETTING_WORD,
 				      .form = "on|off",
 				      .preset = "on"},
+	[KAL_SETTING_MPA_PEER_TO_PEER] = {.name = "ITAPI_MPA_PEER_TO_PEER",
+					  .meaning = "on: as peer-to-peer = true in the group mpa",
+					  .kind = RI_SETTING_WORD,
+					  .form = "on|off",
+					  .preset = "off"},
 	[KAL_SETTING_DISCONNECT_DATA] = {.name = "ITAPI_DISCONNECT_DATA",
 					 .meaning = "drop: as disconnect-data = drop in the group "
 						    "compat",

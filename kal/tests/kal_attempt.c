@@ -20,6 +20,14 @@ attempt_prepare(struct attempt *a)
 }
 
 void
+attempt_prepare_asking(struct attempt *a)
+{
+	g_setenv("ITAPI_MPA_PEER_TO_PEER", "on", TRUE);
+	attempt_prepare(a);
+	g_unsetenv("ITAPI_MPA_PEER_TO_PEER");
+}
+
+void
 attempt_go(struct attempt *a)
 {
 	g_assert_cmpint(fixture_call(&a->f, KAL_CONNECT, &a->req, sizeof(a->req), NULL, 0), ==,

@@ -22,6 +22,8 @@ struct attempt {
 
 /* A client, a queue pair, a raw listener, and a request with the private data "hello". */
 void attempt_prepare(struct attempt *a);
+/* The same, and the Request will ask for peer-to-peer mode. */
+void attempt_prepare_asking(struct attempt *a);
 /* Connect. */
 void attempt_go(struct attempt *a);
 /* Accept and read the Request. */

@@ -11,15 +11,25 @@
 #include "kal_attempt.h"
 #include "kal_host.h"
 
+/* With `asking` the peer is asked for peer-to-peer mode, and hears a ready-to-receive message at the end. */
+static void
+prepare(struct attempt *a, bool asking)
+{
+	if (asking)
+		attempt_prepare_asking(a);
+	else
+		attempt_prepare(a);
+}
+
 /* The consumer gives up at each stage; the peer sees the end, the consumer one DISCONNECTED. */
 static void
-disconnect_at(int stage)
+disconnect_at(int stage, bool asking)
 {
 	struct attempt a;
 	struct kal_mpa_frame reply;
 	struct kal_cm_req req = {0};
 
-	attempt_prepare(&a);
+	prepare(&a, asking);
 	if (stage == 0)
 		attempt_go(&a);
 	else
@@ -28,7 +38,7 @@ disconnect_at(int stage)
 		reply = attempt_good_reply(&a);
 		raw_send_frame(a.peer, &reply);
 		fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
-		g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 1);
+		g_assert_cmpint(asking ? raw_recv(a.peer, a.buf, 1) : 1, ==, 1);
 	}
 	req.qp = a.qp;
 	g_assert_cmpint(fixture_call(&a.f, KAL_DISCONNECT, &req, sizeof(req), NULL, 0), ==,
@@ -48,18 +58,20 @@ disconnect_at(int stage)
 static void
 test_disconnect(void)
 {
-	for (int stage = 0; stage < 3; stage++)
-		disconnect_at(stage);
+	for (int stage = 0; stage < 3; stage++) {
+		disconnect_at(stage, false);
+		disconnect_at(stage, true);
+	}
 }
 
 /* Destroying the queue pair at each stage: the peer sees the end, the consumer nothing. */
 static void
-destroy_at(int stage)
+destroy_at(int stage, bool asking)
 {
 	struct attempt a;
 	struct kal_mpa_frame reply;
 
-	attempt_prepare(&a);
+	prepare(&a, asking);
 	if (stage == 0)
 		attempt_go(&a);
 	else
@@ -70,7 +82,7 @@ destroy_at(int stage)
 	}
 	if (stage == 3) {
 		fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
-		g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 1);
+		g_assert_cmpint(asking ? raw_recv(a.peer, a.buf, 1) : 1, ==, 1);
 	}
 	g_assert_cmpint(fixture_id(&a.f, KAL_QP_DESTROY, a.qp), ==, RI_SUCCESS);
 	if (a.peer < 0)
@@ -84,8 +96,10 @@ destroy_at(int stage)
 static void
 test_destroy(void)
 {
-	for (int stage = 0; stage < 4; stage++)
-		destroy_at(stage);
+	for (int stage = 0; stage < 4; stage++) {
+		destroy_at(stage, false);
+		destroy_at(stage, true);
+	}
 }
 
 /* One queue pair, connected again and again; only the first attempt needs no reset. */

@@ -19,7 +19,7 @@ test_establish(void)
 	struct ri_stream stream;
 	uint8_t octet = 0;
 
-	attempt_prepare(&a);
+	attempt_prepare_asking(&a);
 	attempt_meet(&a);
 	g_assert_cmpint(fixture_state(&a.f, a.qp), ==, RI_QPS_CONNECTING);
 	g_assert_cmpuint(a.request.revision, ==, 2);
@@ -55,6 +55,55 @@ test_establish(void)
 	fixture_cm(&a.f, KAL_CM_DISCONNECTED, CTX);
 	g_assert_true(fixture_silent(&a.f));
 	attempt_finish(&a);
+}
+
+/* Nobody is asked for peer-to-peer mode unless the administrator wants that ([WIRE 2.5.3]). */
+static void
+test_asks_no_stranger(void)
+{
+	struct attempt a;
+	struct kal_mpa_frame reply;
+
+	attempt_prepare(&a);
+	attempt_meet(&a);
+	g_assert_true(a.request.words);
+	g_assert_false(a.request.peer_to_peer);
+	g_assert_cmpuint(a.request.rtr, ==, 0);
+	reply = attempt_good_reply(&a);
+	raw_send_frame(a.peer, &reply);
+	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
+	g_assert_cmpuint(fake_last_stream().rtr_send, ==, 0);
+	attempt_finish(&a);
+}
+
+/* A peer that was asked for peer-to-peer mode, and whose Reply is too late or wrong, sees no reset [WIRE 14.2]. */
+static void
+gives_up_without_reset(bool late)
+{
+	static const char bad[] = "MPA ID Rep Frame\x50\x03\0\0 and more that nobody reads";
+	struct attempt a;
+
+	attempt_prepare_asking(&a);
+	if (late)
+		a.req.timeout_us = 50000;
+	attempt_meet(&a);
+	if (!late)
+		raw_send(a.peer, bad, sizeof(bad));
+	attempt_expect_failed(&a, late ? KAL_REASON_TIMEOUT : KAL_REASON_BAD_PARAMS);
+	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 0);
+	/* What comes now finds a socket, too. */
+	raw_send(a.peer, bad, sizeof(bad));
+	g_usleep(20000);
+	raw_send(a.peer, bad, sizeof(bad));
+	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 0);
+	attempt_finish(&a);
+}
+
+static void
+test_gives_up_without_reset(void)
+{
+	gives_up_without_reset(true);
+	gives_up_without_reset(false);
 }
 
 /* Octets behind the Reply reach the provider: part of them early, the rest in the socket. */
@@ -233,7 +282,7 @@ terminate_with(uint16_t ord, uint8_t rtr, uint16_t code, enum kal_cm_reason reas
 	struct attempt a;
 	struct kal_mpa_frame reply;
 
-	attempt_prepare(&a);
+	attempt_prepare_asking(&a);
 	attempt_meet(&a);
 	reply = attempt_good_reply(&a);
 	reply.ord = ord;
@@ -343,6 +392,8 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	fake_register();
 	g_test_add_func("/kal/connect/establish", test_establish);
+	g_test_add_func("/kal/connect/asks-no-stranger", test_asks_no_stranger);
+	g_test_add_func("/kal/connect/gives-up-without-reset", test_gives_up_without_reset);
 	g_test_add_func("/kal/connect/early-octets", test_early_octets);
 	g_test_add_func("/kal/connect/slow-octets", test_slow_octets);
 	g_test_add_func("/kal/connect/peer-dies", test_peer_dies);

@@ -172,6 +172,7 @@ test_reject(void)
 	reply = raw_frame(peer, KAL_MPA_REPLY, buf);
 	g_assert_true(reply.reject);
 	g_assert_cmpmem(reply.private_data, reply.private_len, "no", 2);
+	shutdown(peer, SHUT_WR);
 	g_assert_cmpint(raw_recv(peer, buf, 1), ==, 0); /* an orderly end, not a reset */
 	g_assert_true(fixture_silent(&f));
 	close(peer);

@@ -266,6 +266,37 @@ test_depths_private(void)
 	g_assert_cmpuint(at_i.ord, ==, 9);
 }
 
+/* With its own numbers in the Reply the initiator has after the start-up what it had before. */
+static void
+test_depths_echo(void)
+{
+	static const uint16_t depths[] = {0, 1, 7, KAL_MPA_DEPTH_MAX, KAL_MPA_DEPTH_PRIVATE};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(depths) * G_N_ELEMENTS(depths); i++) {
+		uint16_t ird = depths[i / G_N_ELEMENTS(depths)];
+		uint16_t ord = depths[i % G_N_ELEMENTS(depths)];
+		struct kal_mpa_offered initiator = offer_of(ird, ord);
+		struct kal_mpa_offered responder = offer_of(3, 5);
+		struct kal_mpa_frame request, reply;
+		struct kal_mpa_negotiated at_i, at_r;
+
+		g_test_message("IRD %u, ORD %u", ird, ord);
+		initiator.ird_max = ird;
+		kal_mpa_offer(&initiator, &request);
+		responder.depth_private = true;
+		responder.depth_echo = true;
+		kal_mpa_accept(&responder, &request, &reply, &at_r);
+		g_assert_cmpuint(reply.ird, ==, request.ord);
+		g_assert_cmpuint(reply.ord, ==, request.ird);
+		g_assert_cmpuint(at_r.ird, ==, 3);
+		g_assert_cmpuint(at_r.ord, ==, 5);
+		g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_i), ==,
+				KAL_MPA_GO);
+		g_assert_cmpuint(at_i.ird, ==, initiator.ird);
+		g_assert_cmpuint(at_i.ord, ==, request.ord);
+	}
+}
+
 static void
 test_rtr(void)
 {
@@ -376,6 +407,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/mpa-negotiation/depths", test_depths);
 	g_test_add_func("/kal/mpa-negotiation/reply-depths", test_reply_depths);
 	g_test_add_func("/kal/mpa-negotiation/depths-private", test_depths_private);
+	g_test_add_func("/kal/mpa-negotiation/depths-echo", test_depths_echo);
 	g_test_add_func("/kal/mpa-negotiation/rtr", test_rtr);
 	g_test_add_func("/kal/mpa-negotiation/rtr-odd-peers", test_rtr_odd_peers);
 	g_test_add_func("/kal/mpa-negotiation/words-unanswered", test_words_unanswered);

@@ -219,6 +219,7 @@ test_negative(void)
 		{"mpa-req-reserved-bits", KAL_MPA_REQUEST, KAL_MPA_WHOLE},
 	};
 	struct kal_mpa_frame f;
+	char text[200];
 	size_t size;
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -226,7 +227,8 @@ test_negative(void)
 		struct guarded in = guarded_copy(v->octets, v->len);
 		enum kal_mpa_found found = kal_mpa_read(cases[i].due, in.at, in.len, &f, &size);
 
-		g_test_message("%s: %s", v->name, kal_mpa_found_text(found));
+		kal_mpa_found_text(cases[i].due, found, in.at, in.len, text, sizeof(text));
+		g_test_message("%s: %s", v->name, text);
 		g_assert_cmpint(found, ==, cases[i].found);
 		if (found == KAL_MPA_WHOLE)
 			g_assert_cmpint(kal_mpa_judge_request(&f, in.len - size), ==,
@@ -236,7 +238,10 @@ test_negative(void)
 	}
 }
 
-/* A rejecting Reply may lack the words (nothing is negotiated any more), and R in a Request is ignored. */
+/*
+ * A rejecting Reply may lack the words (nothing is negotiated any more): fewer than four octets are what is left of the
+ * words, and no private data. R in a Request is ignored.
+ */
 static void
 test_reject_frames(void)
 {
@@ -248,7 +253,9 @@ test_reject_frames(void)
 	g_assert_cmpint(kal_mpa_read(KAL_MPA_REPLY, reply, 22, &f, &size), ==, KAL_MPA_WHOLE);
 	g_assert_true(f.reject);
 	g_assert_false(f.words);
-	g_assert_cmpmem(f.private_data, f.private_len, "no", 2);
+	g_assert_cmpuint(size, ==, 22);
+	g_assert_cmpuint(f.private_len, ==, 0);
+	g_assert_null(f.private_data);
 	g_assert_cmpint(kal_mpa_read(KAL_MPA_REQUEST, request, 20, &f, &size), ==, KAL_MPA_WHOLE);
 	g_assert_false(f.reject);
 }
@@ -294,13 +301,72 @@ test_random_octets(void)
 }
 
 static void
+found_text(enum kal_mpa_kind kind, const char *octets, size_t len, const char *want)
+{
+	struct kal_mpa_frame f;
+	char text[200];
+	size_t size;
+	enum kal_mpa_found found = kal_mpa_read(kind, octets, len, &f, &size);
+
+	kal_mpa_found_text(kind, found, (const uint8_t *)octets, len, text, sizeof(text));
+	g_assert_cmpstr(text, ==, want);
+}
+
+/* Each text has the field and its value. */
+static void
 test_texts(void)
 {
-	for (int i = 0; i <= KAL_MPA_BAD_WORDS; i++)
-		g_assert_cmpstr(kal_mpa_found_text((enum kal_mpa_found)i), !=, "unknown finding");
-	for (int i = 0; i <= KAL_MPA_TERMINATE_RTR; i++)
-		g_assert_cmpstr(kal_mpa_verdict_text((enum kal_mpa_verdict)i), !=,
-				"unknown verdict");
+	found_text(KAL_MPA_REPLY, "MPA ID Rep", 10, "only 10 octets of the Reply came");
+	found_text(KAL_MPA_REPLY, "HTTP/1.1\r\n", 10,
+		   "what the peer sends begins with 'HTTP/1.1..', which is no MPA frame");
+	found_text(KAL_MPA_REPLY, "MPA ID Req Frame", 16,
+		   "a Request came instead of a Reply: both ends initiate");
+	found_text(KAL_MPA_REQUEST, "MPA ID Rep Frame", 16,
+		   "a Reply came instead of a Request: both ends respond");
+	found_text(KAL_MPA_REPLY, "MPA ID Rep Frame\0\3", 18,
+		   "the Reply has revision 3; 1 and 2 are supported");
+	found_text(KAL_MPA_REQUEST, "MPA ID Req Frame\0\1\2\1", 20,
+		   "PD_Length of the Request is 513, and at most 512 is allowed");
+	found_text(KAL_MPA_REQUEST, "MPA ID Req Frame\x10\2\0\3", 20,
+		   "the Request has S, but its PD_Length of 3 leaves no room for IRD and ORD");
+	found_text(KAL_MPA_REQUEST, "MPA ID Req Frame\0\1\0\0", 20, "the Request is whole");
+}
+
+static void
+test_verdict_texts(void)
+{
+	static const char *const want[] = {
+		[KAL_MPA_GO] = "both ends agree",
+		[KAL_MPA_REFUSE_MARKERS] = "the Request has M: the peer wants markers",
+		[KAL_MPA_CLOSE_EARLY] = "octets came behind the Request, before the Reply",
+		[KAL_MPA_CLOSE_REJECTED] = "the Reply has R, and 3 octets of private data",
+		[KAL_MPA_CLOSE_NO_ROOM] = "the peer has no room for one more request",
+		[KAL_MPA_CLOSE_MARKERS] = "the Reply has M: the peer wants markers",
+		[KAL_MPA_CLOSE_NO_WORDS] = "the Request states IRD 4 and ORD 5, but the Reply, of "
+					   "revision 2, has neither",
+		[KAL_MPA_TERMINATE_IRD] =
+			"the ORD of the Reply is 9, above the own IRD of 4; Terminate 2006",
+		[KAL_MPA_TERMINATE_RTR] =
+			"no ready-to-receive message in common: the Request offers Write and Read "
+			"with an ORD of 5, the Reply names the empty FPDU with an IRD of 1; "
+			"Terminate 2007",
+	};
+	const struct kal_mpa_offered offered = {.ird_max = 4};
+	const struct kal_mpa_frame request = {
+		.kind = KAL_MPA_REQUEST, .rtr = RI_RTR_WRITE | RI_RTR_READ, .ird = 4, .ord = 5};
+	const struct kal_mpa_frame reply = {.kind = KAL_MPA_REPLY,
+					    .revision = 2,
+					    .rtr = RI_RTR_SEND,
+					    .ird = 1,
+					    .ord = 9,
+					    .private_len = 3};
+	char text[240];
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(want); i++) {
+		kal_mpa_verdict_text((enum kal_mpa_verdict)i, &offered, &request, &reply, text,
+				     sizeof(text));
+		g_assert_cmpstr(text, ==, want[i]);
+	}
 }
 
 int
@@ -322,6 +388,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/mpa/words-of-revision-1", test_words_of_revision_1);
 	g_test_add_func("/kal/mpa/random-octets", test_random_octets);
 	g_test_add_func("/kal/mpa/texts", test_texts);
+	g_test_add_func("/kal/mpa/verdict-texts", test_verdict_texts);
 	result = g_test_run();
 	vectors_free(positive);
 	vectors_free(negative);

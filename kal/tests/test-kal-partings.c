@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The end of a refused peer's socket: no FIN before the peer's own, since siw forgets the private data of a Reply with a
+ * FIN right behind [WIRE 14.4]; but the wait has an end, for each and for all.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kal_fixture.h"
+
+#define LISTEN_CTX  0x2222
+#define PARTINGS    64 /* as many as wait at most */
+#define NS_PER_S    1000000000ull
+#define NO_DEADLINE (3600 * NS_PER_S)
+
+/* Timers above a second fire only when the test says so. */
+static void
+timer_start_frozen(void *self, struct ri_timer *timer, uint64_t deadline)
+{
+	const struct ri_host *host = kal_host_default();
+	bool far = deadline != RI_NEVER && deadline > host->now(self) + NS_PER_S;
+
+	host->timer_start(self, timer, far ? deadline + NO_DEADLINE : deadline);
+}
+
+static void
+open_frozen(struct fixture *f)
+{
+	static struct ri_host host;
+
+	host = *kal_host_default();
+	host.timer_start = timer_start_frozen;
+	fixture_open_on(f, &host);
+}
+
+/* A peer whose request was rejected, with its Reply read. */
+static int
+rejected_peer(struct fixture *f, uint16_t port)
+{
+	const struct kal_mpa_frame request = {
+		.kind = KAL_MPA_REQUEST, .revision = 2, .words = true, .ird = 1, .ord = 1};
+	struct kal_cm_req no = {.reason = KAL_REASON_CONSUMER, .pdata_len = 2};
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	struct kal_mpa_frame reply;
+	int peer = raw_connect(false, port);
+
+	memcpy(no.pdata, "no", 2);
+	raw_send_frame(peer, &request);
+	no.request = fixture_cm(f, KAL_CM_REQUEST, LISTEN_CTX).request;
+	g_assert_cmpint(fixture_call(f, KAL_REJECT, &no, sizeof(no), NULL, 0), ==, RI_SUCCESS);
+	reply = raw_frame(peer, KAL_MPA_REPLY, buf);
+	g_assert_true(reply.reject);
+	g_assert_cmpmem(reply.private_data, reply.private_len, "no", 2);
+	return peer;
+}
+
+/* Has the other end neither closed nor sent anything? */
+static bool
+is_open(int peer)
+{
+	char octet;
+
+	return recv(peer, &octet, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+static void
+wait_for_fds(unsigned count)
+{
+	while (raw_count_fds() != count)
+		g_usleep(1000);
+}
+
+static void
+test_waits_for_the_peer(void)
+{
+	struct fixture f;
+	uint16_t port = 0;
+	unsigned before;
+	uint8_t octet;
+	int peer;
+
+	open_frozen(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	before = raw_count_fds();
+	peer = rejected_peer(&f, port);
+	/* The time is frozen, so only a FIN right behind the Reply could come, and it would be there soon. */
+	for (int i = 0; i < 100; i++) {
+		g_assert_true(is_open(peer));
+		g_usleep(1000);
+	}
+	raw_send(peer, "words that nobody wants", 23);
+	shutdown(peer, SHUT_WR);
+	g_assert_cmpint(raw_recv(peer, &octet, 1), ==, 0);
+	close(peer);
+	wait_for_fds(before);
+	fixture_close(&f);
+}
+
+/* A peer that never closes: our end does, after a while. */
+static void
+test_has_an_end(void)
+{
+	struct fixture f;
+	uint16_t port = 0;
+	uint8_t octet;
+	int peer;
+
+	fixture_open(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = rejected_peer(&f, port);
+	g_assert_cmpint(raw_recv(peer, &octet, 1), ==, 0);
+	close(peer);
+	fixture_close(&f);
+}
+
+/* More than are kept: the oldest goes first. The end of the adapter ends them all. */
+static void
+test_bounded(void)
+{
+	struct fixture f;
+	uint16_t port = 0;
+	int peers[PARTINGS + 6];
+	uint8_t octet;
+
+	open_frozen(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	for (unsigned i = 0; i < G_N_ELEMENTS(peers); i++)
+		peers[i] = rejected_peer(&f, port);
+	for (unsigned i = 0; i < G_N_ELEMENTS(peers) - PARTINGS; i++)
+		g_assert_cmpint(raw_recv(peers[i], &octet, 1), ==, 0);
+	for (unsigned i = G_N_ELEMENTS(peers) - PARTINGS; i < G_N_ELEMENTS(peers); i++)
+		g_assert_true(is_open(peers[i]));
+	fixture_close(&f);
+	for (unsigned i = G_N_ELEMENTS(peers) - PARTINGS; i < G_N_ELEMENTS(peers); i++)
+		g_assert_cmpint(raw_recv(peers[i], &octet, 1), ==, 0);
+	for (unsigned i = 0; i < G_N_ELEMENTS(peers); i++)
+		close(peers[i]);
+}
+
+/* A refused peer that sends and sends is not listened to for ever. */
+static void
+test_endless_octets(void)
+{
+	static const char octets[4096];
+	struct fixture f;
+	uint16_t port = 0;
+	ssize_t n;
+	int peer;
+
+	open_frozen(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = rejected_peer(&f, port);
+	do
+		n = send(peer, octets, sizeof(octets), MSG_NOSIGNAL);
+	while (n > 0);
+	g_assert_true(errno == EPIPE || errno == ECONNRESET);
+	close(peer);
+	fixture_close(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	fake_register();
+	g_test_add_func("/kal/partings/waits-for-the-peer", test_waits_for_the_peer);
+	g_test_add_func("/kal/partings/has-an-end", test_has_an_end);
+	g_test_add_func("/kal/partings/bounded", test_bounded);
+	g_test_add_func("/kal/partings/endless-octets", test_endless_octets);
+	return g_test_run();
+}
