@@ -9,8 +9,7 @@
  * caller tries again with more octets. The CRC covers PAD, whose value is not tested: Linux siw leaves old
  * octets there [WIRE 11.15].
  *
- * Markers: this stack requests none and refuses a peer that does (kal_mpa.h), so a direction with markers
- * never reaches full operation. mpa_fpdu_read() refuses rules that say otherwise.
+ * Markers are taken out before (mpa_marker.c).
  *
  * Standards: RFC 5044 sections 4, 5 and 8.
  */
@@ -35,8 +34,6 @@ mpa_fpdu_read(const struct mpa_rules *rules, const void *buf, size_t len, struct
 	uint32_t covered;
 
 	memset(fpdu, 0, sizeof(*fpdu));
-	if (rules->markers)
-		return MPA_MARKERS_UNSUPPORTED;
 	fpdu->ulpdu_len = wire_be16(&r);
 	if (!r.ok)
 		return MPA_MORE;
@@ -61,8 +58,6 @@ mpa_result_text(enum mpa_result result)
 		return "frame not complete yet";
 	case MPA_CRC_WRONG:
 		return "CRC of the frame is wrong";
-	case MPA_MARKERS_UNSUPPORTED:
-		return "markers are not supported";
 	}
 	return "unknown result";
 }

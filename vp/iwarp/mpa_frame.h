@@ -30,16 +30,14 @@
 
 /** @brief What two ends agreed on for one direction of a stream. */
 struct mpa_rules {
-	bool crc;     /**< the CRC field is filled in and tested */
-	bool markers; /**< markers are in the stream; mpa_fpdu_read() refuses this */
+	bool crc; /**< the CRC field is filled in and tested */
 };
 
 /** @brief What mpa_fpdu_read() found. */
 enum mpa_result {
-	MPA_OK = 0,    /**< a whole FPDU, CRC good or not in use */
-	MPA_MORE,      /**< the frame does not end within the octets given */
-	MPA_CRC_WRONG, /**< whole, but the CRC differs: Terminate 0x2002, deliver nothing */
-	MPA_MARKERS_UNSUPPORTED /**< the direction carries markers, which this stack never agrees to */
+	MPA_OK = 0,   /**< a whole FPDU, CRC good or not in use */
+	MPA_MORE,     /**< the frame does not end within the octets given */
+	MPA_CRC_WRONG /**< whole, but the CRC differs: Terminate 0x2002, deliver nothing */
 };
 
 /** @brief One FPDU in a buffer. Addresses point into the caller's buffer. */
@@ -129,7 +127,7 @@ mpa_fpdu_seal(uint8_t *fpdu, uint32_t ulpdu_len, bool crc)
 }
 
 /**
- * @brief Look for one FPDU at the start of what has arrived.
+ * @brief Look for one FPDU at the start of what has arrived, markers taken out (mpa_marker.h).
  *
  * Reads nothing outside @p buf .. @p buf + @p len. The length of the ULPDU is not judged here: whether
  * a DDP header fits is for ddp_segment_read() to say, after the CRC.
@@ -141,7 +139,6 @@ mpa_fpdu_seal(uint8_t *fpdu, uint32_t ulpdu_len, bool crc)
  * @retval MPA_OK        `fpdu->size` octets are one frame
  * @retval MPA_MORE      wait for more octets and call again
  * @retval MPA_CRC_WRONG the frame is invalid: Terminate 0x2002 (RFC 5044 8); `fpdu` is filled in
- * @retval MPA_MARKERS_UNSUPPORTED @p rules say that markers are in the stream; nothing was looked at
  */
 enum mpa_result mpa_fpdu_read(const struct mpa_rules *rules, const void *buf, size_t len,
 			      struct mpa_fpdu *fpdu);

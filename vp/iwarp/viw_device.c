@@ -103,6 +103,16 @@ rnic_start(struct viw_rnic *rnic)
 	return status;
 }
 
+static enum viw_align
+align_wanted(void)
+{
+	const char *text = vsw_setting_text(&viw_settings[VIW_SETTING_ALIGN]);
+
+	if (text != NULL && strcmp(text, "on") == 0)
+		return VIW_ALIGN_ON;
+	return text != NULL && strcmp(text, "off") == 0 ? VIW_ALIGN_OFF : VIW_ALIGN_AUTO;
+}
+
 enum ri_status
 viw_open(const struct ri_open *open, struct ri_rnic **out)
 {
@@ -122,6 +132,7 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->cq_upcall.cq_event = open->upcalls->cq_event;
 	rnic->cq_upcall.self = open->upcalls->self;
 	rnic->rnr_ns = vsw_setting_time(&viw_settings[VIW_SETTING_RNR], 1000000);
+	rnic->align = align_wanted();
 	rnic->bell = doorbell;
 	rnic->bell.engine = &rnic->engine;
 	pthread_mutex_init(&rnic->lock, NULL);

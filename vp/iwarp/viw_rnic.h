@@ -41,6 +41,13 @@ struct viw_list_node {
 	struct viw_list_node **back;
 };
 
+/* ITAPI_IWARP_ALIGN: do FPDUs begin and end with TCP segments? */
+enum viw_align {
+	VIW_ALIGN_AUTO = 0, /* unless the peer is on this machine */
+	VIW_ALIGN_ON,
+	VIW_ALIGN_OFF
+};
+
 struct viw_port {
 	char if_name[32]; /* network interface */
 	bool online;      /* as last reported; service thread only, as the two below */
@@ -57,6 +64,7 @@ struct viw_rnic {
 	struct vsw_doorbell bell;
 	struct viw_engine engine;
 	uint64_t rnr_ns;
+	enum viw_align align;
 	uint32_t num_ports;
 	struct viw_port ports[VIW_PORTS_MAX];
 	struct ri_watch interface_watch; /* changes of network interfaces; viw_interface_watch.c */

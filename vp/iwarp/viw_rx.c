@@ -150,12 +150,19 @@ room_wanted(const struct viw_rx *rx)
 	return room < VIW_RX_CHUNK ? room : VIW_RX_CHUNK;
 }
 
+/* `len` octets have been received: take out the markers, if there are any. Octets that remain. */
+static inline uint32_t
+octets_received(struct viw_qp *qp, uint8_t *octets, uint32_t len)
+{
+	return qp->stream.markers ? mpa_unmark(&qp->rx.unmark, octets, len) : len;
+}
+
 /* Receive into a buffer and walk over it. */
 static bool
 input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 {
 	struct viw_rx *rx = &qp->rx;
-	uint32_t room = room_wanted(rx);
+	uint32_t room = qp->stream.markers ? VIW_RX_CHUNK : room_wanted(rx);
 	ssize_t n = viw_recv(qp->stream.fd, *buf, room, MSG_DONTWAIT);
 
 	if (n <= 0) {
@@ -163,10 +170,11 @@ input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 		return false;
 	}
 	*done += (uint32_t)n;
-	uint32_t used = viw_rx_feed(qp, *buf, (uint32_t)n);
-	if (used < (uint32_t)n && viw_qp_state(qp) == RI_QPS_RTS) {
+	uint32_t len = octets_received(qp, *buf, (uint32_t)n);
+	uint32_t used = viw_rx_feed(qp, *buf, len);
+	if (used < len && viw_qp_state(qp) == RI_QPS_RTS) {
 		rx->keep_at = used;
-		rx->keep_len = (uint32_t)n - used;
+		rx->keep_len = len - used;
 		rx->keep =
 			viw_engine_set_aside(&qp->rnic->engine, *buf, &rx->keep_at, rx->keep_len);
 		*buf = NULL;
@@ -198,7 +206,7 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 		return false;
 	}
 	*done += (uint32_t)n;
-	(void)viw_rx_feed(qp, small, (uint32_t)n);
+	(void)viw_rx_feed(qp, small, octets_received(qp, small, (uint32_t)n));
 	return true;
 }
 
@@ -258,10 +266,10 @@ input_round(struct viw_qp *qp)
 	bool more = true;
 
 	rx->spare = NULL;
-	while (more && done < VIW_RX_ROUND && viw_qp_state(qp) == RI_QPS_RTS &&
+	while (more && done < VIW_RX_ROUND && viw_qp_state(qp) == RI_QPS_RTS && !rx->unmark.wrong &&
 	       !atomic_load_explicit(&rx->waiting, memory_order_relaxed)) {
 		bool direct = rx->phase == VIW_RX_BODY && rx->fault == RDMAP_FAULT_NONE &&
-			      rx->target.kind != VIW_RX_NOWHERE &&
+			      rx->target.kind != VIW_RX_NOWHERE && !qp->stream.markers &&
 			      rx->seg.payload_len - rx->placed >= VIW_RX_DIRECT;
 
 		if (!direct && buf == NULL)
@@ -279,6 +287,11 @@ input_round(struct viw_qp *qp)
 		viw_engine_give(&qp->rnic->engine, buf);
 	if (done > 0)
 		viw_engine_sample(&qp->rnic->engine, qp);
+	if (rx->unmark.wrong && rx->keep == NULL && viw_qp_state(qp) == RI_QPS_RTS) {
+		rx->want_tx = true;
+		viw_fault(qp, RDMAP_FAULT_MARKER, NULL,
+			  0); /* all octets before it are dealt with */
+	}
 	return done;
 }
 

@@ -9,6 +9,7 @@
 #ifndef VIW_RX_H
 #define VIW_RX_H
 
+#include "mpa_marker.h"
 #include "rdmap_check.h"
 #include "viw_rx_place.h"
 #include "vsw_srq.h"
@@ -64,6 +65,7 @@ struct viw_rx {
 	uint32_t control_len; /* octets of the payload that lie at seg.payload */
 	struct viw_rx_target target;
 	struct rdmap_inbound in;
+	struct mpa_unmark unmark; /* if viw_stream::markers: the stream carries markers */
 	uint8_t head[VIW_HEAD_ROOM];
 	uint8_t tail[8];
 	unsigned samples;

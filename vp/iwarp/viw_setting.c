@@ -13,4 +13,10 @@ const struct ri_setting viw_settings[VIW_SETTING_COUNT] = {
 			     .max = VSW_SETTING_HOUR_MS,
 			     .unit = "ms",
 			     .preset = "1000"},
+	[VIW_SETTING_ALIGN] = {.name = "ITAPI_IWARP_ALIGN",
+			       .meaning = "Whether FPDUs begin and end with TCP segments; auto: "
+					  "unless the peer is on this machine",
+			       .kind = RI_SETTING_WORD,
+			       .form = "auto|on|off",
+			       .preset = "auto"},
 };

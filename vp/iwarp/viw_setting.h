@@ -9,6 +9,7 @@
 
 enum viw_setting_id {
 	VIW_SETTING_RNR = 0,
+	VIW_SETTING_ALIGN,
 	VIW_SETTING_COUNT
 };
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The two system calls of the fast path [fast].
+ * The system calls of the fast path [fast].
  *
  * The C library's send() and recv() are cancellation points. In a process with more than one thread, which
  * the service thread always makes it, they switch cancellation on and off again, two atomic operations per
@@ -29,10 +29,11 @@
 
 #ifdef VIW_SOCKET_PLAIN
 
-#define viw_send    send
-#define viw_recv    recv
-#define viw_sendmsg sendmsg
-#define viw_recvmsg recvmsg
+#define viw_send     send
+#define viw_recv     recv
+#define viw_sendmsg  sendmsg
+#define viw_sendmmsg sendmmsg
+#define viw_recvmsg  recvmsg
 
 #else
 
@@ -55,6 +56,13 @@ static inline ssize_t
 viw_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+/* As sendmmsg(). */
+static inline int
+viw_sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
+{
+	return (int)syscall(SYS_sendmmsg, fd, msgs, count, flags);
 }
 
 /* As recvmsg(). */

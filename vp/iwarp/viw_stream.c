@@ -32,9 +32,6 @@
 
 #include "viw_fork.h"
 
-/* Longest ULPDU towards a peer on this machine: payload of whole pages. */
-#define VIW_LOCAL_ULPDU 65474u
-
 void
 viw_serve_soon(struct viw_qp *qp)
 {
@@ -114,19 +111,6 @@ socket_setup(int fd, bool peer_local)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno) - 1);
 }
 
-/* Longest ULPDU to send (RFC 5044 5.1); only a peer on this machine gets more than a segment holds. */
-static uint32_t
-ulpdu_choose(int fd, bool peer_local)
-{
-	int emss = 0;
-	socklen_t len = sizeof(emss);
-
-	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &emss, &len) != 0 || emss <= 0)
-		emss = 536;
-	uint32_t ulpdu = mpa_mulpdu((uint32_t)emss);
-	return peer_local && ulpdu > VIW_LOCAL_ULPDU ? VIW_LOCAL_ULPDU : ulpdu;
-}
-
 static void
 tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 {
@@ -148,11 +132,10 @@ tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	tx->failed = false;
 	tx->behind = false;
 	tx->terminate_queued = false;
-	tx->ulpdu = ulpdu_choose(stream->fd, stream->peer_local);
 }
 
 static void
-rx_reset(struct viw_qp *qp)
+rx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 {
 	struct viw_rx *rx = &qp->rx;
 
@@ -167,6 +150,7 @@ rx_reset(struct viw_qp *qp)
 	rx->large = false;
 	rx->fault = RDMAP_FAULT_NONE;
 	rx->receive_status = RI_WC_SUCCESS;
+	rx->unmark = (struct mpa_unmark){.crc = stream->crc};
 	rdmap_inbound_init(&rx->in);
 	rx->in.rfc7306 = true;
 	rx->in.reads_enabled =
@@ -187,6 +171,8 @@ early_octets_take(struct viw_qp *qp, const struct ri_stream *stream)
 	qp->rx.keep = keep;
 	qp->rx.keep_at = 0;
 	qp->rx.keep_len = stream->early_len;
+	if (stream->markers_rx)
+		qp->rx.keep_len = mpa_unmark(&qp->rx.unmark, keep, stream->early_len);
 	return RI_SUCCESS;
 }
 
@@ -202,7 +188,7 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 	if (ird > qp->reads.irrq_room || ord + 1 > qp->reads.orrq_room)
 		status = viw_reads_alloc(&qp->reads, ird, ord);
 	tx_reset(qp, stream);
-	rx_reset(qp);
+	rx_reset(qp, stream);
 	if (status == RI_SUCCESS)
 		status = early_octets_take(qp, stream);
 	if (status != RI_SUCCESS)
@@ -216,6 +202,7 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 	qp->stream.fd = stream->fd;
 	qp->stream.crc = stream->crc;
 	qp->stream.peer_local = stream->peer_local;
+	qp->stream.markers = stream->markers_rx;
 	qp->stream.rtr_send = stream->rtr_send;
 	qp->stream.rtr_expect = stream->rtr_expect;
 	memset(&qp->end, 0, sizeof(qp->end));
@@ -224,6 +211,7 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 	atomic_store(&qp->engine.polled, 0);
 	qp->engine.unwatched = false;
 	socket_setup(qp->stream.fd, qp->stream.peer_local);
+	viw_segments_reset(qp, stream);
 	return RI_SUCCESS;
 }
 
@@ -232,8 +220,6 @@ llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
 {
 	struct viw_qp *qp = (struct viw_qp *)ri;
 
-	if (stream->markers_rx || stream->markers_tx)
-		return RI_ERR_UNSUPPORTED;
 	if (!is_tcp(stream->fd))
 		return RI_ERR_INVALID_ARG;
 	if (viw_qp_state(qp) != RI_QPS_CONNECTING)
@@ -297,6 +283,8 @@ rtr_build(struct viw_qp *qp)
 		tx->len += rdmap_fpdu_put(tx->buf + tx->len, &write, qp->stream.crc);
 	}
 	tx->queued = tx->len;
+	if (tx->segment.markers)
+		viw_segments_mark(qp);
 	qp->stream.rtr_send = 0;
 }
 

@@ -19,6 +19,7 @@ struct viw_stream {
 	int fd;
 	bool crc;
 	bool peer_local;
+	bool markers; /* in what arrives */
 	uint8_t rtr_send;
 	uint8_t rtr_expect;
 	_Atomic(uint64_t) deadline; /* of the end */

@@ -108,6 +108,21 @@ viw_tx_push_failed(struct viw_qp *qp, int error)
 	viw_serve_soon(qp);
 }
 
+/* Send octets of the buffer; advances tx.at and tx.given. As send(). */
+static inline ssize_t
+buffer_send(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	ssize_t n = viw_send(qp->stream.fd, tx->buf + tx->at, tx->len - tx->at,
+			     MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n > 0) {
+		tx->at += (uint32_t)n;
+		tx->given += (uint64_t)n;
+	}
+	return n;
+}
+
 bool
 viw_tx_push(struct viw_qp *qp)
 {
@@ -115,8 +130,7 @@ viw_tx_push(struct viw_qp *qp)
 
 	assert(vsw_role_is_taken(&qp->tx.role));
 	while (tx->at < tx->len) {
-		ssize_t n = viw_send(qp->stream.fd, tx->buf + tx->at, tx->len - tx->at,
-				     MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = tx->segment.special ? viw_segments_send(qp) : buffer_send(qp);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -124,8 +138,6 @@ viw_tx_push(struct viw_qp *qp)
 			viw_tx_push_failed(qp, errno);
 			return false;
 		}
-		tx->at += (uint32_t)n;
-		tx->given += (uint64_t)n;
 	}
 	if (atomic_load_explicit(&tx->blocked, memory_order_relaxed))
 		atomic_store(&tx->blocked, false);
@@ -175,6 +187,9 @@ queue_terminate(struct viw_qp *qp)
 		return; /* the timer of the end will expire */
 	memcpy(tx->buf, qp->end.fpdu, qp->end.fpdu_len);
 	tx->len = qp->end.fpdu_len;
+	tx->segment.cut = 0; /* of octets that the peer will not read */
+	if (tx->segment.markers)
+		viw_segments_mark(qp);
 	tx->terminate_queued = true;
 }
 

@@ -8,6 +8,7 @@
 #ifndef VIW_TX_H
 #define VIW_TX_H
 
+#include "viw_tx_segment.h"
 #include "vsw_lock.h"
 #include "vsw_queue.h"
 
@@ -55,7 +56,7 @@ struct viw_tx {
 	uint32_t len;    /* octets in buf */
 	uint64_t queued; /* octets of the stream built so far */
 	uint64_t given;  /* octets the socket took */
-	uint32_t ulpdu;  /* longest ULPDU to send */
+	struct viw_segment segment;
 	uint32_t send_msn;
 	uint32_t read_msn;
 	uint32_t atomic_msn; /* of the answers to the peer */

@@ -35,7 +35,7 @@ struct plan {
 static uint32_t
 payload_planned(const struct viw_tx *tx, const struct viw_direct *d)
 {
-	uint32_t most = tx->ulpdu - ddp_header_size(d->seg.tagged);
+	uint32_t most = tx->segment.ulpdu - ddp_header_size(d->seg.tagged);
 	uint64_t n = d->wanted.length;
 
 	if (n > (uint64_t)most * VIW_DIRECT_FRAMES)
@@ -48,7 +48,7 @@ static void
 plan_frames(struct plan *plan, const struct viw_tx *tx, const struct viw_direct *d,
 	    uint8_t *payload)
 {
-	uint32_t most = tx->ulpdu - ddp_header_size(d->seg.tagged);
+	uint32_t most = tx->segment.ulpdu - ddp_header_size(d->seg.tagged);
 	struct ddp_segment seg = d->seg;
 	uint32_t done = 0;
 	uint32_t end = 0;
@@ -99,7 +99,7 @@ copy_range(uint8_t *out, const struct plan *plan, uint32_t from, uint32_t to)
 static uint32_t
 direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direct *d, uint32_t sent)
 {
-	uint32_t most = tx->ulpdu - ddp_header_size(d->seg.tagged);
+	uint32_t most = tx->segment.ulpdu - ddp_header_size(d->seg.tagged);
 	uint32_t begun = 0;
 
 	while (begun < plan->frames && plan->ends[begun] <= sent)
@@ -118,7 +118,7 @@ direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direc
 bool
 viw_tx_is_direct(const struct viw_qp *qp, const struct viw_direct *d)
 {
-	return !qp->stream.crc && d->wanted.length >= VIW_DIRECT_MIN &&
+	return !qp->stream.crc && !qp->tx.segment.special && d->wanted.length >= VIW_DIRECT_MIN &&
 	       payload_planned(&qp->tx, d) > 0;
 }
 

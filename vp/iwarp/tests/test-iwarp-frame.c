@@ -172,7 +172,7 @@ test_wrap(void)
 static void
 test_texts(void)
 {
-	for (int i = 0; i <= MPA_MARKERS_UNSUPPORTED; i++)
+	for (int i = 0; i <= MPA_CRC_WRONG; i++)
 		g_assert_cmpstr(mpa_result_text((enum mpa_result)i), !=, "unknown result");
 	for (int i = 0; i <= DDP_SHORT; i++)
 		g_assert_cmpstr(ddp_result_text((enum ddp_result)i), !=, "unknown result");

@@ -15,6 +15,24 @@ static const size_t sizes[] = {0,     1,     3,     4,     5,      64,      511,
 			       513,   1023,  1024,  1025,  4096,   8191,    8193, 32767,
 			       32768, 32769, 65535, 65536, 100001, 1 << 20, BIG};
 
+/* What the streams are like. */
+struct kind {
+	const char *name;
+	bool crc;
+	bool markers; /* in both directions */
+	int mss;      /* not 0: aligned to segments of this size */
+};
+
+static const struct kind kinds[] = {
+	{"plain", false, false, 0},
+	{"crc", true, false, 0},
+	{"markers", true, true, 0},
+	{"markers-plain", false, true, 0},
+	{"aligned", true, false, 1251},
+	{"aligned-plain", false, false, 8961},
+	{"aligned-markers", true, true, 1250},
+};
+
 struct fixture {
 	struct node *na, *nb;
 	struct end *a, *b;
@@ -22,21 +40,27 @@ struct fixture {
 };
 
 static void
-set_up(struct fixture *f, gconstpointer crc)
+set_up(struct fixture *f, gconstpointer arg)
 {
+	const struct kind *kind = arg;
+	struct ri_stream like = end_stream(-1, true);
+
+	like.crc = kind->crc;
+	like.markers_tx = like.markers_rx = kind->markers;
+	like.peer_local = kind->mss == 0;
 	f->na = node_new();
 	f->nb = node_new();
 	f->a = end_new(f->na, NULL);
 	f->b = end_new(f->nb, NULL);
 	f->ma = chunk_new(f->na, BIG, ALL_RW);
 	f->mb = chunk_new(f->nb, BIG, ALL_RW);
-	ends_connect(f->a, f->b, GPOINTER_TO_INT(crc) != 0);
+	ends_connect_like(f->a, f->b, &like, kind->mss);
 }
 
 static void
-tear_down(struct fixture *f, gconstpointer crc)
+tear_down(struct fixture *f, gconstpointer arg)
 {
-	(void)crc;
+	(void)arg;
 	end_free(f->a);
 	end_free(f->b);
 	chunk_free(&f->ma);
@@ -46,9 +70,9 @@ tear_down(struct fixture *f, gconstpointer crc)
 }
 
 static void
-test_send(struct fixture *f, gconstpointer crc)
+test_send(struct fixture *f, gconstpointer arg)
 {
-	(void)crc;
+	(void)arg;
 	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
 		chunk_fill(&f->ma, i);
 		memset(f->mb.at, 0xee, BIG);
@@ -67,9 +91,9 @@ test_send(struct fixture *f, gconstpointer crc)
 }
 
 static void
-test_write(struct fixture *f, gconstpointer crc)
+test_write(struct fixture *f, gconstpointer arg)
 {
-	(void)crc;
+	(void)arg;
 	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
 		chunk_fill(&f->ma, i);
 		memset(f->mb.at, 0xee, BIG);
@@ -86,9 +110,9 @@ test_write(struct fixture *f, gconstpointer crc)
 }
 
 static void
-test_read(struct fixture *f, gconstpointer crc)
+test_read(struct fixture *f, gconstpointer arg)
 {
-	(void)crc;
+	(void)arg;
 	/* Once: that its far readers are done with it is something only the wire could tell. */
 	chunk_fill(&f->mb, 6);
 	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
@@ -105,14 +129,14 @@ test_read(struct fixture *f, gconstpointer crc)
 
 /* Segments of odd lengths, some empty, on both sides. */
 static void
-test_gather_scatter(struct fixture *f, gconstpointer crc)
+test_gather_scatter(struct fixture *f, gconstpointer arg)
 {
 	const uint32_t out[4] = {1001, 0, 70003, 40007};
 	const uint32_t in[4] = {3, 99999, 0, 20000};
 	struct ri_sge s[4], r[4];
 	size_t at = 0, total = 1001 + 70003 + 40007;
 
-	(void)crc;
+	(void)arg;
 	chunk_fill(&f->ma, 5);
 	memset(f->mb.at, 0xee, BIG);
 	for (unsigned i = 0, so = 0, ro = 0; i < 4; i++) {
@@ -138,11 +162,11 @@ test_gather_scatter(struct fixture *f, gconstpointer crc)
 
 /* More requests than the queue holds; windows, batches, suppressed completions. */
 static void
-test_stream(struct fixture *f, gconstpointer crc)
+test_stream(struct fixture *f, gconstpointer arg)
 {
 	unsigned posted = 0, done = 0, received = 0, wanted = 5000;
 
-	(void)crc;
+	(void)arg;
 	chunk_fill(&f->ma, 9);
 	for (unsigned i = 0; i < 64; i++)
 		g_assert_cmpint(end_recv(f->b, i, &f->mb, i * 64, 64), ==, RI_SUCCESS);
@@ -172,11 +196,11 @@ test_stream(struct fixture *f, gconstpointer crc)
 
 /* A Send behind a slow Read completes behind it; more Reads than ORD wait; both sides at once. */
 static void
-test_reads_in_order(struct fixture *f, gconstpointer crc)
+test_reads_in_order(struct fixture *f, gconstpointer arg)
 {
 	struct end *e[2] = {f->a, f->b};
 
-	(void)crc;
+	(void)arg;
 	chunk_fill(&f->ma, 3);
 	chunk_fill(&f->mb, 4);
 	struct chunk la = chunk_new(f->na, 16 * 65536, ALL_RW),
@@ -209,7 +233,7 @@ test_reads_in_order(struct fixture *f, gconstpointer crc)
  * held back: the bind is no message. Most of the time, since the service thread may come between.
  */
 static void
-test_bind_then_send(struct fixture *f, gconstpointer crc)
+test_bind_then_send(struct fixture *f, gconstpointer arg)
 {
 	const struct ri_fast_ops *fast = f->na->p->fast;
 	struct viw_qp *qp = (struct viw_qp *)(void *)f->a->qp;
@@ -218,7 +242,7 @@ test_bind_then_send(struct fixture *f, gconstpointer crc)
 	unsigned held_back = 0;
 	struct ri_wc wc;
 
-	(void)crc;
+	(void)arg;
 	g_assert_cmpint(f->na->p->mem->mw_alloc(f->na->pd, RI_MW_NARROW, &mw, &stag), ==,
 			RI_SUCCESS);
 	for (unsigned i = 0; i < 40; i++) {
@@ -249,7 +273,7 @@ main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
-		void (*run)(struct fixture *f, gconstpointer crc);
+		void (*run)(struct fixture *f, gconstpointer arg);
 	} tests[] = {
 		{"send", test_send},
 		{"write", test_write},
@@ -261,12 +285,12 @@ main(int argc, char **argv)
 	};
 
 	g_test_init(&argc, &argv, NULL);
-	for (unsigned crc = 0; crc < 2; crc++) {
+	for (unsigned k = 0; k < G_N_ELEMENTS(kinds); k++) {
 		for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++) {
-			g_autofree char *path = g_strdup_printf(
-				"/iwarp/transfer/%s/%s", crc ? "crc" : "plain", tests[i].name);
+			g_autofree char *path = g_strdup_printf("/iwarp/transfer/%s/%s",
+								kinds[k].name, tests[i].name);
 
-			g_test_add(path, struct fixture, GINT_TO_POINTER(crc), set_up, tests[i].run,
+			g_test_add(path, struct fixture, &kinds[k], set_up, tests[i].run,
 				   tear_down);
 		}
 	}

@@ -274,14 +274,11 @@ test_parse(void)
 	for (guint i = 0; i < vectors_count(positive); i++) {
 		const struct vector *v = vectors_at(positive, i);
 		struct guarded in = guarded_copy(v->octets, v->len);
-		struct mpa_rules rules = {.crc = v->crc, .markers = v->markers};
+		struct mpa_rules rules = {.crc = v->crc};
 		struct mpa_fpdu fpdu;
 		struct ddp_segment seg;
 
-		if (g_str_equal(v->kind, "fpdu") && v->markers) {
-			g_assert_cmpint(mpa_fpdu_read(&rules, in.at, in.len, &fpdu), ==,
-					MPA_MARKERS_UNSUPPORTED);
-		} else if (is_plain_fpdu(v)) {
+		if (is_plain_fpdu(v)) {
 			g_assert_cmpint(mpa_fpdu_read(&rules, in.at, in.len, &fpdu), ==, MPA_OK);
 			g_assert_cmpuint(fpdu.size, ==, v->len);
 			g_assert_cmpuint(fpdu.ulpdu_len, ==, vector_number(v, "ulpdu_length"));

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -63,8 +64,31 @@ node_ends(struct end *end)
 
 /* --- streams ------------------------------------------------------------------------------- */
 
+static void
+mss_limit(int fd, int mss)
+{
+	if (mss > 0)
+		g_assert_cmpint(setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss)), ==, 0);
+}
+
+int
+tcp_emss(int fd)
+{
+	int emss = 0;
+	socklen_t len = sizeof(emss);
+
+	g_assert_cmpint(getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &emss, &len), ==, 0);
+	return emss;
+}
+
 void
 tcp_pair(int fd[2])
+{
+	tcp_pair_mss(fd, 0);
+}
+
+void
+tcp_pair_mss(int fd[2], int mss)
 {
 	struct sockaddr_in addr = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -72,10 +96,12 @@ tcp_pair(int fd[2])
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	g_assert_cmpint(listener, >=, 0);
+	mss_limit(listener, mss);
 	g_assert_cmpint(bind(listener, (struct sockaddr *)&addr, len), ==, 0);
 	g_assert_cmpint(listen(listener, 1), ==, 0);
 	g_assert_cmpint(getsockname(listener, (struct sockaddr *)&addr, &len), ==, 0);
 	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	mss_limit(fd[0], mss);
 	g_assert_cmpint(connect(fd[0], (struct sockaddr *)&addr, len), ==, 0);
 	fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	g_assert_cmpint(fd[1], >=, 0);
@@ -103,19 +129,31 @@ end_attach(struct end *end, const struct ri_stream *stream)
 }
 
 void
-ends_connect(struct end *a, struct end *b, bool crc)
+ends_connect_like(struct end *a, struct end *b, const struct ri_stream *like, int mss)
 {
 	int fd[2];
-	struct ri_stream sa, sb;
+	struct ri_stream sa = *like, sb = *like;
 
-	tcp_pair(fd);
-	sa = end_stream(fd[0], true);
-	sb = end_stream(fd[1], false);
-	sa.crc = sb.crc = crc;
+	tcp_pair_mss(fd, mss);
+	sa.fd = fd[0];
+	sa.initiator = true;
+	sb.fd = fd[1];
+	sb.initiator = false;
+	sb.markers_tx = like->markers_rx;
+	sb.markers_rx = like->markers_tx;
 	g_assert_cmpint(end_attach(b, &sb), ==, RI_SUCCESS);
 	g_assert_cmpint(end_attach(a, &sa), ==, RI_SUCCESS);
 	end_wait_event(a, RI_EVENT_QP_STREAM_UP, b);
 	end_wait_event(b, RI_EVENT_QP_STREAM_UP, a);
+}
+
+void
+ends_connect(struct end *a, struct end *b, bool crc)
+{
+	struct ri_stream like = end_stream(-1, true);
+
+	like.crc = crc;
+	ends_connect_like(a, b, &like, 0);
 }
 
 /* --- waiting ------------------------------------------------------------------------------- */

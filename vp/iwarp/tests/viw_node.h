@@ -22,12 +22,18 @@ unsigned node_ends(struct end *end);
 
 /* A connected pair of TCP sockets. */
 void tcp_pair(int fd[2]);
+/* The same with segments of at most `mss` octets, options of TCP included; 0: as the path allows. */
+void tcp_pair_mss(int fd[2], int mss);
+/* Octets that a segment of this socket carries. */
+int tcp_emss(int fd);
 /* Hand a socket to an idle queue pair; reserves it first. */
 enum ri_status end_attach(struct end *end, const struct ri_stream *stream);
 /* CRC on, local peer. */
 struct ri_stream end_stream(int fd, bool initiator);
 /* Connect two ends as initiator and responder and wait until both are up. */
 void ends_connect(struct end *a, struct end *b, bool crc);
+/* The same with CRC, markers and path as `like` says for `a`; `b` gets its mirror image. */
+void ends_connect_like(struct end *a, struct end *b, const struct ri_stream *like, int mss);
 
 /* Wait for the next completion of the send or the receive queue. `other` is driven meanwhile. */
 struct ri_wc end_wait(struct end *end, bool recv, struct end *other);
