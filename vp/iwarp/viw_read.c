@@ -190,7 +190,7 @@ static bool
 read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 {
 	struct viw_tx *tx = &qp->tx;
-	uint32_t most = tx->segment.ulpdu - DDP_TAGGED_SIZE;
+	uint32_t most = viw_tx_ulpdu(qp) - DDP_TAGGED_SIZE;
 	struct viw_direct d = {.left = r->m.size - qp->reads.answered,
 			       .wanted = {.stag = r->m.source_stag,
 					  .access = RI_ACCESS_REMOTE_READ,

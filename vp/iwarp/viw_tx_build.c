@@ -320,7 +320,7 @@ build_message(struct viw_qp *qp)
 	struct viw_tx *tx = &qp->tx;
 	const struct vsw_wqe *wqe = qp->tx.wqe;
 	bool write = wqe->opcode == RI_OP_RDMA_WRITE;
-	uint32_t most = tx->segment.ulpdu - ddp_header_size(write);
+	uint32_t most = viw_tx_ulpdu(qp) - ddp_header_size(write);
 	uint32_t left = tx->total - tx->done;
 	uint32_t n = left < most ? left : most;
 	struct ddp_segment seg;
@@ -458,8 +458,6 @@ viw_tx_fill(struct viw_qp *qp)
 	}
 	if (atomic_load_explicit(&tx->starved, memory_order_relaxed))
 		atomic_store(&tx->starved, false);
-	if (tx->queued >= tx->segment.ask_at)
-		viw_segments_ask(qp);
 	if (tx->segment.markers && enough > VIW_BUF_SIZE / 2)
 		enough = VIW_BUF_SIZE / 2; /* the other half leaves room for markers */
 	tx->direct = false;

@@ -8,10 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct viw_qp;
+#include "viw_qp.h"
 
 /* Build the frames that may be sent now in the buffer. False: there are none. Owner of tx.role. */
 bool viw_tx_fill(struct viw_qp *qp);
+/* The longest ULPDU of the next frame. Owner of tx.role. */
+static inline uint32_t
+viw_tx_ulpdu(struct viw_qp *qp)
+{
+	if (qp->tx.queued >= qp->tx.segment.ask_at)
+		viw_segments_ask(qp);
+	return qp->tx.segment.ulpdu;
+}
+
 /* Octets of a frame that carries `payload` octets. */
 uint32_t viw_frame_size(bool tagged, uint32_t payload);
 

@@ -11,8 +11,8 @@
  * or if the peer's window stays smaller than the group. Streams within this machine are not aligned by
  * default: their segments are of 64 KiB, and nobody looks at segments there.
  *
- * The size of a segment follows the path, so it is asked for again from time to time: at the begin of a fill,
- * after so many octets that the system call costs nothing in comparison.
+ * The size of a segment follows the path, so it is asked for again before a frame is built, once in so many
+ * octets that the system call costs nothing in comparison.
  *
  * In a stream with markers, frames are built without them. Before a full buffer is sent, its content moves to
  * the end of the buffer and is copied from there to the begin, with markers (mpa_marker.h).

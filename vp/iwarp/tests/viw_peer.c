@@ -12,20 +12,44 @@
 #define PATIENCE (60 * G_TIME_SPAN_SECOND)
 
 void
-peer_open(struct peer *f, const struct ri_qp_init *init)
+peer_prepare(struct peer *f, const struct ri_qp_init *init)
 {
-	int fd[2];
-
 	f->node = node_new();
 	f->end = end_new(f->node, init);
 	f->mem = chunk_new(f->node, 1 << 17, ALL_RW);
 	for (unsigned i = 0; i < PEER_RECVS; i++)
 		g_assert_cmpint(end_recv(f->end, i, &f->mem, 64 * i, 64), ==, RI_SUCCESS);
-	tcp_pair(fd);
-	struct ri_stream s = end_stream(fd[0], false);
+}
+
+void
+peer_attach(struct peer *f, const struct ri_stream *like, int mss)
+{
+	struct ri_stream s = *like;
+	int fd[2];
+
+	tcp_pair_mss(fd, mss);
+	s.fd = fd[0];
 	g_assert_cmpint(end_attach(f->end, &s), ==, RI_SUCCESS);
 	end_wait_event(f->end, RI_EVENT_QP_STREAM_UP, NULL);
 	f->fd = fd[1];
+	f->crc = like->crc;
+	f->unmark = NULL;
+}
+
+void
+peer_open_like(struct peer *f, const struct ri_stream *like, int mss)
+{
+	peer_prepare(f, NULL);
+	peer_attach(f, like, mss);
+}
+
+void
+peer_open(struct peer *f, const struct ri_qp_init *init)
+{
+	struct ri_stream like = end_stream(-1, false);
+
+	peer_prepare(f, init);
+	peer_attach(f, &like, 0);
 }
 
 void
@@ -96,7 +120,7 @@ peer_listen(struct peer *f, uint8_t *buf, size_t want, bool *fin)
 void
 peer_expect_terminate(struct peer *f, int code)
 {
-	struct mpa_rules rules = {.crc = true};
+	struct mpa_rules rules = {.crc = f->crc};
 	struct mpa_fpdu fpdu;
 	struct ddp_segment seg;
 	struct rdmap_terminate t;
@@ -105,6 +129,8 @@ peer_expect_terminate(struct peer *f, int code)
 	size_t len = peer_listen(f, buf, sizeof(buf), &fin);
 
 	g_assert_true(fin);
+	if (f->unmark != NULL)
+		len = mpa_unmark(f->unmark, buf, (uint32_t)len);
 	g_assert_cmpint(mpa_fpdu_read(&rules, buf, len, &fpdu), ==, MPA_OK);
 	g_assert_cmpuint(fpdu.size, ==, len);
 	g_assert_cmpint(ddp_segment_read(fpdu.ulpdu, fpdu.ulpdu_len, fpdu.ulpdu_len, &seg), ==,

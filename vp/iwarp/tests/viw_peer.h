@@ -7,6 +7,7 @@
 #ifndef VIW_PEER_H
 #define VIW_PEER_H
 
+#include "mpa_marker.h"
 #include "viw_node.h"
 
 #define PEER_RECVS 3
@@ -15,11 +16,18 @@ struct peer {
 	struct node *node;
 	struct end *end; /* the queue pair that the peer faces */
 	struct chunk mem;
-	int fd; /* the plain socket; -1: closed */
+	int fd;                    /* the plain socket; -1: closed */
+	bool crc;                  /* of the stream */
+	struct mpa_unmark *unmark; /* not NULL: what comes back has markers, taken out so far */
 };
 
 /* With PEER_RECVS receives of 64 octets, numbered from 0; CRC on. `init` NULL: the defaults. */
 void peer_open(struct peer *f, const struct ri_qp_init *init);
+/* The same with a stream as `like` says, and segments of at most `mss` octets (tcp_pair_mss). */
+void peer_open_like(struct peer *f, const struct ri_stream *like, int mss);
+/* The two halves of that: what can be known before the stream, and the stream. */
+void peer_prepare(struct peer *f, const struct ri_qp_init *init);
+void peer_attach(struct peer *f, const struct ri_stream *like, int mss);
 void peer_close(struct peer *f);
 /* The peer closes its socket. */
 void peer_hang_up(struct peer *f);

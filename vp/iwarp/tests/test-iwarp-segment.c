@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What a plain socket sees of a queue pair's framing: FPDUs in TCP segments of every size, segments that change
+ * their size, markers in both directions, right and wrong, and streams without CRC.
+ */
+
+#include "viw_peer.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "mpa_marker.h"
+#include "rdmap_message.h"
+#include "viw_qp.h"
+
+#define ROOM (1u << 17)
+
+/* --- helpers ------------------------------------------------------------------------------- */
+
+/* A stream like those of end_stream(), CRC on, towards a peer that is not on this machine. */
+static struct ri_stream
+far_stream(void)
+{
+	struct ri_stream like = end_stream(-1, true);
+
+	like.peer_local = false;
+	return like;
+}
+
+/* Segments that this socket has sent, none counted twice. */
+static guint
+segments_sent(int fd)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	g_assert_cmpint(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), ==, 0);
+	return info.tcpi_data_segs_out - info.tcpi_total_retrans;
+}
+
+/* The provider's socket. */
+static int
+own_fd(const struct peer *f)
+{
+	return ((struct viw_qp *)(void *)f->end->qp)->stream.fd;
+}
+
+/* A Send of `len` octets leaves, and the peer reads its frames: how many, and the octets of the largest. */
+struct frames {
+	guint count;
+	guint largest;
+};
+
+static struct frames
+send_and_read(struct peer *f, struct mpa_rules rules, size_t len)
+{
+	g_autofree uint8_t *buf = g_malloc(2 * ROOM);
+	struct frames frames = {0};
+	size_t have = 0, at = 0;
+	bool last = false;
+	bool fin;
+
+	g_assert_cmpint(end_send(f->end, 1, &f->mem, 0, len), ==, RI_SUCCESS);
+	while (!last) {
+		struct mpa_fpdu fpdu;
+		struct ddp_segment seg;
+		enum mpa_result result = mpa_fpdu_read(&rules, buf + at, have - at, &fpdu);
+
+		if (result == MPA_MORE) {
+			have += peer_listen(f, buf + have, 1, &fin);
+			g_assert_false(fin);
+			continue;
+		}
+		g_assert_cmpint(result, ==, MPA_OK);
+		g_assert_cmpint(ddp_segment_read(fpdu.ulpdu, fpdu.ulpdu_len, fpdu.ulpdu_len, &seg),
+				==, DDP_OK);
+		g_assert_cmpmem(seg.payload, seg.payload_len, f->mem.at + seg.mo, seg.payload_len);
+		if (!rules.crc)
+			g_assert_cmpuint(mpa_crc_load(buf + at + fpdu.size - MPA_CRC_SIZE), ==, 0);
+		last = seg.last;
+		frames.count++;
+		frames.largest = MAX(frames.largest, fpdu.size);
+		at += fpdu.size;
+	}
+	g_assert_cmpuint(at, ==, have);
+	(void)end_wait_ok(f->end, false, 1, NULL);
+	return frames;
+}
+
+/* --- segments ------------------------------------------------------------------------------ */
+
+/*
+ * A message of full FPDUs and a small one: the room that full ones leave in their segments is large enough for
+ * the small one, so segments that TCP fills are one less than the FPDUs.
+ */
+static void
+test_aligned(void)
+{
+	static const int limits[] = {1249, 1250, 1251, 1252, 1310, 1458, 8973};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(limits); i++) {
+		for (int crc = 0; crc < 2; crc++) {
+			struct ri_stream like = far_stream();
+			struct peer f;
+
+			like.crc = crc;
+			peer_open_like(&f, &like, limits[i]);
+			chunk_fill(&f.mem, 1);
+			guint emss = (guint)tcp_emss(own_fd(&f));
+			guint most = mpa_mulpdu(emss) - DDP_UNTAGGED_SIZE;
+			guint full = emss % 4 == 0 ? 3 : 28 / (emss % 4) + 1;
+
+			if (full * most > ROOM / 4)
+				full = ROOM / 4 / most;
+			guint before = segments_sent(own_fd(&f));
+			struct frames seen =
+				send_and_read(&f, (struct mpa_rules){.crc = crc}, full * most + 2);
+			g_assert_cmpuint(seen.count, ==, full + 1);
+			g_assert_cmpuint(seen.largest, <=, emss);
+			g_assert_cmpuint(seen.largest + 4, >, emss);
+			g_assert_cmpuint(segments_sent(own_fd(&f)) - before, ==, full + 1);
+			peer_close(&f);
+		}
+	}
+}
+
+/* The switch: "off" lets TCP fill segments, "on" aligns within this machine. */
+static void
+test_switch(void)
+{
+	for (int on = 0; on < 2; on++) {
+		struct ri_stream like = far_stream();
+		struct peer f;
+
+		g_assert_true(g_setenv("ITAPI_IWARP_ALIGN", on ? "on" : "off", TRUE));
+		like.peer_local = on;
+		peer_open_like(&f, &like, 1251);
+		g_unsetenv("ITAPI_IWARP_ALIGN");
+		chunk_fill(&f.mem, 2);
+		guint emss = (guint)tcp_emss(own_fd(&f));
+		guint most = mpa_mulpdu(emss) - DDP_UNTAGGED_SIZE;
+		guint before = segments_sent(own_fd(&f));
+		struct frames seen =
+			send_and_read(&f, (struct mpa_rules){.crc = true}, 29 * most + 2);
+		guint segments = segments_sent(own_fd(&f)) - before;
+
+		g_assert_cmpuint(emss % 4, !=, 0);
+		g_assert_cmpuint(seen.count, ==, 30);
+		if (on)
+			g_assert_cmpuint(segments, ==, seen.count);
+		else
+			g_assert_cmpuint(segments, <, seen.count);
+		peer_close(&f);
+	}
+}
+
+/* The path takes less, and more again: IP options make room in each segment for themselves. */
+static void
+test_follows_path(void)
+{
+	uint8_t options[40];
+	struct ri_stream like = far_stream();
+	struct mpa_rules rules = {.crc = true};
+	struct peer f;
+
+	memset(options, 1, sizeof(options)); /* "no operation" */
+	peer_open_like(&f, &like, 1400);
+	chunk_fill(&f.mem, 3);
+	guint emss = (guint)tcp_emss(own_fd(&f));
+	g_assert_cmpuint(send_and_read(&f, rules, 60000).largest, ==, emss & ~3u);
+	if (setsockopt(own_fd(&f), IPPROTO_IP, IP_OPTIONS, options, sizeof(options)) != 0 ||
+	    (guint)tcp_emss(own_fd(&f)) == emss) {
+		g_test_skip("IP options do not change the size of a segment here");
+		peer_close(&f);
+		return;
+	}
+	guint less = (guint)tcp_emss(own_fd(&f));
+	g_assert_cmpuint(less, ==, emss - sizeof(options));
+	(void)send_and_read(&f, rules, 20000); /* some of them may be of the old size */
+	g_assert_cmpuint(send_and_read(&f, rules, 60000).largest, ==, less & ~3u);
+	g_assert_cmpint(setsockopt(own_fd(&f), IPPROTO_IP, IP_OPTIONS, options, 0), ==, 0);
+	g_assert_cmpuint((guint)tcp_emss(own_fd(&f)), ==, emss);
+	(void)send_and_read(&f, rules, 20000);
+	g_assert_cmpuint(send_and_read(&f, rules, 60000).largest, ==, emss & ~3u);
+	peer_close(&f);
+}
+
+/* --- markers ------------------------------------------------------------------------------- */
+
+/* Append a frame to a plain stream. */
+static void
+frame_add(GByteArray *plain, struct ddp_segment seg, const uint8_t *payload, uint32_t len, bool crc)
+{
+	uint8_t fpdu[4096];
+
+	seg.payload = payload;
+	seg.payload_len = len;
+	g_assert_cmpuint(len, <=, sizeof(fpdu) - 64);
+	g_byte_array_append(plain, fpdu, rdmap_fpdu_put(fpdu, &seg, crc));
+}
+
+/* Put the markers in. */
+static GByteArray *
+marked_of(const GByteArray *plain, bool crc)
+{
+	GByteArray *out = g_byte_array_new();
+	guint at = 0;
+
+	while (at < plain->len) {
+		uint32_t size = mpa_fpdu_size(wire_load_be16(plain->data + at));
+		uint8_t buf[8192];
+
+		g_byte_array_append(out, buf,
+				    mpa_marker_insert(buf, plain->data + at, size, at, crc));
+		at += size;
+	}
+	return out;
+}
+
+#define WRITTEN 2000u /* octets that sends_and_writes() writes to the front of the memory */
+#define SENT    40u   /* octets of each of its Sends */
+
+static uint8_t
+octet_of(uint32_t i)
+{
+	return (uint8_t)(i * 11 + 5);
+}
+
+/* `count` Sends, with Writes between them, which fill WRITTEN octets at 4096 of the peer's memory. */
+static GByteArray *
+sends_and_writes(const struct peer *f, uint32_t count, bool crc)
+{
+	GByteArray *plain = g_byte_array_new();
+	uint8_t octets[WRITTEN];
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; i < WRITTEN; i++)
+		octets[i] = octet_of(i);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t n = i + 1 < count ? WRITTEN / count + 3 * i : WRITTEN - done;
+
+		frame_add(plain,
+			  rdmap_tagged(RDMAP_WRITE, f->mem.stag, (uintptr_t)f->mem.at + 4096 + done,
+				       true),
+			  octets + done, n, crc);
+		frame_add(plain, rdmap_untagged(RDMAP_SEND, i + 1, 0, true), octets, SENT, crc);
+		done += n;
+	}
+	return plain;
+}
+
+/* All of sends_and_writes() has come. */
+static void
+expect_all(struct peer *f, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		g_assert_cmpuint(end_wait_ok(f->end, true, i, NULL).byte_len, ==, SENT);
+	for (uint32_t i = 0; i < WRITTEN; i++)
+		g_assert_cmpuint(f->mem.at[4096 + i], ==, octet_of(i));
+}
+
+static struct ri_stream
+marked_stream(bool crc)
+{
+	struct ri_stream like = end_stream(-1, false);
+
+	like.crc = crc;
+	like.markers_rx = true;
+	return like;
+}
+
+static void
+test_markers_in(void)
+{
+	for (unsigned how = 0; how < 6; how++) {
+		bool crc = how % 2 != 0;
+		struct ri_stream like = marked_stream(crc);
+		struct peer f;
+
+		peer_open_like(&f, &like, 0);
+		g_autoptr(GByteArray) plain = sends_and_writes(&f, PEER_RECVS, crc);
+		g_autoptr(GByteArray) marked = marked_of(plain, crc);
+		peer_play_cut(&f, marked->data, marked->len, how / 2);
+		expect_all(&f, PEER_RECVS);
+		peer_close(&f);
+	}
+}
+
+/* Octets that come with the start-up, as many as there may be; one of them may be a wrong marker. */
+static void
+test_markers_early(void)
+{
+	for (guint early = 1; early < 1100; early += early < 30 ? 1 : 93) {
+		struct ri_stream like = marked_stream(true);
+		struct peer f = {0};
+
+		peer_prepare(&f, NULL);
+		g_autoptr(GByteArray) plain = sends_and_writes(&f, PEER_RECVS, true);
+		g_autoptr(GByteArray) marked = marked_of(plain, true);
+		like.early = marked->data;
+		like.early_len = early;
+		peer_attach(&f, &like, 0);
+		peer_play(&f, marked->data + early, marked->len - early);
+		expect_all(&f, PEER_RECVS);
+		peer_close(&f);
+	}
+	struct ri_stream like = marked_stream(true);
+	struct peer f = {0};
+	peer_prepare(&f, NULL);
+	like.early = "\0\0\0\4";
+	like.early_len = 4;
+	peer_attach(&f, &like, 0);
+	peer_expect_terminate(&f, 0x2003);
+	peer_hang_up(&f);
+	peer_expect_over(&f);
+	peer_close(&f);
+}
+
+/* What a wrong marker, or a wrong octet of a marker, is answered with. */
+static void
+wrong_octet(guint at, uint8_t change, bool crc, int code, unsigned how)
+{
+	struct ri_stream like = marked_stream(crc);
+	struct peer f;
+
+	peer_open_like(&f, &like, 0);
+	g_autoptr(GByteArray) plain = sends_and_writes(&f, PEER_RECVS, crc);
+	g_autoptr(GByteArray) marked = marked_of(plain, crc);
+	g_assert_cmpuint(at, <, marked->len);
+	marked->data[at] ^= change;
+	peer_play_cut(&f, marked->data, marked->len, how);
+	peer_expect_terminate(&f, code);
+	peer_hang_up(&f);
+	peer_expect_over(&f);
+	if (code == 0x2003)
+		g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_FPDU), ==, 1);
+	peer_close(&f);
+}
+
+static void
+test_markers_wrong(void)
+{
+	for (guint marker = 0; marker < 4; marker++) {
+		for (unsigned how = 0; how < 3; how++) {
+			wrong_octet(512 * marker + 3, 4, how != 0, 0x2003, how);
+			wrong_octet(512 * marker + 2, 0x80, true, 0x2003, how);
+			wrong_octet(512 * marker + 1, 1, true, 0x2002, how); /* reserved */
+		}
+	}
+	wrong_octet(600, 1, true, 0x2002, 0); /* payload */
+}
+
+/* A Send that waits for its receive is delivered, although a wrong marker has come behind it. */
+static void
+test_markers_wait(void)
+{
+	struct ri_stream like = marked_stream(true);
+	struct peer f;
+
+	g_assert_true(g_setenv("ITAPI_IWARP_RNR_MS", "600000", TRUE));
+	peer_open_like(&f, &like, 0);
+	g_unsetenv("ITAPI_IWARP_RNR_MS");
+	g_autoptr(GByteArray) plain = sends_and_writes(&f, PEER_RECVS + 1, true);
+	guint good = plain->len;
+	for (unsigned i = 0; i < 30; i++)
+		frame_add(plain, rdmap_tagged(RDMAP_WRITE, f.mem.stag, (uintptr_t)f.mem.at, true),
+			  f.mem.at, 0, true);
+	g_autoptr(GByteArray) marked = marked_of(plain, true);
+	guint wrong = ((guint)mpa_marker_position(good) + 511) / 512 * 512;
+	g_assert_cmpuint(wrong + 4, <=, marked->len);
+	marked->data[wrong + 3] ^= 8;
+	peer_play(&f, marked->data, marked->len);
+	for (unsigned i = 0; i < PEER_RECVS; i++)
+		(void)end_wait_ok(f.end, true, i, NULL);
+	g_assert_cmpint(end_state(f.end), ==, RI_QPS_RTS);
+	g_assert_cmpint(end_recv(f.end, PEER_RECVS, &f.mem, 0, 64), ==, RI_SUCCESS);
+	(void)end_wait_ok(f.end, true, PEER_RECVS, NULL);
+	peer_expect_terminate(&f, 0x2003);
+	peer_close(&f);
+}
+
+/* All that a queue pair sends has markers: the ready-to-receive message, messages, the Terminate. */
+static void
+test_markers_out(void)
+{
+	static const uint8_t bad[8] = {0};
+	struct ri_stream like = end_stream(-1, true);
+	struct mpa_unmark unmark = {.crc = true};
+	struct mpa_rules rules = {.crc = true};
+	g_autofree uint8_t *buf = g_malloc(ROOM);
+	struct mpa_fpdu fpdu;
+	struct peer f;
+	uint32_t len;
+	bool fin;
+
+	like.markers_tx = true;
+	like.rtr_send = RI_RTR_WRITE;
+	peer_open_like(&f, &like, 0);
+	g_assert_cmpuint(peer_listen(&f, buf, 24, &fin), ==, 24);
+	g_assert_cmpmem(buf, 6, "\0\0\0\0\0\x0e", 6);
+	len = mpa_unmark(&unmark, buf, 24);
+	g_assert_cmpint(mpa_fpdu_read(&rules, buf, len, &fpdu), ==, MPA_OK);
+	chunk_fill(&f.mem, 4);
+	g_assert_cmpint(end_send(f.end, 1, &f.mem, 0, 30000), ==, RI_SUCCESS);
+	uint32_t plain = mpa_fpdu_size(DDP_UNTAGGED_SIZE + 30000);
+	uint32_t want = (uint32_t)mpa_marker_position(len + plain) - 24;
+	g_assert_cmpuint(peer_listen(&f, buf, want, &fin), ==, want);
+	len = mpa_unmark(&unmark, buf, want);
+	g_assert_cmpuint(len, ==, plain);
+	g_assert_cmpint(mpa_fpdu_read(&rules, buf, len, &fpdu), ==, MPA_OK);
+	g_assert_cmpmem(fpdu.ulpdu + DDP_UNTAGGED_SIZE, 30000, f.mem.at, 30000);
+	(void)end_wait_ok(f.end, false, 1, NULL);
+	peer_play(&f, bad, sizeof(bad)); /* a wrong CRC */
+	f.unmark = &unmark;
+	peer_expect_terminate(&f, 0x2002);
+	peer_close(&f);
+}
+
+/* --- no CRC -------------------------------------------------------------------------------- */
+
+/* Without CRC the field is sent as 0 and may have any content; with it, it must be right. */
+static void
+test_crc_choice(void)
+{
+	for (int crc = 0; crc < 2; crc++) {
+		for (int wrong = 0; wrong < 2; wrong++) {
+			struct ri_stream like = end_stream(-1, false);
+			g_autoptr(GByteArray) plain = g_byte_array_new();
+			struct peer f;
+
+			like.crc = crc;
+			peer_open_like(&f, &like, 0);
+			chunk_fill(&f.mem, 5);
+			frame_add(plain, rdmap_untagged(RDMAP_SEND, 1, 0, true), f.mem.at, 7,
+				  !wrong);
+			plain->data[plain->len - 1] ^= (uint8_t)wrong;
+			(void)send_and_read(&f, (struct mpa_rules){.crc = crc}, 20000);
+			peer_play(&f, plain->data, plain->len);
+			if (crc && wrong) {
+				peer_expect_terminate(&f, 0x2002);
+			} else {
+				(void)end_wait_ok(f.end, true, 0, NULL);
+			}
+			peer_close(&f);
+		}
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/iwarp/segment/aligned", test_aligned);
+	g_test_add_func("/iwarp/segment/switch", test_switch);
+	g_test_add_func("/iwarp/segment/follows-path", test_follows_path);
+	g_test_add_func("/iwarp/segment/markers-in", test_markers_in);
+	g_test_add_func("/iwarp/segment/markers-early", test_markers_early);
+	g_test_add_func("/iwarp/segment/markers-wrong", test_markers_wrong);
+	g_test_add_func("/iwarp/segment/markers-wait", test_markers_wait);
+	g_test_add_func("/iwarp/segment/markers-out", test_markers_out);
+	g_test_add_func("/iwarp/segment/crc-choice", test_crc_choice);
+	return g_test_run();
+}
