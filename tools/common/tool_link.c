@@ -90,7 +90,7 @@ patience(const struct tool_link *link)
 				       : link->spec.seconds * UINT64_C(1000000);
 }
 
-/* The reason of a rejected request, from the server's private data. */
+/* The reason of a rejected request, from the server's private data. `ours` is our greeting, or NULL. */
 static bool
 explain_refusal(const it_connection_event_t *event, const struct tool_hello *ours, GError **error)
 {
@@ -98,7 +98,7 @@ explain_refusal(const it_connection_event_t *event, const struct tool_hello *our
 
 	if (!tool_hello_read(&theirs, event->private_data, sizeof(event->private_data)))
 		return tool_fail(error, TOOL_ERROR_PEER, "the peer refused");
-	if (theirs.refusal == TOOL_OTHER_VERSION)
+	if (theirs.refusal == TOOL_OTHER_VERSION && ours != NULL)
 		return tool_fail(error, TOOL_ERROR_PEER,
 				 "the peer is version %u of this tool, this is %u", theirs.version,
 				 ours->version);
@@ -235,21 +235,42 @@ say_where(const struct tool_link *link, const struct tool_way *way, GError **err
 			       way->host, v6 ? "]" : "", way->port, link->adapter->name);
 }
 
+/* Connects with that private data; hello is the greeting in it, or NULL. */
+static bool
+connect_with(struct tool_link *link, const struct tool_way *way, const struct tool_words *words,
+	     const struct tool_hello *hello, it_connection_event_t *event, GError **error)
+{
+	it_conn_qual_t qual = tool_port(way->port);
+	it_path_t path = way->path;
+
+	path.timeout = link->spec.seconds * UINT64_C(1000000);
+	return tool_check(it_ep_connect(link->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
+					words->octets, words->len),
+			  "it_ep_connect", error) &&
+	       established(link, hello, event, error);
+}
+
 bool
 tool_link_connect(struct tool_link *link, const struct tool_way *way,
 		  const struct tool_hello *hello, GError **error)
 {
 	uint8_t octets[TOOL_HELLO_SIZE];
-	it_conn_qual_t qual = tool_port(way->port);
-	it_path_t path = way->path;
+	struct tool_words words = {.octets = octets, .len = sizeof(octets)};
 	it_connection_event_t event;
 
 	tool_hello_write(hello, octets);
-	path.timeout = link->spec.seconds * UINT64_C(1000000);
-	if (tool_check(it_ep_connect(link->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY, octets,
-				     sizeof(octets)),
-		       "it_ep_connect", error) &&
-	    established(link, hello, &event, error) && same_language(&event, hello, error))
+	if (connect_with(link, way, &words, hello, &event, error) &&
+	    same_language(&event, hello, error))
+		return true;
+	say_where(link, way, error);
+	return false;
+}
+
+bool
+tool_link_join(struct tool_link *link, const struct tool_way *way, const struct tool_words *words,
+	       it_connection_event_t *event, GError **error)
+{
+	if (connect_with(link, way, words, NULL, event, error))
 		return true;
 	say_where(link, way, error);
 	return false;
@@ -260,12 +281,21 @@ tool_link_accept(struct tool_link *link, const it_conn_request_event_t *request,
 		 const struct tool_hello *hello, GError **error)
 {
 	uint8_t octets[TOOL_HELLO_SIZE];
-	it_connection_event_t event;
+	struct tool_words words = {.octets = octets, .len = sizeof(octets)};
 
 	tool_hello_write(hello, octets);
-	return tool_check(it_ep_accept(link->ep, request->cn_est_id, octets, sizeof(octets)),
+	return tool_link_admit(link, request, &words, error);
+}
+
+bool
+tool_link_admit(struct tool_link *link, const it_conn_request_event_t *request,
+		const struct tool_words *words, GError **error)
+{
+	it_connection_event_t event;
+
+	return tool_check(it_ep_accept(link->ep, request->cn_est_id, words->octets, words->len),
 			  "it_ep_accept", error) &&
-	       established(link, hello, &event, error);
+	       established(link, NULL, &event, error);
 }
 
 void

@@ -51,6 +51,18 @@ bool tool_link_connect(struct tool_link *link, const struct tool_way *way,
 bool tool_link_accept(struct tool_link *link, const it_conn_request_event_t *request,
 		      const struct tool_hello *hello, GError **error);
 
+/* Private data for programs of others, which know no greeting; all zero is none. */
+struct tool_words {
+	const void *octets;
+	size_t len;
+};
+
+/* As the two above, but with other private data than a greeting; *event is the peer's answer. */
+bool tool_link_join(struct tool_link *link, const struct tool_way *way,
+		    const struct tool_words *words, it_connection_event_t *event, GError **error);
+bool tool_link_admit(struct tool_link *link, const it_conn_request_event_t *request,
+		     const struct tool_words *words, GError **error);
+
 /* The greeting of a request, if it is one for this tool; otherwise the request is rejected with the reason. */
 bool tool_link_greeting(const it_conn_request_event_t *request, enum tool_id tool,
 			struct tool_hello *hello, GError **error);

@@ -199,7 +199,8 @@ admit(const struct tool_service *service, struct tool_guests *guests,
 	struct tool_client client = {.adapter = listener->adapter, .request = *request};
 	g_autoptr(GError) stranger = NULL;
 
-	if (!tool_link_greeting(request, service->tool, &client.hello, &stranger)) {
+	if (!service->foreign &&
+	    !tool_link_greeting(request, service->tool, &client.hello, &stranger)) {
 		tool_complain(service->program, stranger->message);
 		return;
 	}

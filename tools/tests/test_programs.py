@@ -79,6 +79,20 @@ def ping(bench):
         same((True, 3), (said['ok'], said['rounds']))
 
 
+def rping(bench):
+    """Both sides speak rping's protocol; a server that speaks another one is noticed."""
+    server = ('--rping', '--verify')
+    bench.both('it-ping', ('--rping', '-C', '130'), server=server).expect(
+        0, '130 round trips of 64 octets verified')
+    for size in ('26', '1000', '1m'):
+        said = bench.both('it-ping', ('--rping', '-C', '3', '-S', size, '--json'), server=server)
+        said = said.expect(0).json()
+        same((True, 3, 'rping'), (said['ok'], said['rounds'], said['protocol']))
+    shown = bench.both('it-ping', ('--rping', '-C', '1', '-v'), server=('--rping', '-v')).expect(0, 'round 0: ')
+    if not bench.pair and 'read "rdma-ping-0: ABCDEFG' not in shown.out:
+        raise Failed('the server does not show what it read: ' + shown.out)
+
+
 def transactions(bench):
     said = bench.both('it-test', ('-C', '50', '--json')).expect(0).json()
     same((True, 300, 300 * 4096), (said['ok'], said['done'], said['verified_octets']))
@@ -230,7 +244,8 @@ def command_lines(bench):
             ('it-test', '--perf', 'write', '-D', '5d', HOST),
             ('it-test', '--perf', 'write', '-D', '5s', '-C', '5', HOST),
             ('it-test', '--verify', HOST), ('it-ping', '-P', '--clients', '0'),
-            ('it-ping', '--memory', '1x'), ('it-cp',), ('it-cp', 'a', 'b'),
+            ('it-ping', '--memory', '1x'), ('it-ping', '--verify'),
+            ('it-ping', '--rping', '-S', '25', HOST), ('it-cp',), ('it-cp', 'a', 'b'),
             ('it-cp', 'a:b', 'c:d'), ('it-cp', '-c', 'md5', 'a', 'b:c'), ('it-cp', '--self', 'a', 'b:c')):
         said = run(bench.tools, name, *arguments)
         said.expect(2, name + ': ')
@@ -272,6 +287,7 @@ def wrong_tool(bench):
     with Server(bench.tools, 'it-test', '-a', bench.adapter) as server:
         port = ('-a', bench.adapter, '-p', server.port)
         run(bench.tools, 'it-ping', *port, HOST).expect(1, 'another tool serves that port')
+        run(bench.tools, 'it-ping', '--rping', *port, HOST).expect(1, 'another tool serves that port')
         run(bench.tools, 'it-test', *port, '-C', '5', HOST).expect(0)
         server.done().expect(0, 'something else')
 
@@ -422,7 +438,7 @@ def interrupted_copy(bench):
 
 
 EVERYWHERE = [
-    ('info', info), ('ping', ping), ('transactions', transactions), ('sizes', sizes),
+    ('info', info), ('ping', ping), ('rping', rping), ('transactions', transactions), ('sizes', sizes),
     ('segments', segments), ('threads', threads),
     *[('performance-' + kind, functools.partial(performance, kind))
       for kind in ('write', 'read', 'send')],
