@@ -72,6 +72,7 @@ socket_dial(struct kal_setup *setup)
 	/* A socket that binds to this port while this connection lingers needs the option on both. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	kal_sock_prepare(fd);
+	kal_sock_watch_peer(fd, &setup->conn->cm->p.keep_alive);
 	setup->error = 0;
 	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS)
 		setup->error = errno;
