@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "mpa_marker.h"
 #include "rdmap_message.h"
@@ -155,6 +156,73 @@ test_switch(void)
 		else
 			g_assert_cmpuint(segments, <, seen.count);
 		peer_close(&f);
+	}
+}
+
+/*
+ * Groups, seen through a socket that keeps the borders of messages: each is of whole frames, and has as many as
+ * fit one segment.
+ */
+static void
+groups_check(GRand *rand, uint32_t emss, bool markers)
+{
+	g_autofree struct viw_qp *qp = g_new0(struct viw_qp, 1);
+	g_autofree uint8_t *buf = g_malloc0(VIW_BUF_SIZE);
+	uint8_t got[8192];
+	uint32_t room = 0; /* left of the segment before */
+	uint32_t at = 0;
+	int fd[2];
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd), ==, 0);
+	g_assert_true(vsw_role_take(&qp->tx.role));
+	qp->stream.fd = fd[0];
+	qp->tx.buf = buf;
+	qp->tx.segment = (struct viw_segment){
+		.special = true, .aligned = true, .markers = markers, .emss = emss};
+	while (qp->tx.len < 40000) {
+		uint32_t most = markers ? mpa_marker_mulpdu(emss) : mpa_mulpdu(emss);
+		uint32_t len =
+			g_rand_boolean(rand) ? most : (uint32_t)g_rand_int_range(rand, 14, 300);
+
+		qp->tx.len += mpa_fpdu_seal(buf + qp->tx.len, len, false);
+	}
+	uint32_t plain = qp->tx.len;
+	if (markers)
+		viw_segments_mark(qp);
+	while (at < qp->tx.len) {
+		if (qp->tx.at < qp->tx.len)
+			(void)viw_segments_send(qp);
+		ssize_t n = recv(fd[1], got, sizeof(got), 0);
+		uint32_t first = 0, end = 0;
+
+		g_assert_cmpint(n, >, 0);
+		g_assert_cmpint(n, <=, emss);
+		g_assert_cmpmem(got, n, buf + at, n);
+		while (end < (uint32_t)n) {
+			uint32_t size = markers ? mpa_marker_frame(got + end, at + end)
+						: mpa_fpdu_size(wire_load_be16(got + end));
+
+			first = first == 0 ? size : first;
+			end += size;
+		}
+		g_assert_cmpuint(end, ==, n);
+		g_assert_cmpuint(first, >, room);
+		room = emss - (uint32_t)n;
+		at += (uint32_t)n;
+	}
+	g_assert_cmpuint(qp->tx.given, ==, plain);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void
+test_groups(void)
+{
+	g_autoptr(GRand) rand = g_rand_new_with_seed(0x5e6);
+
+	for (uint32_t emss = 500; emss < 1500; emss += 37) {
+		groups_check(rand, emss, false);
+		groups_check(rand, emss, true);
 	}
 }
 
@@ -455,6 +523,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/iwarp/segment/aligned", test_aligned);
+	g_test_add_func("/iwarp/segment/groups", test_groups);
 	g_test_add_func("/iwarp/segment/switch", test_switch);
 	g_test_add_func("/iwarp/segment/follows-path", test_follows_path);
 	g_test_add_func("/iwarp/segment/markers-in", test_markers_in);
