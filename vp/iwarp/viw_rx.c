@@ -34,6 +34,7 @@
 	(1024u * 1024) /* octets of one round, so that other queue pairs get their turn */
 /* Octets that input_direct reads behind the payload, at most. */
 #define VIW_RX_LOOK (3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED)
+#define VIW_RX_LEAN (MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE) /* octets of one read without a buffer */
 #define HEADER      RDMAP_FPDU_PAYLOAD_UNTAGGED
 
 /* --- input --------------------------------------------------------------------------------- */
@@ -150,19 +151,23 @@ room_wanted(const struct viw_rx *rx)
 	return room < VIW_RX_CHUNK ? room : VIW_RX_CHUNK;
 }
 
-/* `len` octets have been received: take out the markers, if there are any. Octets that remain. */
-static inline uint32_t
-octets_received(struct viw_qp *qp, uint8_t *octets, uint32_t len)
+/* A Send waits for its receive: keep what lies behind it in the buffer, and perhaps the buffer with it. */
+static void
+octets_keep(struct viw_qp *qp, uint8_t **buf, uint32_t used, uint32_t len)
 {
-	return qp->stream.markers ? mpa_unmark(&qp->rx.unmark, octets, len) : len;
+	struct viw_rx *rx = &qp->rx;
+
+	rx->keep_at = used;
+	rx->keep_len = len - used;
+	rx->keep = viw_engine_set_aside(&qp->rnic->engine, *buf, &rx->keep_at, rx->keep_len);
+	*buf = NULL;
 }
 
 /* Receive into a buffer and walk over it. */
 static bool
 input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 {
-	struct viw_rx *rx = &qp->rx;
-	uint32_t room = qp->stream.markers ? VIW_RX_CHUNK : room_wanted(rx);
+	uint32_t room = room_wanted(&qp->rx);
 	ssize_t n = viw_recv(qp->stream.fd, *buf, room, MSG_DONTWAIT);
 
 	if (n <= 0) {
@@ -170,44 +175,80 @@ input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 		return false;
 	}
 	*done += (uint32_t)n;
-	uint32_t len = octets_received(qp, *buf, (uint32_t)n);
-	uint32_t used = viw_rx_feed(qp, *buf, len);
-	if (used < len && viw_qp_state(qp) == RI_QPS_RTS) {
-		rx->keep_at = used;
-		rx->keep_len = len - used;
-		rx->keep =
-			viw_engine_set_aside(&qp->rnic->engine, *buf, &rx->keep_at, rx->keep_len);
-		*buf = NULL;
+	uint32_t used = viw_rx_feed(qp, *buf, (uint32_t)n);
+	if (used < (uint32_t)n && viw_qp_state(qp) == RI_QPS_RTS) {
+		octets_keep(qp, buf, used, (uint32_t)n);
 		return false;
 	}
 	return (uint32_t)n == room;
 }
 
-/* The pool is empty: read only octets that have a place already. */
-static bool
-input_lean(struct viw_qp *qp, uint32_t *done)
+/* Octets, at most `most`, that have a place already: of a header, of payload, of PAD and CRC. */
+static uint32_t
+room_lean(const struct viw_rx *rx, uint32_t most)
 {
-	struct viw_rx *rx = &qp->rx;
-	uint8_t small[MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE];
-	uint32_t room = sizeof(small);
+	uint32_t room = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE - rx->tail_len;
 
 	if (rx->phase == VIW_RX_HEAD)
 		room = (rx->head_len < MPA_LENGTH_SIZE ? MPA_LENGTH_SIZE : viw_rx_head_wanted(rx)) -
 		       rx->head_len;
 	else if (rx->phase == VIW_RX_BODY && rx->placed < rx->seg.payload_len)
 		room = rx->seg.payload_len - rx->placed;
-	else
-		room = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE - rx->tail_len;
-	if (room > sizeof(small))
-		room = sizeof(small);
-	ssize_t n = viw_recv(qp->stream.fd, small, room, MSG_DONTWAIT);
+	return room < most ? room : most;
+}
+
+/* The pool is empty: read only octets that have a place already. */
+static bool
+input_lean(struct viw_qp *qp, uint32_t *done)
+{
+	uint8_t small[VIW_RX_LEAN];
+	ssize_t n = viw_recv(qp->stream.fd, small, room_lean(&qp->rx, sizeof(small)), MSG_DONTWAIT);
+
 	if (n <= 0) {
 		input_over(qp, n, errno);
 		return false;
 	}
 	*done += (uint32_t)n;
-	(void)viw_rx_feed(qp, small, octets_received(qp, small, (uint32_t)n));
+	(void)viw_rx_feed(qp, small, (uint32_t)n);
 	return true;
+}
+
+/* A round of a stream with markers: read, take them out, walk over the rest. */
+static __attribute__((cold, noinline)) uint32_t
+input_marked(struct viw_qp *qp)
+{
+	struct viw_rx *rx = &qp->rx;
+	uint8_t *buf = viw_pool_get(&qp->rnic->engine.pool);
+	uint32_t done = 0;
+	bool more = true;
+
+	while (more && done < VIW_RX_ROUND && viw_qp_state(qp) == RI_QPS_RTS && !rx->unmark.wrong &&
+	       !atomic_load_explicit(&rx->waiting, memory_order_relaxed)) {
+		uint8_t small[VIW_RX_LEAN];
+		uint8_t *into = buf != NULL ? buf : small;
+		uint32_t room = buf != NULL ? VIW_RX_CHUNK : room_lean(rx, sizeof(small));
+		ssize_t n = viw_recv(qp->stream.fd, into, room, MSG_DONTWAIT);
+
+		if (n <= 0) {
+			input_over(qp, n, errno);
+			break;
+		}
+		done += (uint32_t)n;
+		uint32_t len = mpa_unmark(&rx->unmark, into, (uint32_t)n);
+		uint32_t used = viw_rx_feed(qp, into, len);
+		more = (uint32_t)n == room;
+		if (used < len && viw_qp_state(qp) == RI_QPS_RTS && buf != NULL) {
+			octets_keep(qp, &buf, used, len);
+			break;
+		}
+	}
+	viw_engine_give(&qp->rnic->engine, buf);
+	if (rx->unmark.wrong && rx->keep == NULL && viw_qp_state(qp) == RI_QPS_RTS) {
+		rx->want_tx = true;
+		/* All octets before the marker are dealt with. */
+		viw_fault(qp, RDMAP_FAULT_MARKER, NULL, 0);
+	}
+	return done;
 }
 
 /* Has the stream hung up? The event that said so may have been of the previous connection. */
@@ -265,11 +306,13 @@ input_round(struct viw_qp *qp)
 	uint32_t done = 0;
 	bool more = true;
 
+	if (qp->stream.markers)
+		return input_marked(qp);
 	rx->spare = NULL;
-	while (more && done < VIW_RX_ROUND && viw_qp_state(qp) == RI_QPS_RTS && !rx->unmark.wrong &&
+	while (more && done < VIW_RX_ROUND && viw_qp_state(qp) == RI_QPS_RTS &&
 	       !atomic_load_explicit(&rx->waiting, memory_order_relaxed)) {
 		bool direct = rx->phase == VIW_RX_BODY && rx->fault == RDMAP_FAULT_NONE &&
-			      rx->target.kind != VIW_RX_NOWHERE && !qp->stream.markers &&
+			      rx->target.kind != VIW_RX_NOWHERE &&
 			      rx->seg.payload_len - rx->placed >= VIW_RX_DIRECT;
 
 		if (!direct && buf == NULL)
@@ -287,11 +330,6 @@ input_round(struct viw_qp *qp)
 		viw_engine_give(&qp->rnic->engine, buf);
 	if (done > 0)
 		viw_engine_sample(&qp->rnic->engine, qp);
-	if (rx->unmark.wrong && rx->keep == NULL && viw_qp_state(qp) == RI_QPS_RTS) {
-		rx->want_tx = true;
-		viw_fault(qp, RDMAP_FAULT_MARKER, NULL,
-			  0); /* all octets before it are dealt with */
-	}
 	return done;
 }
 

@@ -283,8 +283,6 @@ rtr_build(struct viw_qp *qp)
 		tx->len += rdmap_fpdu_put(tx->buf + tx->len, &write, qp->stream.crc);
 	}
 	tx->queued = tx->len;
-	if (tx->segment.markers)
-		viw_segments_mark(qp);
 	qp->stream.rtr_send = 0;
 }
 

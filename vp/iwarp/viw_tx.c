@@ -187,9 +187,7 @@ queue_terminate(struct viw_qp *qp)
 		return; /* the timer of the end will expire */
 	memcpy(tx->buf, qp->end.fpdu, qp->end.fpdu_len);
 	tx->len = qp->end.fpdu_len;
-	tx->segment.cut = 0; /* of octets that the peer will not read */
-	if (tx->segment.markers)
-		viw_segments_mark(qp);
+	viw_segments_drop(qp);
 	tx->terminate_queued = true;
 }
 

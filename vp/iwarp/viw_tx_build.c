@@ -450,7 +450,7 @@ viw_tx_fill(struct viw_qp *qp)
 	bool some = false;
 
 	assert(vsw_role_is_taken(&qp->tx.role));
-	uint32_t enough = viw_pool_is_low(&qp->rnic->engine.pool) ? VIW_TX_LEAN : VIW_BUF_SIZE;
+	uint32_t enough = viw_pool_is_low(&qp->rnic->engine.pool) ? VIW_TX_LEAN : tx->segment.room;
 
 	if (!viw_tx_buffer(qp)) {
 		atomic_store(&tx->starved, true);
@@ -458,12 +458,8 @@ viw_tx_fill(struct viw_qp *qp)
 	}
 	if (atomic_load_explicit(&tx->starved, memory_order_relaxed))
 		atomic_store(&tx->starved, false);
-	if (tx->segment.markers && enough > VIW_BUF_SIZE / 2)
-		enough = VIW_BUF_SIZE / 2; /* the other half leaves room for markers */
 	tx->direct = false;
 	while (!tx->direct && tx->len < enough && viw_qp_state(qp) == begun && build_next(qp))
 		some = true;
-	if (tx->segment.markers)
-		viw_segments_mark(qp);
 	return some;
 }

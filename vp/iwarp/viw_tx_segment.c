@@ -14,7 +14,7 @@
  * The size of a segment follows the path, so it is asked for again before a frame is built, once in so many
  * octets that the system call costs nothing in comparison.
  *
- * In a stream with markers, frames are built without them. Before a full buffer is sent, its content moves to
+ * In a stream with markers, frames are built without them. Before the buffer is sent, its content moves to
  * the end of the buffer and is copied from there to the begin, with markers (mpa_marker.h).
  *
  * The owner of tx.role. Standards: RFC 5044 4.3 and 5.1; [WIRE 3.3], [WIRE 3.4].
@@ -65,13 +65,15 @@ viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	s->markers = stream->markers_tx;
 	s->aligned = align == VIW_ALIGN_ON || (align == VIW_ALIGN_AUTO && !stream->peer_local);
 	s->special = s->aligned || s->markers;
+	s->room = s->markers ? VIW_BUF_SIZE / 2 : VIW_BUF_SIZE; /* markers need some of it */
 	viw_segments_ask(qp);
 }
 
 /* --- markers ------------------------------------------------------------------------------- */
 
-void
-viw_segments_mark(struct viw_qp *qp)
+/* Put markers into the frames in the buffer, none of which is sent yet. */
+static void
+buffer_mark(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 	struct viw_segment *s = &tx->segment;
@@ -79,7 +81,7 @@ viw_segments_mark(struct viw_qp *qp)
 	const uint8_t *end = tx->buf + VIW_BUF_SIZE;
 	uint32_t len = 0;
 
-	assert(vsw_role_is_taken(&qp->tx.role) && tx->at == 0);
+	assert(tx->at == 0);
 	assert(mpa_marker_position(tx->len) + MPA_MARKER_SIZE <= VIW_BUF_SIZE);
 	memmove(tx->buf + VIW_BUF_SIZE - tx->len, tx->buf, tx->len);
 	while (from < end) {
@@ -90,6 +92,15 @@ viw_segments_mark(struct viw_qp *qp)
 		from += size;
 	}
 	tx->len = len;
+	s->has_markers = true;
+}
+
+void
+viw_segments_drop(struct viw_qp *qp)
+{
+	assert(vsw_role_is_taken(&qp->tx.role));
+	qp->tx.segment.cut = 0;
+	qp->tx.segment.has_markers = false;
 }
 
 /* --- groups -------------------------------------------------------------------------------- */
@@ -129,6 +140,8 @@ octets_taken(struct viw_tx *tx, uint32_t n)
 
 	tx->at += n;
 	s->position += n;
+	if (tx->at == tx->len)
+		s->has_markers = false;
 	if (s->markers)
 		tx->given = mpa_marker_plain(s->position);
 	else
@@ -147,6 +160,8 @@ viw_segments_send(struct viw_qp *qp)
 	uint32_t at = tx->at;
 
 	assert(vsw_role_is_taken(&qp->tx.role));
+	if (tx->segment.markers && !tx->segment.has_markers)
+		buffer_mark(qp);
 	for (; count < VIW_GROUPS && at < tx->len; count++) {
 		bool rest = count == 0 && tx->segment.cut > 0;
 		uint32_t size = rest ? tx->segment.cut : group_size(tx, at);

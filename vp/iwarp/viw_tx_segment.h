@@ -14,12 +14,14 @@ struct ri_stream;
 
 /* How the FPDUs of a stream go into TCP segments; part of viw_tx. */
 struct viw_segment {
-	bool special;   /* `aligned` or `markers`: viw_tx_segments_send sends */
-	bool aligned;   /* FPDUs begin and end with segments */
-	bool markers;   /* the peer wants markers */
-	uint32_t emss;  /* octets that one segment carries, when it was asked for last */
-	uint32_t ulpdu; /* longest ULPDU to send */
-	uint32_t cut;   /* octets to send first: the rest of a group that the socket took in part */
+	bool special;     /* `aligned` or `markers`: viw_tx_segments_send sends */
+	bool aligned;     /* FPDUs begin and end with segments */
+	bool markers;     /* the peer wants markers */
+	bool has_markers; /* markers are in the buffer already */
+	uint32_t room;    /* octets of frames to build in the buffer, more or less */
+	uint32_t emss;    /* octets that one segment carries, when it was asked for last */
+	uint32_t ulpdu;   /* longest ULPDU to send */
+	uint32_t cut; /* octets to send first: the rest of a group that the socket took in part */
 	uint64_t ask_at;   /* octets built after which `emss` is asked for again */
 	uint64_t marked;   /* markers: plain octets that went into the stream so far */
 	uint64_t position; /* markers: octets of the stream that the socket took */
@@ -29,8 +31,8 @@ struct viw_segment {
 void viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream);
 /* Ask for the size of a segment, and choose the longest ULPDU from it (RFC 5044 5.1). Owner of tx.role. */
 void viw_segments_ask(struct viw_qp *qp);
-/* Put markers into the frames in the buffer, none of which is sent yet. Owner of tx.role. */
-void viw_segments_mark(struct viw_qp *qp);
+/* What the buffer held is dropped: the peer will not read it. Owner of tx.role. */
+void viw_segments_drop(struct viw_qp *qp);
 /*
  * Send octets of the buffer, if the stream is special; advances tx.at and tx.given. As send(): octets, or -1
  * and errno. Owner of tx.role.

@@ -187,8 +187,7 @@ groups_check(GRand *rand, uint32_t emss, bool markers)
 		qp->tx.len += mpa_fpdu_seal(buf + qp->tx.len, len, false);
 	}
 	uint32_t plain = qp->tx.len;
-	if (markers)
-		viw_segments_mark(qp);
+	(void)viw_segments_send(qp);
 	while (at < qp->tx.len) {
 		if (qp->tx.at < qp->tx.len)
 			(void)viw_segments_send(qp);
