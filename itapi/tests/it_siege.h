@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Bad peers in processes of their own, which attack a listener on this machine with plain sockets: they connect and
+ * are silent, or say a part of a Request, or nonsense, or one octet now and then; they connect and reset; they get a
+ * connection and guess STags, stop inside of an FPDU, or take nothing.
+ *
+ * They are many, but they wait for each other: what has not been accepted yet is always less than half of the
+ * kernel's queue, so that the kernel drops nobody. So a client is delayed by the listener alone.
+ */
+#ifndef IT_SIEGE_H
+#define IT_SIEGE_H
+
+#include <stdint.h>
+
+#define SIEGE_PROCESSES 4
+
+struct siege_count {
+	uint32_t peers;    /* at once */
+	uint32_t connects; /* in all */
+	uint32_t replies;  /* to Requests */
+	uint32_t ended;    /* connections that the other side has ended */
+};
+
+/* Fork the processes; before there are threads. */
+void siege_recruit(void);
+/* Attack that TCP port (network order) of the loopback address. */
+void siege_begin(uint16_t port);
+/* Stop, close everything, and tell how much it was. */
+struct siege_count siege_end(void);
+/* The processes end. */
+void siege_dismiss(void);
+
+#endif /* IT_SIEGE_H */
