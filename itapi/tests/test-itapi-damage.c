@@ -177,8 +177,8 @@ prepare(struct run *run)
 	if (run->plan.harm >= RELAY_HARMS)
 		run->plan.harm = RELAY_FLIP; /* the most frequent */
 	run->plan.way = draw(run) % RELAY_WAYS;
-	/* Behind the ready-to-receive message, and among the messages that surely go that way. */
-	run->plan.fpdu = run->plan.way == RELAY_FORTH ? 1 + draw(run) % (2 * SENDS + READS)
+	/* Behind the first one, which lets the responder send, and among those that surely go that way. */
+	run->plan.fpdu = run->plan.way == RELAY_FORTH ? 1 + draw(run) % (2 * SENDS + READS - 1)
 						      : draw(run) % (SENDS + READS);
 	run->plan.pick = draw(run) << 8 ^ draw(run);
 	run->plan.octets = 1 + draw(run) % 64;
