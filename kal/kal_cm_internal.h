@@ -154,6 +154,7 @@ struct kal_listener {
 	bool anywhere;               /* at any address, since the spigot had none */
 	atomic_bool watching;        /* the sockets belong to the service thread */
 	struct ri_timer pause_timer; /* ends a pause in accepting */
+	bool accept_failed;          /* and that was told; service thread */
 	struct ri_task follow;       /* the spigot's addresses changed */
 };
 
@@ -243,6 +244,8 @@ void kal_stream_drop(struct kal_conn *conn);
  */
 void kal_parting_begin(struct kal_cm *cm, struct kal_fd *fd);
 void kal_partings_end_all(struct kal_cm *cm);
+/* On the service thread: descriptors are short. False: there is no parting. */
+bool kal_partings_end_oldest(struct kal_cm *cm);
 
 /* kal_cm_say.c */
 #define KAL_SAYING_MAX 320
@@ -324,8 +327,8 @@ void kal_start_advance(struct kal_request *request, enum kal_start_stage stage);
 void kal_starts_trim(struct kal_listener *listener, const struct kal_request *fresh);
 /* Are all places taken by whole Requests that wait for the consumer? Then none can be replaced. */
 bool kal_starts_full(struct kal_listener *listener);
-/* On the service thread, when there are no descriptors left: reset one start-up of this listener, or else of
- * another one of this adapter. False: there is none that may be reset. */
+/* On the service thread, when there are no descriptors left: close the oldest parting, or else reset one start-up of
+ * this listener, or else of another one of this adapter. False: there is none that may be reset. */
 bool kal_starts_free_descriptor(struct kal_listener *listener);
 /* The listener accepts no more and is destroyed: reset its start-ups. */
 void kal_starts_end_all(struct kal_listener *listener);

@@ -10,13 +10,15 @@
  * Accepted sockets become half-open requests (kal_starts.c). Their number is bounded, and a new one replaces one that
  * has sent little, so silent peers cannot keep others out. When the consumer's backlog is full, the listener pauses:
  * it stops accepting until there is room. New connections then wait in the kernel's backlog, which is as long as the
- * kernel allows; the consumer's backlog limits the delivered requests only. When descriptors run out, a start-up is
- * reset; if there is none, the listener pauses, too.
+ * kernel allows; the consumer's backlog limits the delivered requests only. When descriptors run out, a parting
+ * (kal_partings.c) is closed or a start-up reset; if there is none, the listener pauses, too. It also pauses after an
+ * error of accept that may persist, since its socket stays readable.
  *
  * The call that creates a listener opens its sockets. Once `watching` is set they belong to the service thread, until
  * the call that destroys the listener has stopped everything that runs there.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -59,25 +61,71 @@ pause_ends(void *arg)
 	listener_watch_for(listener, is_full(listener) ? 0 : RI_WATCH_IN);
 }
 
+/* Of the connection, which accept has taken out of the queue: the next one may be good. */
+static bool
+is_of_connection(int error)
+{
+	switch (error) {
+	case ECONNABORTED:
+	case EINTR:
+	case ENETDOWN:
+	case EPROTO:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case EOPNOTSUPP:
+	case ENETUNREACH:
+	case ETIMEDOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* An error of accept that nobody here can mend; it is told once. */
+static void
+accept_failed(struct kal_listener *listener, int error)
+{
+	const struct ri_host *host = listener->cm->p.host;
+	char reason[64] = "", line[128];
+	bool told = listener->accept_failed;
+
+	listener->accept_failed = true;
+	if (told || host->log_level < RI_LOG_WARNING)
+		return;
+	(void)snprintf(line, sizeof(line), "cannot accept connections: %s",
+		       strerror_r(error, reason, sizeof(reason)));
+	host->log(host->self, RI_LOG_WARNING, "kal listener", line);
+}
+
 /* Accept one connection. False: there is none now; *pause: stop accepting for a while. */
 static bool
 take_one(struct kal_listener *listener, int sock, bool *pause)
 {
 	struct kal_fd fd = {0};
+	int error;
 
 	*pause = is_full(listener);
 	if (*pause)
 		return false;
 	if (kal_fd_accept(&fd, sock, NULL, NULL)) {
+		listener->accept_failed = false;
 		kal_request_new(listener, &fd);
 		return true;
 	}
-	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+	error = errno;
+	if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
 		/* The socket stays readable: make room, or pause. */
 		*pause = !kal_starts_free_descriptor(listener);
 		return !*pause;
 	}
-	return errno == ECONNABORTED || errno == EINTR;
+	if (error == EAGAIN || error == EWOULDBLOCK)
+		return false;
+	*pause = !is_of_connection(error);
+	if (*pause)
+		accept_failed(listener, error);
+	return !*pause;
 }
 
 static void

@@ -164,6 +164,17 @@ kal_parting_begin(struct kal_cm *cm, struct kal_fd *fd)
 	end_all_but(cm, PARTINGS);
 }
 
+bool
+kal_partings_end_oldest(struct kal_cm *cm)
+{
+	struct kal_parting *oldest = take_oldest(cm, 0);
+
+	if (oldest == NULL)
+		return false;
+	parting_free(oldest);
+	return true;
+}
+
 void
 kal_partings_end_all(struct kal_cm *cm)
 {

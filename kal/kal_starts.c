@@ -184,6 +184,9 @@ kal_starts_free_descriptor(struct kal_listener *listener)
 	struct kal_request *request;
 	struct kal_link *link = NULL;
 
+	/* Who waits only for a FIN has had its answer. */
+	if (kal_partings_end_oldest(cm))
+		return true;
 	kal_cm_lock(cm);
 	request = victim_of(&listener->starts, NULL);
 	while (request == NULL && (link = kal_table_next(&cm->listeners, link)) != NULL)

@@ -323,6 +323,32 @@ test_descriptors(void)
 	fixture_close(&f);
 }
 
+/* Descriptors are short, and those who have been refused do not hang up. */
+static void
+test_partings(void)
+{
+	struct fixture f;
+	struct rlimit limit, less;
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	size_t len = request_octets(buf);
+	uint16_t port = 0;
+
+	open_fixture(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	less = limit;
+	less.rlim_cur = limit_of(ROOM);
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &less), ==, 0);
+	for (int i = 0; i < 2 * ROOM; i++) {
+		crowd_send(0, port, 1, buf, len);
+		crowd_wait(0);
+		refuse_next(&f);
+	}
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	crowds_leave();
+	fixture_close(&f);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -335,6 +361,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/flood/preference", test_preference);
 	g_test_add_func("/kal/flood/shares", test_shares);
 	g_test_add_func("/kal/flood/descriptors", test_descriptors);
+	g_test_add_func("/kal/flood/partings", test_partings);
 	result = g_test_run();
 	crowds_end();
 	return result;

@@ -3,13 +3,14 @@
 
 /*
  * Peers that do not answer: what the kAL asks of the host's TCP to notice one that vanishes, on each kind of
- * connection, and the time that each kind of silence may take during the start-up.
+ * connection, and the time that each kind of silence may take during the start-up. Also a listener whose socket fails.
  */
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -289,6 +290,54 @@ test_request_drips(void)
 	fixture_close(&f);
 }
 
+/* --- cases: a listener ---------------------------------------------------------------------------- */
+
+static void (*listener_fire)(void *arg, uint32_t events);
+static int listener_fd;
+static atomic_uint listener_calls;
+
+static void
+count_call(void *arg, uint32_t events)
+{
+	atomic_fetch_add(&listener_calls, 1);
+	listener_fire(arg, events);
+}
+
+/* The function of the listener's socket is counted; the other family's socket is left out. */
+static enum ri_status
+watch_start_counting(void *self, struct ri_watch *watch)
+{
+	if (option_of(watch->fd, SOL_SOCKET, SO_ACCEPTCONN) == 1 &&
+	    option_of(watch->fd, SOL_SOCKET, SO_DOMAIN) == AF_INET) {
+		listener_fire = watch->fire;
+		listener_fd = watch->fd;
+		watch->fire = count_call;
+	}
+	return kal_host_default()->watch_start(self, watch);
+}
+
+/* accept fails again and again, and the socket stays readable: the service thread tries only each 10 ms. */
+static void
+test_accept_fails(void)
+{
+	struct ri_host host = *kal_host_default();
+	struct fixture f;
+	uint16_t port = 0;
+	gint64 begun, ms;
+
+	host.watch_start = watch_start_counting;
+	fixture_open_on(&f, &host);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	begun = g_get_monotonic_time();
+	atomic_store(&listener_calls, 0);
+	g_assert_cmpint(shutdown(listener_fd, SHUT_RD), ==, 0);
+	g_usleep(300000);
+	ms = (g_get_monotonic_time() - begun) / 1000;
+	g_assert_cmpuint(atomic_load(&listener_calls), >, 0);
+	g_assert_cmpint(atomic_load(&listener_calls), <=, ms / 10 + 5);
+	fixture_close(&f);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -304,6 +353,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/peer/silent-address", test_silent_address);
 	g_test_add_func("/kal/peer/reply-drips", test_reply_drips);
 	g_test_add_func("/kal/peer/request-drips", test_request_drips);
+	g_test_add_func("/kal/peer/accept-fails", test_accept_fails);
 	result = g_test_run();
 	g_unlink(config);
 	g_free(config);
