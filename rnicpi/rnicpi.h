@@ -33,8 +33,8 @@ extern "C" {
 
 /** Major version: must be equal on both sides. */
 #define RI_ABI_MAJOR 1
-/** Minor version: grows when members are added at the ends of structs. */
-#define RI_ABI_MINOR 2
+/** Minor version: grows when members are added, at the ends of structs or in octets that were 0. */
+#define RI_ABI_MINOR 3
 /** Name of the function that a provider's shared object exports. */
 #define RI_PROVIDER_ENTRY_NAME "ri_provider_entry"
 
@@ -468,6 +468,12 @@ struct ri_stream {
 	bool await_fpdu;    /**< Send nothing until the first FPDU has come. */
 	uint16_t
 		abort_code; /**< Not 0: send a Terminate with this layer, type and code, and close. */
+	/**
+	 * Initiator: milliseconds until an RDMA Write of no octets wakes a peer that may have missed what came right behind
+	 * its Reply; 0: never. One goes out at the start, too, if nothing else does; later ones follow at growing
+	 * intervals, a few times, until something has come. None of them makes a completion. [WIRE 7.7]
+	 */
+	uint16_t wake_ms;
 	uint32_t ird;       /**< Negotiated IRD. */
 	uint32_t ord;       /**< Negotiated ORD. */
 	const void *early;  /**< Octets that came behind the start-up frame, borrowed; or NULL. */

@@ -21,8 +21,9 @@ REFUSED = (r'debug: it_post_send: EP 0x[0-9a-f]+: IT_ERR_INVALID_EP_STATE: '
 NO_IA = r'debug: it_pz_create: no object: IT_ERR_INVALID_IA: not the handle of an open adapter'
 BROKEN = r'info: connection: EP 0x[0-9a-f]+: IT_CM_MSG_CONN_BROKEN_EVENT'
 ATTEMPT = r'info: connection: EP 0x[0-9a-f]+: IT_CM_MSG_CONN_NONPEER_REJECT_EVENT: IT_CN_REJ_\w+'
-SENT = r'info: iwarp: connection was ended by sending a Terminate, 11[0-9a-f]{2}: .*\w'
-RECEIVED = r'info: iwarp: connection has received a Terminate, 11[0-9a-f]{2}: .*\w'
+ENDED = r'info: iwarp\S*: connection with \S+:\d+ has ended: '
+SENT = ENDED + r'.*; this end sent a Terminate, 11[0-9a-f]{2}: layer DDP, tagged buffer error, \w'
+RECEIVED = ENDED + r'the peer sent a Terminate, 11[0-9a-f]{2}: layer DDP, tagged buffer error, \w'
 LOST = (r'warning: event dispatcher: EVD 0x[0-9a-f]+ of the stream IT_CM_REQ_EVENT_STREAM is full '
         r'\(1 events\): events are lost; make it larger')
 

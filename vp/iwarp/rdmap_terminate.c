@@ -56,7 +56,7 @@ static const struct fault_rule fault_rules[RDMAP_FAULT_COUNT] = {
 	[RDMAP_FAULT_NOT_LAST]             = {0x0207, DDP,      "message of one segment without the last flag"},
 	[RDMAP_FAULT_MESSAGE_SIZE]         = {0x0207, DDP,      "message passes 2^32 - 1 octets"},
 	[RDMAP_FAULT_ATOMIC]               = {0x0207, DDP,      "atomic operation is unknown or its target not aligned"},
-	[RDMAP_FAULT_PEER_CLOSED]          = {0x0207, BARE,     "peer closed the connection while work is pending"},
+	[RDMAP_FAULT_PEER_CLOSED]          = {0x0207, BARE,     "peer closed in the middle of a message"},
 	[RDMAP_FAULT_STREAM_CATASTROPHIC]  = {0x0207, BARE,     "queue pair failed"},
 	[RDMAP_FAULT_GLOBAL_CATASTROPHIC]  = {0x0208, BARE,     "adapter failed"},
 	[RDMAP_FAULT_HEADER_SIZE]          = {0x1000, DDP,      "segment does not have the size of its header"},
@@ -85,41 +85,50 @@ static const struct {
 	uint16_t code;
 	const char *text;
 } code_texts[] = {
-	{0x0000, "RDMAP: local catastrophic error"},
-	{0x0100, "RDMAP: invalid STag"},
-	{0x0101, "RDMAP: base or bounds violation"},
-	{0x0102, "RDMAP: access rights violation"},
-	{0x0103, "RDMAP: STag not associated with the stream"},
-	{0x0104, "RDMAP: TO wrap"},
-	{0x0109, "RDMAP: STag cannot be invalidated (protection)"},
-	{0x01ff, "RDMAP: unspecified protection error"},
-	{0x0205, "RDMAP: invalid version"},
-	{0x0206, "RDMAP: unexpected opcode"},
-	{0x0207, "RDMAP: catastrophic error, this stream"},
-	{0x0208, "RDMAP: catastrophic error, global"},
-	{0x0209, "RDMAP: STag cannot be invalidated"},
-	{0x02ff, "RDMAP: unspecified operation error"},
-	{0x1000, "DDP: local catastrophic error"},
-	{0x1100, "DDP: tagged, invalid STag"},
-	{0x1101, "DDP: tagged, base or bounds violation"},
-	{0x1102, "DDP: tagged, STag not associated with the stream"},
-	{0x1103, "DDP: tagged, TO wrap"},
-	{0x1104, "DDP: tagged, invalid version"},
-	{0x1201, "DDP: untagged, invalid QN"},
-	{0x1202, "DDP: untagged, no buffer available"},
-	{0x1203, "DDP: untagged, MSN out of range"},
-	{0x1204, "DDP: untagged, invalid MO"},
-	{0x1205, "DDP: untagged, message too long for the buffer"},
-	{0x1206, "DDP: untagged, invalid version"},
-	{0x2001, "MPA: connection closed, reset or lost"},
-	{0x2002, "MPA: CRC error"},
-	{0x2003, "MPA: marker and length disagree"},
-	{0x2004, "MPA: invalid startup frame"},
-	{0x2005, "MPA: local catastrophic error"},
-	{0x2006, "MPA: insufficient IRD resources"},
-	{0x2007, "MPA: no matching RTR option"},
-	{0x0202, "MPA: CRC error (RDMA Consortium code)"},
-	{0x0203, "MPA: marker and length disagree (RDMA Consortium code)"},
+	{0x0000, "local catastrophic error"},
+	{0x0100, "invalid STag"},
+	{0x0101, "base or bounds violation"},
+	{0x0102, "access rights violation"},
+	{0x0103, "STag not associated with the stream"},
+	{0x0104, "TO wrap"},
+	{0x0109, "STag cannot be invalidated (protection)"},
+	{0x01ff, "unspecified protection error"},
+	{0x0205, "invalid version"},
+	{0x0206, "unexpected opcode"},
+	{0x0207, "catastrophic error, this stream"},
+	{0x0208, "catastrophic error, global"},
+	{0x0209, "STag cannot be invalidated"},
+	{0x02ff, "unspecified operation error"},
+	{0x1000, "local catastrophic error"},
+	{0x1100, "invalid STag"},
+	{0x1101, "base or bounds violation"},
+	{0x1102, "STag not associated with the stream"},
+	{0x1103, "TO wrap"},
+	{0x1104, "invalid version"},
+	{0x1201, "invalid QN"},
+	{0x1202, "no buffer available"},
+	{0x1203, "MSN out of range"},
+	{0x1204, "invalid MO"},
+	{0x1205, "message too long for the buffer"},
+	{0x1206, "invalid version"},
+	{0x2001, "connection closed, reset or lost"},
+	{0x2002, "CRC error"},
+	{0x2003, "marker and length disagree"},
+	{0x2004, "invalid startup frame"},
+	{0x2005, "local catastrophic error"},
+	{0x2006, "insufficient IRD resources"},
+	{0x2007, "no matching RTR option"},
+	{0x0202, "CRC error (RDMA Consortium code)"},
+	{0x0203, "marker and length disagree (RDMA Consortium code)"},
+};
+
+static const char *const layers[] = {"RDMAP", "DDP", "MPA"};
+
+/* Error types of each layer. */
+static const char *const types[][3] = {
+	{"local catastrophic error", "remote protection error", "remote operation error"},
+	{"local catastrophic error", "tagged buffer error",     "untagged buffer error"},
+	{"MPA error",                NULL,                      NULL},
 };
 /* clang-format on */
 
@@ -151,6 +160,27 @@ rdmap_terminate_text(uint16_t code)
 			return code_texts[i].text;
 	}
 	return "unknown error";
+}
+
+const char *
+rdmap_terminate_layer(uint16_t code)
+{
+	unsigned layer = code >> 12;
+
+	return layer < sizeof(layers) / sizeof(layers[0]) ? layers[layer] : "unknown layer";
+}
+
+const char *
+rdmap_terminate_type(uint16_t code)
+{
+	unsigned layer = code >> 12;
+	unsigned type = code >> 8 & 0xfu;
+	const char *text = NULL;
+
+	if (layer < sizeof(types) / sizeof(types[0]) &&
+	    type < sizeof(types[0]) / sizeof(types[0][0]))
+		text = types[layer][type];
+	return text != NULL ? text : "unknown type";
 }
 
 /* Octets of the offender's DDP header that are really there; 0 if not all of it. */

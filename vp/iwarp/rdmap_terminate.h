@@ -44,7 +44,7 @@ enum rdmap_fault {
 	RDMAP_FAULT_NOT_LAST,            /**< 0207 L is missing on a message of one segment */
 	RDMAP_FAULT_MESSAGE_SIZE,        /**< 0207 a message passes 2^32 - 1 octets */
 	RDMAP_FAULT_ATOMIC,              /**< 0207 atomic operation unknown or target not aligned */
-	RDMAP_FAULT_PEER_CLOSED,         /**< 0207 FIN while work is pending */
+	RDMAP_FAULT_PEER_CLOSED,         /**< 0207 FIN inside a frame or a message */
 	RDMAP_FAULT_STREAM_CATASTROPHIC, /**< 0207 CQ overflow, SRQ error, QP failed */
 	RDMAP_FAULT_GLOBAL_CATASTROPHIC, /**< 0208 the whole adapter failed */
 	RDMAP_FAULT_HEADER_SIZE,         /**< 1000 ULPDU too short or too long for its header */
@@ -76,8 +76,14 @@ uint16_t rdmap_fault_code(enum rdmap_fault fault);
 /** @brief A fault in words, for people. Never NULL. */
 const char *rdmap_fault_text(enum rdmap_fault fault);
 
-/** @brief A Terminate code, ours or a peer's, in words; "unknown error" if no standard lists it. Never NULL. */
+/** @brief What a Terminate, ours or a peer's, says is wrong; "unknown error" if no standard lists it. Never NULL. */
 const char *rdmap_terminate_text(uint16_t code);
+
+/** @brief Its layer in words, such as "DDP"; "unknown layer". Never NULL. */
+const char *rdmap_terminate_layer(uint16_t code);
+
+/** @brief Its error type in words, such as "tagged buffer error"; "unknown type". Never NULL. */
+const char *rdmap_terminate_type(uint16_t code);
 
 /** @brief The segment that a Terminate complains about, as it was received. */
 struct rdmap_offender {

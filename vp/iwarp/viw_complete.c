@@ -11,11 +11,13 @@
  * the next completion that is polled.
  *
  * When the stream has ended, the service thread owns both roles and flushes: requests that are done complete,
- * the request that caused the end keeps its error, all others get RI_WC_FLUSHED, in posting order.
+ * the request that caused the end keeps its error, one that the peer refused gets the status of that
+ * (viw_refused.c), all others get RI_WC_FLUSHED, in posting order.
  */
 #include "viw_complete.h"
 #include "viw_qp.h"
 #include "viw_receive.h"
+#include "viw_refused.h"
 
 #include <string.h>
 
@@ -80,8 +82,8 @@ sent_push(struct viw_qp *qp, const struct viw_sent *s, enum ri_wc_status status)
 	return vsw_cq_push(&qp->send_cq->cq, &cqe);
 }
 
-static bool
-sent_is_done(struct viw_qp *qp, const struct viw_sent *s)
+bool
+viw_sent_is_done(const struct viw_qp *qp, const struct viw_sent *s)
 {
 	if (s->opcode == RI_OP_RDMA_READ || s->opcode == RI_OP_FETCH_ADD ||
 	    s->opcode == RI_OP_CMP_SWAP)
@@ -112,7 +114,7 @@ viw_sq_complete(struct viw_qp *qp)
 		/* A Send may be done before an earlier Read fails because its sink cannot be revoked. */
 		if (s->status == RI_WC_SUCCESS && tx->behind)
 			s->status = RI_WC_FLUSHED;
-		if (s->status == RI_WC_SUCCESS && !sent_is_done(qp, s))
+		if (s->status == RI_WC_SUCCESS && !viw_sent_is_done(qp, s))
 			return;
 		bool revoked = sink_revoke(qp, s);
 		if (s->status != RI_WC_SUCCESS)
@@ -128,14 +130,14 @@ viw_sq_complete(struct viw_qp *qp)
 	}
 }
 
-/* Complete the request in tx.wqe as flushed, behind the started ones. */
+/* Complete the request in tx.wqe, which was not started in full, behind the started ones. */
 static void
-flush_request(struct viw_qp *qp)
+flush_request(struct viw_qp *qp, enum ri_wc_status status)
 {
 	struct viw_tx *tx = &qp->tx;
 
 	tx->total = qp->tx.wqe->length;
-	viw_sq_started(qp, 0, RI_WC_FLUSHED);
+	viw_sq_started(qp, 0, status);
 	viw_sq_complete(qp);
 }
 
@@ -145,6 +147,7 @@ viw_sq_flush(struct viw_qp *qp)
 	struct viw_tx *tx = &qp->tx;
 
 	viw_sq_complete(qp);
+	enum ri_wc_status status = viw_refused_mark(qp);
 	for (uint32_t i = tx->sent_tail; i != tx->sent_head; i++) {
 		struct viw_sent *s = &tx->sent[i & tx->sent_mask];
 
@@ -153,9 +156,9 @@ viw_sq_flush(struct viw_qp *qp)
 	}
 	viw_sq_complete(qp);
 	if (tx->have_request)
-		flush_request(qp);
+		flush_request(qp, status);
 	while (vsw_wq_take(&tx->sq, qp->tx.wqe, &tx->index))
-		flush_request(qp);
+		flush_request(qp, RI_WC_FLUSHED);
 	tx->job = VIW_JOB_NONE;
 }
 

@@ -8,9 +8,12 @@
 #include "rnicpi_fast.h"
 
 struct viw_qp;
+struct viw_sent;
 
 /* Record that the request in tx.wqe was started in full, or failed with `status`. Owner of tx.role. */
 void viw_sq_started(struct viw_qp *qp, uint32_t read_seq, enum ri_wc_status status);
+/* Is a started request done: sent, or its answer has arrived? Owner of tx.role. */
+bool viw_sent_is_done(const struct viw_qp *qp, const struct viw_sent *s);
 /* Complete the requests that are done, in order. Owner of tx.role. */
 void viw_sq_complete(struct viw_qp *qp);
 /* The same, and complete all others as flushed. Owner of tx.role. */

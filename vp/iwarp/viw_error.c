@@ -105,6 +105,8 @@ end_claim(struct viw_qp *qp, enum viw_qp_move move)
 	vsw_lock(&qp->lock);
 	if (viw_qp_next(viw_qp_state(qp), move) != RI_QPS_NONE) {
 		qp->end.last = atomic_load(&qp->tx.sq.page->head);
+		if (qp->end.event == 0)
+			qp->end.move = (uint8_t)move;
 		return true;
 	}
 	vsw_unlock(&qp->lock);
@@ -162,6 +164,7 @@ viw_fault(struct viw_qp *qp, enum rdmap_fault fault, const struct rdmap_offender
 		return;
 	end->event = event != 0 ? event : viw_fault_event(fault);
 	end->detail = rdmap_fault_code(fault);
+	end->fault = (uint8_t)fault;
 	terminate_queue(end, rdmap_terminate_fpdu(end->fpdu, fault, offender, qp->stream.crc));
 	end_commit(qp, VIW_MOVE_FAULT);
 }

@@ -16,6 +16,8 @@ struct viw_qp;
 struct viw_end {
 	uint32_t event; /* enum ri_event; 0: not yet */
 	uint32_t detail;
+	uint8_t move;          /* enum viw_qp_move: the cause */
+	uint8_t fault;         /* enum rdmap_fault: what VIW_MOVE_FAULT found */
 	uint32_t last;         /* head of the send queue at that moment */
 	bool orderly;          /* FINs are exchanged; this end sends no Terminate */
 	bool terminate_sent;   /* the copy is of a Terminate that this end sends */
@@ -30,7 +32,7 @@ void viw_fault(struct viw_qp *qp, enum rdmap_fault fault, const struct rdmap_off
 	       uint32_t event);
 /* A Terminate arrived: the octets behind its DDP header. */
 void viw_terminate_in(struct viw_qp *qp, const uint8_t *payload, uint32_t len);
-/* A FIN between two frames. */
+/* A FIN between two messages. */
 void viw_peer_fin(struct viw_qp *qp);
 /* TCP failed with this errno. */
 void viw_stream_lost(struct viw_qp *qp, int error);

@@ -186,6 +186,7 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	qp->recv_cq = (struct viw_cq *)recv_cq;
 	qp->task = (struct ri_task){.fire = viw_serve, .arg = qp};
 	qp->timer = (struct ri_timer){.fire = viw_timer, .arg = qp};
+	qp->stream.wake_timer = (struct ri_timer){.fire = viw_wake_fire, .arg = qp};
 	atomic_fetch_add(&pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->cq.users, 1);
 	atomic_fetch_add(&qp->recv_cq->cq.users, 1);

@@ -19,7 +19,7 @@ enum viw_qp_move {
 	VIW_MOVE_TO_CLOSING,   /* modify: orderly end */
 	VIW_MOVE_TO_TERMINATE, /* modify: Terminate 0000 */
 	VIW_MOVE_TO_ERROR,     /* modify: abort */
-	VIW_MOVE_PEER_FIN,     /* FIN between two frames */
+	VIW_MOVE_PEER_FIN,     /* FIN between two messages */
 	VIW_MOVE_FAULT,        /* an error was found at this end, which sends a Terminate */
 	VIW_MOVE_TERMINATE_IN, /* the peer's Terminate arrived */
 	VIW_MOVE_LOST,         /* TCP reset or lost */

@@ -277,7 +277,7 @@ viw_read_oldest(struct viw_reads *reads, uint32_t *number)
 }
 
 bool
-viw_read_done(struct viw_reads *reads, uint32_t number)
+viw_read_done(const struct viw_reads *reads, uint32_t number)
 {
 	return (int32_t)(atomic_load(&reads->orrq_got) - number) >= 0;
 }

@@ -66,7 +66,7 @@ uint32_t viw_read_note(struct viw_reads *reads, const struct viw_outbound_read *
 /* tx: the number of the next one. */
 uint32_t viw_read_next(struct viw_reads *reads);
 /* tx: is the Read of this number answered? */
-bool viw_read_done(struct viw_reads *reads, uint32_t number);
+bool viw_read_done(const struct viw_reads *reads, uint32_t number);
 /* tx: are all of them? */
 bool viw_reads_done(struct viw_reads *reads);
 /* rx: the Read or atomic whose answer comes next; NULL: none. */

@@ -2,20 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How a stream begins and ends.
+ * How a stream begins, and what the service thread does for it.
  *
  * attach_stream takes over a connected socket that has been through the MPA start-up. The rest, which is the
  * RTR message, STREAM_UP and the first read, happens on the service thread, since a control verb makes no
  * upcall. In RDMA mode the socket has SO_LINGER {1, 0}: if this process dies, the peer sees a reset and not
  * an orderly close.
  *
- * Only the service thread concludes an end. It takes both roles (or tries again shortly, if one is taken),
- * closes the socket, flushes both queues, changes the state to ERROR, and raises the one end event, in this
- * order. If FINs were exchanged, the close is an ordinary one. Otherwise it is an abort by
- * connect(AF_UNSPEC), which resets the connection even while a forked child has a duplicate of the
- * descriptor. Nothing waits longer than VIW_LINGER for a peer.
- *
- * Standards: RFC 5044 6 and 7.1, RFC 5040 6, RFC 6581; [WIRE 2.5] and [WIRE 7]; [RI 4.1].
+ * Standards: RFC 5044 7.1, RFC 6581; [WIRE 2.5]; [RI 4.1].
  */
 #include "viw_complete.h"
 #include "viw_qp.h"
@@ -59,9 +53,8 @@ viw_stream_up(struct viw_qp *qp)
 
 /* --- both roles at once -------------------------------------------------------------------- */
 
-/* Take both roles, or none. If one is taken, its retry flag is set. */
-static bool
-roles_take(struct viw_qp *qp)
+bool
+viw_roles_take(struct viw_qp *qp)
 {
 	if (!vsw_role_take(&qp->rx.role))
 		return false;
@@ -74,8 +67,8 @@ roles_take(struct viw_qp *qp)
 	return false;
 }
 
-static void
-roles_leave(struct viw_qp *qp)
+void
+viw_roles_leave(struct viw_qp *qp)
 {
 	viw_tx_leave(qp);
 	viw_rx_leave(qp);
@@ -84,15 +77,15 @@ roles_leave(struct viw_qp *qp)
 /* --- begin --------------------------------------------------------------------------------- */
 
 static bool
-is_tcp(int fd)
+is_tcp(int fd, union viw_peer *peer)
 {
 	int protocol = 0;
 	socklen_t len = sizeof(protocol);
-	struct sockaddr_storage peer;
-	socklen_t peer_len = sizeof(peer);
+	socklen_t peer_len = sizeof(*peer);
 
+	memset(peer, 0, sizeof(*peer));
 	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
-	       protocol == IPPROTO_TCP && getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0;
+	       protocol == IPPROTO_TCP && getpeername(fd, &peer->sa, &peer_len) == 0;
 }
 
 /* Set the socket up for RDMA mode. No option is essential. */
@@ -148,6 +141,7 @@ rx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	viw_rx_target_close(&rx->target);
 	rx->want_tx = false;
 	rx->large = false;
+	rx->samples = stream->early_len > 0;
 	rx->fault = RDMAP_FAULT_NONE;
 	rx->receive_status = RI_WC_SUCCESS;
 	rx->unmark = (struct mpa_unmark){.crc = stream->crc};
@@ -203,6 +197,9 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 	qp->stream.crc = stream->crc;
 	qp->stream.peer_local = stream->peer_local;
 	qp->stream.markers = stream->markers_rx;
+	qp->stream.initiator = stream->initiator;
+	qp->stream.peer_to_peer = stream->rtr_send != 0 || stream->rtr_expect != 0;
+	qp->stream.wake_ms = stream->initiator ? stream->wake_ms : 0;
 	qp->stream.rtr_send = stream->rtr_send;
 	qp->stream.rtr_expect = stream->rtr_expect;
 	memset(&qp->end, 0, sizeof(qp->end));
@@ -219,22 +216,24 @@ static enum ri_status
 llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
 {
 	struct viw_qp *qp = (struct viw_qp *)ri;
+	union viw_peer peer;
 
-	if (!is_tcp(stream->fd))
+	if (!is_tcp(stream->fd, &peer))
 		return RI_ERR_INVALID_ARG;
 	if (viw_qp_state(qp) != RI_QPS_CONNECTING)
 		return RI_ERR_INVALID_STATE;
-	while (!roles_take(qp))
+	while (!viw_roles_take(qp))
 		sched_yield();
 	enum ri_status status = stream_attach(qp, stream);
 	if (status == RI_SUCCESS) {
+		qp->stream.peer = peer;
 		atomic_store(&qp->stream.starting, true);
 		atomic_store(&qp->stream.attached, true);
 		vsw_lock(&qp->lock);
 		(void)viw_qp_step(&qp->state, VIW_MOVE_ATTACH);
 		vsw_unlock(&qp->lock);
 	}
-	roles_leave(qp);
+	viw_roles_leave(qp);
 	if (status != RI_SUCCESS)
 		return status;
 	if (stream->abort_code != 0)
@@ -263,12 +262,11 @@ const struct ri_llp_ops viw_llp_ops = {
 	.attach_stream = llp_attach,
 };
 
-/* Build the ready-to-receive message (RFC 6581), which has no completion. */
+/* Send the ready-to-receive message (RFC 6581), which has no completion. */
 static void
-rtr_build(struct viw_qp *qp)
+rtr_send(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
-	struct ddp_segment write = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);
 	struct rdmap_read_request read = {.source_stag = RDMAP_RTR_STAG};
 
 	if (!viw_tx_buffer(qp)) {
@@ -277,12 +275,12 @@ rtr_build(struct viw_qp *qp)
 	}
 	if (qp->stream.rtr_send == RI_RTR_READ) {
 		(void)viw_read_note(&qp->reads, &(struct viw_outbound_read){0});
-		tx->len += rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &read,
-						   qp->stream.crc);
+		tx->len = rdmap_read_request_fpdu(tx->buf, tx->read_msn++, &read, qp->stream.crc);
+		tx->queued += tx->len;
+		(void)viw_tx_push(qp);
 	} else {
-		tx->len += rdmap_fpdu_put(tx->buf + tx->len, &write, qp->stream.crc);
+		viw_wake_write(qp);
 	}
-	tx->queued = tx->len;
 	qp->stream.rtr_send = 0;
 }
 
@@ -293,139 +291,20 @@ stream_start(struct viw_qp *qp)
 	if (viw_engine_add(&qp->rnic->engine, qp) != RI_SUCCESS)
 		viw_stream_lost(qp, ENOMEM);
 	if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.rtr_send != 0)
-		rtr_build(qp);
-	if (qp->tx.len > 0)
-		(void)viw_tx_push(qp);
+		rtr_send(qp);
+	else if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.wake_ms != 0 &&
+		 vsw_wq_pending(&qp->tx.sq) == 0)
+		viw_wake_write(qp); /* a responder may wait for the first frame */
 	if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.rtr_expect == 0)
 		viw_stream_up(qp);
+	viw_wake_start(qp);
 	atomic_store(&qp->stream.starting, false);
 	/* The caller gives the roles up next, and then looks for what came meanwhile. */
 	atomic_store(&qp->tx.role.retry, 1);
 	atomic_store(&qp->rx.role.retry, 1);
 }
 
-/* --- end ----------------------------------------------------------------------------------- */
-
-/* Close the socket: `orderly`, since FINs were exchanged, or with a reset. */
-static void
-socket_close(int fd, bool orderly)
-{
-	struct linger linger = {0};
-	struct sockaddr none = {.sa_family = AF_UNSPEC};
-
-	if (orderly)
-		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	else
-		(void)connect(fd, &none, sizeof(none));
-	close(fd);
-}
-
-void
-viw_stream_drop(struct viw_qp *qp)
-{
-	assert(vsw_role_is_taken(&qp->tx.role) && vsw_role_is_taken(&qp->rx.role));
-	viw_engine_give(&qp->rnic->engine, qp->tx.buf);
-	viw_engine_give(&qp->rnic->engine, qp->rx.keep);
-	viw_engine_give(&qp->rnic->engine, qp->rx.spare);
-	qp->rx.spare = NULL;
-	qp->tx.buf = NULL;
-	qp->tx.at = qp->tx.len = 0;
-	qp->rx.keep = NULL;
-	qp->rx.keep_len = 0;
-	if (!atomic_load(&qp->stream.attached))
-		return;
-	bool orderly = atomic_load(&qp->tx.shut) && atomic_load(&qp->rx.eof);
-	if (!atomic_load(&qp->stream.starting))
-		viw_engine_remove(&qp->rnic->engine, qp);
-	viw_fork_remove(qp->stream.fd);
-	socket_close(qp->stream.fd, orderly);
-	qp->stream.fd = -1;
-	atomic_store(&qp->stream.attached, false);
-	atomic_store(&qp->stream.starting, false);
-}
-
-/* May the stream be closed now? */
-static bool
-stream_end_is_due(struct viw_qp *qp)
-{
-	bool out_over = atomic_load(&qp->tx.shut) || atomic_load(&qp->tx.broken);
-
-	switch (viw_qp_state(qp)) {
-	case RI_QPS_ERROR:
-		return true;
-	case RI_QPS_CLOSING:
-	case RI_QPS_TERMINATE:
-		return atomic_load(&qp->stream.expired) || (out_over && atomic_load(&qp->rx.eof));
-	case RI_QPS_NONE:
-	case RI_QPS_IDLE:
-	case RI_QPS_CONNECTING:
-	case RI_QPS_RTS:
-	case RI_QPS_COUNT:
-	default:
-		return false;
-	}
-}
-
-/* Log whose Terminate ended the connection, and what it means. */
-static void
-terminate_log(const struct viw_qp *qp, const struct viw_end *end)
-{
-	const struct ri_host *host = qp->rnic->host;
-	bool received = end->event == RI_EVENT_QP_TERMINATE_RECEIVED;
-	uint16_t code = (uint16_t)end->detail;
-	char line[160];
-
-	if (host->log_level < RI_LOG_INFO || (!received && !end->terminate_sent))
-		return;
-	(void)snprintf(line, sizeof(line), "connection %s %s a Terminate, %04x: %s",
-		       received ? "has" : "was ended by", received ? "received" : "sending", code,
-		       rdmap_terminate_text(code));
-	host->log(host->self, RI_LOG_INFO, "iwarp", line);
-}
-
-/* Log why TCP ended the connection; a reset is the peer's business. */
-static void
-loss_log(const struct viw_qp *qp, const struct viw_end *end)
-{
-	const struct ri_host *host = qp->rnic->host;
-	int error = (int)end->detail;
-	char reason[64] = "", line[160];
-
-	if (host->log_level < RI_LOG_INFO || end->event != RI_EVENT_QP_LLP_LOST || error == 0)
-		return;
-	if (error == ETIMEDOUT)
-		(void)snprintf(line, sizeof(line),
-			       "connection was lost: the peer has not answered for too long");
-	else
-		(void)snprintf(line, sizeof(line), "connection was lost: %s",
-			       strerror_r(error, reason, sizeof(reason)));
-	host->log(host->self, RI_LOG_INFO, "iwarp", line);
-}
-
-/* Close the stream, flush the queues, raise the end event. The caller owns both roles. */
-static void
-stream_conclude(struct viw_qp *qp)
-{
-	const struct ri_host *host = qp->rnic->host;
-	bool late = atomic_load(&qp->stream.expired) && viw_qp_state(qp) != RI_QPS_ERROR;
-
-	host->timer_stop(host->self, &qp->timer);
-	vsw_lock(&qp->lock);
-	if (late && qp->end.event == RI_EVENT_QP_LLP_CLOSE_COMPLETE)
-		qp->end.event = qp->end.orderly ? RI_EVENT_QP_LLP_LOST : RI_EVENT_QP_BAD_CLOSE;
-	struct viw_end end = qp->end;
-	vsw_unlock(&qp->lock);
-
-	viw_stream_drop(qp);
-	viw_sq_flush(qp);
-	viw_rq_flush(qp);
-	vsw_lock(&qp->lock);
-	(void)viw_qp_step(&qp->state, VIW_MOVE_CLOSED);
-	vsw_unlock(&qp->lock);
-	terminate_log(qp, &end);
-	loss_log(qp, &end);
-	viw_event_raise(qp, end.event, end.detail);
-}
+/* --- on the service thread ------------------------------------------------------------------ */
 
 /* Sending has failed: read what the peer sent last, which may be a Terminate. */
 static void
@@ -436,8 +315,8 @@ receive_after_break(struct viw_qp *qp)
 		viw_stream_lost(qp, atomic_load(&qp->tx.error));
 }
 
-static void
-serve_retry_later(struct viw_qp *qp)
+void
+viw_serve_retry_later(struct viw_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -472,16 +351,16 @@ viw_serve(void *arg)
 	if (atomic_exchange(&qp->rx.limits_new, false))
 		viw_receive_limits(qp);
 	if (atomic_load(&qp->stream.starting) ||
-	    (atomic_load(&qp->stream.attached) && stream_end_is_due(qp))) {
-		if (!roles_take(qp)) {
-			serve_retry_later(qp);
+	    (atomic_load(&qp->stream.attached) && viw_stream_end_is_due(qp))) {
+		if (!viw_roles_take(qp)) {
+			viw_serve_retry_later(qp);
 			return;
 		}
 		if (atomic_load(&qp->stream.starting))
 			stream_start(qp);
-		if (atomic_load(&qp->stream.attached) && stream_end_is_due(qp))
-			stream_conclude(qp);
-		roles_leave(qp);
+		if (atomic_load(&qp->stream.attached) && viw_stream_end_is_due(qp))
+			viw_stream_conclude(qp);
+		viw_roles_leave(qp);
 	}
 	roles_serve(qp);
 }

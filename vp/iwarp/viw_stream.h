@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Begin and end of a stream (viw_stream.c), and the part of a queue pair that belongs to it. */
+/*
+ * A stream's begin (viw_stream.c), wake-up of the peer (viw_wake.c) and end (viw_end.c, viw_end_log.c), and the
+ * part of a queue pair that belongs to it.
+ */
 #ifndef VIW_STREAM_H
 #define VIW_STREAM_H
 
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rnicpi_host.h"
+
+struct viw_end;
 struct viw_qp;
+
+/* Address of a TCP peer. */
+union viw_peer {
+	struct sockaddr sa; /* its family says which of the others is valid */
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
 
 struct viw_stream {
 	atomic_bool up;       /* the upcall of STREAM_UP has returned */
@@ -20,9 +34,15 @@ struct viw_stream {
 	bool crc;
 	bool peer_local;
 	bool markers; /* in what arrives */
+	bool initiator;
+	bool peer_to_peer; /* a ready-to-receive message was agreed on */
 	uint8_t rtr_send;
 	uint8_t rtr_expect;
 	_Atomic(uint64_t) deadline; /* of the end */
+	uint16_t wake_ms;           /* ri_stream::wake_ms; 0: the peer is not woken */
+	uint8_t wakes;              /* times that wake_timer has fired */
+	struct ri_timer wake_timer;
+	union viw_peer peer;
 };
 
 /* Start, end and flush of a queue pair; on the service thread: its task, and its timer. */
@@ -30,11 +50,33 @@ void viw_serve(void *qp);
 void viw_timer(void *qp);
 /* Have viw_serve run soon. */
 void viw_serve_soon(struct viw_qp *qp);
+/* Take both roles and begin a round of each, or take none. If one is taken, its retry flag is set. */
+bool viw_roles_take(struct viw_qp *qp);
+void viw_roles_leave(struct viw_qp *qp);
 /* Raise an event of a queue pair. */
 void viw_event_raise(struct viw_qp *qp, uint32_t event, uint32_t detail);
 /* Raise STREAM_UP, once. Owner of rx.role, or of both. */
 void viw_stream_up(struct viw_qp *qp);
-/* Reset the stream, if there is one, and forget it: no completion, no event. Owner of both roles. */
+
+/* A control verb owned a role, or a round is to be tried again: have viw_serve run after VIW_RETRY. */
+void viw_serve_retry_later(struct viw_qp *qp);
+
+/* viw_wake.c: owner of both roles */
+/* Send a Write of no octets, if a message may begin now. */
+void viw_wake_write(struct viw_qp *qp);
+/* The stream is up: look after ri_stream::wake_ms whether the peer must be woken. */
+void viw_wake_start(struct viw_qp *qp);
+void viw_wake_fire(void *qp); /* of wake_timer */
+
+/* viw_end.c: owner of both roles */
+/* May the stream be closed now? */
+bool viw_stream_end_is_due(struct viw_qp *qp);
+/* Close the stream, flush the queues, raise the end event. */
+void viw_stream_conclude(struct viw_qp *qp);
+/* End the stream at once, if there is one, and forget it: no completion, no event. */
 void viw_stream_drop(struct viw_qp *qp);
+
+/* viw_end_log.c: say in the log why the stream has ended. `late`: the peer did not end it in time. */
+void viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late);
 
 #endif /* VIW_STREAM_H */

@@ -302,7 +302,9 @@ test_read_stag(struct fixture *f, gconstpointer unused)
 	bad.stag ^= 0x01;
 	g_assert_cmpint(end_read(f->a, 1, &f->ma, &bad, 8), ==, RI_SUCCESS);
 	expect_refused(f, 0x0100, RI_EVENT_QP_IRRQ_STAG);
-	expect_flushed(f->a, false, 1, 1);
+	struct ri_wc wc = end_wait(f->a, false, NULL);
+	g_assert_cmpuint(wc.wr_id, ==, 1);
+	g_assert_cmpuint(wc.status, ==, RI_WC_REMOTE_ACCESS);
 	g_assert_cmpint(f->na->p->qp->query(f->a->qp, &attr), ==, RI_SUCCESS);
 	g_assert_cmpuint(attr.terminate_len, ==, 52);
 }

@@ -365,7 +365,7 @@ test_markers_early(void)
 		struct ri_stream like = marked_stream(true);
 		struct peer f = {0};
 
-		peer_prepare(&f, NULL);
+		peer_prepare(&f, node_new(), NULL);
 		g_autoptr(GByteArray) plain = sends_and_writes(&f, PEER_RECVS, true);
 		g_autoptr(GByteArray) marked = marked_of(plain, true);
 		like.early = marked->data;
@@ -377,7 +377,7 @@ test_markers_early(void)
 	}
 	struct ri_stream like = marked_stream(true);
 	struct peer f = {0};
-	peer_prepare(&f, NULL);
+	peer_prepare(&f, node_new(), NULL);
 	like.early = "\0\0\0\4";
 	like.early_len = 4;
 	peer_attach(&f, &like, 0);

@@ -222,6 +222,16 @@ test_texts(void)
 	g_assert_cmpstr(rdmap_terminate_text(0xf123), ==, "unknown error");
 	g_assert_nonnull(strstr(rdmap_terminate_text(0x2002), "CRC"));
 	g_assert_cmpstr(rdmap_fault_text(RDMAP_FAULT_NONE), ==, "no fault");
+	g_assert_cmpstr(rdmap_terminate_layer(0x0101), ==, "RDMAP");
+	g_assert_cmpstr(rdmap_terminate_type(0x0101), ==, "remote protection error");
+	g_assert_cmpstr(rdmap_terminate_layer(0x1203), ==, "DDP");
+	g_assert_cmpstr(rdmap_terminate_type(0x1203), ==, "untagged buffer error");
+	g_assert_cmpstr(rdmap_terminate_layer(0x2002), ==, "MPA");
+	g_assert_cmpstr(rdmap_terminate_type(0x2002), ==, "MPA error");
+	for (unsigned code = 0x2100; code <= 0xff00; code += 0x100)
+		g_assert_cmpstr(rdmap_terminate_type((uint16_t)code), ==, "unknown type");
+	g_assert_cmpstr(rdmap_terminate_type(0x0300), ==, "unknown type");
+	g_assert_cmpstr(rdmap_terminate_layer(0x3000), ==, "unknown layer");
 }
 
 static void

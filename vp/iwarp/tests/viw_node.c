@@ -14,14 +14,26 @@
 
 /* --- nodes --------------------------------------------------------------------------------- */
 
-struct node *
-node_new(void)
+static struct node *
+node_of(bool threaded)
 {
-	struct node *node = node_open(viw_provider_entry(), vth_new(true), true, "iwarp");
+	struct node *node = node_open(viw_provider_entry(), vth_new(threaded), threaded, "iwarp");
 
 	node->requests = 64;
 	node->entries = 512;
 	return node;
+}
+
+struct node *
+node_new(void)
+{
+	return node_of(true);
+}
+
+struct node *
+node_new_by_hand(void)
+{
+	return node_of(false);
 }
 
 void
@@ -167,8 +179,11 @@ end_poll(struct end *end, bool recv, struct ri_wc *wc)
 static void
 drive(struct end *end)
 {
-	if (end != NULL)
-		(void)end->node->p->fast->progress(end->node->urnic, 64);
+	if (end == NULL)
+		return;
+	if (!end->node->threaded)
+		node_run(end->node);
+	(void)end->node->p->fast->progress(end->node->urnic, 64);
 }
 
 struct ri_wc

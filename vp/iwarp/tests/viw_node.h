@@ -13,6 +13,8 @@
 
 /* Ends have 64 requests each and completion queues of 512. */
 struct node *node_new(void);
+/* The same over a host by hand: the test is the service thread, and time is virtual. */
+struct node *node_new_by_hand(void);
 /* Nothing may be left of what was made on it. */
 void node_free(struct node *node);
 /* How often `event` was raised for the queue pair of `end`. */

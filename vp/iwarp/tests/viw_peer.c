@@ -12,13 +12,14 @@
 #define PATIENCE (60 * G_TIME_SPAN_SECOND)
 
 void
-peer_prepare(struct peer *f, const struct ri_qp_init *init)
+peer_prepare(struct peer *f, struct node *node, const struct ri_qp_init *init)
 {
-	f->node = node_new();
+	f->node = node;
 	f->end = end_new(f->node, init);
 	f->mem = chunk_new(f->node, 1 << 17, ALL_RW);
 	for (unsigned i = 0; i < PEER_RECVS; i++)
 		g_assert_cmpint(end_recv(f->end, i, &f->mem, 64 * i, 64), ==, RI_SUCCESS);
+	f->fd = -1;
 }
 
 void
@@ -29,17 +30,18 @@ peer_attach(struct peer *f, const struct ri_stream *like, int mss)
 
 	tcp_pair_mss(fd, mss);
 	s.fd = fd[0];
-	g_assert_cmpint(end_attach(f->end, &s), ==, RI_SUCCESS);
-	end_wait_event(f->end, RI_EVENT_QP_STREAM_UP, NULL);
 	f->fd = fd[1];
 	f->crc = like->crc;
 	f->unmark = NULL;
+	g_assert_cmpint(end_attach(f->end, &s), ==, RI_SUCCESS);
+	if (s.rtr_expect == 0)
+		end_wait_event(f->end, RI_EVENT_QP_STREAM_UP, NULL);
 }
 
 void
 peer_open_like(struct peer *f, const struct ri_stream *like, int mss)
 {
-	peer_prepare(f, NULL);
+	peer_prepare(f, node_new(), NULL);
 	peer_attach(f, like, mss);
 }
 
@@ -48,7 +50,7 @@ peer_open(struct peer *f, const struct ri_qp_init *init)
 {
 	struct ri_stream like = end_stream(-1, false);
 
-	peer_prepare(f, init);
+	peer_prepare(f, node_new(), init);
 	peer_attach(f, &like, 0);
 }
 
@@ -72,6 +74,8 @@ peer_close(struct peer *f)
 static void
 drive(struct peer *f)
 {
+	if (!f->node->threaded)
+		node_run(f->node);
 	(void)f->node->p->fast->progress(f->node->urnic, 64);
 }
 
@@ -115,6 +119,25 @@ peer_listen(struct peer *f, uint8_t *buf, size_t want, bool *fin)
 		}
 	}
 	return have;
+}
+
+struct ddp_segment
+peer_read_frame(struct peer *f, uint8_t *buf)
+{
+	struct mpa_rules rules = {.crc = true};
+	struct mpa_fpdu fpdu;
+	struct ddp_segment seg;
+	bool fin;
+	size_t have = peer_listen(f, buf, MPA_LENGTH_SIZE, &fin);
+
+	g_assert_false(fin);
+	size_t size = mpa_fpdu_size(wire_load_be16(buf));
+	have += peer_listen(f, buf + have, size - have, &fin);
+	g_assert_false(fin);
+	g_assert_cmpint(mpa_fpdu_read(&rules, buf, have, &fpdu), ==, MPA_OK);
+	g_assert_cmpint(ddp_segment_read(fpdu.ulpdu, fpdu.ulpdu_len, fpdu.ulpdu_len, &seg), ==,
+			DDP_OK);
+	return seg;
 }
 
 void

@@ -8,9 +8,11 @@
 #define VIW_PEER_H
 
 #include "mpa_marker.h"
+#include "rdmap_message.h"
 #include "viw_node.h"
 
-#define PEER_RECVS 3
+#define PEER_RECVS     3
+#define PEER_FRAME_MAX MPA_FPDU_MAX
 
 struct peer {
 	struct node *node;
@@ -25,8 +27,8 @@ struct peer {
 void peer_open(struct peer *f, const struct ri_qp_init *init);
 /* The same with a stream as `like` says, and segments of at most `mss` octets (tcp_pair_mss). */
 void peer_open_like(struct peer *f, const struct ri_stream *like, int mss);
-/* The two halves of that: what can be known before the stream, and the stream. */
-void peer_prepare(struct peer *f, const struct ri_qp_init *init);
+/* The two halves of that: everything but the stream, on that node; and the stream. */
+void peer_prepare(struct peer *f, struct node *node, const struct ri_qp_init *init);
 void peer_attach(struct peer *f, const struct ri_stream *like, int mss);
 void peer_close(struct peer *f);
 /* The peer closes its socket. */
@@ -37,6 +39,8 @@ void peer_play(struct peer *f, const void *octets, size_t len);
 void peer_play_cut(struct peer *f, const uint8_t *octets, size_t len, unsigned how);
 /* Read until FIN or until `want` octets are here. Returns octets; *fin: the stream has ended. */
 size_t peer_listen(struct peer *f, uint8_t *buf, size_t want, bool *fin);
+/* Read one frame, whose CRC must be right; its payload lies in `buf`, of PEER_FRAME_MAX octets. */
+struct ddp_segment peer_read_frame(struct peer *f, uint8_t *buf);
 /* What comes back must be one Terminate with this code (-1: any), then FIN. */
 void peer_expect_terminate(struct peer *f, int code);
 /* The stream has ended with one event; all receives came back. */

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * One line of the log for each connection that has ended: with which peer, and why, in words.
+ *
+ * The level is information: an end is nothing that lasts. A Terminate is shown in words and as the octets of its
+ * control field, since the words are wrong if a little-endian siw sent it without headers [WIRE 11.27].
+ */
+#include "viw_qp.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "viw_stream.h"
+
+#define LINE_SIZE 360
+#define WORD_SIZE 96
+
+/* "192.0.2.1:7174", "[2001:db8::1]:7174". */
+static void
+peer_text(const union viw_peer *peer, char *out, size_t room)
+{
+	bool v6 = peer->sa.sa_family == AF_INET6;
+	const void *addr =
+		v6 ? (const void *)&peer->in6.sin6_addr : (const void *)&peer->in.sin_addr;
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	(void)inet_ntop(peer->sa.sa_family, addr, text, sizeof(text));
+	(void)snprintf(out, room, v6 ? "[%s]:%u" : "%s:%u", text,
+		       ntohs(v6 ? peer->in6.sin6_port : peer->in.sin_port));
+}
+
+/* Which segment a Terminate complains about, as far as it tells. */
+static void
+segment_text(const struct rdmap_terminate *t, char *out, size_t room)
+{
+	struct ddp_segment seg;
+
+	out[0] = '\0';
+	if (t->ddp == NULL || ddp_segment_read(t->ddp, t->ddp_len, t->ddp_len, &seg) != DDP_OK)
+		return;
+	const char *name = rdmap_rules[rdmap_opcode_of(seg.rdmap_control)].name;
+	if (seg.tagged)
+		(void)snprintf(out, room, "; about: %s, STag %08" PRIx32 ", TO %" PRIx64, name,
+			       seg.stag, seg.to);
+	else
+		(void)snprintf(out, room, "; about: %s, MSN %" PRIu32 ", MO %" PRIu32, name,
+			       seg.msn, seg.mo);
+}
+
+/* A Terminate, sent or received: layer, type and code in words, control field, segment. */
+static void
+terminate_text(const struct viw_end *end, char *out, size_t room)
+{
+	char segment[WORD_SIZE];
+	struct rdmap_terminate t;
+
+	if (!rdmap_terminate_read(end->terminate, end->terminate_len, &t)) {
+		(void)snprintf(out, room, "a Terminate without a control field");
+		return;
+	}
+	segment_text(&t, segment, sizeof(segment));
+	(void)snprintf(out, room,
+		       "a Terminate, %04x: layer %s, %s, %s (octets %02x %02x %02x %02x%s)%s",
+		       t.code, rdmap_terminate_layer(t.code), rdmap_terminate_type(t.code),
+		       rdmap_terminate_text(t.code), t.raw[0], t.raw[1], t.raw[2], t.raw[3],
+		       t.siw_order ? ", in the order of siw" : "", segment);
+}
+
+/* Why this end ended it. */
+static const char *
+own_reason(const struct viw_end *end)
+{
+	if (end->move != VIW_MOVE_FAULT)
+		return "the application or the start-up";
+	return rdmap_fault_text((enum rdmap_fault)end->fault);
+}
+
+static void
+lost_text(const struct viw_end *end, char *out, size_t room)
+{
+	const char *name = strerrordesc_np((int)end->detail);
+
+	(void)snprintf(out, room, "TCP failed: %s", name != NULL ? name : "no reason is known");
+}
+
+/* The cause of the end, in words. */
+static void
+cause_text(const struct viw_end *end, char *out, size_t room)
+{
+	char terminate[LINE_SIZE / 2 + WORD_SIZE];
+
+	switch ((enum viw_qp_move)end->move) {
+	case VIW_MOVE_TO_CLOSING:
+		(void)snprintf(out, room, "closed by this end");
+		break;
+	case VIW_MOVE_TO_ERROR:
+		(void)snprintf(out, room, "aborted by this end");
+		break;
+	case VIW_MOVE_PEER_FIN:
+		(void)snprintf(out, room, "closed by the peer");
+		break;
+	case VIW_MOVE_LOST:
+		lost_text(end, out, room);
+		break;
+	case VIW_MOVE_TERMINATE_IN:
+		terminate_text(end, terminate, sizeof(terminate));
+		(void)snprintf(out, room, "the peer sent %s", terminate);
+		break;
+	case VIW_MOVE_FAULT:
+	case VIW_MOVE_TO_TERMINATE:
+		terminate_text(end, terminate, sizeof(terminate));
+		(void)snprintf(out, room, "%s; this end sent %s", own_reason(end), terminate);
+		break;
+	case VIW_MOVE_NONE:
+	case VIW_MOVE_RESERVE:
+	case VIW_MOVE_ATTACH:
+	case VIW_MOVE_TO_IDLE:
+	case VIW_MOVE_CLOSED:
+	case VIW_MOVE_COUNT:
+	default:
+		(void)snprintf(out, room, "%s", viw_qp_move_name((enum viw_qp_move)end->move));
+		break;
+	}
+}
+
+void
+viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
+{
+	const struct ri_host *host = qp->rnic->host;
+	char cause[LINE_SIZE];
+	char peer[INET6_ADDRSTRLEN + 10];
+	char line[LINE_SIZE + INET6_ADDRSTRLEN + WORD_SIZE];
+
+	if (host->log_level < RI_LOG_INFO)
+		return;
+	cause_text(end, cause, sizeof(cause));
+	peer_text(&qp->stream.peer, peer, sizeof(peer));
+	(void)snprintf(line, sizeof(line), "connection with %s has ended: %s%s", peer, cause,
+		       late ? "; the peer did not end it within 2 seconds, so it was reset" : "");
+	host->log(host->self, RI_LOG_INFO, qp->rnic->name, line);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Wakes a peer that sleeps.
+ *
+ * siw as responder may miss the frames that come right behind its Reply: it sleeps until more octets arrive
+ * [WIRE 14.1]. And a responder of plain MPA waits for the initiator's first frame, also if its application is
+ * the one that speaks first [WIRE 14.9]. So an initiator sends an RDMA Write of no octets: at once if nothing
+ * else is queued, and again when ri_stream::wake_ms have passed, and then 4, 16, 64 and 256 times as long
+ * after one another, until something has come from the peer.
+ *
+ * What has come proves that the peer has read what was sent if it may not speak first: it agreed on a
+ * ready-to-receive message. Otherwise siw's application may have spoken while its receiver sleeps [WIRE 11.9],
+ * so the first Write that the timer sends goes out whatever has come.
+ *
+ * STag and TO of such a Write are not checked (RFC 5041 5.1; RFC 5040 5.1). It has no completion and takes no
+ * slot of the send queue.
+ *
+ * Threads: the service thread, which owns both roles. Nothing is done for it on the fast path: whether
+ * something has come is read from viw_rx::samples.
+ */
+#include "viw_qp.h"
+
+#include "viw_fork.h"
+
+#define WAKES      5u                /* times that the timer fires */
+#define WAKE_SHIFT 2u                /* each interval is 4 times the one before */
+#define MS         UINT64_C(1000000) /* ns */
+
+void
+viw_wake_write(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	struct ddp_segment write = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);
+
+	assert(vsw_role_is_taken(&qp->tx.role));
+	/* Where octets wait for the socket, or a message is cut into segments, more of them will go out anyway. */
+	if (tx->job != VIW_JOB_NONE || tx->at < tx->len || !viw_tx_buffer(qp))
+		return;
+	tx->len = rdmap_fpdu_put(tx->buf, &write, qp->stream.crc);
+	tx->queued += tx->len;
+	(void)viw_tx_push(qp);
+}
+
+static void
+timer_set(struct viw_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t wait = (qp->stream.wake_ms * MS) << (WAKE_SHIFT * qp->stream.wakes);
+
+	host->timer_start(host->self, &qp->stream.wake_timer, host->now(host->self) + wait);
+}
+
+void
+viw_wake_start(struct viw_qp *qp)
+{
+	qp->stream.wakes = 0;
+	if (qp->stream.wake_ms != 0 && viw_qp_state(qp) == RI_QPS_RTS)
+		timer_set(qp);
+}
+
+/* May the peer be asleep? */
+static bool
+wake_is_due(struct viw_qp *qp)
+{
+	bool first = qp->stream.wakes == 0;
+
+	if (viw_qp_state(qp) != RI_QPS_RTS || atomic_load(&qp->tx.broken))
+		return false;
+	return qp->rx.samples == 0 || (first && !qp->stream.peer_to_peer);
+}
+
+void
+viw_wake_fire(void *arg)
+{
+	struct viw_qp *qp = arg;
+	const struct ri_host *host = qp->rnic->host;
+
+	if (atomic_load(&viw_fork_child))
+		return;
+	if (!viw_roles_take(qp)) {
+		host->timer_start(host->self, &qp->stream.wake_timer,
+				  host->now(host->self) + VIW_RETRY);
+		return;
+	}
+	if (wake_is_due(qp)) {
+		viw_wake_write(qp);
+		/* The round that follows gives the buffer back. */
+		atomic_store(&qp->tx.role.retry, 1);
+		if (++qp->stream.wakes < WAKES)
+			timer_set(qp);
+	}
+	viw_roles_leave(qp);
+}
