@@ -46,6 +46,7 @@ RULES = {
     'vp/iwarp/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/iwarp/*.h', VECTORS] + GLIB,
     'vp/emul/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'vp/ib/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
+    'conformance/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
     'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What the parts of the program `peer` share: the options, one side of a run, and its connections.
+ * Each protocol has a row in peer_main.c and two functions, one for each side.
+ */
+#ifndef PEER_H
+#define PEER_H
+
+#include "tool_link.h"
+#include "tool_memory.h"
+#include "tool_options.h"
+#include "tool_self.h"
+
+#define PEER_PROGRAM  "peer"
+#define PEER_MAX_SIZE (UINT64_C(1) << 24) /* octets of a message */
+
+/* The command line. */
+struct peer {
+	struct tool_options options;
+	const struct peer_protocol *protocol;
+	const char *host;
+	uint64_t count; /* messages, operations or round trips of a connection */
+	uint64_t size;  /* octets of each */
+	uint64_t connections;
+	uint64_t
+		pause_us; /* between the establishment of a connection and our first message on it */
+};
+
+/* One side of a run: the client, or the server, which has a listener. */
+struct peer_side {
+	const struct peer *peer;
+	bool client;
+	struct tool_adapter adapter;
+	struct tool_listener listener;
+	struct tool_way way;
+	uint64_t verified; /* octets of the peer that were compared with what they must be */
+};
+
+struct peer_protocol {
+	const char *name;
+	const char *plays; /* which programs */
+	uint16_t port;
+	uint64_t count; /* defaults of the program */
+	uint64_t size;
+	bool (*client)(struct peer_side *side, GError **error);
+	bool (*server)(struct peer_side *side, GError **error);
+};
+
+extern const struct peer_protocol peer_simple;
+extern const struct peer_protocol peer_xsimple;
+extern const struct peer_protocol peer_ucmatose;
+extern const struct peer_protocol peer_cmtime;
+extern const struct peer_protocol peer_write_bw;
+extern const struct peer_protocol peer_read_bw;
+extern const struct peer_protocol peer_send_bw;
+extern const struct peer_protocol peer_send_lat;
+
+/* The receives and requests of a connection. */
+struct peer_shape {
+	size_t requests; /* most outstanding */
+	size_t receives; /* posted at any time */
+	size_t slots;    /* different buffers of them; at least as many as messages are looked at */
+	size_t size;     /* octets of a buffer */
+};
+
+/* A connection with buffers for messages: the slots, then one for the message that goes. */
+struct peer_conn {
+	struct peer_side *side;
+	struct tool_link link;
+	struct tool_memory memory;
+	struct peer_shape shape;
+	uint64_t posted; /* receives, ever */
+};
+
+/* A message that came. It stays until as many more have come as there are slots. */
+struct peer_message {
+	const uint8_t *octets;
+	size_t len;
+};
+
+/*
+ * Makes a connection and posts its receives, then connects it, or accepts the next request. `reply` is the
+ * server's private data, NULL for none. Whatever happened, the connection is to be closed.
+ */
+bool peer_conn_open(struct peer_conn *conn, struct peer_side *side, const struct peer_shape *shape,
+		    GError **error);
+bool peer_conn_meet(struct peer_conn *conn, const struct tool_words *reply, GError **error);
+void peer_conn_close(struct peer_conn *conn);
+
+/* Waits until the peer has ended the connection; an error if it does something else, or nothing. */
+bool peer_conn_ended(struct peer_conn *conn, GError **error);
+
+/* The buffer of the message that goes, and the Send of so many octets of it, until it is complete. */
+uint8_t *peer_conn_outgoing(const struct peer_conn *conn);
+bool peer_conn_send(struct peer_conn *conn, size_t len, GError **error);
+
+/* The next message, whose receive is posted again if `again`. */
+bool peer_conn_receive(struct peer_conn *conn, bool again, struct peer_message *message,
+		       GError **error);
+
+/* The same, which must have that length. */
+bool peer_conn_expect(struct peer_conn *conn, bool again, size_t len, struct peer_message *message,
+		      GError **error);
+
+#endif /* PEER_H */

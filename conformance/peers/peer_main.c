@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* peer: the other side of programs that others wrote, over IT-API. README.md says how it is used. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "peer.h"
+#include "tool_error.h"
+#include "tool_json.h"
+
+#define MAX_COUNT       1000000
+#define MAX_CONNECTIONS 10000
+
+static const struct peer_protocol *const protocols[] = {
+	&peer_simple,   &peer_xsimple, &peer_ucmatose, &peer_cmtime,
+	&peer_write_bw, &peer_read_bw, &peer_send_bw,  &peer_send_lat,
+};
+
+static void
+report(const struct peer_side *side)
+{
+	const struct peer *peer = side->peer;
+	JsonBuilder *json;
+
+	if (!peer->options.json) {
+		printf("%s of %s: ok, %" G_GUINT64_FORMAT " connections, %" G_GUINT64_FORMAT
+		       " times %" G_GUINT64_FORMAT " octets, %" G_GUINT64_FORMAT
+		       " octets verified\n",
+		       side->client ? "client" : "server", peer->protocol->plays, peer->connections,
+		       peer->count, peer->size, side->verified);
+		return;
+	}
+	json = tool_json_begin(PEER_PROGRAM);
+	tool_json_boolean(json, "ok", true);
+	tool_json_text(json, "protocol", peer->protocol->name);
+	tool_json_text(json, "side", side->client ? "client" : "server");
+	tool_json_count(json, "connections", peer->connections);
+	tool_json_count(json, "count", peer->count);
+	tool_json_count(json, "size", peer->size);
+	tool_json_count(json, "verified_octets", side->verified);
+	tool_json_print(json);
+}
+
+static bool
+client(void *arg, uint16_t port, GError **error)
+{
+	const struct peer *peer = arg;
+	struct peer_side side = {
+		.peer = peer, .client = true, .way = {.host = peer->host, .port = port}};
+	bool good;
+
+	if (!tool_adapter_open(&side.adapter, peer->options.adapter, error))
+		return false;
+	good = tool_adapter_path(&side.adapter, peer->host, &side.way.path, error) &&
+	       peer->protocol->client(&side, error);
+	tool_adapter_close(&side.adapter);
+	if (good)
+		report(&side);
+	return good;
+}
+
+static bool
+server(void *arg, struct tool_ready *ready, GError **error)
+{
+	const struct peer *peer = arg;
+	struct peer_side side = {.peer = peer};
+	uint16_t port = peer->options.self ? 0 : peer->options.port;
+	bool good;
+
+	if (!tool_adapter_open(&side.adapter, peer->options.adapter, error))
+		return false;
+	good = tool_listener_open(&side.listener, &side.adapter, port, error);
+	if (good) {
+		tool_ready_tell(ready, peer->options.adapter, side.listener.port);
+		good = peer->protocol->server(&side, error);
+		tool_listener_close(&side.listener);
+	}
+	tool_adapter_close(&side.adapter);
+	if (good && !peer->options.self)
+		report(&side);
+	return good;
+}
+
+static bool
+find_protocol(struct peer *peer, const char *name, GError **error)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(protocols); i++) {
+		if (strcmp(protocols[i]->name, name) == 0)
+			peer->protocol = protocols[i];
+	}
+	return peer->protocol != NULL ||
+	       tool_fail(error, TOOL_ERROR_USAGE, "no protocol is called '%s'", name);
+}
+
+/* "NAME  the programs that it plays", a line each; g_free() it. */
+static char *
+list_of_protocols(void)
+{
+	GString *text = g_string_new("Without HOST it is the server. Protocols:\n");
+
+	for (size_t i = 0; i < G_N_ELEMENTS(protocols); i++)
+		g_string_append_printf(text, "  %-10s the other side of %s, port %u\n",
+				       protocols[i]->name, protocols[i]->plays, protocols[i]->port);
+	return g_string_free(text, FALSE);
+}
+
+/* The texts of the options, which are numbers or missing. */
+struct typed {
+	char *count;
+	char *size;
+	char *connections;
+	char *pause;
+};
+
+static bool
+read_numbers(struct peer *peer, const struct typed *typed, GError **error)
+{
+	peer->count = peer->protocol->count;
+	peer->size = peer->protocol->size;
+	peer->connections = 1;
+	if (peer->options.port_typed == NULL)
+		peer->options.port = peer->protocol->port;
+	return (typed->count == NULL ||
+		tool_number(typed->count, 0, MAX_COUNT, &peer->count, error)) &&
+	       (typed->size == NULL ||
+		tool_number(typed->size, 0, PEER_MAX_SIZE, &peer->size, error)) &&
+	       (typed->connections == NULL ||
+		tool_number(typed->connections, 1, MAX_CONNECTIONS, &peer->connections, error)) &&
+	       (typed->pause == NULL || tool_duration(typed->pause, &peer->pause_us, error));
+}
+
+static bool
+read_words(struct peer *peer, int argc, char **argv, GError **error)
+{
+	if (argc < 2)
+		return tool_fail(error, TOOL_ERROR_USAGE, "which protocol?");
+	if (argc > (peer->options.self ? 2 : 3))
+		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is too much", argv[argc - 1]);
+	peer->host = argc == 3 ? argv[2] : NULL;
+	return find_protocol(peer, argv[1], error);
+}
+
+static bool
+parse(struct peer *peer, int *argc, char ***argv, GError **error)
+{
+	struct typed typed = {0};
+	GOptionEntry entries[] = {
+		{"count", 'C', 0, G_OPTION_ARG_STRING, &typed.count,
+		 "Messages or operations (default: that of the program)", "N"},
+		{"size", 'S', 0, G_OPTION_ARG_STRING, &typed.size,
+		 "Bytes of each (default: that of the program)", "N"},
+		{"connections", 'c', 0, G_OPTION_ARG_STRING, &typed.connections,
+		 "Connections of ucmatose and cmtime (default: 1)", "N"},
+		{"pause", 0, 0, G_OPTION_ARG_STRING, &typed.pause,
+		 "Wait so long before the first message (default: not at all)", "TIME"},
+		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
+	};
+	g_autoptr(GOptionContext) context =
+		g_option_context_new("PROTOCOL [HOST] - the other side of others' programs");
+	g_autofree char *list = list_of_protocols();
+	bool good;
+
+	g_option_context_set_summary(context, list);
+	tool_options_add(&peer->options, context, peer_simple.port);
+	g_option_context_add_main_entries(context, entries, NULL);
+	good = tool_options_parse(&peer->options, context, argc, argv, error) &&
+	       read_words(peer, *argc, *argv, error) && read_numbers(peer, &typed, error);
+	g_free(typed.count);
+	g_free(typed.size);
+	g_free(typed.connections);
+	g_free(typed.pause);
+	return good;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct peer peer = {0};
+	struct tool_sides sides = {.arg = &peer, .server = server, .client = client};
+	GError *error = NULL;
+	bool good;
+
+	tool_begin();
+	good = parse(&peer, &argc, &argv, &error);
+	if (good && peer.options.self)
+		good = tool_self_run(&sides, &error);
+	else if (good && peer.host != NULL)
+		good = client(&peer, peer.options.port, &error);
+	else if (good)
+		good = server(&peer, NULL, &error);
+	return tool_end(PEER_PROGRAM, &peer.options, good, error);
+}
