@@ -59,9 +59,17 @@ def run_case(bench, case, limit):
         result, why = 'skip', str(reason)
     except Failed as reason:
         result, why = 'failed', str(reason)
-    bench.ours.end_all()
-    bench.theirs.end_all()
     return result, why
+
+
+def after_case(bench):
+    """Ends what a case left behind; returns what is wrong with the guest then, as text."""
+    bench.ours.end_all()
+    stuck = bench.theirs.end_all()
+    trouble = bench.theirs.kernel_trouble()
+    if stuck:
+        trouble += f'{stuck} processes of the guest cannot be killed'
+    return trouble
 
 
 def main():
@@ -80,8 +88,11 @@ def main():
             break
         tell(begin=name)
         started = time.monotonic()
-        result, why = run_case(bench, cases[name], arguments.limit)
-        trouble = bench.theirs.kernel_trouble()
+        try:
+            result, why = run_case(bench, cases[name], arguments.limit)
+            trouble = after_case(bench)
+        except lab_side.Gone as gone:
+            result, why, trouble = 'failed', '', str(gone)
         if trouble:
             result, why = 'failed', f'{why}\nthe kernel of the guest broke:\n{trouble}'
         tell(name=name, result=result, why=why, seconds=round(time.monotonic() - started, 1))

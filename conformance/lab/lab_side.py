@@ -16,8 +16,14 @@ import tempfile
 import time
 
 AGENT_PORT = 7400
+PATIENCE = 60               # seconds for the guest's agent to answer
+KILL_TIME = 20              # seconds for a process to end when it is killed
 OUTPUT_LIMIT = 20000        # of a job, that a report shows
 KERNEL_TROUBLE = ('BUG:', 'Oops', 'general protection', 'kernel panic', 'Call Trace')
+
+
+class Gone(Exception):
+    """The guest cannot be spoken to any more."""
 
 
 class Local:
@@ -78,24 +84,29 @@ class Local:
         return output.read().decode(errors='replace')
 
     def end_all(self):
-        """Kills what still runs, and forgets all jobs; returns how many had to be killed."""
-        killed = 0
+        """Kills what still runs, and forgets all jobs; returns how many do not even end then."""
+        stuck = 0
         for process, output in self.jobs.values():
             if process is not None:
-                killed += process.poll() is None
                 try:
                     os.killpg(process.pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-                process.wait()
+                try:
+                    process.wait(KILL_TIME)
+                except subprocess.TimeoutExpired:
+                    stuck += 1
             output.close()
         self.jobs.clear()
-        return killed
+        return stuck
 
     def kernel_trouble(self):
-        """The lines in which this machine's kernel tells of a defect, as text."""
-        log = subprocess.run(['dmesg'], capture_output=True, text=True, check=False).stdout
-        return '\n'.join(line for line in log.split('\n') if any(word in line for word in KERNEL_TROUBLE))
+        """What this machine's kernel says from its first complaint about itself on; usually nothing."""
+        log = subprocess.run(['dmesg'], capture_output=True, text=True, check=False).stdout.split('\n')
+        for number, line in enumerate(log):
+            if any(word in line for word in KERNEL_TROUBLE):
+                return '\n'.join(log[max(0, number - 5):number + 15]) + '\n'
+        return ''
 
 
 def listening(pid, port):
@@ -115,15 +126,18 @@ class Remote:
     """The same in the guest: each call is a line to the agent and a line back."""
 
     def __init__(self, host, port=AGENT_PORT):
-        self.file = socket.create_connection((host, port), 120).makefile('rw', encoding='utf-8')
+        self.file = socket.create_connection((host, port), PATIENCE).makefile('rw', encoding='utf-8')
 
     def __getattr__(self, method):
         def call(*arguments):
-            self.file.write(json.dumps([method, arguments]) + '\n')
-            self.file.flush()
-            line = self.file.readline()
+            try:
+                self.file.write(json.dumps([method, arguments]) + '\n')
+                self.file.flush()
+                line = self.file.readline()
+            except OSError as error:
+                raise Gone(f'the guest does not answer: {error}') from error
             if not line:
-                raise ConnectionError('the guest has gone')
+                raise Gone('the guest has gone')
             return json.loads(line)
         return call
 

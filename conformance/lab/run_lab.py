@@ -168,7 +168,7 @@ class Run:
             while left and time.time() < self.until and self.boots < MOST_BOOTS:
                 self.boot(where, siw, left)
                 rest = [case for case in left if case.name not in self.results]
-                if len(rest) == len(left):
+                if len(rest) == len(left) and time.time() < self.until:
                     for case in left:
                         self.note({'name': case.name, 'result': 'failed', 'seconds': 0, 'why': 'the guest did not '
                                    'come up; see ' + self.logs})

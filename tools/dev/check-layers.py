@@ -47,6 +47,7 @@ RULES = {
     'vp/emul/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'vp/ib/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'conformance/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
+    'conformance/lab/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
     'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Sends, Writes and Reads of many sizes with verbs over siw, in each setting of the link and of MPA."""
+
+import functools
+import itertools
+
+from lab_case import Case
+from lab_pairs import leader, talk
+
+SMALL = ','.join(f'{what}:{size}' for size in (0, 1, 3, 1000, 65537) for what in ('send', 'write', 'read'))
+LARGE = 'write:16m,read:16m,send:16m,read:1m:8'
+MTUS = (1500, 9000, 1450, 1301)
+
+
+def small(bench, role, family, mtu):
+    """Two connections, with a pause of 0 and 50 ms before the first FPDU."""
+    bench.set_mtu(mtu)
+    ours, theirs = leader((MTUS.index(mtu) + family // 2) % 2 == 0, SMALL)
+    talk(bench, role, family, ours, theirs, ['--count', '2', '--pause', '50'])
+
+
+def large(bench, role, mtu):
+    bench.set_mtu(mtu)
+    for ours in (True, False):
+        talk(bench, role, 4, *leader(ours, LARGE))
+        bench.port += 1
+
+
+def name_of(what, role, crc, p2p, mtu, family=4):
+    return f'talk {what} {role} ipv{family} mtu {mtu} crc {"on" if crc else "off"} p2p {"on" if p2p else "off"}'
+
+
+CASES = []
+for crc_on, p2p_on in itertools.product((False, True), repeat=2):
+    CASES += [Case(name_of('small', our_role, crc_on, p2p_on, size, ip),
+                   functools.partial(small, role=our_role, family=ip, mtu=size), crc_on, p2p_on,
+                   table=('verbs program', our_role, '0 to 65537 octets'))
+              for size, ip, our_role in itertools.product(MTUS, (4, 6), ('initiator', 'responder'))]
+    CASES += [Case(name_of('large', our_role, crc_on, p2p_on, size),
+                   functools.partial(large, role=our_role, mtu=size), crc_on, p2p_on,
+                   table=('verbs program', our_role, '16 MiB'))
+              for size, our_role in itertools.product((9000, 1450), ('initiator', 'responder'))]

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* lab-itapi: one side of lab_talk.h over IT-API and the adapter iwarp. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lab_talk.h"
+#include "tool_error.h"
+#include "tool_link.h"
+#include "tool_memory.h"
+
+#define SECOND_US UINT64_C(1000000)
+
+struct carrier_itapi {
+	struct tool_adapter adapter;
+	struct tool_memory memory;
+	struct tool_listener listener;
+	struct tool_link link;
+};
+
+static struct carrier_itapi *
+own(struct lab_end *end)
+{
+	return end->own;
+}
+
+static bool
+itapi_open(struct lab_end *end, GError **error)
+{
+	struct carrier_itapi *self = g_new0(struct carrier_itapi, 1);
+
+	end->own = self;
+	if (!tool_adapter_open(&self->adapter, "iwarp", error) ||
+	    !tool_memory_make(&self->memory, &self->adapter, LAB_REGION,
+			      IT_PRIV_REMOTE_READ | IT_PRIV_REMOTE_WRITE, true, error))
+		return false;
+	end->region = self->memory.octets;
+	end->key = (uint32_t)self->memory.context;
+	return true;
+}
+
+static bool
+itapi_make(struct lab_end *end, GError **error)
+{
+	struct carrier_itapi *self = own(end);
+	const struct tool_link_spec spec = {.requests = LAB_SLOTS,
+					    .receives = LAB_SLOTS,
+					    .segments = 1,
+					    .seconds = (unsigned)end->options.seconds};
+	it_ep_attributes_t attr = {0};
+
+	if (!tool_link_make(&self->link, &self->adapter, &spec, error))
+		return false;
+	attr.srv.rc.rdma_read_ird = (uint32_t)end->options.ird;
+	attr.srv.rc.rdma_read_ord = (uint32_t)end->options.ord;
+	return tool_check(it_ep_modify(self->link.ep, IT_EP_PARAM_MAX_IRD | IT_EP_PARAM_MAX_ORD,
+				       &attr),
+			  "it_ep_modify", error) &&
+	       (end->options.reject || lab_talk_ready(end, error));
+}
+
+static bool
+itapi_listen(struct lab_end *end, GError **error)
+{
+	struct carrier_itapi *self = own(end);
+
+	return tool_listener_open(&self->listener, &self->adapter, (uint16_t)end->options.port,
+				  error);
+}
+
+/* The next event of the connection. */
+static bool
+next_event(struct lab_end *end, it_event_t *event, GError **error)
+{
+	it_status_t status = it_evd_wait(own(end)->link.conn_evd,
+					 (uint64_t)end->options.seconds * SECOND_US, event, NULL);
+
+	if (status == IT_ERR_TIMEOUT_EXPIRED)
+		return tool_fail(error, TOOL_ERROR_TIMEOUT, "no event of the connection came");
+	return tool_check(status, "waiting for the connection", error);
+}
+
+static bool
+established(struct lab_end *end, GError **error)
+{
+	struct tool_link *link = &own(end)->link;
+	it_event_t event;
+
+	if (!next_event(end, &event, error))
+		return false;
+	if (event.event_number != IT_CM_MSG_CONN_ESTABLISHED_EVENT)
+		return tool_fail(error, TOOL_ERROR_PEER, "no connection: %s",
+				 it_event_name(event.event_number));
+	link->connected = end->established = true;
+	return end->options.host == NULL ||
+	       lab_private_check(end, event.conn.private_data, -1, sizeof(event.conn.private_data),
+				 error);
+}
+
+/* The answer to a request that is to be refused. */
+static bool
+refused(struct lab_end *end, GError **error)
+{
+	it_event_t event;
+
+	if (!next_event(end, &event, error))
+		return false;
+	if (event.event_number != IT_CM_MSG_CONN_PEER_REJECT_EVENT)
+		return tool_fail(error, TOOL_ERROR_PEER, "no reject: %s",
+				 it_event_name(event.event_number));
+	return lab_private_check(end, event.conn.private_data, -1, sizeof(event.conn.private_data),
+				 error);
+}
+
+static bool
+itapi_serve(struct lab_end *end, GError **error)
+{
+	struct carrier_itapi *self = own(end);
+	uint8_t data[LAB_PRIVATE_LIMIT];
+	size_t len = (size_t)end->options.private_data;
+	it_event_t event;
+
+	lab_private_fill(end, data);
+	if (!tool_check(it_evd_wait(self->listener.requests,
+				    (uint64_t)end->options.seconds * SECOND_US, &event, NULL),
+			"waiting for a request", error) ||
+	    !lab_private_check(end, event.conn_req.private_data, -1,
+			       sizeof(event.conn_req.private_data), error))
+		return false;
+	if (end->options.reject)
+		return tool_check(it_reject(event.conn_req.cn_est_id, data, len), "it_reject",
+				  error);
+	return tool_check(it_ep_accept(self->link.ep, event.conn_req.cn_est_id, data, len),
+			  "it_ep_accept", error) &&
+	       established(end, error);
+}
+
+static bool
+itapi_connect(struct lab_end *end, GError **error)
+{
+	struct carrier_itapi *self = own(end);
+	it_conn_qual_t qual = tool_port((uint16_t)end->options.port);
+	uint8_t data[LAB_PRIVATE_LIMIT];
+	it_path_t path;
+
+	lab_private_fill(end, data);
+	if (!tool_adapter_path(&self->adapter, end->options.host, &path, error))
+		return false;
+	path.timeout = (uint64_t)end->options.seconds * SECOND_US;
+	if (!tool_check(it_ep_connect(self->link.ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
+				      data, (size_t)end->options.private_data),
+			"it_ep_connect", error))
+		return false;
+	return end->options.reject ? refused(end, error) : established(end, error);
+}
+
+static bool
+itapi_receive(struct lab_end *end, size_t place, size_t len, GError **error)
+{
+	it_lmr_triplet_t part = tool_memory_part(&own(end)->memory, place, len);
+
+	return tool_check(it_post_recv(own(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG),
+			  "it_post_recv", error);
+}
+
+static bool
+itapi_send(struct lab_end *end, size_t place, size_t len, GError **error)
+{
+	it_lmr_triplet_t part = tool_memory_part(&own(end)->memory, place, len);
+
+	return tool_check(it_post_send(own(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG),
+			  "it_post_send", error);
+}
+
+static bool
+itapi_write(struct lab_end *end, size_t len, uint64_t address, uint32_t key, GError **error)
+{
+	it_lmr_triplet_t part = tool_memory_part(&own(end)->memory, 0, len);
+
+	return tool_check(it_post_rdma_write(own(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG,
+					     address, key),
+			  "it_post_rdma_write", error);
+}
+
+static bool
+itapi_read(struct lab_end *end, size_t place, size_t len, uint64_t address, uint32_t key,
+	   GError **error)
+{
+	it_lmr_triplet_t part = tool_memory_part(&own(end)->memory, place, len);
+
+	return tool_check(
+		it_post_rdma_read(own(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG, address, key),
+		"it_post_rdma_read", error);
+}
+
+static bool
+itapi_done(struct lab_end *end, GError **error)
+{
+	it_dto_cmpl_event_t event;
+
+	return tool_link_done(&own(end)->link, &event, error);
+}
+
+static bool
+itapi_arrived(struct lab_end *end, size_t *len, GError **error)
+{
+	it_dto_cmpl_event_t event;
+
+	if (!tool_link_received(&own(end)->link, &event, error))
+		return false;
+	*len = event.transferred_length;
+	return true;
+}
+
+static void
+itapi_disconnect(struct lab_end *end)
+{
+	it_status_t status = it_ep_disconnect(own(end)->link.ep, NULL, 0);
+
+	if (status != IT_SUCCESS)
+		printf("it_ep_disconnect: %s\n", it_status_name(status));
+}
+
+static bool
+itapi_ended(struct lab_end *end, GError **error)
+{
+	struct tool_link *link = &own(end)->link;
+	it_event_t event;
+
+	if (link->end == 0) {
+		if (!next_event(end, &event, error))
+			return false;
+		link->end = event.event_number;
+		link->connected = false;
+	}
+	if (link->end != IT_CM_MSG_CONN_DISCONNECT_EVENT &&
+	    link->end != IT_CM_MSG_CONN_BROKEN_EVENT)
+		return tool_fail(error, TOOL_ERROR_FAILED, "the connection ended with %s",
+				 it_event_name(link->end));
+	printf("ended: %s\n", it_event_name(link->end));
+	return true;
+}
+
+static void
+itapi_drop(struct lab_end *end)
+{
+	tool_link_close(&own(end)->link);
+}
+
+static void
+itapi_close(struct lab_end *end)
+{
+	struct carrier_itapi *self = own(end);
+
+	if (self == NULL)
+		return;
+	if (self->listener.adapter != NULL)
+		tool_listener_close(&self->listener);
+	tool_memory_free(&self->memory);
+	tool_adapter_close(&self->adapter);
+	g_free(self);
+}
+
+static const struct lab_carrier carrier = {
+	.program = "lab-itapi",
+	.open = itapi_open,
+	.make = itapi_make,
+	.listen = itapi_listen,
+	.serve = itapi_serve,
+	.connect = itapi_connect,
+	.receive = itapi_receive,
+	.send = itapi_send,
+	.write = itapi_write,
+	.read = itapi_read,
+	.done = itapi_done,
+	.arrived = itapi_arrived,
+	.disconnect = itapi_disconnect,
+	.ended = itapi_ended,
+	.drop = itapi_drop,
+	.close = itapi_close,
+};
+
+int
+main(int argc, char **argv)
+{
+	return lab_main(&carrier, argc, argv);
+}

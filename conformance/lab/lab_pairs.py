@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""How cases start lab-itapi on our side and lab-verbs on theirs."""
+
+
+def talk(bench, role, family=4, ours=(), theirs=(), both=(), statuses=(0, 0), env=None):
+    """One talk between lab-itapi and lab-verbs; `role` is ours: initiator or responder. What both said, ours first.
+
+    `ours`, `theirs` and `both` are options of the programs; `statuses` is ours first, too.
+    """
+    common = ['-p', str(bench.port), *both]
+    our_command = [bench.tool('lab-itapi'), *common, *ours]
+    their_command = [bench.tool('lab-verbs'), *common, *theirs]
+    if role == 'initiator':
+        said = bench.pair((bench.theirs, their_command),
+                          (bench.ours, our_command + [bench.address(bench.theirs, family)]), bench.port,
+                          statuses[::-1], env)
+        return said[::-1]
+    return bench.pair((bench.ours, our_command),
+                      (bench.theirs, their_command + [bench.address(bench.ours, family)]), bench.port,
+                      statuses, env)
+
+
+def leader(ours, operations):
+    """The options of both sides if one leads: (ours, theirs)."""
+    lead = ['--lead', operations]
+    return (lead, []) if ours else ([], lead)
