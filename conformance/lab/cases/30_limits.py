@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Private data at its limits, rejects with data, IRD and ORD, who sends first, many connections."""
+
+import functools
+
+from lab_case import Case
+from lab_pairs import leader, talk
+
+BRIEF = 'send:100,write:100,read:100'
+PRIVATE = (0, 1, 4, 250, 251)       # above 251 siw's length wraps [WIRE 11.6]
+READS = ((0, 8), (1, 1), (8, 1), (1, 8), (128, 128))     # (IRD, ORD) of ours
+
+
+def private_data(bench, role):
+    for number in PRIVATE:
+        both = ['--private', str(number), '--expect-private', str(number)]
+        talk(bench, role, 4, *leader(True, BRIEF), both)
+        bench.port += 1
+
+
+def rejected(bench, role):
+    """A refusal brings its private data; `role` is ours."""
+    server = role == 'responder'
+    for number in PRIVATE:
+        data, wait = ['--private', str(number)], ['--expect-private', str(number)]
+        talk(bench, role, 4, data if server else wait, wait if server else data, ['--reject'])
+        bench.port += 1
+
+
+def reads(bench, role):
+    for ird, ord_ in READS:
+        if ord_:
+            operations = f'{BRIEF},read:5000:20' if ord_ else 'send:100,write:100'
+            talk(bench, role, 4, *leader(True, operations), env=None)
+        bench.port += 1
+        limits = ['--ird', str(ird), '--ord', str(ord_)]
+        ours, theirs = leader(ird == 0, f'{BRIEF},read:5000:20')
+        talk(bench, role, 4, ours + limits, theirs)
+        bench.port += 1
+
+
+def server_first(bench, role):
+    """The server's letter is the first FPDU of the application."""
+    for ours in (True, False):
+        talk(bench, role, 4, *leader(ours, BRIEF), ['--first', '--count', '3'])
+        bench.port += 1
+
+
+def many(bench, role, count):
+    ours, theirs = leader(True, 'send:1')
+    talk(bench, role, 4, ours, theirs, ['--count', str(count)])
+
+
+CASES = []
+for our_role in ('initiator', 'responder'):
+    CASES += [
+        Case(f'limits private data {our_role}', functools.partial(private_data, role=our_role),
+             table=('verbs program', our_role, 'private data of 0 to 251 octets')),
+        Case(f'limits reject {our_role}', functools.partial(rejected, role=our_role),
+             table=('verbs program', our_role, 'reject with private data of 0 to 251 octets')),
+        Case(f'limits reads {our_role}', functools.partial(reads, role=our_role),
+             table=('verbs program', our_role, 'IRD and ORD of 0 to 128')),
+        Case(f'limits server first {our_role} p2p off', functools.partial(server_first, role=our_role), False, False,
+             table=('verbs program', our_role, 'server sends first')),
+        Case(f'limits server first {our_role} p2p on', functools.partial(server_first, role=our_role), False, True,
+             table=('verbs program', our_role, 'server sends first')),
+        Case(f'limits 500 connections {our_role}', functools.partial(many, role=our_role, count=500), limit=300,
+             table=('verbs program', our_role, '500 connections, one after the other')),
+    ]

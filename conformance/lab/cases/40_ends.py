@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""How connections end: in order, by a fault of either side, by the death of either process."""
+
+import functools
+import random
+
+from lab_case import Case, Failed
+from lab_pairs import leader, talk
+
+WRONG = ('wrong-write', 'wrong-read', 'far-write', 'long-send')
+SEED = 20
+DEATHS = 4
+
+
+def orderly(bench, role):
+    """Each side ends the connection, leading and following."""
+    for ours in (True, False):
+        for stop in ([], ['--stop']):
+            talk(bench, role, 4, *leader(ours, 'send:10,read:5000'), stop)
+            bench.port += 1
+
+
+def wrong(bench, role, fault, ours):
+    """One side does a wrong thing: both see the end, and a connection after it is well."""
+    operations = f'send:10,{fault}:64'
+    said = talk(bench, role, 4, *leader(ours, operations))
+    if not any('ended' in text for text in said):
+        raise Failed(f'nobody saw the end of the connection: {said}')
+    bench.port += 1
+    talk(bench, role, 4, *leader(ours, 'send:10,write:10,read:10'))
+    return said
+
+
+def refused_read(bench, role):
+    """Our Read of a wrong STag completes as a remote access error."""
+    said = wrong(bench, role, 'wrong-read', True)
+    if 'REMOTE_ACCESS' not in said[0]:
+        raise Failed(f'no remote access error: {said[0]}')
+
+
+def death(bench, role, ours):
+    """A process dies at random moments; the other one sees it, and its next connection is well."""
+    moments = random.Random(SEED)
+    dead, living = (bench.ours, bench.theirs) if ours else (bench.theirs, bench.ours)
+    dead_name, living_name = ('lab-itapi', 'lab-verbs') if ours else ('lab-verbs', 'lab-itapi')
+    # The living side is the server if ours is the initiator and dies, and so on: it serves a second client.
+    server_lives = (role == 'initiator') == ours
+    for _ in range(DEATHS):
+        bench.port += 1
+        port = ['-p', str(bench.port)]
+        lead = ['--lead', 'send:5000,write:200000,read:200000', '--forever']
+        if not server_lives:
+            survivor_dies_with(bench, (dead, dead_name), (living, living_name), port, lead, moments)
+            continue
+        server = bench.server(living, [bench.tool(living_name), *port, '--count', '2', '--survive'], bench.port)
+        client = dead.start([bench.tool(dead_name), *port, *lead, bench.address(living)], {})
+        if dead.poll(client, 1.5 + moments.random()) is not None:
+            raise Failed(f'the client ended by itself:\n{dead.says(client)}')
+        bench.kill(dead, client)
+        bench.run(dead, [bench.tool(dead_name), *port, '--lead', 'send:10,read:10', bench.address(living)])
+        if bench.wait(living, server) != 0:
+            raise Failed(f'the server did not survive:\n{living.says(server)}')
+
+
+def survivor_dies_with(bench, server, client, port, lead, moments):
+    """The server dies; the client must end, with an error and not by a signal."""
+    dead = bench.server(server[0], [bench.tool(server[1]), *port, '--count', '1'], bench.port)
+    job = client[0].start([bench.tool(client[1]), *port, *lead, bench.address(server[0])], {})
+    if client[0].poll(job, 1.5 + moments.random()) is not None:
+        raise Failed(f'the client ended by itself:\n{client[0].says(job)}')
+    bench.kill(server[0], dead)
+    status = bench.wait(client[0], job)
+    if status != 1:
+        raise Failed(f'the client ended with {status}:\n{client[0].says(job)}')
+
+
+CASES = []
+for our_role in ('initiator', 'responder'):
+    CASES.append(Case(f'ends in order {our_role}', functools.partial(orderly, role=our_role),
+                      table=('verbs program', our_role, 'each side ends in order')))
+    for what in WRONG:
+        for by_us in (True, False):
+            who = 'of ours' if by_us else 'of theirs'
+            CASES.append(Case(f'ends {what} {who} {our_role}',
+                              functools.partial(wrong, role=our_role, fault=what, ours=by_us),
+                              table=('verbs program', our_role, f'a fault {who} ends it')))
+    CASES.append(Case(f'ends refused Read {our_role}', functools.partial(refused_read, role=our_role),
+                      table=('verbs program', our_role, 'a refused Read is a remote access error')))
+    for by_us in (True, False):
+        who = 'our process' if by_us else 'their process'
+        CASES.append(Case(f'ends death of {who} {our_role}', functools.partial(death, role=our_role, ours=by_us),
+                          fatal=True, table=('verbs program', our_role, f'{who} is killed at random moments')))
