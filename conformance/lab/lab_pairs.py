@@ -3,14 +3,14 @@
 """How cases start lab-itapi on our side and lab-verbs on theirs."""
 
 
-def talk(bench, role, family=4, ours=(), theirs=(), both=(), statuses=(0, 0), env=None):
-    """One talk between lab-itapi and lab-verbs; `role` is ours: initiator or responder. What both said, ours first.
+def talk(bench, role, family=4, ours=(), theirs=(), both=(), statuses=(0, 0), env=None, peer='lab-verbs'):
+    """One talk between lab-itapi and another program; `role` is ours: initiator or responder. What both said, ours first.
 
     `ours`, `theirs` and `both` are options of the programs; `statuses` is ours first, too.
     """
     common = ['-p', str(bench.port), *both]
     our_command = [bench.tool('lab-itapi'), *common, *ours]
-    their_command = [bench.tool('lab-verbs'), *common, *theirs]
+    their_command = [bench.tool(peer), *common, *theirs]
     if role == 'initiator':
         said = bench.pair((bench.theirs, their_command),
                           (bench.ours, our_command + [bench.address(bench.theirs, family)]), bench.port,

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -104,23 +105,31 @@ class Run:
         capture = os.path.join(self.work, name + '.pcap') if topology == 'link' else None
         command = self.command(topology, siw, [case.name for case in cases], capture)
         print(f'# guest {self.boots}: {topology}, {siw}, {len(cases)} cases', flush=True)
-        running = None
         with open(os.path.join(self.logs, name + '.log'), 'w', encoding='utf-8') as log, \
                 subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  text=True, errors='replace') as guest:
-            for line in guest.stdout:
-                log.write(line)
-                if line.startswith('@lab '):
-                    told = json.loads(line[5:])
-                    running = told.get('begin')
-                    if 'name' in told:
-                        self.note(told)
+            try:
+                running = self.follow(guest, log)
+            finally:
+                guest.terminate()
         if running:
             self.note({'name': running, 'result': 'failed', 'seconds': 0,
                        'why': f'the guest ended before the case, with {guest.returncode}:\n' + self.tail(name)})
         if capture and os.path.exists(capture):
             self.judge_capture(name, capture)
         return guest.returncode
+
+    def follow(self, guest, log):
+        """Notes results until the guest ends; returns the name of a case that had begun then."""
+        running = None
+        for line in guest.stdout:
+            log.write(line)
+            if line.startswith('@lab '):
+                told = json.loads(line[5:])
+                running = told.get('begin')
+                if 'name' in told:
+                    self.note(told)
+        return running
 
     def tail(self, name):
         with open(os.path.join(self.logs, name + '.log'), encoding='utf-8') as log:
@@ -197,6 +206,7 @@ def main():
     if arguments.list:
         print('\n'.join(f'{case.name}{" (" + case.known + ")" if case.known else ""}' for case in cases))
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # by way of what ends the guest
     started = time.monotonic()
     run = Run(arguments)
     try:

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Bad networks between two namespaces of the guest: with vp/iwarp at both ends, and against siw."""
+
+import contextlib
+import functools
+import os
+import tempfile
+import time
+
+from lab_case import Case, Failed, Skipped
+from lab_pairs import leader, talk
+
+DATA = 'send:1,write:200000,read:200000,send:70000,read:5000:8'
+NETEMS = {
+    'loss': 'loss 2%',
+    'reordering': 'delay 4ms reorder 25% 50%',
+    'delay': 'delay 20ms 5ms',
+    'duplication': 'duplicate 10%',
+    'all of it': 'delay 3ms 2ms loss 1% duplicate 2% reorder 10%',
+}
+SILENCE = 'loss 100%'
+NOTICED = 40            # seconds in which a peer that vanished is noticed, with the settings of vanished()
+SETTINGS = '[tcp]\nkeep-alive-idle = 2\nkeep-alive-interval = 1\nkeep-alive-count = 3\nuser-timeout = 6\n'
+
+
+def ends(bench):
+    return zip((bench.ours, bench.theirs), bench.links)
+
+
+def set_netem(bench, netem):
+    for side, link in ends(bench):
+        bench.run(side, ['tc', 'qdisc', 'replace', 'dev', link, 'root', 'netem', *netem.split()])
+
+
+def clear_netem(bench):
+    for side, link in ends(bench):
+        side.poll(side.start(['tc', 'qdisc', 'del', 'dev', link, 'root']), 10)
+
+
+@contextlib.contextmanager
+def network(bench, netem):
+    """Both directions are that bad."""
+    try:
+        set_netem(bench, netem)
+        yield
+    finally:
+        clear_netem(bench)
+
+
+def data(bench, peer, role, netem=None):
+    """Every octet arrives, and a connection of the same processes after the bad network is good too."""
+    for ours in (True, False):
+        with network(bench, netem) if netem else contextlib.nullcontext():
+            talk(bench, role, 4, *leader(ours, DATA), ['--count', '2'], peer=peer)
+        bench.port += 1
+
+
+def tools(bench, netem):
+    """The tools across the bad network, all over vp/iwarp."""
+    port, address = str(bench.port), bench.address(bench.ours)
+    with network(bench, netem), tempfile.TemporaryDirectory() as folder:
+        bench.pair((bench.ours, [bench.tool('it-ping'), '-p', port]),
+                   (bench.theirs, [bench.tool('it-ping'), '-p', port, '-C', '20', '-S', '3000', address]), bench.port)
+        bench.pair((bench.ours, [bench.tool('it-test'), '-p', port]),
+                   (bench.theirs, [bench.tool('it-test'), '-p', port, '-C', '10', address, 'client', 'SR', '70000',
+                                   'server', 'RW', '30000', 'client', 'RR', '30000']), bench.port)
+        source, served = os.path.join(folder, 'source'), os.path.join(folder, 'served')
+        os.mkdir(served)
+        with open(source, 'wb') as file:
+            file.write(os.urandom(1 << 20))
+        server = bench.server(bench.ours, [bench.tool('it-cp'), '-p', port, '--serve', served], bench.port)
+        bench.run(bench.theirs, [bench.tool('it-cp'), '-p', port, source, f'{address}:copy'])
+        bench.run(bench.theirs, ['cmp', source, os.path.join(served, 'copy')])
+        bench.kill(bench.ours, server)
+
+
+def during(bench, peer, role, change):
+    """A talk goes on while the network changes; afterwards it ends well."""
+    ours, theirs = leader(role == 'initiator', ','.join([DATA] * 20))
+    programs = [[bench.tool('lab-itapi'), '-p', str(bench.port), *ours],
+                [bench.tool(peer), '-p', str(bench.port), *theirs]]
+    sides = [bench.ours, bench.theirs]
+    first = 1 if role == 'initiator' else 0
+    jobs = [None, None]
+    jobs[first] = bench.server(sides[first], programs[first], bench.port)
+    other = 1 - first
+    jobs[other] = sides[other].start(programs[other] + [bench.address(sides[first])], {})
+    change(bench)
+    for side, job in zip(sides, jobs):
+        status = bench.wait(side, job)
+        if status != 0:
+            raise Failed(f'{side.says(job)}')
+
+
+def link_down(bench):
+    """Our end of the link is down for three seconds."""
+    time.sleep(0.5)
+    bench.run(bench.ours, ['ip', 'link', 'set', bench.links[0], 'down'])
+    time.sleep(3)
+    bench.run(bench.ours, ['ip', 'link', 'set', bench.links[0], 'up'])
+
+
+def mtu_changes(bench):
+    for mtu in (1280, 1500, 600, 9000, 1301, 1500):
+        bench.set_mtu(mtu)
+        time.sleep(0.3)
+
+
+def firewall(bench):
+    """Nothing passes for three seconds, and nobody says so."""
+    time.sleep(0.5)
+    with network(bench, SILENCE):
+        time.sleep(3)
+
+
+def tiny_mtu(bench, peer, role):
+    try:
+        bench.set_mtu(576)
+        data(bench, peer, role)
+    finally:
+        bench.set_mtu(1500)
+
+
+def vanished(bench, idle):
+    """A peer that has vanished is noticed, whether something is outstanding or not; then others are served."""
+    if 'user-timeout' not in bench.run(bench.ours, [bench.tool('it-info'), '--env']):
+        raise Skipped('this kAL has no settings of TCP')
+    with tempfile.NamedTemporaryFile('w', suffix='.conf') as file:
+        file.write(SETTINGS)
+        file.flush()
+        environment = {'ITAPI_CONFIG': file.name}
+        port = ['-p', str(bench.port)]
+        lead = ['--lead', 'send:1' if idle else DATA, '--forever']
+        server = bench.server(bench.ours, [bench.tool('lab-itapi'), *port, '--count', '2', '--survive', '--timeout', '100'],
+                              bench.port, environment)
+        client = bench.theirs.start([bench.tool('lab-verbs'), *port, *lead, bench.address(bench.ours)], {})
+        if bench.theirs.poll(client, 3) is not None:
+            raise Failed(f'the client ended by itself:\n{bench.theirs.says(client)}')
+        if idle:
+            bench.theirs.signal(client, 19)
+            time.sleep(1)
+        with network(bench, SILENCE):
+            since = time.monotonic()
+            while 'connection 0 ended' not in bench.ours.says(server):
+                if time.monotonic() - since > NOTICED or bench.ours.poll(server, 0.5) is not None:
+                    raise Failed(f'not noticed within {NOTICED} s:\n{bench.ours.says(server)}')
+            bench.kill(bench.theirs, client)
+        bench.run(bench.theirs, [bench.tool('lab-itapi'), *port, '--lead', 'send:10,read:10', bench.address(bench.ours)])
+        if bench.wait(bench.ours, server) != 0:
+            raise Failed(f'the server is of no use afterwards:\n{bench.ours.says(server)}')
+
+
+ITSELF, SIW = 'lab-itapi', 'lab-verbs'
+PEERS = {ITSELF: 'vp/iwarp', SIW: 'siw'}
+
+
+def case(what, run, *row):
+    return Case(f'networks {what}', run, topology='veth', limit=200, table=(*row, what.split(' with ')[0]))
+
+
+CASES = []
+for how, words in NETEMS.items():
+    CASES.append(case(f'{how} with the tools', functools.partial(tools, netem=words), 'tools over vp/iwarp', 'both'))
+    for other in PEERS:
+        our_role = 'initiator' if len(CASES) % 2 else 'responder'
+        CASES.append(case(f'{how} with {PEERS[other]}', functools.partial(data, peer=other, role=our_role, netem=words),
+                          PEERS[other], our_role))
+for other in PEERS:
+    for our_role in ('initiator', 'responder'):
+        CASES.append(case(f'an MTU of 576 with {PEERS[other]} {our_role}',
+                          functools.partial(tiny_mtu, peer=other, role=our_role), PEERS[other], our_role))
+        for name, what in (('a link that is down for 3 s', link_down), ('an MTU that changes', mtu_changes),
+                           ('a silent firewall for 3 s', firewall)):
+            CASES.append(case(f'{name} with {PEERS[other]} {our_role}',
+                              functools.partial(during, peer=other, role=our_role, change=what),
+                              PEERS[other], our_role))
+CASES += [case('a peer that vanishes with data outstanding', functools.partial(vanished, idle=False), 'siw', 'responder'),
+          case('a peer that vanishes when idle', functools.partial(vanished, idle=True), 'siw', 'responder')]
