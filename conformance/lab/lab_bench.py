@@ -43,7 +43,7 @@ def make_bench(arguments):
     if arguments.topology == 'link':
         return Bench(lab_side.Local(), lab_side.Remote('10.77.0.2'), arguments.build, 'link')
     bench = Bench(lab_side.Local(['ip', 'netns', 'exec', 'ours']), lab_side.Local(), arguments.build, 'veth')
-    bench.begin(120)
+    bench.begin(120, {})
     for line in VETH.strip().split('\n'):
         bench.run(bench.theirs, line.split())
     return bench
@@ -51,7 +51,7 @@ def make_bench(arguments):
 
 def run_case(bench, case, limit):
     """Runs one case; returns its result and why."""
-    bench.begin(min(case.limit, limit))
+    bench.begin(min(case.limit, limit), case.environment())
     try:
         case.run(bench)
         result, why = 'ok', ''

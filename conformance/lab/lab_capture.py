@@ -10,20 +10,18 @@ MOST_COMPLAINTS = 10
 
 
 def judge(path, ipv4, ipv6):
-    """How many iWARP frames those addresses sent, and what is wrong with them: a list of lines."""
-    ours = f'(ip.src == {ipv4} || ipv6.src == {ipv6})'
-    command = TSHARK + ['-r', path, '-Y', f'{ours} && (iwarp_mpa || iwarp_ddp)', '-T', 'fields',
-                        '-e', 'frame.number', '-e', '_ws.malformed', '-e', '_ws.expert.message',
-                        '-e', 'iwarp_ddp.last_flag']
-    frames, complaints = 0, []
+    """How many FPDUs those addresses sent, and what is wrong with them: a list of lines."""
+    command = TSHARK + ['-r', path, '-O', 'iwarp_mpa', '-Y',
+                        f'(ip.src == {ipv4} || ipv6.src == {ipv6}) && (iwarp_mpa || iwarp_ddp || iwarp_ddp_rdmap)']
+    fpdus, complaints, number = 0, [], ''
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as tshark:
         for line in tshark.stdout:
-            number, malformed, expert, segments = (line.rstrip('\n').split('\t') + [''] * 4)[:4]
-            frames += len(segments.split(',')) if segments else 1
-            if malformed or 'CRC' in expert:
-                complaints.append(f'frame {number}: {malformed or expert}')
+            number = line.split(':')[0] if line.startswith('Frame ') else number
+            fpdus += line.strip() == 'FPDU'
+            if 'Bad CRC32' in line or 'Malformed' in line:
+                complaints.append(f'{number}: {line.strip()}')
         error = tshark.stderr.read()
     if tshark.returncode != 0 and 'cut short' not in error:
         complaints.append(f'tshark: {error.strip()}')
-    return frames, complaints[:MOST_COMPLAINTS]
+    return fpdus, complaints[:MOST_COMPLAINTS]

@@ -41,6 +41,10 @@ class Case:
         """The parameters of siw in the guest that this case wants."""
         return f'mpa_crc_required={int(self.crc)} peer_to_peer={int(self.p2p)}'
 
+    def environment(self):
+        """What our side asks for: the same as siw."""
+        return {'ITAPI_MPA_CRC': 'on' if self.crc else 'off', 'ITAPI_MPA_PEER_TO_PEER': 'on' if self.p2p else 'off'}
+
 
 class Bench:
     """What a case runs on: our side, their side (where siw is), the link between, and time."""
@@ -51,11 +55,13 @@ class Bench:
         self.until = 0.0
         self.port = 20000
         self.mtu = None
+        self.environment = {}
         self.links = ('lab0', 'eth0') if topology == 'link' else ('vours', 'vtheirs')
 
-    def begin(self, limit):
+    def begin(self, limit, environment):
         self.until = time.monotonic() + limit
         self.port += 1
+        self.environment = environment
 
     def left(self):
         return max(0.0, self.until - time.monotonic())
@@ -80,9 +86,13 @@ class Bench:
                 self.run(side, ['ip', 'link', 'set', link, 'mtu', str(mtu)])
             self.mtu = mtu
 
+    def start(self, side, argv, env=None):
+        """Starts a program; returns its job. Programs that are not of ours ignore our settings."""
+        return side.start(argv, {**self.environment, **(env or {})})
+
     def run(self, side, argv, status=0, env=None):
         """Runs a program to its end; returns what it said."""
-        job = side.start(argv, env or {})
+        job = self.start(side, argv, env)
         got = self.wait(side, job)
         if got != status:
             raise Failed(f'{argv[0]} ended with {got}, not {status}:\n{side.says(job)}')
@@ -99,7 +109,7 @@ class Bench:
 
     def server(self, side, argv, port, env=None):
         """Starts a program and waits until it listens."""
-        job = side.start(argv, env or {})
+        job = self.start(side, argv, env)
         if not side.listens(job, port, self.left()):
             raise Failed(f'{argv[0]} does not listen:\n{side.says(job)}')
         return job
@@ -111,7 +121,7 @@ class Bench:
         """
         environments = [env if side is self.ours else None for side, _ in (server, client)]
         jobs = [(server[0], self.server(*server, port, environments[0]))]
-        jobs.append((client[0], client[0].start(client[1], environments[1] or {})))
+        jobs.append((client[0], self.start(*client, environments[1])))
         ends = [None, None]
         while None in ends:
             for i, (side, job) in enumerate(jobs):

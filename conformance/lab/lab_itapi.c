@@ -66,8 +66,11 @@ itapi_listen(struct lab_end *end, GError **error)
 {
 	struct carrier_itapi *self = own(end);
 
-	return tool_listener_open(&self->listener, &self->adapter, (uint16_t)end->options.port,
-				  error);
+	if (!tool_listener_open(&self->listener, &self->adapter, (uint16_t)end->options.port,
+				error))
+		return false;
+	printf("port %u\n", self->listener.port);
+	return true;
 }
 
 /* The next event of the connection. */

@@ -54,7 +54,7 @@ def death(bench, role, ours):
             survivor_dies_with(bench, (dead, dead_name), (living, living_name), port, lead, moments)
             continue
         server = bench.server(living, [bench.tool(living_name), *port, '--count', '2', '--survive'], bench.port)
-        client = dead.start([bench.tool(dead_name), *port, *lead, bench.address(living)], {})
+        client = bench.start(dead, [bench.tool(dead_name), *port, *lead, bench.address(living)])
         if dead.poll(client, 1.5 + moments.random()) is not None:
             raise Failed(f'the client ended by itself:\n{dead.says(client)}')
         bench.kill(dead, client)
@@ -66,7 +66,7 @@ def death(bench, role, ours):
 def survivor_dies_with(bench, server, client, port, lead, moments):
     """The server dies; the client must end, with an error and not by a signal."""
     dead = bench.server(server[0], [bench.tool(server[1]), *port, '--count', '1'], bench.port)
-    job = client[0].start([bench.tool(client[1]), *port, *lead, bench.address(server[0])], {})
+    job = bench.start(client[0], [bench.tool(client[1]), *port, *lead, bench.address(server[0])])
     if client[0].poll(job, 1.5 + moments.random()) is not None:
         raise Failed(f'the client ended by itself:\n{client[0].says(job)}')
     bench.kill(server[0], dead)

@@ -85,7 +85,7 @@ def during(bench, peer, role, change):
     jobs = [None, None]
     jobs[first] = bench.server(sides[first], programs[first], bench.port)
     other = 1 - first
-    jobs[other] = sides[other].start(programs[other] + [bench.address(sides[first])], {})
+    jobs[other] = bench.start(sides[other], programs[other] + [bench.address(sides[first])])
     change(bench)
     for side, job in zip(sides, jobs):
         status = bench.wait(side, job)
@@ -134,7 +134,7 @@ def vanished(bench, idle):
         lead = ['--lead', 'send:1' if idle else DATA, '--forever']
         server = bench.server(bench.ours, [bench.tool('lab-itapi'), *port, '--count', '2', '--survive', '--timeout', '100'],
                               bench.port, environment)
-        client = bench.theirs.start([bench.tool('lab-verbs'), *port, *lead, bench.address(bench.ours)], {})
+        client = bench.start(bench.theirs, [bench.tool('lab-verbs'), *port, *lead, bench.address(bench.ours)])
         if bench.theirs.poll(client, 3) is not None:
             raise Failed(f'the client ended by itself:\n{bench.theirs.says(client)}')
         if idle:
@@ -156,7 +156,7 @@ PEERS = {ITSELF: 'vp/iwarp', SIW: 'siw'}
 
 
 def case(what, run, *row):
-    return Case(f'networks {what}', run, topology='veth', limit=200, table=(*row, what.split(' with ')[0]))
+    return Case(f'networks {what}', run, crc=True, topology='veth', limit=200, table=(*row, what.split(' with ')[0]))
 
 
 CASES = []
