@@ -72,7 +72,8 @@ three_lanes(struct lanes_walk *w, size_t lane, uint32_t once, uint32_t twice, bo
 		}
 		w->state = shift((uint32_t)a, twice) ^ shift((uint32_t)b, once) ^ (uint32_t)c;
 		w->src += 3 * lane;
-		w->dst += copy ? 3 * lane : 0;
+		if (copy)
+			w->dst += 3 * lane;
 		w->len -= 3 * lane;
 	}
 }

@@ -91,22 +91,24 @@ mpa_crc_tail(uint8_t *dst, const uint8_t *src, size_t len, uint32_t state, bool 
 
 		memcpy(&v, src, sizeof(v));
 		MPA_CRC_HOLD(v, "+r");
-		if (copy)
+		if (copy) {
 			memcpy(dst, &v, sizeof(v));
+			dst += 4;
+		}
 		state = _mm_crc32_u32(state, v);
 		src += 4;
-		dst += copy ? 4 : 0;
 	}
 	if (len & 2) {
 		uint16_t v;
 
 		memcpy(&v, src, sizeof(v));
 		MPA_CRC_HOLD(v, "+r");
-		if (copy)
+		if (copy) {
 			memcpy(dst, &v, sizeof(v));
+			dst += 2;
+		}
 		state = _mm_crc32_u16(state, v);
 		src += 2;
-		dst += copy ? 2 : 0;
 	}
 	if (len & 1) {
 		uint8_t v = *src;
