@@ -49,6 +49,9 @@ RULES = {
     'conformance/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     'conformance/lab/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
+    'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h',
+                                               'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h',
+                                               'tools/common/*.h', 'tools/it-cp/*.h', 'tools/it-test/*.h'] + GLIB,
     'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
 }

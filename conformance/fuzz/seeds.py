@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Writes first inputs for the fuzzers into FOLDER/NAME, from the wire vectors and from what the tests do.
+
+A harness's source says how it reads its input. Usage: seeds.py FOLDER
+"""
+
+import hashlib
+import json
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VECTORS = os.path.join(HERE, '../vectors')
+
+# Calls of the kAL, in the order of enum kal_call_number.
+CALLS = re.findall(r'^\tKAL_([A-Z_]+),', open(os.path.join(HERE, '../../kal/kal_call.h'), encoding='utf-8').read()
+                   .split('enum kal_call_number {')[1].split('};')[0], re.MULTILINE)
+POST, RECV, RECV_SHARED, POLL, ARM, TIME = range(len(CALLS) + 1, len(CALLS) + 7)
+
+CONFIG = """# an administrator's file
+[aliases]
+OpenIB-cma = iwarp
+other\\sname = emul:ib
+[mpa]
+crc = true
+fall-back = false
+convert-timeout = 120
+[compat]
+disconnect-data = refuse
+broken-connection-events = drop
+[policy]
+privileged-uids = 1000;1001
+[limits.client]
+qp = 100
+memory = 1073741824
+[limits.process]
+rnic = unlimited
+[limits.user]
+mr = 5
+"""
+
+SCRIPT = ['call pd_create 1 resources', 'call qp_create 3 limit', 'call route 2 fatal', 'call listen 1 none',
+          'fail adapter', 'fail qp 1', 'fail qp last reset', 'fail qp 1 gone', 'fail cq 1', 'full cq last', 'fail srq 1',
+          'port down', 'port up', 'fail qp 2 crc', 'nonsense', 'call pd_create 0 busy']
+
+SETTINGS = [b'\x02info', b'\x02loud', b'\x0450', b'\x04-1', b'\x05off', b'\x061', b'\x07drop', b'\x081000', b'\x0999',
+            b'\x0aport down', b'\x0c12', b'\xffITAPI_LOGS=1', b'\xffITAPI_EMUL_FAULT=x']
+
+
+def vectors():
+    """(kind, octets, crc) of each frame."""
+    with open(os.path.join(VECTORS, 'vectors.json'), encoding='utf-8') as file:
+        for connection in json.load(file):
+            crc = connection.get('negotiated', {}).get('crc', True)
+            for frame in connection['frames']:
+                yield frame['kind'], bytes.fromhex(frame['hex']), crc
+    with open(os.path.join(VECTORS, 'negative.json'), encoding='utf-8') as file:
+        for frame in json.load(file):
+            yield 'mpa_req' if frame['name'].startswith('mpa-') else 'fpdu', bytes.fromhex(frame['hex']), True
+
+
+def offer(revision, words, ird, ord_, ird_max, rtr):
+    return bytes([(revision == 2) | 2 | words << 2 | rtr << 4]) + b''.join(
+        value.to_bytes(2, 'big') for value in (ird, ord_, ird_max))
+
+
+def mpa():
+    ours = offer(2, 1, 4, 4, 128, 3)
+    for kind, octets, _ in vectors():
+        if kind in ('mpa_req', 'mpa_rep'):
+            for part in (0, 17, 65535):
+                yield bytes([kind == 'mpa_rep']) + ours + part.to_bytes(2, 'big') + octets
+    for rtr in range(4):
+        yield b'\x02' + ours + offer(2, 1, 1, 30, 8, rtr) + b'private data'
+    yield b'\x02' + offer(1, 0, 4, 4, 4, 0) + ours
+
+
+def wire():
+    for kind, octets, crc in vectors():
+        if kind not in ('fpdu', 'stream'):
+            continue
+        for options in (0x0c, 0x1c, 0x2c):
+            yield bytes([options | (2 if crc else 0), 9]) + octets
+        length = int.from_bytes(octets[:2], 'big')
+        if length < 256 and len(octets) >= length + 2:
+            yield bytes([0x0f, 20, length]) + octets[2:length + 2]
+
+
+def stream():
+    start = bytes([0x01, 80, 0x24])
+    receive = bytes([3, 0, 0, 64])
+    for kind, octets, crc in vectors():
+        if kind in ('fpdu', 'stream') and len(octets) < 256:
+            for piece in (0, 7):
+                yield bytes([0x01 if crc else 0, 80, 0x24]) + receive + bytes([2, piece, len(octets)]) + octets
+    for opcode in range(12):
+        frame = bytes([0, 0, opcode, 0, 0, 0, 8, 24]) + bytes(range(24))
+        yield start + receive + frame + receive + frame + bytes([12])
+        yield bytes([0x23, 80, 0x24]) + receive * 2 + frame * 2
+        yield start + receive + bytes([0, 5, opcode, 1, 0, 0, 8, 24]) + bytes(24) + frame + bytes([9, 8, 64])
+    for command in (4, 5, 6, 7):
+        post = bytes([command, 0, 1, 64, 1, 1, 0])
+        answer = bytes([12, 0, 0, 2, 0, 64]) + bytes(64)
+        yield start + post * 3 + bytes([12]) + post + answer + bytes([0, 0, 11, 0])
+        yield start + post * 2 + bytes([12, 11, 0, 8, 64, 12])
+        yield start + post + bytes([10, 8, 64])
+    for options in (0x05, 0x09, 0x07, 0x0b, 0x11, 0x81, 0x21):
+        yield bytes([options, 80, 0x24]) + receive + bytes([0, 0, 0, 0, 0, 0, 0, 0]) + bytes([8, 255])
+
+
+def call(name, *octets):
+    return bytes([CALLS.index(name) + 1, *octets])
+
+
+def kal():
+    queues = call('PD_CREATE', 0, 0, 0) + call('CQ_CREATE', 0, 0, 0) + call('SRQ_CREATE', 0, 0, 0)
+    memory = call('MR_REG', 0, 0, 0) + call('MW_ALLOC', 0, 0, 0)
+    pair = call('QP_CREATE', 0, 0, 0, 0, 255, 0)
+    connect = (call('LISTEN', 0, 0, 0) + call('CONNECT', 0, 0, 0) + call('ACCEPT', 0, 1, 0, 0))
+    send = bytes([POST, 0, 1, 1, 1, 0, 0, 32, 0, 0, 0, 0, 0])
+    write = bytes([POST, 0, 2, 1, 1, 0, 0, 32, 0, 0, 0, 0, 0])
+    receive = bytes([RECV, 1, 0, 64, 64])
+    poll = bytes([POLL, 0, ARM, 0, 1, 1])
+    for kind in (0, 0x80):
+        open_ = call('RNIC_OPEN', kind, 0)
+        base = open_ + queues + memory
+        yield base + pair + pair + connect + receive + send + write + poll + call('DISCONNECT', 0, 0, 0) + bytes([TIME, 20])
+        yield base + pair + pair + connect + call('QP_DESTROY', 0, 0, 0) + bytes([TIME, 1]) + call('QP_QUERY', 0, 0, 0)
+        yield base + call('QP_CREATE', 0, 0, 0, 0, 0, 0) + bytes([RECV_SHARED, 0, 0, 64, 64]) + call('SRQ_MODIFY', 0, 0, 0)
+        for name in CALLS:
+            yield base + pair + call(name, 0, 0, 0, 0, 0, 0)
+            yield base + pair + call(name, 1, 0, 0, 5, 1, 0, 0) + call(name, 16, 0, 3, 0, 0)
+        yield open_ + call('RESOLVE', 0, 0, 0) + call('LISTEN', 0, 0, 0) + call('RESOLVE_ANSWER', 0, 0, 0)
+        yield base + call('AH_CREATE', 0, 0, 0) + call('AH_MODIFY', 0, 0, 0) + call('AH_DESTROY', 0, 0, 0)
+
+
+def letters():
+    yield bytes([0]) + bytes.fromhex('49544c310002030000000000000000070000000000') + bytes(11)
+    for word in range(9):
+        yield bytes([1, word, 1, 1]) + bytes(36) + b'\x00\x04path'
+    plan = bytes([1, 0, 0, 1]) + b''.join(n.to_bytes(8, 'big') for n in (2, 2, 10, 4, 1, 1))
+    yield bytes([2]) + plan + bytes([0, 1]) + (4096).to_bytes(8, 'big') + (2).to_bytes(8, 'big')
+    yield b'\x03text \x1b[31m\xc3\xa4 \\ end'
+    yield b'\x041,2k,4-64,1M'
+
+
+def config():
+    yield CONFIG.encode()
+    for line in CONFIG.split('\n'):
+        yield f'[mpa]\n{line}\n'.encode()
+
+
+def script():
+    for options in (0, 1, 4, 5):
+        yield bytes([options]) + '\n'.join(SCRIPT[6:]).encode()
+        for line in SCRIPT:
+            yield bytes([options]) + line.encode()
+            yield bytes([options | 2]) + f'{line};{SCRIPT[0]};port down'.encode()
+
+
+def settings():
+    yield b'\x00'.join(SETTINGS)
+    yield from SETTINGS
+
+
+def main():
+    for make in (config, kal, letters, mpa, script, settings, stream, wire):
+        folder = os.path.join(sys.argv[1], make.__name__)
+        os.makedirs(folder, exist_ok=True)
+        for octets in make():
+            with open(os.path.join(folder, hashlib.sha1(octets).hexdigest()), 'wb') as file:
+                file.write(octets)
+
+
+if __name__ == '__main__':
+    main()
