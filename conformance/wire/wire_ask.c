@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Steps that begin with `peer`: what the helper does, and what it must say of its stack.
+ */
+
+#include <string.h>
+
+#include "wire_run.h"
+
+/* Numbers of a step in which names may stand, as the helper wants them. */
+static gboolean
+words_resolve(struct wire_run *run, char *const *words, GString *out, GError **error)
+{
+	for (; *words != NULL; words++) {
+		const char *equals = strchr(*words, '=');
+		guint64 value;
+
+		if (equals == NULL || g_str_has_prefix(*words, "private=")) {
+			g_string_append_printf(out, " %s", *words);
+			continue;
+		}
+		if (!wire_number(equals + 1, run->names, &value, error))
+			return FALSE;
+		g_string_append_printf(out, " %.*s=%" G_GUINT64_FORMAT, (int)(equals - *words),
+				       *words, value);
+	}
+	return TRUE;
+}
+
+/* Ask "VERB e REST". */
+static char **
+ask_endpoint(struct wire_run *run, const char *verb, char *const *rest, GError **error)
+{
+	g_autoptr(GString) question = g_string_new(verb);
+
+	g_string_append(question, " e");
+	if (!words_resolve(run, rest, question, error))
+		return NULL;
+	return wire_peer_ask(run->session->peer, error, "%s", question->str);
+}
+
+/* Compare a word of the answer with what the step wants, which may be several between bars. */
+static gboolean
+answer_fits(char *const *answer, const char *key, const char *wanted, GError **error)
+{
+	const char *value = wire_word_value(answer, key);
+	g_auto(GStrv) choices = g_strsplit(wanted != NULL ? wanted : "", "|", -1);
+	const char *why = wire_word_value(answer, "why");
+
+	if (wanted == NULL ||
+	    (value != NULL && g_strv_contains((const char *const *)choices, value)))
+		return TRUE;
+	return wire_fail(error, WIRE_ERROR_VERDICT, "the peer says %s=%s (%s), expected %s", key,
+			 value, why != NULL ? why : "", wanted);
+}
+
+static guint
+patience_ms(const struct wire_run *run)
+{
+	return (guint)(run->session->patience_us / 1000);
+}
+
+/* peer done OP STATUS [LEN] */
+static gboolean
+done_step(struct wire_run *run, char *const *words, GError **error)
+{
+	g_auto(GStrv) answer =
+		wire_peer_ask(run->session->peer, error, "done e within=%u", patience_ms(run));
+	const char *status = words[2] != NULL ? words[3] : NULL;
+
+	return answer != NULL && answer_fits(answer, "op", words[2], error) &&
+	       answer_fits(answer, "status", status, error) &&
+	       answer_fits(answer, "len", status != NULL ? words[4] : NULL, error);
+}
+
+/* peer event KIND [private=N] */
+static gboolean
+event_step(struct wire_run *run, char *const *words, GError **error)
+{
+	g_auto(GStrv) answer =
+		wire_peer_ask(run->session->peer, error, "event e within=%u", patience_ms(run));
+	const char *wanted = wire_word_value(words, "private");
+	const char *data = answer != NULL ? wire_word_value(answer, "private") : NULL;
+	guint64 len = 0;
+
+	if (answer == NULL || !answer_fits(answer, "event", words[2], error) ||
+	    (wanted != NULL && !wire_number(wanted, NULL, &len, error)))
+		return FALSE;
+	if (wanted == NULL || (data != NULL && strlen(data) == len * 2))
+		return TRUE;
+	return wire_fail(error, WIRE_ERROR_VERDICT,
+			 "the peer got %" G_GSIZE_FORMAT " octets of private data, expected %s",
+			 data != NULL ? strlen(data) / 2 : 0, wanted);
+}
+
+/* peer accept|reject [private=N]: N octets of the pattern */
+static gboolean
+answer_step(struct wire_run *run, char *const *words, GError **error)
+{
+	gboolean accept = strcmp(words[1], "accept") == 0;
+	g_autoptr(GString) hex = g_string_new(NULL);
+	g_auto(GStrv) answer = NULL;
+	const char *data;
+	guint64 len;
+	guint64 got;
+
+	if (!wire_run_number(run, words, "private", 0, &len, error))
+		return FALSE;
+	for (guint64 i = 0; i < len; i++)
+		g_string_append_printf(hex, "%02x", wire_pattern(77, i) | 1);
+	answer = wire_peer_ask(run->session->peer, error, "%s within=%u private=%s",
+			       accept ? "accept e" : "reject", patience_ms(run), hex->str);
+	data = answer != NULL ? wire_word_value(answer, "private") : NULL;
+	if (answer == NULL || !wire_run_number(run, words, "request",
+					       data != NULL ? strlen(data) / 2 : 0, &got, error))
+		return FALSE;
+	if (data != NULL && strlen(data) == got * 2)
+		return TRUE;
+	return wire_fail(error, WIRE_ERROR_VERDICT,
+			 "the peer got %" G_GSIZE_FORMAT " octets of private data, expected "
+			 "%" G_GUINT64_FORMAT,
+			 data != NULL ? strlen(data) / 2 : 0, got);
+}
+
+/* peer holds REGION ...: its memory has the pattern, or one value */
+static gboolean
+holds_step(struct wire_run *run, char *const *words, GError **error)
+{
+	g_autoptr(GString) question = g_string_new("compare");
+	g_auto(GStrv) answer = NULL;
+
+	if (!words_resolve(run, words + 2, question, error))
+		return FALSE;
+	answer = wire_peer_ask(run->session->peer, error, "%s", question->str);
+	return answer != NULL;
+}
+
+/* peer word REGION at=N VALUE: a word of 8 octets; peer poke REGION at=N value=N */
+static gboolean
+word_step(struct wire_run *run, char *const *words, GError **error)
+{
+	gboolean poke = strcmp(words[1], "poke") == 0;
+	g_autoptr(GString) question = g_string_new(poke ? "poke" : "peek");
+	g_auto(GStrv) answer = NULL;
+	const char *wanted = wire_word_value(words, "is");
+	guint64 value;
+
+	if (!words_resolve(run, words + 2, question, error))
+		return FALSE;
+	answer = wire_peer_ask(run->session->peer, error, "%s", question->str);
+	if (answer == NULL)
+		return FALSE;
+	if (wanted == NULL)
+		return TRUE;
+	if (!wire_number(wanted, run->names, &value, error))
+		return FALSE;
+	if (g_ascii_strtoull(wire_word_value(answer, "value"), NULL, 10) == value)
+		return TRUE;
+	return wire_fail(error, WIRE_ERROR_VERDICT, "the word of the peer is %s, expected %s",
+			 wire_word_value(answer, "value"), wanted);
+}
+
+gboolean
+wire_peer_step(struct wire_run *run, char *const *words, GError **error)
+{
+	const char *verb = words[1] != NULL ? words[1] : "";
+	g_auto(GStrv) answer = NULL;
+
+	if (strcmp(verb, "done") == 0)
+		return done_step(run, words, error);
+	if (strcmp(verb, "event") == 0)
+		return event_step(run, words, error);
+	if (strcmp(verb, "accept") == 0 || strcmp(verb, "reject") == 0)
+		return answer_step(run, words, error);
+	if (strcmp(verb, "holds") == 0)
+		return holds_step(run, words, error);
+	if (strcmp(verb, "word") == 0 || strcmp(verb, "poke") == 0)
+		return word_step(run, words, error);
+	if (strcmp(verb, "disconnect") == 0)
+		answer = wire_peer_ask(run->session->peer, error, "disconnect e");
+	else if (strcmp(verb, "post") == 0)
+		answer = ask_endpoint(run, "post", words + 2, error);
+	else if (strcmp(verb, "drop") == 0 && words[2] != NULL)
+		answer = wire_peer_ask(run->session->peer, error, "drop %s", words[2]);
+	else
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is nothing that a peer does",
+				 verb);
+	return answer != NULL;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A case from its start to its end, and the neighbour: a good connection that is made once and must work after every
+ * case.
+ */
+
+#include "wire_run.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEPT_EP     "keep-ep"
+#define KEPT_REGION "keep-region"
+#define KEPT_SEED   5u
+#define LISTEN_MAX  512
+
+gint64
+wire_run_deadline(const struct wire_run *run)
+{
+	return g_get_monotonic_time() + run->session->patience_us;
+}
+
+static void
+name_set(GHashTable *names, const char *prefix, const char *field, guint64 value)
+{
+	guint64 *copy = g_new(guint64, 1);
+
+	*copy = value;
+	g_hash_table_replace(names, g_strdup_printf("%s.%s", prefix, field), copy);
+}
+
+void
+wire_run_name(struct wire_run *run, const char *prefix, const char *field, guint64 value)
+{
+	name_set(run->names, prefix, field, value);
+}
+
+gboolean
+wire_run_number(struct wire_run *run, char *const *words, const char *key, guint64 otherwise,
+		guint64 *value, GError **error)
+{
+	const char *text = wire_word_value(words, key);
+
+	*value = otherwise;
+	return text == NULL || wire_number(text, run->names, value, error);
+}
+
+gboolean
+wire_run_fits(struct wire_run *run, const char *wanted, guint64 value, gboolean *fits,
+	      GError **error)
+{
+	g_auto(GStrv) choices = g_strsplit(wanted, "|", -1);
+
+	*fits = FALSE;
+	for (char **choice = choices; *choice != NULL; choice++) {
+		g_auto(GStrv) ends = g_strsplit(*choice, "..", 2);
+		guint64 from;
+		guint64 to;
+
+		if (!wire_number(ends[0], run->names, &from, error) ||
+		    !wire_number(ends[1] != NULL ? ends[1] : ends[0], run->names, &to, error))
+			return FALSE;
+		*fits = *fits || (value >= from && value <= to);
+	}
+	return TRUE;
+}
+
+static socklen_t
+address_len(const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					      : sizeof(struct sockaddr_in);
+}
+
+static gboolean
+conn_use(struct wire_run *run, struct wire_conn *conn)
+{
+	if (conn == NULL)
+		return FALSE;
+	g_ptr_array_add(run->conns, conn);
+	run->conn = conn;
+	return TRUE;
+}
+
+gboolean
+wire_run_connect(struct wire_run *run, GError **error)
+{
+	const struct sockaddr_storage *address = wire_peer_address(run->session->peer);
+
+	return conn_use(run, wire_conn_connect((const struct sockaddr *)address,
+					       address_len(address), error));
+}
+
+/* Let the peer connect to the judge. */
+static gboolean
+peer_connect(struct wire_session *session, const char *ep, const char *more, GError **error)
+{
+	const struct sockaddr_storage *local = wire_peer_local(session->peer);
+	g_auto(GStrv) answer = NULL;
+	char host[INET6_ADDRSTRLEN];
+
+	if (local->ss_family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)local)->sin6_addr,
+			  host, sizeof(host));
+	else
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)local)->sin_addr,
+			  host, sizeof(host));
+	answer = wire_peer_ask(session->peer, error, "connect %s host=%s port=%u %s", ep, host,
+			       session->port, more);
+	return answer != NULL;
+}
+
+gboolean
+wire_run_listen(struct wire_run *run, GError **error)
+{
+	struct wire_session *session = run->session;
+
+	return peer_connect(session, "e", wire_case_text(run->one, "peer-private", ""), error) &&
+	       conn_use(run, wire_conn_accept(session->listener, session->patience_us, error));
+}
+
+/* Many connections that say only so many octets of a Request, or nothing. They stay until the end of the case. */
+static gboolean
+crowd_step(struct wire_run *run, char *const *words, GError **error)
+{
+	struct wire_conn *kept = run->conn;
+	static char *const request[] = {">", "mpa-request", NULL};
+	guint64 count;
+	guint64 octets;
+	gboolean good = TRUE;
+
+	if (!wire_run_number(run, words, "count", 1, &count, error) ||
+	    !wire_run_number(run, words, "octets", 0, &octets, error))
+		return FALSE;
+	for (guint64 i = 0; good && i < count; i++) {
+		g_autofree char *chop = g_strdup_printf("chop=%" G_GUINT64_FORMAT, octets);
+		char *const part[] = {request[0], request[1], chop, NULL};
+
+		good = wire_run_connect(run, error) &&
+		       (octets == 0 || wire_start_send(run, part, error));
+	}
+	run->conn = kept;
+	return good;
+}
+
+/* Expect that every connection of the case but the current one has ended or ends. */
+static gboolean
+gone_step(struct wire_run *run, GError **error)
+{
+	struct wire_conn *kept = run->conn;
+	static char *const end[] = {"<", "end", NULL};
+	gboolean good = TRUE;
+
+	for (guint i = 0; good && i < run->conns->len; i++) {
+		run->conn = g_ptr_array_index(run->conns, i);
+		good = run->conn == kept || wire_expect_step(run, end, error);
+	}
+	run->conn = kept;
+	return good;
+}
+
+static gboolean
+release_step(struct wire_run *run, char *const *words, GError **error)
+{
+	guint64 cut;
+	guint64 piece;
+
+	if (!wire_run_number(run, words, "cut", 0, &cut, error) ||
+	    !wire_run_number(run, words, "pieces", 0, &piece, error))
+		return FALSE;
+	(void)wire_conn_release(run->conn, cut, piece);
+	return TRUE;
+}
+
+/* Steps that act on the connection as a whole. */
+static gboolean
+plain_step(struct wire_run *run, char *const *words, GError **error)
+{
+	const char *verb = words[0];
+	guint64 ms;
+
+	if (strcmp(verb, "connect") == 0)
+		return wire_run_connect(run, error);
+	if (strcmp(verb, "listen") == 0)
+		return wire_run_listen(run, error);
+	if (strcmp(verb, "again") == 0) /* the peer connects once more by itself */
+		return conn_use(run, wire_conn_accept(run->session->listener,
+						      run->session->patience_us, error));
+	if (strcmp(verb, "start") == 0)
+		return wire_start_run(run, error);
+	if (strcmp(verb, "alive") == 0)
+		return wire_expect_alive(run, error);
+	if (strcmp(verb, "crowd") == 0)
+		return crowd_step(run, words, error);
+	if (strcmp(verb, "gone") == 0)
+		return gone_step(run, error);
+	if (strcmp(verb, "hold") == 0)
+		wire_conn_hold(run->conn);
+	else if (strcmp(verb, "release") == 0)
+		return release_step(run, words, error);
+	else if (strcmp(verb, "shutdown") == 0)
+		wire_conn_shutdown(run->conn);
+	else if (strcmp(verb, "reset") == 0)
+		wire_conn_reset(run->conn);
+	else if (strcmp(verb, "wait") != 0 || words[1] == NULL)
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no step", verb);
+	else if (wire_number(words[1], NULL, &ms, error))
+		g_usleep((gulong)ms * 1000);
+	else
+		return FALSE;
+	return TRUE;
+}
+
+static gboolean
+step_run(struct wire_run *run, const struct wire_step *step, GError **error)
+{
+	const char *verb = step->words[0];
+	gboolean good;
+
+	if (strcmp(verb, ">") == 0)
+		good = wire_send_step(run, step->words, error);
+	else if (strcmp(verb, "<") == 0)
+		good = wire_expect_step(run, step->words, error);
+	else if (strcmp(verb, "peer") == 0)
+		good = wire_peer_step(run, step->words, error);
+	else
+		good = plain_step(run, step->words, error);
+	if (!good)
+		g_prefix_error(error, "%s:%u: ", run->one->file, step->line);
+	return good;
+}
+
+static gboolean
+steps_run(struct wire_run *run, GError **error)
+{
+	if (!wire_start_prepare(run, error))
+		return FALSE;
+	if (run->one->started && !wire_start_run(run, error)) {
+		g_prefix_error(error, "start-up: ");
+		return FALSE;
+	}
+	for (guint i = 0; i < run->one->steps->len; i++) {
+		if (!step_run(run, g_ptr_array_index(run->one->steps, i), error))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* Close the sockets of the case, keep their records, and let the helper forget the case. */
+static void
+case_end(struct wire_run *run)
+{
+	g_auto(GStrv) answer = NULL;
+
+	for (guint i = 0; i < run->conns->len; i++) {
+		struct wire_conn *conn = g_ptr_array_index(run->conns, i);
+
+		if (conn->fd >= 0)
+			close(conn->fd);
+		conn->fd = -1;
+	}
+	answer = wire_peer_ask(run->session->peer, NULL, "reset");
+	/* A peer that connected once more than the case expected waits in the queue. */
+	for (struct wire_conn *late = wire_conn_accept(run->session->listener, 0, NULL);
+	     late != NULL; late = wire_conn_accept(run->session->listener, 0, NULL))
+		wire_conn_free(late);
+}
+
+gboolean
+wire_case_run(struct wire_session *session, const struct wire_case *one, GPtrArray *conns,
+	      GError **error)
+{
+	struct wire_run run = {.session = session, .one = one, .conns = conns};
+	GHashTableIter iter;
+	gpointer name;
+	gpointer value;
+	gboolean good;
+
+	run.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+	g_hash_table_iter_init(&iter, session->names);
+	while (g_hash_table_iter_next(&iter, &name, &value))
+		g_hash_table_replace(run.names, g_strdup(name), g_memdup2(value, sizeof(guint64)));
+	good = steps_run(&run, error);
+	case_end(&run);
+	g_hash_table_unref(run.names);
+	return good;
+}
+
+/* --- the session ----------------------------------------------------------------------------- */
+
+static gboolean
+listener_open(struct wire_session *session, GError **error)
+{
+	struct sockaddr_storage address = *wire_peer_local(session->peer);
+	socklen_t len = address_len(&address);
+
+	session->listener =
+		socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (session->listener < 0 ||
+	    bind(session->listener, (struct sockaddr *)&address, len) != 0 ||
+	    listen(session->listener, LISTEN_MAX) != 0 ||
+	    getsockname(session->listener, (struct sockaddr *)&address, &len) != 0)
+		return wire_fail(error, WIRE_ERROR_PEER, "cannot listen");
+	session->port = ntohs(address.ss_family == AF_INET6
+				      ? ((struct sockaddr_in6 *)(void *)&address)->sin6_port
+				      : ((struct sockaddr_in *)(void *)&address)->sin_port);
+	return TRUE;
+}
+
+/* A run that borrows the neighbour's connection. */
+static struct wire_run
+neighbour_run(struct wire_session *session, const struct wire_case *one)
+{
+	return (struct wire_run){.session = session,
+				 .one = one,
+				 .conn = session->neighbour,
+				 .names = session->names};
+}
+
+static gboolean
+region_keep(struct wire_session *session, GError **error)
+{
+	g_auto(GStrv) answer =
+		wire_peer_ask(session->peer, error,
+			      "region " KEPT_REGION " size=4096 rights=rw seed=%u", KEPT_SEED);
+	static const char *const fields[] = {"stag", "to", "len"};
+
+	for (guint i = 0; answer != NULL && i < G_N_ELEMENTS(fields); i++) {
+		const char *value = wire_word_value(answer, fields[i]);
+
+		name_set(session->names, KEPT_REGION, fields[i],
+			 value != NULL ? g_ascii_strtoull(value, NULL, 10) : 0);
+	}
+	return answer != NULL;
+}
+
+/* The neighbour is a connection that the judge makes, in revision 2 with CRC. */
+static gboolean
+neighbour_start(struct wire_session *session, const struct wire_case *one, GError **error)
+{
+	static char *const request[] = {">", "mpa-request", NULL};
+	static char *const reply[] = {"<", "mpa-reply", "r=0", NULL};
+	struct wire_run run = neighbour_run(session, one);
+	g_autoptr(GPtrArray) conns = g_ptr_array_new();
+	g_auto(GStrv) ep = wire_peer_ask(session->peer, error, "ep " KEPT_EP);
+	g_auto(GStrv) accepted = NULL;
+	gboolean good;
+
+	run.conns = conns;
+	if (ep == NULL || !wire_run_connect(&run, error))
+		return FALSE;
+	session->neighbour = run.conn;
+	good = wire_start_send(&run, request, error);
+	if (good)
+		accepted = wire_peer_ask(session->peer, error, "accept " KEPT_EP);
+	good = good && accepted != NULL && wire_start_expect(&run, reply, error);
+	if (session->settle_us > 0)
+		g_usleep((gulong)session->settle_us);
+	return good && wire_expect_alive(&run, error);
+}
+
+gboolean
+wire_session_check(struct wire_session *session, GError **error)
+{
+	struct wire_run run = neighbour_run(session, NULL);
+
+	/* The records of the neighbour are of no use; they would only grow. */
+	g_ptr_array_set_size(session->neighbour->records, 0);
+	if (wire_expect_alive(&run, error))
+		return TRUE;
+	g_prefix_error(error, "the good connection beside it is disturbed: ");
+	return FALSE;
+}
+
+gboolean
+wire_session_open(struct wire_session *session, GError **error)
+{
+	struct wire_case none = {.set = g_hash_table_new(g_str_hash, g_str_equal)};
+	gboolean good;
+
+	session->listener = -1;
+	session->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+	good = listener_open(session, error) && region_keep(session, error) &&
+	       neighbour_start(session, &none, error);
+	g_hash_table_unref(none.set);
+	return good;
+}
+
+void
+wire_session_close(struct wire_session *session)
+{
+	wire_conn_free(session->neighbour);
+	if (session->listener >= 0)
+		close(session->listener);
+	g_hash_table_unref(session->names);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+#ifndef WIRE_RUN_H
+#define WIRE_RUN_H
+
+/**
+ * @file wire_run.h
+ * @brief One case while it runs.
+ */
+
+#include <glib.h>
+
+#include "wire_conn.h"
+#include "wire_peer.h"
+#include "wire_script.h"
+
+/** @brief What all cases of a session share. */
+struct wire_session {
+	struct wire_peer *peer;      /**< the helper */
+	int listener;                /**< where the judge takes connections of the peer */
+	guint16 port;                /**< of the listener */
+	gint64 patience_us;          /**< for everything that must come */
+	gint64 settle_us;            /**< between the start-up and the first FPDU of the judge */
+	const char *vectors;         /**< the folder with negative.json */
+	struct wire_conn *neighbour; /**< a good connection that no case may disturb */
+	GHashTable *names;           /**< of its region */
+};
+
+/** @brief One case. */
+struct wire_run {
+	struct wire_session *session;
+	const struct wire_case *one;
+	struct wire_conn *conn; /**< the connection that steps mean; owned by `conns` */
+	GPtrArray *conns;       /**< struct wire_conn, all of the case */
+	GHashTable *names;      /**< numbers of regions and of what was received */
+	guint read_tag;         /**< counts the reads of `alive` */
+};
+
+/** @brief Begin a session: the listener and the neighbour. */
+gboolean wire_session_open(struct wire_session *session, GError **error);
+
+/** @brief End it. The helper stays with the caller. */
+void wire_session_close(struct wire_session *session);
+
+/** @brief Show that the neighbour is undisturbed. */
+gboolean wire_session_check(struct wire_session *session, GError **error);
+
+/**
+ * @brief Run a case.
+ * @param[out] conns  its connections, for a capture
+ * @return FALSE: the peer failed it, or it could not be run (the code of @p error says which)
+ */
+gboolean wire_case_run(struct wire_session *session, const struct wire_case *one, GPtrArray *conns,
+		       GError **error);
+
+/** @brief Remember a number under `PREFIX.FIELD`. */
+void wire_run_name(struct wire_run *run, const char *prefix, const char *field, guint64 value);
+
+/** @brief The number of word KEY=NUMBER, or @p otherwise. */
+gboolean wire_run_number(struct wire_run *run, char *const *words, const char *key,
+			 guint64 otherwise, guint64 *value, GError **error);
+
+/** @brief Until when something must have come. */
+gint64 wire_run_deadline(const struct wire_run *run);
+
+/** @brief Make the step's connection one that the judge makes. */
+gboolean wire_run_connect(struct wire_run *run, GError **error);
+
+/** @brief Make the step's connection one that the peer makes. */
+gboolean wire_run_listen(struct wire_run *run, GError **error);
+
+/** @brief The start-up as a case sets it, with everything the peer needs for it. */
+gboolean wire_start_run(struct wire_run *run, GError **error);
+
+/** @brief Create the endpoint and the regions of the case at the peer. */
+gboolean wire_start_prepare(struct wire_run *run, GError **error);
+
+/** @brief Send a start-up frame: `> mpa-request` or `> mpa-reply` and its fields. */
+gboolean wire_start_send(struct wire_run *run, char *const *words, GError **error);
+
+/** @brief Expect one: `< mpa-request` or `< mpa-reply` and its fields. */
+gboolean wire_start_expect(struct wire_run *run, char *const *words, GError **error);
+
+/** @brief Send an FPDU: `> OPCODE` and its fields, or raw octets. */
+gboolean wire_send_step(struct wire_run *run, char *const *words, GError **error);
+
+/** @brief Expect a message, a Terminate or an end: `< WHAT` and its fields. */
+gboolean wire_expect_step(struct wire_run *run, char *const *words, GError **error);
+
+/** @brief Read by RDMA from a region that always exists: the stream is alive, and nothing else came. */
+gboolean wire_expect_alive(struct wire_run *run, GError **error);
+
+/** @brief Ask the helper: `peer QUESTION`. */
+gboolean wire_peer_step(struct wire_run *run, char *const *words, GError **error);
+
+/** @brief Whether @p value is one of `A|B|C..D`. */
+gboolean wire_run_fits(struct wire_run *run, const char *wanted, guint64 value, gboolean *fits,
+		       GError **error);
+
+#endif
