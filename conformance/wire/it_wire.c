@@ -41,19 +41,14 @@ struct options {
 	gboolean version;
 };
 
-/* The folder of the scripts that came with the program: beside it, or in the source. */
+/* A folder that was installed with the program. */
 static char *
 data_folder(const char *name)
 {
 	g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
-	g_autofree char *bin = self != NULL ? g_path_get_dirname(self) : NULL;
-	g_autofree char *installed =
-		bin != NULL ? g_build_filename(bin, WIRE_DATA_FROM_BIN, name, NULL) : NULL;
+	g_autofree char *bin = g_path_get_dirname(self != NULL ? self : "");
 
-	if (installed != NULL && g_file_test(installed, G_FILE_TEST_EXISTS))
-		return g_steal_pointer(&installed);
-	return g_build_filename(strcmp(name, "cases") == 0 ? WIRE_SOURCE : WIRE_VECTORS,
-				strcmp(name, "cases") == 0 ? name : "", NULL);
+	return g_build_filename(bin, WIRE_DATA_FROM_BIN, name, NULL);
 }
 
 static int
