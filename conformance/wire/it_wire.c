@@ -109,16 +109,25 @@ list_print(const GPtrArray *cases)
 	}
 }
 
+/* Whether the peer is able to do `need`: the helper says so, or the wire showed it. */
+static gboolean
+is_able(const struct wire_session *session, const char *need)
+{
+	const char *able = wire_word_value(wire_peer_hello(session->peer), "able");
+	g_auto(GStrv) abilities = g_strsplit(able != NULL ? able : "", ",", -1);
+
+	return g_strv_contains((const char *const *)abilities, need) ||
+	       g_hash_table_contains(session->able, need);
+}
+
 /* What the peer lacks for a case, or NULL. */
 static const char *
-lack_of(const struct wire_peer *peer, const struct wire_case *one)
+lack_of(const struct wire_session *session, const struct wire_case *one)
 {
-	const char *able = wire_word_value(wire_peer_hello(peer), "able");
-	g_auto(GStrv) abilities = g_strsplit(able != NULL ? able : "", ",", -1);
 	g_auto(GStrv) needs = g_strsplit(one->needs != NULL ? one->needs : "", " ", -1);
 
 	for (char **need = needs; *need != NULL; need++) {
-		if (!g_strv_contains((const char *const *)abilities, *need))
+		if (!is_able(session, *need))
 			return one->needs;
 	}
 	return NULL;
@@ -158,7 +167,7 @@ case_judge(const struct options *options, struct wire_session *session, struct w
 {
 	g_autoptr(GPtrArray) conns = g_ptr_array_new_with_free_func(conn_free);
 	struct wire_result result = {.one = one};
-	const char *lack = lack_of(session->peer, one);
+	const char *lack = lack_of(session, one);
 	const char *reason = wire_report_reason(report, one->id);
 	gint64 began = g_get_monotonic_time();
 	g_autoptr(GError) why = NULL;

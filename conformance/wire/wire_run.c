@@ -383,8 +383,9 @@ wire_session_open(struct wire_session *session, GError **error)
 
 	session->listener = -1;
 	session->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-	good = listener_open(session, error) && region_keep(session, error) &&
-	       neighbour_start(session, &none, error);
+	session->able = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	good = listener_open(session, error) && wire_session_probe(session, &none, error) &&
+	       region_keep(session, error) && neighbour_start(session, &none, error);
 	g_hash_table_unref(none.set);
 	return good;
 }
@@ -395,5 +396,11 @@ wire_session_close(struct wire_session *session)
 	wire_conn_free(session->neighbour);
 	if (session->listener >= 0)
 		close(session->listener);
-	g_hash_table_unref(session->names);
+	if (session->names != NULL)
+		g_hash_table_unref(session->names);
+	if (session->able != NULL)
+		g_hash_table_unref(session->able);
+	session->neighbour = NULL;
+	session->listener = -1;
+	session->names = session->able = NULL;
 }

@@ -24,6 +24,7 @@ struct wire_session {
 	const char *vectors;         /**< the folder with negative.json */
 	struct wire_conn *neighbour; /**< a good connection that no case may disturb */
 	GHashTable *names;           /**< of its region */
+	GHashTable *able;            /**< words of wire_session_probe() */
 };
 
 /** @brief One case. */
@@ -38,6 +39,10 @@ struct wire_run {
 
 /** @brief Begin a session: the listener and the neighbour. */
 gboolean wire_session_open(struct wire_session *session, GError **error);
+
+/** @brief Find out what the stack is able to; @p one is an empty case. */
+gboolean wire_session_probe(struct wire_session *session, const struct wire_case *one,
+			    GError **error);
 
 /** @brief End it. The helper stays with the caller. */
 void wire_session_close(struct wire_session *session);

@@ -87,15 +87,11 @@ peer_close(void)
 char *
 peer_about(void)
 {
-	const char *crc = g_getenv("ITAPI_MPA_CRC");
 	const char *rnr = g_getenv("ITAPI_IWARP_RNR_MS");
 
-	return g_strdup_printf("kind=it-api adapter=%s port=%u able=%s%s%s", stack.name,
-			       ntohs(stack.port),
-			       stack.info->atomic_support
-				       ? "atomic,rights,fallback,revision-2,peer-to-peer,no-markers"
-				       : "rights,fallback,revision-2,peer-to-peer,no-markers",
-			       g_strcmp0(crc, "off") == 0 ? ",no-crc" : ",crc",
+	return g_strdup_printf("kind=it-api adapter=%s port=%u able=rights,fallback%s%s",
+			       stack.name, ntohs(stack.port),
+			       stack.info->atomic_support ? ",atomic" : "",
 			       g_strcmp0(rnr, "0") == 0 ? ",no-wait" : ",waits");
 }
 
