@@ -5,6 +5,8 @@
  * MPA start-up frames (kal_mpa.h): the input is what this end offers and the octets of a peer, as initiator and as
  * responder; or what two ends offer, which then negotiate with each other.
  */
+#include <string.h>
+
 #include "fuzz.h"
 #include "kal_mpa.h"
 
@@ -43,9 +45,11 @@ frame_read(enum kal_mpa_kind kind, const uint8_t *octets, size_t len, size_t par
 	size_t early_size = 0;
 	enum kal_mpa_found found = kal_mpa_read(kind, octets, len, frame, &size);
 	uint8_t *cut = fuzz_copy(octets, part);
+	char text[64];
 	enum kal_mpa_found first = kal_mpa_read(kind, cut, part, &early, &early_size);
 
-	FUZZ_REQUIRE(kal_mpa_found_text(found) != NULL);
+	kal_mpa_found_text(kind, found, octets, len, text, sizeof(text));
+	FUZZ_REQUIRE(strlen(text) < sizeof(text));
 	if (found == KAL_MPA_MORE)
 		FUZZ_REQUIRE(size > len && size <= KAL_MPA_FRAME_MAX);
 	if (found == KAL_MPA_WHOLE) {
@@ -93,12 +97,14 @@ responder_run(struct fuzz_input *in)
 	struct kal_mpa_frame reply;
 	struct kal_mpa_negotiated negotiated;
 	enum kal_mpa_verdict verdict;
+	char text[64];
 
 	if (frame_read(KAL_MPA_REQUEST, in->at, in->left, part, &request) != KAL_MPA_WHOLE)
 		return;
 	frame_check(&request);
 	verdict = kal_mpa_judge_request(&request, part);
-	FUZZ_REQUIRE(kal_mpa_verdict_text(verdict) != NULL);
+	kal_mpa_verdict_text(verdict, &offered, &request, NULL, text, sizeof(text));
+	FUZZ_REQUIRE(strlen(text) < sizeof(text));
 	kal_mpa_accept(&offered, &request, &reply, &negotiated);
 	FUZZ_REQUIRE(negotiated.crc == (request.crc || offered.crc));
 	frame_check(&reply);
@@ -118,6 +124,7 @@ initiator_run(struct fuzz_input *in)
 	struct kal_mpa_frame reply;
 	struct kal_mpa_negotiated negotiated;
 	enum kal_mpa_verdict verdict;
+	char text[64];
 
 	kal_mpa_offer(&offered, &request);
 	frame_check(&request);
@@ -125,7 +132,8 @@ initiator_run(struct fuzz_input *in)
 		return;
 	frame_check(&reply);
 	verdict = kal_mpa_judge_reply(&offered, &request, &reply, &negotiated);
-	FUZZ_REQUIRE(kal_mpa_verdict_text(verdict) != NULL);
+	kal_mpa_verdict_text(verdict, &offered, &request, &reply, text, sizeof(text));
+	FUZZ_REQUIRE(strlen(text) < sizeof(text));
 	FUZZ_REQUIRE(verdict != KAL_MPA_GO || kal_mpa_verdict_code(verdict) == 0);
 	if (verdict == KAL_MPA_GO && reply.words)
 		FUZZ_REQUIRE(negotiated.ird <= offered.ird_max);
