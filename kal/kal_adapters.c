@@ -358,6 +358,7 @@ rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 				       .fall_back = client->config->fall_back,
 				       .peer_to_peer = client->config->peer_to_peer,
 				       .echo_depths = client->config->echo_depths,
+				       .wake_ms = (uint16_t)client->config->wake_ms,
 				       .convert_ns = client->config->convert_s * 1000000000ull,
 				       .keep_alive = client->config->keep_alive,
 				       .event = queue_cm_event,

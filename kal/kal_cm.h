@@ -37,6 +37,7 @@ struct kal_cm_params {
 	bool fall_back;                  /* to MPA revision 1 */
 	bool peer_to_peer;               /* ask for a ready-to-receive message */
 	bool echo_depths;    /* a Reply that suppresses IRD and ORD repeats the peer's */
+	uint16_t wake_ms;    /* ri_stream::wake_ms of an initiator */
 	uint64_t convert_ns; /* for the start-up on a converted socket */
 	struct kal_keep_alive keep_alive;
 	/*

@@ -23,8 +23,6 @@
 #include "kal_cm_internal.h"
 #include "ri_owned.h"
 
-#define WAKE_MS 50 /* ri_stream::wake_ms of an initiator */
-
 static void socket_ready(void *arg, uint32_t events);
 static void time_is_up(void *arg);
 
@@ -248,7 +246,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 		.rtr_expect = setup->initiator ? 0 : setup->negotiated.rtr,
 		.await_fpdu = !setup->initiator && !rtr,
 		.abort_code = abort_code,
-		.wake_ms = setup->initiator ? WAKE_MS : 0,
+		.wake_ms = setup->initiator ? cm->p.wake_ms : 0,
 		.ird = setup->negotiated.ird,
 		.ord = setup->negotiated.ord,
 		.early = setup->in + early_at,

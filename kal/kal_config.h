@@ -13,6 +13,7 @@
  *     fall-back = true              to revision 1, for peers that hang up on revision 2
  *     peer-to-peer = false          ask peers for peer-to-peer mode, with a ready-to-receive message
  *     suppressed-depths = echo      or none: what a Reply states where IRD and ORD are suppressed
+ *     wake-up = 50                  ms until an initiator wakes a peer that missed the first FPDUs; 0: never
  *     convert-timeout = 120         seconds for the start-up on a converted socket, at least 1
  *     [tcp]
  *     keep-alive-idle = 30          seconds of silence before a peer is probed; 0: never
@@ -93,6 +94,7 @@ struct kal_config {
 	bool fall_back;
 	bool peer_to_peer;
 	bool echo_depths;
+	uint64_t wake_ms;
 	uint64_t convert_s;
 	struct kal_keep_alive keep_alive;
 	bool drop_disconnect_data; /* also ITAPI_DISCONNECT_DATA=drop */

@@ -194,6 +194,17 @@ static const struct kal_config_key keys[] = {
 		 .preset = "echo"}},
 	{.group = "mpa",
 	 .set = set_number,
+	 .number = offsetof(struct kal_config, wake_ms),
+	 .row = {.name = "wake-up",
+		 .meaning = "How long after the start-up an initiator wakes a peer that may have "
+			    "missed what came behind its Reply, or that waits for the first FPDU; "
+			    "0: never",
+		 .kind = RI_SETTING_NUMBER,
+		 .max = 60000,
+		 .unit = "ms",
+		 .preset = "50"}},
+	{.group = "mpa",
+	 .set = set_number,
 	 .number = offsetof(struct kal_config, convert_s),
 	 .row = {.name = "convert-timeout",
 		 .meaning = "How long the start-up on a converted socket may take",

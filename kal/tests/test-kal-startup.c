@@ -127,6 +127,7 @@ accept_one(const struct said *said, void *arg)
 	g_assert_cmpuint(stream.rtr_expect, ==, reply.rtr);
 	/* It sends nothing before it has received something (RFC 5044 section 7.1.2). */
 	g_assert_cmpint(stream.await_fpdu, ==, !said->peer_to_peer);
+	g_assert_cmpuint(stream.wake_ms, ==, 0);
 	close(peer);
 	fixture_cm(&r->f, KAL_CM_DISCONNECTED, ctx);
 }
@@ -165,6 +166,7 @@ check_stream(const struct initiator *i, const struct said *said, const struct ri
 	g_assert_false(stream->await_fpdu);
 	g_assert_cmpint(stream->crc, ==, said->crc || i->crc);
 	g_assert_cmpuint(stream->rtr_expect, ==, 0);
+	g_assert_cmpuint(stream->wake_ms, ==, 50);
 }
 
 static void
@@ -292,15 +294,53 @@ suppressed(struct fixture *f, uint16_t ird, uint16_t ord, uint16_t reply_ird, ui
 	fixture_close(f);
 }
 
+/* A client whose administrator's file has this text. */
 static void
-test_suppressed(void)
+open_configured(struct fixture *f, const char *text)
 {
-	struct fixture f;
 	g_autofree char *path = NULL;
 	int fd = g_file_open_tmp("kal-startup-XXXXXX", &path, NULL);
 
 	g_assert_cmpint(fd, >=, 0);
 	close(fd);
+	g_assert_true(g_file_set_contents(path, text, -1, NULL));
+	g_setenv("ITAPI_CONFIG", path, TRUE);
+	fixture_open(f);
+	g_unsetenv("ITAPI_CONFIG");
+	g_assert_cmpint(unlink(path), ==, 0);
+}
+
+static void
+wakes_after(const char *text, uint16_t ms)
+{
+	struct attempt a = {.peer = -1};
+	struct kal_mpa_frame reply;
+
+	open_configured(&a.f, text);
+	a.qp = fixture_qp(&a.f, CTX, 4, 3);
+	a.listener = raw_listen(&a.port);
+	fixture_connect_req(&a.req, a.qp, false, a.port);
+	attempt_meet(&a);
+	reply = attempt_good_reply(&a);
+	raw_send_frame(a.peer, &reply);
+	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
+	g_assert_cmpuint(fake_last_stream().wake_ms, ==, ms);
+	attempt_finish(&a);
+}
+
+static void
+test_wake_up(void)
+{
+	wakes_after("", 50);
+	wakes_after("[mpa]\nwake-up = 0\n", 0);
+	wakes_after("[mpa]\nwake-up = 60000\n", 60000);
+}
+
+static void
+test_suppressed(void)
+{
+	struct fixture f;
+
 	/* With the peer's own numbers it lowers nothing, and siw takes them. */
 	fixture_open(&f);
 	suppressed(&f, 2, 9, 9, 2);
@@ -309,12 +349,8 @@ test_suppressed(void)
 	fixture_open(&f);
 	suppressed(&f, KAL_MPA_DEPTH_PRIVATE, KAL_MPA_DEPTH_PRIVATE, KAL_MPA_DEPTH_PRIVATE,
 		   KAL_MPA_DEPTH_PRIVATE);
-	g_assert_true(g_file_set_contents(path, "[mpa]\nsuppressed-depths = none\n", -1, NULL));
-	g_setenv("ITAPI_CONFIG", path, TRUE);
-	fixture_open(&f);
-	g_unsetenv("ITAPI_CONFIG");
+	open_configured(&f, "[mpa]\nsuppressed-depths = none\n");
 	suppressed(&f, 2, 9, KAL_MPA_DEPTH_PRIVATE, KAL_MPA_DEPTH_PRIVATE);
-	g_assert_cmpint(unlink(path), ==, 0);
 }
 
 /* What is left of the words of a refusal that is too short for them is no private data. */
@@ -354,6 +390,7 @@ main(int argc, char **argv)
 	}
 	g_test_add_func("/kal/startup/insufficient-ird", test_insufficient_ird);
 	g_test_add_func("/kal/startup/suppressed", test_suppressed);
+	g_test_add_func("/kal/startup/wake-up", test_wake_up);
 	g_test_add_func("/kal/startup/refusal-fragments", test_refusal_fragments);
 	return g_test_run();
 }
