@@ -76,25 +76,23 @@ test_asks_no_stranger(void)
 	attempt_finish(&a);
 }
 
-/* A peer that was asked for peer-to-peer mode, and whose Reply is too late or wrong, sees no reset [WIRE 14.2]. */
+/*
+ * A peer that was asked for peer-to-peer mode, and whose Reply is late or wrong, sees no reset, although it has sent more
+ * than anybody reads [WIRE 14.2].
+ */
 static void
 gives_up_without_reset(bool late)
 {
-	static const char bad[] = "MPA ID Rep Frame\x50\x03\0\0 and more that nobody reads";
+	static const char bad[2000] = "MPA ID Rep Frame\x50\x03";
 	struct attempt a;
 
 	attempt_prepare_asking(&a);
 	if (late)
-		a.req.timeout_us = 50000;
+		a.req.timeout_us = 1000000;
 	attempt_meet(&a);
 	if (!late)
 		raw_send(a.peer, bad, sizeof(bad));
 	attempt_expect_failed(&a, late ? KAL_REASON_TIMEOUT : KAL_REASON_BAD_PARAMS);
-	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 0);
-	/* What comes now finds a socket, too. */
-	raw_send(a.peer, bad, sizeof(bad));
-	g_usleep(20000);
-	raw_send(a.peer, bad, sizeof(bad));
 	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 0);
 	attempt_finish(&a);
 }

@@ -19,6 +19,8 @@ static void
 note_line(void *self, enum ri_log_level level, const char *where, const char *text)
 {
 	(void)self;
+	if (strcmp(where, "connection") != 0)
+		return;
 	g_assert_cmpint(level, ==, RI_LOG_INFO);
 	pthread_mutex_lock(&lock);
 	g_string_append_printf(lines, "%s: %s\n", where, text);
