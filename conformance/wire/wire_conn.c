@@ -5,18 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <gio/gio.h>
 
 #define CHUNK         65536u
 #define SEGMENT_US    1000                      /* between two segments of one frame */
-#define ACKNOWLEDGE   (2 * G_TIME_SPAN_SECOND)  /* patience for the peer's TCP */
 #define SEND_PATIENCE (20 * G_TIME_SPAN_SECOND) /* for a peer that reads nothing */
 
 static void
@@ -153,19 +150,6 @@ wire_conn_send(struct wire_conn *conn, const guint8 *octets, gsize len)
 	return send_all(conn, octets, len);
 }
 
-/* Let the peer take what was sent, so that the next octets come in a TCP segment of their own. */
-static void
-segment_end(const struct wire_conn *conn)
-{
-	gint64 deadline = g_get_monotonic_time() + ACKNOWLEDGE;
-	int left = 0;
-
-	do
-		g_usleep(SEGMENT_US);
-	while (ioctl(conn->fd, SIOCOUTQ, &left) == 0 && left > 0 &&
-	       g_get_monotonic_time() < deadline);
-}
-
 gboolean
 wire_conn_send_cut(struct wire_conn *conn, const guint8 *octets, gsize len, gsize first,
 		   gsize piece)
@@ -182,8 +166,9 @@ wire_conn_send_cut(struct wire_conn *conn, const guint8 *octets, gsize len, gsiz
 		octets += n;
 		len -= n;
 		next = piece;
+		/* With TCP_NODELAY each send is a segment; the pause lets the peer read it alone. */
 		if (len > 0)
-			segment_end(conn);
+			g_usleep(SEGMENT_US);
 	}
 	return TRUE;
 }

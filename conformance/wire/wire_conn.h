@@ -61,7 +61,7 @@ gboolean wire_conn_send(struct wire_conn *conn, const guint8 *octets, gsize len)
 /**
  * @brief Send octets as several TCP segments: one of @p first octets, then pieces of @p piece; 0 is no limit.
  *
- * Each segment is acknowledged by the peer's TCP before the next one is sent.
+ * There is a short pause between them.
  */
 gboolean wire_conn_send_cut(struct wire_conn *conn, const guint8 *octets, gsize len, gsize first,
 			    gsize piece);

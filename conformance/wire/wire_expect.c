@@ -381,8 +381,8 @@ nothing_step(struct wire_run *run, char *const *words, GError **error)
 			 run->conn->in->len, run->conn->end != WIRE_END_NONE ? " and the end" : "");
 }
 
-gboolean
-wire_expect_step(struct wire_run *run, char *const *words, GError **error)
+static gboolean
+expect(struct wire_run *run, char *const *words, GError **error)
 {
 	const char *what = words[1] != NULL ? words[1] : "";
 	int opcode = wire_opcode_find(what);
@@ -396,6 +396,20 @@ wire_expect_step(struct wire_run *run, char *const *words, GError **error)
 	if (strcmp(what, "nothing") == 0)
 		return nothing_step(run, words, error);
 	return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' cannot be expected", what);
+}
+
+gboolean
+wire_expect_step(struct wire_run *run, char *const *words, GError **error)
+{
+	guint64 ms;
+	gboolean good;
+
+	if (!wire_run_number(run, words, "within", 0, &ms, error))
+		return FALSE;
+	run->within_us = (gint64)ms * 1000;
+	good = expect(run, words, error);
+	run->within_us = 0;
+	return good;
 }
 
 gboolean

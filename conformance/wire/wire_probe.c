@@ -47,11 +47,9 @@ request_try(struct wire_run *run, char *const *request, gboolean *refused, GErro
 	for (guint i = 0; i < SLICES && accepted == NULL && run->conn->in->len == 0 &&
 			  run->conn->end == WIRE_END_NONE;
 	     i++) {
-		gint64 deadline = g_get_monotonic_time() + SLICE_MS * 1000;
-
 		accepted = wire_peer_ask(peer, NULL, "accept " PROBE " within=%u", SLICE_MS);
 		if (accepted == NULL)
-			(void)wire_conn_wait(run->conn, deadline);
+			(void)wire_conn_wait(run->conn, g_get_monotonic_time() + SLICE_MS * 1000);
 	}
 	*refused = accepted == NULL;
 	if (*refused && run->conn->in->len == 0 && run->conn->end != WIRE_END_NONE)

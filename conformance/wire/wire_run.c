@@ -20,7 +20,8 @@
 gint64
 wire_run_deadline(const struct wire_run *run)
 {
-	return g_get_monotonic_time() + run->session->patience_us;
+	return g_get_monotonic_time() +
+	       (run->within_us > 0 ? run->within_us : run->session->patience_us);
 }
 
 static void

@@ -35,6 +35,7 @@ struct wire_run {
 	GPtrArray *conns;       /**< struct wire_conn, all of the case */
 	GHashTable *names;      /**< numbers of regions and of what was received */
 	guint read_tag;         /**< counts the reads of `alive` */
+	gint64 within_us;       /**< patience of this step; 0: that of the session */
 };
 
 /** @brief Begin a session: the listener and the neighbour. */
