@@ -38,17 +38,38 @@ fpdu_text(const struct wire_fpdu *fpdu)
 			       fpdu->payload_len);
 }
 
+/*
+ * Drop Writes of no octets from the front of the input. A stack may send them at any time, for example to wake a peer:
+ * they have no effect (RFC 5041 section 5.1).
+ */
+static void
+empty_writes_drop(struct wire_conn *conn)
+{
+	struct wire_fpdu fpdu;
+	gsize size;
+	char *why = NULL;
+
+	while (wire_fpdu_take(conn->in->data, conn->in->len, conn->crc, &fpdu, &size, &why) ==
+		       WIRE_TAKEN_WHOLE &&
+	       fpdu.opcode == WIRE_WRITE && fpdu.last && fpdu.payload_len == 0)
+		wire_conn_taken(conn, size);
+	g_free(why);
+}
+
 /* Wait for a whole FPDU. Its payload is in conn->in; the caller takes `size` octets there. */
 static gboolean
-fpdu_wait(struct wire_run *run, struct wire_fpdu *fpdu, gsize *size, GError **error)
+fpdu_wait(struct wire_run *run, struct wire_fpdu *fpdu, gsize *size, gboolean drop, GError **error)
 {
 	struct wire_conn *conn = run->conn;
 	gint64 deadline = wire_run_deadline(run);
 
 	for (;;) {
 		g_autofree char *why = NULL;
-		enum wire_taken taken =
-			wire_fpdu_take(conn->in->data, conn->in->len, conn->crc, fpdu, size, &why);
+		enum wire_taken taken;
+
+		if (drop)
+			empty_writes_drop(conn);
+		taken = wire_fpdu_take(conn->in->data, conn->in->len, conn->crc, fpdu, size, &why);
 
 		if (taken == WIRE_TAKEN_WHOLE)
 			return TRUE;
@@ -97,7 +118,8 @@ segment_judge(const struct message *message, const struct wire_fpdu *fpdu, GErro
 
 /* Gather the segments of the next message. A Terminate is not taken if another message is wanted. */
 static gboolean
-message_wait(struct wire_run *run, guint wanted, struct message *message, GError **error)
+message_wait(struct wire_run *run, guint wanted, gboolean drop, struct message *message,
+	     GError **error)
 {
 	struct wire_conn *conn = run->conn;
 	struct wire_fpdu fpdu;
@@ -107,7 +129,7 @@ message_wait(struct wire_run *run, guint wanted, struct message *message, GError
 	do {
 		gboolean begins = message->payload->len == 0;
 
-		if (!fpdu_wait(run, &fpdu, &size, error))
+		if (!fpdu_wait(run, &fpdu, &size, drop && begins, error))
 			return FALSE;
 		if (begins)
 			message->first = fpdu;
@@ -308,7 +330,7 @@ others_skip(struct wire_run *run, char *const *words, GError **error)
 	if (kind == NULL)
 		return TRUE;
 	for (;;) {
-		if (!fpdu_wait(run, &fpdu, &size, error))
+		if (!fpdu_wait(run, &fpdu, &size, TRUE, error))
 			return FALSE;
 		if (g_strcmp0(wire_opcode_name(fpdu.opcode), kind) != 0)
 			return TRUE;
@@ -320,11 +342,13 @@ static gboolean
 message_step(struct wire_run *run, char *const *words, guint opcode, GError **error)
 {
 	struct message message = {0};
+	const char *data = wire_word_value(words, "data");
+	gboolean drop = opcode != WIRE_WRITE || g_strcmp0(data, "0") != 0;
 	gboolean good;
 
 	if (!others_skip(run, words, error))
 		return FALSE;
-	good = message_wait(run, opcode, &message, error);
+	good = message_wait(run, opcode, drop, &message, error);
 	if (good && opcode == WIRE_TERMINATE) {
 		good = terminate_judge(run, words, &message, error);
 	} else if (good) {
@@ -346,10 +370,12 @@ end_step(struct wire_run *run, const char *wanted, GError **error)
 	struct wire_conn *conn = run->conn;
 	gint64 deadline = wire_run_deadline(run);
 
+	empty_writes_drop(conn);
 	while (conn->end == WIRE_END_NONE && conn->in->len == 0) {
 		if (!wire_conn_wait(conn, deadline))
 			return wire_fail(error, WIRE_ERROR_VERDICT,
 					 "the peer did not close the connection in time");
+		empty_writes_drop(conn);
 	}
 	if (conn->in->len > 0)
 		return wire_fail(error, WIRE_ERROR_VERDICT,
