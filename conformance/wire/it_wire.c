@@ -251,6 +251,8 @@ run(const struct options *options, GPtrArray *cases, GError **error)
 	wire_report_begin(&report, wire_peer_hello(session.peer), cases->len);
 	good = wire_session_open(&session, error) &&
 	       judge(options, &session, &report, cases, error);
+	if (!good && error != NULL && *error != NULL)
+		printf("Bail out! %s\n", (*error)->message);
 	good = reports_write(options, &report, good ? error : NULL) && good;
 	good = good && report.counts[WIRE_FAILED] == 0;
 	wire_session_close(&session);
