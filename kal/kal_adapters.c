@@ -355,6 +355,8 @@ rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 				       .caller = rnic != NULL ? &rnic->caller : NULL,
 				       .attr = rnic != NULL ? &rnic->attr : NULL,
 				       .crc = client->config->crc,
+				       .markers_tx = client->config->markers_tx,
+				       .markers_rx = client->config->markers_rx,
 				       .fall_back = client->config->fall_back,
 				       .peer_to_peer = client->config->peer_to_peer,
 				       .echo_depths = client->config->echo_depths,

@@ -34,6 +34,8 @@ struct kal_cm_params {
 	struct ri_context *context;      /* from kal_cm_begin */
 	const struct ri_rnic_attr *attr; /* valid from kal_cm_begin on */
 	bool crc;                        /* ask for CRC */
+	bool markers_tx;                 /* send markers to peers that want them */
+	bool markers_rx;                 /* ask for markers */
 	bool fall_back;                  /* to MPA revision 1 */
 	bool peer_to_peer;               /* ask for a ready-to-receive message */
 	bool echo_depths;    /* a Reply that suppresses IRD and ORD repeats the peer's */

@@ -169,6 +169,8 @@ kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool supp
 	suppress |= !cm->p.attr->ird_ord_exchange;
 	offered->revision = suppress ? 1 : 2;
 	offered->crc = cm->crc;
+	offered->markers_tx = cm->p.markers_tx;
+	offered->markers_rx = cm->p.markers_rx;
 	offered->words = !suppress;
 	offered->ird = (uint16_t)MIN(req->ird, KAL_MPA_DEPTH_MAX);
 	offered->ord = (uint16_t)MIN(req->ord, KAL_MPA_DEPTH_MAX);
@@ -241,6 +243,8 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 		.fd = kal_fd_get(&setup->fd),
 		.initiator = setup->initiator,
 		.crc = setup->negotiated.crc,
+		.markers_tx = setup->negotiated.markers_tx,
+		.markers_rx = setup->negotiated.markers_rx,
 		.peer_local = kal_sock_is_local(&conn->pending.peer),
 		.rtr_send = setup->initiator ? setup->negotiated.rtr : 0,
 		.rtr_expect = setup->initiator ? 0 : setup->negotiated.rtr,

@@ -10,6 +10,7 @@
  *     OpenIB-cma = iwarp
  *     [mpa]
  *     crc = true                    ask for CRC in FPDUs
+ *     markers = allow               refuse, allow or ask: markers between the octets of FPDUs
  *     fall-back = true              to revision 1, for peers that hang up on revision 2
  *     peer-to-peer = false          ask peers for peer-to-peer mode, with a ready-to-receive message
  *     suppressed-depths = echo      or none: what a Reply states where IRD and ORD are suppressed
@@ -91,6 +92,8 @@ struct kal_why {
 struct kal_config {
 	uint64_t limits[KAL_LEVEL_COUNT][KAL_RESOURCE_COUNT];
 	bool crc;
+	bool markers_tx; /* send markers to peers that want them */
+	bool markers_rx; /* ask for markers */
 	bool fall_back;
 	bool peer_to_peer;
 	bool echo_depths;

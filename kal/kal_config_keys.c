@@ -61,6 +61,16 @@ set_flag(struct kal_config *config, const struct kal_config_key *key,
 }
 
 static enum kal_key_result
+set_markers(struct kal_config *config, const struct kal_config_key *key,
+	    const struct kal_config_line *line)
+{
+	(void)key;
+	config->markers_tx = strcmp(line->value, "refuse") != 0;
+	config->markers_rx = strcmp(line->value, "ask") == 0;
+	return KAL_KEY_SET;
+}
+
+static enum kal_key_result
 set_suppressed_depths(struct kal_config *config, const struct kal_config_key *key,
 		      const struct kal_config_line *line)
 {
@@ -160,6 +170,14 @@ static const struct kal_config_key keys[] = {
 		 .kind = RI_SETTING_WORD,
 		 .form = "true|false|1|0",
 		 .preset = "true"}},
+	{.group = "mpa",
+	 .set = set_markers,
+	 .row = {.name = "markers",
+		 .meaning = "What becomes of a peer that wants markers in the stream; ask: this "
+			    "end wants them, too",
+		 .kind = RI_SETTING_WORD,
+		 .form = "refuse|allow|ask",
+		 .preset = "allow"}},
 	{.group = "mpa",
 	 .set = set_flag,
 	 .flag = offsetof(struct kal_config, fall_back),

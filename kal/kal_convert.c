@@ -322,6 +322,8 @@ read_request(struct kal_setup *setup, bool *failed, char *why)
 		return KAL_REASON_BAD_PARAMS;
 	}
 	verdict = kal_mpa_judge_request(&setup->request, setup->in_len - size);
+	if (verdict == KAL_MPA_REFUSE_MARKERS && setup->offered.markers_tx)
+		verdict = KAL_MPA_GO;
 	kal_mpa_verdict_text(verdict, &setup->offered, &setup->request, NULL, why, KAL_WHY_MAX);
 	if (verdict != KAL_MPA_GO || !request_answer(setup, size))
 		return KAL_REASON_BAD_PARAMS;

@@ -196,6 +196,7 @@ kal_mpa_offer(const struct kal_mpa_offered *offered, struct kal_mpa_frame *reque
 	request->kind = KAL_MPA_REQUEST;
 	request->revision = offered->revision == 1 ? 1 : REVISION_MAX;
 	request->crc = offered->crc;
+	request->markers = offered->markers_rx;
 	if (!offered->words || request->revision == 1)
 		return;
 	request->words = true;
@@ -236,12 +237,15 @@ kal_mpa_accept(const struct kal_mpa_offered *offered, const struct kal_mpa_frame
 	memset(negotiated, 0, sizeof(*negotiated));
 	negotiated->revision = request->revision;
 	negotiated->crc = request->crc || offered->crc;
+	negotiated->markers_tx = request->markers;
+	negotiated->markers_rx = offered->markers_rx;
 	negotiated->ird = depth_min(offered->ird, offered->ird_max);
 	negotiated->ord = offered->ord;
 
 	reply->kind = KAL_MPA_REPLY;
 	reply->revision = request->revision;
 	reply->crc = negotiated->crc;
+	reply->markers = negotiated->markers_rx;
 	reply->words = request->words;
 	if (!request->words)
 		return;
@@ -275,6 +279,7 @@ kal_mpa_reject(const struct kal_mpa_offered *offered, const struct kal_mpa_frame
 
 	kal_mpa_accept(offered, request, reply, &negotiated);
 	reply->reject = true;
+	reply->markers = false;
 	reply->peer_to_peer = false;
 	reply->rtr = 0;
 }
@@ -321,12 +326,14 @@ kal_mpa_judge_reply(const struct kal_mpa_offered *offered, const struct kal_mpa_
 	memset(negotiated, 0, sizeof(*negotiated));
 	negotiated->revision = reply->revision;
 	negotiated->crc = request->crc || reply->crc;
+	negotiated->markers_tx = reply->markers;
+	negotiated->markers_rx = request->markers;
 	negotiated->ird = depth_min(offered->ird, offered->ird_max);
 	negotiated->ord = request->words && !offered->depth_private ? request->ord : offered->ord;
 
 	if (reply->reject)
 		return says_no_room(reply) ? KAL_MPA_CLOSE_NO_ROOM : KAL_MPA_CLOSE_REJECTED;
-	if (reply->markers)
+	if (reply->markers && !offered->markers_tx)
 		return KAL_MPA_CLOSE_MARKERS;
 	if (request->words && !reply->words)
 		return KAL_MPA_CLOSE_NO_WORDS;

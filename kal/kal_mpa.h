@@ -112,6 +112,8 @@ size_t kal_mpa_write(const struct kal_mpa_frame *frame, void *buf, size_t len);
 struct kal_mpa_offered {
 	uint8_t revision; /**< initiator: the revision to offer, 1 or 2 */
 	bool crc;         /**< ask for CRC; only the administrator switches this off */
+	bool markers_tx;  /**< send markers if the peer wants them; else such a peer is refused */
+	bool markers_rx;  /**< ask for markers */
 	bool words;       /**< initiator: offer IRD/ORD (revision 2) */
 	uint16_t ird;     /**< inbound Reads wanted */
 	uint16_t ord;     /**< outbound Reads wanted */
@@ -126,6 +128,8 @@ struct kal_mpa_offered {
 struct kal_mpa_negotiated {
 	uint8_t revision; /**< 1 or 2 */
 	bool crc;         /**< CRC in both directions */
+	bool markers_tx;  /**< this end sends markers */
+	bool markers_rx;  /**< this end receives markers */
 	uint16_t ird;     /**< inbound Reads this end queues */
 	uint16_t ord;     /**< outbound Reads this end may have outstanding */
 	uint8_t rtr;      /**< the RTR message that the initiator sends first: one RI_RTR_*, or 0 */
@@ -133,12 +137,12 @@ struct kal_mpa_negotiated {
 
 /** @brief What to do with the stream after a frame was judged. */
 enum kal_mpa_verdict {
-	KAL_MPA_GO = 0,         /**< go on */
-	KAL_MPA_REFUSE_MARKERS, /**< responder: the peer wants markers; send kal_mpa_reject(), then close */
+	KAL_MPA_GO = 0, /**< go on */
+	KAL_MPA_REFUSE_MARKERS, /**< responder: the peer wants markers, which are not allowed; send kal_mpa_reject(), then close */
 	KAL_MPA_CLOSE_EARLY, /**< responder: octets behind the Request; close */
 	KAL_MPA_CLOSE_REJECTED, /**< initiator: the responder's consumer refused; report its private data, close */
-	KAL_MPA_CLOSE_NO_ROOM,  /**< initiator: the responder's library refused; close, report */
-	KAL_MPA_CLOSE_MARKERS,  /**< initiator: the responder wants markers; close, report */
+	KAL_MPA_CLOSE_NO_ROOM, /**< initiator: the responder's library refused; close, report */
+	KAL_MPA_CLOSE_MARKERS, /**< initiator: the responder wants markers, which are not allowed; close, report */
 	KAL_MPA_CLOSE_NO_WORDS, /**< initiator: our words were not answered; close */
 	KAL_MPA_TERMINATE_IRD, /**< initiator: cannot queue what the responder wants; Terminate 0x2006, close */
 	KAL_MPA_TERMINATE_RTR /**< initiator: no common RTR message; Terminate 0x2007, close */
@@ -171,7 +175,7 @@ void kal_mpa_offer(const struct kal_mpa_offered *offered, struct kal_mpa_frame *
  * @param[in] request   as read
  * @param[in] trailing  octets that arrived behind it
  * @retval KAL_MPA_GO             yes
- * @retval KAL_MPA_REFUSE_MARKERS no: M is set
+ * @retval KAL_MPA_REFUSE_MARKERS only if kal_mpa_offered::markers_tx: M is set
  * @retval KAL_MPA_CLOSE_EARLY    no: the peer spoke before our Reply
  */
 enum kal_mpa_verdict kal_mpa_judge_request(const struct kal_mpa_frame *request, size_t trailing);
@@ -215,7 +219,7 @@ bool kal_mpa_reject_no_room(const struct kal_mpa_offered *offered,
  * @retval KAL_MPA_GO             full operation, the RTR message first if there is one
  * @retval KAL_MPA_CLOSE_REJECTED refused by the peer
  * @retval KAL_MPA_CLOSE_NO_ROOM  refused by the peer's library
- * @retval KAL_MPA_CLOSE_MARKERS  the peer wants markers
+ * @retval KAL_MPA_CLOSE_MARKERS  the peer wants markers, which are not allowed
  * @retval KAL_MPA_CLOSE_NO_WORDS words were sent but not answered
  * @retval KAL_MPA_TERMINATE_IRD  Reply.ORD is above what the device can queue
  * @retval KAL_MPA_TERMINATE_RTR  no RTR message that both know, or a Read without ORD

@@ -464,6 +464,8 @@ read_request(struct kal_request *request)
 		return false;
 	}
 	verdict = kal_mpa_judge_request(&request->frame, request->in_len - size);
+	if (verdict == KAL_MPA_REFUSE_MARKERS && request->cm->p.markers_tx)
+		verdict = KAL_MPA_GO;
 	if (verdict != KAL_MPA_GO) {
 		kal_mpa_verdict_text(verdict, NULL, &request->frame, NULL, why, sizeof(why));
 		kal_say_refused(request, why);

@@ -42,6 +42,24 @@ fixture_id(struct fixture *f, enum kal_call_number call, uint32_t id)
 }
 
 void
+fixture_config(const char *text)
+{
+	static char *path;
+
+	if (path != NULL)
+		g_assert_cmpint(unlink(path), ==, 0);
+	g_clear_pointer(&path, g_free);
+	g_unsetenv("ITAPI_CONFIG");
+	if (text == NULL)
+		return;
+	int fd = g_file_open_tmp("kal-fixture-XXXXXX", &path, NULL);
+	g_assert_cmpint(fd, >=, 0);
+	close(fd);
+	g_assert_true(g_file_set_contents(path, text, -1, NULL));
+	g_setenv("ITAPI_CONFIG", path, TRUE);
+}
+
+void
 fixture_open(struct fixture *f)
 {
 	fixture_open_on(f, kal_host_default());

@@ -17,6 +17,8 @@ struct fixture {
 };
 
 void fixture_open(struct fixture *f);
+/* The administrator's file of those opened from now on; NULL: none. */
+void fixture_config(const char *text);
 void fixture_open_on(struct fixture *f, const struct ri_host *host);
 /* Close the client and check that the provider has no object left. */
 void fixture_close(struct fixture *f);

@@ -269,7 +269,9 @@ test_wrong_answers(void)
 	answer_with(length, sizeof(length) - 1, KAL_REASON_BAD_PARAMS);
 	answer_with(words, sizeof(words) - 1, KAL_REASON_BAD_PARAMS);
 	answer_with(plain, sizeof(plain) - 1, KAL_REASON_BAD_PARAMS);
+	fixture_config("[mpa]\nmarkers = refuse\n");
 	answer_with(markers, sizeof(markers) - 1, KAL_REASON_BAD_PARAMS);
+	fixture_config(NULL);
 	answer_with(brief, sizeof(brief) - 1, KAL_REASON_OTHER);
 }
 

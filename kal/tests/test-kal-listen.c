@@ -223,9 +223,9 @@ test_wrong_requests(void)
 	drop(brief, sizeof(brief) - 1, true);
 }
 
-/* We cannot put markers in: refused by a Reply [WIRE 2.2]. */
+/* The administrator does not allow markers: refused by a Reply [WIRE 2.2]. */
 static void
-test_wants_markers(void)
+test_refuses_markers(void)
 {
 	struct fixture f;
 	struct kal_mpa_frame request = good_request();
@@ -233,7 +233,9 @@ test_wants_markers(void)
 	uint16_t port = 0;
 	int peer;
 
+	fixture_config("[mpa]\nmarkers = refuse\n");
 	fixture_open(&f);
+	fixture_config(NULL);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	peer = raw_connect(false, port);
 	request.markers = true;
@@ -570,7 +572,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/listen/plain-peer", test_plain_peer);
 	g_test_add_func("/kal/listen/reject", test_reject);
 	g_test_add_func("/kal/listen/wrong-requests", test_wrong_requests);
-	g_test_add_func("/kal/listen/wants-markers", test_wants_markers);
+	g_test_add_func("/kal/listen/refuses-markers", test_refuses_markers);
 	g_test_add_func("/kal/listen/long-private-data", test_long_private_data);
 	g_test_add_func("/kal/listen/gone", test_gone);
 	g_test_add_func("/kal/listen/gone-unseen", test_gone_unseen);

@@ -71,6 +71,36 @@ test_markers(void)
 			KAL_MPA_CLOSE_REJECTED);
 }
 
+/* Each end decides about what it receives, and both know it. */
+static void
+test_markers_agreed(void)
+{
+	for (int i = 0; i < 4; i++) {
+		struct kal_mpa_offered initiator = offer_of(1, 1);
+		struct kal_mpa_offered responder = offer_of(1, 1);
+		struct kal_mpa_frame request;
+		struct kal_mpa_frame reply;
+		struct kal_mpa_negotiated at_responder;
+		struct kal_mpa_negotiated at_initiator;
+
+		initiator.markers_tx = responder.markers_tx = true;
+		initiator.markers_rx = (i & 1) != 0;
+		responder.markers_rx = (i & 2) != 0;
+		kal_mpa_offer(&initiator, &request);
+		g_assert_cmpint(request.markers, ==, initiator.markers_rx);
+		kal_mpa_accept(&responder, &request, &reply, &at_responder);
+		g_assert_cmpint(reply.markers, ==, responder.markers_rx);
+		g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_initiator),
+				==, KAL_MPA_GO);
+		g_assert_cmpint(at_initiator.markers_rx, ==, initiator.markers_rx);
+		g_assert_cmpint(at_initiator.markers_tx, ==, responder.markers_rx);
+		g_assert_cmpint(at_responder.markers_rx, ==, responder.markers_rx);
+		g_assert_cmpint(at_responder.markers_tx, ==, initiator.markers_rx);
+		kal_mpa_reject(&responder, &request, &reply);
+		g_assert_false(reply.markers);
+	}
+}
+
 /* Nobody could be asked: ours is told apart from what a consumer says, others see a refusal. */
 static void
 test_no_room(void)
@@ -402,6 +432,7 @@ main(int argc, char **argv)
 	positive = vectors_load("vectors.json");
 	g_test_add_func("/kal/mpa-negotiation/crc", test_crc);
 	g_test_add_func("/kal/mpa-negotiation/markers", test_markers);
+	g_test_add_func("/kal/mpa-negotiation/markers-agreed", test_markers_agreed);
 	g_test_add_func("/kal/mpa-negotiation/no-room", test_no_room);
 	g_test_add_func("/kal/mpa-negotiation/replies-of-vectors", test_replies_of_vectors);
 	g_test_add_func("/kal/mpa-negotiation/depths", test_depths);

@@ -353,6 +353,42 @@ test_suppressed(void)
 	suppressed(&f, 2, 9, KAL_MPA_DEPTH_PRIVATE, KAL_MPA_DEPTH_PRIVATE);
 }
 
+/* The peer gets markers if it asks, and we if the administrator wants them; the provider is told of both. */
+static void
+test_markers(void)
+{
+	for (int i = 0; i < 4; i++) {
+		bool theirs = (i & 1) != 0, ours = (i & 2) != 0;
+		struct kal_mpa_frame request = {
+			.kind = KAL_MPA_REQUEST, .revision = 1, .markers = theirs};
+		struct fixture f;
+		struct kal_mpa_frame reply;
+		struct kal_accept_rep rep;
+		uint8_t buf[KAL_MPA_FRAME_MAX];
+		uint16_t port = 0;
+
+		fixture_config(ours ? "[mpa]\nmarkers = ask\n" : NULL);
+		fixture_open(&f);
+		fixture_config(NULL);
+		struct kal_cm_req req = {.qp = fixture_qp(&f, CTX, 4, 3), .ird = 4, .ord = 3};
+		fixture_listen(&f, LISTEN_CTX, &port, 5);
+		int peer = raw_connect(false, port);
+		raw_send_frame(peer, &request);
+		req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
+		g_assert_cmpint(fixture_call(&f, KAL_ACCEPT, &req, sizeof(req), &rep, sizeof(rep)),
+				==, RI_SUCCESS);
+		reply = raw_frame(peer, KAL_MPA_REPLY, buf);
+		g_assert_false(reply.reject);
+		g_assert_cmpint(reply.markers, ==, ours);
+		fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
+		g_assert_cmpint(fake_last_stream().markers_tx, ==, theirs);
+		g_assert_cmpint(fake_last_stream().markers_rx, ==, ours);
+		close(peer);
+		fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
+		fixture_close(&f);
+	}
+}
+
 /* What is left of the words of a refusal that is too short for them is no private data. */
 static void
 test_refusal_fragments(void)
@@ -391,6 +427,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/startup/insufficient-ird", test_insufficient_ird);
 	g_test_add_func("/kal/startup/suppressed", test_suppressed);
 	g_test_add_func("/kal/startup/wake-up", test_wake_up);
+	g_test_add_func("/kal/startup/markers", test_markers);
 	g_test_add_func("/kal/startup/refusal-fragments", test_refusal_fragments);
 	return g_test_run();
 }
