@@ -248,6 +248,8 @@ input_marked(struct viw_qp *qp)
 		/* All octets before the marker are dealt with. */
 		viw_fault(qp, RDMAP_FAULT_MARKER, NULL, 0);
 	}
+	if (done > 0)
+		viw_engine_sample(&qp->rnic->engine, qp);
 	return done;
 }
 

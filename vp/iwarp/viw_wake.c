@@ -86,10 +86,14 @@ viw_wake_fire(void *arg)
 	}
 	if (wake_is_due(qp)) {
 		viw_wake_write(qp);
-		/* The round that follows gives the buffer back. */
-		atomic_store(&qp->tx.role.retry, 1);
 		if (++qp->stream.wakes < WAKES)
 			timer_set(qp);
 	}
+	/*
+	 * Taking the roles has cleared their retry flags, which another thread may have set: do the rounds. The
+	 * sending one also gives the buffer back.
+	 */
+	atomic_store(&qp->tx.role.retry, 1);
+	atomic_store(&qp->rx.role.retry, 1);
 	viw_roles_leave(qp);
 }

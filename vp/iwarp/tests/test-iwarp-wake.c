@@ -10,6 +10,8 @@
 
 #include <sys/socket.h>
 
+#include "viw_qp.h"
+
 #define MS      UINT64_C(1000000)
 #define WAKE_MS 50
 
@@ -139,6 +141,32 @@ test_peer_to_peer_answered(void)
 	peer_speaks(&f, 1);
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
 	expect_silence(&f, 0);
+	peer_close(&f);
+}
+
+/*
+ * A thread posts while another owns the sending role, and so only sets the retry flag. If the timer takes the role
+ * when the other gives it up, the round is the timer's to do, also if nobody has to be woken.
+ */
+static void
+test_round_of_others(void)
+{
+	struct ri_stream how = waking(true);
+	uint8_t buf[PEER_FRAME_MAX];
+	struct peer f;
+
+	how.rtr_send = RI_RTR_WRITE;
+	open_by_hand(&f, &how);
+	expect_wake(&f);
+	peer_speaks(&f, 1);
+	struct viw_qp *qp = (struct viw_qp *)f.end->qp;
+	g_assert_true(vsw_role_take(&qp->tx.role));
+	g_assert_cmpint(end_send(f.end, 7, &f.mem, 0, 8), ==, RI_SUCCESS);
+	atomic_store(&qp->tx.role.taken, 0);
+	vth_advance(f.node->vth, WAKE_MS * MS);
+	struct ddp_segment seg = peer_read_frame(&f, buf);
+	g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, RDMAP_SEND);
+	(void)end_wait_ok(f.end, false, 7, NULL);
 	peer_close(&f);
 }
 
@@ -280,6 +308,7 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/wake/answered", test_answered);
 	g_test_add_func("/iwarp/wake/peer-to-peer", test_peer_to_peer);
 	g_test_add_func("/iwarp/wake/peer-to-peer-answered", test_peer_to_peer_answered);
+	g_test_add_func("/iwarp/wake/round-of-others", test_round_of_others);
 	g_test_add_func("/iwarp/wake/posted-before", test_posted_before);
 	g_test_add_func("/iwarp/wake/off", test_off);
 	g_test_add_func("/iwarp/wake/in-a-message", test_in_a_message);
