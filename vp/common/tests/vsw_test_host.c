@@ -33,6 +33,7 @@ struct vth {
 	atomic_bool copy_only;
 	atomic_uint attach_answer;
 	_Atomic guint64 copied;
+	GPtrArray *lines; /* of the log */
 };
 
 static uint64_t
@@ -219,8 +220,24 @@ host_parker_close(void *self, struct ri_parker *parker)
 static void
 host_log(void *self, enum ri_log_level level, const char *where, const char *text)
 {
-	(void)self;
+	struct vth *vth = self;
+
 	g_test_message("%d %s: %s", (int)level, where, text);
+	pthread_mutex_lock(&vth->lock);
+	g_ptr_array_add(vth->lines, g_strdup(text));
+	pthread_mutex_unlock(&vth->lock);
+}
+
+bool
+vth_logged(struct vth *vth, const char *text)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&vth->lock);
+	for (guint i = 0; i < vth->lines->len; i++)
+		found = found || strstr(vth->lines->pdata[i], text) != NULL;
+	pthread_mutex_unlock(&vth->lock);
+	return found;
 }
 
 /* --- memory ------------------------------------------------------------------------------ */
@@ -442,6 +459,7 @@ vth_new(bool threaded)
 	vth->timers = g_ptr_array_new();
 	vth->tasks = g_ptr_array_new();
 	vth->watches = g_ptr_array_new();
+	vth->lines = g_ptr_array_new_with_free_func(g_free);
 	pthread_mutex_init(&vth->lock, NULL);
 	pthread_cond_init(&vth->idle, NULL);
 	if (threaded) {
@@ -471,6 +489,7 @@ vth_free(struct vth *vth)
 	g_ptr_array_unref(vth->timers);
 	g_ptr_array_unref(vth->tasks);
 	g_ptr_array_unref(vth->watches);
+	g_ptr_array_unref(vth->lines);
 	pthread_cond_destroy(&vth->idle);
 	pthread_mutex_destroy(&vth->lock);
 	g_free(vth);

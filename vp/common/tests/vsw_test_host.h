@@ -18,6 +18,8 @@ struct vth;
 struct vth *vth_new(bool threaded);
 void vth_free(struct vth *vth);
 const struct ri_host *vth_host(struct vth *vth);
+/* Has a line with this text been written to the log? */
+bool vth_logged(struct vth *vth, const char *text);
 
 /* Without a thread only: run the tasks, ready watches and timers that are due, until none is left. */
 void vth_run(struct vth *vth);

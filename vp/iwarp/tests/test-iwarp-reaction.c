@@ -308,6 +308,36 @@ test_first_segment(gconstpointer how)
 	peer_close(&f);
 }
 
+/* The next frame is a Read Request with this MSN. */
+static void
+expect_read_request(struct peer *f, uint32_t msn)
+{
+	uint8_t buf[PEER_FRAME_MAX];
+	struct ddp_segment seg = peer_read_frame(f, buf);
+
+	g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, RDMAP_READ_REQUEST);
+	g_assert_cmpuint(seg.msn, ==, msn);
+}
+
+/* A Read waits because as many as ORD are outstanding; it leaves when ORD is raised, although nothing else happens. */
+static void
+test_ord_raised(void)
+{
+	struct ri_qp_attr attr = {.ord = 2};
+	struct ri_stream how = end_stream(-1, true);
+	struct peer f;
+
+	how.ord = 1;
+	peer_prepare(&f, node_new_by_hand(), NULL);
+	peer_attach(&f, &how, 0);
+	g_assert_cmpint(end_read(f.end, 1, &f.mem, &f.mem, 8), ==, RI_SUCCESS);
+	g_assert_cmpint(end_read(f.end, 2, &f.mem, &f.mem, 8), ==, RI_SUCCESS);
+	expect_read_request(&f, 1);
+	g_assert_cmpint(f.node->p->qp->modify(f.end->qp, &attr, RI_QP_ATTR_ORD), ==, RI_SUCCESS);
+	expect_read_request(&f, 2);
+	peer_close(&f);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -330,6 +360,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/iwarp/invalidate/vector/solicited", "send-se-invalidate",
 			     test_invalidate_vectors);
 	g_test_add_func("/iwarp/garbage", test_garbage);
+	g_test_add_func("/iwarp/ord/raised", test_ord_raised);
 	g_test_add_func("/iwarp/terminate-in", test_terminate_in);
 	g_test_add_data_func("/iwarp/silent/closing", GINT_TO_POINTER(0), test_silent_peer);
 	g_test_add_data_func("/iwarp/silent/terminate", GINT_TO_POINTER(1), test_silent_peer);
