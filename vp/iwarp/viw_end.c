@@ -6,7 +6,7 @@
  *
  * Only the service thread concludes an end. It takes both roles (or tries again shortly, if one is taken),
  * closes the socket, flushes both queues, changes the state to ERROR, and raises the one end event, in this
- * order. If FINs were exchanged, the close is an ordinary one. Otherwise it is an abort by
+ * order. If FINs were exchanged, the close is an ordinary one. Otherwise, unless that would harm the peer, it is an abort by
  * connect(AF_UNSPEC), which resets the connection even while a forked child has a duplicate of the
  * descriptor. Nothing waits longer than VIW_LINGER for a peer.
  *
@@ -20,7 +20,44 @@
 
 #include "viw_fork.h"
 
-/* Close the socket: `orderly`, since FINs were exchanged, or with a reset. */
+/*
+ * Would a reset harm the peer? siw that was asked for peer-to-peer mode must not see one before it has processed the
+ * ready-to-receive message, which brings down the connection manager of its kernel [WIRE 14.2]. What has come from it
+ * shows that it has.
+ */
+static bool
+reset_is_harmful(const struct viw_qp *qp)
+{
+	return qp->stream.initiator && qp->stream.peer_to_peer && qp->rx.samples == 0 &&
+	       !atomic_load(&qp->tx.broken);
+}
+
+/*
+ * In place of a reset: the ready-to-receive message if it has not left, a Terminate, and a FIN. The kernel sees to it
+ * that they arrive; nobody waits for it.
+ */
+static void
+stream_part(struct viw_qp *qp)
+{
+	const struct viw_tx *tx = &qp->tx;
+	struct ddp_segment write = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);
+	struct rdmap_read_request read = {.source_stag = RDMAP_RTR_STAG};
+	uint8_t frames[64 + RDMAP_TERMINATE_FPDU_MAX];
+	uint32_t len = 0;
+
+	if (qp->stream.rtr_send == RI_RTR_READ)
+		len = rdmap_read_request_fpdu(frames, 1, &read, qp->stream.crc);
+	else if (qp->stream.rtr_send != 0)
+		len = rdmap_fpdu_put(frames, &write, qp->stream.crc);
+	len += rdmap_terminate_code_fpdu(frames + len, 0x0000, qp->stream.crc);
+	/* Not inside a frame, and not where markers would have to be put in. */
+	if (!atomic_load(&tx->shut) && !tx->terminate_queued && tx->at == tx->len &&
+	    !tx->segment.markers)
+		(void)!send(qp->stream.fd, frames, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)shutdown(qp->stream.fd, SHUT_WR);
+}
+
+/* Close the socket: `orderly`, since FINs were exchanged or one was sent, or with a reset. */
 static void
 socket_close(int fd, bool orderly)
 {
@@ -41,6 +78,11 @@ viw_stream_drop(struct viw_qp *qp)
 
 	assert(vsw_role_is_taken(&qp->tx.role) && vsw_role_is_taken(&qp->rx.role));
 	host->timer_stop(host->self, &qp->stream.wake_timer);
+	bool orderly = atomic_load(&qp->tx.shut) && atomic_load(&qp->rx.eof);
+	if (atomic_load(&qp->stream.attached) && !orderly && reset_is_harmful(qp)) {
+		stream_part(qp);
+		orderly = true;
+	}
 	viw_engine_give(&qp->rnic->engine, qp->tx.buf);
 	viw_engine_give(&qp->rnic->engine, qp->rx.keep);
 	viw_engine_give(&qp->rnic->engine, qp->rx.spare);
@@ -51,7 +93,6 @@ viw_stream_drop(struct viw_qp *qp)
 	qp->rx.keep_len = 0;
 	if (!atomic_load(&qp->stream.attached))
 		return;
-	bool orderly = atomic_load(&qp->tx.shut) && atomic_load(&qp->rx.eof);
 	if (!atomic_load(&qp->stream.starting))
 		viw_engine_remove(&qp->rnic->engine, qp);
 	viw_fork_remove(qp->stream.fd);

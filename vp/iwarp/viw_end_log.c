@@ -140,6 +140,6 @@ viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
 	cause_text(end, cause, sizeof(cause));
 	peer_text(&qp->stream.peer, peer, sizeof(peer));
 	(void)snprintf(line, sizeof(line), "connection with %s has ended: %s%s", peer, cause,
-		       late ? "; the peer did not end it within 2 seconds, so it was reset" : "");
+		       late ? "; the peer did not end it within 2 seconds" : "");
 	host->log(host->self, RI_LOG_INFO, qp->rnic->name, line);
 }

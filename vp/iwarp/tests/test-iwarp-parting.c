@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * How an initiator aborts: by a reset, but in peer-to-peer mode, before anything has come, by a Terminate and a FIN
+ * (viw_end.c). The peer is a plain socket.
+ */
+
+#include "rdmap_terminate.h"
+#include "viw_peer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+static void
+open_initiator(struct peer *f, uint8_t rtr)
+{
+	struct ri_stream how = end_stream(-1, true);
+
+	how.rtr_send = rtr;
+	peer_prepare(f, node_new_by_hand(), NULL);
+	peer_attach(f, &how, 0);
+}
+
+static void
+expect_frame(struct peer *f, enum rdmap_opcode opcode)
+{
+	uint8_t buf[PEER_FRAME_MAX];
+	struct ddp_segment seg = peer_read_frame(f, buf);
+
+	g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, opcode);
+}
+
+/* What the stream of the peer ends with: 0 a FIN, or an errno. Everything before it was read. */
+static int
+end_of(const struct peer *f)
+{
+	struct pollfd set = {.fd = f->fd, .events = POLLIN};
+	char octet;
+
+	g_assert_cmpint(poll(&set, 1, 60000), ==, 1);
+	ssize_t n = recv(f->fd, &octet, 1, MSG_DONTWAIT);
+	g_assert_cmpint(n, <=, 0);
+	return n == 0 ? 0 : errno;
+}
+
+static void
+expect_parted(struct peer *f)
+{
+	peer_expect_terminate(f, 0x0000);
+	g_assert_cmpint(end_of(f), ==, 0);
+}
+
+static void
+test_abort(gconstpointer rtr)
+{
+	uint8_t type = (uint8_t)GPOINTER_TO_UINT(rtr);
+	struct peer f;
+
+	open_initiator(&f, type);
+	expect_frame(&f, type == RI_RTR_READ ? RDMAP_READ_REQUEST : RDMAP_WRITE);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
+	expect_parted(&f);
+	end_wait_event(f.end, RI_EVENT_QP_LLP_RESET, NULL);
+	peer_expect_over(&f);
+	peer_close(&f);
+}
+
+/* The queue pair is destroyed before the service thread has begun with the stream. */
+static void
+test_destroy_at_once(gconstpointer rtr)
+{
+	uint8_t type = (uint8_t)GPOINTER_TO_UINT(rtr);
+	struct ri_stream how = end_stream(-1, true);
+	struct peer f = {0};
+	int fd[2];
+
+	peer_prepare(&f, node_new_by_hand(), NULL);
+	tcp_pair(fd);
+	how.fd = fd[0];
+	how.rtr_send = type;
+	f.fd = fd[1];
+	f.crc = true;
+	g_assert_cmpint(end_attach(f.end, &how), ==, RI_SUCCESS);
+	end_free(f.end);
+	expect_frame(&f, type == RI_RTR_READ ? RDMAP_READ_REQUEST : RDMAP_WRITE);
+	expect_parted(&f);
+	f.end = end_new(f.node, NULL);
+	peer_close(&f);
+}
+
+/* It lingers for nothing: the FIN of an orderly end that the peer does not answer in time is all that goes out. */
+static void
+test_late(void)
+{
+	struct peer f;
+
+	open_initiator(&f, RI_RTR_WRITE);
+	expect_frame(&f, RDMAP_WRITE);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	vth_advance(f.node->vth, UINT64_C(2000000000));
+	end_wait_event(f.end, RI_EVENT_QP_LLP_LOST, NULL);
+	g_assert_cmpint(end_of(&f), ==, 0);
+	g_assert_cmpint(end_of(&f), ==, 0);
+	peer_close(&f);
+}
+
+/* Without peer-to-peer mode, and when something has come, it is a reset. */
+static void
+test_reset(gconstpointer rtr)
+{
+	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, 1, 0, true);
+	uint8_t fpdu[64];
+	struct peer f;
+
+	open_initiator(&f, (uint8_t)GPOINTER_TO_UINT(rtr));
+	if (GPOINTER_TO_UINT(rtr) != 0) {
+		expect_frame(&f, RDMAP_WRITE);
+		peer_play(&f, fpdu, rdmap_fpdu_put(fpdu, &seg, true));
+		(void)end_wait_ok(f.end, true, 0, NULL);
+	}
+	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
+	end_wait_event(f.end, RI_EVENT_QP_LLP_RESET, NULL);
+	g_assert_cmpint(end_of(&f), ==, ECONNRESET);
+	peer_close(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_data_func("/iwarp/parting/abort/write", GUINT_TO_POINTER(RI_RTR_WRITE),
+			     test_abort);
+	g_test_add_data_func("/iwarp/parting/abort/read", GUINT_TO_POINTER(RI_RTR_READ),
+			     test_abort);
+	g_test_add_data_func("/iwarp/parting/destroy/write", GUINT_TO_POINTER(RI_RTR_WRITE),
+			     test_destroy_at_once);
+	g_test_add_data_func("/iwarp/parting/destroy/read", GUINT_TO_POINTER(RI_RTR_READ),
+			     test_destroy_at_once);
+	g_test_add_func("/iwarp/parting/late", test_late);
+	g_test_add_data_func("/iwarp/parting/reset/plain", GUINT_TO_POINTER(0), test_reset);
+	g_test_add_data_func("/iwarp/parting/reset/spoken-to", GUINT_TO_POINTER(RI_RTR_WRITE),
+			     test_reset);
+	return g_test_run();
+}
