@@ -9,7 +9,7 @@
  *
  * Without ITAPI_LOG there are errors and warnings, each once, since they tell of lasting harm. A table
  * of fixed size holds a hash of each line that was written; when the table is full, no more lines
- * are written.
+ * are written. With ITAPI_LOG each line is written, up to a number in a second.
  */
 
 #include <pthread.h>
@@ -125,6 +125,44 @@ kal_log_set_writer(kal_log_writer *function, void *context)
 	pthread_mutex_unlock(&speaking);
 }
 
+/*
+ * Peers can cause lines of the level info, and warnings, as many as they like. So that no peer fills a disk, at most
+ * LINES_A_SECOND of them are written within a second; the first line after it tells how many were left out. Lines of
+ * the level debug are caused by the application, and are all written. Guarded by `speaking`.
+ */
+#define LINES_A_SECOND 1000u
+
+static struct {
+	uint64_t second;
+	unsigned lines, left_out;
+} pace;
+
+/* The caller owns `speaking`. May this line be written? */
+static bool
+pace_allows(const struct kal_host *host, enum ri_log_level level)
+{
+	uint64_t second = host->table.now((void *)(uintptr_t)host) / 1000000000u;
+	char line[80];
+
+	if (level == RI_LOG_DEBUG)
+		return true;
+	if (second != pace.second) {
+		(void)snprintf(line, sizeof(line), "%u lines were left out: too many in a second",
+			       pace.left_out);
+		if (pace.left_out > 0)
+			writer(writer_context, RI_LOG_WARNING, "log", line);
+		pace.second = second;
+		pace.lines = 0;
+		pace.left_out = 0;
+	}
+	if (pace.lines < LINES_A_SECOND) {
+		pace.lines++;
+		return true;
+	}
+	pace.left_out++;
+	return false;
+}
+
 /* This thread is inside the writer: lines about calls that a writer makes would have no end. */
 static _Thread_local bool writing;
 
@@ -148,7 +186,8 @@ kal_host_log(void *self, enum ri_log_level level, const char *where, const char 
 		return;
 	pthread_mutex_lock(&speaking);
 	writing = true;
-	writer(writer_context, (int)level, where, text);
+	if (pace_allows(host, level))
+		writer(writer_context, (int)level, where, text);
 	writing = false;
 	pthread_mutex_unlock(&speaking);
 }

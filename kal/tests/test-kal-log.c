@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,6 +131,80 @@ test_harmless_lines(void)
 	kal_host_destroy(own);
 }
 
+struct counter {
+	unsigned lines, told, left_out;
+};
+
+static void
+count_line(void *context, int level, const char *where, const char *text)
+{
+	struct counter *counter = context;
+	unsigned left_out = 0;
+
+	(void)level;
+	if (strcmp(where, "log") == 0) {
+		g_assert_cmpint(sscanf(text, "%u lines were left out", &left_out), ==, 1);
+		counter->told++;
+		counter->left_out += left_out;
+	} else {
+		counter->lines++;
+	}
+}
+
+static uint64_t clock_ns;
+
+static uint64_t
+clock_now(void *self)
+{
+	(void)self;
+	return clock_ns;
+}
+
+static void
+say_often(struct kal_host *host, enum ri_log_level level, unsigned times)
+{
+	while (times-- > 0)
+		host->table.log(host, level, "peer", "a line that a peer has caused");
+}
+
+/* So many lines in a second and no more; how many were left out is told once, with the first line after it. */
+static void
+test_flood(void)
+{
+	const uint64_t second = 1000000000u;
+	struct counter counter = {0};
+	/* Without a thread, which would read the clock, too. */
+	struct kal_host *host = g_new0(struct kal_host, 1);
+
+	(void)kal_host_log_level(); /* ITAPI_LOG is set: no line counts as repeated */
+	host->table.now = clock_now;
+	host->table.log = kal_host_log;
+	host->table.log_level = RI_LOG_DEBUG;
+	host->log_wanted = true;
+	clock_ns = 1000 * second;
+	kal_log_set_writer(count_line, &counter);
+	say_often(host, RI_LOG_INFO, 999);
+	clock_ns += second - 1;
+	say_often(host, RI_LOG_WARNING, 1);
+	g_assert_cmpuint(counter.lines, ==, 1000);
+	say_often(host, RI_LOG_INFO, 5000);
+	g_assert_cmpuint(counter.lines, ==, 1000);
+	say_often(host, RI_LOG_DEBUG, 10); /* the application's own */
+	g_assert_cmpuint(counter.lines, ==, 1010);
+	g_assert_cmpuint(counter.told, ==, 0);
+	clock_ns++;
+	say_often(host, RI_LOG_ERROR, 1001);
+	g_assert_cmpuint(counter.lines, ==, 2010);
+	g_assert_cmpuint(counter.told, ==, 1);
+	g_assert_cmpuint(counter.left_out, ==, 5000);
+	clock_ns += 10 * second;
+	say_often(host, RI_LOG_INFO, 2);
+	g_assert_cmpuint(counter.lines, ==, 2012);
+	g_assert_cmpuint(counter.left_out, ==, 5001);
+	kal_log_set_writer(NULL, NULL);
+	g_free(host);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -138,5 +213,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/log/fork-in-writer", test_fork_in_writer);
 	g_test_add_func("/kal/log/writer-that-logs", test_writer_that_logs);
 	g_test_add_func("/kal/log/harmless-lines", test_harmless_lines);
+	g_test_add_func("/kal/log/flood", test_flood);
 	return g_test_run();
 }
