@@ -72,7 +72,6 @@ socket_dial(struct kal_setup *setup)
 	/* A socket that binds to this port while this connection lingers needs the option on both. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	kal_sock_prepare(fd);
-	kal_sock_watch_peer(fd, &setup->conn->cm->p.keep_alive);
 	setup->error = 0;
 	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS)
 		setup->error = errno;
@@ -136,6 +135,7 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 		error = errno;
 	if (error != 0)
 		return error;
+	kal_sock_watch_peer(kal_fd_get(&setup->fd), &conn->cm->p.keep_alive);
 	len = sizeof(sa);
 	if (getsockname(kal_fd_get(&setup->fd), (struct sockaddr *)&sa, &len) == 0) {
 		kal_cm_lock(conn->cm);

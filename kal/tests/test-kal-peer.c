@@ -199,11 +199,15 @@ test_own_choice(void)
 
 /* --- cases: time --------------------------------------------------------------------------------- */
 
-/* An address that does not answer: the queue of its listener is full, so the kernel drops what arrives. */
+/*
+ * An address that does not answer: the queue of its listener is full, so the kernel drops what arrives. The time is that
+ * of the application.
+ */
 static void
-test_silent_address(void)
+expect_silent_address(uint64_t timeout_us)
 {
 	struct attempt a;
+	gint64 begun;
 	int fillers[3];
 	struct sockaddr_in sin = {.sin_family = AF_INET};
 
@@ -215,12 +219,24 @@ test_silent_address(void)
 		fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		(void)!connect(fillers[i], (struct sockaddr *)&sin, sizeof(sin));
 	}
-	a.req.timeout_us = 50000;
+	a.req.timeout_us = timeout_us;
+	begun = g_get_monotonic_time();
 	attempt_go(&a);
 	attempt_expect_failed(&a, KAL_REASON_TIMEOUT);
+	g_assert_cmpint(g_get_monotonic_time() - begun, >=, (gint64)timeout_us);
 	for (gsize i = 0; i < G_N_ELEMENTS(fillers); i++)
 		close(fillers[i]);
 	attempt_finish(&a);
+}
+
+/* The user time-out of the administrator, which begins with the connection, does not make it shorter. */
+static void
+test_silent_address(void)
+{
+	expect_silent_address(50000);
+	configure("[tcp]\nuser-timeout = 1\n");
+	expect_silent_address(2500000);
+	configure(NULL);
 }
 
 /* Send octets one by one until the other side hangs up. */
