@@ -355,22 +355,35 @@ siege_begin(uint16_t port)
 	command(port);
 }
 
-struct siege_count
-siege_end(void)
+void
+siege_stop(void)
 {
-	struct siege_count sum = {0};
-
 	command(0);
-	for (unsigned i = 0; i < SIEGE_PROCESSES; i++) {
-		struct siege_count one;
+}
 
-		g_assert_cmpint(recv(processes[i].link, &one, sizeof(one), 0), ==, sizeof(one));
-		sum.peers += one.peers;
-		sum.connects += one.connects;
-		sum.replies += one.replies;
-		sum.ended += one.ended;
+bool
+siege_is_over(struct siege_count *sum)
+{
+	static struct siege_count so_far;
+	static unsigned stopped;
+
+	while (stopped < SIEGE_PROCESSES) {
+		struct siege_count one;
+		ssize_t n = recv(processes[stopped].link, &one, sizeof(one), MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return false;
+		g_assert_cmpint(n, ==, sizeof(one));
+		so_far.peers += one.peers;
+		so_far.connects += one.connects;
+		so_far.replies += one.replies;
+		so_far.ended += one.ended;
+		stopped++;
 	}
-	return sum;
+	*sum = so_far;
+	so_far = (struct siege_count){0};
+	stopped = 0;
+	return true;
 }
 
 void

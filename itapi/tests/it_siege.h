@@ -12,6 +12,7 @@
 #ifndef IT_SIEGE_H
 #define IT_SIEGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SIEGE_PROCESSES 4
@@ -27,8 +28,10 @@ struct siege_count {
 void siege_recruit(void);
 /* Attack that TCP port (network order) of the loopback address. */
 void siege_begin(uint16_t port);
-/* Stop, close everything, and tell how much it was. */
-struct siege_count siege_end(void);
+/* Stop, and close everything. The service must go on meanwhile: it has connections in its queue. */
+void siege_stop(void);
+/* Have they stopped? Then *count tells how much it was. */
+bool siege_is_over(struct siege_count *count);
 /* The processes end. */
 void siege_dismiss(void);
 
