@@ -277,7 +277,7 @@ fence(uint16_t port)
 		return;
 	count.connects++;
 	say(fd, "nonsense", 8);
-	(void)!recv(fd, &octet, 1, 0);
+	count.ended += recv(fd, &octet, 1, 0) == 0 || errno == ECONNRESET;
 	close(fd);
 }
 

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -144,20 +145,33 @@ connect_sockets(int sd[2])
 	close(listener);
 }
 
-/* A connection of the endpoint; answers its peer. */
+/* A connection of the endpoint as initiator or as responder, which sends nothing by itself; answers its peer. */
 static int
-establish(struct end *end)
+establish_as(struct end *end, bool initiator)
 {
-	int sd[2];
+	int sd[2], one = 1;
 
 	connect_sockets(sd);
-	pair_ok(stream_convert(end, sd[0], IT_SC_DEFAULT, NULL));
+	pair_ok(stream_convert(end, sd[0], IT_SC_DEFAULT, initiator ? NULL : ""));
 	close(sd[0]);
-	stream_hear(sd[1], stream_request, STREAM_FRAME);
-	stream_say(sd[1], stream_reply, STREAM_FRAME);
+	if (initiator) {
+		stream_hear(sd[1], stream_request, STREAM_FRAME);
+		stream_say(sd[1], stream_reply, STREAM_FRAME);
+	} else {
+		stream_say(sd[1], stream_request, STREAM_FRAME);
+		stream_hear(sd[1], stream_reply, STREAM_FRAME);
+	}
+	/* Acknowledged now and not later, so that nothing is outstanding. */
+	g_assert_cmpint(setsockopt(sd[1], IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one)), ==, 0);
 	end_expect(end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	pair_ok(end_recv(end, 100, 1));
 	return sd[1];
+}
+
+static int
+establish(struct end *end)
+{
+	return establish_as(end, true);
 }
 
 /* The time-outs are read when the adapter is opened. */
@@ -209,7 +223,7 @@ vanish_idle(const char *settings)
 	int sd;
 
 	open_with(&end, settings);
-	sd = establish(&end);
+	sd = establish_as(&end, false);
 	vanish();
 	expect_broken(&end);
 	close(sd);

@@ -10,6 +10,7 @@
 #include "viw_qp.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,7 +85,11 @@ lost_text(const struct viw_end *end, char *out, size_t room)
 {
 	const char *name = strerrordesc_np((int)end->detail);
 
-	(void)snprintf(out, room, "TCP failed: %s", name != NULL ? name : "no reason is known");
+	if (end->detail == ETIMEDOUT) /* [WIRE 8.11] */
+		(void)snprintf(out, room, "the peer has not answered for too long");
+	else
+		(void)snprintf(out, room, "TCP failed: %s",
+			       name != NULL ? name : "no reason is known");
 }
 
 /* The cause of the end, in words. */
