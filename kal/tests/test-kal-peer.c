@@ -280,11 +280,12 @@ static void
 test_request_drips(void)
 {
 	static const uint8_t head[KAL_MPA_HEADER_SIZE] = "MPA ID Req Frame\x40\x02\x02\x00";
-	struct ri_host host = *kal_host_default();
+	static struct ri_host host;
 	struct fixture f;
 	uint16_t port = 0;
 	uint8_t octet;
 
+	host = *kal_host_default();
 	host.timer_start = timer_start_soon;
 	fixture_open_on(&f, &host);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
@@ -336,11 +337,12 @@ watch_start_counting(void *self, struct ri_watch *watch)
 static void
 test_accept_fails(void)
 {
-	struct ri_host host = *kal_host_default();
+	static struct ri_host host;
 	struct fixture f;
 	uint16_t port = 0;
 	gint64 begun, ms;
 
+	host = *kal_host_default();
 	host.watch_start = watch_start_counting;
 	fixture_open_on(&f, &host);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
