@@ -35,7 +35,7 @@ struct peer_side {
 	struct tool_adapter adapter;
 	struct tool_listener listener;
 	struct tool_way way;
-	uint64_t verified; /* octets of the peer that were compared with what they must be */
+	uint64_t arrived; /* octets of places in memory that the peer was seen to have filled */
 };
 
 struct peer_protocol {

@@ -27,9 +27,9 @@ report(const struct peer_side *side)
 	if (!peer->options.json) {
 		printf("%s of %s: ok, %" G_GUINT64_FORMAT " connections, %" G_GUINT64_FORMAT
 		       " times %" G_GUINT64_FORMAT " octets, %" G_GUINT64_FORMAT
-		       " octets verified\n",
+		       " octets seen to arrive\n",
 		       side->client ? "client" : "server", peer->protocol->plays, peer->connections,
-		       peer->count, peer->size, side->verified);
+		       peer->count, peer->size, side->arrived);
 		return;
 	}
 	json = tool_json_begin(PEER_PROGRAM);
@@ -39,7 +39,7 @@ report(const struct peer_side *side)
 	tool_json_count(json, "connections", peer->connections);
 	tool_json_count(json, "count", peer->count);
 	tool_json_count(json, "size", peer->size);
-	tool_json_count(json, "verified_octets", side->verified);
+	tool_json_count(json, "arrived_octets", side->arrived);
 	tool_json_print(json);
 }
 

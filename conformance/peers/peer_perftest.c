@@ -360,7 +360,7 @@ all_changed(struct test *test, GError **error)
 			return tool_fail(error, TOOL_ERROR_VERIFY,
 					 "nothing arrived for operation %" G_GUINT64_FORMAT,
 					 number);
-		test->side->verified += peer->size;
+		test->side->arrived += peer->size;
 	}
 	return true;
 }

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""The program `peer` against itself: both sides of each protocol, and sides that do not agree.
+
+Usage: test_peers.py TOOLS_TESTS PEERS ADAPTER self|pair      (TAP)
+"""
+
+import functools
+import sys
+
+HOST = '127.0.0.1'
+
+# A protocol with options; octets that a client must have seen to arrive.
+RUNS = [
+    ('simple', (), 0),
+    ('xsimple', (), 0),
+    ('ucmatose', ('-c', '3', '-C', '4', '-S', '70000'), 0),
+    ('ucmatose', ('-C', '0'), 0),
+    ('cmtime', ('-c', '20'), 0),
+    ('write_bw', ('-C', '300', '-S', '1000'), 0),
+    ('write_bw', ('-C', '3', '-S', '1m'), 0),
+    ('read_bw', ('-C', '300', '-S', '1000'), 64 * 1000),
+    ('read_bw', ('-C', '3', '-S', '1m'), 3 << 20),
+    ('send_bw', ('-C', '600', '-S', '1000'), 0),
+    ('send_bw', ('-C', '1', '-S', '64'), 0),
+    ('send_lat', ('-C', '50'), 0),
+]
+
+# What the server is told, what the client is told, what the client must say and what the server must say.
+QUARRELS = [
+    (('ucmatose', '-S', '100'), ('ucmatose', '-S', '200'), 'sent 100 octets instead of 200', 'the peer disconnected'),
+    (('ucmatose', '-S', '100'), ('simple',), 'peer: ', 'peer: '),
+    (('write_bw', '-C', '20'), ('write_bw', '-C', '10'), '', 'the client did 10 times 65536 octets'),
+]
+
+USAGE = [(), ('nothing',), ('simple', HOST, 'more'), ('--self', 'simple', HOST), ('-C', 'x', 'simple', HOST),
+         ('-S', '17m', 'simple', HOST), ('-c', '0', 'cmtime'), ('--pause', '1y', 'simple', HOST),
+         ('--self', '-C', '0', 'send_bw')]
+
+
+def good_run(bench, protocol, options, arrived):
+    folder, adapter, pair = bench
+    words = ('-a', adapter, '--json', *options)
+    if pair:
+        with Server(folder, 'peer', *words, protocol) as server:
+            said = run(folder, 'peer', '-p', server.port, *words, protocol, HOST).expect(0).json()
+            other = server.done().expect(0).json()
+            same(('server', said['count']), (other['side'], other['count']))
+    else:
+        said = run(folder, 'peer', '--self', *words, protocol).expect(0).json()
+    same((True, protocol, 'client', arrived),
+         (said['ok'], said['protocol'], said['side'], said['arrived_octets']))
+
+
+def quarrel(bench, ours, theirs, client, server):
+    folder, adapter, _ = bench
+    with Server(folder, 'peer', '-a', adapter, *ours) as other:
+        run(folder, 'peer', '-a', adapter, '-p', other.port, *theirs, HOST).expect(1, client)
+        other.done().expect(1, server)
+
+
+def usage(bench):
+    for words in USAGE:
+        run(bench[0], 'peer', *words).expect(2, 'peer: ')
+    run(bench[0], 'peer', '--help').expect(0, 'rdma_xserver')
+
+
+def same(wanted, got):
+    if wanted != got:
+        raise Failed(f'{got!r} is not {wanted!r}')
+
+
+if __name__ == '__main__':
+    sys.path.insert(0, sys.argv[1])
+    from tool_runs import Failed, Server, main, run
+    BENCH = (sys.argv[2], sys.argv[3], sys.argv[4] == 'pair')
+    CASES = [(f'{protocol}-{number}', functools.partial(good_run, BENCH, protocol, options, arrived))
+             for number, (protocol, options, arrived) in enumerate(RUNS)]
+    if BENCH[2]:
+        CASES += [(f'quarrel-{number}', functools.partial(quarrel, BENCH, *one))
+                  for number, one in enumerate(QUARRELS)]
+        CASES += [('usage', functools.partial(usage, BENCH))]
+    sys.exit(main([(f'/conformance/peers/{BENCH[1]}/{name}', case) for name, case in CASES]))
