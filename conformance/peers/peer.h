@@ -52,6 +52,7 @@ extern const struct peer_protocol peer_simple;
 extern const struct peer_protocol peer_xsimple;
 extern const struct peer_protocol peer_ucmatose;
 extern const struct peer_protocol peer_cmtime;
+extern const struct peer_protocol peer_rstream;
 extern const struct peer_protocol peer_write_bw;
 extern const struct peer_protocol peer_read_bw;
 extern const struct peer_protocol peer_send_bw;
@@ -88,6 +89,9 @@ bool peer_conn_open(struct peer_conn *conn, struct peer_side *side, const struct
 		    GError **error);
 bool peer_conn_meet(struct peer_conn *conn, const struct tool_words *reply, GError **error);
 void peer_conn_close(struct peer_conn *conn);
+
+/* Server: the next request; an error if none comes in time. */
+bool peer_next_request(struct peer_side *side, it_conn_request_event_t *request, GError **error);
 
 /* Waits until the peer has ended the connection; an error if it does something else, or nothing. */
 bool peer_conn_ended(struct peer_conn *conn, GError **error);

@@ -47,9 +47,8 @@ peer_conn_open(struct peer_conn *conn, struct peer_side *side, const struct peer
 	return true;
 }
 
-/* The next request; an error if none comes in time. */
-static bool
-next_request(struct peer_side *side, it_conn_request_event_t *request, GError **error)
+bool
+peer_next_request(struct peer_side *side, it_conn_request_event_t *request, GError **error)
 {
 	unsigned seconds = side->peer->options.seconds;
 	struct pollfd fds[] = {{.fd = side->listener.fd, .events = POLLIN},
@@ -87,7 +86,7 @@ peer_conn_meet(struct peer_conn *conn, const struct tool_words *reply, GError **
 	if (side->client)
 		good = tool_link_join(&conn->link, &side->way, &none, &event, error);
 	else
-		good = next_request(side, &request, error) &&
+		good = peer_next_request(side, &request, error) &&
 		       tool_link_admit(&conn->link, &request, reply != NULL ? reply : &none, error);
 	if (good && side->peer->pause_us > 0)
 		g_usleep(side->peer->pause_us);

@@ -14,7 +14,7 @@
 #define MAX_CONNECTIONS 10000
 
 static const struct peer_protocol *const protocols[] = {
-	&peer_simple,   &peer_xsimple, &peer_ucmatose, &peer_cmtime,
+	&peer_simple,   &peer_xsimple, &peer_ucmatose, &peer_cmtime,   &peer_rstream,
 	&peer_write_bw, &peer_read_bw, &peer_send_bw,  &peer_send_lat,
 };
 

@@ -18,6 +18,7 @@ RUNS = [
     ('ucmatose', ('-c', '3', '-C', '4', '-S', '70000'), 0),
     ('ucmatose', ('-C', '0'), 0),
     ('cmtime', ('-c', '20'), 0),
+    ('rstream', ('-C', '250', '-S', '2000'), 16 + 250 * 2000),
     ('write_bw', ('-C', '300', '-S', '1000'), 0),
     ('write_bw', ('-C', '3', '-S', '1m'), 0),
     ('read_bw', ('-C', '300', '-S', '1000'), 64 * 1000),
@@ -36,7 +37,7 @@ QUARRELS = [
 
 USAGE = [(), ('nothing',), ('simple', HOST, 'more'), ('--self', 'simple', HOST), ('-C', 'x', 'simple', HOST),
          ('-S', '17m', 'simple', HOST), ('-c', '0', 'cmtime'), ('--pause', '1y', 'simple', HOST),
-         ('--self', '-C', '0', 'send_bw')]
+         ('--self', '-C', '0', 'send_bw'), ('--self', '-S', '2049', 'rstream')]
 
 
 def good_run(bench, protocol, options, arrived):
