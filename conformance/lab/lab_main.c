@@ -21,11 +21,9 @@ parse(struct lab_options *options, int *argc, char ***argv, GError **error)
 		 "Lead: send, write, read, wrong-write, wrong-read, far-write or long-send, "
 		 "each with :LENGTH, a read also with :TIMES; commas between",
 		 "LIST"},
-		{"raw", 0, 0, G_OPTION_ARG_STRING, &options->raw,
-		 "No talk but these messages: send:LENGTH or recv:LENGTH, commas between", "LIST"},
 		{"first", 0, 0, G_OPTION_ARG_NONE, &options->first, "The server sends first", NULL},
 		{"stop", 0, 0, G_OPTION_ARG_NONE, &options->stop,
-		 "The follower, or with --raw this side, ends the connection", NULL},
+		 "The follower ends the connection", NULL},
 		{"forever", 0, 0, G_OPTION_ARG_NONE, &options->forever, "Repeat the operations",
 		 NULL},
 		{"survive", 0, 0, G_OPTION_ARG_NONE, &options->survive,
@@ -112,7 +110,6 @@ lab_main(const struct lab_carrier *carrier, int argc, char **argv)
 	       all_connections(&end, &error);
 	carrier->close(&end);
 	g_free(end.options.operations);
-	g_free(end.options.raw);
 	if (!good)
 		return tool_die(carrier->program, error);
 	printf("%s: %d connections, all well\n", carrier->program, end.options.count);

@@ -303,8 +303,6 @@ begins(const struct lab_end *end)
 bool
 lab_talk_ready(struct lab_end *end, GError **error)
 {
-	if (end->options.raw != NULL)
-		return lab_raw_ready(end, error);
 	end->posted = end->heard = 0;
 	if (begins(end) && end->options.operations == NULL && !post_letter(end, error))
 		return false;
@@ -318,8 +316,6 @@ lab_talk(struct lab_end *end, GError **error)
 	uint64_t address = (uint64_t)(uintptr_t)end->region;
 	struct letter hello;
 
-	if (end->options.raw != NULL)
-		return lab_raw(end, error);
 	if (begins(end)) {
 		if (end->number % 2 == 1)
 			g_usleep((gulong)end->options.pause * 1000);

@@ -31,7 +31,6 @@ struct lab_options {
 	int port;
 	int count;        /* connections, one after the other */
 	char *operations; /* NULL: this side follows */
-	char *raw;        /* instead of a talk: the messages of somebody else's program */
 	gboolean first;   /* the server sends the first letter, not the client */
 	gboolean stop;    /* the follower ends the connection, not the leader */
 	gboolean
@@ -89,10 +88,6 @@ struct lab_end {
 /* Runs one side of a connection that stands; the receives of lab_talk_ready() were posted before. */
 bool lab_talk_ready(struct lab_end *end, GError **error);
 bool lab_talk(struct lab_end *end, GError **error);
-
-/* The same for a list of send:LENGTH and recv:LENGTH, and the end of the connection. */
-bool lab_raw_ready(struct lab_end *end, GError **error);
-bool lab_raw(struct lab_end *end, GError **error);
 
 /* Fills octets with the private data to send; checks what came (len < 0: unknown, padded to room). */
 void lab_private_fill(const struct lab_end *end, uint8_t octets[LAB_PRIVATE_LIMIT]);

@@ -32,6 +32,7 @@ from tally import Tally                                 # noqa: E402
 
 SHOWN_LINES = 40
 BOOT_TIME = 180             # seconds for a guest to come up and go down
+BOOT_TRIALS = 3             # before a guest is said not to come up
 MOST_BOOTS = 40             # of one run: each case at least once, and again after broken kernels
 
 
@@ -50,6 +51,18 @@ def last_line(text):
     return (text.strip().split('\n') or [''])[-1]
 
 
+def try_command(command, trials):
+    """Runs a program until it succeeds, at most so often; then there is no guest."""
+    for _ in range(trials):
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, check=False)
+        if ended.returncode == 0:
+            return
+    panic = re.search(r'Kernel panic.*', ended.stderr)
+    raise NoGuest(panic.group() if panic else last_line(ended.stderr) or
+                  f'{os.path.basename(command[0])} ended with {ended.returncode}')
+
+
 def prepare(build):
     """Sees to it that a guest boots; returns the topologies that are possible."""
     if os.uname().machine != 'x86_64':
@@ -58,11 +71,8 @@ def prepare(build):
         raise NoGuest('less than 1.5 GB of memory are free')
     os.environ.setdefault('RDMA_LAB_CACHE', os.path.join(
         os.environ.get('XDG_CACHE_HOME') or os.path.join(os.environ.get('HOME') or build, '.cache'), 'rdma-lab'))
-    for command in ([f'{HERE}/vm-build', '--offline'], [f'{HERE}/vm-run', '--timeout', str(BOOT_TIME), '--', 'true']):
-        ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, check=False)
-        if ended.returncode != 0:
-            raise NoGuest(last_line(ended.stderr) or f'{os.path.basename(command[0])} ended with {ended.returncode}')
+    try_command([f'{HERE}/vm-build', '--offline'], 1)
+    try_command([f'{HERE}/vm-run', '--timeout', str(BOOT_TIME), '--', 'true'], BOOT_TRIALS)
     flags = ['--net'] if os.geteuid() == 0 else ['--net', '--map-root-user']
     tap = subprocess.run(['unshare', *flags, 'ip', 'tuntap', 'add', 'dev', 'lab0', 'mode', 'tap'],
                          capture_output=True, check=False)
@@ -173,16 +183,16 @@ class Run:
         self.known = {case.name: case.known for case in cases if case.known}
         for topology, siw, group in boots_of(cases):
             where = topology if topology in topologies else 'veth'
-            left = group
-            while left and time.time() < self.until and self.boots < MOST_BOOTS:
+            left, trials = group, 0
+            while left and trials < BOOT_TRIALS and time.time() < self.until and self.boots < MOST_BOOTS:
                 self.boot(where, siw, left)
                 rest = [case for case in left if case.name not in self.results]
-                if len(rest) == len(left) and time.time() < self.until:
-                    for case in left:
-                        self.note({'name': case.name, 'result': 'failed', 'seconds': 0, 'why': 'the guest did not '
-                                   'come up; see ' + self.logs})
-                    break
+                trials = trials + 1 if len(rest) == len(left) else 0
                 left = rest
+            if trials == BOOT_TRIALS:
+                for case in left:
+                    self.note({'name': case.name, 'result': 'failed', 'seconds': 0,
+                               'why': f'the guest did not come up; see {self.logs}'})
         for case in cases:
             if case.name not in self.results:
                 self.note({'name': case.name, 'result': 'skip', 'seconds': 0, 'why': 'no time was left for it'})

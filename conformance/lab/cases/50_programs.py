@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Programs that nobody here wrote: those of rdma-core and perftest, as client and as server."""
+"""Programs that nobody here wrote: those of rdma-core and perftest, as client and as server.
+
+Our side is it-ping --rping, or peer (conformance/peers).
+"""
 
 import functools
 import itertools
@@ -9,6 +12,7 @@ from lab_case import Case, Skipped
 
 MTUS = (1500, 9000, 1450, 1301)
 COUNT = '10'
+PERFTEST = ('-F', '-n', '50')       # iterations; no complaint about the processor's speed
 
 
 def offers_rping(bench):
@@ -27,37 +31,39 @@ def rping(bench, role, family, mtu, size):
         bench.pair((bench.theirs, theirs + ['-s', '-a', anywhere, *ping]),
                    (bench.ours, ours + [*ping, bench.address(bench.theirs, family)]), bench.port)
     else:
-        bench.pair((bench.ours, ours), (bench.theirs, theirs + ['-c', '-a', bench.address(bench.ours, family), *ping]),
-                   bench.port)
+        bench.pair((bench.ours, ours + ['-S', str(size)]),
+                   (bench.theirs, theirs + ['-c', '-a', bench.address(bench.ours, family), *ping]), bench.port)
 
 
-def raw(bench, role, theirs, messages, options=(), own_port='-p'):
-    """Our end sends and receives what such a program does; `theirs` has {address} and {port}."""
-    address = bench.address(bench.ours if role == 'responder' else bench.theirs)
-    argv = [word.format(address=address) for word in theirs] + [own_port, str(bench.port)]
-    ours = [bench.tool('lab-itapi'), '-p', str(bench.port), '--raw', messages, *options]
+def program(bench, protocol, role, server, client, options=()):
+    """One run of a program as server (we are the initiator) or as client, with `peer` on our side."""
+    ours = [bench.tool('peer'), '-p', str(bench.port), *options, protocol]
+    port = ['-p', str(bench.port)]
     if role == 'initiator':
-        bench.pair((bench.theirs, argv), (bench.ours, ours + [address]), bench.port)
+        argv = [word.format(address=bench.address(bench.theirs)) for word in server]
+        bench.pair((bench.theirs, argv + port), (bench.ours, ours + [bench.address(bench.theirs)]), bench.port)
     else:
-        bench.pair((bench.ours, ours), (bench.theirs, argv), bench.port)
+        argv = [word.format(address=bench.address(bench.ours)) for word in client]
+        bench.pair((bench.ours, ours), (bench.theirs, argv + port), bench.port)
 
 
-def messages(what, number):
-    return ','.join([what] * number)
+def perftest(tool):
+    command = [f'ib_{tool}', '-R', *PERFTEST]
+    return (tool, command, command + ['{address}'], ['-C', PERFTEST[-1]])
 
 
-PROGRAMS = [
-    # (program, role, its command, our messages, our options, whether siw must speak peer-to-peer)
-    ('rdma_server', 'initiator', ['rdma_server'], 'send:16,recv:16', ['--stop']),
-    ('rdma_client', 'responder', ['rdma_client', '-s', '{address}'], 'recv:16,send:16', []),
-    ('rdma_xserver', 'initiator', ['rdma_xserver'], 'send:16', ['--stop']),
-    ('rdma_xclient', 'responder', ['rdma_xclient', '-s', '{address}'], 'recv:16', []),
-    ('ucmatose server', 'initiator', ['ucmatose', '-b', '{address}'],
-     f'{messages("recv:100", 10)},{messages("send:100", 10)}', []),
-    ('ucmatose client', 'responder', ['ucmatose', '-s', '{address}'],
-     f'{messages("send:100", 10)},{messages("recv:100", 10)}', ['--stop']),
-    ('cmtime client', 'responder', ['cmtime', '-c', '1', '-s', '{address}'], '', []),
-]
+# (protocol of peer, the command of their server, of their client, options of peer)
+PROGRAMS = {
+    'rdma_client and rdma_server': ('simple', ['rdma_server'], ['rdma_client', '-s', '{address}'], []),
+    'rdma_xclient and rdma_xserver': ('xsimple', ['rdma_xserver'], ['rdma_xclient', '-s', '{address}'], []),
+    'ucmatose': ('ucmatose', ['ucmatose', '-b', '{address}'], ['ucmatose', '-s', '{address}'], []),
+    'cmtime': ('cmtime', ['cmtime', '-c', '20', '-b', '{address}'], ['cmtime', '-c', '20', '-s', '{address}'],
+               ['-c', '20']),
+    'ib_write_bw -R': perftest('write_bw'),
+    'ib_read_bw -R': perftest('read_bw'),
+    'ib_send_bw -R': perftest('send_bw'),
+    'ib_send_lat -R': perftest('send_lat'),
+}
 
 CASES = []
 for crc_on, p2p_on in itertools.product((False, True), repeat=2):
@@ -67,7 +73,12 @@ for crc_on, p2p_on in itertools.product((False, True), repeat=2):
         CASES.append(Case(f'programs rping {our_role} ipv{ip} mtu {link} {setting}',
                           functools.partial(rping, role=our_role, family=ip, mtu=link, size=octets),
                           crc_on, p2p_on, table=('rping', our_role, f'{COUNT} rounds')))
-    for program, our_role, command, sequence, flags in PROGRAMS:
-        CASES.append(Case(f'programs {program} {setting}',
-                          functools.partial(raw, role=our_role, theirs=command, messages=sequence, options=flags),
-                          crc_on, p2p_on, table=(program, our_role, 'its messages')))
+    for name, (protocol_name, serve, connect, flags) in PROGRAMS.items():
+        for our_role in ('initiator', 'responder'):
+            # The server of ucmatose sends first, which a responder may do in peer-to-peer mode only.
+            if name == 'ucmatose' and our_role == 'responder' and not p2p_on:
+                continue
+            CASES.append(Case(f'programs {name} {our_role} {setting}',
+                              functools.partial(program, protocol=protocol_name, role=our_role, server=serve,
+                                                client=connect, options=flags),
+                              crc_on, p2p_on, table=(name, our_role, 'a run')))

@@ -141,10 +141,6 @@ class SideCase(unittest.TestCase):
         data = ['--private', '100', '--reject']
         self.assertIn('all well', self.talk(data, ['--expect-private', '100', '--reject']))
 
-    @unittest.skipUnless(PROGRAM, 'lab-itapi was not named')
-    def test_messages(self):
-        self.assertIn('all well', self.talk(['--raw', 'recv:16,send:10'], ['--raw', 'send:16,recv:10', '--stop']))
-
 
 if __name__ == '__main__':
     del sys.argv[1:]
