@@ -19,7 +19,10 @@ import lab_side
 from lab_case import Bench, Failed, Skipped
 from lab_table import all_cases
 
+# The guest's other devices go, so that there is one way only between the two ends.
 VETH = """
+ip link set eth0 down
+ip link set sim0 down
 ip netns add ours
 ip link add vours type veth peer name vtheirs
 ip link set vours netns ours
