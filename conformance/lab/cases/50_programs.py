@@ -36,12 +36,19 @@ def rping(bench, role, family, mtu, size):
 
 
 def program(bench, protocol, role, server, client, options=()):
-    """One run of a program as server (we are the initiator) or as client, with `peer` on our side."""
+    """One run of a program as server (we are the initiator) or as client, with `peer` on our side.
+
+    The server of cmtime does not end by itself.
+    """
     ours = [bench.tool('peer'), '-p', str(bench.port), *options, protocol]
     port = ['-p', str(bench.port)]
     if role == 'initiator':
         argv = [word.format(address=bench.address(bench.theirs)) for word in server]
-        bench.pair((bench.theirs, argv + port), (bench.ours, ours + [bench.address(bench.theirs)]), bench.port)
+        if protocol == 'cmtime':
+            bench.server(bench.theirs, argv + port, bench.port)
+            bench.run(bench.ours, ours + [bench.address(bench.theirs)])
+        else:
+            bench.pair((bench.theirs, argv + port), (bench.ours, ours + [bench.address(bench.theirs)]), bench.port)
     else:
         argv = [word.format(address=bench.address(bench.ours)) for word in client]
         bench.pair((bench.ours, ours), (bench.theirs, argv + port), bench.port)
