@@ -8,33 +8,42 @@ HEAD = """<!-- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only -->
 
 # Interoperation with Linux siw {#interop}
 
-Written by `tools/check --lab --record` on %s: vp/iwarp against siw of Linux, in a guest (conformance/lab). A row
-is one peer program in one role of ours. A cell counts cases that passed, of all that were run; the words behind it say
-what did not pass.
+Made by `tools/check --lab --record doc/interop.md` on %s: vp/iwarp against siw of Linux, in a guest
+(`conformance/lab`). A row is one peer program and one role of ours. "passed" counts the cases that passed, of those that
+ran; "settings" tells what both sides asked for in them: CRC, peer-to-peer mode (P2P), both, or neither (-). Cases for which
+the run had no time are not counted.
 
-| peer | our role | what | passed | not passed |
-|---|---|---|---|---|
+| peer | our role | what | settings | passed | not passed |
+|---|---|---|---|---|---|
 """
+NO_TIME = 'no time was left for it'
 
 
-def row_of(rows, key, told):
-    row = rows.setdefault(key, [0, 0, []])
+def setting(case):
+    return '+'.join(name for name, on in (('CRC', case.crc), ('P2P', case.p2p)) if on) or '-'
+
+
+def row_of(rows, case, told):
+    """Counts one result in its row: passed, run, the settings, what did not pass."""
+    row = rows.setdefault(case.table, [0, 0, set(), []])
     row[1] += told['result'] != 'skip'
     row[0] += told['result'] == 'ok'
+    row[2].add(setting(case))
     if told['result'] in ('known', 'skip'):
-        row[2].append(f'{told["name"]}: {told["why"]}')
+        row[3].append(f'{told["name"]}: {told["why"]}')
     elif told['result'] == 'failed':
-        row[2].append(told['name'])
+        row[3].append(told['name'])
 
 
 def write_report(path, cases, results, date):
     """Writes the table of the cases that have a row in it."""
     rows = {}
     for case in cases:
-        if case.table and case.name in results:
-            row_of(rows, case.table, results[case.name])
+        told = results.get(case.name)
+        if case.table and told and told['why'] != NO_TIME:
+            row_of(rows, case, told)
     with open(path, 'w', encoding='utf-8') as file:
         file.write(HEAD % date.isoformat())
-        for key, (good, count, words) in rows.items():
-            words = ['; '.join(words).replace('|', '/')] if words else ['']
-            file.write(f'| {" | ".join(key)} | {good} of {count} | {words[0]} |\n')
+        for key, (good, count, settings, words) in rows.items():
+            file.write(f'| {" | ".join(key)} | {", ".join(sorted(settings))} | {good} of {count} | '
+                       f'{"; ".join(words).replace("|", "/")} |\n')

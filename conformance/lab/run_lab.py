@@ -26,7 +26,7 @@ sys.path[:0] = [HERE, os.path.join(ROOT, 'tools/dev')]
 sys.dont_write_bytecode = True
 
 import lab_capture                                      # noqa: E402
-from lab_report import write_report                     # noqa: E402
+from lab_report import NO_TIME, write_report            # noqa: E402
 from lab_table import all_cases, boots_of               # noqa: E402
 from tally import Tally                                 # noqa: E402
 
@@ -195,7 +195,7 @@ class Run:
                                'why': f'the guest did not come up; see {self.logs}'})
         for case in cases:
             if case.name not in self.results:
-                self.note({'name': case.name, 'result': 'skip', 'seconds': 0, 'why': 'no time was left for it'})
+                self.note({'name': case.name, 'result': 'skip', 'seconds': 0, 'why': NO_TIME})
         shutil.rmtree(self.work)
 
 

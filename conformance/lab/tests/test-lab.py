@@ -85,8 +85,9 @@ class CountCase(unittest.TestCase):
     def test_row_of_the_table(self):
         rows = {}
         for result in ('ok', 'failed', 'skip', 'known'):
-            lab_report.row_of(rows, ('peer', 'role', 'what'), {'name': result, 'result': result, 'why': 'w'})
-        self.assertEqual(rows[('peer', 'role', 'what')], [1, 3, ['failed', 'skip: w', 'known: w']])
+            case = lab_case.Case('c', None, crc=True, table=('peer', 'role', 'what'))
+            lab_report.row_of(rows, case, {'name': result, 'result': result, 'why': 'w'})
+        self.assertEqual(rows[('peer', 'role', 'what')], [1, 3, {'CRC'}, ['failed', 'skip: w', 'known: w']])
 
 
 class SideCase(unittest.TestCase):
