@@ -38,8 +38,10 @@ def rping(bench, role, family, mtu, size):
 def program(bench, protocol, role, server, client, options=()):
     """One run of a program as server (we are the initiator) or as client, with `peer` on our side.
 
-    The server of cmtime does not end by itself.
+    The server of cmtime does not end by itself. Programs of perftest tell each other the MTU of InfiniBand that
+    is below that of the link, and peer says what belongs to 1500.
     """
+    bench.set_mtu(1500)
     ours = [bench.tool('peer'), '-p', str(bench.port), *options, protocol]
     port = ['-p', str(bench.port)]
     if role == 'initiator':
