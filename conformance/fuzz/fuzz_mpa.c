@@ -5,10 +5,17 @@
  * MPA start-up frames (kal_mpa.h): the input is what this end offers and the octets of a peer, as initiator and as
  * responder; or what two ends offer, which then negotiate with each other.
  */
-#include <string.h>
-
 #include "fuzz.h"
 #include "kal_mpa.h"
+
+#define TEXT_ROOM 256u
+
+/* Room for a text for people, which is cut where there is less than it needs. */
+static size_t
+room_of(size_t part)
+{
+	return 1 + part % (TEXT_ROOM - 1);
+}
 
 enum side {
 	SIDE_RESPONDER = 0,
@@ -26,6 +33,7 @@ offer_take(struct fuzz_input *in)
 	offered.crc = (flags & 2) != 0;
 	offered.words = (flags & 4) != 0;
 	offered.depth_private = (flags & 8) != 0;
+	offered.depth_echo = (flags & 0x80) != 0;
 	offered.rtr = flags >> 4 & 7;
 	offered.ird = (uint16_t)fuzz_number(in, 2);
 	offered.ord = (uint16_t)fuzz_number(in, 2);
@@ -45,11 +53,11 @@ frame_read(enum kal_mpa_kind kind, const uint8_t *octets, size_t len, size_t par
 	size_t early_size = 0;
 	enum kal_mpa_found found = kal_mpa_read(kind, octets, len, frame, &size);
 	uint8_t *cut = fuzz_copy(octets, part);
-	char text[64];
 	enum kal_mpa_found first = kal_mpa_read(kind, cut, part, &early, &early_size);
+	char text[TEXT_ROOM];
 
-	kal_mpa_found_text(kind, found, octets, len, text, sizeof(text));
-	FUZZ_REQUIRE(strlen(text) < sizeof(text));
+	kal_mpa_found_text(kind, found, octets, len, text, room_of(part));
+	FUZZ_REQUIRE(strnlen(text, room_of(part)) < room_of(part));
 	if (found == KAL_MPA_MORE)
 		FUZZ_REQUIRE(size > len && size <= KAL_MPA_FRAME_MAX);
 	if (found == KAL_MPA_WHOLE) {
@@ -97,14 +105,14 @@ responder_run(struct fuzz_input *in)
 	struct kal_mpa_frame reply;
 	struct kal_mpa_negotiated negotiated;
 	enum kal_mpa_verdict verdict;
-	char text[64];
+	char text[TEXT_ROOM];
 
 	if (frame_read(KAL_MPA_REQUEST, in->at, in->left, part, &request) != KAL_MPA_WHOLE)
 		return;
 	frame_check(&request);
 	verdict = kal_mpa_judge_request(&request, part);
-	kal_mpa_verdict_text(verdict, &offered, &request, NULL, text, sizeof(text));
-	FUZZ_REQUIRE(strlen(text) < sizeof(text));
+	kal_mpa_verdict_text(verdict, &offered, &request, NULL, text, room_of(part));
+	FUZZ_REQUIRE(strnlen(text, room_of(part)) < room_of(part));
 	kal_mpa_accept(&offered, &request, &reply, &negotiated);
 	FUZZ_REQUIRE(negotiated.crc == (request.crc || offered.crc));
 	frame_check(&reply);
@@ -124,7 +132,7 @@ initiator_run(struct fuzz_input *in)
 	struct kal_mpa_frame reply;
 	struct kal_mpa_negotiated negotiated;
 	enum kal_mpa_verdict verdict;
-	char text[64];
+	char text[TEXT_ROOM];
 
 	kal_mpa_offer(&offered, &request);
 	frame_check(&request);
@@ -132,8 +140,8 @@ initiator_run(struct fuzz_input *in)
 		return;
 	frame_check(&reply);
 	verdict = kal_mpa_judge_reply(&offered, &request, &reply, &negotiated);
-	kal_mpa_verdict_text(verdict, &offered, &request, &reply, text, sizeof(text));
-	FUZZ_REQUIRE(strlen(text) < sizeof(text));
+	kal_mpa_verdict_text(verdict, &offered, &request, &reply, text, room_of(part));
+	FUZZ_REQUIRE(strnlen(text, room_of(part)) < room_of(part));
 	FUZZ_REQUIRE(verdict != KAL_MPA_GO || kal_mpa_verdict_code(verdict) == 0);
 	if (verdict == KAL_MPA_GO && reply.words)
 		FUZZ_REQUIRE(negotiated.ird <= offered.ird_max);

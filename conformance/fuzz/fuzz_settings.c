@@ -15,7 +15,7 @@
 #include "viw_setting.h"
 #include "vsw_setting.h"
 
-#define VARIABLES_MAX 24
+#define VARIABLES_MAX 8 /* each costs a comparison with every name that is known */
 #define ROWS          (KAL_SETTING_COUNT + VEM_SETTING_COUNT + VIW_SETTING_COUNT)
 
 static const struct ri_setting *

@@ -162,8 +162,17 @@ def check_mutants(checker, arguments=()):
     checker.check('mutants', ['tools/mutate', '--jobs', str(checker.jobs), *arguments])
 
 
+def check_fuzz(checker, arguments=('--check',)):
+    """The fuzzers: a fixed number of inputs from a fixed seed, or, with --seconds, for a time."""
+    if subprocess.run(['tools/fuzz', '--probe'], capture_output=True, check=False).returncode == 77:
+        checker.tally.skip('fuzz', 'clang cannot link a fuzzer here')
+        return
+    checker.check('fuzz', ['tools/fuzz', '--jobs', str(checker.jobs), *arguments])
+
+
 def check_full(checker):
     check_mutants(checker)
+    check_fuzz(checker, ['--seconds', '60'])
     checker.check('packages', ['tools/dev/test-packages', '--jobs', str(checker.jobs)])
     checker.build_and_test('clang')
     run_analysers(checker)
@@ -178,6 +187,7 @@ def check_all(checker, full):
     if full:
         check_full(checker)
     else:
+        check_fuzz(checker)
         check_mutants(checker, ['--sample', '25', '--allow', '2'])
 
 
