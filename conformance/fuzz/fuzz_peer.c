@@ -25,6 +25,7 @@ fuzz_peer_begin(struct fuzz_peer *peer, int fd, bool crc)
 	peer->heard = heard;
 	peer->fd = fd;
 	peer->crc = crc;
+	peer->unmark.crc = crc;
 	for (unsigned i = 0; i < DDP_QN_COUNT; i++)
 		peer->next_msn[i] = peer->heard_msn[i] = 1;
 }
@@ -105,6 +106,21 @@ frame_count(struct fuzz_peer *peer, const struct ddp_segment *seg)
 	peer->next_msn[seg->qn] += seg->last;
 }
 
+/* Put the markers into a frame that its place in the stream needs. Returns the octets of the frame. */
+static uint32_t
+frame_mark(struct fuzz_peer *peer, uint8_t *frame, uint32_t len)
+{
+	uint8_t plain[FUZZ_PEER_FRAME_MAX];
+	uint64_t before = peer->plain;
+
+	FUZZ_REQUIRE(len <= sizeof(plain));
+	peer->plain += len;
+	if (!peer->marks)
+		return len;
+	memcpy(plain, frame, len);
+	return mpa_marker_insert(frame, plain, len, before, peer->crc);
+}
+
 uint32_t
 fuzz_peer_frame(struct fuzz_peer *peer, struct fuzz_input *in, const struct fuzz_regions *regions,
 		uint8_t *frame)
@@ -133,7 +149,7 @@ fuzz_peer_frame(struct fuzz_peer *peer, struct fuzz_input *in, const struct fuzz
 	if (faults & WRONG_STAG)
 		seg.stag = (uint32_t)fuzz_number(in, 4);
 	seg.payload_len = payload_make(peer, in, regions, opcode, payload);
-	len = rdmap_fpdu_put(frame, &seg, peer->crc);
+	len = frame_mark(peer, frame, rdmap_fpdu_put(frame, &seg, peer->crc));
 	if (faults & WRONG_CRC)
 		frame[len - 1 - (fuzz_u8(in) & 3)] ^= 1;
 	frame_count(peer, &seg);
@@ -141,14 +157,14 @@ fuzz_peer_frame(struct fuzz_peer *peer, struct fuzz_input *in, const struct fuzz
 }
 
 uint32_t
-fuzz_peer_seal(const struct fuzz_peer *peer, struct fuzz_input *in, uint8_t *frame)
+fuzz_peer_seal(struct fuzz_peer *peer, struct fuzz_input *in, uint8_t *frame)
 {
 	size_t len;
 	const uint8_t *octets = fuzz_take(in, fuzz_u8(in), &len);
 
 	if (len > 0)
 		memcpy(frame + MPA_LENGTH_SIZE, octets, len);
-	return mpa_fpdu_seal(frame, (uint32_t)len, peer->crc);
+	return frame_mark(peer, frame, mpa_fpdu_seal(frame, (uint32_t)len, peer->crc));
 }
 
 /* --- judging -------------------------------------------------------------------------------- */
@@ -210,6 +226,9 @@ fuzz_peer_hear(struct fuzz_peer *peer)
 
 		if (n <= 0)
 			break;
+		if (peer->unmarks)
+			n = mpa_unmark(&peer->unmark, peer->heard + peer->have, (uint32_t)n);
+		FUZZ_REQUIRE(!peer->unmark.wrong);
 		peer->have += (uint32_t)n;
 		frames_judge(peer);
 	}

@@ -9,6 +9,7 @@
 #define FUZZ_PEER_H
 
 #include "fuzz.h"
+#include "mpa_marker.h"
 #include "rdmap_check.h"
 
 #define FUZZ_PEER_ROOM \
@@ -17,13 +18,17 @@
 struct fuzz_peer {
 	int fd;                              /* -1: closed */
 	bool crc;                            /* CRC was negotiated */
-	bool over;                           /* a Terminate or the end of the stream has come */
+	bool marks;                          /* what the peer sends has markers */
+	bool unmarks;                        /* what the queue pair sends has them */
+	bool over;                           /* a Terminate has come */
+	uint64_t plain;                      /* octets of the frames that were made */
 	uint32_t next_msn[DDP_QN_COUNT];     /* of the messages that the peer sends */
 	uint32_t next_mo[DDP_QN_COUNT];      /* of their next segment */
 	struct rdmap_read_request asked;     /* the last Read that the queue pair requested */
 	struct rdmap_atomic_request ordered; /* the last Atomic */
 	uint32_t heard_msn[DDP_QN_COUNT];    /* of the messages that came from the queue pair */
 	uint32_t heard_mo[DDP_QN_COUNT];     /* of their next segment */
+	struct mpa_unmark unmark;            /* of what came */
 	uint32_t have;                       /* octets in `heard` */
 	uint8_t *heard;                      /* FUZZ_PEER_ROOM octets */
 };
@@ -45,7 +50,7 @@ uint32_t fuzz_peer_frame(struct fuzz_peer *peer, struct fuzz_input *in,
 #define FUZZ_PEER_FRAME_MAX 2048u
 
 /* Frame the next octets of the input, with the right length and CRC. Returns the octets of the frame. */
-uint32_t fuzz_peer_seal(const struct fuzz_peer *peer, struct fuzz_input *in, uint8_t *frame);
+uint32_t fuzz_peer_seal(struct fuzz_peer *peer, struct fuzz_input *in, uint8_t *frame);
 
 /* Read what has come from the queue pair, and judge it: right frames only, in order, and nothing behind a Terminate. */
 void fuzz_peer_hear(struct fuzz_peer *peer);

@@ -142,6 +142,12 @@ stream_begin(struct run *run, uint8_t options, int fd, struct fuzz_input *in)
 	stream.ird = depths & 7;
 	stream.ord = depths >> 3 & 7;
 	stream.peer_local = (depths & 0x40) != 0;
+	if (depths & 0x80) {
+		uint8_t markers = fuzz_u8(in);
+
+		stream.markers_rx = run->peer.marks = (markers & 1) != 0;
+		stream.markers_tx = run->peer.unmarks = (markers & 2) != 0;
+	}
 	if (options & INITIATOR)
 		stream.rtr_send = rtr & (uint8_t)-rtr; /* one bit at most */
 	else

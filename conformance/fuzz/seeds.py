@@ -99,12 +99,15 @@ def stream():
     for opcode in range(12):
         frame = bytes([0, 0, opcode, 0, 0, 0, 8, 24]) + bytes(range(24))
         yield start + receive + frame + receive + frame + bytes([12])
+        for markers in (1, 2, 3):
+            yield bytes([0x01, 80, 0xa4, markers]) + receive * 8 + frame * 16 + bytes([12])
         yield bytes([0x23, 80, 0x24]) + receive * 2 + frame * 2
         yield start + receive + bytes([0, 5, opcode, 1, 0, 0, 8, 24]) + bytes(24) + frame + bytes([9, 8, 64])
     for command in (4, 5, 6, 7):
         post = bytes([command, 0, 1, 64, 1, 1, 0])
         answer = bytes([12, 0, 0, 2, 0, 64]) + bytes(64)
         yield start + post * 3 + bytes([12]) + post + answer + bytes([0, 0, 11, 0])
+        yield bytes([0x01, 80, 0xa4, 3]) + post * 10 + bytes([12]) + answer * 8
         yield start + post * 2 + bytes([12, 11, 0, 8, 64, 12])
         yield start + post + bytes([10, 8, 64])
     for options in (0x05, 0x09, 0x07, 0x0b, 0x11, 0x81, 0x21):
