@@ -57,33 +57,33 @@ fault_answer(enum rdmap_fault fault, const struct mpa_fpdu *fpdu, uint32_t have,
 	free(seen);
 }
 
-/* What is behind the headers of a segment that may arrive. */
+/* What is behind the headers of a segment that may arrive; `at` has exactly these octets. */
 static void
-message_read(const struct ddp_segment *seg)
+message_read(enum rdmap_opcode opcode, const uint8_t *at, uint32_t len)
 {
 	uint8_t again[RDMAP_TERMINATE_MAX];
 	struct rdmap_read_request read;
 	struct rdmap_atomic_request request;
 	struct rdmap_atomic_response response;
 
-	switch ((int)rdmap_opcode_of(seg->rdmap_control)) {
+	switch ((int)opcode) {
 	case RDMAP_READ_REQUEST:
-		FUZZ_REQUIRE(rdmap_read_request_read(seg->payload, seg->payload_len, &read));
+		FUZZ_REQUIRE(rdmap_read_request_read(at, len, &read));
 		rdmap_read_request_write(again, &read);
-		FUZZ_REQUIRE(memcmp(again, seg->payload, RDMAP_READ_REQUEST_SIZE) == 0);
+		FUZZ_REQUIRE(memcmp(again, at, RDMAP_READ_REQUEST_SIZE) == 0);
 		rdmap_read_request_advance(again, read.size / 2);
 		break;
 	case RDMAP_ATOMIC_REQUEST:
-		FUZZ_REQUIRE(rdmap_atomic_request_read(seg->payload, seg->payload_len, &request));
+		FUZZ_REQUIRE(rdmap_atomic_request_read(at, len, &request));
 		rdmap_atomic_request_write(again, &request);
 		break;
 	case RDMAP_ATOMIC_RESPONSE:
-		FUZZ_REQUIRE(rdmap_atomic_response_read(seg->payload, seg->payload_len, &response));
+		FUZZ_REQUIRE(rdmap_atomic_response_read(at, len, &response));
 		rdmap_atomic_response_write(again, &response);
-		FUZZ_REQUIRE(memcmp(again, seg->payload, RDMAP_ATOMIC_RESPONSE_SIZE) == 0);
+		FUZZ_REQUIRE(memcmp(again, at, RDMAP_ATOMIC_RESPONSE_SIZE) == 0);
 		break;
 	case RDMAP_TERMINATE:
-		terminate_judge(seg->payload, seg->payload_len);
+		terminate_judge(at, len);
 		break;
 	default:
 		break;
@@ -111,7 +111,9 @@ segment_run(struct rdmap_inbound *in, const struct mpa_fpdu *fpdu, uint32_t part
 		fault_answer(fault, fpdu, part, crc);
 		return false;
 	}
-	message_read(&seg);
+	early = fuzz_copy(seg.payload, seg.payload_len);
+	message_read(rdmap_opcode_of(seg.rdmap_control), early, seg.payload_len);
+	free(early);
 	(void)rdmap_check_receive(&seg, part > 0, part * 2);
 	if (rdmap_inbound_advance(in, &seg) && in->read_room > 0 &&
 	    rdmap_opcode_of(seg.rdmap_control) == RDMAP_READ_REQUEST)
