@@ -167,6 +167,8 @@ def script():
 def settings():
     yield b'\x00'.join(SETTINGS)
     yield from SETTINGS
+    for length in (63, 64, 120, 121, 122, 123):
+        yield b'\xffITAPI_' + length * b'X' + b'=1'
 
 
 def main():
