@@ -151,9 +151,15 @@ def letters():
 
 
 def config():
+    group = ''
     yield CONFIG.encode()
     for line in CONFIG.split('\n'):
         yield f'[mpa]\n{line}\n'.encode()
+        group = line if line.startswith('[') else group
+        key = line.split('=')[0]
+        for value in ('', '0', '-1', '1', '18446744073709551615', '18446744073709551616', '\\s', 'x' * 63, 'x' * 64):
+            if '=' in line:
+                yield f'{group}\n{key}= {value}\n'.encode()
 
 
 def script():
