@@ -298,16 +298,9 @@ suppressed(struct fixture *f, uint16_t ird, uint16_t ord, uint16_t reply_ird, ui
 static void
 open_configured(struct fixture *f, const char *text)
 {
-	g_autofree char *path = NULL;
-	int fd = g_file_open_tmp("kal-startup-XXXXXX", &path, NULL);
-
-	g_assert_cmpint(fd, >=, 0);
-	close(fd);
-	g_assert_true(g_file_set_contents(path, text, -1, NULL));
-	g_setenv("ITAPI_CONFIG", path, TRUE);
+	fixture_config(text);
 	fixture_open(f);
-	g_unsetenv("ITAPI_CONFIG");
-	g_assert_cmpint(unlink(path), ==, 0);
+	fixture_config(NULL);
 }
 
 static void
