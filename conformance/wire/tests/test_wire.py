@@ -86,6 +86,9 @@ def test_failures(folder):
     run = judge('--cases', WRONG, '--case', 'wrong-*', '--json', report, '--html', page,
                 '--captures', folder)
     check('wrong/status', run.returncode == 1, f'{run.returncode}: {run.stderr}')
+    if not os.path.exists(report):
+        check('wrong/report', False, f'{run.stdout}{run.stderr}'.replace('\n', ' '))
+        return
     with open(report, encoding='utf-8') as file:
         said = {case['id']: case for case in json.load(file)['cases']}
     for name, words in WORDS.items():
