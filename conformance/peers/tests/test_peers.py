@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""The program `peer` against itself: both sides of each protocol, and sides that do not agree.
+"""The program `peer` against itself: both sides of each protocol in one process.
 
-Usage: test_peers.py TOOLS_TESTS PEERS ADAPTER self|pair      (TAP)
+Usage: test_peers.py TOOLS_TESTS PEERS ADAPTER      (TAP)
 """
 
 import functools
@@ -28,37 +28,16 @@ RUNS = [
     ('send_lat', ('-C', '50'), 0),
 ]
 
-# What the server is told, what the client is told, what the client must say and what the server must say.
-QUARRELS = [
-    (('ucmatose', '-S', '100'), ('ucmatose', '-S', '200'), 'sent 100 octets instead of 200', 'peer: '),
-    (('ucmatose', '-S', '100'), ('simple',), 'peer: ', 'peer: '),
-    (('write_bw', '-C', '20'), ('write_bw', '-C', '10'), '', 'the client did 10 times 65536 octets'),
-]
-
 USAGE = [(), ('nothing',), ('simple', HOST, 'more'), ('--self', 'simple', HOST), ('-C', 'x', 'simple', HOST),
          ('-S', '17m', 'simple', HOST), ('-c', '0', 'cmtime'), ('--pause', '1y', 'simple', HOST),
          ('--self', '-C', '0', 'send_bw'), ('--self', '-S', '2049', 'rstream')]
 
 
 def good_run(bench, protocol, options, arrived):
-    folder, adapter, pair = bench
-    words = ('-a', adapter, '--json', *options)
-    if pair:
-        with Server(folder, 'peer', *words, protocol) as server:
-            said = run(folder, 'peer', '-p', server.port, *words, protocol, HOST).expect(0).json()
-            other = server.done().expect(0).json()
-            same(('server', said['count']), (other['side'], other['count']))
-    else:
-        said = run(folder, 'peer', '--self', *words, protocol).expect(0).json()
+    folder, adapter = bench
+    said = run(folder, 'peer', '--self', '-a', adapter, '--json', *options, protocol).expect(0).json()
     same((True, protocol, 'client', arrived),
          (said['ok'], said['protocol'], said['side'], said['arrived_octets']))
-
-
-def quarrel(bench, ours, theirs, client, server):
-    folder, adapter, _ = bench
-    with Server(folder, 'peer', '-a', adapter, *ours) as other:
-        run(folder, 'peer', '-a', adapter, '-p', other.port, *theirs, HOST).expect(1, client)
-        other.done().expect(1, server)
 
 
 def usage(bench):
@@ -74,12 +53,9 @@ def same(wanted, got):
 
 if __name__ == '__main__':
     sys.path.insert(0, sys.argv[1])
-    from tool_runs import Failed, Server, main, run
-    BENCH = (sys.argv[2], sys.argv[3], sys.argv[4] == 'pair')
+    from tool_runs import Failed, main, run
+    BENCH = (sys.argv[2], sys.argv[3])
     CASES = [(f'{protocol}-{number}', functools.partial(good_run, BENCH, protocol, options, arrived))
              for number, (protocol, options, arrived) in enumerate(RUNS)]
-    if BENCH[2]:
-        CASES += [(f'quarrel-{number}', functools.partial(quarrel, BENCH, *one))
-                  for number, one in enumerate(QUARRELS)]
-        CASES += [('usage', functools.partial(usage, BENCH))]
+    CASES += [('usage', functools.partial(usage, BENCH))]
     sys.exit(main([(f'/conformance/peers/{BENCH[1]}/{name}', case) for name, case in CASES]))
