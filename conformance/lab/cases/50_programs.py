@@ -74,6 +74,9 @@ PROGRAMS = {
     'ib_send_lat -R': perftest('send_lat'),
 }
 
+# Seen with our side as the initiator: the connection ends before the reply, and the server waits on.
+BREAKS_OFF = 'the server of ib_send_bw and ib_send_lat breaks off the start-up at times; the cause is open'
+
 CASES = []
 for crc_on, p2p_on in itertools.product((False, True), repeat=2):
     setting = f'crc {"on" if crc_on else "off"} p2p {"on" if p2p_on else "off"}'
@@ -90,4 +93,5 @@ for crc_on, p2p_on in itertools.product((False, True), repeat=2):
             CASES.append(Case(f'programs {name} {our_role} {setting}',
                               functools.partial(program, protocol=protocol_name, role=our_role, server=serve,
                                                 client=connect, options=flags),
-                              crc_on, p2p_on, table=(name, our_role, 'a run')))
+                              crc_on, p2p_on, table=(name, our_role, 'a run'),
+                              known=BREAKS_OFF if 'ib_send' in name and our_role == 'initiator' else ''))

@@ -156,7 +156,7 @@ PEERS = {ITSELF: 'vp/iwarp', SIW: 'siw'}
 
 
 def case(what, run, *row):
-    return Case(f'networks {what}', run, crc=True, topology='veth', limit=200, table=(*row, what.split(' with ')[0]))
+    return Case(f'networks {what}', run, crc=True, topology='veth', limit=200, table=(*row, 'bad network: ' + what.split(' with ')[0]))
 
 
 CASES = [case('all of it with the tools', functools.partial(tools, netem=NETEMS['all of it']), 'tools over vp/iwarp',
