@@ -88,8 +88,10 @@ test_initiator(void)
 		 "the Reply has R, and 3 octets of private data");
 	answered("MPA ID Rep Frame\x50\x02\0\x04\0\1\0\5", 24, false,
 		 "the ORD of the Reply is 5, above the own IRD of 4; Terminate 2006");
+	fixture_config("[mpa]\nmarkers = refuse\n");
 	answered("MPA ID Rep Frame\xd0\x02\0\x04\0\1\0\1", 24, false,
 		 "the Reply has M: the peer wants markers");
+	fixture_config(NULL);
 	answered("MPA ID Rep", 10, true, "the peer closed before its Reply was whole");
 }
 

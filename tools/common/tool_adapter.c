@@ -9,7 +9,8 @@
 #include "tool_error.h"
 #include "tool_log.h"
 
-#define REQUEST_ROOM 256
+#define REQUEST_ROOM  256
+#define PORT_ATTEMPTS 16 /* a port that is free at one spigot may be busy at another */
 
 it_interface_t *
 tool_adapter_list(size_t *count)
@@ -221,30 +222,56 @@ listen_on(struct tool_listener *listener, size_t spigot)
 	return IT_SUCCESS;
 }
 
+static void
+listens_close(struct tool_listener *listener)
+{
+	for (size_t i = 0; i < listener->count; i++)
+		it_listen_free(listener->listens[i]);
+	listener->count = 0;
+}
+
+/*
+ * Listen on the port at each spigot; port 0 lets the library choose one at the first spigot. A spigot may be unable
+ * to listen, for example without an address, but a port that is busy at any of them is busy.
+ */
+static it_status_t
+listen_everywhere(struct tool_listener *listener, uint16_t port)
+{
+	const it_ia_info_t *info = listener->adapter->info;
+	it_status_t status = IT_ERR_INVALID_SPIGOT;
+
+	listener->port = port;
+	for (size_t i = 0; i < info->num_spigots; i++) {
+		it_status_t one = listen_on(listener, info->spigot_info[i].spigot_id);
+
+		if (one == IT_ERR_CONN_QUAL_BUSY) {
+			listens_close(listener);
+			return one;
+		}
+		if (status != IT_SUCCESS)
+			status = one;
+	}
+	return status;
+}
+
 bool
 tool_listener_open(struct tool_listener *listener, struct tool_adapter *adapter, uint16_t port,
 		   GError **error)
 {
-	const it_ia_info_t *info = adapter->info;
-	it_status_t status = IT_ERR_INVALID_SPIGOT;
+	it_status_t status = IT_ERR_CONN_QUAL_BUSY;
 
 	memset(listener, 0, sizeof(*listener));
 	listener->adapter = adapter;
-	listener->port = port;
 	if (!tool_check(it_evd_create(adapter->ia, IT_CM_REQ_EVENT_STREAM, IT_EVD_CREATE_FD,
 				      REQUEST_ROOM, 1, NULL, &listener->requests, &listener->fd),
 			"it_evd_create for requests", error))
 		return false;
-	listener->listens = g_new0(it_listen_handle_t, info->num_spigots);
-	for (size_t i = 0; i < info->num_spigots; i++) {
-		it_status_t one = listen_on(listener, info->spigot_info[i].spigot_id);
-
-		if (status != IT_SUCCESS)
-			status = one;
-	}
-	if (listener->count > 0)
+	listener->listens = g_new0(it_listen_handle_t, adapter->info->num_spigots);
+	for (int i = 0; status == IT_ERR_CONN_QUAL_BUSY && i < (port == 0 ? PORT_ATTEMPTS : 1); i++)
+		status = listen_everywhere(listener, port);
+	if (status == IT_SUCCESS)
 		return true;
-	if (status == IT_ERR_CONN_QUAL_BUSY)
+	if (status == IT_ERR_CONN_QUAL_BUSY && port != 0)
 		tool_fail(error, TOOL_ERROR_FAILED, "port %u is in use", port);
 	else
 		tool_fail(error, TOOL_ERROR_FAILED, "cannot listen on port %u: %s", port,
@@ -256,8 +283,7 @@ tool_listener_open(struct tool_listener *listener, struct tool_adapter *adapter,
 void
 tool_listener_close(struct tool_listener *listener)
 {
-	for (size_t i = 0; i < listener->count; i++)
-		it_listen_free(listener->listens[i]);
+	listens_close(listener);
 	if (listener->requests != NULL)
 		it_evd_free(listener->requests);
 	g_free(listener->listens);
