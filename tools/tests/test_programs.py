@@ -380,7 +380,8 @@ def port_in_use(bench):
         run(bench.tools, 'it-ping', '-a', bench.adapter, '-p', server.port).expect(1, 'in use')
     with socket.socket() as taken:      # at one address of several: a client there would find somebody else
         taken.bind((HOST, 0))
-        run(bench.tools, 'it-ping', '-a', bench.adapter, '-p', taken.getsockname()[1]).expect(1, 'in use')
+        run(bench.tools, 'it-ping', '-a', bench.adapter, '-p',
+            str(taken.getsockname()[1])).expect(1, 'in use')
 
 
 def many_clients(bench):
