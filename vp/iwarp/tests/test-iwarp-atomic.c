@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Messages of RFC 7306 against a peer that is a plain socket: Atomic Requests from the vectors, and some that
- * must be refused; Atomic Requests of the provider, compared with the vectors octet by octet; right and wrong
- * answers. And Immediate Data, which IT-API cannot express: it is refused like any unknown opcode.
+ * Messages of RFC 7306, with a plain socket as the peer: Atomic Requests from the vectors, and some that must be
+ * refused; Atomic Requests of the provider, compared with the vectors octet by octet; valid and invalid responses.
+ * Immediate Data, which IT-API cannot express, is refused like an unknown opcode.
  */
 
 #include "viw_peer.h"
@@ -17,13 +17,13 @@
 
 #define STAG_AT 28u /* in the frame of an Atomic Request */
 #define ID_AT   24u /* of the request identifier */
-#define BACK_AT 20u /* where an answer repeats it */
+#define BACK_AT 20u /* offset in the response */
 #define REQUEST (20u + RDMAP_ATOMIC_REQUEST_SIZE + 4u)
 #define ANSWER  (20u + RDMAP_ATOMIC_RESPONSE_SIZE + 4u)
 
 static struct vectors *positive;
 
-/* A peer that may do atomics to words that are addressed from 0, as the vectors do. */
+/* A peer that may send atomics to words with addresses from 0, as the vectors do. */
 struct fixture {
 	struct peer peer;
 	struct ri_mr *mr;
@@ -78,7 +78,7 @@ tear_down(struct fixture *f, gconstpointer unused)
 	peer_close(&f->peer);
 }
 
-/* A frame of the vectors with other 32 bits somewhere, and its CRC right again. */
+/* A frame of the vectors with 32 bits changed and a valid CRC. */
 static void
 frame_patched(uint8_t *to, const struct vector *v, uint32_t at, uint32_t value)
 {
@@ -118,7 +118,7 @@ test_vectors(gconstpointer how)
 	tear_down(&f, NULL);
 }
 
-/* FIN behind every octet but the last: nothing is answered and nothing has changed. */
+/* FIN behind every octet but the last: no response is sent and no word has changed. */
 static void
 test_cut_off(void)
 {
@@ -140,7 +140,7 @@ test_cut_off(void)
 	}
 }
 
-/* Play a request whose fields are given. */
+/* Send a request with the given fields. */
 static void
 ask(struct fixture *f, uint32_t msn, const struct rdmap_atomic_request *m, uint32_t size)
 {
@@ -153,7 +153,7 @@ ask(struct fixture *f, uint32_t msn, const struct rdmap_atomic_request *m, uint3
 	peer_play(&f->peer, frame, rdmap_fpdu_put(frame, &seg, true));
 }
 
-/* What the words become, fields and masks included. */
+/* The new values of the words, with fields and masks. */
 static void
 test_operations(struct fixture *f, gconstpointer unused)
 {
@@ -202,7 +202,7 @@ test_operations(struct fixture *f, gconstpointer unused)
 	}
 }
 
-/* Reads and atomics are answered in the order in which they were asked. */
+/* Responses to Reads and atomics come in the order of the requests. */
 static void
 test_order(struct fixture *f, gconstpointer unused)
 {
@@ -229,7 +229,7 @@ test_order(struct fixture *f, gconstpointer unused)
 	}
 }
 
-/* Each is refused with its code, and the word is as before. */
+/* Each is refused with its code, and the word does not change. */
 static void
 test_refused(void)
 {
@@ -246,13 +246,13 @@ test_refused(void)
 		{all, all, 0, 0x100, 3, 52, 0x0207},          /* no such operation */
 		{all, all, 0, 0x100, 15, 52, 0x0207},         /* nor this */
 		{all, all, 0, 0x100, 0, 51, 0x1000},          /* header cut short */
-		{all, all, 0, 0x100, 0, 56, 0x1000},          /* and too long */
-		{all, all, 1, 0x100, 0, 52, 0x0100},          /* old key */
-		{all, all, 0, 0x200, 0, 52, 0x0101},          /* outside */
+		{all, all, 0, 0x100, 0, 56, 0x1000},          /* header too long */
+		{all, all, 1, 0x100, 0, 52, 0x0100},          /* an invalidated key */
+		{all, all, 0, 0x200, 0, 52, 0x0101},          /* out of bounds */
 		{all, all, 0, UINT64_MAX - 7, 0, 52, 0x0101}, /* the last word there is */
 		{all, ALL_RW, 0, 0x100, 0, 52, 0x0102},       /* the region does not allow it */
-		{ALL_RW, all, 0, 0x100, 0, 52, 0x0102},       /* the queue pair does not */
-		{LOCAL_RW, all, 0, 0x100, 0, 52, 0x1201},     /* nor any request */
+		{ALL_RW, all, 0, 0x100, 0, 52, 0x0102},       /* the queue pair does not allow it */
+		{LOCAL_RW, all, 0, 0x100, 0, 52, 0x1201},     /* nor any other request */
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -277,7 +277,7 @@ test_refused(void)
 
 /* --- requester ----------------------------------------------------------------------------- */
 
-/* Post an atomic whose result goes into the first word. */
+/* Post an atomic whose result is written to the first word. */
 static void
 post_atomic(struct fixture *f, enum ri_opcode opcode, uint64_t operand, uint64_t swap)
 {
@@ -293,7 +293,7 @@ post_atomic(struct fixture *f, enum ri_opcode opcode, uint64_t operand, uint64_t
 	g_assert_cmpint(f->peer.node->p->fast->post_sq(f->peer.end->uqp, &wr), ==, RI_SUCCESS);
 }
 
-/* Hear the request; it is that of the vectors, but for its identifier, which is given back. */
+/* Receive the request, which is that of the vectors except for its identifier; returns the identifier. */
 static uint32_t
 hear_request(struct fixture *f, const char *name)
 {
@@ -329,7 +329,7 @@ test_ask(struct fixture *f, gconstpointer unused)
 	g_assert_cmpuint(f->word[0], ==, 46);
 }
 
-/* Answers that no request awaits, or with other contents. */
+/* Responses that no request expects, or with other contents. */
 static void
 test_wrong_answers(void)
 {
@@ -341,7 +341,7 @@ test_wrong_answers(void)
 		int code = 0x0206;
 
 		set_up(&f, NULL);
-		if (way > 0) { /* 0: nothing was asked */
+		if (way > 0) { /* 0: no request is outstanding */
 			post_atomic(&f, RI_OP_FETCH_ADD, 5, 0);
 			m.request_id = hear_request(&f, "atomic-fetchadd");
 		}
@@ -370,7 +370,7 @@ test_wrong_answers(void)
 	}
 }
 
-/* The answer to an atomic when a Read was asked. */
+/* The response to an atomic when a Read is outstanding. */
 static void
 test_answer_to_read(struct fixture *f, gconstpointer unused)
 {
@@ -388,7 +388,7 @@ test_answer_to_read(struct fixture *f, gconstpointer unused)
 	g_assert_cmpuint(end_wait(f->peer.end, false, NULL).status, ==, RI_WC_FLUSHED);
 }
 
-/* The result's key goes while the answer is under way. */
+/* The key of the result is invalidated while the response is under way. */
 static void
 test_result_gone(struct fixture *f, gconstpointer unused)
 {
@@ -424,7 +424,7 @@ test_immediate(gconstpointer name)
 	peer_expect_terminate(&f.peer, 0x0206);
 	peer_hang_up(&f.peer);
 	end_wait_event(f.peer.end, RI_EVENT_QP_OPCODE, NULL);
-	peer_expect_over(&f.peer); /* the receives come back */
+	peer_expect_over(&f.peer); /* the receives are flushed */
 	tear_down(&f, NULL);
 }
 

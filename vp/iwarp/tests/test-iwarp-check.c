@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The tests of incoming segments: each opcode with each wrong property, the order in which faults are found,
+ * The checks of incoming segments: each opcode with each property wrong, the order in which errors are found,
  * messages of several segments, and responses.
  */
 
@@ -11,7 +11,7 @@
 #include <glib.h>
 #include <string.h>
 
-/* Own list of what the RFCs say of an opcode. */
+/* What the RFCs say of an opcode, as a list of the test's own. */
 static const struct {
 	enum rdmap_opcode opcode;
 	bool extended;
@@ -50,7 +50,7 @@ ready(void)
 	return in;
 }
 
-/* A right first segment of opcodes[i], alone in its message. */
+/* A valid segment of opcodes[i], the only one of its message. */
 static struct ddp_segment
 right(gsize i)
 {
@@ -180,7 +180,7 @@ test_untagged_properties(void)
 	}
 }
 
-/* A segment with everything wrong, put right one by one in the fixed order. */
+/* A segment with every property wrong, corrected one by one in the order of the checks. */
 static void
 test_order(void)
 {
@@ -294,7 +294,7 @@ test_write_of_several(void)
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_TAGGED_STAG);
 	seg = tagged_part(RDMAP_WRITE, 5, 1101, 100, true);
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_TAGGED_BOUNDS);
-	seg = tagged_part(RDMAP_WRITE, 99, 7, 0, false); /* without octets: not looked at */
+	seg = tagged_part(RDMAP_WRITE, 99, 7, 0, false); /* of length 0: not checked */
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_NONE);
 	g_assert_false(rdmap_inbound_advance(&in, &seg));
 	seg = tagged_part(RDMAP_READ_RESPONSE, 0x100, 0x2000, 10, true);
@@ -302,7 +302,7 @@ test_write_of_several(void)
 	seg = tagged_part(RDMAP_WRITE, 5, 1100, 100, true);
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_NONE);
 	g_assert_true(rdmap_inbound_advance(&in, &seg));
-	seg = tagged_part(RDMAP_WRITE, 0xdead, 3, 0, true); /* the RTR message, say */
+	seg = tagged_part(RDMAP_WRITE, 0xdead, 3, 0, true); /* for example the RTR message */
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_NONE);
 }
 
@@ -315,14 +315,16 @@ test_read_response(void)
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_TAGGED_STAG);
 	seg = tagged_part(RDMAP_READ_RESPONSE, 0x100, 0x2001, 10, true);
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_TAGGED_BOUNDS);
-	seg = tagged_part(RDMAP_READ_RESPONSE, 0x100, 0x2000, 11, true); /* more than asked for */
+	seg = tagged_part(RDMAP_READ_RESPONSE, 0x100, 0x2000, 11,
+			  true); /* more than was requested */
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_TAGGED_BOUNDS);
 	seg = tagged_part(RDMAP_READ_RESPONSE, 0x100, 0x2000, 9, true); /* ends too soon */
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_TAGGED_BOUNDS);
 	seg = tagged_part(RDMAP_READ_RESPONSE, 0x100, 0x2000, 4, false);
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_NONE);
 	g_assert_false(rdmap_inbound_advance(&in, &seg));
-	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_TAGGED_BOUNDS); /* again */
+	g_assert_cmpint(rdmap_check_header(&in, &seg), ==,
+			RDMAP_FAULT_TAGGED_BOUNDS); /* a second time */
 	seg = tagged_part(RDMAP_READ_RESPONSE, 0x100, 0x2004, 6, true);
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_NONE);
 	g_assert_true(rdmap_inbound_advance(&in, &seg));
@@ -332,7 +334,7 @@ test_read_response(void)
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_RESPONSE_UNEXPECTED);
 	in.awaited = RDMAP_AWAITS_ATOMIC;
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_RESPONSE_UNEXPECTED);
-	in.awaited = RDMAP_AWAITS_READ; /* a Read of nothing: STag and TO do not matter */
+	in.awaited = RDMAP_AWAITS_READ; /* a Read of length 0: STag and TO are not checked */
 	seg = tagged_part(RDMAP_READ_RESPONSE, 0, 0, 0, true);
 	g_assert_cmpint(rdmap_check_header(&in, &seg), ==, RDMAP_FAULT_NONE);
 	seg = rdmap_untagged(RDMAP_ATOMIC_RESPONSE, 1, 0, true);

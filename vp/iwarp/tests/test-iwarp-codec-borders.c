@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The codecs at their borders: one octet short, one octet long, one value beyond the last. */
+/* The codecs at their limits: one octet too short, one octet too long, one value beyond the last. */
 #include <glib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 /* --- headers behind the DDP header ---------------------------------------------------------- */
 
-/* What is short by one octet is told, and no field of it is believed. */
+/* A header that is one octet too short is refused, and no field of it is used. */
 static void
 test_short_headers(void)
 {
@@ -65,7 +65,7 @@ test_last_octet(void)
 	}
 }
 
-/* An answer that is longer than what is awaited is refused before its last segment. */
+/* A response longer than its request is refused before its last segment. */
 static void
 test_long_answer(void)
 {
@@ -94,7 +94,7 @@ test_long_answer(void)
 
 static uint8_t offender_octets[64];
 
-/* The flags of the Terminate that answers a Read Request of which so much arrived. */
+/* The flags of the Terminate for a Read Request of which that many octets arrived. */
 static uint8_t
 flags_of(uint32_t have, uint32_t ulpdu_len, enum rdmap_opcode opcode)
 {
@@ -109,7 +109,7 @@ flags_of(uint32_t have, uint32_t ulpdu_len, enum rdmap_opcode opcode)
 	return out[2];
 }
 
-/* Only headers that are there whole, and only those of a Read Request, go with a Terminate. */
+/* A Terminate copies only complete headers, and the RDMAP header only of a Read Request. */
 static void
 test_copied_headers(void)
 {
@@ -123,7 +123,7 @@ test_copied_headers(void)
 	g_assert_cmpuint(flags_of(0, 46, RDMAP_READ_REQUEST), ==, 0);
 }
 
-/* A peer's Terminate that announces more than it carries: what is not there whole has no octets. */
+/* A peer's Terminate that announces more than it carries: incomplete parts count as absent. */
 static void
 test_cut_terminate(void)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * CRC32C: every kernel that this processor can run, against check values and against a bit-by-bit
- * reference; the copy fused with it; and that a source which changes meanwhile does no harm.
+ * CRC32C: every kernel that this processor can run, compared with check values and with a bit-by-bit reference; the
+ * copy combined with it; and a source that changes meanwhile, which must do no harm.
  */
 
 #include "mpa_crc.h"
@@ -80,7 +80,7 @@ test_values(void)
 	for_each_kernel(check_values);
 }
 
-/* All lengths to 1100 at the end of a page, and all starts within 16 octets: nothing read or written outside. */
+/* All lengths up to 1100 at the end of a page, and all offsets within 16 octets: no access outside. */
 static void
 check_lengths(const struct mpa_crc_kernel *kernel)
 {
@@ -101,7 +101,7 @@ check_lengths(const struct mpa_crc_kernel *kernel)
 		g_assert_cmphex(kernel->copy(to, from, len, seed), ==, want);
 		g_assert_cmphex(to[-1], ==, 0x5c);
 		g_assert_cmpint(memcmp(to, from, len), ==, 0);
-		from = src.at + src.len - len; /* source against the guard page */
+		from = src.at + src.len - len; /* source next to the guard page */
 		g_assert_cmphex(kernel->crc(from, len, seed), ==, reference(from, len, seed));
 		g_assert_cmphex(kernel->copy(to, from, len, seed), ==, reference(from, len, seed));
 	}
@@ -147,7 +147,7 @@ test_random(void)
 	for_each_kernel(check_random);
 }
 
-/* A CRC taken in pieces is the CRC of the whole. */
+/* A CRC that is computed in pieces is the CRC of the whole. */
 static void
 check_splits(const struct mpa_crc_kernel *kernel)
 {
@@ -186,7 +186,7 @@ struct changing {
 	size_t len;
 };
 
-/* An application that stores into its region all the time. Relaxed atomics, so that TSan reports no race. */
+/* An application that writes to its region all the time. Relaxed atomics, so that TSan reports no race. */
 static void *
 change(void *arg)
 {

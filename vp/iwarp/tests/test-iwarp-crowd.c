@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many peers that misbehave: they request Reads and read nothing, take no Sends, or send without receives.
- * There are more of them than the adapter has staging buffers. The other streams must continue, memory stays
- * bounded, and a peer that reads again gets every octet right.
+ * Many peers that misbehave: they request Reads and do not receive, take no Sends, or send without receives being
+ * posted. There are more of them than the adapter has staging buffers. The other streams must make progress, memory
+ * stays bounded, and a peer that receives again gets every octet right.
  */
 
 #include "viw_node.h"
@@ -24,7 +24,7 @@
 #define PIECES   4u           /* for each peer */
 #define HONEST   (1u << 18)
 #define PATIENCE (60 * G_TIME_SPAN_SECOND)
-/* What a queue pair may set aside: VIW_TX_LEAN and a frame, or one read of the receiver. */
+/* The memory that a queue pair may keep: VIW_TX_LEAN and a frame, or one receive of the socket. */
 #define ASIDE (16u * 1024 + 65536)
 
 struct peer {
@@ -36,7 +36,7 @@ struct fixture {
 	struct node *node, *far;
 	struct end *a, *b; /* on `node` and `far` */
 	struct chunk ma, mb;
-	struct chunk mem; /* of `node`; what the peers get */
+	struct chunk mem; /* of `node`; the source of what the peers get */
 	struct peer peers[PEERS];
 };
 
@@ -53,7 +53,7 @@ set_room(int from, int to, int octets)
 	g_assert_cmpint(setsockopt(to, SOL_SOCKET, SO_RCVBUF, &octets, sizeof(octets)), ==, 0);
 }
 
-/* Little room in the kernel, so that a peer that reads nothing is felt at once. */
+/* Small buffers in the kernel, so that a peer that does not receive is noticed at once. */
 static void
 peer_open(struct fixture *f, struct peer *peer)
 {
@@ -109,7 +109,7 @@ tear_down(struct fixture *f, gconstpointer unused)
 	node_free(f->far);
 }
 
-/* Wait until this is true of the queue pair of each peer. */
+/* Wait until the condition is true for the queue pair of each peer. */
 static void
 wait_for_all(struct fixture *f, bool (*is)(struct viw_qp *qp))
 {
@@ -123,7 +123,7 @@ wait_for_all(struct fixture *f, bool (*is)(struct viw_qp *qp))
 	}
 }
 
-/* The socket takes no more, or the queue pair found no buffer. */
+/* The socket is full, or the queue pair found no buffer. */
 static bool
 is_stuck(struct viw_qp *qp)
 {
@@ -136,7 +136,7 @@ is_waiting(struct viw_qp *qp)
 	return atomic_load(&qp->rx.waiting);
 }
 
-/* Sends in both directions, a Write and a Read, of the pair that does nothing wrong. */
+/* Sends in both directions, a Write and a Read, on the connection that behaves. */
 static void
 honest_traffic(struct fixture *f)
 {
@@ -161,7 +161,7 @@ honest_traffic(struct fixture *f)
 	}
 }
 
-/* What the adapter says of itself. */
+/* The adapter's own counters. */
 static void
 check_bounds(struct fixture *f)
 {
@@ -176,7 +176,7 @@ check_bounds(struct fixture *f)
 	g_assert_cmpint(sscanf(at, "staging buffers in use %u octets set aside %" G_GUINT64_FORMAT,
 			       &used, &aside),
 			==, 2);
-	/* A round that runs just now has one or two, and so has each of the few that were first. */
+	/* A round that is running holds one or two, and so does each of the few queue pairs that came first. */
 	g_assert_cmpuint(used, <=, VIW_BUF_COUNT - VIW_BUF_LOW + 16);
 	g_assert_cmpuint(aside, >, 0);
 	g_assert_cmpuint(aside, <=, (uint64_t)PEERS * ASIDE);
@@ -184,14 +184,14 @@ check_bounds(struct fixture *f)
 
 /* --- peers that read nothing --------------------------------------------------------------- */
 
-/* Octets that were read from a stream, and how many of them were understood. */
+/* The octets received from a stream, and how many of them were parsed. */
 struct intake {
 	uint8_t octets[66000]; /* more than the longest frame */
 	size_t have;
 	uint32_t done; /* octets of payload */
 };
 
-/* Walk over the frames that are here; their payload must be that of `mem`, in order. */
+/* Parse the frames received so far; their payload must be that of `mem`, in order. */
 static void
 understand(struct intake *in, const struct chunk *mem)
 {
@@ -212,7 +212,7 @@ understand(struct intake *in, const struct chunk *mem)
 	memmove(in->octets, in->octets + at, in->have);
 }
 
-/* Read what is there. True: the peer has all of it. */
+/* Receive what is available. True: the peer has everything. */
 static bool
 read_some(struct peer *peer, struct intake *in, const struct chunk *mem, bool *moved)
 {
@@ -231,7 +231,7 @@ read_some(struct peer *peer, struct intake *in, const struct chunk *mem, bool *m
 	return true;
 }
 
-/* The peers read again: all of it, and all right. */
+/* The peers receive again: everything arrives, and all of it is right. */
 static void
 read_all(struct fixture *f)
 {
@@ -265,7 +265,7 @@ check_peers(struct fixture *f)
 	honest_traffic(f);
 }
 
-/* Each asks for Reads. */
+/* Each peer requests Reads. */
 static void
 test_reads(struct fixture *f, gconstpointer unused)
 {
@@ -287,7 +287,7 @@ test_reads(struct fixture *f, gconstpointer unused)
 	check_peers(f);
 }
 
-/* Each is sent something. */
+/* Each peer is sent Sends. */
 static void
 test_sends(struct fixture *f, gconstpointer unused)
 {
@@ -307,7 +307,7 @@ test_sends(struct fixture *f, gconstpointer unused)
 
 /* --- peers that send without receives -------------------------------------------------------- */
 
-#define SENT 24000u /* octets of one of two Sends: both lie in the socket at once */
+#define SENT 24000u /* octets of each of two Sends: both fit into the socket at once */
 
 static void
 test_waiting(struct fixture *f, gconstpointer unused)
@@ -349,7 +349,7 @@ struct flood {
 	atomic_bool over;
 };
 
-/* Frames without octets, as many as the sockets take. */
+/* Frames of length 0, as many as the sockets take. */
 static void *
 flood(void *arg)
 {
@@ -371,7 +371,7 @@ flood(void *arg)
 						 MSG_NOSIGNAL | MSG_DONTWAIT);
 
 				if (n < 0 && at == 0)
-					break; /* full: the next one */
+					break; /* full: try the next socket */
 				at += n > 0 ? (size_t)n : 0;
 			}
 		}
@@ -421,10 +421,10 @@ test_pool(void)
 	g_assert_false(viw_pool_owns(&pool, copy));
 	g_assert_cmpmem(copy, sizeof(octets), octets, sizeof(octets));
 	g_assert_cmpuint(atomic_load(&pool.aside), ==, sizeof(octets));
-	g_assert_false(viw_pool_put(&pool, copy)); /* no buffer has come back by this */
+	g_assert_false(viw_pool_put(&pool, copy)); /* this has returned no buffer */
 	g_assert_cmpuint(atomic_load(&pool.aside), ==, 0);
 	g_assert_false(viw_pool_put(&pool, NULL));
-	g_assert_true(viw_pool_put(&pool, taken[0])); /* it had been found empty */
+	g_assert_true(viw_pool_put(&pool, taken[0])); /* the pool had been found empty */
 	for (unsigned i = 1; i < VIW_BUF_COUNT; i++)
 		g_assert_false(viw_pool_put(&pool, taken[i]));
 	for (unsigned i = 0; i < VIW_BUF_COUNT; i++)

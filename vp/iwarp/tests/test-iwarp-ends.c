@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How connections begin and end: events, flushes, Terminates, reuse. Every connection ends with exactly
+ * The beginning and the end of connections: events, flushes, Terminates, reuse. Every connection ends with exactly
  * one event, after all completions.
  */
 
@@ -19,7 +19,7 @@ struct fixture {
 	struct chunk ma, mb;
 };
 
-/* Messages wait that long for a receive, ms. */
+/* How long messages wait for a receive, ms. */
 static void
 set_up_unconnected(struct fixture *f, gconstpointer patience)
 {
@@ -77,7 +77,7 @@ expect_one_end(struct end *end, enum ri_event event, struct end *other)
 	g_assert_cmpint(end_state(end), ==, RI_QPS_ERROR);
 }
 
-/* An orderly end from one side: flushed receives, one event each, and a second life. */
+/* An orderly end by one side: flushed receives, one event each, and a second connection. */
 static void
 test_close(struct fixture *f, gconstpointer unused)
 {
@@ -96,7 +96,7 @@ test_close(struct fixture *f, gconstpointer unused)
 	expect_flushed(f->b, true, 0, 3);
 	g_assert_false(end_poll(f->a, false, &wc));
 
-	/* Posts after the end are flushed, one marked request drains a queue. */
+	/* Posts after the end are flushed; the completion of a marked request says that the queue is empty. */
 	g_assert_cmpint(end_send(f->a, 7, &f->ma, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(end_recv(f->a, 8, &f->ma, 0, 64), ==, RI_SUCCESS);
 	expect_flushed(f->a, false, 7, 1);
@@ -112,7 +112,7 @@ test_close(struct fixture *f, gconstpointer unused)
 	(void)end_wait_ok(f->a, false, 10, f->b);
 }
 
-/* What was posted before the close still goes, even if it was held back. */
+/* Requests that were posted before the close are still sent, even if they were held back. */
 static void
 test_close_sends_first(struct fixture *f, gconstpointer unused)
 {
@@ -141,7 +141,7 @@ test_close_both(struct fixture *f, gconstpointer unused)
 	expect_one_end(f->b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->a);
 }
 
-/* A FIN while requests are queued: an orderly end, and they are flushed. */
+/* A FIN while requests are queued: an orderly end, and the requests are flushed. */
 static void
 test_close_with_work(struct fixture *f, gconstpointer unused)
 {
@@ -204,7 +204,7 @@ test_destroy(struct fixture *f, gconstpointer unused)
 	expect_flushed(f->b, true, 2, 1);
 }
 
-/* A request that fails here: its own completion tells, the others are flushed, the peer hears 0000. */
+/* A request that fails locally: its completion says so, the others are flushed, the peer gets Terminate 0000. */
 static void
 test_local_error(struct fixture *f, gconstpointer unused)
 {
@@ -259,7 +259,7 @@ is_other_terminate(const struct ri_async_event *event, const void *code)
 	       event->detail != *(const uint16_t *)code;
 }
 
-/* The peer's rights are checked; `code` is what the Terminate says. */
+/* The right at the peer is checked; `code` is that of the Terminate. */
 static void
 expect_refused(struct fixture *f, uint16_t code, enum ri_event event)
 {
@@ -339,7 +339,7 @@ test_too_long(struct fixture *f, gconstpointer unused)
 	g_assert_cmpuint(wc.wr_id, ==, 5);
 }
 
-/* Completions that are not polled: the queue pair that overflows the queue ends, long before messages stop waiting. */
+/* Completions are not polled: the queue pair that overflows the queue ends, long before messages stop waiting. */
 static void
 test_cq_overflow(struct fixture *f, gconstpointer unused)
 {
@@ -360,7 +360,7 @@ test_cq_overflow(struct fixture *f, gconstpointer unused)
 		(void)end_wait_ok(f->b, true, i, NULL);
 }
 
-/* A Send without a receive waits; what comes behind it waits too; a post lets them in. */
+/* A Send without a receive waits, and everything behind it, until a receive is posted. */
 static void
 test_rnr_hold(struct fixture *f, gconstpointer unused)
 {
@@ -393,7 +393,7 @@ test_rnr_expires(struct fixture *f, gconstpointer unused)
 
 /* --- begin --------------------------------------------------------------------------------- */
 
-/* RTR messages: the stream is up only after they were sent and received, and they make no completion. */
+/* RTR messages: the stream is up only after they were sent and received; they cause no completion. */
 static void
 rtr(struct fixture *f, uint8_t type)
 {
@@ -415,7 +415,7 @@ rtr(struct fixture *f, uint8_t type)
 	(void)end_wait_ok(f->b, false, 2, f->a);
 	(void)end_wait_ok(f->a, true, 1, f->b);
 	g_assert_cmpuint(node_count(f->a, RI_EVENT_QP_STREAM_UP), ==, 1);
-	for (unsigned i = 0; i < 8; i++) { /* the RTR holds no place */
+	for (unsigned i = 0; i < 8; i++) { /* the RTR message takes no slot */
 		g_assert_cmpint(end_read(f->a, i, &f->ma, &f->mb, 64), ==, RI_SUCCESS);
 		(void)end_wait_ok(f->a, false, i, f->b);
 	}
@@ -437,7 +437,7 @@ test_rtr_read(struct fixture *f, gconstpointer unused)
 	rtr(f, RI_RTR_READ);
 }
 
-/* The responder of plain MPA keeps quiet until it was spoken to. */
+/* The responder of plain MPA sends nothing before the initiator has. */
 static void
 test_hold_sq(struct fixture *f, gconstpointer unused)
 {
@@ -485,7 +485,7 @@ test_attach_refused(struct fixture *f, gconstpointer unused)
 	g_assert_cmpuint(node_ends(f->a), ==, 0);
 }
 
-/* What is posted before the connection is kept and runs after it. */
+/* Requests that are posted before the connection are kept and run on it. */
 static void
 test_posted_before(struct fixture *f, gconstpointer unused)
 {
@@ -501,7 +501,7 @@ test_posted_before(struct fixture *f, gconstpointer unused)
 	}
 }
 
-/* Terminate instead of a start: no RTR in common, and the like. */
+/* Terminate instead of a stream: no RTR message in common, and the like. */
 static void
 test_abort_code(struct fixture *f, gconstpointer unused)
 {
@@ -520,7 +520,7 @@ test_abort_code(struct fixture *f, gconstpointer unused)
 
 /* --- fork ---------------------------------------------------------------------------------- */
 
-/* A child that lives on does not keep the connection alive, and its handles do nothing. */
+/* A forked child does not keep the connection alive, and its handles have no effect. */
 static void
 test_fork(struct fixture *f, gconstpointer unused)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Geometry of FPDUs and segments: MULPDU, PAD, every small size built in both ways, and messages of random
- * size cut at random MULPDU and put together again.
+ * Sizes of FPDUs and segments: MULPDU, PAD, every small size built in both ways, and messages of random size, cut at
+ * random MULPDU and reassembled.
  */
 
 #include "rdmap_check.h"
@@ -39,7 +39,7 @@ test_geometry(void)
 	g_assert_cmpuint(mpa_fpdu_size(MPA_ULPDU_MAX), ==, MPA_FPDU_MAX);
 }
 
-/* One frame at a guard page, by rdmap_fpdu_put() and piecewise; read back. */
+/* One frame before a guard page, built by rdmap_fpdu_put() and in pieces; then read. */
 static void
 frame_check(const struct ddp_segment *seg, bool crc, const uint8_t *payload, uint32_t split)
 {
@@ -102,7 +102,7 @@ test_every_small_size(void)
 	}
 }
 
-/* Cut a message, check and place its segments; what arrives is what was sent. */
+/* Cut a message into segments, check and place them; the result is the message. */
 static void
 message_check(GRand *rand, const uint8_t *message, uint32_t len, uint32_t mulpdu, bool tagged)
 {

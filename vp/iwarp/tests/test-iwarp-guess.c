@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* A peer that guesses STags: one answer to whatever it hits, and one guess for each connection. */
+/* A peer that guesses STags: every guess gets the same answer, and each connection permits one guess. */
 #include <glib.h>
 
 #include "viw_node.h"
@@ -12,12 +12,12 @@ enum guess {
 	GUESS_NOTHING,     /* no such index */
 	GUESS_OCTET,       /* an index in use, another key octet */
 	GUESS_OTHER_PD,    /* a region of another protection domain */
-	GUESS_CLOSED,      /* a region that is open to no peer */
-	GUESS_INVALIDATED, /* a region that was open */
+	GUESS_CLOSED,      /* a region without remote rights */
+	GUESS_INVALIDATED, /* a region that had remote rights */
 	GUESSES
 };
 
-/* What there is to hit in one adapter. */
+/* The kinds of STags that a guess may hit. */
 struct target {
 	struct node *node;
 	struct ri_pd *other_pd;
@@ -73,8 +73,8 @@ guessed(const struct target *t, enum guess guess)
 }
 
 /*
- * `from` guesses on a new connection, and has a second request behind the first one, to memory that it may
- * write and read. That one is not served: the stream has ended.
+ * `from` guesses on a new connection, and has a second request behind the first one, to memory that it may access.
+ * The second is not served: the stream has ended.
  */
 static void
 guess_once(struct node *from, struct target *t, enum ri_opcode opcode, enum guess guess)

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What requests do to keys, over streams: windows are bound and opened to the peer, keys are invalidated
- * by their owner and by the peer, and a refused access gets the Terminate of [WIRE 5.9].
+ * The effects of requests on keys, over streams: windows are bound and the peer may use them, keys are invalidated by
+ * their owner and by the peer, and a refused access gets the Terminate of [WIRE 5.9].
  */
 
 #include "viw_node.h"
@@ -34,7 +34,7 @@ init_with(uint32_t access)
 				   .hard_limit = UINT32_MAX};
 }
 
-/* The peer a faces windows on b's region; its own region takes all. */
+/* a uses windows on b's region; its own region has all rights. */
 static void
 open_with(struct fixture *f, const struct ri_qp_init *init, uint32_t access)
 {
@@ -109,7 +109,7 @@ write_to(struct fixture *f, uint32_t stag, uint64_t addr, uint32_t len)
 	post_rdma(f->a, RI_OP_RDMA_WRITE, 2, &local, &there);
 }
 
-/* All that a has sent so far has been placed. */
+/* Everything that a has sent so far is placed. */
 static void
 settle(struct fixture *f)
 {
@@ -125,7 +125,7 @@ is_terminate(const struct ri_async_event *event, const void *code)
 	       event->detail == *(const uint32_t *)code;
 }
 
-/* b refused what a sent: its event, and the code that a was told. */
+/* b refused a request of a: the event of b, and the code that a received. */
 static void
 expect_refused(struct fixture *f, enum ri_event event, uint32_t code)
 {
@@ -174,7 +174,7 @@ test_relative(struct fixture *f, gconstpointer unused)
 	expect_refused(f, RI_EVENT_QP_BOUNDS, 0x1101);
 }
 
-/* A window without the right that is asked for. */
+/* A window without the right that the access needs. */
 static void
 test_window_access(struct fixture *f, gconstpointer unused)
 {
@@ -188,7 +188,7 @@ test_window_access(struct fixture *f, gconstpointer unused)
 	expect_refused(f, RI_EVENT_QP_ACCESS, 0x1102);
 }
 
-/* Another queue pair's window opens nothing here. */
+/* A window of another queue pair cannot be used here. */
 static void
 test_window_of_another(struct fixture *f, gconstpointer unused)
 {
@@ -223,7 +223,7 @@ enum bind_fault {
 	BIND_FAULTS
 };
 
-/* Each is refused, the queue pair ends with it, and the region is not held. */
+/* Each is refused and ends the queue pair, and the region stays free of windows. */
 static void
 test_bind_fails(gconstpointer which)
 {
@@ -274,7 +274,7 @@ invalidate(struct end *end, uint32_t stag, uint32_t flags)
 				  .inv_stag = stag});
 }
 
-/* What was written through a window stays, what comes later is refused; then it opens other octets. */
+/* What was written through a window stays; later Writes are refused; then the window is bound to other octets. */
 static void
 test_local(struct fixture *f, gconstpointer unused)
 {
@@ -317,7 +317,7 @@ test_fence(struct fixture *f, gconstpointer unused)
 	}
 }
 
-/* A Read that invalidates its sink: it is whole, and closed. */
+/* A Read that invalidates its sink: the data is complete, and the key is invalid. */
 static void
 test_sink(struct fixture *f, gconstpointer unused)
 {
@@ -341,7 +341,7 @@ test_sink(struct fixture *f, gconstpointer unused)
 	chunk_free(&sink);
 }
 
-/* Keys that cannot be invalidated: none, an old one, a region's under a window. */
+/* Keys that cannot be invalidated: an unknown one, a former one, that of a region under a window. */
 static void
 test_local_fails(gconstpointer which)
 {
@@ -387,7 +387,7 @@ expect_gone(struct fixture *f, uint32_t stag, bool solicited)
 	(void)end_wait_ok(f->a, false, 8, f->b);
 }
 
-/* Windows, bound again each time, and a region; short messages and such of several segments. */
+/* Windows, bound again each time, and a region; messages of one segment and of several. */
 static void
 test_remote(struct fixture *f, gconstpointer unused)
 {
@@ -452,12 +452,12 @@ remote_key(struct fixture *f, enum remote_fault fault)
 		post_recv(f->b, 9, NULL);
 		send_invalidate(f, stag, 0, 0);
 		expect_gone(f, stag, false);
-		stag ^= 0x100; /* another index: nothing there */
+		stag ^= 0x100; /* another index, not in use */
 	}
 	return stag;
 }
 
-/* a names this key: refused after the payload was placed, and the receive that took it says so. */
+/* a names this key: refused after the payload was placed, and the receive that it took completes with the error. */
 static void
 expect_kept(struct fixture *f, uint32_t stag)
 {

@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The limits that the profile claims: each is reached, one more is refused, and what is created at the limit
- * works from one end to the other.
+ * The limits in the profile: each is reached, one more is refused, and objects created at the limit work.
  */
 
 #include "viw_node.h"
@@ -16,7 +15,7 @@
 
 /* --- borders ------------------------------------------------------------------------------- */
 
-/* A queue pair with these attributes; its status. It is destroyed again. */
+/* Create a queue pair with these attributes and destroy it again; returns the status. */
 static enum ri_status
 try_qp(struct node *node, const struct end *cqs, struct ri_qp_init init)
 {
@@ -70,7 +69,7 @@ test_queue_pair(void)
 	node_free(node);
 }
 
-/* The same of what can be changed later. */
+/* The same for attributes that can be changed later. */
 static void
 test_changes(void)
 {
@@ -162,7 +161,7 @@ pair_close(struct pair *p)
 	node_free(p->nb);
 }
 
-/* Pieces of a chunk, a gap behind each. */
+/* Pieces of a chunk, with a gap after each. */
 static void
 pieces(struct ri_sge *sges, const struct chunk *chunk)
 {
@@ -170,7 +169,7 @@ pieces(struct ri_sge *sges, const struct chunk *chunk)
 		sges[i] = chunk_sge(chunk, (size_t)2 * i * PIECE, PIECE);
 }
 
-/* What was gathered here was scattered there, and the gaps are as they were. */
+/* The gathered octets were scattered at the peer, and the gaps did not change. */
 static void
 check_pieces(const struct pair *p)
 {
@@ -184,7 +183,7 @@ check_pieces(const struct pair *p)
 	}
 }
 
-/* A Send from as many segments as there can be into as many. */
+/* A Send from the greatest number of segments to the greatest number of segments. */
 static void
 send_pieces(struct pair *p)
 {
@@ -246,7 +245,7 @@ test_segments(void)
 	pair_close(&p);
 }
 
-/* Receives of an S-RQ have more segments than its queue pairs have of their own. */
+/* Receives of an S-RQ may have more segments than those of its queue pairs. */
 static void
 test_segments_shared(void)
 {
@@ -278,7 +277,7 @@ test_segments_shared(void)
 	node_free(p.nb);
 }
 
-/* As many Reads under way as IRD and ORD allow, and more behind them. */
+/* As many outstanding Reads as IRD and ORD allow, and more that wait. */
 static void
 test_depth(void)
 {

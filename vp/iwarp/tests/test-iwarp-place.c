@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Where payload may go: a plain socket sends one frame of every opcode with every length, cut at different
- * places, behind a Send that was delivered. Only the memory that the frame may write may change: neither
- * buffers that were delivered, of this connection and of an earlier one, nor any other byte.
+ * The memory that payload may reach: a plain socket sends one frame of every opcode with every length, cut at
+ * different places, behind a Send that was delivered. Only memory that the frame may write may change: no delivered
+ * buffer, of this connection or an earlier one, and no other octet.
  */
 
 #include "viw_peer.h"
@@ -22,11 +22,11 @@
 #define LENGTHS 301u
 #define FRAME   (MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE + LENGTHS + 8)
 
-/* The first octets of each area of the one region; what is in none of them is never written. */
+/* The beginning of each area of the region; octets outside of the areas are never written. */
 enum area {
 	AREA_FIRST = 0,        /* delivered on the first connection */
 	AREA_GREET = 1 * 1024, /* delivered on this connection */
-	AREA_NEXT = 2 * 1024,  /* the receive that the frame finds */
+	AREA_NEXT = 2 * 1024,  /* the receive that is posted for the frame */
 	AREA_WRITE = 3 * 1024, /* named by tagged frames */
 	AREA_END = 4 * 1024
 };
@@ -81,7 +81,7 @@ greet(struct fixture *f, uint32_t len)
 	g_assert_cmpuint(wc.byte_len, ==, len);
 }
 
-/* The end of this connection, and the next begins. */
+/* End this connection and begin the next. */
 static void
 hang_up(struct fixture *f)
 {
@@ -125,7 +125,7 @@ fixture_close(struct fixture *f)
 	node_free(f->node);
 }
 
-/* A frame of this opcode that carries `len` octets, as right as it can be. */
+/* A frame of this opcode with `len` octets, as valid as possible. */
 static uint32_t
 frame_make(struct fixture *f, uint8_t *frame, unsigned opcode, uint32_t len)
 {
@@ -145,7 +145,7 @@ frame_make(struct fixture *f, uint8_t *frame, unsigned opcode, uint32_t len)
 	return rdmap_fpdu_put(frame, &seg, true);
 }
 
-/* Play the frame in up to three pieces and see where its octets went. */
+/* Send the frame in up to three pieces and check which octets changed. */
 static void
 play(struct fixture *f, unsigned opcode, uint32_t len, uint32_t cut, uint32_t cut2)
 {
@@ -191,7 +191,7 @@ play(struct fixture *f, unsigned opcode, uint32_t len, uint32_t cut, uint32_t cu
 	}
 }
 
-/* Each length up to the longest header, and some beyond; the cuts wander over all of the frame. */
+/* Each length up to the longest header, and some beyond; the cuts are at changing places. */
 static void
 test_lengths(gconstpointer opcode)
 {
@@ -207,7 +207,9 @@ test_lengths(gconstpointer opcode)
 	fixture_close(&f);
 }
 
-/* A Terminate at the border of what is kept, and of what one octet can count, cut at each place. */
+/*
+ * A Terminate of the greatest length that is kept, and of the greatest that one octet can count, cut at each place.
+ */
 static void
 test_terminate_cuts(gconstpointer len)
 {
@@ -223,7 +225,7 @@ test_terminate_cuts(gconstpointer len)
 	fixture_close(&f);
 }
 
-/* What a Terminate says is kept up to the length of the longest one, also if it is too long. */
+/* The octets of a Terminate are kept up to the greatest valid length, also if it is longer. */
 static void
 test_terminate_kept(void)
 {
@@ -250,7 +252,7 @@ test_terminate_kept(void)
 
 /* --- by itself, at its borders --------------------------------------------------------------- */
 
-/* How many of `want` octets may be placed from octet `placed` on, and where does that begin? */
+/* How many of `want` octets may be placed from octet `placed` on, and at which address? */
 static uint32_t
 room_at(struct fixture *f, uint32_t placed, uint32_t want, const uint8_t *where)
 {
@@ -268,7 +270,7 @@ room_at(struct fixture *f, uint32_t placed, uint32_t want, const uint8_t *where)
 	return len;
 }
 
-/* A queue pair without a stream, which no engine looks at. */
+/* A queue pair without a stream, which no engine serves. */
 static void
 test_target(void)
 {
@@ -303,7 +305,7 @@ test_target(void)
 	g_assert_cmpuint(room_at(&f, 8, 9, mem + 45), ==, 1);
 	g_assert_cmpuint(room_at(&f, 9, 1, NULL), ==, 0);
 	g_assert_cmpint(rx->fault, ==, RDMAP_FAULT_NONE);
-	rx->target.len = 10; /* more than the receive holds: the second border stops it */
+	rx->target.len = 10; /* longer than the receive: the end of the second segment stops it */
 	g_assert_cmpuint(room_at(&f, 9, 1, NULL), ==, 0);
 	g_assert_cmpint(rx->fault, ==, RDMAP_FAULT_LOCAL);
 	viw_rx_target_close(&rx->target);
@@ -313,7 +315,7 @@ test_target(void)
 	node_free(f.node);
 }
 
-/* Places for the peer's Reads, also after the application has lowered IRD below what runs. */
+/* Places for the peer's Reads, also after the application has set IRD below the number in use. */
 static void
 test_read_places(void)
 {
@@ -337,7 +339,7 @@ test_read_places(void)
 	node_free(node);
 }
 
-/* An event of an earlier connection says that the socket hung up: a Send that waits now does not mind. */
+/* An event of an earlier connection reports that the socket was closed: a Send that waits now is not disturbed. */
 static void
 test_old_event(void)
 {

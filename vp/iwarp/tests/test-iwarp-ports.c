@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The order of spigots: which interface has the default route, in tables as the kernel prints them, and
- * how a list is sorted. What the adapter then shows is in itapi/tests/test-itapi-spigot.c.
+ * The order of spigots: the interface of the default route, in tables as the kernel prints them, and the order of a
+ * list. The spigots of the adapter are tested in itapi/tests/test-itapi-spigot.c.
  */
 
 #include <glib.h>
@@ -76,7 +76,7 @@ test_ipv6(void)
 	g_assert_cmpstr(route_in("00\n", true), ==, "");
 }
 
-/* Sort interfaces of one letter each, capitals being loopbacks. */
+/* Sort interfaces whose names are one letter; capital letters are loopback interfaces. */
 static void
 expect_order(const char *before, const char *first, const char *after)
 {
@@ -103,10 +103,14 @@ test_sort(void)
 	expect_order("Labc", "b", "bacL");
 	expect_order("cLbaM", "a", "acbLM");
 	expect_order("abc", "x", "abc");
-	expect_order("Lab", "L", "abL"); /* a default route through a loopback leads nowhere */
+	expect_order("Lab", "L",
+		     "abL"); /* a default route through a loopback interface does not count */
 }
 
-/* The interfaces that exist: none comes before that of the default route, and no loopback before others. */
+/*
+ * The interfaces of this machine: none comes before that of the default route, and no loopback interface before
+ * others.
+ */
 static void
 test_here(void)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A peer that is a plain socket: it sends frames, right and wrong, complete and in pieces, to a queue pair in
- * RTS, and reads the answer.
+ * A plain socket as the peer: it sends valid and invalid frames, whole and in pieces, to a queue pair in RTS, and
+ * reads what comes back.
  */
 
 #include "viw_peer.h"
@@ -35,7 +35,7 @@ check_accepted(struct peer *f, const struct vector *v)
 	g_assert_cmpuint(node_ends(f->end), ==, 0);
 }
 
-/* The vector presumes a region with its STag: put the STag of a real region in, and correct the CRC. */
+/* The vector presumes a region with its STag: replace it by the STag of a real region, and correct the CRC. */
 static void
 name_our_region(struct peer *f, const struct vector *v)
 {
@@ -71,7 +71,7 @@ test_negative(gconstpointer which)
 	vectors_free(all);
 }
 
-/* A message of each kind, as a peer sends it: a Write, a Send in two segments, a Read Request. */
+/* A message of each kind: a Write, a Send in two segments, a Read Request. */
 static GByteArray *
 good_stream(struct peer *f)
 {
@@ -123,7 +123,7 @@ test_cuts(gconstpointer which)
 	}
 }
 
-/* FIN or RST behind every octet of a good stream: one end event, of the right kind. */
+/* FIN or RST behind every octet of a valid stream: one event of the end, of the right kind. */
 static void
 test_end_at_every_octet(gconstpointer reset)
 {
@@ -159,7 +159,10 @@ test_end_at_every_octet(gconstpointer reset)
 	}
 }
 
-/* Random octets, and good streams with one octet changed: an end or not, but never a crash or a write elsewhere. */
+/*
+ * Random octets, and valid streams with one octet changed: the connection may end, but there is no crash and no write
+ * elsewhere.
+ */
 static void
 test_garbage(void)
 {
@@ -184,7 +187,7 @@ test_garbage(void)
 	}
 }
 
-/* The peer's Terminate, also in siw's order: the event names its code, nothing is answered. */
+/* The peer's Terminate, also in siw's bit order: the event has its code, and nothing is sent back. */
 static void
 test_terminate_in(void)
 {
@@ -206,7 +209,7 @@ test_terminate_in(void)
 	peer_close(&f);
 }
 
-/* A peer that never closes after the Terminate, or the FIN, of this end: the timer ends the stream. */
+/* A peer that does not close after the Terminate, or the FIN, of this end: the timer ends the stream. */
 static void
 test_silent_peer(gconstpointer terminate)
 {
@@ -279,7 +282,7 @@ test_invalidate_vectors(gconstpointer name)
 	vectors_free(all);
 }
 
-/* A message of two segments names its key in the first; the second says something else. */
+/* A message of two segments has its key in the first; the second has another. */
 static void
 test_first_segment(gconstpointer how)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues over streams: order of members, watermarks and the Terminate for the peer, receives
- * that were taken when a stream ends, many streams and threads.
+ * Shared receive queues over streams: the order of members, watermarks and the Terminate to the peer, receives that
+ * were taken when a stream ends, many streams and threads.
  */
 
 #include "viw_node.h"
@@ -16,15 +16,15 @@
 #include "rdmap_check.h"
 #include "viw_qp.h"
 
-#define LINKS 8 /* more than a poll asks directly */
+#define LINKS 8 /* more than a poll reads directly */
 
 struct fixture {
-	struct node *na, *nb; /* nb's ends share */
+	struct node *na, *nb; /* shared by the ends of nb */
 	struct end *a[LINKS], *b[LINKS];
 	struct chunk ma, mb;
 };
 
-/* How long a Send waits for a receive, ms; set for each test, since adapters read it as they open. */
+/* How long a Send waits for a receive, ms; each test sets it, since adapters read it when they are opened. */
 static void
 set_up(struct fixture *f, gconstpointer patience)
 {
@@ -85,7 +85,7 @@ srq_events(struct node *node, enum ri_event event)
 
 /* --- turns --------------------------------------------------------------------------------- */
 
-/* The message has come and stands in the row for a receive. */
+/* The message has arrived and waits for a receive. */
 static void
 until_waiting(struct end *end, struct end *other)
 {
@@ -123,7 +123,7 @@ test_turns(struct fixture *f, gconstpointer unused)
 	}
 }
 
-/* A message longer than one frame keeps the receive that it took while other members take others. */
+/* A message of several frames keeps the receive that it took while other members take others. */
 static void
 test_long_messages(struct fixture *f, gconstpointer unused)
 {
@@ -152,8 +152,8 @@ test_long_messages(struct fixture *f, gconstpointer unused)
 /* --- ends ---------------------------------------------------------------------------------- */
 
 /*
- * Whether the octets are there yet, looked at while the provider may be writing them: that race is
- * what direct placement is, so ThreadSanitizer is not asked.
+ * Have the octets arrived? They are read while the provider may write them; that race belongs to direct placement, so
+ * ThreadSanitizer does not watch it.
  */
 __attribute__((no_sanitize("thread"), noinline)) static bool
 has_come(const uint8_t *at, const uint8_t *expected, uint32_t len)
@@ -166,8 +166,8 @@ has_come(const uint8_t *at, const uint8_t *expected, uint32_t len)
 }
 
 /*
- * A stream ends in the middle of a message: the receive that it had taken is flushed to its queue pair,
- * the others stay for others.
+ * A stream ends in the middle of a message: the receive that it took is flushed to its queue pair, the others stay
+ * for other members.
  */
 static void
 test_flush_of_taken(struct fixture *f, gconstpointer unused)
@@ -203,7 +203,7 @@ test_flush_of_taken(struct fixture *f, gconstpointer unused)
 	(void)end_wait_ok(f->b[1], true, 8, f->a[1]);
 }
 
-/* The member that waits first ends; the next gets the receive. */
+/* The member that waits longest ends; the next gets the receive. */
 static void
 test_first_goes(struct fixture *f, gconstpointer unused)
 {
@@ -220,7 +220,7 @@ test_first_goes(struct fixture *f, gconstpointer unused)
 		} else if (way == 1) {
 			end_free(f->a[0]);
 			f->a[0] = NULL;
-			/* Its message is here; only the end of its stream ends its wait. */
+			/* Its message has arrived; its wait ends with the stream. */
 			for (unsigned i = 0; i < 12000 && node_ends(f->b[0]) == 0; i++)
 				ends_run(f->b[0], f->b[1], 5);
 			g_assert_cmpuint(node_ends(f->b[0]), ==, 1);
@@ -239,7 +239,7 @@ test_first_goes(struct fixture *f, gconstpointer unused)
 	}
 }
 
-/* No receive is posted: each stream waits its time, then sends its peer a Terminate that there is no buffer. */
+/* No receive is posted: each stream waits for its time-out, then sends its peer a Terminate ("no buffer"). */
 static void
 test_expires(struct fixture *f, gconstpointer unused)
 {
@@ -249,7 +249,7 @@ test_expires(struct fixture *f, gconstpointer unused)
 	g_assert_cmpint(end_send(f->a[0], 1, &f->ma, 0, 100), ==, RI_SUCCESS);
 	end_wait_event(f->b[0], RI_EVENT_QP_RQ_MSN_RANGE, f->a[0]);
 	end_wait_event(f->a[0], RI_EVENT_QP_TERMINATE_RECEIVED, f->b[0]);
-	/* It delays no other member any more. */
+	/* It does not delay other members any more. */
 	node_post(f->nb, 3, &f->mb, 0,
 		  200); /* before the Send: that would not wait for a slow machine */
 	g_assert_cmpint(end_send(f->a[1], 2, &f->ma, 0, 100), ==, RI_SUCCESS);
@@ -281,7 +281,7 @@ test_watermarks(struct fixture *f, gconstpointer unused)
 		g_assert_cmpuint(srq_events(f->nb, RI_EVENT_SRQ_LIMIT), ==, i == 2);
 	}
 	g_assert_cmpuint(node_ends(f->b[0]), ==, 0);
-	/* A fourth is too many, and is not taken. */
+	/* A fourth exceeds the limit, and is not taken. */
 	g_assert_cmpint(end_send(f->a[0], 3, &f->ma, 0, 100), ==, RI_SUCCESS);
 	end_wait_event(f->b[0], RI_EVENT_QP_RQ_HARD_LIMIT, f->a[0]);
 	end_wait_event(f->a[0], RI_EVENT_QP_TERMINATE_RECEIVED, f->b[0]);
@@ -321,7 +321,8 @@ test_catastrophe(struct fixture *f, gconstpointer unused)
 
 struct crowd {
 	struct fixture *f;
-	unsigned number; /* of the sender: its streams are number, number + SENDERS, ... */
+	unsigned
+		number; /* the number of the sender, which has the streams number, number + SENDERS, ... */
 	atomic_uint *received;
 };
 

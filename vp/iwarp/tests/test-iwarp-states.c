@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Every cell of the queue pair's state table, against a list of its own [RI 4.1]. */
+/* Every cell of the queue pair's state table, compared with the test's own list [RI 4.1]. */
 
 #include <glib.h>
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Faults that show only under load: tiny socket buffers, several threads on one queue pair, regions that are
+ * Defects that show only under load: tiny socket buffers, several threads on one queue pair, regions that are
  * deregistered and queue pairs that are destroyed during traffic, many streams, an empty pool.
  */
 
@@ -26,7 +26,7 @@ attach_pair(struct end *a, struct end *b, int buffer, bool crc)
 	int fd[2];
 
 	tcp_pair(fd);
-	/* Only for sending: with so little to receive into, TCP itself would stop for seconds. */
+	/* Only for sending: with such a small receive buffer, TCP itself would pause for seconds. */
 	for (unsigned i = 0; buffer > 0 && i < 2; i++)
 		setsockopt(fd[i], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
@@ -60,7 +60,7 @@ pair_close(struct pair *p)
 	node_free(p->nb);
 }
 
-/* Every send is cut short by the kernel, in both directions, Reads included. */
+/* The kernel takes a part of every send, in both directions, Reads included. */
 static void
 test_tiny_buffers(gconstpointer crc)
 {
@@ -123,7 +123,7 @@ poster_main(void *arg)
 	return NULL;
 }
 
-/* Three threads post and poll one queue pair; each one's messages arrive in its order. */
+/* Three threads post to and poll one queue pair; the messages of each arrive in its order. */
 static void
 test_threads(void)
 {
@@ -170,7 +170,7 @@ poller_main(void *arg)
 
 /* --- things that go away ------------------------------------------------------------------- */
 
-/* What became of the Writes of a pump. */
+/* The completions of a pump's Writes. */
 struct tally {
 	unsigned posted, done, errors, flushed;
 };
@@ -193,7 +193,7 @@ pump(struct pair *p, struct tally *t, unsigned ms)
 	}
 }
 
-/* Take the rest: successes, at most one error, then only flushed ones. */
+/* Take the remaining completions: successes, at most one error, then flushes only. */
 static void
 take_rest(struct pair *p, struct tally *t)
 {
@@ -208,7 +208,7 @@ take_rest(struct pair *p, struct tally *t)
 	}
 }
 
-/* After dereg returned no octet is placed, though the peer goes on writing. */
+/* After dereg has returned no octet is placed, although the peer still writes. */
 static void
 test_dereg_target(void)
 {
@@ -237,7 +237,7 @@ test_dereg_target(void)
 	}
 }
 
-/* The source of a Write goes away: its completion tells, and nothing is read after it. */
+/* The source of a Write is deregistered: the completion says so, and its memory is not read any more. */
 static void
 test_dereg_source(void)
 {
@@ -262,7 +262,7 @@ test_dereg_source(void)
 	}
 }
 
-/* Queue pairs are made, connected and destroyed in the midst of traffic, while others poll. */
+/* Queue pairs are created, connected and destroyed during traffic, while other threads poll. */
 static void
 test_destroy_in_traffic(void)
 {
@@ -290,7 +290,7 @@ test_destroy_in_traffic(void)
 
 /* --- many ---------------------------------------------------------------------------------- */
 
-/* More streams than are asked directly; each answers. */
+/* More streams than a poll reads directly; each one answers. */
 static void
 test_many_streams(void)
 {
@@ -328,7 +328,7 @@ test_many_streams(void)
 	node_free(nb);
 }
 
-/* No buffer is left: receivers go on without, senders when one comes back. */
+/* No buffer is left: receivers work without one, senders continue when one is returned. */
 static void
 test_empty_pool(void)
 {
@@ -343,7 +343,7 @@ test_empty_pool(void)
 	p.na = node_new();
 	p.nb = node_new();
 	for (unsigned i = 0; i < N;
-	     i++) { /* so many that no queue pair keeps a buffer for the next round */
+	     i++) { /* so many that no queue pair keeps a buffer between rounds */
 		other[i].a = end_new(p.na, NULL);
 		other[i].b = end_new(p.nb, NULL);
 		attach_pair(other[i].a, other[i].b, 0, true);
@@ -366,7 +366,7 @@ test_empty_pool(void)
 	(void)end_wait_ok(p.a, false, 1, p.b);
 	g_assert_cmpmem(p.mb.at, 100000, p.ma.at, 100000);
 
-	/* The service thread may still have one in its hands and bring it back. */
+	/* The service thread may still hold one and return it. */
 	unsigned all = 0;
 	for (unsigned pass = 0; pass < 1000 && all < VIW_BUF_COUNT; pass++) {
 		while (all < VIW_BUF_COUNT && (taken_a[all] = viw_pool_get(pool_a)) != NULL)
@@ -376,7 +376,7 @@ test_empty_pool(void)
 	g_assert_cmpint(end_recv(p.b, 2, &p.mb, 0, 100), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(p.a, 2, &p.ma, 0, 100), ==, RI_SUCCESS);
 	ends_run(p.a, p.b, 5);
-	/* On a busy machine the receive may be posted in time for the Send; then there is no wait to be seen. */
+	/* On a busy machine the receive may be posted before the Send arrives; then there is no wait. */
 	bool sent = end_poll(p.a, false, &wc);
 	g_assert_true(!sent || all < VIW_BUF_COUNT);
 	for (unsigned i = 0; i < VIW_BUF_COUNT; i++) {
@@ -405,7 +405,7 @@ test_nobody_polls(void)
 	memset(p.ma.at, 0x11, p.ma.len);
 	for (unsigned i = 0; i < 20; i++)
 		g_assert_cmpint(end_write(p.a, i, &p.ma, &p.mb, 1 << 20), ==, RI_SUCCESS);
-	for (unsigned i = 0; i < 20; i++) { /* the far side's application sleeps all the while */
+	for (unsigned i = 0; i < 20; i++) { /* the application at the other side sleeps */
 		while (p.na->p->fast->cq_depth(p.a->uscq) < i + 1) {
 			g_assert_cmpint(g_get_monotonic_time(), <, until);
 			g_usleep(100);

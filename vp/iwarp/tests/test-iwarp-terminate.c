@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Terminate: the code of every fault against a list of its own ([WIRE 5.9], "we send"), the headers
- * that go with it, and lenient reading, siw's bit order included.
+ * Terminate: the code of every fault compared with the test's own list ([WIRE 5.9], "we send"), the headers that go
+ * with it, and lenient reading, including siw's bit order.
  */
 
 #include "rdmap_terminate.h"
@@ -14,9 +14,9 @@
 static const struct {
 	enum rdmap_fault fault;
 	uint16_t code;
-	uint32_t with_tagged;   /* octets of the message if a Write is to blame */
-	uint32_t with_untagged; /* if a Send is */
-	uint32_t with_read;     /* if a Read Request is */
+	uint32_t with_tagged;   /* octets of the Terminate for a Write */
+	uint32_t with_untagged; /* for a Send */
+	uint32_t with_read;     /* for a Read Request */
 } expected[] = {
 	{RDMAP_FAULT_LOCAL, 0x0000, 4, 4, 4},
 	{RDMAP_FAULT_READ_STAG, 0x0100, 20, 24, 52},
@@ -58,7 +58,7 @@ static const struct {
 	{RDMAP_FAULT_STARTUP_RTR, 0x2007, 4, 4, 4},
 };
 
-/* Build a Terminate for the ULPDU at @at, of which @have octets may be read; read it back and compare. */
+/* Build a Terminate for the ULPDU at @at, of which @have octets may be read; read it and compare. */
 static uint32_t
 build_and_read(enum rdmap_fault fault, const uint8_t *at, uint32_t have, uint32_t ulpdu_len)
 {
@@ -109,7 +109,7 @@ test_faults(void)
 	vectors_free(all);
 }
 
-/* A header that is not there whole is left out. */
+/* An incomplete header is left out. */
 static void
 test_truncated_offender(void)
 {
@@ -122,7 +122,7 @@ test_truncated_offender(void)
 		g_assert_cmpuint(build_and_read(RDMAP_FAULT_READ_STAG, read->octets + 2, have, 46),
 				 ==, want);
 		if (have >=
-		    1) /* the segment itself is cut short, more octets follow that are not its own */
+		    1) /* the segment itself is too short; the octets after it are not its own */
 			g_assert_cmpuint(
 				build_and_read(RDMAP_FAULT_READ_STAG, read->octets + 2, 46, have),
 				==, want);
@@ -149,12 +149,12 @@ test_siw(void)
 	guarded_free(&in);
 
 	g_assert_true(rdmap_terminate_read(bare->octets + 20, 4, &t));
-	g_assert_false(t.siw_order); /* cannot be told from a conforming one */
+	g_assert_false(t.siw_order); /* looks like a conforming one */
 	g_assert_cmphex(t.code, ==, 0x2006);
 	vectors_free(all);
 }
 
-/* All eight settings of the flags in either order; bits that belong to the other order do not count. */
+/* All eight values of the flags in either bit order; bits of the other order do not count. */
 static void
 test_flag_orders(void)
 {
@@ -183,7 +183,7 @@ test_flag_orders(void)
 	}
 }
 
-/* Every vector at every truncation, and octets at random: never a read outside, never a header beyond the end. */
+/* Every vector at every truncation, and random octets: no access outside, and no header beyond the end. */
 static void
 test_lenient(void)
 {

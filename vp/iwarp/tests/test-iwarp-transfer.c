@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Two queue pairs on a TCP connection: every operation moves the right octets and completes in order. */
+/* Two queue pairs on a TCP connection: every operation transfers the right octets and completes in order. */
 
 #include "viw_node.h"
 
@@ -194,7 +194,7 @@ test_stream(struct fixture *f, gconstpointer arg)
 		(void)end_wait_ok(f->a, false, done++, f->b);
 }
 
-/* A Send behind a slow Read completes behind it; more Reads than ORD wait; both sides at once. */
+/* A Send posted after a slow Read completes after it; more Reads than ORD wait; both sides at once. */
 static void
 test_reads_in_order(struct fixture *f, gconstpointer arg)
 {
@@ -229,8 +229,8 @@ test_reads_in_order(struct fixture *f, gconstpointer arg)
 }
 
 /*
- * An application that waits for an answer, then binds a window and sends its key, does not have that Send
- * held back: the bind is no message. Most of the time, since the service thread may come between.
+ * An application waits for an answer, then binds a window and sends its key: that Send is not held back, since the
+ * bind is no message. Checked for most of the rounds, since the service thread may run in between.
  */
 static void
 test_bind_then_send(struct fixture *f, gconstpointer arg)

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The FPDU vectors: each is built from its fields to the octet, and read whole, octet by octet, at every
- * truncation and under random cuts, against a page that cannot be read. Negative ones get their answer.
+ * The FPDU vectors: each is built from its fields, octet by octet, and read whole, in single octets, at every
+ * truncation and with random cuts, before a guard page. Negative vectors get their answer.
  */
 
 #include "rdmap_check.h"
@@ -30,7 +30,7 @@ static const struct {
 	{0x2006, RDMAP_FAULT_STARTUP_IRD}, {0x2007, RDMAP_FAULT_STARTUP_RTR},
 };
 
-/* The payload octets that the fields state; the vectors leave out payloads above 24 octets. */
+/* The payload according to the fields; the vectors omit payloads longer than 24 octets. */
 static void
 payload_build(const struct vector *v, GByteArray *out)
 {
@@ -39,7 +39,7 @@ payload_build(const struct vector *v, GByteArray *out)
 		vector_octets(v, vector_has(v, "immediate") ? "immediate" : "payload", &len);
 	gsize want = vector_has(v, "payload_len") ? vector_number(v, "payload_len") : 0;
 
-	if (len < want) { /* not stated: the payload is no part of what is tested */
+	if (len < want) { /* not given: the payload is not part of the test */
 		gsize pad = vector_number(v, "pad");
 
 		g_byte_array_append(out, v->octets + v->len - 4 - pad - want, (guint)want);
@@ -93,7 +93,7 @@ atomic_response_build(const struct vector *v, GByteArray *out)
 	rdmap_atomic_response_write(out->data, &m);
 }
 
-/* A Terminate built the way the engine does: from a fault and the segment it complains about. */
+/* A Terminate built as the engine builds it: from a fault and the segment in error. */
 static void
 terminate_build(const struct vector *v, GByteArray *out)
 {
@@ -168,7 +168,7 @@ test_build(void)
 
 		if (!is_plain_fpdu(v) || g_str_equal(v->name, "send-crc-off-dirty-pad") ||
 		    vector_has(v, "rest"))
-			continue; /* what others may send and this provider does not */
+			continue; /* what peers may send and this provider does not */
 		g_test_message("%s/%s", v->connection, v->name);
 		seg = segment_build(v, (enum rdmap_opcode)vector_number(v, "opcode"));
 		body_build(v, (enum rdmap_opcode)vector_number(v, "opcode"), body);
@@ -184,7 +184,7 @@ test_build(void)
 	g_assert_cmpuint(built, ==, 42);
 }
 
-/* Frames with a builder of their own. */
+/* Frames that have a builder of their own. */
 static void
 test_build_whole(void)
 {
@@ -293,7 +293,7 @@ test_parse(void)
 	}
 }
 
-/* A CRC that differs in any single bit is found; PAD is covered. */
+/* A CRC with any single bit changed is noticed; PAD is covered. */
 static void
 test_every_bit(void)
 {
@@ -302,7 +302,7 @@ test_every_bit(void)
 	struct mpa_fpdu fpdu;
 
 	for (gsize bit = 16; bit < v->len * 8;
-	     bit++) { /* the length itself would only ask for more */
+	     bit++) { /* another length would only need more octets */
 		struct guarded in = guarded_copy(v->octets, v->len);
 
 		in.at[bit / 8] ^= (guint8)(1 << bit % 8);
@@ -329,7 +329,7 @@ test_every_truncation(void)
 			g_assert_cmpint(mpa_fpdu_read(&rules, in.at, len, &fpdu), ==, MPA_MORE);
 			g_assert_cmpuint(fpdu.size, ==, len < 2 ? 0 : v->len);
 			g_assert_null(fpdu.ulpdu);
-			/* the header may be looked at before the rest has come */
+			/* the header may be read before the rest has come */
 			g_assert_cmpint(ddp_segment_read(in.at + len - have, have, ulpdu_len, &seg),
 					==, whole_header ? DDP_OK : DDP_MORE);
 			if (whole_header)
@@ -339,7 +339,7 @@ test_every_truncation(void)
 	}
 }
 
-/* Walk a stream given in pieces; count frames. */
+/* Parse a stream that comes in pieces; returns the number of frames. */
 static unsigned
 walk(const uint8_t *stream, gsize len, bool crc, GRand *rand)
 {
@@ -369,7 +369,7 @@ walk(const uint8_t *stream, gsize len, bool crc, GRand *rand)
 	return frames;
 }
 
-/* All FPDUs of each kind of CRC in one stream, octet by octet and with random cuts. */
+/* All FPDUs with the same CRC choice in one stream, in single octets and with random cuts. */
 static void
 test_cuts(void)
 {
@@ -442,7 +442,7 @@ test_negative(void)
 			g_assert_cmpint(fault, ==, RDMAP_FAULT_NONE);
 		} else if (g_str_equal(v->name, "write-stag-zero")) {
 			g_assert_cmpint(fault, ==,
-					RDMAP_FAULT_NONE); /* for the memory table to find */
+					RDMAP_FAULT_NONE); /* found by the memory table */
 			g_assert_cmphex(rdmap_fault_code(RDMAP_FAULT_TAGGED_STAG), ==, code);
 		} else {
 			g_assert_cmpint(fault, !=, RDMAP_FAULT_NONE);
@@ -456,7 +456,7 @@ test_negative(void)
 	g_assert_cmpuint(judged, ==, 18);
 }
 
-/* Those whose code the file leaves open. */
+/* Vectors without a code in the file. */
 static void
 test_negative_ours(void)
 {

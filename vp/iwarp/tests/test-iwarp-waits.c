@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A Send that finds no receive waits; a receive that is posted at that very moment ends the wait. Three
- * threads: one sends, one posts a receive for each message at about the time when the message arrives, and
- * the service thread reads the stream. The posting thread only reads the depth of its completion queue, which
- * makes no progress, so a message that was forgotten stays undelivered.
+ * A Send that finds no receive waits; a receive that is posted at that moment ends the wait. Three threads: one
+ * sends, one posts a receive for each message at about the time when the message arrives, and the service thread
+ * reads the stream. The posting thread only reads the depth of its completion queue, which makes no progress, so a
+ * message that was forgotten stays undelivered.
  */
 #include <glib.h>
 #include <pthread.h>
@@ -15,8 +15,8 @@
 #include "viw_node.h"
 
 #define MESSAGES 5000
-#define BATCH    48 /* completions that are left in the queue before they are polled */
-#define STEPS    64 /* times of the post within a trip */
+#define BATCH    48 /* completions left in the queue before it is polled */
+#define STEPS    64 /* moments of the post within a trip */
 #define PATIENCE (60 * G_USEC_PER_SEC)
 
 struct stage {
@@ -25,7 +25,7 @@ struct stage {
 	struct end *a;
 	struct end *b;
 	struct chunk ma;
-	atomic_uint turn; /* messages that may be sent */
+	atomic_uint turn; /* messages that the sender may send */
 };
 
 static void *
@@ -87,7 +87,7 @@ test_receive_ends_wait(void)
 	struct stage stage = {.na = node_new(), .nb = node_new()};
 	pthread_t thread;
 	guint left = 0;
-	gint64 trip = 0; /* of the latest message that found a receive, microseconds */
+	gint64 trip = 0; /* of the latest message for which a receive was posted, microseconds */
 
 	stage.a = end_new(stage.na, NULL);
 	stage.b = end_new(stage.nb, NULL);
@@ -100,7 +100,7 @@ test_receive_ends_wait(void)
 		gint64 begun = g_get_monotonic_time();
 
 		atomic_store(&stage.turn, i + 1);
-		/* Between the beginning of the trip and somewhat after its end. */
+		/* From the beginning of the trip to a little after its end. */
 		while (g_get_monotonic_time() - begun < trip * (i % STEPS) / (STEPS / 2))
 			;
 		post_recv(stage.b, i, &into);
@@ -125,7 +125,7 @@ test_receive_ends_wait(void)
 int
 main(int argc, char **argv)
 {
-	/* A wait that nothing ends is longer than this test waits. */
+	/* A wait that no receive ends takes longer than this test. */
 	g_assert_true(g_setenv("ITAPI_IWARP_RNR_MS", "600000", TRUE));
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/iwarp/waits/receive-ends-wait", test_receive_ends_wait);

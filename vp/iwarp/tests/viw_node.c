@@ -210,7 +210,7 @@ end_wait_ok(struct end *end, bool recv, uint64_t id, struct end *other)
 	return wc;
 }
 
-/* For the diagnosis of a failure. */
+/* For the message about a failure. */
 static bool
 tell(const struct ri_async_event *event, const void *end)
 {

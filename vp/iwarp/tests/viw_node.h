@@ -15,7 +15,7 @@
 struct node *node_new(void);
 /* The same over a host by hand: the test is the service thread, and time is virtual. */
 struct node *node_new_by_hand(void);
-/* Nothing may be left of what was made on it. */
+/* Every object on it must have been freed. */
 void node_free(struct node *node);
 /* How often `event` was raised for the queue pair of `end`. */
 unsigned node_count(struct end *end, enum ri_event event);
@@ -28,7 +28,7 @@ void tcp_pair(int fd[2]);
 void tcp_pair_mss(int fd[2], int mss);
 /* Octets that a segment of this socket carries. */
 int tcp_emss(int fd);
-/* Hand a socket to an idle queue pair; reserves it first. */
+/* Give a socket to an idle queue pair, which is reserved first. */
 enum ri_status end_attach(struct end *end, const struct ri_stream *stream);
 /* CRC on, local peer. */
 struct ri_stream end_stream(int fd, bool initiator);
@@ -39,13 +39,13 @@ void ends_connect_like(struct end *a, struct end *b, const struct ri_stream *lik
 
 /* Wait for the next completion of the send or the receive queue. `other` is driven meanwhile. */
 struct ri_wc end_wait(struct end *end, bool recv, struct end *other);
-/* The same, and it must be a success of this request. */
+/* As end_wait; it must be a success of this request. */
 struct ri_wc end_wait_ok(struct end *end, bool recv, uint64_t id, struct end *other);
 /* Wait for an event of this end. */
 void end_wait_event(struct end *end, enum ri_event event, struct end *other);
-/* Make progress for both for about `ms`. */
+/* Make progress for both nodes for about `ms`. */
 void ends_run(struct end *a, struct end *b, unsigned ms);
-/* Is a completion there now? Polls once. */
+/* Is a completion queued? Polls once. */
 bool end_poll(struct end *end, bool recv, struct ri_wc *wc);
 
 #endif /* VIW_NODE_H */

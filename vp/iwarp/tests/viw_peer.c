@@ -91,7 +91,7 @@ peer_play(struct peer *f, const void *octets, size_t len)
 		if (n > 0)
 			at += (size_t)n;
 		else if (n < 0 && errno != EAGAIN)
-			return; /* the other side had enough */
+			return; /* the other side has closed */
 		drive(f);
 	}
 }

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A peer that is a plain socket: it sends octets to a queue pair in RTS and reads the answer.
+ * A plain socket as the peer: it sends octets to a queue pair in RTS and reads what comes back.
  */
 #ifndef VIW_PEER_H
 #define VIW_PEER_H
