@@ -49,7 +49,7 @@ address_of(const struct peer *f)
 static void
 test_terminate_in(void)
 {
-	uint8_t fpdu[RDMAP_TERMINATE_FPDU_MAX], ulpdu[DDP_TAGGED_SIZE];
+	uint8_t fpdu[RDMAP_TERMINATE_FPDU_MAX], ulpdu[DDP_UNTAGGED_SIZE];
 	struct ddp_segment seg = rdmap_tagged(RDMAP_WRITE, 0x1234, 0xabcd, true);
 	struct rdmap_offender offender = {.ulpdu = ulpdu, .have = 14, .ulpdu_len = 14};
 	struct peer f;
