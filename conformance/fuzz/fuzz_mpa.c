@@ -96,11 +96,20 @@ frame_check(const struct kal_mpa_frame *frame)
 	FUZZ_REQUIRE(kal_mpa_write(frame, octets, len - 1) == 0);
 }
 
+/* How many of the octets that are left come first. */
+static size_t
+part_take(struct fuzz_input *in)
+{
+	size_t number = fuzz_number(in, 2);
+
+	return number % (in->left + 1);
+}
+
 static void
 responder_run(struct fuzz_input *in)
 {
 	struct kal_mpa_offered offered = offer_take(in);
-	size_t part = fuzz_number(in, 2) % (in->left + 1);
+	size_t part = part_take(in);
 	struct kal_mpa_frame request;
 	struct kal_mpa_frame reply;
 	struct kal_mpa_negotiated negotiated;
@@ -127,7 +136,7 @@ static void
 initiator_run(struct fuzz_input *in)
 {
 	struct kal_mpa_offered offered = offer_take(in);
-	size_t part = fuzz_number(in, 2) % (in->left + 1);
+	size_t part = part_take(in);
 	struct kal_mpa_frame request;
 	struct kal_mpa_frame reply;
 	struct kal_mpa_negotiated negotiated;
