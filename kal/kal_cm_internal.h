@@ -40,8 +40,10 @@ struct kal_cm {
 	struct kal_partings {
 		struct kal_parting *oldest, *newest;
 		unsigned count;
-	} partings;        /* under the lock; kal_partings.c */
-	atomic_uint alive; /* kal_request structs; the end waits for those in other hands */
+		unsigned
+			ending; /* taken out of the list by the service thread, and not freed yet */
+	} partings;             /* under the lock; kal_partings.c */
+	atomic_uint alive;      /* kal_request structs; the end waits for those in other hands */
 	uint64_t last_listener;
 };
 
@@ -243,6 +245,7 @@ void kal_stream_drop(struct kal_conn *conn);
  * its end, or after KAL_PARTING_MAX, or when too many others wait. Any thread, not under cm->lock.
  */
 void kal_parting_begin(struct kal_cm *cm, struct kal_fd *fd);
+/* Close all. When this returns, the service thread uses none of them. Not on the service thread. */
 void kal_partings_end_all(struct kal_cm *cm);
 /* On the service thread: descriptors are short. False: there is no parting. */
 bool kal_partings_end_oldest(struct kal_cm *cm);

@@ -13,6 +13,7 @@
  * functions on the service thread find out under the lock whether another thread has done so.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -83,9 +84,14 @@ parting_end(struct kal_parting *parting)
 
 	kal_cm_lock(cm);
 	ours = parting_remove(parting);
+	cm->partings.ending += ours ? 1 : 0;
 	kal_cm_unlock(cm);
-	if (ours)
-		parting_free(parting);
+	if (!ours)
+		return;
+	parting_free(parting);
+	kal_cm_lock(cm);
+	cm->partings.ending--;
+	kal_cm_unlock(cm);
 }
 
 static void
@@ -175,8 +181,22 @@ kal_partings_end_oldest(struct kal_cm *cm)
 	return true;
 }
 
+/* Is the service thread still ending one that it has taken out of the list? */
+static bool
+one_is_ending(struct kal_cm *cm)
+{
+	bool ending;
+
+	kal_cm_lock(cm);
+	ending = cm->partings.ending > 0;
+	kal_cm_unlock(cm);
+	return ending;
+}
+
 void
 kal_partings_end_all(struct kal_cm *cm)
 {
 	end_all_but(cm, 0);
+	while (one_is_ending(cm))
+		sched_yield();
 }
