@@ -245,7 +245,7 @@ void kal_stream_drop(struct kal_conn *conn);
  * its end, or after KAL_PARTING_MAX, or when too many others wait. Any thread, not under cm->lock.
  */
 void kal_parting_begin(struct kal_cm *cm, struct kal_fd *fd);
-/* Close all. When this returns, the service thread uses none of them. Not on the service thread. */
+/* Close all. When this returns, no thread uses any of them. */
 void kal_partings_end_all(struct kal_cm *cm);
 /* On the service thread: descriptors are short. False: there is no parting. */
 bool kal_partings_end_oldest(struct kal_cm *cm);
