@@ -8,7 +8,12 @@
 #include "tool_error.h"
 #include "tool_print.h"
 
-G_DEFINE_QUARK(tool_error_quark, tool_error)
+/* G_DEFINE_QUARK would keep the quark in a variable that several threads write without a lock. */
+GQuark
+tool_error_quark(void)
+{
+	return g_quark_from_static_string("tool-error-quark");
+}
 
 bool
 tool_fail(GError **error, enum tool_error code, const char *format, ...)

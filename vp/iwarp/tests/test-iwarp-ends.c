@@ -103,8 +103,8 @@ test_close(struct fixture *f, gconstpointer unused)
 	expect_flushed(f->a, true, 8, 1);
 
 	/* And the queue pairs can be used again. */
-	g_assert_cmpint(end_modify(f->a, RI_QPS_IDLE), ==, RI_SUCCESS);
-	g_assert_cmpint(end_modify(f->b, RI_QPS_IDLE), ==, RI_SUCCESS);
+	end_to_idle(f->a);
+	end_to_idle(f->b);
 	ends_connect(f->a, f->b, false);
 	g_assert_cmpint(end_recv(f->b, 9, &f->mb, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(f->a, 10, &f->ma, 0, 64), ==, RI_SUCCESS);
@@ -481,7 +481,7 @@ test_attach_refused(struct fixture *f, gconstpointer unused)
 	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(end_modify(f->a, RI_QPS_ERROR), ==, RI_SUCCESS);
 	expect_flushed(f->a, true, 1, 1);
-	g_assert_cmpint(end_modify(f->a, RI_QPS_IDLE), ==, RI_SUCCESS);
+	end_to_idle(f->a);
 	g_assert_cmpuint(node_ends(f->a), ==, 0);
 }
 

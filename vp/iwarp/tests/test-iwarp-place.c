@@ -96,10 +96,7 @@ hang_up(struct fixture *f)
 	}
 	while (end_poll(f->end, true, &wc))
 		continue;
-	while (end_modify(f->end, RI_QPS_IDLE) == RI_ERR_STILL_FLUSHING) {
-		g_assert_cmpint(g_get_monotonic_time(), <, until);
-		g_thread_yield();
-	}
+	end_to_idle(f->end);
 	node_forget(f->node);
 }
 

@@ -170,6 +170,19 @@ ends_connect(struct end *a, struct end *b, bool crc)
 
 /* --- waiting ------------------------------------------------------------------------------- */
 
+void
+end_to_idle(struct end *end)
+{
+	gint64 until = g_get_monotonic_time() + 60 * G_TIME_SPAN_SECOND;
+	enum ri_status status;
+
+	while ((status = end_modify(end, RI_QPS_IDLE)) == RI_ERR_STILL_FLUSHING) {
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+		g_usleep(100);
+	}
+	g_assert_cmpint(status, ==, RI_SUCCESS);
+}
+
 bool
 end_poll(struct end *end, bool recv, struct ri_wc *wc)
 {

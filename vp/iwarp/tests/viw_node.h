@@ -45,6 +45,8 @@ struct ri_wc end_wait_ok(struct end *end, bool recv, uint64_t id, struct end *ot
 void end_wait_event(struct end *end, enum ri_event event, struct end *other);
 /* Make progress for both nodes for about `ms`. */
 void ends_run(struct end *a, struct end *b, unsigned ms);
+/* Move an end whose connection is over back to IDLE, as soon as the service thread has left it. */
+void end_to_idle(struct end *end);
 /* Is a completion queued? Polls once. */
 bool end_poll(struct end *end, bool recv, struct ri_wc *wc);
 
