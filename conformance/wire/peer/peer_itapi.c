@@ -12,10 +12,11 @@
 #include "it_ext.h"
 #include "peer_stack.h"
 
-#define WORK_ROOM    128
-#define CONN_ROOM    8
-#define REQUEST_ROOM 256
-#define CONNECT_US   UINT64_C(60000000)
+#define WORK_ROOM     128
+#define CONN_ROOM     8
+#define REQUEST_ROOM  256
+#define CONNECT_US    UINT64_C(60000000)
+#define PORT_ATTEMPTS 16
 
 struct peer_ep {
 	it_evd_handle_t work;
@@ -39,25 +40,49 @@ check(it_status_t status, const char *call, GError **error)
 	return status == IT_SUCCESS || peer_fail(error, "%s: %s", call, it_status_name(status));
 }
 
-static gboolean
-listen_everywhere(GError **error)
+/* Listen on the port at each spigot, if it has an address; port 0 lets the library choose one at the first. */
+static it_status_t
+listen_once(it_listen_handle_t *listens, size_t *count)
 {
-	gboolean any = FALSE;
+	it_status_t last = IT_ERR_INVALID_SPIGOT;
 
 	for (size_t i = 0; i < stack.info->num_spigots; i++) {
 		const it_spigot_info_t *spigot = &stack.info->spigot_info[i];
 		it_conn_qual_t qual = {.type = IT_IANA_PORT, .conn_qual.port = stack.port};
 		it_listen_flags_t flags =
 			stack.port == 0 ? IT_LISTEN_NO_FLAG : IT_LISTEN_CONN_QUAL_INPUT;
-		it_listen_handle_t listen;
+		it_status_t status = it_listen_create(stack.ia, spigot->spigot_id, stack.requests,
+						      flags, &qual, &listens[*count]);
 
-		if (it_listen_create(stack.ia, spigot->spigot_id, stack.requests, flags, &qual,
-				     &listen) != IT_SUCCESS)
+		if (status == IT_ERR_CONN_QUAL_BUSY)
+			return status;
+		if (status != IT_SUCCESS)
 			continue;
+		last = IT_SUCCESS;
 		stack.port = qual.conn_qual.port;
-		any = TRUE;
+		(*count)++;
 	}
-	return any || peer_fail(error, "cannot listen on any spigot of %s", stack.name);
+	return last;
+}
+
+/* A port that is free at one spigot may be busy at another; then a new one is chosen. */
+static gboolean
+listen_everywhere(GError **error)
+{
+	g_autofree it_listen_handle_t *listens =
+		g_new0(it_listen_handle_t, stack.info->num_spigots);
+	it_status_t status = IT_ERR_CONN_QUAL_BUSY;
+
+	for (int i = 0; status == IT_ERR_CONN_QUAL_BUSY && i < PORT_ATTEMPTS; i++) {
+		size_t count = 0;
+
+		stack.port = 0;
+		status = listen_once(listens, &count);
+		while (status != IT_SUCCESS && count > 0)
+			it_listen_free(listens[--count]);
+	}
+	return status == IT_SUCCESS ||
+	       peer_fail(error, "cannot listen on %s: %s", stack.name, it_status_name(status));
 }
 
 gboolean
