@@ -295,22 +295,32 @@ limit_of(unsigned room)
 	}
 }
 
+/* A listener in a process that has few descriptors; *before is the limit to restore. Returns the port. */
+static uint16_t
+open_scarce(struct fixture *f, struct rlimit *before)
+{
+	struct rlimit less;
+	uint16_t port = 0;
+
+	open_fixture(f);
+	fixture_listen(f, LISTEN_CTX, &port, 5);
+	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, before), ==, 0);
+	less = *before;
+	less.rlim_cur = limit_of(ROOM);
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &less), ==, 0);
+	return port;
+}
+
 /* The listener's process has few descriptors. */
 static void
 test_descriptors(void)
 {
 	struct fixture f;
-	struct rlimit limit, less;
+	struct rlimit limit;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len = request_octets(buf);
-	uint16_t port = 0;
+	uint16_t port = open_scarce(&f, &limit);
 
-	open_fixture(&f);
-	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
-	less = limit;
-	less.rlim_cur = limit_of(ROOM);
-	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &less), ==, 0);
 	crowd_send(0, port, CROWD, NULL, 0);
 	crowd_wait(0);
 	for (int i = 0; i < 10; i++) {
@@ -328,17 +338,11 @@ static void
 test_partings(void)
 {
 	struct fixture f;
-	struct rlimit limit, less;
+	struct rlimit limit;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len = request_octets(buf);
-	uint16_t port = 0;
+	uint16_t port = open_scarce(&f, &limit);
 
-	open_fixture(&f);
-	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
-	less = limit;
-	less.rlim_cur = limit_of(ROOM);
-	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &less), ==, 0);
 	for (int i = 0; i < 2 * ROOM; i++) {
 		crowd_send(0, port, 1, buf, len);
 		crowd_wait(0);
