@@ -39,7 +39,7 @@ parse(struct lab_options *options, int *argc, char ***argv, GError **error)
 		{"ird", 0, 0, G_OPTION_ARG_INT, &options->ird, "Inbound Reads", "N"},
 		{"ord", 0, 0, G_OPTION_ARG_INT, &options->ord, "Outbound Reads", "N"},
 		{"timeout", 0, 0, G_OPTION_ARG_INT, &options->seconds, "Patience", "SECONDS"},
-		{NULL}};
+		G_OPTION_ENTRY_NULL};
 
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (!tool_parse(context, argc, argv, error))
