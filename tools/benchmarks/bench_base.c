@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* What every case uses: the clock, memory, processors, and the socket between the two sides. */
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "bench.h"
+
+uint64_t
+bench_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void
+bench_die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("it-bench-run: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	exit(1);
+}
+
+char *
+bench_buffer(size_t size)
+{
+	char *buf = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+
+	if (buf == NULL)
+		bench_die("no memory");
+	memset(buf, 1, size);
+	return buf;
+}
+
+void
+bench_pin(int core)
+{
+	cpu_set_t set;
+
+	if (core < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET((unsigned)core, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) != 0)
+		bench_die("cannot pin to processor %d: %s", core, strerror(errno));
+}
+
+void
+bench_tell(int ctl, const void *buf, size_t len)
+{
+	if (send(ctl, buf, len, MSG_NOSIGNAL) != (ssize_t)len)
+		bench_die("the other side is gone");
+}
+
+void
+bench_hear(int ctl, void *buf, size_t len)
+{
+	if (recv(ctl, buf, len, MSG_WAITALL) != (ssize_t)len)
+		bench_die("the other side is gone");
+}
+
+void
+bench_sync(int ctl)
+{
+	char c = 's';
+
+	if (ctl < 0)
+		return;
+	bench_tell(ctl, &c, 1);
+	bench_hear(ctl, &c, 1);
+}
