@@ -252,6 +252,7 @@ evd_new(struct ual_ia *ia, const struct ual_evd_wanted *wanted)
 	evd->merges = (wanted->flags & IT_EVD_DEQUEUE_NOTIFICATIONS) == 0;
 	evd->enabled = true;
 	evd->fd = -1;
+	ual_spin_init(&evd->spin);
 	atomic_store(&evd->threshold, ual_evd_is_aggregate(evd) ? 0 : wanted->threshold);
 	ual_callback_init(evd);
 	return evd;

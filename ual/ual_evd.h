@@ -13,6 +13,7 @@
 #define UAL_EVD_H
 
 #include "ual_ia.h"
+#include "ual_spin.h"
 
 #define UAL_EVD_WAITERS_MAX 64 /* */
 
@@ -82,6 +83,8 @@ struct ual_evd {
 
 	atomic_size_t threshold; /* 0: notify by notification events */
 	atomic_bool rearmed;     /* was below its threshold since it last notified */
+
+	struct ual_spin spin; /* what waits have learnt about polling */
 
 	/* A member of an aggregate (ual_evd_aggregate.c). */
 	struct ual_evd *aevd; /* NULL: of none; written under control, the aggregate's, and lock */

@@ -254,14 +254,12 @@ take_notified(struct ual_evd *evd, it_event_t *event)
 
 /* Poll for a short while, because a sleep and a wake take longer than most answers. */
 static bool
-wait_spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
+poll_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 {
 	struct ual_ia *ia = evd->object.ia;
 	uint64_t now = ia->host->now(ia->host->self);
 	uint64_t end = now + ia->spin_ns < deadline ? now + ia->spin_ns : deadline;
 
-	if (evd->cq == NULL && !ual_evd_is_aggregate(evd))
-		return false;
 	while (now < end && !atomic_load(&ia->dead) && !atomic_load(&ia->closing)) {
 		if (ia->fast->spin_futile != NULL && ia->fast->spin_futile(ia->urnic))
 			return false;
@@ -271,6 +269,43 @@ wait_spin(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 		now = ia->host->now(ia->host->self);
 	}
 	return false;
+}
+
+/* Give the processor away once. *slow: for longer than polling would have taken. */
+static bool
+yield_for_event(struct ual_evd *evd, it_event_t *event, bool *slow)
+{
+	struct ual_ia *ia = evd->object.ia;
+	uint64_t begin = ia->host->now(ia->host->self);
+
+	sched_yield();
+	*slow = ia->host->now(ia->host->self) - begin > ia->spin_ns;
+	return take_notified(evd, event);
+}
+
+/* What goes before a sleep, as the waits before have taught (ual_spin.h). */
+static bool
+wait_spin(struct ual_evd *evd, enum ual_spin_way way, uint64_t deadline, it_event_t *event)
+{
+	bool slow = false;
+	bool taken;
+
+	switch (way) {
+	case UAL_SPIN_POLL:
+		taken = poll_for_event(evd, deadline, event);
+		break;
+	case UAL_SPIN_YIELD:
+		taken = yield_for_event(evd, event, &slow);
+		break;
+	case UAL_SPIN_NOT:
+	default:
+		return false;
+	}
+	if (taken && !slow)
+		ual_spin_paid(&evd->spin, way);
+	else if (taken)
+		ual_spin_in_vain(&evd->spin, way, true);
+	return taken;
 }
 
 /* Why a thread may not wait here now; IT_SUCCESS if it may. Under ual_evd::lock. */
@@ -400,6 +435,28 @@ sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 	return status;
 }
 
+/* May a wait poll before it sleeps, and learn from what comes of that? */
+static bool
+may_spin(const struct ual_evd *evd, bool alone, uint64_t timeout)
+{
+	return alone && timeout > 0 && evd->object.ia->spin_ns > 0 &&
+	       (evd->cq != NULL || ual_evd_is_aggregate(evd));
+}
+
+/* After a wait has begun in this way and found nothing. */
+static it_status_t
+sleep_and_learn(struct ual_evd *evd, enum ual_spin_way way, uint64_t deadline, it_event_t *event)
+{
+	const struct ual_ia *ia = evd->object.ia;
+	uint64_t begin = ia->host->now(ia->host->self);
+	it_status_t status = sleep_for_event(evd, deadline, event);
+
+	if (status == IT_SUCCESS)
+		ual_spin_in_vain(&evd->spin, way,
+				 ia->host->now(ia->host->self) - begin <= ia->spin_ns);
+	return status;
+}
+
 /* Begin to wait: from now on the EVD cannot be freed. *alone: there are no other waiters. */
 static it_status_t
 wait_enter(struct ual_evd *evd, bool *alone)
@@ -417,14 +474,12 @@ wait_enter(struct ual_evd *evd, bool *alone)
 
 /* Without joining the queue of waiters: no other thread waits, and an event is there or comes soon. */
 static it_status_t
-wait_awake(struct ual_evd *evd, bool alone, uint64_t timeout, uint64_t deadline, it_event_t *event)
+wait_awake(struct ual_evd *evd, bool alone, enum ual_spin_way way, uint64_t deadline,
+	   it_event_t *event)
 {
-	if (alone &&
-	    (take_notified(evd, event) || (timeout > 0 && wait_spin(evd, deadline, event))))
+	if (alone && (take_notified(evd, event) || wait_spin(evd, way, deadline, event)))
 		return IT_SUCCESS;
-	if (atomic_load(&evd->object.ia->dead))
-		return IT_ERR_IA_CATASTROPHE;
-	return timeout > 0 ? IT_ERR_QUEUE_EMPTY : IT_ERR_TIMEOUT_EXPIRED;
+	return atomic_load(&evd->object.ia->dead) ? IT_ERR_IA_CATASTROPHE : IT_ERR_QUEUE_EMPTY;
 }
 
 /* The deadline of a wait that begins now, on the host's clock. */
@@ -445,15 +500,21 @@ it_status_t
 ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore)
 {
 	uint64_t deadline = wait_deadline(evd->object.ia, timeout);
+	enum ual_spin_way way;
 	it_status_t status;
-	bool alone;
+	bool alone, spins;
 
 	status = wait_enter(evd, &alone);
 	if (status != IT_SUCCESS)
 		return status;
-	status = wait_awake(evd, alone, timeout, deadline, event);
-	if (status == IT_ERR_QUEUE_EMPTY)
-		status = sleep_for_event(evd, deadline, event);
+	spins = may_spin(evd, alone, timeout);
+	way = spins ? ual_spin_way(&evd->spin) : UAL_SPIN_NOT;
+	status = wait_awake(evd, alone, way, deadline, event);
+	if (status == IT_ERR_QUEUE_EMPTY && timeout == 0)
+		status = IT_ERR_TIMEOUT_EXPIRED;
+	else if (status == IT_ERR_QUEUE_EMPTY)
+		status = spins ? sleep_and_learn(evd, way, deadline, event)
+			       : sleep_for_event(evd, deadline, event);
 	if (status == IT_SUCCESS || status == IT_ERR_TIMEOUT_EXPIRED) {
 		if (atomic_load(&evd->attention) != 0)
 			ual_evd_taken(evd);

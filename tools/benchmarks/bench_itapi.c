@@ -9,10 +9,12 @@
  * it-rate   the same as messages a second
  * it-emul   one process, both ends: post of a Write until its completion is polled, ns
  * it-emul-bw  the same as GB/s
+ * it-emul-lat  two threads of one process: half a round trip of Sends, ns; --block: both sleep for completions
  *
  * Single posts, no coalescing flag. A Write is seen by the peer in its memory while it polls (the
  * software providers place octets in order); everything else is seen by completions.
  */
+#include <pthread.h>
 #include <string.h>
 
 #include "bench_node.h"
@@ -329,11 +331,62 @@ emul_bandwidth(const struct bench_opts *opts, int ctl, bool active)
 	return (double)opts->size / emul_ns(opts);
 }
 
+struct echo {
+	struct bench_node node;
+	const struct bench_opts *opts;
+	uint64_t count;
+};
+
+static void *
+echo_back(void *arg)
+{
+	struct echo *echo = arg;
+
+	bench_pin(echo->opts->core_b);
+	for (uint64_t i = 0; i < echo->count; i++) {
+		await_send(&echo->node, echo->opts);
+		send_turn(&echo->node, echo->opts, i);
+	}
+	return NULL;
+}
+
+static double
+emul_echo(const struct bench_opts *opts, int ctl, bool active)
+{
+	uint64_t warm = opts->iters / 10 + 1;
+	struct echo echo = {.opts = opts, .count = warm + opts->iters};
+	struct bench_node client;
+	pthread_t thread;
+	uint64_t start = 0;
+
+	(void)ctl;
+	(void)active;
+	bench_node_join(&client, &echo.node, opts);
+	for (unsigned i = 0; i < 4; i++) {
+		bench_node_recv(&client, 0, opts->size);
+		bench_node_recv(&echo.node, 0, opts->size);
+	}
+	if (pthread_create(&thread, NULL, echo_back, &echo) != 0)
+		bench_die("no thread");
+	for (uint64_t i = 0; i < echo.count; i++) {
+		if (i == warm)
+			start = bench_now();
+		send_turn(&client, opts, i);
+		await_send(&client, opts);
+	}
+	start = bench_now() - start;
+	pthread_join(thread, NULL);
+	bench_node_close(&client);
+	bench_node_close(&echo.node);
+	return (double)start / (double)opts->iters / 2;
+}
+
 const struct bench_case bench_itapi_cases[] = {
 	{"it-lat", "ns", true, latency},
 	{"it-bw", "GB/s", true, bandwidth},
 	{"it-rate", "msg/s", true, rate},
 	{"it-emul", "ns", false, emul_latency},
 	{"it-emul-bw", "GB/s", false, emul_bandwidth},
+	{"it-emul-lat", "ns", false, emul_echo},
 	{NULL, NULL, false, NULL},
 };
