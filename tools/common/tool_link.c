@@ -206,7 +206,8 @@ established(struct tool_link *link, const struct tool_hello *hello, it_connectio
 }
 
 static bool
-same_language(const it_connection_event_t *event, const struct tool_hello *ours, GError **error)
+same_language(struct tool_link *link, const it_connection_event_t *event,
+	      const struct tool_hello *ours, GError **error)
 {
 	struct tool_hello theirs;
 
@@ -217,6 +218,7 @@ same_language(const it_connection_event_t *event, const struct tool_hello *ours,
 		return tool_fail(error, TOOL_ERROR_PEER,
 				 "the peer is version %u of this tool, this is %u", theirs.version,
 				 ours->version);
+	link->abilities = theirs.abilities;
 	return true;
 }
 
@@ -260,7 +262,7 @@ tool_link_connect(struct tool_link *link, const struct tool_way *way,
 
 	tool_hello_write(hello, octets);
 	if (connect_with(link, way, &words, hello, &event, error) &&
-	    same_language(&event, hello, error))
+	    same_language(link, &event, hello, error))
 		return true;
 	say_where(link, way, error);
 	return false;

@@ -32,6 +32,7 @@ struct tool_link {
 	it_ep_handle_t ep;
 	struct tool_link_spec spec;
 	bool connected;
+	uint32_t abilities;  /* client: tool_hello::abilities of the server's answer */
 	it_event_type_t end; /* the event that ended it; 0 before */
 };
 

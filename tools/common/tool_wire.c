@@ -106,6 +106,7 @@ tool_hello_write(const struct tool_hello *hello, uint8_t octets[TOOL_HELLO_SIZE]
 	tool_put(&wire, hello->refusal, 1);
 	tool_put(&wire, hello->session, 8);
 	tool_put(&wire, hello->index, 4);
+	tool_put(&wire, hello->abilities, 4);
 }
 
 bool
@@ -124,5 +125,6 @@ tool_hello_read(struct tool_hello *hello, const void *octets, size_t len)
 	hello->refusal = (uint8_t)tool_get(&wire, 1);
 	hello->session = tool_get(&wire, 8);
 	hello->index = (uint32_t)tool_get(&wire, 4);
+	hello->abilities = (uint32_t)tool_get(&wire, 4);
 	return wire.ok && magic == HELLO_MAGIC;
 }

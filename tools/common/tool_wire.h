@@ -48,10 +48,11 @@ enum tool_refusal {
 
 struct tool_hello {
 	uint16_t version;
-	uint8_t tool;     /* enum tool_id */
-	uint8_t refusal;  /* enum tool_refusal; in answers */
-	uint64_t session; /* random; the connections of one run have it in common */
-	uint32_t index;   /* of this connection in the run; 0 is the first */
+	uint8_t tool;       /* enum tool_id */
+	uint8_t refusal;    /* enum tool_refusal; in answers */
+	uint64_t session;   /* random; the connections of one run have it in common */
+	uint32_t index;     /* of this connection in the run; 0 is the first */
+	uint32_t abilities; /* in answers: bits of the tool; 0 of versions that had none */
 };
 
 void tool_hello_write(const struct tool_hello *hello, uint8_t octets[TOOL_HELLO_SIZE]);

@@ -87,7 +87,7 @@ def main(completion, tools):
     tests.check('it-test/perf', ['read', 'send', 'write'], tests.complete('it-test --perf '))
     tests.check('it-test/perf/equals', ['read'], tests.complete('it-test --perf=re'))
     tests.check('it-test/plan', ['RR', 'RW', 'SR'], tests.complete('it-test 127.0.0.1 client '))
-    tests.check('it-cp/checksum', ['crc32c', 'sha256'], tests.complete('it-cp -c '))
+    tests.check('it-cp/checksum', ['crc32c', 'sha256', 'xxh3'], tests.complete('it-cp -c '))
     return 1 if tests.bad else 0
 
 

@@ -209,7 +209,11 @@ connect_to(struct cp_job *job, struct tool_adapter *adapter, struct cp_end *end,
 
 	return tool_adapter_path(adapter, way.host, &way.path, error) &&
 	       cp_end_open(end, adapter, job->options.seconds, NULL, error) &&
-	       tool_link_connect(&end->link, &way, &hello, error);
+	       tool_link_connect(&end->link, &way, &hello, error) &&
+	       (cp_sum_agree(&job->kind, end->link.abilities) ||
+		tool_fail(error, TOOL_ERROR_PEER,
+			  "the server is of a version without %s; it has sha256 and crc32c",
+			  cp_sum_name(job->kind)));
 }
 
 static bool

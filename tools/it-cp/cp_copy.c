@@ -6,13 +6,16 @@
  * n % CP_SLOTS without a completion of its own; the letter that announces it comes behind it on the
  * same connection, so it tells both that the source may be used again (its completion here) and
  * that the octets are in place (its arrival there).
+ *
+ * A crew of threads moves chunks between the file and the ring (cp_crew.h), so that the file, the checksum and the
+ * connection are at work at the same time. The sender's crew reads ahead as far as the ring has room. The receiver's
+ * crew may be CP_BEHIND chunks behind the letters that have arrived.
  */
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cp_copy.h"
+#include "cp_crew.h"
 #include "tool_error.h"
 #include "tool_signal.h"
 
@@ -47,25 +50,26 @@ show(const struct cp_copy *copy)
 		copy->progress(copy, copy->progress_arg);
 }
 
-/* Reads a whole chunk of the file into its slot. */
 static bool
-read_chunk(struct cp_source *source, uint8_t *octets, size_t len, GError **error)
+crew_begin(struct cp_crew *crew, const struct cp_copy *copy, int fd, bool sends, GError **error)
 {
-	while (len > 0) {
-		ssize_t got = read(source->fd, octets, len);
+	struct cp_crew_task task = {
+		.fd = fd,
+		.fills_ring = sends,
+		.ring = copy->ring.octets,
+		.chunk = CP_CHUNK,
+		.slots = CP_SLOTS,
+		.size = copy->size,
+		.kind = copy->kind,
+	};
 
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return tool_fail(error, TOOL_ERROR_FAILED, "cannot read the file: %s",
-					 g_strerror(errno));
-		if (got == 0)
-			return tool_fail(error, TOOL_ERROR_FAILED,
-					 "the file became shorter meanwhile");
-		octets += got;
-		len -= (size_t)got;
-	}
-	return true;
+	return cp_crew_begin(crew, &task, error);
+}
+
+static uint64_t
+chunks_of(const struct cp_copy *copy)
+{
+	return copy->size / CP_CHUNK + (copy->size % CP_CHUNK != 0);
 }
 
 static bool
@@ -102,32 +106,38 @@ hear_receiver(struct cp_copy *copy, bool *finished, GError **error)
 	return good;
 }
 
-/* Send all chunks of the file, as slots become free. */
+/* Wait until the receiver has a slot for the chunk of this number. */
 static bool
-send_chunks(struct cp_copy *copy, struct cp_source *source, struct cp_sum *sum, GError **error)
+slot_await(struct cp_copy *copy, uint64_t number, GError **error)
 {
 	bool finished = false;
 
-	for (; copy->done < copy->size; copy->chunks++) {
+	while (number - copy->freed >= CP_SLOTS) {
+		if (!hear_receiver(copy, &finished, error))
+			return false;
+		if (finished)
+			return tool_fail(error, TOOL_ERROR_PEER, "the receiver finished too early");
+	}
+	return true;
+}
+
+/* Send all chunks of the file, as slots become free. */
+static bool
+send_chunks(struct cp_copy *copy, struct cp_crew *crew, GError **error)
+{
+	uint64_t total = chunks_of(copy);
+
+	for (; copy->chunks < total; copy->chunks++) {
 		uint64_t number = copy->chunks;
-		size_t len = (size_t)MIN(copy->size - copy->done, CP_CHUNK);
-		uint8_t *octets = copy->ring.octets + slot_offset(number);
 
 		if (tool_stopped())
 			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-		while (number - copy->freed >= CP_SLOTS) {
-			if (!hear_receiver(copy, &finished, error))
-				return false;
-			if (finished)
-				return tool_fail(error, TOOL_ERROR_PEER,
-						 "the receiver finished too early");
-		}
-		if (!read_chunk(source, octets, len, error))
+		/* The slots of all chunks before this one may be filled anew: their letters have completed. */
+		cp_crew_grant(crew, MIN(total, number + CP_SLOTS));
+		if (!slot_await(copy, number, error) || !cp_crew_await(crew, number + 1, error) ||
+		    !write_chunk(copy, number, cp_crew_octets(crew, number), error))
 			return false;
-		cp_sum_add(sum, octets, len);
-		if (!write_chunk(copy, number, len, error))
-			return false;
-		copy->done += len;
+		copy->done += cp_crew_octets(crew, number);
 		show(copy);
 	}
 	return true;
@@ -149,18 +159,20 @@ cp_send(struct cp_copy *copy, struct cp_source *source, GError **error)
 	struct cp_letter finish = {.word = CP_FINISH, .size = source->size};
 	GError *trouble = NULL;
 	bool finished = false;
-	struct cp_sum sum;
+	struct cp_crew crew;
+	bool good;
 
 	copy->size = source->size;
-	cp_sum_begin(&sum, copy->kind);
-	if (!send_chunks(copy, source, &sum, &trouble)) {
-		g_free(cp_sum_end(&sum));
+	if (!crew_begin(&crew, copy, source->fd, true, error))
+		return false;
+	good = send_chunks(copy, &crew, &trouble);
+	copy->checksum = cp_crew_end(&crew);
+	if (!good) {
 		if (!g_error_matches(trouble, TOOL_ERROR, TOOL_ERROR_PEER))
 			abort_copy(copy, trouble);
 		g_propagate_error(error, trouble);
 		return false;
 	}
-	copy->checksum = cp_sum_end(&sum);
 	finish.text = copy->checksum;
 	if (!cp_letter_send(copy->mail, &finish, error))
 		return false;
@@ -171,23 +183,38 @@ cp_send(struct cp_copy *copy, struct cp_source *source, GError **error)
 	return true;
 }
 
+/* Wait for the crew until it is at most `behind` chunks behind the letters, and free what it has written. */
+static bool
+free_chunks(struct cp_copy *copy, struct cp_crew *crew, uint64_t behind, GError **error)
+{
+	while (copy->chunks - copy->freed > behind) {
+		struct cp_letter letter = {.word = CP_FREE, .number = copy->freed};
+
+		if (!cp_crew_await(crew, copy->freed + 1, error))
+			return false;
+		copy->done += cp_crew_octets(crew, copy->freed);
+		copy->freed++;
+		show(copy);
+		if (!cp_letter_send(copy->mail, &letter, error))
+			return false;
+	}
+	return true;
+}
+
 /* Every chunk but the last is full, so the size of a file gives the number of its letters. */
 static bool
-take_chunk(struct cp_copy *copy, struct cp_target *target, struct cp_sum *sum, uint64_t expected,
-	   const struct cp_letter *chunk, GError **error)
+take_chunk(struct cp_copy *copy, struct cp_crew *crew, const struct cp_letter *chunk,
+	   GError **error)
 {
-	struct cp_letter letter = {.word = CP_FREE, .number = expected};
-	const uint8_t *octets = copy->ring.octets + slot_offset(expected);
+	uint64_t number = copy->chunks;
+	uint64_t total = chunks_of(copy);
 
-	if (chunk->number != expected || chunk->size == 0 ||
-	    chunk->size != MIN(CP_CHUNK, copy->size - copy->done))
+	if (chunk->number != number || number >= total ||
+	    chunk->size != cp_crew_octets(crew, number))
 		return tool_fail(error, TOOL_ERROR_PEER, "the sender announced a wrong chunk");
-	if (!cp_target_write(target, octets, (size_t)chunk->size, error))
-		return false;
-	cp_sum_add(sum, octets, (size_t)chunk->size);
-	copy->done += chunk->size;
-	show(copy);
-	return cp_letter_send(copy->mail, &letter, error);
+	copy->chunks++;
+	cp_crew_grant(crew, copy->chunks);
+	return free_chunks(copy, crew, copy->chunks < total ? CP_BEHIND : 0, error);
 }
 
 static bool
@@ -204,22 +231,35 @@ finish(struct cp_copy *copy, struct cp_target *target, const struct cp_letter *l
 	return cp_target_commit(target, error);
 }
 
-/* Take chunks up to the last; the checksum is finished then, in every case. */
+/* Take chunks up to the letter that follows them, which is *last. */
 static bool
-take_all(struct cp_copy *copy, struct cp_target *target, struct cp_sum *sum, GError **error)
+take_all(struct cp_copy *copy, struct cp_crew *crew, struct cp_letter *last, GError **error)
 {
-	struct cp_letter letter = {0};
 	bool more = true;
 	bool good = true;
 
-	for (uint64_t number = 0; good && more; number++) {
-		cp_letter_clear(&letter);
+	while (good && more) {
+		cp_letter_clear(last);
 		good = !tool_stopped() || tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-		good = good && cp_letter_receive(copy->mail, &letter, error);
-		more = good && letter.word == CP_CHUNK_READY;
-		good = good && (!more || take_chunk(copy, target, sum, number, &letter, error));
+		good = good && cp_letter_receive(copy->mail, last, error);
+		more = good && last->word == CP_CHUNK_READY;
+		good = good && (!more || take_chunk(copy, crew, last, error));
 	}
-	copy->checksum = cp_sum_end(sum);
+	return good;
+}
+
+/* Take all chunks and what ends them; the checksum is there then, in every case. */
+static bool
+take_file(struct cp_copy *copy, struct cp_target *target, GError **error)
+{
+	struct cp_letter letter = {0};
+	struct cp_crew crew;
+	bool good;
+
+	if (!crew_begin(&crew, copy, target->fd, false, error))
+		return false;
+	good = take_all(copy, &crew, &letter, error);
+	copy->checksum = cp_crew_end(&crew);
 	if (good && letter.word == CP_FINISH)
 		good = finish(copy, target, &letter, error);
 	else if (good && letter.word == CP_ABORT)
@@ -235,10 +275,8 @@ cp_receive(struct cp_copy *copy, struct cp_target *target, GError **error)
 {
 	struct cp_letter result = {.word = CP_RESULT};
 	GError *trouble = NULL;
-	struct cp_sum sum;
 
-	cp_sum_begin(&sum, copy->kind);
-	result.good = take_all(copy, target, &sum, &trouble);
+	result.good = take_file(copy, target, &trouble);
 	result.text = trouble != NULL ? trouble->message : copy->checksum;
 	if (copy->mail->link->connected &&
 	    cp_letter_send(copy->mail, &result, result.good ? error : NULL)) {

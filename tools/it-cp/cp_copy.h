@@ -15,8 +15,8 @@ struct cp_copy {
 	uint64_t peer_context;   /* sender: of the receiver's ring */
 	uint64_t peer_address;
 	uint64_t done;   /* octets */
-	uint64_t chunks; /* sender: sent */
-	uint64_t freed;  /* sender: chunks sent whose slots the receiver has freed */
+	uint64_t chunks; /* sent, or announced by the sender */
+	uint64_t freed;  /* of them, those whose slots the receiver has freed */
 	uint64_t size;
 	char *checksum;                                          /* once it is verified */
 	void (*progress)(const struct cp_copy *copy, void *arg); /* may be NULL */

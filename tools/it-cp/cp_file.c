@@ -204,24 +204,6 @@ cp_target_open(struct cp_target *target, int folder, const char *path, mode_t mo
 	return false;
 }
 
-bool
-cp_target_write(struct cp_target *target, const void *octets, size_t len, GError **error)
-{
-	const char *at = octets;
-
-	while (len > 0) {
-		ssize_t written = write(target->fd, at, len);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return fail_errno(error, target->name, errno);
-		at += written;
-		len -= (size_t)written;
-	}
-	return true;
-}
-
 static mode_t mask;
 
 /*

@@ -37,8 +37,7 @@ void cp_source_close(struct cp_source *source);
 
 bool cp_target_open(struct cp_target *target, int folder, const char *path, mode_t mode,
 		    GError **error);
-void cp_target_set_mode(struct cp_target *target, mode_t mode); /* the mode that it will have */
-bool cp_target_write(struct cp_target *target, const void *octets, size_t len, GError **error);
+void cp_target_set_mode(struct cp_target *target, mode_t mode);  /* the mode that it will have */
 bool cp_target_commit(struct cp_target *target, GError **error); /* the file gets its name */
 void cp_target_close(struct cp_target *target); /* a file without its final name is removed */
 

@@ -14,7 +14,8 @@
  *                                           <-   RESULT  verified or why not
  *
  * Every CHUNK is full but the last, and FREE gives back what was sent, in that order: so a file takes a
- * number of letters that its size gives, and each brings it nearer to its end.
+ * number of letters that its size gives, and each brings it nearer to its end. A FREE may wait until CP_BEHIND more
+ * CHUNKs have come, but not longer, and after the last CHUNK for none.
  *
  * REQUEST of a get and ANSWER of a put carry the receiver's ring: where its slots are. A RESULT that
  * says why not may come at any time instead of a FREE.
@@ -27,6 +28,7 @@
 
 #define CP_CHUNK    ((size_t)1 << 20)
 #define CP_SLOTS    8
+#define CP_BEHIND   4
 #define CP_PATH_MAX 4096
 
 /* Octets of a reason, which quotes a path, perhaps twice. A longer one is cut. */

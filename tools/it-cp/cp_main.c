@@ -24,17 +24,6 @@ static const char summary[] = "Copies a file to or from the folder that a server
 			      "  it-cp --self --serve FOLDER FILE :PATH";
 
 static bool
-pick_sum(struct cp_job *job, const char *name, GError **error)
-{
-	job->kind = CP_SHA256;
-	if (name == NULL || g_str_equal(name, "sha256"))
-		return true;
-	job->kind = CP_CRC32C;
-	return g_str_equal(name, "crc32c") ||
-	       tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no checksum: sha256 or crc32c", name);
-}
-
-static bool
 pick_side(struct cp_job *job, int argc, char **argv, GError **error)
 {
 	bool server = job->folder != NULL && !job->options.self;
@@ -61,7 +50,7 @@ parse(struct cp_job *job, int *argc, char ***argv, GError **error)
 	GOptionEntry entries[] = {
 		{"serve", 's', 0, G_OPTION_ARG_FILENAME, &job->folder,
 		 "Serve the files of this folder", "FOLDER"},
-		{"checksum", 'c', 0, G_OPTION_ARG_STRING, &sum, "sha256 (default) or crc32c",
+		{"checksum", 'c', 0, G_OPTION_ARG_STRING, &sum, "xxh3 (default), crc32c or sha256",
 		 "NAME"},
 		{"quiet", 'q', 0, G_OPTION_ARG_NONE, &job->quiet, "Print errors only", NULL},
 		{"progress", 0, 0, G_OPTION_ARG_NONE, &job->progress,
@@ -75,7 +64,9 @@ parse(struct cp_job *job, int *argc, char ***argv, GError **error)
 	tool_options_add(&job->options, context, DEFAULT_PORT);
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (!tool_options_parse(&job->options, context, argc, argv, error) ||
-	    !pick_sum(job, sum, error))
+	    !(cp_sum_pick(&job->kind, sum) ||
+	      tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no checksum: xxh3, crc32c or sha256",
+			sum)))
 		return false;
 	job->progress = job->progress || isatty(STDERR_FILENO);
 	return pick_side(job, *argc, *argv, error);

@@ -103,12 +103,14 @@ serve_one(void *arg, struct tool_client *client, GError **error)
 {
 	const struct service *serving = arg;
 	const struct tool_options *options = &serving->job->options;
+	struct tool_hello hello = client->hello;
 	struct cp_letter letter = {0};
 	struct cp_end end;
 	bool good;
 
+	hello.abilities = cp_sum_all();
 	good = cp_end_open(&end, client->adapter, options->seconds, &client->give_up, error) &&
-	       tool_link_accept(&end.link, &client->request, &client->hello, error) &&
+	       tool_link_accept(&end.link, &client->request, &hello, error) &&
 	       cp_letter_receive(&end.mail, &letter, error) && spoken(client) &&
 	       serve_request(&end, serving->folder, &letter, error);
 	cp_letter_clear(&letter);

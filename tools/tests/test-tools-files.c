@@ -181,7 +181,7 @@ test_name_comes_last(struct place *place, gconstpointer unused)
 
 	(void)unused;
 	g_assert_true(cp_target_open(&target, place->folder, "new", 0640, NULL));
-	g_assert_true(cp_target_write(&target, "half", 4, NULL));
+	g_assert_true(write(target.fd, "half", 4) == 4);
 	g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
 	g_assert_cmpuint(parts_left(place), ==, 1);
 	cp_target_close(&target); /* given up */
@@ -189,7 +189,7 @@ test_name_comes_last(struct place *place, gconstpointer unused)
 	g_assert_cmpuint(parts_left(place), ==, 0);
 
 	g_assert_true(cp_target_open(&target, place->folder, "new", 04640, NULL));
-	g_assert_true(cp_target_write(&target, "whole", 5, NULL));
+	g_assert_true(write(target.fd, "whole", 5) == 5);
 	g_assert_true(cp_target_commit(&target, NULL));
 	cp_target_close(&target);
 	g_assert_true(g_file_get_contents(path, &content, NULL, NULL));
@@ -250,25 +250,55 @@ test_mask(struct place *place, gconstpointer unused)
 }
 
 static void
+sum_is(enum cp_sum_kind kind, const char *octets, const char *expected)
+{
+	size_t half = strlen(octets) / 2;
+	g_autofree char *text = NULL;
+	struct cp_sum sum;
+
+	g_assert_true(cp_sum_begin(&sum, kind, NULL));
+	cp_sum_add(&sum, octets, half);
+	cp_sum_add(&sum, octets + half, strlen(octets) - half);
+	text = cp_sum_end(&sum);
+	g_assert_cmpstr(text, ==, expected);
+}
+
+static void
 test_sums(void)
 {
-	struct cp_sum sum;
-	char *text;
+	sum_is(CP_CRC32C, "123456789", "e3069283"); /* RFC 3720, and the usual check value */
+	sum_is(CP_SHA256, "abc",
+	       "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"); /* FIPS 180 */
+	sum_is(CP_XXH3, "", "99aa06d3014798d86001c324468d497f"); /* as xxhsum -H2 prints it */
+	sum_is(CP_XXH3, "abc", "06b05ab6733a618578af5f94892f3950");
+	g_assert_false(cp_sum_known(CP_SUM_BEST));
+	g_assert_true(cp_sum_known(CP_XXH3));
+	g_assert_false(cp_sum_known(CP_SUM_KINDS));
+}
 
-	cp_sum_begin(&sum, CP_CRC32C); /* RFC 3720, and the usual check value */
-	cp_sum_add(&sum, "12345", 5);
-	cp_sum_add(&sum, "6789", 4);
-	text = cp_sum_end(&sum);
-	g_assert_cmpstr(text, ==, "e3069283");
-	g_free(text);
-	cp_sum_begin(&sum, CP_SHA256); /* FIPS 180 */
-	cp_sum_add(&sum, "abc", 3);
-	text = cp_sum_end(&sum);
-	g_assert_cmpstr(text, ==,
-			"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-	g_free(text);
-	g_assert_false(cp_sum_known(0));
-	g_assert_false(cp_sum_known(3));
+/* A server of a version before XXH3 names no sums, and has the other two. */
+static void
+test_agreed_sum(void)
+{
+	static const struct {
+		const char *wanted;
+		bool older;
+		const char *used; /* NULL: none */
+	} cases[] = {
+		{NULL, false, "xxh3"},       {NULL, true, "sha256"},     {"xxh3", false, "xxh3"},
+		{"xxh3", true, NULL},        {"sha256", true, "sha256"}, {"crc32c", true, "crc32c"},
+		{"sha256", false, "sha256"},
+	};
+	enum cp_sum_kind kind;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_assert_true(cp_sum_pick(&kind, cases[i].wanted));
+		g_assert_cmpint(cp_sum_agree(&kind, cases[i].older ? 0 : cp_sum_all()), ==,
+				cases[i].used != NULL);
+		if (cases[i].used != NULL)
+			g_assert_cmpstr(cp_sum_name(kind), ==, cases[i].used);
+	}
+	g_assert_false(cp_sum_pick(&kind, "md5"));
 }
 
 #define ADD(name, function) \
@@ -287,5 +317,6 @@ main(int argc, char **argv)
 	ADD("descriptors", test_descriptors);
 	ADD("mask", test_mask);
 	g_test_add_func("/tools/files/sums", test_sums);
+	g_test_add_func("/tools/files/agreed-sum", test_agreed_sum);
 	return g_test_run();
 }

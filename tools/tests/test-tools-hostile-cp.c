@@ -118,11 +118,19 @@ test_first_letter(void)
 	static const struct {
 		size_t at;
 		uint8_t octet;
-	} lies[] = {{0, 0},         {0, CP_ANSWER}, {0, CP_CHUNK_READY},
-		    {0, CP_RESULT}, {0, 8},         {0, 255},
-		    {2, 0},         {2, 3},         {2, 255}, /* a checksum of unknown kind */
-		    {39, 16},       {39, 255},      {40, 5},  /* a text longer than the letter */
-		    {41, 0}};                                 /* a text with a zero */
+	} lies[] = {{0, 0},
+		    {0, CP_ANSWER},
+		    {0, CP_CHUNK_READY},
+		    {0, CP_RESULT},
+		    {0, 8},
+		    {0, 255},
+		    {2, 0},
+		    {2, CP_SUM_KINDS},
+		    {2, 255}, /* a checksum of unknown kind */
+		    {39, 16},
+		    {39, 255},
+		    {40, 5},  /* a text longer than the letter */
+		    {41, 0}}; /* a text with a zero */
 
 	for (size_t i = 0; i < G_N_ELEMENTS(lies); i++) {
 		uint8_t octets[LETTER_MAX];

@@ -167,7 +167,7 @@ def copies(bench):
     with Folder() as folder:
         source = folder.file('source', SOME)
         os.chmod(source, 0o640)
-        for options in ((), ('-c', 'crc32c')):
+        for options in ((), ('-c', 'crc32c'), ('-c', 'sha256'), ('-c', 'xxh3')):
             bench.copy(folder, source, '@copy', *options).expect(0, 'verified')
             same(SOME, folder.content('served/copy'))
             bench.copy(folder, '@copy', os.path.join(folder.path, 'back'), *options)
