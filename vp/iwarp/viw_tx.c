@@ -147,13 +147,19 @@ viw_tx_push(struct viw_qp *qp)
 
 /* --- a round ------------------------------------------------------------------------------- */
 
-/* Did the last fill build nothing, and is there no request to begin with? */
+/*
+ * The socket has taken all octets: is there nothing from which a fill could build more, and no state that it would
+ * repair? What is posted after this look comes with the role's retry flag.
+ */
 static bool
 send_is_finished(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
-	return tx->len == 0 && !tx->direct && !tx->have_request && vsw_wq_pending(&tx->sq) == 0;
+	return tx->job == VIW_JOB_NONE && !tx->have_request && vsw_wq_pending(&tx->sq) == 0 &&
+	       !viw_response_pending(&qp->reads) &&
+	       !atomic_load_explicit(&tx->starved, memory_order_relaxed) &&
+	       (tx->buf == NULL || viw_pool_owns(&qp->rnic->engine.pool, tx->buf));
 }
 
 /* Send what may be sent, but no more than VIW_TX_ROUND, so that other work gets its turn. */
@@ -165,7 +171,9 @@ send_requests(struct viw_qp *qp)
 
 	while (viw_tx_push(qp)) {
 		viw_sq_complete(qp);
-		if (viw_qp_state(qp) != begun || !viw_tx_fill(qp) || send_is_finished(qp))
+		if (send_is_finished(qp))
+			return;
+		if (viw_qp_state(qp) != begun || !viw_tx_fill(qp))
 			break;
 		if (qp->tx.given >= enough) {
 			tx_retry_later(qp);
