@@ -199,7 +199,10 @@ queue_terminate(struct viw_qp *qp)
 	tx->terminate_queued = true;
 }
 
-/* CLOSING and TERMINATE: finish the current frame, send the Terminate, send the FIN. */
+/*
+ * CLOSING: finish the current message, whatever the socket takes at once. TERMINATE: finish the current frame, send the
+ * Terminate. Then send the FIN.
+ */
 static void
 send_end(struct viw_qp *qp)
 {
@@ -210,9 +213,12 @@ send_end(struct viw_qp *qp)
 		return;
 	if (received || atomic_load(&qp->rx.eof))
 		buffer_release(qp); /* the peer reads no more */
-	if (viw_qp_state(qp) == RI_QPS_CLOSING && !tx->drained && !atomic_load(&qp->rx.eof)) {
+	if (viw_qp_state(qp) == RI_QPS_CLOSING && !atomic_load(&qp->rx.eof) &&
+	    (!tx->drained || tx->job != VIW_JOB_NONE)) {
 		send_requests(qp);
 		tx->drained = true;
+		if (viw_qp_state(qp) == RI_QPS_CLOSING && tx->job != VIW_JOB_NONE)
+			return; /* inside a message; send_requests has a retry set up */
 	}
 	if (tx->at < tx->len && !viw_tx_push(qp))
 		return;

@@ -66,7 +66,7 @@ struct viw_tx {
 	bool checked;        /* that request is well-formed */
 	bool failed;         /* a request failed: no later one may start */
 	bool behind;         /* its completion is pushed: later ones are flushed */
-	bool drained;        /* CLOSING: the requests posted before have been tried */
+	bool drained;        /* CLOSING: posted requests have been tried; no more start */
 	bool terminate_queued;
 	bool direct;       /* this fill has sent payload past the buffer */
 	uint32_t index;    /* of the request */

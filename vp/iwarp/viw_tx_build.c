@@ -123,14 +123,14 @@ request_may_start(struct viw_qp *qp)
 }
 
 /*
- * Is the request too late to start? Requests posted after the orderly end began are flushed, even if the
- * stream still sends earlier ones. So are requests behind a failed one; a failure in CLOSING does not change
- * the state.
+ * Is the request too late to start? When an orderly end begins, the requests that were posted before are sent as far
+ * as the socket takes them at once; the others are flushed, even if the stream still sends. So are requests behind a
+ * failed one; a failure in CLOSING does not change the state.
  */
 static bool
 request_late(struct viw_qp *qp)
 {
-	if (qp->tx.failed)
+	if (qp->tx.failed || qp->tx.drained)
 		return true;
 	return viw_qp_state(qp) == RI_QPS_CLOSING && (int32_t)(qp->tx.index - qp->end.last) > 0;
 }

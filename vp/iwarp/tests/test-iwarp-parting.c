@@ -3,7 +3,7 @@
 
 /*
  * How an initiator aborts: by a reset, but in peer-to-peer mode, before anything has come, by a Terminate and a FIN
- * (viw_end.c). The peer is a plain socket.
+ * (viw_end.c). And where the FIN of an orderly end stands. The peer is a plain socket.
  */
 
 #include "rdmap_terminate.h"
@@ -126,6 +126,65 @@ test_reset(gconstpointer rtr)
 	peer_close(&f);
 }
 
+/* What the peer gets until the FIN is messages of this opcode and length, the last of them whole. */
+static void
+expect_whole(struct peer *f, enum rdmap_opcode opcode, uint32_t length)
+{
+	struct mpa_rules rules = {.crc = f->crc};
+	size_t room = (size_t)length * 3;
+	g_autofree uint8_t *buf = g_malloc(room);
+	struct ddp_segment seg = {0};
+	uint32_t total = 0;
+	bool fin;
+	size_t have = peer_listen(f, buf, room, &fin);
+
+	g_assert_true(fin);
+	for (size_t at = 0; at < have;) {
+		struct mpa_fpdu fpdu;
+
+		g_assert_cmpint(mpa_fpdu_read(&rules, buf + at, have - at, &fpdu), ==, MPA_OK);
+		g_assert_cmpint(ddp_segment_read(fpdu.ulpdu, fpdu.ulpdu_len, fpdu.ulpdu_len, &seg),
+				==, DDP_OK);
+		g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, opcode);
+		total += (uint32_t)seg.payload_len;
+		at += fpdu.size;
+	}
+	g_assert_true(seg.last);
+	g_assert_cmpuint(total, >, 0);
+	g_assert_cmpuint(total % length, ==, 0);
+}
+
+/* The message that has begun is sent to its end before the FIN, though the socket was full when the end began. */
+static void
+test_message_whole(gconstpointer is_response)
+{
+	enum {
+		SIZE = 16 << 20 /* more than the buffers of TCP take */
+	};
+	bool response = GPOINTER_TO_UINT(is_response) != 0;
+	struct ri_stream how = end_stream(-1, false);
+	uint8_t fpdu[64];
+	struct peer f;
+
+	peer_prepare(&f, node_new_by_hand(), NULL);
+	struct chunk mem = chunk_new(f.node, SIZE, ALL_RW);
+	struct rdmap_read_request ask = {.sink_stag = 7,
+					 .size = SIZE,
+					 .source_stag = mem.stag,
+					 .source_to = chunk_sge(&mem, 0, SIZE).addr};
+	peer_attach(&f, &how, 0);
+	if (response)
+		peer_play(&f, fpdu, rdmap_read_request_fpdu(fpdu, 1, &ask, true));
+	for (unsigned i = 0; !response && i < 2; i++)
+		g_assert_cmpint(end_write(f.end, i, &mem, &mem, SIZE), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	expect_whole(&f, response ? RDMAP_READ_RESPONSE : RDMAP_WRITE, SIZE);
+	peer_hang_up(&f);
+	peer_expect_over(&f);
+	chunk_free(&mem);
+	peer_close(&f);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -142,5 +201,9 @@ main(int argc, char **argv)
 	g_test_add_data_func("/iwarp/parting/reset/plain", GUINT_TO_POINTER(0), test_reset);
 	g_test_add_data_func("/iwarp/parting/reset/spoken-to", GUINT_TO_POINTER(RI_RTR_WRITE),
 			     test_reset);
+	g_test_add_data_func("/iwarp/parting/message-whole/write", GUINT_TO_POINTER(0),
+			     test_message_whole);
+	g_test_add_data_func("/iwarp/parting/message-whole/response", GUINT_TO_POINTER(1),
+			     test_message_whole);
 	return g_test_run();
 }
