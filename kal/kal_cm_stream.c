@@ -175,9 +175,9 @@ kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool supp
 	offered->ird = (uint16_t)MIN(req->ird, KAL_MPA_DEPTH_MAX);
 	offered->ord = (uint16_t)MIN(req->ord, KAL_MPA_DEPTH_MAX);
 	offered->ird_max = offered->ird; /* the consumer's number is never raised [IT 9.6] */
-	offered->rtr = cm->p.attr->rtr_types & (RI_RTR_WRITE | RI_RTR_READ);
+	offered->rtr = cm->p.attr->rtr_types;
 	if (req->ord == 0)
-		offered->rtr &= RI_RTR_WRITE; /* a Read needs an ORD of 1 */
+		offered->rtr &= (uint8_t)~RI_RTR_READ; /* it needs an ORD of 1 */
 	if (setup->initiator && !cm->p.peer_to_peer)
 		offered->rtr = 0;
 	offered->depth_private = suppress;

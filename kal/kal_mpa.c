@@ -36,7 +36,8 @@
 
 #define KEY_SIZE     16u
 #define REVISION_MAX 2u
-#define RTR_WE_KNOW  (RI_RTR_WRITE | RI_RTR_READ)
+#define RTR_OFFERED  (RI_RTR_WRITE | RI_RTR_READ) /* by this end as initiator [WIRE 2.5.3] */
+#define RTR_TAKEN    (RTR_OFFERED | RI_RTR_SEND)  /* by this end as responder */
 
 static const char keys[2][KEY_SIZE + 1] = {
 	[KAL_MPA_REQUEST] = "MPA ID Req Frame",
@@ -200,7 +201,7 @@ kal_mpa_offer(const struct kal_mpa_offered *offered, struct kal_mpa_frame *reque
 	if (!offered->words || request->revision == 1)
 		return;
 	request->words = true;
-	request->rtr = offered->rtr & RTR_WE_KNOW;
+	request->rtr = offered->rtr & RTR_OFFERED;
 	request->peer_to_peer = request->rtr != 0;
 	if ((request->rtr & RI_RTR_READ) != 0)
 		ord = depth_max(ord, 1);
@@ -216,22 +217,27 @@ kal_mpa_judge_request(const struct kal_mpa_frame *request, size_t trailing)
 	return request->markers ? KAL_MPA_REFUSE_MARKERS : KAL_MPA_GO;
 }
 
-/* The RTR message to name in a Reply: one in common, Write first; else one that this end accepts. */
+/*
+ * The RTR message to name in a Reply: one in common, and a Send only if there is no other, since it takes a receive; else
+ * one that this end accepts.
+ */
 static uint8_t
 rtr_choice(uint8_t offered, uint8_t taken)
 {
 	uint8_t common = offered & taken;
 
 	if (common == 0)
-		common = taken;
-	return (common & RI_RTR_WRITE) != 0 ? RI_RTR_WRITE : RI_RTR_READ;
+		common = (taken & RTR_OFFERED) != 0 ? taken : RI_RTR_WRITE;
+	if ((common & RI_RTR_WRITE) != 0)
+		return RI_RTR_WRITE;
+	return (common & RI_RTR_READ) != 0 ? RI_RTR_READ : RI_RTR_SEND;
 }
 
 void
 kal_mpa_accept(const struct kal_mpa_offered *offered, const struct kal_mpa_frame *request,
 	       struct kal_mpa_frame *reply, struct kal_mpa_negotiated *negotiated)
 {
-	uint8_t taken = offered->rtr & RTR_WE_KNOW;
+	uint8_t taken = offered->rtr & RTR_TAKEN;
 
 	memset(reply, 0, sizeof(*reply));
 	memset(negotiated, 0, sizeof(*negotiated));
@@ -256,7 +262,7 @@ kal_mpa_accept(const struct kal_mpa_offered *offered, const struct kal_mpa_frame
 		negotiated->ird =
 			depth_min(offered->ird_max, depth_max(offered->ird, request->ord));
 	if (request->peer_to_peer) {
-		negotiated->rtr = rtr_choice(request->rtr, taken != 0 ? taken : RI_RTR_WRITE);
+		negotiated->rtr = rtr_choice(request->rtr, taken);
 		reply->peer_to_peer = true;
 		reply->rtr = negotiated->rtr;
 	}
@@ -321,7 +327,7 @@ enum kal_mpa_verdict
 kal_mpa_judge_reply(const struct kal_mpa_offered *offered, const struct kal_mpa_frame *request,
 		    const struct kal_mpa_frame *reply, struct kal_mpa_negotiated *negotiated)
 {
-	uint8_t common = request->rtr & reply->rtr & RTR_WE_KNOW;
+	uint8_t common = request->rtr & reply->rtr & RTR_OFFERED;
 
 	memset(negotiated, 0, sizeof(*negotiated));
 	negotiated->revision = reply->revision;

@@ -76,14 +76,9 @@ kal_mpa_found_text(enum kal_mpa_kind kind, enum kal_mpa_found found, const uint8
 static const char *
 rtr_names(uint8_t rtr)
 {
-	static const char *const names[8] = {"none",
-					     "Write",
-					     "Read",
-					     "Write and Read",
-					     "the empty FPDU",
-					     "Write and the empty FPDU",
-					     "Read and the empty FPDU",
-					     "Write, Read and the empty FPDU"};
+	static const char *const names[8] = {
+		"none", "Write",          "Read",          "Write and Read",
+		"Send", "Write and Send", "Read and Send", "Write, Read and Send"};
 
 	return names[rtr & (RI_RTR_WRITE | RI_RTR_READ | RI_RTR_SEND)];
 }

@@ -161,8 +161,8 @@ ranges_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 	    attr->disconnect_pdata > RI_PDATA_MAX || attr->ud_request_pdata > RI_PDATA_MAX ||
 	    attr->ud_reply_pdata > RI_PDATA_MAX)
 		return refuse(error, loaded, "private data is longer than RI_PDATA_MAX");
-	if ((attr->rtr_types & ~(RI_RTR_WRITE | RI_RTR_READ)) != 0)
-		return refuse(error, loaded, "rtr_types has a type that nobody may offer");
+	if ((attr->rtr_types & ~(RI_RTR_WRITE | RI_RTR_READ | RI_RTR_SEND)) != 0)
+		return refuse(error, loaded, "rtr_types has an unknown type");
 	return true;
 }
 

@@ -233,7 +233,9 @@ struct ri_rnic_attr {
 enum ri_rtr {
 	RI_RTR_WRITE = 1u << 0, /**< Zero-length RDMA Write. */
 	RI_RTR_READ = 1u << 1,  /**< Zero-length RDMA Read. */
-	RI_RTR_SEND = 1u << 2   /**< Zero-length FPDU; never offered here. */
+	RI_RTR_SEND =
+		1u
+		<< 2 /**< Zero-length Send, which takes a receive; chosen if nothing else was offered. */
 };
 
 /** Room for the private data of any message (octets). */

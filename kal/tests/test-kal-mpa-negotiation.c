@@ -373,7 +373,33 @@ test_rtr(void)
 	g_assert_cmphex(kal_mpa_verdict_code(KAL_MPA_GO), ==, 0);
 }
 
-/* A peer that offers type B only, and one that names a Read but has no room for it. */
+/* A Send is named only if the provider has it and nothing else was offered. */
+static void
+test_rtr_send(void)
+{
+	struct kal_mpa_offered offered = offer_of(4, 4);
+	struct kal_mpa_frame request;
+	struct kal_mpa_frame reply;
+	struct kal_mpa_negotiated negotiated;
+
+	offered.rtr = RI_RTR_WRITE | RI_RTR_READ | RI_RTR_SEND;
+	kal_mpa_offer(&offered, &request);
+	for (uint8_t others = 0; others < 4; others++) {
+		uint8_t want = others == 0             ? RI_RTR_SEND
+			       : others == RI_RTR_READ ? RI_RTR_READ
+						       : RI_RTR_WRITE;
+
+		request.rtr = others | RI_RTR_SEND;
+		kal_mpa_accept(&offered, &request, &reply, &negotiated);
+		g_assert_cmpint(reply.rtr, ==, want);
+		g_assert_cmpint(negotiated.rtr, ==, want);
+	}
+	request.rtr = 0; /* nothing that anybody knows */
+	kal_mpa_accept(&offered, &request, &reply, &negotiated);
+	g_assert_cmpint(reply.rtr, ==, RI_RTR_WRITE);
+}
+
+/* A peer that offers type B only to a provider without it, and one that names a Read but has no room for it. */
 static void
 test_rtr_odd_peers(void)
 {
@@ -440,6 +466,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/mpa-negotiation/depths-private", test_depths_private);
 	g_test_add_func("/kal/mpa-negotiation/depths-echo", test_depths_echo);
 	g_test_add_func("/kal/mpa-negotiation/rtr", test_rtr);
+	g_test_add_func("/kal/mpa-negotiation/rtr-send", test_rtr_send);
 	g_test_add_func("/kal/mpa-negotiation/rtr-odd-peers", test_rtr_odd_peers);
 	g_test_add_func("/kal/mpa-negotiation/words-unanswered", test_words_unanswered);
 	result = g_test_run();

@@ -384,7 +384,7 @@ test_sense(void)
 	attr.immediate_size = 5;
 	claim_fails(&attr, "immediate_size");
 	attr = good_attr();
-	attr.rtr_types = RI_RTR_SEND;
+	attr.rtr_types = RI_RTR_SEND << 1;
 	claim_fails(&attr, "rtr_types");
 	attr = good_attr();
 	attr.addr_ip = false;

@@ -235,7 +235,7 @@ profile_connections(struct ri_rnic_attr *a)
 	a->cm_forms = RI_CM_STREAM;
 	a->llp_startup = RI_LLP_STARTUP_MPA;
 	a->initiator_first = true;
-	a->rtr_types = RI_RTR_WRITE | RI_RTR_READ;
+	a->rtr_types = RI_RTR_WRITE | RI_RTR_READ | RI_RTR_SEND;
 	a->ird_ord_exchange = true;
 	a->ird_ord_suppressible = true;
 	a->connect_pdata = 251; /* siw hosts wrap beyond [WIRE 11.6] */

@@ -40,15 +40,17 @@ static void
 stream_part(struct viw_qp *qp)
 {
 	const struct viw_tx *tx = &qp->tx;
-	struct ddp_segment write = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);
+	struct ddp_segment empty = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);
 	struct rdmap_read_request read = {.source_stag = RDMAP_RTR_STAG};
 	uint8_t frames[64 + RDMAP_TERMINATE_FPDU_MAX];
 	uint32_t len = 0;
 
+	if (qp->stream.rtr_send == RI_RTR_SEND)
+		empty = rdmap_untagged(RDMAP_SEND, 1, 0, true);
 	if (qp->stream.rtr_send == RI_RTR_READ)
 		len = rdmap_read_request_fpdu(frames, 1, &read, qp->stream.crc);
 	else if (qp->stream.rtr_send != 0)
-		len = rdmap_fpdu_put(frames, &write, qp->stream.crc);
+		len = rdmap_fpdu_put(frames, &empty, qp->stream.crc);
 	len += rdmap_terminate_code_fpdu(frames + len, 0x0000, qp->stream.crc);
 	/* Not inside a frame, and not where markers would have to be put in. */
 	if (!atomic_load(&tx->shut) && !tx->terminate_queued && tx->at == tx->len &&

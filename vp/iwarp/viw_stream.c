@@ -262,18 +262,24 @@ const struct ri_llp_ops viw_llp_ops = {
 	.attach_stream = llp_attach,
 };
 
-/* Send the ready-to-receive message (RFC 6581), which has no completion. */
+/* Send the ready-to-receive message (RFC 6581), which has no completion here. */
 static void
 rtr_send(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 	struct rdmap_read_request read = {.source_stag = RDMAP_RTR_STAG};
+	struct ddp_segment send;
 
 	if (!viw_tx_buffer(qp)) {
 		viw_stream_lost(qp, ENOMEM);
 		return;
 	}
-	if (qp->stream.rtr_send == RI_RTR_READ) {
+	if (qp->stream.rtr_send == RI_RTR_SEND) {
+		send = rdmap_untagged(RDMAP_SEND, tx->send_msn++, 0, true);
+		tx->len = rdmap_fpdu_put(tx->buf, &send, qp->stream.crc);
+		tx->queued += tx->len;
+		(void)viw_tx_push(qp);
+	} else if (qp->stream.rtr_send == RI_RTR_READ) {
 		(void)viw_read_note(&qp->reads, &(struct viw_outbound_read){0});
 		tx->len = rdmap_read_request_fpdu(tx->buf, tx->read_msn++, &read, qp->stream.crc);
 		tx->queued += tx->len;

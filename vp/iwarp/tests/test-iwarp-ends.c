@@ -19,11 +19,23 @@ struct fixture {
 	struct chunk ma, mb;
 };
 
-/* How long messages wait for a receive, ms. */
+/* A test, as all its functions get it. */
+struct row {
+	const char *name;
+	void (*run)(struct fixture *f, gconstpointer row);
+	bool unconnected;
+	uint8_t rtr;
+};
+
+static void test_rnr_expires(struct fixture *f, gconstpointer unused);
+
 static void
-set_up_unconnected(struct fixture *f, gconstpointer patience)
+set_up_unconnected(struct fixture *f, gconstpointer row)
 {
-	g_setenv("ITAPI_IWARP_RNR_MS", patience, TRUE);
+	bool expires = ((const struct row *)row)->run == test_rnr_expires;
+
+	/* How long messages wait for a receive, ms. */
+	g_setenv("ITAPI_IWARP_RNR_MS", expires ? "300" : "60000", TRUE);
 	f->na = node_new();
 	f->nb = node_new();
 	f->a = end_new(f->na, NULL);
@@ -34,9 +46,9 @@ set_up_unconnected(struct fixture *f, gconstpointer patience)
 }
 
 static void
-set_up(struct fixture *f, gconstpointer patience)
+set_up(struct fixture *f, gconstpointer row)
 {
-	set_up_unconnected(f, patience);
+	set_up_unconnected(f, row);
 	ends_connect(f->a, f->b, true);
 }
 
@@ -393,10 +405,11 @@ test_rnr_expires(struct fixture *f, gconstpointer unused)
 
 /* --- begin --------------------------------------------------------------------------------- */
 
-/* RTR messages: the stream is up only after they were sent and received; they cause no completion. */
+/* RTR messages: the stream is up only after they were sent and received; only a Send causes a completion, at its sink. */
 static void
-rtr(struct fixture *f, uint8_t type)
+test_rtr(struct fixture *f, gconstpointer row)
 {
+	uint8_t type = ((const struct row *)row)->rtr;
 	int fd[2];
 	struct ri_wc wc;
 
@@ -406,6 +419,8 @@ rtr(struct fixture *f, uint8_t type)
 	sb.rtr_expect = type;
 	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(f->b, 2, &f->mb, 0, 64), ==, RI_SUCCESS);
+	if (type == RI_RTR_SEND)
+		g_assert_cmpint(end_recv(f->b, 3, &f->mb, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(end_attach(f->b, &sb), ==, RI_SUCCESS);
 	ends_run(f->a, f->b, 20);
 	g_assert_cmpuint(node_count(f->b, RI_EVENT_QP_STREAM_UP), ==, 0);
@@ -415,26 +430,19 @@ rtr(struct fixture *f, uint8_t type)
 	(void)end_wait_ok(f->b, false, 2, f->a);
 	(void)end_wait_ok(f->a, true, 1, f->b);
 	g_assert_cmpuint(node_count(f->a, RI_EVENT_QP_STREAM_UP), ==, 1);
+	if (type == RI_RTR_SEND) { /* the next Send has the next MSN */
+		g_assert_cmpuint(end_wait_ok(f->b, true, 3, f->a).byte_len, ==, 0);
+		g_assert_cmpint(end_recv(f->b, 4, &f->mb, 0, 64), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(f->a, 5, &f->ma, 0, 64), ==, RI_SUCCESS);
+		(void)end_wait_ok(f->b, true, 4, f->a);
+		(void)end_wait_ok(f->a, false, 5, f->b);
+	}
 	for (unsigned i = 0; i < 8; i++) { /* the RTR message takes no slot */
 		g_assert_cmpint(end_read(f->a, i, &f->ma, &f->mb, 64), ==, RI_SUCCESS);
 		(void)end_wait_ok(f->a, false, i, f->b);
 	}
 	g_assert_false(end_poll(f->a, false, &wc));
 	g_assert_false(end_poll(f->b, true, &wc));
-}
-
-static void
-test_rtr_write(struct fixture *f, gconstpointer unused)
-{
-	(void)unused;
-	rtr(f, RI_RTR_WRITE);
-}
-
-static void
-test_rtr_read(struct fixture *f, gconstpointer unused)
-{
-	(void)unused;
-	rtr(f, RI_RTR_READ);
 }
 
 /* The responder of plain MPA sends nothing before the initiator has. */
@@ -553,41 +561,37 @@ test_fork(struct fixture *f, gconstpointer unused)
 int
 main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(struct fixture *f, gconstpointer unused);
-		bool unconnected;
-	} tests[] = {
-		{"/iwarp/ends/close", test_close, false},
-		{"/iwarp/ends/close-sends-first", test_close_sends_first, false},
-		{"/iwarp/ends/close-both", test_close_both, false},
-		{"/iwarp/ends/close-with-work", test_close_with_work, false},
-		{"/iwarp/ends/abort", test_abort, false},
-		{"/iwarp/ends/terminate", test_terminate, false},
-		{"/iwarp/ends/destroy", test_destroy, false},
-		{"/iwarp/ends/local-error", test_local_error, false},
-		{"/iwarp/ends/ord-zero", test_local_read_errors, true},
-		{"/iwarp/ends/write-stag", test_write_stag, false},
-		{"/iwarp/ends/write-bounds", test_write_bounds, false},
-		{"/iwarp/ends/read-stag", test_read_stag, false},
-		{"/iwarp/ends/read-pd", test_read_pd, false},
-		{"/iwarp/ends/too-long", test_too_long, false},
-		{"/iwarp/ends/cq-overflow", test_cq_overflow, false},
-		{"/iwarp/ends/rnr-hold", test_rnr_hold, false},
-		{"/iwarp/ends/rnr-expires", test_rnr_expires, false},
-		{"/iwarp/begin/rtr-write", test_rtr_write, true},
-		{"/iwarp/begin/rtr-read", test_rtr_read, true},
-		{"/iwarp/begin/hold-sq", test_hold_sq, true},
-		{"/iwarp/begin/attach-refused", test_attach_refused, true},
-		{"/iwarp/begin/posted-before", test_posted_before, true},
-		{"/iwarp/begin/abort-code", test_abort_code, true},
-		{"/iwarp/ends/fork", test_fork, false},
+	static const struct row tests[] = {
+		{"/iwarp/ends/close", test_close, false, 0},
+		{"/iwarp/ends/close-sends-first", test_close_sends_first, false, 0},
+		{"/iwarp/ends/close-both", test_close_both, false, 0},
+		{"/iwarp/ends/close-with-work", test_close_with_work, false, 0},
+		{"/iwarp/ends/abort", test_abort, false, 0},
+		{"/iwarp/ends/terminate", test_terminate, false, 0},
+		{"/iwarp/ends/destroy", test_destroy, false, 0},
+		{"/iwarp/ends/local-error", test_local_error, false, 0},
+		{"/iwarp/ends/ord-zero", test_local_read_errors, true, 0},
+		{"/iwarp/ends/write-stag", test_write_stag, false, 0},
+		{"/iwarp/ends/write-bounds", test_write_bounds, false, 0},
+		{"/iwarp/ends/read-stag", test_read_stag, false, 0},
+		{"/iwarp/ends/read-pd", test_read_pd, false, 0},
+		{"/iwarp/ends/too-long", test_too_long, false, 0},
+		{"/iwarp/ends/cq-overflow", test_cq_overflow, false, 0},
+		{"/iwarp/ends/rnr-hold", test_rnr_hold, false, 0},
+		{"/iwarp/ends/rnr-expires", test_rnr_expires, false, 0},
+		{"/iwarp/begin/rtr-write", test_rtr, true, RI_RTR_WRITE},
+		{"/iwarp/begin/rtr-read", test_rtr, true, RI_RTR_READ},
+		{"/iwarp/begin/rtr-send", test_rtr, true, RI_RTR_SEND},
+		{"/iwarp/begin/hold-sq", test_hold_sq, true, 0},
+		{"/iwarp/begin/attach-refused", test_attach_refused, true, 0},
+		{"/iwarp/begin/posted-before", test_posted_before, true, 0},
+		{"/iwarp/begin/abort-code", test_abort_code, true, 0},
+		{"/iwarp/ends/fork", test_fork, false, 0},
 	};
 
 	g_test_init(&argc, &argv, NULL);
 	for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++)
-		g_test_add(tests[i].name, struct fixture,
-			   tests[i].run == test_rnr_expires ? "300" : "60000",
+		g_test_add(tests[i].name, struct fixture, &tests[i],
 			   tests[i].unconnected ? set_up_unconnected : set_up, tests[i].run,
 			   tear_down);
 	return g_test_run();

@@ -32,6 +32,16 @@ expect_frame(struct peer *f, enum rdmap_opcode opcode)
 	g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, opcode);
 }
 
+/* The ready-to-receive message of this type. */
+static void
+expect_rtr(struct peer *f, uint8_t type)
+{
+	if (type == RI_RTR_SEND)
+		expect_frame(f, RDMAP_SEND);
+	else
+		expect_frame(f, type == RI_RTR_READ ? RDMAP_READ_REQUEST : RDMAP_WRITE);
+}
+
 /* What the stream of the peer ends with: 0 a FIN, or an errno. Everything before it was read. */
 static int
 end_of(const struct peer *f)
@@ -59,7 +69,7 @@ test_abort(gconstpointer rtr)
 	struct peer f;
 
 	open_initiator(&f, type);
-	expect_frame(&f, type == RI_RTR_READ ? RDMAP_READ_REQUEST : RDMAP_WRITE);
+	expect_rtr(&f, type);
 	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
 	expect_parted(&f);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_RESET, NULL);
@@ -84,7 +94,7 @@ test_destroy_at_once(gconstpointer rtr)
 	f.crc = true;
 	g_assert_cmpint(end_attach(f.end, &how), ==, RI_SUCCESS);
 	end_free(f.end);
-	expect_frame(&f, type == RI_RTR_READ ? RDMAP_READ_REQUEST : RDMAP_WRITE);
+	expect_rtr(&f, type);
 	expect_parted(&f);
 	f.end = end_new(f.node, NULL);
 	peer_close(&f);
@@ -193,6 +203,10 @@ main(int argc, char **argv)
 			     test_abort);
 	g_test_add_data_func("/iwarp/parting/abort/read", GUINT_TO_POINTER(RI_RTR_READ),
 			     test_abort);
+	g_test_add_data_func("/iwarp/parting/abort/send", GUINT_TO_POINTER(RI_RTR_SEND),
+			     test_abort);
+	g_test_add_data_func("/iwarp/parting/destroy/send", GUINT_TO_POINTER(RI_RTR_SEND),
+			     test_destroy_at_once);
 	g_test_add_data_func("/iwarp/parting/destroy/write", GUINT_TO_POINTER(RI_RTR_WRITE),
 			     test_destroy_at_once);
 	g_test_add_data_func("/iwarp/parting/destroy/read", GUINT_TO_POINTER(RI_RTR_READ),
