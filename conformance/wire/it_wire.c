@@ -17,17 +17,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <gio/gio.h>
+
 #include "wire_capture.h"
 #include "wire_report.h"
 #include "wire_run.h"
 
 #define PROGRAM "it-wire"
 
+#define ANSWER_FACTOR \
+	6 /* of the patience, for an answer of the helper, which waits itself in some questions */
+
 struct options {
 	char *peer;
 	char *start;
 	char *cases;
 	char *vectors;
+	char *after;
+	char *accept;
 	char **globs;
 	char *role;
 	char *deviations;
@@ -160,6 +167,25 @@ conn_free(gpointer data)
 	wire_conn_free(data);
 }
 
+/* Play one case. A peer that has stopped to listen, since the case before, is told to begin again. */
+static gboolean
+case_play(struct wire_session *session, const struct wire_case *one, GPtrArray *conns,
+	  GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	if (wire_case_run(session, one, conns, &why) && wire_session_check(session, &why))
+		return TRUE;
+	if (!g_error_matches(why, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED) ||
+	    !wire_peer_listen(session->peer, NULL)) {
+		g_propagate_error(error, g_steal_pointer(&why));
+		return FALSE;
+	}
+	printf("# the peer listens no more; it is told to\n");
+	g_ptr_array_set_size(conns, 0);
+	return wire_case_run(session, one, conns, error) && wire_session_check(session, error);
+}
+
 /* Run one case and report it. FALSE: the session cannot go on. */
 static gboolean
 case_judge(const struct options *options, struct wire_session *session, struct wire_report *report,
@@ -179,7 +205,7 @@ case_judge(const struct options *options, struct wire_session *session, struct w
 		wire_report_add(report, &result);
 		return TRUE;
 	}
-	good = wire_case_run(session, one, conns, &why) && wire_session_check(session, &why);
+	good = case_play(session, one, conns, &why);
 	result.us = g_get_monotonic_time() - began;
 	if (good) {
 		result.outcome = reason != NULL ? WIRE_MENDED : WIRE_PASSED;
@@ -189,6 +215,8 @@ case_judge(const struct options *options, struct wire_session *session, struct w
 		result.capture = capture_write(options, one, conns, why->message);
 	}
 	wire_report_add(report, &result);
+	if (wire_peer_is_lost(session->peer))
+		return wire_fail(error, WIRE_ERROR_PEER, "the helper is gone or does not answer");
 	if (good || wire_session_check(session, NULL))
 		return TRUE;
 	/* The neighbour is gone, too: the session begins anew. */
@@ -212,10 +240,24 @@ judge(const struct options *options, struct wire_session *session, struct wire_r
 	return TRUE;
 }
 
+/* The number of the first case behind that of --after, if there is one. */
+static guint
+case_first(const struct options *options, const GPtrArray *cases)
+{
+	for (guint i = 0; options->after != NULL && i < cases->len; i++) {
+		const struct wire_case *one = g_ptr_array_index(cases, i);
+
+		if (strcmp(one->id, options->after) == 0)
+			return i + 1;
+	}
+	return 0;
+}
+
 /* Cases that the command line does not want are removed. */
 static void
 cases_choose(const struct options *options, GPtrArray *cases)
 {
+	g_ptr_array_remove_range(cases, 0, case_first(options, cases));
 	for (guint i = cases->len; i-- > 0;) {
 		if (!is_wanted(options, g_ptr_array_index(cases, i)))
 			g_ptr_array_remove_index(cases, i);
@@ -242,12 +284,14 @@ run(const struct options *options, GPtrArray *cases, GError **error)
 	session.patience_us = (gint64)(options->patience * G_USEC_PER_SEC);
 	session.settle_us = (gint64)options->settle_ms * 1000;
 	session.vectors = options->vectors;
+	session.siw_terminate = options->accept != NULL;
 	if (good)
 		session.peer = wire_peer_open(options->peer, options->start, error);
 	if (session.peer == NULL) {
 		wire_report_free(&report);
 		return 1;
 	}
+	wire_peer_patience(session.peer, (int)(options->patience * 1000 * ANSWER_FACTOR));
 	wire_report_begin(&report, wire_peer_hello(session.peer), cases->len);
 	good = wire_session_open(&session, error) &&
 	       judge(options, &session, &report, cases, error);
@@ -277,6 +321,10 @@ options_parse(struct options *options, int *argc, char ***argv, GError **error)
 		 "Only cases whose ids fit; may be given again", "GLOB"},
 		{"role", 'r', 0, G_OPTION_ARG_STRING, &options->role,
 		 "Only cases where it-wire is client, or server", "ROLE"},
+		{"after", 0, 0, G_OPTION_ARG_STRING, &options->after,
+		 "Only the cases behind this one, in the order of --list", "ID"},
+		{"accept", 0, 0, G_OPTION_ARG_STRING, &options->accept,
+		 "siw-terminate: take Terminates in the bit order of siw", "WHAT"},
 		{"list", 'l', 0, G_OPTION_ARG_NONE, &options->list, "Print the cases, run none",
 		 NULL},
 		{"deviations", 'd', 0, G_OPTION_ARG_FILENAME, &options->deviations,
@@ -307,6 +355,8 @@ options_parse(struct options *options, int *argc, char ***argv, GError **error)
 	if (!options->list && !options->version &&
 	    (options->peer == NULL) == (options->start == NULL))
 		return wire_fail(error, WIRE_ERROR_SCRIPT, "one of --peer and --start is wanted");
+	if (options->accept != NULL && strcmp(options->accept, "siw-terminate") != 0)
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "--accept knows siw-terminate only");
 	if (options->patience <= 0 || options->settle_ms < 0 ||
 	    (options->role != NULL && strcmp(options->role, "client") != 0 &&
 	     strcmp(options->role, "server") != 0))
@@ -322,6 +372,8 @@ options_free(struct options *options)
 	g_free(options->start);
 	g_free(options->cases);
 	g_free(options->vectors);
+	g_free(options->after);
+	g_free(options->accept);
 	g_strfreev(options->globs);
 	g_free(options->role);
 	g_free(options->deviations);

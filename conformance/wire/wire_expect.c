@@ -216,17 +216,21 @@ terminate_judge(struct wire_run *run, char *const *words, const struct message *
 		run->conn->guilty != NULL ? g_bytes_get_data(run->conn->guilty, &len) : NULL;
 	g_autofree char *code = NULL;
 	g_auto(GStrv) codes = g_strsplit(words[2] != NULL ? words[2] : "", "|", -1);
+	gboolean of_siw;
 	guint due;
 
 	if (message->payload->len < 4)
 		return wire_fail(error, WIRE_ERROR_VERDICT, "the Terminate is too short");
-	code = g_strdup_printf("%02x%02x", at[0], at[1]);
+	/* Of siw's, the halves of the first octet are exchanged; it says other things of the copies, too. */
+	of_siw = run->session->siw_terminate && (at[2] & 0xe0) == 0;
+	code = of_siw ? g_strdup_printf("%x%x%02x", at[0] & 15, at[0] >> 4, at[1])
+		      : g_strdup_printf("%02x%02x", at[0], at[1]);
 	if (words[2] == NULL || strcmp(words[2], "any") == 0)
 		return TRUE;
 	if (!g_strv_contains((const char *const *)codes, code))
 		return wire_fail(error, WIRE_ERROR_VERDICT, "expected Terminate %s, got %s",
 				 words[2], code);
-	if (copy != NULL && strcmp(copy, "any") == 0)
+	if (of_siw || (copy != NULL && strcmp(copy, "any") == 0))
 		return TRUE;
 	due = copies_due((guint)at[0] << 8 | at[1], guilty, len);
 	if (copy != NULL && strcmp(copy, "none") == 0)

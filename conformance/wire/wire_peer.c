@@ -12,7 +12,7 @@
 
 #include "wire_script.h"
 
-#define ANSWER_MS  120000 /* the helper waits in its questions, too */
+#define ANSWER_MS  120000
 #define ANSWER_MAX (1u << 20)
 #define START_LINE "control "
 
@@ -24,11 +24,13 @@ struct wire_peer {
 	char **hello;
 	GPid child; /* 0: it was not started here */
 	int out;    /* standard output of the child; -1 without one */
+	int answer_ms;
+	gboolean lost; /* it did not answer once: what came later would be of another question */
 };
 
 /* Read from `fd` until there is a line; it is taken out of `in`. */
 static char *
-line_read(int fd, GString *in, GError **error)
+line_read(int fd, GString *in, int within_ms, GError **error)
 {
 	for (;;) {
 		char *end = memchr(in->str, '\n', in->len);
@@ -42,7 +44,7 @@ line_read(int fd, GString *in, GError **error)
 			g_string_erase(in, 0, end - in->str + 1);
 			return line;
 		}
-		if (in->len > ANSWER_MAX || poll(&set, 1, ANSWER_MS) <= 0)
+		if (in->len > ANSWER_MAX || poll(&set, 1, within_ms) <= 0)
 			break;
 		n = read(fd, octets, sizeof(octets));
 		if (n <= 0)
@@ -101,7 +103,7 @@ child_start(struct wire_peer *peer, const char *command, GError **error)
 				      G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL,
 				      &peer->child, NULL, &peer->out, NULL, error))
 		return NULL;
-	line = line_read(peer->out, peer->in, error);
+	line = line_read(peer->out, peer->in, ANSWER_MS, error);
 	if (line == NULL)
 		return NULL;
 	if (g_str_has_prefix(line, START_LINE))
@@ -153,6 +155,7 @@ wire_peer_open(const char *where, const char *command, GError **error)
 
 	peer->fd = -1;
 	peer->out = -1;
+	peer->answer_ms = ANSWER_MS;
 	peer->in = g_string_new(NULL);
 	if (command != NULL) {
 		host = g_strdup("127.0.0.1");
@@ -167,6 +170,12 @@ wire_peer_open(const char *where, const char *command, GError **error)
 	}
 	wire_peer_close(peer);
 	return NULL;
+}
+
+void
+wire_peer_patience(struct wire_peer *peer, int answer_ms)
+{
+	peer->answer_ms = answer_ms;
 }
 
 void
@@ -217,10 +226,11 @@ wire_peer_ask(struct wire_peer *peer, GError **error, const char *format, ...)
 	va_start(args, format);
 	question = g_strdup_vprintf(format, args);
 	va_end(args);
-	if (line_send(peer, question))
-		answer = line_read(peer->fd, peer->in, error);
+	if (!peer->lost && line_send(peer, question))
+		answer = line_read(peer->fd, peer->in, peer->answer_ms, error);
 	else
 		wire_fail(error, WIRE_ERROR_PEER, "the helper is gone");
+	peer->lost = answer == NULL;
 	if (answer == NULL)
 		return NULL;
 	if (strcmp(answer, "ok") == 0)
@@ -229,6 +239,23 @@ wire_peer_ask(struct wire_peer *peer, GError **error, const char *format, ...)
 		return g_strsplit(answer + 3, " ", -1);
 	wire_fail(error, WIRE_ERROR_VERDICT, "the peer, asked for '%s': %s", question, answer);
 	return NULL;
+}
+
+gboolean
+wire_peer_is_lost(const struct wire_peer *peer)
+{
+	return peer->lost;
+}
+
+gboolean
+wire_peer_listen(struct wire_peer *peer, GError **error)
+{
+	g_auto(GStrv) answer = wire_peer_ask(peer, error, "listen");
+	const char *port = answer != NULL ? wire_word_value(answer, "port") : NULL;
+
+	if (port != NULL)
+		port_set(&peer->data, (guint16)g_ascii_strtoull(port, NULL, 10));
+	return port != NULL;
 }
 
 const struct sockaddr_storage *

@@ -25,6 +25,9 @@ struct wire_peer;
  */
 struct wire_peer *wire_peer_open(const char *where, const char *command, GError **error);
 
+/** @brief How long to wait for an answer. The helper may wait in a question, too. */
+void wire_peer_patience(struct wire_peer *peer, int answer_ms);
+
 /** @brief End the conversation; a helper that was started here ends, too. NULL is allowed. */
 void wire_peer_close(struct wire_peer *peer);
 
@@ -34,6 +37,12 @@ void wire_peer_close(struct wire_peer *peer);
  */
 char **wire_peer_ask(struct wire_peer *peer, GError **error, const char *format, ...)
 	G_GNUC_PRINTF(3, 4);
+
+/** @brief Did the helper end, or not answer? Then it is not asked again. */
+gboolean wire_peer_is_lost(const struct wire_peer *peer);
+
+/** @brief Let the stack under test listen again, if it has stopped to. */
+gboolean wire_peer_listen(struct wire_peer *peer, GError **error);
 
 /** @brief Where the stack under test listens for RDMA connections. */
 const struct sockaddr_storage *wire_peer_address(const struct wire_peer *peer);

@@ -16,12 +16,13 @@
 
 /** @brief What all cases of a session share. */
 struct wire_session {
-	struct wire_peer *peer;      /**< the helper */
-	int listener;                /**< where the judge takes connections of the peer */
-	guint16 port;                /**< of the listener */
-	gint64 patience_us;          /**< for everything that must come */
-	gint64 settle_us;            /**< between the start-up and the first FPDU of the judge */
-	const char *vectors;         /**< the folder with negative.json */
+	struct wire_peer *peer; /**< the helper */
+	int listener;           /**< where the judge takes connections of the peer */
+	guint16 port;           /**< of the listener */
+	gint64 patience_us;     /**< for everything that must come */
+	gint64 settle_us;       /**< between the start-up and the first FPDU of the judge */
+	const char *vectors;    /**< the folder with negative.json */
+	gboolean siw_terminate; /**< a Terminate may have its control field in siw's bit order */
 	struct wire_conn *neighbour; /**< a good connection that no case may disturb */
 	GHashTable *names;           /**< of its region */
 	GHashTable *able;            /**< words of wire_session_probe() */

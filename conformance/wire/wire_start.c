@@ -84,7 +84,11 @@ words_put(struct wire_run *run, GByteArray *out, char *const *words, GError **er
 	gboolean p2p = strcmp(rtr, "none") != 0;
 	guint value[6];
 	static const char *const names[6] = {"a", "b", "jird", "c2", "d", "jord"};
-	const guint usual[6] = {p2p, 0, 16, strcmp(rtr, "write") == 0, strcmp(rtr, "read") == 0,
+	const guint usual[6] = {p2p,
+				strcmp(rtr, "send") == 0,
+				16,
+				strcmp(rtr, "write") == 0,
+				strcmp(rtr, "read") == 0,
 				16};
 
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
@@ -382,6 +386,7 @@ rtr_send(struct wire_run *run, GError **error)
 {
 	static char *const write[] = {">", "write", "innocent", "stag=1", NULL};
 	static char *const read[] = {">", "read", "innocent", "source=1", NULL};
+	static char *const send[] = {">", "send", "innocent", NULL};
 	static char *const empty[] = {"<", "response", "data=0", NULL};
 	const char *rtr = wire_case_text(run->one, "rtr", "none");
 
@@ -389,6 +394,8 @@ rtr_send(struct wire_run *run, GError **error)
 		g_usleep((gulong)run->session->settle_us);
 	if (strcmp(rtr, "write") == 0)
 		return wire_send_step(run, write, error);
+	if (strcmp(rtr, "send") == 0)
+		return wire_send_step(run, send, error);
 	if (strcmp(rtr, "read") == 0)
 		return wire_send_step(run, read, error) && wire_expect_step(run, empty, error);
 	return TRUE;

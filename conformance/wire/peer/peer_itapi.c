@@ -86,6 +86,12 @@ listen_everywhere(GError **error)
 }
 
 gboolean
+peer_listen_again(GError **error)
+{
+	return listen_everywhere(error);
+}
+
+gboolean
 peer_open(const char *adapter, GError **error)
 {
 	stack.name = g_strdup(adapter != NULL ? adapter : "iwarp");
@@ -114,7 +120,7 @@ peer_about(void)
 {
 	const char *rnr = g_getenv("ITAPI_IWARP_RNR_MS");
 
-	return g_strdup_printf("kind=it-api adapter=%s port=%u able=rights,fallback%s%s",
+	return g_strdup_printf("kind=it-api adapter=%s port=%u able=rights,fallback,rtr-send%s%s",
 			       stack.name, ntohs(stack.port),
 			       stack.info->atomic_support ? ",atomic" : "",
 			       g_strcmp0(rnr, "0") == 0 ? ",no-wait" : ",waits");

@@ -443,6 +443,12 @@ ask_reset(char *const *words, GString *answer, GError **error)
 	return TRUE;
 }
 
+static gboolean
+ask_listen(char *const *words, GString *answer, GError **error)
+{
+	return peer_listen_again(error) && ask_hello(words, answer, error);
+}
+
 static const struct {
 	const char *verb;
 	gboolean (*ask)(char *const *words, GString *answer, GError **error);
@@ -452,6 +458,7 @@ static const struct {
 	{"event", ask_event},   {"done", ask_done},       {"post", ask_post},
 	{"drop", ask_drop},     {"compare", ask_compare}, {"disconnect", ask_disconnect},
 	{"poke", ask_poke},     {"peek", ask_poke},       {"reset", ask_reset},
+	{"listen", ask_listen},
 };
 
 /* The answer to one line; free with g_string_free(). */

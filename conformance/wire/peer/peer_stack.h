@@ -97,6 +97,9 @@ gboolean peer_ep_accept(struct peer_ep *ep, guint within_ms, const GByteArray *p
 gboolean peer_reject(guint within_ms, const GByteArray *private_data, struct peer_event *request,
 		     GError **error);
 
+/** @brief Listen again, perhaps on another port: peer_about() tells which. */
+gboolean peer_listen_again(GError **error);
+
 /** @brief Reject every request that waits, of judges that are gone. */
 void peer_reject_all(void);
 

@@ -69,10 +69,23 @@ device_choose(const char *name, GError **error)
 }
 
 gboolean
-peer_open(const char *adapter, GError **error)
+peer_listen_again(GError **error)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
 
+	if (stack.listener != NULL)
+		(void)rdma_destroy_id(stack.listener);
+	stack.listener = NULL;
+	return check(rdma_create_id(stack.channel, &stack.listener, NULL, RDMA_PS_TCP) == 0,
+		     "rdma_create_id", error) &&
+	       check(rdma_bind_addr(stack.listener, (struct sockaddr *)&any) == 0, "rdma_bind_addr",
+		     error) &&
+	       check(rdma_listen(stack.listener, BACKLOG) == 0, "rdma_listen", error);
+}
+
+gboolean
+peer_open(const char *adapter, GError **error)
+{
 	if (!device_choose(adapter, error))
 		return FALSE;
 	g_queue_init(&stack.requests);
@@ -81,11 +94,7 @@ peer_open(const char *adapter, GError **error)
 	stack.other = ibv_alloc_pd(stack.device);
 	return check(stack.channel != NULL && stack.pd != NULL && stack.other != NULL,
 		     "ibv_alloc_pd", error) &&
-	       check(rdma_create_id(stack.channel, &stack.listener, NULL, RDMA_PS_TCP) == 0,
-		     "rdma_create_id", error) &&
-	       check(rdma_bind_addr(stack.listener, (struct sockaddr *)&any) == 0, "rdma_bind_addr",
-		     error) &&
-	       check(rdma_listen(stack.listener, BACKLOG) == 0, "rdma_listen", error);
+	       peer_listen_again(error);
 }
 
 void
@@ -361,6 +370,7 @@ peer_ep_connect(struct peer_ep *ep, const char *host, guint16 port, const GByteA
 
 	if (inet_pton(AF_INET, host, &to.sin_addr) != 1)
 		return peer_fail(error, "%s is no IPv4 address", host);
+	ep->step = RDMA_CM_EVENT_TIMEWAIT_EXIT; /* none of the steps: 0 is ADDR_RESOLVED */
 	return check(rdma_create_id(stack.channel, &ep->id, ep, RDMA_PS_TCP) == 0, "rdma_create_id",
 		     error) &&
 	       check(rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) == 0,

@@ -145,6 +145,21 @@ def test_scripts(folder):
         check(f'scripts/{name}', run.returncode == 1 and 'bad.wire:4:' in run.stdout, run.stdout)
 
 
+def listed(*words):
+    """The ids that --list prints."""
+    run = subprocess.run([IT_WIRE, '--list', '--cases', WRONG, *words], capture_output=True, text=True, timeout=120,
+                         check=False)
+    return [line.split()[0] for line in run.stdout.splitlines()]
+
+
+def test_after():
+    """--after leaves the cases behind one, of those that --case wants."""
+    ids = listed()
+    check('after/all', len(ids) > 20 and listed('--after', ids[4]) == ids[5:], str(ids))
+    check('after/last', not listed('--after', ids[-1]))
+    check('after/some', listed('--after', ids[4], '--case', ids[2], '--case', ids[7]) == [ids[7]])
+
+
 def test_helper():
     """Without a helper there is no verdict."""
     for name, words in (('none', ['--start', '/bin/false']), ('odd', ['--start', 'echo hello']),
@@ -152,6 +167,9 @@ def test_helper():
         run = subprocess.run([IT_WIRE, '--cases', WRONG, *words], capture_output=True, text=True, timeout=120,
                              check=False)
         check(f'helper/{name}', run.returncode == 1 and 'it-wire: ' in run.stderr, run.stderr)
+    run = subprocess.run([IT_WIRE, '--cases', WRONG, '--start', PEER, '--accept', 'all'], capture_output=True, text=True,
+                         timeout=120, check=False)
+    check('helper/accept', run.returncode == 2 and 'siw-terminate' in run.stderr, run.stderr)
     run = subprocess.run([IT_WIRE, '--cases', WRONG], capture_output=True, text=True, timeout=120, check=False)
     check('helper/neither', run.returncode == 2 and '--start' in run.stderr, run.stderr)
 
@@ -162,6 +180,7 @@ def main():
         test_failures(folder)
         test_deviations(folder)
         test_scripts(folder)
+    test_after()
     test_helper()
     print(f'1..{_count}')
     return 0
