@@ -5,7 +5,8 @@
 A file in cases/ has a list CASES. A case has a name, a function that runs it, and the guest that it
 needs: the parameters of siw, and whether the peer is across the tap device ('link') or both ends are
 in the guest, in two network namespaces ('veth'). The function gets a Bench and raises Failed, or
-Skipped, with the reason.
+Skipped, with the reason. Runs differ in length: `quick` cases are part of each, `long` cases of a full
+run only.
 """
 
 import dataclasses
@@ -36,6 +37,8 @@ class Case:
     known: str = ''
     table: tuple = ()           # (peer, role, what) for the table of interoperation
     fatal: bool = False         # may break the guest's kernel: runs last
+    quick: bool = False         # part of the short run, which is one guest across the tap device
+    long: bool = False          # takes too long for the usual run
 
     def siw(self):
         """The parameters of siw in the guest that this case wants."""

@@ -11,7 +11,8 @@
 #include "tool_link.h"
 #include "tool_memory.h"
 
-#define SECOND_US UINT64_C(1000000)
+#define SECOND_US      UINT64_C(1000000)
+#define REJECT_STAY_US 1000000
 
 struct carrier_itapi {
 	struct tool_adapter adapter;
@@ -66,8 +67,11 @@ itapi_listen(struct lab_end *end, GError **error)
 {
 	struct carrier_itapi *self = own(end);
 
-	if (!tool_listener_open(&self->listener, &self->adapter, (uint16_t)end->options.port,
-				error))
+	it_listen_flags_t flags =
+		end->options.suppress ? IT_LISTEN_SUPPRESS_IRD_ORD : IT_LISTEN_NO_FLAG;
+
+	if (!tool_listener_open_as(&self->listener, &self->adapter, (uint16_t)end->options.port,
+				   flags, error))
 		return false;
 	printf("port %u\n", self->listener.port);
 	return true;
@@ -132,9 +136,13 @@ itapi_serve(struct lab_end *end, GError **error)
 	    !lab_private_check(end, event.conn_req.private_data, -1,
 			       sizeof(event.conn_req.private_data), error))
 		return false;
-	if (end->options.reject)
-		return tool_check(it_reject(event.conn_req.cn_est_id, data, len), "it_reject",
-				  error);
+	if (end->options.reject) {
+		if (!tool_check(it_reject(event.conn_req.cn_est_id, data, len), "it_reject", error))
+			return false;
+		/* The end of this process would be an early FIN, for which siw drops the data [WIRE 14.4]. */
+		g_usleep(REJECT_STAY_US);
+		return true;
+	}
 	return tool_check(it_ep_accept(self->link.ep, event.conn_req.cn_est_id, data, len),
 			  "it_ep_accept", error) &&
 	       established(end, error);
@@ -146,14 +154,16 @@ itapi_connect(struct lab_end *end, GError **error)
 	struct carrier_itapi *self = own(end);
 	it_conn_qual_t qual = tool_port((uint16_t)end->options.port);
 	uint8_t data[LAB_PRIVATE_LIMIT];
+	it_cn_est_flags_t flags =
+		IT_CONNECT_FLAG_TWO_WAY | (end->options.suppress ? IT_CONNECT_SUPPRESS_IRD_ORD : 0);
 	it_path_t path;
 
 	lab_private_fill(end, data);
 	if (!tool_adapter_path(&self->adapter, end->options.host, &path, error))
 		return false;
 	path.timeout = (uint64_t)end->options.seconds * SECOND_US;
-	if (!tool_check(it_ep_connect(self->link.ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
-				      data, (size_t)end->options.private_data),
+	if (!tool_check(it_ep_connect(self->link.ep, &path, NULL, &qual, flags, data,
+				      (size_t)end->options.private_data),
 			"it_ep_connect", error))
 		return false;
 	return end->options.reject ? refused(end, error) : established(end, error);

@@ -38,6 +38,8 @@ parse(struct lab_options *options, int *argc, char ***argv, GError **error)
 		 "Reject the request; a client expects that", NULL},
 		{"ird", 0, 0, G_OPTION_ARG_INT, &options->ird, "Inbound Reads", "N"},
 		{"ord", 0, 0, G_OPTION_ARG_INT, &options->ord, "Outbound Reads", "N"},
+		{"suppress", 0, 0, G_OPTION_ARG_NONE, &options->suppress,
+		 "Over IT-API: do not exchange IRD and ORD", NULL},
 		{"timeout", 0, 0, G_OPTION_ARG_INT, &options->seconds, "Patience", "SECONDS"},
 		G_OPTION_ENTRY_NULL};
 

@@ -2,6 +2,9 @@
 # SPDX-FileCopyrightText: the itapi authors
 """How cases start lab-itapi on our side and lab-verbs on theirs."""
 
+import contextlib
+import tempfile
+
 
 def talk(bench, role, family=4, ours=(), theirs=(), both=(), statuses=(0, 0), env=None, peer='lab-verbs'):
     """One talk between lab-itapi and another program; `role` is ours: initiator or responder. What both said, ours first.
@@ -19,6 +22,15 @@ def talk(bench, role, family=4, ours=(), theirs=(), both=(), statuses=(0, 0), en
     return bench.pair((bench.ours, our_command),
                       (bench.theirs, their_command + [bench.address(bench.ours, family)]), bench.port,
                       statuses, env)
+
+
+@contextlib.contextmanager
+def configured(text):
+    """The environment of a program that has this configuration."""
+    with tempfile.NamedTemporaryFile('w', suffix='.conf') as file:
+        file.write(text)
+        file.flush()
+        yield {'ITAPI_CONFIG': file.name}
 
 
 def leader(ours, operations):

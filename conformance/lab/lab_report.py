@@ -14,7 +14,8 @@ ran; "settings" tells what both sides asked for in them: CRC, peer-to-peer mode 
 the run had no time are not counted. Two peers are missing: krping, because no package of Debian has that module, and
 `qperf`, because nothing of ours speaks the protocol by which its two sides agree on a test.
 
-| peer | our role | what | settings | passed | not passed |
+"""
+TABLE = """| peer | our role | what | settings | passed | not passed |
 |---|---|---|---|---|---|
 """
 NO_TIME = 'no time was left for it'
@@ -36,15 +37,23 @@ def row_of(rows, case, told):
         row[3].append(told['name'])
 
 
-def write_report(path, cases, results, date):
-    """Writes the table of the cases that have a row in it."""
+def frames_text(run):
+    """What was found in the captures."""
+    fpdus = ', '.join(f'{fpdus} at MTU {mtu}' for mtu, (fpdus, _) in sorted(run.aligned.items()))
+    cut = sum(cut for _, cut in run.aligned.values())
+    return (f'tshark looked at {run.frames} FPDUs of ours. Of those that were sent by TCP without loss, {fpdus}, '
+            f'TCP segments ended inside {cut}.\n\n')
+
+
+def write_report(path, cases, run, date):
+    """Writes the table of the cases that have a row in it, and what was found in the captures of the run."""
     rows = {}
     for case in cases:
-        told = results.get(case.name)
+        told = run.results.get(case.name)
         if case.table and told and told['why'] != NO_TIME:
             row_of(rows, case, told)
     with open(path, 'w', encoding='utf-8') as file:
-        file.write(HEAD % date.isoformat())
+        file.write(HEAD % date.isoformat() + (frames_text(run) if run.frames else '') + TABLE)
         for key, (good, count, settings, words) in rows.items():
             file.write(f'| {" | ".join(key)} | {", ".join(sorted(settings))} | {good} of {count} | '
                        f'{"; ".join(words).replace("|", "/")} |\n')

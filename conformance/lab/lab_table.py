@@ -25,6 +25,11 @@ def all_cases():
     return cases
 
 
+def cases_of(length):
+    """The cases of a run that is 'quick', 'usual' or 'full'."""
+    return [case for case in all_cases() if length == 'full' or (case.quick if length == 'quick' else not case.long)]
+
+
 def boots_of(cases):
     """The cases by the guest that they need: a list of (topology, parameters of siw, cases).
 

@@ -41,7 +41,8 @@ struct lab_options {
 	int expect_private; /* octets that must come; -1: any */
 	gboolean reject;    /* refuse the request; a client expects to be refused */
 	int ird, ord;
-	int seconds; /* patience */
+	gboolean suppress; /* over IT-API: IRD and ORD are not exchanged */
+	int seconds;       /* patience */
 };
 
 struct lab_end;

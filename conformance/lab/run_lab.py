@@ -4,7 +4,9 @@
 """Runs the cases of conformance/lab/cases in guests whose kernel drives siw.
 
 One guest is booted for each set of siw's parameters, and again if its kernel broke. Each case prints a
-line of TAP as it ends; the last line is "N passed, N failed, N skipped".
+line of TAP as it ends; the last line is "N passed, N failed, N skipped". With --again a case that fails
+in one guest and passes in the next counts as skipped, and both are told: such a case is unsteady, which
+the usual run finds out and counts as a failure.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import fnmatch
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -26,14 +29,18 @@ sys.path[:0] = [HERE, os.path.join(ROOT, 'tools/dev')]
 sys.dont_write_bytecode = True
 
 import lab_capture                                      # noqa: E402
+import lab_fpdu                                         # noqa: E402
 from lab_report import NO_TIME, write_report            # noqa: E402
-from lab_table import all_cases, boots_of               # noqa: E402
+from lab_table import boots_of, cases_of                # noqa: E402
 from tally import Tally                                 # noqa: E402
 
 SHOWN_LINES = 40
 BOOT_TIME = 180             # seconds for a guest to come up and go down
 BOOT_TRIALS = 3             # before a guest is said not to come up
+AGAIN_TIME = 300            # to run unsteady cases once more
+BUILD_TIME = 900            # to fetch and build the guest's kernel
 MOST_BOOTS = 40             # of one run: each case at least once, and again after broken kernels
+OUR_ADDRESSES = ('10.77.0.1', 'fd77::1')
 
 
 class NoGuest(Exception):
@@ -51,16 +58,29 @@ def last_line(text):
     return (text.strip().split('\n') or [''])[-1]
 
 
-def try_command(command, trials):
-    """Runs a program until it succeeds, at most so often; then there is no guest."""
+def complaint_of(command, limit):
+    """Runs a program; returns what it complained of, or nothing if it succeeded. All its processes end with it."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, start_new_session=True) as process:
+        try:
+            said = process.communicate(timeout=limit)[1]
+        except subprocess.TimeoutExpired:
+            return f'{os.path.basename(command[0])} took more than {limit} s'
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+    panic = re.search(r'Kernel panic.*', said)
+    return '' if process.returncode == 0 else (panic.group() if panic else last_line(said) or
+                                               f'{os.path.basename(command[0])} ended with {process.returncode}')
+
+
+def try_command(command, trials, limit):
+    """Runs a program until it succeeds, at most so often and each time so many seconds; then there is no guest."""
     for _ in range(trials):
-        ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, check=False)
-        if ended.returncode == 0:
+        complaint = complaint_of(command, limit)
+        if not complaint:
             return
-    panic = re.search(r'Kernel panic.*', ended.stderr)
-    raise NoGuest(panic.group() if panic else last_line(ended.stderr) or
-                  f'{os.path.basename(command[0])} ended with {ended.returncode}')
+    raise NoGuest(complaint)
 
 
 def prepare(build):
@@ -71,8 +91,8 @@ def prepare(build):
         raise NoGuest('less than 1.5 GB of memory are free')
     os.environ.setdefault('RDMA_LAB_CACHE', os.path.join(
         os.environ.get('XDG_CACHE_HOME') or os.path.join(os.environ.get('HOME') or build, '.cache'), 'rdma-lab'))
-    try_command([f'{HERE}/vm-build', '--offline'], 1)
-    try_command([f'{HERE}/vm-run', '--timeout', str(BOOT_TIME), '--', 'true'], BOOT_TRIALS)
+    try_command([f'{HERE}/vm-build', '--offline'], 1, BUILD_TIME)
+    try_command([f'{HERE}/vm-run', '--timeout', str(BOOT_TIME), '--', 'true'], BOOT_TRIALS, 2 * BOOT_TIME)
     flags = ['--net'] if os.geteuid() == 0 else ['--net', '--map-root-user']
     tap = subprocess.run(['unshare', *flags, 'ip', 'tuntap', 'add', 'dev', 'lab0', 'mode', 'tap'],
                          capture_output=True, check=False)
@@ -85,9 +105,14 @@ class Run:
     def __init__(self, arguments):
         self.arguments = arguments
         self.build = os.path.abspath(arguments.build)
-        self.until = time.time() + arguments.minutes * 60
+        self.until = 0
+        self.known, self.cases = {}, set()
+        self.unsteady = {}      # name of a case: what was told of its failure, if it may run again
         self.tally = Tally()
         self.results = {}       # name of a case: what lab_bench.py told of it
+        self.frames = 0         # of ours that tshark looked at
+        self.aligned = {}       # MTU: FPDUs of ours, and how many segments ended inside one
+        self.seconds = {}       # group of cases, which is the first word of their names: time they took
         self.boots = self.number = 0
         self.work = tempfile.mkdtemp(prefix='rdma-lab-run.')
         self.logs = os.path.join(self.build, 'lab-logs')
@@ -146,20 +171,37 @@ class Run:
             return ''.join(log.readlines()[-SHOWN_LINES:])
 
     def judge_capture(self, name, capture):
-        """Lets tshark look at every frame of ours in what passed the link."""
+        """Lets tshark look at every frame of ours in what passed the link, and looks for FPDUs that were cut."""
         if shutil.which('tshark') is None:
             self.tally.skip(f'capture {name}', 'there is no tshark')
         else:
-            frames, complaints = lab_capture.judge(capture, '10.77.0.1', 'fd77::1')
-            why = '\n'.join(complaints)
-            self.note({'name': f'capture {name}', 'result': 'failed' if complaints else 'ok', 'why': why,
-                       'seconds': 0, 'frames': frames})
+            started = time.monotonic()
+            frames, complaints = lab_capture.judge(capture, *OUR_ADDRESSES)
+            self.frames += frames
+            self.note({'name': f'capture {name}', 'result': 'failed' if complaints else 'ok',
+                       'why': '\n'.join(complaints), 'seconds': round(time.monotonic() - started, 1), 'frames': frames})
+        for mtu, (fpdus, cut) in sorted(lab_fpdu.aligned(capture, OUR_ADDRESSES).items()):
+            before = self.aligned.get(mtu, (0, 0))
+            self.aligned[mtu] = (before[0] + fpdus, before[1] + cut)
+            self.note({'name': f'alignment mtu {mtu} {name}', 'result': 'failed' if cut else 'ok',
+                       'why': f'{cut} segments end inside an FPDU', 'seconds': 0, 'frames': fpdus})
         if not self.arguments.keep:
             os.remove(capture)
         else:
             shutil.move(capture, self.logs)
 
     def note(self, told):
+        """Counts and prints one result; a failure may wait for its second guest."""
+        first = self.unsteady.get(told['name'])
+        if self.arguments.again and told['result'] == 'failed' and told['name'] in self.cases and not first:
+            self.unsteady[told['name']] = self.results[told['name']] = told
+            print(f'# {told["name"]} failed, and has a second guest at the end: {told["why"]}'.replace('\n', '\n# '))
+            return
+        if first and told['result'] == 'ok':
+            told = {**told, 'result': 'skip', 'why': f'unsteady: it failed in the first guest: {last_line(first["why"])}'}
+        self.count(told)
+
+    def count(self, told):
         """Counts and prints one result."""
         name, result, why = told['name'], told['result'], told['why']
         known = self.known.get(name)
@@ -171,6 +213,8 @@ class Run:
         print(f'# {told["seconds"]} s{extra}')
         if result == 'failed':
             print('\n'.join('# ' + line for line in why.split('\n')[-SHOWN_LINES:]))
+        group = name.split(' ')[0]
+        self.seconds[group] = self.seconds.get(group, 0) + told['seconds']
         if told['result'] in ('known', 'skip'):
             self.tally.skip(name, told['why'])
             print(f'ok {self.number} - {name} # SKIP {last_line(told["why"])}', flush=True)
@@ -178,9 +222,8 @@ class Run:
             self.tally.add(name, result == 'ok')
             print(f'{"ok" if result == "ok" else "not ok"} {self.number} - {name}', flush=True)
 
-    def run(self, topologies, cases):
-        """Boots guests until each case has a result or the time is over."""
-        self.known = {case.name: case.known for case in cases if case.known}
+    def run_all(self, topologies, cases):
+        """Boots guests until each of these cases has a result, or the time is over."""
         for topology, siw, group in boots_of(cases):
             where = topology if topology in topologies else 'veth'
             left, trials = group, 0
@@ -193,17 +236,36 @@ class Run:
                 for case in left:
                     self.note({'name': case.name, 'result': 'failed', 'seconds': 0,
                                'why': f'the guest did not come up; see {self.logs}'})
+
+    def run(self, topologies, cases):
+        """Runs all cases, and those that may run again once more; all have a result then."""
+        minutes = self.arguments.minutes or (75 if self.arguments.length == 'full' else 15)
+        self.until = time.time() + minutes * 60
+        self.known = {case.name: case.known for case in cases if case.known}
+        self.cases = {case.name for case in cases}
+        self.run_all(topologies, cases)
+        again = [case for case in cases if case.name in self.unsteady]
+        for case in again:
+            del self.results[case.name]
+        self.until = max(self.until, time.time() + AGAIN_TIME)
+        self.run_all(topologies, again)
+        for case in again:
+            if case.name not in self.results:
+                self.count(self.unsteady[case.name])
         for case in cases:
             if case.name not in self.results:
                 self.note({'name': case.name, 'result': 'skip', 'seconds': 0, 'why': NO_TIME})
-        shutil.rmtree(self.work)
 
 
 def main():
     parser = argparse.ArgumentParser(prog='run_lab.py', description=__doc__.split('\n')[0])
     parser.add_argument('patterns', nargs='*', default=['*'], help='shell patterns of the names of cases')
     parser.add_argument('--build', default='build', help='the build folder (default: build)')
-    parser.add_argument('--minutes', type=float, default=12, help='begin no case later than this (default: 12)')
+    parser.add_argument('--quick', dest='length', action='store_const', const='quick', default='usual',
+                        help='only some cases, for which one guest is enough')
+    parser.add_argument('--full', dest='length', action='store_const', const='full', help='also those that take long')
+    parser.add_argument('--again', action='store_true', help='a case that fails runs once more, in another guest')
+    parser.add_argument('--minutes', type=float, help='begin no case later than this (default: 15; 75 with --full)')
     parser.add_argument('--limit', type=int, default=10**6, help='most seconds for a case')
     parser.add_argument('--record', metavar='FILE', help='write the table of interoperation, such as doc/interop.md')
     parser.add_argument('--keep', action='store_true', help='keep the captures')
@@ -211,7 +273,7 @@ def main():
     parser.add_argument('--list', action='store_true', help='only name the cases')
     arguments = parser.parse_args()
 
-    cases = [case for case in all_cases()
+    cases = [case for case in cases_of(arguments.length)
              if any(fnmatch.fnmatchcase(case.name, pattern) for pattern in arguments.patterns)]
     if arguments.list:
         print('\n'.join(f'{case.name}{" (" + case.known + ")" if case.known else ""}' for case in cases))
@@ -227,14 +289,20 @@ def main():
     else:
         if 'link' not in topologies:
             print('# no tap device can be made here: both ends run in the guest')
-        run.run(topologies, cases)
+        try:
+            run.run(topologies, cases)
+        finally:
+            shutil.rmtree(run.work)
         print(f'1..{run.number}')
+        print('# seconds: ' + ', '.join(f'{group} {seconds:.0f}' for group, seconds in run.seconds.items()))
     if not arguments.tap:
         for kind, names in (('skipped', run.tally.skipped), ('failed', run.tally.failed)):
             print(''.join(f'{kind}: {name}\n' for name in names), end='')
     if arguments.record:
-        write_report(arguments.record, cases, run.results, datetime.date.today())
-    print(f'# {time.monotonic() - started:.0f} s, {run.boots} guests; logs are in {run.logs}')
+        write_report(arguments.record, cases, run, datetime.date.today())
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f'# {time.monotonic() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors, {run.boots} guests; '
+          f'logs are in {run.logs}')
     if not arguments.tap:
         print(run.tally.summary())
     return 1 if run.tally.failed else 0

@@ -23,6 +23,9 @@
  *
  * Then the client ends both connections, the one for data first.
  *
+ * The server stops listening when it has the first connection, and listens anew for the second one at some
+ * time after exchange 5. So a client whose second request is refused tries again, as perftest's does.
+ *
  * Messages of at most half the cycle go round in it, in both buffers; larger ones all have the offset 0.
  * The sender of a Send test must not run out of the receiver's receives, of which there are 512, or as
  * many as iterations if those are fewer. So the receiver writes into the sender's memory, which the keys
@@ -51,6 +54,7 @@
 #define FILL         0xa5
 #define SEED         1
 #define LOOK_US      100
+#define RETRY_US     100000
 #define CONTROL      64 /* octets of a buffer for parameters */
 
 /* What the sides tell each other about a buffer. */
@@ -231,7 +235,7 @@ receives_of(const struct peer *peer)
 }
 
 static bool
-open_data(struct test *test, GError **error)
+connect_data(struct test *test, GError **error)
 {
 	const struct peer *peer = test->side->peer;
 	struct peer_shape shape = {.requests = WINDOW,
@@ -241,6 +245,26 @@ open_data(struct test *test, GError **error)
 
 	return peer_conn_open(&test->data, test->side, &shape, error) &&
 	       peer_conn_meet(&test->data, NULL, error);
+}
+
+static bool
+open_data(struct test *test, GError **error)
+{
+	unsigned seconds = test->side->peer->options.seconds;
+	gint64 until = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
+	GError *trouble = NULL;
+
+	while (!connect_data(test, &trouble)) {
+		if (!test->side->client || !g_error_matches(trouble, TOOL_ERROR, TOOL_ERROR_PEER) ||
+		    (seconds != 0 && g_get_monotonic_time() > until)) {
+			g_propagate_error(error, trouble);
+			return false;
+		}
+		g_clear_error(&trouble);
+		peer_conn_close(&test->data);
+		g_usleep(RETRY_US);
+	}
+	return true;
 }
 
 /* The client's figures would be those of its clock; nobody needs them, so they are zero. */

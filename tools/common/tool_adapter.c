@@ -210,7 +210,8 @@ listen_on(struct tool_listener *listener, size_t spigot)
 {
 	it_conn_qual_t qual = tool_port(listener->port);
 	it_listen_flags_t flags =
-		listener->port == 0 ? IT_LISTEN_NO_FLAG : IT_LISTEN_CONN_QUAL_INPUT;
+		listener->flags |
+		(listener->port == 0 ? IT_LISTEN_NO_FLAG : IT_LISTEN_CONN_QUAL_INPUT);
 	it_status_t status;
 
 	status = it_listen_create(listener->adapter->ia, spigot, listener->requests, flags, &qual,
@@ -258,10 +259,18 @@ bool
 tool_listener_open(struct tool_listener *listener, struct tool_adapter *adapter, uint16_t port,
 		   GError **error)
 {
+	return tool_listener_open_as(listener, adapter, port, IT_LISTEN_NO_FLAG, error);
+}
+
+bool
+tool_listener_open_as(struct tool_listener *listener, struct tool_adapter *adapter, uint16_t port,
+		      it_listen_flags_t flags, GError **error)
+{
 	it_status_t status = IT_ERR_CONN_QUAL_BUSY;
 
 	memset(listener, 0, sizeof(*listener));
 	listener->adapter = adapter;
+	listener->flags = flags;
 	if (!tool_check(it_evd_create(adapter->ia, IT_CM_REQ_EVENT_STREAM, IT_EVD_CREATE_FD,
 				      REQUEST_ROOM, 1, NULL, &listener->requests, &listener->fd),
 			"it_evd_create for requests", error))

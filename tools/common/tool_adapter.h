@@ -42,11 +42,15 @@ struct tool_listener {
 	it_listen_handle_t *listens;
 	size_t count;
 	uint16_t port; /* host byte order */
+	it_listen_flags_t flags;
 };
 
 /* port 0 lets the adapter choose. */
 bool tool_listener_open(struct tool_listener *listener, struct tool_adapter *adapter, uint16_t port,
 			GError **error);
+/* The same, with those flags for each listen. */
+bool tool_listener_open_as(struct tool_listener *listener, struct tool_adapter *adapter,
+			   uint16_t port, it_listen_flags_t flags, GError **error);
 void tool_listener_close(struct tool_listener *listener);
 
 /* The next request, without waiting: false with no error means there is none. */

@@ -214,8 +214,10 @@ def main():
     parser = argparse.ArgumentParser(prog='tools/check', description=__doc__.split('\n')[0])
     parser.add_argument('--full', action='store_true',
                         help='also clang, all mutants, valgrind, clang-tidy, cppcheck and the long runs')
-    parser.add_argument('--lab', action='store_true', help='only what needs a guest (conformance/lab)')
-    parser.add_argument('--with-lab', action='store_true', help='that too, at the end')
+    parser.add_argument('--lab', action='store_true',
+                        help='only what needs a guest (conformance/lab); with --full all of its cases')
+    parser.add_argument('--with-lab', action='store_true',
+                        help='at the end also the quick cases of the lab, where a guest can run')
     parser.add_argument('--record', metavar='FILE',
                         help='with the lab: write the table of interoperation, such as doc/interop.md')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='how many at a time')
@@ -227,7 +229,8 @@ def main():
     if not arguments.lab:
         check_all(checker, arguments.full)
     if arguments.lab or arguments.with_lab:
-        check_lab(checker, ['--record', arguments.record] if arguments.record else [])
+        length = (['--full'] if arguments.full else []) if arguments.lab else ['--quick', '--again']
+        check_lab(checker, length + (['--record', arguments.record] if arguments.record else []))
     return checker.report(time.monotonic() - started)
 
 

@@ -78,15 +78,15 @@ def survivor_dies_with(bench, server, client, port, lead, moments):
 CASES = []
 for our_role in ('initiator', 'responder'):
     CASES.append(Case(f'ends in order {our_role}', functools.partial(orderly, role=our_role),
-                      table=('verbs program', our_role, 'each side ends in order')))
+                      quick=True, table=('verbs program', our_role, 'each side ends in order')))
     for what in WRONG:
         for by_us in (True, False):
             who = 'of ours' if by_us else 'of theirs'
             CASES.append(Case(f'ends {what} {who} {our_role}',
-                              functools.partial(wrong, role=our_role, fault=what, ours=by_us),
+                              functools.partial(wrong, role=our_role, fault=what, ours=by_us), quick='wrong-' in what,
                               table=('verbs program', our_role, f'a fault {who} ends it')))
     CASES.append(Case(f'ends refused Read {our_role}', functools.partial(refused_read, role=our_role),
-                      table=('verbs program', our_role, 'a refused Read is a remote access error')))
+                      quick=True, table=('verbs program', our_role, 'a refused Read is a remote access error')))
     for by_us in (True, False):
         who = 'our process' if by_us else 'their process'
         CASES.append(Case(f'ends death of {who} {our_role}', functools.partial(death, role=our_role, ours=by_us),

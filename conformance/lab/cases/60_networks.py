@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from lab_case import Case, Failed, Skipped
-from lab_pairs import leader, talk
+from lab_pairs import configured, leader, talk
 
 DATA = 'send:1,write:200000,read:200000,send:70000,read:5000:8'
 NETEMS = {
@@ -122,14 +122,20 @@ def tiny_mtu(bench, peer, role):
         bench.set_mtu(1500)
 
 
+def markers(bench):
+    """Markers in both directions, with FPDUs of a small and of a large MTU."""
+    with configured('[mpa]\nmarkers = ask\n') as environment:
+        bench.environment = {**bench.environment, **environment}
+        for mtu in (1301, 9000, 1500):
+            bench.set_mtu(mtu)
+            data(bench, ITSELF, 'initiator')
+
+
 def vanished(bench, idle):
     """A peer that has vanished is noticed, whether something is outstanding or not; then others are served."""
     if 'user-timeout' not in bench.run(bench.ours, [bench.tool('it-info'), '--env']):
         raise Skipped('this kAL has no settings of TCP')
-    with tempfile.NamedTemporaryFile('w', suffix='.conf') as file:
-        file.write(SETTINGS)
-        file.flush()
-        environment = {'ITAPI_CONFIG': file.name}
+    with configured(SETTINGS) as environment:
         port = ['-p', str(bench.port)]
         lead = ['--lead', 'send:1' if idle else DATA, '--forever']
         server = bench.server(bench.ours, [bench.tool('lab-itapi'), *port, '--count', '2', '--survive', '--timeout', '100'],
@@ -156,7 +162,8 @@ PEERS = {ITSELF: 'vp/iwarp', SIW: 'siw'}
 
 
 def case(what, run, *row):
-    return Case(f'networks {what}', run, crc=True, topology='veth', limit=200, table=(*row, 'bad network: ' + what.split(' with ')[0]))
+    return Case(f'networks {what}', run, crc=True, topology='veth', limit=200,
+                table=(*row, 'between namespaces: ' + what.split(' with ')[0]))
 
 
 CASES = [case('all of it with the tools', functools.partial(tools, netem=NETEMS['all of it']), 'tools over vp/iwarp',
@@ -175,5 +182,6 @@ for other, our_role in ((ITSELF, 'initiator'), (SIW, 'initiator'), (SIW, 'respon
                            ('a silent firewall for 3 s', firewall)):
             CASES.append(case(f'{name} with {PEERS[other]}',
                               functools.partial(during, peer=other, role=our_role, change=what), *peer_role))
-CASES += [case('a peer that vanishes with data outstanding', functools.partial(vanished, idle=False), 'siw', 'responder'),
+CASES += [case('markers with vp/iwarp', markers, 'vp/iwarp', 'both'),
+          case('a peer that vanishes with data outstanding', functools.partial(vanished, idle=False), 'siw', 'responder'),
           case('a peer that vanishes when idle', functools.partial(vanished, idle=True), 'siw', 'responder')]

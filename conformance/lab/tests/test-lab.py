@@ -6,11 +6,14 @@
 With the path of lab-itapi as argument also a talk of that program with itself, over loopback.
 """
 
+import argparse
 import contextlib
 import io
 import os
 import re
+import struct
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -18,6 +21,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(HERE, '..'), os.path.join(HERE, '../../../tools/dev/tests')]
 
 import lab_case                 # noqa: E402
+import lab_fpdu                 # noqa: E402
 import lab_report               # noqa: E402
 import lab_side                 # noqa: E402
 import lab_table                # noqa: E402
@@ -55,9 +59,10 @@ class TableCase(unittest.TestCase):
 
 
 class CountCase(unittest.TestCase):
-    def run_of(self, *told, known=None):
+    def run_of(self, *told, known=None, again=False):
         run = run_lab.Run.__new__(run_lab.Run)
-        run.tally, run.results, run.known, run.number = run_lab.Tally(), {}, known or {}, 0
+        run.tally, run.results, run.known, run.seconds, run.number = run_lab.Tally(), {}, known or {}, {}, 0
+        run.arguments, run.unsteady, run.cases = argparse.Namespace(again=again), {}, {'a', 'b', 'c'}
         text = io.StringIO()
         with contextlib.redirect_stdout(text):
             for name, result, why in told:
@@ -76,6 +81,16 @@ class CountCase(unittest.TestCase):
         self.assertEqual(run.tally.skipped, ['a: siw 1'])
         self.assertIn('ok 1 - a # SKIP siw 1', text)
 
+    def test_second_guest(self):
+        run, text = self.run_of(('a', 'failed', 'x'), ('b', 'failed', 'y'), ('a', 'ok', ''), ('b', 'failed', 'z'), again=True)
+        self.assertEqual(run.tally.summary(), '0 passed, 1 failed, 1 skipped')
+        self.assertIn('ok 1 - a # SKIP unsteady: it failed in the first guest: x', text)
+        self.assertIn('not ok 2 - b', text)
+
+    def test_frames_have_no_second_guest(self):
+        run, _ = self.run_of(('capture 1', 'failed', 'x'), again=True)
+        self.assertEqual(run.tally.summary(), '0 passed, 1 failed, 0 skipped')
+
     def test_tap_is_counted_alike(self):
         run, text = self.run_of(('a', 'ok', ''), ('b', 'failed', 'x'), ('c', 'skip', 'why'))
         again = run_lab.Tally()
@@ -88,6 +103,58 @@ class CountCase(unittest.TestCase):
             case = lab_case.Case('c', None, crc=True, table=('peer', 'role', 'what'))
             lab_report.row_of(rows, case, {'name': result, 'result': result, 'why': 'w'})
         self.assertEqual(rows[('peer', 'role', 'what')], [1, 3, {'CRC'}, ['failed', 'skip: w', 'known: w']])
+
+
+class FpduCase(unittest.TestCase):
+    """Captures of one connection from 10.77.0.1, made here, with an MSS of 1460."""
+    START = b'MPA ID Req Frame\0\2' + struct.pack('>H', 3) + b'abc'
+
+    @staticmethod
+    def frame(sequence, octets, flags=0x10, options=b''):
+        tcp = struct.pack('>HHIIBBHHH', 1, 2, sequence, 0, (5 + len(options) // 4) << 4, flags, 0, 0, 0) + options + octets
+        ip = struct.pack('>BBHIBBH4s4s', 0x45, 0, 20 + len(tcp), 0, 64, 6, 0, b'\x0a\x4d\0\1', b'\x0a\x4d\0\2')
+        return bytes(12) + b'\x08\0' + ip + tcp
+
+    def aligned(self, *parts):
+        """What comes out if the parts, each octets or (sequence, octets), are the segments."""
+        frames = [self.frame(99, b'', 2, b'\2\4' + struct.pack('>H', 1460))]
+        for part in parts:
+            at, octets = part if isinstance(part, tuple) else (self.at, part)
+            frames.append(self.frame(at, octets))
+            self.at = max(self.at, at + len(octets))
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+            for frame in frames:
+                file.write(struct.pack('<IIII', 0, 0, len(frame), len(frame)) + frame)
+            file.flush()
+            return lab_fpdu.aligned(file.name, ('10.77.0.1', 'fd77::1'))
+
+    def setUp(self):
+        self.at = 100
+
+    @staticmethod
+    def fpdu(length):
+        return struct.pack('>H', length) + bytes(length + -(length + 2) % 4 + 4)
+
+    def test_whole(self):
+        self.assertEqual(self.aligned(self.START, self.fpdu(18), self.fpdu(1000) + self.fpdu(21)), {1500: (3, 0)})
+
+    def test_cut(self):
+        octets = self.fpdu(18) + self.fpdu(1001)
+        for place in (1, 23, 25, 500, len(octets) - 1):
+            self.at = 100
+            self.assertEqual(self.aligned(self.START, octets[:place], octets[place:]), {1500: (2, 1)})
+
+    def test_sent_again(self):
+        octets = self.fpdu(1000)
+        again = 100 + len(self.START)
+        self.assertEqual(self.aligned(self.START, octets, (again, octets[:10]), (again, octets + self.fpdu(20))),
+                         {1500: (2, 0)})
+
+    def test_what_is_not_judged(self):
+        self.assertEqual(self.aligned(b'GET / HTTP/1.1 and so on', self.fpdu(18)), {})
+        self.at = 100
+        self.assertEqual(self.aligned(self.START, (1000, self.fpdu(18))), {})
 
 
 class SideCase(unittest.TestCase):

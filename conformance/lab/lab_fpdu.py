@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Whether the FPDUs of one side start and end with TCP segments, from a capture of Ethernet frames.
+
+For each connection the stream of octets is walked: the MPA Request or Reply, then FPDU after FPDU by its length. An FPDU is
+cut if a TCP segment ends inside it. Segments that are sent again are left out, and so are streams with
+markers and what is no MPA.
+"""
+
+import dataclasses
+import socket
+import struct
+
+KEY = b'MPA ID '                # of a Request and of a Reply
+FRAME_HEADER = 20               # octets of a Request or Reply before its private data
+MARKERS = 0x80                  # of the flags at octet 16
+SYN = 0x02
+ETHERNET, IPV4, IPV6, TCP = 14, 0x0800, 0x86dd, 6
+HEADERS = {IPV4: 40, IPV6: 60}  # octets of a packet that are no segment, without options
+
+
+@dataclasses.dataclass
+class Segment:
+    """One TCP segment: who sent it to whom, and what it carries."""
+    flow: tuple
+    kind: int
+    sequence: int
+    flags: int
+    options: bytes
+    octets: bytes
+
+
+def frames(path):
+    """The Ethernet frames of a pcap file; one that is cut short ends it."""
+    with open(path, 'rb') as file:
+        header = file.read(24)
+        order = '<' if header[:4] == b'\xd4\xc3\xb2\xa1' else '>'
+        while len(record := file.read(16)) == 16:
+            octets = file.read(struct.unpack(order + 'I', record[8:12])[0])
+            yield octets
+
+
+def segment_of(frame, sources):
+    """The TCP segment in a frame that one of those addresses (of 4 or 16 octets) sent, else None."""
+    kind = int.from_bytes(frame[12:14], 'big')
+    packet = frame[ETHERNET:]
+    if kind == IPV4 and len(packet) >= 20:
+        header, protocol, source = (packet[0] & 15) * 4, packet[9], packet[12:16]
+        end = int.from_bytes(packet[2:4], 'big')
+    elif kind == IPV6 and len(packet) >= 40:
+        header, protocol, source = 40, packet[6], packet[8:24]
+        end = 40 + int.from_bytes(packet[4:6], 'big')
+    else:
+        return None
+    if protocol != TCP or source not in sources:
+        return None
+    tcp = packet[header:end]
+    data = (tcp[12] >> 4) * 4
+    return Segment((kind, tcp[0:2], tcp[2:4]), kind, int.from_bytes(tcp[4:8], 'big'), tcp[13], tcp[20:data], tcp[data:])
+
+
+def mtu_of(segment):
+    """The MTU that the MSS option of a SYN stands for; 0 without it."""
+    at = 0
+    while at + 1 < len(segment.options) and segment.options[at] != 0:
+        if segment.options[at] == 2:
+            return int.from_bytes(segment.options[at + 2:at + 4], 'big') + HEADERS[segment.kind]
+        at += 1 if segment.options[at] == 1 else max(2, segment.options[at + 1])
+    return 0
+
+
+class Stream:
+    """What one side sends on one connection."""
+
+    def __init__(self, syn):
+        self.mtu = mtu_of(syn)
+        self.next = (syn.sequence + 1) & 0xffffffff
+        self.waiting = b''          # octets of a unit that is not whole yet
+        self.started = False        # the Request or Reply has passed
+        self.judged = True
+        self.fpdus = self.cut = 0
+
+    def unit(self):
+        """The length of what `waiting` begins with: the Request or Reply, or an FPDU; None if that is not known yet."""
+        if self.started:
+            if len(self.waiting) < 2:
+                return None
+            length = 2 + int.from_bytes(self.waiting[:2], 'big')
+            return length + -length % 4 + 4
+        if len(self.waiting) < FRAME_HEADER:
+            return None
+        if not self.waiting.startswith(KEY) or self.waiting[16] & MARKERS:
+            self.judged = False
+        return FRAME_HEADER + int.from_bytes(self.waiting[18:20], 'big')
+
+    def take(self, segment):
+        """Walks the octets of a segment that were not there before."""
+        seen = (self.next - segment.sequence) & 0xffffffff
+        if not self.judged or seen > 1 << 31:
+            self.judged = False     # a segment before this one is missing in the capture
+            return
+        new = segment.octets[seen:]
+        if not new:
+            return
+        self.next = (self.next + len(new)) & 0xffffffff
+        self.waiting += new
+        while self.judged and (length := self.unit()) is not None and len(self.waiting) >= length:
+            self.waiting = self.waiting[length:]
+            self.fpdus += self.started
+            self.started = True
+        # A unit that begins in this segment and does not end in it.
+        self.cut += self.judged and len(self.waiting) > 0
+
+
+def aligned(path, addresses):
+    """By MTU: how many FPDUs those addresses sent, and how many segments ended inside one."""
+    sources = {socket.inet_pton(socket.AF_INET6 if ':' in one else socket.AF_INET, one) for one in addresses}
+    streams, total = [], {}
+    open_streams = {}
+    for frame in frames(path):
+        segment = segment_of(frame, sources)
+        if segment is None:
+            continue
+        if segment.flags & SYN:
+            known = open_streams.get(segment.flow)
+            if known is None or known.next != (segment.sequence + 1) & 0xffffffff:
+                open_streams[segment.flow] = Stream(segment)
+                streams.append(open_streams[segment.flow])
+        elif segment.octets and segment.flow in open_streams:
+            open_streams[segment.flow].take(segment)
+    for stream in streams:
+        if stream.judged and stream.fpdus:
+            fpdus, cut = total.get(stream.mtu, (0, 0))
+            total[stream.mtu] = (fpdus + stream.fpdus, cut + stream.cut)
+    return total
