@@ -14,7 +14,7 @@ import struct
 KEY = b'MPA ID '                # of a Request and of a Reply
 FRAME_HEADER = 20               # octets of a Request or Reply before its private data
 MARKERS = 0x80                  # of the flags at octet 16
-SYN = 0x02
+SYN, ACK = 0x02, 0x10
 ETHERNET, IPV4, IPV6, TCP = 14, 0x0800, 0x86dd, 6
 HEADERS = {IPV4: 40, IPV6: 60}  # octets of a packet that are no segment, without options
 
@@ -31,32 +31,32 @@ class Segment:
 
 
 def frames(path):
-    """The Ethernet frames of a pcap file; one that is cut short ends it."""
+    """The records of a pcap file, each as (its header, the Ethernet frame); one that is cut short ends it."""
     with open(path, 'rb') as file:
         header = file.read(24)
         order = '<' if header[:4] == b'\xd4\xc3\xb2\xa1' else '>'
         while len(record := file.read(16)) == 16:
             octets = file.read(struct.unpack(order + 'I', record[8:12])[0])
-            yield octets
+            yield record, octets
 
 
-def segment_of(frame, sources):
-    """The TCP segment in a frame that one of those addresses (of 4 or 16 octets) sent, else None."""
+def segment_of(frame, sources=None):
+    """The TCP segment in a frame, if one of those addresses (of 4 or 16 octets) or anybody sent it, else None."""
     kind = int.from_bytes(frame[12:14], 'big')
     packet = frame[ETHERNET:]
     if kind == IPV4 and len(packet) >= 20:
-        header, protocol, source = (packet[0] & 15) * 4, packet[9], packet[12:16]
+        header, protocol, source, target = (packet[0] & 15) * 4, packet[9], packet[12:16], packet[16:20]
         end = int.from_bytes(packet[2:4], 'big')
     elif kind == IPV6 and len(packet) >= 40:
-        header, protocol, source = 40, packet[6], packet[8:24]
+        header, protocol, source, target = 40, packet[6], packet[8:24], packet[24:40]
         end = 40 + int.from_bytes(packet[4:6], 'big')
     else:
         return None
-    if protocol != TCP or source not in sources:
+    if protocol != TCP or (sources and source not in sources):
         return None
     tcp = packet[header:end]
     data = (tcp[12] >> 4) * 4
-    return Segment((kind, tcp[0:2], tcp[2:4]), kind, int.from_bytes(tcp[4:8], 'big'), tcp[13], tcp[20:data], tcp[data:])
+    return Segment((source, tcp[0:2], target, tcp[2:4]), kind, int.from_bytes(tcp[4:8], 'big'), tcp[13], tcp[20:data], tcp[data:])
 
 
 def mtu_of(segment):
@@ -112,12 +112,29 @@ class Stream:
         self.cut += self.judged and len(self.waiting) > 0
 
 
+def copy_without_used_ports(path, copy):
+    """Copies a capture without connections whose pair of ports had another one before; returns how many those are."""
+    begun, again = {}, set()
+    with open(path, 'rb') as file, open(copy, 'wb') as out:
+        out.write(file.read(24))
+        for record, frame in frames(path):
+            segment = segment_of(frame)
+            if segment is not None:
+                pair = frozenset((segment.flow[:2], segment.flow[2:]))
+                if segment.flags & (SYN | ACK) == SYN and begun.setdefault(pair, segment.sequence) != segment.sequence:
+                    again.add(pair)
+                if pair in again:
+                    continue
+            out.write(record + frame)
+    return len(again)
+
+
 def aligned(path, addresses):
     """By MTU: how many FPDUs those addresses sent, and how many segments ended inside one."""
     sources = {socket.inet_pton(socket.AF_INET6 if ':' in one else socket.AF_INET, one) for one in addresses}
     streams, total = [], {}
     open_streams = {}
-    for frame in frames(path):
+    for _, frame in frames(path):
         segment = segment_of(frame, sources)
         if segment is None:
             continue

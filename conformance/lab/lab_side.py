@@ -19,6 +19,7 @@ AGENT_PORT = 7400
 PATIENCE = 60               # seconds for the guest's agent to answer
 KILL_TIME = 20              # seconds for a process to end when it is killed
 OUTPUT_LIMIT = 20000        # of a job, that a report shows
+KERNEL_RECORD = 8192        # octets, of /dev/kmsg at most
 KERNEL_TROUBLE = ('BUG:', 'Oops', 'general protection', 'kernel panic', 'Call Trace')
 
 
@@ -33,6 +34,8 @@ class Local:
         self.prefix = list(prefix)
         self.jobs = {}
         self.number = 0
+        self.kernel_log = None      # descriptor of the kernel's log
+        self.kernel_lines = []
 
     def start(self, argv, env=None):
         """Starts a process; returns its number."""
@@ -102,11 +105,26 @@ class Local:
 
     def kernel_trouble(self):
         """What this machine's kernel says from its first complaint about itself on; usually nothing."""
-        log = subprocess.run(['dmesg'], capture_output=True, text=True, check=False).stdout.split('\n')
-        for number, line in enumerate(log):
+        if self.kernel_log is None:
+            self.kernel_log = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
+        self.kernel_lines += kernel_records(self.kernel_log)
+        for number, line in enumerate(self.kernel_lines):
             if any(word in line for word in KERNEL_TROUBLE):
-                return '\n'.join(log[max(0, number - 5):number + 15]) + '\n'
+                return '\n'.join(self.kernel_lines[max(0, number - 5):number + 15]) + '\n'
         return ''
+
+
+def kernel_records(log):
+    """What the kernel has logged since the last time, line by line."""
+    lines = []
+    while True:
+        try:
+            record = os.read(log, KERNEL_RECORD)
+        except BlockingIOError:
+            return lines
+        except BrokenPipeError:     # records were overwritten; the next one is the oldest that is left
+            continue
+        lines.append(record.decode(errors='replace').partition(';')[2].split('\n')[0])
 
 
 def listening(pid, port):

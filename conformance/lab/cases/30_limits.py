@@ -38,9 +38,12 @@ def reads(bench, role):
 
 
 def suppressed(bench, role):
-    """Our side does not exchange IRD and ORD: siw connects all the same, and Reads work both ways."""
+    """Our side does not exchange IRD and ORD: siw connects all the same.
+
+    Reads work both ways, but for those of a siw that was asked: it takes what is not said for zero.
+    """
     for ours in (True, False):
-        our_lead, their_lead = leader(ours, f'{BRIEF},read:5000:8')
+        our_lead, their_lead = leader(ours, f'{BRIEF},read:5000:8' if ours or role == 'responder' else 'send:100,write:100')
         talk(bench, role, 4, our_lead + ['--suppress'], their_lead)
         bench.port += 1
 

@@ -151,6 +151,17 @@ class FpduCase(unittest.TestCase):
         self.assertEqual(self.aligned(self.START, octets, (again, octets[:10]), (again, octets + self.fpdu(20))),
                          {1500: (2, 0)})
 
+    def test_ports_used_again(self):
+        records = [self.frame(sequence, octets, flags) for sequence, octets, flags in
+                   ((99, b'', 2), (100, self.START, 0x10), (99, b'', 2), (700, b'', 2), (701, self.START, 0x10))]
+        with tempfile.TemporaryDirectory() as folder:
+            path, copy = os.path.join(folder, 'a'), os.path.join(folder, 'b')
+            with open(path, 'wb') as file:
+                file.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+                file.write(b''.join(struct.pack('<IIII', 1, 2, len(one), len(one)) + one for one in records))
+            self.assertEqual(lab_fpdu.copy_without_used_ports(path, copy), 1)
+            self.assertEqual([frame for _, frame in lab_fpdu.frames(copy)], records[:3])
+
     def test_what_is_not_judged(self):
         self.assertEqual(self.aligned(b'GET / HTTP/1.1 and so on', self.fpdu(18)), {})
         self.at = 100
