@@ -117,6 +117,12 @@ class Bench:
             raise Failed(f'{argv[0]} does not listen:\n{side.says(job)}')
         return job
 
+    def says(self, side, job, words):
+        """Waits until a running job has said these words."""
+        while words not in side.says(job):
+            if self.left() == 0 or side.poll(job, 0.2) is not None:
+                raise Failed(f'it ended, or its time was over, before it said {words}:\n{side.says(job)}')
+
     def pair(self, server, client, port, statuses=(0, 0), env=None):
         """Runs a server and then its client, each (side, argv), and waits for both; what both said.
 

@@ -3,8 +3,9 @@
 """Whether the FPDUs of one side start and end with TCP segments, from a capture of Ethernet frames.
 
 For each connection the stream of octets is walked: the MPA Request or Reply, then FPDU after FPDU by its length. An FPDU is
-cut if a TCP segment ends inside it. Segments that are sent again are left out, and so are streams with
-markers and what is no MPA.
+cut if a TCP segment ends inside it and another one goes on. Segments that are sent again are left out, and so are streams
+with markers and what is no MPA. So is a segment that fills the window of the peer to the last octet: TCP sends such a one by
+itself, to probe the window, when it was too small for a whole segment for some 200 ms.
 """
 
 import dataclasses
@@ -15,6 +16,7 @@ KEY = b'MPA ID '                # of a Request and of a Reply
 FRAME_HEADER = 20               # octets of a Request or Reply before its private data
 MARKERS = 0x80                  # of the flags at octet 16
 SYN, ACK = 0x02, 0x10
+MSS, SCALE = 2, 3               # options of TCP
 ETHERNET, IPV4, IPV6, TCP = 14, 0x0800, 0x86dd, 6
 HEADERS = {IPV4: 40, IPV6: 60}  # octets of a packet that are no segment, without options
 
@@ -25,7 +27,9 @@ class Segment:
     flow: tuple
     kind: int
     sequence: int
+    acknowledged: int
     flags: int
+    window: int             # as in the header
     options: bytes
     octets: bytes
 
@@ -40,8 +44,8 @@ def frames(path):
             yield record, octets
 
 
-def segment_of(frame, sources=None):
-    """The TCP segment in a frame, if one of those addresses (of 4 or 16 octets) or anybody sent it, else None."""
+def segment_of(frame):
+    """The TCP segment in a frame, if there is one."""
     kind = int.from_bytes(frame[12:14], 'big')
     packet = frame[ETHERNET:]
     if kind == IPV4 and len(packet) >= 20:
@@ -52,32 +56,37 @@ def segment_of(frame, sources=None):
         end = 40 + int.from_bytes(packet[4:6], 'big')
     else:
         return None
-    if protocol != TCP or (sources and source not in sources):
+    if protocol != TCP:
         return None
     tcp = packet[header:end]
     data = (tcp[12] >> 4) * 4
-    return Segment((source, tcp[0:2], target, tcp[2:4]), kind, int.from_bytes(tcp[4:8], 'big'), tcp[13], tcp[20:data], tcp[data:])
+    sequence, acknowledged, _, flags, window = struct.unpack('>IIBBH', tcp[4:16])
+    return Segment((source, tcp[0:2], target, tcp[2:4]), kind, sequence, acknowledged, flags, window, tcp[20:data],
+                   tcp[data:])
 
 
-def mtu_of(segment):
-    """The MTU that the MSS option of a SYN stands for; 0 without it."""
+def option_of(segment, kind, otherwise):
+    """The number in that option of TCP."""
     at = 0
     while at + 1 < len(segment.options) and segment.options[at] != 0:
-        if segment.options[at] == 2:
-            return int.from_bytes(segment.options[at + 2:at + 4], 'big') + HEADERS[segment.kind]
-        at += 1 if segment.options[at] == 1 else max(2, segment.options[at + 1])
-    return 0
+        length = 1 if segment.options[at] == 1 else max(2, segment.options[at + 1])
+        if segment.options[at] == kind:
+            return int.from_bytes(segment.options[at + 2:at + length], 'big')
+        at += length
+    return otherwise
 
 
 class Stream:
     """What one side sends on one connection."""
 
     def __init__(self, syn):
-        self.mtu = mtu_of(syn)
+        self.mtu = option_of(syn, MSS, 0) + HEADERS[syn.kind]
         self.next = (syn.sequence + 1) & 0xffffffff
         self.waiting = b''          # octets of a unit that is not whole yet
         self.started = False        # the Request or Reply has passed
         self.judged = True
+        self.edge = None            # the end of the peer's window
+        self.probed = False         # the last segment ended there
         self.fpdus = self.cut = 0
 
     def unit(self):
@@ -102,14 +111,15 @@ class Stream:
         new = segment.octets[seen:]
         if not new:
             return
+        # What ended the segment before went on: only a process that dies leaves the last FPDU of all unfinished.
+        self.cut += len(self.waiting) > 0 and not self.probed
         self.next = (self.next + len(new)) & 0xffffffff
+        self.probed = self.next == self.edge
         self.waiting += new
         while self.judged and (length := self.unit()) is not None and len(self.waiting) >= length:
             self.waiting = self.waiting[length:]
             self.fpdus += self.started
             self.started = True
-        # A unit that begins in this segment and does not end in it.
-        self.cut += self.judged and len(self.waiting) > 0
 
 
 def copy_without_used_ports(path, copy):
@@ -133,10 +143,17 @@ def aligned(path, addresses):
     """By MTU: how many FPDUs those addresses sent, and how many segments ended inside one."""
     sources = {socket.inet_pton(socket.AF_INET6 if ':' in one else socket.AF_INET, one) for one in addresses}
     streams, total = [], {}
-    open_streams = {}
+    open_streams, scales = {}, {}
     for _, frame in frames(path):
-        segment = segment_of(frame, sources)
+        segment = segment_of(frame)
         if segment is None:
+            continue
+        if segment.flags & SYN:
+            scales[segment.flow] = option_of(segment, SCALE, 0)
+        opposite = open_streams.get(segment.flow[2:] + segment.flow[:2])
+        if opposite is not None and not segment.flags & SYN:
+            opposite.edge = (segment.acknowledged + (segment.window << scales.get(segment.flow, 0))) & 0xffffffff
+        if segment.flow[0] not in sources:
             continue
         if segment.flags & SYN:
             known = open_streams.get(segment.flow)

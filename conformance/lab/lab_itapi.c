@@ -10,6 +10,7 @@
 #include "tool_error.h"
 #include "tool_link.h"
 #include "tool_memory.h"
+#include "tool_options.h"
 
 #define SECOND_US      UINT64_C(1000000)
 #define REJECT_STAY_US 1000000
@@ -33,6 +34,7 @@ itapi_open(struct lab_end *end, GError **error)
 	struct carrier_itapi *self = g_new0(struct carrier_itapi, 1);
 
 	end->own = self;
+	tool_begin();
 	if (!tool_adapter_open(&self->adapter, "iwarp", error) ||
 	    !tool_memory_make(&self->memory, &self->adapter, LAB_REGION,
 			      IT_PRIV_REMOTE_READ | IT_PRIV_REMOTE_WRITE, true, error))

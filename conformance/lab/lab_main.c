@@ -6,8 +6,6 @@
 #include <stdio.h>
 
 #include "lab_talk.h"
-#include "tool_error.h"
-#include "tool_options.h"
 
 static bool
 parse(struct lab_options *options, int *argc, char ***argv, GError **error)
@@ -44,14 +42,14 @@ parse(struct lab_options *options, int *argc, char ***argv, GError **error)
 		G_OPTION_ENTRY_NULL};
 
 	g_option_context_add_main_entries(context, entries, NULL);
-	if (!tool_parse(context, argc, argv, error))
+	if (!g_option_context_parse(context, argc, argv, error))
 		return false;
 	if (*argc > 2)
-		return tool_fail(error, TOOL_ERROR_USAGE, "one HOST at most");
+		return lab_fail(error, "one HOST at most");
 	if (*argc == 2)
 		options->host = (*argv)[1];
 	if (options->private_data < 0 || options->private_data > LAB_PRIVATE_LIMIT)
-		return tool_fail(error, TOOL_ERROR_USAGE, "too much private data");
+		return lab_fail(error, "too much private data");
 	return true;
 }
 
@@ -107,13 +105,16 @@ lab_main(const struct lab_carrier *carrier, int argc, char **argv)
 	GError *error = NULL;
 	bool good;
 
-	tool_begin();
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	good = parse(&end.options, &argc, &argv, &error) && carrier->open(&end, &error) &&
 	       all_connections(&end, &error);
 	carrier->close(&end);
 	g_free(end.options.operations);
-	if (!good)
-		return tool_die(carrier->program, error);
+	if (!good) {
+		fprintf(stderr, "%s: %s\n", carrier->program, error->message);
+		g_error_free(error);
+		return 1;
+	}
 	printf("%s: %d connections, all well\n", carrier->program, end.options.count);
 	return 0;
 }

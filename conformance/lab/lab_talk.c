@@ -5,16 +5,42 @@
 
 #include "lab_talk.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tool_error.h"
-#include "tool_options.h"
 #include "tool_pattern.h"
 #include "tool_wire.h"
 
 #define EXTRA_OCTETS 100 /* by which a Send is too long on purpose */
 #define WRONG_KEY    0x00ffff00U
+
+bool
+lab_fail(GError **error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_propagate_error(error,
+			  g_error_new_valist(g_quark_from_static_string("lab"), 1, format, args));
+	va_end(args);
+	return false;
+}
+
+/* A number, which may end in k or m, of at most that. */
+static bool
+lab_number(const char *text, uint64_t least, uint64_t most, uint64_t *number, GError **error)
+{
+	char *end;
+	uint64_t value = g_ascii_strtoull(text, &end, 10);
+
+	if (*end == 'k' || *end == 'm')
+		value <<= *end++ == 'k' ? 10 : 20;
+	*number = value;
+	return (end != text && *end == '\0' && value >= least && value <= most) ||
+	       lab_fail(error, "%s is no number of %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
+			text, least, most);
+}
 
 enum word {
 	HELLO = 1, /* address and key of the region */
@@ -66,7 +92,7 @@ hear(struct lab_end *end, struct letter *letter, GError **error)
 	if (!end->carrier->arrived(end, &len, error))
 		return false;
 	if (len != LAB_LETTER)
-		return tool_fail(error, TOOL_ERROR_VERIFY, "a letter of %zu octets came", len);
+		return lab_fail(error, "a letter of %zu octets came", len);
 	letter->word = tool_get(&wire, 8);
 	letter->a = tool_get(&wire, 8);
 	letter->b = tool_get(&wire, 8);
@@ -79,12 +105,11 @@ hear_word(struct lab_end *end, uint64_t word, struct letter *letter, GError **er
 	if (!hear(end, letter, error))
 		return false;
 	if (letter->word == BAD)
-		return tool_fail(error, TOOL_ERROR_VERIFY,
-				 "the peer found a wrong octet at %" G_GUINT64_FORMAT, letter->a);
+		return lab_fail(error, "the peer found a wrong octet at %" G_GUINT64_FORMAT,
+				letter->a);
 	return letter->word == word ||
-	       tool_fail(error, TOOL_ERROR_VERIFY,
-			 "letter %" G_GUINT64_FORMAT " came instead of %" G_GUINT64_FORMAT,
-			 letter->word, word);
+	       lab_fail(error, "letter %" G_GUINT64_FORMAT " came instead of %" G_GUINT64_FORMAT,
+			letter->word, word);
 }
 
 /* A letter of the leader, and the follower's approval. */
@@ -102,8 +127,7 @@ verify(const uint8_t *octets, size_t len, uint64_t seed, const char *what, GErro
 {
 	size_t wrong = tool_pattern_check(octets, len, seed, 0);
 
-	return wrong == len || tool_fail(error, TOOL_ERROR_VERIFY, "%s: octet %zu of %zu is wrong",
-					 what, wrong, len);
+	return wrong == len || lab_fail(error, "%s: octet %zu of %zu is wrong", what, wrong, len);
 }
 
 static bool
@@ -188,11 +212,11 @@ operate(struct lab_end *end, const char *operation, GError **error)
 	uint64_t times = 1;
 
 	end->seed++;
-	if ((count > 1 && !tool_number(parts[1], 0, LAB_DATA, &len, error)) ||
-	    (count > 2 && !tool_number(parts[2], 1, LAB_SLOTS - 2, &times, error)))
+	if ((count > 1 && !lab_number(parts[1], 0, LAB_DATA, &len, error)) ||
+	    (count > 2 && !lab_number(parts[2], 1, LAB_SLOTS - 2, &times, error)))
 		return false;
 	if (len * times > LAB_DATA)
-		return tool_fail(error, TOOL_ERROR_USAGE, "%s does not fit", operation);
+		return lab_fail(error, "%s does not fit", operation);
 	if (strcmp(parts[0], "write") == 0)
 		return do_write(end, len, error);
 	if (strcmp(parts[0], "read") == 0)
@@ -246,7 +270,7 @@ take(struct lab_end *end, const struct letter *letter, GError **error)
 		return end->carrier->ended(end, error);
 	}
 	if (came != letter->a)
-		return tool_fail(error, TOOL_ERROR_VERIFY, "%zu octets came", came);
+		return lab_fail(error, "%zu octets came", came);
 	return post_letter(end, error) && verify(end->region, came, letter->b, "send", error) &&
 	       say(end, GOOD, 0, 0, error);
 }
@@ -258,7 +282,7 @@ obey(struct lab_end *end, const struct letter *letter, GError **error)
 	size_t wrong;
 
 	if (letter->word > BYE || letter->a > LAB_DATA)
-		return tool_fail(error, TOOL_ERROR_VERIFY, "the leader said nonsense");
+		return lab_fail(error, "the leader said nonsense");
 	if (letter->word == TAKE)
 		return take(end, letter, error);
 	if (!post_letter(end, error))
@@ -269,7 +293,7 @@ obey(struct lab_end *end, const struct letter *letter, GError **error)
 		if (wrong == letter->a)
 			return say(end, GOOD, 0, 0, error);
 		return say(end, BAD, wrong, 0, error) &&
-		       tool_fail(error, TOOL_ERROR_VERIFY, "octet %zu is wrong", wrong);
+		       lab_fail(error, "octet %zu is wrong", wrong);
 	case FILL:
 		tool_pattern_fill(end->region, letter->a, letter->b, 0);
 		return say(end, GOOD, 0, 0, error);
@@ -329,6 +353,8 @@ lab_talk(struct lab_end *end, GError **error)
 	}
 	end->peer_address = hello.a;
 	end->peer_key = (uint32_t)hello.b;
+	if (end->number == 0)
+		printf("connected\n");
 	return leads ? lead(end, error) : follow(end, error);
 }
 
@@ -347,14 +373,12 @@ lab_private_check(const struct lab_end *end, const uint8_t *octets, int len, siz
 	if (expected < 0)
 		return true;
 	if ((len >= 0 && len != expected) || (size_t)expected > room)
-		return tool_fail(error, TOOL_ERROR_VERIFY,
-				 "private data of %d octets came, not of %d", len, expected);
+		return lab_fail(error, "private data of %d octets came, not of %d", len, expected);
 	if (!verify(octets, (size_t)expected, LAB_PRIVATE_SEED, "private data", error))
 		return false;
 	for (size_t i = (size_t)expected; len < 0 && i < room; i++) {
 		if (octets[i] != 0)
-			return tool_fail(error, TOOL_ERROR_VERIFY,
-					 "private data has more than %d octets", expected);
+			return lab_fail(error, "private data has more than %d octets", expected);
 	}
 	return true;
 }

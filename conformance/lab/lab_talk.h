@@ -47,6 +47,9 @@ struct lab_options {
 
 struct lab_end;
 
+/* False, with the message in *error. */
+bool lab_fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
 /* What carries the talk. All return false with an error. */
 struct lab_carrier {
 	const char *program;

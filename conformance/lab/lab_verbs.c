@@ -16,8 +16,6 @@
 #include <sys/mman.h>
 
 #include "lab_talk.h"
-#include "tool_error.h"
-#include "tool_options.h"
 
 #define NAP_MS     1
 #define BACKLOG    16
@@ -42,7 +40,7 @@ own(struct lab_end *end)
 static bool
 failed(const char *what, GError **error)
 {
-	return tool_fail(error, TOOL_ERROR_FAILED, "%s: %s", what, g_strerror(errno));
+	return lab_fail(error, "%s: %s", what, g_strerror(errno));
 }
 
 static bool
@@ -68,8 +66,7 @@ static bool
 verbs_make(struct lab_end *end, GError **error)
 {
 	own(end)->over = false;
-	return own(end)->channel != NULL ||
-	       tool_fail(error, TOOL_ERROR_FAILED, "there is no channel");
+	return own(end)->channel != NULL || lab_fail(error, "there is no channel");
 }
 
 static gint64
@@ -107,11 +104,11 @@ expect(struct lab_end *end, enum rdma_cm_event_type type, struct rdma_cm_event *
 		}
 	} while (*event == NULL && g_get_monotonic_time() < until);
 	if (*event == NULL)
-		return tool_fail(error, TOOL_ERROR_TIMEOUT, "no %s came", rdma_event_str(type));
+		return lab_fail(error, "no %s came", rdma_event_str(type));
 	good = (*event)->event == type;
 	if (!good) {
-		tool_fail(error, TOOL_ERROR_PEER, "%s (%d) came, not %s",
-			  rdma_event_str((*event)->event), (*event)->status, rdma_event_str(type));
+		lab_fail(error, "%s (%d) came, not %s", rdma_event_str((*event)->event),
+			 (*event)->status, rdma_event_str(type));
 		rdma_ack_cm_event(*event);
 	}
 	return good;
@@ -175,7 +172,7 @@ resolve(const char *host, int port, GError **error)
 	g_snprintf(service, sizeof(service), "%d", port);
 	rc = getaddrinfo(host, service, &hints, &found);
 	if (rc != 0)
-		tool_fail(error, TOOL_ERROR_FAILED, "%s: %s", host, gai_strerror(rc));
+		lab_fail(error, "%s: %s", host, gai_strerror(rc));
 	return found;
 }
 
@@ -386,15 +383,14 @@ complete(struct lab_end *end, struct ibv_cq *cq, struct ibv_wc *wc, GError **err
 
 	while ((count = ibv_poll_cq(cq, 1, wc)) == 0) {
 		if (g_get_monotonic_time() > until)
-			return tool_fail(error, TOOL_ERROR_TIMEOUT, "no completion%s",
-					 own(end)->over ? " after the end of the connection" : "");
+			return lab_fail(error, "no completion%s",
+					own(end)->over ? " after the end of the connection" : "");
 		look(end, NAP_MS);
 	}
 	if (count < 0)
 		return failed("ibv_poll_cq", error);
 	return wc->status == IBV_WC_SUCCESS ||
-	       tool_fail(error, TOOL_ERROR_PEER, "a transfer failed: %s",
-			 ibv_wc_status_str(wc->status));
+	       lab_fail(error, "a transfer failed: %s", ibv_wc_status_str(wc->status));
 }
 
 static bool
@@ -431,7 +427,7 @@ verbs_ended(struct lab_end *end, GError **error)
 	while (!own(end)->over && g_get_monotonic_time() < until)
 		look(end, 100);
 	if (!own(end)->over)
-		return tool_fail(error, TOOL_ERROR_TIMEOUT, "the connection did not end");
+		return lab_fail(error, "the connection did not end");
 	printf("ended\n");
 	return true;
 }

@@ -55,19 +55,22 @@ def death(bench, role, ours):
             continue
         server = bench.server(living, [bench.tool(living_name), *port, '--count', '2', '--survive'], bench.port)
         client = bench.start(dead, [bench.tool(dead_name), *port, *lead, bench.address(living)])
-        if dead.poll(client, 1.5 + moments.random()) is not None:
+        bench.says(dead, client, 'connected')
+        if dead.poll(client, moments.random()) is not None:
             raise Failed(f'the client ended by itself:\n{dead.says(client)}')
         bench.kill(dead, client)
-        bench.run(dead, [bench.tool(dead_name), *port, '--lead', 'send:10,read:10', bench.address(living)])
-        if bench.wait(living, server) != 0:
-            raise Failed(f'the server did not survive:\n{living.says(server)}')
+        second = bench.start(dead, [bench.tool(dead_name), *port, '--lead', 'send:10,read:10', bench.address(living)])
+        if (bench.wait(dead, second), bench.wait(living, server)) != (0, 0):
+            raise Failed(f'the server did not survive, or the next client has no connection:\n'
+                         f'{living.says(server)}---\n{dead.says(second)}')
 
 
 def survivor_dies_with(bench, server, client, port, lead, moments):
     """The server dies; the client must end, with an error and not by a signal."""
     dead = bench.server(server[0], [bench.tool(server[1]), *port, '--count', '1'], bench.port)
     job = bench.start(client[0], [bench.tool(client[1]), *port, *lead, bench.address(server[0])])
-    if client[0].poll(job, 1.5 + moments.random()) is not None:
+    bench.says(client[0], job, 'connected')
+    if client[0].poll(job, moments.random()) is not None:
         raise Failed(f'the client ended by itself:\n{client[0].says(job)}')
     bench.kill(server[0], dead)
     status = bench.wait(client[0], job)

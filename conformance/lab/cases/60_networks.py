@@ -86,6 +86,7 @@ def during(bench, peer, role, change):
     jobs[first] = bench.server(sides[first], programs[first], bench.port)
     other = 1 - first
     jobs[other] = bench.start(sides[other], programs[other] + [bench.address(sides[first])])
+    bench.says(sides[other], jobs[other], 'connected')
     change(bench)
     for side, job in zip(sides, jobs):
         status = bench.wait(side, job)
@@ -95,7 +96,6 @@ def during(bench, peer, role, change):
 
 def link_down(bench):
     """Our end of the link is down for three seconds."""
-    time.sleep(0.5)
     bench.run(bench.ours, ['ip', 'link', 'set', bench.links[0], 'down'])
     time.sleep(3)
     bench.run(bench.ours, ['ip', 'link', 'set', bench.links[0], 'up'])
@@ -109,7 +109,6 @@ def mtu_changes(bench):
 
 def firewall(bench):
     """Nothing passes for three seconds, and nobody says so."""
-    time.sleep(0.5)
     with network(bench, SILENCE):
         time.sleep(3)
 
@@ -141,7 +140,8 @@ def vanished(bench, idle):
         server = bench.server(bench.ours, [bench.tool('lab-itapi'), *port, '--count', '2', '--survive', '--timeout', '100'],
                               bench.port, environment)
         client = bench.start(bench.theirs, [bench.tool('lab-verbs'), *port, *lead, bench.address(bench.ours)])
-        if bench.theirs.poll(client, 3) is not None:
+        bench.says(bench.theirs, client, 'connected')
+        if bench.theirs.poll(client, 1) is not None:
             raise Failed(f'the client ended by itself:\n{bench.theirs.says(client)}')
         if idle:
             bench.theirs.signal(client, 19)

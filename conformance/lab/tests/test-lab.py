@@ -110,15 +110,20 @@ class FpduCase(unittest.TestCase):
     START = b'MPA ID Req Frame\0\2' + struct.pack('>H', 3) + b'abc'
 
     @staticmethod
-    def frame(sequence, octets, flags=0x10, options=b''):
-        tcp = struct.pack('>HHIIBBHHH', 1, 2, sequence, 0, (5 + len(options) // 4) << 4, flags, 0, 0, 0) + options + octets
-        ip = struct.pack('>BBHIBBH4s4s', 0x45, 0, 20 + len(tcp), 0, 64, 6, 0, b'\x0a\x4d\0\1', b'\x0a\x4d\0\2')
-        return bytes(12) + b'\x08\0' + ip + tcp
+    def frame(sequence, octets, flags=0x10, options=b'', ends=(1, 2), acknowledged=0, window=0):
+        tcp = struct.pack('>HHIIBBHHH', *ends, sequence, acknowledged, (5 + len(options) // 4) << 4, flags, window, 0, 0)
+        tcp += options + octets
+        ip = struct.pack('>BBHIBBH', 0x45, 0, 20 + len(tcp), 0, 64, 6, 0)
+        return bytes(12) + b'\x08\0' + ip + b''.join(b'\x0a\x4d\0' + bytes([end]) for end in ends) + tcp
 
     def aligned(self, *parts):
-        """What comes out if the parts, each octets or (sequence, octets), are the segments."""
-        frames = [self.frame(99, b'', 2, b'\2\4' + struct.pack('>H', 1460))]
+        """What comes out if the parts are the segments: each is octets, (sequence, octets), or the peer's window."""
+        frames = [self.frame(99, b'', 2, b'\2\4' + struct.pack('>H', 1460)),
+                  self.frame(0, b'', 0x12, b'\1\3\3\2', (2, 1), 100)]
         for part in parts:
+            if isinstance(part, int):
+                frames.append(self.frame(1, b'', 0x10, b'', (2, 1), self.at, part))
+                continue
             at, octets = part if isinstance(part, tuple) else (self.at, part)
             frames.append(self.frame(at, octets))
             self.at = max(self.at, at + len(octets))
@@ -144,6 +149,12 @@ class FpduCase(unittest.TestCase):
         for place in (1, 23, 25, 500, len(octets) - 1):
             self.at = 100
             self.assertEqual(self.aligned(self.START, octets[:place], octets[place:]), {1500: (2, 1)})
+
+    def test_window_is_probed(self):
+        octets = self.fpdu(1000)
+        self.assertEqual(self.aligned(self.START, 100, octets[:400], octets[400:]), {1500: (1, 0)})
+        self.at = 100
+        self.assertEqual(self.aligned(self.START, 100, octets[:404], octets[404:]), {1500: (1, 1)})
 
     def test_sent_again(self):
         octets = self.fpdu(1000)
