@@ -24,6 +24,8 @@ struct cert_node {
 	struct ri_urnic *urnic;
 	struct ri_pd *pd;
 	struct cert_upcalls *upcalls; /**< What was raised; see below. */
+	GPtrArray *ends;              /**< struct cert_end */
+	GPtrArray *regions;           /**< struct cert_region */
 };
 
 /** A queue pair with two completion queues. */
@@ -75,6 +77,13 @@ struct ri_qp_attr cert_end_attr(struct cert_end *end);
 enum ri_status cert_end_move(struct cert_end *end, enum ri_qp_state state);
 /** Connects two ends by a form that the adapter has, and waits until both are established. */
 void cert_connect(struct cert_end *a, struct cert_end *b);
+/** The first address of the adapter's first spigot. */
+struct ri_addr cert_address(struct cert_node *node);
+/** Any free service of the kind that the adapter listens on. */
+struct ri_service cert_service(const struct cert_node *node);
+/** For a connect or an accept of @p end with its own IRD and ORD; no deadline. */
+struct ri_cm_params cert_params(struct cert_end *end, struct cert_node *peer,
+				const struct ri_service *service);
 /** Ends the connection in an orderly way from @p a, and waits until both ends are told. */
 void cert_disconnect(struct cert_end *a, struct cert_end *b);
 /** Waits until the connection of the end is over, which it must be before the patience ends. */
@@ -120,14 +129,18 @@ void cert_wc_none(struct cert_end *end, bool recv);
 void cert_progress(struct cert *cert);
 /** False once the patience that began with *@p until == 0 is over. For loops: `while (!x && cert_patience(...))`. */
 bool cert_patience(struct cert *cert, gint64 *until);
-/** The next connection event, taken; it must be of this kind for this context (0: of any). */
+/** The next connection event for a context (0: for any), taken; it must be of this kind. */
 struct ri_cm_event cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx);
 /** Waits for an asynchronous event, and takes it; others stay. */
 struct ri_async_event cert_async(struct cert_node *node, enum ri_event event, uint64_t ctx);
 /** The asynchronous events for a context that are recorded and not taken; of any kind with RI_EVENT_NONE. */
 unsigned cert_async_count(struct cert_node *node, enum ri_event event, uint64_t ctx);
+/** Those of them that end a connection. */
+unsigned cert_async_ends(struct cert_node *node, uint64_t ctx);
 /** The connection events of a kind for a context that are recorded and not taken. */
 unsigned cert_cm_count(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx);
+/** Name of a kind of connection event. */
+const char *cert_cm_name(enum ri_cm_event_kind kind);
 /** How often a completion queue was notified. */
 unsigned cert_cq_events(struct cert_node *node, uint64_t ctx);
 /** @} */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+#ifndef CERT_FRAME_H
+#define CERT_FRAME_H
+
+/**
+ * @file cert_frame.h
+ * @brief What runs cases, for the files of the frame. Cases do not include it.
+ *
+ * The child tells the runner what happens by records: lines of words that are separated by tabs and escaped as C
+ * strings, each written at once, since a record may be the last thing that a process does.
+ */
+
+#include <pthread.h>
+
+#include "cert_host.h"
+#include "cert_node.h"
+
+/** Kinds of records: the first word. */
+#define CERT_RECORD_BEGIN   "begin"   /**< id: a case starts */
+#define CERT_RECORD_NOTE    "note"    /**< text */
+#define CERT_RECORD_FAIL    "fail"    /**< where, what, expected, seen */
+#define CERT_RECORD_SKIP    "skip"    /**< reason: it cannot be tested here */
+#define CERT_RECORD_NONE    "none"    /**< reason: it does not apply to the profile */
+#define CERT_RECORD_FIGURE  "figure"  /**< curve, unit, x, y */
+#define CERT_RECORD_END     "end"     /**< id: the case returned */
+#define CERT_RECORD_ADAPTER "adapter" /**< key, value: what is certified */
+#define CERT_RECORD_CLAIM   "claim"   /**< attribute, value, "claim" or "text" */
+
+/** What all cases of a process share. */
+struct cert_setup {
+	const struct ri_provider *provider; /**< taken over */
+	const struct ri_provider *raw;
+	const char *adapter;
+	const char *origin; /**< file of the provider, or another word for where it comes from */
+	struct ri_rnic_attr attr;
+	uint64_t seed;
+	gint64 patience_us;
+	gint64 duration_us;
+	int fd; /**< where records go; -1: stdout */
+};
+
+/** One run of one case. */
+struct cert {
+	const struct cert_setup *setup;
+	const struct cert_case *one;
+	struct cert_host *host;
+	uint64_t random;
+	pthread_mutex_t lock; /**< guards the following */
+	GPtrArray *nodes;     /**< struct cert_node, open */
+	char *violation[3];   /**< of an upcall: what, expected, seen; the first one */
+	bool skipped;
+};
+
+/** Writes a record; @p words ends with NULL. */
+void cert_record(const struct cert_setup *setup, const char *kind, const char *const *words);
+
+/** Runs one case. Returns only if it has not failed. */
+void cert_run(const struct cert_setup *setup, const struct cert_case *one);
+
+/** An upcall, on any thread, broke a rule: the case fails at its end. */
+void cert_violation(struct cert *cert, const char *what, const char *expected, const char *seen);
+/** Fails the case if an upcall broke a rule so far. */
+void cert_violation_check(struct cert *cert);
+/** Is this thread inside a control verb of CERT_VERB? */
+bool cert_in_verb(void);
+/** A context that no object of this process had. */
+uint64_t cert_ctx_next(void);
+
+/** The upcalls of a node: its first argument is @p upcalls. */
+struct cert_upcalls *cert_upcalls_new(struct cert *cert);
+const struct ri_upcalls *cert_upcalls_table(struct cert_upcalls *upcalls);
+/** The adapter is closed: every further upcall is a fault. The recorder itself stays until the process ends. */
+void cert_upcalls_close(struct cert_upcalls *upcalls);
+
+/** Loads and opens what the options name. False with a reason. */
+bool cert_setup_open(struct cert_setup *setup, const char *path, const char *adapter,
+		     GError **error);
+/** Why the library would refuse the adapter's profile, in words that the caller frees; NULL: it would not. */
+char *cert_claims_fault(const struct cert_setup *setup);
+/** Records what is certified: the provider, the adapter, each attribute of its profile. */
+void cert_setup_tell(const struct cert_setup *setup);
+
+#endif /* CERT_FRAME_H */

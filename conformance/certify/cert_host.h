@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+#ifndef CERT_HOST_H
+#define CERT_HOST_H
+
+/**
+ * @file cert_host.h
+ * @brief The certifying host: the production host table with a front that counts, refuses on demand and repeats.
+ *
+ * Each case has one. The entries are those of production, so a provider is judged on what it will run on.
+ */
+
+#include "cert_case.h"
+
+struct cert_host;
+
+/** What a provider has asked of the host so far. */
+struct cert_host_counts {
+	unsigned now;
+	unsigned random;
+	unsigned timers; /**< Starts. */
+	unsigned tasks;
+	unsigned watches; /**< Starts that were granted. */
+	unsigned parks;
+	unsigned attaches; /**< Attachments that were granted. */
+	unsigned logs;
+};
+
+/** The host of the case. */
+struct cert_host *cert_host(const struct cert *cert);
+/** The table for ri_open::host and ri_user_ops::rnic_open. */
+const struct ri_host *cert_host_table(const struct cert_host *host);
+
+struct cert_host_counts cert_host_counts(const struct cert_host *host);
+/** Random numbers from now on: the same sequence from its beginning, a function of @p seed; 0: true ones again. */
+void cert_host_repeat(struct cert_host *host, uint64_t seed);
+/** The n-th attachment of memory from now on (1: the next) is refused with this status; 0: none is. */
+void cert_host_refuse_attach(struct cert_host *host, unsigned n, enum ri_status status);
+/** The n-th start of a watch from now on (1: the next) is refused with RI_ERR_RESOURCES; 0: none is. */
+void cert_host_refuse_watch(struct cert_host *host, unsigned n);
+/** Memory that is attached from now on has no base address: the engine must use ri_host::mem_copy. */
+void cert_host_copy_only(struct cert_host *host, bool on);
+/** Ranges of memory that are attached now, and watches that are started now. */
+unsigned cert_host_attached(const struct cert_host *host);
+unsigned cert_host_watched(struct cert_host *host);
+/** ri_owner::mem_owner of this process. */
+uint64_t cert_host_owner(void);
+
+/** For the frame: NULL without resources. */
+struct cert_host *cert_host_new(void);
+/** For the frame: what a provider has not given back, in words that the caller frees; NULL: nothing. */
+char *cert_host_left(struct cert_host *host);
+/** For the frame; nothing is left. */
+void cert_host_free(struct cert_host *host);
+
+#endif /* CERT_HOST_H */
