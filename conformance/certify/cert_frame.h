@@ -6,26 +6,13 @@
 /**
  * @file cert_frame.h
  * @brief What runs cases, for the files of the frame. Cases do not include it.
- *
- * The child tells the runner what happens by records: lines of words that are separated by tabs and escaped as C
- * strings, each written at once, since a record may be the last thing that a process does.
  */
 
 #include <pthread.h>
 
 #include "cert_host.h"
 #include "cert_node.h"
-
-/** Kinds of records: the first word. */
-#define CERT_RECORD_BEGIN   "begin"   /**< id: a case starts */
-#define CERT_RECORD_NOTE    "note"    /**< text */
-#define CERT_RECORD_FAIL    "fail"    /**< where, what, expected, seen */
-#define CERT_RECORD_SKIP    "skip"    /**< reason: it cannot be tested here */
-#define CERT_RECORD_NONE    "none"    /**< reason: it does not apply to the profile */
-#define CERT_RECORD_FIGURE  "figure"  /**< curve, unit, x, y */
-#define CERT_RECORD_END     "end"     /**< id: the case returned */
-#define CERT_RECORD_ADAPTER "adapter" /**< key, value: what is certified */
-#define CERT_RECORD_CLAIM   "claim"   /**< attribute, value, "claim" or "text" */
+#include "cert_record.h"
 
 /** What all cases of a process share. */
 struct cert_setup {

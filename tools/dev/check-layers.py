@@ -50,6 +50,7 @@ RULES = {
     'conformance/lab/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     # The frame stands where the library stands: it loads providers and gives them the host of production.
     'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/kal_call.h', 'kal/kal_host.h'] + GLIB,
+    'conformance/certify/run/': ['tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h',
                                                'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h',

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Curves as pictures of a page: both axes logarithmic, since sizes and figures span decades. */
+
+#include <math.h>
+#include <string.h>
+
+#include "certify_report.h"
+
+#define WIDTH  460.0
+#define HEIGHT 280.0
+#define MARGIN 56.0
+
+/* The least and greatest of positive values. */
+struct span {
+	double low;
+	double high;
+};
+
+static void
+span_add(struct span *span, double value)
+{
+	span->low = MIN(span->low, value);
+	span->high = MAX(span->high, value);
+}
+
+/* 0 to 1. */
+static double
+place(const struct span *span, double value)
+{
+	double width = log(span->high) - log(span->low);
+
+	return width > 0 ? (log(value) - log(span->low)) / width : 0.5;
+}
+
+static bool
+is_of(const struct certify_point *point, const char *curve)
+{
+	return strcmp(point->curve, curve) == 0 && point->x > 0 && point->y > 0;
+}
+
+static void
+label(GString *out, double x, double y, const char *anchor, double value)
+{
+	char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+	g_ascii_formatd(text, sizeof(text), "%.4g", value);
+	g_string_append_printf(
+		out, "<text x=\"%d\" y=\"%d\" font-size=\"11\" text-anchor=\"%s\">%s</text>\n",
+		(int)x, (int)y, anchor, text);
+}
+
+static void
+axes_append(GString *out, const char *curve, const char *unit, const struct span *x,
+	    const struct span *y)
+{
+	g_autofree char *title = g_markup_printf_escaped("%s (%s)", curve, unit);
+
+	g_string_append_printf(out,
+			       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+			       "height=\"%d\" role=\"img\"><title>%s</title>\n"
+			       "<text x=\"%d\" y=\"18\" font-size=\"13\">%s</text>\n"
+			       "<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#888\"/>\n",
+			       (int)WIDTH, (int)HEIGHT, title, (int)MARGIN, title, (int)MARGIN,
+			       (int)(MARGIN / 2), (int)(HEIGHT - MARGIN / 2),
+			       (int)(WIDTH - MARGIN / 2));
+	label(out, MARGIN, HEIGHT - MARGIN / 2 + 16, "start", x->low);
+	label(out, WIDTH - MARGIN / 2, HEIGHT - MARGIN / 2 + 16, "end", x->high);
+	label(out, MARGIN - 4, HEIGHT - MARGIN / 2, "end", y->low);
+	label(out, MARGIN - 4, MARGIN / 2 + 10, "end", y->high);
+}
+
+static void
+curve_append(GString *out, const struct certify_report *report, const struct certify_point *first)
+{
+	struct span x = {first->x, first->x}, y = {first->y, first->y};
+	bool begun = false;
+
+	for (guint i = 0; i < report->points->len; i++) {
+		const struct certify_point *point = g_ptr_array_index(report->points, i);
+
+		if (is_of(point, first->curve)) {
+			span_add(&x, point->x);
+			span_add(&y, point->y);
+		}
+	}
+	axes_append(out, first->curve, first->unit, &x, &y);
+	g_string_append(out,
+			"<polyline fill=\"none\" stroke=\"#06c\" stroke-width=\"2\" points=\"");
+	for (guint i = 0; i < report->points->len; i++) {
+		const struct certify_point *point = g_ptr_array_index(report->points, i);
+
+		if (!is_of(point, first->curve))
+			continue;
+		g_string_append_printf(
+			out, "%s%d,%d", begun ? " " : "",
+			(int)(MARGIN + place(&x, point->x) * (WIDTH - 1.5 * MARGIN)),
+			(int)(HEIGHT - MARGIN / 2 - place(&y, point->y) * (HEIGHT - MARGIN)));
+		begun = true;
+	}
+	g_string_append(out, "\"/>\n</svg>\n");
+}
+
+void
+certify_curves_append(GString *out, const struct certify_report *report)
+{
+	g_autoptr(GHashTable) drawn = g_hash_table_new(g_str_hash, g_str_equal);
+
+	for (guint i = 0; i < report->points->len; i++) {
+		const struct certify_point *point = g_ptr_array_index(report->points, i);
+
+		if (point->x <= 0 || point->y <= 0 ||
+		    !g_hash_table_add(drawn, (void *)point->curve))
+			continue;
+		if (g_hash_table_size(drawn) == 1)
+			g_string_append(
+				out, "<h2>Figures</h2>\n<p>Both axes are logarithmic; the "
+				     "horizontal one is the size of a message in octets. Figures "
+				     "are no reason to fail.</p>\n");
+		curve_append(out, report, point);
+	}
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The report as one page, which needs no other file. */
+
+#include <string.h>
+
+#include "certify_report.h"
+
+static const char page_style[] =
+	"body{font-family:sans-serif;margin:2em auto;max-width:70em;color:#222}"
+	"table{border-collapse:collapse;margin:1em 0}"
+	"td,th{border:1px solid #bbb;padding:.2em .6em;text-align:left;vertical-align:top}"
+	"th{background:#eee}.good{background:#cfc}.bad{background:#fbb}.open{background:#eee}"
+	"pre{background:#f4f4f4;padding:.6em;overflow:auto;white-space:pre-wrap}"
+	"svg{background:#fff;border:1px solid #bbb;margin:.5em}h1 span{padding:0 .4em}"
+	"code{font-size:95%}section{border-left:4px solid #c33;padding-left:1em;margin:1.5em 0}";
+
+static void
+text_append(GString *out, const char *text)
+{
+	g_autofree char *safe = g_markup_escape_text(text != NULL ? text : "", -1);
+
+	g_string_append(out, safe);
+}
+
+static void
+cell(GString *out, const char *class, const char *text)
+{
+	g_string_append_printf(out, "<td class=\"%s\">", class);
+	text_append(out, text);
+	g_string_append(out, "</td>");
+}
+
+static void
+heads(GString *out, const char *const *names)
+{
+	g_string_append(out, "<tr>");
+	for (; *names != NULL; names++)
+		g_string_append_printf(out, "<th>%s</th>", *names);
+	g_string_append(out, "</tr>\n");
+}
+
+static void
+facts_append(GString *out, const struct certify_report *report)
+{
+	g_autoptr(GDateTime) began =
+		g_date_time_new_from_unix_utc(report->began_us / G_USEC_PER_SEC);
+	g_autofree char *when = g_date_time_format(began, "%F %T UTC");
+
+	g_string_append(out, "<h2>What was certified</h2>\n<table>\n");
+	for (guint i = 0; i < report->facts->len; i++) {
+		const struct certify_fact *fact = g_ptr_array_index(report->facts, i);
+
+		g_string_append(out, "<tr>");
+		cell(out, "", fact->name);
+		cell(out, "", fact->value);
+		g_string_append(out, "</tr>\n");
+	}
+	g_string_append_printf(out,
+			       "<tr><td>begun</td><td>%s, %.1f seconds</td></tr>\n"
+			       "<tr><td>seed</td><td>%" G_GUINT64_FORMAT "</td></tr>\n"
+			       "<tr><td>scope</td><td>%s</td></tr>\n</table>\n",
+			       when, report->took, report->seed, report->scope);
+}
+
+static const char *
+verdict_class(const char *verdict)
+{
+	if (strcmp(verdict, "passed") == 0 || strcmp(verdict, "proven") == 0)
+		return "good";
+	return strcmp(verdict, "failed") == 0 || strcmp(verdict, "refuted") == 0 ? "bad" : "open";
+}
+
+static void
+levels_append(GString *out, const struct certify_report *report)
+{
+	g_string_append(out, "<h2>Verdict by level</h2>\n<table>\n");
+	heads(out, (const char *[]){"level", "verdict", "passed", "failed", "not testable here",
+				    "not applicable", "not run", NULL});
+	for (unsigned i = 0; i < CERTIFY_LEVELS; i++) {
+		enum certify_level level = (enum certify_level)i;
+		const char *verdict = certify_level_verdict(report, level);
+
+		g_string_append(out, "<tr>");
+		cell(out, "", certify_level_name(level));
+		cell(out, verdict_class(verdict), verdict);
+		g_string_append_printf(
+			out, "<td>%u</td><td>%u</td><td>%u</td><td>%u</td><td>%u</td></tr>\n",
+			certify_count(report, level, CERTIFY_PASSED),
+			certify_count(report, level, CERTIFY_FAILED),
+			certify_count(report, level, CERTIFY_SKIPPED),
+			certify_count(report, level, CERTIFY_ABSENT),
+			certify_count(report, level, CERTIFY_PENDING));
+	}
+	g_string_append(out, "</table>\n");
+}
+
+static void
+failure_append(GString *out, const struct certify_report *report, const struct certify_case *one)
+{
+	const struct {
+		const char *name, *text;
+	} rows[] = {
+		{"rule", one->rule},         {"what", one->what}, {"where", one->where},
+		{"expected", one->expected}, {"seen", one->seen},
+	};
+	g_autofree char *again = certify_again(report, one);
+
+	g_string_append(out, "<section><h3>");
+	text_append(out, one->id);
+	g_string_append(out, "</h3><p>");
+	text_append(out, one->title);
+	g_string_append(out, "</p>\n<table>\n");
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		g_string_append(out, "<tr>");
+		cell(out, "", rows[i].name);
+		cell(out, "", rows[i].text);
+		g_string_append(out, "</tr>\n");
+	}
+	g_string_append_printf(out,
+			       "<tr><td>failed</td><td>%u of %u runs</td></tr>\n</table>\n"
+			       "<p>This repeats it:</p><pre>",
+			       one->failed, one->runs);
+	text_append(out, again);
+	g_string_append(out, "</pre>\n<p>It printed last:</p><pre>");
+	text_append(out, one->output);
+	g_string_append(out, "</pre></section>\n");
+}
+
+static void
+failures_append(GString *out, const struct certify_report *report)
+{
+	if (certify_count_all(report, CERTIFY_FAILED) == 0)
+		return;
+	g_string_append(out, "<h2>Failures</h2>\n");
+	for (guint i = 0; i < report->cases->len; i++) {
+		const struct certify_case *one = g_ptr_array_index(report->cases, i);
+
+		if (one->outcome == CERTIFY_FAILED)
+			failure_append(out, report, one);
+	}
+}
+
+static void
+claims_append(GString *out, const struct certify_report *report)
+{
+	g_string_append(out, "<h2>Claims of the profile</h2>\n<table>\n");
+	heads(out, (const char *[]){"attribute", "value", "truth", "by", NULL});
+	for (guint i = 0; i < report->claims->len; i++) {
+		const struct certify_claim *claim = g_ptr_array_index(report->claims, i);
+		const char *truth =
+			claim->informs ? "for information" : certify_truth_name(claim->truth);
+
+		g_string_append(out, "<tr>");
+		cell(out, "", claim->name);
+		cell(out, "", claim->value);
+		cell(out, verdict_class(truth), truth);
+		cell(out, "", claim->by);
+		g_string_append(out, "</tr>\n");
+	}
+	g_string_append(out, "</table>\n");
+}
+
+static void
+cases_append(GString *out, const struct certify_report *report)
+{
+	g_string_append(out, "<h2>All cases</h2>\n<table>\n");
+	heads(out, (const char *[]){"case", "what must hold", "rule", "outcome", "why", "seconds",
+				    NULL});
+	for (guint i = 0; i < report->cases->len; i++) {
+		const struct certify_case *one = g_ptr_array_index(report->cases, i);
+		const char *outcome = certify_outcome_name(one->outcome);
+
+		g_string_append(out, "<tr>");
+		cell(out, "", one->id);
+		cell(out, "", one->title);
+		cell(out, "", one->rule);
+		cell(out, verdict_class(outcome), outcome);
+		cell(out, "", one->outcome == CERTIFY_FAILED ? one->seen : one->reason);
+		g_string_append_printf(out, "<td>%.3f</td></tr>\n", one->took);
+	}
+	g_string_append(out, "</table>\n");
+}
+
+bool
+certify_html_write(const struct certify_report *report, const char *path, GError **error)
+{
+	GString *out =
+		g_string_new("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+			     "<title>");
+	bool certified = certify_is_good(report), written;
+
+	text_append(out, certify_fact(report, "adapter"));
+	g_string_append_printf(out, " - it-certify</title>\n<style>%s</style></head><body>\n<h1>",
+			       page_style);
+	text_append(out, certify_fact(report, "adapter"));
+	g_string_append_printf(out, " <span class=\"%s\">%s</span></h1>\n",
+			       certified ? "good" : "bad",
+			       !certified                           ? "not certified"
+			       : strcmp(report->scope, "part") == 0 ? "passed in part"
+								    : "certified");
+	facts_append(out, report);
+	levels_append(out, report);
+	failures_append(out, report);
+	claims_append(out, report);
+	certify_curves_append(out, report);
+	cases_append(out, report);
+	g_string_append(out, "</body></html>\n");
+	written = certify_write(path, out->str, out->len, error);
+	g_string_free(out, TRUE);
+	return written;
+}

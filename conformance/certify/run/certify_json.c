@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The report as JSON; report.schema.json of this folder has its form. */
+
+#include <string.h>
+
+#include "certify_report.h"
+#include "tool_json.h"
+
+static void
+optional(JsonBuilder *json, const char *name, const char *value)
+{
+	if (value != NULL)
+		tool_json_text(json, name, value);
+}
+
+static void
+array(JsonBuilder *json, const char *name)
+{
+	json_builder_set_member_name(json, name);
+	json_builder_begin_array(json);
+}
+
+static void
+case_json(JsonBuilder *json, const struct certify_report *report, const struct certify_case *one)
+{
+	g_autofree char *again = certify_again(report, one);
+
+	json_builder_begin_object(json);
+	tool_json_text(json, "id", one->id);
+	tool_json_text(json, "level", certify_level_name(one->level));
+	optional(json, "title", one->title);
+	optional(json, "rule", one->rule);
+	optional(json, "settles",
+		 one->settles != NULL && *one->settles != '\0' ? one->settles : NULL);
+	tool_json_text(json, "outcome", certify_outcome_name(one->outcome));
+	optional(json, "reason", one->reason);
+	if (one->outcome == CERTIFY_FAILED) {
+		optional(json, "where", one->where);
+		optional(json, "what", one->what);
+		optional(json, "expected", one->expected);
+		optional(json, "seen", one->seen);
+		optional(json, "output", one->output);
+		tool_json_text(json, "again", again);
+	}
+	tool_json_count(json, "runs", one->runs);
+	tool_json_count(json, "failures", one->failed);
+	tool_json_number(json, "seconds", one->took);
+	json_builder_end_object(json);
+}
+
+static void
+levels_json(JsonBuilder *json, const struct certify_report *report)
+{
+	array(json, "levels");
+	for (unsigned level = 0; level < CERTIFY_LEVELS; level++) {
+		json_builder_begin_object(json);
+		tool_json_text(json, "level", certify_level_name((enum certify_level)level));
+		tool_json_text(json, "verdict",
+			       certify_level_verdict(report, (enum certify_level)level));
+		for (unsigned outcome = 0; outcome < CERTIFY_OUTCOMES; outcome++)
+			tool_json_count(json, certify_outcome_name((enum certify_outcome)outcome),
+					certify_count(report, (enum certify_level)level,
+						      (enum certify_outcome)outcome));
+		json_builder_end_object(json);
+	}
+	json_builder_end_array(json);
+}
+
+static void
+claims_json(JsonBuilder *json, const struct certify_report *report)
+{
+	array(json, "claims");
+	for (guint i = 0; i < report->claims->len; i++) {
+		const struct certify_claim *claim = g_ptr_array_index(report->claims, i);
+
+		json_builder_begin_object(json);
+		tool_json_text(json, "attribute", claim->name);
+		tool_json_text(json, "value", claim->value);
+		tool_json_text(json, "truth",
+			       claim->informs ? "for information"
+					      : certify_truth_name(claim->truth));
+		optional(json, "by", claim->by);
+		json_builder_end_object(json);
+	}
+	json_builder_end_array(json);
+}
+
+static void
+figures_json(JsonBuilder *json, const struct certify_report *report)
+{
+	array(json, "figures");
+	for (guint i = 0; i < report->points->len; i++) {
+		const struct certify_point *point = g_ptr_array_index(report->points, i);
+
+		json_builder_begin_object(json);
+		tool_json_text(json, "curve", point->curve);
+		tool_json_text(json, "unit", point->unit);
+		tool_json_number(json, "x", point->x);
+		tool_json_number(json, "y", point->y);
+		json_builder_end_object(json);
+	}
+	json_builder_end_array(json);
+}
+
+bool
+certify_json_write(const struct certify_report *report, const char *path, GError **error)
+{
+	JsonBuilder *json = tool_json_begin("it-certify");
+	g_autoptr(JsonGenerator) generator = json_generator_new();
+	g_autoptr(GDateTime) began =
+		g_date_time_new_from_unix_utc(report->began_us / G_USEC_PER_SEC);
+	g_autofree char *when = g_date_time_format(began, "%FT%TZ");
+	g_autofree char *text = NULL;
+	JsonNode *root;
+	gsize length;
+
+	tool_json_count(json, "schema", CERTIFY_SCHEMA);
+	tool_json_boolean(json, "certified", certify_is_good(report));
+	tool_json_text(json, "scope", report->scope);
+	tool_json_text(json, "began", when);
+	tool_json_number(json, "seconds", report->took);
+	tool_json_count(json, "seed", report->seed);
+	json_builder_set_member_name(json, "facts");
+	json_builder_begin_object(json);
+	for (guint i = 0; i < report->facts->len; i++) {
+		const struct certify_fact *fact = g_ptr_array_index(report->facts, i);
+
+		tool_json_text(json, fact->name, fact->value);
+	}
+	json_builder_end_object(json);
+	levels_json(json, report);
+	claims_json(json, report);
+	array(json, "cases");
+	for (guint i = 0; i < report->cases->len; i++)
+		case_json(json, report, g_ptr_array_index(report->cases, i));
+	json_builder_end_array(json);
+	figures_json(json, report);
+	json_builder_end_object(json);
+	root = json_builder_get_root(json);
+	json_generator_set_root(generator, root);
+	json_generator_set_pretty(generator, TRUE);
+	text = json_generator_to_data(generator, &length);
+	json_node_unref(root);
+	g_object_unref(json);
+	return certify_write(path, text, length, error);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Test programs that print TAP: those of itapi/tests, each of whose tests is a case of the level api, and the program of
+ * conformance/differential, of which a row of random programs is a case of the level model. They are installed beside
+ * it-certify-cases and run on the adapter that is certified; nothing of them is repeated here.
+ *
+ * A test of GLib that fails ends its program, so the program is started again for the tests behind it.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cert_case.h"
+#include "certify_child.h"
+#include "certify_programs.h"
+#include "certify_run.h"
+
+#define MODEL_ROWS       10 /* cases of the level model */
+#define MODEL_ROWS_QUICK 2
+#define MODEL_TITLE      "Random programs show what the model of the specification expects"
+#define MODEL_RULE       "[IT 7] [IT 8] [IT 12]"
+#define MODEL_SETTLES    "in_order_completion completion_acked"
+
+/* A run of a program: its tests in their order. */
+struct tests {
+	struct certify_run *run;
+	const struct certify_program *program; /* of the list */
+	GPtrArray *cases;
+	guint next;
+	gint64 began_us;
+};
+
+static void command_add(GPtrArray *argv, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static void
+command_add(GPtrArray *argv, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_ptr_array_add(argv, g_strdup_vprintf(format, args));
+	va_end(args);
+}
+
+/* The path of a test, as GLib names it. */
+static char *
+path_of(const struct certify_run *run, const struct certify_case *one)
+{
+	const char *rest = strchr(one->id, '.') + 1;
+	g_autofree char *path = g_strdup(rest);
+
+	return g_strdup_printf("/itapi/%s/%s", run->adapter, g_strdelimit(path, ".", '/'));
+}
+
+/* --- the list -------------------------------------------------------------------------------- */
+
+static void
+list_line(struct certify_child *child, const char *line)
+{
+	struct tests *tests = child->self;
+	struct certify_run *run = tests->run;
+	g_autofree char *prefix = g_strdup_printf("/itapi/%s/", run->adapter);
+	g_autofree char *id = NULL;
+	struct certify_case *one;
+
+	if (!g_str_has_prefix(line, prefix))
+		return;
+	id = g_strdup_printf("api.%s", line + strlen(prefix));
+	g_strdelimit(id, "/", '.');
+	if (!certify_wanted(run, id, CERTIFY_API, tests->program->slow ? CERT_SLOW : 0))
+		return;
+	one = certify_case_add(run->report, id, CERTIFY_API);
+	one->title = g_strdup(tests->program->title);
+	one->rule = g_strdup(tests->program->rule);
+	one->settles = g_strdup(tests->program->settles);
+	one->seconds = tests->program->seconds;
+}
+
+static char *
+program_path(const struct certify_run *run, const struct certify_program *program)
+{
+	g_autofree char *name = g_strdup_printf("test-itapi-%s", program->name);
+
+	return g_build_filename(run->programs, name, NULL);
+}
+
+static bool
+program_list(struct certify_run *run, const struct certify_program *program, GError **error)
+{
+	struct tests tests = {.run = run, .program = program};
+	g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+	struct certify_child child = {.environment = run->environment,
+				      .line = list_line,
+				      .self = &tests,
+				      .on_stdout = true,
+				      .limit_us = 60 * G_USEC_PER_SEC};
+	bool good;
+
+	g_ptr_array_add(argv, program_path(run, program));
+	command_add(argv, "%s", run->adapter);
+	command_add(argv, "-l");
+	g_ptr_array_add(argv, NULL);
+	child.argv = (char *const *)argv->pdata;
+	good = certify_child_run(&child, error);
+	certify_child_clear(&child);
+	return good;
+}
+
+static void
+model_list(struct certify_run *run)
+{
+	unsigned rows = run->quick ? MODEL_ROWS_QUICK : MODEL_ROWS;
+
+	for (unsigned i = 1; i <= rows; i++) {
+		g_autofree char *id = g_strdup_printf("model.programs.%04u", i);
+		struct certify_case *one;
+
+		if (!certify_wanted(run, id, CERTIFY_MODEL, 0))
+			continue;
+		one = certify_case_add(run->report, id, CERTIFY_MODEL);
+		one->title = g_strdup(MODEL_TITLE);
+		one->rule = g_strdup(MODEL_RULE);
+		one->settles = g_strdup(MODEL_SETTLES);
+		one->seconds = 600;
+	}
+}
+
+bool
+certify_programs_list(struct certify_run *run, GError **error)
+{
+	bool wanted =
+		run->levels == NULL || g_strv_contains((const char *const *)run->levels, "api");
+	bool good = true;
+
+	for (const struct certify_program *at = certify_programs; wanted && good; at++) {
+		if (at->name == NULL)
+			break;
+		good = program_list(run, at, error);
+	}
+	model_list(run);
+	return good;
+}
+
+/* --- runs ------------------------------------------------------------------------------------ */
+
+/* "ok 3 /itapi/iwarp/dto/flush # SKIP reason": the outcome, and the reason or NULL. */
+static bool
+tap_read(const char *line, enum certify_outcome *outcome, const char **reason)
+{
+	const char *skip = strstr(line, "# SKIP");
+
+	if (g_str_has_prefix(line, "not ok "))
+		*outcome = CERTIFY_FAILED;
+	else if (g_str_has_prefix(line, "ok "))
+		*outcome = skip != NULL ? CERTIFY_SKIPPED : CERTIFY_PASSED;
+	else
+		return false;
+	*reason = skip != NULL ? g_strchug((char *)skip + strlen("# SKIP")) : NULL;
+	return true;
+}
+
+static struct certify_case *
+test_over(struct tests *tests)
+{
+	struct certify_case *one = g_ptr_array_index(tests->cases, tests->next);
+
+	one->took = (double)(g_get_monotonic_time() - tests->began_us) / G_USEC_PER_SEC;
+	tests->began_us = g_get_monotonic_time();
+	tests->next++;
+	return one;
+}
+
+static void
+tap_line(struct certify_child *child, const char *line)
+{
+	struct tests *tests = child->self;
+	enum certify_outcome outcome;
+	const char *reason;
+
+	if (tests->next >= tests->cases->len || !tap_read(line, &outcome, &reason))
+		return;
+	child->progress = true;
+	if (outcome == CERTIFY_FAILED) {
+		g_autofree char *output = certify_child_output(child);
+		const char *told[] = {"test program", "the test", "ok", line};
+
+		certify_case_end_failed(tests->run, test_over(tests), told, output);
+	} else {
+		certify_case_end(tests->run, test_over(tests), outcome, reason);
+	}
+	if (tests->next < tests->cases->len)
+		certify_progress(tests->run, g_ptr_array_index(tests->cases, tests->next));
+}
+
+/* The program ended before its tests did. */
+static void
+program_ended(struct tests *tests, const struct certify_child *child)
+{
+	g_autofree char *fault = certify_child_fault(child);
+	g_autofree char *output = certify_child_output(child);
+	const char *told[] = {"test program", "the program of the test",
+			      "it lives until the test has ended",
+			      fault != NULL ? fault : "it ended with status 0"};
+
+	if (tests->next < tests->cases->len)
+		certify_case_end_failed(tests->run, test_over(tests), told, output);
+}
+
+static bool
+tests_run(struct tests *tests, GPtrArray *argv, GError **error)
+{
+	const struct certify_case *first = g_ptr_array_index(tests->cases, tests->next);
+	unsigned limit = MAX(first->seconds, tests->run->limit);
+	struct certify_child child = {.environment = tests->run->environment,
+				      .line = tap_line,
+				      .self = tests,
+				      .on_stdout = true,
+				      .limit_us = (gint64)limit * G_USEC_PER_SEC};
+	bool good;
+
+	g_ptr_array_add(argv, NULL);
+	child.argv = (char *const *)argv->pdata;
+	certify_progress(tests->run, first);
+	tests->began_us = g_get_monotonic_time();
+	good = certify_child_run(&child, error);
+	if (good)
+		program_ended(tests, &child);
+	certify_child_clear(&child);
+	return good;
+}
+
+/* The wanted tests of a program, in its order. */
+static bool
+program_run(struct certify_run *run, const struct certify_program *program, GError **error)
+{
+	g_autofree char *prefix = g_strdup_printf("api.%s.", program->name);
+	struct tests tests = {.run = run, .program = program, .cases = g_ptr_array_new()};
+	bool good = true;
+
+	for (guint i = 0; i < run->report->cases->len; i++) {
+		struct certify_case *one = g_ptr_array_index(run->report->cases, i);
+
+		if (g_str_has_prefix(one->id, prefix))
+			g_ptr_array_add(tests.cases, one);
+	}
+	while (good && tests.next < tests.cases->len) {
+		g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+
+		g_ptr_array_add(argv, program_path(run, program));
+		command_add(argv, "%s", run->adapter);
+		for (guint i = tests.next; i < tests.cases->len; i++) {
+			command_add(argv, "-p");
+			g_ptr_array_add(argv, path_of(run, g_ptr_array_index(tests.cases, i)));
+		}
+		good = tests_run(&tests, argv, error);
+	}
+	g_ptr_array_unref(tests.cases);
+	return good;
+}
+
+/* One case is a row of random programs, whose seeds follow from ours. */
+static bool
+model_run(struct certify_run *run, struct certify_case *one, GError **error)
+{
+	unsigned row = (unsigned)atoi(strrchr(one->id, '.') + 1);
+	unsigned seed = (unsigned)(run->seed % 1000000) * 100 + 1;
+	struct tests tests = {.run = run, .cases = g_ptr_array_new()};
+	g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+	bool good;
+
+	g_ptr_array_add(tests.cases, one);
+	g_ptr_array_add(argv, g_build_filename(run->programs, "differential", NULL));
+	command_add(argv, "--adapter=%s", run->adapter);
+	command_add(argv, "--seed=%u", seed + (row - 1) * (unsigned)run->count);
+	command_add(argv, "--count=%d", run->count);
+	good = tests_run(&tests, argv, error);
+	g_ptr_array_unref(tests.cases);
+	return good;
+}
+
+bool
+certify_programs_run(struct certify_run *run, enum certify_level level, GError **error)
+{
+	bool good = true;
+
+	for (const struct certify_program *at = certify_programs;
+	     level == CERTIFY_API && good && at->name != NULL; at++)
+		good = program_run(run, at, error);
+	for (guint i = 0; level == CERTIFY_MODEL && good && i < run->report->cases->len; i++) {
+		struct certify_case *one = g_ptr_array_index(run->report->cases, i);
+
+		if (one->level == CERTIFY_MODEL)
+			good = model_run(run, one, error);
+	}
+	return good;
+}
