@@ -69,6 +69,12 @@ class Reader(unittest.TestCase):
         page = 'File `a.txt`:\n\n```c\none\n```\n\nMore of `a.txt`:\n\n```c\ntwo\n```\n\n'
         self.assertEqual(follow(page + console('$ cat a.txt', 'one', '', 'two')), (1, 0))
 
+    def test_snippets(self):
+        page = 'File `a.h`:\n\n```c\n/* [one] */\nint one;\n/* [one] */\n/* [two] */\n```\n\n@snippet '
+        self.assertEqual(follow(page + 'a.h one\n'), (1, 0))
+        self.assertEqual(follow(page + 'a.h two\n'), (1, 1))
+        self.assertEqual(follow(page + 'b.h one\n'), (1, 1))
+
     def test_code_that_belongs_nowhere(self):
         with self.assertRaises(tutorial_reader.Wrong):
             follow('```c\nint one;\n```\n')

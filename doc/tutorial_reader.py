@@ -8,11 +8,13 @@ In a page
 - a console block has commands behind "$ ", each followed by its output. In the output "..." stands for anything
   in a line and, alone, for any lines. A command ends with status 0, or "$ echo $?" comes next;
 - a command behind "server$ " runs in another terminal until the commands of the next console block are done;
-- "listening on port N" stands for any port, and N in what follows for that one.
+- "listening on port N" stands for any port, and N in what follows for that one;
+- "@snippet FILE NAME" quotes what stands between two lines with "[NAME]" in a file that the reader has by then.
 
 Commands get a terminal, so that their output is what a reader sees.
 """
 
+import glob
 import os
 import pty
 import re
@@ -22,6 +24,7 @@ import threading
 PATIENCE = 300  # s; for one program, on a busy machine
 HEADING = re.compile(r'(File|More of) `([^`]+)`:')
 PROMPT = re.compile(r'(server)?\$ (.*)')
+SNIPPET = re.compile(r'@snippet (\S+) (.+)')
 LISTENING = 'listening on port '
 COLOUR = re.compile(r'\x1b\[[0-9;]*m')
 
@@ -73,6 +76,8 @@ def steps_of(page):
         elif line.startswith('```'):
             language = line[3:]
             block = []
+        elif SNIPPET.fullmatch(line):
+            yield 'snippet', *SNIPPET.fullmatch(line).groups()
         elif line:
             heading = HEADING.fullmatch(line)
     if block is not None:
@@ -175,6 +180,16 @@ class Reader:
         with open(os.path.join(self.folder, name), 'a' if append else 'w', encoding='utf-8') as file:
             file.write('\n'.join(([''] if append else []) + lines) + '\n')
 
+    def quote(self, name, piece):
+        """What a page quotes stands in exactly one file of that name, between two marks."""
+        found = glob.glob(os.path.join(glob.escape(self.folder), '**', name), recursive=True)
+        if len(found) != 1:
+            raise Wrong(f'there are {len(found)} files of the name {name}')
+        with open(found[0], encoding='utf-8') as file:
+            parts = file.read().split(f'[{piece}]')
+        if len(parts) != 3 or parts[1].count('\n') < 2:
+            raise Wrong(f'{name} has no piece [{piece}] between two marks')
+
     def start(self, command):
         text = re.sub(r'\d+', lambda match: self.ports.get(match.group(), match.group()), command.text)
         return Terminal(text, self.folder, self.environment)
@@ -239,6 +254,8 @@ class Reader:
         for kind, *step in steps_of(page):
             if kind == 'c':
                 self.write(*step)
+            elif kind == 'snippet':
+                self.case(f'{prefix}: {step[0]} [{step[1]}]', self.quote, *step)
             else:
                 self.console(prefix, *step)
         self.end_server(prefix)
