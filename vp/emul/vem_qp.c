@@ -439,6 +439,7 @@ vem_qp_destroy(struct ri_qp *qp)
 	pthread_mutex_unlock(&context->lock);
 	if (qp->ud)
 		vem_ud_leave(qp); /* no sender finds it any more */
+	roles_take(qp);           /* for good: what is posted gets no completion */
 	vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
 	qp_stop_callbacks(qp); /* it sends no connection request any more */
 	vem_cm_withdraw(qp);   /* its connection request can no longer be accepted */
@@ -456,7 +457,6 @@ vem_qp_destroy(struct ri_qp *qp)
 		}
 		vem_pair_leave(qp);
 	}
-	roles_take(qp);
 	vsw_srq_part(&qp->member);
 	qp_stop_callbacks(qp); /* a thread that was `inside` may have started them again */
 	vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
