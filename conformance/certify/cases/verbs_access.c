@@ -162,17 +162,23 @@ expect_same(struct scene *scene, const struct side *side, uint32_t tried, uint32
 				 good);
 }
 
-/* Expects `length` bytes of pattern `from` (from its position `at_from`) in pattern `into`, at `at`. */
+/* A piece of one pattern that was copied into memory with another one. */
+struct copied {
+	const uint8_t *memory;
+	uint32_t into, from; /* the patterns */
+	size_t at, at_from;
+	size_t length;
+};
+
 static void
-expect_copied(struct scene *scene, const uint8_t *memory, size_t at, uint32_t into, uint32_t from,
-	      size_t at_from, size_t length)
+expect_copied(struct scene *scene, const struct copied *copied)
 {
 	uint8_t expected[ROOM], source[ROOM];
 
-	cert_fill(expected, ROOM, into);
-	cert_fill(source, ROOM, from);
-	memcpy(expected + at, source + at_from, length);
-	CERT_BYTES(scene->cert, memory, expected, ROOM);
+	cert_fill(expected, ROOM, copied->into);
+	cert_fill(source, ROOM, copied->from);
+	memcpy(expected + copied->at, source + copied->at_from, copied->length);
+	CERT_BYTES(scene->cert, copied->memory, expected, ROOM);
 }
 
 /* All bytes of both sides, after an operation that was granted. */
@@ -187,24 +193,24 @@ expect_done(struct scene *scene, const struct ri_sge *range)
 	switch (scene->subject) {
 	case SEND_SOURCE:
 	case WRITE_SOURCE:
-		expect_copied(scene, b->good->at, 0, 4, 1, at, length);
+		expect_copied(scene, &(struct copied){b->good->at, 4, 1, 0, at, length});
 		expect_same(scene, a, 1, 3);
 		expect_same(scene, b, 2, UNTRIED);
 		break;
 	case RECEIVE_SINK:
 	case WRITE_TARGET:
-		expect_copied(scene, b->tried, at, 2, 3, 0, length);
+		expect_copied(scene, &(struct copied){b->tried, 2, 3, at, 0, length});
 		expect_same(scene, a, 1, 3);
 		expect_same(scene, b, UNTRIED, 4);
 		break;
 	case READ_SINK:
-		expect_copied(scene, a->tried, at, 1, 4, 0, length);
+		expect_copied(scene, &(struct copied){a->tried, 1, 4, at, 0, length});
 		expect_same(scene, a, UNTRIED, 3);
 		expect_same(scene, b, 2, 4);
 		break;
 	case READ_SOURCE:
 	default:
-		expect_copied(scene, a->good->at, 0, 3, 2, at, length);
+		expect_copied(scene, &(struct copied){a->good->at, 3, 2, 0, at, length});
 		expect_same(scene, a, 1, UNTRIED);
 		expect_same(scene, b, 2, 4);
 		break;
