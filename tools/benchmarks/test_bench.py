@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""What tools/bench makes of figures, without measuring any (TAP): test_bench.py SOURCE_ROOT."""
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import xml.dom.minidom
+
+sys.dont_write_bytecode = True
+ROOT = sys.argv[1]
+sys.path.insert(0, os.path.join(ROOT, 'tools/benchmarks'))
+import bench_count      # noqa: E402
+import bench_peers      # noqa: E402
+
+LOADER = importlib.machinery.SourceFileLoader('bench', os.path.join(ROOT, 'tools/bench'))
+bench = importlib.util.module_from_spec(importlib.util.spec_from_loader('bench', LOADER))
+LOADER.exec_module(bench)
+
+DUMP = '''version: 1
+thread: 2
+desc: Trigger: Client Request: post-write
+events: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Ge
+summary: 99
+
+fn=(1) outer
+10 5 1 0 2 1
++1 4
+calls=1 20
+* 7 1 1 1 1 1 0 0 0 1
+fn=(2) inner
+20 7 1 1 1 1 1 0 0 0 1
+'''
+
+
+class Fixed:
+    """A run whose figures are given."""
+
+    def __init__(self, *values):
+        self.values = list(values)
+
+    def once(self, cores):
+        if not self.values:
+            raise RuntimeError('no more figures')
+        return {'value': self.values.pop(0), 'unit': 'ns'}
+
+
+def same(expected, found):
+    if expected != found:
+        raise AssertionError(f'expected {expected!r}, found {found!r}')
+
+
+def costs_of_callees_count_once():
+    same({'instructions': 16, 'locked': 1, 'code lines': 3, 'data lines': 3}, bench_count.costs(DUMP))
+
+
+def limits():
+    same([103, 108, 5], [bench_count.most(*at) for at in
+                         (('instructions', 100), ('code lines', 100), ('locked', 5))])
+    kinds = dict.fromkeys(bench_count.KINDS, 100)
+    same({'x': []}, bench_count.grown({'x': dict(kinds, instructions=103)}, {'x': kinds}))
+    same({'x': ['instructions: 104, was 100']},
+         bench_count.grown({'x': dict(kinds, instructions=104)}, {'x': kinds}))
+    same({'x': ['locked: 101, was 100']},
+         bench_count.grown({'x': dict(kinds, locked=101)}, {'x': kinds}))
+
+
+def another_build_is_named():
+    built = bench_count.limits_read()[0]['built']
+    same(bench_count.limits_read()[0]['figures'], bench_count.limits_for(dict(built))[0])
+    figures, why = bench_count.limits_for(dict(built, compiler='other 1'))
+    if figures is not None or 'compiler' not in why or 'other 1' not in why:
+        raise AssertionError(why)
+
+
+def verdicts():
+    for ours, expected in ((90, 'met'), (110, 'missed')):
+        row = bench.Row('x', Fixed(*[ours] * 15), Fixed(*[100] * 15), 1.0)
+        row.measure((0, 1), 15)
+        same((None, expected, (ours / 100, ours / 100)), (row.error, row.verdict(), row.interval()))
+    row = bench.Row('x', Fixed(*range(93, 108)), Fixed(*[100] * 15), 1.0)
+    row.measure((0, 1), 15)
+    same('unsure', row.verdict())
+
+
+def a_disturbed_pair_is_made_again():
+    row = bench.Row('x', Fixed(*[50] * 6), Fixed(100, 100, 200, 100, 100, 100), 1.0)
+    row.measure((0, 1), 5)
+    same((None, 1, 5, 0.5), (row.error, row.thrown, len(row.pairs), row.ratio()))
+
+
+def a_run_that_fails_is_told():
+    row = bench.Row('x', Fixed(1, 2), Fixed(1, 1), 1.0)
+    row.measure((0, 1), 5)
+    same(('no more figures', 'failed'), (row.error, row.verdict()))
+
+
+def another_build_runs_the_same():
+    run = bench.Run('it-lat', size=8, op='send')
+    other = run.by('/elsewhere')
+    same((run.args, '/elsewhere', bench.RUN), (other.args, other.program, run.program))
+
+
+def peers_are_read():
+    same(1618.84, round(bench_peers.pingpong_ns(
+        'bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n'
+        '64      1k      =1k      125k        3.24s      0.04    1.61884       0.00\n'), 2))
+    same(596.0, bench_peers.perftest_ns(
+        'iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw\n2000,0.5,0.7,0.596,0.64\n'))
+
+
+def curves():
+    drawing = xml.dom.minidom.parseString(bench_peers.svg(
+        'x', {'ours': {8: 4000.0, 64: 4100.0, 4 << 20: 1e6}, 'theirs': {64: 5000.0}}))
+    same(2, len(drawing.getElementsByTagName('polyline')))
+    same(4, len(drawing.getElementsByTagName('circle')))
+    for circle in drawing.getElementsByTagName('circle'):
+        at = float(circle.getAttribute('cx')), float(circle.getAttribute('cy'))
+        if not (0 < at[0] < bench_peers.WIDTH and 0 < at[1] < bench_peers.HEIGHT):
+            raise AssertionError(f'{at} is outside')
+
+
+def main():
+    cases = [costs_of_callees_count_once, limits, another_build_is_named, verdicts,
+             a_disturbed_pair_is_made_again, a_run_that_fails_is_told, another_build_runs_the_same,
+             peers_are_read, curves]
+    print(f'1..{len(cases)}')
+    failed = 0
+    for number, case in enumerate(cases, 1):
+        try:
+            case()
+            print(f'ok {number} /bench/{case.__name__}')
+        except Exception as error:      # any of them is a failure of the case
+            print(f'# {type(error).__name__}: {error}\nnot ok {number} /bench/{case.__name__}')
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
