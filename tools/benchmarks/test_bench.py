@@ -6,11 +6,13 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import tempfile
 import xml.dom.minidom
 
 sys.dont_write_bytecode = True
 ROOT = sys.argv[1]
 sys.path.insert(0, os.path.join(ROOT, 'tools/benchmarks'))
+import bench_copy       # noqa: E402
 import bench_count      # noqa: E402
 import bench_peers      # noqa: E402
 
@@ -110,6 +112,21 @@ def peers_are_read():
         'iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw\n2000,0.5,0.7,0.596,0.64\n'))
 
 
+def copies_are_whole():
+    with tempfile.TemporaryDirectory() as folder:
+        bench_copy.make(folder, 1)
+        ways, why = bench_copy.others(folder)
+        same({'cp', 'rsync', 'nc', 'scp'}, set(ways) | set(why))
+        if ways['cp'].once(None)['value'] <= 0:
+            raise AssertionError('took no time')
+        for bad in ('true', 'false'):
+            try:
+                bench_copy.Copy(folder, [bad]).once(None)
+            except RuntimeError:
+                continue
+            raise AssertionError(f'{bad} copies')
+
+
 def curves():
     drawing = xml.dom.minidom.parseString(bench_peers.svg(
         'x', {'ours': {8: 4000.0, 64: 4100.0, 4 << 20: 1e6}, 'theirs': {64: 5000.0}}))
@@ -124,7 +141,7 @@ def curves():
 def main():
     cases = [costs_of_callees_count_once, limits, another_build_is_named, verdicts,
              a_disturbed_pair_is_made_again, a_run_that_fails_is_told, another_build_runs_the_same,
-             peers_are_read, curves]
+             peers_are_read, copies_are_whole, curves]
     print(f'1..{len(cases)}')
     failed = 0
     for number, case in enumerate(cases, 1):
