@@ -4,7 +4,7 @@
 """Instructions, locked instructions and cache lines of single calls, counted by callgrind.
 
 it-bench-count makes the calls; this starts it below callgrind and reads what callgrind wrote. The
-figures in instructions.json are the limits: instructions may grow by 3 %, lines by 3 % or 8 lines,
+figures in instructions.json are the limits: instructions may grow by 3 %, lines by 3 % or 12 lines,
 locked instructions not at all. They hold for the compiler, C library, processor and options that
 are written beside them, and for no other.
 
@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 GROWTH = 0.03
-LINES = 8           # by which the path may grow when the linker places its functions anew
+LINES = 12          # by which the path may grow when the linker places its functions anew
 SECONDS = 300
 KINDS = ('instructions', 'locked', 'code lines', 'data lines')
 LIMITS = pathlib.Path(__file__).resolve().parent / 'instructions.json'
