@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, '../..'))
@@ -27,6 +28,7 @@ from tally import Tally                                  # noqa: E402
 
 CONTROL_PORT = 7180
 SETTLE_MS = 50              # siw misses an FPDU right behind its Reply [WIRE 14.1]
+STOP_TIME = 15              # seconds for a guest to end; a process that hangs in its kernel never does
 DEAF = '# the peer listens no more'
 TROUBLE = re.compile(r'BUG:|kernel BUG|Oops|Kernel panic|general protection|refcount_t|WARNING:|segfault')
 VERDICT = re.compile(r'(not ok|ok) \d+ - (\S+?):?(?: (.*))?$')
@@ -67,6 +69,8 @@ class Boot:
                 for line in guest.stdout:
                     log.write(line)
                     last = self.note(line.rstrip('\n'), last)
+                    if line.startswith('Bail out!'):
+                        threading.Timer(STOP_TIME, guest.terminate).start()
             finally:
                 guest.terminate()
 
@@ -120,7 +124,7 @@ class Judge:
 
     def boot(self, after):
         self.boots += 1
-        judge = self.judge_command(after) + ['--peer', f'10.77.0.2:{CONTROL_PORT}', '--settle', str(SETTLE_MS),
+        judge = self.judge_command(after) + ['--peer', f'10.77.0.2:{CONTROL_PORT}', '--settle', str(self.arguments.settle),
                                              '--patience', str(self.arguments.patience), '--captures', self.captures]
         helper = [f'{self.programs}/it-wire-peer-verbs', '--adapter', 'siw0', '--port', str(CONTROL_PORT),
                   '--anywhere', '--persistent']
@@ -191,6 +195,8 @@ def main():
     parser.add_argument('--strict', action='store_true', help="let siw's own order of a Terminate's bits fail a case")
     parser.add_argument('--siw', default='', help='parameters of siw, as vm-run takes them')
     parser.add_argument('--patience', type=float, default=3, help='seconds to wait for what must come (default: 3)')
+    parser.add_argument('--settle', type=int, default=SETTLE_MS, metavar='MS',
+                        help='wait between the start-up and the first FPDU; 0 lets siw miss it (default: 50)')
     parser.add_argument('--limit', type=int, default=3600, help='most seconds for one guest (default: 3600)')
     arguments = parser.parse_args()
     arguments.accept = '' if arguments.strict else 'siw-terminate'
