@@ -77,6 +77,8 @@ const struct ri_provider *cert_provider_raw(const struct cert *cert);
 const char *cert_adapter(const struct cert *cert);
 /** Its profile. */
 const struct ri_rnic_attr *cert_attr(const struct cert *cert);
+/** Why the library would refuse the profile, in words that the caller frees; NULL: it would not. */
+char *cert_claims_refusal(const struct cert *cert);
 /** A random number that only depends on the seed, the case and the calls before. */
 uint64_t cert_random(struct cert *cert);
 /** The same, below @p bound, which is not 0. */

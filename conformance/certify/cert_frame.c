@@ -230,6 +230,12 @@ cert_attr(const struct cert *cert)
 	return &cert->setup->attr;
 }
 
+char *
+cert_claims_refusal(const struct cert *cert)
+{
+	return cert_claims_fault(cert->setup);
+}
+
 struct cert_host *
 cert_host(const struct cert *cert)
 {

@@ -412,6 +412,7 @@ rows_print(void)
 {
 	for (const struct certify_program *at = certify_programs; at->name != NULL; at++)
 		printf("%s %s\n", at->name, at->settles);
+	printf("model %s\n", certify_model_settles);
 	return 0;
 }
 

@@ -23,4 +23,7 @@ struct certify_program {
 /** In the order of the run; ends with a NULL name. The build installs those that stand here. */
 extern const struct certify_program certify_programs[];
 
+/** What the level model settles. */
+extern const char certify_model_settles[];
+
 #endif /* CERTIFY_PROGRAMS_H */

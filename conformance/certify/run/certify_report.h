@@ -41,7 +41,8 @@ struct certify_case {
 	char *id;
 	char *title;
 	char *rule;
-	char *settles; /**< attributes, separated by spaces */
+	char *settles;       /**< attributes, separated by spaces */
+	const char *program; /**< of certify_programs, whose test it is */
 	enum certify_level level;
 	unsigned flags;   /**< enum cert_flag */
 	unsigned seconds; /**< time limit */
