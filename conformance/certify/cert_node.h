@@ -139,6 +139,8 @@ unsigned cert_async_count(struct cert_node *node, enum ri_event event, uint64_t 
 unsigned cert_async_ends(struct cert_node *node, uint64_t ctx);
 /** The connection events of a kind for a context that are recorded and not taken. */
 unsigned cert_cm_count(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx);
+/** Drops what is recorded and not taken. */
+void cert_events_forget(struct cert_node *node);
 /** Name of a kind of connection event. */
 const char *cert_cm_name(enum ri_cm_event_kind kind);
 /** How often a completion queue was notified. */

@@ -15,14 +15,16 @@ struct cert_upcalls {
 	struct cert *cert;
 	pthread_mutex_t lock; /* guards what follows */
 	bool closed;
-	GHashTable *kinds; /* uint64_t context -> enum ri_object; RI_OBJECT_COUNT: destroyed */
+	GHashTable *kinds; /* uint64_t context -> enum ri_object, of objects that exist */
 	GHashTable *cq;    /* uint64_t context -> number of notifications */
 	GArray *async;     /* struct ri_async_event, not taken */
 	GArray *cm;        /* struct ri_cm_event, not taken */
 };
 
 static GPtrArray *recorders;
-static _Atomic uint64_t ctx_last = UINT64_C(0x7e57000000000000);
+/* Contexts are counted up, so one that no object has any more is known by its value. */
+#define CTX_FIRST UINT64_C(0x7e57000000000000)
+static _Atomic uint64_t ctx_last = CTX_FIRST;
 
 uint64_t
 cert_ctx_next(void)
@@ -49,12 +51,12 @@ judge(struct cert_upcalls *up, const char *what, uint64_t ctx, enum ri_object ki
 	if (kind == RI_OBJECT_NONE)
 		return;
 	known = g_hash_table_lookup_extended(up->kinds, &ctx, NULL, &found);
-	if (!known)
-		cert_violation(up->cert, what, "the context of an object", "a context of none");
-	else if (GPOINTER_TO_UINT(found) == RI_OBJECT_COUNT)
+	if (!known && ctx > CTX_FIRST && ctx <= atomic_load(&ctx_last))
 		cert_violation(up->cert, what,
 			       "no upcall for an object that is destroyed [RI 2.1.4]",
 			       "an upcall for one");
+	else if (!known)
+		cert_violation(up->cert, what, "the context of an object", "a context of none");
 	else if (GPOINTER_TO_UINT(found) != kind)
 		cert_violation(up->cert, what, "the context of an object of the right kind",
 			       "the context of another kind of object");
@@ -170,27 +172,38 @@ cert_upcalls_close(struct cert_upcalls *upcalls)
 	pthread_mutex_unlock(&upcalls->lock);
 }
 
-static void
-ctx_set(struct cert_upcalls *up, uint64_t ctx, enum ri_object kind)
-{
-	pthread_mutex_lock(&up->lock);
-	g_hash_table_replace(up->kinds, g_memdup2(&ctx, sizeof(ctx)), GUINT_TO_POINTER(kind));
-	pthread_mutex_unlock(&up->lock);
-}
-
 uint64_t
 cert_ctx_new(struct cert_node *node, enum ri_object kind)
 {
+	struct cert_upcalls *up = node->upcalls;
 	uint64_t ctx = cert_ctx_next();
 
-	ctx_set(node->upcalls, ctx, kind);
+	pthread_mutex_lock(&up->lock);
+	g_hash_table_replace(up->kinds, g_memdup2(&ctx, sizeof(ctx)), GUINT_TO_POINTER(kind));
+	pthread_mutex_unlock(&up->lock);
 	return ctx;
 }
 
 void
 cert_ctx_gone(struct cert_node *node, uint64_t ctx)
 {
-	ctx_set(node->upcalls, ctx, RI_OBJECT_COUNT);
+	struct cert_upcalls *up = node->upcalls;
+
+	pthread_mutex_lock(&up->lock);
+	g_hash_table_remove(up->kinds, &ctx);
+	g_hash_table_remove(up->cq, &ctx);
+	pthread_mutex_unlock(&up->lock);
+}
+
+void
+cert_events_forget(struct cert_node *node)
+{
+	struct cert_upcalls *up = node->upcalls;
+
+	pthread_mutex_lock(&up->lock);
+	g_array_set_size(up->async, 0);
+	g_array_set_size(up->cm, 0);
+	pthread_mutex_unlock(&up->lock);
 }
 
 /* --- what was raised ------------------------------------------------------------------------- */

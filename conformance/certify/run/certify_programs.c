@@ -129,11 +129,25 @@ model_list(struct certify_run *run)
 	}
 }
 
+/* Whether a pattern can fit an id that begins so; up to its first wildcard it is literal. */
+static bool
+can_fit(char *const *globs, const char *prefix)
+{
+	for (; *globs != NULL; globs++) {
+		size_t length = MIN(strcspn(*globs, "*?"), strlen(prefix));
+
+		if (strncmp(*globs, prefix, length) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool
 certify_programs_list(struct certify_run *run, GError **error)
 {
-	bool wanted =
+	bool level =
 		run->levels == NULL || g_strv_contains((const char *const *)run->levels, "api");
+	bool wanted = level && (run->globs == NULL || can_fit(run->globs, "api."));
 	bool good = true;
 
 	for (const struct certify_program *at = certify_programs; wanted && good; at++) {

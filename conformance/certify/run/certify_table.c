@@ -53,14 +53,14 @@ const struct certify_program certify_programs[] = {
 	{"privileged", "Privileged operations need the privilege", "[IT 8.9]",
 	 "privileged_ops direct_stag reg_page_list reg_block_list reg_ve_list", false, 0},
 	{"rmr", "Windows are linked, used and unlinked", "[IT 8.5] [IT 8.6]",
-	 "max_mw mw_narrow mw_wide mw_narrow_unbind mw_wide_unbind send_invalidate", false, 0},
+	 "max_mw mw_key_owner mw_narrow mw_wide mw_narrow_unbind mw_wide_unbind send_invalidate", false, 0},
 	{"rmr-checks", "Links of windows are checked", "[IT 8.5]", "mw_on_zero_based", false, 0},
 
 	/* transfers */
 	{"dto", "Sends, Writes and Reads move data, in order, or are flushed", "[IT 7]",
 	 "in_order_completion zero_based read_local_extensions", false, 0},
 	{"atomic", "Atomic operations are atomic", "[IT 7.1]", "atomics", false, 0},
-	{"rulings", "The rulings of the specification hold", "[IT 17]", "cq_overflow_detect", false, 0},
+	{"rulings", "The rulings of the specification hold", "[IT 17]", "cq_overflow_detect in_order_placement", false, 0},
 	{"srq", "Shared receive queues are shared", "[IT 12]", "srq max_srq max_srq_wr srq_resizable", false, 0},
 	{"srq-limits", "Watermarks of shared receive queues are told", "[IT 12]",
 	 "srq_limit rq_soft_limit rq_hard_limit rnr_mode", false, 0},
