@@ -134,13 +134,16 @@ attributes_print(void)
 static int
 run(const struct options *options)
 {
-	struct cert_setup setup = {
+	/* Static, so that what it owns is in use until the process ends. */
+	static struct cert_setup setup;
+	g_autoptr(GError) error = NULL;
+
+	setup = (struct cert_setup){
 		.seed = (uint64_t)options->seed,
 		.patience_us = (gint64)(options->patience * G_USEC_PER_SEC),
 		.duration_us = (gint64)(options->duration * G_USEC_PER_SEC),
 		.fd = options->fd,
 	};
-	g_autoptr(GError) error = NULL;
 
 	if (options->list) {
 		list_print(&setup);
@@ -171,7 +174,7 @@ run(const struct options *options)
 int
 main(int argc, char **argv)
 {
-	struct options options = {.seed = 1, .patience = 30, .duration = 1, .fd = -1};
+	static struct options options = {.seed = 1, .patience = 30, .duration = 1, .fd = -1};
 	GOptionEntry entries[] = {
 		{"provider", 0, 0, G_OPTION_ARG_FILENAME, &options.provider,
 		 "The shared object of the provider", "FILE"},

@@ -8,10 +8,12 @@
 #include "cert_frame.h"
 
 #define PAUSE_US   50    /* between two looks */
+#define ROUNDS     200   /* looks without a pause, before the first one */
 #define SETTLED_US 20000 /* after which nothing is expected to come any more */
 
-void
-cert_progress(struct cert *cert)
+/* Every engine, once. */
+static void
+engines_run(struct cert *cert)
 {
 	for (guint i = 0; i < cert->nodes->len; i++) {
 		struct cert_node *node = g_ptr_array_index(cert->nodes, i);
@@ -19,6 +21,12 @@ cert_progress(struct cert *cert)
 		if (node->urnic != NULL && node->p->fast->progress != NULL)
 			(void)node->p->fast->progress(node->urnic, 64);
 	}
+}
+
+void
+cert_progress(struct cert *cert)
+{
+	engines_run(cert);
 	g_usleep(PAUSE_US);
 }
 
@@ -90,12 +98,15 @@ struct ri_wc
 cert_wc(struct cert_end *end, bool recv)
 {
 	struct cert *cert = end->node->cert;
+	unsigned rounds = 0;
 	struct ri_wc wc;
 	gint64 until = 0;
 
 	memset(&wc, 0xa5, sizeof(wc));
 	while (!poll_one(end, recv, &wc)) {
-		if (!cert_patience(cert, &until))
+		if (rounds++ < ROUNDS)
+			engines_run(cert);
+		else if (!cert_patience(cert, &until))
 			cert_failed(cert, CERT_WHERE,
 				    recv ? "the next completion of a receive"
 					 : "the next completion of a request",
