@@ -8,6 +8,7 @@
  */
 #include "cert_host.h"
 
+#include <dirent.h>
 #include <stdatomic.h>
 
 #include "cert_profile.h"
@@ -344,6 +345,19 @@ cert_host_watched(struct cert_host *host)
 	pthread_mutex_lock(&host->lock);
 	count = g_hash_table_size(host->watched);
 	pthread_mutex_unlock(&host->lock);
+	return count;
+}
+
+unsigned
+cert_entries_of(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	unsigned count = 0;
+
+	while (dir != NULL && readdir(dir) != NULL)
+		count++;
+	if (dir != NULL)
+		closedir(dir);
 	return count;
 }
 

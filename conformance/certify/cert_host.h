@@ -43,6 +43,8 @@ void cert_host_copy_only(struct cert_host *host, bool on);
 /** Ranges of memory that are attached now, and watches that are started now. */
 unsigned cert_host_attached(const struct cert_host *host);
 unsigned cert_host_watched(struct cert_host *host);
+/** Entries of a folder: /proc/self/fd counts descriptors, /proc/self/task threads. */
+unsigned cert_entries_of(const char *folder);
 /** ri_owner::mem_owner of this process. */
 uint64_t cert_host_owner(void);
 

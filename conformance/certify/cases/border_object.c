@@ -3,7 +3,6 @@
 
 /* The shared object: versions, sizes on either side, claims against entries, and opening again and again. */
 
-#include <dirent.h>
 #include <string.h>
 
 #include "cert_host.h"
@@ -150,19 +149,6 @@ probe(struct cert *cert)
 		cert_note(cert, "the adapter is not listed; it is opened by its name alone");
 }
 
-static unsigned
-entries_of(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	unsigned count = 0;
-
-	while (dir != NULL && readdir(dir) != NULL)
-		count++;
-	if (dir != NULL)
-		closedir(dir);
-	return count;
-}
-
 /* Descriptors and threads are counted before the first opening and after the last closing. */
 static void
 open_often(struct cert *cert)
@@ -170,12 +156,12 @@ open_often(struct cert *cert)
 	unsigned files, threads;
 
 	cert_node_close(cert_node_open(cert)); /* what a provider sets up once */
-	files = entries_of("/proc/self/fd");
-	threads = entries_of("/proc/self/task");
+	files = cert_entries_of("/proc/self/fd");
+	threads = cert_entries_of("/proc/self/task");
 	for (unsigned i = 0; i < OPENS; i++)
 		cert_node_close(cert_node_open(cert));
-	CERT_UINT(cert, entries_of("/proc/self/fd"), ==, files);
-	CERT_UINT(cert, entries_of("/proc/self/task"), ==, threads);
+	CERT_UINT(cert, cert_entries_of("/proc/self/fd"), ==, files);
+	CERT_UINT(cert, cert_entries_of("/proc/self/task"), ==, threads);
 }
 
 static void
@@ -274,7 +260,7 @@ attach_refused(struct cert *cert)
 static void
 own_threads(struct cert *cert)
 {
-	unsigned before = entries_of("/proc/self/task");
+	unsigned before = cert_entries_of("/proc/self/task");
 	struct cert_node *near = cert_node_open(cert), *far = cert_node_open(cert);
 	struct cert_end *a = cert_end_new(near, NULL), *b = cert_end_new(far, NULL);
 	struct cert_region *region = cert_region_new(far, 64, CERT_ALL);
@@ -284,7 +270,7 @@ own_threads(struct cert *cert)
 	cert_post_recv(b, 1, &sink, 1);
 	cert_post_send(a, 2, NULL, 0, 0);
 	cert_wc_is(b, true, 1, RI_WC_SUCCESS);
-	CERT_UINT(cert, entries_of("/proc/self/task"), ==, before);
+	CERT_UINT(cert, cert_entries_of("/proc/self/task"), ==, before);
 }
 
 static const struct cert_case cases[] = {

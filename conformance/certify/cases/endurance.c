@@ -6,7 +6,6 @@
  * a provider sets up once; from then on memory, descriptors, threads and what the host has lent are compared.
  */
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -32,19 +31,6 @@ struct extent {
 	unsigned watched;
 };
 
-static unsigned
-entries_of(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	unsigned count = 0;
-
-	while (dir != NULL && readdir(dir) != NULL)
-		count++;
-	if (dir != NULL)
-		closedir(dir);
-	return count;
-}
-
 static uint64_t
 resident(void)
 {
@@ -64,8 +50,8 @@ extent_now(struct cert *cert)
 {
 	return (struct extent){
 		.memory = MEMORY_TELLS ? resident() : 0,
-		.files = entries_of("/proc/self/fd"),
-		.threads = entries_of("/proc/self/task"),
+		.files = cert_entries_of("/proc/self/fd"),
+		.threads = cert_entries_of("/proc/self/task"),
 		.attached = cert_host_attached(cert_host(cert)),
 		.watched = cert_host_watched(cert_host(cert)),
 	};

@@ -19,6 +19,7 @@ static struct ri_provider provider;
 static struct ri_device_ops device;
 static struct ri_pd_ops pd;
 static struct ri_cq_ops cq;
+static struct ri_mem_ops mem;
 static struct ri_fast_ops fast;
 static const struct ri_host *host;
 static const struct ri_upcalls *upcalls;
@@ -88,6 +89,15 @@ close_leaving(struct ri_rnic *rnic)
 	host->timer_start(host->self, timer, host->now(host->self) + UINT64_C(3600000000000));
 }
 
+/* Keeps a descriptor for each region. */
+static enum ri_status
+reg_growing(struct ri_pd *of, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+{
+	int kept = dup(STDERR_FILENO);
+
+	return kept < 0 ? RI_ERR_RESOURCES : whole->mem->mr_reg(of, init, out, stag);
+}
+
 /* Claims what it has no entry for. */
 static enum ri_status
 query_boasting(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
@@ -107,6 +117,7 @@ copy(void)
 	provider.device = memcpy(&device, whole->device, sizeof(device));
 	provider.pd = memcpy(&pd, whole->pd, sizeof(pd));
 	provider.cq = memcpy(&cq, whole->cq, sizeof(cq));
+	provider.mem = memcpy(&mem, whole->mem, sizeof(mem));
 	provider.fast = memcpy(&fast, whole->fast, sizeof(fast));
 	device.open = open_noted;
 }
@@ -131,6 +142,8 @@ ri_provider_entry(void)
 		device.close = close_leaving;
 	else if (strcmp(fault, "boasting") == 0)
 		device.query = query_boasting;
+	else if (strcmp(fault, "growing") == 0)
+		mem.mr_reg = reg_growing;
 	else if (strcmp(fault, "absent") == 0)
 		return NULL;
 	return &provider;

@@ -118,6 +118,17 @@ class Providers(unittest.TestCase):
         found = first_cases('leaving')
         self.assertEqual(case(found, FIRST)['seen'], 'a started timer')
 
+    def test_descriptors_grow(self):
+        found = report(f'--provider={BAD}', '--adapter=emul:ib', '--case=endurance.keys.*', '--duration=0.1', fault='growing',
+                       expect=1)
+        self.assertIn('files', found['cases'][0]['what'])
+
+    def test_figures(self):
+        found = report('--adapter=emul:ib', '--case=figures.latency.*')
+        sizes = [point['x'] for point in found['figures']]
+        self.assertEqual(sizes, sorted(sizes))
+        self.assertEqual({point['curve'] for point in found['figures']}, {'latency of a Send, median'})
+
     def test_claim_without_entry(self):
         found = report(f'--provider={BAD}', '--case=border.load.*', fault='boasting', expect=1)
         self.assertIn('llp.reserve', case(found, 'border.load.0001')['seen'])
