@@ -98,6 +98,17 @@ window_free(const struct scene *scene)
 	CERT_VERB(scene->cert, RI_SUCCESS, scene->pair.far->p->mem->mw_free(scene->mw));
 }
 
+/* Both kinds of window. */
+#define BOTH(name)                                   \
+	static void narrow_##name(struct cert *cert) \
+	{                                            \
+		name(cert, RI_MW_NARROW);            \
+	}                                            \
+	static void wide_##name(struct cert *cert)   \
+	{                                            \
+		name(cert, RI_MW_WIDE);              \
+	}
+
 /* --- binding ------------------------------------------------------------------------------- */
 
 static void
@@ -122,17 +133,7 @@ bound(struct cert *cert, enum ri_mw_type type)
 	window_free(&scene);
 }
 
-static void
-bound_narrow(struct cert *cert)
-{
-	bound(cert, RI_MW_NARROW);
-}
-
-static void
-bound_wide(struct cert *cert)
-{
-	bound(cert, RI_MW_WIDE);
-}
+BOTH(bound)
 
 static void
 before_the_window(struct cert *cert, enum ri_mw_type type)
@@ -145,17 +146,7 @@ before_the_window(struct cert *cert, enum ri_mw_type type)
 	window_free(&scene);
 }
 
-static void
-before_narrow(struct cert *cert)
-{
-	before_the_window(cert, RI_MW_NARROW);
-}
-
-static void
-before_wide(struct cert *cert)
-{
-	before_the_window(cert, RI_MW_WIDE);
-}
+BOTH(before_the_window)
 
 /* The region has the right, and the window has not. */
 static void
@@ -169,17 +160,7 @@ rights_of_the_window(struct cert *cert, enum ri_mw_type type)
 	window_free(&scene);
 }
 
-static void
-rights_of_narrow(struct cert *cert)
-{
-	rights_of_the_window(cert, RI_MW_NARROW);
-}
-
-static void
-rights_of_wide(struct cert *cert)
-{
-	rights_of_the_window(cert, RI_MW_WIDE);
-}
+BOTH(rights_of_the_window)
 
 static void
 not_bound(struct cert *cert, enum ri_mw_type type)
@@ -191,17 +172,7 @@ not_bound(struct cert *cert, enum ri_mw_type type)
 	window_free(&scene);
 }
 
-static void
-not_bound_narrow(struct cert *cert)
-{
-	not_bound(cert, RI_MW_NARROW);
-}
-
-static void
-not_bound_wide(struct cert *cert)
-{
-	not_bound(cert, RI_MW_WIDE);
-}
+BOTH(not_bound)
 
 /* --- binds that fail ----------------------------------------------------------------------- */
 
@@ -265,17 +236,7 @@ binds_that_fail(struct cert *cert, enum ri_mw_type type)
 	}
 }
 
-static void
-narrow_binds_that_fail(struct cert *cert)
-{
-	binds_that_fail(cert, RI_MW_NARROW);
-}
-
-static void
-wide_binds_that_fail(struct cert *cert)
-{
-	binds_that_fail(cert, RI_MW_WIDE);
-}
+BOTH(binds_that_fail)
 
 /* A window and a region of two domains. */
 static void
@@ -323,21 +284,6 @@ wide_bound_twice(struct cert *cert)
 	bind(&scene, 64, 64, RIGHTS);
 	write_through(&scene, 64, true);
 	cert_note(cert, "the key of the first bind");
-	scene.stag = old;
-	write_through(&scene, 0, false);
-	window_free(&scene);
-}
-
-static void
-wide_unbound(struct cert *cert)
-{
-	struct scene scene;
-
-	scene_open(&scene, cert, RI_MW_WIDE);
-	bind(&scene, 0, 64, RIGHTS);
-	uint32_t old = scene.stag;
-	bind(&scene, 0, 0, RIGHTS);
-	CERT_TRUE(cert, !window_attr(&scene).valid);
 	scene.stag = old;
 	write_through(&scene, 0, false);
 	window_free(&scene);
@@ -432,17 +378,7 @@ reach(struct cert *cert, enum ri_mw_type type)
 	window_free(&scene);
 }
 
-static void
-reach_of_narrow(struct cert *cert)
-{
-	reach(cert, RI_MW_NARROW);
-}
-
-static void
-reach_of_wide(struct cert *cert)
-{
-	reach(cert, RI_MW_WIDE);
-}
+BOTH(reach)
 
 /* --- lives --------------------------------------------------------------------------------- */
 
@@ -471,17 +407,7 @@ bound_is_busy(struct cert *cert, enum ri_mw_type type)
 	write_through(&scene, 0, false);
 }
 
-static void
-narrow_is_busy(struct cert *cert)
-{
-	bound_is_busy(cert, RI_MW_NARROW);
-}
-
-static void
-wide_is_busy(struct cert *cert)
-{
-	bound_is_busy(cert, RI_MW_WIDE);
-}
+BOTH(bound_is_busy)
 
 static void
 type_refused(struct cert *cert, enum ri_mw_type type)
@@ -495,16 +421,21 @@ type_refused(struct cert *cert, enum ri_mw_type type)
 			  node->p->mem->mw_alloc(node->pd, type, &mw, &stag));
 }
 
-static void
-narrow_refused(struct cert *cert)
-{
-	type_refused(cert, RI_MW_NARROW);
-}
+BOTH(type_refused)
 
 static void
-wide_refused(struct cert *cert)
+wide_unbound(struct cert *cert)
 {
-	type_refused(cert, RI_MW_WIDE);
+	struct scene scene;
+
+	scene_open(&scene, cert, RI_MW_WIDE);
+	bind(&scene, 0, 64, RIGHTS);
+	uint32_t old = scene.stag;
+	bind(&scene, 0, 0, RIGHTS);
+	CERT_TRUE(cert, !window_attr(&scene).valid);
+	scene.stag = old;
+	write_through(&scene, 0, false);
+	window_free(&scene);
 }
 
 static const struct cert_case cases[] = {
@@ -513,43 +444,43 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 5.6.1] [RI 5.6.3]",
 	 .needs = "mw_narrow mw_key_owner:RI_KEY_CONSUMER max_ord max_ird",
 	 .settles = "mw_narrow mw_key_owner max_mw",
-	 .run = bound_narrow},
+	 .run = narrow_bound},
 	{.id = "verbs.mw.bind.0002",
 	 .title = "A wide window opens exactly its range",
 	 .rule = "[RI 5.6.1] [RI 5.6.3]",
 	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER max_ord max_ird",
 	 .settles = "mw_wide mw_key_owner max_mw",
-	 .run = bound_wide},
+	 .run = wide_bound},
 	{.id = "verbs.mw.bind.0003",
 	 .title = "A narrow window opens nothing before its range",
 	 .rule = "[RI 5.6.3]",
 	 .needs = "mw_narrow mw_key_owner:RI_KEY_CONSUMER",
-	 .run = before_narrow},
+	 .run = narrow_before_the_window},
 	{.id = "verbs.mw.bind.0004",
 	 .title = "A wide window opens nothing before its range",
 	 .rule = "[RI 5.6.3]",
 	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER",
-	 .run = before_wide},
+	 .run = wide_before_the_window},
 	{.id = "verbs.mw.bind.0005",
 	 .title = "The rights of a narrow window count, not those of its region",
 	 .rule = "[RI 5.6.3]",
 	 .needs = "mw_narrow mw_key_owner:RI_KEY_CONSUMER",
-	 .run = rights_of_narrow},
+	 .run = narrow_rights_of_the_window},
 	{.id = "verbs.mw.bind.0006",
 	 .title = "The rights of a wide window count, not those of its region",
 	 .rule = "[RI 5.6.3]",
 	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER",
-	 .run = rights_of_wide},
+	 .run = wide_rights_of_the_window},
 	{.id = "verbs.mw.bind.0007",
 	 .title = "A narrow window that is not bound opens nothing",
 	 .rule = "[RI 5.2.1]",
 	 .needs = "mw_narrow mw_key_owner:RI_KEY_CONSUMER",
-	 .run = not_bound_narrow},
+	 .run = narrow_not_bound},
 	{.id = "verbs.mw.bind.0008",
 	 .title = "A wide window that is not bound opens nothing",
 	 .rule = "[RI 5.2.1]",
 	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER",
-	 .run = not_bound_wide},
+	 .run = wide_not_bound},
 	{.id = "verbs.mw.bind.0009",
 	 .title = "A bind of a narrow window that breaks a rule fails and ends the connection",
 	 .rule = "[RI 5.6.2] [RI 5.6.4]",
@@ -602,34 +533,34 @@ static const struct cert_case cases[] = {
 	 .title = "A narrow window belongs to the queue pair that bound it",
 	 .rule = "[RI 5.6.1] [RI 5.6.3]",
 	 .needs = "mw_narrow mw_key_owner:RI_KEY_CONSUMER",
-	 .run = reach_of_narrow},
+	 .run = narrow_reach},
 	{.id = "verbs.mw.reach.0002",
 	 .title = "A wide window belongs to its protection domain",
 	 .rule = "[RI 5.6.1] [RI 5.6.3]",
 	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER max_ord max_ird",
-	 .run = reach_of_wide},
+	 .run = wide_reach},
 	{.id = "verbs.mw.life.0001",
 	 .title = "A bound narrow window keeps its region, its domain and its queue pair",
 	 .rule = "[RI 2.2.3] [RI 5.7.1]",
 	 .needs = "mw_narrow mw_key_owner:RI_KEY_CONSUMER max_ord max_ird",
-	 .run = narrow_is_busy},
+	 .run = narrow_bound_is_busy},
 	{.id = "verbs.mw.life.0002",
 	 .title = "A bound wide window keeps its region and its domain",
 	 .rule = "[RI 2.2.3] [RI 5.7.1]",
 	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER max_ord max_ird",
-	 .run = wide_is_busy},
+	 .run = wide_bound_is_busy},
 	{.id = "verbs.mw.type.0001",
 	 .title = "A narrow window is refused where none is claimed",
 	 .rule = "[RI 10.7]",
 	 .needs = "!mw_narrow",
 	 .settles = "mw_narrow max_mw",
-	 .run = narrow_refused},
+	 .run = narrow_type_refused},
 	{.id = "verbs.mw.type.0002",
 	 .title = "A wide window is refused where none is claimed",
 	 .rule = "[RI 10.7]",
 	 .needs = "!mw_wide",
 	 .settles = "mw_wide",
-	 .run = wide_refused},
+	 .run = wide_type_refused},
 };
 
 CERT_SET(verbs_mw, cases);
