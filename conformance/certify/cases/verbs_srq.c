@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Shared receive queues: who takes from them, slots, watermarks, and their end. */
+
+#include "verbs_pair.h"
+
+#define MEMBERS 3u
+
+/* A shared receive queue with queue pairs, each connected to one of the near side. */
+struct scene {
+	struct cert *cert;
+	struct cert_node *near, *far;
+	struct ri_srq *srq;
+	struct ri_usrq *usrq;
+	struct ri_srq_attr attr; /* as reported by the creation */
+	uint64_t ctx;
+	struct cert_end *a[MEMBERS]; /* of near */
+	struct cert_end b[MEMBERS];  /* of far, with the shared queue */
+	struct cert_region *from, *into;
+};
+
+static void
+queue_create(struct scene *scene, uint32_t slots, uint32_t limit)
+{
+	const struct ri_provider *p = scene->far->p;
+	struct ri_map map;
+
+	scene->ctx = cert_ctx_new(scene->far, RI_OBJECT_SRQ);
+	scene->attr = (struct ri_srq_attr){
+		.ctx = scene->ctx, .max_wr = slots, .max_sge = 1, .limit = limit};
+	CERT_VERB(scene->cert, RI_SUCCESS,
+		  p->srq->create(scene->far->pd, &scene->attr, &scene->srq, &map));
+	CERT_UINT(scene->cert, scene->attr.max_wr, >=, slots);
+	CERT_UINT(scene->cert, scene->attr.max_sge, >=, 1);
+	CERT_VERB(scene->cert, RI_SUCCESS,
+		  p->user->srq_open(scene->far->urnic, &map, &scene->usrq));
+}
+
+static void
+cq_create(struct cert_node *node, uint64_t ctx, struct ri_cq **cq, struct ri_ucq **ucq)
+{
+	uint32_t entries = 64;
+	struct ri_map map;
+
+	CERT_VERB(node->cert, RI_SUCCESS,
+		  node->p->cq->create(node->context, ctx, &entries, cq, &map));
+	CERT_VERB(node->cert, RI_SUCCESS, node->p->user->cq_open(node->urnic, &map, ucq));
+}
+
+/* A queue pair of the shared queue; the frame knows nothing of it. */
+static void
+member_create(struct scene *scene, struct cert_end *end)
+{
+	const struct ri_provider *p = scene->far->p;
+	struct ri_map map;
+
+	*end = (struct cert_end){.node = scene->far, .init = cert_end_defaults(scene->far)};
+	end->scq_ctx = cert_ctx_new(scene->far, RI_OBJECT_CQ);
+	end->rcq_ctx = cert_ctx_new(scene->far, RI_OBJECT_CQ);
+	end->ctx = end->init.ctx = cert_ctx_new(scene->far, RI_OBJECT_QP);
+	cq_create(scene->far, end->scq_ctx, &end->scq, &end->uscq);
+	cq_create(scene->far, end->rcq_ctx, &end->rcq, &end->urcq);
+	CERT_VERB(scene->cert, RI_SUCCESS,
+		  p->qp->create(scene->far->pd, &end->init, end->scq, end->rcq, scene->srq,
+				&end->qp, &map));
+	CERT_UINT(scene->cert, end->init.max_rq_wr, ==, 0);
+	CERT_VERB(scene->cert, RI_SUCCESS,
+		  p->user->qp_open(scene->far->urnic, &map, end->uscq, end->urcq, scene->usrq,
+				   &end->uqp));
+}
+
+static void
+member_destroy(struct cert_end *end)
+{
+	const struct ri_provider *p = end->node->p;
+	struct cert *cert = end->node->cert;
+
+	CERT_VERB_VOID(cert, p->user->qp_close(end->uqp));
+	CERT_VERB(cert, RI_SUCCESS, p->qp->destroy(end->qp));
+	cert_ctx_gone(end->node, end->ctx);
+	CERT_VERB_VOID(cert, p->user->cq_close(end->uscq));
+	CERT_VERB_VOID(cert, p->user->cq_close(end->urcq));
+	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(end->scq));
+	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(end->rcq));
+}
+
+static void
+scene_open(struct scene *scene, struct cert *cert, uint32_t slots, uint32_t limit)
+{
+	scene->cert = cert;
+	scene->near = cert_node_open(cert);
+	scene->far = cert_node_open(cert);
+	scene->from = cert_region_new(scene->near, VERBS_MEMORY, CERT_ALL);
+	scene->into = cert_region_new(scene->far, VERBS_MEMORY, CERT_ALL);
+	queue_create(scene, slots, limit);
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		scene->a[i] = cert_end_new(scene->near, NULL);
+		member_create(scene, &scene->b[i]);
+		cert_connect(scene->a[i], &scene->b[i]);
+	}
+}
+
+static void
+scene_close(struct scene *scene)
+{
+	for (unsigned i = 0; i < MEMBERS; i++)
+		member_destroy(&scene->b[i]);
+	CERT_VERB_VOID(scene->cert, scene->far->p->user->srq_close(scene->usrq));
+	CERT_VERB(scene->cert, RI_SUCCESS, scene->far->p->srq->destroy(scene->srq));
+	cert_ctx_gone(scene->far, scene->ctx);
+}
+
+static enum ri_status
+post(struct scene *scene, uint64_t id)
+{
+	struct ri_sge sink = cert_sge(scene->into, (id % 64) * 64, 64);
+
+	return scene->far->p->fast->post_srq(
+		scene->usrq, &(struct ri_recv_wr){.wr_id = id, .sgl = &sink, .num_sge = 1});
+}
+
+static void
+send(struct scene *scene, unsigned member, uint64_t id)
+{
+	struct ri_sge source = cert_sge(scene->from, 0, 64);
+
+	cert_fill(scene->from->at, 64, (uint32_t)id);
+	cert_post_send(scene->a[member], id, &source, 1, 0);
+	cert_wc_is(scene->a[member], false, id, RI_WC_SUCCESS);
+}
+
+static uint32_t
+available(struct scene *scene)
+{
+	struct ri_srq_attr attr = {0};
+
+	CERT_VERB(scene->cert, RI_SUCCESS, scene->far->p->srq->query(scene->srq, &attr));
+	return attr.available;
+}
+
+/* --- taking -------------------------------------------------------------------------------- */
+
+/* Each message takes the oldest receive, whatever queue pair it comes to; that one's queue gets the completion. */
+static void
+takes_the_oldest(struct cert *cert)
+{
+	struct scene scene;
+
+	scene_open(&scene, cert, 16, 0);
+	for (uint64_t id = 0; id < 9; id++)
+		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
+	CERT_UINT(cert, available(&scene), ==, 9);
+	for (uint64_t id = 0; id < 9; id++) {
+		unsigned member = (unsigned)(id * 2 % MEMBERS);
+		struct ri_wc wc;
+
+		send(&scene, member, id);
+		wc = cert_wc_is(&scene.b[member], true, id, RI_WC_SUCCESS);
+		CERT_UINT(cert, wc.byte_len, ==, 64);
+		cert_expect_fill(cert, "what arrived", scene.into->at + id * 64, 64, (uint32_t)id);
+	}
+	CERT_UINT(cert, available(&scene), ==, 0);
+	for (unsigned i = 0; i < MEMBERS; i++)
+		cert_wc_none(&scene.b[i], true);
+	scene_close(&scene);
+}
+
+static void
+own_queue_is_closed(struct cert *cert)
+{
+	struct scene scene;
+	struct ri_recv_wr wr = {.wr_id = 1};
+
+	scene_open(&scene, cert, 4, 0);
+	CERT_FAST(cert, RI_ERR_INVALID_STATE, scene.far->p->fast->post_rq(scene.b[0].uqp, &wr));
+	scene_close(&scene);
+}
+
+static void
+slots(struct cert *cert)
+{
+	struct scene scene;
+	uint32_t count;
+
+	scene_open(&scene, cert, 8, 0);
+	count = scene.attr.max_wr;
+	for (uint32_t i = 0; i < count; i++)
+		CERT_FAST(cert, RI_SUCCESS, post(&scene, i));
+	CERT_FAST(cert, RI_ERR_QUEUE_FULL, post(&scene, count));
+	send(&scene, 1, 0);
+	cert_wc_is(&scene.b[1], true, 0, RI_WC_SUCCESS);
+	CERT_FAST(cert, RI_SUCCESS, post(&scene, count));
+	CERT_FAST(cert, RI_ERR_QUEUE_FULL, post(&scene, count));
+	scene_close(&scene);
+}
+
+/* The end of one queue pair leaves the receives to the others. */
+static void
+one_member_ends(struct cert *cert)
+{
+	struct scene scene;
+
+	scene_open(&scene, cert, 8, 0);
+	for (uint64_t id = 0; id < 4; id++)
+		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
+	CERT_UINT(cert, cert_end_move(scene.a[0], RI_QPS_ERROR), ==, RI_SUCCESS);
+	cert_wait_end(&scene.b[0]);
+	cert_wc_none(&scene.b[0], true);
+	CERT_UINT(cert, available(&scene), ==, 4);
+	send(&scene, 1, 0);
+	cert_wc_is(&scene.b[1], true, 0, RI_WC_SUCCESS);
+	scene_close(&scene);
+}
+
+/* --- lives --------------------------------------------------------------------------------- */
+
+static void
+busy(struct cert *cert)
+{
+	struct scene scene;
+
+	scene_open(&scene, cert, 4, 0);
+	CERT_VERB(cert, RI_ERR_BUSY, scene.far->p->srq->destroy(scene.srq));
+	CERT_FAST(cert, RI_SUCCESS, post(&scene, 1));
+	send(&scene, 2, 1);
+	cert_wc_is(&scene.b[2], true, 1, RI_WC_SUCCESS);
+	cert_note(cert, "receives that nobody took go silently");
+	CERT_FAST(cert, RI_SUCCESS, post(&scene, 2));
+	scene_close(&scene);
+}
+
+static void
+sizes(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	const struct ri_rnic_attr *attr = cert_attr(cert);
+	struct ri_srq_attr wanted;
+	struct ri_srq *srq = NULL;
+	struct ri_map map;
+	const struct {
+		uint32_t max_wr, max_sge, limit;
+		enum ri_status expected;
+	} rows[] = {
+		{1, 1, 0, RI_SUCCESS},
+		{attr->max_srq_wr, 1, 0, RI_SUCCESS},
+		{attr->max_srq_wr + 1, 1, 0, RI_ERR_LIMIT},
+		{1, attr->max_recv_sge, 0, RI_SUCCESS},
+		{1, attr->max_recv_sge + 1, 0, RI_ERR_LIMIT},
+		{0, 1, 0, RI_ERR_INVALID_ARG},
+		{4, 1, 5, RI_ERR_INVALID_ARG},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		cert_note(cert, "%u receives of %u segments, limit %u", rows[i].max_wr,
+			  rows[i].max_sge, rows[i].limit);
+		wanted = (struct ri_srq_attr){.ctx = 1,
+					      .max_wr = rows[i].max_wr,
+					      .max_sge = rows[i].max_sge,
+					      .limit = rows[i].limit};
+		CERT_VERB(cert, rows[i].expected,
+			  node->p->srq->create(node->pd, &wanted, &srq, &map));
+		if (rows[i].expected != RI_SUCCESS)
+			continue;
+		CERT_UINT(cert, wanted.max_wr, >=, rows[i].max_wr);
+		CERT_UINT(cert, wanted.max_sge, >=, rows[i].max_sge);
+		CERT_VERB(cert, RI_SUCCESS, node->p->srq->destroy(srq));
+	}
+}
+
+/* --- watermark ----------------------------------------------------------------------------- */
+
+/* One event when fewer receives than the limit are left; the next one needs a new limit. */
+static void
+low_watermark(struct cert *cert)
+{
+	struct scene scene;
+	struct ri_srq_attr attr = {.limit = 3};
+	struct ri_map map;
+
+	scene_open(&scene, cert, 8, 3);
+	for (uint64_t id = 0; id < 6; id++)
+		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
+	CERT_VERB(cert, RI_SUCCESS, scene.far->p->srq->modify(scene.srq, &attr, false, &map));
+	while (cert_async_count(scene.far, RI_EVENT_SRQ_LIMIT, scene.ctx) > 0)
+		cert_async(scene.far, RI_EVENT_SRQ_LIMIT, scene.ctx);
+	for (uint64_t id = 0; id < 3; id++) {
+		send(&scene, 0, id);
+		cert_wc_is(&scene.b[0], true, id, RI_WC_SUCCESS);
+	}
+	for (unsigned i = 0; i < 50; i++)
+		cert_progress(cert);
+	CERT_UINT(cert, cert_async_count(scene.far, RI_EVENT_SRQ_LIMIT, scene.ctx), ==, 0);
+	send(&scene, 0, 3);
+	cert_async(scene.far, RI_EVENT_SRQ_LIMIT, scene.ctx);
+	send(&scene, 1, 4);
+	for (unsigned i = 0; i < 50; i++)
+		cert_progress(cert);
+	CERT_UINT(cert, cert_async_count(scene.far, RI_EVENT_SRQ_LIMIT, scene.ctx), ==, 0);
+	CERT_VERB(cert, RI_SUCCESS, scene.far->p->srq->query(scene.srq, &attr));
+	CERT_UINT(cert, attr.limit, ==, 0);
+	scene_close(&scene);
+}
+
+static void
+resized(struct cert *cert)
+{
+	struct scene scene;
+	struct ri_srq_attr attr = {.max_wr = 100, .limit = RI_SRQ_LIMIT_KEEP};
+	struct ri_map map;
+
+	scene_open(&scene, cert, 4, 0);
+	for (uint64_t id = 0; id < 4; id++)
+		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
+	CERT_VERB(cert, RI_SUCCESS, scene.far->p->srq->modify(scene.srq, &attr, true, &map));
+	CERT_UINT(cert, attr.max_wr, >=, 100);
+	CERT_VERB(cert, RI_SUCCESS, scene.far->p->user->srq_remap(scene.usrq, &map));
+	for (uint64_t id = 4; id < 60; id++)
+		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
+	CERT_UINT(cert, available(&scene), ==, 60);
+	for (uint64_t id = 0; id < 20; id++) {
+		send(&scene, 0, id);
+		cert_wc_is(&scene.b[0], true, id, RI_WC_SUCCESS);
+	}
+	attr = (struct ri_srq_attr){.max_wr = 8, .limit = RI_SRQ_LIMIT_KEEP};
+	CERT_VERB(cert, RI_ERR_BUSY, scene.far->p->srq->modify(scene.srq, &attr, true, &map));
+	send(&scene, 1, 20);
+	cert_wc_is(&scene.b[1], true, 20, RI_WC_SUCCESS);
+	scene_close(&scene);
+}
+
+static void
+not_claimed(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct ri_srq_attr attr = {.ctx = 1, .max_wr = 1, .max_sge = 1};
+	struct ri_srq *srq = NULL;
+	struct ri_map map;
+
+	if (node->p->srq != NULL && node->p->srq->create != NULL)
+		CERT_TRUE(cert, node->p->srq->create(node->pd, &attr, &srq, &map) != RI_SUCCESS);
+}
+
+static const struct cert_case cases[] = {
+	{.id = "verbs.srq.take.0001",
+	 .title = "Each message takes the oldest receive, and its own queue pair completes it",
+	 .rule = "[RI 6.1] [RI 6.2]",
+	 .needs = "srq",
+	 .settles = "srq",
+	 .run = takes_the_oldest},
+	{.id = "verbs.srq.take.0002",
+	 .title = "A queue pair of a shared receive queue has no receive queue of its own",
+	 .rule = "[RI 6.1]",
+	 .needs = "srq",
+	 .run = own_queue_is_closed},
+	{.id = "verbs.srq.take.0003",
+	 .title = "A slot is used until its completion was polled",
+	 .rule = "[RI 6.3]",
+	 .needs = "srq",
+	 .run = slots},
+	{.id = "verbs.srq.take.0004",
+	 .title = "The end of one queue pair leaves the receives to the others",
+	 .rule = "[RI 6.6]",
+	 .needs = "srq",
+	 .run = one_member_ends},
+	{.id = "verbs.srq.life.0001",
+	 .title = "A shared receive queue with queue pairs is busy, and goes silently",
+	 .rule = "[RI 2.2.3] [RI 6.6]",
+	 .needs = "srq",
+	 .run = busy},
+	{.id = "verbs.srq.size.0001",
+	 .title =
+		 "A shared receive queue of each size at its limit can be created, and none beyond",
+	 .rule = "[RI 2.2.2] [RI 10.17]",
+	 .needs = "srq",
+	 .settles = "max_srq_wr",
+	 .run = sizes},
+	{.id = "verbs.srq.size.0002",
+	 .title = "A shared receive queue that is resized keeps its receives",
+	 .rule = "[RI 10.16]",
+	 .needs = "srq srq_resizable",
+	 .settles = "srq_resizable",
+	 .run = resized},
+	{.id = "verbs.srq.limit.0001",
+	 .title = "The low watermark raises one event when it is passed",
+	 .rule = "[RI 6.4]",
+	 .needs = "srq srq_limit",
+	 .settles = "srq_limit",
+	 .run = low_watermark},
+	{.id = "verbs.srq.refuse.0001",
+	 .title = "A shared receive queue is refused where none is claimed",
+	 .rule = "[RI 10.17]",
+	 .needs = "!srq",
+	 .settles = "srq max_srq max_srq_wr",
+	 .run = not_claimed},
+};
+
+CERT_SET(verbs_srq, cases);
