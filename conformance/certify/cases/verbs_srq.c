@@ -21,14 +21,13 @@ struct scene {
 };
 
 static void
-queue_create(struct scene *scene, uint32_t slots, uint32_t limit)
+queue_create(struct scene *scene, uint32_t slots)
 {
 	const struct ri_provider *p = scene->far->p;
 	struct ri_map map;
 
 	scene->ctx = cert_ctx_new(scene->far, RI_OBJECT_SRQ);
-	scene->attr = (struct ri_srq_attr){
-		.ctx = scene->ctx, .max_wr = slots, .max_sge = 1, .limit = limit};
+	scene->attr = (struct ri_srq_attr){.ctx = scene->ctx, .max_wr = slots, .max_sge = 1};
 	CERT_VERB(scene->cert, RI_SUCCESS,
 		  p->srq->create(scene->far->pd, &scene->attr, &scene->srq, &map));
 	CERT_UINT(scene->cert, scene->attr.max_wr, >=, slots);
@@ -86,14 +85,14 @@ member_destroy(struct cert_end *end)
 }
 
 static void
-scene_open(struct scene *scene, struct cert *cert, uint32_t slots, uint32_t limit)
+scene_open(struct scene *scene, struct cert *cert, uint32_t slots)
 {
 	scene->cert = cert;
 	scene->near = cert_node_open(cert);
 	scene->far = cert_node_open(cert);
 	scene->from = cert_region_new(scene->near, VERBS_MEMORY, CERT_ALL);
 	scene->into = cert_region_new(scene->far, VERBS_MEMORY, CERT_ALL);
-	queue_create(scene, slots, limit);
+	queue_create(scene, slots);
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		scene->a[i] = cert_end_new(scene->near, NULL);
 		member_create(scene, &scene->b[i]);
@@ -147,7 +146,7 @@ takes_the_oldest(struct cert *cert)
 {
 	struct scene scene;
 
-	scene_open(&scene, cert, 16, 0);
+	scene_open(&scene, cert, 16);
 	for (uint64_t id = 0; id < 9; id++)
 		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
 	CERT_UINT(cert, available(&scene), ==, 9);
@@ -172,7 +171,7 @@ own_queue_is_closed(struct cert *cert)
 	struct scene scene;
 	struct ri_recv_wr wr = {.wr_id = 1};
 
-	scene_open(&scene, cert, 4, 0);
+	scene_open(&scene, cert, 4);
 	CERT_FAST(cert, RI_ERR_INVALID_STATE, scene.far->p->fast->post_rq(scene.b[0].uqp, &wr));
 	scene_close(&scene);
 }
@@ -183,7 +182,7 @@ slots(struct cert *cert)
 	struct scene scene;
 	uint32_t count;
 
-	scene_open(&scene, cert, 8, 0);
+	scene_open(&scene, cert, 8);
 	count = scene.attr.max_wr;
 	for (uint32_t i = 0; i < count; i++)
 		CERT_FAST(cert, RI_SUCCESS, post(&scene, i));
@@ -201,7 +200,7 @@ one_member_ends(struct cert *cert)
 {
 	struct scene scene;
 
-	scene_open(&scene, cert, 8, 0);
+	scene_open(&scene, cert, 8);
 	for (uint64_t id = 0; id < 4; id++)
 		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
 	CERT_UINT(cert, cert_end_move(scene.a[0], RI_QPS_ERROR), ==, RI_SUCCESS);
@@ -220,7 +219,7 @@ busy(struct cert *cert)
 {
 	struct scene scene;
 
-	scene_open(&scene, cert, 4, 0);
+	scene_open(&scene, cert, 4);
 	CERT_VERB(cert, RI_ERR_BUSY, scene.far->p->srq->destroy(scene.srq));
 	CERT_FAST(cert, RI_SUCCESS, post(&scene, 1));
 	send(&scene, 2, 1);
@@ -278,12 +277,10 @@ low_watermark(struct cert *cert)
 	struct ri_srq_attr attr = {.limit = 3};
 	struct ri_map map;
 
-	scene_open(&scene, cert, 8, 3);
+	scene_open(&scene, cert, 8);
 	for (uint64_t id = 0; id < 6; id++)
 		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
 	CERT_VERB(cert, RI_SUCCESS, scene.far->p->srq->modify(scene.srq, &attr, false, &map));
-	while (cert_async_count(scene.far, RI_EVENT_SRQ_LIMIT, scene.ctx) > 0)
-		cert_async(scene.far, RI_EVENT_SRQ_LIMIT, scene.ctx);
 	for (uint64_t id = 0; id < 3; id++) {
 		send(&scene, 0, id);
 		cert_wc_is(&scene.b[0], true, id, RI_WC_SUCCESS);
@@ -309,7 +306,7 @@ resized(struct cert *cert)
 	struct ri_srq_attr attr = {.max_wr = 100, .limit = RI_SRQ_LIMIT_KEEP};
 	struct ri_map map;
 
-	scene_open(&scene, cert, 4, 0);
+	scene_open(&scene, cert, 4);
 	for (uint64_t id = 0; id < 4; id++)
 		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
 	CERT_VERB(cert, RI_SUCCESS, scene.far->p->srq->modify(scene.srq, &attr, true, &map));
