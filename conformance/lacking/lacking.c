@@ -14,19 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rnicpi.h"
+#include "wrap_tables.h"
 
 const struct ri_provider *LACKING_OF(void);
 __attribute__((visibility("default"))) const struct ri_provider *ri_provider_entry(void);
 
-/* The provider as it is handed over, and the tables of it that may lose an entry. */
-static struct ri_provider provider;
-static struct ri_device_ops device;
-static struct ri_cq_ops cq;
-static struct ri_qp_ops qp;
-static struct ri_mem_ops mem;
-static struct ri_user_ops user;
-static const struct ri_device_ops *whole;
+static struct wrap_tables tables; /* as they are handed over */
+static struct ri_device_ops whole;
 
 /* --- what can be withdrawn ------------------------------------------------------------------- */
 
@@ -59,9 +53,9 @@ drop_windows(struct ri_rnic_attr *attr)
 static void
 strip_windows(void)
 {
-	mem.mw_alloc = NULL;
-	mem.mw_query = NULL;
-	mem.mw_free = NULL;
+	tables.mem.mw_alloc = NULL;
+	tables.mem.mw_query = NULL;
+	tables.mem.mw_free = NULL;
 }
 
 static void
@@ -79,7 +73,7 @@ drop_reregister(struct ri_rnic_attr *attr)
 static void
 strip_reregister(void)
 {
-	mem.mr_rereg = NULL;
+	tables.mem.mr_rereg = NULL;
 }
 
 static void
@@ -93,10 +87,10 @@ drop_srq(struct ri_rnic_attr *attr)
 static void
 strip_srq(void)
 {
-	provider.srq = NULL;
-	user.srq_open = NULL;
-	user.srq_close = NULL;
-	user.srq_remap = NULL;
+	tables.provider.srq = NULL;
+	tables.user.srq_open = NULL;
+	tables.user.srq_close = NULL;
+	tables.user.srq_remap = NULL;
 }
 
 static void
@@ -120,11 +114,11 @@ drop_resizing(struct ri_rnic_attr *attr)
 static void
 strip_resizing(void)
 {
-	cq.resize = NULL;
-	qp.resize = NULL;
-	user.cq_remap = NULL;
-	user.qp_remap = NULL;
-	user.srq_remap = NULL;
+	tables.cq.resize = NULL;
+	tables.qp.resize = NULL;
+	tables.user.cq_remap = NULL;
+	tables.user.qp_remap = NULL;
+	tables.user.srq_remap = NULL;
 }
 
 static void
@@ -222,7 +216,7 @@ static bool withdrawn[LACKS];
 static enum ri_status
 lacking_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 {
-	enum ri_status status = whole->query(rnic, attr);
+	enum ri_status status = whole.query(rnic, attr);
 
 	for (size_t i = 0; i < LACKS && status == RI_SUCCESS; i++) {
 		if (withdrawn[i] && lacks[i].drop != NULL)
@@ -234,7 +228,7 @@ lacking_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 static enum ri_status
 lacking_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 {
-	enum ri_status status = whole->query_port(rnic, port, attr);
+	enum ri_status status = whole.query_port(rnic, port, attr);
 	uint32_t left = 0;
 
 	for (uint32_t i = 0; status == RI_SUCCESS && no_ipv6 && i < attr->num_addrs; i++) {
@@ -252,7 +246,7 @@ lacking_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *
 {
 	if (no_ipv6 && peer->family == RI_ADDR_IPV6)
 		return RI_ERR_NO_ROUTE;
-	return whole->route(rnic, peer, local, port);
+	return whole.route(rnic, peer, local, port);
 }
 
 /* False: a name that means nothing, which a test must not pass over. */
@@ -278,22 +272,13 @@ ri_provider_entry(void)
 
 	if (wanted == NULL)
 		return NULL;
-	provider = *LACKING_OF();
-	whole = provider.device;
-	device = *provider.device;
-	cq = *provider.cq;
-	qp = *provider.qp;
-	mem = *provider.mem;
-	user = *provider.user;
-	device.query = lacking_query;
-	device.query_port = lacking_query_port;
-	if (device.route != NULL)
-		device.route = lacking_route;
-	provider.device = &device;
-	provider.cq = &cq;
-	provider.qp = &qp;
-	provider.mem = &mem;
-	provider.user = &user;
+	if (!wrap_tables_copy(&tables, LACKING_OF()))
+		return NULL;
+	whole = tables.device;
+	tables.device.query = lacking_query;
+	tables.device.query_port = lacking_query_port;
+	if (tables.device.route != NULL)
+		tables.device.route = lacking_route;
 	while (*wanted != '\0') {
 		size_t length = strcspn(wanted, ",");
 
@@ -302,5 +287,5 @@ ri_provider_entry(void)
 		wanted += length;
 		wanted += *wanted == ',';
 	}
-	return &provider;
+	return &tables.provider;
 }

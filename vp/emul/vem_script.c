@@ -29,12 +29,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ri_command.h"
 #include "vem_fault.h"
 #include "vem_setting.h"
 #include "vsw_setting.h"
-
-#define WORDS_MAX 5
-#define LINE_MAX_ 128
 
 /* Terminate codes: layer and type, code (RFC 5040 4.8, RFC 5041 7, RFC 5044 8). */
 static const struct vem_break breaks[] = {
@@ -67,64 +65,6 @@ static const char *const calls[VEM_CALL_COUNT] = {
 	[VEM_CALL_RESOLVE] = "resolve",
 };
 
-static const struct {
-	const char *name;
-	enum ri_status status;
-} statuses[] = {
-	{"resources", RI_ERR_RESOURCES}, {"limit", RI_ERR_LIMIT},           {"busy", RI_ERR_BUSY},
-	{"fatal", RI_ERR_FATAL},         {"permission", RI_ERR_PERMISSION}, {"none", RI_SUCCESS},
-};
-
-/* A command, split in words; words that are missing are empty. */
-struct command {
-	char line[LINE_MAX_];
-	const char *word[WORDS_MAX];
-	unsigned count;
-};
-
-static bool
-word_is(const struct command *command, unsigned at, const char *word)
-{
-	return strcmp(command->word[at], word) == 0;
-}
-
-/* False: it is too long. */
-static bool
-command_split(struct command *command, const char *text, size_t len)
-{
-	char *rest = NULL;
-
-	memset(command, 0, sizeof(*command));
-	if (len >= sizeof(command->line))
-		return false;
-	memcpy(command->line, text, len);
-	for (unsigned i = 0; i < WORDS_MAX; i++)
-		command->word[i] = "";
-	for (char *w = strtok_r(command->line, " \t\n", &rest); w != NULL;
-	     w = strtok_r(NULL, " \t\n", &rest)) {
-		if (command->count == WORDS_MAX)
-			return false;
-		command->word[command->count++] = w;
-	}
-	return true;
-}
-
-/* *out: a number from 1 on, or 0 for "last". False: the word is neither. */
-static bool
-number_of(const char *word, uint32_t *out)
-{
-	char *end = NULL;
-
-	*out = 0;
-	if (strcmp(word, "last") == 0)
-		return true;
-	if (*word < '1' || *word > '9')
-		return false;
-	unsigned long value = strtoul(word, &end, 10);
-	*out = (uint32_t)value;
-	return *end == '\0' && value <= UINT32_MAX;
-}
-
 /* --- commands ----------------------------------------------------------------------------- */
 
 /* A command that was read. */
@@ -137,9 +77,8 @@ struct order {
 		ORDER_SRQ,
 		ORDER_PORT
 	} kind;
-	enum vem_call call;
-	enum ri_status status;       /* of the call */
-	uint32_t number;             /* of the call, or of the object; 0: the newest */
+	struct ri_command_call call; /* its verb is an enum vem_call */
+	uint32_t number;             /* of the object; 0: the newest */
 	uint32_t event;              /* of the completion queue */
 	const struct vem_break *how; /* of the queue pair */
 	bool up;                     /* the port */
@@ -147,41 +86,27 @@ struct order {
 
 /* The functions that read a command return NULL, or what is wrong with it. */
 static const char *
-read_call(const struct command *command, struct order *order)
+read_call(const struct ri_command *command, struct order *order)
 {
-	uint32_t call = 0;
-	size_t s = 0;
-
-	while (call < VEM_CALL_COUNT && !word_is(command, 1, calls[call]))
-		call++;
-	while (s < sizeof(statuses) / sizeof(statuses[0]) && !word_is(command, 3, statuses[s].name))
-		s++;
-	if (command->count != 4)
-		return "wanted: call VERB N STATUS";
-	if (call == VEM_CALL_COUNT)
-		return "no such verb";
-	if (!number_of(command->word[2], &order->number) || order->number == 0)
-		return "no such number";
-	if (s == sizeof(statuses) / sizeof(statuses[0]))
-		return "no such status";
 	order->kind = ORDER_CALL;
-	order->call = (enum vem_call)call;
-	order->status = statuses[s].status;
-	return NULL;
+	if (command->count > 4)
+		return "wanted: call VERB N STATUS";
+	return ri_command_read_call(command, calls, VEM_CALL_COUNT, &order->call);
 }
 
 static const char *
-read_port(const struct command *command, struct order *order)
+read_port(const struct ri_command *command, struct order *order)
 {
-	if (command->count != 2 || (!word_is(command, 1, "up") && !word_is(command, 1, "down")))
+	if (command->count != 2 ||
+	    (!ri_command_is(command, 1, "up") && !ri_command_is(command, 1, "down")))
 		return "wanted: port up, or port down";
 	order->kind = ORDER_PORT;
-	order->up = word_is(command, 1, "up");
+	order->up = ri_command_is(command, 1, "up");
 	return NULL;
 }
 
 static const char *
-read_break(const struct command *command, struct order *order)
+read_break(const struct ri_command *command, struct order *order)
 {
 	const char *how = command->count > 3 ? command->word[3] : breaks[0].name;
 
@@ -194,24 +119,24 @@ read_break(const struct command *command, struct order *order)
 
 /* The commands fail and full. */
 static const char *
-read_fail(const struct command *command, struct order *order)
+read_fail(const struct ri_command *command, struct order *order)
 {
-	bool full = word_is(command, 0, "full");
-	bool qp = !full && word_is(command, 1, "qp");
+	bool full = ri_command_is(command, 0, "full");
+	bool qp = !full && ri_command_is(command, 1, "qp");
 
-	if (!full && word_is(command, 1, "adapter") && command->count == 2) {
+	if (!full && ri_command_is(command, 1, "adapter") && command->count == 2) {
 		order->kind = ORDER_ADAPTER;
 		return NULL;
 	}
-	if (!qp && !word_is(command, 1, "cq") && (full || !word_is(command, 1, "srq")))
+	if (!qp && !ri_command_is(command, 1, "cq") && (full || !ri_command_is(command, 1, "srq")))
 		return full ? "wanted: full cq N" : "wanted: fail adapter, or fail qp, cq or srq N";
-	if (command->count < 3 || !number_of(command->word[2], &order->number))
+	if (command->count < 3 || !ri_command_number(command->word[2], &order->number))
 		return "which one?";
 	if (command->count > (qp ? 4 : 3))
 		return "too many words";
 	if (qp)
 		return read_break(command, order);
-	order->kind = word_is(command, 1, "cq") ? ORDER_CQ : ORDER_SRQ;
+	order->kind = ri_command_is(command, 1, "cq") ? ORDER_CQ : ORDER_SRQ;
 	order->event = full ? RI_EVENT_CQ_OVERFLOW : RI_EVENT_CQ_OP_ERROR;
 	return NULL;
 }
@@ -219,18 +144,18 @@ read_fail(const struct command *command, struct order *order)
 static const char *
 read_order(const char *text, size_t len, struct order *order)
 {
-	struct command command;
+	struct ri_command command;
 
 	memset(order, 0, sizeof(*order));
 	if (memchr(text, '\0', len) != NULL)
 		return "no text";
-	if (!command_split(&command, text, len))
+	if (!ri_command_split(&command, text, len))
 		return "too long";
-	if (word_is(&command, 0, "call"))
+	if (ri_command_is(&command, 0, "call"))
 		return read_call(&command, order);
-	if (word_is(&command, 0, "port"))
+	if (ri_command_is(&command, 0, "port"))
 		return read_port(&command, order);
-	if (word_is(&command, 0, "fail") || word_is(&command, 0, "full"))
+	if (ri_command_is(&command, 0, "fail") || ri_command_is(&command, 0, "full"))
 		return read_fail(&command, order);
 	return "no such command";
 }
@@ -243,7 +168,8 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 
 	switch (order->kind) {
 	case ORDER_CALL:
-		vem_fault_call(rnic, order->call, order->number, order->status);
+		vem_fault_call(rnic, (enum vem_call)order->call.verb, order->call.number,
+			       order->call.status);
 		break;
 	case ORDER_ADAPTER:
 		vem_fault_adapter(rnic);
@@ -280,7 +206,7 @@ command_run(struct ri_rnic *rnic, const char *text, size_t len)
 static void
 refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *what)
 {
-	char text[2 * LINE_MAX_];
+	char text[2 * RI_COMMAND_LINE];
 	int shown = len < 80 ? (int)len : 80;
 
 	if (rnic->host->log_level < RI_LOG_WARNING)
@@ -292,21 +218,6 @@ refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *wha
 	rnic->host->log(rnic->host->self, RI_LOG_WARNING, "emul faults", text);
 }
 
-/* The next command that is not blank, as *len bytes; NULL: none is left. */
-static const char *
-next_command(const char **rest, size_t *len)
-{
-	while (**rest != '\0') {
-		const char *text = *rest;
-
-		*len = strcspn(text, ";");
-		*rest = text + *len + (text[*len] == ';');
-		if (strspn(text, " \t\n") < *len)
-			return text;
-	}
-	return NULL;
-}
-
 /* A command that is wrong, or that names an object that does not exist, is refused; the others are run. */
 static void
 environment_run(struct ri_rnic *rnic)
@@ -315,7 +226,7 @@ environment_run(struct ri_rnic *rnic)
 	const char *text = NULL;
 	size_t len = 0;
 
-	while (rest != NULL && (text = next_command(&rest, &len)) != NULL) {
+	while (rest != NULL && (text = ri_command_next(&rest, &len)) != NULL) {
 		const char *answer = command_run(rnic, text, len);
 		if (strcmp(answer, "ok") != 0)
 			refusal_log(rnic, text, len, answer);
@@ -329,7 +240,7 @@ static void
 control_readable(void *arg, uint32_t events)
 {
 	struct ri_rnic *rnic = arg;
-	char text[LINE_MAX_];
+	char text[RI_COMMAND_LINE];
 	ssize_t len = recv(rnic->faults.control.fd, text, sizeof(text), MSG_DONTWAIT);
 
 	(void)events;

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The commands of ITAPI_FAULTY, with semicolons between; each adapter faulty:NAME runs them when it is opened. Those
+ * of vp/emul that a border can do, and more: posts, completions, and the calls of one object.
+ *
+ *     call VERB N STATUS [KIND K]    the Nth call of that entry from now on returns STATUS, once
+ *     complete N STATUS [qp K]       the Nth completion that is polled from now on has that status; its queue pair
+ *                                    then goes to ERROR
+ *
+ * KIND is pd, cq, srq, qp, mr or mw: only calls of that object count. K counts the adapter's objects of the kind from
+ * 1, the oldest that exists when the call is made.
+ */
+#include "faulty.h"
+
+static const char *const verbs[FAULTY_VERBS] = {
+	[FAULTY_QUERY_PORT] = "query_port",
+	[FAULTY_ROUTE] = "route",
+	[FAULTY_PD_CREATE] = "pd_create",
+	[FAULTY_CQ_CREATE] = "cq_create",
+	[FAULTY_CQ_RESIZE] = "cq_resize",
+	[FAULTY_SRQ_CREATE] = "srq_create",
+	[FAULTY_SRQ_MODIFY] = "srq_modify",
+	[FAULTY_SRQ_QUERY] = "srq_query",
+	[FAULTY_QP_CREATE] = "qp_create",
+	[FAULTY_QP_MODIFY] = "qp_modify",
+	[FAULTY_QP_QUERY] = "qp_query",
+	[FAULTY_QP_RESIZE] = "qp_resize",
+	[FAULTY_MR_REG] = "mr_reg",
+	[FAULTY_MR_REREG] = "mr_rereg",
+	[FAULTY_MR_QUERY] = "mr_query",
+	[FAULTY_MW_ALLOC] = "mw_alloc",
+	[FAULTY_MW_QUERY] = "mw_query",
+	[FAULTY_AH_CREATE] = "ah_create",
+	[FAULTY_AH_MODIFY] = "ah_modify",
+	[FAULTY_LISTEN] = "listen",
+	[FAULTY_CONNECT] = "connect",
+	[FAULTY_ACCEPT] = "accept",
+	[FAULTY_CONFIRM] = "confirm",
+	[FAULTY_DISCONNECT] = "disconnect",
+	[FAULTY_RESOLVE] = "resolve",
+	[FAULTY_RESERVE] = "reserve",
+	[FAULTY_ATTACH_STREAM] = "attach_stream",
+	[FAULTY_CQ_OPEN] = "cq_open",
+	[FAULTY_QP_OPEN] = "qp_open",
+	[FAULTY_SRQ_OPEN] = "srq_open",
+	[FAULTY_POST_SQ] = "post_sq",
+	[FAULTY_POST_RQ] = "post_rq",
+	[FAULTY_POST_SRQ] = "post_srq",
+};
+
+static const char *const kinds[] = {"pd", "cq", "srq", "qp", "mr", "mw"};
+static const enum wrap_kind kind_of[] = {WRAP_PD, WRAP_CQ, WRAP_SRQ, WRAP_QP, WRAP_MR, WRAP_MW};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static const struct {
+	const char *name;
+	enum ri_wc_status status;
+} endings[] = {
+	{"flushed", RI_WC_FLUSHED},
+	{"length", RI_WC_LOCAL_LENGTH},
+	{"qp", RI_WC_LOCAL_QP},
+	{"protection", RI_WC_LOCAL_PROTECTION},
+	{"access", RI_WC_REMOTE_ACCESS},
+	{"invalid", RI_WC_REMOTE_INVALID_REQ},
+	{"operation", RI_WC_REMOTE_OPERATION},
+	{"transport", RI_WC_TRANSPORT},
+};
+
+/* The words from `at` on name an object, or there are none. */
+static const char *
+read_object(const struct ri_command *command, unsigned at, struct faulty_order *out)
+{
+	uint32_t kind;
+
+	if (command->count == at)
+		return NULL;
+	kind = ri_command_find(kinds, KINDS, command->word[at]);
+	if (kind == KINDS || (out->completion && kind_of[kind] != WRAP_QP))
+		return "no such kind of object";
+	if (command->count != at + 2 || !ri_command_number(command->word[at + 1], &out->object) ||
+	    out->object == 0)
+		return "which one?";
+	out->one = true;
+	out->kind = kind_of[kind];
+	return NULL;
+}
+
+static const char *
+read_completion(const struct ri_command *command, struct faulty_order *out)
+{
+	size_t s = 0;
+
+	if (command->count < 3)
+		return "wanted: complete N STATUS";
+	if (!ri_command_number(command->word[1], &out->call.number) || out->call.number == 0)
+		return "no such number";
+	while (s < sizeof(endings) / sizeof(endings[0]) &&
+	       !ri_command_is(command, 2, endings[s].name))
+		s++;
+	if (s == sizeof(endings) / sizeof(endings[0]))
+		return "no such status";
+	out->completion = true;
+	out->status = endings[s].status;
+	return read_object(command, 3, out);
+}
+
+const char *
+faulty_read(const char *text, size_t len, struct faulty_order *out)
+{
+	struct ri_command command;
+	const char *wrong;
+
+	memset(out, 0, sizeof(*out));
+	if (!ri_command_split(&command, text, len))
+		return "too long";
+	if (ri_command_is(&command, 0, "complete"))
+		return read_completion(&command, out);
+	if (!ri_command_is(&command, 0, "call"))
+		return "no such command";
+	wrong = ri_command_read_call(&command, verbs, FAULTY_VERBS, &out->call);
+	return wrong != NULL ? wrong : read_object(&command, 4, out);
+}

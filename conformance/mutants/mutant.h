@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A mutant: one defect that stands in front of a sound adapter, as a row of a table. mutant_completions.c and its
+ * neighbours have the rows, by what is wrong; mutant_list.c joins them.
+ *
+ * Most defects are a hook, which sees what passes and changes it; mutant_hooks.c calls the hooks. The others replace
+ * entries of the adapter's tables in `apply`. A hook's counters are wrap_obj::count and wrap_rnic::count.
+ */
+#ifndef MUTANT_H
+#define MUTANT_H
+
+#include "wrap.h"
+
+/* What a defect needs of the wrapped adapter; bits. Without it there is no such adapter. */
+enum mutant_need {
+	NEED_ADDRESS = 1u << 0, /* connections by address */
+	NEED_STREAM = 1u << 1,  /* connections over a stream */
+	NEED_SRQ = 1u << 2,
+	NEED_UD = 1u << 3,
+	NEED_ATOMICS = 1u << 4,
+	NEED_NARROW = 1u << 5,     /* narrow windows */
+	NEED_WIDE = 1u << 6,       /* wide windows */
+	NEED_INVALIDATE = 1u << 7, /* Send with invalidate */
+	NEED_REREGISTER = 1u << 8,
+	NEED_RESIZE = 1u << 9, /* completion and work queues */
+	NEED_ORDER = 1u << 10, /* completions in order */
+	NEED_THREE_WAY = 1u << 11,
+	NEED_RELATIVE = 1u << 12, /* zero-based regions */
+	NEED_PRIVILEGED = 1u << 13,
+	NEED_REUSE = 1u << 14 /* queue pairs go back to IDLE */
+};
+
+/* What becomes of a completion. */
+enum mutant_act {
+	MUTANT_PASS = 0, /* it is told, as the hook has changed it */
+	MUTANT_LOSE,     /* it is not told */
+	MUTANT_TWICE,    /* it is told again by the next poll */
+	MUTANT_LATE      /* told by the third poll that finds nothing else */
+};
+
+#define MUTANT_SGE 64
+
+/* A request of a send queue as a copy that a hook may change; `sgl` has the segments, up to MUTANT_SGE. */
+struct mutant_wr {
+	struct ri_wr wr;
+	struct ri_sge sgl[MUTANT_SGE];
+};
+
+struct mutant {
+	const char *id;    /* a word with hyphens */
+	const char *title; /* what is wrong, in a few words */
+	const char *does;  /* one sentence */
+	unsigned needs;
+	/* Hooks; each may be NULL. */
+	void (*attr)(struct ri_rnic_attr *attr);
+	enum mutant_act (*wc)(struct wrap_obj *ucq, struct ri_wc *wc);
+	/* False: the request is not posted, but the caller is told that it was. */
+	bool (*wr)(struct wrap_obj *uqp, struct mutant_wr *wr);
+	/* False: the event is not told. */
+	bool (*cm)(struct wrap_rnic *rnic, struct ri_cm_event *event);
+	bool (*async)(struct wrap_rnic *rnic, struct ri_async_event *event);
+	/* How often it is told, 1 by default. */
+	unsigned (*cq_event)(struct wrap_rnic *rnic, uint64_t ctx);
+	void (*apply)(struct wrap_rnic *rnic);
+	/* Before the wrapped adapter is closed. */
+	void (*end)(struct wrap_rnic *rnic);
+};
+
+/* A row; hooks and entries follow as designated members. */
+#define MUTANT(id_, title_, does_, needs_, ...)                                                 \
+	{                                                                                       \
+		.id = (id_), .title = (title_), .does = (does_), .needs = (needs_), __VA_ARGS__ \
+	}
+
+/* A file's rows, and how many there are. */
+#define MUTANT_TABLE(name)                 \
+	extern const struct mutant name[]; \
+	extern const size_t name##_count
+
+MUTANT_TABLE(mutants_completions);
+MUTANT_TABLE(mutants_queues);
+MUTANT_TABLE(mutants_memory);
+MUTANT_TABLE(mutants_keys);
+MUTANT_TABLE(mutants_connections);
+MUTANT_TABLE(mutants_lives);
+MUTANT_TABLE(mutants_upcalls);
+MUTANT_TABLE(mutants_claims);
+
+/* --- all of them (mutant_list.c) ---------------------------------------------------------------- */
+
+/* The n-th, from 0; NULL beyond. The first is "none", which changes nothing. */
+const struct mutant *mutant_get(size_t n);
+/* The one with that id, of so many bytes; NULL: there is none. */
+const struct mutant *mutant_find(const char *id, size_t length);
+/* Has the adapter all that the defect needs? */
+bool mutant_fits(const struct mutant *mutant, const struct ri_rnic_attr *attr);
+/* Put the hooks into the tables, and call `apply`. */
+void mutant_start(struct wrap_rnic *rnic);
+
+/* --- requests that are not done as they were posted (mutant_defer.c) ------------------------------- */
+
+/*
+ * Post a Write of no octets in the place of a request; its completion looks like that of the request. With `later`
+ * the request itself is posted when that completion is polled. False: this request cannot be replaced now.
+ */
+bool mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, bool later);
+/* The completion of a stand-in becomes that of the request; others stay as they are. */
+void mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc);
+
+/* --- for the rows --------------------------------------------------------------------------------- */
+
+/* Is it time again? True for each n-th call of a counter, first for the n-th. */
+static inline bool
+mutant_each(atomic_uint *count, unsigned n)
+{
+	return (atomic_fetch_add(count, 1) + 1) % n == 0;
+}
+
+/* A call of a counter that is not the first. */
+static inline bool
+mutant_later(atomic_uint *count)
+{
+	return atomic_fetch_add(count, 1) > 0;
+}
+
+/* The queue pair of a completion; NULL: it is gone. */
+static inline struct wrap_obj *
+mutant_qp(const struct wrap_obj *ucq, const struct ri_wc *wc)
+{
+	return wrap_find(ucq->rnic, WRAP_QP, wc->qp_ctx);
+}
+
+/* Has it to do with requests (not receives) that succeeded? */
+static inline bool
+mutant_sent(const struct ri_wc *wc)
+{
+	return wc->status == RI_WC_SUCCESS && (wc->flags & RI_WC_RECEIVE) == 0 &&
+	       wc->opcode != RI_OP_RECV && wc->opcode != RI_OP_RECV_UD;
+}
+
+static inline bool
+mutant_received(const struct ri_wc *wc)
+{
+	return wc->status == RI_WC_SUCCESS && wc->opcode == RI_OP_RECV;
+}
+
+#endif /* MUTANT_H */

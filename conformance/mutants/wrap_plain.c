@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The verbs that pass every call on: adapters, domains, queues, queue pairs. Optional ones may be absent behind them. */
+#include "wrap.h"
+
+#include <string.h>
+
+/* --- adapters ------------------------------------------------------------------------------- */
+
+static void
+device_close(struct ri_rnic *rnic)
+{
+	wrap_in(rnic)->device.close(wrap_inner(rnic));
+}
+
+static enum ri_status
+device_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
+{
+	enum ri_status status = wrap_in(rnic)->device.query(wrap_inner(rnic), attr);
+
+	/* The first version had the name already. */
+	if (status == RI_SUCCESS)
+		memcpy(attr->name, wrap_rnic_of(rnic)->name, sizeof(attr->name));
+	return status;
+}
+
+static enum ri_status
+device_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
+{
+	return wrap_in(rnic)->device.query_port(wrap_inner(rnic), port, attr);
+}
+
+static enum ri_status
+context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_context **out,
+	       struct ri_map *map)
+{
+	struct wrap_obj *context;
+	struct ri_context *inner = NULL;
+	enum ri_status status;
+
+	if (owner->shared)
+		return RI_ERR_UNSUPPORTED;
+	context = wrap_new(rnic, WRAP_CONTEXT);
+	if (context == NULL)
+		return RI_ERR_RESOURCES;
+	status = wrap_in(rnic)->device.context_create(wrap_inner(rnic), owner, &inner,
+						      &context->map);
+	if (status != RI_SUCCESS) {
+		wrap_free(context);
+		return status;
+	}
+	wrap_map(map, context);
+	*out = wrap_ready(context, inner);
+	return RI_SUCCESS;
+}
+
+static void
+context_destroy(struct ri_context *context)
+{
+	wrap_in(context)->device.context_destroy(wrap_inner(context));
+	wrap_free_context(wrap_of(context));
+}
+
+static enum ri_status
+device_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local,
+	     uint32_t *port)
+{
+	const struct ri_device_ops *in = &wrap_in(rnic)->device;
+
+	return in->route != NULL ? in->route(wrap_inner(rnic), peer, local, port)
+				 : RI_ERR_UNSUPPORTED;
+}
+
+static size_t
+device_dump(struct ri_rnic *rnic, char *text, size_t room)
+{
+	const struct ri_device_ops *in = &wrap_in(rnic)->device;
+
+	if (in->dump != NULL)
+		return in->dump(wrap_inner(rnic), text, room);
+	if (room > 0)
+		text[0] = '\0';
+	return 0;
+}
+
+/* --- domains and completion queues ------------------------------------------------------------ */
+
+static enum ri_status
+pd_create(struct ri_context *context, struct ri_pd **out)
+{
+	struct wrap_obj *pd = wrap_new(context, WRAP_PD);
+	struct ri_pd *inner = NULL;
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (pd != NULL)
+		status = wrap_in(context)->pd.create(wrap_inner(context), &inner);
+	if (status == RI_SUCCESS)
+		*out = wrap_ready(pd, inner);
+	else
+		wrap_free(pd);
+	return status;
+}
+
+static enum ri_status
+pd_destroy(struct ri_pd *pd)
+{
+	enum ri_status status = wrap_in(pd)->pd.destroy(wrap_inner(pd));
+
+	if (status == RI_SUCCESS)
+		wrap_free(wrap_of(pd));
+	return status;
+}
+
+static enum ri_status
+cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
+	  struct ri_map *map)
+{
+	struct wrap_obj *cq = wrap_new(context, WRAP_CQ);
+	struct ri_cq *inner = NULL;
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (cq != NULL)
+		status = wrap_in(context)->cq.create(wrap_inner(context), ctx, entries, &inner,
+						     &cq->map);
+	if (status != RI_SUCCESS) {
+		wrap_free(cq);
+		return status;
+	}
+	cq->ctx = ctx;
+	cq->entries = *entries;
+	wrap_map(map, cq);
+	*out = wrap_ready(cq, inner);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
+{
+	const struct ri_cq_ops *in = &wrap_in(cq)->cq;
+	struct wrap_obj *obj = wrap_of(cq);
+	struct ri_map changed = {.fd = -1};
+	enum ri_status status = RI_ERR_UNSUPPORTED;
+
+	if (in->resize != NULL)
+		status = in->resize(wrap_inner(cq), entries, &changed);
+	if (status != RI_SUCCESS)
+		return status;
+	obj->map = changed;
+	obj->entries = *entries;
+	wrap_map(map, obj);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+cq_destroy(struct ri_cq *cq)
+{
+	enum ri_status status = wrap_in(cq)->cq.destroy(wrap_inner(cq));
+
+	if (status == RI_SUCCESS)
+		wrap_free(wrap_of(cq));
+	return status;
+}
+
+/* --- shared receive queues -------------------------------------------------------------------- */
+
+static enum ri_status
+srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
+{
+	const struct ri_srq_ops *in = &wrap_in(pd)->srq;
+	struct wrap_obj *srq = wrap_new(pd, WRAP_SRQ);
+	struct ri_srq *inner = NULL;
+	enum ri_status status = srq == NULL ? RI_ERR_RESOURCES : RI_ERR_UNSUPPORTED;
+
+	if (srq != NULL && in->create != NULL)
+		status = in->create(wrap_inner(pd), attr, &inner, &srq->map);
+	if (status != RI_SUCCESS) {
+		wrap_free(srq);
+		return status;
+	}
+	srq->pd = wrap_of(pd);
+	srq->ctx = attr->ctx;
+	wrap_map(map, srq);
+	*out = wrap_ready(srq, inner);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
+{
+	struct wrap_obj *obj = wrap_of(srq);
+	struct ri_map changed = {.fd = -1};
+	enum ri_status status = wrap_in(srq)->srq.modify(wrap_inner(srq), attr, resize, &changed);
+
+	if (status == RI_SUCCESS && resize) {
+		obj->map = changed;
+		wrap_map(map, obj);
+	}
+	return status;
+}
+
+static enum ri_status
+srq_query(struct ri_srq *srq, struct ri_srq_attr *attr)
+{
+	return wrap_in(srq)->srq.query(wrap_inner(srq), attr);
+}
+
+static enum ri_status
+srq_destroy(struct ri_srq *srq)
+{
+	enum ri_status status = wrap_in(srq)->srq.destroy(wrap_inner(srq));
+
+	if (status == RI_SUCCESS)
+		wrap_free(wrap_of(srq));
+	return status;
+}
+
+/* --- queue pairs ------------------------------------------------------------------------------ */
+
+static enum ri_status
+qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
+	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+{
+	struct wrap_obj *qp = wrap_new(pd, WRAP_QP);
+	struct ri_qp *inner = NULL;
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (qp != NULL)
+		status = wrap_in(pd)->qp.create(wrap_inner(pd), init, wrap_inner(send_cq),
+						wrap_inner(recv_cq), wrap_inner(srq), &inner,
+						&qp->map);
+	if (status != RI_SUCCESS) {
+		wrap_free(qp);
+		return status;
+	}
+	qp->pd = wrap_of(pd);
+	qp->cqs[0] = wrap_of(send_cq);
+	qp->cqs[1] = wrap_of(recv_cq);
+	qp->srq = wrap_of(srq);
+	qp->ctx = init->ctx;
+	qp->qp = *init;
+	wrap_map(map, qp);
+	*out = wrap_ready(qp, inner);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	return wrap_in(qp)->qp.modify(wrap_inner(qp), attr, mask);
+}
+
+static enum ri_status
+qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
+{
+	return wrap_in(qp)->qp.query(wrap_inner(qp), attr);
+}
+
+static enum ri_status
+qp_destroy(struct ri_qp *qp)
+{
+	enum ri_status status = wrap_in(qp)->qp.destroy(wrap_inner(qp));
+
+	if (status == RI_SUCCESS)
+		wrap_free(wrap_of(qp));
+	return status;
+}
+
+static enum ri_status
+qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
+{
+	const struct ri_qp_ops *in = &wrap_in(qp)->qp;
+	struct wrap_obj *obj = wrap_of(qp);
+	struct ri_map changed = {.fd = -1};
+	enum ri_status status = RI_ERR_UNSUPPORTED;
+
+	if (in->resize != NULL)
+		status = in->resize(wrap_inner(qp), attr, &changed);
+	if (status != RI_SUCCESS)
+		return status;
+	obj->map = changed;
+	wrap_map(map, obj);
+	return RI_SUCCESS;
+}
+
+/* --- the tables ------------------------------------------------------------------------------- */
+
+const struct ri_device_ops wrap_plain_device_ops = {
+	.size = sizeof(struct ri_device_ops),
+	.close = device_close,
+	.query = device_query,
+	.query_port = device_query_port,
+	.context_create = context_create,
+	.context_destroy = context_destroy,
+	.route = device_route,
+	.dump = device_dump,
+};
+
+const struct ri_pd_ops wrap_plain_pd_ops = {
+	.size = sizeof(struct ri_pd_ops),
+	.create = pd_create,
+	.destroy = pd_destroy,
+};
+
+const struct ri_cq_ops wrap_plain_cq_ops = {
+	.size = sizeof(struct ri_cq_ops),
+	.create = cq_create,
+	.resize = cq_resize,
+	.destroy = cq_destroy,
+};
+
+const struct ri_srq_ops wrap_plain_srq_ops = {
+	.size = sizeof(struct ri_srq_ops),
+	.create = srq_create,
+	.modify = srq_modify,
+	.query = srq_query,
+	.destroy = srq_destroy,
+};
+
+const struct ri_qp_ops wrap_plain_qp_ops = {
+	.size = sizeof(struct ri_qp_ops),
+	.create = qp_create,
+	.modify = qp_modify,
+	.query = qp_query,
+	.destroy = qp_destroy,
+	.resize = qp_resize,
+};

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The verbs that pass every call on: memory, address handles, connections; and the upcalls. */
+#include "wrap.h"
+
+#include <stdlib.h>
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static enum ri_status
+mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+{
+	struct wrap_obj *mr = wrap_new(pd, WRAP_MR);
+	struct ri_mr *inner = NULL;
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (mr != NULL)
+		status = wrap_in(pd)->mem.mr_reg(wrap_inner(pd), init, &inner, stag);
+	if (status != RI_SUCCESS) {
+		wrap_free(mr);
+		return status;
+	}
+	mr->pd = wrap_of(pd);
+	mr->init = *init;
+	mr->stag = *stag;
+	*out = wrap_ready(mr, inner);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
+{
+	const struct ri_mem_ops *in = &wrap_in(mr)->mem;
+	struct wrap_obj *obj = wrap_of(mr);
+	enum ri_status status = RI_ERR_UNSUPPORTED;
+
+	if (in->mr_rereg != NULL)
+		status = in->mr_rereg(wrap_inner(mr), wrap_inner(pd), init, stag);
+	if (status != RI_SUCCESS)
+		return status;
+	obj->pd = wrap_of(pd);
+	obj->init = *init;
+	obj->stag = *stag;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mr_query(struct ri_mr *mr, struct ri_mr_attr *attr)
+{
+	return wrap_in(mr)->mem.mr_query(wrap_inner(mr), attr);
+}
+
+static enum ri_status
+mr_dereg(struct ri_mr *mr)
+{
+	enum ri_status status = wrap_in(mr)->mem.mr_dereg(wrap_inner(mr));
+
+	if (status == RI_SUCCESS)
+		wrap_free(wrap_of(mr));
+	return status;
+}
+
+static enum ri_status
+mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
+{
+	const struct ri_mem_ops *in = &wrap_in(pd)->mem;
+	struct wrap_obj *mw = wrap_new(pd, WRAP_MW);
+	struct ri_mw *inner = NULL;
+	enum ri_status status = mw == NULL ? RI_ERR_RESOURCES : RI_ERR_UNSUPPORTED;
+
+	if (mw != NULL && in->mw_alloc != NULL)
+		status = in->mw_alloc(wrap_inner(pd), type, &inner, stag);
+	if (status != RI_SUCCESS) {
+		wrap_free(mw);
+		return status;
+	}
+	mw->pd = wrap_of(pd);
+	mw->stag = *stag;
+	*out = wrap_ready(mw, inner);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mw_query(struct ri_mw *mw, struct ri_mr_attr *attr)
+{
+	return wrap_in(mw)->mem.mw_query(wrap_inner(mw), attr);
+}
+
+static enum ri_status
+mw_free(struct ri_mw *mw)
+{
+	enum ri_status status = wrap_in(mw)->mem.mw_free(wrap_inner(mw));
+
+	if (status == RI_SUCCESS)
+		wrap_free(wrap_of(mw));
+	return status;
+}
+
+/* --- address handles -------------------------------------------------------------------------- */
+
+static enum ri_status
+ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
+{
+	const struct ri_ah_ops *in = &wrap_in(pd)->ah;
+	struct wrap_obj *ah = wrap_new(pd, WRAP_AH);
+	struct ri_ah *inner = NULL;
+	enum ri_status status = ah == NULL ? RI_ERR_RESOURCES : RI_ERR_UNSUPPORTED;
+
+	if (ah != NULL && in->create != NULL)
+		status = in->create(wrap_inner(pd), init, &inner, id);
+	if (status != RI_SUCCESS) {
+		wrap_free(ah);
+		return status;
+	}
+	ah->pd = wrap_of(pd);
+	*out = wrap_ready(ah, inner);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
+{
+	return wrap_in(ah)->ah.modify(wrap_inner(ah), init);
+}
+
+static enum ri_status
+ah_destroy(struct ri_ah *ah)
+{
+	enum ri_status status = wrap_in(ah)->ah.destroy(wrap_inner(ah));
+
+	if (status == RI_SUCCESS)
+		wrap_free(wrap_of(ah));
+	return status;
+}
+
+/* --- connections by address --------------------------------------------------------------------- */
+
+static enum ri_status
+cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
+	  uint32_t backlog, struct ri_listen **out)
+{
+	const struct ri_cm_ops *in = &wrap_in(context)->cm;
+	struct wrap_obj *listen = wrap_new(context, WRAP_LISTEN);
+	struct ri_listen *inner = NULL;
+	enum ri_status status = listen == NULL ? RI_ERR_RESOURCES : RI_ERR_UNSUPPORTED;
+
+	if (listen != NULL && in->listen != NULL)
+		status = in->listen(wrap_inner(context), ctx, port, service, backlog, &inner);
+	if (status != RI_SUCCESS) {
+		wrap_free(listen);
+		return status;
+	}
+	listen->ctx = ctx;
+	*out = wrap_ready(listen, inner);
+	return RI_SUCCESS;
+}
+
+static void
+cm_listen_destroy(struct ri_listen *listen)
+{
+	wrap_in(listen)->cm.listen_destroy(wrap_inner(listen));
+	wrap_free(wrap_of(listen));
+}
+
+static enum ri_status
+cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	const struct ri_cm_ops *in = &wrap_in(qp)->cm;
+
+	return in->connect != NULL ? in->connect(wrap_inner(qp), params) : RI_ERR_UNSUPPORTED;
+}
+
+/* A success consumes the request. */
+static enum ri_status
+answered(struct ri_request *request, enum ri_status status)
+{
+	if (status == RI_SUCCESS)
+		wrap_free(wrap_of(request));
+	return status;
+}
+
+static enum ri_status
+cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	return answered(request,
+			wrap_in(request)->cm.accept(wrap_inner(request), wrap_inner(qp), params));
+}
+
+static enum ri_status
+cm_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdata, uint16_t len)
+{
+	return answered(request,
+			wrap_in(request)->cm.reject(wrap_inner(request), reason, pdata, len));
+}
+
+static enum ri_status
+cm_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
+{
+	const struct ri_cm_ops *in = &wrap_in(qp)->cm;
+
+	return in->confirm != NULL ? in->confirm(wrap_inner(qp), accept, pdata, len)
+				   : RI_ERR_UNSUPPORTED;
+}
+
+static enum ri_status
+cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
+{
+	const struct ri_cm_ops *in = &wrap_in(qp)->cm;
+
+	return in->disconnect != NULL ? in->disconnect(wrap_inner(qp), pdata, len)
+				      : RI_ERR_UNSUPPORTED;
+}
+
+static enum ri_status
+cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *params)
+{
+	const struct ri_cm_ops *in = &wrap_in(context)->cm;
+
+	return in->resolve != NULL ? in->resolve(wrap_inner(context), ctx, params)
+				   : RI_ERR_UNSUPPORTED;
+}
+
+static void
+cm_resolve_cancel(struct ri_context *context, uint64_t ctx)
+{
+	const struct ri_cm_ops *in = &wrap_in(context)->cm;
+
+	if (in->resolve_cancel != NULL)
+		in->resolve_cancel(wrap_inner(context), ctx);
+}
+
+static enum ri_status
+cm_resolve_answer(struct ri_request *request, const struct ri_service_answer *answer)
+{
+	return answered(request, wrap_in(request)->cm.resolve_answer(wrap_inner(request), answer));
+}
+
+/* --- connections over a stream ------------------------------------------------------------------ */
+
+static enum ri_status
+llp_reserve(struct ri_qp *qp)
+{
+	const struct ri_llp_ops *in = &wrap_in(qp)->llp;
+
+	return in->reserve != NULL ? in->reserve(wrap_inner(qp)) : RI_ERR_UNSUPPORTED;
+}
+
+static enum ri_status
+llp_attach_stream(struct ri_qp *qp, const struct ri_stream *stream)
+{
+	const struct ri_llp_ops *in = &wrap_in(qp)->llp;
+
+	return in->attach_stream != NULL ? in->attach_stream(wrap_inner(qp), stream)
+					 : RI_ERR_UNSUPPORTED;
+}
+
+/* --- upcalls ------------------------------------------------------------------------------------ */
+
+static void
+up_cq_event(void *self, uint64_t ctx)
+{
+	const struct ri_upcalls *up = ((struct wrap_rnic *)self)->upcalls;
+
+	up->cq_event(up->self, ctx);
+}
+
+static void
+up_async_event(void *self, const struct ri_async_event *event)
+{
+	const struct ri_upcalls *up = ((struct wrap_rnic *)self)->upcalls;
+
+	up->async_event(up->self, event);
+}
+
+/* The handle of a request for the access layer. NULL: it is not known, or there is no memory. */
+static struct ri_request *
+request_of(struct wrap_rnic *rnic, const struct ri_cm_event *event)
+{
+	struct wrap_obj *request;
+
+	if (event->kind == RI_CM_REQUEST_GONE)
+		return (struct ri_request *)wrap_find_inner(rnic, WRAP_REQUEST, event->request);
+	request = wrap_new(rnic, WRAP_REQUEST);
+	return request != NULL ? wrap_ready(request, event->request) : NULL;
+}
+
+/* Without memory for its handle a request is refused here; the access layer never learns of it. */
+static void
+up_cm_event(void *self, const struct ri_cm_event *event)
+{
+	struct wrap_rnic *rnic = self;
+	struct ri_cm_event told = *event;
+
+	if (event->request != NULL) {
+		told.request = request_of(rnic, event);
+		if (told.request == NULL)
+			return;
+	}
+	rnic->upcalls->cm_event(rnic->upcalls->self, &told);
+}
+
+/* --- the tables ------------------------------------------------------------------------------- */
+
+const struct ri_mem_ops wrap_plain_mem_ops = {
+	.size = sizeof(struct ri_mem_ops),
+	.mr_reg = mr_reg,
+	.mr_rereg = mr_rereg,
+	.mr_query = mr_query,
+	.mr_dereg = mr_dereg,
+	.mw_alloc = mw_alloc,
+	.mw_query = mw_query,
+	.mw_free = mw_free,
+};
+
+const struct ri_ah_ops wrap_plain_ah_ops = {
+	.size = sizeof(struct ri_ah_ops),
+	.create = ah_create,
+	.modify = ah_modify,
+	.destroy = ah_destroy,
+};
+
+const struct ri_cm_ops wrap_plain_cm_ops = {
+	.size = sizeof(struct ri_cm_ops),
+	.listen = cm_listen,
+	.listen_destroy = cm_listen_destroy,
+	.connect = cm_connect,
+	.accept = cm_accept,
+	.reject = cm_reject,
+	.confirm = cm_confirm,
+	.disconnect = cm_disconnect,
+	.resolve = cm_resolve,
+	.resolve_cancel = cm_resolve_cancel,
+	.resolve_answer = cm_resolve_answer,
+};
+
+const struct ri_llp_ops wrap_plain_llp_ops = {
+	.size = sizeof(struct ri_llp_ops),
+	.reserve = llp_reserve,
+	.attach_stream = llp_attach_stream,
+};
+
+const struct ri_upcalls wrap_plain_upcalls = {
+	.size = sizeof(struct ri_upcalls),
+	.cq_event = up_cq_event,
+	.async_event = up_async_event,
+	.cm_event = up_cm_event,
+};

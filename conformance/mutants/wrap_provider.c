@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The provider that is registered: which adapters there are, and how one is opened. It can wrap the providers of this
+ * release, which are linked in, and any other one: ITAPI_WRAPPED names their shared objects, with colons between.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faulty.h"
+#include "mutant.h"
+
+#define MUTANT_PREFIX "mutant:"
+#define FAULTY_PREFIX "faulty:"
+#define WRAPPED_MAX   8
+#define ROOM          64 /* adapters of one wrapped provider */
+
+const struct ri_provider *vem_provider_entry(void);
+const struct ri_provider *viw_provider_entry(void);
+__attribute__((visibility("default"))) const struct ri_provider *ri_provider_entry(void);
+
+static struct wrap_tables wrapped[WRAPPED_MAX];
+static unsigned num_wrapped;
+static struct wrap_tables tables; /* what is registered */
+
+/* --- what can be wrapped ---------------------------------------------------------------------- */
+
+static void
+wrapped_add(const struct ri_provider *provider, const char *name)
+{
+	if (provider != NULL && num_wrapped < WRAPPED_MAX &&
+	    wrap_tables_copy(&wrapped[num_wrapped], provider))
+		num_wrapped++;
+	else
+		fprintf(stderr, "mutants: %s cannot be wrapped\n", name);
+}
+
+/* A shared object stays open until the process ends. */
+static void
+wrapped_load(const char *path, size_t length)
+{
+	char *name = strndup(path, length);
+	void *object = name != NULL ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : NULL;
+	void *symbol = object != NULL ? dlsym(object, RI_PROVIDER_ENTRY_NAME) : NULL;
+	ri_provider_entry_fn entry = NULL;
+
+	if (symbol != NULL)
+		memcpy(&entry, &symbol, sizeof(entry));
+	wrapped_add(entry != NULL ? entry() : NULL, name != NULL ? name : "it");
+	free(name);
+}
+
+static void
+wrapped_find(void)
+{
+	const char *paths = secure_getenv("ITAPI_WRAPPED");
+
+	while (paths != NULL && *paths != '\0') {
+		size_t length = strcspn(paths, ":");
+
+		if (length > 0)
+			wrapped_load(paths, length);
+		paths += length + (paths[length] == ':');
+	}
+	wrapped_add(vem_provider_entry(), "emul");
+	wrapped_add(viw_provider_entry(), "iwarp");
+}
+
+/* --- which adapters there are ------------------------------------------------------------------ */
+
+/* A list that is being written. */
+struct listing {
+	struct ri_device_desc *descs;
+	uint32_t room;
+	uint32_t count;
+};
+
+static void
+list_one(struct listing *listing, const struct ri_device_desc *of, const char *prefix,
+	 const struct mutant *mutant)
+{
+	struct ri_device_desc *out = &listing->descs[listing->count];
+
+	/* A name that does not fit is no name. */
+	if (strlen(prefix) + (mutant != NULL ? strlen(mutant->id) + 1 : 0) + strlen(of->name) >=
+	    sizeof(out->name))
+		return;
+	if (listing->count++ >= listing->room)
+		return;
+	*out = *of;
+	(void)snprintf(out->name, sizeof(out->name), "%s%s%s%.40s", prefix,
+		       mutant != NULL ? mutant->id : "", mutant != NULL ? ":" : "", of->name);
+	(void)snprintf(out->description, sizeof(out->description), "%.40s: %s", of->name,
+		       mutant != NULL ? mutant->title : "faults on demand");
+}
+
+static void
+list_all(struct listing *listing, const struct ri_device_desc *of)
+{
+	const struct mutant *mutant;
+
+	list_one(listing, of, FAULTY_PREFIX, NULL);
+	for (size_t i = 0; (mutant = mutant_get(i)) != NULL; i++)
+		list_one(listing, of, MUTANT_PREFIX, mutant);
+}
+
+static enum ri_status
+probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
+{
+	struct listing listing = {.descs = descs, .room = *count};
+	struct ri_device_desc *found = calloc(ROOM, sizeof(*found));
+
+	if (found == NULL)
+		return RI_ERR_RESOURCES;
+	for (unsigned i = 0; i < num_wrapped; i++) {
+		uint32_t there = ROOM;
+
+		if (wrapped[i].device.probe(host, found, &there) != RI_SUCCESS)
+			continue;
+		for (uint32_t j = 0; j < there && j < ROOM; j++)
+			list_all(&listing, &found[j]);
+	}
+	free(found);
+	*count = listing.count;
+	return RI_SUCCESS;
+}
+
+/* --- open and close ----------------------------------------------------------------------------- */
+
+/* Read a name: which defect, if any, and the name of the wrapped adapter; NULL: it is none of ours. */
+static const char *
+name_read(const char *name, const struct mutant **mutant)
+{
+	size_t length;
+
+	*mutant = NULL;
+	if (strncmp(name, FAULTY_PREFIX, strlen(FAULTY_PREFIX)) == 0)
+		return name + strlen(FAULTY_PREFIX);
+	if (strncmp(name, MUTANT_PREFIX, strlen(MUTANT_PREFIX)) != 0)
+		return NULL;
+	name += strlen(MUTANT_PREFIX);
+	length = strcspn(name, ":");
+	*mutant = mutant_find(name, length);
+	return *mutant != NULL && name[length] == ':' ? name + length + 1 : NULL;
+}
+
+static void
+rnic_free(struct wrap_rnic *rnic)
+{
+	while (rnic->objects.next != &rnic->objects)
+		wrap_free(rnic->objects.next);
+	pthread_mutex_destroy(&rnic->lock);
+	free(rnic->own);
+	free(rnic);
+}
+
+static struct wrap_rnic *
+rnic_new(const struct ri_open *open)
+{
+	struct wrap_rnic *rnic = calloc(1, sizeof(*rnic));
+
+	if (rnic == NULL)
+		return NULL;
+	rnic->obj.rnic = rnic;
+	rnic->objects.next = rnic->objects.prev = &rnic->objects;
+	pthread_mutex_init(&rnic->lock, NULL);
+	memcpy(rnic->name, open->name, sizeof(rnic->name) - 1);
+	rnic->upcalls = open->upcalls;
+	rnic->host = open->host;
+	rnic->inner_host = open->host;
+	wrap_plain(&rnic->ops);
+	rnic->ops.up.self = rnic;
+	return rnic;
+}
+
+/* Open it with the provider that has it, and read its profile. */
+static enum ri_status
+inner_open(struct wrap_rnic *rnic, const char *name)
+{
+	struct ri_open open = {.host = rnic->inner_host, .upcalls = &rnic->ops.up};
+	enum ri_status status = RI_ERR_NO_DEVICE;
+	struct ri_rnic *inner = NULL;
+
+	(void)snprintf(open.name, sizeof(open.name), "%s", name);
+	for (unsigned i = 0; i < num_wrapped && status == RI_ERR_NO_DEVICE; i++) {
+		rnic->in = &wrapped[i];
+		status = rnic->in->device.open(&open, &inner);
+	}
+	if (status != RI_SUCCESS)
+		return status;
+	rnic->obj.inner = inner;
+	rnic->attr.size = sizeof(rnic->attr);
+	status = rnic->in->device.query(inner, &rnic->attr);
+	if (status == RI_SUCCESS && rnic->mutant != NULL && !mutant_fits(rnic->mutant, &rnic->attr))
+		status = RI_ERR_NO_DEVICE;
+	if (status != RI_SUCCESS)
+		rnic->in->device.close(inner);
+	return status;
+}
+
+static enum ri_status
+open_wrapped(const struct ri_open *open, struct ri_rnic **out)
+{
+	const struct mutant *mutant;
+	const char *name = name_read(open->name, &mutant);
+	struct wrap_rnic *rnic;
+	enum ri_status status;
+
+	if (name == NULL)
+		return RI_ERR_NO_DEVICE;
+	rnic = rnic_new(open);
+	if (rnic == NULL)
+		return RI_ERR_RESOURCES;
+	rnic->mutant = mutant;
+	if (mutant != NULL)
+		mutant_start(rnic);
+	status = mutant != NULL ? RI_SUCCESS : faulty_start(rnic);
+	if (status == RI_SUCCESS)
+		status = inner_open(rnic, name);
+	if (status != RI_SUCCESS) {
+		if (mutant != NULL && mutant->end != NULL)
+			mutant->end(rnic);
+		faulty_stop(rnic);
+		rnic_free(rnic);
+		return status;
+	}
+	*out = (struct ri_rnic *)rnic;
+	return RI_SUCCESS;
+}
+
+static void
+close_wrapped(struct ri_rnic *handle)
+{
+	struct wrap_rnic *rnic = wrap_rnic_of(handle);
+
+	if (rnic->mutant != NULL && rnic->mutant->end != NULL)
+		rnic->mutant->end(rnic);
+	rnic->ops.device.close(handle);
+	faulty_stop(rnic);
+	rnic_free(rnic);
+}
+
+/* --- the provider ------------------------------------------------------------------------------ */
+
+void
+wrap_plain(struct wrap_ops *ops)
+{
+	ops->device = wrap_plain_device_ops;
+	ops->pd = wrap_plain_pd_ops;
+	ops->cq = wrap_plain_cq_ops;
+	ops->srq = wrap_plain_srq_ops;
+	ops->qp = wrap_plain_qp_ops;
+	ops->mem = wrap_plain_mem_ops;
+	ops->ah = wrap_plain_ah_ops;
+	ops->cm = wrap_plain_cm_ops;
+	ops->llp = wrap_plain_llp_ops;
+	ops->user = wrap_plain_user_ops;
+	ops->fast = wrap_plain_fast_ops;
+	ops->up = wrap_plain_upcalls;
+}
+
+static const struct ri_setting settings[] = {
+	{.name = "ITAPI_WRAPPED",
+	 .meaning = "Shared objects of providers that the adapters mutant: and faulty: can wrap",
+	 .form = "paths, separated by colons"},
+	{.name = "ITAPI_FAULTY",
+	 .meaning = "Faults that each adapter faulty: commits",
+	 .form = "commands, separated by semicolons"},
+};
+
+const struct ri_provider *
+ri_provider_entry(void)
+{
+	if (tables.provider.size != 0)
+		return &tables.provider;
+	wrapped_find();
+	wrap_entries(&tables);
+	tables.device.probe = probe;
+	tables.device.open = open_wrapped;
+	tables.device.close = close_wrapped;
+	wrap_tables_join(&tables);
+	tables.provider.abi_major = RI_ABI_MAJOR;
+	tables.provider.abi_minor = RI_ABI_MINOR;
+	tables.provider.size = sizeof(tables.provider);
+	tables.provider.name = "mutants";
+	tables.provider.description = "other adapters with defects and faults, for tests";
+	tables.provider.settings = settings;
+	tables.provider.num_settings = sizeof(settings) / sizeof(settings[0]);
+	tables.provider.setting_size = sizeof(settings[0]);
+	return &tables.provider;
+}

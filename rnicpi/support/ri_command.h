@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Commands that request faults: text in words. vp/emul runs them (vem_script.c), and so does the wrapper of
+ * conformance/mutants (faulty_script.c). This file reads what both have: a list of commands with semicolons between,
+ * the words of one, numbers, and the command that lets a call fail:
+ *
+ *     call VERB N STATUS    the Nth call of that verb from now on returns STATUS, once
+ *
+ * Each user has its own list of verbs. STATUS is one of resources, limit, busy, fatal, permission, full (of a post), none.
+ */
+#ifndef RI_COMMAND_H
+#define RI_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnicpi_types.h"
+
+#define RI_COMMAND_WORDS 6
+#define RI_COMMAND_LINE  128
+
+/* A command, split in words; words that are missing are empty. */
+struct ri_command {
+	char line[RI_COMMAND_LINE];
+	const char *word[RI_COMMAND_WORDS];
+	unsigned count;
+};
+
+/* What "call VERB N STATUS" says. */
+struct ri_command_call {
+	uint32_t verb;   /* index in the list of verbs */
+	uint32_t number; /* at least 1 */
+	enum ri_status status;
+};
+
+static inline bool
+ri_command_is(const struct ri_command *command, unsigned at, const char *word)
+{
+	return strcmp(command->word[at], word) == 0;
+}
+
+/* False: it is too long. */
+static inline bool
+ri_command_split(struct ri_command *command, const char *text, size_t len)
+{
+	char *rest = NULL;
+
+	memset(command, 0, sizeof(*command));
+	if (len >= sizeof(command->line))
+		return false;
+	memcpy(command->line, text, len);
+	for (unsigned i = 0; i < RI_COMMAND_WORDS; i++)
+		command->word[i] = "";
+	for (char *w = strtok_r(command->line, " \t\n", &rest); w != NULL;
+	     w = strtok_r(NULL, " \t\n", &rest)) {
+		if (command->count == RI_COMMAND_WORDS)
+			return false;
+		command->word[command->count++] = w;
+	}
+	return true;
+}
+
+/* *out: a number from 1 on, or 0 for "last". False: the word is neither. */
+static inline bool
+ri_command_number(const char *word, uint32_t *out)
+{
+	char *end = NULL;
+
+	*out = 0;
+	if (strcmp(word, "last") == 0)
+		return true;
+	if (*word < '1' || *word > '9')
+		return false;
+	unsigned long value = strtoul(word, &end, 10);
+	*out = (uint32_t)value;
+	return *end == '\0' && value <= UINT32_MAX;
+}
+
+/* The index of a word in a list; `count` if it is not there. */
+static inline uint32_t
+ri_command_find(const char *const *words, uint32_t count, const char *word)
+{
+	uint32_t i = 0;
+
+	while (i < count && strcmp(words[i], word) != 0)
+		i++;
+	return i;
+}
+
+/* False: no call can be told to return that. */
+static inline bool
+ri_command_status(const char *word, enum ri_status *out)
+{
+	static const struct {
+		const char *name;
+		enum ri_status status;
+	} statuses[] = {
+		{"resources", RI_ERR_RESOURCES},
+		{"limit", RI_ERR_LIMIT},
+		{"busy", RI_ERR_BUSY},
+		{"fatal", RI_ERR_FATAL},
+		{"permission", RI_ERR_PERMISSION},
+		{"full", RI_ERR_QUEUE_FULL},
+		{"none", RI_SUCCESS},
+	};
+
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		if (strcmp(statuses[i].name, word) != 0)
+			continue;
+		*out = statuses[i].status;
+		return true;
+	}
+	return false;
+}
+
+/* The first four words of "call VERB N STATUS"; there may be more. Returns NULL, or what is wrong. */
+static inline const char *
+ri_command_read_call(const struct ri_command *command, const char *const *verbs, uint32_t count,
+		     struct ri_command_call *out)
+{
+	if (command->count < 4)
+		return "wanted: call VERB N STATUS";
+	out->verb = ri_command_find(verbs, count, command->word[1]);
+	if (out->verb == count)
+		return "no such verb";
+	if (!ri_command_number(command->word[2], &out->number) || out->number == 0)
+		return "no such number";
+	if (!ri_command_status(command->word[3], &out->status))
+		return "no such status";
+	return NULL;
+}
+
+/* The next command that is not blank, as *len bytes; NULL: none is left. */
+static inline const char *
+ri_command_next(const char **rest, size_t *len)
+{
+	while (**rest != '\0') {
+		const char *text = *rest;
+
+		*len = strcspn(text, ";");
+		*rest = text + *len + (text[*len] == ';');
+		if (strspn(text, " \t\n") < *len)
+			return text;
+	}
+	return NULL;
+}
+
+#endif /* RI_COMMAND_H */
