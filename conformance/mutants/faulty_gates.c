@@ -32,6 +32,16 @@ route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local, u
 	return wrap_plain_device_ops.route(rnic, peer, local, port);
 }
 
+static void
+context_destroy(struct ri_context *context)
+{
+	const struct wrap_rnic *rnic = wrap_rnic_of(context);
+
+	faulty_begin(rnic);
+	wrap_plain_device_ops.context_destroy(context);
+	faulty_end(rnic);
+}
+
 /* --- protection domains ------------------------------------------------------------------------- */
 
 static enum ri_status
@@ -347,6 +357,7 @@ faulty_gates(struct wrap_ops *ops)
 {
 	ops->device.query_port = query_port;
 	ops->device.route = route;
+	ops->device.context_destroy = context_destroy;
 	ops->pd.create = pd_create;
 	ops->cq.create = cq_create;
 	ops->cq.resize = cq_resize;

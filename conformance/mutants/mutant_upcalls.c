@@ -320,15 +320,9 @@ post_waits(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static void
-close_not(struct ri_rnic *rnic)
-{
-	(void)rnic;
-}
-
-static void
 close_forgotten(struct wrap_rnic *rnic)
 {
-	rnic->ops.device.close = close_not;
+	rnic->forgotten = true;
 }
 
 /* After some requests the adapter says that it failed; it has not. */

@@ -107,6 +107,8 @@ struct wrap_rnic {
 	pthread_mutex_t lock;    /* owns the list; taken last */
 	struct wrap_obj objects; /* head of the list */
 	atomic_uint count[8];    /* a mutant's own */
+	bool forgotten;          /* closing it leaves the wrapped adapter open */
+	struct wrap_rnic *next;  /* of those that are forgotten */
 	struct ri_timer timer;   /* the same */
 	void *own;               /* the same */
 };

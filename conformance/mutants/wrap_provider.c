@@ -231,10 +231,54 @@ open_wrapped(const struct ri_open *open, struct ri_rnic **out)
 	return RI_SUCCESS;
 }
 
+/* What the wrapped adapter still tells after the access layer has closed it goes nowhere. */
+static void
+nobody_cq(void *self, uint64_t ctx)
+{
+	(void)self;
+	(void)ctx;
+}
+
+static void
+nobody_async(void *self, const struct ri_async_event *event)
+{
+	(void)self;
+	(void)event;
+}
+
+static void
+nobody_cm(void *self, const struct ri_cm_event *event)
+{
+	(void)self;
+	(void)event;
+}
+
+static const struct ri_upcalls nobody = {.size = sizeof(nobody),
+					 .cq_event = nobody_cq,
+					 .async_event = nobody_async,
+					 .cm_event = nobody_cm};
+
+/* It stays in a list, since the wrapped adapter uses it until the process ends. */
+static void
+rnic_forget(struct wrap_rnic *rnic)
+{
+	static _Atomic(struct wrap_rnic *) forgotten;
+
+	rnic->upcalls = &nobody;
+	rnic->next = atomic_load(&forgotten);
+	while (!atomic_compare_exchange_weak(&forgotten, &rnic->next, rnic))
+		;
+}
+
 static void
 close_wrapped(struct ri_rnic *handle)
 {
 	struct wrap_rnic *rnic = wrap_rnic_of(handle);
+
+	if (rnic->forgotten) {
+		rnic_forget(rnic);
+		return;
+	}
 
 	if (rnic->mutant != NULL && rnic->mutant->end != NULL)
 		rnic->mutant->end(rnic);
