@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The objects of vp/ib, which file owns what, and the rules for locks, threads and events.
+ *
+ * Objects. An adapter (struct ri_rnic) is one open device of libibverbs. Both halves of the provider are in one process,
+ * so a user half (struct ri_ucq, ri_uqp, ri_usrq) is the first member of its privileged object, and a map is its address.
+ * Queue pairs are made with ibv_create_qp, never with rdma_create_qp: they exist before there is a connection. The
+ * connection manager is told the number of the queue pair (rdma_conn_param::qp_num), and vib_cm*.c moves the device's
+ * queue pair with the attributes from rdma_init_qp_attr, by vib_qp_device_modify().
+ *
+ * Connections. vib_cm*.c owns struct vib_conn, one for each rdma_cm_id that it made or got. rdma_cm_id::context is that
+ * struct; ri_qp::conn is the one that the queue pair uses, set and cleared by vib_cm*.c alone, under ri_qp::lock. So the
+ * queue pair of an id is found by its struct vib_conn, never by a search.
+ *
+ * States. ri_qp::state is the state that the layers above see; vib_qp_move() is its only writer. vib_cm*.c causes moves by
+ * vib_qp_begin(), vib_qp_established() and vib_qp_end(). The end of an attempt or a connection is always vib_qp_end():
+ * it moves the device's queue pair to its error state, waits on the service thread until everything that was posted is
+ * completed, and raises the event once. What comes second is ignored.
+ *
+ * Completions. A request in the device's queue carries the address of its slot (struct vib_slot) as wr_id; the slot has
+ * what the completion needs besides. Completions move from the device's queue into ri_wc, either directly into the
+ * caller's array, or into the staging ring of the CQ when they must be counted or kept: for cq_depth and arm_cq, at
+ * the end of a connection, and before a queue pair is destroyed. A poll empties the staging ring first.
+ *
+ * Events. Three descriptors of an adapter are watched by the host, so their events arrive on its service thread:
+ * completions (vib_cq_event.c), asynchronous events (vib_async.c), and the connection manager (vib_cm.c). Each handler
+ * gets an event, makes its upcalls without a lock, and only then acknowledges the event. ibv_destroy_cq, ibv_destroy_qp,
+ * ibv_destroy_srq and rdma_destroy_id wait until all events of their object are acknowledged, so after they returned no
+ * upcall names the object. Therefore nobody calls them on the service thread while an event of the same object is not
+ * acknowledged, or while owning a lock that a handler takes.
+ *
+ * Locks, in the order in which they are taken:
+ *   ri_rnic::lock      the list of contexts. Control verbs and the service thread.
+ *   ri_context::lock   its lists of objects.
+ *   locks of vib_cm*.c, which vib_cm.h describes
+ *   ri_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
+ *   ri_ucq::lock       the staging ring and the polling of one CQ; owned for the copy of completions, no system call.
+ * No lock is owned during an upcall. Posts take no lock: without thread_safe_queues the access layer makes one post at a
+ * time on an object. Slots go back by ri_ucq::lock's owner, who alone writes vib_ring::head.
+ *
+ * Blocking. Control verbs and handlers never wait for a peer: resolution and connection are steps between events.
+ */
+#ifndef VIB_H
+#define VIB_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+
+#include "rnicpi.h"
+#include "vsw_lock.h"
+
+/* --- lists --------------------------------------------------------------------------------- */
+
+/* An item of a doubly linked list; the head of the list is one, too. */
+struct vib_item {
+	struct vib_item *next;
+	struct vib_item *prev;
+};
+
+static inline void
+vib_list_init(struct vib_item *head)
+{
+	head->next = head;
+	head->prev = head;
+}
+
+static inline bool
+vib_list_empty(const struct vib_item *head)
+{
+	return head->next == head;
+}
+
+static inline void
+vib_list_add(struct vib_item *head, struct vib_item *item)
+{
+	item->prev = head->prev;
+	item->next = head;
+	head->prev->next = item;
+	head->prev = item;
+}
+
+/* The item is then a list of its own, so that it can be removed again. */
+static inline void
+vib_list_remove(struct vib_item *item)
+{
+	item->prev->next = item->next;
+	item->next->prev = item->prev;
+	vib_list_init(item);
+}
+
+/* The struct around a list item. */
+#define vib_of(item_, type_, member_) ((type_ *)(void *)((char *)(item_)-offsetof(type_, member_)))
+
+/* --- adapters, contexts, protection domains -------------------------------------------------- */
+
+struct vib_cm;    /* vib_cm.c: the connection manager of an adapter */
+struct vib_conn;  /* vib_cm.c: a connection, an attempt or a request */
+struct vib_quirk; /* vib_profile.c: what the attributes of a device's driver do not say */
+
+/* An open adapter. Constant while it is open, but for `failed` and the lists. */
+struct ri_rnic {
+	const struct ri_host *host;
+	const struct ri_upcalls *upcalls;
+	char name[64]; /* as the layers above know it: "ib:rxe0" */
+	struct ibv_context
+		*verbs;           /* our own; rdma_cm_id::verbs is another one of the same device */
+	struct ri_rnic_attr attr; /* the profile */
+	const struct vib_quirk *quirk;
+	bool iwarp;         /* transport of the device: iWARP, else InfiniBand or RoCE */
+	atomic_bool failed; /* the device is gone or has failed */
+	struct ibv_comp_channel *channel;
+	struct ri_watch completions; /* of the channel's descriptor */
+	struct ri_watch asyncs;      /* of the asynchronous events */
+	struct ri_watch links;       /* of the system's network interfaces; fd -1: none */
+	pthread_mutex_t lock;        /* of `contexts` */
+	struct vib_item contexts;
+	struct vib_cm *cm; /* made by vib_cm_open */
+};
+
+/* A process. */
+struct ri_context {
+	struct vib_item item; /* among those of its adapter */
+	struct ri_rnic *rnic;
+	struct ri_owner owner;
+	pthread_mutex_t lock; /* of the lists */
+	struct vib_item pds;
+	struct vib_item cqs;
+	struct vib_item srqs;
+	struct vib_item qps;
+	struct vib_item mrs;
+	struct vib_item mws;
+	struct vib_item listens; /* of vib_cm_listen.c */
+};
+
+struct ri_pd {
+	struct vib_item item;
+	struct ri_context *context;
+	struct ibv_pd *pd;
+	atomic_uint users;
+};
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+struct ri_mr {
+	struct vib_item item;
+	struct ri_pd *pd;
+	struct ibv_mr *mr;
+	uint32_t access; /* RI_ACCESS_* as asked for */
+};
+
+struct ri_mw {
+	struct vib_item item;
+	struct ri_pd *pd;
+	struct ibv_mw *mw;
+};
+
+/* --- completion queues ----------------------------------------------------------------------- */
+
+struct ri_uqp;
+
+/* A request or receive that the device has. Written by the thread that posts, read when it completes. */
+struct vib_slot {
+	uint64_t wr_id;    /* of the access layer */
+	struct ri_uqp *qp; /* NULL: of an SRQ */
+	uint32_t byte_len; /* of a request: the sum of its segments */
+	uint32_t next;     /* SRQ: the next free slot */
+	uint8_t opcode;    /* enum ri_opcode */
+	uint8_t flags;     /* RI_WC_* of its completion */
+	uint16_t reserved;
+	uint32_t inv_stag; /* with RI_WC_INVALIDATED: the STag that its success invalidates */
+};
+
+/* The slots of one work queue, used in turn. `head` and `tail` run freely; `head` is that of the oldest in use. */
+struct vib_ring {
+	struct vib_slot *slots;
+	uint32_t mask;    /* slots - 1 */
+	uint32_t room;    /* requests that may be outstanding; at most mask + 1 */
+	atomic_uint tail; /* written by the thread that posts */
+	atomic_uint head; /* written by the owner of the CQ's lock */
+};
+
+/* User half of a CQ. */
+struct ri_ucq {
+	struct ibv_cq *cq;
+	struct vsw_lock lock; /* of all that follows, and of polling `cq` */
+	struct ri_wc *staged; /* ring */
+	uint32_t staged_room; /* entries of the ring; see vib_cq.c */
+	uint32_t staged_first;
+	uint32_t staged_count;
+	uint32_t staged_solicited; /* how many of them are solicited */
+	uint32_t limit;            /* as told to the access layer */
+	uint32_t armed;            /* enum ri_arm; RI_ARM_NONE: no upcall is due */
+	uint32_t armed_count;      /* with RI_ARM_COUNT */
+	bool listening;            /* the device will tell of its next completion */
+};
+
+struct ri_cq {
+	struct ri_ucq user; /* first: the user half is the same address */
+	struct vib_item item;
+	struct ri_context *context;
+	uint64_t ctx;
+	atomic_uint users;
+};
+
+/* --- shared receive queues ------------------------------------------------------------------- */
+
+struct ri_usrq {
+	struct ibv_srq *srq;
+	struct vib_slot *slots;
+	uint32_t max_sge;
+	uint32_t mine; /* free slots that only the thread that posts uses: first + 1, 0: none */
+	atomic_uint returned; /* free slots that completions gave back: first + 1, 0: none */
+};
+
+struct ri_srq {
+	struct ri_usrq user;
+	struct vib_item item;
+	struct ri_pd *pd;
+	uint64_t ctx;
+	struct ri_srq_attr attr; /* as granted */
+	atomic_uint users;
+};
+
+/* --- queue pairs ----------------------------------------------------------------------------- */
+
+/* Whether a post may go to the device. */
+enum vib_gate {
+	VIB_GATE_OPEN = 0, /* yes */
+	VIB_GATE_KEPT,     /* IDLE, CONNECTING: receives do, requests are refused */
+	VIB_GATE_FLUSH /* ERROR on a device that does not flush by itself: completed here as flushed */
+};
+
+/* User half of a queue pair. */
+struct ri_uqp {
+	struct ibv_qp *qp;
+	uint64_t ctx;     /* of the access layer, for completions */
+	atomic_uint gate; /* enum vib_gate; written under ri_qp::lock */
+	uint32_t max_inline;
+	uint16_t max_send_sge;
+	uint16_t max_recv_sge;
+	struct vib_ring sq;
+	struct vib_ring rq; /* without slots if there is an SRQ */
+	struct ri_ucq *send_cq;
+	struct ri_ucq *recv_cq;
+};
+
+struct ri_qp {
+	struct ri_uqp user;
+	struct vib_item item;
+	struct ri_pd *pd;
+	struct ri_cq *send_cq;
+	struct ri_cq *recv_cq;
+	struct ri_srq *srq; /* or NULL */
+	uint64_t ctx;
+	struct ri_qp_init init; /* as granted; ird, ord and access change by modify */
+
+	pthread_mutex_t lock; /* of all that follows */
+	uint32_t state;       /* enum ri_qp_state; vib_qp_move writes it */
+	struct vib_conn *conn;
+	bool dying;             /* it is being destroyed: no attempt begins, no event is raised */
+	bool ended;             /* `end` is set */
+	bool told;              /* it was raised */
+	struct ri_cm_event end; /* to raise when all is completed; kind RI_CM_NONE: nothing */
+	uint32_t end_async;     /* enum ri_event to raise before it; RI_EVENT_NONE: none */
+	uint32_t drain_sq;      /* completions up to these come before the end */
+	uint32_t drain_rq;
+	uint64_t drain_until;  /* what is not completed then is flushed here */
+	struct ri_timer drain; /* on the service thread; looks again */
+};
+
+/* --- vib_status.c: each table of conversion in one place ------------------------------------- */
+
+/* What an errno of a control call of libibverbs or librdmacm means (a positive value). */
+enum ri_status vib_status_of_errno(int error) RI_MUST_CHECK;
+enum ri_wc_status vib_status_of_wc(enum ibv_wc_status status) RI_MUST_CHECK;
+/* RI_ACCESS_* to IBV_ACCESS_*; what InfiniBand always grants has no bit. */
+unsigned int vib_access(uint32_t access);
+/* Log a line for the adapter, formatted; does nothing if the level is not wanted. Errors are said by strerror. */
+void vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* --- vib_device.c, vib_port.c, vib_profile.c --------------------------------------------------- */
+
+extern const struct ri_device_ops vib_device_ops;
+/* The spigot of the adapter that has this address, from 0; false: it is not one of the adapter's. */
+bool vib_port_of_addr(struct ri_rnic *rnic, const struct ri_addr *addr, uint32_t *port);
+/* The addresses of a spigot, as they are now; returns how many. */
+uint32_t vib_port_addrs(struct ri_rnic *rnic, uint32_t port,
+			struct ri_addr addrs[RI_PORT_ADDR_MAX]);
+/* An upcall from the service thread or a fast entry; the caller owns no lock. */
+void vib_raise(struct ri_rnic *rnic, uint32_t event, uint32_t object, uint64_t ctx);
+
+/* --- queue pairs, for vib_cm*.c (vib_qp.c, vib_qp_end.c) --------------------------------------- */
+
+/* IDLE to CONNECTING. RI_ERR_INVALID_STATE: not in IDLE. The caller owns qp->lock. */
+enum ri_status vib_qp_begin(struct ri_qp *qp) RI_MUST_CHECK;
+/* CONNECTING to IDLE, where a call fails before anything was sent. The caller owns qp->lock. */
+void vib_qp_begin_undo(struct ri_qp *qp);
+/*
+ * Change the device's queue pair: attr->qp_state and what goes with it (rdma_init_qp_attr made them). With the access
+ * rights of the layers above in place of those in `attr`. The caller owns qp->lock or nothing.
+ */
+enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
+				    int mask) RI_MUST_CHECK;
+/*
+ * CONNECTING to RTS: requests may be posted from now on; raise `event` (kind RI_CM_ESTABLISHED; ctx is filled in). The
+ * device's queue pair is in RTS already. False: the attempt was ended meanwhile, and nothing was raised. The caller owns
+ * no lock.
+ */
+bool vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event);
+/* Raise another event of this queue pair (RI_CM_REPLY, RI_CM_TIME_WAIT_OVER); ctx is filled in. No lock is owned. */
+void vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event);
+/*
+ * The end: CONNECTING or RTS or CLOSING to ERROR. `event` is copied (kind RI_CM_REJECTED, RI_CM_FAILED,
+ * RI_CM_DISCONNECTED or RI_CM_BROKEN with what goes with it; ctx is filled in) and raised on the service thread after all
+ * completions. `async` is raised before, or RI_EVENT_NONE. The first call counts; in IDLE and ERROR it does nothing. Any
+ * thread; the caller may own locks of vib_cm*.c, not qp->lock.
+ */
+void vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async);
+
+/* --- vib_cm*.c, for the rest ------------------------------------------------------------------ */
+
+extern const struct ri_cm_ops vib_cm_ops;
+/* Make rnic->cm with its event channel, and watch it. RI_ERR_PERMISSION: /dev/infiniband/rdma_cm may not be opened. */
+enum ri_status vib_cm_open(struct ri_rnic *rnic) RI_MUST_CHECK;
+/* No context is left. After the return no upcall of the connection manager is under way, and none comes. */
+void vib_cm_close(struct ri_rnic *rnic);
+/* Destroy what a context still has: listeners and requests. Its queue pairs are destroyed already. */
+void vib_cm_context_end(struct ri_context *context);
+/* RTS to CLOSING was asked for (ri_qp_ops::modify); as ri_cm_ops::disconnect without private data. */
+enum ri_status vib_cm_close_qp(struct ri_qp *qp) RI_MUST_CHECK;
+/*
+ * The layers above abort (modify to ERROR): give the attempt or connection up, tell the peer if that needs no waiting.
+ * The caller then calls vib_qp_end with RI_CM_FAILED or RI_CM_BROKEN, and owns no lock.
+ */
+void vib_cm_abort(struct ri_qp *qp);
+/*
+ * Take the connection from the queue pair, which goes back to IDLE or is destroyed: its rdma_cm_id is destroyed, and after
+ * the return no event and no thread of vib_cm*.c names the queue pair. Not on the service thread. No lock is owned.
+ */
+void vib_cm_forget(struct ri_qp *qp);
+/* Is the queue pair in its time-wait? For modify to IDLE. */
+bool vib_cm_in_time_wait(struct ri_qp *qp);
+/* IBV_EVENT_COMM_EST: the first message came before the connection manager's last one; on the service thread. */
+void vib_cm_comm_est(struct ri_qp *qp);
+/* The device is gone: end every attempt and connection, RI_CM_BROKEN or RI_CM_FAILED; on the service thread. */
+void vib_cm_device_gone(struct ri_rnic *rnic);
+/* The part of the profile that the connection manager knows: cm_forms, private data, IRD and ORD, names of peers. */
+void vib_cm_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr);
+
+#endif /* VIB_H */
