@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The rest of the provider, as vib_cm*.c sees it; see vib_fake.h. */
+#include <string.h>
+
+#include "vib_fake.h"
+
+const char *
+ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+enum ri_status
+vib_status_of_errno(int error)
+{
+	(void)error;
+	return RI_ERR_RESOURCES;
+}
+
+void
+vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
+{
+	(void)rnic;
+	(void)level;
+	(void)format;
+}
+
+uint32_t
+vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT_ADDR_MAX])
+{
+	(void)rnic;
+	g_assert_cmpuint(port, ==, 0);
+	memcpy(addrs, fake_of_process->addrs, sizeof(fake_of_process->addrs));
+	return fake_of_process->num_addrs;
+}
+
+enum ri_status
+vib_qp_begin(struct ri_qp *qp)
+{
+	if (qp->state != RI_QPS_IDLE)
+		return RI_ERR_INVALID_STATE;
+	qp->state = RI_QPS_CONNECTING;
+	return RI_SUCCESS;
+}
+
+void
+vib_qp_begin_undo(struct ri_qp *qp)
+{
+	g_assert_cmpint(qp->state, ==, RI_QPS_CONNECTING);
+	qp->state = RI_QPS_IDLE;
+}
+
+bool
+vib_qp_closing(struct ri_qp *qp)
+{
+	if (qp->state != RI_QPS_RTS)
+		return false;
+	qp->state = RI_QPS_CLOSING;
+	return true;
+}
+
+enum ri_status
+vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	struct fake_qp *fake_qp = (struct fake_qp *)qp;
+	static const char *const names[] = {
+		[IBV_QPS_INIT] = "INIT ", [IBV_QPS_RTR] = "RTR ", [IBV_QPS_RTS] = "RTS "};
+
+	g_assert_cmpint(mask & 1 << 21, ==, 0);
+	g_string_append(fake_qp->moves, names[attr->qp_state]);
+	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0)
+		fake_qp->last.max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0)
+		fake_qp->last.max_rd_atomic = attr->max_rd_atomic;
+	return fake_call("modify") == 0 ? RI_SUCCESS : RI_ERR_INVALID_ARG;
+}
+
+void
+vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event)
+{
+	event->ctx = qp->ctx;
+	g_array_append_vals(fake_of_process->upcalled, event, 1);
+}
+
+bool
+vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
+{
+	if (qp->state != RI_QPS_CONNECTING)
+		return false;
+	qp->state = RI_QPS_RTS;
+	vib_qp_raise(qp, event);
+	return true;
+}
+
+static void
+end_tell(void *arg)
+{
+	struct fake_qp *fake_qp = arg;
+
+	if (fake_qp->qp.end.kind != RI_CM_NONE)
+		vib_qp_raise(&fake_qp->qp, &fake_qp->qp.end);
+}
+
+void
+vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
+{
+	const struct ri_host *host = fake_of_process->rnic.host;
+
+	g_assert_cmpint(async, ==, RI_EVENT_NONE);
+	if (qp->state == RI_QPS_ERROR || qp->state == RI_QPS_IDLE)
+		return;
+	qp->state = RI_QPS_ERROR;
+	qp->end = *event;
+	host->task_run(host->self, &((struct fake_qp *)qp)->tell);
+}
+
+struct fake_qp *
+fake_qp_new(struct fake *fake)
+{
+	struct fake_qp *qp = g_new0(struct fake_qp, 1);
+
+	qp->qp.pd = &fake->pd;
+	qp->qp.state = RI_QPS_IDLE;
+	qp->qp.ctx = 77;
+	qp->qp.user.qp = &qp->device;
+	qp->device.qp_num = 0x1234;
+	qp->tell.fire = end_tell;
+	qp->tell.arg = qp;
+	qp->moves = g_string_new(NULL);
+	pthread_mutex_init(&qp->qp.lock, NULL);
+	return qp;
+}
+
+void
+fake_qp_free(struct fake_qp *qp)
+{
+	const struct ri_host *host = fake_of_process->rnic.host;
+
+	vib_cm_forget(&qp->qp);
+	g_assert_null(qp->qp.conn);
+	host->task_stop(host->self, &qp->tell);
+	pthread_mutex_destroy(&qp->qp.lock);
+	g_string_free(qp->moves, TRUE);
+	g_free(qp);
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The event channel, and the life of a connection; vib_cm.h has the rules. Events are handled on the service thread. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vib_cm.h"
+
+#define EVENTS_AT_ONCE 32 /* then the service thread serves others */
+
+/* --- connections --------------------------------------------------------------------------- */
+
+struct vib_conn *
+vib_conn_adopt(struct vib_cm *cm, struct rdma_cm_id *id)
+{
+	struct vib_conn *conn = calloc(1, sizeof(*conn));
+
+	if (conn == NULL)
+		return NULL;
+	conn->owner = VIB_OWNER_CONN;
+	conn->cm = cm;
+	conn->id = id;
+	conn->phase = VIB_PHASE_NEW;
+	conn->timer.fire = vib_conn_deadline;
+	conn->timer.arg = conn;
+	conn->finish.fire = vib_conn_finish;
+	conn->finish.arg = conn;
+	id->context = conn;
+	pthread_mutex_lock(&cm->lock);
+	vib_list_add(&cm->conns, &conn->item);
+	pthread_mutex_unlock(&cm->lock);
+	return conn;
+}
+
+struct vib_conn *
+vib_conn_new(struct vib_cm *cm)
+{
+	struct vib_conn *conn;
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(cm->channel, &id, NULL, RDMA_PS_TCP) != 0)
+		return NULL;
+	conn = vib_conn_adopt(cm, id);
+	if (conn == NULL) {
+		(void)rdma_destroy_id(id);
+		errno = ENOMEM;
+	}
+	return conn;
+}
+
+/* The caller owns cm->lock. */
+static bool
+conn_move(struct vib_conn *conn, enum vib_step step, enum vib_action *action)
+{
+	enum vib_phase next = vib_phase_next(conn->phase, step, action);
+
+	if (next == VIB_PHASE_NONE)
+		return false;
+	conn->before = conn->phase;
+	conn->phase = next;
+	return true;
+}
+
+bool
+vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *action, struct ri_qp **qp)
+{
+	struct vib_cm *cm = conn->cm;
+	bool moved;
+
+	pthread_mutex_lock(&cm->lock);
+	moved = conn_move(conn, step, action);
+	*qp = conn->qp;
+	pthread_mutex_unlock(&cm->lock);
+	return moved;
+}
+
+void
+vib_conn_free(struct vib_conn *conn)
+{
+	struct vib_cm *cm = conn->cm;
+	const struct ri_host *host = cm->rnic->host;
+	bool buried;
+
+	host->timer_stop(host->self, &conn->timer);
+	host->task_stop(host->self, &conn->finish);
+	pthread_mutex_lock(&cm->lock);
+	vib_list_remove(&conn->item);
+	buried = conn->under_way;
+	conn->buried = buried;
+	if (buried)
+		vib_list_add(&cm->buried, &conn->item);
+	pthread_mutex_unlock(&cm->lock);
+	if (buried)
+		return;
+	(void)rdma_destroy_id(conn->id);
+	free(conn);
+}
+
+void
+vib_cm_wait(struct vib_cm *cm, const void *owner)
+{
+	while (cm->busy == owner)
+		pthread_cond_wait(&cm->idle, &cm->lock);
+}
+
+static void
+busy_begin(struct vib_cm *cm, const void *owner)
+{
+	pthread_mutex_lock(&cm->lock);
+	cm->busy = owner;
+	pthread_mutex_unlock(&cm->lock);
+}
+
+static void
+busy_end(struct vib_cm *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+	cm->busy = NULL;
+	pthread_cond_broadcast(&cm->idle);
+	pthread_mutex_unlock(&cm->lock);
+}
+
+/* --- events, on the service thread ------------------------------------------------------------ */
+
+static enum vib_step
+step_of_event(enum rdma_cm_event_type type)
+{
+	switch (type) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		return VIB_STEP_ADDRESS;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		return VIB_STEP_ROUTE;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		return VIB_STEP_RESPONSE;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return VIB_STEP_ESTABLISHED;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+		return VIB_STEP_FAILED;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		return VIB_STEP_DISCONNECTED;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return VIB_STEP_REMOVED;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	default:
+		return VIB_STEP_COUNT;
+	}
+}
+
+/* True: it is buried, and this was its last event. */
+static bool
+conn_is_finished(struct vib_conn *conn, enum vib_step step)
+{
+	bool outcome = step != VIB_STEP_ADDRESS && step != VIB_STEP_ROUTE && step != VIB_STEP_COUNT;
+	bool finished;
+
+	pthread_mutex_lock(&conn->cm->lock);
+	if (outcome)
+		conn->under_way = false;
+	finished = outcome && conn->buried;
+	pthread_mutex_unlock(&conn->cm->lock);
+	return finished;
+}
+
+/* True: destroy the connection when the event is acknowledged. */
+static bool
+conn_event(struct vib_conn *conn, const struct rdma_cm_event *event)
+{
+	enum vib_step step = step_of_event(event->event);
+	enum vib_action action;
+	struct ri_qp *qp;
+
+	if (conn_is_finished(conn, step))
+		return true;
+	if (event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT)
+		vib_conn_time_wait_over(conn);
+	else if (step != VIB_STEP_COUNT && vib_conn_step(conn, step, &action, &qp))
+		vib_conn_do(conn, action, qp, event);
+	return false;
+}
+
+static void
+buried_free(struct vib_conn *conn)
+{
+	pthread_mutex_lock(&conn->cm->lock);
+	vib_list_remove(&conn->item);
+	pthread_mutex_unlock(&conn->cm->lock);
+	(void)rdma_destroy_id(conn->id);
+	free(conn);
+}
+
+/* False: there is no event. */
+static bool
+event_take(struct vib_cm *cm)
+{
+	struct rdma_cm_event *event;
+	enum vib_owner kind;
+	bool finished = false;
+	void *owner;
+
+	if (rdma_get_cm_event(cm->channel, &event) != 0)
+		return false;
+	owner = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? event->listen_id->context
+							      : event->id->context;
+	busy_begin(cm, owner);
+	vib_log(cm->rnic, RI_LOG_DEBUG, "%s, status %d", rdma_event_str(event->event),
+		event->status);
+	kind = *(const enum vib_owner *)owner;
+	switch (kind) {
+	case VIB_OWNER_CONN:
+		finished = conn_event(owner, event);
+		break;
+	case VIB_OWNER_EAR:
+		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			vib_request_raise(owner, event);
+		break;
+	case VIB_OWNER_QUERY:
+		finished = vib_query_event(owner, event);
+		break;
+	}
+	(void)rdma_ack_cm_event(event);
+	busy_end(cm);
+	if (finished && kind == VIB_OWNER_QUERY)
+		vib_query_free(owner);
+	else if (finished)
+		buried_free(owner);
+	return true;
+}
+
+static void
+channel_ready(void *arg, uint32_t events)
+{
+	(void)events;
+	for (unsigned i = 0; i < EVENTS_AT_ONCE; i++) {
+		if (!event_take(arg))
+			return;
+	}
+}
+
+/* --- for the rest of the provider -------------------------------------------------------------- */
+
+static enum ri_status
+channel_open(struct vib_cm *cm)
+{
+	int flags;
+
+	cm->channel = rdma_create_event_channel();
+	if (cm->channel == NULL) {
+		int error = errno;
+
+		vib_log(cm->rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm: %s", strerror(error));
+		return error == EACCES || error == EPERM ? RI_ERR_PERMISSION
+							 : vib_status_of_errno(error);
+	}
+	flags = fcntl(cm->channel->fd, F_GETFL);
+	if (flags < 0 || fcntl(cm->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)
+		return RI_ERR_RESOURCES;
+	cm->watch.fd = cm->channel->fd;
+	cm->watch.fire = channel_ready;
+	cm->watch.arg = cm;
+	cm->watch.events = RI_WATCH_IN;
+	return cm->rnic->host->watch_start(cm->rnic->host->self, &cm->watch);
+}
+
+static void
+cm_free(struct vib_cm *cm)
+{
+	if (cm->channel != NULL)
+		rdma_destroy_event_channel(cm->channel);
+	pthread_cond_destroy(&cm->idle);
+	pthread_mutex_destroy(&cm->lock);
+	free(cm);
+}
+
+enum ri_status
+vib_cm_open(struct ri_rnic *rnic)
+{
+	struct vib_cm *cm = calloc(1, sizeof(*cm));
+	enum ri_status status;
+
+	if (cm == NULL)
+		return RI_ERR_RESOURCES;
+	cm->rnic = rnic;
+	pthread_mutex_init(&cm->lock, NULL);
+	pthread_cond_init(&cm->idle, NULL);
+	vib_list_init(&cm->conns);
+	vib_list_init(&cm->buried);
+	vib_list_init(&cm->queries);
+	status = channel_open(cm);
+	if (status != RI_SUCCESS) {
+		cm_free(cm);
+		return status;
+	}
+	rnic->cm = cm;
+	return RI_SUCCESS;
+}
+
+/* What is buried is destroyed here; with iWARP that may wait for the device's own time limit. */
+void
+vib_cm_close(struct ri_rnic *rnic)
+{
+	struct vib_cm *cm = rnic->cm;
+
+	if (cm == NULL)
+		return;
+	rnic->host->watch_stop(rnic->host->self, &cm->watch);
+	while (!vib_list_empty(&cm->buried))
+		buried_free(vib_of(cm->buried.next, struct vib_conn, item));
+	rnic->cm = NULL;
+	cm_free(cm);
+}
+
+void
+vib_cm_context_end(struct ri_context *context)
+{
+	while (!vib_list_empty(&context->listens))
+		vib_listen_destroy(vib_of(context->listens.next, struct ri_listen, item));
+	vib_request_end_all(context);
+	vib_query_end_all(context);
+}
+
+void
+vib_cm_forget(struct ri_qp *qp)
+{
+	struct vib_conn *conn;
+
+	pthread_mutex_lock(&qp->lock);
+	conn = qp->conn;
+	qp->conn = NULL;
+	pthread_mutex_unlock(&qp->lock);
+	if (conn == NULL)
+		return;
+	pthread_mutex_lock(&conn->cm->lock);
+	conn->qp = NULL;
+	vib_cm_wait(conn->cm, conn);
+	pthread_mutex_unlock(&conn->cm->lock);
+	vib_conn_free(conn);
+}
+
+bool
+vib_cm_in_time_wait(struct ri_qp *qp)
+{
+	return qp->conn != NULL && atomic_load(&qp->conn->time_wait);
+}
+
+/* On the service thread: the connection of a queue pair, marked as busy; NULL: none. Ends with busy_end. */
+static struct vib_conn *
+conn_of_qp(struct vib_cm *cm, struct ri_qp *qp)
+{
+	struct vib_conn *conn;
+
+	pthread_mutex_lock(&cm->lock);
+	pthread_mutex_lock(&qp->lock);
+	conn = qp->conn;
+	pthread_mutex_unlock(&qp->lock);
+	cm->busy = conn;
+	pthread_mutex_unlock(&cm->lock);
+	return conn;
+}
+
+void
+vib_cm_comm_est(struct ri_qp *qp)
+{
+	struct vib_cm *cm = qp->pd->context->rnic->cm;
+	struct vib_conn *conn = conn_of_qp(cm, qp);
+
+	if (conn == NULL)
+		return;
+	(void)rdma_notify(conn->id,
+			  IBV_EVENT_COMM_EST); /* it may have been established meanwhile */
+	busy_end(cm);
+}
+
+/* The next connection that a loss of the device ends, marked as busy and moved; NULL: there is none any more. */
+static struct vib_conn *
+conn_next_lost(struct vib_cm *cm, enum vib_action *action, struct ri_qp **qp)
+{
+	struct vib_conn *found = NULL;
+
+	pthread_mutex_lock(&cm->lock);
+	for (struct vib_item *i = cm->conns.next; i != &cm->conns && found == NULL; i = i->next) {
+		struct vib_conn *conn = vib_of(i, struct vib_conn, item);
+
+		if (conn->qp == NULL || !conn_move(conn, VIB_STEP_REMOVED, action))
+			continue;
+		*qp = conn->qp;
+		found = conn;
+	}
+	cm->busy = found;
+	pthread_mutex_unlock(&cm->lock);
+	return found;
+}
+
+void
+vib_cm_device_gone(struct ri_rnic *rnic)
+{
+	struct vib_cm *cm = rnic->cm;
+	struct vib_conn *conn;
+	enum vib_action action;
+	struct ri_qp *qp;
+
+	while (cm != NULL && (conn = conn_next_lost(cm, &action, &qp)) != NULL) {
+		vib_conn_do(conn, action, qp, NULL);
+		busy_end(cm);
+	}
+}
+
+void
+vib_cm_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
+{
+	attr->cm_forms = RI_CM_ADDRESS;
+	attr->three_way_handshake = !rnic->iwarp;
+	attr->initiator_first = rnic->iwarp;
+	attr->has_time_wait = !rnic->iwarp;
+	attr->ird_ord_exchange = true;
+	attr->ird_ord_suppressible = false;
+	attr->connect_pdata = rnic->iwarp ? VIB_PDATA_IWARP : VIB_PDATA_REQUEST;
+	attr->accept_pdata = rnic->iwarp ? VIB_PDATA_IWARP : VIB_PDATA_REPLY;
+	attr->reject_pdata = rnic->iwarp ? VIB_PDATA_IWARP : VIB_PDATA_REJECT;
+	attr->confirm_pdata = 0;    /* librdmacm sends RTU and DREQ without */
+	attr->disconnect_pdata = 0; /* and takes none for a FIN */
+	attr->addr_ip = true;
+	attr->addr_gid = false;
+	attr->ud_request_pdata = rnic->iwarp ? 0 : VIB_PDATA_QUERY;
+	attr->ud_reply_pdata = rnic->iwarp ? 0 : VIB_PDATA_ANSWER;
+}
+
+enum ri_status
+vib_cm_close_qp(struct ri_qp *qp)
+{
+	return vib_disconnect(qp, NULL, 0);
+}
+
+const struct ri_cm_ops vib_cm_ops = {
+	.size = sizeof(struct ri_cm_ops),
+	.listen = vib_listen,
+	.listen_destroy = vib_listen_destroy,
+	.connect = vib_connect,
+	.accept = vib_accept,
+	.reject = vib_reject,
+	.confirm = vib_confirm,
+	.disconnect = vib_disconnect,
+	.resolve = vib_resolve,
+	.resolve_cancel = vib_resolve_cancel,
+	.resolve_answer = vib_resolve_answer,
+};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Verbs that answer a request for a connection. */
+#include <errno.h>
+#include <string.h>
+
+#include "vib_cm.h"
+
+/* Only one's own calls can fail here; that the peer has gone on is no failure. */
+void
+vib_request_refuse(struct vib_conn *conn, enum ri_cm_reason reason, const void *pdata, uint16_t len)
+{
+	int failed;
+
+	/*
+	 * A program can give one reason in a REJ besides "consumer": "option not supported", which the peer reports as
+	 * RI_CM_FAILED.
+	 */
+	if (reason != RI_CM_REASON_CONSUMER && !conn->cm->rnic->iwarp && !conn->service)
+		failed = rdma_reject_ece(conn->id, NULL, 0);
+	else
+		failed = rdma_reject(conn->id, len != 0 ? pdata : NULL, (uint8_t)len);
+	if (failed != 0)
+		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_reject: %s", strerror(errno));
+}
+
+enum ri_status
+vib_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdata, uint16_t len)
+{
+	struct vib_conn *conn = vib_request_take(request, false);
+
+	if (conn == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (len > conn->cm->rnic->attr.reject_pdata) {
+		vib_request_put_back(conn);
+		return RI_ERR_INVALID_ARG;
+	}
+	vib_request_done(conn);
+	vib_request_refuse(conn, reason, pdata, len);
+	vib_conn_free(conn);
+	return RI_SUCCESS;
+}
+
+/* Send the reply. What fails from here on is told by an event. */
+static void
+reply_send(struct vib_conn *conn, struct ri_qp *qp)
+{
+	const struct ri_host *host = conn->cm->rnic->host;
+	struct rdma_conn_param param = vib_conn_param(conn, qp);
+	struct ri_cm_event event = {.kind = RI_CM_FAILED};
+	enum vib_action action;
+	int error;
+
+	(void)vib_conn_step(conn, VIB_STEP_CALL_ACCEPT, &action, &qp);
+	if (conn->deadline != RI_NEVER)
+		host->timer_start(host->self, &conn->timer, conn->deadline);
+	error = vib_conn_qp_ready(conn, qp);
+	if (error == 0 && rdma_accept(conn->id, &param) != 0)
+		error = errno;
+	if (error == 0)
+		return;
+	vib_log(conn->cm->rnic, RI_LOG_INFO, "a request cannot be accepted: %s", strerror(error));
+	pthread_mutex_lock(&conn->cm->lock);
+	conn->under_way = false;
+	pthread_mutex_unlock(&conn->cm->lock);
+	if (!vib_conn_step(conn, VIB_STEP_FAILED, &action, &qp))
+		return;
+	host->timer_start(host->self, &conn->timer, RI_NEVER);
+	event.reason = vib_reason_of_errno(error);
+	vib_qp_end(qp, &event, RI_EVENT_NONE);
+}
+
+enum ri_status
+vib_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	struct ri_rnic *rnic = qp->pd->context->rnic;
+	enum ri_status status = vib_params_check(rnic, params, rnic->attr.accept_pdata);
+	struct vib_conn *conn;
+
+	if (status != RI_SUCCESS)
+		return status;
+	conn = vib_request_take(request, false);
+	if (conn == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	status = conn->cm == rnic->cm ? vib_conn_tie(conn, qp) : RI_ERR_INVALID_HANDLE;
+	if (status != RI_SUCCESS) {
+		vib_request_put_back(conn);
+		return status;
+	}
+	vib_conn_fill(conn, params);
+	vib_request_done(conn);
+	/* The kernel refuses this for a request whose peer has given up. */
+	if (vib_conn_qp_init(conn, qp) != 0) {
+		vib_conn_untie(conn, qp);
+		vib_conn_free(conn);
+		return RI_ERR_INVALID_HANDLE;
+	}
+	pthread_mutex_lock(&conn->cm->lock);
+	conn->under_way = rnic->iwarp;
+	pthread_mutex_unlock(&conn->cm->lock);
+	reply_send(conn, qp);
+	return RI_SUCCESS;
+}

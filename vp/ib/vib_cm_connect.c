@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Verbs of a connection: connect, confirm, disconnect, and modify to ERROR. What follows is in vib_cm_setup.c. */
+#include <errno.h>
+#include <string.h>
+
+#include "vib_cm.h"
+
+#define NS_PER_MS      UINT64_C(1000000)
+#define ADDRESS_MS_MAX 10000 /* for the resolution of an address */
+#define DEPTH_MAX      254   /* 255 means "as the device can" to librdmacm */
+
+enum ri_status
+vib_params_check(const struct ri_rnic *rnic, const struct ri_cm_params *params, uint16_t room)
+{
+	if (params->pdata_len > room || (params->pdata_len != 0 && params->pdata == NULL))
+		return RI_ERR_INVALID_ARG;
+	if (params->ird > rnic->attr.max_ird || params->ord > rnic->attr.max_ord ||
+	    params->ird > DEPTH_MAX || params->ord > DEPTH_MAX)
+		return RI_ERR_LIMIT;
+	return RI_SUCCESS;
+}
+
+void
+vib_conn_fill(struct vib_conn *conn, const struct ri_cm_params *params)
+{
+	conn->ird = params->ird;
+	conn->ord = params->ord;
+	conn->three_way = params->three_way;
+	conn->deadline = params->deadline;
+	conn->pdata_len = params->pdata_len;
+	if (params->pdata_len != 0)
+		memcpy(conn->pdata, params->pdata, params->pdata_len);
+}
+
+static enum ri_status
+connect_check(struct ri_rnic *rnic, const struct ri_cm_params *params)
+{
+	enum ri_status status = vib_params_check(rnic, params, rnic->attr.connect_pdata);
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (params->three_way && !rnic->attr.three_way_handshake)
+		return RI_ERR_UNSUPPORTED;
+	if (params->service.kind != RI_SERVICE_PORT || params->service.port == 0 ||
+	    params->port >= rnic->attr.num_ports ||
+	    (params->peer.family != RI_ADDR_IPV4 && params->peer.family != RI_ADDR_IPV6))
+		return RI_ERR_INVALID_ARG;
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vib_conn_tie(struct vib_conn *conn, struct ri_qp *qp)
+{
+	enum ri_status status;
+
+	pthread_mutex_lock(&conn->cm->lock);
+	pthread_mutex_lock(&qp->lock);
+	status = vib_qp_begin(qp);
+	if (status == RI_SUCCESS) {
+		conn->qp = qp;
+		qp->conn = conn;
+	}
+	pthread_mutex_unlock(&qp->lock);
+	pthread_mutex_unlock(&conn->cm->lock);
+	return status;
+}
+
+void
+vib_conn_untie(struct vib_conn *conn, struct ri_qp *qp)
+{
+	pthread_mutex_lock(&conn->cm->lock);
+	pthread_mutex_lock(&qp->lock);
+	vib_qp_begin_undo(qp);
+	conn->qp = NULL;
+	qp->conn = NULL;
+	pthread_mutex_unlock(&qp->lock);
+	vib_cm_wait(conn->cm, conn);
+	pthread_mutex_unlock(&conn->cm->lock);
+}
+
+/* Begin to resolve. What the peer or the network is to blame for is told by an event. */
+static void
+attempt_start(struct vib_conn *conn, struct ri_qp *qp, const struct ri_cm_params *params,
+	      const struct ri_addr *local)
+{
+	const struct ri_host *host = conn->cm->rnic->host;
+	uint64_t now = host->now(host->self);
+	uint64_t ms = conn->deadline > now ? (conn->deadline - now) / NS_PER_MS + 1 : 1;
+	struct sockaddr_storage from, to;
+	enum vib_action action;
+	int error;
+
+	(void)vib_conn_step(conn, VIB_STEP_CALL_CONNECT, &action, &qp);
+	(void)vib_sockaddr(&from, local, params->service.local_port);
+	(void)vib_sockaddr(&to, &params->peer, params->service.port);
+	if (conn->deadline != RI_NEVER)
+		host->timer_start(host->self, &conn->timer, conn->deadline);
+	if (rdma_resolve_addr(conn->id, (struct sockaddr *)&from, (struct sockaddr *)&to,
+			      ms < ADDRESS_MS_MAX ? (int)ms : ADDRESS_MS_MAX) == 0)
+		return;
+	error = errno;
+	vib_log(conn->cm->rnic, RI_LOG_INFO, "rdma_resolve_addr: %s", strerror(error));
+	if (vib_conn_step(conn, VIB_STEP_FAILED, &action, &qp)) {
+		const struct ri_cm_event event = {.kind = RI_CM_FAILED,
+						  .reason = vib_reason_of_errno(error)};
+
+		host->timer_start(host->self, &conn->timer, RI_NEVER);
+		vib_qp_end(qp, &event, RI_EVENT_NONE);
+	}
+}
+
+enum ri_status
+vib_connect(struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	struct ri_rnic *rnic = qp->pd->context->rnic;
+	enum ri_status status = connect_check(rnic, params);
+	struct ri_addr local = params->local;
+	struct vib_conn *conn;
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (!vib_source_addr(rnic, params->port, &params->peer, &local))
+		return RI_ERR_NO_ROUTE;
+	conn = vib_conn_new(rnic->cm);
+	if (conn == NULL)
+		return vib_status_of_errno(errno);
+	vib_conn_fill(conn, params);
+	status = vib_conn_tie(conn, qp);
+	if (status != RI_SUCCESS) {
+		vib_conn_free(conn);
+		return status;
+	}
+	attempt_start(conn, qp, params, &local);
+	return RI_SUCCESS;
+}
+
+/* The caller's verb excludes others on this queue pair, so its connection stays. */
+static enum ri_status
+conn_call(struct ri_qp *qp, enum vib_step step)
+{
+	struct vib_conn *conn = qp->conn;
+	enum vib_action action;
+
+	if (conn == NULL || !vib_conn_step(conn, step, &action, &qp))
+		return RI_ERR_INVALID_STATE;
+	vib_conn_do(conn, action, qp, NULL);
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vib_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
+{
+	struct ri_rnic *rnic = qp->pd->context->rnic;
+	struct vib_conn *conn = qp->conn;
+	enum ri_status status;
+
+	if (len > (accept ? rnic->attr.confirm_pdata : rnic->attr.reject_pdata))
+		return RI_ERR_INVALID_ARG;
+	if (conn == NULL)
+		return RI_ERR_INVALID_STATE;
+	status = conn_call(qp, accept ? VIB_STEP_CALL_CONFIRM : VIB_STEP_CALL_REFUSE);
+	if (status != RI_SUCCESS)
+		return status;
+	if (accept)
+		rnic->host->task_run(rnic->host->self, &conn->finish);
+	else
+		(void)rdma_reject(conn->id, pdata, (uint8_t)len); /* the peer may be gone */
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vib_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
+{
+	(void)pdata;
+	if (len != 0)
+		return RI_ERR_INVALID_ARG;
+	return conn_call(qp, VIB_STEP_CALL_DISCONNECT);
+}
+
+void
+vib_cm_abort(struct ri_qp *qp)
+{
+	(void)!conn_call(qp, VIB_STEP_CALL_ABORT); /* there may be none, or it is over */
+}

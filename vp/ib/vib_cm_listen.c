@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Listeners. librdmacm listens on an address, or on every address of every device. A listener is for one spigot, and
+ * others may listen on the same port at another one, so it listens on each address that the spigot has, all with one port.
+ * With datagrams it does so in both port spaces, since a query for a datagram service comes to the same listener.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vib_cm.h"
+
+#define PORT_TRIES 16 /* a port that the first address got may be taken at another one */
+
+static void
+ears_close(struct ri_listen *listen)
+{
+	while (listen->num_ears > 0)
+		(void)rdma_destroy_id(listen->ears[--listen->num_ears].id);
+}
+
+/* 0, or errno. The first one that is opened chooses the port, if the caller has not. */
+static int
+ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr,
+	 enum rdma_port_space space)
+{
+	struct vib_ear *ear = &listen->ears[listen->num_ears];
+	struct sockaddr_storage sa;
+	int error = 0;
+
+	if (!vib_sockaddr(&sa, addr, listen->service.port))
+		return EAFNOSUPPORT;
+	*ear = (struct vib_ear){.owner = VIB_OWNER_EAR, .listen = listen, .addr = *addr};
+	if (rdma_create_id(cm->channel, &ear->id, ear, space) != 0)
+		return errno;
+	if (rdma_bind_addr(ear->id, (struct sockaddr *)&sa) != 0 ||
+	    rdma_listen(ear->id, (int)listen->backlog) != 0)
+		error = errno;
+	else if (!vib_id_is_of(ear->id, cm->rnic))
+		error = EADDRNOTAVAIL;
+	if (error != 0) {
+		(void)rdma_destroy_id(ear->id);
+		return error;
+	}
+	listen->service.port = rdma_get_src_port(ear->id);
+	listen->num_ears++;
+	return 0;
+}
+
+/* An address may vanish at any time, or not be usable yet: it is left out. */
+static bool
+is_of_address(int error)
+{
+	return error == EADDRNOTAVAIL || error == ENODEV || error == EAFNOSUPPORT;
+}
+
+/* Listen on all addresses; 0, or errno, and then on none. */
+static int
+ears_open(struct ri_listen *listen, struct vib_cm *cm)
+{
+	struct ri_addr addrs[RI_PORT_ADDR_MAX];
+	uint32_t count = vib_port_addrs(cm->rnic, listen->port, addrs);
+	int error = count == 0 ? EADDRNOTAVAIL : 0;
+
+	for (uint32_t i = 0; i < count && (error == 0 || is_of_address(error)); i++) {
+		error = ear_open(listen, cm, &addrs[i], RDMA_PS_TCP);
+		if (error == 0 && cm->rnic->attr.ud)
+			error = ear_open(listen, cm, &addrs[i], RDMA_PS_UDP);
+	}
+	if (error == 0 || (is_of_address(error) && listen->num_ears > 0))
+		return 0;
+	ears_close(listen);
+	return error;
+}
+
+static enum ri_status
+status_of_errno(int error)
+{
+	if (error == EADDRINUSE)
+		return RI_ERR_IN_USE;
+	if (error == EACCES || error == EPERM)
+		return RI_ERR_PERMISSION;
+	return RI_ERR_RESOURCES;
+}
+
+static struct ri_listen *
+listen_new(struct ri_context *context, uint64_t ctx, uint32_t port,
+	   const struct ri_service *service, uint32_t backlog)
+{
+	struct ri_listen *listen = calloc(1, sizeof(*listen));
+
+	if (listen == NULL)
+		return NULL;
+	listen->context = context;
+	listen->ctx = ctx;
+	listen->port = port;
+	listen->service = *service;
+	listen->backlog = backlog != 0 ? backlog : 1;
+	if (listen->backlog > INT32_MAX)
+		listen->backlog = INT32_MAX;
+	return listen;
+}
+
+enum ri_status
+vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
+	   uint32_t backlog, struct ri_listen **out)
+{
+	struct ri_rnic *rnic = context->rnic;
+	struct ri_listen *listen;
+	int error;
+
+	if (port >= rnic->attr.num_ports || service->kind != RI_SERVICE_PORT)
+		return RI_ERR_INVALID_ARG;
+	listen = listen_new(context, ctx, port, service, backlog);
+	if (listen == NULL)
+		return RI_ERR_RESOURCES;
+	error = ears_open(listen, rnic->cm);
+	for (unsigned i = 1; i < PORT_TRIES && error == EADDRINUSE && service->port == 0; i++) {
+		listen->service.port = 0;
+		error = ears_open(listen, rnic->cm);
+	}
+	if (error != 0) {
+		vib_log(rnic, RI_LOG_INFO, "cannot listen on port %u: %s", ntohs(service->port),
+			strerror(error));
+		free(listen);
+		return status_of_errno(error);
+	}
+	pthread_mutex_lock(&context->lock);
+	vib_list_add(&context->listens, &listen->item);
+	pthread_mutex_unlock(&context->lock);
+	service->port = listen->service.port;
+	*out = listen;
+	return RI_SUCCESS;
+}
+
+/* Requests that were raised stay, without a listener. The caller owns cm->lock. */
+static void
+requests_leave(struct ri_listen *listen, struct vib_cm *cm)
+{
+	listen->dying = true;
+	for (struct vib_item *i = cm->conns.next; i != &cm->conns; i = i->next) {
+		struct vib_conn *conn = vib_of(i, struct vib_conn, item);
+
+		if (conn->listen == listen)
+			conn->listen = NULL;
+	}
+	for (uint32_t i = 0; i < listen->num_ears; i++)
+		vib_cm_wait(cm, &listen->ears[i]);
+}
+
+void
+vib_listen_destroy(struct ri_listen *listen)
+{
+	struct ri_context *context = listen->context;
+	struct vib_cm *cm = context->rnic->cm;
+
+	pthread_mutex_lock(&context->lock);
+	vib_list_remove(&listen->item);
+	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_lock(&cm->lock);
+	requests_leave(listen, cm);
+	pthread_mutex_unlock(&cm->lock);
+	ears_close(listen);
+	free(listen);
+}
