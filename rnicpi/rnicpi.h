@@ -34,7 +34,7 @@ extern "C" {
 /** Major version: must be equal on both sides. */
 #define RI_ABI_MAJOR 1
 /** Minor version: grows when members are added, at the ends of structs or in octets that were 0. */
-#define RI_ABI_MINOR 3
+#define RI_ABI_MINOR 4
 /** Name of the function that a provider's shared object exports. */
 #define RI_PROVIDER_ENTRY_NAME "ri_provider_entry"
 
@@ -120,7 +120,8 @@ struct ri_device_ops {
 				uint32_t *count);
 	/**
 	 * Opens an adapter; *@p out is closed by ri_device_ops::close. One may be opened several times at once.
-	 * - Results: RI_ERR_NO_DEVICE: no adapter has the name; RI_ERR_RESOURCES. Clause: [RI 2.2.1].
+	 * - Results: RI_ERR_NO_DEVICE: no adapter has the name; RI_ERR_PERMISSION: this user may not open the device;
+	 *   RI_ERR_RESOURCES. Clause: [RI 2.2.1].
 	 */
 	enum ri_status (*open)(const struct ri_open *open, struct ri_rnic **out);
 	/**

@@ -227,6 +227,8 @@ struct ri_rnic_attr {
 	bool kvp_in_process; /**< It has a kernel driver of its own, which does what the kAL would. */
 	uint16_t ud_request_pdata; /**< Octets of private data of a service request. */
 	uint16_t ud_reply_pdata;   /**< The same of its answer. */
+	/** Requests posted in IDLE or CONNECTING are refused with RI_ERR_INVALID_STATE, not kept [RI 10.46]. */
+	bool sq_refuses_unconnected;
 };
 
 /** Ready-to-receive messages of enhanced MPA (RFC 6581); bits. */

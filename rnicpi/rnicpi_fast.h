@@ -27,7 +27,8 @@ extern "C" {
  *
  * These rules hold for every entry of ri_fast_ops [RI 2.1.5], [RI 2.3].
  * - Threads: any. With ri_rnic_attr::thread_safe_queues several at once, on one object too; without it the
- *   caller makes one call at a time on an object. No call is under way when the object is closed.
+ *   caller makes one post at a time on an object, and polls, counts and arms as it likes. No call is under way
+ *   when the object is closed.
  * - Blocks: never. An entry allocates nothing and waits for no lock that another thread may hold across a
  *   system call. Its system calls move data, ask what is ready, or yield the processor.
  * - Upcalls: an entry may run the engine, so upcalls of ri_upcalls for any object of the adapter may come
@@ -156,8 +157,9 @@ struct ri_fast_ops {
 	 * Posts one request to a send queue. In IDLE and CONNECTING it is kept, in ERROR it is flushed [RI 4.1.1].
 	 * A slot is free again when its completion, or that of a later request of the queue, has been polled.
 	 * - Results: RI_ERR_UNSUPPORTED: the opcode is none, or the queue pair may not use it; RI_ERR_LIMIT: too
-	 *   many segments for the opcode, or too long a list; RI_ERR_QUEUE_FULL: no slot is free.
-	 * - Clause: [RI 3.1], [RI 3.2.7].
+	 *   many segments for the opcode, or too long a list; RI_ERR_QUEUE_FULL: no slot is free; RI_ERR_INVALID_STATE:
+	 *   in IDLE or CONNECTING, with ri_rnic_attr::sq_refuses_unconnected.
+	 * - Clause: [RI 3.1], [RI 3.2.7], [RI 10.46].
 	 */
 	enum ri_status (*post_sq)(struct ri_uqp *qp, const struct ri_wr *wr);
 	/**

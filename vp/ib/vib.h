@@ -115,7 +115,6 @@ struct ri_rnic {
 	struct ibv_comp_channel *channel;
 	struct ri_watch completions; /* of the channel's descriptor */
 	struct ri_watch asyncs;      /* of the asynchronous events */
-	struct ri_watch links;       /* of the system's network interfaces; fd -1: none */
 	pthread_mutex_t lock;        /* of `contexts` */
 	struct vib_item contexts;
 	struct vib_cm *cm; /* made by vib_cm_open */
@@ -158,20 +157,37 @@ struct ri_mw {
 	struct ibv_mw *mw;
 };
 
-/* --- completion queues ----------------------------------------------------------------------- */
+/* --- work and completion queues --------------------------------------------------------------- */
 
 struct ri_uqp;
+struct ri_usrq;
+
+/* What vib_slot::flags has besides RI_WC_*. */
+enum vib_slot_flag {
+	VIB_SLOT_SHARED = 1u << 4, /* a receive of an SRQ */
+	VIB_SLOT_QUIET = 1u << 5,  /* its success makes no completion for the access layer */
+	VIB_SLOT_DONE =
+		1u << 6 /* completed by the device, held until the earlier ones are (vib_order.c) */
+};
 
 /* A request or receive that the device has. Written by the thread that posts, read when it completes. */
 struct vib_slot {
-	uint64_t wr_id;    /* of the access layer */
-	struct ri_uqp *qp; /* NULL: of an SRQ */
+	uint64_t wr_id; /* of the access layer */
+	union {
+		struct ri_uqp *qp;
+		struct ri_usrq *srq; /* with VIB_SLOT_SHARED */
+	} of;
 	uint32_t byte_len; /* of a request: the sum of its segments */
-	uint32_t next;     /* SRQ: the next free slot */
 	uint8_t opcode;    /* enum ri_opcode */
-	uint8_t flags;     /* RI_WC_* of its completion */
-	uint16_t reserved;
-	uint32_t inv_stag; /* with RI_WC_INVALIDATED: the STag that its success invalidates */
+	uint8_t flags;     /* RI_WC_* of its completion, VIB_SLOT_* */
+	uint8_t status;    /* with VIB_SLOT_DONE: enum ri_wc_status */
+	uint8_t reserved;
+	union {
+		uint32_t
+			inv_stag; /* with RI_WC_INVALIDATED: the STag that its success invalidates */
+		uint32_t next;    /* with VIB_SLOT_SHARED: the next free slot + 1, or 0 */
+	} u;
+	uint32_t index; /* of the slot in its array */
 };
 
 /* The slots of one work queue, used in turn. `head` and `tail` run freely; `head` is that of the oldest in use. */
@@ -183,19 +199,24 @@ struct vib_ring {
 	atomic_uint head; /* written by the owner of the CQ's lock */
 };
 
+#define VIB_CQ_ROWS 64
+
 /* User half of a CQ. */
 struct ri_ucq {
 	struct ibv_cq *cq;
+	bool reorders;        /* the device completes out of order; constant */
 	struct vsw_lock lock; /* of all that follows, and of polling `cq` */
-	struct ri_wc *staged; /* ring */
-	uint32_t staged_room; /* entries of the ring; see vib_cq.c */
+	struct ri_wc *staged; /* ring of twice `limit` entries */
+	uint32_t limit;       /* size as told to the access layer */
 	uint32_t staged_first;
 	uint32_t staged_count;
 	uint32_t staged_solicited; /* how many of them are solicited */
-	uint32_t limit;            /* as told to the access layer */
+	uint32_t lost;             /* completions for which there was no room */
 	uint32_t armed;            /* enum ri_arm; RI_ARM_NONE: no upcall is due */
 	uint32_t armed_count;      /* with RI_ARM_COUNT */
-	bool listening;            /* the device will tell of its next completion */
+	bool listening;            /* the device was asked to tell of its next completion */
+	struct ri_uqp
+		*members[VIB_CQ_ROWS]; /* queue pairs with an SRQ that receive here, by number */
 };
 
 struct ri_cq {
@@ -206,8 +227,7 @@ struct ri_cq {
 	atomic_uint users;
 };
 
-/* --- shared receive queues ------------------------------------------------------------------- */
-
+/* User half of a shared receive queue. */
 struct ri_usrq {
 	struct ibv_srq *srq;
 	struct vib_slot *slots;
@@ -239,13 +259,16 @@ struct ri_uqp {
 	struct ibv_qp *qp;
 	uint64_t ctx;     /* of the access layer, for completions */
 	atomic_uint gate; /* enum vib_gate; written under ri_qp::lock */
-	uint32_t max_inline;
+	uint32_t qpn;     /* its number, also when the device's queue pair is gone */
+	bool shared;      /* receives come from an SRQ */
 	uint16_t max_send_sge;
+	uint16_t max_read_sge;
 	uint16_t max_recv_sge;
 	struct vib_ring sq;
 	struct vib_ring rq; /* without slots if there is an SRQ */
 	struct ri_ucq *send_cq;
 	struct ri_ucq *recv_cq;
+	struct ri_uqp *next_member; /* in a row of ri_ucq::members */
 };
 
 struct ri_qp {
@@ -312,6 +335,8 @@ enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
  * no lock.
  */
 bool vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event);
+/* RTS to CLOSING, when a disconnect begins; false: it is not in RTS. The caller owns qp->lock. */
+bool vib_qp_closing(struct ri_qp *qp);
 /* Raise another event of this queue pair (RI_CM_REPLY, RI_CM_TIME_WAIT_OVER); ctx is filled in. No lock is owned. */
 void vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event);
 /*

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Completion queues: creation and destruction. Control path; polling and arming are in vib_poll.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vib_cq.h"
+#include "vib_objects.h"
+#include "vib_profile.h"
+
+/*
+ * Of a device that completes out of order, successes that the access layer did not ask for take entries, too. They leave
+ * the device's queue whenever it is looked at; this much may gather in between.
+ */
+#define REORDER_ROOM 1024
+
+/* Entries that are asked of the device. */
+static int
+entries_of(const struct ri_rnic *rnic, uint32_t entries)
+{
+	if (rnic->quirk->out_of_order)
+		entries += REORDER_ROOM;
+	return (int)(entries < rnic->attr.max_cqe ? entries : rnic->attr.max_cqe);
+}
+
+static void
+cq_free(struct ri_cq *cq)
+{
+	free(cq->user.staged);
+	free(cq);
+}
+
+static enum ri_status
+cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
+	  struct ri_map *map)
+{
+	struct ri_rnic *rnic = context->rnic;
+	enum ri_status status = vib_alive(rnic);
+	struct ri_cq *cq;
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (*entries > rnic->attr.max_cqe)
+		return RI_ERR_LIMIT;
+	cq = (struct ri_cq *)calloc(1, sizeof(*cq));
+	if (cq == NULL)
+		return RI_ERR_RESOURCES;
+	cq->context = context;
+	cq->ctx = ctx;
+	cq->user.limit = *entries;
+	cq->user.reorders = rnic->quirk->out_of_order;
+	cq->user.staged = (struct ri_wc *)calloc(2 * (size_t)*entries, sizeof(*cq->user.staged));
+	if (cq->user.staged == NULL) {
+		cq_free(cq);
+		return RI_ERR_RESOURCES;
+	}
+	errno = 0;
+	cq->user.cq = ibv_create_cq(rnic->verbs, entries_of(rnic, *entries), cq, rnic->channel, 0);
+	if (cq->user.cq == NULL) {
+		status = vib_failure(rnic, errno);
+		cq_free(cq);
+		return status;
+	}
+	vib_enlist(context, &context->cqs, &cq->item);
+	vib_map(map, &cq->user);
+	*out = cq;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+cq_destroy(struct ri_cq *cq)
+{
+	struct ri_rnic *rnic = cq->context->rnic;
+	int error;
+
+	if (atomic_load(&cq->users) != 0)
+		return RI_ERR_BUSY;
+	/* Waits until the events that were read are acknowledged; those that were not read are taken back. */
+	error = ibv_destroy_cq(cq->user.cq);
+	if (error == EBUSY)
+		return RI_ERR_BUSY;
+	if (error != 0)
+		vib_log(rnic, RI_LOG_WARNING, "ibv_destroy_cq: %s", strerror(error));
+	if (cq->user.lost != 0)
+		vib_log(rnic, RI_LOG_WARNING, "%u completions found no room", cq->user.lost);
+	vib_delist(cq->context, &cq->item);
+	cq_free(cq);
+	return RI_SUCCESS;
+}
+
+const struct ri_cq_ops vib_cq_ops = {
+	.size = sizeof(struct ri_cq_ops),
+	.create = cq_create,
+	.destroy = cq_destroy,
+};

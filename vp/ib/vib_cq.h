@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Completion queues as queue pairs and the handlers of events use them; vib_cq.c, vib_poll.c. */
+#ifndef VIB_CQ_H
+#define VIB_CQ_H
+
+#include "vib.h"
+
+/* Take every completion that the device has into the staging ring, up to half of the ring. The caller owns cq->lock. */
+void vib_cq_stage(struct ri_ucq *cq);
+/*
+ * The same without that limit, so that nothing in the device's queue names a queue pair any more; what finds no room is
+ * lost. Completions of `dying` are dropped (NULL: of none).
+ */
+void vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying);
+/*
+ * Complete the oldest request (`send`) or receive of a queue pair as flushed, by ourselves. False: there is none, or
+ * there is no room. The caller owns the lock of that CQ, has staged all that the device had, and calls vib_cq_tell later.
+ */
+bool vib_cq_flush_one(struct ri_uqp *qp, bool send);
+/* Raise the event that is due, if the queue is armed and its condition holds; else listen on. No lock is owned. */
+void vib_cq_tell(struct ri_cq *cq);
+
+uint32_t vib_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n);
+uint32_t vib_cq_depth(struct ri_ucq *cq);
+enum ri_status vib_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count);
+
+#endif /* VIB_CQ_H */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Adapters: the devices that libibverbs finds, opening and closing one, and its contexts. Control path.
+ *
+ * To list devices needs no right; to open one needs the right to open its file in /dev/infiniband.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vib_events.h"
+#include "vib_objects.h"
+#include "vib_profile.h"
+
+#define PREFIX "ib:"
+
+/* --- the list ------------------------------------------------------------------------------ */
+
+static uint32_t
+transport_of(const struct ibv_device *device)
+{
+	return device->transport_type == IBV_TRANSPORT_IWARP ? RI_TRANSPORT_IWARP : RI_TRANSPORT_IB;
+}
+
+/* Can it do what an adapter must? Other kinds (usNIC, EFA) have no reliable connections. */
+static bool
+is_usable(const struct ibv_device *device)
+{
+	return device->transport_type == IBV_TRANSPORT_IB ||
+	       device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+/* Its ports, as the kernel shows them; 1 if that cannot be read. */
+static uint32_t
+ports_count(const struct ibv_device *device)
+{
+	char path[sizeof(device->ibdev_path) + sizeof("/ports")];
+	uint32_t count = 0;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "%s/ports", device->ibdev_path);
+	folder = opendir(path);
+	if (folder == NULL)
+		return 1;
+	for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))
+		count += entry->d_name[0] != '.';
+	closedir(folder);
+	return count > 0 ? count : 1;
+}
+
+static void
+describe(struct ibv_device *device, struct ri_device_desc *desc)
+{
+	memset(desc, 0, sizeof(*desc));
+	snprintf(desc->name, sizeof(desc->name), PREFIX "%s", ibv_get_device_name(device));
+	snprintf(desc->description, sizeof(desc->description), "%s device of the kernel, %.20s",
+		 transport_of(device) == RI_TRANSPORT_IWARP ? "iWARP" : "InfiniBand or RoCE",
+		 device->dev_name);
+	desc->transport = transport_of(device);
+	desc->num_ports = ports_count(device);
+}
+
+static enum ri_status
+device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
+{
+	uint32_t room = *count, found = 0;
+	int number = 0;
+	struct ibv_device **list;
+
+	(void)host;
+	errno = 0;
+	list = ibv_get_device_list(&number);
+	if (list == NULL) {
+		*count = 0;
+		/* The kernel has no RDMA, or no device: then there is no adapter, which is no error. */
+		return errno == ENOSYS || errno == ENODEV || errno == ENOENT || errno == EPERM
+			       ? RI_SUCCESS
+			       : RI_ERR_RESOURCES;
+	}
+	for (int i = 0; i < number; i++) {
+		if (!is_usable(list[i]))
+			continue;
+		if (found < room)
+			describe(list[i], &descs[found]);
+		found++;
+	}
+	ibv_free_device_list(list);
+	*count = found;
+	return RI_SUCCESS;
+}
+
+/* --- open and close ------------------------------------------------------------------------ */
+
+/*
+ * Memory that a device has pinned must stay with this process when it forks. libibverbs must be told before the first
+ * registration; newer kernels see to it by themselves.
+ */
+static void
+prepare_for_fork(void)
+{
+	if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
+		(void)ibv_fork_init();
+}
+
+/* Open it by name. The log says why it cannot be opened. */
+static enum ri_status
+verbs_open(struct ri_rnic *rnic, const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	enum ri_status status = RI_ERR_NO_DEVICE;
+
+	for (struct ibv_device **at = list; at != NULL && *at != NULL; at++) {
+		if (strcmp(ibv_get_device_name(*at), name) != 0 || !is_usable(*at))
+			continue;
+		errno = 0;
+		rnic->verbs = ibv_open_device(*at);
+		if (rnic->verbs != NULL) {
+			rnic->iwarp = transport_of(*at) == RI_TRANSPORT_IWARP;
+			status = RI_SUCCESS;
+			break;
+		}
+		status = errno != 0 ? vib_status_of_errno(errno) : RI_ERR_RESOURCES;
+		vib_log(rnic, RI_LOG_WARNING, "/dev/infiniband/%s cannot be opened: %s",
+			(*at)->dev_name, errno != 0 ? strerror(errno) : "no reason is known");
+	}
+	if (list != NULL)
+		ibv_free_device_list(list);
+	return status;
+}
+
+static void
+rnic_free(struct ri_rnic *rnic)
+{
+	if (rnic->verbs != NULL && ibv_close_device(rnic->verbs) != 0)
+		vib_log(rnic, RI_LOG_WARNING, "the device cannot be closed: %s", strerror(errno));
+	pthread_mutex_destroy(&rnic->lock);
+	free(rnic);
+}
+
+static enum ri_status
+device_open(const struct ri_open *open, struct ri_rnic **out)
+{
+	struct ri_rnic *rnic;
+	enum ri_status status;
+
+	if (strncmp(open->name, PREFIX, strlen(PREFIX)) != 0)
+		return RI_ERR_NO_DEVICE;
+	rnic = (struct ri_rnic *)calloc(1, sizeof(*rnic));
+	if (rnic == NULL)
+		return RI_ERR_RESOURCES;
+	rnic->host = open->host;
+	rnic->upcalls = open->upcalls;
+	memcpy(rnic->name, open->name, sizeof(rnic->name));
+	pthread_mutex_init(&rnic->lock, NULL);
+	vib_list_init(&rnic->contexts);
+	prepare_for_fork();
+	status = verbs_open(rnic, open->name + strlen(PREFIX));
+	if (status == RI_SUCCESS)
+		status = vib_profile_make(rnic);
+	if (status == RI_SUCCESS)
+		status = vib_cm_open(rnic);
+	if (status != RI_SUCCESS) {
+		rnic_free(rnic);
+		return status;
+	}
+	vib_cm_profile(rnic, &rnic->attr);
+	status = vib_events_start(rnic);
+	if (status != RI_SUCCESS) {
+		vib_cm_close(rnic);
+		rnic_free(rnic);
+		return status;
+	}
+	*out = rnic;
+	return RI_SUCCESS;
+}
+
+static void
+device_close(struct ri_rnic *rnic)
+{
+	vib_events_stop(rnic);
+	vib_cm_close(rnic);
+	rnic_free(rnic);
+}
+
+static enum ri_status
+device_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
+{
+	uint32_t size = attr->size < sizeof(*attr) ? attr->size : (uint32_t)sizeof(*attr);
+
+	if (atomic_load(&rnic->failed))
+		return RI_ERR_FATAL;
+	memcpy(attr, &rnic->attr, size);
+	attr->size = size;
+	return RI_SUCCESS;
+}
+
+/* --- processes ----------------------------------------------------------------------------- */
+
+static enum ri_status
+context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_context **out,
+	       struct ri_map *map)
+{
+	struct ri_context *context;
+
+	if (owner->shared)
+		return RI_ERR_UNSUPPORTED; /* libibverbs maps the queues into this process */
+	if (atomic_load(&rnic->failed))
+		return RI_ERR_FATAL;
+	context = (struct ri_context *)calloc(1, sizeof(*context));
+	if (context == NULL)
+		return RI_ERR_RESOURCES;
+	context->rnic = rnic;
+	context->owner = *owner;
+	pthread_mutex_init(&context->lock, NULL);
+	vib_list_init(&context->pds);
+	vib_list_init(&context->cqs);
+	vib_list_init(&context->srqs);
+	vib_list_init(&context->qps);
+	vib_list_init(&context->mrs);
+	vib_list_init(&context->mws);
+	vib_list_init(&context->listens);
+	pthread_mutex_lock(&rnic->lock);
+	vib_list_add(&rnic->contexts, &context->item);
+	pthread_mutex_unlock(&rnic->lock);
+	memset(map, 0, sizeof(*map));
+	map->fd = -1;
+	map->addr = (uintptr_t)context;
+	*out = context;
+	return RI_SUCCESS;
+}
+
+/* Objects are destroyed before those that they depend on, so none can be busy. */
+static void
+context_destroy(struct ri_context *context)
+{
+	struct ri_rnic *rnic = context->rnic;
+
+	while (!vib_list_empty(&context->qps))
+		vib_qp_destroy(vib_of(context->qps.next, struct ri_qp, item));
+	vib_cm_context_end(context);
+	while (!vib_list_empty(&context->srqs))
+		(void)!vib_srq_ops.destroy(vib_of(context->srqs.next, struct ri_srq, item));
+	while (!vib_list_empty(&context->mrs))
+		(void)!vib_mem_ops.mr_dereg(vib_of(context->mrs.next, struct ri_mr, item));
+	while (!vib_list_empty(&context->cqs))
+		(void)!vib_cq_ops.destroy(vib_of(context->cqs.next, struct ri_cq, item));
+	while (!vib_list_empty(&context->pds))
+		(void)!vib_pd_ops.destroy(vib_of(context->pds.next, struct ri_pd, item));
+	pthread_mutex_lock(&rnic->lock);
+	vib_list_remove(&context->item);
+	pthread_mutex_unlock(&rnic->lock);
+	pthread_mutex_destroy(&context->lock);
+	free(context);
+}
+
+const struct ri_device_ops vib_device_ops = {
+	.size = sizeof(struct ri_device_ops),
+	.probe = device_probe,
+	.open = device_open,
+	.close = device_close,
+	.query = device_query,
+	.query_port = vib_query_port,
+	.context_create = context_create,
+	.context_destroy = context_destroy,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Events of the device: completions of queues that are armed, and asynchronous events. The host watches both descriptors,
+ * so the handlers run on its service thread. They make their upcalls before they acknowledge the event: so the destruction
+ * of the object, which waits for the acknowledgement, waits for the upcall, too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "vib_cq.h"
+#include "vib_events.h"
+#include "vib_objects.h"
+#include "vib_qp_end.h"
+
+/* --- completions ------------------------------------------------------------------------------ */
+
+static void
+on_completion(void *arg, uint32_t events)
+{
+	struct ri_rnic *rnic = arg;
+	struct ibv_cq *device_cq;
+	void *ctx;
+
+	(void)events;
+	while (ibv_get_cq_event(rnic->channel, &device_cq, &ctx) == 0) {
+		struct ri_cq *cq = ctx;
+
+		vsw_lock(&cq->user.lock);
+		cq->user.listening = false;
+		vsw_unlock(&cq->user.lock);
+		vib_cq_tell(cq);
+		ibv_ack_cq_events(device_cq, 1);
+	}
+}
+
+/* --- asynchronous events ------------------------------------------------------------------------ */
+
+/* What an event means for its object. */
+struct meaning {
+	uint32_t event; /* enum ri_event */
+	uint32_t object;
+	bool ends; /* a queue pair: its connection is broken */
+};
+
+static const struct meaning meanings[] = {
+	[IBV_EVENT_CQ_ERR] = {RI_EVENT_CQ_OP_ERROR, RI_OBJECT_CQ, false},
+	[IBV_EVENT_QP_FATAL] = {RI_EVENT_QP_CATASTROPHIC, RI_OBJECT_QP, true},
+	[IBV_EVENT_QP_REQ_ERR] = {RI_EVENT_QP_OPCODE, RI_OBJECT_QP, true},
+	[IBV_EVENT_QP_ACCESS_ERR] = {RI_EVENT_QP_ACCESS, RI_OBJECT_QP, true},
+	[IBV_EVENT_COMM_EST] = {RI_EVENT_QP_COMM_EST, RI_OBJECT_QP, false},
+	[IBV_EVENT_SQ_DRAINED] = {RI_EVENT_QP_SQ_DRAINED, RI_OBJECT_QP, false},
+	[IBV_EVENT_PATH_MIG] = {RI_EVENT_QP_PATH_MIGRATED, RI_OBJECT_QP, false},
+	[IBV_EVENT_PATH_MIG_ERR] = {RI_EVENT_QP_PATH_MIG_FAILED, RI_OBJECT_QP, false},
+	[IBV_EVENT_DEVICE_FATAL] = {RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, false},
+	[IBV_EVENT_PORT_ACTIVE] = {RI_EVENT_PORT_ACTIVE, RI_OBJECT_PORT, false},
+	[IBV_EVENT_PORT_ERR] = {RI_EVENT_PORT_ERROR, RI_OBJECT_PORT, false},
+	[IBV_EVENT_LID_CHANGE] = {RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, false},
+	[IBV_EVENT_PKEY_CHANGE] = {RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, false},
+	[IBV_EVENT_SM_CHANGE] = {RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, false},
+	[IBV_EVENT_SRQ_ERR] = {RI_EVENT_SRQ_CATASTROPHIC, RI_OBJECT_SRQ, false},
+	[IBV_EVENT_SRQ_LIMIT_REACHED] = {RI_EVENT_SRQ_LIMIT, RI_OBJECT_SRQ, false},
+	[IBV_EVENT_QP_LAST_WQE_REACHED] = {RI_EVENT_QP_LAST_WQE, RI_OBJECT_QP, false},
+	[IBV_EVENT_CLIENT_REREGISTER] = {RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, false},
+	[IBV_EVENT_GID_CHANGE] = {RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, false},
+};
+
+void
+vib_raise(struct ri_rnic *rnic, uint32_t event, uint32_t object, uint64_t ctx)
+{
+	const struct ri_async_event out = {.event = event, .object = object, .ctx = ctx};
+
+	rnic->upcalls->async_event(rnic->upcalls->self, &out);
+}
+
+static void
+qp_event(const struct meaning *meaning, struct ri_qp *qp, enum ibv_event_type type)
+{
+	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+
+	if (type == IBV_EVENT_COMM_EST)
+		vib_cm_comm_est(qp);
+	else if (type == IBV_EVENT_QP_LAST_WQE_REACHED)
+		vib_qp_end_last_wqe(qp);
+	else if (meaning->ends)
+		vib_qp_end(qp, &broken, meaning->event);
+}
+
+/* The device is gone or has failed: first the ends of its connections, then its own end [RI 8.5]. */
+static void
+device_failed(struct ri_rnic *rnic)
+{
+	if (atomic_exchange(&rnic->failed, true))
+		return;
+	vib_log(rnic, RI_LOG_ERROR, "the device has failed or was removed");
+	vib_cm_device_gone(rnic);
+	vib_qp_end_all(rnic);
+	vib_raise(rnic, RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
+}
+
+static void
+async_handle(struct ri_rnic *rnic, const struct ibv_async_event *event)
+{
+	const struct meaning *meaning = &meanings[event->event_type];
+
+	switch ((int)meaning->object) {
+	case RI_OBJECT_QP:
+		qp_event(meaning, event->element.qp->qp_context, event->event_type);
+		break;
+	case RI_OBJECT_CQ:
+		vib_raise(rnic, meaning->event, RI_OBJECT_CQ,
+			  ((struct ri_cq *)event->element.cq->cq_context)->ctx);
+		break;
+	case RI_OBJECT_SRQ:
+		vib_raise(rnic, meaning->event, RI_OBJECT_SRQ,
+			  ((struct ri_srq *)event->element.srq->srq_context)->ctx);
+		break;
+	case RI_OBJECT_PORT:
+		vib_raise(rnic, meaning->event, RI_OBJECT_PORT,
+			  (uint64_t)event->element.port_num - 1);
+		break;
+	default:
+		device_failed(rnic);
+		break;
+	}
+}
+
+static void
+on_async(void *arg, uint32_t events)
+{
+	struct ri_rnic *rnic = arg;
+	struct ibv_async_event event;
+
+	(void)events;
+	while (ibv_get_async_event(rnic->verbs, &event) == 0) {
+		if ((size_t)event.event_type < sizeof(meanings) / sizeof(meanings[0]) &&
+		    meanings[event.event_type].event != RI_EVENT_NONE)
+			async_handle(rnic, &event);
+		ibv_ack_async_event(&event);
+	}
+	/* The kernel takes the device away below a program that has it open. */
+	if (errno == EIO || errno == ENODEV) {
+		rnic->host->watch_change(rnic->host->self, &rnic->asyncs, 0);
+		device_failed(rnic);
+	}
+}
+
+/* --- start and stop ------------------------------------------------------------------------------ */
+
+static enum ri_status
+watch(const struct ri_host *host, struct ri_watch *item, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+		return RI_ERR_RESOURCES;
+	item->fd = fd;
+	item->events = RI_WATCH_IN;
+	return host->watch_start(host->self, item);
+}
+
+enum ri_status
+vib_events_start(struct ri_rnic *rnic)
+{
+	const struct ri_host *host = rnic->host;
+	enum ri_status status;
+
+	errno = 0;
+	rnic->channel = ibv_create_comp_channel(rnic->verbs);
+	if (rnic->channel == NULL)
+		return vib_failure(rnic, errno);
+	rnic->completions = (struct ri_watch){.fire = on_completion, .arg = rnic};
+	rnic->asyncs = (struct ri_watch){.fire = on_async, .arg = rnic};
+	status = watch(host, &rnic->completions, rnic->channel->fd);
+	if (status == RI_SUCCESS) {
+		status = watch(host, &rnic->asyncs, rnic->verbs->async_fd);
+		if (status != RI_SUCCESS)
+			host->watch_stop(host->self, &rnic->completions);
+	}
+	if (status != RI_SUCCESS)
+		(void)ibv_destroy_comp_channel(rnic->channel);
+	return status;
+}
+
+void
+vib_events_stop(struct ri_rnic *rnic)
+{
+	const struct ri_host *host = rnic->host;
+
+	host->watch_stop(host->self, &rnic->asyncs);
+	host->watch_stop(host->self, &rnic->completions);
+	(void)ibv_destroy_comp_channel(rnic->channel);
+}

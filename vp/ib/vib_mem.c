@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Protection domains and regions. Control path.
+ *
+ * A registration pins its pages: it counts against the limit of locked memory (RLIMIT_MEMLOCK), and the log names that
+ * limit when it is too small. The device chooses the whole STag. This interface has one STag where verbs have two keys
+ * (L_Key and R_Key); on the devices that are known the two are equal, and a region where they differ is refused.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "vib_objects.h"
+
+/* --- what all objects share ----------------------------------------------------------------- */
+
+void
+vib_enlist(struct ri_context *context, struct vib_item *head, struct vib_item *item)
+{
+	pthread_mutex_lock(&context->lock);
+	vib_list_add(head, item);
+	pthread_mutex_unlock(&context->lock);
+}
+
+void
+vib_delist(struct ri_context *context, struct vib_item *item)
+{
+	pthread_mutex_lock(&context->lock);
+	vib_list_remove(item);
+	pthread_mutex_unlock(&context->lock);
+}
+
+void
+vib_map(struct ri_map *map, const void *half)
+{
+	memset(map, 0, sizeof(*map));
+	map->addr = (uintptr_t)half;
+	map->fd = -1;
+}
+
+enum ri_status
+vib_alive(const struct ri_rnic *rnic)
+{
+	return atomic_load(&rnic->failed) ? RI_ERR_FATAL : RI_SUCCESS;
+}
+
+enum ri_status
+vib_failure(const struct ri_rnic *rnic, int error)
+{
+	if (atomic_load(&rnic->failed))
+		return RI_ERR_FATAL;
+	return error != 0 ? vib_status_of_errno(error) : RI_ERR_RESOURCES;
+}
+
+/* --- protection domains ----------------------------------------------------------------------- */
+
+static enum ri_status
+pd_create(struct ri_context *context, struct ri_pd **out)
+{
+	enum ri_status status = vib_alive(context->rnic);
+	struct ri_pd *pd;
+
+	if (status != RI_SUCCESS)
+		return status;
+	pd = (struct ri_pd *)calloc(1, sizeof(*pd));
+	if (pd == NULL)
+		return RI_ERR_RESOURCES;
+	pd->context = context;
+	errno = 0;
+	pd->pd = ibv_alloc_pd(context->rnic->verbs);
+	if (pd->pd == NULL) {
+		status = vib_failure(context->rnic, errno);
+		free(pd);
+		return status;
+	}
+	vib_enlist(context, &context->pds, &pd->item);
+	*out = pd;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+pd_destroy(struct ri_pd *pd)
+{
+	int error;
+
+	if (atomic_load(&pd->users) != 0)
+		return RI_ERR_BUSY;
+	error = ibv_dealloc_pd(pd->pd);
+	if (error == EBUSY)
+		return RI_ERR_BUSY;
+	if (error != 0)
+		vib_log(pd->context->rnic, RI_LOG_WARNING, "ibv_dealloc_pd: %s", strerror(error));
+	vib_delist(pd->context, &pd->item);
+	free(pd);
+	return RI_SUCCESS;
+}
+
+const struct ri_pd_ops vib_pd_ops = {
+	.size = sizeof(struct ri_pd_ops),
+	.create = pd_create,
+	.destroy = pd_destroy,
+};
+
+/* --- regions ---------------------------------------------------------------------------------- */
+
+/* The rights contradict each other [RI 5.3.1]. */
+static bool
+rights_are_odd(uint32_t access)
+{
+	const uint32_t local = RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE;
+	const uint32_t writes = RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC;
+
+	return (access & local) == 0 ||
+	       ((access & writes) != 0 && (access & RI_ACCESS_LOCAL_WRITE) == 0) ||
+	       ((access & RI_ACCESS_REMOTE_READ) != 0 && (access & RI_ACCESS_LOCAL_READ) == 0);
+}
+
+static enum ri_status
+init_check(const struct ri_rnic *rnic, const struct ri_mr_init *init)
+{
+	if (init->unlinked || init->pages != NULL || init->zero_based || init->shareable)
+		return RI_ERR_UNSUPPORTED;
+	if (init->length == 0 || rights_are_odd(init->access))
+		return RI_ERR_INVALID_ARG;
+	if (init->length > rnic->attr.max_mr_length)
+		return RI_ERR_LIMIT;
+	if (init->addr + init->length - 1 < init->addr || init->addr > UINTPTR_MAX)
+		return RI_ERR_ADDRESS;
+	return vib_alive(rnic);
+}
+
+/* Why pages could not be pinned, in the log if there is something to be done about it. */
+static enum ri_status
+pin_failure(const struct ri_rnic *rnic, const struct ri_mr_init *init, int error)
+{
+	struct rlimit limit = {0};
+
+	if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+	    limit.rlim_cur != RLIM_INFINITY)
+		vib_log(rnic, RI_LOG_WARNING,
+			"%llu bytes cannot be pinned: the limit of locked memory is %llu bytes "
+			"(RLIMIT_MEMLOCK, \"ulimit -l\")",
+			(unsigned long long)init->length, (unsigned long long)limit.rlim_cur);
+	/* The kernel pins for writing, which memory that the process may only read does not allow. */
+	if (error == EACCES)
+		return RI_ERR_ACCESS;
+	if (error == EPERM)
+		return RI_ERR_RESOURCES; /* of a process without any right to lock memory */
+	return vib_failure(rnic, error);
+}
+
+/* Pin the range under a new STag. */
+static enum ri_status
+region_create(struct ri_pd *pd, const struct ri_mr_init *init, struct ibv_mr **out)
+{
+	const struct ri_rnic *rnic = pd->context->rnic;
+	const uint32_t remote =
+		RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC;
+	struct ibv_mr *mr;
+
+	errno = 0;
+	mr = ibv_reg_mr(pd->pd, (void *)(uintptr_t)init->addr, init->length,
+			vib_access(init->access));
+	if (mr == NULL)
+		return pin_failure(rnic, init, errno);
+	if ((init->access & remote) != 0 && mr->lkey != mr->rkey) {
+		vib_log(rnic, RI_LOG_WARNING,
+			"a region has two keys (%08x, %08x), which this provider cannot do",
+			mr->lkey, mr->rkey);
+		(void)ibv_dereg_mr(mr);
+		return RI_ERR_UNSUPPORTED;
+	}
+	*out = mr;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+{
+	enum ri_status status = init_check(pd->context->rnic, init);
+	struct ri_mr *mr;
+
+	if (status != RI_SUCCESS)
+		return status;
+	mr = (struct ri_mr *)calloc(1, sizeof(*mr));
+	if (mr == NULL)
+		return RI_ERR_RESOURCES;
+	status = region_create(pd, init, &mr->mr);
+	if (status != RI_SUCCESS) {
+		free(mr);
+		return status;
+	}
+	mr->pd = pd;
+	mr->access = init->access;
+	atomic_fetch_add(&pd->users, 1);
+	vib_enlist(pd->context, &pd->context->mrs, &mr->item);
+	*stag = mr->mr->lkey;
+	*out = mr;
+	return RI_SUCCESS;
+}
+
+/* As a new registration that replaces the old one, so that a failure leaves the old one as it was. */
+static enum ri_status
+mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
+{
+	enum ri_status status = init_check(pd->context->rnic, init);
+	struct ibv_mr *fresh;
+	int error;
+
+	if (status == RI_SUCCESS)
+		status = region_create(pd, init, &fresh);
+	if (status != RI_SUCCESS)
+		return status;
+	error = ibv_dereg_mr(mr->mr);
+	if (error != 0) {
+		(void)ibv_dereg_mr(fresh);
+		return error == EBUSY ? RI_ERR_BUSY : vib_failure(pd->context->rnic, error);
+	}
+	atomic_fetch_add(&pd->users, 1);
+	atomic_fetch_sub(&mr->pd->users, 1);
+	mr->mr = fresh;
+	mr->pd = pd;
+	mr->access = init->access;
+	*stag = fresh->lkey;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mr_query(struct ri_mr *mr, struct ri_mr_attr *attr)
+{
+	*attr = (struct ri_mr_attr){.stag = mr->mr->lkey,
+				    .access = mr->access,
+				    .addr = (uintptr_t)mr->mr->addr,
+				    .length = mr->mr->length,
+				    .valid = true};
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mr_dereg(struct ri_mr *mr)
+{
+	int error = ibv_dereg_mr(mr->mr);
+
+	if (error == EBUSY)
+		return RI_ERR_BUSY;
+	if (error != 0)
+		vib_log(mr->pd->context->rnic, RI_LOG_WARNING, "ibv_dereg_mr: %s", strerror(error));
+	vib_delist(mr->pd->context, &mr->item);
+	atomic_fetch_sub(&mr->pd->users, 1);
+	free(mr);
+	return RI_SUCCESS;
+}
+
+const struct ri_mem_ops vib_mem_ops = {
+	.size = sizeof(struct ri_mem_ops),
+	.mr_reg = mr_reg,
+	.mr_rereg = mr_rereg,
+	.mr_query = mr_query,
+	.mr_dereg = mr_dereg,
+};

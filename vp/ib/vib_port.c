@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Spigots: the ports of a device, their state and their addresses. Control path.
+ *
+ * Peers are named by the IP addresses of the network interface that belongs to a port. The kernel tells that interface
+ * by netlink (RDMA_NLDEV_CMD_PORT_GET), as it does to rdma(8); no right is needed. A port of an InfiniBand fabric has
+ * none there, and then has no address of ours. The kernel is asked each time, so addresses are current.
+ */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <rdma/rdma_netlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "vib_profile.h"
+
+/* --- the network interface of a port ------------------------------------------------------- */
+
+/* A query for one port. */
+struct port_query {
+	struct nlmsghdr head;
+	struct nlattr device_head;
+	uint32_t device;
+	struct nlattr port_head;
+	uint32_t port;
+};
+
+/* The value of an attribute of 32 bits in a reply; 0 if it is not there. */
+static uint32_t
+reply_find(const char *reply, size_t length, uint16_t type)
+{
+	size_t at = NLMSG_HDRLEN;
+
+	while (at + sizeof(struct nlattr) <= length) {
+		struct nlattr attr;
+		uint32_t value;
+
+		memcpy(&attr, reply + at, sizeof(attr));
+		if (attr.nla_len < sizeof(attr) || attr.nla_len > length - at)
+			return 0;
+		if ((attr.nla_type & NLA_TYPE_MASK) == type &&
+		    attr.nla_len >= NLA_HDRLEN + sizeof(value)) {
+			memcpy(&value, reply + at + NLA_HDRLEN, sizeof(value));
+			return value;
+		}
+		at += NLA_ALIGN(attr.nla_len);
+	}
+	return 0;
+}
+
+/* Send the query and read the answer; its length, 0 if there is none. */
+static size_t
+kernel_ask(const struct port_query *query, char *reply, size_t room)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+	ssize_t length = -1;
+	struct nlmsghdr head;
+
+	if (fd < 0)
+		return 0;
+	if (send(fd, query, sizeof(*query), 0) == (ssize_t)sizeof(*query))
+		length = recv(fd, reply, room, 0);
+	close(fd);
+	if (length < (ssize_t)sizeof(head))
+		return 0;
+	memcpy(&head, reply, sizeof(head));
+	return head.nlmsg_type == query->head.nlmsg_type && head.nlmsg_len <= (size_t)length
+		       ? head.nlmsg_len
+		       : 0;
+}
+
+uint32_t
+vib_port_interface(const struct ri_rnic *rnic, uint32_t port)
+{
+	int device = ibv_get_device_index(rnic->verbs->device);
+	struct port_query query = {
+		.head = {.nlmsg_len = sizeof(query),
+			 .nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET),
+			 .nlmsg_flags = NLM_F_REQUEST},
+		.device_head = {.nla_len = NLA_HDRLEN + sizeof(uint32_t),
+				.nla_type = RDMA_NLDEV_ATTR_DEV_INDEX},
+		.device = (uint32_t)device,
+		.port_head = {.nla_len = NLA_HDRLEN + sizeof(uint32_t),
+			      .nla_type = RDMA_NLDEV_ATTR_PORT_INDEX},
+		.port = port + 1,
+	};
+	char reply[4096];
+
+	if (device < 0)
+		return 0;
+	return reply_find(reply, kernel_ask(&query, reply, sizeof(reply)),
+			  RDMA_NLDEV_ATTR_NDEV_INDEX);
+}
+
+/* --- its addresses --------------------------------------------------------------------------- */
+
+static bool
+addr_of(const struct sockaddr *sa, struct ri_addr *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	if (sa->sa_family == AF_INET) {
+		addr->family = RI_ADDR_IPV4;
+		memcpy(addr->octets, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
+		return true;
+	}
+	if (sa->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const void *)sa;
+
+		addr->family = RI_ADDR_IPV6;
+		addr->scope_id = in6->sin6_scope_id;
+		memcpy(addr->octets, &in6->sin6_addr, 16);
+		return true;
+	}
+	return false;
+}
+
+/* The addresses of an interface. False: the kernel cannot be asked. */
+static bool
+interface_addrs(const char *name, struct ri_addr addrs[RI_PORT_ADDR_MAX], uint32_t *count)
+{
+	struct ifaddrs *all = NULL;
+	struct ri_addr addr;
+
+	*count = 0;
+	if (getifaddrs(&all) != 0)
+		return false;
+	for (const struct ifaddrs *i = all; i != NULL && *count < RI_PORT_ADDR_MAX;
+	     i = i->ifa_next) {
+		if (i->ifa_addr != NULL && strcmp(i->ifa_name, name) == 0 &&
+		    addr_of(i->ifa_addr, &addr))
+			addrs[(*count)++] = addr;
+	}
+	freeifaddrs(all);
+	return true;
+}
+
+uint32_t
+vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT_ADDR_MAX])
+{
+	uint32_t index = vib_port_interface(rnic, port), count = 0;
+	char name[IF_NAMESIZE];
+
+	if (index == 0 || if_indextoname(index, name) == NULL)
+		return 0;
+	(void)interface_addrs(name, addrs, &count);
+	return count;
+}
+
+static bool
+same_address(const struct ri_addr *a, const struct ri_addr *b)
+{
+	return a->family == b->family && memcmp(a->octets, b->octets, sizeof(a->octets)) == 0;
+}
+
+bool
+vib_port_of_addr(struct ri_rnic *rnic, const struct ri_addr *addr, uint32_t *port)
+{
+	struct ri_addr addrs[RI_PORT_ADDR_MAX];
+
+	for (uint32_t p = 0; p < rnic->attr.num_ports; p++) {
+		uint32_t count = vib_port_addrs(rnic, p, addrs);
+
+		for (uint32_t i = 0; i < count; i++) {
+			if (same_address(&addrs[i], addr)) {
+				*port = p;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* --- attributes ------------------------------------------------------------------------------- */
+
+/* Octets of the largest frame; 0 if it is not known. */
+static uint32_t
+interface_mtu(const char *name)
+{
+	struct ifreq ifr = {.ifr_flags = 0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool known;
+
+	if (fd < 0)
+		return 0;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%.15s", name);
+	known = ioctl(fd, SIOCGIFMTU, &ifr) == 0;
+	close(fd);
+	return known ? (uint32_t)ifr.ifr_mtu : 0;
+}
+
+/* Megabits per second; 0 if they are not known. */
+static uint32_t
+speed_of(const struct ibv_port_attr *attr)
+{
+	static const struct {
+		uint8_t code; /* of the active speed: one lane */
+		uint32_t mbps;
+	} speeds[] = {{1, 2500},   {2, 5000},   {4, 10000},  {8, 10000},
+		      {16, 14000}, {32, 25000}, {64, 50000}, {128, 100000}};
+	static const struct {
+		uint8_t code;
+		uint32_t lanes;
+	} widths[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
+	uint32_t mbps = 0, lanes = 0;
+
+	for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
+		mbps = speeds[i].code == attr->active_speed ? speeds[i].mbps : mbps;
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+		lanes = widths[i].code == attr->active_width ? widths[i].lanes : lanes;
+	return mbps * lanes;
+}
+
+enum ri_status
+vib_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
+{
+	struct ri_port_attr own = {.size = sizeof(own)};
+	uint32_t size = attr->size < sizeof(own) ? attr->size : (uint32_t)sizeof(own);
+	struct ibv_port_attr theirs;
+	uint32_t index;
+	int error;
+
+	if (port >= rnic->attr.num_ports)
+		return RI_ERR_INVALID_ARG;
+	if (atomic_load(&rnic->failed))
+		return RI_ERR_FATAL;
+	error = ibv_query_port(rnic->verbs, (uint8_t)(port + 1), &theirs);
+	if (error != 0)
+		return vib_status_of_errno(error);
+	own.online = theirs.state == IBV_PORT_ACTIVE;
+	own.speed_mbps = speed_of(&theirs);
+	own.max_message = theirs.max_msg_sz;
+	index = vib_port_interface(rnic, port);
+	if (index != 0 && if_indextoname(index, own.if_name) != NULL) {
+		own.mtu = interface_mtu(own.if_name);
+		if (!interface_addrs(own.if_name, own.addrs, &own.num_addrs))
+			return RI_ERR_RESOURCES;
+	}
+	memcpy(attr, &own, size);
+	attr->size = size;
+	return RI_SUCCESS;
+}

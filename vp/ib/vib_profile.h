@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* What a device can do: its profile, and what its attributes do not say; vib_profile.c, vib_port.c. */
+#ifndef VIB_PROFILE_H
+#define VIB_PROFILE_H
+
+#include "vib.h"
+
+/* What drivers do without saying so. A device without a row has none of it. */
+struct vib_quirk {
+	uint32_t vendor_id;
+	const char *driver;
+	bool out_of_order; /* a Send may complete before an earlier Read */
+	bool no_reuse;     /* a queue pair cannot be used again */
+};
+
+/* Fill in rnic->attr but for what vib_cm_profile knows, and rnic->quirk. */
+enum ri_status vib_profile_make(struct ri_rnic *rnic) RI_MUST_CHECK;
+/* ri_device_ops::query_port */
+enum ri_status vib_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);
+/* The index of the network interface behind a spigot; 0: there is none, or it is not known. */
+uint32_t vib_port_interface(const struct ri_rnic *rnic, uint32_t port);
+
+#endif /* VIB_PROFILE_H */

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Queue pairs: creation, modification, query and destruction. Control path; states are in vib_qp_end.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vib_cq.h"
+#include "vib_objects.h"
+#include "vib_qp_end.h"
+#include "vib_ring.h"
+
+/* --- slots ----------------------------------------------------------------------------------- */
+
+bool
+vib_ring_create(struct vib_ring *ring, uint32_t room)
+{
+	uint32_t slots = 1;
+
+	ring->room = room;
+	if (room == 0)
+		return true;
+	while (slots < room)
+		slots *= 2;
+	ring->mask = slots - 1;
+	ring->slots = (struct vib_slot *)calloc(slots, sizeof(*ring->slots));
+	for (uint32_t i = 0; ring->slots != NULL && i < slots; i++)
+		ring->slots[i].index = i;
+	return ring->slots != NULL;
+}
+
+void
+vib_ring_destroy(struct vib_ring *ring)
+{
+	free(ring->slots);
+}
+
+static void
+slots_name(struct vib_ring *ring, struct ri_uqp *qp)
+{
+	for (uint32_t i = 0; ring->slots != NULL && i <= ring->mask; i++)
+		ring->slots[i].of.qp = qp;
+}
+
+/* --- receives of an SRQ ------------------------------------------------------------------------ */
+
+static void
+member_enter(struct ri_uqp *qp)
+{
+	struct ri_ucq *cq = qp->recv_cq;
+	struct ri_uqp **row = &cq->members[qp->qpn % VIB_CQ_ROWS];
+
+	vsw_lock(&cq->lock);
+	qp->next_member = *row;
+	*row = qp;
+	vsw_unlock(&cq->lock);
+}
+
+/* The caller owns the CQ's lock. */
+static void
+member_leave(struct ri_uqp *qp)
+{
+	struct ri_uqp **at = &qp->recv_cq->members[qp->qpn % VIB_CQ_ROWS];
+
+	while (*at != NULL && *at != qp)
+		at = &(*at)->next_member;
+	if (*at != NULL)
+		*at = qp->next_member;
+}
+
+/* --- creation ---------------------------------------------------------------------------------- */
+
+static enum ri_status
+init_check(const struct ri_rnic *rnic, const struct ri_qp_init *init, const struct ri_srq *srq)
+{
+	const struct ri_rnic_attr *can = &rnic->attr;
+
+	if (init->type != RI_QP_RC || init->privileged)
+		return RI_ERR_UNSUPPORTED;
+	if (init->max_sq_wr > can->max_sq_wr || (srq == NULL && init->max_rq_wr > can->max_rq_wr) ||
+	    init->max_send_sge > can->max_send_sge || init->max_recv_sge > can->max_recv_sge ||
+	    init->max_write_sge > can->max_write_sge || init->max_read_sge > can->max_read_sge ||
+	    init->ird > can->max_ird || init->ord > can->max_ord)
+		return RI_ERR_LIMIT;
+	return vib_alive(rnic);
+}
+
+static uint32_t
+larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Slots and the device's queue pair. On failure the caller frees what there is. */
+static enum ri_status
+device_create(struct ri_qp *qp, const struct ri_qp_init *init)
+{
+	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	uint32_t sges = larger(init->max_send_sge, larger(init->max_write_sge, init->max_read_sge));
+	struct ibv_qp_init_attr theirs = {
+		.qp_context = qp,
+		.send_cq = qp->send_cq->user.cq,
+		.recv_cq = qp->recv_cq->user.cq,
+		.srq = qp->srq != NULL ? qp->srq->user.srq : NULL,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = larger(init->max_sq_wr, 1),
+			.max_recv_wr = qp->srq != NULL ? 0 : larger(init->max_rq_wr, 1),
+			.max_send_sge = larger(sges, 1),
+			.max_recv_sge = qp->srq != NULL ? 0 : larger(init->max_recv_sge, 1)},
+	};
+
+	if (!vib_ring_create(&qp->user.sq, init->max_sq_wr) ||
+	    !vib_ring_create(&qp->user.rq, qp->srq != NULL ? 0 : init->max_rq_wr))
+		return RI_ERR_RESOURCES;
+	slots_name(&qp->user.sq, &qp->user);
+	slots_name(&qp->user.rq, &qp->user);
+	errno = 0;
+	qp->user.qp = ibv_create_qp(qp->pd->pd, &theirs);
+	if (qp->user.qp == NULL)
+		return errno == EINVAL ? RI_ERR_LIMIT : vib_failure(rnic, errno);
+	qp->user.qpn = qp->user.qp->qp_num;
+	qp->user.shared = qp->srq != NULL;
+	qp->user.max_send_sge = (uint16_t)sges;
+	qp->user.max_read_sge = (uint16_t)init->max_read_sge;
+	qp->user.max_recv_sge = (uint16_t)init->max_recv_sge;
+	return vib_qp_device_init(qp);
+}
+
+static void
+qp_free(struct ri_qp *qp)
+{
+	if (qp->user.qp != NULL)
+		(void)ibv_destroy_qp(qp->user.qp);
+	vib_ring_destroy(&qp->user.sq);
+	vib_ring_destroy(&qp->user.rq);
+	pthread_mutex_destroy(&qp->lock);
+	free(qp);
+}
+
+static void
+qp_enlist(struct ri_qp *qp)
+{
+	atomic_fetch_add(&qp->pd->users, 1);
+	atomic_fetch_add(&qp->send_cq->users, 1);
+	atomic_fetch_add(&qp->recv_cq->users, 1);
+	if (qp->srq != NULL) {
+		atomic_fetch_add(&qp->srq->users, 1);
+		member_enter(&qp->user);
+	}
+	vib_enlist(qp->pd->context, &qp->pd->context->qps, &qp->item);
+}
+
+static enum ri_status
+qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
+	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+{
+	enum ri_status status = init_check(pd->context->rnic, init, srq);
+	struct ri_qp *qp;
+
+	if (status != RI_SUCCESS)
+		return status;
+	qp = (struct ri_qp *)calloc(1, sizeof(*qp));
+	if (qp == NULL)
+		return RI_ERR_RESOURCES;
+	pthread_mutex_init(&qp->lock, NULL);
+	qp->pd = pd;
+	qp->send_cq = send_cq;
+	qp->recv_cq = recv_cq;
+	qp->srq = srq;
+	qp->ctx = init->ctx;
+	qp->init = *init;
+	if (srq != NULL)
+		qp->init.max_rq_wr = 0;
+	qp->user.ctx = init->ctx;
+	qp->user.send_cq = &send_cq->user;
+	qp->user.recv_cq = &recv_cq->user;
+	vib_qp_end_init(qp);
+	status = device_create(qp, &qp->init);
+	if (status != RI_SUCCESS) {
+		qp_free(qp);
+		return status;
+	}
+	qp_enlist(qp);
+	*init = qp->init;
+	vib_map(map, &qp->user);
+	*out = qp;
+	return RI_SUCCESS;
+}
+
+/* --- modification -------------------------------------------------------------------------------- */
+
+/* Check all attributes before any is changed. */
+static enum ri_status
+modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
+			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
+
+	if ((mask & ~known) != 0)
+		return RI_ERR_INVALID_ARG;
+	if ((mask & RI_QP_ATTR_QKEY) != 0)
+		return RI_ERR_UNSUPPORTED;
+	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0)
+		return qp->srq == NULL ? RI_ERR_INVALID_ARG : RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_ACCESS) != 0 && !rnic->attr.enables_modifiable &&
+	    attr->access != qp->init.access)
+		return RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_ORD) != 0 && attr->ord > rnic->attr.max_ord)
+		return RI_ERR_LIMIT;
+	if ((mask & RI_QP_ATTR_IRD) != 0 && attr->ird > rnic->attr.max_ird)
+		return RI_ERR_LIMIT;
+	return RI_SUCCESS;
+}
+
+/* The moves that the layers above may ask for [RI 4.3.2]. */
+static enum ri_status
+to_state(struct ri_qp *qp, uint32_t state, bool anew)
+{
+	struct ri_cm_event event = {.kind = RI_CM_BROKEN};
+	uint32_t now;
+
+	pthread_mutex_lock(&qp->lock);
+	now = qp->state;
+	pthread_mutex_unlock(&qp->lock);
+	if (state == RI_QPS_IDLE)
+		return vib_qp_end_reset(qp, anew);
+	if (state == RI_QPS_CLOSING && now == RI_QPS_RTS)
+		return vib_cm_close_qp(qp);
+	if (state == RI_QPS_ERROR && now == RI_QPS_IDLE) {
+		vib_qp_end_idle(qp);
+		return RI_SUCCESS;
+	}
+	if (state == RI_QPS_ERROR || (state == RI_QPS_TERMINATE && now == RI_QPS_RTS)) {
+		if (now == RI_QPS_CONNECTING)
+			event.kind = RI_CM_FAILED;
+		vib_cm_abort(qp);
+		vib_qp_end(qp, &event, RI_EVENT_NONE);
+		return RI_SUCCESS;
+	}
+	return RI_ERR_INVALID_STATE;
+}
+
+/* New rights; the device has them at once, unless its queue pair is in a state that has none. */
+static enum ri_status
+access_set(struct ri_qp *qp, uint32_t access)
+{
+	struct ibv_qp_attr attr = {.qp_access_flags = 0};
+	enum ri_status status = RI_SUCCESS;
+	uint32_t before = qp->init.access;
+
+	pthread_mutex_lock(&qp->lock);
+	qp->init.access = access;
+	if (before != access && qp->state != RI_QPS_ERROR)
+		status = vib_qp_device_modify(qp, &attr, IBV_QP_ACCESS_FLAGS);
+	if (status != RI_SUCCESS)
+		qp->init.access = before;
+	pthread_mutex_unlock(&qp->lock);
+	return status;
+}
+
+static enum ri_status
+qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	enum ri_status status = modify_check(qp, attr, mask);
+
+	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE) != 0)
+		status = to_state(qp, attr->state, attr->skip_time_wait);
+	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_ACCESS) != 0)
+		status = access_set(qp, attr->access);
+	if (status != RI_SUCCESS)
+		return status;
+	pthread_mutex_lock(&qp->lock);
+	if ((mask & RI_QP_ATTR_ORD) != 0)
+		qp->init.ord = attr->ord;
+	if ((mask & RI_QP_ATTR_IRD) != 0)
+		qp->init.ird = attr->ird;
+	pthread_mutex_unlock(&qp->lock);
+	return RI_SUCCESS;
+}
+
+/* --- query ------------------------------------------------------------------------------------------ */
+
+static void
+stage(struct ri_ucq *cq)
+{
+	vsw_lock(&cq->lock);
+	vib_cq_stage(cq);
+	vsw_unlock(&cq->lock);
+}
+
+static enum ri_status
+qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
+{
+	stage(qp->user.send_cq);
+	stage(qp->user.recv_cq);
+	memset(attr, 0, sizeof(*attr));
+	pthread_mutex_lock(&qp->lock);
+	attr->state = qp->state;
+	attr->access = qp->init.access;
+	attr->ird = qp->init.ird;
+	attr->ord = qp->init.ord;
+	pthread_mutex_unlock(&qp->lock);
+	attr->qpn = qp->user.qpn;
+	attr->max_sq_wr = qp->init.max_sq_wr;
+	attr->max_rq_wr = qp->init.max_rq_wr;
+	attr->max_send_sge = qp->init.max_send_sge;
+	attr->max_recv_sge = qp->init.max_recv_sge;
+	attr->max_write_sge = qp->init.max_write_sge;
+	attr->max_read_sge = qp->init.max_read_sge;
+	attr->hard_limit = UINT32_MAX;
+	attr->quiescent = vib_ring_used(&qp->user.sq) == 0 && vib_ring_used(&qp->user.rq) == 0;
+	return RI_SUCCESS;
+}
+
+/* --- destruction --------------------------------------------------------------------------------------- */
+
+/* Take what the device has completed for others, and drop what is of this queue pair. */
+static void
+leave_cq(struct ri_uqp *qp, struct ri_ucq *cq, const struct ri_uqp *dying)
+{
+	vsw_lock(&cq->lock);
+	vib_cq_stage_all(cq, dying);
+	if (dying != NULL && cq == qp->recv_cq && qp->shared)
+		member_leave(qp);
+	vsw_unlock(&cq->lock);
+}
+
+void
+vib_qp_destroy(struct ri_qp *qp)
+{
+	struct ri_rnic *rnic = qp->pd->context->rnic;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	int error;
+
+	vib_qp_end_stop(qp);
+	vib_cm_forget(qp);
+	/* What was completed before stays; what comes from here on is dropped. */
+	leave_cq(&qp->user, qp->user.send_cq, NULL);
+	leave_cq(&qp->user, qp->user.recv_cq, NULL);
+	(void)ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
+	error = ibv_destroy_qp(qp->user.qp);
+	if (error != 0)
+		vib_log(rnic, RI_LOG_WARNING, "ibv_destroy_qp: %s", strerror(error));
+	leave_cq(&qp->user, qp->user.send_cq, &qp->user);
+	leave_cq(&qp->user, qp->user.recv_cq, &qp->user);
+	qp->user.qp = NULL;
+	vib_delist(qp->pd->context, &qp->item);
+	if (qp->srq != NULL)
+		atomic_fetch_sub(&qp->srq->users, 1);
+	atomic_fetch_sub(&qp->send_cq->users, 1);
+	atomic_fetch_sub(&qp->recv_cq->users, 1);
+	atomic_fetch_sub(&qp->pd->users, 1);
+	qp_free(qp);
+}
+
+static enum ri_status
+qp_destroy(struct ri_qp *qp)
+{
+	vib_qp_destroy(qp);
+	return RI_SUCCESS;
+}
+
+const struct ri_qp_ops vib_qp_ops = {
+	.size = sizeof(struct ri_qp_ops),
+	.create = qp_create,
+	.modify = qp_modify,
+	.query = qp_query,
+	.destroy = qp_destroy,
+};

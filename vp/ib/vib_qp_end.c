@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * States of queue pairs, and their ends.
+ *
+ * An end closes the gate first: from then on posts do not reach the device, they are completed as flushed by the thread
+ * that posts (vib_post.c), because not every device flushes what is posted after an error. Then the device's queue pair
+ * goes to its error state and flushes what it has. A timer looks until all of that is in the CQs, or the time is over and
+ * the rest is flushed here. Then the event of the end is raised, once [RI 8.2].
+ *
+ * Everything under ri_qp::lock; events are raised without it, on the service thread.
+ */
+#include "vib_qp_end.h"
+
+#include <string.h>
+
+#include "vib_cq.h"
+#include "vib_objects.h"
+#include "vib_ring.h"
+#include "vib_states.h"
+
+#define LOOK_NS  (200 * UINT64_C(1000))         /* between two looks at a queue that drains */
+#define DRAIN_NS (1000 * UINT64_C(1000) * 1000) /* the longest drain */
+
+/* The only writer of the state. False: there is no such move. */
+static bool
+qp_move(struct ri_qp *qp, enum vib_move move)
+{
+	enum ri_qp_state next = vib_states_next((enum ri_qp_state)qp->state, move);
+
+	if (next == RI_QPS_NONE || qp->dying)
+		return false;
+	qp->state = next;
+	return true;
+}
+
+/* --- the device's queue pair --------------------------------------------------------------------- */
+
+enum ri_status
+vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	int error;
+
+	if ((mask & IBV_QP_ACCESS_FLAGS) != 0)
+		attr->qp_access_flags = vib_access(qp->init.access) & ~(unsigned)IBV_ACCESS_MW_BIND;
+	error = ibv_modify_qp(qp->user.qp, attr, mask);
+	return error == 0 ? RI_SUCCESS : vib_failure(qp->pd->context->rnic, error);
+}
+
+enum ri_status
+vib_qp_device_init(struct ri_qp *qp)
+{
+	/* The port is that of the connection, which sets it again. */
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+
+	return vib_qp_device_modify(
+		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+/* Everything that the device has is flushed. */
+static void
+device_to_error(struct ri_qp *qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	int error = ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
+
+	/* A device that found the end by itself is there already, and some refuse the move then. */
+	if (error != 0)
+		vib_log(qp->pd->context->rnic, RI_LOG_DEBUG, "ibv_modify_qp to ERR: %s",
+			strerror(error));
+}
+
+/* --- beginnings ------------------------------------------------------------------------------------ */
+
+enum ri_status
+vib_qp_begin(struct ri_qp *qp)
+{
+	return qp_move(qp, VIB_MOVE_BEGIN) ? RI_SUCCESS : RI_ERR_INVALID_STATE;
+}
+
+void
+vib_qp_begin_undo(struct ri_qp *qp)
+{
+	(void)qp_move(qp, VIB_MOVE_UNDO);
+}
+
+void
+vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event)
+{
+	const struct ri_upcalls *upcalls = qp->pd->context->rnic->upcalls;
+
+	event->ctx = qp->ctx;
+	upcalls->cm_event(upcalls->self, event);
+}
+
+bool
+vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
+{
+	bool established;
+
+	pthread_mutex_lock(&qp->lock);
+	established = qp_move(qp, VIB_MOVE_ESTABLISHED);
+	if (established)
+		atomic_store(&qp->user.gate, VIB_GATE_OPEN);
+	pthread_mutex_unlock(&qp->lock);
+	if (established)
+		vib_qp_raise(qp, event);
+	return established;
+}
+
+bool
+vib_qp_closing(struct ri_qp *qp)
+{
+	return qp_move(qp, VIB_MOVE_CLOSING);
+}
+
+/* --- draining ---------------------------------------------------------------------------------------- */
+
+/* Stage the two CQs. */
+static void
+stage_both(struct ri_qp *qp, bool all)
+{
+	struct ri_ucq *cqs[] = {qp->user.send_cq, qp->user.recv_cq};
+
+	for (unsigned i = 0; i < 2; i++) {
+		vsw_lock(&cqs[i]->lock);
+		if (all)
+			vib_cq_stage_all(cqs[i], NULL);
+		else
+			vib_cq_stage(cqs[i]);
+		vsw_unlock(&cqs[i]->lock);
+	}
+}
+
+/* Has the ring been completed up to `point`? */
+static bool
+is_past(const struct vib_ring *ring, uint32_t point)
+{
+	return (int32_t)(atomic_load(&ring->head) - point) >= 0;
+}
+
+/* Flush here what the device has not, and never will. */
+static void
+flush_rest(struct ri_qp *qp, bool send)
+{
+	struct ri_ucq *cq = send ? qp->user.send_cq : qp->user.recv_cq;
+
+	vsw_lock(&cq->lock);
+	vib_cq_stage_all(cq, NULL);
+	while (vib_cq_flush_one(&qp->user, send))
+		;
+	vsw_unlock(&cq->lock);
+}
+
+/* The end is complete: raise it, unless that was done or the queue pair goes. */
+static void
+end_tell(struct ri_qp *qp)
+{
+	struct ri_cm_event event;
+	uint32_t async;
+	bool tell;
+
+	pthread_mutex_lock(&qp->lock);
+	tell = qp->ended && !qp->told;
+	qp->told = qp->ended;
+	event = qp->end;
+	async = qp->end_async;
+	pthread_mutex_unlock(&qp->lock);
+	if (!tell)
+		return;
+	if (async != RI_EVENT_NONE)
+		vib_raise(qp->pd->context->rnic, async, RI_OBJECT_QP, qp->ctx);
+	if (event.kind != RI_CM_NONE)
+		vib_qp_raise(qp, &event);
+}
+
+static void
+on_drain(void *arg)
+{
+	struct ri_qp *qp = arg;
+	const struct ri_host *host = qp->pd->context->rnic->host;
+	uint64_t now = host->now(host->self);
+	bool wait;
+
+	stage_both(qp, false);
+	pthread_mutex_lock(&qp->lock);
+	wait = now < qp->drain_until &&
+	       (!is_past(&qp->user.sq, qp->drain_sq) || !is_past(&qp->user.rq, qp->drain_rq));
+	pthread_mutex_unlock(&qp->lock);
+	if (wait) {
+		vib_cq_tell(qp->send_cq);
+		vib_cq_tell(qp->recv_cq);
+		host->timer_start(host->self, &qp->drain, now + LOOK_NS);
+		return;
+	}
+	flush_rest(qp, true);
+	flush_rest(qp, false);
+	vib_cq_tell(qp->send_cq);
+	if (qp->recv_cq != qp->send_cq)
+		vib_cq_tell(qp->recv_cq);
+	end_tell(qp);
+}
+
+/* The state is ERROR: close the gate, have the device flush, and begin to drain. The caller owns qp->lock. */
+static void
+end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
+{
+	const struct ri_host *host = qp->pd->context->rnic->host;
+
+	if (event != NULL)
+		qp->end = *event;
+	else
+		qp->end.kind = RI_CM_NONE;
+	qp->end_async = async;
+	qp->ended = true;
+	qp->told = false;
+	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
+	device_to_error(qp);
+	qp->drain_sq = atomic_load(&qp->user.sq.tail);
+	qp->drain_rq = atomic_load(&qp->user.rq.tail);
+	qp->drain_until = host->now(host->self) + DRAIN_NS;
+	host->timer_start(host->self, &qp->drain, 0);
+}
+
+void
+vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
+{
+	pthread_mutex_lock(&qp->lock);
+	if (qp_move(qp, VIB_MOVE_END))
+		end_begin(qp, event, async);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void
+vib_qp_end_idle(struct ri_qp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	if (qp_move(qp, VIB_MOVE_ERROR))
+		end_begin(qp, NULL, RI_EVENT_NONE);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void
+vib_qp_end_last_wqe(struct ri_qp *qp)
+{
+	/* Receives that the device has taken from the SRQ are completed; a timer that waits for more need not. */
+	const struct ri_host *host = qp->pd->context->rnic->host;
+
+	pthread_mutex_lock(&qp->lock);
+	if (qp->ended && !qp->told)
+		host->timer_start(host->self, &qp->drain, 0);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void
+vib_qp_end_all(struct ri_rnic *rnic)
+{
+	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+
+	pthread_mutex_lock(&rnic->lock);
+	for (struct vib_item *c = rnic->contexts.next; c != &rnic->contexts; c = c->next) {
+		struct ri_context *context = vib_of(c, struct ri_context, item);
+
+		pthread_mutex_lock(&context->lock);
+		for (struct vib_item *q = context->qps.next; q != &context->qps; q = q->next)
+			vib_qp_end(vib_of(q, struct ri_qp, item), &broken, RI_EVENT_NONE);
+		pthread_mutex_unlock(&context->lock);
+	}
+	pthread_mutex_unlock(&rnic->lock);
+}
+
+/* --- the life of a queue pair --------------------------------------------------------------------------- */
+
+void
+vib_qp_end_init(struct ri_qp *qp)
+{
+	qp->state = RI_QPS_IDLE;
+	qp->drain = (struct ri_timer){.fire = on_drain, .arg = qp};
+	atomic_store(&qp->user.gate, VIB_GATE_KEPT);
+}
+
+void
+vib_qp_end_stop(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->pd->context->rnic->host;
+
+	pthread_mutex_lock(&qp->lock);
+	qp->dying = true;
+	pthread_mutex_unlock(&qp->lock);
+	host->timer_stop(host->self, &qp->drain);
+}
+
+/* All that was posted is completed, and nothing of it is in the device's queues any more. */
+static bool
+is_quiescent(struct ri_qp *qp)
+{
+	stage_both(qp, true);
+	return vib_ring_used(&qp->user.sq) == 0 && vib_ring_used(&qp->user.rq) == 0;
+}
+
+enum ri_status
+vib_qp_end_reset(struct ri_qp *qp, bool anew)
+{
+	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+	enum ri_status status = RI_SUCCESS;
+	bool over;
+
+	pthread_mutex_lock(&qp->lock);
+	if (qp->state == RI_QPS_IDLE || qp->state != RI_QPS_ERROR)
+		status = qp->state == RI_QPS_IDLE ? RI_SUCCESS : RI_ERR_INVALID_STATE;
+	over = qp->state != RI_QPS_ERROR;
+	if (!over && (!qp->told || !is_quiescent(qp)))
+		status = RI_ERR_STILL_FLUSHING;
+	pthread_mutex_unlock(&qp->lock);
+	if (over || status != RI_SUCCESS)
+		return status;
+	if (!rnic->attr.qp_reusable)
+		return RI_ERR_UNSUPPORTED;
+	if (!anew && vib_cm_in_time_wait(qp))
+		return RI_ERR_TIME_WAIT;
+	vib_cm_forget(qp);
+	pthread_mutex_lock(&qp->lock);
+	status = vib_qp_device_modify(qp, &attr, IBV_QP_STATE);
+	if (status == RI_SUCCESS)
+		status = vib_qp_device_init(qp);
+	if (status == RI_SUCCESS) {
+		(void)qp_move(qp, VIB_MOVE_RESET);
+		qp->ended = false;
+		qp->told = false;
+		atomic_store(&qp->user.gate, VIB_GATE_KEPT);
+	}
+	pthread_mutex_unlock(&qp->lock);
+	return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* States of queue pairs and their ends, for the rest of the provider; vib_qp_end.c. */
+#ifndef VIB_QP_END_H
+#define VIB_QP_END_H
+
+#include "vib.h"
+
+/* Prepare what the other functions need; the queue pair is in IDLE. */
+void vib_qp_end_init(struct ri_qp *qp);
+/* Go from IDLE to ERROR, without an event; what is posted is flushed. The caller owns no lock. */
+void vib_qp_end_idle(struct ri_qp *qp);
+/* No event any more, none under way; before the queue pair is destroyed. Not on the service thread. */
+void vib_qp_end_stop(struct ri_qp *qp);
+/* ERROR to IDLE [RI 4.3.2]: `anew` as of ri_qp_attr::skip_time_wait. The caller owns no lock. */
+enum ri_status vib_qp_end_reset(struct ri_qp *qp, bool anew) RI_MUST_CHECK;
+/* IBV_EVENT_QP_LAST_WQE_REACHED: it takes no more receives from its SRQ. */
+void vib_qp_end_last_wqe(struct ri_qp *qp);
+/* The device has failed: the end of every connection. */
+void vib_qp_end_all(struct ri_rnic *rnic);
+/* Reset to init: the device's queue pair takes receives. */
+enum ri_status vib_qp_device_init(struct ri_qp *qp) RI_MUST_CHECK;
+
+#endif /* VIB_QP_END_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The slots of work queues. Of a queue pair they are used in turn: the thread that posts takes the one at `tail`, a
+ * completion frees all up to its own. Of an SRQ, which completes in any order, they are in two lists of free slots: one
+ * that only the thread that posts uses, and one to which completions return slots, and which the poster takes whole.
+ */
+#ifndef VIB_RING_H
+#define VIB_RING_H
+
+#include "vib.h"
+
+/* The slot for the next request; NULL: no slot is free. */
+static inline struct vib_slot *
+vib_ring_next(const struct vib_ring *ring, uint32_t tail)
+{
+	uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+
+	return tail - head < ring->room ? &ring->slots[tail & ring->mask] : NULL;
+}
+
+/* Requests and receives that are posted and not completed. */
+static inline uint32_t
+vib_ring_used(const struct vib_ring *ring)
+{
+	uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+
+	return atomic_load_explicit(&ring->tail, memory_order_acquire) - head;
+}
+
+/* Free a slot, and those before it; by the owner of the CQ's lock. */
+static inline void
+vib_ring_free(struct vib_ring *ring, const struct vib_slot *slot)
+{
+	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+
+	atomic_store_explicit(&ring->head, head + ((slot->index - head) & ring->mask) + 1,
+			      memory_order_release);
+}
+
+/* Give a slot of an SRQ back; any thread. */
+static inline void
+vib_slot_return(struct ri_usrq *srq, struct vib_slot *slot)
+{
+	uint32_t first = atomic_load(&srq->returned);
+
+	do
+		slot->u.next = first;
+	while (!atomic_compare_exchange_weak(&srq->returned, &first, slot->index + 1));
+}
+
+/* Take a free slot of an SRQ; the thread that posts. NULL: none is free. */
+static inline struct vib_slot *
+vib_slot_take(struct ri_usrq *srq)
+{
+	struct vib_slot *slot;
+
+	if (srq->mine == 0)
+		srq->mine = atomic_exchange(&srq->returned, 0);
+	if (srq->mine == 0)
+		return NULL;
+	slot = &srq->slots[srq->mine - 1];
+	srq->mine = slot->u.next;
+	return slot;
+}
+
+/* vib_qp.c: slots for `room` requests, all free. False: no memory. */
+bool vib_ring_create(struct vib_ring *ring, uint32_t room);
+void vib_ring_destroy(struct vib_ring *ring);
+
+#endif /* VIB_RING_H */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Shared receive queues [RI 6]. Control path; receives are posted by vib_post.c, their slots are in vib_ring.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vib_objects.h"
+#include "vib_ring.h"
+
+/* All slots free, in the list of the thread that posts. False: no memory. */
+static bool
+slots_create(struct ri_usrq *srq, uint32_t count)
+{
+	srq->slots = (struct vib_slot *)calloc(count, sizeof(*srq->slots));
+	if (srq->slots == NULL)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		srq->slots[i].of.srq = srq;
+		srq->slots[i].index = i;
+		srq->slots[i].u.next = i + 1 < count ? i + 2 : 0;
+	}
+	srq->mine = 1;
+	return true;
+}
+
+static void
+srq_free(struct ri_srq *srq)
+{
+	free(srq->user.slots);
+	free(srq);
+}
+
+static enum ri_status
+attr_check(const struct ri_rnic *rnic, const struct ri_srq_attr *attr)
+{
+	if (attr->max_wr == 0 || (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > attr->max_wr))
+		return RI_ERR_INVALID_ARG;
+	if (attr->max_wr > rnic->attr.max_srq_wr || attr->max_sge > rnic->attr.max_recv_sge)
+		return RI_ERR_LIMIT;
+	return vib_alive(rnic);
+}
+
+/* Arm the limit, or switch it off. */
+static enum ri_status
+limit_set(const struct ri_srq *srq, uint32_t limit)
+{
+	struct ibv_srq_attr theirs = {.srq_limit = limit};
+	int error = ibv_modify_srq(srq->user.srq, &theirs, IBV_SRQ_LIMIT);
+
+	return error == 0 ? RI_SUCCESS : vib_failure(srq->pd->context->rnic, error);
+}
+
+static enum ri_status
+srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
+{
+	struct ri_rnic *rnic = pd->context->rnic;
+	enum ri_status status = attr_check(rnic, attr);
+	struct ibv_srq_init_attr init = {
+		.attr = {.max_wr = attr->max_wr,
+			 .max_sge = attr->max_sge != 0 ? attr->max_sge : 1}};
+	struct ri_srq *srq;
+
+	if (status != RI_SUCCESS)
+		return status;
+	srq = (struct ri_srq *)calloc(1, sizeof(*srq));
+	if (srq == NULL || !slots_create(&srq->user, attr->max_wr)) {
+		free(srq);
+		return RI_ERR_RESOURCES;
+	}
+	init.srq_context = srq;
+	errno = 0;
+	srq->user.srq = ibv_create_srq(pd->pd, &init);
+	if (srq->user.srq == NULL) {
+		status = vib_failure(rnic, errno);
+		srq_free(srq);
+		return status;
+	}
+	srq->pd = pd;
+	srq->ctx = attr->ctx;
+	srq->attr = *attr;
+	srq->user.max_sge = attr->max_sge;
+	if (attr->limit != 0)
+		status = limit_set(srq, attr->limit);
+	if (status != RI_SUCCESS) {
+		(void)ibv_destroy_srq(srq->user.srq);
+		srq_free(srq);
+		return status;
+	}
+	atomic_fetch_add(&pd->users, 1);
+	vib_enlist(pd->context, &pd->context->srqs, &srq->item);
+	vib_map(map, &srq->user);
+	*out = srq;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
+{
+	enum ri_status status = RI_SUCCESS;
+
+	(void)map;
+	if (resize)
+		return RI_ERR_UNSUPPORTED;
+	if (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > srq->attr.max_wr)
+		return RI_ERR_INVALID_ARG;
+	if (attr->limit != RI_SRQ_LIMIT_KEEP) {
+		status = limit_set(srq, attr->limit);
+		if (status != RI_SUCCESS)
+			return status;
+	}
+	attr->max_wr = srq->attr.max_wr;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+srq_query(struct ri_srq *srq, struct ri_srq_attr *attr)
+{
+	struct ibv_srq_attr theirs = {.srq_limit = 0};
+	int error = ibv_query_srq(srq->user.srq, &theirs);
+
+	if (error != 0)
+		return vib_failure(srq->pd->context->rnic, error);
+	*attr = srq->attr;
+	attr->limit = theirs.srq_limit;
+	attr->available = 0; /* a device does not tell */
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+srq_destroy(struct ri_srq *srq)
+{
+	int error;
+
+	if (atomic_load(&srq->users) != 0)
+		return RI_ERR_BUSY;
+	error = ibv_destroy_srq(srq->user.srq);
+	if (error == EBUSY)
+		return RI_ERR_BUSY;
+	if (error != 0)
+		vib_log(srq->pd->context->rnic, RI_LOG_WARNING, "ibv_destroy_srq: %s",
+			strerror(error));
+	vib_delist(srq->pd->context, &srq->item);
+	atomic_fetch_sub(&srq->pd->users, 1);
+	srq_free(srq);
+	return RI_SUCCESS;
+}
+
+const struct ri_srq_ops vib_srq_ops = {
+	.size = sizeof(struct ri_srq_ops),
+	.create = srq_create,
+	.modify = srq_modify,
+	.query = srq_query,
+	.destroy = srq_destroy,
+};

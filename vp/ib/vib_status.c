@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Every conversion between the values of libibverbs and those of RNIC-PI that is a table ([RI 3.3.1], [RI 8.1]). */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vib.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum ri_status
+vib_status_of_errno(int error)
+{
+	static const struct {
+		int error;
+		enum ri_status status;
+	} rows[] = {
+		{EINVAL, RI_ERR_INVALID_ARG},
+		{EFAULT, RI_ERR_ADDRESS},
+		{EPERM, RI_ERR_PERMISSION},
+		{EACCES, RI_ERR_PERMISSION},
+		{EBUSY, RI_ERR_BUSY},
+		{EOPNOTSUPP, RI_ERR_UNSUPPORTED},
+		{ENOSYS, RI_ERR_UNSUPPORTED},
+		{EPROTONOSUPPORT, RI_ERR_UNSUPPORTED},
+		{EADDRINUSE, RI_ERR_IN_USE},
+		{EADDRNOTAVAIL, RI_ERR_NO_ROUTE},
+		{EHOSTUNREACH, RI_ERR_NO_ROUTE},
+		{ENETUNREACH, RI_ERR_NO_ROUTE},
+		{ENOENT, RI_ERR_NO_DEVICE},
+		{ENODEV, RI_ERR_FATAL}, /* the device was removed */
+		{EIO, RI_ERR_FATAL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		if (rows[i].error == error)
+			return rows[i].status;
+	}
+	return RI_ERR_RESOURCES; /* ENOMEM, EAGAIN, EMFILE, ENFILE, and what a driver invents */
+}
+
+enum ri_wc_status
+vib_status_of_wc(enum ibv_wc_status status)
+{
+	static const uint8_t rows[] = {
+		[IBV_WC_SUCCESS] = RI_WC_SUCCESS,
+		[IBV_WC_LOC_LEN_ERR] = RI_WC_LOCAL_LENGTH,
+		[IBV_WC_LOC_QP_OP_ERR] = RI_WC_LOCAL_QP,
+		[IBV_WC_LOC_EEC_OP_ERR] = RI_WC_LOCAL_QP,
+		[IBV_WC_LOC_PROT_ERR] = RI_WC_LOCAL_PROTECTION,
+		[IBV_WC_WR_FLUSH_ERR] = RI_WC_FLUSHED,
+		[IBV_WC_MW_BIND_ERR] = RI_WC_MW_BIND,
+		[IBV_WC_BAD_RESP_ERR] = RI_WC_BAD_RESPONSE,
+		[IBV_WC_LOC_ACCESS_ERR] = RI_WC_LOCAL_PROTECTION,
+		[IBV_WC_REM_INV_REQ_ERR] = RI_WC_REMOTE_INVALID_REQ,
+		[IBV_WC_REM_ACCESS_ERR] = RI_WC_REMOTE_ACCESS,
+		[IBV_WC_REM_OP_ERR] = RI_WC_REMOTE_OPERATION,
+		[IBV_WC_RETRY_EXC_ERR] = RI_WC_TRANSPORT,
+		[IBV_WC_RNR_RETRY_EXC_ERR] = RI_WC_RNR,
+		[IBV_WC_LOC_RDD_VIOL_ERR] = RI_WC_LOCAL_QP,
+		[IBV_WC_REM_INV_RD_REQ_ERR] = RI_WC_REMOTE_INVALID_REQ,
+		[IBV_WC_REM_ABORT_ERR] = RI_WC_REMOTE_OPERATION,
+		[IBV_WC_INV_EECN_ERR] = RI_WC_LOCAL_QP,
+		[IBV_WC_INV_EEC_STATE_ERR] = RI_WC_LOCAL_QP,
+		[IBV_WC_FATAL_ERR] = RI_WC_TRANSPORT,
+		[IBV_WC_RESP_TIMEOUT_ERR] = RI_WC_TRANSPORT,
+		[IBV_WC_GENERAL_ERR] = RI_WC_LOCAL_QP,
+	};
+
+	return (size_t)status < COUNT(rows) ? (enum ri_wc_status)rows[status] : RI_WC_LOCAL_QP;
+}
+
+unsigned int
+vib_access(uint32_t access)
+{
+	static const struct {
+		uint32_t ours;
+		unsigned int theirs;
+	} rows[] = {
+		{RI_ACCESS_LOCAL_WRITE, IBV_ACCESS_LOCAL_WRITE},
+		{RI_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_READ},
+		{RI_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_WRITE},
+		{RI_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_REMOTE_ATOMIC},
+		{RI_ACCESS_BIND, IBV_ACCESS_MW_BIND},
+	};
+	unsigned int out = 0;
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		if ((access & rows[i].ours) != 0)
+			out |= rows[i].theirs;
+	}
+	return out;
+}
+
+void
+vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
+{
+	const struct ri_host *host = rnic->host;
+	char text[256];
+	va_list args;
+
+	if (host->log_level < (uint32_t)level)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	host->log(host->self, level, rnic->name, text);
+}
