@@ -7,6 +7,7 @@
  * A registration pins its pages: it counts against the limit of locked memory (RLIMIT_MEMLOCK), and the log names that
  * limit when it is too small. The device chooses the whole STag. This interface has one STag where verbs have two keys
  * (L_Key and R_Key); on the devices that are known the two are equal, and a region where they differ is refused.
+ * No region can be invalidated, so each may be shared (ri_mr_init::shareable).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -121,7 +122,7 @@ rights_are_odd(uint32_t access)
 static enum ri_status
 init_check(const struct ri_rnic *rnic, const struct ri_mr_init *init)
 {
-	if (init->unlinked || init->pages != NULL || init->zero_based || init->shareable)
+	if (init->unlinked || init->pages != NULL || init->zero_based)
 		return RI_ERR_UNSUPPORTED;
 	if (init->length == 0 || rights_are_odd(init->access))
 		return RI_ERR_INVALID_ARG;

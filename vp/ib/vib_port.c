@@ -72,7 +72,8 @@ kernel_ask(const struct port_query *query, char *reply, size_t room)
 	if (length < (ssize_t)sizeof(head))
 		return 0;
 	memcpy(&head, reply, sizeof(head));
-	return head.nlmsg_type == query->head.nlmsg_type && head.nlmsg_len <= (size_t)length
+	/* The kernel does not answer by the type of the query; an error has a type below all of those. */
+	return head.nlmsg_type >= NLMSG_MIN_TYPE && head.nlmsg_len <= (size_t)length
 		       ? head.nlmsg_len
 		       : 0;
 }
