@@ -227,8 +227,13 @@ struct ri_rnic_attr {
 	bool kvp_in_process; /**< It has a kernel driver of its own, which does what the kAL would. */
 	uint16_t ud_request_pdata; /**< Octets of private data of a service request. */
 	uint16_t ud_reply_pdata;   /**< The same of its answer. */
+	uint64_t refuses;          /**< RI_REFUSES_* bits: what it refuses where others do not. */
+};
+
+/** Calls that real devices refuse; bits of ri_rnic_attr::refuses. */
+enum ri_refusal {
 	/** Requests posted in IDLE or CONNECTING are refused with RI_ERR_INVALID_STATE, not kept [RI 10.46]. */
-	bool sq_refuses_unconnected;
+	RI_REFUSES_UNCONNECTED_REQUESTS = 1u << 0
 };
 
 /** Ready-to-receive messages of enhanced MPA (RFC 6581); bits. */

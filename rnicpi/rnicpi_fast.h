@@ -158,7 +158,7 @@ struct ri_fast_ops {
 	 * A slot is free again when its completion, or that of a later request of the queue, has been polled.
 	 * - Results: RI_ERR_UNSUPPORTED: the opcode is none, or the queue pair may not use it; RI_ERR_LIMIT: too
 	 *   many segments for the opcode, or too long a list; RI_ERR_QUEUE_FULL: no slot is free; RI_ERR_INVALID_STATE:
-	 *   in IDLE or CONNECTING, with ri_rnic_attr::sq_refuses_unconnected.
+	 *   in IDLE or CONNECTING, with RI_REFUSES_UNCONNECTED_REQUESTS.
 	 * - Clause: [RI 3.1], [RI 3.2.7], [RI 10.46].
 	 */
 	enum ri_status (*post_sq)(struct ri_uqp *qp, const struct ri_wr *wr);

@@ -83,7 +83,7 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->in_order_completion = true; /* vib_order.c, where the device does otherwise */
 	attr->cq_notify_flag = true;      /* these two by vib_cq.c */
 	attr->cq_arm_count = true;
-	attr->sq_refuses_unconnected = true;
+	attr->refuses = RI_REFUSES_UNCONNECTED_REQUESTS;
 	attr->port_events = true;
 	attr->qp_reusable = !rnic->quirk->no_reuse;
 }
