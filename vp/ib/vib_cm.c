@@ -95,8 +95,23 @@ vib_conn_free(struct vib_conn *conn)
 	pthread_mutex_unlock(&cm->lock);
 	if (buried)
 		return;
-	(void)rdma_destroy_id(conn->id);
+	if (conn->id != NULL)
+		(void)rdma_destroy_id(conn->id);
 	free(conn);
+}
+
+void
+vib_conn_cut(struct vib_conn *conn)
+{
+	struct rdma_cm_id *id;
+
+	pthread_mutex_lock(&conn->cm->lock);
+	vib_cm_wait(conn->cm, conn);
+	id = conn->id;
+	conn->id = NULL;
+	pthread_mutex_unlock(&conn->cm->lock);
+	if (id != NULL)
+		(void)rdma_destroy_id(id);
 }
 
 void

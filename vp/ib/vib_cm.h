@@ -65,7 +65,7 @@ struct vib_conn {
 	struct vib_item item;  /* in vib_cm::conns or vib_cm::buried */
 	struct vib_item asked; /* among the requests of the process */
 	struct vib_cm *cm;
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id; /* NULL: it is over, and was cut */
 	enum vib_phase phase;
 	enum vib_phase before; /* the phase that the last step left */
 	struct ri_qp *qp;      /* NULL: a request, or its queue pair is gone */
@@ -144,6 +144,8 @@ void vib_event_pdata(struct ri_cm_event *event, const void *data, size_t len);
 struct vib_conn *vib_conn_new(struct vib_cm *cm);
 /* For an id that librdmacm made. NULL: no memory. */
 struct vib_conn *vib_conn_adopt(struct vib_cm *cm, struct rdma_cm_id *id);
+/* Destroy only its id, before it is freed; it is over, and the caller handles none of its events. */
+void vib_conn_cut(struct vib_conn *conn);
 /* Destroy it, or bury it. It has no queue pair, and nobody uses it. */
 void vib_conn_free(struct vib_conn *conn);
 /*

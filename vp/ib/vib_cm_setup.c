@@ -152,7 +152,11 @@ note_reply(struct ri_cm_event *heard, const struct rdma_cm_event *event)
 
 /* --- the attempt fails ---------------------------------------------------------------------------- */
 
-/* End the peer's half as well, where that needs no waiting. */
+/*
+ * End the peer's half as well, where that needs no waiting. While a REQ or REP is repeated the id is destroyed, which
+ * sends a REJ: a call of rdma_reject would leave that message under way, and a later rdma_destroy_id would wait a minute
+ * for it.
+ */
 static void
 tell_peer(struct vib_conn *conn)
 {
@@ -160,9 +164,12 @@ tell_peer(struct vib_conn *conn)
 
 	switch (conn->before) {
 	case VIB_PHASE_CONNECT:
+	case VIB_PHASE_ACCEPT:
+		if (!conn->cm->rnic->iwarp)
+			vib_conn_cut(conn);
+		break;
 	case VIB_PHASE_REPLIED:
 	case VIB_PHASE_CONFIRM:
-	case VIB_PHASE_ACCEPT:
 		if (!conn->cm->rnic->iwarp)
 			failed = rdma_reject(conn->id, NULL, 0);
 		break;
