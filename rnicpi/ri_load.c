@@ -24,8 +24,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SUFFIX ".so"
+#define NEEDS  ".needs"
 
 static void
 say(const struct ri_host *host, enum ri_log_level level, const char *text)
@@ -126,7 +128,37 @@ open_folder_error(struct ri_error *error, const char *folder, int cause)
 			: strerror(cause));
 }
 
-/* False: no memory. `named`: that it cannot be looked through is a mistake. */
+/*
+ * May a provider of the installed folder be of use? If a file beside it has its name with .needs in place of .so, only if
+ * the path in its first line exists that is no comment (#). So the provider of devices, and the libraries that it uses, are not
+ * loaded on a machine without devices.
+ */
+static bool
+is_of_use(const struct ri_host *host, const char *path)
+{
+	char name[PATH_MAX + sizeof(NEEDS)], line[PATH_MAX] = "", text[2 * PATH_MAX + 64];
+	FILE *file;
+	bool exists;
+
+	(void)snprintf(name, sizeof(name), "%.*s" NEEDS, (int)(strlen(path) - strlen(SUFFIX)),
+		       path);
+	file = fopen(name, "re");
+	if (file == NULL)
+		return true;
+	while (fgets(line, sizeof(line), file) != NULL && line[0] == '#')
+		line[0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	exists = line[0] == '\0' || access(line, F_OK) == 0;
+	fclose(file);
+	if (!exists) {
+		(void)snprintf(text, sizeof(text), "%s: not loaded, because there is no %s", path,
+			       line);
+		say(host, RI_LOG_INFO, text);
+	}
+	return exists;
+}
+
+/* False: no memory. `named`: that it cannot be looked through is a mistake, and each object is wanted. */
 static bool
 load_folder(const struct ri_host *host, const char *folder, bool named)
 {
@@ -152,7 +184,7 @@ load_folder(const struct ri_host *host, const char *folder, bool named)
 
 		if (length < 0 || (size_t)length >= sizeof(path))
 			(void)load_error(&error, entries[i]->d_name, "its path is too long");
-		else
+		else if (named || is_of_use(host, path))
 			(void)ri_load_file(path, &error);
 		if (error.code != RI_REGISTRY_ERROR_NONE)
 			complete &= refused(host, &error);

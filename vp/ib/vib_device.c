@@ -8,9 +8,11 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "vib_events.h"
 #include "vib_objects.h"
@@ -64,23 +66,42 @@ describe(struct ibv_device *device, struct ri_device_desc *desc)
 	desc->num_ports = ports_count(device);
 }
 
+/*
+ * The devices. NULL and RI_SUCCESS: the kernel has none, or no RDMA. A process without a free descriptor would see none
+ * either, so the folder of devices is opened first.
+ */
+static enum ri_status
+devices_list(struct ibv_device ***list, int *count)
+{
+	int fd = open("/sys/class/infiniband", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	*list = NULL;
+	*count = 0;
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? RI_ERR_RESOURCES
+									     : RI_SUCCESS;
+	close(fd);
+	errno = 0;
+	*list = ibv_get_device_list(count);
+	return *list != NULL || errno == ENOSYS || errno == ENODEV || errno == ENOENT
+		       ? RI_SUCCESS
+		       : RI_ERR_RESOURCES;
+}
+
 static enum ri_status
 device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
 {
 	uint32_t room = *count, found = 0;
-	int number = 0;
 	struct ibv_device **list;
+	int number;
+	enum ri_status status = devices_list(&list, &number);
 
-	(void)host;
-	errno = 0;
-	list = ibv_get_device_list(&number);
-	if (list == NULL) {
-		*count = 0;
-		/* The kernel has no RDMA, or no device: then there is no adapter, which is no error. */
-		return errno == ENOSYS || errno == ENODEV || errno == ENOENT || errno == EPERM
-			       ? RI_SUCCESS
-			       : RI_ERR_RESOURCES;
-	}
+	*count = 0;
+	if (status != RI_SUCCESS)
+		return status;
+	if (number == 0 && host->log_level >= RI_LOG_INFO)
+		host->log(host->self, RI_LOG_INFO, "ib",
+			  "the kernel has no RDMA device (/sys/class/infiniband)");
 	for (int i = 0; i < number; i++) {
 		if (!is_usable(list[i]))
 			continue;
@@ -88,7 +109,8 @@ device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t 
 			describe(list[i], &descs[found]);
 		found++;
 	}
-	ibv_free_device_list(list);
+	if (list != NULL)
+		ibv_free_device_list(list);
 	*count = found;
 	return RI_SUCCESS;
 }
@@ -110,9 +132,13 @@ prepare_for_fork(void)
 static enum ri_status
 verbs_open(struct ri_rnic *rnic, const char *name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	enum ri_status status = RI_ERR_NO_DEVICE;
+	struct ibv_device **list;
+	int number;
+	enum ri_status status = devices_list(&list, &number);
 
+	if (status != RI_SUCCESS)
+		return status;
+	status = RI_ERR_NO_DEVICE;
 	for (struct ibv_device **at = list; at != NULL && *at != NULL; at++) {
 		if (strcmp(ibv_get_device_name(*at), name) != 0 || !is_usable(*at))
 			continue;
