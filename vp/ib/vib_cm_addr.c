@@ -34,8 +34,8 @@ vib_sockaddr(struct sockaddr_storage *sa, const struct ri_addr *addr, uint16_t p
 void
 vib_addr_of_sockaddr(struct ri_addr *addr, const struct sockaddr *sa)
 {
-	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+	const struct sockaddr_in *in = (const void *)sa;
+	const struct sockaddr_in6 *in6 = (const void *)sa;
 
 	memset(addr, 0, sizeof(*addr));
 	if (sa->sa_family == AF_INET) {
