@@ -117,7 +117,7 @@ rdma_destroy_id(struct rdma_cm_id *id)
 int
 rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)addr;
+	struct sockaddr_in *in = (void *)addr;
 
 	if (fake_call("bind_addr") != 0)
 		return -1;
