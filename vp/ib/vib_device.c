@@ -128,6 +128,18 @@ prepare_for_fork(void)
 		(void)ibv_fork_init();
 }
 
+/* Why its file cannot be opened; libibverbs looks elsewhere, too, and may report what it met there. */
+static int
+open_error(const struct ibv_device *device, int error)
+{
+	char path[sizeof("/dev/infiniband/") + sizeof(device->dev_name)];
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
+	if (access(path, R_OK | W_OK) != 0 && errno == EACCES)
+		return EACCES;
+	return error != 0 ? error : ENOMEM;
+}
+
 /* Open it by name. The log says why it cannot be opened. */
 static enum ri_status
 verbs_open(struct ri_rnic *rnic, const char *name)
@@ -149,9 +161,11 @@ verbs_open(struct ri_rnic *rnic, const char *name)
 			status = RI_SUCCESS;
 			break;
 		}
-		status = errno != 0 ? vib_status_of_errno(errno) : RI_ERR_RESOURCES;
+		int error = open_error(*at, errno);
+
+		status = vib_status_of_errno(error);
 		vib_log(rnic, RI_LOG_WARNING, "/dev/infiniband/%s cannot be opened: %s",
-			(*at)->dev_name, errno != 0 ? strerror(errno) : "no reason is known");
+			(*at)->dev_name, strerror(error));
 	}
 	if (list != NULL)
 		ibv_free_device_list(list);
