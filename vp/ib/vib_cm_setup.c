@@ -171,7 +171,8 @@ tell_peer(struct vib_conn *conn)
 	case VIB_PHASE_REPLIED:
 	case VIB_PHASE_CONFIRM:
 		if (!conn->cm->rnic->iwarp)
-			failed = rdma_reject(conn->id, NULL, 0);
+			failed = rdma_reject_ece(conn->id, NULL,
+						 0); /* not the application's refusal */
 		break;
 	case VIB_PHASE_UP:
 		/* With iWARP the move of the queue pair resets the stream. */
@@ -272,7 +273,7 @@ do_finish(struct vib_conn *conn, struct ri_qp *qp)
 	if (error == 0 && rdma_establish(conn->id) != 0)
 		error = errno;
 	if (error != 0) {
-		(void)rdma_reject(conn->id, NULL, 0);
+		(void)rdma_reject_ece(conn->id, NULL, 0);
 		fail_by_errno(conn, qp, "the set-up cannot be confirmed", error);
 		return;
 	}

@@ -285,7 +285,7 @@ test_deadline(void)
 		fake_advance(fake, 2000);
 		g_assert_cmpint(fake_upcall(fake, RI_CM_FAILED)->reason, ==, RI_CM_REASON_TIMEOUT);
 		had = fake_calls();
-		g_assert_cmpstr(had, ==, stage == REPLIED ? "reject " : "");
+		g_assert_cmpstr(had, ==, stage == REPLIED ? "reject_ece " : "");
 		/* Too late; while the request is repeated, the end of its id tells the peer. */
 		g_assert_cmpuint(fake_live_ids(), ==, stage == CONNECT ? 0 : 1);
 		if (stage != CONNECT)
@@ -398,7 +398,7 @@ test_hang_up(void)
 static void
 test_abort(void)
 {
-	static const char *const told[STAGES] = {"", "", "", "reject ", "disconnect "};
+	static const char *const told[STAGES] = {"", "", "", "reject_ece ", "disconnect "};
 
 	for (unsigned stage = ADDRESS; stage < STAGES; stage++) {
 		struct fake *fake = fake_new(false);
