@@ -30,7 +30,7 @@ def judge_all(path, ipv4, ipv6):
                         f'(ip.src == {ipv4} || ipv6.src == {ipv6}) && (iwarp_mpa || iwarp_ddp || iwarp_ddp_rdmap)']
     fpdus, complaints, number = 0, [], ''
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True) as tshark:
+                          text=True, errors='replace') as tshark:
         for line in tshark.stdout:
             number = line.split(':')[0] if line.startswith('Frame ') else number
             fpdus += line.strip() == 'FPDU'

@@ -61,7 +61,7 @@ def last_line(text):
 def complaint_of(command, limit):
     """Runs a program; returns what it complained of, or nothing if it succeeded. All its processes end with it."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          text=True, start_new_session=True) as process:
+                          text=True, errors='replace', start_new_session=True) as process:
         try:
             said = process.communicate(timeout=limit)[1]
         except subprocess.TimeoutExpired:
@@ -111,6 +111,7 @@ class Run:
         self.tally = Tally()
         self.results = {}       # name of a case: what lab_bench.py told of it
         self.frames = 0         # of ours that tshark looked at
+        self.complaints = 0     # that it had
         self.aligned = {}       # MTU: FPDUs of ours, and how many segments ended inside one
         self.seconds = {}       # group of cases, which is the first word of their names: time they took
         self.boots = self.number = 0
@@ -178,6 +179,7 @@ class Run:
             started = time.monotonic()
             frames, complaints = lab_capture.judge(capture, *OUR_ADDRESSES)
             self.frames += frames
+            self.complaints += len(complaints)
             self.note({'name': f'capture {name}', 'result': 'failed' if complaints else 'ok',
                        'why': '\n'.join(complaints), 'seconds': round(time.monotonic() - started, 1), 'frames': frames})
         for mtu, (fpdus, cut) in sorted(lab_fpdu.aligned(capture, OUR_ADDRESSES).items()):

@@ -13,6 +13,7 @@ from lab_case import Case, Skipped
 
 MTUS = (1500, 9000, 1450, 1301)
 COUNT = '10'
+RSTREAM = ['-C', '20', '-S', '1000']
 PERFTEST = ('-F', '-n', '50')       # iterations; no complaint about the processor's speed
 
 
@@ -69,6 +70,8 @@ PROGRAMS = {
     'ucmatose': ('ucmatose', ['ucmatose', '-b', '{address}'], ['ucmatose', '-s', '{address}'], []),
     'cmtime': ('cmtime', ['cmtime', '-c', '20', '-b', '{address}'], ['cmtime', '-c', '20', '-s', '{address}'],
                ['-c', '20']),
+    'rstream': ('rstream', ['rstream', '-b', '{address}', '-I', '1', *RSTREAM],
+                ['rstream', '-s', '{address}', '-I', '1', *RSTREAM], RSTREAM),
     'ib_write_bw -R': perftest('write_bw'),
     'ib_read_bw -R': perftest('read_bw'),
     'ib_send_bw -R': perftest('send_bw'),
