@@ -8,6 +8,7 @@ with markers and what is no MPA. So is a segment that fills the window of the pe
 itself, to probe the window, when it was too small for a whole segment for some 200 ms.
 """
 
+import collections
 import dataclasses
 import socket
 import struct
@@ -17,6 +18,7 @@ FRAME_HEADER = 20               # octets of a Request or Reply before its privat
 MARKERS = 0x80                  # of the flags at octet 16
 SYN, ACK = 0x02, 0x10
 MSS, SCALE = 2, 3               # options of TCP
+EDGES = 8                       # a probe may leave while a new window is on its way
 ETHERNET, IPV4, IPV6, TCP = 14, 0x0800, 0x86dd, 6
 HEADERS = {IPV4: 40, IPV6: 60}  # octets of a packet that are no segment, without options
 
@@ -85,8 +87,10 @@ class Stream:
         self.waiting = b''          # octets of a unit that is not whole yet
         self.started = False        # the Request or Reply has passed
         self.judged = True
-        self.edge = None            # the end of the peer's window
+        self.edges = collections.deque(maxlen=EDGES)    # where the peer's window ended
         self.probed = False         # the last segment ended there
+        self.begun = self.next
+        self.places = []            # what is said of each cut
         self.fpdus = self.cut = 0
 
     def unit(self):
@@ -112,9 +116,13 @@ class Stream:
         if not new:
             return
         # What ended the segment before went on: only a process that dies leaves the last FPDU of all unfinished.
-        self.cut += len(self.waiting) > 0 and not self.probed
+        if self.waiting and not self.probed:
+            self.cut += 1
+            self.places.append(f'ports {segment.flow[1].hex()} to {segment.flow[3].hex()}: {len(self.waiting)} octets of an FPDU '
+                               f'before octet {(self.next - self.begun) & 0xffffffff} of the stream; windows ended at '
+                               f'{[(edge - self.begun) & 0xffffffff for edge in self.edges]}')
         self.next = (self.next + len(new)) & 0xffffffff
-        self.probed = self.next == self.edge
+        self.probed = self.next in self.edges
         self.waiting += new
         while self.judged and (length := self.unit()) is not None and len(self.waiting) >= length:
             self.waiting = self.waiting[length:]
@@ -139,8 +147,8 @@ def copy_without_used_ports(path, copy):
     return len(again)
 
 
-def aligned(path, addresses):
-    """By MTU: how many FPDUs those addresses sent, and how many segments ended inside one."""
+def aligned(path, addresses, places=None):
+    """By MTU: how many FPDUs those addresses sent, and how many segments ended inside one; `places` gets a line of each."""
     sources = {socket.inet_pton(socket.AF_INET6 if ':' in one else socket.AF_INET, one) for one in addresses}
     streams, total = [], {}
     open_streams, scales = {}, {}
@@ -152,7 +160,7 @@ def aligned(path, addresses):
             scales[segment.flow] = option_of(segment, SCALE, 0)
         opposite = open_streams.get(segment.flow[2:] + segment.flow[:2])
         if opposite is not None and not segment.flags & SYN:
-            opposite.edge = (segment.acknowledged + (segment.window << scales.get(segment.flow, 0))) & 0xffffffff
+            opposite.edges.append((segment.acknowledged + (segment.window << scales.get(segment.flow, 0))) & 0xffffffff)
         if segment.flow[0] not in sources:
             continue
         if segment.flags & SYN:
@@ -166,4 +174,6 @@ def aligned(path, addresses):
         if stream.judged and stream.fpdus:
             fpdus, cut = total.get(stream.mtu, (0, 0))
             total[stream.mtu] = (fpdus + stream.fpdus, cut + stream.cut)
+            if places is not None:
+                places += stream.places
     return total

@@ -173,6 +173,7 @@ class Run:
 
     def judge_capture(self, name, capture):
         """Lets tshark look at every frame of ours in what passed the link, and looks for FPDUs that were cut."""
+        complaints = []
         if shutil.which('tshark') is None:
             self.tally.skip(f'capture {name}', 'there is no tshark')
         else:
@@ -182,15 +183,17 @@ class Run:
             self.complaints += len(complaints)
             self.note({'name': f'capture {name}', 'result': 'failed' if complaints else 'ok',
                        'why': '\n'.join(complaints), 'seconds': round(time.monotonic() - started, 1), 'frames': frames})
-        for mtu, (fpdus, cut) in sorted(lab_fpdu.aligned(capture, OUR_ADDRESSES).items()):
+        places = []
+        for mtu, (fpdus, cut) in sorted(lab_fpdu.aligned(capture, OUR_ADDRESSES, places).items()):
             before = self.aligned.get(mtu, (0, 0))
             self.aligned[mtu] = (before[0] + fpdus, before[1] + cut)
             self.note({'name': f'alignment mtu {mtu} {name}', 'result': 'failed' if cut else 'ok',
-                       'why': f'{cut} segments end inside an FPDU', 'seconds': 0, 'frames': fpdus})
-        if not self.arguments.keep:
-            os.remove(capture)
-        else:
+                       'why': '\n'.join([f'{cut} segments end inside an FPDU'] + places), 'seconds': 0,
+                       'frames': fpdus})
+        if self.arguments.keep or places or complaints:
             shutil.move(capture, self.logs)
+        else:
+            os.remove(capture)
 
     def note(self, told):
         """Counts and prints one result; a failure may wait for its second guest."""
