@@ -5,7 +5,8 @@
 For each connection the stream of octets is walked: the MPA Request or Reply, then FPDU after FPDU by its length. An FPDU is
 cut if a TCP segment ends inside it and another one goes on. Segments that are sent again are left out, and so are streams
 with markers and what is no MPA. So is a segment that fills the window of the peer to the last octet: TCP sends such a one by
-itself, to probe the window, when it was too small for a whole segment for some 200 ms.
+itself, to probe the window, when it was too small for a whole segment for some 200 ms. So is one that carries SACK blocks:
+they take room of the segment that nobody could foresee.
 """
 
 import collections
@@ -17,7 +18,7 @@ KEY = b'MPA ID '                # of a Request and of a Reply
 FRAME_HEADER = 20               # octets of a Request or Reply before its private data
 MARKERS = 0x80                  # of the flags at octet 16
 SYN, ACK = 0x02, 0x10
-MSS, SCALE = 2, 3               # options of TCP
+MSS, SCALE, SACK = 2, 3, 5      # options of TCP
 EDGES = 8                       # a probe may leave while a new window is on its way
 ETHERNET, IPV4, IPV6, TCP = 14, 0x0800, 0x86dd, 6
 HEADERS = {IPV4: 40, IPV6: 60}  # octets of a packet that are no segment, without options
@@ -88,7 +89,7 @@ class Stream:
         self.started = False        # the Request or Reply has passed
         self.judged = True
         self.edges = collections.deque(maxlen=EDGES)    # where the peer's window ended
-        self.probed = False         # the last segment ended there
+        self.excused = False        # the last segment ended there, or had less room than the MSS says
         self.begun = self.next
         self.places = []            # what is said of each cut
         self.fpdus = self.cut = 0
@@ -116,13 +117,13 @@ class Stream:
         if not new:
             return
         # What ended the segment before went on: only a process that dies leaves the last FPDU of all unfinished.
-        if self.waiting and not self.probed:
+        if self.waiting and not self.excused:
             self.cut += 1
             self.places.append(f'ports {segment.flow[1].hex()} to {segment.flow[3].hex()}: {len(self.waiting)} octets of an FPDU '
                                f'before octet {(self.next - self.begun) & 0xffffffff} of the stream; windows ended at '
                                f'{[(edge - self.begun) & 0xffffffff for edge in self.edges]}')
         self.next = (self.next + len(new)) & 0xffffffff
-        self.probed = self.next in self.edges
+        self.excused = self.next in self.edges or option_of(segment, SACK, None) is not None
         self.waiting += new
         while self.judged and (length := self.unit()) is not None and len(self.waiting) >= length:
             self.waiting = self.waiting[length:]

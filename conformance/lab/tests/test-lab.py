@@ -117,15 +117,15 @@ class FpduCase(unittest.TestCase):
         return bytes(12) + b'\x08\0' + ip + b''.join(b'\x0a\x4d\0' + bytes([end]) for end in ends) + tcp
 
     def aligned(self, *parts):
-        """What comes out if the parts are the segments: each is octets, (sequence, octets), or the peer's window."""
+        """What comes out if the parts are the segments: each is octets, (sequence, octets[, options]), or a window."""
         frames = [self.frame(99, b'', 2, b'\2\4' + struct.pack('>H', 1460)),
                   self.frame(0, b'', 0x12, b'\1\3\3\2', (2, 1), 100)]
         for part in parts:
             if isinstance(part, int):
                 frames.append(self.frame(1, b'', 0x10, b'', (2, 1), self.at, part))
                 continue
-            at, octets = part if isinstance(part, tuple) else (self.at, part)
-            frames.append(self.frame(at, octets))
+            at, octets, options = (*part, b'')[:3] if isinstance(part, tuple) else (self.at, part, b'')
+            frames.append(self.frame(at, octets, options=options))
             self.at = max(self.at, at + len(octets))
         with tempfile.NamedTemporaryFile() as file:
             file.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
@@ -155,6 +155,11 @@ class FpduCase(unittest.TestCase):
         self.assertEqual(self.aligned(self.START, 100, octets[:400], octets[400:]), {1500: (1, 0)})
         self.at = 100
         self.assertEqual(self.aligned(self.START, 100, octets[:404], octets[404:]), {1500: (1, 1)})
+
+    def test_less_room(self):
+        octets, first = self.fpdu(1000), 100 + len(self.START)
+        parts = (first, octets[:900], b'\1\1\5\12' + bytes(8)), (first + 900, octets[900:])
+        self.assertEqual(self.aligned(self.START, *parts), {1500: (1, 0)})
 
     def test_sent_again(self):
         octets = self.fpdu(1000)
