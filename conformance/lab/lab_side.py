@@ -20,7 +20,7 @@ PATIENCE = 60               # seconds for the guest's agent to answer
 KILL_TIME = 20              # seconds for a process to end when it is killed
 OUTPUT_LIMIT = 20000        # of a job, that a report shows
 KERNEL_RECORD = 8192        # octets, of /dev/kmsg at most
-KERNEL_TROUBLE = ('BUG:', 'Oops', 'general protection', 'kernel panic', 'Call Trace')
+KERNEL_TROUBLE = ('BUG:', 'kernel BUG', 'Oops', 'general protection', 'kernel panic', 'Call Trace')
 
 
 class Gone(Exception):

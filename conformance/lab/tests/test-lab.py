@@ -62,6 +62,7 @@ class CountCase(unittest.TestCase):
     def run_of(self, *told, known=None, again=False):
         run = run_lab.Run.__new__(run_lab.Run)
         run.tally, run.results, run.known, run.seconds, run.number = run_lab.Tally(), {}, known or {}, {}, 0
+        run.p2p = {'c'}
         run.arguments, run.unsteady, run.cases = argparse.Namespace(again=again), {}, {'a', 'b', 'c'}
         text = io.StringIO()
         with contextlib.redirect_stdout(text):
@@ -80,6 +81,12 @@ class CountCase(unittest.TestCase):
         self.assertEqual(run.tally.summary(), '1 passed, 0 failed, 1 skipped')
         self.assertEqual(run.tally.skipped, ['a: siw 1'])
         self.assertIn('ok 1 - a # SKIP siw 1', text)
+
+    def test_bug_of_the_peer(self):
+        why = f'RIP: 0010:{run_lab.PEER_BUG_PLACE}+0xa8f/0xe20'
+        run, _ = self.run_of(('b', 'failed', why), ('c', 'failed', why))
+        self.assertEqual(run.tally.failed, ['b'])
+        self.assertEqual(run.tally.skipped, [f'c: {run_lab.PEER_BUG}'])
 
     def test_second_guest(self):
         run, text = self.run_of(('a', 'failed', 'x'), ('b', 'failed', 'y'), ('a', 'ok', ''), ('b', 'failed', 'z'), again=True)
