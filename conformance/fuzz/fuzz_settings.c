@@ -28,7 +28,10 @@ row_of(unsigned index)
 					 : &viw_settings[index - VEM_SETTING_COUNT];
 }
 
-/* A variable of the input. NULL: it names a file or a folder, which the harness must not read. */
+/*
+ * A variable of the input. NULL: it names a file or a folder, which the harness must not read, or it is empty: no
+ * environment has such a one, and getenv() of glibc reads two bytes of each.
+ */
 static char *
 variable_take(const uint8_t *text, size_t len)
 {
@@ -36,6 +39,8 @@ variable_take(const uint8_t *text, size_t len)
 	size_t name = row != NULL ? strlen(row->name) : 0;
 	char *variable;
 
+	if (row == NULL && len == 1)
+		return NULL;
 	if (row == NULL)
 		variable = fuzz_text(text + 1, len - 1);
 	else if ((variable = malloc(name + len + 1)) != NULL)
