@@ -123,6 +123,7 @@ const struct cert_attribute cert_attributes[] = {
 	CLAIMS(kvp_in_process, BOOL),
 	CLAIMS(ud_request_pdata, U16),
 	CLAIMS(ud_reply_pdata, U16),
+	CLAIMS(refuses, U64),
 	{NULL, 0, CERT_ATTR_BOOL, false},
 };
 
@@ -144,6 +145,7 @@ static const struct {
 	{"RI_CM_STREAM", RI_CM_STREAM, true},
 	{"RI_RTR_WRITE", RI_RTR_WRITE, true},
 	{"RI_RTR_READ", RI_RTR_READ, true},
+	{"RI_REFUSES_UNCONNECTED_REQUESTS", RI_REFUSES_UNCONNECTED_REQUESTS, true},
 };
 
 const struct cert_attribute *

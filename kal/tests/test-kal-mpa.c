@@ -348,7 +348,7 @@ test_verdict_texts(void)
 			"the ORD of the Reply is 9, above the own IRD of 4; Terminate 2006",
 		[KAL_MPA_TERMINATE_RTR] =
 			"no ready-to-receive message in common: the Request offers Write and Read "
-			"with an ORD of 5, the Reply names the empty FPDU with an IRD of 1; "
+			"with an ORD of 5, the Reply names Send with an IRD of 1; "
 			"Terminate 2007",
 	};
 	const struct kal_mpa_offered offered = {.ird_max = 4};

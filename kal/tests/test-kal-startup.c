@@ -12,7 +12,7 @@
 #include "kal_attempt.h"
 
 #define LISTEN_CTX 0x2222
-#define RTR_SETS   8u /* sets of Write, Read and the empty FPDU */
+#define RTR_SETS   8u /* sets of Write, Read and Send */
 
 /* What a peer puts into its frame. */
 struct said {

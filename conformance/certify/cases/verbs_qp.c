@@ -231,6 +231,20 @@ flushed_from_idle(struct cert *cert)
 }
 
 static void
+refused_in_idle(struct cert *cert)
+{
+	struct pair pair;
+	struct ri_wr wr = {.wr_id = 1, .opcode = RI_OP_SEND, .num_sge = 1, .flags = RI_WR_SIGNALED};
+
+	pair_open(&pair, cert, NULL);
+	wr.sgl = &pair.source;
+	CERT_FAST(cert, RI_ERR_INVALID_STATE, pair.near->p->fast->post_sq(pair.a->uqp, &wr));
+	cert_note(cert, "nothing was posted");
+	CERT_UINT(cert, cert_end_move(pair.a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	cert_wc_none(pair.a, false);
+}
+
+static void
 flushed_in_error(struct cert *cert)
 {
 	struct pair pair;
@@ -449,11 +463,14 @@ static const struct cert_case cases[] = {
 	 .run = not_used_again},
 	{.id = "verbs.qp.post.0001",
 	 .title = "What is posted in IDLE is kept, and runs in order when the connection stands",
-	 .rule = "[RI 4.1.1] [RI 3.2.1]",
+	 .rule = "[RI 4.1.1] [RI 3.2.1] [RI 10.46]",
+	 .needs = "!refuses:RI_REFUSES_UNCONNECTED_REQUESTS",
+	 .settles = "refuses",
 	 .run = kept_in_idle},
 	{.id = "verbs.qp.post.0002",
 	 .title = "What is posted in IDLE is flushed in order by a move to ERROR",
 	 .rule = "[RI 4.1.1] [RI 3.3.2]",
+	 .needs = "!refuses:RI_REFUSES_UNCONNECTED_REQUESTS",
 	 .run = flushed_from_idle},
 	{.id = "verbs.qp.post.0003",
 	 .title = "What is posted in ERROR is flushed, signalled or not",
@@ -472,9 +489,16 @@ static const struct cert_case cases[] = {
 	 .title = "What is no operation of a send queue is refused",
 	 .rule = "[RI 3.1.1]",
 	 .run = opcodes_that_are_none},
+	{.id = "verbs.qp.post.0007",
+	 .title = "A request that is posted in IDLE is refused where the profile says so",
+	 .rule = "[RI 10.46]",
+	 .needs = "refuses:RI_REFUSES_UNCONNECTED_REQUESTS",
+	 .settles = "refuses",
+	 .run = refused_in_idle},
 	{.id = "verbs.qp.slot.0001",
 	 .title = "A send queue takes exactly as many requests as it reports",
 	 .rule = "[RI 3.2.7] [RI 2.2.2]",
+	 .needs = "!refuses:RI_REFUSES_UNCONNECTED_REQUESTS",
 	 .run = slots_of_requests},
 	{.id = "verbs.qp.slot.0002",
 	 .title = "A receive queue takes exactly as many receives as it reports",
