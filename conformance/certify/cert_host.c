@@ -8,7 +8,6 @@
  */
 #include "cert_host.h"
 
-#include <dirent.h>
 #include <stdatomic.h>
 
 #include "cert_profile.h"
@@ -351,13 +350,13 @@ cert_host_watched(struct cert_host *host)
 unsigned
 cert_entries_of(const char *folder)
 {
-	DIR *dir = opendir(folder);
+	GDir *dir = g_dir_open(folder, 0, NULL);
 	unsigned count = 0;
 
-	while (dir != NULL && readdir(dir) != NULL)
+	while (dir != NULL && g_dir_read_name(dir) != NULL)
 		count++;
 	if (dir != NULL)
-		closedir(dir);
+		g_dir_close(dir);
 	return count;
 }
 

@@ -188,12 +188,13 @@ static enum ri_status
 pair_open(struct object *object, const struct object *rnic, const struct kal_qp_create_req *request,
 	  const struct kal_qp_create_rep *reply)
 {
-	bool open = true;
+	bool open;
 
 	object->key = reply->qpn;
 	object->queues[0] = object_find(FUZZ_CQ, request->send_cq);
 	object->queues[1] = object_find(FUZZ_CQ, request->recv_cq);
 	object->queues[2] = request->srq != 0 ? object_find(FUZZ_SRQ, request->srq) : NULL;
+	open = object->queues[0] != NULL && object->queues[1] != NULL;
 	for (unsigned i = 0; i < QUEUES; i++) {
 		if (object->queues[i] != NULL) {
 			object->queues[i]->users++;
@@ -377,8 +378,7 @@ call_run(uint32_t call, struct fuzz_input *in)
 	if (shorter >= 0xf0 && room > 0)
 		room -= shorter % room;
 	sent = fuzz_copy(request, len);
-	reply = fuzz_copy(request, 0);
-	reply = realloc(reply, room > 0 ? room : 1);
+	reply = malloc(room > 0 ? room : 1);
 	FUZZ_REQUIRE(reply != NULL);
 	object = doomed(call, sent, len);
 	msg.req = sent;

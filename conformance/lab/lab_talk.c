@@ -87,8 +87,9 @@ static bool
 hear(struct lab_end *end, struct letter *letter, GError **error)
 {
 	struct tool_wire wire = tool_wire_of(end->region + place_of(end->heard++), LAB_LETTER);
-	size_t len;
+	size_t len = 0;
 
+	memset(letter, 0, sizeof(*letter));
 	if (!end->carrier->arrived(end, &len, error))
 		return false;
 	if (len != LAB_LETTER)

@@ -319,15 +319,16 @@ verbs_receive(struct lab_end *end, size_t place, size_t len, GError **error)
 }
 
 static bool
-post(struct lab_end *end, struct ibv_send_wr *wr, size_t place, size_t len, GError **error)
+post(struct lab_end *end, const struct ibv_send_wr *wr, size_t place, size_t len, GError **error)
 {
 	struct carrier_verbs *self = own(end);
 	struct ibv_sge sge = {(uintptr_t)end->region + place, (uint32_t)len, self->mr->lkey};
+	struct ibv_send_wr whole = *wr;
 	struct ibv_send_wr *bad;
 
-	wr->sg_list = &sge;
-	wr->num_sge = 1;
-	errno = ibv_post_send(self->id->qp, wr, &bad);
+	whole.sg_list = &sge;
+	whole.num_sge = 1;
+	errno = ibv_post_send(self->id->qp, &whole, &bad);
 	return errno == 0 || failed("ibv_post_send", error);
 }
 

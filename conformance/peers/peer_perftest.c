@@ -558,10 +558,10 @@ send_lat(struct peer_side *side, GError **error)
 	const struct peer_protocol peer_##NAME = {.name = #NAME,              \
 						  .plays = "ib_" #NAME " -R", \
 						  .port = 18515,              \
-						  .count = COUNT,             \
-						  .size = SIZE,               \
-						  .client = NAME,             \
-						  .server = NAME}
+						  .count = (COUNT),           \
+						  .size = (SIZE),             \
+						  .client = (NAME),           \
+						  .server = (NAME)}
 
 PERFTEST(write_bw, 5000, 65536);
 PERFTEST(read_bw, 1000, 65536);

@@ -254,8 +254,6 @@ steps_run(struct wire_run *run, GError **error)
 static void
 case_end(struct wire_run *run)
 {
-	g_auto(GStrv) answer = NULL;
-
 	for (guint i = 0; i < run->conns->len; i++) {
 		struct wire_conn *conn = g_ptr_array_index(run->conns, i);
 
@@ -263,7 +261,7 @@ case_end(struct wire_run *run)
 			close(conn->fd);
 		conn->fd = -1;
 	}
-	answer = wire_peer_ask(run->session->peer, NULL, "reset");
+	g_strfreev(wire_peer_ask(run->session->peer, NULL, "reset"));
 	/* A peer that connected once more than the case expected waits in the queue. */
 	for (struct wire_conn *late = wire_conn_accept(run->session->listener, 0, NULL);
 	     late != NULL; late = wire_conn_accept(run->session->listener, 0, NULL))

@@ -389,8 +389,10 @@ test_siege(struct pair *pair)
 	PAIR_UNTIL((serve(&service), pair_descriptors() <= descriptors + SETTLED));
 	for (unsigned i = 0; i < SEATS; i++)
 		pair_ok(it_ep_free(service.seats[i].ep));
-	for (it_evd_handle_t *evd = &pair->passive.request; evd <= &pair->passive.cm_req; evd++)
-		drain(*evd);
+	drain(pair->passive.request);
+	drain(pair->passive.recv);
+	drain(pair->passive.cm_msg);
+	drain(pair->passive.cm_req);
 }
 
 static void

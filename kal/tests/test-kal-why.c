@@ -118,7 +118,7 @@ test_nobody_there(void)
 static unsigned
 own_port(int fd)
 {
-	struct sockaddr_in sin;
+	struct sockaddr_in sin = {0};
 	socklen_t len = sizeof(sin);
 
 	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&sin, &len), ==, 0);

@@ -14,10 +14,11 @@ def commands_of(folder):
     return {p: by_path[p] for p in sorted(by_path) if p.endswith('.c') and not p.startswith('build/')}
 
 
-# In tests the macros of GTest look like deep nesting, and integers are mixed freely in comparisons;
+# In tests, fuzzers and benchmarks the macros of GTest look like deep nesting, and integers are mixed freely in comparisons;
 # check-source.py measures the functions. Version 14 also takes a shift of 64 bits for one of 32 after
 # inlining; UBSan knows better. It loses a va_list that is handed on, and takes the octets of a frame for
 # a string that lacks its end.
+TEST_ROOMS = ('/tests/', '/fuzz/', '/benchmarks/')
 TEST_CHECKS = ('--checks=-readability-function-size,-bugprone-signed-char-misuse,-cert-str34-c,'
                '-clang-analyzer-valist.Uninitialized,-bugprone-not-null-terminated-result,'
                '-clang-analyzer-core.UndefinedBinaryOperatorResult')
@@ -39,7 +40,7 @@ def run_analysers(checker):
     sources = commands_of('build/clang')
     with open('build/logs/compile_commands.json', 'w', encoding='utf-8') as file:
         json.dump(list(sources.values()), file)
-    tests = [path for path in sources if '/tests/' in path]
+    tests = [path for path in sources if any(room in path for room in TEST_ROOMS)]
     tidy(checker, 'clang-tidy', '', [path for path in sources if path not in tests])
     tidy(checker, 'clang-tidy of tests', TEST_CHECKS, tests)
     checker.check('cppcheck', [

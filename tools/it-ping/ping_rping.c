@@ -211,10 +211,11 @@ answer(const struct ping *ping, struct ping_end *end, const struct advert *sourc
        GError **error)
 {
 	const struct advert go_on = {0};
-	struct advert sink;
+	struct advert sink = {0};
 
 	if (end->source.octets == NULL &&
-	    !make_room(end, source->size, ping->options.memory, error))
+	    (!make_room(end, source->size, ping->options.memory, error) ||
+	     end->source.octets == NULL))
 		return false;
 	if (source->size != end->size)
 		return tool_fail(error, TOOL_ERROR_PEER,

@@ -282,6 +282,7 @@ static void
 write_lies(struct hostile_end *end, const struct advert *source, enum lie lie)
 {
 	uint8_t go_on[ADVERT] = {0};
+	static const char text[] = "rdma-ping-0: ABCDEFGHIJKLM!";
 	struct tool_memory memory;
 	it_lmr_triplet_t part;
 	struct advert sink;
@@ -292,7 +293,7 @@ write_lies(struct hostile_end *end, const struct advert *source, enum lie lie)
 		sink = *source;
 	g_assert_true(
 		tool_memory_make(&memory, &end->adapter, SIZE + 1, IT_PRIV_NONE, false, NULL));
-	strcpy((char *)memory.octets, "rdma-ping-0: ABCDEFGHIJKLM!");
+	memcpy(memory.octets, text, sizeof(text));
 	part = tool_memory_part(&memory, 0, lie == LIE_WRITES_BEYOND ? SIZE + 1 : SIZE);
 	if (lie != LIE_WRITES_NOTHING)
 		g_assert_cmpint(it_post_rdma_write(end->link.ep, &part, 1, 0, 0, sink.address,

@@ -339,10 +339,15 @@ void
 vib_conn_do(struct vib_conn *conn, enum vib_action action, struct ri_qp *qp,
 	    const struct rdma_cm_event *event)
 {
+	/* What a step without an event of librdmacm says: the failure is a local one. */
+	static const struct rdma_cm_event none = {.event = RDMA_CM_EVENT_CONNECT_ERROR,
+						  .status = -ECONNABORTED};
 	bool was_up = conn->before == VIB_PHASE_UP || conn->before == VIB_PHASE_LEAVE;
 
 	if (qp == NULL)
 		return;
+	if (event == NULL)
+		event = &none;
 	switch (action) {
 	case VIB_DO_ROUTE:
 		do_route(conn, qp);

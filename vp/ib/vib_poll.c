@@ -162,7 +162,7 @@ order_enter(struct ri_ucq *cq, const struct ibv_wc *in, const struct ri_uqp *dyi
 		return false;
 	slot->status = (uint8_t)vib_status_of_wc(in->status);
 	slot->flags |= VIB_SLOT_DONE;
-	order_release(cq, slot->of.qp, slot->of.qp == dying);
+	order_release(cq, slot->of.qp, dying != NULL && slot->of.qp == dying);
 	return true;
 }
 

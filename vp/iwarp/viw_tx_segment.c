@@ -182,7 +182,7 @@ viw_segments_send(struct viw_qp *qp)
 
 		if (n < 0)
 			return n;
-		count = (uint32_t)n;
+		count = (uint32_t)n < count ? (uint32_t)n : count;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		taken += groups[i].msg_len;

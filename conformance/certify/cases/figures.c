@@ -86,7 +86,7 @@ static void
 latency(struct cert *cert)
 {
 	struct track track = track_open(cert);
-	double took[ROUNDS];
+	double took[ROUNDS] = {0};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
 		for (unsigned k = 0; k < WARM_UP + ROUNDS; k++) {

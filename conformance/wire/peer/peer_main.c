@@ -522,7 +522,7 @@ listener_open(guint16 port, gboolean anywhere)
 static void
 serve_judges(int listener, gboolean forever)
 {
-	do {
+	for (gboolean again = TRUE; again; again = forever) {
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
 
@@ -530,7 +530,7 @@ serve_judges(int listener, gboolean forever)
 			continue;
 		serve(in, fd);
 		fclose(in);
-	} while (forever);
+	}
 }
 
 int

@@ -39,7 +39,7 @@ expect_said(struct peer *f, const char *address, const char *why)
 static char *
 address_of(const struct peer *f)
 {
-	struct sockaddr_in in;
+	struct sockaddr_in in = {0};
 	socklen_t len = sizeof(in);
 
 	g_assert_cmpint(getsockname(f->fd, (struct sockaddr *)&in, &len), ==, 0);
