@@ -106,7 +106,7 @@ advertise(struct ping_end *end, const struct tool_memory *memory, GError **error
 static bool
 one_round(struct ping_end *end, uint64_t number, GError **error)
 {
-	struct advert go_on;
+	struct advert go_on = {0};
 
 	write_text(end->source.octets, end->size, number);
 	memset(end->sink.octets, 0, end->size);
@@ -239,7 +239,7 @@ static bool
 serve_rounds(const struct ping *ping, struct ping_end *end, struct tool_client *client,
 	     GError **error)
 {
-	struct advert source;
+	struct advert source = {0};
 
 	for (uint64_t number = 0;; number++) {
 		GError *trouble = NULL;
