@@ -403,13 +403,14 @@ conn_next_lost(struct vib_cm *cm, enum vib_action *action, struct ri_qp **qp)
 	struct vib_conn *found = NULL;
 
 	pthread_mutex_lock(&cm->lock);
-	for (struct vib_item *i = cm->conns.next; i != &cm->conns && found == NULL; i = i->next) {
+	for (struct vib_item *i = cm->conns.next; i != &cm->conns; i = i->next) {
 		struct vib_conn *conn = vib_of(i, struct vib_conn, item);
 
-		if (conn->qp == NULL || !conn_move(conn, VIB_STEP_REMOVED, action))
-			continue;
-		*qp = conn->qp;
-		found = conn;
+		if (conn->qp != NULL && conn_move(conn, VIB_STEP_REMOVED, action)) {
+			*qp = conn->qp;
+			found = conn;
+			break;
+		}
 	}
 	cm->busy = found;
 	pthread_mutex_unlock(&cm->lock);
