@@ -6,6 +6,7 @@
  * The struct kal_setup, and what both sides share, are in kal_cm_stream.c.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -33,6 +34,9 @@ bind_local(int fd, const struct kal_cm_req *req, int family)
 		return RI_ERR_NO_ROUTE;
 	if (req->reuse_addr)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	/* With no port given, connect() chooses one: it may use a port again for another peer, which bind() may not. */
+	if (req->service.local_port == 0)
+		setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
 	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
 		return RI_SUCCESS;
 	if (errno == EACCES)
@@ -135,6 +139,8 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 		error = errno;
 	if (error != 0)
 		return error;
+	if (kal_sock_is_own_peer(kal_fd_get(&setup->fd)))
+		return ECONNREFUSED;
 	kal_sock_watch_peer(kal_fd_get(&setup->fd), &conn->cm->p.keep_alive);
 	len = sizeof(sa);
 	if (getsockname(kal_fd_get(&setup->fd), (struct sockaddr *)&sa, &len) == 0) {

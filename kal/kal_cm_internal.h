@@ -357,6 +357,11 @@ socklen_t kal_sock_addr(struct sockaddr_storage *out, const struct ri_addr *addr
 void kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr, uint16_t *port);
 /* A non-blocking TCP socket of that family: 0, or errno. */
 int kal_sock_new(struct kal_fd *fd, int family);
+/*
+ * Is the connection one of the socket with itself? TCP makes one (RFC 9293, 3.5, simultaneous open) if nobody listens
+ * at the peer's port and the kernel chose, or the consumer gave, the same port of the same address as the local one.
+ */
+bool kal_sock_is_own_peer(int fd);
 /* Send small frames without delay. */
 void kal_sock_prepare(int fd);
 /*

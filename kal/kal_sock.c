@@ -72,6 +72,22 @@ kal_sock_new(struct kal_fd *fd, int family)
 	return 0;
 }
 
+bool
+kal_sock_is_own_peer(int fd)
+{
+	struct sockaddr_storage here, there;
+	socklen_t here_len = sizeof(here), there_len = sizeof(there);
+	struct ri_addr local, peer;
+	uint16_t local_port, peer_port;
+
+	if (getsockname(fd, (struct sockaddr *)&here, &here_len) != 0 ||
+	    getpeername(fd, (struct sockaddr *)&there, &there_len) != 0)
+		return false;
+	kal_sock_addr_back(&here, &local, &local_port);
+	kal_sock_addr_back(&there, &peer, &peer_port);
+	return local_port == peer_port && memcmp(&local, &peer, sizeof(local)) == 0;
+}
+
 void
 kal_sock_prepare(int fd)
 {

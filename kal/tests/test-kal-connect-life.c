@@ -244,6 +244,27 @@ test_time_wait(void)
 	attempt_finish(&a);
 }
 
+/* Nobody listens at the peer's port, and the local port is the same: TCP connects the socket with itself. */
+static void
+test_own_peer(void)
+{
+	struct attempt a;
+	enum ri_status status;
+	uint16_t port;
+
+	attempt_prepare(&a);
+	a.req.local = a.req.peer;
+	do { /* a free port, as long as nobody else takes it */
+		close(raw_listen(&port));
+		a.req.service.local_port = port;
+		a.req.service.port = port;
+		status = connect_status(&a);
+	} while (status == RI_ERR_IN_USE || status == RI_ERR_TIME_WAIT);
+	g_assert_cmpint(status, ==, RI_SUCCESS);
+	attempt_expect_failed(&a, KAL_REASON_OTHER);
+	attempt_finish(&a);
+}
+
 /* The service thread, held up by a task. */
 struct pause {
 	sem_t held;
@@ -347,5 +368,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/connect-life/attach-fails", test_attach_fails);
 	g_test_add_func("/kal/connect-life/bad-calls", test_bad_calls);
 	g_test_add_func("/kal/connect-life/time-wait", test_time_wait);
+	g_test_add_func("/kal/connect-life/own-peer", test_own_peer);
 	return g_test_run();
 }
