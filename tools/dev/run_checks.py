@@ -90,13 +90,13 @@ class Checker:
                 return self.tally.add(f'{way} setup', False)
         return self.check(f'{way} build', ['ninja', '-C', folder, '-j', str(self.jobs)], env)
 
-    def test(self, way, label=None, setup=None, arguments=(), prefix=(), env=None):
+    def test(self, way, label=None, setup=None, arguments=(), prefix=(), env=None, processes=None):
         """Runs the tests of build/WAY and counts each case."""
         label = label or way
         for old in glob.glob(f'build/{way}/meson-logs/testlog*'):
             os.remove(old)
         command = [*prefix, 'meson', 'test', '-C', f'build/{way}', '--no-rebuild', '--num-processes',
-                   str(self.jobs), '--setup', setup or WAYS[way][1], *arguments]
+                   str(processes or self.jobs), '--setup', setup or WAYS[way][1], *arguments]
         good = self.run(f'{label} tests', command, dict(os.environ, **(env or {})), show=False)
         logs = glob.glob(f'build/{way}/meson-logs/testlog*.json')
         before = len(self.tally.failed)
@@ -109,8 +109,9 @@ class Checker:
             self.tally.add(f'{label} tests', False)
 
     def build_and_test(self, way, prefix=(), env=None):
+        """Most tests wait for a peer or a timer half of the time: twice as many programs as processors."""
         if self.build(way):
-            self.test(way, prefix=prefix, env=env)
+            self.test(way, prefix=prefix, env=env, processes=2 * self.jobs)
 
     def report(self, seconds):
         """What did not pass, by name; then the line that programs read."""
