@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "ri_errno.h"
 #include "ri_owned.h"
 
 /*
@@ -246,7 +247,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 		if (dial_again(conn, setup))
 			return false;
 		kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error),
-				   error != 0 ? g_strerror(error)
+				   error != 0 ? ri_errno_text(error)
 					      : "the peer closed before its Reply was whole");
 		return true;
 	}
@@ -273,7 +274,7 @@ kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events
 
 		if (error != 0) {
 			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error),
-					   g_strerror(error));
+					   ri_errno_text(error));
 			return true;
 		}
 	}
@@ -283,7 +284,7 @@ kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events
 			return false;
 		if (done < 0) {
 			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done),
-					   g_strerror(-done));
+					   ri_errno_text(-done));
 			return true;
 		}
 		if (done > 0)

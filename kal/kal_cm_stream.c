@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "ri_errno.h"
 #include "ri_owned.h"
 
 static void socket_ready(void *arg, uint32_t events);
@@ -323,7 +324,7 @@ stream_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 		return false;
 	if (done > 0)
 		return kal_stream_attach(conn, setup, 0, 0);
-	kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done), g_strerror(-done));
+	kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done), ri_errno_text(-done));
 	return true;
 }
 
@@ -346,7 +347,7 @@ static const char *
 late_text(const struct kal_setup *setup)
 {
 	if (setup->error != 0)
-		return g_strerror(setup->error);
+		return ri_errno_text(setup->error);
 	if (!setup->tcp_up)
 		return "the TCP connection was not established in time";
 	if (setup->initiator)

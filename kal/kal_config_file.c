@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ri_errno.h"
+
 #define FILE_MAX 65536 /* octets; nobody needs more */
 
 const char kal_config_no_memory[] = "no memory";
@@ -166,7 +168,7 @@ kal_config_read(const char *path, const char *(*set)(void *arg, const struct kal
 	if (text == NULL) {
 		int error = errno;
 
-		explain(why, path, &line, strerror(error));
+		explain(why, path, &line, ri_errno_text(error));
 		return error == ENOMEM || error == EMFILE || error == ENFILE ? RI_ERR_RESOURCES
 									     : RI_ERR_INVALID_ARG;
 	}

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "ri_errno.h"
 #include "ri_owned.h"
 
 /* --- checks -------------------------------------------------------------------------------- */
@@ -308,7 +309,7 @@ read_request(struct kal_setup *setup, bool *failed, char *why)
 		int error = n < 0 ? errno : 0;
 
 		g_strlcpy(why,
-			  error != 0 ? g_strerror(error)
+			  error != 0 ? ri_errno_text(error)
 				     : "the peer closed before its Request was whole",
 			  KAL_WHY_MAX);
 		return kal_sock_reason(error);
@@ -349,7 +350,7 @@ kal_convert_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t eve
 		if (done > 0 && setup->step == KAL_CONVERT_LEAVE)
 			return kal_stream_attach(conn, setup, 0, 0);
 		failed = done < 0;
-		g_strlcpy(why, failed ? g_strerror(-done) : "", sizeof(why));
+		g_strlcpy(why, failed ? ri_errno_text(-done) : "", sizeof(why));
 		reason = failed ? kal_sock_reason(-done) : KAL_REASON_OTHER;
 		setup->step = KAL_CONVERT_REQUEST;
 		if (!failed)

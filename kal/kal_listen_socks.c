@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "ri_errno.h"
 
 #define ACCEPT_BATCH  16
 #define PORT_ATTEMPTS 16
@@ -88,14 +89,13 @@ static void
 accept_failed(struct kal_listener *listener, int error)
 {
 	const struct ri_host *host = listener->cm->p.host;
-	char reason[64] = "", line[128];
+	char line[128];
 	bool told = listener->accept_failed;
 
 	listener->accept_failed = true;
 	if (told || host->log_level < RI_LOG_WARNING)
 		return;
-	(void)snprintf(line, sizeof(line), "cannot accept connections: %s",
-		       strerror_r(error, reason, sizeof(reason)));
+	(void)snprintf(line, sizeof(line), "cannot accept connections: %s", ri_errno_text(error));
 	host->log(host->self, RI_LOG_WARNING, "kal listener", line);
 }
 

@@ -26,6 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ri_errno.h"
+
 #define SUFFIX ".so"
 #define NEEDS  ".needs"
 
@@ -125,7 +127,7 @@ open_folder_error(struct ri_error *error, const char *folder, int cause)
 		error, folder,
 		cause == ENOTDIR
 			? "is no folder; ITAPI_PROVIDER_PATH names the folders of providers"
-			: strerror(cause));
+			: ri_errno_text(cause));
 }
 
 /*

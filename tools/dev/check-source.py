@@ -38,6 +38,12 @@ GLIB_FREE = ('*_dto.c', '*_dto.h', '*_post.c', '*_engine.c', '*_fast.h', '*/mpa_
 GLIB_USED = re.compile(r'<(?:glib|gio|json-glib)\b|\bg_[a-z]\w*\s*\(|'
                        r'\bg(?:u?int\d*|boolean|u?char|s?size|u?long|pointer)\b')
 
+# Below the tools each allocation can be refused, and GLib's allocating functions then end the process: these do not
+# allocate. strerror() may, too.
+REQUEST_PATHS = ('itapi/*', 'ual/*', 'kal/*', 'rnicpi/*', 'vp/*')
+GLIB_CALLED = re.compile(r'\b(g_[a-z]\w*)\s*\(|\b(strerror(?:_r|_l)?)\s*\(')
+GLIB_WITHOUT_MEMORY = ('g_steal_pointer', 'g_strlcpy', 'g_queue_init', 'g_queue_push_tail_link', 'g_queue_unlink')
+
 # The parameters of the standard's own functions are not ours to choose, and ri_qp_ops::create names
 # every object a queue pair stands on.
 STANDARD_NAMES = re.compile(r'^(?:(it|itx)_|(?:\w+_)?qp_create$)')
@@ -104,6 +110,18 @@ def check_glib_free(path, code):
         found = GLIB_USED.search(line)
         if found:
             yield f'{path}:{number}: {found.group(0)!r} in a file that must do without GLib'
+
+
+def check_allocation(path, code):
+    """No function on behalf of a request may end the process when memory is short."""
+    if not matches(path, REQUEST_PATHS) or '/tests/' in path:
+        return
+    for number, line in enumerate(code, 1):
+        for glib, error_text in GLIB_CALLED.findall(line):
+            if error_text:
+                yield f'{path}:{number}: {error_text} may allocate memory; ri_errno_text does not'
+            elif glib not in GLIB_WITHOUT_MEMORY:
+                yield f'{path}:{number}: {glib} may end the process when memory is short'
 
 
 def count_parameters(head):
@@ -180,6 +198,7 @@ def check_file(root, path):
     if is_c(path):
         code = source_tree.code_only(text).split('\n')
         yield from check_glib_free(path, code)
+        yield from check_allocation(path, code)
         yield from check_goto(path, code)
         yield from check_environment(path, code)
         yield from check_functions(path, code)

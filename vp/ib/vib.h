@@ -50,6 +50,7 @@
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
 
+#include "ri_errno.h"
 #include "rnicpi.h"
 #include "vsw_lock.h"
 

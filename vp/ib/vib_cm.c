@@ -273,7 +273,8 @@ channel_open(struct vib_cm *cm)
 	if (cm->channel == NULL) {
 		int error = errno;
 
-		vib_log(cm->rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm: %s", strerror(error));
+		vib_log(cm->rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm: %s",
+			ri_errno_text(error));
 		return error == EACCES || error == EPERM ? RI_ERR_PERMISSION
 							 : vib_status_of_errno(error);
 	}

@@ -22,7 +22,7 @@ vib_request_refuse(struct vib_conn *conn, enum ri_cm_reason reason, const void *
 	else
 		failed = rdma_reject(conn->id, len != 0 ? pdata : NULL, (uint8_t)len);
 	if (failed != 0)
-		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_reject: %s", strerror(errno));
+		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_reject: %s", ri_errno_text(errno));
 }
 
 enum ri_status
@@ -60,7 +60,8 @@ reply_send(struct vib_conn *conn, struct ri_qp *qp)
 		error = errno;
 	if (error == 0)
 		return;
-	vib_log(conn->cm->rnic, RI_LOG_INFO, "a request cannot be accepted: %s", strerror(error));
+	vib_log(conn->cm->rnic, RI_LOG_INFO, "a request cannot be accepted: %s",
+		ri_errno_text(error));
 	pthread_mutex_lock(&conn->cm->lock);
 	conn->under_way = false;
 	pthread_mutex_unlock(&conn->cm->lock);

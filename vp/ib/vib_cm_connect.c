@@ -101,7 +101,7 @@ attempt_start(struct vib_conn *conn, struct ri_qp *qp, const struct ri_cm_params
 			      ms < ADDRESS_MS_MAX ? (int)ms : ADDRESS_MS_MAX) == 0)
 		return;
 	error = errno;
-	vib_log(conn->cm->rnic, RI_LOG_INFO, "rdma_resolve_addr: %s", strerror(error));
+	vib_log(conn->cm->rnic, RI_LOG_INFO, "rdma_resolve_addr: %s", ri_errno_text(error));
 	if (vib_conn_step(conn, VIB_STEP_FAILED, &action, &qp)) {
 		const struct ri_cm_event event = {.kind = RI_CM_FAILED,
 						  .reason = vib_reason_of_errno(error)};

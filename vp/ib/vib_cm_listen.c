@@ -124,7 +124,7 @@ vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_se
 	}
 	if (error != 0) {
 		vib_log(rnic, RI_LOG_INFO, "cannot listen on port %u: %s", ntohs(service->port),
-			strerror(error));
+			ri_errno_text(error));
 		free(listen);
 		return status_of_errno(error);
 	}

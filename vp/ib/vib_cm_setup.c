@@ -191,7 +191,8 @@ tell_peer(struct vib_conn *conn)
 		break;
 	}
 	if (failed != 0)
-		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "the peer is not told: %s", strerror(errno));
+		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "the peer is not told: %s",
+			ri_errno_text(errno));
 }
 
 static void
@@ -221,7 +222,7 @@ fail_by_errno(struct vib_conn *conn, struct ri_qp *qp, const char *what, int err
 	enum vib_action action;
 
 	vib_log(conn->cm->rnic, RI_LOG_INFO, "an attempt to connect failed: %s: %s", what,
-		strerror(error));
+		ri_errno_text(error));
 	if (!vib_conn_step(conn, VIB_STEP_CALL_ABORT, &action, &qp) || qp == NULL)
 		return; /* it has failed in another way meanwhile */
 	timer_set(conn, RI_NEVER);
@@ -331,7 +332,7 @@ do_leave(struct vib_conn *conn, struct ri_qp *qp)
 	(void)vib_qp_closing(qp);
 	pthread_mutex_unlock(&qp->lock);
 	if (rdma_disconnect(conn->id) != 0)
-		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_disconnect: %s", strerror(errno));
+		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_disconnect: %s", ri_errno_text(errno));
 	timer_set_in(conn, LEAVE_TIME);
 }
 

@@ -82,7 +82,7 @@ cq_destroy(struct ri_cq *cq)
 	if (error == EBUSY)
 		return RI_ERR_BUSY;
 	if (error != 0)
-		vib_log(rnic, RI_LOG_WARNING, "ibv_destroy_cq: %s", strerror(error));
+		vib_log(rnic, RI_LOG_WARNING, "ibv_destroy_cq: %s", ri_errno_text(error));
 	if (cq->user.lost != 0)
 		vib_log(rnic, RI_LOG_WARNING, "%u completions found no room", cq->user.lost);
 	vib_delist(cq->context, &cq->item);

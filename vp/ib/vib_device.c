@@ -166,7 +166,7 @@ verbs_open(struct ri_rnic *rnic, const char *name)
 
 		status = vib_status_of_errno(error);
 		vib_log(rnic, RI_LOG_WARNING, "/dev/infiniband/%s cannot be opened: %s",
-			(*at)->dev_name, strerror(error));
+			(*at)->dev_name, ri_errno_text(error));
 	}
 	if (list != NULL)
 		ibv_free_device_list(list);
@@ -177,7 +177,8 @@ static void
 rnic_free(struct ri_rnic *rnic)
 {
 	if (rnic->verbs != NULL && ibv_close_device(rnic->verbs) != 0)
-		vib_log(rnic, RI_LOG_WARNING, "the device cannot be closed: %s", strerror(errno));
+		vib_log(rnic, RI_LOG_WARNING, "the device cannot be closed: %s",
+			ri_errno_text(errno));
 	pthread_mutex_destroy(&rnic->lock);
 	free(rnic);
 }

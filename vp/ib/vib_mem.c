@@ -93,7 +93,8 @@ pd_destroy(struct ri_pd *pd)
 	if (error == EBUSY)
 		return RI_ERR_BUSY;
 	if (error != 0)
-		vib_log(pd->context->rnic, RI_LOG_WARNING, "ibv_dealloc_pd: %s", strerror(error));
+		vib_log(pd->context->rnic, RI_LOG_WARNING, "ibv_dealloc_pd: %s",
+			ri_errno_text(error));
 	vib_delist(pd->context, &pd->item);
 	free(pd);
 	return RI_SUCCESS;
@@ -248,7 +249,8 @@ mr_dereg(struct ri_mr *mr)
 	if (error == EBUSY)
 		return RI_ERR_BUSY;
 	if (error != 0)
-		vib_log(mr->pd->context->rnic, RI_LOG_WARNING, "ibv_dereg_mr: %s", strerror(error));
+		vib_log(mr->pd->context->rnic, RI_LOG_WARNING, "ibv_dereg_mr: %s",
+			ri_errno_text(error));
 	vib_delist(mr->pd->context, &mr->item);
 	atomic_fetch_sub(&mr->pd->users, 1);
 	free(mr);

@@ -118,7 +118,7 @@ vib_profile_make(struct ri_rnic *rnic)
 		error = ibv_query_port(rnic->verbs, 1, &port);
 	if (error != 0) {
 		vib_log(rnic, RI_LOG_WARNING, "the device does not tell its attributes: %s",
-			strerror(error));
+			ri_errno_text(error));
 		return vib_status_of_errno(error);
 	}
 	rnic->quirk = quirk_of(dev.vendor_id);

@@ -342,7 +342,7 @@ vib_qp_destroy(struct ri_qp *qp)
 	(void)ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
 	error = ibv_destroy_qp(qp->user.qp);
 	if (error != 0)
-		vib_log(rnic, RI_LOG_WARNING, "ibv_destroy_qp: %s", strerror(error));
+		vib_log(rnic, RI_LOG_WARNING, "ibv_destroy_qp: %s", ri_errno_text(error));
 	leave_cq(&qp->user, qp->user.send_cq, &qp->user);
 	leave_cq(&qp->user, qp->user.recv_cq, &qp->user);
 	qp->user.qp = NULL;

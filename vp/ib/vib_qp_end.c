@@ -68,7 +68,7 @@ device_to_error(struct ri_qp *qp)
 	/* A device that found the end by itself is there already, and some refuse the move then. */
 	if (error != 0)
 		vib_log(qp->pd->context->rnic, RI_LOG_DEBUG, "ibv_modify_qp to ERR: %s",
-			strerror(error));
+			ri_errno_text(error));
 }
 
 /* --- beginnings ------------------------------------------------------------------------------------ */

@@ -297,7 +297,7 @@ vib_resolve_answer(struct ri_request *request, const struct ri_service_answer *a
 	if (!found)
 		vib_request_refuse(conn, RI_CM_REASON_CONSUMER, answer->pdata, answer->pdata_len);
 	else if (rdma_accept(conn->id, &reply) != 0)
-		vib_log(rnic, RI_LOG_DEBUG, "rdma_accept: %s", strerror(errno));
+		vib_log(rnic, RI_LOG_DEBUG, "rdma_accept: %s", ri_errno_text(errno));
 	vib_conn_free(conn);
 	return RI_SUCCESS;
 }

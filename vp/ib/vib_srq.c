@@ -140,7 +140,7 @@ srq_destroy(struct ri_srq *srq)
 		return RI_ERR_BUSY;
 	if (error != 0)
 		vib_log(srq->pd->context->rnic, RI_LOG_WARNING, "ibv_destroy_srq: %s",
-			strerror(error));
+			ri_errno_text(error));
 	vib_delist(srq->pd->context, &srq->item);
 	atomic_fetch_sub(&srq->pd->users, 1);
 	srq_free(srq);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ri_errno.h"
 #include "viw_stream.h"
 
 #define LINE_SIZE 360
@@ -83,13 +84,10 @@ own_reason(const struct viw_end *end)
 static void
 lost_text(const struct viw_end *end, char *out, size_t room)
 {
-	const char *name = strerrordesc_np((int)end->detail);
-
 	if (end->detail == ETIMEDOUT) /* [WIRE 8.11] */
 		(void)snprintf(out, room, "the peer has not answered for too long");
 	else
-		(void)snprintf(out, room, "TCP failed: %s",
-			       name != NULL ? name : "no reason is known");
+		(void)snprintf(out, room, "TCP failed: %s", ri_errno_text((int)end->detail));
 }
 
 /* The cause of the end, in words. */

@@ -92,8 +92,17 @@ class Source(tree_case.TreeCase):
             with self.subTest(path):
                 self.assert_c_bad(HEAD + 'void *p = g_malloc(1);\n', 3, 'g_malloc', path=path)
                 self.assert_c_bad(HEAD + 'gboolean b;\n', 3, 'gboolean', path=path)
-        self.assert_c_good(HEAD + 'void *p = g_malloc(1);\n', path='ual/ual_ep.c')
+        self.assert_c_good(HEAD + 'void *p = g_malloc(1);\n', path='tools/it-info.c')
         self.assert_c_good(HEAD + 'void *p = msg_alloc(1); /* no g_malloc(here) */\n', path='ual/ual_dto.c')
+
+    def test_allocation(self):
+        for call in ('g_malloc(1)', 'g_strerror (a)', 'g_strdup_printf("%d", a)', 'strerror(a)', 'strerror_r(a, b, c)'):
+            for path in ('kal/x.c', 'ual/ual_ep.c', 'vp/ib/vib_cm.c', 'rnicpi/ri_load.c', 'itapi/it_ep.c'):
+                with self.subTest(call=call, path=path):
+                    self.assert_c_bad(function(f'\t{call};\n'), 6, 'memory', path=path)
+            self.assert_c_good(function(f'\t{call};\n'), path='tools/it-info.c')
+            self.assert_c_good(function(f'\t{call};\n'), path='kal/tests/x.c')
+        self.assert_c_good(function('\tg_strlcpy(a, b, c);\n\treturn g_steal_pointer(&a);\n'))
 
     def test_format(self):
         style = ('# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only\n'
