@@ -75,7 +75,7 @@ kal_sock_new(struct kal_fd *fd, int family)
 bool
 kal_sock_is_own_peer(int fd)
 {
-	struct sockaddr_storage here, there;
+	struct sockaddr_storage here = {0}, there = {0};
 	socklen_t here_len = sizeof(here), there_len = sizeof(there);
 	struct ri_addr local, peer;
 	uint16_t local_port, peer_port;
