@@ -34,6 +34,8 @@ uint32_t fixture_qp(struct fixture *f, uint64_t ctx, uint32_t ird, uint32_t ord)
 uint32_t fixture_listen(struct fixture *f, uint64_t ctx, uint16_t *port, uint32_t backlog);
 /* Connect to 127.0.0.1 or ::1. */
 void fixture_connect_req(struct kal_cm_req *req, uint32_t qp, bool ipv6, uint16_t port);
+/* True, and the test is skipped: this process runs under valgrind, whose limit on descriptors differs from a kernel's. */
+bool fixture_no_descriptor_limit(void);
 /* The next event; fails the test after a minute. */
 struct kal_event fixture_event(struct fixture *f);
 /* The next event, which must be an event of a connection of that kind and context. */

@@ -319,8 +319,11 @@ test_descriptors(void)
 	struct rlimit limit;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len = request_octets(buf);
-	uint16_t port = open_scarce(&f, &limit);
+	uint16_t port;
 
+	if (fixture_no_descriptor_limit())
+		return;
+	port = open_scarce(&f, &limit);
 	crowd_send(0, port, CROWD, NULL, 0);
 	crowd_wait(0);
 	for (int i = 0; i < 10; i++) {
@@ -341,8 +344,11 @@ test_partings(void)
 	struct rlimit limit;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len = request_octets(buf);
-	uint16_t port = open_scarce(&f, &limit);
+	uint16_t port;
 
+	if (fixture_no_descriptor_limit())
+		return;
+	port = open_scarce(&f, &limit);
 	for (int i = 0; i < 2 * ROOM; i++) {
 		crowd_send(0, port, 1, buf, len);
 		crowd_wait(0);
