@@ -101,4 +101,16 @@ struct mpa_unmark {
  */
 uint32_t mpa_unmark(struct mpa_unmark *u, uint8_t *octets, uint32_t len);
 
+/**
+ * @brief Whether a marker has begun that belongs to an FPDU of which nothing else has come.
+ *
+ * The plain octets end between two FPDUs then, but the stream does not. An FPDU ends with its CRC, so none ends right
+ * behind a marker.
+ */
+static inline bool
+mpa_unmark_begun(const struct mpa_unmark *u)
+{
+	return u->frame == 0 && u->into > 0 && u->into <= MPA_MARKER_SIZE;
+}
+
 #endif

@@ -89,7 +89,8 @@ input_over(struct viw_qp *qp, ssize_t n, int error)
 	viw_engine_want(qp, 0, EPOLLIN);
 	if (n < 0)
 		viw_stream_lost(qp, error);
-	else if (rx->phase != VIW_RX_HEAD || rx->head_len > 0 || rx->in.in_message)
+	else if (rx->phase != VIW_RX_HEAD || rx->head_len > 0 || rx->in.in_message ||
+		 mpa_unmark_begun(&rx->unmark))
 		viw_fault(qp, RDMAP_FAULT_PEER_CLOSED, NULL, RI_EVENT_QP_BAD_LLP_CLOSE);
 	else
 		viw_peer_fin(qp);

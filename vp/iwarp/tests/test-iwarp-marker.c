@@ -300,6 +300,37 @@ test_mulpdu(void)
 	}
 }
 
+/* A stream that ends behind any of its octets: has the marker of an FPDU begun of which nothing has come? */
+static void
+test_begun(void)
+{
+	enum {
+		FRAMES = 60,
+		SIZE = 32
+	};
+	uint8_t stream[FRAMES * (SIZE + MPA_MARKER_SIZE)];
+	bool begun[sizeof(stream) + 1] = {false};
+	struct mpa_unmark u = {.crc = true};
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		uint8_t fpdu[SIZE];
+		bool first = len % MPA_MARKER_INTERVAL == 0;
+
+		g_assert_cmpuint(frame_make(fpdu, SIZE - MPA_LENGTH_SIZE - MPA_CRC_SIZE, true), ==,
+				 SIZE);
+		for (uint32_t k = 1; first && k <= MPA_MARKER_SIZE; k++)
+			begun[len + k] = true;
+		len += mpa_marker_insert(stream + len, fpdu, SIZE, (uint64_t)i * SIZE, true);
+	}
+	g_assert_true(begun[1] && begun[MPA_MARKER_SIZE]);
+	for (uint32_t at = 0; at < len; at++) {
+		g_assert_cmpint(mpa_unmark_begun(&u), ==, begun[at]);
+		(void)mpa_unmark(&u, stream + at, 1);
+	}
+	g_assert_false(u.wrong || mpa_unmark_begun(&u));
+}
+
 /* Frames of one direction of the vectors, with markers, become plain ones and again the same. */
 static void
 test_vectors(void)
@@ -348,6 +379,7 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/marker/wrong-pointers", test_wrong_pointers);
 	g_test_add_func("/iwarp/marker/ignored-bits", test_ignored_bits);
 	g_test_add_func("/iwarp/marker/wrong-bits", test_wrong_bits);
+	g_test_add_func("/iwarp/marker/begun", test_begun);
 	g_test_add_func("/iwarp/marker/mulpdu", test_mulpdu);
 	g_test_add_func("/iwarp/marker/vectors", test_vectors);
 	return g_test_run();
