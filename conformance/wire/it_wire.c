@@ -8,6 +8,7 @@
  *   wire_script   cases from files           wire_run     one case; the good connection beside it
  *   wire_conn     TCP, and its record        wire_start   the MPA start-up
  *   wire_frame    FPDUs                      wire_send    FPDUs of any form
+ *   wire_marker   MPA markers
  *   wire_peer     questions to the helper    wire_expect  what must come
  *   wire_report   TAP, JSON, HTML            wire_ask     what the peer's user must see
  *   wire_capture  pcapng
@@ -43,6 +44,8 @@ struct options {
 	char *captures;
 	double patience;
 	int settle_ms;
+	int longer;
+	gboolean markers;
 	gboolean list;
 	gboolean stop;
 	gboolean version;
@@ -285,6 +288,8 @@ run(const struct options *options, GPtrArray *cases, GError **error)
 	session.settle_us = (gint64)options->settle_ms * 1000;
 	session.vectors = options->vectors;
 	session.siw_terminate = options->accept != NULL;
+	session.markers = options->markers;
+	session.longer = (guint)options->longer;
 	if (good)
 		session.peer = wire_peer_open(options->peer, options->start, error);
 	if (session.peer == NULL) {
@@ -327,6 +332,8 @@ options_parse(struct options *options, int *argc, char ***argv, GError **error)
 		 "siw-terminate: take Terminates in the bit order of siw", "WHAT"},
 		{"list", 'l', 0, G_OPTION_ARG_NONE, &options->list, "Print the cases, run none",
 		 NULL},
+		{"markers", 'm', 0, G_OPTION_ARG_NONE, &options->markers,
+		 "Ask the peer for markers in every start-up", NULL},
 		{"deviations", 'd', 0, G_OPTION_ARG_FILENAME, &options->deviations,
 		 "Failures that are known, with reasons", "FILE"},
 		{"json", 0, 0, G_OPTION_ARG_FILENAME, &options->json, "Write a report in JSON",
@@ -339,6 +346,8 @@ options_parse(struct options *options, int *argc, char ***argv, GError **error)
 		 "How long to wait for what must come (default: 20)", "SECONDS"},
 		{"settle", 0, 0, G_OPTION_ARG_INT, &options->settle_ms,
 		 "Wait between the start-up and the first FPDU (default: 0)", "MS"},
+		{"longer", 0, 0, G_OPTION_ARG_INT, &options->longer,
+		 "Let cases of endurance run so many times longer (default: 1)", "TIMES"},
 		{"stop", 0, 0, G_OPTION_ARG_NONE, &options->stop, "Stop after the first failure",
 		 NULL},
 		{"version", 'V', 0, G_OPTION_ARG_NONE, &options->version, "Print the version",
@@ -357,11 +366,11 @@ options_parse(struct options *options, int *argc, char ***argv, GError **error)
 		return wire_fail(error, WIRE_ERROR_SCRIPT, "one of --peer and --start is wanted");
 	if (options->accept != NULL && strcmp(options->accept, "siw-terminate") != 0)
 		return wire_fail(error, WIRE_ERROR_SCRIPT, "--accept knows siw-terminate only");
-	if (options->patience <= 0 || options->settle_ms < 0 ||
+	if (options->patience <= 0 || options->settle_ms < 0 || options->longer < 1 ||
 	    (options->role != NULL && strcmp(options->role, "client") != 0 &&
 	     strcmp(options->role, "server") != 0))
 		return wire_fail(error, WIRE_ERROR_SCRIPT,
-				 "--patience, --settle or --role has a wrong value");
+				 "--patience, --settle, --longer or --role has a wrong value");
 	return TRUE;
 }
 
@@ -385,7 +394,7 @@ options_free(struct options *options)
 int
 main(int argc, char **argv)
 {
-	struct options options = {.patience = 20};
+	struct options options = {.patience = 20, .longer = 1};
 	g_autoptr(GPtrArray) cases = g_ptr_array_new_with_free_func(wire_case_free);
 	g_autoptr(GError) error = NULL;
 	int status = 2;

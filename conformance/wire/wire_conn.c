@@ -12,6 +12,8 @@
 
 #include <gio/gio.h>
 
+#include "wire_marker.h"
+
 #define CHUNK         65536u
 #define SEGMENT_US    1000                      /* between two segments of one frame */
 #define SEND_PATIENCE (20 * G_TIME_SPAN_SECOND) /* for a peer that reads nothing */
@@ -55,6 +57,7 @@ conn_new(int fd, gboolean initiator)
 	conn->fd = fd;
 	conn->initiator = initiator;
 	conn->in = g_byte_array_new();
+	conn->plain = g_byte_array_new();
 	conn->records = g_ptr_array_new_with_free_func(record_free);
 	(void)getsockname(fd, (struct sockaddr *)&conn->local, &len);
 	len = sizeof(conn->remote);
@@ -110,6 +113,7 @@ wire_conn_free(struct wire_conn *conn)
 	if (conn->fd >= 0)
 		close(conn->fd);
 	g_byte_array_unref(conn->in);
+	g_byte_array_unref(conn->plain);
 	g_ptr_array_unref(conn->records);
 	if (conn->guilty != NULL)
 		g_bytes_unref(conn->guilty);
@@ -224,9 +228,24 @@ wire_conn_wait(struct wire_conn *conn, gint64 deadline)
 	return TRUE;
 }
 
+enum wire_taken
+wire_conn_look(struct wire_conn *conn, struct wire_fpdu *fpdu, gsize *size, char **why)
+{
+	struct wire_marked in = {.octets = conn->in->data,
+				 .len = conn->in->len,
+				 .position = conn->in_at,
+				 .crc = conn->crc,
+				 .plain = conn->plain};
+
+	if (conn->marks_in)
+		return wire_marked_take(&in, fpdu, size, why);
+	return wire_fpdu_take(conn->in->data, conn->in->len, conn->crc, fpdu, size, why);
+}
+
 void
 wire_conn_taken(struct wire_conn *conn, gsize len)
 {
+	conn->in_at += len;
 	g_byte_array_remove_range(conn->in, 0, (guint)len);
 }
 

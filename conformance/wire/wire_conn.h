@@ -35,6 +35,11 @@ struct wire_conn {
 	int fd;                         /**< -1 when closed */
 	gboolean initiator;             /**< the judge made the TCP connection */
 	gboolean crc;                   /**< FPDUs carry a CRC */
+	gboolean marks_out;             /**< the peer wants markers */
+	gboolean marks_in;              /**< the judge wants markers */
+	guint64 out_at;                 /**< octets sent since the start-up */
+	guint64 in_at;                  /**< octets taken from `in` since the start-up */
+	GByteArray *plain;              /**< the FPDU that was looked at last, without markers */
 	GByteArray *in;                 /**< received, not taken yet */
 	enum wire_end end;              /**< of the input */
 	GPtrArray *records;             /**< struct wire_record */
@@ -74,6 +79,10 @@ gboolean wire_conn_release(struct wire_conn *conn, gsize first, gsize piece);
 
 /** @brief Wait for octets or the end until @p deadline (monotonic, us). False: the time is over. */
 gboolean wire_conn_wait(struct wire_conn *conn, gint64 deadline);
+
+/** @brief Look at the FPDU at the front of the input, like wire_fpdu_take(), with markers or without. */
+enum wire_taken wire_conn_look(struct wire_conn *conn, struct wire_fpdu *fpdu, gsize *size,
+			       char **why);
 
 /** @brief Take @p len octets from the front of the input. */
 void wire_conn_taken(struct wire_conn *conn, gsize len);

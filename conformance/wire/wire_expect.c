@@ -49,8 +49,7 @@ empty_writes_drop(struct wire_conn *conn)
 	gsize size;
 	char *why = NULL;
 
-	while (wire_fpdu_take(conn->in->data, conn->in->len, conn->crc, &fpdu, &size, &why) ==
-		       WIRE_TAKEN_WHOLE &&
+	while (wire_conn_look(conn, &fpdu, &size, &why) == WIRE_TAKEN_WHOLE &&
 	       fpdu.opcode == WIRE_WRITE && fpdu.last && fpdu.payload_len == 0)
 		wire_conn_taken(conn, size);
 	g_free(why);
@@ -69,7 +68,7 @@ fpdu_wait(struct wire_run *run, struct wire_fpdu *fpdu, gsize *size, gboolean dr
 
 		if (drop)
 			empty_writes_drop(conn);
-		taken = wire_fpdu_take(conn->in->data, conn->in->len, conn->crc, fpdu, size, &why);
+		taken = wire_conn_look(conn, fpdu, size, &why);
 
 		if (taken == WIRE_TAKEN_WHOLE)
 			return TRUE;

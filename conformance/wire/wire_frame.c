@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define POLYNOMIAL 0x82f63b78u /* CRC32C, reflected (RFC 5044 section 4.4) */
-#define CRC_SIZE   4u
 
 static const struct {
 	const char *name;
@@ -156,23 +155,23 @@ ulpdu_put(GByteArray *out, const struct wire_fpdu *fpdu)
 		g_byte_array_append(out, fpdu->payload, (guint)fpdu->payload_len);
 }
 
-static void
-crc_put(GByteArray *out, guint start, enum wire_crc kind, gboolean crc)
+void
+wire_crc_put(GByteArray *out, const guint8 *octets, gsize len, enum wire_crc kind, gboolean crc)
 {
 	guint32 sum = 0;
-	guint8 field[CRC_SIZE];
+	guint8 field[WIRE_CRC_SIZE];
 
 	if ((crc && kind != WIRE_CRC_ZERO) || kind == WIRE_CRC_BAD)
-		sum = wire_crc32c(out->data + start, out->len - start, 0);
+		sum = wire_crc32c(octets, len, 0);
 	if (kind == WIRE_CRC_BAD)
 		sum ^= 0x00010000u;
-	for (guint i = 0; i < CRC_SIZE; i++)
+	for (guint i = 0; i < WIRE_CRC_SIZE; i++)
 		field[i] = (guint8)(sum >> 8 * (kind == WIRE_CRC_SWAPPED ? 3 - i : i));
 	g_byte_array_append(out, field, sizeof(field));
 }
 
 void
-wire_fpdu_put(GByteArray *out, const struct wire_fpdu *fpdu, gboolean crc)
+wire_fpdu_body(GByteArray *out, const struct wire_fpdu *fpdu)
 {
 	g_autoptr(GByteArray) ulpdu = g_byte_array_new();
 	guint start = out->len;
@@ -184,7 +183,6 @@ wire_fpdu_put(GByteArray *out, const struct wire_fpdu *fpdu, gboolean crc)
 	g_byte_array_append(out, ulpdu->data, ulpdu->len);
 	while ((out->len - start) % 4 != 0)
 		g_byte_array_append(out, &fpdu->pad, 1);
-	crc_put(out, start, fpdu->crc_kind, crc);
 }
 
 /* The fields of a ULPDU; false if it is shorter than its header. */
@@ -247,31 +245,49 @@ header_fault(const struct wire_fpdu *fpdu)
 	return NULL;
 }
 
+gsize
+wire_fpdu_covered(gsize ulpdu)
+{
+	return (2 + ulpdu + 3) / 4 * 4;
+}
+
+gboolean
+wire_fpdu_crc_fits(const guint8 *octets, gsize covered, gboolean crc, char **why)
+{
+	if (crc &&
+	    wire_crc32c(octets, covered, 0) != GUINT32_SWAP_LE_BE(wire_get32(octets + covered)))
+		*why = g_strdup("wrong CRC (RFC 5044 section 4.4)");
+	return *why == NULL;
+}
+
+enum wire_taken
+wire_ulpdu_take(const guint8 *at, gsize len, struct wire_fpdu *fpdu, char **why)
+{
+	if (!ulpdu_take(at, len, fpdu))
+		*why = g_strdup_printf("a ULPDU of %" G_GSIZE_FORMAT
+				       " octets is shorter than its header (RFC 5041 section 4)",
+				       len);
+	else
+		*why = header_fault(fpdu);
+	return *why == NULL ? WIRE_TAKEN_WHOLE : WIRE_TAKEN_BAD;
+}
+
 enum wire_taken
 wire_fpdu_take(const guint8 *octets, gsize len, gboolean crc, struct wire_fpdu *fpdu, gsize *size,
 	       char **why)
 {
 	gsize ulpdu;
-	gsize pad;
 	gsize covered;
 
 	*why = NULL;
 	if (len < 2)
 		return WIRE_TAKEN_MORE;
 	ulpdu = wire_get16(octets);
-	pad = (4 - (2 + ulpdu) % 4) % 4;
-	covered = 2 + ulpdu + pad;
-	*size = covered + CRC_SIZE;
+	covered = wire_fpdu_covered(ulpdu);
+	*size = covered + WIRE_CRC_SIZE;
 	if (len < *size)
 		return WIRE_TAKEN_MORE;
-	if (crc &&
-	    wire_crc32c(octets, covered, 0) != GUINT32_SWAP_LE_BE(wire_get32(octets + covered)))
-		*why = g_strdup("wrong CRC (RFC 5044 section 4.4)");
-	else if (!ulpdu_take(octets + 2, ulpdu, fpdu))
-		*why = g_strdup_printf("a ULPDU of %" G_GSIZE_FORMAT
-				       " octets is shorter than its header (RFC 5041 section 4)",
-				       ulpdu);
-	else
-		*why = header_fault(fpdu);
-	return *why == NULL ? WIRE_TAKEN_WHOLE : WIRE_TAKEN_BAD;
+	if (!wire_fpdu_crc_fits(octets, covered, crc, why))
+		return WIRE_TAKEN_BAD;
+	return wire_ulpdu_take(octets + 2, ulpdu, fpdu, why);
 }

@@ -15,6 +15,7 @@
 #define WIRE_TAGGED_SIZE   14u    /**< octets of a tagged DDP header */
 #define WIRE_UNTAGGED_SIZE 18u    /**< octets of an untagged DDP header */
 #define WIRE_ULPDU_MAX     65535u /**< the longest ULPDU */
+#define WIRE_CRC_SIZE      4u     /**< octets of a CRC */
 
 /** @brief RDMAP opcodes (RFC 5040 section 4.1, RFC 7306 section 4). */
 enum wire_opcode {
@@ -35,9 +36,10 @@ enum wire_opcode {
 /** @brief What is written into the CRC field. */
 enum wire_crc {
 	WIRE_CRC_GOOD,
-	WIRE_CRC_BAD,    /**< one bit is wrong */
-	WIRE_CRC_ZERO,   /**< 0, as without CRC */
-	WIRE_CRC_SWAPPED /**< the octets in the other order */
+	WIRE_CRC_BAD,     /**< one bit is wrong */
+	WIRE_CRC_ZERO,    /**< 0, as without CRC */
+	WIRE_CRC_SWAPPED, /**< the octets in the other order */
+	WIRE_CRC_PLAIN    /**< the markers are not in it */
 };
 
 /** @brief The fields of one FPDU. Any value can be written, also those that the RFCs forbid. */
@@ -65,8 +67,12 @@ struct wire_fpdu {
 /** @brief A good FPDU of @p opcode: T, QN and versions as the RFCs say, L set, no payload. */
 struct wire_fpdu wire_fpdu_of(enum wire_opcode opcode);
 
-/** @brief Append the octets of @p fpdu. Without @p crc its field is 0, unless `crc_kind` says more. */
-void wire_fpdu_put(GByteArray *out, const struct wire_fpdu *fpdu, gboolean crc);
+/** @brief Append the octets of @p fpdu that its CRC covers: length, ULPDU and PAD. */
+void wire_fpdu_body(GByteArray *out, const struct wire_fpdu *fpdu);
+
+/** @brief Append the CRC of @p len octets. Without @p crc it is 0, unless @p kind says more. */
+void wire_crc_put(GByteArray *out, const guint8 *octets, gsize len, enum wire_crc kind,
+		  gboolean crc);
 
 /** @brief What wire_fpdu_take() found. */
 enum wire_taken {
@@ -82,6 +88,15 @@ enum wire_taken {
  */
 enum wire_taken wire_fpdu_take(const guint8 *octets, gsize len, gboolean crc,
 			       struct wire_fpdu *fpdu, gsize *size, char **why);
+
+/** @brief Octets that the CRC of an FPDU covers, without markers, for a ULPDU length. */
+gsize wire_fpdu_covered(gsize ulpdu);
+
+/** @brief Whether the CRC behind @p covered octets is right, or none is wanted; @p why as in wire_fpdu_take(). */
+gboolean wire_fpdu_crc_fits(const guint8 *octets, gsize covered, gboolean crc, char **why);
+
+/** @brief Read and judge the header of a ULPDU; @p why as in wire_fpdu_take(). */
+enum wire_taken wire_ulpdu_take(const guint8 *at, gsize len, struct wire_fpdu *fpdu, char **why);
 
 /** @brief CRC32C of @p len octets, continued from @p crc; 0 to begin. */
 guint32 wire_crc32c(const guint8 *octets, gsize len, guint32 crc);

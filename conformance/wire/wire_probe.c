@@ -8,6 +8,7 @@
  *   markers, no-markers                whether it takes a Request that wants markers
  *   revision-2, revision-1             what its own Requests are
  *   peer-to-peer, no-peer-to-peer      whether they ask for that mode
+ *   asks-markers, plain                whether it wants markers in what the judge sends
  */
 
 #include <string.h>
@@ -110,6 +111,7 @@ probe_request(struct wire_run *run, GError **error)
 	}
 	able_add(session, named(run, "request.rev") == 2, "revision-2", "revision-1");
 	able_add(session, named(run, "request.a") != 0, "peer-to-peer", "no-peer-to-peer");
+	able_add(session, named(run, "request.m") != 0, "asks-markers", "plain");
 	return probe_end(run, good, error);
 }
 

@@ -24,13 +24,20 @@ wire_run_deadline(const struct wire_run *run)
 	       (run->within_us > 0 ? run->within_us : run->session->patience_us);
 }
 
+/* Remember a number; the table takes the name. */
 static void
-name_set(GHashTable *names, const char *prefix, const char *field, guint64 value)
+number_set(GHashTable *names, char *name, guint64 value)
 {
 	guint64 *copy = g_new(guint64, 1);
 
 	*copy = value;
-	g_hash_table_replace(names, g_strdup_printf("%s.%s", prefix, field), copy);
+	g_hash_table_replace(names, name, copy);
+}
+
+static void
+name_set(GHashTable *names, const char *prefix, const char *field, guint64 value)
+{
+	number_set(names, g_strdup_printf("%s.%s", prefix, field), value);
 }
 
 void
@@ -234,6 +241,67 @@ step_run(struct wire_run *run, const struct wire_step *step, GError **error)
 	return good;
 }
 
+/* The number of the step behind the loop that begins at `from`, or 0. */
+static guint
+loop_end(const struct wire_run *run, guint from)
+{
+	for (guint i = from + 1; i < run->one->steps->len; i++) {
+		const struct wire_step *step = g_ptr_array_index(run->one->steps, i);
+
+		if (strcmp(step->words[0], "loop") == 0)
+			return 0;
+		if (strcmp(step->words[0], "end") == 0)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* How often a loop runs: "loop COUNT", and "loop COUNT long" as often again as the judge was asked for. */
+static gboolean
+loop_count(struct wire_run *run, const struct wire_step *step, guint64 *count, GError **error)
+{
+	gboolean is_long = step->words[1] != NULL && g_strcmp0(step->words[2], "long") == 0;
+
+	if (step->words[1] == NULL)
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "loop how often?");
+	if (!wire_number(step->words[1], run->names, count, error))
+		return FALSE;
+	*count *= is_long ? MAX(run->session->longer, 1) : 1;
+	return TRUE;
+}
+
+/* Run the steps from number `at` up to `end`. In a loop, the name `i` counts from 0. */
+static gboolean
+range_run(struct wire_run *run, guint at, guint end, GError **error)
+{
+	while (at < end) {
+		const struct wire_step *step = g_ptr_array_index(run->one->steps, at);
+		guint behind = loop_end(run, at);
+		guint64 count;
+
+		if (strcmp(step->words[0], "loop") != 0) {
+			if (!step_run(run, step, error))
+				return FALSE;
+			at++;
+			continue;
+		}
+		if (behind == 0)
+			return wire_fail(error, WIRE_ERROR_SCRIPT, "%s:%u: the loop has no end",
+					 run->one->file, step->line);
+		if (!loop_count(run, step, &count, error))
+			return FALSE;
+		for (guint64 i = 0; i < count; i++) {
+			number_set(run->names, g_strdup("i"), i);
+			if (!range_run(run, at + 1, behind - 1, error)) {
+				g_prefix_error(error, "round %" G_GUINT64_FORMAT ": ", i);
+				return FALSE;
+			}
+		}
+		at = behind;
+	}
+	return TRUE;
+}
+
 static gboolean
 steps_run(struct wire_run *run, GError **error)
 {
@@ -243,11 +311,7 @@ steps_run(struct wire_run *run, GError **error)
 		g_prefix_error(error, "start-up: ");
 		return FALSE;
 	}
-	for (guint i = 0; i < run->one->steps->len; i++) {
-		if (!step_run(run, g_ptr_array_index(run->one->steps, i), error))
-			return FALSE;
-	}
-	return TRUE;
+	return range_run(run, 0, run->one->steps->len, error);
 }
 
 /* Close the sockets of the case, keep their records, and let the helper forget the case. */

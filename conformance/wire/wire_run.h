@@ -22,6 +22,8 @@ struct wire_session {
 	gint64 patience_us;     /**< for everything that must come */
 	gint64 settle_us;       /**< between the start-up and the first FPDU of the judge */
 	const char *vectors;    /**< the folder with negative.json */
+	guint longer;           /**< how many times longer loops are that are `long` */
+	gboolean markers;       /**< the judge wants markers, unless a case says otherwise */
 	gboolean siw_terminate; /**< a Terminate may have its control field in siw's bit order */
 	struct wire_conn *neighbour; /**< a good connection that no case may disturb */
 	GHashTable *names;           /**< of its region */

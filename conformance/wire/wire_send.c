@@ -9,6 +9,7 @@
 
 #include <json-glib/json-glib.h>
 
+#include "wire_marker.h"
 #include "wire_run.h"
 
 #define VECTORS "negative.json"
@@ -89,6 +90,8 @@ crc_set(char *const *words, struct wire_fpdu *fpdu, GError **error)
 		fpdu->crc_kind = WIRE_CRC_ZERO;
 	else if (strcmp(crc, "swapped") == 0)
 		fpdu->crc_kind = WIRE_CRC_SWAPPED;
+	else if (strcmp(crc, "plain") == 0)
+		fpdu->crc_kind = WIRE_CRC_PLAIN;
 	else
 		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no kind of CRC", crc);
 	return TRUE;
@@ -192,12 +195,95 @@ guilty_set(struct wire_conn *conn, const guint8 *ulpdu, gsize len)
 	conn->guilty = g_bytes_new(ulpdu, len);
 }
 
+/* What the step wants of the markers of its FPDU. */
+static gboolean
+mark_fault_set(struct wire_run *run, char *const *words, struct wire_mark_fault *fault,
+	       GError **error)
+{
+	guint64 value[4];
+	static const char *const keys[] = {"mark", "mark-pointer", "mark-reserved", "mark-late"};
+
+	for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
+		if (!wire_run_number(run, words, keys[i], 0, &value[i], error))
+			return FALSE;
+		fault->is_there = fault->is_there || wire_word_value(words, keys[i]) != NULL;
+	}
+	fault->which = (guint)value[0];
+	fault->more = (guint16)value[1];
+	fault->reserved = (guint16)value[2];
+	fault->late = (guint)(value[3] % WIRE_MARKER_INTERVAL);
+	return TRUE;
+}
+
+/* The octets of an FPDU as they go into the stream, with the markers that the connection or the step wants. */
+static gboolean
+fpdu_octets(struct wire_run *run, char *const *words, const GByteArray *body, enum wire_crc crc,
+	    GByteArray *out, GError **error)
+{
+	struct wire_conn *conn = run->conn;
+	struct wire_mark_fault fault = {0};
+	gboolean marked = conn->marks_out;
+	guint count = 0;
+
+	if (!mark_fault_set(run, words, &fault, error))
+		return FALSE;
+	if (wire_word_is_there(words, "marked"))
+		marked = TRUE;
+	if (wire_word_is_there(words, "unmarked"))
+		marked = FALSE;
+	if (marked)
+		count = wire_markers_put(out, body->data, body->len, conn->out_at, &fault);
+	else
+		g_byte_array_append(out, body->data, body->len);
+	if (crc == WIRE_CRC_PLAIN)
+		wire_crc_put(out, body->data, body->len, crc, conn->crc);
+	else
+		wire_crc_put(out, out->data, out->len, crc, conn->crc);
+	conn->out_at += out->len;
+	return !fault.is_there || fault.which < count ||
+	       wire_fail(error, WIRE_ERROR_SCRIPT, "the FPDU has %u markers", count);
+}
+
+/*
+ * `place=N`: let the next FPDU begin N octets before a marker. A Write fills the stream up to there; it changes nothing,
+ * since it has the octets that are in the region `open` already.
+ */
+static gboolean
+place_reach(struct wire_run *run, char *const *words, GError **error)
+{
+	struct wire_conn *conn = run->conn;
+	guint64 from = conn->out_at;
+	guint64 place;
+
+	if (wire_word_value(words, "place") == NULL)
+		return TRUE;
+	if (!wire_run_number(run, words, "place", 0, &place, error))
+		return FALSE;
+	for (guint data = 0; (from + place) % WIRE_MARKER_INTERVAL != 0; data += 4) {
+		g_autofree char *text = g_strdup_printf(
+			"> write innocent stag=open.stag to=open.to seed=1 data=%u", data);
+		g_auto(GStrv) filler = g_strsplit(text, " ", -1);
+		guint plain = 2 + WIRE_TAGGED_SIZE + data + WIRE_CRC_SIZE;
+		guint64 end = from + wire_marked_size(from, plain);
+
+		if (data > 2 * WIRE_MARKER_INTERVAL)
+			return wire_fail(error, WIRE_ERROR_SCRIPT,
+					 "no FPDU can begin %" G_GUINT64_FORMAT
+					 " octets before a marker",
+					 place);
+		if ((end + place) % WIRE_MARKER_INTERVAL == 0)
+			return wire_send_step(run, filler, error);
+	}
+	return TRUE;
+}
+
 static gboolean
 fpdu_send(struct wire_run *run, char *const *words, guint opcode, GError **error)
 {
 	struct wire_conn *conn = run->conn;
 	struct wire_fpdu fpdu = wire_fpdu_of((enum wire_opcode)opcode);
 	g_autoptr(GByteArray) payload = g_byte_array_new();
+	g_autoptr(GByteArray) body = g_byte_array_new();
 	g_autoptr(GByteArray) out = g_byte_array_new();
 	guint qn = fpdu.qn;
 	gboolean counts;
@@ -205,17 +291,19 @@ fpdu_send(struct wire_run *run, char *const *words, guint opcode, GError **error
 	fpdu.msn = fpdu.tagged ? 0 : conn->tx_msn[qn];
 	counts = !fpdu.tagged && wire_word_value(words, "msn") == NULL;
 	if (!header_set(run, words, &fpdu, error) || !crc_set(words, &fpdu, error) ||
-	    !payload_make(run, words, opcode, payload, error))
+	    !payload_make(run, words, opcode, payload, error) || !place_reach(run, words, error))
 		return FALSE;
 	fpdu.payload = payload->data;
 	fpdu.payload_len = payload->len;
 	if (payload->len + WIRE_UNTAGGED_SIZE > WIRE_ULPDU_MAX)
 		return wire_fail(error, WIRE_ERROR_SCRIPT, "the payload is too long");
-	wire_fpdu_put(out, &fpdu, conn->crc);
+	wire_fpdu_body(body, &fpdu);
+	if (!fpdu_octets(run, words, body, fpdu.crc_kind, out, error))
+		return FALSE;
 	if (counts && fpdu.last)
 		conn->tx_msn[qn]++;
 	if (!wire_word_is_there(words, "innocent"))
-		guilty_set(conn, out->data + 2, MIN(out->len - 2, wire_get16(out->data)));
+		guilty_set(conn, body->data + 2, MIN(body->len - 2, wire_get16(body->data)));
 	return octets_send(run, words, out, error);
 }
 
@@ -263,5 +351,6 @@ wire_send_step(struct wire_run *run, char *const *words, GError **error)
 	if (octets->len > 2)
 		guilty_set(run->conn, octets->data + 2,
 			   MIN(octets->len - 2, wire_get16(octets->data)));
+	run->conn->out_at += octets->len;
 	return octets_send(run, words, octets, error);
 }

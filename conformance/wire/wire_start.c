@@ -141,8 +141,8 @@ frame_put(struct wire_run *run, GByteArray *out, char *const *words, GError **er
 	guint with_words;
 
 	if (!key_put(out, words, error) || !field(run, words, "rev", 2, &revision, error) ||
-	    !field(run, words, "m", 0, &m, error) || !field(run, words, "c", 1, &c, error) ||
-	    !field(run, words, "r", 0, &r, error) ||
+	    !field(run, words, "m", run->session->markers, &m, error) ||
+	    !field(run, words, "c", 1, &c, error) || !field(run, words, "r", 0, &r, error) ||
 	    !field(run, words, "s", revision >= 2, &s, error) ||
 	    !field(run, words, "words", s, &with_words, error))
 		return FALSE;
@@ -164,6 +164,7 @@ frame_put(struct wire_run *run, GByteArray *out, char *const *words, GError **er
 	out->data[start + 18] = (guint8)(length >> 8);
 	out->data[start + 19] = (guint8)length;
 	run->conn->crc = run->conn->crc || (flags & FLAG_C) != 0;
+	run->conn->marks_in = (flags & FLAG_M) != 0;
 	return TRUE;
 }
 
@@ -237,12 +238,13 @@ frame_take(struct wire_run *run, gboolean reply, struct start_frame *frame, GErr
 	return TRUE;
 }
 
-/* Remember the fields, and whether CRC is on now. */
+/* Remember the fields, and whether CRC and markers are on now. */
 static void
 frame_note(struct wire_run *run, gboolean reply, const struct start_frame *frame)
 {
 	const char *prefix = reply ? "reply" : "request";
 
+	wire_run_name(run, prefix, "m", (frame->flags & FLAG_M) != 0);
 	wire_run_name(run, prefix, "c", (frame->flags & FLAG_C) != 0);
 	wire_run_name(run, prefix, "ird", frame->first & WORD_DEPTH);
 	wire_run_name(run, prefix, "ord", frame->second & WORD_DEPTH);
@@ -251,6 +253,7 @@ frame_note(struct wire_run *run, gboolean reply, const struct start_frame *frame
 	wire_run_name(run, prefix, "d", (frame->second & WORD_LOW) != 0);
 	wire_run_name(run, prefix, "rev", frame->revision);
 	run->conn->crc = run->conn->crc || (frame->flags & FLAG_C) != 0;
+	run->conn->marks_out = (frame->flags & FLAG_M) != 0;
 }
 
 /* One field of a received frame against the step. */
@@ -315,6 +318,7 @@ wire_start_expect(struct wire_run *run, char *const *words, GError **error)
 	       field_judge(run, words, "ord", frame.second & WORD_DEPTH, error) &&
 	       private_judge(run, words, &frame, error);
 	wire_conn_taken(run->conn, HEADER + frame.length);
+	run->conn->in_at = run->conn->out_at = 0;
 	return good;
 }
 
@@ -405,7 +409,7 @@ static gboolean
 start_as_client(struct wire_run *run, GError **error)
 {
 	static char *const request[] = {">", "mpa-request", NULL};
-	static char *const reply[] = {"<", "mpa-reply", "r=0", "m=0", "reserved=0", NULL};
+	static char *const reply[] = {"<", "mpa-reply", "r=0", "reserved=0", NULL};
 	g_auto(GStrv) accepted = NULL;
 
 	if (!wire_run_connect(run, error) || !wire_start_send(run, request, error))
@@ -432,7 +436,7 @@ rtr_take(struct wire_run *run, gboolean write, GError **error)
 static gboolean
 start_as_server(struct wire_run *run, GError **error)
 {
-	static char *const request[] = {"<", "mpa-request", "m=0", "reserved=0", NULL};
+	static char *const request[] = {"<", "mpa-request", "reserved=0", NULL};
 	char *reply[] = {">", "mpa-reply", "a=0", "c2=0", "d=0", "rev=2", NULL};
 	const guint64 *a;
 	const guint64 *c2;
