@@ -8,7 +8,7 @@
  *   wire_script   cases from files           wire_run     one case; the good connection beside it
  *   wire_conn     TCP, and its record        wire_start   the MPA start-up
  *   wire_frame    FPDUs                      wire_send    FPDUs of any form
- *   wire_marker   MPA markers
+ *   wire_marker   MPA markers                wire_own     a helper that a case may kill
  *   wire_peer     questions to the helper    wire_expect  what must come
  *   wire_report   TAP, JSON, HTML            wire_ask     what the peer's user must see
  *   wire_capture  pcapng

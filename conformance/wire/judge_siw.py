@@ -113,7 +113,7 @@ class Judge:
         command = [f'{self.programs}/it-wire', '--cases', self.arguments.cases, '--vectors', f'{ROOT}/conformance/vectors']
         for pattern in self.arguments.patterns:
             command += ['--case', pattern]
-        for option in ('role', 'deviations', 'accept'):
+        for option in ('role', 'deviations', 'accept', 'longer'):
             value = getattr(self.arguments, option)
             command += [f'--{option}', value] if value else []
         return command + (['--after', after] if after else [])
@@ -197,6 +197,8 @@ def main():
     parser.add_argument('--patience', type=float, default=3, help='seconds to wait for what must come (default: 3)')
     parser.add_argument('--settle', type=int, default=SETTLE_MS, metavar='MS',
                         help='wait between the start-up and the first FPDU; 0 lets siw miss it (default: 50)')
+    parser.add_argument('--longer', metavar='TIMES', default='',
+                        help='let cases of endurance run so many times longer: 150 send a million FPDUs')
     parser.add_argument('--limit', type=int, default=3600, help='most seconds for one guest (default: 3600)')
     arguments = parser.parse_args()
     arguments.accept = '' if arguments.strict else 'siw-terminate'

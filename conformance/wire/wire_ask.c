@@ -99,24 +99,14 @@ event_step(struct wire_run *run, char *const *words, GError **error)
 			 data != NULL ? strlen(data) / 2 : 0, wanted);
 }
 
-/* peer accept|reject [private=N]: N octets of the pattern */
+/* The answer to `accept` or `reject`: the peer's user got `request` octets of private data. */
 static gboolean
-answer_step(struct wire_run *run, char *const *words, GError **error)
+accepted_step(struct wire_run *run, char *const *words, GError **error)
 {
-	gboolean accept = strcmp(words[1], "accept") == 0;
-	g_autoptr(GString) hex = g_string_new(NULL);
-	g_auto(GStrv) answer = NULL;
-	const char *data;
-	guint64 len;
+	g_auto(GStrv) answer = wire_peer_answer(run->session->peer, error);
+	const char *data = answer != NULL ? wire_word_value(answer, "private") : NULL;
 	guint64 got;
 
-	if (!wire_run_number(run, words, "private", 0, &len, error))
-		return FALSE;
-	for (guint64 i = 0; i < len; i++)
-		g_string_append_printf(hex, "%02x", wire_pattern(77, i) | 1);
-	answer = wire_peer_ask(run->session->peer, error, "%s within=%u private=%s",
-			       accept ? "accept e" : "reject", patience_ms(run), hex->str);
-	data = answer != NULL ? wire_word_value(answer, "private") : NULL;
 	if (answer == NULL || !wire_run_number(run, words, "request",
 					       data != NULL ? strlen(data) / 2 : 0, &got, error))
 		return FALSE;
@@ -126,6 +116,23 @@ answer_step(struct wire_run *run, char *const *words, GError **error)
 			 "the peer got %" G_GSIZE_FORMAT " octets of private data, expected "
 			 "%" G_GUINT64_FORMAT,
 			 data != NULL ? strlen(data) / 2 : 0, got);
+}
+
+/* peer accept|reject [private=N]: N octets of the pattern; with `later` the answer is that of `accepted` */
+static gboolean
+answer_step(struct wire_run *run, char *const *words, GError **error)
+{
+	gboolean accept = strcmp(words[1], "accept") == 0;
+	g_autoptr(GString) hex = g_string_new(NULL);
+	guint64 len;
+
+	if (!wire_run_number(run, words, "private", 0, &len, error))
+		return FALSE;
+	for (guint64 i = 0; i < len; i++)
+		g_string_append_printf(hex, "%02x", wire_pattern(77, i) | 1);
+	wire_peer_tell(run->session->peer, "%s within=%u private=%s",
+		       accept ? "accept e" : "reject", patience_ms(run), hex->str);
+	return wire_word_is_there(words, "later") || accepted_step(run, words, error);
 }
 
 /* peer holds REGION ...: its memory has the pattern, or one value */
@@ -178,10 +185,14 @@ wire_peer_step(struct wire_run *run, char *const *words, GError **error)
 		return event_step(run, words, error);
 	if (strcmp(verb, "accept") == 0 || strcmp(verb, "reject") == 0)
 		return answer_step(run, words, error);
+	if (strcmp(verb, "accepted") == 0)
+		return accepted_step(run, words, error);
 	if (strcmp(verb, "holds") == 0)
 		return holds_step(run, words, error);
 	if (strcmp(verb, "word") == 0 || strcmp(verb, "poke") == 0)
 		return word_step(run, words, error);
+	if (strcmp(verb, "kill") == 0)
+		return wire_own_kill(run->session, error);
 	if (strcmp(verb, "disconnect") == 0)
 		answer = wire_peer_ask(run->session->peer, error, "disconnect e");
 	else if (strcmp(verb, "post") == 0)

@@ -15,6 +15,7 @@
 #include "wire_marker.h"
 
 #define CHUNK         65536u
+#define RECORDED_MAX  (32u << 20)               /* octets of records; the oldest are dropped */
 #define SEGMENT_US    1000                      /* between two segments of one frame */
 #define SEND_PATIENCE (20 * G_TIME_SPAN_SECOND) /* for a peer that reads nothing */
 
@@ -37,6 +38,13 @@ record_add(struct wire_conn *conn, gboolean out, const guint8 *octets, gsize len
 	record->is_fin = is_fin;
 	record->octets = g_bytes_new(octets, len);
 	g_ptr_array_add(conn->records, record);
+	conn->recorded += len;
+	while (conn->recorded > RECORDED_MAX && conn->records->len > 1) {
+		struct wire_record *oldest = g_ptr_array_index(conn->records, 0);
+
+		conn->recorded -= g_bytes_get_size(oldest->octets);
+		g_ptr_array_remove_index(conn->records, 0);
+	}
 }
 
 static gboolean

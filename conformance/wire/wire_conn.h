@@ -43,6 +43,7 @@ struct wire_conn {
 	GByteArray *in;                 /**< received, not taken yet */
 	enum wire_end end;              /**< of the input */
 	GPtrArray *records;             /**< struct wire_record */
+	gsize recorded;                 /**< octets in them */
 	struct sockaddr_storage local;  /**< for the capture */
 	struct sockaddr_storage remote; /**< for the capture */
 	guint32 tx_msn[4];              /**< the MSN of the next message to send, by QN */

@@ -25,6 +25,7 @@ struct wire_peer {
 	GPid child; /* 0: it was not started here */
 	int out;    /* standard output of the child; -1 without one */
 	int answer_ms;
+	char *pending; /* the question whose answer nobody has read yet, or NULL */
 	gboolean lost; /* it did not answer once: what came later would be of another question */
 };
 
@@ -193,6 +194,7 @@ wire_peer_close(struct wire_peer *peer)
 		close(peer->out);
 	g_string_free(peer->in, TRUE);
 	g_strfreev(peer->hello);
+	g_free(peer->pending);
 	g_free(peer);
 }
 
@@ -216,17 +218,37 @@ line_send(const struct wire_peer *peer, const char *text)
 	return TRUE;
 }
 
-char **
-wire_peer_ask(struct wire_peer *peer, GError **error, const char *format, ...)
+/* Send a question; its answer must be read before the next one is sent. */
+static void
+question_send(struct wire_peer *peer, char *question)
 {
-	g_autofree char *question = NULL;
-	g_autofree char *answer = NULL;
+	if (peer->pending != NULL)
+		g_strfreev(wire_peer_answer(peer, NULL));
+	peer->pending = question;
+	peer->lost = peer->lost || !line_send(peer, question);
+}
+
+void
+wire_peer_tell(struct wire_peer *peer, const char *format, ...)
+{
 	va_list args;
 
 	va_start(args, format);
-	question = g_strdup_vprintf(format, args);
+	question_send(peer, g_strdup_vprintf(format, args));
 	va_end(args);
-	if (!peer->lost && line_send(peer, question))
+}
+
+char **
+wire_peer_answer(struct wire_peer *peer, GError **error)
+{
+	g_autofree char *question = g_steal_pointer(&peer->pending);
+	g_autofree char *answer = NULL;
+
+	if (question == NULL) {
+		wire_fail(error, WIRE_ERROR_SCRIPT, "the peer was asked nothing");
+		return NULL;
+	}
+	if (!peer->lost)
 		answer = line_read(peer->fd, peer->in, peer->answer_ms, error);
 	else
 		wire_fail(error, WIRE_ERROR_PEER, "the helper is gone");
@@ -239,6 +261,17 @@ wire_peer_ask(struct wire_peer *peer, GError **error, const char *format, ...)
 		return g_strsplit(answer + 3, " ", -1);
 	wire_fail(error, WIRE_ERROR_VERDICT, "the peer, asked for '%s': %s", question, answer);
 	return NULL;
+}
+
+char **
+wire_peer_ask(struct wire_peer *peer, GError **error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	question_send(peer, g_strdup_vprintf(format, args));
+	va_end(args);
+	return wire_peer_answer(peer, error);
 }
 
 gboolean

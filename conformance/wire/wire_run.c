@@ -288,8 +288,10 @@ range_run(struct wire_run *run, guint at, guint end, GError **error)
 		if (behind == 0)
 			return wire_fail(error, WIRE_ERROR_SCRIPT, "%s:%u: the loop has no end",
 					 run->one->file, step->line);
-		if (!loop_count(run, step, &count, error))
+		if (!loop_count(run, step, &count, error)) {
+			g_prefix_error(error, "%s:%u: ", run->one->file, step->line);
 			return FALSE;
+		}
 		for (guint64 i = 0; i < count; i++) {
 			number_set(run->names, g_strdup("i"), i);
 			if (!range_run(run, at + 1, behind - 1, error)) {
@@ -332,9 +334,9 @@ case_end(struct wire_run *run)
 		wire_conn_free(late);
 }
 
-gboolean
-wire_case_run(struct wire_session *session, const struct wire_case *one, GPtrArray *conns,
-	      GError **error)
+static gboolean
+case_run(struct wire_session *session, const struct wire_case *one, GPtrArray *conns,
+	 GError **error)
 {
 	struct wire_run run = {.session = session, .one = one, .conns = conns};
 	GHashTableIter iter;
@@ -349,6 +351,20 @@ wire_case_run(struct wire_session *session, const struct wire_case *one, GPtrArr
 	good = steps_run(&run, error);
 	case_end(&run);
 	g_hash_table_unref(run.names);
+	return good;
+}
+
+gboolean
+wire_case_run(struct wire_session *session, const struct wire_case *one, GPtrArray *conns,
+	      GError **error)
+{
+	struct wire_session own;
+	gboolean good;
+
+	if (!one->own_helper)
+		return case_run(session, one, conns, error);
+	good = wire_own_open(session, &own, error) && case_run(&own, one, conns, error);
+	wire_own_close(&own);
 	return good;
 }
 
@@ -383,8 +399,8 @@ neighbour_run(struct wire_session *session, const struct wire_case *one)
 				 .names = session->names};
 }
 
-static gboolean
-region_keep(struct wire_session *session, GError **error)
+gboolean
+wire_session_region(struct wire_session *session, GError **error)
 {
 	g_auto(GStrv) answer =
 		wire_peer_ask(session->peer, error,
@@ -432,6 +448,7 @@ wire_session_check(struct wire_session *session, GError **error)
 
 	/* The records of the neighbour are of no use; they would only grow. */
 	g_ptr_array_set_size(session->neighbour->records, 0);
+	session->neighbour->recorded = 0;
 	if (wire_expect_alive(&run, error))
 		return TRUE;
 	g_prefix_error(error, "the good connection beside it is disturbed: ");
@@ -448,7 +465,7 @@ wire_session_open(struct wire_session *session, GError **error)
 	session->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	session->able = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	good = listener_open(session, error) && wire_session_probe(session, &none, error) &&
-	       region_keep(session, error) && neighbour_start(session, &none, error);
+	       wire_session_region(session, error) && neighbour_start(session, &none, error);
 	g_hash_table_unref(none.set);
 	return good;
 }

@@ -16,15 +16,16 @@
 
 /** @brief What all cases of a session share. */
 struct wire_session {
-	struct wire_peer *peer; /**< the helper */
-	int listener;           /**< where the judge takes connections of the peer */
-	guint16 port;           /**< of the listener */
-	gint64 patience_us;     /**< for everything that must come */
-	gint64 settle_us;       /**< between the start-up and the first FPDU of the judge */
-	const char *vectors;    /**< the folder with negative.json */
-	guint longer;           /**< how many times longer loops are that are `long` */
-	gboolean markers;       /**< the judge wants markers, unless a case says otherwise */
-	gboolean siw_terminate; /**< a Terminate may have its control field in siw's bit order */
+	struct wire_peer *peer;   /**< the helper */
+	struct wire_peer *parent; /**< the helper that started it for one case, or NULL */
+	int listener;             /**< where the judge takes connections of the peer */
+	guint16 port;             /**< of the listener */
+	gint64 patience_us;       /**< for everything that must come */
+	gint64 settle_us;         /**< between the start-up and the first FPDU of the judge */
+	const char *vectors;      /**< the folder with negative.json */
+	guint longer;             /**< how many times longer loops are that are `long` */
+	gboolean markers;         /**< the judge wants markers, unless a case says otherwise */
+	gboolean siw_terminate;   /**< a Terminate may have its control field in siw's bit order */
 	struct wire_conn *neighbour; /**< a good connection that no case may disturb */
 	GHashTable *names;           /**< of its region */
 	GHashTable *able;            /**< words of wire_session_probe() */
@@ -50,6 +51,23 @@ gboolean wire_session_probe(struct wire_session *session, const struct wire_case
 
 /** @brief End it. The helper stays with the caller. */
 void wire_session_close(struct wire_session *session);
+
+/** @brief Let the peer expose the region that `alive` reads, and remember where it is. */
+gboolean wire_session_region(struct wire_session *session, GError **error);
+
+/**
+ * @brief Begin a session for one case whose helper is a process of its own, started by that of @p session.
+ *
+ * It borrows everything else of @p session.
+ */
+gboolean wire_own_open(const struct wire_session *session, struct wire_session *own,
+		       GError **error);
+
+/** @brief Kill the helper of wire_own_open(), as the death of its process. */
+gboolean wire_own_kill(const struct wire_session *own, GError **error);
+
+/** @brief End the session of wire_own_open(), also if that failed. */
+void wire_own_close(struct wire_session *own);
 
 /** @brief Show that the neighbour is undisturbed. */
 gboolean wire_session_check(struct wire_session *session, GError **error);

@@ -193,6 +193,8 @@ line_read(struct wire_case *one, const char *line, guint number, GError **error)
 		one->needs = g_strdup(rest);
 	} else if (strcmp(words[0], "start") == 0) {
 		one->started = strcmp(rest, "none") != 0;
+	} else if (strcmp(words[0], "helper") == 0) {
+		one->own_helper = strcmp(rest, "own") == 0;
 	} else if (strcmp(words[0], "set") == 0) {
 		return setting_read(one, words, error);
 	} else if (strcmp(words[0], "region") == 0) {

@@ -24,16 +24,17 @@ struct wire_region {
 
 /** @brief One case, with all its variables replaced. */
 struct wire_case {
-	char *id;           /**< never changes; variables and role are its end */
-	char *title;        /**< what it looks at */
-	char *clause;       /**< of the RFC that asks for it */
-	char *file;         /**< base name of its script */
-	char *needs;        /**< what the peer must be able to, or NULL */
-	gboolean as_client; /**< the judge connects */
-	gboolean started;   /**< the MPA start-up comes before the steps */
-	GHashTable *set;    /**< options of the start and of the peer's endpoint: name to text */
-	GPtrArray *regions; /**< struct wire_region */
-	GPtrArray *steps;   /**< struct wire_step */
+	char *id;            /**< never changes; variables and role are its end */
+	char *title;         /**< what it looks at */
+	char *clause;        /**< of the RFC that asks for it */
+	char *file;          /**< base name of its script */
+	char *needs;         /**< what the peer must be able to, or NULL */
+	gboolean as_client;  /**< the judge connects */
+	gboolean own_helper; /**< the helper is a process of its own, which the case may kill */
+	gboolean started;    /**< the MPA start-up comes before the steps */
+	GHashTable *set;     /**< options of the start and of the peer's endpoint: name to text */
+	GPtrArray *regions;  /**< struct wire_region */
+	GPtrArray *steps;    /**< struct wire_step */
 };
 
 /** @brief Free a case. */

@@ -277,6 +277,22 @@ place_reach(struct wire_run *run, char *const *words, GError **error)
 	return TRUE;
 }
 
+/* `flip=N`: bit N of the octets, counted from the first octet's highest, is not as it was summed. */
+static gboolean
+bit_flip(struct wire_run *run, char *const *words, GByteArray *out, GError **error)
+{
+	guint64 bit;
+
+	if (wire_word_value(words, "flip") == NULL)
+		return TRUE;
+	if (!wire_run_number(run, words, "flip", 0, &bit, error))
+		return FALSE;
+	if (bit / 8 >= out->len)
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "the FPDU has %u octets", out->len);
+	out->data[bit / 8] ^= (guint8)(0x80 >> bit % 8);
+	return TRUE;
+}
+
 static gboolean
 fpdu_send(struct wire_run *run, char *const *words, guint opcode, GError **error)
 {
@@ -298,7 +314,8 @@ fpdu_send(struct wire_run *run, char *const *words, guint opcode, GError **error
 	if (payload->len + WIRE_UNTAGGED_SIZE > WIRE_ULPDU_MAX)
 		return wire_fail(error, WIRE_ERROR_SCRIPT, "the payload is too long");
 	wire_fpdu_body(body, &fpdu);
-	if (!fpdu_octets(run, words, body, fpdu.crc_kind, out, error))
+	if (!fpdu_octets(run, words, body, fpdu.crc_kind, out, error) ||
+	    !bit_flip(run, words, out, error))
 		return FALSE;
 	if (counts && fpdu.last)
 		conn->tx_msn[qn]++;

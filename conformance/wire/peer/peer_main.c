@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "peer_child.h"
+#include "peer_octets.h"
 #include "peer_stack.h"
 
 #define WORK_SIZE   (1u << 18) /* of an endpoint's memory for requests */
@@ -78,12 +80,6 @@ private_of(char *const *words)
 		g_byte_array_append(out, &octet, 1);
 	}
 	return out;
-}
-
-static guint8
-pattern(guint64 seed, gsize i)
-{
-	return (guint8)(seed * 31 + i * 7 + (i >> 8) * 13 + 1);
 }
 
 static gboolean
@@ -214,7 +210,7 @@ ask_region(char *const *words, GString *answer, GError **error)
 	}
 	if (word(words, "seed", NULL) != NULL) {
 		for (gsize i = 0; i < region->size; i++)
-			region->octets[i] = pattern(number(words, "seed", "0"), i);
+			region->octets[i] = peer_pattern(number(words, "seed", "0"), i);
 	}
 	g_hash_table_replace(regions, g_strdup(words[1]), region);
 	g_string_append_printf(answer, " stag=%u to=%" G_GUINT64_FORMAT " len=%" G_GSIZE_FORMAT,
@@ -309,17 +305,6 @@ ask_done(char *const *words, GString *answer, GError **error)
 	return TRUE;
 }
 
-/*
- * The octets of a message. An earlier message of the same memory may not be completed yet: the judge has received it, but
- * ThreadSanitizer cannot see what passes through another process, so it is not asked.
- */
-__attribute__((no_sanitize("thread"), noinline)) static void
-pattern_fill(guint8 *octets, gsize len, guint64 seed)
-{
-	for (gsize i = 0; i < len; i++)
-		((volatile guint8 *)octets)[i] = pattern(seed, i);
-}
-
 /* post NAME OP len= stag= to= value= compare= seed= */
 static gboolean
 ask_post(char *const *words, GString *answer, GError **error)
@@ -339,41 +324,17 @@ ask_post(char *const *words, GString *answer, GError **error)
 				  .compare = number(words, "compare", "0")};
 	if (strcmp(work.op, "receive") == 0) {
 		work.at = &end->in;
+		/* Cases that post so many wait for the earlier ones. */
+		if (work.len > work.at->size - end->in_used)
+			end->in_used = 0;
 		work.offset = end->in_used;
 		end->in_used += work.len;
 	}
 	if (work.len > work.at->size - work.offset)
 		return peer_fail(error, "the memory of the endpoint is too small");
 	if (word(words, "seed", NULL) != NULL)
-		pattern_fill(work.at->octets, work.len, number(words, "seed", "0"));
+		peer_octets_fill(work.at->octets, work.len, number(words, "seed", "0"));
 	return peer_ep_post(end->ep, &work, error);
-}
-
-/*
- * An octet and a word of a region, while the stack under test may be writing there: that race is what direct placement
- * is, so ThreadSanitizer is not asked.
- */
-__attribute__((no_sanitize("thread"), noinline)) static guint8
-octet_get(const guint8 *at)
-{
-	return *(const volatile guint8 *)at;
-}
-
-__attribute__((no_sanitize("thread"), noinline)) static guint64
-word_get(const guint8 *at)
-{
-	guint64 value = 0;
-
-	for (unsigned i = 0; i < sizeof(value); i++)
-		((guint8 *)&value)[i] = ((const volatile guint8 *)at)[i];
-	return value;
-}
-
-__attribute__((no_sanitize("thread"), noinline)) static void
-word_set(guint8 *at, guint64 value)
-{
-	for (unsigned i = 0; i < sizeof(value); i++)
-		((volatile guint8 *)at)[i] = ((const guint8 *)&value)[i];
 }
 
 /* compare REGION at= len= seed= from=, or value= for octets that are all the same */
@@ -391,10 +352,10 @@ ask_compare(char *const *words, GString *answer, GError **error)
 	for (guint64 i = 0; i < len; i++) {
 		guint8 want = word(words, "value", NULL) != NULL
 				      ? (guint8)number(words, "value", "0")
-				      : pattern(number(words, "seed", "0"),
-						number(words, "from", "0") + i);
+				      : peer_pattern(number(words, "seed", "0"),
+						     number(words, "from", "0") + i);
 
-		guint8 octet = octet_get(region->octets + at + i);
+		guint8 octet = peer_octet_get(region->octets + at + i);
 
 		if (octet != want)
 			return peer_fail(error,
@@ -418,8 +379,9 @@ ask_poke(char *const *words, GString *answer, GError **error)
 	if (region->size < 8 || at > region->size - 8)
 		return peer_fail(error, "that is outside of the region");
 	if (strcmp(words[0], "poke") == 0)
-		word_set(region->octets + at, value);
-	g_string_append_printf(answer, " value=%" G_GUINT64_FORMAT, word_get(region->octets + at));
+		peer_word_set(region->octets + at, value);
+	g_string_append_printf(answer, " value=%" G_GUINT64_FORMAT,
+			       peer_word_get(region->octets + at));
 	return TRUE;
 }
 
@@ -464,12 +426,15 @@ static const struct {
 	const char *verb;
 	gboolean (*ask)(char *const *words, GString *answer, GError **error);
 } questions[] = {
-	{"hello", ask_hello},   {"ep", ask_ep},           {"region", ask_region},
-	{"accept", ask_accept}, {"reject", ask_reject},   {"connect", ask_connect},
-	{"event", ask_event},   {"done", ask_done},       {"post", ask_post},
-	{"drop", ask_drop},     {"compare", ask_compare}, {"disconnect", ask_disconnect},
-	{"poke", ask_poke},     {"peek", ask_poke},       {"reset", ask_reset},
-	{"listen", ask_listen},
+	{"hello", ask_hello},      {"ep", ask_ep},
+	{"region", ask_region},    {"accept", ask_accept},
+	{"reject", ask_reject},    {"connect", ask_connect},
+	{"event", ask_event},      {"done", ask_done},
+	{"post", ask_post},        {"drop", ask_drop},
+	{"compare", ask_compare},  {"disconnect", ask_disconnect},
+	{"poke", ask_poke},        {"peek", ask_poke},
+	{"reset", ask_reset},      {"listen", ask_listen},
+	{"child", peer_ask_child}, {"kill", peer_ask_kill},
 };
 
 /* The answer to one line; free with g_string_free(). */
@@ -509,6 +474,7 @@ serve(FILE *in, int out)
 	}
 	g_hash_table_remove_all(ends);
 	g_hash_table_remove_all(regions);
+	peer_child_kill();
 }
 
 /* A listening socket on a port of all addresses of IPv4 and IPv6, or of this host only. */
@@ -576,6 +542,7 @@ main(int argc, char **argv)
 	}
 	ends = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, end_free);
 	regions = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, region_free);
+	peer_child_like(adapter, anywhere);
 	if (!peer_open(adapter, &error)) {
 		fprintf(stderr, "it-wire-peer: %s\n", error->message);
 		return 1;

@@ -138,7 +138,9 @@ def test_scripts(folder):
         run = subprocess.run([IT_WIRE, '--list', '--cases', path], capture_output=True, text=True, timeout=120,
                              check=False)
         check(f'scripts/{name}', run.returncode == 2 and words in run.stderr and 'bad.wire:' in run.stderr, run.stderr)
-    for name, step in (('step', 'dance'), ('number', '> send data=many'), ('message', '> letter x')):
+    for name, step in (('step', 'dance'), ('number', '> send data=many'), ('message', '> letter x'),
+                       ('loop', 'loop 2'), ('loop-count', 'loop\nend'), ('marker', '> send mark=9 mark-pointer=4 marked'),
+                       ('flip', '> send flip=999'), ('answer', 'peer accepted'), ('kill', 'peer kill')):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(head + step + '\n')
         run = judge('--cases', path)
