@@ -67,11 +67,15 @@ child_port(guint *port)
 gboolean
 peer_ask_child(char *const *words, GString *answer, GError **error)
 {
-	char *argv[5] = {"/proc/self/exe"};
+	/* Its name, and not the link: a tool that runs this program would be what the link leads to. */
+	g_autofree char *self = g_file_read_link("/proc/self/exe", error);
+	char *argv[5] = {self};
 	guint argc = 1;
 	guint port = 0;
 
 	(void)words;
+	if (self == NULL)
+		return FALSE;
 	peer_child_kill();
 	if (child.anywhere)
 		argv[argc++] = "--anywhere";
