@@ -76,12 +76,13 @@ static enum wire_taken
 marker_take(struct cursor *c, char **why)
 {
 	gsize distance = c->begun ? c->at - c->first : 0;
-	const guint8 *at = c->in->octets + c->at;
+	const guint8 *at;
 
 	if ((c->in->position + c->at) % WIRE_MARKER_INTERVAL != 0)
 		return WIRE_TAKEN_WHOLE;
 	if (c->in->len - c->at < WIRE_MARKER_SIZE)
 		return WIRE_TAKEN_MORE;
+	at = c->in->octets + c->at;
 	if (wire_get16(at) != 0)
 		*why = g_strdup("a marker whose reserved octets are not 0 (RFC 5044 section 4.3)");
 	else if (wire_get16(at + 2) != distance)

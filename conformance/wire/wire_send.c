@@ -257,6 +257,8 @@ place_reach(struct wire_run *run, char *const *words, GError **error)
 
 	if (wire_word_value(words, "place") == NULL)
 		return TRUE;
+	if (!conn->marks_out)
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "there are no markers to be placed at");
 	if (!wire_run_number(run, words, "place", 0, &place, error))
 		return FALSE;
 	for (guint data = 0; (from + place) % WIRE_MARKER_INTERVAL != 0; data += 4) {

@@ -140,7 +140,8 @@ def test_scripts(folder):
         check(f'scripts/{name}', run.returncode == 2 and words in run.stderr and 'bad.wire:' in run.stderr, run.stderr)
     for name, step in (('step', 'dance'), ('number', '> send data=many'), ('message', '> letter x'),
                        ('loop', 'loop 2'), ('loop-count', 'loop\nend'), ('marker', '> send mark=9 mark-pointer=4 marked'),
-                       ('flip', '> send flip=999'), ('answer', 'peer accepted'), ('kill', 'peer kill')):
+                       ('place', '> send place=4'), ('flip', '> send flip=999'), ('answer', 'peer accepted'),
+                       ('kill', 'peer kill')):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(head + step + '\n')
         run = judge('--cases', path)
