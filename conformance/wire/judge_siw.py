@@ -198,7 +198,7 @@ def main():
     parser.add_argument('--settle', type=int, default=SETTLE_MS, metavar='MS',
                         help='wait between the start-up and the first FPDU; 0 lets siw miss it (default: 50)')
     parser.add_argument('--longer', metavar='TIMES', default='',
-                        help='let cases of endurance run so many times longer: 150 send a million FPDUs')
+                        help='let cases of endurance run so many times longer: 400 send a million FPDUs')
     parser.add_argument('--limit', type=int, default=3600, help='most seconds for one guest (default: 3600)')
     arguments = parser.parse_args()
     arguments.accept = '' if arguments.strict else 'siw-terminate'
