@@ -24,8 +24,15 @@
  * caller's array, or into the staging ring of the CQ when they must be counted or kept: for cq_depth and arm_cq, at
  * the end of a connection, and before a queue pair is destroyed. A poll empties the staging ring first.
  *
+ * Posts. A request that may wait is kept in the chain of its queue pair, so that several go to the device in one call
+ * (vib_chain.c). Regions, windows and address handles that a request names by a number are found in a table of the
+ * adapter (vib_keys.h).
+ *
+ * Datagrams. A queue pair for datagrams has no connection: it runs from its creation on, vib_cm*.c knows nothing of it,
+ * and its end raises an asynchronous event.
+ *
  * Events. Three descriptors of an adapter are watched by the host, so their events arrive on its service thread:
- * completions (vib_cq_event.c), asynchronous events (vib_async.c), and the connection manager (vib_cm.c). Each handler
+ * completions and asynchronous events (vib_events.c), and the connection manager (vib_cm.c). Each handler
  * gets an event, makes its upcalls without a lock, and only then acknowledges the event. ibv_destroy_cq, ibv_destroy_qp,
  * ibv_destroy_srq and rdma_destroy_id wait until all events of their object are acknowledged, so after they returned no
  * upcall names the object. Therefore nobody calls them on the service thread while an event of the same object is not
@@ -37,7 +44,7 @@
  *   locks of vib_cm*.c, which vib_cm.h describes
  *   ri_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
  *   ri_ucq::lock       the staging ring and the polling of one CQ; owned for the copy of completions, no system call.
- * No lock is owned during an upcall. Posts take no lock: without thread_safe_queues the access layer makes one post at a
+ * No lock is owned during an upcall. Posts take no lock, but may take the role of the chain, which is tried: without thread_safe_queues the access layer makes one post at a
  * time on an object. Slots go back by ri_ucq::lock's owner, who alone writes vib_ring::head.
  *
  * Blocking. Control verbs and handlers never wait for a peer: resolution and connection are steps between events.
@@ -52,6 +59,7 @@
 
 #include "ri_errno.h"
 #include "rnicpi.h"
+#include "vib_keys.h"
 #include "vsw_lock.h"
 
 /* --- lists --------------------------------------------------------------------------------- */
@@ -118,7 +126,9 @@ struct ri_rnic {
 	struct ri_watch asyncs;      /* of the asynchronous events */
 	pthread_mutex_t lock;        /* of `contexts` */
 	struct vib_item contexts;
-	struct vib_cm *cm; /* made by vib_cm_open */
+	struct vib_keys keys; /* regions, windows and address handles, for posts */
+	atomic_uint last_ah;  /* the last id of an address handle */
+	struct vib_cm *cm;    /* made by vib_cm_open */
 };
 
 /* A process. */
@@ -133,7 +143,9 @@ struct ri_context {
 	struct vib_item qps;
 	struct vib_item mrs;
 	struct vib_item mws;
-	struct vib_item listens; /* of vib_cm_listen.c */
+	struct vib_item ahs;
+	struct vib_item ahs_gone; /* struct vib_gone: posted datagrams may name them (vib_ah.c) */
+	struct vib_item listens;  /* of vib_cm_listen.c */
 };
 
 struct ri_pd {
@@ -149,14 +161,27 @@ struct ri_mr {
 	struct vib_item item;
 	struct ri_pd *pd;
 	struct ibv_mr *mr;
-	uint32_t access; /* RI_ACCESS_* as asked for */
+	uint32_t access;     /* RI_ACCESS_* as asked for */
+	struct vib_key *key; /* for posts; NULL: none is needed */
 };
 
+/* A window; vib_mw.c. Its STag is ibv_mw::rkey, whose writer is the thread that posts a bind of it. */
 struct ri_mw {
 	struct vib_item item;
 	struct ri_pd *pd;
 	struct ibv_mw *mw;
+	struct vib_key *key;
+	struct vsw_lock lock; /* of all that follows */
+	bool bound;           /* the last bind that was posted has not failed and is not undone */
+	uint32_t stag;        /* of that bind, or of the creation */
+	const struct ibv_mr *over; /* region of that bind */
+	uint32_t qpn;              /* queue pair of that bind */
+	uint64_t addr;
+	uint64_t length;
+	uint32_t access; /* RI_ACCESS_* */
 };
+
+#define VIB_GRH 40 /* bytes of the route header before the data of a datagram */
 
 /* --- work and completion queues --------------------------------------------------------------- */
 
@@ -167,8 +192,8 @@ struct ri_usrq;
 enum vib_slot_flag {
 	VIB_SLOT_SHARED = 1u << 4, /* a receive of an SRQ */
 	VIB_SLOT_QUIET = 1u << 5,  /* its success makes no completion for the access layer */
-	VIB_SLOT_DONE =
-		1u << 6 /* completed by the device, held until the earlier ones are (vib_order.c) */
+	VIB_SLOT_DONE = 1u << 6,   /* completed by the device, held until the earlier ones are */
+	VIB_SLOT_FAULT = 1u << 7   /* it never went to the device, and fails with `status` */
 };
 
 /* A request or receive that the device has. Written by the thread that posts, read when it completes. */
@@ -181,11 +206,12 @@ struct vib_slot {
 	uint32_t byte_len; /* of a request: the sum of its segments */
 	uint8_t opcode;    /* enum ri_opcode */
 	uint8_t flags;     /* RI_WC_* of its completion, VIB_SLOT_* */
-	uint8_t status;    /* with VIB_SLOT_DONE: enum ri_wc_status */
+	uint8_t status;    /* with VIB_SLOT_DONE, VIB_SLOT_FAULT: enum ri_wc_status */
 	uint8_t reserved;
 	union {
 		uint32_t
 			inv_stag; /* with RI_WC_INVALIDATED: the STag that its success invalidates */
+		uint32_t window;  /* of a bind or local invalidation: its STag */
 		uint32_t next;    /* with VIB_SLOT_SHARED: the next free slot + 1, or 0 */
 	} u;
 	uint32_t index; /* of the slot in its array */
@@ -218,6 +244,8 @@ struct ri_ucq {
 	bool listening;            /* the device was asked to tell of its next completion */
 	struct ri_uqp
 		*members[VIB_CQ_ROWS]; /* queue pairs with an SRQ that receive here, by number */
+	struct ri_uqp *senders;        /* queue pairs that send to it */
+	atomic_bool kept; /* a chain of one of them may not be empty; not under the lock */
 };
 
 struct ri_cq {
@@ -255,6 +283,28 @@ enum vib_gate {
 	VIB_GATE_FLUSH /* ERROR on a device that does not flush by itself: completed here as flushed */
 };
 
+#define VIB_WR_OBJECT 0 /* uses: a window or an address handle */
+#define VIB_WR_REGION 1 /* the region of a bind */
+#define VIB_WR_INLINE 2 /* the region that is copied from */
+#define VIB_WR_USES   3
+
+/* A request of the device with the uses of what it names; they end when the device has it. */
+struct vib_wr {
+	struct ibv_send_wr wr;
+	struct vib_key *uses[VIB_WR_USES];
+};
+
+/* Requests that are kept back; vib_chain.c. Indices run freely. */
+struct vib_chain {
+	struct vib_wr *wrs;
+	struct ibv_sge *pieces;
+	uint32_t sges;     /* of each */
+	atomic_uint tail;  /* written by the thread that posts */
+	atomic_uint taken; /* these two by the owner of the role */
+	atomic_uint head;
+	struct vsw_role role;
+};
+
 /* User half of a queue pair. */
 struct ri_uqp {
 	struct ibv_qp *qp;
@@ -262,6 +312,11 @@ struct ri_uqp {
 	atomic_uint gate; /* enum vib_gate; written under ri_qp::lock */
 	uint32_t qpn;     /* its number, also when the device's queue pair is gone */
 	bool shared;      /* receives come from an SRQ */
+	bool ud;          /* for datagrams */
+	bool windows;     /* the device has windows */
+	bool invalidates; /* and Sends that invalidate */
+	bool odd;         /* no request takes the short way of a post: `ud`, or ri_ucq::reorders */
+	uint32_t max_inline; /* bytes that the device copies while they are posted */
 	uint16_t max_send_sge;
 	uint16_t max_read_sge;
 	uint16_t max_recv_sge;
@@ -270,6 +325,14 @@ struct ri_uqp {
 	struct ri_ucq *send_cq;
 	struct ri_ucq *recv_cq;
 	struct ri_uqp *next_member; /* in a row of ri_ucq::members */
+	struct vib_chain chain;
+	struct ri_uqp *next_sender; /* in ri_ucq::senders */
+	atomic_uint inside;         /* polls that run its chain */
+	struct vib_keys *keys;      /* of the adapter; this and what follows is constant */
+	const struct ri_pd *pd;
+	const struct ri_host *host;
+	uint64_t *
+		headers; /* for datagrams: where the route header of each receive goes; 0: into several segments */
 };
 
 struct ri_qp {
@@ -294,6 +357,7 @@ struct ri_qp {
 	uint32_t drain_rq;
 	uint64_t drain_until;  /* what is not completed then is flushed here */
 	struct ri_timer drain; /* on the service thread; looks again */
+	struct ri_task fail;   /* the device refused a request that was kept back */
 };
 
 /* --- vib_status.c: each table of conversion in one place ------------------------------------- */
@@ -306,6 +370,17 @@ unsigned int vib_access(uint32_t access);
 /* Log a line for the adapter, formatted; does nothing if the level is not wanted. Errors are said by strerror. */
 void vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* --- vib_mw.c: windows ------------------------------------------------------------------------- */
+
+/* A bind is about to be posted: from now on its window counts as bound. */
+void vib_mw_posting(const struct ri_uqp *qp, const struct vib_wr *wr);
+/* The device has it: from now on the window has the new STag for libibverbs, too. */
+void vib_mw_posted(const struct vib_wr *wr);
+/* A bind (@p bind) or invalidation of the window that has this STag has failed or succeeded. */
+void vib_mw_completed(struct vib_keys *keys, uint32_t stag, bool bind, bool success);
+/* How many windows are bound over this region (NULL: over any) and through the queue pair with this number (0: any)? */
+uint32_t vib_mw_count(struct ri_context *context, const struct ibv_mr *over, uint32_t qpn);
 
 /* --- vib_device.c, vib_port.c, vib_profile.c --------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "vib_ah.h"
 #include "vib_events.h"
 #include "vib_objects.h"
 #include "vib_profile.h"
@@ -179,6 +180,7 @@ rnic_free(struct ri_rnic *rnic)
 	if (rnic->verbs != NULL && ibv_close_device(rnic->verbs) != 0)
 		vib_log(rnic, RI_LOG_WARNING, "the device cannot be closed: %s",
 			ri_errno_text(errno));
+	vib_keys_destroy(&rnic->keys);
 	pthread_mutex_destroy(&rnic->lock);
 	free(rnic);
 }
@@ -199,6 +201,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	memcpy(rnic->name, open->name, sizeof(rnic->name));
 	pthread_mutex_init(&rnic->lock, NULL);
 	vib_list_init(&rnic->contexts);
+	vib_keys_init(&rnic->keys);
 	prepare_for_fork();
 	status = verbs_open(rnic, open->name + strlen(PREFIX));
 	if (status == RI_SUCCESS)
@@ -264,6 +267,8 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	vib_list_init(&context->qps);
 	vib_list_init(&context->mrs);
 	vib_list_init(&context->mws);
+	vib_list_init(&context->ahs);
+	vib_list_init(&context->ahs_gone);
 	vib_list_init(&context->listens);
 	pthread_mutex_lock(&rnic->lock);
 	vib_list_add(&rnic->contexts, &context->item);
@@ -281,9 +286,13 @@ context_destroy(struct ri_context *context)
 {
 	struct ri_rnic *rnic = context->rnic;
 
+	while (!vib_list_empty(&context->mws))
+		(void)!vib_mem_ops.mw_free(vib_of(context->mws.next, struct ri_mw, item));
 	while (!vib_list_empty(&context->qps))
 		vib_qp_destroy(vib_of(context->qps.next, struct ri_qp, item));
 	vib_cm_context_end(context);
+	while (!vib_list_empty(&context->ahs))
+		(void)!vib_ah_ops.destroy(vib_of(context->ahs.next, struct ri_ah, item));
 	while (!vib_list_empty(&context->srqs))
 		(void)!vib_srq_ops.destroy(vib_of(context->srqs.next, struct ri_srq, item));
 	while (!vib_list_empty(&context->mrs))

@@ -2,18 +2,22 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Protection domains and regions. Control path.
+ * Protection domains and regions. Control path; windows are in vib_mw.c.
  *
  * A registration pins its pages: it counts against the limit of locked memory (RLIMIT_MEMLOCK), and the log names that
  * limit when it is too small. The device chooses the whole STag. This interface has one STag where verbs have two keys
  * (L_Key and R_Key); on the devices that are known the two are equal, and a region where they differ is refused.
  * No region can be invalidated, so each may be shared (ri_mr_init::shareable).
+ *
+ * Each region has a row in the table for posts (vib_keys.h): a bind and a copied payload need to find it by its STag.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "vib_ah.h"
+#include "vib_mw.h"
 #include "vib_objects.h"
 
 /* --- what all objects share ----------------------------------------------------------------- */
@@ -89,6 +93,7 @@ pd_destroy(struct ri_pd *pd)
 
 	if (atomic_load(&pd->users) != 0)
 		return RI_ERR_BUSY;
+	vib_ah_sweep(pd->context, pd->pd);
 	error = ibv_dealloc_pd(pd->pd);
 	if (error == EBUSY)
 		return RI_ERR_BUSY;
@@ -179,6 +184,27 @@ region_create(struct ri_pd *pd, const struct ri_mr_init *init, struct ibv_mr **o
 	return RI_SUCCESS;
 }
 
+/* Enter it into the table for posts. False: no memory. */
+static bool
+region_enter(struct ri_mr *mr)
+{
+	const struct vib_key row = {.pd = mr->pd,
+				    .object = mr->mr,
+				    .addr = (uintptr_t)mr->mr->addr,
+				    .length = mr->mr->length,
+				    .access = mr->access};
+
+	mr->key = vib_key_add(&mr->pd->context->rnic->keys, VIB_KEY_REGION, mr->mr->lkey, &row);
+	return mr->key != NULL;
+}
+
+/* Is a window bound over it? Only a region with that right can have one. */
+static bool
+has_windows(const struct ri_mr *mr)
+{
+	return (mr->access & RI_ACCESS_BIND) != 0 && vib_mw_count(mr->pd->context, mr->mr, 0) != 0;
+}
+
 static enum ri_status
 mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
 {
@@ -197,6 +223,11 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	}
 	mr->pd = pd;
 	mr->access = init->access;
+	if (!region_enter(mr)) {
+		(void)ibv_dereg_mr(mr->mr);
+		free(mr);
+		return RI_ERR_RESOURCES;
+	}
 	atomic_fetch_add(&pd->users, 1);
 	vib_enlist(pd->context, &pd->context->mrs, &mr->item);
 	*stag = mr->mr->lkey;
@@ -209,24 +240,35 @@ static enum ri_status
 mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
 	enum ri_status status = init_check(pd->context->rnic, init);
-	struct ibv_mr *fresh;
+	struct vib_keys *keys = &pd->context->rnic->keys;
+	struct ri_mr fresh = {.pd = pd, .access = init->access};
 	int error;
 
+	if (status == RI_SUCCESS && has_windows(mr))
+		status = RI_ERR_BUSY;
 	if (status == RI_SUCCESS)
-		status = region_create(pd, init, &fresh);
+		status = region_create(pd, init, &fresh.mr);
 	if (status != RI_SUCCESS)
 		return status;
+	if (!region_enter(&fresh)) {
+		(void)ibv_dereg_mr(fresh.mr);
+		return RI_ERR_RESOURCES;
+	}
+	vib_key_remove(keys, mr->key);
 	error = ibv_dereg_mr(mr->mr);
 	if (error != 0) {
-		(void)ibv_dereg_mr(fresh);
+		vib_key_remove(keys, fresh.key);
+		(void)ibv_dereg_mr(fresh.mr);
+		(void)region_enter(mr); /* its row is free, so there is memory */
 		return error == EBUSY ? RI_ERR_BUSY : vib_failure(pd->context->rnic, error);
 	}
 	atomic_fetch_add(&pd->users, 1);
 	atomic_fetch_sub(&mr->pd->users, 1);
-	mr->mr = fresh;
+	mr->mr = fresh.mr;
+	mr->key = fresh.key;
 	mr->pd = pd;
 	mr->access = init->access;
-	*stag = fresh->lkey;
+	*stag = fresh.mr->lkey;
 	return RI_SUCCESS;
 }
 
@@ -237,17 +279,25 @@ mr_query(struct ri_mr *mr, struct ri_mr_attr *attr)
 				    .access = mr->access,
 				    .addr = (uintptr_t)mr->mr->addr,
 				    .length = mr->mr->length,
-				    .valid = true};
+				    .valid = true,
+				    .bound = vib_mw_count(mr->pd->context, mr->mr, 0)};
 	return RI_SUCCESS;
 }
 
 static enum ri_status
 mr_dereg(struct ri_mr *mr)
 {
-	int error = ibv_dereg_mr(mr->mr);
+	int error;
 
-	if (error == EBUSY)
+	if (has_windows(mr))
 		return RI_ERR_BUSY;
+	vib_key_remove(&mr->pd->context->rnic->keys, mr->key);
+	error = ibv_dereg_mr(mr->mr);
+	/* A window that a request bound whose completion nobody polled: not every driver says so by EBUSY. */
+	if (error == EBUSY || (error == EINVAL && (mr->access & RI_ACCESS_BIND) != 0)) {
+		(void)region_enter(mr); /* its row is free, so there is memory */
+		return RI_ERR_BUSY;
+	}
 	if (error != 0)
 		vib_log(mr->pd->context->rnic, RI_LOG_WARNING, "ibv_dereg_mr: %s",
 			ri_errno_text(error));
@@ -263,4 +313,7 @@ const struct ri_mem_ops vib_mem_ops = {
 	.mr_rereg = mr_rereg,
 	.mr_query = mr_query,
 	.mr_dereg = mr_dereg,
+	.mw_alloc = vib_mw_alloc,
+	.mw_query = vib_mw_query,
+	.mw_free = vib_mw_free,
 };

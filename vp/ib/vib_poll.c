@@ -18,6 +18,7 @@
  */
 #include <string.h>
 
+#include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_ring.h"
 
@@ -36,6 +37,50 @@ member_find(const struct ri_ucq *cq, uint32_t qpn)
 	return qp;
 }
 
+/*
+ * The sender of a datagram, from the route header before the data. RoCE over IPv4 has an IP header in its place, in the
+ * last 20 of the 40 bytes.
+ */
+static void
+sender_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
+	    const struct ri_uqp *qp)
+{
+	const uint8_t *header = (const uint8_t *)(uintptr_t)qp->headers[slot->index];
+
+	out->src_qpn = in->src_qp;
+	memset(out->src_addr, 0, sizeof(out->src_addr));
+	if ((in->wc_flags & IBV_WC_GRH) == 0)
+		return;
+	out->flags |= RI_WC_GRH;
+	if (header != NULL && header[0] >> 4 == 6) {
+		memcpy(out->src_addr, header + 8, 16);
+	} else if (header != NULL && header[20] >> 4 == 4) {
+		memset(out->src_addr + 10, 0xff, 2);
+		memcpy(out->src_addr + 12, header + 20 + 12, 4);
+	}
+}
+
+/* What only some opcodes have. */
+static __attribute__((noinline)) void
+odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
+	 const struct ri_uqp *qp)
+{
+	bool success = in->status == IBV_WC_SUCCESS;
+
+	if (slot->opcode == RI_OP_BIND_MW || slot->opcode == RI_OP_LOCAL_INV)
+		vib_mw_completed(qp->keys, slot->u.window, slot->opcode == RI_OP_BIND_MW, success);
+	else if (slot->opcode == RI_OP_RECV_UD && success)
+		sender_fill(out, in, slot, qp);
+	if (success && (in->wc_flags & IBV_WC_WITH_INV) != 0) {
+		out->flags |= RI_WC_INVALIDATED;
+		out->inv_stag = in->invalidated_rkey;
+		vib_mw_completed(qp->keys, in->invalidated_rkey, false, true);
+	}
+}
+
+/* Opcodes with something of their own, as bits. */
+#define ODD_OPCODES (1u << RI_OP_BIND_MW | 1u << RI_OP_LOCAL_INV | 1u << RI_OP_RECV_UD)
+
 /* Convert. All that is not about memory of the slot. */
 static inline void
 wc_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
@@ -43,6 +88,7 @@ wc_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
 {
 	out->wr_id = slot->wr_id;
 	out->qp_ctx = qp->ctx;
+	out->inv_stag = 0;
 	out->opcode = slot->opcode;
 	out->reserved = 0;
 	out->reserved2 = 0;
@@ -52,17 +98,15 @@ wc_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
 		out->flags = (uint8_t)(RI_WC_SOLICITED | (slot->flags & RI_WC_RECEIVE));
 		out->detail = in->vendor_err;
 		out->byte_len = 0;
-		out->inv_stag = 0;
-		return;
+	} else {
+		out->status = RI_WC_SUCCESS;
+		out->flags = slot->flags & 0xf;
+		out->byte_len = (slot->flags & RI_WC_RECEIVE) != 0 ? in->byte_len : slot->byte_len;
 	}
-	out->status = RI_WC_SUCCESS;
-	out->flags = slot->flags & 0xf;
-	out->byte_len = (slot->flags & RI_WC_RECEIVE) != 0 ? in->byte_len : slot->byte_len;
-	out->inv_stag = slot->u.inv_stag;
-	if (__builtin_expect((in->wc_flags & IBV_WC_WITH_INV) != 0, 0)) {
-		out->flags |= RI_WC_INVALIDATED;
-		out->inv_stag = in->invalidated_rkey;
-	}
+	if (__builtin_expect((1u << slot->opcode & ODD_OPCODES) != 0 ||
+				     (in->wc_flags & IBV_WC_WITH_INV) != 0,
+			     0))
+		odd_fill(out, in, slot, qp);
 }
 
 /* A receive of an SRQ. False: its queue pair is gone. */
@@ -71,10 +115,8 @@ shared_take(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, s
 {
 	const struct ri_uqp *qp = member_find(cq, in->qp_num);
 
-	if (qp != NULL) {
+	if (qp != NULL)
 		wc_fill(out, in, slot, qp);
-		out->inv_stag = in->invalidated_rkey;
-	}
 	vib_slot_return(slot->of.srq, slot);
 	return qp != NULL;
 }
@@ -134,7 +176,8 @@ order_release(struct ri_ucq *cq, struct ri_uqp *qp, bool drop)
 
 	for (; head != tail; head++) {
 		struct vib_slot *slot = &qp->sq.slots[head & qp->sq.mask];
-		struct ibv_wc in = {.status = IBV_WC_SUCCESS};
+		struct ibv_wc in = {.status = slot->status == RI_WC_SUCCESS ? IBV_WC_SUCCESS
+									    : IBV_WC_GENERAL_ERR};
 		struct ri_wc out;
 
 		if ((slot->flags & VIB_SLOT_DONE) == 0)
@@ -227,6 +270,8 @@ vib_cq_flush_one(struct ri_uqp *qp, bool send)
 		return false;
 	memset(&out, 0, sizeof(out));
 	wc_fill(&out, &in, slot, qp);
+	if ((slot->flags & VIB_SLOT_FAULT) != 0)
+		out.status = slot->status;
 	slot->flags &= (uint8_t)~VIB_SLOT_DONE;
 	atomic_store_explicit(&ring->head, head + 1, memory_order_release);
 	staged_push(cq, &out);
@@ -261,6 +306,10 @@ vib_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	if (taken < n && !cq->reorders)
 		taken += poll_device(cq, wc + taken, n - taken);
 	vsw_unlock(&cq->lock);
+	/* An empty poll starts what is kept back [IT 7.2.2]. */
+	if (taken == 0 &&
+	    __builtin_expect(atomic_load_explicit(&cq->kept, memory_order_acquire), 0))
+		vib_chain_release(cq);
 	return taken;
 }
 

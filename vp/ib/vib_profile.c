@@ -13,7 +13,11 @@
 
 /* Linux's siw: [WIRE 11.34], [WIRE 11.35]. */
 static const struct vib_quirk quirks[] = {
-	{.vendor_id = 0x626d74, .driver = "siw", .out_of_order = true, .no_reuse = true},
+	{.vendor_id = 0x626d74,
+	 .driver = "siw",
+	 .out_of_order = true,
+	 .no_reuse = true,
+	 .no_invalidate = true},
 };
 
 static const struct vib_quirk no_quirk = {.driver = ""};
@@ -72,7 +76,6 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->num_completion_handlers = (uint32_t)rnic->verbs->num_comp_vectors;
 	attr->atomics = dev->atomic_cap != IBV_ATOMIC_NONE;
 	attr->mr_key_owner = RI_KEY_PROVIDER;
-	attr->mw_key_owner = RI_KEY_PROVIDER;
 	attr->srq = dev->max_srq > 0 && dev->max_srq_wr > 0;
 	if (attr->srq) {
 		attr->max_srq = limit_of(dev->max_srq, INT32_MAX);
@@ -86,6 +89,35 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->refuses = RI_REFUSES_UNCONNECTED_REQUESTS;
 	attr->port_events = true;
 	attr->qp_reusable = !rnic->quirk->no_reuse;
+}
+
+/* Windows of type 2, and Sends that invalidate their STags (vib_mw.c says why not type 1). */
+static void
+windows_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
+{
+	const unsigned int type_2 = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	struct ri_rnic_attr *attr = &rnic->attr;
+	bool extensions = (dev->device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0 &&
+			  !rnic->quirk->no_invalidate;
+
+	attr->mw_narrow = extensions && (dev->device_cap_flags & type_2) != 0 && dev->max_mw > 0;
+	attr->send_invalidate = extensions;
+	attr->mw_key_owner = RI_KEY_PROVIDER;
+	if (!attr->mw_narrow)
+		return;
+	attr->max_mw = limit_of(dev->max_mw, INT32_MAX);
+	attr->mw_narrow_unbind = true;
+	attr->mw_key_owner = RI_KEY_CONSUMER;
+}
+
+/* Datagrams: what a port sends in one packet. */
+static void
+datagrams_fill(struct ri_rnic_attr *attr, const struct ibv_device_attr *dev,
+	       const struct ibv_port_attr *port)
+{
+	attr->ud = dev->max_ah > 0;
+	attr->max_ah = limit_of(dev->max_ah, INT32_MAX);
+	attr->max_ud_message = 128u << port->active_mtu;
 }
 
 static void
@@ -129,9 +161,12 @@ vib_profile_make(struct ri_rnic *rnic)
 	limits_fill(attr, &dev, rnic->iwarp);
 	attr->max_message_size = port.max_msg_sz != 0 ? port.max_msg_sz : 1u << 31;
 	common_fill(rnic, &dev);
+	windows_fill(rnic, &dev);
 	if (rnic->iwarp)
 		iwarp_fill(attr);
 	else
 		infiniband_fill(attr);
+	if (!rnic->iwarp)
+		datagrams_fill(attr, &dev, &port);
 	return RI_SUCCESS;
 }

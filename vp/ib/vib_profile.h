@@ -13,6 +13,7 @@ struct vib_quirk {
 	const char *driver;
 	bool out_of_order; /* a Send may complete before an earlier Read */
 	bool no_reuse;     /* a queue pair cannot be used again */
+	bool no_invalidate; /* its library has no Send with invalidate, though the device claims it */
 };
 
 /* Fill in rnic->attr but for what vib_cm_profile knows, and rnic->quirk. */

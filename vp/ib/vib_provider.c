@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* The table of the provider, and its entry: the only symbol that the shared object exports. */
+#include "vib_ah.h"
 #include "vib_objects.h"
 
 static const struct ri_provider provider = {
@@ -17,6 +18,7 @@ static const struct ri_provider provider = {
 	.qp = &vib_qp_ops,
 	.srq = &vib_srq_ops,
 	.mem = &vib_mem_ops,
+	.ah = &vib_ah_ops,
 	.cm = &vib_cm_ops,
 	.user = &vib_user_ops,
 	.fast = &vib_fast_ops,

@@ -6,10 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_objects.h"
 #include "vib_qp_end.h"
 #include "vib_ring.h"
+
+#define INLINE_BYTES    128 /* of a payload that the device copies while it is posted, if it can */
+#define QKEY_CONTROLLED (1u << 31)
 
 /* --- slots ----------------------------------------------------------------------------------- */
 
@@ -71,13 +75,26 @@ member_leave(struct ri_uqp *qp)
 
 /* --- creation ---------------------------------------------------------------------------------- */
 
-static enum ri_status
-init_check(const struct ri_rnic *rnic, const struct ri_qp_init *init, const struct ri_srq *srq)
+/* A Q_Key with this bit is for privileged processes [RI 10.34]. */
+static bool
+qkey_forbidden(const struct ri_pd *pd, uint32_t qkey)
 {
+	return (qkey & QKEY_CONTROLLED) != 0 && !pd->context->owner.privileged;
+}
+
+static enum ri_status
+init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
+{
+	const struct ri_rnic *rnic = pd->context->rnic;
 	const struct ri_rnic_attr *can = &rnic->attr;
 
-	if (init->type != RI_QP_RC || init->privileged)
+	if ((init->type != RI_QP_RC && (init->type != RI_QP_UD || !can->ud || srq != NULL)) ||
+	    init->privileged)
 		return RI_ERR_UNSUPPORTED;
+	if (init->type == RI_QP_UD && init->port >= can->num_ports)
+		return RI_ERR_INVALID_ARG;
+	if (qkey_forbidden(pd, init->qkey))
+		return RI_ERR_PERMISSION;
 	if (init->max_sq_wr > can->max_sq_wr || (srq == NULL && init->max_rq_wr > can->max_rq_wr) ||
 	    init->max_send_sge > can->max_send_sge || init->max_recv_sge > can->max_recv_sge ||
 	    init->max_write_sge > can->max_write_sge || init->max_read_sge > can->max_read_sge ||
@@ -92,6 +109,42 @@ larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
+/* Slots, and what depends on their number. */
+static bool
+rings_create(struct ri_uqp *qp, const struct ri_qp_init *init, uint32_t sges)
+{
+	if (!vib_ring_create(&qp->sq, init->max_sq_wr) ||
+	    !vib_ring_create(&qp->rq, qp->shared ? 0 : init->max_rq_wr) ||
+	    !vib_chain_create(&qp->chain, sges))
+		return false;
+	slots_name(&qp->sq, qp);
+	slots_name(&qp->rq, qp);
+	if (!qp->ud || qp->rq.slots == NULL)
+		return true;
+	qp->headers = (uint64_t *)calloc((size_t)qp->rq.mask + 1, sizeof(*qp->headers));
+	return qp->headers != NULL;
+}
+
+/* The device's queue pair, with as much room for copied payload as it has: there is no attribute that tells. */
+static struct ibv_qp *
+verbs_create(struct ri_qp *qp, struct ibv_qp_init_attr *theirs)
+{
+	struct ibv_qp *made = NULL;
+	struct ibv_qp_cap cap = theirs->cap;
+
+	for (uint32_t bytes = INLINE_BYTES;; bytes = bytes > 32 ? bytes / 2 : 0) {
+		theirs->cap = cap;
+		theirs->cap.max_inline_data = bytes;
+		errno = 0;
+		made = ibv_create_qp(qp->pd->pd, theirs);
+		if (made != NULL || bytes == 0 || (errno != EINVAL && errno != ENOMEM))
+			break;
+	}
+	if (made != NULL)
+		qp->user.max_inline = theirs->cap.max_inline_data;
+	return made;
+}
+
 /* Slots and the device's queue pair. On failure the caller frees what there is. */
 static enum ri_status
 device_create(struct ri_qp *qp, const struct ri_qp_init *init)
@@ -103,28 +156,23 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 		.send_cq = qp->send_cq->user.cq,
 		.recv_cq = qp->recv_cq->user.cq,
 		.srq = qp->srq != NULL ? qp->srq->user.srq : NULL,
-		.qp_type = IBV_QPT_RC,
+		.qp_type = qp->user.ud ? IBV_QPT_UD : IBV_QPT_RC,
 		.cap = {.max_send_wr = larger(init->max_sq_wr, 1),
 			.max_recv_wr = qp->srq != NULL ? 0 : larger(init->max_rq_wr, 1),
 			.max_send_sge = larger(sges, 1),
 			.max_recv_sge = qp->srq != NULL ? 0 : larger(init->max_recv_sge, 1)},
 	};
 
-	if (!vib_ring_create(&qp->user.sq, init->max_sq_wr) ||
-	    !vib_ring_create(&qp->user.rq, qp->srq != NULL ? 0 : init->max_rq_wr))
+	if (!rings_create(&qp->user, init, sges))
 		return RI_ERR_RESOURCES;
-	slots_name(&qp->user.sq, &qp->user);
-	slots_name(&qp->user.rq, &qp->user);
-	errno = 0;
-	qp->user.qp = ibv_create_qp(qp->pd->pd, &theirs);
+	qp->user.qp = verbs_create(qp, &theirs);
 	if (qp->user.qp == NULL)
 		return errno == EINVAL ? RI_ERR_LIMIT : vib_failure(rnic, errno);
 	qp->user.qpn = qp->user.qp->qp_num;
-	qp->user.shared = qp->srq != NULL;
 	qp->user.max_send_sge = (uint16_t)sges;
 	qp->user.max_read_sge = (uint16_t)init->max_read_sge;
 	qp->user.max_recv_sge = (uint16_t)init->max_recv_sge;
-	return vib_qp_device_init(qp);
+	return qp->user.ud ? vib_qp_device_run(qp) : vib_qp_device_init(qp);
 }
 
 static void
@@ -134,6 +182,8 @@ qp_free(struct ri_qp *qp)
 		(void)ibv_destroy_qp(qp->user.qp);
 	vib_ring_destroy(&qp->user.sq);
 	vib_ring_destroy(&qp->user.rq);
+	vib_chain_destroy(&qp->user.chain);
+	free(qp->user.headers);
 	pthread_mutex_destroy(&qp->lock);
 	free(qp);
 }
@@ -148,14 +198,35 @@ qp_enlist(struct ri_qp *qp)
 		atomic_fetch_add(&qp->srq->users, 1);
 		member_enter(&qp->user);
 	}
+	vib_chain_join(&qp->user);
 	vib_enlist(qp->pd->context, &qp->pd->context->qps, &qp->item);
+}
+
+/* What posts and polls need to know. */
+static void
+user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
+{
+	struct ri_rnic *rnic = qp->pd->context->rnic;
+	struct ri_uqp *user = &qp->user;
+
+	user->ctx = init->ctx;
+	user->send_cq = &qp->send_cq->user;
+	user->recv_cq = &qp->recv_cq->user;
+	user->shared = qp->srq != NULL;
+	user->ud = init->type == RI_QP_UD;
+	user->odd = user->ud || user->send_cq->reorders;
+	user->windows = rnic->attr.mw_narrow;
+	user->invalidates = rnic->attr.send_invalidate;
+	user->keys = &rnic->keys;
+	user->pd = qp->pd;
+	user->host = rnic->host;
 }
 
 static enum ri_status
 qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
 	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
-	enum ri_status status = init_check(pd->context->rnic, init, srq);
+	enum ri_status status = init_check(pd, init, srq);
 	struct ri_qp *qp;
 
 	if (status != RI_SUCCESS)
@@ -172,15 +243,15 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	qp->init = *init;
 	if (srq != NULL)
 		qp->init.max_rq_wr = 0;
-	qp->user.ctx = init->ctx;
-	qp->user.send_cq = &send_cq->user;
-	qp->user.recv_cq = &recv_cq->user;
+	user_fill(qp, init);
 	vib_qp_end_init(qp);
 	status = device_create(qp, &qp->init);
 	if (status != RI_SUCCESS) {
 		qp_free(qp);
 		return status;
 	}
+	if (qp->user.ud)
+		vib_qp_end_running(qp);
 	qp_enlist(qp);
 	*init = qp->init;
 	vib_map(map, &qp->user);
@@ -200,8 +271,10 @@ modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 
 	if ((mask & ~known) != 0)
 		return RI_ERR_INVALID_ARG;
-	if ((mask & RI_QP_ATTR_QKEY) != 0)
+	if ((mask & RI_QP_ATTR_QKEY) != 0 && !qp->user.ud)
 		return RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_QKEY) != 0 && qkey_forbidden(qp->pd, attr->qkey))
+		return RI_ERR_PERMISSION;
 	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0)
 		return qp->srq == NULL ? RI_ERR_INVALID_ARG : RI_ERR_UNSUPPORTED;
 	if ((mask & RI_QP_ATTR_ACCESS) != 0 && !rnic->attr.enables_modifiable &&
@@ -226,6 +299,8 @@ to_state(struct ri_qp *qp, uint32_t state, bool anew)
 	pthread_mutex_unlock(&qp->lock);
 	if (state == RI_QPS_IDLE)
 		return vib_qp_end_reset(qp, anew);
+	if (qp->user.ud && state != RI_QPS_ERROR)
+		return RI_ERR_INVALID_STATE;
 	if (state == RI_QPS_CLOSING && now == RI_QPS_RTS)
 		return vib_cm_close_qp(qp);
 	if (state == RI_QPS_ERROR && now == RI_QPS_IDLE) {
@@ -260,6 +335,22 @@ access_set(struct ri_qp *qp, uint32_t access)
 	return status;
 }
 
+/* Another Q_Key; a queue pair in ERROR gets it when it runs again. */
+static enum ri_status
+qkey_set(struct ri_qp *qp, uint32_t qkey)
+{
+	struct ibv_qp_attr attr = {.qkey = qkey};
+	enum ri_status status = RI_SUCCESS;
+
+	pthread_mutex_lock(&qp->lock);
+	if (qp->state == RI_QPS_RTS)
+		status = vib_qp_device_modify(qp, &attr, IBV_QP_QKEY);
+	if (status == RI_SUCCESS)
+		qp->init.qkey = qkey;
+	pthread_mutex_unlock(&qp->lock);
+	return status;
+}
+
 static enum ri_status
 qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
@@ -269,6 +360,8 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 		status = to_state(qp, attr->state, attr->skip_time_wait);
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_ACCESS) != 0)
 		status = access_set(qp, attr->access);
+	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_QKEY) != 0)
+		status = qkey_set(qp, attr->qkey);
 	if (status != RI_SUCCESS)
 		return status;
 	pthread_mutex_lock(&qp->lock);
@@ -310,6 +403,7 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->max_write_sge = qp->init.max_write_sge;
 	attr->max_read_sge = qp->init.max_read_sge;
 	attr->hard_limit = UINT32_MAX;
+	attr->qkey = qp->init.qkey;
 	attr->quiescent = vib_ring_used(&qp->user.sq) == 0 && vib_ring_used(&qp->user.rq) == 0;
 	return RI_SUCCESS;
 }
@@ -335,7 +429,9 @@ vib_qp_destroy(struct ri_qp *qp)
 	int error;
 
 	vib_qp_end_stop(qp);
-	vib_cm_forget(qp);
+	vib_chain_leave(&qp->user);
+	if (!qp->user.ud)
+		vib_cm_forget(qp);
 	/* What was completed before stays; what comes from here on is dropped. */
 	leave_cq(&qp->user, qp->user.send_cq, NULL);
 	leave_cq(&qp->user, qp->user.recv_cq, NULL);
@@ -358,6 +454,8 @@ vib_qp_destroy(struct ri_qp *qp)
 static enum ri_status
 qp_destroy(struct ri_qp *qp)
 {
+	if (qp->user.windows && vib_mw_count(qp->pd->context, NULL, qp->user.qpn) != 0)
+		return RI_ERR_BUSY;
 	vib_qp_destroy(qp);
 	return RI_SUCCESS;
 }

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_objects.h"
 #include "vib_ring.h"
@@ -56,6 +57,25 @@ vib_qp_device_init(struct ri_qp *qp)
 
 	return vib_qp_device_modify(
 		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+/* A queue pair for datagrams has no connection: it runs from its creation on [RI 4.3.3]. */
+enum ri_status
+vib_qp_device_run(struct ri_qp *qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .port_num = (uint8_t)(qp->init.port + 1),
+				   .qkey = qp->init.qkey};
+	enum ri_status status = vib_qp_device_modify(
+		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+
+	attr.qp_state = IBV_QPS_RTR;
+	if (status == RI_SUCCESS)
+		status = vib_qp_device_modify(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	if (status == RI_SUCCESS)
+		status = vib_qp_device_modify(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return status;
 }
 
 /* Everything that the device has is flushed. */
@@ -140,6 +160,24 @@ is_past(const struct vib_ring *ring, uint32_t point)
 	return (int32_t)(atomic_load(&ring->head) - point) >= 0;
 }
 
+/* Are all requests completed that the device has, or is about to get? What is kept back it never gets. */
+static bool
+requests_are_past(const struct ri_qp *qp)
+{
+	const struct vib_chain *chain = &qp->user.chain;
+	const struct vib_ring *ring = &qp->user.sq;
+	const struct vib_slot *first;
+	uint32_t taken;
+
+	if (is_past(ring, qp->drain_sq))
+		return true;
+	taken = atomic_load(&chain->taken);
+	if (taken == atomic_load(&chain->tail))
+		return false;
+	first = (const struct vib_slot *)(uintptr_t)chain->wrs[taken % VIB_CHAIN_ROOM].wr.wr_id;
+	return ((first->index - atomic_load(&ring->head)) & ring->mask) == 0;
+}
+
 /* Flush here what the device has not, and never will. */
 static void
 flush_rest(struct ri_qp *qp, bool send)
@@ -186,7 +224,7 @@ on_drain(void *arg)
 	stage_both(qp, false);
 	pthread_mutex_lock(&qp->lock);
 	wait = now < qp->drain_until &&
-	       (!is_past(&qp->user.sq, qp->drain_sq) || !is_past(&qp->user.rq, qp->drain_rq));
+	       (!requests_are_past(qp) || !is_past(&qp->user.rq, qp->drain_rq));
 	pthread_mutex_unlock(&qp->lock);
 	if (wait) {
 		vib_cq_tell(qp->send_cq);
@@ -202,6 +240,17 @@ on_drain(void *arg)
 	end_tell(qp);
 }
 
+/* A queue pair for datagrams has no connection whose end could be raised, so its event must be one that is an end. */
+static void
+end_of_ud(struct ri_qp *qp)
+{
+	if (qp->end.kind == RI_CM_NONE)
+		return;
+	qp->end.kind = RI_CM_NONE;
+	if (qp->end_async == RI_EVENT_NONE)
+		qp->end_async = RI_EVENT_QP_CATASTROPHIC;
+}
+
 /* The state is ERROR: close the gate, have the device flush, and begin to drain. The caller owns qp->lock. */
 static void
 end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
@@ -213,6 +262,8 @@ end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 	else
 		qp->end.kind = RI_CM_NONE;
 	qp->end_async = async;
+	if (qp->user.ud)
+		end_of_ud(qp);
 	qp->ended = true;
 	qp->told = false;
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
@@ -239,6 +290,15 @@ vib_qp_end_idle(struct ri_qp *qp)
 	if (qp_move(qp, VIB_MOVE_ERROR))
 		end_begin(qp, NULL, RI_EVENT_NONE);
 	pthread_mutex_unlock(&qp->lock);
+}
+
+/* The device has refused a request whose post had succeeded, or there was none to give it. */
+static void
+on_fail(void *arg)
+{
+	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+
+	vib_qp_end((struct ri_qp *)arg, &broken, RI_EVENT_QP_CATASTROPHIC);
 }
 
 void
@@ -277,7 +337,18 @@ vib_qp_end_init(struct ri_qp *qp)
 {
 	qp->state = RI_QPS_IDLE;
 	qp->drain = (struct ri_timer){.fire = on_drain, .arg = qp};
+	qp->fail = (struct ri_task){.fire = on_fail, .arg = qp};
 	atomic_store(&qp->user.gate, VIB_GATE_KEPT);
+}
+
+void
+vib_qp_end_running(struct ri_qp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	(void)qp_move(qp, VIB_MOVE_BEGIN);
+	(void)qp_move(qp, VIB_MOVE_ESTABLISHED);
+	atomic_store(&qp->user.gate, VIB_GATE_OPEN);
+	pthread_mutex_unlock(&qp->lock);
 }
 
 void
@@ -288,6 +359,7 @@ vib_qp_end_stop(struct ri_qp *qp)
 	pthread_mutex_lock(&qp->lock);
 	qp->dying = true;
 	pthread_mutex_unlock(&qp->lock);
+	host->task_stop(host->self, &qp->fail);
 	host->timer_stop(host->self, &qp->drain);
 }
 
@@ -304,12 +376,13 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+	const uint32_t rest = qp->user.ud ? RI_QPS_RTS : RI_QPS_IDLE;
 	enum ri_status status = RI_SUCCESS;
 	bool over;
 
 	pthread_mutex_lock(&qp->lock);
-	if (qp->state == RI_QPS_IDLE || qp->state != RI_QPS_ERROR)
-		status = qp->state == RI_QPS_IDLE ? RI_SUCCESS : RI_ERR_INVALID_STATE;
+	if (qp->state != RI_QPS_ERROR)
+		status = qp->state == rest ? RI_SUCCESS : RI_ERR_INVALID_STATE;
 	over = qp->state != RI_QPS_ERROR;
 	if (!over && (!qp->told || !is_quiescent(qp)))
 		status = RI_ERR_STILL_FLUSHING;
@@ -318,19 +391,23 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 		return status;
 	if (!rnic->attr.qp_reusable)
 		return RI_ERR_UNSUPPORTED;
-	if (!anew && vib_cm_in_time_wait(qp))
+	if (!qp->user.ud && !anew && vib_cm_in_time_wait(qp))
 		return RI_ERR_TIME_WAIT;
-	vib_cm_forget(qp);
+	if (!qp->user.ud)
+		vib_cm_forget(qp);
 	pthread_mutex_lock(&qp->lock);
 	status = vib_qp_device_modify(qp, &attr, IBV_QP_STATE);
 	if (status == RI_SUCCESS)
-		status = vib_qp_device_init(qp);
+		status = qp->user.ud ? vib_qp_device_run(qp) : vib_qp_device_init(qp);
 	if (status == RI_SUCCESS) {
 		(void)qp_move(qp, VIB_MOVE_RESET);
+		vib_chain_reset(&qp->user.chain);
 		qp->ended = false;
 		qp->told = false;
 		atomic_store(&qp->user.gate, VIB_GATE_KEPT);
 	}
 	pthread_mutex_unlock(&qp->lock);
+	if (status == RI_SUCCESS && qp->user.ud)
+		vib_qp_end_running(qp);
 	return status;
 }

@@ -19,6 +19,10 @@ enum ri_status vib_qp_end_reset(struct ri_qp *qp, bool anew) RI_MUST_CHECK;
 void vib_qp_end_last_wqe(struct ri_qp *qp);
 /* The device has failed: the end of every connection. */
 void vib_qp_end_all(struct ri_rnic *rnic);
+/* IDLE to RTS: a queue pair for datagrams, whose device's queue pair runs. The caller owns no lock. */
+void vib_qp_end_running(struct ri_qp *qp);
+/* Reset to ready to send: of datagrams. */
+enum ri_status vib_qp_device_run(struct ri_qp *qp) RI_MUST_CHECK;
 /* Reset to init: the device's queue pair takes receives. */
 enum ri_status vib_qp_device_init(struct ri_qp *qp) RI_MUST_CHECK;
 

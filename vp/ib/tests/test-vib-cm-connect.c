@@ -346,7 +346,7 @@ test_disconnect(void)
 	fake_no_upcall(fake);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 	fake_upcall(fake, RI_CM_DISCONNECTED);
-	fake_assert_calls("disconnect ");
+	fake_assert_calls("chain disconnect chain ");
 	g_assert_true(vib_cm_in_time_wait(&qp->qp));
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, NULL);
 	fake_upcall(fake, RI_CM_TIME_WAIT_OVER);

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The libibverbs of vib_device.h, the parts of the provider that a data path does without, and what a test does with it. */
+#include "vib_device.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "vib_profile.h"
+#include "vib_qp_end.h"
+
+struct device *device_of_process;
+
+/* --- libibverbs -------------------------------------------------------------------------------- */
+
+static int
+post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct device *d = device_of_process;
+
+	(void)qp;
+	d->calls++;
+	for (; wr != NULL; wr = wr->next) {
+		struct device_wr *to = &d->sent[d->sends % DEVICE_ROOM];
+
+		if (d->refuse != 0 && d->sends + 1 >= d->refuse) {
+			*bad = wr;
+			return d->error;
+		}
+		to->wr = *wr;
+		to->call = d->calls;
+		if (wr->num_sge > 0)
+			to->sge = wr->sg_list[0];
+		if (wr->opcode == IBV_WR_BIND_MW)
+			to->mw_rkey = wr->bind_mw.mw->rkey;
+		d->sends++;
+	}
+	return 0;
+}
+
+static int
+post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct device *d = device_of_process;
+
+	(void)qp;
+	(void)bad;
+	d->received[d->recvs++ % DEVICE_ROOM] = wr->wr_id;
+	return 0;
+}
+
+static int
+poll_cq(struct ibv_cq *cq, int room, struct ibv_wc *wc)
+{
+	struct device *d = device_of_process;
+	unsigned count = d->completions < (unsigned)room ? d->completions : (unsigned)room;
+
+	(void)cq;
+	memcpy(wc, d->wc, count * sizeof(*wc));
+	d->completions -= count;
+	memmove(d->wc, d->wc + count, d->completions * sizeof(*wc));
+	return (int)count;
+}
+
+static int
+req_notify_cq(struct ibv_cq *cq, int solicited)
+{
+	(void)cq;
+	(void)solicited;
+	return 0;
+}
+
+static struct ibv_mw *
+alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct ibv_mw *mw = g_new0(struct ibv_mw, 1);
+
+	g_assert_cmpint(type, ==, IBV_MW_TYPE_2);
+	mw->context = pd->context;
+	mw->pd = pd;
+	mw->type = type;
+	mw->rkey = ++device_of_process->last_key << 8;
+	device_of_process->windows++;
+	return mw;
+}
+
+static int
+dealloc_mw(struct ibv_mw *mw)
+{
+	device_of_process->windows--;
+	g_free(mw);
+	return 0;
+}
+
+struct ibv_pd *
+ibv_alloc_pd(struct ibv_context *context)
+{
+	struct ibv_pd *pd = g_new0(struct ibv_pd, 1);
+
+	pd->context = context;
+	return pd;
+}
+
+int
+ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	g_free(pd);
+	return 0;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *
+ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	struct ibv_mr *mr;
+
+	(void)access;
+	errno = device_of_process->reg_error;
+	if (errno != 0)
+		return NULL;
+	mr = g_new0(struct ibv_mr, 1);
+	mr->context = pd->context;
+	mr->pd = pd;
+	mr->addr = addr;
+	mr->length = length;
+	mr->lkey = ++device_of_process->last_key << 8;
+	mr->rkey = mr->lkey;
+	device_of_process->regions++;
+	return mr;
+}
+
+#undef ibv_reg_mr_iova2
+struct ibv_mr *
+ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	(void)iova;
+	return (ibv_reg_mr)(pd, addr, length, (int)access);
+}
+
+int
+ibv_dereg_mr(struct ibv_mr *mr)
+{
+	device_of_process->regions--;
+	g_free(mr);
+	return 0;
+}
+
+struct ibv_cq *
+ibv_create_cq(struct ibv_context *context, int cqe, void *ctx, struct ibv_comp_channel *channel,
+	      int vector)
+{
+	struct ibv_cq *cq = g_new0(struct ibv_cq, 1);
+
+	(void)channel;
+	(void)vector;
+	g_assert_cmpint(cqe, >, 0);
+	cq->context = context;
+	cq->cq_context = ctx;
+	return cq;
+}
+
+int
+ibv_destroy_cq(struct ibv_cq *cq)
+{
+	g_free(cq);
+	return 0;
+}
+
+struct ibv_qp *
+ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp *qp;
+
+	if (init->cap.max_inline_data > device_of_process->inline_most) {
+		errno = EINVAL;
+		return NULL;
+	}
+	qp = g_new0(struct ibv_qp, 1);
+	qp->context = pd->context;
+	qp->pd = pd;
+	qp->qp_type = init->qp_type;
+	qp->qp_num = 0x100 + (uint32_t)device_of_process->qps++;
+	return qp;
+}
+
+/* The error state flushes what is not completed. */
+int
+ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	struct device *d = device_of_process;
+
+	(void)qp;
+	if ((mask & IBV_QP_STATE) == 0 || attr->qp_state != IBV_QPS_ERR)
+		return 0;
+	while (d->done < d->sends)
+		device_complete(d, IBV_WC_WR_FLUSH_ERR);
+	return 0;
+}
+
+int
+ibv_destroy_qp(struct ibv_qp *qp)
+{
+	device_of_process->qps--;
+	g_free(qp);
+	return 0;
+}
+
+struct ibv_ah *
+ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ibv_ah *ah = g_new0(struct ibv_ah, 1);
+
+	g_assert_cmpint(attr->is_global, ==, 1);
+	g_assert_cmpint(attr->grh.sgid_index, ==, 1);
+	ah->context = pd->context;
+	ah->pd = pd;
+	device_of_process->ahs++;
+	return ah;
+}
+
+int
+ibv_destroy_ah(struct ibv_ah *ah)
+{
+	device_of_process->ahs--;
+	g_free(ah);
+	return 0;
+}
+
+#undef ibv_query_port
+int
+ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	struct ibv_port_attr own = {.gid_tbl_len = 2};
+
+	(void)context;
+	(void)port;
+	memcpy(attr, &own, offsetof(struct ibv_port_attr, port_cap_flags2));
+	return 0;
+}
+
+/* Two GIDs: the address 192.0.2.1, first of version 1 of RoCE, then of version 2. */
+int
+_ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+		  struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+	static const uint8_t raw[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
+
+	(void)context;
+	(void)flags;
+	g_assert_cmpuint(port, ==, 1);
+	memset(entry, 0, size);
+	memcpy(entry->gid.raw, raw, sizeof(raw));
+	entry->gid_type = index == 1 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
+	return 0;
+}
+
+/* --- the rest of the provider -------------------------------------------------------------------- */
+
+enum ri_status
+vib_cm_close_qp(struct ri_qp *qp)
+{
+	(void)qp;
+	return RI_SUCCESS;
+}
+
+void
+vib_cm_abort(struct ri_qp *qp)
+{
+	(void)qp;
+}
+
+void
+vib_cm_forget(struct ri_qp *qp)
+{
+	(void)qp;
+}
+
+bool
+vib_cm_in_time_wait(struct ri_qp *qp)
+{
+	(void)qp;
+	return false;
+}
+
+void
+vib_raise(struct ri_rnic *rnic, uint32_t event, uint32_t object, uint64_t ctx)
+{
+	const struct ri_async_event out = {.event = event, .object = object, .ctx = ctx};
+
+	(void)rnic;
+	g_array_append_val(device_of_process->async_events, out);
+}
+
+/* --- for tests ------------------------------------------------------------------------------------- */
+
+static void
+on_cq_event(void *self, uint64_t ctx)
+{
+	(void)self;
+	(void)ctx;
+}
+
+static void
+on_cm_event(void *self, const struct ri_cm_event *event)
+{
+	g_array_append_vals(((struct device *)self)->cm_events, event, 1);
+}
+
+static void
+rnic_fill(struct device *d)
+{
+	static const struct vib_quirk no_quirk = {.driver = ""};
+	struct ri_rnic_attr *attr = &d->rnic.attr;
+
+	d->rnic.host = vth_host(d->vth);
+	d->rnic.upcalls = &d->upcalls;
+	d->rnic.verbs = &d->verbs;
+	d->rnic.quirk = &no_quirk;
+	pthread_mutex_init(&d->rnic.lock, NULL);
+	vib_list_init(&d->rnic.contexts);
+	vib_keys_init(&d->rnic.keys);
+	attr->num_ports = 1;
+	attr->max_cqe = 1024;
+	attr->max_sq_wr = attr->max_rq_wr = 64;
+	attr->max_send_sge = attr->max_recv_sge = attr->max_write_sge = attr->max_read_sge = 4;
+	attr->max_mr_length = 1 << 30;
+	attr->ud = attr->mw_narrow = attr->send_invalidate = attr->qp_reusable = true;
+}
+
+static struct ri_context *
+context_new(struct ri_rnic *rnic)
+{
+	struct ri_context *context = g_new0(struct ri_context, 1);
+
+	context->rnic = rnic;
+	pthread_mutex_init(&context->lock, NULL);
+	vib_list_init(&context->pds);
+	vib_list_init(&context->cqs);
+	vib_list_init(&context->srqs);
+	vib_list_init(&context->qps);
+	vib_list_init(&context->mrs);
+	vib_list_init(&context->mws);
+	vib_list_init(&context->ahs);
+	vib_list_init(&context->ahs_gone);
+	return context;
+}
+
+struct device *
+device_new(void)
+{
+	struct device *d = g_new0(struct device, 1);
+	uint32_t entries = 64;
+
+	device_of_process = d;
+	d->vth = vth_new(false);
+	d->inline_most = 64;
+	d->cm_events = g_array_new(FALSE, TRUE, sizeof(struct ri_cm_event));
+	d->async_events = g_array_new(FALSE, TRUE, sizeof(struct ri_async_event));
+	d->upcalls = (struct ri_upcalls){.size = sizeof(d->upcalls),
+					 .self = d,
+					 .cq_event = on_cq_event,
+					 .cm_event = on_cm_event};
+	d->verbs.device = &d->device;
+	d->verbs.ops.post_send = post_send;
+	d->verbs.ops.post_recv = post_recv;
+	d->verbs.ops.poll_cq = poll_cq;
+	d->verbs.ops.req_notify_cq = req_notify_cq;
+	d->verbs.ops.alloc_mw = alloc_mw;
+	d->verbs.ops.dealloc_mw = dealloc_mw;
+	rnic_fill(d);
+	d->context = context_new(&d->rnic);
+	g_assert_cmpint(vib_pd_ops.create(d->context, &d->pd), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cq_ops.create(d->context, 1, &entries, &d->cq, &d->map), ==,
+			RI_SUCCESS);
+	return d;
+}
+
+void
+device_free(struct device *d)
+{
+	g_assert_cmpint(vib_cq_ops.destroy(d->cq), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_pd_ops.destroy(d->pd), ==, RI_SUCCESS);
+	g_assert_cmpint(d->regions, ==, 0);
+	g_assert_cmpint(d->windows, ==, 0);
+	g_assert_cmpint(d->ahs, ==, 0);
+	g_assert_cmpint(d->qps, ==, 0);
+	vib_keys_destroy(&d->rnic.keys);
+	pthread_mutex_destroy(&d->rnic.lock);
+	pthread_mutex_destroy(&d->context->lock);
+	g_free(d->context);
+	g_array_free(d->cm_events, TRUE);
+	g_array_free(d->async_events, TRUE);
+	vth_free(d->vth);
+	g_free(d);
+}
+
+struct ri_qp *
+device_qp(struct device *d, bool ud)
+{
+	struct ri_qp_init init = {.ctx = 7,
+				  .type = ud ? RI_QP_UD : RI_QP_RC,
+				  .max_sq_wr = 32,
+				  .max_rq_wr = 8,
+				  .max_send_sge = 2,
+				  .max_recv_sge = 2,
+				  .max_write_sge = 2,
+				  .max_read_sge = 1,
+				  .qkey = ud ? 0x1234 : 0};
+	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
+	struct ri_qp *qp;
+
+	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
+			RI_SUCCESS);
+	if (ud)
+		return qp;
+	pthread_mutex_lock(&qp->lock);
+	g_assert_cmpint(vib_qp_begin(qp), ==, RI_SUCCESS);
+	pthread_mutex_unlock(&qp->lock);
+	g_assert_true(vib_qp_established(qp, &up));
+	g_array_set_size(d->cm_events, 0);
+	return qp;
+}
+
+static void
+completion_add(struct device *d, const struct ibv_wc *wc)
+{
+	g_assert_cmpuint(d->completions, <, DEVICE_ROOM);
+	d->wc[d->completions++] = *wc;
+}
+
+void
+device_complete(struct device *d, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = {.status = status};
+	const struct device_wr *next;
+
+	g_assert_cmpuint(d->done, <, d->sends);
+	next = &d->sent[d->done++ % DEVICE_ROOM];
+	wc.wr_id = next->wr.wr_id;
+	if (status != IBV_WC_SUCCESS || (next->wr.send_flags & IBV_SEND_SIGNALED) != 0)
+		completion_add(d, &wc);
+	while (status != IBV_WC_SUCCESS && d->done < d->sends)
+		device_complete(d, IBV_WC_WR_FLUSH_ERR);
+}
+
+void
+device_receive(struct device *d, unsigned index, const struct ibv_wc *how)
+{
+	struct ibv_wc wc = *how;
+
+	wc.wr_id = d->received[index];
+	completion_add(d, &wc);
+}

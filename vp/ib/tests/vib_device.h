@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A device of libibverbs that a test plays by hand, below the whole data path of the provider: what is posted is kept, a
+ * test completes it. Calls can be told to fail. One thread, virtual time.
+ */
+#ifndef VIB_DEVICE_H
+#define VIB_DEVICE_H
+
+#include "vib_ah.h"
+#include "vib_objects.h"
+#include "vsw_test_host.h"
+
+#define DEVICE_ROOM 64
+
+/* A request as the device got it. */
+struct device_wr {
+	struct ibv_send_wr wr;
+	uint32_t mw_rkey;   /* of a bind: the window's STag for libibverbs at the post */
+	struct ibv_sge sge; /* the first segment */
+	unsigned call;      /* number of the call of ibv_post_send */
+};
+
+/* The device, and the adapter that the provider has made of it. */
+struct device {
+	struct vth *vth;
+	struct ibv_device device;
+	struct ibv_context verbs;
+	struct ri_rnic rnic;
+	struct ri_context *context;
+	struct ri_pd *pd;
+	struct ri_cq *cq;
+	struct ri_upcalls upcalls;
+	struct ri_map map;
+
+	unsigned calls; /* of ibv_post_send */
+	unsigned sends; /* requests that it has */
+	unsigned done;  /* of them, completed */
+	struct device_wr sent[DEVICE_ROOM];
+	unsigned recvs;
+	uint64_t received[DEVICE_ROOM]; /* wr_id of the receives */
+	unsigned
+		refuse; /* the request with this number, from 1, and all behind it are refused; 0: none */
+	int error; /* with which error */
+	unsigned completions;
+	struct ibv_wc wc[DEVICE_ROOM];
+	unsigned inline_most; /* the most inline bytes of a queue pair */
+	int regions, windows, ahs, qps;
+	uint32_t last_key;
+	int reg_error;
+	GArray *cm_events;    /* struct ri_cm_event */
+	GArray *async_events; /* struct ri_async_event */
+};
+
+extern struct device *device_of_process;
+
+struct device *device_new(void);
+/* Checks that nothing is left. */
+void device_free(struct device *device);
+/* A queue pair that can be posted to; of datagrams if @p ud. */
+struct ri_qp *device_qp(struct device *device, bool ud);
+/* Complete the oldest request that is not completed; of a failure, all behind it are flushed. */
+void device_complete(struct device *device, enum ibv_wc_status status);
+/* Complete the receive with this index. */
+void device_receive(struct device *device, unsigned index, const struct ibv_wc *how);
+
+#endif /* VIB_DEVICE_H */

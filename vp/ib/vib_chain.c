@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * [fast path] Several requests in one call of the device.
+ *
+ * A request with RI_WR_COALESCE is kept in a ring of its queue pair. The thread that posts writes it; the owner of the
+ * ring's role takes everything that is there and posts it by one ibv_post_send. That is the poster itself at the next
+ * request without the flag or when the ring is full, a thread that polls and finds nothing, or one that disconnects
+ * [IT 7.2.2]. While the ring is not empty, all requests go through it, so their order is kept.
+ *
+ *     head       taken          tail
+ *      | on the    | kept        |          `taken` moves before the call of the device, `head` after it
+ *
+ * An end of the queue pair closes the gate and then reads `taken`; the owner of the role moves `taken` and then reads the
+ * gate. So one of the two sees the other: either the request does not reach the device, or the end waits for it.
+ *
+ * If the device refuses a request of a chain, its post has succeeded long ago. Then the connection ends, and the
+ * requests that the device has not are flushed, like all others, by the end.
+ */
+#include "vib_chain.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOKS 8 /* queue pairs whose chains one poll runs */
+
+/* --- the ring ---------------------------------------------------------------------------------- */
+
+bool
+vib_chain_create(struct vib_chain *chain, uint32_t sges)
+{
+	chain->sges = sges;
+	chain->wrs = (struct vib_wr *)calloc(VIB_CHAIN_ROOM, sizeof(*chain->wrs));
+	chain->pieces = (struct ibv_sge *)calloc((size_t)VIB_CHAIN_ROOM * (sges != 0 ? sges : 1),
+						 sizeof(*chain->pieces));
+	return chain->wrs != NULL && chain->pieces != NULL;
+}
+
+void
+vib_chain_destroy(struct vib_chain *chain)
+{
+	free(chain->wrs);
+	free(chain->pieces);
+}
+
+void
+vib_chain_reset(struct vib_chain *chain)
+{
+	uint32_t tail = atomic_load(&chain->tail);
+
+	atomic_store(&chain->taken, tail);
+	atomic_store(&chain->head, tail);
+}
+
+uint32_t
+vib_chain_kept(const struct vib_chain *chain)
+{
+	uint32_t taken = atomic_load(&chain->taken);
+
+	return atomic_load(&chain->tail) - taken;
+}
+
+void
+vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr)
+{
+	struct vib_chain *chain = &qp->chain;
+	uint32_t tail = atomic_load_explicit(&chain->tail, memory_order_relaxed);
+	struct ibv_sge *pieces = &chain->pieces[(size_t)(tail % VIB_CHAIN_ROOM) * chain->sges];
+
+	if (wr->wr.num_sge != 0)
+		memcpy(pieces, wr->wr.sg_list, (size_t)wr->wr.num_sge * sizeof(*pieces));
+	wr->wr.sg_list = pieces;
+	atomic_store(&chain->tail, tail + 1);
+	atomic_store_explicit(&qp->send_cq->kept, true, memory_order_release);
+}
+
+/* --- inline ------------------------------------------------------------------------------------ */
+
+struct vib_key *
+vib_inline_begin(const struct ri_uqp *qp, struct ibv_send_wr *wr)
+{
+	const struct ibv_sge *piece = wr->sg_list;
+	struct vib_key *key;
+	uint64_t offset;
+
+	if (wr->num_sge != 1 || piece->length - 1 >= qp->max_inline ||
+	    (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_RDMA_WRITE &&
+	     wr->opcode != IBV_WR_SEND_WITH_INV))
+		return NULL;
+	key = vib_key_get(qp->keys, VIB_KEY_REGION, piece->lkey);
+	if (key == NULL)
+		return NULL;
+	offset = piece->addr - key->addr;
+	if (key->pd != qp->pd || offset > key->length || piece->length > key->length - offset) {
+		vib_key_put(key);
+		return NULL;
+	}
+	wr->send_flags |= IBV_SEND_INLINE;
+	return key;
+}
+
+/* --- to the device ------------------------------------------------------------------------------ */
+
+void
+vib_chain_fault(struct ri_uqp *uqp)
+{
+	struct ri_qp *qp = (struct ri_qp *)uqp;
+	unsigned int open = VIB_GATE_OPEN;
+
+	if (atomic_compare_exchange_strong(&uqp->gate, &open, VIB_GATE_FLUSH))
+		uqp->host->task_run(uqp->host->self, &qp->fail);
+}
+
+/* Link the requests from `first` to before `end`. A bind is the last: its window gets its key after the call. */
+static uint32_t
+batch_link(struct ri_uqp *qp, uint32_t first, uint32_t end)
+{
+	struct vib_wr *last = NULL;
+
+	for (; first != end; first++) {
+		struct vib_wr *wr = &qp->chain.wrs[first % VIB_CHAIN_ROOM];
+
+		wr->wr.next = NULL;
+		if (last != NULL)
+			last->wr.next = &wr->wr;
+		last = wr;
+		if (wr->uses[VIB_WR_INLINE] == NULL)
+			wr->uses[VIB_WR_INLINE] = vib_inline_begin(qp, &wr->wr);
+		if (wr->wr.opcode == IBV_WR_BIND_MW) {
+			vib_mw_posting(qp, wr);
+			return first + 1;
+		}
+	}
+	return end;
+}
+
+/* The device has refused a request of a chain. */
+static void
+chain_fail(struct ri_uqp *qp, uint32_t first, const struct ibv_send_wr *bad)
+{
+	while (&qp->chain.wrs[first % VIB_CHAIN_ROOM].wr != bad)
+		first++;
+	atomic_store(&qp->chain.taken, first);
+	vib_chain_fault(qp);
+}
+
+/* Post one batch. False: nothing is kept, or nothing may be posted. The caller owns the role. */
+static bool
+batch_post(struct ri_uqp *qp)
+{
+	struct vib_chain *chain = &qp->chain;
+	uint32_t first = atomic_load(&chain->taken), end = atomic_load(&chain->tail);
+	struct ibv_send_wr *bad = NULL;
+	struct vib_wr *last;
+	int error = 0;
+	bool open;
+
+	if (first == end || atomic_load(&qp->gate) != VIB_GATE_OPEN)
+		return false;
+	end = batch_link(qp, first, end);
+	atomic_store(&chain->taken, end);
+	open = atomic_load(&qp->gate) == VIB_GATE_OPEN;
+	if (open)
+		error = ibv_post_send(qp->qp, &chain->wrs[first % VIB_CHAIN_ROOM].wr, &bad);
+	last = &chain->wrs[(end - 1) % VIB_CHAIN_ROOM];
+	if (open && error == 0 && last->wr.opcode == IBV_WR_BIND_MW)
+		vib_mw_posted(last);
+	for (uint32_t i = first; i != end; i++)
+		vib_wr_done(&chain->wrs[i % VIB_CHAIN_ROOM]);
+	if (!open)
+		atomic_store(&chain->taken, first); /* the end flushes them */
+	else if (error != 0)
+		chain_fail(qp, first, bad);
+	else
+		atomic_store(&chain->head, end);
+	return open && error == 0;
+}
+
+void
+vib_chain_run(struct ri_uqp *qp)
+{
+	if (!vsw_role_take(&qp->chain.role))
+		return;
+	do {
+		vsw_role_begin(&qp->chain.role);
+		while (batch_post(qp))
+			;
+	} while (vsw_role_drop(&qp->chain.role));
+}
+
+/* --- queue pairs by their CQ --------------------------------------------------------------------- */
+
+void
+vib_chain_join(struct ri_uqp *qp)
+{
+	vsw_lock(&qp->send_cq->lock);
+	qp->next_sender = qp->send_cq->senders;
+	qp->send_cq->senders = qp;
+	vsw_unlock(&qp->send_cq->lock);
+}
+
+void
+vib_chain_leave(struct ri_uqp *qp)
+{
+	struct ri_uqp **at = &qp->send_cq->senders;
+
+	vsw_lock(&qp->send_cq->lock);
+	while (*at != NULL && *at != qp)
+		at = &(*at)->next_sender;
+	if (*at != NULL)
+		*at = qp->next_sender;
+	vsw_unlock(&qp->send_cq->lock);
+	while (atomic_load(&qp->inside) != 0)
+		sched_yield();
+}
+
+void
+vib_chain_release(struct ri_ucq *cq)
+{
+	struct ri_uqp *found[LOOKS];
+	unsigned count = 0;
+
+	/* Before the look: a request that is kept from now on sets it again. */
+	atomic_store(&cq->kept, false);
+	vsw_lock(&cq->lock);
+	for (struct ri_uqp *qp = cq->senders; qp != NULL; qp = qp->next_sender) {
+		if (vib_chain_kept(&qp->chain) == 0 || atomic_load(&qp->gate) != VIB_GATE_OPEN)
+			continue;
+		if (count == LOOKS) {
+			atomic_store(&cq->kept, true);
+			break;
+		}
+		atomic_fetch_add(&qp->inside, 1);
+		found[count++] = qp;
+	}
+	vsw_unlock(&cq->lock);
+	for (unsigned i = 0; i < count; i++) {
+		vib_chain_run(found[i]);
+		atomic_fetch_sub(&found[i]->inside, 1);
+	}
+}

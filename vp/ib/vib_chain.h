@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* [fast path] Requests that are kept back for one call of the device (RI_WR_COALESCE); vib_chain.c. */
+#ifndef VIB_CHAIN_H
+#define VIB_CHAIN_H
+
+#include "vib.h"
+
+#define VIB_CHAIN_ROOM 16 /* requests of one call of the device */
+
+/* Room for a chain whose requests have so many segments. False: no memory. */
+bool vib_chain_create(struct vib_chain *chain, uint32_t sges);
+void vib_chain_destroy(struct vib_chain *chain);
+/* Nothing is kept, whatever was; the queue pair takes no posts. */
+void vib_chain_reset(struct vib_chain *chain);
+
+/* Is anything kept, or on its way to the device? The thread that posts. */
+static inline bool
+vib_chain_busy(const struct vib_chain *chain)
+{
+	return atomic_load_explicit(&chain->tail, memory_order_relaxed) !=
+	       atomic_load_explicit(&chain->head, memory_order_acquire);
+}
+
+/* The place for the next request; NULL: none is free. The thread that posts. */
+static inline struct vib_wr *
+vib_chain_next(struct vib_chain *chain)
+{
+	uint32_t tail = atomic_load_explicit(&chain->tail, memory_order_relaxed);
+
+	return tail - atomic_load(&chain->head) < VIB_CHAIN_ROOM
+		       ? &chain->wrs[tail % VIB_CHAIN_ROOM]
+		       : NULL;
+}
+
+/* The device has the request, or never will: end its uses. */
+static inline void
+vib_wr_done(struct vib_wr *wr)
+{
+	for (unsigned i = 0; i < VIB_WR_USES; i++) {
+		if (wr->uses[i] != NULL)
+			vib_key_put(wr->uses[i]);
+		wr->uses[i] = NULL;
+	}
+}
+
+/* Keep the request that is in this place, with a copy of its segments. The thread that posts. */
+void vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr);
+/* Give what is kept to the device, unless another thread does that already. Any thread. */
+void vib_chain_run(struct ri_uqp *qp);
+/* A poll found nothing: run the chains of the queue pairs that send to this queue. No lock is owned. */
+void vib_chain_release(struct ri_ucq *cq);
+/* No more posts reach the device, and the service thread ends the queue pair: a request cannot be posted. */
+void vib_chain_fault(struct ri_uqp *qp);
+/* How many requests the device does not have. */
+uint32_t vib_chain_kept(const struct vib_chain *chain);
+
+/* Enter the queue pair among those that send to its CQ; take it out and wait until no poll runs its chain. */
+void vib_chain_join(struct ri_uqp *qp);
+void vib_chain_leave(struct ri_uqp *qp);
+
+/*
+ * Have the device copy the payload of a Send or Write while it is posted, if there is one segment, it is short enough, and
+ * it lies in a region of the queue pair's domain: a bad segment must fail as without this, and the library that copies
+ * checks nothing. The use of the region, to be ended after the call of the device; NULL: it is not copied.
+ */
+struct vib_key *vib_inline_begin(const struct ri_uqp *qp, struct ibv_send_wr *wr);
+
+#endif /* VIB_CHAIN_H */
