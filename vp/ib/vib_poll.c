@@ -81,6 +81,16 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 /* Opcodes with something of their own, as bits. */
 #define ODD_OPCODES (1u << RI_OP_BIND_MW | 1u << RI_OP_LOCAL_INV | 1u << RI_OP_RECV_UD)
 
+/* A request or receive that failed. */
+static __attribute__((noinline, cold)) void
+failure_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot)
+{
+	out->status = (uint8_t)vib_status_of_wc(in->status);
+	out->flags = (uint8_t)(RI_WC_SOLICITED | (slot->flags & RI_WC_RECEIVE));
+	out->detail = in->vendor_err;
+	out->byte_len = 0;
+}
+
 /* Convert. All that is not about memory of the slot. */
 static inline void
 wc_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
@@ -88,21 +98,16 @@ wc_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
 {
 	out->wr_id = slot->wr_id;
 	out->qp_ctx = qp->ctx;
+	out->byte_len = (slot->flags & RI_WC_RECEIVE) != 0 ? in->byte_len : slot->byte_len;
 	out->inv_stag = 0;
+	out->status = RI_WC_SUCCESS;
 	out->opcode = slot->opcode;
+	out->flags = slot->flags & 0xf;
 	out->reserved = 0;
-	out->reserved2 = 0;
 	out->detail = 0;
-	if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0)) {
-		out->status = (uint8_t)vib_status_of_wc(in->status);
-		out->flags = (uint8_t)(RI_WC_SOLICITED | (slot->flags & RI_WC_RECEIVE));
-		out->detail = in->vendor_err;
-		out->byte_len = 0;
-	} else {
-		out->status = RI_WC_SUCCESS;
-		out->flags = slot->flags & 0xf;
-		out->byte_len = (slot->flags & RI_WC_RECEIVE) != 0 ? in->byte_len : slot->byte_len;
-	}
+	out->reserved2 = 0;
+	if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0))
+		failure_fill(out, in, slot);
 	if (__builtin_expect((1u << slot->opcode & ODD_OPCODES) != 0 ||
 				     (in->wc_flags & IBV_WC_WITH_INV) != 0,
 			     0))
@@ -110,7 +115,7 @@ wc_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
 }
 
 /* A receive of an SRQ. False: its queue pair is gone. */
-static bool
+static __attribute__((noinline)) bool
 shared_take(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
 {
 	const struct ri_uqp *qp = member_find(cq, in->qp_num);
@@ -293,18 +298,31 @@ poll_device(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	return taken;
 }
 
+/* What is staged comes first; a device that completes out of order is polled by staging only. */
+static __attribute__((noinline)) uint32_t
+poll_staged(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
+{
+	uint32_t taken;
+
+	if (cq->reorders)
+		vib_cq_stage(cq);
+	taken = staged_take(cq, wc, n);
+	if (taken < n && !cq->reorders)
+		taken += poll_device(cq, wc + taken, n - taken);
+	return taken;
+}
+
 uint32_t
 vib_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
-	uint32_t taken = 0;
+	uint32_t taken;
 
-	vsw_lock(&cq->lock);
-	if (__builtin_expect(cq->reorders, 0))
-		vib_cq_stage(cq);
-	if (__builtin_expect(cq->staged_count != 0, 0))
-		taken = staged_take(cq, wc, n);
-	if (taken < n && !cq->reorders)
-		taken += poll_device(cq, wc + taken, n - taken);
+	if (__builtin_expect(!vsw_trylock(&cq->lock), 0))
+		vsw_lock(&cq->lock);
+	if (__builtin_expect(cq->staged_count != 0 || cq->reorders, 0))
+		taken = poll_staged(cq, wc, n);
+	else
+		taken = poll_device(cq, wc, n);
 	vsw_unlock(&cq->lock);
 	/* An empty poll starts what is kept back [IT 7.2.2]. */
 	if (taken == 0 &&

@@ -55,16 +55,17 @@ static const struct {
 /* Flags that take the long way. */
 #define ODD_FLAGS (RI_WR_COALESCE | RI_WR_INVALIDATE | RI_WR_LOCAL_FENCE | RI_WR_BIND_RELATIVE)
 
-/* Flags of the device. Those of RNIC-PI are other bits: each is moved to its place. */
-static inline unsigned int
-send_flags(uint32_t flags)
-{
-	_Static_assert(RI_WR_SIGNALED << 1 == IBV_SEND_SIGNALED, "one place up");
-	_Static_assert((int)RI_WR_SOLICITED == (int)IBV_SEND_SOLICITED, "same bit");
-	_Static_assert(RI_WR_READ_FENCE >> 3 == IBV_SEND_FENCE, "three places down");
-	return (flags & RI_WR_SIGNALED) << 1 | (flags & RI_WR_SOLICITED) |
-	       (flags & RI_WR_READ_FENCE) >> 3;
-}
+/* Flags of the device, by the four low bits of ours. */
+#define FLAGS(signaled_, solicited_, fence_) \
+	((signaled_)*IBV_SEND_SIGNALED | (solicited_)*IBV_SEND_SOLICITED | (fence_)*IBV_SEND_FENCE)
+static const uint8_t device_flags[16] = {
+	FLAGS(0, 0, 0), FLAGS(1, 0, 0), FLAGS(0, 0, 0), FLAGS(1, 0, 0),
+	FLAGS(0, 1, 0), FLAGS(1, 1, 0), FLAGS(0, 1, 0), FLAGS(1, 1, 0),
+	FLAGS(0, 0, 1), FLAGS(1, 0, 1), FLAGS(0, 0, 1), FLAGS(1, 0, 1),
+	FLAGS(0, 1, 1), FLAGS(1, 1, 1), FLAGS(0, 1, 1), FLAGS(1, 1, 1),
+};
+_Static_assert((RI_WR_SIGNALED | RI_WR_NOTIFY | RI_WR_SOLICITED | RI_WR_READ_FENCE) == 15,
+	       "the table has all of them");
 
 /* Why the device refuses a post. */
 static enum ri_status
@@ -104,8 +105,12 @@ slot_fill(struct vib_slot *slot, const struct ri_wr *wr)
 {
 	uint32_t length = 0;
 
-	for (unsigned i = 0; i < wr->num_sge; i++)
-		length += wr->sgl[i].length;
+	if (__builtin_expect(wr->num_sge == 1, 1)) {
+		length = wr->sgl[0].length;
+	} else {
+		for (unsigned i = 0; i < wr->num_sge; i++)
+			length += wr->sgl[i].length;
+	}
 	slot->wr_id = wr->wr_id;
 	slot->byte_len = length;
 	slot->opcode = wr->opcode;
@@ -122,7 +127,7 @@ request_fill(struct ibv_send_wr *out, const struct ri_wr *wr, const struct vib_s
 	out->sg_list = (struct ibv_sge *)(uintptr_t)wr->sgl;
 	out->num_sge = wr->num_sge;
 	out->opcode = (enum ibv_wr_opcode)kinds[wr->opcode].opcode;
-	out->send_flags = send_flags(wr->flags);
+	out->send_flags = device_flags[wr->flags & 15];
 	out->wr.rdma.remote_addr = wr->u.remote.addr;
 	out->wr.rdma.rkey = wr->u.remote.stag;
 }
@@ -335,38 +340,63 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 	return status;
 }
 
+/* The device has not taken the request. */
+static __attribute__((noinline, cold)) enum ri_status
+post_undo(struct ri_uqp *qp, int error)
+{
+	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
+
+	atomic_store_explicit(&qp->sq.tail, tail - 1, memory_order_release);
+	return refused(error);
+}
+
+/* To the device at once, with a payload that may be copied; its slot is filled in. */
+static __attribute__((noinline)) enum ri_status
+post_small(struct ri_uqp *qp, const struct ri_wr *wr, const struct vib_slot *slot, uint32_t tail)
+{
+	struct ibv_send_wr out, *bad;
+	struct vib_key *copied;
+	int error;
+
+	request_fill(&out, wr, slot);
+	copied = vib_inline_begin(qp, &out);
+	atomic_store_explicit(&qp->sq.tail, tail + 1, memory_order_release);
+	error = ibv_post_send(qp->qp, &out, &bad);
+	if (copied != NULL)
+		vib_key_put(copied);
+	return __builtin_expect(error == 0, 1) ? RI_SUCCESS : post_undo(qp, error);
+}
+
 enum ri_status
 vib_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
-	struct vib_slot *slot = vib_ring_next(&qp->sq, tail);
+	struct vib_slot *slot = &qp->sq.slots[tail & qp->sq.mask];
 	struct ibv_send_wr out, *bad;
-	struct vib_key *copied = NULL;
 	int error;
 
 	/* The chain before the gate: a failure of a chain closes the gate before the chain is empty. */
-	if (__builtin_expect(slot == NULL || vib_chain_busy(&qp->chain) || qp->odd ||
+	if (__builtin_expect(tail - atomic_load_explicit(&qp->sq.head, memory_order_acquire) >=
+					     qp->sq.room ||
+				     vib_chain_busy(&qp->chain) || qp->odd ||
 				     (uint8_t)(wr->opcode - 1) >= RI_OP_RDMA_READ ||
 				     (wr->flags & ODD_FLAGS) != 0 ||
 				     atomic_load_explicit(&qp->gate, memory_order_relaxed) !=
 					     VIB_GATE_OPEN,
 			     0))
 		return post_odd(qp, wr);
-	if (wr->num_sge > (wr->opcode == RI_OP_RDMA_READ ? qp->max_read_sge : qp->max_send_sge))
+	if (__builtin_expect(wr->num_sge > (wr->opcode == RI_OP_RDMA_READ ? qp->max_read_sge
+									  : qp->max_send_sge),
+			     0))
 		return RI_ERR_LIMIT;
 	slot_fill(slot, wr);
-	request_fill(&out, wr, slot);
 	if (slot->byte_len <= qp->max_inline)
-		copied = vib_inline_begin(qp, &out);
+		return post_small(qp, wr, slot, tail);
+	request_fill(&out, wr, slot);
 	/* Before the device has it: its completion may be polled before this call returns. */
 	atomic_store_explicit(&qp->sq.tail, tail + 1, memory_order_release);
 	error = ibv_post_send(qp->qp, &out, &bad);
-	if (copied != NULL)
-		vib_key_put(copied);
-	if (__builtin_expect(error == 0, 1))
-		return RI_SUCCESS;
-	atomic_store_explicit(&qp->sq.tail, tail, memory_order_release);
-	return refused(error);
+	return __builtin_expect(error == 0, 1) ? RI_SUCCESS : post_undo(qp, error);
 }
 
 /* --- receives ---------------------------------------------------------------------------------------- */

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Instructions of a post and a poll of vp/ib above those of libibverbs, counted by callgrind.
+
+vib_count makes the calls over a device that is played, so the device's own instructions are in
+both figures and fall out of the difference. TAP: test_vib_count.py SOURCE_ROOT [PROGRAM]
+"""
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / 'tools' / 'benchmarks'))
+import bench_count      # noqa: E402  pylint: disable=wrong-import-position
+
+# Most instructions above the bare call: what gcc 12 makes of it, and a tenth.
+LIMITS = (('post', 'bare-post', 92), ('post-copied', 'bare-post', 166), ('poll', 'bare-poll', 124))
+
+
+def count(program):
+    """The median of the instructions of each step."""
+    program = pathlib.Path(program).resolve()
+    windows = {}
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(['valgrind', *bench_count.CALLGRIND,
+                        f'--callgrind-out-file={folder}/out', program],
+                       cwd=folder, capture_output=True, text=True,
+                       timeout=bench_count.SECONDS, check=True)
+        for step, text in bench_count.dumps(folder):
+            windows.setdefault(step, []).append(bench_count.costs(text)['instructions'])
+    return {step: statistics.median_low(many) for step, many in windows.items()}
+
+
+def main():
+    """Judges each figure."""
+    if len(sys.argv) < 3:
+        print('1..0 # SKIP not an optimized build by gcc for x86-64, or without valgrind/callgrind.h')
+        return 0
+    if shutil.which('valgrind') is None:
+        print('1..0 # SKIP valgrind is not installed')
+        return 0
+    figures = count(sys.argv[2])
+    failed = 0
+    print(f'1..{len(LIMITS)}')
+    for number, (step, bare, most) in enumerate(LIMITS, 1):
+        above = figures[step] - figures[bare]
+        failed += above > most
+        print(f'{"not ok" if above > most else "ok"} {number} /ib/count/{step}')
+        print(f'# {figures[bare] - figures["nothing"]} instructions without the provider, '
+              f'{above} more with it, of at most {most}')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
