@@ -20,6 +20,9 @@
 #include "vib_profile.h"
 
 #define PREFIX "ib:"
+#ifndef VIB_FOLDER /* a test has one that is always there */
+#define VIB_FOLDER "/sys/class/infiniband"
+#endif
 
 /* --- the list ------------------------------------------------------------------------------ */
 
@@ -73,9 +76,9 @@ describe(struct ibv_device *device, struct ri_device_desc *desc)
  * either, so the folder of devices is opened first.
  */
 static enum ri_status
-devices_list(struct ibv_device ***list, int *count)
+devices_list(const struct ri_host *host, struct ibv_device ***list, int *count)
 {
-	int fd = open("/sys/class/infiniband", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(VIB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	*list = NULL;
 	*count = 0;
@@ -85,6 +88,10 @@ devices_list(struct ibv_device ***list, int *count)
 	close(fd);
 	errno = 0;
 	*list = ibv_get_device_list(count);
+	if (*list == NULL && errno == ENOSYS && host->log_level >= RI_LOG_WARNING)
+		host->log(host->self, RI_LOG_WARNING, "ib",
+			  "libibverbs cannot use the RDMA devices of the kernel: ib_uverbs is not "
+			  "loaded, or the library is too old for it");
 	return *list != NULL || errno == ENOSYS || errno == ENODEV || errno == ENOENT
 		       ? RI_SUCCESS
 		       : RI_ERR_RESOURCES;
@@ -96,7 +103,7 @@ device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t 
 	uint32_t room = *count, found = 0;
 	struct ibv_device **list;
 	int number;
-	enum ri_status status = devices_list(&list, &number);
+	enum ri_status status = devices_list(host, &list, &number);
 
 	*count = 0;
 	if (status != RI_SUCCESS)
@@ -148,7 +155,7 @@ verbs_open(struct ri_rnic *rnic, const char *name)
 {
 	struct ibv_device **list;
 	int number;
-	enum ri_status status = devices_list(&list, &number);
+	enum ri_status status = devices_list(rnic->host, &list, &number);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -166,8 +173,9 @@ verbs_open(struct ri_rnic *rnic, const char *name)
 		int error = open_error(*at, errno);
 
 		status = vib_status_of_errno(error);
-		vib_log(rnic, RI_LOG_WARNING, "/dev/infiniband/%s cannot be opened: %s",
-			(*at)->dev_name, ri_errno_text(error));
+		vib_log(rnic, RI_LOG_WARNING, "/dev/infiniband/%s cannot be opened: %s%s",
+			(*at)->dev_name, ri_errno_text(error),
+			status == RI_ERR_PERMISSION ? " (the rights of that file decide)" : "");
 	}
 	if (list != NULL)
 		ibv_free_device_list(list);

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Listing and opening devices where that fails: no device, a library that cannot use the kernel's, no permission, a device
+ * of another kind, no memory. Each has its status and a line of the log. libibverbs is played.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "vib_device.h"
+#include "vib_events.h"
+#include "vib_profile.h"
+
+static struct ibv_device usable = {.transport_type = IBV_TRANSPORT_IB,
+				   .name = "fake0",
+				   .dev_name = "uverbs-of-a-test",
+				   .ibdev_path = "/nowhere"};
+static struct ibv_device other = {.transport_type = IBV_TRANSPORT_USNIC, .name = "other0"};
+static struct ibv_device *devices[] = {&other, &usable, NULL};
+static struct ibv_context verbs;
+static int list_error; /* of ibv_get_device_list; -1: it has none */
+static int open_error; /* of ibv_open_device; 0: it works */
+static int opened;
+
+/* --- libibverbs ---------------------------------------------------------------------------------- */
+
+#undef ibv_get_device_list
+struct ibv_device **
+ibv_get_device_list(int *count)
+{
+	static struct ibv_device *none[] = {NULL};
+
+	*count = list_error == 0 ? 2 : 0;
+	if (list_error > 0) {
+		errno = list_error;
+		return NULL;
+	}
+	return list_error == 0 ? devices : none;
+}
+
+void
+ibv_free_device_list(struct ibv_device **list)
+{
+	g_assert_nonnull(list);
+}
+
+const char *
+ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+struct ibv_context *
+ibv_open_device(struct ibv_device *device)
+{
+	g_assert_true(device == &usable);
+	errno = open_error;
+	opened += open_error == 0;
+	return open_error == 0 ? &verbs : NULL;
+}
+
+int
+ibv_close_device(struct ibv_context *context)
+{
+	g_assert_true(context == &verbs);
+	opened--;
+	return 0;
+}
+
+enum ibv_fork_status
+ibv_is_fork_initialized(void)
+{
+	return IBV_FORK_UNNEEDED;
+}
+
+int
+ibv_fork_init(void)
+{
+	return 0;
+}
+
+/* --- the rest of the provider ------------------------------------------------------------------------ */
+
+const struct ri_srq_ops vib_srq_ops;
+
+enum ri_status
+vib_profile_make(struct ri_rnic *rnic)
+{
+	(void)rnic;
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vib_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
+{
+	(void)rnic;
+	(void)port;
+	(void)attr;
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vib_cm_open(struct ri_rnic *rnic)
+{
+	(void)rnic;
+	return RI_SUCCESS;
+}
+
+void
+vib_cm_close(struct ri_rnic *rnic)
+{
+	(void)rnic;
+}
+
+void
+vib_cm_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
+{
+	(void)rnic;
+	(void)attr;
+}
+
+void
+vib_cm_context_end(struct ri_context *context)
+{
+	(void)context;
+}
+
+enum ri_status
+vib_events_start(struct ri_rnic *rnic)
+{
+	(void)rnic;
+	return RI_SUCCESS;
+}
+
+void
+vib_events_stop(struct ri_rnic *rnic)
+{
+	(void)rnic;
+}
+
+/* --- cases --------------------------------------------------------------------------------------------- */
+
+static void
+test_list(void)
+{
+	static const struct {
+		int error;
+		enum ri_status status;
+		uint32_t count;
+		const char *text;
+	} rows[] = {{0, RI_SUCCESS, 1, NULL},
+		    {-1, RI_SUCCESS, 0, "the kernel has no RDMA device"},
+		    {ENOSYS, RI_SUCCESS, 0, "the library is too old for it"},
+		    {ENOMEM, RI_ERR_RESOURCES, 0, NULL},
+		    {EMFILE, RI_ERR_RESOURCES, 0, NULL}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct vth *vth = vth_new(false);
+		struct ri_host host = *vth_host(vth);
+		struct ri_device_desc descs[2];
+		uint32_t count = G_N_ELEMENTS(descs);
+
+		host.log_level = RI_LOG_INFO;
+		list_error = rows[i].error;
+		g_assert_cmpint(vib_device_ops.probe(&host, descs, &count), ==, rows[i].status);
+		g_assert_cmpuint(count, ==, rows[i].count);
+		if (rows[i].text != NULL)
+			g_assert_true(vth_logged(vth, rows[i].text));
+		if (count > 0)
+			g_assert_cmpstr(descs[0].name, ==, "ib:fake0");
+		vth_free(vth);
+	}
+	list_error = 0;
+}
+
+static void
+test_open(void)
+{
+	static const struct {
+		int error;
+		enum ri_status status;
+		const char *text;
+	} rows[] = {{0, RI_SUCCESS, NULL},
+		    {EACCES, RI_ERR_PERMISSION,
+		     "/dev/infiniband/uverbs-of-a-test cannot be opened: Permission denied"},
+		    {EPERM, RI_ERR_PERMISSION, "cannot be opened: Operation not permitted"},
+		    {ENOMEM, RI_ERR_RESOURCES, "cannot be opened: Cannot allocate memory"},
+		    {EMFILE, RI_ERR_RESOURCES, "cannot be opened: Too many open files"},
+		    {ENODEV, RI_ERR_FATAL, "cannot be opened: No such device"}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct vth *vth = vth_new(false);
+		const struct ri_upcalls upcalls = {.size = sizeof(upcalls)};
+		struct ri_open open = {
+			.name = "ib:fake0", .host = vth_host(vth), .upcalls = &upcalls};
+		struct ri_rnic *rnic = NULL;
+
+		open_error = rows[i].error;
+		g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, rows[i].status);
+		if (rows[i].text != NULL)
+			g_assert_true(vth_logged(vth, rows[i].text));
+		if (rnic != NULL)
+			vib_device_ops.close(rnic);
+		g_assert_cmpint(opened, ==, 0);
+		vth_free(vth);
+	}
+	open_error = 0;
+}
+
+/* A device of another kind is no adapter, though it has the name. */
+static void
+test_other(void)
+{
+	struct vth *vth = vth_new(false);
+	const struct ri_upcalls upcalls = {.size = sizeof(upcalls)};
+	const struct ri_open open = {
+		.name = "ib:other0", .host = vth_host(vth), .upcalls = &upcalls};
+	struct ri_rnic *rnic = NULL;
+
+	g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, RI_ERR_NO_DEVICE);
+	vth_free(vth);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_setenv("LC_ALL", "C", TRUE);
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ib/open/list", test_list);
+	g_test_add_func("/ib/open/open", test_open);
+	g_test_add_func("/ib/open/other", test_other);
+	return g_test_run();
+}
