@@ -232,6 +232,7 @@ struct vib_ring {
 struct ri_ucq {
 	struct ibv_cq *cq;
 	bool reorders;        /* the device completes out of order; constant */
+	bool watch_all;       /* to hear of failures, one must ask for all completions; constant */
 	struct vsw_lock lock; /* of all that follows, and of polling `cq` */
 	struct ri_wc *staged; /* ring of twice `limit` entries */
 	uint32_t limit;       /* size as told to the access layer */
@@ -242,6 +243,7 @@ struct ri_ucq {
 	uint32_t armed;            /* enum ri_arm; RI_ARM_NONE: no upcall is due */
 	uint32_t armed_count;      /* with RI_ARM_COUNT */
 	bool listening;            /* the device was asked to tell of its next completion */
+	bool watching;             /* it was asked to tell of its next solicited or failed one */
 	struct ri_uqp
 		*members[VIB_CQ_ROWS]; /* queue pairs with an SRQ that receive here, by number */
 	struct ri_uqp *senders;        /* queue pairs that send to it */
@@ -308,14 +310,15 @@ struct vib_chain {
 /* User half of a queue pair. */
 struct ri_uqp {
 	struct ibv_qp *qp;
-	uint64_t ctx;     /* of the access layer, for completions */
-	atomic_uint gate; /* enum vib_gate; written under ri_qp::lock */
-	uint32_t qpn;     /* its number, also when the device's queue pair is gone */
-	bool shared;      /* receives come from an SRQ */
-	bool ud;          /* for datagrams */
-	bool windows;     /* the device has windows */
-	bool invalidates; /* and Sends that invalidate */
-	bool odd;         /* no request takes the short way of a post: `ud`, or ri_ucq::reorders */
+	uint64_t ctx;             /* of the access layer, for completions */
+	atomic_uint gate;         /* enum vib_gate; written under ri_qp::lock */
+	uint32_t qpn;             /* its number, also when the device's queue pair is gone */
+	bool shared;              /* receives come from an SRQ */
+	bool ud;                  /* for datagrams */
+	bool windows;             /* the device has windows */
+	bool invalidates;         /* and Sends that invalidate */
+	unsigned int invalidated; /* flags of a device's completion that say so */
+	bool odd; /* no request takes the short way of a post: `ud`, or ri_ucq::reorders */
 	uint32_t max_inline; /* bytes that the device copies while they are posted */
 	uint16_t max_send_sge;
 	uint16_t max_read_sge;
@@ -411,6 +414,8 @@ enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
  * no lock.
  */
 bool vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event);
+/* Is the device's queue pair in its error state? The device may have found an error that it reports to nobody. */
+bool vib_qp_device_failed(const struct ri_qp *qp);
 /* RTS to CLOSING, when a disconnect begins; false: it is not in RTS. The caller owns qp->lock. */
 bool vib_qp_closing(struct ri_qp *qp);
 /* Raise another event of this queue pair (RI_CM_REPLY, RI_CM_TIME_WAIT_OVER); ctx is filled in. No lock is owned. */

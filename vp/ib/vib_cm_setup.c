@@ -314,14 +314,19 @@ do_establish(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event
 	(void)vib_qp_established(qp, &up);
 }
 
-/* The peer, or the stream, has ended the connection. A DREQ has to be answered, and says that the end is orderly. */
+/*
+ * The peer, or the stream, has ended the connection. A DREQ has to be answered, and says that the end is orderly, unless
+ * the device of this side has refused something before: then the peer only tells what it was told.
+ */
 static void
 do_hang_up(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *event)
 {
 	bool orderly = event->event == RDMA_CM_EVENT_DISCONNECTED && event->status == 0;
 
-	if (!conn->cm->rnic->iwarp)
+	if (!conn->cm->rnic->iwarp) {
+		orderly = orderly && !vib_qp_device_failed(qp);
 		(void)rdma_disconnect(conn->id);
+	}
 	conn_over(conn, qp, orderly ? RI_CM_DISCONNECTED : RI_CM_BROKEN);
 }
 

@@ -51,6 +51,7 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 	cq->ctx = ctx;
 	cq->user.limit = *entries;
 	cq->user.reorders = rnic->quirk->out_of_order;
+	cq->user.watch_all = rnic->quirk->silent_failures;
 	cq->user.staged = (struct ri_wc *)calloc(2 * (size_t)*entries, sizeof(*cq->user.staged));
 	if (cq->user.staged == NULL) {
 		cq_free(cq);

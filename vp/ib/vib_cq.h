@@ -22,6 +22,12 @@ bool vib_cq_flush_one(struct ri_uqp *qp, bool send);
 /* Raise the event that is due, if the queue is armed and its condition holds; else listen on. No lock is owned. */
 void vib_cq_tell(struct ri_cq *cq);
 
+/*
+ * Have the device tell of its next failed completion, if it tells of none otherwise: so the end of a connection is noticed
+ * though nobody polls. The handler of the event looks, and calls this again.
+ */
+void vib_cq_watch(struct ri_ucq *cq);
+
 uint32_t vib_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n);
 uint32_t vib_cq_depth(struct ri_ucq *cq);
 enum ri_status vib_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count);

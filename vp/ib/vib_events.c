@@ -30,8 +30,11 @@ on_completion(void *arg, uint32_t events)
 
 		vsw_lock(&cq->user.lock);
 		cq->user.listening = false;
+		cq->user.watching = false;
+		vib_cq_stage(&cq->user);
 		vsw_unlock(&cq->user.lock);
 		vib_cq_tell(cq);
+		vib_cq_watch(&cq->user);
 		ibv_ack_cq_events(device_cq, 1);
 	}
 }

@@ -71,7 +71,7 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 		vib_mw_completed(qp->keys, slot->u.window, slot->opcode == RI_OP_BIND_MW, success);
 	else if (slot->opcode == RI_OP_RECV_UD && success)
 		sender_fill(out, in, slot, qp);
-	if (success && (in->wc_flags & IBV_WC_WITH_INV) != 0) {
+	if (success && (in->wc_flags & qp->invalidated) != 0) {
 		out->flags |= RI_WC_INVALIDATED;
 		out->inv_stag = in->invalidated_rkey;
 		vib_mw_completed(qp->keys, in->invalidated_rkey, false, true);
@@ -81,14 +81,21 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 /* Opcodes with something of their own, as bits. */
 #define ODD_OPCODES (1u << RI_OP_BIND_MW | 1u << RI_OP_LOCAL_INV | 1u << RI_OP_RECV_UD)
 
-/* A request or receive that failed. */
+/*
+ * A request or receive that failed: the device has moved its queue pair to its error state, and not every driver says so by
+ * an event of its own. So it is the end of the connection.
+ */
 static __attribute__((noinline, cold)) void
-failure_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot)
+failure_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
+	     const struct ri_uqp *qp)
 {
 	out->status = (uint8_t)vib_status_of_wc(in->status);
 	out->flags = (uint8_t)(RI_WC_SOLICITED | (slot->flags & RI_WC_RECEIVE));
 	out->detail = in->vendor_err;
 	out->byte_len = 0;
+	/* Once in the life of a connection, so the host may be told under the lock. */
+	if (in->status != IBV_WC_WR_FLUSH_ERR)
+		vib_chain_fault((struct ri_uqp *)(uintptr_t)qp);
 }
 
 /* Convert. All that is not about memory of the slot. */
@@ -107,9 +114,9 @@ wc_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
 	out->detail = 0;
 	out->reserved2 = 0;
 	if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0))
-		failure_fill(out, in, slot);
+		failure_fill(out, in, slot, qp);
 	if (__builtin_expect((1u << slot->opcode & ODD_OPCODES) != 0 ||
-				     (in->wc_flags & IBV_WC_WITH_INV) != 0,
+				     (in->wc_flags & qp->invalidated) != 0,
 			     0))
 		odd_fill(out, in, slot, qp);
 }
@@ -368,6 +375,19 @@ static void
 listen_device(struct ri_ucq *cq)
 {
 	(void)ibv_req_notify_cq(cq->cq, 0);
+}
+
+void
+vib_cq_watch(struct ri_ucq *cq)
+{
+	bool watch;
+
+	vsw_lock(&cq->lock);
+	watch = !cq->listening && !cq->watching;
+	cq->watching = cq->watching || watch;
+	vsw_unlock(&cq->lock);
+	if (watch)
+		(void)ibv_req_notify_cq(cq->cq, !cq->watch_all);
 }
 
 enum ri_status

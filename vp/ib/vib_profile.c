@@ -18,6 +18,11 @@ static const struct vib_quirk quirks[] = {
 	 .out_of_order = true,
 	 .no_reuse = true,
 	 .no_invalidate = true},
+	/*
+	 * Linux's rxe gives the kernel's bit for an invalidation to programs, which have another one. And it takes a
+	 * failed completion for one that is not solicited.
+	 */
+	{.vendor_id = 0xffffff, .driver = "rxe", .kernel_flags = true, .silent_failures = true},
 };
 
 static const struct vib_quirk no_quirk = {.driver = ""};

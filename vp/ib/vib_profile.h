@@ -13,6 +13,8 @@ struct vib_quirk {
 	const char *driver;
 	bool out_of_order; /* a Send may complete before an earlier Read */
 	bool no_reuse;     /* a queue pair cannot be used again */
+	bool kernel_flags; /* a completion says by IBV_WC_IP_CSUM_OK that a Send has invalidated */
+	bool silent_failures; /* ibv_req_notify_cq for solicited completions does not tell of failed ones */
 	bool no_invalidate; /* its library has no Send with invalidate, though the device claims it */
 };
 

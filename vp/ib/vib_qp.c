@@ -9,6 +9,7 @@
 #include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_objects.h"
+#include "vib_profile.h"
 #include "vib_qp_end.h"
 #include "vib_ring.h"
 
@@ -217,6 +218,9 @@ user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
 	user->odd = user->ud || user->send_cq->reorders;
 	user->windows = rnic->attr.mw_narrow;
 	user->invalidates = rnic->attr.send_invalidate;
+	user->invalidated = IBV_WC_WITH_INV;
+	if (rnic->quirk->kernel_flags && !user->ud)
+		user->invalidated |= IBV_WC_IP_CSUM_OK;
 	user->keys = &rnic->keys;
 	user->pd = qp->pd;
 	user->host = rnic->host;
@@ -428,8 +432,11 @@ vib_qp_destroy(struct ri_qp *qp)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	int error;
 
-	vib_qp_end_stop(qp);
+	/* From here on no poll finds a failure to tell: the gate is closed, and none is inside a queue. */
+	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
 	vib_chain_leave(&qp->user);
+	stage(qp->user.recv_cq);
+	vib_qp_end_stop(qp);
 	if (!qp->user.ud)
 		vib_cm_forget(qp);
 	/* What was completed before stays; what comes from here on is dropped. */

@@ -91,6 +91,16 @@ device_to_error(struct ri_qp *qp)
 			ri_errno_text(error));
 }
 
+bool
+vib_qp_device_failed(const struct ri_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	return ibv_query_qp(qp->user.qp, &attr, IBV_QP_STATE, &init) == 0 &&
+	       attr.qp_state == IBV_QPS_ERR;
+}
+
 /* --- beginnings ------------------------------------------------------------------------------------ */
 
 enum ri_status
@@ -124,9 +134,12 @@ vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
 	if (established)
 		atomic_store(&qp->user.gate, VIB_GATE_OPEN);
 	pthread_mutex_unlock(&qp->lock);
-	if (established)
-		vib_qp_raise(qp, event);
-	return established;
+	if (!established)
+		return false;
+	vib_cq_watch(qp->user.send_cq);
+	vib_cq_watch(qp->user.recv_cq);
+	vib_qp_raise(qp, event);
+	return true;
 }
 
 bool
@@ -292,13 +305,16 @@ vib_qp_end_idle(struct ri_qp *qp)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-/* The device has refused a request whose post had succeeded, or there was none to give it. */
+/* The device has failed a request or receive, or refused a request whose post had succeeded, or it named no object. */
 static void
 on_fail(void *arg)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+	struct ri_qp *qp = arg;
 
-	vib_qp_end((struct ri_qp *)arg, &broken, RI_EVENT_QP_CATASTROPHIC);
+	if (!qp->user.ud)
+		vib_cm_abort(qp); /* the peer may not know */
+	vib_qp_end(qp, &broken, RI_EVENT_NONE);
 }
 
 void
@@ -393,6 +409,7 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 		return RI_ERR_UNSUPPORTED;
 	if (!qp->user.ud && !anew && vib_cm_in_time_wait(qp))
 		return RI_ERR_TIME_WAIT;
+	rnic->host->task_stop(rnic->host->self, &qp->fail); /* of this life */
 	if (!qp->user.ud)
 		vib_cm_forget(qp);
 	pthread_mutex_lock(&qp->lock);

@@ -391,6 +391,14 @@ test_hang_up(void)
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 	fake_no_upcall(fake);
 	fake_qp_free(qp);
+	/* The device has refused something of the peer, which then disconnects: that is no orderly end. */
+	qp = fake_qp_new(fake);
+	bring(fake, qp, UP);
+	qp->failed = true;
+	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+	fake_upcall(fake, RI_CM_BROKEN);
+	g_free(fake_calls());
+	fake_qp_free(qp);
 	fake_free(fake);
 }
 

@@ -174,6 +174,32 @@ test_refused(void)
 	device_free(d);
 }
 
+/* A request that the device fails is the end of the connection, once; the device was asked to tell of it. */
+static void
+test_failed(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct region region;
+
+	g_assert_true(d->watched);
+	region_new(d, &region, 1000);
+	for (uint64_t i = 1; i <= 3; i++)
+		g_assert_cmpint(post(qp, &region, i, 0), ==, RI_SUCCESS);
+	device_complete(d, IBV_WC_REM_ACCESS_ERR);
+	poll_one(d, 1, RI_WC_REMOTE_ACCESS);
+	poll_one(d, 2, RI_WC_FLUSHED);
+	g_assert_cmpuint(d->cm_events->len, ==, 0);
+	vth_run(d->vth);
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	g_assert_cmpint(g_array_index(d->cm_events, struct ri_cm_event, 0).kind, ==, RI_CM_BROKEN);
+	g_assert_cmpuint(d->aborts, ==, 1);
+	poll_one(d, 3, RI_WC_FLUSHED);
+	qp_end(qp);
+	region_free(&region);
+	device_free(d);
+}
+
 /* An end flushes what is kept back at once: it does not wait for what the device never gets. */
 static void
 test_end_of_kept(void)
@@ -331,6 +357,7 @@ static void
 test_invalidate(void)
 {
 	const struct ibv_wc how = {.wc_flags = IBV_WC_WITH_INV, .invalidated_rkey = 0x4455};
+	const struct ibv_wc kernel = {.wc_flags = IBV_WC_IP_CSUM_OK, .invalidated_rkey = 0x4455};
 	struct device *d = device_new();
 	struct ri_qp *qp = device_qp(d, false);
 	const struct ri_recv_wr receive = {.wr_id = 9};
@@ -353,6 +380,14 @@ test_invalidate(void)
 	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
 	g_assert_cmpint(wc.flags & RI_WC_INVALIDATED, !=, 0);
 	g_assert_cmpuint(wc.inv_stag, ==, 0x4455);
+	/* The bit of rxe, of that device only. */
+	for (unsigned rxe = 0; rxe < 2; rxe++) {
+		qp->user.invalidated |= rxe != 0 ? (unsigned)IBV_WC_IP_CSUM_OK : 0;
+		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+		device_receive(d, 1 + rxe, &kernel);
+		g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
+		g_assert_cmpint((wc.flags & RI_WC_INVALIDATED) != 0, ==, rxe != 0);
+	}
 	qp_end(qp);
 	device_free(d);
 }
@@ -455,6 +490,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/chain", test_chain);
 	g_test_add_func("/ib/data/release", test_release);
 	g_test_add_func("/ib/data/refused", test_refused);
+	g_test_add_func("/ib/data/failed", test_failed);
 	g_test_add_func("/ib/data/end-of-kept", test_end_of_kept);
 	g_test_add_func("/ib/data/inline", test_inline);
 	g_test_add_func("/ib/data/window", test_window);

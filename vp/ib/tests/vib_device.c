@@ -67,7 +67,7 @@ static int
 req_notify_cq(struct ibv_cq *cq, int solicited)
 {
 	(void)cq;
-	(void)solicited;
+	device_of_process->watched = device_of_process->watched || solicited != 0;
 	return 0;
 }
 
@@ -199,6 +199,16 @@ ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 }
 
 int
+ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	(void)qp;
+	(void)mask;
+	(void)init;
+	attr->qp_state = IBV_QPS_RTS;
+	return 0;
+}
+
+int
 ibv_destroy_qp(struct ibv_qp *qp)
 {
 	device_of_process->qps--;
@@ -268,6 +278,7 @@ void
 vib_cm_abort(struct ri_qp *qp)
 {
 	(void)qp;
+	device_of_process->aborts++;
 }
 
 void

@@ -49,6 +49,8 @@ struct device {
 	int regions, windows, ahs, qps;
 	uint32_t last_key;
 	int reg_error;
+	bool watched;         /* it was asked to tell of failed completions */
+	unsigned aborts;      /* of connections */
 	GArray *cm_events;    /* struct ri_cm_event */
 	GArray *async_events; /* struct ri_async_event */
 };

@@ -17,6 +17,7 @@ struct fake_qp {
 	struct ibv_qp device;
 	GString *moves; /* of the device's queue pair: "INIT RTR RTS " */
 	struct ibv_qp_attr last;
+	bool failed; /* the device's queue pair is in its error state */
 };
 
 struct fake {

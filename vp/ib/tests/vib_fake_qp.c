@@ -85,6 +85,12 @@ vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return fake_call("modify") == 0 ? RI_SUCCESS : RI_ERR_INVALID_ARG;
 }
 
+bool
+vib_qp_device_failed(const struct ri_qp *qp)
+{
+	return ((const struct fake_qp *)qp)->failed;
+}
+
 void
 vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event)
 {
