@@ -98,6 +98,45 @@ def a_run_that_fails_is_told():
     same(('no more figures', 'failed'), (row.error, row.verdict()))
 
 
+class Late(Fixed):
+    """The same, but None stands for a run that takes too long."""
+
+    def once(self, cores):
+        if self.values and self.values[0] is None:
+            self.values.pop(0)
+            raise bench.TookTooLong('late')
+        return super().once(cores)
+
+
+def a_late_run_is_made_again():
+    row = bench.Row('x', Late(50, None, 50, 50, None, 50, 50), Fixed(*[100] * 7), 1.0)
+    row.measure((0, 1), 5)
+    same((None, 2, 5, 0.5), (row.error, row.thrown, len(row.pairs), row.ratio()))
+    row = bench.Row('x', Late(50, None, None, None, 50), Fixed(*[100] * 7), 1.0)
+    row.measure((0, 1), 5)
+    same(('late', 'failed'), (row.error, row.verdict()))
+
+
+def a_program_that_dies_says_of_what():
+    """As `--against` once did not: a run that its alarm ends prints nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, 'dies')
+        for body, kind, wanted in (
+                ('kill -ALRM $$', bench.TookTooLong, 'not done in time'),
+                ('kill -TERM $$', RuntimeError, 'SIGTERM'),
+                ('exit 3', RuntimeError, 'status 3'),
+                ('echo no memory >&2; exit 1', RuntimeError, 'no memory')):
+            with open(program, 'w', encoding='ascii') as file:
+                file.write(f'#!/bin/sh\n{body}\n')
+            os.chmod(program, 0o755)
+            try:
+                bench.Run('it-lat', op='write').by(program).once((0, 1))
+            except RuntimeError as error:
+                same((kind, True), (type(error), wanted in str(error) and 'it-lat' in str(error)))
+            else:
+                raise AssertionError(f'{body!r} is no failure')
+
+
 def another_build_runs_the_same():
     run = bench.Run('it-lat', size=8, op='send')
     other = run.by('/elsewhere')
@@ -140,7 +179,8 @@ def curves():
 
 def main():
     cases = [costs_of_callees_count_once, limits, another_build_is_named, verdicts,
-             a_disturbed_pair_is_made_again, a_run_that_fails_is_told, another_build_runs_the_same,
+             a_disturbed_pair_is_made_again, a_run_that_fails_is_told, a_late_run_is_made_again,
+             a_program_that_dies_says_of_what, another_build_runs_the_same,
              peers_are_read, copies_are_whole, curves]
     print(f'1..{len(cases)}')
     failed = 0
