@@ -65,10 +65,11 @@ struct vsw_wq_page {
 	atomic_uint ring_generation;              /* likewise: the ring it writes to, see vsw_wq */
 	alignas(VSW_CACHE_LINE) atomic_uint released; /* written by the poller */
 	alignas(VSW_CACHE_LINE) atomic_uint taken;    /* written by the engine, for information */
-	alignas(VSW_CACHE_LINE) uint32_t size;        /* slots, as granted */
-	uint32_t mask;                                /* ring entries - 1, a power of two */
-	uint32_t stride;                              /* bytes of one entry */
-	uint32_t max_sge;                             /* segments that fit */
+	/* The user half reads these once, when the queue is opened. */
+	uint32_t size;    /* slots, as granted */
+	uint32_t mask;    /* ring entries - 1, a power of two */
+	uint32_t stride;  /* bytes of one entry */
+	uint32_t max_sge; /* segments that fit */
 };
 #define VSW_WQ_ENTRIES sizeof(struct vsw_wq_page)
 

@@ -181,17 +181,18 @@ word_changed(uint64_t old, const struct rdmap_atomic_request *m)
 }
 
 bool
-viw_atomic_respond(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdmap_fault *fault)
+viw_atomic_respond(struct viw_qp *qp, const struct rdmap_atomic_request *request,
+		   enum rdmap_fault *fault)
 {
 	struct viw_tx *tx = &qp->tx;
 	struct ddp_segment seg = rdmap_untagged(RDMAP_ATOMIC_RESPONSE, tx->atomic_msn, 0, true);
-	struct rdmap_atomic_response m = {.request_id = r->a.request_id};
+	struct rdmap_atomic_response m = {.request_id = request->request_id};
 	struct vsw_mem_use use;
 
 	*fault = RDMAP_FAULT_NONE;
 	if (tx->len + viw_frame_size(false, RDMAP_ATOMIC_RESPONSE_SIZE) > VIW_BUF_SIZE)
 		return false;
-	*fault = word_begin(qp, &r->a, &use);
+	*fault = word_begin(qp, request, &use);
 	if (*fault != RDMAP_FAULT_NONE)
 		return false;
 	uint64_t *word = vsw_atomic_word(&use);
@@ -201,7 +202,7 @@ viw_atomic_respond(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdm
 		return false;
 	}
 	m.original = __atomic_load_n(word, __ATOMIC_SEQ_CST);
-	while (!__atomic_compare_exchange_n(word, &m.original, word_changed(m.original, &r->a),
+	while (!__atomic_compare_exchange_n(word, &m.original, word_changed(m.original, request),
 					    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		continue;
 	vsw_mem_end(&use);

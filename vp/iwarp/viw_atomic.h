@@ -9,7 +9,7 @@
 #include "rnicpi_fast.h"
 
 struct viw_qp;
-struct viw_inbound_read;
+struct rdmap_atomic_request;
 struct vsw_wqe;
 
 /* tx: may this request run? Its result must be writable. */
@@ -17,7 +17,7 @@ enum ri_wc_status viw_atomic_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 /* tx: build the request in tx.wqe; false: no room. */
 bool viw_atomic_build(struct viw_qp *qp, uint32_t *number);
 /* tx: execute the peer's request and build the answer; false: no room, or it cannot be executed. */
-bool viw_atomic_respond(struct viw_qp *qp, const struct viw_inbound_read *r,
+bool viw_atomic_respond(struct viw_qp *qp, const struct rdmap_atomic_request *request,
 			enum rdmap_fault *fault);
 /* rx: check the Atomic Request, or the answer, in rx.seg. */
 enum rdmap_fault viw_atomic_request_check(struct viw_qp *qp);

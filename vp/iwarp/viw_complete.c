@@ -36,6 +36,13 @@ cqe_of(struct viw_qp *qp, uint64_t wr_id, enum ri_wc_status status)
 	return cqe;
 }
 
+/* Is it done when its answer is there, and not when it is sent? */
+static bool
+is_answered(uint8_t opcode)
+{
+	return opcode == RI_OP_RDMA_READ || opcode == RI_OP_FETCH_ADD || opcode == RI_OP_CMP_SWAP;
+}
+
 void
 viw_sq_started(struct viw_qp *qp, uint32_t read_seq, enum ri_wc_status status)
 {
@@ -48,10 +55,12 @@ viw_sq_started(struct viw_qp *qp, uint32_t read_seq, enum ri_wc_status status)
 	s->end = tx->queued;
 	s->index = tx->index;
 	s->length = tx->total;
-	s->read_seq = read_seq;
 	s->opcode = wqe->opcode;
 	s->flags = (uint8_t)(wqe->flags & (RI_WR_SIGNALED | RI_WR_NOTIFY));
-	s->sink = 0;
+	if (is_answered(wqe->opcode)) {
+		s->read_seq = read_seq;
+		s->sink = 0;
+	}
 	if (wqe->opcode == RI_OP_RDMA_READ && wqe->num_sge > 0) {
 		s->flags |= (uint8_t)(wqe->flags & RI_WR_INVALIDATE);
 		s->sink = wqe->sge[0].stag;
@@ -85,8 +94,7 @@ sent_push(struct viw_qp *qp, const struct viw_sent *s, enum ri_wc_status status)
 bool
 viw_sent_is_done(const struct viw_qp *qp, const struct viw_sent *s)
 {
-	if (s->opcode == RI_OP_RDMA_READ || s->opcode == RI_OP_FETCH_ADD ||
-	    s->opcode == RI_OP_CMP_SWAP)
+	if (is_answered(s->opcode))
 		return viw_read_done(&qp->reads, s->read_seq);
 	return qp->tx.given >= s->end;
 }

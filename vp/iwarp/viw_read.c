@@ -105,37 +105,28 @@ viw_read_places(struct viw_reads *reads)
 	return taken < reads->ird ? reads->ird - taken : 0;
 }
 
+static bool
+request_is_atomic(const uint8_t *ulpdu)
+{
+	return rdmap_opcode_of(ulpdu[1]) == RDMAP_ATOMIC_REQUEST;
+}
+
 /* Octets of a request as it arrived. */
 static uint32_t
-request_size(const struct viw_inbound_read *r)
+request_size(const uint8_t *ulpdu)
 {
 	return DDP_UNTAGGED_SIZE +
-	       (r->atomic ? RDMAP_ATOMIC_REQUEST_SIZE : RDMAP_READ_REQUEST_SIZE);
+	       (request_is_atomic(ulpdu) ? RDMAP_ATOMIC_REQUEST_SIZE : RDMAP_READ_REQUEST_SIZE);
 }
 
 /* --- responder ----------------------------------------------------------------------------- */
 
-bool
-viw_response_pending(struct viw_reads *reads)
-{
-	return atomic_load(&reads->irrq_put) !=
-	       atomic_load_explicit(&reads->irrq_got, memory_order_relaxed);
-}
-
 void
-viw_read_queue(struct viw_reads *reads, const uint8_t *ulpdu, bool atomic)
+viw_read_queue(struct viw_reads *reads, const uint8_t *ulpdu)
 {
 	uint32_t put = atomic_load_explicit(&reads->irrq_put, memory_order_relaxed);
-	struct viw_inbound_read *r = &reads->irrq[put & (reads->irrq_room - 1)];
 
-	r->atomic = atomic;
-	memcpy(r->ulpdu, ulpdu, request_size(r));
-	if (atomic)
-		(void)rdmap_atomic_request_read(ulpdu + DDP_UNTAGGED_SIZE,
-						RDMAP_ATOMIC_REQUEST_SIZE, &r->a);
-	else
-		(void)rdmap_read_request_read(ulpdu + DDP_UNTAGGED_SIZE, RDMAP_READ_REQUEST_SIZE,
-					      &r->m);
+	memcpy(reads->irrq[put & (reads->irrq_room - 1)].ulpdu, ulpdu, request_size(ulpdu));
 	atomic_store(&reads->irrq_put, put + 1);
 }
 
@@ -144,27 +135,25 @@ static void
 response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdmap_fault fault)
 {
 	uint8_t ulpdu[sizeof(r->ulpdu)];
-	struct rdmap_offender offender = {
-		.ulpdu = ulpdu, .have = request_size(r), .ulpdu_len = request_size(r)};
+	uint32_t size = request_size(r->ulpdu);
+	struct rdmap_offender offender = {.ulpdu = ulpdu, .have = size, .ulpdu_len = size};
 
 	memcpy(ulpdu, r->ulpdu, sizeof(ulpdu));
-	if (!r->atomic)
+	if (!request_is_atomic(ulpdu))
 		rdmap_read_request_advance(ulpdu + DDP_UNTAGGED_SIZE, qp->reads.answered);
 	viw_fault(qp, fault, &offender, 0);
 }
 
-/* n more octets of the answer are built. */
+/* n of the `left` octets of the answer are built. */
 static void
-response_advance(struct viw_qp *qp, uint32_t n)
+response_advance(struct viw_qp *qp, uint32_t n, uint32_t left)
 {
 	struct viw_tx *tx = &qp->tx;
 	uint32_t got = atomic_load_explicit(&qp->reads.irrq_got, memory_order_relaxed);
 
-	const struct viw_inbound_read *r = &qp->reads.irrq[got & (qp->reads.irrq_room - 1)];
-
 	qp->reads.answered += n;
 	tx->job = VIW_JOB_RESPONSE;
-	if (r->atomic || qp->reads.answered == r->m.size) {
+	if (n == left) {
 		qp->reads.answered = 0;
 		tx->job = VIW_JOB_NONE;
 		tx->response_last = true;
@@ -175,11 +164,16 @@ response_advance(struct viw_qp *qp, uint32_t n)
 static bool
 atomic_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 {
+	struct rdmap_atomic_request m;
 	enum rdmap_fault fault;
-	bool built = viw_atomic_respond(qp, r, &fault);
+	bool built;
 
+	/* It was read once when it arrived, so it can be read. */
+	(void)rdmap_atomic_request_read(r->ulpdu + DDP_UNTAGGED_SIZE, RDMAP_ATOMIC_REQUEST_SIZE,
+					&m);
+	built = viw_atomic_respond(qp, &m, &fault);
 	if (built)
-		response_advance(qp, 0);
+		response_advance(qp, 0, 0);
 	else if (fault != RDMAP_FAULT_NONE)
 		response_fault(qp, r, fault);
 	return built;
@@ -191,17 +185,19 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 {
 	struct viw_tx *tx = &qp->tx;
 	uint32_t most = viw_tx_ulpdu(qp) - DDP_TAGGED_SIZE;
-	struct viw_direct d = {.left = r->m.size - qp->reads.answered,
-			       .wanted = {.stag = r->m.source_stag,
-					  .access = RI_ACCESS_REMOTE_READ,
-					  .addr = r->m.source_to + qp->reads.answered}};
-	uint32_t n = d.left < most ? d.left : most;
+	uint32_t answered = qp->reads.answered;
+	struct rdmap_read_request m;
 	struct vsw_mem_use use;
 	enum vsw_mem_result result;
 
-	d.seg = rdmap_tagged(RDMAP_READ_RESPONSE, r->m.sink_stag, r->m.sink_to + qp->reads.answered,
-			     n == d.left);
-	d.wanted.length = d.left;
+	(void)rdmap_read_request_read(r->ulpdu + DDP_UNTAGGED_SIZE, RDMAP_READ_REQUEST_SIZE, &m);
+	struct viw_direct d = {.left = m.size - answered,
+			       .wanted = {.stag = m.source_stag,
+					  .access = RI_ACCESS_REMOTE_READ,
+					  .addr = m.source_to + answered,
+					  .length = m.size - answered}};
+	uint32_t n = d.left < most ? d.left : most;
+	d.seg = rdmap_tagged(RDMAP_READ_RESPONSE, m.sink_stag, m.sink_to + answered, n == d.left);
 	if (viw_tx_is_direct(qp, &d)) {
 		if (tx->len > 0)
 			return false; /* what is in the buffer goes first */
@@ -227,7 +223,7 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 	}
 	if (tx->direct && n == 0)
 		return false; /* the socket is full */
-	response_advance(qp, n);
+	response_advance(qp, n, d.left);
 	return true;
 }
 
@@ -237,7 +233,8 @@ viw_response_build(struct viw_qp *qp)
 	uint32_t got = atomic_load_explicit(&qp->reads.irrq_got, memory_order_relaxed);
 	const struct viw_inbound_read *r = &qp->reads.irrq[got & (qp->reads.irrq_room - 1)];
 
-	return r->atomic ? atomic_response_build(qp, r) : read_response_build(qp, r);
+	return request_is_atomic(r->ulpdu) ? atomic_response_build(qp, r)
+					   : read_response_build(qp, r);
 }
 
 /* --- requester ----------------------------------------------------------------------------- */

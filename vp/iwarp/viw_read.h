@@ -12,11 +12,11 @@
 
 struct viw_qp;
 
-/* An inbound Read or atomic: decoded, and as it came, for a Terminate. */
+/*
+ * An inbound Read or atomic, as it came: a Terminate repeats it. It is decoded when it is answered, so that an idle
+ * connection does not keep room for decoded ones.
+ */
 struct viw_inbound_read {
-	bool atomic;
-	struct rdmap_read_request m;
-	struct rdmap_atomic_request a;
 	uint8_t ulpdu[DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_REQUEST_SIZE];
 };
 
@@ -53,9 +53,14 @@ void viw_reads_free(struct viw_reads *reads);
 /* rx: how many more Reads the peer may request; 0 if the application has lowered IRD below what is outstanding. */
 uint32_t viw_read_places(struct viw_reads *reads);
 /* rx: queue a Read Request, or an Atomic Request, whose header passed the check. */
-void viw_read_queue(struct viw_reads *reads, const uint8_t *ulpdu, bool atomic);
+void viw_read_queue(struct viw_reads *reads, const uint8_t *ulpdu);
 /* tx: is there an inbound Read to answer? */
-bool viw_response_pending(struct viw_reads *reads);
+static inline bool
+viw_response_pending(struct viw_reads *reads)
+{
+	return atomic_load(&reads->irrq_put) !=
+	       atomic_load_explicit(&reads->irrq_got, memory_order_relaxed);
+}
 /* tx: build or send the next part of the answer; false: no room, or the source failed. */
 bool viw_response_build(struct viw_qp *qp);
 

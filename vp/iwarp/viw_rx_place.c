@@ -333,8 +333,7 @@ viw_rx_finish(struct viw_qp *qp)
 	} else if (opcode == RDMAP_ATOMIC_RESPONSE) {
 		viw_atomic_finish(qp);
 	} else if (opcode == RDMAP_READ_REQUEST || opcode == RDMAP_ATOMIC_REQUEST) {
-		viw_read_queue(&qp->reads, seg->payload - DDP_UNTAGGED_SIZE,
-			       opcode == RDMAP_ATOMIC_REQUEST);
+		viw_read_queue(&qp->reads, seg->payload - DDP_UNTAGGED_SIZE);
 		rx->want_tx = true;
 	} else if (opcode == RDMAP_TERMINATE) {
 		rx->want_tx = true;

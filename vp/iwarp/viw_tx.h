@@ -17,11 +17,15 @@ struct viw_qp;
 /* A request whose last frame is built and that is not completed; viw_complete.c. */
 struct viw_sent {
 	uint64_t wr_id;
-	uint64_t end;      /* octet of the stream behind it */
-	uint32_t index;    /* for vsw_cqe::wq_index */
-	uint32_t length;   /* posted total */
-	uint32_t read_seq; /* a Read: its number */
-	uint32_t sink;     /* a Read: STag of its sink, for RI_WR_INVALIDATE */
+	union {
+		uint64_t end;              /* octet of the stream behind it */
+		struct {                   /* a Read or atomic */
+			uint32_t read_seq; /* its number */
+			uint32_t sink;     /* STag of its sink, for RI_WR_INVALIDATE */
+		};
+	};
+	uint32_t index;  /* for vsw_cqe::wq_index */
+	uint32_t length; /* posted total */
 	uint8_t opcode;
 	uint8_t flags;  /* RI_WR_SIGNALED, RI_WR_NOTIFY; a Read: RI_WR_INVALIDATE */
 	uint8_t status; /* enum ri_wc_status; SUCCESS: not failed */
