@@ -96,6 +96,12 @@ vem_spans_copy(const struct vem_spans *to, uint32_t at, const struct vem_spans *
 {
 	uint32_t t = piece_of(to, &at);
 
+	/* Most requests: one segment at each side, in one piece, and it fits. */
+	if (from->count == 1 && t + 1 == to->count && from->len[0] <= to->len[t] - at &&
+	    from->use[0].ptr != NULL && to->use[t].ptr != NULL) {
+		vsw_copy(to->use[t].ptr + at, from->use[0].ptr, from->len[0]);
+		return true;
+	}
 	for (uint32_t f = 0; f < from->count; f++) {
 		for (uint32_t from_at = 0; from_at < from->len[f];) {
 			if (t >= to->count)
