@@ -192,21 +192,32 @@ convert(const struct ual_ia *ia, bool privileged, const it_lmr_triplet_t *segmen
 	return true;
 }
 
+/* The same for the sinks of a Read, which are RMRs. */
+static __attribute__((noinline)) bool
+sinks_convert(const struct ual_ep *ep, const struct ual_dto *dto, struct ri_sge *sgl, uint64_t room)
+{
+	for (size_t i = 0; i < dto->num_segments; i++) {
+		if (dto->sinks[i].length > room || !ual_rmr_sink(ep, &dto->sinks[i], &sgl[i]))
+			return false;
+		room -= dto->sinks[i].length;
+	}
+	return true;
+}
+
 /* All segments for the provider, at most `room` octets. */
 static inline bool
 convert_all(const struct ual_ep *ep, const struct ual_dto *dto, struct ri_sge *sgl, uint64_t room)
 {
-	for (size_t i = 0; i < dto->num_segments; i++) {
-		it_length_t length =
-			dto->segments != NULL ? dto->segments[i].length : dto->sinks[i].length;
+	const it_lmr_triplet_t *segments = dto->segments;
+	size_t count = dto->num_segments;
 
-		if (length > room)
+	if (__builtin_expect(segments == NULL, 0))
+		return sinks_convert(ep, dto, sgl, room);
+	for (size_t i = 0; i < count; i++) {
+		if (segments[i].length > room ||
+		    !convert(ep->object.ia, ep->privileged, &segments[i], &sgl[i]))
 			return false;
-		room -= length;
-		if (dto->segments != NULL
-			    ? !convert(ep->object.ia, ep->privileged, &dto->segments[i], &sgl[i])
-			    : !ual_rmr_sink(ep, &dto->sinks[i], &sgl[i]))
-			return false;
+		room -= segments[i].length;
 	}
 	return true;
 }

@@ -37,25 +37,21 @@
 #include "ri_owned.h"
 #include "ual_section.h"
 
-#define CHUNK_SLOTS    256u
-#define CHUNK_SIZE     ((uintptr_t)CHUNK_SLOTS * UAL_SLOT_SIZE)
-#define TABLE_BITS     12
-#define TABLE_SIZE     (1u << TABLE_BITS)
-#define TABLE_FULL     (TABLE_SIZE / 4 * 3)
+#define CHUNK_SLOTS    (UAL_CHUNK_SIZE / UAL_SLOT_SIZE)
+#define TABLE_FULL     (UAL_CHUNK_TABLE / 4 * 3)
 #define QUARANTINE     512u /* free slots that wait before the oldest is reused */
-#define GENERATION_MAX (UAL_SLOT_SIZE - 1u)
+#define GENERATION_MAX UAL_GENERATION_MAX
 #define TAG_HIDDEN     0x80000000u
 #define REFS_FROZEN    0x80000000u
 
 _Static_assert((UAL_SLOT_SIZE & (UAL_SLOT_SIZE - 1)) == 0, "the stride is a power of two");
 
-/* Addresses of chunks, by hash; 0 is an empty place. Only grows. */
-static _Atomic uintptr_t chunk_table[TABLE_SIZE];
+_Atomic uintptr_t ual_object_chunks[UAL_CHUNK_TABLE];
 
 /* Under arena_lock. */
 static pthread_mutex_t arena_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	unsigned chunks;          /* entries of chunk_table */
+	unsigned chunks;          /* entries of ual_object_chunks */
 	uintptr_t fresh;          /* next slot that was never used */
 	unsigned fresh_count;     /* slots from there on */
 	struct ual_object *first; /* freed slots, oldest first, linked by next */
@@ -63,24 +59,17 @@ static struct {
 	unsigned freed;
 } arena;
 
-static unsigned
-chunk_hash(uintptr_t chunk)
+bool
+ual_object_chunk_known(uintptr_t chunk)
 {
-	return (unsigned)((uint64_t)(chunk / CHUNK_SIZE) * UINT64_C(0x9e3779b97f4a7c15) >>
-			  (64 - TABLE_BITS));
-}
-
-static bool
-chunk_known(uintptr_t chunk)
-{
-	unsigned i = chunk_hash(chunk);
+	unsigned i = ual_object_chunk_hash(chunk);
 	uintptr_t entry;
 
 	/* Acquire: a thread that sees the entry may read the chunk. Entries are never removed. */
-	while ((entry = atomic_load_explicit(&chunk_table[i], memory_order_acquire)) != 0) {
+	while ((entry = atomic_load_explicit(&ual_object_chunks[i], memory_order_acquire)) != 0) {
 		if (entry == chunk)
 			return true;
-		i = (i + 1) % TABLE_SIZE;
+		i = (i + 1) % UAL_CHUNK_TABLE;
 	}
 	return false;
 }
@@ -88,11 +77,11 @@ chunk_known(uintptr_t chunk)
 static void
 chunk_enter(uintptr_t chunk)
 {
-	unsigned i = chunk_hash(chunk);
+	unsigned i = ual_object_chunk_hash(chunk);
 
-	while (atomic_load(&chunk_table[i]) != 0)
-		i = (i + 1) % TABLE_SIZE;
-	atomic_store(&chunk_table[i], chunk);
+	while (atomic_load(&ual_object_chunks[i]) != 0)
+		i = (i + 1) % UAL_CHUNK_TABLE;
+	atomic_store(&ual_object_chunks[i], chunk);
 	arena.chunks++;
 }
 
@@ -106,16 +95,16 @@ chunk_map(void)
 
 	if (arena.chunks == TABLE_FULL)
 		return false;
-	map = mmap(NULL, 2 * CHUNK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		   0);
+	map = mmap(NULL, 2 * UAL_CHUNK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		   -1, 0);
 	if (map == MAP_FAILED)
 		return false;
 	start = (uintptr_t)map;
-	chunk = (start + CHUNK_SIZE - 1) / CHUNK_SIZE * CHUNK_SIZE;
+	chunk = (start + UAL_CHUNK_SIZE - 1) / UAL_CHUNK_SIZE * UAL_CHUNK_SIZE;
 	if (chunk > start)
 		munmap(map, chunk - start);
-	if (chunk < start + CHUNK_SIZE)
-		munmap((void *)(chunk + CHUNK_SIZE), start + CHUNK_SIZE - chunk);
+	if (chunk < start + UAL_CHUNK_SIZE)
+		munmap((void *)(chunk + UAL_CHUNK_SIZE), start + UAL_CHUNK_SIZE - chunk);
 	chunk_enter(chunk);
 	arena.fresh = chunk;
 	arena.fresh_count = CHUNK_SLOTS;
@@ -137,8 +126,8 @@ fork_parent(void)
 static void
 fork_child(void)
 {
-	for (unsigned i = 0; i < TABLE_SIZE; i++)
-		atomic_store(&chunk_table[i], 0);
+	for (unsigned i = 0; i < UAL_CHUNK_TABLE; i++)
+		atomic_store(&ual_object_chunks[i], 0);
 	memset(&arena, 0, sizeof(arena));
 	ual_section_forked();
 	pthread_mutex_unlock(&arena_lock);
@@ -297,22 +286,9 @@ slot_of(uintptr_t handle, unsigned *tag)
 {
 	struct ual_object *slot = (struct ual_object *)(handle & ~(uintptr_t)GENERATION_MAX);
 
-	if (!chunk_known(handle & ~(CHUNK_SIZE - 1)))
+	if (!ual_object_chunk_known(handle & ~(UAL_CHUNK_SIZE - 1)))
 		return NULL;
 	*tag = atomic_load(&slot->tag);
-	return slot;
-}
-
-void *
-ual_object_get(const void *handle, enum ual_type type)
-{
-	uintptr_t value = (uintptr_t)handle;
-	struct ual_object *slot;
-	unsigned tag;
-
-	slot = slot_of(value, &tag);
-	if (slot == NULL || tag != ((unsigned)type << 16 | (unsigned)(value & GENERATION_MAX)))
-		return NULL;
 	return slot;
 }
 

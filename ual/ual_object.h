@@ -43,7 +43,13 @@ enum ual_type {
 };
 
 /* Stride of slots: low bits of a handle that hold the generation; largest object. */
-#define UAL_SLOT_SIZE 1024
+#define UAL_SLOT_SIZE      1024
+#define UAL_GENERATION_MAX (UAL_SLOT_SIZE - 1u)
+
+/* Slots lie in chunks of so many bytes, aligned to that; a table of at most so many addresses knows them. */
+#define UAL_CHUNK_SIZE       ((uintptr_t)256 * UAL_SLOT_SIZE)
+#define UAL_CHUNK_TABLE_BITS 12
+#define UAL_CHUNK_TABLE      (1u << UAL_CHUNK_TABLE_BITS)
 
 struct ual_ia;
 
@@ -116,8 +122,40 @@ ual_object_leave_place(void *place)
 /* UAL_VISIT struct ual_ep *ep = (an object entered, or NULL): left at the end of the block. */
 #define UAL_VISIT __attribute__((cleanup(ual_object_leave_place)))
 
-/* The object behind a handle, or NULL; inside a section or dispatch. Fast path: no lock, no call out. */
-void *ual_object_get(const void *handle, enum ual_type type);
+/* Addresses of chunks, by hash, linear probing; 0 is an empty place. Only grows. */
+extern _Atomic uintptr_t ual_object_chunks[UAL_CHUNK_TABLE];
+/* Is it the address of a chunk? */
+bool ual_object_chunk_known(uintptr_t chunk);
+
+static inline unsigned
+ual_object_chunk_hash(uintptr_t chunk)
+{
+	return (unsigned)((uint64_t)(chunk / UAL_CHUNK_SIZE) * UINT64_C(0x9e3779b97f4a7c15) >>
+			  (64 - UAL_CHUNK_TABLE_BITS));
+}
+
+/*
+ * The object behind a handle, or NULL; inside a section or dispatch. Fast path: no lock; no call, if the chunk is in
+ * the first place of the table that its hash leads to.
+ */
+static inline void *
+ual_object_get(const void *handle, enum ual_type type)
+{
+	uintptr_t value = (uintptr_t)handle;
+	uintptr_t chunk = value & ~(uintptr_t)(UAL_CHUNK_SIZE - 1);
+	/* Acquire: a thread that sees the entry may read the chunk. An empty place does not make 0 a chunk. */
+	uintptr_t entry = atomic_load_explicit(&ual_object_chunks[ual_object_chunk_hash(chunk)],
+					       memory_order_acquire);
+	struct ual_object *slot = (struct ual_object *)(value & ~(uintptr_t)UAL_GENERATION_MAX);
+
+	if (__builtin_expect(entry != chunk || chunk == 0, 0) && !ual_object_chunk_known(chunk))
+		return NULL;
+	if (atomic_load(&slot->tag) !=
+	    ((unsigned)type << 16 | (unsigned)(value & UAL_GENERATION_MAX)))
+		return NULL;
+	return slot;
+}
+
 /* An object of any type; *type is set. NULL if it is no handle. */
 struct ual_object *ual_object_any(const void *handle, enum ual_type *type);
 /* The type of an object, also while it is hidden. */

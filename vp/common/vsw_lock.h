@@ -28,13 +28,21 @@ vsw_trylock(struct vsw_lock *lock)
 	return atomic_exchange_explicit(&lock->owned, 1, memory_order_acquire) == 0;
 }
 
-static inline void
-vsw_lock(struct vsw_lock *lock)
+/* Another thread owns the lock. Apart, because the fast path must not carry the loop along. */
+static __attribute__((cold, noinline, unused)) void
+vsw_lock_wait(struct vsw_lock *lock)
 {
 	for (unsigned spins = 0; !vsw_trylock(lock); spins++) {
 		if (spins > 100)
 			sched_yield();
 	}
+}
+
+static inline void
+vsw_lock(struct vsw_lock *lock)
+{
+	if (__builtin_expect(!vsw_trylock(lock), 0))
+		vsw_lock_wait(lock);
 }
 
 static inline void

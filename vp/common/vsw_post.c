@@ -277,12 +277,17 @@ vsw_cq_depth(struct ri_ucq *cq)
 uint32_t
 vsw_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
-	uint32_t got = entries_take(cq, wc, n);
+	const struct vsw_doorbell *bell = &cq->rnic->bell;
+	uint32_t got = 0;
 
-	if (got != 0 || cq->rnic->bell.poll == NULL)
-		return got;
-	cq->rnic->bell.poll(cq->rnic->bell.engine);
+	if (bell->poll == NULL)
+		return entries_take(cq, wc, n);
 	/* Most polls find nothing; two loads that say so are cheaper than the lock. */
+	if (vsw_cq_depth(cq) != 0)
+		got = entries_take(cq, wc, n);
+	if (got != 0)
+		return got;
+	bell->poll(bell->engine);
 	return vsw_cq_depth(cq) != 0 ? entries_take(cq, wc, n) : 0;
 }
 

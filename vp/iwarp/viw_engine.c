@@ -97,6 +97,22 @@ socket_unwatch(struct viw_engine *engine, struct viw_qp *qp)
 	pthread_mutex_unlock(&engine->lock);
 }
 
+/*
+ * A poll has found a message. A load and a store, no locked addition: a count that is lost between two threads
+ * only makes the socket leave the set one message later.
+ */
+static void
+message_polled(struct viw_engine *engine, struct viw_qp *qp)
+{
+	unsigned polled = atomic_load_explicit(&qp->engine.polled, memory_order_relaxed);
+
+	if (polled > UNWATCH_AFTER)
+		return;
+	atomic_store_explicit(&qp->engine.polled, polled + 1, memory_order_relaxed);
+	if (polled == UNWATCH_AFTER)
+		socket_unwatch(engine, qp);
+}
+
 /* Add the sockets that are out of the set again. Called with the lock. */
 static void
 sockets_rewatch(struct viw_engine *engine)
@@ -182,13 +198,6 @@ viw_engine_blocked(struct viw_qp *qp)
 			return;
 	}
 	viw_engine_want(qp, EPOLLOUT, 0);
-}
-
-void
-viw_engine_unblocked(struct viw_qp *qp)
-{
-	if (atomic_load_explicit(&qp->engine.watch, memory_order_relaxed) & EPOLLOUT)
-		viw_engine_want(qp, 0, EPOLLOUT);
 }
 
 void
@@ -331,9 +340,8 @@ engine_drive(struct viw_engine *engine, bool idle)
 		if (atomic_load_explicit(&qp->tx.blocked, memory_order_relaxed))
 			viw_tx_try(qp);
 		uint32_t n = viw_rx_try(qp);
-		if (n > 0 && atomic_fetch_add_explicit(&qp->engine.polled, 1,
-						       memory_order_relaxed) == UNWATCH_AFTER)
-			socket_unwatch(engine, qp);
+		if (n > 0)
+			message_polled(engine, qp);
 		done += n;
 	}
 	return done;

@@ -65,9 +65,8 @@ enum ri_status viw_engine_add(struct viw_engine *engine, struct viw_qp *qp) RI_M
 void viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp);
 /* Request EPOLLIN or EPOLLOUT for a queue pair, or stop. The caller owns one of its roles. */
 void viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear);
-/* Its socket takes no more octets, or takes them again. The caller owns tx.role. */
+/* Its socket takes no more octets. The caller owns tx.role. */
 void viw_engine_blocked(struct viw_qp *qp);
-void viw_engine_unblocked(struct viw_qp *qp);
 /* Give back a buffer, or what was set aside; NULL is allowed. */
 void viw_engine_give(struct viw_engine *engine, uint8_t *buf);
 /*

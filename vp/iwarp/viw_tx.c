@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "viw_fork.h"
@@ -123,6 +124,13 @@ buffer_send(struct viw_qp *qp)
 	return n;
 }
 
+/* Does the epoll set report when the socket takes octets? Relaxed: a wish that comes later is reported, too. */
+static inline bool
+epollout_is_wanted(const struct viw_qp *qp)
+{
+	return (atomic_load_explicit(&qp->engine.watch, memory_order_relaxed) & EPOLLOUT) != 0;
+}
+
 bool
 viw_tx_push(struct viw_qp *qp)
 {
@@ -141,7 +149,8 @@ viw_tx_push(struct viw_qp *qp)
 	}
 	if (atomic_load_explicit(&tx->blocked, memory_order_relaxed))
 		atomic_store(&tx->blocked, false);
-	viw_engine_unblocked(qp);
+	if (epollout_is_wanted(qp))
+		viw_engine_want(qp, 0, EPOLLOUT);
 	return true;
 }
 
@@ -156,10 +165,26 @@ send_is_finished(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
-	return tx->job == VIW_JOB_NONE && !tx->have_request && vsw_wq_pending(&tx->sq) == 0 &&
-	       !viw_response_pending(&qp->reads) &&
-	       !atomic_load_explicit(&tx->starved, memory_order_relaxed) &&
+	return viw_tx_all_built(qp) && !atomic_load_explicit(&tx->starved, memory_order_relaxed) &&
 	       (tx->buf == NULL || viw_pool_owns(&qp->rnic->engine.pool, tx->buf));
+}
+
+/* Is there something to send, or something that viw_tx_push would reset? */
+static bool
+push_is_due(const struct viw_qp *qp)
+{
+	const struct viw_tx *tx = &qp->tx;
+
+	return tx->at < tx->len || atomic_load_explicit(&tx->blocked, memory_order_relaxed) ||
+	       epollout_is_wanted(qp);
+}
+
+/* Complete requests, if some are not completed. */
+static void
+requests_complete(struct viw_qp *qp)
+{
+	if (qp->tx.sent_tail != qp->tx.sent_head)
+		viw_sq_complete(qp);
 }
 
 /* Send what may be sent, but no more than VIW_TX_ROUND, so that other work gets its turn. */
@@ -168,19 +193,24 @@ send_requests(struct viw_qp *qp)
 {
 	enum ri_qp_state begun = viw_qp_state(qp);
 	uint64_t enough = qp->tx.given + VIW_TX_ROUND;
+	enum viw_tx_filled filled = VIW_TX_NOTHING;
 
-	while (viw_tx_push(qp)) {
-		viw_sq_complete(qp);
-		if (send_is_finished(qp))
+	while (!push_is_due(qp) || viw_tx_push(qp)) {
+		requests_complete(qp);
+		/* A fill that has built all finds nothing to repair either. */
+		if (filled == VIW_TX_ALL || send_is_finished(qp))
 			return;
-		if (viw_qp_state(qp) != begun || !viw_tx_fill(qp))
+		if (viw_qp_state(qp) != begun)
+			break;
+		filled = viw_tx_fill(qp);
+		if (filled == VIW_TX_NOTHING)
 			break;
 		if (qp->tx.given >= enough) {
 			tx_retry_later(qp);
 			break;
 		}
 	}
-	viw_sq_complete(qp);
+	requests_complete(qp);
 }
 
 /* Put the Terminate, if there is one, into the buffer, which the socket has emptied. */

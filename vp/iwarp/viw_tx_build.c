@@ -443,23 +443,35 @@ build_next(struct viw_qp *qp)
 }
 
 bool
+viw_tx_all_built(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+
+	return tx->job == VIW_JOB_NONE && !tx->have_request && vsw_wq_pending(&tx->sq) == 0 &&
+	       !viw_response_pending(&qp->reads);
+}
+
+enum viw_tx_filled
 viw_tx_fill(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 	enum ri_qp_state begun = viw_qp_state(qp);
-	bool some = false;
+	enum viw_tx_filled filled = VIW_TX_NOTHING;
 
 	assert(vsw_role_is_taken(&qp->tx.role));
 	uint32_t enough = viw_pool_is_low(&qp->rnic->engine.pool) ? VIW_TX_LEAN : tx->segment.room;
 
 	if (!viw_tx_buffer(qp)) {
 		atomic_store(&tx->starved, true);
-		return false;
+		return filled;
 	}
 	if (atomic_load_explicit(&tx->starved, memory_order_relaxed))
 		atomic_store(&tx->starved, false);
 	tx->direct = false;
-	while (!tx->direct && tx->len < enough && viw_qp_state(qp) == begun && build_next(qp))
-		some = true;
-	return some;
+	while (!tx->direct && tx->len < enough && viw_qp_state(qp) == begun && build_next(qp)) {
+		filled = VIW_TX_SOME;
+		if (viw_tx_all_built(qp))
+			return VIW_TX_ALL;
+	}
+	return filled;
 }

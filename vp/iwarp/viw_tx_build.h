@@ -10,8 +10,17 @@
 
 #include "viw_qp.h"
 
-/* Build the frames that may be sent now in the buffer. False: there are none. Owner of tx.role. */
-bool viw_tx_fill(struct viw_qp *qp);
+/* What viw_tx_fill has built. */
+enum viw_tx_filled {
+	VIW_TX_NOTHING = 0, /* no frame may be sent now */
+	VIW_TX_SOME,        /* frames; another fill may build more */
+	VIW_TX_ALL          /* frames, and viw_tx_all_built after the last of them */
+};
+
+/* Build the frames that may be sent now in the buffer. Owner of tx.role. */
+enum viw_tx_filled viw_tx_fill(struct viw_qp *qp);
+/* Is there no request and no response to build from? What comes later sets the role's retry flag. Owner of tx.role. */
+bool viw_tx_all_built(struct viw_qp *qp);
 /* The longest ULPDU of the next frame. Owner of tx.role. */
 static inline uint32_t
 viw_tx_ulpdu(struct viw_qp *qp)
