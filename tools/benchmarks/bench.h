@@ -41,6 +41,7 @@ extern const struct bench_case bench_mem_cases[];
 extern const struct bench_case bench_itapi_cases[];
 extern const struct bench_case bench_guard_cases[];
 extern const struct bench_case bench_many_cases[];
+extern const struct bench_case bench_scale_cases[];
 
 uint64_t bench_now(void); /* ns, monotonic */
 void bench_pin(int core);
