@@ -23,7 +23,7 @@
 static const struct bench_case *
 find_case(const char *name)
 {
-	const struct bench_case *lists[] = {bench_raw_cases, bench_mem_cases, bench_itapi_cases,
+	const struct bench_case *lists[] = {bench_raw_cases,   bench_mem_cases,  bench_itapi_cases,
 					    bench_guard_cases, bench_many_cases, bench_scale_cases};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
