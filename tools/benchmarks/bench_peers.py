@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Ping-pongs of libfabric (fi_pingpong) and UCX (ucx_perftest), as calibrators of tools/bench --peers.
+"""libfabric (fi_pingpong) and UCX (ucx_perftest), as calibrators of tools/bench --peers; and curves.
 
 Both are optional packages of Debian: libfabric-bin and ucx-utils. A run is two processes, each
-pinned, that poll; its figure is half a round trip of a message in ns, as that of it-lat.
+pinned, that poll. Its figure is half a round trip of a message in ns, as that of it-lat; or GB/s of
+one-sided writes, as that of it-bw, which libfabric's program does not measure.
 """
+import collections
+import math
 import os
 import shutil
 import socket
@@ -61,7 +64,10 @@ class PeerRun:
                 env=self.env, capture_output=True, text=True, timeout=SECONDS, check=False)
             if done.returncode != 0:
                 raise RuntimeError(f"{self.client[0]}: {done.stderr.strip()[-200:]}")
-            return {"value": self.read(done.stdout), "unit": "ns"}
+            try:
+                return {"value": self.read(done.stdout)}
+            except (ValueError, IndexError):
+                raise RuntimeError(f"{self.client[0]}: no figure in {done.stdout[-200:]!r}") from None
         finally:
             try:
                 server.wait(5)
@@ -82,6 +88,12 @@ def perftest_ns(text):
     return float(last[heads.index("overall_lat")]) * 1000
 
 
+def perftest_gbs(text):
+    """The same: the column overall_bw, in MiB/s."""
+    heads, *_, last = [line.split(",") for line in text.strip().splitlines()]
+    return float(last[heads.index("overall_bw")]) * (1 << 20) / 1e9
+
+
 def libfabric(provider, endpoint):
     def run(size):
         call = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", str(iterations(size)),
@@ -90,53 +102,109 @@ def libfabric(provider, endpoint):
     return run
 
 
-def ucx(transports, env):
+def ucx(transports, env, test="tag_lat", read=perftest_ns):
     def run(size):
         call = ["ucx_perftest", "-p", "PORT", "-f"]
-        return PeerRun(call, [*call, "127.0.0.1", "-t", "tag_lat", "-s", str(size), "-v",
+        return PeerRun(call, [*call, "127.0.0.1", "-t", test, "-s", str(size), "-v",
                               "-n", str(iterations(size)), "-w", str(iterations(size) // 10)],
-                       {"UCX_TLS": transports, "UCX_WARN_UNUSED_ENV_VARS": "n", **env}, perftest_ns)
+                       {"UCX_TLS": transports, "UCX_WARN_UNUSED_ENV_VARS": "n", **env}, read)
     return run
 
 
-# name: (program, how a run of a size is made, is it shared memory)
-PEERS = {
-    "libfabric-tcp": ("fi_pingpong", libfabric("tcp", "msg"), False),
-    "ucx-tcp": ("ucx_perftest", ucx("tcp,self", {"UCX_NET_DEVICES": "lo"}), False),
-    "libfabric-shm": ("fi_pingpong", libfabric("shm", "rdm"), True),
-    "ucx-shm": ("ucx_perftest", ucx("posix,self", {}), True),
-}
+TCP = ("tcp,self", {"UCX_NET_DEVICES": "lo"})
+SHARED = ("posix,self", {})
+
+# What runs, how a run of a size is made, whether it is shared memory, and what is measured.
+Peer = collections.namedtuple("Peer", "name program run shared what")
+PEERS = (
+    Peer("libfabric-tcp", "fi_pingpong", libfabric("tcp", "msg"), False, "latency"),
+    Peer("ucx-tcp", "ucx_perftest", ucx(*TCP), False, "latency"),
+    Peer("libfabric-shm", "fi_pingpong", libfabric("shm", "rdm"), True, "latency"),
+    Peer("ucx-shm", "ucx_perftest", ucx(*SHARED), True, "latency"),
+    Peer("ucx-tcp", "ucx_perftest", ucx(*TCP, "ucp_put_bw", perftest_gbs), False, "bandwidth"),
+    Peer("ucx-shm", "ucx_perftest", ucx(*SHARED, "ucp_put_bw", perftest_gbs), True, "bandwidth"),
+)
 
 
 def missing():
     """Programs of peers that are not installed."""
-    return sorted({program for program, _, _ in PEERS.values() if shutil.which(program) is None})
+    return sorted({peer.program for peer in PEERS if shutil.which(peer.program) is None})
 
 
 def present():
-    """The peers that can run, as name, function of a size, and whether it is shared memory."""
-    return [(name, run, shared) for name, (program, run, shared) in PEERS.items()
-            if shutil.which(program) is not None]
+    return [peer for peer in PEERS if shutil.which(peer.program) is not None]
+
+
+def rows(Run, Row, ours_stream, raw_stream):
+    """Ours beside a raw socket and each peer that is installed; the names end in what and the size."""
+    made = []
+    for size in SIZES:
+        few = iterations(size)
+        ours = {("latency", False): Run("it-lat", op="send", size=size, iters=few),
+                ("latency", True): Run("it-emul-lat", adapter="emul:ib", size=size, iters=few),
+                ("bandwidth", False): ours_stream("write", size),
+                ("bandwidth", True): Run("it-emul-bw", adapter="emul:ib", size=size, iters=few)}
+        raw = (Peer("raw", None, lambda size: Run("raw-spin", size=size, iters=iterations(size)),
+                    False, "latency"),
+               Peer("raw", None, raw_stream, False, "bandwidth"),
+               Peer("memcpy", None, lambda size: Run("memcpy", size=size, iters=iterations(size)),
+                    True, "bandwidth"))
+        for peer in (*raw, *present()):
+            row = Row(f"{peer.name}-{peer.what}-{size}", ours[peer.what, peer.shared], peer.run(size),
+                      better="lower" if peer.what == "latency" else "higher")
+            row.peer, row.size = peer, size
+            made.append(row)
+    return sorted(made, key=lambda row: row.peer.what, reverse=True)
 
 
 # --- curves ------------------------------------------------------------------------------------
 
-WIDTH, HEIGHT, LEFT, BOTTOM = 720, 440, 70, 50
+WIDTH, HEIGHT, LEFT, BOTTOM = 720, 440, 90, 50
 COLOURS = ("#1b6ca8", "#c0392b", "#27864a", "#8e5ea2", "#d08b00", "#444444")
 
 
-def svg(title, curves):
-    """Latency by size, both logarithmic: curves is {name: {size: ns}}."""
-    from math import floor, ceil, log2, log10
-    sizes = sorted({size for curve in curves.values() for size in curve})
-    values = [ns for curve in curves.values() for ns in curve.values()]
-    low, high = floor(log10(min(values))), ceil(log10(max(values)))
-    high = max(high, low + 1)
-    span = max(1.0, log2(sizes[-1] / sizes[0]))
+TITLES = {"latency": "Half a round trip", "bandwidth": "Bandwidth", "rate": "Messages a second"}
+MEDIA = {"wire": "iWARP and TCP on loopback", "memory": "in memory"}
 
-    def at(size, ns):
-        x = LEFT + (WIDTH - LEFT - 170) * log2(size / sizes[0]) / span
-        y = HEIGHT - BOTTOM - (HEIGHT - BOTTOM - 40) * (log10(ns) - low) / (high - low)
+
+def curves_add(curves, row):
+    """Enters a row into {(medium, what): {name: {size: value}}}."""
+    def enter(what, scale):
+        drawn = curves.setdefault(("memory" if row.peer.shared else "wire", what), {})
+        for name, value in (("itapi", row.value()), (row.peer.name, row.base())):
+            drawn.setdefault(name, {})[row.size] = value * scale
+    enter(row.peer.what, 1.0)
+    if row.peer.what == "bandwidth":
+        enter("rate", 1e9 / row.size)
+
+
+def draw(name, curves):
+    for (medium, what), drawn in curves.items():
+        title = f"{TITLES[what]} by size of the message, octets: {MEDIA[medium]}"
+        with open(f"{name}-{medium}-{what}.svg", "w", encoding="ascii") as file:
+            file.write(svg(title, drawn, what))
+
+
+def label(power, what):
+    """The text at a power of ten."""
+    if what == "latency":
+        return f"{10 ** power:g} ns" if power < 3 else f"{10 ** (power - 3):g} us"
+    if what == "bandwidth":
+        return f"{10.0 ** power:g} GB/s"
+    return f"{10 ** power:,}/s"
+
+
+def svg(title, curves, what="latency"):
+    """A value by size, both logarithmic: curves is {name: {size: value}}."""
+    sizes = sorted({size for curve in curves.values() for size in curve})
+    values = [value for curve in curves.values() for value in curve.values()]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    high = max(high, low + 1)
+    span = max(1.0, math.log2(sizes[-1] / sizes[0]))
+
+    def at(size, value):
+        x = LEFT + (WIDTH - LEFT - 170) * math.log2(size / sizes[0]) / span
+        y = HEIGHT - BOTTOM - (HEIGHT - BOTTOM - 40) * (math.log10(value) - low) / (high - low)
         return round(x, 1), round(y, 1)
 
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
@@ -146,9 +214,8 @@ def svg(title, curves):
     for power in range(low, high + 1):
         x, y = at(sizes[0], 10.0 ** power)
         right = at(sizes[-1], 1)[0]
-        text = f"{10 ** power} ns" if power < 3 else f"{10 ** (power - 3)} us"
         out.append(f'<line x1="{x}" y1="{y}" x2="{right}" y2="{y}" stroke="#dddddd"/>')
-        out.append(f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{text}</text>')
+        out.append(f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{label(power, what)}</text>')
     for size in sizes:
         x, y = at(size, 10.0 ** low)
         text = str(size) if size < 1024 else f"{size >> 10}k" if size < 1 << 20 else f"{size >> 20}M"

@@ -149,6 +149,8 @@ def peers_are_read():
         '64      1k      =1k      125k        3.24s      0.04    1.61884       0.00\n'), 2))
     same(596.0, bench_peers.perftest_ns(
         'iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw\n2000,0.5,0.7,0.596,0.64\n'))
+    same(1.048576, bench_peers.perftest_gbs(
+        'iterations,overall_lat,avg_bw,overall_bw,avg_mr\n2000,0.596,900.0,1000.0,5\n'))
 
 
 def copies_are_whole():
@@ -177,11 +179,31 @@ def curves():
             raise AssertionError(f'{at} is outside')
 
 
+def rows_of_peers():
+    """Each size has every peer that is here, a raw socket and memcpy; the curves have them all."""
+    rows = bench_peers.rows(bench.Run, bench.Row, bench.ours_stream, bench.raw_stream)
+    same(len(bench_peers.SIZES) * (3 + len(bench_peers.present())), len(rows))
+    curves = {}
+    for row in rows:
+        row.ours, row.calibrator = Fixed(*[200] * 5), Fixed(*[100] * 5)
+        row.measure((0, 1), 5)
+        same((None, row.better == 'higher', row.better == 'lower'),
+             (row.error, row.is_ahead(), row.is_behind()))
+        bench_peers.curves_add(curves, row)
+    same(200e9 / 8, curves['wire', 'rate']['itapi'][8])
+    same(100, curves['wire', 'latency']['raw'][4096])
+    with tempfile.TemporaryDirectory() as folder:
+        bench_peers.draw(os.path.join(folder, 'x'), curves)
+        same({f'x-{medium}-{what}.svg' for medium, what in curves}, set(os.listdir(folder)))
+        for name in os.listdir(folder):
+            xml.dom.minidom.parse(os.path.join(folder, name))
+
+
 def main():
     cases = [costs_of_callees_count_once, limits, another_build_is_named, verdicts,
              a_disturbed_pair_is_made_again, a_run_that_fails_is_told, a_late_run_is_made_again,
              a_program_that_dies_says_of_what, another_build_runs_the_same,
-             peers_are_read, copies_are_whole, curves]
+             peers_are_read, copies_are_whole, curves, rows_of_peers]
     print(f'1..{len(cases)}')
     failed = 0
     for number, case in enumerate(cases, 1):
