@@ -147,11 +147,12 @@ ual_object_get(const void *handle, enum ual_type type)
 	uintptr_t entry = atomic_load_explicit(&ual_object_chunks[ual_object_chunk_hash(chunk)],
 					       memory_order_acquire);
 	struct ual_object *slot = (struct ual_object *)(value & ~(uintptr_t)UAL_GENERATION_MAX);
+	unsigned tag;
 
 	if (__builtin_expect(entry != chunk || chunk == 0, 0) && !ual_object_chunk_known(chunk))
 		return NULL;
-	if (atomic_load(&slot->tag) !=
-	    ((unsigned)type << 16 | (unsigned)(value & UAL_GENERATION_MAX)))
+	tag = atomic_load(&slot->tag);
+	if (tag != ((unsigned)type << 16 | (unsigned)(value & UAL_GENERATION_MAX)))
 		return NULL;
 	return slot;
 }

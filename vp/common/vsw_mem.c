@@ -213,32 +213,28 @@ no_access(struct vsw_mem_use *use, enum vsw_mem_result result)
 	return result;
 }
 
-/*
- * An access to nothing, which is always permitted; or STag 0 of a privileged queue pair: all memory of this
- * process, for local use [RI 5.1].
- */
-static __attribute__((noinline)) enum vsw_mem_result
-special_access(const struct vsw_mem_who *who, const struct vsw_mem_access *wanted,
-	       struct vsw_mem_use *use)
+/* STag 0 of a privileged queue pair: all memory of this process, for local use [RI 5.1]. */
+static enum vsw_mem_result
+direct_access(const struct vsw_mem_who *who, const struct vsw_mem_access *wanted,
+	      struct vsw_mem_use *use)
 {
-	enum vsw_mem_result result = VSW_MEM_OK;
-
-	if (wanted->length != 0 && !who->privileged)
-		result = VSW_MEM_STAG;
-	else if (wanted->length != 0 && (wanted->access & ~(uint32_t)LOCAL_RIGHTS) != 0)
-		result = VSW_MEM_ACCESS;
-	(void)no_access(use, result);
-	if (wanted->length != 0 && result == VSW_MEM_OK)
-		use->ptr = (uint8_t *)(uintptr_t)wanted->addr;
-	return result;
+	*use = (struct vsw_mem_use){0};
+	if (!who->privileged)
+		return VSW_MEM_STAG;
+	if ((wanted->access & ~(uint32_t)LOCAL_RIGHTS) != 0)
+		return VSW_MEM_ACCESS;
+	use->ptr = (uint8_t *)(uintptr_t)wanted->addr;
+	return VSW_MEM_OK;
 }
 
 enum vsw_mem_result
 vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	      const struct vsw_mem_access *wanted, struct vsw_mem_use *use)
 {
-	if (wanted->length == 0 || wanted->stag == 0)
-		return special_access(who, wanted, use);
+	if (__builtin_expect(wanted->length == 0, 0))
+		return no_access(use, VSW_MEM_OK);
+	if (__builtin_expect(wanted->stag == 0, 0))
+		return direct_access(who, wanted, use);
 
 	struct vsw_mem_entry *entry = vsw_mem_at(table, wanted->stag);
 	enum vsw_mem_result result = VSW_MEM_STAG;
