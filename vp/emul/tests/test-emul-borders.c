@@ -11,6 +11,7 @@
 #include "vem_dgram.h"
 #include "vem_fault.h"
 #include "vsw_mem_table.h"
+#include "vsw_user_objects.h"
 
 #define RA       RI_ACCESS_REMOTE_ATOMIC
 #define LISTENER ((const void *)(uintptr_t)42)
@@ -465,6 +466,8 @@ test_not_a_datagram(void)
 			   .flags = RI_WR_SIGNALED,
 			   .u.ud = {.ah = s.way, .qpn = qpn_of(s.b), .qkey = KEY}};
 	post_recv(s.b, 1, &room);
+	g_assert_cmpint(emul()->fast->post_sq(s.a->uqp, &wr), ==, RI_ERR_UNSUPPORTED);
+	s.a->uqp->known_op[RI_OP_RDMA_WRITE] = true; /* past the check */
 	g_assert_cmpint(emul()->fast->post_sq(s.a->uqp, &wr), ==, RI_SUCCESS);
 	poll_one(s.a->uscq, 1, RI_WC_LOCAL_QP);
 	poll_none(s.b->urcq);

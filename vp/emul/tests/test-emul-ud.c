@@ -6,6 +6,7 @@
 
 #include "vem.h"
 #include "vem_dgram.h"
+#include "vsw_user_objects.h"
 
 /* Two adapters on one fabric, each with a datagram queue pair, in virtual time. */
 struct scene {
@@ -206,6 +207,9 @@ test_send_fails(void)
 		} else if (way == 1) {
 			g_assert_cmpint(send_to(s.a, 1, &sink, &nowhere), ==, RI_SUCCESS);
 		} else if (way == 2) {
+			g_assert_cmpint(emul()->fast->post_sq(s.a->uqp, &plain), ==,
+					RI_ERR_UNSUPPORTED);
+			s.a->uqp->known_op[RI_OP_SEND] = true; /* past the check */
 			g_assert_cmpint(emul()->fast->post_sq(s.a->uqp, &plain), ==, RI_SUCCESS);
 		} else {
 			struct ri_sge sge = chunk_sge(&s.ma, 0, VEM_MAX_DATAGRAM + 1);
@@ -359,6 +363,8 @@ test_other_kinds(void)
 	struct ri_qp_init init = end_defaults(iwarp);
 
 	ends_connect(a, b);
+	g_assert_cmpint(send_to(a, 1, NULL, &to), ==, RI_ERR_UNSUPPORTED);
+	a->uqp->known_op[RI_OP_SEND_UD] = true; /* past the check */
 	g_assert_cmpint(send_to(a, 1, NULL, &to), ==, RI_SUCCESS);
 	poll_one(a->uscq, 1, RI_WC_LOCAL_QP);
 	node_run(ib);
