@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Who serves the datagrams of a service: the question, its answers, and how it ends without one. */
+
+#include "cert_host.h"
+#include "verbs_ud.h"
+
+#define MS UINT64_C(1000000)
+
+/* A listener of the far side, and a question of the near one. */
+struct scene {
+	struct mail mail;
+	struct cert *cert;
+	const struct ri_cm_ops *cm;
+	struct ri_service service;
+	struct ri_listen *listen;
+	uint64_t listener; /* its context */
+	uint64_t question; /* the context of the question */
+	struct ri_cm_params params;
+};
+
+static void
+scene_open(struct scene *scene, struct cert *cert)
+{
+	mail_open(&scene->mail, cert);
+	scene->cert = cert;
+	scene->cm = cert_provider(cert)->cm;
+	scene->service = cert_service(scene->mail.far);
+	scene->listener = cert_ctx_new(scene->mail.far, RI_OBJECT_LISTEN);
+	scene->question = cert_ctx_new(scene->mail.near, RI_OBJECT_REQUEST);
+	CERT_VERB(cert, RI_SUCCESS,
+		  scene->cm->listen(scene->mail.far->context, scene->listener, 0, &scene->service,
+				    4, &scene->listen));
+	scene->params = (struct ri_cm_params){.peer = cert_address(scene->mail.far),
+					      .service = scene->service,
+					      .deadline = RI_NEVER};
+}
+
+static void
+ask(struct scene *scene)
+{
+	CERT_VERB(scene->cert, RI_SUCCESS,
+		  scene->cm->resolve(scene->mail.near->context, scene->question, &scene->params));
+}
+
+static struct ri_cm_event
+asked(struct scene *scene)
+{
+	struct ri_cm_event event = cert_cm(scene->mail.far, RI_CM_SERVICE_REQUEST, scene->listener);
+
+	CERT_TRUE(scene->cert, event.request != NULL);
+	return event;
+}
+
+static struct ri_cm_event
+answered(struct scene *scene)
+{
+	return cert_cm(scene->mail.near, RI_CM_SERVICE_REPLY, scene->question);
+}
+
+static void
+answer(struct scene *scene, struct ri_request *request, const struct ri_service_answer *what)
+{
+	CERT_VERB(scene->cert, RI_SUCCESS, scene->cm->resolve_answer(request, what));
+}
+
+/* No answer comes any more. */
+static void
+no_answer(struct scene *scene)
+{
+	for (unsigned i = 0; i < 200; i++)
+		cert_progress(scene->cert);
+	CERT_UINT(scene->cert,
+		  cert_cm_count(scene->mail.near, RI_CM_SERVICE_REPLY, scene->question), ==, 0);
+}
+
+static void
+scene_close(struct scene *scene)
+{
+	CERT_VERB_VOID(scene->cert, scene->cm->listen_destroy(scene->listen));
+	cert_ctx_gone(scene->mail.far, scene->listener);
+}
+
+/* The question with the longest private data, the answer with the longest; then a datagram goes there. */
+static void
+found(struct cert *cert)
+{
+	uint8_t question[RI_PDATA_MAX], reply[RI_PDATA_MAX];
+	struct scene scene;
+	struct ri_service_answer what = {.status = RI_SERVICE_FOUND, .qkey = UD_KEY};
+	struct ri_cm_event event;
+
+	scene_open(&scene, cert);
+	cert_fill(question, sizeof(question), 1);
+	cert_fill(reply, sizeof(reply), 2);
+	scene.params.pdata = question;
+	scene.params.pdata_len = scene.mail.near->attr.ud_request_pdata;
+	ask(&scene);
+	event = asked(&scene);
+	CERT_UINT(cert, event.pdata_len, ==, scene.params.pdata_len);
+	CERT_BYTES(cert, event.pdata, question, event.pdata_len);
+	what.qpn = scene.mail.to.qpn;
+	what.pdata = reply;
+	what.pdata_len = scene.mail.far->attr.ud_reply_pdata;
+	answer(&scene, event.request, &what);
+	event = answered(&scene);
+	CERT_UINT(cert, event.service_status, ==, RI_SERVICE_FOUND);
+	CERT_UINT(cert, event.pdata_len, ==, what.pdata_len);
+	CERT_BYTES(cert, event.pdata, reply, event.pdata_len);
+	scene.mail.to.qpn = event.qpn;
+	scene.mail.to.qkey = event.qkey;
+	mail_offer(&scene.mail, 1, 64);
+	mail_send(&scene.mail, 2, 8);
+	mail_arrives(&scene.mail, 1, 8);
+	no_answer(&scene);
+	scene_close(&scene);
+}
+
+static void
+other_answers(struct cert *cert)
+{
+	struct scene scene;
+
+	scene_open(&scene, cert);
+	for (uint32_t status = RI_SERVICE_UNKNOWN; status < RI_SERVICE_STATUS_COUNT; status++) {
+		const struct ri_service_answer what = {.status = status};
+
+		cert_note(cert, "answer %u", status);
+		ask(&scene);
+		answer(&scene, asked(&scene).request, &what);
+		CERT_UINT(cert, answered(&scene).service_status, ==, status);
+	}
+	scene_close(&scene);
+}
+
+static void
+nobody_listens(struct cert *cert)
+{
+	struct scene scene;
+
+	scene_open(&scene, cert);
+	scene_close(&scene);
+	ask(&scene);
+	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_UNKNOWN);
+	no_answer(&scene);
+}
+
+/* The question is open for that long, and its service is told that the answer is not wanted any more. */
+static void
+deadline(struct cert *cert)
+{
+	const struct ri_host *host = cert_host_table(cert_host(cert));
+	const struct ri_service_answer late = {.status = RI_SERVICE_FOUND};
+	struct scene scene;
+	struct ri_cm_event request;
+
+	scene_open(&scene, cert);
+	scene.params.deadline = host->now(host->self) + 50 * MS;
+	ask(&scene);
+	request = asked(&scene);
+	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_REJECTED);
+	CERT_UINT(cert, host->now(host->self), >=, scene.params.deadline);
+	CERT_TRUE(cert, cert_cm(scene.mail.far, RI_CM_REQUEST_GONE, scene.listener).request ==
+				request.request);
+	CERT_VERB(cert, RI_ERR_INVALID_HANDLE, scene.cm->resolve_answer(request.request, &late));
+	no_answer(&scene);
+	scene_close(&scene);
+}
+
+static void
+cancelled(struct cert *cert)
+{
+	const struct ri_service_answer late = {.status = RI_SERVICE_FOUND};
+	struct scene scene;
+	struct ri_cm_event request;
+
+	scene_open(&scene, cert);
+	ask(&scene);
+	request = asked(&scene);
+	CERT_VERB_VOID(cert, scene.cm->resolve_cancel(scene.mail.near->context, scene.question));
+	CERT_VERB(cert, RI_ERR_INVALID_HANDLE, scene.cm->resolve_answer(request.request, &late));
+	no_answer(&scene);
+	CERT_TRUE(cert, cert_cm(scene.mail.far, RI_CM_REQUEST_GONE, scene.listener).request ==
+				request.request);
+	cert_note(cert, "one that is not outstanding, and the number again");
+	CERT_VERB_VOID(cert, scene.cm->resolve_cancel(scene.mail.near->context, scene.question));
+	ask(&scene);
+	answer(&scene, asked(&scene).request, &late);
+	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_FOUND);
+	scene_close(&scene);
+}
+
+static void
+asked_twice(struct cert *cert)
+{
+	const struct ri_service_answer what = {.status = RI_SERVICE_NO_QP};
+	struct scene scene;
+	struct ri_cm_event request;
+
+	scene_open(&scene, cert);
+	ask(&scene);
+	request = asked(&scene);
+	CERT_VERB(cert, RI_ERR_BUSY,
+		  scene.cm->resolve(scene.mail.near->context, scene.question, &scene.params));
+	answer(&scene, request.request, &what);
+	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_NO_QP);
+	CERT_UINT(cert, cert_cm_count(scene.mail.far, RI_CM_SERVICE_REQUEST, scene.listener), ==,
+		  0);
+	no_answer(&scene);
+	scene_close(&scene);
+}
+
+/* What is refused is not asked, and a request whose answer is refused stays. */
+static void
+arguments(struct cert *cert)
+{
+	static const uint8_t much[RI_PDATA_MAX + 1];
+	struct ri_service_answer what = {.status = RI_SERVICE_STATUS_COUNT};
+	struct scene scene;
+	struct ri_cm_params params;
+	struct ri_context *context;
+	struct ri_request *request;
+
+	scene_open(&scene, cert);
+	context = scene.mail.near->context;
+	params = scene.params;
+	params.port = scene.mail.near->attr.num_ports;
+	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve(context, scene.question, &params));
+	params = scene.params;
+	params.pdata = much;
+	params.pdata_len = (uint16_t)(scene.mail.near->attr.ud_request_pdata + 1);
+	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve(context, scene.question, &params));
+	params = scene.params;
+	params.service.kind = RI_SERVICE_NONE;
+	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve(context, scene.question, &params));
+	ask(&scene);
+	request = asked(&scene).request;
+	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve_answer(request, &what));
+	what.status = RI_SERVICE_FOUND;
+	what.pdata = much;
+	what.pdata_len = (uint16_t)(scene.mail.far->attr.ud_reply_pdata + 1);
+	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve_answer(request, &what));
+	what.pdata_len = 0;
+	answer(&scene, request, &what);
+	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_FOUND);
+	CERT_UINT(cert, cert_cm_count(scene.mail.far, RI_CM_SERVICE_REQUEST, scene.listener), ==,
+		  0);
+	scene_close(&scene);
+}
+
+static const struct cert_case cases[] = {
+	{.id = "verbs.ud.service.0001",
+	 .title = "A service is found, with all private data of the question and the answer",
+	 .rule = "[RI 11.6.1] [RI 10.34]",
+	 .needs = "ud cm_forms:RI_CM_ADDRESS",
+	 .settles = "ud_request_pdata ud_reply_pdata",
+	 .run = found},
+	{.id = "verbs.ud.service.0002",
+	 .title = "Each other answer reaches the side that asked",
+	 .rule = "[RI 11.6.1]",
+	 .needs = "ud cm_forms:RI_CM_ADDRESS",
+	 .run = other_answers},
+	{.id = "verbs.ud.service.0003",
+	 .title = "A service without a listener is unknown",
+	 .rule = "[RI 11.6.1]",
+	 .needs = "ud cm_forms:RI_CM_ADDRESS",
+	 .run = nobody_listens},
+	{.id = "verbs.ud.service.0004",
+	 .title = "A question without an answer ends at its deadline, on both sides",
+	 .rule = "[RI 11.6.1] [RI 11.6.2]",
+	 .needs = "ud cm_forms:RI_CM_ADDRESS",
+	 .run = deadline},
+	{.id = "verbs.ud.service.0005",
+	 .title = "A question that is withdrawn gets no answer",
+	 .rule = "[RI 11.6.1] [RI 2.1.4]",
+	 .needs = "ud cm_forms:RI_CM_ADDRESS",
+	 .run = cancelled},
+	{.id = "verbs.ud.service.0006",
+	 .title = "A question whose number is outstanding is refused",
+	 .rule = "[RI 11.6.1] [RI 2.1.1]",
+	 .needs = "ud cm_forms:RI_CM_ADDRESS",
+	 .run = asked_twice},
+	{.id = "verbs.ud.service.0007",
+	 .title = "Questions and answers with wrong arguments are refused and change nothing",
+	 .rule = "[RI 11.6.1] [RI 2.1.1]",
+	 .needs = "ud cm_forms:RI_CM_ADDRESS",
+	 .run = arguments},
+};
+
+CERT_SET(verbs_ud_service, cases);
