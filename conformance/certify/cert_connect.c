@@ -17,8 +17,8 @@
 
 /* --- over a stream --------------------------------------------------------------------------- */
 
-static void
-tcp_pair(struct cert *cert, int fds[2])
+void
+cert_tcp_pair(struct cert *cert, int fds[2])
 {
 	struct sockaddr_in addr = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -58,7 +58,7 @@ stream_connect(struct cert_end *a, struct cert_end *b)
 	struct cert *cert = a->node->cert;
 	int fds[2];
 
-	tcp_pair(cert, fds);
+	cert_tcp_pair(cert, fds);
 	CERT_VERB(cert, RI_SUCCESS, b->node->p->llp->reserve(b->qp));
 	CERT_VERB(cert, RI_SUCCESS, a->node->p->llp->reserve(a->qp));
 	stream_attach(b, fds[1], false);

@@ -16,7 +16,8 @@
 
 /** What all cases of a process share. */
 struct cert_setup {
-	const struct ri_provider *provider; /**< taken over */
+	const struct ri_provider *provider; /**< taken over, with the fast path of cert_fast.c */
+	const struct ri_provider *taken;    /**< as the registry has it */
 	const struct ri_provider *raw;
 	const char *adapter;
 	const char *origin; /**< file of the provider, or another word for where it comes from */
@@ -54,10 +55,21 @@ bool cert_in_verb(void);
 /** A context that no object of this process had. */
 uint64_t cert_ctx_next(void);
 
+/** Where a thread is on the fast path. */
+enum cert_fast {
+	CERT_FAST_NONE = 0, /**< In no entry. */
+	CERT_FAST_ENGINE,   /**< In an entry that may make upcalls. */
+	CERT_FAST_QUIET     /**< In one that makes none: cq_depth or arm_cq. */
+};
+/** Where this thread is. */
+enum cert_fast cert_fast_inside(void);
+/** The provider with a fast path that notes where its threads are. For one provider in a process. */
+const struct ri_provider *cert_fast_watch(const struct ri_provider *provider);
+
 /** The upcalls of a node: its first argument is @p upcalls. */
 struct cert_upcalls *cert_upcalls_new(struct cert *cert);
 const struct ri_upcalls *cert_upcalls_table(struct cert_upcalls *upcalls);
-/** The adapter is closed: every further upcall is a fault. The recorder itself stays until the process ends. */
+/** The adapter is closed: every further upcall is a fault, and so is one that is under way. The recorder itself stays until the process ends. */
 void cert_upcalls_close(struct cert_upcalls *upcalls);
 
 /** Loads and opens what the options name. False with a reason. */

@@ -12,6 +12,9 @@
 
 #include "cert_profile.h"
 #include "kal_host.h"
+#ifdef CERT_SCARCE
+#include "scarce.h"
+#endif
 
 struct cert_host {
 	struct ri_host table;
@@ -26,6 +29,84 @@ struct cert_host {
 	bool repeat;
 	uint64_t state;
 };
+
+/* --- memory that runs out ------------------------------------------------------------------------- */
+
+#ifdef CERT_SCARCE
+bool
+cert_host_can_starve(void)
+{
+	return g_getenv("ITAPI_TEST_NO_SCARCE") == NULL;
+}
+
+void
+cert_host_starve(unsigned n, bool for_good)
+{
+	scarce_arm_here(n, for_good);
+}
+
+unsigned
+cert_host_feed(void)
+{
+	return (unsigned)scarce_disarm();
+}
+
+long
+cert_host_blocks(void)
+{
+	return scarce_live_here();
+}
+
+/* What the host itself allocates is not the provider's. */
+static void
+service_begin(void)
+{
+	scarce_pause();
+}
+
+static void
+service_end(void)
+{
+	scarce_resume();
+}
+#else
+bool
+cert_host_can_starve(void)
+{
+	return false;
+}
+
+void
+cert_host_starve(unsigned n, bool for_good)
+{
+	(void)n;
+	(void)for_good;
+}
+
+unsigned
+cert_host_feed(void)
+{
+	return 0;
+}
+
+long
+cert_host_blocks(void)
+{
+	return 0;
+}
+
+static void
+service_begin(void)
+{
+}
+
+static void
+service_end(void)
+{
+}
+#endif
+
+/* --- the entries ------------------------------------------------------------------------------------ */
 
 /* True for the n-th call from an order on. */
 static bool
@@ -106,6 +187,7 @@ host_watch_start(void *self, struct ri_watch *watch)
 
 	if (is_due(&host->watch_refusal))
 		return RI_ERR_RESOURCES;
+	service_begin();
 	status = host->base->watch_start(host->base->self, watch);
 	if (status == RI_SUCCESS) {
 		atomic_fetch_add(&host->watches, 1);
@@ -113,6 +195,7 @@ host_watch_start(void *self, struct ri_watch *watch)
 		g_hash_table_add(host->watched, watch);
 		pthread_mutex_unlock(&host->lock);
 	}
+	service_end();
 	return status;
 }
 
@@ -130,10 +213,12 @@ host_watch_stop(void *self, struct ri_watch *watch)
 {
 	struct cert_host *host = self;
 
+	service_begin();
 	host->base->watch_stop(host->base->self, watch);
 	pthread_mutex_lock(&host->lock);
 	g_hash_table_remove(host->watched, watch);
 	pthread_mutex_unlock(&host->lock);
+	service_end();
 }
 
 static enum ri_status
@@ -142,7 +227,10 @@ host_park(void *self, struct ri_parker *parker, const int *fds, uint32_t nfds, u
 	struct cert_host *host = self;
 
 	atomic_fetch_add(&host->parks, 1);
-	return host->base->park(host->base->self, parker, fds, nfds, deadline);
+	service_begin();
+	enum ri_status status = host->base->park(host->base->self, parker, fds, nfds, deadline);
+	service_end();
+	return status;
 }
 
 static void
@@ -167,7 +255,9 @@ host_log(void *self, enum ri_log_level level, const char *where, const char *tex
 	struct cert_host *host = self;
 
 	atomic_fetch_add(&host->logs, 1);
+	service_begin();
 	host->base->log(host->base->self, level, where, text);
+	service_end();
 }
 
 static enum ri_status
@@ -178,7 +268,9 @@ host_mem_attach(void *self, uint64_t owner, struct ri_mem *mem, uint32_t access)
 
 	if (is_due(&host->attach_refusal))
 		return (enum ri_status)atomic_load(&host->attach_status);
+	service_begin();
 	status = host->base->mem_attach(host->base->self, owner, mem, access);
+	service_end();
 	if (status == RI_SUCCESS) {
 		atomic_fetch_add(&host->attaches, 1);
 		atomic_fetch_add(&host->attached, 1);
@@ -193,7 +285,9 @@ host_mem_detach(void *self, struct ri_mem *mem)
 {
 	struct cert_host *host = self;
 
+	service_begin();
 	host->base->mem_detach(host->base->self, mem);
+	service_end();
 	atomic_fetch_sub(&host->attached, 1);
 }
 
@@ -345,6 +439,12 @@ cert_host_watched(struct cert_host *host)
 	count = g_hash_table_size(host->watched);
 	pthread_mutex_unlock(&host->lock);
 	return count;
+}
+
+bool
+cert_host_on_service_thread(const struct cert_host *host)
+{
+	return kal_host_on_service_thread(host->own);
 }
 
 unsigned

@@ -43,6 +43,23 @@ void cert_host_copy_only(struct cert_host *host, bool on);
 /** Ranges of memory that are attached now, and watches that are started now. */
 unsigned cert_host_attached(const struct cert_host *host);
 unsigned cert_host_watched(struct cert_host *host);
+/**
+ * @name Memory that runs out
+ * What the calling thread allocates by malloc and its like, and by anonymous mmap, fails as ordered. What the services of
+ * the host allocate for themselves neither counts nor fails.
+ * @{
+ */
+/** False: the allocator of this process is a sanitizer's or valgrind's. */
+bool cert_host_can_starve(void);
+/** The n-th allocation from now on (1: the next) fails, with @p for_good all later ones, too; 0: none does. */
+void cert_host_starve(unsigned n, bool for_good);
+/** All succeed again. Returns how many were refused. */
+unsigned cert_host_feed(void);
+/** Blocks that the calling thread has allocated less those that it has freed; for differences. */
+long cert_host_blocks(void);
+/** @} */
+/** Is the calling thread the service thread of the host? */
+bool cert_host_on_service_thread(const struct cert_host *host);
 /** Entries of a folder: /proc/self/fd counts descriptors, /proc/self/task threads. */
 unsigned cert_entries_of(const char *folder);
 /** ri_owner::mem_owner of this process. */

@@ -84,6 +84,8 @@ struct ri_service cert_service(const struct cert_node *node);
 /** For a connect or an accept of @p end with its own IRD and ORD; no deadline. */
 struct ri_cm_params cert_params(struct cert_end *end, struct cert_node *peer,
 				const struct ri_service *service);
+/** Two connected TCP sockets for ri_llp_ops::attach_stream; they are the caller's. */
+void cert_tcp_pair(struct cert *cert, int fds[2]);
 /** Ends the connection in an orderly way from @p a, and waits until both ends are told. */
 void cert_disconnect(struct cert_end *a, struct cert_end *b);
 /** Waits until the connection of the end is over, which it must be before the patience ends. */
@@ -145,6 +147,10 @@ void cert_events_forget(struct cert_node *node);
 const char *cert_cm_name(enum ri_cm_event_kind kind);
 /** How often a completion queue was notified. */
 unsigned cert_cq_events(struct cert_node *node, uint64_t ctx);
+/** What a case does inside an upcall; @p ctx as in the upcall. It owns no lock. */
+typedef void (*cert_upcall_hook)(void *arg, uint64_t ctx);
+/** Calls @p hook inside each upcall of the node, when the upcall is recorded; NULL: no more. */
+void cert_upcalls_hook(struct cert_node *node, cert_upcall_hook hook, void *arg);
 /** @} */
 
 #endif /* CERT_NODE_H */

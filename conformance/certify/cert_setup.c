@@ -110,7 +110,8 @@ read_profile(struct cert_setup *setup, const struct ri_loaded *loaded, const str
 	loaded->provider.device->close(rnic);
 	if (status != RI_SUCCESS)
 		return false;
-	setup->provider = &loaded->provider;
+	setup->taken = &loaded->provider;
+	setup->provider = cert_fast_watch(setup->taken);
 	setup->raw = loaded->source;
 	setup->adapter = g_strdup(name);
 	setup->origin = loaded->origin;
@@ -125,7 +126,7 @@ cert_claims_fault(const struct cert_setup *setup)
 	for (unsigned i = 0; i < ri_registry_count(); i++) {
 		const struct ri_loaded *loaded = ri_registry_get(i);
 
-		if (&loaded->provider == setup->provider &&
+		if (&loaded->provider == setup->taken &&
 		    !ri_claims_check(loaded, &setup->attr, &why))
 			return g_strdup(why.text);
 	}

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Records the upcalls of one adapter, and judges each: the thread is in no control verb, the object exists, the values
- * are of the interface. A recorder is never freed, so that a provider that is too late cannot do damage with it.
+ * Records the upcalls of one adapter, and judges each: the thread is in no control verb, but on the service thread or in
+ * an entry of the fast path that may make upcalls; the object exists; the values are of the interface. A recorder is never freed, so that a provider that is too late cannot do damage with it.
  */
 
 #include <stdatomic.h>
@@ -13,8 +13,11 @@
 struct cert_upcalls {
 	struct ri_upcalls table;
 	struct cert *cert;
-	pthread_mutex_t lock; /* guards what follows */
+	atomic_uint under_way; /* upcalls that have not returned */
+	pthread_mutex_t lock;  /* guards what follows */
 	bool closed;
+	cert_upcall_hook hook; /* called without the lock */
+	void *hook_arg;
 	GHashTable *kinds; /* uint64_t context -> enum ri_object, of objects that exist */
 	GHashTable *cq;    /* uint64_t context -> number of notifications */
 	GArray *async;     /* struct ri_async_event, not taken */
@@ -35,19 +38,33 @@ cert_ctx_next(void)
 /* --- judgement; the lock is held ------------------------------------------------------------- */
 
 static void
+judge_thread(struct cert_upcalls *up, const char *what)
+{
+	if (cert_in_verb())
+		cert_violation(up->cert, what, "no upcall inside a control verb [RI 2.1.3]",
+			       "an upcall on the thread of the verb");
+	else if (cert_fast_inside() == CERT_FAST_QUIET)
+		cert_violation(up->cert, what, "no upcall inside cq_depth or arm_cq [RI 2.3.4]",
+			       "an upcall on the thread of such a call");
+	else if (cert_fast_inside() == CERT_FAST_NONE &&
+		 !cert_host_on_service_thread(up->cert->host))
+		cert_violation(up->cert, what,
+			       "an upcall on the service thread or inside a fast entry [RI 2.1.3]",
+			       "an upcall on another thread");
+}
+
+static void
 judge(struct cert_upcalls *up, const char *what, uint64_t ctx, enum ri_object kind)
 {
 	gpointer found = NULL;
 	bool known;
 
-	if (cert_in_verb())
-		cert_violation(up->cert, what, "no upcall inside a control verb [RI 2.1.3]",
-			       "an upcall on the thread of the verb");
 	if (up->closed) {
-		cert_violation(up->cert, what, "no upcall after the adapter is closed",
+		cert_violation(up->cert, what, "no upcall after the adapter is closed [RI 8.6]",
 			       "an upcall");
 		return;
 	}
+	judge_thread(up, what);
 	if (kind == RI_OBJECT_NONE)
 		return;
 	known = g_hash_table_lookup_extended(up->kinds, &ctx, NULL, &found);
@@ -62,17 +79,37 @@ judge(struct cert_upcalls *up, const char *what, uint64_t ctx, enum ri_object ki
 			       "the context of another kind of object");
 }
 
+/* The upcall begins and is recorded; the lock is held until enough is recorded. */
+static void
+begin(struct cert_upcalls *up)
+{
+	atomic_fetch_add(&up->under_way, 1);
+	pthread_mutex_lock(&up->lock);
+}
+
+static void
+end(struct cert_upcalls *up, uint64_t ctx)
+{
+	cert_upcall_hook hook = up->closed ? NULL : up->hook;
+	void *arg = up->hook_arg;
+
+	pthread_mutex_unlock(&up->lock);
+	if (hook != NULL)
+		hook(arg, ctx);
+	atomic_fetch_sub(&up->under_way, 1);
+}
+
 static void
 cq_event(void *self, uint64_t ctx)
 {
 	struct cert_upcalls *up = self;
 	guint count;
 
-	pthread_mutex_lock(&up->lock);
+	begin(up);
 	judge(up, "cq_event", ctx, RI_OBJECT_CQ);
 	count = GPOINTER_TO_UINT(g_hash_table_lookup(up->cq, &ctx));
 	g_hash_table_replace(up->cq, g_memdup2(&ctx, sizeof(ctx)), GUINT_TO_POINTER(count + 1));
-	pthread_mutex_unlock(&up->lock);
+	end(up, ctx);
 }
 
 static void
@@ -82,7 +119,7 @@ async_event(void *self, const struct ri_async_event *event)
 	bool has_ctx = event->object != RI_OBJECT_RNIC && event->object != RI_OBJECT_PORT;
 	const char *name = ri_event_name((enum ri_event)event->event);
 
-	pthread_mutex_lock(&up->lock);
+	begin(up);
 	judge(up, name, event->ctx, has_ctx ? (enum ri_object)event->object : RI_OBJECT_NONE);
 	if (event->event == RI_EVENT_NONE || event->event >= RI_EVENT_COUNT)
 		cert_violation(up->cert, "async_event", "an event of the interface",
@@ -90,7 +127,7 @@ async_event(void *self, const struct ri_async_event *event)
 	if (event->object == RI_OBJECT_NONE || event->object >= RI_OBJECT_COUNT)
 		cert_violation(up->cert, name, "a kind of object", "another number");
 	g_array_append_vals(up->async, event, 1);
-	pthread_mutex_unlock(&up->lock);
+	end(up, event->ctx);
 }
 
 /* What an event of a connection is about. */
@@ -123,7 +160,7 @@ cm_event(void *self, const struct ri_cm_event *event)
 {
 	struct cert_upcalls *up = self;
 
-	pthread_mutex_lock(&up->lock);
+	begin(up);
 	judge(up, "cm_event", event->ctx, cm_object(event));
 	if (event->kind == RI_CM_NONE || event->kind >= RI_CM_KIND_COUNT)
 		cert_violation(up->cert, "cm_event", "a kind of event", "another number");
@@ -131,7 +168,7 @@ cm_event(void *self, const struct ri_cm_event *event)
 		cert_violation(up->cert, "cm_event", "at most RI_PDATA_MAX octets of private data",
 			       "more");
 	g_array_append_vals(up->cm, event, 1);
-	pthread_mutex_unlock(&up->lock);
+	end(up, event->ctx);
 }
 
 /* --- recorders ------------------------------------------------------------------------------- */
@@ -169,7 +206,22 @@ cert_upcalls_close(struct cert_upcalls *upcalls)
 {
 	pthread_mutex_lock(&upcalls->lock);
 	upcalls->closed = true;
+	if (atomic_load(&upcalls->under_way) > 0)
+		cert_violation(upcalls->cert, "the close of an adapter",
+			       "no upcall is under way when it has returned [RI 8.6]",
+			       "an upcall that has not returned");
 	pthread_mutex_unlock(&upcalls->lock);
+}
+
+void
+cert_upcalls_hook(struct cert_node *node, cert_upcall_hook hook, void *arg)
+{
+	struct cert_upcalls *up = node->upcalls;
+
+	pthread_mutex_lock(&up->lock);
+	up->hook = hook;
+	up->hook_arg = arg;
+	pthread_mutex_unlock(&up->lock);
 }
 
 uint64_t

@@ -30,8 +30,14 @@ static atomic_size_t arena_used;
 static atomic_int known; /* 0: not looked up, 1: look-up under way, 2: known */
 
 static atomic_ulong counted, fail_at, refused;
-static atomic_bool armed, for_good;
+static atomic_bool armed, for_good, one_thread;
 static atomic_long live;
+/* No allocation is needed to reach it. */
+static _Thread_local struct {
+	bool chosen; /* scarce_arm_here was called here last */
+	unsigned paused;
+	long live;
+} here __attribute__((tls_model("initial-exec")));
 
 static void
 find(void *out, const char *name)
@@ -88,6 +94,8 @@ refuse(void)
 
 	if (!atomic_load(&armed))
 		return false;
+	if (atomic_load(&one_thread) && (!here.chosen || here.paused > 0))
+		return false;
 	number = atomic_fetch_add(&counted, 1) + 1;
 	at = atomic_load(&fail_at);
 	if (at == 0 || number < at || (number > at && !atomic_load(&for_good)))
@@ -97,11 +105,19 @@ refuse(void)
 	return true;
 }
 
+static void
+count_live(long change)
+{
+	atomic_fetch_add(&live, change);
+	if (here.paused == 0)
+		here.live += change;
+}
+
 static void *
 counted_block(void *block)
 {
 	if (block != NULL)
-		atomic_fetch_add(&live, 1);
+		count_live(1);
 	return block;
 }
 
@@ -163,7 +179,7 @@ posix_memalign(void **out, size_t align, size_t size)
 		return ENOMEM;
 	error = real_posix_memalign(out, align, size);
 	if (error == 0)
-		atomic_fetch_add(&live, 1);
+		count_live(1);
 	return error;
 }
 
@@ -184,7 +200,7 @@ free(void *block)
 {
 	if (block == NULL || is_early(block) || !ready())
 		return;
-	atomic_fetch_sub(&live, 1);
+	count_live(-1);
 	real_free(block);
 }
 
@@ -205,13 +221,40 @@ scarce_arm(unsigned long n, bool good)
 	atomic_store(&refused, 0);
 	atomic_store(&fail_at, n);
 	atomic_store(&for_good, good);
+	atomic_store(&one_thread, false);
 	atomic_store(&armed, true);
+}
+
+void
+scarce_arm_here(unsigned long n, bool good)
+{
+	atomic_store(&armed, false);
+	atomic_store(&counted, 0);
+	atomic_store(&refused, 0);
+	atomic_store(&fail_at, n);
+	atomic_store(&for_good, good);
+	here.chosen = true;
+	atomic_store(&one_thread, true);
+	atomic_store(&armed, true);
+}
+
+void
+scarce_pause(void)
+{
+	here.paused++;
+}
+
+void
+scarce_resume(void)
+{
+	here.paused--;
 }
 
 unsigned long
 scarce_disarm(void)
 {
 	atomic_store(&armed, false);
+	here.chosen = false;
 	return atomic_load(&refused);
 }
 
@@ -225,4 +268,10 @@ long
 scarce_live(void)
 {
 	return atomic_load(&live);
+}
+
+long
+scarce_live_here(void)
+{
+	return here.live;
 }

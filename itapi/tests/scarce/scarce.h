@@ -20,5 +20,12 @@ unsigned long scarce_disarm(void);
 unsigned long scarce_count(void);
 /* The number of heap blocks that are allocated now. */
 long scarce_live(void);
+/* As scarce_arm, but only allocations of the calling thread count, and fail. */
+void scarce_arm_here(unsigned long n, bool for_good);
+/* Until scarce_resume, allocations of the calling thread neither count nor fail; pairs nest. */
+void scarce_pause(void);
+void scarce_resume(void);
+/* The heap blocks that the calling thread has allocated, less those that it has freed, both outside of pauses. */
+long scarce_live_here(void);
 
 #endif /* SCARCE_H */

@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Control verbs of memory, shared receive queues, address handles and connections when memory runs out; the ends. */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs_scarce.h"
+
+/* Two adapters, and what the verbs create in the first. */
+struct scene {
+	struct cert *cert;
+	struct cert_node *node, *far;
+	const struct ri_provider *p;
+	uint64_t ctx;
+	uint8_t memory[4096];
+	struct ri_mr_init init;
+	struct cert_region *region;
+	uint32_t stag, id;
+	struct ri_mr *mr;
+	struct ri_mr_attr before;
+	struct ri_mw *mw;
+	enum ri_mw_type type;
+	struct ri_srq *srq;
+	struct ri_usrq *usrq;
+	struct ri_srq_attr attr;
+	struct ri_ah *ah;
+	struct ri_ah_init way;
+	struct ri_map map;
+	struct cert_end *a, *b;
+	struct ri_service service;
+	struct ri_listen *listen;
+	struct ri_cm_params params;
+	struct ri_request *request;
+	int fds[2];
+	struct ri_stream stream;
+	unsigned turn;
+};
+
+static struct scene *
+scene_open(struct cert *cert)
+{
+	struct scene *scene;
+
+	if (!scarce_can(cert))
+		return NULL;
+	scene = g_new0(struct scene, 1);
+	scene->cert = cert;
+	scene->node = cert_node_open(cert);
+	scene->far = cert_node_open(cert);
+	scene->p = scene->node->p;
+	scene->ctx = cert_ctx_new(scene->node, RI_OBJECT_LISTEN);
+	scene->init = (struct ri_mr_init){.addr = (uintptr_t)scene->memory,
+					  .length = sizeof(scene->memory),
+					  .access = CERT_LOCAL | RI_ACCESS_REMOTE_READ};
+	return scene;
+}
+
+#define VERB(scene, call) CERT_VERB((scene)->cert, RI_SUCCESS, call)
+#define GONE(scene, call) CERT_VERB_VOID((scene)->cert, call)
+
+/* Nothing that failed keeps the domain busy. */
+static void
+scene_close(struct scene *scene)
+{
+	VERB(scene, scene->p->pd->destroy(scene->node->pd));
+	cert_node_close(scene->node);
+	cert_node_close(scene->far);
+	g_free(scene);
+}
+
+/* --- memory -------------------------------------------------------------------------------- */
+
+static enum ri_status
+mr_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->mem->mr_reg(scene->node->pd, &scene->init, &scene->mr, &scene->stag);
+}
+
+static void
+mr_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	VERB(scene, scene->p->mem->mr_dereg(scene->mr));
+}
+
+static void
+regions(struct cert *cert)
+{
+	static const struct scarce reg = {"ri_mem_ops::mr_reg", NULL, mr_try, mr_undo, NULL};
+	struct scene *scene = scene_open(cert);
+
+	if (scene == NULL)
+		return;
+	scarce_sweep(cert, &reg, scene);
+	scene_close(scene);
+}
+
+static enum ri_status
+rereg_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->mem->mr_rereg(scene->mr, scene->node->pd, &scene->init, &scene->stag);
+}
+
+static void
+rereg_prepare(void *arg)
+{
+	struct scene *scene = arg;
+
+	VERB(scene, scene->p->mem->mr_query(scene->mr, &scene->before));
+	scene->turn++;
+	scene->init.length = scene->turn % 2 == 0 ? 4096 : 1000;
+}
+
+static void
+rereg_undo(void *arg)
+{
+	struct scene *scene = arg;
+	struct ri_mr_attr attr;
+
+	VERB(scene, scene->p->mem->mr_query(scene->mr, &attr));
+	CERT_UINT(scene->cert, attr.stag, ==, scene->stag);
+	CERT_UINT(scene->cert, attr.length, ==, scene->init.length);
+}
+
+/* The old key is good for the old memory. */
+static void
+rereg_check(void *arg)
+{
+	struct scene *scene = arg;
+	struct ri_mr_attr attr;
+
+	VERB(scene, scene->p->mem->mr_query(scene->mr, &attr));
+	CERT_TRUE(scene->cert, attr.valid);
+	CERT_UINT(scene->cert, attr.stag, ==, scene->before.stag);
+	CERT_UINT(scene->cert, attr.length, ==, scene->before.length);
+	CERT_UINT(scene->cert, attr.access, ==, scene->before.access);
+}
+
+static void
+reregistered(struct cert *cert)
+{
+	static const struct scarce rereg = {"ri_mem_ops::mr_rereg", rereg_prepare, rereg_try,
+					    rereg_undo, rereg_check};
+	struct scene *scene = scene_open(cert);
+
+	if (scene == NULL)
+		return;
+	VERB(scene, mr_try(scene));
+	scarce_sweep(cert, &rereg, scene);
+	mr_undo(scene);
+	scene_close(scene);
+}
+
+static enum ri_status
+mw_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->mem->mw_alloc(scene->node->pd, scene->type, &scene->mw, &scene->stag);
+}
+
+static void
+mw_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	VERB(scene, scene->p->mem->mw_free(scene->mw));
+}
+
+static void
+windows(struct cert *cert)
+{
+	static const struct scarce mw = {"ri_mem_ops::mw_alloc", NULL, mw_try, mw_undo, NULL};
+	struct scene *scene = scene_open(cert);
+
+	if (scene == NULL)
+		return;
+	for (unsigned i = 0; i < 2; i++) {
+		scene->type = i == 0 ? RI_MW_NARROW : RI_MW_WIDE;
+		if (i == 0 ? scene->node->attr.mw_narrow : scene->node->attr.mw_wide)
+			scarce_sweep(cert, &mw, scene);
+	}
+	scene_close(scene);
+}
+
+/* --- shared receive queues, address handles ------------------------------------------------- */
+
+static enum ri_status
+srq_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	scene->attr = (struct ri_srq_attr){.ctx = scene->ctx, .max_wr = 40, .max_sge = 1};
+	return scene->p->srq->create(scene->node->pd, &scene->attr, &scene->srq, &scene->map);
+}
+
+static void
+srq_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	VERB(scene, scene->p->srq->destroy(scene->srq));
+}
+
+static enum ri_status
+usrq_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->user->srq_open(scene->node->urnic, &scene->map, &scene->usrq);
+}
+
+static void
+usrq_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	GONE(scene, scene->p->user->srq_close(scene->usrq));
+}
+
+static void
+shared_queues(struct cert *cert)
+{
+	static const struct scarce srq = {"ri_srq_ops::create", NULL, srq_try, srq_undo, NULL};
+	static const struct scarce usrq = {"ri_user_ops::srq_open", NULL, usrq_try, usrq_undo,
+					   NULL};
+	struct scene *scene = scene_open(cert);
+
+	if (scene == NULL)
+		return;
+	scarce_sweep(cert, &srq, scene);
+	VERB(scene, srq_try(scene));
+	scarce_sweep(cert, &usrq, scene);
+	srq_undo(scene);
+	scene_close(scene);
+}
+
+static enum ri_status
+srq_resize_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	scene->attr = (struct ri_srq_attr){.max_wr = scene->turn % 2 == 0 ? 200 : 40,
+					   .limit = RI_SRQ_LIMIT_KEEP};
+	return scene->p->srq->modify(scene->srq, &scene->attr, true, &scene->map);
+}
+
+static void
+srq_resize_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	VERB(scene, scene->p->user->srq_remap(scene->usrq, &scene->map));
+	scene->turn++;
+}
+
+static void
+srq_resize_check(void *arg)
+{
+	struct scene *scene = arg;
+	struct ri_srq_attr attr = {0};
+
+	VERB(scene, scene->p->srq->query(scene->srq, &attr));
+	CERT_UINT(scene->cert, attr.available, ==, 5);
+	CERT_UINT(scene->cert, attr.limit, ==, 2);
+}
+
+static void
+resized_shared_queue(struct cert *cert)
+{
+	static const struct scarce resize = {"ri_srq_ops::modify", NULL, srq_resize_try,
+					     srq_resize_undo, srq_resize_check};
+	struct scene *scene = scene_open(cert);
+	struct ri_srq_attr limit = {.limit = 2};
+	struct ri_recv_wr wr = {.wr_id = 1};
+
+	if (scene == NULL)
+		return;
+	VERB(scene, srq_try(scene));
+	VERB(scene, usrq_try(scene));
+	for (unsigned i = 0; i < 5; i++)
+		CERT_FAST(cert, RI_SUCCESS, scene->p->fast->post_srq(scene->usrq, &wr));
+	VERB(scene, scene->p->srq->modify(scene->srq, &limit, false, &scene->map));
+	scarce_sweep(cert, &resize, scene);
+	srq_resize_check(scene);
+	usrq_undo(scene);
+	srq_undo(scene);
+	scene_close(scene);
+}
+
+static enum ri_status
+ah_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->ah->create(scene->node->pd, &scene->way, &scene->ah, &scene->id);
+}
+
+static void
+ah_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	VERB(scene, scene->p->ah->destroy(scene->ah));
+}
+
+static void
+handles(struct cert *cert)
+{
+	static const struct scarce ah = {"ri_ah_ops::create", NULL, ah_try, ah_undo, NULL};
+	struct scene *scene = scene_open(cert);
+
+	if (scene == NULL)
+		return;
+	scene->way.dest = cert_address(scene->node);
+	scarce_sweep(cert, &ah, scene);
+	scene_close(scene);
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+static enum ri_status
+listen_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	scene->service = cert_service(scene->far);
+	return scene->p->cm->listen(scene->far->context, scene->ctx, 0, &scene->service, 4,
+				    &scene->listen);
+}
+
+static void
+listen_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	GONE(scene, scene->p->cm->listen_destroy(scene->listen));
+}
+
+static void
+ends_prepare(void *arg)
+{
+	struct scene *scene = arg;
+
+	scene->a = cert_end_new(scene->node, NULL);
+	scene->b = cert_end_new(scene->far, NULL);
+	scene->params = cert_params(scene->a, scene->far, &scene->service);
+}
+
+static void
+ends_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	cert_end_free(scene->a);
+	cert_end_free(scene->b);
+	cert_events_forget(scene->node);
+	cert_events_forget(scene->far);
+}
+
+static enum ri_status
+connect_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->cm->connect(scene->a->qp, &scene->params);
+}
+
+/* The attempt reaches the listener; it is withdrawn. */
+static void
+connect_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	(void)cert_cm(scene->far, RI_CM_REQUEST, scene->ctx);
+	cert_end_free(scene->a);
+	(void)cert_cm(scene->far, RI_CM_REQUEST_GONE, scene->ctx);
+	cert_end_free(scene->b);
+	cert_events_forget(scene->node);
+}
+
+static void
+connect_check(void *arg)
+{
+	struct scene *scene = arg;
+
+	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_IDLE);
+	CERT_UINT(scene->cert, cert_cm_count(scene->far, RI_CM_REQUEST, scene->ctx), ==, 0);
+}
+
+static void
+accept_prepare(void *arg)
+{
+	struct scene *scene = arg;
+
+	ends_prepare(scene);
+	VERB(scene, connect_try(scene));
+	scene->request = cert_cm(scene->far, RI_CM_REQUEST, scene->ctx).request;
+	scene->params = cert_params(scene->b, scene->node, &scene->service);
+}
+
+static enum ri_status
+accept_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->cm->accept(scene->request, scene->b->qp, &scene->params);
+}
+
+static void
+accept_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	(void)cert_cm(scene->node, RI_CM_ESTABLISHED, scene->a->ctx);
+	(void)cert_cm(scene->far, RI_CM_ESTABLISHED, scene->b->ctx);
+	ends_undo(scene);
+}
+
+static void
+accept_check(void *arg)
+{
+	struct scene *scene = arg;
+
+	CERT_UINT(scene->cert, cert_end_attr(scene->b).state, ==, RI_QPS_IDLE);
+	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_CONNECTING);
+}
+
+static void
+by_address(struct cert *cert)
+{
+	static const struct scarce listen = {"ri_cm_ops::listen", NULL, listen_try, listen_undo,
+					     NULL};
+	static const struct scarce connect = {"ri_cm_ops::connect", ends_prepare, connect_try,
+					      connect_undo, connect_check};
+	static const struct scarce accept = {"ri_cm_ops::accept", accept_prepare, accept_try,
+					     accept_undo, accept_check};
+	struct scene *scene = scene_open(cert);
+
+	if (scene == NULL)
+		return;
+	cert_ctx_gone(scene->node, scene->ctx);
+	scene->ctx = cert_ctx_new(scene->far, RI_OBJECT_LISTEN);
+	scarce_sweep(cert, &listen, scene);
+	VERB(scene, listen_try(scene));
+	scarce_sweep(cert, &connect, scene);
+	ends_undo(scene);
+	scarce_sweep(cert, &accept, scene);
+	cert_end_free(scene->a);
+	cert_end_free(scene->b);
+	listen_undo(scene);
+	scene_close(scene);
+}
+
+static void
+attach_prepare(void *arg)
+{
+	struct scene *scene = arg;
+
+	ends_prepare(scene);
+	cert_tcp_pair(scene->cert, scene->fds);
+	VERB(scene, scene->p->llp->reserve(scene->a->qp));
+	scene->stream = (struct ri_stream){.fd = scene->fds[0],
+					   .initiator = true,
+					   .crc = true,
+					   .peer_local = true,
+					   .ird = scene->a->init.ird,
+					   .ord = scene->a->init.ord};
+}
+
+static enum ri_status
+attach_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->llp->attach_stream(scene->a->qp, &scene->stream);
+}
+
+static void
+attach_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_RTS);
+	close(scene->fds[1]);
+	ends_undo(scene);
+}
+
+/* The socket is still the case's, and still connected. */
+static void
+attach_check(void *arg)
+{
+	struct scene *scene = arg;
+	char octet = 'x';
+
+	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_CONNECTING);
+	CERT_TRUE(scene->cert, write(scene->fds[1], &octet, 1) == 1);
+	while (read(scene->fds[0], &octet, 1) != 1)
+		cert_progress(scene->cert);
+	CERT_UINT(scene->cert, octet, ==, 'x');
+}
+
+static void
+over_streams(struct cert *cert)
+{
+	static const struct scarce attach = {"ri_llp_ops::attach_stream", attach_prepare,
+					     attach_try, attach_undo, attach_check};
+	struct scene *scene = scene_open(cert);
+
+	if (scene == NULL)
+		return;
+	scarce_sweep(cert, &attach, scene);
+	close(scene->fds[0]);
+	close(scene->fds[1]);
+	ends_undo(scene);
+	scene_close(scene);
+}
+
+/* --- the ends ----------------------------------------------------------------------------------- */
+
+/* A verb that destroys, when no allocation at all succeeds. */
+#define STARVED(scene, call)                                                               \
+	do {                                                                               \
+		enum ri_status status_;                                                    \
+		cert_verb_begin((scene)->cert);                                            \
+		cert_host_starve(1, true);                                                 \
+		status_ = (call);                                                          \
+		(void)cert_host_feed();                                                    \
+		cert_verb_end((scene)->cert, CERT_WHERE, #call);                           \
+		cert_expect_status((scene)->cert, CERT_WHERE, #call, status_, RI_SUCCESS); \
+	} while (0)
+#define STARVED_VOID(scene, call) STARVED(scene, ((call), RI_SUCCESS))
+
+static void
+end_starved(struct scene *scene, struct cert_end *end)
+{
+	const struct ri_provider *p = scene->p;
+
+	STARVED_VOID(scene, p->user->qp_close(end->uqp));
+	STARVED(scene, p->qp->destroy(end->qp));
+	STARVED_VOID(scene, p->user->cq_close(end->uscq));
+	STARVED_VOID(scene, p->user->cq_close(end->urcq));
+	STARVED(scene, p->cq->destroy(end->scq));
+	STARVED(scene, p->cq->destroy(end->rcq));
+	g_ptr_array_remove(end->node->ends, end);
+	g_free(end);
+}
+
+static void
+objects_starved(struct scene *scene)
+{
+	const struct ri_rnic_attr *attr = &scene->node->attr;
+
+	VERB(scene, mr_try(scene));
+	STARVED(scene, scene->p->mem->mr_dereg(scene->mr));
+	if (attr->max_mw > 0) {
+		scene->type = attr->mw_narrow ? RI_MW_NARROW : RI_MW_WIDE;
+		VERB(scene, mw_try(scene));
+		STARVED(scene, scene->p->mem->mw_free(scene->mw));
+	}
+	if (attr->srq) {
+		VERB(scene, srq_try(scene));
+		VERB(scene, usrq_try(scene));
+		STARVED_VOID(scene, scene->p->user->srq_close(scene->usrq));
+		STARVED(scene, scene->p->srq->destroy(scene->srq));
+	}
+	if (attr->ud) {
+		scene->way.dest = cert_address(scene->node);
+		VERB(scene, ah_try(scene));
+		STARVED(scene, scene->p->ah->destroy(scene->ah));
+	}
+}
+
+/* A connected queue pair with work, objects of each kind, the domain; the peer is told. */
+static void
+destroyed_starved(struct cert *cert)
+{
+	struct scene *scene = scene_open(cert);
+
+	if (scene == NULL)
+		return;
+	scene->a = cert_end_new(scene->node, NULL);
+	scene->b = cert_end_new(scene->far, NULL);
+	cert_connect(scene->a, scene->b);
+	objects_starved(scene);
+	end_starved(scene, scene->a);
+	cert_wait_end(scene->b);
+	STARVED(scene, scene->p->pd->destroy(scene->node->pd));
+	VERB(scene, scene->p->pd->create(scene->node->context, &scene->node->pd));
+	scene_close(scene);
+}
+
+static const struct cert_case cases[] = {
+	{.id = "verbs.scarce.mr.0001",
+	 .title = "Registering memory while memory for it runs out fails whole",
+	 .rule = "[RI 2.1.1] [RI 5.1]",
+	 .run = regions},
+	{.id = "verbs.scarce.mr.0002",
+	 .title = "Reregistering without memory leaves the region and its key as they are",
+	 .rule = "[RI 2.1.1] [RI 5.2.1]",
+	 .needs = "reregister",
+	 .run = reregistered},
+	{.id = "verbs.scarce.mw.0001",
+	 .title = "Allocating windows without memory fails whole",
+	 .rule = "[RI 2.1.1] [RI 5.6]",
+	 .needs = "max_mw",
+	 .run = windows},
+	{.id = "verbs.scarce.srq.0001",
+	 .title = "Creating shared receive queues without memory fails whole",
+	 .rule = "[RI 2.1.1] [RI 6.1]",
+	 .needs = "srq",
+	 .run = shared_queues},
+	{.id = "verbs.scarce.srq.0002",
+	 .title = "Resizing a shared receive queue without memory keeps its receives and its limit",
+	 .rule = "[RI 2.1.1] [RI 10.16]",
+	 .needs = "srq srq_resizable",
+	 .run = resized_shared_queue},
+	{.id = "verbs.scarce.handle.0001",
+	 .title = "Creating address handles without memory fails whole",
+	 .rule = "[RI 2.1.1] [RI 10.34]",
+	 .needs = "ud",
+	 .run = handles},
+	{.id = "verbs.scarce.cm.0001",
+	 .title = "Listening, connecting and accepting without memory fails whole",
+	 .rule = "[RI 2.1.1] [RI 11.6.1]",
+	 .needs = "cm_forms:RI_CM_ADDRESS",
+	 .run = by_address},
+	{.id = "verbs.scarce.llp.0001",
+	 .title = "Taking over a stream without memory fails whole, and leaves the stream",
+	 .rule = "[RI 2.1.1] [RI 11.6.3]",
+	 .needs = "cm_forms:RI_CM_STREAM",
+	 .run = over_streams},
+	{.id = "verbs.scarce.destroy.0001",
+	 .title = "Everything can be destroyed without memory",
+	 .rule = "[RI 2.2.3] [RI 8.5]",
+	 .run = destroyed_starved},
+};
+
+CERT_SET(verbs_scarce_more, cases);

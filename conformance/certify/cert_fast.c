@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The fast path as cases call it: each entry notes for its thread that it is inside, and calls the provider's. So an
+ * upcall can be judged by where its thread is. A process certifies one provider, so there is one table.
+ */
+#include "cert_frame.h"
+
+static const struct ri_fast_ops *real;
+static _Thread_local enum cert_fast inside;
+
+enum cert_fast
+cert_fast_inside(void)
+{
+	return inside;
+}
+
+/* An upcall handler may call some entries, so there may be one around this one. */
+static enum cert_fast
+enter(enum cert_fast what)
+{
+	enum cert_fast before = inside;
+
+	inside = what;
+	return before;
+}
+
+static enum ri_status
+watched_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
+{
+	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum ri_status status = real->post_sq(qp, wr);
+
+	inside = before;
+	return status;
+}
+
+static enum ri_status
+watched_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
+{
+	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum ri_status status = real->post_rq(qp, wr);
+
+	inside = before;
+	return status;
+}
+
+static enum ri_status
+watched_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
+{
+	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum ri_status status = real->post_srq(srq, wr);
+
+	inside = before;
+	return status;
+}
+
+static void
+watched_flush_sq(struct ri_uqp *qp)
+{
+	enum cert_fast before = enter(CERT_FAST_ENGINE);
+
+	real->flush_sq(qp);
+	inside = before;
+}
+
+static uint32_t
+watched_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
+{
+	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	uint32_t taken = real->poll_cq(cq, wc, n);
+
+	inside = before;
+	return taken;
+}
+
+static uint32_t
+watched_cq_depth(struct ri_ucq *cq)
+{
+	enum cert_fast before = enter(CERT_FAST_QUIET);
+	uint32_t depth = real->cq_depth(cq);
+
+	inside = before;
+	return depth;
+}
+
+static enum ri_status
+watched_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
+{
+	enum cert_fast before = enter(CERT_FAST_QUIET);
+	enum ri_status status = real->arm_cq(cq, how, count);
+
+	inside = before;
+	return status;
+}
+
+static uint32_t
+watched_progress(struct ri_urnic *rnic, uint32_t budget)
+{
+	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	uint32_t done = real->progress(rnic, budget);
+
+	inside = before;
+	return done;
+}
+
+static bool
+watched_leader_enter(struct ri_urnic *rnic, int *fd)
+{
+	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	bool leads = real->leader_enter(rnic, fd);
+
+	inside = before;
+	return leads;
+}
+
+static void
+watched_leader_leave(struct ri_urnic *rnic)
+{
+	enum cert_fast before = enter(CERT_FAST_ENGINE);
+
+	real->leader_leave(rnic);
+	inside = before;
+}
+
+/* What is absent stays absent. */
+#define WATCH(table, entry)                               \
+	do {                                              \
+		if ((table)->entry != NULL)               \
+			(table)->entry = watched_##entry; \
+	} while (0)
+
+const struct ri_provider *
+cert_fast_watch(const struct ri_provider *provider)
+{
+	static struct ri_provider watched;
+	static struct ri_fast_ops table;
+
+	real = provider->fast;
+	table = *real;
+	WATCH(&table, post_sq);
+	WATCH(&table, post_rq);
+	WATCH(&table, post_srq);
+	WATCH(&table, flush_sq);
+	WATCH(&table, poll_cq);
+	WATCH(&table, cq_depth);
+	WATCH(&table, arm_cq);
+	WATCH(&table, progress);
+	WATCH(&table, leader_enter);
+	WATCH(&table, leader_leave);
+	watched = *provider;
+	watched.fast = &table;
+	return &watched;
+}
