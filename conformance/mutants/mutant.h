@@ -87,6 +87,7 @@ MUTANT_TABLE(mutants_connections);
 MUTANT_TABLE(mutants_lives);
 MUTANT_TABLE(mutants_upcalls);
 MUTANT_TABLE(mutants_claims);
+MUTANT_TABLE(mutants_rules);
 
 /* --- all of them (mutant_list.c) ---------------------------------------------------------------- */
 

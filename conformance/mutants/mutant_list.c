@@ -15,10 +15,15 @@ static const struct table {
 	const struct mutant *rows;
 	const size_t *count;
 } tables[] = {
-	{mutants_completions, &mutants_completions_count}, {mutants_queues, &mutants_queues_count},
-	{mutants_memory, &mutants_memory_count},           {mutants_keys, &mutants_keys_count},
-	{mutants_connections, &mutants_connections_count}, {mutants_lives, &mutants_lives_count},
-	{mutants_upcalls, &mutants_upcalls_count},         {mutants_claims, &mutants_claims_count},
+	{mutants_completions, &mutants_completions_count},
+	{mutants_queues, &mutants_queues_count},
+	{mutants_memory, &mutants_memory_count},
+	{mutants_keys, &mutants_keys_count},
+	{mutants_connections, &mutants_connections_count},
+	{mutants_lives, &mutants_lives_count},
+	{mutants_upcalls, &mutants_upcalls_count},
+	{mutants_claims, &mutants_claims_count},
+	{mutants_rules, &mutants_rules_count},
 };
 
 const struct mutant *

@@ -68,6 +68,7 @@ struct late {
 	struct ri_timer timer;
 	struct wrap_rnic *rnic;
 	struct ri_cm_event event;
+	struct ri_async_event async; /* if it is not RI_EVENT_NONE */
 	uint64_t cq_ctx;
 	bool cq;
 	atomic_bool used;
@@ -78,7 +79,9 @@ late_fire(void *arg)
 {
 	struct late *late = arg;
 
-	if (late->cq)
+	if (late->async.event != RI_EVENT_NONE)
+		wrap_plain_upcalls.async_event(late->rnic, &late->async);
+	else if (late->cq)
 		wrap_plain_upcalls.cq_event(late->rnic, late->cq_ctx);
 	else
 		wrap_plain_upcalls.cm_event(late->rnic, &late->event);
@@ -157,6 +160,18 @@ established_late(struct wrap_rnic *rnic, struct ri_cm_event *event)
 		return true;
 	late->cq = false;
 	late->event = *event;
+	late_start(late);
+	return false;
+}
+
+static bool
+stream_up_late(struct wrap_rnic *rnic, struct ri_async_event *event)
+{
+	struct late *late = event->event == RI_EVENT_QP_STREAM_UP ? late_take(rnic) : NULL;
+
+	if (late == NULL)
+		return true;
+	late->async = *event;
 	late_start(late);
 	return false;
 }
@@ -386,6 +401,9 @@ const struct mutant mutants_upcalls[] = {
 	       .cq_event = two_threads),
 	MUTANT("established-late", "an establishment is told after the first receive",
 	       "RI_CM_ESTABLISHED comes 20 ms late.", NEED_ADDRESS, .cm = established_late,
+	       .apply = late_begin, .end = late_end),
+	MUTANT("stream-up-late", "an establishment is told after the first receive",
+	       "RI_EVENT_QP_STREAM_UP comes 20 ms late.", NEED_STREAM, .async = stream_up_late,
 	       .apply = late_begin, .end = late_end),
 	MUTANT("disconnected-early", "an end is told before the last completions",
 	       "Flushed completions come after the event that ends their connection.", 0,

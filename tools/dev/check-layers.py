@@ -49,7 +49,8 @@ RULES = {
     'conformance/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     'conformance/lab/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     # The frame stands where the library stands: it loads providers and gives them the host of production.
-    'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/kal_call.h', 'kal/kal_host.h'] + GLIB,
+    'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/kal_call.h', 'kal/kal_host.h',
+                                                       'itapi/tests/scarce/scarce.h'] + GLIB,
     'conformance/certify/run/': ['tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
     'conformance/mutants/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,

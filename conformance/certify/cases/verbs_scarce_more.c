@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Control verbs of memory, shared receive queues, address handles and connections when memory runs out; the ends. */
-
-#include <string.h>
-#include <unistd.h>
+/* Control verbs of memory, shared receive queues and address handles when memory runs out; all that destroys. */
 
 #include "verbs_scarce.h"
 
@@ -29,12 +26,6 @@ struct scene {
 	struct ri_ah_init way;
 	struct ri_map map;
 	struct cert_end *a, *b;
-	struct ri_service service;
-	struct ri_listen *listen;
-	struct ri_cm_params params;
-	struct ri_request *request;
-	int fds[2];
-	struct ri_stream stream;
 	unsigned turn;
 };
 
@@ -50,7 +41,7 @@ scene_open(struct cert *cert)
 	scene->node = cert_node_open(cert);
 	scene->far = cert_node_open(cert);
 	scene->p = scene->node->p;
-	scene->ctx = cert_ctx_new(scene->node, RI_OBJECT_LISTEN);
+	scene->ctx = cert_ctx_new(scene->node, RI_OBJECT_SRQ);
 	scene->init = (struct ri_mr_init){.addr = (uintptr_t)scene->memory,
 					  .length = sizeof(scene->memory),
 					  .access = CERT_LOCAL | RI_ACCESS_REMOTE_READ};
@@ -324,205 +315,6 @@ handles(struct cert *cert)
 	scene_close(scene);
 }
 
-/* --- connections ------------------------------------------------------------------------------ */
-
-static enum ri_status
-listen_try(void *arg)
-{
-	struct scene *scene = arg;
-
-	scene->service = cert_service(scene->far);
-	return scene->p->cm->listen(scene->far->context, scene->ctx, 0, &scene->service, 4,
-				    &scene->listen);
-}
-
-static void
-listen_undo(void *arg)
-{
-	struct scene *scene = arg;
-
-	GONE(scene, scene->p->cm->listen_destroy(scene->listen));
-}
-
-static void
-ends_prepare(void *arg)
-{
-	struct scene *scene = arg;
-
-	scene->a = cert_end_new(scene->node, NULL);
-	scene->b = cert_end_new(scene->far, NULL);
-	scene->params = cert_params(scene->a, scene->far, &scene->service);
-}
-
-static void
-ends_undo(void *arg)
-{
-	struct scene *scene = arg;
-
-	cert_end_free(scene->a);
-	cert_end_free(scene->b);
-	cert_events_forget(scene->node);
-	cert_events_forget(scene->far);
-}
-
-static enum ri_status
-connect_try(void *arg)
-{
-	struct scene *scene = arg;
-
-	return scene->p->cm->connect(scene->a->qp, &scene->params);
-}
-
-/* The attempt reaches the listener; it is withdrawn. */
-static void
-connect_undo(void *arg)
-{
-	struct scene *scene = arg;
-
-	(void)cert_cm(scene->far, RI_CM_REQUEST, scene->ctx);
-	cert_end_free(scene->a);
-	(void)cert_cm(scene->far, RI_CM_REQUEST_GONE, scene->ctx);
-	cert_end_free(scene->b);
-	cert_events_forget(scene->node);
-}
-
-static void
-connect_check(void *arg)
-{
-	struct scene *scene = arg;
-
-	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_IDLE);
-	CERT_UINT(scene->cert, cert_cm_count(scene->far, RI_CM_REQUEST, scene->ctx), ==, 0);
-}
-
-static void
-accept_prepare(void *arg)
-{
-	struct scene *scene = arg;
-
-	ends_prepare(scene);
-	VERB(scene, connect_try(scene));
-	scene->request = cert_cm(scene->far, RI_CM_REQUEST, scene->ctx).request;
-	scene->params = cert_params(scene->b, scene->node, &scene->service);
-}
-
-static enum ri_status
-accept_try(void *arg)
-{
-	struct scene *scene = arg;
-
-	return scene->p->cm->accept(scene->request, scene->b->qp, &scene->params);
-}
-
-static void
-accept_undo(void *arg)
-{
-	struct scene *scene = arg;
-
-	(void)cert_cm(scene->node, RI_CM_ESTABLISHED, scene->a->ctx);
-	(void)cert_cm(scene->far, RI_CM_ESTABLISHED, scene->b->ctx);
-	ends_undo(scene);
-}
-
-static void
-accept_check(void *arg)
-{
-	struct scene *scene = arg;
-
-	CERT_UINT(scene->cert, cert_end_attr(scene->b).state, ==, RI_QPS_IDLE);
-	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_CONNECTING);
-}
-
-static void
-by_address(struct cert *cert)
-{
-	static const struct scarce listen = {"ri_cm_ops::listen", NULL, listen_try, listen_undo,
-					     NULL};
-	static const struct scarce connect = {"ri_cm_ops::connect", ends_prepare, connect_try,
-					      connect_undo, connect_check};
-	static const struct scarce accept = {"ri_cm_ops::accept", accept_prepare, accept_try,
-					     accept_undo, accept_check};
-	struct scene *scene = scene_open(cert);
-
-	if (scene == NULL)
-		return;
-	cert_ctx_gone(scene->node, scene->ctx);
-	scene->ctx = cert_ctx_new(scene->far, RI_OBJECT_LISTEN);
-	scarce_sweep(cert, &listen, scene);
-	VERB(scene, listen_try(scene));
-	scarce_sweep(cert, &connect, scene);
-	ends_undo(scene);
-	scarce_sweep(cert, &accept, scene);
-	cert_end_free(scene->a);
-	cert_end_free(scene->b);
-	listen_undo(scene);
-	scene_close(scene);
-}
-
-static void
-attach_prepare(void *arg)
-{
-	struct scene *scene = arg;
-
-	ends_prepare(scene);
-	cert_tcp_pair(scene->cert, scene->fds);
-	VERB(scene, scene->p->llp->reserve(scene->a->qp));
-	scene->stream = (struct ri_stream){.fd = scene->fds[0],
-					   .initiator = true,
-					   .crc = true,
-					   .peer_local = true,
-					   .ird = scene->a->init.ird,
-					   .ord = scene->a->init.ord};
-}
-
-static enum ri_status
-attach_try(void *arg)
-{
-	struct scene *scene = arg;
-
-	return scene->p->llp->attach_stream(scene->a->qp, &scene->stream);
-}
-
-static void
-attach_undo(void *arg)
-{
-	struct scene *scene = arg;
-
-	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_RTS);
-	close(scene->fds[1]);
-	ends_undo(scene);
-}
-
-/* The socket is still the case's, and still connected. */
-static void
-attach_check(void *arg)
-{
-	struct scene *scene = arg;
-	char octet = 'x';
-
-	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_CONNECTING);
-	CERT_TRUE(scene->cert, write(scene->fds[1], &octet, 1) == 1);
-	while (read(scene->fds[0], &octet, 1) != 1)
-		cert_progress(scene->cert);
-	CERT_UINT(scene->cert, octet, ==, 'x');
-}
-
-static void
-over_streams(struct cert *cert)
-{
-	static const struct scarce attach = {"ri_llp_ops::attach_stream", attach_prepare,
-					     attach_try, attach_undo, attach_check};
-	struct scene *scene = scene_open(cert);
-
-	if (scene == NULL)
-		return;
-	scarce_sweep(cert, &attach, scene);
-	close(scene->fds[0]);
-	close(scene->fds[1]);
-	ends_undo(scene);
-	scene_close(scene);
-}
-
 /* --- the ends ----------------------------------------------------------------------------------- */
 
 /* A verb that destroys, when no allocation at all succeeds. */
@@ -627,16 +419,6 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 2.1.1] [RI 10.34]",
 	 .needs = "ud",
 	 .run = handles},
-	{.id = "verbs.scarce.cm.0001",
-	 .title = "Listening, connecting and accepting without memory fails whole",
-	 .rule = "[RI 2.1.1] [RI 11.6.1]",
-	 .needs = "cm_forms:RI_CM_ADDRESS",
-	 .run = by_address},
-	{.id = "verbs.scarce.llp.0001",
-	 .title = "Taking over a stream without memory fails whole, and leaves the stream",
-	 .rule = "[RI 2.1.1] [RI 11.6.3]",
-	 .needs = "cm_forms:RI_CM_STREAM",
-	 .run = over_streams},
 	{.id = "verbs.scarce.destroy.0001",
 	 .title = "Everything can be destroyed without memory",
 	 .rule = "[RI 2.2.3] [RI 8.5]",
