@@ -238,18 +238,8 @@ srq_resize_try(void *arg)
 {
 	struct scene *scene = arg;
 
-	scene->attr = (struct ri_srq_attr){.max_wr = scene->turn % 2 == 0 ? 200 : 40,
-					   .limit = RI_SRQ_LIMIT_KEEP};
+	scene->attr = (struct ri_srq_attr){.max_wr = 300, .limit = RI_SRQ_LIMIT_KEEP};
 	return scene->p->srq->modify(scene->srq, &scene->attr, true, &scene->map);
-}
-
-static void
-srq_resize_undo(void *arg)
-{
-	struct scene *scene = arg;
-
-	VERB(scene, scene->p->user->srq_remap(scene->usrq, &scene->map));
-	scene->turn++;
 }
 
 static void
@@ -263,24 +253,42 @@ srq_resize_check(void *arg)
 	CERT_UINT(scene->cert, attr.limit, ==, 2);
 }
 
+/* A small queue for each call, so that each has work to do. */
 static void
-resized_shared_queue(struct cert *cert)
+srq_resize_prepare(void *arg)
 {
-	static const struct scarce resize = {"ri_srq_ops::modify", NULL, srq_resize_try,
-					     srq_resize_undo, srq_resize_check};
-	struct scene *scene = scene_open(cert);
+	struct scene *scene = arg;
 	struct ri_srq_attr limit = {.limit = 2};
 	struct ri_recv_wr wr = {.wr_id = 1};
 
-	if (scene == NULL)
-		return;
 	VERB(scene, srq_try(scene));
 	VERB(scene, usrq_try(scene));
 	for (unsigned i = 0; i < 5; i++)
-		CERT_FAST(cert, RI_SUCCESS, scene->p->fast->post_srq(scene->usrq, &wr));
+		CERT_FAST(scene->cert, RI_SUCCESS, scene->p->fast->post_srq(scene->usrq, &wr));
 	VERB(scene, scene->p->srq->modify(scene->srq, &limit, false, &scene->map));
-	scarce_sweep(cert, &resize, scene);
+}
+
+static void
+srq_resize_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	VERB(scene, scene->p->user->srq_remap(scene->usrq, &scene->map));
 	srq_resize_check(scene);
+	usrq_undo(scene);
+	srq_undo(scene);
+}
+
+static void
+resized_shared_queue(struct cert *cert)
+{
+	static const struct scarce resize = {"ri_srq_ops::modify", srq_resize_prepare,
+					     srq_resize_try, srq_resize_undo, srq_resize_check};
+	struct scene *scene = scene_open(cert);
+
+	if (scene == NULL)
+		return;
+	scarce_sweep(cert, &resize, scene);
 	usrq_undo(scene);
 	srq_undo(scene);
 	scene_close(scene);
