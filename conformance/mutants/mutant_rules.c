@@ -11,18 +11,64 @@
 /* --- want of memory --------------------------------------------------------------------------- */
 
 static enum ri_status
+limit_of(enum ri_status status)
+{
+	return status == RI_ERR_RESOURCES ? RI_ERR_LIMIT : status;
+}
+
+static enum ri_status
 limit_cq(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
 	 struct ri_map *map)
 {
-	enum ri_status status = wrap_plain_cq_ops.create(context, ctx, entries, out, map);
+	return limit_of(wrap_plain_cq_ops.create(context, ctx, entries, out, map));
+}
 
-	return status == RI_ERR_RESOURCES ? RI_ERR_LIMIT : status;
+static enum ri_status
+limit_srq(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
+{
+	return limit_of(wrap_plain_srq_ops.create(pd, attr, out, map));
+}
+
+static enum ri_status
+limit_srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
+{
+	return limit_of(wrap_plain_srq_ops.modify(srq, attr, resize, map));
+}
+
+static enum ri_status
+limit_qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
+{
+	return limit_of(wrap_plain_qp_ops.resize(qp, attr, map));
+}
+
+static enum ri_status
+limit_mw(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
+{
+	return limit_of(wrap_plain_mem_ops.mw_alloc(pd, type, out, stag));
+}
+
+static enum ri_status
+limit_attach(struct ri_qp *qp, const struct ri_stream *stream)
+{
+	return limit_of(wrap_plain_llp_ops.attach_stream(qp, stream));
+}
+
+static enum ri_status
+limit_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	return limit_of(wrap_plain_cm_ops.accept(request, qp, params));
 }
 
 static void
 shortage_limit(struct wrap_rnic *rnic)
 {
 	rnic->ops.cq.create = limit_cq;
+	rnic->ops.srq.create = limit_srq;
+	rnic->ops.srq.modify = limit_srq_modify;
+	rnic->ops.qp.resize = limit_qp_resize;
+	rnic->ops.mem.mw_alloc = limit_mw;
+	rnic->ops.llp.attach_stream = limit_attach;
+	rnic->ops.cm.accept = limit_accept;
 }
 
 static enum ri_status
@@ -315,6 +361,80 @@ cut(struct wrap_obj *uqp, struct mutant_wr *wr)
 	return true;
 }
 
+#define KEPT_MAX 64
+
+/* Datagrams that wait for the next poll of any queue. */
+static struct {
+	pthread_mutex_t lock;
+	struct ri_uqp *uqp[KEPT_MAX]; /* NULL: gone */
+	struct mutant_wr wr[KEPT_MAX];
+	unsigned count;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static enum ri_status
+keeping_post(struct ri_uqp *qp, const struct ri_wr *wr)
+{
+	bool full = true;
+
+	if (wr->opcode != RI_OP_SEND_UD || wr->num_sge > MUTANT_SGE)
+		return wrap_plain_fast_ops.post_sq(qp, wr);
+	pthread_mutex_lock(&kept.lock);
+	if (kept.count < KEPT_MAX) {
+		full = false;
+		kept.uqp[kept.count] = qp;
+		kept.wr[kept.count].wr = *wr;
+		for (uint32_t i = 0; i < wr->num_sge; i++)
+			kept.wr[kept.count].sgl[i] = wr->sgl[i];
+		kept.count++;
+	}
+	pthread_mutex_unlock(&kept.lock);
+	return full ? wrap_plain_fast_ops.post_sq(qp, wr) : RI_SUCCESS;
+}
+
+static uint32_t
+posting_poll(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
+{
+	for (bool more = true; more;) {
+		struct ri_uqp *qp = NULL;
+		struct mutant_wr wr;
+
+		pthread_mutex_lock(&kept.lock);
+		more = kept.count > 0;
+		if (more) {
+			qp = kept.uqp[0];
+			wr = kept.wr[0];
+			kept.count--;
+			memmove(&kept.uqp[0], &kept.uqp[1], kept.count * sizeof(kept.uqp[0]));
+			memmove(&kept.wr[0], &kept.wr[1], kept.count * sizeof(kept.wr[0]));
+		}
+		pthread_mutex_unlock(&kept.lock);
+		if (qp != NULL) {
+			wr.wr.sgl = wr.sgl;
+			(void)!wrap_plain_fast_ops.post_sq(qp, &wr.wr);
+		}
+	}
+	return wrap_plain_fast_ops.poll_cq(cq, wc, n);
+}
+
+static void
+forgetting_close(struct ri_uqp *qp)
+{
+	pthread_mutex_lock(&kept.lock);
+	for (unsigned i = 0; i < kept.count; i++)
+		if (kept.uqp[i] == qp)
+			kept.uqp[i] = NULL;
+	pthread_mutex_unlock(&kept.lock);
+	wrap_plain_user_ops.qp_close(qp);
+}
+
+static void
+datagram_deferred(struct wrap_rnic *rnic)
+{
+	rnic->ops.fast.post_sq = keeping_post;
+	rnic->ops.fast.poll_cq = posting_poll;
+	rnic->ops.user.qp_close = forgetting_close;
+}
+
 /* The bit that needs a privilege is not looked at. */
 static enum ri_status
 unprivileged_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
@@ -404,7 +524,7 @@ handle_half(struct wrap_rnic *rnic)
 
 const struct mutant mutants_rules[] = {
 	MUTANT("shortage-limit", "want of memory is told as a limit",
-	       "A completion queue for which there is no memory is refused with RI_ERR_LIMIT.", 0,
+	       "Verbs for which there is no memory answer RI_ERR_LIMIT.", 0,
 	       .apply = shortage_limit),
 	MUTANT("shortage-leaks", "memory is lost when memory is short",
 	       "A registration that fails for want of memory loses 64 bytes.", 0,
@@ -439,6 +559,9 @@ const struct mutant mutants_rules[] = {
 	       .wr = astray, .apply = pairs_noted),
 	MUTANT("datagram-cut", "datagrams that are too long are cut",
 	       "A datagram above the limit is sent up to the limit.", NEED_UD, .wr = cut),
+	MUTANT("datagram-deferred", "datagrams need their address handle when they are sent",
+	       "A datagram is posted when a queue is polled, through a handle that may be gone.",
+	       NEED_UD, .apply = datagram_deferred),
 	MUTANT("datagram-key-privilege", "keys that need a privilege do not",
 	       "A queue pair with a key of bit 31 can be created by everybody.", NEED_UD,
 	       .apply = key_privilege),

@@ -173,12 +173,17 @@ attach_prepare(void *arg)
 	ends_prepare(scene);
 	cert_tcp_pair(scene->cert, scene->fds);
 	VERB(scene, scene->p->llp->reserve(scene->a->qp));
+	/* The beginning of a frame, which waits for the rest. */
+	static const uint8_t early[2] = {0, 40};
+
 	scene->stream = (struct ri_stream){.fd = scene->fds[0],
 					   .initiator = true,
 					   .crc = true,
 					   .peer_local = true,
 					   .ird = scene->a->init.ird,
-					   .ord = scene->a->init.ord};
+					   .ord = scene->a->init.ord,
+					   .early = early,
+					   .early_len = sizeof(early)};
 }
 
 static enum ri_status
