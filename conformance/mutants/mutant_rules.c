@@ -260,6 +260,20 @@ unsupported_taken(struct wrap_rnic *rnic)
 	rnic->ops.fast.post_sq = taking_post;
 }
 
+static enum ri_status
+taking_connect(struct ri_qp *qp, const struct ri_cm_params *params)
+{
+	enum ri_status status = wrap_plain_cm_ops.connect(qp, params);
+
+	return status == RI_ERR_INVALID_STATE ? RI_SUCCESS : status;
+}
+
+static void
+attempt_taken(struct wrap_rnic *rnic)
+{
+	rnic->ops.cm.connect = taking_connect;
+}
+
 /* --- datagrams --------------------------------------------------------------------------------------- */
 
 #define PAIRS_MAX 64
@@ -551,6 +565,9 @@ const struct mutant mutants_rules[] = {
 	MUTANT("unsupported-taken", "operations that are not supported are taken",
 	       "A request whose operation is refused seems to be posted.", 0,
 	       .apply = unsupported_taken),
+	MUTANT("attempt-taken", "attempts that cannot be are taken",
+	       "An attempt to connect in a wrong state seems to begin.", NEED_ADDRESS,
+	       .apply = attempt_taken),
 	MUTANT("datagram-any-key", "keys of datagrams are not checked",
 	       "A datagram arrives whatever key it has.", NEED_UD, .wr = any_key,
 	       .apply = pairs_noted),
