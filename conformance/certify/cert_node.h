@@ -131,6 +131,8 @@ void cert_wc_none(struct cert_end *end, bool recv);
 void cert_progress(struct cert *cert);
 /** False once the patience that began with *@p until == 0 is over. For loops: `while (!x && cert_patience(...))`. */
 bool cert_patience(struct cert *cert, gint64 *until);
+/** The same without progress: this thread only sleeps. */
+bool cert_patience_asleep(struct cert *cert, gint64 *until);
 /** The next connection event for a context (0: for any), taken; it must be of this kind. */
 struct ri_cm_event cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx);
 /** Waits for an asynchronous event, and takes it; others stay. */

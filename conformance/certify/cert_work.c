@@ -30,17 +30,33 @@ cert_progress(struct cert *cert)
 	g_usleep(PAUSE_US);
 }
 
-bool
-cert_patience(struct cert *cert, gint64 *until)
+/* Is there patience left? */
+static bool
+patience_left(struct cert *cert, gint64 *until)
 {
 	gint64 now = g_get_monotonic_time();
 
 	cert_violation_check(cert);
 	if (*until == 0)
 		*until = now + cert->setup->patience_us;
-	if (now > *until)
+	return now <= *until;
+}
+
+bool
+cert_patience(struct cert *cert, gint64 *until)
+{
+	if (!patience_left(cert, until))
 		return false;
 	cert_progress(cert);
+	return true;
+}
+
+bool
+cert_patience_asleep(struct cert *cert, gint64 *until)
+{
+	if (!patience_left(cert, until))
+		return false;
+	g_usleep(PAUSE_US);
 	return true;
 }
 

@@ -210,11 +210,12 @@ attach_check(void *arg)
 {
 	struct scene *scene = arg;
 	char octet = 'x';
+	gint64 until = 0;
 
 	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_CONNECTING);
 	CERT_TRUE(scene->cert, write(scene->fds[1], &octet, 1) == 1);
 	while (read(scene->fds[0], &octet, 1) != 1)
-		cert_progress(scene->cert);
+		CERT_TRUE(scene->cert, cert_patience(scene->cert, &until));
 	CERT_UINT(scene->cert, octet, ==, 'x');
 }
 

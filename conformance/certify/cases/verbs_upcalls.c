@@ -184,15 +184,14 @@ close_waits(struct cert *cert)
 {
 	static struct slow slow;
 	struct pair pair;
-	gint64 until = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
+	gint64 until = 0;
 
 	slow_begin(&slow);
 	connect_ready(&pair, cert);
 	cert_upcalls_hook(pair.near, slow_hook, &slow);
 	CERT_UINT(cert, cert_end_move(pair.a, RI_QPS_ERROR), ==, RI_SUCCESS);
-	while (!atomic_load(&slow.entered) && g_get_monotonic_time() < until)
-		g_usleep(100);
-	CERT_TRUE(cert, atomic_load(&slow.entered));
+	while (!atomic_load(&slow.entered))
+		CERT_TRUE(cert, cert_patience_asleep(cert, &until));
 	cert_node_close(pair.near);
 	CERT_TRUE(cert, atomic_load(&slow.left));
 }
@@ -220,6 +219,7 @@ stream_up_first(struct cert *cert)
 	static struct early early;
 	bool refuses = (cert_attr(cert)->refuses & RI_REFUSES_UNCONNECTED_REQUESTS) != 0;
 	struct pair pair;
+	gint64 until = 0;
 	uint32_t depth;
 
 	slow_begin(&early.slow);
@@ -234,10 +234,10 @@ stream_up_first(struct cert *cert)
 	if (refuses)
 		cert_post_send(pair.a, 2, &pair.source, 1, 0);
 	while (!atomic_load(&early.slow.left)) {
+		CERT_TRUE(cert, cert_patience(cert, &until));
 		depth = pair.far->p->fast->cq_depth(pair.b->urcq);
 		if (!atomic_load(&early.slow.left))
 			CERT_UINT(cert, depth, ==, 0);
-		cert_progress(cert);
 	}
 	CERT_UINT(cert, atomic_load(&early.depth), ==, 0);
 	cert_wc_is(pair.b, true, 1, RI_WC_SUCCESS);
@@ -259,10 +259,9 @@ told_without_polling(struct cert *cert)
 		CERT_FAST(cert, RI_SUCCESS,
 			  pair.far->p->fast->arm_cq(pair.b->urcq, RI_ARM_NEXT, 1));
 		cert_post_send(pair.a, round, &pair.source, 1, 0);
-		until = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
-		while (cert_cq_events(pair.far, pair.b->rcq_ctx) <= round &&
-		       g_get_monotonic_time() < until)
-			g_usleep(100);
+		until = 0;
+		while (cert_cq_events(pair.far, pair.b->rcq_ctx) <= round)
+			CERT_TRUE(cert, cert_patience_asleep(cert, &until));
 		CERT_UINT(cert, cert_cq_events(pair.far, pair.b->rcq_ctx), ==, round + 1);
 		CERT_UINT(cert, pair.far->p->fast->cq_depth(pair.b->urcq), ==, 1);
 		cert_wc_is(pair.b, true, round, RI_WC_SUCCESS);
@@ -315,10 +314,8 @@ handlers_arm(struct cert *cert)
 		cert_post_send(pair.a, round, &pair.source, 1, 0);
 		/* Every second time the service thread runs the engine, if the provider has one. */
 		while (atomic_load(&handler.calls) <= round) {
-			if (round % 2 == 0)
-				CERT_TRUE(cert, cert_patience(cert, &until));
-			else
-				g_usleep(100);
+			CERT_TRUE(cert, round % 2 == 0 ? cert_patience(cert, &until)
+						       : cert_patience_asleep(cert, &until));
 		}
 		cert_wc_is(pair.b, true, round, RI_WC_SUCCESS);
 		cert_wc_is(pair.a, false, round, RI_WC_SUCCESS);
