@@ -17,16 +17,15 @@ Usage: check-reference.py [ROOT]
 import re
 import sys
 
+import provider_tables
 import source_tree
+from provider_tables import item, line_of
 
-PROVIDER_HEADERS = re.compile(r'rnicpi/rnicpi\w*\.h')
 STATUSES_OF_PROVIDERS = 'rnicpi/rnicpi_types.h'
 CALL_HEADERS = ('itapi/it_api.h', 'itapi/it_ext.h')
 COMMON = ('IT_ERR_ABORT', 'IT_ERR_IA_CATASTROPHE')
 
-COMMENT = r'/\*\*(?!<)((?:(?!\*/).)*)\*/\s*'
-TABLE = re.compile(r'^struct (ri_\w+_ops|ri_host|ri_upcalls) \{\n(.*?)^\};', re.DOTALL | re.MULTILINE)
-ENTRY = re.compile(r'(?:%s)?^\t([^\n;]*?)\(\*(\w+)\)\(' % COMMENT, re.DOTALL | re.MULTILINE)
+COMMENT = provider_tables.COMMENT
 CALL = re.compile(COMMENT + r'(?:extern )?([a-z][\w ]*?[ *])(itx?_\w+)\(', re.DOTALL)
 ENUM = re.compile(r'enum ri_status \{(.*?)\};', re.DOTALL)
 CITED = re.compile(r'\[(IT|RI) \d')
@@ -35,22 +34,12 @@ SEE = re.compile(r'^ \* @see ((?:(?!^ \* @).)*)', re.DOTALL | re.MULTILINE)
 LINES = (('@brief ', 'a brief sentence'), ('@see ', 'references to related calls, "@see"'))
 
 
-def line_of(text, offset):
-    return text.count('\n', 0, offset) + 1
-
-
-def item(comment, name):
-    """The text of an item of a list in a comment, up to the next item or the end; None without it."""
-    found = re.search(r'- %s:(.*?)(?=^\s*\* - |^\s*\*\s*$|^\s*\* @|\Z)' % name, comment, re.DOTALL | re.MULTILINE)
-    return found and ' '.join(re.sub(r'^\s*\*', ' ', found.group(1), flags=re.MULTILINE).split())
-
-
 def check_results(kind, results, known):
     """What is wrong with the results of one entry."""
     if results is None:
         yield 'has no list of results, "- Results:"'
         return
-    for name in sorted(set(re.findall(r'\bRI_(?:ERR_\w+|SUCCESS)\b', results)) - known):
+    for name in sorted(set(provider_tables.STATUS.findall(results)) - known):
         yield f'names a status that does not exist, {name}'
     if kind == 'void' and not results.startswith('none'):
         yield 'returns nothing, but its results are not "none"'
@@ -59,18 +48,15 @@ def check_results(kind, results, known):
 
 
 def check_entries(root, path, known):
-    text = source_tree.read(root, path)
-    for table in TABLE.finditer(text):
-        for entry in ENTRY.finditer(table.group(2)):
-            comment, kind, name = entry.group(1), entry.group(2).strip(), entry.group(3)
-            where = f'{path}:{line_of(text, table.start(2) + entry.start(3))}: {table.group(1)}::{name}'
-            if comment is None:
-                yield f'{where} has no description'
-                continue
-            for wrong in check_results(kind, item(comment, 'Results'), known):
-                yield f'{where} {wrong}'
-            if not CITED.search(comment):
-                yield f'{where} cites no paragraph'
+    for entry in provider_tables.entries_of(root, path):
+        where = f'{path}:{entry.line}: {entry.table}::{entry.name}'
+        if entry.comment is None:
+            yield f'{where} has no description'
+            continue
+        for wrong in check_results(entry.kind, item(entry.comment, 'Results'), known):
+            yield f'{where} {wrong}'
+        if not CITED.search(entry.comment):
+            yield f'{where} cites no paragraph'
 
 
 def check_call(comment, kind, words, said):
@@ -122,7 +108,7 @@ def check(root):
     calls = [path for path in CALL_HEADERS if path in files]
     words, said = words_of(root, calls), set()
     for path in files:
-        if PROVIDER_HEADERS.fullmatch(path):
+        if provider_tables.HEADERS.fullmatch(path):
             yield from check_entries(root, path, known)
     for path in calls:
         yield from check_calls(root, path, words, said)

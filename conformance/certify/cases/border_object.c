@@ -276,7 +276,7 @@ own_threads(struct cert *cert)
 static const struct cert_case cases[] = {
 	{.id = "border.load.0001",
 	 .title = "The library takes the provider over, and each claim has its entries",
-	 .rule = "[RI 11.1.3]",
+	 .rule = "[RI 11.1.1] [RI 11.1.3]",
 	 .settles = "transport num_ports cm_forms",
 	 .run = load},
 	{.id = "border.version.0001",

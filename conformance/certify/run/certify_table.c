@@ -28,7 +28,7 @@ const struct certify_program certify_programs[] = {
 	{"async", "Asynchronous events name their causes", "[IT 14]", "remote_status", false, 0},
 	{"async-wire", "Mistakes of an iWARP peer are told", "[IT 14]", "terminate_info", false, 0},
 	{"async-faults", "Faults of an adapter are told", "[IT 14]", "port_events", false, 0},
-	{"catastrophe", "An adapter that fails breaks its connections and refuses", "[IT 14]", "", false, 0},
+	{"catastrophe", "An adapter that fails breaks its connections and refuses", "[IT 14] [RI 8.5]", "", false, 0},
 	{"faults", "A failing verb is told and leaves nothing behind", "[IT 14]", "", false, 0},
 
 	/* connections */
@@ -49,7 +49,7 @@ const struct certify_program certify_programs[] = {
 
 	/* memory */
 	{"lmr", "Regions are created, modified and queried", "[IT 8.4] [IT 8.8]", "reregister max_mr max_mr_length", false, 0},
-	{"link", "Regions are linked and unlinked by requests", "[IT 8.9]", "fast_register local_fence max_pbl", false, 0},
+	{"link", "Regions are linked and unlinked by requests", "[IT 8.9] [RI 5.5.1]", "fast_register local_fence max_pbl", false, 0},
 	{"privileged", "Privileged operations need the privilege", "[IT 8.9]",
 	 "privileged_ops direct_stag reg_page_list reg_block_list reg_ve_list", false, 0},
 	{"rmr", "Windows are linked, used and unlinked", "[IT 8.5] [IT 8.6]",
