@@ -4,19 +4,29 @@
 /* The entries that call the hooks of a mutant. */
 #include "mutant.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- the profile ------------------------------------------------------------------------------ */
 
+/* The hook sees the whole profile; the caller gets as much of it as it knows. */
 static enum ri_status
 query_hooked(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 {
+	struct ri_rnic_attr whole = {.size = sizeof(whole)};
+	size_t end = attr->size < sizeof(whole) ? attr->size : sizeof(whole);
+	size_t begin = offsetof(struct ri_rnic_attr, size) + sizeof(attr->size);
 	enum ri_status status = wrap_plain_device_ops.query(rnic, attr);
 
 	if (status == RI_SUCCESS)
-		wrap_rnic_of(rnic)->mutant->attr(attr);
-	return status;
+		status = wrap_plain_device_ops.query(rnic, &whole);
+	if (status != RI_SUCCESS)
+		return status;
+	wrap_rnic_of(rnic)->mutant->attr(&whole);
+	if (end > begin)
+		memcpy((uint8_t *)attr + begin, (const uint8_t *)&whole + begin, end - begin);
+	return RI_SUCCESS;
 }
 
 /* --- completions ------------------------------------------------------------------------------ */

@@ -140,6 +140,21 @@ class Install:
         if names[0] != 'tiny':
             raise installed.Failed(f'the first adapter is not "tiny": {names}')
 
+    def mutants(self):
+        """The provider with defects and faults is installed where only programs find it that are told to."""
+        folder = self.there.variable('rnicpi', 'mutantsdir')
+        listed = self.there.run([os.path.join(folder, 'mutants-list')]).splitlines()
+        ids = [line.split('\t')[0] for line in listed]
+        if ids[0] != 'none' or len(ids) < 100:
+            raise installed.Failed(f'mutants-list names {len(ids)} defects')
+        if any(name.startswith(('mutant:', 'faulty:')) for name in self.adapters()):
+            raise installed.Failed('adapters with defects are there without ITAPI_PROVIDER_PATH')
+        environment = self.there.environment(ITAPI_PROVIDER_PATH=folder)
+        for name in ('faulty:emul:iwarp', f'mutant:{ids[1]}:emul:ib', f'mutant:{ids[-1]}:iwarp'):
+            said = self.there.run([self.there.path('bindir', 'it-info'), '--adapter', name], env=environment)
+            if name not in said:
+                raise installed.Failed(f'it-info says of {name}: {said}')
+
     def cases(self):
         yield 'headers/all', self.all_headers
         for header in HEADERS:
@@ -154,6 +169,7 @@ class Install:
         yield 'program', self.program
         yield 'provider/installed', self.provider
         yield 'provider/path', self.provider_of_path
+        yield 'provider/mutants', self.mutants
 
 
 def main(build, source):
