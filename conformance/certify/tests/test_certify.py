@@ -27,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, '../../../tools/dev/tests'))
 
+import program_folder  # noqa: E402  pylint: disable=wrong-import-position
 import tree_case  # noqa: E402  pylint: disable=wrong-import-position
 
 FOLDER = tempfile.mkdtemp(prefix='itapi-certify.')
@@ -38,11 +39,7 @@ ADAPTERS = ['emul:ib', 'emul:iwarp', 'iwarp']
 def programs():
     """A folder with all programs, as the installation has one."""
     path = os.path.join(FOLDER, 'programs')
-    if not os.path.exists(path):
-        os.mkdir(path)
-        for program in PROGRAMS:
-            os.symlink(os.path.abspath(program), os.path.join(path, os.path.basename(program)))
-    return path
+    return path if os.path.exists(path) else program_folder.make(path, PROGRAMS)
 
 
 def run(*arguments, fault=None, expect=0):

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""The folder of programs that it-certify expects; in a build folder they lie in several folders."""
+
+import os
+
+
+def make(path, programs):
+    """A folder with a link to each program, as the installation has one; the path."""
+    os.mkdir(path)
+    for program in programs:
+        os.symlink(os.path.abspath(program), os.path.join(path, os.path.basename(program)))
+    return path
