@@ -163,6 +163,12 @@ def check_mutants(checker, arguments=()):
     checker.check('mutants', ['tools/mutate', '--jobs', str(checker.jobs), *arguments])
 
 
+def check_adapters(checker, arguments=()):
+    """Adapters with defects: the case that doc/testing.md names for each must name it again. Most cases only wait."""
+    checker.check('adapters with defects', ['conformance/mutants/run', '--build', 'build/plain', '--named', 'doc/testing.md',
+                                            '--jobs', str(4 * checker.jobs), *arguments])
+
+
 def check_fuzz(checker, arguments=('--check',)):
     """The fuzzers: a fixed number of inputs from a fixed seed, or, with --seconds, for a time."""
     if subprocess.run(['tools/fuzz', '--probe'], capture_output=True, check=False).returncode == 77:
@@ -173,6 +179,7 @@ def check_fuzz(checker, arguments=('--check',)):
 
 def check_full(checker):
     check_mutants(checker)
+    check_adapters(checker)
     check_fuzz(checker, ['--seconds', '60'])
     checker.check('packages', ['tools/dev/test-packages', '--jobs', str(checker.jobs)])
     checker.build_and_test('clang')
@@ -190,6 +197,7 @@ def check_all(checker, full):
     else:
         check_fuzz(checker)
         check_mutants(checker, ['--sample', '25', '--allow', '2'])
+        check_adapters(checker, ['--share', '3', '--patience', '20'])
 
 
 def check_lab(checker, arguments):
