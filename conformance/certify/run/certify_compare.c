@@ -19,25 +19,6 @@ text_of(JsonObject *object, const char *name)
 	return json_object_get_string_member_with_default(object, name, "");
 }
 
-static JsonObject *
-report_read(JsonParser *parser, const char *path, GError **error)
-{
-	JsonNode *root;
-
-	if (!json_parser_load_from_file(parser, path, error))
-		return NULL;
-	root = json_parser_get_root(parser);
-	if (root == NULL || !JSON_NODE_HOLDS_OBJECT(root) ||
-	    strcmp(text_of(json_node_get_object(root), "tool"), "it-certify") != 0 ||
-	    json_object_get_int_member_with_default(json_node_get_object(root), "schema", 0) !=
-		    CERTIFY_SCHEMA) {
-		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
-			    "%s is no report of it-certify with schema %d", path, CERTIFY_SCHEMA);
-		return NULL;
-	}
-	return json_node_get_object(root);
-}
-
 /* The element of an array whose member @name has this text; NULL: there is none. */
 static JsonObject *
 element_of(JsonObject *report, const char *array, const char *name, const char *text)
@@ -158,8 +139,8 @@ certify_compare(const char *before, const char *after)
 {
 	g_autoptr(JsonParser) old_parser = json_parser_new(), new_parser = json_parser_new();
 	g_autoptr(GError) error = NULL;
-	JsonObject *old = report_read(old_parser, before, &error);
-	JsonObject *new = old != NULL ? report_read(new_parser, after, &error) : NULL;
+	JsonObject *old = certify_json_read(old_parser, before, &error);
+	JsonObject *new = old != NULL ? certify_json_read(new_parser, after, &error) : NULL;
 	unsigned regressions;
 
 	if (new == NULL) {

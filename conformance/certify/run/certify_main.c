@@ -381,7 +381,8 @@ options_parse(struct options *options, int *argc, char ***argv, GError **error)
 	};
 	g_autoptr(GOptionContext) context =
 		g_option_context_new("- certifies a provider\n  " PROGRAM
-				     " compare A.json B.json - tells two reports apart");
+				     " compare A.json B.json - tells two reports apart\n  " PROGRAM
+				     " page A.json A.html - writes the page of a report");
 
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (!tool_parse(context, argc, argv, error))
@@ -430,6 +431,8 @@ main(int argc, char **argv)
 	tool_begin();
 	if (argc == 4 && strcmp(argv[1], "compare") == 0)
 		return certify_compare(argv[2], argv[3]);
+	if (argc == 4 && strcmp(argv[1], "page") == 0)
+		return certify_page(argv[2], argv[3]);
 	if (options_parse(&options, &argc, &argv, &error))
 		status = options.rows ? rows_print() : run_with(&options, &error);
 	if (error != NULL)

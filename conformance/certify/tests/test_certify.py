@@ -261,6 +261,19 @@ class Forms(unittest.TestCase):
             self.assertIn(part, text)
 
 
+    def test_page(self):
+        """The page that is made from the JSON is the one that the run wrote."""
+        paths = {form: os.path.join(FOLDER, f'page.{form}') for form in ('json', 'html', 'again')}
+        for fault, expect in ((None, 0), ('crash', 1)):
+            with self.subTest(fault):
+                run('--silent', '--seed=7', f'--provider={BAD}', '--adapter=emul:ib', '--case=verbs.first.*',
+                    '--case=figures.latency.*', f'--json={paths["json"]}', f'--html={paths["html"]}', fault=fault, expect=expect)
+                subprocess.run([CERTIFY, 'page', paths['json'], paths['again']], check=True, timeout=PATIENCE)
+                with open(paths['html'], encoding='utf-8') as one, open(paths['again'], encoding='utf-8') as other:
+                    self.assertEqual(one.read(), other.read())
+        self.assertEqual(subprocess.run([CERTIFY, 'page', BAD, paths['again']], check=False, capture_output=True).returncode, 2)
+
+
 class Compare(unittest.TestCase):
     """Two reports."""
 
