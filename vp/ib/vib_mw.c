@@ -81,7 +81,7 @@ vib_mw_free(struct ri_mw *mw)
 	vib_key_remove(&context->rnic->keys, mw->key);
 	error = ibv_dealloc_mw(mw->mw);
 	if (error != 0)
-		vib_log(context->rnic, RI_LOG_WARNING, "ibv_dealloc_mw: %s", strerror(error));
+		vib_log(context->rnic, RI_LOG_WARNING, "ibv_dealloc_mw: %s", ri_errno_text(error));
 	vib_delist(context, &mw->item);
 	atomic_fetch_sub(&mw->pd->users, 1);
 	free(mw);
