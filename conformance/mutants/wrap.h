@@ -91,6 +91,8 @@ struct wrap_ops {
 	struct ri_upcalls up; /* what the wrapped provider calls; self is the wrap_rnic */
 };
 
+#define WRAP_CONSUMED 64
+
 /* An open adapter. */
 struct wrap_rnic {
 	struct wrap_obj obj;              /* its handle; first */
@@ -106,11 +108,14 @@ struct wrap_rnic {
 	struct faulty *faulty;
 	pthread_mutex_t lock;    /* owns the list; taken last */
 	struct wrap_obj objects; /* head of the list */
-	atomic_uint count[8];    /* a mutant's own */
-	bool forgotten;          /* closing it leaves the wrapped adapter open */
-	struct wrap_rnic *next;  /* of those that are forgotten */
-	struct ri_timer timer;   /* the same */
-	void *own;               /* the same */
+	/* Requests that were answered, see wrap_consume. */
+	struct wrap_obj *consumed[WRAP_CONSUMED];
+	unsigned consumed_next;
+	atomic_uint count[8];   /* a mutant's own */
+	bool forgotten;         /* closing it leaves the wrapped adapter open */
+	struct wrap_rnic *next; /* of those that are forgotten */
+	struct ri_timer timer;  /* the same */
+	void *own;              /* the same */
 };
 
 /* --- handles -------------------------------------------------------------------------------- */
@@ -149,6 +154,11 @@ struct wrap_obj *wrap_new(const void *parent, enum wrap_kind kind);
 void *wrap_ready(struct wrap_obj *obj, void *inner);
 /* Take it out of the list, if it is there, and free it. NULL: nothing. */
 void wrap_free(struct wrap_obj *obj);
+/*
+ * A request is answered. It is found no more, but the last WRAP_CONSUMED stay in memory: an answer that comes twice
+ * reaches the wrapped provider, which refuses it.
+ */
+void wrap_consume(struct wrap_obj *request);
 /* Free what a context still has, and then the context. */
 void wrap_free_context(struct wrap_obj *context);
 /* The object of that kind with that context number, or NULL; newest first. */

@@ -70,6 +70,25 @@ wrap_free(struct wrap_obj *obj)
 }
 
 void
+wrap_consume(struct wrap_obj *request)
+{
+	struct wrap_rnic *rnic = request->rnic;
+	struct wrap_obj *oldest = NULL;
+
+	pthread_mutex_lock(&rnic->lock);
+	if (request->next != NULL) { /* not consumed before */
+		struct wrap_obj **place = &rnic->consumed[rnic->consumed_next++ % WRAP_CONSUMED];
+
+		leave(request);
+		oldest = *place;
+		*place = request;
+	}
+	pthread_mutex_unlock(&rnic->lock);
+	if (oldest != NULL)
+		dispose(oldest);
+}
+
+void
 wrap_free_context(struct wrap_obj *context)
 {
 	struct wrap_rnic *rnic = context->rnic;

@@ -176,7 +176,7 @@ static enum ri_status
 answered(struct ri_request *request, enum ri_status status)
 {
 	if (status == RI_SUCCESS)
-		wrap_free(wrap_of(request));
+		wrap_consume(wrap_of(request));
 	return status;
 }
 

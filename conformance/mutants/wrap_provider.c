@@ -152,6 +152,8 @@ rnic_free(struct wrap_rnic *rnic)
 {
 	while (rnic->objects.next != &rnic->objects)
 		wrap_free(rnic->objects.next);
+	for (unsigned i = 0; i < WRAP_CONSUMED; i++)
+		wrap_free(rnic->consumed[i]);
 	pthread_mutex_destroy(&rnic->lock);
 	free(rnic->own);
 	free(rnic);

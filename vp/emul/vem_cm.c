@@ -402,6 +402,8 @@ cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 	(void)pdata;
 	if (len != 0)
 		return RI_ERR_INVALID_ARG;
+	if (qp->ud) /* it has no connection, though it is in RTS */
+		return RI_ERR_INVALID_STATE;
 	/* It may be established between the first two moves. */
 	if (vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close) || vem_qp_move(qp, VEM_MOVE_FAIL, &drop) ||
 	    vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close))

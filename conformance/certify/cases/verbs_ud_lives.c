@@ -128,6 +128,7 @@ never_connects(struct cert *cert)
 	service.id = 0x1234;
 	params = cert_params(mail.a, mail.far, &service);
 	CERT_VERB(cert, RI_ERR_INVALID_STATE, mail.near->p->cm->connect(mail.a->qp, &params));
+	CERT_VERB(cert, RI_ERR_INVALID_STATE, mail.near->p->cm->disconnect(mail.a->qp, NULL, 0));
 	mail_offer(&mail, 1, 64);
 	mail_send(&mail, 2, 8);
 	mail_arrives(&mail, 1, 8);
@@ -433,7 +434,7 @@ static const struct cert_case cases[] = {
 	 .needs = "ud",
 	 .run = destroyed_at_work},
 	{.id = "verbs.ud.life.0005",
-	 .title = "A queue pair for datagrams does not connect",
+	 .title = "A queue pair for datagrams does not connect or disconnect",
 	 .rule = "[RI 4.3.3] [RI 11.6.1]",
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
 	 .run = never_connects},
