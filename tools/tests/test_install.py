@@ -150,7 +150,7 @@ class Install:
         if any(name.startswith(('mutant:', 'faulty:')) for name in self.adapters()):
             raise installed.Failed('adapters with defects are there without ITAPI_PROVIDER_PATH')
         environment = self.there.environment(ITAPI_PROVIDER_PATH=folder)
-        for name in ('faulty:emul:iwarp', f'mutant:{ids[1]}:emul:ib', f'mutant:{ids[-1]}:iwarp'):
+        for name in ('faulty:emul:iwarp', f'mutant:{ids[1]}:emul:ib', f'mutant:{ids[0]}:iwarp'):
             said = self.there.run([self.there.path('bindir', 'it-info'), '--adapter', name], env=environment)
             if name not in said:
                 raise installed.Failed(f'it-info says of {name}: {said}')
