@@ -155,9 +155,8 @@ def cases_of_suite(root):
     for path, name, row in sources.rows:
         rule, settles = (joined(' '.join(form.findall(row))) for form in (_RULE, _SETTLES))
         yield Case(joined(name), rule, settles.split(), sources.pairs(path, _RUN.search(row).group(1)))
-    cited = [(path, text) for path, texts in sources.cited.items() for text in texts]
-    for path, text in sorted(cited):
-        yield Case(f'each case, by {os.path.basename(path)}', text, [], set())
+    for path, texts in sorted(sources.cited.items()):
+        yield Case(f'each case, by {os.path.basename(path)}', ' '.join(sorted(texts)), [], set())
 
 
 def cases_of_programs(root):
