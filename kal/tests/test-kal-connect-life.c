@@ -205,6 +205,25 @@ test_bad_calls(void)
 	attempt_finish(&a);
 }
 
+/* Connect from a port of the peer's address that is free, perhaps to that port itself. Returns it. */
+static uint16_t
+connect_from_free_port(struct attempt *a, bool to_itself)
+{
+	enum ri_status status;
+	uint16_t port;
+
+	a->req.local = a->req.peer;
+	do { /* it is free as long as nobody else takes it */
+		close(raw_listen(&port));
+		a->req.service.local_port = port;
+		if (to_itself)
+			a->req.service.port = port;
+		status = connect_status(a);
+	} while (status == RI_ERR_IN_USE || status == RI_ERR_TIME_WAIT);
+	g_assert_cmpint(status, ==, RI_SUCCESS);
+	return port;
+}
+
 /* A local port whose last connection lingers in the transport. */
 static void
 test_time_wait(void)
@@ -212,17 +231,10 @@ test_time_wait(void)
 	struct attempt a;
 	struct kal_mpa_frame reply;
 	struct kal_cm_req bye = {0};
-	enum ri_status status;
 	uint16_t port;
 
 	attempt_prepare(&a);
-	a.req.local = a.req.peer;
-	do { /* a free port, as long as nobody else takes it */
-		close(raw_listen(&port));
-		a.req.service.local_port = port;
-		status = connect_status(&a);
-	} while (status == RI_ERR_IN_USE || status == RI_ERR_TIME_WAIT);
-	g_assert_cmpint(status, ==, RI_SUCCESS);
+	port = connect_from_free_port(&a, false);
 	attempt_answer(&a);
 	reply = attempt_good_reply(&a);
 	raw_send_frame(a.peer, &reply);
@@ -249,18 +261,9 @@ static void
 test_own_peer(void)
 {
 	struct attempt a;
-	enum ri_status status;
-	uint16_t port;
 
 	attempt_prepare(&a);
-	a.req.local = a.req.peer;
-	do { /* a free port, as long as nobody else takes it */
-		close(raw_listen(&port));
-		a.req.service.local_port = port;
-		a.req.service.port = port;
-		status = connect_status(&a);
-	} while (status == RI_ERR_IN_USE || status == RI_ERR_TIME_WAIT);
-	g_assert_cmpint(status, ==, RI_SUCCESS);
+	connect_from_free_port(&a, true);
 	attempt_expect_failed(&a, KAL_REASON_OTHER);
 	attempt_finish(&a);
 }

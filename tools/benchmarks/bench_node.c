@@ -135,13 +135,25 @@ bench_node_established(struct bench_node *node)
 }
 
 void
-bench_node_pair(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active,
-		size_t half)
+bench_node_swap_keys(struct bench_node *node, int ctl)
 {
 	struct {
 		it_rmr_context_t context;
 		it_rdma_addr_t addr;
 	} mine, theirs;
+
+	mine.context = node->context;
+	mine.addr = it_make_rdma_addr_absolute(node->buf + node->half);
+	bench_tell(ctl, &mine, sizeof(mine));
+	bench_hear(ctl, &theirs, sizeof(theirs));
+	node->peer_context = theirs.context;
+	node->peer_addr = theirs.addr;
+}
+
+void
+bench_node_pair(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active,
+		size_t half)
+{
 	uint16_t port;
 
 	bench_node_open(node, opts->adapter, half);
@@ -154,12 +166,7 @@ bench_node_pair(struct bench_node *node, const struct bench_opts *opts, int ctl,
 		bench_node_accept(node);
 	}
 	bench_node_established(node);
-	mine.context = node->context;
-	mine.addr = it_make_rdma_addr_absolute(node->buf + node->half);
-	bench_tell(ctl, &mine, sizeof(mine));
-	bench_hear(ctl, &theirs, sizeof(theirs));
-	node->peer_context = theirs.context;
-	node->peer_addr = theirs.addr;
+	bench_node_swap_keys(node, ctl);
 }
 
 void

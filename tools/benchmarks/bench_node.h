@@ -36,6 +36,8 @@ void bench_node_listen(struct bench_node *node);
 void bench_node_connect(struct bench_node *node, uint16_t port);
 void bench_node_accept(struct bench_node *node);
 void bench_node_established(struct bench_node *node);
+/* Tell the other process where this one's memory is, and hear where its own is. */
+void bench_node_swap_keys(struct bench_node *node, int ctl);
 /* Both processes: open, connect, swap keys. */
 void bench_node_pair(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active,
 		     size_t half);

@@ -56,10 +56,6 @@ static void
 crowd_connect(struct crowd *crowd, int ctl, bool active)
 {
 	struct bench_node *node = &crowd->node;
-	struct {
-		it_rmr_context_t context;
-		it_rdma_addr_t addr;
-	} mine, theirs;
 	uint16_t port = 0;
 
 	if (!active) {
@@ -78,12 +74,7 @@ crowd_connect(struct crowd *crowd, int ctl, bool active)
 			bench_node_accept(node);
 		bench_node_established(node);
 	}
-	mine.context = node->context;
-	mine.addr = it_make_rdma_addr_absolute(node->buf + node->half);
-	bench_tell(ctl, &mine, sizeof(mine));
-	bench_hear(ctl, &theirs, sizeof(theirs));
-	node->peer_context = theirs.context;
-	node->peer_addr = theirs.addr;
+	bench_node_swap_keys(node, ctl);
 }
 
 static void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Control verbs of adapters, queues, queue pairs and memory when memory runs out. */
+/* Control verbs of adapters, queues and queue pairs when memory runs out. */
 
 #include <unistd.h>
 

@@ -433,4 +433,4 @@ static const struct cert_case cases[] = {
 	 .run = destroyed_starved},
 };
 
-CERT_SET(verbs_scarce_more, cases);
+CERT_SET(verbs_scarce_memory, cases);
