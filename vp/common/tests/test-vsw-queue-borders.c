@@ -235,12 +235,13 @@ test_fresh_ring_is_empty(void)
 	g_assert_cmpuint(entries, ==, 2);
 	for (uint32_t index = UINT32_MAX - 3; index != 4; index++) {
 		b.cq.tail = b.cq.head_seen = index;
-		atomic_store(&b.cq.page->tail, index);
+		atomic_store(&b.cq.page->tail, index + 1); /* so that a poll looks at the entry */
 		atomic_store(&b.cq.page->head, index);
 		vsw_map_cq(&map, &b.cq);
 		g_assert_cmpint(vsw_user_ops.cq_open(b.rnic, &map, &b.ucq), ==, RI_SUCCESS);
 		g_assert_cmpuint(vsw_poll_cq(b.ucq, &wc, 1), ==, 0);
 		vsw_user_ops.cq_close(b.ucq);
+		atomic_store(&b.cq.page->tail, index);
 	}
 	vsw_map_cq(&map, &b.cq);
 	g_assert_cmpint(vsw_user_ops.cq_open(b.rnic, &map, &b.ucq), ==, RI_SUCCESS);
