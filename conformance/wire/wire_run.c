@@ -277,7 +277,7 @@ range_run(struct wire_run *run, guint at, guint end, GError **error)
 	while (at < end) {
 		const struct wire_step *step = g_ptr_array_index(run->one->steps, at);
 		guint behind = loop_end(run, at);
-		guint64 count;
+		guint64 count = 0;
 
 		if (strcmp(step->words[0], "loop") != 0) {
 			if (!step_run(run, step, error))

@@ -218,6 +218,7 @@ idle(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct crowd crowd = {.count = 0};
 	uint64_t before = 0;
+	uint64_t idle_us;
 	uint64_t after = 0;
 
 	crowd_make(&crowd, opts);
@@ -233,8 +234,9 @@ idle(const struct bench_opts *opts, int ctl, bool active)
 	after = others_ns();
 	bench_sync(ctl);
 	crowd_free(&crowd);
-	/* The two clocks are read one after the other: less than 1 us is that. */
-	return after > before ? (double)((after - before) / 1000) : 0;
+	/* Whole microseconds: the two clocks are read one after the other, and that takes less than one. */
+	idle_us = after > before ? (after - before) / 1000 : 0;
+	return (double)idle_us;
 }
 
 static double
