@@ -20,6 +20,8 @@ from analysers import run_analysers
 from tally import Tally
 
 SHOWN_LINES = 60
+REPEATED_LINES = 12     # of each test that failed, behind everything else
+REPEATED_TESTS = 5
 CHATTER = r'\d+ warnings? generated\.'     # of clang-tidy, about headers of others
 
 # name: (options of meson setup, test setup, compiler)
@@ -37,6 +39,7 @@ class Checker:
     def __init__(self, jobs):
         self.tally = Tally()
         self.jobs = jobs
+        self.bad = []       # what each test that failed said last
         os.makedirs('build/logs', exist_ok=True)
 
     def run(self, name, command, env=None, show=True):
@@ -63,12 +66,13 @@ class Checker:
         print(f'--- the last lines of {log}')
         print('\n'.join(lines[-SHOWN_LINES:]), flush=True)
 
-    @staticmethod
-    def show_record(record):
+    def show_record(self, record):
         """What a test that did badly said last."""
         said = (record.get('stdout', '') + record.get('stderr', '')).rstrip().split('\n')
-        print(f'--- {record["name"]}: {record["result"].lower()}, status {record["returncode"]}')
-        print('\n'.join(said[-SHOWN_LINES:]), flush=True)
+        title = f'--- {record["name"]}: {record["result"].lower()}, status {record["returncode"]}'
+        telling = [line for line in said if re.match(r'not ok|Bail out|\*\*|.*(ERROR|Sanitizer)', line)]
+        print('\n'.join([title, *said[-SHOWN_LINES:]]), flush=True)
+        self.bad.append('\n'.join([title, *telling[:REPEATED_LINES], '...', *said[-REPEATED_LINES:]]))
 
     def check(self, name, command, env=None):
         """A command that is one check of its own."""
@@ -114,9 +118,11 @@ class Checker:
             self.test(way, prefix=prefix, env=env, processes=2 * self.jobs)
 
     def report(self, seconds):
-        """What did not pass, by name; then the line that programs read."""
-        for name in self.tally.skipped:
-            print(f'skipped: {name}')
+        """What did not pass, by name; then the line that programs read. Of a long output often only the end is kept."""
+        for line in self.tally.skip_lines():
+            print(f'skipped: {line}')
+        for said in self.bad[:REPEATED_TESTS]:
+            print(said)
         for name in self.tally.failed:
             print(f'failed: {name}')
         print(f'{seconds:.0f} s; logs are in build/logs')

@@ -6,8 +6,11 @@ The unit is the finest that a program reports: each line of TAP, or the program 
 TAP. A program that ends badly after good lines (a leak found at exit, say) is one failure more.
 """
 
+import collections
 import json
 import re
+
+ALIKE = 3   # so many skipped cases of one program with one reason are named one by one
 
 _TAP_LINE = re.compile(r'^(not )?ok\b(?:\s+\d+)?\s*(?:-\s+)?([^#]*)(?:#\s*(skip|todo)\S*\s*(.*))?$',
                        re.IGNORECASE)
@@ -20,6 +23,7 @@ class Tally:
         self.passed = 0
         self.failed = []
         self.skipped = []
+        self._alike = collections.defaultdict(list)     # (program, reason): its entries in skipped
 
     def add(self, name, good):
         if good:
@@ -28,8 +32,17 @@ class Tally:
             self.failed.append(name)
         return good
 
-    def skip(self, name, reason):
+    def skip(self, name, reason, program=None):
         self.skipped.append(f'{name}: {reason}' if reason else name)
+        self._alike[program or name, reason].append(self.skipped[-1])
+
+    def skip_lines(self):
+        """What was skipped; many cases that one program skipped for one reason are one line."""
+        for (program, reason), names in self._alike.items():
+            if len(names) > ALIKE:
+                yield f'{program}: {len(names)} cases: {reason}'
+            else:
+                yield from names
 
     def add_testlog(self, path, label):
         """Counts one testlog.json; returns the records of the programs that did not do well."""
@@ -46,7 +59,7 @@ class Tally:
         cases = list(tap_cases(text))
         for case, result, reason in cases:
             if result == 'skip':
-                self.skip(f'{name} {case}', reason)
+                self.skip(f'{name} {case}', reason, name)
             else:
                 self.add(f'{name} {case}', result == 'ok')
         return len(cases)

@@ -191,7 +191,7 @@ answer(struct ping_end *end, const struct letter *ping, GError **error)
 
 /* Hears the size, and says whether a client may have that much. */
 static bool
-begin(struct ping_end *end, uint64_t memory, GError **error)
+begin(struct ping_end *end, struct tool_client *client, uint64_t memory, GError **error)
 {
 	struct letter letter;
 
@@ -209,6 +209,7 @@ begin(struct ping_end *end, uint64_t memory, GError **error)
 	}
 	end->size = (size_t)letter.number;
 	end->seed = letter.address;
+	atomic_store(&client->spoke, true); /* before it hears so, and relies on its place */
 	return tool_memory_make(&end->source, end->link.adapter, end->size, IT_PRIV_NONE, true,
 				error) &&
 	       tell(end, WORD_START, end->size, 0, 0, error);
@@ -219,9 +220,8 @@ serve_client(struct ping_end *end, struct tool_client *client, uint64_t memory, 
 {
 	struct letter letter;
 
-	if (!begin(end, memory, error))
+	if (!begin(end, client, memory, error))
 		return false;
-	atomic_store(&client->spoke, true);
 	for (;;) {
 		GError *trouble = NULL;
 

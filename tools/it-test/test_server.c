@@ -24,7 +24,8 @@ fits(const struct test_plan *plan, uint64_t limit, GError **error)
 
 /* Receive the plan and check whether it can be run. *over: the client closed the session instead. */
 static bool
-receive_plan(struct test_session *session, uint64_t memory, bool *over, GError **error)
+receive_plan(struct test_session *session, struct tool_client *client, uint64_t memory, bool *over,
+	     GError **error)
 {
 	uint8_t octets[TOOL_MAIL_SIZE];
 	size_t len = sizeof(octets);
@@ -38,6 +39,8 @@ receive_plan(struct test_session *session, uint64_t memory, bool *over, GError *
 	if (test_plan_read(&session->plan, octets, len, &trouble) &&
 	    fits(&session->plan, memory, &trouble)) {
 		session->lanes = g_new0(struct test_lane, test_plan_lanes(&session->plan));
+		atomic_store(&client->spoke,
+			     true); /* before it hears so, and relies on its place */
 		return test_session_tell(session, NULL, error);
 	}
 	memset(&session->plan, 0, sizeof(session->plan));
@@ -118,10 +121,8 @@ serve_runs(struct test_session *session, struct tool_client *client, uint64_t me
 		GError *trouble = NULL;
 		bool over = false;
 
-		bool good = receive_plan(session, memory, &over, &trouble);
-
-		atomic_store(&client->spoke, good);
-		if (good && run(session, client, &trouble)) {
+		if (receive_plan(session, client, memory, &over, &trouble) &&
+		    run(session, client, &trouble)) {
 			test_session_clear(session);
 			continue;
 		}

@@ -285,12 +285,12 @@ handler_hook(void *arg, uint64_t ctx)
 
 	if (ctx != end->rcq_ctx)
 		return;
-	atomic_fetch_add(&handler->calls, 1);
 	atomic_fetch_add(&handler->empty, handler->fast->cq_depth(end->urcq) == 0);
 	status = handler->fast->arm_cq(end->urcq, RI_ARM_NEXT, 1);
 	atomic_fetch_add(&handler->odd, status != RI_ERR_NOT_EMPTY);
 	status = handler->fast->arm_cq(end->uscq, RI_ARM_NEXT, 1);
 	atomic_fetch_add(&handler->odd, status != RI_SUCCESS && status != RI_ERR_NOT_EMPTY);
+	atomic_fetch_add(&handler->calls, 1); /* last: now the case takes the completion away */
 }
 
 static void

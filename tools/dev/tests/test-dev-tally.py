@@ -56,6 +56,13 @@ class TallyCase(unittest.TestCase):
         self.assertEqual(result.summary(), '0 passed, 0 failed, 1 skipped')
         self.assertEqual(result.skipped, ['plain: t : no tshark'])
 
+    def test_alike_skips_are_one_line(self):
+        many = '1..5\n' + ''.join(f'ok {i} /a{i} # SKIP no root\n' for i in range(1, 5)) + 'ok 5 /b # SKIP no tool\n'
+        result, _ = counted(('t', many, 'OK', 0), ('u', '1..1\nok 1 /a # SKIP no root\n', 'OK', 0))
+        self.assertEqual(result.summary(), '0 passed, 0 failed, 6 skipped')
+        self.assertEqual(list(result.skip_lines()), ['plain: t: 4 cases: no root', 'plain: t /b: no tool',
+                                                     'plain: u /a: no root'])
+
 
 if __name__ == '__main__':
     tree_case.main()
