@@ -318,7 +318,7 @@ test_first_token(void)
 	honest_is_served(&server);
 }
 
-/* A client that is honest, except for the data of its messages. */
+/* A client that is honest, except for the data of its messages; their seed, the session, is the same in each run. */
 static bool
 run_with_wrong_data(enum test_kind kind, GError **error)
 {
@@ -335,7 +335,7 @@ run_with_wrong_data(enum test_kind kind, GError **error)
 	struct test_session session = {
 		.adapter = &adapter,
 		.seconds = HOSTILE_PATIENCE,
-		.hello = {.version = TOOL_VERSION, .tool = TOOL_TEST, .session = g_random_int()},
+		.hello = {.version = TOOL_VERSION, .tool = TOOL_TEST, .session = kind},
 		.plan = plan,
 		.lanes = g_new0(struct test_lane, 1)};
 	uint8_t octets[TOOL_MAIL_SIZE];
