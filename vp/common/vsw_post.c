@@ -32,7 +32,7 @@ _Static_assert(offsetof(struct vsw_cqe, src_addr) == offsetof(struct ri_wc, src_
 /* --- posting ----------------------------------------------------------------------------- */
 
 /* The next slot, or NULL if there is none. Called with the queue's lock. */
-static struct vsw_wqe *
+static void *
 slot_next(struct vsw_user_wq *wq)
 {
 	assert(vsw_lock_is_owned(&wq->lock));
@@ -41,7 +41,7 @@ slot_next(struct vsw_user_wq *wq)
 		if (wq->head - wq->released >= wq->size)
 			return NULL;
 	}
-	return (void *)(wq->ring + (size_t)(wq->head & wq->mask) * wq->stride);
+	return wq->ring + (size_t)(wq->head & wq->mask) * wq->stride;
 }
 
 /* `then_looks`: the doorbell loads the flag "a message waits"; see above. */
@@ -54,16 +54,16 @@ slot_post(struct vsw_user_wq *wq, bool then_looks)
 		atomic_store_explicit(&wq->page->head, ++wq->head, memory_order_release);
 }
 
+/* Returns their length. */
 static uint32_t
-segments_copy(struct vsw_wqe *wqe, const struct ri_sge *sgl, uint32_t count)
+segments_copy(struct ri_sge *to, const struct ri_sge *sgl, uint32_t count)
 {
 	uint64_t length = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		wqe->sge[i] = sgl[i];
+		to[i] = sgl[i];
 		length += sgl[i].length;
 	}
-	wqe->num_sge = (uint8_t)count;
 	return length <= UINT32_MAX ? (uint32_t)length
 				    : UINT32_MAX; /* engines refuse the largest */
 }
@@ -93,7 +93,9 @@ wqe_write(struct vsw_wqe *wqe, const struct ri_wr *wr)
 	wqe->reserved = 0;
 	wqe->flags = wr->flags;
 	wqe->inv_stag = wr->inv_stag;
-	__atomic_store_n(&wqe->length, segments_copy(wqe, wr->sgl, wr->num_sge), __ATOMIC_RELAXED);
+	wqe->num_sge = (uint8_t)wr->num_sge;
+	__atomic_store_n(&wqe->length, segments_copy(wqe->sge, wr->sgl, wr->num_sge),
+			 __ATOMIC_RELAXED);
 	switch (wr->opcode) {
 	case RI_OP_RDMA_WRITE:
 	case RI_OP_RDMA_READ:
@@ -141,18 +143,18 @@ static enum ri_status
 post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr, bool then_looks)
 {
 	vsw_lock(&wq->lock);
-	struct vsw_wqe *wqe = slot_next(wq);
-	if (wqe == NULL) {
+	struct vsw_rqe *rqe = slot_next(wq);
+	if (rqe == NULL) {
 		vsw_unlock(&wq->lock);
 		return RI_ERR_QUEUE_FULL;
 	}
-	wqe->wr_id = wr->wr_id;
-	wqe->opcode = RI_OP_RECV;
-	wqe->reserved = 0;
-	wqe->flags = wr->flags;
-	wqe->inv_stag = 0;
-	/* An engine may read the length of the newest entry while the slot is written again. */
-	__atomic_store_n(&wqe->length, segments_copy(wqe, wr->sgl, wr->num_sge), __ATOMIC_RELAXED);
+	rqe->wr_id = wr->wr_id;
+	rqe->opcode = RI_OP_RECV;
+	rqe->num_sge = (uint8_t)wr->num_sge;
+	rqe->reserved = 0;
+	rqe->flags = wr->flags;
+	rqe->inv_stag = 0;
+	rqe->length = segments_copy(rqe->sge, wr->sgl, wr->num_sge);
 	slot_post(wq, then_looks);
 	vsw_unlock(&wq->lock);
 	return RI_SUCCESS;

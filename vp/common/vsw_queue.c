@@ -15,6 +15,7 @@
  */
 #include "vsw_queue.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,8 @@ pages_get(size_t bytes)
 }
 
 static void
-pages_put(void *pages, size_t bytes)
+pages_put(void *pages)
 {
-	(void)bytes;
 	free(pages);
 }
 
@@ -125,20 +125,22 @@ number_give(uint32_t number)
  * two lines wherever it begins, and rounding would make the queues of an idle connection 1.5 KiB larger.
  */
 static uint32_t
-stride_of(uint32_t max_sge)
+stride_of(const struct vsw_wq *wq, uint32_t max_sge)
 {
-	return (uint32_t)(sizeof(struct vsw_wqe) + max_sge * sizeof(struct ri_sge));
+	return (uint32_t)(wq->entry_head + max_sge * sizeof(struct ri_sge));
 }
 
-enum ri_status
-vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
+/* `entry_head`: bytes of an entry before its segments. */
+static enum ri_status
+wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge, size_t entry_head)
 {
 	memset(wq, 0, sizeof(*wq));
+	wq->entry_head = (uint32_t)entry_head;
 	if (*size > RING_MAX || max_sge > UINT8_MAX)
 		return RI_ERR_LIMIT;
 
 	uint32_t ring = vsw_ring_size(*size);
-	size_t stride = stride_of(max_sge);
+	size_t stride = stride_of(wq, max_sge);
 
 	wq->bytes = VSW_WQ_ENTRIES + ring * stride;
 	wq->number = number_take();
@@ -162,12 +164,16 @@ vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 	return RI_SUCCESS;
 }
 
-/* A ring that is not in the pages, or NULL. */
-static void
-ring_put(void *ring, size_t bytes)
+enum ri_status
+vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 {
-	if (ring != NULL)
-		pages_put(ring, bytes);
+	return wq_create(wq, size, max_sge, sizeof(struct vsw_wqe));
+}
+
+enum ri_status
+vsw_rq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
+{
+	return wq_create(wq, size, max_sge, sizeof(struct vsw_rqe));
 }
 
 void
@@ -175,10 +181,10 @@ vsw_wq_destroy(struct vsw_wq *wq)
 {
 	if (wq->page == NULL)
 		return;
-	ring_put(wq->new_ring, wq->new_bytes);
-	ring_put(wq->old_ring, wq->old_bytes);
-	ring_put(wq->own_ring, wq->own_bytes);
-	pages_put(wq->page, wq->bytes);
+	pages_put(wq->new_ring);
+	pages_put(wq->old_ring);
+	pages_put(wq->own_ring);
+	pages_put(wq->page);
 	number_give(wq->number);
 	wq->page = NULL;
 }
@@ -192,9 +198,7 @@ ring_follow(struct vsw_wq *wq)
 		    wq->ring_generation)
 		return;
 	wq->old_ring = wq->own_ring; /* the next resize frees it: this is the fast path */
-	wq->old_bytes = wq->own_bytes;
 	wq->own_ring = wq->new_ring;
-	wq->own_bytes = wq->new_bytes;
 	wq->ring = wq->new_ring;
 	wq->mask = wq->new_mask;
 	wq->stride = wq->new_stride;
@@ -218,9 +222,8 @@ ring_order(struct vsw_wq *wq, uint32_t entries, uint32_t max_sge)
 {
 	wq->new_mask = (entries > wq->mask + 1 ? entries : wq->mask + 1) - 1;
 	wq->new_sge = max_sge > wq->max_sge ? max_sge : wq->max_sge;
-	wq->new_stride = stride_of(wq->new_sge);
-	wq->new_bytes = (size_t)(wq->new_mask + 1) * wq->new_stride;
-	wq->new_ring = pages_get(wq->new_bytes);
+	wq->new_stride = stride_of(wq, wq->new_sge);
+	wq->new_ring = pages_get((size_t)(wq->new_mask + 1) * wq->new_stride);
 	if (wq->new_ring != NULL && wq->new_mask >= wq->room)
 		wq->room = wq->new_mask + 1;
 	return wq->new_ring != NULL;
@@ -244,7 +247,7 @@ vsw_wq_reshape(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 	ring_follow(wq);
 	if (wq->new_ring != NULL)
 		return RI_ERR_RESOURCES;
-	ring_put(wq->old_ring, wq->old_bytes);
+	pages_put(wq->old_ring);
 	wq->old_ring = NULL;
 	if ((ring > wq->mask + 1 || max_sge > wq->max_sge) && !ring_order(wq, ring, max_sge))
 		return RI_ERR_RESOURCES;
@@ -264,7 +267,7 @@ vsw_wq_resize(struct vsw_wq *wq, uint32_t *size)
 static void
 wq_unshape(struct vsw_wq *wq, uint32_t size)
 {
-	ring_put(wq->new_ring, wq->new_bytes);
+	pages_put(wq->new_ring);
 	wq->new_ring = NULL;
 	wq->ring_generation--;
 	wq->size = size;
@@ -303,27 +306,41 @@ vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct ri_qp_init *lim
 	return RI_SUCCESS;
 }
 
-bool
-vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
+/* Copy the next entry into `out` and take it. Inlined, so that the size of its head is a constant. */
+static inline bool
+entry_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index, size_t entry_head)
 {
+	assert(wq->entry_head == entry_head);
 	if (vsw_wq_pending(wq) == 0)
 		return false;
 	if (wq->new_ring != NULL)
 		ring_follow(wq);
 
-	const struct vsw_wqe *wqe =
-		(const void *)(wq->ring + (size_t)(wq->next & wq->mask) * wq->stride);
+	const char *entry = wq->ring + (size_t)(wq->next & wq->mask) * wq->stride;
+	const struct ri_sge *sge = (const void *)(entry + entry_head);
 
-	memcpy(out, wqe, sizeof(*out));
+	memcpy(out, entry, entry_head);
 	if (out->num_sge > wq->max_sge)
 		out->num_sge = (uint8_t)wq->max_sge;
 	/* One by one: most requests have one segment, and a memcpy of unknown length costs more than that. */
 	for (uint32_t i = 0; i < out->num_sge; i++)
-		out->sge[i] = wqe->sge[i];
+		out->sge[i] = sge[i];
 	*index = ++wq->next;
 	/* Relaxed: for information; a reader that depends on it also reads the role of the queue. */
 	atomic_store_explicit(&wq->page->taken, wq->next, memory_order_relaxed);
 	return true;
+}
+
+bool
+vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
+{
+	return entry_take(wq, out, index, sizeof(struct vsw_wqe));
+}
+
+bool
+vsw_rq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
+{
+	return entry_take(wq, out, index, sizeof(struct vsw_rqe));
 }
 
 void
@@ -356,13 +373,6 @@ cq_ring_get(uint32_t entries)
 	return ring;
 }
 
-static void
-cq_ring_put(struct vsw_cqe *ring, uint32_t entries)
-{
-	if (ring != NULL)
-		pages_put(ring, (size_t)entries * sizeof(*ring));
-}
-
 enum ri_status
 vsw_cq_create(struct vsw_cq *cq, uint64_t ctx, uint32_t *entries,
 	      const struct vsw_cq_upcall *upcalls)
@@ -379,7 +389,7 @@ vsw_cq_create(struct vsw_cq *cq, uint64_t ctx, uint32_t *entries,
 		return RI_ERR_RESOURCES;
 	cq->ring = cq_ring_get(cq->size);
 	if (cq->ring == NULL) {
-		pages_put(cq->page, sizeof(*cq->page));
+		pages_put(cq->page);
 		return RI_ERR_RESOURCES;
 	}
 	*entries = cq->size;
@@ -391,9 +401,9 @@ vsw_cq_destroy(struct vsw_cq *cq)
 {
 	if (cq->page == NULL)
 		return;
-	cq_ring_put(cq->old_ring, cq->old_size);
-	cq_ring_put(cq->ring, cq->size);
-	pages_put(cq->page, sizeof(*cq->page));
+	pages_put(cq->old_ring);
+	pages_put(cq->ring);
+	pages_put(cq->page);
 	cq->page = NULL;
 }
 
@@ -420,18 +430,16 @@ vsw_cq_resize(struct vsw_cq *cq, uint32_t *entries)
 	uint32_t head = atomic_load_explicit(&cq->page->head, memory_order_acquire);
 	bool fits = cq->tail - head <= size;
 	struct vsw_cqe *gone = fits ? cq->old_ring : ring;
-	uint32_t gone_size = fits ? cq->old_size : size;
 	if (fits) {
 		for (uint32_t i = head; i != cq->tail; i++)
 			cqe_write(&ring[i & (size - 1)], &cq->ring[i & cq->mask], i);
 		cq->old_ring = cq->ring;
-		cq->old_size = cq->size;
 		cq->ring = ring;
 		cq->size = size;
 		cq->mask = size - 1;
 	}
 	vsw_unlock(&cq->lock);
-	cq_ring_put(gone, gone_size);
+	pages_put(gone);
 	if (!fits)
 		return RI_ERR_BUSY;
 	*entries = size;

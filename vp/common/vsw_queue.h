@@ -59,12 +59,27 @@ struct vsw_wqe {
 	struct ri_sge sge[];
 };
 
-/* Head of a work queue's pages; the entries follow at VSW_WQ_ENTRIES. */
+/* A receive in a ring: what a request begins with, and the segments. 24 bytes. */
+struct vsw_rqe {
+	uint64_t wr_id;
+	uint8_t opcode;
+	uint8_t num_sge;
+	uint16_t reserved;
+	uint32_t flags;
+	uint32_t length;
+	uint32_t inv_stag;
+	struct ri_sge sge[];
+};
+
+/*
+ * Head of a work queue's pages; the entries follow at VSW_WQ_ENTRIES. The poller's index and the engine's share a
+ * line: the thread that polls is mostly the one that runs the engine, and a poster of requests reads both.
+ */
 struct vsw_wq_page {
 	alignas(VSW_CACHE_LINE) atomic_uint head; /* written by the poster */
 	atomic_uint ring_generation;              /* likewise: the ring it writes to, see vsw_wq */
 	alignas(VSW_CACHE_LINE) atomic_uint released; /* written by the poller */
-	alignas(VSW_CACHE_LINE) atomic_uint taken;    /* written by the engine, for information */
+	atomic_uint taken;                            /* written by the engine, for information */
 	/* The user half reads these once, when the queue is opened. */
 	uint32_t size;    /* slots, as granted */
 	uint32_t mask;    /* ring entries - 1, a power of two */
@@ -127,6 +142,8 @@ vsw_arm_count(uint32_t word)
 }
 
 _Static_assert(sizeof(struct vsw_wqe) == 64, "head of a work request");
+_Static_assert(sizeof(struct vsw_rqe) == offsetof(struct vsw_wqe, u),
+	       "a receive begins as a request");
 _Static_assert(sizeof(struct vsw_cqe) == 64, "a completion is one cache line");
 
 /* The larger of two counts. */
@@ -147,6 +164,7 @@ vsw_ring_size(uint32_t n)
 	return size;
 }
 
+/* Of a send queue, in the pages. */
 static inline struct vsw_wqe *
 vsw_wq_entry(struct vsw_wq_page *wq, uint32_t index)
 {
@@ -165,7 +183,8 @@ struct vsw_wq {
 	uint32_t mask;
 	uint32_t room; /* entries of the largest ring, to come or not; 0 in a queue without slots */
 	uint32_t stride;
-	uint32_t size; /* slots, as granted; a resize may make it less than the room */
+	uint32_t entry_head; /* bytes of an entry before its segments */
+	uint32_t size;       /* slots, as granted; a resize may make it less than the room */
 	uint32_t max_sge;
 	uint32_t number; /* for vsw_cqe::wq; unique in the process, not soon used again */
 	size_t bytes;    /* of the pages */
@@ -173,11 +192,8 @@ struct vsw_wq {
 	 * A resize allocates a larger ring. The user half copies the entries that may not be taken yet, posts
 	 * to the new ring from then on, and says so in `ring_generation` of the page.
 	 */
-	void *own_ring; /* the ring in use, if it is not in the pages; or NULL */
-	void *old_ring; /* the ring before it, until the next resize; or NULL */
-	size_t own_bytes;
-	size_t old_bytes;
-	size_t new_bytes;
+	void *own_ring;           /* the ring in use, if it is not in the pages; or NULL */
+	void *old_ring;           /* the ring before it, until the next resize; or NULL */
 	uint32_t ring_generation; /* of the newest ring */
 	uint32_t new_mask;
 	uint32_t new_stride;
@@ -189,6 +205,8 @@ struct vsw_wq {
  * full. RI_ERR_LIMIT, RI_ERR_RESOURCES.
  */
 enum ri_status vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
+/* The same for a receive queue or an SRQ, whose entries are struct vsw_rqe. */
+enum ri_status vsw_rq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 void vsw_wq_destroy(struct vsw_wq *wq);
 /*
  * Change the number of slots; vsw_map_srq tells the user half. A ring never becomes smaller; only the number
@@ -229,6 +247,8 @@ vsw_wq_pending(const struct vsw_wq *wq)
  * vsw_cqe::wq_index that releases it.
  */
 bool vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index);
+/* The same of a queue of vsw_rq_create; the union of `out` is not written. */
+bool vsw_rq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index);
 
 /*
  * The queue is used for a new connection, and every request that was taken is complete. Requests that made
@@ -254,7 +274,6 @@ struct vsw_cq {
 	uint32_t mask;
 	uint64_t ctx;             /* for the upcall */
 	struct vsw_cqe *old_ring; /* before a resize; polled until the user half uses the new one */
-	uint32_t old_size;
 	const struct vsw_cq_upcall *upcalls;
 	atomic_uint users; /* attached work queues */
 	atomic_bool overflowed;

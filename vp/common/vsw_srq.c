@@ -127,7 +127,7 @@ vsw_srq_create(struct vsw_srq *srq, const struct vsw_srq_params *params, struct 
 	if (attr->max_wr == 0 || (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > attr->max_wr))
 		return RI_ERR_INVALID_ARG;
 
-	enum ri_status status = vsw_wq_create(&srq->wq, &attr->max_wr, attr->max_sge);
+	enum ri_status status = vsw_rq_create(&srq->wq, &attr->max_wr, attr->max_sge);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -315,7 +315,7 @@ srq_take_locked(struct vsw_srq *srq, struct vsw_srq_member *member, struct vsw_w
 	if (srq->failed)
 		return VSW_SRQ_FAILED;
 	if ((srq->first != NULL && srq->first != member) || vsw_wq_available(&srq->wq) == 0 ||
-	    !vsw_wq_take(&srq->wq, out, &index)) {
+	    !vsw_rq_take(&srq->wq, out, &index)) {
 		line_enter(srq, member);
 		return VSW_SRQ_EMPTY;
 	}

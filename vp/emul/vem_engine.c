@@ -54,7 +54,7 @@ rq_flush(struct ri_qp *qp)
 		};
 		if (atomic_load(&qp->rx_have))
 			vem_rq_complete(qp, &cqe);
-		atomic_store(&qp->rx_have, vsw_wq_take(&qp->rq, qp->rx_wqe, &qp->rx_index));
+		atomic_store(&qp->rx_have, vsw_rq_take(&qp->rq, qp->rx_wqe, &qp->rx_index));
 	} while (atomic_load(&qp->rx_have));
 	if (!atomic_exchange(&qp->rx_flushed, true))
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);

@@ -68,7 +68,7 @@ queues_create(struct ri_qp *qp, struct ri_qp_init *init)
 	if (qp->srq != NULL)
 		init->max_rq_wr = 0;
 	if (status == RI_SUCCESS)
-		status = vsw_wq_create(&qp->rq, &init->max_rq_wr,
+		status = vsw_rq_create(&qp->rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
 	qp->tx_wqe = wqe_room(vsw_larger(sges, VEM_MAX_SGE)); /* limits may grow */
 	qp->rx_wqe = wqe_room(VEM_MAX_SGE);

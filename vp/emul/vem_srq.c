@@ -39,7 +39,7 @@ vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe)
 		cqe->wq = qp->srq->srq.wq.number;
 		cqe->wq_index = qp->rq.number;
 		cqe->shared = 1;
-	} else if (own_is_there(qp) && vsw_wq_take(&qp->rq, qp->rx_wqe, &cqe->wq_index)) {
+	} else if (own_is_there(qp) && vsw_rq_take(&qp->rq, qp->rx_wqe, &cqe->wq_index)) {
 		result = VSW_SRQ_TAKEN;
 		cqe->wq = qp->rq.number;
 	}

@@ -109,7 +109,7 @@ ud_qp_fail(struct ri_qp *qp, enum ri_wc_status status)
 static bool
 receive_ready(struct ri_qp *qp, uint32_t length)
 {
-	if (!atomic_load(&qp->rx_have) && vsw_wq_take(&qp->rq, qp->rx_wqe, &qp->rx_index))
+	if (!atomic_load(&qp->rx_have) && vsw_rq_take(&qp->rq, qp->rx_wqe, &qp->rx_index))
 		atomic_store(&qp->rx_have, true);
 	return atomic_load(&qp->rx_have) && qp->rx_wqe->length >= VEM_GRH + length;
 }

@@ -211,6 +211,6 @@ viw_rq_flush(struct viw_qp *qp)
 	}
 	viw_receive_leave(qp);
 	rx->wq = rx->rq.number;
-	while (vsw_wq_take(&rx->rq, qp->rx.wqe, &rx->index))
+	while (vsw_rq_take(&rx->rq, qp->rx.wqe, &rx->index))
 		viw_rq_complete(qp, RI_WC_FLUSHED, 0);
 }

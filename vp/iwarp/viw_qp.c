@@ -117,7 +117,7 @@ qp_rings_create(struct viw_qp *qp, struct ri_qp_init *init)
 	if (qp->srq != NULL)
 		init->max_rq_wr = 0;
 	if (status == RI_SUCCESS)
-		status = vsw_wq_create(&qp->rx.rq, &init->max_rq_wr,
+		status = vsw_rq_create(&qp->rx.rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
 	if (status == RI_SUCCESS)
 		status = viw_reads_alloc(&qp->reads, init->ird, init->ord);

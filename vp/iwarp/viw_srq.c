@@ -54,7 +54,7 @@ viw_receive_take(struct viw_qp *qp, bool *wait)
 	if (qp->srq != NULL)
 		return shared_take(qp, wait);
 	rx->wq = rx->rq.number;
-	*wait = !vsw_wq_take(&rx->rq, qp->rx.wqe, &rx->index);
+	*wait = !vsw_rq_take(&rx->rq, qp->rx.wqe, &rx->index);
 	return !*wait;
 }
 

@@ -75,7 +75,7 @@ qp_open(struct bench *b, uint32_t slots)
 	struct ri_map map;
 
 	g_assert_cmpint(vsw_wq_create(&b->sq, &sq, 4), ==, RI_SUCCESS);
-	g_assert_cmpint(vsw_wq_create(&b->rq, &rq, 2), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_rq_create(&b->rq, &rq, 2), ==, RI_SUCCESS);
 	vsw_map_qp(&map, &b->sq, &b->rq, b, &limits);
 	g_assert_cmpint(vsw_user_ops.qp_open(b->rnic, &map, b->ucq, b->ucq, NULL, &b->uqp), ==,
 			RI_SUCCESS);

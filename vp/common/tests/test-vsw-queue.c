@@ -38,7 +38,7 @@ test_post_carries_everything(void)
 	g_assert_cmpuint(wqe->u.remote.addr, ==, 0x123456789);
 	g_assert_cmpuint(wqe->u.remote.stag, ==, 0xabcdef);
 	g_assert_cmpint(vsw_post_rq(b.uqp, &rwr), ==, RI_SUCCESS);
-	g_assert_true(vsw_wq_take(&b.rq, wqe, &index));
+	g_assert_true(vsw_rq_take(&b.rq, wqe, &index));
 	g_assert_cmpuint(wqe->wr_id, ==, 43);
 	g_assert_cmpuint(wqe->opcode, ==, RI_OP_RECV);
 	g_assert_cmpuint(wqe->flags, ==, RI_WR_NOTIFY);
@@ -163,14 +163,14 @@ test_shared_receives(void)
 	uint32_t index = 0;
 
 	set_up(&b, 4, 8);
-	g_assert_cmpint(vsw_wq_create(&srq, &size, 1), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_rq_create(&srq, &size, 1), ==, RI_SUCCESS);
 	vsw_map_srq(&map, &srq, &b);
 	g_assert_cmpint(vsw_user_ops.srq_open(b.rnic, &map, &usrq), ==, RI_SUCCESS);
 	for (guint i = 0; i < 4; i++)
 		g_assert_cmpint(vsw_post_srq(usrq, &rwr), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_post_srq(usrq, &rwr), ==, RI_ERR_QUEUE_FULL);
 	for (guint i = 0; i < 4; i++)
-		g_assert_true(vsw_wq_take(&srq, wqe_room(), &index));
+		g_assert_true(vsw_rq_take(&srq, wqe_room(), &index));
 	/* Completions in any order: each frees one slot. */
 	g_assert_true(complete(&b, 1, srq.number, 0, RI_WC_RECEIVE));
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, &wc, 1), ==, 1);

@@ -67,7 +67,7 @@ scene_open(uint32_t size)
 	g_assert_cmpint(create(s, size, 0), ==, RI_SUCCESS);
 	for (guint i = 0; i < MEMBERS; i++) {
 		uint32_t none = 0;
-		g_assert_cmpint(vsw_wq_create(&s->own[i], &none, 0), ==, RI_SUCCESS);
+		g_assert_cmpint(vsw_rq_create(&s->own[i], &none, 0), ==, RI_SUCCESS);
 		vsw_srq_join(&s->srq, &s->m[i], &s->own[i], &init);
 	}
 	return s;
