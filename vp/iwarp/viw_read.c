@@ -30,7 +30,7 @@ enum ri_status
 viw_reads_alloc(struct viw_reads *reads, uint32_t ird, uint32_t ord)
 {
 	uint32_t irrq_room = vsw_ring_size(ird);
-	uint32_t orrq_room = vsw_ring_size(ord + 1); /* and one for an RTR */
+	uint32_t orrq_room = vsw_ring_size(ord);
 	struct viw_inbound_read *irrq = calloc(irrq_room, sizeof(*irrq));
 	struct viw_outbound_read *orrq = calloc(orrq_room, sizeof(*orrq));
 
@@ -53,7 +53,7 @@ enum ri_status
 viw_reads_grow(struct viw_reads *reads, uint32_t ird, uint32_t ord)
 {
 	uint32_t irrq_room = vsw_ring_size(ird > reads->irrq_room ? ird : reads->irrq_room);
-	uint32_t orrq_room = vsw_ring_size(ord >= reads->orrq_room ? ord + 1 : reads->orrq_room);
+	uint32_t orrq_room = vsw_ring_size(ord > reads->orrq_room ? ord : reads->orrq_room);
 	uint32_t irrq_put = atomic_load(&reads->irrq_put);
 	uint32_t orrq_put = atomic_load(&reads->orrq_put);
 

@@ -35,6 +35,7 @@ struct viw_reads {
 	uint32_t ird;
 	atomic_uint irrq_put; /* rx */
 	atomic_uint irrq_got; /* tx */
+	/* A ring of one entry at least. An RTR is the first entry, and counts as one of `ord` until it is answered. */
 	struct viw_outbound_read *orrq;
 	uint32_t orrq_room;
 	uint32_t ord;

@@ -179,7 +179,7 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 	enum ri_status status = RI_SUCCESS;
 
 	viw_reads_reset(&qp->reads);
-	if (ird > qp->reads.irrq_room || ord + 1 > qp->reads.orrq_room)
+	if (ird > qp->reads.irrq_room || ord > qp->reads.orrq_room)
 		status = viw_reads_alloc(&qp->reads, ird, ord);
 	tx_reset(qp, stream);
 	rx_reset(qp, stream);
