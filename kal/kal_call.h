@@ -400,12 +400,12 @@ struct kal_cm_event {
 	struct ri_addr peer;   /**< Address of the peer. */
 	struct ri_addr local;  /**< Local address. */
 	struct ri_service
-		service; /**< REQUEST: the listener's; the peer's TCP port in local_port. */
+		service;         /**< REQUEST: the listener's; the peer's TCP port in local_port. */
+	uint32_t service_status; /**< SERVICE_REPLY: as in kal_resolve_answer_req. */
+	uint32_t qpn;            /**< SERVICE_REPLY, found: the number of the endpoint. */
+	uint32_t qkey;           /**< SERVICE_REPLY, found: its Q_Key. */
+	uint32_t reserved;       /**< 0. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data, zero-padded. */
-	uint32_t service_status;     /**< SERVICE_REPLY: as in kal_resolve_answer_req. */
-	uint32_t qpn;                /**< SERVICE_REPLY, found: the number of the endpoint. */
-	uint32_t qkey;               /**< SERVICE_REPLY, found: its Q_Key. */
-	uint32_t reserved;           /**< 0. */
 };
 
 /** Values of kal_cm_event::kind. */

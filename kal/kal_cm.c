@@ -193,6 +193,23 @@ kal_conn_free(struct kal_conn *conn)
 	free(conn);
 }
 
+/* The next event reports this private data. Without a node there is no event to report it. */
+static void
+set_pdata(struct kal_conn *conn, const void *data, size_t len, bool present)
+{
+	struct kal_cm_node *node = (struct kal_cm_node *)conn->reserved;
+	size_t n = len < RI_PDATA_MAX ? len : RI_PDATA_MAX;
+
+	RI_ASSERT_OWNED(&conn->cm->lock);
+	if (node == NULL || node->node.bare)
+		return;
+	node->event.pdata_present = present;
+	node->event.pdata_len = (uint16_t)n;
+	memset(node->event.pdata, 0, sizeof(node->event.pdata));
+	if (n > 0)
+		memcpy(node->event.pdata, data, n);
+}
+
 bool
 kal_conn_reserve(struct kal_conn *conn, unsigned count)
 {
@@ -206,7 +223,8 @@ kal_conn_reserve(struct kal_conn *conn, unsigned count)
 		count++; /* the connection before this one still owes an event */
 	kal_cm_unlock(conn->cm);
 	for (; have < count; have++) {
-		struct kal_cm_node *node = kal_cm_node_new();
+		struct kal_cm_node *node =
+			conn->cm->stream && have == 0 ? kal_cm_node_new_bare() : kal_cm_node_new();
 
 		if (node == NULL)
 			return false;
@@ -215,7 +233,20 @@ kal_conn_reserve(struct kal_conn *conn, unsigned count)
 		conn->reserved = &node->node;
 		kal_cm_unlock(conn->cm);
 	}
+	kal_cm_lock(conn->cm);
+	set_pdata(conn, NULL, 0, false); /* of an attempt that was undone */
+	kal_cm_unlock(conn->cm);
 	return true;
+}
+
+/* Queue the event of a node. */
+static void
+node_tell(struct kal_cm *cm, struct kal_cm_node *node, uint64_t ctx)
+{
+	RI_ASSERT_OWNED(&cm->lock);
+	node->node.ctx = ctx;
+	cm->p.event(cm->p.arg, node);
+	cm->told = true;
 }
 
 void
@@ -223,10 +254,8 @@ kal_cm_tell(struct kal_cm *cm, struct kal_cm_node *node, uint64_t ctx,
 	    const struct kal_cm_event *event)
 {
 	RI_ASSERT_OWNED(&cm->lock);
-	node->node.ctx = ctx;
 	node->event = *event;
-	cm->p.event(cm->p.arg, node);
-	cm->told = true;
+	node_tell(cm, node, ctx);
 }
 
 void
@@ -272,22 +301,35 @@ kal_conn_busy(struct kal_conn *conn)
 	return state != KAL_CONN_IDLE && state != KAL_CONN_ENDED;
 }
 
+/* All but the kind and the private data. */
+static void
+event_fill(struct kal_cm_event *event, const struct kal_pending *pending)
+{
+	event->reason = pending->reason;
+	event->port = pending->port;
+	event->ird = pending->ird;
+	event->ord = pending->ord;
+	event->own_ird = pending->own_ird;
+	event->own_ord = pending->own_ord;
+	event->ird_ord_valid = pending->ird_ord_valid;
+	event->peer = pending->peer;
+	event->local = pending->local;
+	event->service = pending->service;
+}
+
 void
 kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason)
 {
-	struct kal_event_node *node = conn->reserved;
+	struct kal_cm_node *node = (struct kal_cm_node *)conn->reserved;
 
 	RI_ASSERT_OWNED(&conn->cm->lock);
 	if (report == KAL_CM_NONE || conn->retired || node == NULL)
 		return;
-	conn->reserved = node->next;
-	conn->pending.kind = report;
+	conn->reserved = node->node.next;
 	conn->pending.reason = report == KAL_CM_FAILED ? reason : KAL_REASON_OTHER;
-	kal_cm_tell(conn->cm, (struct kal_cm_node *)node, conn->link.key, &conn->pending);
-	/* Private data is reported once. */
-	conn->pending.pdata_present = 0;
-	conn->pending.pdata_len = 0;
-	memset(conn->pending.pdata, 0, sizeof(conn->pending.pdata));
+	node->event.kind = report;
+	event_fill(&node->event, &conn->pending);
+	node_tell(conn->cm, node, conn->link.key);
 }
 
 void
@@ -327,29 +369,17 @@ kal_conn_kill(struct kal_conn *conn)
 	(void)!ri_call_qp_modify(conn->cm->p.caller, conn->qp, &attr, RI_QP_ATTR_STATE);
 }
 
-static void
-set_pdata(struct kal_cm_event *pending, const void *data, size_t len, bool present)
-{
-	size_t n = len < RI_PDATA_MAX ? len : RI_PDATA_MAX;
-
-	pending->pdata_present = present;
-	pending->pdata_len = (uint16_t)n;
-	memset(pending->pdata, 0, sizeof(pending->pdata));
-	if (n > 0)
-		memcpy(pending->pdata, data, n);
-}
-
 void
 kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame)
 {
-	struct kal_cm_event *pending = &conn->pending;
+	struct kal_pending *pending = &conn->pending;
 
 	kal_cm_lock(conn->cm);
 	pending->ird_ord_valid = frame->words && frame->ird != KAL_MPA_DEPTH_PRIVATE &&
 				 frame->ord != KAL_MPA_DEPTH_PRIVATE;
 	pending->ird = pending->ird_ord_valid ? frame->ird : 0;
 	pending->ord = pending->ird_ord_valid ? frame->ord : 0;
-	set_pdata(pending, frame->private_data, frame->private_len, frame->private_len > 0);
+	set_pdata(conn, frame->private_data, frame->private_len, frame->private_len > 0);
 	kal_cm_unlock(conn->cm);
 }
 
@@ -388,12 +418,12 @@ conn_event_of(enum ri_cm_event_kind kind)
 static void
 note_provider(struct kal_conn *conn, const struct ri_cm_event *event)
 {
-	struct kal_cm_event *pending = &conn->pending;
+	struct kal_pending *pending = &conn->pending;
 
 	RI_ASSERT_OWNED(&conn->cm->lock);
-	set_pdata(pending, event->pdata, event->pdata_len, event->pdata_present);
+	set_pdata(conn, event->pdata, event->pdata_len, event->pdata_present);
 	if (event->ird_ord_valid) {
-		pending->ird_ord_valid = 1;
+		pending->ird_ord_valid = true;
 		pending->ird = event->ird;
 		pending->ord = event->ord;
 	}

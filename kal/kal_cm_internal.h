@@ -83,22 +83,37 @@ struct kal_setup {
 	size_t message_at;
 };
 
+/* What the next event of a connection will report; the members are those of kal_cm_event. */
+struct kal_pending {
+	uint32_t reason;
+	uint32_t port;
+	uint32_t ird, ord;
+	uint32_t own_ird, own_ord;
+	bool ird_ord_valid;
+	struct ri_addr peer, local;
+	struct ri_service service;
+};
+
 struct kal_conn {
 	struct kal_link link; /* of kal_cm::conns; the key is the client's ctx */
 	struct kal_cm *cm;
 	struct ri_qp *qp;
-	pthread_mutex_t verbs;           /* around verbs on qp; and the setup pointer */
-	enum kal_conn_state state;       /* cm->lock */
-	bool retired;                    /* cm->lock */
-	bool three_way;                  /* cm->lock: the client awaits a reply, and answers it */
-	struct kal_setup *setup;         /* verbs */
-	struct ri_task tidy;             /* drops the setup once the connection is established */
-	struct ri_task last_word;        /* queues the owed event after the provider's flush */
-	enum kal_cm_kind owed;           /* cm->lock */
-	enum kal_cm_reason why;          /* cm->lock */
-	struct kal_cm_event pending;     /* cm->lock: what the next event will report */
-	struct kal_event_node *reserved; /* cm->lock: nodes for the events of this connection */
-	uint32_t ird;                    /* as configured */
+	pthread_mutex_t verbs;      /* around verbs on qp; and the setup pointer */
+	enum kal_conn_state state;  /* cm->lock */
+	bool retired;               /* cm->lock */
+	bool three_way;             /* cm->lock: the client awaits a reply, and answers it */
+	struct kal_setup *setup;    /* verbs */
+	struct ri_task tidy;        /* drops the setup once the connection is established */
+	struct ri_task last_word;   /* queues the owed event after the provider's flush */
+	enum kal_cm_kind owed;      /* cm->lock */
+	enum kal_cm_reason why;     /* cm->lock */
+	struct kal_pending pending; /* cm->lock */
+	/*
+	 * cm->lock: nodes for the events of this connection. Private data is in the first, which reports it. If the
+	 * kAL sets streams up, the last one is bare: it is for the end, which has no private data then.
+	 */
+	struct kal_event_node *reserved;
+	uint32_t ird; /* as configured */
 	uint32_t ord;
 };
 

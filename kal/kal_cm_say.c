@@ -40,7 +40,7 @@ kal_say(const struct ri_host *host, const struct kal_saying *saying)
 void
 kal_say_failure(const struct kal_setup *setup, const char *why, struct kal_saying *saying)
 {
-	const struct kal_cm_event *pending = &setup->conn->pending;
+	const struct kal_pending *pending = &setup->conn->pending;
 	bool dialled = setup->initiator || setup->converted;
 	char peer[ADDRESS_ROOM];
 

@@ -54,7 +54,7 @@ plain_address(const struct ri_addr *addr)
 
 /* Is it a connected TCP socket over IP? Fills in both addresses. */
 static bool
-is_stream(int fd, struct kal_cm_event *pending)
+is_stream(int fd, struct kal_pending *pending)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
@@ -104,7 +104,7 @@ on_port(const struct ri_port_attr *port, const struct ri_addr *addr)
 
 /* Find the spigot of this adapter that has the socket's own address [IT 11.1]. RI_ERR_INVALID_ARG: none. */
 static enum ri_status
-find_spigot(const struct kal_cm *cm, struct kal_cm_event *pending)
+find_spigot(const struct kal_cm *cm, struct kal_pending *pending)
 {
 	enum ri_status status = RI_ERR_INVALID_ARG;
 
@@ -236,7 +236,7 @@ enum ri_status
 kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *message,
 		   int fd, struct kal_convert_rep *rep)
 {
-	struct kal_cm_event pending = {0};
+	struct kal_pending pending = {0};
 	struct kal_setup *setup;
 	enum ri_status status;
 	int error;

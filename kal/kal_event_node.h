@@ -24,6 +24,7 @@ enum kal_node_home {
 struct kal_event_node {
 	struct kal_event_node *next;
 	bool queued;
+	bool bare;     /* of KAL_EVENT_CM, without room for private data */
 	uint8_t home;  /* enum kal_node_home */
 	uint32_t kind; /* enum kal_event_kind */
 	uint64_t ctx;
@@ -35,7 +36,7 @@ struct kal_async_node {
 	struct ri_async_event event;
 };
 
-/* KAL_EVENT_CM. */
+/* KAL_EVENT_CM. Private data comes last: a bare node ends before it. */
 struct kal_cm_node {
 	struct kal_event_node node;
 	struct kal_cm_event event;
@@ -43,6 +44,8 @@ struct kal_cm_node {
 
 /* An empty node from the heap; NULL: no memory. */
 struct kal_cm_node *kal_cm_node_new(void);
+/* The same for an event that never has private data. */
+struct kal_cm_node *kal_cm_node_new_bare(void);
 /* One that was not used, or NULL. */
 void kal_cm_node_free(struct kal_cm_node *node);
 

@@ -185,6 +185,18 @@ kal_cm_node_new(void)
 	return node;
 }
 
+struct kal_cm_node *
+kal_cm_node_new_bare(void)
+{
+	struct kal_event_node *node = calloc(1, offsetof(struct kal_cm_node, event.pdata));
+
+	if (node == NULL)
+		return NULL;
+	node->kind = KAL_EVENT_CM;
+	node->bare = true;
+	return (struct kal_cm_node *)node;
+}
+
 void
 kal_cm_node_free(struct kal_cm_node *node)
 {
@@ -277,6 +289,15 @@ kal_events_drop_all(struct kal_client *client)
 		;
 }
 
+/* A bare node ends before the private data. */
+static void
+bare_copy(struct kal_cm_event *out, const struct kal_event_node *in)
+{
+	memcpy(out, (const char *)in + offsetof(struct kal_cm_node, event),
+	       offsetof(struct kal_cm_event, pdata));
+	memset(out->pdata, 0, sizeof(out->pdata));
+}
+
 /* Only what the kind has is copied: an event of a connection is large, a fired CQ is one number. */
 static void
 event_copy(struct kal_event *out, const struct kal_event_node *in)
@@ -286,8 +307,10 @@ event_copy(struct kal_event *out, const struct kal_event_node *in)
 	out->ctx = in->ctx;
 	if (in->kind == KAL_EVENT_ASYNC)
 		out->u.async = ((const struct kal_async_node *)in)->event;
-	else if (in->kind == KAL_EVENT_CM)
+	else if (in->kind == KAL_EVENT_CM && !in->bare)
 		out->u.cm = *cm_of(in);
+	else if (in->kind == KAL_EVENT_CM)
+		bare_copy(&out->u.cm, in);
 }
 
 bool
