@@ -121,7 +121,7 @@ number_give(uint32_t number)
 /* --- work queues ------------------------------------------------------------------------- */
 
 /*
- * Bytes of an entry with so many segments. Entries are not rounded up to cache lines: one of 80 bytes lies in
+ * Bytes of an entry with so many segments. Entries are not rounded up to cache lines: one of 72 bytes lies in
  * two lines wherever it begins, and rounding would make the queues of an idle connection 1.5 KiB larger.
  */
 static uint32_t

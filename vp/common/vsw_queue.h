@@ -40,7 +40,7 @@ struct vsw_wqe_reg {
 	uint32_t reserved;
 };
 
-/* One work request in a ring; `num_sge` segments follow it. 64 bytes. */
+/* One work request in a ring; `num_sge` segments follow it. 56 bytes. */
 struct vsw_wqe {
 	uint64_t wr_id;
 	uint8_t opcode; /* enum ri_opcode */
@@ -54,7 +54,6 @@ struct vsw_wqe {
 		struct ri_wr_bind bind;
 		struct ri_wr_ud ud;
 		struct vsw_wqe_reg reg;
-		uint64_t words[5];
 	} u;
 	struct ri_sge sge[];
 };
@@ -141,7 +140,7 @@ vsw_arm_count(uint32_t word)
 	return word >> 8;
 }
 
-_Static_assert(sizeof(struct vsw_wqe) == 64, "head of a work request");
+_Static_assert(sizeof(struct vsw_wqe) == 56, "head of a work request");
 _Static_assert(sizeof(struct vsw_rqe) == offsetof(struct vsw_wqe, u),
 	       "a receive begins as a request");
 _Static_assert(sizeof(struct vsw_cqe) == 64, "a completion is one cache line");

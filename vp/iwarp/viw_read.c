@@ -105,18 +105,18 @@ viw_read_places(struct viw_reads *reads)
 	return taken < reads->ird ? reads->ird - taken : 0;
 }
 
+/* `begin`: of the header, the RDMAP control octet at least. */
 static bool
-request_is_atomic(const uint8_t *ulpdu)
+request_is_atomic(const uint8_t *begin)
 {
-	return rdmap_opcode_of(ulpdu[1]) == RDMAP_ATOMIC_REQUEST;
+	return rdmap_opcode_of(begin[1]) == RDMAP_ATOMIC_REQUEST;
 }
 
-/* Octets of a request as it arrived. */
+/* Octets of the message of a request. */
 static uint32_t
-request_size(const uint8_t *ulpdu)
+message_size(const uint8_t *begin)
 {
-	return DDP_UNTAGGED_SIZE +
-	       (request_is_atomic(ulpdu) ? RDMAP_ATOMIC_REQUEST_SIZE : RDMAP_READ_REQUEST_SIZE);
+	return request_is_atomic(begin) ? RDMAP_ATOMIC_REQUEST_SIZE : RDMAP_READ_REQUEST_SIZE;
 }
 
 /* --- responder ----------------------------------------------------------------------------- */
@@ -126,19 +126,34 @@ viw_read_queue(struct viw_reads *reads, const uint8_t *ulpdu)
 {
 	uint32_t put = atomic_load_explicit(&reads->irrq_put, memory_order_relaxed);
 
-	memcpy(reads->irrq[put & (reads->irrq_room - 1)].ulpdu, ulpdu, request_size(ulpdu));
+	struct viw_inbound_read *r = &reads->irrq[put & (reads->irrq_room - 1)];
+
+	memcpy(r->begin, ulpdu, sizeof(r->begin));
+	memcpy(r->msn, ulpdu + VIW_READ_MSN_AT, sizeof(r->msn));
+	memcpy(r->message, ulpdu + DDP_UNTAGGED_SIZE, message_size(ulpdu));
 	atomic_store(&reads->irrq_put, put + 1);
+}
+
+/* The request as it arrived. Returns its octets. */
+static uint32_t
+request_restore(const struct viw_inbound_read *r, uint8_t *ulpdu)
+{
+	memset(ulpdu, 0, DDP_UNTAGGED_SIZE); /* MO, and all but the last octet of QN */
+	memcpy(ulpdu, r->begin, sizeof(r->begin));
+	ulpdu[VIW_READ_MSN_AT - 1] = DDP_QN_READ_REQUEST;
+	memcpy(ulpdu + VIW_READ_MSN_AT, r->msn, sizeof(r->msn));
+	memcpy(ulpdu + DDP_UNTAGGED_SIZE, r->message, sizeof(r->message));
+	return DDP_UNTAGGED_SIZE + message_size(r->begin);
 }
 
 /* The request cannot be executed: the Terminate repeats it, reduced to the part that is not answered. */
 static void
 response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdmap_fault fault)
 {
-	uint8_t ulpdu[sizeof(r->ulpdu)];
-	uint32_t size = request_size(r->ulpdu);
+	uint8_t ulpdu[DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_REQUEST_SIZE];
+	uint32_t size = request_restore(r, ulpdu);
 	struct rdmap_offender offender = {.ulpdu = ulpdu, .have = size, .ulpdu_len = size};
 
-	memcpy(ulpdu, r->ulpdu, sizeof(ulpdu));
 	if (!request_is_atomic(ulpdu))
 		rdmap_read_request_advance(ulpdu + DDP_UNTAGGED_SIZE, qp->reads.answered);
 	viw_fault(qp, fault, &offender, 0);
@@ -169,8 +184,7 @@ atomic_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 	bool built;
 
 	/* It was read once when it arrived, so it can be read. */
-	(void)rdmap_atomic_request_read(r->ulpdu + DDP_UNTAGGED_SIZE, RDMAP_ATOMIC_REQUEST_SIZE,
-					&m);
+	(void)rdmap_atomic_request_read(r->message, RDMAP_ATOMIC_REQUEST_SIZE, &m);
 	built = viw_atomic_respond(qp, &m, &fault);
 	if (built)
 		response_advance(qp, 0, 0);
@@ -190,7 +204,7 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 	struct vsw_mem_use use;
 	enum vsw_mem_result result;
 
-	(void)rdmap_read_request_read(r->ulpdu + DDP_UNTAGGED_SIZE, RDMAP_READ_REQUEST_SIZE, &m);
+	(void)rdmap_read_request_read(r->message, RDMAP_READ_REQUEST_SIZE, &m);
 	struct viw_direct d = {.left = m.size - answered,
 			       .wanted = {.stag = m.source_stag,
 					  .access = RI_ACCESS_REMOTE_READ,
@@ -233,7 +247,7 @@ viw_response_build(struct viw_qp *qp)
 	uint32_t got = atomic_load_explicit(&qp->reads.irrq_got, memory_order_relaxed);
 	const struct viw_inbound_read *r = &qp->reads.irrq[got & (qp->reads.irrq_room - 1)];
 
-	return request_is_atomic(r->ulpdu) ? atomic_response_build(qp, r)
+	return request_is_atomic(r->begin) ? atomic_response_build(qp, r)
 					   : read_response_build(qp, r);
 }
 

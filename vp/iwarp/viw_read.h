@@ -12,12 +12,18 @@
 
 struct viw_qp;
 
+/* Where QN and MSN are in an untagged header. */
+#define VIW_READ_QN_AT  6
+#define VIW_READ_MSN_AT 10
+
 /*
  * An inbound Read or atomic, as it came: a Terminate repeats it. It is decoded when it is answered, so that an idle
- * connection does not keep room for decoded ones.
+ * connection does not keep room for decoded ones. QN and MO are those of every request that passed the check.
  */
 struct viw_inbound_read {
-	uint8_t ulpdu[DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_REQUEST_SIZE];
+	uint8_t begin[VIW_READ_QN_AT]; /* of the DDP header, up to the QN */
+	uint8_t msn[4];
+	uint8_t message[RDMAP_ATOMIC_REQUEST_SIZE];
 };
 
 /* An outbound Read or atomic: where the answer goes. */
