@@ -341,22 +341,10 @@ ual_object_type(const struct ual_object *object)
 	return (enum ual_type)((atomic_load(&object->tag) & ~TAG_HIDDEN) >> 16);
 }
 
-void *
-ual_object_handle(const struct ual_object *object)
-{
-	return (void *)((uintptr_t)object | (atomic_load(&object->tag) & GENERATION_MAX));
-}
-
 uint64_t
 ual_object_ctx(const struct ual_object *object)
 {
 	return (uintptr_t)ual_object_handle(object);
-}
-
-void *
-ual_object_from_ctx(uint64_t ctx, enum ual_type type)
-{
-	return ual_object_get((const void *)(uintptr_t)ctx, type);
 }
 
 bool

@@ -162,10 +162,19 @@ struct ual_object *ual_object_any(const void *handle, enum ual_type *type);
 /* The type of an object, also while it is hidden. */
 enum ual_type ual_object_type(const struct ual_object *object);
 /* The handle of an object (also inside events). */
-void *ual_object_handle(const struct ual_object *object);
+static inline void *
+ual_object_handle(const struct ual_object *object)
+{
+	return (void *)((uintptr_t)object | (atomic_load(&object->tag) & UAL_GENERATION_MAX));
+}
+
 /* The same as a 64-bit context for the kAL, and back: NULL if the object was destroyed. */
 uint64_t ual_object_ctx(const struct ual_object *object);
-void *ual_object_from_ctx(uint64_t ctx, enum ual_type type);
+static inline void *
+ual_object_from_ctx(uint64_t ctx, enum ual_type type)
+{
+	return ual_object_get((const void *)(uintptr_t)ctx, type);
+}
 
 /* Take a reference: the free call of the object returns BUSY. False: it is being freed already. */
 bool ual_object_ref(struct ual_object *object);

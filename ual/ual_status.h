@@ -46,11 +46,25 @@ enum ual_call {
 /* The status of an IT-API call whose kAL call returned @status. */
 it_status_t ual_status(enum ual_call call, enum ri_status status);
 
+/* Of the two functions below, which every poll calls. */
+extern const uint8_t ual_status_wc_table[RI_WC_STATUS_COUNT];
+extern const uint8_t ual_status_event_table[RI_OP_COUNT];
+
 /* The status inside a completion event. @status as in ri_wc, whatever it holds. */
-it_dto_status_t ual_status_of_wc(uint32_t status);
+static inline it_dto_status_t
+ual_status_of_wc(uint32_t status)
+{
+	return status < RI_WC_STATUS_COUNT ? (it_dto_status_t)ual_status_wc_table[status]
+					   : IT_DTO_ERR_LOCAL_EP;
+}
 
 /* The event number of a completion. @opcode as in ri_wc; IT_DTO_EVENT_STREAM if it has none. */
-it_event_type_t ual_status_wc_event(uint32_t opcode);
+static inline it_event_type_t
+ual_status_wc_event(uint32_t opcode)
+{
+	return opcode < RI_OP_COUNT ? (it_event_type_t)ual_status_event_table[opcode]
+				    : IT_DTO_EVENT_STREAM;
+}
 
 /*
  * The asynchronous event for an enum ri_event; 0: none, because a completion or the end of the connection reports it, or

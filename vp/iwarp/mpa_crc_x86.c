@@ -83,9 +83,11 @@ sse42_cover(void *dst, const void *src, size_t len, uint32_t crc, bool copy)
 {
 	struct lanes_walk w = {dst, src, len, ~crc};
 
-	three_lanes(&w, 1024, SHIFT_1024, SHIFT_2048, copy);
-	three_lanes(&w, 256, SHIFT_256, SHIFT_512, copy);
-	three_lanes(&w, 64, SHIFT_64, SHIFT_128, copy);
+	if (len >= (size_t)3 * 64) {
+		three_lanes(&w, 1024, SHIFT_1024, SHIFT_2048, copy);
+		three_lanes(&w, 256, SHIFT_256, SHIFT_512, copy);
+		three_lanes(&w, 64, SHIFT_64, SHIFT_128, copy);
+	}
 	return ~mpa_crc_short(w.dst, w.src, w.len, w.state, copy);
 }
 

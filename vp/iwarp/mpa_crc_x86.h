@@ -127,7 +127,20 @@ mpa_crc_short(uint8_t *dst, const uint8_t *src, size_t len, uint32_t state, bool
 {
 	uint64_t wide = state;
 
-	for (; len >= 8; len -= 8) {
+	/* Two words in a step: half as much counting, and the chain of crc32 instructions is as long as before. */
+	for (; len >= 16; len -= 16) {
+		uint64_t a = mpa_crc_load64(src);
+		uint64_t b = mpa_crc_load64(src + 8);
+
+		if (copy) {
+			memcpy(dst, &a, sizeof(a));
+			memcpy(dst + 8, &b, sizeof(b));
+			dst += 16;
+		}
+		wide = _mm_crc32_u64(_mm_crc32_u64(wide, a), b);
+		src += 16;
+	}
+	if (len >= 8) {
 		uint64_t v = mpa_crc_load64(src);
 
 		if (copy) {
@@ -136,6 +149,7 @@ mpa_crc_short(uint8_t *dst, const uint8_t *src, size_t len, uint32_t state, bool
 		}
 		wide = _mm_crc32_u64(wide, v);
 		src += 8;
+		len -= 8;
 	}
 	return len > 0 ? mpa_crc_tail(dst, src, len, (uint32_t)wide, copy) : (uint32_t)wide;
 }

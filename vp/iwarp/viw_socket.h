@@ -15,6 +15,7 @@
 #ifndef VIW_SOCKET_H
 #define VIW_SOCKET_H
 
+#include <errno.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,18 +38,53 @@
 
 #else
 
+#if defined(__x86_64__) && !defined(__ILP32__)
+
+/*
+ * As syscall(), with four arguments and two zeros. Here, because syscall() moves seven arguments by one register
+ * each, for two of them through the stack: 13 instructions in a post and in a poll.
+ */
+static inline long
+viw_syscall(long number, int fd, const void *at, size_t len, int flags)
+{
+	register long arg4 __asm__("r10") = flags;
+	register long arg5 __asm__("r8") = 0;
+	register long arg6 __asm__("r9") = 0;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"((long)fd), "S"(at), "d"(len), "r"(arg4), "r"(arg5),
+			   "r"(arg6)
+			 : "rcx", "r11", "memory");
+	if (result >= 0)
+		return result;
+	errno = (int)-result;
+	return -1;
+}
+
+#else
+
+static inline long
+viw_syscall(long number, int fd, const void *at, size_t len, int flags)
+{
+	return syscall(number, fd, at, len, flags, NULL, 0);
+}
+
+#endif
+
 /* As send(): octets, or -1 and errno. */
 static inline ssize_t
 viw_send(int fd, const void *from, size_t len, int flags)
 {
-	return syscall(SYS_sendto, fd, from, len, flags, NULL, 0);
+	return viw_syscall(SYS_sendto, fd, from, len, flags);
 }
 
 /* As recv(). */
 static inline ssize_t
 viw_recv(int fd, void *to, size_t room, int flags)
 {
-	return syscall(SYS_recvfrom, fd, to, room, flags, NULL, NULL);
+	return viw_syscall(SYS_recvfrom, fd, to, room, flags);
 }
 
 /* As sendmsg(). */
