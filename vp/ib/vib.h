@@ -19,14 +19,15 @@
  * it moves the device's queue pair to its error state, waits on the service thread until everything that was posted is
  * completed, and raises the event once. What comes second is ignored.
  *
- * Completions. A request in the device's queue carries the address of its slot (struct vib_slot) as wr_id; the slot has
- * what the completion needs besides. Completions move from the device's queue into ri_wc, either directly into the
- * caller's array, or into the staging ring of the CQ when they must be counted or kept: for cq_depth and arm_cq, at
- * the end of a connection, and before a queue pair is destroyed. A poll empties the staging ring first.
+ * Completions. A request in the device's queue carries the address of its slot (struct vib_slot) as wr_id; the post has
+ * written there what a successful completion says, so a poll copies it. Completions move from the device's queue into
+ * ri_wc, either directly into the caller's array, or into the staging ring of the CQ when they must be counted or kept:
+ * for cq_depth and arm_cq, at the end of a connection, and before a queue pair is destroyed. A poll empties the staging
+ * ring first. One that has failed ends its connection; that is told when the CQ's lock is released (vib_cq_unlock).
  *
- * Posts. A request that may wait is kept in the chain of its queue pair, so that several go to the device in one call
- * (vib_chain.c). Regions, windows and address handles that a request names by a number are found in a table of the
- * adapter (vib_keys.h).
+ * Posts. The usual request is filled into one that was prepared with its queue pair (struct vib_short). One that may wait
+ * is kept in the chain of its queue pair, so that several go to the device in one call (vib_chain.c). Regions, windows and
+ * address handles that a request names by a number are found in a table of the adapter (vib_keys.h).
  *
  * Datagrams. A queue pair for datagrams has no connection: it runs from its creation on, vib_cm*.c knows nothing of it,
  * and its end raises an asynchronous event.
@@ -44,8 +45,8 @@
  *   locks of vib_cm*.c, which vib_cm.h describes
  *   ri_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
  *   ri_ucq::lock       the staging ring and the polling of one CQ; owned for the copy of completions, no system call.
- * No lock is owned during an upcall. Posts take no lock, but may take the role of the chain, which is tried: without thread_safe_queues the access layer makes one post at a
- * time on an object. Slots go back by ri_ucq::lock's owner, who alone writes vib_ring::head.
+ * No lock is owned during an upcall, or while the host is told of a task. Posts take no lock, but may take the role of the
+ * chain, which is tried: without thread_safe_queues the access layer makes one post at a time on an object. Slots go back by ri_ucq::lock's owner, who alone writes vib_ring::head.
  *
  * Blocking. Control verbs and handlers never wait for a peer: resolution and connection are steps between events.
  */
@@ -188,33 +189,52 @@ struct ri_mw {
 struct ri_uqp;
 struct ri_usrq;
 
-/* What vib_slot::flags has besides RI_WC_*. */
-enum vib_slot_flag {
-	VIB_SLOT_SHARED = 1u << 4, /* a receive of an SRQ */
-	VIB_SLOT_QUIET = 1u << 5,  /* its success makes no completion for the access layer */
-	VIB_SLOT_DONE = 1u << 6,   /* completed by the device, held until the earlier ones are */
-	VIB_SLOT_FAULT = 1u << 7   /* it never went to the device, and fails with `status` */
+/* Why a completion takes the long way (vib_poll.c): bits of vib_slot::odd. */
+enum vib_slot_odd {
+	VIB_SLOT_SHARED = 1u << 0, /* a receive of an SRQ */
+	VIB_SLOT_QUIET = 1u << 1,  /* its success makes no completion for the access layer */
+	VIB_SLOT_DONE = 1u << 2,   /* completed by the device, held until the earlier ones are */
+	VIB_SLOT_FAULT = 1u << 3,  /* it never went to the device, and fails with `status` */
+	VIB_SLOT_OPCODE = 1u << 4  /* its opcode may be one with something of its own */
 };
 
-/* A request or receive that the device has. Written by the thread that posts, read when it completes. */
-struct vib_slot {
+/* The beginning of struct ri_wc. */
+struct vib_done {
 	uint64_t wr_id; /* of the access layer */
+	uint64_t qp_ctx;
+	uint32_t byte_len; /* of a request: the sum of its segments */
+	uint32_t inv_stag;
+	union {
+		struct {
+			uint8_t status;
+			uint8_t opcode; /* enum ri_opcode */
+			uint8_t flags;  /* RI_WC_* */
+			uint8_t reserved;
+		};
+		uint32_t kind; /* these four at once */
+	};
+	uint32_t detail;
+};
+
+/*
+ * A request or receive that the device has. Written by the thread that posts, read when it completes. A short post
+ * (vib_post_sq) does not write `odd`: what is left of an earlier use costs its completion the long way, no more.
+ */
+struct vib_slot {
+	struct vib_done done;  /* its completion, if it succeeds: a poll copies it */
+	struct vib_ring *ring; /* that it is in; NULL with VIB_SLOT_SHARED */
 	union {
 		struct ri_uqp *qp;
 		struct ri_usrq *srq; /* with VIB_SLOT_SHARED */
 	} of;
-	uint32_t byte_len; /* of a request: the sum of its segments */
-	uint8_t opcode;    /* enum ri_opcode */
-	uint8_t flags;     /* RI_WC_* of its completion, VIB_SLOT_* */
-	uint8_t status;    /* with VIB_SLOT_DONE, VIB_SLOT_FAULT: enum ri_wc_status */
-	uint8_t reserved;
+	uint32_t
+		place; /* vib_ring::head when it is free; with VIB_SLOT_SHARED: index in its array + 1 */
+	uint32_t odd; /* VIB_SLOT_* */
 	union {
-		uint32_t
-			inv_stag; /* with RI_WC_INVALIDATED: the STag that its success invalidates */
-		uint32_t window;  /* of a bind or local invalidation: its STag */
-		uint32_t next;    /* with VIB_SLOT_SHARED: the next free slot + 1, or 0 */
+		uint32_t window; /* of a bind or local invalidation: its STag */
+		uint32_t next;   /* with VIB_SLOT_SHARED: the next free slot + 1, or 0 */
 	} u;
-	uint32_t index; /* of the slot in its array */
+	uint8_t status; /* with VIB_SLOT_DONE, VIB_SLOT_FAULT: enum ri_wc_status */
 };
 
 /* The slots of one work queue, used in turn. `head` and `tail` run freely; `head` is that of the oldest in use. */
@@ -226,7 +246,8 @@ struct vib_ring {
 	atomic_uint head; /* written by the owner of the CQ's lock */
 };
 
-#define VIB_CQ_ROWS 64
+#define VIB_CQ_ROWS  64
+#define VIB_CQ_BATCH 16 /* completions that are taken from the device at once */
 
 /* User half of a CQ. */
 struct ri_ucq {
@@ -234,8 +255,13 @@ struct ri_ucq {
 	bool reorders;        /* the device completes out of order; constant */
 	bool watch_all;       /* to hear of failures, one must ask for all completions; constant */
 	struct vsw_lock lock; /* of all that follows, and of polling `cq` */
-	struct ri_wc *staged; /* ring of twice `limit` entries */
-	uint32_t limit;       /* size as told to the access layer */
+	uint32_t
+		direct; /* most completions that a poll takes from the device directly; 0 while some are staged */
+	int (*poll)(struct ibv_cq *cq, int n, struct ibv_wc *wc); /* of the device; constant */
+	struct ibv_wc in[VIB_CQ_BATCH];                           /* what a direct poll has taken */
+	struct ri_uqp *faults; /* queue pairs that vib_cq_unlock ends */
+	struct ri_wc *staged;  /* ring of twice `limit` entries */
+	uint32_t limit;        /* size as told to the access layer */
 	uint32_t staged_first;
 	uint32_t staged_count;
 	uint32_t staged_solicited; /* how many of them are solicited */
@@ -248,6 +274,9 @@ struct ri_ucq {
 		*members[VIB_CQ_ROWS]; /* queue pairs with an SRQ that receive here, by number */
 	struct ri_uqp *senders;        /* queue pairs that send to it */
 	atomic_bool kept; /* a chain of one of them may not be empty; not under the lock */
+	atomic_bool due;  /* `late` is started, and will look at the chains */
+	struct ri_timer late;
+	const struct ri_host *host; /* constant */
 };
 
 struct ri_cq {
@@ -280,9 +309,11 @@ struct ri_srq {
 
 /* Whether a post may go to the device. */
 enum vib_gate {
-	VIB_GATE_OPEN = 0, /* yes */
-	VIB_GATE_KEPT,     /* IDLE, CONNECTING: receives do, requests are refused */
-	VIB_GATE_FLUSH /* ERROR on a device that does not flush by itself: completed here as flushed */
+	VIB_GATE_OPEN = 0,       /* yes */
+	VIB_GATE_KEPT = 1 << 24, /* IDLE, CONNECTING: receives do, requests are refused */
+	VIB_GATE_FLUSH =
+		1
+		<< 25 /* ERROR on a device that does not flush by itself: completed here as flushed */
 };
 
 #define VIB_WR_OBJECT 0 /* uses: a window or an address handle */
@@ -307,6 +338,33 @@ struct vib_chain {
 	struct vsw_role role;
 };
 
+#define VIB_SHORT_FLAGS   16 /* the flags of a short post are below this */
+#define VIB_SHORT_OPCODES 4  /* and its opcode */
+
+/* A request of the device with one segment, prepared for one opcode. */
+struct vib_brief {
+	struct ibv_send_wr wr;
+	uint32_t copied;                /* up to so many bytes take the usual way */
+	uint32_t done[VIB_SHORT_FLAGS]; /* vib_done::kind of its completion, by the flags of ours */
+};
+
+/*
+ * What a short post (vib_post_sq) finds prepared; the thread that posts owns it. `form` is what the eight bytes of struct
+ * ri_wr from num_sge on are, under `mask`, which has a 0 for each bit that may differ. The gate has none of these bits.
+ */
+struct vib_short {
+	int32_t left;          /* posts until the next one that looks for room and chain */
+	struct vib_slot *slot; /* of the next post; valid if `left` is above 0 */
+	uint64_t mask;
+	uint64_t form;
+	struct vib_brief *by_opcode[VIB_SHORT_OPCODES];
+	uint32_t flags[VIB_SHORT_FLAGS]; /* of the device, by ours */
+	int (*post)(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad); /* of the device; constant */
+	struct ibv_send_wr *bad;
+	struct vib_brief briefs[VIB_SHORT_OPCODES];
+};
+
 /* User half of a queue pair. */
 struct ri_uqp {
 	struct ibv_qp *qp;
@@ -325,12 +383,14 @@ struct ri_uqp {
 	uint16_t max_recv_sge;
 	struct vib_ring sq;
 	struct vib_ring rq; /* without slots if there is an SRQ */
+	struct vib_short quick;
 	struct ri_ucq *send_cq;
 	struct ri_ucq *recv_cq;
 	struct ri_uqp *next_member; /* in a row of ri_ucq::members */
 	struct vib_chain chain;
 	struct ri_uqp *next_sender; /* in ri_ucq::senders */
-	atomic_uint inside;         /* polls that run its chain */
+	atomic_uint inside;         /* threads that run its chain, or tell of its fault */
+	struct ri_uqp *next_fault;  /* in ri_ucq::faults */
 	struct vib_keys *keys;      /* of the adapter; this and what follows is constant */
 	const struct ri_pd *pd;
 	const struct ri_host *host;

@@ -6,8 +6,8 @@
  *
  * A request with RI_WR_COALESCE is kept in a ring of its queue pair. The thread that posts writes it; the owner of the
  * ring's role takes everything that is there and posts it by one ibv_post_send. That is the poster itself at the next
- * request without the flag or when the ring is full, a thread that polls and finds nothing, or one that disconnects
- * [IT 7.2.2]. While the ring is not empty, all requests go through it, so their order is kept.
+ * request without the flag or when the ring is full, a thread that polls and finds nothing, one that disconnects, or, if
+ * none of these comes within 500 microseconds, the service thread [IT 7.2.2]. While the ring is not empty, all requests go through it, so their order is kept.
  *
  *     head       taken          tail
  *      | on the    | kept        |          `taken` moves before the call of the device, `head` after it
@@ -24,7 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKS 8 /* queue pairs whose chains one poll runs */
+#include "vib_cq.h"
+
+#define LOOKS   8                      /* queue pairs whose chains one poll runs */
+#define LATE_NS (500 * UINT64_C(1000)) /* the longest that a request is kept back */
 
 /* --- the ring ---------------------------------------------------------------------------------- */
 
@@ -62,6 +65,16 @@ vib_chain_kept(const struct vib_chain *chain)
 	return atomic_load(&chain->tail) - taken;
 }
 
+/* Unless it runs already: a request waits no longer than this, though nobody polls [IT 7.2.2]. */
+static void
+late_start(struct ri_ucq *cq)
+{
+	const struct ri_host *host = cq->host;
+
+	if (!atomic_load(&cq->due) && !atomic_exchange(&cq->due, true))
+		host->timer_start(host->self, &cq->late, host->now(host->self) + LATE_NS);
+}
+
 void
 vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr)
 {
@@ -74,6 +87,7 @@ vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr)
 	wr->wr.sg_list = pieces;
 	atomic_store(&chain->tail, tail + 1);
 	atomic_store_explicit(&qp->send_cq->kept, true, memory_order_release);
+	late_start(qp->send_cq);
 }
 
 /* --- inline ------------------------------------------------------------------------------------ */
@@ -103,14 +117,35 @@ vib_inline_begin(const struct ri_uqp *qp, struct ibv_send_wr *wr)
 
 /* --- to the device ------------------------------------------------------------------------------ */
 
+bool
+vib_chain_close(struct ri_uqp *qp)
+{
+	unsigned int open = VIB_GATE_OPEN;
+
+	return atomic_compare_exchange_strong(&qp->gate, &open, VIB_GATE_FLUSH);
+}
+
 void
 vib_chain_fault(struct ri_uqp *uqp)
 {
 	struct ri_qp *qp = (struct ri_qp *)uqp;
-	unsigned int open = VIB_GATE_OPEN;
 
-	if (atomic_compare_exchange_strong(&uqp->gate, &open, VIB_GATE_FLUSH))
+	if (vib_chain_close(uqp))
 		uqp->host->task_run(uqp->host->self, &qp->fail);
+}
+
+void
+vib_cq_faults(struct ri_ucq *cq, struct ri_uqp *faults)
+{
+	const struct ri_host *host = cq->host;
+
+	while (faults != NULL) {
+		struct ri_uqp *qp = faults;
+
+		faults = qp->next_fault;
+		host->task_run(host->self, &((struct ri_qp *)qp)->fail);
+		atomic_fetch_sub(&qp->inside, 1); /* from here on it may be destroyed */
+	}
 }
 
 /* Link the requests from `first` to before `end`. A bind is the last: its window gets its key after the call. */
@@ -212,6 +247,12 @@ vib_chain_leave(struct ri_uqp *qp)
 	if (*at != NULL)
 		*at = qp->next_sender;
 	vsw_unlock(&qp->send_cq->lock);
+	vib_chain_wait(qp);
+}
+
+void
+vib_chain_wait(const struct ri_uqp *qp)
+{
 	while (atomic_load(&qp->inside) != 0)
 		sched_yield();
 }
@@ -240,4 +281,16 @@ vib_chain_release(struct ri_ucq *cq)
 		vib_chain_run(found[i]);
 		atomic_fetch_sub(&found[i]->inside, 1);
 	}
+}
+
+void
+vib_chain_late(void *arg)
+{
+	struct ri_ucq *cq = arg;
+
+	/* Before the look: a request that is kept from now on starts the timer again. */
+	atomic_store(&cq->due, false);
+	vib_chain_release(cq);
+	if (atomic_load(&cq->kept))
+		late_start(cq);
 }

@@ -51,7 +51,9 @@ void vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr);
 void vib_chain_run(struct ri_uqp *qp);
 /* A poll found nothing: run the chains of the queue pairs that send to this queue. No lock is owned. */
 void vib_chain_release(struct ri_ucq *cq);
-/* No more posts reach the device, and the service thread ends the queue pair: a request cannot be posted. */
+/* No more posts reach the device. False: that was so already. */
+bool vib_chain_close(struct ri_uqp *qp);
+/* And the service thread ends the queue pair: a request cannot be posted. The lock of a CQ is not owned. */
 void vib_chain_fault(struct ri_uqp *qp);
 /* How many requests the device does not have. */
 uint32_t vib_chain_kept(const struct vib_chain *chain);
@@ -59,6 +61,10 @@ uint32_t vib_chain_kept(const struct vib_chain *chain);
 /* Enter the queue pair among those that send to its CQ; take it out and wait until no poll runs its chain. */
 void vib_chain_join(struct ri_uqp *qp);
 void vib_chain_leave(struct ri_uqp *qp);
+/* Wait for the threads that are inside it; ri_uqp::inside. */
+void vib_chain_wait(const struct ri_uqp *qp);
+/* ri_ucq::late: give to the device what nobody polls for. */
+void vib_chain_late(void *cq);
 
 /*
  * Have the device copy the payload of a Send or Write while it is posted, if there is one segment, it is short enough, and

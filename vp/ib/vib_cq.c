@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_objects.h"
 #include "vib_profile.h"
@@ -51,6 +52,11 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 	cq->ctx = ctx;
 	cq->user.limit = *entries;
 	cq->user.reorders = rnic->quirk->out_of_order;
+	cq->user.direct = cq->user.reorders ? 0 : VIB_CQ_BATCH;
+	cq->user.poll =
+		rnic->verbs->ops.poll_cq; /* libibverbs fills it in when it opens the device */
+	cq->user.host = rnic->host;
+	cq->user.late = (struct ri_timer){.fire = vib_chain_late, .arg = &cq->user};
 	cq->user.watch_all = rnic->quirk->silent_failures;
 	cq->user.staged = (struct ri_wc *)calloc(2 * (size_t)*entries, sizeof(*cq->user.staged));
 	if (cq->user.staged == NULL) {
@@ -78,6 +84,8 @@ cq_destroy(struct ri_cq *cq)
 
 	if (atomic_load(&cq->users) != 0)
 		return RI_ERR_BUSY;
+	rnic->host->timer_stop(rnic->host->self, &cq->user.late);
+	atomic_store(&cq->user.due, false);
 	/* Waits until the events that were read are acknowledged; those that were not read are taken back. */
 	error = ibv_destroy_cq(cq->user.cq);
 	if (error == EBUSY)

@@ -9,6 +9,21 @@
 
 /* Take every completion that the device has into the staging ring, up to half of the ring. The caller owns cq->lock. */
 void vib_cq_stage(struct ri_ucq *cq);
+/* The queue pairs of a list of ri_ucq::faults: have the service thread end them. No lock of a CQ is owned. */
+void vib_cq_faults(struct ri_ucq *cq, struct ri_uqp *faults);
+
+/* Release the lock, under which completions may have been converted: what has failed is told without it. */
+static inline void
+vib_cq_unlock(struct ri_ucq *cq)
+{
+	struct ri_uqp *faults = cq->faults;
+
+	cq->faults = NULL;
+	vsw_unlock(&cq->lock);
+	if (__builtin_expect(faults != NULL, 0))
+		vib_cq_faults(cq, faults);
+}
+
 /*
  * The same without that limit, so that nothing in the device's queue names a queue pair any more; what finds no room is
  * lost. Completions of `dying` are dropped (NULL: of none).

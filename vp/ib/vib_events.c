@@ -32,7 +32,7 @@ on_completion(void *arg, uint32_t events)
 		cq->user.listening = false;
 		cq->user.watching = false;
 		vib_cq_stage(&cq->user);
-		vsw_unlock(&cq->user.lock);
+		vib_cq_unlock(&cq->user);
 		vib_cq_tell(cq);
 		vib_cq_watch(&cq->user);
 		ibv_ack_cq_events(device_cq, 1);

@@ -22,7 +22,19 @@
 #include "vib_cq.h"
 #include "vib_ring.h"
 
-#define BATCH 16 /* completions that are taken from the device at once */
+/* A slot has the beginning of a completion. */
+#define SAME(x_) _Static_assert(offsetof(struct ri_wc, x_) == offsetof(struct vib_done, x_), "same")
+
+SAME(wr_id);
+SAME(qp_ctx);
+SAME(byte_len);
+SAME(inv_stag);
+SAME(status);
+SAME(opcode);
+SAME(flags);
+SAME(detail);
+_Static_assert(offsetof(struct ri_wc, src_qpn) == sizeof(struct vib_done), "nothing is left out");
+_Static_assert(RI_WC_SUCCESS == 0, "vib_done::status is never written");
 
 /* --- conversion ------------------------------------------------------------------------------ */
 
@@ -45,7 +57,7 @@ static void
 sender_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
 	    const struct ri_uqp *qp)
 {
-	const uint8_t *header = (const uint8_t *)(uintptr_t)qp->headers[slot->index];
+	const uint8_t *header = (const uint8_t *)(uintptr_t)qp->headers[vib_slot_index(slot)];
 
 	out->src_qpn = in->src_qp;
 	memset(out->src_addr, 0, sizeof(out->src_addr));
@@ -60,18 +72,26 @@ sender_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *s
 	}
 }
 
+/* Has the message invalidated an STag? Of a request the flags mean nothing. */
+static inline bool
+invalidates(const struct ibv_wc *in, const struct vib_slot *slot, const struct ri_uqp *qp)
+{
+	return (slot->done.flags & RI_WC_RECEIVE) != 0 && (in->wc_flags & qp->invalidated) != 0;
+}
+
 /* What only some opcodes have. */
 static __attribute__((noinline)) void
 odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
 	 const struct ri_uqp *qp)
 {
+	uint8_t opcode = slot->done.opcode;
 	bool success = in->status == IBV_WC_SUCCESS;
 
-	if (slot->opcode == RI_OP_BIND_MW || slot->opcode == RI_OP_LOCAL_INV)
-		vib_mw_completed(qp->keys, slot->u.window, slot->opcode == RI_OP_BIND_MW, success);
-	else if (slot->opcode == RI_OP_RECV_UD && success)
+	if (opcode == RI_OP_BIND_MW || opcode == RI_OP_LOCAL_INV)
+		vib_mw_completed(qp->keys, slot->u.window, opcode == RI_OP_BIND_MW, success);
+	else if (opcode == RI_OP_RECV_UD && success)
 		sender_fill(out, in, slot, qp);
-	if (success && (in->wc_flags & qp->invalidated) != 0) {
+	if (success && invalidates(in, slot, qp)) {
 		out->flags |= RI_WC_INVALIDATED;
 		out->inv_stag = in->invalidated_rkey;
 		vib_mw_completed(qp->keys, in->invalidated_rkey, false, true);
@@ -83,54 +103,74 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 
 /*
  * A request or receive that failed: the device has moved its queue pair to its error state, and not every driver says so by
- * an event of its own. So it is the end of the connection.
+ * an event of its own. So it is the end of the connection, which vib_cq_unlock has the service thread begin.
  */
 static __attribute__((noinline, cold)) void
-failure_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
-	     const struct ri_uqp *qp)
+failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, struct ri_uqp *qp)
 {
 	out->status = (uint8_t)vib_status_of_wc(in->status);
-	out->flags = (uint8_t)(RI_WC_SOLICITED | (slot->flags & RI_WC_RECEIVE));
+	out->flags = (uint8_t)(RI_WC_SOLICITED | (out->flags & RI_WC_RECEIVE));
 	out->detail = in->vendor_err;
 	out->byte_len = 0;
-	/* Once in the life of a connection, so the host may be told under the lock. */
-	if (in->status != IBV_WC_WR_FLUSH_ERR)
-		vib_chain_fault((struct ri_uqp *)(uintptr_t)qp);
+	if (in->status == IBV_WC_WR_FLUSH_ERR || !vib_chain_close(qp))
+		return;
+	atomic_fetch_add(&qp->inside, 1);
+	qp->next_fault = cq->faults;
+	cq->faults = qp;
 }
 
-/* Convert. All that is not about memory of the slot. */
+/* Convert one that has succeeded and has nothing of its own. */
 static inline void
-wc_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
-	const struct ri_uqp *qp)
+done_copy(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot)
 {
-	out->wr_id = slot->wr_id;
-	out->qp_ctx = qp->ctx;
-	out->byte_len = (slot->flags & RI_WC_RECEIVE) != 0 ? in->byte_len : slot->byte_len;
-	out->inv_stag = 0;
-	out->status = RI_WC_SUCCESS;
-	out->opcode = slot->opcode;
-	out->flags = slot->flags & 0xf;
-	out->reserved = 0;
-	out->detail = 0;
+	memcpy(out, &slot->done, sizeof(slot->done));
 	out->reserved2 = 0;
+	if ((slot->done.flags & RI_WC_RECEIVE) != 0)
+		out->byte_len = in->byte_len;
+}
+
+/* Convert. All that is not about memory of the slot; the caller owns the lock. */
+static void
+wc_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot,
+	struct ri_uqp *qp)
+{
+	done_copy(out, in, slot);
+	out->qp_ctx = qp->ctx;
 	if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0))
-		failure_fill(out, in, slot, qp);
-	if (__builtin_expect((1u << slot->opcode & ODD_OPCODES) != 0 ||
-				     (in->wc_flags & qp->invalidated) != 0,
-			     0))
+		failure_fill(cq, out, in, qp);
+	if ((1u << slot->done.opcode & ODD_OPCODES) != 0 || invalidates(in, slot, qp))
 		odd_fill(out, in, slot, qp);
 }
 
 /* A receive of an SRQ. False: its queue pair is gone. */
-static __attribute__((noinline)) bool
+static bool
 shared_take(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
 {
-	const struct ri_uqp *qp = member_find(cq, in->qp_num);
+	struct ri_uqp *qp = member_find(cq, in->qp_num);
 
 	if (qp != NULL)
-		wc_fill(out, in, slot, qp);
+		wc_fill(cq, out, in, slot, qp);
 	vib_slot_return(slot->of.srq, slot);
 	return qp != NULL;
+}
+
+/* The long way: it has failed, its queue pair must be found, or there is more to convert. */
+static __attribute__((noinline)) bool
+odd_take(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
+{
+	if ((slot->odd & VIB_SLOT_SHARED) != 0)
+		return shared_take(cq, in, slot, out);
+	wc_fill(cq, out, in, slot, slot->of.qp);
+	slot->odd = 0;
+	vib_ring_free(slot->ring, slot);
+	return true;
+}
+
+/* Does it take the short way? */
+static inline bool
+is_plain(const struct ibv_wc *in, const struct vib_slot *slot)
+{
+	return ((uint32_t)in->status | in->wc_flags | slot->odd) == 0;
 }
 
 /* Convert a completion and free its slot. False: it is to be dropped. */
@@ -138,12 +178,11 @@ static inline bool
 wc_take(struct ri_ucq *cq, const struct ibv_wc *in, struct ri_wc *out)
 {
 	struct vib_slot *slot = (struct vib_slot *)(uintptr_t)in->wr_id;
-	struct ri_uqp *qp = slot->of.qp;
 
-	if (__builtin_expect((slot->flags & VIB_SLOT_SHARED) != 0, 0))
-		return shared_take(cq, in, slot, out);
-	wc_fill(out, in, slot, qp);
-	vib_ring_free((slot->flags & RI_WC_RECEIVE) != 0 ? &qp->rq : &qp->sq, slot);
+	if (__builtin_expect(!is_plain(in, slot), 0))
+		return odd_take(cq, in, slot, out);
+	done_copy(out, in, slot);
+	vib_ring_free(slot->ring, slot);
 	return true;
 }
 
@@ -160,6 +199,7 @@ staged_push(struct ri_ucq *cq, const struct ri_wc *wc)
 	}
 	cq->staged[(cq->staged_first + cq->staged_count) % size] = *wc;
 	cq->staged_count++;
+	cq->direct = 0;
 	cq->staged_solicited += (wc->flags & RI_WC_SOLICITED) != 0;
 }
 
@@ -174,6 +214,8 @@ staged_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 		cq->staged_first = (cq->staged_first + 1) % (2 * cq->limit);
 		cq->staged_count--;
 	}
+	if (cq->staged_count == 0 && !cq->reorders)
+		cq->direct = VIB_CQ_BATCH;
 	return taken;
 }
 
@@ -192,16 +234,16 @@ order_release(struct ri_ucq *cq, struct ri_uqp *qp, bool drop)
 									    : IBV_WC_GENERAL_ERR};
 		struct ri_wc out;
 
-		if ((slot->flags & VIB_SLOT_DONE) == 0)
+		if ((slot->odd & VIB_SLOT_DONE) == 0)
 			break;
 		memset(&out, 0, sizeof(out));
-		wc_fill(&out, &in, slot, qp);
+		wc_fill(cq, &out, &in, slot, qp);
 		if (slot->status != RI_WC_SUCCESS) {
 			out.status = slot->status;
 			out.flags = RI_WC_SOLICITED;
 		}
-		slot->flags &= (uint8_t)~VIB_SLOT_DONE;
-		if (!drop && (out.status != RI_WC_SUCCESS || (slot->flags & VIB_SLOT_QUIET) == 0))
+		slot->odd &= ~(uint32_t)VIB_SLOT_DONE;
+		if (!drop && (out.status != RI_WC_SUCCESS || (slot->odd & VIB_SLOT_QUIET) == 0))
 			staged_push(cq, &out);
 	}
 	atomic_store_explicit(&qp->sq.head, head, memory_order_release);
@@ -213,10 +255,10 @@ order_enter(struct ri_ucq *cq, const struct ibv_wc *in, const struct ri_uqp *dyi
 {
 	struct vib_slot *slot = (struct vib_slot *)(uintptr_t)in->wr_id;
 
-	if (!cq->reorders || (slot->flags & (RI_WC_RECEIVE | VIB_SLOT_SHARED)) != 0)
+	if (!cq->reorders || (slot->done.flags & RI_WC_RECEIVE) != 0)
 		return false;
 	slot->status = (uint8_t)vib_status_of_wc(in->status);
-	slot->flags |= VIB_SLOT_DONE;
+	slot->odd |= VIB_SLOT_DONE;
 	order_release(cq, slot->of.qp, dying != NULL && slot->of.qp == dying);
 	return true;
 }
@@ -231,18 +273,18 @@ is_of(const struct ibv_wc *in, const struct ri_uqp *qp)
 
 	if (qp == NULL)
 		return false;
-	return (slot->flags & VIB_SLOT_SHARED) != 0 ? in->qp_num == qp->qpn : slot->of.qp == qp;
+	return (slot->odd & VIB_SLOT_SHARED) != 0 ? in->qp_num == qp->qpn : slot->of.qp == qp;
 }
 
 static void
 stage(struct ri_ucq *cq, uint32_t room, const struct ri_uqp *dying)
 {
-	struct ibv_wc in[BATCH];
+	struct ibv_wc in[VIB_CQ_BATCH];
 	struct ri_wc out;
-	int count = BATCH;
+	int count = VIB_CQ_BATCH;
 
-	while (count == BATCH && cq->staged_count < room) {
-		count = ibv_poll_cq(cq->cq, BATCH, in);
+	while (count == VIB_CQ_BATCH && cq->staged_count < room) {
+		count = ibv_poll_cq(cq->cq, VIB_CQ_BATCH, in);
 		for (int i = 0; i < count; i++) {
 			bool drop = is_of(&in[i], dying);
 
@@ -281,10 +323,10 @@ vib_cq_flush_one(struct ri_uqp *qp, bool send)
 	    cq->staged_count == 2 * cq->limit)
 		return false;
 	memset(&out, 0, sizeof(out));
-	wc_fill(&out, &in, slot, qp);
-	if ((slot->flags & VIB_SLOT_FAULT) != 0)
+	wc_fill(cq, &out, &in, slot, qp);
+	if ((slot->odd & VIB_SLOT_FAULT) != 0)
 		out.status = slot->status;
-	slot->flags &= (uint8_t)~VIB_SLOT_DONE;
+	slot->odd = 0;
 	atomic_store_explicit(&ring->head, head + 1, memory_order_release);
 	staged_push(cq, &out);
 	return true;
@@ -296,12 +338,22 @@ vib_cq_flush_one(struct ri_uqp *qp, bool send)
 static inline uint32_t
 poll_device(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
-	struct ibv_wc in[BATCH];
-	int count = ibv_poll_cq(cq->cq, (int)(n < BATCH ? n : BATCH), in);
+	struct ibv_wc in[VIB_CQ_BATCH];
+	int count = ibv_poll_cq(cq->cq, (int)(n < VIB_CQ_BATCH ? n : VIB_CQ_BATCH), in);
 	uint32_t taken = 0;
 
 	for (int i = 0; i < count; i++)
 		taken += wc_take(cq, &in[i], &wc[taken]);
+	return taken;
+}
+
+/* Release the lock. An empty poll starts what is kept back [IT 7.2.2]. */
+static inline uint32_t
+poll_end(struct ri_ucq *cq, uint32_t taken)
+{
+	vib_cq_unlock(cq);
+	if (taken == 0 && atomic_load_explicit(&cq->kept, memory_order_acquire))
+		vib_chain_release(cq);
 	return taken;
 }
 
@@ -316,26 +368,40 @@ poll_staged(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	taken = staged_take(cq, wc, n);
 	if (taken < n && !cq->reorders)
 		taken += poll_device(cq, wc + taken, n - taken);
-	return taken;
+	return poll_end(cq, taken);
+}
+
+/* Of what a direct poll has taken, not just one that takes the short way. */
+static __attribute__((noinline)) uint32_t
+poll_rest(struct ri_ucq *cq, struct ri_wc *wc, int count)
+{
+	uint32_t taken = 0;
+
+	for (int i = 0; i < count; i++)
+		taken += wc_take(cq, &cq->in[i], &wc[taken]);
+	return poll_end(cq, taken);
 }
 
 uint32_t
 vib_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
-	uint32_t taken;
+	const struct ibv_wc *in = cq->in;
+	const struct vib_slot *slot;
+	int count;
 
-	if (__builtin_expect(!vsw_trylock(&cq->lock), 0))
-		vsw_lock(&cq->lock);
-	if (__builtin_expect(cq->staged_count != 0 || cq->reorders, 0))
-		taken = poll_staged(cq, wc, n);
-	else
-		taken = poll_device(cq, wc, n);
+	vsw_lock(&cq->lock);
+	if (__builtin_expect(n > cq->direct, 0))
+		return poll_staged(cq, wc, n);
+	count = cq->poll(cq->cq, (int)n, cq->in);
+	if (__builtin_expect(count != 1, 0))
+		return poll_rest(cq, wc, count);
+	slot = (const struct vib_slot *)(uintptr_t)in->wr_id;
+	if (__builtin_expect(!is_plain(in, slot), 0))
+		return poll_rest(cq, wc, 1);
+	done_copy(wc, in, slot);
+	vib_ring_free(slot->ring, slot);
 	vsw_unlock(&cq->lock);
-	/* An empty poll starts what is kept back [IT 7.2.2]. */
-	if (taken == 0 &&
-	    __builtin_expect(atomic_load_explicit(&cq->kept, memory_order_acquire), 0))
-		vib_chain_release(cq);
-	return taken;
+	return 1;
 }
 
 uint32_t
@@ -346,7 +412,7 @@ vib_cq_depth(struct ri_ucq *cq)
 	vsw_lock(&cq->lock);
 	vib_cq_stage(cq);
 	count = cq->staged_count;
-	vsw_unlock(&cq->lock);
+	vib_cq_unlock(cq);
 	return count < cq->limit ? count : cq->limit;
 }
 
@@ -385,7 +451,7 @@ vib_cq_watch(struct ri_ucq *cq)
 	vsw_lock(&cq->lock);
 	watch = !cq->listening && !cq->watching;
 	cq->watching = cq->watching || watch;
-	vsw_unlock(&cq->lock);
+	vib_cq_unlock(cq);
 	if (watch)
 		(void)ibv_req_notify_cq(cq->cq, !cq->watch_all);
 }
@@ -404,7 +470,7 @@ vib_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	cq->armed_count = count;
 	listen = cq->armed != RI_ARM_NONE && !cq->listening;
 	cq->listening = cq->listening || listen;
-	vsw_unlock(&cq->lock);
+	vib_cq_unlock(cq);
 	if (!listen)
 		return holds ? RI_ERR_NOT_EMPTY : RI_SUCCESS;
 	listen_device(cq);
@@ -414,7 +480,7 @@ vib_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	holds = condition_holds(cq, cq->armed, cq->armed_count);
 	if (holds)
 		cq->armed = RI_ARM_NONE;
-	vsw_unlock(&cq->lock);
+	vib_cq_unlock(cq);
 	return holds ? RI_ERR_NOT_EMPTY : RI_SUCCESS;
 }
 
@@ -433,7 +499,7 @@ vib_cq_tell(struct ri_cq *ri_cq)
 			cq->armed = RI_ARM_NONE;
 		listen = cq->armed != RI_ARM_NONE && !cq->listening;
 		cq->listening = cq->listening || listen;
-		vsw_unlock(&cq->lock);
+		vib_cq_unlock(cq);
 		if (listen)
 			listen_device(cq);
 	}

@@ -2,8 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * [fast path] Posts: a request or receive becomes one of the device, with a slot for its completion. The usual request,
- * a Send, Write or Read of a connected queue pair, takes the short way (vib_post_sq), all others the long one (post_odd).
+ * [fast path] Posts: a request or receive becomes one of the device, with a slot for its completion. A Send, Write or Read
+ * of a connected queue pair, with one segment that is not copied, takes the short way (vib_post_sq): it is filled into a
+ * request that was prepared with the queue pair. With several segments, or copied, it takes the usual way (post_usual). All
+ * others take the odd one (post_odd).
  *
  * The segments of both interfaces have the same layout, so the device reads the caller's array. No lock, no allocation:
  * the access layer makes one post at a time on an object (ri_rnic_attr::thread_safe_queues is not claimed).
@@ -21,10 +23,19 @@
 #include "vib_cq.h"
 #include "vib_ring.h"
 
+/* Members at the same place of two structs, one of which the device gets or is filled from. */
+#define SAME(a_, x_, b_, y_) \
+	_Static_assert(offsetof(struct a_, x_) == offsetof(struct b_, y_), "same layout")
+#define RDMA_OFFSET(x_) (offsetof(struct ibv_send_wr, x_) - offsetof(struct ibv_send_wr, wr.rdma))
+#define REMOTE_BYTES    sizeof(((struct ibv_send_wr *)0)->wr.rdma)
+
 _Static_assert(sizeof(struct ri_sge) == sizeof(struct ibv_sge), "same layout");
-_Static_assert(offsetof(struct ri_sge, addr) == offsetof(struct ibv_sge, addr), "same layout");
-_Static_assert(offsetof(struct ri_sge, length) == offsetof(struct ibv_sge, length), "same layout");
-_Static_assert(offsetof(struct ri_sge, stag) == offsetof(struct ibv_sge, lkey), "same layout");
+SAME(ri_sge, addr, ibv_sge, addr);
+SAME(ri_sge, length, ibv_sge, length);
+SAME(ri_sge, stag, ibv_sge, lkey);
+_Static_assert(offsetof(struct ri_wr_remote, addr) == RDMA_OFFSET(wr.rdma.remote_addr), "same");
+_Static_assert(offsetof(struct ri_wr_remote, stag) == RDMA_OFFSET(wr.rdma.rkey), "same");
+_Static_assert(REMOTE_BYTES <= sizeof(struct ri_wr_remote), "no more is copied than there is");
 
 /* What a request of the device has besides its segments. */
 enum shape {
@@ -55,37 +66,75 @@ static const struct {
 /* Flags that take the long way. */
 #define ODD_FLAGS (RI_WR_COALESCE | RI_WR_INVALIDATE | RI_WR_LOCAL_FENCE | RI_WR_BIND_RELATIVE)
 
-/* Flags of the device, by the four low bits of ours. */
-#define FLAGS(signaled_, solicited_, fence_) \
-	((signaled_)*IBV_SEND_SIGNALED | (solicited_)*IBV_SEND_SOLICITED | (fence_)*IBV_SEND_FENCE)
-static const uint8_t device_flags[16] = {
-	FLAGS(0, 0, 0), FLAGS(1, 0, 0), FLAGS(0, 0, 0), FLAGS(1, 0, 0),
-	FLAGS(0, 1, 0), FLAGS(1, 1, 0), FLAGS(0, 1, 0), FLAGS(1, 1, 0),
-	FLAGS(0, 0, 1), FLAGS(1, 0, 1), FLAGS(0, 0, 1), FLAGS(1, 0, 1),
-	FLAGS(0, 1, 1), FLAGS(1, 1, 1), FLAGS(0, 1, 1), FLAGS(1, 1, 1),
-};
-_Static_assert((RI_WR_SIGNALED | RI_WR_NOTIFY | RI_WR_SOLICITED | RI_WR_READ_FENCE) == 15,
-	       "the table has all of them");
+#define SHORT_FLAGS (RI_WR_SIGNALED | RI_WR_NOTIFY | RI_WR_SOLICITED | RI_WR_READ_FENCE)
+_Static_assert(SHORT_FLAGS == VIB_SHORT_FLAGS - 1, "vib_short::flags has all of them");
+_Static_assert(RI_OP_SEND == 1 && RI_OP_RDMA_WRITE == 2 && RI_OP_RDMA_READ == 3, "of short posts");
 
-/* Why the device refuses a post. */
-static enum ri_status
-refused(int error)
+/* Flags of the device, by flags of ours. */
+static inline unsigned int
+device_flags(uint32_t flags)
 {
-	return error == ENOMEM ? RI_ERR_QUEUE_FULL : RI_ERR_UNSUPPORTED;
+	return ((flags & RI_WR_SIGNALED) != 0 ? IBV_SEND_SIGNALED : 0u) |
+	       ((flags & RI_WR_SOLICITED) != 0 ? IBV_SEND_SOLICITED : 0u) |
+	       ((flags & RI_WR_READ_FENCE) != 0 ? IBV_SEND_FENCE : 0u);
 }
 
-/* Complete what was just posted as flushed, if all before it is completed. */
-static void
-flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send)
+/* Flags of a request's completion. */
+static inline uint8_t
+done_flags(uint32_t flags)
 {
-	struct ri_ucq *cq = send ? qp->send_cq : qp->recv_cq;
+	return (flags & RI_WR_NOTIFY) != 0 ? RI_WC_SOLICITED : 0;
+}
 
-	vsw_lock(&cq->lock);
-	vib_cq_stage_all(cq, NULL);
-	if (vib_ring_used(ring) == 1)
-		(void)vib_cq_flush_one(qp, send);
-	vsw_unlock(&cq->lock);
-	vib_cq_tell((struct ri_cq *)cq);
+/* The eight bytes of a request that vib_short::form is about. */
+static inline uint64_t
+form_of(const struct ri_wr *wr)
+{
+	uint64_t form;
+
+	memcpy(&form, &wr->num_sge, sizeof(form));
+	return form;
+}
+_Static_assert(offsetof(struct ri_wr, opcode) == offsetof(struct ri_wr, num_sge) + 2, "in a form");
+_Static_assert(offsetof(struct ri_wr, flags) == offsetof(struct ri_wr, num_sge) + 4, "in a form");
+
+void
+vib_post_prepare(struct ri_uqp *qp)
+{
+	static const struct ri_wr one = {.num_sge = 1};
+	static const struct ri_wr any = {.opcode = VIB_SHORT_OPCODES - 1, .flags = SHORT_FLAGS};
+	struct vib_short *quick = &qp->quick;
+
+	quick->left = 0;
+	quick->form = form_of(&one);
+	quick->mask = ~form_of(&any);
+	/* libibverbs fills these in when it opens the device. */
+	quick->post = qp->qp->context->ops.post_send;
+	for (uint32_t i = 0; i < VIB_SHORT_FLAGS; i++)
+		quick->flags[i] = device_flags(i);
+	for (uint32_t i = 0; i < VIB_SHORT_OPCODES; i++) {
+		struct vib_brief *brief = &quick->briefs[i];
+
+		quick->by_opcode[i] = brief;
+		brief->wr.num_sge = 1;
+		brief->wr.opcode = (enum ibv_wr_opcode)kinds[i].opcode;
+		brief->copied = qp->max_send_sge != 0 ? qp->max_inline : UINT32_MAX;
+		for (uint32_t j = 0; j < VIB_SHORT_FLAGS; j++) {
+			struct vib_done done = {.opcode = (uint8_t)i, .flags = done_flags(j)};
+
+			brief->done[j] = done.kind;
+		}
+	}
+	quick->briefs[RI_OP_NONE].copied = UINT32_MAX;
+	quick->briefs[RI_OP_RDMA_READ].copied = qp->max_read_sge != 0 ? 0 : UINT32_MAX;
+}
+
+/* Enter a request into the queue, or take it back; the next post looks for room and chain. */
+static inline void
+tail_set(struct ri_uqp *qp, uint32_t tail)
+{
+	qp->quick.left = 0;
+	atomic_store(&qp->sq.tail, tail);
 }
 
 /* Free slots of requests whose completions nobody polls: they succeeded, and were signalled for our own sake. */
@@ -94,14 +143,14 @@ reclaim(struct ri_uqp *qp)
 {
 	vsw_lock(&qp->send_cq->lock);
 	vib_cq_stage(qp->send_cq);
-	vsw_unlock(&qp->send_cq->lock);
+	vib_cq_unlock(qp->send_cq);
 }
 
 /* --- a request ----------------------------------------------------------------------------------- */
 
 /* What the completion needs. */
 static inline void
-slot_fill(struct vib_slot *slot, const struct ri_wr *wr)
+slot_fill(struct vib_slot *slot, const struct ri_wr *wr, uint32_t tail)
 {
 	uint32_t length = 0;
 
@@ -111,11 +160,12 @@ slot_fill(struct vib_slot *slot, const struct ri_wr *wr)
 		for (unsigned i = 0; i < wr->num_sge; i++)
 			length += wr->sgl[i].length;
 	}
-	slot->wr_id = wr->wr_id;
-	slot->byte_len = length;
-	slot->opcode = wr->opcode;
-	slot->flags = (uint8_t)((wr->flags & RI_WR_NOTIFY) >> 1);
-	_Static_assert(RI_WR_NOTIFY >> 1 == RI_WC_SOLICITED, "one place down");
+	slot->done.wr_id = wr->wr_id;
+	slot->done.byte_len = length;
+	slot->done.opcode = wr->opcode;
+	slot->done.flags = done_flags(wr->flags);
+	slot->place = tail + 1;
+	slot->odd = 0;
 }
 
 /* What every request has. */
@@ -127,7 +177,7 @@ request_fill(struct ibv_send_wr *out, const struct ri_wr *wr, const struct vib_s
 	out->sg_list = (struct ibv_sge *)(uintptr_t)wr->sgl;
 	out->num_sge = wr->num_sge;
 	out->opcode = (enum ibv_wr_opcode)kinds[wr->opcode].opcode;
-	out->send_flags = device_flags[wr->flags & 15];
+	out->send_flags = device_flags(wr->flags);
 	out->wr.rdma.remote_addr = wr->u.remote.addr;
 	out->wr.rdma.rkey = wr->u.remote.stag;
 }
@@ -186,9 +236,11 @@ shape_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, str
 		out->wr.wr.atomic.swap = wr->opcode == RI_OP_CMP_SWAP ? wr->u.remote.swap : 0;
 		return true;
 	case SHAPE_BIND:
+		slot->odd |= VIB_SLOT_OPCODE;
 		slot->u.window = wr->u.bind.mw_stag;
 		return bind_fill(qp, wr, out);
 	case SHAPE_INVALIDATE:
+		slot->odd |= VIB_SLOT_OPCODE;
 		slot->u.window = wr->inv_stag;
 		out->wr.invalidate_rkey = wr->inv_stag;
 		return true;
@@ -236,12 +288,12 @@ post_failed(struct ri_uqp *qp, struct vib_slot *slot, const struct vib_wr *made,
 	place = vib_chain_next(&qp->chain);
 	if (place == NULL)
 		return RI_ERR_QUEUE_FULL;
-	slot->flags |= VIB_SLOT_FAULT;
-	slot->status = slot->opcode == RI_OP_BIND_MW ? RI_WC_MW_BIND : RI_WC_LOCAL_QP;
+	slot->odd |= VIB_SLOT_FAULT;
+	slot->status = slot->done.opcode == RI_OP_BIND_MW ? RI_WC_MW_BIND : RI_WC_LOCAL_QP;
 	vib_chain_fault(qp);
 	*place = *made;
 	memset(place->uses, 0, sizeof(place->uses));
-	atomic_store(&qp->sq.tail, tail + 1);
+	tail_set(qp, tail + 1);
 	vib_chain_keep(qp, place);
 	return RI_SUCCESS;
 }
@@ -256,7 +308,7 @@ post_now(struct ri_uqp *qp, struct vib_wr *out, uint32_t tail)
 	out->uses[VIB_WR_INLINE] = vib_inline_begin(qp, &out->wr);
 	if (out->wr.opcode == IBV_WR_BIND_MW)
 		vib_mw_posting(qp, out);
-	atomic_store_explicit(&qp->sq.tail, tail + 1, memory_order_release);
+	tail_set(qp, tail + 1);
 	error = ibv_post_send(qp->qp, &out->wr, &bad);
 	if (out->wr.opcode == IBV_WR_BIND_MW) {
 		if (error == 0)
@@ -267,8 +319,8 @@ post_now(struct ri_uqp *qp, struct vib_wr *out, uint32_t tail)
 	vib_wr_done(out);
 	if (error == 0)
 		return RI_SUCCESS;
-	atomic_store_explicit(&qp->sq.tail, tail, memory_order_release);
-	return refused(error);
+	tail_set(qp, tail);
+	return vib_post_refused(error);
 }
 
 /* Behind those that are kept, and with them if it may wait, too. What names an object waits for no other request. */
@@ -285,7 +337,7 @@ post_kept(struct ri_uqp *qp, const struct vib_wr *made, uint32_t tail, bool wait
 		return RI_ERR_QUEUE_FULL; /* another thread posts just those */
 	*place = *made;
 	/* Both stores before the look at the gate: an end sees the request, or this thread sees the end. */
-	atomic_store(&qp->sq.tail, tail + 1);
+	tail_set(qp, tail + 1);
 	vib_chain_keep(qp, place);
 	if (!wait || vib_chain_next(&qp->chain) == NULL || atomic_load(&qp->gate) != VIB_GATE_OPEN)
 		vib_chain_run(qp);
@@ -314,17 +366,17 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 	}
 	if (slot == NULL)
 		return RI_ERR_QUEUE_FULL;
-	slot_fill(slot, wr);
+	slot_fill(slot, wr, tail);
 	if (gate == VIB_GATE_FLUSH) {
-		atomic_store(&qp->sq.tail, tail + 1);
-		flush_here(qp, &qp->sq, true);
+		tail_set(qp, tail + 1);
+		vib_post_flush_here(qp, &qp->sq, true);
 		return RI_SUCCESS;
 	}
 	memset(&made, 0, sizeof(made));
 	request_fill(&made.wr, wr, slot);
 	if (qp->send_cq->reorders) {
 		if ((wr->flags & RI_WR_SIGNALED) == 0)
-			slot->flags |= VIB_SLOT_QUIET;
+			slot->odd |= VIB_SLOT_QUIET;
 		made.wr.send_flags |= IBV_SEND_SIGNALED;
 	}
 	bool there = shape_fill(qp, wr, slot, &made);
@@ -340,26 +392,44 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 	return status;
 }
 
+/* --- the usual way and the short one ------------------------------------------------------------------ */
+
 /* The device has not taken the request. */
 static __attribute__((noinline, cold)) enum ri_status
 post_undo(struct ri_uqp *qp, int error)
 {
-	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
-
-	atomic_store_explicit(&qp->sq.tail, tail - 1, memory_order_release);
-	return refused(error);
+	tail_set(qp, atomic_load_explicit(&qp->sq.tail, memory_order_relaxed) - 1);
+	return vib_post_refused(error);
 }
 
-/* To the device at once, with a payload that may be copied; its slot is filled in. */
+/*
+ * To the device at once, a payload that may be copied or of several segments. vib_post_sq has found that there is room and
+ * that nothing is kept, and has counted the post.
+ */
 static __attribute__((noinline)) enum ri_status
-post_small(struct ri_uqp *qp, const struct ri_wr *wr, const struct vib_slot *slot, uint32_t tail)
+post_usual(struct ri_uqp *qp, const struct ri_wr *wr)
 {
+	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
+	struct vib_slot *slot = qp->quick.slot;
 	struct ibv_send_wr out, *bad;
 	struct vib_key *copied;
 	int error;
 
+	if (__builtin_expect(
+		    (uint8_t)(wr->opcode - 1) >= RI_OP_RDMA_READ || (wr->flags & ODD_FLAGS) != 0 ||
+			    atomic_load_explicit(&qp->gate, memory_order_relaxed) !=
+				    VIB_GATE_OPEN ||
+			    wr->num_sge > (wr->opcode == RI_OP_RDMA_READ ? qp->max_read_sge
+									 : qp->max_send_sge),
+		    0)) {
+		qp->quick.left = 0;
+		return post_odd(qp, wr);
+	}
+	qp->quick.slot = slot + 1;
+	slot_fill(slot, wr, tail);
 	request_fill(&out, wr, slot);
 	copied = vib_inline_begin(qp, &out);
+	/* Before the device has it: its completion may be polled before this call returns. */
 	atomic_store_explicit(&qp->sq.tail, tail + 1, memory_order_release);
 	error = ibv_post_send(qp->qp, &out, &bad);
 	if (copied != NULL)
@@ -367,113 +437,64 @@ post_small(struct ri_uqp *qp, const struct ri_wr *wr, const struct vib_slot *slo
 	return __builtin_expect(error == 0, 1) ? RI_SUCCESS : post_undo(qp, error);
 }
 
+/*
+ * Short posts have used up what the last look found, or something odd was posted. Look again: for free slots, up to the
+ * end of the array. The chain is looked at before the gate: a failure of a chain closes the gate before the chain is empty.
+ */
+static __attribute__((noinline)) enum ri_status
+post_look(struct ri_uqp *qp, const struct ri_wr *wr)
+{
+	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
+	uint32_t free =
+		qp->sq.room - (tail - atomic_load_explicit(&qp->sq.head, memory_order_acquire));
+	uint32_t index = tail & qp->sq.mask;
+
+	qp->quick.left = 0;
+	if (free == 0 || vib_chain_busy(&qp->chain) || qp->odd)
+		return post_odd(qp, wr);
+	qp->quick.slot = &qp->sq.slots[index];
+	qp->quick.left = (int32_t)(free <= qp->sq.mask - index ? free : qp->sq.mask - index + 1);
+	return vib_post_sq(qp, wr);
+}
+
 enum ri_status
 vib_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 {
-	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
-	struct vib_slot *slot = &qp->sq.slots[tail & qp->sq.mask];
-	struct ibv_send_wr out, *bad;
-	int error;
+	struct vib_short *quick = &qp->quick;
+	const struct ri_sge *piece = wr->sgl;
+	struct vib_brief *brief;
+	struct vib_slot *slot;
+	uint32_t tail, length, flags = wr->flags;
+	enum ri_status status;
+	uint64_t form;
 
-	/* The chain before the gate: a failure of a chain closes the gate before the chain is empty. */
-	if (__builtin_expect(tail - atomic_load_explicit(&qp->sq.head, memory_order_acquire) >=
-					     qp->sq.room ||
-				     vib_chain_busy(&qp->chain) || qp->odd ||
-				     (uint8_t)(wr->opcode - 1) >= RI_OP_RDMA_READ ||
-				     (wr->flags & ODD_FLAGS) != 0 ||
-				     atomic_load_explicit(&qp->gate, memory_order_relaxed) !=
-					     VIB_GATE_OPEN,
-			     0))
-		return post_odd(qp, wr);
-	if (__builtin_expect(wr->num_sge > (wr->opcode == RI_OP_RDMA_READ ? qp->max_read_sge
-									  : qp->max_send_sge),
-			     0))
-		return RI_ERR_LIMIT;
-	slot_fill(slot, wr);
-	if (slot->byte_len <= qp->max_inline)
-		return post_small(qp, wr, slot, tail);
-	request_fill(&out, wr, slot);
+	if (__builtin_expect(--quick->left < 0, 0))
+		return post_look(qp, wr);
+	/* A gate that is not open makes the form another one. */
+	form = form_of(wr) | atomic_load_explicit(&qp->gate, memory_order_relaxed);
+	if (__builtin_expect((form & quick->mask) != quick->form, 0))
+		return post_usual(qp, wr);
+	brief = quick->by_opcode[wr->opcode];
+	length = piece->length;
+	if (__builtin_expect(length <= brief->copied, 0))
+		return post_usual(qp, wr);
+	slot = quick->slot;
+	slot->done.wr_id = wr->wr_id;
+	slot->done.byte_len = length;
+	slot->done.kind = brief->done[flags];
+	brief->wr.wr_id = (uintptr_t)slot;
+	brief->wr.sg_list = (struct ibv_sge *)(uintptr_t)piece;
+	brief->wr.send_flags = quick->flags[flags];
+	memcpy(&brief->wr.wr.rdma, &wr->u.remote, REMOTE_BYTES);
 	/* Before the device has it: its completion may be polled before this call returns. */
-	atomic_store_explicit(&qp->sq.tail, tail + 1, memory_order_release);
-	error = ibv_post_send(qp->qp, &out, &bad);
-	return __builtin_expect(error == 0, 1) ? RI_SUCCESS : post_undo(qp, error);
-}
-
-/* --- receives ---------------------------------------------------------------------------------------- */
-
-/* What a receive has in its slot. */
-static inline void
-receive_fill(struct vib_slot *slot, const struct ri_recv_wr *wr, uint8_t opcode, uint8_t flags)
-{
-	slot->wr_id = wr->wr_id;
-	slot->opcode = opcode;
-	/* The device does not tell which messages were solicited, so each may have been. */
-	slot->flags = (uint8_t)(RI_WC_RECEIVE | RI_WC_SOLICITED | flags);
-}
-
-static inline void
-recv_fill(struct ibv_recv_wr *out, const struct vib_slot *slot, const struct ri_recv_wr *wr)
-{
-	out->wr_id = (uintptr_t)slot;
-	out->next = NULL;
-	out->sg_list = (struct ibv_sge *)(uintptr_t)wr->sgl;
-	out->num_sge = wr->num_sge;
-}
-
-enum ri_status
-vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
-{
-	uint32_t tail = atomic_load_explicit(&qp->rq.tail, memory_order_relaxed);
-	struct ibv_recv_wr out, *bad;
-	struct vib_slot *slot;
-	int error;
-
-	if (qp->shared)
-		return RI_ERR_INVALID_STATE;
-	if (wr->num_sge > qp->max_recv_sge)
-		return RI_ERR_LIMIT;
-	slot = vib_ring_next(&qp->rq, tail);
-	if (slot == NULL)
-		return RI_ERR_QUEUE_FULL;
-	receive_fill(slot, wr, qp->ud ? RI_OP_RECV_UD : RI_OP_RECV, 0);
-	slot->u.inv_stag = 0;
-	if (__builtin_expect(qp->ud, 0))
-		qp->headers[slot->index] =
-			wr->num_sge > 0 && wr->sgl[0].length >= VIB_GRH ? wr->sgl[0].addr : 0;
-	atomic_store_explicit(&qp->rq.tail, tail + 1, memory_order_release);
-	if (__builtin_expect(
-		    atomic_load_explicit(&qp->gate, memory_order_relaxed) == VIB_GATE_FLUSH, 0)) {
-		flush_here(qp, &qp->rq, false);
-		return RI_SUCCESS;
-	}
-	recv_fill(&out, slot, wr);
-	error = ibv_post_recv(qp->qp, &out, &bad);
-	if (__builtin_expect(error == 0, 1))
-		return RI_SUCCESS;
-	atomic_store_explicit(&qp->rq.tail, tail, memory_order_release);
-	return refused(error);
-}
-
-enum ri_status
-vib_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
-{
-	struct ibv_recv_wr out, *bad;
-	struct vib_slot *slot;
-	int error;
-
-	if (wr->num_sge > srq->max_sge)
-		return RI_ERR_LIMIT;
-	slot = vib_slot_take(srq);
-	if (slot == NULL)
-		return RI_ERR_QUEUE_FULL;
-	receive_fill(slot, wr, RI_OP_RECV, VIB_SLOT_SHARED);
-	recv_fill(&out, slot, wr);
-	error = ibv_post_srq_recv(srq->srq, &out, &bad);
-	if (error == 0)
-		return RI_SUCCESS;
-	slot->u.next = srq->mine;
-	srq->mine = slot->index + 1;
-	return refused(error);
+	tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed) + 1;
+	slot->place = tail;
+	atomic_store_explicit(&qp->sq.tail, tail, memory_order_release);
+	status = (enum ri_status)quick->post(qp->qp, &brief->wr, &quick->bad);
+	quick->slot++;
+	if (__builtin_expect(status != RI_SUCCESS, 0))
+		status = post_undo(qp, (int)status); /* it was an errno */
+	return status;
 }
 
 void

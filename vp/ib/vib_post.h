@@ -5,8 +5,22 @@
 #ifndef VIB_POST_H
 #define VIB_POST_H
 
+#include <errno.h>
+
 #include "vib.h"
 
+/* Why the device refuses a post. */
+static inline enum ri_status
+vib_post_refused(int error)
+{
+	return error == ENOMEM ? RI_ERR_QUEUE_FULL : RI_ERR_UNSUPPORTED;
+}
+
+/* Complete what was just posted as flushed, if all before it is completed. */
+void vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send);
+
+/* Fill in what short posts find prepared; the limits of the queue pair are known. */
+void vib_post_prepare(struct ri_uqp *qp);
 enum ri_status vib_post_sq(struct ri_uqp *qp, const struct ri_wr *wr);
 enum ri_status vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr);
 enum ri_status vib_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr);

@@ -9,6 +9,7 @@
 #include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_objects.h"
+#include "vib_post.h"
 #include "vib_profile.h"
 #include "vib_qp_end.h"
 #include "vib_ring.h"
@@ -30,8 +31,6 @@ vib_ring_create(struct vib_ring *ring, uint32_t room)
 		slots *= 2;
 	ring->mask = slots - 1;
 	ring->slots = (struct vib_slot *)calloc(slots, sizeof(*ring->slots));
-	for (uint32_t i = 0; ring->slots != NULL && i < slots; i++)
-		ring->slots[i].index = i;
 	return ring->slots != NULL;
 }
 
@@ -44,8 +43,11 @@ vib_ring_destroy(struct vib_ring *ring)
 static void
 slots_name(struct vib_ring *ring, struct ri_uqp *qp)
 {
-	for (uint32_t i = 0; ring->slots != NULL && i <= ring->mask; i++)
+	for (uint32_t i = 0; ring->slots != NULL && i <= ring->mask; i++) {
+		ring->slots[i].done.qp_ctx = qp->ctx;
+		ring->slots[i].ring = ring;
 		ring->slots[i].of.qp = qp;
+	}
 }
 
 /* --- receives of an SRQ ------------------------------------------------------------------------ */
@@ -173,6 +175,7 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 	qp->user.max_send_sge = (uint16_t)sges;
 	qp->user.max_read_sge = (uint16_t)init->max_read_sge;
 	qp->user.max_recv_sge = (uint16_t)init->max_recv_sge;
+	vib_post_prepare(&qp->user);
 	return qp->user.ud ? vib_qp_device_run(qp) : vib_qp_device_init(qp);
 }
 
@@ -384,7 +387,7 @@ stage(struct ri_ucq *cq)
 {
 	vsw_lock(&cq->lock);
 	vib_cq_stage(cq);
-	vsw_unlock(&cq->lock);
+	vib_cq_unlock(cq);
 }
 
 static enum ri_status
@@ -422,7 +425,7 @@ leave_cq(struct ri_uqp *qp, struct ri_ucq *cq, const struct ri_uqp *dying)
 	vib_cq_stage_all(cq, dying);
 	if (dying != NULL && cq == qp->recv_cq && qp->shared)
 		member_leave(qp);
-	vsw_unlock(&cq->lock);
+	vib_cq_unlock(cq);
 }
 
 void
@@ -432,10 +435,11 @@ vib_qp_destroy(struct ri_qp *qp)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	int error;
 
-	/* From here on no poll finds a failure to tell: the gate is closed, and none is inside a queue. */
+	/* From here on no poll finds a failure to tell: the gate is closed, and none is inside a queue or tells. */
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
 	vib_chain_leave(&qp->user);
 	stage(qp->user.recv_cq);
+	vib_chain_wait(&qp->user);
 	vib_qp_end_stop(qp);
 	if (!qp->user.ud)
 		vib_cm_forget(qp);

@@ -162,7 +162,7 @@ stage_both(struct ri_qp *qp, bool all)
 			vib_cq_stage_all(cqs[i], NULL);
 		else
 			vib_cq_stage(cqs[i]);
-		vsw_unlock(&cqs[i]->lock);
+		vib_cq_unlock(cqs[i]);
 	}
 }
 
@@ -188,7 +188,7 @@ requests_are_past(const struct ri_qp *qp)
 	if (taken == atomic_load(&chain->tail))
 		return false;
 	first = (const struct vib_slot *)(uintptr_t)chain->wrs[taken % VIB_CHAIN_ROOM].wr.wr_id;
-	return ((first->index - atomic_load(&ring->head)) & ring->mask) == 0;
+	return first->place - 1 == atomic_load(&ring->head);
 }
 
 /* Flush here what the device has not, and never will. */
@@ -201,7 +201,7 @@ flush_rest(struct ri_qp *qp, bool send)
 	vib_cq_stage_all(cq, NULL);
 	while (vib_cq_flush_one(&qp->user, send))
 		;
-	vsw_unlock(&cq->lock);
+	vib_cq_unlock(cq);
 }
 
 /* The end is complete: raise it, unless that was done or the queue pair goes. */
@@ -409,7 +409,9 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 		return RI_ERR_UNSUPPORTED;
 	if (!qp->user.ud && !anew && vib_cm_in_time_wait(qp))
 		return RI_ERR_TIME_WAIT;
-	rnic->host->task_stop(rnic->host->self, &qp->fail); /* of this life */
+	vib_chain_wait(
+		&qp->user); /* nobody is about to start what is stopped here: it is of this life */
+	rnic->host->task_stop(rnic->host->self, &qp->fail);
 	if (!qp->user.ud)
 		vib_cm_forget(qp);
 	pthread_mutex_lock(&qp->lock);

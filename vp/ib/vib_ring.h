@@ -33,10 +33,14 @@ vib_ring_used(const struct vib_ring *ring)
 static inline void
 vib_ring_free(struct vib_ring *ring, const struct vib_slot *slot)
 {
-	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	atomic_store_explicit(&ring->head, slot->place, memory_order_release);
+}
 
-	atomic_store_explicit(&ring->head, head + ((slot->index - head) & ring->mask) + 1,
-			      memory_order_release);
+/* The index of a slot in its array. */
+static inline uint32_t
+vib_slot_index(const struct vib_slot *slot)
+{
+	return slot->ring != NULL ? (slot->place - 1) & slot->ring->mask : slot->place - 1;
 }
 
 /* Give a slot of an SRQ back; any thread. */
@@ -47,7 +51,7 @@ vib_slot_return(struct ri_usrq *srq, struct vib_slot *slot)
 
 	do
 		slot->u.next = first;
-	while (!atomic_compare_exchange_weak(&srq->returned, &first, slot->index + 1));
+	while (!atomic_compare_exchange_weak(&srq->returned, &first, slot->place));
 }
 
 /* Take a free slot of an SRQ; the thread that posts. NULL: none is free. */

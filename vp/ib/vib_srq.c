@@ -18,7 +18,8 @@ slots_create(struct ri_usrq *srq, uint32_t count)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		srq->slots[i].of.srq = srq;
-		srq->slots[i].index = i;
+		srq->slots[i].place = i + 1;
+		srq->slots[i].odd = VIB_SLOT_SHARED;
 		srq->slots[i].u.next = i + 1 < count ? i + 2 : 0;
 	}
 	srq->mine = 1;

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / 'tools' / 'benchmarks'))
 import bench_count      # noqa: E402  pylint: disable=wrong-import-position
 
 # Most instructions above the bare call: what gcc 12 makes of it, and a tenth.
-LIMITS = (('post', 'bare-post', 92), ('post-copied', 'bare-post', 166), ('poll', 'bare-poll', 124))
+LIMITS = (('post', 'bare-post', 44), ('post-copied', 'bare-post', 166), ('poll', 'bare-poll', 42))
 
 
 def count(program):

@@ -409,9 +409,15 @@ device_free(struct device *d)
 struct ri_qp *
 device_qp(struct device *d, bool ud)
 {
+	return device_qp_of(d, ud, 32);
+}
+
+struct ri_qp *
+device_qp_of(struct device *d, bool ud, uint32_t room)
+{
 	struct ri_qp_init init = {.ctx = 7,
 				  .type = ud ? RI_QP_UD : RI_QP_RC,
-				  .max_sq_wr = 32,
+				  .max_sq_wr = room,
 				  .max_rq_wr = 8,
 				  .max_send_sge = 2,
 				  .max_recv_sge = 2,

@@ -62,6 +62,8 @@ struct device *device_new(void);
 void device_free(struct device *device);
 /* A queue pair that can be posted to; of datagrams if @p ud. */
 struct ri_qp *device_qp(struct device *device, bool ud);
+/* With so many requests outstanding. */
+struct ri_qp *device_qp_of(struct device *device, bool ud, uint32_t room);
 /* Complete the oldest request that is not completed; of a failure, all behind it are flushed. */
 void device_complete(struct device *device, enum ibv_wc_status status);
 /* Complete the receive with this index. */

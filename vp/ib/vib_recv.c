@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * [fast path] Posts of receives, to a queue pair's own queue and to an SRQ. The rules are those of vib_post.c.
+ */
+#include "vib_cq.h"
+#include "vib_post.h"
+#include "vib_ring.h"
+
+void
+vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send)
+{
+	struct ri_ucq *cq = send ? qp->send_cq : qp->recv_cq;
+
+	vsw_lock(&cq->lock);
+	vib_cq_stage_all(cq, NULL);
+	if (vib_ring_used(ring) == 1)
+		(void)vib_cq_flush_one(qp, send);
+	vib_cq_unlock(cq);
+	vib_cq_tell((struct ri_cq *)cq);
+}
+
+/* What a receive has in its slot. */
+static inline void
+receive_fill(struct vib_slot *slot, const struct ri_recv_wr *wr, uint8_t opcode, uint32_t odd)
+{
+	slot->done.wr_id = wr->wr_id;
+	slot->done.opcode = opcode;
+	/* The device does not tell which messages were solicited, so each may have been. */
+	slot->done.flags = RI_WC_RECEIVE | RI_WC_SOLICITED;
+	slot->odd = odd;
+}
+
+static inline void
+recv_fill(struct ibv_recv_wr *out, const struct vib_slot *slot, const struct ri_recv_wr *wr)
+{
+	out->wr_id = (uintptr_t)slot;
+	out->next = NULL;
+	out->sg_list = (struct ibv_sge *)(uintptr_t)wr->sgl;
+	out->num_sge = wr->num_sge;
+}
+
+enum ri_status
+vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
+{
+	uint32_t tail = atomic_load_explicit(&qp->rq.tail, memory_order_relaxed);
+	struct ibv_recv_wr out, *bad;
+	struct vib_slot *slot;
+	int error;
+
+	if (qp->shared)
+		return RI_ERR_INVALID_STATE;
+	if (wr->num_sge > qp->max_recv_sge)
+		return RI_ERR_LIMIT;
+	slot = vib_ring_next(&qp->rq, tail);
+	if (slot == NULL)
+		return RI_ERR_QUEUE_FULL;
+	receive_fill(slot, wr, qp->ud ? RI_OP_RECV_UD : RI_OP_RECV, qp->ud ? VIB_SLOT_OPCODE : 0);
+	slot->place = tail + 1;
+	if (__builtin_expect(qp->ud, 0))
+		qp->headers[tail & qp->rq.mask] =
+			wr->num_sge > 0 && wr->sgl[0].length >= VIB_GRH ? wr->sgl[0].addr : 0;
+	atomic_store_explicit(&qp->rq.tail, tail + 1, memory_order_release);
+	if (__builtin_expect(
+		    atomic_load_explicit(&qp->gate, memory_order_relaxed) == VIB_GATE_FLUSH, 0)) {
+		vib_post_flush_here(qp, &qp->rq, false);
+		return RI_SUCCESS;
+	}
+	recv_fill(&out, slot, wr);
+	error = ibv_post_recv(qp->qp, &out, &bad);
+	if (__builtin_expect(error == 0, 1))
+		return RI_SUCCESS;
+	atomic_store_explicit(&qp->rq.tail, tail, memory_order_release);
+	return vib_post_refused(error);
+}
+
+enum ri_status
+vib_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
+{
+	struct ibv_recv_wr out, *bad;
+	struct vib_slot *slot;
+	int error;
+
+	if (wr->num_sge > srq->max_sge)
+		return RI_ERR_LIMIT;
+	slot = vib_slot_take(srq);
+	if (slot == NULL)
+		return RI_ERR_QUEUE_FULL;
+	receive_fill(slot, wr, RI_OP_RECV, VIB_SLOT_SHARED);
+	recv_fill(&out, slot, wr);
+	error = ibv_post_srq_recv(srq->srq, &out, &bad);
+	if (error == 0)
+		return RI_SUCCESS;
+	slot->u.next = srq->mine;
+	srq->mine = slot->place;
+	return vib_post_refused(error);
+}
