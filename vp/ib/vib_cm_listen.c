@@ -22,6 +22,34 @@ ears_close(struct ri_listen *listen)
 		(void)rdma_destroy_id(listen->ears[--listen->num_ears].id);
 }
 
+/* Can the address be used, with another port? */
+static bool
+address_is_usable(struct vib_cm *cm, const struct ri_addr *addr, enum rdma_port_space space)
+{
+	struct sockaddr_storage sa;
+	struct rdma_cm_id *id;
+	bool usable;
+
+	if (rdma_create_id(cm->channel, &id, NULL, space) != 0)
+		return false;
+	usable = vib_sockaddr(&sa, addr, 0) && rdma_bind_addr(id, (struct sockaddr *)&sa) == 0;
+	(void)rdma_destroy_id(id);
+	return usable;
+}
+
+/*
+ * Why an address and port cannot be listened on. Linux gives EADDRNOTAVAIL for an address that is not there, and also for a
+ * port on which a program listens at all addresses.
+ */
+static int
+bind_error(const struct ri_listen *listen, struct vib_cm *cm, const struct vib_ear *ear, int error)
+{
+	if (error == EADDRNOTAVAIL && listen->service.port != 0 &&
+	    address_is_usable(cm, &ear->addr, ear->id->ps))
+		return EADDRINUSE;
+	return error;
+}
+
 /* 0, or errno. The first one that is opened chooses the port, if the caller has not. */
 static int
 ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr,
@@ -38,7 +66,7 @@ ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr
 		return errno;
 	if (rdma_bind_addr(ear->id, (struct sockaddr *)&sa) != 0 ||
 	    rdma_listen(ear->id, (int)listen->backlog) != 0)
-		error = errno;
+		error = bind_error(listen, cm, ear, errno);
 	else if (!vib_id_is_of(ear->id, cm->rnic))
 		error = EADDRNOTAVAIL;
 	if (error != 0) {

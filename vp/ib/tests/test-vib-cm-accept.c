@@ -81,6 +81,9 @@ test_listen_fails(void)
 		{"bind_addr", EACCES, RI_ERR_PERMISSION},
 		{"create_id", ENOMEM, RI_ERR_RESOURCES},
 		{"bind_addr", EADDRNOTAVAIL, RI_ERR_RESOURCES},
+		/* Another program listens on the port at all addresses. */
+		{"bind_port", EADDRNOTAVAIL, RI_ERR_IN_USE},
+		{"bind_port", EADDRINUSE, RI_ERR_IN_USE},
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {

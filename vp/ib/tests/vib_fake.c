@@ -119,7 +119,7 @@ rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	struct sockaddr_in *in = (void *)addr;
 
-	if (fake_call("bind_addr") != 0)
+	if (fake_call("bind_addr") != 0 || (in->sin_port != 0 && fake_call("bind_port") != 0))
 		return -1;
 	if (in->sin_port == 0)
 		in->sin_port = htons(++cm.last_port);
