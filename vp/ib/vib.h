@@ -125,6 +125,7 @@ struct ri_rnic {
 	struct ibv_comp_channel *channel;
 	struct ri_watch completions; /* of the channel's descriptor */
 	struct ri_watch asyncs;      /* of the asynchronous events */
+	struct ri_timer last_end;    /* it has failed: looks whether all connections have ended */
 	pthread_mutex_t lock;        /* of `contexts` */
 	struct vib_item contexts;
 	struct vib_keys keys; /* regions, windows and address handles, for posts */

@@ -81,6 +81,8 @@ vib_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_para
 
 	if (status != RI_SUCCESS)
 		return status;
+	if (atomic_load(&rnic->failed))
+		return RI_ERR_FATAL;
 	conn = vib_request_take(request, false);
 	if (conn == NULL)
 		return RI_ERR_INVALID_HANDLE;

@@ -122,6 +122,8 @@ vib_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 
 	if (status != RI_SUCCESS)
 		return status;
+	if (atomic_load(&rnic->failed))
+		return RI_ERR_FATAL;
 	if (!vib_source_addr(rnic, params->port, &params->peer, &local))
 		return RI_ERR_NO_ROUTE;
 	conn = vib_conn_new(rnic->cm);

@@ -140,6 +140,8 @@ vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_se
 	struct ri_listen *listen;
 	int error;
 
+	if (atomic_load(&rnic->failed))
+		return RI_ERR_FATAL;
 	if (port >= rnic->attr.num_ports || service->kind != RI_SERVICE_PORT)
 		return RI_ERR_INVALID_ARG;
 	listen = listen_new(context, ctx, port, service, backlog);

@@ -15,6 +15,8 @@
 #include "vib_objects.h"
 #include "vib_qp_end.h"
 
+#define LOOK_NS (200 * UINT64_C(1000)) /* between two looks whether all connections have ended */
+
 /* --- completions ------------------------------------------------------------------------------ */
 
 static void
@@ -91,7 +93,20 @@ qp_event(const struct meaning *meaning, struct ri_qp *qp, enum ibv_event_type ty
 		vib_qp_end(qp, &broken, meaning->event);
 }
 
-/* The device is gone or has failed: first the ends of its connections, then its own end [RI 8.5]. */
+/* The device has failed, and the ends of its connections come first [RI 8.5]. */
+static void
+on_last_end(void *arg)
+{
+	struct ri_rnic *rnic = arg;
+	const struct ri_host *host = rnic->host;
+
+	if (vib_qp_end_pending(rnic))
+		host->timer_start(host->self, &rnic->last_end, host->now(host->self) + LOOK_NS);
+	else
+		vib_raise(rnic, RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
+}
+
+/* The device is gone or has failed. */
 static void
 device_failed(struct ri_rnic *rnic)
 {
@@ -100,7 +115,7 @@ device_failed(struct ri_rnic *rnic)
 	vib_log(rnic, RI_LOG_ERROR, "the device has failed or was removed");
 	vib_cm_device_gone(rnic);
 	vib_qp_end_all(rnic);
-	vib_raise(rnic, RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
+	on_last_end(rnic);
 }
 
 static void
@@ -176,6 +191,7 @@ vib_events_start(struct ri_rnic *rnic)
 		return vib_failure(rnic, errno);
 	rnic->completions = (struct ri_watch){.fire = on_completion, .arg = rnic};
 	rnic->asyncs = (struct ri_watch){.fire = on_async, .arg = rnic};
+	rnic->last_end = (struct ri_timer){.fire = on_last_end, .arg = rnic};
 	status = watch(host, &rnic->completions, rnic->channel->fd);
 	if (status == RI_SUCCESS) {
 		status = watch(host, &rnic->asyncs, rnic->verbs->async_fd);
@@ -194,5 +210,6 @@ vib_events_stop(struct ri_rnic *rnic)
 
 	host->watch_stop(host->self, &rnic->asyncs);
 	host->watch_stop(host->self, &rnic->completions);
+	host->timer_stop(host->self, &rnic->last_end);
 	(void)ibv_destroy_comp_channel(rnic->channel);
 }

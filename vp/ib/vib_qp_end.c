@@ -283,7 +283,9 @@ end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 	device_to_error(qp);
 	qp->drain_sq = atomic_load(&qp->user.sq.tail);
 	qp->drain_rq = atomic_load(&qp->user.rq.tail);
-	qp->drain_until = host->now(host->self) + DRAIN_NS;
+	/* A device that has failed completes nothing any more. */
+	qp->drain_until = host->now(host->self) +
+			  (atomic_load(&qp->pd->context->rnic->failed) ? 0 : DRAIN_NS);
 	host->timer_start(host->self, &qp->drain, 0);
 }
 
@@ -329,10 +331,11 @@ vib_qp_end_last_wqe(struct ri_qp *qp)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-void
-vib_qp_end_all(struct ri_rnic *rnic)
+/* Call for every queue pair of the adapter; how many calls returned true. */
+static unsigned
+for_all(struct ri_rnic *rnic, bool (*call)(struct ri_qp *qp))
 {
-	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+	unsigned count = 0;
 
 	pthread_mutex_lock(&rnic->lock);
 	for (struct vib_item *c = rnic->contexts.next; c != &rnic->contexts; c = c->next) {
@@ -340,10 +343,43 @@ vib_qp_end_all(struct ri_rnic *rnic)
 
 		pthread_mutex_lock(&context->lock);
 		for (struct vib_item *q = context->qps.next; q != &context->qps; q = q->next)
-			vib_qp_end(vib_of(q, struct ri_qp, item), &broken, RI_EVENT_NONE);
+			count += call(vib_of(q, struct ri_qp, item));
 		pthread_mutex_unlock(&context->lock);
 	}
 	pthread_mutex_unlock(&rnic->lock);
+	return count;
+}
+
+static bool
+end_broken(struct ri_qp *qp)
+{
+	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+
+	vib_qp_end(qp, &broken, RI_EVENT_NONE);
+	return true;
+}
+
+void
+vib_qp_end_all(struct ri_rnic *rnic)
+{
+	(void)for_all(rnic, end_broken);
+}
+
+static bool
+end_is_pending(struct ri_qp *qp)
+{
+	bool pending;
+
+	pthread_mutex_lock(&qp->lock);
+	pending = qp->ended && !qp->told && !qp->dying;
+	pthread_mutex_unlock(&qp->lock);
+	return pending;
+}
+
+bool
+vib_qp_end_pending(struct ri_rnic *rnic)
+{
+	return for_all(rnic, end_is_pending) != 0;
 }
 
 /* --- the life of a queue pair --------------------------------------------------------------------------- */

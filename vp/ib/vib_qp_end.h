@@ -17,8 +17,10 @@ void vib_qp_end_stop(struct ri_qp *qp);
 enum ri_status vib_qp_end_reset(struct ri_qp *qp, bool anew) RI_MUST_CHECK;
 /* IBV_EVENT_QP_LAST_WQE_REACHED: it takes no more receives from its SRQ. */
 void vib_qp_end_last_wqe(struct ri_qp *qp);
-/* The device has failed: the end of every connection. */
+/* The device has failed: begin the end of every connection. */
 void vib_qp_end_all(struct ri_rnic *rnic);
+/* Is an end under way, whose event is not raised yet? */
+bool vib_qp_end_pending(struct ri_rnic *rnic);
 /* IDLE to RTS: a queue pair for datagrams, whose device's queue pair runs. The caller owns no lock. */
 void vib_qp_end_running(struct ri_qp *qp);
 /* Reset to ready to send: of datagrams. */

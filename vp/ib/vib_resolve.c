@@ -248,6 +248,8 @@ vib_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params 
 	enum ri_status status = query_check(context->rnic, params);
 	struct vib_query *query, *other;
 
+	if (status == RI_SUCCESS && atomic_load(&context->rnic->failed))
+		status = RI_ERR_FATAL;
 	if (status != RI_SUCCESS)
 		return status;
 	query = query_new(context, ctx, params);

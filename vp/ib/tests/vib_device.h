@@ -49,6 +49,7 @@ struct device {
 	int regions, windows, ahs, qps;
 	uint32_t last_key;
 	int reg_error;
+	bool gone;            /* it was removed: no verb that changes something works */
 	bool watched;         /* it was asked to tell of failed completions */
 	unsigned aborts;      /* of connections */
 	GArray *cm_events;    /* struct ri_cm_event */

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Asynchronous events of the device, over one that the test plays: each becomes its event of RNIC-PI, and a device that
+ * fails or is removed while it is in use ends its connections, then itself, and every later call has its status.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "vib_cq.h"
+#include "vib_device.h"
+#include "vib_events.h"
+#include "vib_post.h"
+#include "vib_qp_end.h"
+
+static uint8_t memory[4096];
+static GQueue events;  /* struct ibv_async_event */
+static int read_error; /* of a read when there is none */
+static unsigned acknowledged;
+static unsigned cm_told;
+static struct ibv_comp_channel channel;
+
+/* --- libibverbs, and the connection manager ------------------------------------------------------- */
+
+struct ibv_comp_channel *
+ibv_create_comp_channel(struct ibv_context *context)
+{
+	channel.context = context;
+	channel.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return &channel;
+}
+
+int
+ibv_destroy_comp_channel(struct ibv_comp_channel *gone)
+{
+	return close(gone->fd);
+}
+
+int
+ibv_get_cq_event(struct ibv_comp_channel *from, struct ibv_cq **cq, void **cq_context)
+{
+	(void)from;
+	(void)cq;
+	(void)cq_context;
+	errno = EAGAIN;
+	return -1;
+}
+
+void
+ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count)
+{
+	(void)cq;
+	(void)count;
+}
+
+int
+ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	struct ibv_async_event *next = g_queue_pop_head(&events);
+	uint64_t count;
+
+	if (next == NULL) {
+		(void)!read(context->async_fd, &count, sizeof(count));
+		errno = read_error;
+		return -1;
+	}
+	*event = *next;
+	g_free(next);
+	return 0;
+}
+
+void
+ibv_ack_async_event(struct ibv_async_event *event)
+{
+	(void)event;
+	acknowledged++;
+}
+
+void
+vib_cm_device_gone(struct ri_rnic *rnic)
+{
+	(void)rnic;
+	cm_told++;
+}
+
+void
+vib_cm_comm_est(struct ri_qp *qp)
+{
+	(void)qp;
+	cm_told++;
+}
+
+/* --- setting ---------------------------------------------------------------------------------------- */
+
+static struct device *
+setting_new(void)
+{
+	struct device *d = device_new();
+
+	read_error = EAGAIN;
+	acknowledged = cm_told = 0;
+	d->verbs.async_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	g_assert_cmpint(vib_events_start(&d->rnic), ==, RI_SUCCESS);
+	return d;
+}
+
+static void
+setting_free(struct device *d)
+{
+	vib_events_stop(&d->rnic);
+	close(d->verbs.async_fd);
+	device_free(d);
+}
+
+/* The descriptor is readable, and the service thread looks. */
+static void
+service(struct device *d)
+{
+	uint64_t one = 1;
+
+	g_assert_cmpint(write(d->verbs.async_fd, &one, sizeof(one)), ==, sizeof(one));
+	vth_run(d->vth);
+}
+
+static void
+event_send(struct device *d, const struct ibv_async_event *event)
+{
+	g_queue_push_tail(&events, g_memdup2(event, sizeof(*event)));
+	service(d);
+}
+
+static enum ri_status
+write_post(struct ri_qp *qp, uint32_t flags, uint64_t id)
+{
+	const struct ri_sge piece = {.addr = (uintptr_t)memory, .length = 1000, .stag = 1};
+	const struct ri_wr wr = {.wr_id = id,
+				 .sgl = &piece,
+				 .num_sge = 1,
+				 .opcode = RI_OP_RDMA_WRITE,
+				 .flags = flags};
+
+	return vib_post_sq(&qp->user, &wr);
+}
+
+/* --- events of objects --------------------------------------------------------------------------------- */
+
+static void
+test_objects(void)
+{
+	struct device *d = setting_new();
+	struct ri_qp *qp = device_qp(d, false);
+	const struct {
+		struct ibv_async_event event;
+		uint32_t raised;
+		uint32_t object;
+		uint64_t ctx;
+	} rows[] = {
+		{{.event_type = IBV_EVENT_CQ_ERR, .element.cq = d->cq->user.cq},
+		 RI_EVENT_CQ_OP_ERROR,
+		 RI_OBJECT_CQ,
+		 1},
+		{{.event_type = IBV_EVENT_PORT_ERR, .element.port_num = 1},
+		 RI_EVENT_PORT_ERROR,
+		 RI_OBJECT_PORT,
+		 0},
+		{{.event_type = IBV_EVENT_PORT_ACTIVE, .element.port_num = 1},
+		 RI_EVENT_PORT_ACTIVE,
+		 RI_OBJECT_PORT,
+		 0},
+		{{.event_type = IBV_EVENT_GID_CHANGE, .element.port_num = 1},
+		 RI_EVENT_PORT_CHANGE,
+		 RI_OBJECT_PORT,
+		 0},
+		{{.event_type = IBV_EVENT_QP_ACCESS_ERR, .element.qp = qp->user.qp},
+		 RI_EVENT_QP_ACCESS,
+		 RI_OBJECT_QP,
+		 7},
+	};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+		const struct ri_async_event *raised;
+
+		event_send(d, &rows[i].event);
+		g_assert_cmpuint(acknowledged, ==, i + 1);
+		g_assert_cmpuint(d->async_events->len, ==, i + 1);
+		raised = &g_array_index(d->async_events, struct ri_async_event, i);
+		g_assert_cmpint(raised->event, ==, rows[i].raised);
+		g_assert_cmpint(raised->object, ==, rows[i].object);
+		g_assert_cmpuint(raised->ctx, ==, rows[i].ctx);
+	}
+	/* The last one was an end. */
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	/* What a newer kernel tells is read and left alone. */
+	event_send(d, &(struct ibv_async_event){.event_type = (enum ibv_event_type)77});
+	g_assert_cmpuint(acknowledged, ==, G_N_ELEMENTS(rows) + 1);
+	g_assert_cmpuint(d->async_events->len, ==, G_N_ELEMENTS(rows));
+	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	setting_free(d);
+}
+
+/* --- the device fails -------------------------------------------------------------------------------------- */
+
+static unsigned ends_before_death;
+
+/* Counts the ends that were raised when the death of the adapter is. */
+static void
+on_async_event(void *self, const struct ri_async_event *event)
+{
+	struct device *d = self;
+
+	if (event->event == RI_EVENT_DEVICE_CATASTROPHIC)
+		ends_before_death = d->cm_events->len;
+	g_array_append_vals(d->async_events, event, 1);
+}
+
+/* Every verb that makes something says so. */
+static void
+check_dead(struct device *d, struct ri_pd *pd)
+{
+	const struct ri_mr_init init = {
+		.addr = (uintptr_t)memory, .length = 64, .access = RI_ACCESS_LOCAL_READ};
+	const struct ri_ah_init ah_init = {.dest = {.family = RI_ADDR_IPV4}};
+	struct ri_qp_init qp_init = {.type = RI_QP_RC};
+	uint32_t entries = 1, number;
+	struct ri_mr *mr;
+	struct ri_mw *mw;
+	struct ri_ah *ah;
+	struct ri_qp *qp;
+	struct ri_cq *cq;
+	struct ri_pd *other;
+	struct ri_map map;
+
+	g_assert_cmpint(vib_pd_ops.create(d->context, &other), ==, RI_ERR_FATAL);
+	g_assert_cmpint(vib_cq_ops.create(d->context, 1, &entries, &cq, &map), ==, RI_ERR_FATAL);
+	g_assert_cmpint(vib_mem_ops.mr_reg(pd, &init, &mr, &number), ==, RI_ERR_FATAL);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(pd, RI_MW_NARROW, &mw, &number), ==, RI_ERR_FATAL);
+	g_assert_cmpint(vib_ah_ops.create(pd, &ah_init, &ah, &number), ==, RI_ERR_FATAL);
+	g_assert_cmpint(vib_qp_ops.create(pd, &qp_init, d->cq, d->cq, NULL, &qp, &map), ==,
+			RI_ERR_FATAL);
+}
+
+/*
+ * By its own event, or by a read of its descriptor that fails: two connections, one with requests at the device and in a
+ * chain, one idle, and a queue pair for datagrams. The device answers nothing any more, and nobody waits for it.
+ */
+static void
+test_removed(gconstpointer data)
+{
+	bool by_event = GPOINTER_TO_INT(data) != 0;
+	struct device *d = setting_new();
+	struct ri_qp *busy = device_qp(d, false), *idle = device_qp(d, false);
+	struct ri_qp *ud = device_qp(d, true);
+	struct ri_wc wc;
+
+	d->upcalls.async_event = on_async_event;
+	ends_before_death = 99;
+	for (uint64_t id = 1; id <= 3; id++)
+		g_assert_cmpint(write_post(busy, id == 3 ? RI_WR_COALESCE : RI_WR_SIGNALED, id), ==,
+				RI_SUCCESS);
+	d->gone = true;
+	read_error = by_event ? EAGAIN : EIO;
+	if (by_event)
+		event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
+	else
+		service(d);
+	vth_advance(d->vth, 1000 * 1000); /* a millisecond */
+	g_assert_true(vth_logged(d->vth, "the device has failed or was removed"));
+	g_assert_cmpuint(cm_told, ==, 1);
+	/* Each end once, all before the death, which comes once. */
+	g_assert_cmpuint(d->cm_events->len, ==, 2);
+	g_assert_cmpuint(ends_before_death, ==, 2);
+	g_assert_cmpuint(d->async_events->len, ==, 2);
+	g_assert_cmpint(g_array_index(d->async_events, struct ri_async_event, 0).event, ==,
+			RI_EVENT_QP_CATASTROPHIC);
+	g_assert_cmpint(g_array_index(d->async_events, struct ri_async_event, 1).event, ==,
+			RI_EVENT_DEVICE_CATASTROPHIC);
+	for (uint64_t id = 1; id <= 3; id++) {
+		g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
+		g_assert_cmpuint(wc.wr_id, ==, id);
+		g_assert_cmpint(wc.status, ==, RI_WC_FLUSHED);
+	}
+	/* What is posted now is flushed; a second event changes nothing. */
+	g_assert_cmpint(write_post(idle, 0, 4), ==, RI_SUCCESS);
+	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
+	g_assert_cmpint(wc.status, ==, RI_WC_FLUSHED);
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
+	g_assert_cmpuint(d->async_events->len, ==, 2);
+	check_dead(d, d->pd);
+	g_assert_cmpint(vib_qp_ops.destroy(busy), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy(idle), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy(ud), ==, RI_SUCCESS);
+	setting_free(d);
+}
+
+/* The death waits for an end that began before; when the adapter is closed meanwhile, it does not come. */
+static void
+test_removed_and_closed(void)
+{
+	struct device *d = setting_new();
+	struct ri_qp *qp = device_qp(d, false);
+	const struct ri_cm_event event = {.kind = RI_CM_DISCONNECTED};
+
+	d->gone = true; /* so that the drain of this end takes its whole second */
+	g_assert_cmpint(write_post(qp, RI_WR_SIGNALED, 1), ==, RI_SUCCESS);
+	vib_qp_end(qp, &event, RI_EVENT_NONE);
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
+	vth_advance(d->vth, 900 * 1000 * 1000);
+	g_assert_cmpuint(d->async_events->len, ==, 0);
+	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	vib_events_stop(&d->rnic);
+	vth_advance(d->vth, UINT64_C(2000) * 1000 * 1000);
+	g_assert_cmpuint(d->async_events->len, ==, 0);
+	close(d->verbs.async_fd);
+	device_free(d);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ib/events/objects", test_objects);
+	g_test_add_data_func("/ib/events/fatal", GINT_TO_POINTER(1), test_removed);
+	g_test_add_data_func("/ib/events/removed", GINT_TO_POINTER(0), test_removed);
+	g_test_add_func("/ib/events/removed-and-closed", test_removed_and_closed);
+	return g_test_run();
+}
