@@ -13,6 +13,8 @@
 
 /* --- connections --------------------------------------------------------------------------- */
 
+static void conn_called(void *conn);
+
 struct vib_conn *
 vib_conn_adopt(struct vib_cm *cm, struct rdma_cm_id *id)
 {
@@ -28,6 +30,8 @@ vib_conn_adopt(struct vib_cm *cm, struct rdma_cm_id *id)
 	conn->timer.arg = conn;
 	conn->finish.fire = vib_conn_finish;
 	conn->finish.arg = conn;
+	conn->called.fire = conn_called;
+	conn->called.arg = conn;
 	id->context = conn;
 	pthread_mutex_lock(&cm->lock);
 	vib_list_add(&cm->conns, &conn->item);
@@ -88,7 +92,7 @@ vib_conn_free(struct vib_conn *conn)
 	host->task_stop(host->self, &conn->finish);
 	pthread_mutex_lock(&cm->lock);
 	vib_list_remove(&conn->item);
-	buried = conn->under_way;
+	buried = conn->under_way || conn->calling;
 	conn->buried = buried;
 	if (buried)
 		vib_list_add(&cm->buried, &conn->item);
@@ -182,7 +186,7 @@ conn_is_finished(struct vib_conn *conn, enum vib_step step)
 	pthread_mutex_lock(&conn->cm->lock);
 	if (outcome)
 		conn->under_way = false;
-	finished = outcome && conn->buried;
+	finished = outcome && conn->buried && !conn->calling;
 	pthread_mutex_unlock(&conn->cm->lock);
 	return finished;
 }
@@ -213,6 +217,83 @@ buried_free(struct vib_conn *conn)
 	(void)rdma_destroy_id(conn->id);
 	free(conn);
 }
+
+/* --- calls of rdma_connect on threads of their own ---------------------------------------------- */
+
+/* The caller has set `under_way` and `calling`, or the call is over. */
+static void
+call_count(struct vib_cm *cm, bool begins)
+{
+	pthread_mutex_lock(&cm->lock);
+	cm->calls += begins ? 1 : UINT32_MAX;
+	pthread_cond_broadcast(&cm->idle);
+	pthread_mutex_unlock(&cm->lock);
+}
+
+int
+vib_conn_call(struct vib_conn *conn)
+{
+	struct vib_cm *cm = conn->cm;
+	int error;
+
+	pthread_mutex_lock(&cm->lock);
+	conn->under_way = true;
+	conn->calling = true;
+	pthread_mutex_unlock(&cm->lock);
+	call_count(cm, true);
+	error = vib_call_start(conn);
+	if (error == 0)
+		return 0;
+	pthread_mutex_lock(&cm->lock);
+	conn->under_way = false;
+	conn->calling = false;
+	pthread_mutex_unlock(&cm->lock);
+	call_count(cm, false);
+	return error;
+}
+
+void
+vib_conn_connect(struct vib_conn *conn)
+{
+	const struct ri_host *host = conn->cm->rnic->host;
+	bool wanted;
+
+	/* The attempt may have been given up before this thread ran. */
+	pthread_mutex_lock(&conn->cm->lock);
+	wanted = conn->phase == VIB_PHASE_CONNECT;
+	pthread_mutex_unlock(&conn->cm->lock);
+	conn->error = ECANCELED;
+	if (wanted)
+		conn->error = rdma_connect(conn->id, &conn->param) == 0 ? 0 : errno;
+	host->task_run(host->self, &conn->called);
+}
+
+/* On the service thread: the call has returned. Events of the connection may have come before. */
+static void
+conn_called(void *arg)
+{
+	struct vib_conn *conn = arg;
+	struct vib_cm *cm = conn->cm;
+	struct ri_qp *qp;
+	bool finished;
+
+	pthread_mutex_lock(&cm->lock);
+	cm->busy = conn;
+	conn->calling = false;
+	if (conn->error != 0)
+		conn->under_way = false;
+	finished = conn->buried && !conn->under_way;
+	qp = conn->qp;
+	pthread_mutex_unlock(&cm->lock);
+	if (conn->error != 0 && qp != NULL)
+		vib_conn_fail(conn, qp, "rdma_connect", conn->error);
+	busy_end(cm);
+	if (finished)
+		buried_free(conn);
+	call_count(cm, false);
+}
+
+/* --- the event channel --------------------------------------------------------------------------- */
 
 /* False: there is no event. */
 static bool
@@ -330,6 +411,10 @@ vib_cm_close(struct ri_rnic *rnic)
 	if (cm == NULL)
 		return;
 	rnic->host->watch_stop(rnic->host->self, &cm->watch);
+	pthread_mutex_lock(&cm->lock);
+	while (cm->calls != 0)
+		pthread_cond_wait(&cm->idle, &cm->lock);
+	pthread_mutex_unlock(&cm->lock);
 	while (!vib_list_empty(&cm->buried))
 		buried_free(vib_of(cm->buried.next, struct vib_conn, item));
 	rnic->cm = NULL;

@@ -13,7 +13,8 @@
  * Life. A connection begins in ri_cm_ops::connect, or as a request of a listener. accept ties it to a queue pair.
  * It stays, even when it is over, until vib_cm_forget, which goes with the queue pair; a request ends when it is answered
  * or when its context ends. rdma_destroy_id waits for the end of an iWARP attempt that is under way. Such a connection is
- * buried instead: it has no queue pair any more and waits in vib_cm::buried until its last event.
+ * buried instead: it has no queue pair any more and waits in vib_cm::buried until its last event. So it is while its
+ * rdma_connect runs, which with iWARP has a thread of its own (vib_cm_call.c): the device may be connecting inside it.
  *
  * Threads. Events, deadlines and tasks run on the service thread, one at a time. vib_cm::busy names the owner that an
  * event is handled for; the handler uses that owner without a lock. A verb that takes an owner away first marks that under
@@ -57,6 +58,7 @@ struct vib_cm {
 	struct vib_item conns;
 	struct vib_item buried;
 	struct vib_item queries;
+	uint32_t calls; /* of rdma_connect on threads of their own, until vib_conn_called is done */
 };
 
 /* A connection, an attempt, or a request for either a connection or a datagram service. */
@@ -70,6 +72,7 @@ struct vib_conn {
 	enum vib_phase before; /* the phase that the last step left */
 	struct ri_qp *qp;      /* NULL: a request, or its queue pair is gone */
 	bool under_way; /* iWARP: rdma_destroy_id would wait until the device has made or failed the connection */
+	bool calling; /* its rdma_connect runs, or has run and vib_conn_called is due */
 	bool buried;
 
 	/* Requests. */
@@ -84,6 +87,9 @@ struct vib_conn {
 	uint64_t deadline;
 	struct ri_timer timer; /* the deadline of a phase, then of the time-wait */
 	struct ri_task finish; /* VIB_STEP_TASK */
+	struct ri_task called; /* vib_conn_called */
+	struct rdma_conn_param param;
+	int error; /* of rdma_connect, an errno */
 	uint32_t ird;
 	uint32_t ord;
 	uint16_t pdata_len;
@@ -154,8 +160,17 @@ void vib_conn_free(struct vib_conn *conn);
  */
 bool vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *action,
 		   struct ri_qp **qp);
+/* Call rdma_connect on a thread of its own, with conn->param; its failure is told later. 0, or errno: it is not called. */
+int vib_conn_call(struct vib_conn *conn);
+/* What that thread does. */
+void vib_conn_connect(struct vib_conn *conn);
 /* Wait until no event of this owner is being handled. The caller owns cm->lock, which is released meanwhile. */
 void vib_cm_wait(struct vib_cm *cm, const void *owner);
+
+/* --- vib_cm_call.c --------------------------------------------------------------------------- */
+
+/* Start a thread that calls vib_conn_connect. 0, or errno. */
+int vib_call_start(struct vib_conn *conn);
 
 /* --- vib_cm_setup.c: what a step does ---------------------------------------------------------- */
 
@@ -167,6 +182,8 @@ void vib_conn_deadline(void *conn);
 void vib_conn_finish(void *conn);
 /* The time-wait is over. */
 void vib_conn_time_wait_over(struct vib_conn *conn);
+/* A call for this attempt failed, with this errno. */
+void vib_conn_fail(struct vib_conn *conn, struct ri_qp *qp, const char *what, int error);
 /* Move the queue pair up to INIT, or from there to RTS with the depths of the connection. 0, or errno. */
 int vib_conn_qp_init(struct vib_conn *conn, struct ri_qp *qp);
 int vib_conn_qp_ready(struct vib_conn *conn, struct ri_qp *qp);

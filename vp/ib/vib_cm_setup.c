@@ -215,9 +215,8 @@ fail_by_event(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_even
 	vib_qp_end(qp, &outcome, RI_EVENT_NONE);
 }
 
-/* A call for this attempt failed. */
-static void
-fail_by_errno(struct vib_conn *conn, struct ri_qp *qp, const char *what, int error)
+void
+vib_conn_fail(struct vib_conn *conn, struct ri_qp *qp, const char *what, int error)
 {
 	enum vib_action action;
 
@@ -239,31 +238,27 @@ do_route(struct vib_conn *conn, struct ri_qp *qp)
 	uint64_t ms = conn->deadline > now ? (conn->deadline - now) / NS_PER_MS + 1 : 1;
 
 	if (!vib_id_is_of(conn->id, conn->cm->rnic))
-		fail_by_errno(conn, qp, "the route leads through another adapter", ENETUNREACH);
+		vib_conn_fail(conn, qp, "the route leads through another adapter", ENETUNREACH);
 	else if (rdma_resolve_route(conn->id, ms < ROUTE_MS_MAX ? (int)ms : ROUTE_MS_MAX) != 0)
-		fail_by_errno(conn, qp, "rdma_resolve_route", errno);
+		vib_conn_fail(conn, qp, "rdma_resolve_route", errno);
 }
 
 static void
 do_request(struct vib_conn *conn, struct ri_qp *qp)
 {
-	struct rdma_conn_param param = vib_conn_param(conn, qp);
 	int error = vib_conn_qp_init(conn, qp);
 
 	if (error != 0) {
-		fail_by_errno(conn, qp, "the queue pair cannot be initialised", error);
+		vib_conn_fail(conn, qp, "the queue pair cannot be initialised", error);
 		return;
 	}
-	pthread_mutex_lock(&conn->cm->lock);
-	conn->under_way = conn->cm->rnic->iwarp;
-	pthread_mutex_unlock(&conn->cm->lock);
-	if (rdma_connect(conn->id, &param) == 0)
-		return;
-	error = errno;
-	pthread_mutex_lock(&conn->cm->lock);
-	conn->under_way = false;
-	pthread_mutex_unlock(&conn->cm->lock);
-	fail_by_errno(conn, qp, "rdma_connect", error);
+	conn->param = vib_conn_param(conn, qp);
+	if (conn->cm->rnic->iwarp)
+		error = vib_conn_call(conn);
+	else if (rdma_connect(conn->id, &conn->param) != 0)
+		error = errno;
+	if (error != 0)
+		vib_conn_fail(conn, qp, "rdma_connect", error);
 }
 
 static void
@@ -275,7 +270,7 @@ do_finish(struct vib_conn *conn, struct ri_qp *qp)
 		error = errno;
 	if (error != 0) {
 		(void)rdma_reject_ece(conn->id, NULL, 0);
-		fail_by_errno(conn, qp, "the set-up cannot be confirmed", error);
+		vib_conn_fail(conn, qp, "the set-up cannot be confirmed", error);
 		return;
 	}
 	timer_set(conn, RI_NEVER);

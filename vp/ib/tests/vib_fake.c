@@ -197,7 +197,11 @@ parametered(const char *name, struct rdma_cm_id *id, const struct rdma_conn_para
 int
 rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
-	return parametered("connect", id, conn_param);
+	int result = parametered("connect", id, conn_param);
+
+	if (fake_of_process->in_connect != NULL)
+		fake_of_process->in_connect(fake_of_process->in_connect_arg);
+	return result;
 }
 
 int
@@ -359,6 +363,7 @@ fake_new(bool iwarp)
 void
 fake_free(struct fake *fake)
 {
+	fake_run(fake); /* what is due when calls have returned */
 	vib_cm_context_end(&fake->context);
 	vib_cm_close(&fake->rnic);
 	g_assert_cmpuint(cm.ids->len, ==, 0);

@@ -31,6 +31,10 @@ struct fake {
 	struct ri_addr addrs[2];
 	uint32_t num_addrs;
 	GArray *upcalled; /* struct ri_cm_event */
+	bool hold;        /* a thread for a call does not run until fake_release */
+	struct vib_conn *held;
+	void (*in_connect)(void *arg); /* happens while rdma_connect runs */
+	void *in_connect_arg;
 };
 
 /* The one that exists. */
@@ -43,6 +47,9 @@ struct fake *fake_new(bool iwarp);
 void fake_free(struct fake *fake);
 void fake_run(struct fake *fake);
 void fake_advance(struct fake *fake, uint64_t ms);
+
+/* The thread that is held back runs its call. */
+void fake_release(struct fake *fake);
 
 struct fake_qp *fake_qp_new(struct fake *fake);
 void fake_qp_free(struct fake_qp *qp);

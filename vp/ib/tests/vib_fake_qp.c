@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* The rest of the provider, as vib_cm*.c sees it; see vib_fake.h. */
+#include <errno.h>
 #include <string.h>
 
 #include "vib_chain.h"
@@ -35,6 +36,27 @@ vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT
 	g_assert_cmpuint(port, ==, 0);
 	memcpy(addrs, fake_of_process->addrs, sizeof(fake_of_process->addrs));
 	return fake_of_process->num_addrs;
+}
+
+int
+vib_call_start(struct vib_conn *conn)
+{
+	if (fake_call("thread_id") != 0)
+		return errno;
+	g_assert_null(fake_of_process->held);
+	fake_of_process->held = conn;
+	if (!fake_of_process->hold)
+		fake_release(fake_of_process);
+	return 0;
+}
+
+void
+fake_release(struct fake *fake)
+{
+	struct vib_conn *conn = fake->held;
+
+	fake->held = NULL;
+	vib_conn_connect(conn);
 }
 
 void
