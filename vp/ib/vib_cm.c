@@ -354,8 +354,10 @@ channel_open(struct vib_cm *cm)
 	if (cm->channel == NULL) {
 		int error = errno;
 
-		vib_log(cm->rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm: %s",
-			ri_errno_text(error));
+		vib_log(cm->rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm cannot be opened: %s%s",
+			ri_errno_text(error),
+			error == ENOENT || error == ENODEV ? " (the module rdma_ucm is not loaded)"
+							   : "");
 		return error == EACCES || error == EPERM ? RI_ERR_PERMISSION
 							 : vib_status_of_errno(error);
 	}

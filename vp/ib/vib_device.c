@@ -9,9 +9,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "vib_ah.h"
@@ -19,8 +22,9 @@
 #include "vib_objects.h"
 #include "vib_profile.h"
 
-#define PREFIX "ib:"
-#ifndef VIB_FOLDER /* a test has one that is always there */
+#define PREFIX        "ib:"
+#define MEMLOCK_LEAST (1u << 20) /* bytes; with a lower limit an adapter is of little use */
+#ifndef VIB_FOLDER               /* a test has one that is always there */
 #define VIB_FOLDER "/sys/class/infiniband"
 #endif
 
@@ -137,6 +141,32 @@ prepare_for_fork(void)
 		(void)ibv_fork_init();
 }
 
+/* May this thread pin memory beyond the limit? */
+static bool
+is_unlimited(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	return syscall(SYS_capget, &head, data) == 0 &&
+	       (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
+}
+
+/* Registrations will fail, and each says so. But who looks at an adapter wants to know before. */
+static void
+warn_of_limit(const struct ri_rnic *rnic)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur >= MEMLOCK_LEAST ||
+	    is_unlimited())
+		return;
+	vib_log(rnic, RI_LOG_WARNING,
+		"only %llu bytes can be registered: the limit of locked memory is too small "
+		"(RLIMIT_MEMLOCK, \"ulimit -l\")",
+		(unsigned long long)limit.rlim_cur);
+}
+
 /* Why its file cannot be opened; libibverbs looks elsewhere, too, and may report what it met there. */
 static int
 open_error(const struct ibv_device *device, int error)
@@ -221,6 +251,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 		return status;
 	}
 	vib_cm_profile(rnic, &rnic->attr);
+	warn_of_limit(rnic);
 	status = vib_events_start(rnic);
 	if (status != RI_SUCCESS) {
 		vib_cm_close(rnic);

@@ -92,7 +92,7 @@ form_of(const struct ri_wr *wr)
 {
 	uint64_t form;
 
-	memcpy(&form, &wr->num_sge, sizeof(form));
+	memcpy(&form, (const char *)wr + offsetof(struct ri_wr, num_sge), sizeof(form));
 	return form;
 }
 _Static_assert(offsetof(struct ri_wr, opcode) == offsetof(struct ri_wr, num_sge) + 2, "in a form");

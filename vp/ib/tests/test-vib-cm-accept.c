@@ -68,6 +68,27 @@ test_listen(void)
 	fake_free(fake);
 }
 
+/* The file of the connection manager cannot be opened. */
+static void
+test_open_fails(void)
+{
+	struct fake *fake = fake_new(false);
+
+	g_assert_cmpint(fake_open_fails(fake, EACCES,
+					"/dev/infiniband/rdma_cm cannot be opened: Permission "
+					"denied"),
+			==, RI_ERR_PERMISSION);
+	g_assert_cmpint(fake_open_fails(fake, ENODEV,
+					"/dev/infiniband/rdma_cm cannot be opened: No such device "
+					"(the module rdma_ucm is not loaded)"),
+			!=, RI_SUCCESS);
+	g_assert_cmpint(fake_open_fails(fake, EMFILE,
+					"/dev/infiniband/rdma_cm cannot be opened: Too many open "
+					"files"),
+			==, RI_ERR_RESOURCES);
+	fake_free(fake);
+}
+
 static void
 test_listen_fails(void)
 {
@@ -376,7 +397,9 @@ test_resolve_answer(void)
 int
 main(int argc, char **argv)
 {
+	g_setenv("LC_ALL", "C", TRUE);
 	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ib/cm/accept/open-fails", test_open_fails);
 	g_test_add_func("/ib/cm/accept/listen", test_listen);
 	g_test_add_func("/ib/cm/accept/listen-fails", test_listen_fails);
 	g_test_add_func("/ib/cm/accept/listen-both", test_listen_both);

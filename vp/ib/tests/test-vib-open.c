@@ -6,7 +6,11 @@
  * of another kind, no memory. Each has its status and a line of the log. libibverbs is played.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "vib_device.h"
 #include "vib_events.h"
@@ -222,6 +226,48 @@ test_other(void)
 	vth_free(vth);
 }
 
+static bool
+is_unlimited(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	g_assert_cmpint(syscall(SYS_capget, &head, data), ==, 0);
+	return (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
+}
+
+/* A limit that is too small is told when the adapter is opened, unless it is none for this process. */
+static void
+test_limit(void)
+{
+	static const struct {
+		rlim_t bytes;
+		bool told;
+	} rows[] = {{1 << 20, false}, {65536, true}, {0, true}};
+	const struct ri_upcalls upcalls = {.size = sizeof(upcalls)};
+	struct rlimit limit;
+
+	g_assert_cmpint(getrlimit(RLIMIT_MEMLOCK, &limit), ==, 0);
+	if (limit.rlim_cur < rows[0].bytes) {
+		g_test_skip("the limit of locked memory is below 1 MiB");
+		return;
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct vth *vth = vth_new(false);
+		struct ri_open open = {
+			.name = "ib:fake0", .host = vth_host(vth), .upcalls = &upcalls};
+		struct ri_rnic *rnic = NULL;
+
+		limit.rlim_cur = rows[i].bytes;
+		g_assert_cmpint(setrlimit(RLIMIT_MEMLOCK, &limit), ==, 0);
+		g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, RI_SUCCESS);
+		g_assert_cmpint(vth_logged(vth, "bytes can be registered"), ==,
+				rows[i].told && !is_unlimited());
+		vib_device_ops.close(rnic);
+		vth_free(vth);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -230,5 +276,6 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/open/list", test_list);
 	g_test_add_func("/ib/open/open", test_open);
 	g_test_add_func("/ib/open/other", test_other);
+	g_test_add_func("/ib/open/limit", test_limit);
 	return g_test_run();
 }

@@ -360,6 +360,20 @@ fake_new(bool iwarp)
 	return fake;
 }
 
+enum ri_status
+fake_open_fails(struct fake *fake, int error, const char *text)
+{
+	struct vib_cm *had = fake->rnic.cm;
+	enum ri_status status;
+
+	fake_fail("create_event_channel", error);
+	status = vib_cm_open(&fake->rnic);
+	g_assert_true(fake->rnic.cm == had);
+	g_assert_cmpstr(fake_last_log(), ==, text);
+	fake_fail("create_event_channel", 0);
+	return status;
+}
+
 void
 fake_free(struct fake *fake)
 {

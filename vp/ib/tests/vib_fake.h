@@ -41,8 +41,12 @@ struct fake {
 extern struct fake *fake_of_process;
 /* A call of librdmacm: note it, and fail as told: -1, with errno. */
 int fake_call(const char *name);
+/* The last line of the log. */
+const char *fake_last_log(void);
 
 struct fake *fake_new(bool iwarp);
+/* Opening the connection manager once more, with this error of the event channel; what the log must say then. */
+enum ri_status fake_open_fails(struct fake *fake, int error, const char *text);
 /* Checks that nothing is left. */
 void fake_free(struct fake *fake);
 void fake_run(struct fake *fake);

@@ -8,6 +8,8 @@
 #include "vib_chain.h"
 #include "vib_fake.h"
 
+static char last_log[256];
+
 const char *
 ibv_get_device_name(struct ibv_device *device)
 {
@@ -24,9 +26,19 @@ vib_status_of_errno(int error)
 void
 vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
 {
+	va_list args;
+
 	(void)rnic;
 	(void)level;
-	(void)format;
+	va_start(args, format);
+	g_vsnprintf(last_log, sizeof(last_log), format, args);
+	va_end(args);
+}
+
+const char *
+fake_last_log(void)
+{
+	return last_log;
 }
 
 uint32_t
