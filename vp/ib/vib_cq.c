@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Completion queues: creation and destruction. Control path; polling and arming are in vib_poll.c. */
+/* Completion queues: creation, resizing and destruction. Control path; polling and arming are in vib_poll.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +76,55 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 	return RI_SUCCESS;
 }
 
+/* Move what is staged into a larger ring, which belongs to the queue from then on. Returns the old one. */
+static struct ri_wc *
+staged_move(struct ri_ucq *cq, struct ri_wc *larger, uint32_t entries)
+{
+	struct ri_wc *had;
+
+	vsw_lock(&cq->lock);
+	for (uint32_t i = 0; i < cq->staged_count; i++)
+		larger[i] = cq->staged[(cq->staged_first + i) % (2 * cq->limit)];
+	had = cq->staged;
+	cq->staged = larger;
+	cq->staged_first = 0;
+	cq->limit = entries;
+	vib_cq_unlock(cq);
+	return had;
+}
+
+/* The device's queue grows before the staging ring, so that what fails changes nothing. A queue never gets smaller. */
+static enum ri_status
+cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
+{
+	struct ri_rnic *rnic = cq->context->rnic;
+	enum ri_status status = vib_alive(rnic);
+	struct ri_wc *larger;
+	int error;
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (*entries > rnic->attr.max_cqe)
+		return RI_ERR_LIMIT;
+	if (vib_cq_depth(&cq->user) > *entries)
+		return RI_ERR_BUSY;
+	vib_map(map, &cq->user);
+	if (*entries <= cq->user.limit) {
+		*entries = cq->user.limit;
+		return RI_SUCCESS;
+	}
+	larger = (struct ri_wc *)calloc(2 * (size_t)*entries, sizeof(*larger));
+	if (larger == NULL)
+		return RI_ERR_RESOURCES;
+	error = ibv_resize_cq(cq->user.cq, entries_of(rnic, *entries));
+	if (error != 0) {
+		free(larger);
+		return vib_failure(rnic, error);
+	}
+	free(staged_move(&cq->user, larger, *entries));
+	return RI_SUCCESS;
+}
+
 static enum ri_status
 cq_destroy(struct ri_cq *cq)
 {
@@ -102,5 +151,6 @@ cq_destroy(struct ri_cq *cq)
 const struct ri_cq_ops vib_cq_ops = {
 	.size = sizeof(struct ri_cq_ops),
 	.create = cq_create,
+	.resize = cq_resize,
 	.destroy = cq_destroy,
 };

@@ -411,9 +411,9 @@ vib_cq_depth(struct ri_ucq *cq)
 
 	vsw_lock(&cq->lock);
 	vib_cq_stage(cq);
-	count = cq->staged_count;
+	count = cq->staged_count < cq->limit ? cq->staged_count : cq->limit;
 	vib_cq_unlock(cq);
-	return count < cq->limit ? count : cq->limit;
+	return count;
 }
 
 /* Does the condition hold for which the queue is armed? The caller owns the lock, and has staged. */

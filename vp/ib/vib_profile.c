@@ -73,6 +73,20 @@ limits_fill(struct ri_rnic_attr *attr, const struct ibv_device_attr *dev, bool i
 	attr->max_rnic_ird = limit_of(dev->max_res_rd_atom, INT32_MAX);
 }
 
+/* No attribute tells whether a completion queue can be resized: try. */
+static bool
+can_resize(struct ibv_context *verbs)
+{
+	struct ibv_cq *cq = ibv_create_cq(verbs, 1, NULL, NULL, 0);
+	bool resized;
+
+	if (cq == NULL)
+		return false;
+	resized = ibv_resize_cq(cq, cq->cqe + 1) == 0;
+	(void)ibv_destroy_cq(cq);
+	return resized;
+}
+
 static void
 common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 {
@@ -91,6 +105,7 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->in_order_completion = true; /* vib_order.c, where the device does otherwise */
 	attr->cq_notify_flag = true;      /* these two by vib_cq.c */
 	attr->cq_arm_count = true;
+	attr->cq_resizable = can_resize(rnic->verbs);
 	attr->refuses = RI_REFUSES_UNCONNECTED_REQUESTS;
 	attr->port_events = true;
 	attr->qp_reusable = !rnic->quirk->no_reuse;

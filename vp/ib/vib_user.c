@@ -31,6 +31,15 @@ cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
 	return RI_SUCCESS;
 }
 
+/* The privileged half has changed what both use. */
+static enum ri_status
+cq_remap(struct ri_ucq *cq, const struct ri_map *map)
+{
+	(void)cq;
+	(void)map;
+	return RI_SUCCESS;
+}
+
 static void
 cq_close(struct ri_ucq *cq)
 {
@@ -74,6 +83,7 @@ const struct ri_user_ops vib_user_ops = {
 	.rnic_open = rnic_open,
 	.rnic_close = rnic_close,
 	.cq_open = cq_open,
+	.cq_remap = cq_remap,
 	.cq_close = cq_close,
 	.qp_open = qp_open,
 	.qp_close = qp_close,

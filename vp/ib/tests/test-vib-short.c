@@ -371,6 +371,48 @@ test_many(void)
 	setting_free(&s);
 }
 
+/* --- a larger queue --------------------------------------------------------------------------------- */
+
+/* What is staged moves along, in order; what fails changes nothing; a queue gets no smaller. */
+static void
+test_resize(void)
+{
+	uint64_t posted = 0, polled = 0;
+	uint32_t entries;
+	struct ri_map map;
+	struct setting s;
+
+	setting_new(&s, 32);
+	/* Stage and poll once, so that what is staged does not begin at the ring's. */
+	for (uint32_t size = 64; size < 1024; size *= 2) {
+		for (unsigned i = 0; i < 20; i++, posted++) {
+			g_assert_cmpint(write_post(&s, RI_WR_SIGNALED, posted), ==, RI_SUCCESS);
+			device_complete(s.d, IBV_WC_SUCCESS);
+		}
+		g_assert_cmpuint(vib_cq_depth(&s.d->cq->user), ==, 20);
+		for (unsigned i = 0; i < 7; i++)
+			g_assert_cmpuint(poll_one(&s).wr_id, ==, polled++);
+		entries = 12;
+		g_assert_cmpint(vib_cq_ops.resize(s.d->cq, &entries, &map), ==, RI_ERR_BUSY);
+		entries = 13;
+		g_assert_cmpint(vib_cq_ops.resize(s.d->cq, &entries, &map), ==, RI_SUCCESS);
+		g_assert_cmpuint(entries, ==, size);
+		entries = 2 * size;
+		s.d->resize_error = ENOMEM;
+		g_assert_cmpint(vib_cq_ops.resize(s.d->cq, &entries, &map), ==, RI_ERR_RESOURCES);
+		s.d->resize_error = 0;
+		g_assert_cmpint(s.d->cqe, ==, size);
+		g_assert_cmpint(vib_cq_ops.resize(s.d->cq, &entries, &map), ==, RI_SUCCESS);
+		g_assert_cmpint(s.d->cqe, ==, 2 * size);
+		g_assert_true(map.addr == (uintptr_t)&s.d->cq->user);
+		while (polled < posted)
+			g_assert_cmpuint(poll_one(&s).wr_id, ==, polled++);
+	}
+	entries = 1025;
+	g_assert_cmpint(vib_cq_ops.resize(s.d->cq, &entries, &map), ==, RI_ERR_LIMIT);
+	setting_free(&s);
+}
+
 /* --- lives -------------------------------------------------------------------------------------------- */
 
 static void
@@ -502,6 +544,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/ib/short/laps/5", GUINT_TO_POINTER(5), test_laps);
 	g_test_add_data_func("/ib/short/laps/32", GUINT_TO_POINTER(32), test_laps);
 	g_test_add_func("/ib/short/many", test_many);
+	g_test_add_func("/ib/short/resize", test_resize);
 	g_test_add_func("/ib/short/lives", test_lives);
 	g_test_add_data_func("/ib/short/fault-unlocked/poll", "poll", test_fault_unlocked);
 	g_test_add_data_func("/ib/short/fault-unlocked/depth", "depth", test_fault_unlocked);

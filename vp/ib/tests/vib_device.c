@@ -155,9 +155,19 @@ ibv_create_cq(struct ibv_context *context, int cqe, void *ctx, struct ibv_comp_c
 	(void)channel;
 	(void)vector;
 	g_assert_cmpint(cqe, >, 0);
+	device_of_process->cqe = cqe;
 	cq->context = context;
 	cq->cq_context = ctx;
 	return cq;
+}
+
+int
+ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	(void)cq;
+	if (device_of_process->resize_error == 0)
+		device_of_process->cqe = cqe;
+	return device_of_process->resize_error;
 }
 
 int
@@ -179,6 +189,7 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp = g_new0(struct ibv_qp, 1);
 	qp->context = pd->context;
 	qp->pd = pd;
+	qp->qp_context = init->qp_context;
 	qp->qp_type = init->qp_type;
 	qp->qp_num = 0x100 + (uint32_t)device_of_process->qps++;
 	return qp;
