@@ -303,6 +303,7 @@ struct ri_srq {
 	struct ri_pd *pd;
 	uint64_t ctx;
 	struct ri_srq_attr attr; /* as granted */
+	size_t bytes;            /* of the slots' address space */
 	atomic_uint users;
 };
 

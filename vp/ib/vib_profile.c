@@ -100,6 +100,7 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 		attr->max_srq = limit_of(dev->max_srq, INT32_MAX);
 		attr->max_srq_wr = limit_of(dev->max_srq_wr, 1u << 20);
 		attr->srq_limit = true;
+		attr->srq_resizable = (dev->device_cap_flags & IBV_DEVICE_SRQ_RESIZE) != 0;
 	}
 	attr->in_order_placement = false;
 	attr->in_order_completion = true; /* vib_order.c, where the device does otherwise */

@@ -1,35 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Shared receive queues [RI 6]. Control path; receives are posted by vib_post.c, their slots are in vib_ring.h. */
+/*
+ * Shared receive queues [RI 6]. Control path; receives are posted by vib_recv.c, their slots are in vib_ring.h. The device
+ * has the addresses of slots, so an array that may grow has address space for the largest queue from the beginning; its
+ * pages get memory when they are used.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "vib_objects.h"
 #include "vib_ring.h"
 
-/* All slots free, in the list of the thread that posts. False: no memory. */
-static bool
-slots_create(struct ri_usrq *srq, uint32_t count)
+/* The slots from `first` to before `end` become free. */
+static void
+slots_add(struct ri_usrq *srq, uint32_t first, uint32_t end)
 {
-	srq->slots = (struct vib_slot *)calloc(count, sizeof(*srq->slots));
-	if (srq->slots == NULL)
-		return false;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		srq->slots[i].of.srq = srq;
 		srq->slots[i].place = i + 1;
 		srq->slots[i].odd = VIB_SLOT_SHARED;
-		srq->slots[i].u.next = i + 1 < count ? i + 2 : 0;
+		vib_slot_return(srq, &srq->slots[i]);
 	}
-	srq->mine = 1;
+}
+
+/* All slots free. False: no memory. */
+static bool
+slots_create(struct ri_srq *srq, uint32_t count)
+{
+	const struct ri_rnic_attr *can = &srq->pd->context->rnic->attr;
+	void *slots;
+
+	srq->bytes = (can->srq_resizable ? can->max_srq_wr : count) * sizeof(struct vib_slot);
+	slots = mmap(NULL, srq->bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (slots == MAP_FAILED)
+		return false;
+	srq->user.slots = (struct vib_slot *)slots;
+	slots_add(&srq->user, 0, count);
 	return true;
 }
 
 static void
 srq_free(struct ri_srq *srq)
 {
-	free(srq->user.slots);
+	(void)munmap(srq->user.slots, srq->bytes);
 	free(srq);
 }
 
@@ -66,7 +83,10 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	if (status != RI_SUCCESS)
 		return status;
 	srq = (struct ri_srq *)calloc(1, sizeof(*srq));
-	if (srq == NULL || !slots_create(&srq->user, attr->max_wr)) {
+	if (srq == NULL)
+		return RI_ERR_RESOURCES;
+	srq->pd = pd;
+	if (!slots_create(srq, attr->max_wr)) {
 		free(srq);
 		return RI_ERR_RESOURCES;
 	}
@@ -78,7 +98,6 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 		srq_free(srq);
 		return status;
 	}
-	srq->pd = pd;
 	srq->ctx = attr->ctx;
 	srq->attr = *attr;
 	srq->user.max_sge = attr->max_sge;
@@ -96,16 +115,53 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	return RI_SUCCESS;
 }
 
+/* More room at the device, then as many slots. An SRQ never gets smaller. */
+static enum ri_status
+srq_grow(struct ri_srq *srq, uint32_t max_wr)
+{
+	struct ibv_srq_attr theirs = {.max_wr = max_wr};
+	int error;
+
+	if (max_wr <= srq->attr.max_wr)
+		return RI_SUCCESS;
+	error = ibv_modify_srq(srq->user.srq, &theirs, IBV_SRQ_MAX_WR);
+	if (error != 0)
+		return vib_failure(srq->pd->context->rnic, error);
+	slots_add(&srq->user, srq->attr.max_wr, max_wr);
+	srq->attr.max_wr = max_wr;
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+modify_check(const struct ri_srq *srq, const struct ri_srq_attr *attr, bool resize)
+{
+	const struct ri_rnic *rnic = srq->pd->context->rnic;
+	uint32_t max_wr = srq->attr.max_wr;
+
+	if (resize && !rnic->attr.srq_resizable)
+		return RI_ERR_UNSUPPORTED;
+	if (resize && attr->max_wr == 0)
+		return RI_ERR_INVALID_ARG;
+	if (resize && attr->max_wr > rnic->attr.max_srq_wr)
+		return RI_ERR_LIMIT;
+	if (resize && attr->max_wr > max_wr)
+		max_wr = attr->max_wr;
+	if (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > max_wr)
+		return RI_ERR_INVALID_ARG;
+	return vib_alive(rnic);
+}
+
 static enum ri_status
 srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
 {
-	enum ri_status status = RI_SUCCESS;
+	enum ri_status status = modify_check(srq, attr, resize);
 
-	(void)map;
+	if (status == RI_SUCCESS && resize)
+		status = srq_grow(srq, attr->max_wr);
+	if (status != RI_SUCCESS)
+		return status;
 	if (resize)
-		return RI_ERR_UNSUPPORTED;
-	if (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > srq->attr.max_wr)
-		return RI_ERR_INVALID_ARG;
+		vib_map(map, &srq->user);
 	if (attr->limit != RI_SRQ_LIMIT_KEEP) {
 		status = limit_set(srq, attr->limit);
 		if (status != RI_SUCCESS)

@@ -72,6 +72,14 @@ srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 	return RI_SUCCESS;
 }
 
+static enum ri_status
+srq_remap(struct ri_usrq *srq, const struct ri_map *map)
+{
+	(void)srq;
+	(void)map;
+	return RI_SUCCESS;
+}
+
 static void
 srq_close(struct ri_usrq *srq)
 {
@@ -88,6 +96,7 @@ const struct ri_user_ops vib_user_ops = {
 	.qp_open = qp_open,
 	.qp_close = qp_close,
 	.srq_open = srq_open,
+	.srq_remap = srq_remap,
 	.srq_close = srq_close,
 };
 

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Shared receive queues over a device that the test plays: slots, completions in any order, and growth while in use. */
+#include <errno.h>
+#include <string.h>
+
+#include "vib_cq.h"
+#include "vib_device.h"
+#include "vib_post.h"
+
+#define RECEIVES 64 /* that the played device remembers */
+
+static struct ibv_srq_attr granted;
+static int modify_error;
+
+/* --- libibverbs ---------------------------------------------------------------------------------- */
+
+struct ibv_srq *
+ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	struct ibv_srq *srq = g_new0(struct ibv_srq, 1);
+
+	srq->context = pd->context;
+	srq->pd = pd;
+	granted = init->attr;
+	return srq;
+}
+
+int
+ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	(void)srq;
+	if (modify_error != 0)
+		return modify_error;
+	if ((mask & IBV_SRQ_MAX_WR) != 0)
+		granted.max_wr = attr->max_wr;
+	if ((mask & IBV_SRQ_LIMIT) != 0)
+		granted.srq_limit = attr->srq_limit;
+	return 0;
+}
+
+int
+ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	(void)srq;
+	*attr = granted;
+	return 0;
+}
+
+int
+ibv_destroy_srq(struct ibv_srq *srq)
+{
+	g_free(srq);
+	return 0;
+}
+
+static int
+post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct device *d = device_of_process;
+
+	(void)srq;
+	(void)bad;
+	d->received[d->recvs++ % RECEIVES] = wr->wr_id;
+	return 0;
+}
+
+/* --- setting ---------------------------------------------------------------------------------------- */
+
+struct setting {
+	struct device *d;
+	struct ri_srq *srq;
+	struct ri_qp *qp;
+	uint64_t posted;
+};
+
+static void
+setting_new(struct setting *s, uint32_t max_wr, bool resizable)
+{
+	struct ri_srq_attr attr = {.ctx = 5, .max_wr = max_wr, .max_sge = 1};
+	struct ri_qp_init init = {.ctx = 7,
+				  .type = RI_QP_RC,
+				  .max_sq_wr = 4,
+				  .max_send_sge = 1,
+				  .max_write_sge = 1,
+				  .max_read_sge = 1};
+
+	memset(s, 0, sizeof(*s));
+	modify_error = 0;
+	s->d = device_new();
+	s->d->verbs.ops.post_srq_recv = post_srq_recv;
+	s->d->rnic.attr.srq = true;
+	s->d->rnic.attr.srq_resizable = resizable;
+	s->d->rnic.attr.max_srq_wr = 100;
+	g_assert_cmpint(vib_srq_ops.create(s->d->pd, &attr, &s->srq, &s->d->map), ==, RI_SUCCESS);
+	g_assert_cmpint(
+		vib_qp_ops.create(s->d->pd, &init, s->d->cq, s->d->cq, s->srq, &s->qp, &s->d->map),
+		==, RI_SUCCESS);
+}
+
+static void
+setting_free(struct setting *s)
+{
+	g_assert_cmpint(vib_srq_ops.destroy(s->srq), ==, RI_ERR_BUSY);
+	g_assert_cmpint(vib_qp_ops.destroy(s->qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_srq_ops.destroy(s->srq), ==, RI_SUCCESS);
+	device_free(s->d);
+}
+
+static enum ri_status
+post(struct setting *s)
+{
+	const struct ri_recv_wr wr = {.wr_id = s->posted};
+	enum ri_status status = vib_post_srq(&s->srq->user, &wr);
+
+	s->posted += status == RI_SUCCESS;
+	return status;
+}
+
+/* Post until it is full; how many there was room for. */
+static unsigned
+fill(struct setting *s)
+{
+	unsigned count = 0;
+
+	while (post(s) == RI_SUCCESS)
+		count++;
+	g_assert_cmpint(post(s), ==, RI_ERR_QUEUE_FULL);
+	return count;
+}
+
+/* Complete the receive that was posted as this one, and poll it. */
+static void
+receive(struct setting *s, uint64_t id)
+{
+	const struct ibv_wc how = {.byte_len = 33, .qp_num = s->qp->user.qpn};
+	struct ri_wc wc;
+
+	device_receive(s->d, (unsigned)(id % RECEIVES), &how);
+	g_assert_cmpuint(vib_poll_cq(&s->d->cq->user, &wc, 1), ==, 1);
+	g_assert_cmpuint(wc.wr_id, ==, id);
+	g_assert_cmpuint(wc.qp_ctx, ==, 7);
+	g_assert_cmpuint(wc.byte_len, ==, 33);
+	g_assert_cmpint(wc.opcode, ==, RI_OP_RECV);
+	g_assert_cmpint(wc.flags, ==, RI_WC_RECEIVE | RI_WC_SOLICITED);
+}
+
+/* --- cases ------------------------------------------------------------------------------------------- */
+
+/* Receives complete in any order, and each completion gives one slot back. */
+static void
+test_slots(void)
+{
+	static const uint64_t order[] = {2, 0, 4, 1, 3};
+	struct setting s;
+
+	setting_new(&s, 5, false);
+	for (unsigned round = 0; round < 10; round++) {
+		uint64_t first = s.posted;
+
+		g_assert_cmpuint(fill(&s), ==, 5);
+		for (unsigned i = 0; i < 5; i++)
+			receive(&s, first + order[i]);
+	}
+	setting_free(&s);
+}
+
+/* It grows with receives outstanding, which stay, and has as much more room; what fails changes nothing. */
+static void
+test_growth(void)
+{
+	struct ri_srq_attr attr = {.limit = RI_SRQ_LIMIT_KEEP, .max_wr = 12};
+	struct ri_map map;
+	struct setting s;
+
+	setting_new(&s, 5, true);
+	g_assert_cmpuint(fill(&s), ==, 5);
+	modify_error = ENOMEM;
+	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_ERR_RESOURCES);
+	modify_error = 0;
+	g_assert_cmpint(post(&s), ==, RI_ERR_QUEUE_FULL);
+	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.max_wr, ==, 12);
+	g_assert_cmpuint(granted.max_wr, ==, 12);
+	g_assert_true(map.addr == (uintptr_t)&s.srq->user);
+	g_assert_cmpuint(fill(&s), ==, 7);
+	for (uint64_t id = 0; id < 12; id++)
+		receive(&s, (id * 5) % 12);
+	g_assert_cmpuint(fill(&s), ==, 12);
+	/* It gets no smaller; the real size is told. */
+	attr.max_wr = 3;
+	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.max_wr, ==, 12);
+	g_assert_cmpuint(granted.max_wr, ==, 12);
+	g_assert_cmpint(post(&s), ==, RI_ERR_QUEUE_FULL);
+	setting_free(&s);
+}
+
+static void
+test_arguments(void)
+{
+	static const struct {
+		uint32_t max_wr;
+		uint32_t limit;
+		bool resize;
+		enum ri_status status;
+	} rows[] = {{0, RI_SRQ_LIMIT_KEEP, true, RI_ERR_INVALID_ARG},
+		    {101, RI_SRQ_LIMIT_KEEP, true, RI_ERR_LIMIT},
+		    {0, 6, false, RI_ERR_INVALID_ARG},
+		    {8, 9, true, RI_ERR_INVALID_ARG},
+		    {8, 8, true, RI_SUCCESS},
+		    {100, 0, true, RI_SUCCESS}};
+	struct ri_srq_attr attr;
+	struct ri_map map;
+	struct setting s;
+
+	setting_new(&s, 5, true);
+	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+		attr = (struct ri_srq_attr){.max_wr = rows[i].max_wr, .limit = rows[i].limit};
+		g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, rows[i].resize, &map), ==,
+				rows[i].status);
+		g_assert_cmpuint(granted.max_wr, ==, i < 4 ? 5 : rows[i].max_wr);
+		g_assert_cmpuint(granted.srq_limit, ==, i == 4 ? 8 : 0);
+	}
+	s.d->rnic.attr.srq_resizable = false;
+	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_ERR_UNSUPPORTED);
+	s.d->rnic.attr.srq_resizable = true;
+	atomic_store(&s.d->rnic.failed, true);
+	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_ERR_FATAL);
+	atomic_store(&s.d->rnic.failed, false);
+	setting_free(&s);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ib/srq/slots", test_slots);
+	g_test_add_func("/ib/srq/growth", test_growth);
+	g_test_add_func("/ib/srq/arguments", test_arguments);
+	return g_test_run();
+}
