@@ -191,6 +191,10 @@ wire_peer_step(struct wire_run *run, char *const *words, GError **error)
 		return holds_step(run, words, error);
 	if (strcmp(verb, "word") == 0 || strcmp(verb, "poke") == 0)
 		return word_step(run, words, error);
+	if (strcmp(verb, "load") == 0)
+		return wire_load_step(run, words, error);
+	if (strcmp(verb, "idle") == 0)
+		return wire_idle_step(run, error);
 	if (strcmp(verb, "kill") == 0)
 		return wire_own_kill(run->session, error);
 	if (strcmp(verb, "disconnect") == 0)

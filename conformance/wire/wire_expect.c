@@ -341,6 +341,56 @@ others_skip(struct wire_run *run, char *const *words, GError **error)
 	}
 }
 
+/*
+ * `partly`: gather the segments of a message as far as they come. Before its last segment another message may begin, or
+ * the stream may end, but not inside an FPDU.
+ */
+static gboolean
+part_wait(struct wire_run *run, guint wanted, struct message *message, GError **error)
+{
+	struct wire_conn *conn = run->conn;
+	struct wire_fpdu fpdu = {0};
+	gsize size;
+
+	message->payload = g_byte_array_new();
+	while (!fpdu.last) {
+		g_autofree char *why = NULL;
+		enum wire_taken taken;
+
+		if (message->payload->len == 0)
+			empty_writes_drop(conn);
+		taken = wire_conn_look(conn, &fpdu, &size, &why);
+		if (taken == WIRE_TAKEN_BAD)
+			return wire_fail(error, WIRE_ERROR_VERDICT, "the peer sent an FPDU with %s",
+					 why);
+		if (taken == WIRE_TAKEN_WHOLE && fpdu.opcode != wanted)
+			return TRUE;
+		if (taken == WIRE_TAKEN_WHOLE) {
+			if (message->payload->len == 0)
+				message->first = fpdu;
+			if (!segment_judge(message, &fpdu, error))
+				return FALSE;
+			g_byte_array_append(message->payload, fpdu.payload,
+					    (guint)fpdu.payload_len);
+			wire_conn_taken(conn, size);
+			continue;
+		}
+		fpdu.last = FALSE;
+		if (conn->end != WIRE_END_NONE)
+			return conn->in->len == 0 ||
+			       wire_fail(error, WIRE_ERROR_VERDICT,
+					 "the end came behind %u octets of an FPDU, and not "
+					 "between two",
+					 conn->in->len);
+		if (!wire_conn_wait(conn, wire_run_deadline(run)))
+			return wire_fail(error, WIRE_ERROR_VERDICT,
+					 "behind %u octets of the %s neither more nor the end "
+					 "came in time",
+					 message->payload->len, wire_opcode_name(wanted));
+	}
+	return TRUE;
+}
+
 static gboolean
 message_step(struct wire_run *run, char *const *words, guint opcode, GError **error)
 {
@@ -351,10 +401,13 @@ message_step(struct wire_run *run, char *const *words, guint opcode, GError **er
 
 	if (!others_skip(run, words, error))
 		return FALSE;
-	good = message_wait(run, opcode, drop, &message, error);
+	if (wire_word_is_there(words, "partly"))
+		good = part_wait(run, opcode, &message, error);
+	else
+		good = message_wait(run, opcode, drop, &message, error);
 	if (good && opcode == WIRE_TERMINATE) {
 		good = terminate_judge(run, words, &message, error);
-	} else if (good) {
+	} else if (good && (message.payload->len > 0 || !wire_word_is_there(words, "partly"))) {
 		wire_run_name(run, "got", "stag", message.first.stag);
 		wire_run_name(run, "got", "to", message.first.to);
 		good = field_judge(run, words, "stag", message.first.stag, error) &&
@@ -366,9 +419,9 @@ message_step(struct wire_run *run, char *const *words, guint opcode, GError **er
 	return good;
 }
 
-/* Nothing more, then the end: a FIN, a reset, or either. */
+/* Wait for anything that a judge looks at: octets that are no Writes of no octets, or the end. */
 static gboolean
-end_step(struct wire_run *run, const char *wanted, GError **error)
+anything_wait(struct wire_run *run, GError **error)
 {
 	struct wire_conn *conn = run->conn;
 	gint64 deadline = wire_run_deadline(run);
@@ -380,6 +433,31 @@ end_step(struct wire_run *run, const char *wanted, GError **error)
 					 "the peer did not close the connection in time");
 		empty_writes_drop(conn);
 	}
+	return TRUE;
+}
+
+/* `behind=CODES`: a Terminate of one of these codes may come before the end. */
+static gboolean
+terminate_perhaps(struct wire_run *run, char *const *words, GError **error)
+{
+	const char *codes = wire_word_value(words, "behind");
+	g_autofree char *copy = g_strdup(codes);
+	char *terminate[] = {"<", "terminate", copy, "copy=any", NULL};
+
+	return codes == NULL || run->conn->in->len == 0 ||
+	       message_step(run, terminate, WIRE_TERMINATE, error);
+}
+
+/* Nothing more, then the end: a FIN, a reset, or either. */
+static gboolean
+end_step(struct wire_run *run, char *const *words, GError **error)
+{
+	struct wire_conn *conn = run->conn;
+	const char *wanted = words[1];
+
+	if (!anything_wait(run, error) || !terminate_perhaps(run, words, error) ||
+	    !anything_wait(run, error))
+		return FALSE;
 	if (conn->in->len > 0)
 		return wire_fail(error, WIRE_ERROR_VERDICT,
 				 "expected the end, got %u octets before it", conn->in->len);
@@ -421,7 +499,7 @@ expect(struct wire_run *run, char *const *words, GError **error)
 	if (opcode >= 0)
 		return message_step(run, words, (guint)opcode, error);
 	if (strcmp(what, "close") == 0 || strcmp(what, "reset") == 0 || strcmp(what, "end") == 0)
-		return end_step(run, what, error);
+		return end_step(run, words, error);
 	if (strcmp(what, "nothing") == 0)
 		return nothing_step(run, words, error);
 	return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' cannot be expected", what);

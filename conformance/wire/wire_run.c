@@ -130,46 +130,6 @@ wire_run_listen(struct wire_run *run, GError **error)
 	       conn_use(run, wire_conn_accept(session->listener, session->patience_us, error));
 }
 
-/* Many connections that say only so many octets of a Request, or nothing. They stay until the end of the case. */
-static gboolean
-crowd_step(struct wire_run *run, char *const *words, GError **error)
-{
-	struct wire_conn *kept = run->conn;
-	static char *const request[] = {">", "mpa-request", NULL};
-	guint64 count;
-	guint64 octets;
-	gboolean good = TRUE;
-
-	if (!wire_run_number(run, words, "count", 1, &count, error) ||
-	    !wire_run_number(run, words, "octets", 0, &octets, error))
-		return FALSE;
-	for (guint64 i = 0; good && i < count; i++) {
-		g_autofree char *chop = g_strdup_printf("chop=%" G_GUINT64_FORMAT, octets);
-		char *const part[] = {request[0], request[1], chop, NULL};
-
-		good = wire_run_connect(run, error) &&
-		       (octets == 0 || wire_start_send(run, part, error));
-	}
-	run->conn = kept;
-	return good;
-}
-
-/* Expect that every connection of the case but the current one has ended or ends. */
-static gboolean
-gone_step(struct wire_run *run, GError **error)
-{
-	struct wire_conn *kept = run->conn;
-	static char *const end[] = {"<", "end", NULL};
-	gboolean good = TRUE;
-
-	for (guint i = 0; good && i < run->conns->len; i++) {
-		run->conn = g_ptr_array_index(run->conns, i);
-		good = run->conn == kept || wire_expect_step(run, end, error);
-	}
-	run->conn = kept;
-	return good;
-}
-
 static gboolean
 release_step(struct wire_run *run, char *const *words, GError **error)
 {
@@ -180,6 +140,27 @@ release_step(struct wire_run *run, char *const *words, GError **error)
 	    !wire_run_number(run, words, "pieces", 0, &piece, error))
 		return FALSE;
 	(void)wire_conn_release(run->conn, cut, piece);
+	return TRUE;
+}
+
+/* take N: wait until N octets are there, and leave them for the next step. */
+static gboolean
+take_step(struct wire_run *run, char *const *words, GError **error)
+{
+	struct wire_conn *conn = run->conn;
+	guint64 len;
+
+	if (words[1] == NULL || !wire_number(words[1], run->names, &len, error))
+		return words[1] != NULL ||
+		       wire_fail(error, WIRE_ERROR_SCRIPT, "take how many octets?");
+	while (conn->in->len < len) {
+		if (conn->end != WIRE_END_NONE || !wire_conn_wait(conn, wire_run_deadline(run)))
+			return wire_fail(error, WIRE_ERROR_VERDICT,
+					 "expected %" G_GUINT64_FORMAT " octets, got %u and %s",
+					 len, conn->in->len,
+					 conn->end != WIRE_END_NONE ? "the end"
+								    : "no more in time");
+	}
 	return TRUE;
 }
 
@@ -201,10 +182,18 @@ plain_step(struct wire_run *run, char *const *words, GError **error)
 		return wire_start_run(run, error);
 	if (strcmp(verb, "alive") == 0)
 		return wire_expect_alive(run, error);
-	if (strcmp(verb, "crowd") == 0)
-		return crowd_step(run, words, error);
+	if (strcmp(verb, "crowd") == 0 || strcmp(verb, "silent") == 0)
+		return wire_crowd_make(run, words, error);
 	if (strcmp(verb, "gone") == 0)
-		return gone_step(run, error);
+		return wire_crowd_gone(run, error);
+	if (strcmp(verb, "leave") == 0)
+		return wire_crowd_leave(run, words, error);
+	if (strcmp(verb, "serve") == 0)
+		return wire_crowd_serve(run, words, error);
+	if (strcmp(verb, "neighbour") == 0)
+		return wire_session_check(run->session, error);
+	if (strcmp(verb, "take") == 0)
+		return take_step(run, words, error);
 	if (strcmp(verb, "hold") == 0)
 		wire_conn_hold(run->conn);
 	else if (strcmp(verb, "release") == 0)
@@ -351,6 +340,8 @@ case_run(struct wire_session *session, const struct wire_case *one, GPtrArray *c
 	good = steps_run(&run, error);
 	case_end(&run);
 	g_hash_table_unref(run.names);
+	if (run.crowd != NULL)
+		g_ptr_array_unref(run.crowd);
 	return good;
 }
 

@@ -40,6 +40,8 @@ struct wire_run {
 	GHashTable *names;      /**< numbers of regions and of what was received */
 	guint read_tag;         /**< counts the reads of `alive` */
 	gint64 within_us;       /**< patience of this step; 0: that of the session */
+	GPtrArray *crowd; /**< connections of `crowd` that have stayed, without a Reply, or NULL */
+	guint left;       /**< those that have left, and whose Request nobody has answered */
 };
 
 /** @brief Begin a session: the listener and the neighbour. */
@@ -102,6 +104,9 @@ gboolean wire_start_run(struct wire_run *run, GError **error);
 /** @brief Create the endpoint and the regions of the case at the peer. */
 gboolean wire_start_prepare(struct wire_run *run, GError **error);
 
+/** @brief Create the endpoint of the case; it takes the place of an earlier one. */
+gboolean wire_start_endpoint(struct wire_run *run, GError **error);
+
 /** @brief Send a start-up frame: `> mpa-request` or `> mpa-reply` and its fields. */
 gboolean wire_start_send(struct wire_run *run, char *const *words, GError **error);
 
@@ -119,6 +124,22 @@ gboolean wire_expect_alive(struct wire_run *run, GError **error);
 
 /** @brief Ask the helper: `peer QUESTION`. */
 gboolean wire_peer_step(struct wire_run *run, char *const *words, GError **error);
+
+/** @brief `crowd count= octets= private=`: many connections that say so much of a Request; `silent` forgets them. */
+gboolean wire_crowd_make(struct wire_run *run, char *const *words, GError **error);
+
+/** @brief `gone`: every connection of the case but the current one has ended or ends. */
+gboolean wire_crowd_gone(struct wire_run *run, GError **error);
+
+/** @brief `leave shutdown|reset every=`: connections of the crowd end. */
+gboolean wire_crowd_leave(struct wire_run *run, char *const *words, GError **error);
+
+/** @brief `serve count= refused=`: the peer's user accepts what waits; those that have stayed are served or refused. */
+gboolean wire_crowd_serve(struct wire_run *run, char *const *words, GError **error);
+
+/** @brief `peer load` and `peer idle`: what the helper's process uses. */
+gboolean wire_load_step(struct wire_run *run, char *const *words, GError **error);
+gboolean wire_idle_step(struct wire_run *run, GError **error); /**< @copydoc wire_load_step */
 
 /** @brief Whether @p value is one of `A|B|C..D`. */
 gboolean wire_run_fits(struct wire_run *run, const char *wanted, guint64 value, gboolean *fits,

@@ -245,6 +245,7 @@ frame_note(struct wire_run *run, gboolean reply, const struct start_frame *frame
 	const char *prefix = reply ? "reply" : "request";
 
 	wire_run_name(run, prefix, "m", (frame->flags & FLAG_M) != 0);
+	wire_run_name(run, prefix, "r", (frame->flags & FLAG_R) != 0);
 	wire_run_name(run, prefix, "c", (frame->flags & FLAG_C) != 0);
 	wire_run_name(run, prefix, "ird", frame->first & WORD_DEPTH);
 	wire_run_name(run, prefix, "ord", frame->second & WORD_DEPTH);
@@ -346,7 +347,7 @@ region_make(struct wire_run *run, const char *name, const char *options, GError 
 }
 
 gboolean
-wire_start_prepare(struct wire_run *run, GError **error)
+wire_start_endpoint(struct wire_run *run, GError **error)
 {
 	static const char *const options[] = {"ird", "ord", "receives", "size", "off"};
 	g_autoptr(GString) question = g_string_new("ep e");
@@ -359,7 +360,14 @@ wire_start_prepare(struct wire_run *run, GError **error)
 			g_string_append_printf(question, " %s=%s", options[i], value);
 	}
 	answer = wire_peer_ask(run->session->peer, error, "%s", question->str);
-	if (answer == NULL || !region_make(run, "open", "size=4096 rights=rw seed=1", error))
+	return answer != NULL;
+}
+
+gboolean
+wire_start_prepare(struct wire_run *run, GError **error)
+{
+	if (!wire_start_endpoint(run, error) ||
+	    !region_make(run, "open", "size=4096 rights=rw seed=1", error))
 		return FALSE;
 	for (guint i = 0; i < run->one->regions->len; i++) {
 		const struct wire_region *region = g_ptr_array_index(run->one->regions, i);

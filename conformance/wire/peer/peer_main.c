@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "peer_child.h"
+#include "peer_load.h"
 #include "peer_octets.h"
 #include "peer_stack.h"
 
@@ -435,6 +436,7 @@ static const struct {
 	{"poke", ask_poke},        {"peek", ask_poke},
 	{"reset", ask_reset},      {"listen", ask_listen},
 	{"child", peer_ask_child}, {"kill", peer_ask_kill},
+	{"load", peer_ask_load},
 };
 
 /* The answer to one line; free with g_string_free(). */

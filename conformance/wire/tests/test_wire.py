@@ -38,6 +38,11 @@ WORDS = {
     'wrong-memory': 'octet 0 of open',
     'wrong-field': 'rev is 2, expected 1',
     'wrong-reject': 'r is 0, expected 1',
+    'wrong-part': 'data is 8, expected 9',
+    'wrong-take': 'expected 900 octets, got',
+    'wrong-behind': 'expected Terminate 0205, got 0206',
+    'wrong-load': 'of descriptors, expected 0',
+    'wrong-refused': '0 were refused, expected 1',
 }
 
 _count = 0
@@ -141,7 +146,7 @@ def test_scripts(folder):
     for name, step in (('step', 'dance'), ('number', '> send data=many'), ('message', '> letter x'),
                        ('loop', 'loop 2'), ('loop-count', 'loop\nend'), ('marker', '> send mark=9 mark-pointer=4 marked'),
                        ('place', '> send place=4'), ('flip', '> send flip=999'), ('answer', 'peer accepted'),
-                       ('kill', 'peer kill')):
+                       ('kill', 'peer kill'), ('leave', 'leave reset'), ('serve', 'serve'), ('take', 'take')):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(head + step + '\n')
         run = judge('--cases', path)
