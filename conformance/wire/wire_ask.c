@@ -123,15 +123,14 @@ static gboolean
 answer_step(struct wire_run *run, char *const *words, GError **error)
 {
 	gboolean accept = strcmp(words[1], "accept") == 0;
-	g_autoptr(GString) hex = g_string_new(NULL);
+	g_autofree char *hex = NULL;
 	guint64 len;
 
 	if (!wire_run_number(run, words, "private", 0, &len, error))
 		return FALSE;
-	for (guint64 i = 0; i < len; i++)
-		g_string_append_printf(hex, "%02x", wire_pattern(77, i) | 1);
+	hex = wire_private_hex(len);
 	wire_peer_tell(run->session->peer, "%s within=%u private=%s",
-		       accept ? "accept e" : "reject", patience_ms(run), hex->str);
+		       accept ? "accept e" : "reject", patience_ms(run), hex);
 	return wire_word_is_there(words, "later") || accepted_step(run, words, error);
 }
 

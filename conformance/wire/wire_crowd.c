@@ -56,10 +56,13 @@ wire_crowd_make(struct wire_run *run, char *const *words, GError **error)
 }
 
 gboolean
-wire_crowd_gone(struct wire_run *run, GError **error)
+wire_crowd_gone(struct wire_run *run, char *const *words, GError **error)
 {
 	struct wire_conn *kept = run->conn;
-	static char *const end[] = {"<", "end", NULL};
+	g_autofree char *within = g_strdup_printf(
+		"within=%s",
+		wire_word_value(words, "within") != NULL ? wire_word_value(words, "within") : "0");
+	char *const end[] = {"<", "end", within, NULL};
 	gboolean good = TRUE;
 
 	for (guint i = 0; good && i < run->conns->len; i++) {

@@ -126,7 +126,11 @@ wire_run_listen(struct wire_run *run, GError **error)
 {
 	struct wire_session *session = run->session;
 
-	return peer_connect(session, "e", wire_case_text(run->one, "peer-private", ""), error) &&
+	g_autofree char *hex = wire_private_hex(wire_case_number(run->one, "asks-private", 0));
+	g_autofree char *more = g_strdup_printf("timeout=%s private=%s",
+						wire_case_text(run->one, "timeout", "0"), hex);
+
+	return peer_connect(session, "e", more, error) &&
 	       conn_use(run, wire_conn_accept(session->listener, session->patience_us, error));
 }
 
@@ -164,6 +168,33 @@ take_step(struct wire_run *run, char *const *words, GError **error)
 	return TRUE;
 }
 
+/* drip HEX every=MS within=MS: send that again and again, with pauses, until the peer ends the connection. */
+static gboolean
+drip_step(struct wire_run *run, char *const *words, GError **error)
+{
+	struct wire_conn *conn = run->conn;
+	g_autoptr(GByteArray) octets = NULL;
+	gint64 deadline;
+	guint64 every;
+	guint64 within;
+
+	if (words[1] == NULL)
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "drip what?");
+	octets = wire_octets(words[1], error);
+	if (octets == NULL || !wire_run_number(run, words, "every", 100, &every, error) ||
+	    !wire_run_number(run, words, "within", 60000, &within, error))
+		return FALSE;
+	deadline = g_get_monotonic_time() + (gint64)within * 1000;
+	while (conn->end == WIRE_END_NONE && conn->in->len == 0) {
+		if (g_get_monotonic_time() > deadline)
+			return wire_fail(error, WIRE_ERROR_VERDICT,
+					 "the peer waits for what comes slowly, and never ends");
+		(void)wire_conn_send(conn, octets->data, octets->len);
+		(void)wire_conn_wait(conn, g_get_monotonic_time() + (gint64)every * 1000);
+	}
+	return TRUE;
+}
+
 /* Steps that act on the connection as a whole. */
 static gboolean
 plain_step(struct wire_run *run, char *const *words, GError **error)
@@ -185,13 +216,15 @@ plain_step(struct wire_run *run, char *const *words, GError **error)
 	if (strcmp(verb, "crowd") == 0 || strcmp(verb, "silent") == 0)
 		return wire_crowd_make(run, words, error);
 	if (strcmp(verb, "gone") == 0)
-		return wire_crowd_gone(run, error);
+		return wire_crowd_gone(run, words, error);
 	if (strcmp(verb, "leave") == 0)
 		return wire_crowd_leave(run, words, error);
 	if (strcmp(verb, "serve") == 0)
 		return wire_crowd_serve(run, words, error);
 	if (strcmp(verb, "neighbour") == 0)
 		return wire_session_check(run->session, error);
+	if (strcmp(verb, "drip") == 0)
+		return drip_step(run, words, error);
 	if (strcmp(verb, "take") == 0)
 		return take_step(run, words, error);
 	if (strcmp(verb, "hold") == 0)

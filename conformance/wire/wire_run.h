@@ -110,6 +110,9 @@ gboolean wire_start_endpoint(struct wire_run *run, GError **error);
 /** @brief Send a start-up frame: `> mpa-request` or `> mpa-reply` and its fields. */
 gboolean wire_start_send(struct wire_run *run, char *const *words, GError **error);
 
+/** @brief So many octets of private data as start-up frames have them, in hexadecimal; free with g_free(). */
+char *wire_private_hex(guint64 len);
+
 /** @brief Expect one: `< mpa-request` or `< mpa-reply` and its fields. */
 gboolean wire_start_expect(struct wire_run *run, char *const *words, GError **error);
 
@@ -128,8 +131,8 @@ gboolean wire_peer_step(struct wire_run *run, char *const *words, GError **error
 /** @brief `crowd count= octets= private=`: many connections that say so much of a Request; `silent` forgets them. */
 gboolean wire_crowd_make(struct wire_run *run, char *const *words, GError **error);
 
-/** @brief `gone`: every connection of the case but the current one has ended or ends. */
-gboolean wire_crowd_gone(struct wire_run *run, GError **error);
+/** @brief `gone within=`: every connection of the case but the current one has ended or ends. */
+gboolean wire_crowd_gone(struct wire_run *run, char *const *words, GError **error);
 
 /** @brief `leave shutdown|reset every=`: connections of the crowd end. */
 gboolean wire_crowd_leave(struct wire_run *run, char *const *words, GError **error);

@@ -37,6 +37,16 @@ struct start_frame {
 	gsize private_len;
 };
 
+char *
+wire_private_hex(guint64 len)
+{
+	GString *hex = g_string_new(NULL);
+
+	for (guint64 i = 0; i < len; i++)
+		g_string_append_printf(hex, "%02x", wire_pattern(PRIVATE_SEED, i) | 1);
+	return g_string_free(hex, FALSE);
+}
+
 static gboolean
 is_reply(char *const *words)
 {

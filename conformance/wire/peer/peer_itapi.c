@@ -120,10 +120,10 @@ peer_about(void)
 {
 	const char *rnr = g_getenv("ITAPI_IWARP_RNR_MS");
 
-	return g_strdup_printf("kind=it-api adapter=%s port=%u able=rights,fallback,rtr-send%s%s",
-			       stack.name, ntohs(stack.port),
-			       stack.info->atomic_support ? ",atomic" : "",
-			       g_strcmp0(rnr, "0") == 0 ? ",no-wait" : ",waits");
+	return g_strdup_printf(
+		"kind=it-api adapter=%s port=%u able=rights,fallback,rtr-send,timeout%s%s",
+		stack.name, ntohs(stack.port), stack.info->atomic_support ? ",atomic" : "",
+		g_strcmp0(rnr, "0") == 0 ? ",no-wait" : ",waits");
 }
 
 gboolean
@@ -297,15 +297,15 @@ path_find(const char *host, it_path_t *path, GError **error)
 }
 
 gboolean
-peer_ep_connect(struct peer_ep *ep, const char *host, guint16 port, const GByteArray *private_data,
-		GError **error)
+peer_ep_connect(struct peer_ep *ep, const struct peer_target *target,
+		const GByteArray *private_data, GError **error)
 {
-	it_conn_qual_t qual = {.type = IT_IANA_PORT, .conn_qual.port = htons(port)};
+	it_conn_qual_t qual = {.type = IT_IANA_PORT, .conn_qual.port = htons(target->port)};
 	it_path_t path;
 
-	if (!path_find(host, &path, error))
+	if (!path_find(target->host, &path, error))
 		return FALSE;
-	path.timeout = CONNECT_US;
+	path.timeout = target->within_ms > 0 ? (uint64_t)target->within_ms * 1000 : CONNECT_US;
 	return check(it_ep_connect(ep->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
 				   private_data->data, private_data->len),
 		     "it_ep_connect", error);

@@ -255,16 +255,18 @@ ask_reject(char *const *words, GString *answer, GError **error)
 	return TRUE;
 }
 
-/* connect NAME host= port= private= */
+/* connect NAME host= port= timeout= private= */
 static gboolean
 ask_connect(char *const *words, GString *answer, GError **error)
 {
 	g_autoptr(GByteArray) data = private_of(words);
 	struct end *end = end_of(words, error);
+	const struct peer_target target = {.host = word(words, "host", ""),
+					   .port = (guint16)number(words, "port", "0"),
+					   .within_ms = (guint)number(words, "timeout", "0")};
 
 	(void)answer;
-	return end != NULL && peer_ep_connect(end->ep, word(words, "host", ""),
-					      (guint16)number(words, "port", "0"), data, error);
+	return end != NULL && peer_ep_connect(end->ep, &target, data, error);
 }
 
 static gboolean

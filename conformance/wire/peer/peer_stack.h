@@ -103,8 +103,15 @@ gboolean peer_listen_again(GError **error);
 /** @brief Reject every request that waits, of judges that are gone. */
 void peer_reject_all(void);
 
+/** @brief Where and how to connect. */
+struct peer_target {
+	const char *host;
+	guint16 port;
+	guint within_ms; /**< for everything, if the stack can limit that ("timeout"); 0: as long as usual */
+};
+
 /** @brief Begin to connect. The answer is an event. */
-gboolean peer_ep_connect(struct peer_ep *ep, const char *host, guint16 port,
+gboolean peer_ep_connect(struct peer_ep *ep, const struct peer_target *target,
 			 const GByteArray *private_data, GError **error);
 
 /** @brief Disconnect in an orderly way. */

@@ -362,14 +362,14 @@ step_wait(struct peer_ep *ep, enum rdma_cm_event_type step, GError **error)
 }
 
 gboolean
-peer_ep_connect(struct peer_ep *ep, const char *host, guint16 port, const GByteArray *private_data,
-		GError **error)
+peer_ep_connect(struct peer_ep *ep, const struct peer_target *target,
+		const GByteArray *private_data, GError **error)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(target->port)};
 	struct rdma_conn_param param = param_of(ep, private_data);
 
-	if (inet_pton(AF_INET, host, &to.sin_addr) != 1)
-		return peer_fail(error, "%s is no IPv4 address", host);
+	if (inet_pton(AF_INET, target->host, &to.sin_addr) != 1)
+		return peer_fail(error, "%s is no IPv4 address", target->host);
 	ep->step = RDMA_CM_EVENT_TIMEWAIT_EXIT; /* none of the steps: 0 is ADDR_RESOLVED */
 	return check(rdma_create_id(stack.channel, &ep->id, ep, RDMA_PS_TCP) == 0, "rdma_create_id",
 		     error) &&
