@@ -3,7 +3,7 @@
 
 /*
  * A service under attack by thousands of bad peers (it_siege.h) goes on serving clients, and its memory and its
- * descriptors stay bounded. Afterwards it is as before.
+ * descriptors stay bounded. Afterwards it is as before, and rests. ITAPI_TEST_RUNS is how many phases the attack has.
  *
  * The service is this process: a listener, and a fixed number of endpoints, each of which echoes one message. When no
  * endpoint is free, the one that has been in use for longest is taken. The clients are one process, so that what is
@@ -11,6 +11,7 @@
  */
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -30,6 +31,8 @@
 #define GROWTH  (32u << 20) /* bytes; much less than one for each peer would cost */
 #define IDLE_US 50
 #define SETTLED 16 /* descriptors more than before, at most, when the attack is over */
+#define PHASES  2  /* of the attack */
+#define REST_US (200 * 1000)
 
 /* --- the client's process ----------------------------------------------------------------------- */
 
@@ -309,6 +312,24 @@ seconds_used(void)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+/* Nobody asks for anything now: the library uses no processor time to speak of. */
+static bool
+rests(void)
+{
+	double seconds = seconds_used();
+
+	g_usleep(REST_US);
+	return seconds_used() - seconds < REST_US / 10 / 1e6;
+}
+
+static int
+phases(void)
+{
+	const char *runs = g_getenv("ITAPI_TEST_RUNS");
+
+	return runs != NULL ? MAX(atoi(runs), 1) : PHASES;
+}
+
 /* Serve until the client has made its visits. */
 static struct visits
 serve_client(struct service *service)
@@ -362,10 +383,10 @@ test_siege(struct pair *pair)
 	seconds = seconds_used();
 	begun = g_get_monotonic_time();
 	siege_begin(pair->qual.conn_qual.port);
-	visits = serve_client(&service);
-	tell("under attack", &visits);
-	visits = serve_client(&service);
-	tell("under attack, again", &visits);
+	for (int phase = phases(); phase > 0; phase--) {
+		visits = serve_client(&service);
+		tell("under attack", &visits);
+	}
 	g_test_message("%.2f s of processor time in %.2f s; %u requests, %u echoes, %u evictions",
 		       seconds_used() - seconds,
 		       (double)(g_get_monotonic_time() - begun) / G_USEC_PER_SEC, service.requests,
@@ -387,6 +408,7 @@ test_siege(struct pair *pair)
 	visits = serve_client(&service);
 	tell("afterwards", &visits);
 	PAIR_UNTIL((serve(&service), pair_descriptors() <= descriptors + SETTLED));
+	PAIR_UNTIL(rests());
 	for (unsigned i = 0; i < SEATS; i++)
 		pair_ok(it_ep_free(service.seats[i].ep));
 	drain(pair->passive.request);

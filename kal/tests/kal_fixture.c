@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ri_load.h"
@@ -318,4 +319,38 @@ raw_count_fds(void)
 	while (g_dir_read_name(dir) != NULL)
 		count++;
 	return count;
+}
+
+void
+raw_wait_fds(unsigned most)
+{
+	gint64 until = g_get_monotonic_time() + G_TIME_SPAN_MINUTE;
+
+	while (raw_count_fds() > most) {
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+		g_usleep(10000);
+	}
+}
+
+static uint64_t
+processor_ns(void)
+{
+	struct timespec used;
+
+	g_assert_cmpint(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), ==, 0);
+	return (uint64_t)used.tv_sec * G_GUINT64_CONSTANT(1000000000) + (uint64_t)used.tv_nsec;
+}
+
+void
+raw_wait_rest(void)
+{
+	const uint64_t look_ms = 200;
+	gint64 until = g_get_monotonic_time() + G_TIME_SPAN_MINUTE;
+	uint64_t before;
+
+	do {
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+		before = processor_ns();
+		g_usleep(look_ms * 1000);
+	} while (processor_ns() - before > look_ms * 1000 * 1000 / 10);
 }

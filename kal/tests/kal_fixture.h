@@ -58,5 +58,9 @@ void raw_send_frame(int fd, const struct kal_mpa_frame *frame);
 void raw_abort(int fd);
 /* The number of descriptors that this process has open. */
 unsigned raw_count_fds(void);
+/* Wait until this process has no more descriptors than that. */
+void raw_wait_fds(unsigned most);
+/* Wait until this process rests: for a while it uses no processor time to speak of. */
+void raw_wait_rest(void);
 
 #endif /* KAL_FIXTURE_H */

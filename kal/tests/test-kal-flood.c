@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many peers that connect and send nothing, or little: a client that sends its Request is served and does not wait
- * until the time of those peers is over. To exclude that, the deadlines of the kAL are an hour away here. The peers
- * are other processes, each with descriptors of its own.
+ * Many peers that connect and send nothing, or little, or whole Requests that nobody answers: a client that sends its
+ * Request is served and does not wait until the time of those peers is over. To exclude that, the deadlines of the kAL
+ * are an hour away here. Meanwhile the process has no more descriptors than the kAL allows them and rests, and afterwards
+ * it has as many as before. The peers are other processes, each with descriptors of its own.
  */
 
 #include <errno.h>
@@ -23,6 +24,8 @@
 #define CROWDS     3
 #define CROWD      400
 #define ROOM       24 /* the limit of descriptors, where they are scarce */
+#define PARTED     64 /* refused peers that have not hung up, at most [WIRE 8.17] */
+#define SETTLED    8  /* sockets that are just accepted or just ending */
 
 /* --- peers in other processes ----------------------------------------------------------------- */
 
@@ -197,15 +200,19 @@ test_silent(void)
 {
 	struct fixture f;
 	uint16_t port = 0;
+	unsigned before;
 
 	open_fixture(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	before = raw_count_fds();
 	for (int i = 0; i < CROWDS; i++)
 		crowd_send(i, port, CROWD, NULL, 0);
 	for (int i = 0; i < CROWDS; i++)
 		crowd_wait(i);
 	for (int i = 0; i < 20; i++)
 		be_served(&f, port);
+	raw_wait_fds(before + KAL_STARTS_MAX + PARTED + SETTLED);
+	raw_wait_rest();
 	/* Half of a header from each of that many more. */
 	for (int i = 0; i < CROWDS; i++)
 		crowd_send(i, port, CROWD, "MPA ID Req", 10);
@@ -213,7 +220,74 @@ test_silent(void)
 		crowd_wait(i);
 	for (int i = 0; i < 20; i++)
 		be_served(&f, port);
+	raw_wait_fds(before + KAL_STARTS_MAX + PARTED + SETTLED);
+	raw_wait_rest();
 	crowds_leave();
+	raw_wait_fds(before);
+	raw_wait_rest();
+	fixture_close(&f);
+}
+
+/* So many whole Requests from each crowd. */
+static void
+crowds_ask(uint16_t port, unsigned count)
+{
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	size_t len = request_octets(buf);
+
+	for (int i = 0; i < CROWDS; i++)
+		crowd_send(i, port, count, buf, len);
+	for (int i = 0; i < CROWDS; i++)
+		crowd_wait(i);
+}
+
+/* Whole Requests that nobody answers, and in the end their senders leave. */
+static void
+test_unanswered(void)
+{
+	const unsigned asking = 100;
+	struct fixture f;
+	uint16_t port = 0;
+	unsigned before;
+
+	open_fixture(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, CROWDS * asking + 1);
+	before = raw_count_fds();
+	crowds_ask(port, asking);
+	for (unsigned i = 0; i < CROWDS * asking; i++)
+		g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).pdata_len, ==, 5);
+	raw_wait_fds(before + CROWDS * asking);
+	raw_wait_rest();
+	for (int i = 0; i < 20; i++)
+		be_served(&f, port);
+	crowds_leave();
+	for (unsigned i = 0; i < CROWDS * asking; i++)
+		fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX);
+	raw_wait_fds(before);
+	raw_wait_rest();
+	be_served(&f, port);
+	fixture_close(&f);
+}
+
+/* More of them than the consumer's backlog: the kernel keeps the others, and the next comes when one has left. */
+static void
+test_beyond_backlog(void)
+{
+	const unsigned backlog = 20, asking = 30;
+	struct fixture f;
+	uint16_t port = 0;
+	unsigned before;
+
+	open_fixture(&f);
+	fixture_listen(&f, LISTEN_CTX, &port, backlog);
+	before = raw_count_fds();
+	crowds_ask(port, asking);
+	for (unsigned i = 0; i < backlog; i++)
+		g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).pdata_len, ==, 5);
+	raw_wait_fds(before + backlog + KAL_STARTS_MAX + SETTLED);
+	crowds_leave();
+	raw_wait_fds(before);
+	raw_wait_rest();
 	fixture_close(&f);
 }
 
@@ -368,6 +442,8 @@ main(int argc, char **argv)
 	crowds_begin();
 	fake_register();
 	g_test_add_func("/kal/flood/silent", test_silent);
+	g_test_add_func("/kal/flood/unanswered", test_unanswered);
+	g_test_add_func("/kal/flood/beyond-backlog", test_beyond_backlog);
 	g_test_add_func("/kal/flood/preference", test_preference);
 	g_test_add_func("/kal/flood/shares", test_shares);
 	g_test_add_func("/kal/flood/descriptors", test_descriptors);
