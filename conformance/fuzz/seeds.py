@@ -89,6 +89,20 @@ def wire():
             yield bytes([0x0f, 20, length]) + octets[2:length + 2]
 
 
+def judge():
+    for kind, octets, crc in vectors():
+        if kind not in ('fpdu', 'stream'):
+            continue
+        yield bytes([2 if crc else 0, 0, 0]) + octets
+        length = int.from_bytes(octets[:2], 'big')
+        if length < 256 and len(octets) >= length + 2:
+            for place in (0, 4, 488, 500, 508):
+                yield bytes([7]) + place.to_bytes(2, 'big') + bytes([length]) + octets[2:length + 2]
+            yield bytes([3, 0, 0, length]) + octets[2:length + 2]
+            yield bytes([6, 1, 0]) + octets
+            yield bytes([6, 2, 0]) + bytes(4) + octets
+
+
 def stream():
     start = bytes([0x01, 80, 0x24])
     receive = bytes([3, 0, 0, 64])
@@ -178,7 +192,7 @@ def settings():
 
 
 def main():
-    for make in (config, kal, letters, mpa, script, settings, stream, wire):
+    for make in (config, judge, kal, letters, mpa, script, settings, stream, wire):
         folder = os.path.join(sys.argv[1], make.__name__)
         os.makedirs(folder, exist_ok=True)
         for octets in make():
