@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The peer requests a Read and receives nothing, so the socket is full inside a frame. Then its FIN comes. What is built
+ * leaves whole, for the peer may read on; and if it takes no more, that is an orderly end all the same [WIRE 7.1].
+ */
+#include "viw_peer.h"
+
+#include <sys/socket.h>
+
+#include "viw_qp.h"
+
+#define SIZE 100000u
+#define ROOM 8192
+#define TAG  0x12345678u
+
+static void
+set_room(int fd, int option)
+{
+	int octets = ROOM;
+
+	g_assert_cmpint(setsockopt(fd, SOL_SOCKET, option, &octets, sizeof(octets)), ==, 0);
+}
+
+/* A Read under way, whose answer has filled the sockets. */
+static void
+open_full(struct peer *f)
+{
+	struct rdmap_read_request m = {.sink_stag = TAG, .size = SIZE};
+	uint8_t frame[64];
+	struct viw_qp *qp;
+
+	peer_open(f, NULL);
+	qp = (struct viw_qp *)f->end->qp;
+	set_room(qp->stream.fd, SO_SNDBUF);
+	set_room(f->fd, SO_RCVBUF);
+	chunk_fill(&f->mem, 3);
+	m.source_stag = f->mem.stag;
+	m.source_to = (uintptr_t)f->mem.at;
+	peer_play(f, frame, rdmap_read_request_fpdu(frame, 1, &m, true));
+	while (!atomic_load(&qp->tx.blocked))
+		(void)f->node->p->fast->progress(f->node->urnic, 64);
+}
+
+/* Whole frames of the answer come, from its first octet on. Returns the octets behind them, up to the FIN. */
+static size_t
+read_answer(struct peer *f, uint8_t *octets)
+{
+	struct mpa_rules rules = {.crc = true};
+	struct mpa_fpdu fpdu;
+	struct ddp_segment seg;
+	size_t at = 0;
+	uint64_t to = 0;
+	bool fin;
+	size_t have = peer_listen(f, octets, 2 * SIZE, &fin);
+
+	g_assert_true(fin);
+	while (at < have && mpa_fpdu_read(&rules, octets + at, have - at, &fpdu) == MPA_OK) {
+		g_assert_cmpint(ddp_segment_read(fpdu.ulpdu, fpdu.ulpdu_len, fpdu.ulpdu_len, &seg),
+				==, DDP_OK);
+		if (!seg.tagged)
+			break;
+		g_assert_cmphex(seg.stag, ==, TAG);
+		g_assert_cmpuint(seg.to, ==, to);
+		g_assert_cmpmem(seg.payload, seg.payload_len, f->mem.at + to, seg.payload_len);
+		to += seg.payload_len;
+		at += fpdu.size;
+	}
+	g_assert_cmpuint(to, >, 0);
+	memmove(octets, octets + at, have - at);
+	return have - at;
+}
+
+static void
+test_whole_frames(void)
+{
+	g_autofree uint8_t *octets = g_malloc(2 * SIZE);
+	struct peer f;
+
+	open_full(&f);
+	g_assert_cmpint(shutdown(f.fd, SHUT_WR), ==, 0);
+	g_assert_cmpuint(read_answer(&f, octets), ==, 0);
+	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
+	peer_expect_over(&f);
+	peer_close(&f);
+}
+
+/* The FIN comes inside a frame of the peer: the Terminate is behind whole frames, so the peer can read it. */
+static void
+test_terminate(void)
+{
+	static const uint8_t begin[] = {0, 20, 0x41};
+	g_autofree uint8_t *octets = g_malloc(2 * SIZE);
+	struct mpa_rules rules = {.crc = true};
+	struct mpa_fpdu fpdu;
+	struct peer f;
+
+	open_full(&f);
+	peer_play(&f, begin, sizeof(begin));
+	g_assert_cmpint(shutdown(f.fd, SHUT_WR), ==, 0);
+	size_t rest = read_answer(&f, octets);
+	g_assert_cmpint(mpa_fpdu_read(&rules, octets, rest, &fpdu), ==, MPA_OK);
+	g_assert_cmpuint(fpdu.size, ==, rest);
+	end_wait_event(f.end, RI_EVENT_QP_BAD_LLP_CLOSE, NULL);
+	peer_expect_over(&f);
+	peer_close(&f);
+}
+
+/* The peer takes no more: the wait is bounded. */
+static void
+test_takes_no_more(void)
+{
+	struct peer f;
+
+	open_full(&f);
+	g_assert_cmpint(shutdown(f.fd, SHUT_WR), ==, 0);
+	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
+	peer_expect_over(&f);
+	peer_close(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/iwarp/half-close/whole-frames", test_whole_frames);
+	g_test_add_func("/iwarp/half-close/terminate", test_terminate);
+	g_test_add_func("/iwarp/half-close/takes-no-more", test_takes_no_more);
+	return g_test_run();
+}
