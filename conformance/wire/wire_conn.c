@@ -77,8 +77,14 @@ conn_new(int fd, gboolean initiator)
 	return conn;
 }
 
+void
+wire_conn_segments(int fd, guint mss)
+{
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss));
+}
+
 struct wire_conn *
-wire_conn_connect(const struct sockaddr *address, socklen_t len, GError **error)
+wire_conn_connect(const struct sockaddr *address, socklen_t len, guint mss, GError **error)
 {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -86,6 +92,7 @@ wire_conn_connect(const struct sockaddr *address, socklen_t len, GError **error)
 		fail(error, "socket");
 		return NULL;
 	}
+	wire_conn_segments(fd, mss);
 	if (connect(fd, address, len) != 0) {
 		fail(error, "connect");
 		close(fd);

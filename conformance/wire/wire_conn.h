@@ -52,8 +52,12 @@ struct wire_conn {
 	GByteArray *held; /**< octets that wait for wire_conn_release(); NULL if none do */
 };
 
-/** @brief Connect to @p address from a free port. NULL: @p error says why. */
-struct wire_conn *wire_conn_connect(const struct sockaddr *address, socklen_t len, GError **error);
+/** @brief Let connections from this socket on have TCP segments of at most @p mss octets; 0: as usual. */
+void wire_conn_segments(int fd, guint mss);
+
+/** @brief Connect to @p address from a free port, with segments of @p mss octets or 0. NULL: @p error says why. */
+struct wire_conn *wire_conn_connect(const struct sockaddr *address, socklen_t len, guint mss,
+				    GError **error);
 
 /** @brief Take a connection of the listening socket @p listener. NULL: none came, or an error. */
 struct wire_conn *wire_conn_accept(int listener, gint64 patience_us, GError **error);

@@ -343,7 +343,7 @@ others_skip(struct wire_run *run, char *const *words, GError **error)
 
 /*
  * `partly`: gather the segments of a message as far as they come. Before its last segment another message may begin, or
- * the stream may end, but not inside an FPDU.
+ * the stream may end, but no FIN may come inside an FPDU. A reset may: a peer need not wait for ever for a slow judge.
  */
 static gboolean
 part_wait(struct wire_run *run, guint wanted, struct message *message, GError **error)
@@ -376,10 +376,12 @@ part_wait(struct wire_run *run, guint wanted, struct message *message, GError **
 			continue;
 		}
 		fpdu.last = FALSE;
+		if (conn->end == WIRE_END_RESET)
+			g_byte_array_set_size(conn->in, 0);
 		if (conn->end != WIRE_END_NONE)
 			return conn->in->len == 0 ||
 			       wire_fail(error, WIRE_ERROR_VERDICT,
-					 "the end came behind %u octets of an FPDU, and not "
+					 "a FIN came behind %u octets of an FPDU, and not "
 					 "between two",
 					 conn->in->len);
 		if (!wire_conn_wait(conn, wire_run_deadline(run)))

@@ -98,8 +98,9 @@ wire_run_connect(struct wire_run *run, GError **error)
 {
 	const struct sockaddr_storage *address = wire_peer_address(run->session->peer);
 
-	return conn_use(run, wire_conn_connect((const struct sockaddr *)address,
-					       address_len(address), error));
+	return conn_use(run,
+			wire_conn_connect((const struct sockaddr *)address, address_len(address),
+					  (guint)wire_case_number(run->one, "mss", 0), error));
 }
 
 /* Let the peer connect to the judge. */
@@ -130,6 +131,8 @@ wire_run_listen(struct wire_run *run, GError **error)
 	g_autofree char *more = g_strdup_printf("timeout=%s private=%s",
 						wire_case_text(run->one, "timeout", "0"), hex);
 
+	/* What the listener has counts for connections that begin now. */
+	wire_conn_segments(session->listener, (guint)wire_case_number(run->one, "mss", 0));
 	return peer_connect(session, "e", more, error) &&
 	       conn_use(run, wire_conn_accept(session->listener, session->patience_us, error));
 }
