@@ -178,6 +178,72 @@ compare_fields(const struct df_wr *wr, const struct df_seen_wr *seen)
 	return NULL;
 }
 
+/* The message that a completion with the receive of an S-RQ belongs to: its endpoint's next one. */
+static const struct df_take *
+take_of(const struct df_expected *expected, const struct df_record *record, unsigned at)
+{
+	const struct df_seen_wr *seen = DF_SEEN_WR(record, at);
+	unsigned index, nth = 0;
+
+	for (unsigned i = 0; i < at; i++) {
+		const struct df_seen_wr *before = DF_SEEN_WR(record, i);
+		const struct df_wr *wr = wr_of(expected, before->cookie, &index);
+
+		nth += wr != NULL && wr->srq > 0 && before->settle == seen->settle &&
+		       before->ep == seen->ep && before->life == seen->life;
+	}
+	for (unsigned i = 0; i < expected->takes->len; i++) {
+		const struct df_take *take = DF_TAKE(expected, i);
+
+		if (take->wr.settle == seen->settle && take->wr.ep == seen->ep &&
+		    take->wr.life == seen->life && nth-- == 0)
+			return take;
+	}
+	return NULL;
+}
+
+/* Is the message in the memory of the receive that its completion names? */
+static bool
+message_lies(const struct df_take *take, const struct df_wr *receive,
+	     const struct df_seen_settle *settle)
+{
+	uint32_t at = 0;
+
+	for (int i = 0; i < DF_SEGS; i++) {
+		const struct df_range *range = &receive->range[i];
+
+		for (int k = 0; k < range->len && at < take->wr.length; k++, at++) {
+			if (take->vague[at] == 0 &&
+			    settle->memory[range->node][range->off + k] != take->octets[at])
+				return false;
+		}
+	}
+	return true;
+}
+
+static char *
+compare_shared(const struct df_expected *expected, const struct df_record *record, unsigned at,
+	       const struct df_wr *receive)
+{
+	const struct df_seen_wr *seen = DF_SEEN_WR(record, at);
+	const struct df_take *take = take_of(expected, record, at);
+	char *text;
+
+	for (unsigned i = 0; i < at; i++) {
+		if (DF_SEEN_WR(record, i)->cookie == seen->cookie)
+			return complaint(seen, "it came twice");
+	}
+	if (take == NULL)
+		return complaint(seen, "no message took this receive of an S-RQ");
+	if (take->wr.srq != receive->srq)
+		return complaint(seen, "a receive of another S-RQ");
+	text = compare_fields(&take->wr, seen);
+	if (text == NULL && seen->status == IT_DTO_SUCCESS && take->octets != NULL &&
+	    !message_lies(take, receive, DF_SEEN(record, seen->settle)))
+		text = complaint(seen, "the message is not in the memory of this receive");
+	return text;
+}
+
 static bool
 is_fault(it_dto_status_t status)
 {
@@ -212,6 +278,15 @@ compare_order(const struct df_expected *expected, const struct df_record *record
 	return NULL;
 }
 
+static bool
+is_shared(const struct df_expected *expected, const struct df_record *record, unsigned at)
+{
+	unsigned index;
+	const struct df_wr *wr = wr_of(expected, DF_SEEN_WR(record, at)->cookie, &index);
+
+	return wr != NULL && wr->srq > 0;
+}
+
 static char *
 compare_missing(const struct df_expected *expected, const struct df_record *record, int settle,
 		unsigned from, unsigned to)
@@ -229,6 +304,21 @@ compare_missing(const struct df_expected *expected, const struct df_record *reco
 				settle, wr->step < 0 ? "the probe of" : "step",
 				wr->step < 0 ? wr->ep : wr->step, wr->ep);
 	}
+	for (unsigned i = 0; i < expected->takes->len; i++) {
+		const struct df_wr *wr = &DF_TAKE(expected, i)->wr;
+		int missing = wr->settle == settle;
+
+		for (unsigned k = i + 1; k < expected->takes->len && missing > 0; k++)
+			missing += DF_TAKE(expected, k)->wr.settle == settle &&
+				   DF_TAKE(expected, k)->wr.ep == wr->ep;
+		for (unsigned k = from; k < to && missing > 0; k++)
+			missing -= DF_SEEN_WR(record, k)->ep == wr->ep &&
+				   is_shared(expected, record, k);
+		if (missing > 0)
+			return g_strdup_printf("settlement %d: the completion of a message to "
+					       "endpoint %d with a receive of S-RQ %d is missing",
+					       settle, wr->ep, wr->srq - 1);
+	}
 	return NULL;
 }
 
@@ -244,9 +334,13 @@ compare_wrs(const struct df_expected *expected, const struct df_record *record, 
 		const struct df_seen_wr *seen = DF_SEEN_WR(record, to);
 		const struct df_wr *wr = wr_of(expected, seen->cookie, &index);
 
-		text = wr == NULL ? complaint(seen, "nothing like it was posted")
-				  : compare_fields(wr, seen);
-		if (text == NULL)
+		if (wr == NULL)
+			return complaint(seen, "nothing like it was posted");
+		if (wr->srq > 0)
+			text = compare_shared(expected, record, to, wr);
+		else
+			text = compare_fields(wr, seen);
+		if (text == NULL && wr->srq == 0)
 			text = compare_order(expected, record, to);
 		if (text != NULL)
 			return text;

@@ -17,6 +17,15 @@ settle_clear(gpointer data)
 }
 
 static void
+take_clear(gpointer data)
+{
+	struct df_take *take = data;
+
+	g_free(take->octets);
+	g_free(take->vague);
+}
+
+static void
 seen_settle_clear(gpointer data)
 {
 	struct df_seen_settle *settle = data;
@@ -33,6 +42,8 @@ df_expected_new(void)
 
 	expected->steps = g_array_new(FALSE, TRUE, sizeof(struct df_step_expect));
 	expected->wrs = g_array_new(FALSE, TRUE, sizeof(struct df_wr));
+	expected->takes = g_array_new(FALSE, TRUE, sizeof(struct df_take));
+	g_array_set_clear_func(expected->takes, take_clear);
 	expected->settles = g_array_new(FALSE, TRUE, sizeof(struct df_settle));
 	g_array_set_clear_func(expected->settles, settle_clear);
 	return expected;
@@ -43,6 +54,7 @@ df_expected_free(struct df_expected *expected)
 {
 	g_array_unref(expected->steps);
 	g_array_unref(expected->wrs);
+	g_array_unref(expected->takes);
 	g_array_unref(expected->settles);
 	g_free(expected);
 }

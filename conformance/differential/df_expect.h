@@ -35,6 +35,7 @@ struct df_profile {
 	bool unlink_fence;
 	bool lmr_modify;
 	bool ird_ord; /* exchanged at connection */
+	bool has_srq;
 	/* The attributes granted for a request of 4, 4, 4 and 1 segments and that many slots. */
 	int send_segs;
 	int recv_segs;
@@ -42,6 +43,8 @@ struct df_profile {
 	int read_segs;
 	int sq[DF_DEPTH + 1];
 	int rq[DF_DEPTH + 1];
+	int srq_segs;
+	int srq[DF_DEPTH + 1];
 };
 
 /* Each of these is right. */
@@ -58,6 +61,13 @@ struct df_step_expect {
 	struct df_answer second; /* connect: of the accept */
 };
 
+/* Octets of a node. */
+struct df_range {
+	int node;
+	int off;
+	int len;
+};
+
 /* One work request. */
 struct df_wr {
 	uint64_t cookie;
@@ -72,6 +82,19 @@ struct df_wr {
 	uint32_t length;
 	int unlinked; /* 0, or LMR place + 1, or -(RMR place + 1): the object that its event must name */
 	int settle; /* the settlement that takes its event; DF_NEVER: not known yet */
+	int srq; /* 0, or the place of the S-RQ of this receive + 1: its event is that of a message */
+	struct df_range range[DF_SEGS]; /* of such a receive: where its message goes */
+};
+
+/*
+ * A message that takes one of the receives of an S-RQ. The cookie of its completion tells which; the rest of the
+ * completion is known before.
+ */
+struct df_take {
+	struct df_wr wr;
+	uint8_t *
+		octets; /* the message; NULL: it is known where it went, so the memory of the settlement has it */
+	uint8_t *vague;
 };
 
 /* One event of a connection. */
@@ -97,6 +120,7 @@ struct df_settle {
 struct df_expected {
 	GArray *steps;   /* of struct df_step_expect */
 	GArray *wrs;     /* of struct df_wr, in posting order */
+	GArray *takes;   /* of struct df_take, those of one endpoint in the order of its messages */
 	GArray *settles; /* of struct df_settle */
 };
 
@@ -146,6 +170,7 @@ struct df_record *df_record_new(void);
 void df_record_free(struct df_record *record);
 
 #define DF_WR(x, i)         (&g_array_index((x)->wrs, struct df_wr, (i)))
+#define DF_TAKE(x, i)       (&g_array_index((x)->takes, struct df_take, (i)))
 #define DF_STEP(x, i)       (&g_array_index((x)->steps, struct df_step_expect, (i)))
 #define DF_SETTLEMENT(x, i) (&g_array_index((x)->settles, struct df_settle, (i)))
 #define DF_SEEN_WR(r, i)    (&g_array_index((r)->wrs, struct df_seen_wr, (i)))

@@ -20,6 +20,8 @@ make_ep_create(struct maker *maker, struct df_step *step)
 {
 	step->ep = pick_ep(maker, -1);
 	step->pz = df_node(step->ep) + (pick_once_in(maker, 8) ? DF_NODES : 0);
+	if (maker->wide)
+		step->srq = pick_srq(maker, step->ep);
 	step->sq = 2 + pick_below(maker, 7);
 	step->rq = 1 + pick_below(maker, 8);
 	step->ird = pick_once_in(maker, 16) ? 0 : 1 + pick_below(maker, 4);
@@ -90,31 +92,58 @@ pick_worker(struct maker *maker)
 }
 
 static void
+make_srq_create(struct maker *maker, struct df_step *step)
+{
+	step->obj = pick_below(maker, DF_SRQS);
+	step->pz = df_node(step->obj) + (pick_once_in(maker, 8) ? DF_NODES : 0);
+	step->rq = 1 + pick_below(maker, 8);
+}
+
+static void
+make_srq_free(struct maker *maker, struct df_step *step)
+{
+	step->obj = pick_below(maker, DF_SRQS);
+}
+
+/* The most places there are; a receive of any zone is wrong now and then. */
+static void
+make_srq_recv(struct maker *maker, struct df_step *step)
+{
+	int start = pick_below(maker, DF_SRQS);
+
+	step->obj = start;
+	for (int i = 0; i < DF_SRQS && !maker->wild; i++) {
+		step->obj = (start + i) % DF_SRQS;
+		if (maker->model->srq[step->obj].alive)
+			break;
+	}
+	pick_receive(maker, step);
+}
+
+static void
 make_recv(struct maker *maker, struct df_step *step)
 {
 	step->ep = pick_once_in(maker, 6) ? pick_ep(maker, IT_EP_STATE_UNCONNECTED)
 					  : pick_worker(maker);
-	step->flags = pick_flags(maker, IT_NOTIFY_FLAG);
-	pick_segments(maker, step, pick_len(maker), 3, IT_PRIV_LOCAL_WRITE);
+	if (maker->model->ep[step->ep].srq >= 0 && !pick_once_in(maker, 10)) {
+		step->kind = DF_SRQ_RECV;
+		step->obj = maker->model->ep[step->ep].srq;
+		step->ep = 0;
+	}
+	pick_receive(maker, step);
 }
 
 /* A message for a posted receive; if there is none, the receive is posted first. */
 static void
 make_send(struct maker *maker, struct df_step *step)
 {
-	int peer, room, receive;
+	int peer, room = 100;
 
 	step->ep = pick_worker(maker);
 	step->flags = pick_flags(maker, ~0);
 	peer = maker->model->ep[step->ep].peer;
-	if (peer >= 0 && !maker->wild && model_first_receive(maker->model, peer) < 0) {
-		struct df_step recv = {.kind = DF_RECV, .ep = peer};
-
-		pick_segments(maker, &recv, pick_len(maker), 3, IT_PRIV_LOCAL_WRITE);
-		pick_add(maker, &recv);
-	}
-	receive = peer >= 0 ? model_first_receive(maker->model, peer) : -1;
-	room = receive >= 0 ? model_seg_sum(model_work_of(maker->model, receive)) : 100;
+	if (peer >= 0)
+		room = pick_room(maker, peer);
 	if (!pick_once_in(maker, 40))
 		room = pick_below(maker, room + 1);
 	else
@@ -252,7 +281,8 @@ make_rmr_link(struct maker *maker, struct df_step *step)
 
 	pick_rmr(maker, step, MODEL_UNLINKED);
 	for (int i = 0; i < DF_LMRS; i++) {
-		step->lmr = pick_lmr(maker, step->ep, IT_PRIV_LOCAL);
+		step->lmr = pick_lmr(maker, df_node(step->ep), maker->model->ep[step->ep].pz,
+				     IT_PRIV_LOCAL);
 		if (maker->model->lmr[step->lmr].mode == IT_ADDR_MODE_ABSOLUTE)
 			break;
 	}
@@ -293,6 +323,7 @@ make_settle(struct maker *maker, struct df_step *step)
 static const struct {
 	int weight;
 	void (*make)(struct maker *, struct df_step *);
+	bool wide; /* in wide programs only */
 } kinds[DF_KIND_COUNT] = {
 	[DF_SETTLE] = {10, make_settle},
 	[DF_FILL] = {3, make_fill},
@@ -302,6 +333,7 @@ static const struct {
 	[DF_DISCONNECT] = {2, make_ending},
 	[DF_RESET] = {5, make_reset},
 	[DF_RECV] = {10, make_recv},
+	[DF_SRQ_RECV] = {5, make_srq_recv, true},
 	[DF_SEND] = {18, make_send},
 	[DF_WRITE] = {14, make_write},
 	[DF_READ] = {12, make_read},
@@ -310,6 +342,8 @@ static const struct {
 	[DF_LMR_CREATE] = {4, make_lmr_create},
 	[DF_LMR_FREE] = {1, make_lmr},
 	[DF_LMR_MODIFY] = {1, make_lmr},
+	[DF_SRQ_CREATE] = {2, make_srq_create, true},
+	[DF_SRQ_FREE] = {1, make_srq_free, true},
 	[DF_RMR_CREATE] = {4, make_rmr_create},
 	[DF_RMR_FREE] = {1, make_rmr_free},
 	[DF_RMR_LINK] = {7, make_rmr_link},
@@ -336,16 +370,22 @@ is_idle_work(const struct maker *maker, enum df_kind kind)
 	return work && !maker->wild && !any_connected(maker->model);
 }
 
+static int
+weight_of(const struct maker *maker, int kind)
+{
+	return kinds[kind].wide && !maker->wide ? 0 : kinds[kind].weight;
+}
+
 static enum df_kind
 pick_kind(struct maker *maker)
 {
 	int total = 0, at;
 
 	for (int i = 0; i < DF_KIND_COUNT; i++)
-		total += kinds[i].weight;
+		total += weight_of(maker, i);
 	at = pick_below(maker, total);
 	for (int i = 0; i < DF_KIND_COUNT; i++) {
-		at -= kinds[i].weight;
+		at -= weight_of(maker, i);
 		if (at < 0)
 			return (enum df_kind)i;
 	}
@@ -367,6 +407,12 @@ make_prelude(struct maker *maker)
 		step.how = i < DF_NODES ? 0 : 1;
 		pick_add(maker, &step);
 	}
+	for (int i = maker->wide ? pick_below(maker, DF_SRQS + 1) : DF_SRQS; i < DF_SRQS; i++) {
+		struct df_step step = {.kind = DF_SRQ_CREATE};
+
+		make_srq_create(maker, &step);
+		pick_add(maker, &step);
+	}
 	for (int i = 0; i < 2 * pairs; i++) {
 		struct df_step step = {.kind = DF_EP_CREATE};
 
@@ -382,7 +428,7 @@ make_prelude(struct maker *maker)
 }
 
 struct df_program *
-df_generate(uint32_t seed)
+df_generate(uint32_t seed, bool wide)
 {
 	struct df_profile all = {
 		.ib = seed % 2 == 0,
@@ -400,16 +446,18 @@ df_generate(uint32_t seed)
 		.unlink_fence = true,
 		.lmr_modify = true,
 		.ird_ord = true,
+		.has_srq = true,
 		.send_segs = 4,
 		.recv_segs = 4,
+		.srq_segs = 4,
 		.write_segs = 4,
 		.read_segs = 1,
 	};
-	struct maker maker = {.rand = g_rand_new_with_seed(seed)};
+	struct maker maker = {.rand = g_rand_new_with_seed(seed), .wide = wide};
 	int steps;
 
 	for (int i = 0; i <= DF_DEPTH; i++)
-		all.sq[i] = all.rq[i] = i;
+		all.sq[i] = all.rq[i] = all.srq[i] = i;
 	maker.model = df_model_new(&all);
 	maker.program = df_program_new();
 	make_prelude(&maker);

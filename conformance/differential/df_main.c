@@ -5,6 +5,7 @@
  * differential: random programs on several adapters against the model.
  *
  *     differential --adapter emul:ib,iwarp --seed 1 --count 300
+ *     differential --adapter iwarp --wide --seed 1 --count 300
  *     differential --adapter iwarp --program FILE
  *     differential --print --seed 7
  *
@@ -33,6 +34,7 @@ static int programs = 300;
 static int patience = 60;
 static int shrink_patience = 5;
 static int repeat = 1;
+static gboolean wide;
 static gboolean tally;
 static gboolean no_shrink;
 static gboolean print_only;
@@ -41,6 +43,7 @@ static const GOptionEntry options[] = {
 	{"adapter", 'a', 0, G_OPTION_ARG_STRING, &adapters, "Adapters, with commas between", "A,B"},
 	{"seed", 's', 0, G_OPTION_ARG_INT, &first_seed, "Seed of the first program", "N"},
 	{"count", 'n', 0, G_OPTION_ARG_INT, &programs, "How many programs", "N"},
+	{"wide", 'w', 0, G_OPTION_ARG_NONE, &wide, "Steps of every kind", NULL},
 	{"program", 'p', 0, G_OPTION_ARG_FILENAME, &program_file, "Perform the program in FILE",
 	 "FILE"},
 	{"patience", 0, 0, G_OPTION_ARG_INT, &patience, "Seconds to wait for what never comes",
@@ -224,9 +227,9 @@ try_seeds(const struct subject *subject)
 
 	for (int i = 0; i < programs && failures < MOST_FAILURES; i++) {
 		char name[32];
-		struct df_program *program = df_generate((uint32_t)(first_seed + i));
+		struct df_program *program = df_generate((uint32_t)(first_seed + i), wide);
 
-		snprintf(name, sizeof(name), "seed %d", first_seed + i);
+		snprintf(name, sizeof(name), "%sseed %d", wide ? "wide " : "", first_seed + i);
 		failures += !try_one(subject, program, name);
 		df_program_free(program);
 	}
@@ -257,7 +260,7 @@ static int
 print_programs(void)
 {
 	for (int i = 0; i < programs; i++) {
-		struct df_program *program = df_generate((uint32_t)(first_seed + i));
+		struct df_program *program = df_generate((uint32_t)(first_seed + i), wide);
 		char *text = df_program_text(program);
 
 		printf("# seed %d\n%s", first_seed + i, text);

@@ -208,6 +208,7 @@ settle(struct df_model *model)
 	}
 	if (model->poisoned)
 		model_blur_ep(model, -1);
+	model_srq_settle(model);
 	for (int i = 0; i < DF_NODES; i++) {
 		now->memory[i] = g_memdup2(model->memory[i], DF_ARENA);
 		now->vague[i] = g_memdup2(model->vague[i], DF_ARENA);
@@ -246,14 +247,20 @@ ep_create(struct df_model *model, const struct df_step *step)
 		model_skip(model);
 		return;
 	}
-	if ((step->enable & DF_ENABLE_ATOMIC) != 0 && !model->profile->atomics) {
+	if ((step->enable & DF_ENABLE_ATOMIC) != 0 && !model->profile->atomics)
 		model_answer(model, IT_ERR_INVALID_EP_ATTR);
+	if (step->srq > 0 && !model->profile->has_srq)
+		model_answer(model, IT_ERR_SRQ_NOT_SUPPORTED);
+	if (step->srq > 0 &&
+	    (!model->srq[step->srq - 1].alive || df_node(step->srq - 1) != df_node(step->ep)))
+		model_answer(model, IT_ERR_INVALID_SRQ);
+	if (model_now(model)->answer.count > 0)
 		return;
-	}
 	model_answer(model, IT_SUCCESS);
 	end->alive = true;
 	end->life++;
 	end->pz = step->pz;
+	end->srq = step->srq - 1;
 	end->state = IT_EP_STATE_UNCONNECTED;
 	end->sq_size = model->profile->sq[step->sq];
 	end->rq_size = model->profile->rq[step->rq];
@@ -386,6 +393,8 @@ disconnect(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_EP_STATE);
 	} else {
 		model_answer(model, IT_SUCCESS);
+		if (model_srq_busy(model, step->ep))
+			model_settle_before(model);
 		if (end->state == IT_EP_STATE_CONNECTED && !end->left)
 			model_end(model, step->ep, MODEL_SHUT,
 				  MODEL_BIT(IT_CM_MSG_CONN_DISCONNECT_EVENT & 0xf));
@@ -443,9 +452,12 @@ df_model_new(const struct df_profile *profile)
 	model->work = g_array_new(FALSE, TRUE, sizeof(struct model_posted));
 	for (int i = 0; i < DF_EPS; i++) {
 		model->ep[i].peer = -1;
+		model->ep[i].srq = -1;
 		model->ep[i].sq = g_array_new(FALSE, TRUE, sizeof(unsigned));
 		model->ep[i].rq = g_array_new(FALSE, TRUE, sizeof(unsigned));
 	}
+	for (int i = 0; i < DF_SRQS; i++)
+		model->srq[i].receives = g_array_new(FALSE, TRUE, sizeof(unsigned));
 	for (int i = 0; i < DF_NODES; i++)
 		model_fill(model, i, 0, DF_ARENA, i + 1);
 	settle_open(model);
@@ -459,6 +471,8 @@ df_model_free(struct df_model *model)
 		g_array_unref(model->ep[i].sq);
 		g_array_unref(model->ep[i].rq);
 	}
+	for (int i = 0; i < DF_SRQS; i++)
+		g_array_unref(model->srq[i].receives);
 	g_array_unref(model->touches);
 	g_array_unref(model->work);
 	if (model->expected != NULL)

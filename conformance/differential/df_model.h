@@ -3,7 +3,8 @@
 
 /*
  * The model: results as the book of IT-API in doc/spec states them. df_model.c has endpoints, connections and
- * settlements, df_model_work.c work requests, df_model_objects.c regions and windows, df_model_memory.c octets.
+ * settlements, df_model_work.c work requests, df_model_objects.c regions and windows, df_model_srq.c shared receive
+ * queues, df_model_memory.c octets.
  */
 #ifndef DF_MODEL_H
 #define DF_MODEL_H
@@ -21,6 +22,7 @@ struct model_ep {
 	bool alive;
 	int life;
 	int pz;
+	int srq;   /* the place of its S-RQ, or -1 */
 	int state; /* it_ep_state_rc_t */
 	int sq_size;
 	int rq_size;
@@ -74,11 +76,22 @@ struct model_rmr {
 	int changed;
 };
 
+/* A shared receive queue. */
+struct model_srq {
+	bool alive;
+	int pz;
+	int size;
+	GArray *receives; /* of unsigned: those that may be there */
+	int left;         /* how many of them are */
+	int taken;        /* by messages of the present group */
+};
+
 /* The step that posted a request, and the regions in its places at that time. */
 struct model_posted {
 	struct df_step step;
 	int made[DF_SEGS];
 	int rights[DF_SEGS];
+	int touched; /* a receive of an S-RQ: the settlement up to which a message may go there, or DF_NEVER */
 };
 
 /* Octets that a request of the present group reads or writes. */
@@ -100,6 +113,7 @@ struct df_model {
 	struct model_ep ep[DF_EPS];
 	struct model_lmr lmr[DF_LMRS];
 	struct model_rmr rmr[DF_RMRS];
+	struct model_srq srq[DF_SRQS];
 	uint8_t memory[DF_NODES][DF_ARENA];
 	uint8_t vague[DF_NODES][DF_ARENA];
 	GArray *touches; /* of struct model_touch */
@@ -169,17 +183,23 @@ struct model_target {
 
 struct model_target model_target(const struct df_model *model, const struct df_step *step,
 				 int right, int len);
-/* Why a request of the endpoint cannot use the segment, as a bit of a dto_status; 0: it can. */
-unsigned model_seg_fault(const struct df_model *model, int ep, const struct df_seg *seg, int right);
+/* Why a request cannot use the segment with objects of the zone, as a bit of a dto_status; 0: it can. */
+unsigned model_seg_fault(const struct df_model *model, int pz, const struct df_seg *seg, int right);
 int model_seg_sum(const struct df_step *step);
 int model_seg_off(const struct df_model *model, const struct df_seg *seg);
+
+/* The receives one of which takes the next message to an endpoint: one of its own, or those of its S-RQ. */
+struct model_takers {
+	int count;
+	int wr[DF_DEPTH];
+};
 
 /* The errors of a request that runs: bits of it_dto_status_t. */
 struct model_verdict {
 	unsigned near;  /* at this end */
 	unsigned far;   /* at the peer, as this end learns it */
 	unsigned taker; /* with the receive that takes the message */
-	int receive;    /* the index of that receive, -1: there is none */
+	struct model_takers takers;
 	struct model_target target;
 };
 
@@ -187,8 +207,22 @@ struct model_verdict {
 bool model_refused(struct df_model *model, const struct df_step *step);
 /* Does the endpoint have a peer? */
 struct model_verdict model_judge(struct df_model *model, const struct df_step *step);
-/* The oldest receive that no message has taken, or -1. */
-int model_first_receive(const struct df_model *model, int ep);
+struct model_takers model_takers(const struct df_model *model, int ep);
+/* Add the reasons to refuse a post for its segments, on a node. */
+void model_refuse_segments(struct df_model *model, const struct df_step *step, int node, int most);
+/* Keep the step of the request with that index. */
+void model_keep(struct df_model *model, unsigned index, const struct df_step *step);
+
+void model_srq_create(struct df_model *model, const struct df_step *step);
+void model_srq_free(struct df_model *model, const struct df_step *step);
+void model_srq_receive(struct df_model *model, const struct df_step *step);
+struct model_takers model_srq_takers(const struct model_srq *srq);
+/* The message of the step takes one of the receives of an S-RQ, and is good or fails there. */
+struct df_wr *model_srq_take(struct df_model *model, const struct df_step *step,
+			     const struct model_takers *takers, bool good);
+/* Did a message to or from the endpoint take a receive of an S-RQ in the present group? */
+bool model_srq_busy(const struct df_model *model, int ep);
+void model_srq_settle(struct df_model *model);
 
 static inline const struct model_posted *
 model_posted_of(const struct df_model *model, int wr)
@@ -209,6 +243,8 @@ void model_read(struct df_model *model, const struct model_touch *touch, uint8_t
 void model_write(struct df_model *model, const struct model_touch *touch, const uint8_t *octets,
 		 const uint8_t *vague);
 void model_blur(struct df_model *model, int node, int off, int len);
+/* Octets that may be written or not; they overlap every other access of the group. */
+void model_blur_at(struct df_model *model, struct model_touch touch, const struct df_range *range);
 /* All octets that the endpoint's requests wrote in this group become undefined: they may not have run. */
 void model_blur_ep(struct df_model *model, int ep);
 void model_fill(struct df_model *model, int node, int off, int len, int seed);

@@ -58,18 +58,25 @@ segs_of(const struct df_profile *profile, enum df_kind kind)
 	}
 }
 
-static void
-refuse_segments(struct df_model *model, const struct df_step *step)
+void
+model_refuse_segments(struct df_model *model, const struct df_step *step, int node, int most)
 {
 	for (int i = 0; i < step->segs; i++) {
 		const struct df_seg *seg = &step->seg[i];
 
-		if (seg->len > 0 &&
-		    (!model->lmr[seg->lmr].alive || df_node(seg->lmr) != df_node(step->ep)))
+		if (seg->len > 0 && (!model->lmr[seg->lmr].alive || df_node(seg->lmr) != node))
 			model_answer(model, IT_ERR_INVALID_LMR);
 	}
-	if (step->segs > segs_of(model->profile, step->kind))
+	if (step->segs > most)
 		model_answer(model, IT_ERR_INVALID_NUM_SEGMENTS);
+}
+
+static void
+refuse_segments(struct df_model *model, const struct df_step *step)
+{
+	model_refuse_segments(model, step, df_node(step->ep), segs_of(model->profile, step->kind));
+	if (step->kind == DF_RECV && end_of(model, step)->srq >= 0)
+		model_answer(model, IT_ERR_INVALID_EP); /* */
 	if (step->kind != DF_RECV && model_seg_sum(step) > end_of(model, step)->payload)
 		model_answer(model, IT_ERR_PAYLOAD_SIZE);
 }
@@ -210,18 +217,21 @@ model_refused(struct df_model *model, const struct df_step *step)
 
 /* --- faults ---------------------------------------------------------------------------------- */
 
-int
-model_first_receive(const struct df_model *model, int ep)
+struct model_takers
+model_takers(const struct df_model *model, int ep)
 {
 	const GArray *rq = model->ep[ep].rq;
+
+	if (model->ep[ep].srq >= 0)
+		return model_srq_takers(&model->srq[model->ep[ep].srq]);
 
 	for (unsigned i = 0; i < rq->len; i++) {
 		unsigned wr = g_array_index(rq, unsigned, i);
 
 		if (DF_WR(model->expected, wr)->settle == DF_NEVER)
-			return (int)wr;
+			return (struct model_takers){.count = 1, .wr = {(int)wr}};
 	}
-	return -1;
+	return (struct model_takers){0};
 }
 
 /* Can the sink of a Read be unlinked when the Read is done [IT 7.2]? */
@@ -251,7 +261,7 @@ judge_near(struct df_model *model, const struct df_step *step, struct model_verd
 			verdict->near |= MODEL_BIT(IT_DTO_ERR_LOCAL_EP);
 	}
 	for (int i = 0; i < step->segs; i++)
-		verdict->near |= model_seg_fault(model, step->ep, &step->seg[i], right);
+		verdict->near |= model_seg_fault(model, end->pz, &step->seg[i], right);
 	verdict->near |= judge_sink(model, step);
 	if (right != IT_PRIV_LOCAL_WRITE || !model->profile->sink_remote_write)
 		return;
@@ -296,7 +306,7 @@ judge_target(struct df_model *model, const struct df_step *step, struct model_ve
 
 /* The segment of a receive, up to some length. Its region may have changed since the post. */
 static unsigned
-receive_fault(struct df_model *model, int ep, int wr, int i, int len)
+receive_fault(struct df_model *model, int pz, int wr, int i, int len)
 {
 	const struct model_posted *posted = model_posted_of(model, wr);
 	struct df_seg seg = posted->step.seg[i];
@@ -309,32 +319,46 @@ receive_fault(struct df_model *model, int ep, int wr, int i, int len)
 		return PROTECT;
 	if (lmr->rights != posted->rights[i])
 		model_skip(model); /* not determined, [IT 8.8] */
-	return model_seg_fault(model, ep, &seg, IT_PRIV_LOCAL_WRITE);
+	return model_seg_fault(model, pz, &seg, IT_PRIV_LOCAL_WRITE);
 }
 
-/* The receive that takes a message is too small, or not writable. */
-static void
-judge_receive(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
+/* The receive is too small for the message, or not writable with objects of the zone. */
+static unsigned
+judge_taker(struct df_model *model, const struct df_step *step, int pz, int receive)
 {
-	int left = model_seg_sum(step), peer = end_of(model, step)->peer;
-	const struct df_step *taker;
+	const struct df_step *taker = model_work_of(model, receive);
+	int left = model_seg_sum(step);
+	unsigned faults = 0;
 
-	verdict->receive = model_first_receive(model, peer);
-	if (verdict->receive < 0)
-		return;
-	taker = model_work_of(model, verdict->receive);
 	if (left > model_seg_sum(taker))
-		verdict->taker |= MODEL_BIT(IT_DTO_ERR_LOCAL_LENGTH);
+		faults |= MODEL_BIT(IT_DTO_ERR_LOCAL_LENGTH);
 	for (int i = 0; i < taker->segs; i++) {
 		struct df_seg used = taker->seg[i];
-		unsigned fault = receive_fault(model, peer, verdict->receive, i, used.len);
+		unsigned fault = receive_fault(model, pz, receive, i, used.len);
 
 		/* It is not determined whether memory that the message does not reach is checked. */
 		used.len = CLAMP(left, 0, used.len);
-		if (fault != receive_fault(model, peer, verdict->receive, i, used.len))
+		if (fault != receive_fault(model, pz, receive, i, used.len))
 			model_skip(model);
-		verdict->taker |= fault;
+		faults |= fault;
 		left -= used.len;
+	}
+	return faults;
+}
+
+static void
+judge_receive(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
+{
+	const struct model_ep *peer = &model->ep[end_of(model, step)->peer];
+	int pz = peer->srq >= 0 ? model->srq[peer->srq].pz : peer->pz;
+
+	verdict->takers = model_takers(model, end_of(model, step)->peer);
+	for (int i = 0; i < verdict->takers.count; i++) {
+		unsigned faults = judge_taker(model, step, pz, verdict->takers.wr[i]);
+
+		if (i > 0 && faults != verdict->taker)
+			model_skip(model); /* which of them takes the message is open */
+		verdict->taker = faults;
 	}
 	if (verdict->taker != 0)
 		verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_RESPONDER);
@@ -378,7 +402,7 @@ judge_unlink(struct df_model *model, const struct df_step *step, struct model_ve
 struct model_verdict
 model_judge(struct df_model *model, const struct df_step *step)
 {
-	struct model_verdict verdict = {.receive = -1};
+	struct model_verdict verdict = {0};
 
 	judge_near(model, step, &verdict);
 	if (step->kind == DF_SEND || step->kind == DF_SEND_UNLINK)

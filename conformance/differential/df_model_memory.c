@@ -96,6 +96,16 @@ model_blur(struct df_model *model, int node, int off, int len)
 }
 
 void
+model_blur_at(struct df_model *model, struct model_touch touch, const struct df_range *range)
+{
+	touch.node = range->node;
+	touch.off = range->off;
+	touch.len = range->len;
+	model_touch(model, &touch);
+	model_blur(model, range->node, range->off, range->len);
+}
+
+void
 model_blur_ep(struct df_model *model, int ep)
 {
 	for (unsigned i = 0; i < model->touches->len; i++) {

@@ -213,9 +213,10 @@ void
 model_objects(struct df_model *model, const struct df_step *step)
 {
 	static void (*const steps[DF_KIND_COUNT])(struct df_model *, const struct df_step *) = {
-		[DF_LMR_CREATE] = lmr_create, [DF_LMR_FREE] = lmr_free,
-		[DF_LMR_MODIFY] = lmr_modify, [DF_RMR_CREATE] = rmr_create,
-		[DF_RMR_FREE] = rmr_free,
+		[DF_LMR_CREATE] = lmr_create,   [DF_LMR_FREE] = lmr_free,
+		[DF_LMR_MODIFY] = lmr_modify,   [DF_RMR_CREATE] = rmr_create,
+		[DF_RMR_FREE] = rmr_free,       [DF_SRQ_CREATE] = model_srq_create,
+		[DF_SRQ_FREE] = model_srq_free,
 	};
 
 	model_settle_before(model);
@@ -241,7 +242,7 @@ model_seg_off(const struct df_model *model, const struct df_seg *seg)
 }
 
 unsigned
-model_seg_fault(const struct df_model *model, int ep, const struct df_seg *seg, int right)
+model_seg_fault(const struct df_model *model, int pz, const struct df_seg *seg, int right)
 {
 	const struct model_lmr *lmr = &model->lmr[seg->lmr];
 	int privs = lmr->privs;
@@ -250,8 +251,8 @@ model_seg_fault(const struct df_model *model, int ep, const struct df_seg *seg, 
 		return 0;
 	if (!model->profile->local_read)
 		privs |= IT_PRIV_LOCAL_READ; /* granted in every case then */
-	if (!lmr->linked || lmr->pz != model->ep[ep].pz || seg->off < 0 ||
-	    seg->off + seg->len > lmr->len || (privs & right) != right)
+	if (!lmr->linked || lmr->pz != pz || seg->off < 0 || seg->off + seg->len > lmr->len ||
+	    (privs & right) != right)
 		return MODEL_BIT(IT_DTO_ERR_LOCAL_PROTECTION);
 	return 0;
 }

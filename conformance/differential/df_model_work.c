@@ -43,12 +43,10 @@ unlinks_sink(const struct df_step *step)
 	return step->kind == DF_READ && (step->flags & IT_UNLINK_LOCAL_SINK) != 0;
 }
 
-static struct df_wr *
-post(struct df_model *model, const struct df_step *step, unsigned statuses)
+void
+model_keep(struct df_model *model, unsigned index, const struct df_step *step)
 {
-	unsigned index = model_wr_new(model, step->ep, step->kind != DF_RECV, event_of(step));
-	struct df_wr *wr = DF_WR(model->expected, index);
-	struct model_posted posted = {.step = *step};
+	struct model_posted posted = {.step = *step, .touched = DF_NEVER};
 
 	for (int i = 0; i < step->segs; i++) {
 		posted.made[i] = model->lmr[step->seg[i].lmr].made;
@@ -56,6 +54,15 @@ post(struct df_model *model, const struct df_step *step, unsigned statuses)
 	}
 	g_array_set_size(model->work, index);
 	g_array_append_val(model->work, posted);
+}
+
+static struct df_wr *
+post(struct df_model *model, const struct df_step *step, unsigned statuses)
+{
+	unsigned index = model_wr_new(model, step->ep, step->kind != DF_RECV, event_of(step));
+	struct df_wr *wr = DF_WR(model->expected, index);
+
+	model_keep(model, index, step);
 	wr->statuses = statuses;
 	wr->length = (uint32_t)model_seg_sum(step);
 	if (unlinks_sink(step))
@@ -136,8 +143,9 @@ run_send(struct df_model *model, const struct df_step *step, const struct model_
 	int len = model_seg_sum(step);
 
 	through_segments(model, step, touch_of(step, false, false), octets, len);
-	through_segments(model, model_work_of(model, verdict->receive), touch_of(step, true, true),
-			 octets, len);
+	if (verdict->takers.count == 1)
+		through_segments(model, model_work_of(model, verdict->takers.wr[0]),
+				 touch_of(step, true, true), octets, len);
 }
 
 static void
@@ -192,38 +200,33 @@ run(struct df_model *model, const struct df_step *step, const struct model_verdi
 	g_free(octets);
 }
 
-/* Octets that may be written or not; they overlap every other access of the group. */
-static void
-blur_at(struct df_model *model, struct model_touch touch, int node, int off, int len)
-{
-	touch.node = node;
-	touch.off = off;
-	touch.len = len;
-	model_touch(model, &touch);
-	model_blur(model, node, off, len);
-}
-
 static void
 blur_segments(struct df_model *model, struct model_touch touch, const struct df_step *where)
 {
-	for (int i = 0; i < where->segs; i++)
-		blur_at(model, touch, df_node(where->seg[i].lmr),
-			model_seg_off(model, &where->seg[i]), where->seg[i].len);
+	for (int i = 0; i < where->segs; i++) {
+		struct df_range range = {.node = df_node(where->seg[i].lmr),
+					 .off = model_seg_off(model, &where->seg[i]),
+					 .len = where->seg[i].len};
+
+		model_blur_at(model, touch, &range);
+	}
 }
 
 /* The octets of a request that fails, or may fail: all that it could have written. */
 static void
 blur(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {
-	const struct model_target *target = &verdict->target;
+	const struct df_range target = {verdict->target.node, verdict->target.off,
+					verdict->target.len};
 
 	if (step->kind == DF_READ || step->kind == DF_ATOMIC)
 		blur_segments(model, touch_of(step, false, true), step);
 	if (step->kind == DF_WRITE || step->kind == DF_ATOMIC)
-		blur_at(model, touch_of(step, true, true), target->node, target->off, target->len);
-	if (verdict->receive >= 0)
+		model_blur_at(model, touch_of(step, true, true), &target);
+	/* If there are several, model_srq_take() does it. */
+	if (verdict->takers.count == 1)
 		blur_segments(model, touch_of(step, true, true),
-			      model_work_of(model, verdict->receive));
+			      model_work_of(model, verdict->takers.wr[0]));
 }
 
 /* --- links and unlinks ----------------------------------------------------------------------- */
@@ -297,6 +300,26 @@ can_prove(const struct df_model *model, int ep)
 
 /* --- outcomes -------------------------------------------------------------------------------- */
 
+static bool
+is_message(const struct df_step *step)
+{
+	return step->kind == DF_SEND || step->kind == DF_SEND_UNLINK;
+}
+
+/* The completion of the message at the peer. */
+static struct df_wr *
+taken(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict,
+      bool good)
+{
+	const struct model_ep *peer = &model->ep[model->ep[step->ep].peer];
+	struct df_wr *taker = peer->srq >= 0 ? model_srq_take(model, step, &verdict->takers, good)
+					     : DF_WR(model->expected, verdict->takers.wr[0]);
+
+	taker->settle = model->settle;
+	taker->length = (uint32_t)model_seg_sum(step);
+	return taker;
+}
+
 static void
 work_done(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {
@@ -307,11 +330,9 @@ work_done(struct df_model *model, const struct df_step *step, const struct model
 		end->unproven = true;
 	else if ((step->flags & IT_COMPLETION_FLAG) != 0)
 		end->unproven = false;
-	if (verdict->receive >= 0) {
-		struct df_wr *taker = DF_WR(model->expected, verdict->receive);
+	if (verdict->takers.count > 0) {
+		struct df_wr *taker = taken(model, step, verdict, true);
 
-		taker->settle = model->settle;
-		taker->length = (uint32_t)model_seg_sum(step);
 		if (step->kind == DF_SEND_UNLINK)
 			run_remote_unlink(model, step, taker);
 	}
@@ -357,13 +378,9 @@ work_fails(struct df_model *model, const struct df_step *step, const struct mode
 	model_end(model, step->ep, shuts ? MODEL_SHUT : MODEL_ENDING, BROKEN);
 	if (verdict->near != 0)
 		model->ep[step->ep].failed = true;
-	if (verdict->receive >= 0 && verdict->near == 0) {
-		struct df_wr *taker = DF_WR(model->expected, verdict->receive);
-
-		taker->settle = model->settle;
-		taker->statuses = verdict->taker | (doubt ? FLUSHED | SUCCESS : 0);
-		taker->length = (uint32_t)model_seg_sum(step);
-	}
+	if (verdict->takers.count > 0 && verdict->near == 0)
+		taken(model, step, verdict, false)->statuses =
+			verdict->taker | (doubt ? FLUSHED | SUCCESS : 0);
 	link_doubted(model, step);
 	post(model, step, statuses);
 }
@@ -374,13 +391,8 @@ work_doubted(struct df_model *model, const struct df_step *step,
 	     const struct model_verdict *verdict)
 {
 	blur(model, step, verdict);
-	if (verdict->receive >= 0) {
-		struct df_wr *taker = DF_WR(model->expected, verdict->receive);
-
-		taker->settle = model->settle;
-		taker->statuses = SUCCESS | FLUSHED | verdict->taker;
-		taker->length = (uint32_t)model_seg_sum(step);
-	}
+	if (verdict->takers.count > 0)
+		taken(model, step, verdict, false)->statuses = SUCCESS | FLUSHED | verdict->taker;
 	link_doubted(model, step);
 	post(model, step, model->ep[step->ep].failed ? FLUSHED : SUCCESS | FLUSHED);
 }
@@ -413,13 +425,20 @@ request(struct df_model *model, const struct df_step *step)
 		return;
 	}
 	verdict = model_judge(model, step);
+	if (!model_now(model)->skip && (verdict.near | verdict.far) != 0 &&
+	    model_srq_busy(model, step->ep)) {
+		model_settle_before(model);
+		request(model, step);
+		return;
+	}
 	/*
 	 * A message that no receive takes would wait, and all requests behind it; the end of what cannot be proven
 	 * would not be seen.
 	 */
-	if ((step->kind == DF_SEND || step->kind == DF_SEND_UNLINK) && verdict.near == 0 &&
-	    verdict.receive < 0)
+	if (is_message(step) && verdict.near == 0 && verdict.takers.count == 0)
 		model_skip(model);
+	if (is_message(step) && model->ep[end->peer].srq >= 0 && (!stands || verdict.near != 0))
+		model_skip(model); /* it may take a receive of the S-RQ, or not */
 	if (stands && needs_proof(step) && (verdict.near | verdict.far) == 0 &&
 	    !can_prove(model, step->ep))
 		model_skip(model);
@@ -451,11 +470,14 @@ named_region(const struct df_model *model, const struct df_step *step,
 	     bool (*holds)(const struct df_model *, const struct model_lmr *))
 {
 	int peer = model->ep[step->ep].alive ? model->ep[step->ep].peer : -1;
-	bool message = step->kind == DF_SEND || step->kind == DF_SEND_UNLINK;
-	int receive = message && peer >= 0 ? model_first_receive(model, peer) : -1;
+	struct model_takers takers = {0};
 
-	if (receive >= 0 && any_region(model, model_work_of(model, receive), holds))
-		return true;
+	if (is_message(step) && peer >= 0)
+		takers = model_takers(model, peer);
+	for (int i = 0; i < takers.count; i++) {
+		if (any_region(model, model_work_of(model, takers.wr[i]), holds))
+			return true;
+	}
 	return any_region(model, step, holds);
 }
 
@@ -490,7 +512,9 @@ model_work(struct df_model *model, const struct df_step *step)
 		model_settle_before(model);
 	if (named_region(model, step, is_doubtful))
 		model_skip(model);
-	if (model_now(model)->skip || model_refused(model, step))
+	if (step->kind == DF_SRQ_RECV && !model_now(model)->skip)
+		model_srq_receive(model, step);
+	if (step->kind == DF_SRQ_RECV || model_now(model)->skip || model_refused(model, step))
 		return;
 	if (step->kind == DF_RECV)
 		receive(model, step);

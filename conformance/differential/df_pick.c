@@ -39,7 +39,7 @@ pick_ep(struct maker *maker, int state)
 }
 
 int
-pick_lmr(struct maker *maker, int ep, int right)
+pick_lmr(struct maker *maker, int node, int pz, int right)
 {
 	int start = pick_below(maker, DF_LMRS);
 
@@ -47,9 +47,8 @@ pick_lmr(struct maker *maker, int ep, int right)
 		int place = (start + i) % DF_LMRS;
 		const struct model_lmr *lmr = &maker->model->lmr[place];
 
-		if (lmr->alive && lmr->linked && df_node(place) == df_node(ep) &&
-		    (pick_once_in(maker, 20) ||
-		     (lmr->pz == maker->model->ep[ep].pz && (lmr->privs & right) == right)))
+		if (lmr->alive && lmr->linked && df_node(place) == node &&
+		    (pick_once_in(maker, 20) || (lmr->pz == pz && (lmr->privs & right) == right)))
 			return place;
 	}
 	return start;
@@ -97,7 +96,10 @@ pick_flags(struct maker *maker, int allowed)
 void
 pick_segment(struct maker *maker, struct df_step *step, int len, int right)
 {
-	int place = pick_lmr(maker, step->ep, right);
+	const struct df_model *model = maker->model;
+	bool shared = step->kind == DF_SRQ_RECV;
+	int place = pick_lmr(maker, df_node(shared ? step->obj : step->ep),
+			     shared ? model->srq[step->obj].pz : model->ep[step->ep].pz, right);
 	const struct model_lmr *lmr = &maker->model->lmr[place];
 	struct df_seg *seg = &step->seg[step->segs++];
 
@@ -131,7 +133,7 @@ pick_target(struct maker *maker, struct df_step *step, int right)
 
 	step->key = (struct df_key){.kind = 'l', .slot = pick_below(maker, DF_LMRS)};
 	if (peer >= 0 && !maker->wild)
-		step->key.slot = pick_lmr(maker, peer, right);
+		step->key.slot = pick_lmr(maker, df_node(peer), maker->model->ep[peer].pz, right);
 	if (maker->model->lmr[step->key.slot].alive)
 		size = maker->model->lmr[step->key.slot].len;
 	for (int i = 0; i < DF_RMRS && pick_once_in(maker, 2); i++) {
@@ -173,4 +175,48 @@ pick_unlinkable(struct maker *maker, struct df_step *step)
 		    model->rmr[i].ep == peer && pick_once_in(maker, 2))
 			step->key = (struct df_key){.kind = 'r', .slot = i};
 	}
+}
+
+int
+pick_srq(struct maker *maker, int ep)
+{
+	int start = pick_below(maker, DF_SRQS);
+
+	if (pick_once_in(maker, 40))
+		return start + 1;
+	for (int i = 0; i < DF_SRQS && pick_once_in(maker, 2); i++) {
+		int place = (start + i) % DF_SRQS;
+
+		if (maker->model->srq[place].alive && df_node(place) == df_node(ep))
+			return place + 1;
+	}
+	return 0;
+}
+
+void
+pick_receive(struct maker *maker, struct df_step *step)
+{
+	step->flags = pick_flags(maker, IT_NOTIFY_FLAG);
+	pick_segments(maker, step, pick_len(maker), 3, IT_PRIV_LOCAL_WRITE);
+}
+
+int
+pick_room(struct maker *maker, int ep)
+{
+	int srq = maker->model->ep[ep].srq, room = G_MAXINT;
+	struct model_takers takers = model_takers(maker->model, ep);
+	int missing = srq >= 0 ? 1 + pick_below(maker, 4) : 1;
+
+	for (int i = takers.count > 0 || maker->wild ? missing : 0; i < missing; i++) {
+		struct df_step recv = {.kind = DF_RECV, .ep = ep};
+
+		if (srq >= 0)
+			recv = (struct df_step){.kind = DF_SRQ_RECV, .obj = srq};
+		pick_segments(maker, &recv, pick_len(maker), 3, IT_PRIV_LOCAL_WRITE);
+		pick_add(maker, &recv);
+	}
+	takers = model_takers(maker->model, ep);
+	for (int i = 0; i < takers.count; i++)
+		room = MIN(room, model_seg_sum(model_work_of(maker->model, takers.wr[i])));
+	return takers.count > 0 ? room : 100;
 }

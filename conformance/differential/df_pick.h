@@ -11,6 +11,7 @@ struct maker {
 	GRand *rand;
 	struct df_model *model;
 	struct df_program *program;
+	bool wide; /* steps of every kind */
 	bool wild; /* the present step is unguided */
 };
 
@@ -22,8 +23,8 @@ bool pick_once_in(struct maker *maker, int times);
 void pick_add(struct maker *maker, const struct df_step *step);
 /* An endpoint in that state (-1: none in that place); any endpoint, if there is none or the step is unguided. */
 int pick_ep(struct maker *maker, int state);
-/* An existing LMR of a node; if possible one that the endpoint may use in this way. */
-int pick_lmr(struct maker *maker, int ep, int right);
+/* An existing LMR of a node; if possible one of the zone that may be used in this way. */
+int pick_lmr(struct maker *maker, int node, int pz, int right);
 /* A length for a request. */
 int pick_len(struct maker *maker);
 /* A position of `len` octets in `size`; sometimes they do not fit. */
@@ -34,6 +35,12 @@ int pick_flags(struct maker *maker, int allowed);
 void pick_segment(struct maker *maker, struct df_step *step, int len, int right);
 /* Segments of `len` octets in total. */
 void pick_segments(struct maker *maker, struct df_step *step, int len, int most, int right);
+/* The S-RQ of a new endpoint: its place + 1, or 0. */
+int pick_srq(struct maker *maker, int ep);
+/* Flags and segments of a receive, with regions that its endpoint or S-RQ can use. */
+void pick_receive(struct maker *maker, struct df_step *step);
+/* The room for a message to the endpoint; receives are posted before, if it needs them. */
+int pick_room(struct maker *maker, int ep);
 /* A region or window of the peer that grants the right, if there is one. */
 void pick_target(struct maker *maker, struct df_step *step, int right);
 /* A key of the peer that a Send may invalidate, if there is one. */

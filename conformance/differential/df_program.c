@@ -29,6 +29,7 @@ static const struct field {
 	FIELD(obj, DF_LMRS - 1),
 	FIELD(lmr, DF_LMRS - 1),
 	FIELD(pz, DF_PZS - 1),
+	FIELD(srq, DF_SRQS),
 	FIELD(sq, DF_DEPTH),
 	FIELD(rq, DF_DEPTH),
 	FIELD(ird, DF_DEPTH),
@@ -54,12 +55,13 @@ static const struct {
 } kinds[DF_KIND_COUNT] = {
 	[DF_SETTLE] = {"settle", "", false, false},
 	[DF_FILL] = {"fill", "obj off len a", false, false},
-	[DF_EP_CREATE] = {"ep-create", "ep pz sq rq ird ord enable payload", false, false},
+	[DF_EP_CREATE] = {"ep-create", "ep pz srq sq rq ird ord enable payload", false, false},
 	[DF_EP_FREE] = {"ep-free", "ep", false, false},
 	[DF_CONNECT] = {"connect", "ep peer how", false, false},
 	[DF_DISCONNECT] = {"disconnect", "ep", false, false},
 	[DF_RESET] = {"reset", "ep", false, false},
 	[DF_RECV] = {"recv", "ep flags", true, false},
+	[DF_SRQ_RECV] = {"srq-recv", "obj flags", true, false},
 	[DF_SEND] = {"send", "ep flags", true, false},
 	[DF_WRITE] = {"write", "ep flags off", true, true},
 	[DF_READ] = {"read", "ep flags off", true, true},
@@ -68,6 +70,8 @@ static const struct {
 	[DF_LMR_CREATE] = {"lmr-create", "obj pz off len privs mode how", false, false},
 	[DF_LMR_FREE] = {"lmr-free", "obj", false, false},
 	[DF_LMR_MODIFY] = {"lmr-modify", "obj privs", false, false},
+	[DF_SRQ_CREATE] = {"srq-create", "obj pz rq", false, false},
+	[DF_SRQ_FREE] = {"srq-free", "obj", false, false},
 	[DF_RMR_CREATE] = {"rmr-create", "obj pz how", false, false},
 	[DF_RMR_FREE] = {"rmr-free", "obj", false, false},
 	[DF_RMR_LINK] = {"rmr-link", "obj lmr off len privs mode ep flags", false, false},
@@ -209,22 +213,30 @@ read_field(struct df_step *step, const char *name, const char *value)
 	return true;
 }
 
-/* Limits that depend on the kind: there are fewer places for RMRs and nodes than for LMRs. */
+/* The number of places for the object of a step. */
+static int
+places_of(enum df_kind kind)
+{
+	if (kind == DF_FILL)
+		return DF_NODES;
+	if (kind == DF_SRQ_CREATE || kind == DF_SRQ_FREE || kind == DF_SRQ_RECV)
+		return DF_SRQS;
+	return kind >= DF_RMR_CREATE ? DF_RMRS : DF_LMRS;
+}
+
+/* Limits that depend on the kind. */
 static bool
 step_fits(const struct df_step *step)
 {
-	int places = DF_LMRS;
-
-	if (step->kind >= DF_RMR_CREATE)
-		places = DF_RMRS;
-	if (step->kind == DF_FILL)
-		places = DF_NODES;
 	if ((step->kind == DF_FILL || step->kind == DF_LMR_CREATE) &&
 	    (step->off < 0 || step->off + step->len > DF_ARENA))
 		return false;
 	if (step->kind == DF_EP_CREATE && (step->sq < 1 || step->rq < 1))
 		return false;
-	return step->obj < places && (!kinds[step->kind].key || step->key.kind != '\0');
+	if (step->kind == DF_SRQ_CREATE && step->rq < 1)
+		return false;
+	return step->obj < places_of(step->kind) &&
+	       (!kinds[step->kind].key || step->key.kind != '\0');
 }
 
 static bool

@@ -18,6 +18,7 @@
 #define DF_EPS   6
 #define DF_LMRS  8
 #define DF_RMRS  4
+#define DF_SRQS  4
 #define DF_ARENA 16384 /* octets of memory of a node */
 #define DF_SEGS  6     /* at most in a step; no adapter gets more */
 #define DF_DEPTH 16    /* the largest work queue that a step requests */
@@ -31,6 +32,7 @@ enum df_kind {
 	DF_DISCONNECT,
 	DF_RESET,
 	DF_RECV,
+	DF_SRQ_RECV,
 	DF_SEND,
 	DF_WRITE,
 	DF_READ,
@@ -39,6 +41,8 @@ enum df_kind {
 	DF_LMR_CREATE,
 	DF_LMR_FREE,
 	DF_LMR_MODIFY,
+	DF_SRQ_CREATE,
+	DF_SRQ_FREE,
 	DF_RMR_CREATE,
 	DF_RMR_FREE,
 	DF_RMR_LINK,
@@ -67,10 +71,11 @@ struct df_step {
 	enum df_kind kind;
 	int ep;
 	int peer;
-	int obj; /* node, LMR or RMR */
+	int obj; /* node, LMR, RMR or S-RQ */
 	int lmr;
 	int pz;
-	int sq; /* slots asked for */
+	int srq; /* of an endpoint: 0, or the place of its S-RQ + 1 */
+	int sq;  /* slots asked for */
 	int rq;
 	int ird;
 	int ord;

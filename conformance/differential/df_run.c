@@ -84,13 +84,19 @@ ep_create(struct df_run *run, const struct df_step *step)
 	const struct world_node *node = node_of(run, step->ep);
 	struct world_ep *ep = &run->world->ep[step->ep];
 	it_ep_attributes_t attr = world_attributes(node, step);
-
+	it_ep_rc_creation_flags_t flags = IT_EP_REUSEADDR;
 	it_status_t status;
 
-	ep->life++;
+	if (step->srq > 0) {
+		flags = (it_ep_rc_creation_flags_t)(IT_EP_REUSEADDR | IT_EP_SRQ);
+		attr.srv.rc.srq = run->world->srq[step->srq - 1];
+	}
 	status = it_ep_rc_create(run->world->pz[step->pz], node->evd[WORLD_REQUEST],
-				 node->evd[WORLD_RECV], node->evd[WORLD_CM], IT_EP_REUSEADDR, &attr,
+				 node->evd[WORLD_RECV], node->evd[WORLD_CM], flags, &attr,
 				 &ep->handle);
+	if (status != IT_SUCCESS)
+		return status;
+	ep->life++;
 	ep->last = ep->handle;
 	return status;
 }
@@ -146,6 +152,25 @@ connect_step(struct df_run *run, const struct df_step *step, struct df_seen_step
 		}
 	}
 	(void)!it_reject(event.conn_req.cn_est_id, NULL, 0);
+	return status;
+}
+
+/* --- shared receive queues ------------------------------------------------------------------- */
+
+static it_status_t
+srq_create(struct df_run *run, const struct df_step *step)
+{
+	return it_srq_create(run->world->pz[step->pz], WORLD_SEGS, (size_t)step->rq,
+			     &run->world->srq[step->obj]);
+}
+
+static it_status_t
+srq_free(struct df_run *run, const struct df_step *step)
+{
+	it_status_t status = it_srq_free(run->world->srq[step->obj]);
+
+	if (status == IT_SUCCESS)
+		run->world->srq[step->obj] = NULL;
 	return status;
 }
 
@@ -276,6 +301,9 @@ work(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie)
 	switch ((int)step->kind) {
 	case DF_RECV:
 		return it_post_recv((it_handle_t)ep, segs, count, cookie, flags);
+	case DF_SRQ_RECV:
+		return it_post_recv((it_handle_t)run->world->srq[step->obj], segs, count, cookie,
+				    flags);
 	case DF_SEND:
 		return it_post_send(ep, segs, count, cookie, flags);
 	case DF_WRITE:
@@ -317,6 +345,10 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 		return lmr_free(run, step);
 	case DF_LMR_MODIFY:
 		return lmr_modify(run, step);
+	case DF_SRQ_CREATE:
+		return srq_create(run, step);
+	case DF_SRQ_FREE:
+		return srq_free(run, step);
 	case DF_RMR_CREATE:
 		return rmr_create(run, step);
 	case DF_RMR_FREE:
@@ -332,6 +364,7 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 	case DF_KIND_COUNT:
 		return IT_SUCCESS;
 	case DF_RECV:
+	case DF_SRQ_RECV:
 	case DF_SEND:
 	case DF_WRITE:
 	case DF_READ:

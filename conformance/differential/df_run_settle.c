@@ -146,6 +146,11 @@ missing_wrs(const struct df_run *run, int node, bool request, bool probes)
 		missing += wr->settle == run->settle && !wr->silent && wr->request == request &&
 			   df_node(wr->ep) == node && (probes || wr->cookie < DF_PROBE);
 	}
+	for (unsigned i = 0; i < run->expected->takes->len && !request; i++) {
+		const struct df_wr *wr = &DF_TAKE(run->expected, i)->wr;
+
+		missing += wr->settle == run->settle && df_node(wr->ep) == node;
+	}
 	for (unsigned i = run->record->wrs->len; i > 0; i--) {
 		const struct df_seen_wr *seen = DF_SEEN_WR(run->record, i - 1);
 		const struct df_wr *wr = NULL;
@@ -156,8 +161,11 @@ missing_wrs(const struct df_run *run, int node, bool request, bool probes)
 			if (DF_WR(run->expected, k)->cookie == seen->cookie)
 				wr = DF_WR(run->expected, k);
 		}
-		missing -= wr != NULL && wr->settle == run->settle && !wr->silent &&
-			   wr->request == request && df_node(wr->ep) == node;
+		if (wr != NULL && wr->srq > 0)
+			missing -= !request && seen->ep >= 0 && df_node(seen->ep) == node;
+		else
+			missing -= wr != NULL && wr->settle == run->settle && !wr->silent &&
+				   wr->request == request && df_node(wr->ep) == node;
 	}
 	return missing;
 }

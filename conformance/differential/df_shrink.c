@@ -62,9 +62,11 @@ simpler(struct df_step *step, int n)
 		return true;
 	}
 	n -= 8;
-	if (n >= DF_SEGS)
+	if (n > DF_SEGS)
 		return false;
-	if (n < step->segs) {
+	if (n == DF_SEGS) {
+		step->srq = 0;
+	} else if (n < step->segs) {
 		step->seg[n].off = 0;
 		step->seg[n].len = MIN(step->seg[n].len, 8);
 	}

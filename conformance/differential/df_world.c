@@ -11,8 +11,6 @@
 
 #include "it_ext.h"
 
-#define WORLD_SEGS 4
-
 /* Thousands of connections a minute use up the host's ports; this bounds the wait for free ones. */
 #define LISTEN_ATTEMPTS 600
 #define LISTEN_PAUSE_US 100000
@@ -109,6 +107,10 @@ tear_objects(struct world *world, char **refused)
 		if (world->ep[i].handle != NULL)
 			tear(refused, "ep", i, it_ep_free(world->ep[i].handle));
 	}
+	for (int i = 0; i < DF_SRQS; i++) {
+		if (world->srq[i] != NULL)
+			tear(refused, "srq", i, it_srq_free(world->srq[i]));
+	}
 	for (int i = 0; i < DF_LMRS; i++) {
 		if (world->lmr[i].handle != NULL)
 			tear(refused, "lmr", i, it_lmr_free((it_lmr_handle_t)world->lmr[i].handle));
@@ -189,6 +191,21 @@ ask_depth(const struct world *world, int depth, struct df_profile *profile)
 	profile->read_segs = (int)granted.attr.srv.rc.max_rdma_read_segments;
 }
 
+/* The size granted to an S-RQ of that many receives. */
+static void
+ask_srq(const struct world *world, int depth, struct df_profile *profile)
+{
+	it_srq_handle_t srq;
+	it_srq_param_t granted;
+
+	memset(&granted, 0, sizeof(granted));
+	must(it_srq_create(world->pz[0], WORLD_SEGS, (size_t)depth, &srq), "it_srq_create");
+	must(it_srq_query(srq, IT_SRQ_PARAM_ALL, &granted), "it_srq_query");
+	must(it_srq_free(srq), "it_srq_free");
+	profile->srq[depth] = (int)granted.max_recv_dtos;
+	profile->srq_segs = (int)granted.max_recv_segs;
+}
+
 bool
 df_profile_ask(const char *adapter, struct df_profile *profile)
 {
@@ -213,12 +230,15 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 		.wide_unlink = info->wide_rmr_unlink_support == IT_TRUE,
 		.unlink_fence = info->unlink_fence_support == IT_TRUE,
 		.ird_ord = info->ird_ord_ia_support == IT_TRUE,
+		.has_srq = info->srq_support == IT_TRUE,
 		.local_read = (support & ITX_SUPPORT_LOCAL_READ_CHECK) != 0,
 		.lmr_modify = (support & ITX_SUPPORT_LMR_MODIFY) != 0,
 		.remote_status = (support & ITX_SUPPORT_REMOTE_STATUS) != 0,
 	};
 	for (int i = 1; i <= DF_DEPTH; i++)
 		ask_depth(world, i, profile);
+	for (int i = 1; i <= DF_DEPTH && profile->has_srq; i++)
+		ask_srq(world, i, profile);
 	g_free(world_close(world, false));
 	return true;
 }

@@ -7,6 +7,7 @@
 
 #include "df_expect.h"
 
+#define WORLD_SEGS  4    /* the most that is asked for */
 #define WORLD_QUEUE 1024 /* events that a dispatcher can hold: more than a group makes */
 
 enum world_evd {
@@ -47,6 +48,7 @@ struct world {
 	struct world_ep ep[DF_EPS];
 	struct world_key lmr[DF_LMRS];
 	struct world_key rmr[DF_RMRS];
+	it_srq_handle_t srq[DF_SRQS];
 };
 
 /* NULL: no such adapter. Any other failure ends the program: it is not what this tests. */

@@ -287,6 +287,7 @@ model_run(struct certify_run *run, struct certify_case *one, GError **error)
 
 	g_ptr_array_add(tests.cases, one);
 	g_ptr_array_add(argv, g_build_filename(run->programs, "differential", NULL));
+	command_add(argv, "--wide");
 	command_add(argv, "--adapter=%s", run->adapter);
 	command_add(argv, "--seed=%u", seed + (row - 1) * (unsigned)run->count);
 	command_add(argv, "--count=%d", run->count);

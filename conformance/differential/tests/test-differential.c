@@ -59,7 +59,10 @@ static void
 test_text(void)
 {
 	for (uint32_t seed = 1; seed <= 50; seed++) {
-		struct df_program *first = df_generate(seed), *again = df_generate(seed), *back;
+		bool wide = seed % 2 == 0;
+		struct df_program *first = df_generate(seed, wide),
+				  *again = df_generate(seed, wide);
+		struct df_program *back;
 		char *text = df_program_text(first), *same = df_program_text(again), *why, *round;
 
 		g_assert_cmpstr(text, ==, same);
@@ -93,6 +96,8 @@ test_no_program(void)
 		"write key=q1 ep=0",
 		"write ep=0",
 		"rmr-create obj=5",
+		"srq-create obj=0 rq=0",
+		"srq-recv obj=4",
 		"lmr-create obj=0 off=16000 len=8000",
 		"ep-create ep=0 sq=0 rq=4",
 		"send seg=0+0:1 seg=0+0:1 seg=0+0:1 seg=0+0:1 seg=0+0:1 seg=0+0:1 seg=0+0:1",
@@ -455,7 +460,7 @@ test_falsified(const void *data)
 	unsigned found = 0;
 
 	for (uint32_t seed = 1; seed <= SEEDS && found < 3; seed++) {
-		struct play p = play(df_generate(seed));
+		struct play p = play(df_generate(seed, false));
 
 		g_assert_false(objects(&p));
 		if (falsified(&p, GPOINTER_TO_SIZE(data))) {
@@ -486,7 +491,7 @@ test_names(void)
 		bool found = false;
 
 		for (uint32_t seed = 1; seed <= SEEDS && !found; seed++) {
-			struct play p = play(df_generate(seed));
+			struct play p = play(df_generate(seed, false));
 			char *text;
 
 			found = told[i].change(p.record, p.expected);
@@ -552,7 +557,7 @@ test_shrink(void)
 	unsigned found = 0;
 
 	for (uint32_t seed = 1; seed <= SEEDS && found < 3; seed++) {
-		struct df_program *program = df_generate(seed), *small, *again;
+		struct df_program *program = df_generate(seed, false), *small, *again;
 		char *first, *second;
 
 		if (!shows_fault(program, NULL)) {
