@@ -104,6 +104,14 @@ may_name(const struct ual_lmr *lmr, bool privileged)
 	return privileged || !lmr->direct;
 }
 
+static bool
+is_window_of(const struct ual_ia *ia, it_rmr_handle_t handle)
+{
+	const struct ual_rmr *rmr = ual_rmr_at(handle);
+
+	return rmr != NULL && rmr->object.ia == ia;
+}
+
 /* The first reason to refuse a post that lies in its segments or in the adapter, at most `limit`. */
 static it_status_t
 segments_refusal(const struct ual_ia *ia, bool privileged, const struct ual_dto *dto, size_t limit)
@@ -116,7 +124,7 @@ segments_refusal(const struct ual_ia *ia, bool privileged, const struct ual_dto 
 	for (size_t i = 0; i < readable; i++) {
 		const struct ual_lmr *lmr;
 
-		if (dto->segments == NULL && ual_rmr_at(dto->sinks[i].rmr) == NULL)
+		if (dto->segments == NULL && !is_window_of(ia, dto->sinks[i].rmr))
 			return IT_ERR_INVALID_RMR;
 		if (dto->segments == NULL || dto->segments[i].length == 0)
 			continue;
