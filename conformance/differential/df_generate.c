@@ -306,6 +306,30 @@ make_rmr_unlink(struct maker *maker, struct df_step *step)
 		step->flags |= IT_UNLINK_FENCE_FLAG;
 }
 
+/* A window that is linked through a connected endpoint; if there is none it is linked first. */
+static void
+make_read_rmr(struct maker *maker, struct df_step *step)
+{
+	struct df_step link = {.kind = DF_RMR_LINK};
+	const struct model_rmr *rmr;
+
+	pick_rmr(maker, step, MODEL_LINKED);
+	if (!maker->wild && maker->model->rmr[step->obj].linked != MODEL_LINKED) {
+		make_rmr_link(maker, &link);
+		pick_add(maker, &link);
+		step->obj = link.obj;
+	}
+	rmr = &maker->model->rmr[step->obj];
+	if (rmr->linked == MODEL_LINKED && !maker->wild && !pick_once_in(maker, 20))
+		step->ep = rmr->ep;
+	step->len = MIN(pick_len(maker), MAX(rmr->len, 1));
+	step->a = pick_off(maker, rmr->len, step->len);
+	step->flags = pick_flags(maker, ~IT_SOLICITED_WAIT_FLAG);
+	if (pick_once_in(maker, 4))
+		step->flags |= IT_UNLINK_LOCAL_SINK;
+	pick_target(maker, step, IT_PRIV_REMOTE_READ);
+}
+
 static void
 make_rmr_free(struct maker *maker, struct df_step *step)
 {
@@ -337,6 +361,7 @@ static const struct {
 	[DF_SEND] = {18, make_send},
 	[DF_WRITE] = {14, make_write},
 	[DF_READ] = {12, make_read},
+	[DF_READ_RMR] = {8, make_read_rmr, true},
 	[DF_ATOMIC] = {6, make_atomic},
 	[DF_SEND_UNLINK] = {5, make_send},
 	[DF_LMR_CREATE] = {4, make_lmr_create},

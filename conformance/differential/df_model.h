@@ -185,8 +185,20 @@ struct model_target model_target(const struct df_model *model, const struct df_s
 				 int right, int len);
 /* Why a request cannot use the segment with objects of the zone, as a bit of a dto_status; 0: it can. */
 unsigned model_seg_fault(const struct df_model *model, int pz, const struct df_seg *seg, int right);
+/* The octets of a request. */
 int model_seg_sum(const struct df_step *step);
 int model_seg_off(const struct df_model *model, const struct df_seg *seg);
+/* Is it a Read, into regions or a window? */
+static inline bool
+model_reads(enum df_kind kind)
+{
+	return kind == DF_READ || kind == DF_READ_RMR;
+}
+
+/* The sink of a Read into a window. */
+struct df_range model_window(const struct df_model *model, const struct df_step *step);
+/* Why the window cannot be the sink of the Read, as above. */
+unsigned model_window_fault(const struct df_model *model, const struct df_step *step);
 
 /* The receives one of which takes the next message to an endpoint: one of its own, or those of its S-RQ. */
 struct model_takers {

@@ -34,6 +34,8 @@ flags_of(const struct df_model *model, const struct df_step *step)
 		return ALWAYS_FLAGS |
 		       (model->profile->local_extensions && step->segs == 1 ? IT_UNLINK_LOCAL_SINK
 									    : 0);
+	case DF_READ_RMR:
+		return ALWAYS_FLAGS | (model->profile->local_extensions ? IT_UNLINK_LOCAL_SINK : 0);
 	case DF_RMR_UNLINK:
 		return ALWAYS_FLAGS | (model->profile->unlink_fence ? IT_UNLINK_FENCE_FLAG : 0);
 	default:
@@ -182,6 +184,22 @@ refuse_unlink(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_EP);
 }
 
+/* The sink of a Read into a window. */
+static void
+refuse_window(struct df_model *model, const struct df_step *step)
+{
+	const struct model_rmr *rmr = &model->rmr[step->obj];
+
+	if (step->kind != DF_READ_RMR)
+		return;
+	if (!model->profile->local_extensions)
+		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
+	if (!rmr->alive || df_node(step->obj) != df_node(step->ep))
+		model_answer(model, IT_ERR_INVALID_RMR);
+	else if (rmr->linked == MODEL_UNKNOWN || rmr->type == IT_RMR_TYPE_WIDE || step->len == 0)
+		model_skip(model); /* what is not checked, or an adapter need not offer */
+}
+
 /* Add every status with which the post is refused. Is there one, or is the step to be left out? */
 bool
 model_refused(struct df_model *model, const struct df_step *step)
@@ -207,6 +225,7 @@ model_refused(struct df_model *model, const struct df_step *step)
 	if (step->kind == DF_SEND_UNLINK && !model->profile->send_unlink)
 		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
 	refuse_atomic(model, step);
+	refuse_window(model, step);
 	if ((step->flags & ~flags_of(model, step)) != 0)
 		model_answer(model, IT_ERR_INVALID_DTO_FLAGS);
 	if (step->kind != DF_RECV && end->state == IT_EP_STATE_UNCONNECTED)
@@ -241,7 +260,7 @@ judge_sink(struct df_model *model, const struct df_step *step)
 	const struct df_seg *sink = &step->seg[0];
 
 	if (step->kind != DF_READ || (step->flags & IT_UNLINK_LOCAL_SINK) == 0)
-		return 0;
+		return 0; /* a narrow window can be unlinked */
 	if (sink->len == 0 || model_rmr_onto(model, sink->lmr, MODEL_UNKNOWN))
 		model_skip(model);
 	if (model->lmr[sink->lmr].shareable || model_rmr_onto(model, sink->lmr, MODEL_LINKED))
@@ -255,7 +274,7 @@ judge_near(struct df_model *model, const struct df_step *step, struct model_verd
 	const struct model_ep *end = end_of(model, step);
 	int right = IT_PRIV_LOCAL_READ;
 
-	if (step->kind == DF_READ || step->kind == DF_ATOMIC) {
+	if (model_reads(step->kind) || step->kind == DF_ATOMIC) {
 		right = IT_PRIV_LOCAL_WRITE;
 		if (end->ord == 0)
 			verdict->near |= MODEL_BIT(IT_DTO_ERR_LOCAL_EP);
@@ -263,6 +282,8 @@ judge_near(struct df_model *model, const struct df_step *step, struct model_verd
 	for (int i = 0; i < step->segs; i++)
 		verdict->near |= model_seg_fault(model, end->pz, &step->seg[i], right);
 	verdict->near |= judge_sink(model, step);
+	if (step->kind == DF_READ_RMR)
+		verdict->near |= model_window_fault(model, step);
 	if (right != IT_PRIV_LOCAL_WRITE || !model->profile->sink_remote_write)
 		return;
 	for (int i = 0; i < step->segs && step->kind == DF_READ; i++) {
@@ -282,7 +303,7 @@ judge_target(struct df_model *model, const struct df_step *step, struct model_ve
 	int enable = model->ep[end_of(model, step)->peer].enable;
 	int right = IT_PRIV_REMOTE_WRITE, need = DF_ENABLE_WRITE, len = model_seg_sum(step);
 
-	if (step->kind == DF_READ) {
+	if (model_reads(step->kind)) {
 		right = IT_PRIV_REMOTE_READ;
 		need = DF_ENABLE_READ;
 	} else if (step->kind == DF_ATOMIC) {
@@ -291,7 +312,7 @@ judge_target(struct df_model *model, const struct df_step *step, struct model_ve
 	}
 	if (len == 0) { /* the memory is not checked; a Read needs its right all the same */
 		verdict->target = (struct model_target){.good = true};
-		if ((enable & need) == 0 && step->kind == DF_READ)
+		if ((enable & need) == 0 && model_reads(step->kind))
 			verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_ACCESS);
 		else if ((enable & need) == 0)
 			model_skip(model); /* not determined for Writes */

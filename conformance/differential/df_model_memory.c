@@ -32,7 +32,7 @@ model_fill(struct df_model *model, int node, int off, int len, int seed)
 static bool
 reads_peer(enum df_kind kind)
 {
-	return kind == DF_READ || kind == DF_ATOMIC;
+	return model_reads(kind) || kind == DF_ATOMIC;
 }
 
 /* Does the specification order the first request's access before the second's? */

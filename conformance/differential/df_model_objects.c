@@ -228,7 +228,7 @@ model_objects(struct df_model *model, const struct df_step *step)
 int
 model_seg_sum(const struct df_step *step)
 {
-	int sum = 0;
+	int sum = step->kind == DF_READ_RMR ? step->len : 0;
 
 	for (int i = 0; i < step->segs; i++)
 		sum += step->seg[i].len;
@@ -253,6 +253,29 @@ model_seg_fault(const struct df_model *model, int pz, const struct df_seg *seg, 
 		privs |= IT_PRIV_LOCAL_READ; /* granted in every case then */
 	if (!lmr->linked || lmr->pz != pz || seg->off < 0 || seg->off + seg->len > lmr->len ||
 	    (privs & right) != right)
+		return MODEL_BIT(IT_DTO_ERR_LOCAL_PROTECTION);
+	return 0;
+}
+
+struct df_range
+model_window(const struct df_model *model, const struct df_step *step)
+{
+	return (struct df_range){.node = df_node(step->obj),
+				 .off = model->rmr[step->obj].off + step->a,
+				 .len = step->len};
+}
+
+unsigned
+model_window_fault(const struct df_model *model, const struct df_step *step)
+{
+	const struct model_rmr *rmr = &model->rmr[step->obj];
+	const struct model_ep *end = &model->ep[step->ep];
+
+	if (step->len == 0)
+		return 0;
+	if (rmr->linked != MODEL_LINKED || rmr->ep != step->ep || step->a < 0 ||
+	    step->a + step->len > rmr->len || (rmr->privs & IT_PRIV_REMOTE_WRITE) == 0 ||
+	    (end->enable & DF_ENABLE_WRITE) == 0)
 		return MODEL_BIT(IT_DTO_ERR_LOCAL_PROTECTION);
 	return 0;
 }

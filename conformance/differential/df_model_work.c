@@ -25,6 +25,7 @@ event_of(const struct df_step *step)
 	case DF_WRITE:
 		return IT_DTO_RDMA_WRITE_CMPL_EVENT;
 	case DF_READ:
+	case DF_READ_RMR:
 		return IT_DTO_RDMA_READ_CMPL_EVENT;
 	case DF_ATOMIC:
 		return step->how == IT_FETCH_AND_ADD ? IT_DTO_FETCH_ADD_CMPL_EVENT
@@ -40,7 +41,13 @@ event_of(const struct df_step *step)
 static bool
 unlinks_sink(const struct df_step *step)
 {
-	return step->kind == DF_READ && (step->flags & IT_UNLINK_LOCAL_SINK) != 0;
+	return model_reads(step->kind) && (step->flags & IT_UNLINK_LOCAL_SINK) != 0;
+}
+
+static bool
+unlinks_window(const struct df_step *step)
+{
+	return step->kind == DF_RMR_UNLINK || (step->kind == DF_READ_RMR && unlinks_sink(step));
 }
 
 void
@@ -66,7 +73,7 @@ post(struct df_model *model, const struct df_step *step, unsigned statuses)
 	wr->statuses = statuses;
 	wr->length = (uint32_t)model_seg_sum(step);
 	if (unlinks_sink(step))
-		wr->unlinked = step->seg[0].lmr + 1;
+		wr->unlinked = step->kind == DF_READ ? step->seg[0].lmr + 1 : -(step->obj + 1);
 	/* A success without the completion flag has no event; a failure always has one. */
 	wr->silent = step->kind != DF_RECV && (step->flags & IT_COMPLETION_FLAG) == 0 &&
 		     (statuses & SUCCESS) != 0;
@@ -137,6 +144,18 @@ through_target(struct df_model *model, const struct model_target *target, struct
 }
 
 static void
+through_window(struct df_model *model, const struct df_step *step, struct octets *octets)
+{
+	struct model_touch touch = touch_of(step, false, true);
+	struct df_range sink = model_window(model, step);
+
+	touch.node = sink.node;
+	touch.off = sink.off;
+	touch.len = sink.len;
+	model_write(model, &touch, octets->value, octets->vague);
+}
+
+static void
 run_send(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict,
 	 struct octets *octets)
 {
@@ -191,6 +210,10 @@ run(struct df_model *model, const struct df_step *step, const struct model_verdi
 		through_target(model, &verdict->target, touch_of(step, true, false), octets);
 		through_segments(model, step, touch_of(step, false, true), octets, len);
 		break;
+	case DF_READ_RMR:
+		through_target(model, &verdict->target, touch_of(step, true, false), octets);
+		through_window(model, step, octets);
+		break;
 	case DF_ATOMIC:
 		run_atomic(model, step, &verdict->target, octets);
 		break;
@@ -218,9 +241,12 @@ blur(struct df_model *model, const struct df_step *step, const struct model_verd
 {
 	const struct df_range target = {verdict->target.node, verdict->target.off,
 					verdict->target.len};
+	const struct df_range sink = model_window(model, step);
 
 	if (step->kind == DF_READ || step->kind == DF_ATOMIC)
 		blur_segments(model, touch_of(step, false, true), step);
+	if (step->kind == DF_READ_RMR)
+		model_blur_at(model, touch_of(step, false, true), &sink);
 	if (step->kind == DF_WRITE || step->kind == DF_ATOMIC)
 		model_blur_at(model, touch_of(step, true, true), &target);
 	/* If there are several, model_srq_take() does it. */
@@ -251,9 +277,9 @@ link_doubted(struct df_model *model, const struct df_step *step)
 {
 	struct model_rmr *rmr = &model->rmr[step->obj];
 
-	if (unlinks_sink(step))
+	if (unlinks_sink(step) && step->kind == DF_READ)
 		model->lmr[step->seg[0].lmr].doubt = true;
-	if (step->kind < DF_RMR_LINK)
+	if (step->kind < DF_RMR_LINK && !unlinks_window(step))
 		return;
 	rmr->linked = MODEL_UNKNOWN;
 	rmr->changed = model->settle;
@@ -336,15 +362,15 @@ work_done(struct df_model *model, const struct df_step *step, const struct model
 		if (step->kind == DF_SEND_UNLINK)
 			run_remote_unlink(model, step, taker);
 	}
-	if (unlinks_sink(step)) {
+	if (unlinks_sink(step) && step->kind == DF_READ) {
 		model->lmr[step->seg[0].lmr].linked = false;
 		model->lmr[step->seg[0].lmr].changed = model->settle;
 	}
 	if (step->kind == DF_RMR_LINK)
 		run_link(model, step);
-	else if (step->kind == DF_RMR_UNLINK)
+	else if (unlinks_window(step))
 		model->rmr[step->obj].linked = MODEL_UNLINKED;
-	if (step->kind >= DF_RMR_LINK)
+	if (step->kind >= DF_RMR_LINK || unlinks_window(step))
 		model->rmr[step->obj].changed = model->settle;
 	post(model, step, SUCCESS);
 }
@@ -356,7 +382,7 @@ work_fails(struct df_model *model, const struct df_step *step, const struct mode
 	bool doubt = model->ep[step->ep].end != MODEL_STANDS;
 	bool exact = model->profile->remote_status;
 	/* An error that is found when a response comes lets requests behind it reach the peer [IT 7.5]. */
-	bool answered = step->kind == DF_READ || step->kind == DF_ATOMIC;
+	bool answered = model_reads(step->kind) || step->kind == DF_ATOMIC;
 	bool shuts = verdict->near != 0 ? !answered : exact && !doubt;
 	unsigned statuses = verdict->near;
 
@@ -501,6 +527,8 @@ uses_change(const struct df_model *model, const struct df_step *step)
 	if (step->kind >= DF_RMR_LINK || step->kind == DF_SEND_UNLINK || unlinks_sink(step))
 		return true;
 	if (step->key.kind == 'r' && model->rmr[step->key.slot].changed == model->settle)
+		return true;
+	if (step->kind == DF_READ_RMR && model->rmr[step->obj].changed == model->settle)
 		return true;
 	return named_region(model, step, changes_now);
 }

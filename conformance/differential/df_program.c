@@ -65,6 +65,7 @@ static const struct {
 	[DF_SEND] = {"send", "ep flags", true, false},
 	[DF_WRITE] = {"write", "ep flags off", true, true},
 	[DF_READ] = {"read", "ep flags off", true, true},
+	[DF_READ_RMR] = {"read-to-rmr", "ep obj a len flags off", false, true},
 	[DF_ATOMIC] = {"atomic", "ep how a b flags off", true, true},
 	[DF_SEND_UNLINK] = {"send-unlink", "ep flags", true, true},
 	[DF_LMR_CREATE] = {"lmr-create", "obj pz off len privs mode how", false, false},
@@ -221,7 +222,7 @@ places_of(enum df_kind kind)
 		return DF_NODES;
 	if (kind == DF_SRQ_CREATE || kind == DF_SRQ_FREE || kind == DF_SRQ_RECV)
 		return DF_SRQS;
-	return kind >= DF_RMR_CREATE ? DF_RMRS : DF_LMRS;
+	return kind >= DF_RMR_CREATE || kind == DF_READ_RMR ? DF_RMRS : DF_LMRS;
 }
 
 /* Limits that depend on the kind. */

@@ -36,6 +36,7 @@ enum df_kind {
 	DF_SEND,
 	DF_WRITE,
 	DF_READ,
+	DF_READ_RMR,
 	DF_ATOMIC,
 	DF_SEND_UNLINK,
 	DF_LMR_CREATE,

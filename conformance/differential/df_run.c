@@ -287,6 +287,22 @@ rmr_link(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie)
 /* --- all of them ----------------------------------------------------------------------------- */
 
 static it_status_t
+read_to_rmr(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
+	    it_rdma_addr_t addr, it_rmr_context_t context)
+{
+	const struct world_key *rmr = &run->world->rmr[step->obj];
+	it_rmr_triplet_t sink = {.rmr = (it_rmr_handle_t)rmr->handle,
+				 .length = (it_length_t)step->len};
+
+	if (rmr->base[0] == 0)
+		sink.addr.rel = (it_length_t)(int64_t)step->a;
+	else
+		sink.addr.abs = (void *)(uintptr_t)(rmr->base[0] + (uint64_t)(int64_t)step->a);
+	return it_post_rdma_read_to_rmr(run->world->ep[step->ep].handle, &sink, 1, cookie,
+					(it_dto_flags_t)step->flags, addr, context);
+}
+
+static it_status_t
 work(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie)
 {
 	it_ep_handle_t ep = run->world->ep[step->ep].handle;
@@ -310,6 +326,8 @@ work(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie)
 		return it_post_rdma_write(ep, segs, count, cookie, flags, addr, context);
 	case DF_READ:
 		return it_post_rdma_read(ep, segs, count, cookie, flags, addr, context);
+	case DF_READ_RMR:
+		return read_to_rmr(run, step, cookie, addr, context);
 	case DF_ATOMIC:
 		if (count == 0)
 			memset(segs, 0, sizeof(segs[0]));
@@ -368,6 +386,7 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 	case DF_SEND:
 	case DF_WRITE:
 	case DF_READ:
+	case DF_READ_RMR:
 	case DF_ATOMIC:
 	case DF_SEND_UNLINK:
 	default:
