@@ -434,6 +434,46 @@ compare_memory(const struct df_settle *expect, const struct df_seen_settle *seen
 	return NULL;
 }
 
+/* Is the completion a notification event [IT 6.2.3]? */
+static bool
+notifies(const struct df_expected *expected, const struct df_record *record, unsigned at)
+{
+	const struct df_seen_wr *seen = DF_SEEN_WR(record, at);
+	unsigned index;
+	const struct df_wr *wr = wr_of(expected, seen->cookie, &index);
+	const struct df_wr *message = wr;
+
+	if (wr->srq > 0)
+		message = &take_of(expected, record, at)->wr;
+	return seen->status != IT_DTO_SUCCESS || wr->notify || message->solicited;
+}
+
+static char *
+compare_notified(const struct df_expected *expected, const struct df_record *record, int settle)
+{
+	bool any[DF_NODES][2] = {{false}};
+
+	for (unsigned i = 0; i < record->wrs->len; i++) {
+		const struct df_seen_wr *seen = DF_SEEN_WR(record, i);
+
+		if (seen->settle == settle && seen->cookie < DF_PROBE)
+			any[df_node(seen->ep)][seen->request ? 0 : 1] |=
+				notifies(expected, record, i);
+	}
+	for (int i = 0; i < 2 * DF_NODES; i++) {
+		int notified = DF_SEEN(record, settle)->notified[i / 2][i % 2];
+
+		if (!DF_SETTLEMENT(expected, settle)->watch[i / 2][i % 2])
+			continue;
+		if (notified >= 0 && (notified == 1) != any[i / 2][i % 2])
+			return g_strdup_printf("settlement %d: the dispatcher of %s of node %d was "
+					       "%snotified",
+					       settle, i % 2 == 0 ? "requests" : "receives", i / 2,
+					       notified == 1 ? "" : "not ");
+	}
+	return NULL;
+}
+
 static char *
 compare_settle(const struct df_expected *expected, const struct df_record *record, unsigned i)
 {
@@ -441,6 +481,8 @@ compare_settle(const struct df_expected *expected, const struct df_record *recor
 	const struct df_seen_settle *seen = DF_SEEN(record, i);
 	char *text = compare_wrs(expected, record, (int)i);
 
+	if (text == NULL)
+		text = compare_notified(expected, record, (int)i);
 	if (text == NULL)
 		text = compare_cm(expect, seen, (int)i);
 	if (text == NULL)
@@ -500,6 +542,13 @@ df_record_text(const struct df_record *record)
 	for (unsigned i = 0; i < record->settles->len; i++) {
 		const GArray *cm = DF_SEEN(record, i)->cm;
 
+		for (int k = 0; k < 2 * DF_NODES; k++) {
+			if (DF_SEEN(record, i)->notified[k / 2][k % 2] >= 0)
+				g_string_append_printf(
+					text, "settlement %u: %s of node %d notified: %d\n", i,
+					k % 2 == 0 ? "requests" : "receives", k / 2,
+					DF_SEEN(record, i)->notified[k / 2][k % 2]);
+		}
 		for (unsigned k = 0; k < cm->len; k++)
 			g_string_append_printf(
 				text, "settlement %u: event %s of endpoint %d\n", i,

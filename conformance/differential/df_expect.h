@@ -78,6 +78,8 @@ struct df_wr {
 	it_event_type_t event;
 	unsigned statuses; /* bits of it_dto_status_t */
 	bool silent;       /* a success, or an end of the endpoint, may have no event */
+	bool notify;       /* a notification event: asked for here, */
+	bool solicited;    /* or by the sender of the message */
 	bool strict;       /* queued before the event of the connection's end */
 	uint32_t length;
 	int unlinked; /* 0, or LMR place + 1, or -(RMR place + 1): the object that its event must name */
@@ -112,6 +114,8 @@ struct df_settle {
 	int step;   /* before this step, or after it */
 	GArray *cm; /* of struct df_cm */
 	GArray *probes; /* of int: endpoints that post a Read of length 0 to learn that all requests have ended */
+	/* By node, of requests and of receives: the completions are known, so it is known whether they notify. */
+	bool watch[DF_NODES][2];
 	struct df_ep_expect ep[DF_EPS];
 	uint8_t *memory[DF_NODES];
 	uint8_t *vague[DF_NODES]; /* not 0: any octet is right */
@@ -144,7 +148,8 @@ struct df_seen_cm {
 };
 
 struct df_seen_settle {
-	GArray *cm; /* of struct df_seen_cm */
+	GArray *cm;                /* of struct df_seen_cm */
+	int notified[DF_NODES][2]; /* as above: 1 or 0, DF_NEVER: not looked at */
 	struct df_ep_expect ep[DF_EPS];
 	uint8_t *memory[DF_NODES];
 };

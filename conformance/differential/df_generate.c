@@ -337,6 +337,14 @@ make_rmr_free(struct maker *maker, struct df_step *step)
 }
 
 static void
+make_threshold(struct maker *maker, struct df_step *step)
+{
+	step->obj = pick_below(maker, DF_NODES);
+	step->how = pick_below(maker, 2);
+	step->a = pick_once_in(maker, 3) ? 1 : 0;
+}
+
+static void
 make_settle(struct maker *maker, struct df_step *step)
 {
 	(void)maker;
@@ -351,6 +359,7 @@ static const struct {
 } kinds[DF_KIND_COUNT] = {
 	[DF_SETTLE] = {10, make_settle},
 	[DF_FILL] = {3, make_fill},
+	[DF_THRESHOLD] = {3, make_threshold, true},
 	[DF_EP_CREATE] = {4, make_ep_create},
 	[DF_EP_FREE] = {2, make_ep_free},
 	[DF_CONNECT] = {8, make_connect},
@@ -437,6 +446,12 @@ make_prelude(struct maker *maker)
 
 		make_srq_create(maker, &step);
 		pick_add(maker, &step);
+	}
+	for (int i = maker->wide ? 0 : 2 * DF_NODES; i < 2 * DF_NODES; i++) {
+		struct df_step step = {.kind = DF_THRESHOLD, .obj = i / 2, .how = i % 2};
+
+		if (pick_once_in(maker, 2))
+			pick_add(maker, &step);
 	}
 	for (int i = 0; i < 2 * pairs; i++) {
 		struct df_step step = {.kind = DF_EP_CREATE};

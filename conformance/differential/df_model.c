@@ -195,6 +195,30 @@ settle_open(struct df_model *model)
 	settle->probes = g_array_new(FALSE, TRUE, sizeof(int));
 }
 
+/*
+ * Is it known which completions the dispatchers with threshold 0 get [IT 6.2.4]? Not if a connection ends, since its
+ * completions must be taken at once then.
+ */
+static void
+settle_watch(const struct df_model *model, struct df_settle *now)
+{
+	for (int i = 0; i < 2 * DF_NODES; i++)
+		now->watch[i / 2][i % 2] = model->threshold[i / 2][i % 2] == 0;
+	for (unsigned i = 0; i < now->cm->len; i++) {
+		const unsigned ends = ~MODEL_BIT(IT_CM_MSG_CONN_ESTABLISHED_EVENT & 0xf);
+
+		if ((g_array_index(now->cm, struct df_cm, i).events & ends) != 0)
+			memset(now->watch, 0, sizeof(now->watch));
+	}
+	for (unsigned i = 0; i < model->expected->wrs->len; i++) {
+		const struct df_wr *wr = DF_WR(model->expected, i);
+
+		if (wr->settle == model->settle && wr->silent &&
+		    wr->statuses != MODEL_BIT(IT_DTO_SUCCESS))
+			now->watch[df_node(wr->ep)][wr->request ? 0 : 1] = false;
+	}
+}
+
 static void
 settle(struct df_model *model)
 {
@@ -213,6 +237,7 @@ settle(struct df_model *model)
 		now->memory[i] = g_memdup2(model->memory[i], DF_ARENA);
 		now->vague[i] = g_memdup2(model->vague[i], DF_ARENA);
 	}
+	settle_watch(model, now);
 	now->step = model->step;
 	g_array_set_size(model->touches, 0);
 	model->poisoned = false;
@@ -408,12 +433,19 @@ fill(struct df_model *model, const struct df_step *step)
 }
 
 static void
+threshold(struct df_model *model, const struct df_step *step)
+{
+	model_answer(model, IT_SUCCESS);
+	model->threshold[step->obj][step->how] = step->a;
+}
+
+static void
 control(struct df_model *model, const struct df_step *step)
 {
 	static void (*const steps[DF_KIND_COUNT])(struct df_model *, const struct df_step *) = {
 		[DF_FILL] = fill,       [DF_EP_CREATE] = ep_create,
 		[DF_EP_FREE] = ep_free, [DF_CONNECT] = connect_step,
-		[DF_RESET] = reset,
+		[DF_RESET] = reset,     [DF_THRESHOLD] = threshold,
 	};
 
 	model_settle_before(model);
@@ -456,6 +488,8 @@ df_model_new(const struct df_profile *profile)
 		model->ep[i].sq = g_array_new(FALSE, TRUE, sizeof(unsigned));
 		model->ep[i].rq = g_array_new(FALSE, TRUE, sizeof(unsigned));
 	}
+	for (int i = 0; i < 2 * DF_NODES; i++)
+		model->threshold[i / 2][i % 2] = 1;
 	for (int i = 0; i < DF_SRQS; i++)
 		model->srq[i].receives = g_array_new(FALSE, TRUE, sizeof(unsigned));
 	for (int i = 0; i < DF_NODES; i++)

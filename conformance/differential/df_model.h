@@ -116,8 +116,9 @@ struct df_model {
 	struct model_srq srq[DF_SRQS];
 	uint8_t memory[DF_NODES][DF_ARENA];
 	uint8_t vague[DF_NODES][DF_ARENA];
-	GArray *touches; /* of struct model_touch */
-	GArray *work;    /* of struct model_posted, one for each of expected->wrs */
+	int threshold[DF_NODES][2]; /* of the dispatchers of requests and of receives */
+	GArray *touches;            /* of struct model_touch */
+	GArray *work;               /* of struct model_posted, one for each of expected->wrs */
 	bool poisoned; /* two requests of the group access the same memory without an order between them */
 	bool dirty; /* something was posted since the last settlement */
 	int settle; /* number of the next settlement */

@@ -64,6 +64,7 @@ receive_add(struct df_model *model, const struct df_step *step)
 		.event = IT_DTO_RC_RECV_CMPL_EVENT,
 		.settle = DF_NEVER,
 		.srq = step->obj + 1,
+		.notify = (step->flags & IT_NOTIFY_FLAG) != 0,
 	};
 	unsigned index = model->expected->wrs->len;
 

@@ -50,6 +50,15 @@ unlinks_window(const struct df_step *step)
 	return step->kind == DF_RMR_UNLINK || (step->kind == DF_READ_RMR && unlinks_sink(step));
 }
 
+/* A Read without a completion does not tell the library that its sink is unlinked. */
+static enum model_link
+after_unlink(const struct df_step *step)
+{
+	bool told = step->kind == DF_RMR_UNLINK || (step->flags & IT_COMPLETION_FLAG) != 0;
+
+	return told ? MODEL_UNLINKED : MODEL_UNKNOWN;
+}
+
 void
 model_keep(struct df_model *model, unsigned index, const struct df_step *step)
 {
@@ -74,6 +83,7 @@ post(struct df_model *model, const struct df_step *step, unsigned statuses)
 	wr->length = (uint32_t)model_seg_sum(step);
 	if (unlinks_sink(step))
 		wr->unlinked = step->kind == DF_READ ? step->seg[0].lmr + 1 : -(step->obj + 1);
+	wr->notify = (step->flags & IT_NOTIFY_FLAG) != 0;
 	/* A success without the completion flag has no event; a failure always has one. */
 	wr->silent = step->kind != DF_RECV && (step->flags & IT_COMPLETION_FLAG) == 0 &&
 		     (statuses & SUCCESS) != 0;
@@ -343,6 +353,7 @@ taken(struct df_model *model, const struct df_step *step, const struct model_ver
 
 	taker->settle = model->settle;
 	taker->length = (uint32_t)model_seg_sum(step);
+	taker->solicited = (step->flags & IT_SOLICITED_WAIT_FLAG) != 0;
 	return taker;
 }
 
@@ -369,7 +380,7 @@ work_done(struct df_model *model, const struct df_step *step, const struct model
 	if (step->kind == DF_RMR_LINK)
 		run_link(model, step);
 	else if (unlinks_window(step))
-		model->rmr[step->obj].linked = MODEL_UNLINKED;
+		model->rmr[step->obj].linked = after_unlink(step);
 	if (step->kind >= DF_RMR_LINK || unlinks_window(step))
 		model->rmr[step->obj].changed = model->settle;
 	post(model, step, SUCCESS);

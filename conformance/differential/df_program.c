@@ -55,6 +55,7 @@ static const struct {
 } kinds[DF_KIND_COUNT] = {
 	[DF_SETTLE] = {"settle", "", false, false},
 	[DF_FILL] = {"fill", "obj off len a", false, false},
+	[DF_THRESHOLD] = {"threshold", "obj how a", false, false},
 	[DF_EP_CREATE] = {"ep-create", "ep pz srq sq rq ird ord enable payload", false, false},
 	[DF_EP_FREE] = {"ep-free", "ep", false, false},
 	[DF_CONNECT] = {"connect", "ep peer how", false, false},
@@ -218,7 +219,7 @@ read_field(struct df_step *step, const char *name, const char *value)
 static int
 places_of(enum df_kind kind)
 {
-	if (kind == DF_FILL)
+	if (kind == DF_FILL || kind == DF_THRESHOLD)
 		return DF_NODES;
 	if (kind == DF_SRQ_CREATE || kind == DF_SRQ_FREE || kind == DF_SRQ_RECV)
 		return DF_SRQS;
@@ -233,6 +234,8 @@ step_fits(const struct df_step *step)
 	    (step->off < 0 || step->off + step->len > DF_ARENA))
 		return false;
 	if (step->kind == DF_EP_CREATE && (step->sq < 1 || step->rq < 1))
+		return false;
+	if (step->kind == DF_THRESHOLD && (step->how > 1 || step->a < 0 || step->a > 1))
 		return false;
 	if (step->kind == DF_SRQ_CREATE && step->rq < 1)
 		return false;

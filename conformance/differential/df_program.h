@@ -26,6 +26,7 @@
 enum df_kind {
 	DF_SETTLE,
 	DF_FILL,
+	DF_THRESHOLD,
 	DF_EP_CREATE,
 	DF_EP_FREE,
 	DF_CONNECT,
@@ -82,7 +83,7 @@ struct df_step {
 	int ord;
 	int enable;  /* what the peer may do: enum df_enable */
 	int payload; /* longest message, 0 = what the adapter takes */
-	int how; /* connect: enum df_how; atomic: it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable */
+	int how; /* connect: enum df_how; threshold: 1 = of the dispatcher of receives; atomic: it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable */
 	int mode; /* it_addr_mode_t */
 	int privs;
 	int flags;

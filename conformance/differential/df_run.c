@@ -155,6 +155,24 @@ connect_step(struct df_run *run, const struct df_step *step, struct df_seen_step
 	return status;
 }
 
+/* --- dispatchers ----------------------------------------------------------------------------- */
+
+static it_status_t
+threshold(struct df_run *run, const struct df_step *step)
+{
+	const enum world_evd evd = step->how == 0 ? WORLD_REQUEST : WORLD_RECV;
+	struct world_node *node = &run->world->node[step->obj];
+	it_evd_param_t params;
+	it_status_t status;
+
+	memset(&params, 0, sizeof(params));
+	params.sevd_threshold = (size_t)step->a;
+	status = it_evd_modify(node->evd[evd], IT_EVD_PARAM_THRESHOLD, &params);
+	if (status == IT_SUCCESS)
+		node->threshold[step->how] = step->a;
+	return status;
+}
+
 /* --- shared receive queues ------------------------------------------------------------------- */
 
 static it_status_t
@@ -347,6 +365,8 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 	const struct world *world = run->world;
 
 	switch (step->kind) {
+	case DF_THRESHOLD:
+		return threshold(run, step);
 	case DF_EP_CREATE:
 		return ep_create(run, step);
 	case DF_EP_FREE:

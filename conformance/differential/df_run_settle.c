@@ -8,10 +8,15 @@
  * completions of that endpoint must be in their dispatchers (R-05), so these are emptied at once and later
  * completions are marked. Then the completions that must come are awaited. Last, Writes and requests without
  * completions are followed by a Read of length 0, whose completion says that they are done [IT 7.5].
+ *
+ * A dispatcher with threshold 0 is looked at before all that, if the model knows what it gets: a wait returns an event
+ * as soon as a notification event is queued; without one it returns none, and tells when all completions are queued.
  */
 #include <string.h>
 
 #include "df_run.h"
+
+#define SLICE_US 1000
 
 bool
 run_wait(struct df_run *run, it_evd_handle_t evd, int64_t deadline, it_event_t *event)
@@ -78,14 +83,20 @@ take_wr(struct df_run *run, const it_event_t *event, bool request)
 }
 
 static void
-empty_dto(struct df_run *run, int node)
+empty_one(struct df_run *run, int node, bool request)
 {
+	it_evd_handle_t evd = run->world->node[node].evd[request ? WORLD_REQUEST : WORLD_RECV];
 	it_event_t event;
 
-	while (it_evd_dequeue(run->world->node[node].evd[WORLD_REQUEST], &event) == IT_SUCCESS)
-		take_wr(run, &event, true);
-	while (it_evd_dequeue(run->world->node[node].evd[WORLD_RECV], &event) == IT_SUCCESS)
-		take_wr(run, &event, false);
+	while (it_evd_dequeue(evd, &event) == IT_SUCCESS)
+		take_wr(run, &event, request);
+}
+
+static void
+empty_dto(struct df_run *run, int node)
+{
+	empty_one(run, node, true);
+	empty_one(run, node, false);
 }
 
 static void
@@ -170,6 +181,71 @@ missing_wrs(const struct df_run *run, int node, bool request, bool probes)
 	return missing;
 }
 
+/* The next completion. With threshold 0 a wait may sleep though one is queued. */
+static bool
+wait_dto(struct df_run *run, int node, int kind, int64_t deadline, it_event_t *event)
+{
+	it_evd_handle_t evd = run->world->node[node].evd[kind];
+
+	if (run->world->node[node].threshold[kind == WORLD_REQUEST ? 0 : 1] > 0)
+		return run_wait(run, evd, deadline, event);
+	while (it_evd_dequeue(evd, event) != IT_SUCCESS) {
+		if (g_get_monotonic_time() > deadline) {
+			run->record->stuck = true;
+			return false;
+		}
+		if (it_evd_wait(evd, SLICE_US, event, NULL) == IT_SUCCESS)
+			return true;
+	}
+	return true;
+}
+
+/* Look once; true: it is decided whether the dispatcher is notified. */
+static bool
+watch_once(struct df_run *run, int node, int kind)
+{
+	it_evd_handle_t evd = run->world->node[node].evd[kind];
+	bool request = kind == WORLD_REQUEST;
+	int *notified = &DF_SEEN(run->record, run->settle)->notified[node][request ? 0 : 1];
+	size_t missing = (size_t)missing_wrs(run, node, request, false), more = 0;
+	it_event_t event;
+	it_status_t status = it_evd_wait(evd, missing > 0 ? SLICE_US : 0, &event, &more);
+
+	if (status == IT_ERR_TIMEOUT_EXPIRED && more >= missing) {
+		/* All are queued now, so this decides. */
+		status = it_evd_wait(evd, 0, &event, &more);
+		*notified = 0;
+	}
+	if (status == IT_SUCCESS) {
+		take_wr(run, &event, request);
+		*notified = 1;
+	}
+	return *notified >= 0;
+}
+
+static bool
+watch_all(struct df_run *run, int64_t deadline)
+{
+	const struct df_settle *expect = DF_SETTLEMENT(run->expected, run->settle);
+	bool decided = false;
+
+	for (int i = 0; i < 2 * DF_NODES; i++) {
+		if (!expect->watch[i / 2][i % 2])
+			empty_one(run, i / 2, i % 2 == 0);
+	}
+	while (!decided && g_get_monotonic_time() < deadline) {
+		decided = true;
+		for (int i = 0; i < 2 * DF_NODES; i++) {
+			if (expect->watch[i / 2][i % 2] &&
+			    DF_SEEN(run->record, run->settle)->notified[i / 2][i % 2] < 0)
+				decided &= watch_once(run, i / 2,
+						      i % 2 == 0 ? WORLD_REQUEST : WORLD_RECV);
+		}
+	}
+	run->record->stuck |= !decided;
+	return decided;
+}
+
 static bool
 wait_wrs(struct df_run *run, int64_t deadline, bool probes)
 {
@@ -179,7 +255,7 @@ wait_wrs(struct df_run *run, int64_t deadline, bool probes)
 		int node = i / 2, kind = i % 2 == 0 ? WORLD_REQUEST : WORLD_RECV;
 
 		while (missing_wrs(run, node, kind == WORLD_REQUEST, probes) > 0) {
-			if (!run_wait(run, run->world->node[node].evd[kind], deadline, &event))
+			if (!wait_dto(run, node, kind, deadline, &event))
 				return false;
 			take_wr(run, &event, kind == WORLD_REQUEST);
 		}
@@ -216,6 +292,8 @@ wait_all(struct df_run *run)
 {
 	int64_t deadline = g_get_monotonic_time() + run->patience;
 
+	if (!watch_all(run, deadline))
+		return false;
 	empty_all(run);
 	for (int i = 0; i < DF_NODES; i++) {
 		if (!wait_cm(run, i, deadline))
@@ -257,6 +335,8 @@ run_settle(struct df_run *run)
 
 	g_array_set_size(run->record->settles, (unsigned)run->settle + 1);
 	DF_SEEN(run->record, run->settle)->cm = g_array_new(FALSE, TRUE, sizeof(struct df_seen_cm));
+	for (int i = 0; i < 2 * DF_NODES; i++)
+		DF_SEEN(run->record, run->settle)->notified[i / 2][i % 2] = DF_NEVER;
 	good = wait_all(run);
 	empty_all(run);
 	look_around(run);

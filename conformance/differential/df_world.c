@@ -3,7 +3,7 @@
 
 /*
  * Two adapters of one kind, each with its zones, dispatchers, a listener and an arena. Dispatchers have threshold 1,
- * so any event wakes a waiter.
+ * so any event wakes a waiter, until a step of the program changes that.
  */
 #include "df_world.h"
 
@@ -66,6 +66,7 @@ node_open(struct world_node *node, const char *adapter)
 		must(it_evd_create(node->ia, streams[i], 0, WORLD_QUEUE, 1, NULL, &node->evd[i],
 				   NULL),
 		     "it_evd_create");
+	node->threshold[0] = node->threshold[1] = 1;
 	node_listen(node);
 	node->arena = g_aligned_alloc0(1, DF_ARENA, 4096);
 	return true;

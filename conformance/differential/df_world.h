@@ -24,7 +24,8 @@ struct world_node {
 	it_evd_handle_t evd[WORLD_EVDS];
 	it_listen_handle_t listen;
 	it_conn_qual_t qual;
-	it_path_t path; /* to this node */
+	it_path_t path;   /* to this node */
+	int threshold[2]; /* of the dispatchers of requests and receives */
 	uint8_t *arena;
 };
 
