@@ -64,6 +64,9 @@ compare_step(const struct df_expected *expected, const struct df_record *record,
 	if (text == NULL)
 		text = compare_answer(&expect->second, seen->second_made, seen->second, i,
 				      "accept");
+	if (text == NULL)
+		text = compare_answer(&expect->third, seen->third_made, seen->third, i,
+				      "answer to the accept");
 	return text;
 }
 
@@ -532,6 +535,9 @@ df_record_text(const struct df_record *record)
 		if (seen->second_made)
 			g_string_append_printf(text, "step %u: accept's answer %s\n", i,
 					       it_status_name(seen->second));
+		if (seen->third_made)
+			g_string_append_printf(text, "step %u: answer %s to the answer\n", i,
+					       it_status_name(seen->third));
 	}
 	for (unsigned i = 0; i < record->wrs->len; i++) {
 		char *line = complaint(DF_SEEN_WR(record, i), "seen");

@@ -36,6 +36,7 @@ struct df_profile {
 	bool lmr_modify;
 	bool ird_ord; /* exchanged at connection */
 	bool has_srq;
+	bool three_way;
 	/* The attributes granted for a request of 4, 4, 4 and 1 segments and that many slots. */
 	int send_segs;
 	int recv_segs;
@@ -59,6 +60,7 @@ struct df_step_expect {
 	bool settle_after;
 	struct df_answer answer;
 	struct df_answer second; /* connect: of the accept */
+	struct df_answer third;  /* connect in three ways: of the last call */
 };
 
 /* Octets of a node. */
@@ -159,6 +161,8 @@ struct df_seen_step {
 	it_status_t answer;
 	bool second_made;
 	it_status_t second;
+	bool third_made;
+	it_status_t third;
 };
 
 struct df_record {

@@ -62,6 +62,9 @@ make_connect(struct maker *maker, struct df_step *step)
 			break;
 	}
 	step->how = pick_once_in(maker, 12) ? DF_REJECT : DF_ACCEPT;
+	if (maker->wide && pick_once_in(maker, 5))
+		step->how =
+			pick_once_in(maker, 2) ? DF_THREE_WAY : DF_THREE_WAY + pick_below(maker, 3);
 }
 
 static void
@@ -487,6 +490,7 @@ df_generate(uint32_t seed, bool wide)
 		.lmr_modify = true,
 		.ird_ord = true,
 		.has_srq = true,
+		.three_way = true,
 		.send_segs = 4,
 		.recv_segs = 4,
 		.srq_segs = 4,

@@ -353,13 +353,14 @@ reset(struct df_model *model, const struct df_step *step)
 	}
 }
 
-/* The active end was rejected. */
+/* An attempt ends without a connection; 0: without an event, too. */
 static void
-rejected(struct df_model *model, int active)
+fails_to_connect(struct df_model *model, int ep, unsigned event)
 {
-	cm_expect(model, active, MODEL_BIT(IT_CM_MSG_CONN_PEER_REJECT_EVENT & 0xf));
-	flush_receives(model, active, false);
-	end_of(model, active)->state = IT_EP_STATE_NONOPERATIONAL;
+	if (event != 0)
+		cm_expect(model, ep, MODEL_BIT(event & 0xf));
+	flush_receives(model, ep, false);
+	end_of(model, ep)->state = IT_EP_STATE_NONOPERATIONAL;
 }
 
 static void
@@ -372,9 +373,30 @@ established(struct df_model *model, int active, int passive)
 	near->state = far->state = IT_EP_STATE_CONNECTED;
 	near->peer = passive;
 	far->peer = active;
+}
+
+/* The passive end has accepted [IT 4.1.2], [IT 4.2.3], [IT 4.4.1]. */
+static void
+accepted(struct df_model *model, const struct df_step *step)
+{
+	struct df_answer *third = &model_now(model)->third;
+	struct model_ep *near = end_of(model, step->ep), *far = end_of(model, step->peer);
+
+	/* With the answer [IT 9.6.3], whatever comes after it. */
 	if (model->profile->ird_ord) {
 		near->ord = MIN(near->ord, far->ird);
 		far->ord = MIN(far->ord, near->ird);
+	}
+	if (step->how >= DF_THREE_WAY)
+		*third = (struct df_answer){.count = 1, .any = {IT_SUCCESS}};
+	if (step->how == DF_THREE_REFUSE) {
+		fails_to_connect(model, step->ep, 0);
+		fails_to_connect(model, step->peer, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
+	} else if (step->how == DF_THREE_ABORT) {
+		fails_to_connect(model, step->ep, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+		fails_to_connect(model, step->peer, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+	} else {
+		established(model, step->ep, step->peer);
 	}
 }
 
@@ -389,21 +411,23 @@ connect_step(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_EP);
 		return;
 	}
-	if (near->state != IT_EP_STATE_UNCONNECTED) {
+	if (near->state != IT_EP_STATE_UNCONNECTED)
 		model_answer(model, IT_ERR_INVALID_EP_STATE);
+	if (step->how >= DF_THREE_WAY && !model->profile->three_way)
+		model_answer(model, IT_ERR_INVALID_CN_EST_FLAGS);
+	if (model_now(model)->answer.count > 0)
 		return;
-	}
 	model_answer(model, IT_SUCCESS);
-	if (step->how == DF_ACCEPT && far->alive) {
+	if (step->how != DF_REJECT && far->alive) {
 		bool can = far->state == IT_EP_STATE_UNCONNECTED && step->peer != step->ep;
 
 		accept->count = 1;
 		accept->any[0] = can ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
 	}
 	if (accept->count == 1 && accept->any[0] == IT_SUCCESS)
-		established(model, step->ep, step->peer);
+		accepted(model, step);
 	else
-		rejected(model, step->ep);
+		fails_to_connect(model, step->ep, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
 	settle_after(model);
 }
 

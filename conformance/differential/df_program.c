@@ -36,7 +36,7 @@ static const struct field {
 	FIELD(ord, DF_DEPTH),
 	FIELD(enable, DF_ENABLE_ALL),
 	FIELD(payload, DF_ARENA),
-	FIELD(how, 3),
+	FIELD(how, 4),
 	FIELD(mode, 1),
 	FIELD(privs, 0x1f),
 	FIELD(flags, 0xff),

@@ -106,6 +106,9 @@ enum df_enable {
 enum df_how {
 	DF_ACCEPT,
 	DF_REJECT,
+	DF_THREE_WAY,    /* accept, and accept the accept */
+	DF_THREE_REFUSE, /* accept, and reject the accept */
+	DF_THREE_ABORT,  /* accept, and disconnect instead of an answer */
 };
 
 struct df_program {

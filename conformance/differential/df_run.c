@@ -126,6 +126,28 @@ reset(struct df_run *run, const struct df_step *step)
 	return status;
 }
 
+/* The active side of three ways answers the accept, or does not. */
+static void
+answer_accept(struct df_run *run, const struct df_step *step, int64_t deadline,
+	      struct df_seen_step *seen)
+{
+	it_ep_handle_t ep = run->world->ep[step->ep].handle;
+	it_event_t event;
+
+	if (!run_wait(run, node_of(run, step->ep)->evd[WORLD_CM], deadline, &event))
+		return;
+	seen->third_made =
+		event.event_number == IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT && event.conn.ep == ep;
+	if (!seen->third_made)
+		return;
+	if (step->how == DF_THREE_WAY)
+		seen->third = it_ep_accept(ep, event.conn.cn_est_id, NULL, 0);
+	else if (step->how == DF_THREE_REFUSE)
+		seen->third = it_reject(event.conn.cn_est_id, NULL, 0);
+	else
+		seen->third = it_ep_disconnect(ep, NULL, 0);
+}
+
 static it_status_t
 connect_step(struct df_run *run, const struct df_step *step, struct df_seen_step *seen)
 {
@@ -136,18 +158,22 @@ connect_step(struct df_run *run, const struct df_step *step, struct df_seen_step
 	it_status_t status;
 	it_event_t event;
 
-	status = it_ep_connect(near_ep, &far->path, NULL, &far->qual, IT_CONNECT_FLAG_TWO_WAY, NULL,
-			       0);
+	status = it_ep_connect(near_ep, &far->path, NULL, &far->qual,
+			       step->how < DF_THREE_WAY ? IT_CONNECT_FLAG_TWO_WAY
+							: IT_CONNECT_FLAG_THREE_WAY,
+			       NULL, 0);
 	if (status != IT_SUCCESS)
 		return status;
 	if (!run_wait(run, far->evd[WORLD_CM_REQUEST], deadline, &event))
 		return status;
-	if (step->how == DF_ACCEPT && far_ep != NULL) {
+	if (step->how != DF_REJECT && far_ep != NULL) {
 		seen->second_made = true;
 		seen->second = it_ep_accept(far_ep, event.conn_req.cn_est_id, NULL, 0);
 		if (seen->second == IT_SUCCESS) {
 			run->peer[step->ep] = step->peer;
 			run->peer[step->peer] = step->ep;
+			if (step->how >= DF_THREE_WAY)
+				answer_accept(run, step, deadline, seen);
 			return status;
 		}
 	}

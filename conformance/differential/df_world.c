@@ -231,6 +231,7 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 		.wide_unlink = info->wide_rmr_unlink_support == IT_TRUE,
 		.unlink_fence = info->unlink_fence_support == IT_TRUE,
 		.ird_ord = info->ird_ord_ia_support == IT_TRUE,
+		.three_way = info->three_way_handshake_support == IT_TRUE,
 		.has_srq = info->srq_support == IT_TRUE,
 		.local_read = (support & ITX_SUPPORT_LOCAL_READ_CHECK) != 0,
 		.lmr_modify = (support & ITX_SUPPORT_LMR_MODIFY) != 0,
