@@ -418,6 +418,12 @@ compare_eps(const struct df_settle *expect, const struct df_seen_settle *seen, i
 				"settlement %d: endpoint %d has ORD %d instead of %d", settle, i,
 				seen->ep[i].ord, expect->ep[i].ord);
 	}
+	for (int i = 0; i < DF_UDS; i++) {
+		if (seen->ud[i] != expect->ud[i])
+			return g_strdup_printf("settlement %d: datagram endpoint %d is in state %d "
+					       "instead of %d",
+					       settle, i, seen->ud[i], expect->ud[i]);
+	}
 	return NULL;
 }
 

@@ -37,6 +37,7 @@ struct df_profile {
 	bool ird_ord; /* exchanged at connection */
 	bool has_srq;
 	bool three_way;
+	bool datagrams;
 	/* The attributes granted for a request of 4, 4, 4 and 1 segments and that many slots. */
 	int send_segs;
 	int recv_segs;
@@ -46,6 +47,11 @@ struct df_profile {
 	int rq[DF_DEPTH + 1];
 	int srq_segs;
 	int srq[DF_DEPTH + 1];
+	int ud_send_segs;
+	int ud_recv_segs;
+	int ud_payload;
+	int ud_sq[DF_DEPTH + 1];
+	int ud_rq[DF_DEPTH + 1];
 };
 
 /* Each of these is right. */
@@ -119,6 +125,7 @@ struct df_settle {
 	/* By node, of requests and of receives: the completions are known, so it is known whether they notify. */
 	bool watch[DF_NODES][2];
 	struct df_ep_expect ep[DF_EPS];
+	int ud[DF_UDS]; /* it_ep_state_ud_t, or -1: no such endpoint */
 	uint8_t *memory[DF_NODES];
 	uint8_t *vague[DF_NODES]; /* not 0: any octet is right */
 };
@@ -153,6 +160,7 @@ struct df_seen_settle {
 	GArray *cm;                /* of struct df_seen_cm */
 	int notified[DF_NODES][2]; /* as above: 1 or 0, DF_NEVER: not looked at */
 	struct df_ep_expect ep[DF_EPS];
+	int ud[DF_UDS];
 	uint8_t *memory[DF_NODES];
 };
 

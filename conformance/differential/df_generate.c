@@ -376,6 +376,13 @@ static const struct {
 	[DF_READ_RMR] = {8, make_read_rmr, true},
 	[DF_ATOMIC] = {6, make_atomic},
 	[DF_SEND_UNLINK] = {5, make_send},
+	[DF_AH_CREATE] = {1, pick_datagram, true},
+	[DF_AH_FREE] = {1, pick_datagram, true},
+	[DF_UD_CREATE] = {4, pick_datagram, true},
+	[DF_UD_FREE] = {1, pick_datagram, true},
+	[DF_UD_RESET] = {2, pick_datagram, true},
+	[DF_UD_RECV] = {3, pick_datagram, true},
+	[DF_UD_SEND] = {12, pick_datagram, true},
 	[DF_LMR_CREATE] = {4, make_lmr_create},
 	[DF_LMR_FREE] = {1, make_lmr},
 	[DF_LMR_MODIFY] = {1, make_lmr},
@@ -491,6 +498,10 @@ df_generate(uint32_t seed, bool wide)
 		.ird_ord = true,
 		.has_srq = true,
 		.three_way = true,
+		.datagrams = true,
+		.ud_send_segs = 4,
+		.ud_recv_segs = 4,
+		.ud_payload = 2048,
 		.send_segs = 4,
 		.recv_segs = 4,
 		.srq_segs = 4,
@@ -501,7 +512,7 @@ df_generate(uint32_t seed, bool wide)
 	int steps;
 
 	for (int i = 0; i <= DF_DEPTH; i++)
-		all.sq[i] = all.rq[i] = all.srq[i] = i;
+		all.sq[i] = all.rq[i] = all.srq[i] = all.ud_sq[i] = all.ud_rq[i] = i;
 	maker.model = df_model_new(&all);
 	maker.program = df_program_new();
 	make_prelude(&maker);

@@ -141,9 +141,8 @@ flush_receives(struct df_model *model, int ep, bool silent)
 
 /* --- settlements ----------------------------------------------------------------------------- */
 
-/* A request whose event is taken frees its slot, and the slots of requests before it in the queue [IT 7.3]. */
-static void
-slots_return(struct df_model *model, GArray *queue)
+void
+model_slots_return(struct df_model *model, GArray *queue)
 {
 	unsigned gone = 0;
 
@@ -176,8 +175,8 @@ ep_settle(struct df_model *model, int ep)
 		model_probe(model, ep);
 		end->unproven = false;
 	}
-	slots_return(model, end->sq);
-	slots_return(model, end->rq);
+	model_slots_return(model, end->sq);
+	model_slots_return(model, end->rq);
 }
 
 /* The settlement that takes the event of a request that is posted now. */
@@ -233,6 +232,7 @@ settle(struct df_model *model)
 	if (model->poisoned)
 		model_blur_ep(model, -1);
 	model_srq_settle(model);
+	model_datagram_settle(model, now->ud);
 	for (int i = 0; i < DF_NODES; i++) {
 		now->memory[i] = g_memdup2(model->memory[i], DF_ARENA);
 		now->vague[i] = g_memdup2(model->vague[i], DF_ARENA);
@@ -254,8 +254,8 @@ model_settle_before(struct df_model *model)
 	settle(model);
 }
 
-static void
-settle_after(struct df_model *model)
+void
+model_settle_after(struct df_model *model)
 {
 	model_now(model)->settle_after = true;
 	settle(model);
@@ -328,7 +328,7 @@ ep_free(struct df_model *model, const struct df_step *step)
 			model->dirty = true;
 		}
 		end->alive = false;
-		settle_after(model);
+		model_settle_after(model);
 	}
 }
 
@@ -349,7 +349,7 @@ reset(struct df_model *model, const struct df_step *step)
 			g_array_set_size(end->sq, 0);
 		}
 		end->state = IT_EP_STATE_UNCONNECTED;
-		settle_after(model);
+		model_settle_after(model);
 	}
 }
 
@@ -428,7 +428,7 @@ connect_step(struct df_model *model, const struct df_step *step)
 		accepted(model, step);
 	else
 		fails_to_connect(model, step->ep, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
-	settle_after(model);
+	model_settle_after(model);
 }
 
 static void
@@ -484,7 +484,9 @@ df_model_step(struct df_model *model, const struct df_step *step)
 	model->step = (int)model->expected->steps->len;
 	g_array_append_val(model->expected->steps, expect);
 	if (step->kind == DF_SETTLE)
-		settle_after(model);
+		model_settle_after(model);
+	else if (df_is_datagram(step->kind))
+		model_datagram(model, step);
 	else if (step->kind == DF_DISCONNECT)
 		disconnect(model, step);
 	else if (step->kind < DF_DISCONNECT || step->kind == DF_RESET)
@@ -512,6 +514,11 @@ df_model_new(const struct df_profile *profile)
 		model->ep[i].sq = g_array_new(FALSE, TRUE, sizeof(unsigned));
 		model->ep[i].rq = g_array_new(FALSE, TRUE, sizeof(unsigned));
 	}
+	for (int i = 0; i < DF_UDS; i++) {
+		model->ud[i].sq = g_array_new(FALSE, TRUE, sizeof(unsigned));
+		model->ud[i].rq = g_array_new(FALSE, TRUE, sizeof(unsigned));
+		model->ud[i].receiving = DF_NEVER;
+	}
 	for (int i = 0; i < 2 * DF_NODES; i++)
 		model->threshold[i / 2][i % 2] = 1;
 	for (int i = 0; i < DF_SRQS; i++)
@@ -528,6 +535,10 @@ df_model_free(struct df_model *model)
 	for (int i = 0; i < DF_EPS; i++) {
 		g_array_unref(model->ep[i].sq);
 		g_array_unref(model->ep[i].rq);
+	}
+	for (int i = 0; i < DF_UDS; i++) {
+		g_array_unref(model->ud[i].sq);
+		g_array_unref(model->ud[i].rq);
 	}
 	for (int i = 0; i < DF_SRQS; i++)
 		g_array_unref(model->srq[i].receives);

@@ -4,7 +4,7 @@
 /*
  * The model: results as the book of IT-API in doc/spec states them. df_model.c has endpoints, connections and
  * settlements, df_model_work.c work requests, df_model_objects.c regions and windows, df_model_srq.c shared receive
- * queues, df_model_memory.c octets.
+ * queues, df_model_datagram.c datagrams, df_model_memory.c octets.
  */
 #ifndef DF_MODEL_H
 #define DF_MODEL_H
@@ -86,6 +86,25 @@ struct model_srq {
 	int taken;        /* by messages of the present group */
 };
 
+struct model_ah {
+	bool alive;
+	int pz;
+};
+
+/* A datagram endpoint. */
+struct model_ud {
+	bool alive;
+	bool failed;
+	bool stray; /* a datagram that found no receive may come later */
+	int life;
+	int pz;
+	int sq_size;
+	int rq_size;
+	int receiving; /* the settlement before which a datagram is under way to it, or DF_NEVER */
+	GArray *sq;    /* of unsigned: requests that hold a slot */
+	GArray *rq;
+};
+
 /* The step that posted a request, and the regions in its places at that time. */
 struct model_posted {
 	struct df_step step;
@@ -114,6 +133,8 @@ struct df_model {
 	struct model_lmr lmr[DF_LMRS];
 	struct model_rmr rmr[DF_RMRS];
 	struct model_srq srq[DF_SRQS];
+	struct model_ah ah[DF_AHS];
+	struct model_ud ud[DF_UDS];
 	uint8_t memory[DF_NODES][DF_ARENA];
 	uint8_t vague[DF_NODES][DF_ARENA];
 	int threshold[DF_NODES][2]; /* of the dispatchers of requests and of receives */
@@ -150,6 +171,10 @@ model_now(struct df_model *model)
 void model_answer(struct df_model *model, it_status_t status);
 /* Make a settlement before the step, if anything was posted. */
 void model_settle_before(struct df_model *model);
+/* Make a settlement after the step. */
+void model_settle_after(struct df_model *model);
+/* A request whose event is taken frees its slot, and the slots of requests before it in the queue [IT 7.3]. */
+void model_slots_return(struct df_model *model, GArray *queue);
 /* The consequences of the step are not determined: leave it out. */
 void model_skip(struct df_model *model);
 
@@ -236,6 +261,19 @@ struct df_wr *model_srq_take(struct df_model *model, const struct df_step *step,
 /* Did a message to or from the endpoint take a receive of an S-RQ in the present group? */
 bool model_srq_busy(const struct df_model *model, int ep);
 void model_srq_settle(struct df_model *model);
+
+void model_datagram(struct df_model *model, const struct df_step *step);
+/* Tells the states of the endpoints. */
+void model_datagram_settle(struct df_model *model, int *states);
+
+struct model_octets {
+	uint8_t value[DF_SEGS * DF_ARENA];
+	uint8_t vague[DF_SEGS * DF_ARENA];
+};
+
+/* Copy from or to the segments of `where`; at most len octets. */
+void model_through_segments(struct df_model *model, const struct df_step *where,
+			    struct model_touch touch, struct model_octets *octets, int len);
 
 static inline const struct model_posted *
 model_posted_of(const struct df_model *model, int wr)

@@ -116,3 +116,21 @@ model_blur_ep(struct df_model *model, int ep)
 			model_blur(model, touch->node, touch->off, touch->len);
 	}
 }
+
+void
+model_through_segments(struct df_model *model, const struct df_step *where,
+		       struct model_touch touch, struct model_octets *octets, int len)
+{
+	int at = 0;
+
+	for (int i = 0; i < where->segs && at < len; i++) {
+		touch.node = df_node(where->seg[i].lmr);
+		touch.off = model_seg_off(model, &where->seg[i]);
+		touch.len = MIN(where->seg[i].len, len - at);
+		if (touch.write)
+			model_write(model, &touch, octets->value + at, octets->vague + at);
+		else
+			model_read(model, &touch, octets->value + at, octets->vague + at);
+		at += touch.len;
+	}
+}

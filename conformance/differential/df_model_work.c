@@ -104,11 +104,6 @@ model_probe(struct df_model *model, int ep)
 
 /* --- effects --------------------------------------------------------------------------------- */
 
-struct octets {
-	uint8_t value[DF_SEGS * DF_ARENA];
-	uint8_t vague[DF_SEGS * DF_ARENA];
-};
-
 static struct model_touch
 touch_of(const struct df_step *step, bool remote, bool write)
 {
@@ -121,28 +116,9 @@ touch_of(const struct df_step *step, bool remote, bool write)
 	};
 }
 
-/* Copy from or to the segments of `where`, on behalf of `step`; at most len octets. */
-static void
-through_segments(struct df_model *model, const struct df_step *where, struct model_touch touch,
-		 struct octets *octets, int len)
-{
-	int at = 0;
-
-	for (int i = 0; i < where->segs && at < len; i++) {
-		touch.node = df_node(where->seg[i].lmr);
-		touch.off = model_seg_off(model, &where->seg[i]);
-		touch.len = MIN(where->seg[i].len, len - at);
-		if (touch.write)
-			model_write(model, &touch, octets->value + at, octets->vague + at);
-		else
-			model_read(model, &touch, octets->value + at, octets->vague + at);
-		at += touch.len;
-	}
-}
-
 static void
 through_target(struct df_model *model, const struct model_target *target, struct model_touch touch,
-	       struct octets *octets)
+	       struct model_octets *octets)
 {
 	touch.node = target->node;
 	touch.off = target->off;
@@ -154,7 +130,7 @@ through_target(struct df_model *model, const struct model_target *target, struct
 }
 
 static void
-through_window(struct df_model *model, const struct df_step *step, struct octets *octets)
+through_window(struct df_model *model, const struct df_step *step, struct model_octets *octets)
 {
 	struct model_touch touch = touch_of(step, false, true);
 	struct df_range sink = model_window(model, step);
@@ -167,19 +143,19 @@ through_window(struct df_model *model, const struct df_step *step, struct octets
 
 static void
 run_send(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict,
-	 struct octets *octets)
+	 struct model_octets *octets)
 {
 	int len = model_seg_sum(step);
 
-	through_segments(model, step, touch_of(step, false, false), octets, len);
+	model_through_segments(model, step, touch_of(step, false, false), octets, len);
 	if (verdict->takers.count == 1)
-		through_segments(model, model_work_of(model, verdict->takers.wr[0]),
-				 touch_of(step, true, true), octets, len);
+		model_through_segments(model, model_work_of(model, verdict->takers.wr[0]),
+				       touch_of(step, true, true), octets, len);
 }
 
 static void
 run_atomic(struct df_model *model, const struct df_step *step, const struct model_target *target,
-	   struct octets *octets)
+	   struct model_octets *octets)
 {
 	struct model_touch touch = touch_of(step, true, true);
 	uint64_t old, new;
@@ -197,14 +173,14 @@ run_atomic(struct df_model *model, const struct df_step *step, const struct mode
 	memcpy(octets->value, &new, sizeof(new));
 	through_target(model, target, touch, octets);
 	memcpy(octets->value, &old, sizeof(old));
-	through_segments(model, step, touch_of(step, false, true), octets, sizeof(old));
+	model_through_segments(model, step, touch_of(step, false, true), octets, sizeof(old));
 }
 
 /* The octets of a request that succeeds. */
 static void
 run(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {
-	struct octets *octets = g_new(struct octets, 1);
+	struct model_octets *octets = g_new(struct model_octets, 1);
 	int len = model_seg_sum(step);
 
 	switch ((int)step->kind) {
@@ -213,12 +189,12 @@ run(struct df_model *model, const struct df_step *step, const struct model_verdi
 		run_send(model, step, verdict, octets);
 		break;
 	case DF_WRITE:
-		through_segments(model, step, touch_of(step, false, false), octets, len);
+		model_through_segments(model, step, touch_of(step, false, false), octets, len);
 		through_target(model, &verdict->target, touch_of(step, true, true), octets);
 		break;
 	case DF_READ:
 		through_target(model, &verdict->target, touch_of(step, true, false), octets);
-		through_segments(model, step, touch_of(step, false, true), octets, len);
+		model_through_segments(model, step, touch_of(step, false, true), octets, len);
 		break;
 	case DF_READ_RMR:
 		through_target(model, &verdict->target, touch_of(step, true, false), octets);

@@ -93,13 +93,27 @@ pick_flags(struct maker *maker, int allowed)
 	return value;
 }
 
+/* Is it a request of a connected endpoint? */
+static bool
+is_of_ep(const struct df_step *step)
+{
+	return step->kind != DF_SRQ_RECV && !df_is_datagram(step->kind);
+}
+
+/* The zone in which a request must have its regions. */
+static int
+zone_of(const struct df_model *model, const struct df_step *step)
+{
+	if (step->kind == DF_SRQ_RECV)
+		return model->srq[step->obj].pz;
+	return df_is_datagram(step->kind) ? model->ud[step->obj].pz : model->ep[step->ep].pz;
+}
+
 void
 pick_segment(struct maker *maker, struct df_step *step, int len, int right)
 {
-	const struct df_model *model = maker->model;
-	bool shared = step->kind == DF_SRQ_RECV;
-	int place = pick_lmr(maker, df_node(shared ? step->obj : step->ep),
-			     shared ? model->srq[step->obj].pz : model->ep[step->ep].pz, right);
+	int place = pick_lmr(maker, df_node(is_of_ep(step) ? step->ep : step->obj),
+			     zone_of(maker->model, step), right);
 	const struct model_lmr *lmr = &maker->model->lmr[place];
 	struct df_seg *seg = &step->seg[step->segs++];
 

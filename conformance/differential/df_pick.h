@@ -41,6 +41,8 @@ int pick_srq(struct maker *maker, int ep);
 void pick_receive(struct maker *maker, struct df_step *step);
 /* The room for a message to the endpoint; receives are posted before, if it needs them. */
 int pick_room(struct maker *maker, int ep);
+/* A step of datagrams. */
+void pick_datagram(struct maker *maker, struct df_step *step);
 /* A region or window of the peer that grants the right, if there is one. */
 void pick_target(struct maker *maker, struct df_step *step, int right);
 /* A key of the peer that a Send may invalidate, if there is one. */

@@ -69,6 +69,13 @@ static const struct {
 	[DF_READ_RMR] = {"read-to-rmr", "ep obj a len flags off", false, true},
 	[DF_ATOMIC] = {"atomic", "ep how a b flags off", true, true},
 	[DF_SEND_UNLINK] = {"send-unlink", "ep flags", true, true},
+	[DF_AH_CREATE] = {"ah-create", "obj pz peer", false, false},
+	[DF_AH_FREE] = {"ah-free", "obj", false, false},
+	[DF_UD_CREATE] = {"ud-create", "obj pz sq rq", false, false},
+	[DF_UD_FREE] = {"ud-free", "obj", false, false},
+	[DF_UD_RESET] = {"ud-reset", "obj", false, false},
+	[DF_UD_RECV] = {"ud-recv", "obj flags", true, false},
+	[DF_UD_SEND] = {"ud-send", "obj peer lmr how flags", true, false},
 	[DF_LMR_CREATE] = {"lmr-create", "obj pz off len privs mode how", false, false},
 	[DF_LMR_FREE] = {"lmr-free", "obj", false, false},
 	[DF_LMR_MODIFY] = {"lmr-modify", "obj privs", false, false},
@@ -223,6 +230,8 @@ places_of(enum df_kind kind)
 		return DF_NODES;
 	if (kind == DF_SRQ_CREATE || kind == DF_SRQ_FREE || kind == DF_SRQ_RECV)
 		return DF_SRQS;
+	if (df_is_datagram(kind))
+		return MIN(DF_AHS, DF_UDS);
 	return kind >= DF_RMR_CREATE || kind == DF_READ_RMR ? DF_RMRS : DF_LMRS;
 }
 
@@ -233,7 +242,10 @@ step_fits(const struct df_step *step)
 	if ((step->kind == DF_FILL || step->kind == DF_LMR_CREATE) &&
 	    (step->off < 0 || step->off + step->len > DF_ARENA))
 		return false;
-	if (step->kind == DF_EP_CREATE && (step->sq < 1 || step->rq < 1))
+	if (step->kind == DF_UD_SEND && (step->peer >= DF_UDS || step->lmr >= DF_AHS))
+		return false;
+	if ((step->kind == DF_EP_CREATE || step->kind == DF_UD_CREATE) &&
+	    (step->sq < 1 || step->rq < 1))
 		return false;
 	if (step->kind == DF_THRESHOLD && (step->how > 1 || step->a < 0 || step->a > 1))
 		return false;

@@ -19,6 +19,8 @@
 #define DF_LMRS  8
 #define DF_RMRS  4
 #define DF_SRQS  4
+#define DF_AHS   4
+#define DF_UDS   4     /* datagram endpoints; in records they follow the connected ones */
 #define DF_ARENA 16384 /* octets of memory of a node */
 #define DF_SEGS  6     /* at most in a step; no adapter gets more */
 #define DF_DEPTH 16    /* the largest work queue that a step requests */
@@ -40,6 +42,13 @@ enum df_kind {
 	DF_READ_RMR,
 	DF_ATOMIC,
 	DF_SEND_UNLINK,
+	DF_AH_CREATE,
+	DF_AH_FREE,
+	DF_UD_CREATE,
+	DF_UD_FREE,
+	DF_UD_RESET,
+	DF_UD_RECV,
+	DF_UD_SEND,
 	DF_LMR_CREATE,
 	DF_LMR_FREE,
 	DF_LMR_MODIFY,
@@ -73,8 +82,8 @@ struct df_step {
 	enum df_kind kind;
 	int ep;
 	int peer;
-	int obj; /* node, LMR, RMR or S-RQ */
-	int lmr;
+	int obj; /* node, LMR, RMR, S-RQ, address handle or datagram endpoint */
+	int lmr; /* of a datagram: the address handle */
 	int pz;
 	int srq; /* of an endpoint: 0, or the place of its S-RQ + 1 */
 	int sq;  /* slots asked for */
@@ -83,7 +92,7 @@ struct df_step {
 	int ord;
 	int enable;  /* what the peer may do: enum df_enable */
 	int payload; /* longest message, 0 = what the adapter takes */
-	int how; /* connect: enum df_how; threshold: 1 = of the dispatcher of receives; atomic: it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable */
+	int how; /* connect: enum df_how; threshold: 1 = of the dispatcher of receives; datagram: 1 = a wrong key; atomic: it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable */
 	int mode; /* it_addr_mode_t */
 	int privs;
 	int flags;
@@ -129,6 +138,12 @@ static inline struct df_step *
 df_program_step(const struct df_program *program, unsigned i)
 {
 	return &g_array_index(program->steps, struct df_step, i);
+}
+
+static inline bool
+df_is_datagram(enum df_kind kind)
+{
+	return kind >= DF_AH_CREATE && kind <= DF_UD_SEND;
 }
 
 const char *df_kind_name(enum df_kind kind);

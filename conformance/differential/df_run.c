@@ -112,16 +112,15 @@ ep_free(struct df_run *run, const struct df_step *step)
 	return status;
 }
 
-/* A "not yet" is no final status: the transport may need time to finish. */
-static it_status_t
-reset(struct df_run *run, const struct df_step *step)
+it_status_t
+run_reset(const struct df_run *run, it_ep_handle_t ep)
 {
 	int64_t deadline = g_get_monotonic_time() + run->patience;
-	it_status_t status = it_ep_reset(run->world->ep[step->ep].handle);
+	it_status_t status = it_ep_reset(ep);
 
 	while (status == IT_ERR_CANNOT_RESET && g_get_monotonic_time() < deadline) {
 		g_usleep(RESET_PAUSE_US);
-		status = it_ep_reset(run->world->ep[step->ep].handle);
+		status = it_ep_reset(ep);
 	}
 	return status;
 }
@@ -379,8 +378,9 @@ work(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie)
 				      (uint64_t)(int64_t)step->b, segs, cookie, flags, addr,
 				      context);
 	case DF_SEND_UNLINK:
-	default:
 		return it_post_send_and_unlink(ep, segs, count, cookie, flags, context);
+	default:
+		return run_datagram(run, step, segs, cookie);
 	}
 }
 
@@ -402,7 +402,7 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 	case DF_DISCONNECT:
 		return it_ep_disconnect(world->ep[step->ep].handle, NULL, 0);
 	case DF_RESET:
-		return reset(run, step);
+		return run_reset(run, world->ep[step->ep].handle);
 	case DF_LMR_CREATE:
 		return lmr_create(run, step);
 	case DF_LMR_FREE:
@@ -435,6 +435,13 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 	case DF_READ_RMR:
 	case DF_ATOMIC:
 	case DF_SEND_UNLINK:
+	case DF_AH_CREATE:
+	case DF_AH_FREE:
+	case DF_UD_CREATE:
+	case DF_UD_FREE:
+	case DF_UD_RESET:
+	case DF_UD_RECV:
+	case DF_UD_SEND:
 	default:
 		return work(run, step, cookie);
 	}

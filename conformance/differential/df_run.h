@@ -29,6 +29,11 @@ struct df_record *df_run_program(const char *adapter, const struct df_program *p
  * not come.
  */
 bool run_settle(struct df_run *run);
+/* Reset; a "not yet" is no final status, since the transport may need time to finish. */
+it_status_t run_reset(const struct df_run *run, it_ep_handle_t ep);
+/* A step of datagrams, with its segments. */
+it_status_t run_datagram(struct df_run *run, const struct df_step *step,
+			 const it_lmr_triplet_t *segs, it_dto_cookie_t cookie);
 /* The next event of a dispatcher, within the time the run has. */
 bool run_wait(struct df_run *run, it_evd_handle_t evd, int64_t deadline, it_event_t *event);
 

@@ -58,7 +58,19 @@ ep_of(const struct df_run *run, it_ep_handle_t handle)
 		if (handle != NULL && run->world->ep[i].last == handle)
 			return i;
 	}
+	for (int i = 0; i < DF_UDS; i++) {
+		if (handle != NULL && run->world->ud[i].last == handle)
+			return DF_EPS + i;
+	}
 	return -1;
+}
+
+static int
+life_of(const struct df_run *run, int ep)
+{
+	if (ep < 0)
+		return 0;
+	return ep < DF_EPS ? run->world->ep[ep].life : run->world->ud[ep - DF_EPS].life;
 }
 
 static void
@@ -69,14 +81,14 @@ take_wr(struct df_run *run, const it_event_t *event, bool request)
 	struct df_seen_wr seen = {
 		.cookie = cmpl->cookie,
 		.ep = ep,
-		.life = ep >= 0 ? run->world->ep[ep].life : 0,
+		.life = life_of(run, ep),
 		.event = cmpl->event_number,
 		.status = cmpl->dto_status,
 		.length = cmpl->transferred_length,
 		.unlinked = place_of(run, cmpl->unlinked_mr_handle),
 		.settle = run->settle,
 		.request = request,
-		.late = ep >= 0 && run->world->ep[ep].ended,
+		.late = ep >= 0 && ep < DF_EPS && run->world->ep[ep].ended,
 	};
 
 	g_array_append_val(run->record->wrs, seen);
@@ -305,6 +317,24 @@ wait_all(struct df_run *run)
 	return wait_wrs(run, deadline, true);
 }
 
+/* The state of a datagram endpoint. When it fails, its completions come first [IT 5.2]. */
+static int
+look_at_datagrams(const struct df_run *run, int place)
+{
+	int64_t deadline = g_get_monotonic_time() + run->patience;
+	int expected = DF_SETTLEMENT(run->expected, run->settle)->ud[place];
+	it_ep_param_t params;
+
+	memset(&params, 0, sizeof(params));
+	while (it_ep_query(run->world->ud[place].handle, IT_EP_PARAM_STATE, &params) ==
+	       IT_SUCCESS) {
+		if ((int)params.ep_state.ud == expected || g_get_monotonic_time() > deadline)
+			return (int)params.ep_state.ud;
+		g_usleep(SLICE_US);
+	}
+	return -1;
+}
+
 static void
 look_around(struct df_run *run)
 {
@@ -324,6 +354,8 @@ look_around(struct df_run *run)
 		seen->ep[i].state = (int)params.ep_state.rc;
 		seen->ep[i].ord = (int)params.attr.srv.rc.rdma_read_ord;
 	}
+	for (int i = 0; i < DF_UDS; i++)
+		seen->ud[i] = look_at_datagrams(run, i);
 	for (int i = 0; i < DF_NODES; i++)
 		seen->memory[i] = g_memdup2(run->world->node[i].arena, DF_ARENA);
 }

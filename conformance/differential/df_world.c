@@ -45,6 +45,7 @@ node_listen(struct world_node *node)
 	}
 	must(status, "it_listen_create");
 	node->qual = qual;
+	node->spigot = spigot;
 	must(it_get_pathinfo(node->ia, spigot, node->info->spigot_info[spigot].net_addr, &paths,
 			     &total, &node->path),
 	     "it_get_pathinfo");
@@ -108,6 +109,14 @@ tear_objects(struct world *world, char **refused)
 		if (world->ep[i].handle != NULL)
 			tear(refused, "ep", i, it_ep_free(world->ep[i].handle));
 	}
+	for (int i = 0; i < DF_UDS; i++) {
+		if (world->ud[i].handle != NULL)
+			tear(refused, "datagram ep", i, it_ep_free(world->ud[i].handle));
+	}
+	for (int i = 0; i < DF_AHS; i++) {
+		if (world->ah[i] != NULL)
+			tear(refused, "ah", i, it_address_handle_free(world->ah[i]));
+	}
 	for (int i = 0; i < DF_SRQS; i++) {
 		if (world->srq[i] != NULL)
 			tear(refused, "srq", i, it_srq_free(world->srq[i]));
@@ -166,6 +175,51 @@ world_attributes(const struct world_node *node, const struct df_step *step)
 	rc->rdma_read_ord = (uint32_t)step->ord;
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
 	return attr;
+}
+
+it_status_t
+world_datagram(const struct world_node *node, it_pz_handle_t pz, const struct df_step *step,
+	       it_ud_ep_key_t key, it_ep_handle_t *ep, it_remote_ep_info_t *info)
+{
+	it_ep_attributes_t attr;
+	it_ep_param_t params;
+	it_status_t status;
+
+	memset(&attr, 0, sizeof(attr));
+	memset(&params, 0, sizeof(params));
+	attr.max_request_dtos = (size_t)step->sq;
+	attr.max_recv_dtos = (size_t)step->rq;
+	attr.max_send_segments = WORLD_SEGS;
+	attr.max_recv_segments = WORLD_SEGS;
+	attr.srv.ud.ep_info.ud_ep_key = key;
+	status = it_ep_ud_create(pz, node->evd[WORLD_REQUEST], node->evd[WORLD_RECV], &attr,
+				 node->spigot, ep);
+	if (status != IT_SUCCESS)
+		return status;
+	status = it_ep_query(*ep, IT_EP_PARAM_EP_ID | IT_EP_PARAM_EP_KEY, &params);
+	*info = params.attr.srv.ud.ep_info;
+	return status;
+}
+
+/* The same for a datagram endpoint. */
+static void
+ask_datagram(const struct world *world, int depth, struct df_profile *profile)
+{
+	const struct df_step step = {.sq = depth, .rq = depth};
+	it_remote_ep_info_t info;
+	it_ep_param_t granted;
+	it_ep_handle_t ep;
+
+	memset(&granted, 0, sizeof(granted));
+	must(world_datagram(&world->node[0], world->pz[0], &step, 1, &ep, &info),
+	     "it_ep_ud_create");
+	must(it_ep_query(ep, IT_EP_PARAM_ALL, &granted), "it_ep_query");
+	must(it_ep_free(ep), "it_ep_free");
+	profile->ud_sq[depth] = (int)granted.attr.max_request_dtos;
+	profile->ud_rq[depth] = (int)granted.attr.max_recv_dtos;
+	profile->ud_send_segs = (int)granted.attr.max_send_segments;
+	profile->ud_recv_segs = (int)granted.attr.max_recv_segments;
+	profile->ud_payload = (int)granted.attr.max_dto_payload_size;
 }
 
 /* The attributes granted to an endpoint that requests that many slots. */
@@ -232,6 +286,7 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 		.unlink_fence = info->unlink_fence_support == IT_TRUE,
 		.ird_ord = info->ird_ord_ia_support == IT_TRUE,
 		.three_way = info->three_way_handshake_support == IT_TRUE,
+		.datagrams = (info->supported_service_types & IT_UD_SERVICE) != 0,
 		.has_srq = info->srq_support == IT_TRUE,
 		.local_read = (support & ITX_SUPPORT_LOCAL_READ_CHECK) != 0,
 		.lmr_modify = (support & ITX_SUPPORT_LMR_MODIFY) != 0,
@@ -239,6 +294,8 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 	};
 	for (int i = 1; i <= DF_DEPTH; i++)
 		ask_depth(world, i, profile);
+	for (int i = 1; i <= DF_DEPTH && profile->datagrams; i++)
+		ask_datagram(world, i, profile);
 	for (int i = 1; i <= DF_DEPTH && profile->has_srq; i++)
 		ask_srq(world, i, profile);
 	g_free(world_close(world, false));

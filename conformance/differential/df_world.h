@@ -24,6 +24,7 @@ struct world_node {
 	it_evd_handle_t evd[WORLD_EVDS];
 	it_listen_handle_t listen;
 	it_conn_qual_t qual;
+	size_t spigot;
 	it_path_t path;   /* to this node */
 	int threshold[2]; /* of the dispatchers of requests and receives */
 	uint8_t *arena;
@@ -34,6 +35,14 @@ struct world_ep {
 	it_ep_handle_t last;   /* the one that is in this place, or was there last */
 	int life;
 	bool ended; /* the event of its end was seen since the last settlement */
+};
+
+/* A datagram endpoint; the one before stays known, so that datagrams can be sent to it. */
+struct world_ud {
+	it_ep_handle_t handle; /* NULL: none */
+	it_ep_handle_t last;
+	int life;
+	it_remote_ep_info_t info;
 };
 
 /* A region or a window, its present context and the one before. */
@@ -50,6 +59,8 @@ struct world {
 	struct world_key lmr[DF_LMRS];
 	struct world_key rmr[DF_RMRS];
 	it_srq_handle_t srq[DF_SRQS];
+	it_addr_handle_t ah[DF_AHS];
+	struct world_ud ud[DF_UDS];
 };
 
 /* NULL: no such adapter. Any other failure ends the program: it is not what this tests. */
@@ -59,6 +70,10 @@ struct world *world_open(const char *adapter);
  * the adapters only.
  */
 char *world_close(struct world *world, bool by_force);
+/* A datagram endpoint of the node, as a step requests it, and how it is addressed. */
+it_status_t world_datagram(const struct world_node *node, it_pz_handle_t pz,
+			   const struct df_step *step, it_ud_ep_key_t key, it_ep_handle_t *ep,
+			   it_remote_ep_info_t *info);
 /* Attributes of an endpoint of the node as a step requests them. */
 it_ep_attributes_t world_attributes(const struct world_node *node, const struct df_step *step);
 /* What the adapter says of itself; false: no such adapter. */
