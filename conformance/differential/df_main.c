@@ -7,7 +7,11 @@
  *     differential --adapter emul:ib,iwarp --seed 1 --count 300
  *     differential --adapter iwarp --wide --seed 1 --count 300
  *     differential --adapter iwarp --program FILE
+ *     differential --adapter iwarp --threads 4 --seed 1 --count 300
  *     differential --print --seed 7
+ *
+ * With --threads programs of consecutive seeds run at the same time on the same IAs. What disagrees only then is shown
+ * as it is.
  *
  * A disagreement is shrunk, unless --no-shrink is given, and printed with its seed and the program as
  * text, which --program performs again. ITAPI_TEST_PROGRAMS in the environment is a limit to --count,
@@ -23,9 +27,11 @@
 #include "df_model.h"
 #include "df_run.h"
 #include "df_shrink.h"
+#include "df_threads.h"
 #include "it_ext.h"
 
 #define MOST_FAILURES 3
+#define MOST_THREADS  64
 
 static char *adapters = (char *)"emul:ib,emul:iwarp,iwarp";
 static char *program_file;
@@ -34,6 +40,7 @@ static int programs = 300;
 static int patience = 60;
 static int shrink_patience = 5;
 static int repeat = 1;
+static int threads = 1;
 static gboolean wide;
 static gboolean tally;
 static gboolean no_shrink;
@@ -51,6 +58,7 @@ static const GOptionEntry options[] = {
 	{"shrink-patience", 0, 0, G_OPTION_ARG_INT, &shrink_patience, "The same while shrinking",
 	 "S"},
 	{"repeat", 'r', 0, G_OPTION_ARG_INT, &repeat, "Perform each program so many times", "N"},
+	{"threads", 0, 0, G_OPTION_ARG_INT, &threads, "So many programs at the same time", "N"},
 	{"tally", 't', 0, G_OPTION_ARG_NONE, &tally, "Count what the programs do", NULL},
 	{"no-shrink", 0, 0, G_OPTION_ARG_NONE, &no_shrink, "Show what disagrees as it is", NULL},
 	{"print", 0, 0, G_OPTION_ARG_NONE, &print_only, "Print the programs, perform nothing",
@@ -221,9 +229,61 @@ try_one(const struct subject *subject, const struct df_program *program, const c
 }
 
 static bool
+judge_thread(const struct subject *subject, const struct df_thread *thread, int seed)
+{
+	char *text = df_compare(thread->expected, thread->record), *shown;
+	char name[64];
+
+	if (text == NULL)
+		return true;
+	snprintf(name, sizeof(name), "%sseed %d", wide ? "wide " : "", seed);
+	if (try_one(subject, thread->program, name)) {
+		printf("# %s on %s: %s\n# beside others only, in this record:\n", name,
+		       subject->adapter, text);
+		shown = df_record_text(thread->record);
+		say(shown);
+		g_free(shown);
+	}
+	g_free(text);
+	return false;
+}
+
+/* Programs of consecutive seeds at the same time; the number of those that disagree. */
+static int
+try_threads(const struct subject *subject, int first, int count_of_programs)
+{
+	struct df_thread each[MOST_THREADS];
+	struct df_program *made[MOST_THREADS];
+	struct df_expected *expected[MOST_THREADS];
+	int failures = 0;
+
+	for (int i = 0; i < count_of_programs; i++) {
+		made[i] = df_generate((uint32_t)(first + i), wide);
+		expected[i] = df_model_run(made[i], &subject->profile);
+		each[i] = (struct df_thread){.program = made[i], .expected = expected[i]};
+	}
+	if (!df_threads_run(subject->adapter, each, (unsigned)count_of_programs,
+			    (unsigned)patience))
+		g_error("the adapter is gone");
+	for (int i = 0; i < count_of_programs; i++) {
+		count(made[i], expected[i], each[i].record);
+		failures += !judge_thread(subject, &each[i], first + i);
+		df_record_free(each[i].record);
+		df_expected_free(expected[i]);
+		df_program_free(made[i]);
+	}
+	return failures;
+}
+
+static bool
 try_seeds(const struct subject *subject)
 {
 	int failures = 0;
+
+	for (int i = 0; threads > 1 && i < programs && failures < MOST_FAILURES; i += threads)
+		failures += try_threads(subject, first_seed + i, MIN(threads, programs - i));
+	if (threads > 1)
+		return failures == 0;
 
 	for (int i = 0; i < programs && failures < MOST_FAILURES; i++) {
 		char name[32];
@@ -319,6 +379,7 @@ main(int argc, char **argv)
 			error != NULL ? error->message : "too many arguments");
 		return 2;
 	}
+	threads = CLAMP(threads, 1, MOST_THREADS);
 	if (g_getenv("ITAPI_TEST_PROGRAMS") != NULL)
 		programs = MIN(programs, atoi(g_getenv("ITAPI_TEST_PROGRAMS")));
 	if (print_only)

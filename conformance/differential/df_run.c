@@ -480,6 +480,20 @@ struct df_record *
 df_run_program(const char *adapter, const struct df_program *program,
 	       const struct df_expected *expected, unsigned patience_s)
 {
+	struct world_ias *ias = world_ias_open(adapter);
+	struct df_record *record;
+
+	if (ias == NULL)
+		return NULL;
+	record = df_run_program_on(ias, program, expected, patience_s);
+	world_ias_close(ias);
+	return record;
+}
+
+struct df_record *
+df_run_program_on(const struct world_ias *ias, const struct df_program *program,
+		  const struct df_expected *expected, unsigned patience_s)
+{
 	struct df_run run = {
 		.program = program,
 		.expected = expected,
@@ -487,9 +501,7 @@ df_run_program(const char *adapter, const struct df_program *program,
 	};
 	bool going = true;
 
-	run.world = world_open(adapter);
-	if (run.world == NULL)
-		return NULL;
+	run.world = world_open(ias);
 	run.record = df_record_new();
 	for (int i = 0; i < DF_NODES; i++)
 		fill(&run, i, 0, DF_ARENA, i + 1);

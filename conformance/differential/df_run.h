@@ -22,6 +22,10 @@ struct df_run {
 struct df_record *df_run_program(const char *adapter, const struct df_program *program,
 				 const struct df_expected *expected, unsigned patience_s);
 
+/* The same on IAs that other threads may use. */
+struct df_record *df_run_program_on(const struct world_ias *ias, const struct df_program *program,
+				    const struct df_expected *expected, unsigned patience_s);
+
 /* --- between the files of the runner --------------------------------------------------------- */
 
 /*

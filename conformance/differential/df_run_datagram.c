@@ -6,7 +6,8 @@
 
 #include "df_run.h"
 
-#define KEYS 4096 /* keys of a place; each endpoint gets its own one */
+#define KEYS   0x1000 /* keys of a place; each endpoint gets its own one */
+#define WORLDS 0x8000 /* so many worlds are not mixed up */
 
 static it_status_t
 ah_create(struct df_run *run, const struct df_step *step)
@@ -26,6 +27,16 @@ ah_free(struct df_run *run, const struct df_step *step)
 	return status;
 }
 
+/* No other endpoint has it, of this world or of another one, so a late datagram is dropped. */
+static it_ud_ep_key_t
+key_of(const struct df_run *run, int place)
+{
+	unsigned key = run->world->number % WORLDS;
+
+	key = key * 2 * DF_UDS + (unsigned)place;
+	return key * KEYS + (unsigned)run->world->ud[place].life;
+}
+
 static it_status_t
 ud_create(struct df_run *run, const struct df_step *step)
 {
@@ -33,9 +44,8 @@ ud_create(struct df_run *run, const struct df_step *step)
 	const struct world_node *node = &run->world->node[df_node(step->obj)];
 	it_status_t status;
 
-	status = world_datagram(node, run->world->pz[step->pz], step,
-				(it_ud_ep_key_t)((step->obj + 1) * KEYS + ud->life), &ud->handle,
-				&ud->info);
+	status = world_datagram(node, run->world->pz[step->pz], step, key_of(run, step->obj),
+				&ud->handle, &ud->info);
 	if (status != IT_SUCCESS)
 		return status;
 	ud->life++;

@@ -7,6 +7,7 @@
  */
 #include "df_world.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "it_ext.h"
@@ -51,17 +52,39 @@ node_listen(struct world_node *node)
 	     "it_get_pathinfo");
 }
 
-static bool
-node_open(struct world_node *node, const char *adapter)
+struct world_ias *
+world_ias_open(const char *adapter)
+{
+	struct world_ias *ias = g_new0(struct world_ias, 1);
+
+	for (int i = 0; i < DF_NODES; i++) {
+		it_status_t status = it_ia_create(adapter, 2, 0, &ias->ia[i]);
+
+		if (status == IT_ERR_INVALID_NAME) {
+			g_free(ias);
+			return NULL;
+		}
+		must(status, "it_ia_create");
+	}
+	return ias;
+}
+
+void
+world_ias_close(struct world_ias *ias)
+{
+	for (int i = 0; i < DF_NODES; i++)
+		must(it_ia_free(ias->ia[i]), "it_ia_free");
+	g_free(ias);
+}
+
+static void
+node_open(struct world_node *node, it_ia_handle_t ia)
 {
 	static const it_event_type_t streams[WORLD_EVDS] = {
 		IT_DTO_EVENT_STREAM, IT_DTO_EVENT_STREAM, IT_CM_MSG_EVENT_STREAM,
 		IT_CM_REQ_EVENT_STREAM};
-	it_status_t status = it_ia_create(adapter, 2, 0, &node->ia);
 
-	if (status == IT_ERR_INVALID_NAME)
-		return false;
-	must(status, "it_ia_create");
+	node->ia = ia;
 	must(it_ia_query(node->ia, &node->info), "it_ia_query");
 	for (int i = 0; i < WORLD_EVDS; i++)
 		must(it_evd_create(node->ia, streams[i], 0, WORLD_QUEUE, 1, NULL, &node->evd[i],
@@ -70,20 +93,17 @@ node_open(struct world_node *node, const char *adapter)
 	node->threshold[0] = node->threshold[1] = 1;
 	node_listen(node);
 	node->arena = g_aligned_alloc0(1, DF_ARENA, 4096);
-	return true;
 }
 
 struct world *
-world_open(const char *adapter)
+world_open(const struct world_ias *ias)
 {
+	static atomic_uint worlds;
 	struct world *world = g_new0(struct world, 1);
 
-	for (int i = 0; i < DF_NODES; i++) {
-		if (!node_open(&world->node[i], adapter)) {
-			g_free(world);
-			return NULL;
-		}
-	}
+	world->number = atomic_fetch_add(&worlds, 1);
+	for (int i = 0; i < DF_NODES; i++)
+		node_open(&world->node[i], ias->ia[i]);
 	for (int i = 0; i < DF_PZS; i++)
 		must(it_pz_create(world->node[df_node(i)].ia, &world->pz[i]), "it_pz_create");
 	return world;
@@ -139,14 +159,12 @@ world_close(struct world *world, bool by_force)
 {
 	char *refused = NULL;
 
-	if (!by_force)
-		tear_objects(world, &refused);
+	tear_objects(world, &refused);
 	for (int i = 0; i < DF_NODES; i++) {
 		it_ia_info_free(world->node[i].info);
-		tear(&refused, "ia", i, it_ia_free(world->node[i].ia));
+		if (!by_force)
+			g_aligned_free(world->node[i].arena);
 	}
-	for (int i = 0; i < DF_NODES; i++)
-		g_aligned_free(world->node[i].arena);
 	g_free(world);
 	return refused;
 }
@@ -264,12 +282,14 @@ ask_srq(const struct world *world, int depth, struct df_profile *profile)
 bool
 df_profile_ask(const char *adapter, struct df_profile *profile)
 {
-	struct world *world = world_open(adapter);
+	struct world_ias *ias = world_ias_open(adapter);
 	const it_ia_info_t *info;
+	struct world *world;
 	uint64_t support;
 
-	if (world == NULL)
+	if (ias == NULL)
 		return false;
+	world = world_open(ias);
 	info = world->node[0].info;
 	must(itx_ia_query_support(world->node[0].ia, &support), "itx_ia_query_support");
 	*profile = (struct df_profile){
@@ -299,5 +319,6 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 	for (int i = 1; i <= DF_DEPTH && profile->has_srq; i++)
 		ask_srq(world, i, profile);
 	g_free(world_close(world, false));
+	world_ias_close(ias);
 	return true;
 }

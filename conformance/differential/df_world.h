@@ -52,7 +52,13 @@ struct world_key {
 	uint64_t base[2]; /* what the peer adds its offset to */
 };
 
+/* The IAs of several worlds. */
+struct world_ias {
+	it_ia_handle_t ia[DF_NODES];
+};
+
 struct world {
+	unsigned number; /* no other world of the process has it */
 	struct world_node node[DF_NODES];
 	it_pz_handle_t pz[DF_PZS];
 	struct world_ep ep[DF_EPS];
@@ -64,10 +70,12 @@ struct world {
 };
 
 /* NULL: no such adapter. Any other failure ends the program: it is not what this tests. */
-struct world *world_open(const char *adapter);
+struct world_ias *world_ias_open(const char *adapter);
+void world_ias_close(struct world_ias *ias);
+struct world *world_open(const struct world_ias *ias);
 /*
- * Free everything, children first; returns the name of the object that could not be freed, or NULL. By force: close
- * the adapters only.
+ * Free everything but the IAs, children first; returns the name of the object that could not be freed, or NULL. By
+ * force: what can be freed; the rest ends with the IAs, and they may use the memory until then, so it stays.
  */
 char *world_close(struct world *world, bool by_force);
 /* A datagram endpoint of the node, as a step requests it, and how it is addressed. */
