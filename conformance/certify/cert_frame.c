@@ -118,7 +118,7 @@ cert_expect_status(struct cert *cert, const char *where, const char *what, enum 
 	if (seen == expected)
 		return;
 	if ((unsigned)seen >= RI_STATUS_COUNT)
-		odd = g_strdup_printf("%d, which is no status", (int)seen);
+		odd = g_strdup_printf("%d, which is no status [RI 11.5.2]", (int)seen);
 	cert_failed(cert, where, what, ri_status_name(expected),
 		    odd != NULL ? odd : ri_status_name(seen));
 }

@@ -112,6 +112,28 @@ cq_event(void *self, uint64_t ctx)
 	end(up, ctx);
 }
 
+/* What an asynchronous event is about. */
+static enum ri_object
+async_object(uint32_t event)
+{
+	switch (event) {
+	case RI_EVENT_CQ_OVERFLOW:
+	case RI_EVENT_CQ_OP_ERROR:
+		return RI_OBJECT_CQ;
+	case RI_EVENT_SRQ_LIMIT:
+	case RI_EVENT_SRQ_CATASTROPHIC:
+		return RI_OBJECT_SRQ;
+	case RI_EVENT_DEVICE_CATASTROPHIC:
+		return RI_OBJECT_RNIC;
+	case RI_EVENT_PORT_ACTIVE:
+	case RI_EVENT_PORT_ERROR:
+	case RI_EVENT_PORT_CHANGE:
+		return RI_OBJECT_PORT;
+	default:
+		return RI_OBJECT_QP;
+	}
+}
+
 static void
 async_event(void *self, const struct ri_async_event *event)
 {
@@ -124,8 +146,10 @@ async_event(void *self, const struct ri_async_event *event)
 	if (event->event == RI_EVENT_NONE || event->event >= RI_EVENT_COUNT)
 		cert_violation(up->cert, "async_event", "an event of the interface",
 			       "another number");
-	if (event->object == RI_OBJECT_NONE || event->object >= RI_OBJECT_COUNT)
-		cert_violation(up->cert, name, "a kind of object", "another number");
+	else if (event->object != async_object(event->event))
+		cert_violation(up->cert, name,
+			       "the kind of object that the event is about [RI 8.4]",
+			       "another kind");
 	g_array_append_vals(up->async, event, 1);
 	end(up, event->ctx);
 }

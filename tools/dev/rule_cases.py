@@ -117,7 +117,7 @@ class Body:
 
 
 class Sources:
-    """The functions and tables of the suite, by their files; those of one file come before those of others."""
+    """The functions and tables of the suite: those of each file, and those that all files can name."""
 
     def __init__(self, root):
         self.files, self.all, self.rows, self.cited = {}, {}, [], {}
@@ -129,8 +129,8 @@ class Sources:
                 texts = dict(definitions_of(code))
                 self.rows += [(path, *row) for row in _ROW.findall(texts.pop('cases', ''))]
                 self.files[path] = {name: Body(text) for name, text in texts.items()}
-                for name, body in self.files[path].items():
-                    self.all.setdefault(name, body)
+                if '/cases/' not in path or path.endswith('.h'):
+                    self.all.update(self.files[path])
 
     def pairs(self, path, name):
         """What a function does, with everything that it names."""

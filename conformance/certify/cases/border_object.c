@@ -232,6 +232,33 @@ dump(struct cert *cert)
 	CERT_UINT(cert, strlen(text), ==, MIN(whole, 7));
 }
 
+/* The way to the adapter itself, and none from an address of nobody (203.0.113.0/24 is for documents). */
+static void
+route(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	const struct ri_addr self = cert_address(node);
+	struct ri_addr local = {.family = RI_ADDR_NONE};
+	uint32_t port = UINT32_MAX;
+	enum ri_status status = RI_ERR_UNSUPPORTED;
+
+	cert_verb_begin(cert);
+	if (node->p->device->route != NULL)
+		status = node->p->device->route(node->rnic, &self, &local, &port);
+	cert_verb_end(cert, CERT_WHERE, "route");
+	if (status == RI_ERR_UNSUPPORTED) { /* so answers an entry that another adapter has */
+		cert_skip(cert, "the adapter leaves the routing to the host, as it may");
+		return;
+	}
+	cert_expect_status(cert, CERT_WHERE, "the way to its own address", status, RI_SUCCESS);
+	CERT_UINT(cert, port, <, node->attr.num_ports);
+	CERT_UINT(cert, local.family, !=, RI_ADDR_NONE);
+	cert_note(cert, "from that source");
+	CERT_VERB(cert, RI_SUCCESS, node->p->device->route(node->rnic, &self, &local, &port));
+	local = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {203, 0, 113, 7}};
+	CERT_VERB(cert, RI_ERR_NO_ROUTE, node->p->device->route(node->rnic, &self, &local, &port));
+}
+
 /* Each refusal of the host is handed on, nothing stays attached, and the next attempt succeeds. */
 static void
 attach_refused(struct cert *cert)
@@ -321,6 +348,12 @@ static const struct cert_case cases[] = {
 	 .title = "A dump is cut to its room",
 	 .rule = "[RI 2.2.1]",
 	 .run = dump},
+	{.id = "border.route.0001",
+	 .title = "There is a way to the adapter's own address, and none from a foreign one",
+	 .rule = "[RI 2.2.1]",
+	 .needs = "addr_ip",
+	 .settles = "addr_ip",
+	 .run = route},
 	{.id = "border.attach.0001",
 	 .title = "A registration that the host refuses leaves nothing behind",
 	 .rule = "[RI 2.1.1] [RI 11.3.1]",

@@ -152,6 +152,7 @@ depths_at_the_limit(struct cert *cert)
 	const struct ri_rnic_attr *attr = cert_attr(cert);
 	struct scene scene;
 	struct ri_cm_params params;
+	struct ri_request *request;
 
 	scene_open(&scene, cert);
 	params = connect_params(&scene);
@@ -161,6 +162,21 @@ depths_at_the_limit(struct cert *cert)
 	params.ord = attr->max_ord + 1;
 	CERT_VERB(cert, RI_ERR_LIMIT, scene.cm->connect(scene.pair.a->qp, &params));
 	CERT_UINT(cert, cert_end_attr(scene.pair.a).state, ==, RI_QPS_IDLE);
+	params = connect_params(&scene);
+	begin(&scene, &params);
+	request = request_of(&scene).request;
+	params = accept_params(&scene);
+	params.ird = attr->max_ird + 1;
+	CERT_VERB(cert, RI_ERR_LIMIT, scene.cm->accept(request, scene.pair.b->qp, &params));
+	params.ird = 0;
+	params.ord = attr->max_ord + 1;
+	CERT_VERB(cert, RI_ERR_LIMIT, scene.cm->accept(request, scene.pair.b->qp, &params));
+	CERT_UINT(cert, cert_end_attr(scene.pair.b).state, ==, RI_QPS_IDLE);
+	cert_note(cert, "the request can still be accepted");
+	params = accept_params(&scene);
+	accept(&scene, request, &params);
+	cert_cm(scene.pair.near, RI_CM_ESTABLISHED, scene.pair.a->ctx);
+	cert_cm(scene.pair.far, RI_CM_ESTABLISHED, scene.pair.b->ctx);
 	listen_end(&scene);
 }
 

@@ -319,6 +319,82 @@ reregister_fails_whole(struct cert *cert)
 	CERT_TRUE(cert, attr.valid);
 }
 
+/* The region, its key and its memory are as they were. */
+static void
+expect_as_before(const struct cert_region *region)
+{
+	struct cert *cert = region->node->cert;
+	struct ri_mr_attr attr;
+
+	CERT_VERB(cert, RI_SUCCESS, region->node->p->mem->mr_query(region->mr, &attr));
+	CERT_UINT(cert, attr.stag, ==, region->stag);
+	CERT_UINT(cert, attr.addr, ==, (uintptr_t)region->at);
+	CERT_UINT(cert, attr.length, ==, region->length);
+	CERT_TRUE(cert, attr.valid);
+}
+
+/* One byte more than a region may have, where that wraps or not. */
+static void
+reregister_too_long(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct cert_region *region = cert_region_new(node, 128, CERT_ALL);
+	struct ri_mr_init init = range_of(region->at, node->attr.max_mr_length, CERT_LOCAL);
+	enum ri_status status;
+	uint32_t stag = 0;
+
+	if (init.length == UINT64_MAX) {
+		cert_skip(cert, "no range is longer than max_mr_length");
+		return;
+	}
+	init.length++;
+	cert_verb_begin(cert);
+	status = node->p->mem->mr_rereg(region->mr, node->pd, &init, &stag);
+	cert_verb_end(cert, CERT_WHERE, "mr_rereg");
+	CERT_TRUE(cert, status == RI_ERR_LIMIT || status == RI_ERR_ADDRESS);
+	expect_as_before(region);
+}
+
+/* A list is for a first registration alone, also where lists are claimed. */
+static void
+reregister_list(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct cert_region *region = cert_region_new(node, 128, CERT_ALL);
+	const uint64_t pages[] = {(uintptr_t)region->at};
+	struct ri_mr_init init = range_of(region->at, 64, CERT_LOCAL);
+	uint32_t stag = 0;
+
+	init.pages = pages;
+	init.max_pages = 1;
+	init.page_size = 4096;
+	CERT_VERB(cert, RI_ERR_UNSUPPORTED,
+		  node->p->mem->mr_rereg(region->mr, node->pd, &init, &stag));
+	expect_as_before(region);
+}
+
+/* Memory that the process itself may not write is not opened for that, and memory that is not there not at all. */
+static void
+reregister_without_rights(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct cert_region *region = cert_region_new(node, 128, CERT_ALL);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ri_mr_init init;
+	uint32_t stag = 0;
+
+	CERT_TRUE(cert, at != MAP_FAILED);
+	init = range_of(at, page, CERT_LOCAL);
+	CERT_VERB(cert, RI_ERR_ACCESS, node->p->mem->mr_rereg(region->mr, node->pd, &init, &stag));
+	expect_as_before(region);
+	init = range_of(at, 16, CERT_LOCAL);
+	init.addr = UINT64_MAX - 7;
+	CERT_VERB(cert, RI_ERR_ADDRESS, node->p->mem->mr_rereg(region->mr, node->pd, &init, &stag));
+	expect_as_before(region);
+	munmap(at, page);
+}
+
 /* --- revocation -------------------------------------------------------------------------- */
 
 #define BIG    (256u * 1024u)
@@ -422,6 +498,22 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 2.1.1]",
 	 .needs = "reregister",
 	 .run = reregister_fails_whole},
+	{.id = "verbs.memory.again.0003",
+	 .title = "Registration anew takes no list, and changes nothing then",
+	 .rule = "[RI 2.1.1] [RI 5.2.1]",
+	 .needs = "reregister",
+	 .run = reregister_list},
+	{.id = "verbs.memory.again.0004",
+	 .title = "Registration anew gives no right that the process itself has not",
+	 .rule = "[RI 2.1.1] [RI 11.3.1]",
+	 .needs = "reregister",
+	 .run = reregister_without_rights},
+	{.id = "verbs.memory.again.0005",
+	 .title = "Registration anew of more bytes than claimed is refused and changes nothing",
+	 .rule = "[RI 2.1.1] [RI 5.2.1]",
+	 .needs = "reregister",
+	 .settles = "max_mr_length",
+	 .run = reregister_too_long},
 	{.id = "verbs.memory.revoke.0001",
 	 .title = "A region that is deregistered while a peer writes is not written any more",
 	 .rule = "[RI 5.7.1]",

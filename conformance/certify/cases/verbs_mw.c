@@ -388,14 +388,21 @@ bound_is_busy(struct cert *cert, enum ri_mw_type type)
 	struct scene scene;
 	const struct ri_provider *p;
 	struct ri_mr_attr attr;
+	struct ri_mr_init init = {.access = CERT_ALL};
+	uint32_t stag = 0;
 
 	scene_open(&scene, cert, type);
 	p = scene.pair.far->p;
+	init.addr = (uintptr_t)scene.pair.into->at;
+	init.length = scene.pair.into->length;
 	CERT_VERB(cert, RI_ERR_BUSY, p->pd->destroy(scene.pair.far->pd));
 	bind(&scene, 0, 64, RIGHTS);
 	CERT_VERB(cert, RI_SUCCESS, p->mem->mr_query(scene.pair.into->mr, &attr));
 	CERT_UINT(cert, attr.bound, ==, 1);
 	CERT_VERB(cert, RI_ERR_BUSY, p->mem->mr_dereg(scene.pair.into->mr));
+	if (scene.pair.far->attr.reregister)
+		CERT_VERB(cert, RI_ERR_BUSY,
+			  p->mem->mr_rereg(scene.pair.into->mr, scene.pair.far->pd, &init, &stag));
 	if (type == RI_MW_NARROW)
 		CERT_VERB(cert, RI_ERR_BUSY, p->qp->destroy(scene.pair.b->qp));
 	cert_note(cert, "all is as before");

@@ -176,6 +176,36 @@ more_reads_than_ord(struct cert *cert)
 	cert_expect_fill(cert, "what was read", pair.from->at, 12 * 256, 3);
 }
 
+/* --- sizes --------------------------------------------------------------------------------- */
+
+/* Fewer slots than there are requests or receives outstanding, or more than the limit. */
+static void
+resize_refused(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct cert_end *end = cert_end_new(node, NULL);
+	struct cert_region *region = cert_region_new(node, 64, CERT_ALL);
+	struct ri_sge sge = cert_sge(region, 0, 64);
+	struct ri_qp_attr few = {.max_sq_wr = 1, .max_rq_wr = 1, .max_send_sge = 1};
+	struct ri_qp_attr many = {.max_sq_wr = node->attr.max_sq_wr + 1, .max_rq_wr = 1};
+	uint32_t count = end->init.max_rq_wr;
+	struct ri_map map;
+
+	for (uint32_t id = 0; id < count; id++)
+		cert_post_recv(end, id, &sge, 1);
+	cert_note(cert, "%u receives are posted", count);
+	few.max_sq_wr = end->init.max_sq_wr;
+	CERT_VERB(cert, RI_ERR_BUSY, node->p->qp->resize(end->qp, &few, &map));
+	CERT_UINT(cert, cert_end_attr(end).max_rq_wr, ==, count);
+	many.max_rq_wr = count;
+	CERT_VERB(cert, RI_ERR_LIMIT, node->p->qp->resize(end->qp, &many, &map));
+	CERT_UINT(cert, cert_end_attr(end).max_sq_wr, ==, end->init.max_sq_wr);
+	CERT_UINT(cert, cert_end_move(end, RI_QPS_ERROR), ==, RI_SUCCESS);
+	for (uint32_t id = 0; id < count; id++)
+		cert_wc_is(end, true, id, RI_WC_FLUSHED);
+	cert_wc_none(end, true);
+}
+
 /* --- destruction --------------------------------------------------------------------------- */
 
 /* A queue pair that is destroyed leaves no completion behind, and its peer is told. */
@@ -258,6 +288,12 @@ static const struct cert_case cases[] = {
 	 .needs = "max_ird max_ord",
 	 .settles = "max_ird max_ord",
 	 .run = more_reads_than_ord},
+	{.id = "verbs.qp.size.0001",
+	 .title = "A queue pair is not resized below what is outstanding or above the limit",
+	 .rule = "[RI 10.16] [RI 2.1.1]",
+	 .needs = "wq_resizable",
+	 .settles = "wq_resizable",
+	 .run = resize_refused},
 	{.id = "verbs.qp.destroy.0001",
 	 .title = "A queue pair that is destroyed leaves no completion, and its peer is told",
 	 .rule = "[RI 2.1.4] [RI 2.2.3]",

@@ -272,12 +272,39 @@ resize_check(void *arg)
 	CERT_UINT(scene->cert, scene->p->fast->cq_depth(scene->end->urcq), ==, 8);
 }
 
+static void
+remap_prepare(void *arg)
+{
+	struct scene *scene = arg;
+
+	VERB(scene, resize_try(scene));
+}
+
+static enum ri_status
+remap_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->user->cq_remap(scene->end->urcq, &scene->map);
+}
+
+static void
+remap_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	resize_check(scene);
+	scene->turn++;
+}
+
 /* The queue has completions, which stay, in their order. */
 static void
 resized_queue(struct cert *cert)
 {
 	static const struct scarce resize = {"ri_cq_ops::resize", NULL, resize_try, resize_undo,
 					     resize_check};
+	static const struct scarce remap = {"ri_user_ops::cq_remap", remap_prepare, remap_try,
+					    remap_undo, resize_check};
 	struct scene *scene = scene_open(cert);
 	struct ri_sge sge;
 	gint64 until = 0;
@@ -291,6 +318,8 @@ resized_queue(struct cert *cert)
 	while (scene->p->fast->cq_depth(scene->end->urcq) < 8)
 		CERT_TRUE(cert, cert_patience(cert, &until));
 	scarce_sweep(cert, &resize, scene);
+	scarce_sweep(cert, &remap, scene);
+	VERB(scene, remap_try(scene));
 	for (uint64_t id = 0; id < 8; id++)
 		cert_wc_is(scene->end, true, id, RI_WC_FLUSHED);
 	scene_close(scene);
@@ -461,6 +490,31 @@ slots_undo(void *arg)
 }
 
 static void
+slots_remap_prepare(void *arg)
+{
+	struct scene *scene = arg;
+
+	slots_prepare(scene);
+	VERB(scene, slots_try(scene));
+}
+
+static enum ri_status
+slots_remap_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->user->qp_remap(scene->end->uqp, &scene->attr, &scene->map);
+}
+
+static void
+slots_remap_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	slots_end(scene);
+}
+
+static void
 slots_check(void *arg)
 {
 	struct scene *scene = arg;
@@ -475,12 +529,17 @@ resized_pairs(struct cert *cert)
 {
 	static const struct scarce slots = {"ri_qp_ops::resize", slots_prepare, slots_try,
 					    slots_undo, slots_check};
+	static const struct scarce remap = {"ri_user_ops::qp_remap", slots_remap_prepare,
+					    slots_remap_try, slots_remap_undo, NULL};
 	struct scene *scene = scene_open(cert);
 
 	if (scene == NULL)
 		return;
 	cert_end_free(scene->end);
 	scarce_sweep(cert, &slots, scene);
+	cert_end_free(scene->end);
+	scarce_sweep(cert, &remap, scene);
+	VERB(scene, slots_remap_try(scene));
 	scene_close(scene);
 }
 

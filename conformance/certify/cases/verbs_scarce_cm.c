@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Control verbs of connections, of both forms, when memory runs out. */
+/* Spigots, questions for services, and control verbs of connections, of both forms, when memory runs out. */
 
 #include <unistd.h>
 
@@ -12,7 +12,8 @@ struct scene {
 	struct cert *cert;
 	struct cert_node *node, *far;
 	const struct ri_provider *p;
-	uint64_t ctx; /* of the listener */
+	uint64_t ctx;      /* of the listener */
+	uint64_t question; /* of the question */
 	struct cert_end *a, *b;
 	struct ri_service service;
 	struct ri_listen *listen;
@@ -33,6 +34,40 @@ scene_open(struct scene *scene, struct cert *cert)
 
 #define VERB(scene, call) CERT_VERB((scene)->cert, RI_SUCCESS, call)
 #define GONE(scene, call) CERT_VERB_VOID((scene)->cert, call)
+
+/* --- spigots ------------------------------------------------------------------------------- */
+
+static enum ri_status
+port_try(void *arg)
+{
+	struct scene *scene = arg;
+	struct ri_port_attr attr = {.size = sizeof(attr)};
+
+	return scene->p->device->query_port(scene->node->rnic, 0, &attr);
+}
+
+static void
+port_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	(void)cert_address(scene->node);
+}
+
+static void
+spigots(struct cert *cert)
+{
+	static const struct scarce port = {"ri_device_ops::query_port", NULL, port_try, port_undo,
+					   NULL};
+	struct scene scene;
+
+	if (!scarce_can(cert))
+		return;
+	scene_open(&scene, cert);
+	scarce_sweep(cert, &port, &scene);
+}
+
+/* --- by address ---------------------------------------------------------------------------- */
 
 static enum ri_status
 listen_try(void *arg)
@@ -165,6 +200,68 @@ by_address(struct cert *cert)
 	listen_undo(scene);
 }
 
+/* --- questions ----------------------------------------------------------------------------- */
+
+static enum ri_status
+resolve_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->cm->resolve(scene->node->context, scene->question, &scene->params);
+}
+
+/*
+ * The question reaches the listener, and is withdrawn, on both sides. Or there was no memory for it at the listener's side:
+ * then the answer says so.
+ */
+static void
+resolve_undo(void *arg)
+{
+	struct scene *scene = arg;
+	gint64 until = 0;
+
+	while (cert_cm_count(scene->far, RI_CM_SERVICE_REQUEST, scene->ctx) == 0 &&
+	       cert_cm_count(scene->node, RI_CM_SERVICE_REPLY, scene->question) == 0)
+		CERT_TRUE(scene->cert, cert_patience(scene->cert, &until));
+	if (cert_cm_count(scene->node, RI_CM_SERVICE_REPLY, scene->question) > 0) {
+		CERT_UINT(scene->cert,
+			  cert_cm(scene->node, RI_CM_SERVICE_REPLY, scene->question).service_status,
+			  !=, RI_SERVICE_FOUND);
+		return;
+	}
+	(void)cert_cm(scene->far, RI_CM_SERVICE_REQUEST, scene->ctx);
+	GONE(scene, scene->p->cm->resolve_cancel(scene->node->context, scene->question));
+	(void)cert_cm(scene->far, RI_CM_REQUEST_GONE, scene->ctx);
+}
+
+static void
+resolve_check(void *arg)
+{
+	struct scene *scene = arg;
+
+	CERT_UINT(scene->cert, cert_cm_count(scene->far, RI_CM_SERVICE_REQUEST, scene->ctx), ==, 0);
+}
+
+static void
+questions(struct cert *cert)
+{
+	static const struct scarce resolve = {"ri_cm_ops::resolve", NULL, resolve_try, resolve_undo,
+					      resolve_check};
+	struct scene scene_, *scene = &scene_;
+
+	if (!scarce_can(cert))
+		return;
+	scene_open(scene, cert);
+	scene->question = cert_ctx_new(scene->node, RI_OBJECT_REQUEST);
+	VERB(scene, listen_try(scene));
+	scene->params = (struct ri_cm_params){
+		.peer = cert_address(scene->far), .service = scene->service, .deadline = RI_NEVER};
+	scarce_sweep(cert, &resolve, scene);
+	listen_undo(scene);
+}
+
+/* --- over streams -------------------------------------------------------------------------- */
+
 static void
 attach_prepare(void *arg)
 {
@@ -241,6 +338,15 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 2.1.1] [RI 11.6.1]",
 	 .needs = "cm_forms:RI_CM_ADDRESS",
 	 .run = by_address},
+	{.id = "verbs.scarce.port.0001",
+	 .title = "Describing a spigot without memory fails whole",
+	 .rule = "[RI 2.1.1] [RI 2.2.1]",
+	 .run = spigots},
+	{.id = "verbs.scarce.service.0001",
+	 .title = "Asking for a service without memory fails whole",
+	 .rule = "[RI 2.1.1] [RI 10.34]",
+	 .needs = "ud cm_forms:RI_CM_ADDRESS",
+	 .run = questions},
 	{.id = "verbs.scarce.llp.0001",
 	 .title = "Taking over a stream without memory fails whole, and leaves the stream",
 	 .rule = "[RI 2.1.1] [RI 11.6.3]",

@@ -280,15 +280,48 @@ srq_resize_undo(void *arg)
 }
 
 static void
+srq_remap_prepare(void *arg)
+{
+	struct scene *scene = arg;
+
+	srq_resize_prepare(scene);
+	VERB(scene, srq_resize_try(scene));
+}
+
+static enum ri_status
+srq_remap_try(void *arg)
+{
+	struct scene *scene = arg;
+
+	return scene->p->user->srq_remap(scene->usrq, &scene->map);
+}
+
+static void
+srq_remap_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	srq_resize_check(scene);
+	usrq_undo(scene);
+	srq_undo(scene);
+}
+
+static void
 resized_shared_queue(struct cert *cert)
 {
 	static const struct scarce resize = {"ri_srq_ops::modify", srq_resize_prepare,
 					     srq_resize_try, srq_resize_undo, srq_resize_check};
+	static const struct scarce remap = {"ri_user_ops::srq_remap", srq_remap_prepare,
+					    srq_remap_try, srq_remap_undo, srq_resize_check};
 	struct scene *scene = scene_open(cert);
 
 	if (scene == NULL)
 		return;
 	scarce_sweep(cert, &resize, scene);
+	usrq_undo(scene);
+	srq_undo(scene);
+	scarce_sweep(cert, &remap, scene);
+	VERB(scene, srq_remap_try(scene));
 	usrq_undo(scene);
 	srq_undo(scene);
 	scene_close(scene);

@@ -11,6 +11,7 @@
 struct scene {
 	struct cert *cert;
 	struct cert_node *near, *far;
+	struct ri_pd *pd; /* of the shared queue, of far */
 	struct ri_srq *srq;
 	struct ri_usrq *usrq;
 	struct ri_srq_attr attr; /* as reported by the creation */
@@ -29,7 +30,7 @@ queue_create(struct scene *scene, uint32_t slots)
 	scene->ctx = cert_ctx_new(scene->far, RI_OBJECT_SRQ);
 	scene->attr = (struct ri_srq_attr){.ctx = scene->ctx, .max_wr = slots, .max_sge = 1};
 	CERT_VERB(scene->cert, RI_SUCCESS,
-		  p->srq->create(scene->far->pd, &scene->attr, &scene->srq, &map));
+		  p->srq->create(scene->pd, &scene->attr, &scene->srq, &map));
 	CERT_UINT(scene->cert, scene->attr.max_wr, >=, slots);
 	CERT_UINT(scene->cert, scene->attr.max_sge, >=, 1);
 	CERT_VERB(scene->cert, RI_SUCCESS,
@@ -84,12 +85,17 @@ member_destroy(struct cert_end *end)
 	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(end->rcq));
 }
 
+/* The queue pairs are of the far side's domain, the shared queue is of that or of another one. */
 static void
-scene_open(struct scene *scene, struct cert *cert, uint32_t slots)
+scene_open_in(struct scene *scene, struct cert *cert, uint32_t slots, bool other)
 {
 	scene->cert = cert;
 	scene->near = cert_node_open(cert);
 	scene->far = cert_node_open(cert);
+	scene->pd = scene->far->pd;
+	if (other)
+		CERT_VERB(cert, RI_SUCCESS,
+			  scene->far->p->pd->create(scene->far->context, &scene->pd));
 	scene->from = cert_region_new(scene->near, VERBS_MEMORY, CERT_ALL);
 	scene->into = cert_region_new(scene->far, VERBS_MEMORY, CERT_ALL);
 	queue_create(scene, slots);
@@ -98,6 +104,12 @@ scene_open(struct scene *scene, struct cert *cert, uint32_t slots)
 		member_create(scene, &scene->b[i]);
 		cert_connect(scene->a[i], &scene->b[i]);
 	}
+}
+
+static void
+scene_open(struct scene *scene, struct cert *cert, uint32_t slots)
+{
+	scene_open_in(scene, cert, slots, false);
 }
 
 static void
@@ -267,6 +279,62 @@ sizes(struct cert *cert)
 	}
 }
 
+/* --- domains ------------------------------------------------------------------------------- */
+
+/* A window of that domain, which the far queue pair binds to 64 bytes of a region of the same domain. */
+static uint32_t
+window_bound(struct scene *scene, struct ri_pd *pd, struct ri_mw **mw)
+{
+	struct cert_region *region = cert_region_new_in(scene->far, pd, 64, CERT_ALL);
+	struct ri_wr wr = {.wr_id = 50, .opcode = RI_OP_BIND_MW, .flags = RI_WR_SIGNALED};
+	uint32_t stag;
+
+	CERT_VERB(scene->cert, RI_SUCCESS,
+		  scene->far->p->mem->mw_alloc(pd, RI_MW_NARROW, mw, &stag));
+	wr.u.bind.mw_stag = (stag & ~0xffu) | ((stag + 1) & 0xff);
+	wr.u.bind.mr_stag = region->stag;
+	wr.u.bind.addr = (uintptr_t)region->at;
+	wr.u.bind.length = 64;
+	wr.u.bind.access = RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE;
+	cert_post(&scene->b[0], &wr);
+	cert_wc_is(&scene->b[0], false, 50, RI_WC_SUCCESS);
+	return wr.u.bind.mw_stag;
+}
+
+/* The receive's buffer is checked against the shared queue's domain, the key to invalidate against the queue pair's. */
+static void
+two_domains(struct cert *cert)
+{
+	struct scene scene;
+	struct cert_region *buffer;
+	struct ri_sge sink, source;
+	struct ri_recv_wr recv = {.wr_id = 7, .num_sge = 1};
+	struct ri_wr wr = {.wr_id = 1,
+			   .opcode = RI_OP_SEND,
+			   .num_sge = 1,
+			   .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
+	struct ri_mw *mw = NULL;
+	struct ri_wc wc;
+
+	scene_open_in(&scene, cert, 4, true);
+	buffer = cert_region_new_in(scene.far, scene.pd, 64, CERT_ALL);
+	sink = cert_sge(buffer, 0, 64);
+	source = cert_sge(scene.from, 0, 64);
+	wr.inv_stag = window_bound(&scene, scene.far->pd, &mw);
+	wr.sgl = &source;
+	recv.sgl = &sink;
+	CERT_FAST(cert, RI_SUCCESS, scene.far->p->fast->post_srq(scene.usrq, &recv));
+	cert_fill(scene.from->at, 64, 1);
+	cert_post(scene.a[0], &wr);
+	wc = cert_wc_is(&scene.b[0], true, 7, RI_WC_SUCCESS);
+	CERT_UINT(cert, wc.flags & RI_WC_INVALIDATED, ==, RI_WC_INVALIDATED);
+	CERT_UINT(cert, wc.inv_stag, ==, wr.inv_stag);
+	cert_expect_fill(cert, "what arrived", buffer->at, 64, 1);
+	cert_wc_is(scene.a[0], false, 1, RI_WC_SUCCESS);
+	CERT_VERB(cert, RI_SUCCESS, scene.far->p->mem->mw_free(mw));
+	scene_close(&scene);
+}
+
 /* --- watermark ----------------------------------------------------------------------------- */
 
 /* One event when fewer receives than the limit are left; the next one needs a new limit. */
@@ -326,6 +394,57 @@ resized(struct cert *cert)
 	scene_close(&scene);
 }
 
+/* A change that cannot be leaves the limit, the size and the receives. */
+static void
+modify_refused(struct cert *cert)
+{
+	struct scene scene;
+	struct ri_srq_attr attr = {.limit = 2}, after = {0};
+	struct ri_map map;
+
+	scene_open(&scene, cert, 8);
+	CERT_FAST(cert, RI_SUCCESS, post(&scene, 1));
+	CERT_FAST(cert, RI_SUCCESS, post(&scene, 2));
+	CERT_VERB(cert, RI_SUCCESS, scene.far->p->srq->modify(scene.srq, &attr, false, &map));
+	attr.limit = scene.attr.max_wr + 1;
+	CERT_VERB(cert, RI_ERR_INVALID_ARG,
+		  scene.far->p->srq->modify(scene.srq, &attr, false, &map));
+	if (scene.far->attr.srq_resizable) {
+		attr = (struct ri_srq_attr){.max_wr = 0, .limit = RI_SRQ_LIMIT_KEEP};
+		CERT_VERB(cert, RI_ERR_INVALID_ARG,
+			  scene.far->p->srq->modify(scene.srq, &attr, true, &map));
+		attr = (struct ri_srq_attr){.max_wr = scene.far->attr.max_srq_wr + 1,
+					    .limit = RI_SRQ_LIMIT_KEEP};
+		CERT_VERB(cert, RI_ERR_LIMIT,
+			  scene.far->p->srq->modify(scene.srq, &attr, true, &map));
+	}
+	CERT_VERB(cert, RI_SUCCESS, scene.far->p->srq->query(scene.srq, &after));
+	CERT_UINT(cert, after.limit, ==, 2);
+	CERT_UINT(cert, after.max_wr, ==, scene.attr.max_wr);
+	CERT_UINT(cert, after.available, ==, 2);
+	scene_close(&scene);
+}
+
+static void
+too_many_segments(struct cert *cert)
+{
+	struct scene scene;
+	struct ri_sge sgl[300];
+	struct ri_recv_wr wr = {.wr_id = 1, .sgl = sgl};
+
+	scene_open(&scene, cert, 4);
+	for (size_t i = 0; i < G_N_ELEMENTS(sgl); i++)
+		sgl[i] = cert_sge(scene.into, i, 1);
+	if (scene.attr.max_sge >= G_N_ELEMENTS(sgl)) {
+		cert_skip(cert, "a receive of %u segments is out of reach", scene.attr.max_sge + 1);
+	} else {
+		wr.num_sge = (uint16_t)(scene.attr.max_sge + 1);
+		CERT_FAST(cert, RI_ERR_LIMIT, scene.far->p->fast->post_srq(scene.usrq, &wr));
+		CERT_UINT(cert, available(&scene), ==, 0);
+	}
+	scene_close(&scene);
+}
+
 static void
 not_claimed(struct cert *cert)
 {
@@ -378,9 +497,27 @@ static const struct cert_case cases[] = {
 	 .needs = "srq srq_resizable",
 	 .settles = "srq_resizable",
 	 .run = resized},
+	{.id = "verbs.srq.domain.0001",
+	 .title = "The domain of a shared receive queue plays no part in an invalidation by the "
+		  "peer",
+	 .rule = "[RI 5.4.3] [RI 6.1]",
+	 .needs = "srq send_invalidate mw_narrow mw_key_owner:RI_KEY_CONSUMER",
+	 .settles = "srq send_invalidate",
+	 .run = two_domains},
+	{.id = "verbs.srq.size.0003",
+	 .title =
+		 "A change of a shared receive queue that cannot be is refused and changes nothing",
+	 .rule = "[RI 10.16] [RI 2.1.1]",
+	 .needs = "srq srq_limit",
+	 .run = modify_refused},
+	{.id = "verbs.srq.post.0001",
+	 .title = "A receive with more segments than the shared queue takes is refused",
+	 .rule = "[RI 6.1]",
+	 .needs = "srq",
+	 .run = too_many_segments},
 	{.id = "verbs.srq.limit.0001",
 	 .title = "The low watermark raises one event when it is passed",
-	 .rule = "[RI 6.4]",
+	 .rule = "[RI 6.4] [RI 8.4]",
 	 .needs = "srq srq_limit",
 	 .settles = "srq_limit",
 	 .run = low_watermark},

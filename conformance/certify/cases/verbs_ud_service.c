@@ -249,6 +249,28 @@ arguments(struct cert *cert)
 	scene_close(&scene);
 }
 
+/* A provider may have the entry for another adapter of its own. */
+static void
+not_claimed(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct ri_service service = cert_service(node);
+	uint64_t question = cert_ctx_new(node, RI_OBJECT_REQUEST);
+	struct ri_cm_params params = {
+		.peer = cert_address(node), .service = service, .deadline = RI_NEVER};
+
+	params.service.port = GUINT16_TO_BE(1000);
+	params.service.id = 1000;
+	if (node->p->cm->resolve == NULL) {
+		cert_note(cert, "there is no such entry");
+		return;
+	}
+	CERT_VERB(cert, RI_ERR_UNSUPPORTED, node->p->cm->resolve(node->context, question, &params));
+	for (unsigned i = 0; i < 50; i++)
+		cert_progress(cert);
+	CERT_UINT(cert, cert_cm_count(node, RI_CM_SERVICE_REPLY, question), ==, 0);
+}
+
 static const struct cert_case cases[] = {
 	{.id = "verbs.ud.service.0001",
 	 .title = "A service is found, with all private data of the question and the answer",
@@ -286,6 +308,12 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 11.6.1] [RI 2.1.1]",
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
 	 .run = arguments},
+	{.id = "verbs.ud.service.0008",
+	 .title = "A question for a service is refused where no datagrams are claimed",
+	 .rule = "[RI 10.34] [RI 2.1.1]",
+	 .needs = "!ud cm_forms:RI_CM_ADDRESS",
+	 .settles = "ud ud_request_pdata ud_reply_pdata",
+	 .run = not_claimed},
 };
 
 CERT_SET(verbs_ud_service, cases);

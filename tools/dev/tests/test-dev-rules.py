@@ -86,12 +86,12 @@ DATA = '''without-a-case = 2
 
 
 def tree(**changes):
-    """A tree whose page is written; changes: data, cases, rulings."""
+    """A tree whose page is written; changes: data, cases, rulings, more files."""
     rulings = changes.get('rulings', '**[R-05]** *A.*\n\n**[R-06]** *B.*\n\n**[R-07]** *C.*\n\n**[R-08]** *D.*\n')
     files = {'doc/spec/rnicpi/02.md': BOOK, 'doc/spec/itapi/17.md': '# [IT 17] Rulings\n\n' + rulings,
              'rnicpi/rnicpi.h': HEADER, 'conformance/certify/cases/pd.c': changes.get('cases', CASES),
              'conformance/certify/run/certify_table.c': PROGRAMS, 'itapi/tests/test-itapi-dto.c': TESTS,
-             'conformance/certify/coverage.toml': changes.get('data', DATA)}
+             'conformance/certify/coverage.toml': changes.get('data', DATA)} | changes.get('more', {})
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
@@ -119,6 +119,21 @@ class Rules(tree_case.TreeCase):
 
     def test_good(self):
         self.assert_good(tree())
+
+    def test_other_file(self):
+        """What a case file defines is its own; what a header defines is for all."""
+        other = """static void
+release(struct cert *cert)
+{
+	CERT_VERB(cert, RI_ERR_BUSY, cert->p->pd->destroy(cert->pd));
+}
+"""
+        cases = CASES.replace('CERT_VERB(cert, RI_ERR_BUSY, cert->p->pd->destroy(cert->pd))', 'unsigned release = 1')
+        gap = '| `ri_pd_ops::destroy RI_ERR_BUSY` | *no case yet* |'
+        for path, missed in (('conformance/certify/cases/other.c', True), ('conformance/certify/cases/other.h', False),
+                             ('conformance/certify/cert_other.c', False)):
+            with self.subTest(path):
+                self.assertEqual(gap in tree(cases=cases, more={path: other})['doc/coverage.md'], missed)
 
     def test_page_is_old(self):
         files = tree()
