@@ -29,7 +29,10 @@ enum mutant_need {
 	NEED_THREE_WAY = 1u << 11,
 	NEED_RELATIVE = 1u << 12, /* zero-based regions */
 	NEED_PRIVILEGED = 1u << 13,
-	NEED_REUSE = 1u << 14 /* queue pairs go back to IDLE */
+	NEED_REUSE = 1u << 14, /* queue pairs go back to IDLE */
+	NEED_TERMINATE = 1u << 15,
+	NEED_TIME_WAIT = 1u << 16,
+	NEED_SOFT_LIMIT = 1u << 17 /* an event for the soft high watermark */
 };
 
 /* What becomes of a completion. */
@@ -88,6 +91,7 @@ MUTANT_TABLE(mutants_lives);
 MUTANT_TABLE(mutants_upcalls);
 MUTANT_TABLE(mutants_claims);
 MUTANT_TABLE(mutants_rules);
+MUTANT_TABLE(mutants_promises);
 
 /* --- all of them (mutant_list.c) ---------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Registrations, windows and keys: rights, domains, bounds and revocations that are not checked. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "mutant.h"
@@ -329,21 +330,41 @@ no_random(void *self, void *buf, size_t len)
 	memset(buf, 0x5a, len);
 }
 
-/* The copy of a host is made once, since adapters of one host may have something in common. */
+/* A host without chance. */
+struct dull {
+	struct ri_host host;
+	struct dull *next;
+};
+
+/* One for each host, which stays: adapters of one host may have something in common. NULL: no memory. */
+static const struct ri_host *
+dull_host(const struct ri_host *host)
+{
+	static struct dull *first;
+	struct dull *dull = first;
+
+	while (dull != NULL && dull->host.self != host->self)
+		dull = dull->next;
+	if (dull == NULL && (dull = calloc(1, sizeof(*dull))) != NULL) {
+		dull->host = *host;
+		dull->host.random = no_random;
+		dull->next = first;
+		first = dull;
+	}
+	return dull != NULL ? &dull->host : NULL;
+}
+
 static void
 keys_predictable(struct wrap_rnic *rnic)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct ri_host copy;
+	const struct ri_host *dull;
 
 	pthread_mutex_lock(&lock);
-	if (copy.size == 0) {
-		copy = *rnic->host;
-		copy.random = no_random;
-	}
-	if (copy.self == rnic->host->self)
-		rnic->inner_host = &copy;
+	dull = dull_host(rnic->host);
 	pthread_mutex_unlock(&lock);
+	if (dull != NULL)
+		rnic->inner_host = dull;
 }
 
 static enum ri_status

@@ -24,6 +24,7 @@ static const struct table {
 	{mutants_upcalls, &mutants_upcalls_count},
 	{mutants_claims, &mutants_claims_count},
 	{mutants_rules, &mutants_rules_count},
+	{mutants_promises, &mutants_promises_count},
 };
 
 const struct mutant *
@@ -70,5 +71,8 @@ mutant_fits(const struct mutant *mutant, const struct ri_rnic_attr *attr)
 	has |= attr->zero_based ? NEED_RELATIVE : 0;
 	has |= attr->privileged_ops ? NEED_PRIVILEGED : 0;
 	has |= attr->qp_reusable ? NEED_REUSE : 0;
+	has |= attr->terminate_info ? NEED_TERMINATE : 0;
+	has |= attr->has_time_wait && attr->qp_reusable ? NEED_TIME_WAIT : 0;
+	has |= attr->srq && attr->rq_soft_limit ? NEED_SOFT_LIMIT : 0;
 	return (mutant->needs & ~has) == 0;
 }

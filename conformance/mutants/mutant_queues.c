@@ -262,12 +262,12 @@ flush_nothing(struct ri_uqp *qp)
 	(void)qp;
 }
 
+/* Adapters may ignore the hint, so the request stays here, and is never posted. */
 static bool
-coalesce_all(struct wrap_obj *uqp, struct mutant_wr *wr)
+coalesce_kept(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
 	(void)uqp;
-	wr->wr.flags |= RI_WR_COALESCE;
-	return true;
+	return (wr->wr.flags & RI_WR_COALESCE) == 0;
 }
 
 static void
@@ -401,15 +401,16 @@ resize_ignored(struct wrap_rnic *rnic)
 	rnic->ops.user.qp_remap = resize_ignored_remap;
 }
 
+/* The size stays, and the size that was asked for is told. */
 static enum ri_status
 resize_busy_hidden_cq(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 {
 	enum ri_status status = wrap_plain_cq_ops.resize(cq, entries, map);
+	uint32_t now = wrap_of(cq)->entries;
 
 	if (status != RI_ERR_BUSY)
 		return status;
-	*entries = wrap_of(cq)->entries;
-	return wrap_plain_cq_ops.resize(cq, entries, map);
+	return wrap_plain_cq_ops.resize(cq, &now, map);
 }
 
 static void
@@ -500,7 +501,7 @@ const struct mutant mutants_queues[] = {
 	MUTANT("request-forgotten", "requests are forgotten",
 	       "Every third request is accepted and forgotten.", 0, .wr = request_forgotten),
 	MUTANT("coalesce-forever", "the doorbell is not rung",
-	       "Every request waits for flush_sq, which does nothing.", 0, .wr = coalesce_all,
+	       "Requests that may wait do so, and flush_sq does nothing.", 0, .wr = coalesce_kept,
 	       .apply = unflushed),
 	MUTANT("fence-ignored", "fences are ignored",
 	       "RI_WR_READ_FENCE and RI_WR_LOCAL_FENCE have no effect.", 0, .wr = fence_ignored),
@@ -533,7 +534,7 @@ const struct mutant mutants_queues[] = {
 	MUTANT("srq-limit-twice", "the low watermark is told twice",
 	       "RI_EVENT_SRQ_LIMIT is raised twice.", NEED_SRQ, .async = limit_twice),
 	MUTANT("soft-limit-lost", "the soft high watermark is not told",
-	       "RI_EVENT_QP_RQ_LIMIT is not raised.", NEED_SRQ, .async = soft_limit_lost),
+	       "RI_EVENT_QP_RQ_LIMIT is not raised.", NEED_SOFT_LIMIT, .async = soft_limit_lost),
 	MUTANT("overflow-lost", "an overflow is not told",
 	       "No event says that a completion queue was full.", 0, .async = overflow_lost),
 };

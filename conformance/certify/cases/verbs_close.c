@@ -21,6 +21,8 @@ expect_orderly(struct cert_end *end)
 	if ((node->attr.cm_forms & RI_CM_ADDRESS) != 0) {
 		CERT_UINT(cert, cert_cm_count(node, RI_CM_DISCONNECTED, end->ctx), ==, 1);
 		CERT_UINT(cert, cert_cm_count(node, RI_CM_BROKEN, end->ctx), ==, 0);
+		cert_note(cert, "nothing went wrong, so no event says so");
+		CERT_UINT(cert, cert_async_ends(node, end->ctx), ==, 0);
 	} else {
 		CERT_UINT(cert, cert_async_ends(node, end->ctx), ==, 1);
 		CERT_UINT(cert, cert_async_count(node, RI_EVENT_QP_LLP_CLOSE_COMPLETE, end->ctx),

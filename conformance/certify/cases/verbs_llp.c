@@ -95,6 +95,9 @@ states(struct cert *cert)
 	CERT_VERB(cert, RI_ERR_INVALID_STATE, llp->attach_stream(pair.a->qp, &stream));
 	expect_untouched(cert, fds);
 	talk(&pair);
+	cert_note(cert, "each side is told once that the connection stands");
+	CERT_UINT(cert, cert_async_count(pair.near, RI_EVENT_QP_STREAM_UP, pair.a->ctx), ==, 0);
+	CERT_UINT(cert, cert_async_count(pair.far, RI_EVENT_QP_STREAM_UP, pair.b->ctx), ==, 0);
 	CERT_UINT(cert, cert_end_move(pair.a, RI_QPS_ERROR), ==, RI_SUCCESS);
 	cert_wait_end(pair.a);
 	cert_wait_end(pair.b);
@@ -154,6 +157,45 @@ no_stream(struct cert *cert)
 	talk(&pair);
 }
 
+/* What the case has read of the stream is its beginning, and what is still in the socket comes behind. */
+static void
+early_octets(struct cert *cert)
+{
+	struct pair pair;
+	struct ri_stream stream;
+	uint8_t early[64];
+	size_t length = 0;
+	gint64 until = 0;
+	int fds[2];
+
+	pair_open(&pair, cert, NULL);
+	cert_tcp_pair(cert, fds);
+	CERT_VERB(cert, RI_SUCCESS, pair.near->p->llp->reserve(pair.a->qp));
+	CERT_VERB(cert, RI_SUCCESS, pair.far->p->llp->reserve(pair.b->qp));
+	cert_post_recv(pair.b, 1, &pair.sink, 1);
+	stream = stream_of(pair.a, fds[0], true);
+	CERT_UINT(cert, attach(pair.a, &stream), ==, RI_SUCCESS);
+	cert_async(pair.near, RI_EVENT_QP_STREAM_UP, pair.a->ctx);
+	cert_fill(pair.from->at, 64, 3);
+	cert_post_send(pair.a, 2, &pair.source, 1, 0);
+	while (length < sizeof(early)) { /* the message with its headers is longer */
+		ssize_t more = read(fds[1], early + length, sizeof(early) - length);
+
+		length += more > 0 ? (size_t)more : 0;
+		CERT_TRUE(cert, more != 0 && cert_patience(cert, &until));
+	}
+	stream = stream_of(pair.b, fds[1], false);
+	stream.early = early;
+	stream.early_len = (uint32_t)length;
+	CERT_UINT(cert, attach(pair.b, &stream), ==, RI_SUCCESS);
+	cert_fill(early, sizeof(early), 4); /* they were borrowed for the call only */
+	cert_async(pair.far, RI_EVENT_QP_STREAM_UP, pair.b->ctx);
+	cert_wc_is(pair.b, true, 1, RI_WC_SUCCESS);
+	cert_expect_fill(cert, "what came early", pair.into->at, 64, 3);
+	cert_wc_is(pair.a, false, 2, RI_WC_SUCCESS);
+	talk(&pair);
+}
+
 /* Markers one way: they are sent and taken out, or the stream is refused and stays the case's. */
 static void
 markers(struct cert *cert)
@@ -197,7 +239,7 @@ static const struct cert_case cases[] = {
 	{.id = "verbs.llp.state.0001",
 	 .title = "A reservation is made in IDLE, and a stream is taken in CONNECTING, in no other "
 		  "state",
-	 .rule = "[RI 4.1.3] [RI 11.6.3] [RI 2.1.1]",
+	 .rule = "[RI 4.1.3] [RI 8.3] [RI 11.6.3] [RI 2.1.1]",
 	 .needs = "cm_forms:RI_CM_STREAM",
 	 .settles = "cm_forms",
 	 .run = states},
@@ -216,6 +258,11 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 11.6.3] [RI 2.1.1]",
 	 .needs = "cm_forms:RI_CM_STREAM",
 	 .run = markers},
+	{.id = "verbs.llp.stream.0003",
+	 .title = "Octets that came before the stream was taken over are its beginning",
+	 .rule = "[RI 11.6.3] [RI 4.1.1]",
+	 .needs = "cm_forms:RI_CM_STREAM",
+	 .run = early_octets},
 };
 
 CERT_SET(verbs_llp, cases);

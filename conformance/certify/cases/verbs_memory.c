@@ -231,6 +231,25 @@ keys_are_random(struct cert *cert)
 	CERT_UINT(cert, random, >=, 16);
 }
 
+/* The keys of one opening of the adapter say nothing about those of the next one. */
+static void
+keys_of_openings(struct cert *cert)
+{
+	uint32_t keys[2][KEYS];
+	unsigned same = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct cert_node *node = cert_node_open(cert);
+
+		keys_draw(node, keys[i]);
+		cert_node_close(node);
+	}
+	for (unsigned i = 0; i < KEYS; i++)
+		same += keys[0][i] == keys[1][i];
+	cert_note(cert, "%u of %u keys are those of the opening before", same, KEYS);
+	CERT_UINT(cert, same, <, KEYS / 10);
+}
+
 /* The key octet is the one that the access layer chose. */
 static void
 keys_of_consumer(struct cert *cert)
@@ -487,6 +506,10 @@ static const struct cert_case cases[] = {
 	 .title = "Regions that exist together have different keys",
 	 .rule = "[RI 5.1.1] [RI 5.1.2]",
 	 .run = many_regions},
+	{.id = "verbs.memory.key.0005",
+	 .title = "The keys of an opening do not follow from those of the one before",
+	 .rule = "[RI 5.1.1] [RI 11.3.1]",
+	 .run = keys_of_openings},
 	{.id = "verbs.memory.again.0001",
 	 .title = "Registration anew gives new memory a new key and revokes the old one",
 	 .rule = "[RI 5.2.1] [RI 5.7.1]",

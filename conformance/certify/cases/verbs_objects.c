@@ -3,6 +3,7 @@
 
 /* Objects: what keeps others from being destroyed, limits at and beyond, what a context leaves behind. */
 
+#include "cert_host.h"
 #include "verbs_pair.h"
 
 #define COUNTED 70000u /* a limit up to which a case creates as many objects as there may be */
@@ -113,6 +114,76 @@ shared_completions(struct cert *cert)
 		CERT_VERB(cert, RI_SUCCESS, node->p->qp->destroy(qp[i]));
 	}
 	CERT_VERB(cert, RI_SUCCESS, node->p->cq->destroy(cq));
+}
+
+/* A domain that nothing uses goes at the first attempt, whatever it was used for. */
+static void
+free_domains(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct ri_pd *pd = NULL;
+
+	for (unsigned i = 0; i < 20; i++) {
+		CERT_VERB(cert, RI_SUCCESS, node->p->pd->create(node->context, &pd));
+		if (i % 2 == 1)
+			cert_region_free(cert_region_new_in(node, pd, 64, CERT_ALL));
+		CERT_VERB(cert, RI_SUCCESS, node->p->pd->destroy(pd));
+	}
+}
+
+#define REFUSALS 8u
+
+/* One creation of each kind that is refused; the last one is of a queue pair. */
+static void
+refuse_each(struct cert_end *end, struct ri_pd *pd)
+{
+	struct cert_node *node = end->node;
+	uint32_t entries = node->attr.max_cqe + 1, stag;
+	struct ri_qp_init init = cert_end_defaults(node);
+	struct ri_srq_attr shared = {.ctx = 1, .max_wr = 0, .max_sge = 1};
+	const struct ri_mr_init region = {.addr = (uintptr_t)&stag, .access = CERT_LOCAL};
+	struct ri_cq *cq = NULL;
+	struct ri_srq *srq = NULL;
+	struct ri_mr *mr = NULL;
+	struct ri_qp *qp = NULL;
+	struct ri_map map;
+
+	if (entries > 0)
+		CERT_VERB(node->cert, RI_ERR_LIMIT,
+			  node->p->cq->create(node->context, 1, &entries, &cq, &map));
+	if (node->attr.srq)
+		CERT_VERB(node->cert, RI_ERR_INVALID_ARG,
+			  node->p->srq->create(pd, &shared, &srq, &map));
+	CERT_VERB(node->cert, RI_ERR_INVALID_ARG, node->p->mem->mr_reg(pd, &region, &mr, &stag));
+	init.ctx = 1;
+	init.max_sq_wr = UINT32_MAX;
+	if (node->attr.max_sq_wr < UINT32_MAX)
+		CERT_VERB(node->cert, RI_ERR_LIMIT,
+			  node->p->qp->create(pd, &init, end->scq, end->rcq, NULL, &qp, &map));
+}
+
+/* What is refused keeps neither its domain nor its queues, and no memory. */
+static void
+refused_whole(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct cert_end *end = cert_end_new(node, NULL);
+	unsigned attached = cert_host_attached(cert_host(cert));
+	struct ri_pd *pd = NULL;
+
+	CERT_VERB(cert, RI_SUCCESS, node->p->pd->create(node->context, &pd));
+	for (unsigned i = 0; i < REFUSALS; i++) {
+		long kept = cert_host_blocks();
+
+		refuse_each(end, pd);
+		kept = cert_host_blocks() - kept;
+		/* A table that has grown may stay, so the first refusal may keep something. */
+		if (i > 0)
+			CERT_UINT(cert, MAX(kept, 0), ==, 0);
+	}
+	CERT_UINT(cert, cert_host_attached(cert_host(cert)), ==, attached);
+	CERT_VERB(cert, RI_SUCCESS, node->p->pd->destroy(pd));
+	cert_end_free(end);
 }
 
 /* --- limits -------------------------------------------------------------------------------- */
@@ -445,6 +516,14 @@ static const struct cert_case cases[] = {
 	 .title = "A completion queue is busy until its last queue pair is gone",
 	 .rule = "[RI 2.2.3]",
 	 .run = shared_completions},
+	{.id = "verbs.object.free.0001",
+	 .title = "A protection domain that nothing uses is destroyed at the first attempt",
+	 .rule = "[RI 2.2.3]",
+	 .run = free_domains},
+	{.id = "verbs.object.free.0002",
+	 .title = "A creation that is refused keeps nothing busy and no memory",
+	 .rule = "[RI 2.1.1] [RI 2.2.3]",
+	 .run = refused_whole},
 	{.id = "verbs.object.limit.0001",
 	 .title = "A queue pair of each size at its limit can be created, and none beyond",
 	 .rule = "[RI 2.2.2] [RI 10]",
