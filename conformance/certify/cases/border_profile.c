@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "cert_host.h"
 #include "cert_node.h"
@@ -83,6 +84,45 @@ message_too_long(struct cert *cert)
 	munmap(memory, length);
 }
 
+/* The longest one is taken. No receive takes it away, so its data need not move. */
+static void
+message_of_the_limit(struct cert *cert)
+{
+	struct cert_node *near = cert_node_open(cert), *far = cert_node_open(cert);
+	struct cert_end *a = cert_end_new(near, NULL), *b = cert_end_new(far, NULL);
+	const uint64_t whole = near->attr.max_message_size;
+	unsigned parts = MIN(PARTS, a->init.max_send_sge);
+	struct ri_mr_init init = {.length = whole / parts + parts, .access = RI_ACCESS_LOCAL_READ};
+	struct ri_sge sgl[PARTS];
+	struct ri_mr *mr = NULL;
+	struct ri_wc wc = {.status = RI_WC_SUCCESS};
+	uint32_t stag = 0;
+	void *memory;
+
+	memory = init.length > near->attr.max_mr_length || init.length > UINT32_MAX
+			 ? MAP_FAILED
+			 : mmap(NULL, init.length, PROT_READ,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED) {
+		cert_skip(cert, "there is no memory for segments that long");
+		return;
+	}
+	init.addr = (uintptr_t)memory;
+	CERT_VERB(cert, RI_SUCCESS, near->p->mem->mr_reg(near->pd, &init, &mr, &stag));
+	for (unsigned i = 0; i < parts; i++)
+		sgl[i] = (struct ri_sge){init.addr, (uint32_t)(whole / parts), stag};
+	sgl[parts - 1].length += (uint32_t)(whole % parts);
+	cert_connect(a, b);
+	cert_post_send(a, 1, sgl, parts, 0);
+	for (unsigned i = 0; i < 200 && near->p->fast->poll_cq(a->uscq, &wc, 1) == 0; i++)
+		cert_progress(cert);
+	if (wc.status == RI_WC_LOCAL_LENGTH)
+		cert_failed(cert, CERT_WHERE, "a message as long as the profile claims",
+			    "its length is no error", "RI_WC_LOCAL_LENGTH");
+	cert_node_close(near);
+	munmap(memory, init.length);
+}
+
 /* A Send that no receive has taken is not at the peer. */
 static void
 acked(struct cert *cert)
@@ -96,6 +136,26 @@ acked(struct cert *cert)
 	cert_post_recv(b, 2, NULL, 0);
 	cert_wc_is(b, true, 2, RI_WC_SUCCESS);
 	cert_wc_is(a, false, 1, RI_WC_SUCCESS);
+}
+
+/* A Send into a stream whose other end belongs to no adapter is at no peer. */
+static void
+acked_by_nobody(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct cert_end *end = cert_end_new(node, NULL);
+	struct ri_stream stream = {
+		.initiator = true, .crc = true, .ird = end->init.ird, .ord = end->init.ord};
+	int fds[2];
+
+	cert_tcp_pair(cert, fds);
+	stream.fd = fds[0];
+	CERT_VERB(cert, RI_SUCCESS, node->p->llp->reserve(end->qp));
+	CERT_VERB(cert, RI_SUCCESS, node->p->llp->attach_stream(end->qp, &stream));
+	cert_async(node, RI_EVENT_QP_STREAM_UP, end->ctx);
+	cert_post_send(end, 1, NULL, 0, 0);
+	cert_wc_none(end, false);
+	close(fds[1]);
 }
 
 /* --- shared receive queues ------------------------------------------------------------------- */
@@ -155,6 +215,12 @@ reached_here(struct cert *cert)
 	struct cert_end *a = cert_end_new(near, NULL), *b = cert_end_new(far, NULL);
 
 	cert_connect(a, b);
+	if ((near->attr.cm_forms & RI_CM_ADDRESS) != 0) {
+		struct ri_port_attr port = {.size = sizeof(port)};
+
+		CERT_VERB(cert, RI_SUCCESS, near->p->device->query_port(near->rnic, 0, &port));
+		CERT_TRUE(cert, port.online);
+	}
 	cert_disconnect(a, b);
 }
 
@@ -242,12 +308,23 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 10.36] [RI 3.3]",
 	 .settles = "max_message_size",
 	 .run = message_too_long},
+	{.id = "border.message.0003",
+	 .title = "A message of the greatest length is no error",
+	 .rule = "[RI 10.36]",
+	 .settles = "max_message_size",
+	 .run = message_of_the_limit},
 	{.id = "border.message.0002",
 	 .title = "A Send does not complete before the peer has taken it",
 	 .rule = "[RI 10.20]",
 	 .needs = "completion_acked rnr_mode:RI_RNR_RETRY",
 	 .settles = "completion_acked",
 	 .run = acked},
+	{.id = "border.message.0004",
+	 .title = "A Send does not complete where there is no peer that could take it",
+	 .rule = "[RI 10.20]",
+	 .needs = "completion_acked cm_forms:RI_CM_STREAM",
+	 .settles = "completion_acked",
+	 .run = acked_by_nobody},
 	{.id = "border.share.0001",
 	 .title =
 		 "The last receive of a shared queue is told where that is claimed, and only there",

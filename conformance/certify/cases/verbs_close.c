@@ -140,6 +140,9 @@ error_is_the_end(struct cert *cert)
 		CERT_UINT(cert, cert_cm_count(pair.far, RI_CM_BROKEN, pair.b->ctx), ==, 1);
 		CERT_UINT(cert, cert_cm_count(pair.far, RI_CM_DISCONNECTED, pair.b->ctx), ==, 0);
 		CERT_UINT(cert, cert_cm_count(pair.near, RI_CM_BROKEN, pair.a->ctx), ==, 1);
+		cert_note(cert, "an event that says what went wrong says that");
+		CERT_UINT(cert, cert_async_count(pair.far, RI_EVENT_QP_CATASTROPHIC, pair.b->ctx),
+			  ==, 0);
 	} else {
 		CERT_UINT(cert, cert_async_ends(pair.far, pair.b->ctx), ==, 1);
 		CERT_UINT(cert, cert_async_count(pair.far, RI_EVENT_QP_STAG, pair.b->ctx), ==, 1);

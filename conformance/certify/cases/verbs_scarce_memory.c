@@ -3,6 +3,8 @@
 
 /* Control verbs of memory, shared receive queues and address handles when memory runs out; all that destroys. */
 
+#include <malloc.h>
+
 #include "verbs_scarce.h"
 
 /* Two adapters, and what the verbs create in the first. */
@@ -356,6 +358,68 @@ handles(struct cert *cert)
 	scene_close(scene);
 }
 
+/* --- lives -------------------------------------------------------------------------------------- */
+
+#define LIVES 40u
+#define KEPT_MAX \
+	(LIVES * 8192u) /* bytes: tables and pools may grow, but not by what an object has */
+
+/* One object of each kind is created and destroyed. */
+static void
+live_once(struct scene *scene)
+{
+	const struct ri_rnic_attr *attr = &scene->node->attr;
+	struct cert_end *end = cert_end_new(scene->node, NULL);
+
+	cert_end_free(end);
+	VERB(scene, mr_try(scene));
+	mr_undo(scene);
+	if (attr->max_mw > 0) {
+		scene->type = attr->mw_narrow ? RI_MW_NARROW : RI_MW_WIDE;
+		VERB(scene, mw_try(scene));
+		mw_undo(scene);
+	}
+	if (attr->srq) {
+		VERB(scene, srq_try(scene));
+		VERB(scene, usrq_try(scene));
+		usrq_undo(scene);
+		srq_undo(scene);
+	}
+	if (attr->ud) {
+		scene->way.dest = cert_address(scene->node);
+		VERB(scene, ah_try(scene));
+		ah_undo(scene);
+	}
+}
+
+/* Bytes that this process has allocated, on whatever thread. */
+static size_t
+in_use(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+static void
+lives_keep_nothing(struct cert *cert)
+{
+	struct scene *scene = scene_open(cert);
+	gint64 until = 0;
+	size_t before;
+
+	if (scene == NULL)
+		return;
+	live_once(scene);
+	before = in_use();
+	for (unsigned i = 0; i < LIVES; i++)
+		live_once(scene);
+	/* Another thread may free what was destroyed. */
+	while (in_use() > before + KEPT_MAX)
+		CERT_TRUE(cert, cert_patience(cert, &until));
+	scene_close(scene);
+}
+
 /* --- the ends ----------------------------------------------------------------------------------- */
 
 /* A verb that destroys, when no allocation at all succeeds. */
@@ -460,6 +524,10 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 2.1.1] [RI 10.34]",
 	 .needs = "ud",
 	 .run = handles},
+	{.id = "verbs.scarce.lives.0001",
+	 .title = "Objects that were created and destroyed keep no memory",
+	 .rule = "[RI 2.2.1] [RI 2.1.4]",
+	 .run = lives_keep_nothing},
 	{.id = "verbs.scarce.destroy.0001",
 	 .title = "Everything can be destroyed without memory",
 	 .rule = "[RI 2.2.3] [RI 8.5]",

@@ -367,6 +367,29 @@ low_watermark(struct cert *cert)
 	scene_close(&scene);
 }
 
+/* More receives of one queue pair than its soft limit wait to be polled: one event. */
+static void
+soft_limit(struct cert *cert)
+{
+	struct scene scene;
+	struct ri_qp_attr attr = {.soft_limit = 1};
+
+	scene_open(&scene, cert, 8);
+	for (uint64_t id = 0; id < 6; id++)
+		CERT_FAST(cert, RI_SUCCESS, post(&scene, id));
+	CERT_VERB(cert, RI_SUCCESS,
+		  scene.far->p->qp->modify(scene.b[0].qp, &attr, RI_QP_ATTR_SOFT));
+	for (uint64_t id = 0; id < 4; id++)
+		send(&scene, 0, id);
+	cert_async(scene.far, RI_EVENT_QP_RQ_LIMIT, scene.b[0].ctx);
+	for (uint64_t id = 0; id < 4; id++)
+		cert_wc_is(&scene.b[0], true, id, RI_WC_SUCCESS);
+	for (unsigned i = 0; i < 50; i++)
+		cert_progress(cert);
+	CERT_UINT(cert, cert_async_count(scene.far, RI_EVENT_QP_RQ_LIMIT, scene.b[0].ctx), ==, 0);
+	scene_close(&scene);
+}
+
 static void
 resized(struct cert *cert)
 {
@@ -521,6 +544,12 @@ static const struct cert_case cases[] = {
 	 .needs = "srq srq_limit",
 	 .settles = "srq_limit",
 	 .run = low_watermark},
+	{.id = "verbs.srq.limit.0002",
+	 .title = "The soft high watermark of a queue pair raises one event when it is passed",
+	 .rule = "[RI 6.5] [RI 10.18]",
+	 .needs = "srq rq_soft_limit",
+	 .settles = "rq_soft_limit",
+	 .run = soft_limit},
 	{.id = "verbs.srq.refuse.0001",
 	 .title = "A shared receive queue is refused where none is claimed",
 	 .rule = "[RI 10.17]",

@@ -4,6 +4,7 @@
 /* Work requests: their identity, what takes effect before the request behind it, several that fail, requests kept back. */
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include "verbs_pair.h"
 
@@ -374,6 +375,39 @@ coalesced_and_flushed(struct cert *cert)
 	cert_wait_end(pair.b);
 }
 
+/* --- waiting ------------------------------------------------------------------------------- */
+
+/* How often this thread has slept so far. */
+static long
+sleeps(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
+/* Requests and receives that nobody works on yet: a thread that posts them need not sleep. */
+static void
+posts_do_not_wait(struct cert *cert)
+{
+	struct pair pair;
+	uint32_t posts;
+	long before;
+
+	pair_open(&pair, cert, NULL);
+	posts = MIN(pair.a->init.max_sq_wr, pair.a->init.max_rq_wr);
+	before = sleeps();
+	for (uint32_t id = 0; id < posts; id++) {
+		cert_post_send(pair.a, id, &pair.source, 1, 0);
+		cert_post_recv(pair.a, id, &pair.source, 1);
+		(void)pair.near->p->fast->cq_depth(pair.a->uscq);
+	}
+	cert_note(cert, "%u posts of each kind, %ld sleeps", posts, sleeps() - before);
+	/* The system may put the thread to sleep for reasons of its own, but not that often. */
+	CERT_UINT(cert, sleeps() - before, <=, posts / 2);
+}
+
 /* --- spinning ------------------------------------------------------------------------------ */
 
 /* It tells something about a processor, and does nothing: no request starts, no event comes. */
@@ -455,6 +489,11 @@ static const struct cert_case cases[] = {
 	 .title = "Requests that wait are completed when their queue pair ends",
 	 .rule = "[RI 2.3.2] [RI 8.2]",
 	 .run = coalesced_and_flushed},
+	{.id = "verbs.work.wait.0001",
+	 .title = "A post does not put its thread to sleep",
+	 .rule = "[RI 2.1.5]",
+	 .needs = "!refuses:RI_REFUSES_UNCONNECTED_REQUESTS !kvp_in_process",
+	 .run = posts_do_not_wait},
 	{.id = "verbs.work.spin.0001",
 	 .title = "The advice to a spinning thread costs no request and makes no upcall",
 	 .rule = "[RI 2.3.2]",
