@@ -379,8 +379,9 @@ reserve_any_state(struct wrap_rnic *rnic)
 }
 
 static enum ri_status
-shared_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
-	      struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+unshared_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+		   struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out,
+		   struct ri_map *map)
 {
 	bool alone = init->type == RI_QP_UD && srq != NULL;
 	enum ri_status status =
@@ -394,7 +395,7 @@ shared_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 static void
 datagram_shared(struct wrap_rnic *rnic)
 {
-	rnic->ops.qp.create = shared_create;
+	rnic->ops.qp.create = unshared_qp_create;
 }
 
 const struct mutant mutants_promises[] = {

@@ -4,6 +4,7 @@
 /* Claims of the profile that are about the adapter as a whole, or that no request can show. */
 
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -207,20 +208,33 @@ last_receive(struct cert *cert)
 
 /* --- where the adapter is -------------------------------------------------------------------- */
 
-/* Peers of this process are reached by address. */
+/* The spigot with an address over which a connection stands is online. */
+static void
+online_expect(struct cert_node *node, const struct ri_addr *addr)
+{
+	for (uint32_t i = 0; i < node->attr.num_ports; i++) {
+		struct ri_port_attr port = {.size = sizeof(port)};
+
+		CERT_VERB(node->cert, RI_SUCCESS,
+			  node->p->device->query_port(node->rnic, i, &port));
+		for (uint32_t k = 0; k < port.num_addrs; k++)
+			if (memcmp(port.addrs[k].octets, addr->octets, sizeof(addr->octets)) == 0)
+				CERT_TRUE(node->cert, port.online);
+	}
+}
+
+/* Peers of this process are reached by address; streams of a case are those of the loopback interface. */
 static void
 reached_here(struct cert *cert)
 {
 	struct cert_node *near = cert_node_open(cert), *far = cert_node_open(cert);
 	struct cert_end *a = cert_end_new(near, NULL), *b = cert_end_new(far, NULL);
+	struct ri_addr addr = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}};
 
 	cert_connect(a, b);
-	if ((near->attr.cm_forms & RI_CM_ADDRESS) != 0) {
-		struct ri_port_attr port = {.size = sizeof(port)};
-
-		CERT_VERB(cert, RI_SUCCESS, near->p->device->query_port(near->rnic, 0, &port));
-		CERT_TRUE(cert, port.online);
-	}
+	if ((near->attr.cm_forms & RI_CM_ADDRESS) != 0)
+		addr = cert_address(near);
+	online_expect(near, &addr);
 	cert_disconnect(a, b);
 }
 
