@@ -116,15 +116,28 @@ connect_try(void *arg)
 	return scene->p->cm->connect(scene->a->qp, &scene->params);
 }
 
-/* The attempt reaches the listener; it is withdrawn. */
+/*
+ * The attempt reaches the listener, and is withdrawn. Or there was no memory for it at the listener's side: then it fails for
+ * that reason.
+ */
 static void
 connect_undo(void *arg)
 {
 	struct scene *scene = arg;
+	gint64 until = 0;
 
-	(void)cert_cm(scene->far, RI_CM_REQUEST, scene->ctx);
-	cert_end_free(scene->a);
-	(void)cert_cm(scene->far, RI_CM_REQUEST_GONE, scene->ctx);
+	while (cert_cm_count(scene->far, RI_CM_REQUEST, scene->ctx) == 0 &&
+	       cert_cm_count(scene->node, RI_CM_FAILED, scene->a->ctx) == 0)
+		CERT_TRUE(scene->cert, cert_patience(scene->cert, &until));
+	if (cert_cm_count(scene->node, RI_CM_FAILED, scene->a->ctx) > 0) {
+		CERT_UINT(scene->cert, cert_cm(scene->node, RI_CM_FAILED, scene->a->ctx).reason, ==,
+			  RI_CM_REASON_RESOURCES);
+		cert_end_free(scene->a);
+	} else {
+		(void)cert_cm(scene->far, RI_CM_REQUEST, scene->ctx);
+		cert_end_free(scene->a);
+		(void)cert_cm(scene->far, RI_CM_REQUEST_GONE, scene->ctx);
+	}
 	cert_end_free(scene->b);
 	cert_events_forget(scene->node);
 }
