@@ -10,6 +10,7 @@
 
 #define PAGE    4096u
 #define RIGHTS  (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE)
+#define POSTS   256u
 #define NOTHING 200u /* rounds of progress in which nothing may happen */
 
 /* --- identity ------------------------------------------------------------------------------ */
@@ -391,17 +392,21 @@ sleeps(void)
 static void
 posts_do_not_wait(struct cert *cert)
 {
-	struct pair pair;
+	struct cert_node *node = cert_node_open(cert);
+	struct ri_qp_init init = cert_end_defaults(node);
+	struct cert_end *end;
 	uint32_t posts;
 	long before;
 
-	pair_open(&pair, cert, NULL);
-	posts = MIN(pair.a->init.max_sq_wr, pair.a->init.max_rq_wr);
+	init.max_sq_wr = MIN(POSTS, node->attr.max_sq_wr);
+	init.max_rq_wr = MIN(POSTS, node->attr.max_rq_wr);
+	end = cert_end_new(node, &init);
+	posts = MIN(init.max_sq_wr, init.max_rq_wr);
 	before = sleeps();
 	for (uint32_t id = 0; id < posts; id++) {
-		cert_post_send(pair.a, id, &pair.source, 1, 0);
-		cert_post_recv(pair.a, id, &pair.source, 1);
-		(void)pair.near->p->fast->cq_depth(pair.a->uscq);
+		cert_post_send(end, id, NULL, 0, 0);
+		cert_post_recv(end, id, NULL, 0);
+		(void)node->p->fast->cq_depth(end->uscq);
 	}
 	cert_note(cert, "%u posts of each kind, %ld sleeps", posts, sleeps() - before);
 	/* The system may put the thread to sleep for reasons of its own, but not that often. */
