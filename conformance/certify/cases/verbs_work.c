@@ -117,6 +117,28 @@ window_new(struct pair *pair, uint32_t *stag)
 	return mw;
 }
 
+/* A connected pair, and a window of b that is bound. */
+static struct ri_mw *
+bound_open(struct pair *pair, struct cert *cert, uint32_t *stag)
+{
+	struct ri_mw *mw;
+	struct ri_wr wr;
+
+	pair_connected(pair, cert);
+	mw = window_new(pair, stag);
+	wr = bind_of(pair, *stag);
+	cert_post(pair->b, &wr);
+	cert_wc_is(pair->b, false, 50, RI_WC_SUCCESS);
+	return mw;
+}
+
+static struct ri_wr
+invalidate_of(uint32_t stag)
+{
+	return (struct ri_wr){
+		.wr_id = 51, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED, .inv_stag = stag};
+}
+
 static void
 bind_before_send(struct cert *cert)
 {
@@ -139,17 +161,10 @@ static void
 invalidate_before_send(struct cert *cert)
 {
 	struct pair pair;
-	struct ri_mw *mw;
-	struct ri_wr wr;
 	uint32_t stag;
+	struct ri_mw *mw = bound_open(&pair, cert, &stag);
+	struct ri_wr wr = invalidate_of(stag);
 
-	pair_connected(&pair, cert);
-	mw = window_new(&pair, &stag);
-	wr = bind_of(&pair, stag);
-	cert_post(pair.b, &wr);
-	cert_wc_is(pair.b, false, 50, RI_WC_SUCCESS);
-	wr = (struct ri_wr){
-		.wr_id = 51, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED, .inv_stag = stag};
 	post_and_tell(&pair, &wr);
 	write_at_once(&pair, pair.into->at, stag, false);
 	CERT_VERB(cert, RI_SUCCESS, pair.far->p->mem->mw_free(mw));
@@ -240,17 +255,10 @@ static void
 window_invalid_already(struct cert *cert)
 {
 	struct pair pair;
-	struct ri_mw *mw;
-	struct ri_wr wr;
 	uint32_t stag;
+	struct ri_mw *mw = bound_open(&pair, cert, &stag);
+	struct ri_wr wr = invalidate_of(stag);
 
-	pair_connected(&pair, cert);
-	mw = window_new(&pair, &stag);
-	wr = bind_of(&pair, stag);
-	cert_post(pair.b, &wr);
-	cert_wc_is(pair.b, false, 50, RI_WC_SUCCESS);
-	wr = (struct ri_wr){
-		.wr_id = 51, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED, .inv_stag = stag};
 	invalidate_twice(&pair, &wr);
 	CERT_VERB(cert, RI_SUCCESS, pair.far->p->mem->mw_free(mw));
 }
