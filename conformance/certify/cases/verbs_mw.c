@@ -220,8 +220,8 @@ binds_that_fail(struct cert *cert, enum ri_mw_type type)
 			break;
 		case 4:
 			why = "a region that is deregistered";
-			cert_region_free(closed);
 			wr.u.bind.mr_stag = closed->stag;
+			cert_region_free(closed);
 			break;
 		default:
 			why = "a right to write, where the region has no local right to";
