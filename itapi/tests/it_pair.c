@@ -20,6 +20,9 @@ struct job {
 	unsigned needs; /* of the first: enum pair_need */
 };
 
+/* All of them; pair_main frees them, since GLib does not where the cases are only listed. */
+static GSList *jobs;
+
 void
 pair_use(const char *name)
 {
@@ -311,7 +314,8 @@ job_add(const char *path, struct job job)
 	char *name = g_strdup_printf("/itapi/%s/%s", adapter, path);
 
 	*own = job;
-	g_test_add_data_func_full(name, own, (GTestDataFunc)(void (*)(void))run, g_free);
+	jobs = g_slist_prepend(jobs, own);
+	g_test_add_data_func(name, own, (GTestDataFunc)(void (*)(void))run);
 	g_free(name);
 }
 
@@ -341,7 +345,9 @@ pair_main(int argc, char **argv, void (*add)(void))
 	g_setenv("ITAPI_MPA_FALLBACK", "off", FALSE);
 	adapter = argc > 1 ? argv[1] : "emul:ib";
 	add();
-	return g_test_run();
+	int status = g_test_run();
+	g_slist_free_full(jobs, g_free);
+	return status;
 }
 
 it_event_t
