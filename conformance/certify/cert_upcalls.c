@@ -3,7 +3,8 @@
 
 /*
  * Records the upcalls of one adapter, and judges each: the thread is in no control verb, but on the service thread or in
- * an entry of the fast path that may make upcalls; the object exists; the values are of the interface. A recorder is never freed, so that a provider that is too late cannot do damage with it.
+ * an entry of the fast path that may make upcalls; the object exists; the values are of the interface. A recorder is
+ * never freed, so that a provider that is too late cannot do damage with it.
  */
 
 #include <stdatomic.h>

@@ -92,7 +92,11 @@ struct df_step {
 	int ord;
 	int enable;  /* what the peer may do: enum df_enable */
 	int payload; /* longest message, 0 = what the adapter takes */
-	int how; /* connect: enum df_how; threshold: 1 = of the dispatcher of receives; datagram: 1 = a wrong key; atomic: it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable */
+	/*
+	 * connect: enum df_how; threshold: 1 = of the dispatcher of receives; datagram: 1 = a wrong key; atomic:
+	 * it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable
+	 */
+	int how;
 	int mode; /* it_addr_mode_t */
 	int privs;
 	int flags;

@@ -46,7 +46,8 @@
  *   ri_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
  *   ri_ucq::lock       the staging ring and the polling of one CQ; owned for the copy of completions, no system call.
  * No lock is owned during an upcall, or while the host is told of a task. Posts take no lock, but may take the role of the
- * chain, which is tried: without thread_safe_queues the access layer makes one post at a time on an object. Slots go back by ri_ucq::lock's owner, who alone writes vib_ring::head.
+ * chain, which is tried: without thread_safe_queues the access layer makes one post at a time on an object. The owner of
+ * ri_ucq::lock frees slots, and alone writes vib_ring::head.
  *
  * Blocking. Control verbs and handlers never wait for a peer: resolution and connection are steps between events.
  */

@@ -7,7 +7,8 @@
  * A request with RI_WR_COALESCE is kept in a ring of its queue pair. The thread that posts writes it; the owner of the
  * ring's role takes everything that is there and posts it by one ibv_post_send. That is the poster itself at the next
  * request without the flag or when the ring is full, a thread that polls and finds nothing, one that disconnects, or, if
- * none of these comes within 500 microseconds, the service thread [IT 7.2.2]. While the ring is not empty, all requests go through it, so their order is kept.
+ * none of these comes within 500 microseconds, the service thread [IT 7.2.2]. While the ring is not empty, all requests
+ * go through it, so their order is kept.
  *
  *     head       taken          tail
  *      | on the    | kept        |          `taken` moves before the call of the device, `head` after it

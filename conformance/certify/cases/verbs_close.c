@@ -31,6 +31,18 @@ expect_orderly(struct cert_end *end)
 	CERT_UINT(cert, cert_end_attr(end).state, ==, RI_QPS_ERROR);
 }
 
+/* Both sides end, in order. */
+static void
+close_orderly(struct pair *pair)
+{
+	struct cert_end *ends[] = {pair->a, pair->b};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(ends); i++)
+		cert_wait_end(ends[i]);
+	for (unsigned i = 0; i < G_N_ELEMENTS(ends); i++)
+		expect_orderly(ends[i]);
+}
+
 /* --- orderly ends -------------------------------------------------------------------------- */
 
 /* Both sides are in ERROR, not in IDLE: what is posted behind the end is flushed. */
@@ -69,10 +81,7 @@ posted_behind(struct cert *cert)
 		cert_post_recv(pair.a, id, &pair.source, 1);
 		cert_post_send(pair.a, id, &pair.source, 1, 0);
 	}
-	cert_wait_end(pair.a);
-	cert_wait_end(pair.b);
-	expect_orderly(pair.a);
-	expect_orderly(pair.b);
+	close_orderly(&pair);
 	for (uint64_t id = 0; id < POSTED; id++) {
 		cert_wc_is(pair.a, true, id, RI_WC_FLUSHED);
 		cert_wc_is(pair.a, false, id, RI_WC_FLUSHED);
@@ -94,10 +103,7 @@ closed_with_work(struct cert *cert)
 	for (uint64_t id = 0; id < POSTED / 2; id++)
 		cert_post_send(pair.a, id, &pair.source, 1, 0);
 	CERT_UINT(cert, cert_end_move(pair.a, RI_QPS_CLOSING), ==, RI_SUCCESS);
-	cert_wait_end(pair.a);
-	cert_wait_end(pair.b);
-	expect_orderly(pair.a);
-	expect_orderly(pair.b);
+	close_orderly(&pair);
 	for (uint64_t id = 0; id < POSTED; id++) {
 		cert_wc_is(pair.a, true, id, RI_WC_FLUSHED);
 		CERT_UINT(cert, cert_wc(pair.b, true).wr_id, ==, id);
