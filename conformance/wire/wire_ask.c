@@ -62,12 +62,58 @@ patience_ms(const struct wire_run *run)
 	return (guint)(run->session->patience_us / 1000);
 }
 
+/* Whether a completion is of the queue that a step means: that of receives, or the other. */
+static gboolean
+queue_fits(char *const *answer, const char *wanted)
+{
+	const char *op = wire_word_value(answer, "op");
+
+	if (wanted == NULL || strchr(wanted, '|') != NULL)
+		return TRUE;
+	return (g_strcmp0(op, "receive") == 0) == (strcmp(wanted, "receive") == 0);
+}
+
+/*
+ * The next completion of the queue of operation `wanted`. The two queues of an endpoint have no order between them, so
+ * completions of the other queue that come first are kept for later steps.
+ */
+static char **
+next_completion(struct wire_run *run, const char *wanted, GError **error)
+{
+	char **answer;
+
+	for (GList *early = run->early.head; early != NULL; early = early->next) {
+		answer = early->data;
+		if (queue_fits(answer, wanted)) {
+			g_queue_delete_link(&run->early, early);
+			return answer;
+		}
+	}
+	for (;;) {
+		answer = wire_peer_ask(run->session->peer, error, "done e within=%u",
+				       patience_ms(run));
+		if (answer == NULL || queue_fits(answer, wanted))
+			return answer;
+		g_queue_push_tail(&run->early, answer);
+	}
+}
+
+gboolean
+wire_run_none_early(struct wire_run *run, GError **error)
+{
+	char *const *answer = g_queue_peek_head(&run->early);
+
+	return answer == NULL ||
+	       wire_fail(error, WIRE_ERROR_VERDICT,
+			 "the peer says op=%s (%s), which no step expects",
+			 wire_word_value(answer, "op"), wire_word_value(answer, "status"));
+}
+
 /* peer done OP STATUS [LEN] */
 static gboolean
 done_step(struct wire_run *run, char *const *words, GError **error)
 {
-	g_auto(GStrv) answer =
-		wire_peer_ask(run->session->peer, error, "done e within=%u", patience_ms(run));
+	g_auto(GStrv) answer = next_completion(run, words[2], error);
 	const char *status = words[2] != NULL ? words[3] : NULL;
 
 	return answer != NULL && answer_fits(answer, "op", words[2], error) &&

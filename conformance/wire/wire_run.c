@@ -373,8 +373,9 @@ case_run(struct wire_session *session, const struct wire_case *one, GPtrArray *c
 	g_hash_table_iter_init(&iter, session->names);
 	while (g_hash_table_iter_next(&iter, &name, &value))
 		g_hash_table_replace(run.names, g_strdup(name), g_memdup2(value, sizeof(guint64)));
-	good = steps_run(&run, error);
+	good = steps_run(&run, error) && wire_run_none_early(&run, error);
 	case_end(&run);
+	g_queue_clear_full(&run.early, (GDestroyNotify)g_strfreev);
 	g_hash_table_unref(run.names);
 	if (run.crowd != NULL)
 		g_ptr_array_unref(run.crowd);

@@ -42,6 +42,7 @@ struct wire_run {
 	gint64 within_us;       /**< patience of this step; 0: that of the session */
 	GPtrArray *crowd; /**< connections of `crowd` that have stayed, without a Reply, or NULL */
 	guint left;       /**< those that have left, and whose Request nobody has answered */
+	GQueue early;     /**< char **: completions that came before those that a step waited for */
 };
 
 /** @brief Begin a session: the listener and the neighbour. */
@@ -143,6 +144,9 @@ gboolean wire_crowd_serve(struct wire_run *run, char *const *words, GError **err
 /** @brief `peer load` and `peer idle`: what the helper's process uses. */
 gboolean wire_load_step(struct wire_run *run, char *const *words, GError **error);
 gboolean wire_idle_step(struct wire_run *run, GError **error); /**< @copydoc wire_load_step */
+
+/** @brief Show that every completion that the peer has told of was expected by a step. */
+gboolean wire_run_none_early(struct wire_run *run, GError **error);
 
 /** @brief Whether @p value is one of `A|B|C..D`. */
 gboolean wire_run_fits(struct wire_run *run, const char *wanted, guint64 value, gboolean *fits,

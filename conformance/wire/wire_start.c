@@ -363,6 +363,8 @@ wire_start_endpoint(struct wire_run *run, GError **error)
 	g_autoptr(GString) question = g_string_new("ep e");
 	g_auto(GStrv) answer = NULL;
 
+	if (!wire_run_none_early(run, error))
+		return FALSE;
 	for (guint i = 0; i < G_N_ELEMENTS(options); i++) {
 		const char *value = wire_case_text(run->one, options[i], NULL);
 

@@ -35,6 +35,7 @@ WORDS = {
     'wrong-alive': 'got 0 octets and',
     'wrong-event': 'event=broken',
     'wrong-done': 'len=4',
+    'wrong-unexpected': 'op=receive (success), which no step expects',
     'wrong-memory': 'octet 0 of open',
     'wrong-field': 'rev is 2, expected 1',
     'wrong-reject': 'r is 0, expected 1',
