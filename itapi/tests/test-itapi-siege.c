@@ -319,7 +319,7 @@ rests(void)
 	double seconds = seconds_used();
 
 	g_usleep(REST_US);
-	return seconds_used() - seconds < REST_US / 10 / 1e6;
+	return seconds_used() - seconds < REST_US / 10e6; /* a tenth of it */
 }
 
 static int

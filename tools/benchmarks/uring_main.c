@@ -38,6 +38,7 @@
 
 struct ring {
 	int fd;
+	char *map; /* both rings, as the kernel lays them out */
 	_Atomic(unsigned) *sq_tail, *sq_flags;
 	_Atomic(unsigned) *cq_head, *cq_tail;
 	unsigned sq_mask, cq_mask;
@@ -100,26 +101,26 @@ ring_open(struct ring *ring)
 {
 	struct io_uring_params p = {.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
 					     IORING_SETUP_SINGLE_ISSUER};
-	char *map;
 
 	ring->fd = (int)syscall(SYS_io_uring_setup, ENTRIES, &p);
 	if (ring->fd < 0)
 		die("io_uring_setup");
-	map = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(*ring->cqes), PROT_READ | PROT_WRITE,
-		   MAP_SHARED | MAP_POPULATE, ring->fd, IORING_OFF_SQ_RING);
+	ring->map = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(*ring->cqes),
+			 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
+			 IORING_OFF_SQ_RING);
 	ring->sqes = mmap(NULL, p.sq_entries * sizeof(*ring->sqes), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_POPULATE, ring->fd, IORING_OFF_SQES);
-	if (map == MAP_FAILED || ring->sqes == MAP_FAILED ||
+	if (ring->map == MAP_FAILED || ring->sqes == MAP_FAILED ||
 	    !(p.features & IORING_FEAT_SINGLE_MMAP))
 		die("mmap");
-	ring->sq_tail = (void *)(map + p.sq_off.tail);
-	ring->sq_flags = (void *)(map + p.sq_off.flags);
-	ring->sq_mask = *(unsigned *)(void *)(map + p.sq_off.ring_mask);
-	ring->sq_array = (void *)(map + p.sq_off.array);
-	ring->cq_head = (void *)(map + p.cq_off.head);
-	ring->cq_tail = (void *)(map + p.cq_off.tail);
-	ring->cq_mask = *(unsigned *)(void *)(map + p.cq_off.ring_mask);
-	ring->cqes = (void *)(map + p.cq_off.cqes);
+	ring->sq_tail = (void *)(ring->map + p.sq_off.tail);
+	ring->sq_flags = (void *)(ring->map + p.sq_off.flags);
+	ring->sq_mask = *(unsigned *)(void *)(ring->map + p.sq_off.ring_mask);
+	ring->sq_array = (void *)(ring->map + p.sq_off.array);
+	ring->cq_head = (void *)(ring->map + p.cq_off.head);
+	ring->cq_tail = (void *)(ring->map + p.cq_off.tail);
+	ring->cq_mask = *(unsigned *)(void *)(ring->map + p.cq_off.ring_mask);
+	ring->cqes = (void *)(ring->map + p.cq_off.cqes);
 }
 
 static void

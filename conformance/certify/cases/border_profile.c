@@ -58,7 +58,7 @@ message_too_long(struct cert *cert)
 {
 	struct cert_node *near = cert_node_open(cert), *far = cert_node_open(cert);
 	struct cert_end *a = cert_end_new(near, NULL), *b = cert_end_new(far, NULL);
-	unsigned parts = MIN(PARTS, a->init.max_send_sge);
+	unsigned parts = CLAMP(a->init.max_send_sge, 1, PARTS);
 	uint64_t length = near->attr.max_message_size / parts + 1;
 	struct ri_mr_init init = {.length = length, .access = CERT_LOCAL};
 	struct ri_sge sgl[PARTS];
@@ -92,7 +92,7 @@ message_of_the_limit(struct cert *cert)
 	struct cert_node *near = cert_node_open(cert), *far = cert_node_open(cert);
 	struct cert_end *a = cert_end_new(near, NULL), *b = cert_end_new(far, NULL);
 	const uint64_t whole = near->attr.max_message_size;
-	unsigned parts = MIN(PARTS, a->init.max_send_sge);
+	unsigned parts = CLAMP(a->init.max_send_sge, 1, PARTS);
 	struct ri_mr_init init = {.length = whole / parts + parts, .access = RI_ACCESS_LOCAL_READ};
 	struct ri_sge sgl[PARTS];
 	struct ri_mr *mr = NULL;

@@ -38,13 +38,16 @@ test_inside(void)
 static void
 expect_protection(struct df_case *one)
 {
-	struct df_seen_wr *seen = NULL;
+	struct df_seen_wr *seen;
+	unsigned last = 0;
 
+	g_assert_cmpuint(one->record->wrs->len, >, 0);
 	for (unsigned i = 0; i < one->record->wrs->len; i++) {
 		if (DF_SEEN_WR(one->record, i)->event == IT_DTO_RDMA_READ_CMPL_EVENT)
-			seen = DF_SEEN_WR(one->record, i);
+			last = i;
 	}
-	g_assert_nonnull(seen);
+	seen = DF_SEEN_WR(one->record, last);
+	g_assert_cmpint(seen->event, ==, IT_DTO_RDMA_READ_CMPL_EVENT);
 	g_assert_cmpint(seen->status, !=, IT_DTO_SUCCESS);
 	seen->status = IT_DTO_SUCCESS;
 	df_case_object(one, "wrong status");
