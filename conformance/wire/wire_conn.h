@@ -42,6 +42,7 @@ struct wire_conn {
 	GByteArray *plain;              /**< the FPDU that was looked at last, without markers */
 	GByteArray *in;                 /**< received, not taken yet */
 	enum wire_end end;              /**< of the input */
+	gboolean left;                  /**< by a FIN, with its Request unanswered */
 	GPtrArray *records;             /**< struct wire_record */
 	gsize recorded;                 /**< octets in them */
 	struct sockaddr_storage local;  /**< for the capture */

@@ -55,6 +55,23 @@ wire_crowd_make(struct wire_run *run, char *const *words, GError **error)
 	return good;
 }
 
+/*
+ * Expect the end of a connection. If the judge has left it by a FIN, a Reply may be before the end: the peer's user
+ * accepts what waits until the peer has seen that FIN.
+ */
+static gboolean
+one_gone(struct wire_run *run, char *const *end, GError **error)
+{
+	static char *const reply[] = {"<", "mpa-reply", NULL};
+	struct wire_conn *conn = run->conn;
+
+	if (conn->left && conn->in->len == 0 && conn->end == WIRE_END_NONE)
+		(void)wire_conn_wait(conn, wire_run_deadline(run));
+	if (conn->left && conn->in->len > 0 && !wire_start_expect(run, reply, error))
+		return FALSE;
+	return wire_expect_step(run, end, error);
+}
+
 gboolean
 wire_crowd_gone(struct wire_run *run, char *const *words, GError **error)
 {
@@ -67,7 +84,7 @@ wire_crowd_gone(struct wire_run *run, char *const *words, GError **error)
 
 	for (guint i = 0; good && i < run->conns->len; i++) {
 		run->conn = g_ptr_array_index(run->conns, i);
-		good = run->conn == kept || run->conn->fd < 0 || wire_expect_step(run, end, error);
+		good = run->conn == kept || run->conn->fd < 0 || one_gone(run, end, error);
 	}
 	run->conn = kept;
 	return good;
@@ -91,6 +108,7 @@ wire_crowd_leave(struct wire_run *run, char *const *words, GError **error)
 			i++;
 			continue;
 		}
+		conn->left = by_fin;
 		if (by_fin)
 			wire_conn_shutdown(conn);
 		else
