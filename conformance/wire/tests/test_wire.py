@@ -9,6 +9,7 @@ Usage: test_wire.py IT_WIRE IT_WIRE_PEER SOURCE
 import json
 import os
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -171,11 +172,13 @@ def test_after():
 
 def test_helper():
     """Without a helper there is no verdict."""
-    for name, words in (('none', ['--start', '/bin/false']), ('odd', ['--start', 'echo hello']),
-                        ('away', ['--peer', '127.0.0.1:1'])):
-        run = subprocess.run([IT_WIRE, '--cases', WRONG, *words], capture_output=True, text=True, timeout=120,
-                             check=False)
-        check(f'helper/{name}', run.returncode == 1 and 'it-wire: ' in run.stderr, run.stderr)
+    with socket.socket() as taken:      # its port is in use, and nobody listens
+        taken.bind(('127.0.0.1', 0))
+        for name, words in (('none', ['--start', '/bin/false']), ('odd', ['--start', 'echo hello']),
+                            ('away', ['--peer', f'127.0.0.1:{taken.getsockname()[1]}'])):
+            run = subprocess.run([IT_WIRE, '--cases', WRONG, *words], capture_output=True, text=True, timeout=120,
+                                 check=False)
+            check(f'helper/{name}', run.returncode == 1 and 'it-wire: ' in run.stderr, run.stderr)
     run = subprocess.run([IT_WIRE, '--cases', WRONG, '--start', PEER, '--accept', 'all'], capture_output=True, text=True,
                          timeout=120, check=False)
     check('helper/accept', run.returncode == 2 and 'siw-terminate' in run.stderr, run.stderr)
