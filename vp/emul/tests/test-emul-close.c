@@ -199,6 +199,18 @@ victim_serve(struct victim *v, unsigned turns)
 	}
 }
 
+/* Until the peers have begun: their threads may start late. */
+static void
+victim_serve_first(struct victim *v)
+{
+	gint64 until = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+
+	while (atomic_load(&v->heard) == 0) {
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+		victim_serve(v, 1);
+	}
+}
+
 /*
  * Destroy objects in the order of an orderly process (`orderly`), or close the context with all of them, as after a
  * sudden death.
@@ -245,6 +257,8 @@ test_close(gconstpointer adapter)
 	}
 	for (guint round = 0; round < ROUNDS; round++) {
 		victim_open(&victims[round], vth, adapter);
+		if (round == 0)
+			victim_serve_first(&victims[round]);
 		victim_serve(&victims[round], round % 24);
 		victim_close(&victims[round], round % 2 != 0);
 	}

@@ -258,6 +258,30 @@ test_expires(struct fixture *f, gconstpointer unused)
 
 /* --- watermarks ---------------------------------------------------------------------------- */
 
+/* `count` messages have arrived at b[0], and their completions are not polled. */
+static void
+until_completed(struct fixture *f, uint32_t count)
+{
+	gint64 until = g_get_monotonic_time() + 60 * G_TIME_SPAN_SECOND;
+
+	while (f->nb->p->fast->cq_depth(f->b[0]->urcq) < count) {
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+		ends_run(f->a[0], f->b[1], 1);
+	}
+}
+
+/* The service thread has raised this event of the SRQ `count` times. */
+static void
+until_srq_event(struct fixture *f, enum ri_event event, unsigned count)
+{
+	gint64 until = g_get_monotonic_time() + 60 * G_TIME_SPAN_SECOND;
+
+	while (srq_events(f->nb, event) < count) {
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+		g_usleep(100);
+	}
+}
+
 static void
 test_watermarks(struct fixture *f, gconstpointer unused)
 {
@@ -276,7 +300,10 @@ test_watermarks(struct fixture *f, gconstpointer unused)
 	for (unsigned i = 0; i < 3; i++) {
 		g_assert_cmpint(end_send(f->a[0], i, &f->ma, 0, 100), ==, RI_SUCCESS);
 		(void)end_wait_ok(f->a[0], false, i, f->b[1]);
-		ends_run(f->a[0], f->b[1], 20); /* arrives, and is not polled */
+		until_completed(f, i + 1);
+		if (i > 0)
+			end_wait_event(f->b[0], RI_EVENT_QP_RQ_LIMIT, f->b[1]);
+		until_srq_event(f, RI_EVENT_SRQ_LIMIT, i == 2);
 		g_assert_cmpuint(node_count(f->b[0], RI_EVENT_QP_RQ_LIMIT), ==, i > 0);
 		g_assert_cmpuint(srq_events(f->nb, RI_EVENT_SRQ_LIMIT), ==, i == 2);
 	}
@@ -308,6 +335,7 @@ test_catastrophe(struct fixture *f, gconstpointer unused)
 	ends_run(f->a[0], f->b[0], 20);
 	vsw_srq_fail(&((struct viw_srq *)f->nb->srq)->srq);
 	end_wait_event(f->b[0], RI_EVENT_QP_SRQ_ERROR, f->a[0]);
+	until_srq_event(f, RI_EVENT_SRQ_CATASTROPHIC, 1);
 	g_assert_cmpuint(srq_events(f->nb, RI_EVENT_SRQ_CATASTROPHIC), ==, 1);
 	g_assert_cmpint(end_state(f->b[1]), ==, RI_QPS_RTS);
 	g_assert_cmpint(end_send(f->a[1], 1, &f->ma, 0, 100), ==, RI_SUCCESS);
