@@ -385,10 +385,12 @@ viw_timer(void *arg)
 	if (viw_qp_state(qp) > RI_QPS_RTS && atomic_load(&qp->stream.attached)) {
 		uint64_t deadline = atomic_load(&qp->stream.deadline);
 
-		if (host->now(host->self) >= deadline)
-			atomic_store(&qp->stream.expired, true);
-		else
+		if (host->now(host->self) < deadline) {
 			host->timer_start(host->self, &qp->timer, deadline);
+		} else {
+			roles_serve(qp); /* this thread may be late, and not the peer */
+			atomic_store(&qp->stream.expired, !viw_stream_end_is_due(qp));
+		}
 	}
 	viw_serve(qp);
 }

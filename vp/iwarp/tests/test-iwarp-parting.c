@@ -13,6 +13,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "viw_qp.h"
+
 static void
 open_initiator(struct peer *f, uint8_t rtr)
 {
@@ -116,6 +118,34 @@ test_late(void)
 	peer_close(&f);
 }
 
+static void
+hang_up_now(void *arg)
+{
+	struct peer *f = arg;
+	struct pollfd set = {.fd = ((struct viw_qp *)f->end->qp)->stream.fd, .events = POLLRDHUP};
+
+	peer_hang_up(f);
+	g_assert_cmpint(poll(&set, 1, 60000), ==, 1);
+}
+
+/* The peer's FIN is there when the time is over, and nobody has read it yet, as on a busy machine: it was in time. */
+static void
+test_in_time(void)
+{
+	struct peer f;
+	struct ri_timer timer = {.fire = hang_up_now, .arg = &f};
+
+	open_initiator(&f, 0);
+	const struct ri_host *host = vth_host(f.node->vth);
+	/* At the same time as the timer of the end, and before it. */
+	host->timer_start(host->self, &timer, host->now(host->self) + VIW_LINGER);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	vth_advance(f.node->vth, VIW_LINGER);
+	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE), ==, 1);
+	peer_expect_over(&f);
+	peer_close(&f);
+}
+
 /* Without peer-to-peer mode, and when something has come, it is a reset. */
 static void
 test_reset(gconstpointer rtr)
@@ -212,6 +242,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/iwarp/parting/destroy/read", GUINT_TO_POINTER(RI_RTR_READ),
 			     test_destroy_at_once);
 	g_test_add_func("/iwarp/parting/late", test_late);
+	g_test_add_func("/iwarp/parting/in-time", test_in_time);
 	g_test_add_data_func("/iwarp/parting/reset/plain", GUINT_TO_POINTER(0), test_reset);
 	g_test_add_data_func("/iwarp/parting/reset/spoken-to", GUINT_TO_POINTER(RI_RTR_WRITE),
 			     test_reset);
