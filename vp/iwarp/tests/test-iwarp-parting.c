@@ -3,7 +3,8 @@
 
 /*
  * How an initiator aborts: by a reset, but in peer-to-peer mode, before anything has come, by a Terminate and a FIN
- * (viw_end.c). And where the FIN of an orderly end stands. The peer is a plain socket.
+ * (viw_end.c); how a responder does that has waited for the ready-to-receive message in vain. And where the FIN of an
+ * orderly end stands. The peer is a plain socket.
  */
 
 #include "rdmap_terminate.h"
@@ -166,6 +167,27 @@ test_reset(gconstpointer rtr)
 	peer_close(&f);
 }
 
+/* A responder never heard the ready-to-receive message: a reset, one event, and the receives come back. */
+static void
+test_rtr_in_vain(void)
+{
+	struct ri_stream how = end_stream(-1, false);
+	struct peer f;
+
+	how.rtr_expect = RI_RTR_WRITE;
+	peer_prepare(&f, node_new_by_hand(), NULL);
+	peer_attach(&f, &how, 0);
+	/* The time limit is not the provider's. */
+	vth_advance(f.node->vth, UINT64_C(3600000000000));
+	g_assert_cmpint(end_state(f.end), ==, RI_QPS_RTS);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
+	end_wait_event(f.end, RI_EVENT_QP_LLP_RESET, NULL);
+	g_assert_cmpint(end_of(&f), ==, ECONNRESET);
+	peer_expect_over(&f);
+	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_STREAM_UP), ==, 0);
+	peer_close(&f);
+}
+
 /* What the peer gets until the FIN is messages of this opcode and length, the last of them whole. */
 static void
 expect_whole(struct peer *f, enum rdmap_opcode opcode, uint32_t length)
@@ -246,6 +268,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/iwarp/parting/reset/plain", GUINT_TO_POINTER(0), test_reset);
 	g_test_add_data_func("/iwarp/parting/reset/spoken-to", GUINT_TO_POINTER(RI_RTR_WRITE),
 			     test_reset);
+	g_test_add_func("/iwarp/parting/rtr-in-vain", test_rtr_in_vain);
 	g_test_add_data_func("/iwarp/parting/message-whole/write", GUINT_TO_POINTER(0),
 			     test_message_whole);
 	g_test_add_data_func("/iwarp/parting/message-whole/response", GUINT_TO_POINTER(1),
