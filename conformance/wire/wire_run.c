@@ -122,6 +122,16 @@ peer_connect(struct wire_session *session, const char *ep, const char *more, GEr
 	return answer != NULL;
 }
 
+/* A peer that connected once more than its case expected waits in the queue. */
+static void
+late_drop(const struct wire_session *session)
+{
+	struct wire_conn *late;
+
+	while ((late = wire_conn_accept(session->listener, 0, NULL)) != NULL)
+		wire_conn_free(late);
+}
+
 gboolean
 wire_run_listen(struct wire_run *run, GError **error)
 {
@@ -131,6 +141,7 @@ wire_run_listen(struct wire_run *run, GError **error)
 	g_autofree char *more = g_strdup_printf("timeout=%s private=%s",
 						wire_case_text(run->one, "timeout", "0"), hex);
 
+	late_drop(session); /* it may have come behind the end of its case */
 	/* What the listener has counts for connections that begin now. */
 	wire_conn_segments(session->listener, (guint)wire_case_number(run->one, "mss", 0));
 	return peer_connect(session, "e", more, error) &&
@@ -353,10 +364,7 @@ case_end(struct wire_run *run)
 		conn->fd = -1;
 	}
 	g_strfreev(wire_peer_ask(run->session->peer, NULL, "reset"));
-	/* A peer that connected once more than the case expected waits in the queue. */
-	for (struct wire_conn *late = wire_conn_accept(run->session->listener, 0, NULL);
-	     late != NULL; late = wire_conn_accept(run->session->listener, 0, NULL))
-		wire_conn_free(late);
+	late_drop(run->session);
 }
 
 static gboolean
