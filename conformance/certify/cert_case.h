@@ -50,7 +50,7 @@ struct cert_case {
 	const char *settles;
 	void (*run)(struct cert *cert); /**< The case. */
 	unsigned flags;                 /**< CERT_* bits. */
-	unsigned seconds;               /**< Time limit; 0: 60. */
+	unsigned seconds;               /**< Time limit; 0: that of the run. */
 };
 
 /** The cases of a file. */

@@ -164,6 +164,18 @@ cert_wait_end(struct cert_end *end)
 }
 
 void
+cert_wait_quiescent(struct cert_end *end)
+{
+	gint64 until = 0;
+
+	while (!cert_end_attr(end).quiescent) {
+		if (!cert_patience(end->node->cert, &until))
+			cert_failed(end->node->cert, CERT_WHERE, "a queue pair without work",
+				    "it is quiescent", "it is not");
+	}
+}
+
+void
 cert_disconnect(struct cert_end *a, struct cert_end *b)
 {
 	struct cert *cert = a->node->cert;

@@ -174,7 +174,7 @@ run(const struct options *options)
 int
 main(int argc, char **argv)
 {
-	static struct options options = {.seed = 1, .patience = 30, .duration = 1, .fd = -1};
+	static struct options options = {.seed = 1, .patience = 60, .duration = 1, .fd = -1};
 	GOptionEntry entries[] = {
 		{"provider", 0, 0, G_OPTION_ARG_FILENAME, &options.provider,
 		 "The shared object of the provider", "FILE"},

@@ -104,17 +104,49 @@ cert_end_defaults(const struct cert_node *node)
 	};
 }
 
-static void
-cq_new(struct cert_node *node, uint64_t ctx, uint32_t wanted, struct ri_cq **cq,
-       struct ri_ucq **ucq)
+/* Room for twice as many completions as a work queue has slots; tells how many there is room for. */
+static uint32_t
+cq_new(struct cert_node *node, uint64_t ctx, uint32_t slots, struct ri_cq **cq, struct ri_ucq **ucq)
 {
-	uint32_t entries = MIN(MAX(wanted, 1), node->attr.max_cqe);
+	uint64_t wanted = MAX(slots * UINT64_C(2), 1);
+	uint32_t least = (uint32_t)MIN(wanted, node->attr.max_cqe), entries = least;
 	struct ri_map map;
 
 	CERT_VERB(node->cert, RI_SUCCESS,
 		  node->p->cq->create(node->context, ctx, &entries, cq, &map));
-	CERT_UINT(node->cert, entries, >=, MIN(MAX(wanted, 1), node->attr.max_cqe));
+	CERT_UINT(node->cert, entries, >=, least);
 	CERT_VERB(node->cert, RI_SUCCESS, node->p->user->cq_open(node->urnic, &map, ucq));
+	return entries;
+}
+
+static void
+cqs_free(struct cert_end *end)
+{
+	struct cert_node *node = end->node;
+
+	CERT_VERB_VOID(node->cert, node->p->user->cq_close(end->uscq));
+	CERT_VERB(node->cert, RI_SUCCESS, node->p->cq->destroy(end->scq));
+	CERT_VERB_VOID(node->cert, node->p->user->cq_close(end->urcq));
+	CERT_VERB(node->cert, RI_SUCCESS, node->p->cq->destroy(end->rcq));
+}
+
+/*
+ * The queues, and the privileged half of the queue pair. False: it was granted more slots than its queues have room for.
+ */
+static bool
+end_create(struct cert_end *end, const struct ri_qp_init *asked, const struct ri_qp_init *slots,
+	   struct ri_map *map)
+{
+	struct cert_node *node = end->node;
+	uint32_t requests, receives;
+
+	requests = cq_new(node, end->scq_ctx, slots->max_sq_wr, &end->scq, &end->uscq);
+	receives = cq_new(node, end->rcq_ctx, slots->max_rq_wr, &end->rcq, &end->urcq);
+	end->init = *asked;
+	CERT_VERB(
+		node->cert, RI_SUCCESS,
+		node->p->qp->create(node->pd, &end->init, end->scq, end->rcq, NULL, &end->qp, map));
+	return end->init.max_sq_wr <= requests && end->init.max_rq_wr <= receives;
 }
 
 /* A queue pair reports at least what was asked for [RI 2.2.2]. */
@@ -142,12 +174,13 @@ cert_end_new(struct cert_node *node, const struct ri_qp_init *init)
 	end->scq_ctx = cert_ctx_new(node, RI_OBJECT_CQ);
 	end->rcq_ctx = cert_ctx_new(node, RI_OBJECT_CQ);
 	end->ctx = asked.ctx = cert_ctx_new(node, RI_OBJECT_QP);
-	cq_new(node, end->scq_ctx, asked.max_sq_wr * 2, &end->scq, &end->uscq);
-	cq_new(node, end->rcq_ctx, asked.max_rq_wr * 2, &end->rcq, &end->urcq);
-	end->init = asked;
-	CERT_VERB(node->cert, RI_SUCCESS,
-		  node->p->qp->create(node->pd, &end->init, end->scq, end->rcq, NULL, &end->qp,
-				      &map));
+	if (!end_create(end, &asked, &asked, &map)) {
+		struct ri_qp_init granted = end->init;
+
+		CERT_VERB(node->cert, RI_SUCCESS, node->p->qp->destroy(end->qp));
+		cqs_free(end);
+		(void)end_create(end, &asked, &granted, &map);
+	}
 	sizes_check(node->cert, &end->init, &asked);
 	CERT_VERB(node->cert, RI_SUCCESS,
 		  node->p->user->qp_open(node->urnic, &map, end->uscq, end->urcq, NULL, &end->uqp));
@@ -164,11 +197,8 @@ cert_end_free(struct cert_end *end)
 	CERT_VERB_VOID(node->cert, user->qp_close(end->uqp));
 	CERT_VERB(node->cert, RI_SUCCESS, node->p->qp->destroy(end->qp));
 	cert_ctx_gone(node, end->ctx);
-	CERT_VERB_VOID(node->cert, user->cq_close(end->uscq));
-	CERT_VERB(node->cert, RI_SUCCESS, node->p->cq->destroy(end->scq));
+	cqs_free(end);
 	cert_ctx_gone(node, end->scq_ctx);
-	CERT_VERB_VOID(node->cert, user->cq_close(end->urcq));
-	CERT_VERB(node->cert, RI_SUCCESS, node->p->cq->destroy(end->rcq));
 	cert_ctx_gone(node, end->rcq_ctx);
 	g_ptr_array_remove(node->ends, end);
 	g_free(end);

@@ -90,6 +90,8 @@ void cert_tcp_pair(struct cert *cert, int fds[2]);
 void cert_disconnect(struct cert_end *a, struct cert_end *b);
 /** Waits until the connection of the end is over, which it must be before the patience ends. */
 void cert_wait_end(struct cert_end *end);
+/** Waits until the queue pair tells that all is completed; a thread that works on it may be on its way out. */
+void cert_wait_quiescent(struct cert_end *end);
 /** @} */
 
 /** @name Memory
@@ -133,7 +135,10 @@ void cert_progress(struct cert *cert);
 bool cert_patience(struct cert *cert, gint64 *until);
 /** The same without progress: this thread only sleeps. */
 bool cert_patience_asleep(struct cert *cert, gint64 *until);
-/** The next connection event for a context (0: for any), taken; it must be of this kind. */
+/**
+ * The next connection event for a context (0: for any), taken; it must be of this kind. The end of a time-wait does not
+ * count as one unless it is this kind.
+ */
 struct ri_cm_event cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx);
 /** Waits for an asynchronous event, and takes it; others stay. */
 struct ri_async_event cert_async(struct cert_node *node, enum ri_event event, uint64_t ctx);

@@ -308,11 +308,15 @@ cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx)
 	struct ri_cm_event event;
 	gint64 until = 0;
 
-	while (!cm_take(node->upcalls, ctx, &event)) {
-		if (!cert_patience(node->cert, &until))
-			cert_failed(node->cert, CERT_WHERE, "the next event of a connection",
-				    cert_cm_name(kind), "none came");
-	}
+	/* The end of a time-wait is told when it is over, be the queue pair connected again or not. */
+	do {
+		while (!cm_take(node->upcalls, ctx, &event)) {
+			if (!cert_patience(node->cert, &until))
+				cert_failed(node->cert, CERT_WHERE,
+					    "the next event of a connection", cert_cm_name(kind),
+					    "none came");
+		}
+	} while (event.kind == RI_CM_TIME_WAIT_OVER && kind != RI_CM_TIME_WAIT_OVER);
 	if (event.kind != kind)
 		cert_failed(node->cert, CERT_WHERE, "the next event of a connection",
 			    cert_cm_name(kind), cert_cm_name((enum ri_cm_event_kind)event.kind));

@@ -52,6 +52,23 @@ common_ord(struct cert *cert)
 
 #define PARTS 4
 
+/* False, and the case is skipped: so much memory cannot be registered here. */
+static bool
+is_registered(struct cert_node *node, const struct ri_mr_init *init, struct ri_mr **mr,
+	      uint32_t *stag)
+{
+	enum ri_status status;
+
+	cert_verb_begin(node->cert);
+	status = node->p->mem->mr_reg(node->pd, init, mr, stag);
+	cert_verb_end(node->cert, CERT_WHERE, "mr_reg");
+	if (status == RI_ERR_RESOURCES)
+		cert_skip(node->cert, "the system does not lock so much memory");
+	else
+		cert_expect_status(node->cert, CERT_WHERE, "mr_reg", status, RI_SUCCESS);
+	return status == RI_SUCCESS;
+}
+
 /* Segments that name the same memory, whose sum is one more than a message can have. */
 static void
 message_too_long(struct cert *cert)
@@ -75,7 +92,10 @@ message_too_long(struct cert *cert)
 		return;
 	}
 	init.addr = (uintptr_t)memory;
-	CERT_VERB(cert, RI_SUCCESS, near->p->mem->mr_reg(near->pd, &init, &mr, &stag));
+	if (!is_registered(near, &init, &mr, &stag)) {
+		munmap(memory, length);
+		return;
+	}
 	for (unsigned i = 0; i < parts; i++)
 		sgl[i] = (struct ri_sge){init.addr, (uint32_t)length, stag};
 	cert_connect(a, b);
@@ -109,7 +129,10 @@ message_of_the_limit(struct cert *cert)
 		return;
 	}
 	init.addr = (uintptr_t)memory;
-	CERT_VERB(cert, RI_SUCCESS, near->p->mem->mr_reg(near->pd, &init, &mr, &stag));
+	if (!is_registered(near, &init, &mr, &stag)) {
+		munmap(memory, init.length);
+		return;
+	}
 	for (unsigned i = 0; i < parts; i++)
 		sgl[i] = (struct ri_sge){init.addr, (uint32_t)(whole / parts), stag};
 	sgl[parts - 1].length += (uint32_t)(whole % parts);

@@ -15,6 +15,7 @@
 
 #define LENGTH     512
 #define MEMORY_MAX (4 * 1024 * 1024) /* bytes of growth that the allocator may show */
+#define PAUSE_US   10000             /* between two looks at what is still there */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MEMORY_TELLS 0 /* sanitizers keep freed memory */
@@ -57,11 +58,25 @@ extent_now(struct cert *cert)
 	};
 }
 
+static bool
+extent_fits(const struct extent *after, const struct extent *before)
+{
+	return after->files <= before->files && after->threads <= before->threads &&
+	       after->attached <= before->attached && after->watched <= before->watched &&
+	       after->memory <= before->memory + MEMORY_MAX;
+}
+
+/* What is given up may go a little later: a thread that was joined, a descriptor that the service thread closes. */
 static void
 extent_expect(struct cert *cert, const struct extent *before)
 {
 	struct extent after = extent_now(cert);
+	gint64 until = 0;
 
+	while (!extent_fits(&after, before) && cert_patience(cert, &until)) {
+		g_usleep(PAUSE_US);
+		after = extent_now(cert);
+	}
 	CERT_UINT(cert, after.files, <=, before->files);
 	CERT_UINT(cert, after.threads, <=, before->threads);
 	CERT_UINT(cert, after.attached, <=, before->attached);
@@ -209,7 +224,7 @@ static bool
 await(const struct worker *worker, struct ri_ucq *cq)
 {
 	struct ri_wc wc;
-	gint64 until = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+	gint64 until = g_get_monotonic_time() + 100 * G_USEC_PER_SEC;
 
 	while (worker->fast->poll_cq(cq, &wc, 1) == 0) {
 		if (g_get_monotonic_time() > until)

@@ -11,7 +11,7 @@
 #define WARM_UP     20
 #define DEPTH       8
 #define LARGEST     65536
-#define PATIENCE_US (30 * G_USEC_PER_SEC)
+#define PATIENCE_US (100 * G_USEC_PER_SEC)
 
 static const size_t sizes[] = {1, 8, 64, 512, 4096, 16384, LARGEST};
 

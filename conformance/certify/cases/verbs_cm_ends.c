@@ -87,12 +87,17 @@ established_first(struct cert *cert)
 
 	scene_open(&scene, cert);
 	cert_post_recv(scene.pair.b, 2, &scene.pair.sink, 1);
-	cert_post_send(scene.pair.a, 1, &scene.pair.source, 1, 0);
+	if (!pair_refuses(cert))
+		cert_post_send(scene.pair.a, 1, &scene.pair.source, 1, 0);
 	params = connect_params(&scene);
 	begin(&scene, &params);
 	event = request_of(&scene);
 	params = accept_params(&scene);
 	accept(&scene, event.request, &params);
+	if (pair_refuses(cert)) {
+		cert_cm(scene.pair.near, RI_CM_ESTABLISHED, scene.pair.a->ctx);
+		cert_post_send(scene.pair.a, 1, &scene.pair.source, 1, 0);
+	}
 	while (scene.pair.far->p->fast->cq_depth(scene.pair.b->urcq) == 0)
 		CERT_TRUE(cert, cert_patience(cert, &until));
 	CERT_UINT(cert, cert_cm_count(scene.pair.far, RI_CM_ESTABLISHED, scene.pair.b->ctx), ==, 1);

@@ -304,8 +304,10 @@ arm_against_poll(struct cert *cert)
 		while (pair.far->p->fast->poll_cq(pair.b->urcq, &wc, 1) > 0)
 			CERT_UINT(cert, wc.wr_id, ==, seen++);
 	}
+	/* The sender may be told before the receiver, so the last ones may come behind the last poll. */
+	while (seen < 300)
+		cert_wc_is(pair.b, true, seen++, RI_WC_SUCCESS);
 	cert_wc_none(pair.b, true);
-	CERT_UINT(cert, seen, ==, 300);
 	CERT_UINT(cert, notified(&pair), ==, armed);
 }
 

@@ -49,6 +49,10 @@ domain_of_a_window(struct cert *cert)
 	struct ri_mw *mw = NULL;
 	uint32_t stag;
 
+	if (!node->attr.mw_narrow && !node->attr.mw_wide) {
+		cert_skip(cert, "there may be windows, but none of any kind");
+		return;
+	}
 	CERT_VERB(cert, RI_SUCCESS, node->p->pd->create(node->context, &pd));
 	CERT_VERB(cert, RI_SUCCESS, node->p->mem->mw_alloc(pd, type, &mw, &stag));
 	CERT_VERB(cert, RI_ERR_BUSY, node->p->pd->destroy(pd));
@@ -344,8 +348,8 @@ query_of_a_pair(struct cert *cert)
 	CERT_UINT(cert, attr.max_recv_sge, ==, end->init.max_recv_sge);
 	CERT_UINT(cert, attr.max_write_sge, ==, end->init.max_write_sge);
 	CERT_UINT(cert, attr.max_read_sge, ==, end->init.max_read_sge);
-	CERT_TRUE(cert, attr.quiescent);
 	CERT_UINT(cert, attr.terminate_len, ==, 0);
+	cert_wait_quiescent(end);
 }
 
 static void
@@ -476,7 +480,7 @@ no_operations(struct cert *cert)
 	struct pair pair;
 	struct ri_wr wr = {.wr_id = 1, .flags = RI_WR_SIGNALED};
 
-	pair_open(&pair, cert, NULL);
+	pair_looking_at_requests(&pair, cert);
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
 		if (rows[i].claimed)
 			continue;

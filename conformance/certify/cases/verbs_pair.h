@@ -42,4 +42,20 @@ pair_connected(struct pair *pair, struct cert *cert)
 	cert_connect(pair->a, pair->b);
 }
 
+/* Are requests refused as long as there is no connection? */
+static inline bool
+pair_refuses(const struct cert *cert)
+{
+	return (cert_attr(cert)->refuses & RI_REFUSES_UNCONNECTED_REQUESTS) != 0;
+}
+
+/* In IDLE, or connected if the adapter refuses requests in IDLE: then it may do so without looking at them. */
+static inline void
+pair_looking_at_requests(struct pair *pair, struct cert *cert)
+{
+	pair_open(pair, cert, NULL);
+	if (pair_refuses(cert))
+		cert_connect(pair->a, pair->b);
+}
+
 #endif /* VERBS_PAIR_H */

@@ -86,7 +86,7 @@ ends_by(struct cert *cert, enum ri_qp_state state)
 	cert_wc_is(pair.b, true, 2, RI_WC_FLUSHED);
 	CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_ERROR);
 	CERT_UINT(cert, cert_end_attr(pair.b).state, ==, RI_QPS_ERROR);
-	CERT_TRUE(cert, cert_end_attr(pair.a).quiescent);
+	cert_wait_quiescent(pair.a);
 	cert_wc_none(pair.a, true);
 	cert_wc_none(pair.b, true);
 	cert_wc_none(pair.a, false);
@@ -376,7 +376,7 @@ too_many_segments(struct cert *cert)
 	struct ri_wr wr = {.wr_id = 1, .sgl = sgl, .flags = RI_WR_SIGNALED};
 	struct ri_recv_wr recv = {.wr_id = 1, .sgl = sgl};
 
-	pair_open(&pair, cert, NULL);
+	pair_looking_at_requests(&pair, cert);
 	for (size_t i = 0; i < G_N_ELEMENTS(sgl); i++)
 		sgl[i] = cert_sge(pair.from, 0, 1);
 	const struct {
@@ -412,7 +412,7 @@ opcodes_that_are_none(struct cert *cert)
 	const uint8_t codes[] = {RI_OP_NONE, RI_OP_RECV, RI_OP_RECV_UD, RI_OP_COUNT, 255};
 	struct ri_wr wr = {.wr_id = 1, .num_sge = 1, .flags = RI_WR_SIGNALED};
 
-	pair_open(&pair, cert, NULL);
+	pair_looking_at_requests(&pair, cert);
 	wr.sgl = &pair.source;
 	for (size_t i = 0; i < G_N_ELEMENTS(codes); i++) {
 		cert_note(cert, "operation %u", codes[i]);

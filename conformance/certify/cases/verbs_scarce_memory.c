@@ -374,7 +374,7 @@ live_once(struct scene *scene)
 	cert_end_free(end);
 	VERB(scene, mr_try(scene));
 	mr_undo(scene);
-	if (attr->max_mw > 0) {
+	if (attr->mw_narrow || attr->mw_wide) {
 		scene->type = attr->mw_narrow ? RI_MW_NARROW : RI_MW_WIDE;
 		VERB(scene, mw_try(scene));
 		mw_undo(scene);
@@ -457,7 +457,7 @@ objects_starved(struct scene *scene)
 
 	VERB(scene, mr_try(scene));
 	STARVED(scene, scene->p->mem->mr_dereg(scene->mr));
-	if (attr->max_mw > 0) {
+	if (attr->mw_narrow || attr->mw_wide) {
 		scene->type = attr->mw_narrow ? RI_MW_NARROW : RI_MW_WIDE;
 		VERB(scene, mw_try(scene));
 		STARVED(scene, scene->p->mem->mw_free(scene->mw));

@@ -395,6 +395,7 @@ resized(struct cert *cert)
 {
 	struct scene scene;
 	struct ri_srq_attr attr = {.max_wr = 100, .limit = RI_SRQ_LIMIT_KEEP};
+	enum ri_status status;
 	struct ri_map map;
 
 	scene_open(&scene, cert, 4);
@@ -411,7 +412,15 @@ resized(struct cert *cert)
 		cert_wc_is(&scene.b[0], true, id, RI_WC_SUCCESS);
 	}
 	attr = (struct ri_srq_attr){.max_wr = 8, .limit = RI_SRQ_LIMIT_KEEP};
-	CERT_VERB(cert, RI_ERR_BUSY, scene.far->p->srq->modify(scene.srq, &attr, true, &map));
+	cert_verb_begin(cert);
+	status = scene.far->p->srq->modify(scene.srq, &attr, true, &map);
+	cert_verb_end(cert, CERT_WHERE, "modify");
+	if (status == RI_SUCCESS) { /* a queue has a least size */
+		CERT_UINT(cert, attr.max_wr, >=, 40);
+		CERT_VERB(cert, RI_SUCCESS, scene.far->p->user->srq_remap(scene.usrq, &map));
+	} else {
+		CERT_UINT(cert, status, ==, RI_ERR_BUSY);
+	}
 	send(&scene, 1, 20);
 	cert_wc_is(&scene.b[1], true, 20, RI_WC_SUCCESS);
 	scene_close(&scene);

@@ -217,7 +217,7 @@ static void
 stream_up_first(struct cert *cert)
 {
 	static struct early early;
-	bool refuses = (cert_attr(cert)->refuses & RI_REFUSES_UNCONNECTED_REQUESTS) != 0;
+	bool refuses = pair_refuses(cert);
 	struct pair pair;
 	gint64 until = 0;
 	uint32_t depth;

@@ -85,8 +85,7 @@ bool
 certify_cases_list(struct certify_run *run, GError **error)
 {
 	g_autoptr(GPtrArray) argv = command_of(run);
-	struct certify_child child = {
-		.line = list_line, .self = run, .limit_us = 60 * G_USEC_PER_SEC};
+	struct certify_child child = {.line = list_line, .self = run, .limit_us = CERTIFY_LIST_US};
 	g_autofree char *fault = NULL;
 	bool good;
 

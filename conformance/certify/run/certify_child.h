@@ -13,6 +13,8 @@
 
 /** Octets of what a process printed last that are kept. */
 #define CERTIFY_OUTPUT 4096
+/** How long a program may take to list what it has, in microseconds. */
+#define CERTIFY_LIST_US (300 * G_USEC_PER_SEC)
 
 /** A process. */
 struct certify_child {

@@ -362,7 +362,7 @@ options_parse(struct options *options, int *argc, char ***argv, GError **error)
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &options->duration,
 		 "Of each case of endurance (default: 20, quick: 1)", "SECONDS"},
 		{"patience", 0, 0, G_OPTION_ARG_DOUBLE, &options->patience,
-		 "How long a case waits for what must come (default: 30)", "SECONDS"},
+		 "How long a case waits for what must come (default: 60)", "SECONDS"},
 		{"limit", 0, 0, G_OPTION_ARG_INT, &options->limit,
 		 "End a case after this time (default: 120)", "SECONDS"},
 		{"json", 0, 0, G_OPTION_ARG_FILENAME, &options->json,
@@ -423,7 +423,7 @@ main(int argc, char **argv)
 	struct options options = {.seed = g_random_int_range(1, G_MAXINT32),
 				  .repeat = 1,
 				  .limit = 120,
-				  .patience = 30,
+				  .patience = 60,
 				  .duration = -1};
 	g_autoptr(GError) error = NULL;
 	int status = 2;

@@ -97,7 +97,7 @@ program_list(struct certify_run *run, const struct certify_program *program, GEr
 				      .line = list_line,
 				      .self = &tests,
 				      .on_stdout = true,
-				      .limit_us = 60 * G_USEC_PER_SEC};
+				      .limit_us = CERTIFY_LIST_US};
 	bool good;
 
 	g_ptr_array_add(argv, program_path(run, program));
@@ -106,6 +106,10 @@ program_list(struct certify_run *run, const struct certify_program *program, GEr
 	g_ptr_array_add(argv, NULL);
 	child.argv = (char *const *)argv->pdata;
 	good = certify_child_run(&child, error);
+	if (good && child.hung)
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "%s lists no tests",
+			    child.argv[0]);
+	good = good && !child.hung;
 	certify_child_clear(&child);
 	return good;
 }

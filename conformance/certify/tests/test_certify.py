@@ -32,6 +32,7 @@ import tree_case  # noqa: E402  pylint: disable=wrong-import-position
 
 FOLDER = tempfile.mkdtemp(prefix='itapi-certify.')
 PATIENCE = 600   # s
+ROOM = ['--patience=100', '--limit=300']   # on a machine that is busy; what a test gives itself counts
 FIRST, SECOND = 'verbs.first.0001', 'verbs.first.0002'
 ADAPTERS = ['emul:ib', 'emul:iwarp', 'iwarp']
 
@@ -46,7 +47,7 @@ def run(*arguments, fault=None, expect=0):
     environment = {name: value for name, value in os.environ.items() if not name.startswith('ITAPI_')}
     if fault is not None:
         environment['CERT_BAD'] = fault
-    done = subprocess.run([CERTIFY, f'--programs={programs()}', *arguments], env=environment, text=True, check=False,
+    done = subprocess.run([CERTIFY, f'--programs={programs()}', *ROOM, *arguments], env=environment, text=True, check=False,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
     if done.returncode != expect:
         raise AssertionError(f'{arguments}: status {done.returncode}\n{done.stdout}\n{done.stderr}')
@@ -97,7 +98,7 @@ class Providers(unittest.TestCase):
         self.assertEqual(case(found, SECOND)['outcome'], 'passed')
 
     def test_hang(self):
-        found = first_cases('hang', '--limit=15')
+        found = first_cases('hang', '--limit=30')
         self.assertIn('was ended', case(found, FIRST)['seen'])
         self.assertEqual(case(found, SECOND)['outcome'], 'passed')
 
@@ -116,8 +117,8 @@ class Providers(unittest.TestCase):
         self.assertEqual(case(found, FIRST)['seen'], 'a started timer')
 
     def test_descriptors_grow(self):
-        found = report(f'--provider={BAD}', '--adapter=emul:ib', '--case=endurance.keys.*', '--duration=0.1', fault='growing',
-                       expect=1)
+        found = report(f'--provider={BAD}', '--adapter=emul:ib', '--case=endurance.keys.*', '--duration=0.1', '--patience=5',
+                       fault='growing', expect=1)
         self.assertIn('files', found['cases'][0]['what'])
 
     def test_figures(self):
