@@ -2,9 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The emulated provider with one fault, which CERT_BAD names: for the tests of it-certify itself. What a fault costs and
- * how it is told is what is tested; the mutants of conformance/mutants are the faults of real devices.
+ * A provider of the tree with one fault, which CERT_BAD names: for the tests of it-certify itself. What a fault costs and
+ * how it is told is what is tested; the mutants of conformance/mutants are the faults of real devices. The last names are of
+ * no faults but of what devices may do and those of the tree do not: no case may fail for them.
  */
+#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +22,10 @@ static struct ri_provider provider;
 static struct ri_device_ops device;
 static struct ri_pd_ops pd;
 static struct ri_cq_ops cq;
+static struct ri_qp_ops pairs;
+static struct ri_srq_ops shared;
 static struct ri_mem_ops mem;
+static struct ri_user_ops user;
 static struct ri_fast_ops fast;
 static const struct ri_host *host;
 static const struct ri_upcalls *upcalls;
@@ -108,6 +114,310 @@ query_boasting(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	return status;
 }
 
+/* --- what is no fault ---------------------------------------------------------------------------- */
+
+#define LEAST_SLOTS   64u /* of a work queue, more than a completion queue of a case has entries */
+#define LEAST_ENTRIES 8u
+#define SLOW_US       5000 /* before an upcall, and after it */
+
+static uint32_t
+granted(uint32_t asked, uint32_t least)
+{
+	return asked > 0 && asked < least ? least : asked;
+}
+
+/* Queues have a least size. */
+static enum ri_status
+cq_generous(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
+	    struct ri_map *map)
+{
+	uint32_t more = granted(*entries, LEAST_ENTRIES);
+	enum ri_status status = whole->cq->create(context, ctx, &more, out, map);
+
+	if (status == RI_SUCCESS)
+		*entries = more;
+	return status;
+}
+
+static enum ri_status
+cq_resize_generous(struct ri_cq *of, uint32_t *entries, struct ri_map *map)
+{
+	uint32_t more = granted(*entries, LEAST_ENTRIES);
+	enum ri_status status = whole->cq->resize(of, &more, map);
+
+	if (status == RI_SUCCESS)
+		*entries = more;
+	return status;
+}
+
+static enum ri_status
+generous_qp_create(struct ri_pd *of, struct ri_qp_init *init, struct ri_cq *send_cq,
+		   struct ri_cq *recv_cq, struct ri_srq *from, struct ri_qp **out,
+		   struct ri_map *map)
+{
+	struct ri_qp_init more = *init;
+	enum ri_status status;
+
+	more.max_sq_wr = granted(init->max_sq_wr, LEAST_SLOTS);
+	more.max_rq_wr = granted(init->max_rq_wr, LEAST_SLOTS);
+	status = whole->qp->create(of, &more, send_cq, recv_cq, from, out, map);
+	if (status == RI_SUCCESS)
+		*init = more;
+	return status;
+}
+
+static enum ri_status
+srq_generous(struct ri_pd *of, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
+{
+	struct ri_srq_attr more = *attr;
+	enum ri_status status;
+
+	if (attr->limit <= attr->max_wr) /* otherwise it is refused */
+		more.max_wr = granted(attr->max_wr, LEAST_SLOTS);
+	status = whole->srq->create(of, &more, out, map);
+	if (status == RI_SUCCESS)
+		*attr = more;
+	return status;
+}
+
+static enum ri_status
+srq_modify_generous(struct ri_srq *of, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
+{
+	struct ri_srq_attr more = *attr;
+	enum ri_status status;
+
+	if (resize)
+		more.max_wr = granted(attr->max_wr, LEAST_SLOTS);
+	status = whole->srq->modify(of, &more, resize, map);
+	if (status == RI_SUCCESS)
+		*attr = more;
+	return status;
+}
+
+/* Upcalls of an opened adapter on their way to the access layer. They stay until the process ends. */
+struct between {
+	struct between *next;
+	struct ri_upcalls table;
+	const struct ri_upcalls *real;
+};
+
+static struct between *betweens;
+
+static enum ri_status
+open_between(const struct ri_open *open, struct ri_rnic **out, const struct ri_upcalls *how)
+{
+	struct between *between = calloc(1, sizeof(*between));
+	struct ri_open other = *open;
+
+	if (between == NULL)
+		return RI_ERR_RESOURCES;
+	between->real = open->upcalls;
+	between->table = *how;
+	between->table.self = between;
+	between->next = betweens;
+	betweens = between;
+	other.upcalls = &between->table;
+	return whole->device->open(&other, out);
+}
+
+static void
+cq_event_on(void *self, uint64_t ctx)
+{
+	const struct ri_upcalls *real = ((const struct between *)self)->real;
+
+	real->cq_event(real->self, ctx);
+}
+
+static void
+async_event_on(void *self, const struct ri_async_event *event)
+{
+	const struct ri_upcalls *real = ((const struct between *)self)->real;
+
+	real->async_event(real->self, event);
+}
+
+static void
+cm_event_on(void *self, const struct ri_cm_event *event)
+{
+	const struct ri_upcalls *real = ((const struct between *)self)->real;
+
+	real->cm_event(real->self, event);
+}
+
+/* Each comes late and returns late. */
+static void
+cq_event_slow(void *self, uint64_t ctx)
+{
+	usleep(SLOW_US);
+	cq_event_on(self, ctx);
+	usleep(SLOW_US);
+}
+
+static void
+async_event_slow(void *self, const struct ri_async_event *event)
+{
+	usleep(SLOW_US);
+	async_event_on(self, event);
+	usleep(SLOW_US);
+}
+
+static void
+cm_event_slow(void *self, const struct ri_cm_event *event)
+{
+	usleep(SLOW_US);
+	cm_event_on(self, event);
+	usleep(SLOW_US);
+}
+
+static enum ri_status
+open_slow(const struct ri_open *open, struct ri_rnic **out)
+{
+	static const struct ri_upcalls slow = {.size = sizeof(slow),
+					       .cq_event = cq_event_slow,
+					       .async_event = async_event_slow,
+					       .cm_event = cm_event_slow};
+
+	return open_between(open, out, &slow);
+}
+
+/* InfiniBand's devices tell more: that a message has come, and that the time-wait is over. */
+static void
+cm_event_more(void *self, const struct ri_cm_event *event)
+{
+	const struct ri_async_event come = {
+		.event = RI_EVENT_QP_COMM_EST, .object = RI_OBJECT_QP, .ctx = event->ctx};
+	const struct ri_cm_event over = {.kind = RI_CM_TIME_WAIT_OVER, .ctx = event->ctx};
+
+	cm_event_on(self, event);
+	if (event->kind == RI_CM_ESTABLISHED)
+		async_event_on(self, &come);
+	if (event->kind == RI_CM_DISCONNECTED || event->kind == RI_CM_BROKEN)
+		cm_event_on(self, &over);
+}
+
+static enum ri_status
+open_talkative(const struct ri_open *open, struct ri_rnic **out)
+{
+	static const struct ri_upcalls more = {.size = sizeof(more),
+					       .cq_event = cq_event_on,
+					       .async_event = async_event_on,
+					       .cm_event = cm_event_more};
+
+	return open_between(open, out, &more);
+}
+
+/* A queue pair, and its user half while that is open. */
+struct refusing {
+	struct refusing *next;
+	struct ri_qp *qp;
+	struct ri_map map;
+	struct ri_uqp *user;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct refusing *refusings; /* the newest first */
+
+static enum ri_status
+query_refusing(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
+{
+	uint32_t room = attr->size;
+	enum ri_status status = whole->device->query(rnic, attr);
+
+	if (room >= offsetof(struct ri_rnic_attr, refuses) + sizeof(attr->refuses))
+		attr->refuses |= RI_REFUSES_UNCONNECTED_REQUESTS;
+	return status;
+}
+
+static enum ri_status
+refusing_qp_create(struct ri_pd *of, struct ri_qp_init *init, struct ri_cq *send_cq,
+		   struct ri_cq *recv_cq, struct ri_srq *from, struct ri_qp **out,
+		   struct ri_map *map)
+{
+	struct refusing *one = calloc(1, sizeof(*one));
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (one != NULL)
+		status = whole->qp->create(of, init, send_cq, recv_cq, from, out, map);
+	if (status != RI_SUCCESS) {
+		free(one);
+		return status;
+	}
+	one->qp = *out;
+	one->map = *map;
+	pthread_mutex_lock(&lock);
+	one->next = refusings;
+	refusings = one;
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+static enum ri_status
+qp_open_refusing(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
+		 struct ri_ucq *recv_cq, struct ri_usrq *from, struct ri_uqp **out)
+{
+	enum ri_status status = whole->user->qp_open(rnic, map, send_cq, recv_cq, from, out);
+	struct refusing *one;
+
+	pthread_mutex_lock(&lock);
+	for (one = refusings; status == RI_SUCCESS && one != NULL; one = one->next) {
+		if (memcmp(&one->map, map, sizeof(*map)) == 0) {
+			one->user = *out;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+static void
+qp_close_refusing(struct ri_uqp *of)
+{
+	pthread_mutex_lock(&lock);
+	for (struct refusing *one = refusings; one != NULL; one = one->next) {
+		if (one->user == of)
+			one->user = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	whole->user->qp_close(of);
+}
+
+/* In IDLE and CONNECTING no request is looked at. */
+static enum ri_status
+post_refusing(struct ri_uqp *of, const struct ri_wr *wr)
+{
+	struct ri_qp_attr attr = {.state = RI_QPS_IDLE};
+	struct refusing *one;
+
+	pthread_mutex_lock(&lock);
+	for (one = refusings; one != NULL && one->user != of; one = one->next)
+		continue;
+	pthread_mutex_unlock(&lock);
+	if (one == NULL || whole->qp->query(one->qp, &attr) != RI_SUCCESS ||
+	    attr.state == RI_QPS_IDLE || attr.state == RI_QPS_CONNECTING)
+		return RI_ERR_INVALID_STATE;
+	return whole->fast->post_sq(of, wr);
+}
+
+static void
+refusing(void)
+{
+	device.query = query_refusing;
+	pairs.create = refusing_qp_create;
+	user.qp_open = qp_open_refusing;
+	user.qp_close = qp_close_refusing;
+	fast.post_sq = post_refusing;
+}
+
+static void
+generous(void)
+{
+	cq.create = cq_generous;
+	cq.resize = cq_resize_generous;
+	pairs.create = generous_qp_create;
+	shared.create = srq_generous;
+	shared.modify = srq_modify_generous;
+}
+
 static void
 copy(void)
 {
@@ -117,7 +427,10 @@ copy(void)
 	provider.device = memcpy(&device, whole->device, sizeof(device));
 	provider.pd = memcpy(&pd, whole->pd, sizeof(pd));
 	provider.cq = memcpy(&cq, whole->cq, sizeof(cq));
+	provider.qp = memcpy(&pairs, whole->qp, sizeof(pairs));
+	provider.srq = memcpy(&shared, whole->srq, sizeof(shared));
 	provider.mem = memcpy(&mem, whole->mem, sizeof(mem));
+	provider.user = memcpy(&user, whole->user, sizeof(user));
 	provider.fast = memcpy(&fast, whole->fast, sizeof(fast));
 	device.open = open_noted;
 }
@@ -144,6 +457,14 @@ ri_provider_entry(void)
 		device.query = query_boasting;
 	else if (strcmp(fault, "growing") == 0)
 		mem.mr_reg = reg_growing;
+	else if (strcmp(fault, "generous") == 0)
+		generous();
+	else if (strcmp(fault, "slow") == 0)
+		device.open = open_slow;
+	else if (strcmp(fault, "talkative") == 0)
+		device.open = open_talkative;
+	else if (strcmp(fault, "refusing") == 0)
+		refusing();
 	else if (strcmp(fault, "absent") == 0)
 		return NULL;
 	return &provider;
