@@ -430,6 +430,11 @@ struct ri_qp {
 
 /* What an errno of a control call of libibverbs or librdmacm means (a positive value). */
 enum ri_status vib_status_of_errno(int error) RI_MUST_CHECK;
+/*
+ * Likewise, of a call that opens the device. A device that is gone then has not failed, but is not there: there is no
+ * adapter of which an event could tell.
+ */
+enum ri_status vib_status_of_open(int error) RI_MUST_CHECK;
 enum ri_wc_status vib_status_of_wc(enum ibv_wc_status status) RI_MUST_CHECK;
 /* RI_ACCESS_* to IBV_ACCESS_*; what InfiniBand always grants has no bit. */
 unsigned int vib_access(uint32_t access);

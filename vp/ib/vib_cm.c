@@ -358,8 +358,7 @@ channel_open(struct vib_cm *cm)
 			ri_errno_text(error),
 			error == ENOENT || error == ENODEV ? " (the module rdma_ucm is not loaded)"
 							   : "");
-		return error == EACCES || error == EPERM ? RI_ERR_PERMISSION
-							 : vib_status_of_errno(error);
+		return vib_status_of_open(error);
 	}
 	flags = fcntl(cm->channel->fd, F_GETFL);
 	if (flags < 0 || fcntl(cm->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)

@@ -27,6 +27,9 @@
 #ifndef VIB_FOLDER               /* a test has one that is always there */
 #define VIB_FOLDER "/sys/class/infiniband"
 #endif
+#ifndef VIB_FILES /* a test has its own */
+#define VIB_FILES "/dev/infiniband/"
+#endif
 
 /* --- the list ------------------------------------------------------------------------------ */
 
@@ -171,12 +174,37 @@ warn_of_limit(const struct ri_rnic *rnic)
 static int
 open_error(const struct ibv_device *device, int error)
 {
-	char path[sizeof("/dev/infiniband/") + sizeof(device->dev_name)];
+	char path[sizeof(VIB_FILES) + sizeof(device->dev_name)];
 
-	snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
-	if (access(path, R_OK | W_OK) != 0 && errno == EACCES)
-		return EACCES;
+	snprintf(path, sizeof(path), VIB_FILES "%s", device->dev_name);
+	if (access(path, R_OK | W_OK) != 0 && (errno == EACCES || errno == ENOENT))
+		return errno;
 	return error != 0 ? error : ENOMEM;
+}
+
+/* What a user can do about that; NULL: nothing that we know. */
+static const char *
+open_advice(const struct ibv_device *device, int error)
+{
+	if (error == EACCES || error == EPERM)
+		return "the rights of that file decide";
+	if (error == ENOENT && access(device->dev_path, F_OK) == 0)
+		return "the kernel has the device: this container or udev lacks its file";
+	if (vib_status_of_open(error) == RI_ERR_NO_DEVICE)
+		return "the device was removed";
+	return NULL;
+}
+
+/* Log why a device cannot be opened; the status for that. */
+static enum ri_status
+open_failure(const struct ri_rnic *rnic, const struct ibv_device *device, int error)
+{
+	const char *advice = open_advice(device, error);
+
+	vib_log(rnic, RI_LOG_WARNING, VIB_FILES "%s cannot be opened: %s%s%s%s", device->dev_name,
+		ri_errno_text(error), advice != NULL ? " (" : "", advice != NULL ? advice : "",
+		advice != NULL ? ")" : "");
+	return vib_status_of_open(error);
 }
 
 /* Open it by name. The log says why it cannot be opened. */
@@ -200,12 +228,7 @@ verbs_open(struct ri_rnic *rnic, const char *name)
 			status = RI_SUCCESS;
 			break;
 		}
-		int error = open_error(*at, errno);
-
-		status = vib_status_of_errno(error);
-		vib_log(rnic, RI_LOG_WARNING, "/dev/infiniband/%s cannot be opened: %s%s",
-			(*at)->dev_name, ri_errno_text(error),
-			status == RI_ERR_PERMISSION ? " (the rights of that file decide)" : "");
+		status = open_failure(rnic, *at, open_error(*at, errno));
 	}
 	if (list != NULL)
 		ibv_free_device_list(list);

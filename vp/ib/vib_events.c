@@ -188,7 +188,7 @@ vib_events_start(struct ri_rnic *rnic)
 	errno = 0;
 	rnic->channel = ibv_create_comp_channel(rnic->verbs);
 	if (rnic->channel == NULL)
-		return vib_failure(rnic, errno);
+		return vib_status_of_open(errno != 0 ? errno : ENOMEM);
 	rnic->completions = (struct ri_watch){.fire = on_completion, .arg = rnic};
 	rnic->asyncs = (struct ri_watch){.fire = on_async, .arg = rnic};
 	rnic->last_end = (struct ri_timer){.fire = on_last_end, .arg = rnic};

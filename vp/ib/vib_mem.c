@@ -12,6 +12,7 @@
  * Each region has a row in the table for posts (vib_keys.h): a bind and a copied payload need to find it by its STag.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -58,6 +59,22 @@ vib_failure(const struct ri_rnic *rnic, int error)
 	if (atomic_load(&rnic->failed))
 		return RI_ERR_FATAL;
 	return error != 0 ? vib_status_of_errno(error) : RI_ERR_RESOURCES;
+}
+
+enum ri_status
+vib_pin_failure(const struct ri_rnic *rnic, const char *what, int error)
+{
+	struct rlimit limit = {0};
+
+	if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+	    limit.rlim_cur != RLIM_INFINITY)
+		vib_log(rnic, RI_LOG_WARNING,
+			"%s cannot be pinned: the limit of locked memory is %llu bytes "
+			"(RLIMIT_MEMLOCK, \"ulimit -l\")",
+			what, (unsigned long long)limit.rlim_cur);
+	if (error == EPERM)
+		return RI_ERR_RESOURCES; /* of a process without any right to lock memory */
+	return vib_failure(rnic, error);
 }
 
 /* --- protection domains ----------------------------------------------------------------------- */
@@ -139,24 +156,17 @@ init_check(const struct ri_rnic *rnic, const struct ri_mr_init *init)
 	return vib_alive(rnic);
 }
 
-/* Why pages could not be pinned, in the log if there is something to be done about it. */
+/* Why the pages of a region could not be pinned. */
 static enum ri_status
-pin_failure(const struct ri_rnic *rnic, const struct ri_mr_init *init, int error)
+region_failure(const struct ri_rnic *rnic, const struct ri_mr_init *init, int error)
 {
-	struct rlimit limit = {0};
+	char what[32];
 
-	if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
-	    limit.rlim_cur != RLIM_INFINITY)
-		vib_log(rnic, RI_LOG_WARNING,
-			"%llu bytes cannot be pinned: the limit of locked memory is %llu bytes "
-			"(RLIMIT_MEMLOCK, \"ulimit -l\")",
-			(unsigned long long)init->length, (unsigned long long)limit.rlim_cur);
 	/* The kernel pins for writing, which memory that the process may only read does not allow. */
 	if (error == EACCES)
 		return RI_ERR_ACCESS;
-	if (error == EPERM)
-		return RI_ERR_RESOURCES; /* of a process without any right to lock memory */
-	return vib_failure(rnic, error);
+	(void)snprintf(what, sizeof(what), "%llu bytes", (unsigned long long)init->length);
+	return vib_pin_failure(rnic, what, error);
 }
 
 /* Pin the range under a new STag. */
@@ -172,7 +182,7 @@ region_create(struct ri_pd *pd, const struct ri_mr_init *init, struct ibv_mr **o
 	mr = ibv_reg_mr(pd->pd, (void *)(uintptr_t)init->addr, init->length,
 			vib_access(init->access));
 	if (mr == NULL)
-		return pin_failure(rnic, init, errno);
+		return region_failure(rnic, init, errno);
 	if ((init->access & remote) != 0 && mr->lkey != mr->rkey) {
 		vib_log(rnic, RI_LOG_WARNING,
 			"a region has two keys (%08x, %08x), which this provider cannot do",

@@ -24,6 +24,12 @@ void vib_map(struct ri_map *map, const void *half);
 enum ri_status vib_alive(const struct ri_rnic *rnic) RI_MUST_CHECK;
 /* What a call of libibverbs that creates something failed with: the adapter's failure counts first. */
 enum ri_status vib_failure(const struct ri_rnic *rnic, int error) RI_MUST_CHECK;
+/*
+ * Likewise, of one that pins memory; @p what names that memory for the log, which says what to do if the limit of locked
+ * memory may be the cause.
+ */
+enum ri_status vib_pin_failure(const struct ri_rnic *rnic, const char *what,
+			       int error) RI_MUST_CHECK;
 
 /* vib_qp.c: destroy a queue pair in whatever state. */
 void vib_qp_destroy(struct ri_qp *qp);

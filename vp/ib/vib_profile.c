@@ -172,7 +172,7 @@ vib_profile_make(struct ri_rnic *rnic)
 	if (error != 0) {
 		vib_log(rnic, RI_LOG_WARNING, "the device does not tell its attributes: %s",
 			ri_errno_text(error));
-		return vib_status_of_errno(error);
+		return vib_status_of_open(error);
 	}
 	rnic->quirk = quirk_of(dev.vendor_id);
 	attr->size = sizeof(*attr);

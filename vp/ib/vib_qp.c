@@ -170,7 +170,8 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 		return RI_ERR_RESOURCES;
 	qp->user.qp = verbs_create(qp, &theirs);
 	if (qp->user.qp == NULL)
-		return errno == EINVAL ? RI_ERR_LIMIT : vib_failure(rnic, errno);
+		return errno == EINVAL ? RI_ERR_LIMIT
+				       : vib_pin_failure(rnic, "a queue pair", errno);
 	qp->user.qpn = qp->user.qp->qp_num;
 	qp->user.max_send_sge = (uint16_t)sges;
 	qp->user.max_read_sge = (uint16_t)init->max_read_sge;

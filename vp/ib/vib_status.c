@@ -30,8 +30,8 @@ vib_status_of_errno(int error)
 		{EADDRNOTAVAIL, RI_ERR_NO_ROUTE},
 		{EHOSTUNREACH, RI_ERR_NO_ROUTE},
 		{ENETUNREACH, RI_ERR_NO_ROUTE},
-		{ENOENT, RI_ERR_NO_DEVICE},
 		{ENODEV, RI_ERR_FATAL}, /* the device was removed */
+		{ENXIO, RI_ERR_FATAL},  /* likewise: its file is still there */
 		{EIO, RI_ERR_FATAL},
 	};
 
@@ -40,6 +40,14 @@ vib_status_of_errno(int error)
 			return rows[i].status;
 	}
 	return RI_ERR_RESOURCES; /* ENOMEM, EAGAIN, EMFILE, ENFILE, and what a driver invents */
+}
+
+enum ri_status
+vib_status_of_open(int error)
+{
+	enum ri_status status = vib_status_of_errno(error);
+
+	return status == RI_ERR_FATAL || error == ENOENT ? RI_ERR_NO_DEVICE : status;
 }
 
 enum ri_wc_status

@@ -81,7 +81,7 @@ test_open_fails(void)
 	g_assert_cmpint(fake_open_fails(fake, ENODEV,
 					"/dev/infiniband/rdma_cm cannot be opened: No such device "
 					"(the module rdma_ucm is not loaded)"),
-			!=, RI_SUCCESS);
+			==, RI_ERR_NO_DEVICE);
 	g_assert_cmpint(fake_open_fails(fake, EMFILE,
 					"/dev/infiniband/rdma_cm cannot be opened: Too many open "
 					"files"),

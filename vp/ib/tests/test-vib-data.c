@@ -453,6 +453,30 @@ test_datagram(void)
 
 /* --- too small a limit ------------------------------------------------------------------------------- */
 
+/* A device pins the memory of its queues, too. */
+static void
+queues_scarce(struct device *d)
+{
+	struct ri_qp_init init = {.type = RI_QP_RC, .max_sq_wr = 4, .max_rq_wr = 4};
+	uint32_t entries = 8, more = 128;
+	struct ri_cq *cq;
+	struct ri_qp *qp;
+
+	d->create_error = d->resize_error = ENOMEM;
+	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &cq, &d->map), ==,
+			RI_ERR_RESOURCES);
+	g_assert_true(vth_logged(d->vth, "a completion queue cannot be pinned: the limit"));
+	g_assert_cmpint(vib_cq_ops.resize(d->cq, &more, &d->map), ==, RI_ERR_RESOURCES);
+	g_assert_true(vth_logged(d->vth, "a larger completion queue cannot be pinned"));
+	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
+			RI_ERR_RESOURCES);
+	g_assert_true(vth_logged(d->vth, "a queue pair cannot be pinned"));
+	d->create_error = EPERM;
+	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &cq, &d->map), ==,
+			RI_ERR_RESOURCES);
+	d->create_error = d->resize_error = 0;
+}
+
 /* What the user is told when memory cannot be pinned, and what the application. */
 static void
 test_pinning(void)
@@ -480,6 +504,8 @@ test_pinning(void)
 		g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &init, &mr, &stag), ==, rows[i].status);
 	}
 	g_assert_true(vth_logged(d->vth, "64 bytes cannot be pinned: the limit of locked memory"));
+	d->reg_error = 0;
+	queues_scarce(d);
 	device_free(d);
 }
 

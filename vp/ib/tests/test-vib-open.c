@@ -16,9 +16,11 @@
 #include "vib_events.h"
 #include "vib_profile.h"
 
+#define DEVICE_FILE "null" /* in VIB_FILES: there is such a file, and all may use it */
+
 static struct ibv_device usable = {.transport_type = IBV_TRANSPORT_IB,
 				   .name = "fake0",
-				   .dev_name = "uverbs-of-a-test",
+				   .dev_name = DEVICE_FILE,
 				   .ibdev_path = "/nowhere"};
 static struct ibv_device other = {.transport_type = IBV_TRANSPORT_USNIC, .name = "other0"};
 static struct ibv_device *devices[] = {&other, &usable, NULL};
@@ -26,6 +28,16 @@ static struct ibv_context verbs;
 static int list_error; /* of ibv_get_device_list; -1: it has none */
 static int open_error; /* of ibv_open_device; 0: it works */
 static int opened;
+
+/* What follows the opening of the file, and how it ends. */
+enum step {
+	STEP_PROFILE = 0,
+	STEP_CM,
+	STEP_EVENTS,
+	STEP_COUNT
+};
+static enum ri_status steps[STEP_COUNT];
+static int managers; /* of connections, open */
 
 /* --- libibverbs ---------------------------------------------------------------------------------- */
 
@@ -92,7 +104,7 @@ enum ri_status
 vib_profile_make(struct ri_rnic *rnic)
 {
 	(void)rnic;
-	return RI_SUCCESS;
+	return steps[STEP_PROFILE];
 }
 
 enum ri_status
@@ -108,13 +120,15 @@ enum ri_status
 vib_cm_open(struct ri_rnic *rnic)
 {
 	(void)rnic;
-	return RI_SUCCESS;
+	managers += steps[STEP_CM] == RI_SUCCESS;
+	return steps[STEP_CM];
 }
 
 void
 vib_cm_close(struct ri_rnic *rnic)
 {
 	(void)rnic;
+	managers--;
 }
 
 void
@@ -134,7 +148,7 @@ enum ri_status
 vib_events_start(struct ri_rnic *rnic)
 {
 	(void)rnic;
-	return RI_SUCCESS;
+	return steps[STEP_EVENTS];
 }
 
 void
@@ -187,11 +201,16 @@ test_open(void)
 		const char *text;
 	} rows[] = {{0, RI_SUCCESS, NULL},
 		    {EACCES, RI_ERR_PERMISSION,
-		     "/dev/infiniband/uverbs-of-a-test cannot be opened: Permission denied"},
+		     VIB_FILES DEVICE_FILE " cannot be opened: Permission denied"},
 		    {EPERM, RI_ERR_PERMISSION, "cannot be opened: Operation not permitted"},
 		    {ENOMEM, RI_ERR_RESOURCES, "cannot be opened: Cannot allocate memory"},
 		    {EMFILE, RI_ERR_RESOURCES, "cannot be opened: Too many open files"},
-		    {ENODEV, RI_ERR_FATAL, "cannot be opened: No such device"}};
+		    {ENODEV, RI_ERR_NO_DEVICE,
+		     "cannot be opened: No such device (the device was removed)"},
+		    {ENXIO, RI_ERR_NO_DEVICE,
+		     "cannot be opened: No such device or address (the device was removed)"},
+		    {EIO, RI_ERR_NO_DEVICE,
+		     "cannot be opened: Input/output error (the device was removed)"}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
 		struct vth *vth = vth_new(false);
@@ -210,6 +229,56 @@ test_open(void)
 		vth_free(vth);
 	}
 	open_error = 0;
+}
+
+/* The device has no file: whether it was removed, or this machine lacks the file, decides what is said. */
+static void
+test_no_file(void)
+{
+	static const struct {
+		const char *kernel; /* its folder of the kernel */
+		const char *text;
+	} rows[] = {{"/", "No such file or directory (the kernel has the device"},
+		    {"/nowhere", "No such file or directory (the device was removed)"}};
+	const struct ri_upcalls upcalls = {.size = sizeof(upcalls)};
+	g_autofree char *name = g_strdup(usable.dev_name);
+
+	g_strlcpy(usable.dev_name, "none", sizeof(usable.dev_name));
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct vth *vth = vth_new(false);
+		struct ri_open open = {
+			.name = "ib:fake0", .host = vth_host(vth), .upcalls = &upcalls};
+		struct ri_rnic *rnic = NULL;
+
+		g_strlcpy(usable.dev_path, rows[i].kernel, sizeof(usable.dev_path));
+		open_error = EBADF; /* of what libibverbs did next */
+		g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, RI_ERR_NO_DEVICE);
+		g_assert_true(vth_logged(vth, rows[i].text));
+		vth_free(vth);
+	}
+	open_error = 0;
+	g_strlcpy(usable.dev_name, name, sizeof(usable.dev_name));
+}
+
+/* A step after the opening of the file fails: the file is closed again. */
+static void
+test_step(void)
+{
+	const struct ri_upcalls upcalls = {.size = sizeof(upcalls)};
+
+	for (unsigned i = 0; i < STEP_COUNT; i++) {
+		struct vth *vth = vth_new(false);
+		struct ri_open open = {
+			.name = "ib:fake0", .host = vth_host(vth), .upcalls = &upcalls};
+		struct ri_rnic *rnic = NULL;
+
+		steps[i] = RI_ERR_NO_DEVICE;
+		g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, RI_ERR_NO_DEVICE);
+		g_assert_cmpint(opened, ==, 0);
+		g_assert_cmpint(managers, ==, 0);
+		steps[i] = RI_SUCCESS;
+		vth_free(vth);
+	}
 }
 
 /* A device of another kind is no adapter, though it has the name. */
@@ -275,6 +344,8 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/open/list", test_list);
 	g_test_add_func("/ib/open/open", test_open);
+	g_test_add_func("/ib/open/no-file", test_no_file);
+	g_test_add_func("/ib/open/step", test_step);
 	g_test_add_func("/ib/open/other", test_other);
 	g_test_add_func("/ib/open/limit", test_limit);
 	return g_test_run();

@@ -150,11 +150,15 @@ struct ibv_cq *
 ibv_create_cq(struct ibv_context *context, int cqe, void *ctx, struct ibv_comp_channel *channel,
 	      int vector)
 {
-	struct ibv_cq *cq = g_new0(struct ibv_cq, 1);
+	struct ibv_cq *cq;
 
 	(void)channel;
 	(void)vector;
 	g_assert_cmpint(cqe, >, 0);
+	errno = device_of_process->create_error;
+	if (errno != 0)
+		return NULL;
+	cq = g_new0(struct ibv_cq, 1);
 	device_of_process->cqe = cqe;
 	cq->context = context;
 	cq->cq_context = ctx;
@@ -182,10 +186,11 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp *qp;
 
-	if (init->cap.max_inline_data > device_of_process->inline_most) {
-		errno = EINVAL;
+	errno = init->cap.max_inline_data > device_of_process->inline_most
+			? EINVAL
+			: device_of_process->create_error;
+	if (errno != 0)
 		return NULL;
-	}
 	qp = g_new0(struct ibv_qp, 1);
 	qp->context = pd->context;
 	qp->pd = pd;

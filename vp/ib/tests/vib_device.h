@@ -49,7 +49,8 @@ struct device {
 	int regions, windows, ahs, qps;
 	uint32_t last_key;
 	int reg_error;
-	int cqe; /* entries of the CQ */
+	int create_error; /* of a CQ or queue pair */
+	int cqe;          /* entries of the CQ */
 	int resize_error;
 	bool gone;            /* it was removed: no verb that changes something works */
 	bool watched;         /* it was asked to tell of failed completions */

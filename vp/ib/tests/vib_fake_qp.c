@@ -23,6 +23,14 @@ vib_status_of_errno(int error)
 	return RI_ERR_RESOURCES;
 }
 
+enum ri_status
+vib_status_of_open(int error)
+{
+	if (error == EACCES)
+		return RI_ERR_PERMISSION;
+	return error == ENODEV ? RI_ERR_NO_DEVICE : RI_ERR_RESOURCES;
+}
+
 void
 vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
 {
