@@ -41,6 +41,7 @@
  *
  * Locks, in the order in which they are taken:
  *   ri_rnic::lock      the list of contexts. Control verbs and the service thread.
+ *   ri_rnic::ah_lock   calls that create address handles. Control verbs and the threads of these calls.
  *   ri_context::lock   its lists of objects.
  *   locks of vib_cm*.c, which vib_cm.h describes
  *   ri_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
@@ -49,7 +50,8 @@
  * chain, which is tried: without thread_safe_queues the access layer makes one post at a time on an object. The owner of
  * ri_ucq::lock frees slots, and alone writes vib_ring::head.
  *
- * Blocking. Control verbs and handlers never wait for a peer: resolution and connection are steps between events.
+ * Blocking. Control verbs and handlers never wait for a peer: resolution and connection are steps between events, and calls
+ * of the libraries that wait have threads of their own (vib_call.c).
  */
 #ifndef VIB_H
 #define VIB_H
@@ -129,9 +131,12 @@ struct ri_rnic {
 	struct ri_timer last_end;    /* it has failed: looks whether all connections have ended */
 	pthread_mutex_t lock;        /* of `contexts` */
 	struct vib_item contexts;
-	struct vib_keys keys; /* regions, windows and address handles, for posts */
-	atomic_uint last_ah;  /* the last id of an address handle */
-	struct vib_cm *cm;    /* made by vib_cm_open */
+	struct vib_keys keys;    /* regions, windows and address handles, for posts */
+	atomic_uint last_ah;     /* the last id of an address handle */
+	pthread_mutex_t ah_lock; /* of the calls of vib_ah_call.c */
+	pthread_cond_t ah_idle;  /* one of them has ended */
+	uint32_t ah_calls;
+	struct vib_cm *cm; /* made by vib_cm_open */
 };
 
 /* A process. */
@@ -147,7 +152,7 @@ struct ri_context {
 	struct vib_item mrs;
 	struct vib_item mws;
 	struct vib_item ahs;
-	struct vib_item ahs_gone; /* struct vib_gone: posted datagrams may name them (vib_ah.c) */
+	struct vib_item ahs_gone; /* struct vib_path: posted datagrams may name them (vib_ah.c) */
 	struct vib_item listens;  /* of vib_cm_listen.c */
 };
 
@@ -156,6 +161,8 @@ struct ri_pd {
 	struct ri_context *context;
 	struct ibv_pd *pd;
 	atomic_uint users;
+	uint32_t calls; /* these two of vib_ah_call.c, under ri_rnic::ah_lock */
+	bool buried;    /* it is destroyed when the last call ends */
 };
 
 /* --- memory ---------------------------------------------------------------------------------- */
@@ -495,6 +502,13 @@ void vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event);
  * thread; the caller may own locks of vib_cm*.c, not qp->lock.
  */
 void vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async);
+
+/* --- vib_call.c, vib_ah_call.c: calls that wait --------------------------------------------------- */
+
+/* Start a thread that runs this and ends. 0, or errno. */
+int vib_call_start(void (*run)(void *arg), void *arg);
+/* Wait until no call of this adapter is under way; none begins any more. */
+void vib_ah_calls_end(struct ri_rnic *rnic);
 
 /* --- vib_cm*.c, for the rest ------------------------------------------------------------------ */
 

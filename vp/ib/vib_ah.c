@@ -7,8 +7,8 @@
  * The source is an entry of the port's table of GIDs. On RoCE an IP address of the port's interface is there as GID, for
  * each version of the protocol; version 2, over UDP, is taken where there is one.
  *
- * A device may look an ibv_ah up when it sends, not when the datagram is posted. So one that is replaced or destroyed is
- * kept until no queue pair for datagrams of the process has a request that is not completed.
+ * A device may look an ibv_ah up when it sends, not when the datagram is posted. So a path that is replaced, or whose object
+ * is destroyed, is kept until no queue pair for datagrams of the process has a request that is not completed.
  */
 #include "vib_ah.h"
 
@@ -21,12 +21,6 @@
 #include "vib_ring.h"
 
 #define HOP_LIMIT 64
-
-/* An ibv_ah that has no object any more. */
-struct gone {
-	struct vib_item item; /* in ri_context::ahs_gone */
-	struct ibv_ah *ah;
-};
 
 /* --- routes -------------------------------------------------------------------------------------- */
 
@@ -63,34 +57,77 @@ source_suits(const struct ibv_gid_entry *entry, const union ibv_gid *source,
 		       (memcmp(dest->raw, (const uint8_t[10]){0}, 10) == 0);
 }
 
-/* The index of the source in the table of the port; -1: there is none. RoCE v2 before the others. */
-static int
-source_find(const struct ri_rnic *rnic, const struct ri_ah_init *init, const union ibv_gid *dest)
+/* Where datagrams to a destination leave from. */
+struct source {
+	uint8_t index; /* in the table of the port */
+	union ibv_gid gid;
+	bool ethernet; /* the way to a neighbour is to be found */
+};
+
+/* False: there is none. RoCE v2 before the others. */
+static bool
+source_find(const struct ri_rnic *rnic, const struct ri_ah_init *init, const union ibv_gid *dest,
+	    struct source *out)
 {
 	struct ibv_port_attr port;
 	union ibv_gid wanted;
-	int found = -1;
+	bool found = false;
 
 	if (ibv_query_port(rnic->verbs, (uint8_t)(init->port + 1), &port) != 0)
-		return -1;
+		return false;
 	gid_of(&wanted, &init->source);
-	for (int i = 0; i < port.gid_tbl_len; i++) {
+	for (int i = 0; i < port.gid_tbl_len && i <= UINT8_MAX; i++) {
 		struct ibv_gid_entry entry;
 
 		if (ibv_query_gid_ex(rnic->verbs, init->port + 1, (uint32_t)i, &entry, 0) != 0 ||
 		    !source_suits(&entry, init->source.family != RI_ADDR_NONE ? &wanted : NULL,
 				  dest))
 			continue;
+		if (!found || entry.gid_type == IBV_GID_TYPE_ROCE_V2)
+			*out = (struct source){.index = (uint8_t)i,
+					       .gid = entry.gid,
+					       .ethernet =
+						       port.link_layer == IBV_LINK_LAYER_ETHERNET};
+		found = true;
 		if (entry.gid_type == IBV_GID_TYPE_ROCE_V2)
-			return i;
-		if (found < 0)
-			found = i;
+			break;
 	}
 	return found;
 }
 
+/*
+ * The device's own into a path. Where that would wait for a peer, a place holder, whose destination is the port itself;
+ * *@p call makes the right one then.
+ */
 static enum ri_status
-device_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ibv_ah **out)
+device_create(struct ri_pd *pd, const struct ibv_ah_attr *attr, const struct source *source,
+	      struct vib_path *path, struct vib_ah_call **call)
+{
+	const struct ri_rnic *rnic = pd->context->rnic;
+	struct ibv_ah_attr own = *attr;
+	enum ri_status status = RI_SUCCESS;
+
+	*call = NULL;
+	path->ah = NULL;
+	if (source->ethernet)
+		status = vib_ah_call(pd, attr, &path->ah, call);
+	if (status != RI_SUCCESS || path->ah != NULL)
+		return status;
+	path->nowhere = *call != NULL;
+	if (path->nowhere)
+		own.grh.dgid = source->gid;
+	errno = 0;
+	path->ah = ibv_create_ah(pd->pd, &own);
+	if (path->ah != NULL)
+		return RI_SUCCESS;
+	status = vib_ah_failure(rnic, errno);
+	vib_ah_call_drop(*call);
+	return status;
+}
+
+static enum ri_status
+path_create(struct ri_pd *pd, const struct ri_ah_init *init, struct vib_path **out,
+	    struct vib_ah_call **call)
 {
 	const struct ri_rnic *rnic = pd->context->rnic;
 	struct ibv_ah_attr attr = {
@@ -103,23 +140,29 @@ device_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ibv_ah **o
 		.is_global = 1,
 		.port_num = (uint8_t)(init->port + 1),
 	};
-	int source;
+	struct source source;
+	enum ri_status status;
 
 	if (init->port >= rnic->attr.num_ports)
 		return RI_ERR_INVALID_ARG;
 	gid_of(&attr.grh.dgid, &init->dest);
-	source = source_find(rnic, init, &attr.grh.dgid);
-	if (init->dest.family == RI_ADDR_NONE || source < 0)
+	if (init->dest.family == RI_ADDR_NONE || !source_find(rnic, init, &attr.grh.dgid, &source))
 		return RI_ERR_NO_ROUTE;
-	attr.grh.sgid_index = (uint8_t)source;
-	errno = 0;
-	*out = ibv_create_ah(pd->pd, &attr);
-	if (*out != NULL)
-		return RI_SUCCESS;
-	/* libibverbs resolves the neighbour of a RoCE path itself, and has several ways to say that there is none. */
-	return errno == ENOMEM || errno == EAGAIN || atomic_load(&rnic->failed)
-		       ? vib_failure(rnic, errno)
-		       : RI_ERR_NO_ROUTE;
+	attr.grh.sgid_index = source.index;
+	*out = (struct vib_path *)calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return RI_ERR_RESOURCES;
+	status = device_create(pd, &attr, &source, *out, call);
+	if (status != RI_SUCCESS)
+		free(*out);
+	return status;
+}
+
+static void
+path_destroy(struct vib_path *path)
+{
+	(void)ibv_destroy_ah(path->ah);
+	free(path);
 }
 
 /* --- those that are gone ---------------------------------------------------------------------------- */
@@ -146,16 +189,34 @@ vib_ah_sweep(struct ri_context *context, const struct ibv_pd *pd)
 	sent = all_sent(context);
 	for (struct vib_item *i = context->ahs_gone.next, *next; i != &context->ahs_gone;
 	     i = next) {
-		struct gone *gone = vib_of(i, struct gone, item);
+		struct vib_path *path = vib_of(i, struct vib_path, item);
 
 		next = i->next;
-		if (!sent && gone->ah->pd != pd)
+		if (!sent && path->ah->pd != pd)
 			continue;
-		vib_list_remove(&gone->item);
-		(void)ibv_destroy_ah(gone->ah);
-		free(gone);
+		vib_list_remove(&path->item);
+		path_destroy(path);
 	}
 	pthread_mutex_unlock(&context->lock);
+}
+
+/* No object has it any more. */
+static void
+path_leave(struct ri_context *context, struct vib_path *path)
+{
+	vib_enlist(context, &context->ahs_gone, &path->item);
+	vib_ah_sweep(context, NULL);
+}
+
+void
+vib_ah_replace(struct ri_ah *ah, struct vib_path *fresh)
+{
+	struct vib_path *had = atomic_exchange(&ah->path, fresh);
+
+	/* A post that found the old one is in its queue when its use is over. */
+	while (atomic_load(&ah->key->uses) != 0)
+		sched_yield();
+	path_leave(ah->pd->context, had);
 }
 
 /* --- verbs ------------------------------------------------------------------------------------------- */
@@ -166,7 +227,8 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 	struct ri_rnic *rnic = pd->context->rnic;
 	enum ri_status status = vib_alive(rnic);
 	struct vib_key row = {.pd = pd};
-	struct ibv_ah *device = NULL;
+	struct vib_ah_call *call = NULL;
+	struct vib_path *path = NULL;
 	struct ri_ah *ah;
 
 	if (status != RI_SUCCESS)
@@ -175,23 +237,26 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 	ah = (struct ri_ah *)calloc(1, sizeof(*ah));
 	if (ah == NULL)
 		return RI_ERR_RESOURCES;
-	status = device_create(pd, init, &device);
+	status = path_create(pd, init, &path, &call);
 	if (status != RI_SUCCESS) {
 		free(ah);
 		return status;
 	}
 	ah->pd = pd;
-	atomic_store(&ah->ah, device);
+	atomic_store(&ah->path, path);
 	row.object = ah;
 	*id = atomic_fetch_add(&rnic->last_ah, 1) + 1;
 	ah->key = vib_key_add(&rnic->keys, VIB_KEY_AH, *id, &row);
 	if (ah->key == NULL) {
-		(void)ibv_destroy_ah(device);
+		vib_ah_call_drop(call);
+		path_destroy(path);
 		free(ah);
 		return RI_ERR_RESOURCES;
 	}
 	atomic_fetch_add(&pd->users, 1);
 	vib_enlist(pd->context, &pd->context->ahs, &ah->item);
+	if (call != NULL)
+		vib_ah_call_tie(call, ah);
 	*out = ah;
 	return RI_SUCCESS;
 }
@@ -199,21 +264,16 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 static enum ri_status
 ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 {
-	struct gone *gone = (struct gone *)calloc(1, sizeof(*gone));
-	struct ibv_ah *fresh = NULL;
-	enum ri_status status =
-		gone != NULL ? device_create(ah->pd, init, &fresh) : RI_ERR_RESOURCES;
+	struct vib_ah_call *call = NULL;
+	struct vib_path *fresh = NULL;
+	enum ri_status status = path_create(ah->pd, init, &fresh, &call);
 
-	if (status != RI_SUCCESS) {
-		free(gone);
+	if (status != RI_SUCCESS)
 		return status;
-	}
-	gone->ah = atomic_exchange(&ah->ah, fresh);
-	/* A post that found the old one is in its queue when its use is over. */
-	while (atomic_load(&ah->key->uses) != 0)
-		sched_yield();
-	vib_enlist(ah->pd->context, &ah->pd->context->ahs_gone, &gone->item);
-	vib_ah_sweep(ah->pd->context, NULL);
+	vib_ah_call_untie(ah);
+	vib_ah_replace(ah, fresh);
+	if (call != NULL)
+		vib_ah_call_tie(call, ah);
 	return RI_SUCCESS;
 }
 
@@ -221,19 +281,13 @@ static enum ri_status
 ah_destroy(struct ri_ah *ah)
 {
 	struct ri_context *context = ah->pd->context;
-	struct gone *gone = (struct gone *)calloc(1, sizeof(*gone));
 
+	vib_ah_call_untie(ah);
 	vib_key_remove(&context->rnic->keys, ah->key);
 	vib_delist(context, &ah->item);
 	atomic_fetch_sub(&ah->pd->users, 1);
-	if (gone != NULL) {
-		gone->ah = atomic_load(&ah->ah);
-		vib_enlist(context, &context->ahs_gone, &gone->item);
-	} else {
-		(void)ibv_destroy_ah(atomic_load(&ah->ah));
-	}
+	path_leave(context, atomic_load(&ah->path));
 	free(ah);
-	vib_ah_sweep(context, NULL);
 	return RI_SUCCESS;
 }
 

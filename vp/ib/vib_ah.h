@@ -1,29 +1,69 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Address handles; vib_ah.c. */
+/* Address handles; vib_ah.c, and vib_ah_call.c for the calls that wait. */
 #ifndef VIB_AH_H
 #define VIB_AH_H
 
 #include "vib.h"
 
+#define VIB_QPN_NOWHERE 0xffffffu /* no queue pair has this number */
+
+struct vib_ah_call;
+
+/* A way to a destination. */
+struct vib_path {
+	struct vib_item item; /* in ri_context::ahs_gone, when no object has it */
+	struct ibv_ah *ah;
+	bool nowhere; /* only a place holder: the neighbour is not known */
+};
+
 struct ri_ah {
 	struct vib_item item; /* of its context */
 	struct ri_pd *pd;
-	_Atomic(struct ibv_ah *) ah; /* a modification puts another one there */
+	_Atomic(struct vib_path *)
+		path; /* a modification puts another one there, or the end of `call` */
 	struct vib_key *key;
+	struct vib_ah_call *call; /* that is to make the path; under ri_rnic::ah_lock */
 };
 
 extern const struct ri_ah_ops vib_ah_ops;
 
-/* [fast path] The device's own, for the use that the caller has of the row. */
+/*
+ * [fast path] The device's own, for the use that the caller has of the row. Where the neighbour is not known the datagram is
+ * lost, as on a wire: it goes to this very port, to a queue pair that does not exist, which is what *@p qpn becomes.
+ */
 static inline struct ibv_ah *
-vib_ah_of(const struct vib_key *key)
+vib_ah_of(const struct vib_key *key, uint32_t *qpn)
 {
-	return atomic_load(&((struct ri_ah *)key->object)->ah);
+	const struct vib_path *path = atomic_load(&((struct ri_ah *)key->object)->path);
+
+	if (__builtin_expect(path->nowhere, 0))
+		*qpn = VIB_QPN_NOWHERE;
+	return path->ah;
 }
 
 /* Destroy those that no posted datagram names any more, and all of this domain, whose queue pairs are gone; NULL: of none. */
 void vib_ah_sweep(struct ri_context *context, const struct ibv_pd *pd);
+
+/* Another path; the old one goes when no posted datagram names it. Not on the fast path. */
+void vib_ah_replace(struct ri_ah *ah, struct vib_path *fresh);
+
+/* --- vib_ah_call.c ------------------------------------------------------------------------------ */
+
+/*
+ * Create an ibv_ah whose creation may wait for a peer, without waiting for it. *@p out: the one; or NULL, and *@p call goes
+ * on and must be given to vib_ah_call_tie or vib_ah_call_drop.
+ */
+enum ri_status vib_ah_call(struct ri_pd *pd, const struct ibv_ah_attr *attr, struct ibv_ah **out,
+			   struct vib_ah_call **call) RI_MUST_CHECK;
+/* This object gets what it makes. */
+void vib_ah_call_tie(struct vib_ah_call *call, struct ri_ah *ah);
+/* Nobody wants what it makes; NULL is none. */
+void vib_ah_call_drop(struct vib_ah_call *call);
+/* The object goes, or gets another destination: drop the call that it waits for, if there is one. */
+void vib_ah_call_untie(struct ri_ah *ah);
+/* What the errno of a creation means. */
+enum ri_status vib_ah_failure(const struct ri_rnic *rnic, int error) RI_MUST_CHECK;
 
 #endif /* VIB_AH_H */

@@ -182,6 +182,14 @@ chain_fail(struct ri_uqp *qp, uint32_t first, const struct ibv_send_wr *bad)
 	vib_chain_fault(qp);
 }
 
+/* End the uses of the requests from `first` to before `end`: the device has them, or never gets them. */
+static void
+batch_done(struct vib_chain *chain, uint32_t first, uint32_t end)
+{
+	for (; first != end; first++)
+		vib_wr_done(&chain->wrs[first % VIB_CHAIN_ROOM]);
+}
+
 /* Post one batch. False: nothing is kept, or nothing may be posted. The caller owns the role. */
 static bool
 batch_post(struct ri_uqp *qp)
@@ -193,8 +201,12 @@ batch_post(struct ri_uqp *qp)
 	int error = 0;
 	bool open;
 
-	if (first == end || atomic_load(&qp->gate) != VIB_GATE_OPEN)
+	if (first == end)
 		return false;
+	if (atomic_load(&qp->gate) != VIB_GATE_OPEN) {
+		batch_done(chain, first, end); /* the end flushes them */
+		return false;
+	}
 	end = batch_link(qp, first, end);
 	atomic_store(&chain->taken, end);
 	open = atomic_load(&qp->gate) == VIB_GATE_OPEN;
@@ -203,8 +215,7 @@ batch_post(struct ri_uqp *qp)
 	last = &chain->wrs[(end - 1) % VIB_CHAIN_ROOM];
 	if (open && error == 0 && last->wr.opcode == IBV_WR_BIND_MW)
 		vib_mw_posted(last);
-	for (uint32_t i = first; i != end; i++)
-		vib_wr_done(&chain->wrs[i % VIB_CHAIN_ROOM]);
+	batch_done(chain, first, end);
 	if (!open)
 		atomic_store(&chain->taken, first); /* the end flushes them */
 	else if (error != 0)

@@ -230,31 +230,11 @@ call_count(struct vib_cm *cm, bool begins)
 	pthread_mutex_unlock(&cm->lock);
 }
 
-int
-vib_conn_call(struct vib_conn *conn)
+/* On the thread of the call. */
+static void
+conn_connect(void *arg)
 {
-	struct vib_cm *cm = conn->cm;
-	int error;
-
-	pthread_mutex_lock(&cm->lock);
-	conn->under_way = true;
-	conn->calling = true;
-	pthread_mutex_unlock(&cm->lock);
-	call_count(cm, true);
-	error = vib_call_start(conn);
-	if (error == 0)
-		return 0;
-	pthread_mutex_lock(&cm->lock);
-	conn->under_way = false;
-	conn->calling = false;
-	pthread_mutex_unlock(&cm->lock);
-	call_count(cm, false);
-	return error;
-}
-
-void
-vib_conn_connect(struct vib_conn *conn)
-{
+	struct vib_conn *conn = arg;
 	const struct ri_host *host = conn->cm->rnic->host;
 	bool wanted;
 
@@ -266,6 +246,28 @@ vib_conn_connect(struct vib_conn *conn)
 	if (wanted)
 		conn->error = rdma_connect(conn->id, &conn->param) == 0 ? 0 : errno;
 	host->task_run(host->self, &conn->called);
+}
+
+int
+vib_conn_call(struct vib_conn *conn)
+{
+	struct vib_cm *cm = conn->cm;
+	int error;
+
+	pthread_mutex_lock(&cm->lock);
+	conn->under_way = true;
+	conn->calling = true;
+	pthread_mutex_unlock(&cm->lock);
+	call_count(cm, true);
+	error = vib_call_start(conn_connect, conn);
+	if (error == 0)
+		return 0;
+	pthread_mutex_lock(&cm->lock);
+	conn->under_way = false;
+	conn->calling = false;
+	pthread_mutex_unlock(&cm->lock);
+	call_count(cm, false);
+	return error;
 }
 
 /* On the service thread: the call has returned. Events of the connection may have come before. */

@@ -14,7 +14,7 @@
  * It stays, even when it is over, until vib_cm_forget, which goes with the queue pair; a request ends when it is answered
  * or when its context ends. rdma_destroy_id waits for the end of an iWARP attempt that is under way. Such a connection is
  * buried instead: it has no queue pair any more and waits in vib_cm::buried until its last event. So it is while its
- * rdma_connect runs, which with iWARP has a thread of its own (vib_cm_call.c): the device may be connecting inside it.
+ * rdma_connect runs, which with iWARP has a thread of its own (vib_call.c): the device may be connecting inside it.
  *
  * Threads. Events, deadlines and tasks run on the service thread, one at a time. vib_cm::busy names the owner that an
  * event is handled for; the handler uses that owner without a lock. A verb that takes an owner away first marks that under
@@ -162,15 +162,8 @@ bool vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *a
 		   struct ri_qp **qp);
 /* Call rdma_connect on a thread of its own, with conn->param; its failure is told later. 0, or errno: it is not called. */
 int vib_conn_call(struct vib_conn *conn);
-/* What that thread does. */
-void vib_conn_connect(struct vib_conn *conn);
 /* Wait until no event of this owner is being handled. The caller owns cm->lock, which is released meanwhile. */
 void vib_cm_wait(struct vib_cm *cm, const void *owner);
-
-/* --- vib_cm_call.c --------------------------------------------------------------------------- */
-
-/* Start a thread that calls vib_conn_connect. 0, or errno. */
-int vib_call_start(struct vib_conn *conn);
 
 /* --- vib_cm_setup.c: what a step does ---------------------------------------------------------- */
 

@@ -242,6 +242,8 @@ rnic_free(struct ri_rnic *rnic)
 		vib_log(rnic, RI_LOG_WARNING, "the device cannot be closed: %s",
 			ri_errno_text(errno));
 	vib_keys_destroy(&rnic->keys);
+	pthread_cond_destroy(&rnic->ah_idle);
+	pthread_mutex_destroy(&rnic->ah_lock);
 	pthread_mutex_destroy(&rnic->lock);
 	free(rnic);
 }
@@ -261,6 +263,8 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->upcalls = open->upcalls;
 	memcpy(rnic->name, open->name, sizeof(rnic->name));
 	pthread_mutex_init(&rnic->lock, NULL);
+	pthread_mutex_init(&rnic->ah_lock, NULL);
+	pthread_cond_init(&rnic->ah_idle, NULL);
 	vib_list_init(&rnic->contexts);
 	vib_keys_init(&rnic->keys);
 	prepare_for_fork();
@@ -288,6 +292,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 static void
 device_close(struct ri_rnic *rnic)
 {
+	vib_ah_calls_end(rnic);
 	vib_events_stop(rnic);
 	vib_cm_close(rnic);
 	rnic_free(rnic);

@@ -103,6 +103,20 @@ pd_create(struct ri_context *context, struct ri_pd **out)
 	return RI_SUCCESS;
 }
 
+/* True: a call of vib_ah_call.c still uses it, and destroys it at its end. */
+static bool
+pd_bury(struct ri_pd *pd)
+{
+	struct ri_rnic *rnic = pd->context->rnic;
+
+	pthread_mutex_lock(&rnic->ah_lock);
+	pd->buried = pd->calls != 0;
+	if (pd->buried)
+		vib_delist(pd->context, &pd->item);
+	pthread_mutex_unlock(&rnic->ah_lock);
+	return pd->buried;
+}
+
 static enum ri_status
 pd_destroy(struct ri_pd *pd)
 {
@@ -111,6 +125,8 @@ pd_destroy(struct ri_pd *pd)
 	if (atomic_load(&pd->users) != 0)
 		return RI_ERR_BUSY;
 	vib_ah_sweep(pd->context, pd->pd);
+	if (pd_bury(pd))
+		return RI_SUCCESS;
 	error = ibv_dealloc_pd(pd->pd);
 	if (error == EBUSY)
 		return RI_ERR_BUSY;

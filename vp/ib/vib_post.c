@@ -212,8 +212,8 @@ ud_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
 	out->uses[VIB_WR_OBJECT] = ah;
 	if (ah == NULL || ah->pd != qp->pd)
 		return false;
-	out->wr.wr.ud.ah = vib_ah_of(ah);
 	out->wr.wr.ud.remote_qpn = wr->u.ud.qpn;
+	out->wr.wr.ud.ah = vib_ah_of(ah, &out->wr.wr.ud.remote_qpn);
 	out->wr.wr.ud.remote_qkey = wr->u.ud.qkey;
 	return true;
 }

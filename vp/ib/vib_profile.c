@@ -58,7 +58,10 @@ limits_fill(struct ri_rnic_attr *attr, const struct ibv_device_attr *dev, bool i
 	attr->max_cq = limit_of(dev->max_cq, INT32_MAX);
 	attr->max_cqe = limit_of(dev->max_cqe, 1u << 22);
 	attr->max_mr = limit_of(dev->max_mr, INT32_MAX);
-	attr->max_mr_length = dev->max_mr_size < INT64_MAX ? dev->max_mr_size : INT64_MAX;
+	/* Not every driver fills this in. */
+	attr->max_mr_length = dev->max_mr_size != 0 && dev->max_mr_size < INT64_MAX
+				      ? dev->max_mr_size
+				      : INT64_MAX;
 	attr->max_sq_wr = limit_of(dev->max_qp_wr, 1u << 20);
 	attr->max_rq_wr = attr->max_sq_wr;
 	attr->max_send_sge = sges;

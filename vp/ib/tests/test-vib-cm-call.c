@@ -37,7 +37,7 @@ held_new(struct fake_qp **qp)
 	*qp = fake_qp_new(fake);
 	bring(fake, *qp);
 	fake_assert_calls("create_event_channel resolve_addr resolve_route init_qp_attr modify ");
-	g_assert_nonnull(fake->held);
+	g_assert_true(fake->held != NULL);
 	return fake;
 }
 

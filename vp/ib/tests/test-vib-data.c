@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_device.h"
 #include "vib_post.h"
@@ -352,6 +353,47 @@ test_window_gone(void)
 	device_free(d);
 }
 
+static struct {
+	struct ri_qp *qp;
+	const struct region *region;
+	uint32_t window;
+} bind_in_post;
+
+/* Another thread binds and ends the queue pair while a chain is being posted. */
+static void
+on_post(struct device *d)
+{
+	(void)d;
+	g_assert_cmpint(post_bind(bind_in_post.qp, bind_in_post.window, bind_in_post.region, 3), ==,
+			RI_SUCCESS);
+	g_assert_true(vib_chain_close(&bind_in_post.qp->user));
+}
+
+/* A bind that is kept when the queue pair ends never goes to the device: window and region can be freed before the end. */
+static void
+test_window_kept(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct region region;
+	struct ri_mw *mw;
+	uint32_t stag;
+
+	region_new(d, &region, 100);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
+	bind_in_post.qp = qp;
+	bind_in_post.region = &region;
+	bind_in_post.window = stag + 1;
+	d->in_post = on_post;
+	g_assert_cmpint(post(qp, &region, 1, RI_WR_COALESCE), ==, RI_SUCCESS);
+	g_assert_cmpint(post(qp, &region, 2, 0), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sends, ==, 2);
+	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
+	region_free(&region);
+	qp_end(qp);
+	device_free(d);
+}
+
 /* A peer's Send that invalidates, and one of ours. */
 static void
 test_invalidate(void)
@@ -417,7 +459,7 @@ test_datagram(void)
 	g_assert_cmpint(vib_post_sq(&qp->user, &send), ==, RI_SUCCESS);
 	g_assert_cmpuint(d->sent[0].wr.wr.ud.remote_qpn, ==, 0x66);
 	g_assert_cmpuint(d->sent[0].wr.wr.ud.remote_qkey, ==, 0x77);
-	g_assert_true(d->sent[0].wr.wr.ud.ah == ah->ah);
+	g_assert_true(d->sent[0].wr.wr.ud.ah == atomic_load(&ah->path)->ah);
 	/* It stays for the device until the datagram is gone. */
 	g_assert_cmpint(vib_ah_ops.modify(ah, &init), ==, RI_SUCCESS);
 	g_assert_cmpint(d->ahs, ==, 2);
@@ -521,6 +563,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/inline", test_inline);
 	g_test_add_func("/ib/data/window", test_window);
 	g_test_add_func("/ib/data/window-gone", test_window_gone);
+	g_test_add_func("/ib/data/window-kept", test_window_kept);
 	g_test_add_func("/ib/data/invalidate", test_invalidate);
 	g_test_add_func("/ib/data/datagram", test_datagram);
 	g_test_add_func("/ib/data/pinning", test_pinning);

@@ -12,15 +12,21 @@
 
 struct device *device_of_process;
 
+static const uint8_t own_gid[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
+
 /* --- libibverbs -------------------------------------------------------------------------------- */
 
 static int
 post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct device *d = device_of_process;
+	void (*in_post)(struct device * device) = d->in_post;
 
 	(void)qp;
 	d->calls++;
+	d->in_post = NULL;
+	if (in_post != NULL)
+		in_post(d);
 	for (; wr != NULL; wr = wr->next) {
 		struct device_wr *to = &d->sent[d->sends % DEVICE_ROOM];
 
@@ -99,12 +105,14 @@ ibv_alloc_pd(struct ibv_context *context)
 	struct ibv_pd *pd = g_new0(struct ibv_pd, 1);
 
 	pd->context = context;
+	device_of_process->pds++;
 	return pd;
 }
 
 int
 ibv_dealloc_pd(struct ibv_pd *pd)
 {
+	device_of_process->pds--;
 	g_free(pd);
 	return 0;
 }
@@ -237,14 +245,70 @@ ibv_destroy_qp(struct ibv_qp *qp)
 struct ibv_ah *
 ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct ibv_ah *ah = g_new0(struct ibv_ah, 1);
+	struct device *d = device_of_process;
+	struct device_ah *ah;
+	bool own = attr->grh.dgid.raw[15] == own_gid[15];
+	int error;
 
 	g_assert_cmpint(attr->is_global, ==, 1);
 	g_assert_cmpint(attr->grh.sgid_index, ==, 1);
-	ah->context = pd->context;
-	ah->pd = pd;
-	device_of_process->ahs++;
-	return ah;
+	pthread_mutex_lock(&d->ah_lock);
+	while (d->ah_held != 0 && attr->grh.dgid.raw[15] == d->ah_held)
+		pthread_cond_wait(&d->ah_told, &d->ah_lock);
+	error = own ? 0 : d->ah_error;
+	pthread_mutex_unlock(&d->ah_lock);
+	errno = error;
+	if (error != 0)
+		return NULL;
+	ah = g_new0(struct device_ah, 1);
+	ah->ah.context = pd->context;
+	ah->ah.pd = pd;
+	ah->dest = attr->grh.dgid;
+	d->ahs++;
+	return &ah->ah;
+}
+
+void
+device_neighbour(struct device *d, int error)
+{
+	pthread_mutex_lock(&d->ah_lock);
+	d->ah_error = error;
+	d->ah_held = 0;
+	pthread_cond_broadcast(&d->ah_told);
+	pthread_mutex_unlock(&d->ah_lock);
+}
+
+struct start {
+	void (*run)(void *arg);
+	void *arg;
+};
+
+static void *
+start_run(void *arg)
+{
+	struct start start = *(struct start *)arg;
+
+	g_free(arg);
+	start.run(start.arg);
+	return NULL;
+}
+
+int
+vib_call_start(void (*run)(void *arg), void *arg)
+{
+	struct start *start;
+	pthread_t thread;
+
+	if (device_of_process->thread_error != 0)
+		return device_of_process->thread_error;
+	if (!device_of_process->threads) {
+		run(arg);
+		return 0;
+	}
+	start = g_new(struct start, 1);
+	*start = (struct start){.run = run, .arg = arg};
+	g_assert_cmpint(pthread_create(&thread, NULL, start_run, start), ==, 0);
+	return pthread_detach(thread);
 }
 
 int
@@ -259,7 +323,10 @@ ibv_destroy_ah(struct ibv_ah *ah)
 int
 ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
-	struct ibv_port_attr own = {.gid_tbl_len = 2};
+	struct ibv_port_attr own = {.gid_tbl_len = 2,
+				    .link_layer = device_of_process->ethernet
+							  ? IBV_LINK_LAYER_ETHERNET
+							  : IBV_LINK_LAYER_INFINIBAND};
 
 	(void)context;
 	(void)port;
@@ -272,13 +339,11 @@ int
 _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 		  struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
-	static const uint8_t raw[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
-
 	(void)context;
 	(void)flags;
 	g_assert_cmpuint(port, ==, 1);
 	memset(entry, 0, size);
-	memcpy(entry->gid.raw, raw, sizeof(raw));
+	memcpy(entry->gid.raw, own_gid, sizeof(own_gid));
 	entry->gid_type = index == 1 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 	return 0;
 }
@@ -353,6 +418,8 @@ rnic_fill(struct device *d)
 	d->rnic.verbs = &d->verbs;
 	d->rnic.quirk = &no_quirk;
 	pthread_mutex_init(&d->rnic.lock, NULL);
+	pthread_mutex_init(&d->rnic.ah_lock, NULL);
+	pthread_cond_init(&d->rnic.ah_idle, NULL);
 	vib_list_init(&d->rnic.contexts);
 	vib_keys_init(&d->rnic.keys);
 	attr->num_ports = 1;
@@ -391,6 +458,8 @@ device_new(void)
 	device_of_process = d;
 	d->vth = vth_new(false);
 	d->inline_most = 64;
+	pthread_mutex_init(&d->ah_lock, NULL);
+	pthread_cond_init(&d->ah_told, NULL);
 	d->cm_events = g_array_new(FALSE, TRUE, sizeof(struct ri_cm_event));
 	d->async_events = g_array_new(FALSE, TRUE, sizeof(struct ri_async_event));
 	d->upcalls = (struct ri_upcalls){.size = sizeof(d->upcalls),
@@ -421,9 +490,14 @@ device_free(struct device *d)
 	g_assert_cmpint(d->regions, ==, 0);
 	g_assert_cmpint(d->windows, ==, 0);
 	g_assert_cmpint(d->ahs, ==, 0);
+	g_assert_cmpint(d->pds, ==, 0);
 	g_assert_cmpint(d->qps, ==, 0);
 	vib_keys_destroy(&d->rnic.keys);
 	pthread_mutex_destroy(&d->rnic.lock);
+	pthread_mutex_destroy(&d->rnic.ah_lock);
+	pthread_cond_destroy(&d->rnic.ah_idle);
+	pthread_mutex_destroy(&d->ah_lock);
+	pthread_cond_destroy(&d->ah_told);
 	pthread_mutex_destroy(&d->context->lock);
 	g_free(d->context);
 	g_array_free(d->cm_events, TRUE);

@@ -14,6 +14,12 @@
 
 #define DEVICE_ROOM 64
 
+/* An ibv_ah. */
+struct device_ah {
+	struct ibv_ah ah;
+	union ibv_gid dest;
+};
+
 /* A request as the device got it. */
 struct device_wr {
 	struct ibv_send_wr wr;
@@ -45,8 +51,17 @@ struct device {
 	int error; /* with which error */
 	unsigned completions;
 	struct ibv_wc wc[DEVICE_ROOM];
-	unsigned inline_most; /* the most inline bytes of a queue pair */
-	int regions, windows, ahs, qps;
+	unsigned inline_most;                   /* the most inline bytes of a queue pair */
+	void (*in_post)(struct device *device); /* happens once, in the next ibv_post_send */
+	int regions, windows, qps;
+	atomic_int pds, ahs;
+	bool ethernet;    /* link layer of the port */
+	int thread_error; /* of a thread for a call */
+	bool threads; /* calls that wait have threads of their own; else they run inside vib_call_start */
+	int ah_error;    /* of ibv_create_ah for a peer */
+	uint8_t ah_held; /* ibv_create_ah waits for peers whose address ends so; 0: for none */
+	pthread_mutex_t ah_lock;
+	pthread_cond_t ah_told;
 	uint32_t last_key;
 	int reg_error;
 	int create_error; /* of a CQ or queue pair */
@@ -68,6 +83,8 @@ void device_free(struct device *device);
 struct ri_qp *device_qp(struct device *device, bool ud);
 /* With so many requests outstanding. */
 struct ri_qp *device_qp_of(struct device *device, bool ud, uint32_t room);
+/* The peer for which ibv_create_ah waits is found, or with an error is not. */
+void device_neighbour(struct device *device, int error);
 /* Complete the oldest request that is not completed; of a failure, all behind it are flushed. */
 void device_complete(struct device *device, enum ibv_wc_status status);
 /* Complete the receive with this index. */

@@ -30,9 +30,10 @@ struct fake {
 	struct ibv_context verbs;
 	struct ri_addr addrs[2];
 	uint32_t num_addrs;
-	GArray *upcalled; /* struct ri_cm_event */
-	bool hold;        /* a thread for a call does not run until fake_release */
-	struct vib_conn *held;
+	GArray *upcalled;        /* struct ri_cm_event */
+	bool hold;               /* a thread for a call does not run until fake_release */
+	void (*held)(void *arg); /* what it is to run; NULL: there is none */
+	void *held_arg;
 	void (*in_connect)(void *arg); /* happens while rdma_connect runs */
 	void *in_connect_arg;
 };

@@ -59,12 +59,13 @@ vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT
 }
 
 int
-vib_call_start(struct vib_conn *conn)
+vib_call_start(void (*run)(void *arg), void *arg)
 {
 	if (fake_call("thread_id") != 0)
 		return errno;
-	g_assert_null(fake_of_process->held);
-	fake_of_process->held = conn;
+	g_assert_true(fake_of_process->held == NULL);
+	fake_of_process->held = run;
+	fake_of_process->held_arg = arg;
 	if (!fake_of_process->hold)
 		fake_release(fake_of_process);
 	return 0;
@@ -73,10 +74,10 @@ vib_call_start(struct vib_conn *conn)
 void
 fake_release(struct fake *fake)
 {
-	struct vib_conn *conn = fake->held;
+	void (*run)(void *arg) = fake->held;
 
 	fake->held = NULL;
-	vib_conn_connect(conn);
+	run(fake->held_arg);
 }
 
 void

@@ -6,19 +6,18 @@
 #include <semaphore.h>
 #include <signal.h>
 
-#include "vib_cm.h"
+#include "vib.h"
 
 static struct {
-	struct vib_conn conn;
 	pthread_t thread;
 	sigset_t blocked;
 	sem_t done;
 } seen;
 
-void
-vib_conn_connect(struct vib_conn *conn)
+static void
+call(void *arg)
 {
-	g_assert_true(conn == &seen.conn);
+	g_assert_true(arg == &seen);
 	seen.thread = pthread_self();
 	pthread_sigmask(SIG_SETMASK, NULL, &seen.blocked);
 	sem_post(&seen.done);
@@ -30,7 +29,7 @@ test_thread(void)
 	sigset_t own;
 
 	sem_init(&seen.done, 0, 0);
-	g_assert_cmpint(vib_call_start(&seen.conn), ==, 0);
+	g_assert_cmpint(vib_call_start(call, &seen), ==, 0);
 	while (sem_wait(&seen.done) != 0)
 		;
 	g_assert_false(pthread_equal(seen.thread, pthread_self()));
@@ -45,6 +44,6 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/ib/cm/thread", test_thread);
+	g_test_add_func("/ib/call/thread", test_thread);
 	return g_test_run();
 }

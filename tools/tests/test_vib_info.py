@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""What it-info says about devices of the kernel with which something is wrong: each gets a message that names the cause.
+
+Usage: test_vib_info.py TOOLS PLAYED NONE OLD      (TAP)
+The last three are vp/ib over devices that vp/ib/tests/vib_played.c plays: one device for each trouble, no device, and a
+library that does not know the kernel's devices.
+"""
+
+import functools
+import os
+import resource
+import shutil
+import sys
+
+from tool_runs import Failed, Folder, main, run
+
+# A device, and what must be said when it is opened.
+TROUBLES = {
+    'denied': ('/dev/null cannot be opened: Permission denied (the rights of that file decide)',
+               'RI_ERR_PERMISSION: this user may not use the device'),
+    'removed': ('/dev/null cannot be opened: No such device (the device was removed)',
+                'RI_ERR_NO_DEVICE: the device is not there any more'),
+    'unlisted': ('/dev/there-is-no-such-file cannot be opened: No such file or directory (the kernel has the device: '
+                 'this container or udev lacks its file)', 'RI_ERR_NO_DEVICE'),
+    'mute': ('the device does not tell its attributes: Input/output error', 'RI_ERR_NO_DEVICE'),
+    'unmanaged': ('/dev/infiniband/rdma_cm cannot be opened: No such device (the module rdma_ucm is not loaded)',
+                  'RI_ERR_NO_DEVICE'),
+    'scarce': ('RI_ERR_RESOURCES: memory, descriptors or the device\'s own resources ran out',),
+}
+MAY_LOCK = 1 << 14      # CAP_IPC_LOCK
+
+
+def info(tools, provider, *words, **more):
+    """it-info with this provider."""
+    with Folder() as folder:
+        shutil.copy(provider, os.path.join(folder.path, 'ib.so'))
+        kept = {name: value for name, value in os.environ.items() if not name.startswith('ITAPI_')}
+        return run(tools, 'it-info', *words, env={**kept, 'ITAPI_PROVIDER_PATH': folder.path}, **more)
+
+
+def need(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+def trouble(tools, played, name):
+    """Asked for this device alone, the reason; the exit status says that it is none to use."""
+    info(tools, played, '-a', 'ib:' + name).expect(1, "cannot open the adapter 'ib:%s': " % name, *TROUBLES[name])
+
+
+def listed(tools, played):
+    """Among all adapters, each with its own reason, and the good one as usual."""
+    said = info(tools, played, '--json').expect(1).json()
+    adapters = {one['name']: one for one in said['adapters']}
+    for name, texts in TROUBLES.items():
+        need(texts[0] in adapters['ib:' + name]['error'], '%r' % adapters['ib:' + name])
+    good = adapters['ib:good']
+    need('error' not in good and good['rc_service'] and len(good['spigots']) == 1, '%r' % good)
+
+
+# What a device can have, and what this provider claims of none, whatever its attributes say.
+OPTIONAL = ('srq_support', 'srq_resizable', 'atomic_support', 'narrow_rmr_unlink_support', 'post_send_unlink_remote_support')
+NEVER = ('ep_work_queues_resizable', 'wide_rmr_unlink_support', 'addr_mode_relative_support')
+NARROW = 0x1            # of rmr_types_supported
+
+
+def claims(tools, played, name, has, windows):
+    said = info(tools, played, '-a', 'ib:' + name, '--json').expect(0).json()['adapters'][0]
+    for names, wanted in ((OPTIONAL, has), (NEVER, False)):
+        for one in names:
+            need(said[one] is wanted, '%s is %r' % (one, said[one]))
+    need(said['rmr_types_supported'] == windows, 'windows: %r' % said['rmr_types_supported'])
+
+
+def good(tools, played):
+    """A device that has nothing optional."""
+    claims(tools, played, 'good', False, 0)
+
+
+def rich(tools, played):
+    """One whose attributes claim everything."""
+    claims(tools, played, 'rich', True, NARROW)
+
+
+def going(tools, played):
+    """A device that goes while it is looked at: it-info ends, whichever was first."""
+    said = info(tools, played, '-a', 'ib:going')
+    need(said.status in (0, 1), 'exit status %s: %s' % (said.status, said.err))
+    if said.status == 1:
+        need('it-info: ' in said.err, said.err)
+
+
+def none(tools, provider):
+    """No device, or none that the library can use: no adapter of it, and no failure."""
+    names = [one['name'] for one in info(tools, provider, '--json').expect(0).json()['adapters']]
+    need(not any(name.startswith('ib:') for name in names), '%r' % names)
+    return info(tools, provider, '-a', 'ib:good').expect(1, "there is no adapter named 'ib:good'")
+
+
+def old(tools, provider):
+    none(tools, provider).expect(1, 'ib_uverbs is not loaded, or the library is too old for it')
+
+
+def may_lock():
+    """May this process pin memory beyond the limit?"""
+    with open('/proc/self/status', encoding='ascii') as lines:
+        rights = [line.split()[1] for line in lines if line.startswith('CapEff:')]
+    return int(rights[0], 16) & MAY_LOCK != 0
+
+
+def limit(tools, played):
+    """A limit of locked memory that is too small is told; it does not bind a process that may lock."""
+    hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+    said = info(tools, played, '-a', 'ib:good',
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, hard))).expect(0)
+    told = 'only 0 bytes can be registered: the limit of locked memory is too small (RLIMIT_MEMLOCK' in said.err
+    need(told is not may_lock(), '%r' % said.err)
+
+
+def cases(tools, played, empty, unknown):
+    yield from (('trouble-' + name, functools.partial(trouble, tools, played, name)) for name in TROUBLES)
+    for case in (listed, good, rich, going, limit):
+        yield case.__name__, functools.partial(case, tools, played)
+    yield 'none', functools.partial(none, tools, empty)
+    yield 'old', functools.partial(old, tools, unknown)
+
+
+if __name__ == '__main__':
+    sys.exit(main([('/ib/info/' + name, case) for name, case in cases(*sys.argv[1:])]))
