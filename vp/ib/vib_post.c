@@ -182,7 +182,26 @@ request_fill(struct ibv_send_wr *out, const struct ri_wr *wr, const struct vib_s
 	out->wr.rdma.rkey = wr->u.remote.stag;
 }
 
-/* A bind: find window and region, and keep both for the post. False: they are not there. */
+/*
+ * May a window be bound over this part of the region, with these rights [RI 5.6.2]? Some devices refuse the post of a bind
+ * that may not be, and others judge when its turn comes; here it always fails in its turn.
+ */
+static bool
+bind_is_sound(const struct vib_key *region, const struct ri_wr_bind *bind)
+{
+	const uint32_t writes = RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC;
+	uint64_t offset = bind->addr - region->addr;
+
+	return (region->access & RI_ACCESS_BIND) != 0 && bind->length != 0 &&
+	       bind->addr >= region->addr && offset <= region->length &&
+	       bind->length <= region->length - offset &&
+	       (bind->access & ~(writes | RI_ACCESS_REMOTE_READ)) == 0 && bind->access != 0 &&
+	       ((bind->access & writes) == 0 || (region->access & RI_ACCESS_LOCAL_WRITE) != 0) &&
+	       ((bind->access & RI_ACCESS_REMOTE_READ) == 0 ||
+		(region->access & RI_ACCESS_LOCAL_READ) != 0);
+}
+
+/* A bind: find window and region, and keep both for the post. False: they are not there, or may not be bound so. */
 static bool
 bind_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
 {
@@ -192,7 +211,8 @@ bind_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
 
 	out->uses[VIB_WR_OBJECT] = window;
 	out->uses[VIB_WR_REGION] = region;
-	if (window == NULL || region == NULL || window->pd != qp->pd || region->pd != qp->pd)
+	if (window == NULL || region == NULL || window->pd != qp->pd || region->pd != qp->pd ||
+	    !bind_is_sound(region, &wr->u.bind))
 		return false;
 	out->wr.bind_mw.mw = ((struct ri_mw *)window->object)->mw;
 	out->wr.bind_mw.rkey = wr->u.bind.mw_stag;
@@ -218,7 +238,7 @@ ud_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
 	return true;
 }
 
-/* What only some opcodes have. False: the request names an object that is not there. */
+/* What only some opcodes have. False: the request must fail, because of an object that it names. */
 static bool
 shape_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, struct vib_wr *out)
 {
@@ -276,8 +296,9 @@ request_check(const struct ri_uqp *qp, const struct ri_wr *wr)
 /* --- the long way ---------------------------------------------------------------------------------- */
 
 /*
- * The request names a window, region or address handle that is not there. It fails when its turn comes, like one that the
- * device judges: it goes behind those that are kept and never leaves, and the queue pair ends.
+ * The request names a window, region or address handle that is not there, or a window that may not be bound so. It fails when
+ * its turn comes, like one that the device judges: it goes behind those that are kept and never leaves, and the queue pair
+ * ends.
  */
 static enum ri_status
 post_failed(struct ri_uqp *qp, struct vib_slot *slot, const struct vib_wr *made, uint32_t tail)

@@ -2,82 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The data path over a device that the test plays (vib_device.h): chains of requests in one call, copied payload, windows,
- * Sends that invalidate, datagrams, and ends with requests that were kept back.
+ * The data path over a device that the test plays (vib_device.h): chains of requests in one call, copied payload,
+ * datagrams, and ends with requests that were kept back.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "vib_chain.h"
 #include "vib_cq.h"
-#include "vib_device.h"
+#include "vib_data.h"
 #include "vib_post.h"
-
-static uint8_t memory[4096];
-
-struct region {
-	struct ri_mr *mr;
-	uint32_t stag;
-	struct ri_sge sge;
-};
-
-static void
-region_new(struct device *d, struct region *region, uint32_t length)
-{
-	const struct ri_mr_init init = {.addr = (uintptr_t)memory,
-					.length = sizeof(memory),
-					.access = RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE |
-						  RI_ACCESS_BIND};
-
-	g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &init, &region->mr, &region->stag), ==,
-			RI_SUCCESS);
-	region->sge =
-		(struct ri_sge){.addr = (uintptr_t)memory, .length = length, .stag = region->stag};
-}
-
-static void
-region_free(struct region *region)
-{
-	g_assert_cmpint(vib_mem_ops.mr_dereg(region->mr), ==, RI_SUCCESS);
-}
-
-static enum ri_status
-post(struct ri_qp *qp, const struct region *region, uint64_t id, uint32_t flags)
-{
-	const struct ri_wr wr = {.wr_id = id,
-				 .sgl = &region->sge,
-				 .num_sge = 1,
-				 .opcode = RI_OP_RDMA_WRITE,
-				 .flags = flags,
-				 .u.remote = {.addr = 0x1000 + id, .stag = 0xabc}};
-
-	return vib_post_sq(&qp->user, &wr);
-}
-
-static void
-poll_one(struct device *d, uint64_t id, enum ri_wc_status status)
-{
-	struct ri_wc wc;
-
-	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
-	g_assert_cmpuint(wc.wr_id, ==, id);
-	g_assert_cmpint(wc.status, ==, status);
-}
-
-static void
-poll_none(struct device *d)
-{
-	struct ri_wc wc;
-
-	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 0);
-}
-
-static void
-qp_end(struct ri_qp *qp)
-{
-	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
-}
 
 /* --- chains ---------------------------------------------------------------------------------- */
 
@@ -87,15 +21,15 @@ test_chain(void)
 {
 	struct device *d = device_new();
 	struct ri_qp *qp = device_qp(d, false);
-	struct region region;
+	struct data_region region;
 
-	region_new(d, &region, 1000);
+	data_region_new(d, &region, 1000);
 	for (uint64_t i = 1; i <= 3; i++) {
-		g_assert_cmpint(post(qp, &region, i, RI_WR_COALESCE), ==, RI_SUCCESS);
+		g_assert_cmpint(data_post(qp, &region, i, RI_WR_COALESCE), ==, RI_SUCCESS);
 		g_assert_cmpuint(d->calls, ==, 0);
 	}
 	region.sge.length = 7; /* segments are not looked at after the post */
-	g_assert_cmpint(post(qp, &region, 4, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 4, RI_WR_SIGNALED), ==, RI_SUCCESS);
 	g_assert_cmpuint(d->calls, ==, 1);
 	g_assert_cmpuint(d->sends, ==, 4);
 	for (unsigned i = 0; i < 4; i++) {
@@ -103,11 +37,11 @@ test_chain(void)
 		g_assert_cmpuint(d->sent[i].sge.length, ==, i < 3 ? 1000 : 7);
 		device_complete(d, IBV_WC_SUCCESS);
 	}
-	poll_one(d, 4, RI_WC_SUCCESS);
-	g_assert_cmpint(post(qp, &region, 5, 0), ==, RI_SUCCESS); /* the short way again */
+	data_poll(d, 4, RI_WC_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 5, 0), ==, RI_SUCCESS); /* the short way again */
 	g_assert_cmpuint(d->calls, ==, 2);
-	qp_end(qp);
-	region_free(&region);
+	data_qp_end(qp);
+	data_region_free(&region);
 	device_free(d);
 }
 
@@ -117,28 +51,28 @@ test_release(void)
 {
 	struct device *d = device_new();
 	struct ri_qp *qp = device_qp(d, false);
-	struct region region;
+	struct data_region region;
 	unsigned posted = 0;
 
-	region_new(d, &region, 1000);
+	data_region_new(d, &region, 1000);
 	while (d->calls == 0) {
-		g_assert_cmpint(post(qp, &region, posted++, RI_WR_COALESCE), ==, RI_SUCCESS);
+		g_assert_cmpint(data_post(qp, &region, posted++, RI_WR_COALESCE), ==, RI_SUCCESS);
 		g_assert_cmpuint(posted, <=, 32);
 	}
 	g_assert_cmpuint(d->sends, ==, posted);
-	g_assert_cmpint(post(qp, &region, posted++, RI_WR_COALESCE), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, posted++, RI_WR_COALESCE), ==, RI_SUCCESS);
 	g_assert_cmpuint(d->calls, ==, 1);
-	poll_none(d);
+	data_poll_none(d);
 	g_assert_cmpuint(d->calls, ==, 2);
-	g_assert_cmpint(post(qp, &region, posted++, RI_WR_COALESCE), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, posted++, RI_WR_COALESCE), ==, RI_SUCCESS);
 	vib_flush_sq(&qp->user);
 	g_assert_cmpuint(d->sends, ==, posted);
 	while (posted < 32)
-		g_assert_cmpint(post(qp, &region, posted++, RI_WR_COALESCE), ==, RI_SUCCESS);
-	g_assert_cmpint(post(qp, &region, posted, RI_WR_COALESCE), ==, RI_ERR_QUEUE_FULL);
+		g_assert_cmpint(data_post(qp, &region, posted++, RI_WR_COALESCE), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, posted, RI_WR_COALESCE), ==, RI_ERR_QUEUE_FULL);
 	g_assert_cmpuint(d->sends, ==, 32);
-	qp_end(qp);
-	region_free(&region);
+	data_qp_end(qp);
+	data_region_free(&region);
 	device_free(d);
 }
 
@@ -148,30 +82,31 @@ test_refused(void)
 {
 	struct device *d = device_new();
 	struct ri_qp *qp = device_qp(d, false);
-	struct region region;
+	struct data_region region;
 
-	region_new(d, &region, 1000);
+	data_region_new(d, &region, 1000);
 	d->refuse = 3;
 	d->error = EINVAL;
 	for (uint64_t i = 1; i <= 5; i++)
-		g_assert_cmpint(post(qp, &region, i, RI_WR_SIGNALED | (i < 5 ? RI_WR_COALESCE : 0)),
-				==, RI_SUCCESS);
+		g_assert_cmpint(
+			data_post(qp, &region, i, RI_WR_SIGNALED | (i < 5 ? RI_WR_COALESCE : 0)),
+			==, RI_SUCCESS);
 	g_assert_cmpuint(d->sends, ==, 2);
 	device_complete(d, IBV_WC_SUCCESS);
 	device_complete(d, IBV_WC_SUCCESS);
 	vth_run(d->vth);
 	for (uint64_t i = 1; i <= 5; i++)
-		poll_one(d, i, i <= 2 ? RI_WC_SUCCESS : RI_WC_FLUSHED);
-	poll_none(d);
+		data_poll(d, i, i <= 2 ? RI_WC_SUCCESS : RI_WC_FLUSHED);
+	data_poll_none(d);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 	g_assert_cmpint(g_array_index(d->cm_events, struct ri_cm_event, 0).kind, ==, RI_CM_BROKEN);
 	/* A request alone is refused to the caller. */
-	qp_end(qp);
+	data_qp_end(qp);
 	qp = device_qp(d, false);
-	g_assert_cmpint(post(qp, &region, 6, RI_WR_SIGNALED), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(data_post(qp, &region, 6, RI_WR_SIGNALED), ==, RI_ERR_UNSUPPORTED);
 	g_assert_cmpuint(d->cm_events->len, ==, 0);
-	qp_end(qp);
-	region_free(&region);
+	data_qp_end(qp);
+	data_region_free(&region);
 	device_free(d);
 }
 
@@ -181,23 +116,23 @@ test_failed(void)
 {
 	struct device *d = device_new();
 	struct ri_qp *qp = device_qp(d, false);
-	struct region region;
+	struct data_region region;
 
 	g_assert_true(d->watched);
-	region_new(d, &region, 1000);
+	data_region_new(d, &region, 1000);
 	for (uint64_t i = 1; i <= 3; i++)
-		g_assert_cmpint(post(qp, &region, i, 0), ==, RI_SUCCESS);
+		g_assert_cmpint(data_post(qp, &region, i, 0), ==, RI_SUCCESS);
 	device_complete(d, IBV_WC_REM_ACCESS_ERR);
-	poll_one(d, 1, RI_WC_REMOTE_ACCESS);
-	poll_one(d, 2, RI_WC_FLUSHED);
+	data_poll(d, 1, RI_WC_REMOTE_ACCESS);
+	data_poll(d, 2, RI_WC_FLUSHED);
 	g_assert_cmpuint(d->cm_events->len, ==, 0);
 	vth_run(d->vth);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 	g_assert_cmpint(g_array_index(d->cm_events, struct ri_cm_event, 0).kind, ==, RI_CM_BROKEN);
 	g_assert_cmpuint(d->aborts, ==, 1);
-	poll_one(d, 3, RI_WC_FLUSHED);
-	qp_end(qp);
-	region_free(&region);
+	data_poll(d, 3, RI_WC_FLUSHED);
+	data_qp_end(qp);
+	data_region_free(&region);
 	device_free(d);
 }
 
@@ -208,22 +143,22 @@ test_end_of_kept(void)
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
 	struct device *d = device_new();
 	struct ri_qp *qp = device_qp(d, false);
-	struct region region;
+	struct data_region region;
 
-	region_new(d, &region, 1000);
-	g_assert_cmpint(post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
-	g_assert_cmpint(post(qp, &region, 2, RI_WR_COALESCE), ==, RI_SUCCESS);
+	data_region_new(d, &region, 1000);
+	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 2, RI_WR_COALESCE), ==, RI_SUCCESS);
 	vib_qp_end(qp, &broken, RI_EVENT_NONE);
 	vth_run(d->vth); /* no time passes */
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	poll_one(d, 1, RI_WC_FLUSHED);
-	poll_one(d, 2, RI_WC_FLUSHED);
-	poll_none(d);
+	data_poll(d, 1, RI_WC_FLUSHED);
+	data_poll(d, 2, RI_WC_FLUSHED);
+	data_poll_none(d);
 	g_assert_cmpuint(d->sends, ==, 1);
-	g_assert_cmpint(post(qp, &region, 3, RI_WR_COALESCE), ==, RI_SUCCESS);
-	poll_one(d, 3, RI_WC_FLUSHED);
-	qp_end(qp);
-	region_free(&region);
+	g_assert_cmpint(data_post(qp, &region, 3, RI_WR_COALESCE), ==, RI_SUCCESS);
+	data_poll(d, 3, RI_WC_FLUSHED);
+	data_qp_end(qp);
+	data_region_free(&region);
 	device_free(d);
 }
 
@@ -235,7 +170,7 @@ test_inline(void)
 {
 	struct device *d = device_new();
 	struct ri_qp *qp = device_qp(d, false);
-	struct region region;
+	struct data_region region;
 	static const struct {
 		uint32_t length;
 		uint64_t offset;
@@ -245,192 +180,32 @@ test_inline(void)
 		    {1, 4095, 0, true},     {2, 4095, 0, false}, {8, 4096, 0, false},
 		    {8, 1 << 20, 0, false}, {8, 0, 1, false}};
 
-	region_new(d, &region, 0);
+	data_region_new(d, &region, 0);
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
 		for (unsigned kept = 0; kept < 2; kept++) {
-			region.sge = (struct ri_sge){.addr = (uintptr_t)memory + rows[i].offset,
-						     .length = rows[i].length,
-						     .stag = region.stag + rows[i].stag};
-			g_assert_cmpint(post(qp, &region, i,
-					     RI_WR_SIGNALED | (kept != 0 ? RI_WR_COALESCE : 0)),
-					==, RI_SUCCESS);
+			region.sge =
+				(struct ri_sge){.addr = (uintptr_t)data_memory + rows[i].offset,
+						.length = rows[i].length,
+						.stag = region.stag + rows[i].stag};
+			g_assert_cmpint(
+				data_post(qp, &region, i,
+					  RI_WR_SIGNALED | (kept != 0 ? RI_WR_COALESCE : 0)),
+				==, RI_SUCCESS);
 			vib_flush_sq(&qp->user);
 			g_assert_cmpint((d->sent[d->sends - 1].wr.send_flags & IBV_SEND_INLINE) !=
 						0,
 					==, rows[i].copied);
 			device_complete(d, IBV_WC_SUCCESS);
-			poll_one(d, i, RI_WC_SUCCESS);
+			data_poll(d, i, RI_WC_SUCCESS);
 		}
 	}
-	qp_end(qp);
+	data_qp_end(qp);
 	/* Of a device that has no room, nothing is asked. */
 	d->inline_most = 0;
 	qp = device_qp(d, false);
 	g_assert_cmpuint(qp->user.max_inline, ==, 0);
-	qp_end(qp);
-	region_free(&region);
-	device_free(d);
-}
-
-/* --- windows --------------------------------------------------------------------------------------- */
-
-static enum ri_status
-post_bind(struct ri_qp *qp, uint32_t window, const struct region *region, uint64_t id)
-{
-	const struct ri_wr wr = {.wr_id = id,
-				 .opcode = RI_OP_BIND_MW,
-				 .flags = RI_WR_SIGNALED,
-				 .u.bind = {.mw_stag = window,
-					    .mr_stag = region->stag,
-					    .addr = (uintptr_t)memory + 16,
-					    .length = 32,
-					    .access = RI_ACCESS_REMOTE_WRITE}};
-
-	return vib_post_sq(&qp->user, &wr);
-}
-
-static void
-test_window(void)
-{
-	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
-	struct ri_wr invalidate = {.wr_id = 2, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
-	struct ri_mr_attr attr;
-	struct region region;
-	struct ri_mw *mw;
-	uint32_t stag;
-
-	region_new(d, &region, 0);
-	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_WIDE, &mw, &stag), ==,
-			RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
-	g_assert_cmpint(post_bind(qp, stag + 5, &region, 1), ==, RI_SUCCESS);
-	g_assert_cmpuint(d->sent[0].mw_rkey, ==, stag); /* the old one at the post, */
-	g_assert_cmpuint(mw->mw->rkey, ==, stag + 5);   /* the new one behind it */
-	g_assert_true(d->sent[0].wr.bind_mw.bind_info.mr == region.mr->mr);
-	g_assert_cmpuint(d->sent[0].wr.bind_mw.bind_info.mw_access_flags, ==,
-			 IBV_ACCESS_REMOTE_WRITE);
-	device_complete(d, IBV_WC_SUCCESS);
-	poll_one(d, 1, RI_WC_SUCCESS);
-	g_assert_cmpint(vib_mem_ops.mw_query(mw, &attr), ==, RI_SUCCESS);
-	g_assert_true(attr.valid);
-	g_assert_cmpuint(attr.stag, ==, stag + 5);
-	g_assert_cmpuint(attr.access, ==, RI_ACCESS_REMOTE_WRITE);
-	g_assert_cmpint(vib_mem_ops.mr_dereg(region.mr), ==, RI_ERR_BUSY);
-	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_ERR_BUSY);
-	invalidate.inv_stag = stag + 5;
-	g_assert_cmpint(vib_post_sq(&qp->user, &invalidate), ==, RI_SUCCESS);
-	g_assert_cmpuint(d->sent[1].wr.invalidate_rkey, ==, stag + 5);
-	device_complete(d, IBV_WC_SUCCESS);
-	poll_one(d, 2, RI_WC_SUCCESS);
-	g_assert_cmpint(vib_mem_ops.mw_query(mw, &attr), ==, RI_SUCCESS);
-	g_assert_false(attr.valid);
-	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
-	qp_end(qp);
-	region_free(&region);
-	device_free(d);
-}
-
-/* A window that was freed: the bind fails in its turn and ends the connection [RI 5.6.4]. */
-static void
-test_window_gone(void)
-{
-	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
-	struct region region;
-
-	region_new(d, &region, 100);
-	g_assert_cmpint(post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
-	g_assert_cmpint(post_bind(qp, 0x777700, &region, 2), ==, RI_SUCCESS);
-	g_assert_cmpuint(d->sends, ==, 1);
-	device_complete(d, IBV_WC_SUCCESS);
-	vth_run(d->vth);
-	poll_one(d, 1, RI_WC_SUCCESS);
-	poll_one(d, 2, RI_WC_MW_BIND);
-	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	qp_end(qp);
-	region_free(&region);
-	device_free(d);
-}
-
-static struct {
-	struct ri_qp *qp;
-	const struct region *region;
-	uint32_t window;
-} bind_in_post;
-
-/* Another thread binds and ends the queue pair while a chain is being posted. */
-static void
-on_post(struct device *d)
-{
-	(void)d;
-	g_assert_cmpint(post_bind(bind_in_post.qp, bind_in_post.window, bind_in_post.region, 3), ==,
-			RI_SUCCESS);
-	g_assert_true(vib_chain_close(&bind_in_post.qp->user));
-}
-
-/* A bind that is kept when the queue pair ends never goes to the device: window and region can be freed before the end. */
-static void
-test_window_kept(void)
-{
-	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
-	struct region region;
-	struct ri_mw *mw;
-	uint32_t stag;
-
-	region_new(d, &region, 100);
-	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
-	bind_in_post.qp = qp;
-	bind_in_post.region = &region;
-	bind_in_post.window = stag + 1;
-	d->in_post = on_post;
-	g_assert_cmpint(post(qp, &region, 1, RI_WR_COALESCE), ==, RI_SUCCESS);
-	g_assert_cmpint(post(qp, &region, 2, 0), ==, RI_SUCCESS);
-	g_assert_cmpuint(d->sends, ==, 2);
-	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
-	region_free(&region);
-	qp_end(qp);
-	device_free(d);
-}
-
-/* A peer's Send that invalidates, and one of ours. */
-static void
-test_invalidate(void)
-{
-	const struct ibv_wc how = {.wc_flags = IBV_WC_WITH_INV, .invalidated_rkey = 0x4455};
-	const struct ibv_wc kernel = {.wc_flags = IBV_WC_IP_CSUM_OK, .invalidated_rkey = 0x4455};
-	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
-	const struct ri_recv_wr receive = {.wr_id = 9};
-	struct ri_wr send = {.wr_id = 1,
-			     .opcode = RI_OP_SEND,
-			     .flags = RI_WR_INVALIDATE | RI_WR_SIGNALED,
-			     .inv_stag = 0x99};
-	struct ri_wc wc;
-
-	g_assert_cmpint(vib_post_sq(&qp->user, &send), ==, RI_SUCCESS);
-	g_assert_cmpint(d->sent[0].wr.opcode, ==, IBV_WR_SEND_WITH_INV);
-	g_assert_cmpuint(d->sent[0].wr.invalidate_rkey, ==, 0x99);
-	send.opcode = RI_OP_RDMA_WRITE;
-	g_assert_cmpint(vib_post_sq(&qp->user, &send), ==, RI_ERR_UNSUPPORTED);
-	qp->user.invalidates = false;
-	send.opcode = RI_OP_SEND;
-	g_assert_cmpint(vib_post_sq(&qp->user, &send), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
-	device_receive(d, 0, &how);
-	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
-	g_assert_cmpint(wc.flags & RI_WC_INVALIDATED, !=, 0);
-	g_assert_cmpuint(wc.inv_stag, ==, 0x4455);
-	/* The bit of rxe, of that device only. */
-	for (unsigned rxe = 0; rxe < 2; rxe++) {
-		qp->user.invalidated |= rxe != 0 ? (unsigned)IBV_WC_IP_CSUM_OK : 0;
-		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
-		device_receive(d, 1 + rxe, &kernel);
-		g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
-		g_assert_cmpint((wc.flags & RI_WC_INVALIDATED) != 0, ==, rxe != 0);
-	}
-	qp_end(qp);
+	data_qp_end(qp);
+	data_region_free(&region);
 	device_free(d);
 }
 
@@ -449,11 +224,11 @@ test_datagram(void)
 			     .flags = RI_WR_SIGNALED,
 			     .u.ud = {.qpn = 0x66, .qkey = 0x77}};
 	struct ri_recv_wr receive = {.wr_id = 2, .num_sge = 1};
-	struct region region;
+	struct data_region region;
 	struct ri_ah *ah;
 	struct ri_wc wc;
 
-	region_new(d, &region, 100);
+	data_region_new(d, &region, 100);
 	receive.sgl = &region.sge;
 	g_assert_cmpint(vib_ah_ops.create(d->pd, &init, &ah, &send.u.ud.ah), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_post_sq(&qp->user, &send), ==, RI_SUCCESS);
@@ -464,13 +239,13 @@ test_datagram(void)
 	g_assert_cmpint(vib_ah_ops.modify(ah, &init), ==, RI_SUCCESS);
 	g_assert_cmpint(d->ahs, ==, 2);
 	device_complete(d, IBV_WC_SUCCESS);
-	poll_one(d, 1, RI_WC_SUCCESS);
+	data_poll(d, 1, RI_WC_SUCCESS);
 	g_assert_cmpint(vib_ah_ops.destroy(ah), ==, RI_SUCCESS);
 	g_assert_cmpint(d->ahs, ==, 0);
 
 	g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
-	memory[20] = 0x45; /* an IPv4 header in the last 20 bytes */
-	memcpy(memory + 32, sender + 12, 4);
+	data_memory[20] = 0x45; /* an IPv4 header in the last 20 bytes */
+	memcpy(data_memory + 32, sender + 12, 4);
 	device_receive(d, 0, &how);
 	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
 	g_assert_cmpint(wc.opcode, ==, RI_OP_RECV_UD);
@@ -478,18 +253,18 @@ test_datagram(void)
 	g_assert_cmpuint(wc.src_qpn, ==, 0x55);
 	g_assert_cmpuint(wc.byte_len, ==, 50);
 	g_assert_cmpint(memcmp(wc.src_addr, sender, sizeof(sender)), ==, 0);
-	memset(memory, 0, sizeof(memory));
+	memset(data_memory, 0, sizeof(data_memory));
 
 	/* A handle that is gone: the datagram fails, and the queue pair ends with an event. */
 	g_assert_cmpint(vib_post_sq(&qp->user, &send), ==, RI_SUCCESS);
 	vth_run(d->vth);
-	poll_one(d, 1, RI_WC_LOCAL_QP);
+	data_poll(d, 1, RI_WC_LOCAL_QP);
 	g_assert_cmpuint(d->cm_events->len, ==, 0);
 	g_assert_cmpuint(d->async_events->len, ==, 1);
 	g_assert_cmpint(g_array_index(d->async_events, struct ri_async_event, 0).event, ==,
 			RI_EVENT_QP_CATASTROPHIC);
-	qp_end(qp);
-	region_free(&region);
+	data_qp_end(qp);
+	data_region_free(&region);
 	device_free(d);
 }
 
@@ -531,7 +306,7 @@ test_pinning(void)
 		    {EACCES, RI_ERR_ACCESS},
 		    {EFAULT, RI_ERR_ADDRESS}};
 	const struct ri_mr_init init = {
-		.addr = (uintptr_t)memory, .length = 64, .access = RI_ACCESS_LOCAL_READ};
+		.addr = (uintptr_t)data_memory, .length = 64, .access = RI_ACCESS_LOCAL_READ};
 	struct device *d = device_new();
 	struct rlimit limit;
 	struct ri_mr *mr;
@@ -561,10 +336,6 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/failed", test_failed);
 	g_test_add_func("/ib/data/end-of-kept", test_end_of_kept);
 	g_test_add_func("/ib/data/inline", test_inline);
-	g_test_add_func("/ib/data/window", test_window);
-	g_test_add_func("/ib/data/window-gone", test_window_gone);
-	g_test_add_func("/ib/data/window-kept", test_window_kept);
-	g_test_add_func("/ib/data/invalidate", test_invalidate);
 	g_test_add_func("/ib/data/datagram", test_datagram);
 	g_test_add_func("/ib/data/pinning", test_pinning);
 	return g_test_run();

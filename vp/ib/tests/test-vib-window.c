@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Windows and Sends that invalidate, over a device that the test plays (vib_device.h). */
+#include <string.h>
+
+#include "vib_chain.h"
+#include "vib_cq.h"
+#include "vib_data.h"
+#include "vib_post.h"
+
+/* --- windows --------------------------------------------------------------------------------------- */
+
+static enum ri_status
+post_bind(struct ri_qp *qp, uint32_t window, const struct data_region *region, uint64_t id)
+{
+	const struct ri_wr wr = {.wr_id = id,
+				 .opcode = RI_OP_BIND_MW,
+				 .flags = RI_WR_SIGNALED,
+				 .u.bind = {.mw_stag = window,
+					    .mr_stag = region->stag,
+					    .addr = (uintptr_t)data_memory + 16,
+					    .length = 32,
+					    .access = RI_ACCESS_REMOTE_WRITE}};
+
+	return vib_post_sq(&qp->user, &wr);
+}
+
+static void
+test_window(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct ri_wr invalidate = {.wr_id = 2, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
+	struct ri_mr_attr attr;
+	struct data_region region;
+	struct ri_mw *mw;
+	uint32_t stag;
+
+	data_region_new(d, &region, 0);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_WIDE, &mw, &stag), ==,
+			RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
+	g_assert_cmpint(post_bind(qp, stag + 5, &region, 1), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sent[0].mw_rkey, ==, stag); /* the old one at the post, */
+	g_assert_cmpuint(mw->mw->rkey, ==, stag + 5);   /* the new one behind it */
+	g_assert_true(d->sent[0].wr.bind_mw.bind_info.mr == region.mr->mr);
+	g_assert_cmpuint(d->sent[0].wr.bind_mw.bind_info.mw_access_flags, ==,
+			 IBV_ACCESS_REMOTE_WRITE);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	g_assert_cmpint(vib_mem_ops.mw_query(mw, &attr), ==, RI_SUCCESS);
+	g_assert_true(attr.valid);
+	g_assert_cmpuint(attr.stag, ==, stag + 5);
+	g_assert_cmpuint(attr.access, ==, RI_ACCESS_REMOTE_WRITE);
+	g_assert_cmpint(vib_mem_ops.mr_dereg(region.mr), ==, RI_ERR_BUSY);
+	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_ERR_BUSY);
+	invalidate.inv_stag = stag + 5;
+	g_assert_cmpint(vib_post_sq(&qp->user, &invalidate), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sent[1].wr.invalidate_rkey, ==, stag + 5);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 2, RI_WC_SUCCESS);
+	g_assert_cmpint(vib_mem_ops.mw_query(mw, &attr), ==, RI_SUCCESS);
+	g_assert_false(attr.valid);
+	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
+	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
+/* A window that was freed: the bind fails in its turn and ends the connection [RI 5.6.4]. */
+static void
+test_window_gone(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct data_region region;
+
+	data_region_new(d, &region, 100);
+	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	g_assert_cmpint(post_bind(qp, 0x777700, &region, 2), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sends, ==, 1);
+	device_complete(d, IBV_WC_SUCCESS);
+	vth_run(d->vth);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	data_poll(d, 2, RI_WC_MW_BIND);
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
+/* What a window may be bound over [RI 5.6.2]: a wrong bind never reaches the device, and fails in its turn. */
+static void
+test_window_bounds(void)
+{
+	const uint32_t all = RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE | RI_ACCESS_BIND;
+	const uint64_t start = (uintptr_t)data_memory;
+	static const uint64_t size = sizeof(data_memory);
+	const struct {
+		uint32_t region; /* its rights */
+		uint32_t access;
+		uint64_t addr;
+		uint64_t length;
+		bool sound;
+	} rows[] = {
+		{all, RI_ACCESS_REMOTE_WRITE, start, size, true},
+		{all, RI_ACCESS_REMOTE_READ, start + size - 1, 1, true},
+		{all, RI_ACCESS_REMOTE_READ, start + size, 1, false},
+		{all, RI_ACCESS_REMOTE_READ, start + 1, size, false},
+		{all, RI_ACCESS_REMOTE_READ, start - 1, 2, false},
+		{all, RI_ACCESS_REMOTE_READ, start + 8, UINT64_MAX, false},
+		{all, RI_ACCESS_REMOTE_READ, start, 0, false},
+		{all, 0, start, 8, false},
+		{all, RI_ACCESS_LOCAL_WRITE, start, 8, false},
+		{all & ~RI_ACCESS_BIND, RI_ACCESS_REMOTE_READ, start, 8, false},
+		{all & ~RI_ACCESS_LOCAL_WRITE, RI_ACCESS_REMOTE_READ, start, 8, true},
+		{all & ~RI_ACCESS_LOCAL_WRITE, RI_ACCESS_REMOTE_WRITE, start, 8, false},
+		{all & ~RI_ACCESS_LOCAL_WRITE, RI_ACCESS_REMOTE_ATOMIC, start, 8, false},
+		{all & ~RI_ACCESS_LOCAL_READ, RI_ACCESS_REMOTE_READ, start, 8, false},
+	};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+		const struct ri_mr_init init = {
+			.addr = start, .length = size, .access = rows[i].region};
+		struct device *d = device_new();
+		struct ri_qp *qp = device_qp(d, false);
+		struct ri_wr wr = {.wr_id = i,
+				   .opcode = RI_OP_BIND_MW,
+				   .flags = RI_WR_SIGNALED,
+				   .u.bind = {.addr = rows[i].addr,
+					      .length = rows[i].length,
+					      .access = rows[i].access}};
+		struct ri_mr *mr;
+		struct ri_mw *mw;
+
+		g_test_message("row %u", i);
+		g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &init, &mr, &wr.u.bind.mr_stag), ==,
+				RI_SUCCESS);
+		g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &wr.u.bind.mw_stag),
+				==, RI_SUCCESS);
+		g_assert_cmpint(vib_post_sq(&qp->user, &wr), ==, RI_SUCCESS);
+		g_assert_cmpuint(d->sends, ==, rows[i].sound);
+		if (rows[i].sound)
+			device_complete(d, IBV_WC_SUCCESS);
+		vth_run(d->vth);
+		data_poll(d, i, rows[i].sound ? RI_WC_SUCCESS : RI_WC_MW_BIND);
+		g_assert_cmpuint(d->cm_events->len, ==, rows[i].sound ? 0 : 1);
+		g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_mem_ops.mr_dereg(mr), ==, RI_SUCCESS);
+		data_qp_end(qp);
+		device_free(d);
+	}
+}
+
+static struct {
+	struct ri_qp *qp;
+	const struct data_region *region;
+	uint32_t window;
+} bind_in_post;
+
+/* Another thread binds and ends the queue pair while a chain is being posted. */
+static void
+on_post(struct device *d)
+{
+	(void)d;
+	g_assert_cmpint(post_bind(bind_in_post.qp, bind_in_post.window, bind_in_post.region, 3), ==,
+			RI_SUCCESS);
+	g_assert_true(vib_chain_close(&bind_in_post.qp->user));
+}
+
+/* A bind that is kept when the queue pair ends never goes to the device: window and region can be freed before the end. */
+static void
+test_window_kept(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct data_region region;
+	struct ri_mw *mw;
+	uint32_t stag;
+
+	data_region_new(d, &region, 100);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
+	bind_in_post.qp = qp;
+	bind_in_post.region = &region;
+	bind_in_post.window = stag + 1;
+	d->in_post = on_post;
+	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_COALESCE), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 2, 0), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sends, ==, 2);
+	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
+	data_region_free(&region);
+	data_qp_end(qp);
+	device_free(d);
+}
+
+/* A peer's Send that invalidates, and one of ours. */
+static void
+test_invalidate(void)
+{
+	const struct ibv_wc how = {.wc_flags = IBV_WC_WITH_INV, .invalidated_rkey = 0x4455};
+	const struct ibv_wc kernel = {.wc_flags = IBV_WC_IP_CSUM_OK, .invalidated_rkey = 0x4455};
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	const struct ri_recv_wr receive = {.wr_id = 9};
+	struct ri_wr send = {.wr_id = 1,
+			     .opcode = RI_OP_SEND,
+			     .flags = RI_WR_INVALIDATE | RI_WR_SIGNALED,
+			     .inv_stag = 0x99};
+	struct ri_wc wc;
+
+	g_assert_cmpint(vib_post_sq(&qp->user, &send), ==, RI_SUCCESS);
+	g_assert_cmpint(d->sent[0].wr.opcode, ==, IBV_WR_SEND_WITH_INV);
+	g_assert_cmpuint(d->sent[0].wr.invalidate_rkey, ==, 0x99);
+	send.opcode = RI_OP_RDMA_WRITE;
+	g_assert_cmpint(vib_post_sq(&qp->user, &send), ==, RI_ERR_UNSUPPORTED);
+	qp->user.invalidates = false;
+	send.opcode = RI_OP_SEND;
+	g_assert_cmpint(vib_post_sq(&qp->user, &send), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+	device_receive(d, 0, &how);
+	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
+	g_assert_cmpint(wc.flags & RI_WC_INVALIDATED, !=, 0);
+	g_assert_cmpuint(wc.inv_stag, ==, 0x4455);
+	/* The bit of rxe, of that device only. */
+	for (unsigned rxe = 0; rxe < 2; rxe++) {
+		qp->user.invalidated |= rxe != 0 ? (unsigned)IBV_WC_IP_CSUM_OK : 0;
+		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+		device_receive(d, 1 + rxe, &kernel);
+		g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
+		g_assert_cmpint((wc.flags & RI_WC_INVALIDATED) != 0, ==, rxe != 0);
+	}
+	data_qp_end(qp);
+	device_free(d);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ib/window/bind", test_window);
+	g_test_add_func("/ib/window/gone", test_window_gone);
+	g_test_add_func("/ib/window/bounds", test_window_bounds);
+	g_test_add_func("/ib/window/kept", test_window_kept);
+	g_test_add_func("/ib/window/invalidate", test_invalidate);
+	return g_test_run();
+}
