@@ -60,7 +60,7 @@ advice(enum ri_status status)
 	case RI_ERR_RESOURCES:
 		return "memory, descriptors or the device's own resources ran out";
 	case RI_ERR_NO_DEVICE:
-		return "the device is not there any more";
+		return "the device is not there, or not any more";
 	case RI_ERR_PROVIDER:
 		return "the provider breaks the rules of its interface; the lines before say which";
 	default:

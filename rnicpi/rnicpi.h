@@ -333,7 +333,8 @@ struct ri_mem_ops {
 struct ri_ah_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
-	 * Creates one; *@p id goes into ri_wr_ud::ah of requests of the same protection domain.
+	 * Creates one; *@p id goes into ri_wr_ud::ah of requests of the same protection domain. If a neighbour must be found
+	 * first, it does not wait for that, and datagrams are lost until then [RI 2.1.2].
 	 * - Results: RI_ERR_INVALID_ARG: no such spigot; RI_ERR_NO_ROUTE: not reachable, or not from that source;
 	 *   RI_ERR_RESOURCES: memory ran out, or max_ah exist. Clause: [RI 2.2.1].
 	 */

@@ -21,7 +21,7 @@ TROUBLES = {
     'denied': ('/dev/null cannot be opened: Permission denied (the rights of that file decide)',
                'RI_ERR_PERMISSION: this user may not use the device'),
     'removed': ('/dev/null cannot be opened: No such device (the device was removed)',
-                'RI_ERR_NO_DEVICE: the device is not there any more'),
+                'RI_ERR_NO_DEVICE: the device is not there, or not any more'),
     'unlisted': ('/dev/there-is-no-such-file cannot be opened: No such file or directory (the kernel has the device: '
                  'this container or udev lacks its file)', 'RI_ERR_NO_DEVICE'),
     'mute': ('the device does not tell its attributes: Input/output error', 'RI_ERR_NO_DEVICE'),

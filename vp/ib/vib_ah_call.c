@@ -6,7 +6,7 @@
  * seconds, and no control verb waits for a peer [RI 2.1]. So the call has a thread of its own (vib_call.c). A verb waits
  * until that thread has begun and then LOCAL_NS more, in which a neighbour that the kernel knows already is found. After
  * that it leaves the call alone: the object loses its datagrams until the call is done, and for good if there is no such
- * neighbour. Whoever modifies or destroys the object meanwhile drops the call, which then destroys what it has made.
+ * neighbour. A verb that modifies or destroys the object meanwhile drops the call, whose thread destroys what it has made.
  *
  * ri_rnic::ah_lock guards all calls of an adapter and ri_ah::call. It is taken before ri_context::lock. A protection
  * domain that is destroyed while calls use it is buried: the last of them deallocates it. The adapter is not closed
@@ -20,13 +20,6 @@
 
 #define LOCAL_NS (20 * UINT64_C(1000000))
 
-/* Who is to deal with what a call has made. */
-enum owner {
-	OWNER_VERB = 0, /* the verb that has started it */
-	OWNER_OBJECT,   /* the object that is tied to it */
-	OWNER_NONE      /* it is dropped */
-};
-
 struct vib_ah_call {
 	struct ri_rnic *rnic;
 	struct ri_pd *pd;
@@ -34,8 +27,8 @@ struct vib_ah_call {
 	struct ri_parker parker; /* of the verb */
 	struct vib_path *path;   /* for an object that gets what is made */
 	/* Under ri_rnic::ah_lock: */
-	enum owner owner;
-	struct ri_ah *ah; /* with OWNER_OBJECT */
+	bool given;       /* the verb has given it away */
+	struct ri_ah *ah; /* that gets what is made, when it was given away; NULL: it is dropped */
 	bool began;
 	bool done;
 	struct ibv_ah *made;
@@ -62,21 +55,22 @@ pd_leave(struct ri_pd *pd)
 	free(pd);
 }
 
-/* It is done, and does not belong to the verb. What call_tell is to tell. The caller owns the lock. */
+/* It is done, and was given away. What call_tell is to tell. The caller owns the lock. */
 static int
 call_settle(struct vib_ah_call *call)
 {
+	struct ri_ah *ah = call->ah;
 	int error = 0;
 
-	if (call->owner == OWNER_OBJECT)
-		call->ah->call = NULL;
-	if (call->owner == OWNER_OBJECT && call->made != NULL) {
+	if (ah != NULL)
+		ah->call = NULL;
+	if (ah != NULL && call->made != NULL) {
 		call->path->ah = call->made;
-		vib_ah_replace(call->ah, call->path);
+		vib_ah_replace(ah, call->path);
 		call->path = NULL;
 	} else if (call->made != NULL) {
 		(void)ibv_destroy_ah(call->made);
-	} else if (call->owner == OWNER_OBJECT) {
+	} else if (ah != NULL) {
 		error = call->error != 0 ? call->error : EHOSTUNREACH;
 	}
 	call_free(call);
@@ -99,7 +93,7 @@ verb_wake(struct vib_ah_call *call)
 {
 	const struct ri_host *host = call->rnic->host;
 
-	if (call->owner == OWNER_VERB)
+	if (!call->given)
 		host->wake(host->self, &call->parker);
 }
 
@@ -124,9 +118,8 @@ call_run(void *arg)
 	call->done = true;
 	call->made = made;
 	call->error = error;
-	if (call->owner == OWNER_VERB)
-		verb_wake(call);
-	else
+	verb_wake(call);
+	if (call->given)
 		lost = call_settle(call);
 	pd_leave(pd);
 	pthread_mutex_unlock(&rnic->ah_lock);
@@ -220,15 +213,15 @@ vib_ah_call(struct ri_pd *pd, const struct ibv_ah_attr *attr, struct ibv_ah **ou
 	return status;
 }
 
-/* The verb gives it to another owner; @p ah: with OWNER_OBJECT. */
+/* The verb gives it to an object, or with NULL drops it. */
 static void
-call_give(struct vib_ah_call *call, enum owner owner, struct ri_ah *ah)
+call_give(struct vib_ah_call *call, struct ri_ah *ah)
 {
 	struct ri_rnic *rnic = call->rnic;
 	int lost = 0;
 
 	pthread_mutex_lock(&rnic->ah_lock);
-	call->owner = owner;
+	call->given = true;
 	call->ah = ah;
 	if (ah != NULL)
 		ah->call = call;
@@ -241,14 +234,14 @@ call_give(struct vib_ah_call *call, enum owner owner, struct ri_ah *ah)
 void
 vib_ah_call_tie(struct vib_ah_call *call, struct ri_ah *ah)
 {
-	call_give(call, OWNER_OBJECT, ah);
+	call_give(call, ah);
 }
 
 void
 vib_ah_call_drop(struct vib_ah_call *call)
 {
 	if (call != NULL)
-		call_give(call, OWNER_NONE, NULL);
+		call_give(call, NULL);
 }
 
 void
@@ -258,7 +251,7 @@ vib_ah_call_untie(struct ri_ah *ah)
 
 	pthread_mutex_lock(&rnic->ah_lock);
 	if (ah->call != NULL)
-		ah->call->owner = OWNER_NONE;
+		ah->call->ah = NULL;
 	ah->call = NULL;
 	pthread_mutex_unlock(&rnic->ah_lock);
 }
