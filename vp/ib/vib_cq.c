@@ -66,7 +66,7 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 	errno = 0;
 	cq->user.cq = ibv_create_cq(rnic->verbs, entries_of(rnic, *entries), cq, rnic->channel, 0);
 	if (cq->user.cq == NULL) {
-		status = vib_pin_failure(rnic, "a completion queue", errno);
+		status = vib_create_failure(rnic, "a completion queue", errno);
 		cq_free(cq);
 		return status;
 	}
@@ -119,7 +119,7 @@ cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 	error = ibv_resize_cq(cq->user.cq, entries_of(rnic, *entries));
 	if (error != 0) {
 		free(larger);
-		return vib_pin_failure(rnic, "a larger completion queue", error);
+		return vib_create_failure(rnic, "a larger completion queue", error);
 	}
 	free(staged_move(&cq->user, larger, *entries));
 	return RI_SUCCESS;

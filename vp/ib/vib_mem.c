@@ -62,18 +62,22 @@ vib_failure(const struct ri_rnic *rnic, int error)
 }
 
 enum ri_status
-vib_pin_failure(const struct ri_rnic *rnic, const char *what, int error)
+vib_create_failure(const struct ri_rnic *rnic, const char *what, int error)
 {
 	struct rlimit limit = {0};
 
-	if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+	if (what != NULL && error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
 	    limit.rlim_cur != RLIM_INFINITY)
 		vib_log(rnic, RI_LOG_WARNING,
 			"%s cannot be pinned: the limit of locked memory is %llu bytes "
 			"(RLIMIT_MEMLOCK, \"ulimit -l\")",
 			what, (unsigned long long)limit.rlim_cur);
-	if (error == EPERM)
-		return RI_ERR_RESOURCES; /* of a process without any right to lock memory */
+	/*
+	 * EPERM is for a process without any right to lock memory. EINVAL is what some drivers, rxe among them, say when as
+	 * many objects exist as the device can have.
+	 */
+	if ((error == EPERM || error == EINVAL) && !atomic_load(&rnic->failed))
+		return RI_ERR_RESOURCES;
 	return vib_failure(rnic, error);
 }
 
@@ -94,7 +98,7 @@ pd_create(struct ri_context *context, struct ri_pd **out)
 	errno = 0;
 	pd->pd = ibv_alloc_pd(context->rnic->verbs);
 	if (pd->pd == NULL) {
-		status = vib_failure(context->rnic, errno);
+		status = vib_create_failure(context->rnic, NULL, errno);
 		free(pd);
 		return status;
 	}
@@ -182,7 +186,7 @@ region_failure(const struct ri_rnic *rnic, const struct ri_mr_init *init, int er
 	if (error == EACCES)
 		return RI_ERR_ACCESS;
 	(void)snprintf(what, sizeof(what), "%llu bytes", (unsigned long long)init->length);
-	return vib_pin_failure(rnic, what, error);
+	return vib_create_failure(rnic, what, error);
 }
 
 /* Pin the range under a new STag. */

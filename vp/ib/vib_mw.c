@@ -36,7 +36,7 @@ vib_mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_
 	errno = 0;
 	mw->mw = ibv_alloc_mw(pd->pd, IBV_MW_TYPE_2);
 	if (mw->mw == NULL) {
-		status = vib_failure(rnic, errno);
+		status = vib_create_failure(rnic, NULL, errno);
 		free(mw);
 		return status;
 	}

@@ -22,14 +22,14 @@ void vib_delist(struct ri_context *context, struct vib_item *item);
 void vib_map(struct ri_map *map, const void *half);
 /* RI_ERR_FATAL if the device has failed, else RI_SUCCESS. */
 enum ri_status vib_alive(const struct ri_rnic *rnic) RI_MUST_CHECK;
-/* What a call of libibverbs that creates something failed with: the adapter's failure counts first. */
+/* What a call of libibverbs failed with: the adapter's failure counts first. */
 enum ri_status vib_failure(const struct ri_rnic *rnic, int error) RI_MUST_CHECK;
 /*
- * Likewise, of one that pins memory; @p what names that memory for the log, which says what to do if the limit of locked
- * memory may be the cause.
+ * Likewise, of one that creates an object or makes it larger, and whose arguments were checked before. If it pins memory,
+ * @p what names that for the log, which tells the limit of locked memory if that may be the cause; else NULL.
  */
-enum ri_status vib_pin_failure(const struct ri_rnic *rnic, const char *what,
-			       int error) RI_MUST_CHECK;
+enum ri_status vib_create_failure(const struct ri_rnic *rnic, const char *what,
+				  int error) RI_MUST_CHECK;
 
 /* vib_qp.c: destroy a queue pair in whatever state. */
 void vib_qp_destroy(struct ri_qp *qp);

@@ -171,7 +171,7 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 	qp->user.qp = verbs_create(qp, &theirs);
 	if (qp->user.qp == NULL)
 		return errno == EINVAL ? RI_ERR_LIMIT
-				       : vib_pin_failure(rnic, "a queue pair", errno);
+				       : vib_create_failure(rnic, "a queue pair", errno);
 	qp->user.qpn = qp->user.qp->qp_num;
 	qp->user.max_send_sge = (uint16_t)sges;
 	qp->user.max_read_sge = (uint16_t)init->max_read_sge;

@@ -94,7 +94,7 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	errno = 0;
 	srq->user.srq = ibv_create_srq(pd->pd, &init);
 	if (srq->user.srq == NULL) {
-		status = vib_pin_failure(rnic, "a shared receive queue", errno);
+		status = vib_create_failure(rnic, "a shared receive queue", errno);
 		srq_free(srq);
 		return status;
 	}
@@ -126,8 +126,8 @@ srq_grow(struct ri_srq *srq, uint32_t max_wr)
 		return RI_SUCCESS;
 	error = ibv_modify_srq(srq->user.srq, &theirs, IBV_SRQ_MAX_WR);
 	if (error != 0)
-		return vib_pin_failure(srq->pd->context->rnic, "a larger shared receive queue",
-				       error);
+		return vib_create_failure(srq->pd->context->rnic, "a larger shared receive queue",
+					  error);
 	slots_add(&srq->user, srq->attr.max_wr, max_wr);
 	srq->attr.max_wr = max_wr;
 	return RI_SUCCESS;

@@ -275,7 +275,9 @@ static void
 queues_scarce(struct device *d)
 {
 	struct ri_qp_init init = {.type = RI_QP_RC, .max_sq_wr = 4, .max_rq_wr = 4};
-	uint32_t entries = 8, more = 128;
+	uint32_t entries = 8, more = 128, stag;
+	struct ri_pd *pd;
+	struct ri_mw *mw;
 	struct ri_cq *cq;
 	struct ri_qp *qp;
 
@@ -288,9 +290,16 @@ queues_scarce(struct device *d)
 	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
 			RI_ERR_RESOURCES);
 	g_assert_true(vth_logged(d->vth, "a queue pair cannot be pinned"));
-	d->create_error = EPERM;
+	/* As many as the device can have. */
+	d->create_error = EINVAL;
 	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &cq, &d->map), ==,
 			RI_ERR_RESOURCES);
+	g_assert_cmpint(vib_pd_ops.create(d->context, &pd), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &stag), ==,
+			RI_ERR_RESOURCES);
+	atomic_store(&d->rnic.failed, true);
+	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &cq, &d->map), ==, RI_ERR_FATAL);
+	atomic_store(&d->rnic.failed, false);
 	d->create_error = d->resize_error = 0;
 }
 
@@ -303,6 +312,7 @@ test_pinning(void)
 		enum ri_status status;
 	} rows[] = {{ENOMEM, RI_ERR_RESOURCES},
 		    {EPERM, RI_ERR_RESOURCES},
+		    {EINVAL, RI_ERR_RESOURCES},
 		    {EACCES, RI_ERR_ACCESS},
 		    {EFAULT, RI_ERR_ADDRESS}};
 	const struct ri_mr_init init = {

@@ -80,9 +80,13 @@ req_notify_cq(struct ibv_cq *cq, int solicited)
 static struct ibv_mw *
 alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct ibv_mw *mw = g_new0(struct ibv_mw, 1);
+	struct ibv_mw *mw;
 
 	g_assert_cmpint(type, ==, IBV_MW_TYPE_2);
+	errno = device_of_process->create_error;
+	if (errno != 0)
+		return NULL;
+	mw = g_new0(struct ibv_mw, 1);
 	mw->context = pd->context;
 	mw->pd = pd;
 	mw->type = type;
@@ -102,8 +106,12 @@ dealloc_mw(struct ibv_mw *mw)
 struct ibv_pd *
 ibv_alloc_pd(struct ibv_context *context)
 {
-	struct ibv_pd *pd = g_new0(struct ibv_pd, 1);
+	struct ibv_pd *pd;
 
+	errno = device_of_process->create_error;
+	if (errno != 0)
+		return NULL;
+	pd = g_new0(struct ibv_pd, 1);
 	pd->context = context;
 	device_of_process->pds++;
 	return pd;

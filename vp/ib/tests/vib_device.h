@@ -64,7 +64,7 @@ struct device {
 	pthread_cond_t ah_told;
 	uint32_t last_key;
 	int reg_error;
-	int create_error; /* of a CQ or queue pair */
+	int create_error; /* of a domain, CQ, queue pair or window */
 	int cqe;          /* entries of the CQ */
 	int resize_error;
 	bool gone;            /* it was removed: no verb that changes something works */
