@@ -231,9 +231,11 @@ reports_write(const struct certify_report *report, const struct options *options
 
 /* Which of the cases there are run: what a report may say depends on it. */
 static const char *
-scope_of(const struct options *options)
+scope_of(const struct options *options, const struct certify_report *report)
 {
-	if (options->levels != NULL || options->globs != NULL)
+	g_autofree char *lack = certify_programs_lack(report);
+
+	if (options->levels != NULL || options->globs != NULL || lack != NULL)
 		return "part";
 	return options->quick ? "quick" : "whole";
 }
@@ -247,7 +249,7 @@ certify(struct certify_run *run, const struct options *options, GError **error)
 	bool good = loaded || *error == NULL;
 
 	certify_machine_tell(run);
-	report->scope = scope_of(options);
+	report->scope = scope_of(options, report);
 	report->again = again_of(run, options);
 	report->seed = run->seed;
 	good = good && (!loaded || certify_programs_list(run, error));

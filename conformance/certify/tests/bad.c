@@ -418,6 +418,16 @@ generous(void)
 	shared.modify = srq_modify_generous;
 }
 
+/* One segment in each request, as a small device has it. */
+static enum ri_status
+query_one_segment(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
+{
+	enum ri_status status = whole->device->query(rnic, attr);
+
+	attr->max_send_sge = attr->max_recv_sge = attr->max_write_sge = 1;
+	return status;
+}
+
 static void
 copy(void)
 {
@@ -455,6 +465,8 @@ ri_provider_entry(void)
 		device.close = close_leaving;
 	else if (strcmp(fault, "boasting") == 0)
 		device.query = query_boasting;
+	else if (strcmp(fault, "one-segment") == 0)
+		device.query = query_one_segment;
 	else if (strcmp(fault, "growing") == 0)
 		mem.mr_reg = reg_growing;
 	else if (strcmp(fault, "generous") == 0)

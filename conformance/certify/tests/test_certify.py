@@ -174,6 +174,15 @@ class Runs(unittest.TestCase):
         self.assertIn('failed', outcomes)
         self.assertNotIn('not run', outcomes)
 
+    def test_one_segment(self):
+        """An adapter without the segments that the test programs post is not judged by them."""
+        found = report(f'--provider={BAD}', '--adapter=emul:ib', '--case=verbs.first.*', '--case=api.atomic.*',
+                       '--case=model.*', fault='one-segment')
+        skipped = [entry for entry in found['cases'] if entry['level'] in ('api', 'model')]
+        self.assertEqual({entry['outcome'] for entry in skipped}, {'not testable here'})
+        self.assertIn('max_send_sge = 1', skipped[0]['reason'])
+        self.assertEqual({claim['attribute']: claim['truth'] for claim in found['claims']}['atomics'], 'not testable here')
+
     def test_list(self):
         names = [line.split()[0] for line in run('--list', '--adapter=emul:ib').stdout.splitlines()]
         self.assertEqual(len(names), len(set(names)))
