@@ -2621,24 +2621,25 @@ typedef struct {
 	size_t max_rdma_read_segments;
 	/** Most segments of one RDMA Write. */
 	size_t max_rdma_write_segments;
-	/** RDMA Reads of the peer served at once (IRD). Granted exactly. */
+	/** RDMA Reads and atomics of the peer served at once (IRD). Granted exactly; 0 = the peer can run none. */
 	uint32_t rdma_read_ird;
 	/**
-	 * RDMA Reads outstanding at once (ORD); more wait. Granted exactly, and lowered to the peer's IRD
-	 * when the connection is made.
+	 * RDMA Reads and atomics outstanding at once (ORD); more wait. Granted exactly, and lowered to the
+	 * peer's IRD when the connection is made. With 0 each Read and atomic fails with #IT_DTO_ERR_LOCAL_EP.
 	 */
 	uint32_t rdma_read_ord;
 	/** S-RQ for receives, with #IT_EP_SRQ; else ignored. */
 	it_srq_handle_t srq;
 	/**
 	 * Raises #IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK once when more receives are in progress; 0 =
-	 * off. S-RQ only. In progress is a receive that a message of this endpoint has taken and
-	 * whose completion has not been dequeued.
+	 * off. Ignored without an S-RQ. In progress is a receive that a message of this endpoint has taken
+	 * and whose completion has not been dequeued.
 	 */
 	size_t soft_hi_watermark;
 	/**
 	 * Breaks the connection when more receives are in progress; #IT_HARD_HI_WATERMARK_DISABLE =
-	 * off. S-RQ only.
+	 * off. Ignored without an S-RQ. With one, 0 is refused, so a program that wants no limit sets the
+	 * constant.
 	 */
 	size_t hard_hi_watermark;
 	/** Whether the peer may run atomics. */
@@ -3237,7 +3238,7 @@ it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_pa
  * @brief Starts to connect; an event tells the outcome.
  *
  * The endpoint leaves the unconnected state at once; the call does not wait for the peer. it_path_t.timeout limits
- * the time to the established connection, or in three-way to the arrival of the accept. Exactly one of the
+ * the time to the established connection, or in a three-way handshake to the arrival of the accept. Exactly one of the
  * events below ends the attempt; it_ep_disconnect() and it_ep_free() abort it.
  *
  * - Thread: any, several at once.
@@ -3295,12 +3296,16 @@ it_status_t it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 			  IN const unsigned char *private_data, IN size_t private_data_length);
 
 /**
- * @brief Accepts a request with an endpoint, or in three-way the peer's accept.
+ * @brief Accepts a request with an endpoint, or the peer's accept in a three-way handshake.
  *
  * Passive side: any unconnected endpoint of the adapter at which the request arrived. Active side: the endpoint of
- * the arrival event, without private data. A failed call changes neither identifier nor endpoint. With plain MPA
- * the requests of the passive side wait for the first message of the active side; let the active side send
- * first.
+ * the arrival event, without private data. A failed call changes neither identifier nor endpoint. A request dies if
+ * its peer gives up or, over iWARP, if it is not answered within 120 seconds; then the result is
+ * IT_ERR_INVALID_CN_EST_ID, which is no fault of the server.
+ *
+ * Unless a ready-to-receive message was negotiated (`peer-to-peer` in @ref configuration), iWARP lets the passive side
+ * send only after the active side has sent: requests of the passive side are held until then. So let the active side
+ * send first.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -3319,7 +3324,7 @@ it_status_t it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
  * @retval IT_SUCCESS The answer is under way.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_EP_TYPE The endpoint is of the other kind (connected or datagram).
- * @retval IT_ERR_INVALID_CN_EST_ID Dead, used up, or another endpoint's.
+ * @retval IT_ERR_INVALID_CN_EST_ID The request is dead, or its identifier is used up or another endpoint's.
  * @retval IT_ERR_INVALID_EP_STATE Neither unconnected with a request nor active-2 pending with its
  *     arrival.
  * @retval IT_ERR_INVALID_PDATA_LENGTH The private data is longer than the adapter carries with this
@@ -3341,10 +3346,10 @@ it_status_t it_ep_accept(IN it_ep_handle_t ep_handle, IN it_cn_est_identifier_t 
 			 IN const unsigned char *private_data, IN size_t private_data_length);
 
 /**
- * @brief Rejects a request, or in three-way the peer's accept.
+ * @brief Rejects a request, or the peer's accept in a three-way handshake.
  *
- * In three-way the endpoint becomes non-operational, without an event here; the private data
- * reaches the passive side.
+ * On the active side of a three-way handshake the endpoint becomes non-operational, without an event here; the private
+ * data reaches the passive side. The peer finds the private data in it_connection_event_t.private_data of its event.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -4247,7 +4252,10 @@ typedef union {
 typedef enum {
 	/** The aggregate returns notifications of its members instead of their events. */
 	IT_EVD_DEQUEUE_NOTIFICATIONS = 0x01,
-	/** Makes a file descriptor that is readable while the EVD notifies. */
+	/**
+	 * Makes a file descriptor that is readable while the EVD notifies, for poll() and its like. It becomes
+	 * unreadable when a dequeue finds the EVD empty, not when it is read.
+	 */
 	IT_EVD_CREATE_FD = 0x02,
 	/** An overflow sets it_evd_param_t.evd_overflowed only. Not with other bits; 0 means the same. */
 	IT_EVD_OVERFLOW_DEFAULT = 0x04,
@@ -4335,10 +4343,17 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  * peer's #IT_SOLICITED_WAIT_FLAG marks. Then it does not notify again until it was empty (with a threshold:
  * below it). Taking events until IT_ERR_QUEUE_EMPTY and then waiting misses none.
  *
+ * With #IT_EVD_CREATE_FD a program waits by poll() or epoll for events and for its own descriptors at once. An aggregate
+ * brings the streams of a program together behind one descriptor; create it first, with flags of 0 or
+ * #IT_EVD_CREATE_FD, and name it when its members are created. An aggregate without #IT_EVD_DEQUEUE_NOTIFICATIONS
+ * gives all events of one member, then those of the next. So it may give the end of a connection before completions of
+ * that connection, which are queued at another member by then: before a program frees what belongs to the
+ * endpoint, it dequeues from that member directly until IT_ERR_QUEUE_EMPTY, as in the second example.
+ *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
  * - Events: none.
- * - Clause: [IT 15.3.1]; [IT 6]; R-10, R-11, R-13, R-14, R-16.
+ * - Clause: [IT 15.3.1]; [IT 6], [IT 6.5]; R-05, R-10, R-11, R-13, R-14, R-16.
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] ia_handle the adapter
@@ -4374,6 +4389,10 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  *
  * @par Example
  * @snippet calls.c it_evd_create
+ *
+ * All streams of a server behind one descriptor, and the end of a connection there:
+ * @snippet kv.c events
+ * @snippet kv.c end
  *
  * @see it_evd_dequeue(), it_evd_wait(), it_evd_modify(), it_evd_callback_attach(),
  *     it_evd_free(), #IT_AEVD_NOTIFICATION_EVENT
@@ -4612,7 +4631,8 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
  * @brief Sends a message.
  *
  * The message fills the receive that the peer posted first. The completion says that the buffer is free; over
- * iWARP it says nothing about the peer. If the peer has no receive, the message waits for a limited time.
+ * iWARP it says nothing about the peer. If the peer has no receive, the message waits for a limited time, one second
+ * by default (`ITAPI_IWARP_RNR_MS`, `ITAPI_EMUL_RNR_MS`; @ref configuration); then the connection breaks.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
@@ -4886,7 +4906,12 @@ it_status_t it_post_rdma_read_to_rmr(IN it_ep_handle_t ep_handle,
 /**
  * @brief Runs an atomic operation on 64 bits of the peer's memory.
  *
- * Counts as an RDMA Read against ORD and for fences.
+ * The peer's region needs #IT_PRIV_ATOMIC and the peer's endpoint it_rc_only_attributes_t.atomics_enable; the region
+ * of @p result needs #IT_PRIV_LOCAL_WRITE alone, on every transport. The operation counts as an RDMA Read against ORD
+ * here, against IRD at the peer, and for fences, so neither may be 0.
+ *
+ * It is atomic with regard to other requests of the same adapter. `iwarp` and `emul` run it as an atomic operation of the
+ * processor, so the program that owns the word may change it with C11 atomics meanwhile.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).
