@@ -7,7 +7,7 @@
 
 #include "ual_log.h"
 
-/* The status, as the call's answer about an object; a branch if nobody listens. */
+/* The status, as the call's answer about an object; only a branch if the level is not logged. */
 #define IT_ANSWER(handle, status) ual_answer(__func__, handle, status)
 
 #endif /* IT_ANSWER_H */

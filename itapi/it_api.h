@@ -49,7 +49,8 @@
  *
  * Every call may run in several threads at once, also on one object [IT 1.11]. To free an object that another call
  * uses is an error of the application; it gives a status, not a crash. No call is safe in a signal handler, and
- * the library installs no signal handler [IT 1.12]. After fork() the child may only call exec() or _exit() [IT 1.13].
+ * the library installs no signal handler; its own threads have all signals blocked [IT 1.12]. After fork() the child
+ * may only call exec() or _exit() [IT 1.13].
  *
  * @section itapi_blocking Blocking
  *
@@ -100,21 +101,21 @@
 #if defined(ITAPI_ENABLE_V20_BINDINGS)
 /** Registers memory, as the chosen issue declares it. */
 #define it_lmr_create it_lmr_create20
-/** Makes an RMR, as the chosen issue declares it. */
+/** Creates an RMR, as the chosen issue declares it. */
 #define it_rmr_create it_rmr_create20
 /** Links an RMR to memory, as the chosen issue declares it. */
 #define it_rmr_bind it_rmr_link
 #elif defined(ITAPI_ENABLE_V21_BINDINGS)
 /** Registers memory, as the chosen issue declares it. */
 #define it_lmr_create it_lmr_create21
-/** Makes an RMR, as the chosen issue declares it. */
+/** Creates an RMR, as the chosen issue declares it. */
 #define it_rmr_create it_rmr_create20
 /** Links an RMR to memory, as the chosen issue declares it. */
 #define it_rmr_bind   it_rmr_link
 #else
 /** Registers memory, as the chosen issue declares it. */
 #define it_lmr_create it_lmr_create10
-/** Makes an RMR, as the chosen issue declares it. */
+/** Creates an RMR, as the chosen issue declares it. */
 #define it_rmr_create it_rmr_create10
 /** Links an RMR to memory, as the chosen issue declares it. */
 #define it_rmr_bind   it_rmr_bind10
@@ -2224,8 +2225,8 @@ void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interf
  * interface, with whatever bindings the program was compiled.
  *
  * Names: `iwarp` covers every network interface, with a spigot for each; `iwarp:<interface>` is one of them;
- * `emul:ib` and `emul:iwarp` are the emulated fabric of this process. Other providers have names of their own, and
- * a configuration file may add aliases.
+ * `ib:<device>` is an RDMA device of the kernel, where that provider is installed; `emul:ib` and `emul:iwarp` are the
+ * emulated fabric of this process. Other providers have names of their own, and a configuration file may add aliases.
  *
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
@@ -3580,11 +3581,11 @@ typedef uint64_t it_ud_svc_req_identifier_t;
 
 /** Answer to a datagram service request. Clause: [IT 13]. */
 typedef enum {
-	IT_UD_SVC_EP_INFO_VALID = 0,    /**< The service is there: the endpoint is told. */
+	IT_UD_SVC_EP_INFO_VALID = 0,    /**< The service exists; the answer names its endpoint. */
 	IT_UD_SVC_ID_NOT_SUPPORTED = 1, /**< No such service. */
 	IT_UD_SVC_REQ_REJECTED = 2,     /**< Refused, or no answer in time (R-35). */
 	IT_UD_NO_EP_AVAILABLE = 3,      /**< The service has no endpoint to spare. */
-	IT_UD_REQ_REDIRECTED = 4        /**< Ask along the path that is told. */
+	IT_UD_REQ_REDIRECTED = 4        /**< Send the request along the path in the answer. */
 } it_ud_svc_req_status_t;
 
 /** Parameters of a datagram service request. */

@@ -74,9 +74,9 @@ it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
  *
  * @param[in] ep_handle the endpoint
  * @param[in] cn_est_id identifier of the request event; used up by success
- * @param[in] lmr the region, with the range the peer is told
- * @param[out] rmr_context the context the peer is told, host byte order
- * @retval IT_SUCCESS As it_ep_accept(); the region was told.
+ * @param[in] lmr the region and the range that the message describes
+ * @param[out] rmr_context the context in the message, host byte order
+ * @retval IT_SUCCESS As it_ep_accept(); the message describes the region.
  * @retval IT_ERR_INVALID_EP Not the handle of a connected endpoint's kind.
  * @retval IT_ERR_INVALID_LMR The region is none of the endpoint's adapter, or the direct one.
  * @retval IT_ERR_FAULT @p lmr or @p rmr_context is NULL.
@@ -106,9 +106,9 @@ it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_ide
  * @param[in] cn_est_flags bits of it_cn_est_flags_t
  * @param[in] private_data private data in front of the region's; may be NULL with length 0
  * @param[in] private_data_length its length (octets)
- * @param[in] lmr the region, with the range the peer is told
- * @param[out] rmr_context the context the peer is told, host byte order
- * @retval IT_SUCCESS As it_ep_connect(); the region is told.
+ * @param[in] lmr the region and the range that the message describes
+ * @param[out] rmr_context the context in the message, host byte order
+ * @retval IT_SUCCESS As it_ep_connect(); the message describes the region.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
  * @retval IT_ERR_INVALID_LMR The region is none of the endpoint's adapter, or the direct one.
  * @retval IT_ERR_INVALID_LENGTH The range is longer than 2^32 - 1 bytes.
@@ -319,13 +319,13 @@ it_status_t itx_init_tracing(IN const char *aContextName, IN int aTraceRank);
 typedef struct {
 	/** The variable of the environment, or "[group] key" of the administrator's file. */
 	char name[136];
-	/** Who reads it: "itapi", the name of a provider, or "" if nobody does. */
+	/** The reader of it: "itapi", the name of a provider, or "" if there is none. */
 	char owner[32];
-	/** What it is for, in one sentence; "" if nobody reads it. */
+	/** What it is for, in one sentence; "" if it has no reader. */
 	char meaning[256];
 	/** What it may be, such as "a number from 0 to 1000000 (us)". */
 	char range[128];
-	/** The value that holds if nobody sets it; "" if there is none. */
+	/** The value that holds if it is not set; "" if there is none. */
 	char preset[64];
 	/** The value that holds now, cut to the room; "" if there is none. */
 	char value[256];
@@ -340,10 +340,10 @@ typedef struct {
 /**
  * @brief Lists all settings: variables of the environment and keys of the administrator's file.
  *
- * Listed are those of the library, those that providers state, and variables with the library's prefix
- * that nobody reads. The list tells what an adapter would find that is opened now; it loads the providers.
+ * The list has the settings of the library, those that providers state, and variables with the library's prefix that have
+ * no reader. It has the values that an adapter would get if it were opened now. The call loads the providers.
  *
- * - Thread: any, several at once; nobody may change the environment meanwhile.
+ * - Thread: any, several at once; no thread may change the environment meanwhile.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
  * - Clause: [IT 15.11.10].

@@ -62,7 +62,7 @@ kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct k
 	enum ri_status status;
 
 	params_fill(&params, req);
-	/* Who was told nothing, or would not listen, tells nothing [IT 9.6]. */
+	/* Without IRD and ORD in the request, or if the listen suppresses them, the answer has none [IT 9.6]. */
 	params.ird_ord = request->info.ird_ord_valid;
 	if (params.ird_ord)
 		params.ord = MIN(params.ord, request->info.ird);

@@ -109,7 +109,7 @@ struct kal_conn {
 	enum kal_cm_reason why;     /* cm->lock */
 	struct kal_pending pending; /* cm->lock */
 	/*
-	 * cm->lock: nodes for the events of this connection. Private data is in the first, which reports it. If the
+	 * cm->lock: nodes for the events of this connection. The first has room for private data and reports it. If the
 	 * kAL sets streams up, the last one is bare: it is for the end, which has no private data then.
 	 */
 	struct kal_event_node *reserved;
@@ -319,7 +319,7 @@ void kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *thei
 			       enum kal_cm_reason reason, const void *pdata, uint16_t len);
 /* Before the listener is known to anybody. */
 void kal_request_listener_init(struct kal_listener *listener);
-/* The listener ends, and its provider raises nothing for it any more: refuse what nobody heard. */
+/* The listener ends, and its provider raises nothing for it any more: refuse the requests that no client has seen. */
 void kal_request_refuse_unheard(struct kal_listener *listener);
 /* Take a request by id, and stop its watch and timer; NULL: there is none of that kind. */
 struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id, bool service);

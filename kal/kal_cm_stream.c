@@ -128,7 +128,7 @@ kal_stream_drop(struct kal_conn *conn)
 
 /*
  * The attempt failed before the provider had the stream. Called under verbs, which this releases: the queue pair is
- * flushed first, then the client is told. Called on the service thread, where watch and timer stop at once.
+ * flushed first, then the event is queued. Called on the service thread, where watch and timer stop at once.
  * The empty setup stays with its connection, which may be freed as soon as verbs is released: the thread that frees
  * it stops the watch, and so waits until the function that called this has returned.
  */

@@ -84,7 +84,7 @@ is_of_connection(int error)
 	}
 }
 
-/* An error of accept that nobody here can mend; it is told once. */
+/* An error of accept that a retry does not mend; it is logged once. */
 static void
 accept_failed(struct kal_listener *listener, int error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Finds the name that somebody probably meant. */
+/* Finds the known name that a misspelt one probably means. */
 #ifndef KAL_NEAR_H
 #define KAL_NEAR_H
 

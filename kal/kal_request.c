@@ -5,7 +5,7 @@
  * Connection requests, from the TCP accept until the consumer has answered.
  *
  * Half open: the service thread reads the MPA Request; its time (5 s), its size and the number of such requests
- * are bounded (kal_starts.c). Delivered: the request has an id and an entry in the table, and the client was told.
+ * are bounded (kal_starts.c). Delivered: the request has an id and an entry in the table, and its event is queued.
  * The service thread still watches whether the peer gives up, and a timer limits the time for the answer (120 s).
  *
  * Several threads may want to end a request: an accept, a reject, a hand-off, the service thread, the close of the

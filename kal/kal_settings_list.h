@@ -3,7 +3,7 @@
 
 /*
  * All settings at once: the library's variables, the keys of the administrator's file, what providers state,
- * and variables that look like one of them. For people; nobody reads a setting through this.
+ * and variables that look like one of them. It is for people: the library itself reads no setting through it.
  */
 #ifndef KAL_SETTINGS_LIST_H
 #define KAL_SETTINGS_LIST_H

@@ -184,7 +184,7 @@ kal_starts_free_descriptor(struct kal_listener *listener)
 	struct kal_request *request;
 	struct kal_link *link = NULL;
 
-	/* Who waits only for a FIN has had its answer. */
+	/* A refused peer whose FIN is awaited has its answer, so its connection is closed first. */
 	if (kal_partings_end_oldest(cm))
 		return true;
 	kal_cm_lock(cm);

@@ -6,7 +6,7 @@
  * the same three steps: may it be called, the call, may that be the answer. Outputs reach the caller
  * only with a success that holds.
  *
- * Any thread; whoever calls keeps calls on one object apart, as rnicpi.h wants it.
+ * Any thread; the caller makes only one call on an object at a time, as rnicpi.h requires.
  */
 
 #include "ri_call.h"

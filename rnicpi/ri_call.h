@@ -17,7 +17,7 @@
 
 #include "rnicpi.h"
 
-/* Who is called, and who is told of its faults. */
+/* The provider that is called, and the host whose log gets its faults. */
 struct ri_caller {
 	const struct ri_provider *provider; /* taken over by the registry */
 	const struct ri_host *host;

@@ -38,7 +38,7 @@ say(const struct ri_host *host, enum ri_log_level level, const char *text)
 		host->log(host->self, level, "registry", text);
 }
 
-/* A provider was not taken: keep the reason for whoever asks. False: it was for want of memory. */
+/* A provider was not taken over: keep the reason for a later query. False: memory ran out. */
 static bool
 refused(const struct ri_host *host, const struct ri_error *error)
 {
@@ -79,7 +79,7 @@ ri_load_file(const char *path, struct ri_error *error)
 	void *object, *symbol;
 	struct stat info;
 
-	/* The dynamic linker would wait until somebody writes to a FIFO. */
+	/* The dynamic linker would wait until another process writes to a FIFO. */
 	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
 		return load_error(error, path, "is no regular file");
 	errno = 0;

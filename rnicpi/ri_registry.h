@@ -5,7 +5,7 @@
  * The registry of providers: takes them over, keeps them, and refuses in words.
  *
  * A provider that was taken over is a copy of ours: its tables cut or filled up with zeros to the
- * sizes known here, so that whoever uses it may look at every member. It stays until the process ends.
+ * sizes known here, so that a reader may look at every member. It stays until the process ends.
  *
  * No function here ends the process for want of memory: it refuses with RI_REGISTRY_ERROR_MEMORY, has
  * registered nothing, and may be called again.

@@ -253,7 +253,7 @@ struct ri_qp_ops {
 	 * TERMINATE, any but IDLE to ERROR, ERROR to IDLE. ri_cm_ops and ri_llp_ops enter CONNECTING and RTS. @p mask:
 	 * RI_QP_ATTR_* bits.
 	 * - Results: RI_ERR_INVALID_STATE: no such move; RI_ERR_STILL_FLUSHING: to IDLE before everything is completed and
-	 *   the end is told; RI_ERR_TIME_WAIT: to IDLE too early; RI_ERR_INVALID_ARG: an unknown bit, or limits without an
+	 *   the end is raised; RI_ERR_TIME_WAIT: to IDLE too early; RI_ERR_INVALID_ARG: an unknown bit, or limits without an
 	 *   SRQ; RI_ERR_UNSUPPORTED: the attribute cannot change here; RI_ERR_PERMISSION: a Q_Key with bit 31 without the
 	 *   privilege; RI_ERR_LIMIT: IRD or ORD above ri_rnic_attr; RI_ERR_RESOURCES: memory for more IRD or ORD.
 	 * - Clause: [RI 4.3.2], [RI 10.14], [RI 10.15], [RI 10.45].
@@ -434,7 +434,7 @@ struct ri_cm_ops {
 	 */
 	enum ri_status (*disconnect)(struct ri_qp *qp, const void *pdata, uint16_t len);
 	/**
-	 * Asks who serves the datagrams of a service; ird, ord and three_way are not used. One RI_CM_SERVICE_REPLY names @p
+	 * Finds the queue pair that serves the datagrams of a service; ird, ord and three_way are not used. One RI_CM_SERVICE_REPLY names @p
 	 * ctx, at the deadline with RI_SERVICE_REJECTED. Required with ri_rnic_attr::ud.
 	 * - Results: RI_ERR_BUSY: a question with @p ctx is outstanding; RI_ERR_INVALID_ARG: no such spigot, too much
 	 *   private data, or the kind of service is unknown here; RI_ERR_UNSUPPORTED: ud is not claimed; RI_ERR_RESOURCES.

@@ -175,13 +175,13 @@ struct ri_cm_event {
 	uint32_t reason; /**< enum ri_cm_reason with RI_CM_FAILED. */
 	uint64_t ctx;    /**< Of the QP or listener; REQUEST_GONE: 0 if that is destroyed. */
 	struct ri_request *request; /**< REQUEST, REQUEST_GONE: the request. */
-	struct ri_addr peer;        /**< REQUEST: who connects. SERVICE_REPLY: who was asked. */
+	struct ri_addr peer;  /**< REQUEST: the active side. SERVICE_REPLY: the answering side. */
 	struct ri_addr local; /**< REQUEST: the local address. SERVICE_REPLY: the source address. */
 	struct ri_service service;   /**< REQUEST: the listener's; local_port: the peer's. */
 	uint32_t port;               /**< REQUEST: spigot, from 0. */
-	uint32_t ird;                /**< IRD that the peer told, with @ref ird_ord_valid. */
-	uint32_t ord;                /**< ORD that the peer told, with @ref ird_ord_valid. */
-	bool ird_ord_valid;          /**< The peer told its IRD and ORD. */
+	uint32_t ird;                /**< IRD that the peer sent, with @ref ird_ord_valid. */
+	uint32_t ord;                /**< ORD that the peer sent, with @ref ird_ord_valid. */
+	bool ird_ord_valid;          /**< The peer sent its IRD and ORD. */
 	bool pdata_present;          /**< The message had a field for private data. */
 	uint16_t pdata_len;          /**< Octets in @ref pdata, 0 to RI_PDATA_MAX. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */

@@ -67,7 +67,7 @@ adapter_dead(const struct ual_ia *ia)
 static bool
 takes(const struct ual_ep *ep)
 {
-	/* Acquire: who sees CONNECTED sees what led to it. */
+	/* Acquire: a thread that reads CONNECTED also sees what was written before it. */
 	return atomic_load_explicit(&ep->state, memory_order_acquire) - UAL_EPS_CONNECTED <=
 	       UAL_EPS_NONOPERATIONAL - UAL_EPS_CONNECTED;
 }
@@ -417,7 +417,7 @@ ual_dto_recv_shared(struct ual_srq *srq, const struct ual_dto *dto)
 }
 
 /*
- * A message can be polled by one thread while another is about to dispatch the news that the
+ * A message can be polled by one thread while another is about to dispatch the event that the
  * connection stands. ESTABLISHED comes first (R-05), and with it the right to answer the message.
  */
 static void
@@ -429,7 +429,7 @@ let_connection_stand(const struct ri_wc *wc, struct ual_ia *ia)
 		ual_async_settle(ia);
 }
 
-/* Who sent a datagram, and the way back. */
+/* The sender of a datagram, and the path back. */
 static void
 source_fill(const struct ri_wc *wc, const struct ual_ia *ia, it_all_dto_cmpl_event_t *event)
 {

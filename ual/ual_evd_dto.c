@@ -6,10 +6,10 @@
  *
  * A DTO event dispatcher is the provider's completion queue: poll, convert, done. Nobody's lock is
  * taken and nothing is cleared that the event does not have. Only if one of three things is so does
- * it cost more: somebody waits or watches (ual_evd::attention), an overflow is to be ended by
+ * it cost more: a thread waits or a descriptor is watched (ual_evd::attention), an overflow is to be ended by
  * draining, or the event was a notification event and others are left behind it (R-11).
  *
- * ual_evd::attention is read after the poll: whoever sets a bit later evaluates after setting it,
+ * ual_evd::attention is read after the poll: a thread that sets a bit later evaluates after setting it,
  * and then sees what this poll left.
  */
 #include "ual.h"

@@ -61,10 +61,10 @@ struct ual_objects {
 
 /* Head of every object. */
 struct ual_object {
-	atomic_uint tag; /* hidden | type << 16 | generation; who may change it: ual_object.c */
-	atomic_uint visitors;     /* calls inside; of the slot, also between two objects */
-	atomic_uint refs;         /* references, which keep the object from being freed (BUSY) */
-	struct ual_ia *ia;        /* the adapter it belongs to; an IA points to itself */
+	atomic_uint tag;      /* hidden | type << 16 | generation; changed in ual_object.c only */
+	atomic_uint visitors; /* calls inside; of the slot, also between two objects */
+	atomic_uint refs;     /* references, which keep the object from being freed (BUSY) */
+	struct ual_ia *ia;    /* the adapter it belongs to; an IA points to itself */
 	struct ual_objects *list; /* of the IA's objects; NULL: an IA */
 	struct ual_object *next;  /* under the list's lock */
 	struct ual_object *prev;

@@ -3,7 +3,7 @@
 
 /*
  * The codec of it-wire, which reads what any peer sends. It shares no code with that of vp/iwarp, so each judges the other:
- * both must find the same in the same octets. The first octet of the input has the options: with SEALED the harness
+ * both must give the same result for the same octets. The first octet of the input has the options: with SEALED the harness
  * fills in length, CRC and markers of each frame by the codec of vp/iwarp, without it the octets are taken as they come.
  */
 #include "fuzz.h"

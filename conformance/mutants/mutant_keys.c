@@ -330,7 +330,7 @@ no_random(void *self, void *buf, size_t len)
 	memset(buf, 0x5a, len);
 }
 
-/* A host without chance. */
+/* A host whose random numbers are not random. */
 struct dull {
 	struct ri_host host;
 	struct dull *next;

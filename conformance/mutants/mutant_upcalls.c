@@ -260,7 +260,7 @@ two_threads(struct wrap_rnic *rnic, uint64_t ctx)
 
 /* --- what grows, what waits --------------------------------------------------------------------- */
 
-/* Volatile: a compiler leaves out memory that nobody looks at. */
+/* Volatile: a compiler leaves out stores to memory that is never read. */
 static void
 lose(void)
 {

@@ -23,7 +23,7 @@
 #define MC_ARM_MAX  0xffffff     /* completions to wait for */
 #define MC_DEPTH    16           /* RDMA Reads at a time */
 
-/* Something that the access layer is to be told, later, on the service thread. */
+/* An upcall that is due: a task makes it later, on the service thread. */
 struct mc_note {
 	struct mc_note *next;
 	struct ri_rnic *rnic;
@@ -131,7 +131,7 @@ struct ri_qp {
 	struct mc_queue sq, rq;
 	struct ri_qp *peer;         /* from accept to the end */
 	struct mc_request *request; /* from connect until it is answered */
-	bool open;                  /* ESTABLISHED was told: data may move */
+	bool open;                  /* ESTABLISHED was raised: data may move */
 	struct ri_timer timer;      /* the deadline of an attempt */
 	struct mc_note up, end;
 	struct ri_cm_event heard; /* what the peer said when it accepted or refused */

@@ -421,7 +421,7 @@ message_step(struct wire_run *run, char *const *words, guint opcode, GError **er
 	return good;
 }
 
-/* Wait for anything that a judge looks at: octets that are no Writes of no octets, or the end. */
+/* Wait for what a judge looks at: octets that are not Writes of no octets, or the end. */
 static gboolean
 anything_wait(struct wire_run *run, GError **error)
 {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the helper's process uses: descriptors, memory, processor time. A stack may give back late what a connection had,
- * so a bound is waited for.
+ * The resources of the helper's process: descriptors, memory, processor time. A stack may free those of a connection some
+ * time after its end, so a step waits until a bound holds.
  */
 
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define LOOK_US   (20 * 1000)
 #define REST_US   (400 * 1000)
-#define REST_PART 10 /* a process that rests uses less than this part of the time */
+#define REST_PART 10 /* an idle process uses less than this part of the time */
 
 static const char *const kinds[] = {"descriptors", "memory", "processor"};
 
@@ -30,7 +30,7 @@ load_ask(struct wire_run *run, guint64 *used, GError **error)
 	return answer != NULL;
 }
 
-/* The first kind that is not as the step wants it, or -1. */
+/* The first kind that is not within the bound of the step, or -1. */
 static gboolean
 load_judge(struct wire_run *run, char *const *words, const guint64 *used, int *wrong,
 	   GError **error)
@@ -71,7 +71,7 @@ wire_load_step(struct wire_run *run, char *const *words, GError **error)
 				used[wrong], kinds[wrong], wire_word_value(words, kinds[wrong]));
 		g_usleep(LOOK_US);
 	}
-	/* Without bounds, the step remembers. */
+	/* Without bounds, the step stores the values for later steps. */
 	for (guint i = 0; words[2] == NULL && i < G_N_ELEMENTS(kinds); i++)
 		wire_run_name(run, "load", kinds[i], used[i]);
 	return TRUE;

@@ -7,7 +7,7 @@
 
 #include "calls.h"
 
-#define KEY    0x1234u /* who sends must know it */
+#define KEY    0x1234u /* each sender must know it */
 #define HEADER 40      /* bytes in front of each datagram */
 
 /* [it_ep_ud_create] */

@@ -495,7 +495,7 @@ side_connect(struct side *side, const char *host, uint16_t port, uint32_t versio
 }
 /* [reject] */
 
-/* The completion of a Send may come before or after the answer to it; nobody needs it. */
+/* The completion of a Send may come before or after the answer to it, and is not needed. */
 static void
 completion_wait(struct side *side, it_event_type_t wanted)
 {

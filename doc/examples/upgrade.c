@@ -10,8 +10,8 @@
  *   upgrade ADAPTER server            prints the port it listens on, serves one client
  *   upgrade ADAPTER client PORT TEXT  asks for TEXT; prints what came by RDMA
  *
- * The server passes the last line of the dialogue to it_socket_convert, so it is the one that must hear
- * first (R-31): the client, who asked, is the initiator.
+ * The server passes the last line of the dialogue to it_socket_convert, so it waits for the MPA Request and may not send
+ * first (R-31): the client is the initiator.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -27,8 +27,8 @@ struct tool_client {
 	it_conn_request_event_t request; /* its first connection, to be accepted */
 	struct tool_hello hello;
 	struct tool_guests *guests; /* the server's list of them */
-	atomic_bool spoke;          /* it has sent its first letter; set by who serves it */
-	atomic_bool give_up;        /* for the spec of its first connection */
+	atomic_bool spoke;   /* it has sent its first letter; set by the thread that serves it */
+	atomic_bool give_up; /* for the spec of its first connection */
 };
 
 struct tool_service {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A build folder as an installation: what a user or a vendor has who never saw the tree.
+"""A build folder as an installation: what a user or a vendor has without the tree.
 
     with installed.Installed(build) as there:
         there.compile(['prog.c'], 'prog', packages=['itapi'])

@@ -24,7 +24,7 @@ struct run {
 	struct tool_figures lately; /* since the last line on the terminal */
 	uint64_t begin;             /* ns */
 	uint64_t line;              /* when that was printed */
-	bool watched;               /* somebody looks at a terminal */
+	bool watched;               /* standard output is a terminal */
 };
 
 bool
@@ -58,7 +58,7 @@ ping_end_close(struct ping_end *end)
 	tool_memory_free(&end->sink);
 }
 
-/* A line each second for who looks; every round with --verbose. */
+/* On a terminal a line each second; every round with --verbose. */
 static void
 show(const struct ping *ping, struct run *run, uint64_t number, uint64_t ns)
 {

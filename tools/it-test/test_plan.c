@@ -55,7 +55,8 @@ one_op(struct test_op *op, char ***words, GError **error)
 	if (!op->by_server && !g_str_equal(who, "client"))
 		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is neither client nor server", who);
 	if (**words == NULL)
-		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' does what? SR, RR or RW", who);
+		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' needs an operation: SR, RR or RW",
+				 who);
 	if (!test_plan_kind(*(*words)++, &op->kind, error))
 		return false;
 	op->size = DEFAULT_SIZE;

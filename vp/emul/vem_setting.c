@@ -29,7 +29,7 @@ const struct ri_setting vem_settings[VEM_SETTING_COUNT] = {
 				.meaning = "Faults that each adapter commits when it is opened",
 				.form = "commands, separated by semicolons"},
 	[VEM_SETTING_CONTROL] = {.name = "ITAPI_EMUL_CONTROL",
-				 .meaning = "Local socket at which a tester listens who commands "
-					    "faults while the adapters run",
+				 .meaning = "Local socket at which a test program listens, which "
+					    "then commands faults while the adapters run",
 				 .form = "path of a socket"},
 };

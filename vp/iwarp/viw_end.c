@@ -133,7 +133,7 @@ viw_stream_conclude(struct viw_qp *qp)
 
 	host->timer_stop(host->self, &qp->timer);
 	vsw_lock(&qp->lock);
-	/* A peer that has sent its FIN and takes no more has closed in order all the same. */
+	/* A peer that has sent its FIN and reads no more has closed in order, too. */
 	bool heard = qp->end.orderly && atomic_load(&qp->rx.eof);
 	if (late && !heard && qp->end.event == RI_EVENT_QP_LLP_CLOSE_COMPLETE)
 		qp->end.event = qp->end.orderly ? RI_EVENT_QP_LLP_LOST : RI_EVENT_QP_BAD_CLOSE;

@@ -41,8 +41,8 @@
 #if defined(__x86_64__) && !defined(__ILP32__)
 
 /*
- * As syscall(), with four arguments and two zeros. Here, because syscall() moves seven arguments by one register
- * each, for two of them through the stack: 13 instructions in a post and in a poll.
+ * As syscall(), with four arguments and two zeros. syscall() itself would move each of its seven arguments to the next
+ * register, two of them through the stack: 13 instructions in a post and in a poll.
  */
 static inline long
 viw_syscall(long number, int fd, const void *at, size_t len, int flags)

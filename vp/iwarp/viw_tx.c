@@ -230,8 +230,8 @@ queue_terminate(struct viw_qp *qp)
 }
 
 /*
- * CLOSING: finish the current message, whatever the socket takes at once; behind the peer's FIN only the frames that are
- * built. TERMINATE: finish the current frame, send the Terminate. Then send the FIN.
+ * CLOSING: finish the current message as far as the socket takes it at once; after the peer's FIN, only the frames that
+ * are built. TERMINATE: finish the current frame, send the Terminate. Then send the FIN.
  */
 static void
 send_end(struct viw_qp *qp)
@@ -242,7 +242,7 @@ send_end(struct viw_qp *qp)
 	if (atomic_load(&tx->shut) || atomic_load(&tx->broken))
 		return;
 	if (received)
-		buffer_release(qp); /* the peer reads no more, as it may behind a mere FIN */
+		buffer_release(qp); /* the peer reads no more, which its FIN alone does not say */
 	if (viw_qp_state(qp) == RI_QPS_CLOSING && !atomic_load(&qp->rx.eof) &&
 	    (!tx->drained || tx->job != VIW_JOB_NONE)) {
 		send_requests(qp);

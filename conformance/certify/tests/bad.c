@@ -463,10 +463,10 @@ ri_provider_entry(void)
 		cq.create = cq_loud;
 	else if (strcmp(fault, "leaving") == 0)
 		device.close = close_leaving;
-	else if (strcmp(fault, "boasting") == 0)
-		device.query = query_boasting;
 	else if (strcmp(fault, "one-segment") == 0)
 		device.query = query_one_segment;
+	else if (strcmp(fault, "boasting") == 0)
+		device.query = query_boasting;
 	else if (strcmp(fault, "growing") == 0)
 		mem.mr_reg = reg_growing;
 	else if (strcmp(fault, "generous") == 0)

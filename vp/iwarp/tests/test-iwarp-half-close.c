@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The peer requests Reads and receives nothing, so the socket is full inside a frame. Then its FIN comes. What is built
- * leaves whole, for the peer may read on; and if it takes no more, that is an orderly end all the same [WIRE 7.1]. Time
- * is virtual, so a slow machine does not end the wait.
+ * The peer requests Reads and receives nothing, so the socket is full inside a frame. Then its FIN comes. Frames that are
+ * built leave whole, since the peer may read on. If it reads no more, the end is an orderly one, too [WIRE 7.1]. Time is
+ * virtual, so a slow machine does not end the wait.
  */
 #include "viw_peer.h"
 
@@ -117,7 +117,7 @@ test_terminate(void)
 	peer_close(&f);
 }
 
-/* The peer takes no more: the wait is bounded. */
+/* The peer reads no more: the wait for it is bounded. */
 static void
 test_takes_no_more(void)
 {
