@@ -4349,7 +4349,7 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  * #IT_EVD_CREATE_FD, and name it when its members are created. An aggregate without #IT_EVD_DEQUEUE_NOTIFICATIONS
  * gives all events of one member, then those of the next. So it may give the end of a connection before completions of
  * that connection, which are queued at another member by then: before a program frees what belongs to the
- * endpoint, it dequeues from that member directly until IT_ERR_QUEUE_EMPTY, as in the second example.
+ * endpoint, it dequeues from that member directly until IT_ERR_QUEUE_EMPTY, as in the last example.
  *
  * - Thread: any, several at once.
  * - Blocks: for a provider or kAL round trip at most (class M).
@@ -4390,8 +4390,6 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  *
  * @par Example
  * @snippet calls.c it_evd_create
- *
- * All streams of a server behind one descriptor, and the end of a connection there:
  * @snippet kv.c events
  * @snippet kv.c end
  *
