@@ -19,7 +19,6 @@
 
 #define MODEL_ROWS       10 /* cases of the level model */
 #define MODEL_ROWS_QUICK 2
-#define SEGMENTS         4 /* of a request or receive, in the programs of both levels */
 #define MODEL_TITLE      "Random programs show what the model of the specification expects"
 #define MODEL_RULE       "[IT 7] [IT 8] [IT 12]"
 
@@ -300,6 +299,8 @@ model_run(struct certify_run *run, struct certify_case *one, GError **error)
 	g_ptr_array_unref(tests.cases);
 	return good;
 }
+
+#define SEGMENTS 4 /* of a request or receive, in the programs of both levels */
 
 char *
 certify_programs_lack(const struct certify_report *report)
