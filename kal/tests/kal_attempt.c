@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-void
-attempt_prepare(struct attempt *a)
+static void
+prepare_on(struct attempt *a, const struct ri_host *host)
 {
 	memset(a, 0, sizeof(*a));
 	a->peer = -1;
-	fixture_open(&a->f);
+	fixture_open_on(&a->f, host);
 	a->qp = fixture_qp(&a->f, CTX, 4, 3);
 	a->listener = raw_listen(&a->port);
 	fixture_connect_req(&a->req, a->qp, false, a->port);
@@ -20,16 +20,55 @@ attempt_prepare(struct attempt *a)
 }
 
 void
-attempt_prepare_asking(struct attempt *a)
+attempt_prepare(struct attempt *a)
+{
+	prepare_on(a, kal_host_default());
+}
+
+static void
+prepare_asking_on(struct attempt *a, const struct ri_host *host)
 {
 	g_setenv("ITAPI_MPA_PEER_TO_PEER", "on", TRUE);
-	attempt_prepare(a);
+	prepare_on(a, host);
 	g_unsetenv("ITAPI_MPA_PEER_TO_PEER");
+}
+
+void
+attempt_prepare_asking(struct attempt *a)
+{
+	prepare_asking_on(a, kal_host_default());
+}
+
+void
+attempt_prepare_frozen(struct attempt *a, bool asking)
+{
+	if (asking)
+		prepare_asking_on(a, fixture_frozen_host());
+	else
+		prepare_on(a, fixture_frozen_host());
+	a->req.timeout_us = G_TIME_SPAN_MINUTE;
+}
+
+static uint64_t
+now(void)
+{
+	return kal_host_default()->now(kal_host_default()->self);
+}
+
+void
+attempt_time_passes(struct attempt *a)
+{
+	const uint64_t timeout_ns = a->req.timeout_us * 1000;
+
+	g_assert_cmpuint(fixture_frozen_deadline(), >=, a->begun + timeout_ns);
+	g_assert_cmpuint(fixture_frozen_deadline(), <=, now() + timeout_ns);
+	fixture_time_passes();
 }
 
 void
 attempt_go(struct attempt *a)
 {
+	a->begun = now();
 	g_assert_cmpint(fixture_call(&a->f, KAL_CONNECT, &a->req, sizeof(a->req), NULL, 0), ==,
 			RI_SUCCESS);
 }

@@ -18,12 +18,20 @@ struct attempt {
 	uint16_t port;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	struct kal_mpa_frame request;
+	uint64_t begun; /* when the connect call began */
 };
 
 /* A client, a queue pair, a raw listener, and a request with the private data "hello". */
 void attempt_prepare(struct attempt *a);
 /* The same, and the Request will ask for peer-to-peer mode. */
 void attempt_prepare_asking(struct attempt *a);
+/*
+ * The same, asking or not, on a host on which time stands still: req.timeout_us, which is a minute then, is over when
+ * the test says so.
+ */
+void attempt_prepare_frozen(struct attempt *a, bool asking);
+/* The time of a frozen attempt passes. It must have been set to req.timeout_us after the call. */
+void attempt_time_passes(struct attempt *a);
 /* Connect. */
 void attempt_go(struct attempt *a);
 /* Accept and read the Request. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -89,6 +90,95 @@ fixture_open_on(struct fixture *f, const struct ri_host *host)
 	g_assert_cmpint(fixture_call(f, KAL_CQ_CREATE, &cq, sizeof(cq), &cq_rep, sizeof(cq_rep)),
 			==, RI_SUCCESS);
 	f->cq = cq_rep.id;
+}
+
+/* --- a host on which time stands still --------------------------------------------------------- */
+
+#define NS_PER_S 1000000000u
+
+static struct {
+	pthread_mutex_t lock;
+	GPtrArray *timers; /* that wait for fixture_time_passes() */
+	unsigned count;
+	uint64_t deadline;
+} frozen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The timer is not frozen any more. The host is called under the lock: a timer that is stopped does not fire later. */
+static void
+timer_start_frozen(void *self, struct ri_timer *timer, uint64_t deadline)
+{
+	const struct ri_host *host = kal_host_default();
+	bool far = deadline != RI_NEVER && deadline > host->now(self) + NS_PER_S;
+
+	pthread_mutex_lock(&frozen.lock);
+	g_ptr_array_remove_fast(frozen.timers, timer);
+	if (far) {
+		g_ptr_array_add(frozen.timers, timer);
+		frozen.count++;
+		frozen.deadline = deadline;
+	}
+	host->timer_start(self, timer, far ? RI_NEVER : deadline);
+	pthread_mutex_unlock(&frozen.lock);
+}
+
+static void
+timer_stop_frozen(void *self, struct ri_timer *timer)
+{
+	pthread_mutex_lock(&frozen.lock);
+	g_ptr_array_remove_fast(frozen.timers, timer);
+	pthread_mutex_unlock(&frozen.lock);
+	/* This may wait for the timer's function, which may call timer_start. */
+	kal_host_default()->timer_stop(self, timer);
+}
+
+const struct ri_host *
+fixture_frozen_host(void)
+{
+	static struct ri_host host;
+
+	host = *kal_host_default();
+	host.timer_start = timer_start_frozen;
+	host.timer_stop = timer_stop_frozen;
+	if (frozen.timers == NULL)
+		frozen.timers = g_ptr_array_new();
+	g_assert_cmpuint(frozen.timers->len, ==, 0);
+	frozen.count = 0;
+	return &host;
+}
+
+void
+fixture_time_passes(void)
+{
+	const struct ri_host *host = kal_host_default();
+
+	pthread_mutex_lock(&frozen.lock);
+	for (guint i = 0; i < frozen.timers->len; i++)
+		host->timer_start(host->self, g_ptr_array_index(frozen.timers, i), 0);
+	g_ptr_array_set_size(frozen.timers, 0);
+	pthread_mutex_unlock(&frozen.lock);
+}
+
+unsigned
+fixture_frozen_count(void)
+{
+	unsigned count;
+
+	pthread_mutex_lock(&frozen.lock);
+	count = frozen.count;
+	pthread_mutex_unlock(&frozen.lock);
+	return count;
+}
+
+uint64_t
+fixture_frozen_deadline(void)
+{
+	uint64_t deadline;
+
+	pthread_mutex_lock(&frozen.lock);
+	g_assert_cmpuint(frozen.count, >, 0);
+	deadline = frozen.deadline;
+	pthread_mutex_unlock(&frozen.lock);
+	return deadline;
 }
 
 void

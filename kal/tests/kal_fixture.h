@@ -20,6 +20,17 @@ void fixture_open(struct fixture *f);
 /* The administrator's file of those opened from now on; NULL: none. */
 void fixture_config(const char *text);
 void fixture_open_on(struct fixture *f, const struct ri_host *host);
+/*
+ * The usual host, on which time stands still: timers that are set further than a second ahead fire when
+ * fixture_time_passes() is called. So no test depends on how long something takes.
+ */
+const struct ri_host *fixture_frozen_host(void);
+/* Let all timers that were frozen so far fire. */
+void fixture_time_passes(void);
+/* How often a timer was frozen, since the frozen host was asked for. */
+unsigned fixture_frozen_count(void);
+/* The deadline of the last of them. */
+uint64_t fixture_frozen_deadline(void);
 /* Close the client and check that the provider has no object left. */
 void fixture_close(struct fixture *f);
 

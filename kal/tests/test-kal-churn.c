@@ -86,18 +86,16 @@ test_cycles(void)
 	struct fixture f;
 	uint32_t qp[2];
 	uint16_t port = 0;
-	unsigned fds = 0;
+	unsigned fds;
 
 	fixture_open(&f);
 	qp[0] = fixture_qp(&f, ACTIVE, 1, 1);
 	qp[1] = fixture_qp(&f, PASSIVE, 1, 1);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	for (int round = 0; round < 1000; round++) {
+	fds = raw_count_fds();
+	for (int round = 0; round < 1000; round++)
 		cycle(&f, qp, port, round);
-		if (round == 0)
-			fds = raw_count_fds();
-	}
-	g_assert_cmpuint(raw_count_fds(), ==, fds);
+	raw_wait_fds(fds); /* the last sockets may still be closing */
 	fixture_close(&f);
 }
 
@@ -137,7 +135,7 @@ test_crowd(void)
 	g_assert_cmpuint(tally.failed, ==, 0);
 	g_assert_cmpuint(accepted, ==, CROWD);
 	fixture_close(&f);
-	g_assert_cmpuint(raw_count_fds(), <, fds + 1);
+	raw_wait_fds(fds);
 }
 
 int

@@ -86,11 +86,11 @@ gives_up_without_reset(bool late)
 	static const char bad[2000] = "MPA ID Rep Frame\x50\x03";
 	struct attempt a;
 
-	attempt_prepare_asking(&a);
-	if (late)
-		a.req.timeout_us = 1000000;
+	attempt_prepare_frozen(&a, true);
 	attempt_meet(&a);
-	if (!late)
+	if (late)
+		attempt_time_passes(&a);
+	else
 		raw_send(a.peer, bad, sizeof(bad));
 	attempt_expect_failed(&a, late ? KAL_REASON_TIMEOUT : KAL_REASON_BAD_PARAMS);
 	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 0);
@@ -227,9 +227,10 @@ test_silent_port(void)
 {
 	struct attempt a;
 
-	attempt_prepare(&a);
-	a.req.timeout_us = 50000;
+	attempt_prepare_frozen(&a, false);
 	attempt_meet(&a);
+	g_assert_true(fixture_silent(&a.f));
+	attempt_time_passes(&a);
 	attempt_expect_failed(&a, KAL_REASON_TIMEOUT);
 	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), <=, 0);
 	attempt_finish(&a);

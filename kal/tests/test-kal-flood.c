@@ -3,8 +3,8 @@
 
 /*
  * Many peers that connect and send nothing, or little, or whole Requests that nobody answers: a client that sends its
- * Request is served and does not wait until the time of those peers is over. To exclude that, the deadlines of the kAL
- * are an hour away here. Meanwhile the process has no more descriptors than the kAL allows them and rests, and afterwards
+ * Request is served and does not wait until the time of those peers is over. To exclude that, time stands
+ * still here. Meanwhile the process has no more descriptors than the kAL allows them and rests, and afterwards
  * it has as many as before. The peers are other processes, each with descriptors of its own.
  */
 
@@ -138,25 +138,6 @@ crowds_leave(void)
 	}
 }
 
-static void
-timer_start_late(void *self, struct ri_timer *timer, uint64_t deadline)
-{
-	const struct ri_host *host = kal_host_default();
-	bool far = deadline != RI_NEVER && deadline > host->now(self) + KAL_NS_PER_S;
-
-	host->timer_start(self, timer, far ? deadline + 3600 * KAL_NS_PER_S : deadline);
-}
-
-static void
-open_fixture(struct fixture *f)
-{
-	static struct ri_host host;
-
-	host = *kal_host_default();
-	host.timer_start = timer_start_late;
-	fixture_open_on(f, &host);
-}
-
 static size_t
 request_octets(uint8_t *out)
 {
@@ -202,7 +183,7 @@ test_silent(void)
 	uint16_t port = 0;
 	unsigned before;
 
-	open_fixture(&f);
+	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	before = raw_count_fds();
 	for (int i = 0; i < CROWDS; i++)
@@ -250,7 +231,7 @@ test_unanswered(void)
 	uint16_t port = 0;
 	unsigned before;
 
-	open_fixture(&f);
+	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, CROWDS * asking + 1);
 	before = raw_count_fds();
 	crowds_ask(port, asking);
@@ -278,7 +259,7 @@ test_beyond_backlog(void)
 	uint16_t port = 0;
 	unsigned before;
 
-	open_fixture(&f);
+	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, backlog);
 	before = raw_count_fds();
 	crowds_ask(port, asking);
@@ -301,7 +282,7 @@ test_preference(void)
 	size_t len = request_octets(buf);
 	int silent[KAL_STARTS_MAX], part, header;
 
-	open_fixture(&f);
+	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	part = raw_connect(false, port);
 	raw_send(part, buf, 1);
@@ -338,7 +319,7 @@ test_shares(void)
 	size_t len = request_octets(buf);
 	int part[KAL_STARTS_MAX], late[KAL_START_SHARE - 1]; /* one more connects */
 
-	open_fixture(&f);
+	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (int i = 0; i < KAL_STARTS_MAX; i++) {
 		part[i] = raw_connect(false, port);
@@ -376,7 +357,7 @@ open_scarce(struct fixture *f, struct rlimit *before)
 	struct rlimit less;
 	uint16_t port = 0;
 
-	open_fixture(f);
+	fixture_open_on(f, fixture_frozen_host());
 	fixture_listen(f, LISTEN_CTX, &port, 5);
 	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, before), ==, 0);
 	less = *before;

@@ -93,7 +93,7 @@ play(void *arg)
 		while (atomic_exchange(&me->token, 0) == 0) {
 			int fd = me->fd != -2 ? me->fd : (i % 2 == 0 ? -1 : me->quiet);
 
-			g_assert_cmpint(park(&me->parker, fd, 10000u * (uint64_t)MS), ==,
+			g_assert_cmpint(park(&me->parker, fd, 60000u * (uint64_t)MS), ==,
 					RI_SUCCESS);
 		}
 		atomic_store(&me->other->token, 1);

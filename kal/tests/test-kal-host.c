@@ -53,6 +53,23 @@ order_fire(void *arg)
 	order->place = atomic_fetch_add(&order_count, 1);
 }
 
+/* The service thread, held up by a task until the test lets it go on. */
+struct pause {
+	struct ri_task task;
+	atomic_int held, go;
+};
+
+static void
+pause_fire(void *arg)
+{
+	struct pause *pause = arg;
+
+	atomic_store(&pause->held, 1);
+	while (atomic_load(&pause->go) == 0)
+		g_usleep(200);
+}
+
+/* All timers are set before the first of them can fire, however long that takes. */
 static void
 test_timer_order(void)
 {
@@ -60,8 +77,11 @@ test_timer_order(void)
 		COUNT = 50
 	};
 	static struct order all[COUNT];
+	struct pause pause = {.task = {.fire = pause_fire, .arg = &pause}};
 	uint64_t now = host()->now(host()->self);
 
+	host()->task_run(host()->self, &pause.task);
+	WAIT_UNTIL(atomic_load(&pause.held) == 1);
 	for (int i = 0; i < COUNT; i++) {
 		int turn = (i * 37) % COUNT; /* every number once */
 
@@ -70,7 +90,10 @@ test_timer_order(void)
 		all[i].deadline = now + 20u * MS + (uint64_t)turn * 200000u;
 		host()->timer_start(host()->self, &all[i].timer, all[i].deadline);
 	}
+	g_assert_cmpint(atomic_load(&order_count), ==, 0);
+	atomic_store(&pause.go, 1);
 	WAIT_UNTIL(atomic_load(&order_count) == COUNT);
+	host()->task_stop(host()->self, &pause.task);
 	for (int i = 0; i < COUNT; i++) {
 		g_assert_cmpint(all[i].place, ==, (i * 37) % COUNT);
 		g_assert_cmpuint(all[i].ran, >=, all[i].deadline);

@@ -13,30 +13,8 @@
 
 #include "kal_fixture.h"
 
-#define LISTEN_CTX  0x2222
-#define PARTINGS    64 /* as many as wait at most */
-#define NS_PER_S    1000000000ull
-#define NO_DEADLINE (3600 * NS_PER_S)
-
-/* Timers above a second fire only when the test says so. */
-static void
-timer_start_frozen(void *self, struct ri_timer *timer, uint64_t deadline)
-{
-	const struct ri_host *host = kal_host_default();
-	bool far = deadline != RI_NEVER && deadline > host->now(self) + NS_PER_S;
-
-	host->timer_start(self, timer, far ? deadline + NO_DEADLINE : deadline);
-}
-
-static void
-open_frozen(struct fixture *f)
-{
-	static struct ri_host host;
-
-	host = *kal_host_default();
-	host.timer_start = timer_start_frozen;
-	fixture_open_on(f, &host);
-}
+#define LISTEN_CTX 0x2222
+#define PARTINGS   64 /* as many as wait at most */
 
 /* A peer whose request was rejected, with its Reply read. */
 static int
@@ -69,13 +47,6 @@ is_open(int peer)
 }
 
 static void
-wait_for_fds(unsigned count)
-{
-	while (raw_count_fds() != count)
-		g_usleep(1000);
-}
-
-static void
 test_waits_for_the_peer(void)
 {
 	struct fixture f;
@@ -84,7 +55,7 @@ test_waits_for_the_peer(void)
 	uint8_t octet;
 	int peer;
 
-	open_frozen(&f);
+	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	before = raw_count_fds();
 	peer = rejected_peer(&f, port);
@@ -97,7 +68,7 @@ test_waits_for_the_peer(void)
 	shutdown(peer, SHUT_WR);
 	g_assert_cmpint(raw_recv(peer, &octet, 1), ==, 0);
 	close(peer);
-	wait_for_fds(before);
+	raw_wait_fds(before);
 	fixture_close(&f);
 }
 
@@ -127,7 +98,7 @@ test_bounded(void)
 	int peers[PARTINGS + 6];
 	uint8_t octet;
 
-	open_frozen(&f);
+	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (unsigned i = 0; i < G_N_ELEMENTS(peers); i++)
 		peers[i] = rejected_peer(&f, port);
@@ -152,7 +123,7 @@ test_endless_octets(void)
 	ssize_t n;
 	int peer;
 
-	open_frozen(&f);
+	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	peer = rejected_peer(&f, port);
 	do

@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -239,67 +240,62 @@ test_silent_address(void)
 	configure(NULL);
 }
 
-/* Send octets one by one until the other side hangs up. */
+/* Send that many octets one by one; each is read before the next is sent. */
 static void
-drip(int fd, unsigned most)
+drip(int fd, const uint8_t *octets, size_t count)
 {
-	while (most-- > 0 && send(fd, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
-		g_usleep(5000);
+	int other = fd_facing(fd);
+
+	for (size_t i = 0; i < count; i++) {
+		int unread = 1;
+
+		raw_send(fd, octets + i, 1);
+		while (unread > 0) {
+			g_assert_cmpint(ioctl(other, FIONREAD, &unread), ==, 0);
+			g_usleep(200);
+		}
+	}
 }
 
 /* Octets of a Reply that never ends do not extend the initiator's time. */
 static void
 test_reply_drips(void)
 {
-	static const uint8_t head[KAL_MPA_HEADER_SIZE] = "MPA ID Rep Frame\x40\x02\x02\x00";
+	static const uint8_t head[KAL_MPA_HEADER_SIZE + 100] = "MPA ID Rep Frame\x40\x02\x02\x00";
 	struct attempt a;
+	uint64_t deadline;
 
-	attempt_prepare(&a);
-	a.req.timeout_us = 200000;
+	attempt_prepare_frozen(&a, false);
 	attempt_meet(&a);
-	raw_send(a.peer, head, sizeof(head));
-	drip(a.peer, 500);
+	deadline = fixture_frozen_deadline();
+	drip(a.peer, head, sizeof(head));
+	g_assert_cmpuint(fixture_frozen_count(), ==, 1);
+	g_assert_cmpuint(fixture_frozen_deadline(), ==, deadline);
+	attempt_time_passes(&a);
 	attempt_expect_failed(&a, KAL_REASON_TIMEOUT);
 	attempt_finish(&a);
 }
 
-/* The five seconds for a Request are 200 ms here. */
-static void
-timer_start_soon(void *self, struct ri_timer *timer, uint64_t deadline)
-{
-	const struct ri_host *host = kal_host_default();
-	uint64_t now = host->now(self);
-
-	if (deadline != RI_NEVER && deadline > now + 1000000000u)
-		deadline = now + 200000000u;
-	host->timer_start(self, timer, deadline);
-}
-
-/* Nor do octets of a Request whose private data never end, nor of one that comes octet by octet. */
+/* Nor do octets of a Request whose private data never end, nor of one whose header never does. */
 static void
 test_request_drips(void)
 {
-	static const uint8_t head[KAL_MPA_HEADER_SIZE] = "MPA ID Req Frame\x40\x02\x02\x00";
-	static struct ri_host host;
+	static const uint8_t head[KAL_MPA_HEADER_SIZE + 100] = "MPA ID Req Frame\x40\x02\x02\x00";
+	static const size_t lens[] = {sizeof(head), KAL_MPA_HEADER_SIZE - 1};
 	struct fixture f;
 	uint16_t port = 0;
 	uint8_t octet;
 
-	host = *kal_host_default();
-	host.timer_start = timer_start_soon;
-	fixture_open_on(&f, &host);
+	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	for (size_t sent = 0; sent <= sizeof(head); sent += sizeof(head)) {
+	for (size_t i = 0; i < G_N_ELEMENTS(lens); i++) {
 		int peer = raw_connect(false, port);
 
-		raw_send(peer, head, sent);
-		for (size_t i = sent; i < sizeof(head) - 1; i++) {
-			if (send(peer, head + i, 1, MSG_NOSIGNAL) != 1)
-				break;
-			g_usleep(5000);
-		}
-		if (sent > 0)
-			drip(peer, 500);
+		while (fixture_frozen_count() == i) /* until it is accepted */
+			g_usleep(200);
+		drip(peer, head, lens[i]);
+		g_assert_cmpuint(fixture_frozen_count(), ==, i + 1);
+		fixture_time_passes();
 		g_assert_cmpint(raw_recv(peer, &octet, 1), <=, 0);
 		close(peer);
 	}
@@ -340,6 +336,7 @@ test_accept_fails(void)
 	static struct ri_host host;
 	struct fixture f;
 	uint16_t port = 0;
+	unsigned calls;
 	gint64 begun, ms;
 
 	host = *kal_host_default();
@@ -349,10 +346,12 @@ test_accept_fails(void)
 	begun = g_get_monotonic_time();
 	atomic_store(&listener_calls, 0);
 	g_assert_cmpint(shutdown(listener_fd, SHUT_RD), ==, 0);
+	while (atomic_load(&listener_calls) == 0)
+		g_usleep(1000);
 	g_usleep(300000);
-	ms = (g_get_monotonic_time() - begun) / 1000;
-	g_assert_cmpuint(atomic_load(&listener_calls), >, 0);
-	g_assert_cmpint(atomic_load(&listener_calls), <=, ms / 10 + 5);
+	calls = atomic_load(&listener_calls);
+	ms = (g_get_monotonic_time() - begun) / 1000; /* later than the last of these calls */
+	g_assert_cmpuint(calls, <=, ms / 10 + 5);
 	fixture_close(&f);
 }
 
