@@ -13,11 +13,17 @@
 
 static const char *adapter;
 
+/* How long a message waits for its receive, in ms. Each adapter reads the variable of its provider when it is opened. */
+#define RNR_LONG  "60000"
+#define RNR_SHORT "100"
+static const char *const rnr_variables[] = {"ITAPI_IWARP_RNR_MS", "ITAPI_EMUL_RNR_MS"};
+
 /* One of the two. */
 struct job {
 	void (*test)(struct pair *pair);
 	void (*bare)(void);
 	unsigned needs; /* of the first: enum pair_need */
+	bool impatient; /* of the first */
 };
 
 /* All of them; pair_main frees them, since GLib does not where the cases are only listed. */
@@ -289,12 +295,35 @@ present(void)
 }
 
 static void
+set_rnr(const char *ms)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(rnr_variables); i++)
+		g_setenv(rnr_variables[i], ms, TRUE);
+}
+
+/* pair_open, or for a bare test only whether the adapter exists. */
+static bool
+prepare(const struct job *job, struct pair *pair)
+{
+	bool there;
+
+	if (job->bare != NULL)
+		return present();
+	if (job->impatient)
+		set_rnr(RNR_SHORT);
+	there = pair_open(pair);
+	if (job->impatient)
+		set_rnr(RNR_LONG);
+	return there;
+}
+
+static void
 run(const void *data)
 {
 	const struct job *job = data;
 	struct pair pair;
 
-	if (job->bare != NULL ? !present() : !pair_open(&pair)) {
+	if (!prepare(job, &pair)) {
 		g_test_skip("no such adapter");
 		return;
 	}
@@ -332,6 +361,12 @@ pair_add_for(unsigned needs, const char *path, void (*test)(struct pair *pair))
 }
 
 void
+pair_add_impatient(unsigned needs, const char *path, void (*test)(struct pair *pair))
+{
+	job_add(path, (struct job){.test = test, .needs = needs, .impatient = true});
+}
+
+void
 pair_add_bare(const char *path, void (*test)(void))
 {
 	job_add(path, (struct job){.bare = test});
@@ -343,6 +378,7 @@ pair_main(int argc, char **argv, void (*add)(void))
 	g_test_init(&argc, &argv, NULL);
 	/* Another test may have taken the port since it was freed; then the next one is tried. */
 	g_setenv("ITAPI_MPA_FALLBACK", "off", FALSE);
+	set_rnr(RNR_LONG);
 	adapter = argc > 1 ? argv[1] : "emul:ib";
 	add();
 	int status = g_test_run();
@@ -450,6 +486,32 @@ void
 pair_asleep(int tid)
 {
 	PAIR_UNTIL(sleeps(tid));
+}
+
+static void
+ignore(it_evd_handle_t evd, void *arg)
+{
+	(void)evd;
+	(void)arg;
+}
+
+/* A callback that can be attached is detached again. */
+static bool
+has_waiter(it_evd_handle_t evd)
+{
+	it_status_t status = it_evd_callback_attach(evd, ignore, NULL);
+
+	if (status == IT_ERR_EVD_WAIT)
+		return true;
+	pair_ok(status);
+	pair_ok(it_evd_callback_detach(evd));
+	return false;
+}
+
+void
+pair_await_waiter(it_evd_handle_t evd)
+{
+	PAIR_UNTIL(has_waiter(evd));
 }
 
 bool

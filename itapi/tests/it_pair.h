@@ -90,6 +90,11 @@ const char *pair_adapter(void);
 void pair_add(const char *path, void (*test)(struct pair *pair));
 /* As pair_add; the test is skipped also if the adapter lacks an ability that it needs. */
 void pair_add_for(unsigned needs, const char *path, void (*test)(struct pair *pair));
+/*
+ * As pair_add_for, on adapters of this release that let a message wait for its receive for a moment only (R-34). In
+ * all other tests it waits longer than any step takes, however slow the machine is.
+ */
+void pair_add_impatient(unsigned needs, const char *path, void (*test)(struct pair *pair));
 /* As pair_add, for a test that opens its adapters itself. */
 void pair_add_bare(const char *path, void (*test)(void));
 /* main() of a test program. */
@@ -117,8 +122,10 @@ unsigned pair_descriptors(void);
 /* Does the descriptor become readable within so many milliseconds? PAIR_SURELY: it must, or the test fails. */
 bool pair_readable(int fd, int timeout);
 #define PAIR_SURELY (WAIT_US / 1000)
-/* Wait until the thread of this process with that number (gettid()) sleeps in the kernel. */
+/* Wait until the thread of this process with that number (gettid()) sleeps in the kernel, in whichever call. */
 void pair_asleep(int tid);
+/* Wait until a thread waits on the EVD. Until then a wait may return IT_ERR_CALLBACK_EXISTS: it must be repeated. */
+void pair_await_waiter(it_evd_handle_t evd);
 
 /* Replace the endpoint by a new, unconnected one; attr as in end->attr. */
 void end_new_ep(struct end *end);

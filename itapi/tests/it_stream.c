@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -132,4 +133,13 @@ stream_reset(int sd)
 
 	g_assert_cmpint(setsockopt(sd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), ==, 0);
 	close(sd);
+}
+
+void
+stream_await_reset(int sd)
+{
+	struct pollfd polled = {.fd = sd}; /* errors are always reported */
+
+	g_assert_cmpint(poll(&polled, 1, PAIR_SURELY), ==, 1);
+	g_assert_cmpint(polled.revents & POLLERR, !=, 0);
 }

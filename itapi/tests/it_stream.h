@@ -33,5 +33,7 @@ void stream_hear(int sd, const void *octets, size_t length);
 bool stream_drain(int sd);
 /* Close the socket with a reset. */
 void stream_reset(int sd);
+/* Wait until the reset of the peer has come. The kernel may be late with it, on a busy machine. */
+void stream_await_reset(int sd);
 
 #endif /* IT_STREAM_H */

@@ -111,6 +111,7 @@ test_no_frames(struct pair *pair)
 	/* A socket that was reset before is not connected. */
 	stream_open(sd, AF_INET);
 	stream_reset(sd[1]);
+	stream_await_reset(sd[0]);
 	g_assert_cmpint(stream_convert(end, sd[0], IT_SC_NO_REQ_REP, NULL), ==,
 			IT_ERR_INVALID_CONVERSION);
 	close(sd[0]);

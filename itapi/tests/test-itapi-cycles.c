@@ -78,8 +78,8 @@ test_cycles(struct pair *pair)
 		}
 		cycle(pair, i);
 	}
-	g_assert_cmpuint(pair_descriptors(), <=,
-			 descriptors + 2);         /* sockets that are still closing */
+	/* Sockets of the last connections may still be closing, now and when they were counted. */
+	PAIR_UNTIL(pair_descriptors() <= descriptors);
 	if (g_getenv("ITAPI_TEST_NO_RSS") == NULL) /* sanitizers keep freed memory */
 		g_assert_cmpint(resident_pages() - pages, <, GROWTH_PAGES);
 }

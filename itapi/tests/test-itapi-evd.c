@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "it_ext.h"
-#include "it_pair.h"
+#include "it_waiter.h"
 
 #define SOFT  IT_SOFTWARE_EVENT_STREAM
 #define SHORT 20000 /* microseconds: long enough to sleep, short enough to wait for */
@@ -348,46 +348,6 @@ test_fd(void)
 	g_assert_cmpint(fcntl(fd, F_GETFD), ==, -1);
 }
 
-/* A thread that waits once. */
-struct waiter {
-	pthread_t thread;
-	it_evd_handle_t evd;
-	uint64_t timeout;
-	it_status_t status;
-	it_event_t event;
-	atomic_int tid; /* 0: the thread has not started */
-};
-
-static void *
-waiter_run(void *arg)
-{
-	struct waiter *waiter = (struct waiter *)arg;
-
-	atomic_store(&waiter->tid, gettid());
-	for (;;) {
-		waiter->status = it_evd_wait(waiter->evd, waiter->timeout, &waiter->event, NULL);
-		if (waiter->status != IT_ERR_WAITER_LIMIT)
-			return NULL;
-		g_usleep(500); /* test_line itself may hold the last place for a moment */
-	}
-}
-
-static void
-waiter_start(struct waiter *waiter, it_evd_handle_t evd)
-{
-	*waiter = (struct waiter){.evd = evd, .timeout = IT_TIMEOUT_INFINITE};
-	g_assert_cmpint(pthread_create(&waiter->thread, NULL, waiter_run, waiter), ==, 0);
-}
-
-static void
-waiter_settle(const struct waiter *waiter)
-{
-	PAIR_UNTIL(atomic_load(&waiter->tid) != 0);
-	pair_asleep(atomic_load(&waiter->tid));
-	g_usleep(SHORT); /* under valgrind the thread may have been in another system call before */
-	g_assert_cmpint(it_evd_free(waiter->evd), ==, IT_ERR_EVD_WAIT);
-}
-
 static void
 test_wake(void)
 {
@@ -411,43 +371,67 @@ test_wake(void)
 	g_assert_cmpint(waiter[0].status, ==, IT_ERR_INVALID_EVD_STATE);
 	waiter_start(&waiter[0], msg);
 	waiter_start(&waiter[1], dto);
+	waiter_settle(&waiter[0]);
+	waiter_settle(&waiter[1]);
 	waiter_start(&waiter[2], dto);
-	for (size_t i = 0; i < 3; i++)
-		waiter_settle(&waiter[i]);
+	waiter_settle(&waiter[2]);
 	pair_ok(it_ia_free(ia));
 	for (size_t i = 0; i < 3; i++) {
 		pthread_join(waiter[i].thread, NULL);
-		g_assert_cmpint(waiter[i].status, ==, IT_ERR_ABORT);
+		/* Only of the second one on `dto` is it not sure that it had begun to wait. */
+		if (i < 2 || waiter[i].status != IT_ERR_INVALID_EVD)
+			g_assert_cmpint(waiter[i].status, ==, IT_ERR_ABORT);
 	}
 }
 
-/* 64 threads may wait, not one more; each event wakes one of them, the one that waits longest first. */
+/* A wait is refused once all places are taken; until then this thread may be in line itself for a moment. */
+static void
+line_await_full(it_evd_handle_t evd)
+{
+	it_event_t event;
+
+	PAIR_UNTIL(it_evd_wait(evd, 1000, &event, NULL) == IT_ERR_WAITER_LIMIT);
+}
+
+/*
+ * 64 threads may wait, not one more; each event wakes one of them, the one that waits longest first. Of the threads
+ * that come after an event has freed a place it is known that they came last.
+ */
 static void
 test_line(void)
 {
 	enum {
-		LIMIT = 64
+		LIMIT = 64,
+		LATE = 3
 	};
 	it_ia_handle_t ia = pair_ia();
 	it_evd_handle_t evd = pair_sevd(ia, SOFT, 0);
-	struct waiter *waiter = g_new0(struct waiter, LIMIT);
+	struct waiter *waiter = g_new0(struct waiter, LIMIT + LATE);
+	bool seen[LIMIT + LATE] = {false};
 	it_event_t event;
 
-	for (size_t i = 0; i < LIMIT; i++) {
+	for (size_t i = 0; i < LIMIT; i++)
 		waiter_start(&waiter[i], evd);
-		if (i < 3)
-			waiter_settle(&waiter[i]);
-	}
-	/* A wait is refused once all threads are in line; until then this thread may be in line itself. */
-	while (it_evd_wait(evd, 1000, &event, NULL) != IT_ERR_WAITER_LIMIT)
-		g_usleep(2000); /* the place is free again */
-	for (uintptr_t i = 0; i < LIMIT; i++)
+	line_await_full(evd);
+	for (size_t i = 0; i < LATE; i++) {
 		post(evd, i);
-	for (uintptr_t i = 0; i < LIMIT; i++) {
+		PAIR_UNTIL(waiters_done(waiter, LIMIT) == i + 1);
+		waiter_start(&waiter[LIMIT + i], evd);
+		line_await_full(evd);
+	}
+	for (uintptr_t i = LATE; i < LIMIT + LATE; i++)
+		post(evd, i);
+	for (size_t i = 0; i < LIMIT + LATE; i++) {
+		uintptr_t got;
+
 		pthread_join(waiter[i].thread, NULL);
 		g_assert_cmpint(waiter[i].status, ==, IT_SUCCESS);
-		if (i < 3)
-			g_assert_true(waiter[i].event.sw.data == number(i));
+		got = (uintptr_t)waiter[i].event.sw.data;
+		g_assert_cmpuint(got, <, LIMIT + LATE);
+		g_assert_false(seen[got]);
+		seen[got] = true;
+		if (i >= LIMIT)
+			g_assert_cmpuint(got, ==, i);
 	}
 	g_assert_cmpint(it_evd_dequeue(evd, &event), ==, IT_ERR_QUEUE_EMPTY);
 	pair_ok(it_evd_free(evd));
@@ -473,8 +457,7 @@ test_interrupt(void)
 	for (size_t i = 0; i < G_N_ELEMENTS(evd); i++) {
 		waiter_start(&waiter, evd[i]);
 		waiter_settle(&waiter);
-		pthread_kill(waiter.thread, SIGUSR1);
-		pthread_join(waiter.thread, NULL);
+		waiter_interrupt(&waiter);
 		g_assert_cmpint(waiter.status, ==, IT_ERR_INTERRUPT);
 	}
 	sigaction(SIGUSR1, &before, NULL);

@@ -101,26 +101,6 @@ dequeue(struct worker *worker)
 	return status == IT_ERR_QUEUE_EMPTY ? IT_SUCCESS : status;
 }
 
-static void
-ignore(it_evd_handle_t evd, void *arg)
-{
-	(void)evd;
-	(void)arg;
-}
-
-/* Wait until a thread waits: only then is a callback refused with this status. */
-static void
-await_waiter(it_evd_handle_t evd)
-{
-	it_status_t status;
-
-	while ((status = it_evd_callback_attach(evd, ignore, NULL)) != IT_ERR_EVD_WAIT) {
-		pair_ok(status);
-		pair_ok(it_evd_callback_detach(evd));
-		g_usleep(100);
-	}
-}
-
 static it_evd_handle_t
 sevd(it_ia_handle_t ia, it_event_type_t stream)
 {
@@ -136,7 +116,7 @@ refused(it_event_type_t stream)
 	pthread_barrier_t start;
 
 	work_begin(&waiter, 1, &start);
-	await_waiter(waiter.evd);
+	pair_await_waiter(waiter.evd);
 	for (unsigned i = 0; i < 20; i++)
 		g_assert_cmpint(it_evd_free(waiter.evd), ==, IT_ERR_EVD_WAIT);
 	pair_ok(it_ia_free(ia));

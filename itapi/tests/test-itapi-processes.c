@@ -365,30 +365,35 @@ survive_server(const char *mode, gulong us)
 	g_free(me);
 }
 
+/* Descriptors that are open when no adapter is, after the library was used. */
+static unsigned
+descriptors_at_rest(void)
+{
+	struct end end;
+
+	g_assert_true(end_open(&end));
+	end_close(&end);
+	return pair_descriptors();
+}
+
 static void
 test_client_killed(gconstpointer mode)
 {
-	unsigned before = 0;
+	unsigned before = descriptors_at_rest();
 
-	for (gulong us = 0; us < 5; us++) {
+	for (gulong us = 0; us < 5; us++)
 		survive_client(mode, us * us * 2000);
-		if (us == 0)
-			before = pair_descriptors();
-	}
-	g_assert_cmpuint(pair_descriptors(), ==, before);
+	PAIR_UNTIL(pair_descriptors() <= before);
 }
 
 static void
 test_server_killed(gconstpointer mode)
 {
-	unsigned before = 0;
+	unsigned before = descriptors_at_rest();
 
-	for (gulong us = 0; us < 5; us++) {
+	for (gulong us = 0; us < 5; us++)
 		survive_server(mode, us * us * 2000);
-		if (us == 0)
-			before = pair_descriptors();
-	}
-	g_assert_cmpuint(pair_descriptors(), ==, before);
+	PAIR_UNTIL(pair_descriptors() <= before);
 }
 
 /* The server dies before it has answered: a failed attempt, not a broken connection. */

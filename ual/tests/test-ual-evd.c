@@ -16,7 +16,7 @@
 #include "ual_evd.h"
 #include "ual_names.h"
 
-#define WAIT (20 * 1000000ull)
+#define WAIT (120 * 1000000ull) /* us: longer than any step takes */
 
 static struct ual_ia *
 ia_open(void)
@@ -275,7 +275,7 @@ waiter_run(void *arg)
 	return NULL;
 }
 
-/* Start the thread and return when it sleeps. */
+/* Start the thread and return when it waits. Most likely it sleeps then, too. */
 static void
 waiter_start(struct waiter *waiter, struct ual_evd *evd)
 {
@@ -290,7 +290,7 @@ waiter_start(struct waiter *waiter, struct ual_evd *evd)
 		pthread_mutex_unlock(&evd->lock);
 		g_usleep(200);
 	}
-	g_usleep(5000); /* so that it sleeps */
+	g_usleep(5000);
 }
 
 /* The adapter fails: queued events are still returned, then calls return the failure ([IT 1.6], R-36). */
@@ -355,6 +355,8 @@ test_lead(void)
 		cq[i] = script_cq();
 	}
 	waiter_start(&waiter[0], evd[0]);
+	while (atomic_load(&script.leads) == 0)
+		g_usleep(200);
 	waiter_start(&waiter[1], evd[1]);
 	g_assert_cmpint(atomic_load(&script.leads), ==, 1);
 	g_assert_true(atomic_load(&script.leading));
