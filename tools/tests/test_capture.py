@@ -11,6 +11,7 @@ import collections
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -51,21 +52,24 @@ class Capture:
             ['dumpcap', '-q', '-i', 'lo', '-s', '0', '-B', '128', '-w', path],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
-    def wait_until_on(self):
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and self.dumpcap.poll() is None:
-            if os.path.exists(self.path) and os.path.getsize(self.path) > 0:
-                time.sleep(0.5)
-                return True
-            time.sleep(0.05)
+    def mark(self, word):
+        """Sends a datagram of that word until it is in the file; all before it is there, too. False: it never is."""
+        deadline = time.monotonic() + tool_runs.PATIENCE
+        with socket.socket(type=socket.SOCK_DGRAM) as mailbox:
+            mailbox.bind(('127.0.0.1', 0))
+            while time.monotonic() < deadline and self.dumpcap.poll() is None:
+                mailbox.sendto(word, mailbox.getsockname())
+                time.sleep(0.1)
+                if os.path.exists(self.path):
+                    with open(self.path, 'rb') as file:
+                        if word in file.read():
+                            return True
         return False
 
     def end(self):
-        """Stops it when nothing has come for a while; says what was lost."""
-        size = -1
-        while size != os.path.getsize(self.path):
-            size = os.path.getsize(self.path)
-            time.sleep(0.5)
+        """Stops it when everything is in the file; says what was lost."""
+        if not self.mark(b'capture-ends-here'):
+            raise tool_runs.Failed('the capture has no end')
         self.dumpcap.send_signal(signal.SIGINT)
         return self.dumpcap.communicate(timeout=tool_runs.PATIENCE)[1]
 
@@ -88,7 +92,7 @@ class Wire:
 
     def __init__(self, tools, path):
         capture = Capture(path)
-        if not capture.wait_until_on():
+        if not capture.mark(b'capture-begins-here'):
             skip('nothing can be captured here')
         with tool_runs.Server(tools, 'it-test') as server:
             run = tool_runs.run(tools, 'it-test', '-p', server.port, '-C', str(COUNT), '127.0.0.1',
