@@ -3,6 +3,7 @@
 
 /* Every call in every state of an endpoint [IT 4.1], [IT 4.5], [IT 4.6], and what the peer sees. */
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "cm_scene.h"
@@ -180,17 +181,60 @@ test_reset_loses_nothing(struct pair *pair)
 	}
 }
 
-/* The transport has not reported the end yet: the event of this connection must not reach the next one. */
+/* The library's service thread, held up in a callback. */
+struct hold {
+	it_evd_handle_t evd;
+	atomic_bool held;
+	atomic_bool go;
+};
+
+static void
+hold_up(it_evd_handle_t evd, void *arg)
+{
+	struct hold *hold = arg;
+
+	(void)evd;
+	atomic_store(&hold->held, true);
+	while (!atomic_load(&hold->go))
+		g_usleep(100);
+}
+
+static void
+hold_begin(struct hold *hold, it_ia_handle_t ia)
+{
+	atomic_store(&hold->held, false);
+	atomic_store(&hold->go, false);
+	hold->evd = pair_sevd(ia, IT_SOFTWARE_EVENT_STREAM, 1);
+	pair_ok(it_evd_callback_attach(hold->evd, hold_up, hold));
+	pair_ok(it_evd_post_se(hold->evd, NULL));
+	PAIR_UNTIL(atomic_load(&hold->held));
+}
+
+static void
+hold_end(struct hold *hold)
+{
+	atomic_store(&hold->go, true);
+	pair_ok(it_evd_callback_detach(hold->evd));
+	pair_ok(it_evd_free(hold->evd));
+}
+
+/*
+ * The transport has not reported the end yet: the event of this connection must not reach the next one. Most transports
+ * cannot report it while the service thread is held up; from another one the first report may come too soon.
+ */
 static void
 test_cannot_reset(struct pair *pair)
 {
+	struct hold hold;
 	it_status_t status;
 	bool seen = false;
 
 	for (int i = 0; i < 200 && !seen; i++) {
 		pair_establish(pair);
+		hold_begin(&hold, pair->active.ia);
 		g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
 		status = it_ep_reset(pair->active.ep);
+		hold_end(&hold);
 		seen = status == IT_ERR_CANNOT_RESET;
 		g_assert_true(seen || status == IT_SUCCESS);
 		end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
