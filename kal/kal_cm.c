@@ -33,6 +33,7 @@ kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
 	kal_table_init(&cm->conns);
 	kal_table_init(&cm->listeners);
 	kal_table_init(&cm->requests);
+	kal_table_init(&cm->held);
 	kal_table_init(&cm->queries);
 	*out = cm;
 	return RI_SUCCESS;
@@ -79,6 +80,7 @@ kal_cm_free(struct kal_cm *cm)
 	kal_table_fini(&cm->conns);
 	kal_table_fini(&cm->listeners);
 	kal_table_fini(&cm->requests);
+	kal_table_fini(&cm->held);
 	kal_table_fini(&cm->queries);
 	pthread_mutex_destroy(&cm->lock);
 	free(cm);

@@ -75,7 +75,6 @@ kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct k
 		(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
 		return status;
 	}
-	request->provider = NULL; /* consumed */
 	rep->ird = params.ird;
 	rep->ord = params.ord;
 	return RI_SUCCESS;

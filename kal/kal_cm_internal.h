@@ -36,6 +36,7 @@ struct kal_cm {
 	struct kal_table conns; /* by the client's ctx: kal_conn */
 	struct kal_table listeners; /* by our id: kal_listener */
 	struct kal_table requests;  /* by id: kal_request */
+	struct kal_table held;      /* by id: requests of the provider that a call has taken */
 	struct kal_table queries;   /* by the client's ctx: kal_service_query */
 	struct kal_partings {
 		struct kal_parting *oldest, *newest;
@@ -186,6 +187,7 @@ struct kal_request {
 	uint64_t listener_id;
 	uint64_t ctx;
 	bool taken;                 /* cm->lock: a thread has taken it and ends it */
+	bool withdrawn;             /* cm->lock: the provider withdrew it while a call had it */
 	bool service;               /* asks for a datagram service, not for a connection */
 	enum kal_start_stage stage; /* while half open; service thread, written under cm->lock */
 	uint64_t patience;          /* WHOLE: until when that may last */
@@ -325,10 +327,11 @@ void kal_request_refuse_unheard(struct kal_listener *listener);
 struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id, bool service);
 /* The peer of a taken request has given up meanwhile: report that, and free the request. */
 void kal_request_dead(struct kal_request *request);
-/* Undo kal_request_take. */
+/* Undo kal_request_take; if the peer has given up meanwhile, kal_request_dead. */
 void kal_request_put_back(struct kal_request *request);
-/* Give it to another listener under a new id. False: no memory, and it is as it was. */
-bool kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id);
+/* Give a taken request to another listener under a new id. If it fails: kal_request_put_back. */
+enum ri_status kal_request_hand(struct kal_request *request, uint64_t ctx,
+				uint64_t listener_id) RI_MUST_CHECK;
 /* Refuse the request: as the consumer (KAL_REASON_CONSUMER, with private data), or for another reason. */
 void kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 			uint16_t len);

@@ -130,6 +130,7 @@ kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req)
 	const struct kal_listener *listener;
 	struct kal_request *request;
 	uint64_t id = 0, ctx = 0;
+	enum ri_status status;
 	bool known;
 
 	kal_cm_lock(cm);
@@ -147,8 +148,8 @@ kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req)
 	request = kal_request_take(cm, req->request, false);
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (kal_request_hand(request, ctx, id))
-		return RI_SUCCESS;
-	kal_request_put_back(request);
-	return RI_ERR_RESOURCES;
+	status = kal_request_hand(request, ctx, id);
+	if (status != RI_SUCCESS)
+		kal_request_put_back(request);
+	return status;
 }

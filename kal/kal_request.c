@@ -67,9 +67,20 @@ request_stop(struct kal_request *request)
 	host->timer_stop(host->self, &request->timer);
 }
 
+/* The caller owns cm->lock. A request that the provider withdraws is looked for among those that calls have taken, too. */
+static void
+request_unhold(struct kal_request *request)
+{
+	RI_ASSERT_OWNED(&request->cm->lock);
+	kal_table_remove(&request->cm->held, &request->link);
+}
+
 void
 kal_request_free(struct kal_request *request)
 {
+	kal_cm_lock(request->cm);
+	request_unhold(request);
+	kal_cm_unlock(request->cm);
 	request_stop(request);
 	if (request->listener != NULL)
 		kal_listener_unref(request->listener);
@@ -178,6 +189,8 @@ kal_request_take(struct kal_cm *cm, uint32_t id, bool service)
 		request = NULL;
 	if (request != NULL)
 		kal_request_leave(request);
+	if (request != NULL && request->provider != NULL)
+		kal_table_insert(&cm->held, &request->link);
 	kal_cm_unlock(cm);
 	if (request != NULL)
 		request_stop(request);
@@ -202,34 +215,49 @@ void
 kal_request_put_back(struct kal_request *request)
 {
 	struct kal_cm *cm = request->cm;
+	bool dead;
 
 	if (request->provider == NULL)
 		request_watch(request);
 	kal_cm_lock(cm);
-	request->taken = false;
-	kal_table_insert(&cm->requests, &request->link);
-	count_waiting(request, 1);
+	dead = request->withdrawn;
+	if (!dead) {
+		request_unhold(request);
+		request->taken = false;
+		kal_table_insert(&cm->requests, &request->link);
+		count_waiting(request, 1);
+	}
 	kal_cm_unlock(cm);
+	if (dead)
+		kal_request_dead(request);
 }
 
-bool
+enum ri_status
 kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id)
 {
 	struct kal_cm *cm = request->cm;
+	struct kal_cm_node *told = kal_cm_node_new();
+	bool dead;
 
-	request->told = kal_cm_node_new();
-	if (request->told == NULL)
-		return false;
+	if (told == NULL)
+		return RI_ERR_RESOURCES;
 	if (request->provider == NULL)
 		request_watch(request);
 	kal_cm_lock(cm);
-	request->taken = false;
-	request->ctx = ctx;
-	request->listener_id = listener_id;
-	count_waiting(request, 1);
-	kal_request_enter(request);
+	dead = request->withdrawn;
+	if (!dead) {
+		request_unhold(request);
+		request->told = told;
+		request->taken = false;
+		request->ctx = ctx;
+		request->listener_id = listener_id;
+		count_waiting(request, 1);
+		kal_request_enter(request);
+	}
 	kal_cm_unlock(cm);
-	return true;
+	if (dead)
+		kal_cm_node_free(told);
+	return dead ? RI_ERR_INVALID_HANDLE : RI_SUCCESS;
 }
 
 /*
@@ -301,7 +329,6 @@ kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const
 		reply_no_room(request);
 	else
 		kal_sock_abort(kal_fd_get(&request->fd));
-	request->provider = NULL;
 	kal_request_free(request);
 }
 

@@ -143,6 +143,21 @@ forget_unheard(struct kal_listener *listener, const struct ri_request *gone)
 	}
 }
 
+/* The caller owns cm->lock. The call that has the request looks when it gives the request back. */
+static void
+withdraw_held(struct kal_cm *cm, const struct ri_request *gone)
+{
+	struct kal_link *link = NULL;
+
+	RI_ASSERT_OWNED(&cm->lock);
+	while ((link = kal_table_next(&cm->held, link)) != NULL) {
+		struct kal_request *one = kal_entry(link, struct kal_request, link);
+
+		if (one->provider == gone)
+			one->withdrawn = true;
+	}
+}
+
 void
 kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
 {
@@ -161,8 +176,10 @@ kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
 	if (request != NULL) {
 		kal_request_leave(request);
 		kal_request_tell_gone(request);
-	} else if (listener != NULL) {
-		forget_unheard(listener, event->request);
+	} else {
+		withdraw_held(cm, event->request);
+		if (listener != NULL)
+			forget_unheard(listener, event->request);
 	}
 	kal_cm_unlock(cm);
 	if (request != NULL)

@@ -11,13 +11,19 @@
 #define CTX        0x31
 
 static void
-open_fixture(struct fixture *f)
+set_fakes(void)
 {
 	fake_reset();
 	fake_attr.cm_forms = RI_CM_ADDRESS;
 	fake_attr.transport = RI_TRANSPORT_IB;
 	fake_attr.three_way_handshake = true;
 	fake_attr.confirm_pdata = 8;
+}
+
+static void
+open_fixture(struct fixture *f)
+{
+	set_fakes();
 	fixture_open(f);
 }
 
@@ -254,6 +260,69 @@ test_requests(void)
 	fixture_close(&f);
 }
 
+static bool withdraws; /* the provider withdraws its request during the call that takes it */
+
+/* A call stops the timer of the request that it has taken. */
+static void
+timer_stop_withdraws(void *self, struct ri_timer *timer)
+{
+	kal_host_default()->timer_stop(self, timer);
+	if (withdraws) {
+		withdraws = false;
+		say(RI_CM_REQUEST_GONE, fake_cm_listen_ctx, NULL);
+	}
+}
+
+/* The peer gives up while a call has its request: a call that fails, or hands the request off, sees that. */
+static void
+test_withdrawn_meanwhile(void)
+{
+	struct ri_host host = *kal_host_default();
+	struct kal_handoff_req handoff = {.service = {.kind = RI_SERVICE_PORT}};
+	struct kal_cm_req req = {.ird = 1, .ord = 5};
+	struct fixture f;
+
+	set_fakes();
+	host.timer_stop = timer_stop_withdraws;
+	fixture_open_on(&f, &host);
+	fixture_listen(&f, LISTEN_CTX, &handoff.service.port, 3);
+	req.qp = fixture_qp(&f, CTX, 4, 3);
+
+	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
+	req.request = handoff.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
+	withdraws = true;
+	g_assert_cmpint(fixture_call(&f, KAL_HANDOFF, &handoff, sizeof(handoff), NULL, 0), ==,
+			RI_ERR_INVALID_HANDLE);
+	g_assert_false(withdraws);
+	g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, req.request);
+	g_assert_true(fixture_silent(&f));
+	g_assert_cmpint(call(&f, KAL_REJECT, &req), ==, RI_ERR_INVALID_HANDLE);
+
+	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
+	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
+	withdraws = true;
+	fake_cm_status = RI_ERR_RESOURCES;
+	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_ERR_RESOURCES);
+	fake_cm_status = RI_SUCCESS;
+	g_assert_false(withdraws);
+	g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, req.request);
+	g_assert_true(fixture_silent(&f));
+	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_ERR_INVALID_HANDLE);
+
+	/* A request that is handed off without that may be withdrawn later, and the next one is accepted. */
+	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
+	handoff.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
+	g_assert_cmpint(fixture_call(&f, KAL_HANDOFF, &handoff, sizeof(handoff), NULL, 0), ==,
+			RI_SUCCESS);
+	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
+	say(RI_CM_REQUEST_GONE, fake_cm_listen_ctx, NULL);
+	g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, req.request);
+	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
+	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
+	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_SUCCESS);
+	fixture_close(&f);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -265,5 +334,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/address/reply-unasked", test_reply_unasked);
 	g_test_add_func("/kal/address/undone", test_undone);
 	g_test_add_func("/kal/address/requests", test_requests);
+	g_test_add_func("/kal/address/withdrawn-meanwhile", test_withdrawn_meanwhile);
 	return g_test_run();
 }
