@@ -241,9 +241,10 @@ struct ri_qp_ops {
 	/**
 	 * Creates one, in IDLE; one for datagrams is in RTS and ends with an event that ri_event_is_end() knows, after all
 	 * completions. @p init out: real sizes, at least those asked for; IRD and ORD exactly. @p srq NULL: none.
-	 * - Results: RI_ERR_UNSUPPORTED: the type, an SRQ with it, or privileged is not claimed; RI_ERR_INVALID_ARG: no such
-	 *   spigot; RI_ERR_PERMISSION: privileged, or a Q_Key with bit 31, without the privilege; RI_ERR_LIMIT: a size above
-	 *   ri_rnic_attr; RI_ERR_RESOURCES: memory ran out, or max_qp exist. Clause: [RI 2.2.2], [RI 4.3.3].
+	 * - Results: RI_ERR_UNSUPPORTED: the type, an SRQ with it, a soft limit, or privileged is not claimed;
+	 *   RI_ERR_INVALID_ARG: no such spigot; RI_ERR_PERMISSION: privileged, or a Q_Key with bit 31, without the
+	 *   privilege; RI_ERR_LIMIT: a size above ri_rnic_attr; RI_ERR_RESOURCES: memory ran out, or max_qp exist.
+	 *   Clause: [RI 2.2.2], [RI 4.3.3], [RI 10.18].
 	 */
 	enum ri_status (*create)(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 				 struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out,

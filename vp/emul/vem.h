@@ -271,6 +271,7 @@ struct ri_qp {
 	struct ri_task task;
 	struct ri_timer rnr_timer;
 	struct ri_timer cm_timer;
+	struct ri_timer wait_timer; /* its time-wait */
 
 	struct vem_item item;
 	struct vem_item ud_item; /* in a row of the fabric */
@@ -395,6 +396,8 @@ extern const struct ri_cm_ops vem_cm_ops;
 /* On the service thread. */
 void vem_cm_offer(struct ri_qp *qp);
 void vem_cm_timeout(void *arg);
+/* A time-wait is over. */
+void vem_cm_waited(void *arg);
 void vem_cm_rnic_task(void *arg);
 /* The queue pair's attempt to connect ends; the listener that has its request is told. */
 void vem_cm_withdraw(struct ri_qp *qp);

@@ -179,6 +179,12 @@ vem_cm_timeout(void *arg)
 	vem_qp_move(qp, VEM_MOVE_FAIL, &cause);
 }
 
+void
+vem_cm_waited(void *arg)
+{
+	vem_cm_tell(arg, RI_CM_TIME_WAIT_OVER, RI_CM_REASON_OTHER, NULL);
+}
+
 /* An adapter closes: refuse and free the requests that are not answered. */
 void
 vem_cm_rnic_close(struct ri_rnic *rnic)

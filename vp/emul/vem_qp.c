@@ -26,6 +26,8 @@ qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struc
 	vem_profile(pd->context->rnic->fabric->personality, &attr);
 	if (init->type != RI_QP_RC && (init->type != RI_QP_UD || !attr.ud || srq != NULL))
 		return RI_ERR_UNSUPPORTED;
+	if (srq != NULL && init->soft_limit != 0 && !attr.rq_soft_limit)
+		return RI_ERR_UNSUPPORTED;
 	if (init->type == RI_QP_UD && init->port != 0)
 		return RI_ERR_INVALID_ARG;
 	if ((init->qkey & VEM_KEY_CONTROLLED) != 0 && !pd->context->owner.privileged)
@@ -105,6 +107,7 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	qp->task = (struct ri_task){.fire = vem_qp_task, .arg = qp};
 	qp->rnr_timer = (struct ri_timer){.fire = vem_rnr_fire, .arg = qp};
 	qp->cm_timer = (struct ri_timer){.fire = vem_cm_timeout, .arg = qp};
+	qp->wait_timer = (struct ri_timer){.fire = vem_cm_waited, .arg = qp};
 }
 
 static void
@@ -255,6 +258,7 @@ qp_reset(struct ri_qp *qp, bool anew)
 		return RI_ERR_TIME_WAIT;
 
 	qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->cm_timer); /* of this life */
+	qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->wait_timer);
 	roles_take(qp);
 	bool quiescent = vsw_wq_pending(&qp->sq) == 0 && vsw_wq_pending(&qp->rq) == 0;
 	if (quiescent)
@@ -314,6 +318,8 @@ qp_modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t 
 		return RI_ERR_PERMISSION;
 	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0 && qp->srq == NULL)
 		return RI_ERR_INVALID_ARG;
+	if ((mask & RI_QP_ATTR_SOFT) != 0 && !can.rq_soft_limit)
+		return RI_ERR_UNSUPPORTED;
 	if ((mask & RI_QP_ATTR_ACCESS) != 0 && !can.enables_modifiable &&
 	    attr->access != atomic_load(&qp->access))
 		return RI_ERR_UNSUPPORTED;
@@ -425,6 +431,7 @@ qp_stop_callbacks(struct ri_qp *qp)
 	host->task_stop(host->self, &qp->task);
 	host->timer_stop(host->self, &qp->rnr_timer);
 	host->timer_stop(host->self, &qp->cm_timer);
+	host->timer_stop(host->self, &qp->wait_timer);
 }
 
 void

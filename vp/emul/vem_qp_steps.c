@@ -125,6 +125,17 @@ time_wait_begin(struct ri_qp *qp)
 		atomic_store(&qp->time_wait_until, host->now(host->self) + time_wait);
 }
 
+/* The end was raised; that of the time-wait follows. */
+static void
+time_wait_watch(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t until = atomic_load(&qp->time_wait_until);
+
+	if (until != 0)
+		host->timer_start(host->self, &qp->wait_timer, until);
+}
+
 /* Raise the end events, once, after everything is flushed. */
 static void
 end_events_raise(struct ri_qp *qp)
@@ -150,6 +161,7 @@ end_events_raise(struct ri_qp *qp)
 	if (cause.kind != RI_CM_NONE)
 		vem_cm_tell(qp, (enum ri_cm_event_kind)cause.kind, (enum ri_cm_reason)cause.reason,
 			    cause.kind == RI_CM_REJECTED ? &heard : NULL);
+	time_wait_watch(qp);
 	/* Only now may it be reset: the events were those of the old connection. */
 	vsw_lock(&qp->lock);
 	qp->telling = false;

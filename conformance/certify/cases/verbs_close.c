@@ -241,6 +241,10 @@ time_wait(struct cert *cert)
 	if (status == RI_ERR_TIME_WAIT) {
 		cert_note(cert, "there is a time-wait");
 		CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_ERROR);
+		if ((pair.near->attr.cm_forms & RI_CM_ADDRESS) != 0) {
+			cert_cm(pair.near, RI_CM_DISCONNECTED, pair.a->ctx);
+			cert_cm(pair.near, RI_CM_TIME_WAIT_OVER, pair.a->ctx);
+		}
 		status = to_idle_after(pair.a, false, RI_ERR_TIME_WAIT);
 	}
 	cert_expect_status(cert, CERT_WHERE, "a move to IDLE when the time-wait is over", status,
@@ -292,10 +296,9 @@ static const struct cert_case cases[] = {
 	 .settles = "terminate_info",
 	 .run = no_terminate},
 	{.id = "verbs.close.wait.0001",
-	 .title = "A queue pair in its time-wait becomes IDLE when that is over, or at once if it "
-		  "is "
-		  "to skip it",
-	 .rule = "[RI 10.45]",
+	 .title = "A queue pair in its time-wait is told of its end and becomes IDLE then, or at "
+		  "once if it is to skip it",
+	 .rule = "[RI 10.45] [RI 11.6.2]",
 	 .needs = "has_time_wait qp_reusable",
 	 .settles = "has_time_wait",
 	 .run = time_wait},

@@ -4,7 +4,7 @@
 /*
  * An adapter is closed while peers connect to it, disconnect, query its services, send it datagrams and messages, and
  * while its own queues are armed. No upcall names an object after its destroy has returned, and none comes after
- * close has returned. The peers are threads that never stop.
+ * close has returned. The peers are threads that never stop. And the time-wait after a connection.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -277,11 +277,52 @@ test_close(gconstpointer adapter)
 	g_free(victims);
 }
 
+/* The end of a time-wait is told, but not to a queue pair that skipped it or is gone. */
+static void
+test_time_wait(void)
+{
+	const struct ri_qp_attr skip = {.state = RI_QPS_IDLE, .skip_time_wait = true};
+	struct vth *vth = vth_new(false);
+
+	g_setenv("ITAPI_EMUL_TIME_WAIT_US", "1000", TRUE);
+	struct node *na = node_new(vth, false, "emul:ib"), *nb = node_new(vth, false, "emul:ib");
+	g_unsetenv("ITAPI_EMUL_TIME_WAIT_US");
+	struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
+
+	for (guint round = 0; round < 2; round++) {
+		ends_connect(a, b);
+		g_assert_cmpint(na->p->cm->disconnect(a->qp, NULL, 0), ==, RI_SUCCESS);
+		node_cm(na, RI_CM_DISCONNECTED, a);
+		node_cm(nb, RI_CM_DISCONNECTED, b);
+		g_assert_cmpint(end_modify(a, RI_QPS_IDLE), ==, RI_ERR_TIME_WAIT);
+		vth_advance(vth, 999999); /* ns */
+		node_silent(na);
+		if (round == 1)
+			break;
+		g_assert_cmpint(end_modify(a, RI_QPS_IDLE), ==, RI_ERR_TIME_WAIT);
+		vth_advance(vth, 1);
+		node_cm(na, RI_CM_TIME_WAIT_OVER, a);
+		node_cm(nb, RI_CM_TIME_WAIT_OVER, b);
+		g_assert_cmpint(end_modify(a, RI_QPS_IDLE), ==, RI_SUCCESS);
+		g_assert_cmpint(end_modify(b, RI_QPS_IDLE), ==, RI_SUCCESS);
+	}
+	g_assert_cmpint(na->p->qp->modify(a->qp, &skip, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+	end_free(b);
+	vth_advance(vth, 1000000);
+	node_silent(na);
+	node_silent(nb);
+	end_free(a);
+	node_free(na);
+	node_free(nb);
+	vth_free(vth);
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_data_func("/emul/ib/close/under-peers", "emul:ib", test_close);
 	g_test_add_data_func("/emul/iwarp/close/under-peers", "emul:iwarp", test_close);
+	g_test_add_func("/emul/ib/close/time-wait", test_time_wait);
 	return g_test_run();
 }
