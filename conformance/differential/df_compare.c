@@ -431,7 +431,7 @@ static char *
 compare_memory(const struct df_settle *expect, const struct df_seen_settle *seen, int settle)
 {
 	for (int node = 0; node < DF_NODES; node++) {
-		for (int i = 0; i < DF_ARENA; i++) {
+		for (int i = 0; i < DF_MEMORY; i++) {
 			if (expect->vague[node][i] == 0 &&
 			    seen->memory[node][i] != expect->memory[node][i])
 				return g_strdup_printf("settlement %d: octet %d of node %d is %#x "
@@ -497,6 +497,8 @@ compare_settle(const struct df_expected *expected, const struct df_record *recor
 	if (text == NULL)
 		text = compare_eps(expect, seen, (int)i);
 	if (text == NULL)
+		text = df_compare_limits(expect, seen, record->async, (int)i);
+	if (text == NULL)
 		text = compare_memory(expect, seen, (int)i);
 	return text;
 }
@@ -561,6 +563,7 @@ df_record_text(const struct df_record *record)
 					k % 2 == 0 ? "requests" : "receives", k / 2,
 					DF_SEEN(record, i)->notified[k / 2][k % 2]);
 		}
+		df_limits_text(DF_SEEN(record, i), i, text);
 		for (unsigned k = 0; k < cm->len; k++)
 			g_string_append_printf(
 				text, "settlement %u: event %s of endpoint %d\n", i,

@@ -9,6 +9,16 @@
 /* The first disagreement between a record and the expectation, in words; NULL: there is none. */
 char *df_compare(const struct df_expected *expected, const struct df_record *record);
 
+/* --- between the files of the comparison ----------------------------------------------------- */
+
+/* The watermarks and affiliated events of a settlement; async: the events were looked at. */
+char *df_compare_limits(const struct df_settle *expect, const struct df_seen_settle *seen,
+			bool async, int settle);
+/* Add the affiliated events of a settlement, one a line. */
+void df_limits_text(const struct df_seen_settle *seen, unsigned settle, GString *text);
+
+/* --------------------------------------------------------------------------------------------- */
+
 /* The contents of a record, one item a line. */
 char *df_record_text(const struct df_record *record);
 

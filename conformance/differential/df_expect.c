@@ -10,6 +10,7 @@ settle_clear(gpointer data)
 
 	g_array_unref(settle->cm);
 	g_array_unref(settle->probes);
+	g_array_unref(settle->async);
 	for (int i = 0; i < DF_NODES; i++) {
 		g_free(settle->memory[i]);
 		g_free(settle->vague[i]);
@@ -31,6 +32,7 @@ seen_settle_clear(gpointer data)
 	struct df_seen_settle *settle = data;
 
 	g_array_unref(settle->cm);
+	g_array_unref(settle->async);
 	for (int i = 0; i < DF_NODES; i++)
 		g_free(settle->memory[i]);
 }

@@ -20,6 +20,7 @@
 
 /* What an adapter says of itself; the model uses nothing else about it. */
 struct df_profile {
+	bool imagined; /* of no adapter: the generator's, whose programs stay as they are */
 	bool ib; /* transport: a connection ends in order even while requests are outstanding */
 	bool remote_status; /* an error at the peer completes the request that caused it */
 	bool local_read;    /* the right of local reading is checked */
@@ -38,6 +39,13 @@ struct df_profile {
 	bool has_srq;
 	bool three_way;
 	bool datagrams;
+	bool privileged; /* the process has the privilege */
+	bool lmr_link;
+	bool direct; /* memory can be named by I/O addresses */
+	bool low_watermark;
+	bool soft_watermark;
+	bool hard_watermark;
+	unsigned lists; /* bits of it_iobl_type_t */
 	/* The attributes granted for a request of 4, 4, 4 and 1 segments and that many slots. */
 	int send_segs;
 	int recv_segs;
@@ -107,6 +115,13 @@ struct df_take {
 	uint8_t *vague;
 };
 
+/* An affiliated event of a watermark [IT 12.7], [IT 12.8]. Other ones belong to the end of a connection. */
+struct df_async {
+	it_event_type_t event;
+	int place; /* of the S-RQ or endpoint */
+	bool may;  /* and need not come */
+};
+
 /* One event of a connection. */
 struct df_cm {
 	int ep;
@@ -126,6 +141,11 @@ struct df_settle {
 	bool watch[DF_NODES][2];
 	struct df_ep_expect ep[DF_EPS];
 	int ud[DF_UDS]; /* it_ep_state_ud_t, or -1: no such endpoint */
+	GArray *async;  /* of struct df_async */
+	/* The completions of receives of a node stay in the dispatcher until its other events are there: they count. */
+	bool hold[DF_NODES];
+	bool ends[DF_EPS]; /* the endpoint had an end since it was created, or is gone */
+	int low[DF_SRQS];  /* the low watermark that is armed, or -1: no such S-RQ */
 	uint8_t *memory[DF_NODES];
 	uint8_t *vague[DF_NODES]; /* not 0: any octet is right */
 };
@@ -156,8 +176,15 @@ struct df_seen_cm {
 	it_event_type_t event;
 };
 
+struct df_seen_async {
+	it_event_type_t event;
+	int place; /* as above; -1: it was freed */
+};
+
 struct df_seen_settle {
-	GArray *cm;                /* of struct df_seen_cm */
+	GArray *cm;    /* of struct df_seen_cm */
+	GArray *async; /* of struct df_seen_async */
+	int low[DF_SRQS];
 	int notified[DF_NODES][2]; /* as above: 1 or 0, DF_NEVER: not looked at */
 	struct df_ep_expect ep[DF_EPS];
 	int ud[DF_UDS];
@@ -177,8 +204,9 @@ struct df_record {
 	GArray *steps;   /* of struct df_seen_step, as many as were carried out */
 	GArray *wrs;     /* of struct df_seen_wr, in the order of their arrival */
 	GArray *settles; /* of struct df_seen_settle */
-	bool stuck;      /* an expected event of the last settlement did not come in time */
-	char *teardown;  /* which object could not be freed, or NULL */
+	bool async; /* affiliated events were looked at: the adapter has one dispatcher for them */
+	bool stuck; /* an expected event of the last settlement did not come in time */
+	char *teardown; /* which object could not be freed, or NULL */
 };
 
 struct df_expected *df_expected_new(void);

@@ -28,6 +28,12 @@ make_ep_create(struct maker *maker, struct df_step *step)
 	step->ord = pick_once_in(maker, 16) ? 0 : 1 + pick_below(maker, 4);
 	step->enable = pick_once_in(maker, 8) ? pick_below(maker, 8) : DF_ENABLE_ALL;
 	step->payload = pick_once_in(maker, 10) ? 50 + pick_below(maker, 1000) : 0;
+	if (maker->privileged)
+		step->priv = pick_once_in(maker, 8) ? 0 : 1;
+	if (maker->watermarks && pick_once_in(maker, 2)) {
+		pick_limits(maker, step);
+		step->soft = pick_once_in(maker, 4) ? step->soft : 0; /* many adapters lack it */
+	}
 }
 
 /* An endpoint that can connect: a new one, or one that is reset first. */
@@ -99,7 +105,7 @@ make_srq_create(struct maker *maker, struct df_step *step)
 {
 	step->obj = pick_below(maker, DF_SRQS);
 	step->pz = df_node(step->obj) + (pick_once_in(maker, 8) ? DF_NODES : 0);
-	step->rq = 1 + pick_below(maker, 8);
+	step->rq = (maker->watermarks ? 5 : 1) + pick_below(maker, 8);
 }
 
 static void
@@ -214,6 +220,8 @@ make_lmr_create(struct maker *maker, struct df_step *step)
 					      : privs[pick_below(maker, (int)G_N_ELEMENTS(privs))];
 	step->mode = pick_once_in(maker, 4) ? IT_ADDR_MODE_RELATIVE : IT_ADDR_MODE_ABSOLUTE;
 	step->how = pick_once_in(maker, 2) ? 1 : 0;
+	if (maker->privileged && pick_once_in(maker, 3))
+		pick_listed(maker, step);
 }
 
 static void
@@ -290,7 +298,7 @@ make_rmr_link(struct maker *maker, struct df_step *step)
 			break;
 	}
 	size = maker->model->lmr[step->lmr].alive ? maker->model->lmr[step->lmr].len : 100;
-	step->len = pick_once_in(maker, 40) ? 0 : 1 + pick_below(maker, size);
+	step->len = pick_once_in(maker, 40) ? 0 : 1 + pick_below(maker, MAX(size, 1));
 	step->off = pick_off(maker, size, step->len) & ~7;
 	step->privs = pick_once_in(maker, 15) ? pick_below(maker, 32)
 					      : (int)(IT_PRIV_REMOTE | IT_PRIV_ATOMIC);
@@ -358,40 +366,45 @@ make_settle(struct maker *maker, struct df_step *step)
 static const struct {
 	int weight;
 	void (*make)(struct maker *, struct df_step *);
-	bool wide; /* in wide programs only */
+	unsigned draw; /* programs that have it; 0: all */
 } kinds[DF_KIND_COUNT] = {
 	[DF_SETTLE] = {10, make_settle},
 	[DF_FILL] = {3, make_fill},
-	[DF_THRESHOLD] = {3, make_threshold, true},
+	[DF_THRESHOLD] = {3, make_threshold, DF_DRAW_WIDE},
 	[DF_EP_CREATE] = {4, make_ep_create},
 	[DF_EP_FREE] = {2, make_ep_free},
 	[DF_CONNECT] = {8, make_connect},
 	[DF_DISCONNECT] = {2, make_ending},
 	[DF_RESET] = {5, make_reset},
 	[DF_RECV] = {10, make_recv},
-	[DF_SRQ_RECV] = {5, make_srq_recv, true},
+	[DF_SRQ_RECV] = {5, make_srq_recv, DF_DRAW_WIDE},
 	[DF_SEND] = {18, make_send},
 	[DF_WRITE] = {14, make_write},
 	[DF_READ] = {12, make_read},
-	[DF_READ_RMR] = {8, make_read_rmr, true},
+	[DF_READ_RMR] = {8, make_read_rmr, DF_DRAW_WIDE},
 	[DF_ATOMIC] = {6, make_atomic},
 	[DF_SEND_UNLINK] = {5, make_send},
-	[DF_AH_CREATE] = {1, pick_datagram, true},
-	[DF_AH_FREE] = {1, pick_datagram, true},
-	[DF_UD_CREATE] = {4, pick_datagram, true},
-	[DF_UD_FREE] = {1, pick_datagram, true},
-	[DF_UD_RESET] = {2, pick_datagram, true},
-	[DF_UD_RECV] = {3, pick_datagram, true},
-	[DF_UD_SEND] = {12, pick_datagram, true},
+	[DF_AH_CREATE] = {1, pick_datagram, DF_DRAW_WIDE},
+	[DF_AH_FREE] = {1, pick_datagram, DF_DRAW_WIDE},
+	[DF_UD_CREATE] = {4, pick_datagram, DF_DRAW_WIDE},
+	[DF_UD_FREE] = {1, pick_datagram, DF_DRAW_WIDE},
+	[DF_UD_RESET] = {2, pick_datagram, DF_DRAW_WIDE},
+	[DF_UD_RECV] = {3, pick_datagram, DF_DRAW_WIDE},
+	[DF_UD_SEND] = {12, pick_datagram, DF_DRAW_WIDE},
 	[DF_LMR_CREATE] = {4, make_lmr_create},
 	[DF_LMR_FREE] = {1, make_lmr},
 	[DF_LMR_MODIFY] = {1, make_lmr},
-	[DF_SRQ_CREATE] = {2, make_srq_create, true},
-	[DF_SRQ_FREE] = {1, make_srq_free, true},
+	[DF_SRQ_CREATE] = {2, make_srq_create, DF_DRAW_WIDE},
+	[DF_SRQ_FREE] = {1, make_srq_free, DF_DRAW_WIDE},
+	[DF_SRQ_LIMIT] = {5, pick_srq_limit, DF_DRAW_WATERMARKS},
+	[DF_EP_LIMIT] = {5, pick_ep_limit, DF_DRAW_WATERMARKS},
+	[DF_LMR_RESERVE] = {3, pick_reserved, DF_DRAW_PRIVILEGED},
 	[DF_RMR_CREATE] = {4, make_rmr_create},
 	[DF_RMR_FREE] = {1, make_rmr_free},
 	[DF_RMR_LINK] = {7, make_rmr_link},
 	[DF_RMR_UNLINK] = {3, make_rmr_unlink},
+	[DF_LMR_LINK] = {14, pick_lmr_link, DF_DRAW_PRIVILEGED},
+	[DF_LMR_UNLINK] = {5, pick_lmr_link, DF_DRAW_PRIVILEGED},
 };
 
 /* Is there a connection? */
@@ -417,7 +430,11 @@ is_idle_work(const struct maker *maker, enum df_kind kind)
 static int
 weight_of(const struct maker *maker, int kind)
 {
-	return kinds[kind].wide && !maker->wide ? 0 : kinds[kind].weight;
+	unsigned draw = (maker->wide ? DF_DRAW_WIDE : 0) |
+			(maker->privileged ? DF_DRAW_PRIVILEGED : 0) |
+			(maker->watermarks ? DF_DRAW_WATERMARKS : 0);
+
+	return (kinds[kind].draw & ~draw) != 0 ? 0 : kinds[kind].weight;
 }
 
 static enum df_kind
@@ -436,6 +453,15 @@ pick_kind(struct maker *maker)
 	return DF_SETTLE;
 }
 
+/* So many of them are left out at first. */
+static int
+first_srq(struct maker *maker)
+{
+	if (maker->watermarks)
+		return 0;
+	return maker->wide ? pick_below(maker, DF_SRQS + 1) : DF_SRQS;
+}
+
 /* The first objects: two regions on each node, and a few endpoints, most of them connected. */
 static void
 make_prelude(struct maker *maker)
@@ -451,10 +477,14 @@ make_prelude(struct maker *maker)
 		step.how = i < DF_NODES ? 0 : 1;
 		pick_add(maker, &step);
 	}
-	for (int i = maker->wide ? pick_below(maker, DF_SRQS + 1) : DF_SRQS; i < DF_SRQS; i++) {
+	for (int i = first_srq(maker); i < DF_SRQS; i++) {
 		struct df_step step = {.kind = DF_SRQ_CREATE};
 
 		make_srq_create(maker, &step);
+		if (maker->watermarks) {
+			step.obj = i;
+			step.pz = df_node(i);
+		}
 		pick_add(maker, &step);
 	}
 	for (int i = maker->wide ? 0 : 2 * DF_NODES; i < 2 * DF_NODES; i++) {
@@ -478,9 +508,10 @@ make_prelude(struct maker *maker)
 }
 
 struct df_program *
-df_generate(uint32_t seed, bool wide)
+df_generate(uint32_t seed, unsigned draw)
 {
 	struct df_profile all = {
+		.imagined = true,
 		.ib = seed % 2 == 0,
 		.remote_status = seed % 2 == 0,
 		.local_read = seed % 2 != 0,
@@ -499,6 +530,13 @@ df_generate(uint32_t seed, bool wide)
 		.has_srq = true,
 		.three_way = true,
 		.datagrams = true,
+		.privileged = (draw & DF_DRAW_PRIVILEGED) != 0,
+		.lmr_link = true,
+		.direct = true,
+		.low_watermark = true,
+		.soft_watermark = true,
+		.hard_watermark = true,
+		.lists = ~0u,
 		.ud_send_segs = 4,
 		.ud_recv_segs = 4,
 		.ud_payload = 2048,
@@ -508,7 +546,10 @@ df_generate(uint32_t seed, bool wide)
 		.write_segs = 4,
 		.read_segs = 1,
 	};
-	struct maker maker = {.rand = g_rand_new_with_seed(seed), .wide = wide};
+	struct maker maker = {.rand = g_rand_new_with_seed(seed),
+			      .wide = (draw & DF_DRAW_WIDE) != 0,
+			      .privileged = (draw & DF_DRAW_PRIVILEGED) != 0,
+			      .watermarks = (draw & DF_DRAW_WATERMARKS) != 0};
 	int steps;
 
 	for (int i = 0; i <= DF_DEPTH; i++)
@@ -525,6 +566,10 @@ df_generate(uint32_t seed, bool wide)
 			step.kind = DF_CONNECT;
 		kinds[step.kind].make(&maker, &step);
 		pick_add(&maker, &step);
+		if (maker.watermarks && pick_once_in(&maker, 5)) {
+			pick_burst(&maker, &step);
+			pick_add(&maker, &step);
+		}
 	}
 	df_model_free(maker.model);
 	g_rand_free(maker.rand);

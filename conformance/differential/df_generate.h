@@ -9,10 +9,17 @@
 
 #include "df_program.h"
 
+/* What a program has beside steps of connections and memory; bits. */
+enum df_draw {
+	DF_DRAW_WIDE = 1, /* S-RQs, Reads into windows, notification, three ways, datagrams */
+	DF_DRAW_PRIVILEGED = 2,
+	DF_DRAW_WATERMARKS = 4, /* useful with DF_DRAW_WIDE */
+};
+
 /*
- * The program of a seed: the same on every adapter and every machine. A wide one has steps of every kind, the other those
- * of connections and memory only; documents name such programs by their seeds, so they do not change.
+ * The program of a seed: the same on every adapter and every machine. Documents name programs of no bit by their seeds, so
+ * these do not change.
  */
-struct df_program *df_generate(uint32_t seed, bool wide);
+struct df_program *df_generate(uint32_t seed, unsigned draw);
 
 #endif /* DF_GENERATE_H */

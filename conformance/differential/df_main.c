@@ -6,6 +6,8 @@
  *
  *     differential --adapter emul:ib,iwarp --seed 1 --count 300
  *     differential --adapter iwarp --wide --seed 1 --count 300
+ *     differential --adapter emul:ib --privileged --seed 1 --count 300
+ *     differential --adapter iwarp --watermarks --seed 1 --count 300
  *     differential --adapter iwarp --program FILE
  *     differential --adapter iwarp --threads 4 --seed 1 --count 300
  *     differential --print --seed 7
@@ -42,6 +44,8 @@ static int shrink_patience = 5;
 static int repeat = 1;
 static int threads = 1;
 static gboolean wide;
+static gboolean privileged;
+static gboolean watermarks;
 static gboolean tally;
 static gboolean no_shrink;
 static gboolean print_only;
@@ -50,7 +54,9 @@ static const GOptionEntry options[] = {
 	{"adapter", 'a', 0, G_OPTION_ARG_STRING, &adapters, "Adapters, with commas between", "A,B"},
 	{"seed", 's', 0, G_OPTION_ARG_INT, &first_seed, "Seed of the first program", "N"},
 	{"count", 'n', 0, G_OPTION_ARG_INT, &programs, "How many programs", "N"},
-	{"wide", 'w', 0, G_OPTION_ARG_NONE, &wide, "Steps of every kind", NULL},
+	{"wide", 'w', 0, G_OPTION_ARG_NONE, &wide, "More kinds of steps", NULL},
+	{"privileged", 0, 0, G_OPTION_ARG_NONE, &privileged, "Privileged ones, too", NULL},
+	{"watermarks", 0, 0, G_OPTION_ARG_NONE, &watermarks, "Watermarks of S-RQs, too", NULL},
 	{"program", 'p', 0, G_OPTION_ARG_FILENAME, &program_file, "Perform the program in FILE",
 	 "FILE"},
 	{"patience", 0, 0, G_OPTION_ARG_INT, &patience, "Seconds to wait for what never comes",
@@ -73,10 +79,29 @@ struct subject {
 
 /* --- what programs do ------------------------------------------------------------------------ */
 
-/* Counts of steps by kind: all, left out, refused as expected. Counts of calls and completions by status. */
+/* Counts of steps by kind: all, left out, refused as expected. Counts of calls and completions by status, and of events. */
 static unsigned long steps_of[DF_KIND_COUNT][3];
 static unsigned long answers_of[IT_ERR_WAITER_LIMIT + 1];
 static unsigned long completions_of[IT_DTO_ERR_LOCAL_MM_OPERATION + 1];
+
+static unsigned long low_events, soft_events, other_events;
+
+static void
+count_events(const struct df_record *record)
+{
+	for (unsigned i = 0; i < record->settles->len; i++) {
+		const GArray *all = DF_SEEN(record, i)->async;
+
+		for (unsigned k = 0; k < all->len; k++) {
+			it_event_type_t event = g_array_index(all, struct df_seen_async, k).event;
+
+			low_events += event == IT_ASYNC_AFF_SRQ_LOW_WATERMARK;
+			soft_events += event == IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK;
+			other_events += event != IT_ASYNC_AFF_SRQ_LOW_WATERMARK &&
+					event != IT_ASYNC_AFF_EP_SOFT_HI_WATERMARK;
+		}
+	}
+}
 
 static void
 count(const struct df_program *program, const struct df_expected *expected,
@@ -97,6 +122,7 @@ count(const struct df_program *program, const struct df_expected *expected,
 		if ((size_t)DF_SEEN_WR(record, i)->status < G_N_ELEMENTS(completions_of))
 			completions_of[DF_SEEN_WR(record, i)->status]++;
 	}
+	count_events(record);
 }
 
 static void
@@ -115,9 +141,28 @@ say_count(void)
 			printf("# completions %-28s %8lu\n", it_dto_status_name((it_dto_status_t)i),
 			       completions_of[i]);
 	}
+	printf("# affiliated events: %lu of a low watermark, %lu of a soft one, %lu others\n",
+	       low_events, soft_events, other_events);
+	low_events = soft_events = other_events = 0;
 	memset(steps_of, 0, sizeof(steps_of));
 	memset(answers_of, 0, sizeof(answers_of));
 	memset(completions_of, 0, sizeof(completions_of));
+}
+
+/* What the programs have, and its name. */
+static unsigned
+draw(void)
+{
+	return (wide || privileged || watermarks ? DF_DRAW_WIDE : 0) |
+	       (privileged ? DF_DRAW_PRIVILEGED : 0) | (watermarks ? DF_DRAW_WATERMARKS : 0);
+}
+
+static char *
+name_of(int seed)
+{
+	return g_strdup_printf("%s%s%sseed %d", privileged ? "privileged " : "",
+			       watermarks ? "watermarks " : "",
+			       wide && !privileged && !watermarks ? "wide " : "", seed);
 }
 
 /* --- one program ----------------------------------------------------------------------------- */
@@ -231,12 +276,11 @@ try_one(const struct subject *subject, const struct df_program *program, const c
 static bool
 judge_thread(const struct subject *subject, const struct df_thread *thread, int seed)
 {
-	char *text = df_compare(thread->expected, thread->record), *shown;
-	char name[64];
+	char *text = df_compare(thread->expected, thread->record), *shown, *name;
 
 	if (text == NULL)
 		return true;
-	snprintf(name, sizeof(name), "%sseed %d", wide ? "wide " : "", seed);
+	name = name_of(seed);
 	if (try_one(subject, thread->program, name)) {
 		printf("# %s on %s: %s\n# beside others only, in this record:\n", name,
 		       subject->adapter, text);
@@ -244,6 +288,7 @@ judge_thread(const struct subject *subject, const struct df_thread *thread, int 
 		say(shown);
 		g_free(shown);
 	}
+	g_free(name);
 	g_free(text);
 	return false;
 }
@@ -258,7 +303,7 @@ try_threads(const struct subject *subject, int first, int count_of_programs)
 	int failures = 0;
 
 	for (int i = 0; i < count_of_programs; i++) {
-		made[i] = df_generate((uint32_t)(first + i), wide);
+		made[i] = df_generate((uint32_t)(first + i), draw());
 		expected[i] = df_model_run(made[i], &subject->profile);
 		each[i] = (struct df_thread){.program = made[i], .expected = expected[i]};
 	}
@@ -286,11 +331,11 @@ try_seeds(const struct subject *subject)
 		return failures == 0;
 
 	for (int i = 0; i < programs && failures < MOST_FAILURES; i++) {
-		char name[32];
-		struct df_program *program = df_generate((uint32_t)(first_seed + i), wide);
+		struct df_program *program = df_generate((uint32_t)(first_seed + i), draw());
+		char *name = name_of(first_seed + i);
 
-		snprintf(name, sizeof(name), "%sseed %d", wide ? "wide " : "", first_seed + i);
 		failures += !try_one(subject, program, name);
+		g_free(name);
 		df_program_free(program);
 	}
 	return failures == 0;
@@ -320,7 +365,7 @@ static int
 print_programs(void)
 {
 	for (int i = 0; i < programs; i++) {
-		struct df_program *program = df_generate((uint32_t)(first_seed + i), wide);
+		struct df_program *program = df_generate((uint32_t)(first_seed + i), draw());
 		char *text = df_program_text(program);
 
 		printf("# seed %d\n%s", first_seed + i, text);

@@ -163,6 +163,7 @@ ep_settle(struct df_model *model, int ep)
 	if (end->end != MODEL_STANDS) {
 		flush_receives(model, ep, false);
 		cm_expect(model, ep, end->events);
+		end->ends = true;
 		end->state = IT_EP_STATE_NONOPERATIONAL;
 		end->peer = -1;
 		end->end = MODEL_STANDS;
@@ -192,6 +193,7 @@ settle_open(struct df_model *model)
 	settle->step = model->step;
 	settle->cm = g_array_new(FALSE, TRUE, sizeof(struct df_cm));
 	settle->probes = g_array_new(FALSE, TRUE, sizeof(int));
+	settle->async = g_array_new(FALSE, TRUE, sizeof(struct df_async));
 }
 
 /*
@@ -202,7 +204,8 @@ static void
 settle_watch(const struct df_model *model, struct df_settle *now)
 {
 	for (int i = 0; i < 2 * DF_NODES; i++)
-		now->watch[i / 2][i % 2] = model->threshold[i / 2][i % 2] == 0;
+		now->watch[i / 2][i % 2] =
+			model->threshold[i / 2][i % 2] == 0 && (i % 2 == 0 || !now->hold[i / 2]);
 	for (unsigned i = 0; i < now->cm->len; i++) {
 		const unsigned ends = ~MODEL_BIT(IT_CM_MSG_CONN_ESTABLISHED_EVENT & 0xf);
 
@@ -231,11 +234,12 @@ settle(struct df_model *model)
 	}
 	if (model->poisoned)
 		model_blur_ep(model, -1);
+	model_limits_settle(model, now);
 	model_srq_settle(model);
 	model_datagram_settle(model, now->ud);
 	for (int i = 0; i < DF_NODES; i++) {
-		now->memory[i] = g_memdup2(model->memory[i], DF_ARENA);
-		now->vague[i] = g_memdup2(model->vague[i], DF_ARENA);
+		now->memory[i] = g_memdup2(model->memory[i], DF_MEMORY);
+		now->vague[i] = g_memdup2(model->vague[i], DF_MEMORY);
 	}
 	settle_watch(model, now);
 	now->step = model->step;
@@ -274,11 +278,15 @@ ep_create(struct df_model *model, const struct df_step *step)
 	}
 	if ((step->enable & DF_ENABLE_ATOMIC) != 0 && !model->profile->atomics)
 		model_answer(model, IT_ERR_INVALID_EP_ATTR);
+	if (step->priv != 0 && !(model->profile->privileged && model->profile->lmr_link))
+		model_answer(model, IT_ERR_PRIV_OPS_UNAVAILABLE);
 	if (step->srq > 0 && !model->profile->has_srq)
 		model_answer(model, IT_ERR_SRQ_NOT_SUPPORTED);
 	if (step->srq > 0 &&
 	    (!model->srq[step->srq - 1].alive || df_node(step->srq - 1) != df_node(step->ep)))
 		model_answer(model, IT_ERR_INVALID_SRQ);
+	else if (step->srq > 0)
+		model_refuse_limits(model, step, step->srq - 1, 3);
 	if (model_now(model)->answer.count > 0)
 		return;
 	model_answer(model, IT_SUCCESS);
@@ -300,6 +308,11 @@ ep_create(struct df_model *model, const struct df_step *step)
 	end->peer = -1;
 	end->end = MODEL_STANDS;
 	end->unproven = false;
+	end->ends = false;
+	end->priv = step->priv != 0;
+	end->soft = end->soft_set = step->srq > 0 ? step->soft : 0;
+	end->hard = step->srq > 0 ? step->hard : 0;
+	end->soft_doubt = false;
 	g_array_set_size(end->sq, 0);
 	g_array_set_size(end->rq, 0);
 }
@@ -360,6 +373,7 @@ fails_to_connect(struct df_model *model, int ep, unsigned event)
 	if (event != 0)
 		cm_expect(model, ep, MODEL_BIT(event & 0xf));
 	flush_receives(model, ep, false);
+	end_of(model, ep)->ends = true;
 	end_of(model, ep)->state = IT_EP_STATE_NONOPERATIONAL;
 }
 
@@ -524,7 +538,8 @@ df_model_new(const struct df_profile *profile)
 	for (int i = 0; i < DF_SRQS; i++)
 		model->srq[i].receives = g_array_new(FALSE, TRUE, sizeof(unsigned));
 	for (int i = 0; i < DF_NODES; i++)
-		model_fill(model, i, 0, DF_ARENA, i + 1);
+		model_fill(model, i, 0, DF_MEMORY, i + 1);
+	model_direct(model);
 	settle_open(model);
 	return model;
 }

@@ -4,7 +4,8 @@
 /*
  * The model: results as the book of IT-API in doc/spec states them. df_model.c has endpoints, connections and
  * settlements, df_model_work.c work requests, df_model_objects.c regions and windows, df_model_srq.c shared receive
- * queues, df_model_datagram.c datagrams, df_model_memory.c octets.
+ * queues, df_model_limits.c their watermarks, df_model_privileged.c links of regions, df_model_datagram.c datagrams,
+ * df_model_memory.c octets.
  */
 #ifndef DF_MODEL_H
 #define DF_MODEL_H
@@ -37,6 +38,13 @@ struct model_ep {
 	bool left;       /* disconnected by its own step, before another event ended it */
 	unsigned events; /* of the end: bits as in struct df_cm */
 	bool unproven;   /* a posted request has not been shown to be done */
+	bool ends;       /* a connection of it has ended */
+	bool priv;       /* privileged operations */
+	int soft;        /* the watermark that is armed, 0: none */
+	int soft_set;    /* as it was set last */
+	int hard;        /* 0: off */
+	int taken;       /* receives of its S-RQ by messages of the present group */
+	bool soft_doubt; /* an event of the soft watermark may have come, or may come yet */
 	GArray *sq;      /* of unsigned: requests that hold a slot */
 	GArray *rq;
 };
@@ -54,6 +62,11 @@ struct model_lmr {
 	int changed; /* the settlement up to which its memory changes */
 	int made;    /* the number of objects that this place has had */
 	int rights;  /* how often the rights were changed */
+	int room;    /* pieces of memory that a link may give to it; 0: it cannot be linked */
+	bool roomy;  /* or some more: it was registered as a range */
+	bool listed; /* of a buffer list */
+	bool stale;  /* a link that may not have run has changed what the handle stands for */
+	bool direct; /* all memory, by I/O addresses, of any zone */
 };
 
 enum model_link {
@@ -84,6 +97,7 @@ struct model_srq {
 	GArray *receives; /* of unsigned: those that may be there */
 	int left;         /* how many of them are */
 	int taken;        /* by messages of the present group */
+	int low;          /* the watermark that is armed, 0: none */
 };
 
 struct model_ah {
@@ -130,13 +144,13 @@ struct df_model {
 	const struct df_profile *profile;
 	struct df_expected *expected;
 	struct model_ep ep[DF_EPS];
-	struct model_lmr lmr[DF_LMRS];
+	struct model_lmr lmr[DF_REGIONS];
 	struct model_rmr rmr[DF_RMRS];
 	struct model_srq srq[DF_SRQS];
 	struct model_ah ah[DF_AHS];
 	struct model_ud ud[DF_UDS];
-	uint8_t memory[DF_NODES][DF_ARENA];
-	uint8_t vague[DF_NODES][DF_ARENA];
+	uint8_t memory[DF_NODES][DF_MEMORY];
+	uint8_t vague[DF_NODES][DF_MEMORY];
 	int threshold[DF_NODES][2]; /* of the dispatchers of requests and of receives */
 	GArray *touches;            /* of struct model_touch */
 	GArray *work;               /* of struct model_posted, one for each of expected->wrs */
@@ -246,8 +260,9 @@ bool model_refused(struct df_model *model, const struct df_step *step);
 /* Does the endpoint have a peer? */
 struct model_verdict model_judge(struct df_model *model, const struct df_step *step);
 struct model_takers model_takers(const struct df_model *model, int ep);
-/* Add the reasons to refuse a post for its segments, on a node. */
-void model_refuse_segments(struct df_model *model, const struct df_step *step, int node, int most);
+/* Add the reasons to refuse a post for its segments, on a node. priv: of an endpoint with privileged operations. */
+void model_refuse_segments(struct df_model *model, const struct df_step *step, int node, int most,
+			   bool priv);
 /* Keep the step of the request with that index. */
 void model_keep(struct df_model *model, unsigned index, const struct df_step *step);
 
@@ -261,6 +276,29 @@ struct df_wr *model_srq_take(struct df_model *model, const struct df_step *step,
 /* Did a message to or from the endpoint take a receive of an S-RQ in the present group? */
 bool model_srq_busy(const struct df_model *model, int ep);
 void model_srq_settle(struct df_model *model);
+
+/* Links of regions [IT 8.9]: reasons to refuse one, errors when it runs, and what it does. */
+void model_refuse_lmr(struct df_model *model, const struct df_step *step);
+unsigned model_lmr_fault(const struct df_model *model, const struct df_step *step);
+void model_run_lmr(struct df_model *model, const struct df_step *step);
+void model_lmr_reserve(struct df_model *model, const struct df_step *step);
+/* The privileged side of a registration: add the reasons to refuse its list; the memory that it names, and its room. */
+void model_refuse_list(struct df_model *model, const struct df_step *step);
+void model_lmr_listed(const struct df_model *model, struct model_lmr *lmr,
+		      const struct df_step *step);
+/* The direct region of each node, if there is one. */
+void model_direct(struct df_model *model);
+
+void model_srq_limit(struct df_model *model, const struct df_step *step);
+void model_ep_limit(struct df_model *model, const struct df_step *step);
+/* Add the reasons to refuse the watermarks of an endpoint; in `which` 1 is the soft and 2 the hard one. */
+void model_refuse_limits(struct df_model *model, const struct df_step *step, int srq, int which);
+/* Would the message to the endpoint be one more than its hard watermark allows? */
+bool model_beyond_hard(const struct df_model *model, int ep);
+/* May it end the connection within this group? Not if another end on that node empties the dispatcher of receives. */
+bool model_hard_settled(const struct df_model *model, int ep);
+/* Tells the events of watermarks. */
+void model_limits_settle(struct df_model *model, struct df_settle *now);
 
 void model_datagram(struct df_model *model, const struct df_step *step);
 /* Tells the states of the endpoints. */

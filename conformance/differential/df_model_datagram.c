@@ -171,7 +171,7 @@ refuse(struct df_model *model, const struct df_step *step, int flags, int segs)
 		if (model->lmr[step->seg[i].lmr].doubt)
 			model_skip(model);
 	}
-	model_refuse_segments(model, step, df_node(step->obj), segs);
+	model_refuse_segments(model, step, df_node(step->obj), segs, false);
 	if ((step->flags & ~flags) != 0)
 		model_answer(model, IT_ERR_INVALID_DTO_FLAGS);
 	refuse_slots(model, step);

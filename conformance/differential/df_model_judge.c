@@ -37,6 +37,7 @@ flags_of(const struct df_model *model, const struct df_step *step)
 	case DF_READ_RMR:
 		return ALWAYS_FLAGS | (model->profile->local_extensions ? IT_UNLINK_LOCAL_SINK : 0);
 	case DF_RMR_UNLINK:
+	case DF_LMR_UNLINK:
 		return ALWAYS_FLAGS | (model->profile->unlink_fence ? IT_UNLINK_FENCE_FLAG : 0);
 	default:
 		return ALWAYS_FLAGS;
@@ -61,13 +62,16 @@ segs_of(const struct df_profile *profile, enum df_kind kind)
 }
 
 void
-model_refuse_segments(struct df_model *model, const struct df_step *step, int node, int most)
+model_refuse_segments(struct df_model *model, const struct df_step *step, int node, int most,
+		      bool priv)
 {
 	for (int i = 0; i < step->segs; i++) {
 		const struct df_seg *seg = &step->seg[i];
 
 		if (seg->len > 0 && (!model->lmr[seg->lmr].alive || df_node(seg->lmr) != node))
 			model_answer(model, IT_ERR_INVALID_LMR);
+		if (seg->len > 0 && model->lmr[seg->lmr].direct && !priv)
+			model_answer(model, IT_ERR_PRIV_OPS_UNAVAILABLE);
 	}
 	if (step->segs > most)
 		model_answer(model, IT_ERR_INVALID_NUM_SEGMENTS);
@@ -76,7 +80,8 @@ model_refuse_segments(struct df_model *model, const struct df_step *step, int no
 static void
 refuse_segments(struct df_model *model, const struct df_step *step)
 {
-	model_refuse_segments(model, step, df_node(step->ep), segs_of(model->profile, step->kind));
+	model_refuse_segments(model, step, df_node(step->ep), segs_of(model->profile, step->kind),
+			      end_of(model, step)->priv);
 	if (step->kind == DF_RECV && end_of(model, step)->srq >= 0)
 		model_answer(model, IT_ERR_INVALID_EP); /* */
 	if (step->kind != DF_RECV && model_seg_sum(step) > end_of(model, step)->payload)
@@ -94,7 +99,8 @@ refuse_atomic(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_ATOMIC_OP);
 	if (step->segs != 1 || step->seg[0].len != 8)
 		model_answer(model, IT_ERR_INVALID_LENGTH);
-	if (step->segs == 0)
+	/* Here a segment of no octets is looked at. */
+	if (step->segs == 0 || (step->seg[0].len == 0 && !model->lmr[step->seg[0].lmr].alive))
 		model_answer(model, IT_ERR_INVALID_LMR);
 	/*
 	 * The addresses of regions are multiples of 8, as the arena is; programs with other addresses avoid this
@@ -149,7 +155,7 @@ refuse_link(struct df_model *model, const struct df_step *step)
 		model_skip(model); /* the order of checks, for which [IT 1.2] has tests */
 	if (model_now(model)->answer.count > 0)
 		return;
-	if (!lmr->linked)
+	if (!lmr->linked || lmr->stale)
 		model_skip(model);
 	if (step->len == 0)
 		model_answer(model, IT_ERR_INVALID_LENGTH);
@@ -188,10 +194,11 @@ refuse_unlink(struct df_model *model, const struct df_step *step)
 static void
 refuse_window(struct df_model *model, const struct df_step *step)
 {
-	const struct model_rmr *rmr = &model->rmr[step->obj];
+	const struct model_rmr *rmr;
 
 	if (step->kind != DF_READ_RMR)
 		return;
+	rmr = &model->rmr[step->obj];
 	if (!model->profile->local_extensions)
 		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
 	if (!rmr->alive || df_node(step->obj) != df_node(step->ep))
@@ -214,13 +221,15 @@ model_refused(struct df_model *model, const struct df_step *step)
 			model_skip(model);
 		return true;
 	}
-	if (step->kind == DF_RMR_LINK)
+	if (df_links_lmr(step->kind))
+		model_refuse_lmr(model, step);
+	else if (step->kind == DF_RMR_LINK)
 		refuse_link(model, step);
 	else if (step->kind == DF_RMR_UNLINK)
 		refuse_unlink(model, step);
 	else
 		refuse_segments(model, step);
-	if (step->kind >= DF_RMR_LINK && model->rmr[step->obj].linked == MODEL_UNKNOWN)
+	if (df_links_rmr(step->kind) && model->rmr[step->obj].linked == MODEL_UNKNOWN)
 		model_skip(model);
 	if (step->kind == DF_SEND_UNLINK && !model->profile->send_unlink)
 		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
@@ -284,6 +293,8 @@ judge_near(struct df_model *model, const struct df_step *step, struct model_verd
 	verdict->near |= judge_sink(model, step);
 	if (step->kind == DF_READ_RMR)
 		verdict->near |= model_window_fault(model, step);
+	if (df_links_lmr(step->kind))
+		verdict->near |= model_lmr_fault(model, step);
 	if (right != IT_PRIV_LOCAL_WRITE || !model->profile->sink_remote_write)
 		return;
 	for (int i = 0; i < step->segs && step->kind == DF_READ; i++) {
@@ -385,6 +396,16 @@ judge_receive(struct df_model *model, const struct df_step *step, struct model_v
 		verdict->far |= MODEL_BIT(IT_DTO_ERR_REMOTE_RESPONDER);
 }
 
+/* A former key of an object that is not linked: it need not be told from the last one, so the unlink may succeed. */
+static bool
+names_unlinked(const struct df_model *model, const struct df_key *key)
+{
+	if (key->kind == 'L')
+		return model->lmr[key->slot].alive && !model->lmr[key->slot].linked;
+	return key->kind == 'R' && model->rmr[key->slot].alive &&
+	       model->rmr[key->slot].linked != MODEL_LINKED;
+}
+
 /* Does the key exist that a Send invalidates at the peer, and may this connection do it [IT 8.6]? */
 static void
 judge_unlink(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
@@ -412,6 +433,8 @@ judge_unlink(struct df_model *model, const struct df_step *step, struct model_ve
 		good = good && rmr->alive && rmr->type == IT_RMR_TYPE_NARROW && rmr->ep == place;
 	} else {
 		good = false;
+		if (names_unlinked(model, &step->key) && !model->profile->imagined)
+			model_skip(model);
 	}
 	if (!good) {
 		verdict->taker |= PROTECT;

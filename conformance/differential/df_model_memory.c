@@ -89,7 +89,7 @@ model_write(struct df_model *model, const struct model_touch *touch, const uint8
 void
 model_blur(struct df_model *model, int node, int off, int len)
 {
-	int from = CLAMP(off, 0, DF_ARENA), to = CLAMP(off + len, 0, DF_ARENA);
+	int from = CLAMP(off, 0, DF_MEMORY), to = CLAMP(off + len, 0, DF_MEMORY);
 
 	if (to > from)
 		memset(model->vague[node] + from, 1, (size_t)(to - from));

@@ -111,6 +111,7 @@ lmr_create(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_ADDR_MODE);
 	if (!model_lmr_privs_good(step->privs))
 		model_answer(model, IT_ERR_INVALID_PRIVS);
+	model_refuse_list(model, step);
 	if (model_now(model)->answer.count > 0)
 		return;
 	model_answer(model, IT_SUCCESS);
@@ -126,6 +127,7 @@ lmr_create(struct df_model *model, const struct df_step *step)
 		.changed = DF_NEVER,
 		.made = lmr->made + 1,
 	};
+	model_lmr_listed(model, lmr, step);
 }
 
 static void
@@ -150,7 +152,9 @@ lmr_modify(struct df_model *model, const struct df_step *step)
 {
 	struct model_lmr *lmr = &model->lmr[step->obj];
 
-	if (model_rmr_onto(model, step->obj, MODEL_UNKNOWN) || (lmr->alive && !lmr->linked)) {
+	/* What becomes of a list is not determined. */
+	if (model_rmr_onto(model, step->obj, MODEL_UNKNOWN) ||
+	    (lmr->alive && (!lmr->linked || lmr->listed || lmr->stale))) {
 		model_skip(model);
 		return;
 	}
@@ -216,9 +220,13 @@ model_objects(struct df_model *model, const struct df_step *step)
 		[DF_LMR_CREATE] = lmr_create,   [DF_LMR_FREE] = lmr_free,
 		[DF_LMR_MODIFY] = lmr_modify,   [DF_RMR_CREATE] = rmr_create,
 		[DF_RMR_FREE] = rmr_free,       [DF_SRQ_CREATE] = model_srq_create,
-		[DF_SRQ_FREE] = model_srq_free,
+		[DF_SRQ_FREE] = model_srq_free, [DF_SRQ_LIMIT] = model_srq_limit,
+		[DF_EP_LIMIT] = model_ep_limit, [DF_LMR_RESERVE] = model_lmr_reserve,
 	};
 
+	/* Receives of an S-RQ alone call for no settlement, but here they must all be there. */
+	if (step->kind == DF_SRQ_LIMIT)
+		model->dirty = true;
 	model_settle_before(model);
 	steps[step->kind](model, step);
 }
@@ -251,8 +259,8 @@ model_seg_fault(const struct df_model *model, int pz, const struct df_seg *seg, 
 		return 0;
 	if (!model->profile->local_read)
 		privs |= IT_PRIV_LOCAL_READ; /* granted in every case then */
-	if (!lmr->linked || lmr->pz != pz || seg->off < 0 || seg->off + seg->len > lmr->len ||
-	    (privs & right) != right)
+	if (!lmr->linked || (lmr->pz != pz && !lmr->direct) || seg->off < 0 ||
+	    seg->off + seg->len > lmr->len || (privs & right) != right)
 		return MODEL_BIT(IT_DTO_ERR_LOCAL_PROTECTION);
 	return 0;
 }
@@ -260,6 +268,8 @@ model_seg_fault(const struct df_model *model, int pz, const struct df_seg *seg, 
 struct df_range
 model_window(const struct df_model *model, const struct df_step *step)
 {
+	if (step->kind != DF_READ_RMR)
+		return (struct df_range){0};
 	return (struct df_range){.node = df_node(step->obj),
 				 .off = model->rmr[step->obj].off + step->a,
 				 .len = step->len};

@@ -29,6 +29,7 @@ model_srq_create(struct df_model *model, const struct df_step *step)
 		srq->alive = true;
 		srq->pz = step->pz;
 		srq->size = model->profile->srq[step->rq];
+		srq->low = 0;
 	}
 }
 
@@ -92,7 +93,7 @@ model_srq_receive(struct df_model *model, const struct df_step *step)
 	/* A message of this group may still be under way, and take this receive. */
 	if (srq->taken > 0)
 		model_settle_before(model);
-	model_refuse_segments(model, step, df_node(step->obj), model->profile->srq_segs);
+	model_refuse_segments(model, step, df_node(step->obj), model->profile->srq_segs, false);
 	if ((step->flags & ~flags) != 0)
 		model_answer(model, IT_ERR_INVALID_DTO_FLAGS);
 	if (srq->left + srq->taken >= srq->size)
@@ -103,6 +104,9 @@ model_srq_receive(struct df_model *model, const struct df_step *step)
 		return;
 	model_answer(model, IT_SUCCESS);
 	receive_add(model, step);
+	/* It counts when the adapter has it. */
+	if (srq->low > 0 && (step->flags & IT_COALESCE_WR_FLAG) != 0)
+		model_settle_after(model);
 }
 
 struct model_takers
@@ -172,6 +176,7 @@ model_srq_take(struct df_model *model, const struct df_step *step,
 	for (int i = 0; takers->count > 1 && i < takers->count; i++)
 		doubt_receive(model, step, takers->wr[i]);
 	srq->taken++;
+	model->ep[ep].taken++;
 	if (--srq->left == 0)
 		g_array_set_size(srq->receives, 0);
 	g_array_append_val(model->expected->takes, take);
@@ -197,6 +202,8 @@ model_srq_settle(struct df_model *model)
 {
 	for (int i = 0; i < DF_SRQS; i++)
 		model->srq[i].taken = 0;
+	for (int i = 0; i < DF_EPS; i++)
+		model->ep[i].taken = 0;
 	/* Something else was written where a message may be. */
 	for (unsigned i = 0; model->poisoned && i < model->expected->takes->len; i++) {
 		struct df_take *take = DF_TAKE(model->expected, i);

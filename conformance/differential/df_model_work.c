@@ -33,6 +33,9 @@ event_of(const struct df_step *step)
 	case DF_RMR_LINK:
 	case DF_RMR_UNLINK:
 		return IT_RMR_LINK_CMPL_EVENT;
+	case DF_LMR_LINK:
+	case DF_LMR_UNLINK:
+		return IT_LMR_LINK_CMPL_EVENT;
 	default:
 		return IT_DTO_SEND_CMPL_EVENT;
 	}
@@ -261,12 +264,15 @@ run_link(struct df_model *model, const struct df_step *step)
 static void
 link_doubted(struct df_model *model, const struct df_step *step)
 {
-	struct model_rmr *rmr = &model->rmr[step->obj];
+	struct model_rmr *rmr;
 
 	if (unlinks_sink(step) && step->kind == DF_READ)
 		model->lmr[step->seg[0].lmr].doubt = true;
-	if (step->kind < DF_RMR_LINK && !unlinks_window(step))
+	if (df_links_lmr(step->kind))
+		model->lmr[step->obj].doubt = model->lmr[step->obj].stale = true;
+	if (!df_links_rmr(step->kind) && !unlinks_window(step))
 		return;
+	rmr = &model->rmr[step->obj];
 	rmr->linked = MODEL_UNKNOWN;
 	rmr->changed = model->settle;
 	rmr->ep = -1;
@@ -357,7 +363,9 @@ work_done(struct df_model *model, const struct df_step *step, const struct model
 		run_link(model, step);
 	else if (unlinks_window(step))
 		model->rmr[step->obj].linked = after_unlink(step);
-	if (step->kind >= DF_RMR_LINK || unlinks_window(step))
+	else if (df_links_lmr(step->kind))
+		model_run_lmr(model, step);
+	if (df_links_rmr(step->kind) || unlinks_window(step))
 		model->rmr[step->obj].changed = model->settle;
 	post(model, step, SUCCESS);
 }
@@ -424,6 +432,20 @@ receive(struct df_model *model, const struct df_step *step)
 		wr->settle = DF_NEVER;
 }
 
+/*
+ * A message that is one too many for the hard watermark of its receiver [IT 12.9]: it takes no receive, and the messages
+ * before it were delivered. Only the end of its group shows that, since completions that are taken do not count.
+ */
+static void
+work_beyond(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
+{
+	verdict->takers.count = 0;
+	verdict->far = MODEL_BIT(IT_DTO_ERR_REMOTE_RESPONDER);
+	model_answer(model, IT_SUCCESS);
+	work_fails(model, step, verdict);
+	model_settle_after(model);
+}
+
 static void
 request(struct df_model *model, const struct df_step *step)
 {
@@ -438,7 +460,15 @@ request(struct df_model *model, const struct df_step *step)
 		return;
 	}
 	verdict = model_judge(model, step);
-	if (!model_now(model)->skip && (verdict.near | verdict.far) != 0 &&
+	bool beyond = is_message(step) && stands && verdict.near == 0 &&
+		      model_beyond_hard(model, end->peer);
+
+	if (beyond && verdict.takers.count > 0 && model_hard_settled(model, end->peer) &&
+	    !model_now(model)->skip) {
+		work_beyond(model, step, &verdict);
+		return;
+	}
+	if (!model_now(model)->skip && ((verdict.near | verdict.far) != 0 || beyond) &&
 	    model_srq_busy(model, step->ep)) {
 		model_settle_before(model);
 		request(model, step);

@@ -112,11 +112,15 @@ zone_of(const struct df_model *model, const struct df_step *step)
 void
 pick_segment(struct maker *maker, struct df_step *step, int len, int right)
 {
-	int place = pick_lmr(maker, df_node(is_of_ep(step) ? step->ep : step->obj),
-			     zone_of(maker->model, step), right);
-	const struct model_lmr *lmr = &maker->model->lmr[place];
-	struct df_seg *seg = &step->seg[step->segs++];
+	int node = df_node(is_of_ep(step) ? step->ep : step->obj), place;
+	const struct model_lmr *lmr;
+	struct df_seg *seg;
 
+	if (pick_direct(maker, step, node, len))
+		return;
+	place = pick_lmr(maker, node, zone_of(maker->model, step), right);
+	lmr = &maker->model->lmr[place];
+	seg = &step->seg[step->segs++];
 	if (lmr->alive && len > lmr->len && !pick_once_in(maker, 40))
 		len = lmr->len;
 	*seg = (struct df_seg){.lmr = place, .len = len};
@@ -198,7 +202,7 @@ pick_srq(struct maker *maker, int ep)
 
 	if (pick_once_in(maker, 40))
 		return start + 1;
-	for (int i = 0; i < DF_SRQS && pick_once_in(maker, 2); i++) {
+	for (int i = 0; i < DF_SRQS && (maker->watermarks || pick_once_in(maker, 2)); i++) {
 		int place = (start + i) % DF_SRQS;
 
 		if (maker->model->srq[place].alive && df_node(place) == df_node(ep))

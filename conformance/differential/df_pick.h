@@ -11,7 +11,10 @@ struct maker {
 	GRand *rand;
 	struct df_model *model;
 	struct df_program *program;
-	bool wide; /* steps of every kind */
+	/* More kinds of steps. */
+	bool wide;
+	bool privileged;
+	bool watermarks;
 	bool wild; /* the present step is unguided */
 };
 
@@ -43,6 +46,18 @@ void pick_receive(struct maker *maker, struct df_step *step);
 int pick_room(struct maker *maker, int ep);
 /* A step of datagrams. */
 void pick_datagram(struct maker *maker, struct df_step *step);
+/* The list of a region. */
+void pick_listed(struct maker *maker, struct df_step *step);
+/* A region without memory; a link or unlink of one, through an endpoint that can. */
+void pick_reserved(struct maker *maker, struct df_step *step);
+void pick_lmr_link(struct maker *maker, struct df_step *step);
+/* A segment of the node that is an I/O address, now and then; otherwise false. */
+bool pick_direct(struct maker *maker, struct df_step *step, int node, int len);
+/* Watermarks: of an S-RQ, of an endpoint that is created or exists; messages that may pass them. */
+void pick_srq_limit(struct maker *maker, struct df_step *step);
+void pick_limits(struct maker *maker, struct df_step *step);
+void pick_ep_limit(struct maker *maker, struct df_step *step);
+void pick_burst(struct maker *maker, struct df_step *step);
 /* A region or window of the peer that grants the right, if there is one. */
 void pick_target(struct maker *maker, struct df_step *step, int right);
 /* A key of the peer that a Send may invalidate, if there is one. */

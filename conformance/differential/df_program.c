@@ -14,15 +14,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELD(name, most)                                   \
-	{                                                   \
-#name, offsetof(struct df_step, name), most \
+#include "df_list.h"
+
+#define FIELD(name, most)                                          \
+	{                                                          \
+#name, offsetof(struct df_step, name), most, false \
+	}
+/* Not written if it is 0. */
+#define OPTION(name, most)                                        \
+	{                                                         \
+#name, offsetof(struct df_step, name), most, true \
 	}
 
 static const struct field {
 	const char *name;
 	size_t offset;
 	int most; /* 0 is the least; -1: any number */
+	bool option;
 } fields[] = {
 	FIELD(ep, DF_EPS - 1),
 	FIELD(peer, DF_EPS - 1),
@@ -44,6 +52,10 @@ static const struct field {
 	FIELD(len, DF_ARENA),
 	FIELD(a, -1),
 	FIELD(b, -1),
+	OPTION(priv, 1),
+	OPTION(soft, DF_DEPTH + 1),
+	OPTION(hard, DF_DEPTH + 1),
+	OPTION(list, DF_LISTS - 1),
 };
 
 /* Fields of a kind, then whether it has segments and a key. */
@@ -56,7 +68,8 @@ static const struct {
 	[DF_SETTLE] = {"settle", "", false, false},
 	[DF_FILL] = {"fill", "obj off len a", false, false},
 	[DF_THRESHOLD] = {"threshold", "obj how a", false, false},
-	[DF_EP_CREATE] = {"ep-create", "ep pz srq sq rq ird ord enable payload", false, false},
+	[DF_EP_CREATE] = {"ep-create", "ep pz srq sq rq ird ord enable payload priv soft hard",
+			  false, false},
 	[DF_EP_FREE] = {"ep-free", "ep", false, false},
 	[DF_CONNECT] = {"connect", "ep peer how", false, false},
 	[DF_DISCONNECT] = {"disconnect", "ep", false, false},
@@ -76,15 +89,20 @@ static const struct {
 	[DF_UD_RESET] = {"ud-reset", "obj", false, false},
 	[DF_UD_RECV] = {"ud-recv", "obj flags", true, false},
 	[DF_UD_SEND] = {"ud-send", "obj peer lmr how flags", true, false},
-	[DF_LMR_CREATE] = {"lmr-create", "obj pz off len privs mode how", false, false},
+	[DF_LMR_CREATE] = {"lmr-create", "obj pz off len privs mode how list", false, false},
 	[DF_LMR_FREE] = {"lmr-free", "obj", false, false},
 	[DF_LMR_MODIFY] = {"lmr-modify", "obj privs", false, false},
 	[DF_SRQ_CREATE] = {"srq-create", "obj pz rq", false, false},
 	[DF_SRQ_FREE] = {"srq-free", "obj", false, false},
+	[DF_SRQ_LIMIT] = {"srq-limit", "obj a", false, false},
+	[DF_EP_LIMIT] = {"ep-limit", "ep how soft hard", false, false},
+	[DF_LMR_RESERVE] = {"lmr-reserve", "obj pz a", false, false},
 	[DF_RMR_CREATE] = {"rmr-create", "obj pz how", false, false},
 	[DF_RMR_FREE] = {"rmr-free", "obj", false, false},
 	[DF_RMR_LINK] = {"rmr-link", "obj lmr off len privs mode ep flags", false, false},
 	[DF_RMR_UNLINK] = {"rmr-unlink", "obj ep flags", false, false},
+	[DF_LMR_LINK] = {"lmr-link", "obj off len privs mode list ep flags", false, false},
+	[DF_LMR_UNLINK] = {"lmr-unlink", "obj ep flags", false, false},
 };
 
 struct df_program *
@@ -143,8 +161,13 @@ df_step_text(const struct df_step *step)
 	char **names = g_strsplit(kinds[step->kind].fields, " ", 0);
 	struct df_step copy = *step;
 
-	for (char **name = names; *name != NULL && **name != '\0'; name++)
-		g_string_append_printf(text, " %s=%d", *name, *field_of(&copy, field_named(*name)));
+	for (char **name = names; *name != NULL && **name != '\0'; name++) {
+		const struct field *field = field_named(*name);
+		int value = *field_of(&copy, field);
+
+		if (!field->option || value != 0)
+			g_string_append_printf(text, " %s=%d", *name, value);
+	}
 	g_strfreev(names);
 	for (int i = 0; kinds[step->kind].segs && i < step->segs; i++)
 		g_string_append_printf(text, " seg=%d%+d:%d", step->seg[i].lmr, step->seg[i].off,
@@ -178,9 +201,11 @@ read_seg(struct df_step *step, const char *value)
 	if (step->segs == DF_SEGS ||
 	    sscanf(value, "%d%d:%d%c", &seg.lmr, &seg.off, &seg.len, &end) != 3)
 		return false;
-	if (seg.lmr < 0 || seg.lmr >= DF_LMRS || seg.len < 0 || seg.len > DF_ARENA ||
+	if (seg.lmr < 0 || seg.lmr >= DF_REGIONS || seg.len < 0 || seg.len > DF_ARENA ||
 	    ABS((long)seg.off) > 2 * DF_ARENA)
 		return false;
+	if (seg.lmr >= DF_LMRS && (seg.off < 0 || seg.off + seg.len > DF_ARENA))
+		return false; /* it would be any memory of the process */
 	step->seg[step->segs++] = seg;
 	return true;
 }
@@ -228,19 +253,29 @@ places_of(enum df_kind kind)
 {
 	if (kind == DF_FILL || kind == DF_THRESHOLD)
 		return DF_NODES;
-	if (kind == DF_SRQ_CREATE || kind == DF_SRQ_FREE || kind == DF_SRQ_RECV)
+	if ((kind >= DF_SRQ_CREATE && kind <= DF_SRQ_LIMIT) || kind == DF_SRQ_RECV)
 		return DF_SRQS;
 	if (df_is_datagram(kind))
 		return MIN(DF_AHS, DF_UDS);
-	return kind >= DF_RMR_CREATE || kind == DF_READ_RMR ? DF_RMRS : DF_LMRS;
+	if (kind == DF_RMR_CREATE || kind == DF_RMR_FREE || df_links_rmr(kind))
+		return DF_RMRS;
+	return kind == DF_READ_RMR ? DF_RMRS : DF_LMRS;
 }
 
 /* Limits that depend on the kind. */
 static bool
 step_fits(const struct df_step *step)
 {
-	if ((step->kind == DF_FILL || step->kind == DF_LMR_CREATE) &&
-	    (step->off < 0 || step->off + step->len > DF_ARENA))
+	int most = step->list != 0 ? DF_SCATTER : DF_ARENA;
+
+	if ((step->kind == DF_FILL || step->kind == DF_LMR_CREATE || step->kind == DF_LMR_LINK) &&
+	    (step->off < 0 || step->off + step->len > most))
+		return false;
+	if (step->kind == DF_LMR_LINK && step->list == 0)
+		return false;
+	if (step->kind == DF_LMR_RESERVE && (step->a < 0 || step->a > DF_PIECES))
+		return false;
+	if (step->kind == DF_SRQ_LIMIT && step->a < 0)
 		return false;
 	if (step->kind == DF_UD_SEND && (step->peer >= DF_UDS || step->lmr >= DF_AHS))
 		return false;

@@ -13,17 +13,20 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#define DF_NODES 2
-#define DF_PZS   4
-#define DF_EPS   6
-#define DF_LMRS  8
-#define DF_RMRS  4
-#define DF_SRQS  4
-#define DF_AHS   4
-#define DF_UDS   4     /* datagram endpoints; in records they follow the connected ones */
-#define DF_ARENA 16384 /* octets of memory of a node */
-#define DF_SEGS  6     /* at most in a step; no adapter gets more */
-#define DF_DEPTH 16    /* the largest work queue that a step requests */
+#define DF_NODES   2
+#define DF_PZS     4
+#define DF_EPS     6
+#define DF_LMRS    8
+#define DF_RMRS    4
+#define DF_SRQS    4
+#define DF_AHS     4
+#define DF_UDS     4     /* datagram endpoints; in records they follow the connected ones */
+#define DF_ARENA   16384 /* octets of memory of a node */
+#define DF_SCATTER 8192  /* and those behind them, which buffer lists put together (df_list.h) */
+#define DF_MEMORY  (DF_ARENA + DF_SCATTER)
+#define DF_REGIONS (DF_LMRS + DF_NODES) /* the last ones are the direct region of each node */
+#define DF_SEGS    6                    /* at most in a step; no adapter gets more */
+#define DF_DEPTH   16                   /* the largest work queue that a step requests */
 
 enum df_kind {
 	DF_SETTLE,
@@ -54,14 +57,19 @@ enum df_kind {
 	DF_LMR_MODIFY,
 	DF_SRQ_CREATE,
 	DF_SRQ_FREE,
+	DF_SRQ_LIMIT,
+	DF_EP_LIMIT,
+	DF_LMR_RESERVE,
 	DF_RMR_CREATE,
 	DF_RMR_FREE,
 	DF_RMR_LINK,
 	DF_RMR_UNLINK,
+	DF_LMR_LINK,
+	DF_LMR_UNLINK,
 	DF_KIND_COUNT
 };
 
-/* Octets of a local region, counted from its start. */
+/* Octets of a local region, counted from its start; those of a direct one are octets of the arena. */
 struct df_seg {
 	int lmr;
 	int off;
@@ -92,9 +100,13 @@ struct df_step {
 	int ord;
 	int enable;  /* what the peer may do: enum df_enable */
 	int payload; /* longest message, 0 = what the adapter takes */
+	int priv;    /* 1 = of an endpoint with privileged operations */
+	int soft;    /* watermarks of an endpoint, 0 = off */
+	int hard;
+	int list; /* of a region: 0 = a range, or enum df_list; then `off` is a place behind the arena */
 	/*
 	 * connect: enum df_how; threshold: 1 = of the dispatcher of receives; datagram: 1 = a wrong key; atomic:
-	 * it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable
+	 * it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable; watermarks of an endpoint: 1 = soft, 2 = hard, 3 = both
 	 */
 	int how;
 	int mode; /* it_addr_mode_t */
@@ -102,7 +114,7 @@ struct df_step {
 	int flags;
 	int off;
 	int len;
-	int a; /* operands of an atomic; a: seed of a pattern */
+	int a; /* operands of an atomic; a: seed of a pattern, low watermark, pieces of a reserved region */
 	int b;
 	int segs;
 	struct df_seg seg[DF_SEGS];
@@ -148,6 +160,20 @@ static inline bool
 df_is_datagram(enum df_kind kind)
 {
 	return kind >= DF_AH_CREATE && kind <= DF_UD_SEND;
+}
+
+/* Does a request give memory to a region, or take it away? */
+static inline bool
+df_links_lmr(enum df_kind kind)
+{
+	return kind == DF_LMR_LINK || kind == DF_LMR_UNLINK;
+}
+
+/* The same of a window. */
+static inline bool
+df_links_rmr(enum df_kind kind)
+{
+	return kind == DF_RMR_LINK || kind == DF_RMR_UNLINK;
 }
 
 const char *df_kind_name(enum df_kind kind);

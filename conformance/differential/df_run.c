@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "df_list.h"
 #include "df_model.h"
 
 #define RESET_PAUSE_US 200
@@ -90,6 +91,9 @@ ep_create(struct df_run *run, const struct df_step *step)
 	if (step->srq > 0) {
 		flags = (it_ep_rc_creation_flags_t)(IT_EP_REUSEADDR | IT_EP_SRQ);
 		attr.srv.rc.srq = run->world->srq[step->srq - 1];
+		attr.srv.rc.soft_hi_watermark = (size_t)step->soft;
+		if (step->hard != 0)
+			attr.srv.rc.hard_hi_watermark = (size_t)step->hard;
 	}
 	status = it_ep_rc_create(run->world->pz[step->pz], node->evd[WORLD_REQUEST],
 				 node->evd[WORLD_RECV], node->evd[WORLD_CM], flags, &attr,
@@ -219,9 +223,8 @@ srq_free(struct df_run *run, const struct df_step *step)
 
 /* --- regions and windows --------------------------------------------------------------------- */
 
-/* A new context; the former one is kept. */
-static void
-key_takes(struct world_key *key, it_rmr_context_t context, uint64_t base)
+void
+run_key_takes(struct world_key *key, it_rmr_context_t context, uint64_t base)
 {
 	key->context[1] = key->context[0];
 	key->base[1] = key->base[0];
@@ -229,32 +232,12 @@ key_takes(struct world_key *key, it_rmr_context_t context, uint64_t base)
 	key->base[0] = base;
 }
 
-static uint64_t
-base_of(const struct df_run *run, const struct df_step *step, int off)
+uint64_t
+run_base_of(const struct df_run *run, const struct df_step *step, int off)
 {
 	if (step->mode == IT_ADDR_MODE_RELATIVE)
 		return 0;
 	return (uint64_t)(uintptr_t)(node_of(run, step->obj)->arena + off);
-}
-
-static it_status_t
-lmr_create(struct df_run *run, const struct df_step *step)
-{
-	struct world_key *key = &run->world->lmr[step->obj];
-	it_rmr_context_t context = 0;
-	it_lmr_handle_t lmr = NULL;
-	it_status_t status;
-
-	status = it_lmr_create21(
-		run->world->pz[step->pz], node_of(run, step->obj)->arena + step->off, NULL,
-		(it_length_t)step->len, (it_addr_mode_t)step->mode, (it_mem_priv_t)step->privs,
-		step->how == 0 ? IT_LMR_FLAG_NONE : IT_LMR_FLAG_NON_SHAREABLE, 0, &lmr, &context);
-	if (status != IT_SUCCESS)
-		return status;
-	key->handle = (it_handle_t)lmr;
-	key_takes(key, context, base_of(run, step, step->off));
-	run->lmr_off[step->obj] = step->off;
-	return status;
 }
 
 static it_status_t
@@ -282,7 +265,7 @@ lmr_modify(struct df_run *run, const struct df_step *step)
 	if (status != IT_SUCCESS)
 		return status;
 	if (it_lmr_query(lmr, IT_LMR_PARAM_RMR_CONTEXT, &params) == IT_SUCCESS)
-		key_takes(key, params.rmr_context, key->base[0]);
+		run_key_takes(key, params.rmr_context, key->base[0]);
 	return status;
 }
 
@@ -323,7 +306,7 @@ rmr_link(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie)
 		(it_addr_mode_t)step->mode, (it_mem_priv_t)step->privs,
 		run->world->ep[step->ep].handle, cookie, (it_dto_flags_t)step->flags, &context);
 	if (status == IT_SUCCESS)
-		key_takes(key, context, base_of(run, step, off));
+		run_key_takes(key, context, run_base_of(run, step, off));
 	return status;
 }
 
@@ -404,7 +387,7 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 	case DF_RESET:
 		return run_reset(run, world->ep[step->ep].handle);
 	case DF_LMR_CREATE:
-		return lmr_create(run, step);
+		return run_lmr_create(run, step);
 	case DF_LMR_FREE:
 		return lmr_free(run, step);
 	case DF_LMR_MODIFY:
@@ -413,6 +396,18 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 		return srq_create(run, step);
 	case DF_SRQ_FREE:
 		return srq_free(run, step);
+	case DF_SRQ_LIMIT:
+		return run_srq_limit(run, step);
+	case DF_EP_LIMIT:
+		return run_ep_limit(run, step);
+	case DF_LMR_RESERVE:
+		return run_lmr_reserve(run, step);
+	case DF_LMR_LINK:
+		return run_lmr_link(run, step, cookie);
+	case DF_LMR_UNLINK:
+		return it_lmr_unlink((it_lmr_handle_t)world->lmr[step->obj].handle,
+				     world->ep[step->ep].handle, cookie,
+				     (it_dto_flags_t)step->flags);
 	case DF_RMR_CREATE:
 		return rmr_create(run, step);
 	case DF_RMR_FREE:
@@ -451,7 +446,7 @@ static void
 fill(const struct df_run *run, int node, int off, int len, int seed)
 {
 	for (int i = 0; i < len; i++)
-		run->world->node[node].arena[off + i] = df_pattern(seed, i);
+		run->world->node[node].arena[df_place(off + i)] = df_pattern(seed, i);
 }
 
 /* False: an expected event did not come; to go on would show nothing. */
@@ -503,8 +498,9 @@ df_run_program_on(const struct world_ias *ias, const struct df_program *program,
 
 	run.world = world_open(ias);
 	run.record = df_record_new();
+	run.record->async = run.world->node[0].evd[WORLD_ASYNC] != NULL;
 	for (int i = 0; i < DF_NODES; i++)
-		fill(&run, i, 0, DF_ARENA, i + 1);
+		fill(&run, i, 0, DF_MEMORY, i + 1);
 	for (unsigned i = 0; i < program->steps->len && going; i++)
 		going = step_run(&run, i);
 	if (going)

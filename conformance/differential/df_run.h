@@ -16,6 +16,7 @@ struct df_run {
 	int settle;       /* the number of settlements made */
 	int peer[DF_EPS]; /* connected to most recently; set only where it was */
 	int lmr_off[DF_LMRS];
+	bool hold[DF_NODES]; /* as in struct df_settle, until what it says has come */
 };
 
 /* The expectation says only what to wait for. The caller owns the record. NULL: no such adapter. */
@@ -38,6 +39,22 @@ it_status_t run_reset(const struct df_run *run, it_ep_handle_t ep);
 /* A step of datagrams, with its segments. */
 it_status_t run_datagram(struct df_run *run, const struct df_step *step,
 			 const it_lmr_triplet_t *segs, it_dto_cookie_t cookie);
+/* The place of the endpoint of that handle, datagram endpoints behind the others; -1: it was freed. */
+int run_ep_of(const struct df_run *run, it_ep_handle_t handle);
+/* Watermarks, and the affiliated events: what a settlement begins with, waits for and looks at. */
+void run_begin_limits(struct df_run *run);
+bool run_wait_async(struct df_run *run, int node, int64_t deadline);
+void run_look_at_limits(struct df_run *run);
+it_status_t run_srq_limit(const struct df_run *run, const struct df_step *step);
+it_status_t run_ep_limit(const struct df_run *run, const struct df_step *step);
+/* Privileged operations [IT 8.9]. */
+it_status_t run_lmr_reserve(struct df_run *run, const struct df_step *step);
+it_status_t run_lmr_create(struct df_run *run, const struct df_step *step);
+it_status_t run_lmr_link(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie);
+/* A new context; the former one is kept. */
+void run_key_takes(struct world_key *key, it_rmr_context_t context, uint64_t base);
+/* What the peer adds its offset to, for a region or window of that addressing mode. */
+uint64_t run_base_of(const struct df_run *run, const struct df_step *step, int off);
 /* The next event of a dispatcher, within the time the run has. */
 bool run_wait(struct df_run *run, it_evd_handle_t evd, int64_t deadline, it_event_t *event);
 

@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "df_list.h"
 #include "df_run.h"
 
 #define SLICE_US 1000
@@ -51,8 +52,8 @@ place_of(const struct df_run *run, it_handle_t handle)
 	return G_MAXINT;
 }
 
-static int
-ep_of(const struct df_run *run, it_ep_handle_t handle)
+int
+run_ep_of(const struct df_run *run, it_ep_handle_t handle)
 {
 	for (int i = 0; i < DF_EPS; i++) {
 		if (handle != NULL && run->world->ep[i].last == handle)
@@ -77,7 +78,7 @@ static void
 take_wr(struct df_run *run, const it_event_t *event, bool request)
 {
 	const it_dto_cmpl_event_t *cmpl = &event->dto_cmpl;
-	int ep = ep_of(run, cmpl->ep);
+	int ep = run_ep_of(run, cmpl->ep);
 	struct df_seen_wr seen = {
 		.cookie = cmpl->cookie,
 		.ep = ep,
@@ -104,22 +105,26 @@ empty_one(struct df_run *run, int node, bool request)
 		take_wr(run, &event, request);
 }
 
+/* Receives stay where they are as long as their number counts. */
 static void
 empty_dto(struct df_run *run, int node)
 {
 	empty_one(run, node, true);
-	empty_one(run, node, false);
+	if (!run->hold[node])
+		empty_one(run, node, false);
 }
 
 static void
 take_cm(struct df_run *run, int node, const it_event_t *event)
 {
-	struct df_seen_cm seen = {.ep = ep_of(run, event->conn.ep), .event = event->event_number};
+	struct df_seen_cm seen = {.ep = run_ep_of(run, event->conn.ep),
+				  .event = event->event_number};
 
 	g_array_append_val(DF_SEEN(run->record, run->settle)->cm, seen);
 	if (event->event_number != IT_CM_MSG_CONN_BROKEN_EVENT &&
 	    event->event_number != IT_CM_MSG_CONN_DISCONNECT_EVENT)
 		return;
+	run->hold[node] = false;
 	empty_dto(run, node);
 	if (seen.ep >= 0)
 		run->world->ep[seen.ep].ended = true;
@@ -242,7 +247,7 @@ watch_all(struct df_run *run, int64_t deadline)
 	bool decided = false;
 
 	for (int i = 0; i < 2 * DF_NODES; i++) {
-		if (!expect->watch[i / 2][i % 2])
+		if (!expect->watch[i / 2][i % 2] && (i % 2 == 0 || !run->hold[i / 2]))
 			empty_one(run, i / 2, i % 2 == 0);
 	}
 	while (!decided && g_get_monotonic_time() < deadline) {
@@ -308,8 +313,10 @@ wait_all(struct df_run *run)
 		return false;
 	empty_all(run);
 	for (int i = 0; i < DF_NODES; i++) {
-		if (!wait_cm(run, i, deadline))
+		if (!wait_cm(run, i, deadline) || !run_wait_async(run, i, deadline))
 			return false;
+		run->hold[i] = false;
+		empty_dto(run, i);
 	}
 	if (!wait_wrs(run, deadline, false))
 		return false;
@@ -356,8 +363,12 @@ look_around(struct df_run *run)
 	}
 	for (int i = 0; i < DF_UDS; i++)
 		seen->ud[i] = look_at_datagrams(run, i);
-	for (int i = 0; i < DF_NODES; i++)
-		seen->memory[i] = g_memdup2(run->world->node[i].arena, DF_ARENA);
+	run_look_at_limits(run);
+	for (int i = 0; i < DF_NODES; i++) {
+		seen->memory[i] = g_malloc(DF_MEMORY);
+		for (int k = 0; k < DF_MEMORY; k++)
+			seen->memory[i][k] = run->world->node[i].arena[df_place(k)];
+	}
 }
 
 bool
@@ -369,6 +380,7 @@ run_settle(struct df_run *run)
 	DF_SEEN(run->record, run->settle)->cm = g_array_new(FALSE, TRUE, sizeof(struct df_seen_cm));
 	for (int i = 0; i < 2 * DF_NODES; i++)
 		DF_SEEN(run->record, run->settle)->notified[i / 2][i % 2] = DF_NEVER;
+	run_begin_limits(run);
 	good = wait_all(run);
 	empty_all(run);
 	look_around(run);

@@ -35,6 +35,7 @@ df_threads_run(const char *adapter, struct df_thread *threads, unsigned count, u
 
 	if (ias == NULL)
 		return false;
+	ias->shared = true;
 	runners = g_new0(struct runner, count);
 	pthread_barrier_init(&start, NULL, count);
 	for (unsigned i = 0; i < count; i++) {

@@ -77,22 +77,40 @@ world_ias_close(struct world_ias *ias)
 	g_free(ias);
 }
 
+/* The memory of the node for the adapter, of which a privileged process may know the addresses [IT 8.9.4]. */
 static void
-node_open(struct world_node *node, it_ia_handle_t ia)
+node_map(struct world_node *node)
+{
+	size_t mapped = 0;
+	it_status_t status;
+
+	if (node->info->lmr_link_support == IT_FALSE)
+		return;
+	status = it_mem_map(node->ia, node->arena, 0, DF_MEMORY, &node->io, &mapped);
+	if (status == IT_ERR_NO_PERMISSION)
+		return;
+	must(status, "it_mem_map");
+	if (mapped != DF_MEMORY)
+		g_error("memory of the process is no piece for the adapter");
+}
+
+static void
+node_open(struct world_node *node, it_ia_handle_t ia, bool shared)
 {
 	static const it_event_type_t streams[WORLD_EVDS] = {
 		IT_DTO_EVENT_STREAM, IT_DTO_EVENT_STREAM, IT_CM_MSG_EVENT_STREAM,
-		IT_CM_REQ_EVENT_STREAM};
+		IT_CM_REQ_EVENT_STREAM, IT_ASYNC_AFF_EVENT_STREAM};
 
 	node->ia = ia;
 	must(it_ia_query(node->ia, &node->info), "it_ia_query");
-	for (int i = 0; i < WORLD_EVDS; i++)
+	for (int i = 0; i < (shared ? WORLD_ASYNC : WORLD_EVDS); i++)
 		must(it_evd_create(node->ia, streams[i], 0, WORLD_QUEUE, 1, NULL, &node->evd[i],
 				   NULL),
 		     "it_evd_create");
 	node->threshold[0] = node->threshold[1] = 1;
 	node_listen(node);
-	node->arena = g_aligned_alloc0(1, DF_ARENA, 4096);
+	node->arena = g_aligned_alloc0(1, DF_MEMORY, 4096);
+	node_map(node);
 }
 
 struct world *
@@ -103,7 +121,14 @@ world_open(const struct world_ias *ias)
 
 	world->number = atomic_fetch_add(&worlds, 1);
 	for (int i = 0; i < DF_NODES; i++)
-		node_open(&world->node[i], ias->ia[i]);
+		node_open(&world->node[i], ias->ia[i], ias->shared);
+	for (int i = DF_LMRS; i < DF_REGIONS; i++) {
+		const struct world_node *node = &world->node[df_node(i)];
+
+		if (node->info->direct_lmr_handle_support == IT_TRUE)
+			world->lmr[i].handle = (it_handle_t)node->info->direct_lmr_handle;
+		world->lmr[i].base[0] = (uint64_t)(uintptr_t)node->io;
+	}
 	for (int i = 0; i < DF_PZS; i++)
 		must(it_pz_create(world->node[df_node(i)].ia, &world->pz[i]), "it_pz_create");
 	return world;
@@ -149,9 +174,18 @@ tear_objects(struct world *world, char **refused)
 		tear(refused, "pz", i, it_pz_free(world->pz[i]));
 	for (int i = 0; i < DF_NODES; i++)
 		tear(refused, "listen", i, it_listen_free(world->node[i].listen));
-	for (int i = 0; i < DF_NODES * WORLD_EVDS; i++)
-		tear(refused, "evd", i,
-		     it_evd_free(world->node[i / WORLD_EVDS].evd[i % WORLD_EVDS]));
+	for (int i = 0; i < DF_NODES * WORLD_EVDS; i++) {
+		it_evd_handle_t evd = world->node[i / WORLD_EVDS].evd[i % WORLD_EVDS];
+
+		if (evd != NULL)
+			tear(refused, "evd", i, it_evd_free(evd));
+	}
+	for (int i = 0; i < DF_NODES; i++) {
+		const struct world_node *node = &world->node[i];
+
+		if (node->io != NULL)
+			tear(refused, "mapping", i, it_mem_unmap(node->ia, node->io, DF_MEMORY));
+	}
 }
 
 char *
@@ -192,6 +226,7 @@ world_attributes(const struct world_node *node, const struct df_step *step)
 	rc->rdma_read_ird = (uint32_t)step->ird;
 	rc->rdma_read_ord = (uint32_t)step->ord;
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
+	attr.priv_ops_enable = step->priv != 0 ? IT_TRUE : IT_FALSE;
 	return attr;
 }
 
@@ -308,6 +343,13 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 		.three_way = info->three_way_handshake_support == IT_TRUE,
 		.datagrams = (info->supported_service_types & IT_UD_SERVICE) != 0,
 		.has_srq = info->srq_support == IT_TRUE,
+		.privileged = world->node[0].io != NULL,
+		.lmr_link = info->lmr_link_support == IT_TRUE,
+		.direct = info->direct_lmr_handle_support == IT_TRUE,
+		.lists = (unsigned)info->iobl_types_supported,
+		.low_watermark = (support & ITX_SUPPORT_SRQ_LOW_WATERMARK) != 0,
+		.soft_watermark = info->soft_hi_watermark_support == IT_TRUE,
+		.hard_watermark = info->hard_hi_watermark_support == IT_TRUE,
 		.local_read = (support & ITX_SUPPORT_LOCAL_READ_CHECK) != 0,
 		.lmr_modify = (support & ITX_SUPPORT_LMR_MODIFY) != 0,
 		.remote_status = (support & ITX_SUPPORT_REMOTE_STATUS) != 0,

@@ -15,6 +15,7 @@ enum world_evd {
 	WORLD_RECV,
 	WORLD_CM,
 	WORLD_CM_REQUEST,
+	WORLD_ASYNC, /* NULL if other worlds use the same adapter: it has only one */
 	WORLD_EVDS
 };
 
@@ -28,6 +29,7 @@ struct world_node {
 	it_path_t path;   /* to this node */
 	int threshold[2]; /* of the dispatchers of requests and receives */
 	uint8_t *arena;
+	it_io_addr_t io; /* the arena as the adapter sees it; NULL: the process is not privileged */
 };
 
 struct world_ep {
@@ -55,6 +57,7 @@ struct world_key {
 /* The IAs of several worlds. */
 struct world_ias {
 	it_ia_handle_t ia[DF_NODES];
+	bool shared; /* by worlds that exist at the same time */
 };
 
 struct world {
@@ -62,7 +65,7 @@ struct world {
 	struct world_node node[DF_NODES];
 	it_pz_handle_t pz[DF_PZS];
 	struct world_ep ep[DF_EPS];
-	struct world_key lmr[DF_LMRS];
+	struct world_key lmr[DF_REGIONS];
 	struct world_key rmr[DF_RMRS];
 	it_srq_handle_t srq[DF_SRQS];
 	it_addr_handle_t ah[DF_AHS];

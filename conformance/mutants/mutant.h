@@ -92,6 +92,7 @@ MUTANT_TABLE(mutants_upcalls);
 MUTANT_TABLE(mutants_claims);
 MUTANT_TABLE(mutants_rules);
 MUTANT_TABLE(mutants_promises);
+MUTANT_TABLE(mutants_privileged);
 
 /* --- all of them (mutant_list.c) ---------------------------------------------------------------- */
 

@@ -25,6 +25,7 @@ static const struct table {
 	{mutants_claims, &mutants_claims_count},
 	{mutants_rules, &mutants_rules_count},
 	{mutants_promises, &mutants_promises_count},
+	{mutants_privileged, &mutants_privileged_count},
 };
 
 const struct mutant *

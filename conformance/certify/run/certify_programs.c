@@ -17,10 +17,24 @@
 #include "certify_programs.h"
 #include "certify_run.h"
 
-#define MODEL_ROWS       10 /* cases of the level model */
-#define MODEL_ROWS_QUICK 2
-#define MODEL_TITLE      "Random programs show what the model of the specification expects"
-#define MODEL_RULE       "[IT 7] [IT 8] [IT 12]"
+/* Cases of the level model, by the kind of their programs. */
+static const struct model {
+	const char *name; /* in the ids */
+	const char *option;
+	const char *title;
+	const char *rule;
+	unsigned rows;
+	unsigned rows_quick;
+} models[] = {
+	{"programs", "--wide", "Random programs show what the model of the specification expects",
+	 "[IT 7] [IT 8] [IT 12]", 10, 2},
+	{"privileged", "--privileged",
+	 "Random programs with privileged operations show what the model expects", "[IT 8.9]", 2,
+	 1},
+	{"watermarks", "--watermarks",
+	 "Random programs with watermarks show what the model expects, and no other event",
+	 "[IT 12.7] [IT 12.8] [IT 12.9] [IT 14.1]", 2, 1},
+};
 
 const char certify_model_settles[] = "in_order_completion";
 
@@ -115,19 +129,19 @@ program_list(struct certify_run *run, const struct certify_program *program, GEr
 }
 
 static void
-model_list(struct certify_run *run)
+model_list(struct certify_run *run, const struct model *model)
 {
-	unsigned rows = run->quick ? MODEL_ROWS_QUICK : MODEL_ROWS;
+	unsigned rows = run->quick ? model->rows_quick : model->rows;
 
 	for (unsigned i = 1; i <= rows; i++) {
-		g_autofree char *id = g_strdup_printf("model.programs.%04u", i);
+		g_autofree char *id = g_strdup_printf("model.%s.%04u", model->name, i);
 		struct certify_case *one;
 
 		if (!certify_wanted(run, id, CERTIFY_MODEL, 0))
 			continue;
 		one = certify_case_add(run->report, id, CERTIFY_MODEL);
-		one->title = g_strdup(MODEL_TITLE);
-		one->rule = g_strdup(MODEL_RULE);
+		one->title = g_strdup(model->title);
+		one->rule = g_strdup(model->rule);
 		one->settles = g_strdup(certify_model_settles);
 		one->seconds = 600;
 	}
@@ -159,7 +173,8 @@ certify_programs_list(struct certify_run *run, GError **error)
 			break;
 		good = program_list(run, at, error);
 	}
-	model_list(run);
+	for (size_t i = 0; i < G_N_ELEMENTS(models); i++)
+		model_list(run, &models[i]);
 	return good;
 }
 
@@ -279,6 +294,19 @@ program_run(struct certify_run *run, const struct certify_program *program, GErr
 	return good;
 }
 
+/* The kind of a case, by the second word of its id. */
+static const struct model *
+model_of(const struct certify_case *one)
+{
+	const char *name = strchr(one->id, '.') + 1;
+
+	for (size_t i = 1; i < G_N_ELEMENTS(models); i++) {
+		if (g_str_has_prefix(name, models[i].name))
+			return &models[i];
+	}
+	return &models[0];
+}
+
 /* One case is a row of random programs, whose seeds follow from ours. */
 static bool
 model_run(struct certify_run *run, struct certify_case *one, GError **error)
@@ -291,7 +319,7 @@ model_run(struct certify_run *run, struct certify_case *one, GError **error)
 
 	g_ptr_array_add(tests.cases, one);
 	g_ptr_array_add(argv, g_build_filename(run->programs, "differential", NULL));
-	command_add(argv, "--wide");
+	command_add(argv, "%s", model_of(one)->option);
 	command_add(argv, "--adapter=%s", run->adapter);
 	command_add(argv, "--seed=%u", seed + (row - 1) * (unsigned)run->count);
 	command_add(argv, "--count=%d", run->count);

@@ -35,14 +35,17 @@ pair_new(unsigned settles)
 		struct df_settle settle = {
 			.cm = g_array_new(FALSE, TRUE, sizeof(struct df_cm)),
 			.probes = g_array_new(FALSE, TRUE, sizeof(int)),
+			.async = g_array_new(FALSE, TRUE, sizeof(struct df_async)),
 		};
 		struct df_seen_settle seen = {
-			.cm = g_array_new(FALSE, TRUE, sizeof(struct df_seen_cm))};
+			.cm = g_array_new(FALSE, TRUE, sizeof(struct df_seen_cm)),
+			.async = g_array_new(FALSE, TRUE, sizeof(struct df_seen_async)),
+		};
 
 		for (int node = 0; node < DF_NODES; node++) {
-			settle.memory[node] = g_malloc0(DF_ARENA);
-			settle.vague[node] = g_malloc0(DF_ARENA);
-			seen.memory[node] = g_malloc0(DF_ARENA);
+			settle.memory[node] = g_malloc0(DF_MEMORY);
+			settle.vague[node] = g_malloc0(DF_MEMORY);
+			seen.memory[node] = g_malloc0(DF_MEMORY);
 		}
 		g_array_append_val(pair.expected->settles, settle);
 		g_array_append_val(pair.record->settles, seen);

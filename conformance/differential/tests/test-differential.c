@@ -89,7 +89,7 @@ test_no_program(void)
 		"send ep=",
 		"send ep",
 		"send depth=1",
-		"send seg=9+0:8",
+		"send seg=10+0:8",
 		"send seg=0+0",
 		"send seg=0+0:8x",
 		"write key=l8 ep=0",

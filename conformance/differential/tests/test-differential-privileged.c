@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Privileged operations: border cases that model and adapters must agree on, and records that must not pass. */
+#include <glib/gstdio.h>
+#include <unistd.h>
+
+#include "df_case.h"
+#include "df_generate.h"
+#include "df_list.h"
+
+/* Endpoint 0 may do them, its peer may not; region 2 is reserved for 16 pieces. */
+#define WORLD                                                         \
+	"lmr-create obj=0 pz=0 off=0 len=8192 privs=31\n"             \
+	"lmr-create obj=1 pz=1 off=0 len=8192 privs=31\n"             \
+	"ep-create ep=0 pz=0 sq=4 rq=4 ird=4 ord=4 enable=8 priv=1\n" \
+	"ep-create ep=1 pz=1 sq=4 rq=4 ird=4 ord=4 enable=8\n"        \
+	"connect ep=0 peer=1\n"                                       \
+	"lmr-reserve obj=2 pz=0 a=16\n"
+
+static void
+expect_octets(struct df_case *one)
+{
+	const struct df_seen_settle *last = DF_SEEN(one->record, one->record->settles->len - 1);
+	uint8_t *at = last->memory[0] + DF_ARENA + 1104;
+
+	g_assert_cmpmem(at, 1200, last->memory[1], 1200);
+	at[600] ^= 1;
+	df_case_object(one, "of node 0 is");
+}
+
+/* A Write of the peer crosses pieces of each shape; what was unlinked is out of its reach. */
+static void
+test_shapes(void)
+{
+	for (int list = DF_LONG_PAGES; list < DF_LISTS; list++) {
+		char *text =
+			g_strdup_printf(WORLD "lmr-link obj=2 off=1000 len=1500 privs=31 "
+					      "list=%d ep=0 flags=1\n"
+					      "write ep=1 flags=1 off=104 seg=1+0:1200 key=l2\n"
+					      "lmr-unlink obj=2 ep=0 flags=1\n"
+					      "settle\n"
+					      "write ep=1 flags=1 off=0 seg=1+0:8 key=l2\n",
+					list);
+
+		df_case_agree(text, DF_HAS(privileged), expect_octets);
+		g_free(text);
+	}
+}
+
+static void
+expect_fault(struct df_case *one)
+{
+	struct df_seen_wr *seen = df_case_seen(one, true, 1);
+
+	g_assert_cmpint(seen->status, ==, IT_DTO_ERR_LOCAL_MM_OPERATION);
+	seen->status = IT_DTO_SUCCESS;
+	df_case_object(one, "wrong status");
+}
+
+static void
+test_linked_twice(void)
+{
+	df_case_agree(WORLD "lmr-link obj=2 off=0 len=100 privs=31 list=1 ep=0 flags=1\n"
+			    "lmr-link obj=2 off=0 len=100 privs=31 list=1 ep=0 flags=1\n",
+		      DF_HAS(privileged), expect_fault);
+}
+
+static void
+expect_last(struct df_case *one, it_status_t status)
+{
+	struct df_seen_step *seen = DF_SEEN_STEP(one->record, one->record->steps->len - 1);
+
+	g_assert_cmpint(seen->answer, ==, status);
+	seen->answer = IT_ERR_ABORT;
+	df_case_object(one, "the call answered IT_ERR_ABORT");
+}
+
+static void
+expect_bad_list(struct df_case *one)
+{
+	expect_last(one, IT_ERR_INVALID_IOBL);
+}
+
+static void
+expect_closed(struct df_case *one)
+{
+	expect_last(one, IT_ERR_PRIV_OPS_UNAVAILABLE);
+}
+
+static void
+expect_busy(struct df_case *one)
+{
+	expect_last(one, IT_ERR_LMR_BUSY);
+}
+
+static void
+test_refusals(void)
+{
+	/* One piece too many; no memory reserved; no endpoint for it; a window is open. */
+	df_case_agree(WORLD "lmr-link obj=2 off=0 len=2049 privs=31 list=2 ep=0 flags=1\n",
+		      DF_HAS(privileged), expect_bad_list);
+	df_case_agree(WORLD "lmr-reserve obj=4 pz=0 a=0\n", DF_HAS(privileged), expect_bad_list);
+	df_case_agree(WORLD "lmr-reserve obj=3 pz=1 a=4\n"
+			    "lmr-link obj=3 off=0 len=100 privs=31 list=1 ep=1 flags=1\n",
+		      DF_HAS(privileged), expect_closed);
+	df_case_agree(WORLD "rmr-create obj=0 pz=0 how=1\n"
+			    "lmr-link obj=2 off=0 len=100 privs=31 list=1 ep=0 flags=1\n"
+			    "rmr-link obj=0 lmr=2 off=0 len=100 privs=12 ep=0 flags=1\n"
+			    "lmr-unlink obj=2 ep=0 flags=1\n",
+		      DF_HAS(privileged), expect_busy);
+}
+
+static void
+expect_message(struct df_case *one)
+{
+	const struct df_seen_settle *last = DF_SEEN(one->record, one->record->settles->len - 1);
+
+	g_assert_cmpmem(last->memory[1] + 50, 100, last->memory[0] + 9000, 100);
+	last->memory[1][60] ^= 1;
+	df_case_object(one, "octet 60 of node 1");
+}
+
+/* I/O addresses reach memory that no region has. */
+static void
+test_direct(void)
+{
+	df_case_agree(WORLD "recv ep=1 seg=1+50:100\n"
+			    "send ep=0 flags=1 seg=8+9000:100\n",
+		      DF_HAS(privileged), expect_message);
+	df_case_agree(WORLD "write ep=1 flags=1 seg=9+0:100 key=l0\n", DF_HAS(privileged),
+		      expect_closed);
+}
+
+/* Where an adapter has none of it, each call says so; with the ability, the model says what happens. */
+static void
+test_anywhere(void)
+{
+	df_case_agree("lmr-reserve obj=2 pz=0 a=16\n"
+		      "lmr-create obj=4 pz=0 off=0 len=100 privs=31 list=1\n"
+		      "ep-create ep=0 pz=0 sq=4 rq=4 ird=4 ord=4 enable=8 priv=1\n"
+		      "recv ep=0 seg=8+0:8\n",
+		      DF_ANY, NULL);
+}
+
+/* The text of programs keeps the new fields, and refuses memory outside of the arena. */
+static void
+test_text(void)
+{
+	static const char *const wrong[] = {
+		"lmr-link obj=2 ep=0 len=10",
+		"lmr-link obj=8 ep=0 len=10 list=1",
+		"lmr-link obj=1 len=9000 list=1",
+		"lmr-reserve obj=0 a=65",
+		"send ep=0 seg=8+16380:8",
+		"send ep=0 seg=8-1:8",
+		"send ep=0 seg=10+0:8",
+		"lmr-create obj=0 off=8000 len=400 list=1",
+		"ep-create ep=0 sq=1 rq=1 priv=2",
+	};
+	char *why = NULL;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+		g_assert_null(df_program_read(wrong[i], &why));
+		g_clear_pointer(&why, g_free);
+	}
+	for (uint32_t seed = 1; seed <= 50; seed++) {
+		struct df_program *first = df_generate(seed, DF_DRAW_WIDE | DF_DRAW_PRIVILEGED);
+		char *text = df_program_text(first), *round;
+		struct df_program *back = df_program_read(text, &why);
+
+		g_assert_cmpstr(why, ==, NULL);
+		round = df_program_text(back);
+		g_assert_cmpstr(text, ==, round);
+		g_free(round);
+		g_free(text);
+		df_program_free(back);
+		df_program_free(first);
+	}
+}
+
+/* an administrator's policy, for those that do not have the capability. */
+static char *
+policy_make(void)
+{
+	char *path = NULL;
+	char *text = g_strdup_printf("[policy]\nprivileged-uids = %u\n", (unsigned)getuid());
+	int fd = g_file_open_tmp("differential-XXXXXX", &path, NULL);
+
+	g_assert_cmpint(fd, >=, 0);
+	close(fd);
+	g_assert_true(g_file_set_contents(path, text, -1, NULL));
+	g_setenv("ITAPI_CONFIG", path, TRUE);
+	g_free(text);
+	return path;
+}
+
+int
+main(int argc, char **argv)
+{
+	char *path;
+	int status;
+
+	g_test_init(&argc, &argv, NULL);
+	path = policy_make();
+	g_test_add_func("/differential/privileged/shapes", test_shapes);
+	g_test_add_func("/differential/privileged/linked-twice", test_linked_twice);
+	g_test_add_func("/differential/privileged/refusals", test_refusals);
+	g_test_add_func("/differential/privileged/direct", test_direct);
+	g_test_add_func("/differential/privileged/anywhere", test_anywhere);
+	g_test_add_func("/differential/privileged/text", test_text);
+	status = g_test_run();
+	(void)g_unlink(path);
+	g_free(path);
+	return status;
+}
