@@ -11,8 +11,9 @@ import sys
 
 ROW = re.compile(r'^\| `(IT_ASYNC_\w+)` \| (\S+) \| (\S+) \| (\S+) \| (.*?) ?\|$', re.MULTILINE)
 EVENT = re.compile(r'^\t(IT_ASYNC_\w+) = ', re.MULTILINE)
-# pair_add("path", ...), pair_add_for(needs, "path", ...), and the tests of spigots, which are added without their folder.
-PATH = re.compile(r'(pair_add|add_on_cable)(?:_for\([\w\s|]+,|\()\s*"([\w/-]+)"')
+# pair_add("path", ...), pair_add_for(needs, "path", ...), pair_add_impatient(needs, "path", ...), and the tests of
+# spigots, which are added without their folder.
+PATH = re.compile(r'(pair_add|add_on_cable)(?:_(?:for|impatient)\([\w\s|]+,|\()\s*"([\w/-]+)"')
 
 
 def read(path):

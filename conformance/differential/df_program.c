@@ -247,6 +247,9 @@ read_field(struct df_step *step, const char *name, const char *value)
 	return true;
 }
 
+/* A step of datagrams has one number for its address handle and its endpoint. */
+_Static_assert(DF_AHS == DF_UDS, "there are as many address handles as datagram endpoints");
+
 /* The number of places for the object of a step. */
 static int
 places_of(enum df_kind kind)
@@ -256,7 +259,7 @@ places_of(enum df_kind kind)
 	if ((kind >= DF_SRQ_CREATE && kind <= DF_SRQ_LIMIT) || kind == DF_SRQ_RECV)
 		return DF_SRQS;
 	if (df_is_datagram(kind))
-		return MIN(DF_AHS, DF_UDS);
+		return DF_UDS;
 	if (kind == DF_RMR_CREATE || kind == DF_RMR_FREE || df_links_rmr(kind))
 		return DF_RMRS;
 	return kind == DF_READ_RMR ? DF_RMRS : DF_LMRS;
