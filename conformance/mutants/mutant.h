@@ -107,11 +107,20 @@ void mutant_start(struct wrap_rnic *rnic);
 
 /* --- requests that are not done as they were posted (mutant_defer.c) ------------------------------- */
 
+/* When the request itself is posted. */
+enum mutant_begin {
+	MUTANT_NEVER,
+	MUTANT_WHEN_POLLED,    /* with the poll that takes its completion; a judge may look too late */
+	MUTANT_BEFORE_THE_NEXT /* its completion has been polled, and another request is posted */
+};
+
 /*
- * Post a Write of no octets in the place of a request; its completion looks like that of the request. With `later`
- * the request itself is posted when that completion is polled. False: this request cannot be replaced now.
+ * Post a Write of no octets in the place of a request; its completion looks like that of the request. False: this
+ * request cannot be replaced now.
  */
-bool mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, bool later);
+bool mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, enum mutant_begin begin);
+/* Before each request of a mutant that defers until the next one: post what is due. */
+void mutant_defer_due(struct wrap_obj *uqp);
 /* The completion of a stand-in becomes that of the request; others stay as they are. */
 void mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc);
 

@@ -12,23 +12,39 @@ struct standin {
 	struct mutant_wr wr; /* the request itself */
 	uint64_t qp_ctx;
 	uint32_t bytes;
-	bool open; /* its completion has not been polled */
-	bool later;
+	enum mutant_begin begin;
+	atomic_bool open; /* its completion has not been polled */
+	atomic_bool due;  /* it has, and the request is posted before the next one */
 };
 
+static void
+post_itself(struct wrap_obj *uqp, struct standin *in)
+{
+	(void)!wrap_plain_fast_ops.post_sq((struct ri_uqp *)uqp, &in->wr.wr);
+}
+
+void
+mutant_defer_due(struct wrap_obj *uqp)
+{
+	struct standin *in = uqp->own;
+
+	if (in != NULL && atomic_exchange(&in->due, false))
+		post_itself(uqp, in);
+}
+
 bool
-mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, bool later)
+mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, enum mutant_begin begin)
 {
 	struct standin *in = uqp->own;
 
 	if (in == NULL)
 		in = uqp->own = calloc(1, sizeof(*in));
-	if (in == NULL || in->open || (wr->wr.flags & RI_WR_SIGNALED) == 0)
+	if (in == NULL || in->open || in->due || (wr->wr.flags & RI_WR_SIGNALED) == 0)
 		return false;
 	in->wr = *wr;
 	in->wr.wr.flags &= ~(uint32_t)(RI_WR_SIGNALED | RI_WR_NOTIFY);
 	in->qp_ctx = uqp->ctx;
-	in->later = later;
+	in->begin = begin;
 	in->open = true;
 	in->bytes = 0;
 	for (unsigned i = 0; i < wr->wr.num_sge; i++)
@@ -51,10 +67,11 @@ mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc)
 	if (in == NULL || !in->open || in->wr.wr.wr_id != wc->wr_id ||
 	    wc->opcode != RI_OP_RDMA_WRITE)
 		return;
-	in->open = false;
 	wc->opcode = in->wr.wr.opcode;
 	wc->byte_len = in->bytes;
 	in->wr.wr.sgl = in->wr.wr.num_sge > 0 ? in->wr.sgl : NULL;
-	if (in->later && wc->status == RI_WC_SUCCESS)
-		(void)!wrap_plain_fast_ops.post_sq((struct ri_uqp *)qp->half, &in->wr.wr);
+	if (in->begin == MUTANT_WHEN_POLLED && wc->status == RI_WC_SUCCESS)
+		post_itself(qp->half, in);
+	in->due = in->begin == MUTANT_BEFORE_THE_NEXT && wc->status == RI_WC_SUCCESS;
+	in->open = false;
 }

@@ -422,7 +422,7 @@ static bool
 local_invalidate_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
 	if (wr->wr.opcode == RI_OP_LOCAL_INV || wr->wr.opcode == RI_OP_INV_MR)
-		(void)mutant_defer(uqp, wr, false);
+		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
 	return true;
 }
 
@@ -479,7 +479,7 @@ static bool
 unbind_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
 	if (wr->wr.opcode == RI_OP_BIND_MW && wr->wr.u.bind.length == 0)
-		(void)mutant_defer(uqp, wr, false);
+		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
 	return true;
 }
 

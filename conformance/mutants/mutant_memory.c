@@ -156,7 +156,7 @@ static bool
 read_as_nothing(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
 	if (is_read(wr))
-		(void)mutant_defer(uqp, wr, false);
+		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
 	return true;
 }
 
@@ -164,7 +164,7 @@ static bool
 write_as_nothing(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
 	if (is_write(wr) && mutant_each(&uqp->count[0], 2))
-		(void)mutant_defer(uqp, wr, false);
+		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
 	return true;
 }
 
@@ -174,15 +174,16 @@ static bool
 write_late(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
 	if (is_write(wr))
-		(void)mutant_defer(uqp, wr, true);
+		(void)mutant_defer(uqp, wr, MUTANT_WHEN_POLLED);
 	return true;
 }
 
 static bool
 read_early(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
+	mutant_defer_due(uqp);
 	if (is_read(wr))
-		(void)mutant_defer(uqp, wr, true);
+		(void)mutant_defer(uqp, wr, MUTANT_BEFORE_THE_NEXT);
 	return true;
 }
 
@@ -323,12 +324,12 @@ atomic_aligned(struct wrap_obj *uqp, struct mutant_wr *wr)
 	return true;
 }
 
-/* A value is read and written back later, so that what others did in between is lost. */
 static bool
-atomic_split(struct wrap_obj *uqp, struct mutant_wr *wr)
+atomic_early(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
+	mutant_defer_due(uqp);
 	if (is_atomic(wr))
-		(void)mutant_defer(uqp, wr, true);
+		(void)mutant_defer(uqp, wr, MUTANT_BEFORE_THE_NEXT);
 	return true;
 }
 
@@ -359,7 +360,8 @@ const struct mutant mutants_memory[] = {
 	MUTANT("read-nothing", "Reads place nothing", "A Read completes and places nothing.", 0,
 	       .wr = read_as_nothing, .wc = deferred),
 	MUTANT("read-early", "Reads complete before their data are there",
-	       "A Read begins when its completion is polled.", 0, .wr = read_early, .wc = deferred),
+	       "A Read begins when its completion has been polled and another request is posted.",
+	       0, .wr = read_early, .wc = deferred),
 	MUTANT("read-flip", "a bit of what was read is wrong",
 	       "One bit in the middle of the first segment of a Read is inverted.", 0,
 	       .wr = read_watch, .wc = read_flip),
@@ -373,9 +375,10 @@ const struct mutant mutants_memory[] = {
 	MUTANT("atomic-twice", "atomics are done twice",
 	       "A Fetch-and-add is done twice, as by a retransmission that is not recognized.",
 	       NEED_ATOMICS, .wr = atomic_twice),
-	MUTANT("atomic-split", "atomics complete before they are done",
-	       "An atomic begins when its completion is polled.", NEED_ATOMICS, .wr = atomic_split,
-	       .wc = deferred),
+	MUTANT("atomic-early", "atomics complete before they are done",
+	       "An atomic begins when its completion has been polled and another request is "
+	       "posted.",
+	       NEED_ATOMICS, .wr = atomic_early, .wc = deferred),
 	MUTANT("atomic-swapped", "the result of an atomic in the wrong order of bytes",
 	       "The bytes of the value that an atomic returns are reversed.", NEED_ATOMICS,
 	       .wr = atomic_watch, .wc = atomic_swapped),

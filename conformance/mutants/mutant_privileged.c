@@ -67,7 +67,7 @@ static bool
 register_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
 	if (registration_of(wr) != NULL)
-		(void)mutant_defer(uqp, wr, false);
+		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
 	return true;
 }
 
@@ -75,7 +75,7 @@ static bool
 region_stays(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
 	if (wr->wr.opcode == RI_OP_INV_MR)
-		(void)mutant_defer(uqp, wr, false);
+		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
 	return true;
 }
 

@@ -40,7 +40,7 @@ static bool
 effects_late(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
 	if (wr->wr.opcode == RI_OP_BIND_MW || wr->wr.opcode == RI_OP_LOCAL_INV)
-		(void)mutant_defer(uqp, wr, true);
+		(void)mutant_defer(uqp, wr, MUTANT_WHEN_POLLED);
 	return true;
 }
 

@@ -85,6 +85,7 @@ test_many(struct pair *pair)
 		return;
 	pair_establish(pair);
 	set_word(b, WORD, 0);
+	memset(a->buffer, 0xee, 32);       /* where the results will be */
 	for (uint64_t i = 0; i < 4; i++) { /* as many as the queue holds */
 		it_lmr_triplet_t result = end_segment(a, 8 * i, 8);
 		it_lmr_triplet_t copy = end_segment(a, 1024 + 8 * i, 8);
