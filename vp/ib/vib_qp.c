@@ -92,7 +92,7 @@ init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct r
 	const struct ri_rnic_attr *can = &rnic->attr;
 
 	if ((init->type != RI_QP_RC && (init->type != RI_QP_UD || !can->ud || srq != NULL)) ||
-	    init->privileged)
+	    init->privileged || (srq != NULL && init->soft_limit != 0))
 		return RI_ERR_UNSUPPORTED;
 	if (init->type == RI_QP_UD && init->port >= can->num_ports)
 		return RI_ERR_INVALID_ARG;

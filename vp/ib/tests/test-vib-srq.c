@@ -232,6 +232,29 @@ test_arguments(void)
 	setting_free(&s);
 }
 
+/* libibverbs has no such event, so the limit is not taken: neither at creation nor later. */
+static void
+test_soft_limit(void)
+{
+	struct ri_qp_init init = {.ctx = 8,
+				  .type = RI_QP_RC,
+				  .max_sq_wr = 4,
+				  .max_send_sge = 1,
+				  .max_write_sge = 1,
+				  .max_read_sge = 1,
+				  .soft_limit = 1};
+	struct ri_qp_attr attr = {.soft_limit = 1};
+	struct ri_qp *qp = NULL;
+	struct setting s;
+
+	setting_new(&s, 5, true);
+	g_assert_cmpint(vib_qp_ops.create(s.d->pd, &init, s.d->cq, s.d->cq, s.srq, &qp, &s.d->map),
+			==, RI_ERR_UNSUPPORTED);
+	g_assert_null(qp);
+	g_assert_cmpint(vib_qp_ops.modify(s.qp, &attr, RI_QP_ATTR_SOFT), ==, RI_ERR_UNSUPPORTED);
+	setting_free(&s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -239,5 +262,6 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/srq/slots", test_slots);
 	g_test_add_func("/ib/srq/growth", test_growth);
 	g_test_add_func("/ib/srq/arguments", test_arguments);
+	g_test_add_func("/ib/srq/soft-limit", test_soft_limit);
 	return g_test_run();
 }
