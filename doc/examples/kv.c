@@ -446,6 +446,15 @@ side_open(struct side *side, const char *adapter)
 			     IT_EP_NO_FLAG, &attributes, &side->ep));
 }
 
+/* Say why, and end with nothing left open. */
+static _Noreturn void
+give_up(it_ia_handle_t ia, const char *why)
+{
+	fprintf(stderr, "kv: %s\n", why);
+	MUST(it_ia_free(ia));
+	exit(1);
+}
+
 static it_path_t
 path_to(it_ia_handle_t ia, const char *host)
 {
@@ -455,16 +464,13 @@ path_to(it_ia_handle_t ia, const char *host)
 
 	if (inet_pton(AF_INET, host, &address.addr.ipv4) != 1) {
 		address.addr_type = IT_IPV6;
-		if (inet_pton(AF_INET6, host, &address.addr.ipv6) != 1) {
-			fprintf(stderr, "kv: %s is no IP address\n", host);
-			exit(2);
-		}
+		if (inet_pton(AF_INET6, host, &address.addr.ipv6) != 1)
+			paths = 0;
 	}
-	MUST(it_get_pathinfo(ia, 0, &address, &paths, &total, &path));
-	if (paths == 0) {
-		fprintf(stderr, "kv: no path to %s\n", host);
-		exit(1);
-	}
+	if (paths > 0)
+		MUST(it_get_pathinfo(ia, 0, &address, &paths, &total, &path));
+	if (paths == 0)
+		give_up(ia, "no path to that address");
 	return path;
 }
 
@@ -474,6 +480,7 @@ side_connect(struct side *side, const char *host, uint16_t port, uint32_t versio
 {
 	it_conn_qual_t service = {.type = IT_IANA_PORT, .conn_qual.port = port};
 	struct hello own = {.version = htonl(version)}, theirs;
+	char why[64];
 	it_path_t path = path_to(side->ia, host);
 	it_event_t event;
 
@@ -483,14 +490,11 @@ side_connect(struct side *side, const char *host, uint16_t port, uint32_t versio
 	MUST(it_evd_wait(side->connections, PATIENCE, &event, NULL));
 	if (event.event_number == IT_CM_MSG_CONN_PEER_REJECT_EVENT) {
 		memcpy(&theirs, event.conn.private_data, sizeof(theirs));
-		fprintf(stderr, "kv: the server speaks version %u\n", ntohl(theirs.version));
-		exit(1);
+		snprintf(why, sizeof(why), "the server speaks version %u", ntohl(theirs.version));
+		give_up(side->ia, why);
 	}
-	if (event.event_number != IT_CM_MSG_CONN_ESTABLISHED_EVENT) {
-		fprintf(stderr, "kv: no connection: %s\n",
-			it_reject_name(event.conn.reject_reason_code));
-		exit(1);
-	}
+	if (event.event_number != IT_CM_MSG_CONN_ESTABLISHED_EVENT)
+		give_up(side->ia, it_reject_name(event.conn.reject_reason_code));
 	memcpy(&side->grant, event.conn.private_data, sizeof(side->grant));
 }
 /* [reject] */
@@ -503,10 +507,8 @@ completion_wait(struct side *side, it_event_type_t wanted)
 
 	do {
 		MUST(it_evd_wait(side->completions, PATIENCE, &event, NULL));
-		if (event.dto_cmpl.dto_status != IT_DTO_SUCCESS) {
-			fprintf(stderr, "kv: %s\n", it_dto_status_name(event.dto_cmpl.dto_status));
-			exit(1);
-		}
+		if (event.dto_cmpl.dto_status != IT_DTO_SUCCESS)
+			give_up(side->ia, it_dto_status_name(event.dto_cmpl.dto_status));
 	} while (event.event_number != wanted);
 }
 
@@ -524,10 +526,8 @@ ask(struct side *side, uint32_t what, const char *key, const char *value)
 	MUST(it_post_recv(side->ep, &in, 1, 0, 0)); /* before the server can answer */
 	MUST(it_post_send(side->ep, &out, 1, 0, IT_COMPLETION_FLAG));
 	completion_wait(side, IT_DTO_RC_RECV_CMPL_EVENT);
-	if (ntohl(answer->what) != STORED) {
-		fprintf(stderr, "kv: %s\n", ntohl(answer->what) == FULL ? "full" : "no such key");
-		exit(1);
-	}
+	if (ntohl(answer->what) != STORED)
+		give_up(side->ia, ntohl(answer->what) == FULL ? "full" : "no such key");
 }
 
 static void
