@@ -110,7 +110,7 @@ void mutant_start(struct wrap_rnic *rnic);
 /* When the request itself is posted. */
 enum mutant_begin {
 	MUTANT_NEVER,
-	MUTANT_WHEN_POLLED,    /* with the poll that takes its completion; a judge may look too late */
+	MUTANT_WHEN_POLLED, /* with the poll that takes its completion; a judge may look too late */
 	MUTANT_BEFORE_THE_NEXT /* its completion has been polled, and another request is posted */
 };
 
