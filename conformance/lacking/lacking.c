@@ -216,13 +216,18 @@ static bool withdrawn[LACKS];
 static enum ri_status
 lacking_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 {
-	enum ri_status status = whole.query(rnic, attr);
+	struct ri_rnic_attr left = {.size = sizeof(left)};
+	enum ri_status status = whole.query(rnic, &left);
 
-	for (size_t i = 0; i < LACKS && status == RI_SUCCESS; i++) {
+	if (status != RI_SUCCESS)
+		return status;
+	for (size_t i = 0; i < LACKS; i++) {
 		if (withdrawn[i] && lacks[i].drop != NULL)
-			lacks[i].drop(attr);
+			lacks[i].drop(&left);
 	}
-	return status;
+	/* A caller of another version has less room, or more. */
+	memcpy(attr, &left, attr->size < sizeof(left) ? attr->size : sizeof(left));
+	return RI_SUCCESS;
 }
 
 static enum ri_status
