@@ -57,7 +57,7 @@ test_agree(void)
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(adapters); i++) {
 		for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-			struct df_thread threads[THREADS] = {{NULL}};
+			struct df_thread threads[THREADS] = {{.expected = NULL}};
 
 			if (!run(adapters[i], 1 + round * THREADS, round % 2 == 0, threads))
 				break;
@@ -71,7 +71,7 @@ test_agree(void)
 static void
 test_objects(void)
 {
-	struct df_thread threads[THREADS] = {{NULL}};
+	struct df_thread threads[THREADS] = {{.expected = NULL}};
 	struct df_record *record;
 
 	if (!run(adapters[0], 1, false, threads)) {
@@ -96,7 +96,7 @@ test_objects(void)
 static void
 test_no_adapter(void)
 {
-	struct df_thread threads[THREADS] = {{NULL}};
+	struct df_thread threads[THREADS] = {{.expected = NULL}};
 
 	g_assert_false(df_threads_run("no such adapter", threads, THREADS, PATIENCE));
 }
