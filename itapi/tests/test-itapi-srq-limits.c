@@ -44,9 +44,8 @@ turns_receive(struct turns *t)
 
 	shared_post(t->s, 0);
 	event = end_done(end->recv, IT_DTO_RC_RECV_CMPL_EVENT, 0, IT_DTO_SUCCESS);
-	while (which < LINKS && event.dto_cmpl.ep != t->link[which].passive)
-		which++;
-	g_assert_cmpuint(which, <, LINKS);
+	while (event.dto_cmpl.ep != t->link[which].passive)
+		g_assert_cmpuint(++which, <, LINKS);
 	memcpy(&value, end->buffer, sizeof(value));
 	g_assert_cmpuint(value, ==, t->received[which]++ * LINKS + which);
 	end_expect_none(end->recv);
