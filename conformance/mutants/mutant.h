@@ -121,8 +121,8 @@ enum mutant_begin {
 bool mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, enum mutant_begin begin);
 /* Before each request of a mutant that defers until the next one: post what is due. */
 void mutant_defer_due(struct wrap_obj *uqp);
-/* The completion of a stand-in becomes that of the request; others stay as they are. */
-void mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc);
+/* mutant::wc. The completion of a stand-in becomes that of the request; others stay as they are. */
+enum mutant_act mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc);
 
 /* --- for the rows --------------------------------------------------------------------------------- */
 

@@ -58,7 +58,7 @@ mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, enum mutant_begin begin
 	return true;
 }
 
-void
+enum mutant_act
 mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	struct wrap_obj *qp = mutant_qp(ucq, wc);
@@ -66,7 +66,7 @@ mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc)
 
 	if (in == NULL || !in->open || in->wr.wr.wr_id != wc->wr_id ||
 	    wc->opcode != RI_OP_RDMA_WRITE)
-		return;
+		return MUTANT_PASS;
 	wc->opcode = in->wr.wr.opcode;
 	wc->byte_len = in->bytes;
 	in->wr.wr.sgl = in->wr.wr.num_sge > 0 ? in->wr.sgl : NULL;
@@ -74,4 +74,5 @@ mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc)
 		post_itself(qp->half, in);
 	in->due = in->begin == MUTANT_BEFORE_THE_NEXT && wc->status == RI_WC_SUCCESS;
 	in->open = false;
+	return MUTANT_PASS;
 }

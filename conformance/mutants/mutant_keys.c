@@ -426,13 +426,6 @@ local_invalidate_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
 	return true;
 }
 
-static enum mutant_act
-deferred(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	mutant_deferred(ucq, wc);
-	return MUTANT_PASS;
-}
-
 static bool
 is_bind(const struct mutant_wr *wr)
 {
@@ -551,7 +544,7 @@ const struct mutant mutants_keys[] = {
 	       .wr = invalidate_wrong),
 	MUTANT("local-invalidate-ignored", "a local invalidation is not done",
 	       "An invalidation completes, and the key still works.", 0,
-	       .wr = local_invalidate_ignored, .wc = deferred),
+	       .wr = local_invalidate_ignored, .wc = mutant_deferred),
 	MUTANT("window-rights", "rights of windows are not checked",
 	       "A window is bound with the rights to read and to write.", NEED_NARROW,
 	       .wr = window_rights),
@@ -564,7 +557,7 @@ const struct mutant mutants_keys[] = {
 	       .wr = window_base),
 	MUTANT("unbind-ignored", "a window stays bound",
 	       "The unbinding of a wide window completes and does nothing.", NEED_WIDE,
-	       .wr = unbind_ignored, .wc = deferred),
+	       .wr = unbind_ignored, .wc = mutant_deferred),
 	MUTANT("narrow-as-wide", "every queue pair may use a narrow window",
 	       "A narrow window is made as a wide one.", NEED_NARROW | NEED_WIDE,
 	       .apply = narrow_as_wide),

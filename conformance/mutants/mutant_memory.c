@@ -187,13 +187,6 @@ read_early(struct wrap_obj *uqp, struct mutant_wr *wr)
 	return true;
 }
 
-static enum mutant_act
-deferred(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	mutant_deferred(ucq, wc);
-	return MUTANT_PASS;
-}
-
 /* --- octets that are not those of the peer ------------------------------------------------------- */
 
 /* Where the last Read or atomic of the queue pair puts its octets; one at a time is watched. */
@@ -351,17 +344,17 @@ const struct mutant mutants_memory[] = {
 	       "What lies behind the first page boundary is not written.", 0, .wr = write_one_page),
 	MUTANT("write-nothing", "Writes place nothing",
 	       "Every second Write completes and places nothing.", 0, .wr = write_as_nothing,
-	       .wc = deferred),
+	       .wc = mutant_deferred),
 	MUTANT("write-late", "Writes are placed after their completion",
 	       "A Write begins when its completion is polled.", 0, .wr = write_late,
-	       .wc = deferred),
+	       .wc = mutant_deferred),
 	MUTANT("read-shifted", "Reads begin one octet late",
 	       "A Read takes its octets one behind its address.", 0, .wr = read_shifted),
 	MUTANT("read-nothing", "Reads place nothing", "A Read completes and places nothing.", 0,
-	       .wr = read_as_nothing, .wc = deferred),
+	       .wr = read_as_nothing, .wc = mutant_deferred),
 	MUTANT("read-early", "Reads complete before their data are there",
 	       "A Read begins when its completion has been polled and another request is posted.",
-	       0, .wr = read_early, .wc = deferred),
+	       0, .wr = read_early, .wc = mutant_deferred),
 	MUTANT("read-flip", "a bit of what was read is wrong",
 	       "One bit in the middle of the first segment of a Read is inverted.", 0,
 	       .wr = read_watch, .wc = read_flip),
@@ -378,7 +371,7 @@ const struct mutant mutants_memory[] = {
 	MUTANT("atomic-early", "atomics complete before they are done",
 	       "An atomic begins when its completion has been polled and another request is "
 	       "posted.",
-	       NEED_ATOMICS, .wr = atomic_early, .wc = deferred),
+	       NEED_ATOMICS, .wr = atomic_early, .wc = mutant_deferred),
 	MUTANT("atomic-swapped", "the result of an atomic in the wrong order of bytes",
 	       "The bytes of the value that an atomic returns are reversed.", NEED_ATOMICS,
 	       .wr = atomic_watch, .wc = atomic_swapped),

@@ -79,13 +79,6 @@ region_stays(struct wrap_obj *uqp, struct mutant_wr *wr)
 	return true;
 }
 
-static enum mutant_act
-deferred(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	mutant_deferred(ucq, wc);
-	return MUTANT_PASS;
-}
-
 /* STag 0 names all memory; the segment becomes shorter, so that no other memory is written. */
 static bool
 direct_shifted(struct wrap_obj *uqp, struct mutant_wr *wr)
@@ -256,10 +249,10 @@ const struct mutant mutants_privileged[] = {
 	       .wr = register_rights),
 	MUTANT("register-ignored", "a fast registration is not done",
 	       "RI_OP_FAST_REG completes without an effect.", NEED_PRIVILEGED,
-	       .wr = register_ignored, .wc = deferred),
+	       .wr = register_ignored, .wc = mutant_deferred),
 	MUTANT("region-stays", "a region keeps its memory",
 	       "RI_OP_INV_MR completes without an effect.", NEED_PRIVILEGED, .wr = region_stays,
-	       .wc = deferred),
+	       .wc = mutant_deferred),
 	MUTANT("direct-shifted", "I/O addresses are one too high",
 	       "The first octet of a segment with STag 0 is left out.", NEED_PRIVILEGED,
 	       .wr = direct_shifted),

@@ -44,13 +44,6 @@ effects_late(struct wrap_obj *uqp, struct mutant_wr *wr)
 	return true;
 }
 
-static enum mutant_act
-effects_told(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	mutant_deferred(ucq, wc);
-	return MUTANT_PASS;
-}
-
 static bool
 invalidate_once(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
@@ -407,7 +400,7 @@ const struct mutant mutants_promises[] = {
 	       "RI_EVENT_SRQ_LIMIT is raised for the adapter.", NEED_SRQ, .async = event_kind),
 	MUTANT("effects-late", "keys change after the request behind",
 	       "A bind or an invalidation takes effect when its completion is polled.", NEED_NARROW,
-	       .wr = effects_late, .wc = effects_told),
+	       .wr = effects_late, .wc = mutant_deferred),
 	MUTANT("invalidate-once", "what is invalid cannot be invalidated",
 	       "A second invalidation of a key fails.", NEED_NARROW, .wr = invalidate_once),
 	MUTANT("errors-each", "each request behind an error has one, too",
