@@ -98,7 +98,8 @@ wire_crowd_leave(struct wire_run *run, char *const *words, GError **error)
 	guint number = 0;
 
 	if (run->crowd == NULL || (!by_fin && !wire_word_is_there(words, "reset")))
-		return wire_fail(error, WIRE_ERROR_SCRIPT, "who leaves, and how?");
+		return wire_fail(error, WIRE_ERROR_SCRIPT,
+				 "leave wants shutdown or reset, after a crowd");
 	if (!wire_run_number(run, words, "every", 1, &every, error))
 		return FALSE;
 	for (guint i = 0; i < run->crowd->len; number++) {
@@ -254,7 +255,7 @@ wire_crowd_serve(struct wire_run *run, char *const *words, GError **error)
 	guint64 most;
 
 	if (run->crowd == NULL)
-		return wire_fail(error, WIRE_ERROR_SCRIPT, "there is nobody to serve");
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "serve wants a crowd before it");
 	if (!wire_run_number(run, words, "count", G_MAXUINT, &most, error))
 		return FALSE;
 	service.waiting = run->crowd;
