@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A crowd: many connections of a case that say nothing, a part of a Request, or a whole one that nobody answers. Some
+ * A crowd: many connections of a case that say nothing, a part of a Request, or a whole one that is not answered. Some
  * may leave. When the peer's user answers late, each one that has stayed must be served or refused.
  */
 

@@ -25,7 +25,7 @@ struct wire_peer {
 	GPid child; /* 0: it was not started here */
 	int out;    /* standard output of the child; -1 without one */
 	int answer_ms;
-	char *pending; /* the question whose answer nobody has read yet, or NULL */
+	char *pending; /* the question whose answer was not read yet, or NULL */
 	gboolean lost; /* it did not answer once: what came later would be of another question */
 };
 

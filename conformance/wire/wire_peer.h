@@ -41,7 +41,7 @@ char **wire_peer_ask(struct wire_peer *peer, GError **error, const char *format,
 /** @brief Ask, and do not wait: the answer is that of wire_peer_answer(). */
 void wire_peer_tell(struct wire_peer *peer, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/** @brief Wait for the answer to wire_peer_tell(). The next question drops an answer that nobody waited for. */
+/** @brief Wait for the answer to wire_peer_tell(). The next question drops an answer that was not waited for. */
 char **wire_peer_answer(struct wire_peer *peer, GError **error);
 
 /** @brief Did the helper end, or not answer? Then it is not asked again. */

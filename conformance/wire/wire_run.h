@@ -41,7 +41,7 @@ struct wire_run {
 	guint read_tag;         /**< counts the reads of `alive` */
 	gint64 within_us;       /**< patience of this step; 0: that of the session */
 	GPtrArray *crowd; /**< connections of `crowd` that have stayed, without a Reply, or NULL */
-	guint left;       /**< those that have left, and whose Request nobody has answered */
+	guint left;       /**< those that have left, and whose Request has no answer */
 	GQueue early;     /**< char **: completions that came before those that a step waited for */
 };
 

@@ -7,7 +7,7 @@
  * connection and guess STags, stop inside of an FPDU, or take nothing.
  *
  * They are many, but they wait for each other: what has not been accepted yet is always less than half of the
- * kernel's queue, so that the kernel drops nobody. So a client is delayed by the listener alone.
+ * kernel's queue, so that the kernel drops no client. So a client is delayed by the listener alone.
  */
 #ifndef IT_SIEGE_H
 #define IT_SIEGE_H

@@ -19,7 +19,7 @@ extern const char stream_reply[STREAM_FRAME];
 void stream_open(int ends[2], int family);
 /* The same at an IPv4 address of this machine, given as text. */
 void stream_open_at(int ends[2], const char *address);
-/* As stream_open over IPv4, with such small buffers that 64 KiB do not fit while nobody reads. */
+/* As stream_open over IPv4, with such small buffers that 64 KiB do not fit while the peer does not read. */
 void stream_open_narrow(int ends[2]);
 /* Skip the test if the adapter cannot convert sockets. */
 bool stream_skipped(const struct pair *pair);

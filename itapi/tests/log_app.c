@@ -63,7 +63,7 @@ stag(struct pair *pair)
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 }
 
-/* Connects to a port on which nobody listens any more. */
+/* Connects to a port whose listener is gone. */
 static void
 attempt(struct pair *pair)
 {

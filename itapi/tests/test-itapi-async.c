@@ -112,7 +112,7 @@ test_read_key(struct pair *pair)
 
 /* --- messages ----------------------------------------------------------------------------- */
 
-/* Nobody posts a receive for longer than the adapter waits. */
+/* No receive is posted for longer than the adapter waits. */
 static void
 test_no_receive(struct pair *pair)
 {

@@ -153,7 +153,7 @@ test_statuses(struct pair *pair)
 	qual.type = IT_VIA_DISCRIMINATOR;
 	g_assert_cmpint(it_handoff(&qual, pair->spigot, request.cn_est_id), ==,
 			IT_ERR_INVALID_CONN_QUAL);
-	/* Nobody listens there any more. */
+	/* The listener is gone. */
 	g_assert_cmpint(it_listen_free(desk.listen), ==, IT_SUCCESS);
 	desk.listen = NULL;
 	g_assert_cmpint(it_handoff(&desk.qual, pair->spigot, request.cn_est_id), ==,

@@ -124,7 +124,7 @@ test_reject(struct pair *pair)
 	pair_disconnect(pair);
 }
 
-/* Nobody listens there. */
+/* The address has no listener. */
 static void
 test_dead_port(struct pair *pair)
 {
@@ -189,8 +189,7 @@ test_timeout_values(struct pair *pair)
 static void
 test_abort(struct pair *pair)
 {
-	const it_conn_qual_t nowhere = {
-		0}; /* nobody listens there: the request stays where it is */
+	const it_conn_qual_t nowhere = {0}; /* no listener there: the request stays where it is */
 	it_cn_est_identifier_t id;
 	it_status_t status;
 

@@ -246,7 +246,7 @@ test_trace_refused(struct pair *pair)
 	g_assert_cmpint(itx_init_tracing(longer_than_a_path, 1), ==, IT_ERR_INVALID_NAME);
 	g_setenv("ITAPI_TRACE", absent, TRUE);
 	g_assert_cmpint(itx_init_tracing("demo", 1), ==, IT_ERR_RESOURCES);
-	/* Nobody may write there, not even root. */
+	/* No user may write there, not even root. */
 	g_assert_cmpint(g_chmod(folder, 0500), ==, 0);
 	g_setenv("ITAPI_TRACE", geteuid() == 0 ? "/sys" : folder, TRUE);
 	g_assert_cmpint(itx_init_tracing("demo", 1), ==, IT_ERR_NO_PERMISSION);

@@ -15,7 +15,7 @@
 #define ABSOLUTE IT_ADDR_MODE_ABSOLUTE
 #define RELATIVE IT_ADDR_MODE_RELATIVE
 
-/* --- who is privileged ------------------------------------------------------------------- */
+/* --- which endpoints are privileged ------------------------------------------------------------------- */
 
 static it_status_t
 try_list(struct end *end)

@@ -245,7 +245,7 @@ test_attempts(struct pair *pair)
 	for (int round = 0; round < 30; round++) {
 		int way = round / 10;
 
-		if (way == 2 && pair->listen != NULL) { /* nobody listens any more */
+		if (way == 2 && pair->listen != NULL) { /* the listener is gone */
 			pair_ok(it_listen_free(pair->listen));
 			pair->listen = NULL;
 		}

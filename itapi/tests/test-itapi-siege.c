@@ -312,7 +312,7 @@ seconds_used(void)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Nobody asks for anything now: the library uses no processor time to speak of. */
+/* No call is made now: the library uses next to no processor time. */
 static bool
 rests(void)
 {

@@ -117,7 +117,7 @@ test_waiter_leaves(struct pair *pair)
 	shared_close(&s);
 }
 
-/* nobody posts a receive: the connection pauses for a bounded time, then ends. */
+/* no receive is posted: the connection pauses for a bounded time, then ends. */
 static void
 test_ruling_34(struct pair *pair)
 {

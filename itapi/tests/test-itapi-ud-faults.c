@@ -132,7 +132,7 @@ test_adapter(struct pair *pair)
 	id = end_expect(end->cm_req, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT)
 		     .ud_svc_request.ud_svc_req_id;
 	fault_say(s.faults.passive, "fail adapter");
-	/* The consumer that queried the service learns that nobody serves it any more. */
+	/* The consumer that queried the service learns that the service is gone. */
 	event = end_expect(s.a.end->cm_msg, IT_CM_MSG_UD_SERVICE_REPLY_EVENT);
 	g_assert_cmpint(event.ud_svc_reply.status, ==, IT_UD_SVC_ID_NOT_SUPPORTED);
 	while (it_ep_ud_create(end->pz, end->request, end->recv, &attr, 0, &ep) !=

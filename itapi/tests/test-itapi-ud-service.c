@@ -6,7 +6,7 @@
 
 #include "it_dgram.h"
 
-#define SHORT_US 20000   /* timeout of queries that nobody can answer */
+#define SHORT_US 20000   /* timeout of queries that are not answered */
 #define SEEN_US  3000000 /* timeout of queries that are seen and not answered */
 
 /* A query of the active end for the service of the passive end. */
@@ -48,7 +48,7 @@ reply(it_ud_svc_req_identifier_t id, it_ud_svc_req_status_t status)
 	return it_ud_service_reply(id, status, info, NULL, 0);
 }
 
-/* On an adapter without datagrams nobody can query a service or serve one. */
+/* On an adapter without datagrams, services can be neither queried nor served. */
 static void
 test_not_offered(struct pair *pair)
 {
@@ -151,7 +151,7 @@ test_answers(struct pair *pair)
 	pair_ok(it_ud_service_request_handle_free(svc));
 }
 
-/* Nobody answers: REQ_REJECTED without data; a late answer has no effect. */
+/* The query is not answered: REQ_REJECTED without data; a late answer has no effect. */
 static void
 test_timeout(struct pair *pair)
 {
@@ -196,7 +196,7 @@ test_nowhere(struct pair *pair)
 	pair_ok(it_ud_service_request(svc));
 	answered(pair, svc, IT_UD_SVC_REQ_REJECTED);
 	pair_ok(it_ud_service_request_handle_free(svc));
-	/* The adapter is there, but nobody listens. */
+	/* The adapter exists, but has no listener. */
 	svc = question(pair, 0);
 	pair_ok(it_listen_free(pair->listen));
 	pair->listen = NULL;

@@ -36,7 +36,7 @@
  * completions and asynchronous events (vib_events.c), and the connection manager (vib_cm.c). Each handler
  * gets an event, makes its upcalls without a lock, and only then acknowledges the event. ibv_destroy_cq, ibv_destroy_qp,
  * ibv_destroy_srq and rdma_destroy_id wait until all events of their object are acknowledged, so after they returned no
- * upcall names the object. Therefore nobody calls them on the service thread while an event of the same object is not
+ * upcall names the object. Therefore they are not called on the service thread while an event of the same object is not
  * acknowledged, or while owning a lock that a handler takes.
  *
  * Locks, in the order in which they are taken:
@@ -489,7 +489,7 @@ enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
  * no lock.
  */
 bool vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event);
-/* Is the device's queue pair in its error state? The device may have found an error that it reports to nobody. */
+/* Is the device's queue pair in its error state? The device may have found an error that it does not report. */
 bool vib_qp_device_failed(const struct ri_qp *qp);
 /* RTS to CLOSING, when a disconnect begins; false: it is not in RTS. The caller owns qp->lock. */
 bool vib_qp_closing(struct ri_qp *qp);

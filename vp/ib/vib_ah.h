@@ -59,7 +59,7 @@ enum ri_status vib_ah_call(struct ri_pd *pd, const struct ibv_ah_attr *attr, str
 			   struct vib_ah_call **call) RI_MUST_CHECK;
 /* This object gets what it makes. */
 void vib_ah_call_tie(struct vib_ah_call *call, struct ri_ah *ah);
-/* Nobody wants what it makes; NULL is none. */
+/* Discard what it makes. NULL is allowed. */
 void vib_ah_call_drop(struct vib_ah_call *call);
 /* The object goes, or gets another destination: drop the call that it waits for, if there is one. */
 void vib_ah_call_untie(struct ri_ah *ah);

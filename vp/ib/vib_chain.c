@@ -66,7 +66,7 @@ vib_chain_kept(const struct vib_chain *chain)
 	return atomic_load(&chain->tail) - taken;
 }
 
-/* Unless it runs already: a request waits no longer than this, though nobody polls [IT 7.2.2]. */
+/* Unless it runs already: a request waits no longer than this, though the consumer does not poll [IT 7.2.2]. */
 static void
 late_start(struct ri_ucq *cq)
 {

@@ -63,7 +63,7 @@ void vib_chain_join(struct ri_uqp *qp);
 void vib_chain_leave(struct ri_uqp *qp);
 /* Wait for the threads that are inside it; ri_uqp::inside. */
 void vib_chain_wait(const struct ri_uqp *qp);
-/* ri_ucq::late: give to the device what nobody polls for. */
+/* ri_ucq::late: give to the device what waits for a poll that does not come. */
 void vib_chain_late(void *cq);
 
 /*

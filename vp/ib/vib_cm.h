@@ -152,7 +152,7 @@ struct vib_conn *vib_conn_new(struct vib_cm *cm);
 struct vib_conn *vib_conn_adopt(struct vib_cm *cm, struct rdma_cm_id *id);
 /* Destroy only its id, before it is freed; it is over, and the caller handles none of its events. */
 void vib_conn_cut(struct vib_conn *conn);
-/* Destroy it, or bury it. It has no queue pair, and nobody uses it. */
+/* Destroy it, or, while a call of librdmacm uses it, have that call's end destroy it. It has no queue pair and no user. */
 void vib_conn_free(struct vib_conn *conn);
 /*
  * Change the phase. False: the step means nothing in this phase. @p qp: its queue pair as it is then; it stays while the

@@ -5,8 +5,8 @@
  * Requests that are not answered, for connections and for datagram services.
  *
  * A request is named by a number, not by its address, and a number names no adapter. So the requests of all adapters of
- * the process are in one list, with a lock of its own. A verb that answers takes the request out of it; then nobody else
- * finds it. Linux does not tell when a peer gives an unanswered request up: there is no RI_CM_REQUEST_GONE, and the
+ * the process are in one list, with a lock of its own. A verb that answers takes the request out of it; then no other
+ * thread finds it. Linux does not tell when a peer gives an unanswered request up: there is no RI_CM_REQUEST_GONE, and the
  * answer fails instead.
  */
 #include <stdlib.h>
@@ -129,7 +129,7 @@ describe(struct ri_cm_event *out, const struct vib_conn *conn, const struct ri_l
 	vib_event_pdata(out, param->private_data, param->private_data_len);
 }
 
-/* Count it in the backlog. False: that is full, or nobody listens any more. */
+/* Count it in the backlog. False: that is full, or the listener is gone. */
 static bool
 request_count(struct vib_conn *conn, struct ri_listen *listen)
 {

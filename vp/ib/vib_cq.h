@@ -39,7 +39,7 @@ void vib_cq_tell(struct ri_cq *cq);
 
 /*
  * Have the device tell of its next failed completion, if it tells of none otherwise: so the end of a connection is noticed
- * though nobody polls. The handler of the event looks, and calls this again.
+ * though the consumer does not poll. The handler of the event looks, and calls this again.
  */
 void vib_cq_watch(struct ri_ucq *cq);
 

@@ -323,7 +323,7 @@ mr_dereg(struct ri_mr *mr)
 		return RI_ERR_BUSY;
 	vib_key_remove(&mr->pd->context->rnic->keys, mr->key);
 	error = ibv_dereg_mr(mr->mr);
-	/* A window that a request bound whose completion nobody polled: not every driver says so by EBUSY. */
+	/* A window whose bind request has a completion that was not polled: not every driver refuses that with EBUSY. */
 	if (error == EBUSY || (error == EINVAL && (mr->access & RI_ACCESS_BIND) != 0)) {
 		(void)region_enter(mr); /* its row is free, so there is memory */
 		return RI_ERR_BUSY;

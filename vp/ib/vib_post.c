@@ -137,7 +137,7 @@ tail_set(struct ri_uqp *qp, uint32_t tail)
 	atomic_store(&qp->sq.tail, tail);
 }
 
-/* Free slots of requests whose completions nobody polls: they succeeded, and were signalled for our own sake. */
+/* Free the slots of requests that succeeded and that the provider signalled for its own use: no consumer polls for them. */
 static void
 reclaim(struct ri_uqp *qp)
 {

@@ -240,7 +240,7 @@ dump(struct cert *cert)
 	CERT_UINT(cert, strlen(text), ==, MIN(whole, 7));
 }
 
-/* The way to the adapter itself, and none from an address of nobody (203.0.113.0/24 is for documents). */
+/* The path to the adapter itself, and none from an address that no host has (203.0.113.0/24, RFC 5737). */
 static void
 route(struct cert *cert)
 {

@@ -164,7 +164,7 @@ acked(struct cert *cert)
 
 /* A Send into a stream whose other end belongs to no adapter is at no peer. */
 static void
-acked_by_nobody(struct cert *cert)
+never_acknowledged(struct cert *cert)
 {
 	struct cert_node *node = cert_node_open(cert);
 	struct cert_end *end = cert_end_new(node, NULL);
@@ -361,7 +361,7 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 10.20]",
 	 .needs = "completion_acked cm_forms:RI_CM_STREAM",
 	 .settles = "completion_acked",
-	 .run = acked_by_nobody},
+	 .run = never_acknowledged},
 	{.id = "border.share.0001",
 	 .title =
 		 "The last receive of a shared queue is told where that is claimed, and only there",

@@ -230,7 +230,7 @@ refused(struct cert *cert)
 }
 
 static void
-nobody_listens(struct cert *cert)
+no_listener(struct cert *cert)
 {
 	struct scene scene;
 	struct ri_cm_params params;
@@ -260,7 +260,7 @@ not_reachable(struct cert *cert)
 	params.deadline =
 		cert_host_table(cert_host(cert))->now(cert_host_table(cert_host(cert))->self) +
 		SECOND;
-	cert_note(cert, "to an address of nobody");
+	cert_note(cert, "to an address that no host has");
 	begin(&scene, &params);
 	event = failed(&scene, RI_CM_FAILED);
 	/* A network may also refuse for somebody whom it does not know. */
@@ -284,7 +284,7 @@ request_in_time(struct scene *scene)
 	return request_of(scene).request;
 }
 
-/* Nobody answers: the attempt ends at its deadline, and the listener hears of that if it has heard of the attempt. */
+/* A request without answer: the attempt ends at its deadline, and a listener that had the request is told of its end. */
 static void
 too_late(struct cert *cert)
 {
@@ -487,15 +487,15 @@ static const struct cert_case cases[] = {
 	 .title = "An attempt without a listener fails",
 	 .rule = "[RI 11.6.2]",
 	 .needs = "cm_forms:RI_CM_ADDRESS",
-	 .run = nobody_listens},
+	 .run = no_listener},
 	{.id = "verbs.cm.refuse.0004",
-	 .title = "An attempt from or to an address of nobody fails",
+	 .title = "An attempt from or to an address that no host has fails",
 	 .rule = "[RI 11.6.2] [RI 11.6.1]",
 	 .needs = "cm_forms:RI_CM_ADDRESS addr_ip",
 	 .settles = "addr_ip",
 	 .run = not_reachable},
 	{.id = "verbs.cm.refuse.0005",
-	 .title = "An attempt that nobody answers fails at its deadline",
+	 .title = "An attempt that is not answered fails at its deadline",
 	 .rule = "[RI 11.6.2]",
 	 .needs = "cm_forms:RI_CM_ADDRESS",
 	 .run = too_late,

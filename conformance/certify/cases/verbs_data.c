@@ -3,7 +3,7 @@
 
 /*
  * Data: every operation at many sizes and alignments, in one and in several segments; each byte of the memory of both
- * sides is compared, those that nobody named among them.
+ * sides is compared, also those that no request named.
  */
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "cert_host.h"
 #include "verbs_pair.h"
 
-#define SCRAPPED 0xa5 /* what a map is filled with when nobody may need it any more */
+#define SCRAPPED 0xa5 /* what a map is filled with once the provider may no longer read it */
 #define ENTRIES  32u
 
 /* --- maps ---------------------------------------------------------------------------------- */

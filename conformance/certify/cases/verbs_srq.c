@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Shared receive queues: who takes from them, slots, watermarks, and their end. */
+/* Shared receive queues: which queue pairs take receives from them, slots, watermarks, and destruction. */
 
 #include "verbs_pair.h"
 
@@ -236,7 +236,7 @@ busy(struct cert *cert)
 	CERT_FAST(cert, RI_SUCCESS, post(&scene, 1));
 	send(&scene, 2, 1);
 	cert_wc_is(&scene.b[2], true, 1, RI_WC_SUCCESS);
-	cert_note(cert, "receives that nobody took go silently");
+	cert_note(cert, "receives that no queue pair took end without completions");
 	CERT_FAST(cert, RI_SUCCESS, post(&scene, 2));
 	scene_close(&scene);
 }

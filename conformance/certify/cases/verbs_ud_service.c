@@ -135,7 +135,7 @@ other_answers(struct cert *cert)
 }
 
 static void
-nobody_listens(struct cert *cert)
+no_listener(struct cert *cert)
 {
 	struct scene scene;
 
@@ -310,7 +310,7 @@ static const struct cert_case cases[] = {
 	 .title = "A service without a listener is unknown",
 	 .rule = "[RI 11.6.1]",
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
-	 .run = nobody_listens},
+	 .run = no_listener},
 	{.id = "verbs.ud.service.0004",
 	 .title = "A question without an answer ends at its deadline, on both sides",
 	 .rule = "[RI 11.6.1] [RI 11.6.2]",

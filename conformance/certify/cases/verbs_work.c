@@ -396,7 +396,7 @@ sleeps(void)
 	return usage.ru_nvcsw;
 }
 
-/* Requests and receives that nobody works on yet: a thread that posts them need not sleep. */
+/* Requests and receives that the provider does not start yet: a thread that posts them need not sleep. */
 static void
 posts_do_not_wait(struct cert *cert)
 {

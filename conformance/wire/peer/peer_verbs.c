@@ -23,7 +23,7 @@
 #define RESOLVE_MS 10000
 #define LOOK_US    500
 
-/* A request to connect that nobody has answered. */
+/* A request to connect that has no answer yet. */
 struct request {
 	struct rdma_cm_id *id;
 	struct peer_event event;

@@ -172,7 +172,7 @@ def test_after():
 
 def test_helper():
     """Without a helper there is no verdict."""
-    with socket.socket() as taken:      # its port is in use, and nobody listens
+    with socket.socket() as taken:      # its port is in use, and has no listener
         taken.bind(('127.0.0.1', 0))
         for name, words in (('none', ['--start', '/bin/false']), ('odd', ['--start', 'echo hello']),
                             ('away', ['--peer', f'127.0.0.1:{taken.getsockname()[1]}'])):

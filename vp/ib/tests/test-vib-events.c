@@ -244,7 +244,7 @@ check_dead(struct device *d, struct ri_pd *pd)
 
 /*
  * By its own event, or by a read of its descriptor that fails: two connections, one with requests at the device and in a
- * chain, one idle, and a queue pair for datagrams. The device answers nothing any more, and nobody waits for it.
+ * chain, one idle, and a queue pair for datagrams. The device answers nothing any more, and no thread waits for it.
  */
 static void
 test_removed(gconstpointer data)

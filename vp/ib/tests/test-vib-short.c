@@ -4,7 +4,7 @@
 /*
  * The short ways of a post and of a poll, which find everything prepared, against what they must not change: each field of a
  * request and of a completion, every refusal, the order over many laps of the queue, a queue pair's next life. And what
- * the fast path leaves to the service thread: ends, and requests that nobody polls for.
+ * the fast path leaves to the service thread: ends, and requests that wait while the consumer does not poll.
  */
 #include <errno.h>
 #include <string.h>
@@ -506,7 +506,7 @@ test_fault_unlocked(gconstpointer data)
 	setting_free(&s);
 }
 
-/* A request that is kept back leaves after 500 microseconds, though nobody posts or polls any more [IT 7.2.2]. */
+/* A request that is kept back leaves after 500 microseconds, without any further post or poll [IT 7.2.2]. */
 static void
 test_late(void)
 {
@@ -526,7 +526,7 @@ test_late(void)
 		device_complete(s.d, IBV_WC_SUCCESS);
 		g_assert_cmpuint(poll_one(&s).wr_id, ==, 2);
 	}
-	/* A timer that runs when queue pair and queue go harms nobody. */
+	/* A timer may run while the queue pair and the queue are destroyed. */
 	g_assert_cmpint(write_post(&s, RI_WR_COALESCE, 3), ==, RI_SUCCESS);
 	setting_free(&s);
 }
