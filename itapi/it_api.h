@@ -3786,7 +3786,7 @@ it_status_t it_ud_service_request_handle_create(IN const it_conn_qual_t *conn_qu
  * @param[in] ud_svc_handle the request
  * @retval IT_SUCCESS Sent.
  * @retval IT_ERR_INVALID_UD_SVC Not the handle of a request, or its answer is outstanding.
- * @retval IT_ERR_RESOURCES Memory ran out, or too many questions are outstanding.
+ * @retval IT_ERR_RESOURCES Memory ran out, or too many queries are outstanding.
  *
  * @par Example
  * @snippet calls_datagram.c it_ud_service_request

@@ -464,7 +464,7 @@ kal_rnic_close(struct kal_rnic *rnic)
 	while (kept != NULL) {
 		struct kal_object *next = kept->next;
 
-		kal_object_bury(client, kept);
+		kal_object_free_kept(client, kept);
 		kept = next;
 	}
 	kal_object_remove(client, &rnic->object);

@@ -144,7 +144,7 @@ kal_object_abandon(struct kal_client *client, struct kal_object *object)
 }
 
 void
-kal_object_bury(struct kal_client *client, struct kal_object *object)
+kal_object_free_kept(struct kal_client *client, struct kal_object *object)
 {
 	object_free(client, object);
 }

@@ -437,14 +437,14 @@ struct ri_cm_ops {
 	/**
 	 * Finds the queue pair that serves the datagrams of a service; ird, ord and three_way are not used. One RI_CM_SERVICE_REPLY names @p
 	 * ctx, at the deadline with RI_SERVICE_REJECTED. Required with ri_rnic_attr::ud.
-	 * - Results: RI_ERR_BUSY: a question with @p ctx is outstanding; RI_ERR_INVALID_ARG: no such spigot, too much
+	 * - Results: RI_ERR_BUSY: a query with @p ctx is outstanding; RI_ERR_INVALID_ARG: no such spigot, too much
 	 *   private data, or the kind of service is unknown here; RI_ERR_UNSUPPORTED: ud is not claimed; RI_ERR_RESOURCES.
 	 * - Clause: [RI 11.6.1], [RI 10.34].
 	 */
 	enum ri_status (*resolve)(struct ri_context *context, uint64_t ctx,
 				  const struct ri_cm_params *params);
 	/**
-	 * Withdraws that question, if it is outstanding: after the return no RI_CM_SERVICE_REPLY names @p ctx. Required with
+	 * Withdraws that query, if it is outstanding: after the return no RI_CM_SERVICE_REPLY names @p ctx. Required with
 	 * ud.
 	 * - Results: none. Clause: [RI 11.6.1], [RI 2.1.4].
 	 */

@@ -7,7 +7,7 @@
  * that share a file, do not mix. A line that cannot be written is lost.
  *
  * The trace has each move of an endpoint, with the call or event that caused it, and each event of an adapter. Other
- * calls are not traced, so the fast path has no branch for the trace, and a trace is as short as the lives of its
+ * calls are not traced, so the fast path has no branch for the trace, and a trace is as short as the lifetimes of its
  * connections.
  *
  * Writers take no lock. A writer may use the number of the descriptor while another thread chooses a new file. So that

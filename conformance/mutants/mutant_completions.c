@@ -372,7 +372,7 @@ const struct mutant mutants_completions[] = {
 	       .wc = reordered_receive),
 	MUTANT("completion-unasked", "completions that nobody asked for",
 	       "Requests without RI_WR_SIGNALED complete, too.", 0, .wr = signals_all),
-	MUTANT("completion-unsignaled", "the wish for a completion is forgotten",
+	MUTANT("completion-unsignaled", "a request for a completion is forgotten",
 	       "Every third request is done as if RI_WR_SIGNALED were not set.", 0,
 	       .wr = signals_none),
 	MUTANT("flush-lost-receive", "receives that are not flushed",

@@ -507,7 +507,7 @@ const struct mutant mutants_queues[] = {
 	       "RI_WR_READ_FENCE and RI_WR_LOCAL_FENCE have no effect.", 0, .wr = fence_ignored),
 	MUTANT("solicited-unsent", "Sends are never solicited",
 	       "RI_WR_SOLICITED does not reach the peer.", 0, .wr = solicited_unsent),
-	MUTANT("notify-ignored", "the wish for an event is forgotten",
+	MUTANT("notify-ignored", "a request for an event is forgotten",
 	       "RI_WR_NOTIFY of requests has no effect.", 0, .wr = notify_ignored),
 	MUTANT("segments-reversed", "segments in reverse order",
 	       "The last segment of a request is sent first.", 0, .wr = segments_reversed),

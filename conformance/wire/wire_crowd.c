@@ -198,7 +198,7 @@ accepted_in_vain(struct wire_run *run)
 	return event != NULL && strcmp(event, "established") != 0;
 }
 
-/* The peer's user has accepted a Request: find out whose it is, and use the connection. */
+/* The peer's user has accepted a Request: find out of which connection it is, and use that. */
 static gboolean
 accepted_find(struct wire_run *run, struct service *service, GError **error)
 {

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What must come back. Each FPDU is held against the rules that always apply: its own header, the MSN, MO and TO that
+ * What must come back. Each FPDU is checked against the rules that always apply: its own header, the MSN, MO and TO that
  * go on where the segment before ended. Then the step's own words are compared.
  *
  * Standards: RFC 5040 sections 4 to 7, RFC 5041 sections 4 to 7.

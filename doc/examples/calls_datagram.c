@@ -34,15 +34,14 @@ endpoint_create(struct side *side, it_remote_ep_info_t *info)
 
 /* [it_ud_service_request] */
 static it_ud_svc_req_handle_t
-service_ask(struct side *client, const it_conn_qual_t *service, const it_path_t *path)
+service_query(struct side *client, const it_conn_qual_t *service, const it_path_t *path)
 {
-	it_ud_svc_req_handle_t question;
+	it_ud_svc_req_handle_t query;
 
-	MUST(it_ud_service_request_handle_create(service, client->cm_evd, path, NULL, 0,
-						 &question));
-	MUST(it_ud_service_request(question));
+	MUST(it_ud_service_request_handle_create(service, client->cm_evd, path, NULL, 0, &query));
+	MUST(it_ud_service_request(query));
 	/* An event of cm_evd brings the answer, in any case. */
-	return question;
+	return query;
 }
 /* [it_ud_service_request] */
 
@@ -100,7 +99,7 @@ datagrams_exchange(struct side *client, struct side *server, it_evd_handle_t req
 	it_remote_ep_info_t client_info, server_info;
 	it_ep_handle_t sender = endpoint_create(client, &client_info);
 	it_ep_handle_t receiver = endpoint_create(server, &server_info);
-	it_ud_svc_req_handle_t question = service_ask(client, service, path);
+	it_ud_svc_req_handle_t query = service_query(client, service, path);
 
 	service_answer(requests, server_info);
 	it_event_t event = event_expect(client->cm_evd, IT_CM_MSG_UD_SERVICE_REPLY_EVENT);
@@ -113,7 +112,7 @@ datagrams_exchange(struct side *client, struct side *server, it_evd_handle_t req
 	HOLDS(event.all_dto_cmpl.transferred_length == HEADER + 6);
 	HOLDS(strcmp(server->memory.receives[0] + HEADER, "hello") == 0);
 	MUST(it_address_handle_free(target.addr.ud.addr));
-	MUST(it_ud_service_request_handle_free(question));
+	MUST(it_ud_service_request_handle_free(query));
 	MUST(it_ep_free(sender));
 	MUST(it_ep_free(receiver));
 }

@@ -11,7 +11,7 @@
 
 /* A query of the active end for the service of the passive end. */
 static it_ud_svc_req_handle_t
-question(struct pair *pair, uint64_t timeout)
+query_service(struct pair *pair, uint64_t timeout)
 {
 	it_ud_svc_req_handle_t svc = NULL;
 	it_path_t path = pair->path;
@@ -86,7 +86,7 @@ test_story(struct pair *pair)
 	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
-	svc = question(pair, 0);
+	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	event = end_expect(b.end->cm_req, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT);
 	g_assert_true(event.ud_svc_request.evd == b.end->cm_req);
@@ -130,7 +130,7 @@ test_answers(struct pair *pair)
 		g_test_skip("no datagrams");
 		return;
 	}
-	svc = question(pair, 0);
+	svc = query_service(pair, 0);
 	for (int status = IT_UD_SVC_EP_INFO_VALID; status <= IT_UD_REQ_REDIRECTED; status++) {
 		it_ud_svc_req_identifier_t id;
 		it_event_t event;
@@ -164,7 +164,7 @@ test_timeout(struct pair *pair)
 		g_test_skip("no datagrams");
 		return;
 	}
-	svc = question(pair, SEEN_US);
+	svc = query_service(pair, SEEN_US);
 	pair_ok(it_ud_service_request(svc));
 	id = asked(pair);
 	event = answered(pair, svc, IT_UD_SVC_REQ_REJECTED);
@@ -197,7 +197,7 @@ test_nowhere(struct pair *pair)
 	answered(pair, svc, IT_UD_SVC_REQ_REJECTED);
 	pair_ok(it_ud_service_request_handle_free(svc));
 	/* The adapter exists, but has no listener. */
-	svc = question(pair, 0);
+	svc = query_service(pair, 0);
 	pair_ok(it_listen_free(pair->listen));
 	pair->listen = NULL;
 	pair_ok(it_ud_service_request(svc));
@@ -218,18 +218,18 @@ test_free_pending(struct pair *pair)
 		g_test_skip("no datagrams");
 		return;
 	}
-	svc = question(pair, 0);
+	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	g_assert_cmpint(it_evd_free(pair->active.cm_msg), ==, IT_ERR_EVD_BUSY);
 	pair_ok(it_ud_service_request_handle_free(svc));
 	g_assert_cmpint(it_ud_service_request(svc), ==, IT_ERR_INVALID_UD_SVC);
-	svc = question(pair, 0);
+	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	id = asked(pair);
 	pair_ok(it_ud_service_request_handle_free(svc));
 	while (reply(id, IT_UD_SVC_EP_INFO_VALID) != IT_ERR_INVALID_UD_SVC_REQ_ID)
 		g_thread_yield();
-	svc = question(pair, 0);
+	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	/* The queries before it may have been delivered too, but they are invalid. */
 	while (reply(asked(pair), IT_UD_SVC_EP_INFO_VALID) != IT_SUCCESS)
@@ -254,7 +254,7 @@ test_listener(struct pair *pair)
 		g_test_skip("no datagrams");
 		return;
 	}
-	svc[0] = question(pair, 0);
+	svc[0] = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc[0]));
 	it_ud_svc_req_identifier_t id = asked(pair);
 	pair_ok(it_listen_free(pair->listen));
@@ -270,7 +270,7 @@ test_listener(struct pair *pair)
 				 &listen));
 	pair->qual = qual;
 	for (guint i = 0; i < G_N_ELEMENTS(svc); i++) {
-		svc[i] = question(pair, 0);
+		svc[i] = query_service(pair, 0);
 		pair_ok(it_ud_service_request(svc[i]));
 	}
 	/* One query waits in the EVD, whatever its real size; the others are answered by the library. */
@@ -309,7 +309,7 @@ test_identifiers(struct pair *pair)
 		g_test_skip("no datagrams");
 		return;
 	}
-	svc = question(pair, 0);
+	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	id = asked(pair);
 	g_assert_cmpint(it_ep_accept(pair->passive.ep, id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
@@ -410,8 +410,8 @@ test_query(struct pair *pair)
 		g_test_skip("no datagrams");
 		return;
 	}
-	svc = question(pair, 5);
-	other = question(pair, 0);
+	svc = query_service(pair, 5);
+	other = query_service(pair, 0);
 	pair_ok(it_get_handle_type((it_handle_t)svc, &type));
 	g_assert_cmpint(type, ==, IT_HANDLE_TYPE_UD_SVC_REQ);
 	pair_ok(it_ud_service_request_handle_query(svc, IT_UD_PARAM_ALL, &params));
@@ -456,7 +456,7 @@ test_reply(struct pair *pair)
 		g_test_skip("no datagrams");
 		return;
 	}
-	svc = question(pair, 0);
+	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	id = asked(pair);
 	g_assert_cmpint(it_ud_service_reply(id, IT_UD_SVC_EP_INFO_VALID, info, NULL, 1), ==,
@@ -501,7 +501,7 @@ test_ia_free(struct pair *pair)
 	g_assert_true(end_open(&end));
 	pair_ok(it_listen_create(end.ia, 0, end.cm_req, IT_LISTEN_NO_FLAG, &qual, &listen));
 	pair->qual = qual;
-	svc = question(pair, 0);
+	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	id = end_expect(end.cm_req, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT)
 		     .ud_svc_request.ud_svc_req_id;

@@ -162,7 +162,7 @@ struct ri_pd {
 	struct ibv_pd *pd;
 	atomic_uint users;
 	uint32_t calls; /* these two of vib_ah_call.c, under ri_rnic::ah_lock */
-	bool buried;    /* it is destroyed when the last call ends */
+	bool deferred;  /* it is destroyed when the last call ends */
 };
 
 /* --- memory ---------------------------------------------------------------------------------- */

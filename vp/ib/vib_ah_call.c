@@ -9,7 +9,7 @@
  * neighbour. A verb that modifies or destroys the object meanwhile drops the call, whose thread destroys what it has made.
  *
  * ri_rnic::ah_lock guards all calls of an adapter and ri_ah::call. It is taken before ri_context::lock. A protection
- * domain that is destroyed while calls use it is buried: the last of them deallocates it. The adapter is not closed
+ * domain that is destroyed while calls use it stays: the last of them deallocates it. The adapter is not closed
  * before they are all done.
  */
 #include <errno.h>
@@ -49,7 +49,7 @@ call_free(struct vib_ah_call *call)
 static void
 pd_leave(struct ri_pd *pd)
 {
-	if (--pd->calls != 0 || !pd->buried)
+	if (--pd->calls != 0 || !pd->deferred)
 		return;
 	(void)ibv_dealloc_pd(pd->pd);
 	free(pd);

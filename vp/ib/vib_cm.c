@@ -86,18 +86,18 @@ vib_conn_free(struct vib_conn *conn)
 {
 	struct vib_cm *cm = conn->cm;
 	const struct ri_host *host = cm->rnic->host;
-	bool buried;
+	bool deferred;
 
 	host->timer_stop(host->self, &conn->timer);
 	host->task_stop(host->self, &conn->finish);
 	pthread_mutex_lock(&cm->lock);
 	vib_list_remove(&conn->item);
-	buried = conn->under_way || conn->calling;
-	conn->buried = buried;
-	if (buried)
-		vib_list_add(&cm->buried, &conn->item);
+	deferred = conn->under_way || conn->calling;
+	conn->deferred = deferred;
+	if (deferred)
+		vib_list_add(&cm->deferred, &conn->item);
 	pthread_mutex_unlock(&cm->lock);
-	if (buried)
+	if (deferred)
 		return;
 	if (conn->id != NULL)
 		(void)rdma_destroy_id(conn->id);
@@ -176,7 +176,7 @@ step_of_event(enum rdma_cm_event_type type)
 	}
 }
 
-/* True: it is buried, and this was its last event. */
+/* True: its destruction was deferred, and this was its last event. */
 static bool
 conn_is_finished(struct vib_conn *conn, enum vib_step step)
 {
@@ -186,7 +186,7 @@ conn_is_finished(struct vib_conn *conn, enum vib_step step)
 	pthread_mutex_lock(&conn->cm->lock);
 	if (outcome)
 		conn->under_way = false;
-	finished = outcome && conn->buried && !conn->calling;
+	finished = outcome && conn->deferred && !conn->calling;
 	pthread_mutex_unlock(&conn->cm->lock);
 	return finished;
 }
@@ -209,7 +209,7 @@ conn_event(struct vib_conn *conn, const struct rdma_cm_event *event)
 }
 
 static void
-buried_free(struct vib_conn *conn)
+deferred_free(struct vib_conn *conn)
 {
 	pthread_mutex_lock(&conn->cm->lock);
 	vib_list_remove(&conn->item);
@@ -284,14 +284,14 @@ conn_called(void *arg)
 	conn->calling = false;
 	if (conn->error != 0)
 		conn->under_way = false;
-	finished = conn->buried && !conn->under_way;
+	finished = conn->deferred && !conn->under_way;
 	qp = conn->qp;
 	pthread_mutex_unlock(&cm->lock);
 	if (conn->error != 0 && qp != NULL)
 		vib_conn_fail(conn, qp, "rdma_connect", conn->error);
 	busy_end(cm);
 	if (finished)
-		buried_free(conn);
+		deferred_free(conn);
 	call_count(cm, false);
 }
 
@@ -331,7 +331,7 @@ event_take(struct vib_cm *cm)
 	if (finished && kind == VIB_OWNER_QUERY)
 		vib_query_free(owner);
 	else if (finished)
-		buried_free(owner);
+		deferred_free(owner);
 	return true;
 }
 
@@ -394,7 +394,7 @@ vib_cm_open(struct ri_rnic *rnic)
 	pthread_mutex_init(&cm->lock, NULL);
 	pthread_cond_init(&cm->idle, NULL);
 	vib_list_init(&cm->conns);
-	vib_list_init(&cm->buried);
+	vib_list_init(&cm->deferred);
 	vib_list_init(&cm->queries);
 	status = channel_open(cm);
 	if (status != RI_SUCCESS) {
@@ -405,7 +405,7 @@ vib_cm_open(struct ri_rnic *rnic)
 	return RI_SUCCESS;
 }
 
-/* What is buried is destroyed here; with iWARP that may wait for the device's own time limit. */
+/* Deferred connections are destroyed here; with iWARP that may wait for the device's own time limit. */
 void
 vib_cm_close(struct ri_rnic *rnic)
 {
@@ -418,8 +418,8 @@ vib_cm_close(struct ri_rnic *rnic)
 	while (cm->calls != 0)
 		pthread_cond_wait(&cm->idle, &cm->lock);
 	pthread_mutex_unlock(&cm->lock);
-	while (!vib_list_empty(&cm->buried))
-		buried_free(vib_of(cm->buried.next, struct vib_conn, item));
+	while (!vib_list_empty(&cm->deferred))
+		deferred_free(vib_of(cm->deferred.next, struct vib_conn, item));
 	rnic->cm = NULL;
 	cm_free(cm);
 }

@@ -12,9 +12,10 @@
  *
  * Life. A connection begins in ri_cm_ops::connect, or as a request of a listener. accept ties it to a queue pair.
  * It stays, even when it is over, until vib_cm_forget, which goes with the queue pair; a request ends when it is answered
- * or when its context ends. rdma_destroy_id waits for the end of an iWARP attempt that is under way. Such a connection is
- * buried instead: it has no queue pair any more and waits in vib_cm::buried until its last event. So it is while its
- * rdma_connect runs, which with iWARP has a thread of its own (vib_call.c): the device may be connecting inside it.
+ * or when its context ends. rdma_destroy_id waits for the end of an iWARP attempt that is under way. The
+ * destruction of such a connection is deferred: it has no queue pair any more and stays in vib_cm::deferred until its
+ * last event. So it is while its rdma_connect runs, which with iWARP has a thread of its own (vib_call.c): the device may
+ * be connecting inside it.
  *
  * Threads. Events, deadlines and tasks run on the service thread, one at a time. vib_cm::busy names the owner that an
  * event is handled for; the handler uses that owner without a lock. A verb that takes an owner away first marks that under
@@ -56,7 +57,7 @@ struct vib_cm {
 	pthread_cond_t idle; /* `busy` has become NULL */
 	const void *busy;    /* the owner of the event that is being handled */
 	struct vib_item conns;
-	struct vib_item buried;
+	struct vib_item deferred;
 	struct vib_item queries;
 	uint32_t calls; /* of rdma_connect on threads of their own, until vib_conn_called is done */
 };
@@ -64,7 +65,7 @@ struct vib_cm {
 /* A connection, an attempt, or a request for either a connection or a datagram service. */
 struct vib_conn {
 	enum vib_owner owner;  /* first */
-	struct vib_item item;  /* in vib_cm::conns or vib_cm::buried */
+	struct vib_item item;  /* in vib_cm::conns or vib_cm::deferred */
 	struct vib_item asked; /* among the requests of the process */
 	struct vib_cm *cm;
 	struct rdma_cm_id *id; /* NULL: it is over, and was cut */
@@ -73,7 +74,7 @@ struct vib_conn {
 	struct ri_qp *qp;      /* NULL: a request, or its queue pair is gone */
 	bool under_way; /* iWARP: rdma_destroy_id would wait until the device has made or failed the connection */
 	bool calling; /* its rdma_connect runs, or has run and vib_conn_called is due */
-	bool buried;
+	bool deferred;
 
 	/* Requests. */
 	uint64_t number;

@@ -7,7 +7,7 @@
 
 #include "vib_cm.h"
 
-/* Only one's own calls can fail here; that the peer has gone on is no failure. */
+/* Only calls of this process can fail here. That the peer has gone on is not a failure. */
 void
 vib_request_refuse(struct vib_conn *conn, enum ri_cm_reason reason, const void *pdata, uint16_t len)
 {

@@ -311,7 +311,7 @@ do_establish(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event
 
 /*
  * The peer, or the stream, has ended the connection. A DREQ has to be answered, and says that the end is orderly, unless
- * the device of this side has refused something before: then the peer only tells what it was told.
+ * the device of this side has refused something before: then the peer's DREQ only repeats what this side told it.
  */
 static void
 do_hang_up(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *event)

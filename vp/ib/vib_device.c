@@ -155,7 +155,7 @@ is_unlimited(void)
 	       (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
 }
 
-/* Registrations will fail, and each says so. But who looks at an adapter wants to know before. */
+/* Registrations will fail, and each says so. But the user of an adapter wants to know before. */
 static void
 warn_of_limit(const struct ri_rnic *rnic)
 {

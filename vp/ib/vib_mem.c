@@ -109,16 +109,16 @@ pd_create(struct ri_context *context, struct ri_pd **out)
 
 /* True: a call of vib_ah_call.c still uses it, and destroys it at its end. */
 static bool
-pd_bury(struct ri_pd *pd)
+pd_defer(struct ri_pd *pd)
 {
 	struct ri_rnic *rnic = pd->context->rnic;
 
 	pthread_mutex_lock(&rnic->ah_lock);
-	pd->buried = pd->calls != 0;
-	if (pd->buried)
+	pd->deferred = pd->calls != 0;
+	if (pd->deferred)
 		vib_delist(pd->context, &pd->item);
 	pthread_mutex_unlock(&rnic->ah_lock);
-	return pd->buried;
+	return pd->deferred;
 }
 
 static enum ri_status
@@ -129,7 +129,7 @@ pd_destroy(struct ri_pd *pd)
 	if (atomic_load(&pd->users) != 0)
 		return RI_ERR_BUSY;
 	vib_ah_sweep(pd->context, pd->pd);
-	if (pd_bury(pd))
+	if (pd_defer(pd))
 		return RI_SUCCESS;
 	error = ibv_dealloc_pd(pd->pd);
 	if (error == EBUSY)

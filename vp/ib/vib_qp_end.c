@@ -446,7 +446,7 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 	if (!qp->user.ud && !anew && vib_cm_in_time_wait(qp))
 		return RI_ERR_TIME_WAIT;
 	vib_chain_wait(
-		&qp->user); /* no thread is about to start what is stopped here: it is of this life */
+		&qp->user); /* no thread is about to start what is stopped here: it is of this use of the queue pair */
 	rnic->host->task_stop(rnic->host->self, &qp->fail);
 	if (!qp->user.ud)
 		vib_cm_forget(qp);

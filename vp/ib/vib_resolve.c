@@ -4,9 +4,10 @@
 /*
  * Queries for datagram services by SIDR, in the port space RDMA_PS_UDP of librdmacm [IT 13].
  *
- * A query resolves address and route, sends the question, and gets one answer: from the peer, or from its timer. Who
- * sets `answered` under vib_cm::lock raises the answer and frees the query: the service thread with an answer, or the verb
- * that withdraws it, without one. Until it is freed it is in vib_cm::queries, so that a verb can wait for an upcall.
+ * A query resolves address and route, sends the request, and gets one answer: from the peer, or from its timer. The
+ * thread that sets `answered` under vib_cm::lock raises the answer and frees the query: the service thread with an answer,
+ * or the verb that withdraws it, without one. Until it is freed it is in vib_cm::queries, so that a verb can wait for an
+ * upcall.
  *
  * The passive side is a request of a listener (vib_cm_request.c). With IP addresses Linux puts a fixed Q_Key into each
  * answer, and refuses with one status only.
@@ -124,7 +125,7 @@ query_begin(void *arg)
 bool
 vib_query_event(struct vib_query *query, const struct rdma_cm_event *event)
 {
-	struct rdma_conn_param question = {
+	struct rdma_conn_param request = {
 		.private_data = query->pdata_len != 0 ? query->pdata : NULL,
 		.private_data_len = (uint8_t)query->pdata_len,
 	};
@@ -136,7 +137,7 @@ vib_query_event(struct vib_query *query, const struct rdma_cm_event *event)
 			return false;
 		return query_answer(query, RI_SERVICE_REJECTED);
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		if (rdma_connect(query->id, &question) == 0)
+		if (rdma_connect(query->id, &request) == 0)
 			return false;
 		return query_answer(query, RI_SERVICE_REJECTED);
 	case RDMA_CM_EVENT_ESTABLISHED:

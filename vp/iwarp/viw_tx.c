@@ -124,7 +124,7 @@ buffer_send(struct viw_qp *qp)
 	return n;
 }
 
-/* Does the epoll set report when the socket takes octets? Relaxed: a wish that comes later is reported, too. */
+/* Does the epoll set report when the socket takes octets? Relaxed: a request that comes later is reported, too. */
 static inline bool
 epollout_is_wanted(const struct viw_qp *qp)
 {

@@ -200,7 +200,7 @@ open_several(struct cert *cert)
 	cert_disconnect(a, b);
 }
 
-/* An adapter that is in use has the profile that it had, and a context leaves without a word. */
+/* The profile of an adapter does not change while it is in use, and closing a context raises no event. */
 static void
 context_silent(struct cert *cert)
 {

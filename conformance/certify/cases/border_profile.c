@@ -105,7 +105,7 @@ message_too_long(struct cert *cert)
 	munmap(memory, length);
 }
 
-/* The longest one is taken. No receive takes it away, so its data need not move. */
+/* The longest message is accepted by the post. The peer has no receive for it, so its data need not move. */
 static void
 message_of_the_limit(struct cert *cert)
 {
@@ -162,7 +162,7 @@ acked(struct cert *cert)
 	cert_wc_is(a, false, 1, RI_WC_SUCCESS);
 }
 
-/* A Send into a stream whose other end belongs to no adapter is at no peer. */
+/* A Send into a stream whose other end is a plain socket: no peer can have acknowledged it. */
 static void
 never_acknowledged(struct cert *cert)
 {

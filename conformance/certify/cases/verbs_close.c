@@ -213,7 +213,7 @@ to_idle(struct cert_end *end, bool skip)
 	return status;
 }
 
-/* The answer until it is another one than that: the first that differs. */
+/* Repeat the call while it gives that status; the first status that differs. */
 static enum ri_status
 to_idle_after(struct cert_end *end, bool skip, enum ri_status passing)
 {

@@ -263,7 +263,7 @@ not_reachable(struct cert *cert)
 	cert_note(cert, "to an address that no host has");
 	begin(&scene, &params);
 	event = failed(&scene, RI_CM_FAILED);
-	/* A network may also refuse for somebody whom it does not know. */
+	/* A network may also answer for an address that no host has, by a refusal. */
 	CERT_TRUE(cert, event.reason == RI_CM_REASON_BAD_PATH ||
 				event.reason == RI_CM_REASON_TIMEOUT ||
 				event.reason == RI_CM_REASON_OTHER);

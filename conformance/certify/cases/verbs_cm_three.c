@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The set-up of three messages: its confirmation, its refusal, and who may not confirm. Services that are reserved. */
+/* The set-up of three messages: its confirmation, its refusal, and calls that may not confirm. Reserved services. */
 
 #include <string.h>
 

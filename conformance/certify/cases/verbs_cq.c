@@ -275,7 +275,7 @@ arm_count(struct cert *cert)
 	wait_notified(&pair, 3);
 }
 
-/* Poll until empty, arm, and again: no completion is slept over. */
+/* Poll until empty, arm, poll again: no completion is left waiting without an upcall. */
 static void
 arm_against_poll(struct cert *cert)
 {

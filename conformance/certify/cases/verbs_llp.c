@@ -130,7 +130,7 @@ reserved_in_vain(struct cert *cert)
 	CERT_UINT(cert, cert_async_count(pair.near, RI_EVENT_QP_STREAM_UP, pair.a->ctx), ==, 0);
 }
 
-/* --- what is no stream, and markers -------------------------------------------------------- */
+/* --- descriptors that are not streams, and markers -------------------------------------------------------- */
 
 static void
 no_stream(struct cert *cert)

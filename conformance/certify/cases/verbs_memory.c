@@ -197,7 +197,7 @@ keys_are_new(struct cert *cert)
 	}
 }
 
-/* About half of the keys, as far as so few of them can tell. */
+/* Each bit is set in about half of the keys; the bounds allow for the small number of keys. */
 static bool
 is_half(unsigned count)
 {

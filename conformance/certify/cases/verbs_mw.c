@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Memory windows of both kinds: binding, access, invalidation, and what a bound window keeps from going. */
+/* Memory windows of both kinds: binding, access, invalidation, and objects that a bound window keeps busy. */
 
 #include "verbs_pair.h"
 
@@ -380,7 +380,7 @@ reach(struct cert *cert, enum ri_mw_type type)
 
 BOTH(reach)
 
-/* --- lives --------------------------------------------------------------------------------- */
+/* --- lifetimes ------------------------------------------------------------------------------ */
 
 static void
 bound_is_busy(struct cert *cert, enum ri_mw_type type)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Windows: who chooses their keys, and windows as the sinks of RDMA Reads. */
+/* Windows: their keys, which either layer may choose, and windows as the sinks of RDMA Reads. */
 
 #include "verbs_pair.h"
 

@@ -8,7 +8,7 @@
 
 #define COUNTED 70000u /* a limit up to which a case creates as many objects as there may be */
 
-/* --- lives --------------------------------------------------------------------------------- */
+/* --- lifetimes ------------------------------------------------------------------------------ */
 
 static void
 domain_of_a_pair(struct cert *cert)
@@ -373,7 +373,7 @@ spigots(struct cert *cert)
 
 /* --- what a context leaves ----------------------------------------------------------------- */
 
-/* It goes with a live connection and posted work; the peer is told, and it itself hears nothing. */
+/* A context is closed with a connection and posted work: its peer gets an event, its owner gets none. */
 static void
 context_at_work(struct cert *cert)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Spigots, questions for services, and control verbs of connections, of both forms, when memory runs out. */
+/* Spigots, queries for services, and control verbs of connections, of both forms, when memory runs out. */
 
 #include <unistd.h>
 
@@ -12,8 +12,8 @@ struct scene {
 	struct cert *cert;
 	struct cert_node *node, *far;
 	const struct ri_provider *p;
-	uint64_t ctx;      /* of the listener */
-	uint64_t question; /* of the question */
+	uint64_t ctx;   /* of the listener */
+	uint64_t query; /* of the query */
 	struct cert_end *a, *b;
 	struct ri_service service;
 	struct ri_listen *listen;
@@ -213,18 +213,18 @@ by_address(struct cert *cert)
 	listen_undo(scene);
 }
 
-/* --- questions ----------------------------------------------------------------------------- */
+/* --- queries ----------------------------------------------------------------------------- */
 
 static enum ri_status
 resolve_try(void *arg)
 {
 	struct scene *scene = arg;
 
-	return scene->p->cm->resolve(scene->node->context, scene->question, &scene->params);
+	return scene->p->cm->resolve(scene->node->context, scene->query, &scene->params);
 }
 
 /*
- * The question reaches the listener, and is withdrawn, on both sides. Or there was no memory for it at the listener's side:
+ * The query reaches the listener, and is withdrawn, on both sides. Or there was no memory for it at the listener's side:
  * then the answer says so.
  */
 static void
@@ -234,16 +234,16 @@ resolve_undo(void *arg)
 	gint64 until = 0;
 
 	while (cert_cm_count(scene->far, RI_CM_SERVICE_REQUEST, scene->ctx) == 0 &&
-	       cert_cm_count(scene->node, RI_CM_SERVICE_REPLY, scene->question) == 0)
+	       cert_cm_count(scene->node, RI_CM_SERVICE_REPLY, scene->query) == 0)
 		CERT_TRUE(scene->cert, cert_patience(scene->cert, &until));
-	if (cert_cm_count(scene->node, RI_CM_SERVICE_REPLY, scene->question) > 0) {
+	if (cert_cm_count(scene->node, RI_CM_SERVICE_REPLY, scene->query) > 0) {
 		CERT_UINT(scene->cert,
-			  cert_cm(scene->node, RI_CM_SERVICE_REPLY, scene->question).service_status,
+			  cert_cm(scene->node, RI_CM_SERVICE_REPLY, scene->query).service_status,
 			  !=, RI_SERVICE_FOUND);
 		return;
 	}
 	(void)cert_cm(scene->far, RI_CM_SERVICE_REQUEST, scene->ctx);
-	GONE(scene, scene->p->cm->resolve_cancel(scene->node->context, scene->question));
+	GONE(scene, scene->p->cm->resolve_cancel(scene->node->context, scene->query));
 	(void)cert_cm(scene->far, RI_CM_REQUEST_GONE, scene->ctx);
 }
 
@@ -256,7 +256,7 @@ resolve_check(void *arg)
 }
 
 static void
-questions(struct cert *cert)
+queries(struct cert *cert)
 {
 	static const struct scarce resolve = {"ri_cm_ops::resolve", NULL, resolve_try, resolve_undo,
 					      resolve_check};
@@ -265,7 +265,7 @@ questions(struct cert *cert)
 	if (!scarce_can(cert))
 		return;
 	scene_open(scene, cert);
-	scene->question = cert_ctx_new(scene->node, RI_OBJECT_REQUEST);
+	scene->query = cert_ctx_new(scene->node, RI_OBJECT_REQUEST);
 	VERB(scene, listen_try(scene));
 	scene->params = (struct ri_cm_params){
 		.peer = cert_address(scene->far), .service = scene->service, .deadline = RI_NEVER};
@@ -359,7 +359,7 @@ static const struct cert_case cases[] = {
 	 .title = "Asking for a service without memory fails whole",
 	 .rule = "[RI 2.1.1] [RI 10.34]",
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
-	 .run = questions},
+	 .run = queries},
 	{.id = "verbs.scarce.llp.0001",
 	 .title = "Taking over a stream without memory fails whole, and leaves the stream",
 	 .rule = "[RI 2.1.1] [RI 11.6.3]",

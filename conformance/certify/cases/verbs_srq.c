@@ -152,7 +152,7 @@ available(struct scene *scene)
 
 /* --- taking -------------------------------------------------------------------------------- */
 
-/* Each message takes the oldest receive, whatever queue pair it comes to; that one's queue gets the completion. */
+/* Each message takes the oldest receive; its completion goes to the queue of the queue pair that it came to. */
 static void
 takes_the_oldest(struct cert *cert)
 {
@@ -224,7 +224,7 @@ one_member_ends(struct cert *cert)
 	scene_close(&scene);
 }
 
-/* --- lives --------------------------------------------------------------------------------- */
+/* --- lifetimes ------------------------------------------------------------------------------ */
 
 static void
 busy(struct cert *cert)
@@ -495,7 +495,7 @@ static const struct cert_case cases[] = {
 	 .needs = "srq",
 	 .run = one_member_ends},
 	{.id = "verbs.srq.life.0001",
-	 .title = "A shared receive queue with queue pairs is busy, and goes silently",
+	 .title = "A shared receive queue with queue pairs is busy; its destruction raises nothing",
 	 .rule = "[RI 2.2.3] [RI 6.6]",
 	 .needs = "srq",
 	 .run = busy},

@@ -305,7 +305,7 @@ no_receive(struct cert *cert)
 	next_takes(&mail, 1);
 }
 
-/* By one octet; a receive that would hold the data alone, without what stands in front; an empty receive. */
+/* By one octet; a receive with room for the data but not for the route header before them; an empty receive. */
 static void
 too_long_for_the_receive(struct cert *cert)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Who serves the datagrams of a service: the question, its answers, and how it ends without one. */
+/* Queries of datagram services: the query, its answers, and how it ends without one. */
 
 #include "cert_host.h"
 #include "verbs_ud.h"
 
 #define MS UINT64_C(1000000)
 
-/* A listener of the far side, and a question of the near one. */
+/* A listener of the far side, and a query of the near one. */
 struct scene {
 	struct mail mail;
 	struct cert *cert;
@@ -16,7 +16,7 @@ struct scene {
 	struct ri_service service;
 	struct ri_listen *listen;
 	uint64_t listener; /* its context */
-	uint64_t question; /* the context of the question */
+	uint64_t query;    /* the context of the query */
 	struct ri_cm_params params;
 };
 
@@ -28,7 +28,7 @@ scene_open(struct scene *scene, struct cert *cert)
 	scene->cm = cert_provider(cert)->cm;
 	scene->service = cert_service(scene->mail.far);
 	scene->listener = cert_ctx_new(scene->mail.far, RI_OBJECT_LISTEN);
-	scene->question = cert_ctx_new(scene->mail.near, RI_OBJECT_REQUEST);
+	scene->query = cert_ctx_new(scene->mail.near, RI_OBJECT_REQUEST);
 	CERT_VERB(cert, RI_SUCCESS,
 		  scene->cm->listen(scene->mail.far->context, scene->listener, 0, &scene->service,
 				    4, &scene->listen));
@@ -41,7 +41,7 @@ static void
 ask(struct scene *scene)
 {
 	CERT_VERB(scene->cert, RI_SUCCESS,
-		  scene->cm->resolve(scene->mail.near->context, scene->question, &scene->params));
+		  scene->cm->resolve(scene->mail.near->context, scene->query, &scene->params));
 }
 
 static struct ri_cm_event
@@ -56,7 +56,7 @@ asked(struct scene *scene)
 static struct ri_cm_event
 answered(struct scene *scene)
 {
-	return cert_cm(scene->mail.near, RI_CM_SERVICE_REPLY, scene->question);
+	return cert_cm(scene->mail.near, RI_CM_SERVICE_REPLY, scene->query);
 }
 
 static void
@@ -71,8 +71,8 @@ no_answer(struct scene *scene)
 {
 	for (unsigned i = 0; i < 200; i++)
 		cert_progress(scene->cert);
-	CERT_UINT(scene->cert,
-		  cert_cm_count(scene->mail.near, RI_CM_SERVICE_REPLY, scene->question), ==, 0);
+	CERT_UINT(scene->cert, cert_cm_count(scene->mail.near, RI_CM_SERVICE_REPLY, scene->query),
+		  ==, 0);
 }
 
 static void
@@ -82,24 +82,24 @@ scene_close(struct scene *scene)
 	cert_ctx_gone(scene->mail.far, scene->listener);
 }
 
-/* The question with the longest private data, the answer with the longest; then a datagram goes there. */
+/* The query with the longest private data, the answer with the longest; then a datagram goes there. */
 static void
 found(struct cert *cert)
 {
-	uint8_t question[RI_PDATA_MAX], reply[RI_PDATA_MAX];
+	uint8_t query[RI_PDATA_MAX], reply[RI_PDATA_MAX];
 	struct scene scene;
 	struct ri_service_answer what = {.status = RI_SERVICE_FOUND, .qkey = UD_KEY};
 	struct ri_cm_event event;
 
 	scene_open(&scene, cert);
-	cert_fill(question, sizeof(question), 1);
+	cert_fill(query, sizeof(query), 1);
 	cert_fill(reply, sizeof(reply), 2);
-	scene.params.pdata = question;
+	scene.params.pdata = query;
 	scene.params.pdata_len = scene.mail.near->attr.ud_request_pdata;
 	ask(&scene);
 	event = asked(&scene);
 	CERT_UINT(cert, event.pdata_len, ==, scene.params.pdata_len);
-	CERT_BYTES(cert, event.pdata, question, event.pdata_len);
+	CERT_BYTES(cert, event.pdata, query, event.pdata_len);
 	what.qpn = scene.mail.to.qpn;
 	what.pdata = reply;
 	what.pdata_len = scene.mail.far->attr.ud_reply_pdata;
@@ -146,14 +146,14 @@ no_listener(struct cert *cert)
 	no_answer(&scene);
 }
 
-/* What the service is told of a question with a deadline; false: the answer came first. */
+/* What the service is told of a query with a deadline; false: the answer came first. */
 static bool
 asked_in_time(struct scene *scene, struct ri_cm_event *request)
 {
 	gint64 until = 0;
 
 	while (cert_cm_count(scene->mail.far, RI_CM_SERVICE_REQUEST, scene->listener) == 0) {
-		if (cert_cm_count(scene->mail.near, RI_CM_SERVICE_REPLY, scene->question) > 0)
+		if (cert_cm_count(scene->mail.near, RI_CM_SERVICE_REPLY, scene->query) > 0)
 			return false;
 		CERT_TRUE(scene->cert, cert_patience(scene->cert, &until));
 	}
@@ -162,8 +162,8 @@ asked_in_time(struct scene *scene, struct ri_cm_event *request)
 }
 
 /*
- * The question is open for that long, and its service is told that the answer is not wanted any more, if it was told of
- * the question at all: on a busy machine the time may be over before.
+ * The query is open for that long, and its service is told that the answer is not wanted any more, if it was told of
+ * the query at all: on a busy machine the time may be over before.
  */
 static void
 deadline(struct cert *cert)
@@ -201,13 +201,13 @@ cancelled(struct cert *cert)
 	scene_open(&scene, cert);
 	ask(&scene);
 	request = asked(&scene);
-	CERT_VERB_VOID(cert, scene.cm->resolve_cancel(scene.mail.near->context, scene.question));
+	CERT_VERB_VOID(cert, scene.cm->resolve_cancel(scene.mail.near->context, scene.query));
 	no_answer(&scene);
 	CERT_TRUE(cert, cert_cm(scene.mail.far, RI_CM_REQUEST_GONE, scene.listener).request ==
 				request.request);
 	CERT_VERB(cert, RI_ERR_INVALID_HANDLE, scene.cm->resolve_answer(request.request, &late));
 	cert_note(cert, "one that is not outstanding, and the number again");
-	CERT_VERB_VOID(cert, scene.cm->resolve_cancel(scene.mail.near->context, scene.question));
+	CERT_VERB_VOID(cert, scene.cm->resolve_cancel(scene.mail.near->context, scene.query));
 	ask(&scene);
 	answer(&scene, asked(&scene).request, &late);
 	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_FOUND);
@@ -225,7 +225,7 @@ asked_twice(struct cert *cert)
 	ask(&scene);
 	request = asked(&scene);
 	CERT_VERB(cert, RI_ERR_BUSY,
-		  scene.cm->resolve(scene.mail.near->context, scene.question, &scene.params));
+		  scene.cm->resolve(scene.mail.near->context, scene.query, &scene.params));
 	answer(&scene, request.request, &what);
 	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_NO_QP);
 	CERT_UINT(cert, cert_cm_count(scene.mail.far, RI_CM_SERVICE_REQUEST, scene.listener), ==,
@@ -249,14 +249,14 @@ arguments(struct cert *cert)
 	context = scene.mail.near->context;
 	params = scene.params;
 	params.port = scene.mail.near->attr.num_ports;
-	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve(context, scene.question, &params));
+	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve(context, scene.query, &params));
 	params = scene.params;
 	params.pdata = much;
 	params.pdata_len = (uint16_t)(scene.mail.near->attr.ud_request_pdata + 1);
-	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve(context, scene.question, &params));
+	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve(context, scene.query, &params));
 	params = scene.params;
 	params.service.kind = RI_SERVICE_NONE;
-	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve(context, scene.question, &params));
+	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve(context, scene.query, &params));
 	ask(&scene);
 	request = asked(&scene).request;
 	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve_answer(request, &what));
@@ -278,7 +278,7 @@ not_claimed(struct cert *cert)
 {
 	struct cert_node *node = cert_node_open(cert);
 	struct ri_service service = cert_service(node);
-	uint64_t question = cert_ctx_new(node, RI_OBJECT_REQUEST);
+	uint64_t query = cert_ctx_new(node, RI_OBJECT_REQUEST);
 	struct ri_cm_params params = {
 		.peer = cert_address(node), .service = service, .deadline = RI_NEVER};
 
@@ -288,15 +288,15 @@ not_claimed(struct cert *cert)
 		cert_note(cert, "there is no such entry");
 		return;
 	}
-	CERT_VERB(cert, RI_ERR_UNSUPPORTED, node->p->cm->resolve(node->context, question, &params));
+	CERT_VERB(cert, RI_ERR_UNSUPPORTED, node->p->cm->resolve(node->context, query, &params));
 	for (unsigned i = 0; i < 50; i++)
 		cert_progress(cert);
-	CERT_UINT(cert, cert_cm_count(node, RI_CM_SERVICE_REPLY, question), ==, 0);
+	CERT_UINT(cert, cert_cm_count(node, RI_CM_SERVICE_REPLY, query), ==, 0);
 }
 
 static const struct cert_case cases[] = {
 	{.id = "verbs.ud.service.0001",
-	 .title = "A service is found, with all private data of the question and the answer",
+	 .title = "A service is found, with all private data of the query and the answer",
 	 .rule = "[RI 11.6.1] [RI 10.34]",
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
 	 .settles = "ud_request_pdata ud_reply_pdata",
@@ -312,27 +312,27 @@ static const struct cert_case cases[] = {
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
 	 .run = no_listener},
 	{.id = "verbs.ud.service.0004",
-	 .title = "A question without an answer ends at its deadline, on both sides",
+	 .title = "A query without an answer ends at its deadline, on both sides",
 	 .rule = "[RI 11.6.1] [RI 11.6.2]",
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
 	 .run = deadline},
 	{.id = "verbs.ud.service.0005",
-	 .title = "A question that is withdrawn gets no answer",
+	 .title = "A query that is withdrawn gets no answer",
 	 .rule = "[RI 11.6.1] [RI 2.1.4]",
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
 	 .run = cancelled},
 	{.id = "verbs.ud.service.0006",
-	 .title = "A question whose number is outstanding is refused",
+	 .title = "A query whose number is outstanding is refused",
 	 .rule = "[RI 11.6.1] [RI 2.1.1]",
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
 	 .run = asked_twice},
 	{.id = "verbs.ud.service.0007",
-	 .title = "Questions and answers with wrong arguments are refused and change nothing",
+	 .title = "Queries and answers with wrong arguments are refused and change nothing",
 	 .rule = "[RI 11.6.1] [RI 2.1.1]",
 	 .needs = "ud cm_forms:RI_CM_ADDRESS",
 	 .run = arguments},
 	{.id = "verbs.ud.service.0008",
-	 .title = "A question for a service is refused where no datagrams are claimed",
+	 .title = "A query for a service is refused where no datagrams are claimed",
 	 .rule = "[RI 10.34] [RI 2.1.1]",
 	 .needs = "!ud cm_forms:RI_CM_ADDRESS",
 	 .settles = "ud ud_request_pdata ud_reply_pdata",

@@ -150,7 +150,7 @@ test_refusals(void)
 
 /* [IT 7.6.3], [IT 12.5]: receives outlive connections, and hold their slots until their completions were taken. */
 static void
-test_lives(void)
+test_lifetime(void)
 {
 	df_case_agree(SHARED TWO_RECEIVES "disconnect ep=0\n"
 					  "settle\n"
@@ -196,7 +196,7 @@ main(int argc, char **argv)
 	g_test_add_func("/differential/srq/records", test_records);
 	g_test_add_func("/differential/srq/zones", test_zones);
 	g_test_add_func("/differential/srq/refusals", test_refusals);
-	g_test_add_func("/differential/srq/lives", test_lives);
+	g_test_add_func("/differential/srq/lifetime", test_lifetime);
 	g_test_add_func("/differential/srq/slots", test_slots);
 	return g_test_run();
 }

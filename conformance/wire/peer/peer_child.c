@@ -26,7 +26,7 @@ peer_child_like(char *adapter, gboolean anywhere)
 	child.anywhere = anywhere;
 }
 
-/* End the child, as a process dies that somebody kills. */
+/* Kill the child by a signal that it cannot catch. */
 void
 peer_child_kill(void)
 {

@@ -313,7 +313,7 @@ test_orphan(void)
 /* --- datagram services ---------------------------------------------------------------------------------- */
 
 static struct ri_cm_params
-question(struct fake *fake)
+query_params(struct fake *fake)
 {
 	return (struct ri_cm_params){.peer = fake->addrs[1],
 				     .service = {.kind = RI_SERVICE_PORT, .port = htons(4444)},
@@ -326,7 +326,7 @@ static void
 test_resolve(void)
 {
 	struct fake *fake = fake_new(false);
-	struct ri_cm_params params = question(fake);
+	struct ri_cm_params params = query_params(fake);
 	const struct ri_cm_event *answer;
 
 	g_assert_cmpint(vib_cm_ops.resolve(&fake->context, 9, &params), ==, RI_SUCCESS);

@@ -444,7 +444,7 @@ test_destroy(void)
 
 /* With iWARP the id of an attempt would wait for the peer: it is destroyed later. */
 static void
-test_bury(void)
+test_deferred(void)
 {
 	struct fake *fake = fake_new(true);
 	struct fake_qp *qp = fake_qp_new(fake);
@@ -504,7 +504,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/cm/connect/hang-up", test_hang_up);
 	g_test_add_func("/ib/cm/connect/abort", test_abort);
 	g_test_add_func("/ib/cm/connect/destroy", test_destroy);
-	g_test_add_func("/ib/cm/connect/bury", test_bury);
+	g_test_add_func("/ib/cm/connect/deferred", test_deferred);
 	g_test_add_func("/ib/cm/connect/device-gone", test_device_gone);
 	return g_test_run();
 }

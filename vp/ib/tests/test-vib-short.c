@@ -3,7 +3,7 @@
 
 /*
  * The short ways of a post and of a poll, which find everything prepared, against what they must not change: each field of a
- * request and of a completion, every refusal, the order over many laps of the queue, a queue pair's next life. And what
+ * request and of a completion, every refusal, the order over many wraps of the queue, and reuse of a queue pair. And what
  * the fast path leaves to the service thread: ends, and requests that wait while the consumer does not poll.
  */
 #include <errno.h>
@@ -182,7 +182,7 @@ test_receive(void)
 	struct ri_wc wc;
 
 	setting_new(&s, 32);
-	/* Three laps of the queue. */
+	/* Three times around the queue. */
 	for (uint64_t i = 0; i < 24; i++) {
 		const struct ri_recv_wr wr = {.wr_id = i + 1, .sgl = s.pieces, .num_sge = 1};
 
@@ -268,7 +268,7 @@ test_device_refuses(void)
 	setting_free(&s);
 }
 
-/* --- laps -------------------------------------------------------------------------------------------- */
+/* --- wraps -------------------------------------------------------------------------------------------- */
 
 /* Post something by chance; true: it was taken. */
 static bool
@@ -300,7 +300,7 @@ post_by_chance(const struct setting *s, GRand *rand, uint64_t id)
 
 /* Every way of a post in turn, at each place of the queue: all complete, in order, and a full queue is found full. */
 static void
-test_laps(gconstpointer data)
+test_wraps(gconstpointer data)
 {
 	uint32_t room = GPOINTER_TO_UINT(data);
 	GRand *rand = g_rand_new_with_seed(room);
@@ -413,7 +413,7 @@ test_resize(void)
 	setting_free(&s);
 }
 
-/* --- lives -------------------------------------------------------------------------------------------- */
+/* --- reuse -------------------------------------------------------------------------------------------- */
 
 static void
 again(const struct setting *s)
@@ -432,7 +432,7 @@ again(const struct setting *s)
 
 /* An end with requests in every place: all come back flushed, in order, and the next life begins at that place. */
 static void
-test_lives(void)
+test_reuse(void)
 {
 	const struct ri_qp_attr error = {.state = RI_QPS_ERROR};
 	struct setting s;
@@ -540,12 +540,12 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/short/receive", test_receive);
 	g_test_add_func("/ib/short/refusals", test_refusals);
 	g_test_add_func("/ib/short/device-refuses", test_device_refuses);
-	g_test_add_data_func("/ib/short/laps/1", GUINT_TO_POINTER(1), test_laps);
-	g_test_add_data_func("/ib/short/laps/5", GUINT_TO_POINTER(5), test_laps);
-	g_test_add_data_func("/ib/short/laps/32", GUINT_TO_POINTER(32), test_laps);
+	g_test_add_data_func("/ib/short/wraps/1", GUINT_TO_POINTER(1), test_wraps);
+	g_test_add_data_func("/ib/short/wraps/5", GUINT_TO_POINTER(5), test_wraps);
+	g_test_add_data_func("/ib/short/wraps/32", GUINT_TO_POINTER(32), test_wraps);
 	g_test_add_func("/ib/short/many", test_many);
 	g_test_add_func("/ib/short/resize", test_resize);
-	g_test_add_func("/ib/short/lives", test_lives);
+	g_test_add_func("/ib/short/reuse", test_reuse);
 	g_test_add_data_func("/ib/short/fault-unlocked/poll", "poll", test_fault_unlocked);
 	g_test_add_data_func("/ib/short/fault-unlocked/depth", "depth", test_fault_unlocked);
 	g_test_add_data_func("/ib/short/fault-unlocked/arm", "arm", test_fault_unlocked);
