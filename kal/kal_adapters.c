@@ -50,7 +50,7 @@ kal_providers_load(void)
 
 /* A failure of a provider, in words that say what to do. */
 static const char *
-advice(enum ri_status status)
+failure_advice(enum ri_status status)
 {
 	switch ((int)status) {
 	case RI_ERR_ACCESS:
@@ -78,7 +78,7 @@ say_failed(const struct ri_host *host, const struct ri_loaded *loaded, const cha
 		return;
 	(void)snprintf(text, sizeof(text), "the provider %s cannot %s: %s: %s", loaded->name,
 		       adapter != NULL ? "open it" : "list its adapters", ri_status_name(status),
-		       advice(status));
+		       failure_advice(status));
 	host->log(host->self, RI_LOG_WARNING, adapter != NULL ? adapter : loaded->name, text);
 }
 

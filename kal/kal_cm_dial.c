@@ -184,8 +184,8 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 
 /* The Reply ends the start-up with a Terminate, which the provider sends. Under verbs, which this releases. */
 static void
-terminate(struct kal_conn *conn, struct kal_setup *setup, size_t size, uint16_t code,
-	  const char *why)
+terminate_request(struct kal_conn *conn, struct kal_setup *setup, size_t size, uint16_t code,
+		  const char *why)
 {
 	const struct ri_host *host = setup->host;
 	struct kal_saying saying;
@@ -217,7 +217,7 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 		conn->pending.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
 									: KAL_REASON_BAD_PARAMS;
 		kal_cm_unlock(conn->cm);
-		terminate(conn, setup, size, code, why);
+		terminate_request(conn, setup, size, code, why);
 		return true;
 	}
 	kal_stream_give_up(

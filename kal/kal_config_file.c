@@ -28,7 +28,7 @@ is_blank(char c)
 
 /* Without the blanks at both ends. */
 static char *
-strip(char *text)
+strip_blanks(char *text)
 {
 	size_t length = strlen(text);
 
@@ -41,7 +41,7 @@ strip(char *text)
 
 /* In place. NULL, or what is wrong. */
 static const char *
-unescape(char *text)
+unescape_value(char *text)
 {
 	static const char names[] = "sntr\\";
 	static const char means[] = " \n\t\r\\";
@@ -85,14 +85,15 @@ take_apart(char *text, struct kal_config_line *line)
 	if (line->group == NULL)
 		return "a key stands before the first [group]";
 	*equals = '\0';
-	line->key = strip(text);
-	value = strip(equals + 1);
+	line->key = strip_blanks(text);
+	value = strip_blanks(equals + 1);
 	line->value = value;
-	return unescape(value);
+	return unescape_value(value);
 }
 
 static void
-explain(struct kal_why *why, const char *path, const struct kal_config_line *line, const char *what)
+explain_line(struct kal_why *why, const char *path, const struct kal_config_line *line,
+	     const char *what)
 {
 	if (why == NULL)
 		return;
@@ -145,7 +146,7 @@ each_line(char *text, const char *(*set)(void *arg, const struct kal_config_line
 		if (next != NULL)
 			*next++ = '\0';
 		line->number++;
-		text = strip(text);
+		text = strip_blanks(text);
 		if (*text != '\0' && *text != '#') {
 			what = take_apart(text, line);
 			if (what == NULL)
@@ -168,14 +169,14 @@ kal_config_read(const char *path, const char *(*set)(void *arg, const struct kal
 	if (text == NULL) {
 		int error = errno;
 
-		explain(why, path, &line, ri_errno_text(error));
+		explain_line(why, path, &line, ri_errno_text(error));
 		return error == ENOMEM || error == EMFILE || error == ENFILE ? RI_ERR_RESOURCES
 									     : RI_ERR_INVALID_ARG;
 	}
 	what = strlen(text) != length ? "it has an octet that is zero"
 				      : each_line(text, set, arg, &line);
 	if (what != NULL)
-		explain(why, path, &line, what);
+		explain_line(why, path, &line, what);
 	free(text);
 	if (what == NULL)
 		return RI_SUCCESS;

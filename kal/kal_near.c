@@ -13,7 +13,7 @@
 #define LENGTH_MAX 64
 
 static unsigned
-least(unsigned a, unsigned b, unsigned c)
+least_of_three(unsigned a, unsigned b, unsigned c)
 {
 	unsigned two = a < b ? a : b;
 
@@ -21,7 +21,7 @@ least(unsigned a, unsigned b, unsigned c)
 }
 
 static unsigned
-distance(const char *a, size_t a_len, const char *b, size_t b_len)
+edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	unsigned rows[3][LENGTH_MAX + 1];
 
@@ -35,8 +35,8 @@ distance(const char *a, size_t a_len, const char *b, size_t b_len)
 			bool swapped =
 				i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
 
-			now[j] = least(now[j - 1] + 1, before[j] + 1,
-				       before[j - 1] + (a[i - 1] != b[j - 1]));
+			now[j] = least_of_three(now[j - 1] + 1, before[j] + 1,
+						before[j - 1] + (a[i - 1] != b[j - 1]));
 			if (swapped && rows[(i - 2) % 3][j - 2] + 1 < now[j])
 				now[j] = rows[(i - 2) % 3][j - 2] + 1;
 		}
@@ -52,7 +52,7 @@ kal_near_try(struct kal_near *near, const char *name)
 
 	if (word_len > LENGTH_MAX || name_len > LENGTH_MAX)
 		return;
-	found = distance(near->word, word_len, name, name_len);
+	found = edit_distance(near->word, word_len, name, name_len);
 	if (found > (name_len > 4 ? 2u : 1u) || (near->best != NULL && found >= near->distance))
 		return;
 	near->best = name;

@@ -93,7 +93,7 @@ variable_trouble(const struct ri_setting *setting, char *text, size_t room)
 
 /* The known variable that a name without a row is near to, or NULL. *known: the name has a row. */
 static const char *
-nearest(const char *name, bool *known)
+nearest_variable(const char *name, bool *known)
 {
 	struct kal_near near = {.word = name};
 	struct cursor cursor = {0};
@@ -122,7 +122,7 @@ our_name(const char *variable, char *name, size_t room)
 /* --- warnings ------------------------------------------------------------------------------ */
 
 static void
-warn(const struct ri_host *host, const char *text)
+warn_of_setting(const struct ri_host *host, const char *text)
 {
 	if (host != NULL && host->log_level >= RI_LOG_WARNING)
 		host->log(host->self, RI_LOG_WARNING, "settings", text);
@@ -140,7 +140,7 @@ check_variable(const struct ri_host *host, const struct ri_setting *setting)
 	(void)snprintf(text, sizeof(text), "%s: %s; the default%s%s holds", setting->name, what,
 		       setting->preset != NULL ? " " : "",
 		       setting->preset != NULL ? setting->preset : "");
-	warn(host, text);
+	warn_of_setting(host, text);
 }
 
 void
@@ -163,12 +163,12 @@ kal_settings_check_all(const struct ri_host *host)
 		bool known;
 
 		if (our_name(*at, name, sizeof(name)))
-			near = nearest(name, &known);
+			near = nearest_variable(name, &known);
 		if (near == NULL)
 			continue;
 		(void)snprintf(text, sizeof(text),
 			       "%s: nobody reads this variable; did you mean %s?", name, near);
-		warn(host, text);
+		warn_of_setting(host, text);
 	}
 }
 
@@ -190,7 +190,7 @@ struct said {
 };
 
 static void
-copy(char *out, size_t room, const char *text)
+copy_text(char *out, size_t room, const char *text)
 {
 	(void)snprintf(out, room, "%s", text);
 }
@@ -207,9 +207,9 @@ say_line(void *arg, const struct kal_config_line *line)
 	if (said_line == NULL)
 		return kal_config_no_memory;
 	said_line->number = line->number;
-	copy(said_line->group, sizeof(said_line->group), line->group);
-	copy(said_line->key, sizeof(said_line->key), line->key);
-	copy(said_line->value, sizeof(said_line->value), line->value);
+	copy_text(said_line->group, sizeof(said_line->group), line->group);
+	copy_text(said_line->key, sizeof(said_line->key), line->key);
+	copy_text(said_line->value, sizeof(said_line->value), line->value);
 	*said->end = said_line;
 	said->end = &said_line->next;
 	return NULL;
@@ -248,7 +248,7 @@ struct listing {
 };
 
 static void
-begin(struct kal_setting_now *now, const char *owner, const struct ri_setting *setting)
+setting_begin(struct kal_setting_now *now, const char *owner, const struct ri_setting *setting)
 {
 	memset(now, 0, sizeof(*now));
 	now->owner = owner;
@@ -256,8 +256,8 @@ begin(struct kal_setting_now *now, const char *owner, const struct ri_setting *s
 	now->preset = setting->preset;
 	now->set_uid = setting->set_uid != 0;
 	kal_setting_range(setting, now->range, sizeof(now->range));
-	copy(now->value, sizeof(now->value), setting->preset != NULL ? setting->preset : "");
-	copy(now->origin, sizeof(now->origin), "default");
+	copy_text(now->value, sizeof(now->value), setting->preset != NULL ? setting->preset : "");
+	copy_text(now->origin, sizeof(now->origin), "default");
 }
 
 static void
@@ -266,23 +266,23 @@ list_variable(const struct listing *listing, const char *owner, const struct ri_
 	const char *said = ri_setting_text(setting);
 	struct kal_setting_now now;
 
-	begin(&now, owner, setting);
-	copy(now.name, sizeof(now.name), setting->name);
+	setting_begin(&now, owner, setting);
+	copy_text(now.name, sizeof(now.name), setting->name);
 	variable_trouble(setting, now.trouble, sizeof(now.trouble));
 	if (said != NULL && ri_setting_allows(setting, said)) {
-		copy(now.value, sizeof(now.value), said);
-		copy(now.origin, sizeof(now.origin), "environment");
+		copy_text(now.value, sizeof(now.value), said);
+		copy_text(now.origin, sizeof(now.origin), "environment");
 	}
 	if (setting->name == kal_setting(KAL_SETTING_CONFIG)->name &&
 	    listing->config_trouble[0] != '\0')
-		copy(now.trouble, sizeof(now.trouble), listing->config_trouble);
+		copy_text(now.trouble, sizeof(now.trouble), listing->config_trouble);
 	listing->each(listing->arg, &now);
 }
 
 static void
 list_line(const struct listing *listing, struct kal_setting_now *now, const struct said_line *line)
 {
-	copy(now->value, sizeof(now->value), line->value);
+	copy_text(now->value, sizeof(now->value), line->value);
 	(void)snprintf(now->origin, sizeof(now->origin), "%s:%u", listing->said.path, line->number);
 }
 
@@ -292,12 +292,12 @@ list_key(const struct listing *listing, const struct kal_config_key *key)
 	const struct said_line *line = last_line(&listing->said, key->group, key->row.name);
 	struct kal_setting_now now;
 
-	begin(&now, OWN, &key->row);
+	setting_begin(&now, OWN, &key->row);
 	(void)snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, key->row.name);
 	if (line != NULL)
 		list_line(listing, &now, line);
 	if (kal_config_key_overridden(key)) {
-		copy(now.value, sizeof(now.value), key->then);
+		copy_text(now.value, sizeof(now.value), key->then);
 		(void)snprintf(now.origin, sizeof(now.origin), "environment: %s=%s",
 			       kal_setting(key->variable)->name, key->when);
 	}
@@ -311,14 +311,14 @@ list_named(const struct listing *listing, const struct kal_config_key *key)
 	const struct said *said = &listing->said;
 	struct kal_setting_now now;
 
-	begin(&now, OWN, &key->row);
+	setting_begin(&now, OWN, &key->row);
 	(void)snprintf(now.name, sizeof(now.name), "[%s] NAME", key->group);
 	listing->each(listing->arg, &now);
 	for (const struct said_line *line = said->first; line != NULL; line = line->next) {
 		if (strcmp(line->group, key->group) != 0 ||
 		    last_line(said, line->group, line->key) != line)
 			continue;
-		begin(&now, OWN, &key->row);
+		setting_begin(&now, OWN, &key->row);
 		(void)snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, line->key);
 		list_line(listing, &now, line);
 		listing->each(listing->arg, &now);
@@ -337,11 +337,11 @@ list_unknown(const struct listing *listing)
 
 		if (!our_name(*at, name, sizeof(name)))
 			continue;
-		near = nearest(name, &known);
+		near = nearest_variable(name, &known);
 		if (known)
 			continue;
-		copy(now.name, sizeof(now.name), name);
-		copy(now.origin, sizeof(now.origin), "environment");
+		copy_text(now.name, sizeof(now.name), name);
+		copy_text(now.origin, sizeof(now.origin), "environment");
 		(void)snprintf(now.trouble, sizeof(now.trouble), "nobody reads this variable%s%s%s",
 			       near != NULL ? "; did you mean " : "", near != NULL ? near : "",
 			       near != NULL ? "?" : "");

@@ -92,13 +92,13 @@ static const struct limit limits[] = {
 };
 
 static bool
-refuse(struct ri_error *error, const struct ri_loaded *loaded, const char *text)
+claim_refuse(struct ri_error *error, const struct ri_loaded *loaded, const char *text)
 {
 	return ri_error_set(error, RI_REGISTRY_ERROR_CLAIM, "%s: %s", loaded->name, text);
 }
 
 static bool
-claimed(const struct claim *claim, const struct ri_rnic_attr *attr)
+is_claimed(const struct claim *claim, const struct ri_rnic_attr *attr)
 {
 	uint8_t value;
 
@@ -115,7 +115,7 @@ entries_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 		const void *entry;
 
 		memcpy(&entry, (const char *)loaded + claim->offset, sizeof(entry));
-		if (entry != NULL || !claimed(claim, attr))
+		if (entry != NULL || !is_claimed(claim, attr))
 			continue;
 		return ri_error_set(error, RI_REGISTRY_ERROR_CLAIM,
 				    "%s: adapter %s claims %s, but there is no entry \"%s\"",
@@ -145,24 +145,24 @@ ranges_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 	     struct ri_error *error)
 {
 	if (attr->transport != RI_TRANSPORT_IB && attr->transport != RI_TRANSPORT_IWARP)
-		return refuse(error, loaded, "transport is neither InfiniBand nor iWARP");
+		return claim_refuse(error, loaded, "transport is neither InfiniBand nor iWARP");
 	if (attr->cm_forms == 0 || (attr->cm_forms & ~(RI_CM_ADDRESS | RI_CM_STREAM)) != 0)
-		return refuse(error, loaded, "cm_forms names no form, or an unknown one");
+		return claim_refuse(error, loaded, "cm_forms names no form, or an unknown one");
 	if (attr->llp_startup > RI_LLP_STARTUP_MPA)
-		return refuse(error, loaded, "llp_startup is unknown");
+		return claim_refuse(error, loaded, "llp_startup is unknown");
 	if (attr->rnr_mode > RI_RNR_HOLD)
-		return refuse(error, loaded, "rnr_mode is unknown");
+		return claim_refuse(error, loaded, "rnr_mode is unknown");
 	if (attr->mr_key_owner > RI_KEY_CONSUMER || attr->mw_key_owner > RI_KEY_CONSUMER)
-		return refuse(error, loaded, "mr_key_owner or mw_key_owner is unknown");
+		return claim_refuse(error, loaded, "mr_key_owner or mw_key_owner is unknown");
 	if (attr->immediate_size != 0 && attr->immediate_size != 4 && attr->immediate_size != 8)
-		return refuse(error, loaded, "immediate_size is none of 0, 4, 8");
+		return claim_refuse(error, loaded, "immediate_size is none of 0, 4, 8");
 	if (attr->connect_pdata > RI_PDATA_MAX || attr->accept_pdata > RI_PDATA_MAX ||
 	    attr->reject_pdata > RI_PDATA_MAX || attr->confirm_pdata > RI_PDATA_MAX ||
 	    attr->disconnect_pdata > RI_PDATA_MAX || attr->ud_request_pdata > RI_PDATA_MAX ||
 	    attr->ud_reply_pdata > RI_PDATA_MAX)
-		return refuse(error, loaded, "private data is longer than RI_PDATA_MAX");
+		return claim_refuse(error, loaded, "private data is longer than RI_PDATA_MAX");
 	if ((attr->rtr_types & ~(RI_RTR_WRITE | RI_RTR_READ | RI_RTR_SEND)) != 0)
-		return refuse(error, loaded, "rtr_types has an unknown type");
+		return claim_refuse(error, loaded, "rtr_types has an unknown type");
 	return true;
 }
 
@@ -171,21 +171,22 @@ contradictions_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *
 		     struct ri_error *error)
 {
 	if (!attr->addr_ip && !attr->addr_gid)
-		return refuse(error, loaded, "neither addr_ip nor addr_gid: peers have no names");
+		return claim_refuse(error, loaded,
+				    "neither addr_ip nor addr_gid: peers have no names");
 	if ((attr->cm_forms & RI_CM_STREAM) != 0 && !attr->addr_ip)
-		return refuse(error, loaded, "RI_CM_STREAM without addr_ip");
+		return claim_refuse(error, loaded, "RI_CM_STREAM without addr_ip");
 	if (attr->srq && (attr->max_srq == 0 || attr->max_srq_wr == 0))
-		return refuse(error, loaded, "srq with max_srq or max_srq_wr = 0");
+		return claim_refuse(error, loaded, "srq with max_srq or max_srq_wr = 0");
 	if (attr->ud && (attr->max_ah == 0 || attr->max_ud_message == 0))
-		return refuse(error, loaded, "ud with max_ah or max_ud_message = 0");
+		return claim_refuse(error, loaded, "ud with max_ah or max_ud_message = 0");
 	if ((attr->mw_narrow || attr->mw_wide) && attr->max_mw == 0)
-		return refuse(error, loaded, "windows with max_mw = 0");
+		return claim_refuse(error, loaded, "windows with max_mw = 0");
 	if (attr->max_mr_length == 0 || attr->max_message_size == 0)
-		return refuse(error, loaded, "max_mr_length or max_message_size = 0");
+		return claim_refuse(error, loaded, "max_mr_length or max_message_size = 0");
 	if (attr->fast_register && !attr->privileged_ops)
-		return refuse(error, loaded, "fast_register without privileged_ops");
+		return claim_refuse(error, loaded, "fast_register without privileged_ops");
 	if (attr->direct_stag && !attr->privileged_ops)
-		return refuse(error, loaded, "direct_stag without privileged_ops");
+		return claim_refuse(error, loaded, "direct_stag without privileged_ops");
 	return true;
 }
 
@@ -195,7 +196,7 @@ ri_claims_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 {
 	if (memchr(attr->name, 0, sizeof(attr->name)) == NULL || attr->name[0] == '\0' ||
 	    memchr(attr->vendor, 0, sizeof(attr->vendor)) == NULL)
-		return refuse(error, loaded, "the profile's name or vendor is no text");
+		return claim_refuse(error, loaded, "the profile's name or vendor is no text");
 	return entries_check(loaded, attr, error) && limits_check(loaded, attr, error) &&
 	       ranges_check(loaded, attr, error) && contradictions_check(loaded, attr, error);
 }

@@ -32,7 +32,7 @@
 #define NEEDS  ".needs"
 
 static void
-say(const struct ri_host *host, enum ri_log_level level, const char *text)
+log_line(const struct ri_host *host, enum ri_log_level level, const char *text)
 {
 	if (host != NULL && host->log_level >= (uint32_t)level)
 		host->log(host->self, level, "registry", text);
@@ -40,9 +40,9 @@ say(const struct ri_host *host, enum ri_log_level level, const char *text)
 
 /* A provider was not taken over: keep the reason for a later query. False: memory ran out. */
 static bool
-refused(const struct ri_host *host, const struct ri_error *error)
+note_refusal(const struct ri_host *host, const struct ri_error *error)
 {
-	say(host, RI_LOG_WARNING, error->text);
+	log_line(host, RI_LOG_WARNING, error->text);
 	if (error->code == RI_REGISTRY_ERROR_MEMORY)
 		return false;
 	ri_registry_note_refusal(error->text);
@@ -155,7 +155,7 @@ is_of_use(const struct ri_host *host, const char *path)
 	if (!exists) {
 		(void)snprintf(text, sizeof(text), "%s: not loaded, because there is no %s", path,
 			       line);
-		say(host, RI_LOG_INFO, text);
+		log_line(host, RI_LOG_INFO, text);
 	}
 	return exists;
 }
@@ -177,7 +177,7 @@ load_folder(const struct ri_host *host, const char *folder, bool named)
 
 		if (named)
 			(void)open_folder_error(&error, folder, errno);
-		return !named || refused(host, &error);
+		return !named || note_refusal(host, &error);
 	}
 	for (int i = 0; i < count; i++) {
 		struct ri_error error = {0};
@@ -189,7 +189,7 @@ load_folder(const struct ri_host *host, const char *folder, bool named)
 		else if (named || is_of_use(host, path))
 			(void)ri_load_file(path, &error);
 		if (error.code != RI_REGISTRY_ERROR_NONE)
-			complete &= refused(host, &error);
+			complete &= note_refusal(host, &error);
 		free(entries[i]);
 	}
 	free(entries);
@@ -208,9 +208,9 @@ load_built_in(const struct ri_host *host, const ri_provider_entry_fn *builtin)
 		if (provider == NULL || ri_registry_add(provider, "built-in", &error))
 			continue;
 		if (error.code == RI_REGISTRY_ERROR_NAME)
-			say(host, RI_LOG_INFO, error.text); /* as somebody wanted */
+			log_line(host, RI_LOG_INFO, error.text); /* as somebody wanted */
 		else
-			complete &= refused(host, &error);
+			complete &= note_refusal(host, &error);
 	}
 	return complete;
 }

@@ -287,7 +287,7 @@ ri_loaded_free(struct ri_loaded *loaded)
 
 /* With the lock held: enter it; or the one that has its name already. */
 static const struct ri_loaded *
-enter(struct ri_loaded *loaded)
+registry_enter(struct ri_loaded *loaded)
 {
 	struct ri_loaded **link = &registry;
 
@@ -309,7 +309,7 @@ ri_registry_add(const struct ri_provider *provider, const char *origin, struct r
 	if (loaded == NULL)
 		return false;
 	pthread_mutex_lock(&lock);
-	present = enter(loaded);
+	present = registry_enter(loaded);
 	pthread_mutex_unlock(&lock);
 	if (present == NULL)
 		return true;

@@ -280,7 +280,7 @@ json_adapter(JsonBuilder *json, const it_interface_t *interface, const it_ia_inf
 
 /* Prints one adapter; false if it could not be opened. */
 static bool
-show(const it_interface_t *interface, bool verbose, JsonBuilder *json)
+show_adapter(const it_interface_t *interface, bool verbose, JsonBuilder *json)
 {
 	struct tool_adapter adapter;
 	g_autoptr(GError) trouble = NULL;
@@ -348,7 +348,7 @@ show_all(const it_interface_t *list, size_t count, bool verbose, bool as_json)
 		json_builder_begin_array(json);
 	}
 	for (size_t i = 0; i < count; i++)
-		good = show(&list[i], verbose, json) && good;
+		good = show_adapter(&list[i], verbose, json) && good;
 	if (as_json) {
 		json_builder_end_array(json);
 	}

@@ -65,7 +65,7 @@ adapter_dead(const struct ual_ia *ia)
 
 /* May requests of a connected endpoint be posted? Never if it is one for datagrams. */
 static bool
-takes(const struct ual_ep *ep)
+takes_requests(const struct ual_ep *ep)
 {
 	/* Acquire: a thread that reads CONNECTED also sees what was written before it. */
 	return atomic_load_explicit(&ep->state, memory_order_acquire) - UAL_EPS_CONNECTED <=
@@ -152,7 +152,7 @@ flags_allowed(const struct ual_ep *ep, const struct ual_dto *dto)
 
 /* Why a post is refused, the first reason by [IT 1.2]: handles, flags, state, limits. */
 static it_status_t
-refusal(const struct ual_ep *ep, const struct ual_dto *dto)
+post_refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 {
 	size_t limit = ep->max_sge[dto->op];
 	it_status_t status = IT_ERR_INVALID_EP_TYPE;
@@ -165,7 +165,7 @@ refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 		return status;
 	if (((unsigned int)dto->flags & ~flags_allowed(ep, dto)) != 0)
 		return IT_ERR_INVALID_DTO_FLAGS;
-	if (dto->op != UAL_DTO_RECV && !dto->datagram && !takes(ep))
+	if (dto->op != UAL_DTO_RECV && !dto->datagram && !takes_requests(ep))
 		return IT_ERR_INVALID_EP_STATE;
 	if (dto->num_segments > limit)
 		return IT_ERR_INVALID_NUM_SEGMENTS;
@@ -177,8 +177,8 @@ refusal(const struct ual_ep *ep, const struct ual_dto *dto)
 
 /* One segment for the provider. One of no octets is not looked at [IT 7.4.3]. */
 static inline bool
-convert(const struct ual_ia *ia, bool privileged, const it_lmr_triplet_t *segment,
-	struct ri_sge *sge)
+segment_convert(const struct ual_ia *ia, bool privileged, const it_lmr_triplet_t *segment,
+		struct ri_sge *sge)
 {
 	const struct ual_lmr *lmr;
 
@@ -223,7 +223,7 @@ convert_all(const struct ual_ep *ep, const struct ual_dto *dto, struct ri_sge *s
 		return sinks_convert(ep, dto, sgl, room);
 	for (size_t i = 0; i < count; i++) {
 		if (segments[i].length > room ||
-		    !convert(ep->object.ia, ep->privileged, &segments[i], &sgl[i]))
+		    !segment_convert(ep->object.ia, ep->privileged, &segments[i], &sgl[i]))
 			return false;
 		room -= segments[i].length;
 	}
@@ -281,9 +281,9 @@ ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
 	struct ri_wr wr;
 
 	if (((unsigned int)dto->flags & ~flags_allowed(ep, dto)) != 0 ||
-	    dto->num_segments > ep->max_sge[dto->op] || !takes(ep) || adapter_dead(ep->object.ia) ||
-	    !convert_all(ep, dto, sgl, ep->max_payload))
-		return refusal(ep, dto);
+	    dto->num_segments > ep->max_sge[dto->op] || !takes_requests(ep) ||
+	    adapter_dead(ep->object.ia) || !convert_all(ep, dto, sgl, ep->max_payload))
+		return post_refusal(ep, dto);
 	wr.wr_id = dto->cookie;
 	wr.sgl = sgl;
 	wr.num_sge = (uint16_t)dto->num_segments;
@@ -310,7 +310,7 @@ ual_dto_sendto(struct ual_ep *ep, const struct ual_dto *dto)
 	if (((unsigned int)dto->flags & ~flags_allowed(ep, dto)) != 0 || ah == NULL ||
 	    dto->num_segments > ep->max_sge[dto->op] || !key_allowed(ep, dto->to) ||
 	    adapter_dead(ep->object.ia) || !convert_all(ep, dto, sgl, ep->max_payload))
-		return refusal(ep, dto);
+		return post_refusal(ep, dto);
 	wr.wr_id = dto->cookie;
 	wr.sgl = sgl;
 	wr.num_sge = (uint16_t)dto->num_segments;
@@ -333,7 +333,7 @@ ual_dto_control_check(const struct ual_ep *ep, it_dto_flags_t flags, unsigned in
 		allowed &= ~(unsigned int)IT_UNLINK_FENCE_FLAG;
 	if (((unsigned int)flags & ~allowed) != 0)
 		return IT_ERR_INVALID_DTO_FLAGS;
-	return takes(ep) ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
+	return takes_requests(ep) ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
 }
 
 it_status_t
@@ -356,10 +356,10 @@ ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto)
 	if (ep->ud != dto->datagram ||
 	    ((unsigned int)dto->flags & ~(unsigned int)kinds[UAL_DTO_RECV].flags) != 0 ||
 	    dto->num_segments > ep->max_sge[UAL_DTO_RECV] || adapter_dead(ep->object.ia))
-		return refusal(ep, dto);
+		return post_refusal(ep, dto);
 	for (size_t i = 0; i < dto->num_segments; i++) {
-		if (!convert(ep->object.ia, ep->privileged, &dto->segments[i], &sgl[i]))
-			return refusal(ep, dto);
+		if (!segment_convert(ep->object.ia, ep->privileged, &dto->segments[i], &sgl[i]))
+			return post_refusal(ep, dto);
 	}
 	wr.wr_id = dto->cookie;
 	wr.sgl = sgl;
@@ -400,7 +400,7 @@ ual_dto_recv_shared(struct ual_srq *srq, const struct ual_dto *dto)
 	    dto->num_segments > srq->max_sge || adapter_dead(srq->object.ia))
 		return refusal_shared(srq, dto);
 	for (size_t i = 0; i < dto->num_segments; i++) {
-		if (!convert(srq->object.ia, false, &dto->segments[i], &sgl[i]))
+		if (!segment_convert(srq->object.ia, false, &dto->segments[i], &sgl[i]))
 			return refusal_shared(srq, dto);
 	}
 	wr.wr_id = dto->cookie;

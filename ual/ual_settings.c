@@ -13,7 +13,7 @@ struct taker {
 };
 
 static void
-pass(void *arg, const struct kal_setting_now *now)
+pass_setting(void *arg, const struct kal_setting_now *now)
 {
 	const struct taker *taker = (const struct taker *)arg;
 	const struct ual_setting setting = {
@@ -36,5 +36,5 @@ ual_settings_list(void (*each)(void *arg, const struct ual_setting *setting), vo
 {
 	struct taker taker = {.each = each, .arg = arg};
 
-	return ual_status(UAL_CALL_OTHER, kal_settings_list(pass, &taker));
+	return ual_status(UAL_CALL_OTHER, kal_settings_list(pass_setting, &taker));
 }

@@ -4,25 +4,25 @@
 #include "ual_spin.h"
 
 static unsigned
-get8(const _Atomic uint8_t *value)
+load_u8(const _Atomic uint8_t *value)
 {
 	return atomic_load_explicit(value, memory_order_relaxed);
 }
 
 static unsigned
-get16(const _Atomic uint16_t *value)
+load_u16(const _Atomic uint16_t *value)
 {
 	return atomic_load_explicit(value, memory_order_relaxed);
 }
 
 static void
-put8(_Atomic uint8_t *value, unsigned now)
+store_u8(_Atomic uint8_t *value, unsigned now)
 {
 	atomic_store_explicit(value, (uint8_t)now, memory_order_relaxed);
 }
 
 static void
-put16(_Atomic uint16_t *value, unsigned now)
+store_u16(_Atomic uint16_t *value, unsigned now)
 {
 	atomic_store_explicit(value, (uint16_t)now, memory_order_relaxed);
 }
@@ -30,60 +30,60 @@ put16(_Atomic uint16_t *value, unsigned now)
 void
 ual_spin_init(struct ual_spin *spin)
 {
-	put8(&spin->way, UAL_SPIN_POLL);
-	put8(&spin->points, UAL_SPIN_POINTS);
-	put16(&spin->gap, UAL_SPIN_GAP);
-	put16(&spin->left, 0);
+	store_u8(&spin->way, UAL_SPIN_POLL);
+	store_u8(&spin->points, UAL_SPIN_POINTS);
+	store_u16(&spin->gap, UAL_SPIN_GAP);
+	store_u16(&spin->left, 0);
 }
 
 enum ual_spin_way
 ual_spin_way(const struct ual_spin *spin)
 {
-	return (enum ual_spin_way)get8(&spin->way);
+	return (enum ual_spin_way)load_u8(&spin->way);
 }
 
 /* One more event came soon in a wait that did not poll; after enough of them, one wait polls. */
 static void
 count_down(struct ual_spin *spin)
 {
-	unsigned left = get16(&spin->left);
+	unsigned left = load_u16(&spin->left);
 
 	if (left > 1) {
-		put16(&spin->left, left - 1);
+		store_u16(&spin->left, left - 1);
 		return;
 	}
-	put8(&spin->points, 1);
-	put8(&spin->way, UAL_SPIN_POLL);
+	store_u8(&spin->points, 1);
+	store_u8(&spin->way, UAL_SPIN_POLL);
 }
 
 void
 ual_spin_paid(struct ual_spin *spin, enum ual_spin_way way)
 {
-	unsigned points = get8(&spin->points) + 2;
+	unsigned points = load_u8(&spin->points) + 2;
 
 	if (way != UAL_SPIN_POLL) {
 		count_down(spin);
 		return;
 	}
-	put8(&spin->points, points < UAL_SPIN_POINTS ? points : UAL_SPIN_POINTS);
-	put16(&spin->gap, UAL_SPIN_GAP);
+	store_u8(&spin->points, points < UAL_SPIN_POINTS ? points : UAL_SPIN_POINTS);
+	store_u16(&spin->gap, UAL_SPIN_GAP);
 }
 
 /* Polling found nothing. */
 static void
 lose_point(struct ual_spin *spin, bool soon)
 {
-	unsigned points = get8(&spin->points);
-	unsigned gap = get16(&spin->gap);
+	unsigned points = load_u8(&spin->points);
+	unsigned gap = load_u16(&spin->gap);
 
 	if (points > 1) {
-		put8(&spin->points, points - 1);
+		store_u8(&spin->points, points - 1);
 		return;
 	}
-	put16(&spin->left, soon ? gap : 1);
+	store_u16(&spin->left, soon ? gap : 1);
 	if (soon)
-		put16(&spin->gap, gap * 4 < UAL_SPIN_GAP_MAX ? gap * 4 : UAL_SPIN_GAP_MAX);
-	put8(&spin->way, soon ? UAL_SPIN_YIELD : UAL_SPIN_NOT);
+		store_u16(&spin->gap, gap * 4 < UAL_SPIN_GAP_MAX ? gap * 4 : UAL_SPIN_GAP_MAX);
+	store_u8(&spin->way, soon ? UAL_SPIN_YIELD : UAL_SPIN_NOT);
 }
 
 void
@@ -93,7 +93,7 @@ ual_spin_in_vain(struct ual_spin *spin, enum ual_spin_way way, bool soon)
 		lose_point(spin, soon);
 		return;
 	}
-	put8(&spin->way, UAL_SPIN_NOT);
+	store_u8(&spin->way, UAL_SPIN_NOT);
 	if (soon)
 		count_down(spin);
 }

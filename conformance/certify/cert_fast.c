@@ -18,7 +18,7 @@ cert_fast_inside(void)
 
 /* An upcall handler may call some entries, so there may be one around this one. */
 static enum cert_fast
-enter(enum cert_fast what)
+fast_enter(enum cert_fast what)
 {
 	enum cert_fast before = inside;
 
@@ -29,7 +29,7 @@ enter(enum cert_fast what)
 static enum ri_status
 watched_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 {
-	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
 	enum ri_status status = real->post_sq(qp, wr);
 
 	inside = before;
@@ -39,7 +39,7 @@ watched_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 static enum ri_status
 watched_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
-	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
 	enum ri_status status = real->post_rq(qp, wr);
 
 	inside = before;
@@ -49,7 +49,7 @@ watched_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 static enum ri_status
 watched_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 {
-	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
 	enum ri_status status = real->post_srq(srq, wr);
 
 	inside = before;
@@ -59,7 +59,7 @@ watched_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 static void
 watched_flush_sq(struct ri_uqp *qp)
 {
-	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
 
 	real->flush_sq(qp);
 	inside = before;
@@ -68,7 +68,7 @@ watched_flush_sq(struct ri_uqp *qp)
 static uint32_t
 watched_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
-	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
 	uint32_t taken = real->poll_cq(cq, wc, n);
 
 	inside = before;
@@ -78,7 +78,7 @@ watched_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 static uint32_t
 watched_cq_depth(struct ri_ucq *cq)
 {
-	enum cert_fast before = enter(CERT_FAST_QUIET);
+	enum cert_fast before = fast_enter(CERT_FAST_QUIET);
 	uint32_t depth = real->cq_depth(cq);
 
 	inside = before;
@@ -88,7 +88,7 @@ watched_cq_depth(struct ri_ucq *cq)
 static enum ri_status
 watched_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 {
-	enum cert_fast before = enter(CERT_FAST_QUIET);
+	enum cert_fast before = fast_enter(CERT_FAST_QUIET);
 	enum ri_status status = real->arm_cq(cq, how, count);
 
 	inside = before;
@@ -98,7 +98,7 @@ watched_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 static uint32_t
 watched_progress(struct ri_urnic *rnic, uint32_t budget)
 {
-	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
 	uint32_t done = real->progress(rnic, budget);
 
 	inside = before;
@@ -108,7 +108,7 @@ watched_progress(struct ri_urnic *rnic, uint32_t budget)
 static bool
 watched_leader_enter(struct ri_urnic *rnic, int *fd)
 {
-	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
 	bool leads = real->leader_enter(rnic, fd);
 
 	inside = before;
@@ -118,7 +118,7 @@ watched_leader_enter(struct ri_urnic *rnic, int *fd)
 static void
 watched_leader_leave(struct ri_urnic *rnic)
 {
-	enum cert_fast before = enter(CERT_FAST_ENGINE);
+	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
 
 	real->leader_leave(rnic);
 	inside = before;

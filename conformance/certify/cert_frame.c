@@ -131,7 +131,7 @@ cert_expect_true(struct cert *cert, const char *where, const char *what, bool se
 }
 
 static bool
-holds(uint64_t seen, const char *relation, uint64_t expected)
+relation_holds(uint64_t seen, const char *relation, uint64_t expected)
 {
 	bool equal = relation[1] == '=';
 
@@ -155,7 +155,7 @@ cert_expect_uint(struct cert *cert, const char *where, const char *what, uint64_
 {
 	g_autofree char *wanted = NULL, *got = NULL;
 
-	if (holds(seen, relation, expected))
+	if (relation_holds(seen, relation, expected))
 		return;
 	wanted = g_strdup_printf("%s %" PRIu64, relation, expected);
 	got = g_strdup_printf("%" PRIu64, seen);

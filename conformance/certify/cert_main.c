@@ -71,7 +71,7 @@ is_id(const char *id)
 }
 
 static unsigned
-complain(const char *id, const char *text)
+print_complaint(const char *id, const char *text)
 {
 	printf("%s: %s\n", id, text);
 	return 1;
@@ -85,18 +85,19 @@ case_check(const struct cert_case *one, GHashTable *ids, GHashTable *settled)
 	unsigned faults = 0;
 
 	if (!is_id(one->id))
-		faults += complain(one->id, "is no id of a case");
+		faults += print_complaint(one->id, "is no id of a case");
 	if (!g_hash_table_add(ids, (void *)one->id))
-		faults += complain(one->id, "is used twice");
+		faults += print_complaint(one->id, "is used twice");
 	if (one->title == NULL || one->rule == NULL || one->run == NULL || one->rule[0] != '[')
-		faults += complain(one->id, "lacks a title, a rule or a function");
+		faults += print_complaint(one->id, "lacks a title, a rule or a function");
 	if (needs != NULL)
-		faults += complain(one->id, needs);
+		faults += print_complaint(one->id, needs);
 	for (char **name = names; *name != NULL; name++) {
 		const struct cert_attribute *at = cert_attribute_find(*name, strlen(*name));
 
 		if (at == NULL || at->informs)
-			faults += complain(one->id, "settles what is no claim of the profile");
+			faults +=
+				print_complaint(one->id, "settles what is no claim of the profile");
 		else
 			g_hash_table_add(settled, (void *)at->name);
 	}
@@ -132,7 +133,7 @@ attributes_print(void)
 /* --- the program ----------------------------------------------------------------------------- */
 
 static int
-run(const struct options *options)
+run_case(const struct options *options)
 {
 	/* Static, so that what it owns is in use until the process ends. */
 	static struct cert_setup setup;
@@ -212,5 +213,5 @@ main(int argc, char **argv)
 		attributes_print();
 		return 0;
 	}
-	return run(&options);
+	return run_case(&options);
 }

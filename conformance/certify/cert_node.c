@@ -263,7 +263,7 @@ cert_region_free(struct cert_region *region)
 }
 
 static uint8_t
-pattern(size_t i, uint32_t seed)
+pattern_byte(size_t i, uint32_t seed)
 {
 	return (uint8_t)(i * 31 + (i >> 8) * 13 + seed * 101 + 7);
 }
@@ -274,7 +274,7 @@ cert_fill(void *at, size_t length, uint32_t seed)
 	uint8_t *bytes = at;
 
 	for (size_t i = 0; i < length; i++)
-		bytes[i] = pattern(i, seed);
+		bytes[i] = pattern_byte(i, seed);
 }
 
 void

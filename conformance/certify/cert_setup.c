@@ -21,7 +21,7 @@ setup_quark(void)
 
 /* Loads one file, or everything that the library would load. */
 static bool
-load(const char *path, const struct ri_host *host, GError **error)
+setup_load(const char *path, const struct ri_host *host, GError **error)
 {
 	struct ri_error why = {0};
 	char folder[PATH_MAX];
@@ -60,7 +60,7 @@ find_adapter(const struct ri_provider *provider, const struct ri_host *host, con
 
 /* As the library does: an adapter may also be opened by a name that the provider does not list. */
 static bool
-opens(const struct ri_provider *provider, struct ri_open *open, struct ri_rnic **rnic)
+adapter_opens(const struct ri_provider *provider, struct ri_open *open, struct ri_rnic **rnic)
 {
 	return provider->device->open(open, rnic) == RI_SUCCESS;
 }
@@ -103,7 +103,7 @@ read_profile(struct cert_setup *setup, const struct ri_loaded *loaded, const str
 	enum ri_status status;
 
 	g_strlcpy(open.name, name, sizeof(open.name));
-	if (!opens(&loaded->provider, &open, &rnic))
+	if (!adapter_opens(&loaded->provider, &open, &rnic))
 		return false;
 	setup->attr.size = sizeof(setup->attr);
 	status = loaded->provider.device->query(rnic, &setup->attr);
@@ -142,7 +142,7 @@ cert_setup_open(struct cert_setup *setup, const char *path, const char *adapter,
 		g_set_error(error, setup_quark(), 0, "there are no resources for a host");
 		return false;
 	}
-	if (!load(path, host, error))
+	if (!setup_load(path, host, error))
 		return false;
 	for (unsigned i = 0; i < ri_registry_count(); i++) {
 		const struct ri_loaded *loaded = ri_registry_get(i);

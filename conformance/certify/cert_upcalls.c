@@ -55,7 +55,7 @@ judge_thread(struct cert_upcalls *up, const char *what)
 }
 
 static void
-judge(struct cert_upcalls *up, const char *what, uint64_t ctx, enum ri_object kind)
+upcall_judge(struct cert_upcalls *up, const char *what, uint64_t ctx, enum ri_object kind)
 {
 	gpointer found = NULL;
 	bool known;
@@ -82,14 +82,14 @@ judge(struct cert_upcalls *up, const char *what, uint64_t ctx, enum ri_object ki
 
 /* The upcall begins and is recorded; the lock is held until enough is recorded. */
 static void
-begin(struct cert_upcalls *up)
+upcall_begin(struct cert_upcalls *up)
 {
 	atomic_fetch_add(&up->under_way, 1);
 	pthread_mutex_lock(&up->lock);
 }
 
 static void
-end(struct cert_upcalls *up, uint64_t ctx)
+upcall_end(struct cert_upcalls *up, uint64_t ctx)
 {
 	cert_upcall_hook hook = up->closed ? NULL : up->hook;
 	void *arg = up->hook_arg;
@@ -106,11 +106,11 @@ cq_event(void *self, uint64_t ctx)
 	struct cert_upcalls *up = self;
 	guint count;
 
-	begin(up);
-	judge(up, "cq_event", ctx, RI_OBJECT_CQ);
+	upcall_begin(up);
+	upcall_judge(up, "cq_event", ctx, RI_OBJECT_CQ);
 	count = GPOINTER_TO_UINT(g_hash_table_lookup(up->cq, &ctx));
 	g_hash_table_replace(up->cq, g_memdup2(&ctx, sizeof(ctx)), GUINT_TO_POINTER(count + 1));
-	end(up, ctx);
+	upcall_end(up, ctx);
 }
 
 /* What an asynchronous event is about. */
@@ -142,8 +142,9 @@ async_event(void *self, const struct ri_async_event *event)
 	bool has_ctx = event->object != RI_OBJECT_RNIC && event->object != RI_OBJECT_PORT;
 	const char *name = ri_event_name((enum ri_event)event->event);
 
-	begin(up);
-	judge(up, name, event->ctx, has_ctx ? (enum ri_object)event->object : RI_OBJECT_NONE);
+	upcall_begin(up);
+	upcall_judge(up, name, event->ctx,
+		     has_ctx ? (enum ri_object)event->object : RI_OBJECT_NONE);
 	if (event->event == RI_EVENT_NONE || event->event >= RI_EVENT_COUNT)
 		cert_violation(up->cert, "async_event", "an event of the interface",
 			       "another number");
@@ -152,7 +153,7 @@ async_event(void *self, const struct ri_async_event *event)
 			       "the kind of object that the event is about [RI 8.4]",
 			       "another kind");
 	g_array_append_vals(up->async, event, 1);
-	end(up, event->ctx);
+	upcall_end(up, event->ctx);
 }
 
 /* What an event of a connection is about. */
@@ -185,15 +186,15 @@ cm_event(void *self, const struct ri_cm_event *event)
 {
 	struct cert_upcalls *up = self;
 
-	begin(up);
-	judge(up, "cm_event", event->ctx, cm_object(event));
+	upcall_begin(up);
+	upcall_judge(up, "cm_event", event->ctx, cm_object(event));
 	if (event->kind == RI_CM_NONE || event->kind >= RI_CM_KIND_COUNT)
 		cert_violation(up->cert, "cm_event", "a kind of event", "another number");
 	if (event->pdata_len > RI_PDATA_MAX)
 		cert_violation(up->cert, "cm_event", "at most RI_PDATA_MAX octets of private data",
 			       "more");
 	g_array_append_vals(up->cm, event, 1);
-	end(up, event->ctx);
+	upcall_end(up, event->ctx);
 }
 
 /* --- recorders ------------------------------------------------------------------------------- */

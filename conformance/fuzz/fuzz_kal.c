@@ -68,7 +68,7 @@ static uint8_t arena[ARENA];
 /* --- the host ------------------------------------------------------------------------------- */
 
 static enum ri_status
-attach(void *self, uint64_t owner, struct ri_mem *mem, uint32_t access)
+attach_client(void *self, uint64_t owner, struct ri_mem *mem, uint32_t access)
 {
 	uint64_t first = (uintptr_t)arena;
 
@@ -249,7 +249,7 @@ adapter_of(const struct fuzz_call *row, const void *request)
 
 /* A call has made something. */
 static void
-made(const struct fuzz_call *row, const void *request, const void *reply)
+object_made(const struct fuzz_call *row, const void *request, const void *reply)
 {
 	struct object *object;
 	uint32_t id;
@@ -266,7 +266,7 @@ made(const struct fuzz_call *row, const void *request, const void *reply)
 
 /* A call has given an object new pages, or a new key. */
 static void
-remapped(uint32_t call, const void *request, const void *reply)
+object_remapped(uint32_t call, const void *request, const void *reply)
 {
 	const struct kal_srq_req *srq = request;
 	const struct kal_qp_resize_rep *resized = reply;
@@ -293,7 +293,7 @@ remapped(uint32_t call, const void *request, const void *reply)
 
 /* The object that a request asks to destroy, which loses its user half now unless it is in use. NULL: there is none. */
 static struct object *
-doomed(uint32_t call, const void *request, size_t len)
+object_doomed(uint32_t call, const void *request, size_t len)
 {
 	const struct fuzz_call *row = fuzz_call_row(call);
 	struct object *object;
@@ -312,7 +312,7 @@ doomed(uint32_t call, const void *request, size_t len)
 
 /* What must hold for a destruction, and what follows from it. */
 static void
-destroyed(uint32_t call, struct object *object, enum ri_status status)
+object_destroyed(uint32_t call, struct object *object, enum ri_status status)
 {
 	if (object->users > 0)
 		FUZZ_REQUIRE(status == RI_ERR_BUSY);
@@ -380,20 +380,20 @@ call_run(uint32_t call, struct fuzz_input *in)
 	sent = fuzz_copy(request, len);
 	reply = malloc(room > 0 ? room : 1);
 	FUZZ_REQUIRE(reply != NULL);
-	object = doomed(call, sent, len);
+	object = object_doomed(call, sent, len);
 	msg.req = sent;
 	msg.rep = reply;
 	msg.rep_len = room;
 	status = kal_call(w.client, &msg);
 	FUZZ_REQUIRE(status >= RI_SUCCESS && status < RI_STATUS_COUNT);
 	if (object != NULL)
-		destroyed(call, object, status);
+		object_destroyed(call, object, status);
 	if (status == RI_SUCCESS) {
 		FUZZ_REQUIRE(len >= row->request && msg.rep_len <= room);
 		if (row->makes != FUZZ_NOTHING)
-			made(row, sent, reply);
+			object_made(row, sent, reply);
 		else if (row->reply > 0 && row->ids[0].kind != FUZZ_NOTHING)
-			remapped(call, sent, reply);
+			object_remapped(call, sent, reply);
 	}
 	free(reply);
 	free(sent);
@@ -536,7 +536,7 @@ LLVMFuzzerTestOneInput(const uint8_t *octets, size_t len)
 	memset(&w, 0, sizeof(w));
 	w.vth = vth_new(false);
 	w.host = *vth_host(w.vth);
-	w.host.mem_attach = attach;
+	w.host.mem_attach = attach_client;
 	w.host.log = line_drop;
 	FUZZ_REQUIRE(kal_client_open(&params, &w.client) == RI_SUCCESS);
 	for (unsigned i = 0; i < COMMANDS_MAX && in.left > 0; i++)

@@ -55,7 +55,7 @@ variable_take(const uint8_t *text, size_t len)
 }
 
 static void
-quiet(void *self, enum ri_log_level level, const char *where, const char *text)
+log_nothing(void *self, enum ri_log_level level, const char *where, const char *text)
 {
 	(void)self;
 	(void)level;
@@ -66,7 +66,8 @@ quiet(void *self, enum ri_log_level level, const char *where, const char *text)
 static void
 settings_read(void)
 {
-	const struct ri_host host = {.size = sizeof(host), .log_level = RI_LOG_DEBUG, .log = quiet};
+	const struct ri_host host = {
+		.size = sizeof(host), .log_level = RI_LOG_DEBUG, .log = log_nothing};
 
 	for (unsigned i = 0; i < ROWS; i++) {
 		const struct ri_setting *row = row_of(i);

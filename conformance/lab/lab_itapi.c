@@ -23,7 +23,7 @@ struct carrier_itapi {
 };
 
 static struct carrier_itapi *
-own(struct lab_end *end)
+carrier_of(struct lab_end *end)
 {
 	return end->own;
 }
@@ -47,7 +47,7 @@ itapi_open(struct lab_end *end, GError **error)
 static bool
 itapi_make(struct lab_end *end, GError **error)
 {
-	struct carrier_itapi *self = own(end);
+	struct carrier_itapi *self = carrier_of(end);
 	const struct tool_link_spec spec = {.requests = LAB_SLOTS,
 					    .receives = LAB_SLOTS,
 					    .segments = 1,
@@ -67,7 +67,7 @@ itapi_make(struct lab_end *end, GError **error)
 static bool
 itapi_listen(struct lab_end *end, GError **error)
 {
-	struct carrier_itapi *self = own(end);
+	struct carrier_itapi *self = carrier_of(end);
 
 	it_listen_flags_t flags =
 		end->options.suppress ? IT_LISTEN_SUPPRESS_IRD_ORD : IT_LISTEN_NO_FLAG;
@@ -83,7 +83,7 @@ itapi_listen(struct lab_end *end, GError **error)
 static bool
 next_event(struct lab_end *end, it_event_t *event, GError **error)
 {
-	it_status_t status = it_evd_wait(own(end)->link.conn_evd,
+	it_status_t status = it_evd_wait(carrier_of(end)->link.conn_evd,
 					 (uint64_t)end->options.seconds * SECOND_US, event, NULL);
 
 	if (status == IT_ERR_TIMEOUT_EXPIRED)
@@ -92,9 +92,9 @@ next_event(struct lab_end *end, it_event_t *event, GError **error)
 }
 
 static bool
-established(struct lab_end *end, GError **error)
+wait_established(struct lab_end *end, GError **error)
 {
-	struct tool_link *link = &own(end)->link;
+	struct tool_link *link = &carrier_of(end)->link;
 	it_event_t event;
 
 	if (!next_event(end, &event, error))
@@ -110,7 +110,7 @@ established(struct lab_end *end, GError **error)
 
 /* The answer to a request that is to be refused. */
 static bool
-refused(struct lab_end *end, GError **error)
+wait_refused(struct lab_end *end, GError **error)
 {
 	it_event_t event;
 
@@ -126,7 +126,7 @@ refused(struct lab_end *end, GError **error)
 static bool
 itapi_serve(struct lab_end *end, GError **error)
 {
-	struct carrier_itapi *self = own(end);
+	struct carrier_itapi *self = carrier_of(end);
 	uint8_t data[LAB_PRIVATE_LIMIT];
 	size_t len = (size_t)end->options.private_data;
 	it_event_t event;
@@ -147,13 +147,13 @@ itapi_serve(struct lab_end *end, GError **error)
 	}
 	return tool_check(it_ep_accept(self->link.ep, event.conn_req.cn_est_id, data, len),
 			  "it_ep_accept", error) &&
-	       established(end, error);
+	       wait_established(end, error);
 }
 
 static bool
 itapi_connect(struct lab_end *end, GError **error)
 {
-	struct carrier_itapi *self = own(end);
+	struct carrier_itapi *self = carrier_of(end);
 	it_conn_qual_t qual = tool_port((uint16_t)end->options.port);
 	uint8_t data[LAB_PRIVATE_LIMIT];
 	it_cn_est_flags_t flags =
@@ -168,34 +168,34 @@ itapi_connect(struct lab_end *end, GError **error)
 				      (size_t)end->options.private_data),
 			"it_ep_connect", error))
 		return false;
-	return end->options.reject ? refused(end, error) : established(end, error);
+	return end->options.reject ? wait_refused(end, error) : wait_established(end, error);
 }
 
 static bool
 itapi_receive(struct lab_end *end, size_t place, size_t len, GError **error)
 {
-	it_lmr_triplet_t part = tool_memory_part(&own(end)->memory, place, len);
+	it_lmr_triplet_t part = tool_memory_part(&carrier_of(end)->memory, place, len);
 
-	return tool_check(it_post_recv(own(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG),
+	return tool_check(it_post_recv(carrier_of(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG),
 			  "it_post_recv", error);
 }
 
 static bool
 itapi_send(struct lab_end *end, size_t place, size_t len, GError **error)
 {
-	it_lmr_triplet_t part = tool_memory_part(&own(end)->memory, place, len);
+	it_lmr_triplet_t part = tool_memory_part(&carrier_of(end)->memory, place, len);
 
-	return tool_check(it_post_send(own(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG),
+	return tool_check(it_post_send(carrier_of(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG),
 			  "it_post_send", error);
 }
 
 static bool
 itapi_write(struct lab_end *end, size_t len, uint64_t address, uint32_t key, GError **error)
 {
-	it_lmr_triplet_t part = tool_memory_part(&own(end)->memory, 0, len);
+	it_lmr_triplet_t part = tool_memory_part(&carrier_of(end)->memory, 0, len);
 
-	return tool_check(it_post_rdma_write(own(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG,
-					     address, key),
+	return tool_check(it_post_rdma_write(carrier_of(end)->link.ep, &part, 1, 0,
+					     IT_COMPLETION_FLAG, address, key),
 			  "it_post_rdma_write", error);
 }
 
@@ -203,11 +203,11 @@ static bool
 itapi_read(struct lab_end *end, size_t place, size_t len, uint64_t address, uint32_t key,
 	   GError **error)
 {
-	it_lmr_triplet_t part = tool_memory_part(&own(end)->memory, place, len);
+	it_lmr_triplet_t part = tool_memory_part(&carrier_of(end)->memory, place, len);
 
-	return tool_check(
-		it_post_rdma_read(own(end)->link.ep, &part, 1, 0, IT_COMPLETION_FLAG, address, key),
-		"it_post_rdma_read", error);
+	return tool_check(it_post_rdma_read(carrier_of(end)->link.ep, &part, 1, 0,
+					    IT_COMPLETION_FLAG, address, key),
+			  "it_post_rdma_read", error);
 }
 
 static bool
@@ -215,7 +215,7 @@ itapi_done(struct lab_end *end, GError **error)
 {
 	it_dto_cmpl_event_t event;
 
-	return tool_link_done(&own(end)->link, &event, error);
+	return tool_link_done(&carrier_of(end)->link, &event, error);
 }
 
 static bool
@@ -223,7 +223,7 @@ itapi_arrived(struct lab_end *end, size_t *len, GError **error)
 {
 	it_dto_cmpl_event_t event;
 
-	if (!tool_link_received(&own(end)->link, &event, error))
+	if (!tool_link_received(&carrier_of(end)->link, &event, error))
 		return false;
 	*len = event.transferred_length;
 	return true;
@@ -232,7 +232,7 @@ itapi_arrived(struct lab_end *end, size_t *len, GError **error)
 static void
 itapi_disconnect(struct lab_end *end)
 {
-	it_status_t status = it_ep_disconnect(own(end)->link.ep, NULL, 0);
+	it_status_t status = it_ep_disconnect(carrier_of(end)->link.ep, NULL, 0);
 
 	if (status != IT_SUCCESS)
 		printf("it_ep_disconnect: %s\n", it_status_name(status));
@@ -241,7 +241,7 @@ itapi_disconnect(struct lab_end *end)
 static bool
 itapi_ended(struct lab_end *end, GError **error)
 {
-	struct tool_link *link = &own(end)->link;
+	struct tool_link *link = &carrier_of(end)->link;
 	it_event_t event;
 
 	if (link->end == 0) {
@@ -261,13 +261,13 @@ itapi_ended(struct lab_end *end, GError **error)
 static void
 itapi_drop(struct lab_end *end)
 {
-	tool_link_close(&own(end)->link);
+	tool_link_close(&carrier_of(end)->link);
 }
 
 static void
 itapi_close(struct lab_end *end)
 {
-	struct carrier_itapi *self = own(end);
+	struct carrier_itapi *self = carrier_of(end);
 
 	if (self == NULL)
 		return;

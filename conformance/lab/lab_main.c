@@ -8,7 +8,7 @@
 #include "lab_talk.h"
 
 static bool
-parse(struct lab_options *options, int *argc, char ***argv, GError **error)
+parse_options(struct lab_options *options, int *argc, char ***argv, GError **error)
 {
 	g_autoptr(GOptionContext) context =
 		g_option_context_new("[HOST] - one side of a test of RDMA");
@@ -106,7 +106,7 @@ lab_main(const struct lab_carrier *carrier, int argc, char **argv)
 	bool good;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	good = parse(&end.options, &argc, &argv, &error) && carrier->open(&end, &error) &&
+	good = parse_options(&end.options, &argc, &argv, &error) && carrier->open(&end, &error) &&
 	       all_connections(&end, &error);
 	carrier->close(&end);
 	g_free(end.options.operations);

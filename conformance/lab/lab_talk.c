@@ -58,7 +58,7 @@ struct letter {
 };
 
 static bool
-say(struct lab_end *end, uint64_t word, uint64_t a, uint64_t b, GError **error)
+send_letter(struct lab_end *end, uint64_t word, uint64_t a, uint64_t b, GError **error)
 {
 	struct tool_wire wire = tool_wire_of(end->region + LAB_OUT, LAB_LETTER);
 
@@ -84,7 +84,7 @@ post_letter(struct lab_end *end, GError **error)
 }
 
 static bool
-hear(struct lab_end *end, struct letter *letter, GError **error)
+receive_letter(struct lab_end *end, struct letter *letter, GError **error)
 {
 	struct tool_wire wire = tool_wire_of(end->region + place_of(end->heard++), LAB_LETTER);
 	size_t len = 0;
@@ -103,7 +103,7 @@ hear(struct lab_end *end, struct letter *letter, GError **error)
 static bool
 hear_word(struct lab_end *end, uint64_t word, struct letter *letter, GError **error)
 {
-	if (!hear(end, letter, error))
+	if (!receive_letter(end, letter, error))
 		return false;
 	if (letter->word == BAD)
 		return lab_fail(error, "the peer found a wrong octet at %" G_GUINT64_FORMAT,
@@ -115,16 +115,16 @@ hear_word(struct lab_end *end, uint64_t word, struct letter *letter, GError **er
 
 /* A letter of the leader, and the follower's approval. */
 static bool
-ask(struct lab_end *end, uint64_t word, uint64_t len, GError **error)
+send_request(struct lab_end *end, uint64_t word, uint64_t len, GError **error)
 {
 	struct letter answer;
 
-	return post_letter(end, error) && say(end, word, len, end->seed, error) &&
+	return post_letter(end, error) && send_letter(end, word, len, end->seed, error) &&
 	       hear_word(end, GOOD, &answer, error);
 }
 
 static bool
-verify(const uint8_t *octets, size_t len, uint64_t seed, const char *what, GError **error)
+verify_memory(const uint8_t *octets, size_t len, uint64_t seed, const char *what, GError **error)
 {
 	size_t wrong = tool_pattern_check(octets, len, seed, 0);
 
@@ -136,14 +136,14 @@ do_write(struct lab_end *end, size_t len, GError **error)
 {
 	tool_pattern_fill(end->region, len, end->seed, 0);
 	return end->carrier->write(end, len, end->peer_address, end->peer_key, error) &&
-	       end->carrier->done(end, error) && ask(end, WROTE, len, error);
+	       end->carrier->done(end, error) && send_request(end, WROTE, len, error);
 }
 
 /* `times` Reads at once, side by side in the region. */
 static bool
 do_reads(struct lab_end *end, size_t len, size_t times, GError **error)
 {
-	if (!ask(end, FILL, len, error))
+	if (!send_request(end, FILL, len, error))
 		return false;
 	memset(end->region, 0, len * times);
 	for (size_t i = 0; i < times; i++) {
@@ -155,7 +155,7 @@ do_reads(struct lab_end *end, size_t len, size_t times, GError **error)
 			return false;
 	}
 	for (size_t i = 0; i < times; i++) {
-		if (!verify(end->region + i * len, len, end->seed, "read", error))
+		if (!verify_memory(end->region + i * len, len, end->seed, "read", error))
 			return false;
 	}
 	return true;
@@ -166,7 +166,7 @@ do_send(struct lab_end *end, size_t len, GError **error)
 {
 	struct letter answer;
 
-	if (!ask(end, TAKE, len, error))
+	if (!send_request(end, TAKE, len, error))
 		return false;
 	tool_pattern_fill(end->region, len, end->seed, 0);
 	return post_letter(end, error) && end->carrier->send(end, 0, len, error) &&
@@ -181,7 +181,7 @@ do_wrong(struct lab_end *end, const char *name, size_t len, GError **error)
 	uint32_t key = end->peer_key ^ WRONG_KEY;
 	bool posted;
 
-	if (!ask(end, strcmp(name, "long-send") == 0 ? TAKE : BEWARE, len, error))
+	if (!send_request(end, strcmp(name, "long-send") == 0 ? TAKE : BEWARE, len, error))
 		return false;
 	tool_pattern_fill(end->region, len, end->seed, 0);
 	if (strcmp(name, "wrong-write") == 0)
@@ -205,7 +205,7 @@ do_wrong(struct lab_end *end, const char *name, size_t len, GError **error)
 
 /* One operation: name:length[:times]. */
 static bool
-operate(struct lab_end *end, const char *operation, GError **error)
+run_operation(struct lab_end *end, const char *operation, GError **error)
 {
 	g_auto(GStrv) parts = g_strsplit(operation, ":", 3);
 	size_t count = g_strv_length(parts);
@@ -229,7 +229,7 @@ operate(struct lab_end *end, const char *operation, GError **error)
 
 /* Ends the connection, or waits until the peer does. */
 static bool
-part(struct lab_end *end, bool stop, GError **error)
+finish_connection(struct lab_end *end, bool stop, GError **error)
 {
 	if (stop)
 		end->carrier->disconnect(end);
@@ -238,13 +238,13 @@ part(struct lab_end *end, bool stop, GError **error)
 }
 
 static bool
-lead(struct lab_end *end, GError **error)
+run_leader(struct lab_end *end, GError **error)
 {
 	g_auto(GStrv) operations = g_strsplit(end->options.operations, ",", -1);
 
 	do {
 		for (size_t i = 0; operations[i] != NULL && operations[i][0] != '\0'; i++) {
-			if (!operate(end, operations[i], error)) {
+			if (!run_operation(end, operations[i], error)) {
 				g_prefix_error(error, "%s: ", operations[i]);
 				return false;
 			}
@@ -252,18 +252,20 @@ lead(struct lab_end *end, GError **error)
 				return true;
 		}
 	} while (end->options.forever);
-	return ask(end, BYE, 0, error) && part(end, !end->options.stop, error);
+	return send_request(end, BYE, 0, error) &&
+	       finish_connection(end, !end->options.stop, error);
 }
 
 /* Receives what the leader sends; a Send that is too long breaks the connection, and that is well. */
 static bool
-take(struct lab_end *end, const struct letter *letter, GError **error)
+receive_send(struct lab_end *end, const struct letter *letter, GError **error)
 {
 	g_autoptr(GError) why = NULL;
 	size_t came;
 
 	memset(end->region, 0, letter->a);
-	if (!end->carrier->receive(end, 0, letter->a, error) || !say(end, GOOD, 0, 0, error))
+	if (!end->carrier->receive(end, 0, letter->a, error) ||
+	    !send_letter(end, GOOD, 0, 0, error))
 		return false;
 	if (!end->carrier->arrived(end, &came, &why)) {
 		printf("long-send: %s\n", why->message);
@@ -272,47 +274,49 @@ take(struct lab_end *end, const struct letter *letter, GError **error)
 	}
 	if (came != letter->a)
 		return lab_fail(error, "%zu octets came", came);
-	return post_letter(end, error) && verify(end->region, came, letter->b, "send", error) &&
-	       say(end, GOOD, 0, 0, error);
+	return post_letter(end, error) &&
+	       verify_memory(end->region, came, letter->b, "send", error) &&
+	       send_letter(end, GOOD, 0, 0, error);
 }
 
 /* Does what a letter wants. */
 static bool
-obey(struct lab_end *end, const struct letter *letter, GError **error)
+obey_request(struct lab_end *end, const struct letter *letter, GError **error)
 {
 	size_t wrong;
 
 	if (letter->word > BYE || letter->a > LAB_DATA)
 		return lab_fail(error, "the leader said nonsense");
 	if (letter->word == TAKE)
-		return take(end, letter, error);
+		return receive_send(end, letter, error);
 	if (!post_letter(end, error))
 		return false;
 	switch (letter->word) {
 	case WROTE:
 		wrong = tool_pattern_check(end->region, letter->a, letter->b, 0);
 		if (wrong == letter->a)
-			return say(end, GOOD, 0, 0, error);
-		return say(end, BAD, wrong, 0, error) &&
+			return send_letter(end, GOOD, 0, 0, error);
+		return send_letter(end, BAD, wrong, 0, error) &&
 		       lab_fail(error, "octet %zu is wrong", wrong);
 	case FILL:
 		tool_pattern_fill(end->region, letter->a, letter->b, 0);
-		return say(end, GOOD, 0, 0, error);
+		return send_letter(end, GOOD, 0, 0, error);
 	case BEWARE:
 		end->established = false;
-		return say(end, GOOD, 0, 0, error) && end->carrier->ended(end, error);
+		return send_letter(end, GOOD, 0, 0, error) && end->carrier->ended(end, error);
 	default:
-		return say(end, GOOD, 0, 0, error) && part(end, end->options.stop, error);
+		return send_letter(end, GOOD, 0, 0, error) &&
+		       finish_connection(end, end->options.stop, error);
 	}
 }
 
 static bool
-follow(struct lab_end *end, GError **error)
+run_follower(struct lab_end *end, GError **error)
 {
 	struct letter letter;
 
 	while (end->established) {
-		if (!hear(end, &letter, error) || !obey(end, &letter, error))
+		if (!receive_letter(end, &letter, error) || !obey_request(end, &letter, error))
 			return false;
 	}
 	return true;
@@ -320,7 +324,7 @@ follow(struct lab_end *end, GError **error)
 
 /* Whether this side sends the first letter of the connection. */
 static bool
-begins(const struct lab_end *end)
+is_initiator(const struct lab_end *end)
 {
 	return (end->options.host != NULL) != end->options.first;
 }
@@ -329,7 +333,7 @@ bool
 lab_talk_ready(struct lab_end *end, GError **error)
 {
 	end->posted = end->heard = 0;
-	if (begins(end) && end->options.operations == NULL && !post_letter(end, error))
+	if (is_initiator(end) && end->options.operations == NULL && !post_letter(end, error))
 		return false;
 	return post_letter(end, error);
 }
@@ -341,22 +345,22 @@ lab_talk(struct lab_end *end, GError **error)
 	uint64_t address = (uint64_t)(uintptr_t)end->region;
 	struct letter hello;
 
-	if (begins(end)) {
+	if (is_initiator(end)) {
 		if (end->number % 2 == 1)
 			g_usleep((gulong)end->options.pause * 1000);
-		if (!say(end, HELLO, address, end->key, error) ||
+		if (!send_letter(end, HELLO, address, end->key, error) ||
 		    !hear_word(end, HELLO, &hello, error))
 			return false;
 	} else {
 		if (!hear_word(end, HELLO, &hello, error) || (!leads && !post_letter(end, error)) ||
-		    !say(end, HELLO, address, end->key, error))
+		    !send_letter(end, HELLO, address, end->key, error))
 			return false;
 	}
 	end->peer_address = hello.a;
 	end->peer_key = (uint32_t)hello.b;
 	if (end->number == 0)
 		printf("connected\n");
-	return leads ? lead(end, error) : follow(end, error);
+	return leads ? run_leader(end, error) : run_follower(end, error);
 }
 
 void
@@ -375,7 +379,7 @@ lab_private_check(const struct lab_end *end, const uint8_t *octets, int len, siz
 		return true;
 	if ((len >= 0 && len != expected) || (size_t)expected > room)
 		return lab_fail(error, "private data of %d octets came, not of %d", len, expected);
-	if (!verify(octets, (size_t)expected, LAB_PRIVATE_SEED, "private data", error))
+	if (!verify_memory(octets, (size_t)expected, LAB_PRIVATE_SEED, "private data", error))
 		return false;
 	for (size_t i = (size_t)expected; len < 0 && i < room; i++) {
 		if (octets[i] != 0)

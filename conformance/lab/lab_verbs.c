@@ -32,13 +32,13 @@ struct carrier_verbs {
 };
 
 static struct carrier_verbs *
-own(struct lab_end *end)
+carrier_of(struct lab_end *end)
 {
 	return end->own;
 }
 
 static bool
-failed(const char *what, GError **error)
+fail_errno(const char *what, GError **error)
 {
 	return lab_fail(error, "%s: %s", what, g_strerror(errno));
 }
@@ -53,24 +53,25 @@ verbs_open(struct lab_end *end, GError **error)
 
 	end->own = self;
 	if (mapped == MAP_FAILED)
-		return failed("mmap", error);
+		return fail_errno("mmap", error);
 	end->region = mapped;
 	self->channel = rdma_create_event_channel();
 	if (self->channel == NULL)
-		return failed("rdma_create_event_channel", error);
+		return fail_errno("rdma_create_event_channel", error);
 	flags = fcntl(self->channel->fd, F_GETFL);
-	return fcntl(self->channel->fd, F_SETFL, flags | O_NONBLOCK) == 0 || failed("fcntl", error);
+	return fcntl(self->channel->fd, F_SETFL, flags | O_NONBLOCK) == 0 ||
+	       fail_errno("fcntl", error);
 }
 
 static bool
 verbs_make(struct lab_end *end, GError **error)
 {
-	own(end)->over = false;
-	return own(end)->channel != NULL || lab_fail(error, "there is no channel");
+	carrier_of(end)->over = false;
+	return carrier_of(end)->channel != NULL || lab_fail(error, "there is no channel");
 }
 
 static gint64
-deadline(const struct lab_end *end)
+deadline_us(const struct lab_end *end)
 {
 	return g_get_monotonic_time() + (gint64)end->options.seconds * G_USEC_PER_SEC;
 }
@@ -79,20 +80,20 @@ deadline(const struct lab_end *end)
 static struct rdma_cm_event *
 event_within(struct lab_end *end, int ms)
 {
-	struct pollfd watch = {.fd = own(end)->channel->fd, .events = POLLIN};
+	struct pollfd watch = {.fd = carrier_of(end)->channel->fd, .events = POLLIN};
 	struct rdma_cm_event *event = NULL;
 
-	if (poll(&watch, 1, ms) > 0 && rdma_get_cm_event(own(end)->channel, &event) == 0)
+	if (poll(&watch, 1, ms) > 0 && rdma_get_cm_event(carrier_of(end)->channel, &event) == 0)
 		return event;
 	return NULL;
 }
 
 /* An event of that kind; *event is to be acknowledged. Another kind is an error. */
 static bool
-expect(struct lab_end *end, enum rdma_cm_event_type type, struct rdma_cm_event **event,
-       GError **error)
+expect_event(struct lab_end *end, enum rdma_cm_event_type type, struct rdma_cm_event **event,
+	     GError **error)
 {
-	gint64 until = deadline(end);
+	gint64 until = deadline_us(end);
 	bool good;
 
 	do {
@@ -119,7 +120,7 @@ expect_only(struct lab_end *end, enum rdma_cm_event_type type, GError **error)
 {
 	struct rdma_cm_event *event;
 
-	if (!expect(end, type, &event, error))
+	if (!expect_event(end, type, &event, error))
 		return false;
 	rdma_ack_cm_event(event);
 	return true;
@@ -129,7 +130,7 @@ expect_only(struct lab_end *end, enum rdma_cm_event_type type, GError **error)
 static bool
 make_queues(struct lab_end *end, GError **error)
 {
-	struct carrier_verbs *self = own(end);
+	struct carrier_verbs *self = carrier_of(end);
 	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
@@ -142,27 +143,27 @@ make_queues(struct lab_end *end, GError **error)
 	if (self->pd == NULL) {
 		self->pd = ibv_alloc_pd(self->id->verbs);
 		if (self->pd == NULL)
-			return failed("ibv_alloc_pd", error);
+			return fail_errno("ibv_alloc_pd", error);
 		self->mr = ibv_reg_mr(self->pd, end->region, LAB_REGION,
 				      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 					      IBV_ACCESS_REMOTE_READ);
 		if (self->mr == NULL)
-			return failed("ibv_reg_mr", error);
+			return fail_errno("ibv_reg_mr", error);
 		end->key = self->mr->rkey;
 	}
 	self->requests = ibv_create_cq(self->id->verbs, LAB_SLOTS + 1, NULL, NULL, 0);
 	self->receives = ibv_create_cq(self->id->verbs, LAB_SLOTS + 1, NULL, NULL, 0);
 	if (self->requests == NULL || self->receives == NULL)
-		return failed("ibv_create_cq", error);
+		return fail_errno("ibv_create_cq", error);
 	attr.send_cq = self->requests;
 	attr.recv_cq = self->receives;
 	if (rdma_create_qp(self->id, self->pd, &attr) != 0)
-		return failed("rdma_create_qp", error);
+		return fail_errno("rdma_create_qp", error);
 	return lab_talk_ready(end, error);
 }
 
 static struct addrinfo *
-resolve(const char *host, int port, GError **error)
+resolve_peer(const char *host, int port, GError **error)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
 	struct addrinfo *found = NULL;
@@ -182,19 +183,19 @@ listen_at(struct lab_end *end, struct sockaddr *any, struct rdma_cm_id **id, GEr
 {
 	int only = 1;
 
-	if (rdma_create_id(own(end)->channel, id, NULL, RDMA_PS_TCP) != 0 ||
+	if (rdma_create_id(carrier_of(end)->channel, id, NULL, RDMA_PS_TCP) != 0 ||
 	    (any->sa_family == AF_INET6 &&
 	     rdma_set_option(*id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only, sizeof(only)) !=
 		     0) ||
 	    rdma_bind_addr(*id, any) != 0 || rdma_listen(*id, BACKLOG) != 0)
-		return failed("listening", error);
+		return fail_errno("listening", error);
 	return true;
 }
 
 static bool
 verbs_listen(struct lab_end *end, GError **error)
 {
-	struct carrier_verbs *self = own(end);
+	struct carrier_verbs *self = carrier_of(end);
 	uint16_t port = g_htons((uint16_t)end->options.port);
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = port};
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = port};
@@ -236,13 +237,13 @@ within_offer(struct rdma_conn_param *param, const struct rdma_cm_event *event)
 static bool
 verbs_serve(struct lab_end *end, GError **error)
 {
-	struct carrier_verbs *self = own(end);
+	struct carrier_verbs *self = carrier_of(end);
 	uint8_t data[LAB_PRIVATE_LIMIT];
 	struct rdma_conn_param param = parameters(end, data);
 	struct rdma_cm_event *event;
 	bool good;
 
-	if (!expect(end, RDMA_CM_EVENT_CONNECT_REQUEST, &event, error))
+	if (!expect_event(end, RDMA_CM_EVENT_CONNECT_REQUEST, &event, error))
 		return false;
 	self->id = event->id;
 	good = private_well(end, event, error);
@@ -252,11 +253,11 @@ verbs_serve(struct lab_end *end, GError **error)
 		return false;
 	if (end->options.reject)
 		return rdma_reject(self->id, data, param.private_data_len) == 0 ||
-		       failed("rdma_reject", error);
+		       fail_errno("rdma_reject", error);
 	if (!make_queues(end, error))
 		return false;
 	if (rdma_accept(self->id, &param) != 0)
-		return failed("rdma_accept", error);
+		return fail_errno("rdma_accept", error);
 	end->established = expect_only(end, RDMA_CM_EVENT_ESTABLISHED, error);
 	return end->established;
 }
@@ -265,8 +266,8 @@ verbs_serve(struct lab_end *end, GError **error)
 static bool
 find_way(struct lab_end *end, GError **error)
 {
-	struct carrier_verbs *self = own(end);
-	struct addrinfo *found = resolve(end->options.host, end->options.port, error);
+	struct carrier_verbs *self = carrier_of(end);
+	struct addrinfo *found = resolve_peer(end->options.host, end->options.port, error);
 	bool good;
 
 	if (found == NULL)
@@ -275,18 +276,18 @@ find_way(struct lab_end *end, GError **error)
 	       rdma_resolve_addr(self->id, NULL, found->ai_addr, RESOLVE_MS) == 0;
 	freeaddrinfo(found);
 	if (!good)
-		return failed("rdma_resolve_addr", error);
+		return fail_errno("rdma_resolve_addr", error);
 	if (!expect_only(end, RDMA_CM_EVENT_ADDR_RESOLVED, error))
 		return false;
 	if (rdma_resolve_route(self->id, RESOLVE_MS) != 0)
-		return failed("rdma_resolve_route", error);
+		return fail_errno("rdma_resolve_route", error);
 	return expect_only(end, RDMA_CM_EVENT_ROUTE_RESOLVED, error);
 }
 
 static bool
 verbs_connect(struct lab_end *end, GError **error)
 {
-	struct carrier_verbs *self = own(end);
+	struct carrier_verbs *self = carrier_of(end);
 	enum rdma_cm_event_type type =
 		end->options.reject ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_ESTABLISHED;
 	uint8_t data[LAB_PRIVATE_LIMIT];
@@ -297,8 +298,8 @@ verbs_connect(struct lab_end *end, GError **error)
 	if (!find_way(end, error) || !make_queues(end, error))
 		return false;
 	if (rdma_connect(self->id, &param) != 0)
-		return failed("rdma_connect", error);
-	if (!expect(end, type, &event, error))
+		return fail_errno("rdma_connect", error);
+	if (!expect_event(end, type, &event, error))
 		return false;
 	good = private_well(end, event, error);
 	rdma_ack_cm_event(event);
@@ -309,19 +310,20 @@ verbs_connect(struct lab_end *end, GError **error)
 static bool
 verbs_receive(struct lab_end *end, size_t place, size_t len, GError **error)
 {
-	struct carrier_verbs *self = own(end);
+	struct carrier_verbs *self = carrier_of(end);
 	struct ibv_sge sge = {(uintptr_t)end->region + place, (uint32_t)len, self->mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *bad;
 
 	errno = ibv_post_recv(self->id->qp, &wr, &bad);
-	return errno == 0 || failed("ibv_post_recv", error);
+	return errno == 0 || fail_errno("ibv_post_recv", error);
 }
 
 static bool
-post(struct lab_end *end, const struct ibv_send_wr *wr, size_t place, size_t len, GError **error)
+post_request(struct lab_end *end, const struct ibv_send_wr *wr, size_t place, size_t len,
+	     GError **error)
 {
-	struct carrier_verbs *self = own(end);
+	struct carrier_verbs *self = carrier_of(end);
 	struct ibv_sge sge = {(uintptr_t)end->region + place, (uint32_t)len, self->mr->lkey};
 	struct ibv_send_wr whole = *wr;
 	struct ibv_send_wr *bad;
@@ -329,7 +331,7 @@ post(struct lab_end *end, const struct ibv_send_wr *wr, size_t place, size_t len
 	whole.sg_list = &sge;
 	whole.num_sge = 1;
 	errno = ibv_post_send(self->id->qp, &whole, &bad);
-	return errno == 0 || failed("ibv_post_send", error);
+	return errno == 0 || fail_errno("ibv_post_send", error);
 }
 
 static bool
@@ -337,7 +339,7 @@ verbs_send(struct lab_end *end, size_t place, size_t len, GError **error)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
 
-	return post(end, &wr, place, len, error);
+	return post_request(end, &wr, place, len, error);
 }
 
 static bool
@@ -345,7 +347,7 @@ verbs_write(struct lab_end *end, size_t len, uint64_t address, uint32_t key, GEr
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {address, key}};
 
-	return post(end, &wr, 0, len, error);
+	return post_request(end, &wr, 0, len, error);
 }
 
 static bool
@@ -354,22 +356,22 @@ verbs_read(struct lab_end *end, size_t place, size_t len, uint64_t address, uint
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ, .wr.rdma = {address, key}};
 
-	return post(end, &wr, place, len, error);
+	return post_request(end, &wr, place, len, error);
 }
 
 /* Takes note of the events of a connection that stands or ends; waits for one up to `ms`. */
 static void
-look(struct lab_end *end, int ms)
+note_events(struct lab_end *end, int ms)
 {
 	struct rdma_cm_event *event = event_within(end, ms);
 
 	if (event == NULL)
 		return;
 	if (event->event == RDMA_CM_EVENT_DISCONNECTED) {
-		own(end)->over = true;
+		carrier_of(end)->over = true;
 		rdma_ack_cm_event(event);
 		/* Both queues are flushed only then. */
-		rdma_disconnect(own(end)->id);
+		rdma_disconnect(carrier_of(end)->id);
 		return;
 	}
 	rdma_ack_cm_event(event);
@@ -377,19 +379,20 @@ look(struct lab_end *end, int ms)
 
 /* The next completion of a queue. */
 static bool
-complete(struct lab_end *end, struct ibv_cq *cq, struct ibv_wc *wc, GError **error)
+wait_completion(struct lab_end *end, struct ibv_cq *cq, struct ibv_wc *wc, GError **error)
 {
-	gint64 until = deadline(end);
+	gint64 until = deadline_us(end);
 	int count;
 
 	while ((count = ibv_poll_cq(cq, 1, wc)) == 0) {
 		if (g_get_monotonic_time() > until)
 			return lab_fail(error, "no completion%s",
-					own(end)->over ? " after the end of the connection" : "");
-		look(end, NAP_MS);
+					carrier_of(end)->over ? " after the end of the connection"
+							      : "");
+		note_events(end, NAP_MS);
 	}
 	if (count < 0)
-		return failed("ibv_poll_cq", error);
+		return fail_errno("ibv_poll_cq", error);
 	return wc->status == IBV_WC_SUCCESS ||
 	       lab_fail(error, "a transfer failed: %s", ibv_wc_status_str(wc->status));
 }
@@ -399,7 +402,7 @@ verbs_done(struct lab_end *end, GError **error)
 {
 	struct ibv_wc wc;
 
-	return complete(end, own(end)->requests, &wc, error);
+	return wait_completion(end, carrier_of(end)->requests, &wc, error);
 }
 
 static bool
@@ -407,7 +410,7 @@ verbs_arrived(struct lab_end *end, size_t *len, GError **error)
 {
 	struct ibv_wc wc;
 
-	if (!complete(end, own(end)->receives, &wc, error))
+	if (!wait_completion(end, carrier_of(end)->receives, &wc, error))
 		return false;
 	*len = wc.byte_len;
 	return true;
@@ -416,18 +419,18 @@ verbs_arrived(struct lab_end *end, size_t *len, GError **error)
 static void
 verbs_disconnect(struct lab_end *end)
 {
-	if (rdma_disconnect(own(end)->id) != 0)
+	if (rdma_disconnect(carrier_of(end)->id) != 0)
 		printf("rdma_disconnect: %s\n", g_strerror(errno));
 }
 
 static bool
 verbs_ended(struct lab_end *end, GError **error)
 {
-	gint64 until = deadline(end);
+	gint64 until = deadline_us(end);
 
-	while (!own(end)->over && g_get_monotonic_time() < until)
-		look(end, 100);
-	if (!own(end)->over)
+	while (!carrier_of(end)->over && g_get_monotonic_time() < until)
+		note_events(end, 100);
+	if (!carrier_of(end)->over)
 		return lab_fail(error, "the connection did not end");
 	printf("ended\n");
 	return true;
@@ -436,7 +439,7 @@ verbs_ended(struct lab_end *end, GError **error)
 static void
 verbs_drop(struct lab_end *end)
 {
-	struct carrier_verbs *self = own(end);
+	struct carrier_verbs *self = carrier_of(end);
 
 	if (self->id != NULL && self->id->qp != NULL)
 		rdma_destroy_qp(self->id);
@@ -453,7 +456,7 @@ verbs_drop(struct lab_end *end)
 static void
 verbs_close(struct lab_end *end)
 {
-	struct carrier_verbs *self = own(end);
+	struct carrier_verbs *self = carrier_of(end);
 
 	if (self == NULL)
 		return;

@@ -256,7 +256,7 @@ lacking_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *
 
 /* False: a name that means nothing, which a test must not pass over. */
 static bool
-withdraw(const char *name, size_t length)
+withdraw_claims(const char *name, size_t length)
 {
 	for (size_t i = 0; i < LACKS; i++) {
 		if (strlen(lacks[i].name) != length || memcmp(lacks[i].name, name, length) != 0)
@@ -287,7 +287,7 @@ ri_provider_entry(void)
 	while (*wanted != '\0') {
 		size_t length = strcspn(wanted, ",");
 
-		if (!withdraw(wanted, length))
+		if (!withdraw_claims(wanted, length))
 			return NULL;
 		wanted += length;
 		wanted += *wanted == ',';

@@ -19,7 +19,7 @@ static const struct peer_protocol *const protocols[] = {
 };
 
 static void
-report(const struct peer_side *side)
+report_result(const struct peer_side *side)
 {
 	const struct peer *peer = side->peer;
 	JsonBuilder *json;
@@ -44,7 +44,7 @@ report(const struct peer_side *side)
 }
 
 static bool
-client(void *arg, uint16_t port, GError **error)
+run_client(void *arg, uint16_t port, GError **error)
 {
 	const struct peer *peer = arg;
 	struct peer_side side = {
@@ -57,12 +57,12 @@ client(void *arg, uint16_t port, GError **error)
 	       peer->protocol->client(&side, error);
 	tool_adapter_close(&side.adapter);
 	if (good)
-		report(&side);
+		report_result(&side);
 	return good;
 }
 
 static bool
-server(void *arg, struct tool_ready *ready, GError **error)
+run_server(void *arg, struct tool_ready *ready, GError **error)
 {
 	const struct peer *peer = arg;
 	struct peer_side side = {.peer = peer};
@@ -79,7 +79,7 @@ server(void *arg, struct tool_ready *ready, GError **error)
 	}
 	tool_adapter_close(&side.adapter);
 	if (good && !peer->options.self)
-		report(&side);
+		report_result(&side);
 	return good;
 }
 
@@ -143,7 +143,7 @@ read_words(struct peer *peer, int argc, char **argv, GError **error)
 }
 
 static bool
-parse(struct peer *peer, int *argc, char ***argv, GError **error)
+parse_options(struct peer *peer, int *argc, char ***argv, GError **error)
 {
 	struct typed typed = {0};
 	GOptionEntry entries[] = {
@@ -178,17 +178,17 @@ int
 main(int argc, char **argv)
 {
 	struct peer peer = {0};
-	struct tool_sides sides = {.arg = &peer, .server = server, .client = client};
+	struct tool_sides sides = {.arg = &peer, .server = run_server, .client = run_client};
 	GError *error = NULL;
 	bool good;
 
 	tool_begin();
-	good = parse(&peer, &argc, &argv, &error);
+	good = parse_options(&peer, &argc, &argv, &error);
 	if (good && peer.options.self)
 		good = tool_self_run(&sides, &error);
 	else if (good && peer.host != NULL)
-		good = client(&peer, peer.options.port, &error);
+		good = run_client(&peer, peer.options.port, &error);
 	else if (good)
-		good = server(&peer, NULL, &error);
+		good = run_server(&peer, NULL, &error);
 	return tool_end(PEER_PROGRAM, &peer.options, good, error);
 }

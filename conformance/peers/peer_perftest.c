@@ -110,7 +110,7 @@ offset_of(const struct peer *peer, uint64_t number)
 
 /* Sends `len` octets of the outgoing buffer, and receives as many, in the order of this side. */
 static bool
-exchange(struct test *test, size_t len, struct peer_message *theirs, GError **error)
+exchange_message(struct test *test, size_t len, struct peer_message *theirs, GError **error)
 {
 	struct peer_conn *control = &test->control;
 
@@ -129,7 +129,7 @@ exchange_number(struct test *test, uint64_t value, size_t len, uint64_t *theirs,
 	uint8_t copy[8];
 
 	tool_put(&wire, value, len);
-	if (!exchange(test, len, &message, error))
+	if (!exchange_message(test, len, &message, error))
 		return false;
 	memcpy(copy, message.octets, len);
 	wire = tool_wire_of(copy, len);
@@ -152,7 +152,7 @@ exchange_keys(struct test *test, GError **error)
 	tool_put(&wire, test->ours.key, 4);
 	tool_put(&wire, 0, 4); /* not used */
 	tool_put(&wire, test->ours.address, 8);
-	if (!exchange(test, KEYS_SIZE, &message, error))
+	if (!exchange_message(test, KEYS_SIZE, &message, error))
 		return false;
 	memcpy(copy, message.octets, sizeof(copy));
 	wire = tool_wire_of(copy, sizeof(copy));
@@ -172,7 +172,7 @@ exchange_text(struct test *test, const char *text, size_t len, GError **error)
 
 	memset(peer_conn_outgoing(&test->control), 0, len);
 	memcpy(peer_conn_outgoing(&test->control), text, strlen(text));
-	if (!exchange(test, len, &message, error))
+	if (!exchange_message(test, len, &message, error))
 		return false;
 	return memcmp(message.octets, text, strlen(text) + 1) == 0 ||
 	       tool_fail(error, TOOL_ERROR_PEER, "the peer says \"%.*s\" where we say \"%s\"",
@@ -182,7 +182,7 @@ exchange_text(struct test *test, const char *text, size_t len, GError **error)
 
 /* The parameters that come before the second connection. */
 static bool
-begin(struct test *test, GError **error)
+perftest_begin(struct test *test, GError **error)
 {
 	uint64_t cycle;
 	uint64_t line;
@@ -296,13 +296,13 @@ run_side(struct test *test, GError **error)
 }
 
 static bool
-run(struct test *test, GError **error)
+perftest_run(struct test *test, GError **error)
 {
 	static const struct peer_shape shape = {
 		.requests = 1, .receives = 4, .slots = 4, .size = CONTROL};
 
 	if (!peer_conn_open(&test->control, test->side, &shape, error) ||
-	    !peer_conn_meet(&test->control, NULL, error) || !begin(test, error) ||
+	    !peer_conn_meet(&test->control, NULL, error) || !perftest_begin(test, error) ||
 	    !make_buffers(test, error) || !open_data(test, error) || !exchange_keys(test, error))
 		return false;
 	tell_buffer(test);
@@ -322,7 +322,7 @@ run_kind(struct peer_side *side, const struct kind *kind, GError **error)
 	struct test test = {.side = side, .kind = kind};
 	bool good = kind->credits && side->peer->count == 0
 			    ? tool_fail(error, TOOL_ERROR_USAGE, "a Send test has messages")
-			    : run(&test, error);
+			    : perftest_run(&test, error);
 
 	/* What came over one connection says nothing of the other, but the end of that one does. */
 	if (good && !side->client && kind->judge != NULL)

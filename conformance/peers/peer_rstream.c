@@ -96,7 +96,7 @@ read_private(struct stream *stream, const void *octets, GError **error)
 }
 
 static bool
-meet(struct stream *stream, GError **error)
+exchange_setup(struct stream *stream, GError **error)
 {
 	struct peer_side *side = stream->conn.side;
 	uint8_t octets[PRIVATE];
@@ -133,7 +133,7 @@ open_stream(struct stream *stream, struct peer_side *side, GError **error)
 				error) &&
 	       tool_memory_make(&stream->out, &side->adapter, LARGEST, IT_PRIV_NONE, false,
 				error) &&
-	       meet(stream, error);
+	       exchange_setup(stream, error);
 }
 
 static void
@@ -146,7 +146,7 @@ close_stream(struct stream *stream)
 }
 
 static bool
-tell(struct stream *stream, uint32_t op, uint32_t value, GError **error)
+send_control(struct stream *stream, uint32_t op, uint32_t value, GError **error)
 {
 	uint32_t word = op << SHIFT | value;
 	uint8_t *octets = peer_conn_outgoing(&stream->conn);
@@ -169,7 +169,7 @@ put_data(struct stream *stream, size_t len, GError **error)
 		return false;
 	stream->address += len;
 	stream->left -= (uint32_t)len;
-	return tell(stream, OP_DATA, (uint32_t)len, error);
+	return send_control(stream, OP_DATA, (uint32_t)len, error);
 }
 
 static bool
@@ -186,7 +186,7 @@ put_all(struct stream *stream, GError **error)
 
 /* One message of the peer. */
 static bool
-hear(struct stream *stream, GError **error)
+receive_message(struct stream *stream, GError **error)
 {
 	struct peer_message message;
 	uint32_t word = 0;
@@ -213,7 +213,7 @@ get_data(struct stream *stream, uint64_t octets, GError **error)
 	uint64_t wanted = stream->got + octets;
 
 	while (stream->got < wanted) {
-		if (!hear(stream, error))
+		if (!receive_message(stream, error))
 			return false;
 		if (stream->over && stream->got < wanted)
 			return tool_fail(error, TOOL_ERROR_PEER, "the peer has no more data");
@@ -224,14 +224,14 @@ get_data(struct stream *stream, uint64_t octets, GError **error)
 }
 
 static bool
-client(struct peer_side *side, GError **error)
+run_client(struct peer_side *side, GError **error)
 {
 	const struct peer *peer = side->peer;
 	struct stream stream;
 	bool good = open_stream(&stream, side, error) && put_data(&stream, GREETING, error) &&
 		    get_data(&stream, GREETING, error) && put_all(&stream, error) &&
 		    get_data(&stream, peer->size * peer->count, error) &&
-		    tell(&stream, OP_CONTROL, 0, error);
+		    send_control(&stream, OP_CONTROL, 0, error);
 
 	close_stream(&stream);
 	return good;
@@ -239,12 +239,12 @@ client(struct peer_side *side, GError **error)
 
 /* The peer says that it is done, or only ends the connection. */
 static bool
-over(struct stream *stream, GError **error)
+is_over(struct stream *stream, GError **error)
 {
 	GError *trouble = NULL;
 
 	while (!stream->over) {
-		if (hear(stream, &trouble))
+		if (receive_message(stream, &trouble))
 			continue;
 		if (stream->conn.link.end != IT_CM_MSG_CONN_DISCONNECT_EVENT) {
 			g_propagate_error(error, trouble);
@@ -257,14 +257,14 @@ over(struct stream *stream, GError **error)
 }
 
 static bool
-server(struct peer_side *side, GError **error)
+run_server(struct peer_side *side, GError **error)
 {
 	const struct peer *peer = side->peer;
 	struct stream stream;
 	bool good = open_stream(&stream, side, error) && get_data(&stream, GREETING, error) &&
 		    put_data(&stream, GREETING, error) &&
 		    get_data(&stream, peer->size * peer->count, error) && put_all(&stream, error) &&
-		    over(&stream, error);
+		    is_over(&stream, error);
 
 	close_stream(&stream);
 	return good;
@@ -276,6 +276,6 @@ const struct peer_protocol peer_rstream = {
 	.port = 7471,
 	.count = 100,
 	.size = 64,
-	.client = client,
-	.server = server,
+	.client = run_client,
+	.server = run_server,
 };

@@ -229,8 +229,8 @@ case_judge(const struct options *options, struct wire_session *session, struct w
 
 /* Run all cases that are wanted. */
 static gboolean
-judge(const struct options *options, struct wire_session *session, struct wire_report *report,
-      const GPtrArray *cases, GError **error)
+judge_all(const struct options *options, struct wire_session *session, struct wire_report *report,
+	  const GPtrArray *cases, GError **error)
 {
 	for (guint i = 0; i < cases->len; i++) {
 		if (!case_judge(options, session, report, g_ptr_array_index(cases, i), error))
@@ -277,7 +277,7 @@ reports_write(const struct options *options, const struct wire_report *report, G
 
 /* The status of the program. */
 static int
-run(const struct options *options, GPtrArray *cases, GError **error)
+run_judge(const struct options *options, GPtrArray *cases, GError **error)
 {
 	struct wire_session session = {.listener = -1};
 	struct wire_report report = {0};
@@ -299,7 +299,7 @@ run(const struct options *options, GPtrArray *cases, GError **error)
 	wire_peer_patience(session.peer, (int)(options->patience * 1000 * ANSWER_FACTOR));
 	wire_report_begin(&report, wire_peer_hello(session.peer), cases->len);
 	good = wire_session_open(&session, error) &&
-	       judge(options, &session, &report, cases, error);
+	       judge_all(options, &session, &report, cases, error);
 	if (!good && error != NULL && *error != NULL)
 		printf("Bail out! %s\n", (*error)->message);
 	good = reports_write(options, &report, good ? error : NULL) && good;
@@ -415,7 +415,7 @@ main(int argc, char **argv)
 			else if (cases->len == 0)
 				status = 2;
 			else
-				status = run(&options, cases, &error);
+				status = run_judge(&options, cases, &error);
 			if (status == 2)
 				wire_fail(&error, WIRE_ERROR_SCRIPT, "no case fits");
 		}

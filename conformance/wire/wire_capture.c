@@ -40,19 +40,19 @@ struct packet {
 };
 
 static void
-native32(GByteArray *out, guint32 value)
+put_native32(GByteArray *out, guint32 value)
 {
 	g_byte_array_append(out, (const guint8 *)&value, sizeof(value));
 }
 
 static void
-native16(GByteArray *out, guint16 value)
+put_native16(GByteArray *out, guint16 value)
 {
 	g_byte_array_append(out, (const guint8 *)&value, sizeof(value));
 }
 
 static void
-align(GByteArray *out)
+align_block(GByteArray *out)
 {
 	while (out->len % 4 != 0)
 		g_byte_array_append(out, (const guint8 *)"", 1);
@@ -60,12 +60,12 @@ align(GByteArray *out)
 
 /* Append a block: type, length, body, length again. */
 static void
-block(GByteArray *out, guint32 type, const GByteArray *body)
+append_block(GByteArray *out, guint32 type, const GByteArray *body)
 {
-	native32(out, type);
-	native32(out, body->len + 12);
+	put_native32(out, type);
+	put_native32(out, body->len + 12);
 	g_byte_array_append(out, body->data, body->len);
-	native32(out, body->len + 12);
+	put_native32(out, body->len + 12);
 }
 
 static guint32
@@ -243,20 +243,20 @@ section_put(GByteArray *out, const char *comment)
 	g_autoptr(GByteArray) body = g_byte_array_new();
 	guint16 len = (guint16)MIN(strlen(comment), 1000);
 
-	native32(body, BYTE_ORDER_MARK);
-	native32(body, 1); /* version 1.0 */
-	native32(body, G_MAXUINT32);
-	native32(body, G_MAXUINT32);
-	native16(body, OPTION_COMMENT);
-	native16(body, len);
+	put_native32(body, BYTE_ORDER_MARK);
+	put_native32(body, 1); /* version 1.0 */
+	put_native32(body, G_MAXUINT32);
+	put_native32(body, G_MAXUINT32);
+	put_native16(body, OPTION_COMMENT);
+	put_native16(body, len);
 	g_byte_array_append(body, (const guint8 *)comment, len);
-	align(body);
-	native32(body, 0);
-	block(out, BLOCK_SECTION, body);
+	align_block(body);
+	put_native32(body, 0);
+	append_block(out, BLOCK_SECTION, body);
 	g_byte_array_set_size(body, 0);
-	native32(body, LINK_ETHERNET);
-	native32(body, 0); /* no limit */
-	block(out, BLOCK_INTERFACE, body);
+	put_native32(body, LINK_ETHERNET);
+	put_native32(body, 0); /* no limit */
+	append_block(out, BLOCK_INTERFACE, body);
 }
 
 static void
@@ -264,14 +264,14 @@ packet_put(GByteArray *out, const struct packet *packet)
 {
 	g_autoptr(GByteArray) body = g_byte_array_new();
 
-	native32(body, 0);
-	native32(body, (guint32)((guint64)packet->us >> 32));
-	native32(body, (guint32)packet->us);
-	native32(body, packet->octets->len);
-	native32(body, packet->octets->len);
+	put_native32(body, 0);
+	put_native32(body, (guint32)((guint64)packet->us >> 32));
+	put_native32(body, (guint32)packet->us);
+	put_native32(body, packet->octets->len);
+	put_native32(body, packet->octets->len);
 	g_byte_array_append(body, packet->octets->data, packet->octets->len);
-	align(body);
-	block(out, BLOCK_PACKET, body);
+	align_block(body);
+	append_block(out, BLOCK_PACKET, body);
 }
 
 gboolean

@@ -48,7 +48,7 @@ record_add(struct wire_conn *conn, gboolean out, const guint8 *octets, gsize len
 }
 
 static gboolean
-fail(GError **error, const char *what)
+conn_fail(GError **error, const char *what)
 {
 	g_set_error(error, G_IO_ERROR, (gint)g_io_error_from_errno(errno), "%s: %s", what,
 		    g_strerror(errno));
@@ -89,12 +89,12 @@ wire_conn_connect(const struct sockaddr *address, socklen_t len, guint mss, GErr
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0) {
-		fail(error, "socket");
+		conn_fail(error, "socket");
 		return NULL;
 	}
 	wire_conn_segments(fd, mss);
 	if (connect(fd, address, len) != 0) {
-		fail(error, "connect");
+		conn_fail(error, "connect");
 		close(fd);
 		return NULL;
 	}
@@ -114,7 +114,7 @@ wire_conn_accept(int listener, gint64 patience_us, GError **error)
 	}
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0) {
-		fail(error, "accept");
+		conn_fail(error, "accept");
 		return NULL;
 	}
 	return conn_new(fd, FALSE);

@@ -491,7 +491,7 @@ nothing_step(struct wire_run *run, char *const *words, GError **error)
 }
 
 static gboolean
-expect(struct wire_run *run, char *const *words, GError **error)
+expect_message(struct wire_run *run, char *const *words, GError **error)
 {
 	const char *what = words[1] != NULL ? words[1] : "";
 	int opcode = wire_opcode_find(what);
@@ -516,7 +516,7 @@ wire_expect_step(struct wire_run *run, char *const *words, GError **error)
 	if (!wire_run_number(run, words, "within", 0, &ms, error))
 		return FALSE;
 	run->within_us = (gint64)ms * 1000;
-	good = expect(run, words, error);
+	good = expect_message(run, words, error);
 	run->within_us = 0;
 	return good;
 }

@@ -21,7 +21,7 @@
 
 /* The number of a field that was received, or 0. */
 static guint64
-named(const struct wire_run *run, const char *name)
+field_number(const struct wire_run *run, const char *name)
 {
 	const guint64 *value = g_hash_table_lookup(run->names, name);
 
@@ -77,7 +77,7 @@ probe_crc(struct wire_run *run, GError **error)
 	gboolean refused = FALSE;
 	gboolean good = request_try(run, request, &refused, error);
 
-	able_add(run->session, named(run, "reply.c") != 0, "crc", "no-crc");
+	able_add(run->session, field_number(run, "reply.c") != 0, "crc", "no-crc");
 	return probe_end(run, good, error);
 }
 
@@ -109,9 +109,9 @@ probe_request(struct wire_run *run, GError **error)
 		wire_conn_shutdown(run->conn);
 		good = wire_expect_step(run, end, error);
 	}
-	able_add(session, named(run, "request.rev") == 2, "revision-2", "revision-1");
-	able_add(session, named(run, "request.a") != 0, "peer-to-peer", "no-peer-to-peer");
-	able_add(session, named(run, "request.m") != 0, "asks-markers", "plain");
+	able_add(session, field_number(run, "request.rev") == 2, "revision-2", "revision-1");
+	able_add(session, field_number(run, "request.a") != 0, "peer-to-peer", "no-peer-to-peer");
+	able_add(session, field_number(run, "request.m") != 0, "asks-markers", "plain");
 	return probe_end(run, good, error);
 }
 

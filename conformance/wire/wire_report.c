@@ -121,7 +121,7 @@ wire_report_end(const struct wire_report *report)
 /* --- JSON ------------------------------------------------------------------------------------ */
 
 static void
-member(JsonBuilder *json, const char *name, const char *value)
+json_member(JsonBuilder *json, const char *name, const char *value)
 {
 	json_builder_set_member_name(json, name);
 	if (value != NULL)
@@ -134,15 +134,15 @@ static void
 result_json(JsonBuilder *json, const struct wire_report *report, const struct wire_result *result)
 {
 	json_builder_begin_object(json);
-	member(json, "id", result->one->id);
-	member(json, "title", result->one->title);
-	member(json, "clause", result->one->clause);
-	member(json, "script", result->one->file);
-	member(json, "outcome", outcome_names[result->outcome]);
-	member(json, "text", result->text);
+	json_member(json, "id", result->one->id);
+	json_member(json, "title", result->one->title);
+	json_member(json, "clause", result->one->clause);
+	json_member(json, "script", result->one->file);
+	json_member(json, "outcome", outcome_names[result->outcome]);
+	json_member(json, "text", result->text);
 	if (result->outcome == WIRE_DEVIATION || result->outcome == WIRE_MENDED)
-		member(json, "reason", wire_report_reason(report, result->one->id));
-	member(json, "capture", result->capture);
+		json_member(json, "reason", wire_report_reason(report, result->one->id));
+	json_member(json, "capture", result->capture);
 	json_builder_set_member_name(json, "seconds");
 	json_builder_add_double_value(json, (double)result->us / 1e6);
 	json_builder_end_object(json);
@@ -156,7 +156,7 @@ wire_report_json(const struct wire_report *report, const char *path, GError **er
 	g_autoptr(JsonNode) root = NULL;
 
 	json_builder_begin_object(json);
-	member(json, "tool", "it-wire");
+	json_member(json, "tool", "it-wire");
 	json_builder_set_member_name(json, "peer");
 	json_builder_begin_array(json);
 	for (char *const *word = report->peer; *word != NULL; word++)
@@ -191,7 +191,7 @@ static const char page_head[] =
 	".listed td{background:#cef}</style></head><body>\n<h1>it-wire</h1>\n";
 
 static void
-cell(GString *out, const char *text)
+html_cell(GString *out, const char *text)
 {
 	g_autofree char *safe = g_markup_escape_text(text != NULL ? text : "", -1);
 
@@ -207,15 +207,15 @@ result_html(GString *out, const struct wire_report *report, const struct wire_re
 	};
 
 	g_string_append_printf(out, "<tr class=\"%s\">", classes[result->outcome]);
-	cell(out, result->one->id);
-	cell(out, result->one->title);
-	cell(out, result->one->clause);
-	cell(out, outcome_names[result->outcome]);
-	cell(out, result->text);
-	cell(out, result->outcome == WIRE_DEVIATION || result->outcome == WIRE_MENDED
-			  ? wire_report_reason(report, result->one->id)
-			  : NULL);
-	cell(out, result->capture);
+	html_cell(out, result->one->id);
+	html_cell(out, result->one->title);
+	html_cell(out, result->one->clause);
+	html_cell(out, outcome_names[result->outcome]);
+	html_cell(out, result->text);
+	html_cell(out, result->outcome == WIRE_DEVIATION || result->outcome == WIRE_MENDED
+			       ? wire_report_reason(report, result->one->id)
+			       : NULL);
+	html_cell(out, result->capture);
 	g_string_append(out, "</tr>\n");
 }
 

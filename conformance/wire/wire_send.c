@@ -16,7 +16,7 @@
 
 /* Put a number of the step into a place of any size; what is not named stays. */
 static gboolean
-put8(struct wire_run *run, char *const *words, const char *key, guint8 *at, GError **error)
+put_u8(struct wire_run *run, char *const *words, const char *key, guint8 *at, GError **error)
 {
 	guint64 value;
 
@@ -27,7 +27,7 @@ put8(struct wire_run *run, char *const *words, const char *key, guint8 *at, GErr
 }
 
 static gboolean
-put32(struct wire_run *run, char *const *words, const char *key, guint32 *at, GError **error)
+put_u32(struct wire_run *run, char *const *words, const char *key, guint32 *at, GError **error)
 {
 	guint64 value;
 
@@ -38,7 +38,7 @@ put32(struct wire_run *run, char *const *words, const char *key, guint32 *at, GE
 }
 
 static gboolean
-put64(struct wire_run *run, char *const *words, const char *key, gint64 *at, GError **error)
+put_u64(struct wire_run *run, char *const *words, const char *key, gint64 *at, GError **error)
 {
 	guint64 value;
 
@@ -60,18 +60,19 @@ header_set(struct wire_run *run, char *const *words, struct wire_fpdu *fpdu, GEr
 		fpdu->tagged = FALSE;
 	if (wire_word_is_there(words, "more"))
 		fpdu->last = FALSE;
-	if (!put8(run, words, "ddp", &fpdu->ddp_version, error) ||
-	    !put8(run, words, "ddp-reserved", &fpdu->ddp_reserved, error) ||
-	    !put8(run, words, "rdmap", &fpdu->rdmap_version, error) ||
-	    !put8(run, words, "rdmap-reserved", &fpdu->rdmap_reserved, error) ||
-	    !put8(run, words, "opcode", &fpdu->opcode, error) ||
-	    !put8(run, words, "pad", &fpdu->pad, error) ||
-	    !put32(run, words, "stag", &fpdu->stag, error) ||
-	    !put32(run, words, "qn", &fpdu->qn, error) ||
-	    !put32(run, words, "msn", &fpdu->msn, error) ||
-	    !put32(run, words, "mo", &fpdu->mo, error) || !put64(run, words, "to", &to, error) ||
-	    !put64(run, words, "length", &fpdu->length, error) ||
-	    !put64(run, words, "chop", &fpdu->size, error))
+	if (!put_u8(run, words, "ddp", &fpdu->ddp_version, error) ||
+	    !put_u8(run, words, "ddp-reserved", &fpdu->ddp_reserved, error) ||
+	    !put_u8(run, words, "rdmap", &fpdu->rdmap_version, error) ||
+	    !put_u8(run, words, "rdmap-reserved", &fpdu->rdmap_reserved, error) ||
+	    !put_u8(run, words, "opcode", &fpdu->opcode, error) ||
+	    !put_u8(run, words, "pad", &fpdu->pad, error) ||
+	    !put_u32(run, words, "stag", &fpdu->stag, error) ||
+	    !put_u32(run, words, "qn", &fpdu->qn, error) ||
+	    !put_u32(run, words, "msn", &fpdu->msn, error) ||
+	    !put_u32(run, words, "mo", &fpdu->mo, error) ||
+	    !put_u64(run, words, "to", &to, error) ||
+	    !put_u64(run, words, "length", &fpdu->length, error) ||
+	    !put_u64(run, words, "chop", &fpdu->size, error))
 		return FALSE;
 	fpdu->to = (guint64)to;
 	return TRUE;

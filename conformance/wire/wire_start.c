@@ -55,8 +55,8 @@ is_reply(char *const *words)
 
 /* A field of a frame to send: the step's word, else what the case sets, else the usual. */
 static gboolean
-field(struct wire_run *run, char *const *words, const char *key, guint64 usual, guint *value,
-      GError **error)
+frame_field(struct wire_run *run, char *const *words, const char *key, guint64 usual, guint *value,
+	    GError **error)
 {
 	guint64 number = wire_case_number(run->one, key, usual);
 
@@ -102,7 +102,7 @@ words_put(struct wire_run *run, GByteArray *out, char *const *words, GError **er
 				16};
 
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-		if (!field(run, words, names[i], usual[i], &value[i], error))
+		if (!frame_field(run, words, names[i], usual[i], &value[i], error))
 			return FALSE;
 	}
 	wire_put16(out, (guint16)((value[0] ? WORD_HIGH : 0) | (value[1] ? WORD_LOW : 0) |
@@ -120,7 +120,7 @@ private_put(struct wire_run *run, GByteArray *out, char *const *words, GError **
 	g_autoptr(GByteArray) octets = NULL;
 	guint len;
 
-	if (!field(run, words, "private", 0, &len, error))
+	if (!frame_field(run, words, "private", 0, &len, error))
 		return FALSE;
 	for (guint i = 0; i < len; i++) {
 		guint8 octet = wire_pattern(PRIVATE_SEED, i) | 1;
@@ -150,14 +150,15 @@ frame_put(struct wire_run *run, GByteArray *out, char *const *words, GError **er
 	guint start = out->len;
 	guint with_words;
 
-	if (!key_put(out, words, error) || !field(run, words, "rev", 2, &revision, error) ||
-	    !field(run, words, "m", run->session->markers, &m, error) ||
-	    !field(run, words, "c", 1, &c, error) || !field(run, words, "r", 0, &r, error) ||
-	    !field(run, words, "s", revision >= 2, &s, error) ||
-	    !field(run, words, "words", s, &with_words, error))
+	if (!key_put(out, words, error) || !frame_field(run, words, "rev", 2, &revision, error) ||
+	    !frame_field(run, words, "m", run->session->markers, &m, error) ||
+	    !frame_field(run, words, "c", 1, &c, error) ||
+	    !frame_field(run, words, "r", 0, &r, error) ||
+	    !frame_field(run, words, "s", revision >= 2, &s, error) ||
+	    !frame_field(run, words, "words", s, &with_words, error))
 		return FALSE;
 	flags = (m ? FLAG_M : 0) | (c ? FLAG_C : 0) | (r ? FLAG_R : 0) | (s ? FLAG_S : 0);
-	if (!field(run, words, "flags", flags, &flags, error))
+	if (!frame_field(run, words, "flags", flags, &flags, error))
 		return FALSE;
 	octets[0] = (guint8)flags;
 	octets[1] = (guint8)revision;
@@ -169,7 +170,7 @@ frame_put(struct wire_run *run, GByteArray *out, char *const *words, GError **er
 	length = out->len - start - HEADER;
 	if (wire_word_value(words, "extra") != NULL)
 		length -= (guint)strlen(wire_word_value(words, "extra")) / 2;
-	if (!field(run, words, "length", length, &length, error))
+	if (!frame_field(run, words, "length", length, &length, error))
 		return FALSE;
 	out->data[start + 18] = (guint8)(length >> 8);
 	out->data[start + 19] = (guint8)length;
@@ -391,7 +392,7 @@ wire_start_prepare(struct wire_run *run, GError **error)
 }
 
 static gboolean
-established(struct wire_run *run, GError **error)
+start_established(struct wire_run *run, GError **error)
 {
 	g_auto(GStrv) answer = wire_peer_ask(run->session->peer, error, "event e within=%u",
 					     (guint)(run->session->patience_us / 1000));
@@ -437,7 +438,7 @@ start_as_client(struct wire_run *run, GError **error)
 	accepted = wire_peer_ask(run->session->peer, error, "accept e within=%u",
 				 (guint)(run->session->patience_us / 1000));
 	return accepted != NULL && wire_start_expect(run, reply, error) && rtr_send(run, error) &&
-	       established(run, error);
+	       start_established(run, error);
 }
 
 /* Take the ready-to-receive message that the peer offered and the reply chose. */
@@ -477,7 +478,7 @@ start_as_server(struct wire_run *run, GError **error)
 		return FALSE;
 	if (run->session->settle_us > 0)
 		g_usleep((gulong)run->session->settle_us);
-	return (*a == 0 || rtr_take(run, *c2 != 0, error)) && established(run, error);
+	return (*a == 0 || rtr_take(run, *c2 != 0, error)) && start_established(run, error);
 }
 
 gboolean

@@ -55,8 +55,8 @@ window_open(struct bench_node *node, it_rmr_handle_t rmr)
 
 /* The next message; `taken`: the context that came last, 0 at first. */
 static void
-say(struct bench_node *node, it_rmr_handle_t rmr, const struct bench_opts *opts,
-    it_rmr_context_t taken, uint64_t i)
+send_context(struct bench_node *node, it_rmr_handle_t rmr, const struct bench_opts *opts,
+	     it_rmr_context_t taken, uint64_t i)
 {
 	it_lmr_triplet_t piece = bench_node_piece(node, 0, opts->size);
 	it_dto_flags_t flags = i % SIGNAL_EVERY == SIGNAL_EVERY - 1 ? IT_COMPLETION_FLAG : 0;
@@ -77,7 +77,7 @@ say(struct bench_node *node, it_rmr_handle_t rmr, const struct bench_opts *opts,
 
 /* The context in the next message. */
 static it_rmr_context_t
-hear(struct bench_node *node, const struct bench_opts *opts)
+receive_context(struct bench_node *node, const struct bench_opts *opts)
 {
 	it_rmr_context_t context;
 	it_event_t event;
@@ -98,7 +98,7 @@ check_size(const struct bench_opts *opts)
 }
 
 static double
-far(const struct bench_opts *opts, int ctl, bool active)
+far_side(const struct bench_opts *opts, int ctl, bool active)
 {
 	uint64_t warm = opts->iters / 10 + 1;
 	it_rmr_context_t taken = 0;
@@ -116,10 +116,10 @@ far(const struct bench_opts *opts, int ctl, bool active)
 		if (i == warm)
 			start = bench_now();
 		if (active)
-			say(&node, rmr, opts, taken, i);
-		taken = hear(&node, opts);
+			send_context(&node, rmr, opts, taken, i);
+		taken = receive_context(&node, opts);
 		if (!active)
-			say(&node, rmr, opts, taken, i);
+			send_context(&node, rmr, opts, taken, i);
 	}
 	start = bench_now() - start;
 	bench_sync(ctl);
@@ -128,7 +128,7 @@ far(const struct bench_opts *opts, int ctl, bool active)
 }
 
 static double
-near(const struct bench_opts *opts, int ctl, bool active)
+near_side(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct bench_node node[2];
 	it_rmr_handle_t rmr[2];
@@ -147,8 +147,8 @@ near(const struct bench_opts *opts, int ctl, bool active)
 	start = bench_now();
 	for (uint64_t i = 0; i < opts->iters; i++) {
 		for (unsigned k = 0; k < 2; k++) {
-			say(&node[k], rmr[k], opts, taken, i);
-			taken = hear(&node[!k], opts);
+			send_context(&node[k], rmr[k], opts, taken, i);
+			taken = receive_context(&node[!k], opts);
 		}
 	}
 	start = bench_now() - start;
@@ -158,7 +158,7 @@ near(const struct bench_opts *opts, int ctl, bool active)
 }
 
 const struct bench_case bench_guard_cases[] = {
-	{"it-guard", "ns", true, far},
-	{"it-guard-near", "ns", false, near},
+	{"it-guard", "ns", true, far_side},
+	{"it-guard-near", "ns", false, near_side},
 	{NULL, NULL, false, NULL},
 };

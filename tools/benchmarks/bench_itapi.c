@@ -89,7 +89,7 @@ await_send(struct bench_node *node, const struct bench_opts *opts)
 }
 
 static void
-turn(struct bench_node *node, const struct bench_opts *opts, bool writes, uint64_t i)
+one_message(struct bench_node *node, const struct bench_opts *opts, bool writes, uint64_t i)
 {
 	if (writes)
 		write_turn(node, opts->size, i);
@@ -98,7 +98,7 @@ turn(struct bench_node *node, const struct bench_opts *opts, bool writes, uint64
 }
 
 static void
-await(struct bench_node *node, const struct bench_opts *opts, bool writes, uint64_t i)
+await_completion(struct bench_node *node, const struct bench_opts *opts, bool writes, uint64_t i)
 {
 	if (writes)
 		await_write(node, opts->size, i);
@@ -120,10 +120,10 @@ ping_pong(struct bench_node *node, const struct bench_opts *opts, int ctl, bool 
 		if (i == warm)
 			start = bench_now();
 		if (active)
-			turn(node, opts, writes, i);
-		await(node, opts, writes, i);
+			one_message(node, opts, writes, i);
+		await_completion(node, opts, writes, i);
 		if (!active)
-			turn(node, opts, writes, i);
+			one_message(node, opts, writes, i);
 	}
 	ns = bench_now() - start;
 	bench_sync(ctl);
@@ -168,7 +168,7 @@ read_trips(struct bench_node *node, const struct bench_opts *opts, int ctl, bool
 }
 
 static double
-latency(const struct bench_opts *opts, int ctl, bool active)
+measure_latency(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct bench_node node;
 	double value;
@@ -203,7 +203,7 @@ post_one(struct bench_node *node, const struct bench_opts *opts, it_dto_flags_t 
 
 /* Post `count` messages, at most `window` of them not known to be done. */
 static void
-pump(struct bench_node *node, const struct bench_opts *opts, uint64_t count)
+pump_messages(struct bench_node *node, const struct bench_opts *opts, uint64_t count)
 {
 	unsigned every = opts->window >= 4 ? opts->window / 4 : 1;
 	uint64_t done = 0;
@@ -226,7 +226,7 @@ pump(struct bench_node *node, const struct bench_opts *opts, uint64_t count)
 
 /* Passive: receive until the peer's closing message of one octet. */
 static void
-drain(struct bench_node *node, const struct bench_opts *opts)
+drain_completions(struct bench_node *node, const struct bench_opts *opts)
 {
 	it_event_t event;
 
@@ -252,16 +252,16 @@ seconds_for(struct bench_node *node, const struct bench_opts *opts, int ctl, boo
 		bench_node_recv(node, 0, opts->size);
 	bench_sync(ctl);
 	if (!active) {
-		drain(node, opts);
-		drain(node, opts);
+		drain_completions(node, opts);
+		drain_completions(node, opts);
 		bench_sync(ctl);
 		return 0;
 	}
-	pump(node, opts, opts->iters / 10 + 1);
+	pump_messages(node, opts, opts->iters / 10 + 1);
 	send_one(node, 1, 0);
 	await_receive(node, opts->block);
 	start = bench_now();
-	pump(node, opts, opts->iters);
+	pump_messages(node, opts, opts->iters);
 	send_one(node, 1, 0);
 	await_receive(node, opts->block);
 	seconds = (double)(bench_now() - start) / 1e9;
@@ -270,7 +270,7 @@ seconds_for(struct bench_node *node, const struct bench_opts *opts, int ctl, boo
 }
 
 static double
-rate(const struct bench_opts *opts, int ctl, bool active)
+measure_rate(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct bench_node node;
 	double seconds;
@@ -284,9 +284,9 @@ rate(const struct bench_opts *opts, int ctl, bool active)
 }
 
 static double
-bandwidth(const struct bench_opts *opts, int ctl, bool active)
+measure_bandwidth(const struct bench_opts *opts, int ctl, bool active)
 {
-	return rate(opts, ctl, active) * (double)opts->size / 1e9;
+	return measure_rate(opts, ctl, active) * (double)opts->size / 1e9;
 }
 
 /* --- both ends in this process ---------------------------------------------------------- */
@@ -382,9 +382,9 @@ emul_echo(const struct bench_opts *opts, int ctl, bool active)
 }
 
 const struct bench_case bench_itapi_cases[] = {
-	{"it-lat", "ns", true, latency},
-	{"it-bw", "GB/s", true, bandwidth},
-	{"it-rate", "msg/s", true, rate},
+	{"it-lat", "ns", true, measure_latency},
+	{"it-bw", "GB/s", true, measure_bandwidth},
+	{"it-rate", "msg/s", true, measure_rate},
 	{"it-emul", "ns", false, emul_latency},
 	{"it-emul-bw", "GB/s", false, emul_bandwidth},
 	{"it-emul-lat", "ns", false, emul_echo},

@@ -36,7 +36,7 @@ find_case(const char *name)
 }
 
 static uint64_t
-number(const char *text)
+read_number(const char *text)
 {
 	char *end;
 	uint64_t value;
@@ -49,7 +49,7 @@ number(const char *text)
 }
 
 static void
-parse(int argc, char **argv, struct bench_opts *opts)
+parse_options(int argc, char **argv, struct bench_opts *opts)
 {
 	static const struct option table[] = {
 		{"adapter", required_argument, NULL, 'a'},
@@ -73,19 +73,19 @@ parse(int argc, char **argv, struct bench_opts *opts)
 			opts->op = optarg;
 			break;
 		case 's':
-			opts->size = number(optarg);
+			opts->size = read_number(optarg);
 			break;
 		case 'w':
-			opts->window = (unsigned)number(optarg);
+			opts->window = (unsigned)read_number(optarg);
 			break;
 		case 'n':
-			opts->iters = number(optarg);
+			opts->iters = read_number(optarg);
 			break;
 		case 'A':
-			opts->core_a = (int)number(optarg);
+			opts->core_a = (int)read_number(optarg);
 			break;
 		case 'B':
-			opts->core_b = (int)number(optarg);
+			opts->core_b = (int)read_number(optarg);
 			break;
 		case 'b':
 			opts->block = true;
@@ -117,7 +117,7 @@ main(int argc, char **argv)
 	int status = 0;
 	double value;
 
-	parse(argc, argv, &opts);
+	parse_options(argc, argv, &opts);
 	c = find_case(opts.name);
 	alarm(RUN_SECONDS_MAX);
 	if (c->two) {

@@ -18,7 +18,7 @@
 
 /* Memory of this process alone, in octets. */
 static double
-resident(void)
+resident_bytes(void)
 {
 	unsigned long all, pages, shared;
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -41,7 +41,7 @@ allow_descriptors(void)
 }
 
 static double
-many(const struct bench_opts *opts, int ctl, bool active)
+measure_many(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct bench_node a, b;
 	double before;
@@ -52,7 +52,7 @@ many(const struct bench_opts *opts, int ctl, bool active)
 	bench_node_open(&a, opts->adapter, 4096);
 	bench_node_open(&b, opts->adapter, 4096);
 	bench_node_listen(&b);
-	before = resident();
+	before = resident_bytes();
 	for (uint64_t i = 0; i < opts->iters; i += 2) {
 		bench_node_new_ep(&a, IDLE_DTOS);
 		bench_node_new_ep(&b, IDLE_DTOS);
@@ -61,13 +61,13 @@ many(const struct bench_opts *opts, int ctl, bool active)
 		bench_node_established(&a);
 		bench_node_established(&b);
 	}
-	before = (resident() - before) / (double)opts->iters;
+	before = (resident_bytes() - before) / (double)opts->iters;
 	bench_node_close(&a);
 	bench_node_close(&b);
 	return before;
 }
 
 const struct bench_case bench_many_cases[] = {
-	{"it-many", "B", false, many},
+	{"it-many", "B", false, measure_many},
 	{NULL, NULL, false, NULL},
 };

@@ -170,7 +170,7 @@ wake_peer(void *arg)
 }
 
 static double
-wake(const struct bench_opts *opts, int ctl, bool active)
+measure_wake(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct far far = {.opts = opts, .efd = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)}};
 	pthread_t thread;
@@ -198,5 +198,5 @@ wake(const struct bench_opts *opts, int ctl, bool active)
 const struct bench_case bench_mem_cases[] = {
 	{"memcpy", "GB/s", false, copy_hot},     {"memcpy-cold", "GB/s", false, copy_cold},
 	{"memcpy-far", "GB/s", false, copy_far}, {"cache-line", "ns", false, cache_line},
-	{"eventfd", "ns", false, wake},          {NULL, NULL, false, NULL},
+	{"eventfd", "ns", false, measure_wake},  {NULL, NULL, false, NULL},
 };

@@ -25,7 +25,7 @@
 #define READ_SIZE (256 * 1024)
 
 static void
-prepare(int fd, bool block)
+prepare_socket(int fd, bool block)
 {
 	int one = 1;
 
@@ -37,7 +37,7 @@ prepare(int fd, bool block)
 
 /* A connected pair of sockets, one in each process. */
 static int
-connection(int ctl, bool active, bool block)
+connect_pair(int ctl, bool active, bool block)
 {
 	struct sockaddr_in addr = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -51,7 +51,7 @@ connection(int ctl, bool active, bool block)
 		bench_hear(ctl, &addr.sin_port, sizeof(addr.sin_port));
 		if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
 			bench_die("connect: %s", strerror(errno));
-		prepare(fd, block);
+		prepare_socket(fd, block);
 		return fd;
 	}
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 || listen(fd, 1) != 0 ||
@@ -62,12 +62,12 @@ connection(int ctl, bool active, bool block)
 	if (conn < 0)
 		bench_die("accept: %s", strerror(errno));
 	close(fd);
-	prepare(conn, block);
+	prepare_socket(conn, block);
 	return conn;
 }
 
 static void
-put(int fd, const char *buf, size_t len)
+send_all(int fd, const char *buf, size_t len)
 {
 	while (len > 0) {
 		ssize_t n = send(fd, buf, len, MSG_NOSIGNAL);
@@ -82,7 +82,7 @@ put(int fd, const char *buf, size_t len)
 }
 
 static void
-get(int fd, char *buf, size_t room, uint64_t total)
+receive_all(int fd, char *buf, size_t room, uint64_t total)
 {
 	while (total > 0) {
 		ssize_t n = recv(fd, buf, total < room ? (size_t)total : room, 0);
@@ -97,7 +97,7 @@ get(int fd, char *buf, size_t room, uint64_t total)
 static double
 ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
 {
-	int fd = connection(ctl, active, block);
+	int fd = connect_pair(ctl, active, block);
 	char *buf = bench_buffer(opts->size);
 	uint64_t warm = opts->iters / 10 + 1;
 	uint64_t start = 0;
@@ -107,10 +107,10 @@ ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
 		if (i == warm)
 			start = bench_now();
 		if (active)
-			put(fd, buf, opts->size);
-		get(fd, buf, opts->size, opts->size);
+			send_all(fd, buf, opts->size);
+		receive_all(fd, buf, opts->size, opts->size);
 		if (!active)
-			put(fd, buf, opts->size);
+			send_all(fd, buf, opts->size);
 	}
 	ns = bench_now() - start;
 	close(fd);
@@ -119,13 +119,13 @@ ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
 }
 
 static double
-spin(const struct bench_opts *opts, int ctl, bool active)
+measure_spinning(const struct bench_opts *opts, int ctl, bool active)
 {
 	return ping_pong(opts, ctl, active, false);
 }
 
 static double
-block(const struct bench_opts *opts, int ctl, bool active)
+measure_blocking(const struct bench_opts *opts, int ctl, bool active)
 {
 	return ping_pong(opts, ctl, active, true);
 }
@@ -134,7 +134,7 @@ block(const struct bench_opts *opts, int ctl, bool active)
 static double
 one_way(const struct bench_opts *opts, int ctl, bool active)
 {
-	int fd = connection(ctl, active, opts->block);
+	int fd = connect_pair(ctl, active, opts->block);
 	size_t room = opts->size > READ_SIZE ? opts->size : READ_SIZE;
 	char *buf = bench_buffer(room);
 	uint64_t warm = opts->iters / 10 + 1;
@@ -143,20 +143,20 @@ one_way(const struct bench_opts *opts, int ctl, bool active)
 	char c = 'e';
 
 	if (!active) {
-		get(fd, buf, READ_SIZE, warm * opts->size);
-		put(fd, &c, 1);
-		get(fd, buf, READ_SIZE, opts->iters * opts->size);
-		put(fd, &c, 1);
+		receive_all(fd, buf, READ_SIZE, warm * opts->size);
+		send_all(fd, &c, 1);
+		receive_all(fd, buf, READ_SIZE, opts->iters * opts->size);
+		send_all(fd, &c, 1);
 		close(fd);
 		return 0;
 	}
 	for (uint64_t i = 0; i < warm; i++)
-		put(fd, buf, opts->size);
-	get(fd, &c, 1, 1);
+		send_all(fd, buf, opts->size);
+	receive_all(fd, &c, 1, 1);
 	start = bench_now();
 	for (uint64_t i = 0; i < opts->iters; i++)
-		put(fd, buf, opts->size);
-	get(fd, &c, 1, 1);
+		send_all(fd, buf, opts->size);
+	receive_all(fd, &c, 1, 1);
 	seconds = (double)(bench_now() - start) / 1e9;
 	close(fd);
 	free(buf);
@@ -164,7 +164,7 @@ one_way(const struct bench_opts *opts, int ctl, bool active)
 }
 
 static double
-stream(const struct bench_opts *opts, int ctl, bool active)
+measure_stream(const struct bench_opts *opts, int ctl, bool active)
 {
 	return (double)opts->iters * (double)opts->size / one_way(opts, ctl, active) / 1e9;
 }
@@ -176,9 +176,9 @@ one_send(const struct bench_opts *opts, int ctl, bool active)
 }
 
 const struct bench_case bench_raw_cases[] = {
-	{"raw-spin", "ns", true, spin},
-	{"raw-block", "ns", true, block},
-	{"raw-stream", "GB/s", true, stream},
+	{"raw-spin", "ns", true, measure_spinning},
+	{"raw-block", "ns", true, measure_blocking},
+	{"raw-stream", "GB/s", true, measure_stream},
 	{"raw-one-send", "msg/s", true, one_send},
 	{NULL, NULL, false, NULL},
 };

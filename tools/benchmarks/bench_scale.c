@@ -117,7 +117,7 @@ reads_run(struct crowd *crowd, size_t size, uint64_t until)
 
 /* Passive: poll until the other side says that it is done. */
 static void
-answer(struct crowd *crowd, int ctl)
+answer_writes(struct crowd *crowd, int ctl)
 {
 	it_event_t event;
 	char done;
@@ -142,7 +142,7 @@ slowest_of_fastest(const struct crowd *crowd, unsigned every)
 }
 
 static double
-scale(const struct bench_opts *opts, int ctl, bool active)
+measure_scale(const struct bench_opts *opts, int ctl, bool active)
 {
 	bool fair = strcmp(opts->name, "it-fair") == 0;
 	struct crowd crowd = {.count = 0};
@@ -163,7 +163,7 @@ scale(const struct bench_opts *opts, int ctl, bool active)
 			     : (double)reads * 1e9 / (double)(bench_now() - start);
 		bench_tell(ctl, &done, 1);
 	} else {
-		answer(&crowd, ctl);
+		answer_writes(&crowd, ctl);
 	}
 	bench_sync(ctl);
 	crowd_free(&crowd);
@@ -185,7 +185,7 @@ read_each(struct crowd *crowd, size_t size, int ctl)
 }
 
 static void
-nap(uint64_t ns)
+sleep_ms(uint64_t ns)
 {
 	const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u),
 				      .tv_nsec = (long)(ns % 1000000000u)};
@@ -214,7 +214,7 @@ others_ns(void)
 }
 
 static double
-idle(const struct bench_opts *opts, int ctl, bool active)
+measure_idle(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct crowd crowd = {.count = 0};
 	uint64_t before = 0;
@@ -227,10 +227,10 @@ idle(const struct bench_opts *opts, int ctl, bool active)
 	if (active)
 		read_each(&crowd, opts->size, ctl);
 	else
-		answer(&crowd, ctl);
-	nap(SETTLE_NS);
+		answer_writes(&crowd, ctl);
+	sleep_ms(SETTLE_NS);
 	before = others_ns();
-	nap(IDLE_NS);
+	sleep_ms(IDLE_NS);
 	after = others_ns();
 	bench_sync(ctl);
 	crowd_free(&crowd);
@@ -240,7 +240,7 @@ idle(const struct bench_opts *opts, int ctl, bool active)
 }
 
 static double
-connects(const struct bench_opts *opts, int ctl, bool active)
+measure_connects(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct crowd crowd = {.count = 0};
 	uint64_t start;
@@ -256,9 +256,9 @@ connects(const struct bench_opts *opts, int ctl, bool active)
 }
 
 const struct bench_case bench_scale_cases[] = {
-	{"it-scale", "Reads/s", true, scale},
-	{"it-fair", "of 1", true, scale},
-	{"it-idle", "us/s", true, idle},
-	{"it-connects", "1/s", true, connects},
+	{"it-scale", "Reads/s", true, measure_scale},
+	{"it-fair", "of 1", true, measure_scale},
+	{"it-idle", "us/s", true, measure_idle},
+	{"it-connects", "1/s", true, measure_connects},
 	{NULL, NULL, false, NULL},
 };

@@ -165,7 +165,7 @@ send_now(struct ends *ends)
 /* --- steps -------------------------------------------------------------------------------- */
 
 static bool
-nothing(struct ends *ends)
+count_nothing(struct ends *ends)
 {
 	(void)ends;
 	return true;
@@ -296,7 +296,7 @@ poll_none(struct ends *ends)
 /* --- windows ------------------------------------------------------------------------------ */
 
 static const struct step wire_steps[] = {
-	{"nothing", NULL, nothing, NULL},
+	{"nothing", NULL, count_nothing, NULL},
 	{"post-write", mark_next, post_write, settle_write},
 	{"write-in", write_waits, write_in, settle_write},
 	{"post-send", receive_waits, post_send, settle_send},

@@ -61,7 +61,7 @@ struct end {
 };
 
 static void
-die(const char *what)
+exit_with_error(const char *what)
 {
 	perror(what);
 	exit(1);
@@ -75,7 +75,7 @@ way_calls_send(struct end *end)
 	end->sends++;
 	if (syscall(SYS_sendto, end->fd, end->out, OCTETS, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) !=
 	    (long)OCTETS)
-		die("send");
+		exit_with_error("send");
 }
 
 /* True: the message is complete. */
@@ -104,7 +104,7 @@ ring_open(struct ring *ring)
 
 	ring->fd = (int)syscall(SYS_io_uring_setup, ENTRIES, &p);
 	if (ring->fd < 0)
-		die("io_uring_setup");
+		exit_with_error("io_uring_setup");
 	ring->map = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(*ring->cqes),
 			 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
 			 IORING_OFF_SQ_RING);
@@ -112,7 +112,7 @@ ring_open(struct ring *ring)
 			  MAP_SHARED | MAP_POPULATE, ring->fd, IORING_OFF_SQES);
 	if (ring->map == MAP_FAILED || ring->sqes == MAP_FAILED ||
 	    !(p.features & IORING_FEAT_SINGLE_MMAP))
-		die("mmap");
+		exit_with_error("mmap");
 	ring->sq_tail = (void *)(ring->map + p.sq_off.tail);
 	ring->sq_flags = (void *)(ring->map + p.sq_off.flags);
 	ring->sq_mask = *(unsigned *)(void *)(ring->map + p.sq_off.ring_mask);
@@ -150,7 +150,7 @@ completions_take(struct end *end)
 		const struct io_uring_cqe *cqe = &ring->cqes[head & ring->cq_mask];
 
 		if (cqe->res <= 0 || (cqe->user_data == SENT && cqe->res != (int)OCTETS))
-			die("a request of the ring");
+			exit_with_error("a request of the ring");
 		if (cqe->user_data == TAKEN) {
 			end->got += (unsigned)cqe->res;
 			end->receiving = false;
@@ -175,7 +175,7 @@ way_ring_send(struct end *end)
 	atomic_store_explicit(ring->sq_tail, tail + count, memory_order_release);
 	end->sends++;
 	if (syscall(SYS_io_uring_enter, ring->fd, count, 0, 0, NULL, 0) != (long)count)
-		die("io_uring_enter");
+		exit_with_error("io_uring_enter");
 }
 
 /* True: the message is complete. A rest of it needs another receive. */
@@ -243,11 +243,11 @@ sockets_join(struct end *a, struct end *b)
 	if (listener < 0 || a->fd < 0 || bind(listener, (struct sockaddr *)&at, len) != 0 ||
 	    listen(listener, 1) != 0 || getsockname(listener, (struct sockaddr *)&at, &len) != 0 ||
 	    connect(a->fd, (struct sockaddr *)&at, len) != 0)
-		die("a socket");
+		exit_with_error("a socket");
 	b->fd = accept(listener, NULL, NULL);
 	if (b->fd < 0 || setsockopt(a->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
 	    setsockopt(b->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
-		die("a socket");
+		exit_with_error("a socket");
 	close(listener);
 }
 
@@ -266,7 +266,7 @@ main(int argc, char **argv)
 	}
 	sockets_join(&a, &b);
 	if (pthread_create(&thread, NULL, end_run, &b) != 0)
-		die("a thread");
+		exit_with_error("a thread");
 	end_run(&a);
 	pthread_join(thread, NULL);
 	printf("{\"way\": \"%s\", \"messages\": %.0f, \"sending\": %.3f, \"taking\": %.3f, "

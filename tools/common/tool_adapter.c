@@ -58,7 +58,7 @@ is_listed(const char *name, const it_interface_t *list, size_t count)
 
 /* What the status means, and what to do about it. */
 static const char *
-advice(it_status_t status)
+status_advice(it_status_t status)
 {
 	if (status == IT_ERR_NO_PERMISSION)
 		return "this user may not use the device; try as a user who may, or ask for the "
@@ -90,7 +90,7 @@ not_opened(const char *name, it_status_t status, unsigned first, GError **error)
 			  reasons);
 	else
 		tool_fail(error, TOOL_ERROR_FAILED, "cannot open the adapter '%s': %s: %s", name,
-			  it_status_name(status), advice(status));
+			  it_status_name(status), status_advice(status));
 }
 
 bool

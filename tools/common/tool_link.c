@@ -84,7 +84,7 @@ tool_link_make(struct tool_link *link, struct tool_adapter *adapter,
 }
 
 static uint64_t
-patience(const struct tool_link *link)
+link_timeout(const struct tool_link *link)
 {
 	return link->spec.seconds == 0 ? IT_TIMEOUT_INFINITE
 				       : link->spec.seconds * UINT64_C(1000000);
@@ -175,10 +175,10 @@ reason_of(it_conn_reject_code_t code)
  * time and gives the reason, so its event is awaited a little longer.
  */
 static bool
-established(struct tool_link *link, const struct tool_hello *hello, it_connection_event_t *event,
-	    GError **error)
+wait_established(struct tool_link *link, const struct tool_hello *hello,
+		 it_connection_event_t *event, GError **error)
 {
-	uint64_t wait = patience(link);
+	uint64_t wait = link_timeout(link);
 	it_event_t any;
 	it_status_t status;
 
@@ -249,7 +249,7 @@ connect_with(struct tool_link *link, const struct tool_way *way, const struct to
 	return tool_check(it_ep_connect(link->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
 					words->octets, words->len),
 			  "it_ep_connect", error) &&
-	       established(link, hello, event, error);
+	       wait_established(link, hello, event, error);
 }
 
 bool
@@ -297,7 +297,7 @@ tool_link_admit(struct tool_link *link, const it_conn_request_event_t *request,
 
 	return tool_check(it_ep_accept(link->ep, request->cn_est_id, words->octets, words->len),
 			  "it_ep_accept", error) &&
-	       established(link, NULL, &event, error);
+	       wait_established(link, NULL, &event, error);
 }
 
 void
@@ -357,7 +357,8 @@ tool_link_stands(struct tool_link *link, GError **error)
 }
 
 static bool
-judge(struct tool_link *link, const it_event_t *any, it_dto_cmpl_event_t *event, GError **error)
+judge_event(struct tool_link *link, const it_event_t *any, it_dto_cmpl_event_t *event,
+	    GError **error)
 {
 	*event = any->dto_cmpl;
 	if (event->dto_status == IT_DTO_SUCCESS)
@@ -376,7 +377,7 @@ try_take(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event
 
 	if (status == IT_ERR_QUEUE_EMPTY)
 		return false;
-	return tool_check(status, "it_evd_dequeue", error) && judge(link, &any, event, error);
+	return tool_check(status, "it_evd_dequeue", error) && judge_event(link, &any, event, error);
 }
 
 static bool
@@ -428,7 +429,7 @@ static bool
 wait_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event, GError **error)
 {
 	it_event_t any;
-	it_status_t status = wait_event(link, evd, patience(link), &any);
+	it_status_t status = wait_event(link, evd, link_timeout(link), &any);
 
 	if (status == IT_ERR_TIMEOUT_EXPIRED)
 		return too_late(link, error);
@@ -436,7 +437,7 @@ wait_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event
 		return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
 	if (status == IT_ERR_ABORT && link->spec.give_up != NULL && atomic_load(link->spec.give_up))
 		return gave_up(error);
-	return tool_check(status, "it_evd_wait", error) && judge(link, &any, event, error);
+	return tool_check(status, "it_evd_wait", error) && judge_event(link, &any, event, error);
 }
 
 bool

@@ -28,7 +28,7 @@ static struct line kept[KEPT_MAX];
 static unsigned count;
 
 static void
-keep(int level, const char *who, const char *what)
+keep_line(int level, const char *who, const char *what)
 {
 	pthread_mutex_lock(&lock);
 	if (count < KEPT_MAX)
@@ -49,7 +49,7 @@ write_log(void *unused, int level, const char *who, const char *what)
 	g_autofree char *line = g_strdup_printf("%s: %s: %s", levels[level], who, what);
 
 	(void)unused;
-	keep(level, who, what);
+	keep_line(level, who, what);
 	tool_complain(g_get_prgname() != NULL ? g_get_prgname() : "itapi", line);
 }
 

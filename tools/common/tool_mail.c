@@ -22,7 +22,7 @@ tool_mail_spec(unsigned seconds)
 }
 
 static bool
-offer(struct tool_mail *mail, size_t slot, GError **error)
+post_receive(struct tool_mail *mail, size_t slot, GError **error)
 {
 	it_lmr_triplet_t part =
 		tool_memory_part(&mail->memory, slot * TOOL_MAIL_SIZE, TOOL_MAIL_SIZE);
@@ -39,7 +39,7 @@ tool_mail_open(struct tool_mail *mail, struct tool_link *link, GError **error)
 			      false, error))
 		return false;
 	for (size_t slot = 0; slot < TOOL_MAIL_SLOTS; slot++) {
-		if (!offer(mail, slot, error))
+		if (!post_receive(mail, slot, error))
 			return false;
 	}
 	return true;
@@ -78,5 +78,5 @@ tool_mail_receive(struct tool_mail *mail, void *letter, size_t *len, GError **er
 				 event.transferred_length);
 	*len = event.transferred_length;
 	memcpy(letter, mail->memory.octets + event.cookie * TOOL_MAIL_SIZE, *len);
-	return offer(mail, (size_t)event.cookie, error);
+	return post_receive(mail, (size_t)event.cookie, error);
 }

@@ -116,8 +116,8 @@ tool_options_add_memory(struct tool_options *options, GOptionContext *context)
 
 /* A number as typed, or its default. */
 static bool
-number(const char *typed, const char *otherwise, uint64_t low, uint64_t high, uint64_t *value,
-       GError **error)
+read_number(const char *typed, const char *otherwise, uint64_t low, uint64_t high, uint64_t *value,
+	    GError **error)
 {
 	return tool_number(typed != NULL ? typed : otherwise, low, high, value, error);
 }
@@ -132,10 +132,12 @@ tool_options_parse(struct tool_options *options, GOptionContext *context, int *a
 
 	if (!tool_parse(context, argc, argv, error))
 		return false;
-	if (!number(options->seconds_typed, DEFAULT_SECONDS, 0, MAX_SECONDS, &seconds, error) ||
-	    !number(options->clients_typed, DEFAULT_CLIENTS, 1, MAX_CLIENTS, &clients, error) ||
-	    !number(options->memory_typed, DEFAULT_MEMORY, 1, TOOL_MEMORY_MAX, &options->memory,
-		    error))
+	if (!read_number(options->seconds_typed, DEFAULT_SECONDS, 0, MAX_SECONDS, &seconds,
+			 error) ||
+	    !read_number(options->clients_typed, DEFAULT_CLIENTS, 1, MAX_CLIENTS, &clients,
+			 error) ||
+	    !read_number(options->memory_typed, DEFAULT_MEMORY, 1, TOOL_MEMORY_MAX,
+			 &options->memory, error))
 		return false;
 	if (options->port_typed != NULL &&
 	    !tool_number(options->port_typed, 0, UINT16_MAX, &port, error))
@@ -161,7 +163,7 @@ tool_options_free(struct tool_options *options)
 
 /* The digits at the beginning of a text; *unit points to what follows them. */
 static bool
-digits(const char *text, uint64_t *value, const char **unit)
+read_digits(const char *text, uint64_t *value, const char **unit)
 {
 	char *end = NULL;
 
@@ -191,7 +193,7 @@ tool_number(const char *text, uint64_t low, uint64_t high, uint64_t *number_out,
 	uint64_t value;
 	unsigned shift;
 
-	if (!digits(text, &value, &unit))
+	if (!read_digits(text, &value, &unit))
 		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a number", text);
 	shift = unit_shift(unit);
 	if (shift == 64 || value > UINT64_MAX >> shift)
@@ -216,7 +218,7 @@ tool_duration(const char *text, uint64_t *us, GError **error)
 	const char *unit;
 	uint64_t value;
 
-	if (!digits(text, &value, &unit))
+	if (!read_digits(text, &value, &unit))
 		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a time", text);
 	for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
 		if (g_ascii_strcasecmp(unit, units[i].name) != 0)

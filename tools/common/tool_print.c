@@ -7,7 +7,7 @@
 #include "tool_print.h"
 
 static bool
-printable(gunichar c, bool utf8)
+is_printable(gunichar c, bool utf8)
 {
 	GUnicodeType type = g_unichar_type(c);
 
@@ -39,7 +39,7 @@ tool_escape(const char *text)
 
 		if (c == '\\') {
 			g_string_append(out, "\\\\");
-		} else if (c < (gunichar)-2 && printable(c, utf8)) {
+		} else if (c < (gunichar)-2 && is_printable(c, utf8)) {
 			g_string_append_len(out, text, (gssize)len);
 		} else {
 			for (size_t i = 0; i < len; i++)

@@ -37,7 +37,7 @@ tool_ready_tell(struct tool_ready *ready, const char *adapter, uint16_t port)
 }
 
 static void *
-serve(void *arg)
+serve_thread(void *arg)
 {
 	struct server_thread *server = arg;
 
@@ -75,7 +75,7 @@ tool_self_run(const struct tool_sides *sides, GError **error)
 	uint16_t port;
 	bool good = false;
 
-	if (pthread_create(&thread, NULL, serve, &server) != 0)
+	if (pthread_create(&thread, NULL, serve_thread, &server) != 0)
 		return tool_fail(error, TOOL_ERROR_FAILED, "cannot start a thread");
 	if (wait_until_listening(&server.ready, &port))
 		good = sides->client(sides->arg, port, &trouble);

@@ -72,7 +72,7 @@ guest_main(void *arg)
 }
 
 static bool
-start(struct guest *guest)
+guest_start(struct guest *guest)
 {
 	pthread_attr_t attr;
 	bool good;
@@ -86,15 +86,15 @@ start(struct guest *guest)
 }
 
 static bool
-full(const struct tool_service *service, const struct tool_guests *guests)
+guests_full(const struct tool_service *service, const struct tool_guests *guests)
 {
 	return guests->count >= (service->options->persistent ? service->options->clients : 1);
 }
 
 /* A new client. */
 static bool
-welcome(const struct tool_service *service, struct tool_guests *guests,
-	const struct tool_client *client)
+guest_add(const struct tool_service *service, struct tool_guests *guests,
+	  const struct tool_client *client)
 {
 	struct guest *guest = g_new0(struct guest, 1);
 
@@ -103,7 +103,7 @@ welcome(const struct tool_service *service, struct tool_guests *guests,
 	guest->client.hello = client->hello;
 	guest->client.guests = guests;
 	guest->service = service;
-	if (!start(guest)) {
+	if (!guest_start(guest)) {
 		g_free(guest);
 		return false;
 	}
@@ -162,13 +162,13 @@ make_room(const struct tool_service *service, struct tool_guests *guests)
 
 /* A place for a new client, now or as soon as one that is silent has left. */
 static bool
-place(const struct tool_service *service, struct tool_guests *guests,
-      const struct tool_client *client)
+guest_place(const struct tool_service *service, struct tool_guests *guests,
+	    const struct tool_client *client)
 {
 	struct tool_client *waiting = &guests->waiting[guests->waiting_count];
 
-	if (!full(service, guests))
-		return welcome(service, guests, client);
+	if (!guests_full(service, guests))
+		return guest_add(service, guests, client);
 	if (guests->waiting_count == WAITING || !make_room(service, guests))
 		return false;
 	waiting->adapter = client->adapter;
@@ -182,10 +182,10 @@ place(const struct tool_service *service, struct tool_guests *guests,
 static void
 let_in(const struct tool_service *service, struct tool_guests *guests)
 {
-	while (guests->waiting_count > 0 && !full(service, guests)) {
+	while (guests->waiting_count > 0 && !guests_full(service, guests)) {
 		struct tool_client *first = &guests->waiting[0];
 
-		if (!welcome(service, guests, first))
+		if (!guest_add(service, guests, first))
 			tool_link_refuse(&first->request, service->tool, TOOL_BUSY);
 		guests->waiting_count--;
 		memmove(first, first + 1, guests->waiting_count * sizeof(*first));
@@ -193,8 +193,8 @@ let_in(const struct tool_service *service, struct tool_guests *guests)
 }
 
 static void
-admit(const struct tool_service *service, struct tool_guests *guests,
-      struct tool_listener *listener, const it_conn_request_event_t *request)
+guest_admit(const struct tool_service *service, struct tool_guests *guests,
+	    struct tool_listener *listener, const it_conn_request_event_t *request)
 {
 	struct tool_client client = {.adapter = listener->adapter, .request = *request};
 	g_autoptr(GError) stranger = NULL;
@@ -204,7 +204,7 @@ admit(const struct tool_service *service, struct tool_guests *guests,
 		tool_complain(service->program, stranger->message);
 		return;
 	}
-	if (!(client.hello.index == 0 ? place(service, guests, &client)
+	if (!(client.hello.index == 0 ? guest_place(service, guests, &client)
 				      : pass_on(guests, request, &client.hello)))
 		tool_link_refuse(request, service->tool, TOOL_BUSY);
 }
@@ -250,7 +250,7 @@ see_off(const struct tool_service *service, struct tool_guests *guests, bool tol
 
 /* Sleeps until a guest is done, a request came, or the user wants to stop; or a moment. */
 static void
-doze(const struct tool_guests *guests, const struct tool_listener *listener)
+guests_wait(const struct tool_guests *guests, const struct tool_listener *listener)
 {
 	struct pollfd fds[] = {{.fd = guests->wake, .events = POLLIN},
 			       {.fd = listener->fd, .events = POLLIN},
@@ -295,12 +295,12 @@ serve_on(const struct tool_service *service, struct tool_guests *guests,
 		if (too_late(service, guests, begin, error))
 			return false;
 		while (tool_listener_take(listener, &request, &trouble))
-			admit(service, guests, listener, &request);
+			guest_admit(service, guests, listener, &request);
 		if (trouble != NULL) {
 			g_propagate_error(error, trouble);
 			return false;
 		}
-		doze(guests, listener);
+		guests_wait(guests, listener);
 	}
 	return persistent || tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
 }
@@ -321,7 +321,7 @@ serve_guests(const struct tool_service *service, struct tool_listener *listener,
 		return tool_fail(error, TOOL_ERROR_FAILED, "no descriptor is left");
 	good = serve_on(service, &guests, listener, error);
 	while (guests.count > 0) {
-		doze(&guests, listener);
+		guests_wait(&guests, listener);
 		see_off(service, &guests, false, NULL);
 	}
 	close(guests.wake);

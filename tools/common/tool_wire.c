@@ -17,7 +17,7 @@ tool_wire_of(void *octets, size_t len)
 }
 
 static uint8_t *
-take(struct tool_wire *wire, size_t len)
+wire_take(struct tool_wire *wire, size_t len)
 {
 	uint8_t *at = wire->at;
 
@@ -33,7 +33,7 @@ take(struct tool_wire *wire, size_t len)
 void
 tool_put(struct tool_wire *wire, uint64_t value, size_t octets)
 {
-	uint8_t *at = take(wire, octets);
+	uint8_t *at = wire_take(wire, octets);
 
 	for (size_t i = 0; at != NULL && i < octets; i++)
 		at[i] = (uint8_t)(value >> (8 * (octets - 1 - i)));
@@ -42,7 +42,7 @@ tool_put(struct tool_wire *wire, uint64_t value, size_t octets)
 void
 tool_put_octets(struct tool_wire *wire, const void *octets, size_t len)
 {
-	uint8_t *at = take(wire, len);
+	uint8_t *at = wire_take(wire, len);
 
 	if (at != NULL && len > 0)
 		memcpy(at, octets, len);
@@ -62,7 +62,7 @@ tool_put_text(struct tool_wire *wire, const char *text)
 uint64_t
 tool_get(struct tool_wire *wire, size_t octets)
 {
-	const uint8_t *at = take(wire, octets);
+	const uint8_t *at = wire_take(wire, octets);
 	uint64_t value = 0;
 
 	for (size_t i = 0; at != NULL && i < octets; i++)
@@ -73,7 +73,7 @@ tool_get(struct tool_wire *wire, size_t octets)
 void
 tool_get_octets(struct tool_wire *wire, void *octets, size_t len)
 {
-	const uint8_t *at = take(wire, len);
+	const uint8_t *at = wire_take(wire, len);
 
 	if (at != NULL)
 		memcpy(octets, at, len);
@@ -85,7 +85,7 @@ char *
 tool_get_text(struct tool_wire *wire, size_t limit)
 {
 	size_t len = (size_t)tool_get(wire, 2);
-	const uint8_t *at = take(wire, len);
+	const uint8_t *at = wire_take(wire, len);
 
 	if (at == NULL || len > limit || memchr(at, '\0', len) != NULL) {
 		wire->ok = false;

@@ -57,7 +57,7 @@ split_remote(const char *typed, char **host, char **path)
 
 /* If the target is a folder, append the file's own name. */
 static void
-complete(char **target, const char *source, bool folder)
+target_complete(char **target, const char *source, bool folder)
 {
 	g_autofree char *name = g_path_get_basename(source);
 	g_autofree char *typed = *target;
@@ -84,11 +84,12 @@ cp_job_sort(struct cp_job *job, GError **error)
 	job->put = to_remote;
 	if (job->put) {
 		job->local = g_strdup(job->source);
-		complete(&job->remote, job->local,
-			 *job->remote == '\0' || g_str_has_suffix(job->remote, "/"));
+		target_complete(&job->remote, job->local,
+				*job->remote == '\0' || g_str_has_suffix(job->remote, "/"));
 	} else {
 		job->local = g_strdup(job->target);
-		complete(&job->local, job->remote, g_file_test(job->local, G_FILE_TEST_IS_DIR));
+		target_complete(&job->local, job->remote,
+				g_file_test(job->local, G_FILE_TEST_IS_DIR));
 	}
 	return true;
 }
@@ -103,7 +104,7 @@ cp_job_clear(struct cp_job *job)
 }
 
 static void
-report(const struct cp_job *job, const struct cp_copy *copy, gint64 us)
+report_copy(const struct cp_job *job, const struct cp_copy *copy, gint64 us)
 {
 	g_autofree char *name = tool_escape(job->put ? job->remote : job->local);
 	double seconds = (double)MAX(us, 1) / G_USEC_PER_SEC;
@@ -128,7 +129,8 @@ report(const struct cp_job *job, const struct cp_copy *copy, gint64 us)
 
 /* Send the request and receive the answer; *answer holds it. */
 static bool
-ask(struct cp_end *end, const struct cp_letter *request, struct cp_letter *answer, GError **error)
+send_request(struct cp_end *end, const struct cp_letter *request, struct cp_letter *answer,
+	     GError **error)
 {
 	if (!cp_letter_send(&end->mail, request, error) ||
 	    !cp_letter_receive(&end->mail, answer, error))
@@ -140,8 +142,8 @@ ask(struct cp_end *end, const struct cp_letter *request, struct cp_letter *answe
 }
 
 static bool
-put(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp_local *local,
-    GError **error)
+put_file(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp_local *local,
+	 GError **error)
 {
 	struct cp_letter request = {.word = CP_REQUEST, .good = true, .sum = (uint8_t)job->kind};
 	struct cp_letter answer = {0};
@@ -150,7 +152,7 @@ put(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp_loca
 	request.size = local->source.size;
 	request.mode = local->source.mode;
 	request.text = job->remote;
-	good = ask(end, &request, &answer, error);
+	good = send_request(end, &request, &answer, error);
 	copy->peer_context = answer.context;
 	copy->peer_address = answer.address;
 	good = good && cp_send(copy, &local->source, error);
@@ -159,8 +161,8 @@ put(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp_loca
 }
 
 static bool
-get(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp_local *local,
-    GError **error)
+get_file(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp_local *local,
+	 GError **error)
 {
 	struct cp_letter request = {.word = CP_REQUEST, .sum = (uint8_t)job->kind};
 	struct cp_letter answer = {0};
@@ -169,7 +171,7 @@ get(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp_loca
 	request.context = copy->ring.context;
 	request.address = tool_memory_address(&copy->ring, 0);
 	request.text = job->remote;
-	good = ask(end, &request, &answer, error);
+	good = send_request(end, &request, &answer, error);
 	copy->size = answer.size;
 	cp_target_set_mode(&local->target, (mode_t)answer.mode);
 	good = good && cp_receive(copy, &local->target, error);
@@ -190,11 +192,11 @@ copy_over(struct cp_job *job, struct cp_end *end, struct cp_local *local, GError
 	good = cp_copy_open(&copy, &end->mail, job->kind, !job->put, error);
 	copy.progress = cp_progress_step;
 	copy.progress_arg = &progress;
-	good = good &&
-	       (job->put ? put(job, end, &copy, local, error) : get(job, end, &copy, local, error));
+	good = good && (job->put ? put_file(job, end, &copy, local, error)
+				 : get_file(job, end, &copy, local, error));
 	cp_progress_end(&progress);
 	if (good)
-		report(job, &copy, g_get_monotonic_time() - begin);
+		report_copy(job, &copy, g_get_monotonic_time() - begin);
 	tool_link_close(&end->link); /* no Write can reach the ring any more */
 	cp_copy_close(&copy);
 	return good;

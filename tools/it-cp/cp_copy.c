@@ -44,7 +44,7 @@ slot_offset(uint64_t number)
 }
 
 static void
-show(const struct cp_copy *copy)
+show_progress(const struct cp_copy *copy)
 {
 	if (copy->progress != NULL)
 		copy->progress(copy, copy->progress_arg);
@@ -138,7 +138,7 @@ send_chunks(struct cp_copy *copy, struct cp_crew *crew, GError **error)
 		    !write_chunk(copy, number, cp_crew_octets(crew, number), error))
 			return false;
 		copy->done += cp_crew_octets(crew, number);
-		show(copy);
+		show_progress(copy);
 	}
 	return true;
 }
@@ -194,7 +194,7 @@ free_chunks(struct cp_copy *copy, struct cp_crew *crew, uint64_t behind, GError 
 			return false;
 		copy->done += cp_crew_octets(crew, copy->freed);
 		copy->freed++;
-		show(copy);
+		show_progress(copy);
 		if (!cp_letter_send(copy->mail, &letter, error))
 			return false;
 	}
@@ -218,8 +218,8 @@ take_chunk(struct cp_copy *copy, struct cp_crew *crew, const struct cp_letter *c
 }
 
 static bool
-finish(struct cp_copy *copy, struct cp_target *target, const struct cp_letter *letter,
-       GError **error)
+copy_finish(struct cp_copy *copy, struct cp_target *target, const struct cp_letter *letter,
+	    GError **error)
 {
 	if (copy->done != copy->size || letter->size != copy->size)
 		return tool_fail(error, TOOL_ERROR_VERIFY,
@@ -261,7 +261,7 @@ take_file(struct cp_copy *copy, struct cp_target *target, GError **error)
 	good = take_all(copy, &crew, &letter, error);
 	copy->checksum = cp_crew_end(&crew);
 	if (good && letter.word == CP_FINISH)
-		good = finish(copy, target, &letter, error);
+		good = copy_finish(copy, target, &letter, error);
 	else if (good && letter.word == CP_ABORT)
 		good = tool_fail(error, TOOL_ERROR_PEER, "the sender failed: %s", letter.text);
 	else if (good)

@@ -118,7 +118,7 @@ give_up(struct cp_crew *crew, GError *why)
 }
 
 static void *
-work(void *arg)
+crew_thread(void *arg)
 {
 	struct cp_crew *crew = arg;
 	GError *error = NULL;
@@ -154,7 +154,7 @@ cp_crew_begin(struct cp_crew *crew, const struct cp_crew_task *task, GError **er
 	pthread_cond_init(&crew->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	while (crew->running < CP_CREW_SIZE &&
-	       pthread_create(&crew->threads[crew->running], NULL, work, crew) == 0)
+	       pthread_create(&crew->threads[crew->running], NULL, crew_thread, crew) == 0)
 		crew->running++;
 	if (crew->running > 0)
 		return true; /* one thread does all the work, too */

@@ -32,7 +32,7 @@ cp_folder_open(const char *path, GError **error)
 }
 
 static bool
-leaves(const char *path, GError **error)
+fail_outside(const char *path, GError **error)
 {
 	return tool_fail(error, TOOL_ERROR_FAILED, "%s: leads outside of the served folder", path);
 }
@@ -58,20 +58,20 @@ step_into(int folder, const char *component, const char *path, GError **error)
 
 /* The folder that holds the last component of a path in a served folder. -1 on failure. */
 static int
-walk(int root, const char *path, char **name, GError **error)
+folder_of(int root, const char *path, char **name, GError **error)
 {
 	g_auto(GStrv) parts = g_strsplit(path, "/", -1);
 	guint count = g_strv_length(parts);
 	int folder;
 
 	if (*path == '\0' || *path == '/') {
-		leaves(*path == '\0' ? "an empty path" : path, error);
+		fail_outside(*path == '\0' ? "an empty path" : path, error);
 		return -1;
 	}
 	for (guint i = 0; i < count; i++) {
 		if (g_str_equal(parts[i], "..") || g_str_equal(parts[i], ".") ||
 		    *parts[i] == '\0') {
-			leaves(path, error);
+			fail_outside(path, error);
 			return -1;
 		}
 	}
@@ -87,7 +87,7 @@ walk(int root, const char *path, char **name, GError **error)
 
 /* As folder_of, for a path of the user, who may go wherever the system permits. */
 static int
-split(const char *path, char **name, GError **error)
+user_folder_of(const char *path, char **name, GError **error)
 {
 	g_autofree char *folder = g_path_get_dirname(path);
 
@@ -102,7 +102,7 @@ split(const char *path, char **name, GError **error)
 static int
 parent_of(int root, const char *path, char **name, GError **error)
 {
-	return root >= 0 ? walk(root, path, name, error) : split(path, name, error);
+	return root >= 0 ? folder_of(root, path, name, error) : user_folder_of(path, name, error);
 }
 
 static bool
@@ -130,7 +130,7 @@ cp_source_open(struct cp_source *source, int folder, const char *path, GError **
 	if (folder < 0) {
 		source->fd = open(path, flags);
 	} else {
-		parent = walk(folder, path, &name, error);
+		parent = folder_of(folder, path, &name, error);
 		if (parent < 0)
 			return false;
 		source->fd = openat(parent, name, flags | O_NOFOLLOW);

@@ -44,7 +44,7 @@ pick_side(struct cp_job *job, int argc, char **argv, GError **error)
 }
 
 static bool
-parse(struct cp_job *job, int *argc, char ***argv, GError **error)
+parse_options(struct cp_job *job, int *argc, char ***argv, GError **error)
 {
 	g_autofree char *sum = NULL;
 	GOptionEntry entries[] = {
@@ -82,7 +82,7 @@ main(int argc, char **argv)
 	int status;
 
 	tool_begin();
-	good = parse(&job, &argc, &argv, &error);
+	good = parse_options(&job, &argc, &argv, &error);
 	if (good && job.options.self)
 		good = tool_self_run(&sides, &error);
 	else if (good && job.folder != NULL)

@@ -19,7 +19,7 @@ struct service {
 
 /* Tell the client why it is refused, and wait until it has received that. */
 static void
-refuse(struct cp_end *end, const GError *why)
+refuse_client(struct cp_end *end, const GError *why)
 {
 	struct cp_letter answer = {.word = CP_ANSWER, .text = why->message};
 
@@ -37,7 +37,7 @@ take_file(struct cp_end *end, struct cp_copy *copy, int folder, const struct cp_
 	bool good;
 
 	if (!cp_target_open(&target, folder, request->text, (mode_t)request->mode, &trouble)) {
-		refuse(end, trouble);
+		refuse_client(end, trouble);
 		g_propagate_error(error, trouble);
 		return false;
 	}
@@ -59,7 +59,7 @@ give_file(struct cp_end *end, struct cp_copy *copy, int folder, const struct cp_
 	bool good;
 
 	if (!cp_source_open(&source, folder, request->text, &trouble)) {
-		refuse(end, trouble);
+		refuse_client(end, trouble);
 		g_propagate_error(error, trouble);
 		return false;
 	}
@@ -92,7 +92,7 @@ serve_request(struct cp_end *end, int folder, const struct cp_letter *request, G
 }
 
 static bool
-spoken(struct tool_client *client)
+client_spoken(struct tool_client *client)
 {
 	atomic_store(&client->spoke, true);
 	return true;
@@ -111,7 +111,7 @@ serve_one(void *arg, struct tool_client *client, GError **error)
 	hello.abilities = cp_sum_all();
 	good = cp_end_open(&end, client->adapter, options->seconds, &client->give_up, error) &&
 	       tool_link_accept(&end.link, &client->request, &hello, error) &&
-	       cp_letter_receive(&end.mail, &letter, error) && spoken(client) &&
+	       cp_letter_receive(&end.mail, &letter, error) && client_spoken(client) &&
 	       serve_request(&end, serving->folder, &letter, error);
 	cp_letter_clear(&letter);
 	cp_end_close(&end);

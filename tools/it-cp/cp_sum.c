@@ -126,7 +126,7 @@ cp_sum_add(struct cp_sum *sum, const void *octets, size_t len)
 
 /* The octets of the checksum; returns how many. */
 static size_t
-finish(struct cp_sum *sum, uint8_t octets[OCTETS_MAX])
+sum_finish(struct cp_sum *sum, uint8_t octets[OCTETS_MAX])
 {
 	XXH128_canonical_t canonical;
 
@@ -154,7 +154,7 @@ cp_sum_end(struct cp_sum *sum)
 		g_string_printf(text, "%08x", ~sum->crc);
 		return g_string_free(text, FALSE);
 	}
-	len = finish(sum, octets);
+	len = sum_finish(sum, octets);
 	sum->state = NULL;
 	for (size_t i = 0; i < len; i++)
 		g_string_append_printf(text, "%02x", octets[i]);

@@ -12,7 +12,7 @@
 #define DEFAULT_SIZE "64"
 
 static bool
-client(void *arg, uint16_t port, GError **error)
+self_client(void *arg, uint16_t port, GError **error)
 {
 	struct ping *ping = arg;
 	struct tool_adapter adapter;
@@ -27,7 +27,7 @@ client(void *arg, uint16_t port, GError **error)
 }
 
 static bool
-server(void *arg, struct tool_ready *ready, GError **error)
+self_server(void *arg, struct tool_ready *ready, GError **error)
 {
 	const struct ping *ping = arg;
 	struct tool_service service = {.program = PING_PROGRAM,
@@ -41,7 +41,7 @@ server(void *arg, struct tool_ready *ready, GError **error)
 }
 
 static bool
-parse(struct ping *ping, int *argc, char ***argv, GError **error)
+parse_options(struct ping *ping, int *argc, char ***argv, GError **error)
 {
 	g_autofree char *count = NULL;
 	g_autofree char *size = NULL;
@@ -82,17 +82,17 @@ int
 main(int argc, char **argv)
 {
 	struct ping ping = {0};
-	struct tool_sides sides = {.arg = &ping, .server = server, .client = client};
+	struct tool_sides sides = {.arg = &ping, .server = self_server, .client = self_client};
 	GError *error = NULL;
 	bool good;
 
 	tool_begin();
-	good = parse(&ping, &argc, &argv, &error);
+	good = parse_options(&ping, &argc, &argv, &error);
 	if (good && ping.options.self)
 		good = tool_self_run(&sides, &error);
 	else if (good && ping.host != NULL)
-		good = client(&ping, ping.options.port, &error);
+		good = self_client(&ping, ping.options.port, &error);
 	else if (good)
-		good = server(&ping, NULL, &error);
+		good = self_server(&ping, NULL, &error);
 	return tool_end(PING_PROGRAM, &ping.options, good, error);
 }

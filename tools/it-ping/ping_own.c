@@ -42,8 +42,8 @@ struct letter {
 };
 
 static bool
-tell(struct ping_end *end, enum word word, uint64_t number, uint64_t context, uint64_t address,
-     GError **error)
+send_letter(struct ping_end *end, enum word word, uint64_t number, uint64_t context,
+	    uint64_t address, GError **error)
 {
 	uint8_t octets[LETTER];
 	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
@@ -74,7 +74,8 @@ hear_any(struct ping_end *end, struct letter *letter, GError **error)
 }
 
 static bool
-hear(struct ping_end *end, enum word word, uint64_t number, struct letter *letter, GError **error)
+receive_letter(struct ping_end *end, enum word word, uint64_t number, struct letter *letter,
+	       GError **error)
 {
 	if (!hear_any(end, letter, error))
 		return false;
@@ -84,8 +85,8 @@ hear(struct ping_end *end, enum word word, uint64_t number, struct letter *lette
 }
 
 static bool
-verify(const struct tool_memory *memory, size_t size, uint64_t seed, const char *where,
-       GError **error)
+verify_memory(const struct tool_memory *memory, size_t size, uint64_t seed, const char *where,
+	      GError **error)
 {
 	size_t at = tool_pattern_check(memory->octets, size, seed, 0);
 
@@ -103,27 +104,27 @@ one_round(struct ping_end *end, uint64_t number, GError **error)
 
 	tool_pattern_fill(end->source.octets, end->size, seed, 0);
 	memset(end->sink.octets, 0, end->size);
-	if (!tell(end, WORD_PING, number, end->source.context, tool_memory_address(&end->source, 0),
-		  error) ||
-	    !hear(end, WORD_GO_ON, number, &letter, error) ||
-	    !tell(end, WORD_PONG, number, end->sink.context, tool_memory_address(&end->sink, 0),
-		  error) ||
-	    !hear(end, WORD_DONE, number, &letter, error))
+	if (!send_letter(end, WORD_PING, number, end->source.context,
+			 tool_memory_address(&end->source, 0), error) ||
+	    !receive_letter(end, WORD_GO_ON, number, &letter, error) ||
+	    !send_letter(end, WORD_PONG, number, end->sink.context,
+			 tool_memory_address(&end->sink, 0), error) ||
+	    !receive_letter(end, WORD_DONE, number, &letter, error))
 		return false;
 	if (letter.address != 1)
 		return tool_fail(error, TOOL_ERROR_VERIFY,
 				 "round %" G_GUINT64_FORMAT ": the server read something else",
 				 number);
-	return verify(&end->sink, end->size, seed, "written by the server", error);
+	return verify_memory(&end->sink, end->size, seed, "written by the server", error);
 }
 
 /* Tells the server what is to come; it may say that it is too much. */
 static bool
-start(struct ping_end *end, GError **error)
+client_start(struct ping_end *end, GError **error)
 {
 	struct letter letter;
 
-	if (!tell(end, WORD_START, end->size, 0, end->seed, error) ||
+	if (!send_letter(end, WORD_START, end->size, 0, end->seed, error) ||
 	    !hear_any(end, &letter, error))
 		return false;
 	if (letter.word == WORD_TOO_LARGE)
@@ -136,17 +137,18 @@ start(struct ping_end *end, GError **error)
 }
 
 static bool
-finish(struct ping_end *end, GError **error)
+client_finish(struct ping_end *end, GError **error)
 {
 	struct letter letter;
 
-	return tell(end, WORD_END, 0, 0, 0, error) && hear(end, WORD_END, 0, &letter, error);
+	return send_letter(end, WORD_END, 0, 0, 0, error) &&
+	       receive_letter(end, WORD_END, 0, &letter, error);
 }
 
 bool
 ping_own_client(struct ping *ping, struct tool_adapter *adapter, uint16_t port, GError **error)
 {
-	static const struct ping_rounds rounds = {.round = one_round, .finish = finish};
+	static const struct ping_rounds rounds = {.round = one_round, .finish = client_finish};
 	struct tool_hello hello = {.version = TOOL_VERSION, .tool = TOOL_PING};
 	struct tool_way way = {.host = ping->host, .port = port};
 	struct ping_end end;
@@ -157,7 +159,7 @@ ping_own_client(struct ping *ping, struct tool_adapter *adapter, uint16_t port, 
 	end.seed = hello.session;
 	good = good && ping_end_buffers(&end, ping->size, error) &&
 	       tool_adapter_path(adapter, ping->host, &way.path, error) &&
-	       tool_link_connect(&end.link, &way, &hello, error) && start(&end, error) &&
+	       tool_link_connect(&end.link, &way, &hello, error) && client_start(&end, error) &&
 	       ping_measure(ping, &rounds, &end, error);
 	ping_end_close(&end);
 	return good;
@@ -165,7 +167,7 @@ ping_own_client(struct ping *ping, struct tool_adapter *adapter, uint16_t port, 
 
 /* The server's half of a round, from the letter that began it. */
 static bool
-answer(struct ping_end *end, const struct letter *ping, GError **error)
+server_round(struct ping_end *end, const struct letter *ping, GError **error)
 {
 	it_lmr_triplet_t part = tool_memory_part(&end->source, 0, end->size);
 	g_autoptr(GError) wrong = NULL;
@@ -179,19 +181,19 @@ answer(struct ping_end *end, const struct letter *ping, GError **error)
 			"it_post_rdma_read", error) ||
 	    !tool_link_done(&end->link, &event, error))
 		return false;
-	same = verify(&end->source, end->size, end->seed + ping->number, "read", &wrong);
-	return tell(end, WORD_GO_ON, ping->number, 0, 0, error) &&
-	       hear(end, WORD_PONG, ping->number, &pong, error) &&
+	same = verify_memory(&end->source, end->size, end->seed + ping->number, "read", &wrong);
+	return send_letter(end, WORD_GO_ON, ping->number, 0, 0, error) &&
+	       receive_letter(end, WORD_PONG, ping->number, &pong, error) &&
 	       tool_check(
 		       it_post_rdma_write(end->link.ep, &part, 1, 0, 0, pong.address, pong.context),
 		       "it_post_rdma_write", error) &&
-	       tell(end, WORD_DONE, ping->number, 0, same ? 1 : 0, error) &&
+	       send_letter(end, WORD_DONE, ping->number, 0, same ? 1 : 0, error) &&
 	       (same || tool_fail(error, TOOL_ERROR_VERIFY, "%s", wrong->message));
 }
 
 /* Hears the size, and says whether a client may have that much. */
 static bool
-begin(struct ping_end *end, struct tool_client *client, uint64_t memory, GError **error)
+server_start(struct ping_end *end, struct tool_client *client, uint64_t memory, GError **error)
 {
 	struct letter letter;
 
@@ -200,7 +202,7 @@ begin(struct ping_end *end, struct tool_client *client, uint64_t memory, GError 
 	if (letter.word != WORD_START || letter.number == 0 || letter.number > PING_MAX_SIZE)
 		return tool_fail(error, TOOL_ERROR_PEER, "the client began with nonsense");
 	if (letter.number > memory) {
-		if (tell(end, WORD_TOO_LARGE, memory, 0, 0, error))
+		if (send_letter(end, WORD_TOO_LARGE, memory, 0, 0, error))
 			tool_link_linger(&end->link);
 		return tool_fail(error, TOOL_ERROR_PEER,
 				 "the client wants %" G_GUINT64_FORMAT
@@ -212,7 +214,7 @@ begin(struct ping_end *end, struct tool_client *client, uint64_t memory, GError 
 	atomic_store(&client->spoke, true); /* before it hears so, and relies on its place */
 	return tool_memory_make(&end->source, end->link.adapter, end->size, IT_PRIV_NONE, true,
 				error) &&
-	       tell(end, WORD_START, end->size, 0, 0, error);
+	       send_letter(end, WORD_START, end->size, 0, 0, error);
 }
 
 static bool
@@ -220,7 +222,7 @@ serve_client(struct ping_end *end, struct tool_client *client, uint64_t memory, 
 {
 	struct letter letter;
 
-	if (!begin(end, client, memory, error))
+	if (!server_start(end, client, memory, error))
 		return false;
 	for (;;) {
 		GError *trouble = NULL;
@@ -238,10 +240,10 @@ serve_client(struct ping_end *end, struct tool_client *client, uint64_t memory, 
 			break;
 		if (letter.word != WORD_PING)
 			return tool_fail(error, TOOL_ERROR_PEER, "the client is out of turn");
-		if (!answer(end, &letter, error))
+		if (!server_round(end, &letter, error))
 			return false;
 	}
-	if (!tell(end, WORD_END, 0, 0, 0, error))
+	if (!send_letter(end, WORD_END, 0, 0, 0, error))
 		return false;
 	tool_link_linger(&end->link);
 	return true;

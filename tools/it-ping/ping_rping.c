@@ -62,7 +62,7 @@ write_text(uint8_t *octets, size_t size, uint64_t number)
 }
 
 static bool
-tell(struct ping_end *end, const struct advert *advert, GError **error)
+send_advert(struct ping_end *end, const struct advert *advert, GError **error)
 {
 	uint8_t octets[ADVERT];
 	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
@@ -74,7 +74,7 @@ tell(struct ping_end *end, const struct advert *advert, GError **error)
 }
 
 static bool
-hear(struct ping_end *end, struct advert *advert, GError **error)
+receive_advert(struct ping_end *end, struct advert *advert, GError **error)
 {
 	uint8_t octets[TOOL_MAIL_SIZE];
 	struct tool_wire wire = tool_wire_of(octets, ADVERT);
@@ -93,13 +93,13 @@ hear(struct ping_end *end, struct advert *advert, GError **error)
 }
 
 static bool
-advertise(struct ping_end *end, const struct tool_memory *memory, GError **error)
+advertise_memory(struct ping_end *end, const struct tool_memory *memory, GError **error)
 {
 	struct advert advert = {.address = tool_memory_address(memory, 0),
 				.key = (uint32_t)memory->context,
 				.size = (uint32_t)memory->size};
 
-	return tell(end, &advert, error);
+	return send_advert(end, &advert, error);
 }
 
 /* The client's half of a round. */
@@ -110,8 +110,8 @@ one_round(struct ping_end *end, uint64_t number, GError **error)
 
 	write_text(end->source.octets, end->size, number);
 	memset(end->sink.octets, 0, end->size);
-	if (!advertise(end, &end->source, error) || !hear(end, &go_on, error) ||
-	    !advertise(end, &end->sink, error) || !hear(end, &go_on, error))
+	if (!advertise_memory(end, &end->source, error) || !receive_advert(end, &go_on, error) ||
+	    !advertise_memory(end, &end->sink, error) || !receive_advert(end, &go_on, error))
 		return false;
 	for (size_t at = 0; at < end->size; at++) {
 		if (end->sink.octets[at] != end->source.octets[at])
@@ -207,8 +207,8 @@ write_sink(struct ping_end *end, const struct advert *sink, GError **error)
 
 /* The server's half of a round, from the advert that began it. */
 static bool
-answer(const struct ping *ping, struct ping_end *end, const struct advert *source, uint64_t number,
-       GError **error)
+server_round(const struct ping *ping, struct ping_end *end, const struct advert *source,
+	     uint64_t number, GError **error)
 {
 	const struct advert go_on = {0};
 	struct advert sink = {0};
@@ -225,13 +225,13 @@ answer(const struct ping *ping, struct ping_end *end, const struct advert *sourc
 		return false;
 	if (ping->verbose && !ping->options.json)
 		show_text(end, number);
-	if (!tell(end, &go_on, error) || !hear(end, &sink, error))
+	if (!send_advert(end, &go_on, error) || !receive_advert(end, &sink, error))
 		return false;
 	if (sink.size != end->size)
 		return tool_fail(error, TOOL_ERROR_PEER,
 				 "the client has a sink of %u octets for a source of %zu",
 				 sink.size, (size_t)end->size);
-	return write_sink(end, &sink, error) && tell(end, &go_on, error);
+	return write_sink(end, &sink, error) && send_advert(end, &go_on, error);
 }
 
 /* Rounds until the client leaves, which it may only do between two. */
@@ -244,7 +244,7 @@ serve_rounds(const struct ping *ping, struct ping_end *end, struct tool_client *
 	for (uint64_t number = 0;; number++) {
 		GError *trouble = NULL;
 
-		if (!hear(end, &source, &trouble)) {
+		if (!receive_advert(end, &source, &trouble)) {
 			if (number > 0 && end->link.end == IT_CM_MSG_CONN_DISCONNECT_EVENT) {
 				g_clear_error(&trouble);
 				return true;
@@ -253,7 +253,7 @@ serve_rounds(const struct ping *ping, struct ping_end *end, struct tool_client *
 			return false;
 		}
 		atomic_store(&client->spoke, true);
-		if (!answer(ping, end, &source, number, error)) {
+		if (!server_round(ping, end, &source, number, error)) {
 			g_prefix_error(error, "round %" G_GUINT64_FORMAT ": ", number);
 			return false;
 		}

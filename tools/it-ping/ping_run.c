@@ -60,7 +60,7 @@ ping_end_close(struct ping_end *end)
 
 /* On a terminal a line each second; every round with --verbose. */
 static void
-show(const struct ping *ping, struct run *run, uint64_t number, uint64_t ns)
+show_round(const struct ping *ping, struct run *run, uint64_t number, uint64_t ns)
 {
 	uint64_t now = tool_now();
 
@@ -98,13 +98,13 @@ make_rounds(const struct ping *ping, const struct ping_rounds *rounds, struct pi
 		ns = tool_now() - begin;
 		tool_figures_add(&run->all, ns);
 		tool_figures_add(&run->lately, ns);
-		show(ping, run, number, ns);
+		show_round(ping, run, number, ns);
 	}
 	return true;
 }
 
 static void
-report(const struct ping *ping, const struct run *run, bool stopped)
+report_run(const struct ping *ping, const struct run *run, bool stopped)
 {
 	double seconds = (double)(tool_now() - run->begin) / 1e9;
 	g_autofree char *text = tool_figures_text(&run->all);
@@ -140,7 +140,7 @@ ping_measure(struct ping *ping, const struct ping_rounds *rounds, struct ping_en
 	bool stopped = g_error_matches(trouble, TOOL_ERROR, TOOL_ERROR_INTERRUPTED);
 
 	if (good || stopped || (run.all.count > 0 && !ping->options.json))
-		report(ping, &run, stopped);
+		report_run(ping, &run, stopped);
 	ping->options.told = stopped;
 	if (trouble != NULL)
 		g_propagate_error(error, trouble);

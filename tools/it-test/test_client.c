@@ -35,7 +35,7 @@ connect_lanes(struct test_session *session, const struct tool_way *way, GError *
 
 /* Run; then both sides exchange their results. The server's result may explain a failure better. */
 static bool
-run(struct test_session *session, GError **error)
+client_run(struct test_session *session, GError **error)
 {
 	GError *mine = NULL;
 	GError *theirs = NULL;
@@ -68,7 +68,7 @@ client_on(const struct test_job *job, struct test_session *session, uint16_t por
 		if (job->plan.mode == TEST_PERFORMANCE)
 			session->plan.ops[0].size = job->sizes[i];
 		good = send_plan(session, error) && connect_lanes(session, &way, error) &&
-		       run(session, error);
+		       client_run(session, error);
 		if (good)
 			test_report_run(&report, session);
 	}

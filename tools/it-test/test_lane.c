@@ -40,7 +40,7 @@ test_lane_expect(struct test_lane *lane, uint64_t number, GError **error)
 }
 
 static bool
-post(struct test_lane *lane, uint64_t a, uint64_t b, uint64_t c, GError **error)
+lane_post(struct test_lane *lane, uint64_t a, uint64_t b, uint64_t c, GError **error)
 {
 	it_lmr_triplet_t part = tool_memory_part(&lane->memory, TEST_TOKEN_OUT, TEST_TOKEN);
 	struct tool_wire wire = tool_wire_of(lane->memory.octets + TEST_TOKEN_OUT, TEST_TOKEN);
@@ -88,7 +88,7 @@ test_token_read(void *octets, struct test_token *token)
 bool
 test_lane_post_token(struct test_lane *lane, const struct test_token *token, GError **error)
 {
-	return post(lane, token->op, token->iteration, token->good, error);
+	return lane_post(lane, token->op, token->iteration, token->good, error);
 }
 
 bool
@@ -103,8 +103,8 @@ tell_where(struct test_lane *lane, GError **error)
 {
 	it_dto_cmpl_event_t event;
 
-	return post(lane, lane->memory.context, tool_memory_address(&lane->memory, 0),
-		    lane->memory.size, error) &&
+	return lane_post(lane, lane->memory.context, tool_memory_address(&lane->memory, 0),
+			 lane->memory.size, error) &&
 	       tool_link_done(&lane->link, &event, error);
 }
 

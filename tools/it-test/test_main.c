@@ -44,7 +44,8 @@ struct typed {
 };
 
 static bool
-number(const char *typed, const char *otherwise, uint64_t high, uint64_t *value, GError **error)
+read_number(const char *typed, const char *otherwise, uint64_t high, uint64_t *value,
+	    GError **error)
 {
 	return tool_number(typed != NULL ? typed : otherwise, 1, high, value, error);
 }
@@ -54,11 +55,11 @@ plan_numbers(struct test_plan *plan, const struct typed *typed, GError **error)
 {
 	if (typed->poll && typed->sleep)
 		return tool_fail(error, TOOL_ERROR_USAGE, "either --poll or --sleep");
-	return number(typed->iterations, DEFAULT_ITERATIONS, TEST_ITERATIONS_MAX, &plan->iterations,
-		      error) &&
-	       number(typed->threads, "1", TEST_LANES_MAX, &plan->threads, error) &&
-	       number(typed->endpoints, "1", TEST_LANES_MAX, &plan->endpoints, error) &&
-	       number(typed->window, DEFAULT_WINDOW, TEST_WINDOW_MAX, &plan->window, error);
+	return read_number(typed->iterations, DEFAULT_ITERATIONS, TEST_ITERATIONS_MAX,
+			   &plan->iterations, error) &&
+	       read_number(typed->threads, "1", TEST_LANES_MAX, &plan->threads, error) &&
+	       read_number(typed->endpoints, "1", TEST_LANES_MAX, &plan->endpoints, error) &&
+	       read_number(typed->window, DEFAULT_WINDOW, TEST_WINDOW_MAX, &plan->window, error);
 }
 
 static bool
@@ -134,7 +135,7 @@ typed_clear(struct typed *typed)
 }
 
 static bool
-parse(struct test_job *job, int *argc, char ***argv, GError **error)
+parse_options(struct test_job *job, int *argc, char ***argv, GError **error)
 {
 	struct typed typed = {0};
 	GOptionEntry entries[] = {
@@ -187,7 +188,7 @@ main(int argc, char **argv)
 	bool good;
 
 	tool_begin();
-	good = parse(&job, &argc, &argv, &error);
+	good = parse_options(&job, &argc, &argv, &error);
 	if (good && job.options.self)
 		good = tool_self_run(&sides, &error);
 	else if (good && job.host != NULL)

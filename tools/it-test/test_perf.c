@@ -71,7 +71,7 @@ test_perf_octets(const struct test_plan *plan)
 }
 
 static uint64_t
-receives(const struct test_plan *plan)
+receive_slots(const struct test_plan *plan)
 {
 	return plan->ops[0].kind == TEST_SEND ? test_perf_credits(plan) + TEST_PERF_EXTRA
 					      : TEST_TOKEN_SLOTS;
@@ -82,9 +82,9 @@ receives(const struct test_plan *plan)
  * later message overwrites a token.
  */
 static bool
-shared(const struct test_plan *plan)
+slots_shared(const struct test_plan *plan)
 {
-	return plan->ops[0].kind == TEST_SEND && test_perf_slots(plan) < receives(plan);
+	return plan->ops[0].kind == TEST_SEND && test_perf_slots(plan) < receive_slots(plan);
 }
 
 struct tool_link_spec
@@ -92,7 +92,7 @@ test_perf_spec(const struct test_plan *plan, unsigned seconds)
 {
 	struct tool_link_spec spec = {
 		.requests = (size_t)plan->window + 4,
-		.receives = (size_t)receives(plan) + 1,
+		.receives = (size_t)receive_slots(plan) + 1,
 		.segments = 2,
 		.poll = plan->poll,
 		.seconds = seconds,
@@ -129,11 +129,11 @@ seed_of(const struct test_lane *lane, bool from_server, uint64_t number)
 }
 
 static bool
-offer(struct test_lane *lane, uint64_t number, GError **error)
+post_receive(struct test_lane *lane, uint64_t number, GError **error)
 {
 	size_t octets = slot_octets(lane->plan);
 	size_t at = in_at(lane->plan, number);
-	bool apart = shared(lane->plan);
+	bool apart = slots_shared(lane->plan);
 	it_lmr_triplet_t parts[] = {
 		tool_memory_part(&lane->memory, head_at(number), TEST_TOKEN),
 		tool_memory_part(&lane->memory, at + TEST_TOKEN, octets - TEST_TOKEN),
@@ -158,8 +158,8 @@ test_perf_prepare(struct test_lane *lane, GError **error)
 				  seed_of(lane, lane->server, i), 0);
 	if (!test_lane_expect(lane, 0, error)) /* for the first exchange */
 		return false;
-	for (uint64_t i = 0; i < receives(plan); i++) {
-		if (!offer(lane, i, error))
+	for (uint64_t i = 0; i < receive_slots(plan); i++) {
+		if (!post_receive(lane, i, error))
 			return false;
 	}
 	return true;
@@ -167,7 +167,7 @@ test_perf_prepare(struct test_lane *lane, GError **error)
 
 /* Our octets that should hold the pattern of a seed. */
 static bool
-look(struct test_perf *perf, size_t offset, uint64_t seed, uint64_t number, GError **error)
+check_pattern(struct test_perf *perf, size_t offset, uint64_t seed, uint64_t number, GError **error)
 {
 	size_t good;
 
@@ -186,15 +186,15 @@ test_perf_read(struct test_perf *perf, uint64_t number, GError **error)
 	uint64_t slot = number % test_perf_slots(perf->plan);
 
 	return perf->kind != TEST_READ ||
-	       look(perf, in_at(perf->plan, number), seed_of(perf->lane, !perf->lane->server, slot),
-		    number, error);
+	       check_pattern(perf, in_at(perf->plan, number),
+			     seed_of(perf->lane, !perf->lane->server, slot), number, error);
 }
 
 bool
 test_perf_written(struct test_perf *perf, uint64_t number, GError **error)
 {
-	return look(perf, in_at(perf->plan, number),
-		    seed_of(perf->lane, !perf->lane->server, number), number, error);
+	return check_pattern(perf, in_at(perf->plan, number),
+			     seed_of(perf->lane, !perf->lane->server, number), number, error);
 }
 
 bool
@@ -235,9 +235,9 @@ test_perf_take(struct test_perf *perf, const it_dto_cmpl_event_t *event,
 {
 	bool sends = perf->kind == TEST_SEND;
 	struct test_lane *lane = perf->lane;
-	size_t at = !sends               ? test_lane_slot(event->cookie)
-		    : shared(perf->plan) ? head_at(event->cookie)
-					 : in_at(perf->plan, event->cookie);
+	size_t at = !sends                     ? test_lane_slot(event->cookie)
+		    : slots_shared(perf->plan) ? head_at(event->cookie)
+					       : in_at(perf->plan, event->cookie);
 
 	message->is_token = event->transferred_length == TEST_TOKEN &&
 			    test_token_read(lane->memory.octets + at, &message->token);
@@ -245,16 +245,17 @@ test_perf_take(struct test_perf *perf, const it_dto_cmpl_event_t *event,
 		return tool_fail(error, TOOL_ERROR_PEER, "a message of %u octets makes no sense",
 				 event->transferred_length);
 	if (!message->is_token &&
-	    !look(perf, at, seed_of(lane, !lane->server, perf->in_number), perf->in_number, error))
+	    !check_pattern(perf, at, seed_of(lane, !lane->server, perf->in_number), perf->in_number,
+			   error))
 		return false;
 	if (!message->is_token)
 		perf->in_number++;
-	return offer(lane, event->cookie, error);
+	return post_receive(lane, event->cookie, error);
 }
 
 /* The next message, which must be data or the expected token. */
 static bool
-hear(struct test_perf *perf, bool token, enum test_perf_word word, GError **error)
+receive_token(struct test_perf *perf, bool token, enum test_perf_word word, GError **error)
 {
 	struct test_perf_message message;
 	it_dto_cmpl_event_t event;
@@ -266,7 +267,7 @@ hear(struct test_perf *perf, bool token, enum test_perf_word word, GError **erro
 }
 
 static bool
-say(struct test_perf *perf, enum test_perf_word word, uint64_t count, GError **error)
+send_token(struct test_perf *perf, enum test_perf_word word, uint64_t count, GError **error)
 {
 	struct test_token token = {.op = (uint64_t)word, .iteration = count, .good = true};
 	it_dto_cmpl_event_t event;
@@ -291,15 +292,17 @@ round_trip(struct test_perf *perf, GError **error)
 	if (perf->kind == TEST_READ)
 		return post_and_wait(perf, error);
 	if (perf->kind == TEST_SEND)
-		return post_and_wait(perf, error) && hear(perf, false, TEST_PERF_ANSWER, error);
+		return post_and_wait(perf, error) &&
+		       receive_token(perf, false, TEST_PERF_ANSWER, error);
 	return test_perf_post(perf, (it_dto_flags_t)0, error) &&
-	       say(perf, TEST_PERF_ANSWER, 0, error) && hear(perf, true, TEST_PERF_ANSWER, error);
+	       send_token(perf, TEST_PERF_ANSWER, 0, error) &&
+	       receive_token(perf, true, TEST_PERF_ANSWER, error);
 }
 
 static bool
-trips(struct test_perf *perf, uint64_t count, struct test_score *score, GError **error)
+run_round_trips(struct test_perf *perf, uint64_t count, struct test_score *score, GError **error)
 {
-	if (!say(perf, TEST_PERF_TRIPS, count, error))
+	if (!send_token(perf, TEST_PERF_TRIPS, count, error))
 		return false;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t begin = tool_now();
@@ -315,12 +318,12 @@ trips(struct test_perf *perf, uint64_t count, struct test_score *score, GError *
 }
 
 static bool
-streams(struct test_perf *perf, uint64_t count, struct test_score *score, GError **error)
+run_streams(struct test_perf *perf, uint64_t count, struct test_score *score, GError **error)
 {
 	uint64_t ways = perf->plan->both ? 2 : 1;
 	uint64_t begin = tool_now();
 
-	if (!say(perf, TEST_PERF_STREAM, count, error) ||
+	if (!send_token(perf, TEST_PERF_STREAM, count, error) ||
 	    !test_stream(perf, count, perf->plan->both ? count : 0, error))
 		return false;
 	score->seconds += (double)(tool_now() - begin) / 1e9;
@@ -331,9 +334,9 @@ streams(struct test_perf *perf, uint64_t count, struct test_score *score, GError
 
 /* One batch of all iterations, or batches until the time is over. */
 static bool
-phase(struct test_perf *perf,
-      bool (*batch)(struct test_perf *, uint64_t, struct test_score *, GError **),
-      struct test_score *score, GError **error)
+run_phase(struct test_perf *perf,
+	  bool (*batch)(struct test_perf *, uint64_t, struct test_score *, GError **),
+	  struct test_score *score, GError **error)
 {
 	uint64_t until = tool_now() + perf->plan->duration * 1000;
 	uint64_t count = BATCH_FIRST;
@@ -368,9 +371,10 @@ test_perf_client(struct test_lane *lane, struct test_score *score, GError **erro
 {
 	struct test_perf perf = perf_of(lane);
 
-	if ((lane->plan->warmup > 0 && !trips(&perf, lane->plan->warmup, NULL, error)) ||
-	    !phase(&perf, trips, score, error) || !phase(&perf, streams, score, error) ||
-	    !say(&perf, TEST_PERF_END, 0, error))
+	if ((lane->plan->warmup > 0 && !run_round_trips(&perf, lane->plan->warmup, NULL, error)) ||
+	    !run_phase(&perf, run_round_trips, score, error) ||
+	    !run_phase(&perf, run_streams, score, error) ||
+	    !send_token(&perf, TEST_PERF_END, 0, error))
 		return false;
 	score->operations = score->messages + score->trips.count;
 	score->verified = perf.verified;
@@ -378,19 +382,20 @@ test_perf_client(struct test_lane *lane, struct test_score *score, GError **erro
 }
 
 static bool
-echo(struct test_perf *perf, GError **error)
+echo_rounds(struct test_perf *perf, GError **error)
 {
 	if (perf->kind == TEST_READ)
 		return true;
 	if (perf->kind == TEST_SEND)
-		return hear(perf, false, TEST_PERF_ANSWER, error) && post_and_wait(perf, error);
-	return hear(perf, true, TEST_PERF_ANSWER, error) &&
+		return receive_token(perf, false, TEST_PERF_ANSWER, error) &&
+		       post_and_wait(perf, error);
+	return receive_token(perf, true, TEST_PERF_ANSWER, error) &&
 	       test_perf_written(perf, perf->in_number++, error) &&
-	       say(perf, TEST_PERF_ANSWER, 0, error);
+	       send_token(perf, TEST_PERF_ANSWER, 0, error);
 }
 
 static bool
-obey(struct test_perf *perf, const struct test_token *command, GError **error)
+obey_command(struct test_perf *perf, const struct test_token *command, GError **error)
 {
 	uint64_t count = command->iteration;
 
@@ -399,7 +404,7 @@ obey(struct test_perf *perf, const struct test_token *command, GError **error)
 	if (command->op == TEST_PERF_STREAM)
 		return test_stream(perf, perf->plan->both ? count : 0, count, error);
 	for (uint64_t i = 0; perf->kind != TEST_READ && i < count; i++) {
-		if (!echo(perf, error))
+		if (!echo_rounds(perf, error))
 			return false;
 	}
 	return true;
@@ -423,7 +428,7 @@ test_perf_server(struct test_lane *lane, struct test_score *score, GError **erro
 		if (!message.is_token ||
 		    (message.token.op != TEST_PERF_TRIPS && message.token.op != TEST_PERF_STREAM))
 			return tool_fail(error, TOOL_ERROR_PEER, "the client is out of turn");
-		if (!obey(&perf, &message.token, error))
+		if (!obey_command(&perf, &message.token, error))
 			return false;
 	}
 }

@@ -137,7 +137,7 @@ test_op_octets(const struct test_op *op)
 }
 
 static bool
-bounded(const char *name, uint64_t value, uint64_t high, GError **error)
+check_bound(const char *name, uint64_t value, uint64_t high, GError **error)
 {
 	if (value >= 1 && value <= high)
 		return true;
@@ -151,8 +151,8 @@ check_op(const struct test_op *op, GError **error)
 {
 	if (op->kind != TEST_SEND && op->kind != TEST_WRITE && op->kind != TEST_READ)
 		return tool_fail(error, TOOL_ERROR_USAGE, "no such operation");
-	return bounded("a size", op->size, TEST_SIZE_MAX, error) &&
-	       bounded("segments", op->segments, TEST_SEGMENTS_MAX, error);
+	return check_bound("a size", op->size, TEST_SIZE_MAX, error) &&
+	       check_bound("segments", op->segments, TEST_SEGMENTS_MAX, error);
 }
 
 bool
@@ -162,12 +162,12 @@ test_plan_check(const struct test_plan *plan, GError **error)
 
 	if (plan->mode != TEST_TRANSACTIONS && plan->mode != TEST_PERFORMANCE)
 		return tool_fail(error, TOOL_ERROR_USAGE, "no such mode");
-	if (!bounded("threads", plan->threads, TEST_LANES_MAX, error) ||
-	    !bounded("endpoints", plan->endpoints, TEST_LANES_MAX, error) ||
-	    !bounded("connections", test_plan_lanes(plan), TEST_LANES_MAX, error) ||
-	    !bounded("iterations", plan->iterations, TEST_ITERATIONS_MAX, error) ||
-	    !bounded("operations", plan->op_count, TEST_OPS_MAX, error) ||
-	    !bounded("the window", plan->window, TEST_WINDOW_MAX, error))
+	if (!check_bound("threads", plan->threads, TEST_LANES_MAX, error) ||
+	    !check_bound("endpoints", plan->endpoints, TEST_LANES_MAX, error) ||
+	    !check_bound("connections", test_plan_lanes(plan), TEST_LANES_MAX, error) ||
+	    !check_bound("iterations", plan->iterations, TEST_ITERATIONS_MAX, error) ||
+	    !check_bound("operations", plan->op_count, TEST_OPS_MAX, error) ||
+	    !check_bound("the window", plan->window, TEST_WINDOW_MAX, error))
 		return false;
 	for (uint64_t i = 0; i < plan->op_count; i++) {
 		if (!check_op(&plan->ops[i], error))

@@ -11,7 +11,7 @@
 
 /* Does the client's plan fit into the resources that one client may use? */
 static bool
-fits(const struct test_plan *plan, uint64_t limit, GError **error)
+plan_fits(const struct test_plan *plan, uint64_t limit, GError **error)
 {
 	uint64_t octets = test_session_octets(plan);
 
@@ -37,7 +37,7 @@ receive_plan(struct test_session *session, struct tool_client *client, uint64_t 
 		return false;
 	}
 	if (test_plan_read(&session->plan, octets, len, &trouble) &&
-	    fits(&session->plan, memory, &trouble)) {
+	    plan_fits(&session->plan, memory, &trouble)) {
 		session->lanes = g_new0(struct test_lane, test_plan_lanes(&session->plan));
 		atomic_store(&client->spoke,
 			     true); /* before it hears so, and relies on its place */
@@ -86,7 +86,7 @@ accept_lanes(struct test_session *session, struct tool_client *client, GError **
 
 /* The client sends its result first. */
 static bool
-conclude(struct test_session *session, const GError *mine, GError **error)
+exchange_results(struct test_session *session, const GError *mine, GError **error)
 {
 	if (!test_session_hear(session, error) && !session->control.connected)
 		return false;
@@ -94,13 +94,13 @@ conclude(struct test_session *session, const GError *mine, GError **error)
 }
 
 static bool
-run(struct test_session *session, struct tool_client *client, GError **error)
+server_run(struct test_session *session, struct tool_client *client, GError **error)
 {
 	GError *mine = NULL;
 	GError *theirs = NULL;
 	bool good = accept_lanes(session, client, &mine) && test_session_run(session, &mine);
 
-	conclude(session, mine, &theirs);
+	exchange_results(session, mine, &theirs);
 	good = good && theirs == NULL;
 	if (mine != NULL)
 		g_propagate_error(error, g_steal_pointer(&mine));
@@ -122,7 +122,7 @@ serve_runs(struct test_session *session, struct tool_client *client, uint64_t me
 		bool over = false;
 
 		if (receive_plan(session, client, memory, &over, &trouble) &&
-		    run(session, client, &trouble)) {
+		    server_run(session, client, &trouble)) {
 			test_session_clear(session);
 			continue;
 		}

@@ -100,7 +100,7 @@ thread_main(void *arg)
 
 /* The first failure is reported; "the peer disconnected" explains least and is replaced by another one. */
 static bool
-judge(struct test_session *session, GError **error)
+session_judge(struct test_session *session, GError **error)
 {
 	GError *worst = NULL;
 
@@ -164,7 +164,7 @@ all_done(struct test_crew *crew)
 
 /* Wait for the threads, and end them if the peer's control connection ends: the peer is dead then. */
 static bool
-attend(struct test_session *session, struct test_crew *crew, GError **error)
+wait_for_threads(struct test_session *session, struct test_crew *crew, GError **error)
 {
 	bool good = true;
 
@@ -211,13 +211,13 @@ test_session_run(struct test_session *session, GError **error)
 		pthread_mutex_unlock(&crew.lock);
 		atomic_store(&session->give_up, true);
 	}
-	good = attend(session, &crew, error) && started == count;
+	good = wait_for_threads(session, &crew, error) && started == count;
 	for (uint64_t i = 0; i < started; i++)
 		pthread_join(ids[i], NULL);
 	pthread_cond_destroy(&crew.fewer);
 	pthread_mutex_destroy(&crew.lock);
 	session->wall = (double)(g_get_monotonic_time() - begin) / G_USEC_PER_SEC;
-	return judge(session, good ? error : NULL) && good;
+	return session_judge(session, good ? error : NULL) && good;
 }
 
 void

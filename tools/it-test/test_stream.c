@@ -28,7 +28,7 @@ struct flow {
 };
 
 static bool
-say(struct flow *flow, enum test_perf_word word, GError **error)
+send_token(struct flow *flow, enum test_perf_word word, GError **error)
 {
 	struct test_token token = {.op = (uint64_t)word, .good = true};
 
@@ -70,7 +70,7 @@ post_data(struct flow *flow, GError **error)
 
 /* Post everything that may be posted now. */
 static bool
-post(struct flow *flow, GError **error)
+post_all(struct flow *flow, GError **error)
 {
 	if (!post_data(flow, error))
 		return false;
@@ -78,16 +78,16 @@ post(struct flow *flow, GError **error)
 		return true;
 	if (all_done(flow)) {
 		flow->said = true;
-		return say(flow, TEST_PERF_FINAL, error);
+		return send_token(flow, TEST_PERF_FINAL, error);
 	}
 	if (flow->owed == 0)
 		return true;
 	flow->owed--;
-	return say(flow, TEST_PERF_GRANT, error);
+	return send_token(flow, TEST_PERF_GRANT, error);
 }
 
 static bool
-completed(struct flow *flow, const it_dto_cmpl_event_t *event, GError **error)
+request_completed(struct flow *flow, const it_dto_cmpl_event_t *event, GError **error)
 {
 	if (event->cookie == TEST_TOKEN_COOKIE) {
 		flow->token_out = false;
@@ -98,7 +98,7 @@ completed(struct flow *flow, const it_dto_cmpl_event_t *event, GError **error)
 }
 
 static bool
-received(struct flow *flow, const it_dto_cmpl_event_t *event, GError **error)
+message_received(struct flow *flow, const it_dto_cmpl_event_t *event, GError **error)
 {
 	uint64_t half = test_perf_credits(flow->perf->plan) / 2;
 	struct test_perf_message message;
@@ -121,7 +121,7 @@ received(struct flow *flow, const it_dto_cmpl_event_t *event, GError **error)
 
 /* Wait for the next event of any kind. */
 static bool
-step(struct flow *flow, GError **error)
+next_event(struct flow *flow, GError **error)
 {
 	struct tool_link *link = &flow->perf->lane->link;
 	uint64_t window = test_perf_window(flow->perf->plan);
@@ -132,7 +132,8 @@ step(struct flow *flow, GError **error)
 
 	if (!tool_link_either(link, full || flow->token_out, &event, &is_receive, error))
 		return false;
-	return is_receive ? received(flow, &event, error) : completed(flow, &event, error);
+	return is_receive ? message_received(flow, &event, error)
+			  : request_completed(flow, &event, error);
 }
 
 /* Check what the peer wrote: the last message of each slot is still there. */
@@ -159,9 +160,9 @@ test_stream(struct test_perf *perf, uint64_t out, uint64_t in, GError **error)
 		.perf = perf, .out = out, .in = in, .credits = test_perf_credits(perf->plan)};
 
 	while (!flow.said || !flow.heard) {
-		if (!post(&flow, error))
+		if (!post_all(&flow, error))
 			return false;
-		if ((!flow.said || !flow.heard) && !step(&flow, error))
+		if ((!flow.said || !flow.heard) && !next_event(&flow, error))
 			return false;
 	}
 	/* The next message of the peer belongs to what follows. */
@@ -169,7 +170,7 @@ test_stream(struct test_perf *perf, uint64_t out, uint64_t in, GError **error)
 		it_dto_cmpl_event_t event;
 
 		if (!tool_link_done(&perf->lane->link, &event, error) ||
-		    !completed(&flow, &event, error))
+		    !request_completed(&flow, &event, error))
 			return false;
 	}
 	return look_at_writes(&flow, error);

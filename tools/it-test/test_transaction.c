@@ -34,7 +34,7 @@ local_octets(const struct test_op *op)
 }
 
 static size_t
-rounded(size_t octets)
+rounded_size(size_t octets)
 {
 	return (octets + 63) & ~(size_t)63;
 }
@@ -45,8 +45,8 @@ test_transaction_octets(const struct test_plan *plan)
 	size_t octets = 0;
 
 	for (uint64_t i = 0; i < plan->op_count; i++)
-		octets += rounded(local_octets(&plan->ops[i])) +
-			  rounded((size_t)test_op_octets(&plan->ops[i]));
+		octets += rounded_size(local_octets(&plan->ops[i])) +
+			  rounded_size((size_t)test_op_octets(&plan->ops[i]));
 	return octets;
 }
 
@@ -76,8 +76,8 @@ local_offset(const struct test_lane *lane, uint64_t number)
 	size_t offset = TEST_TOKEN_AREA;
 
 	for (uint64_t i = 0; i < number; i++)
-		offset += rounded(local_octets(&lane->plan->ops[i])) +
-			  rounded((size_t)test_op_octets(&lane->plan->ops[i]));
+		offset += rounded_size(local_octets(&lane->plan->ops[i])) +
+			  rounded_size((size_t)test_op_octets(&lane->plan->ops[i]));
 	return offset;
 }
 
@@ -85,7 +85,7 @@ local_offset(const struct test_lane *lane, uint64_t number)
 static size_t
 exposed_offset(const struct test_lane *lane, uint64_t number)
 {
-	return local_offset(lane, number) + rounded(local_octets(&lane->plan->ops[number]));
+	return local_offset(lane, number) + rounded_size(local_octets(&lane->plan->ops[number]));
 }
 
 static uint64_t
@@ -124,7 +124,8 @@ fill_exposed(struct test_lane *lane, uint64_t number, uint64_t seed)
 }
 
 static bool
-wrong(const struct test_lane *lane, uint64_t number, uint64_t iteration, size_t at, GError **error)
+wrong_data(const struct test_lane *lane, uint64_t number, uint64_t iteration, size_t at,
+	   GError **error)
 {
 	return tool_fail(error, TOOL_ERROR_VERIFY,
 			 "operation %" G_GUINT64_FORMAT " (%s) of iteration %" G_GUINT64_FORMAT
@@ -144,7 +145,7 @@ verify_local(const struct test_lane *lane, uint64_t number, uint64_t iteration, 
 		size_t good = tool_pattern_check(at, (size_t)op->size, seed, place);
 
 		if (good < op->size)
-			return wrong(lane, number, iteration, place + good, error);
+			return wrong_data(lane, number, iteration, place + good, error);
 		for (size_t j = 0; j < GUARD; j++) {
 			if (at[op->size + j] != GUARD_OCTET)
 				return tool_fail(error, TOOL_ERROR_VERIFY,
@@ -161,18 +162,18 @@ verify_exposed(const struct test_lane *lane, uint64_t number, uint64_t iteration
 	size_t good = tool_pattern_check(lane->memory.octets + exposed_offset(lane, number), octets,
 					 seed_of(lane, number, iteration), 0);
 
-	return good == octets || wrong(lane, number, iteration, good, error);
+	return good == octets || wrong_data(lane, number, iteration, good, error);
 }
 
 static bool
-begins(const struct test_lane *lane, uint64_t number)
+is_initiator(const struct test_lane *lane, uint64_t number)
 {
 	return lane->plan->ops[number].by_server == lane->server;
 }
 
 /* Post the receive for the message that a given operation will bring. */
 static bool
-expect(struct test_lane *lane, uint64_t message, GError **error)
+expect_message(struct test_lane *lane, uint64_t message, GError **error)
 {
 	uint64_t number = message % lane->plan->op_count;
 	it_lmr_triplet_t parts[TEST_SEGMENTS_MAX];
@@ -180,7 +181,7 @@ expect(struct test_lane *lane, uint64_t message, GError **error)
 
 	if (message >= lane->plan->iterations * lane->plan->op_count)
 		return true;
-	if (begins(lane, number) || lane->plan->ops[number].kind != TEST_SEND)
+	if (is_initiator(lane, number) || lane->plan->ops[number].kind != TEST_SEND)
 		return test_lane_expect(lane, message + 1, error);
 	count = segments_of(lane, number, parts);
 	return tool_check(
@@ -194,13 +195,13 @@ test_transaction_prepare(struct test_lane *lane, GError **error)
 	memset(lane->memory.octets + TEST_TOKEN_AREA, GUARD_OCTET,
 	       lane->memory.size - TEST_TOKEN_AREA);
 	for (uint64_t i = 0; i < lane->plan->op_count; i++) {
-		if (lane->plan->ops[i].kind == TEST_READ && !begins(lane, i))
+		if (lane->plan->ops[i].kind == TEST_READ && !is_initiator(lane, i))
 			fill_exposed(lane, i, seed_of(lane, i, 0));
 	}
 	if (!test_lane_expect(lane, 0, error)) /* for the first exchange */
 		return false;
 	for (uint64_t message = 0; message < AHEAD; message++) {
-		if (!expect(lane, message, error))
+		if (!expect_message(lane, message, error))
 			return false;
 	}
 	return true;
@@ -211,7 +212,7 @@ static bool
 take_message(struct test_lane *lane, uint64_t message, GError **error)
 {
 	uint64_t number = message % lane->plan->op_count;
-	bool data = !begins(lane, number) && lane->plan->ops[number].kind == TEST_SEND;
+	bool data = !is_initiator(lane, number) && lane->plan->ops[number].kind == TEST_SEND;
 	uint64_t octets = data ? test_op_octets(&lane->plan->ops[number]) : TEST_TOKEN;
 	it_dto_cmpl_event_t event;
 
@@ -238,7 +239,7 @@ take_token(struct test_lane *lane, uint64_t message, GError **error)
 		return tool_fail(error, TOOL_ERROR_VERIFY, "a message of another operation came");
 	if (!token.good)
 		return tool_fail(error, TOOL_ERROR_VERIFY, "the peer received wrong octets");
-	return expect(lane, message + AHEAD, error);
+	return expect_message(lane, message + AHEAD, error);
 }
 
 static bool
@@ -252,7 +253,7 @@ send_token(struct test_lane *lane, uint64_t message, bool good, GError **error)
 }
 
 static bool
-begin(struct test_lane *lane, uint64_t message, GError **error)
+message_begin(struct test_lane *lane, uint64_t message, GError **error)
 {
 	uint64_t number = message % lane->plan->op_count;
 	uint64_t remote = lane->peer_address + exposed_offset(lane, number);
@@ -282,7 +283,7 @@ begin(struct test_lane *lane, uint64_t message, GError **error)
 }
 
 static bool
-complete(struct test_lane *lane, uint64_t message, GError **error)
+message_complete(struct test_lane *lane, uint64_t message, GError **error)
 {
 	uint64_t number = message % lane->plan->op_count;
 	it_dto_cmpl_event_t event;
@@ -299,7 +300,7 @@ complete(struct test_lane *lane, uint64_t message, GError **error)
 
 /* The part of the other side in an operation that the peer began. */
 static bool
-respond(struct test_lane *lane, uint64_t message, GError **error)
+message_respond(struct test_lane *lane, uint64_t message, GError **error)
 {
 	uint64_t number = message % lane->plan->op_count;
 	uint64_t iteration = message / lane->plan->op_count;
@@ -311,7 +312,7 @@ respond(struct test_lane *lane, uint64_t message, GError **error)
 		if (!take_message(lane, message, error))
 			return false;
 		good = verify_local(lane, number, iteration, error);
-		if (good && !expect(lane, message + AHEAD, error))
+		if (good && !expect_message(lane, message + AHEAD, error))
 			return false;
 		break;
 	case TEST_WRITE:
@@ -332,15 +333,15 @@ respond(struct test_lane *lane, uint64_t message, GError **error)
 static bool
 one_op(struct test_lane *lanes, size_t count, uint64_t message, GError **error)
 {
-	bool mine = begins(&lanes[0], message % lanes[0].plan->op_count);
+	bool mine = is_initiator(&lanes[0], message % lanes[0].plan->op_count);
 
 	for (size_t i = 0; mine && i < count; i++) {
-		if (!begin(&lanes[i], message, error))
+		if (!message_begin(&lanes[i], message, error))
 			return false;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (!(mine ? complete(&lanes[i], message, error)
-			   : respond(&lanes[i], message, error)))
+		if (!(mine ? message_complete(&lanes[i], message, error)
+			   : message_respond(&lanes[i], message, error)))
 			return false;
 	}
 	return true;

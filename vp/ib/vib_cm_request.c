@@ -101,8 +101,8 @@ vib_request_end_all(struct ri_context *context)
 /* --- on the service thread --------------------------------------------------------------------------- */
 
 static void
-describe(struct ri_cm_event *out, const struct vib_conn *conn, const struct ri_listen *listen,
-	 const struct rdma_cm_event *event)
+request_describe(struct ri_cm_event *out, const struct vib_conn *conn,
+		 const struct ri_listen *listen, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
 	struct rdma_cm_id *id = conn->id;
@@ -169,6 +169,6 @@ vib_request_raise(struct vib_ear *ear, const struct rdma_cm_event *event)
 	}
 	(void)vib_conn_step(conn, VIB_STEP_ASK, &action, &none);
 	request_enter(conn);
-	describe(&request, conn, listen, event);
+	request_describe(&request, conn, listen, event);
 	rnic->upcalls->cm_event(rnic->upcalls->self, &request);
 }

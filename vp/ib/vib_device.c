@@ -67,7 +67,7 @@ ports_count(const struct ibv_device *device)
 }
 
 static void
-describe(struct ibv_device *device, struct ri_device_desc *desc)
+device_describe(struct ibv_device *device, struct ri_device_desc *desc)
 {
 	memset(desc, 0, sizeof(*desc));
 	snprintf(desc->name, sizeof(desc->name), PREFIX "%s", ibv_get_device_name(device));
@@ -122,7 +122,7 @@ device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t 
 		if (!is_usable(list[i]))
 			continue;
 		if (found < room)
-			describe(list[i], &descs[found]);
+			device_describe(list[i], &descs[found]);
 		found++;
 	}
 	if (list != NULL)

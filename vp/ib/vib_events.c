@@ -168,7 +168,7 @@ on_async(void *arg, uint32_t events)
 /* --- start and stop ------------------------------------------------------------------------------ */
 
 static enum ri_status
-watch(const struct ri_host *host, struct ri_watch *item, int fd)
+watch_fd(const struct ri_host *host, struct ri_watch *item, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 
@@ -192,9 +192,9 @@ vib_events_start(struct ri_rnic *rnic)
 	rnic->completions = (struct ri_watch){.fire = on_completion, .arg = rnic};
 	rnic->asyncs = (struct ri_watch){.fire = on_async, .arg = rnic};
 	rnic->last_end = (struct ri_timer){.fire = on_last_end, .arg = rnic};
-	status = watch(host, &rnic->completions, rnic->channel->fd);
+	status = watch_fd(host, &rnic->completions, rnic->channel->fd);
 	if (status == RI_SUCCESS) {
-		status = watch(host, &rnic->asyncs, rnic->verbs->async_fd);
+		status = watch_fd(host, &rnic->asyncs, rnic->verbs->async_fd);
 		if (status != RI_SUCCESS)
 			host->watch_stop(host->self, &rnic->completions);
 	}

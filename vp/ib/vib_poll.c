@@ -74,7 +74,7 @@ sender_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *s
 
 /* Has the message invalidated an STag? Of a request the flags mean nothing. */
 static inline bool
-invalidates(const struct ibv_wc *in, const struct vib_slot *slot, const struct ri_uqp *qp)
+has_invalidated(const struct ibv_wc *in, const struct vib_slot *slot, const struct ri_uqp *qp)
 {
 	return (slot->done.flags & RI_WC_RECEIVE) != 0 && (in->wc_flags & qp->invalidated) != 0;
 }
@@ -91,7 +91,7 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 		vib_mw_completed(qp->keys, slot->u.window, opcode == RI_OP_BIND_MW, success);
 	else if (opcode == RI_OP_RECV_UD && success)
 		sender_fill(out, in, slot, qp);
-	if (success && invalidates(in, slot, qp)) {
+	if (success && has_invalidated(in, slot, qp)) {
 		out->flags |= RI_WC_INVALIDATED;
 		out->inv_stag = in->invalidated_rkey;
 		vib_mw_completed(qp->keys, in->invalidated_rkey, false, true);
@@ -138,7 +138,7 @@ wc_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, const str
 	out->qp_ctx = qp->ctx;
 	if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0))
 		failure_fill(cq, out, in, qp);
-	if ((1u << slot->done.opcode & ODD_OPCODES) != 0 || invalidates(in, slot, qp))
+	if ((1u << slot->done.opcode & ODD_OPCODES) != 0 || has_invalidated(in, slot, qp))
 		odd_fill(out, in, slot, qp);
 }
 
@@ -277,7 +277,7 @@ is_of(const struct ibv_wc *in, const struct ri_uqp *qp)
 }
 
 static void
-stage(struct ri_ucq *cq, uint32_t room, const struct ri_uqp *dying)
+stage_device(struct ri_ucq *cq, uint32_t room, const struct ri_uqp *dying)
 {
 	struct ibv_wc in[VIB_CQ_BATCH];
 	struct ri_wc out;
@@ -300,13 +300,13 @@ stage(struct ri_ucq *cq, uint32_t room, const struct ri_uqp *dying)
 void
 vib_cq_stage(struct ri_ucq *cq)
 {
-	stage(cq, cq->limit, NULL);
+	stage_device(cq, cq->limit, NULL);
 }
 
 void
 vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying)
 {
-	stage(cq, UINT32_MAX, dying);
+	stage_device(cq, UINT32_MAX, dying);
 }
 
 bool

@@ -139,7 +139,7 @@ tail_set(struct ri_uqp *qp, uint32_t tail)
 
 /* Free the slots of requests that succeeded and that the provider signalled for its own use: no consumer polls for them. */
 static void
-reclaim(struct ri_uqp *qp)
+reclaim_slots(struct ri_uqp *qp)
 {
 	vsw_lock(&qp->send_cq->lock);
 	vib_cq_stage(qp->send_cq);
@@ -382,7 +382,7 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 	if (slot == NULL) {
 		vib_chain_run(qp);
 		if (qp->send_cq->reorders)
-			reclaim(qp);
+			reclaim_slots(qp);
 		slot = vib_ring_next(&qp->sq, tail);
 	}
 	if (slot == NULL)

@@ -107,7 +107,7 @@ init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct r
 }
 
 static uint32_t
-larger(uint32_t a, uint32_t b)
+larger_of(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
 }
@@ -153,17 +153,18 @@ static enum ri_status
 device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
-	uint32_t sges = larger(init->max_send_sge, larger(init->max_write_sge, init->max_read_sge));
+	uint32_t sges =
+		larger_of(init->max_send_sge, larger_of(init->max_write_sge, init->max_read_sge));
 	struct ibv_qp_init_attr theirs = {
 		.qp_context = qp,
 		.send_cq = qp->send_cq->user.cq,
 		.recv_cq = qp->recv_cq->user.cq,
 		.srq = qp->srq != NULL ? qp->srq->user.srq : NULL,
 		.qp_type = qp->user.ud ? IBV_QPT_UD : IBV_QPT_RC,
-		.cap = {.max_send_wr = larger(init->max_sq_wr, 1),
-			.max_recv_wr = qp->srq != NULL ? 0 : larger(init->max_rq_wr, 1),
-			.max_send_sge = larger(sges, 1),
-			.max_recv_sge = qp->srq != NULL ? 0 : larger(init->max_recv_sge, 1)},
+		.cap = {.max_send_wr = larger_of(init->max_sq_wr, 1),
+			.max_recv_wr = qp->srq != NULL ? 0 : larger_of(init->max_rq_wr, 1),
+			.max_send_sge = larger_of(sges, 1),
+			.max_recv_sge = qp->srq != NULL ? 0 : larger_of(init->max_recv_sge, 1)},
 	};
 
 	if (!rings_create(&qp->user, init, sges))
@@ -384,7 +385,7 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 /* --- query ------------------------------------------------------------------------------------------ */
 
 static void
-stage(struct ri_ucq *cq)
+stage_cq(struct ri_ucq *cq)
 {
 	vsw_lock(&cq->lock);
 	vib_cq_stage(cq);
@@ -394,8 +395,8 @@ stage(struct ri_ucq *cq)
 static enum ri_status
 qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
-	stage(qp->user.send_cq);
-	stage(qp->user.recv_cq);
+	stage_cq(qp->user.send_cq);
+	stage_cq(qp->user.recv_cq);
 	memset(attr, 0, sizeof(*attr));
 	pthread_mutex_lock(&qp->lock);
 	attr->state = qp->state;
@@ -439,7 +440,7 @@ vib_qp_destroy(struct ri_qp *qp)
 	/* From here on no poll finds a failure to tell: the gate is closed, and none is inside a queue or tells. */
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
 	vib_chain_leave(&qp->user);
-	stage(qp->user.recv_cq);
+	stage_cq(qp->user.recv_cq);
 	vib_chain_wait(&qp->user);
 	vib_qp_end_stop(qp);
 	if (!qp->user.ud)

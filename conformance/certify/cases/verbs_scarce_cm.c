@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Spigots, queries for services, and control verbs of connections, of both forms, when memory runs out. */
+/* The list of adapters, spigots, queries for services, and control verbs of connections, of both forms, when memory runs out. */
 
 #include <unistd.h>
 
@@ -12,6 +12,8 @@ struct scene {
 	struct cert *cert;
 	struct cert_node *node, *far;
 	const struct ri_provider *p;
+	const struct ri_host *host;
+	struct ri_device_desc desc;
 	uint64_t ctx;   /* of the listener */
 	uint64_t query; /* of the query */
 	struct cert_end *a, *b;
@@ -26,7 +28,8 @@ struct scene {
 static void
 scene_open(struct scene *scene, struct cert *cert)
 {
-	*scene = (struct scene){.cert = cert, .p = cert_provider(cert)};
+	*scene = (struct scene){
+		.cert = cert, .p = cert_provider(cert), .host = cert_host_table(cert_host(cert))};
 	scene->node = cert_node_open(cert);
 	scene->far = cert_node_open(cert);
 	scene->ctx = cert_ctx_new(scene->far, RI_OBJECT_LISTEN);
@@ -35,7 +38,39 @@ scene_open(struct scene *scene, struct cert *cert)
 #define VERB(scene, call) CERT_VERB((scene)->cert, RI_SUCCESS, call)
 #define GONE(scene, call) CERT_VERB_VOID((scene)->cert, call)
 
-/* --- spigots ------------------------------------------------------------------------------- */
+/* --- adapters and spigots ------------------------------------------------------------------ */
+
+static enum ri_status
+probe_try(void *arg)
+{
+	struct scene *scene = arg;
+	uint32_t count = 1;
+
+	return scene->p->device->probe(scene->host, &scene->desc, &count);
+}
+
+/* What is listed has no object. */
+static void
+probe_undo(void *arg)
+{
+	struct scene *scene = arg;
+
+	CERT_TRUE(scene->cert, scene->desc.name[0] != '\0');
+	scene->desc = (struct ri_device_desc){0};
+}
+
+static void
+list_of_adapters(struct cert *cert)
+{
+	static const struct scarce probe = {"ri_device_ops::probe", NULL, probe_try, probe_undo,
+					    NULL};
+	struct scene scene;
+
+	if (!scarce_can(cert))
+		return;
+	scene_open(&scene, cert);
+	scarce_sweep(cert, &probe, &scene);
+}
 
 static enum ri_status
 port_try(void *arg)
@@ -351,6 +386,10 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 2.1.1] [RI 11.6.1]",
 	 .needs = "cm_forms:RI_CM_ADDRESS",
 	 .run = by_address},
+	{.id = "verbs.scarce.probe.0001",
+	 .title = "Listing the adapters without memory fails whole",
+	 .rule = "[RI 2.1.1] [RI 2.2.1]",
+	 .run = list_of_adapters},
 	{.id = "verbs.scarce.port.0001",
 	 .title = "Describing a spigot without memory fails whole",
 	 .rule = "[RI 2.1.1] [RI 2.2.1]",

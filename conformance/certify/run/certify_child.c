@@ -70,7 +70,7 @@ child_setup(gpointer data)
 }
 
 static bool
-spawn(const struct certify_child *child, struct pipes *pipes, GPid *pid, GError **error)
+child_spawn(const struct certify_child *child, struct pipes *pipes, GPid *pid, GError **error)
 {
 	const int target = RECORDS_FD;
 	bool good = g_spawn_async_with_pipes_and_fds(
@@ -114,7 +114,7 @@ lines_add(struct certify_child *child, GString *line, const char *text, gsize le
 
 /* Reads what there is; at its end the descriptor is closed. */
 static void
-drain(struct certify_child *child, struct pipes *pipes, bool lines)
+child_drain(struct certify_child *child, struct pipes *pipes, bool lines)
 {
 	int *fd = lines ? &pipes->lines[0] : &pipes->output[0];
 	char text[4096];
@@ -134,7 +134,7 @@ drain(struct certify_child *child, struct pipes *pipes, bool lines)
 }
 
 static void
-follow(struct certify_child *child, struct pipes *pipes, GPid pid)
+child_follow(struct certify_child *child, struct pipes *pipes, GPid pid)
 {
 	gint64 until = g_get_monotonic_time() + child->limit_us;
 	bool running = true;
@@ -146,8 +146,8 @@ follow(struct certify_child *child, struct pipes *pipes, GPid pid)
 		(void)poll(set, 2, LOOK_MS);
 		running = waitpid(pid, &child->status, WNOHANG) == 0;
 		child->progress = false;
-		drain(child, pipes, true);
-		drain(child, pipes, false);
+		child_drain(child, pipes, true);
+		child_drain(child, pipes, false);
 		if (child->progress)
 			until = g_get_monotonic_time() + child->limit_us;
 		if (!running || (!tool_stopped() && g_get_monotonic_time() < until))
@@ -156,8 +156,8 @@ follow(struct certify_child *child, struct pipes *pipes, GPid pid)
 		(void)kill(-pid, SIGKILL);
 		while (waitpid(pid, &child->status, 0) < 0 && errno == EINTR)
 			continue;
-		drain(child, pipes, true);
-		drain(child, pipes, false);
+		child_drain(child, pipes, true);
+		child_drain(child, pipes, false);
 		return;
 	}
 	(void)kill(-pid, SIGKILL); /* what it has left behind */
@@ -168,11 +168,11 @@ certify_child_run(struct certify_child *child, GError **error)
 {
 	struct pipes pipes;
 	GPid pid = 0;
-	bool good = pipes_open(&pipes, error) && spawn(child, &pipes, &pid, error);
+	bool good = pipes_open(&pipes, error) && child_spawn(child, &pipes, &pid, error);
 
 	child->output = g_string_new(NULL);
 	if (good)
-		follow(child, &pipes, pid);
+		child_follow(child, &pipes, pid);
 	pipes_close(&pipes);
 	if (good && tool_stopped()) {
 		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INTR, "stopped by signal %d",

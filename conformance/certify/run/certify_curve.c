@@ -27,7 +27,7 @@ span_add(struct span *span, double value)
 
 /* 0 to 1. */
 static double
-place(const struct span *span, double value)
+curve_place(const struct span *span, double value)
 {
 	double width = log(span->high) - log(span->low);
 
@@ -41,7 +41,7 @@ is_of(const struct certify_point *point, const char *curve)
 }
 
 static void
-label(GString *out, double x, double y, const char *anchor, double value)
+curve_label(GString *out, double x, double y, const char *anchor, double value)
 {
 	char text[G_ASCII_DTOSTR_BUF_SIZE];
 
@@ -65,10 +65,10 @@ axes_append(GString *out, const char *curve, const char *unit, const struct span
 			       (int)WIDTH, (int)HEIGHT, title, (int)MARGIN, title, (int)MARGIN,
 			       (int)(MARGIN / 2), (int)(HEIGHT - MARGIN / 2),
 			       (int)(WIDTH - MARGIN / 2));
-	label(out, MARGIN, HEIGHT - MARGIN / 2 + 16, "start", x->low);
-	label(out, WIDTH - MARGIN / 2, HEIGHT - MARGIN / 2 + 16, "end", x->high);
-	label(out, MARGIN - 4, HEIGHT - MARGIN / 2, "end", y->low);
-	label(out, MARGIN - 4, MARGIN / 2 + 10, "end", y->high);
+	curve_label(out, MARGIN, HEIGHT - MARGIN / 2 + 16, "start", x->low);
+	curve_label(out, WIDTH - MARGIN / 2, HEIGHT - MARGIN / 2 + 16, "end", x->high);
+	curve_label(out, MARGIN - 4, HEIGHT - MARGIN / 2, "end", y->low);
+	curve_label(out, MARGIN - 4, MARGIN / 2 + 10, "end", y->high);
 }
 
 static void
@@ -95,8 +95,8 @@ curve_append(GString *out, const struct certify_report *report, const struct cer
 			continue;
 		g_string_append_printf(
 			out, "%s%d,%d", begun ? " " : "",
-			(int)(MARGIN + place(&x, point->x) * (WIDTH - 1.5 * MARGIN)),
-			(int)(HEIGHT - MARGIN / 2 - place(&y, point->y) * (HEIGHT - MARGIN)));
+			(int)(MARGIN + curve_place(&x, point->x) * (WIDTH - 1.5 * MARGIN)),
+			(int)(HEIGHT - MARGIN / 2 - curve_place(&y, point->y) * (HEIGHT - MARGIN)));
 		begun = true;
 	}
 	g_string_append(out, "\"/>\n</svg>\n");

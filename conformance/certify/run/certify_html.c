@@ -25,7 +25,7 @@ text_append(GString *out, const char *text)
 }
 
 static void
-cell(GString *out, const char *class, const char *text)
+html_cell(GString *out, const char *class, const char *text)
 {
 	g_string_append_printf(out, "<td class=\"%s\">", class);
 	text_append(out, text);
@@ -33,7 +33,7 @@ cell(GString *out, const char *class, const char *text)
 }
 
 static void
-heads(GString *out, const char *const *names)
+html_heads(GString *out, const char *const *names)
 {
 	g_string_append(out, "<tr>");
 	for (; *names != NULL; names++)
@@ -53,8 +53,8 @@ facts_append(GString *out, const struct certify_report *report)
 		const struct certify_fact *fact = g_ptr_array_index(report->facts, i);
 
 		g_string_append(out, "<tr>");
-		cell(out, "", fact->name);
-		cell(out, "", fact->value);
+		html_cell(out, "", fact->name);
+		html_cell(out, "", fact->value);
 		g_string_append(out, "</tr>\n");
 	}
 	g_string_append_printf(out,
@@ -76,15 +76,15 @@ static void
 levels_append(GString *out, const struct certify_report *report)
 {
 	g_string_append(out, "<h2>Verdict by level</h2>\n<table>\n");
-	heads(out, (const char *[]){"level", "verdict", "passed", "failed", "not testable here",
-				    "not applicable", "not run", NULL});
+	html_heads(out, (const char *[]){"level", "verdict", "passed", "failed",
+					 "not testable here", "not applicable", "not run", NULL});
 	for (unsigned i = 0; i < CERTIFY_LEVELS; i++) {
 		enum certify_level level = (enum certify_level)i;
 		const char *verdict = certify_level_verdict(report, level);
 
 		g_string_append(out, "<tr>");
-		cell(out, "", certify_level_name(level));
-		cell(out, verdict_class(verdict), verdict);
+		html_cell(out, "", certify_level_name(level));
+		html_cell(out, verdict_class(verdict), verdict);
 		g_string_append_printf(
 			out, "<td>%u</td><td>%u</td><td>%u</td><td>%u</td><td>%u</td></tr>\n",
 			certify_count(report, level, CERTIFY_PASSED),
@@ -114,8 +114,8 @@ failure_append(GString *out, const struct certify_report *report, const struct c
 	g_string_append(out, "</p>\n<table>\n");
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
 		g_string_append(out, "<tr>");
-		cell(out, "", rows[i].name);
-		cell(out, "", rows[i].text);
+		html_cell(out, "", rows[i].name);
+		html_cell(out, "", rows[i].text);
 		g_string_append(out, "</tr>\n");
 	}
 	g_string_append_printf(out,
@@ -146,17 +146,17 @@ static void
 claims_append(GString *out, const struct certify_report *report)
 {
 	g_string_append(out, "<h2>Claims of the profile</h2>\n<table>\n");
-	heads(out, (const char *[]){"attribute", "value", "truth", "by", NULL});
+	html_heads(out, (const char *[]){"attribute", "value", "truth", "by", NULL});
 	for (guint i = 0; i < report->claims->len; i++) {
 		const struct certify_claim *claim = g_ptr_array_index(report->claims, i);
 		const char *truth =
 			claim->informs ? "for information" : certify_truth_name(claim->truth);
 
 		g_string_append(out, "<tr>");
-		cell(out, "", claim->name);
-		cell(out, "", claim->value);
-		cell(out, verdict_class(truth), truth);
-		cell(out, "", claim->by);
+		html_cell(out, "", claim->name);
+		html_cell(out, "", claim->value);
+		html_cell(out, verdict_class(truth), truth);
+		html_cell(out, "", claim->by);
 		g_string_append(out, "</tr>\n");
 	}
 	g_string_append(out, "</table>\n");
@@ -166,18 +166,18 @@ static void
 cases_append(GString *out, const struct certify_report *report)
 {
 	g_string_append(out, "<h2>All cases</h2>\n<table>\n");
-	heads(out, (const char *[]){"case", "what must hold", "rule", "outcome", "why", "seconds",
-				    NULL});
+	html_heads(out, (const char *[]){"case", "what must hold", "rule", "outcome", "why",
+					 "seconds", NULL});
 	for (guint i = 0; i < report->cases->len; i++) {
 		const struct certify_case *one = g_ptr_array_index(report->cases, i);
 		const char *outcome = certify_outcome_name(one->outcome);
 
 		g_string_append(out, "<tr>");
-		cell(out, "", one->id);
-		cell(out, "", one->title);
-		cell(out, "", one->rule);
-		cell(out, verdict_class(outcome), outcome);
-		cell(out, "", one->outcome == CERTIFY_FAILED ? one->seen : one->reason);
+		html_cell(out, "", one->id);
+		html_cell(out, "", one->title);
+		html_cell(out, "", one->rule);
+		html_cell(out, verdict_class(outcome), outcome);
+		html_cell(out, "", one->outcome == CERTIFY_FAILED ? one->seen : one->reason);
 		g_string_append_printf(out, "<td>%.3f</td></tr>\n", one->took);
 	}
 	g_string_append(out, "</table>\n");

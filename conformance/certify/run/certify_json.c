@@ -9,14 +9,14 @@
 #include "tool_json.h"
 
 static void
-optional(JsonBuilder *json, const char *name, const char *value)
+json_optional(JsonBuilder *json, const char *name, const char *value)
 {
 	if (value != NULL)
 		tool_json_text(json, name, value);
 }
 
 static void
-array(JsonBuilder *json, const char *name)
+json_array(JsonBuilder *json, const char *name)
 {
 	json_builder_set_member_name(json, name);
 	json_builder_begin_array(json);
@@ -30,18 +30,18 @@ case_json(JsonBuilder *json, const struct certify_report *report, const struct c
 	json_builder_begin_object(json);
 	tool_json_text(json, "id", one->id);
 	tool_json_text(json, "level", certify_level_name(one->level));
-	optional(json, "title", one->title);
-	optional(json, "rule", one->rule);
-	optional(json, "settles",
-		 one->settles != NULL && *one->settles != '\0' ? one->settles : NULL);
+	json_optional(json, "title", one->title);
+	json_optional(json, "rule", one->rule);
+	json_optional(json, "settles",
+		      one->settles != NULL && *one->settles != '\0' ? one->settles : NULL);
 	tool_json_text(json, "outcome", certify_outcome_name(one->outcome));
-	optional(json, "reason", one->reason);
+	json_optional(json, "reason", one->reason);
 	if (one->outcome == CERTIFY_FAILED) {
-		optional(json, "where", one->where);
-		optional(json, "what", one->what);
-		optional(json, "expected", one->expected);
-		optional(json, "seen", one->seen);
-		optional(json, "output", one->output);
+		json_optional(json, "where", one->where);
+		json_optional(json, "what", one->what);
+		json_optional(json, "expected", one->expected);
+		json_optional(json, "seen", one->seen);
+		json_optional(json, "output", one->output);
 		tool_json_text(json, "again", again);
 	}
 	tool_json_count(json, "runs", one->runs);
@@ -53,7 +53,7 @@ case_json(JsonBuilder *json, const struct certify_report *report, const struct c
 static void
 levels_json(JsonBuilder *json, const struct certify_report *report)
 {
-	array(json, "levels");
+	json_array(json, "levels");
 	for (unsigned level = 0; level < CERTIFY_LEVELS; level++) {
 		json_builder_begin_object(json);
 		tool_json_text(json, "level", certify_level_name((enum certify_level)level));
@@ -71,7 +71,7 @@ levels_json(JsonBuilder *json, const struct certify_report *report)
 static void
 claims_json(JsonBuilder *json, const struct certify_report *report)
 {
-	array(json, "claims");
+	json_array(json, "claims");
 	for (guint i = 0; i < report->claims->len; i++) {
 		const struct certify_claim *claim = g_ptr_array_index(report->claims, i);
 
@@ -81,7 +81,7 @@ claims_json(JsonBuilder *json, const struct certify_report *report)
 		tool_json_text(json, "truth",
 			       claim->informs ? "for information"
 					      : certify_truth_name(claim->truth));
-		optional(json, "by", claim->by);
+		json_optional(json, "by", claim->by);
 		json_builder_end_object(json);
 	}
 	json_builder_end_array(json);
@@ -90,7 +90,7 @@ claims_json(JsonBuilder *json, const struct certify_report *report)
 static void
 figures_json(JsonBuilder *json, const struct certify_report *report)
 {
-	array(json, "figures");
+	json_array(json, "figures");
 	for (guint i = 0; i < report->points->len; i++) {
 		const struct certify_point *point = g_ptr_array_index(report->points, i);
 
@@ -132,7 +132,7 @@ certify_json_write(const struct certify_report *report, const char *path, GError
 	json_builder_end_object(json);
 	levels_json(json, report);
 	claims_json(json, report);
-	array(json, "cases");
+	json_array(json, "cases");
 	for (guint i = 0; i < report->cases->len; i++)
 		case_json(json, report, g_ptr_array_index(report->cases, i));
 	json_builder_end_array(json);

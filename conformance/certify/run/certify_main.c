@@ -49,10 +49,10 @@ struct options {
 	char *html;
 };
 
-static gboolean fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static gboolean usage_error(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 static gboolean
-fail(GError **error, const char *format, ...)
+usage_error(GError **error, const char *format, ...)
 {
 	g_autofree char *text = NULL;
 	va_list args;
@@ -164,7 +164,7 @@ provider_folder(struct certify_run *run, GError **error)
 		return false;
 	link = g_build_filename(run->folder, "provider.so", NULL);
 	if (symlink(run->provider, link) != 0)
-		return fail(error, "%s: %s", link, g_strerror(errno));
+		return usage_error(error, "%s: %s", link, g_strerror(errno));
 	run->environment =
 		g_environ_setenv(run->environment, "ITAPI_PROVIDER_PATH", run->folder, TRUE);
 	return true;
@@ -241,7 +241,7 @@ scope_of(const struct options *options, const struct certify_report *report)
 }
 
 static bool
-certify(struct certify_run *run, const struct options *options, GError **error)
+certify_adapter(struct certify_run *run, const struct options *options, GError **error)
 {
 	struct certify_report *report = run->report;
 	gint64 began = g_get_monotonic_time();
@@ -254,7 +254,7 @@ certify(struct certify_run *run, const struct options *options, GError **error)
 	report->seed = run->seed;
 	good = good && (!loaded || certify_programs_list(run, error));
 	if (good && report->cases->len == 0)
-		good = fail(error, "no case fits");
+		good = usage_error(error, "no case fits");
 	for (int i = 0; loaded && good && i < options->repeat; i++) {
 		run->seed = report->seed + (uint64_t)i;
 		good = levels_run(run, error);
@@ -312,7 +312,7 @@ run_with(const struct options *options, GError **error)
 				list_print(&report);
 				status = 0;
 			}
-		} else if (certify(&run, options, error)) {
+		} else if (certify_adapter(&run, options, error)) {
 			status = certify_is_good(&report) ? 0 : 1;
 		}
 	}
@@ -328,15 +328,16 @@ options_check(const struct options *options, GError **error)
 {
 	if (options->provider == NULL && options->adapter == NULL && !options->list &&
 	    !options->rows)
-		return fail(error, "--provider or --adapter is wanted");
+		return usage_error(error, "--provider or --adapter is wanted");
 	for (char **level = options->levels; level != NULL && *level != NULL; level++) {
 		if (certify_level_of(*level) == CERTIFY_LEVELS)
-			return fail(error, "there is no level \"%s\"", *level);
+			return usage_error(error, "there is no level \"%s\"", *level);
 	}
 	if (options->patience <= 0 || options->duration <= 0 || options->repeat < 1 ||
 	    options->limit < 1 || options->seed < 0)
-		return fail(error,
-			    "--patience, --duration, --repeat, --limit or --seed is out of range");
+		return usage_error(
+			error,
+			"--patience, --duration, --repeat, --limit or --seed is out of range");
 	return TRUE;
 }
 
@@ -390,7 +391,7 @@ options_parse(struct options *options, int *argc, char ***argv, GError **error)
 	if (!tool_parse(context, argc, argv, error))
 		return FALSE;
 	if (*argc > 1)
-		return fail(error, "'%s' is too much", (*argv)[1]);
+		return usage_error(error, "'%s' is too much", (*argv)[1]);
 	if (options->duration < 0)
 		options->duration = options->quick ? 1 : 20;
 	return options_check(options, error);

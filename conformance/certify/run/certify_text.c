@@ -23,7 +23,7 @@ certify_write(const char *path, const char *text, gsize length, GError **error)
 
 /* Each line of a text behind a number sign. */
 static void
-comment(GString *out, const char *name, const char *text)
+tap_comment(GString *out, const char *name, const char *text)
 {
 	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
 
@@ -47,14 +47,14 @@ case_tap(GString *out, const struct certify_report *report, const struct certify
 	g_string_append_c(out, '\n');
 	if (one->outcome != CERTIFY_FAILED)
 		return;
-	comment(out, "", one->title);
-	comment(out, "rule: ", one->rule);
-	comment(out, "where: ", one->where);
-	comment(out, "what: ", one->what);
-	comment(out, "expected: ", one->expected);
-	comment(out, "seen: ", one->seen);
-	comment(out, "again: ", again);
-	comment(out, "output: ", one->output);
+	tap_comment(out, "", one->title);
+	tap_comment(out, "rule: ", one->rule);
+	tap_comment(out, "where: ", one->where);
+	tap_comment(out, "what: ", one->what);
+	tap_comment(out, "expected: ", one->expected);
+	tap_comment(out, "seen: ", one->seen);
+	tap_comment(out, "again: ", again);
+	tap_comment(out, "output: ", one->output);
 }
 
 bool

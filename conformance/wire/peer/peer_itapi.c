@@ -35,7 +35,7 @@ static struct {
 } stack;
 
 static gboolean
-check(it_status_t status, const char *call, GError **error)
+check_status(it_status_t status, const char *call, GError **error)
 {
 	return status == IT_SUCCESS || peer_fail(error, "%s: %s", call, it_status_name(status));
 }
@@ -95,13 +95,13 @@ gboolean
 peer_open(const char *adapter, GError **error)
 {
 	stack.name = g_strdup(adapter != NULL ? adapter : "iwarp");
-	return check(it_ia_create(stack.name, 2, 1, &stack.ia), "it_ia_create", error) &&
-	       check(it_ia_query(stack.ia, &stack.info), "it_ia_query", error) &&
-	       check(it_pz_create(stack.ia, &stack.pz), "it_pz_create", error) &&
-	       check(it_pz_create(stack.ia, &stack.other), "it_pz_create", error) &&
-	       check(it_evd_create(stack.ia, IT_CM_REQ_EVENT_STREAM, 0, REQUEST_ROOM, 1, NULL,
-				   &stack.requests, NULL),
-		     "it_evd_create", error) &&
+	return check_status(it_ia_create(stack.name, 2, 1, &stack.ia), "it_ia_create", error) &&
+	       check_status(it_ia_query(stack.ia, &stack.info), "it_ia_query", error) &&
+	       check_status(it_pz_create(stack.ia, &stack.pz), "it_pz_create", error) &&
+	       check_status(it_pz_create(stack.ia, &stack.other), "it_pz_create", error) &&
+	       check_status(it_evd_create(stack.ia, IT_CM_REQ_EVENT_STREAM, 0, REQUEST_ROOM, 1,
+					  NULL, &stack.requests, NULL),
+			    "it_evd_create", error) &&
 	       listen_everywhere(error);
 }
 
@@ -139,10 +139,10 @@ peer_region_make(struct peer_region *region, const char *rights, GError **error)
 		privs |= IT_PRIV_REMOTE_WRITE;
 	if (strchr(rights, 'a') != NULL)
 		privs |= IT_PRIV_ATOMIC;
-	if (!check(it_lmr_create(strchr(rights, 'o') != NULL ? stack.other : stack.pz,
-				 region->octets, NULL, region->size, IT_ADDR_MODE_ABSOLUTE, privs,
-				 IT_LMR_FLAG_NON_SHAREABLE, 0, &lmr, &context),
-		   "it_lmr_create", error))
+	if (!check_status(it_lmr_create(strchr(rights, 'o') != NULL ? stack.other : stack.pz,
+					region->octets, NULL, region->size, IT_ADDR_MODE_ABSOLUTE,
+					privs, IT_LMR_FLAG_NON_SHAREABLE, 0, &lmr, &context),
+			  "it_lmr_create", error))
 		return FALSE;
 	region->self = lmr;
 	region->stag = (guint32)it_ntoh64(it_hton64(context));
@@ -176,15 +176,15 @@ ep_make(struct peer_ep *ep, const struct peer_ep_spec *spec, GError **error)
 			   .hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE},
 	};
 
-	return check(it_evd_create(stack.ia, IT_DTO_EVENT_STREAM, 0, WORK_ROOM, 1, NULL, &ep->work,
-				   NULL),
-		     "it_evd_create", error) &&
-	       check(it_evd_create(stack.ia, IT_CM_MSG_EVENT_STREAM, 0, CONN_ROOM, 1, NULL,
-				   &ep->conn, NULL),
-		     "it_evd_create", error) &&
-	       check(it_ep_rc_create(stack.pz, ep->work, ep->work, ep->conn, IT_EP_NO_FLAG, &attr,
-				     &ep->ep),
-		     "it_ep_rc_create", error);
+	return check_status(it_evd_create(stack.ia, IT_DTO_EVENT_STREAM, 0, WORK_ROOM, 1, NULL,
+					  &ep->work, NULL),
+			    "it_evd_create", error) &&
+	       check_status(it_evd_create(stack.ia, IT_CM_MSG_EVENT_STREAM, 0, CONN_ROOM, 1, NULL,
+					  &ep->conn, NULL),
+			    "it_evd_create", error) &&
+	       check_status(it_ep_rc_create(stack.pz, ep->work, ep->work, ep->conn, IT_EP_NO_FLAG,
+					    &attr, &ep->ep),
+			    "it_ep_rc_create", error);
 }
 
 struct peer_ep *
@@ -235,8 +235,8 @@ request_take(guint within_ms, it_cn_est_identifier_t *id, struct peer_event *req
 {
 	it_event_t event;
 
-	if (!check(it_evd_wait(stack.requests, (uint64_t)within_ms * 1000, &event, NULL),
-		   "no request to connect", error))
+	if (!check_status(it_evd_wait(stack.requests, (uint64_t)within_ms * 1000, &event, NULL),
+			  "no request to connect", error))
 		return FALSE;
 	*id = event.conn_req.cn_est_id;
 	memset(request, 0, sizeof(*request));
@@ -251,8 +251,8 @@ peer_ep_accept(struct peer_ep *ep, guint within_ms, const GByteArray *private_da
 	it_cn_est_identifier_t id;
 
 	return request_take(within_ms, &id, request, error) &&
-	       check(it_ep_accept(ep->ep, id, private_data->data, private_data->len),
-		     "it_ep_accept", error);
+	       check_status(it_ep_accept(ep->ep, id, private_data->data, private_data->len),
+			    "it_ep_accept", error);
 }
 
 gboolean
@@ -262,7 +262,8 @@ peer_reject(guint within_ms, const GByteArray *private_data, struct peer_event *
 	it_cn_est_identifier_t id;
 
 	return request_take(within_ms, &id, request, error) &&
-	       check(it_reject(id, private_data->data, private_data->len), "it_reject", error);
+	       check_status(it_reject(id, private_data->data, private_data->len), "it_reject",
+			    error);
 }
 
 void
@@ -306,15 +307,15 @@ peer_ep_connect(struct peer_ep *ep, const struct peer_target *target,
 	if (!path_find(target->host, &path, error))
 		return FALSE;
 	path.timeout = target->within_ms > 0 ? (uint64_t)target->within_ms * 1000 : CONNECT_US;
-	return check(it_ep_connect(ep->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
-				   private_data->data, private_data->len),
-		     "it_ep_connect", error);
+	return check_status(it_ep_connect(ep->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
+					  private_data->data, private_data->len),
+			    "it_ep_connect", error);
 }
 
 gboolean
 peer_ep_disconnect(struct peer_ep *ep, GError **error)
 {
-	return check(it_ep_disconnect(ep->ep, NULL, 0), "it_ep_disconnect", error);
+	return check_status(it_ep_disconnect(ep->ep, NULL, 0), "it_ep_disconnect", error);
 }
 
 gboolean
@@ -344,7 +345,7 @@ peer_ep_post(struct peer_ep *ep, const struct peer_work *work, GError **error)
 	else if (strcmp(work->op, "compare-swap") == 0)
 		status = it_post_atomic(ep->ep, IT_COMPARE_AND_SWAP, work->value, work->compare,
 					&part, 0, IT_COMPLETION_FLAG, work->to, work->stag);
-	return check(status, work->op, error);
+	return check_status(status, work->op, error);
 }
 
 gboolean
@@ -352,8 +353,8 @@ peer_ep_event(struct peer_ep *ep, guint within_ms, struct peer_event *event, GEr
 {
 	it_event_t any;
 
-	if (!check(it_evd_wait(ep->conn, (uint64_t)within_ms * 1000, &any, NULL),
-		   "no event of the connection", error))
+	if (!check_status(it_evd_wait(ep->conn, (uint64_t)within_ms * 1000, &any, NULL),
+			  "no event of the connection", error))
 		return FALSE;
 	memset(event, 0, sizeof(*event));
 	if (any.event_number == IT_CM_MSG_CONN_ESTABLISHED_EVENT)
@@ -394,8 +395,8 @@ peer_ep_done(struct peer_ep *ep, guint within_ms, struct peer_done *done, GError
 	it_event_t any;
 	it_dto_status_t status;
 
-	if (!check(it_evd_wait(ep->work, (uint64_t)within_ms * 1000, &any, NULL), "no completion",
-		   error))
+	if (!check_status(it_evd_wait(ep->work, (uint64_t)within_ms * 1000, &any, NULL),
+			  "no completion", error))
 		return FALSE;
 	memset(done, 0, sizeof(*done));
 	status = any.dto_cmpl.dto_status;

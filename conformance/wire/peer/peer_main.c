@@ -52,7 +52,7 @@ peer_fail(GError **error, const char *format, ...)
 }
 
 static const char *
-word(char *const *words, const char *key, const char *otherwise)
+word_of(char *const *words, const char *key, const char *otherwise)
 {
 	gsize len = strlen(key);
 
@@ -64,9 +64,9 @@ word(char *const *words, const char *key, const char *otherwise)
 }
 
 static guint64
-number(char *const *words, const char *key, const char *otherwise)
+number_of(char *const *words, const char *key, const char *otherwise)
 {
-	return g_ascii_strtoull(word(words, key, otherwise), NULL, 0);
+	return g_ascii_strtoull(word_of(words, key, otherwise), NULL, 0);
 }
 
 static GByteArray *
@@ -74,7 +74,8 @@ private_of(char *const *words)
 {
 	GByteArray *out = g_byte_array_new();
 
-	for (const char *at = word(words, "private", ""); at[0] != '\0' && at[1] != '\0'; at += 2) {
+	for (const char *at = word_of(words, "private", ""); at[0] != '\0' && at[1] != '\0';
+	     at += 2) {
 		guint8 octet =
 			(guint8)(g_ascii_xdigit_value(at[0]) << 4 | g_ascii_xdigit_value(at[1]));
 
@@ -175,11 +176,11 @@ static gboolean
 ask_ep(char *const *words, GString *answer, GError **error)
 {
 	struct end *end = g_new0(struct end, 1);
-	const char *off = word(words, "off", "");
-	struct peer_ep_spec spec = {.ird = (guint)number(words, "ird", "16"),
-				    .ord = (guint)number(words, "ord", "16"),
-				    .receives = (guint)number(words, "receives", "4"),
-				    .size = (guint)number(words, "size", "64"),
+	const char *off = word_of(words, "off", "");
+	struct peer_ep_spec spec = {.ird = (guint)number_of(words, "ird", "16"),
+				    .ord = (guint)number_of(words, "ord", "16"),
+				    .receives = (guint)number_of(words, "receives", "4"),
+				    .size = (guint)number_of(words, "size", "64"),
 				    .reads_off = strchr(off, 'r') != NULL,
 				    .writes_off = strchr(off, 'w') != NULL,
 				    .in = &end->in};
@@ -203,15 +204,15 @@ ask_region(char *const *words, GString *answer, GError **error)
 {
 	struct peer_region *region = g_new0(struct peer_region, 1);
 
-	if (words[1] == NULL ||
-	    !region_fill(region, number(words, "size", "4096"), number(words, "offset", "0") % 64,
-			 word(words, "rights", "rw"), error)) {
+	if (words[1] == NULL || !region_fill(region, number_of(words, "size", "4096"),
+					     number_of(words, "offset", "0") % 64,
+					     word_of(words, "rights", "rw"), error)) {
 		g_free(region);
 		return FALSE;
 	}
-	if (word(words, "seed", NULL) != NULL) {
+	if (word_of(words, "seed", NULL) != NULL) {
 		for (gsize i = 0; i < region->size; i++)
-			region->octets[i] = peer_pattern(number(words, "seed", "0"), i);
+			region->octets[i] = peer_pattern(number_of(words, "seed", "0"), i);
 	}
 	g_hash_table_replace(regions, g_strdup(words[1]), region);
 	g_string_append_printf(answer, " stag=%u to=%" G_GUINT64_FORMAT " len=%" G_GSIZE_FORMAT,
@@ -235,8 +236,8 @@ ask_accept(char *const *words, GString *answer, GError **error)
 	struct end *end = end_of(words, error);
 	struct peer_event request;
 
-	if (end == NULL || !peer_ep_accept(end->ep, (guint)number(words, "within", WITHIN_MS), data,
-					   &request, error))
+	if (end == NULL || !peer_ep_accept(end->ep, (guint)number_of(words, "within", WITHIN_MS),
+					   data, &request, error))
 		return FALSE;
 	private_tell(answer, &request);
 	return TRUE;
@@ -249,7 +250,7 @@ ask_reject(char *const *words, GString *answer, GError **error)
 	g_autoptr(GByteArray) data = private_of(words);
 	struct peer_event request;
 
-	if (!peer_reject((guint)number(words, "within", WITHIN_MS), data, &request, error))
+	if (!peer_reject((guint)number_of(words, "within", WITHIN_MS), data, &request, error))
 		return FALSE;
 	private_tell(answer, &request);
 	return TRUE;
@@ -261,9 +262,9 @@ ask_connect(char *const *words, GString *answer, GError **error)
 {
 	g_autoptr(GByteArray) data = private_of(words);
 	struct end *end = end_of(words, error);
-	const struct peer_target target = {.host = word(words, "host", ""),
-					   .port = (guint16)number(words, "port", "0"),
-					   .within_ms = (guint)number(words, "timeout", "0")};
+	const struct peer_target target = {.host = word_of(words, "host", ""),
+					   .port = (guint16)number_of(words, "port", "0"),
+					   .within_ms = (guint)number_of(words, "timeout", "0")};
 
 	(void)answer;
 	return end != NULL && peer_ep_connect(end->ep, &target, data, error);
@@ -286,7 +287,7 @@ ask_event(char *const *words, GString *answer, GError **error)
 	struct peer_event event;
 
 	if (end == NULL ||
-	    !peer_ep_event(end->ep, (guint)number(words, "within", WITHIN_MS), &event, error))
+	    !peer_ep_event(end->ep, (guint)number_of(words, "within", WITHIN_MS), &event, error))
 		return FALSE;
 	g_string_append_printf(answer, " event=%s why=%s", event.kind, event.why);
 	private_tell(answer, &event);
@@ -301,7 +302,7 @@ ask_done(char *const *words, GString *answer, GError **error)
 	struct peer_done done;
 
 	if (end == NULL ||
-	    !peer_ep_done(end->ep, (guint)number(words, "within", WITHIN_MS), &done, error))
+	    !peer_ep_done(end->ep, (guint)number_of(words, "within", WITHIN_MS), &done, error))
 		return FALSE;
 	g_string_append_printf(answer, " op=%s status=%s why=%s len=%" G_GUINT64_FORMAT, done.op,
 			       done.status, done.why, done.len);
@@ -320,11 +321,11 @@ ask_post(char *const *words, GString *answer, GError **error)
 		return FALSE;
 	work = (struct peer_work){.op = words[2],
 				  .at = &end->work,
-				  .len = number(words, "len", "0"),
-				  .stag = (guint32)number(words, "stag", "0"),
-				  .to = number(words, "to", "0"),
-				  .value = number(words, "value", "0"),
-				  .compare = number(words, "compare", "0")};
+				  .len = number_of(words, "len", "0"),
+				  .stag = (guint32)number_of(words, "stag", "0"),
+				  .to = number_of(words, "to", "0"),
+				  .value = number_of(words, "value", "0"),
+				  .compare = number_of(words, "compare", "0")};
 	if (strcmp(work.op, "receive") == 0) {
 		work.at = &end->in;
 		/* Cases that post so many wait for the earlier ones. */
@@ -335,8 +336,8 @@ ask_post(char *const *words, GString *answer, GError **error)
 	}
 	if (work.len > work.at->size - work.offset)
 		return peer_fail(error, "the memory of the endpoint is too small");
-	if (word(words, "seed", NULL) != NULL)
-		peer_octets_fill(work.at->octets, work.len, number(words, "seed", "0"));
+	if (word_of(words, "seed", NULL) != NULL)
+		peer_octets_fill(work.at->octets, work.len, number_of(words, "seed", "0"));
 	return peer_ep_post(end->ep, &work, error);
 }
 
@@ -345,18 +346,18 @@ static gboolean
 ask_compare(char *const *words, GString *answer, GError **error)
 {
 	struct peer_region *region = region_of(words[1], error);
-	guint64 at = number(words, "at", "0");
-	guint64 len = number(words, "len", "0");
+	guint64 at = number_of(words, "at", "0");
+	guint64 len = number_of(words, "len", "0");
 
 	if (region == NULL)
 		return FALSE;
 	if (at > region->size || len > region->size - at)
 		return peer_fail(error, "that is outside of the region");
 	for (guint64 i = 0; i < len; i++) {
-		guint8 want = word(words, "value", NULL) != NULL
-				      ? (guint8)number(words, "value", "0")
-				      : peer_pattern(number(words, "seed", "0"),
-						     number(words, "from", "0") + i);
+		guint8 want = word_of(words, "value", NULL) != NULL
+				      ? (guint8)number_of(words, "value", "0")
+				      : peer_pattern(number_of(words, "seed", "0"),
+						     number_of(words, "from", "0") + i);
 
 		guint8 octet = peer_octet_get(region->octets + at + i);
 
@@ -374,8 +375,8 @@ static gboolean
 ask_poke(char *const *words, GString *answer, GError **error)
 {
 	struct peer_region *region = region_of(words[1], error);
-	guint64 at = number(words, "at", "0");
-	guint64 value = number(words, "value", "0");
+	guint64 at = number_of(words, "at", "0");
+	guint64 value = number_of(words, "value", "0");
 
 	if (region == NULL)
 		return FALSE;
@@ -463,7 +464,7 @@ answer_of(const char *line)
 }
 
 static void
-serve(FILE *in, int out)
+serve_judge(FILE *in, int out)
 {
 	g_autofree char *line = g_malloc(QUESTION);
 
@@ -509,7 +510,7 @@ serve_judges(int listener, gboolean forever)
 
 		if (in == NULL)
 			continue;
-		serve(in, fd);
+		serve_judge(in, fd);
 		fclose(in);
 	}
 }

@@ -48,7 +48,7 @@ static struct {
 } stack;
 
 static gboolean
-check(gboolean good, const char *call, GError **error)
+check_result(gboolean good, const char *call, GError **error)
 {
 	return good || peer_fail(error, "%s: %s", call, g_strerror(errno));
 }
@@ -76,11 +76,11 @@ peer_listen_again(GError **error)
 	if (stack.listener != NULL)
 		(void)rdma_destroy_id(stack.listener);
 	stack.listener = NULL;
-	return check(rdma_create_id(stack.channel, &stack.listener, NULL, RDMA_PS_TCP) == 0,
-		     "rdma_create_id", error) &&
-	       check(rdma_bind_addr(stack.listener, (struct sockaddr *)&any) == 0, "rdma_bind_addr",
-		     error) &&
-	       check(rdma_listen(stack.listener, BACKLOG) == 0, "rdma_listen", error);
+	return check_result(rdma_create_id(stack.channel, &stack.listener, NULL, RDMA_PS_TCP) == 0,
+			    "rdma_create_id", error) &&
+	       check_result(rdma_bind_addr(stack.listener, (struct sockaddr *)&any) == 0,
+			    "rdma_bind_addr", error) &&
+	       check_result(rdma_listen(stack.listener, BACKLOG) == 0, "rdma_listen", error);
 }
 
 gboolean
@@ -92,8 +92,8 @@ peer_open(const char *adapter, GError **error)
 	stack.channel = rdma_create_event_channel();
 	stack.pd = ibv_alloc_pd(stack.device);
 	stack.other = ibv_alloc_pd(stack.device);
-	return check(stack.channel != NULL && stack.pd != NULL && stack.other != NULL,
-		     "ibv_alloc_pd", error) &&
+	return check_result(stack.channel != NULL && stack.pd != NULL && stack.other != NULL,
+			    "ibv_alloc_pd", error) &&
 	       peer_listen_again(error);
 }
 
@@ -134,7 +134,7 @@ peer_region_make(struct peer_region *region, const char *rights, GError **error)
 		access |= IBV_ACCESS_REMOTE_WRITE;
 	mr = ibv_reg_mr(strchr(rights, 'o') != NULL ? stack.other : stack.pd, region->octets,
 			region->size, access);
-	if (!check(mr != NULL, "ibv_reg_mr", error))
+	if (!check_result(mr != NULL, "ibv_reg_mr", error))
 		return FALSE;
 	region->self = mr;
 	region->stag = mr->rkey;
@@ -231,7 +231,7 @@ peer_ep_new(const struct peer_ep_spec *spec, GError **error)
 	ep->spec = *spec;
 	g_queue_init(&ep->events);
 	ep->cq = ibv_create_cq(stack.device, WORK_ROOM, NULL, NULL, 0);
-	if (check(ep->cq != NULL, "ibv_create_cq", error))
+	if (check_result(ep->cq != NULL, "ibv_create_cq", error))
 		return ep;
 	g_free(ep);
 	return NULL;
@@ -269,7 +269,7 @@ qp_make(struct peer_ep *ep, GError **error)
 		.sq_sig_all = 1,
 	};
 
-	if (!check(rdma_create_qp(ep->id, stack.pd, &attr) == 0, "rdma_create_qp", error))
+	if (!check_result(rdma_create_qp(ep->id, stack.pd, &attr) == 0, "rdma_create_qp", error))
 		return FALSE;
 	for (guint i = 0; i < ep->spec.receives; i++) {
 		struct peer_work work = {.op = "receive",
@@ -317,7 +317,8 @@ peer_ep_accept(struct peer_ep *ep, guint within_ms, const GByteArray *private_da
 		return FALSE;
 	ep->id = request->id;
 	ep->id->context = ep;
-	return qp_make(ep, error) && check(rdma_accept(ep->id, &param) == 0, "rdma_accept", error);
+	return qp_make(ep, error) &&
+	       check_result(rdma_accept(ep->id, &param) == 0, "rdma_accept", error);
 }
 
 gboolean
@@ -329,8 +330,9 @@ peer_reject(guint within_ms, const GByteArray *private_data, struct peer_event *
 
 	if (request == NULL)
 		return FALSE;
-	good = check(rdma_reject(request->id, private_data->data, (guint8)private_data->len) == 0,
-		     "rdma_reject", error);
+	good = check_result(
+		rdma_reject(request->id, private_data->data, (guint8)private_data->len) == 0,
+		"rdma_reject", error);
 	(void)rdma_destroy_id(request->id);
 	return good;
 }
@@ -371,20 +373,23 @@ peer_ep_connect(struct peer_ep *ep, const struct peer_target *target,
 	if (inet_pton(AF_INET, target->host, &to.sin_addr) != 1)
 		return peer_fail(error, "%s is no IPv4 address", target->host);
 	ep->step = RDMA_CM_EVENT_TIMEWAIT_EXIT; /* none of the steps: 0 is ADDR_RESOLVED */
-	return check(rdma_create_id(stack.channel, &ep->id, ep, RDMA_PS_TCP) == 0, "rdma_create_id",
-		     error) &&
-	       check(rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) == 0,
-		     "rdma_resolve_addr", error) &&
+	return check_result(rdma_create_id(stack.channel, &ep->id, ep, RDMA_PS_TCP) == 0,
+			    "rdma_create_id", error) &&
+	       check_result(rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) ==
+				    0,
+			    "rdma_resolve_addr", error) &&
 	       step_wait(ep, RDMA_CM_EVENT_ADDR_RESOLVED, error) &&
-	       check(rdma_resolve_route(ep->id, RESOLVE_MS) == 0, "rdma_resolve_route", error) &&
+	       check_result(rdma_resolve_route(ep->id, RESOLVE_MS) == 0, "rdma_resolve_route",
+			    error) &&
 	       step_wait(ep, RDMA_CM_EVENT_ROUTE_RESOLVED, error) && qp_make(ep, error) &&
-	       check(rdma_connect(ep->id, &param) == 0, "rdma_connect", error);
+	       check_result(rdma_connect(ep->id, &param) == 0, "rdma_connect", error);
 }
 
 gboolean
 peer_ep_disconnect(struct peer_ep *ep, GError **error)
 {
-	return check(ep->id != NULL && rdma_disconnect(ep->id) == 0, "rdma_disconnect", error);
+	return check_result(ep->id != NULL && rdma_disconnect(ep->id) == 0, "rdma_disconnect",
+			    error);
 }
 
 gboolean
@@ -402,8 +407,8 @@ peer_ep_post(struct peer_ep *ep, const struct peer_work *work, GError **error)
 	if (ep->id == NULL || ep->id->qp == NULL)
 		return peer_fail(error, "the endpoint has no queue pair yet");
 	if (strcmp(work->op, "receive") == 0)
-		return check(ibv_post_recv(ep->id->qp, &recv, &bad_recv) == 0, "ibv_post_recv",
-			     error);
+		return check_result(ibv_post_recv(ep->id->qp, &recv, &bad_recv) == 0,
+				    "ibv_post_recv", error);
 	send.wr.rdma.remote_addr = work->to;
 	send.wr.rdma.rkey = work->stag;
 	if (strcmp(work->op, "send") == 0)
@@ -414,7 +419,8 @@ peer_ep_post(struct peer_ep *ep, const struct peer_work *work, GError **error)
 		send.opcode = IBV_WR_RDMA_READ;
 	else
 		return peer_fail(error, "%s is not supported", work->op);
-	return check(ibv_post_send(ep->id->qp, &send, &bad_send) == 0, "ibv_post_send", error);
+	return check_result(ibv_post_send(ep->id->qp, &send, &bad_send) == 0, "ibv_post_send",
+			    error);
 }
 
 gboolean
