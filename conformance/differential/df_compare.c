@@ -10,6 +10,8 @@
  */
 #include "df_compare.h"
 
+#include <string.h>
+
 #include "it_ext.h"
 
 static bool
@@ -431,6 +433,8 @@ static char *
 compare_memory(const struct df_settle *expect, const struct df_seen_settle *seen, int settle)
 {
 	for (int node = 0; node < DF_NODES; node++) {
+		if (memcmp(seen->memory[node], expect->memory[node], DF_MEMORY) == 0)
+			continue;
 		for (int i = 0; i < DF_MEMORY; i++) {
 			if (expect->vague[node][i] == 0 &&
 			    seen->memory[node][i] != expect->memory[node][i])

@@ -366,8 +366,9 @@ look_around(struct df_run *run)
 	run_look_at_limits(run);
 	for (int i = 0; i < DF_NODES; i++) {
 		seen->memory[i] = g_malloc(DF_MEMORY);
-		for (int k = 0; k < DF_MEMORY; k++)
-			seen->memory[i][k] = run->world->node[i].arena[df_place(k)];
+		for (int k = 0; k < DF_MEMORY; k += DF_UNIT)
+			memcpy(seen->memory[i] + k, run->world->node[i].arena + df_place(k),
+			       DF_UNIT);
 	}
 }
 
