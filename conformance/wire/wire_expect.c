@@ -268,7 +268,9 @@ data_judge(struct wire_run *run, char *const *words, const GByteArray *payload, 
 	    !wire_run_number(run, words, "seed", 0, &seed, error) ||
 	    !wire_run_number(run, words, "from", 0, &from, error))
 		return FALSE;
-	for (guint i = 0; wire_word_value(words, "seed") != NULL && i < payload->len; i++) {
+	if (wire_word_value(words, "seed") == NULL)
+		return TRUE;
+	for (guint i = 0; i < payload->len; i++) {
 		if (payload->data[i] != wire_pattern((guint)seed, from + i))
 			return wire_fail(error, WIRE_ERROR_VERDICT, "octet %u of the %s is wrong",
 					 i, words[1]);

@@ -211,8 +211,10 @@ ask_region(char *const *words, GString *answer, GError **error)
 		return FALSE;
 	}
 	if (word_of(words, "seed", NULL) != NULL) {
+		const guint64 seed = number_of(words, "seed", "0");
+
 		for (gsize i = 0; i < region->size; i++)
-			region->octets[i] = peer_pattern(number_of(words, "seed", "0"), i);
+			region->octets[i] = peer_pattern(seed, i);
 	}
 	g_hash_table_replace(regions, g_strdup(words[1]), region);
 	g_string_append_printf(answer, " stag=%u to=%" G_GUINT64_FORMAT " len=%" G_GSIZE_FORMAT,
@@ -348,17 +350,17 @@ ask_compare(char *const *words, GString *answer, GError **error)
 	struct peer_region *region = region_of(words[1], error);
 	guint64 at = number_of(words, "at", "0");
 	guint64 len = number_of(words, "len", "0");
+	const guint64 value = number_of(words, "value", "0");
+	const guint64 seed = number_of(words, "seed", "0");
+	const guint64 from = number_of(words, "from", "0");
+	const gboolean same = word_of(words, "value", NULL) != NULL;
 
 	if (region == NULL)
 		return FALSE;
 	if (at > region->size || len > region->size - at)
 		return peer_fail(error, "that is outside of the region");
 	for (guint64 i = 0; i < len; i++) {
-		guint8 want = word_of(words, "value", NULL) != NULL
-				      ? (guint8)number_of(words, "value", "0")
-				      : peer_pattern(number_of(words, "seed", "0"),
-						     number_of(words, "from", "0") + i);
-
+		guint8 want = same ? (guint8)value : peer_pattern(seed, from + i);
 		guint8 octet = peer_octet_get(region->octets + at + i);
 
 		if (octet != want)
