@@ -128,7 +128,7 @@ def performance(kind, bench):
             same((True, 600, wake[2:]), (said['ok'], said['done'], said['wake']))
             if not 0 < said['min_us'] <= said['p50_us'] <= said['p99_us'] <= said['max_us']:
                 raise Failed('percentiles out of order: %s' % said)
-    bench.both('it-test', ('--perf', kind, '-C', '20', '-S', '1m', '-t', '2')).expect(0, 'MB/s')
+    bench.both('it-test', ('--perf', kind, '-C', '20', '-S', '256k', '-t', '2')).expect(0, 'MB/s')
     bench.both('it-test', ('--perf', kind, '-C', '3', '-S', '6m', '-b', '--sleep')).expect(0, 'both ways')
 
 
@@ -141,7 +141,7 @@ def checked(kind, bench):
     trips = {'send': 55, 'write': 0, 'read': 55}[kind]      # with the warm-up
     same([size * (trips + 50) for size in sizes], [run['verified_octets'] for run in said['runs']])
     for more in (('--poll', '-S', '64', '-C', '50'), ('--sleep', '-S', '64', '-C', '100'),
-                 ('--sleep', '-S', '2m', '-C', '10', '-b')):
+                 ('--sleep', '-S', '2m', '-C', '4', '-b')):
         bench.both('it-test', ('--perf', kind, '-W', '200', '--verify', *more)).expect(
             0, 'data checked')
 
