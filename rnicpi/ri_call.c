@@ -343,21 +343,53 @@ ri_call_qp_destroy(const struct ri_caller *c, struct ri_qp *qp)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+/* A region as a provider has made it. */
+struct made_mr {
+	struct ri_mr *mr;
+	uint32_t stag;
+};
+
+/* What a registration has made, if that can be. */
+static enum ri_status
+mr_judge(const struct ri_caller *c, const char *verb, enum ri_status status,
+	 const struct made_mr *made)
+{
+	status = ri_call_judge(c, verb, status, made->mr != NULL && made->stag != 0,
+			       made->mr == NULL ? NO_OBJECT : "gave STag 0 away");
+	if (status == RI_ERR_PROVIDER && made->mr != NULL)
+		(void)!c->provider->mem->mr_dereg(made->mr);
+	return status;
+}
+
 enum ri_status
 ri_call_mr_reg(const struct ri_caller *c, struct ri_pd *pd, const struct ri_mr_init *init,
 	       struct ri_mr **out, uint32_t *stag)
 {
-	struct ri_mr *made = NULL;
-	uint32_t told = 0;
-	enum ri_status status = c->provider->mem->mr_reg(pd, init, &made, &told);
+	struct made_mr made = {0};
+	enum ri_status status = c->provider->mem->mr_reg(pd, init, &made.mr, &made.stag);
 
-	status = ri_call_judge(c, "mem.mr_reg", status, made != NULL && told != 0,
-			       made == NULL ? NO_OBJECT : "gave STag 0 away");
+	status = mr_judge(c, "mem.mr_reg", status, &made);
 	if (status == RI_SUCCESS) {
-		*out = made;
-		*stag = told;
-	} else if (status == RI_ERR_PROVIDER && made != NULL) {
-		(void)!c->provider->mem->mr_dereg(made);
+		*out = made.mr;
+		*stag = made.stag;
+	}
+	return status;
+}
+
+enum ri_status
+ri_call_mr_reg_dmabuf(const struct ri_caller *c, struct ri_pd *pd, const struct ri_mr_init *init,
+		      const struct ri_dmabuf *from, struct ri_mr **out, uint32_t *stag)
+{
+	struct made_mr made = {0};
+	enum ri_status status;
+
+	if (c->provider->mem->mr_reg_dmabuf == NULL)
+		return RI_ERR_UNSUPPORTED;
+	status = c->provider->mem->mr_reg_dmabuf(pd, init, from, &made.mr, &made.stag);
+	status = mr_judge(c, "mem.mr_reg_dmabuf", status, &made);
+	if (status == RI_SUCCESS) {
+		*out = made.mr;
+		*stag = made.stag;
 	}
 	return status;
 }

@@ -92,6 +92,9 @@ enum ri_status ri_call_qp_destroy(const struct ri_caller *c, struct ri_qp *qp) R
 enum ri_status ri_call_mr_reg(const struct ri_caller *c, struct ri_pd *pd,
 			      const struct ri_mr_init *init, struct ri_mr **out,
 			      uint32_t *stag) RI_MUST_CHECK;
+enum ri_status ri_call_mr_reg_dmabuf(const struct ri_caller *c, struct ri_pd *pd,
+				     const struct ri_mr_init *init, const struct ri_dmabuf *from,
+				     struct ri_mr **out, uint32_t *stag) RI_MUST_CHECK;
 enum ri_status ri_call_mr_rereg(const struct ri_caller *c, struct ri_mr *mr, struct ri_pd *pd,
 				const struct ri_mr_init *init, uint32_t *stag) RI_MUST_CHECK;
 enum ri_status ri_call_mr_query(const struct ri_caller *c, struct ri_mr *mr,

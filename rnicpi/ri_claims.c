@@ -53,6 +53,7 @@ static const struct claim claims[] = {
 	CLAIM(ud, cm.resolve_cancel),
 	CLAIM(ud, cm.resolve_answer),
 	CLAIM(reregister, mem.mr_rereg),
+	CLAIM(dmabuf, mem.mr_reg_dmabuf),
 	CLAIM(mw_narrow, mem.mw_alloc),
 	CLAIM(mw_narrow, mem.mw_query),
 	CLAIM(mw_narrow, mem.mw_free),

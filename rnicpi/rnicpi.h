@@ -34,7 +34,7 @@ extern "C" {
 /** Major version: must be equal on both sides. */
 #define RI_ABI_MAJOR 1
 /** Minor version: grows when members are added, at the ends of structs or in octets that were 0. */
-#define RI_ABI_MINOR 4
+#define RI_ABI_MINOR 5
 /** Name of the function that a provider's shared object exports. */
 #define RI_PROVIDER_ENTRY_NAME "ri_provider_entry"
 
@@ -281,6 +281,12 @@ struct ri_qp_ops {
 	enum ri_status (*resize)(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map);
 };
 
+/** The memory of ri_mem_ops::mr_reg_dmabuf; borrowed for the call. */
+struct ri_dmabuf {
+	int fd; /**< Descriptor of the dmabuf; stays the caller's, who may close it later. */
+	uint64_t offset; /**< Of the first byte of the region in the dmabuf (bytes). */
+};
+
 /** Memory [RI 5]. See @ref rnicpi_calling, @ref rnicpi_results. */
 struct ri_mem_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
@@ -296,8 +302,9 @@ struct ri_mem_ops {
 	/**
 	 * Registers other memory under the same object; @p pd may be another one. The old STag is revoked as by mr_dereg,
 	 * and *@p stag is the new one. Required with ri_rnic_attr::reregister.
-	 * - Results: RI_ERR_BUSY: windows are bound to it; RI_ERR_UNSUPPORTED: a list; RI_ERR_INVALID_ARG, RI_ERR_ADDRESS,
-	 *   RI_ERR_ACCESS, RI_ERR_LIMIT and RI_ERR_RESOURCES: as of mr_reg. Clause: [RI 5.2.1], [RI 5.7.1].
+	 * - Results: RI_ERR_BUSY: windows are bound to it; RI_ERR_UNSUPPORTED: a list, or the region is of a dmabuf;
+	 *   RI_ERR_INVALID_ARG, RI_ERR_ADDRESS, RI_ERR_ACCESS, RI_ERR_LIMIT and RI_ERR_RESOURCES: as of mr_reg.
+	 * - Clause: [RI 5.2.1], [RI 5.7.1], [RI 5.8.3].
 	 */
 	enum ri_status (*mr_rereg)(struct ri_mr *mr, struct ri_pd *pd,
 				   const struct ri_mr_init *init, uint32_t *stag);
@@ -328,6 +335,19 @@ struct ri_mem_ops {
 	 * - Results: none of its own. Clause: [RI 5.7.1].
 	 */
 	enum ri_status (*mw_free)(struct ri_mw *mw);
+	/**
+	 * Registers a range of a dmabuf: memory that another driver exports. Requests name its first byte by ri_mr_init::addr,
+	 * at which nothing need be mapped. Of @p init, length, access, key and shareable count besides. *@p stag is not 0.
+	 * Required with ri_rnic_attr::dmabuf.
+	 * - Results: RI_ERR_INVALID_ARG: the descriptor is of no dmabuf, length 0, contradicting rights, or the offset and
+	 *   ri_mr_init::addr are not at the same place of a page; RI_ERR_ADDRESS: the address wraps, or the range is not in the
+	 *   dmabuf; RI_ERR_ACCESS: the dmabuf does not allow these rights; RI_ERR_UNSUPPORTED: the adapter cannot reach this
+	 *   dmabuf; RI_ERR_LIMIT: above max_mr_length; RI_ERR_RESOURCES: memory ran out, or max_mr exist.
+	 * - Clause: [RI 5.8.1], [RI 5.8.2].
+	 */
+	enum ri_status (*mr_reg_dmabuf)(struct ri_pd *pd, const struct ri_mr_init *init,
+					const struct ri_dmabuf *from, struct ri_mr **out,
+					uint32_t *stag);
 };
 
 /** Address handles [RI 10.34]; required with ri_rnic_attr::ud. See @ref rnicpi_calling, @ref rnicpi_results. */

@@ -124,6 +124,7 @@ const struct cert_attribute cert_attributes[] = {
 	CLAIMS(ud_request_pdata, U16),
 	CLAIMS(ud_reply_pdata, U16),
 	CLAIMS(refuses, U64),
+	CLAIMS(dmabuf, BOOL),
 	{NULL, 0, CERT_ATTR_BOOL, false},
 };
 

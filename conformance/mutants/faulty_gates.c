@@ -158,6 +158,15 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	return wrap_plain_mem_ops.mr_reg(pd, init, out, stag);
 }
 
+/* A registration, too. */
+static enum ri_status
+mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	      struct ri_mr **out, uint32_t *stag)
+{
+	GATE(pd, MR_REG);
+	return wrap_plain_mem_ops.mr_reg_dmabuf(pd, init, from, out, stag);
+}
+
 static enum ri_status
 mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
@@ -369,6 +378,7 @@ faulty_gates(struct wrap_ops *ops)
 	ops->qp.query = qp_query;
 	ops->qp.resize = qp_resize;
 	ops->mem.mr_reg = mr_reg;
+	ops->mem.mr_reg_dmabuf = mr_reg_dmabuf;
 	ops->mem.mr_rereg = mr_rereg;
 	ops->mem.mr_query = mr_query;
 	ops->mem.mw_alloc = mw_alloc;

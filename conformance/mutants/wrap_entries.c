@@ -162,6 +162,13 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 }
 
 static enum ri_status
+mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	      struct ri_mr **out, uint32_t *stag)
+{
+	return ops_of(pd)->mem.mr_reg_dmabuf(pd, init, from, out, stag);
+}
+
+static enum ri_status
 mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
 	return ops_of(mr)->mem.mr_rereg(mr, pd, init, stag);
@@ -461,7 +468,8 @@ wrap_entries(struct wrap_tables *out)
 				       .mr_dereg = mr_dereg,
 				       .mw_alloc = mw_alloc,
 				       .mw_query = mw_query,
-				       .mw_free = mw_free};
+				       .mw_free = mw_free,
+				       .mr_reg_dmabuf = mr_reg_dmabuf};
 	out->ah =
 		(struct ri_ah_ops){.create = ah_create, .modify = ah_modify, .destroy = ah_destroy};
 	out->cm = (struct ri_cm_ops){.listen = cm_listen,

@@ -8,15 +8,22 @@
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+/* from: the dmabuf, or NULL. */
 static enum ri_status
-mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+mr_make(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	struct ri_mr **out, uint32_t *stag)
 {
+	const struct ri_mem_ops *in = &wrap_in(pd)->mem;
 	struct wrap_obj *mr = wrap_new(pd, WRAP_MR);
 	struct ri_mr *inner = NULL;
 	enum ri_status status = RI_ERR_RESOURCES;
 
-	if (mr != NULL)
-		status = wrap_in(pd)->mem.mr_reg(wrap_inner(pd), init, &inner, stag);
+	if (mr != NULL && from == NULL)
+		status = in->mr_reg(wrap_inner(pd), init, &inner, stag);
+	else if (mr != NULL)
+		status = in->mr_reg_dmabuf != NULL
+				 ? in->mr_reg_dmabuf(wrap_inner(pd), init, from, &inner, stag)
+				 : RI_ERR_UNSUPPORTED;
 	if (status != RI_SUCCESS) {
 		wrap_free(mr);
 		return status;
@@ -26,6 +33,19 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	mr->stag = *stag;
 	*out = wrap_ready(mr, inner);
 	return RI_SUCCESS;
+}
+
+static enum ri_status
+mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+{
+	return mr_make(pd, init, NULL, out, stag);
+}
+
+static enum ri_status
+mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	      struct ri_mr **out, uint32_t *stag)
+{
+	return mr_make(pd, init, from, out, stag);
 }
 
 static enum ri_status
@@ -311,6 +331,7 @@ const struct ri_mem_ops wrap_plain_mem_ops = {
 	.mw_alloc = mw_alloc,
 	.mw_query = mw_query,
 	.mw_free = mw_free,
+	.mr_reg_dmabuf = mr_reg_dmabuf,
 };
 
 const struct ri_ah_ops wrap_plain_ah_ops = {

@@ -62,11 +62,17 @@ static const struct ri_qp_ops qp_ops = {
 	ENTRY(ri_qp_ops, query),
 	ENTRY(ri_qp_ops, destroy),
 };
-static const struct ri_mem_ops mem_ops = {.size = sizeof(mem_ops),
-					  ENTRY(ri_mem_ops, mr_reg),
-					  ENTRY(ri_mem_ops, mr_rereg),
-					  ENTRY(ri_mem_ops, mr_query),
-					  ENTRY(ri_mem_ops, mr_dereg)};
+static const struct ri_mem_ops mem_ops = {
+	.size = KIND == OLD ? offsetof(struct ri_mem_ops, mr_reg_dmabuf) : sizeof(mem_ops),
+	ENTRY(ri_mem_ops, mr_reg),
+	ENTRY(ri_mem_ops, mr_rereg),
+	ENTRY(ri_mem_ops, mr_query),
+	ENTRY(ri_mem_ops, mr_dereg),
+#if KIND == OLD
+	/* Beyond the size, too. */
+	ENTRY(ri_mem_ops, mr_reg_dmabuf),
+#endif
+};
 static const struct ri_llp_ops llp_ops = {
 	.size = sizeof(llp_ops), ENTRY(ri_llp_ops, reserve), ENTRY(ri_llp_ops, attach_stream)};
 static const struct ri_user_ops user_ops = {

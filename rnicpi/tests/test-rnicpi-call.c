@@ -200,8 +200,19 @@ liar_mr_dereg(struct ri_mr *mr)
 	return RI_SUCCESS;
 }
 
-static const struct ri_mem_ops mem_ops = {
-	.size = sizeof(mem_ops), .mr_reg = liar_mr, .mr_dereg = liar_mr_dereg};
+static enum ri_status
+liar_mr_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	       struct ri_mr **out, uint32_t *stag)
+{
+	g_assert_cmpint(from->fd, ==, 7);
+	g_assert_cmpuint(from->offset, ==, 4096);
+	return liar_mr(pd, init, out, stag);
+}
+
+static const struct ri_mem_ops mem_ops = {.size = sizeof(mem_ops),
+					  .mr_reg = liar_mr,
+					  .mr_dereg = liar_mr_dereg,
+					  .mr_reg_dmabuf = liar_mr_dmabuf};
 
 static enum ri_status
 liar_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
@@ -364,6 +375,16 @@ step_mr(void)
 }
 
 static enum ri_status
+step_dmabuf(void)
+{
+	const struct ri_dmabuf from = {.fd = 7, .offset = 4096};
+	struct ri_mr *out;
+	uint32_t stag;
+
+	return ri_call_mr_reg_dmabuf(&caller, NULL, NULL, &from, &out, &stag);
+}
+
+static enum ri_status
 step_listen(void)
 {
 	struct ri_listen_params params = {0};
@@ -391,6 +412,7 @@ static const struct {
 	{step_qp_modify, "qp.modify", false, false, false},
 	{step_qp_query, "qp.query", false, true, false},
 	{step_mr, "mem.mr_reg", true, true, true},
+	{step_dmabuf, "mem.mr_reg_dmabuf", true, true, true},
 	{step_listen, "cm.listen", true, true, true},
 };
 

@@ -84,6 +84,11 @@ test_old(void)
 	g_assert_null(old->device.route); /* beyond the size it told */
 	g_assert_cmpuint(old->device.size, ==, sizeof(old->device));
 	g_assert_null(old->user.srq_open);
+	/* The size is that of binaries which exist, so it is a number here. */
+	g_assert_cmpuint(offsetof(struct ri_mem_ops, mr_reg_dmabuf), ==, 8 * sizeof(void *));
+	g_assert_nonnull(old->mem.mr_dereg);
+	g_assert_null(old->mem.mr_reg_dmabuf);
+	g_assert_cmpuint(old->mem.size, ==, sizeof(old->mem));
 }
 
 static void
@@ -342,6 +347,7 @@ test_claims(void)
 		{offsetof(struct ri_rnic_attr, three_way_handshake), "cm.confirm"},
 		{offsetof(struct ri_rnic_attr, fast_register), "privileged_ops"},
 		{offsetof(struct ri_rnic_attr, direct_stag), "privileged_ops"},
+		{offsetof(struct ri_rnic_attr, dmabuf), "mem.mr_reg_dmabuf"},
 	};
 	struct ri_rnic_attr attr = good_attr();
 	struct ri_error error = {0};
