@@ -45,6 +45,13 @@ init_check(const struct ri_mr_init *init)
 	return init->addr + init->length - 1 < init->addr ? RI_ERR_ADDRESS : RI_SUCCESS;
 }
 
+/* Is the memory attached at the host? */
+static bool
+is_attached(const struct ri_mr_init *init)
+{
+	return !init->unlinked && init->pages == NULL;
+}
+
 /* Attach the memory of `init` as the one of the two that is not current; region_fill makes it current. */
 static enum ri_status
 memory_attach(struct vsw_mem_entry *mr, uint64_t owner, const struct ri_mr_init *init)
@@ -53,7 +60,7 @@ memory_attach(struct vsw_mem_entry *mr, uint64_t owner, const struct ri_mr_init 
 	struct ri_mem *mem = &mr->mems[!mr->current];
 
 	memset(mem, 0, sizeof(*mem));
-	if (init->unlinked || init->pages != NULL)
+	if (!is_attached(init))
 		return RI_SUCCESS;
 	mem->addr = init->addr;
 	mem->length = init->length;
@@ -69,14 +76,14 @@ memory_detach(const struct vsw_mem_table *table, struct ri_mem *mem, bool attach
 
 /* Set all that an access reads; the entry is not live until then. Called with its lock. */
 static void
-region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init)
+region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init, bool attached)
 {
 	assert(vsw_lock_is_owned(&mr->lock));
 	if (mr->table->keys == RI_KEY_CONSUMER)
 		mr->stag = (mr->stag & ~0xffu) | init->key;
 
 	mr->current = !mr->current;
-	mr->attached = !init->unlinked && init->pages == NULL;
+	mr->attached = attached;
 	mr->access = init->access;
 	mr->addr = init->addr;
 	mr->length = init->length;
@@ -116,7 +123,30 @@ vsw_mr_reg(struct vsw_mem_table *table, const void *pd, uint64_t owner,
 	}
 	vsw_lock(&mr->lock);
 	mr->owner = owner;
-	region_fill(mr, init);
+	region_fill(mr, init, is_attached(init));
+	*stag = mr->stag;
+	vsw_unlock(&mr->lock);
+	*out = mr;
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vsw_mr_reg_mapped(struct vsw_mem_table *table, const void *pd, const struct ri_mr_init *init,
+		  uint8_t *memory, struct vsw_mem_entry **out, uint32_t *stag)
+{
+	enum ri_status status = init_check(init);
+	struct vsw_mem_entry *mr;
+
+	assert(is_attached(init) && init->max_pages == 0);
+	if (status != RI_SUCCESS)
+		return status;
+	mr = vsw_mem_entry_take(table, VSW_MEM_REGION, pd);
+	if (mr == NULL)
+		return RI_ERR_RESOURCES;
+	mr->mems[!mr->current] =
+		(struct ri_mem){.addr = init->addr, .length = init->length, .base = memory};
+	vsw_lock(&mr->lock);
+	region_fill(mr, init, false);
 	*stag = mr->stag;
 	vsw_unlock(&mr->lock);
 	*out = mr;
@@ -145,7 +175,7 @@ vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const struct ri_mr_init *
 		vsw_mem_revoke(mr);
 		mr->pd = pd;
 		vsw_mem_renew(mr, octet);
-		region_fill(mr, init);
+		region_fill(mr, init, is_attached(init));
 		*stag = mr->stag;
 	}
 	vsw_unlock(&mr->lock);

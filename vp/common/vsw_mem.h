@@ -76,6 +76,13 @@ void vsw_mem_table_destroy(struct vsw_mem_table *table);
 enum ri_status vsw_mr_reg(struct vsw_mem_table *table, const void *pd, uint64_t owner,
 			  const struct ri_mr_init *init, struct vsw_mem_entry **out,
 			  uint32_t *stag) RI_MUST_CHECK;
+/*
+ * As vsw_mr_reg, of a range alone, over memory that the provider has mapped and keeps until the region is destroyed:
+ * ri_mr_init::addr only names its first byte. Such a region cannot be registered anew.
+ */
+enum ri_status vsw_mr_reg_mapped(struct vsw_mem_table *table, const void *pd,
+				 const struct ri_mr_init *init, uint8_t *memory,
+				 struct vsw_mem_entry **out, uint32_t *stag) RI_MUST_CHECK;
 enum ri_status vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const struct ri_mr_init *init,
 			    uint32_t *stag) RI_MUST_CHECK;
 enum ri_status vsw_mr_dereg(struct vsw_mem_entry *mr) RI_MUST_CHECK; /* RI_ERR_BUSY: bound */

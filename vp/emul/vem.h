@@ -24,6 +24,7 @@
 #include <stdalign.h>
 
 #include "rnicpi.h"
+#include "vem_dmabuf.h"
 #include "vem_states.h"
 #include "vsw_mem.h"
 #include "vsw_srq.h"
@@ -32,8 +33,9 @@
 #define VEM_MAX_SGE      16
 #define VEM_MAX_PBL      128 /* pieces of a list; stored in a request where the segments are */
 #define VEM_MAX_MESSAGE  0x7fffffffu
-#define VEM_MAX_DATAGRAM 4096u /* the largest packet of InfiniBand */
-#define VEM_GRH          40u   /* bytes of the route header in front of a datagram */
+#define VEM_MAX_REGION   (UINT64_MAX >> 1) /* bytes */
+#define VEM_MAX_DATAGRAM 4096u             /* the largest packet of InfiniBand */
+#define VEM_GRH          40u               /* bytes of the route header in front of a datagram */
 #define VEM_UD_ROWS      64
 #define VEM_RNR_HOLD_MS  1000 /* ms that a message waits for a receive */
 #define VEM_RNR_HOLD     (VEM_RNR_HOLD_MS * UINT64_C(1000000)) /* the same in ns */
@@ -167,6 +169,7 @@ struct ri_mr {
 	struct vem_item item;
 	struct ri_pd *pd;
 	struct vsw_mem_entry *entry;
+	struct vem_mapping map; /* of a dmabuf */
 };
 
 struct ri_mw {

@@ -104,6 +104,15 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	return vem_mem_ops.mr_reg(pd, init, out, stag);
 }
 
+/* A registration, too. */
+static enum ri_status
+mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	      struct ri_mr **out, uint32_t *stag)
+{
+	GATE(pd->context->rnic, MR_REG);
+	return vem_mem_ops.mr_reg_dmabuf(pd, init, from, out, stag);
+}
+
 static enum ri_status
 mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
@@ -228,6 +237,7 @@ others_fill(void)
 {
 	mem_ops = vem_mem_ops;
 	mem_ops.mr_reg = mr_reg;
+	mem_ops.mr_reg_dmabuf = mr_reg_dmabuf;
 	mem_ops.mr_rereg = mr_rereg;
 	mem_ops.mr_query = mr_query;
 	mem_ops.mw_alloc = mw_alloc;

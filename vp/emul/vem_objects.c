@@ -136,6 +136,16 @@ init_of(const struct ri_rnic *rnic, const struct ri_mr_init *init)
 	return own;
 }
 
+/* A region that is registered now. */
+static struct ri_mr *
+region_enlist(struct ri_mr *mr, struct ri_pd *pd)
+{
+	mr->pd = pd;
+	atomic_fetch_add(&pd->users, 1);
+	object_enlist(pd->context, &pd->context->mrs, &mr->item);
+	return mr;
+}
+
 static enum ri_status
 mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
 {
@@ -157,10 +167,42 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 		free(mr);
 		return status;
 	}
-	mr->pd = pd;
-	atomic_fetch_add(&pd->users, 1);
-	object_enlist(pd->context, &pd->context->mrs, &mr->item);
-	*out = mr;
+	*out = region_enlist(mr, pd);
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	      struct ri_mr **out, uint32_t *stag)
+{
+	struct ri_rnic *rnic = pd->context->rnic;
+	const struct ri_mr_init range = {.addr = init->addr,
+					 .length = init->length,
+					 .access = init->access,
+					 .key = init->key,
+					 .shareable = init->shareable};
+	struct ri_mr_init own = init_of(rnic, &range);
+	struct ri_mr *mr = NULL;
+	enum ri_status status;
+	uint8_t *first;
+
+	if (init->length > VEM_MAX_REGION)
+		return RI_ERR_LIMIT;
+	mr = calloc(1, sizeof(*mr));
+	if (mr == NULL)
+		return RI_ERR_RESOURCES;
+	status = vem_dmabuf_map(&own, from, &mr->map, &first);
+	if (status != RI_SUCCESS) {
+		free(mr);
+		return status;
+	}
+	status = vsw_mr_reg_mapped(rnic->mem, pd, &own, first, &mr->entry, stag);
+	if (status != RI_SUCCESS) {
+		vem_dmabuf_unmap(&mr->map);
+		free(mr);
+		return status;
+	}
+	*out = region_enlist(mr, pd);
 	return RI_SUCCESS;
 }
 
@@ -168,7 +210,8 @@ static enum ri_status
 mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
 	struct ri_mr_init own = init_of(pd->context->rnic, init);
-	enum ri_status status = vsw_mr_rereg(mr->entry, pd, &own, stag);
+	enum ri_status status =
+		mr->map.bytes == 0 ? vsw_mr_rereg(mr->entry, pd, &own, stag) : RI_ERR_UNSUPPORTED;
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -192,6 +235,7 @@ mr_dereg(struct ri_mr *mr)
 
 	if (status != RI_SUCCESS)
 		return status;
+	vem_dmabuf_unmap(&mr->map);
 	object_unlist(mr->pd->context, &mr->item);
 	atomic_fetch_sub(&mr->pd->users, 1);
 	free(mr);
@@ -248,4 +292,5 @@ const struct ri_mem_ops vem_mem_ops = {
 	.mw_alloc = mw_alloc,
 	.mw_query = mw_query,
 	.mw_free = mw_free,
+	.mr_reg_dmabuf = mr_reg_dmabuf,
 };

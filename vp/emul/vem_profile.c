@@ -22,7 +22,7 @@ profile_limits(struct ri_rnic_attr *attr)
 	attr->max_srq_wr = 1u << 16;
 	attr->max_mr = 65536;
 	attr->max_mw = 65536;
-	attr->max_mr_length = UINT64_MAX >> 1;
+	attr->max_mr_length = VEM_MAX_REGION;
 	attr->max_sq_wr = 1u << 16;
 	attr->max_rq_wr = 1u << 16;
 	attr->max_send_sge = VEM_MAX_SGE;
@@ -54,6 +54,7 @@ profile_common(struct ri_rnic_attr *attr)
 	attr->reg_ve_list = true;
 	attr->local_fence = true;
 	attr->reregister = true;
+	attr->dmabuf = true;
 	attr->ord_increasable = true;
 	attr->ird_modifiable = true;
 	attr->wq_resizable = true;

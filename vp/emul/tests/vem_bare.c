@@ -102,7 +102,7 @@ claims_drop(struct ri_rnic_attr *attr)
 	attr->max_mw = 0;
 	attr->send_invalidate = attr->local_fence = attr->read_local_extensions = false;
 	attr->atomics = attr->masked_atomics = false;
-	attr->zero_based = attr->reregister = false;
+	attr->zero_based = attr->reregister = attr->dmabuf = false;
 	attr->enables_modifiable = attr->ord_increasable = attr->ird_modifiable = false;
 	attr->wq_resizable = attr->cq_resizable = false;
 	attr->srq_resizable = attr->srq_limit = false;
