@@ -69,6 +69,7 @@ enum kal_call_number {
 	KAL_RESOLVE,        /* kal_resolve_req        -> none */
 	KAL_RESOLVE_END,    /* kal_resolve_end_req    -> none */
 	KAL_RESOLVE_ANSWER, /* kal_resolve_answer_req -> none */
+	KAL_MR_REG_DMABUF,  /* kal_dmabuf_req + descriptor -> kal_mr_rep */
 	KAL_CALL_COUNT
 };
 
@@ -232,6 +233,19 @@ struct kal_mr_req {
 	uint32_t num_pages;   /**< uint64_t addresses that follow this struct. */
 	uint32_t has_lengths; /**< 1: as many uint32_t lengths follow those. */
 	uint32_t reserved;    /**< 0. */
+};
+
+/** KAL_MR_REG_DMABUF: the dmabuf is the call's descriptor. */
+struct kal_dmabuf_req {
+	uint32_t pd;        /**< Protection domain. */
+	uint32_t access;    /**< RI_ACCESS_* bits. */
+	uint64_t addr;      /**< Names the first byte; nothing need be mapped there. */
+	uint64_t length;    /**< Bytes. */
+	uint64_t offset;    /**< Of the first byte in the dmabuf. */
+	uint8_t key;        /**< See ri_mr_init. */
+	uint8_t shareable;  /**< See ri_mr_init. */
+	uint16_t reserved;  /**< 0. */
+	uint32_t reserved2; /**< 0. */
 };
 
 /** A region or window. */

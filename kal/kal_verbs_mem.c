@@ -68,11 +68,15 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 	return client->privileged ? RI_SUCCESS : RI_ERR_PERMISSION;
 }
 
+/* from: the dmabuf, or NULL. */
 static enum ri_status
-make_mr(struct kal_client *client, struct kal_mr *mr, const struct ri_mr_init *init, uint32_t *stag)
+make_mr(struct kal_client *client, struct kal_mr *mr, const struct ri_mr_init *init,
+	const struct ri_dmabuf *from, uint32_t *stag)
 {
 	const struct ri_caller *caller = &mr->pd->rnic->caller;
-	enum ri_status status = ri_call_mr_reg(caller, mr->pd->pd, init, &mr->mr, stag);
+	enum ri_status status =
+		from == NULL ? ri_call_mr_reg(caller, mr->pd->pd, init, &mr->mr, stag)
+			     : ri_call_mr_reg_dmabuf(caller, mr->pd->pd, init, from, &mr->mr, stag);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -82,13 +86,35 @@ make_mr(struct kal_client *client, struct kal_mr *mr, const struct ri_mr_init *i
 	return RI_ERR_RESOURCES;
 }
 
+/* Register what was checked, and count its bytes. */
+static enum ri_status
+mr_add(struct kal_client *client, struct kal_pd *pd, const struct ri_mr_init *init,
+       const struct ri_dmabuf *from, struct kal_mr_rep *out)
+{
+	g_autofree struct kal_mr *mr = calloc(1, sizeof(*mr));
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (mr != NULL)
+		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, init->length);
+	if (status != RI_SUCCESS)
+		return status;
+	mr->pd = pd;
+	mr->length = init->length;
+	status = make_mr(client, mr, init, from, &out->stag);
+	if (status != RI_SUCCESS) {
+		kal_account_give(&client->account, KAL_RESOURCE_MEMORY, init->length);
+		return status;
+	}
+	pd->object.children++;
+	out->id = g_steal_pointer(&mr)->object.id;
+	return RI_SUCCESS;
+}
+
 static enum ri_status
 mr_reg(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
 	const struct kal_mr_req *in = req;
-	struct kal_mr_rep *out = rep;
 	struct kal_pd *pd = kal_object_get(client, in->id, RI_OBJECT_PD);
-	g_autofree struct kal_mr *mr = calloc(1, sizeof(*mr));
 	struct ri_mr_init init;
 	enum ri_status status;
 
@@ -97,22 +123,33 @@ mr_reg(struct kal_client *client, const void *req, void *rep, struct kal_msg *ms
 	if (!mr_init_of(in, msg, &init))
 		return RI_ERR_INVALID_ARG;
 	status = may_register(client, pd->rnic, &init);
-	if (status == RI_SUCCESS && mr == NULL)
-		status = RI_ERR_RESOURCES;
-	if (status == RI_SUCCESS)
-		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, init.length);
-	if (status != RI_SUCCESS)
-		return status;
-	mr->pd = pd;
-	mr->length = init.length;
-	status = make_mr(client, mr, &init, &out->stag);
-	if (status != RI_SUCCESS) {
-		kal_account_give(&client->account, KAL_RESOURCE_MEMORY, init.length);
-		return status;
-	}
-	pd->object.children++;
-	out->id = g_steal_pointer(&mr)->object.id;
-	return RI_SUCCESS;
+	return status == RI_SUCCESS ? mr_add(client, pd, &init, NULL, rep) : status;
+}
+
+static enum ri_status
+mr_reg_dmabuf(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_dmabuf_req *in = req;
+	struct kal_pd *pd = kal_object_get(client, in->pd, RI_OBJECT_PD);
+	const struct ri_dmabuf from = {.fd = msg->fd, .offset = in->offset};
+	const struct ri_mr_init init = {.addr = in->addr,
+					.length = in->length,
+					.access = in->access,
+					.key = in->key,
+					.shareable = in->shareable == 1};
+
+	if (pd == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	if (kal_flag_is_odd(in->shareable) || kal_access_is_odd(in->access) || in->reserved != 0 ||
+	    in->reserved2 != 0)
+		return RI_ERR_INVALID_ARG;
+	if (!pd->rnic->attr.dmabuf)
+		return RI_ERR_UNSUPPORTED;
+	if (msg->fd < 0)
+		return RI_ERR_INVALID_ARG;
+	if (init.length > pd->rnic->attr.max_mr_length)
+		return RI_ERR_LIMIT;
+	return mr_add(client, pd, &init, &from, rep);
 }
 
 static enum ri_status
@@ -290,6 +327,8 @@ mem_unmap(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 
 const struct kal_handler kal_mem_handlers[KAL_CALL_COUNT] = {
 	[KAL_MR_REG] = {mr_reg, sizeof(struct kal_mr_req), sizeof(struct kal_mr_rep), true},
+	[KAL_MR_REG_DMABUF] = {mr_reg_dmabuf, sizeof(struct kal_dmabuf_req),
+			       sizeof(struct kal_mr_rep), false},
 	[KAL_MR_REREG] = {mr_rereg, sizeof(struct kal_mr_req), sizeof(struct kal_mr_rep), true},
 	[KAL_MR_QUERY] = {mr_query, sizeof(struct kal_id_req), sizeof(struct ri_mr_attr), false},
 	[KAL_MW_ALLOC] = {mw_alloc, sizeof(struct kal_mw_req), sizeof(struct kal_mr_rep), false},

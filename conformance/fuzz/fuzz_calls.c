@@ -116,6 +116,10 @@ static const struct fuzz_call calls[KAL_CALL_COUNT] = {
 			     .ids = {ID(FUZZ_RNIC, kal_resolve_end_req, rnic)}},
 	[KAL_RESOLVE_ANSWER] = {.request = sizeof(struct kal_resolve_answer_req),
 				.ids = {ID(FUZZ_REQUEST, kal_resolve_answer_req, request)}},
+	[KAL_MR_REG_DMABUF] = {.request = sizeof(struct kal_dmabuf_req),
+			       .reply = sizeof(struct kal_mr_rep),
+			       .ids = {ID(FUZZ_PD, kal_dmabuf_req, pd)},
+			       .makes = FUZZ_MR},
 };
 
 const struct fuzz_call *

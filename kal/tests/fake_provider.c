@@ -22,6 +22,8 @@ struct ri_rnic_attr fake_attr;
 struct ri_addr fake_addrs[2];
 enum ri_status fake_fail_create;
 enum ri_status fake_fail_attach;
+struct ri_dmabuf fake_dmabuf;
+struct ri_mr_init fake_dmabuf_init;
 
 void
 fake_reset(void)
@@ -295,6 +297,15 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 }
 
 static enum ri_status
+mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	      struct ri_mr **out, uint32_t *stag)
+{
+	fake_dmabuf = *from;
+	fake_dmabuf_init = *init;
+	return fake_fail_create == RI_SUCCESS ? mr_reg(pd, init, out, stag) : fake_fail_create;
+}
+
+static enum ri_status
 mr_query(struct ri_mr *mr, struct ri_mr_attr *attr)
 {
 	attr->addr = mr->init.addr;
@@ -314,7 +325,12 @@ mr_dereg(struct ri_mr *mr)
 }
 
 static const struct ri_mem_ops mem_ops = {
-	.size = sizeof(mem_ops), .mr_reg = mr_reg, .mr_query = mr_query, .mr_dereg = mr_dereg};
+	.size = sizeof(mem_ops),
+	.mr_reg = mr_reg,
+	.mr_query = mr_query,
+	.mr_dereg = mr_dereg,
+	.mr_reg_dmabuf = mr_reg_dmabuf,
+};
 
 /* --- raising things --------------------------------------------------------------------------- */
 

@@ -33,6 +33,10 @@ unsigned fake_received(void);
 extern enum ri_status fake_fail_create;
 extern enum ri_status fake_fail_attach;
 
+/* The registration of a dmabuf that came last. */
+extern struct ri_dmabuf fake_dmabuf;
+extern struct ri_mr_init fake_dmabuf_init;
+
 /* Raise an event for the provider's CQ, SRQ or QP on the calling thread, as an engine would. */
 void fake_fire_cq(void);
 void fake_raise(enum ri_event event, enum ri_object object);
