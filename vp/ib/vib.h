@@ -171,6 +171,9 @@ struct ri_mr {
 	struct vib_item item;
 	struct ri_pd *pd;
 	struct ibv_mr *mr;
+	uint64_t addr; /* of the first byte, as requests name it */
+	uint64_t length;
+	bool dmabuf;         /* no memory of this process is at that address */
 	uint32_t access;     /* RI_ACCESS_* as asked for */
 	struct vib_key *key; /* for posts; NULL: none is needed */
 };
@@ -405,7 +408,7 @@ struct ri_uqp {
 	const struct ri_pd *pd;
 	const struct ri_host *host;
 	uint64_t *
-		headers; /* for datagrams: where the route header of each receive goes; 0: into several segments */
+		headers; /* for datagrams: where the route header of each receive goes; 0: not into one piece of this process's memory */
 };
 
 struct ri_qp {

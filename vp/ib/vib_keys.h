@@ -24,7 +24,8 @@ struct ri_pd;
 enum vib_key_kind {
 	VIB_KEY_REGION = 1, /* by its STag */
 	VIB_KEY_WINDOW,     /* by the index of its STag: the low 8 bits change with each bind */
-	VIB_KEY_AH          /* by its id */
+	VIB_KEY_AH,         /* by its id */
+	VIB_KEY_DMABUF /* a region by its STag, whose bytes the process must not touch (vib_dmabuf.c) */
 };
 
 /* All but `name`, `uses` and `next` are constant while `name` is not 0. */

@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 
 #include "vib_ah.h"
+#include "vib_dmabuf.h"
 #include "vib_mw.h"
 #include "vib_objects.h"
 
@@ -191,40 +192,57 @@ region_failure(const struct ri_rnic *rnic, const struct ri_mr_init *init, int er
 
 /* Pin the range under a new STag. */
 static enum ri_status
-region_create(struct ri_pd *pd, const struct ri_mr_init *init, struct ibv_mr **out)
+range_pin(struct ri_pd *pd, const struct ri_mr_init *init, struct ibv_mr **out)
+{
+	errno = 0;
+	*out = ibv_reg_mr(pd->pd, (void *)(uintptr_t)init->addr, init->length,
+			  vib_access(init->access));
+	return *out != NULL ? RI_SUCCESS : region_failure(pd->context->rnic, init, errno);
+}
+
+/* Fill in a new region of the device. from: its dmabuf, or NULL. */
+static enum ri_status
+region_create(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	      struct ri_mr *mr)
 {
 	const struct ri_rnic *rnic = pd->context->rnic;
 	const uint32_t remote =
 		RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC;
-	struct ibv_mr *mr;
+	enum ri_status status = from == NULL ? range_pin(pd, init, &mr->mr)
+					     : vib_dmabuf_reg(pd, init, from, &mr->mr);
 
-	errno = 0;
-	mr = ibv_reg_mr(pd->pd, (void *)(uintptr_t)init->addr, init->length,
-			vib_access(init->access));
-	if (mr == NULL)
-		return region_failure(rnic, init, errno);
-	if ((init->access & remote) != 0 && mr->lkey != mr->rkey) {
+	if (status != RI_SUCCESS)
+		return status;
+	if ((init->access & remote) != 0 && mr->mr->lkey != mr->mr->rkey) {
 		vib_log(rnic, RI_LOG_WARNING,
 			"a region has two keys (%08x, %08x), which this provider cannot do",
-			mr->lkey, mr->rkey);
-		(void)ibv_dereg_mr(mr);
+			mr->mr->lkey, mr->mr->rkey);
+		(void)ibv_dereg_mr(mr->mr);
 		return RI_ERR_UNSUPPORTED;
 	}
-	*out = mr;
+	mr->pd = pd;
+	mr->addr = init->addr;
+	mr->length = init->length;
+	mr->dmabuf = from != NULL;
+	mr->access = init->access;
 	return RI_SUCCESS;
 }
 
-/* Enter it into the table for posts. False: no memory. */
+/*
+ * Enter it into the table for posts. False: no memory. A dmabuf is of another kind than the regions that vib_inline_begin
+ * looks for, so no payload is ever copied out of one.
+ */
 static bool
 region_enter(struct ri_mr *mr)
 {
 	const struct vib_key row = {.pd = mr->pd,
 				    .object = mr->mr,
-				    .addr = (uintptr_t)mr->mr->addr,
-				    .length = mr->mr->length,
+				    .addr = mr->addr,
+				    .length = mr->length,
 				    .access = mr->access};
+	enum vib_key_kind kind = mr->dmabuf ? VIB_KEY_DMABUF : VIB_KEY_REGION;
 
-	mr->key = vib_key_add(&mr->pd->context->rnic->keys, VIB_KEY_REGION, mr->mr->lkey, &row);
+	mr->key = vib_key_add(&mr->pd->context->rnic->keys, kind, mr->mr->lkey, &row);
 	return mr->key != NULL;
 }
 
@@ -236,7 +254,8 @@ has_windows(const struct ri_mr *mr)
 }
 
 static enum ri_status
-mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+region_new(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	   struct ri_mr **out, uint32_t *stag)
 {
 	enum ri_status status = init_check(pd->context->rnic, init);
 	struct ri_mr *mr;
@@ -246,13 +265,11 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	mr = (struct ri_mr *)calloc(1, sizeof(*mr));
 	if (mr == NULL)
 		return RI_ERR_RESOURCES;
-	status = region_create(pd, init, &mr->mr);
+	status = region_create(pd, init, from, mr);
 	if (status != RI_SUCCESS) {
 		free(mr);
 		return status;
 	}
-	mr->pd = pd;
-	mr->access = init->access;
 	if (!region_enter(mr)) {
 		(void)ibv_dereg_mr(mr->mr);
 		free(mr);
@@ -265,19 +282,39 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	return RI_SUCCESS;
 }
 
+static enum ri_status
+mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+{
+	return region_new(pd, init, NULL, out, stag);
+}
+
+static enum ri_status
+mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	      struct ri_mr **out, uint32_t *stag)
+{
+	const struct ri_mr_init range = {
+		.addr = init->addr, .length = init->length, .access = init->access};
+
+	if (!pd->context->rnic->attr.dmabuf)
+		return RI_ERR_UNSUPPORTED;
+	return region_new(pd, &range, from, out, stag);
+}
+
 /* As a new registration that replaces the old one, so that a failure leaves the old one as it was. */
 static enum ri_status
 mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
 	enum ri_status status = init_check(pd->context->rnic, init);
 	struct vib_keys *keys = &pd->context->rnic->keys;
-	struct ri_mr fresh = {.pd = pd, .access = init->access};
+	struct ri_mr fresh = {0};
 	int error;
 
+	if (mr->dmabuf)
+		return RI_ERR_UNSUPPORTED;
 	if (status == RI_SUCCESS && has_windows(mr))
 		status = RI_ERR_BUSY;
 	if (status == RI_SUCCESS)
-		status = region_create(pd, init, &fresh.mr);
+		status = region_create(pd, init, NULL, &fresh);
 	if (status != RI_SUCCESS)
 		return status;
 	if (!region_enter(&fresh)) {
@@ -297,7 +334,9 @@ mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint
 	mr->mr = fresh.mr;
 	mr->key = fresh.key;
 	mr->pd = pd;
-	mr->access = init->access;
+	mr->addr = fresh.addr;
+	mr->length = fresh.length;
+	mr->access = fresh.access;
 	*stag = fresh.mr->lkey;
 	return RI_SUCCESS;
 }
@@ -307,8 +346,8 @@ mr_query(struct ri_mr *mr, struct ri_mr_attr *attr)
 {
 	*attr = (struct ri_mr_attr){.stag = mr->mr->lkey,
 				    .access = mr->access,
-				    .addr = (uintptr_t)mr->mr->addr,
-				    .length = mr->mr->length,
+				    .addr = mr->addr,
+				    .length = mr->length,
 				    .valid = true,
 				    .bound = vib_mw_count(mr->pd->context, mr->mr, 0)};
 	return RI_SUCCESS;
@@ -346,4 +385,5 @@ const struct ri_mem_ops vib_mem_ops = {
 	.mw_alloc = vib_mw_alloc,
 	.mw_query = vib_mw_query,
 	.mw_free = vib_mw_free,
+	.mr_reg_dmabuf = mr_reg_dmabuf,
 };

@@ -209,6 +209,8 @@ bind_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
 	struct vib_key *window = vib_key_get(qp->keys, VIB_KEY_WINDOW, wr->u.bind.mw_stag);
 	struct vib_key *region = vib_key_get(qp->keys, VIB_KEY_REGION, wr->u.bind.mr_stag);
 
+	if (region == NULL)
+		region = vib_key_get(qp->keys, VIB_KEY_DMABUF, wr->u.bind.mr_stag);
 	out->uses[VIB_WR_OBJECT] = window;
 	out->uses[VIB_WR_REGION] = region;
 	if (window == NULL || region == NULL || window->pd != qp->pd || region->pd != qp->pd ||

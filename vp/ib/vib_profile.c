@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vib_dmabuf.h"
+
 /* Linux's siw: [WIRE 11.34], [WIRE 11.35]. */
 static const struct vib_quirk quirks[] = {
 	{.vendor_id = 0x626d74,
@@ -110,6 +112,7 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->cq_notify_flag = true;      /* these two by vib_cq.c */
 	attr->cq_arm_count = true;
 	attr->cq_resizable = can_resize(rnic->verbs);
+	attr->dmabuf = vib_dmabuf_works(rnic->verbs);
 	attr->refuses = RI_REFUSES_UNCONNECTED_REQUESTS;
 	attr->port_events = true;
 	attr->qp_reusable = !rnic->quirk->no_reuse;

@@ -41,6 +41,29 @@ recv_fill(struct ibv_recv_wr *out, const struct vib_slot *slot, const struct ri_
 	out->num_sge = wr->num_sge;
 }
 
+/*
+ * Where the route header of a datagram goes, for the poll that reads it: 0 unless all of it goes into memory of this process,
+ * which a dmabuf is not.
+ */
+static __attribute__((noinline)) uint64_t
+header_place(const struct ri_uqp *qp, const struct ri_recv_wr *wr)
+{
+	const struct ri_sge *first = wr->sgl;
+	struct vib_key *key;
+	uint64_t offset;
+	bool fits;
+
+	if (wr->num_sge == 0 || first->length < VIB_GRH)
+		return 0;
+	key = vib_key_get(qp->keys, VIB_KEY_REGION, first->stag);
+	if (key == NULL)
+		return 0;
+	offset = first->addr - key->addr;
+	fits = key->pd == qp->pd && key->length >= VIB_GRH && offset <= key->length - VIB_GRH;
+	vib_key_put(key);
+	return fits ? first->addr : 0;
+}
+
 enum ri_status
 vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
@@ -59,8 +82,7 @@ vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 	receive_fill(slot, wr, qp->ud ? RI_OP_RECV_UD : RI_OP_RECV, qp->ud ? VIB_SLOT_OPCODE : 0);
 	slot->place = tail + 1;
 	if (__builtin_expect(qp->ud, 0))
-		qp->headers[tail & qp->rq.mask] =
-			wr->num_sge > 0 && wr->sgl[0].length >= VIB_GRH ? wr->sgl[0].addr : 0;
+		qp->headers[tail & qp->rq.mask] = header_place(qp, wr);
 	atomic_store_explicit(&qp->rq.tail, tail + 1, memory_order_release);
 	if (__builtin_expect(
 		    atomic_load_explicit(&qp->gate, memory_order_relaxed) == VIB_GATE_FLUSH, 0)) {

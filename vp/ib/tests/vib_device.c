@@ -125,43 +125,6 @@ ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
-#undef ibv_reg_mr
-struct ibv_mr *
-ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
-{
-	struct ibv_mr *mr;
-
-	(void)access;
-	errno = device_of_process->reg_error;
-	if (errno != 0)
-		return NULL;
-	mr = g_new0(struct ibv_mr, 1);
-	mr->context = pd->context;
-	mr->pd = pd;
-	mr->addr = addr;
-	mr->length = length;
-	mr->lkey = ++device_of_process->last_key << 8;
-	mr->rkey = mr->lkey;
-	device_of_process->regions++;
-	return mr;
-}
-
-#undef ibv_reg_mr_iova2
-struct ibv_mr *
-ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
-{
-	(void)iova;
-	return (ibv_reg_mr)(pd, addr, length, (int)access);
-}
-
-int
-ibv_dereg_mr(struct ibv_mr *mr)
-{
-	device_of_process->regions--;
-	g_free(mr);
-	return 0;
-}
-
 struct ibv_cq *
 ibv_create_cq(struct ibv_context *context, int cqe, void *ctx, struct ibv_comp_channel *channel,
 	      int vector)
@@ -435,6 +398,7 @@ rnic_fill(struct device *d)
 	attr->max_sq_wr = attr->max_rq_wr = 64;
 	attr->max_send_sge = attr->max_recv_sge = attr->max_write_sge = attr->max_read_sge = 4;
 	attr->max_mr_length = 1 << 30;
+	attr->dmabuf = true;
 	attr->ud = attr->mw_narrow = attr->send_invalidate = attr->qp_reusable = true;
 }
 

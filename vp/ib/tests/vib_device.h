@@ -64,6 +64,12 @@ struct device {
 	pthread_cond_t ah_told;
 	uint32_t last_key;
 	int reg_error;
+	int dmabuf_error; /* of a dmabuf with a descriptor; its answer to another one is dmabuf_probe */
+	int dmabuf_probe;
+	struct ri_dmabuf dmabuf; /* the last one that was registered */
+	uint64_t dmabuf_addr;
+	unsigned int dmabuf_access;
+	bool two_keys;    /* its regions of a dmabuf have another key for peers */
 	int create_error; /* of a domain, CQ, queue pair or window */
 	int cqe;          /* entries of the CQ */
 	int resize_error;

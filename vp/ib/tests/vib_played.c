@@ -273,3 +273,25 @@ ibv_dealloc_pd(struct ibv_pd *pd)
 	free(pd);
 	return 0;
 }
+
+int
+ibv_dereg_mr(struct ibv_mr *mr)
+{
+	(void)mr;
+	return EINVAL; /* nothing is registered here */
+}
+
+#ifdef VIB_HAVE_DMABUF
+/* The rich device looks at the descriptor, which the provider never has here. */
+struct ibv_mr *
+ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+		  int access)
+{
+	(void)offset;
+	(void)length;
+	(void)iova;
+	(void)access;
+	errno = trouble_of(pd->context)->rich && fd < 0 ? EBADF : EOPNOTSUPP;
+	return NULL;
+}
+#endif
