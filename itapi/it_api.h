@@ -1252,7 +1252,7 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * @snippet calls.c it_lmr_create21
  *
  * @see it_lmr_free(), it_lmr_query(), it_lmr_modify(), it_rmr_link(), it_post_send(),
- *     it_post_rdma_write()
+ *     it_post_rdma_write(), itx_lmr_create_dmabuf()
  */
 it_status_t it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_iobl_t *iobl,
 			    IN it_length_t length, IN it_addr_mode_t addr_mode,
@@ -1362,8 +1362,8 @@ it_status_t it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t m
  * @retval IT_ERR_INVALID_ADDR_MODE Unknown or not supported.
  * @retval IT_ERR_INVALID_PRIVS As with it_lmr_create21().
  * @retval IT_ERR_ACCESS The process itself may not read or write the pages so.
- * @retval IT_ERR_OP_NOT_SUPPORTED The region is of a sharing group, or the direct LMR; or the adapter
- *     cannot do it (itx_ia_query_support()).
+ * @retval IT_ERR_OP_NOT_SUPPORTED The region is of a sharing group or of a dmabuf, or the direct LMR; or the
+ *     adapter cannot do it (itx_ia_query_support()).
  * @retval IT_ERR_RESOURCES Keys, memory or the limit on pinned memory ran out.
  * @retval IT_ERR_FAULT @p params is NULL.
  * @see it_lmr_create21(), it_lmr_query(), itx_ia_query_support()

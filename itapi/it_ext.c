@@ -168,6 +168,46 @@ itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, IN size_t max_
 	return IT_ANSWER(evd_handle, status);
 }
 
+static it_status_t
+dmabuf_create(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted,
+	      it_lmr_handle_t *lmr_handle, it_rmr_context_t *rmr_context)
+{
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
+	it_lmr_handle_t made = NULL;
+	it_status_t status;
+
+	if (lmr_handle != NULL)
+		*lmr_handle = NULL;
+	if (pz == NULL)
+		return IT_ERR_INVALID_PZ;
+	if (ual_dead(ual_ia_under(pz)))
+		return IT_ERR_IA_CATASTROPHE;
+	if (lmr_handle == NULL)
+		return IT_ERR_FAULT;
+	status = ual_lmr_create(pz, wanted, &made, rmr_context);
+	*lmr_handle = made;
+	return status;
+}
+
+it_status_t
+itx_lmr_create_dmabuf(IN it_pz_handle_t pz_handle, IN int fd, IN uint64_t offset,
+		      IN it_length_t length, IN void *addr, IN it_mem_priv_t privs,
+		      IN it_lmr_flag_t flags, OUT it_lmr_handle_t *lmr_handle,
+		      OUT it_rmr_context_t *rmr_context)
+{
+	const struct ual_dmabuf dmabuf = {.fd = fd, .offset = offset};
+	const struct ual_lmr_wanted wanted = {
+		.addr = addr,
+		.dmabuf = &dmabuf,
+		.length = length,
+		.addr_mode = IT_ADDR_MODE_ABSOLUTE,
+		.privs = privs,
+		.flags = flags,
+	};
+
+	return IT_ANSWER(pz_handle, dmabuf_create(pz_handle, &wanted, lmr_handle, rmr_context));
+}
+
 it_status_t
 itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support)
 {
@@ -185,6 +225,7 @@ itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support)
 	bits |= can.srq_low_watermark ? ITX_SUPPORT_SRQ_LOW_WATERMARK : 0;
 	bits |= can.local_read_check ? ITX_SUPPORT_LOCAL_READ_CHECK : 0;
 	bits |= can.remote_status ? ITX_SUPPORT_REMOTE_STATUS : 0;
+	bits |= can.dmabuf ? ITX_SUPPORT_DMABUF : 0;
 	*support = bits;
 	return IT_SUCCESS;
 }

@@ -224,7 +224,9 @@ typedef enum {
 	 * What the peer refuses completes the request that caused it, with a status of its own; otherwise
 	 * the request may have completed before and only the end of the connection tells.
 	 */
-	ITX_SUPPORT_REMOTE_STATUS = 0x0010
+	ITX_SUPPORT_REMOTE_STATUS = 0x0010,
+	/** itx_lmr_create_dmabuf() works; otherwise it gives IT_ERR_OP_NOT_SUPPORTED. */
+	ITX_SUPPORT_DMABUF = 0x0020
 } itx_support_t;
 
 /**
@@ -241,9 +243,64 @@ typedef enum {
  * @retval IT_SUCCESS @p support holds them.
  * @retval IT_ERR_INVALID_IA Not the handle of an IA.
  * @retval IT_ERR_FAULT @p support is NULL.
- * @see it_ia_query()
+ * @see it_ia_query(), it_lmr_modify(), itx_lmr_create_dmabuf()
  */
 it_status_t itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support);
+
+/**
+ * @brief Registers memory that another device has exported as a dmabuf, such as that of an accelerator.
+ *
+ * The adapter then moves data from and to that memory without a copy in the memory of the process. Such a region has no
+ * address in the process: requests here and those of peers name its first byte by @p addr, the bytes behind it by the
+ * numbers that follow, and the library never loads from or stores to these addresses. If the application has mapped
+ * the dmabuf, it may choose that address.
+ *
+ * The region keeps the memory until it_lmr_free(): @p fd stays the application's, which may close it when the call has returned.
+ * It cannot be modified or linked (it_lmr_modify(), it_lmr_link()) and joins no sharing group; all other calls work with it.
+ *
+ * An adapter of this library that is software and claims the ability maps the memory, so its driver must allow a mapping. It
+ * takes a memfd, too, that is sealed with F_SEAL_SHRINK, so that a program can be tried without a device.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: for a provider or kAL round trip at most (class M).
+ * - Events: none.
+ * - Clause: [IT 15.11.11]; [IT 8.10], [IT 8.2].
+ * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
+ *
+ * @param[in] pz_handle the protection zone
+ * @param[in] fd descriptor of the dmabuf
+ * @param[in] offset of the first byte of the region in the dmabuf (bytes)
+ * @param[in] length length of the region (bytes), at least 1
+ * @param[in] addr names the first byte; any number that is at the same place of a page as @p offset, so NULL
+ *     goes with whole pages
+ * @param[in] privs privileges, as with it_lmr_create21()
+ * @param[in] flags kind of the region; bits of it_lmr_flag_t but #IT_LMR_FLAG_SHARED
+ * @param[out] lmr_handle the new region
+ * @param[out] rmr_context context for peers, host byte order; may be NULL
+ * @retval IT_SUCCESS Done.
+ * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone.
+ * @retval IT_ERR_INVALID_HANDLE @p fd is no open descriptor, or of no dmabuf.
+ * @retval IT_ERR_OP_NOT_SUPPORTED The adapter cannot do it (itx_ia_query_support()), or not with this dmabuf.
+ * @retval IT_ERR_INVALID_LENGTH @p length is 0.
+ * @retval IT_ERR_ADDRESS @p addr and @p length wrap around.
+ * @retval IT_ERR_INVALID_ADDRESS @p addr and @p offset are not at the same place of a page.
+ * @retval IT_ERR_RANGE @p offset and @p length are not inside the dmabuf.
+ * @retval IT_ERR_INVALID_PRIVS No local privilege, or a remote one without the local one it builds on.
+ * @retval IT_ERR_INVALID_FLAGS Unknown bits, or #IT_LMR_FLAG_SHARED.
+ * @retval IT_ERR_RESOURCE_LMR_LENGTH Longer than the adapter can register.
+ * @retval IT_ERR_ACCESS The descriptor does not allow these privileges.
+ * @retval IT_ERR_RESOURCES Keys, memory or the limit on registered memory ran out.
+ * @retval IT_ERR_FAULT @p lmr_handle is NULL.
+ *
+ * @par Example
+ * @snippet calls_dmabuf.c itx_lmr_create_dmabuf
+ *
+ * @see itx_ia_query_support(), it_lmr_create21(), it_lmr_free(), it_lmr_query(), it_rmr_link()
+ */
+it_status_t itx_lmr_create_dmabuf(IN it_pz_handle_t pz_handle, IN int fd, IN uint64_t offset,
+				  IN it_length_t length, IN void *addr, IN it_mem_priv_t privs,
+				  IN it_lmr_flag_t flags, OUT it_lmr_handle_t *lmr_handle,
+				  OUT it_rmr_context_t *rmr_context);
 
 /** Severity of a line of the log, the most severe first. */
 typedef enum {
@@ -514,6 +571,16 @@ itx_ep_connect_with_rmr(it_ep_handle_t ep_handle, const it_path_t *path,
 	return itx_ep_connect_with_rmr(ep_handle, path, conn_attr, connect_qual,
 				       static_cast<it_cn_est_flags_t>(cn_est_flags), private_data,
 				       private_data_length, lmr, rmr_context);
+}
+
+inline it_status_t
+itx_lmr_create_dmabuf(it_pz_handle_t pz_handle, int fd, uint64_t offset, it_length_t length,
+		      void *addr, int privs, int flags, it_lmr_handle_t *lmr_handle,
+		      it_rmr_context_t *rmr_context)
+{
+	return itx_lmr_create_dmabuf(pz_handle, fd, offset, length, addr,
+				     static_cast<it_mem_priv_t>(privs),
+				     static_cast<it_lmr_flag_t>(flags), lmr_handle, rmr_context);
 }
 
 } /* extern "C++" */

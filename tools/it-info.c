@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-info: lists the adapters, their spigots and their abilities. It uses only it_interface_list() and it_ia_query().
+ * it-info: lists the adapters, their spigots and their abilities. It uses only it_interface_list(), it_ia_query() and
+ * itx_ia_query_support().
  * An adapter that cannot be opened is listed with the reason and makes the exit status 1. A provider that was refused
  * is listed too, and does not: the other providers' adapters can be used. With --env it lists settings instead
  * (info_env.c).
@@ -72,6 +73,25 @@ static const struct boolean lengths[] = {
 	LENGTH(connect_private_data_len), LENGTH(accept_private_data_len),
 	LENGTH(reject_private_data_len),  LENGTH(disconnect_private_data_len),
 	LENGTH(ud_req_private_data_len),  LENGTH(ud_rep_private_data_len),
+};
+
+/* Bits of itx_support_t. */
+static const struct {
+	const char *name;
+	unsigned bit;
+} supports[] = {
+	{"lmr_modify_support", ITX_SUPPORT_LMR_MODIFY},
+	{"dto_evd_resizable", ITX_SUPPORT_DTO_EVD_RESIZE},
+	{"srq_low_watermark_support", ITX_SUPPORT_SRQ_LOW_WATERMARK},
+	{"local_read_checked", ITX_SUPPORT_LOCAL_READ_CHECK},
+	{"remote_status_support", ITX_SUPPORT_REMOTE_STATUS},
+	{"dmabuf_support", ITX_SUPPORT_DMABUF},
+};
+
+/* An adapter as it told of itself. */
+struct told {
+	const it_ia_info_t *info;
+	uint64_t support; /* itx_support_t */
 };
 
 static bool
@@ -181,10 +201,15 @@ print_mask(const char *name, unsigned mask, const struct bit *bits, size_t count
 }
 
 static void
-print_abilities(const it_ia_info_t *info)
+print_abilities(const struct told *told)
 {
+	const it_ia_info_t *info = told->info;
+
 	for (size_t i = 0; i < G_N_ELEMENTS(booleans); i++)
 		printf("  %-34s %s\n", booleans[i].name, is_set(info, &booleans[i]) ? "yes" : "no");
+	for (size_t i = 0; i < G_N_ELEMENTS(supports); i++)
+		printf("  %-34s %s\n", supports[i].name,
+		       (told->support & supports[i].bit) != 0 ? "yes" : "no");
 	for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++)
 		printf("  %-34s %zu\n", lengths[i].name, length_of(info, &lengths[i]));
 	printf("  %-34s %u\n", "dto_alignment_hint", info->dto_alignment_hint);
@@ -195,9 +220,10 @@ print_abilities(const it_ia_info_t *info)
 }
 
 static void
-print_adapter(const it_interface_t *interface, const it_ia_info_t *info, const char *trouble,
+print_adapter(const it_interface_t *interface, const struct told *told, const char *trouble,
 	      bool verbose)
 {
+	const it_ia_info_t *info = told->info;
 	g_autofree char *name = tool_escape(interface->name);
 	g_autofree char *vendor = tool_escape(vendor_of(info));
 
@@ -214,7 +240,7 @@ print_adapter(const it_interface_t *interface, const it_ia_info_t *info, const c
 	for (size_t i = 0; i < info->num_spigots; i++)
 		print_spigot(&info->spigot_info[i]);
 	if (verbose)
-		print_abilities(info);
+		print_abilities(told);
 }
 
 static void
@@ -240,8 +266,10 @@ json_spigot(JsonBuilder *json, const it_spigot_info_t *spigot)
 }
 
 static void
-json_info(JsonBuilder *json, const it_ia_info_t *info)
+json_info(JsonBuilder *json, const struct told *told)
 {
+	const it_ia_info_t *info = told->info;
+
 	tool_json_count(json, "provider_major_version", info->sw_major_version);
 	tool_json_count(json, "provider_minor_version", info->sw_minor_version);
 	if (*vendor_of(info) != '\0')
@@ -250,6 +278,8 @@ json_info(JsonBuilder *json, const it_ia_info_t *info)
 	tool_json_boolean(json, "ud_service", (info->supported_service_types & IT_UD_SERVICE) != 0);
 	for (size_t i = 0; i < G_N_ELEMENTS(booleans); i++)
 		tool_json_boolean(json, booleans[i].name, is_set(info, &booleans[i]));
+	for (size_t i = 0; i < G_N_ELEMENTS(supports); i++)
+		tool_json_boolean(json, supports[i].name, (told->support & supports[i].bit) != 0);
 	for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++)
 		tool_json_count(json, lengths[i].name, length_of(info, &lengths[i]));
 	tool_json_count(json, "dto_alignment_hint", info->dto_alignment_hint);
@@ -263,7 +293,7 @@ json_info(JsonBuilder *json, const it_ia_info_t *info)
 }
 
 static void
-json_adapter(JsonBuilder *json, const it_interface_t *interface, const it_ia_info_t *info,
+json_adapter(JsonBuilder *json, const it_interface_t *interface, const struct told *told,
 	     const char *trouble)
 {
 	json_builder_begin_object(json);
@@ -271,8 +301,8 @@ json_adapter(JsonBuilder *json, const it_interface_t *interface, const it_ia_inf
 	tool_json_text(json, "transport", transport_of(interface->transport_type));
 	tool_json_count(json, "api_major_version", interface->major_version);
 	tool_json_count(json, "api_minor_version", interface->minor_version);
-	if (info != NULL)
-		json_info(json, info);
+	if (told->info != NULL)
+		json_info(json, told);
 	else
 		tool_json_text(json, "error", trouble);
 	json_builder_end_object(json);
@@ -285,13 +315,16 @@ show_adapter(const it_interface_t *interface, bool verbose, JsonBuilder *json)
 	struct tool_adapter adapter;
 	g_autoptr(GError) trouble = NULL;
 	bool good = tool_adapter_open(&adapter, interface->name, &trouble);
-	const it_ia_info_t *info = good ? adapter.info : NULL;
+	struct told told = {.info = good ? adapter.info : NULL};
 	const char *why = trouble != NULL ? trouble->message : "";
 
+	/* Of an adapter that goes meanwhile, nothing. */
+	if (good && itx_ia_query_support(adapter.ia, &told.support) != IT_SUCCESS)
+		told.support = 0;
 	if (json != NULL)
-		json_adapter(json, interface, info, why);
+		json_adapter(json, interface, &told, why);
 	else
-		print_adapter(interface, info, why, verbose);
+		print_adapter(interface, &told, why, verbose);
 	if (good)
 		tool_adapter_close(&adapter);
 	return good;

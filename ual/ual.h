@@ -132,6 +132,7 @@ struct ual_support {
 	bool srq_low_watermark;
 	bool local_read_check;
 	bool remote_status;
+	bool dmabuf;
 };
 struct ual_support ual_ia_support(const struct ual_ia *ia);
 /* it_get_pathinfo; peer is not NULL. */
@@ -185,10 +186,17 @@ it_status_t ual_evd_wait_n(struct ual_evd *evd, uint64_t timeout, size_t room, i
  * Memory.
  */
 
-/* Arguments of the three forms of it_lmr_create. */
+/* The memory of itx_lmr_create_dmabuf. */
+struct ual_dmabuf {
+	int fd;
+	uint64_t offset;
+};
+
+/* Arguments of itx_lmr_create_dmabuf and of the three forms of it_lmr_create. */
 struct ual_lmr_wanted {
-	void *addr;
-	const it_iobl_t *iobl; /* or NULL */
+	void *addr;                      /* of a dmabuf: what names its first byte */
+	const it_iobl_t *iobl;           /* or NULL */
+	const struct ual_dmabuf *dmabuf; /* or NULL */
 	it_length_t length;
 	it_addr_mode_t addr_mode;
 	it_mem_priv_t privs;

@@ -262,6 +262,7 @@ ual_ia_support(const struct ual_ia *ia)
 		.srq_low_watermark = attr->srq && attr->srq_limit,
 		.local_read_check = attr->local_read_revocable,
 		.remote_status = attr->remote_status,
+		.dmabuf = attr->dmabuf,
 	};
 }
 

@@ -158,6 +158,13 @@ ual_lmr_mode_valid(const struct ual_ia *ia, it_addr_mode_t mode)
 	       (mode == IT_ADDR_MODE_RELATIVE && ia->attr.zero_based);
 }
 
+/* Are an address and an offset at the same place of a page? */
+static bool
+same_place(const void *addr, uint64_t offset)
+{
+	return (((uintptr_t)addr ^ offset) & ((uint64_t)sysconf(_SC_PAGESIZE) - 1)) == 0;
+}
+
 /* The checks that need no kAL call. */
 it_status_t
 ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
@@ -166,6 +173,8 @@ ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 
 	if (wanted->iobl != NULL && (!ia->privileged || !ia->attr.privileged_ops))
 		return IT_ERR_PRIV_OPS_UNAVAILABLE;
+	if (wanted->dmabuf != NULL && !ia->attr.dmabuf)
+		return IT_ERR_OP_NOT_SUPPORTED;
 	if (wanted->length > UINTPTR_MAX - (uintptr_t)wanted->addr)
 		return IT_ERR_ADDRESS;
 	if (wanted->length == 0)
@@ -175,9 +184,11 @@ ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 	if (!ual_lmr_privs_valid(wanted->privs))
 		return IT_ERR_INVALID_PRIVS;
 	if ((flags & ~(unsigned int)LMR_FLAGS) != 0 ||
-	    ((flags & IT_LMR_FLAG_SHARED) != 0 &&
-	     ((flags & IT_LMR_FLAG_NON_SHAREABLE) != 0 || wanted->iobl != NULL)))
+	    ((flags & IT_LMR_FLAG_SHARED) != 0 && ((flags & IT_LMR_FLAG_NON_SHAREABLE) != 0 ||
+						   wanted->iobl != NULL || wanted->dmabuf != NULL)))
 		return IT_ERR_INVALID_FLAGS;
+	if (wanted->dmabuf != NULL && !same_place(wanted->addr, wanted->dmabuf->offset))
+		return IT_ERR_INVALID_ADDRESS;
 	if (wanted->length > ia->attr.max_mr_length)
 		return IT_ERR_RESOURCE_LMR_LENGTH;
 	return IT_SUCCESS;
@@ -231,6 +242,36 @@ lmr_register(struct ual_lmr *lmr, const struct ual_pages *pages)
 		ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
 	}
 	return status;
+}
+
+static enum ri_status
+dmabuf_register(struct ual_lmr *lmr, const struct ual_dmabuf *dmabuf)
+{
+	struct ual_ia *ia = lmr->object.ia;
+	const struct kal_dmabuf_req req = {
+		.pd = lmr->pz->pd,
+		.access = ual_lmr_access(ia, lmr->privs),
+		.addr = (uintptr_t)lmr->addr,
+		.length = lmr->length,
+		.offset = dmabuf->offset,
+		.key = ual_key_octet(ia->host),
+		.shareable = (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0,
+	};
+	struct kal_mr_rep rep = {0};
+	struct kal_msg msg = {.call = KAL_MR_REG_DMABUF,
+			      .fd = dmabuf->fd,
+			      .req = &req,
+			      .req_len = sizeof(req),
+			      .rep = &rep,
+			      .rep_len = sizeof(rep)};
+	enum ri_status status = kal_call(ia->client, &msg);
+
+	if (status != RI_SUCCESS)
+		return status;
+	lmr->dmabuf = true;
+	lmr->mr_id = rep.id;
+	ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
+	return RI_SUCCESS;
 }
 
 /* Destroy it; no call can reach it any more. */
@@ -313,7 +354,9 @@ ual_lmr_create(struct ual_pz *pz, const struct ual_lmr_wanted *wanted, it_lmr_ha
 	lmr->listed = pages != NULL;
 	lmr->iobl_type = pages != NULL ? wanted->iobl->iobl_type : (it_iobl_type_t)0;
 	status = share_join(ia, wanted, &lmr->share);
-	if (status == IT_SUCCESS)
+	if (status == IT_SUCCESS && wanted->dmabuf != NULL)
+		status = ual_status(UAL_CALL_LMR_DMABUF, dmabuf_register(lmr, wanted->dmabuf));
+	else if (status == IT_SUCCESS)
 		status = ual_status(UAL_CALL_LMR_CREATE, lmr_register(lmr, pages));
 	if (status != IT_SUCCESS) {
 		lmr_end(lmr);

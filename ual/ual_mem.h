@@ -26,6 +26,7 @@ struct ual_lmr {
 	struct ual_octets octets; /* of a region that can be linked */
 	size_t iobl_room;         /* most pieces of a link; 0: it cannot be linked */
 	atomic_bool listed; /* created with a list, or without memory, or linked to a list later */
+	bool dmabuf;        /* its bytes are not memory of this process */
 	struct ual_share *share; /* its sharing group, or NULL; ual_mem.c */
 
 	pthread_mutex_t

@@ -92,8 +92,11 @@ ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lm
 		if (pz == NULL || pz->object.ia != ia)
 			return IT_ERR_INVALID_PZ;
 	}
-	/* A shared region cannot leave the pages of its group; one with a list, or the direct one, has no range. */
-	if (lmr->share != NULL || lmr->listed || lmr->direct || !ia->attr.reregister)
+	/*
+	 * A shared region cannot leave the pages of its group; one with a list, or the direct one, has no range, and that of a
+	 * dmabuf is no range of the process.
+	 */
+	if (lmr->share != NULL || lmr->listed || lmr->dmabuf || lmr->direct || !ia->attr.reregister)
 		return IT_ERR_OP_NOT_SUPPORTED;
 	pthread_mutex_lock(&modify_lock);
 	wanted = wanted_after(lmr, mask, params);

@@ -347,6 +347,7 @@ main(int argc, char **argv)
 	connection_end(&client);
 	event_expect(server.cm_evd, IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	events_show(client.ia);
+	exported_show(&client);
 	if (adapter_has_datagrams(client.ia))
 		datagrams_exchange(&client, &server, requests, &service, &path);
 	MUST(it_listen_free(listen));

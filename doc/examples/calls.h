@@ -65,6 +65,9 @@ void receives_post(struct side *server);
 void receive_post(struct side *side, int slot, it_dto_cookie_t cookie);
 void data_exchange(struct side *client, struct side *server);
 
+/* calls_dmabuf.c: memory of another device, if the adapter can register it. */
+void exported_show(const struct side *side);
+
 /* calls_event.c: events of the application, and ways to learn of events. */
 void events_show(it_ia_handle_t ia);
 

@@ -251,6 +251,7 @@ lacking(const struct end *end, unsigned needs, const char **what)
 		{NEEDS_DIRECT_LMR, "a direct LMR", info->direct_lmr_handle_support},
 		{NEEDS_IPV6, "addresses of IPv6", has_ipv6(info)},
 		{NEEDS_READ_EXTENSIONS, "extensions of Reads", info->rdma_read_local_extensions},
+		{NEEDS_DMABUF, "regions of a dmabuf", (more & ITX_SUPPORT_DMABUF) != 0},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {

@@ -77,6 +77,7 @@ enum pair_need {
 	NEEDS_DIRECT_LMR = 1u << 17,
 	NEEDS_IPV6 = 1u << 18,
 	NEEDS_READ_EXTENSIONS = 1u << 19,
+	NEEDS_DMABUF = 1u << 20,
 };
 
 /* Does the adapter have all of these abilities? */

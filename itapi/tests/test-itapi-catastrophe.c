@@ -477,16 +477,16 @@ dead_memory(const struct scene *s)
 	it_lmr_triplet_t segment = end_segment(e, 0, 8);
 	it_lmr_param_t params = {.privs = IT_PRIV_ALL};
 	it_rmr_context_t context = 0;
+	static it_iobl_t iobl;
 	it_lmr_handle_t lmr;
-	it_iobl_t iobl;
 
-	memset(&iobl, 0, sizeof(iobl));
 	DEAD(it_lmr_create10(e->pz, NULL, 64, IT_PRIV_ALL, 0, 0, &lmr, NULL));
 	DEAD(it_lmr_create20(e->pz, e->buffer, 64, IT_ADDR_MODE_ABSOLUTE, IT_PRIV_ALL, 0, 0, &lmr,
 			     NULL));
 	DEAD(it_lmr_create21(e->pz, e->buffer, NULL, 64, IT_ADDR_MODE_ABSOLUTE, IT_PRIV_ALL, 0, 0,
 			     &lmr, NULL));
 	DEAD(it_lmr_create_unlinked(e->pz, 4, 0, 0, &lmr));
+	DEAD(itx_lmr_create_dmabuf(e->pz, -1, 0, 64, NULL, IT_PRIV_ALL, 0, &lmr, NULL));
 	g_assert_null(lmr);
 	DEAD(it_lmr_modify(e->lmr, IT_LMR_PARAM_MEM_PRIV, &params));
 	DEAD(it_lmr_flush_to_mem(&segment, 1));

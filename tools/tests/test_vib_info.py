@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: the itapi authors
 """What it-info says about devices of the kernel with which something is wrong: each gets a message that names the cause.
 
-Usage: test_vib_info.py TOOLS PLAYED NONE OLD      (TAP)
-The last three are vp/ib over devices that vp/ib/tests/vib_played.c plays: one device for each trouble, no device, and a
-library that does not know the kernel's devices.
+Usage: test_vib_info.py TOOLS PLAYED NONE OLD DMABUF      (TAP)
+Three are vp/ib over devices that vp/ib/tests/vib_played.c plays: one device for each trouble, no device, and a
+library that does not know the kernel's devices. DMABUF is 1 where libibverbs can register a dmabuf.
 """
 
 import functools
@@ -72,16 +72,19 @@ def claims(tools, played, name, has, windows):
         for one in names:
             need(said[one] is wanted, '%s is %r' % (one, said[one]))
     need(said['rmr_types_supported'] == windows, 'windows: %r' % said['rmr_types_supported'])
+    return said
 
 
 def good(tools, played):
     """A device that has nothing optional."""
-    claims(tools, played, 'good', False, 0)
+    said = claims(tools, played, 'good', False, 0)
+    need(said['dmabuf_support'] is False, 'a dmabuf')
 
 
-def rich(tools, played):
-    """One whose attributes claim everything."""
-    claims(tools, played, 'rich', True, NARROW)
+def rich(tools, dmabuf, played):
+    """One whose attributes claim everything, and which looks at the descriptor of a dmabuf."""
+    said = claims(tools, played, 'rich', True, NARROW)
+    need(said['dmabuf_support'] is (dmabuf == '1'), 'a dmabuf: %r' % said['dmabuf_support'])
 
 
 def going(tools, played):
@@ -119,10 +122,11 @@ def limit(tools, played):
     need(told is not may_lock(), '%r' % said.err)
 
 
-def cases(tools, played, empty, unknown):
+def cases(tools, played, empty, unknown, dmabuf):
     yield from (('trouble-' + name, functools.partial(trouble, tools, played, name)) for name in TROUBLES)
-    for case in (listed, good, rich, going, limit):
+    for case in (listed, good, going, limit):
         yield case.__name__, functools.partial(case, tools, played)
+    yield 'rich', functools.partial(rich, tools, dmabuf, played)
     yield 'none', functools.partial(none, tools, empty)
     yield 'old', functools.partial(old, tools, unknown)
 

@@ -49,6 +49,7 @@ const struct certify_program certify_programs[] = {
 
 	/* memory */
 	{"lmr", "Regions are created, modified and queried", "[IT 8.4] [IT 8.8]", "reregister max_mr max_mr_length", false, 0},
+	{"dmabuf", "Memory of other devices is registered and used", "[IT 8.10] [RI 5.8.1]", "dmabuf", false, 0},
 	{"link", "Regions are linked and unlinked by requests", "[IT 8.9] [RI 5.5.1]", "fast_register local_fence max_pbl", false, 0},
 	{"privileged", "Privileged operations need the privilege", "[IT 8.9]",
 	 "privileged_ops direct_stag reg_page_list reg_block_list reg_ve_list", false, 0},
