@@ -501,7 +501,7 @@ compare_settle(const struct df_expected *expected, const struct df_record *recor
 	if (text == NULL)
 		text = compare_eps(expect, seen, (int)i);
 	if (text == NULL)
-		text = df_compare_limits(expect, seen, record->async, (int)i);
+		text = df_compare_limits(expect, seen, (int)i);
 	if (text == NULL)
 		text = compare_memory(expect, seen, (int)i);
 	return text;
@@ -530,6 +530,8 @@ df_compare(const struct df_expected *expected, const struct df_record *record)
 		text = g_strdup("the record ends early");
 	if (text == NULL && record->teardown != NULL)
 		text = g_strdup_printf("at the end: %s", record->teardown);
+	if (text == NULL && record->strange != NULL)
+		text = g_strdup(record->strange);
 	return text;
 }
 

@@ -11,9 +11,9 @@ char *df_compare(const struct df_expected *expected, const struct df_record *rec
 
 /* --- between the files of the comparison ----------------------------------------------------- */
 
-/* The watermarks and affiliated events of a settlement; async: the events were looked at. */
+/* The watermarks and affiliated events of a settlement. */
 char *df_compare_limits(const struct df_settle *expect, const struct df_seen_settle *seen,
-			bool async, int settle);
+			int settle);
 /* Add the affiliated events of a settlement, one a line. */
 void df_limits_text(const struct df_seen_settle *seen, unsigned settle, GString *text);
 

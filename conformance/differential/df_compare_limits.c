@@ -71,10 +71,9 @@ compare_async(const struct df_settle *expect, const struct df_seen_settle *seen,
 }
 
 char *
-df_compare_limits(const struct df_settle *expect, const struct df_seen_settle *seen, bool async,
-		  int settle)
+df_compare_limits(const struct df_settle *expect, const struct df_seen_settle *seen, int settle)
 {
-	char *text = async ? compare_async(expect, seen, settle) : NULL;
+	char *text = compare_async(expect, seen, settle);
 
 	for (int i = 0; i < DF_SRQS && text == NULL; i++) {
 		if (seen->low[i] != expect->low[i])

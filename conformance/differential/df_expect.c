@@ -80,5 +80,6 @@ df_record_free(struct df_record *record)
 	g_array_unref(record->wrs);
 	g_array_unref(record->settles);
 	g_free(record->teardown);
+	g_free(record->strange);
 	g_free(record);
 }

@@ -204,9 +204,9 @@ struct df_record {
 	GArray *steps;   /* of struct df_seen_step, as many as were carried out */
 	GArray *wrs;     /* of struct df_seen_wr, in the order of their arrival */
 	GArray *settles; /* of struct df_seen_settle */
-	bool async; /* affiliated events were looked at: the adapter has one dispatcher for them */
-	bool stuck; /* an expected event of the last settlement did not come in time */
-	char *teardown; /* which object could not be freed, or NULL */
+	bool stuck;      /* an expected event of the last settlement did not come in time */
+	char *strange;   /* an affiliated event of no object of any program, or NULL */
+	char *teardown;  /* which object could not be freed, or NULL */
 };
 
 struct df_expected *df_expected_new(void);

@@ -273,17 +273,19 @@ try_one(const struct subject *subject, const struct df_program *program, const c
 	return good;
 }
 
+/* Programs of threads are named by the first seed of all. */
 static bool
-judge_thread(const struct subject *subject, const struct df_thread *thread, int seed)
+judge_thread(const struct subject *subject, const struct df_thread *thread, int seed, int first)
 {
 	char *text = df_compare(thread->expected, thread->record), *shown, *name;
 
 	if (text == NULL)
 		return true;
 	name = name_of(seed);
+	printf("# threads seed %d on %s: %s: %s\n", first, subject->adapter, name, text);
+	fflush(stdout);
 	if (try_one(subject, thread->program, name)) {
-		printf("# %s on %s: %s\n# beside others only, in this record:\n", name,
-		       subject->adapter, text);
+		printf("# beside others only, in this record:\n");
 		shown = df_record_text(thread->record);
 		say(shown);
 		g_free(shown);
@@ -312,7 +314,7 @@ try_threads(const struct subject *subject, int first, int count_of_programs)
 		g_error("the adapter is gone");
 	for (int i = 0; i < count_of_programs; i++) {
 		count(made[i], expected[i], each[i].record);
-		failures += !judge_thread(subject, &each[i], first + i);
+		failures += !judge_thread(subject, &each[i], first + i, first);
 		df_record_free(each[i].record);
 		df_expected_free(expected[i]);
 		df_program_free(made[i]);

@@ -102,6 +102,7 @@ ep_create(struct df_run *run, const struct df_step *step)
 		return status;
 	ep->life++;
 	ep->last = ep->handle;
+	df_hub_own(node->hub, (it_handle_t)ep->handle, run->world->number);
 	return status;
 }
 
@@ -207,8 +208,13 @@ threshold(struct df_run *run, const struct df_step *step)
 static it_status_t
 srq_create(struct df_run *run, const struct df_step *step)
 {
-	return it_srq_create(run->world->pz[step->pz], WORLD_SEGS, (size_t)step->rq,
-			     &run->world->srq[step->obj]);
+	it_srq_handle_t *srq = &run->world->srq[step->obj];
+	it_status_t status =
+		it_srq_create(run->world->pz[step->pz], WORLD_SEGS, (size_t)step->rq, srq);
+
+	if (status == IT_SUCCESS)
+		df_hub_own(node_of(run, step->obj)->hub, (it_handle_t)*srq, run->world->number);
+	return status;
 }
 
 static it_status_t
@@ -475,13 +481,13 @@ struct df_record *
 df_run_program(const char *adapter, const struct df_program *program,
 	       const struct df_expected *expected, unsigned patience_s)
 {
-	struct world_ias *ias = world_ias_open(adapter);
+	struct world_ias *ias = world_ias_open(adapter, false);
 	struct df_record *record;
 
 	if (ias == NULL)
 		return NULL;
 	record = df_run_program_on(ias, program, expected, patience_s);
-	world_ias_close(ias);
+	record->strange = world_ias_close(ias);
 	return record;
 }
 
@@ -498,7 +504,6 @@ df_run_program_on(const struct world_ias *ias, const struct df_program *program,
 
 	run.world = world_open(ias);
 	run.record = df_record_new();
-	run.record->async = run.world->node[0].evd[WORLD_ASYNC] != NULL;
 	for (int i = 0; i < DF_NODES; i++)
 		fill(&run, i, 0, DF_MEMORY, i + 1);
 	for (unsigned i = 0; i < program->steps->len && going; i++)

@@ -50,6 +50,7 @@ ud_create(struct df_run *run, const struct df_step *step)
 		return status;
 	ud->life++;
 	ud->last = ud->handle;
+	df_hub_own(node->hub, (it_handle_t)ud->handle, run->world->number);
 	return status;
 }
 

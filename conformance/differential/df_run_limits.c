@@ -62,9 +62,8 @@ srq_of(const struct df_run *run, it_srq_handle_t handle)
 }
 
 static void
-take_async(struct df_run *run, const it_event_t *event)
+take_async(struct df_run *run, const it_affiliated_event_t *async)
 {
-	const it_affiliated_event_t *async = &event->aff_async;
 	struct df_seen_async seen = {.event = async->event_number};
 
 	seen.place = is_of_srq(seen.event) ? srq_of(run, async->cause.srq)
@@ -75,10 +74,9 @@ take_async(struct df_run *run, const it_event_t *event)
 static void
 empty_async(struct df_run *run, int node)
 {
-	it_evd_handle_t evd = run->world->node[node].evd[WORLD_ASYNC];
-	it_event_t event;
+	it_affiliated_event_t event;
 
-	while (evd != NULL && it_evd_dequeue(evd, &event) == IT_SUCCESS)
+	while (df_hub_take(run->world->node[node].hub, run->world->number, 0, &event))
 		take_async(run, &event);
 }
 
@@ -100,16 +98,18 @@ bool
 run_wait_async(struct df_run *run, int node, int64_t deadline)
 {
 	const GArray *all = DF_SETTLEMENT(run->expected, run->settle)->async;
-	it_evd_handle_t evd = run->world->node[node].evd[WORLD_ASYNC];
-	it_event_t event;
+	struct df_hub *hub = run->world->node[node].hub;
+	it_affiliated_event_t event;
 
-	for (unsigned i = 0; evd != NULL && i < all->len; i++) {
+	for (unsigned i = 0; i < all->len; i++) {
 		const struct df_async *async = &g_array_index(all, struct df_async, i);
 
 		while (!async->may && df_node(async->place) == node &&
 		       !is_seen(DF_SEEN(run->record, run->settle), async)) {
-			if (!run_wait(run, evd, deadline, &event))
+			if (!df_hub_take(hub, run->world->number, deadline, &event)) {
+				run->record->stuck = true;
 				return false;
+			}
 			take_async(run, &event);
 		}
 	}

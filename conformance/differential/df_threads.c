@@ -29,13 +29,12 @@ runner_main(void *arg)
 bool
 df_threads_run(const char *adapter, struct df_thread *threads, unsigned count, unsigned patience_s)
 {
-	struct world_ias *ias = world_ias_open(adapter);
+	struct world_ias *ias = world_ias_open(adapter, true);
 	struct runner *runners;
 	pthread_barrier_t start;
 
 	if (ias == NULL)
 		return false;
-	ias->shared = true;
 	runners = g_new0(struct runner, count);
 	pthread_barrier_init(&start, NULL, count);
 	for (unsigned i = 0; i < count; i++) {
@@ -50,6 +49,6 @@ df_threads_run(const char *adapter, struct df_thread *threads, unsigned count, u
 		pthread_join(runners[i].id, NULL);
 	pthread_barrier_destroy(&start);
 	g_free(runners);
-	world_ias_close(ias);
+	threads[0].record->strange = world_ias_close(ias);
 	return true;
 }

@@ -53,7 +53,7 @@ node_listen(struct world_node *node)
 }
 
 struct world_ias *
-world_ias_open(const char *adapter)
+world_ias_open(const char *adapter, bool several)
 {
 	struct world_ias *ias = g_new0(struct world_ias, 1);
 
@@ -65,16 +65,27 @@ world_ias_open(const char *adapter)
 			return NULL;
 		}
 		must(status, "it_ia_create");
+		ias->hub[i] = df_hub_new(ias->ia[i], several);
 	}
 	return ias;
 }
 
-void
+char *
 world_ias_close(struct world_ias *ias)
 {
-	for (int i = 0; i < DF_NODES; i++)
+	char *strange = NULL;
+
+	for (int i = 0; i < DF_NODES; i++) {
+		char *left = df_hub_free(ias->hub[i]);
+
+		if (strange == NULL)
+			strange = left;
+		else
+			g_free(left);
 		must(it_ia_free(ias->ia[i]), "it_ia_free");
+	}
 	g_free(ias);
+	return strange;
 }
 
 /* The memory of the node for the adapter, of which a privileged process may know the addresses [IT 8.9.4]. */
@@ -95,15 +106,15 @@ node_map(struct world_node *node)
 }
 
 static void
-node_open(struct world_node *node, it_ia_handle_t ia, bool shared)
+node_open(struct world_node *node, it_ia_handle_t ia)
 {
 	static const it_event_type_t streams[WORLD_EVDS] = {
 		IT_DTO_EVENT_STREAM, IT_DTO_EVENT_STREAM, IT_CM_MSG_EVENT_STREAM,
-		IT_CM_REQ_EVENT_STREAM, IT_ASYNC_AFF_EVENT_STREAM};
+		IT_CM_REQ_EVENT_STREAM};
 
 	node->ia = ia;
 	must(it_ia_query(node->ia, &node->info), "it_ia_query");
-	for (int i = 0; i < (shared ? WORLD_ASYNC : WORLD_EVDS); i++)
+	for (int i = 0; i < WORLD_EVDS; i++)
 		must(it_evd_create(node->ia, streams[i], 0, WORLD_QUEUE, 1, NULL, &node->evd[i],
 				   NULL),
 		     "it_evd_create");
@@ -120,8 +131,10 @@ world_open(const struct world_ias *ias)
 	struct world *world = g_new0(struct world, 1);
 
 	world->number = atomic_fetch_add(&worlds, 1);
-	for (int i = 0; i < DF_NODES; i++)
-		node_open(&world->node[i], ias->ia[i], ias->shared);
+	for (int i = 0; i < DF_NODES; i++) {
+		world->node[i].hub = ias->hub[i];
+		node_open(&world->node[i], ias->ia[i]);
+	}
 	for (int i = DF_LMRS; i < DF_REGIONS; i++) {
 		const struct world_node *node = &world->node[df_node(i)];
 
@@ -317,7 +330,7 @@ ask_srq(const struct world *world, int depth, struct df_profile *profile)
 bool
 df_profile_ask(const char *adapter, struct df_profile *profile)
 {
-	struct world_ias *ias = world_ias_open(adapter);
+	struct world_ias *ias = world_ias_open(adapter, false);
 	const it_ia_info_t *info;
 	struct world *world;
 	uint64_t support;
@@ -361,6 +374,6 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 	for (int i = 1; i <= DF_DEPTH && profile->has_srq; i++)
 		ask_srq(world, i, profile);
 	g_free(world_close(world, false));
-	world_ias_close(ias);
+	g_free(world_ias_close(ias));
 	return true;
 }

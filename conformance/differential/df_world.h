@@ -6,6 +6,7 @@
 #define DF_WORLD_H
 
 #include "df_expect.h"
+#include "df_hub.h"
 
 #define WORLD_SEGS  4    /* the most that is asked for */
 #define WORLD_QUEUE 1024 /* events that a dispatcher can hold: more than a group makes */
@@ -15,12 +16,12 @@ enum world_evd {
 	WORLD_RECV,
 	WORLD_CM,
 	WORLD_CM_REQUEST,
-	WORLD_ASYNC, /* NULL if other worlds use the same adapter: it has only one */
 	WORLD_EVDS
 };
 
 struct world_node {
 	it_ia_handle_t ia;
+	struct df_hub *hub; /* of the IA */
 	it_ia_info_t *info;
 	it_evd_handle_t evd[WORLD_EVDS];
 	it_listen_handle_t listen;
@@ -57,7 +58,7 @@ struct world_key {
 /* The IAs of several worlds. */
 struct world_ias {
 	it_ia_handle_t ia[DF_NODES];
-	bool shared; /* by worlds that exist at the same time */
+	struct df_hub *hub[DF_NODES];
 };
 
 struct world {
@@ -72,9 +73,10 @@ struct world {
 	struct world_ud ud[DF_UDS];
 };
 
-/* NULL: no such adapter. Any other failure ends the program: it is not what this tests. */
-struct world_ias *world_ias_open(const char *adapter);
-void world_ias_close(struct world_ias *ias);
+/* NULL: no such adapter. Any other failure ends the program: it is not what this tests. `several`: threads use them. */
+struct world_ias *world_ias_open(const char *adapter, bool several);
+/* Returns an event of no world, or NULL. */
+char *world_ias_close(struct world_ias *ias);
 struct world *world_open(const struct world_ias *ias);
 /*
  * Free everything but the IAs, children first; returns the name of the object that could not be freed, or NULL. By
