@@ -3,43 +3,16 @@
 
 #include "it_fault.h"
 
-#include <errno.h>
-#include <glib/gstdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-static int door = -1;
-static char *folder;
-static char *path;
-
-static void
-clear_away(void)
-{
-	(void)g_unlink(path);
-	(void)g_rmdir(folder);
-	g_free(path);
-	g_free(folder);
-	close(door);
-}
+#include "it_door.h"
 
 void
 fault_begin(void)
 {
-	struct sockaddr_un at = {.sun_family = AF_UNIX};
-
-	folder = g_dir_make_tmp("itapi-door-XXXXXX", NULL);
-	g_assert_nonnull(folder);
-	path = g_build_filename(folder, "door", NULL);
-	g_assert_cmpuint(strlen(path), <, sizeof(at.sun_path));
-	memcpy(at.sun_path, path, strlen(path));
-	door = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	g_assert_cmpint(door, >=, 0);
-	g_assert_cmpint(bind(door, (const struct sockaddr *)&at, sizeof(at)), ==, 0);
-	g_assert_cmpint(listen(door, 64), ==, 0);
-	g_assert_true(g_setenv("ITAPI_EMUL_CONTROL", path, TRUE));
-	g_assert_cmpint(atexit(clear_away), ==, 0);
+	door_begin();
 }
 
 /* Was the adapter closed since it connected to the fault door? */
@@ -54,31 +27,24 @@ has_gone(int adapter)
 int
 fault_meet(void)
 {
-	char name[64] = "";
+	char name[DOOR_NAME];
 	int adapter;
 
-	for (;;) {
-		adapter = accept4(door, NULL, NULL, SOCK_CLOEXEC);
-		if (adapter < 0) {
-			g_assert_true(errno == EAGAIN || errno == EWOULDBLOCK);
-			return -1;
-		}
-		g_assert_cmpint(recv(adapter, name, sizeof(name) - 1, 0), >, 0);
+	while ((adapter = door_accept(name)) >= 0) {
 		g_assert_cmpstr(name, ==, pair_adapter());
 		if (!has_gone(adapter))
-			return adapter;
+			break;
 		close(adapter);
 	}
+	return adapter;
 }
 
 char *
 fault_query(int adapter, const char *command)
 {
-	char answer[256] = "";
-	size_t len = strlen(command);
+	char answer[DOOR_ANSWER];
 
-	g_assert_cmpint(send(adapter, command, len, MSG_NOSIGNAL), ==, (gssize)len);
-	g_assert_cmpint(recv(adapter, answer, sizeof(answer) - 1, 0), >, 0);
+	door_command(adapter, command, answer);
 	return g_strdup(answer);
 }
 
