@@ -503,6 +503,8 @@ compare_settle(const struct df_expected *expected, const struct df_record *recor
 	if (text == NULL)
 		text = df_compare_limits(expect, seen, (int)i);
 	if (text == NULL)
+		text = df_compare_faults(expect, seen, (int)i);
+	if (text == NULL)
 		text = compare_memory(expect, seen, (int)i);
 	return text;
 }
@@ -570,6 +572,7 @@ df_record_text(const struct df_record *record)
 					DF_SEEN(record, i)->notified[k / 2][k % 2]);
 		}
 		df_limits_text(DF_SEEN(record, i), i, text);
+		df_faults_text(DF_SEEN(record, i), i, text);
 		for (unsigned k = 0; k < cm->len; k++)
 			g_string_append_printf(
 				text, "settlement %u: event %s of endpoint %d\n", i,

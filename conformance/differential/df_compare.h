@@ -14,6 +14,11 @@ char *df_compare(const struct df_expected *expected, const struct df_record *rec
 /* The watermarks and affiliated events of a settlement. */
 char *df_compare_limits(const struct df_settle *expect, const struct df_seen_settle *seen,
 			int settle);
+/* The unaffiliated events of a settlement, and which adapters have failed. */
+char *df_compare_faults(const struct df_settle *expect, const struct df_seen_settle *seen,
+			int settle);
+/* Add the unaffiliated events of a settlement, one a line. */
+void df_faults_text(const struct df_seen_settle *seen, unsigned settle, GString *text);
 /* Add the affiliated events of a settlement, one a line. */
 void df_limits_text(const struct df_seen_settle *seen, unsigned settle, GString *text);
 

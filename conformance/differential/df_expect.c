@@ -11,6 +11,7 @@ settle_clear(gpointer data)
 	g_array_unref(settle->cm);
 	g_array_unref(settle->probes);
 	g_array_unref(settle->async);
+	g_array_unref(settle->unaff);
 	for (int i = 0; i < DF_NODES; i++) {
 		g_free(settle->memory[i]);
 		g_free(settle->vague[i]);
@@ -33,6 +34,7 @@ seen_settle_clear(gpointer data)
 
 	g_array_unref(settle->cm);
 	g_array_unref(settle->async);
+	g_array_unref(settle->unaff);
 	for (int i = 0; i < DF_NODES; i++)
 		g_free(settle->memory[i]);
 }

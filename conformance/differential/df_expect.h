@@ -15,6 +15,7 @@
 #include "it_api.h"
 
 #define DF_NEVER   (-1)
+#define DF_DEAD    (-2) /* an adapter that has failed */
 #define DF_ANSWERS 8
 #define DF_PROBE   0x100000 /* cookies from here on belong to requests that the runner posts itself */
 
@@ -45,6 +46,7 @@ struct df_profile {
 	bool low_watermark;
 	bool soft_watermark;
 	bool hard_watermark;
+	bool faults; /* it has the fault door, at which spigots and the adapter itself fail on demand */
 	unsigned lists; /* bits of it_iobl_type_t */
 	/* The attributes granted for a request of 4, 4, 4 and 1 segments and that many slots. */
 	int send_segs;
@@ -53,6 +55,7 @@ struct df_profile {
 	int read_segs;
 	int sq[DF_DEPTH + 1];
 	int rq[DF_DEPTH + 1];
+	int unaff[DF_DEPTH + 1]; /* room of a dispatcher for unaffiliated events */
 	int srq_segs;
 	int srq[DF_DEPTH + 1];
 	int ud_send_segs;
@@ -72,6 +75,7 @@ struct df_step_expect {
 	bool skip;          /* what would follow is not determined; the step is left out */
 	bool settle_before; /* the step needs a settlement before it */
 	bool settle_after;
+	bool unreached; /* connect: no request comes to the peer */
 	struct df_answer answer;
 	struct df_answer second; /* connect: of the accept */
 	struct df_answer third;  /* connect in three ways: of the last call */
@@ -122,6 +126,12 @@ struct df_async {
 	bool may;  /* and need not come */
 };
 
+/* An unaffiliated event, of the spigot of a node. Those of a node come in this order [IT 6.2.2], [IT 14.3]. */
+struct df_unaff {
+	it_event_type_t event;
+	int node;
+};
+
 /* One event of a connection. */
 struct df_cm {
 	int ep;
@@ -144,8 +154,12 @@ struct df_settle {
 	GArray *async;  /* of struct df_async */
 	/* The completions of receives of a node stay in the dispatcher until its other events are there: they count. */
 	bool hold[DF_NODES];
-	bool ends[DF_EPS]; /* the endpoint had an end since it was created, or is gone */
-	int low[DF_SRQS];  /* the low watermark that is armed, or -1: no such S-RQ */
+	bool ends[DF_EPS];    /* the endpoint had an end since it was created, or is gone */
+	int low[DF_SRQS];     /* the low watermark that is armed, or -1: no such S-RQ */
+	GArray *unaff;        /* of struct df_unaff */
+	bool raise[DF_NODES]; /* the settlement begins with this spigot going up */
+	bool dead[DF_NODES];  /* the adapter has failed */
+	int online[DF_NODES]; /* its spigot: 1 or 0, DF_DEAD, or DF_NEVER: not looked at */
 	uint8_t *memory[DF_NODES];
 	uint8_t *vague[DF_NODES]; /* not 0: any octet is right */
 };
@@ -181,9 +195,18 @@ struct df_seen_async {
 	int place; /* as above; -1: it was freed */
 };
 
+struct df_seen_unaff {
+	it_event_type_t event;
+	int node;
+	bool right; /* it names the IA and the spigot of that node */
+};
+
 struct df_seen_settle {
-	GArray *cm;    /* of struct df_seen_cm */
-	GArray *async; /* of struct df_seen_async */
+	GArray *cm;          /* of struct df_seen_cm */
+	GArray *async;       /* of struct df_seen_async */
+	GArray *unaff;       /* of struct df_seen_unaff */
+	bool dead[DF_NODES]; /* its dispatchers say so, once they are empty */
+	int online[DF_NODES];
 	int low[DF_SRQS];
 	int notified[DF_NODES][2]; /* as above: 1 or 0, DF_NEVER: not looked at */
 	struct df_ep_expect ep[DF_EPS];

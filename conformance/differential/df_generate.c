@@ -371,6 +371,10 @@ static const struct {
 	[DF_SETTLE] = {10, make_settle, 0},
 	[DF_FILL] = {3, make_fill, 0},
 	[DF_THRESHOLD] = {3, make_threshold, DF_DRAW_WIDE},
+	[DF_SPIGOT] = {6, pick_spigot, DF_DRAW_FAULTS},
+	[DF_FAIL] = {0, pick_fail, DF_DRAW_FAULTS},
+	[DF_UNAFF_CREATE] = {2, pick_unaff, DF_DRAW_FAULTS},
+	[DF_UNAFF_FREE] = {1, pick_unaff, DF_DRAW_FAULTS},
 	[DF_EP_CREATE] = {4, make_ep_create, 0},
 	[DF_EP_FREE] = {2, make_ep_free, 0},
 	[DF_CONNECT] = {8, make_connect, 0},
@@ -430,9 +434,9 @@ is_idle_work(const struct maker *maker, enum df_kind kind)
 static int
 weight_of(const struct maker *maker, int kind)
 {
-	unsigned draw = (maker->wide ? DF_DRAW_WIDE : 0) |
-			(maker->privileged ? DF_DRAW_PRIVILEGED : 0) |
-			(maker->watermarks ? DF_DRAW_WATERMARKS : 0);
+	unsigned draw =
+		(maker->wide ? DF_DRAW_WIDE : 0) | (maker->privileged ? DF_DRAW_PRIVILEGED : 0) |
+		(maker->watermarks ? DF_DRAW_WATERMARKS : 0) | (maker->faults ? DF_DRAW_FAULTS : 0);
 
 	return (kinds[kind].draw & ~draw) != 0 ? 0 : kinds[kind].weight;
 }
@@ -493,6 +497,13 @@ make_prelude(struct maker *maker)
 		if (pick_once_in(maker, 2))
 			pick_add(maker, &step);
 	}
+	for (int i = maker->faults ? 0 : DF_NODES; i < DF_NODES; i++) {
+		struct df_step step = {.kind = DF_UNAFF_CREATE, .obj = i};
+
+		step.rq = 1 + pick_below(maker, DF_DEPTH);
+		if (!pick_once_in(maker, 4))
+			pick_add(maker, &step);
+	}
 	for (int i = 0; i < 2 * pairs; i++) {
 		struct df_step step = {.kind = DF_EP_CREATE};
 
@@ -536,6 +547,7 @@ df_generate(uint32_t seed, unsigned draw)
 		.low_watermark = true,
 		.soft_watermark = true,
 		.hard_watermark = true,
+		.faults = true,
 		.lists = ~0u,
 		.ud_send_segs = 4,
 		.ud_recv_segs = 4,
@@ -549,22 +561,31 @@ df_generate(uint32_t seed, unsigned draw)
 	struct maker maker = {.rand = g_rand_new_with_seed(seed),
 			      .wide = (draw & DF_DRAW_WIDE) != 0,
 			      .privileged = (draw & DF_DRAW_PRIVILEGED) != 0,
-			      .watermarks = (draw & DF_DRAW_WATERMARKS) != 0};
-	int steps;
+			      .watermarks = (draw & DF_DRAW_WATERMARKS) != 0,
+			      .faults = (draw & DF_DRAW_FAULTS) != 0};
+	int steps, last = -1;
 
 	for (int i = 0; i <= DF_DEPTH; i++)
-		all.sq[i] = all.rq[i] = all.srq[i] = all.ud_sq[i] = all.ud_rq[i] = i;
+		all.sq[i] = all.rq[i] = all.srq[i] = all.ud_sq[i] = all.ud_rq[i] = all.unaff[i] = i;
 	maker.model = df_model_new(&all);
 	maker.program = df_program_new();
 	make_prelude(&maker);
 	steps = STEPS_LEAST + pick_below(&maker, STEPS_MOST - STEPS_LEAST);
+	/* An adapter that has failed is seen for a few steps. */
+	if (maker.faults && pick_once_in(&maker, 3))
+		last = steps - 1 - pick_below(&maker, STEPS_LEAST);
 	for (int i = 0; i < steps; i++) {
 		struct df_step step = {.kind = pick_kind(&maker)};
 
 		maker.wild = pick_once_in(&maker, 12);
 		if (is_idle_work(&maker, step.kind) && !pick_once_in(&maker, 10))
 			step.kind = DF_CONNECT;
-		kinds[step.kind].make(&maker, &step);
+		if (maker.faults)
+			pick_repair(&maker);
+		if (i == last)
+			pick_fail(&maker, &step);
+		else
+			kinds[step.kind].make(&maker, &step);
 		pick_add(&maker, &step);
 		if (maker.watermarks && pick_once_in(&maker, 5)) {
 			pick_burst(&maker, &step);

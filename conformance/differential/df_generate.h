@@ -14,6 +14,7 @@ enum df_draw {
 	DF_DRAW_WIDE = 1, /* S-RQs, Reads into windows, notification, three ways, datagrams */
 	DF_DRAW_PRIVILEGED = 2,
 	DF_DRAW_WATERMARKS = 4, /* useful with DF_DRAW_WIDE */
+	DF_DRAW_FAULTS = 8,     /* spigots that go down, adapters that fail */
 };
 
 /*

@@ -8,6 +8,7 @@
  *     differential --adapter iwarp --wide --seed 1 --count 300
  *     differential --adapter emul:ib --privileged --seed 1 --count 300
  *     differential --adapter iwarp --watermarks --seed 1 --count 300
+ *     differential --adapter emul:ib --faults --seed 1 --count 300
  *     differential --adapter iwarp --program FILE
  *     differential --adapter iwarp --threads 4 --seed 1 --count 300
  *     differential --print --seed 7
@@ -46,6 +47,7 @@ static int threads = 1;
 static gboolean wide;
 static gboolean privileged;
 static gboolean watermarks;
+static gboolean faults;
 static gboolean tally;
 static gboolean no_shrink;
 static gboolean print_only;
@@ -57,6 +59,8 @@ static const GOptionEntry options[] = {
 	{"wide", 'w', 0, G_OPTION_ARG_NONE, &wide, "More kinds of steps", NULL},
 	{"privileged", 0, 0, G_OPTION_ARG_NONE, &privileged, "Privileged ones, too", NULL},
 	{"watermarks", 0, 0, G_OPTION_ARG_NONE, &watermarks, "Watermarks of S-RQs, too", NULL},
+	{"faults", 0, 0, G_OPTION_ARG_NONE, &faults,
+	 "Spigots that go down and adapters that fail, too", NULL},
 	{"program", 'p', 0, G_OPTION_ARG_FILENAME, &program_file, "Perform the program in FILE",
 	 "FILE"},
 	{"patience", 0, 0, G_OPTION_ARG_INT, &patience, "Seconds to wait for what never comes",
@@ -153,16 +157,17 @@ say_count(void)
 static unsigned
 draw(void)
 {
-	return (wide || privileged || watermarks ? DF_DRAW_WIDE : 0) |
-	       (privileged ? DF_DRAW_PRIVILEGED : 0) | (watermarks ? DF_DRAW_WATERMARKS : 0);
+	return (wide || privileged || watermarks || faults ? DF_DRAW_WIDE : 0) |
+	       (privileged ? DF_DRAW_PRIVILEGED : 0) | (watermarks ? DF_DRAW_WATERMARKS : 0) |
+	       (faults ? DF_DRAW_FAULTS : 0);
 }
 
 static char *
 name_of(int seed)
 {
-	return g_strdup_printf("%s%s%sseed %d", privileged ? "privileged " : "",
-			       watermarks ? "watermarks " : "",
-			       wide && !privileged && !watermarks ? "wide " : "", seed);
+	return g_strdup_printf("%s%s%s%sseed %d", privileged ? "privileged " : "",
+			       watermarks ? "watermarks " : "", faults ? "faults " : "",
+			       draw() == DF_DRAW_WIDE ? "wide " : "", seed);
 }
 
 /* --- one program ----------------------------------------------------------------------------- */
@@ -392,6 +397,10 @@ try_adapters(const struct df_program *program)
 			printf("ok %u %s # SKIP no such adapter\n", i + 1, names[i]);
 			continue;
 		}
+		if (faults && !subject.profile.faults) {
+			printf("ok %u %s # SKIP it has no fault door\n", i + 1, names[i]);
+			continue;
+		}
 		good = program != NULL ? try_one(&subject, program, program_file)
 				       : try_seeds(&subject);
 		failed += !good;
@@ -427,6 +436,12 @@ main(int argc, char **argv)
 		return 2;
 	}
 	threads = CLAMP(threads, 1, MOST_THREADS);
+	if (faults && threads > 1) {
+		fprintf(stderr, "differential: an adapter that fails does so for all threads\n");
+		return 2;
+	}
+	if (faults && !print_only)
+		world_faults();
 	if (g_getenv("ITAPI_TEST_PROGRAMS") != NULL)
 		programs = MIN(programs, atoi(g_getenv("ITAPI_TEST_PROGRAMS")));
 	if (print_only)

@@ -113,8 +113,8 @@ model_end(struct df_model *model, int self, enum model_end how, unsigned cause)
 	model->dirty = true;
 }
 
-static void
-cm_expect(struct df_model *model, int ep, unsigned events)
+void
+model_cm_expect(struct df_model *model, int ep, unsigned events)
 {
 	struct df_settle *settle = DF_SETTLEMENT(model->expected, model->settle);
 	struct df_cm cm = {.ep = ep, .events = events};
@@ -122,9 +122,8 @@ cm_expect(struct df_model *model, int ep, unsigned events)
 	g_array_append_val(settle->cm, cm);
 }
 
-/* Receives that were not used are flushed when the endpoint leaves CONNECTED, or while it connects. */
-static void
-flush_receives(struct df_model *model, int ep, bool silent)
+void
+model_flush_receives(struct df_model *model, int ep, bool silent)
 {
 	GArray *rq = model->ep[ep].rq;
 
@@ -161,8 +160,8 @@ ep_settle(struct df_model *model, int ep)
 	struct model_ep *end = end_of(model, ep);
 
 	if (end->end != MODEL_STANDS) {
-		flush_receives(model, ep, false);
-		cm_expect(model, ep, end->events);
+		model_flush_receives(model, ep, false);
+		model_cm_expect(model, ep, end->events);
 		end->ends = true;
 		end->state = IT_EP_STATE_NONOPERATIONAL;
 		end->peer = -1;
@@ -194,6 +193,7 @@ settle_open(struct df_model *model)
 	settle->cm = g_array_new(FALSE, TRUE, sizeof(struct df_cm));
 	settle->probes = g_array_new(FALSE, TRUE, sizeof(int));
 	settle->async = g_array_new(FALSE, TRUE, sizeof(struct df_async));
+	settle->unaff = g_array_new(FALSE, TRUE, sizeof(struct df_unaff));
 }
 
 /*
@@ -204,8 +204,8 @@ static void
 settle_watch(const struct df_model *model, struct df_settle *now)
 {
 	for (int i = 0; i < 2 * DF_NODES; i++)
-		now->watch[i / 2][i % 2] =
-			model->threshold[i / 2][i % 2] == 0 && (i % 2 == 0 || !now->hold[i / 2]);
+		now->watch[i / 2][i % 2] = model->threshold[i / 2][i % 2] == 0 &&
+					   !now->dead[i / 2] && (i % 2 == 0 || !now->hold[i / 2]);
 	for (unsigned i = 0; i < now->cm->len; i++) {
 		const unsigned ends = ~MODEL_BIT(IT_CM_MSG_CONN_ESTABLISHED_EVENT & 0xf);
 
@@ -226,6 +226,7 @@ settle(struct df_model *model)
 {
 	struct df_settle *now = DF_SETTLEMENT(model->expected, model->settle);
 
+	model_faults_settle(model, now);
 	for (int i = 0; i < DF_EPS; i++) {
 		if (model->ep[i].alive)
 			ep_settle(model, i);
@@ -330,8 +331,8 @@ ep_free(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_EP_BUSY);
 	} else {
 		model_answer(model, IT_SUCCESS);
-		flush_receives(model, step->ep,
-			       true); /* queued before the free, or not there */
+		model_flush_receives(model, step->ep,
+				     true); /* queued before the free, or not there */
 		if (end->peer >= 0) {
 			struct model_ep *far = end_of(model, end->peer);
 
@@ -364,85 +365,6 @@ reset(struct df_model *model, const struct df_step *step)
 		end->state = IT_EP_STATE_UNCONNECTED;
 		model_settle_after(model);
 	}
-}
-
-/* An attempt ends without a connection; 0: without an event, too. */
-static void
-fails_to_connect(struct df_model *model, int ep, unsigned event)
-{
-	if (event != 0)
-		cm_expect(model, ep, MODEL_BIT(event & 0xf));
-	flush_receives(model, ep, false);
-	end_of(model, ep)->ends = true;
-	end_of(model, ep)->state = IT_EP_STATE_NONOPERATIONAL;
-}
-
-static void
-established(struct df_model *model, int active, int passive)
-{
-	struct model_ep *near = end_of(model, active), *far = end_of(model, passive);
-
-	cm_expect(model, active, MODEL_BIT(IT_CM_MSG_CONN_ESTABLISHED_EVENT & 0xf));
-	cm_expect(model, passive, MODEL_BIT(IT_CM_MSG_CONN_ESTABLISHED_EVENT & 0xf));
-	near->state = far->state = IT_EP_STATE_CONNECTED;
-	near->peer = passive;
-	far->peer = active;
-}
-
-/* The passive end has accepted [IT 4.1.2], [IT 4.2.3], [IT 4.4.1]. */
-static void
-accepted(struct df_model *model, const struct df_step *step)
-{
-	struct df_answer *third = &model_now(model)->third;
-	struct model_ep *near = end_of(model, step->ep), *far = end_of(model, step->peer);
-
-	/* With the answer [IT 9.6.3], whatever comes after it. */
-	if (model->profile->ird_ord) {
-		near->ord = MIN(near->ord, far->ird);
-		far->ord = MIN(far->ord, near->ird);
-	}
-	if (step->how >= DF_THREE_WAY)
-		*third = (struct df_answer){.count = 1, .any = {IT_SUCCESS}};
-	if (step->how == DF_THREE_REFUSE) {
-		fails_to_connect(model, step->ep, 0);
-		fails_to_connect(model, step->peer, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
-	} else if (step->how == DF_THREE_ABORT) {
-		fails_to_connect(model, step->ep, IT_CM_MSG_CONN_DISCONNECT_EVENT);
-		fails_to_connect(model, step->peer, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
-	} else {
-		established(model, step->ep, step->peer);
-	}
-}
-
-/* Connect; at the other end accept or reject. An accept that is refused is followed by a reject. */
-static void
-connect_step(struct df_model *model, const struct df_step *step)
-{
-	const struct model_ep *near = end_of(model, step->ep), *far = end_of(model, step->peer);
-	struct df_answer *accept = &model_now(model)->second;
-
-	if (!near->alive) {
-		model_answer(model, IT_ERR_INVALID_EP);
-		return;
-	}
-	if (near->state != IT_EP_STATE_UNCONNECTED)
-		model_answer(model, IT_ERR_INVALID_EP_STATE);
-	if (step->how >= DF_THREE_WAY && !model->profile->three_way)
-		model_answer(model, IT_ERR_INVALID_CN_EST_FLAGS);
-	if (model_now(model)->answer.count > 0)
-		return;
-	model_answer(model, IT_SUCCESS);
-	if (step->how != DF_REJECT && far->alive) {
-		bool can = far->state == IT_EP_STATE_UNCONNECTED && step->peer != step->ep;
-
-		accept->count = 1;
-		accept->any[0] = can ? IT_SUCCESS : IT_ERR_INVALID_EP_STATE;
-	}
-	if (accept->count == 1 && accept->any[0] == IT_SUCCESS)
-		accepted(model, step);
-	else
-		fails_to_connect(model, step->ep, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
-	model_settle_after(model);
 }
 
 static void
@@ -482,7 +404,7 @@ control(struct df_model *model, const struct df_step *step)
 {
 	static void (*const steps[DF_KIND_COUNT])(struct df_model *, const struct df_step *) = {
 		[DF_FILL] = fill,       [DF_EP_CREATE] = ep_create,
-		[DF_EP_FREE] = ep_free, [DF_CONNECT] = connect_step,
+		[DF_EP_FREE] = ep_free, [DF_CONNECT] = model_connect,
 		[DF_RESET] = reset,     [DF_THRESHOLD] = threshold,
 	};
 
@@ -497,6 +419,8 @@ df_model_step(struct df_model *model, const struct df_step *step)
 
 	model->step = (int)model->expected->steps->len;
 	g_array_append_val(model->expected->steps, expect);
+	if (model_fault(model, step))
+		return;
 	if (step->kind == DF_SETTLE)
 		model_settle_after(model);
 	else if (df_is_datagram(step->kind))

@@ -5,7 +5,7 @@
  * The model: results as the book of IT-API in doc/spec states them. df_model.c has endpoints, connections and
  * settlements, df_model_work.c work requests, df_model_objects.c regions and windows, df_model_srq.c shared receive
  * queues, df_model_limits.c their watermarks, df_model_privileged.c links of regions, df_model_datagram.c datagrams,
- * df_model_memory.c octets.
+ * df_model_connect.c attempts to connect, df_model_faults.c spigots and adapters that fail, df_model_memory.c octets.
  */
 #ifndef DF_MODEL_H
 #define DF_MODEL_H
@@ -119,6 +119,13 @@ struct model_ud {
 	GArray *rq;
 };
 
+/* An adapter, its spigot, and the dispatcher of its unaffiliated events. */
+struct model_adapter {
+	bool dead; /* it failed beyond repair */
+	bool down; /* the spigot */
+	int room;  /* of the dispatcher; 0: there is none */
+};
+
 /* The step that posted a request, and the regions in its places at that time. */
 struct model_posted {
 	struct df_step step;
@@ -149,6 +156,8 @@ struct df_model {
 	struct model_srq srq[DF_SRQS];
 	struct model_ah ah[DF_AHS];
 	struct model_ud ud[DF_UDS];
+	struct model_adapter adapter[DF_NODES];
+	bool paused; /* something of the present group waits for a spigot that is down */
 	uint8_t memory[DF_NODES][DF_MEMORY];
 	uint8_t vague[DF_NODES][DF_MEMORY];
 	int threshold[DF_NODES][2]; /* of the dispatchers of requests and of receives */
@@ -192,6 +201,11 @@ void model_slots_return(struct df_model *model, GArray *queue);
 /* The consequences of the step are not determined: leave it out. */
 void model_skip(struct df_model *model);
 
+/* Expect an event of the endpoint in the next settlement: one of these bits, as in struct df_cm. */
+void model_cm_expect(struct df_model *model, int ep, unsigned events);
+/* Receives that were not used are flushed when the endpoint leaves CONNECTED, or while it connects. */
+void model_flush_receives(struct df_model *model, int ep, bool silent);
+void model_connect(struct df_model *model, const struct df_step *step);
 /* Both ends of a connection end; `self` is the one whose step it is. */
 void model_end(struct df_model *model, int self, enum model_end how, unsigned cause);
 void model_work(struct df_model *model, const struct df_step *step);
@@ -300,7 +314,16 @@ bool model_hard_settled(const struct df_model *model, int ep);
 /* Tells the events of watermarks. */
 void model_limits_settle(struct df_model *model, struct df_settle *now);
 
+/* The step is a fault, or shows the consequences of one alone; then nothing else is to be modelled. */
+bool model_fault(struct df_model *model, const struct df_step *step);
+/* Does an attempt to connect find no path, or nobody? */
+bool model_out_of_reach(const struct df_model *model, const struct df_step *step);
+/* What waits for a spigot needs it for the settlement. Tells which adapters are dead and which spigots are online. */
+void model_faults_settle(struct df_model *model, struct df_settle *now);
+
 void model_datagram(struct df_model *model, const struct df_step *step);
+/* A datagram endpoint fails with its adapter. */
+void model_datagram_lost(struct df_model *model, int place);
 /* Tells the states of the endpoints. */
 void model_datagram_settle(struct df_model *model, int *states);
 

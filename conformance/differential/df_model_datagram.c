@@ -94,6 +94,17 @@ ud_free(struct df_model *model, const struct df_step *step)
 	model_settle_after(model);
 }
 
+void
+model_datagram_lost(struct df_model *model, int place)
+{
+	struct model_ud *ud = &model->ud[place];
+
+	if (!ud->alive || ud->failed)
+		return;
+	flush(model, ud, false);
+	ud->failed = true;
+}
+
 static void
 ud_reset(struct df_model *model, const struct df_step *step)
 {

@@ -10,8 +10,6 @@
  * completions of that node where they are until the event, or the end of the connection, is there. An end of another
  * connection of the node makes that impossible, because its completions must be taken at once (R-05): then the event may
  * come or not, now or later, and that endpoint stays in doubt.
- *
- * Events of spigots depend on the machine, so they are not looked at.
  */
 #include "df_model.h"
 
@@ -149,7 +147,7 @@ model_limits_settle(struct df_model *model, struct df_settle *now)
 			async_expect(now, IT_ASYNC_AFF_SRQ_LOW_WATERMARK, i, false);
 			srq->low = 0;
 		}
-		now->low[i] = srq->alive ? srq->low : -1;
+		now->low[i] = srq->alive && !now->dead[df_node(i)] ? srq->low : -1;
 	}
 	for (int i = 0; i < DF_EPS; i++) {
 		now->ends[i] = !model->ep[i].alive || model->ep[i].ends;

@@ -15,6 +15,7 @@ struct maker {
 	bool wide;
 	bool privileged;
 	bool watermarks;
+	bool faults;
 	bool wild; /* the present step is unguided */
 };
 
@@ -58,6 +59,12 @@ void pick_srq_limit(struct maker *maker, struct df_step *step);
 void pick_limits(struct maker *maker, struct df_step *step);
 void pick_ep_limit(struct maker *maker, struct df_step *step);
 void pick_burst(struct maker *maker, struct df_step *step);
+/* A spigot that changes, mostly in a row of changes; a dispatcher of its events; an adapter that fails. */
+void pick_spigot(struct maker *maker, struct df_step *step);
+void pick_unaff(struct maker *maker, struct df_step *step);
+void pick_fail(struct maker *maker, struct df_step *step);
+/* Spigots that are down go up now and then. */
+void pick_repair(struct maker *maker);
 /* A region or window of the peer that grants the right, if there is one. */
 void pick_target(struct maker *maker, struct df_step *step, int right);
 /* A key of the peer that a Send may invalidate, if there is one. */

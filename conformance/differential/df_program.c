@@ -68,6 +68,10 @@ static const struct {
 	[DF_SETTLE] = {"settle", "", false, false},
 	[DF_FILL] = {"fill", "obj off len a", false, false},
 	[DF_THRESHOLD] = {"threshold", "obj how a", false, false},
+	[DF_SPIGOT] = {"spigot", "obj how", false, false},
+	[DF_FAIL] = {"fail", "obj", false, false},
+	[DF_UNAFF_CREATE] = {"unaff-create", "obj rq", false, false},
+	[DF_UNAFF_FREE] = {"unaff-free", "obj", false, false},
 	[DF_EP_CREATE] = {"ep-create", "ep pz srq sq rq ird ord enable payload priv soft hard",
 			  false, false},
 	[DF_EP_FREE] = {"ep-free", "ep", false, false},
@@ -254,7 +258,7 @@ _Static_assert(DF_AHS == DF_UDS, "there are as many address handles as datagram 
 static int
 places_of(enum df_kind kind)
 {
-	if (kind == DF_FILL || kind == DF_THRESHOLD)
+	if (kind == DF_FILL || kind == DF_THRESHOLD || df_is_fault(kind))
 		return DF_NODES;
 	if ((kind >= DF_SRQ_CREATE && kind <= DF_SRQ_LIMIT) || kind == DF_SRQ_RECV)
 		return DF_SRQS;
@@ -287,7 +291,9 @@ step_fits(const struct df_step *step)
 		return false;
 	if (step->kind == DF_THRESHOLD && (step->how > 1 || step->a < 0 || step->a > 1))
 		return false;
-	if (step->kind == DF_SRQ_CREATE && step->rq < 1)
+	if ((step->kind == DF_SRQ_CREATE || step->kind == DF_UNAFF_CREATE) && step->rq < 1)
+		return false;
+	if (step->kind == DF_SPIGOT && step->how > 1)
 		return false;
 	return step->obj < places_of(step->kind) &&
 	       (!kinds[step->kind].key || step->key.kind != '\0');

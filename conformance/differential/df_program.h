@@ -32,6 +32,10 @@ enum df_kind {
 	DF_SETTLE,
 	DF_FILL,
 	DF_THRESHOLD,
+	DF_SPIGOT,
+	DF_FAIL,
+	DF_UNAFF_CREATE,
+	DF_UNAFF_FREE,
 	DF_EP_CREATE,
 	DF_EP_FREE,
 	DF_CONNECT,
@@ -105,7 +109,7 @@ struct df_step {
 	int hard;
 	int list; /* of a region: 0 = a range, or enum df_list; then `off` is a place behind the arena */
 	/*
-	 * connect: enum df_how; threshold: 1 = of the dispatcher of receives; datagram: 1 = a wrong key; atomic:
+	 * connect: enum df_how; threshold: 1 = of the dispatcher of receives; spigot: 1 = it goes up; datagram: 1 = a wrong key; atomic:
 	 * it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable; watermarks of an endpoint: 1 = soft, 2 = hard, 3 = both
 	 */
 	int how;
@@ -154,6 +158,13 @@ static inline struct df_step *
 df_program_step(const struct df_program *program, unsigned i)
 {
 	return &g_array_index(program->steps, struct df_step, i);
+}
+
+/* A fault of an adapter or its spigot, or a step of the dispatcher that hears of it. */
+static inline bool
+df_is_fault(enum df_kind kind)
+{
+	return kind >= DF_SPIGOT && kind <= DF_UNAFF_FREE;
 }
 
 static inline bool

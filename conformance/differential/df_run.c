@@ -168,7 +168,7 @@ connect_step(struct df_run *run, const struct df_step *step, struct df_seen_step
 			       NULL, 0);
 	if (status != IT_SUCCESS)
 		return status;
-	if (!run_wait(run, far->evd[WORLD_CM_REQUEST], deadline, &event))
+	if (run->now->unreached || !run_wait(run, far->evd[WORLD_CM_REQUEST], deadline, &event))
 		return status;
 	if (step->how != DF_REJECT && far_ep != NULL) {
 		seen->second_made = true;
@@ -382,6 +382,11 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 	switch (step->kind) {
 	case DF_THRESHOLD:
 		return threshold(run, step);
+	case DF_SPIGOT:
+	case DF_FAIL:
+	case DF_UNAFF_CREATE:
+	case DF_UNAFF_FREE:
+		return run_fault(run, step);
 	case DF_EP_CREATE:
 		return ep_create(run, step);
 	case DF_EP_FREE:
@@ -463,6 +468,7 @@ step_run(struct df_run *run, unsigned i)
 	const struct df_step *step = df_program_step(run->program, i);
 	struct df_seen_step seen = {0};
 
+	run->now = expect;
 	if (expect->settle_before && !run_settle(run))
 		return false;
 	if (!expect->skip && step->kind == DF_FILL) {

@@ -16,7 +16,8 @@ struct df_run {
 	int settle;       /* the number of settlements made */
 	int peer[DF_EPS]; /* connected to most recently; set only where it was */
 	int lmr_off[DF_LMRS];
-	bool hold[DF_NODES]; /* as in struct df_settle, until what it says has come */
+	const struct df_step_expect *now; /* of the present step */
+	bool hold[DF_NODES];              /* as in struct df_settle, until what it says has come */
 };
 
 /* The expectation says only what to wait for. The caller owns the record. NULL: no such adapter. */
@@ -47,6 +48,11 @@ bool run_wait_async(struct df_run *run, int node, int64_t deadline);
 void run_look_at_limits(struct df_run *run);
 it_status_t run_srq_limit(const struct df_run *run, const struct df_step *step);
 it_status_t run_ep_limit(const struct df_run *run, const struct df_step *step);
+/* Faults: a step, and what a settlement begins with, waits for and looks at. */
+it_status_t run_fault(struct df_run *run, const struct df_step *step);
+void run_begin_faults(struct df_run *run);
+bool run_wait_unaff(struct df_run *run, int node, int64_t deadline);
+void run_look_at_faults(struct df_run *run);
 /* Privileged operations [IT 8.9]. */
 it_status_t run_lmr_reserve(struct df_run *run, const struct df_step *step);
 it_status_t run_lmr_create(struct df_run *run, const struct df_step *step);

@@ -313,7 +313,8 @@ wait_all(struct df_run *run)
 		return false;
 	empty_all(run);
 	for (int i = 0; i < DF_NODES; i++) {
-		if (!wait_cm(run, i, deadline) || !run_wait_async(run, i, deadline))
+		if (!wait_cm(run, i, deadline) || !run_wait_async(run, i, deadline) ||
+		    !run_wait_unaff(run, i, deadline))
 			return false;
 		run->hold[i] = false;
 		empty_dto(run, i);
@@ -364,6 +365,7 @@ look_around(struct df_run *run)
 	for (int i = 0; i < DF_UDS; i++)
 		seen->ud[i] = look_at_datagrams(run, i);
 	run_look_at_limits(run);
+	run_look_at_faults(run);
 	for (int i = 0; i < DF_NODES; i++) {
 		seen->memory[i] = g_malloc(DF_MEMORY);
 		for (int k = 0; k < DF_MEMORY; k += DF_UNIT)
@@ -382,6 +384,7 @@ run_settle(struct df_run *run)
 	for (int i = 0; i < 2 * DF_NODES; i++)
 		DF_SEEN(run->record, run->settle)->notified[i / 2][i % 2] = DF_NEVER;
 	run_begin_limits(run);
+	run_begin_faults(run);
 	good = wait_all(run);
 	empty_all(run);
 	look_around(run);

@@ -9,7 +9,9 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "it_door.h"
 #include "it_ext.h"
 
 /* Thousands of connections a minute use up the host's ports; this bounds the wait for free ones. */
@@ -52,6 +54,15 @@ node_listen(struct world_node *node)
 	     "it_get_pathinfo");
 }
 
+static bool with_door;
+
+void
+world_faults(void)
+{
+	door_begin();
+	with_door = true;
+}
+
 struct world_ias *
 world_ias_open(const char *adapter, bool several)
 {
@@ -66,6 +77,7 @@ world_ias_open(const char *adapter, bool several)
 		}
 		must(status, "it_ia_create");
 		ias->hub[i] = df_hub_new(ias->ia[i], several);
+		ias->door[i] = with_door ? door_accept((char[DOOR_NAME]){0}) : -1;
 	}
 	return ias;
 }
@@ -83,6 +95,8 @@ world_ias_close(struct world_ias *ias)
 		else
 			g_free(left);
 		must(it_ia_free(ias->ia[i]), "it_ia_free");
+		if (ias->door[i] >= 0)
+			close(ias->door[i]);
 	}
 	g_free(ias);
 	return strange;
@@ -133,6 +147,7 @@ world_open(const struct world_ias *ias)
 	world->number = atomic_fetch_add(&worlds, 1);
 	for (int i = 0; i < DF_NODES; i++) {
 		world->node[i].hub = ias->hub[i];
+		world->node[i].door = ias->door[i];
 		node_open(&world->node[i], ias->ia[i]);
 	}
 	for (int i = DF_LMRS; i < DF_REGIONS; i++) {
@@ -145,6 +160,15 @@ world_open(const struct world_ias *ias)
 	for (int i = 0; i < DF_PZS; i++)
 		must(it_pz_create(world->node[df_node(i)].ia, &world->pz[i]), "it_pz_create");
 	return world;
+}
+
+/* A mapping of an adapter that has failed ends with the IA [IT 1.6]. */
+static it_status_t
+node_unmap(const struct world_node *node)
+{
+	it_status_t status = it_mem_unmap(node->ia, node->io, DF_MEMORY);
+
+	return node->failed && status == IT_ERR_IA_CATASTROPHE ? IT_SUCCESS : status;
 }
 
 /* The first object that cannot be freed is named. */
@@ -196,8 +220,10 @@ tear_objects(struct world *world, char **refused)
 	for (int i = 0; i < DF_NODES; i++) {
 		const struct world_node *node = &world->node[i];
 
+		if (node->unaff != NULL)
+			tear(refused, "unaffiliated evd", i, it_evd_free(node->unaff));
 		if (node->io != NULL)
-			tear(refused, "mapping", i, it_mem_unmap(node->ia, node->io, DF_MEMORY));
+			tear(refused, "mapping", i, node_unmap(node));
 	}
 }
 
@@ -214,6 +240,23 @@ world_close(struct world *world, bool by_force)
 	}
 	g_free(world);
 	return refused;
+}
+
+it_status_t
+world_unaff(struct world_node *node, int room)
+{
+	it_evd_param_t params;
+	it_evd_handle_t evd = NULL;
+	it_status_t status = it_evd_create(node->ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0, (size_t)room,
+					   1, NULL, &evd, NULL);
+
+	if (status != IT_SUCCESS)
+		return status;
+	node->unaff = evd;
+	/* A new one has more room than was asked for. */
+	memset(&params, 0, sizeof(params));
+	params.sevd_queue_size = (size_t)room;
+	return it_evd_modify(evd, IT_EVD_PARAM_QUEUE_SIZE, &params);
 }
 
 it_ep_attributes_t
@@ -327,6 +370,21 @@ ask_srq(const struct world *world, int depth, struct df_profile *profile)
 	profile->srq_segs = (int)granted.max_recv_segs;
 }
 
+/* The room of a dispatcher for so many unaffiliated events. */
+static void
+ask_unaff(struct world *world, int room, struct df_profile *profile)
+{
+	struct world_node *node = &world->node[0];
+	it_evd_param_t granted;
+
+	memset(&granted, 0, sizeof(granted));
+	must(world_unaff(node, room), "it_evd_create");
+	must(it_evd_query(node->unaff, IT_EVD_PARAM_QUEUE_SIZE, &granted), "it_evd_query");
+	must(it_evd_free(node->unaff), "it_evd_free");
+	node->unaff = NULL;
+	profile->unaff[room] = (int)granted.sevd_queue_size;
+}
+
 bool
 df_profile_ask(const char *adapter, struct df_profile *profile)
 {
@@ -359,6 +417,7 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 		.privileged = world->node[0].io != NULL,
 		.lmr_link = info->lmr_link_support == IT_TRUE,
 		.direct = info->direct_lmr_handle_support == IT_TRUE,
+		.faults = world->node[0].door >= 0,
 		.lists = (unsigned)info->iobl_types_supported,
 		.low_watermark = (support & ITX_SUPPORT_SRQ_LOW_WATERMARK) != 0,
 		.soft_watermark = info->soft_hi_watermark_support == IT_TRUE,
@@ -369,6 +428,8 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 	};
 	for (int i = 1; i <= DF_DEPTH; i++)
 		ask_depth(world, i, profile);
+	for (int i = 1; i <= DF_DEPTH && profile->faults; i++)
+		ask_unaff(world, i, profile);
 	for (int i = 1; i <= DF_DEPTH && profile->datagrams; i++)
 		ask_datagram(world, i, profile);
 	for (int i = 1; i <= DF_DEPTH && profile->has_srq; i++)

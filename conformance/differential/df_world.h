@@ -21,7 +21,10 @@ enum world_evd {
 
 struct world_node {
 	it_ia_handle_t ia;
-	struct df_hub *hub; /* of the IA */
+	struct df_hub *hub;    /* of the IA */
+	int door;              /* at which its adapter takes commands; -1: none */
+	bool failed;           /* the adapter, on demand */
+	it_evd_handle_t unaff; /* of the spigot's events, NULL: none */
 	it_ia_info_t *info;
 	it_evd_handle_t evd[WORLD_EVDS];
 	it_listen_handle_t listen;
@@ -59,6 +62,7 @@ struct world_key {
 struct world_ias {
 	it_ia_handle_t ia[DF_NODES];
 	struct df_hub *hub[DF_NODES];
+	int door[DF_NODES];
 };
 
 struct world {
@@ -73,6 +77,8 @@ struct world {
 	struct world_ud ud[DF_UDS];
 };
 
+/* Adapters that are opened from now on come to the fault door, if they know it. */
+void world_faults(void);
 /* NULL: no such adapter. Any other failure ends the program: it is not what this tests. `several`: threads use them. */
 struct world_ias *world_ias_open(const char *adapter, bool several);
 /* Returns an event of no world, or NULL. */
@@ -87,6 +93,8 @@ char *world_close(struct world *world, bool by_force);
 it_status_t world_datagram(const struct world_node *node, it_pz_handle_t pz,
 			   const struct df_step *step, it_ud_ep_key_t key, it_ep_handle_t *ep,
 			   it_remote_ep_info_t *info);
+/* The dispatcher of the node for unaffiliated events. */
+it_status_t world_unaff(struct world_node *node, int room);
 /* Attributes of an endpoint of the node as a step requests them. */
 it_ep_attributes_t world_attributes(const struct world_node *node, const struct df_step *step);
 /* What the adapter says of itself; false: no such adapter. */

@@ -36,10 +36,12 @@ pair_new(unsigned settles)
 			.cm = g_array_new(FALSE, TRUE, sizeof(struct df_cm)),
 			.probes = g_array_new(FALSE, TRUE, sizeof(int)),
 			.async = g_array_new(FALSE, TRUE, sizeof(struct df_async)),
+			.unaff = g_array_new(FALSE, TRUE, sizeof(struct df_unaff)),
 		};
 		struct df_seen_settle seen = {
 			.cm = g_array_new(FALSE, TRUE, sizeof(struct df_seen_cm)),
 			.async = g_array_new(FALSE, TRUE, sizeof(struct df_seen_async)),
+			.unaff = g_array_new(FALSE, TRUE, sizeof(struct df_seen_unaff)),
 		};
 
 		for (int node = 0; node < DF_NODES; node++) {
