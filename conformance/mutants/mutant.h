@@ -93,6 +93,7 @@ MUTANT_TABLE(mutants_claims);
 MUTANT_TABLE(mutants_rules);
 MUTANT_TABLE(mutants_promises);
 MUTANT_TABLE(mutants_privileged);
+MUTANT_TABLE(mutants_events);
 
 /* --- all of them (mutant_list.c) ---------------------------------------------------------------- */
 

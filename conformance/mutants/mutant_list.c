@@ -26,6 +26,7 @@ static const struct table {
 	{mutants_rules, &mutants_rules_count},
 	{mutants_promises, &mutants_promises_count},
 	{mutants_privileged, &mutants_privileged_count},
+	{mutants_events, &mutants_events_count},
 };
 
 const struct mutant *
