@@ -20,20 +20,42 @@
 /* Cases of the level model, by the kind of their programs. */
 static const struct model {
 	const char *name; /* in the ids */
-	const char *option;
+	const char *options[3];
 	const char *title;
 	const char *rule;
 	unsigned rows;
 	unsigned rows_quick;
 } models[] = {
-	{"programs", "--wide", "Random programs show what the model of the specification expects",
-	 "[IT 7] [IT 8] [IT 12]", 10, 2},
-	{"privileged", "--privileged",
-	 "Random programs with privileged operations show what the model expects", "[IT 8.9]", 2,
+	{"programs",
+	 {"--wide"},
+	 "Random programs show what the model of the specification expects",
+	 "[IT 7] [IT 8] [IT 12]",
+	 10,
+	 2},
+	{"privileged",
+	 {"--privileged"},
+	 "Random programs with privileged operations show what the model expects",
+	 "[IT 8.9]",
+	 2,
 	 1},
-	{"watermarks", "--watermarks",
+	{"watermarks",
+	 {"--watermarks"},
 	 "Random programs with watermarks show what the model expects, and no other event",
-	 "[IT 12.7] [IT 12.8] [IT 12.9] [IT 14.1]", 2, 1},
+	 "[IT 12.7] [IT 12.8] [IT 12.9] [IT 14.1]",
+	 2,
+	 1},
+	{"threads",
+	 {"--watermarks", "--threads=4"},
+	 "Random programs of several threads each show what the model expects of one",
+	 "[IT 1.11]",
+	 2,
+	 1},
+	{"faults",
+	 {"--faults"},
+	 "Random programs show what the model expects of spigots and adapters that fail",
+	 "[IT 1.6] [IT 14.6] [IT 14.7]",
+	 2,
+	 1},
 };
 
 const char certify_model_settles[] = "in_order_completion";
@@ -319,7 +341,8 @@ model_run(struct certify_run *run, struct certify_case *one, GError **error)
 
 	g_ptr_array_add(tests.cases, one);
 	g_ptr_array_add(argv, g_build_filename(run->programs, "differential", NULL));
-	command_add(argv, "%s", model_of(one)->option);
+	for (const char *const *option = model_of(one)->options; *option != NULL; option++)
+		command_add(argv, "%s", *option);
 	command_add(argv, "--adapter=%s", run->adapter);
 	command_add(argv, "--seed=%u", seed + (row - 1) * (unsigned)run->count);
 	command_add(argv, "--count=%d", run->count);
