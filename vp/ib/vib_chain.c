@@ -237,6 +237,16 @@ vib_chain_run(struct ri_uqp *qp)
 	} while (vsw_role_drop(&qp->chain.role));
 }
 
+void
+vib_chain_finish(struct ri_uqp *qp)
+{
+	vib_chain_run(qp);
+	while (vib_chain_busy(&qp->chain) && atomic_load(&qp->gate) == VIB_GATE_OPEN) {
+		sched_yield();
+		vib_chain_run(qp);
+	}
+}
+
 /* --- queue pairs by their CQ --------------------------------------------------------------------- */
 
 void

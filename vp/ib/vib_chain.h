@@ -49,6 +49,8 @@ vib_wr_done(struct vib_wr *wr)
 void vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr);
 /* Give what is kept to the device, unless another thread does that already. Any thread. */
 void vib_chain_run(struct ri_uqp *qp);
+/* Give the device all that is kept, and wait while another thread does that; unless posts end meanwhile. */
+void vib_chain_finish(struct ri_uqp *qp);
 /* A poll found nothing: run the chains of the queue pairs that send to this queue. No lock is owned. */
 void vib_chain_release(struct ri_ucq *cq);
 /* No more posts reach the device. False: that was so already. */

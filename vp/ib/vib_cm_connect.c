@@ -179,7 +179,7 @@ vib_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 	(void)pdata;
 	if (len != 0)
 		return RI_ERR_INVALID_ARG;
-	vib_chain_run(&qp->user); /* what is kept back goes out before the end [IT 7.2.2] */
+	vib_chain_finish(&qp->user); /* what is kept back goes out before the end [IT 7.2.2] */
 	return conn_call(qp, VIB_STEP_CALL_DISCONNECT);
 }
 

@@ -10,8 +10,8 @@
  * The segments of both interfaces have the same layout, so the device reads the caller's array. No lock, no allocation:
  * the access layer makes one post at a time on an object (ri_rnic_attr::thread_safe_queues is not claimed).
  *
- * After the end of a connection posts do not reach the device (VIB_GATE_FLUSH): the thread that posts completes them as
- * flushed, unless earlier ones are still with the device; then the drain does (vib_qp_end.c).
+ * From a disconnect, and after the end of a connection, posts do not reach the device (VIB_GATE_FLUSH): the thread that
+ * posts completes them as flushed, unless earlier ones are still with the device; then the drain does (vib_qp_end.c).
  */
 #include "vib_post.h"
 

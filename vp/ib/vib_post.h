@@ -16,7 +16,7 @@ vib_post_refused(int error)
 	return error == ENOMEM ? RI_ERR_QUEUE_FULL : RI_ERR_UNSUPPORTED;
 }
 
-/* Complete what was just posted as flushed, if all before it is completed. */
+/* Complete what was just posted as flushed, if all before it is completed; else the drain does. The thread that posts. */
 void vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send);
 
 /* Fill in what short posts find prepared; the limits of the queue pair are known. */

@@ -5,9 +5,10 @@
  * States of queue pairs, and their ends.
  *
  * An end closes the gate first: from then on posts do not reach the device, they are completed as flushed by the thread
- * that posts (vib_post.c), because not every device flushes what is posted after an error. Then the device's queue pair
- * goes to its error state and flushes what it has. A timer looks until all of that is in the CQs, or the time is over and
- * the rest is flushed here. Then the event of the end is raised, once [RI 8.2].
+ * that posts (vib_post.c), because not every device flushes what is posted after an error. A disconnect closes it, too,
+ * before the peer is told. Then the device's queue pair goes to its error state and flushes what it has. A timer looks
+ * until all of that is in the CQs, or the time is over and the rest is flushed here. Then the event of the end is raised,
+ * once [RI 8.2].
  *
  * Everything under ri_qp::lock; events are raised without it, on the service thread.
  */
@@ -145,7 +146,11 @@ vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
 bool
 vib_qp_closing(struct ri_qp *qp)
 {
-	return qp_move(qp, VIB_MOVE_CLOSING);
+	if (!qp_move(qp, VIB_MOVE_CLOSING))
+		return false;
+	/* The device's queue pair runs until the peer has answered; what is posted meanwhile must not [IT 7.6.2]. */
+	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
+	return true;
 }
 
 /* --- draining ---------------------------------------------------------------------------------------- */
@@ -166,11 +171,24 @@ stage_both(struct ri_qp *qp, bool all)
 	}
 }
 
-/* Has the ring been completed up to `point`? */
+/* Is the oldest that is not completed one which never went to the device? Then all behind it did not either. */
 static bool
-is_past(const struct vib_ring *ring, uint32_t point)
+is_ours(const struct vib_ring *ring, struct ri_ucq *cq)
 {
-	return (int32_t)(atomic_load(&ring->head) - point) >= 0;
+	bool ours;
+
+	vsw_lock(&cq->lock);
+	ours = vib_ring_used(ring) != 0 &&
+	       (ring->slots[atomic_load(&ring->head) & ring->mask].odd & VIB_SLOT_FAULT) != 0;
+	vsw_unlock(&cq->lock);
+	return ours;
+}
+
+/* Has the ring been completed up to `point`, as far as the device has it? */
+static bool
+is_past(const struct vib_ring *ring, struct ri_ucq *cq, uint32_t point)
+{
+	return (int32_t)(atomic_load(&ring->head) - point) >= 0 || is_ours(ring, cq);
 }
 
 /* Are all requests completed that the device has, or is about to get? What is kept back it never gets. */
@@ -182,7 +200,7 @@ requests_are_past(const struct ri_qp *qp)
 	const struct vib_slot *first;
 	uint32_t taken;
 
-	if (is_past(ring, qp->drain_sq))
+	if (is_past(ring, qp->user.send_cq, qp->drain_sq))
 		return true;
 	taken = atomic_load(&chain->taken);
 	if (taken == atomic_load(&chain->tail))
@@ -237,7 +255,7 @@ on_drain(void *arg)
 	stage_both(qp, false);
 	pthread_mutex_lock(&qp->lock);
 	wait = now < qp->drain_until &&
-	       (!requests_are_past(qp) || !is_past(&qp->user.rq, qp->drain_rq));
+	       (!requests_are_past(qp) || !is_past(&qp->user.rq, qp->user.recv_cq, qp->drain_rq));
 	pthread_mutex_unlock(&qp->lock);
 	if (wait) {
 		vib_cq_tell(qp->send_cq);

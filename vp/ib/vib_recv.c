@@ -12,8 +12,13 @@ void
 vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send)
 {
 	struct ri_ucq *cq = send ? qp->send_cq : qp->recv_cq;
+	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+	struct vib_slot *slot = &ring->slots[(tail - 1) & ring->mask];
 
 	vsw_lock(&cq->lock);
+	slot->odd = VIB_SLOT_FAULT;
+	slot->status = RI_WC_FLUSHED;
+	slot->u.window = 0; /* it has changed none */
 	vib_cq_stage_all(cq, NULL);
 	if (vib_ring_used(ring) == 1)
 		(void)vib_cq_flush_one(qp, send);

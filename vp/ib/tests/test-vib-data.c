@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_data.h"
 #include "vib_post.h"
@@ -157,6 +158,91 @@ test_end_of_kept(void)
 	g_assert_cmpuint(d->sends, ==, 1);
 	g_assert_cmpint(data_post(qp, &region, 3, RI_WR_COALESCE), ==, RI_SUCCESS);
 	data_poll(d, 3, RI_WC_FLUSHED);
+	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
+/*
+ * After a disconnect the device's queue pair still runs, until the peer has answered: what is posted then does not reach it
+ * (R-04), and the end does not wait for it.
+ */
+static void
+test_closing(void)
+{
+	const struct ri_cm_event left = {.kind = RI_CM_DISCONNECTED};
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct data_region region;
+	struct ri_recv_wr receive = {.wr_id = 10, .num_sge = 1};
+
+	data_region_new(d, &region, 1000);
+	receive.sgl = &region.sge;
+	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED | RI_WR_COALESCE), ==, RI_SUCCESS);
+	vib_chain_finish(&qp->user); /* a disconnect does this first */
+	g_assert_cmpuint(d->sends, ==, 1);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	pthread_mutex_lock(&qp->lock);
+	g_assert_true(vib_qp_closing(qp));
+	g_assert_false(vib_qp_closing(qp));
+	pthread_mutex_unlock(&qp->lock);
+	for (uint64_t i = 2; i <= 4; i++) {
+		g_assert_cmpint(data_post(qp, &region, i, i == 3 ? RI_WR_COALESCE : 0), ==,
+				RI_SUCCESS);
+		data_poll(d, i, RI_WC_FLUSHED);
+	}
+	g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+	data_poll(d, 10, RI_WC_FLUSHED);
+	g_assert_cmpuint(d->sends, ==, 1);
+	g_assert_cmpuint(d->recvs, ==, 0);
+	g_assert_cmpuint(d->cm_events->len, ==, 0);
+	vib_qp_end(qp, &left, RI_EVENT_NONE);
+	vth_run(d->vth); /* no time passes */
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	g_assert_cmpint(g_array_index(d->cm_events, struct ri_cm_event, 0).kind, ==,
+			RI_CM_DISCONNECTED);
+	data_poll_none(d);
+	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
+/* What is posted then waits for its turn behind what the device has. */
+static void
+test_closing_behind(void)
+{
+	const struct ri_cm_event left = {.kind = RI_CM_DISCONNECTED};
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct data_region region;
+	struct ri_recv_wr receive = {.wr_id = 10, .num_sge = 1};
+
+	data_region_new(d, &region, 1000);
+	receive.sgl = &region.sge;
+	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 2, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+	pthread_mutex_lock(&qp->lock);
+	g_assert_true(vib_qp_closing(qp));
+	pthread_mutex_unlock(&qp->lock);
+	g_assert_cmpint(data_post(qp, &region, 3, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	data_poll_none(d);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	data_poll_none(d);
+	vib_qp_end(qp, &left, RI_EVENT_NONE); /* the device flushes its second request, not its receive */
+	vth_run(d->vth);
+	data_poll(d, 2, RI_WC_FLUSHED);
+	data_poll_none(d);
+	g_assert_cmpuint(d->cm_events->len, ==, 0); /* the device has a receive */
+	device_receive(d, 0, &(struct ibv_wc){.status = IBV_WC_WR_FLUSH_ERR});
+	vth_advance(d->vth, UINT64_C(1000) * 1000); /* much less than the longest drain */
+	data_poll(d, 10, RI_WC_FLUSHED);
+	data_poll(d, 3, RI_WC_FLUSHED);
+	data_poll_none(d);
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	g_assert_cmpuint(d->sends, ==, 2);
 	data_qp_end(qp);
 	data_region_free(&region);
 	device_free(d);
@@ -345,6 +431,8 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/refused", test_refused);
 	g_test_add_func("/ib/data/failed", test_failed);
 	g_test_add_func("/ib/data/end-of-kept", test_end_of_kept);
+	g_test_add_func("/ib/data/closing", test_closing);
+	g_test_add_func("/ib/data/closing-behind", test_closing_behind);
 	g_test_add_func("/ib/data/inline", test_inline);
 	g_test_add_func("/ib/data/datagram", test_datagram);
 	g_test_add_func("/ib/data/pinning", test_pinning);

@@ -81,7 +81,7 @@ fake_release(struct fake *fake)
 }
 
 void
-vib_chain_run(struct ri_uqp *qp)
+vib_chain_finish(struct ri_uqp *qp)
 {
 	(void)qp;
 	(void)fake_call("chain");
