@@ -123,8 +123,9 @@ struct ri_rnic {
 		*verbs;           /* our own; rdma_cm_id::verbs is another one of the same device */
 	struct ri_rnic_attr attr; /* the profile */
 	const struct vib_quirk *quirk;
-	bool iwarp;         /* transport of the device: iWARP, else InfiniBand or RoCE */
-	atomic_bool failed; /* the device is gone or has failed */
+	uint32_t max_srq_sge; /* segments of a receive of an SRQ; 0: as of others */
+	bool iwarp;           /* transport of the device: iWARP, else InfiniBand or RoCE */
+	atomic_bool failed;   /* the device is gone or has failed */
 	struct ibv_comp_channel *channel;
 	struct ri_watch completions; /* of the channel's descriptor */
 	struct ri_watch asyncs;      /* of the asynchronous events */
@@ -306,6 +307,8 @@ struct ri_usrq {
 	uint32_t max_sge;
 	uint32_t mine; /* free slots that only the thread that posts uses: first + 1, 0: none */
 	atomic_uint returned; /* free slots that completions gave back: first + 1, 0: none */
+	atomic_uint posts;    /* receives posted; written by the thread that posts */
+	atomic_uint dones;    /* of them, completed */
 };
 
 struct ri_srq {
@@ -313,7 +316,9 @@ struct ri_srq {
 	struct vib_item item;
 	struct ri_pd *pd;
 	uint64_t ctx;
-	struct ri_srq_attr attr; /* as granted */
+	struct ri_srq_attr attr; /* as granted; without the limit */
+	atomic_uint limit;       /* that is armed; 0: none, or its event was raised */
+	struct ri_task low;      /* raise it: there were fewer receives when it was armed */
 	size_t bytes;            /* of the slots' address space */
 	atomic_uint users;
 };

@@ -132,6 +132,10 @@ async_handle(struct ri_rnic *rnic, const struct ibv_async_event *event)
 			  ((struct ri_cq *)event->element.cq->cq_context)->ctx);
 		break;
 	case RI_OBJECT_SRQ:
+		if (event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED) {
+			vib_srq_low(event->element.srq->srq_context);
+			break;
+		}
 		vib_raise(rnic, meaning->event, RI_OBJECT_SRQ,
 			  ((struct ri_srq *)event->element.srq->srq_context)->ctx);
 		break;

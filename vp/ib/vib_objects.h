@@ -31,6 +31,14 @@ enum ri_status vib_failure(const struct ri_rnic *rnic, int error) RI_MUST_CHECK;
 enum ri_status vib_create_failure(const struct ri_rnic *rnic, const char *what,
 				  int error) RI_MUST_CHECK;
 
+/* Raise the event of the limit of an SRQ, which is off then. On the service thread. */
+static inline void
+vib_srq_low(struct ri_srq *srq)
+{
+	atomic_store(&srq->limit, 0);
+	vib_raise(srq->pd->context->rnic, RI_EVENT_SRQ_LIMIT, RI_OBJECT_SRQ, srq->ctx);
+}
+
 /* vib_qp.c: destroy a queue pair in whatever state. */
 void vib_qp_destroy(struct ri_qp *qp);
 

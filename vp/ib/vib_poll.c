@@ -150,6 +150,7 @@ shared_take(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, s
 
 	if (qp != NULL)
 		wc_fill(cq, out, in, slot, qp);
+	atomic_fetch_add_explicit(&slot->of.srq->dones, 1, memory_order_relaxed);
 	vib_slot_return(slot->of.srq, slot);
 	return qp != NULL;
 }

@@ -22,9 +22,14 @@ static const struct vib_quirk quirks[] = {
 	 .no_invalidate = true},
 	/*
 	 * Linux's rxe gives the kernel's bit for an invalidation to programs, which have another one. And it takes a
-	 * failed completion for one that is not solicited.
+	 * failed completion for one that is not solicited. The rest: [RI 12.2].
 	 */
-	{.vendor_id = 0xffffff, .driver = "rxe", .kernel_flags = true, .silent_failures = true},
+	{.vendor_id = 0xffffff,
+	 .driver = "rxe",
+	 .kernel_flags = true,
+	 .silent_failures = true,
+	 .srq_of_domain = true,
+	 .vague_statuses = true},
 };
 
 static const struct vib_quirk no_quirk = {.driver = ""};
@@ -102,6 +107,7 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->mr_key_owner = RI_KEY_PROVIDER;
 	attr->srq = dev->max_srq > 0 && dev->max_srq_wr > 0;
 	if (attr->srq) {
+		rnic->max_srq_sge = limit_of(dev->max_srq_sge, UINT16_MAX);
 		attr->max_srq = limit_of(dev->max_srq, INT32_MAX);
 		attr->max_srq_wr = limit_of(dev->max_srq_wr, 1u << 20);
 		attr->srq_limit = true;

@@ -94,6 +94,12 @@ init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct r
 	if ((init->type != RI_QP_RC && (init->type != RI_QP_UD || !can->ud || srq != NULL)) ||
 	    init->privileged || (srq != NULL && init->soft_limit != 0))
 		return RI_ERR_UNSUPPORTED;
+	if (srq != NULL && srq->pd != pd && rnic->quirk->srq_of_domain) {
+		vib_log(rnic, RI_LOG_WARNING,
+			"the device cannot use a shared receive queue of another protection "
+			"domain");
+		return RI_ERR_UNSUPPORTED;
+	}
 	if (init->type == RI_QP_UD && init->port >= can->num_ports)
 		return RI_ERR_INVALID_ARG;
 	if (qkey_forbidden(pd, init->qkey))

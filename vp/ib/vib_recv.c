@@ -107,6 +107,7 @@ vib_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 {
 	struct ibv_recv_wr out, *bad;
 	struct vib_slot *slot;
+	uint32_t posts;
 	int error;
 
 	if (wr->num_sge > srq->max_sge)
@@ -116,9 +117,13 @@ vib_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 		return RI_ERR_QUEUE_FULL;
 	receive_fill(slot, wr, RI_OP_RECV, VIB_SLOT_SHARED);
 	recv_fill(&out, slot, wr);
+	/* Before the device has it: its completion may be polled before this call returns. */
+	posts = atomic_load_explicit(&srq->posts, memory_order_relaxed);
+	atomic_store_explicit(&srq->posts, posts + 1, memory_order_relaxed);
 	error = ibv_post_srq_recv(srq->srq, &out, &bad);
 	if (error == 0)
 		return RI_SUCCESS;
+	atomic_store_explicit(&srq->posts, posts, memory_order_relaxed);
 	slot->u.next = srq->mine;
 	srq->mine = slot->place;
 	return vib_post_refused(error);

@@ -54,6 +54,16 @@ vib_slot_return(struct ri_usrq *srq, struct vib_slot *slot)
 	while (!atomic_compare_exchange_weak(&srq->returned, &first, slot->place));
 }
 
+/* Receives of an SRQ that are posted and not completed; no thread posts or polls meanwhile, or it is about right. */
+static inline uint32_t
+vib_srq_used(const struct ri_usrq *srq)
+{
+	uint32_t dones = atomic_load(&srq->dones);
+	int32_t used = (int32_t)(atomic_load(&srq->posts) - dones);
+
+	return used > 0 ? (uint32_t)used : 0;
+}
+
 /* Take a free slot of an SRQ; the thread that posts. NULL: none is free. */
 static inline struct vib_slot *
 vib_slot_take(struct ri_usrq *srq)

@@ -55,19 +55,38 @@ attr_check(const struct ri_rnic *rnic, const struct ri_srq_attr *attr)
 {
 	if (attr->max_wr == 0 || (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > attr->max_wr))
 		return RI_ERR_INVALID_ARG;
-	if (attr->max_wr > rnic->attr.max_srq_wr || attr->max_sge > rnic->attr.max_recv_sge)
+	if (attr->max_wr > rnic->attr.max_srq_wr || attr->max_sge > rnic->attr.max_recv_sge ||
+	    (rnic->max_srq_sge != 0 && attr->max_sge > rnic->max_srq_sge))
 		return RI_ERR_LIMIT;
 	return vib_alive(rnic);
 }
 
-/* Arm the limit, or switch it off. */
-static enum ri_status
-limit_set(const struct ri_srq *srq, uint32_t limit)
+static void
+on_low(void *arg)
 {
-	struct ibv_srq_attr theirs = {.srq_limit = limit};
+	vib_srq_low(arg);
+}
+
+/*
+ * Arm the limit, or switch it off. With fewer receives left the event is due at once [RI 6.4]. Devices look at the number
+ * only when a message takes a receive, so then the device is not armed, and the event is raised here.
+ */
+static enum ri_status
+limit_set(struct ri_srq *srq, uint32_t limit)
+{
+	const struct ri_rnic *rnic = srq->pd->context->rnic;
+	bool low = limit > vib_srq_used(&srq->user);
+	struct ibv_srq_attr theirs = {.srq_limit = low ? 0 : limit};
+	uint32_t before = atomic_exchange(&srq->limit, theirs.srq_limit);
 	int error = ibv_modify_srq(srq->user.srq, &theirs, IBV_SRQ_LIMIT);
 
-	return error == 0 ? RI_SUCCESS : vib_failure(srq->pd->context->rnic, error);
+	if (error != 0) {
+		atomic_store(&srq->limit, before);
+		return vib_failure(rnic, error);
+	}
+	if (low)
+		rnic->host->task_run(rnic->host->self, &srq->low);
+	return RI_SUCCESS;
 }
 
 static enum ri_status
@@ -86,6 +105,7 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	if (srq == NULL)
 		return RI_ERR_RESOURCES;
 	srq->pd = pd;
+	srq->low = (struct ri_task){.fire = on_low, .arg = srq};
 	if (!slots_create(srq, attr->max_wr)) {
 		free(srq);
 		return RI_ERR_RESOURCES;
@@ -108,11 +128,26 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 		srq_free(srq);
 		return status;
 	}
+	srq->attr.limit = 0;
 	atomic_fetch_add(&pd->users, 1);
 	vib_enlist(pd->context, &pd->context->srqs, &srq->item);
 	vib_map(map, &srq->user);
 	*out = srq;
 	return RI_SUCCESS;
+}
+
+/*
+ * Is there address space for a queue of that size? rxe's library unmaps its queue before it maps the larger one, and if that
+ * fails the queue is lost. Its entries have at most 64 bytes and 16 for each segment, and sizes are powers of 2.
+ */
+static bool
+has_room(const struct ri_srq *srq, uint32_t max_wr)
+{
+	size_t bytes = 4 * ((size_t)max_wr + 1) * (64 + 16 * (size_t)srq->user.max_sge);
+	void *trial =
+		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return trial != MAP_FAILED && munmap(trial, bytes) == 0;
 }
 
 /* More room at the device, then as many slots. An SRQ never gets smaller. */
@@ -124,6 +159,8 @@ srq_grow(struct ri_srq *srq, uint32_t max_wr)
 
 	if (max_wr <= srq->attr.max_wr)
 		return RI_SUCCESS;
+	if (!has_room(srq, max_wr))
+		return RI_ERR_RESOURCES;
 	error = ibv_modify_srq(srq->user.srq, &theirs, IBV_SRQ_MAX_WR);
 	if (error != 0)
 		return vib_create_failure(srq->pd->context->rnic, "a larger shared receive queue",
@@ -145,6 +182,8 @@ modify_check(const struct ri_srq *srq, const struct ri_srq_attr *attr, bool resi
 		return RI_ERR_INVALID_ARG;
 	if (resize && attr->max_wr > rnic->attr.max_srq_wr)
 		return RI_ERR_LIMIT;
+	if (resize && attr->max_wr < vib_srq_used(&srq->user))
+		return RI_ERR_BUSY;
 	if (resize && attr->max_wr > max_wr)
 		max_wr = attr->max_wr;
 	if (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > max_wr)
@@ -175,24 +214,26 @@ srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_
 static enum ri_status
 srq_query(struct ri_srq *srq, struct ri_srq_attr *attr)
 {
-	struct ibv_srq_attr theirs = {.srq_limit = 0};
-	int error = ibv_query_srq(srq->user.srq, &theirs);
+	enum ri_status status = vib_alive(srq->pd->context->rnic);
 
-	if (error != 0)
-		return vib_failure(srq->pd->context->rnic, error);
+	if (status != RI_SUCCESS)
+		return status;
 	*attr = srq->attr;
-	attr->limit = theirs.srq_limit;
-	attr->available = 0; /* a device does not tell */
+	attr->limit =
+		atomic_load(&srq->limit); /* siw tells the old one when its event was raised */
+	attr->available = 0;              /* a device does not tell */
 	return RI_SUCCESS;
 }
 
 static enum ri_status
 srq_destroy(struct ri_srq *srq)
 {
+	const struct ri_host *host = srq->pd->context->rnic->host;
 	int error;
 
 	if (atomic_load(&srq->users) != 0)
 		return RI_ERR_BUSY;
+	host->task_stop(host->self, &srq->low);
 	error = ibv_destroy_srq(srq->user.srq);
 	if (error == EBUSY)
 		return RI_ERR_BUSY;

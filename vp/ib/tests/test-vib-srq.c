@@ -4,10 +4,12 @@
 /* Shared receive queues over a device that the test plays: slots, completions in any order, and growth while in use. */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "vib_cq.h"
 #include "vib_device.h"
 #include "vib_post.h"
+#include "vib_profile.h"
 
 #define RECEIVES 64 /* that the played device remembers */
 
@@ -188,12 +190,146 @@ test_growth(void)
 	for (uint64_t id = 0; id < 12; id++)
 		receive(&s, (id * 5) % 12);
 	g_assert_cmpuint(fill(&s), ==, 12);
-	/* It gets no smaller; the real size is told. */
+	/* It gets no smaller; the real size is told. Less than what is outstanding is refused [IT 12.11]. */
+	attr.max_wr = 11;
+	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_ERR_BUSY);
+	for (uint64_t id = 12; id < 21; id++)
+		receive(&s, id);
 	attr.max_wr = 3;
 	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_SUCCESS);
 	g_assert_cmpuint(attr.max_wr, ==, 12);
 	g_assert_cmpuint(granted.max_wr, ==, 12);
-	g_assert_cmpint(post(&s), ==, RI_ERR_QUEUE_FULL);
+	g_assert_cmpuint(fill(&s), ==, 9);
+	setting_free(&s);
+}
+
+/*
+ * rxe's library loses its queue if it cannot map the larger one. Where there is no address space, the device is not asked.
+ */
+static void
+test_no_room(void)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	struct ri_srq_attr attr = {.limit = RI_SRQ_LIMIT_KEEP, .max_wr = 100};
+	struct rlimit before, none;
+	enum ri_status status;
+	struct setting s;
+
+	if (g_getenv("ITAPI_TEST_NO_RSS") != NULL) {
+		g_test_skip("the address space cannot be limited here");
+		return;
+	}
+	setting_new(&s, 5, true);
+	g_assert_cmpint(getrlimit(RLIMIT_AS, &before), ==, 0);
+	none = before;
+	none.rlim_cur = 4096;
+	g_assert_cmpint(setrlimit(RLIMIT_AS, &none), ==, 0);
+	status = vib_srq_ops.modify(s.srq, &attr, true, &s.d->map);
+	g_assert_cmpint(setrlimit(RLIMIT_AS, &before), ==, 0);
+	g_assert_cmpint(status, ==, RI_ERR_RESOURCES);
+	g_assert_cmpuint(granted.max_wr, ==, 5);
+	g_assert_cmpuint(fill(&s), ==, 5);
+	setting_free(&s);
+#else
+	g_test_skip("the address space cannot be limited here");
+#endif
+}
+
+static void
+expect_low(struct setting *s, uint32_t limit, guint events)
+{
+	struct ri_srq_attr attr;
+
+	vth_run(s->d->vth);
+	g_assert_cmpint(vib_srq_ops.query(s->srq, &attr), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.limit, ==, limit);
+	g_assert_cmpuint(granted.srq_limit, ==, limit);
+	g_assert_cmpuint(s->d->async_events->len, ==, events);
+	if (events == 0)
+		return;
+	g_assert_cmpuint(g_array_index(s->d->async_events, struct ri_async_event, 0).event, ==,
+			 RI_EVENT_SRQ_LIMIT);
+	g_assert_cmpuint(g_array_index(s->d->async_events, struct ri_async_event, 0).ctx, ==, 5);
+	g_array_set_size(s->d->async_events, 0);
+}
+
+static enum ri_status
+arm(struct setting *s, uint32_t limit)
+{
+	struct ri_srq_attr attr = {.limit = limit};
+
+	return vib_srq_ops.modify(s->srq, &attr, false, &s->d->map);
+}
+
+/* A device looks at its limit when a message takes a receive, but the event of one that is too high comes at once. */
+static void
+test_limit(void)
+{
+	struct setting s;
+
+	setting_new(&s, 5, false);
+	g_assert_cmpint(arm(&s, 2), ==, RI_SUCCESS);
+	g_assert_cmpuint(s.d->async_events->len, ==, 0); /* never inside a verb */
+	expect_low(&s, 0, 1);
+	g_assert_cmpuint(fill(&s), ==, 5);
+	g_assert_cmpint(arm(&s, 5), ==, RI_SUCCESS);
+	expect_low(&s, 5, 0);
+	/* Another limit that the device refuses changes nothing. */
+	modify_error = EINVAL;
+	g_assert_cmpint(arm(&s, 4), ==, RI_ERR_INVALID_ARG);
+	modify_error = 0;
+	expect_low(&s, 5, 0);
+	/* The device's own event. */
+	receive(&s, 0);
+	granted.srq_limit = 0;
+	vib_srq_low(s.srq);
+	expect_low(&s, 0, 1);
+	g_assert_cmpint(arm(&s, 4), ==, RI_SUCCESS);
+	expect_low(&s, 4, 0);
+	g_assert_cmpint(arm(&s, 0), ==, RI_SUCCESS);
+	expect_low(&s, 0, 0);
+	g_assert_cmpint(arm(&s, 5), ==, RI_SUCCESS);
+	expect_low(&s, 0, 1);
+	/* An event that is due when the queue is destroyed does not come. */
+	g_assert_cmpint(arm(&s, 5), ==, RI_SUCCESS);
+	setting_free(&s);
+}
+
+/* What rxe cannot do: as many segments as another queue has, and a queue pair of another domain. */
+static void
+test_rxe(void)
+{
+	static const struct vib_quirk rxe = {.driver = "rxe", .srq_of_domain = true};
+	struct ri_srq_attr attr = {.max_wr = 4, .max_sge = 3};
+	struct ri_qp_init init = {.ctx = 8,
+				  .type = RI_QP_RC,
+				  .max_sq_wr = 4,
+				  .max_send_sge = 1,
+				  .max_write_sge = 1,
+				  .max_read_sge = 1};
+	struct ri_srq *srq = NULL;
+	struct ri_qp *qp = NULL;
+	struct ri_pd *other;
+	struct setting s;
+
+	setting_new(&s, 5, true);
+	s.d->rnic.max_srq_sge = 2;
+	g_assert_cmpint(vib_srq_ops.create(s.d->pd, &attr, &srq, &s.d->map), ==, RI_ERR_LIMIT);
+	attr.max_sge = 2;
+	g_assert_cmpint(vib_srq_ops.create(s.d->pd, &attr, &srq, &s.d->map), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_srq_ops.destroy(srq), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_pd_ops.create(s.d->context, &other), ==, RI_SUCCESS);
+	for (unsigned i = 0; i < 2; i++) {
+		enum ri_status status =
+			vib_qp_ops.create(other, &init, s.d->cq, s.d->cq, s.srq, &qp, &s.d->map);
+
+		g_assert_cmpint(status, ==, i == 0 ? RI_SUCCESS : RI_ERR_UNSUPPORTED);
+		if (i == 0)
+			g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+		s.d->rnic.quirk = &rxe;
+	}
+	g_assert_true(vth_logged(s.d->vth, "shared receive queue of another protection domain"));
+	g_assert_cmpint(vib_pd_ops.destroy(other), ==, RI_SUCCESS);
 	setting_free(&s);
 }
 
@@ -209,19 +345,20 @@ test_arguments(void)
 		    {101, RI_SRQ_LIMIT_KEEP, true, RI_ERR_LIMIT},
 		    {0, 6, false, RI_ERR_INVALID_ARG},
 		    {8, 9, true, RI_ERR_INVALID_ARG},
-		    {8, 8, true, RI_SUCCESS},
+		    {8, 5, true, RI_SUCCESS},
 		    {100, 0, true, RI_SUCCESS}};
 	struct ri_srq_attr attr;
 	struct ri_map map;
 	struct setting s;
 
 	setting_new(&s, 5, true);
+	g_assert_cmpuint(fill(&s), ==, 5);
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
 		attr = (struct ri_srq_attr){.max_wr = rows[i].max_wr, .limit = rows[i].limit};
 		g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, rows[i].resize, &map), ==,
 				rows[i].status);
 		g_assert_cmpuint(granted.max_wr, ==, i < 4 ? 5 : rows[i].max_wr);
-		g_assert_cmpuint(granted.srq_limit, ==, i == 4 ? 8 : 0);
+		g_assert_cmpuint(granted.srq_limit, ==, i == 4 ? 5 : 0);
 	}
 	s.d->rnic.attr.srq_resizable = false;
 	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_ERR_UNSUPPORTED);
@@ -261,7 +398,10 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/srq/slots", test_slots);
 	g_test_add_func("/ib/srq/growth", test_growth);
+	g_test_add_func("/ib/srq/no-room", test_no_room);
 	g_test_add_func("/ib/srq/arguments", test_arguments);
+	g_test_add_func("/ib/srq/limit", test_limit);
+	g_test_add_func("/ib/srq/rxe", test_rxe);
 	g_test_add_func("/ib/srq/soft-limit", test_soft_limit);
 	return g_test_run();
 }
