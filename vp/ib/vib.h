@@ -187,6 +187,7 @@ struct ri_mw {
 	struct vib_key *key;
 	struct vsw_lock lock; /* of all that follows */
 	bool bound;           /* the last bind that was posted has not failed and is not undone */
+	bool ending;          /* an invalidation of it is posted, too */
 	uint32_t stag;        /* of that bind, or of the creation */
 	const struct ibv_mr *over; /* region of that bind */
 	uint32_t qpn;              /* queue pair of that bind */
@@ -393,6 +394,7 @@ struct ri_uqp {
 	bool ud;                  /* for datagrams */
 	bool windows;             /* the device has windows */
 	bool invalidates;         /* and Sends that invalidate */
+	bool void_harms;          /* it must not invalidate a window that is not bound */
 	unsigned int invalidated; /* flags of a device's completion that say so */
 	bool odd; /* no request takes the short way of a post: `ud`, or ri_ucq::reorders */
 	uint32_t max_inline; /* bytes that the device copies while they are posted */
@@ -463,6 +465,15 @@ void vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *fo
 void vib_mw_posting(const struct ri_uqp *qp, const struct vib_wr *wr);
 /* The device has it: from now on the window has the new STag for libibverbs, too. */
 void vib_mw_posted(const struct vib_wr *wr);
+/* What an invalidation of a window through a queue pair is [RI 5.4.1]. */
+enum vib_invalidation {
+	VIB_INVALIDATION_BAD = 0, /* it may not be */
+	VIB_INVALIDATION_VOID,    /* the window is not bound: nothing is to be done [RI 5.2.2] */
+	VIB_INVALIDATION_DUE      /* the device has to do it */
+};
+enum vib_invalidation vib_mw_invalidation(const struct ri_uqp *qp, uint32_t stag);
+/* It is about to be posted. */
+void vib_mw_invalidating(const struct ri_uqp *qp, uint32_t stag);
 /* A bind (@p bind) or invalidation of the window that has this STag has failed or succeeded. */
 void vib_mw_completed(struct vib_keys *keys, uint32_t stag, bool bind, bool success);
 /* How many windows are bound over this region (NULL: over any) and through the queue pair with this number (0: any)? */

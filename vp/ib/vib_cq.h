@@ -34,6 +34,11 @@ void vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying);
  * there is no room. The caller owns the lock of that CQ, has staged all that the device had, and calls vib_cq_tell later.
  */
 bool vib_cq_flush_one(struct ri_uqp *qp, bool send);
+/*
+ * Complete the only request of a queue pair by ourselves: it succeeds without the device. The completion is told if it was
+ * asked for. The caller owns the lock of the send CQ, has staged, and calls vib_cq_tell later.
+ */
+void vib_cq_void_one(struct ri_uqp *qp, bool signaled);
 /* Raise the event that is due, if the queue is armed and its condition holds; else listen on. No lock is owned. */
 void vib_cq_tell(struct ri_cq *cq);
 

@@ -105,6 +105,7 @@ vib_mw_posting(const struct ri_uqp *qp, const struct vib_wr *wr)
 
 	vsw_lock(&mw->lock);
 	mw->bound = true;
+	mw->ending = false;
 	mw->stag = wr->wr.bind_mw.rkey;
 	mw->over = info->mr;
 	mw->qpn = qp->qpn;
@@ -124,6 +125,43 @@ vib_mw_posted(const struct vib_wr *wr)
 	vsw_unlock(&mw->lock);
 }
 
+enum vib_invalidation
+vib_mw_invalidation(const struct ri_uqp *qp, uint32_t stag)
+{
+	struct vib_key *key = vib_key_get(qp->keys, VIB_KEY_WINDOW, stag);
+	enum vib_invalidation what = VIB_INVALIDATION_BAD;
+	struct ri_mw *mw;
+
+	if (key == NULL)
+		return what;
+	mw = (struct ri_mw *)key->object;
+	vsw_lock(&mw->lock);
+	if (key->pd == qp->pd && mw->stag == stag) {
+		if (!mw->bound || mw->ending)
+			what = VIB_INVALIDATION_VOID;
+		else if (mw->qpn == qp->qpn)
+			what = VIB_INVALIDATION_DUE;
+	}
+	vsw_unlock(&mw->lock);
+	vib_key_put(key);
+	return what;
+}
+
+void
+vib_mw_invalidating(const struct ri_uqp *qp, uint32_t stag)
+{
+	struct vib_key *key = vib_key_get(qp->keys, VIB_KEY_WINDOW, stag);
+	struct ri_mw *mw;
+
+	if (key == NULL)
+		return;
+	mw = (struct ri_mw *)key->object;
+	vsw_lock(&mw->lock);
+	mw->ending = mw->stag == stag;
+	vsw_unlock(&mw->lock);
+	vib_key_put(key);
+}
+
 void
 vib_mw_completed(struct vib_keys *keys, uint32_t stag, bool bind, bool success)
 {
@@ -134,9 +172,11 @@ vib_mw_completed(struct vib_keys *keys, uint32_t stag, bool bind, bool success)
 		return;
 	mw = (struct ri_mw *)key->object;
 	vsw_lock(&mw->lock);
-	/* A bind that failed has left the window as it was, which was not bound. */
+	/* A bind that failed has left the window as it was, which was not bound; an invalidation that failed, bound. */
 	if (mw->stag == stag && bind != success)
 		mw->bound = false;
+	if (mw->stag == stag && !bind && !success)
+		mw->ending = false;
 	vsw_unlock(&mw->lock);
 	vib_key_put(key);
 }

@@ -333,6 +333,21 @@ vib_cq_flush_one(struct ri_uqp *qp, bool send)
 	return true;
 }
 
+void
+vib_cq_void_one(struct ri_uqp *qp, bool signaled)
+{
+	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	struct vib_slot *slot = &qp->sq.slots[head & qp->sq.mask];
+	const struct ibv_wc in = {.status = IBV_WC_SUCCESS};
+	struct ri_wc out;
+
+	memset(&out, 0, sizeof(out));
+	done_copy(&out, &in, slot);
+	atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
+	if (signaled)
+		staged_push(qp->send_cq, &out);
+}
+
 /* --- the entries --------------------------------------------------------------------------------- */
 
 /* Straight from the device. */

@@ -225,6 +225,19 @@ bind_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
 	return true;
 }
 
+/*
+ * An invalidation. False: the window may not be invalidated through this queue pair, or it is not bound and the device would
+ * not survive that.
+ */
+static bool
+invalidate_fill(const struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
+{
+	enum vib_invalidation what = vib_mw_invalidation(qp, wr->inv_stag);
+
+	out->wr.invalidate_rkey = wr->inv_stag;
+	return what == VIB_INVALIDATION_DUE || (what == VIB_INVALIDATION_VOID && !qp->void_harms);
+}
+
 /* A datagram. False: the address handle is not there. */
 static bool
 ud_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
@@ -264,8 +277,7 @@ shape_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, str
 	case SHAPE_INVALIDATE:
 		slot->odd |= VIB_SLOT_OPCODE;
 		slot->u.window = wr->inv_stag;
-		out->wr.invalidate_rkey = wr->inv_stag;
-		return true;
+		return invalidate_fill(qp, wr, out);
 	case SHAPE_UD:
 		return ud_fill(qp, wr, out);
 	case SHAPE_RDMA:
@@ -312,7 +324,9 @@ post_failed(struct ri_uqp *qp, struct vib_slot *slot, const struct vib_wr *made,
 	if (place == NULL)
 		return RI_ERR_QUEUE_FULL;
 	slot->odd |= VIB_SLOT_FAULT;
-	slot->status = slot->done.opcode == RI_OP_BIND_MW ? RI_WC_MW_BIND : RI_WC_LOCAL_QP;
+	slot->status = slot->done.opcode == RI_OP_BIND_MW || slot->done.opcode == RI_OP_LOCAL_INV
+			       ? RI_WC_MW_BIND
+			       : RI_WC_LOCAL_QP;
 	vib_chain_fault(qp);
 	*place = *made;
 	memset(place->uses, 0, sizeof(place->uses));
@@ -342,6 +356,8 @@ post_now(struct ri_uqp *qp, struct vib_wr *out, uint32_t tail)
 	vib_wr_done(out);
 	if (error == 0)
 		return RI_SUCCESS;
+	if (out->wr.opcode == IBV_WR_LOCAL_INV)
+		vib_mw_completed(qp->keys, out->wr.invalidate_rkey, false, false);
 	tail_set(qp, tail);
 	return vib_post_refused(error);
 }
@@ -365,6 +381,36 @@ post_kept(struct ri_uqp *qp, const struct vib_wr *made, uint32_t tail, bool wait
 	if (!wait || vib_chain_next(&qp->chain) == NULL || atomic_load(&qp->gate) != VIB_GATE_OPEN)
 		vib_chain_run(qp);
 	return RI_SUCCESS;
+}
+
+/*
+ * An invalidation of a window that is not bound has nothing to do [RI 5.2.2]. If all requests before it are completed it
+ * succeeds here, whatever the device makes of it. False: it is none, or something is before it.
+ */
+static bool
+post_void(struct ri_uqp *qp, const struct ri_wr *wr, uint32_t tail)
+{
+	struct ri_ucq *cq = qp->send_cq;
+	bool done;
+
+	/* What the Send of a peer has invalidated is known when its receive is completed. */
+	vsw_lock(&qp->recv_cq->lock);
+	vib_cq_stage(qp->recv_cq);
+	vib_cq_unlock(qp->recv_cq);
+	if (vib_chain_busy(&qp->chain) ||
+	    vib_mw_invalidation(qp, wr->inv_stag) != VIB_INVALIDATION_VOID)
+		return false;
+	vsw_lock(&cq->lock);
+	vib_cq_stage(cq);
+	done = vib_ring_used(&qp->sq) == 0;
+	if (done) {
+		tail_set(qp, tail + 1);
+		vib_cq_void_one(qp, (wr->flags & RI_WR_SIGNALED) != 0);
+	}
+	vib_cq_unlock(cq);
+	if (done)
+		vib_cq_tell((struct ri_cq *)cq);
+	return done;
 }
 
 /* Everything that is not usual: the gate is not open, something is kept or to be kept, an odd request or queue pair. */
@@ -395,6 +441,8 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 		vib_post_flush_here(qp, &qp->sq, true);
 		return RI_SUCCESS;
 	}
+	if (wr->opcode == RI_OP_LOCAL_INV && post_void(qp, wr, tail))
+		return RI_SUCCESS;
 	memset(&made, 0, sizeof(made));
 	request_fill(&made.wr, wr, slot);
 	if (qp->send_cq->reorders) {
@@ -403,6 +451,8 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 		made.wr.send_flags |= IBV_SEND_SIGNALED;
 	}
 	bool there = shape_fill(qp, wr, slot, &made);
+	if (there && wr->opcode == RI_OP_LOCAL_INV)
+		vib_mw_invalidating(qp, wr->inv_stag);
 	bool wait = (wr->flags & RI_WR_COALESCE) != 0 && made.uses[VIB_WR_OBJECT] == NULL;
 	if (!there)
 		status = post_failed(qp, slot, &made, tail);

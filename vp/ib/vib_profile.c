@@ -28,6 +28,7 @@ static const struct vib_quirk quirks[] = {
 	 .driver = "rxe",
 	 .kernel_flags = true,
 	 .silent_failures = true,
+	 .void_harms = true,
 	 .srq_of_domain = true,
 	 .vague_statuses = true},
 };

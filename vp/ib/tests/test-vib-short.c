@@ -19,6 +19,8 @@ struct setting {
 	struct device *d;
 	struct ri_qp *qp;
 	struct ri_mr *mr;
+	struct ri_mw *mw;
+	uint32_t window; /* its STag */
 	struct ri_sge pieces[3];
 };
 
@@ -27,11 +29,14 @@ setting_new(struct setting *s, uint32_t room)
 {
 	const struct ri_mr_init init = {.addr = (uintptr_t)memory,
 					.length = sizeof(memory),
-					.access = RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE};
+					.access = RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE |
+						  RI_ACCESS_BIND};
 	uint32_t stag;
 
 	s->d = device_new();
 	g_assert_cmpint(vib_mem_ops.mr_reg(s->d->pd, &init, &s->mr, &stag), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(s->d->pd, RI_MW_NARROW, &s->mw, &s->window), ==,
+			RI_SUCCESS);
 	s->qp = device_qp_of(s->d, false, room);
 	for (unsigned i = 0; i < G_N_ELEMENTS(s->pieces); i++)
 		s->pieces[i] = (struct ri_sge){
@@ -41,6 +46,7 @@ setting_new(struct setting *s, uint32_t room)
 static void
 setting_free(struct setting *s)
 {
+	g_assert_cmpint(vib_mem_ops.mw_free(s->mw), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_qp_ops.destroy(s->qp), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_mem_ops.mr_dereg(s->mr), ==, RI_SUCCESS);
 	device_free(s->d);
@@ -56,6 +62,20 @@ wr_of(const struct setting *s, uint8_t opcode, uint32_t flags, uint64_t id)
 		.opcode = opcode,
 		.flags = flags,
 		.u.remote = {.addr = 0x123456789000 + id, .stag = 0xabc00 + (uint32_t)id}};
+}
+
+/* A bind, which takes the odd way and the long one back. */
+static struct ri_wr
+bind_of(const struct setting *s, uint64_t id)
+{
+	return (struct ri_wr){.wr_id = id,
+			      .opcode = RI_OP_BIND_MW,
+			      .flags = RI_WR_SIGNALED,
+			      .u.bind = {.mw_stag = s->window + (uint8_t)id,
+					 .mr_stag = s->pieces[0].stag,
+					 .addr = (uintptr_t)memory,
+					 .length = 8,
+					 .access = RI_ACCESS_REMOTE_READ}};
 }
 
 /* A write, posted by the flags. */
@@ -287,10 +307,7 @@ post_by_chance(const struct setting *s, GRand *rand, uint64_t id)
 		wr.num_sge = 0;
 		break;
 	case 3:
-		wr = (struct ri_wr){.wr_id = id,
-				    .opcode = RI_OP_LOCAL_INV,
-				    .flags = RI_WR_SIGNALED,
-				    .inv_stag = 0x770000};
+		wr = bind_of(s, id);
 		break;
 	default:
 		break;
@@ -348,10 +365,7 @@ test_many(void)
 			struct ri_wr wr = wr_of(&s, RI_OP_RDMA_WRITE, RI_WR_SIGNALED, id);
 
 			if (id % 5 == 0)
-				wr = (struct ri_wr){.wr_id = id,
-						    .opcode = RI_OP_LOCAL_INV,
-						    .flags = RI_WR_SIGNALED,
-						    .inv_stag = 0x770000};
+				wr = bind_of(&s, id);
 			g_assert_cmpint(vib_post_sq(&s.qp->user, &wr), ==, RI_SUCCESS);
 			device_complete(s.d, IBV_WC_SUCCESS);
 		}

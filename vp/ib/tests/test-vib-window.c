@@ -2,12 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Windows and Sends that invalidate, over a device that the test plays (vib_device.h). */
+#include <errno.h>
 #include <string.h>
 
 #include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_data.h"
 #include "vib_post.h"
+#include "vib_profile.h"
 
 /* --- windows --------------------------------------------------------------------------------------- */
 
@@ -64,6 +66,100 @@ test_window(void)
 	g_assert_false(attr.valid);
 	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
 	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
+/* Post an invalidation; how many requests the device has then. */
+static unsigned
+post_invalidate(struct device *d, struct ri_qp *qp, uint32_t stag, uint64_t id)
+{
+	const struct ri_wr wr = {
+		.wr_id = id, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED, .inv_stag = stag};
+
+	g_assert_cmpint(vib_post_sq(&qp->user, &wr), ==, RI_SUCCESS);
+	return d->sends;
+}
+
+/*
+ * What is not bound is invalid already [RI 5.2.2], and the kernel's rxe would crash: such an invalidation never reaches it. It
+ * succeeds if nothing is before it, and else fails in its turn.
+ */
+static void
+test_void(void)
+{
+	static const struct vib_quirk rxe = {.driver = "rxe", .void_harms = true};
+	const struct ri_recv_wr receive = {.wr_id = 20};
+	struct device *d = device_new();
+	struct ibv_wc how = {.wc_flags = IBV_WC_WITH_INV};
+	struct data_region region;
+	struct ri_qp *qp, *other;
+	struct ri_mw *mw;
+	uint32_t stag;
+
+	d->rnic.quirk = &rxe;
+	qp = device_qp(d, false);
+	data_region_new(d, &region, 1000);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
+	/* Never bound. */
+	g_assert_cmpuint(post_invalidate(d, qp, stag, 1), ==, 0);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	/* Twice: the second has nothing to do, but the first may not be done yet. */
+	g_assert_cmpint(post_bind(qp, stag + 1, &region, 2), ==, RI_SUCCESS);
+	g_assert_cmpuint(post_invalidate(d, qp, stag + 1, 3), ==, 2);
+	device_complete(d, IBV_WC_SUCCESS);
+	device_complete(d, IBV_WC_SUCCESS);
+	g_assert_cmpuint(post_invalidate(d, qp, stag + 1, 4), ==, 2);
+	for (uint64_t i = 2; i <= 4; i++)
+		data_poll(d, i, RI_WC_SUCCESS);
+	/* The peer has invalidated it. */
+	g_assert_cmpint(post_bind(qp, stag + 2, &region, 5), ==, RI_SUCCESS);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 5, RI_WC_SUCCESS);
+	g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+	how.invalidated_rkey = stag + 2;
+	device_receive(d, 0, &how);
+	g_assert_cmpuint(post_invalidate(d, qp, stag + 2, 6), ==, 3);
+	data_poll(d, 20, RI_WC_SUCCESS);
+	data_poll(d, 6, RI_WC_SUCCESS);
+	/* One that the device refuses may be posted again. */
+	g_assert_cmpint(post_bind(qp, stag + 3, &region, 7), ==, RI_SUCCESS);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 7, RI_WC_SUCCESS);
+	d->refuse = d->sends + 1;
+	d->error = ENOMEM;
+	g_assert_cmpint(vib_post_sq(&qp->user, &(struct ri_wr){.opcode = RI_OP_LOCAL_INV,
+							       .inv_stag = stag + 3}),
+			==, RI_ERR_QUEUE_FULL);
+	d->refuse = 0;
+	g_assert_cmpuint(post_invalidate(d, qp, stag + 3, 8), ==, 5);
+	/* Behind a request that is not completed. */
+	g_assert_cmpuint(post_invalidate(d, qp, stag + 3, 9), ==, 5);
+	device_complete(d, IBV_WC_SUCCESS);
+	vth_run(d->vth);
+	data_poll(d, 8, RI_WC_SUCCESS);
+	data_poll(d, 9, RI_WC_MW_BIND);
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	data_qp_end(qp);
+	/* Other devices judge that themselves. But no window is invalidated through another queue pair [RI 5.4.1]. */
+	d->rnic.quirk = &(const struct vib_quirk){.driver = ""};
+	qp = device_qp(d, false);
+	other = device_qp(d, false);
+	g_assert_cmpint(data_post(qp, &region, 10, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	g_assert_cmpuint(post_invalidate(d, qp, stag + 3, 11), ==, 7);
+	device_complete(d, IBV_WC_SUCCESS);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 10, RI_WC_SUCCESS);
+	data_poll(d, 11, RI_WC_SUCCESS);
+	g_assert_cmpint(post_bind(qp, stag + 4, &region, 12), ==, RI_SUCCESS);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 12, RI_WC_SUCCESS);
+	g_assert_cmpuint(post_invalidate(d, other, stag + 4, 13), ==, 8);
+	vth_run(d->vth);
+	data_poll(d, 13, RI_WC_MW_BIND);
+	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
+	data_qp_end(qp);
+	data_qp_end(other);
 	data_region_free(&region);
 	device_free(d);
 }
@@ -238,6 +334,7 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ib/window/void", test_void);
 	g_test_add_func("/ib/window/bind", test_window);
 	g_test_add_func("/ib/window/gone", test_window_gone);
 	g_test_add_func("/ib/window/bounds", test_window_bounds);
