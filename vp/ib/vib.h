@@ -394,6 +394,7 @@ struct ri_uqp {
 	bool ud;                  /* for datagrams */
 	bool windows;             /* the device has windows */
 	bool invalidates;         /* and Sends that invalidate */
+	bool vague;               /* vib_quirk::vague_statuses */
 	bool void_harms;          /* it must not invalidate a window that is not bound */
 	unsigned int invalidated; /* flags of a device's completion that say so */
 	bool odd; /* no request takes the short way of a post: `ud`, or ri_ucq::reorders */
@@ -453,6 +454,8 @@ enum ri_status vib_status_of_errno(int error) RI_MUST_CHECK;
  */
 enum ri_status vib_status_of_open(int error) RI_MUST_CHECK;
 enum ri_wc_status vib_status_of_wc(enum ibv_wc_status status) RI_MUST_CHECK;
+/* Likewise, of a device with vib_quirk::vague_statuses. */
+enum ri_wc_status vib_status_of_vague_wc(enum ibv_wc_status status, uint8_t opcode) RI_MUST_CHECK;
 /* RI_ACCESS_* to IBV_ACCESS_*; what InfiniBand always grants has no bit. */
 unsigned int vib_access(uint32_t access);
 /* Log a line for the adapter, formatted; does nothing if the level is not wanted. Errors are said by strerror. */

@@ -108,7 +108,8 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 static __attribute__((noinline, cold)) void
 failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, struct ri_uqp *qp)
 {
-	out->status = (uint8_t)vib_status_of_wc(in->status);
+	out->status = (uint8_t)(qp->vague ? vib_status_of_vague_wc(in->status, out->opcode)
+					  : vib_status_of_wc(in->status));
 	out->flags = (uint8_t)(RI_WC_SOLICITED | (out->flags & RI_WC_RECEIVE));
 	out->detail = in->vendor_err;
 	out->byte_len = 0;

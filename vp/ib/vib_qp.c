@@ -229,6 +229,7 @@ user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
 	user->odd = user->ud || user->send_cq->reorders;
 	user->windows = rnic->attr.mw_narrow;
 	user->invalidates = rnic->attr.send_invalidate;
+	user->vague = rnic->quirk->vague_statuses;
 	user->void_harms = rnic->quirk->void_harms;
 	user->invalidated = IBV_WC_WITH_INV;
 	if (rnic->quirk->kernel_flags && !user->ud)

@@ -81,6 +81,22 @@ vib_status_of_wc(enum ibv_wc_status status)
 	return (size_t)status < COUNT(rows) ? (enum ri_wc_status)rows[status] : RI_WC_LOCAL_QP;
 }
 
+/*
+ * Linux's rxe: a key that names no region of the domain, at a requester, and any fault of the segments of a receive is an
+ * operation error; a message that is too long for its receive is an invalid request of the peer.
+ */
+enum ri_wc_status
+vib_status_of_vague_wc(enum ibv_wc_status status, uint8_t opcode)
+{
+	bool receive = opcode == RI_OP_RECV || opcode == RI_OP_RECV_UD;
+
+	if (receive && status == IBV_WC_REM_INV_REQ_ERR)
+		return RI_WC_LOCAL_LENGTH;
+	if (status == IBV_WC_LOC_QP_OP_ERR)
+		return opcode == RI_OP_LOCAL_INV ? RI_WC_MW_BIND : RI_WC_LOCAL_PROTECTION;
+	return vib_status_of_wc(status);
+}
+
 unsigned int
 vib_access(uint32_t access)
 {

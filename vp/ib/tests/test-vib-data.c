@@ -13,6 +13,7 @@
 #include "vib_cq.h"
 #include "vib_data.h"
 #include "vib_post.h"
+#include "vib_profile.h"
 
 /* --- chains ---------------------------------------------------------------------------------- */
 
@@ -231,7 +232,8 @@ test_closing_behind(void)
 	device_complete(d, IBV_WC_SUCCESS);
 	data_poll(d, 1, RI_WC_SUCCESS);
 	data_poll_none(d);
-	vib_qp_end(qp, &left, RI_EVENT_NONE); /* the device flushes its second request, not its receive */
+	vib_qp_end(qp, &left,
+		   RI_EVENT_NONE); /* the device flushes its second request, not its receive */
 	vth_run(d->vth);
 	data_poll(d, 2, RI_WC_FLUSHED);
 	data_poll_none(d);
@@ -246,6 +248,51 @@ test_closing_behind(void)
 	data_qp_end(qp);
 	data_region_free(&region);
 	device_free(d);
+}
+
+/* Statuses of the kernel's rxe that are others than libibverbs defines. */
+static void
+test_vague(void)
+{
+	static const struct vib_quirk rxe = {.driver = "rxe", .vague_statuses = true};
+	static const struct {
+		bool receive;
+		enum ibv_wc_status theirs;
+		enum ri_wc_status ours; /* of rxe */
+		enum ri_wc_status usual;
+	} rows[] = {
+		{true, IBV_WC_REM_INV_REQ_ERR, RI_WC_LOCAL_LENGTH, RI_WC_REMOTE_INVALID_REQ},
+		{true, IBV_WC_LOC_QP_OP_ERR, RI_WC_LOCAL_PROTECTION, RI_WC_LOCAL_QP},
+		{true, IBV_WC_WR_FLUSH_ERR, RI_WC_FLUSHED, RI_WC_FLUSHED},
+		{false, IBV_WC_REM_INV_REQ_ERR, RI_WC_REMOTE_INVALID_REQ, RI_WC_REMOTE_INVALID_REQ},
+		{false, IBV_WC_LOC_QP_OP_ERR, RI_WC_LOCAL_PROTECTION, RI_WC_LOCAL_QP},
+		{false, IBV_WC_RNR_RETRY_EXC_ERR, RI_WC_RNR, RI_WC_RNR},
+	};
+
+	for (unsigned i = 0; i < 2 * G_N_ELEMENTS(rows); i++) {
+		bool vague = i >= G_N_ELEMENTS(rows);
+		unsigned row = i % G_N_ELEMENTS(rows);
+		const struct ri_recv_wr receive = {.wr_id = 1};
+		struct device *d = device_new();
+		struct data_region region;
+		struct ri_qp *qp;
+
+		if (vague)
+			d->rnic.quirk = &rxe;
+		qp = device_qp(d, false);
+		data_region_new(d, &region, 1000);
+		if (rows[row].receive) {
+			g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+			device_receive(d, 0, &(struct ibv_wc){.status = rows[row].theirs});
+		} else {
+			g_assert_cmpint(data_post(qp, &region, 1, 0), ==, RI_SUCCESS);
+			device_complete(d, rows[row].theirs);
+		}
+		data_poll(d, 1, vague ? rows[row].ours : rows[row].usual);
+		data_qp_end(qp);
+		data_region_free(&region);
+		device_free(d);
+	}
 }
 
 /* --- copied payload ------------------------------------------------------------------------------ */
@@ -433,6 +480,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/end-of-kept", test_end_of_kept);
 	g_test_add_func("/ib/data/closing", test_closing);
 	g_test_add_func("/ib/data/closing-behind", test_closing_behind);
+	g_test_add_func("/ib/data/vague", test_vague);
 	g_test_add_func("/ib/data/inline", test_inline);
 	g_test_add_func("/ib/data/datagram", test_datagram);
 	g_test_add_func("/ib/data/pinning", test_pinning);
