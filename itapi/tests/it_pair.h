@@ -78,6 +78,8 @@ enum pair_need {
 	NEEDS_IPV6 = 1u << 18,
 	NEEDS_READ_EXTENSIONS = 1u << 19,
 	NEEDS_DMABUF = 1u << 20,
+	NEEDS_LMR_UNLINK = 1u << 21, /* of regions, by a peer */
+	NEEDS_HELD = 1u << 22,       /* a message without a receive waits in the adapter, in turn */
 };
 
 /* Does the adapter have all of these abilities? */
@@ -87,6 +89,12 @@ bool pair_needs(const struct pair *pair, unsigned needs);
 
 /* Name of the adapter under test. */
 const char *pair_adapter(void);
+/* Is it one of the system's devices? What those cannot do is not always an attribute of IT-API. */
+static inline bool
+pair_is_device(void)
+{
+	return g_str_has_prefix(pair_adapter(), "ib:");
+}
 /* g_test_add_func with the adapter in the test's path; the test is skipped if the adapter is not built. */
 void pair_add(const char *path, void (*test)(struct pair *pair));
 /* As pair_add; the test is skipped also if the adapter lacks an ability that it needs. */
@@ -139,6 +147,19 @@ it_event_t end_expect(it_evd_handle_t evd, it_event_type_t number);
 /* The next event, which must be that completion. */
 it_event_t end_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
 		    it_dto_status_t status);
+/*
+ * The event of a connection that the other end has broken. Between devices of InfiniBand it may look orderly: the other
+ * end's request to disconnect does not say why.
+ */
+static inline void
+end_expect_broken_by_peer(const struct end *end)
+{
+	it_event_t event = end_next(end->cm_msg);
+
+	if (!pair_is_device() || end->info->transport_type != IT_IB_TRANSPORT ||
+	    event.event_number != IT_CM_MSG_CONN_DISCONNECT_EVENT)
+		g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_BROKEN_EVENT);
+}
 /* No event is queued. */
 void end_expect_none(it_evd_handle_t evd);
 it_ep_state_rc_t end_state(const struct end *end);

@@ -441,7 +441,7 @@ test_local_bounds(struct pair *pair)
 	g_assert_cmpint(it_post_send(a->ep, &out, 1, 3, SIGNALED), ==, IT_SUCCESS);
 	completed(a->request, IT_DTO_SEND_CMPL_EVENT, a->ep, 3, IT_DTO_ERR_LOCAL_PROTECTION);
 	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
-	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect_broken_by_peer(&pair->passive);
 }
 
 static it_status_t

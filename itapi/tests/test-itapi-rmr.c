@@ -505,10 +505,12 @@ add_tests(void)
 	pair_add_for(NEEDS_WIDE, "rmr/wide", test_wide);
 	pair_add_for(NEEDS_NARROW | NEEDS_REMOTE_UNLINK, "rmr/r-17-send-and-unlink",
 		     test_send_and_unlink);
-	pair_add_for(NEEDS_REMOTE_UNLINK, "rmr/send-and-unlink-lmr", test_send_and_unlink_lmr);
+	pair_add_for(NEEDS_REMOTE_UNLINK | NEEDS_LMR_UNLINK, "rmr/send-and-unlink-lmr",
+		     test_send_and_unlink_lmr);
 	pair_add_for(NEEDS_NARROW | NEEDS_UNLINK | NEEDS_REMOTE_UNLINK, "rmr/unlinked-is-free",
 		     test_unlinked_is_free);
-	pair_add_for(NEEDS_REMOTE_UNLINK, "rmr/revokes-its-source", test_revokes_its_source);
+	pair_add_for(NEEDS_REMOTE_UNLINK | NEEDS_LMR_UNLINK, "rmr/revokes-its-source",
+		     test_revokes_its_source);
 	pair_add_for(NEEDS_NARROW | NEEDS_REMOTE_UNLINK, "rmr/bad-keys", test_bad_keys);
 	pair_add_for(NEEDS_NARROW, "rmr/read-to-rmr", test_read_to_rmr);
 }

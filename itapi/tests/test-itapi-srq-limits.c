@@ -127,7 +127,7 @@ test_ruling_34(struct pair *pair)
 	shared_open(&s, pair);
 	link = shared_connect(&s, 0, NONE);
 	shared_send(&s, &link, 1);
-	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect_broken_by_peer(&pair->passive);
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect_none(pair->passive.recv);
 	shared_drain(&s);
@@ -455,7 +455,7 @@ test_crowd(struct pair *pair)
 static void
 add(void)
 {
-	pair_add_for(NEEDS_SRQ, "srq/turns", test_turns);
+	pair_add_for(NEEDS_SRQ | NEEDS_HELD, "srq/turns", test_turns);
 	pair_add_for(NEEDS_SRQ, "srq/waiter-leaves", test_waiter_leaves);
 	pair_add_impatient(NEEDS_SRQ, "rulings/r-34-pauses-on-an-empty-srq", test_ruling_34);
 	pair_add_for(NEEDS_LOW_WATERMARK, "srq/low-watermark", test_low);
@@ -463,7 +463,7 @@ add(void)
 	pair_add_for(NEEDS_SOFT_WATERMARK, "srq/soft-high-watermark", test_soft);
 	pair_add_for(NEEDS_HARD_WATERMARK, "srq/hard-high-watermark", test_hard);
 	pair_add_for(NEEDS_HARD_WATERMARK, "srq/hard-high-watermark-lowered", test_hard_lowered);
-	pair_add_for(NEEDS_SRQ, "srq/crowd", test_crowd);
+	pair_add_for(NEEDS_SRQ | NEEDS_HELD, "srq/crowd", test_crowd);
 }
 
 int

@@ -170,7 +170,11 @@ test_modify(struct pair *pair)
 		g_assert_cmpint(shared_modify(&s, size | low, 4, 2), ==, IT_ERR_SRQ_LOW_WATERMARK);
 		g_assert_cmpint(shared_modify(&s, size, 4, 0), ==, IT_SUCCESS);
 	}
-	g_assert_cmpuint(shared_query(&s).max_recv_dtos, ==, 4);
+	/* A device's queue may not get smaller; a queue may always be larger than what was asked for. */
+	if (pair_is_device())
+		g_assert_cmpuint(shared_query(&s).max_recv_dtos, >=, 4);
+	else
+		g_assert_cmpuint(shared_query(&s).max_recv_dtos, ==, 4);
 	shared_disconnect(&s, &link);
 	shared_close(&s);
 }
@@ -309,6 +313,24 @@ test_receive(struct pair *pair)
 	shared_close(&s);
 }
 
+/* Some devices check the buffers against the endpoint's zone; then such an endpoint is refused. */
+static bool
+zone_refused(const struct shared *s, it_pz_handle_t zone)
+{
+	const struct end *end = &s->pair->passive;
+	it_ep_attributes_t attr = end->attr;
+	it_ep_handle_t ep = NULL;
+	it_status_t status;
+
+	attr.srv.rc.srq = s->srq;
+	status = it_ep_rc_create(zone, end->request, end->recv, end->cm_msg, IT_EP_SRQ, &attr, &ep);
+	if (pair_is_device() && status == IT_ERR_OP_NOT_SUPPORTED)
+		return true;
+	g_assert_cmpint(status, ==, IT_SUCCESS);
+	g_assert_cmpint(it_ep_free(ep), ==, IT_SUCCESS);
+	return false;
+}
+
 /* Buffers belong to the queue's zone; the endpoint may be of another. */
 static void
 test_zones(struct pair *pair)
@@ -322,6 +344,12 @@ test_zones(struct pair *pair)
 
 	shared_open(&s, pair);
 	g_assert_cmpint(it_pz_create(end->ia, &other), ==, IT_SUCCESS);
+	if (zone_refused(&s, other)) {
+		g_assert_cmpint(it_pz_free(other), ==, IT_SUCCESS);
+		shared_close(&s);
+		g_test_skip("the device's S-RQ is for endpoints of its own zone");
+		return;
+	}
 	end->pz = other; /* for the endpoint */
 	link = shared_connect(&s, 0, IT_HARD_HI_WATERMARK_DISABLE);
 	end->pz = own;
