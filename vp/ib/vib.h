@@ -179,7 +179,7 @@ struct ri_mr {
 	struct vib_key *key; /* for posts; NULL: none is needed */
 };
 
-/* A window; vib_mw.c. Its STag is ibv_mw::rkey, whose writer is the thread that posts a bind of it. */
+/* A window; vib_mw.c. Its STag is ibv_mw::rkey: that of the last bind that was posted and has not failed. */
 struct ri_mw {
 	struct vib_item item;
 	struct ri_pd *pd;
@@ -188,6 +188,7 @@ struct ri_mw {
 	struct vsw_lock lock; /* of all that follows */
 	bool bound;           /* the last bind that was posted has not failed and is not undone */
 	bool ending;          /* an invalidation of it is posted, too */
+	bool lost;            /* it has failed, and the window has its earlier STag again */
 	uint32_t stag;        /* of that bind, or of the creation */
 	const struct ibv_mr *over; /* region of that bind */
 	uint32_t qpn;              /* queue pair of that bind */
@@ -209,7 +210,8 @@ enum vib_slot_odd {
 	VIB_SLOT_QUIET = 1u << 1,  /* its success makes no completion for the access layer */
 	VIB_SLOT_DONE = 1u << 2,   /* completed by the device, held until the earlier ones are */
 	VIB_SLOT_FAULT = 1u << 3,  /* it never went to the device, and fails with `status` */
-	VIB_SLOT_OPCODE = 1u << 4  /* its opcode may be one with something of its own */
+	VIB_SLOT_OPCODE = 1u << 4, /* its opcode may be one with something of its own */
+	VIB_SLOT_BOUND = 1u << 5   /* a bind that went to the device */
 };
 
 /* The beginning of struct ri_wc. */
@@ -249,6 +251,7 @@ struct vib_slot {
 		uint32_t next;   /* with VIB_SLOT_SHARED: the next free slot + 1, or 0 */
 	} u;
 	uint8_t status; /* with VIB_SLOT_DONE, VIB_SLOT_FAULT: enum ri_wc_status */
+	uint8_t key;    /* with VIB_SLOT_BOUND: the low 8 bits of the window's STag before */
 };
 
 /* The slots of one work queue, used in turn. `head` and `tail` run freely; `head` is that of the oldest in use. */
@@ -479,6 +482,8 @@ enum vib_invalidation vib_mw_invalidation(const struct ri_uqp *qp, uint32_t stag
 void vib_mw_invalidating(const struct ri_uqp *qp, uint32_t stag);
 /* A bind (@p bind) or invalidation of the window that has this STag has failed or succeeded. */
 void vib_mw_completed(struct vib_keys *keys, uint32_t stag, bool bind, bool success);
+/* A bind that the device had has failed: the window has the STag before it, with this key, for libibverbs, too. */
+void vib_mw_lost(struct vib_keys *keys, uint32_t stag, uint8_t key);
 /* How many windows are bound over this region (NULL: over any) and through the queue pair with this number (0: any)? */
 uint32_t vib_mw_count(struct ri_context *context, const struct ibv_mr *over, uint32_t qpn);
 

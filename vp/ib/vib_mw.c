@@ -102,10 +102,14 @@ vib_mw_posting(const struct ri_uqp *qp, const struct vib_wr *wr)
 {
 	const struct ibv_mw_bind_info *info = &wr->wr.bind_mw.bind_info;
 	struct ri_mw *mw = (struct ri_mw *)wr->uses[VIB_WR_OBJECT]->object;
+	struct vib_slot *slot = (struct vib_slot *)(uintptr_t)wr->wr.wr_id;
 
 	vsw_lock(&mw->lock);
+	slot->odd |= VIB_SLOT_BOUND;
+	slot->key = (uint8_t)mw->mw->rkey;
 	mw->bound = true;
 	mw->ending = false;
+	mw->lost = false;
 	mw->stag = wr->wr.bind_mw.rkey;
 	mw->over = info->mr;
 	mw->qpn = qp->qpn;
@@ -121,8 +125,27 @@ vib_mw_posted(const struct vib_wr *wr)
 	struct ri_mw *mw = (struct ri_mw *)wr->uses[VIB_WR_OBJECT]->object;
 
 	vsw_lock(&mw->lock);
-	mw->mw->rkey = wr->wr.bind_mw.rkey;
+	if (!mw->lost)
+		mw->mw->rkey = wr->wr.bind_mw.rkey;
 	vsw_unlock(&mw->lock);
+}
+
+void
+vib_mw_lost(struct vib_keys *keys, uint32_t stag, uint8_t key)
+{
+	struct vib_key *row = vib_key_get(keys, VIB_KEY_WINDOW, stag);
+	struct ri_mw *mw;
+
+	if (row == NULL)
+		return;
+	mw = (struct ri_mw *)row->object;
+	vsw_lock(&mw->lock);
+	/* Binds behind the first one that failed are flushed, and their earlier keys were never valid. */
+	if (!mw->lost)
+		mw->mw->rkey = (mw->mw->rkey & ~0xffu) | key;
+	mw->lost = true;
+	vsw_unlock(&mw->lock);
+	vib_key_put(row);
 }
 
 enum vib_invalidation

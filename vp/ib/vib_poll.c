@@ -87,6 +87,8 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 	uint8_t opcode = slot->done.opcode;
 	bool success = in->status == IBV_WC_SUCCESS;
 
+	if (!success && (slot->odd & VIB_SLOT_BOUND) != 0)
+		vib_mw_lost(qp->keys, slot->u.window, slot->key);
 	if (opcode == RI_OP_BIND_MW || opcode == RI_OP_LOCAL_INV)
 		vib_mw_completed(qp->keys, slot->u.window, opcode == RI_OP_BIND_MW, success);
 	else if (opcode == RI_OP_RECV_UD && success)

@@ -249,6 +249,52 @@ test_window_bounds(void)
 	}
 }
 
+/*
+ * A bind that fails, and those that are flushed behind it, leave the window its STag: the next bind, through another queue
+ * pair, must name that one to a device that compares it, such as rxe.
+ */
+static void
+test_lost(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct data_region region;
+	struct ri_mw *mw;
+	uint32_t stag;
+
+	data_region_new(d, &region, 100);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
+	g_assert_cmpint(post_bind(qp, stag + 1, &region, 1), ==, RI_SUCCESS);
+	g_assert_cmpuint(post_invalidate(d, qp, stag + 1, 2), ==, 2);
+	device_complete(d, IBV_WC_SUCCESS);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	data_poll(d, 2, RI_WC_SUCCESS);
+	g_assert_cmpint(post_bind(qp, stag + 2, &region, 3), ==, RI_SUCCESS);
+	g_assert_cmpint(post_bind(qp, stag + 3, &region, 4), ==, RI_SUCCESS);
+	g_assert_cmpuint(mw->mw->rkey, ==, stag + 3);
+	device_complete(d, IBV_WC_MW_BIND_ERR);
+	data_poll(d, 3, RI_WC_MW_BIND);
+	data_poll(d, 4, RI_WC_FLUSHED);
+	g_assert_cmpuint(mw->mw->rkey, ==, stag + 1);
+	vth_run(d->vth);
+	/* One that never went to the device changes nothing either. */
+	g_assert_cmpint(post_bind(qp, stag + 4, &region, 5), ==, RI_SUCCESS);
+	data_poll(d, 5, RI_WC_FLUSHED);
+	g_assert_cmpuint(mw->mw->rkey, ==, stag + 1);
+	data_qp_end(qp);
+	qp = device_qp(d, false);
+	g_assert_cmpint(post_bind(qp, stag + 5, &region, 6), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sent[d->sends - 1].mw_rkey, ==, stag + 1);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 6, RI_WC_SUCCESS);
+	g_assert_cmpuint(mw->mw->rkey, ==, stag + 5);
+	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
+	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
 static struct {
 	struct ri_qp *qp;
 	const struct data_region *region;
@@ -335,6 +381,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/window/void", test_void);
+	g_test_add_func("/ib/window/lost", test_lost);
 	g_test_add_func("/ib/window/bind", test_window);
 	g_test_add_func("/ib/window/gone", test_window_gone);
 	g_test_add_func("/ib/window/bounds", test_window_bounds);
