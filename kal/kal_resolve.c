@@ -186,6 +186,9 @@ kal_resolve_answer(struct kal_cm *cm, const struct kal_resolve_answer_req *req)
 		return RI_ERR_INVALID_HANDLE;
 	status = ri_call_resolve_answer(cm->p.caller, request->provider, &answer);
 	/* The peer may have withdrawn its query meanwhile: then the provider's event finds no request. */
-	kal_request_free(request);
+	if (status == RI_SUCCESS || status == RI_ERR_INVALID_HANDLE)
+		kal_request_free(request);
+	else
+		kal_request_put_back(request);
 	return status;
 }

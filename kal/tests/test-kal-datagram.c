@@ -244,7 +244,14 @@ test_answering(void)
 	req.request = peer_query(&f);
 	fake_cm_status = RI_ERR_INVALID_HANDLE;
 	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_ERR_INVALID_HANDLE);
+	/* An answer for which the provider has no room leaves the request as it was. */
 	fake_cm_status = RI_SUCCESS;
+	req.request = peer_query(&f);
+	fake_cm_status = RI_ERR_RESOURCES;
+	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_ERR_RESOURCES);
+	fake_cm_status = RI_SUCCESS;
+	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(answer(&f, req.request, RI_SERVICE_FOUND, 0), ==, RI_ERR_INVALID_HANDLE);
 	/* And a connection request cannot be answered as a query. */
 	say(RI_CM_REQUEST, fake_cm_listen_ctx, 0);
 	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
