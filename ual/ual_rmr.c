@@ -213,30 +213,43 @@ link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ua
 	return range_inside(lmr, wanted->addr, wanted->length) ? IT_SUCCESS : IT_ERR_RANGE;
 }
 
-/* Take the next key and note the link. The earlier link is kept in case the post fails. */
+/* What a request changes, kept in case its post fails. */
+struct before {
+	struct ual_rmr_link link;
+	uint32_t stag;
+	bool revoked;
+};
+
+/* Take the next key and note the link. */
 static uint32_t
-link_begin(struct ual_rmr *rmr, const struct ual_rmr_link *link, struct ual_rmr_link *before)
+link_begin(struct ual_rmr *rmr, const struct ual_rmr_link *link, struct before *before)
 {
 	uint32_t stag;
 
 	pthread_mutex_lock(&rmr->lock);
-	stag = atomic_load(&rmr->key.stag);
-	stag = ual_octets_step(&rmr->octets, stag);
+	*before = (struct before){.link = rmr->link,
+				  .stag = atomic_load(&rmr->key.stag),
+				  .revoked = atomic_load(&rmr->key.revoked)};
+	stag = ual_octets_step(&rmr->octets, before->stag);
 	atomic_store(&rmr->key.stag, stag);
 	atomic_store(&rmr->key.revoked, false);
-	*before = rmr->link;
 	rmr->link = *link;
 	pthread_mutex_unlock(&rmr->lock);
 	return stag;
 }
 
-/* The post failed: restore the earlier link, unless another thread has linked it meanwhile. */
+/* The post failed: restore the earlier link and its key, unless another thread has linked it meanwhile. */
 static void
-link_undo(struct ual_rmr *rmr, uint32_t stag, const struct ual_rmr_link *before)
+link_undo(struct ual_rmr *rmr, uint32_t stag, const struct before *before)
 {
 	pthread_mutex_lock(&rmr->lock);
-	if (atomic_load(&rmr->key.stag) == stag)
-		rmr->link = *before;
+	if (atomic_load(&rmr->key.stag) == stag) {
+		rmr->link = before->link;
+		if (before->stag != stag) {
+			atomic_store(&rmr->key.stag, before->stag);
+			atomic_store(&rmr->key.revoked, before->revoked);
+		}
+	}
 	pthread_mutex_unlock(&rmr->lock);
 }
 
@@ -255,7 +268,7 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 	};
 	uint32_t access = link_access(rmr->object.ia, wanted->privs);
 	it_status_t status = link_check(rmr, lmr, ep, wanted, access);
-	struct ual_rmr_link before;
+	struct before before;
 	struct ri_wr wr = {
 		.wr_id = wanted->cookie,
 		.opcode = RI_OP_BIND_MW,
@@ -302,7 +315,7 @@ unlinks_through(const struct ual_rmr *rmr, const struct ual_ep *ep)
 /* Note that it is unlinked, if it may be unlinked this way. The earlier link is kept as for a link. */
 static it_status_t
 unlink_begin(struct ual_rmr *rmr, const struct ual_ep *ep, it_dto_flags_t flags,
-	     struct ual_rmr_link *before)
+	     struct before *before)
 {
 	it_status_t status;
 
@@ -315,7 +328,7 @@ unlink_begin(struct ual_rmr *rmr, const struct ual_ep *ep, it_dto_flags_t flags,
 	pthread_mutex_lock(&rmr->lock);
 	if (!unlinks_through(rmr, ep))
 		status = IT_ERR_INVALID_EP;
-	*before = rmr->link;
+	*before = (struct before){.link = rmr->link, .stag = atomic_load(&rmr->key.stag)};
 	if (status == IT_SUCCESS)
 		rmr->link.linked = false;
 	pthread_mutex_unlock(&rmr->lock);
@@ -326,7 +339,7 @@ it_status_t
 ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, it_dto_flags_t flags)
 {
 	struct ri_wr wr = {.wr_id = cookie};
-	struct ual_rmr_link before;
+	struct before before;
 	it_status_t status;
 
 	if (ep->object.ia != rmr->object.ia || ep->pz != rmr->pz)
@@ -335,17 +348,16 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 	if (status != IT_SUCCESS)
 		return status;
 	wr.flags = (uint32_t)flags; /* the fence has the same bit in RNIC-PI */
-	uint32_t stag = atomic_load(&rmr->key.stag);
 	if (rmr->type == IT_RMR_TYPE_WIDE) {
 		wr.opcode = RI_OP_BIND_MW;
-		wr.u.bind.mw_stag = stag; /* of length 0: unbinds */
+		wr.u.bind.mw_stag = before.stag; /* of length 0: unbinds */
 	} else {
 		wr.opcode = RI_OP_LOCAL_INV;
-		wr.inv_stag = stag;
+		wr.inv_stag = before.stag;
 	}
 	status = ual_dto_control(ep, &wr);
 	if (status != IT_SUCCESS)
-		link_undo(rmr, stag, &before);
+		link_undo(rmr, before.stag, &before);
 	return status;
 }
 

@@ -235,6 +235,38 @@ test_too_many(struct pair *pair)
 	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
 }
 
+/* A link that cannot be posted changes nothing: the window keeps its context, and can be unlinked. */
+static void
+test_failed_link(struct pair *pair)
+{
+	struct end *b = &pair->passive;
+	it_rmr_handle_t rmr = window_make(b, IT_RMR_TYPE_DEFAULT);
+	it_rmr_handle_t filler = window_make(b, IT_RMR_TYPE_DEFAULT);
+	it_status_t status = IT_SUCCESS;
+	it_rmr_context_t context, refused;
+	it_rmr_param_t params;
+	unsigned posted = 0;
+
+	pair_establish(pair);
+	context = window_link(b, rmr, IT_PRIV_REMOTE_WRITE, IT_ADDR_MODE_ABSOLUTE);
+	for (; posted < 100000 && status == IT_SUCCESS; posted++)
+		status = it_rmr_unlink(filler, b->ep, posted, SIGNALED);
+	g_assert_cmpint(status, ==, IT_ERR_TOO_MANY_POSTS);
+	g_assert_cmpint(it_rmr_link(rmr, b->lmr, b->buffer, 64, IT_ADDR_MODE_ABSOLUTE,
+				    IT_PRIV_REMOTE, b->ep, 1, SIGNALED, &refused),
+			==, IT_ERR_TOO_MANY_POSTS);
+	pair_ok(it_rmr_query(rmr, IT_RMR_PARAM_ALL, &params));
+	g_assert_cmphex(params.rmr_context, ==, context);
+	g_assert_cmpint(params.privs, ==, IT_PRIV_REMOTE_WRITE);
+	g_assert_true(window_is_linked(rmr));
+	for (unsigned i = 0; i + 1 < posted; i++)
+		end_done(b->request, IT_RMR_LINK_CMPL_EVENT, i, IT_DTO_SUCCESS);
+	window_unlink(b, rmr, 0);
+	pair_disconnect(pair);
+	g_assert_cmpint(it_rmr_free(rmr), ==, IT_SUCCESS);
+	g_assert_cmpint(it_rmr_free(filler), ==, IT_SUCCESS);
+}
+
 static void
 add_tests(void)
 {
@@ -244,6 +276,7 @@ add_tests(void)
 		     test_link_checks);
 	pair_add_for(NEEDS_WINDOWS | NEEDS_RELATIVE, "rmr/bind10-checks", test_bind10_checks);
 	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK, "rmr/too-many", test_too_many);
+	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK, "rmr/failed-link", test_failed_link);
 }
 
 int
