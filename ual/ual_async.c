@@ -182,8 +182,14 @@ ual_async_kick(void *arg)
 void
 ual_async_settle(struct ual_ia *ia)
 {
+	unsigned seen;
+
+	/* Dispatched here, so that no other thread is still dispatching what was queued before the call. */
 	pthread_mutex_lock(&ia->drain);
+	seen = atomic_load(&ia->kicks);
+	events_drain(ia);
 	pthread_mutex_unlock(&ia->drain);
-	/* Dispatch what was queued meanwhile. */
-	ual_async_kick(ia);
+	/* A kick meanwhile has left its events to this thread. */
+	if (atomic_load(&ia->kicks) != seen)
+		ual_async_kick(ia);
 }

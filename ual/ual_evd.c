@@ -298,7 +298,7 @@ ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_ha
 	if (fd != NULL)
 		*fd = evd->fd;
 	if (aevd != NULL)
-		ual_aggregate_join(aevd, evd);
+		ual_aggregate_join(aevd, evd, false);
 	if (evd->fd >= 0)
 		ual_evd_evaluate(evd);
 	return IT_SUCCESS;

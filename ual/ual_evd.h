@@ -164,8 +164,11 @@ ual_evd_is_aggregate(const struct ual_evd *evd)
 
 /* The aggregate of a handle, with a reference; NULL if it is none of this IA. */
 struct ual_evd *ual_aggregate_use(it_evd_handle_t handle, const struct ual_ia *ia);
-/* Make an EVD a member, which takes over the caller's reference. Under the member's control lock. */
-void ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member);
+/*
+ * Make an EVD a member, which takes over the caller's reference. pending: with a notification that was not taken from
+ * the aggregate before. Under the member's control lock.
+ */
+void ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member, bool pending);
 /* Remove a member; true if a notification was pending. No effect if it is no member. */
 bool ual_aggregate_leave(struct ual_evd *member);
 /* All members leave: the IA is being freed. */

@@ -79,7 +79,7 @@ ual_aggregate_use(it_evd_handle_t handle, const struct ual_ia *ia)
 }
 
 void
-ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member)
+ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member, bool pending)
 {
 	pthread_mutex_lock(&aevd->control);
 	pthread_mutex_lock(&member->lock);
@@ -90,6 +90,8 @@ ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member)
 		aevd->members->member_prev = member;
 	aevd->members = member;
 	aevd->member_count++;
+	if (pending)
+		pending_add(aevd, member);
 	pthread_mutex_unlock(&aevd->lock);
 	member->aevd = aevd;
 	atomic_fetch_or(&member->attention, UAL_EVD_WATCHED);
@@ -137,23 +139,29 @@ ual_aggregate_disband(struct ual_evd *aevd)
 		(void)ual_aggregate_leave(aevd->members);
 }
 
+static bool
+has_members(struct ual_evd *aevd)
+{
+	bool any;
+
+	pthread_mutex_lock(&aevd->lock);
+	any = aevd->member_count > 0;
+	pthread_mutex_unlock(&aevd->lock);
+	return any;
+}
+
 bool
 ual_aggregate_is_free(struct ual_evd *aevd)
 {
-	size_t members;
-
-	pthread_mutex_lock(&aevd->lock);
-	members = aevd->member_count;
-	pthread_mutex_unlock(&aevd->lock);
-	if (members > 0)
-		return false;
-	/* An evaluation of a member has a reference for a moment. */
-	while (!ual_object_freeze(&aevd->object)) {
+	/* A call that tries the handle has a reference for a moment; a member that joins meanwhile keeps one. */
+	while (!has_members(aevd)) {
+		if (ual_object_freeze(&aevd->object))
+			return true;
 		if (ual_object_frozen(&aevd->object))
 			return false; /* another thread frees it */
 		sched_yield();
 	}
-	return true;
+	return false;
 }
 
 /* --- notifications of members ---------------------------------------------------------------- */

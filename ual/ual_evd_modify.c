@@ -155,6 +155,7 @@ static it_status_t
 member_move(struct ual_evd *evd, it_evd_handle_t handle)
 {
 	struct ual_evd *aevd = NULL;
+	bool pending;
 
 	RI_ASSERT_OWNED(&evd->control);
 	if (handle != NULL) {
@@ -166,9 +167,9 @@ member_move(struct ual_evd *evd, it_evd_handle_t handle)
 			return IT_SUCCESS;
 		}
 	}
-	(void)ual_aggregate_leave(evd);
+	pending = ual_aggregate_leave(evd);
 	if (aevd != NULL)
-		ual_aggregate_join(aevd, evd);
+		ual_aggregate_join(aevd, evd, pending);
 	return IT_SUCCESS;
 }
 

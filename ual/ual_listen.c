@@ -178,6 +178,7 @@ ual_listen_create(struct ual_ia *ia, size_t spigot, it_evd_handle_t connect,
 	status = listen_start(listen, &service, flags, qual->type);
 	if (status != IT_SUCCESS) {
 		(void)ual_object_retract(&listen->object);
+		ual_async_settle(ia);
 		listen_end(listen);
 		return status;
 	}

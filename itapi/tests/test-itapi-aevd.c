@@ -127,6 +127,42 @@ test_notifications(struct pair *pair)
 	soft_free(aevd);
 }
 
+/* A notification that was not taken moves with its member, whatever happened to the member's events [IT 6.5.6]. */
+static void
+test_moved_notification(struct pair *pair)
+{
+	struct end *a = &pair->active;
+	it_evd_handle_t from = soft_aggregate(a, IT_EVD_DEQUEUE_NOTIFICATIONS);
+	it_evd_handle_t to = soft_aggregate(a, IT_EVD_DEQUEUE_NOTIFICATIONS);
+	it_evd_handle_t merging = soft_aggregate(a, 0), one = soft_member(a, from, 1);
+	it_event_t event;
+
+	soft_post(one, 1);
+	g_assert_cmpint(it_evd_dequeue(one, &event), ==, IT_SUCCESS);
+	g_assert_cmpint(soft_modify(one, IT_EVD_PARAM_AEVD_HANDLE, (it_evd_param_t){.aevd = to}),
+			==, IT_SUCCESS);
+	expect_quiet(from);
+	g_assert_cmpint(it_evd_dequeue(to, &event), ==, IT_SUCCESS);
+	g_assert_cmpint(event.event_number, ==, IT_AEVD_NOTIFICATION_EVENT);
+	g_assert_true(event.aevd_notify.sevd == one);
+	expect_quiet(to);
+	/* What was taken does not move, and one that merges has nothing to hand out. */
+	g_assert_cmpint(soft_modify(one, IT_EVD_PARAM_AEVD_HANDLE, (it_evd_param_t){.aevd = from}),
+			==, IT_SUCCESS);
+	expect_quiet(from);
+	soft_post(one, 2);
+	g_assert_cmpint(it_evd_dequeue(one, &event), ==, IT_SUCCESS);
+	g_assert_cmpint(
+		soft_modify(one, IT_EVD_PARAM_AEVD_HANDLE, (it_evd_param_t){.aevd = merging}), ==,
+		IT_SUCCESS);
+	expect_quiet(merging);
+	expect_quiet(from);
+	soft_free(one);
+	soft_free(from);
+	soft_free(to);
+	soft_free(merging);
+}
+
 /* without the flag the aggregate hands out the members' own events, member after member. */
 static void
 test_merging(struct pair *pair)
@@ -370,6 +406,7 @@ add_tests(void)
 	pair_add("aevd/r-14-notifications", test_notifications);
 	pair_add("aevd/r-14-merging", test_merging);
 	pair_add("aevd/moves", test_moves);
+	pair_add("aevd/moved-notification", test_moved_notification);
 	pair_add("aevd/descriptor", test_descriptor);
 	pair_add("aevd/r-11-race-merging", test_race_merging);
 	pair_add("aevd/r-11-race-notifications", test_race_notifications);

@@ -122,6 +122,8 @@ enum ri_status
 kal_call(struct kal_client *client, struct kal_msg *msg)
 {
 	(void)client;
+	if (msg->call == KAL_LISTEN && script.on_listen != NULL)
+		script.on_listen(((const struct kal_listen_req *)msg->req)->ctx);
 	if (script.fail[msg->call] != RI_SUCCESS)
 		return script.fail[msg->call];
 	switch (msg->call) {
@@ -161,11 +163,13 @@ kal_next_event(struct kal_client *client, struct kal_event *event)
 		client->count--;
 	}
 	pthread_mutex_unlock(&client->lock);
+	if (any && script.on_event != NULL)
+		script.on_event();
 	return any;
 }
 
 void
-script_event(const struct kal_event *event)
+script_queue(const struct kal_event *event)
 {
 	struct kal_client *client = last_client;
 
@@ -174,7 +178,13 @@ script_event(const struct kal_event *event)
 	client->events[(client->first + client->count) % EVENTS_MAX] = *event;
 	client->count++;
 	pthread_mutex_unlock(&client->lock);
-	client->kick(client->arg);
+}
+
+void
+script_event(const struct kal_event *event)
+{
+	script_queue(event);
+	last_client->kick(last_client->arg);
 }
 
 void

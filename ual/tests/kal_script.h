@@ -43,6 +43,10 @@ struct kal_script {
 	atomic_int progresses;
 	/* Called inside progress, where an engine would find a message. */
 	void (*on_progress)(void);
+	/* Called when an event was taken and is about to be dispatched. */
+	void (*on_event)(void);
+	/* Called inside KAL_LISTEN, which then fails. */
+	void (*on_listen)(uint64_t ctx);
 };
 
 extern struct kal_script script;
@@ -55,7 +59,8 @@ void script_check_empty(void);
 struct ri_ucq *script_cq(void);
 /* A completion arrives; if an upcall is armed and due, it is made on this thread. */
 void script_complete(struct ri_ucq *cq, uint64_t wr_id, uint8_t flags);
-/* Events for the client that was opened last. */
+/* Events for the client that was opened last; the first does not tell it. */
+void script_queue(const struct kal_event *event);
 void script_event(const struct kal_event *event);
 void script_async(enum ri_event event, enum ri_object object, uint64_t ctx);
 

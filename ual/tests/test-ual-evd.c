@@ -434,6 +434,55 @@ test_spin_variable(void)
 	g_unsetenv("ITAPI_SPIN_US");
 }
 
+struct freeing {
+	struct ual_evd *aevd;
+	it_status_t status;
+	atomic_bool done;
+};
+
+static void *
+free_aggregate(void *arg)
+{
+	struct freeing *freeing = (struct freeing *)arg;
+	UAL_VISIT struct ual_evd *aevd = freeing->aevd; /* as the standard's call does */
+
+	ual_object_visit(&aevd->object);
+	freeing->status = ual_evd_free(aevd);
+	atomic_store(&freeing->done, true);
+	return NULL;
+}
+
+/* A member joins while the aggregate is being freed: that returns BUSY, and does not wait until the member leaves. */
+static void
+test_join_freed(void)
+{
+	struct freeing freeing = {.done = false};
+	struct ual_evd *member;
+	pthread_t thread;
+	struct ual_ia *ia;
+
+	script_reset();
+	ia = ia_open();
+	freeing.aevd = evd_make(ia, IT_AEVD_NOTIFICATION_EVENT_STREAM, 0, 1, 0);
+	member = evd_make(ia, IT_SOFTWARE_EVENT_STREAM, 0, 4, 1);
+	g_assert_true(ual_aggregate_use(ual_object_handle(&freeing.aevd->object), ia) ==
+		      freeing.aevd);
+	g_assert_cmpint(pthread_create(&thread, NULL, free_aggregate, &freeing), ==, 0);
+	g_usleep(20000); /* most likely it has seen that there is no member */
+	pthread_mutex_lock(&member->control);
+	ual_aggregate_join(freeing.aevd, member, false);
+	pthread_mutex_unlock(&member->control);
+	for (uint64_t us = 0; us < WAIT && !atomic_load(&freeing.done); us += 1000)
+		g_usleep(1000);
+	g_assert_true(atomic_load(&freeing.done));
+	pthread_join(thread, NULL);
+	g_assert_cmpint(freeing.status, ==, IT_ERR_EVD_BUSY);
+	g_assert_cmpint(ual_evd_free(member), ==, IT_SUCCESS);
+	g_assert_cmpint(ual_evd_free(freeing.aevd), ==, IT_SUCCESS);
+	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+	script_check_empty();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -444,6 +493,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ual/evd/refused", test_objects_refused);
 	g_test_add_func("/ual/evd/overflow", test_overflow);
 	g_test_add_func("/ual/evd/stolen", test_stolen);
+	g_test_add_func("/ual/evd/join-freed", test_join_freed);
 	g_test_add_func("/ual/evd/lead", test_lead);
 	g_test_add_func("/ual/async/spigots", test_spigots);
 	g_test_add_func("/ual/async/late-events", test_late_events);
