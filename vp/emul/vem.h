@@ -70,6 +70,7 @@ struct vem_fabric {
 	struct vem_item queries; /* for datagram services, until the answer was raised */
 	uint64_t last_conn;
 	uint32_t last_qpn;
+	struct vem_item numbered[VEM_UD_ROWS]; /* all queue pairs, by number */
 	uint16_t last_port;
 	uint16_t last_local; /* port that the last connect came from */
 	uint64_t last_service;
@@ -277,7 +278,8 @@ struct ri_qp {
 	struct ri_timer wait_timer; /* its time-wait */
 
 	struct vem_item item;
-	struct vem_item ud_item; /* in a row of the fabric */
+	struct vem_item number_item; /* in a row of the fabric; under its lock */
+	struct vem_item ud_item;     /* in a row of the fabric */
 	struct ri_pd *pd;
 	struct ri_qp_init init; /* as granted */
 	uint8_t terminate_len;  /* under lock, as the two below */

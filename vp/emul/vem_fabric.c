@@ -57,6 +57,17 @@ static pthread_mutex_t fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vem_fabric *fabrics;
 static uint32_t fabrics_made;
 
+/* With the lock of all fabrics: the fabric with that number, or NULL. */
+static struct vem_fabric *
+fabric_numbered(uint32_t number)
+{
+	struct vem_fabric *fabric = fabrics;
+
+	while (fabric != NULL && fabric->number != number)
+		fabric = fabric->next;
+	return fabric;
+}
+
 static struct vem_fabric *
 fabric_create(const struct ri_host *host, enum vem_personality personality)
 {
@@ -66,7 +77,9 @@ fabric_create(const struct ri_host *host, enum vem_personality personality)
 		return NULL;
 	fabric->host = host;
 	fabric->personality = personality;
-	fabric->number = ++fabrics_made & ((1u << VEM_FABRIC_BITS) - 1);
+	do
+		fabric->number = ++fabrics_made & ((1u << VEM_FABRIC_BITS) - 1);
+	while (fabric_numbered(fabric->number) != NULL);
 	fabric->last_port = 32767;
 	fabric->last_local = 49151;
 	fabric->last_service = 0x1000000;
@@ -74,8 +87,10 @@ fabric_create(const struct ri_host *host, enum vem_personality personality)
 	vem_list_init(&fabric->listens);
 	vem_list_init(&fabric->conns);
 	vem_list_init(&fabric->queries);
-	for (uint32_t i = 0; i < VEM_UD_ROWS; i++)
+	for (uint32_t i = 0; i < VEM_UD_ROWS; i++) {
+		vem_list_init(&fabric->numbered[i]);
 		vem_list_init(&fabric->ud_rows[i]);
+	}
 	host->random(host->self, &fabric->last_qpn, sizeof(fabric->last_qpn));
 	fabric->next = fabrics;
 	fabrics = fabric;
@@ -103,9 +118,7 @@ vem_fabric_of_request(uint64_t id)
 	uint32_t number = id & ((1u << VEM_FABRIC_BITS) - 1);
 
 	pthread_mutex_lock(&fabrics_lock);
-	struct vem_fabric *fabric = fabrics;
-	while (fabric != NULL && fabric->number != number)
-		fabric = fabric->next;
+	struct vem_fabric *fabric = fabric_numbered(number);
 	if (fabric != NULL)
 		fabric->opens++;
 	pthread_mutex_unlock(&fabrics_lock);

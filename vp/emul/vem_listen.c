@@ -10,19 +10,42 @@
 
 #include <stdlib.h>
 
-/* Called with the lock. */
-static void
+#define FIRST_PORT 32768u /* of the ports that the fabric chooses; the last is UINT16_MAX */
+#define PORTS      (UINT16_MAX + 1u - FIRST_PORT)
+
+/* The next port without a listener, in network order; 0: each has one. Called with the lock. */
+static uint16_t
+choose_port(struct vem_fabric *fabric)
+{
+	uint8_t used[PORTS / 8] = {0};
+
+	for (struct vem_item *i = fabric->listens.next; i != &fabric->listens; i = i->next) {
+		const struct ri_listen *listen = vem_of(i, struct ri_listen, item);
+		uint32_t port = __builtin_bswap16(listen->service.port);
+		if (listen->service.kind == RI_SERVICE_PORT && port >= FIRST_PORT)
+			used[(port - FIRST_PORT) / 8] |= (uint8_t)(1u << port % 8);
+	}
+	for (uint32_t tried = 0; tried < PORTS; tried++) {
+		if (fabric->last_port++ == UINT16_MAX)
+			fabric->last_port = FIRST_PORT;
+		if ((used[(fabric->last_port - FIRST_PORT) / 8] >> fabric->last_port % 8 & 1) == 0)
+			return __builtin_bswap16(fabric->last_port);
+	}
+	return 0;
+}
+
+/* False: there is none left. Called with the lock. */
+static bool
 choose_service(struct vem_fabric *fabric, struct ri_service *service)
 {
-	do {
-		if (service->kind == RI_SERVICE_PORT) {
-			fabric->last_port =
-				fabric->last_port == UINT16_MAX ? 32768 : fabric->last_port + 1;
-			service->port = __builtin_bswap16(fabric->last_port);
-		} else {
-			service->id = __builtin_bswap64(++fabric->last_service);
-		}
-	} while (vem_listen_find(fabric, service) != NULL);
+	if (service->kind == RI_SERVICE_PORT) {
+		service->port = choose_port(fabric);
+		return service->port != 0;
+	}
+	do
+		service->id = __builtin_bswap64(++fabric->last_service);
+	while (vem_listen_find(fabric, service) != NULL);
+	return true;
 }
 
 bool
@@ -50,16 +73,15 @@ vem_listen_create(struct ri_context *context, uint64_t ctx, uint32_t port,
 
 	pthread_mutex_lock(&fabric->lock);
 	bool any = service->kind == RI_SERVICE_PORT ? service->port == 0 : service->id == 0;
-	if (any)
-		choose_service(fabric, service);
-	bool taken = vem_listen_find(fabric, service) != NULL;
+	bool chosen = !any || choose_service(fabric, service);
+	bool taken = chosen && vem_listen_find(fabric, service) != NULL;
 	listen->service = *service;
-	if (!taken)
+	if (chosen && !taken)
 		vem_list_add(&fabric->listens, &listen->item);
 	pthread_mutex_unlock(&fabric->lock);
-	if (taken) {
+	if (taken || !chosen) {
 		free(listen);
-		return RI_ERR_IN_USE;
+		return taken ? RI_ERR_IN_USE : RI_ERR_RESOURCES;
 	}
 	pthread_mutex_lock(&context->lock);
 	vem_list_add(&context->listens, &listen->in_context);

@@ -79,6 +79,18 @@ queues_create(struct ri_qp *qp, struct ri_qp_init *init)
 	return status;
 }
 
+/* 0 and 1 are special on InfiniBand. Called with the fabric's lock. */
+static bool
+number_is_free(struct vem_fabric *fabric, uint32_t qpn)
+{
+	const struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
+
+	for (struct vem_item *i = row->next; i != row; i = i->next)
+		if (vem_of(i, struct ri_qp, number_item)->who.qpn == qpn)
+			return false;
+	return qpn >= 2;
+}
+
 static void
 qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 {
@@ -97,9 +109,10 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	pthread_mutex_lock(&fabric->lock);
 	do
 		fabric->last_qpn = (fabric->last_qpn + 1) & 0xffffff;
-	while (fabric->last_qpn < 2); /* 0 and 1 are special on InfiniBand */
+	while (!number_is_free(fabric, fabric->last_qpn));
 	qp->who = (struct vsw_mem_who){
 		.pd = pd, .qpn = fabric->last_qpn, .privileged = init->privileged};
+	vem_list_add(&fabric->numbered[qp->who.qpn % VEM_UD_ROWS], &qp->number_item);
 	pthread_mutex_unlock(&fabric->lock);
 	qp->receiver = qp->who;
 	if (qp->srq != NULL)
@@ -467,6 +480,9 @@ vem_qp_destroy(struct ri_qp *qp)
 	vsw_srq_part(&qp->member);
 	qp_stop_callbacks(qp); /* a thread that was `inside` may have started them again */
 	vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
+	pthread_mutex_lock(&qp->rnic->fabric->lock);
+	vem_list_remove(&qp->number_item); /* nothing knows the number any more */
+	pthread_mutex_unlock(&qp->rnic->fabric->lock);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->pd->users, 1);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Numbers that the fabric gives away, when they have been through their range: ports, queue pairs, fabrics. */
+#include "vem_cm.h"
+#include "vem_node.h"
+
+#define FIRST_PORT 32768u
+
+static uint32_t
+qpn_of(const struct end *end)
+{
+	return end->qp->who.qpn;
+}
+
+/* All ports that the fabric chooses have a listener but one, then all. */
+static void
+test_ports(void)
+{
+	struct vth *vth = vth_new(false);
+	struct node *n = node_new(vth, false, "emul:iwarp");
+	struct vem_fabric *fabric = n->context->rnic->fabric;
+	const uint32_t count = UINT16_MAX + 1u - FIRST_PORT, spare = 12345;
+	struct ri_listen *taken = g_new0(struct ri_listen, count);
+	struct ri_service any = {.kind = RI_SERVICE_PORT};
+	struct ri_listen *listen = NULL, *none = NULL;
+
+	pthread_mutex_lock(&fabric->lock);
+	for (uint32_t i = 0; i < count; i++) {
+		taken[i].service.kind = RI_SERVICE_PORT;
+		taken[i].service.port = GUINT16_TO_BE((uint16_t)(FIRST_PORT + i));
+		if (i != spare)
+			vem_list_add(&fabric->listens, &taken[i].item);
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	g_assert_cmpint(n->p->cm->listen(n->context, 1, 0, &any, 1, &listen), ==, RI_SUCCESS);
+	g_assert_cmpuint(GUINT16_FROM_BE(any.port), ==, FIRST_PORT + spare);
+	any.port = 0;
+	g_assert_cmpint(n->p->cm->listen(n->context, 2, 0, &any, 1, &none), ==, RI_ERR_RESOURCES);
+	g_assert_null(none);
+	any.port = GUINT16_TO_BE(7);
+	g_assert_cmpint(n->p->cm->listen(n->context, 3, 0, &any, 1, &none), ==, RI_SUCCESS);
+	n->p->cm->listen_destroy(none);
+	n->p->cm->listen_destroy(listen);
+	pthread_mutex_lock(&fabric->lock);
+	for (uint32_t i = 0; i < count; i++)
+		vem_list_remove(&taken[i].item);
+	pthread_mutex_unlock(&fabric->lock);
+	g_free(taken);
+	node_run(n);
+	node_free(n);
+	vth_free(vth);
+}
+
+/* The number of a queue pair is not given to another one while it exists: windows and datagrams go by it. */
+static void
+test_queue_pairs(void)
+{
+	struct vth *vth = vth_new(false);
+	struct node *n = node_new(vth, false, "emul:iwarp");
+	struct vem_fabric *fabric = n->context->rnic->fabric;
+	struct ri_qp_init init = end_defaults(n);
+	struct end *a, *b, *c;
+
+	fabric->last_qpn = 0xfffffe;
+	a = end_new(n, &init);
+	g_assert_cmpuint(qpn_of(a), ==, 0xffffff);
+	b = end_new(n, &init);
+	g_assert_cmpuint(qpn_of(b), ==, 2);
+	fabric->last_qpn = 0xfffffe;
+	c = end_new(n, &init);
+	g_assert_cmpuint(qpn_of(c), ==, 3);
+	end_free(a);
+	fabric->last_qpn = 0xfffffe;
+	a = end_new(n, &init);
+	g_assert_cmpuint(qpn_of(a), ==, 0xffffff);
+	end_free(a);
+	end_free(b);
+	end_free(c);
+	node_run(n);
+	node_free(n);
+	vth_free(vth);
+}
+
+/* A request is found by the number of its fabric: no other fabric has it, however many came and went. */
+static void
+test_fabrics(void)
+{
+	struct vth *vth = vth_new(false);
+	struct node *n = node_new(vth, false, "emul:ib");
+	const struct vem_fabric *lasting = n->context->rnic->fabric;
+
+	for (uint32_t i = 0; i < 1u << VEM_FABRIC_BITS; i++) {
+		struct vem_fabric *other = vem_fabric_get(lasting->host, VEM_IWARP);
+
+		g_assert_nonnull(other);
+		g_assert_cmpuint(other->number, !=, lasting->number);
+		vem_fabric_put(other);
+	}
+	node_free(n);
+	vth_free(vth);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/emul/numbers/ports", test_ports);
+	g_test_add_func("/emul/numbers/queue-pairs", test_queue_pairs);
+	g_test_add_func("/emul/numbers/fabrics", test_fabrics);
+	return g_test_run();
+}
