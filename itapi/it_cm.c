@@ -48,10 +48,10 @@ it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_param_mask_t m
 
 	if (listen == NULL)
 		return IT_ANSWER(listen_handle, IT_ERR_INVALID_LISTEN);
-	if (params == NULL)
-		return IT_ANSWER(listen_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_LISTEN_PARAM_ALL, LISTEN_QUERY_BITS))
 		return IT_ANSWER(listen_handle, IT_ERR_INVALID_MASK);
+	if (params == NULL)
+		return IT_ANSWER(listen_handle, IT_ERR_FAULT);
 	ual_listen_query(listen, mask, params);
 	return IT_ANSWER(listen_handle, IT_SUCCESS);
 }

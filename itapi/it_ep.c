@@ -46,10 +46,10 @@ it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask, OUT it_ep_p
 
 	if (ep == NULL)
 		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
-	if (params == NULL)
-		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_EP_PARAM_ALL, QUERY_BITS))
 		return IT_ANSWER(ep_handle, IT_ERR_INVALID_MASK);
+	if (params == NULL)
+		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
 	ual_ep_query(ep, mask, params);
 	return IT_ANSWER(ep_handle, IT_SUCCESS);
 }
@@ -64,8 +64,6 @@ it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
 		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	if (ual_dead(ual_ia_under(ep)))
 		return IT_ANSWER(ep_handle, IT_ERR_IA_CATASTROPHE);
-	if (ep_attr == NULL)
-		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
 	return IT_ANSWER(ep_handle, ual_ep_modify(ep, mask, ep_attr));
 }
 

@@ -120,7 +120,7 @@ it_pz_free(IN it_pz_handle_t pz_handle)
 it_status_t
 it_pz_query(IN it_pz_handle_t pz_handle, IN it_pz_param_mask_t mask, OUT it_pz_param_t *params)
 {
-	struct ual_object *pz = (struct ual_object *)ual_object_get(pz_handle, UAL_PZ);
+	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 
 	if (pz == NULL)
 		return IT_ANSWER(pz_handle, IT_ERR_INVALID_PZ);
@@ -129,6 +129,7 @@ it_pz_query(IN it_pz_handle_t pz_handle, IN it_pz_param_mask_t mask, OUT it_pz_p
 	if (params == NULL)
 		return IT_ANSWER(pz_handle, IT_ERR_FAULT);
 	if (mask != 0)
-		params->ia = (it_ia_handle_t)ual_object_handle((struct ual_object *)pz->ia);
+		params->ia = (it_ia_handle_t)ual_object_handle(
+			(const struct ual_object *)(const void *)ual_ia_under(pz));
 	return IT_ANSWER(pz_handle, IT_SUCCESS);
 }

@@ -86,10 +86,10 @@ it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask, OUT it_
 
 	if (lmr == NULL)
 		return IT_ANSWER(lmr_handle, IT_ERR_INVALID_LMR);
-	if (params == NULL)
-		return IT_ANSWER(lmr_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_LMR_PARAM_ALL, QUERY_BITS))
 		return IT_ANSWER(lmr_handle, IT_ERR_INVALID_MASK);
+	if (params == NULL)
+		return IT_ANSWER(lmr_handle, IT_ERR_FAULT);
 	ual_lmr_query(lmr, mask, params);
 	return IT_ANSWER(lmr_handle, IT_SUCCESS);
 }
@@ -124,9 +124,9 @@ it_lmr_modify(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t mask,
 		return IT_ANSWER(lmr_handle, IT_ERR_INVALID_LMR);
 	if (ual_dead(ual_ia_under(lmr)))
 		return IT_ANSWER(lmr_handle, IT_ERR_IA_CATASTROPHE);
-	if (params == NULL)
-		return IT_ANSWER(lmr_handle, IT_ERR_FAULT);
 	if (mask == 0 || ((unsigned int)mask & ~MODIFY_BITS) != 0)
 		return IT_ANSWER(lmr_handle, IT_ERR_INVALID_MASK);
+	if (params == NULL)
+		return IT_ANSWER(lmr_handle, IT_ERR_FAULT);
 	return IT_ANSWER(lmr_handle, ual_lmr_modify(lmr, mask, params));
 }

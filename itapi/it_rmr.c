@@ -52,10 +52,10 @@ it_rmr_query(IN it_rmr_handle_t rmr_handle, IN it_rmr_param_mask_t mask, OUT it_
 
 	if (rmr == NULL)
 		return IT_ANSWER(rmr_handle, IT_ERR_INVALID_RMR);
-	if (params == NULL)
-		return IT_ANSWER(rmr_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_RMR_PARAM_ALL, QUERY_BITS))
 		return IT_ANSWER(rmr_handle, IT_ERR_INVALID_MASK);
+	if (params == NULL)
+		return IT_ANSWER(rmr_handle, IT_ERR_FAULT);
 	ual_rmr_query(rmr, mask, params);
 	return IT_ANSWER(rmr_handle, IT_SUCCESS);
 }

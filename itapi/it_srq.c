@@ -49,10 +49,10 @@ it_srq_modify(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask,
 		return IT_ANSWER(srq_handle, IT_ERR_INVALID_SRQ);
 	if (ual_dead(ual_ia_under(srq)))
 		return IT_ANSWER(srq_handle, IT_ERR_IA_CATASTROPHE);
-	if (params == NULL)
-		return IT_ANSWER(srq_handle, IT_ERR_FAULT);
 	if (mask == 0 || ((unsigned int)mask & ~MODIFY_BITS) != 0)
 		return IT_ANSWER(srq_handle, IT_ERR_INVALID_MASK);
+	if (params == NULL)
+		return IT_ANSWER(srq_handle, IT_ERR_FAULT);
 	return IT_ANSWER(srq_handle, ual_srq_modify(srq, mask, params));
 }
 
@@ -63,9 +63,9 @@ it_srq_query(IN it_srq_handle_t srq_handle, IN it_srq_param_mask_t mask, OUT it_
 
 	if (srq == NULL)
 		return IT_ANSWER(srq_handle, IT_ERR_INVALID_SRQ);
-	if (params == NULL)
-		return IT_ANSWER(srq_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_SRQ_PARAM_ALL, QUERY_BITS))
 		return IT_ANSWER(srq_handle, IT_ERR_INVALID_MASK);
+	if (params == NULL)
+		return IT_ANSWER(srq_handle, IT_ERR_FAULT);
 	return IT_ANSWER(srq_handle, ual_srq_query(srq, mask, params));
 }

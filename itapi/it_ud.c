@@ -75,10 +75,10 @@ it_address_handle_modify(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_
 		return IT_ANSWER(addr_handle, IT_ERR_INVALID_AH);
 	if (ual_dead(ual_ia_under(ah)))
 		return IT_ANSWER(addr_handle, IT_ERR_IA_CATASTROPHE);
-	if (params == NULL)
-		return IT_ANSWER(addr_handle, IT_ERR_FAULT);
-	return IT_ANSWER(addr_handle, mask == IT_ADDR_PARAM_PATH ? ual_ah_modify(ah, &params->path)
-								 : IT_ERR_INVALID_MASK);
+	if (mask != IT_ADDR_PARAM_PATH)
+		return IT_ANSWER(addr_handle, IT_ERR_INVALID_MASK);
+	return IT_ANSWER(addr_handle,
+			 params != NULL ? ual_ah_modify(ah, &params->path) : IT_ERR_FAULT);
 }
 
 it_status_t
@@ -89,10 +89,10 @@ it_address_handle_query(IN it_addr_handle_t addr_handle, IN it_addr_param_mask_t
 
 	if (ah == NULL)
 		return IT_ANSWER(addr_handle, IT_ERR_INVALID_AH);
-	if (params == NULL)
-		return IT_ANSWER(addr_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_ADDR_PARAM_ALL, AH_QUERY_BITS))
 		return IT_ANSWER(addr_handle, IT_ERR_INVALID_MASK);
+	if (params == NULL)
+		return IT_ANSWER(addr_handle, IT_ERR_FAULT);
 	ual_ah_query(ah, mask, params);
 	return IT_ANSWER(addr_handle, IT_SUCCESS);
 }
@@ -148,10 +148,10 @@ it_ud_service_request_handle_query(IN it_ud_svc_req_handle_t ud_svc_handle,
 
 	if (svc == NULL)
 		return IT_ANSWER(ud_svc_handle, IT_ERR_INVALID_UD_SVC);
-	if (ud_svc_handle_info == NULL)
-		return IT_ANSWER(ud_svc_handle, IT_ERR_FAULT);
 	if (!query_mask_valid((unsigned int)mask, IT_UD_PARAM_ALL, SVC_QUERY_BITS))
 		return IT_ANSWER(ud_svc_handle, IT_ERR_INVALID_MASK);
+	if (ud_svc_handle_info == NULL)
+		return IT_ANSWER(ud_svc_handle, IT_ERR_FAULT);
 	ual_ud_svc_query(svc, mask, ud_svc_handle_info);
 	return IT_ANSWER(ud_svc_handle, IT_SUCCESS);
 }

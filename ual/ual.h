@@ -302,6 +302,7 @@ it_status_t ual_ep_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted,
 it_status_t ual_ep_free(struct ual_ep *ep);
 /* wanted is checked; only what it names is written. */
 void ual_ep_query(struct ual_ep *ep, it_ep_param_mask_t wanted, it_ep_param_t *params);
+/* attr NULL: IT_ERR_FAULT, after the check of the mask. */
 it_status_t ual_ep_modify(struct ual_ep *ep, it_ep_param_mask_t mask,
 			  const it_ep_attributes_t *attr);
 it_status_t ual_ep_reset(struct ual_ep *ep);

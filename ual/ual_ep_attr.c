@@ -440,6 +440,8 @@ ual_ep_modify(struct ual_ep *ep, it_ep_param_mask_t mask, const it_ep_attributes
 {
 	it_status_t status = check_mask(ep, (unsigned int)mask);
 
+	if (status == IT_SUCCESS && attr == NULL)
+		status = IT_ERR_FAULT;
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&ep->control);

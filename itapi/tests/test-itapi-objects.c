@@ -381,9 +381,47 @@ test_lmr_query_sync(struct pair *pair)
 	g_assert_cmpint(it_lmr_flush_to_mem(&segment, 1), ==, IT_ERR_INVALID_LMR);
 }
 
+/* A mask is checked before the pointer that follows it [IT 1.2]. */
+static void
+test_masks_first(struct pair *pair)
+{
+	const unsigned odd = 0x40000000; /* a bit of no mask */
+	struct end *a = &pair->active;
+	it_rmr_handle_t rmr = NULL;
+	it_srq_handle_t srq = NULL;
+
+	g_assert_cmpint(it_pz_query(a->pz, (it_pz_param_mask_t)odd, NULL), ==, IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_evd_query(a->recv, (it_evd_param_mask_t)odd, NULL), ==,
+			IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_evd_modify(a->recv, 0, NULL), ==, IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_ep_query(a->ep, (it_ep_param_mask_t)odd, NULL), ==, IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_ep_modify(a->ep, 0, NULL), ==, IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_ep_modify(a->ep, IT_EP_PARAM_MAX_PAYLOAD, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_lmr_query(a->lmr, (it_lmr_param_mask_t)odd, NULL), ==,
+			IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_lmr_modify(a->lmr, 0, NULL), ==, IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_lmr_modify(a->lmr, IT_LMR_PARAM_ADDR, NULL), ==, IT_ERR_FAULT);
+	g_assert_cmpint(it_listen_query(pair->listen, (it_listen_param_mask_t)odd, NULL), ==,
+			IT_ERR_INVALID_MASK);
+	if (end_has(a, NEEDS_WINDOWS)) {
+		pair_ok(it_rmr_create10(a->pz, &rmr));
+		g_assert_cmpint(it_rmr_query(rmr, (it_rmr_param_mask_t)odd, NULL), ==,
+				IT_ERR_INVALID_MASK);
+		pair_ok(it_rmr_free(rmr));
+	}
+	if (end_has(a, NEEDS_SRQ)) {
+		pair_ok(it_srq_create(a->pz, 1, 4, &srq));
+		g_assert_cmpint(it_srq_query(srq, (it_srq_param_mask_t)odd, NULL), ==,
+				IT_ERR_INVALID_MASK);
+		g_assert_cmpint(it_srq_modify(srq, 0, NULL), ==, IT_ERR_INVALID_MASK);
+		pair_ok(it_srq_free(srq));
+	}
+}
+
 static void
 add(void)
 {
+	pair_add("objects/masks-first", test_masks_first);
 	pair_add("ep/create", test_ep_create);
 	pair_add("ep/r-20-limits", test_ep_limits);
 	pair_add("ep/query", test_ep_query);

@@ -546,7 +546,7 @@ test_address_handles(struct pair *pair)
 	g_assert_cmpint(it_address_handle_query(NULL, IT_ADDR_PARAM_ALL, &params), ==,
 			IT_ERR_INVALID_AH);
 	g_assert_cmpint(it_address_handle_query(way, IT_ADDR_PARAM_ALL, NULL), ==, IT_ERR_FAULT);
-	g_assert_cmpint(it_address_handle_query(way, (it_addr_param_mask_t)0x10, &params), ==,
+	g_assert_cmpint(it_address_handle_query(way, (it_addr_param_mask_t)0x10, NULL), ==,
 			IT_ERR_INVALID_MASK);
 
 	params.path = pair->path;
@@ -556,7 +556,7 @@ test_address_handles(struct pair *pair)
 	g_assert_cmpint(it_address_handle_modify(way, IT_ADDR_PARAM_PATH, NULL), ==, IT_ERR_FAULT);
 	g_assert_cmpint(it_address_handle_modify(way, IT_ADDR_PARAM_PZ, &params), ==,
 			IT_ERR_INVALID_MASK);
-	g_assert_cmpint(it_address_handle_modify(way, 0, &params), ==, IT_ERR_INVALID_MASK);
+	g_assert_cmpint(it_address_handle_modify(way, 0, NULL), ==, IT_ERR_INVALID_MASK);
 	params.path.spigot_id = 9;
 	g_assert_cmpint(it_address_handle_modify(way, IT_ADDR_PARAM_PATH, &params), ==,
 			IT_ERR_INVALID_SPIGOT);

@@ -435,7 +435,7 @@ test_query(struct pair *pair)
 	g_assert_cmpint(it_ud_service_request_handle_query(svc, IT_UD_PARAM_ALL, NULL), ==,
 			IT_ERR_FAULT);
 	g_assert_cmpint(
-		it_ud_service_request_handle_query(svc, (it_ud_svc_req_param_mask_t)0x100, &params),
+		it_ud_service_request_handle_query(svc, (it_ud_svc_req_param_mask_t)0x100, NULL),
 		==, IT_ERR_INVALID_MASK);
 	pair_ok(it_ud_service_request_handle_free(svc));
 	g_assert_cmpint(it_ud_service_request_handle_free(svc), ==, IT_ERR_INVALID_UD_SVC);
