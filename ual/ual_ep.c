@@ -61,13 +61,16 @@ static void
 ep_destroy(struct ual_object *object)
 {
 	struct ual_ep *ep = (struct ual_ep *)object;
+	struct ual_rmr_renewal *renewal;
 
 	/*
 	 * BUSY: an unlink through this queue pair has not run; then its windows are created anew. After any
 	 * other failure, closing the client destroys the queue pair.
 	 */
-	if (qp_end(ep) == RI_ERR_BUSY && ual_rmr_ep_reset(ep) == IT_SUCCESS)
+	if (qp_end(ep) == RI_ERR_BUSY && ual_rmr_renewal_make(ep, &renewal) == IT_SUCCESS) {
+		ual_rmr_renewal_end(renewal, true);
 		(void)!qp_end(ep);
+	}
 	ual_async_settle(object->ia);
 	ual_ep_end(ep);
 }
@@ -388,12 +391,15 @@ reset_controlled(struct ual_ep *ep)
 		.skip_time_wait = (ep->flags & IT_EP_REUSEADDR) != 0,
 	};
 	it_status_t status = ual_ep_may(&ep->state, UAL_EPE_RESET);
+	struct ual_rmr_renewal *renewal;
 
 	if (status != IT_SUCCESS || atomic_load(&ep->state) == UAL_EPS_UNCONNECTED)
 		return status;
+	status = ual_rmr_renewal_make(ep, &renewal);
+	if (status != IT_SUCCESS)
+		return status;
 	status = ual_status(UAL_CALL_EP_RESET, ual_ep_qp_modify(ep, &idle, RI_QP_ATTR_STATE));
-	if (status == IT_SUCCESS)
-		status = ual_rmr_ep_reset(ep);
+	ual_rmr_renewal_end(renewal, status == IT_SUCCESS);
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&ep->lock);

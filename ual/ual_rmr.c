@@ -379,24 +379,28 @@ ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sg
 
 /* --- reset ---------------------------------------------------------------------------------- */
 
+/* The windows that replace those of some RMRs; the renewal has a reference to each of these. */
+struct ual_rmr_renewal {
+	size_t count;
+	struct {
+		struct ual_rmr *rmr;
+		struct kal_mr_rep window;
+	} items[];
+};
+
 /* Replace the window under the same handle; the old one is freed, and what it opened is closed. */
-static it_status_t
-window_renew(struct ual_rmr *rmr)
+static void
+window_replace(struct ual_rmr *rmr, const struct kal_mr_rep *window)
 {
 	struct ual_ia *ia = rmr->object.ia;
-	struct kal_mr_rep rep;
-	enum ri_status status = window_alloc(rmr, &rep);
 	uint32_t old = rmr->mw_id;
 
-	if (status != RI_SUCCESS)
-		return ual_status(UAL_CALL_OTHER, status);
 	pthread_mutex_lock(&rmr->lock);
-	rmr->mw_id = rep.id;
+	rmr->mw_id = window->id;
 	rmr->link.linked = false;
 	pthread_mutex_unlock(&rmr->lock);
-	ual_key_set(ia->keys, &rmr->key, &rmr->object, rep.stag);
+	ual_key_set(ia->keys, &rmr->key, &rmr->object, window->stag);
 	(void)!ual_ia_call_id(ia, KAL_MW_FREE, old);
-	return IT_SUCCESS;
 }
 
 /* Was its last link through this endpoint; with `now`: and was it not unlinked since? */
@@ -437,28 +441,66 @@ all_rmrs(struct ual_ia *ia, size_t *count)
 	return handles;
 }
 
-it_status_t
-ual_rmr_ep_reset(struct ual_ep *ep)
+void
+ual_rmr_renewal_end(struct ual_rmr_renewal *renewal, bool replace)
 {
-	it_ep_handle_t handle = (it_ep_handle_t)ual_object_handle(&ep->object);
-	struct ual_ia *ia = ep->object.ia;
-	it_status_t status = IT_SUCCESS;
-	size_t count;
-	void **rmrs = all_rmrs(ia, &count);
+	for (size_t i = 0; renewal != NULL && i < renewal->count; i++) {
+		struct ual_rmr *rmr = renewal->items[i].rmr;
 
-	if (rmrs == NULL)
-		return count == 0 ? IT_SUCCESS : IT_ERR_RESOURCES;
-	for (size_t i = 0; i < count && status == IT_SUCCESS; i++) {
-		struct ual_rmr *rmr = (struct ual_rmr *)ual_object_use(rmrs[i], UAL_RMR, ia);
-
-		if (rmr == NULL)
-			continue;
-		if (linked_through(rmr, handle, false))
-			status = window_renew(rmr);
+		if (replace)
+			window_replace(rmr, &renewal->items[i].window);
+		else
+			(void)!ual_ia_call_id(rmr->object.ia, KAL_MW_FREE,
+					      renewal->items[i].window.id);
 		ual_object_unref(&rmr->object);
 	}
-	free(rmrs);
+	free(renewal);
+}
+
+/* Allocate a window for an RMR of that handle, if its last link was through the endpoint. */
+static enum ri_status
+renewal_add(struct ual_rmr_renewal *renewal, const struct ual_ep *ep, const void *handle)
+{
+	struct ual_rmr *rmr = (struct ual_rmr *)ual_object_use(handle, UAL_RMR, ep->object.ia);
+	enum ri_status status = RI_SUCCESS;
+	bool through;
+
+	if (rmr == NULL)
+		return RI_SUCCESS;
+	through = linked_through(rmr, (it_ep_handle_t)ual_object_handle(&ep->object), false);
+	if (through)
+		status = window_alloc(rmr, &renewal->items[renewal->count].window);
+	if (through && status == RI_SUCCESS)
+		renewal->items[renewal->count++].rmr = rmr;
+	else
+		ual_object_unref(&rmr->object);
 	return status;
+}
+
+it_status_t
+ual_rmr_renewal_make(struct ual_ep *ep, struct ual_rmr_renewal **out)
+{
+	enum ri_status status = RI_SUCCESS;
+	struct ual_rmr_renewal *renewal = NULL;
+	size_t count;
+	void **rmrs = all_rmrs(ep->object.ia, &count);
+
+	*out = NULL;
+	if (count == 0)
+		return IT_SUCCESS;
+	if (rmrs != NULL)
+		renewal = (struct ual_rmr_renewal *)calloc(
+			1, sizeof(*renewal) + count * sizeof(renewal->items[0]));
+	if (renewal == NULL)
+		status = RI_ERR_RESOURCES;
+	for (size_t i = 0; i < count && status == RI_SUCCESS; i++)
+		status = renewal_add(renewal, ep, rmrs[i]);
+	free(rmrs);
+	if (status == RI_SUCCESS)
+		*out = renewal;
+	else
+		ual_rmr_renewal_end(renewal, false);
+	return ual_status(UAL_CALL_OTHER, status);
 }
 
 bool

@@ -39,8 +39,13 @@ struct ual_ep;
 
 /* A segment of a window as the sink of a Read. False: no RMR of this adapter. */
 bool ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sge *sge);
-/* The endpoint is being reset: unlink its narrow windows. */
-it_status_t ual_rmr_ep_reset(struct ual_ep *ep);
+/*
+ * The endpoint is about to be reset, which unlinks its narrow windows (R-37): allocate windows that replace them. Then
+ * replace them, which cannot fail, or drop the new ones. NULL: there are none.
+ */
+struct ual_rmr_renewal;
+it_status_t ual_rmr_renewal_make(struct ual_ep *ep, struct ual_rmr_renewal **out);
+void ual_rmr_renewal_end(struct ual_rmr_renewal *renewal, bool replace);
 
 /* A narrow window is linked through the endpoint, which therefore cannot be freed. */
 bool ual_rmr_blocks(struct ual_ep *ep);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "it_fault.h"
+#include "it_window.h"
 
 /* The nth verb fails once, and has changed nothing. */
 static void
@@ -25,6 +26,31 @@ test_nth_call(struct pair *pair)
 	g_assert_cmpint(it_pz_create(end->ia, &second), ==, IT_SUCCESS);
 	g_assert_cmpint(it_pz_free(first), ==, IT_SUCCESS);
 	g_assert_cmpint(it_pz_free(second), ==, IT_SUCCESS);
+	faults_part(&faults);
+}
+
+/* A reset that finds no memory for the windows of its endpoint changes nothing: receives are still flushed. */
+static void
+test_reset_fails(struct pair *pair)
+{
+	struct end *b = &pair->passive;
+	struct faults faults;
+	it_rmr_handle_t rmr;
+
+	if (!faults_meet(&faults))
+		return;
+	pair_establish(pair);
+	rmr = window_make(b, IT_RMR_TYPE_NARROW);
+	(void)window_link(b, rmr, IT_PRIV_REMOTE_WRITE, IT_ADDR_MODE_ABSOLUTE);
+	pair_disconnect(pair);
+	fault_say(faults.passive, "call mw_alloc 1 resources");
+	g_assert_cmpint(it_ep_reset(b->ep), ==, IT_ERR_RESOURCES);
+	pair_ok(end_recv(b, 8, 5));
+	end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 5, IT_DTO_ERR_FLUSHED);
+	g_assert_true(window_is_linked(rmr));
+	end_reset(b);
+	g_assert_false(window_is_linked(rmr));
+	pair_ok(it_rmr_free(rmr));
 	faults_part(&faults);
 }
 
@@ -159,6 +185,7 @@ add(void)
 {
 	fault_begin();
 	pair_add("faults/nth-call", test_nth_call);
+	pair_add_for(NEEDS_NARROW, "faults/reset-fails", test_reset_fails);
 	pair_add("faults/bad-commands", test_bad_commands);
 	pair_add_bare("faults/environment", test_environment);
 	pair_add_for(NEEDS_SRQ, "faults/churn", test_churn);

@@ -332,6 +332,7 @@ test_rmr_unlink_type(void)
 static void
 test_rmr_unlink_undo(void)
 {
+	struct ual_rmr_renewal *renewal;
 	struct scene s;
 
 	scene_open(&s);
@@ -345,7 +346,8 @@ test_rmr_unlink_undo(void)
 	g_assert_cmpint(ual_rmr_unlink(s.rmr, s.ep, 0, 0), ==, IT_SUCCESS);
 	g_assert_false(s.rmr->link.linked);
 	/* A reset looks at each window and unlinks it. */
-	g_assert_cmpint(ual_rmr_ep_reset(s.ep), ==, IT_SUCCESS);
+	g_assert_cmpint(ual_rmr_renewal_make(s.ep, &renewal), ==, IT_SUCCESS);
+	ual_rmr_renewal_end(renewal, true);
 	g_assert_cmpuint(atomic_load(&s.rmr->object.refs), ==, 0);
 	scene_close(&s);
 }
