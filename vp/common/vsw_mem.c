@@ -188,8 +188,10 @@ vsw_mr_dereg(struct vsw_mem_entry *mr)
 {
 	vsw_lock(&mr->lock);
 	bool busy = atomic_load(&mr->bound) != 0;
-	if (!busy)
+	if (!busy) {
 		vsw_mem_revoke(mr);
+		mr->kind = VSW_MEM_FREE; /* from here on no request makes it valid again */
+	}
 	vsw_unlock(&mr->lock);
 	if (busy)
 		return RI_ERR_BUSY;

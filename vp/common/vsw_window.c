@@ -59,9 +59,12 @@ void
 vsw_mw_free(struct vsw_mem_entry *mw)
 {
 	vsw_lock(&mw->lock);
+	bool narrow = mw->kind == VSW_MEM_NARROW;
 	window_unbind(mw);
+	mw->kind =
+		VSW_MEM_FREE; /* from here on no request binds it, which would pin a region for good */
 	vsw_unlock(&mw->lock);
-	if (mw->kind == VSW_MEM_NARROW)
+	if (narrow)
 		atomic_fetch_sub(&mw->table->narrow, 1);
 	vsw_mem_entry_give(mw);
 }

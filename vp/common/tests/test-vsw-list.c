@@ -250,6 +250,57 @@ test_plain_then_list(void)
 	tear_down(&b);
 }
 
+/* A host in which a request runs at the moment when a deregistration detaches the memory. */
+static struct {
+	struct ri_host table;
+	const struct ri_host *real;
+	struct bench *b;
+	struct vsw_mem_fast fast;
+	unsigned tried;
+} intruder;
+
+static void
+mem_detach_and_register(void *self, struct ri_mem *mem)
+{
+	intruder.tried++;
+	g_assert_cmpint(vsw_mr_fast(intruder.b->table, &alice, &intruder.fast), ==, VSW_MEM_STAG);
+	g_assert_cmpint(vsw_mem_invalidate(intruder.b->table, &alice, intruder.fast.stag, false),
+			==, VSW_MEM_STAG);
+	intruder.real->mem_detach(self, mem);
+}
+
+/* A region that is being deregistered gets no memory again. */
+static void
+test_fast_in_dereg(void)
+{
+	struct bench b;
+	struct ri_sge list = {.length = 10};
+	struct vsw_mem_use use;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	list.addr = at(&b, 0);
+	struct ri_mr_init init = whole(&b, ALL);
+	init.max_pages = 1;
+	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
+	intruder.b = &b;
+	intruder.real = b.table->host;
+	intruder.table = *b.table->host;
+	intruder.table.mem_detach = mem_detach_and_register;
+	intruder.fast = (struct vsw_mem_fast){.stag = stag,
+					      .access = LR,
+					      .length = 10,
+					      .relative = true,
+					      .count = 1,
+					      .list = &list};
+	b.table->host = &intruder.table;
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	b.table->host = intruder.real;
+	g_assert_cmpuint(intruder.tried, ==, 1);
+	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 0, 1, LR), &use), ==, VSW_MEM_STAG);
+	tear_down(&b);
+}
+
 /* --- threads ------------------------------------------------------------------------------ */
 
 struct race {
@@ -347,6 +398,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/list/refused", test_list_refused);
 	g_test_add_func("/vsw/list/fast", test_fast);
 	g_test_add_func("/vsw/list/plain-then-list", test_plain_then_list);
+	g_test_add_func("/vsw/list/fast-in-dereg", test_fast_in_dereg);
 	g_test_add_func("/vsw/list/room", test_room);
 	g_test_add_func("/vsw/list/race", test_race);
 	return g_test_run();

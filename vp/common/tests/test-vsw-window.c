@@ -3,6 +3,27 @@
 
 /* Memory windows, narrow and wide: bind, access, invalidate, and the objects that they keep busy. */
 #include "mem_bench.h"
+#include "vsw_mem_table.h"
+
+/* The linker redirects the library's calls to these (--wrap). */
+void __wrap_vsw_mem_entry_give(struct vsw_mem_entry *entry);
+void __real_vsw_mem_entry_give(struct vsw_mem_entry *entry);
+
+/* A bind request that runs while a window is freed, just before its slot is given back. */
+static struct {
+	struct vsw_mem_table *table; /* NULL: none */
+	struct ri_wr_bind bind;
+	enum vsw_mem_result result;
+} intruder;
+
+void
+__wrap_vsw_mem_entry_give(struct vsw_mem_entry *entry)
+{
+	if (intruder.table != NULL)
+		intruder.result = vsw_mw_bind(intruder.table, &alice, &intruder.bind, false);
+	intruder.table = NULL;
+	__real_vsw_mem_entry_give(entry);
+}
 
 static struct ri_wr_bind
 window_over(struct bench *b, uint32_t mw, uint32_t mr, uint64_t length)
@@ -217,6 +238,30 @@ test_windows_of_a_queue_pair(void)
 	tear_down(&b);
 }
 
+/* A window that is being freed is not bound again, which would keep its region busy for good. */
+static void
+test_bind_in_free(void)
+{
+	struct bench b;
+	struct vsw_mem_entry *mw = NULL;
+	uint32_t mr_stag = 0;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
+	for (enum ri_mw_type type = RI_MW_NARROW; type <= RI_MW_WIDE; type++) {
+		g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, type, &mw, &stag), ==, RI_SUCCESS);
+		intruder.bind = window_over(&b, stag, mr_stag, 50);
+		intruder.result = VSW_MEM_OK;
+		intruder.table = b.table;
+		vsw_mw_free(mw);
+		g_assert_null(intruder.table);
+		g_assert_cmpint(intruder.result, ==, VSW_MEM_STAG);
+	}
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -226,5 +271,6 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/mem/window-wide", test_window_wide);
 	g_test_add_func("/vsw/mem/bind-refused", test_bind_refused);
 	g_test_add_func("/vsw/mem/windows-of-a-queue-pair", test_windows_of_a_queue_pair);
+	g_test_add_func("/vsw/mem/bind-in-free", test_bind_in_free);
 	return g_test_run();
 }
