@@ -130,6 +130,15 @@ sockets_rewatch(struct viw_engine *engine)
 	}
 }
 
+/* Polls no longer try all sockets: request EPOLLOUT for those that are blocked. Called with the lock. */
+static void
+blocked_watch(struct viw_engine *engine)
+{
+	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->engine.next)
+		if (atomic_load(&qp->tx.blocked))
+			viw_engine_want(qp, EPOLLOUT, 0);
+}
+
 enum ri_status
 viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 {
@@ -142,8 +151,10 @@ viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 	qp->engine.next = engine->list;
 	engine->list = qp;
 	choose_hot(engine);
-	if (atomic_fetch_add(&engine->streams, 1) >= VIW_HOT)
+	if (atomic_fetch_add(&engine->streams, 1) >= VIW_HOT) {
 		sockets_rewatch(engine);
+		blocked_watch(engine);
+	}
 	pthread_mutex_unlock(&engine->lock);
 	return RI_SUCCESS;
 }
@@ -185,14 +196,16 @@ viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear)
 
 /*
  * A thread that polls tries the few sockets itself. To tell the kernel of each stop and restart of a sender
- * would cost more than the sending. When the polling ends, viw_engine_progress requests EPOLLOUT.
+ * would cost more than the sending. When the polling ends, viw_engine_progress requests EPOLLOUT; when the streams
+ * become too many, viw_engine_add does. It counts the stream and then looks at viw_tx::blocked, which is set here
+ * before the count is read (not relaxed): one of the two sees the other.
  */
 void
 viw_engine_blocked(struct viw_qp *qp)
 {
 	struct viw_engine *engine = &qp->rnic->engine;
 
-	if (viw_engine_is_small(engine)) {
+	if (atomic_load(&engine->streams) <= VIW_HOT) {
 		atomic_store(&engine->epollout_deferred, true);
 		if (vsw_leader_attended(&engine->leader))
 			return;

@@ -113,6 +113,14 @@ end_claim(struct viw_qp *qp, enum viw_qp_move move)
 	return false;
 }
 
+void
+viw_end_timer_start(struct viw_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+
+	host->timer_start(host->self, &qp->timer, atomic_load(&qp->stream.deadline));
+}
+
 /*
  * `end` is set: make the move that was claimed. A thread that sees the new state may read `end` without the
  * lock. From here on a timer bounds how long the end may take.
@@ -121,13 +129,12 @@ static void
 end_commit(struct viw_qp *qp, enum viw_qp_move move)
 {
 	const struct ri_host *host = qp->rnic->host;
-	uint64_t deadline = host->now(host->self) + VIW_LINGER;
 
-	atomic_store(&qp->stream.deadline, deadline);
+	atomic_store(&qp->stream.deadline, host->now(host->self) + VIW_LINGER);
 	(void)viw_qp_step(&qp->state, move);
 	vsw_unlock(&qp->lock);
 	if (viw_qp_state(qp) != RI_QPS_ERROR)
-		host->timer_start(host->self, &qp->timer, deadline);
+		viw_end_timer_start(qp);
 	viw_serve_soon(qp); /* the caller need not run the sending role */
 }
 

@@ -39,6 +39,8 @@ void viw_stream_lost(struct viw_qp *qp, int error);
 /* Moves of modify. A code goes out as Terminate. */
 enum ri_status viw_end_by_caller(struct viw_qp *qp, enum viw_qp_move move, uint32_t event,
 				 uint16_t code) RI_MUST_CHECK;
+/* The end of the stream has begun: viw_timer runs at viw_stream::deadline. */
+void viw_end_timer_start(struct viw_qp *qp);
 /* The fault of a refused access of the peer. */
 enum rdmap_fault viw_fault_tagged(enum vsw_mem_result result);
 enum rdmap_fault viw_fault_read(enum vsw_mem_result result);

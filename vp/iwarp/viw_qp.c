@@ -224,10 +224,11 @@ qp_destroy(struct ri_qp *ri)
 	host->timer_stop(host->self, &qp->timer);
 	role_acquire(&qp->rx.role);
 	role_acquire(&qp->tx.role);
+	/* Without a state the timer's function, which may be running, queues no task. */
+	atomic_store(&qp->state, RI_QPS_NONE);
 	host->task_stop(host->self, &qp->task);
 	host->timer_stop(host->self, &qp->timer);
 	viw_stream_drop(qp);
-	atomic_store(&qp->state, RI_QPS_NONE);
 	vsw_srq_part(&qp->rx.member);
 	viw_list_remove(&qp->context->lock, &qp->node);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);

@@ -59,6 +59,17 @@ frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
 		viw_fault(qp, fault, &offender, fault_event(qp, fault));
 }
 
+/*
+ * The timer was set for a Send that waits, or stopped. The end of the stream may have begun meanwhile and have set the
+ * same timer: its state is stored first, and read here last.
+ */
+static void
+end_timer_restore(struct viw_qp *qp)
+{
+	if (viw_qp_state(qp) != RI_QPS_RTS)
+		viw_end_timer_start(qp);
+}
+
 /* A Send found no receive: stop reading until one is posted, or the time is over. */
 static void
 wait_for_receive(struct viw_qp *qp)
@@ -70,6 +81,7 @@ wait_for_receive(struct viw_qp *qp)
 		return;
 	viw_engine_want(qp, 0, EPOLLIN);
 	host->timer_start(host->self, &qp->timer, host->now(host->self) + qp->rnic->rnr_ns);
+	end_timer_restore(qp);
 }
 
 void
@@ -77,9 +89,11 @@ viw_rx_stop_waiting(struct viw_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
+	/* First the timer: its function may be running, and would set `expired` for the next wait. */
+	host->timer_stop(host->self, &qp->timer);
 	atomic_store(&qp->rx.waiting, false);
 	atomic_store(&qp->rx.expired, false);
-	host->timer_stop(host->self, &qp->timer);
+	end_timer_restore(qp);
 	viw_engine_want(qp, EPOLLIN, 0);
 }
 

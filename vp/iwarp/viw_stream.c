@@ -312,15 +312,6 @@ stream_start(struct viw_qp *qp)
 
 /* --- on the service thread ------------------------------------------------------------------ */
 
-/* Sending has failed: read what the peer sent last, which may be a Terminate. */
-static void
-receive_after_break(struct viw_qp *qp)
-{
-	(void)viw_rx_run(qp);
-	if (viw_qp_state(qp) == RI_QPS_RTS)
-		viw_stream_lost(qp, atomic_load(&qp->tx.error));
-}
-
 void
 viw_serve_retry_later(struct viw_qp *qp)
 {
@@ -330,18 +321,35 @@ viw_serve_retry_later(struct viw_qp *qp)
 }
 
 /*
- * After the end of the stream: posts, the Terminate, the FIN. While it is up: a round that another thread
- * wanted while a control verb owned the role.
+ * Sending has failed: read what the peer sent last, which may be a Terminate. If another thread owns the role, it may be
+ * about to read that, so the end is not decided yet.
+ */
+static void
+receive_after_break(struct viw_qp *qp)
+{
+	if (!vsw_role_take(&qp->rx.role)) {
+		viw_serve_retry_later(qp);
+		return;
+	}
+	atomic_store(&qp->rx.role.retry, 1);
+	viw_rx_leave(qp);
+	if (viw_qp_state(qp) == RI_QPS_RTS)
+		viw_stream_lost(qp, atomic_load(&qp->tx.error));
+}
+
+/*
+ * After the end of the stream: posts, the Terminate, the FIN. Before that: a round that another thread wanted
+ * while a control verb owned the role. The stream need not be up: its first message may wait for a receive.
  */
 static void
 roles_serve(struct viw_qp *qp)
 {
 	enum ri_qp_state state = viw_qp_state(qp);
-	bool is_up = state == RI_QPS_RTS && atomic_load(&qp->stream.up);
+	bool runs = state == RI_QPS_RTS && !atomic_load(&qp->stream.starting);
 
-	if (state > RI_QPS_RTS || (is_up && atomic_load(&qp->tx.role.retry) != 0))
+	if (state > RI_QPS_RTS || (runs && atomic_load(&qp->tx.role.retry) != 0))
 		viw_tx_run(qp);
-	if (state > RI_QPS_RTS || (is_up && atomic_load(&qp->rx.role.retry) != 0))
+	if (state > RI_QPS_RTS || (runs && atomic_load(&qp->rx.role.retry) != 0))
 		(void)viw_rx_run(qp);
 }
 
@@ -377,7 +385,9 @@ viw_timer(void *arg)
 	struct viw_qp *qp = arg;
 	const struct ri_host *host = qp->rnic->host;
 
-	if (viw_qp_state(qp) == RI_QPS_RTS && atomic_load(&qp->rx.waiting)) {
+	/* If sending has failed, nobody waits for a receive any more: viw_serve tries again. */
+	if (viw_qp_state(qp) == RI_QPS_RTS && atomic_load(&qp->rx.waiting) &&
+	    !atomic_load(&qp->tx.broken)) {
 		atomic_store(&qp->rx.expired, true);
 		(void)viw_rx_run(qp);
 		return;
