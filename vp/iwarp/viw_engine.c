@@ -17,6 +17,7 @@
  */
 #include "viw_engine.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -113,7 +114,10 @@ message_polled(struct viw_engine *engine, struct viw_qp *qp)
 		socket_unwatch(engine, qp);
 }
 
-/* Add the sockets that are out of the set again. Called with the lock. */
+/*
+ * Add the sockets that are out of the set again. Called with the lock. The stream of one that cannot be added is over:
+ * nobody would hear its peer.
+ */
 static void
 sockets_rewatch(struct viw_engine *engine)
 {
@@ -125,7 +129,8 @@ sockets_rewatch(struct viw_engine *engine)
 		if (!qp->engine.unwatched)
 			continue;
 		qp->engine.unwatched = false;
-		(void)epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->stream.fd, &event);
+		if (epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->stream.fd, &event) != 0)
+			viw_stream_lost(qp, ENOMEM);
 		viw_engine_want(qp, 0, 0); /* another thread may have changed `watch` meanwhile */
 	}
 }

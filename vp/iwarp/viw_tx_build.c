@@ -462,8 +462,10 @@ viw_tx_fill(struct viw_qp *qp)
 	uint32_t enough = viw_pool_is_low(&qp->rnic->engine.pool) ? VIW_TX_LEAN : tx->segment.room;
 
 	if (!viw_tx_buffer(qp)) {
+		/* First the flag, then another look: who gives a buffer back has the flags looked at afterwards. */
 		atomic_store(&tx->starved, true);
-		return filled;
+		if (!viw_tx_buffer(qp))
+			return filled;
 	}
 	if (atomic_load_explicit(&tx->starved, memory_order_relaxed))
 		atomic_store(&tx->starved, false);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What runs out: staging buffers, and the kernel's memory for the epoll set. The linker redirects the provider's calls
+ * to the functions here (--wrap). Time is virtual, and the test is the service thread.
+ */
+#include "viw_peer.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "viw_qp.h"
+
+uint8_t *__wrap_viw_pool_get(struct viw_pool *pool);
+uint8_t *__real_viw_pool_get(struct viw_pool *pool);
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int __real_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+
+static void (*when_none)(
+	void);             /* called once, when a caller is about to learn that the pool is empty */
+static bool epoll_is_full; /* nothing can be added to an epoll set */
+
+uint8_t *
+__wrap_viw_pool_get(struct viw_pool *pool)
+{
+	void (*then)(void) = when_none;
+	uint8_t *buf = __real_viw_pool_get(pool);
+
+	if (buf != NULL || then == NULL)
+		return buf;
+	when_none = NULL;
+	then();
+	return NULL;
+}
+
+int
+__wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	if (epoll_is_full && op == EPOLL_CTL_ADD) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return __real_epoll_ctl(epfd, op, fd, event);
+}
+
+static struct viw_qp *
+qp_of(const struct peer *f)
+{
+	return (struct viw_qp *)f->end->qp;
+}
+
+static void
+open_by_hand(struct peer *f)
+{
+	struct ri_stream how = end_stream(-1, false);
+
+	peer_prepare(f, node_new_by_hand(), NULL);
+	peer_attach(f, &how, 0);
+}
+
+/* --- staging buffers -------------------------------------------------------------------------- */
+
+static struct {
+	struct peer *f;
+	uint8_t *bufs[VIW_BUF_COUNT];
+	unsigned count;
+} hoard;
+
+static void
+hoard_return_one(void)
+{
+	viw_engine_give(&qp_of(hoard.f)->rnic->engine, hoard.bufs[--hoard.count]);
+	vth_run(hoard.f->node->vth);
+}
+
+/*
+ * A sender finds no buffer. Before it has said that it needs one, one comes back, and the service thread looks who does.
+ */
+static void
+test_buffer_returned(void)
+{
+	uint8_t buf[PEER_FRAME_MAX];
+	struct peer f;
+	uint8_t *one;
+
+	open_by_hand(&f);
+	struct viw_engine *engine = &qp_of(&f)->rnic->engine;
+	/* What the queue pair keeps while streams are few. */
+	viw_engine_give(engine, qp_of(&f)->tx.buf);
+	viw_engine_give(engine, qp_of(&f)->rx.spare);
+	qp_of(&f)->tx.buf = NULL;
+	qp_of(&f)->rx.spare = NULL;
+	hoard.f = &f;
+	while ((one = viw_pool_get(&engine->pool)) != NULL)
+		hoard.bufs[hoard.count++] = one;
+	g_assert_cmpuint(hoard.count, ==, VIW_BUF_COUNT);
+	when_none = hoard_return_one;
+	g_assert_cmpint(end_send(f.end, 7, &f.mem, 0, 8), ==, RI_SUCCESS);
+	g_assert_null(when_none);
+	vth_run(f.node->vth);
+	struct ddp_segment seg = peer_read_frame(&f, buf);
+	g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, RDMAP_SEND);
+	(void)end_wait_ok(f.end, false, 7, NULL);
+	while (hoard.count > 0)
+		viw_engine_give(engine, hoard.bufs[--hoard.count]);
+	peer_close(&f);
+}
+
+/* --- the epoll set ---------------------------------------------------------------------------- */
+
+/*
+ * The polling ends, and the socket that polls have read cannot be added to the set again. The stream is over: nobody
+ * would hear what its peer says.
+ */
+static void
+test_not_watched_again(void)
+{
+	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, 1, 0, true);
+	uint8_t fpdu[64];
+	struct peer f;
+
+	open_by_hand(&f);
+	uint32_t size = rdmap_fpdu_put(fpdu, &seg, true);
+	g_assert_cmpint(send(f.fd, fpdu, size, MSG_NOSIGNAL), ==, size);
+	atomic_store(&qp_of(&f)->engine.polled, 64); /* as many messages were found by polls */
+	(void)end_wait_ok(f.end, true, 0, NULL);
+	g_assert_true(qp_of(&f)->engine.unwatched);
+	epoll_is_full = true;
+	vth_advance(f.node->vth, UINT64_C(10000000));
+	epoll_is_full = false;
+	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_LOST), ==, 1);
+	g_assert_cmpuint(node_ends(f.end), ==, 1);
+	peer_close(&f);
+}
+
+/* A new stream cannot be added: it ends with an event, too. */
+static void
+test_not_watched(void)
+{
+	struct ri_stream how;
+	struct peer f;
+	int fd[2];
+
+	peer_prepare(&f, node_new_by_hand(), NULL);
+	tcp_pair(fd);
+	how = end_stream(fd[0], false);
+	f.fd = fd[1];
+	epoll_is_full = true;
+	g_assert_cmpint(end_attach(f.end, &how), ==, RI_SUCCESS);
+	vth_run(f.node->vth);
+	epoll_is_full = false;
+	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_LOST), ==, 1);
+	peer_expect_over(&f);
+	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_STREAM_UP), ==, 0);
+	peer_close(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/iwarp/scarce/buffer-returned", test_buffer_returned);
+	g_test_add_func("/iwarp/scarce/not-watched-again", test_not_watched_again);
+	g_test_add_func("/iwarp/scarce/not-watched", test_not_watched);
+	return g_test_run();
+}
