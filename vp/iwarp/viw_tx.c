@@ -187,7 +187,11 @@ requests_complete(struct viw_qp *qp)
 		viw_sq_complete(qp);
 }
 
-/* Send what may be sent, but no more than VIW_TX_ROUND, so that other work gets its turn. */
+/*
+ * Send what may be sent, but no more than VIW_TX_ROUND, so that other work gets its turn. The round ends with an empty
+ * buffer, or one that the socket has refused: frames that were built but not offered yet have no markers, and could not
+ * be set aside.
+ */
 static void
 send_requests(struct viw_qp *qp)
 {
@@ -202,13 +206,13 @@ send_requests(struct viw_qp *qp)
 			return;
 		if (viw_qp_state(qp) != begun)
 			break;
-		filled = viw_tx_fill(qp);
-		if (filled == VIW_TX_NOTHING)
-			break;
 		if (qp->tx.given >= enough) {
 			tx_retry_later(qp);
 			break;
 		}
+		filled = viw_tx_fill(qp);
+		if (filled == VIW_TX_NOTHING)
+			break;
 	}
 	requests_complete(qp);
 }

@@ -274,36 +274,67 @@ role_give_up(void *arg)
 	atomic_store(&role->taken, 0);
 }
 
-/*
- * Sending fails while another thread owns the receiving role, and the peer's Terminate has not been read yet. The end
- * is that of the Terminate.
- */
+/* The peer has sent something and reset the connection; nothing of it has been read. */
+static void
+reset_behind(struct peer *f, const void *octets, uint32_t size)
+{
+	struct linger reset = {.l_onoff = 1};
+	struct pollfd set = {.fd = qp_of(f)->stream.fd, .events = 0};
+	struct ri_wc wc;
+
+	/* A thread polls, so the service thread does not watch the sockets. */
+	g_assert_false(end_poll(f->end, false, &wc));
+	g_assert_cmpint(send(f->fd, octets, size, MSG_NOSIGNAL), ==, size);
+	g_assert_cmpint(setsockopt(f->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), ==, 0);
+	peer_hang_up(f);
+	g_assert_cmpint(poll(&set, 1, 60000), ==, 1);
+}
+
+/* A Send of this end fails while another thread owns the receiving role, which it gives up soon. */
+static void
+break_while_received(struct peer *f)
+{
+	struct viw_qp *qp = qp_of(f);
+	struct ri_task task = {.fire = role_give_up, .arg = &qp->rx.role};
+	const struct ri_host *services = vth_host(f->node->vth);
+
+	g_assert_true(vsw_role_take(&qp->rx.role));
+	g_assert_cmpint(end_send(f->end, 1, &f->mem, 0, 8), ==, RI_SUCCESS);
+	g_assert_true(atomic_load(&qp->tx.broken));
+	services->task_run(services->self, &task); /* behind that of the queue pair */
+	vth_advance(f->node->vth, VIW_RETRY);
+}
+
+/* The peer's Terminate has not been read yet: the end is that of the Terminate. */
 static void
 test_terminate_behind_break(void)
 {
-	struct linger reset = {.l_onoff = 1};
 	uint8_t fpdu[RDMAP_TERMINATE_FPDU_MAX];
 	struct peer f;
 
 	open_bare(&f, 0);
-	struct viw_qp *qp = qp_of(&f);
-	struct ri_task task = {.fire = role_give_up, .arg = &qp->rx.role};
-	struct pollfd set = {.fd = qp->stream.fd, .events = 0};
-	uint32_t size = rdmap_terminate_code_fpdu(fpdu, 0x0207, true);
-	g_assert_cmpint(send(f.fd, fpdu, size, MSG_NOSIGNAL), ==, size);
-	g_assert_cmpint(setsockopt(f.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), ==, 0);
-	peer_hang_up(&f);
-	g_assert_cmpint(poll(&set, 1, 60000), ==, 1);
-
-	g_assert_true(vsw_role_take(&qp->rx.role));
-	g_assert_cmpint(end_send(f.end, 1, &f.mem, 0, 8), ==, RI_SUCCESS);
-	g_assert_true(atomic_load(&qp->tx.broken));
-	const struct ri_host *services = vth_host(f.node->vth);
-	services->task_run(services->self, &task); /* behind that of the queue pair */
-	vth_advance(f.node->vth, VIW_RETRY);
+	reset_behind(&f, fpdu, rdmap_terminate_code_fpdu(fpdu, 0x0207, true));
+	break_while_received(&f);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_TERMINATE_RECEIVED), ==, 1);
 	g_assert_cmpuint(node_ends(f.end), ==, 1);
 	g_assert_cmpuint(end_wait(f.end, false, NULL).status, ==, RI_WC_FLUSHED);
+	peer_close(&f);
+}
+
+/* A message of the peer waits for a receive: that its time is over is not the reason of the end. */
+static void
+test_break_in_wait(void)
+{
+	uint8_t octet = 0;
+	struct peer f;
+
+	open_bare(&f, 0);
+	play_send(&f);
+	drive_until(&f, is_waiting);
+	reset_behind(&f, &octet, 1);
+	break_while_received(&f);
+	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_RESET), ==, 1);
+	g_assert_cmpuint(node_ends(f.end), ==, 1);
 	peer_close(&f);
 }
 
@@ -348,6 +379,7 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/races/post-before-up", test_post_before_up);
 	g_test_add_func("/iwarp/races/crowd-while-blocked", test_crowd_while_blocked);
 	g_test_add_func("/iwarp/races/terminate-behind-break", test_terminate_behind_break);
+	g_test_add_func("/iwarp/races/break-in-wait", test_break_in_wait);
 	g_test_add_data_func("/iwarp/races/destroy-in-timer/broken", GUINT_TO_POINTER(0),
 			     test_destroy_in_timer);
 	g_test_add_data_func("/iwarp/races/destroy-in-timer/limit", GUINT_TO_POINTER(1),

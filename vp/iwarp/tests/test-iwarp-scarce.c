@@ -108,6 +108,54 @@ test_buffer_returned(void)
 	peer_close(&f);
 }
 
+/*
+ * The pool is low, and a round ends since it has sent enough, not since the socket is full. What the round built last has
+ * no markers yet; nothing of it is set aside without the room that they need.
+ */
+static void
+test_markers_aside(void)
+{
+	enum {
+		ROOM = 4 << 20,
+		SIZE = 64 << 20 /* dozens of rounds */
+	};
+	struct ri_stream how = end_stream(-1, false);
+	struct mpa_unmark unmark = {.crc = true};
+	g_autofree uint8_t *octets = g_malloc(ROOM);
+	uint64_t plain = 0;
+	struct ri_wc wc;
+	struct peer f;
+
+	peer_prepare(&f, node_new_by_hand(), NULL);
+	how.markers_tx = true;
+	peer_attach(&f, &how, 0);
+	struct viw_tx *tx = &qp_of(&f)->tx;
+	struct viw_pool *pool = &qp_of(&f)->rnic->engine.pool;
+	struct chunk big = chunk_new(f.node, SIZE, ALL_RW);
+	for (hoard.count = 0; !viw_pool_is_low(pool); hoard.count++)
+		hoard.bufs[hoard.count] = viw_pool_get(pool);
+	g_assert_cmpint(end_write(f.end, 1, &big, &big, SIZE), ==, RI_SUCCESS);
+	while (!end_poll(f.end, false, &wc)) {
+		ssize_t n;
+
+		while ((n = recv(f.fd, octets, ROOM, MSG_DONTWAIT)) > 0)
+			plain += mpa_unmark(&unmark, octets, (uint32_t)n);
+		g_assert_false(unmark.wrong);
+	}
+	g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
+	for (bool fin; plain < tx->queued;) {
+		size_t n = peer_listen(&f, octets, 1, &fin);
+
+		plain += mpa_unmark(&unmark, octets, (uint32_t)n);
+	}
+	g_assert_cmpuint(plain, ==, tx->queued);
+	g_assert_false(unmark.wrong);
+	while (hoard.count > 0)
+		viw_engine_give(&qp_of(&f)->rnic->engine, hoard.bufs[--hoard.count]);
+	chunk_free(&big);
+	peer_close(&f);
+}
+
 /* --- the epoll set ---------------------------------------------------------------------------- */
 
 /*
@@ -162,6 +210,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/iwarp/scarce/buffer-returned", test_buffer_returned);
+	g_test_add_func("/iwarp/scarce/markers-aside", test_markers_aside);
 	g_test_add_func("/iwarp/scarce/not-watched-again", test_not_watched_again);
 	g_test_add_func("/iwarp/scarce/not-watched", test_not_watched);
 	return g_test_run();
