@@ -217,6 +217,50 @@ test_post_before_up(void)
 	peer_close(&f);
 }
 
+enum {
+	LARGE = 16 << 20 /* octets; more than the buffers of TCP take */
+};
+
+/* Post a Write of LARGE octets from a thread that polls, until the socket takes no more. */
+static struct chunk
+write_until_blocked(struct peer *f)
+{
+	gint64 until = g_get_monotonic_time() + PATIENCE;
+	struct chunk big = chunk_new(f->node, LARGE, ALL_RW);
+	const struct viw_tx *tx = &qp_of(f)->tx;
+	struct ri_wc wc;
+
+	g_assert_false(end_poll(f->end, false, &wc));
+	g_assert_cmpint(end_write(f->end, 1, &big, &big, LARGE), ==, RI_SUCCESS);
+	while (tx->at == tx->len) {
+		g_assert_false(end_poll(f->end, false, &wc));
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	}
+	g_assert_true(atomic_load(&tx->blocked));
+	return big;
+}
+
+/* Polls try the socket, so EPOLLOUT is not requested; then the polling ends: the service thread sends the rest when the peer reads. */
+static void
+test_blocked_when_polling_ends(void)
+{
+	gint64 until = g_get_monotonic_time() + PATIENCE;
+	g_autofree uint8_t *octets = g_malloc(LARGE);
+	struct peer f;
+
+	open_bare(&f, 0);
+	struct chunk big = write_until_blocked(&f);
+	vth_advance(f.node->vth, UINT64_C(10000000));
+	while (f.node->p->fast->cq_depth(f.end->uscq) == 0) {
+		(void)!recv(f.fd, octets, LARGE, MSG_DONTWAIT);
+		vth_run(f.node->vth);
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	}
+	(void)end_wait_ok(f.end, false, 1, NULL);
+	chunk_free(&big);
+	peer_close(&f);
+}
+
 /*
  * Requests wait for the socket, and polls try it, so EPOLLOUT is not requested. Then the adapter gets more streams
  * than a poll reads itself, and the application goes on polling: the requests leave when the peer reads.
@@ -224,24 +268,16 @@ test_post_before_up(void)
 static void
 test_crowd_while_blocked(void)
 {
-	enum {
-		OTHERS = VIW_HOT,
-		SIZE = 16 << 20 /* more than the buffers of TCP take */
-	};
 	gint64 until = g_get_monotonic_time() + PATIENCE;
-	g_autofree uint8_t *octets = g_malloc(SIZE);
-	struct end *others[OTHERS];
-	int fds[OTHERS];
+	g_autofree uint8_t *octets = g_malloc(LARGE);
+	struct end *others[VIW_HOT];
+	int fds[VIW_HOT];
 	struct ri_wc wc;
 	struct peer f;
 
 	open_bare(&f, 0);
-	struct chunk big = chunk_new(f.node, SIZE, ALL_RW);
-	g_assert_false(end_poll(f.end, false, &wc));
-	g_assert_cmpint(end_write(f.end, 1, &big, &big, SIZE), ==, RI_SUCCESS);
-	while (!end_poll(f.end, false, &wc) && qp_of(&f)->tx.at == qp_of(&f)->tx.len)
-		g_assert_cmpint(g_get_monotonic_time(), <, until);
-	for (unsigned i = 0; i < OTHERS; i++) {
+	struct chunk big = write_until_blocked(&f);
+	for (unsigned i = 0; i < VIW_HOT; i++) {
 		int fd[2];
 
 		tcp_pair(fd);
@@ -252,13 +288,12 @@ test_crowd_while_blocked(void)
 		vth_run(f.node->vth);
 		g_assert_cmpuint(node_count(others[i], RI_EVENT_QP_STREAM_UP), ==, 1);
 	}
-	g_assert_true(atomic_load(&qp_of(&f)->tx.blocked));
 	while (!end_poll(f.end, false, &wc)) {
-		(void)!recv(f.fd, octets, SIZE, MSG_DONTWAIT);
+		(void)!recv(f.fd, octets, LARGE, MSG_DONTWAIT);
 		g_assert_cmpint(g_get_monotonic_time(), <, until);
 	}
 	g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
-	for (unsigned i = 0; i < OTHERS; i++) {
+	for (unsigned i = 0; i < VIW_HOT; i++) {
 		end_free(others[i]);
 		close(fds[i]);
 	}
@@ -339,6 +374,40 @@ test_break_in_wait(void)
 }
 
 /*
+ * Two messages wait for receives of one SRQ. The queue pair that is first in the line closes, and its peer does not
+ * answer. The next receive is for the other one, at once.
+ */
+static void
+test_line_left(void)
+{
+	struct ri_stream how = end_stream(-1, false);
+	struct peer f[2];
+
+	memset(f, 0, sizeof(f));
+	f[0].node = f[1].node = node_new_by_hand();
+	node_share(f[0].node, 8);
+	struct chunk mem = chunk_new(f[0].node, 64, ALL_RW);
+	for (unsigned i = 0; i < 2; i++) {
+		f[i].end = end_new(f[i].node, NULL);
+		peer_attach(&f[i], &how, 0);
+		play_send(&f[i]);
+		drive_until(&f[i], is_waiting);
+	}
+	g_assert_cmpint(end_modify(f[0].end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	vth_run(f[0].node->vth);
+	node_post(f[0].node, 5, &mem, 0, 64);
+	(void)end_wait_ok(f[1].end, true, 5, NULL);
+	g_assert_cmpint(end_state(f[0].end), ==, RI_QPS_CLOSING);
+	for (unsigned i = 0; i < 2; i++) {
+		peer_hang_up(&f[i]);
+		end_free(f[i].end);
+	}
+	chunk_free(&mem);
+	node_unshare(f[0].node);
+	node_free(f[0].node);
+}
+
+/*
  * The function of the timer runs while the queue pair is destroyed. It finds sending broken, or more receives in
  * progress than a new limit allows; it queues no task that would be left behind.
  */
@@ -377,6 +446,8 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/races/close-in-wait-end", test_close_in_wait_end);
 	g_test_add_func("/iwarp/races/close-in-wait-begin", test_close_in_wait_begin);
 	g_test_add_func("/iwarp/races/post-before-up", test_post_before_up);
+	g_test_add_func("/iwarp/races/blocked-when-polling-ends", test_blocked_when_polling_ends);
+	g_test_add_func("/iwarp/races/line-left", test_line_left);
 	g_test_add_func("/iwarp/races/crowd-while-blocked", test_crowd_while_blocked);
 	g_test_add_func("/iwarp/races/terminate-behind-break", test_terminate_behind_break);
 	g_test_add_func("/iwarp/races/break-in-wait", test_break_in_wait);
