@@ -143,7 +143,23 @@ test_in_time(void)
 	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
 	vth_advance(f.node->vth, VIW_LINGER);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE), ==, 1);
+	g_assert_false(vth_logged(f.node->vth, "did not end it"));
 	peer_expect_over(&f);
+	peer_close(&f);
+}
+
+/* The application closes and then aborts: the log says that this end closed, the first cause. */
+static void
+test_close_then_abort(void)
+{
+	struct peer f;
+
+	open_initiator(&f, 0);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
+	peer_expect_over(&f);
+	g_assert_true(vth_logged(f.node->vth, "closed by this end"));
+	g_assert_false(vth_logged(f.node->vth, "aborted by this end"));
 	peer_close(&f);
 }
 
@@ -265,6 +281,7 @@ main(int argc, char **argv)
 			     test_destroy_at_once);
 	g_test_add_func("/iwarp/parting/late", test_late);
 	g_test_add_func("/iwarp/parting/in-time", test_in_time);
+	g_test_add_func("/iwarp/parting/close-then-abort", test_close_then_abort);
 	g_test_add_data_func("/iwarp/parting/reset/plain", GUINT_TO_POINTER(0), test_reset);
 	g_test_add_data_func("/iwarp/parting/reset/spoken-to", GUINT_TO_POINTER(RI_RTR_WRITE),
 			     test_reset);
