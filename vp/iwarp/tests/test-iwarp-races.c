@@ -375,10 +375,11 @@ test_break_in_wait(void)
 
 /*
  * Two messages wait for receives of one SRQ. The queue pair that is first in the line closes, and its peer does not
- * answer. The next receive is for the other one, at once.
+ * answer. The next receive is for the other one, at once. `before`: it is posted before that, but another thread owns
+ * the role of the first one.
  */
 static void
-test_line_left(void)
+test_line_left(gconstpointer before)
 {
 	struct ri_stream how = end_stream(-1, false);
 	struct peer f[2];
@@ -393,9 +394,17 @@ test_line_left(void)
 		play_send(&f[i]);
 		drive_until(&f[i], is_waiting);
 	}
+	struct vsw_role *role = &qp_of(&f[0])->rx.role;
+	if (before != NULL) {
+		g_assert_true(vsw_role_take(role));
+		node_post(f[0].node, 5, &mem, 0, 64);
+	}
 	g_assert_cmpint(end_modify(f[0].end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	if (before != NULL)
+		role_give_up(role);
 	vth_run(f[0].node->vth);
-	node_post(f[0].node, 5, &mem, 0, 64);
+	if (before == NULL)
+		node_post(f[0].node, 5, &mem, 0, 64);
 	(void)end_wait_ok(f[1].end, true, 5, NULL);
 	g_assert_cmpint(end_state(f[0].end), ==, RI_QPS_CLOSING);
 	for (unsigned i = 0; i < 2; i++) {
@@ -447,7 +456,9 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/races/close-in-wait-begin", test_close_in_wait_begin);
 	g_test_add_func("/iwarp/races/post-before-up", test_post_before_up);
 	g_test_add_func("/iwarp/races/blocked-when-polling-ends", test_blocked_when_polling_ends);
-	g_test_add_func("/iwarp/races/line-left", test_line_left);
+	g_test_add_data_func("/iwarp/races/line-left", NULL, test_line_left);
+	g_test_add_data_func("/iwarp/races/line-left-behind-post", GUINT_TO_POINTER(1),
+			     test_line_left);
 	g_test_add_func("/iwarp/races/crowd-while-blocked", test_crowd_while_blocked);
 	g_test_add_func("/iwarp/races/terminate-behind-break", test_terminate_behind_break);
 	g_test_add_func("/iwarp/races/break-in-wait", test_break_in_wait);

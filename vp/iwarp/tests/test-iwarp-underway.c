@@ -66,6 +66,46 @@ has_all_reads(struct viw_qp *qp)
 	return atomic_load(&qp->reads.irrq_put) - atomic_load(&qp->reads.irrq_got) == READS;
 }
 
+/* Request from the peer octets [PIECE * i, PIECE * (i + 1)) of the memory, as its Read number `i`, counted from 0. */
+static void
+play_read(struct peer *f, unsigned i)
+{
+	struct rdmap_read_request m = {.sink_stag = 9,
+				       .sink_to = PIECE * i,
+				       .size = PIECE,
+				       .source_stag = f->mem.stag,
+				       .source_to = chunk_sge(&f->mem, PIECE * i, PIECE).addr};
+	uint8_t fpdu[64];
+
+	peer_play(f, fpdu, rdmap_read_request_fpdu(fpdu, i + 1, &m, true));
+}
+
+/* Requests of this end and answers to the peer take turns. */
+static void
+test_turns(void)
+{
+	uint8_t buf[PEER_FRAME_MAX];
+	struct peer f;
+
+	open_by_hand(&f);
+	struct viw_qp *qp = qp_of(&f);
+	g_assert_true(vsw_role_take(&qp->tx.role));
+	for (unsigned i = 0; i < READS; i++) {
+		play_read(&f, i);
+		g_assert_cmpint(end_write(f.end, i, &f.mem, &f.mem, PIECE), ==, RI_SUCCESS);
+	}
+	drive_until(&f, has_all_reads);
+	atomic_store(&qp->tx.role.taken, 0);
+	viw_tx_run(qp);
+	bool first = rdmap_opcode_of(peer_read_frame(&f, buf).rdmap_control) == RDMAP_WRITE;
+	for (unsigned i = 1; i < 2 * READS; i++) {
+		bool write = rdmap_opcode_of(peer_read_frame(&f, buf).rdmap_control) == RDMAP_WRITE;
+
+		g_assert_cmpint(write, ==, first ^ (i % 2 != 0));
+	}
+	peer_close(&f);
+}
+
 /* --- queues that grow ------------------------------------------------------------------------- */
 
 /* IRD, ORD and the queues become larger than they were made for. */
@@ -213,7 +253,7 @@ test_local_fence(void)
 static void
 test_reads_of_the_peer(void)
 {
-	uint8_t buf[PEER_FRAME_MAX], fpdu[64];
+	uint8_t buf[PEER_FRAME_MAX];
 	struct peer f;
 
 	open_by_hand(&f);
@@ -222,16 +262,8 @@ test_reads_of_the_peer(void)
 		answer_of(f.mem.at + PIECE * i, i);
 	g_assert_cmpint(end_write(f.end, 1, &big, &big, LARGE), ==, RI_SUCCESS);
 	drive_until(&f, is_blocked);
-	for (unsigned i = 0; i < READS; i++) {
-		struct rdmap_read_request m = {.sink_stag = 9,
-					       .sink_to = PIECE * i,
-					       .size = PIECE,
-					       .source_stag = f.mem.stag,
-					       .source_to =
-						       chunk_sge(&f.mem, PIECE * i, PIECE).addr};
-
-		peer_play(&f, fpdu, rdmap_read_request_fpdu(fpdu, i + 1, &m, true));
-	}
+	for (unsigned i = 0; i < READS; i++)
+		play_read(&f, i);
 	drive_until(&f, has_all_reads);
 	grow(&f);
 	for (unsigned i = 0; i < READS;) {
@@ -334,6 +366,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/iwarp/underway/grow/reads-of-ours", test_reads_of_ours);
 	g_test_add_func("/iwarp/underway/grow/read-gets-place", test_read_gets_place);
+	g_test_add_func("/iwarp/underway/turns", test_turns);
 	g_test_add_func("/iwarp/underway/local-fence", test_local_fence);
 	g_test_add_func("/iwarp/underway/grow/reads-of-the-peer", test_reads_of_the_peer);
 	g_test_add_func("/iwarp/underway/source-revoked", test_source_revoked);
