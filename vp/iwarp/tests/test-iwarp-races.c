@@ -131,6 +131,12 @@ is_waiting(struct viw_qp *qp)
 }
 
 static bool
+is_over(struct viw_qp *qp)
+{
+	return viw_qp_state(qp) == RI_QPS_ERROR && !atomic_load(&qp->stream.attached);
+}
+
+static bool
 is_closing(struct viw_qp *qp)
 {
 	return viw_qp_state(qp) == RI_QPS_CLOSING;
@@ -356,6 +362,23 @@ test_terminate_behind_break(void)
 	peer_close(&f);
 }
 
+/* A message of the peer waits for a receive, and the peer resets the connection: that ends it at once. */
+static void
+test_reset_in_wait(void)
+{
+	uint8_t octet = 0;
+	struct peer f;
+
+	open_bare(&f, 0);
+	play_send(&f);
+	drive_until(&f, is_waiting);
+	reset_behind(&f, &octet, 1);
+	drive_until(&f, is_over);
+	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_RESET), ==, 1);
+	g_assert_cmpuint(node_ends(f.end), ==, 1);
+	peer_close(&f);
+}
+
 /* A message of the peer waits for a receive: that its time is over is not the reason of the end. */
 static void
 test_break_in_wait(void)
@@ -405,6 +428,8 @@ test_line_left(gconstpointer before)
 	vth_run(f[0].node->vth);
 	if (before == NULL)
 		node_post(f[0].node, 5, &mem, 0, 64);
+	/* Before any poll, which would look for itself. */
+	g_assert_cmpuint(f[1].node->p->fast->cq_depth(f[1].end->urcq), ==, 1);
 	(void)end_wait_ok(f[1].end, true, 5, NULL);
 	g_assert_cmpint(end_state(f[0].end), ==, RI_QPS_CLOSING);
 	for (unsigned i = 0; i < 2; i++) {
@@ -462,6 +487,7 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/races/crowd-while-blocked", test_crowd_while_blocked);
 	g_test_add_func("/iwarp/races/terminate-behind-break", test_terminate_behind_break);
 	g_test_add_func("/iwarp/races/break-in-wait", test_break_in_wait);
+	g_test_add_func("/iwarp/races/reset-in-wait", test_reset_in_wait);
 	g_test_add_data_func("/iwarp/races/destroy-in-timer/broken", GUINT_TO_POINTER(0),
 			     test_destroy_in_timer);
 	g_test_add_data_func("/iwarp/races/destroy-in-timer/limit", GUINT_TO_POINTER(1),

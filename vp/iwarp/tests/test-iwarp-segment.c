@@ -129,25 +129,6 @@ test_aligned(void)
 	}
 }
 
-/* The socket takes a group of FPDUs in part: the rest of it goes out as it is, and then the next group. */
-static void
-test_group_cut(void)
-{
-	const int small = 4096;
-	struct ri_stream like = end_stream(-1, false);
-	struct peer f;
-
-	g_assert_true(g_setenv("ITAPI_IWARP_ALIGN", "on", TRUE));
-	peer_open_like(&f, &like, 0);
-	g_unsetenv("ITAPI_IWARP_ALIGN");
-	g_assert_cmpint(setsockopt(own_fd(&f), SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), ==,
-			0);
-	chunk_fill(&f.mem, 3);
-	struct frames seen = send_and_read(&f, (struct mpa_rules){.crc = true}, f.mem.len);
-	g_assert_cmpuint(seen.count, >, 1);
-	peer_close(&f);
-}
-
 /* The switch: "off" lets TCP fill segments, "on" aligns within this machine. */
 static void
 test_switch(void)
@@ -542,7 +523,6 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/iwarp/segment/aligned", test_aligned);
 	g_test_add_func("/iwarp/segment/groups", test_groups);
-	g_test_add_func("/iwarp/segment/group-cut", test_group_cut);
 	g_test_add_func("/iwarp/segment/switch", test_switch);
 	g_test_add_func("/iwarp/segment/follows-path", test_follows_path);
 	g_test_add_func("/iwarp/segment/markers-in", test_markers_in);

@@ -335,6 +335,35 @@ test_source_revoked(void)
 	peer_close(&f);
 }
 
+/*
+ * A Read whose sink is to be revoked, and cannot be, fails when its answer has come. The Send behind it has left, and is
+ * flushed all the same.
+ */
+static void
+test_sink_not_revoked(void)
+{
+	struct ddp_segment response = rdmap_tagged(RDMAP_READ_RESPONSE, 0, 0, true);
+	struct ri_sge sink = {.stag = 0x1234567};
+	struct ri_wr wr = {.wr_id = 0,
+			   .opcode = RI_OP_RDMA_READ,
+			   .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE,
+			   .sgl = &sink,
+			   .num_sge = 1};
+	uint8_t buf[PEER_FRAME_MAX], fpdu[64];
+	struct peer f;
+
+	open_by_hand(&f);
+	g_assert_cmpint(f.node->p->fast->post_sq(f.end->uqp, &wr), ==, RI_SUCCESS);
+	(void)request_take(&f, 0);
+	g_assert_cmpint(end_send(f.end, 1, &f.mem, 0, PIECE), ==, RI_SUCCESS);
+	struct ddp_segment seg = peer_read_frame(&f, buf);
+	g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, RDMAP_SEND);
+	peer_play(&f, fpdu, rdmap_fpdu_put(fpdu, &response, true));
+	g_assert_cmpuint(end_wait(f.end, false, NULL).status, ==, RI_WC_LOCAL_MM);
+	g_assert_cmpuint(end_wait(f.end, false, NULL).status, ==, RI_WC_FLUSHED);
+	peer_close(&f);
+}
+
 /* A message that has arrived whole finds no receive in time: the Terminate repeats its header. */
 static void
 test_no_receive(void)
@@ -370,6 +399,7 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/underway/local-fence", test_local_fence);
 	g_test_add_func("/iwarp/underway/grow/reads-of-the-peer", test_reads_of_the_peer);
 	g_test_add_func("/iwarp/underway/source-revoked", test_source_revoked);
+	g_test_add_func("/iwarp/underway/sink-not-revoked", test_sink_not_revoked);
 	g_test_add_func("/iwarp/underway/no-receive", test_no_receive);
 	return g_test_run();
 }
