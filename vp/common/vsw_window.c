@@ -61,8 +61,8 @@ vsw_mw_free(struct vsw_mem_entry *mw)
 	vsw_lock(&mw->lock);
 	bool narrow = mw->kind == VSW_MEM_NARROW;
 	window_unbind(mw);
-	mw->kind =
-		VSW_MEM_FREE; /* from here on no request binds it, which would pin a region for good */
+	/* From here on no request binds it, which would pin a region for good. */
+	mw->kind = VSW_MEM_FREE;
 	vsw_unlock(&mw->lock);
 	if (narrow)
 		atomic_fetch_sub(&mw->table->narrow, 1);

@@ -116,7 +116,7 @@ message_polled(struct viw_engine *engine, struct viw_qp *qp)
 
 /*
  * Add the sockets that are out of the set again. Called with the lock. The stream of one that cannot be added is over:
- * nobody would hear its peer.
+ * what its peer sends would never be read.
  */
 static void
 sockets_rewatch(struct viw_engine *engine)

@@ -385,7 +385,7 @@ viw_timer(void *arg)
 	struct viw_qp *qp = arg;
 	const struct ri_host *host = qp->rnic->host;
 
-	/* If sending has failed, nobody waits for a receive any more: viw_serve tries again. */
+	/* If sending has failed, no message waits for a receive any more: viw_serve tries again. */
 	if (viw_qp_state(qp) == RI_QPS_RTS && atomic_load(&qp->rx.waiting) &&
 	    !atomic_load(&qp->tx.broken)) {
 		atomic_store(&qp->rx.expired, true);

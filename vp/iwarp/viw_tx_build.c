@@ -462,7 +462,7 @@ viw_tx_fill(struct viw_qp *qp)
 	uint32_t enough = viw_pool_is_low(&qp->rnic->engine.pool) ? VIW_TX_LEAN : tx->segment.room;
 
 	if (!viw_tx_buffer(qp)) {
-		/* First the flag, then another look: who gives a buffer back has the flags looked at afterwards. */
+		/* Set the flag, then look again: a thread that gives a buffer back looks at the flags afterwards. */
 		atomic_store(&tx->starved, true);
 		if (!viw_tx_buffer(qp))
 			return filled;

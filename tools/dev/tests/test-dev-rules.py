@@ -150,9 +150,18 @@ release(struct cert *cert)
 
     def test_reasons(self):
         for reason, what in (("'R-05' = 'None.'", 'R-05 has a case, verbs.pd.0001'),
+                             ("'RI 3' = 'None.'", "no rule 'RI 3'"),
                              ("'rule' = 'None.'", "no rule 'rule'")):
             with self.subTest(reason):
                 self.assert_bad(tree(data=DATA + reason + '\n'), 'conformance/certify/coverage.toml:1', what)
+
+    def test_chapter(self):
+        """One reason for all rules of a chapter."""
+        book = {'doc/spec/rnicpi/03.md': '# [RI 3] Devices\n\n**[RI 3.1]** *A.*\n\n**[RI 3.2]** *B.*\n'}
+        self.assert_bad(tree(more=book), 'conformance/certify/coverage.toml:1', '4 rules are without a case or a reason')
+        self.assert_good(tree(more=book, data=DATA + "'RI 3' = 'It describes.'\n"))
+        reason = DATA.replace('= 2', '= 1') + "'RI 2' = 'It describes.'\n"
+        self.assert_bad(tree(data=reason), 'conformance/certify/coverage.toml:1', 'RI 2.1.1 has a case, verbs.pd.0001')
 
     def test_write(self):
         """The page and the number that has fallen are written."""
