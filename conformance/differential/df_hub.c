@@ -107,6 +107,18 @@ df_hub_take(struct df_hub *hub, unsigned world, gint64 deadline, it_affiliated_e
 	}
 }
 
+unsigned
+df_hub_held(struct df_hub *hub)
+{
+	unsigned held;
+
+	pthread_mutex_lock(&hub->lock);
+	fetch_all(hub);
+	held = hub->events->len;
+	pthread_mutex_unlock(&hub->lock);
+	return held;
+}
+
 char *
 df_hub_free(struct df_hub *hub)
 {

@@ -3,8 +3,8 @@
 
 /*
  * The affiliated events of an IA, by the world whose object they name. An IA has one dispatcher for all of them [IT 6.1.1],
- * and worlds of several threads may use the IA, so whoever looks takes every event that is there and leaves those of the
- * others in the hub. The events of one object keep their order.
+ * and worlds of several threads may use the IA, so a thread that looks takes every event that is there and leaves those of
+ * the others in the hub. The events of one object keep their order.
  *
  * Any thread may call.
  */
@@ -20,6 +20,8 @@ struct df_hub;
 
 /* `several`: threads use it at the same time. Any failure ends the program. */
 struct df_hub *df_hub_new(it_ia_handle_t ia, bool several);
+/* How many events are there that no world has taken. */
+unsigned df_hub_held(struct df_hub *hub);
 /* Returns what is wrong with the events that are left, or NULL. */
 char *df_hub_free(struct df_hub *hub);
 /* The object belongs to the world of that number, also after it was freed. */
