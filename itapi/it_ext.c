@@ -168,27 +168,6 @@ itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, IN size_t max_
 	return IT_ANSWER(evd_handle, status);
 }
 
-static it_status_t
-dmabuf_create(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted,
-	      it_lmr_handle_t *lmr_handle, it_rmr_context_t *rmr_context)
-{
-	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
-	it_lmr_handle_t made = NULL;
-	it_status_t status;
-
-	if (lmr_handle != NULL)
-		*lmr_handle = NULL;
-	if (pz == NULL)
-		return IT_ERR_INVALID_PZ;
-	if (ual_dead(ual_ia_under(pz)))
-		return IT_ERR_IA_CATASTROPHE;
-	if (lmr_handle == NULL)
-		return IT_ERR_FAULT;
-	status = ual_lmr_create(pz, wanted, &made, rmr_context);
-	*lmr_handle = made;
-	return status;
-}
-
 it_status_t
 itx_lmr_create_dmabuf(IN it_pz_handle_t pz_handle, IN int fd, IN uint64_t offset,
 		      IN it_length_t length, IN void *addr, IN it_mem_priv_t privs,
@@ -205,7 +184,7 @@ itx_lmr_create_dmabuf(IN it_pz_handle_t pz_handle, IN int fd, IN uint64_t offset
 		.flags = flags,
 	};
 
-	return IT_ANSWER(pz_handle, dmabuf_create(pz_handle, &wanted, lmr_handle, rmr_context));
+	return IT_ANSWER(pz_handle, it_lmr_make(pz_handle, &wanted, lmr_handle, rmr_context));
 }
 
 it_status_t

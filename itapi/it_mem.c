@@ -12,9 +12,9 @@
 	((unsigned int)(IT_LMR_PARAM_PZ | IT_LMR_PARAM_ADDR | IT_LMR_PARAM_LENGTH | \
 			IT_LMR_PARAM_MEM_PRIV | IT_LMR_PARAM_ADDR_MODE))
 
-static it_status_t
-lmr_create(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted,
-	   it_lmr_handle_t *lmr_handle, it_rmr_context_t *rmr_context)
+it_status_t
+it_lmr_make(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted,
+	    it_lmr_handle_t *lmr_handle, it_rmr_context_t *rmr_context)
 {
 	UAL_VISIT struct ual_pz *pz = ual_pz_of(pz_handle);
 	it_lmr_handle_t made = NULL;
@@ -26,7 +26,8 @@ lmr_create(it_pz_handle_t pz_handle, const struct ual_lmr_wanted *wanted,
 		return IT_ERR_INVALID_PZ;
 	if (ual_dead(ual_ia_under(pz)))
 		return IT_ERR_IA_CATASTROPHE;
-	if (lmr_handle == NULL || (wanted->addr == NULL && wanted->iobl == NULL))
+	if (lmr_handle == NULL ||
+	    (wanted->addr == NULL && wanted->iobl == NULL && wanted->dmabuf == NULL))
 		return IT_ERR_FAULT;
 	status = ual_lmr_create(pz, wanted, &made, rmr_context);
 	*lmr_handle = made;
@@ -49,7 +50,7 @@ it_lmr_create21(IN it_pz_handle_t pz_handle, IN void *addr, IN it_iobl_t *iobl,
 		.shared_id = shared_id,
 	};
 
-	return IT_ANSWER(pz_handle, lmr_create(pz_handle, &wanted, lmr_handle, rmr_context));
+	return IT_ANSWER(pz_handle, it_lmr_make(pz_handle, &wanted, lmr_handle, rmr_context));
 }
 
 it_status_t
