@@ -283,7 +283,7 @@ struct ri_qp_ops {
 
 /** The memory of ri_mem_ops::mr_reg_dmabuf; borrowed for the call. */
 struct ri_dmabuf {
-	int fd; /**< Descriptor of the dmabuf; stays the caller's, who may close it later. */
+	int fd; /**< Descriptor of the dmabuf; the caller keeps it and may close it after the call. */
 	uint64_t offset; /**< Of the first byte of the region in the dmabuf (bytes). */
 };
 

@@ -316,7 +316,7 @@ void model_limits_settle(struct df_model *model, struct df_settle *now);
 
 /* The step is a fault, or shows the consequences of one alone; then nothing else is to be modelled. */
 bool model_fault(struct df_model *model, const struct df_step *step);
-/* Does an attempt to connect find no path, or nobody? */
+/* Does an attempt to connect find no path, or no listener? */
 bool model_out_of_reach(const struct df_model *model, const struct df_step *step);
 /* What waits for a spigot needs it for the settlement. Tells which adapters are dead and which spigots are online. */
 void model_faults_settle(struct df_model *model, struct df_settle *now);

@@ -505,7 +505,8 @@ any_region(const struct df_model *model, const struct df_step *step,
 		if (holds(model, &model->lmr[step->seg[i].lmr]))
 			return true;
 	}
-	return step->key.kind == 'l' && holds(model, &model->lmr[step->key.slot]);
+	return (step->key.kind == 'l' || step->key.kind == 'L') &&
+	       holds(model, &model->lmr[step->key.slot]);
 }
 
 static bool
@@ -537,6 +538,15 @@ is_doubtful(const struct df_model *model, const struct model_lmr *lmr)
 	return lmr->alive && lmr->doubt;
 }
 
+/* A former key stays in effect where the link that replaced it did not run. */
+static bool
+names_former_window(const struct df_model *model, const struct df_step *step)
+{
+	const struct model_rmr *rmr = &model->rmr[step->key.slot];
+
+	return step->key.kind == 'R' && rmr->alive && rmr->linked == MODEL_UNKNOWN;
+}
+
 /* Does the step use anything that changes within the present group? */
 static bool
 uses_change(const struct df_model *model, const struct df_step *step)
@@ -555,7 +565,7 @@ model_work(struct df_model *model, const struct df_step *step)
 {
 	if (uses_change(model, step))
 		model_settle_before(model);
-	if (named_region(model, step, is_doubtful))
+	if (named_region(model, step, is_doubtful) || names_former_window(model, step))
 		model_skip(model);
 	if (step->kind == DF_SRQ_RECV && !model_now(model)->skip)
 		model_srq_receive(model, step);

@@ -384,6 +384,11 @@ bool vem_do_invalidate(struct ri_qp *qp);
 bool vem_do_fast_register(struct ri_qp *qp);
 bool vem_do_atomic(struct ri_qp *qp, struct ri_qp *peer);
 
+/* --- vem_objects.c ------------------------------------------------------------------------ */
+
+/* What a registration of any kind opens: on InfiniBand a region can always be read locally [RI 5.3.3]. */
+uint32_t vem_region_access(const struct ri_rnic *rnic, uint32_t access);
+
 /* --- vem_srq.c ---------------------------------------------------------------------------- */
 
 extern const struct ri_srq_ops vem_srq_ops;

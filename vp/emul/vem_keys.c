@@ -24,7 +24,7 @@ vem_do_fast_register(struct ri_qp *qp)
 	const struct vsw_wqe_reg *reg = &wqe->u.reg;
 	const struct vsw_mem_fast fast = {
 		.stag = reg->stag,
-		.access = reg->access,
+		.access = vem_region_access(qp->rnic, reg->access),
 		.addr = reg->addr,
 		.length = reg->length,
 		.relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0,

@@ -125,14 +125,18 @@ const struct ri_cq_ops vem_cq_ops = {
 
 /* --- regions ------------------------------------------------------------------------------ */
 
-/* On InfiniBand a region can always be read locally [RI 5.3]. */
+uint32_t
+vem_region_access(const struct ri_rnic *rnic, uint32_t access)
+{
+	return rnic->fabric->personality == VEM_IB ? access | RI_ACCESS_LOCAL_READ : access;
+}
+
 static struct ri_mr_init
 init_of(const struct ri_rnic *rnic, const struct ri_mr_init *init)
 {
 	struct ri_mr_init own = *init;
 
-	if (rnic->fabric->personality == VEM_IB)
-		own.access |= RI_ACCESS_LOCAL_READ;
+	own.access = vem_region_access(rnic, init->access);
 	return own;
 }
 

@@ -5,8 +5,8 @@
  * Regions of a dmabuf: memory that another driver exports, such as that of an accelerator. Control path.
  *
  * No attribute of a device tells whether it can do that, and the kernel, libibverbs and the driver have to do it together. So
- * the device is asked once, with a descriptor that cannot be: who lacks it answers EOPNOTSUPP or EPROTONOSUPPORT without
- * a look at the descriptor, who has it answers EBADF.
+ * the device is asked once, with an invalid descriptor: one that lacks the call answers EOPNOTSUPP or EPROTONOSUPPORT without
+ * a look at the descriptor, one that has it answers EBADF.
  *
  * The kernel takes the buffer by its descriptor and keeps it until the region is destroyed. Nothing is mapped into the
  * process, and no page counts against the limit of locked memory.

@@ -235,6 +235,28 @@ register_before_send(struct cert *cert)
 	CERT_VERB(cert, RI_SUCCESS, pair.far->p->mem->mr_dereg(mr));
 }
 
+/* The requester reads its memory through a region that its last registration opened only for writing. */
+static void
+register_without_reading(struct cert *cert)
+{
+	const uint64_t pages[] = {(uintptr_t)page};
+	struct pair pair;
+	struct ri_mr *mr;
+	struct ri_wr wr;
+	struct ri_sge sge = {.addr = *pages, .length = 8};
+
+	mr = reserved_open(&pair, cert, &sge.stag);
+	wr = link_of(pages, sge.stag);
+	wr.u.fast_reg.access = RI_ACCESS_LOCAL_WRITE;
+	cert_post(pair.b, &wr);
+	cert_wc_is(pair.b, false, 52, RI_WC_SUCCESS);
+	cert_post_recv(pair.a, 80, &pair.source, 1);
+	cert_post_send(pair.b, 54, &sge, 1, 0);
+	cert_wc_is(pair.b, false, 54,
+		   pair.far->attr.local_read_revocable ? RI_WC_LOCAL_PROTECTION : RI_WC_SUCCESS);
+	CERT_VERB(cert, RI_SUCCESS, pair.far->p->mem->mr_dereg(mr));
+}
+
 /* --- invalid already ----------------------------------------------------------------------- */
 
 static void
@@ -475,6 +497,13 @@ static const struct cert_case cases[] = {
 	 .needs = "fast_register reg_page_list max_ord max_ird",
 	 .settles = "fast_register reg_page_list",
 	 .run = register_before_send},
+	{.id = "verbs.work.effect.0004",
+	 .title =
+		 "Local read is revocable by a fast registration exactly where the adapter says so",
+	 .rule = "[RI 5.3.3] [RI 5.5.1]",
+	 .needs = "fast_register reg_page_list",
+	 .settles = "local_read_revocable",
+	 .run = register_without_reading},
 	{.id = "verbs.work.invalid.0001",
 	 .title = "Invalidating a window that is invalid succeeds",
 	 .rule = "[RI 5.2.2]",

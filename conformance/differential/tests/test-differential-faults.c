@@ -196,7 +196,7 @@ expect_calls(struct df_case *one)
 	df_case_object(one, "the call answered IT_SUCCESS instead of IT_ERR_IA_CATASTROPHE");
 }
 
-/* Objects can be freed, but not used or made; the other adapter works, and reaches nobody here. */
+/* Objects can be freed, but not used or made; the other adapter works, and has no peer here. */
 static void
 test_calls(void)
 {

@@ -18,6 +18,13 @@
 	"connect ep=0 peer=1\n"                                       \
 	"lmr-reserve obj=2 pz=0 a=16\n"
 
+/* The second link is flushed: its endpoint has no connection any more. */
+#define FLUSHED_LINK                                                  \
+	"ep-create ep=2 pz=0 sq=4 rq=4 ird=4 ord=4 enable=8 priv=1\n" \
+	"connect ep=2 peer=3\n"                                       \
+	"lmr-link obj=2 off=0 len=100 privs=31 list=1 ep=0 flags=1\n" \
+	"lmr-link obj=2 off=0 len=200 privs=31 list=1 ep=2 flags=1\n"
+
 static void
 expect_octets(struct df_case *one)
 {
@@ -64,6 +71,38 @@ test_linked_twice(void)
 	df_case_agree(WORLD "lmr-link obj=2 off=0 len=100 privs=31 list=1 ep=0 flags=1\n"
 			    "lmr-link obj=2 off=0 len=100 privs=31 list=1 ep=0 flags=1\n",
 		      DF_HAS(privileged), expect_fault);
+}
+
+/*
+ * A link that is flushed changes the handle and not the memory, and the key of the link before may stay in effect: the model
+ * does not say what a Read by that key does.
+ */
+static void
+test_former_key(void)
+{
+	static const char *const texts[] = {
+		WORLD FLUSHED_LINK "settle\nread ep=1 flags=1 off=0 seg=1+0:8 key=L2\n",
+		WORLD FLUSHED_LINK "read ep=1 flags=1 off=0 seg=1+0:8 key=l2\n",
+		WORLD FLUSHED_LINK "read ep=1 flags=1 off=0 seg=1+0:8 key=L1\n",
+	};
+	static const bool skipped[] = {true, true, false};
+	struct df_profile profile;
+
+	if (!df_profile_ask("emul:ib", &profile)) {
+		g_test_skip("the adapter is not built");
+		return;
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+		char *why = NULL;
+		struct df_program *program = df_program_read(texts[i], &why);
+		struct df_expected *expected;
+
+		g_assert_cmpstr(why, ==, NULL);
+		expected = df_model_run(program, &profile);
+		g_assert_cmpint(DF_STEP(expected, expected->steps->len - 1)->skip, ==, skipped[i]);
+		df_expected_free(expected);
+		df_program_free(program);
+	}
 }
 
 static void
@@ -205,6 +244,7 @@ main(int argc, char **argv)
 	path = policy_make();
 	g_test_add_func("/differential/privileged/shapes", test_shapes);
 	g_test_add_func("/differential/privileged/linked-twice", test_linked_twice);
+	g_test_add_func("/differential/privileged/former-key", test_former_key);
 	g_test_add_func("/differential/privileged/refusals", test_refusals);
 	g_test_add_func("/differential/privileged/direct", test_direct);
 	g_test_add_func("/differential/privileged/anywhere", test_anywhere);

@@ -3,7 +3,7 @@
 
 /*
  * Regions of a dmabuf over a device that the test plays (vib_device.h). Their first byte is named by an address at which the
- * process has pages that nobody may read or write: whatever touches them ends the test.
+ * process has pages without access rights: an access to them ends the test.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -255,7 +255,7 @@ test_not_copied(void)
 	setting_free(&s);
 }
 
-/* The sender of a datagram is in the header that the device has written: it is not read where nobody can. */
+/* The sender of a datagram is in the header that the device has written: it is not read where the memory cannot be read. */
 static void
 test_datagram(void)
 {

@@ -76,7 +76,8 @@ hoard_return_one(void)
 }
 
 /*
- * A sender finds no buffer. Before it has said that it needs one, one comes back, and the service thread looks who does.
+ * A sender finds no buffer. Before it has said that it needs one, one comes back, and the service thread looks for a sender
+ * that does.
  */
 static void
 test_buffer_returned(void)
@@ -159,8 +160,8 @@ test_markers_aside(void)
 /* --- the epoll set ---------------------------------------------------------------------------- */
 
 /*
- * The polling ends, and the socket that polls have read cannot be added to the set again. The stream is over: nobody
- * would hear what its peer says.
+ * The polling ends, and the socket that polls have read cannot be added to the set again. The stream is over: no
+ * thread would read what its peer sends.
  */
 static void
 test_not_watched_again(void)
