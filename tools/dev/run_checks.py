@@ -195,7 +195,7 @@ def check_full(checker):
     checker.check('packages', ['tools/dev/test-packages', '--jobs', str(checker.jobs)])
     checker.build_and_test('clang')
     run_analysers(checker)
-    checker.test('plain', label='valgrind', setup='valgrind')
+    checker.test('plain', label='valgrind', setup='valgrind', processes=2 * checker.jobs)
     checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
 
 

@@ -20,6 +20,7 @@ import threading
 import time
 
 PATIENCE = 600.0        # s for a test without a mutant
+WAIT = 15               # s that a test waits before it names what did not come, where it can be told that
 SLOWEST = 25.0          # s: a test hangs that takes longer with a mutant than this ...
 TIMES_SLOWER = 10.0     # ... and this many times what it takes without
 MEMORY = 8 << 30        # octets of data: a mutant that allocates for ever must not take the machine
@@ -156,6 +157,7 @@ class Runner:
     def run(self, wanted, number=None, mark='', seconds=None):
         command, env, cwd = self.command(wanted)
         env.pop('ITAPI_MUTANT', None)
+        env['ITAPI_TEST_PATIENCE'] = str(WAIT)
         if number is not None:
             env.update(ITAPI_MUTANT=str(number), ITAPI_MUTANT_REACHED=mark)
         return run_program(command, env, cwd, seconds or PATIENCE)

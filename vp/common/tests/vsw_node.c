@@ -6,7 +6,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE (60 * G_USEC_PER_SEC)
+#define PATIENCE 60 /* s */
+
+/* --- how long tests wait ------------------------------------------------------------------ */
+
+gint64
+node_patience(void)
+{
+	const char *text = g_getenv("ITAPI_TEST_PATIENCE");
+	guint64 seconds = PATIENCE;
+
+	if (text != NULL)
+		g_assert_true(g_ascii_string_to_unsigned(text, 10, 1, 3600, &seconds, NULL));
+	return (gint64)seconds * G_USEC_PER_SEC;
+}
+
+gint64
+node_deadline(void)
+{
+	return g_get_monotonic_time() + node_patience();
+}
 
 /* --- upcalls ------------------------------------------------------------------------------ */
 
@@ -54,7 +73,7 @@ node_run(struct node *node)
 static void
 take(struct node *node, GArray *raised, void *event)
 {
-	gint64 end = g_get_monotonic_time() + PATIENCE;
+	gint64 end = node_deadline();
 	guint size = g_array_get_element_size(raised);
 	bool some;
 

@@ -16,6 +16,11 @@
 #include "rnicpi.h"
 #include "vsw_test_host.h"
 
+/* How long a test waits for what must come (us): a minute, or the seconds in ITAPI_TEST_PATIENCE. */
+gint64 node_patience(void);
+/* The end of such a wait that begins now (us, monotonic). */
+gint64 node_deadline(void);
+
 /* One adapter, opened by one process. */
 struct node {
 	struct vth *vth;

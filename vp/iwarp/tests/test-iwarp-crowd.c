@@ -19,11 +19,10 @@
 #include "rdmap_check.h"
 #include "viw_qp.h"
 
-#define PEERS    270u         /* more than VIW_BUF_COUNT */
-#define PIECE    (64u * 1024) /* octets of a Read or a Send */
-#define PIECES   4u           /* for each peer */
-#define HONEST   (1u << 18)
-#define PATIENCE (60 * G_TIME_SPAN_SECOND)
+#define PEERS  270u         /* more than VIW_BUF_COUNT */
+#define PIECE  (64u * 1024) /* octets of a Read or a Send */
+#define PIECES 4u           /* for each peer */
+#define HONEST (1u << 18)
 /* The memory that a queue pair may keep: VIW_TX_LEAN and a frame, or one receive of the socket. */
 #define ASIDE (16u * 1024 + 65536)
 
@@ -113,7 +112,7 @@ tear_down(struct fixture *f, gconstpointer unused)
 static void
 wait_for_all(struct fixture *f, bool (*is)(struct viw_qp *qp))
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 
 	for (unsigned i = 0; i < PEERS; i++) {
 		while (!is((struct viw_qp *)f->peers[i].end->qp)) {
@@ -235,7 +234,7 @@ read_some(struct peer *peer, struct intake *in, const struct chunk *mem, bool *m
 static void
 read_all(struct fixture *f)
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 	g_autofree struct intake *all = g_new0(struct intake, PEERS);
 	unsigned done = 0;
 

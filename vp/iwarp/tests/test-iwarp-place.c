@@ -85,7 +85,7 @@ greet(struct fixture *f, uint32_t len)
 static void
 hang_up(struct fixture *f)
 {
-	gint64 until = g_get_monotonic_time() + 60 * G_TIME_SPAN_SECOND;
+	gint64 until = node_deadline();
 	struct ri_wc wc;
 
 	close(f->fd);
@@ -360,11 +360,16 @@ test_old_event(void)
 	seg.payload_len = sizeof(text);
 	size = rdmap_fpdu_put(frame, &seg, true);
 	say(&f, frame, size);
-	while (!atomic_load(&qp->rx.waiting))
+	gint64 until = node_deadline();
+	while (!atomic_load(&qp->rx.waiting)) {
 		drive(&f);
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	}
 	atomic_store(&qp->rx.hung_up, true);
-	while (atomic_load(&qp->rx.hung_up))
+	while (atomic_load(&qp->rx.hung_up)) {
 		(void)viw_rx_run(qp);
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	}
 	g_assert_cmpint(end_state(f.end), ==, RI_QPS_RTS);
 	g_assert_cmpint(end_recv(f.end, 1, &f.mem, 0, 128), ==, RI_SUCCESS);
 	(void)end_wait_ok(f.end, true, 1, NULL);

@@ -16,8 +16,6 @@
 
 #include "viw_qp.h"
 
-#define PATIENCE (60 * G_TIME_SPAN_SECOND)
-
 /* --- host services in which the test does something ------------------------------------------ */
 
 static struct {
@@ -115,7 +113,7 @@ open_bare(struct peer *f, uint8_t rtr_expect)
 static void
 drive_until(struct peer *f, bool (*done)(struct viw_qp *qp))
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 
 	while (!done(qp_of(f))) {
 		vth_run(f->node->vth);
@@ -231,7 +229,7 @@ enum {
 static struct chunk
 write_until_blocked(struct peer *f)
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 	struct chunk big = chunk_new(f->node, LARGE, ALL_RW);
 	const struct viw_tx *tx = &qp_of(f)->tx;
 	struct ri_wc wc;
@@ -250,7 +248,7 @@ write_until_blocked(struct peer *f)
 static void
 test_blocked_when_polling_ends(void)
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 	g_autofree uint8_t *octets = g_malloc(LARGE);
 	struct peer f;
 
@@ -274,7 +272,7 @@ test_blocked_when_polling_ends(void)
 static void
 test_crowd_while_blocked(void)
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 	g_autofree uint8_t *octets = g_malloc(LARGE);
 	struct end *others[VIW_HOT];
 	int fds[VIW_HOT];
@@ -328,7 +326,7 @@ reset_behind(struct peer *f, const void *octets, uint32_t size)
 	g_assert_cmpint(send(f->fd, octets, size, MSG_NOSIGNAL), ==, size);
 	g_assert_cmpint(setsockopt(f->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), ==, 0);
 	peer_hang_up(f);
-	g_assert_cmpint(poll(&set, 1, 60000), ==, 1);
+	g_assert_cmpint(poll(&set, 1, (int)(node_patience() / 1000)), ==, 1);
 }
 
 /* A Send of this end fails while another thread owns the receiving role, which it gives up soon. */

@@ -90,7 +90,7 @@ static void
 until_waiting(struct end *end, struct end *other)
 {
 	struct vsw_srq_member *member = &((struct viw_qp *)end->qp)->rx.member;
-	gint64 until = g_get_monotonic_time() + 60 * G_TIME_SPAN_SECOND;
+	gint64 until = node_deadline();
 	bool waits = false;
 
 	while (!waits) {
@@ -262,7 +262,7 @@ test_expires(struct fixture *f, gconstpointer unused)
 static void
 until_completed(struct fixture *f, uint32_t count)
 {
-	gint64 until = g_get_monotonic_time() + 60 * G_TIME_SPAN_SECOND;
+	gint64 until = node_deadline();
 
 	while (f->nb->p->fast->cq_depth(f->b[0]->urcq) < count) {
 		g_assert_cmpint(g_get_monotonic_time(), <, until);
@@ -274,7 +274,7 @@ until_completed(struct fixture *f, uint32_t count)
 static void
 until_srq_event(struct fixture *f, enum ri_event event, unsigned count)
 {
-	gint64 until = g_get_monotonic_time() + 60 * G_TIME_SPAN_SECOND;
+	gint64 until = node_deadline();
 
 	while (srq_events(f->nb, event) < count) {
 		g_assert_cmpint(g_get_monotonic_time(), <, until);

@@ -11,8 +11,7 @@
 
 #include "viw_qp.h"
 
-#define PATIENCE (60 * G_TIME_SPAN_SECOND)
-#define READS    4u /* IRD and ORD of the stream */
+#define READS 4u /* IRD and ORD of the stream */
 
 enum {
 	PIECE = 8,       /* octets of a Read */
@@ -38,7 +37,7 @@ open_by_hand(struct peer *f)
 static void
 drive_until(struct peer *f, bool (*done)(struct viw_qp *qp))
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 
 	while (!done(qp_of(f))) {
 		vth_run(f->node->vth);

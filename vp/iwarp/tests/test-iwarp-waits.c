@@ -17,7 +17,6 @@
 #define MESSAGES 5000
 #define BATCH    48 /* completions left in the queue before it is polled */
 #define STEPS    64 /* moments of the post within a trip */
-#define PATIENCE (60 * G_USEC_PER_SEC)
 
 struct stage {
 	struct node *na;
@@ -57,7 +56,7 @@ sender(void *arg)
 static void
 watch_depth(struct end *end, uint32_t depth)
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 
 	for (guint spins = 1; end->node->p->fast->cq_depth(end->urcq) < depth; spins++) {
 		if (spins % 2000 != 0)

@@ -10,8 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PATIENCE (60 * G_TIME_SPAN_SECOND)
-
 /* --- nodes --------------------------------------------------------------------------------- */
 
 static struct node *
@@ -173,7 +171,7 @@ ends_connect(struct end *a, struct end *b, bool crc)
 void
 end_to_idle(struct end *end)
 {
-	gint64 until = g_get_monotonic_time() + 60 * G_TIME_SPAN_SECOND;
+	gint64 until = node_deadline();
 	enum ri_status status;
 
 	while ((status = end_modify(end, RI_QPS_IDLE)) == RI_ERR_STILL_FLUSHING) {
@@ -202,7 +200,7 @@ drive(struct end *end)
 struct ri_wc
 end_wait(struct end *end, bool recv, struct end *other)
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 	struct ri_wc wc;
 
 	while (!end_poll(end, recv, &wc)) {
@@ -236,7 +234,7 @@ tell(const struct ri_async_event *event, const void *end)
 void
 end_wait_event(struct end *end, enum ri_event event, struct end *other)
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 
 	while (node_count(end, event) == 0) {
 		drive(end);

@@ -9,8 +9,6 @@
 
 #include "rdmap_check.h"
 
-#define PATIENCE (60 * G_TIME_SPAN_SECOND)
-
 void
 peer_prepare(struct peer *f, struct node *node, const struct ri_qp_init *init)
 {
@@ -99,7 +97,7 @@ peer_play(struct peer *f, const void *octets, size_t len)
 size_t
 peer_listen(struct peer *f, uint8_t *buf, size_t want, bool *fin)
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 	size_t have = 0;
 
 	*fin = false;
@@ -169,7 +167,7 @@ peer_expect_terminate(struct peer *f, int code)
 void
 peer_expect_over(struct peer *f)
 {
-	gint64 until = g_get_monotonic_time() + PATIENCE;
+	gint64 until = node_deadline();
 
 	while (node_ends(f->end) == 0) {
 		drive(f);
