@@ -373,11 +373,13 @@ qp_attr_of(const struct ual_ep *ep, const it_ep_attributes_t *new)
 	return qp;
 }
 
-/* Make the change in the kAL. */
+/* Make the change in the kAL, or none. */
 static it_status_t
-attr_apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
+attr_apply(struct ual_ep *ep, const it_ep_attributes_t *old, it_ep_attributes_t *new,
+	   unsigned int mask)
 {
 	struct ri_qp_attr qp = qp_attr_of(ep, new);
+	bool resized = false;
 	uint32_t what = 0;
 
 	what |= (mask & ENABLES) != 0 ? RI_QP_ATTR_ACCESS : 0;
@@ -392,18 +394,26 @@ attr_apply(struct ual_ep *ep, it_ep_attributes_t *new, unsigned int mask)
 		if (status != IT_SUCCESS)
 			return status;
 		new->max_request_dtos = qp.max_sq_wr;
-		new->max_recv_dtos = qp.max_rq_wr;
+		if (ep->srq == NULL)
+			new->max_recv_dtos = qp.max_rq_wr;
+		resized = true;
 	}
 	if (what == 0)
 		return IT_SUCCESS;
-	return ual_status(UAL_CALL_EP_MODIFY, ual_ep_qp_modify(ep, &qp, what));
+
+	it_status_t status = ual_status(UAL_CALL_EP_MODIFY, ual_ep_qp_modify(ep, &qp, what));
+	if (status != IT_SUCCESS && resized) {
+		qp = qp_attr_of(ep, old);
+		(void)qp_resize(ep, &qp, mask);
+	}
+	return status;
 }
 
 static it_status_t
 modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t *attr)
 {
 	it_status_t status = check_state((enum ual_ep_state)atomic_load(&ep->state), mask);
-	it_ep_attributes_t new;
+	it_ep_attributes_t old, new;
 
 	RI_ASSERT_OWNED(&ep->control);
 	if (status == IT_SUCCESS)
@@ -416,12 +426,13 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&ep->lock);
+	old = ep->attr;
 	new = attr_merge(ep, attr, mask);
 	pthread_mutex_unlock(&ep->lock);
 	if ((mask & WATERMARKS) != 0)
 		status = ual_ep_watermarks_check(ep, &new.srv.rc);
 	if (status == IT_SUCCESS)
-		status = attr_apply(ep, &new, mask);
+		status = attr_apply(ep, &old, &new, mask);
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&ep->lock);

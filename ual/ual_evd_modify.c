@@ -112,6 +112,9 @@ modify_check(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 		return IT_ERR_INVALID_FLAGS;
 	if ((mask & IT_EVD_PARAM_FLAG) != 0 && !ual_evd_overflow_fits((unsigned)new->evd_flag))
 		return IT_ERR_INVALID_FLAGS;
+	if ((mask & IT_EVD_PARAM_FLAG) != 0 && ual_evd_is_aggregate(evd) &&
+	    ((unsigned)new->evd_flag &UAL_EVD_OVERFLOW_FLAGS) != 0)
+		return IT_ERR_INVALID_FLAGS; /* it has no queue */
 	if ((mask & IT_EVD_PARAM_OVERFLOWED) != 0 &&
 	    (new->evd_overflowed != IT_FALSE || ual_evd_depth(evd) >= size))
 		return IT_ERR_INVALID_EVD_STATE;

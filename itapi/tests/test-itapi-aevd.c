@@ -40,6 +40,7 @@ test_checks(struct pair *pair)
 	it_evd_handle_t aevd = soft_aggregate(a, 0), evd = soft_member(a, aevd, 1), other = NULL,
 			plain;
 	const it_evd_param_t none = {0}, joined = {.aevd = aevd};
+	const it_evd_param_t notify = {.evd_flag = IT_EVD_OVERFLOW_NOTIFY};
 	it_evd_param_t params;
 	it_event_t event;
 	int fd = 0;
@@ -68,6 +69,7 @@ test_checks(struct pair *pair)
 			IT_ERR_AEVD_NOT_ALLOWED);
 	g_assert_cmpint(soft_modify(aevd, IT_EVD_PARAM_AEVD_HANDLE, joined), ==,
 			IT_ERR_AEVD_NOT_ALLOWED);
+	g_assert_cmpint(soft_modify(aevd, IT_EVD_PARAM_FLAG, notify), ==, IT_ERR_INVALID_FLAGS);
 	g_assert_cmpint(it_evd_query(evd, IT_EVD_PARAM_AEVD_HANDLE, &params), ==, IT_SUCCESS);
 	g_assert_true(params.aevd == aevd);
 

@@ -54,6 +54,43 @@ test_reset_fails(struct pair *pair)
 	faults_part(&faults);
 }
 
+/* A change of several attributes needs two verbs; if the second fails, the first is undone. */
+static void
+test_modify_fails(struct pair *pair)
+{
+	struct end *b = &pair->passive;
+	const it_ep_param_mask_t mask =
+		(it_ep_param_mask_t)(IT_EP_PARAM_MAX_RECV_DTO | IT_EP_PARAM_MAX_ORD);
+	it_ep_attributes_t attr = b->attr;
+	it_ep_param_t before, after;
+	struct faults faults;
+	it_status_t status;
+	size_t posted = 0;
+
+	if (!faults_meet(&faults))
+		return;
+	if (!b->info->ep_work_queues_resizable) {
+		g_test_skip("the adapter's queues stay as they are");
+		faults_part(&faults);
+		return;
+	}
+	pair_ok(it_ep_query(b->ep, mask, &before));
+	attr.max_recv_dtos = 4 * before.attr.max_recv_dtos;
+	g_assert_cmpuint(before.attr.srv.rc.rdma_read_ord, >, 0);
+	attr.srv.rc.rdma_read_ord = before.attr.srv.rc.rdma_read_ord - 1;
+	fault_say(faults.passive, "call qp_modify 1 resources");
+	g_assert_cmpint(it_ep_modify(b->ep, mask, &attr), ==, IT_ERR_RESOURCES);
+	pair_ok(it_ep_query(b->ep, mask, &after));
+	g_assert_cmpuint(after.attr.max_recv_dtos, ==, before.attr.max_recv_dtos);
+	g_assert_cmpuint(after.attr.srv.rc.rdma_read_ord, ==, before.attr.srv.rc.rdma_read_ord);
+	while ((status = end_recv(b, 8, posted)) == IT_SUCCESS)
+		posted++;
+	g_assert_cmpint(status, ==, IT_ERR_TOO_MANY_POSTS);
+	g_assert_cmpuint(posted, ==, before.attr.max_recv_dtos);
+	pair_ok(it_ep_modify(b->ep, mask, &attr));
+	faults_part(&faults);
+}
+
 /* The environment gives an adapter faults from the beginning; invalid parts of it are ignored. */
 static void
 test_environment(void)
@@ -186,6 +223,7 @@ add(void)
 	fault_begin();
 	pair_add("faults/nth-call", test_nth_call);
 	pair_add_for(NEEDS_NARROW, "faults/reset-fails", test_reset_fails);
+	pair_add("faults/modify-fails", test_modify_fails);
 	pair_add("faults/bad-commands", test_bad_commands);
 	pair_add_bare("faults/environment", test_environment);
 	pair_add_for(NEEDS_SRQ, "faults/churn", test_churn);

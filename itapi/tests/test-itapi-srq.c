@@ -274,6 +274,14 @@ test_ties(struct pair *pair)
 	g_assert_true(params.attr.srv.rc.srq == s.srq);
 	g_assert_cmpint(it_srq_free(s.srq), ==, IT_ERR_SRQ_BUSY);
 	g_assert_cmpint(it_ep_modify(ep, IT_EP_PARAM_SRQ, &attr), ==, IT_ERR_INVALID_MASK);
+	if (end->info->ep_work_queues_resizable) {
+		g_assert_cmpint(it_ep_query(ep, IT_EP_PARAM_ALL, &params), ==, IT_SUCCESS);
+		attr.max_request_dtos = 2 * params.attr.max_request_dtos;
+		g_assert_cmpint(it_ep_modify(ep, IT_EP_PARAM_MAX_REQ_DTO, &attr), ==, IT_SUCCESS);
+		g_assert_cmpuint(params.attr.max_recv_dtos, ==, (size_t)1 << 40);
+		g_assert_cmpint(it_ep_query(ep, IT_EP_PARAM_MAX_RECV_DTO, &params), ==, IT_SUCCESS);
+		g_assert_cmpuint(params.attr.max_recv_dtos, ==, (size_t)1 << 40);
+	}
 	g_assert_cmpint(it_ep_free(ep), ==, IT_SUCCESS);
 	g_assert_cmpint(it_srq_free(s.srq), ==, IT_ERR_SRQ_BUSY);
 	g_assert_cmpint(it_ep_free(second), ==, IT_SUCCESS);
