@@ -111,12 +111,15 @@ explain_line(struct kal_why *why, const char *path, const struct kal_config_line
 static char *
 read_all(const char *path, size_t *length)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* A FIFO that no process writes is an empty file: to open it does not wait, and then there is nothing to read. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	char *text = fd >= 0 ? calloc(1, FILE_MAX + 1) : NULL;
 	ssize_t n = 1;
 	int error = errno;
 
 	*length = 0;
+	if (fd >= 0)
+		(void)fcntl(fd, F_SETFL, 0);
 	while (text != NULL && n > 0 && *length <= FILE_MAX) {
 		n = read(fd, text + *length, FILE_MAX + 1 - *length);
 		error = n < 0 ? errno : *length > FILE_MAX ? EFBIG : 0;

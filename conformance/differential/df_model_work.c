@@ -542,9 +542,8 @@ is_doubtful(const struct df_model *model, const struct model_lmr *lmr)
 static bool
 names_former_window(const struct df_model *model, const struct df_step *step)
 {
-	const struct model_rmr *rmr = &model->rmr[step->key.slot];
-
-	return step->key.kind == 'R' && rmr->alive && rmr->linked == MODEL_UNKNOWN;
+	return step->key.kind == 'R' && model->rmr[step->key.slot].alive &&
+	       model->rmr[step->key.slot].linked == MODEL_UNKNOWN;
 }
 
 /* Does the step use anything that changes within the present group? */

@@ -5,6 +5,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kal_config.h"
@@ -219,6 +220,21 @@ test_lines(void)
 }
 
 /* A request above a limit takes nothing, on no level. */
+/* A FIFO that no process writes is an empty file; it does not stop the process. */
+static void
+test_fifo(void)
+{
+	g_autofree char *fifo = g_strconcat(path, ".fifo", NULL);
+
+	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+	(void)alarm(60);
+	struct kal_config *config = load(fifo);
+	(void)alarm(0);
+	g_assert_true(config->crc);
+	kal_config_free(config);
+	g_assert_cmpint(g_unlink(fifo), ==, 0);
+}
+
 static void
 test_accounts(void)
 {
@@ -343,6 +359,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/config/environment", test_environment);
 	g_test_add_func("/kal/config/mistakes", test_mistakes);
 	g_test_add_func("/kal/config/lines", test_lines);
+	g_test_add_func("/kal/config/fifo", test_fifo);
 	g_test_add_func("/kal/config/accounts", test_accounts);
 	g_test_add_func("/kal/config/client", test_client);
 	g_test_add_func("/kal/config/client-refused", test_client_refused);
