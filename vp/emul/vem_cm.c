@@ -287,9 +287,9 @@ cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 	return RI_SUCCESS;
 }
 
-/* Tie the two; called with the lock. */
+/* Tie the two; called with the lock. The queue pair has its depths before its peer is told. */
 static enum ri_status
-conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct vem_hello *hello)
+conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct ri_cm_params *params)
 {
 	struct ri_qp *active = conn->active;
 	enum ri_status status = vem_pair_create(active, qp);
@@ -297,12 +297,13 @@ conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct vem_hello *hel
 	if (status != RI_SUCCESS)
 		return status;
 	qp->passive = true;
-	qp->said = *hello;
+	qp->said = hello_of(qp->rnic->fabric, params);
+	depths_set(qp, params);
 	(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL); /* from IDLE, as was checked */
 	vem_conn_close(conn);
 	free(conn);
 	if (qp->rnic->fabric->personality == VEM_IB)
-		vem_qp_message(active, VEM_MSG_REPLY, 0, hello);
+		vem_qp_message(active, VEM_MSG_REPLY, 0, &qp->said);
 	else
 		vem_qp_message(qp, VEM_MSG_OPEN, 0, NULL);
 	return RI_SUCCESS;
@@ -313,18 +314,15 @@ cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_param
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	enum ri_status status = params_check(qp, params, false);
-	struct vem_hello hello;
 
 	if (status != RI_SUCCESS)
 		return status;
-	hello = hello_of(fabric, params);
 	pthread_mutex_lock(&fabric->lock);
 	struct vem_conn *conn = vem_conn_find(fabric, request, false);
-	status = conn != NULL ? conn_accept(conn, qp, &hello) : RI_ERR_INVALID_HANDLE;
+	status = conn != NULL ? conn_accept(conn, qp, params) : RI_ERR_INVALID_HANDLE;
 	pthread_mutex_unlock(&fabric->lock);
 	if (status != RI_SUCCESS)
 		return status;
-	depths_set(qp, params);
 	attempt_timer_start(qp, params->deadline);
 	return RI_SUCCESS;
 }
