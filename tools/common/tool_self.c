@@ -6,6 +6,7 @@
 #include "tool_error.h"
 #include "tool_options.h"
 #include "tool_self.h"
+#include "tool_signal.h"
 
 struct tool_ready {
 	pthread_mutex_t lock;
@@ -79,6 +80,8 @@ tool_self_run(const struct tool_sides *sides, GError **error)
 		return tool_fail(error, TOOL_ERROR_FAILED, "cannot start a thread");
 	if (wait_until_listening(&server.ready, &port))
 		good = sides->client(sides->arg, port, &trouble);
+	if (trouble != NULL)
+		tool_stop(); /* the server may never hear of this client */
 	pthread_join(thread, NULL);
 	if (trouble == NULL && server.error != NULL)
 		trouble = g_steal_pointer(&server.error);

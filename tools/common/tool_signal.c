@@ -11,7 +11,9 @@
 
 #include "tool_signal.h"
 
-static atomic_int stop; /* the signal */
+#define STOPPED_HERE (-1)
+
+static atomic_int stop; /* the signal, or STOPPED_HERE */
 static int stop_fd = -1;
 
 static void
@@ -42,6 +44,16 @@ tool_signal_watch(void)
 	sigaction(SIGXFSZ, &ignore, NULL);
 }
 
+void
+tool_stop(void)
+{
+	uint64_t one = 1;
+	int running = 0;
+
+	if (atomic_compare_exchange_strong(&stop, &running, STOPPED_HERE) && stop_fd >= 0)
+		(void)!write(stop_fd, &one, sizeof(one));
+}
+
 bool
 tool_stopped(void)
 {
@@ -51,7 +63,9 @@ tool_stopped(void)
 int
 tool_stop_signal(void)
 {
-	return atomic_load(&stop);
+	int number = atomic_load(&stop);
+
+	return number != STOPPED_HERE ? number : 0;
 }
 
 int

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The user's request to stop (SIGINT, SIGTERM): waits end, and the tool cleans up on the way out. */
+/* The request to stop, of the user (SIGINT, SIGTERM) or of the tool: waits end, and the tool cleans up on the way out. */
 #ifndef TOOL_SIGNAL_H
 #define TOOL_SIGNAL_H
 
 #include <stdbool.h>
 
 void tool_signal_watch(void); /* once, before any thread; also keeps SIGPIPE and SIGXFSZ away */
+void tool_stop(void);         /* the tool itself requests it */
 bool tool_stopped(void);
 int tool_stop_signal(void); /* which one it was; 0 if none */
 

@@ -441,6 +441,15 @@ def interrupted_copy(bench):
         same(['served'], sorted(os.listdir(folder.path)))
 
 
+def self_fails(bench):
+    """With --self a client that cannot connect ends the server, too."""
+    with Folder() as folder:
+        copy = ('it-cp', '--serve', folder.path, __file__, ':x')
+        for name, *arguments in (('it-ping',), ('it-test',), copy):
+            run(bench.tools, name, '-a', bench.adapter, '--self', '--timeout', '0', *arguments,
+                env={**os.environ, 'ITAPI_EMUL_FAULTS': 'call connect 1 resources'}).expect(1, 'IT_ERR_RESOURCES')
+
+
 EVERYWHERE = [
     ('info', info), ('ping', ping), ('rping', rping), ('transactions', transactions), ('sizes', sizes),
     ('segments', segments), ('threads', threads),
@@ -474,6 +483,6 @@ if __name__ == '__main__':
         print('1..0 # SKIP this build has no emulated fabric')
         sys.exit(0)
     BENCH = Bench(sys.argv[1], sys.argv[2], sys.argv[3] == 'pair')
-    CASES = EVERYWHERE + (PAIRS if BENCH.pair else [])
+    CASES = EVERYWHERE + (PAIRS if BENCH.pair else [('self-fails', self_fails)])
     sys.exit(main([('/tools/%s/%s' % (BENCH.adapter, name), functools.partial(case, BENCH))
                    for name, case in CASES]))
