@@ -267,7 +267,7 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 		.addr_mode = wanted->addr_mode,
 	};
 	uint32_t access = link_access(rmr->object.ia, wanted->privs);
-	it_status_t status = link_check(rmr, lmr, ep, wanted, access);
+	it_status_t status;
 	struct before before;
 	struct ri_wr wr = {
 		.wr_id = wanted->cookie,
@@ -278,6 +278,9 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 			   .access = access},
 	};
 
+	pthread_mutex_lock(&lmr->lock); /* before or after a change of the region */
+	status = link_check(rmr, lmr, ep, wanted, access);
+	pthread_mutex_unlock(&lmr->lock);
 	if (status == IT_SUCCESS)
 		status = ual_dto_control_check(ep, wanted->flags, UAL_DTO_LINK_FLAGS);
 	if (status != IT_SUCCESS)
