@@ -68,6 +68,7 @@ def main(arguments):
                     ignore=shutil.ignore_patterns('*.py', '__pycache__'), dirs_exist_ok=True)
     reports = reports_of(values['source'])
     reports_write(values['certify'], reports, os.path.join(output, 'html', 'certified'))
+    manual_links.mend(os.path.join(output, 'html'))
     for page, link in manual_links.broken(os.path.join(output, 'html')):
         print(f'{page}: the link {link} leads nowhere', file=sys.stderr)
         result.returncode = 1

@@ -87,6 +87,27 @@ class Manual(unittest.TestCase):
         self.assertEqual(in_folder(pages, manual_links.broken),
                          [('a.html', '#z'), ('a.html', 'b.html#y'), ('a.html', 'c.html')])
 
+    def test_members(self):
+        """Two members of one name get an anchor each, in the order of the header; one that is described keeps its own."""
+        row = '<tr><td>%s&#160;&#160;&#160;<b>%s</b></td></tr>'
+        source = ''.join('<a class="code hl_variable" href="structs.html#%s">%s</a>' % pair
+                         for pair in (('k', 'kind'), ('one', 'list'), ('two', 'list')))
+        pages = {'s_8h_source.html': source,
+                 'structs.html': row % ('<a id="k"></a>', 'kind') + row % ('int', 'list') + row % ('long', 'list')}
+
+        def mended(root):
+            self.assertEqual(len(manual_links.broken(root)), 2)
+            manual_links.mend(root)
+            with open(os.path.join(root, 'structs.html'), encoding='utf-8') as file:
+                text = file.read()
+            self.assertEqual(manual_links.broken(root), [])
+            self.assertLess(text.index('int'), text.index('id="one"'))
+            self.assertLess(text.index('id="one"'), text.index('long'))
+            self.assertLess(text.index('long'), text.index('id="two"'))
+            self.assertEqual(text.count('id="k"'), 1)
+
+        in_folder(pages, mended)
+
 
 if __name__ == '__main__':
     tree_case.main()
