@@ -32,7 +32,8 @@ enum mutant_need {
 	NEED_REUSE = 1u << 14, /* queue pairs go back to IDLE */
 	NEED_TERMINATE = 1u << 15,
 	NEED_TIME_WAIT = 1u << 16,
-	NEED_SOFT_LIMIT = 1u << 17 /* an event for the soft high watermark */
+	NEED_SOFT_LIMIT = 1u << 17, /* an event for the soft high watermark */
+	NEED_DMABUF = 1u << 18
 };
 
 /* What becomes of a completion. */
@@ -94,6 +95,7 @@ MUTANT_TABLE(mutants_rules);
 MUTANT_TABLE(mutants_promises);
 MUTANT_TABLE(mutants_privileged);
 MUTANT_TABLE(mutants_events);
+MUTANT_TABLE(mutants_dmabuf);
 
 /* --- all of them (mutant_list.c) ---------------------------------------------------------------- */
 

@@ -27,6 +27,7 @@ static const struct table {
 	{mutants_promises, &mutants_promises_count},
 	{mutants_privileged, &mutants_privileged_count},
 	{mutants_events, &mutants_events_count},
+	{mutants_dmabuf, &mutants_dmabuf_count},
 };
 
 const struct mutant *
@@ -76,5 +77,6 @@ mutant_fits(const struct mutant *mutant, const struct ri_rnic_attr *attr)
 	has |= attr->terminate_info ? NEED_TERMINATE : 0;
 	has |= attr->has_time_wait && attr->qp_reusable ? NEED_TIME_WAIT : 0;
 	has |= attr->srq && attr->rq_soft_limit ? NEED_SOFT_LIMIT : 0;
+	has |= attr->dmabuf ? NEED_DMABUF : 0;
 	return (mutant->needs & ~has) == 0;
 }

@@ -31,7 +31,8 @@ fault_meet(void)
 	int adapter;
 
 	while ((adapter = door_accept(name)) >= 0) {
-		g_assert_cmpstr(name, ==, pair_adapter());
+		/* An adapter in front of another one, such as mutant:none:emul:ib, ends with its name. */
+		g_assert_true(g_str_has_suffix(pair_adapter(), name));
 		if (!has_gone(adapter))
 			break;
 		close(adapter);
