@@ -77,6 +77,18 @@ strip_reregister(void)
 }
 
 static void
+drop_dmabuf(struct ri_rnic_attr *attr)
+{
+	attr->dmabuf = false;
+}
+
+static void
+strip_dmabuf(void)
+{
+	tables.mem.mr_reg_dmabuf = NULL;
+}
+
+static void
 drop_srq(struct ri_rnic_attr *attr)
 {
 	attr->srq = attr->srq_limit = attr->srq_resizable = false;
@@ -192,6 +204,7 @@ static const struct lack {
 	{"wide", drop_wide, NULL},
 	{"unbind", drop_unbind, NULL},
 	{"reregister", drop_reregister, strip_reregister},
+	{"dmabuf", drop_dmabuf, strip_dmabuf},
 	{"srq", drop_srq, strip_srq},
 	{"watermarks", drop_watermarks, NULL},
 	{"relative", drop_relative, NULL},
