@@ -41,6 +41,20 @@ pz_new(struct ual_ia *ia)
 	return pz;
 }
 
+/* A fork whose child ends after a minute, or the seconds in ITAPI_TEST_PATIENCE, if it hangs. */
+static pid_t
+child_start(void)
+{
+	const char *text = g_getenv("ITAPI_TEST_PATIENCE");
+	unsigned seconds = text != NULL ? (unsigned)g_ascii_strtoull(text, NULL, 10) : 60;
+	pid_t pid = fork();
+
+	g_assert_cmpint(pid, >=, 0);
+	if (pid == 0)
+		(void)alarm(seconds);
+	return pid;
+}
+
 static void
 refuse(const void *handle)
 {
@@ -218,7 +232,7 @@ static void
 test_rest(void)
 {
 	int status = 0;
-	pid_t pid = fork();
+	pid_t pid = child_start();
 
 	if (pid == 0) {
 		struct ual_object *first = (struct ual_object *)ual_object_new(UAL_IA, NULL, NULL);
@@ -232,6 +246,57 @@ test_rest(void)
 		} while (next != first);
 		_exit(uses > 500 ? 0 : 1);
 	}
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_cmpint(status, ==, 0);
+}
+
+static bool mmap_fails;
+
+void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+void *__real_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+
+void *
+__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+{
+	return mmap_fails ? MAP_FAILED : __real_mmap(addr, length, prot, flags, fd, offset);
+}
+
+static bool
+create_delete(void)
+{
+	struct ual_object *object = (struct ual_object *)ual_object_new(UAL_IA, NULL, NULL);
+
+	if (object != NULL)
+		ual_object_delete(object);
+	return object != NULL;
+}
+
+/* Without memory for more, freed slots are used at once, down to the last one, and again after they were freed. */
+static bool
+reuses_when_short(void)
+{
+	struct ual_object *first = (struct ual_object *)ual_object_new(UAL_IA, NULL, NULL);
+	struct ual_object *second;
+
+	mmap_fails = true;
+	while (ual_object_new(UAL_IA, NULL, NULL) != NULL)
+		continue;
+	ual_object_delete(first);
+	second = (struct ual_object *)ual_object_new(UAL_IA, NULL, NULL);
+	if (second != first || ual_object_new(UAL_IA, NULL, NULL) != NULL)
+		return false;
+	ual_object_delete(second);
+	return create_delete() && create_delete();
+}
+
+static void
+test_short(void)
+{
+	int status = 0;
+	pid_t pid = child_start();
+
+	if (pid == 0)
+		_exit(reuses_when_short() ? 0 : 1);
 	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
 	g_assert_cmpint(status, ==, 0);
 }
@@ -361,7 +426,7 @@ test_fork(void)
 	struct ual_object *pz = pz_new(ia);
 	void *handle = ual_object_publish(pz);
 	int status = 0;
-	pid_t pid = fork();
+	pid_t pid = child_start();
 
 	if (pid == 0) {
 		bool dead = ual_object_get(handle, UAL_PZ) == NULL;
@@ -389,6 +454,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ual/object/many", test_many);
 	g_test_add_func("/ual/object/refs", test_refs);
 	g_test_add_func("/ual/object/rest", test_rest);
+	g_test_add_func("/ual/object/short", test_short);
 	g_test_add_func("/ual/object/retract-waits", test_retract_waits);
 	g_test_add_func("/ual/object/list", test_list);
 	g_test_add_func("/ual/object/threads", test_threads);
