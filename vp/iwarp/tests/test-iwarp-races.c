@@ -349,10 +349,11 @@ static void
 test_terminate_behind_break(void)
 {
 	uint8_t fpdu[RDMAP_TERMINATE_FPDU_MAX];
+	uint32_t size = rdmap_terminate_code_fpdu(fpdu, 0x0207, true);
 	struct peer f;
 
 	open_bare(&f, 0);
-	reset_behind(&f, fpdu, rdmap_terminate_code_fpdu(fpdu, 0x0207, true));
+	reset_behind(&f, fpdu, size);
 	break_while_received(&f);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_TERMINATE_RECEIVED), ==, 1);
 	g_assert_cmpuint(node_ends(f.end), ==, 1);
