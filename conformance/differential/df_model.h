@@ -287,7 +287,9 @@ struct model_takers model_srq_takers(const struct model_srq *srq);
 /* The message of the step takes one of the receives of an S-RQ, and is good or fails there. */
 struct df_wr *model_srq_take(struct df_model *model, const struct df_step *step,
 			     const struct model_takers *takers, bool good);
-/* Did a message to or from the endpoint take a receive of an S-RQ in the present group? */
+/* Did a message to the endpoint take a receive of an S-RQ in the present group? */
+bool model_srq_arrives(const struct df_model *model, int ep);
+/* One to or from the endpoint? */
 bool model_srq_busy(const struct df_model *model, int ep);
 void model_srq_settle(struct df_model *model);
 

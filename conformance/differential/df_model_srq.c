@@ -184,17 +184,23 @@ model_srq_take(struct df_model *model, const struct df_step *step,
 }
 
 bool
-model_srq_busy(const struct df_model *model, int ep)
+model_srq_arrives(const struct df_model *model, int ep)
 {
 	for (unsigned i = model->expected->takes->len; i > 0; i--) {
 		const struct df_wr *wr = &DF_TAKE(model->expected, i - 1)->wr;
 
 		if (wr->settle != model->settle)
 			return false;
-		if (wr->ep == ep || wr->ep == model->ep[ep].peer)
+		if (wr->ep == ep)
 			return true;
 	}
 	return false;
+}
+
+bool
+model_srq_busy(const struct df_model *model, int ep)
+{
+	return model_srq_arrives(model, ep) || model_srq_arrives(model, model->ep[ep].peer);
 }
 
 void

@@ -463,8 +463,9 @@ request(struct df_model *model, const struct df_step *step)
 	bool beyond = is_message(step) && stands && verdict.near == 0 &&
 		      model_beyond_hard(model, end->peer);
 
+	/* A message to this end may be on its way; it need not arrive any more. */
 	if (beyond && verdict.takers.count > 0 && model_hard_settled(model, end->peer) &&
-	    !model_now(model)->skip) {
+	    !model_srq_arrives(model, step->ep) && !model_now(model)->skip) {
 		work_beyond(model, step, &verdict);
 		return;
 	}

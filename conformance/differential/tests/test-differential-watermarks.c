@@ -190,6 +190,44 @@ test_errors(void)
 		      DF_ANY, expect_error_of_end);
 }
 
+/*
+ * A message that is one too many for the hard watermark ends the connection. A message to its sender that is on its way then
+ * need not arrive, so it is waited for before.
+ */
+static void
+test_both_ways(void)
+{
+	static const char text[] =
+		"lmr-create obj=0 pz=0 off=0 len=8192 privs=31\n"
+		"lmr-create obj=1 pz=1 off=0 len=8192 privs=31\n"
+		"srq-create obj=0 pz=0 rq=8\n"
+		"srq-create obj=1 pz=1 rq=8\n"
+		"ep-create ep=0 pz=0 srq=1 sq=8 rq=4 ird=4 ord=4 enable=8\n"
+		"ep-create ep=1 pz=1 srq=2 sq=4 rq=4 ird=4 ord=4 enable=8 hard=1\n"
+		"connect ep=0 peer=1\n"
+		"srq-recv obj=0 seg=0+0:100\n"
+		"srq-recv obj=1 seg=1+0:100\n"
+		"srq-recv obj=1 seg=1+100:100\n"
+		"send ep=1 seg=1+0:50\n" SEND SEND;
+	struct df_expected *expected;
+	struct df_program *program;
+	struct df_profile profile;
+	char *why = NULL;
+
+	if (!df_profile_ask("emul:ib", &profile)) {
+		g_test_skip("the adapter is not built");
+		return;
+	}
+	program = df_program_read(text, &why);
+	g_assert_cmpstr(why, ==, NULL);
+	expected = df_model_run(program, &profile);
+	g_assert_false(DF_STEP(expected, expected->steps->len - 2)->settle_before);
+	g_assert_false(DF_STEP(expected, expected->steps->len - 1)->skip);
+	g_assert_true(DF_STEP(expected, expected->steps->len - 1)->settle_before);
+	df_expected_free(expected);
+	df_program_free(program);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -199,5 +237,6 @@ main(int argc, char **argv)
 	g_test_add_func("/differential/watermarks/hard", test_hard);
 	g_test_add_func("/differential/watermarks/values", test_values);
 	g_test_add_func("/differential/watermarks/errors", test_errors);
+	g_test_add_func("/differential/watermarks/both-ways", test_both_ways);
 	return g_test_run();
 }
