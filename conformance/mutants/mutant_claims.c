@@ -118,6 +118,12 @@ claim_revocable(struct ri_rnic_attr *attr)
 }
 
 static void
+claim_dmabuf(struct ri_rnic_attr *attr)
+{
+	attr->dmabuf = !attr->dmabuf;
+}
+
+static void
 claim_keys(struct ri_rnic_attr *attr)
 {
 	attr->mw_key_owner =
@@ -445,6 +451,8 @@ const struct mutant mutants_claims[] = {
 	      "read_local_extensions is the opposite of what holds.", 0, claim_extensions),
 	CLAIM("claim-revocable", "local reads are claimed wrongly",
 	      "local_read_revocable is the opposite of what holds.", 0, claim_revocable),
+	CLAIM("claim-dmabuf", "regions of a dmabuf are claimed wrongly",
+	      "dmabuf is the opposite of what holds.", 0, claim_dmabuf),
 	CLAIM("claim-keys", "the owner of the keys of windows is claimed wrongly",
 	      "mw_key_owner is the opposite of what holds.", NEED_NARROW, claim_keys),
 	CLAIM("small-segments", "fewer segments are claimed than work",

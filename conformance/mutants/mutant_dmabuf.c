@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Regions of a dmabuf [RI 5.8]. */
+/* Regions of a dmabuf [RI 5.8]. The wrong claim of them is in mutant_claims.c. */
 #include <unistd.h>
 
 #include "mutant.h"
@@ -78,12 +78,6 @@ dmabuf_whole(struct wrap_rnic *rnic)
 	rnic->ops.mem.mr_reg_dmabuf = whole_reg;
 }
 
-static void
-claim_dmabuf(struct ri_rnic_attr *attr)
-{
-	attr->dmabuf = !attr->dmabuf;
-}
-
 const struct mutant mutants_dmabuf[] = {
 	MUTANT("dmabuf-start", "a region of a dmabuf begins in its first page",
 	       "The offset in the dmabuf counts modulo the size of a page.", NEED_DMABUF,
@@ -97,8 +91,6 @@ const struct mutant mutants_dmabuf[] = {
 	MUTANT("dmabuf-whole", "a region of a dmabuf reaches to the end of its page",
 	       "The length is rounded up to the end of the last page.", NEED_DMABUF,
 	       .apply = dmabuf_whole),
-	MUTANT("claim-dmabuf", "regions of a dmabuf are claimed wrongly",
-	       "dmabuf is the opposite of what holds.", 0, .attr = claim_dmabuf),
 };
 
 const size_t mutants_dmabuf_count = sizeof(mutants_dmabuf) / sizeof(mutants_dmabuf[0]);

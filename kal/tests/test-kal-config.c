@@ -219,7 +219,6 @@ test_lines(void)
 	refuse(large, "File too large");
 }
 
-/* A request above a limit takes nothing, on no level. */
 /* A FIFO that no process writes is an empty file; it does not stop the process. */
 static void
 test_fifo(void)
@@ -235,6 +234,7 @@ test_fifo(void)
 	g_assert_cmpint(g_unlink(fifo), ==, 0);
 }
 
+/* A request above a limit takes nothing, on no level. */
 static void
 test_accounts(void)
 {
