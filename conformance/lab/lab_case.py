@@ -108,7 +108,7 @@ class Bench:
             if status is not None:
                 return status
             if self.left() == 0:
-                raise Failed('no end within the time limit')
+                raise Failed(f'no end within the time limit; it said:\n{side.says(job)}')
 
     def server(self, side, argv, port, env=None):
         """Starts a program and waits until it listens."""

@@ -60,8 +60,12 @@ def death(bench, role, ours):
             raise Failed(f'the client ended by itself:\n{dead.says(client)}')
         bench.kill(dead, client)
         second = bench.start(dead, [bench.tool(dead_name), *port, '--lead', 'send:10,read:10', bench.address(living)])
-        if (bench.wait(dead, second), bench.wait(living, server)) != (0, 0):
-            raise Failed(f'the server did not survive, or the next client has no connection:\n'
+        try:
+            ends = bench.wait(dead, second), bench.wait(living, server)
+        except Failed:
+            ends = 'no end in time'
+        if ends != (0, 0):
+            raise Failed(f'the server did not survive, or the next client has no connection ({ends}):\n'
                          f'{living.says(server)}---\n{dead.says(second)}')
 
 

@@ -3,6 +3,8 @@
 # SPDX-FileCopyrightText: the itapi authors
 """tools/fuzz: its corpora, and what it reads in the log of a fuzzer."""
 
+import contextlib
+import io
 import os
 import tempfile
 import unittest
@@ -46,6 +48,25 @@ class FuzzCase(unittest.TestCase):
         self.assertEqual((result.executions, result.edges, result.input), (1234, 32, 'x/crash-0102'))
         self.assertIn('FOUND SOMETHING', result.line())
         self.assertIn('nothing found', self.result_of(FOUND.split('==')[0], 0).line())
+
+    def test_what_fast_runs_kept_runs_with_asan(self):
+        runs = []
+
+        def execute(name, build_folder, bounds, corpus):
+            runs.append((build_folder, bounds, corpus))
+            return self.result_of(FOUND.replace('1234', str(10 ** len(runs))), 0)
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(fuzz, 'RUNS', folder), \
+                mock.patch.object(fuzz, 'execute', execute):
+            result = fuzz.fuzz('wire', fuzz.arguments_of(['--fast', '--seconds', '5']))
+        self.assertEqual([(run[0], run[1]) for run in runs],
+                         [(fuzz.FAST_BUILD, ['-max_total_time=5']), (fuzz.BUILD, ['-runs=0'])])
+        self.assertEqual(runs[0][2], runs[1][2])
+        self.assertEqual(result.executions, 110)
+
+    def test_fast_is_not_for_the_check(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(fuzz.main(['--fast', '--check']), 2)
 
     def test_every_corpus_is_run(self):
         self.assertEqual(sorted(fuzz.CHECK_RUNS), fuzz.names())
