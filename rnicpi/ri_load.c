@@ -38,7 +38,7 @@ log_line(const struct ri_host *host, enum ri_log_level level, const char *text)
 		host->log(host->self, level, "registry", text);
 }
 
-/* A provider was not taken over: keep the reason for a later query. False: memory ran out. */
+/* A provider was not taken over: keep the reason for a later query. False: memory or descriptors ran out. */
 static bool
 note_refusal(const struct ri_host *host, const struct ri_error *error)
 {
@@ -55,7 +55,14 @@ load_error(struct ri_error *error, const char *path, const char *what)
 	return ri_error_set(error, RI_REGISTRY_ERROR_LOAD, "%s: %s", path, what);
 }
 
-/* The dynamic linker says why in words only; errno tells whether an allocation failed on the way. */
+/* Did memory or descriptors run out? Then a later attempt may succeed. */
+static bool
+is_shortage(int error)
+{
+	return error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
+/* The dynamic linker says why in words only; errno tells whether memory or descriptors ran out on the way. */
 static bool
 open_error(struct ri_error *error, const char *path, int cause)
 {
@@ -67,7 +74,7 @@ open_error(struct ri_error *error, const char *path, int cause)
 	    strncmp(what + length, ": ", 2) == 0)
 		what += length + 2;
 	return ri_error_set(error,
-			    cause == ENOMEM ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
+			    is_shortage(cause) ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
 			    "%s: %s", path, what != NULL ? what : "cannot be loaded");
 }
 
@@ -160,7 +167,7 @@ is_of_use(const struct ri_host *host, const char *path)
 	return exists;
 }
 
-/* False: no memory. `named`: that it cannot be looked through is a mistake, and each object is wanted. */
+/* False: no memory or descriptors. `named`: that it cannot be looked through is a mistake, and each object is wanted. */
 static bool
 load_folder(const struct ri_host *host, const char *folder, bool named)
 {
@@ -170,7 +177,7 @@ load_folder(const struct ri_host *host, const char *folder, bool named)
 
 	errno = 0;
 	count = scandir(folder, &entries, is_object, by_name);
-	if (count < 0 && errno == ENOMEM)
+	if (count < 0 && is_shortage(errno))
 		return false;
 	if (count < 0) {
 		struct ri_error error = {0};

@@ -53,16 +53,17 @@ def make_bench(arguments):
 
 
 def run_case(bench, case, limit):
-    """Runs one case; returns its result and why."""
+    """Runs one case; returns its result and why, and what the case has for the report."""
     bench.begin(min(case.limit, limit), case.environment())
+    detail = None
     try:
-        case.run(bench)
+        detail = case.run(bench)
         result, why = 'ok', ''
     except Skipped as reason:
         result, why = 'skip', str(reason)
     except Failed as reason:
         result, why = 'failed', str(reason)
-    return result, why
+    return result, why, detail if isinstance(detail, dict) else None
 
 
 def after_case(bench):
@@ -92,13 +93,13 @@ def main():
         tell(begin=name)
         started = time.monotonic()
         try:
-            result, why = run_case(bench, cases[name], arguments.limit)
+            result, why, detail = run_case(bench, cases[name], arguments.limit)
             trouble = after_case(bench)
         except lab_side.Gone as gone:
-            result, why, trouble = 'failed', '', str(gone)
+            result, why, detail, trouble = 'failed', '', None, str(gone)
         if trouble:
             result, why = 'failed', f'{why}\nthe kernel of the guest broke:\n{trouble}'
-        tell(name=name, result=result, why=why, seconds=round(time.monotonic() - started, 1))
+        tell(name=name, result=result, why=why, seconds=round(time.monotonic() - started, 1), detail=detail)
         if trouble:
             return 1
     return 0

@@ -45,8 +45,9 @@ class Case:
         return f'mpa_crc_required={int(self.crc)} peer_to_peer={int(self.p2p)}'
 
     def environment(self):
-        """What our side asks for: the same as siw."""
-        return {'ITAPI_MPA_CRC': 'on' if self.crc else 'off', 'ITAPI_MPA_PEER_TO_PEER': 'on' if self.p2p else 'off'}
+        """What our side asks for: the same as siw, and to be told why connections end."""
+        return {'ITAPI_MPA_CRC': 'on' if self.crc else 'off', 'ITAPI_MPA_PEER_TO_PEER': 'on' if self.p2p else 'off',
+                'ITAPI_LOG': 'info'}
 
 
 class Bench:
@@ -123,12 +124,12 @@ class Bench:
             if self.left() == 0 or side.poll(job, 0.2) is not None:
                 raise Failed(f'it ended, or its time was over, before it said {words}:\n{side.says(job)}')
 
-    def pair(self, server, client, port, statuses=(0, 0), env=None):
+    def pair(self, server, client, port, statuses=(0, 0), env=None, their_env=None):
         """Runs a server and then its client, each (side, argv), and waits for both; what both said.
 
-        `env` is for our side. If one of them ends badly, the other gets a moment only.
+        `env` is for our side, `their_env` for the other. If one of them ends badly, the other gets a moment only.
         """
-        environments = [env if side is self.ours else None for side, _ in (server, client)]
+        environments = [env if side is self.ours else their_env for side, _ in (server, client)]
         jobs = [(server[0], self.server(*server, port, environments[0]))]
         jobs.append((client[0], self.start(*client, environments[1])))
         ends = [None, None]

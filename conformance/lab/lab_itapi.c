@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* lab-itapi: one side of lab_talk.h over IT-API and the adapter iwarp. */
+/* lab-itapi: one side of lab_talk.h over IT-API. */
 
 #include <stdio.h>
 #include <string.h>
@@ -32,10 +32,11 @@ static bool
 itapi_open(struct lab_end *end, GError **error)
 {
 	struct carrier_itapi *self = g_new0(struct carrier_itapi, 1);
+	const char *adapter = end->options.adapter != NULL ? end->options.adapter : "iwarp";
 
 	end->own = self;
 	tool_begin();
-	if (!tool_adapter_open(&self->adapter, "iwarp", error) ||
+	if (!tool_adapter_open(&self->adapter, adapter, error) ||
 	    !tool_memory_make(&self->memory, &self->adapter, LAB_REGION,
 			      IT_PRIV_REMOTE_READ | IT_PRIV_REMOTE_WRITE, true, error))
 		return false;

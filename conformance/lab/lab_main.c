@@ -13,6 +13,8 @@ parse_options(struct lab_options *options, int *argc, char ***argv, GError **err
 	g_autoptr(GOptionContext) context =
 		g_option_context_new("[HOST] - one side of a test of RDMA");
 	const GOptionEntry entries[] = {
+		{"adapter", 'a', 0, G_OPTION_ARG_STRING, &options->adapter,
+		 "Over IT-API: the adapter (default: iwarp)", "NAME"},
 		{"port", 'p', 0, G_OPTION_ARG_INT, &options->port, "Port of the server", "PORT"},
 		{"count", 'C', 0, G_OPTION_ARG_INT, &options->count, "Connections", "N"},
 		{"lead", 'l', 0, G_OPTION_ARG_STRING, &options->operations,
@@ -110,6 +112,7 @@ lab_main(const struct lab_carrier *carrier, int argc, char **argv)
 	       all_connections(&end, &error);
 	carrier->close(&end);
 	g_free(end.options.operations);
+	g_free(end.options.adapter);
 	if (!good) {
 		fprintf(stderr, "%s: %s\n", carrier->program, error->message);
 		g_error_free(error);

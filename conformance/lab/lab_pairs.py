@@ -6,10 +6,11 @@ import contextlib
 import tempfile
 
 
-def talk(bench, role, family=4, ours=(), theirs=(), both=(), statuses=(0, 0), env=None, peer='lab-verbs'):
+def talk(bench, role, family=4, ours=(), theirs=(), both=(), statuses=(0, 0), env=None, peer='lab-verbs', their_env=None):
     """One talk between lab-itapi and another program; `role` is ours: initiator or responder. What both said, ours first.
 
-    `ours`, `theirs` and `both` are options of the programs; `statuses` is ours first, too.
+    `ours`, `theirs` and `both` are options of the programs; `statuses` is ours first, too. `env` and `their_env` are
+    variables of the two.
     """
     common = ['-p', str(bench.port), *both]
     our_command = [bench.tool('lab-itapi'), *common, *ours]
@@ -17,11 +18,11 @@ def talk(bench, role, family=4, ours=(), theirs=(), both=(), statuses=(0, 0), en
     if role == 'initiator':
         said = bench.pair((bench.theirs, their_command),
                           (bench.ours, our_command + [bench.address(bench.theirs, family)]), bench.port,
-                          statuses[::-1], env)
+                          statuses[::-1], env, their_env)
         return said[::-1]
     return bench.pair((bench.ours, our_command),
                       (bench.theirs, their_command + [bench.address(bench.ours, family)]), bench.port,
-                      statuses, env)
+                      statuses, env, their_env)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ HEAD = """<!-- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only -->
 
 # Interoperation with Linux siw {#interop}
 
-Made by `tools/check --lab --record doc/interop.md` on %s: vp/iwarp against siw of Linux, in a guest
+Made by `tools/check --lab --record doc` on %s: vp/iwarp against siw of Linux, in a guest
 (`conformance/lab`). A row is one peer program and one role of ours. "passed" counts the cases that passed, of those that
 ran; "settings" tells what both sides asked for in them: CRC, peer-to-peer mode (P2P), both, or neither (-). Cases for which
 the run had no time are not counted.

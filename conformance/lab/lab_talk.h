@@ -27,7 +27,8 @@
 #define LAB_PRIVATE_LIMIT 512
 
 struct lab_options {
-	char *host; /* NULL: this side is the server */
+	char *host;    /* NULL: this side is the server */
+	char *adapter; /* over IT-API; NULL: iwarp */
 	int port;
 	int count;        /* connections, one after the other */
 	char *operations; /* NULL: this side follows */

@@ -30,6 +30,7 @@ sys.dont_write_bytecode = True
 
 import lab_capture                                      # noqa: E402
 import lab_fpdu                                         # noqa: E402
+from lab_devices_report import write_devices             # noqa: E402
 from lab_report import NO_TIME, write_report            # noqa: E402
 from lab_table import boots_of, cases_of                # noqa: E402
 from tally import Tally                                 # noqa: E402
@@ -145,6 +146,7 @@ class Run:
         capture = os.path.join(self.work, name + '.pcap') if topology == 'link' else None
         command = self.command(topology, siw, [case.name for case in cases], capture)
         print(f'# guest {self.boots}: {topology}, {siw}, {len(cases)} cases', flush=True)
+        failed = len(self.tally.failed) + len(self.unsteady)
         with open(os.path.join(self.logs, name + '.log'), 'w', encoding='utf-8') as log, \
                 subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  text=True, errors='replace') as guest:
@@ -156,7 +158,7 @@ class Run:
             self.note({'name': running, 'result': 'failed', 'seconds': 0,
                        'why': f'the guest ended before the case, with {guest.returncode}:\n' + self.tail(name)})
         if capture and os.path.exists(capture):
-            self.judge_capture(name, capture)
+            self.judge_capture(name, capture, len(self.tally.failed) + len(self.unsteady) > failed)
         return guest.returncode
 
     def follow(self, guest, log):
@@ -175,8 +177,11 @@ class Run:
         with open(os.path.join(self.logs, name + '.log'), encoding='utf-8') as log:
             return ''.join(log.readlines()[-SHOWN_LINES:])
 
-    def judge_capture(self, name, capture):
-        """Lets tshark look at every frame of ours in what passed the link, and looks for FPDUs that were cut."""
+    def judge_capture(self, name, capture, wanted):
+        """Lets tshark look at every frame of ours in what passed the link, and looks for FPDUs that were cut.
+
+        The capture is kept if something is wrong in it, or if it is wanted because a case failed.
+        """
         complaints = []
         if shutil.which('tshark') is None:
             self.tally.skip(f'capture {name}', 'there is no tshark')
@@ -194,7 +199,7 @@ class Run:
             self.note({'name': f'alignment mtu {mtu} {name}', 'result': 'failed' if cut else 'ok',
                        'why': '\n'.join([f'{cut} segments end inside an FPDU'] + places), 'seconds': 0,
                        'frames': fpdus})
-        if self.arguments.keep or places or complaints:
+        if self.arguments.keep or wanted or places or complaints:
             shutil.move(capture, self.logs)
         else:
             os.remove(capture)
@@ -277,7 +282,7 @@ def main():
     parser.add_argument('--again', action='store_true', help='a case that fails runs once more, in another guest')
     parser.add_argument('--minutes', type=float, help='begin no case later than this (default: 15; 75 with --full)')
     parser.add_argument('--limit', type=int, default=10**6, help='most seconds for a case')
-    parser.add_argument('--record', metavar='FILE', help='write the table of interoperation, such as doc/interop.md')
+    parser.add_argument('--record', metavar='FOLDER', help='write the tables interop.md and devices.md there, such as doc')
     parser.add_argument('--keep', action='store_true', help='keep the captures')
     parser.add_argument('--tap', action='store_true', help='TAP only, without the summary')
     parser.add_argument('--list', action='store_true', help='only name the cases')
@@ -310,7 +315,8 @@ def main():
         for kind, names in (('skipped', run.tally.skipped), ('failed', run.tally.failed)):
             print(''.join(f'{kind}: {name}\n' for name in names), end='')
     if arguments.record:
-        write_report(arguments.record, cases, run, datetime.date.today())
+        write_report(f'{arguments.record}/interop.md', cases, run, datetime.date.today())
+        write_devices(f'{arguments.record}/devices.md', cases, run, datetime.date.today())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f'# {time.monotonic() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors, {run.boots} guests; '
           f'logs are in {run.logs}')

@@ -7,8 +7,8 @@
 
 #include "it_pair.h"
 
-#define KEY      0x1234u
-#define HEADER   40u /* octets of address header before a datagram */
+#define KEY      0x01234567u /* the Q_Key of rdma_cm: over IP a service is found with no other */
+#define HEADER   40u         /* octets of address header before a datagram */
 #define SIGNALED IT_COMPLETION_FLAG
 
 /* One end with a datagram endpoint, and its address handle for the other end. */

@@ -23,6 +23,7 @@
 #include "vib_profile.h"
 
 #define PREFIX        "ib:"
+#define DESCRIPTORS   8          /* that libibverbs uses at a time to find devices, or less */
 #define MEMLOCK_LEAST (1u << 20) /* bytes; with a lower limit an adapter is of little use */
 #ifndef VIB_FOLDER               /* a test has one that is always there */
 #define VIB_FOLDER "/sys/class/infiniband"
@@ -78,21 +79,38 @@ device_describe(struct ibv_device *device, struct ri_device_desc *desc)
 	desc->num_ports = ports_count(device);
 }
 
+/* Can the folder of devices be opened so often at the same time? If not, errno. */
+static int
+descriptors_check(void)
+{
+	int fds[DESCRIPTORS], count = 0, error = 0;
+
+	while (count < DESCRIPTORS && error == 0) {
+		fds[count] = open(VIB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fds[count] >= 0)
+			count++;
+		else
+			error = errno;
+	}
+	while (count > 0)
+		close(fds[--count]);
+	return error;
+}
+
 /*
- * The devices. NULL and RI_SUCCESS: the kernel has none, or no RDMA. A process without a free descriptor would see none
- * either, so the folder of devices is opened first.
+ * The devices. NULL and RI_SUCCESS: the kernel has none, or no RDMA. libibverbs looks for its drivers only once, and a
+ * process that is short of descriptors at that time would never see a device; so it is asked when there are enough.
  */
 static enum ri_status
 devices_list(const struct ri_host *host, struct ibv_device ***list, int *count)
 {
-	int fd = open(VIB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int error = descriptors_check();
 
 	*list = NULL;
 	*count = 0;
-	if (fd < 0)
-		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? RI_ERR_RESOURCES
+	if (error != 0)
+		return error == EMFILE || error == ENFILE || error == ENOMEM ? RI_ERR_RESOURCES
 									     : RI_SUCCESS;
-	close(fd);
 	errno = 0;
 	*list = ibv_get_device_list(count);
 	if (*list == NULL && errno == ENOSYS && host->log_level >= RI_LOG_WARNING)

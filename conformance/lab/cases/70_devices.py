@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""vp/ib on the guest's devices: rxe0 with InfiniBand semantics, siw0 with those of iWARP."""
+
+import functools
+import json
+
+import lab_device
+from lab_case import Case, Failed
+from lab_pairs import leader, talk
+
+DEVICES = ('rxe0', 'siw0')
+RXE = '10.78.0.1'               # the address of rxe0
+TOPICS = (
+    'aevd', 'async', 'atomic', 'attributes', 'borders', 'callback', 'closing', 'convert', 'convert-ends', 'convert-use',
+    'descriptors', 'dmabuf', 'dto', 'evd', 'freeing', 'handoff', 'handshake', 'ia', 'itx', 'link', 'listen', 'lmr', 'notify',
+    'objects', 'paths', 'pdata', 'privileged', 'resize', 'rmr', 'rmr-checks', 'rulings', 'srq', 'srq-limits', 'states', 'statuses',
+    'ud', 'ud-checks', 'ud-service')
+PROGRAMS = '40'                 # of differential, for each kind
+KINDS = {'plain': [], 'wide': ['--wide']}
+ADAPTERS = ('iwarp', 'emul:ib', 'ib:rxe0', 'ib:siw0')
+TRANSACTIONS = ['client', 'SR', '64', 'server', 'SR', '4096', '3', 'client', 'RW', '65537', 'client', 'RR', '100000',
+                'server', 'RW', '8']
+OPERATIONS = ','.join(f'{what}:{size}' for size in ('1', '1000', '65537', '2m') for what in ('send', 'write', 'read'))
+RPING = ['-C', '10', '-S', '1000']
+PERFTEST = ('send_lat', 'send_bw', 'write_bw', 'read_bw')
+NO_SERVER_YET = 10              # trials of a client
+
+
+def topic(bench, name, device):
+    """The tests of IT-API of one topic; returns what became of them."""
+    tests = lab_device.run_topic(bench, name, device)
+    return {'device': device, 'topic': name, 'passed': sum(reason == '' for reason in tests.values()),
+            'skipped': sorted({reason for reason in tests.values() if reason})}
+
+
+def deviations(bench, device):
+    """No test passes that is known to differ."""
+    lab_device.load_provider(bench)
+    stale = [entry['test'] for entry in lab_device.deviations(device)
+             if not entry.get('crashes') and lab_device.passes(bench, device, entry)]
+    if stale:
+        raise Failed(f'devices.toml says that these differ, but they pass: {", ".join(stale)}')
+
+
+def info(bench, device):
+    """What it-info tells of the device."""
+    lab_device.load_provider(bench)
+    said = bench.run(bench.theirs, [bench.tool('it-info'), '--json', '--adapter', f'ib:{device}'],
+                     env={**lab_device.ENVIRONMENT, 'ITAPI_LOG': 'none'})
+    return {'device': device, 'info': json.loads(said)['adapters'][0]}
+
+
+def ping(bench, device):
+    lab_device.load_provider(bench)
+    bench.run(bench.theirs, [bench.tool('it-ping'), '--self', '--adapter', f'ib:{device}', '-C', '10', '-S', '5000'],
+              env=lab_device.ENVIRONMENT)
+
+
+def same_command(bench):
+    """it-test with the same options over each provider."""
+    lab_device.load_provider(bench)
+    for adapter in ADAPTERS:
+        bench.run(bench.theirs, [bench.tool('it-test'), '--self', '--adapter', adapter, '-C', '20', *TRANSACTIONS],
+                  env=lab_device.ENVIRONMENT)
+
+
+def differential(bench, device, kind):
+    lab_device.load_provider(bench)
+    bench.run(bench.theirs, [f'{bench.build}/conformance/differential/differential', '--adapter', f'ib:{device}', '--seed', '1',
+                             '--count', PROGRAMS, '--no-shrink', *KINDS[kind]], env=lab_device.ENVIRONMENT)
+
+
+def iwarp_with_siw(bench, role):
+    """vp/iwarp on the host and vp/ib over siw: each side leads Sends, Writes and Reads, and an orderly end."""
+    lab_device.load_provider(bench)
+    bench.set_mtu(1500)
+    for ours in (True, False):
+        lead = leader(ours, OPERATIONS)
+        talk(bench, role, 4, lead[0], [*lead[1], '--adapter', 'ib:siw0'], peer='lab-itapi', their_env=lab_device.ENVIRONMENT)
+        bench.port += 1
+
+
+def our_server(bench, server, client):
+    """A program of ours serves one over plain verbs; both are in the guest."""
+    lab_device.load_provider(bench)
+    job = bench.start(bench.theirs, server, lab_device.ENVIRONMENT)
+    bench.says(bench.theirs, job, 'listening on')
+    said = bench.run(bench.theirs, client)
+    if bench.wait(bench.theirs, job) != 0:
+        raise Failed(f'{bench.theirs.says(job)}---\n{said}')
+
+
+def our_client(bench, server, client):
+    """A program over plain verbs serves ours; no socket shows when it listens."""
+    lab_device.load_provider(bench)
+    job = bench.start(bench.theirs, server)
+    for _ in range(NO_SERVER_YET):
+        ours = bench.start(bench.theirs, client, lab_device.ENVIRONMENT)
+        if bench.wait(bench.theirs, ours) == 0 or bench.theirs.poll(job, 1) is not None:
+            break
+    if (bench.theirs.poll(ours, 0), bench.wait(bench.theirs, job)) != (0, 0):
+        raise Failed(f'{bench.theirs.says(job)}---\n{bench.theirs.says(ours)}')
+
+
+def rping(bench, role):
+    port = ['-p', str(bench.port)]
+    ours = [bench.tool('it-ping'), '--rping', '--adapter', 'ib:rxe0', *port]
+    if role == 'initiator':
+        our_client(bench, ['rping', '-s', '-a', RXE, '-V', *port, *RPING], [*ours, *RPING, RXE])
+    else:
+        our_server(bench, [*ours, *RPING[2:]], ['rping', '-c', '-a', RXE, '-V', *port, *RPING])
+
+
+def perftest(bench, program, role):
+    port = ['-p', str(bench.port)]
+    ours = [bench.tool('peer'), '--adapter', 'ib:rxe0', *port, '-C', '50', program]
+    theirs = [f'ib_{program}', '-R', '-F', '-n', '50', *port]
+    if role == 'initiator':
+        our_client(bench, theirs, [*ours, RXE])
+    else:
+        our_server(bench, ours, [*theirs, RXE])
+
+
+CASES = [Case('devices it-test over each provider', same_command)]
+for name in DEVICES:
+    CASES += [Case(f'devices info {name}', functools.partial(info, device=name)),
+              Case(f'devices it-ping {name}', functools.partial(ping, device=name)),
+              Case(f'devices deviations {name}', functools.partial(deviations, device=name), limit=900, long=True, fatal=True)]
+    CASES += [Case(f'devices {what} {name}', functools.partial(topic, name=what, device=name), limit=300) for what in TOPICS]
+    CASES += [Case(f'devices differential {what} {name}', functools.partial(differential, device=name, kind=what), limit=300)
+              for what in KINDS]
+for our_role in ('initiator', 'responder'):
+    CASES += [Case(f'devices iwarp with ib:siw0 {our_role}', functools.partial(iwarp_with_siw, role=our_role)),
+              Case(f'devices rping with ib:rxe0 {our_role}', functools.partial(rping, role=our_role))]
+    CASES += [Case(f'devices ib_{what} -R with ib:rxe0 {our_role}', functools.partial(perftest, program=what, role=our_role))
+              for what in PERFTEST]
