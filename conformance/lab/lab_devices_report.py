@@ -10,7 +10,7 @@ HEAD = """<!-- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only -->
 # Devices of Linux under vp/ib {#devices}
 
 Made by `tools/check --lab --record doc` on %s, in a guest (`conformance/lab`): rxe0 has InfiniBand semantics,
-siw0 those of iWARP. @ref rnicpi_devices says what the drivers do.
+siw0 those of iWARP. [RI 12] says what the drivers do.
 
 """
 CLAIMS = """## What the adapters claim

@@ -360,6 +360,7 @@ struct vib_chain {
 	struct vsw_role role;
 };
 
+#define VIB_SGES_MOST     64 /* segments of a request, whatever the device has */
 #define VIB_SHORT_FLAGS   16 /* the flags of a short post are below this */
 #define VIB_SHORT_OPCODES 4  /* and its opcode */
 
@@ -399,8 +400,9 @@ struct ri_uqp {
 	bool invalidates;         /* and Sends that invalidate */
 	bool vague;               /* vib_quirk::vague_statuses */
 	bool void_harms;          /* it must not invalidate a window that is not bound */
+	bool empty_harms;         /* vib_quirk::empty_harms */
 	unsigned int invalidated; /* flags of a device's completion that say so */
-	bool odd; /* no request takes the short way of a post: `ud`, or ri_ucq::reorders */
+	bool odd; /* no request takes the short way of a post: `ud`, ri_ucq::reorders, `empty_harms` */
 	uint32_t max_inline; /* bytes that the device copies while they are posted */
 	uint16_t max_send_sge;
 	uint16_t max_read_sge;

@@ -182,6 +182,25 @@ request_fill(struct ibv_send_wr *out, const struct ri_wr *wr, const struct vib_s
 	out->wr.rdma.rkey = wr->u.remote.stag;
 }
 
+/* Leave out the segments of no octets. `packed` has room for VIB_SGES_MOST, and is used only if there is one. */
+static void
+segments_pack(struct ibv_send_wr *wr, struct ibv_sge *packed)
+{
+	int count = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		count += wr->sg_list[i].length != 0;
+	if (count == wr->num_sge)
+		return;
+	count = 0;
+	for (int i = 0; i < wr->num_sge; i++) {
+		if (wr->sg_list[i].length != 0)
+			packed[count++] = wr->sg_list[i];
+	}
+	wr->sg_list = packed;
+	wr->num_sge = count;
+}
+
 /*
  * May a window be bound over this part of the region, with these rights [RI 5.6.2]? Some devices refuse the post of a bind
  * that may not be, and others judge when its turn comes; here it always fails in its turn.
@@ -421,6 +440,7 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 	uint32_t gate = atomic_load(&qp->gate);
 	struct vib_slot *slot = vib_ring_next(&qp->sq, tail);
 	enum ri_status status = request_check(qp, wr);
+	struct ibv_sge packed[VIB_SGES_MOST];
 	struct vib_wr made;
 
 	if (status != RI_SUCCESS)
@@ -445,6 +465,8 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 		return RI_SUCCESS;
 	memset(&made, 0, sizeof(made));
 	request_fill(&made.wr, wr, slot);
+	if (qp->empty_harms && wr->num_sge > 1)
+		segments_pack(&made.wr, packed);
 	if (qp->send_cq->reorders) {
 		if ((wr->flags & RI_WR_SIGNALED) == 0)
 			slot->odd |= VIB_SLOT_QUIET;

@@ -13,13 +13,14 @@
 
 #include "vib_dmabuf.h"
 
-/* Linux's siw: [WIRE 11.34], [WIRE 11.35]. */
+/* Linux's siw: [WIRE 11.34], [WIRE 11.35], [RI 12.3.8]. */
 static const struct vib_quirk quirks[] = {
 	{.vendor_id = 0x626d74,
 	 .driver = "siw",
 	 .out_of_order = true,
 	 .no_reuse = true,
-	 .no_invalidate = true},
+	 .no_invalidate = true,
+	 .empty_harms = true},
 	/*
 	 * Linux's rxe gives the kernel's bit for an invalidation to programs, which have another one. And it takes a
 	 * failed completion for one that is not solicited. The rest: [RI 12.2].
@@ -55,7 +56,7 @@ limit_of(int value, uint32_t most)
 static void
 limits_fill(struct ri_rnic_attr *attr, const struct ibv_device_attr *dev, bool iwarp)
 {
-	uint32_t sges = limit_of(dev->max_sge, UINT16_MAX);
+	uint32_t sges = limit_of(dev->max_sge, VIB_SGES_MOST);
 
 	attr->vendor_id = dev->vendor_id;
 	attr->vendor_part = dev->vendor_part_id;

@@ -226,7 +226,8 @@ user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
 	user->recv_cq = &qp->recv_cq->user;
 	user->shared = qp->srq != NULL;
 	user->ud = init->type == RI_QP_UD;
-	user->odd = user->ud || user->send_cq->reorders;
+	user->empty_harms = rnic->quirk->empty_harms;
+	user->odd = user->ud || user->send_cq->reorders || user->empty_harms;
 	user->windows = rnic->attr.mw_narrow;
 	user->invalidates = rnic->attr.send_invalidate;
 	user->vague = rnic->quirk->vague_statuses;

@@ -295,6 +295,45 @@ test_vague(void)
 	}
 }
 
+/* Where a segment of no octets does harm, the device sees the others only, at once or later. */
+static void
+test_empty_segments(void)
+{
+	static const struct vib_quirk siw = {.driver = "siw", .empty_harms = true};
+
+	for (unsigned i = 0; i < 4; i++) {
+		bool harms = i % 2 == 0, kept = i >= 2;
+		struct device *d = device_new();
+		struct data_region region;
+		struct ri_sge pieces[2];
+		struct ri_wr wr = {.wr_id = 1,
+				   .sgl = pieces,
+				   .num_sge = 2,
+				   .opcode = RI_OP_SEND,
+				   .flags = RI_WR_SIGNALED | (kept ? RI_WR_COALESCE : 0)};
+		struct ri_qp *qp;
+
+		if (harms)
+			d->rnic.quirk = &siw;
+		qp = device_qp(d, false);
+		data_region_new(d, &region, 1000);
+		pieces[0] = pieces[1] = region.sge;
+		pieces[0].length = 0;
+		pieces[1].length = 8;
+		g_assert_cmpint(vib_post_sq(&qp->user, &wr), ==, RI_SUCCESS);
+		if (kept)
+			vib_flush_sq(&qp->user);
+		g_assert_cmpuint(d->sends, ==, 1);
+		g_assert_cmpint(d->sent[0].wr.num_sge, ==, harms ? 1 : 2);
+		g_assert_cmpuint(d->sent[0].sge.length, ==, harms ? 8 : 0);
+		device_complete(d, IBV_WC_SUCCESS);
+		data_poll(d, 1, RI_WC_SUCCESS);
+		data_qp_end(qp);
+		data_region_free(&region);
+		device_free(d);
+	}
+}
+
 /* --- copied payload ------------------------------------------------------------------------------ */
 
 /* Only what lies in a region of the domain is copied; the rest the device judges. */
@@ -481,6 +520,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/closing", test_closing);
 	g_test_add_func("/ib/data/closing-behind", test_closing_behind);
 	g_test_add_func("/ib/data/vague", test_vague);
+	g_test_add_func("/ib/data/empty-segments", test_empty_segments);
 	g_test_add_func("/ib/data/inline", test_inline);
 	g_test_add_func("/ib/data/datagram", test_datagram);
 	g_test_add_func("/ib/data/pinning", test_pinning);
