@@ -309,7 +309,8 @@ struct ri_usrq {
 	struct ibv_srq *srq;
 	struct vib_slot *slots;
 	uint32_t max_sge;
-	uint32_t mine; /* free slots that only the thread that posts uses: first + 1, 0: none */
+	bool empty_harms; /* vib_quirk::empty_harms */
+	uint32_t mine;    /* free slots that only the thread that posts uses: first + 1, 0: none */
 	atomic_uint returned; /* free slots that completions gave back: first + 1, 0: none */
 	atomic_uint posts;    /* receives posted; written by the thread that posts */
 	atomic_uint dones;    /* of them, completed */
@@ -391,16 +392,17 @@ struct vib_short {
 /* User half of a queue pair. */
 struct ri_uqp {
 	struct ibv_qp *qp;
-	uint64_t ctx;             /* of the access layer, for completions */
-	atomic_uint gate;         /* enum vib_gate; written under ri_qp::lock */
-	uint32_t qpn;             /* its number, also when the device's queue pair is gone */
-	bool shared;              /* receives come from an SRQ */
-	bool ud;                  /* for datagrams */
-	bool windows;             /* the device has windows */
-	bool invalidates;         /* and Sends that invalidate */
-	bool vague;               /* vib_quirk::vague_statuses */
-	bool void_harms;          /* it must not invalidate a window that is not bound */
-	bool empty_harms;         /* vib_quirk::empty_harms */
+	uint64_t ctx;     /* of the access layer, for completions */
+	atomic_uint gate; /* enum vib_gate; written under ri_qp::lock */
+	uint32_t qpn;     /* its number, also when the device's queue pair is gone */
+	bool shared;      /* receives come from an SRQ */
+	bool ud;          /* for datagrams */
+	bool windows;     /* the device has windows */
+	bool invalidates; /* and Sends that invalidate */
+	bool vague;       /* vib_quirk::vague_statuses */
+	bool void_harms;  /* it must not invalidate a window that is not bound */
+	bool empty_harms; /* vib_quirk::empty_harms, as the next */
+	bool no_read_fence;
 	unsigned int invalidated; /* flags of a device's completion that say so */
 	bool odd; /* no request takes the short way of a post: `ud`, ri_ucq::reorders, `empty_harms` */
 	uint32_t max_inline; /* bytes that the device copies while they are posted */
@@ -512,6 +514,11 @@ void vib_qp_begin_undo(struct ri_qp *qp);
  */
 enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
 				    int mask) RI_MUST_CHECK;
+/*
+ * Give the queue pair a new one of the device, whose number is another one, and destroy the former, which is in ERROR and has
+ * nothing left. On failure the former stays. The caller owns qp->lock.
+ */
+enum ri_status vib_qp_device_renew(struct ri_qp *qp) RI_MUST_CHECK;
 /*
  * CONNECTING to RTS: requests may be posted from now on; raise `event` (kind RI_CM_ESTABLISHED; ctx is filled in). The
  * device's queue pair is in RTS already. False: the attempt was ended meanwhile, and nothing was raised. The caller owns

@@ -182,7 +182,10 @@ request_fill(struct ibv_send_wr *out, const struct ri_wr *wr, const struct vib_s
 	out->wr.rdma.rkey = wr->u.remote.stag;
 }
 
-/* Leave out the segments of no octets. `packed` has room for VIB_SGES_MOST, and is used only if there is one. */
+/*
+ * Leave out the segments of no octets; if no other is left, there is one such. `packed` has room for VIB_SGES_MOST, and is
+ * used only if something changes.
+ */
 static void
 segments_pack(struct ibv_send_wr *wr, struct ibv_sge *packed)
 {
@@ -190,15 +193,16 @@ segments_pack(struct ibv_send_wr *wr, struct ibv_sge *packed)
 
 	for (int i = 0; i < wr->num_sge; i++)
 		count += wr->sg_list[i].length != 0;
-	if (count == wr->num_sge)
+	if (count == wr->num_sge && count != 0)
 		return;
+	packed[0] = (struct ibv_sge){.addr = 0};
 	count = 0;
 	for (int i = 0; i < wr->num_sge; i++) {
 		if (wr->sg_list[i].length != 0)
 			packed[count++] = wr->sg_list[i];
 	}
 	wr->sg_list = packed;
-	wr->num_sge = count;
+	wr->num_sge = count != 0 ? count : 1;
 }
 
 /*
@@ -465,8 +469,11 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 		return RI_SUCCESS;
 	memset(&made, 0, sizeof(made));
 	request_fill(&made.wr, wr, slot);
-	if (qp->empty_harms && wr->num_sge > 1)
+	if (qp->empty_harms && wr->num_sge != 1)
 		segments_pack(&made.wr, packed);
+	/* The responses come in the order of the Reads anyway. */
+	if (qp->no_read_fence && wr->opcode == RI_OP_RDMA_READ)
+		made.wr.send_flags &= ~(unsigned int)IBV_SEND_FENCE;
 	if (qp->send_cq->reorders) {
 		if ((wr->flags & RI_WR_SIGNALED) == 0)
 			slot->odd |= VIB_SLOT_QUIET;

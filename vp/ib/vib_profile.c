@@ -20,7 +20,8 @@ static const struct vib_quirk quirks[] = {
 	 .out_of_order = true,
 	 .no_reuse = true,
 	 .no_invalidate = true,
-	 .empty_harms = true},
+	 .empty_harms = true,
+	 .no_read_fence = true},
 	/*
 	 * Linux's rxe gives the kernel's bit for an invalidation to programs, which have another one. And it takes a
 	 * failed completion for one that is not solicited. The rest: [RI 12.2].
@@ -123,7 +124,7 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->dmabuf = vib_dmabuf_works(rnic->verbs);
 	attr->refuses = RI_REFUSES_UNCONNECTED_REQUESTS;
 	attr->port_events = true;
-	attr->qp_reusable = !rnic->quirk->no_reuse;
+	attr->qp_reusable = true; /* vib_qp_device_renew, where the device does otherwise */
 }
 
 /* Windows of type 2, and Sends that invalidate their STags (vib_mw.c says why not type 1). */

@@ -12,10 +12,12 @@ struct vib_quirk {
 	uint32_t vendor_id;
 	const char *driver;
 	bool out_of_order; /* a Send may complete before an earlier Read */
-	bool no_reuse;     /* a queue pair cannot be used again */
+	bool no_reuse;     /* the device's queue pair cannot be used again */
 	bool kernel_flags; /* a completion says by IBV_WC_IP_CSUM_OK that a Send has invalidated */
 	bool silent_failures; /* ibv_req_notify_cq for solicited completions does not tell of failed ones */
-	bool empty_harms; /* a segment of no octets before another one in a request crashes the kernel */
+	/* A segment of no octets before another one in a request crashes the kernel; requests and receives need a segment. */
+	bool empty_harms;
+	bool no_read_fence; /* a Read that waits for earlier ones is refused */
 	bool void_harms; /* the local invalidation of a window that is not bound crashes the kernel */
 	bool srq_of_domain; /* it checks the buffers of an SRQ against the domain of the queue pair */
 	bool vague_statuses; /* its statuses of bad segments are others than libibverbs defines */

@@ -52,19 +52,16 @@ slots_name(struct vib_ring *ring, struct ri_uqp *qp)
 
 /* --- receives of an SRQ ------------------------------------------------------------------------ */
 
+/* The caller owns the CQ's lock, also of the next function. */
 static void
 member_enter(struct ri_uqp *qp)
 {
-	struct ri_ucq *cq = qp->recv_cq;
-	struct ri_uqp **row = &cq->members[qp->qpn % VIB_CQ_ROWS];
+	struct ri_uqp **row = &qp->recv_cq->members[qp->qpn % VIB_CQ_ROWS];
 
-	vsw_lock(&cq->lock);
 	qp->next_member = *row;
 	*row = qp;
-	vsw_unlock(&cq->lock);
 }
 
-/* The caller owns the CQ's lock. */
 static void
 member_leave(struct ri_uqp *qp)
 {
@@ -134,34 +131,20 @@ rings_create(struct ri_uqp *qp, const struct ri_qp_init *init, uint32_t sges)
 	return qp->headers != NULL;
 }
 
-/* The device's queue pair, with as much room for copied payload as it has: there is no attribute that tells. */
-static struct ibv_qp *
-verbs_create(struct ri_qp *qp, struct ibv_qp_init_attr *theirs)
+/* The most segments of a request. */
+static uint32_t
+request_sges(const struct ri_qp_init *init)
 {
-	struct ibv_qp *made = NULL;
-	struct ibv_qp_cap cap = theirs->cap;
-
-	for (uint32_t bytes = INLINE_BYTES;; bytes = bytes > 32 ? bytes / 2 : 0) {
-		theirs->cap = cap;
-		theirs->cap.max_inline_data = bytes;
-		errno = 0;
-		made = ibv_create_qp(qp->pd->pd, theirs);
-		if (made != NULL || bytes == 0 || (errno != EINVAL && errno != ENOMEM))
-			break;
-	}
-	if (made != NULL)
-		qp->user.max_inline = theirs->cap.max_inline_data;
-	return made;
+	return larger_of(init->max_send_sge, larger_of(init->max_write_sge, init->max_read_sge));
 }
 
-/* Slots and the device's queue pair. On failure the caller frees what there is. */
-static enum ri_status
-device_create(struct ri_qp *qp, const struct ri_qp_init *init)
+/* What the device's queue pair is made of. */
+static struct ibv_qp_init_attr
+verbs_attr(struct ri_qp *qp)
 {
-	const struct ri_rnic *rnic = qp->pd->context->rnic;
-	uint32_t sges =
-		larger_of(init->max_send_sge, larger_of(init->max_write_sge, init->max_read_sge));
-	struct ibv_qp_init_attr theirs = {
+	const struct ri_qp_init *init = &qp->init;
+
+	return (struct ibv_qp_init_attr){
 		.qp_context = qp,
 		.send_cq = qp->send_cq->user.cq,
 		.recv_cq = qp->recv_cq->user.cq,
@@ -169,13 +152,42 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 		.qp_type = qp->user.ud ? IBV_QPT_UD : IBV_QPT_RC,
 		.cap = {.max_send_wr = larger_of(init->max_sq_wr, 1),
 			.max_recv_wr = qp->srq != NULL ? 0 : larger_of(init->max_rq_wr, 1),
-			.max_send_sge = larger_of(sges, 1),
+			.max_send_sge = larger_of(request_sges(init), 1),
 			.max_recv_sge = qp->srq != NULL ? 0 : larger_of(init->max_recv_sge, 1)},
 	};
+}
+
+/*
+ * The device's queue pair, with as much room for copied payload as it has: there is no attribute that tells. NULL: errno
+ * says why.
+ */
+static struct ibv_qp *
+verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
+{
+	struct ibv_qp *made = NULL;
+
+	for (uint32_t bytes = INLINE_BYTES;; bytes = bytes > 32 ? bytes / 2 : 0) {
+		struct ibv_qp_init_attr theirs = verbs_attr(qp);
+
+		theirs.cap.max_inline_data = bytes;
+		errno = 0;
+		made = ibv_create_qp(qp->pd->pd, &theirs);
+		*inline_bytes = theirs.cap.max_inline_data;
+		if (made != NULL || bytes == 0 || (errno != EINVAL && errno != ENOMEM))
+			return made;
+	}
+}
+
+/* Slots and the device's queue pair. On failure the caller frees what there is. */
+static enum ri_status
+device_create(struct ri_qp *qp, const struct ri_qp_init *init)
+{
+	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	uint32_t sges = request_sges(init);
 
 	if (!rings_create(&qp->user, init, sges))
 		return RI_ERR_RESOURCES;
-	qp->user.qp = verbs_create(qp, &theirs);
+	qp->user.qp = verbs_create(qp, &qp->user.max_inline);
 	if (qp->user.qp == NULL)
 		return errno == EINVAL ? RI_ERR_LIMIT
 				       : vib_create_failure(rnic, "a queue pair", errno);
@@ -185,6 +197,32 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 	qp->user.max_recv_sge = (uint16_t)init->max_recv_sge;
 	vib_post_prepare(&qp->user);
 	return qp->user.ud ? vib_qp_device_run(qp) : vib_qp_device_init(qp);
+}
+
+enum ri_status
+vib_qp_device_renew(struct ri_qp *qp)
+{
+	struct ri_uqp *user = &qp->user;
+	struct ibv_qp *former = user->qp;
+	uint32_t inline_bytes;
+	struct ibv_qp *made = verbs_create(qp, &inline_bytes);
+
+	if (made == NULL)
+		return vib_create_failure(qp->pd->context->rnic, "a queue pair", errno);
+	if (inline_bytes < user->max_inline) {
+		(void)ibv_destroy_qp(made);
+		return RI_ERR_RESOURCES;
+	}
+	vsw_lock(&user->recv_cq->lock);
+	if (user->shared)
+		member_leave(user);
+	user->qp = made;
+	user->qpn = made->qp_num;
+	if (user->shared)
+		member_enter(user);
+	vsw_unlock(&user->recv_cq->lock);
+	(void)ibv_destroy_qp(former);
+	return RI_SUCCESS;
 }
 
 static void
@@ -208,7 +246,9 @@ qp_enlist(struct ri_qp *qp)
 	atomic_fetch_add(&qp->recv_cq->users, 1);
 	if (qp->srq != NULL) {
 		atomic_fetch_add(&qp->srq->users, 1);
+		vsw_lock(&qp->recv_cq->user.lock);
 		member_enter(&qp->user);
+		vsw_unlock(&qp->recv_cq->user.lock);
 	}
 	vib_chain_join(&qp->user);
 	vib_enlist(qp->pd->context, &qp->pd->context->qps, &qp->item);
@@ -227,7 +267,8 @@ user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
 	user->shared = qp->srq != NULL;
 	user->ud = init->type == RI_QP_UD;
 	user->empty_harms = rnic->quirk->empty_harms;
-	user->odd = user->ud || user->send_cq->reorders || user->empty_harms;
+	user->no_read_fence = rnic->quirk->no_read_fence;
+	user->odd = user->ud || user->send_cq->reorders || user->empty_harms || user->no_read_fence;
 	user->windows = rnic->attr.mw_narrow;
 	user->invalidates = rnic->attr.send_invalidate;
 	user->vague = rnic->quirk->vague_statuses;

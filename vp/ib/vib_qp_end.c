@@ -19,6 +19,7 @@
 #include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_objects.h"
+#include "vib_profile.h"
 #include "vib_ring.h"
 #include "vib_states.h"
 
@@ -459,8 +460,6 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 	pthread_mutex_unlock(&qp->lock);
 	if (over || status != RI_SUCCESS)
 		return status;
-	if (!rnic->attr.qp_reusable)
-		return RI_ERR_UNSUPPORTED;
 	if (!qp->user.ud && !anew && vib_cm_in_time_wait(qp))
 		return RI_ERR_TIME_WAIT;
 	vib_chain_wait(
@@ -469,7 +468,8 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 	if (!qp->user.ud)
 		vib_cm_forget(qp);
 	pthread_mutex_lock(&qp->lock);
-	status = vib_qp_device_modify(qp, &attr, IBV_QP_STATE);
+	status = rnic->quirk->no_reuse ? vib_qp_device_renew(qp)
+				       : vib_qp_device_modify(qp, &attr, IBV_QP_STATE);
 	if (status == RI_SUCCESS)
 		status = qp->user.ud ? vib_qp_device_run(qp) : vib_qp_device_init(qp);
 	if (status == RI_SUCCESS) {

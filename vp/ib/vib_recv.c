@@ -46,6 +46,16 @@ recv_fill(struct ibv_recv_wr *out, const struct vib_slot *slot, const struct ri_
 	out->num_sge = wr->num_sge;
 }
 
+/* A receive without segments, for a device that refuses those: its only one has no octets. */
+static inline void
+recv_empty(struct ibv_recv_wr *out)
+{
+	static struct ibv_sge nothing;
+
+	out->sg_list = &nothing;
+	out->num_sge = 1;
+}
+
 /*
  * Where the route header of a datagram goes, for the poll that reads it: 0 unless all of it goes into memory of this process,
  * which a dmabuf is not.
@@ -95,6 +105,8 @@ vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 		return RI_SUCCESS;
 	}
 	recv_fill(&out, slot, wr);
+	if (__builtin_expect(wr->num_sge == 0, 0) && qp->empty_harms)
+		recv_empty(&out);
 	error = ibv_post_recv(qp->qp, &out, &bad);
 	if (__builtin_expect(error == 0, 1))
 		return RI_SUCCESS;
@@ -117,6 +129,8 @@ vib_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 		return RI_ERR_QUEUE_FULL;
 	receive_fill(slot, wr, RI_OP_RECV, VIB_SLOT_SHARED);
 	recv_fill(&out, slot, wr);
+	if (__builtin_expect(wr->num_sge == 0, 0) && srq->empty_harms)
+		recv_empty(&out);
 	/* Before the device has it: its completion may be polled before this call returns. */
 	posts = atomic_load_explicit(&srq->posts, memory_order_relaxed);
 	atomic_store_explicit(&srq->posts, posts + 1, memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "vib_objects.h"
+#include "vib_profile.h"
 #include "vib_ring.h"
 
 /* The slots from `first` to before `end` become free. */
@@ -121,6 +122,7 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	srq->ctx = attr->ctx;
 	srq->attr = *attr;
 	srq->user.max_sge = attr->max_sge;
+	srq->user.empty_harms = rnic->quirk->empty_harms;
 	if (attr->limit != 0)
 		status = limit_set(srq, attr->limit);
 	if (status != RI_SUCCESS) {

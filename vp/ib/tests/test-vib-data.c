@@ -334,6 +334,44 @@ test_empty_segments(void)
 	}
 }
 
+/* Nor does it see a request or receive without a segment, or a Read with a fence. */
+static void
+test_no_segment(void)
+{
+	static const struct vib_quirk siw = {
+		.driver = "siw", .empty_harms = true, .no_read_fence = true};
+	static const struct vib_quirk usual = {.driver = ""};
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct vib_quirk *quirk = i == 0 ? &siw : &usual;
+		struct device *d = device_new();
+		const struct ri_recv_wr receive = {.wr_id = 9};
+		struct data_region region;
+		struct ri_wr wr = {.wr_id = 1,
+				   .opcode = RI_OP_SEND,
+				   .flags = RI_WR_SIGNALED | RI_WR_READ_FENCE};
+		struct ri_qp *qp;
+
+		d->rnic.quirk = quirk;
+		qp = device_qp(d, false);
+		data_region_new(d, &region, 1000);
+		g_assert_cmpint(vib_post_sq(&qp->user, &wr), ==, RI_SUCCESS);
+		g_assert_cmpint(d->sent[0].wr.num_sge, ==, i == 0 ? 1 : 0);
+		g_assert_cmpuint(d->sent[0].sge.length, ==, 0);
+		g_assert_cmpuint(d->sent[0].wr.send_flags & IBV_SEND_FENCE, !=, 0);
+		wr.opcode = RI_OP_RDMA_READ;
+		wr.sgl = &region.sge;
+		wr.num_sge = 1;
+		g_assert_cmpint(vib_post_sq(&qp->user, &wr), ==, RI_SUCCESS);
+		g_assert_cmpint((d->sent[1].wr.send_flags & IBV_SEND_FENCE) != 0, ==, i != 0);
+		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+		g_assert_cmpint(d->received_sges, ==, i == 0 ? 1 : 0);
+		data_qp_end(qp);
+		data_region_free(&region);
+		device_free(d);
+	}
+}
+
 /* --- copied payload ------------------------------------------------------------------------------ */
 
 /* Only what lies in a region of the domain is copied; the rest the device judges. */
@@ -521,6 +559,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/closing-behind", test_closing_behind);
 	g_test_add_func("/ib/data/vague", test_vague);
 	g_test_add_func("/ib/data/empty-segments", test_empty_segments);
+	g_test_add_func("/ib/data/no-segment", test_no_segment);
 	g_test_add_func("/ib/data/inline", test_inline);
 	g_test_add_func("/ib/data/datagram", test_datagram);
 	g_test_add_func("/ib/data/pinning", test_pinning);

@@ -12,6 +12,7 @@
 #include "vib_cq.h"
 #include "vib_device.h"
 #include "vib_post.h"
+#include "vib_profile.h"
 
 static uint8_t memory[4096];
 
@@ -444,15 +445,21 @@ again(const struct setting *s)
 	g_assert_true(vib_qp_established(s->qp, &up));
 }
 
-/* An end with requests in every place: all come back flushed, in order, and the next life begins at that place. */
+/*
+ * An end with requests in every place: all come back flushed, in order, and the next life begins at that place. A device whose
+ * queue pairs cannot be used again gives a new one for each life.
+ */
 static void
-test_reuse(void)
+reuse(const struct vib_quirk *quirk)
 {
 	const struct ri_qp_attr error = {.state = RI_QPS_ERROR};
 	struct setting s;
 
 	setting_new(&s, 6);
+	s.d->rnic.quirk = quirk;
 	for (unsigned life = 0; life < 12; life++) {
+		uint32_t former;
+
 		for (uint64_t id = 0; id < life % 7; id++)
 			g_assert_cmpint(write_post(&s, id % 3 == 2 ? RI_WR_COALESCE : 0, id), ==,
 					RI_SUCCESS);
@@ -466,9 +473,35 @@ test_reuse(void)
 		}
 		g_assert_cmpint(write_post(&s, RI_WR_SIGNALED, 77), ==, RI_SUCCESS);
 		g_assert_cmpint(poll_one(&s).status, ==, RI_WC_FLUSHED);
+		former = s.qp->user.qpn;
+		again(&s);
+		g_assert_cmpint(s.qp->user.qpn == former, ==, !quirk->no_reuse);
+		g_assert_cmpuint(s.qp->user.qpn, ==, s.qp->user.qp->qp_num);
+	}
+	g_assert_cmpint(s.d->qps, ==, 1);
+	g_assert_cmpint(vib_qp_ops.modify(s.qp, &error, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+	vth_run(s.d->vth);
+	if (quirk->no_reuse) {
+		const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+
+		s.d->create_error = ENOMEM;
+		g_assert_cmpint(vib_qp_ops.modify(s.qp, &idle, RI_QP_ATTR_STATE), ==,
+				RI_ERR_RESOURCES);
+		g_assert_cmpint(s.qp->state, ==, RI_QPS_ERROR);
+		s.d->create_error = 0;
 		again(&s);
 	}
 	setting_free(&s);
+}
+
+static void
+test_reuse(void)
+{
+	static const struct vib_quirk usual = {.driver = ""},
+				      siw = {.driver = "siw", .no_reuse = true};
+
+	reuse(&usual);
+	reuse(&siw);
 }
 
 /* --- what the service thread does ---------------------------------------------------------------------- */

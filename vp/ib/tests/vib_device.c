@@ -53,6 +53,7 @@ post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 	(void)qp;
 	(void)bad;
 	d->received[d->recvs++ % DEVICE_ROOM] = wr->wr_id;
+	d->received_sges = wr->num_sge;
 	return 0;
 }
 
@@ -175,7 +176,8 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->pd = pd;
 	qp->qp_context = init->qp_context;
 	qp->qp_type = init->qp_type;
-	qp->qp_num = 0x100 + (uint32_t)device_of_process->qps++;
+	qp->qp_num = device_of_process->next_qpn++;
+	device_of_process->qps++;
 	return qp;
 }
 
@@ -428,6 +430,7 @@ device_new(void)
 	uint32_t entries = 64;
 
 	device_of_process = d;
+	d->next_qpn = 0x100;
 	d->vth = vth_new(false);
 	d->inline_most = 64;
 	pthread_mutex_init(&d->ah_lock, NULL);

@@ -46,6 +46,7 @@ struct device {
 	struct device_wr sent[DEVICE_ROOM];
 	unsigned recvs;
 	uint64_t received[DEVICE_ROOM]; /* wr_id of the receives */
+	int received_sges;              /* segments of the last one */
 	unsigned
 		refuse; /* the request with this number, from 1, and all behind it are refused; 0: none */
 	int error; /* with which error */
@@ -54,6 +55,7 @@ struct device {
 	unsigned inline_most;                   /* the most inline bytes of a queue pair */
 	void (*in_post)(struct device *device); /* happens once, in the next ibv_post_send */
 	int regions, windows, qps;
+	uint32_t next_qpn; /* the number of the next queue pair */
 	atomic_int pds, ahs;
 	bool ethernet;    /* link layer of the port */
 	int thread_error; /* of a thread for a call */
