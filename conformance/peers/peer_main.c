@@ -20,17 +20,26 @@ static const struct peer_protocol *const protocols[] = {
 };
 
 static void
+print_result(const struct peer_side *side)
+{
+	const struct peer *peer = side->peer;
+
+	printf("%s of %s: ok, %" G_GUINT64_FORMAT " connections, ",
+	       side->client ? "client" : "server", peer->protocol->plays, peer->connections);
+	if (peer->count > 0)
+		printf("%" G_GUINT64_FORMAT " times %" G_GUINT64_FORMAT " octets, ", peer->count,
+		       peer->size);
+	printf("%" G_GUINT64_FORMAT " octets seen to arrive\n", side->arrived);
+}
+
+static void
 report_result(const struct peer_side *side)
 {
 	const struct peer *peer = side->peer;
 	JsonBuilder *json;
 
 	if (!peer->options.json) {
-		printf("%s of %s: ok, %" G_GUINT64_FORMAT " connections, %" G_GUINT64_FORMAT
-		       " times %" G_GUINT64_FORMAT " octets, %" G_GUINT64_FORMAT
-		       " octets seen to arrive\n",
-		       side->client ? "client" : "server", peer->protocol->plays, peer->connections,
-		       peer->count, peer->size, side->arrived);
+		print_result(side);
 		return;
 	}
 	json = tool_json_begin(PEER_PROGRAM);
