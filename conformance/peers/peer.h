@@ -8,13 +8,16 @@
 #ifndef PEER_H
 #define PEER_H
 
+#include "peer_tcp.h"
 #include "tool_link.h"
 #include "tool_memory.h"
 #include "tool_options.h"
 #include "tool_self.h"
 
+#define PEER_FILL     0xa5 /* of memory in which others are to write */
 #define PEER_PROGRAM  "peer"
 #define PEER_MAX_SIZE (UINT64_C(1) << 24) /* octets of a message */
+#define PEER_MAX_TIME 3600                /* s, of a test */
 
 /* The command line. */
 struct peer {
@@ -24,6 +27,7 @@ struct peer {
 	uint64_t count; /* messages, operations or round trips of a connection */
 	uint64_t size;  /* octets of each */
 	uint64_t connections;
+	uint64_t time; /* s, of a test that ends by the clock */
 	uint64_t
 		pause_us; /* between the establishment of a connection and our first message on it */
 };
@@ -34,6 +38,7 @@ struct peer_side {
 	bool client;
 	struct tool_adapter adapter;
 	struct tool_listener listener;
+	struct peer_tcp tcp; /* server of a protocol that begins over TCP: its listener */
 	struct tool_way way;
 	uint64_t arrived; /* octets of places in memory that the peer was seen to have filled */
 };
@@ -42,8 +47,10 @@ struct peer_protocol {
 	const char *name;
 	const char *plays; /* which programs */
 	uint16_t port;
+	bool tcp; /* the port is that of a protocol over plain TCP, which tells that of RDMA */
 	uint64_t count; /* defaults of the program */
 	uint64_t size;
+	uint64_t connections; /* 0: one */
 	bool (*client)(struct peer_side *side, GError **error);
 	bool (*server)(struct peer_side *side, GError **error);
 };
@@ -57,6 +64,7 @@ extern const struct peer_protocol peer_write_bw;
 extern const struct peer_protocol peer_read_bw;
 extern const struct peer_protocol peer_send_bw;
 extern const struct peer_protocol peer_send_lat;
+extern const struct peer_protocol peer_qperf;
 
 /* The receives and requests of a connection. */
 struct peer_shape {
@@ -90,6 +98,13 @@ bool peer_conn_open(struct peer_conn *conn, struct peer_side *side, const struct
 bool peer_conn_meet(struct peer_conn *conn, const struct tool_words *reply, GError **error);
 void peer_conn_close(struct peer_conn *conn);
 
+/*
+ * The same two for a server that may begin to listen only a moment later: a client that is refused tries again.
+ * Whatever happened, the connection is to be closed.
+ */
+bool peer_conn_persist(struct peer_conn *conn, struct peer_side *side,
+		       const struct peer_shape *shape, GError **error);
+
 /* Server: the next request; an error if none comes in time. */
 bool peer_next_request(struct peer_side *side, it_conn_request_event_t *request, GError **error);
 
@@ -107,5 +122,16 @@ bool peer_conn_receive(struct peer_conn *conn, bool again, struct peer_message *
 /* The same, which must have that length. */
 bool peer_conn_expect(struct peer_conn *conn, bool again, size_t len, struct peer_message *message,
 		      GError **error);
+
+/* Writes over what a message had, so that the next one in its place is seen to arrive. */
+void peer_conn_forget(const struct peer_conn *conn, const struct peer_message *message);
+
+/* An RDMA Write of that part of a buffer, until it is complete. */
+bool peer_conn_write(struct peer_conn *conn, const it_lmr_triplet_t *part, it_rdma_addr_t address,
+		     it_rmr_context_t key, GError **error);
+
+/* Numbers in little-endian order. */
+void peer_little_put(uint8_t *at, uint64_t value, size_t octets);
+uint64_t peer_little_get(const uint8_t *at, size_t octets);
 
 #endif /* PEER_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-#include <poll.h>
 #include <string.h>
 
 #include "peer.h"
 #include "tool_error.h"
-#include "tool_signal.h"
+
+#define RETRY_US 100000
 
 static size_t
 slot_of(const struct peer_conn *conn, uint64_t number)
@@ -50,26 +50,17 @@ peer_conn_open(struct peer_conn *conn, struct peer_side *side, const struct peer
 bool
 peer_next_request(struct peer_side *side, it_conn_request_event_t *request, GError **error)
 {
-	unsigned seconds = side->peer->options.seconds;
-	struct pollfd fds[] = {{.fd = side->listener.fd, .events = POLLIN},
-			       {.fd = tool_stop_fd(), .events = POLLIN}};
-	gint64 until = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
+	struct peer_limit limit = peer_limit_of(side->peer->options.seconds);
+	struct pollfd fd = {.fd = side->listener.fd, .events = POLLIN};
 	GError *trouble = NULL;
 
 	while (!tool_listener_take(&side->listener, request, &trouble)) {
-		gint64 left = (until - g_get_monotonic_time()) / 1000;
-
 		if (trouble != NULL) {
 			g_propagate_error(error, trouble);
 			return false;
 		}
-		if (tool_stopped())
-			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-		if (seconds != 0 && left <= 0)
-			return tool_fail(error, TOOL_ERROR_TIMEOUT,
-					 "nobody connected within %u seconds", seconds);
-		if (poll(fds, G_N_ELEMENTS(fds), seconds == 0 ? -1 : (int)left) < 0)
-			g_debug("a signal; the loop looks at it");
+		if (!peer_limit_poll(&limit, &fd, "nobody connected", error))
+			return false;
 	}
 	return true;
 }
@@ -91,6 +82,27 @@ peer_conn_meet(struct peer_conn *conn, const struct tool_words *reply, GError **
 	if (good && side->peer->pause_us > 0)
 		g_usleep(side->peer->pause_us);
 	return good;
+}
+
+bool
+peer_conn_persist(struct peer_conn *conn, struct peer_side *side, const struct peer_shape *shape,
+		  GError **error)
+{
+	struct peer_limit limit = peer_limit_of(side->peer->options.seconds);
+	GError *trouble = NULL;
+
+	while (!peer_conn_open(conn, side, shape, &trouble) ||
+	       !peer_conn_meet(conn, NULL, &trouble)) {
+		if (!side->client || !g_error_matches(trouble, TOOL_ERROR, TOOL_ERROR_PEER) ||
+		    !peer_limit_stands(&limit, "no connection", NULL)) {
+			g_propagate_error(error, trouble);
+			return false;
+		}
+		g_clear_error(&trouble);
+		peer_conn_close(conn);
+		g_usleep(RETRY_US);
+	}
+	return true;
 }
 
 void
@@ -156,4 +168,41 @@ peer_conn_expect(struct peer_conn *conn, bool again, size_t len, struct peer_mes
 	       (message->len == len ||
 		tool_fail(error, TOOL_ERROR_PEER, "the peer sent %zu octets instead of %zu",
 			  message->len, len));
+}
+
+void
+peer_conn_forget(const struct peer_conn *conn, const struct peer_message *message)
+{
+	memset(conn->memory.octets + (message->octets - conn->memory.octets), PEER_FILL,
+	       message->len);
+}
+
+bool
+peer_conn_write(struct peer_conn *conn, const it_lmr_triplet_t *part, it_rdma_addr_t address,
+		it_rmr_context_t key, GError **error)
+{
+	it_lmr_triplet_t copy = *part;
+	it_dto_cmpl_event_t event;
+
+	return tool_check(it_post_rdma_write(conn->link.ep, &copy, 1, 0, IT_COMPLETION_FLAG,
+					     address, key),
+			  "it_post_rdma_write", error) &&
+	       tool_link_done(&conn->link, &event, error);
+}
+
+void
+peer_little_put(uint8_t *at, uint64_t value, size_t octets)
+{
+	for (size_t i = 0; i < octets; i++)
+		at[i] = (uint8_t)(value >> (8 * i));
+}
+
+uint64_t
+peer_little_get(const uint8_t *at, size_t octets)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < octets; i++)
+		value |= (uint64_t)at[i] << (8 * i);
+	return value;
 }

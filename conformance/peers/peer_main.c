@@ -12,11 +12,25 @@
 
 #define MAX_COUNT       1000000
 #define MAX_CONNECTIONS 10000
+#define DEFAULT_TIME    2
 
 static const struct peer_protocol *const protocols[] = {
 	&peer_simple,   &peer_xsimple, &peer_ucmatose, &peer_cmtime,   &peer_rstream,
-	&peer_write_bw, &peer_read_bw, &peer_send_bw,  &peer_send_lat,
+	&peer_write_bw, &peer_read_bw, &peer_send_bw,  &peer_send_lat, &peer_qperf,
 };
+
+static void
+print_result(const struct peer_side *side)
+{
+	const struct peer *peer = side->peer;
+
+	printf("%s of %s: ok, %" G_GUINT64_FORMAT " connections, ",
+	       side->client ? "client" : "server", peer->protocol->plays, peer->connections);
+	if (peer->count > 0)
+		printf("%" G_GUINT64_FORMAT " times %" G_GUINT64_FORMAT " octets, ", peer->count,
+		       peer->size);
+	printf("%" G_GUINT64_FORMAT " octets seen to arrive\n", side->arrived);
+}
 
 static void
 report_result(const struct peer_side *side)
@@ -25,11 +39,7 @@ report_result(const struct peer_side *side)
 	JsonBuilder *json;
 
 	if (!peer->options.json) {
-		printf("%s of %s: ok, %" G_GUINT64_FORMAT " connections, %" G_GUINT64_FORMAT
-		       " times %" G_GUINT64_FORMAT " octets, %" G_GUINT64_FORMAT
-		       " octets seen to arrive\n",
-		       side->client ? "client" : "server", peer->protocol->plays, peer->connections,
-		       peer->count, peer->size, side->arrived);
+		print_result(side);
 		return;
 	}
 	json = tool_json_begin(PEER_PROGRAM);
@@ -61,22 +71,38 @@ run_client(void *arg, uint16_t port, GError **error)
 	return good;
 }
 
+/* *port is where clients find this server. */
+static bool
+open_listeners(struct peer_side *side, uint16_t *port, GError **error)
+{
+	bool tcp = side->peer->protocol->tcp;
+
+	if (tcp && !peer_tcp_listen(&side->tcp, port, side->peer->options.seconds, error))
+		return false;
+	if (!tool_listener_open(&side->listener, &side->adapter, tcp ? 0 : *port, error))
+		return false;
+	if (!tcp)
+		*port = side->listener.port;
+	return true;
+}
+
 static bool
 run_server(void *arg, struct tool_ready *ready, GError **error)
 {
 	const struct peer *peer = arg;
-	struct peer_side side = {.peer = peer};
+	struct peer_side side = {.peer = peer, .tcp = PEER_TCP_NONE};
 	uint16_t port = peer->options.self ? 0 : peer->options.port;
 	bool good;
 
 	if (!tool_adapter_open(&side.adapter, peer->options.adapter, error))
 		return false;
-	good = tool_listener_open(&side.listener, &side.adapter, port, error);
+	good = open_listeners(&side, &port, error);
 	if (good) {
-		tool_ready_tell(ready, peer->options.adapter, side.listener.port);
+		tool_ready_tell(ready, peer->options.adapter, port);
 		good = peer->protocol->server(&side, error);
 		tool_listener_close(&side.listener);
 	}
+	peer_tcp_close(&side.tcp);
 	tool_adapter_close(&side.adapter);
 	if (good && !peer->options.self)
 		report_result(&side);
@@ -111,6 +137,7 @@ struct typed {
 	char *count;
 	char *size;
 	char *connections;
+	char *time;
 	char *pause;
 };
 
@@ -119,7 +146,8 @@ read_numbers(struct peer *peer, const struct typed *typed, GError **error)
 {
 	peer->count = peer->protocol->count;
 	peer->size = peer->protocol->size;
-	peer->connections = 1;
+	peer->connections = MAX(peer->protocol->connections, 1);
+	peer->time = DEFAULT_TIME;
 	if (peer->options.port_typed == NULL)
 		peer->options.port = peer->protocol->port;
 	return (typed->count == NULL ||
@@ -128,6 +156,8 @@ read_numbers(struct peer *peer, const struct typed *typed, GError **error)
 		tool_number(typed->size, 0, PEER_MAX_SIZE, &peer->size, error)) &&
 	       (typed->connections == NULL ||
 		tool_number(typed->connections, 1, MAX_CONNECTIONS, &peer->connections, error)) &&
+	       (typed->time == NULL ||
+		tool_number(typed->time, 1, PEER_MAX_TIME, &peer->time, error)) &&
 	       (typed->pause == NULL || tool_duration(typed->pause, &peer->pause_us, error));
 }
 
@@ -152,7 +182,9 @@ parse_options(struct peer *peer, int *argc, char ***argv, GError **error)
 		{"size", 'S', 0, G_OPTION_ARG_STRING, &typed.size,
 		 "Bytes of each (default: that of the program)", "N"},
 		{"connections", 'c', 0, G_OPTION_ARG_STRING, &typed.connections,
-		 "Connections of ucmatose and cmtime (default: 1)", "N"},
+		 "Connections of ucmatose and cmtime (default: 1), tests of qperf (4)", "N"},
+		{"time", 0, 0, G_OPTION_ARG_STRING, &typed.time,
+		 "Seconds of a test of qperf (default: 2)", "N"},
 		{"pause", 0, 0, G_OPTION_ARG_STRING, &typed.pause,
 		 "Wait so long before the first message (default: not at all)", "TIME"},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
@@ -170,6 +202,7 @@ parse_options(struct peer *peer, int *argc, char ***argv, GError **error)
 	g_free(typed.count);
 	g_free(typed.size);
 	g_free(typed.connections);
+	g_free(typed.time);
 	g_free(typed.pause);
 	return good;
 }

@@ -38,7 +38,6 @@
 #include "peer.h"
 #include "tool_error.h"
 #include "tool_pattern.h"
-#include "tool_signal.h"
 
 #define VERSION      "6.06"
 #define VERSION_SIZE 16
@@ -51,10 +50,8 @@
 #define REPORT_SIZE  8
 #define WINDOW       16
 #define RX_DEPTH     512
-#define FILL         0xa5
 #define SEED         1
 #define LOOK_US      100
-#define RETRY_US     100000
 #define CONTROL      64 /* octets of a buffer for parameters */
 
 /* What the sides tell each other about a buffer. */
@@ -211,7 +208,7 @@ make_buffers(struct test *test, GError **error)
 	    !tool_memory_make(&test->credit, adapter, sizeof(uint32_t), IT_PRIV_REMOTE_WRITE, false,
 			      error))
 		return false;
-	memset(test->buffer.octets, FILL, test->buffer.size);
+	memset(test->buffer.octets, PEER_FILL, test->buffer.size);
 	if (!test->side->client && test->kind->remote == IT_PRIV_REMOTE_READ)
 		tool_pattern_fill(test->buffer.octets, test->buffer.size, SEED, 0);
 	return true;
@@ -235,7 +232,7 @@ receives_of(const struct peer *peer)
 }
 
 static bool
-connect_data(struct test *test, GError **error)
+open_data(struct test *test, GError **error)
 {
 	const struct peer *peer = test->side->peer;
 	struct peer_shape shape = {.requests = WINDOW,
@@ -243,28 +240,7 @@ connect_data(struct test *test, GError **error)
 				   .slots = 1,
 				   .size = (size_t)MAX(peer->size, 1)};
 
-	return peer_conn_open(&test->data, test->side, &shape, error) &&
-	       peer_conn_meet(&test->data, NULL, error);
-}
-
-static bool
-open_data(struct test *test, GError **error)
-{
-	unsigned seconds = test->side->peer->options.seconds;
-	gint64 until = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
-	GError *trouble = NULL;
-
-	while (!connect_data(test, &trouble)) {
-		if (!test->side->client || !g_error_matches(trouble, TOOL_ERROR, TOOL_ERROR_PEER) ||
-		    (seconds != 0 && g_get_monotonic_time() > until)) {
-			g_propagate_error(error, trouble);
-			return false;
-		}
-		g_clear_error(&trouble);
-		peer_conn_close(&test->data);
-		g_usleep(RETRY_US);
-	}
-	return true;
+	return peer_conn_persist(&test->data, test->side, &shape, error);
 }
 
 /* The client's figures would be those of its clock; nobody needs them, so they are zero. */
@@ -380,7 +356,7 @@ __attribute__((no_sanitize("thread"), noinline)) static bool
 untouched(const uint8_t *octets, size_t len)
 {
 	for (size_t at = 0; at < len; at++) {
-		if (*(const volatile uint8_t *)&octets[at] != FILL)
+		if (*(const volatile uint8_t *)&octets[at] != PEER_FILL)
 			return false;
 	}
 	return true;
@@ -429,15 +405,11 @@ credit_of(const struct test *test)
 static bool
 wait_for_credit(struct test *test, uint64_t sent, GError **error)
 {
-	unsigned seconds = test->side->peer->options.seconds;
-	gint64 until = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
+	struct peer_limit limit = peer_limit_of(test->side->peer->options.seconds);
 
 	while (sent + 1 - credit_of(test) >= MAX(receives_of(test->side->peer), 2)) {
-		if (tool_stopped())
-			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-		if (seconds != 0 && g_get_monotonic_time() > until)
-			return tool_fail(error, TOOL_ERROR_TIMEOUT,
-					 "no receives were announced for %u seconds", seconds);
+		if (!peer_limit_stands(&limit, "no receives were announced", error))
+			return false;
 		g_usleep(LOOK_US);
 	}
 	return true;
@@ -463,13 +435,9 @@ give_credit(struct test *test, uint64_t got, GError **error)
 {
 	uint32_t value = (uint32_t)got;
 	it_lmr_triplet_t part = tool_memory_part(&test->buffer, 0, sizeof(value));
-	it_dto_cmpl_event_t event;
 
 	memcpy(test->buffer.octets, &value, sizeof(value));
-	return tool_check(it_post_rdma_write(test->data.link.ep, &part, 1, 0, IT_COMPLETION_FLAG,
-					     test->theirs.address, test->theirs.key),
-			  "it_post_rdma_write", error) &&
-	       tool_link_done(&test->data.link, &event, error);
+	return peer_conn_write(&test->data, &part, test->theirs.address, test->theirs.key, error);
 }
 
 static bool

@@ -148,11 +148,7 @@ close_stream(struct stream *stream)
 static bool
 send_control(struct stream *stream, uint32_t op, uint32_t value, GError **error)
 {
-	uint32_t word = op << SHIFT | value;
-	uint8_t *octets = peer_conn_outgoing(&stream->conn);
-
-	for (size_t i = 0; i < TELL; i++)
-		octets[i] = (uint8_t)(word >> (8 * i));
+	peer_little_put(peer_conn_outgoing(&stream->conn), op << SHIFT | value, TELL);
 	return peer_conn_send(&stream->conn, TELL, error);
 }
 
@@ -189,12 +185,11 @@ static bool
 receive_message(struct stream *stream, GError **error)
 {
 	struct peer_message message;
-	uint32_t word = 0;
+	uint32_t word;
 
 	if (!peer_conn_expect(&stream->conn, true, TELL, &message, error))
 		return false;
-	for (size_t i = 0; i < TELL; i++)
-		word |= (uint32_t)message.octets[i] << (8 * i);
+	word = (uint32_t)peer_little_get(message.octets, TELL);
 	if (word >> SHIFT == OP_DATA)
 		stream->got += word;
 	else if (word >> SHIFT == OP_CONTROL)

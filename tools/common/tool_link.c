@@ -90,6 +90,17 @@ link_timeout(const struct tool_link *link)
 				       : link->spec.seconds * UINT64_C(1000000);
 }
 
+/* How long a wait for a completion that begins now may take. */
+static uint64_t
+completion_timeout(const struct tool_link *link)
+{
+	uint64_t patience = link_timeout(link);
+
+	if (link->until == 0)
+		return patience;
+	return MIN(patience, (uint64_t)MAX(link->until - g_get_monotonic_time(), 0));
+}
+
 /* The reason of a rejected request, from the server's private data. `ours` is our greeting, or NULL. */
 static bool
 explain_refusal(const it_connection_event_t *event, const struct tool_hello *ours, GError **error)
@@ -398,12 +409,14 @@ static bool
 may_go_on(const struct tool_link *link, gint64 begin, GError **error)
 {
 	gint64 limit = (gint64)link->spec.seconds * G_USEC_PER_SEC;
+	gint64 now = g_get_monotonic_time();
 
 	if (tool_stopped())
 		return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
 	if (link->spec.give_up != NULL && atomic_load(link->spec.give_up))
 		return gave_up(error);
-	return limit == 0 || g_get_monotonic_time() - begin <= limit || too_late(link, error);
+	return ((limit == 0 || now - begin <= limit) && (link->until == 0 || now <= link->until)) ||
+	       too_late(link, error);
 }
 
 static bool
@@ -429,7 +442,7 @@ static bool
 wait_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event, GError **error)
 {
 	it_event_t any;
-	it_status_t status = wait_event(link, evd, link_timeout(link), &any);
+	it_status_t status = wait_event(link, evd, completion_timeout(link), &any);
 
 	if (status == IT_ERR_TIMEOUT_EXPIRED)
 		return too_late(link, error);

@@ -34,6 +34,7 @@ struct tool_link {
 	bool connected;
 	uint32_t abilities;  /* client: tool_hello::abilities of the server's answer */
 	it_event_type_t end; /* the event that ended it; 0 before */
+	gint64 until; /* when waits for completions end at the latest, by the monotonic clock; 0: no such time */
 };
 
 bool tool_link_make(struct tool_link *link, struct tool_adapter *adapter,

@@ -19,7 +19,7 @@ SOURCE, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 SECONDS = 600
 HIDDEN = ('libibverbs', 'librdmacm')
 # What may be missing, apart from the folder of the provider: programs of other folders.
-PROGRAMS = {'lab-verbs', 'it-wire-peer-verbs'}
+PROGRAMS = {'lab-queues', 'lab-verbs', 'it-wire-peer-verbs'}
 OPTIONS = ('optimization', 'debug', 'b_sanitize', 'b_coverage', 'fuzz', 'werror')
 
 
