@@ -91,6 +91,42 @@ vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr)
 	late_start(qp->send_cq);
 }
 
+/* --- what a device needs otherwise ---------------------------------------------------------------- */
+
+/*
+ * Leave out the segments of no octets; if no other is left, there is one such. `packed` has room for VIB_SGES_MOST, and is
+ * used only if something changes.
+ */
+static void
+segments_pack(struct ibv_send_wr *wr, struct ibv_sge *packed)
+{
+	int count = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		count += wr->sg_list[i].length != 0;
+	if (count == wr->num_sge && count != 0)
+		return;
+	packed[0] = (struct ibv_sge){.addr = 0};
+	count = 0;
+	for (int i = 0; i < wr->num_sge; i++) {
+		if (wr->sg_list[i].length != 0)
+			packed[count++] = wr->sg_list[i];
+	}
+	wr->sg_list = packed;
+	wr->num_sge = count != 0 ? count : 1;
+}
+
+void
+vib_request_fit(const struct ri_uqp *qp, struct ibv_send_wr *wr,
+		struct ibv_sge packed[VIB_SGES_MOST])
+{
+	if (qp->empty_harms && wr->num_sge != 1)
+		segments_pack(wr, packed);
+	/* The responses come in the order of the Reads anyway. */
+	if (qp->no_read_fence && wr->opcode == IBV_WR_RDMA_READ)
+		wr->send_flags &= ~(unsigned int)IBV_SEND_FENCE;
+}
+
 /* --- inline ------------------------------------------------------------------------------------ */
 
 struct vib_key *

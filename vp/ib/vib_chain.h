@@ -69,6 +69,12 @@ void vib_chain_wait(const struct ri_uqp *qp);
 void vib_chain_late(void *cq);
 
 /*
+ * Change a request to what the device can take (vib_quirk); `packed` stays in use until it is posted or kept. Not for requests
+ * whose form is fixed otherwise: an atomic, a bind, an invalidation.
+ */
+void vib_request_fit(const struct ri_uqp *qp, struct ibv_send_wr *wr,
+		     struct ibv_sge packed[VIB_SGES_MOST]);
+/*
  * Have the device copy the payload of a Send or Write while it is posted, if there is one segment, it is short enough, and
  * it lies in a region of the queue pair's domain: a bad segment must fail as without this, and the library that copies
  * checks nothing. The use of the region, to be ended after the call of the device; NULL: it is not copied.

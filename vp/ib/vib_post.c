@@ -137,12 +137,23 @@ tail_set(struct ri_uqp *qp, uint32_t tail)
 	atomic_store(&qp->sq.tail, tail);
 }
 
-/* Free the slots of requests that succeeded and that the provider signalled for its own use: no consumer polls for them. */
+/*
+ * Free the slots of requests that succeeded and that the provider signalled for its own use: no consumer polls for them. If
+ * there are none, all slots wait for a poll [IT 7.4].
+ */
 static void
 reclaim_slots(struct ri_uqp *qp)
 {
+	const struct vib_ring *ring = &qp->sq;
+	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+	uint32_t at;
+
 	vsw_lock(&qp->send_cq->lock);
-	vib_cq_stage(qp->send_cq);
+	at = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	while (at != tail && (ring->slots[at & ring->mask].odd & VIB_SLOT_QUIET) == 0)
+		at++;
+	if (at != tail)
+		vib_cq_stage(qp->send_cq);
 	vib_cq_unlock(qp->send_cq);
 }
 
@@ -180,29 +191,6 @@ request_fill(struct ibv_send_wr *out, const struct ri_wr *wr, const struct vib_s
 	out->send_flags = device_flags(wr->flags);
 	out->wr.rdma.remote_addr = wr->u.remote.addr;
 	out->wr.rdma.rkey = wr->u.remote.stag;
-}
-
-/*
- * Leave out the segments of no octets; if no other is left, there is one such. `packed` has room for VIB_SGES_MOST, and is
- * used only if something changes.
- */
-static void
-segments_pack(struct ibv_send_wr *wr, struct ibv_sge *packed)
-{
-	int count = 0;
-
-	for (int i = 0; i < wr->num_sge; i++)
-		count += wr->sg_list[i].length != 0;
-	if (count == wr->num_sge && count != 0)
-		return;
-	packed[0] = (struct ibv_sge){.addr = 0};
-	count = 0;
-	for (int i = 0; i < wr->num_sge; i++) {
-		if (wr->sg_list[i].length != 0)
-			packed[count++] = wr->sg_list[i];
-	}
-	wr->sg_list = packed;
-	wr->num_sge = count != 0 ? count : 1;
 }
 
 /*
@@ -469,11 +457,7 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 		return RI_SUCCESS;
 	memset(&made, 0, sizeof(made));
 	request_fill(&made.wr, wr, slot);
-	if (qp->empty_harms && wr->num_sge != 1)
-		segments_pack(&made.wr, packed);
-	/* The responses come in the order of the Reads anyway. */
-	if (qp->no_read_fence && wr->opcode == RI_OP_RDMA_READ)
-		made.wr.send_flags &= ~(unsigned int)IBV_SEND_FENCE;
+	vib_request_fit(qp, &made.wr, packed);
 	if (qp->send_cq->reorders) {
 		if ((wr->flags & RI_WR_SIGNALED) == 0)
 			slot->odd |= VIB_SLOT_QUIET;

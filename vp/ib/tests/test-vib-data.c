@@ -334,6 +334,43 @@ test_empty_segments(void)
 	}
 }
 
+/*
+ * A device that completes out of order has each request signalled. What the application does not want to see gives its slot
+ * back when the queue is full; what it wants to see keeps it until it is polled.
+ */
+static void
+test_slots_out_of_order(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t flags = i == 0 ? RI_WR_SIGNALED : 0;
+		struct device *d = device_new();
+		struct data_region region;
+		uint64_t posted = 0;
+		struct ri_qp *qp;
+
+		d->cq->user.reorders = true;
+		d->cq->user.direct = 0;
+		qp = device_qp_of(d, false, 4);
+		data_region_new(d, &region, 1000);
+		while (posted < qp->init.max_sq_wr)
+			g_assert_cmpint(data_post(qp, &region, posted++, flags), ==, RI_SUCCESS);
+		for (uint64_t done = 0; done < posted; done++)
+			device_complete(d, IBV_WC_SUCCESS);
+		if (i == 0) {
+			g_assert_cmpint(data_post(qp, &region, posted, flags), ==,
+					RI_ERR_QUEUE_FULL);
+			data_poll(d, 0, RI_WC_SUCCESS);
+		}
+		g_assert_cmpint(data_post(qp, &region, posted, RI_WR_SIGNALED), ==, RI_SUCCESS);
+		device_complete(d, IBV_WC_SUCCESS);
+		for (uint64_t id = i == 0 ? 1 : posted; id <= posted; id++)
+			data_poll(d, id, RI_WC_SUCCESS);
+		data_qp_end(qp);
+		data_region_free(&region);
+		device_free(d);
+	}
+}
+
 /* Nor does it see a request or receive without a segment, or a Read with a fence. */
 static void
 test_no_segment(void)
@@ -560,6 +597,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/vague", test_vague);
 	g_test_add_func("/ib/data/empty-segments", test_empty_segments);
 	g_test_add_func("/ib/data/no-segment", test_no_segment);
+	g_test_add_func("/ib/data/slots-out-of-order", test_slots_out_of_order);
 	g_test_add_func("/ib/data/inline", test_inline);
 	g_test_add_func("/ib/data/datagram", test_datagram);
 	g_test_add_func("/ib/data/pinning", test_pinning);
