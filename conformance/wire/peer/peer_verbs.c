@@ -19,7 +19,7 @@
 #include "peer_stack.h"
 
 #define WORK_ROOM  128
-#define BACKLOG    128
+#define BACKLOG    1024 /* requests without an answer; librdmacm has no more */
 #define RESOLVE_MS 10000
 #define LOOK_US    500
 
