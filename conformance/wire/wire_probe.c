@@ -4,7 +4,7 @@
 /*
  * What the stack under test is able to, found out on the wire before the first case: cases name it in `needs`.
  *
- *   crc, no-crc                        whether it insists on a CRC
+ *   crc, no-crc                        whether it wants a CRC that the judge does not ask for
  *   markers, no-markers                whether it takes a Request that wants markers
  *   revision-2, revision-1             what its own Requests are
  *   peer-to-peer, no-peer-to-peer      whether they ask for that mode

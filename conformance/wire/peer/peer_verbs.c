@@ -19,7 +19,7 @@
 #include "peer_stack.h"
 
 #define WORK_ROOM  128
-#define BACKLOG    128
+#define BACKLOG    1024 /* requests without an answer; librdmacm has no more */
 #define RESOLVE_MS 10000
 #define LOOK_US    500
 
@@ -288,8 +288,9 @@ param_of(const struct peer_ep *ep, const GByteArray *private_data)
 {
 	return (struct rdma_conn_param){.private_data = private_data->data,
 					.private_data_len = (guint8)private_data->len,
-					.responder_resources = (guint8)ep->spec.ird,
-					.initiator_depth = (guint8)ep->spec.ord};
+					.responder_resources =
+						(guint8)MIN(ep->spec.ird, G_MAXUINT8),
+					.initiator_depth = (guint8)MIN(ep->spec.ord, G_MAXUINT8)};
 }
 
 static struct request *
