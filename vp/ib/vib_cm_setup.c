@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "vib_cm.h"
+#include "vib_events.h"
 
 #define NS_PER_MS    UINT64_C(1000000)
 #define ROUTE_MS_MAX 10000                        /* for the resolution of a route */
@@ -318,6 +319,8 @@ do_hang_up(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *
 {
 	bool orderly = event->event == RDMA_CM_EVENT_DISCONNECTED && event->status == 0;
 
+	/* What the device has found before comes by another descriptor, and says why the connection ends. */
+	vib_events_catch_up(conn->cm->rnic);
 	if (!conn->cm->rnic->iwarp) {
 		orderly = orderly && !vib_qp_device_failed(qp);
 		(void)rdma_disconnect(conn->id);

@@ -149,13 +149,11 @@ async_handle(struct ri_rnic *rnic, const struct ibv_async_event *event)
 	}
 }
 
-static void
-on_async(void *arg, uint32_t events)
+void
+vib_events_catch_up(struct ri_rnic *rnic)
 {
-	struct ri_rnic *rnic = arg;
 	struct ibv_async_event event;
 
-	(void)events;
 	while (ibv_get_async_event(rnic->verbs, &event) == 0) {
 		if ((size_t)event.event_type < sizeof(meanings) / sizeof(meanings[0]) &&
 		    meanings[event.event_type].event != RI_EVENT_NONE)
@@ -167,6 +165,13 @@ on_async(void *arg, uint32_t events)
 		rnic->host->watch_change(rnic->host->self, &rnic->asyncs, 0);
 		device_failed(rnic);
 	}
+}
+
+static void
+on_async(void *arg, uint32_t events)
+{
+	(void)events;
+	vib_events_catch_up(arg);
 }
 
 /* --- start and stop ------------------------------------------------------------------------------ */

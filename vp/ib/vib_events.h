@@ -9,6 +9,8 @@
 
 /* Make the completion channel, and have the host watch it and the asynchronous events. */
 enum ri_status vib_events_start(struct ri_rnic *rnic) RI_MUST_CHECK;
+/* Handle the asynchronous events that the device has raised so far; on the service thread. */
+void vib_events_catch_up(struct ri_rnic *rnic);
 /* No object is left. After the return no handler runs. */
 void vib_events_stop(struct ri_rnic *rnic);
 

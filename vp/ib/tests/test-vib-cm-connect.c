@@ -400,6 +400,17 @@ test_hang_up(void)
 	g_free(fake_calls());
 	fake_qp_free(qp);
 	fake_free(fake);
+	/* Nor is it one if an event of the device says so that waits on the other descriptor. */
+	fake = fake_new(true);
+	qp = fake_qp_new(fake);
+	bring(fake, qp, UP);
+	fake->refused = &qp->qp;
+	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+	fake_upcall(fake, RI_CM_BROKEN);
+	fake_no_upcall(fake);
+	g_free(fake_calls());
+	fake_qp_free(qp);
+	fake_free(fake);
 }
 
 /* The layers above abort: the peer is told, and the caller ends the queue pair. */

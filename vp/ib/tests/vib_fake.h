@@ -36,6 +36,7 @@ struct fake {
 	void *held_arg;
 	void (*in_connect)(void *arg); /* happens while rdma_connect runs */
 	void *in_connect_arg;
+	struct ri_qp *refused; /* an event of the device, which was not read yet, ends it */
 };
 
 /* The one that exists. */

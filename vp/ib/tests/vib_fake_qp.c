@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "vib_chain.h"
+#include "vib_events.h"
 #include "vib_fake.h"
 
 static char last_log[256];
@@ -132,6 +133,18 @@ bool
 vib_qp_device_failed(const struct ri_qp *qp)
 {
 	return ((const struct fake_qp *)qp)->failed;
+}
+
+void
+vib_events_catch_up(struct ri_rnic *rnic)
+{
+	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+	struct fake *fake = vib_of(rnic, struct fake, rnic);
+	struct ri_qp *qp = fake->refused;
+
+	fake->refused = NULL;
+	if (qp != NULL)
+		vib_qp_end(qp, &broken, RI_EVENT_NONE);
 }
 
 void
