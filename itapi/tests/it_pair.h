@@ -164,6 +164,19 @@ end_expect_broken_by_peer(const struct end *end)
 void end_expect_none(it_evd_handle_t evd);
 it_ep_state_rc_t end_state(const struct end *end);
 uint32_t end_ord(const struct end *end);
+/*
+ * Is there one more round, after so many? Of `most`, or what fits into ten seconds, but at least four: devices of InfiniBand wait
+ * for seconds after each connection. The first call sets `begin`.
+ */
+static inline bool
+pair_round(guint done, guint most, gint64 *begin)
+{
+	gint64 now = g_get_monotonic_time();
+
+	if (done == 0)
+		*begin = now;
+	return done < 4 || (done < most && now - *begin < 10 * G_USEC_PER_SEC);
+}
 /* Reset the endpoint as soon as the transport allows it. */
 void end_reset(struct end *end);
 /* A segment of the end's buffer. */

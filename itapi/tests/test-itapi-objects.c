@@ -425,7 +425,7 @@ add(void)
 	pair_add("ep/create", test_ep_create);
 	pair_add("ep/r-20-limits", test_ep_limits);
 	pair_add("ep/query", test_ep_query);
-	pair_add("ep/overflowed", test_ep_overflowed);
+	pair_add_for(NEEDS_OVERFLOW, "ep/overflowed", test_ep_overflowed);
 	pair_add("ep/modify", test_ep_modify);
 	pair_add("lmr/create", test_lmr_create);
 	pair_add("lmr/shared", test_lmr_shared);

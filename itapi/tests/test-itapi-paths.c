@@ -356,20 +356,25 @@ use_again(struct pair *pair)
 
 /*
  * InfiniBand endpoints wait after a connection [IT 4.6], here for as long as the test configures: until after the test,
- * so that the wait is surely seen; and for a moment, so that it has an end.
+ * so that the wait is surely seen; and for a moment, so that it has an end. The wait of a device is the kernel's: some
+ * seconds, which may be over before it is seen.
  */
 static void
 test_ep_time_wait(struct pair *pair)
 {
 	struct end kept = pair->active;
+	it_status_t status;
 
 	if (pair->active.info->transport_type != IT_IB_TRANSPORT) {
 		g_test_skip("time-wait is the port's");
 		return;
 	}
 	open_with_time_wait(&pair->active, TIME_WAIT_LONG);
-	g_assert_cmpint(reset_after_use(pair, IT_EP_NO_FLAG), ==, IT_ERR_EP_TIMEWAIT);
-	g_assert_cmpint(it_ep_reset(pair->active.ep), ==, IT_ERR_EP_TIMEWAIT);
+	status = reset_after_use(pair, IT_EP_NO_FLAG);
+	if (!pair_is_device() || status != IT_SUCCESS)
+		g_assert_cmpint(status, ==, IT_ERR_EP_TIMEWAIT);
+	if (!pair_is_device())
+		g_assert_cmpint(it_ep_reset(pair->active.ep), ==, IT_ERR_EP_TIMEWAIT);
 	g_assert_cmpint(it_ep_free(pair->active.ep), ==, IT_SUCCESS);
 	g_assert_cmpint(reset_after_use(pair, IT_EP_REUSEADDR), ==, IT_SUCCESS);
 	use_again(pair);

@@ -156,18 +156,20 @@ test_posts(struct pair *pair)
 static void
 test_reset_loses_nothing(struct pair *pair)
 {
+	gint64 begin = 0;
 	it_lmr_triplet_t segment = end_segment(&pair->active, 0, 8);
 	it_status_t status = IT_ERR_CANNOT_RESET;
 	unsigned int flushes = 0;
 	it_event_t event;
 
-	for (int round = 0; round < 5; round++) {
+	for (guint round = 0; pair_round(round, 5, &begin); round++) {
 		for (int i = 0; i < RECV_SLOTS; i++)
 			g_assert_cmpint(it_post_recv(pair->active.ep, &segment, 1, i, 0), ==,
 					IT_SUCCESS);
 		pair_establish(pair);
 		g_assert_cmpint(it_ep_disconnect(pair->active.ep, NULL, 0), ==, IT_SUCCESS);
-		while ((status = it_ep_reset(pair->active.ep)) == IT_ERR_CANNOT_RESET)
+		while ((status = it_ep_reset(pair->active.ep)) == IT_ERR_CANNOT_RESET ||
+		       status == IT_ERR_EP_TIMEWAIT)
 			g_usleep(100); /* valgrind runs one thread at a time */
 		g_assert_cmpint(status, ==, IT_SUCCESS);
 		/* Without another poll of the transport: all completions are queued. */
@@ -250,10 +252,11 @@ test_cannot_reset(struct pair *pair)
 static void
 test_completions_first(struct pair *pair)
 {
+	gint64 begin = 0;
 	it_lmr_triplet_t segment = end_segment(&pair->passive, 0, 8);
 	it_event_t event;
 
-	for (int round = 0; round < 20; round++) {
+	for (guint round = 0; pair_round(round, 20, &begin); round++) {
 		for (int i = 0; i < RECV_SLOTS; i++)
 			g_assert_cmpint(it_post_recv(pair->passive.ep, &segment, 1, i, 0), ==,
 					IT_SUCCESS);
@@ -302,7 +305,8 @@ disconnect_thread(gpointer ep)
 static void
 test_both_disconnect(struct pair *pair)
 {
-	for (int i = 0; i < 50; i++) {
+	gint64 begin = 0;
+	for (guint i = 0; pair_round(i, 50, &begin); i++) {
 		GThread *thread;
 
 		pair_establish(pair);
@@ -382,9 +386,10 @@ expect_whole(struct end *end, bool gave_up)
 static void
 test_one_answer_one_end(struct pair *pair)
 {
+	gint64 begin = 0;
 	struct answer answer = {.pair = pair};
 
-	for (unsigned int round = 0; round < 200; round++) {
+	for (guint round = 0; pair_round(round, 200, &begin); round++) {
 		GThread *thread;
 
 		pair_connect(pair);
@@ -408,7 +413,8 @@ test_one_answer_one_end(struct pair *pair)
 static void
 test_passive_gives_up(struct pair *pair)
 {
-	for (unsigned int round = 0; round < 200; round++) {
+	gint64 begin = 0;
+	for (guint round = 0; pair_round(round, 200, &begin); round++) {
 		pair_connect(pair);
 		g_assert_cmpint(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0),
 				==, IT_SUCCESS);
@@ -424,9 +430,10 @@ test_passive_gives_up(struct pair *pair)
 static void
 test_free_raced(struct pair *pair)
 {
+	gint64 begin = 0;
 	struct answer answer = {.pair = pair};
 
-	for (unsigned int round = 0; round < 100; round++) {
+	for (guint round = 0; pair_round(round, 100, &begin); round++) {
 		bool active_goes = round % 2 == 0;
 		struct end *goes = active_goes ? &pair->active : &pair->passive;
 		struct end *stays = active_goes ? &pair->passive : &pair->active;
@@ -459,11 +466,12 @@ test_free_raced(struct pair *pair)
 static void
 test_arrival_raced(struct pair *pair)
 {
+	gint64 begin = 0;
 	if (!pair->active.info->three_way_handshake_support) {
 		g_test_skip("the adapter knows two-way only");
 		return;
 	}
-	for (unsigned int round = 0; round < 200; round++) {
+	for (guint round = 0; pair_round(round, 200, &begin); round++) {
 		it_cn_est_identifier_t id = cm_arrival(pair).cn_est_id;
 		GThread *thread = g_thread_new("peer", disconnect_thread, pair->passive.ep);
 		it_status_t status;
@@ -483,7 +491,8 @@ test_arrival_raced(struct pair *pair)
 static void
 test_again(struct pair *pair)
 {
-	for (int i = 0; i < 20; i++) {
+	gint64 begin = 0;
+	for (guint i = 0; pair_round(i, 20, &begin); i++) {
 		it_ep_handle_t ep = pair->active.ep;
 
 		pair_establish(pair);

@@ -40,10 +40,17 @@ answered(struct pair *pair, it_ud_svc_req_handle_t svc, it_ud_svc_req_status_t s
 	return event;
 }
 
+/* The kind of a listener other than that of the pair; a device finds services by their ports only. */
+static it_conn_qual_type_t
+service_type(void)
+{
+	return pair_is_device() ? IT_IANA_PORT : IT_IB_SERVICEID;
+}
+
 static it_status_t
 reply(it_ud_svc_req_identifier_t id, it_ud_svc_req_status_t status)
 {
-	const it_remote_ep_info_t info = {.ud_ep_id = 77, .ud_ep_key = 78};
+	const it_remote_ep_info_t info = {.ud_ep_id = 77, .ud_ep_key = KEY};
 
 	return it_ud_service_reply(id, status, info, NULL, 0);
 }
@@ -144,7 +151,7 @@ test_answers(struct pair *pair)
 		pair_ok(reply(id, (it_ud_svc_req_status_t)status));
 		event = answered(pair, svc, (it_ud_svc_req_status_t)status);
 		g_assert_cmpuint(event.ud_svc_reply.ep_info.ud_ep_id, ==, valid ? 77 : 0);
-		g_assert_cmpuint(event.ud_svc_reply.ep_info.ud_ep_key, ==, valid ? 78 : 0);
+		g_assert_cmpuint(event.ud_svc_reply.ep_info.ud_ep_key, ==, valid ? KEY : 0);
 		g_assert_false(event.ud_svc_reply.private_data_present);
 	}
 	end_expect_none(pair->active.cm_msg);
@@ -245,7 +252,7 @@ static void
 test_listener(struct pair *pair)
 {
 	it_evd_handle_t small = NULL;
-	it_conn_qual_t qual = {.type = IT_IB_SERVICEID};
+	it_conn_qual_t qual = {.type = service_type()};
 	it_listen_handle_t listen = NULL;
 	it_ud_svc_req_handle_t svc[3];
 	guint rejected = 0, told = 0;
@@ -259,8 +266,8 @@ test_listener(struct pair *pair)
 	it_ud_svc_req_identifier_t id = asked(pair);
 	pair_ok(it_listen_free(pair->listen));
 	pair->listen = NULL;
-	pair_ok(reply(id, IT_UD_NO_EP_AVAILABLE));
-	answered(pair, svc[0], IT_UD_NO_EP_AVAILABLE);
+	pair_ok(reply(id, IT_UD_SVC_REQ_REJECTED));
+	answered(pair, svc[0], IT_UD_SVC_REQ_REJECTED);
 	pair_ok(it_ud_service_request_handle_free(svc[0]));
 
 	pair_ok(it_evd_create(pair->passive.ia, IT_CM_REQ_EVENT_STREAM, 0, 1, 1, NULL, &small,
@@ -284,9 +291,10 @@ test_listener(struct pair *pair)
 		if (rejected + 1 < G_N_ELEMENTS(svc))
 			continue;
 		event = end_expect(small, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT);
-		g_assert_cmpint(event.ud_svc_request.conn_qual.type, ==, IT_IB_SERVICEID);
-		g_assert_true(event.ud_svc_request.conn_qual.conn_qual.serviceid ==
-			      qual.conn_qual.serviceid);
+		g_assert_cmpint(event.ud_svc_request.conn_qual.type, ==, qual.type);
+		if (qual.type == IT_IB_SERVICEID)
+			g_assert_true(event.ud_svc_request.conn_qual.conn_qual.serviceid ==
+				      qual.conn_qual.serviceid);
 		pair_ok(reply(event.ud_svc_request.ud_svc_req_id, IT_UD_SVC_EP_INFO_VALID));
 		told++;
 	}
@@ -447,7 +455,7 @@ static void
 test_reply(struct pair *pair)
 {
 	static const unsigned char octets[256];
-	const it_remote_ep_info_t info = {0};
+	const it_remote_ep_info_t info = {.ud_ep_key = KEY};
 	size_t most = pair->passive.info->ud_rep_private_data_len;
 	it_ud_svc_req_handle_t svc;
 	it_ud_svc_req_identifier_t id;
@@ -496,7 +504,7 @@ test_ia_free(struct pair *pair)
 	g_free(end.buffer);
 
 	/* And the serving adapter, with one query delivered and one not. */
-	it_conn_qual_t qual = {.type = IT_IB_SERVICEID};
+	it_conn_qual_t qual = {.type = service_type()};
 	it_listen_handle_t listen = NULL;
 	g_assert_true(end_open(&end));
 	pair_ok(it_listen_create(end.ia, 0, end.cm_req, IT_LISTEN_NO_FLAG, &qual, &listen));
@@ -537,7 +545,7 @@ test_many(struct pair *pair)
 	for (guint i = 0; i < MANY; i++) {
 		it_event_t event =
 			end_expect(pair->passive.cm_req, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT);
-		it_remote_ep_info_t info = {.ud_ep_key = 1};
+		it_remote_ep_info_t info = {.ud_ep_key = KEY};
 		uint16_t number;
 
 		memcpy(&number, event.ud_svc_request.private_data, sizeof(number));

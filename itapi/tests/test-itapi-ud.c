@@ -143,7 +143,19 @@ test_sizes(struct pair *pair)
 	dgram_close(&b);
 }
 
-/* A datagram that cannot be received is lost, and nothing else is disturbed [IT 5]. */
+/* What was sent is lost; the next datagram arrives in the receive of b, which has cookie 9. */
+static void
+arrives_after(const struct dgram *a, const struct dgram *b)
+{
+	end_expect_none(b->end->recv);
+	g_assert_cmpint(dgram_state(a->ep), ==, IT_EP_STATE_UD_OPERATIONAL);
+	g_assert_cmpint(dgram_state(b->ep), ==, IT_EP_STATE_UD_OPERATIONAL);
+	dgram_send(a, &b->info, 10, 5);
+	end_done(b->end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 9, IT_DTO_SUCCESS);
+	end_done(a->end->request, IT_DTO_SEND_CMPL_EVENT, 5, IT_DTO_SUCCESS);
+}
+
+/* A datagram that nothing receives is lost, and nothing else is disturbed [IT 5.4]. */
 static void
 test_lost(struct pair *pair)
 {
@@ -166,14 +178,27 @@ test_lost(struct pair *pair)
 	to = (it_remote_ep_info_t){.ud_ep_id = 0xfffffe, .ud_ep_key = KEY};
 	dgram_send(&a, &to, 10, 3); /* no such endpoint */
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
-	dgram_send(&a, &b.info, 11, 4); /* too long for the receive */
+	arrives_after(&a, &b);
+	dgram_close(&a);
+	dgram_close(&b);
+}
+
+/* One that is too long for the receive is lost, and the receive is there for the next. */
+static void
+test_too_long(struct pair *pair)
+{
+	struct dgram a, b;
+
+	if (!dgram_offered(&pair->active)) {
+		g_test_skip("no datagrams");
+		return;
+	}
+	a = dgram_open(pair, &pair->active);
+	b = dgram_open(pair, &pair->passive);
+	dgram_offer(&b, 4096, HEADER + 10, 9);
+	dgram_send(&a, &b.info, 11, 4);
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
-	end_expect_none(b.end->recv);
-	g_assert_cmpint(dgram_state(a.ep), ==, IT_EP_STATE_UD_OPERATIONAL);
-	g_assert_cmpint(dgram_state(b.ep), ==, IT_EP_STATE_UD_OPERATIONAL);
-	dgram_send(&a, &b.info, 10, 5);
-	end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 9, IT_DTO_SUCCESS);
-	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 5, IT_DTO_SUCCESS);
+	arrives_after(&a, &b);
 	dgram_close(&a);
 	dgram_close(&b);
 }
@@ -504,6 +529,7 @@ add(void)
 	pair_add("ud/to-itself", test_to_itself);
 	pair_add("ud/sizes", test_sizes);
 	pair_add("ud/lost", test_lost);
+	pair_add("ud/too-long", test_too_long);
 	pair_add("ud/frees", test_frees);
 	pair_add("ud/flags", test_flags);
 	pair_add("ud/r-24-states", test_states);

@@ -290,6 +290,7 @@ struct ri_ucq {
 	struct ri_uqp
 		*members[VIB_CQ_ROWS]; /* queue pairs with an SRQ that receive here, by number */
 	struct ri_uqp *senders;        /* queue pairs that send to it */
+	uint32_t voids;                /* the sum of their ri_uqp::voids */
 	atomic_bool kept; /* a chain of one of them may not be empty; not under the lock */
 	atomic_bool due;  /* `late` is started, and will look at the chains */
 	struct ri_timer late;
@@ -397,6 +398,7 @@ struct ri_uqp {
 	uint32_t qpn;     /* its number, also when the device's queue pair is gone */
 	bool shared;      /* receives come from an SRQ */
 	bool ud;          /* for datagrams */
+	uint8_t failure;  /* enum ri_wc_status of what the device has failed and closed the gate */
 	bool windows;     /* the device has windows */
 	bool invalidates; /* and Sends that invalidate */
 	bool vague;       /* vib_quirk::vague_statuses */
@@ -411,6 +413,8 @@ struct ri_uqp {
 	uint16_t max_recv_sge;
 	struct vib_ring sq;
 	struct vib_ring rq; /* without slots if there is an SRQ */
+	uint32_t
+		voids; /* the oldest so many requests are done without the device, and not polled */
 	struct vib_short quick;
 	struct ri_ucq *send_cq;
 	struct ri_ucq *recv_cq;

@@ -433,11 +433,30 @@ vib_cm_context_end(struct ri_context *context)
 	vib_query_end_all(context);
 }
 
+/* Has the peer replied, and waits for the confirmation? */
+static bool
+peer_waits(struct ri_qp *qp)
+{
+	struct vib_cm *cm = qp->pd->context->rnic->cm;
+	bool waits;
+
+	pthread_mutex_lock(&cm->lock);
+	pthread_mutex_lock(&qp->lock);
+	waits = qp->conn != NULL &&
+		(qp->conn->phase == VIB_PHASE_REPLIED || qp->conn->phase == VIB_PHASE_CONFIRM);
+	pthread_mutex_unlock(&qp->lock);
+	pthread_mutex_unlock(&cm->lock);
+	return waits;
+}
+
 void
 vib_cm_forget(struct ri_qp *qp)
 {
 	struct vib_conn *conn;
 
+	/* The kernel would refuse the reply as if the application had. */
+	if (peer_waits(qp))
+		vib_cm_abort(qp);
 	pthread_mutex_lock(&qp->lock);
 	conn = qp->conn;
 	qp->conn = NULL;

@@ -7,8 +7,12 @@
 
 #include "vib.h"
 
-/* Take every completion that the device has into the staging ring, up to half of the ring. The caller owns cq->lock. */
+/*
+ * Take every completion into the staging ring, up to half of the ring. The caller owns cq->lock. The second takes those of
+ * requests that are done without the device (vib_cq_void) only if the device has some, too: so they hold their slots longer.
+ */
 void vib_cq_stage(struct ri_ucq *cq);
+void vib_cq_stage_device(struct ri_ucq *cq);
 /* The queue pairs of a list of ri_ucq::faults: have the service thread end them. No lock of a CQ is owned. */
 void vib_cq_faults(struct ri_ucq *cq, struct ri_uqp *faults);
 
@@ -35,10 +39,10 @@ void vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying);
  */
 bool vib_cq_flush_one(struct ri_uqp *qp, bool send);
 /*
- * Complete the only request of a queue pair by ourselves: it succeeds without the device. The completion is told if it was
- * asked for. The caller owns the lock of the send CQ, has staged, and calls vib_cq_tell later.
+ * The newest request of a queue pair has succeeded without the device, and all before it likewise. The caller owns the lock of
+ * the send CQ, and calls vib_cq_tell later if the CQ is armed.
  */
-void vib_cq_void_one(struct ri_uqp *qp, bool signaled);
+void vib_cq_void(struct ri_uqp *qp);
 /* Raise the event that is due, if the queue is armed and its condition holds; else listen on. No lock is owned. */
 void vib_cq_tell(struct ri_cq *cq);
 

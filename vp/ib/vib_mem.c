@@ -15,12 +15,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "vib_ah.h"
 #include "vib_dmabuf.h"
 #include "vib_mw.h"
 #include "vib_objects.h"
+
+#define PAGES_AT_ONCE 1024 /* of which one call tells whether they are mapped */
 
 /* --- what all objects share ----------------------------------------------------------------- */
 
@@ -177,6 +181,26 @@ init_check(const struct ri_rnic *rnic, const struct ri_mr_init *init)
 	return vib_alive(rnic);
 }
 
+/* Is there memory at each address of the range? */
+static bool
+range_is_mapped(uint64_t addr, uint64_t length)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t at = addr & ~(page - 1);
+	uint64_t left = (addr + length - 1 - at) / page + 1;
+	unsigned char resident[PAGES_AT_ONCE];
+	bool mapped = true;
+
+	while (left != 0 && mapped) {
+		uint64_t pages = left < PAGES_AT_ONCE ? left : PAGES_AT_ONCE;
+
+		mapped = mincore((void *)(uintptr_t)at, (size_t)(pages * page), resident) == 0;
+		at += pages * page;
+		left -= pages;
+	}
+	return mapped;
+}
+
 /* Why the pages of a region could not be pinned. */
 static enum ri_status
 region_failure(const struct ri_rnic *rnic, const struct ri_mr_init *init, int error)
@@ -184,20 +208,29 @@ region_failure(const struct ri_rnic *rnic, const struct ri_mr_init *init, int er
 	char what[32];
 
 	/* The kernel pins for writing, which memory that the process may only read does not allow. */
-	if (error == EACCES)
+	if (error == EACCES || (error == EFAULT && range_is_mapped(init->addr, init->length)))
 		return RI_ERR_ACCESS;
 	(void)snprintf(what, sizeof(what), "%llu bytes", (unsigned long long)init->length);
 	return vib_create_failure(rnic, what, error);
 }
 
-/* Pin the range under a new STag. */
+/*
+ * Pin the range under a new STag. The right to bind windows has the kernel pin for writing, even if nothing else asks for it:
+ * memory that may only be read is registered without it, so that binds over it fail.
+ */
 static enum ri_status
-range_pin(struct ri_pd *pd, const struct ri_mr_init *init, struct ibv_mr **out)
+range_pin(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr *mr)
 {
+	void *addr = (void *)(uintptr_t)init->addr;
+	bool reads = (init->access & RI_ACCESS_LOCAL_WRITE) == 0;
+
 	errno = 0;
-	*out = ibv_reg_mr(pd->pd, (void *)(uintptr_t)init->addr, init->length,
-			  vib_access(init->access));
-	return *out != NULL ? RI_SUCCESS : region_failure(pd->context->rnic, init, errno);
+	mr->mr = ibv_reg_mr(pd->pd, addr, init->length, vib_access(mr->access));
+	if (mr->mr == NULL && errno == EFAULT && reads && (mr->access & RI_ACCESS_BIND) != 0) {
+		mr->access &= ~(uint32_t)RI_ACCESS_BIND;
+		mr->mr = ibv_reg_mr(pd->pd, addr, init->length, vib_access(mr->access));
+	}
+	return mr->mr != NULL ? RI_SUCCESS : region_failure(pd->context->rnic, init, errno);
 }
 
 /* Fill in a new region of the device. from: its dmabuf, or NULL. */
@@ -208,8 +241,10 @@ region_create(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_d
 	const struct ri_rnic *rnic = pd->context->rnic;
 	const uint32_t remote =
 		RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC;
-	enum ri_status status = from == NULL ? range_pin(pd, init, &mr->mr)
-					     : vib_dmabuf_reg(pd, init, from, &mr->mr);
+	enum ri_status status;
+
+	mr->access = init->access;
+	status = from == NULL ? range_pin(pd, init, mr) : vib_dmabuf_reg(pd, init, from, &mr->mr);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -224,7 +259,6 @@ region_create(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_d
 	mr->addr = init->addr;
 	mr->length = init->length;
 	mr->dmabuf = from != NULL;
-	mr->access = init->access;
 	return RI_SUCCESS;
 }
 

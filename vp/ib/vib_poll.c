@@ -13,6 +13,8 @@
  * so a queue pair can be destroyed while its completions wait to be polled. An ordinary stage fills half of the ring; the
  * other half is for the destruction of queue pairs and for receives and requests that are flushed here.
  *
+ * A request that is done without the device (vib_cq_void) keeps its slot until it is polled or staged, like any other.
+ *
  * Devices that complete out of order (ri_ucq::reorders) have every request signalled: a completion marks its slot, and
  * completions are made from the oldest slot on as far as slots are marked. So they come in order on every device.
  */
@@ -117,6 +119,7 @@ failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, stru
 	out->byte_len = 0;
 	if (in->status == IBV_WC_WR_FLUSH_ERR || !vib_chain_close(qp))
 		return;
+	qp->failure = out->status;
 	atomic_fetch_add(&qp->inside, 1);
 	qp->next_fault = cq->faults;
 	cq->faults = qp;
@@ -207,6 +210,14 @@ staged_push(struct ri_ucq *cq, const struct ri_wc *wc)
 	cq->staged_solicited += (wc->flags & RI_WC_SOLICITED) != 0;
 }
 
+/* Polls may take from the device again if nothing comes before that. */
+static void
+direct_again(struct ri_ucq *cq)
+{
+	if (cq->staged_count == 0 && cq->voids == 0 && !cq->reorders)
+		cq->direct = VIB_CQ_BATCH;
+}
+
 static uint32_t
 staged_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
@@ -218,9 +229,52 @@ staged_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 		cq->staged_first = (cq->staged_first + 1) % (2 * cq->limit);
 		cq->staged_count--;
 	}
-	if (cq->staged_count == 0 && !cq->reorders)
-		cq->direct = VIB_CQ_BATCH;
+	direct_again(cq);
 	return taken;
+}
+
+/* --- requests that are done without the device ---------------------------------------------------- */
+
+void
+vib_cq_void(struct ri_uqp *qp)
+{
+	qp->voids++;
+	qp->send_cq->voids++;
+	qp->send_cq->direct = 0;
+}
+
+/* Their completions, which come before those of all other requests of their queue pairs. */
+static uint32_t
+voids_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
+{
+	const struct ibv_wc in = {.status = IBV_WC_SUCCESS};
+	uint32_t taken = 0;
+
+	for (struct ri_uqp *qp = cq->senders; qp != NULL && cq->voids != 0; qp = qp->next_sender) {
+		for (; qp->voids != 0 && taken < n; qp->voids--, cq->voids--) {
+			uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+			struct vib_slot *slot = &qp->sq.slots[head & qp->sq.mask];
+
+			memset(&wc[taken], 0, sizeof(wc[taken]));
+			done_copy(&wc[taken], &in, slot);
+			taken += (slot->odd & VIB_SLOT_QUIET) == 0;
+			slot->odd = 0;
+			atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
+		}
+	}
+	direct_again(cq);
+	return taken;
+}
+
+static void
+voids_stage(struct ri_ucq *cq, uint32_t room)
+{
+	while (cq->voids != 0 && cq->staged_count < room) {
+		struct ri_wc wc;
+
+		if (voids_take(cq, &wc, 1) != 0)
+			staged_push(cq, &wc);
+	}
 }
 
 /* --- devices that complete out of order -------------------------------------------------------- */
@@ -289,6 +343,8 @@ stage_device(struct ri_ucq *cq, uint32_t room, const struct ri_uqp *dying)
 
 	while (count == VIB_CQ_BATCH && cq->staged_count < room) {
 		count = ibv_poll_cq(cq->cq, VIB_CQ_BATCH, in);
+		if (count > 0)
+			voids_stage(cq, UINT32_MAX); /* they come before what the device has done */
 		for (int i = 0; i < count; i++) {
 			bool drop = is_of(&in[i], dying);
 
@@ -302,14 +358,22 @@ stage_device(struct ri_ucq *cq, uint32_t room, const struct ri_uqp *dying)
 }
 
 void
+vib_cq_stage_device(struct ri_ucq *cq)
+{
+	stage_device(cq, cq->limit, NULL);
+}
+
+void
 vib_cq_stage(struct ri_ucq *cq)
 {
+	voids_stage(cq, cq->limit);
 	stage_device(cq, cq->limit, NULL);
 }
 
 void
 vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying)
 {
+	voids_stage(cq, UINT32_MAX);
 	stage_device(cq, UINT32_MAX, dying);
 }
 
@@ -334,21 +398,6 @@ vib_cq_flush_one(struct ri_uqp *qp, bool send)
 	atomic_store_explicit(&ring->head, head + 1, memory_order_release);
 	staged_push(cq, &out);
 	return true;
-}
-
-void
-vib_cq_void_one(struct ri_uqp *qp, bool signaled)
-{
-	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
-	struct vib_slot *slot = &qp->sq.slots[head & qp->sq.mask];
-	const struct ibv_wc in = {.status = IBV_WC_SUCCESS};
-	struct ri_wc out;
-
-	memset(&out, 0, sizeof(out));
-	done_copy(&out, &in, slot);
-	atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
-	if (signaled)
-		staged_push(qp->send_cq, &out);
 }
 
 /* --- the entries --------------------------------------------------------------------------------- */
@@ -385,6 +434,7 @@ poll_staged(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	if (cq->reorders)
 		vib_cq_stage(cq);
 	taken = staged_take(cq, wc, n);
+	taken += voids_take(cq, wc + taken, n - taken);
 	if (taken < n && !cq->reorders)
 		taken += poll_device(cq, wc + taken, n - taken);
 	return poll_end(cq, taken);
@@ -512,7 +562,10 @@ vib_cq_tell(struct ri_cq *ri_cq)
 
 	while (!due && listen) {
 		vsw_lock(&cq->lock);
-		vib_cq_stage(cq);
+		if (cq->armed == RI_ARM_NONE)
+			vib_cq_stage_device(cq);
+		else
+			vib_cq_stage(cq);
 		due = condition_holds(cq, cq->armed, cq->armed_count);
 		if (due)
 			cq->armed = RI_ARM_NONE;

@@ -399,27 +399,31 @@ post_kept(struct ri_uqp *qp, const struct vib_wr *made, uint32_t tail, bool wait
  * succeeds here, whatever the device makes of it. False: it is none, or something is before it.
  */
 static bool
-post_void(struct ri_uqp *qp, const struct ri_wr *wr, uint32_t tail)
+post_void(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, uint32_t tail)
 {
 	struct ri_ucq *cq = qp->send_cq;
-	bool done;
+	bool done, tell;
 
 	/* What the Send of a peer has invalidated is known when its receive is completed. */
 	vsw_lock(&qp->recv_cq->lock);
-	vib_cq_stage(qp->recv_cq);
+	vib_cq_stage_device(qp->recv_cq);
 	vib_cq_unlock(qp->recv_cq);
 	if (vib_chain_busy(&qp->chain) ||
 	    vib_mw_invalidation(qp, wr->inv_stag) != VIB_INVALIDATION_VOID)
 		return false;
 	vsw_lock(&cq->lock);
-	vib_cq_stage(cq);
-	done = vib_ring_used(&qp->sq) == 0;
+	if (vib_ring_used(&qp->sq) != qp->voids)
+		vib_cq_stage_device(cq);
+	done = vib_ring_used(&qp->sq) == qp->voids;
 	if (done) {
+		if ((wr->flags & RI_WR_SIGNALED) == 0)
+			slot->odd |= VIB_SLOT_QUIET;
 		tail_set(qp, tail + 1);
-		vib_cq_void_one(qp, (wr->flags & RI_WR_SIGNALED) != 0);
+		vib_cq_void(qp);
 	}
+	tell = done && cq->armed != RI_ARM_NONE;
 	vib_cq_unlock(cq);
-	if (done)
+	if (tell)
 		vib_cq_tell((struct ri_cq *)cq);
 	return done;
 }
@@ -453,7 +457,7 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 		vib_post_flush_here(qp, &qp->sq, true);
 		return RI_SUCCESS;
 	}
-	if (wr->opcode == RI_OP_LOCAL_INV && post_void(qp, wr, tail))
+	if (wr->opcode == RI_OP_LOCAL_INV && post_void(qp, wr, slot, tail))
 		return RI_SUCCESS;
 	memset(&made, 0, sizeof(made));
 	request_fill(&made.wr, wr, slot);

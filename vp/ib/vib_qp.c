@@ -449,7 +449,7 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	stage_cq(qp->user.recv_cq);
 	memset(attr, 0, sizeof(*attr));
 	pthread_mutex_lock(&qp->lock);
-	attr->state = qp->state;
+	attr->state = vib_qp_state(qp);
 	attr->access = qp->init.access;
 	attr->ird = qp->init.ird;
 	attr->ord = qp->init.ord;
@@ -489,6 +489,7 @@ vib_qp_destroy(struct ri_qp *qp)
 
 	/* From here on no poll finds a failure to tell: the gate is closed, and none is inside a queue or tells. */
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
+	leave_cq(&qp->user, qp->user.send_cq, NULL);
 	vib_chain_leave(&qp->user);
 	stage_cq(qp->user.recv_cq);
 	vib_chain_wait(&qp->user);

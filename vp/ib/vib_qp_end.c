@@ -38,6 +38,14 @@ qp_move(struct ri_qp *qp, enum vib_move move)
 	return true;
 }
 
+uint32_t
+vib_qp_state(const struct ri_qp *qp)
+{
+	bool failed = qp->user.ud && atomic_load(&qp->user.gate) == VIB_GATE_FLUSH;
+
+	return failed ? RI_QPS_ERROR : qp->state;
+}
+
 /* --- the device's queue pair --------------------------------------------------------------------- */
 
 enum ri_status
@@ -332,10 +340,13 @@ on_fail(void *arg)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
 	struct ri_qp *qp = arg;
+	uint32_t async = RI_EVENT_NONE;
 
 	if (!qp->user.ud)
 		vib_cm_abort(qp); /* the peer may not know */
-	vib_qp_end(qp, &broken, RI_EVENT_NONE);
+	else if (qp->user.failure == RI_WC_LOCAL_PROTECTION)
+		async = RI_EVENT_QP_ACCESS; /* [IT 5.2] */
+	vib_qp_end(qp, &broken, async);
 }
 
 void
@@ -449,12 +460,14 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 	const uint32_t rest = qp->user.ud ? RI_QPS_RTS : RI_QPS_IDLE;
 	enum ri_status status = RI_SUCCESS;
+	uint32_t state;
 	bool over;
 
 	pthread_mutex_lock(&qp->lock);
-	if (qp->state != RI_QPS_ERROR)
-		status = qp->state == rest ? RI_SUCCESS : RI_ERR_INVALID_STATE;
-	over = qp->state != RI_QPS_ERROR;
+	state = vib_qp_state(qp);
+	over = state != RI_QPS_ERROR;
+	if (over)
+		status = state == rest ? RI_SUCCESS : RI_ERR_INVALID_STATE;
 	if (!over && (!qp->told || !is_quiescent(qp)))
 		status = RI_ERR_STILL_FLUSHING;
 	pthread_mutex_unlock(&qp->lock);
@@ -477,6 +490,7 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 		vib_chain_reset(&qp->user.chain);
 		qp->ended = false;
 		qp->told = false;
+		qp->user.failure = RI_WC_SUCCESS;
 		atomic_store(&qp->user.gate, VIB_GATE_KEPT);
 	}
 	pthread_mutex_unlock(&qp->lock);

@@ -15,6 +15,11 @@ void vib_qp_end_idle(struct ri_qp *qp);
 void vib_qp_end_stop(struct ri_qp *qp);
 /* ERROR to IDLE [RI 4.3.2]: `anew` as of ri_qp_attr::skip_time_wait. The caller owns no lock. */
 enum ri_status vib_qp_end_reset(struct ri_qp *qp, bool anew) RI_MUST_CHECK;
+/*
+ * The state as the layers above are told: one for datagrams of which something has failed is in ERROR already when the
+ * completion tells so, though its end begins later, on the service thread. The caller owns qp->lock.
+ */
+uint32_t vib_qp_state(const struct ri_qp *qp);
 /* IBV_EVENT_QP_LAST_WQE_REACHED: it takes no more receives from its SRQ. */
 void vib_qp_end_last_wqe(struct ri_qp *qp);
 /* The device has failed: begin the end of every connection. */

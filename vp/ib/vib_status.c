@@ -82,8 +82,8 @@ vib_status_of_wc(enum ibv_wc_status status)
 }
 
 /*
- * Linux's rxe: a key that names no region of the domain, at a requester, and any fault of the segments of a receive is an
- * operation error; a message that is too long for its receive is an invalid request of the peer.
+ * Linux's rxe: a key that names no region of the domain, at a requester, and any fault of the segments of a receive, also that
+ * they are too short, is an operation error; an STag that the peer cannot invalidate is an invalid request of it.
  */
 enum ri_wc_status
 vib_status_of_vague_wc(enum ibv_wc_status status, uint8_t opcode)
@@ -91,7 +91,7 @@ vib_status_of_vague_wc(enum ibv_wc_status status, uint8_t opcode)
 	bool receive = opcode == RI_OP_RECV || opcode == RI_OP_RECV_UD;
 
 	if (receive && status == IBV_WC_REM_INV_REQ_ERR)
-		return RI_WC_LOCAL_LENGTH;
+		return RI_WC_LOCAL_PROTECTION;
 	if (status == IBV_WC_LOC_QP_OP_ERR)
 		return opcode == RI_OP_LOCAL_INV ? RI_WC_MW_BIND : RI_WC_LOCAL_PROTECTION;
 	return vib_status_of_wc(status);

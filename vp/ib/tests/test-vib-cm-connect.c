@@ -130,6 +130,22 @@ test_three_way_refused(void)
 	fake_free(fake);
 }
 
+/* A queue pair that is freed before it confirms: the peer hears of that, and not of a refusal by the application. */
+static void
+test_three_way_freed(void)
+{
+	struct fake *fake = fake_new(false);
+	struct fake_qp *qp = fake_qp_new(fake);
+
+	bring(fake, qp, REPLIED);
+	g_free(fake_calls());
+	vib_cm_forget(&qp->qp);
+	fake_assert_calls("reject_ece ");
+	g_assert_cmpuint(fake_live_ids(), ==, 0);
+	fake_qp_free(qp);
+	fake_free(fake);
+}
+
 static void
 test_iwarp(void)
 {
@@ -503,6 +519,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/cm/connect/two-way", test_two_way);
 	g_test_add_func("/ib/cm/connect/three-way", test_three_way);
 	g_test_add_func("/ib/cm/connect/three-way-refused", test_three_way_refused);
+	g_test_add_func("/ib/cm/connect/three-way-freed", test_three_way_freed);
 	g_test_add_func("/ib/cm/connect/iwarp", test_iwarp);
 	g_test_add_func("/ib/cm/connect/arguments", test_arguments);
 	g_test_add_func("/ib/cm/connect/failures", test_failures);

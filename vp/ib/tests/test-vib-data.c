@@ -261,7 +261,7 @@ test_vague(void)
 		enum ri_wc_status ours; /* of rxe */
 		enum ri_wc_status usual;
 	} rows[] = {
-		{true, IBV_WC_REM_INV_REQ_ERR, RI_WC_LOCAL_LENGTH, RI_WC_REMOTE_INVALID_REQ},
+		{true, IBV_WC_REM_INV_REQ_ERR, RI_WC_LOCAL_PROTECTION, RI_WC_REMOTE_INVALID_REQ},
 		{true, IBV_WC_LOC_QP_OP_ERR, RI_WC_LOCAL_PROTECTION, RI_WC_LOCAL_QP},
 		{true, IBV_WC_WR_FLUSH_ERR, RI_WC_FLUSHED, RI_WC_FLUSHED},
 		{false, IBV_WC_REM_INV_REQ_ERR, RI_WC_REMOTE_INVALID_REQ, RI_WC_REMOTE_INVALID_REQ},
@@ -561,7 +561,7 @@ test_pinning(void)
 		    {EPERM, RI_ERR_RESOURCES},
 		    {EINVAL, RI_ERR_RESOURCES},
 		    {EACCES, RI_ERR_ACCESS},
-		    {EFAULT, RI_ERR_ADDRESS}};
+		    {EFAULT, RI_ERR_ACCESS}};
 	const struct ri_mr_init init = {
 		.addr = (uintptr_t)data_memory, .length = 64, .access = RI_ACCESS_LOCAL_READ};
 	struct device *d = device_new();

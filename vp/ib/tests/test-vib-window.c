@@ -164,6 +164,48 @@ test_void(void)
 	device_free(d);
 }
 
+/* Such an invalidation has a slot of the queue until its completion is taken, and keeps its place among the others. */
+static void
+test_void_slots(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp_of(d, false, 4);
+	struct ri_wr invalidate = {.opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
+	struct data_region region;
+	struct ri_mw *mw;
+
+	data_region_new(d, &region, 100);
+	g_assert_cmpint(vib_mem_ops.mw_alloc(d->pd, RI_MW_NARROW, &mw, &invalidate.inv_stag), ==,
+			RI_SUCCESS);
+	for (invalidate.wr_id = 1; invalidate.wr_id <= 4; invalidate.wr_id++)
+		g_assert_cmpint(vib_post_sq(&qp->user, &invalidate), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_post_sq(&qp->user, &invalidate), ==, RI_ERR_QUEUE_FULL);
+	g_assert_cmpint(data_post(qp, &region, 5, RI_WR_SIGNALED), ==, RI_ERR_QUEUE_FULL);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	data_poll(d, 2, RI_WC_SUCCESS);
+	/* Two are left; a Write behind them, and a quiet invalidation behind that, which is no more the device's business. */
+	g_assert_cmpint(data_post(qp, &region, 5, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	device_complete(d, IBV_WC_SUCCESS);
+	invalidate.flags = 0;
+	g_assert_cmpint(vib_post_sq(&qp->user, &invalidate), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sends, ==, 1);
+	data_poll(d, 3, RI_WC_SUCCESS);
+	data_poll(d, 4, RI_WC_SUCCESS);
+	data_poll(d, 5, RI_WC_SUCCESS);
+	data_poll_none(d);
+	/* All four slots are free; then they go with the queue pair, which loses no completion. */
+	invalidate.flags = RI_WR_SIGNALED;
+	for (invalidate.wr_id = 11; invalidate.wr_id <= 14; invalidate.wr_id++)
+		g_assert_cmpint(vib_post_sq(&qp->user, &invalidate), ==, RI_SUCCESS);
+	data_qp_end(qp);
+	for (uint64_t id = 11; id <= 14; id++)
+		data_poll(d, id, RI_WC_SUCCESS);
+	data_poll_none(d);
+	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
+	data_region_free(&region);
+	device_free(d);
+}
+
 /* A window that was freed: the bind fails in its turn and ends the connection [RI 5.6.4]. */
 static void
 test_window_gone(void)
@@ -381,6 +423,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/window/void", test_void);
+	g_test_add_func("/ib/window/void-slots", test_void_slots);
 	g_test_add_func("/ib/window/lost", test_lost);
 	g_test_add_func("/ib/window/bind", test_window);
 	g_test_add_func("/ib/window/gone", test_window_gone);

@@ -66,6 +66,7 @@ struct device {
 	pthread_cond_t ah_told;
 	uint32_t last_key;
 	int reg_error;
+	bool read_only; /* its regions lie in memory that may not be written */
 	int dmabuf_error; /* of a dmabuf with a descriptor; its answer to another one is dmabuf_probe */
 	int dmabuf_probe;
 	struct ri_dmabuf dmabuf; /* the last one that was registered */

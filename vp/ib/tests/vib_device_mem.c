@@ -12,8 +12,11 @@ ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct ibv_mr *mr;
 
-	(void)access;
 	errno = device_of_process->reg_error;
+	/* As the kernel has it, a window is reason enough to pin for writing. */
+	if (device_of_process->read_only &&
+	    (access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)) != 0)
+		errno = EFAULT;
 	if (errno != 0)
 		return NULL;
 	mr = g_new0(struct ibv_mr, 1);

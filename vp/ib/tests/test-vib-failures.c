@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* What the layers above are told of a failure, over a device that the test plays (vib_device.h). */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vib_data.h"
+#include "vib_post.h"
+
+/*
+ * A datagram that fails [IT 5.2]: the event tells a protection error from others. From the completion on, the queue pair has
+ * failed: it cannot be reset before its end was raised.
+ */
+static void
+test_ud_fails(void)
+{
+	static const struct {
+		enum ibv_wc_status status;
+		enum ri_wc_status told;
+		enum ri_event event;
+	} rows[] = {
+		{IBV_WC_LOC_PROT_ERR, RI_WC_LOCAL_PROTECTION, RI_EVENT_QP_ACCESS},
+		{IBV_WC_LOC_QP_OP_ERR, RI_WC_LOCAL_QP, RI_EVENT_QP_CATASTROPHIC},
+		{IBV_WC_LOC_PROT_ERR, RI_WC_LOCAL_PROTECTION, RI_EVENT_QP_ACCESS},
+	};
+	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+	const struct ri_recv_wr receive = {.wr_id = 7};
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, true);
+	struct ri_qp_attr attr;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+		const struct ibv_wc how = {.status = rows[i].status};
+
+		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+		device_receive(d, i, &how);
+		data_poll(d, 7, rows[i].told);
+		g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+		g_assert_cmpuint(attr.state, ==, RI_QPS_ERROR);
+		g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), ==,
+				RI_ERR_STILL_FLUSHING);
+		vth_run(d->vth);
+		g_assert_cmpuint(d->async_events->len, ==, i + 1);
+		g_assert_cmpint(g_array_index(d->async_events, struct ri_async_event, i).event, ==,
+				rows[i].event);
+		g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+		g_assert_cmpuint(attr.state, ==, RI_QPS_RTS);
+	}
+	data_qp_end(qp);
+	device_free(d);
+}
+
+/* Memory that may only be read, and such as is not there. */
+static void
+test_read_only(void)
+{
+	const struct ri_mr_init read = {.addr = (uintptr_t)data_memory,
+					.length = sizeof(data_memory),
+					.access = RI_ACCESS_LOCAL_READ | RI_ACCESS_BIND};
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct ri_mr_init init = read;
+	struct device *d = device_new();
+	struct ri_mr_attr attr;
+	char *half;
+	struct ri_mr *mr;
+	uint32_t stag;
+
+	d->read_only = true;
+	/* Without the right to bind, which needs pages that can be written. */
+	g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &init, &mr, &stag), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_mem_ops.mr_query(mr, &attr), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.access, ==, RI_ACCESS_LOCAL_READ);
+	g_assert_cmpint(vib_mem_ops.mr_dereg(mr), ==, RI_SUCCESS);
+	init.access |= RI_ACCESS_LOCAL_WRITE;
+	g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &init, &mr, &stag), ==, RI_ERR_ACCESS);
+	/* No memory is there, also not behind the first page. */
+	init.addr = 64;
+	init.length = 8;
+	g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &init, &mr, &stag), ==, RI_ERR_ADDRESS);
+	half = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	g_assert_true(half != MAP_FAILED);
+	init.addr = (uintptr_t)half;
+	init.length = page + 1;
+	g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &init, &mr, &stag), ==, RI_ERR_ACCESS);
+	g_assert_cmpint(munmap(half + page, page), ==, 0);
+	g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &init, &mr, &stag), ==, RI_ERR_ADDRESS);
+	g_assert_cmpint(munmap(half, page), ==, 0);
+	/* With it, where the memory allows it. */
+	d->read_only = false;
+	g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &read, &mr, &stag), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_mem_ops.mr_query(mr, &attr), ==, RI_SUCCESS);
+	g_assert_cmpuint(attr.access, ==, read.access);
+	g_assert_cmpint(vib_mem_ops.mr_dereg(mr), ==, RI_SUCCESS);
+	device_free(d);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/ib/failures/datagram", test_ud_fails);
+	g_test_add_func("/ib/failures/read-only", test_read_only);
+	return g_test_run();
+}
