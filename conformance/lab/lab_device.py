@@ -25,6 +25,11 @@ def deviations(device):
         return tomllib.load(file).get(device, [])
 
 
+def program_of(entry):
+    """The program that has the test: the first word of its name, unless the entry says which."""
+    return entry.get('program', entry['test'].split('/')[0])
+
+
 def path_of(device, test):
     return f'/itapi/ib:{device}/{test}'
 
@@ -47,7 +52,7 @@ def tests_of(said):
 def run_topic(bench, topic, device):
     """One program of tests on a device, without the tests that are known to differ; returns what became of each."""
     load_provider(bench)
-    left_out = [entry['test'] for entry in deviations(device) if entry['test'].startswith(f'{topic}/')]
+    left_out = [entry['test'] for entry in deviations(device) if program_of(entry) == topic]
     argv = [os.path.join(bench.build, TOPIC + topic), f'ib:{device}']
     for test in left_out:
         argv += ['-s', path_of(device, test)]
@@ -63,8 +68,7 @@ def run_topic(bench, topic, device):
 
 def passes(bench, device, entry):
     """Whether a test that is known to differ passes, within the seconds that its entry gives it."""
-    topic = entry['test'].split('/')[0]
-    job = bench.start(bench.theirs, [os.path.join(bench.build, TOPIC + topic), f'ib:{device}', '-p',
+    job = bench.start(bench.theirs, [os.path.join(bench.build, TOPIC + program_of(entry)), f'ib:{device}', '-p',
                                      path_of(device, entry['test'])], ENVIRONMENT)
     status = bench.theirs.poll(job, entry.get('seconds', 20))
     if status is None:

@@ -87,7 +87,7 @@ def write_devices(path, cases, run, date):
         file.write(TOPICS % (columns, rule))
         for topic in sorted({topic for topic, _ in topics}):
             cells = [cell(topics.get((topic, device)),
-                          sum(entry['test'].startswith(topic + '/') for entry in entries[device])) for device in devices]
+                          sum(lab_device.program_of(entry) == topic for entry in entries[device])) for device in devices]
             file.write(f'| `{topic}` | ' + ' | '.join(cells).replace('\n', ' ') + ' |\n')
         file.write(DIFFERENCES)
         for device in devices:
