@@ -430,11 +430,12 @@ test_resize(void)
 
 /* --- reuse -------------------------------------------------------------------------------------------- */
 
+static const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+
 static void
 again(const struct setting *s)
 {
 	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
-	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
 
 	g_assert_cmpint(vib_qp_ops.modify(s->qp, &idle, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
 	g_assert_cmpint(write_post(s, 0, 0), ==, RI_ERR_INVALID_STATE);
@@ -482,8 +483,6 @@ reuse(const struct vib_quirk *quirk)
 	g_assert_cmpint(vib_qp_ops.modify(s.qp, &error, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
 	vth_run(s.d->vth);
 	if (quirk->no_reuse) {
-		const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
-
 		s.d->create_error = ENOMEM;
 		g_assert_cmpint(vib_qp_ops.modify(s.qp, &idle, RI_QP_ATTR_STATE), ==,
 				RI_ERR_RESOURCES);
@@ -497,11 +496,8 @@ reuse(const struct vib_quirk *quirk)
 static void
 test_reuse(void)
 {
-	static const struct vib_quirk usual = {.driver = ""},
-				      siw = {.driver = "siw", .no_reuse = true};
-
-	reuse(&usual);
-	reuse(&siw);
+	reuse(&(const struct vib_quirk){.driver = ""});
+	reuse(&(const struct vib_quirk){.driver = "siw", .no_reuse = true});
 }
 
 /* --- what the service thread does ---------------------------------------------------------------------- */
