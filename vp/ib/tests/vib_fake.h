@@ -36,6 +36,8 @@ struct fake {
 	void *held_arg;
 	void (*in_connect)(void *arg); /* happens while rdma_connect runs */
 	void *in_connect_arg;
+	void (*in_establish)(void *arg); /* likewise, rdma_establish */
+	void *in_establish_arg;
 };
 
 /* The one that exists. */
