@@ -271,10 +271,11 @@ test_flush(struct pair *pair)
 static void
 test_after_disconnect(struct pair *pair)
 {
+	gint64 begin = 0;
 	struct end *a = &pair->active, *b = &pair->passive;
 	it_lmr_triplet_t out = end_segment(a, SOURCE, 64);
 
-	for (int round = 0; round < 20; round++) {
+	for (guint round = 0; pair_round(round, 20, &begin); round++) {
 		post_recv(b, SINK, 100, 1);
 		pair_establish(pair);
 		g_assert_cmpint(it_ep_disconnect(a->ep, NULL, 0), ==, IT_SUCCESS);
@@ -293,11 +294,12 @@ test_after_disconnect(struct pair *pair)
 static void
 test_nothing_after_a_failure(struct pair *pair)
 {
+	gint64 begin = 0;
 	struct end *a = &pair->active, *b = &pair->passive;
 	it_lmr_triplet_t bad = end_segment(a, END_BUFFER - 4, 8);
 	it_event_t event;
 
-	for (int round = 0; round < 200; round++) {
+	for (guint round = 0; pair_round(round, 200, &begin); round++) {
 		post_recv(b, SINK, 100, 1);
 		post_recv(b, SINK, 100, 2);
 		pair_establish(pair);

@@ -104,12 +104,13 @@ device_create(struct ri_pd *pd, const struct ibv_ah_attr *attr, const struct sou
 	      struct vib_path *path, struct vib_ah_call **call)
 {
 	const struct ri_rnic *rnic = pd->context->rnic;
+	bool to_itself = memcmp(attr->grh.dgid.raw, source->gid.raw, sizeof(source->gid.raw)) == 0;
 	struct ibv_ah_attr own = *attr;
 	enum ri_status status = RI_SUCCESS;
 
 	*call = NULL;
 	path->ah = NULL;
-	if (source->ethernet)
+	if (source->ethernet && !to_itself)
 		status = vib_ah_call(pd, attr, &path->ah, call);
 	if (status != RI_SUCCESS || path->ah != NULL)
 		return status;

@@ -263,6 +263,38 @@ do_request(struct vib_conn *conn, struct ri_qp *qp)
 }
 
 static void
+do_leave(struct vib_conn *conn, struct ri_qp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	(void)vib_qp_closing(qp);
+	pthread_mutex_unlock(&qp->lock);
+	if (rdma_disconnect(conn->id) != 0)
+		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_disconnect: %s", ri_errno_text(errno));
+	timer_set_in(conn, LEAVE_TIME);
+}
+
+/*
+ * The connection stands. A verb may have ended it in the meantime, when the kernel could not tell the peer yet and the timer
+ * was that of the attempt.
+ */
+static void
+conn_up(struct vib_conn *conn, struct ri_qp *qp, struct ri_cm_event *up)
+{
+	enum vib_phase phase;
+
+	up->kind = RI_CM_ESTABLISHED;
+	timer_set(conn, RI_NEVER);
+	(void)vib_qp_established(qp, up);
+	pthread_mutex_lock(&conn->cm->lock);
+	phase = conn->phase;
+	pthread_mutex_unlock(&conn->cm->lock);
+	if (phase == VIB_PHASE_LEAVE)
+		do_leave(conn, qp);
+	else if (phase != VIB_PHASE_UP && !conn->cm->rnic->iwarp)
+		(void)rdma_disconnect(conn->id);
+}
+
+static void
 do_finish(struct vib_conn *conn, struct ri_qp *qp)
 {
 	int error = vib_conn_qp_ready(conn, qp);
@@ -274,9 +306,7 @@ do_finish(struct vib_conn *conn, struct ri_qp *qp)
 		vib_conn_fail(conn, qp, "the set-up cannot be confirmed", error);
 		return;
 	}
-	timer_set(conn, RI_NEVER);
-	conn->heard.kind = RI_CM_ESTABLISHED;
-	(void)vib_qp_established(qp, &conn->heard);
+	conn_up(conn, qp, &conn->heard);
 }
 
 static void
@@ -305,9 +335,7 @@ do_establish(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event
 	/* The passive side has heard all of that with the request. */
 	if (conn->before == VIB_PHASE_CONNECT)
 		note_reply(&up, event);
-	up.kind = RI_CM_ESTABLISHED;
-	timer_set(conn, RI_NEVER);
-	(void)vib_qp_established(qp, &up);
+	conn_up(conn, qp, &up);
 }
 
 /*
@@ -326,17 +354,6 @@ do_hang_up(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *
 		(void)rdma_disconnect(conn->id);
 	}
 	conn_over(conn, qp, orderly ? RI_CM_DISCONNECTED : RI_CM_BROKEN);
-}
-
-static void
-do_leave(struct vib_conn *conn, struct ri_qp *qp)
-{
-	pthread_mutex_lock(&qp->lock);
-	(void)vib_qp_closing(qp);
-	pthread_mutex_unlock(&qp->lock);
-	if (rdma_disconnect(conn->id) != 0)
-		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_disconnect: %s", ri_errno_text(errno));
-	timer_set_in(conn, LEAVE_TIME);
 }
 
 void

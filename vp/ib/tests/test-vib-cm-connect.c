@@ -373,6 +373,53 @@ test_disconnect(void)
 	fake_free(fake);
 }
 
+static void
+disconnect_now(void *arg)
+{
+	struct fake_qp *qp = arg;
+
+	g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_SUCCESS);
+}
+
+static void
+abort_now(void *arg)
+{
+	struct fake_qp *qp = arg;
+	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+
+	vib_cm_abort(&qp->qp);
+	vib_qp_end(&qp->qp, &broken, RI_EVENT_NONE);
+}
+
+/* An end while the kernel confirms: it could not tell the peer then, so it is told again, and this side has its event. */
+static void
+test_end_while_confirming(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct fake *fake = fake_new(false);
+		struct fake_qp *qp = fake_qp_new(fake);
+
+		bring(fake, qp, CONNECT);
+		g_free(fake_calls());
+		fake->in_establish = i == 0 ? disconnect_now : abort_now;
+		fake->in_establish_arg = qp;
+		fake_event(fake, fake_last_id(), RDMA_CM_EVENT_CONNECT_RESPONSE, 0, "reply");
+		fake_assert_calls(
+			i == 0 ? "init_qp_attr modify init_qp_attr modify chain disconnect "
+				 "establish disconnect "
+			       : "init_qp_attr modify init_qp_attr modify disconnect "
+				 "establish disconnect ");
+		if (i == 0) {
+			fake_upcall(fake, RI_CM_ESTABLISHED);
+			g_assert_cmpint(qp->qp.state, ==, RI_QPS_CLOSING);
+			fake_advance(fake, 2100); /* the peer may still not answer */
+		}
+		fake_upcall(fake, i == 0 ? RI_CM_DISCONNECTED : RI_CM_BROKEN);
+		fake_qp_free(qp);
+		fake_free(fake);
+	}
+}
+
 /* The peer does not answer, and the kernel does not tell the end of the time-wait. */
 static void
 test_disconnect_unanswered(void)
@@ -520,6 +567,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/cm/connect/three-way", test_three_way);
 	g_test_add_func("/ib/cm/connect/three-way-refused", test_three_way_refused);
 	g_test_add_func("/ib/cm/connect/three-way-freed", test_three_way_freed);
+	g_test_add_func("/ib/cm/connect/end-while-confirming", test_end_while_confirming);
 	g_test_add_func("/ib/cm/connect/iwarp", test_iwarp);
 	g_test_add_func("/ib/cm/connect/arguments", test_arguments);
 	g_test_add_func("/ib/cm/connect/failures", test_failures);

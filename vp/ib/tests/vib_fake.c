@@ -230,6 +230,8 @@ int
 rdma_establish(struct rdma_cm_id *id)
 {
 	(void)id;
+	if (fake_of_process->in_establish != NULL)
+		fake_of_process->in_establish(fake_of_process->in_establish_arg);
 	return fake_call("establish");
 }
 
