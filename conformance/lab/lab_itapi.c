@@ -54,15 +54,23 @@ itapi_make(struct lab_end *end, GError **error)
 					    .segments = 1,
 					    .seconds = (unsigned)end->options.seconds};
 	it_ep_attributes_t attr = {0};
+	it_ep_param_mask_t mask = 0;
 
 	if (!tool_link_make(&self->link, &self->adapter, &spec, error))
 		return false;
-	attr.srv.rc.rdma_read_ird = (uint32_t)end->options.ird;
-	attr.srv.rc.rdma_read_ord = (uint32_t)end->options.ord;
-	return tool_check(it_ep_modify(self->link.ep, IT_EP_PARAM_MAX_IRD | IT_EP_PARAM_MAX_ORD,
-				       &attr),
-			  "it_ep_modify", error) &&
-	       (end->options.reject || lab_talk_ready(end, error));
+	if (end->options.ird != LAB_DEPTH_USUAL) {
+		attr.srv.rc.rdma_read_ird = (uint32_t)end->options.ird;
+		mask |= IT_EP_PARAM_MAX_IRD;
+	}
+	if (end->options.ord != LAB_DEPTH_USUAL) {
+		attr.srv.rc.rdma_read_ord = (uint32_t)end->options.ord;
+		mask |= IT_EP_PARAM_MAX_ORD;
+	}
+	/* Not every adapter lets them change. */
+	if (mask != 0 &&
+	    !tool_check(it_ep_modify(self->link.ep, mask, &attr), "it_ep_modify", error))
+		return false;
+	return end->options.reject || lab_talk_ready(end, error);
 }
 
 static bool

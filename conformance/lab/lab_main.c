@@ -100,8 +100,8 @@ lab_main(const struct lab_carrier *carrier, int argc, char **argv)
 		.options = {.port = 7471,
 			    .count = 1,
 			    .expect_private = -1,
-			    .ird = 8,
-			    .ord = 8,
+			    .ird = LAB_DEPTH_USUAL,
+			    .ord = LAB_DEPTH_USUAL,
 			    .seconds = 60},
 	};
 	GError *error = NULL;

@@ -23,6 +23,7 @@
 #define LAB_IN            (LAB_OUT + LAB_LETTER) /* and of those that come, in turn */
 #define LAB_REGION        (LAB_IN + 2 * LAB_LETTER)
 #define LAB_SLOTS         160 /* most requests, and most receives, at a time */
+#define LAB_DEPTH_USUAL   (-1)
 #define LAB_PRIVATE_SEED  7
 #define LAB_PRIVATE_LIMIT 512
 
@@ -41,9 +42,9 @@ struct lab_options {
 	int private_data;   /* octets to send in request, reply or reject */
 	int expect_private; /* octets that must come; -1: any */
 	gboolean reject;    /* refuse the request; a client expects to be refused */
-	int ird, ord;
-	gboolean suppress; /* over IT-API: IRD and ORD are not exchanged */
-	int seconds;       /* patience */
+	int ird, ord;       /* or LAB_DEPTH_USUAL */
+	gboolean suppress;  /* over IT-API: IRD and ORD are not exchanged */
+	int seconds;        /* patience */
 };
 
 struct lab_end;

@@ -20,6 +20,7 @@
 #define NAP_MS     1
 #define BACKLOG    16
 #define RESOLVE_MS 10000
+#define DEPTH      8 /* of Reads */
 #define FLUSH_US   (10 * G_USEC_PER_SEC)
 
 struct carrier_verbs {
@@ -207,14 +208,20 @@ verbs_listen(struct lab_end *end, GError **error)
 	       listen_at(end, (struct sockaddr *)&v4, &self->listeners[0], error);
 }
 
+static uint8_t
+depth_of(int option)
+{
+	return option == LAB_DEPTH_USUAL ? DEPTH : (uint8_t)option;
+}
+
 static struct rdma_conn_param
 parameters(const struct lab_end *end, uint8_t data[LAB_PRIVATE_LIMIT])
 {
 	struct rdma_conn_param param = {
 		.private_data = data,
 		.private_data_len = (uint8_t)end->options.private_data,
-		.responder_resources = (uint8_t)end->options.ird,
-		.initiator_depth = (uint8_t)end->options.ord,
+		.responder_resources = depth_of(end->options.ird),
+		.initiator_depth = depth_of(end->options.ord),
 	};
 
 	lab_private_fill(end, data);

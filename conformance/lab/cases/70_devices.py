@@ -16,6 +16,9 @@ TOPICS = (
     'descriptors', 'dmabuf', 'dto', 'evd', 'freeing', 'handoff', 'handshake', 'ia', 'itx', 'link', 'listen', 'lmr', 'notify',
     'objects', 'paths', 'pdata', 'privileged', 'resize', 'rmr', 'rmr-checks', 'rulings', 'srq', 'srq-limits', 'states', 'statuses',
     'ud', 'ud-checks', 'ud-service')
+ORDERLY = 'siw tells of no Terminate, so ends look orderly that the model wants to be broken [RI 12.3.11]'
+# Connections that end while they begin: the connection manager of the kernel stops with a BUG under siw [WIRE 14.2].
+BROKEN = {('states', 'siw0'), ('attributes', 'siw0')}
 PROGRAMS = '40'                 # of differential, for each kind
 KINDS = {'plain': [], 'wide': ['--wide']}
 ADAPTERS = ('iwarp', 'emul:ib', 'ib:rxe0', 'ib:siw0')
@@ -127,9 +130,10 @@ for name in DEVICES:
     CASES += [Case(f'devices info {name}', functools.partial(info, device=name)),
               Case(f'devices it-ping {name}', functools.partial(ping, device=name)),
               Case(f'devices deviations {name}', functools.partial(deviations, device=name), limit=900, long=True, fatal=True)]
-    CASES += [Case(f'devices {what} {name}', functools.partial(topic, name=what, device=name), limit=300) for what in TOPICS]
-    CASES += [Case(f'devices differential {what} {name}', functools.partial(differential, device=name, kind=what), limit=300)
-              for what in KINDS]
+    CASES += [Case(f'devices {what} {name}', functools.partial(topic, name=what, device=name), limit=300) for what in TOPICS
+              if (what, name) not in BROKEN]
+    CASES += [Case(f'devices differential {what} {name}', functools.partial(differential, device=name, kind=what), limit=300,
+                   known=ORDERLY if name == 'siw0' else '') for what in KINDS]
 for our_role in ('initiator', 'responder'):
     CASES += [Case(f'devices iwarp with ib:siw0 {our_role}', functools.partial(iwarp_with_siw, role=our_role)),
               Case(f'devices rping with ib:rxe0 {our_role}', functools.partial(rping, role=our_role))]
