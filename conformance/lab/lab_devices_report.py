@@ -32,7 +32,8 @@ skipped.
 DIFFERENCES = """
 ## Where a device differs
 
-Tests that the device cannot pass, and what it does. A full run of the lab fails if one of them passes after all.
+Tests that the device cannot pass, or not each time, and what it does. A full run of the lab fails if one of them passes after
+all that is not marked as unsteady in conformance/lab/devices.toml.
 
 | device | test | what the device does |
 |---|---|---|

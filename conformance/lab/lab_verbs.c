@@ -49,13 +49,13 @@ static bool
 verbs_open(struct lab_end *end, GError **error)
 {
 	struct carrier_verbs *self = g_new0(struct carrier_verbs, 1);
-	void *mapped =
-		mmap(NULL, LAB_REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *mapped;
 	int flags;
 
 	end->own = self;
 	if (end->options.adapter != NULL)
 		return lab_fail(error, "--adapter is for IT-API; here the address says the device");
+	mapped = mmap(NULL, LAB_REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mapped == MAP_FAILED)
 		return fail_errno("mmap", error);
 	end->region = mapped;
