@@ -19,6 +19,7 @@ TOPICS = (
 ORDERLY = 'siw tells of no Terminate, so ends look orderly that the model wants to be broken [RI 12.3.11]'
 # Connections that end while they begin: the connection manager of the kernel stops with a BUG under siw [WIRE 14.2].
 BROKEN = {('states', 'siw0'), ('attributes', 'siw0')}
+SLOW = {'rxe0': ('dto', 'freeing', 'paths', 'rmr', 'states')}      # seconds of time-wait after each connection
 PROGRAMS = '40'                 # of differential, for each kind
 KINDS = {'plain': [], 'wide': ['--wide']}
 ADAPTERS = ('iwarp', 'emul:ib', 'ib:rxe0', 'ib:siw0')
@@ -116,6 +117,8 @@ def rping(bench, role):
 
 
 def perftest(bench, program, role):
+    """Programs of perftest tell each other an MTU, and peer says what belongs to 1500; theirs is of the first device, siw0."""
+    bench.set_mtu(1500)
     port = ['-p', str(bench.port)]
     ours = [bench.tool('peer'), '--adapter', 'ib:rxe0', *port, '-C', '50', program]
     theirs = [f'ib_{program}', '-R', '-F', '-n', '50', *port]
@@ -130,8 +133,8 @@ for name in DEVICES:
     CASES += [Case(f'devices info {name}', functools.partial(info, device=name)),
               Case(f'devices it-ping {name}', functools.partial(ping, device=name)),
               Case(f'devices deviations {name}', functools.partial(deviations, device=name), limit=900, long=True, fatal=True)]
-    CASES += [Case(f'devices {what} {name}', functools.partial(topic, name=what, device=name), limit=300) for what in TOPICS
-              if (what, name) not in BROKEN]
+    CASES += [Case(f'devices {what} {name}', functools.partial(topic, name=what, device=name), limit=300,
+                   long=what in SLOW.get(name, ())) for what in TOPICS if (what, name) not in BROKEN]
     CASES += [Case(f'devices differential {what} {name}', functools.partial(differential, device=name, kind=what), limit=300,
                    known=ORDERLY if name == 'siw0' else '') for what in KINDS]
 for our_role in ('initiator', 'responder'):
