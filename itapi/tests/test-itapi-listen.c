@@ -420,13 +420,14 @@ add(void)
 	pair_add("listen/statuses", test_statuses);
 	pair_add("listen/query", test_query);
 	pair_add("listen/qualifiers", test_qualifiers);
-	pair_add("listen/no-permission", test_no_permission);
 	pair_add("listen/resources", test_resources);
 	pair_add("listen/backlog", test_backlog);
 	pair_add("listen/backlog-suppressed", test_backlog_suppressed);
 	pair_add("listen/free-with-pending", test_free_with_pending);
 	pair_add("listen/ia-free", test_ia_free);
 	pair_add("rulings/r-22-network-order", test_network_order);
+	/* The last one: then Linux's connection manager serves the threads of this process no more [RI 12.1.10]. */
+	pair_add("listen/no-permission", test_no_permission);
 }
 
 int

@@ -16,8 +16,12 @@ TOPICS = (
     'descriptors', 'dmabuf', 'dto', 'evd', 'freeing', 'handoff', 'handshake', 'ia', 'itx', 'link', 'listen', 'lmr', 'notify',
     'objects', 'paths', 'pdata', 'privileged', 'resize', 'rmr', 'rmr-checks', 'rulings', 'srq', 'srq-limits', 'states', 'statuses',
     'ud', 'ud-checks', 'ud-service')
-DISAGREE = {'siw0': 'siw tells of no Terminate, so ends look orderly that the model wants to be broken [RI 12.3.11]',
-            'rxe0': 'where the model and the device disagree was not looked at yet'}
+# Why the random programs disagree, which is more than a list of tests can leave out. They may also have a peer invalidate a
+# window that is not bound, which rxe's kernel does not survive.
+DISAGREE = {
+    'rxe0': 'rxe fails a receive that is too short as one with a bad segment, invalidates no region for a peer, and ends look '
+            'orderly that the model wants to be broken [RI 12.1.5], [RI 12.2.6]; not all disagreements are understood',
+    'siw0': 'siw tells of no Terminate, so ends look orderly that the model wants to be broken [RI 12.3.11]'}
 # Connections that end while they begin: the connection manager of the kernel stops with a BUG under siw [WIRE 14.2].
 BROKEN = {('states', 'siw0'), ('attributes', 'siw0')}
 # Each takes more than 10 seconds on rxe0, where each connection takes its time.
@@ -139,7 +143,7 @@ for name in DEVICES:
     CASES += [Case(f'devices {what} {name}', functools.partial(topic, name=what, device=name), limit=300,
                    long=(what, name) in LONG) for what in TOPICS if (what, name) not in BROKEN]
     CASES += [Case(f'devices differential {what} {name}', functools.partial(differential, device=name, kind=what), limit=300,
-                   long=True, known=DISAGREE[name]) for what in KINDS]
+                   long=True, known=DISAGREE[name], fatal=name == 'rxe0') for what in KINDS]
 for our_role in ('initiator', 'responder'):
     CASES += [Case(f'devices iwarp with ib:siw0 {our_role}', functools.partial(iwarp_with_siw, role=our_role)),
               Case(f'devices rping with ib:rxe0 {our_role}', functools.partial(rping, role=our_role))]
