@@ -406,7 +406,7 @@ struct ri_uqp {
 	bool empty_harms; /* vib_quirk::empty_harms, as the next */
 	bool no_read_fence;
 	unsigned int invalidated; /* flags of a device's completion that say so */
-	bool odd; /* no request takes the short way of a post: `ud`, ri_ucq::reorders, `empty_harms` */
+	bool odd; /* no request takes the short way of a post: `ud`, ri_ucq::reorders, a quirk of requests */
 	uint32_t max_inline; /* bytes that the device copies while they are posted */
 	uint16_t max_send_sge;
 	uint16_t max_read_sge;

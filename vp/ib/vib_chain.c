@@ -120,7 +120,10 @@ void
 vib_request_fit(const struct ri_uqp *qp, struct ibv_send_wr *wr,
 		struct ibv_sge packed[VIB_SGES_MOST])
 {
-	if (qp->empty_harms && wr->num_sge != 1)
+	bool has_payload = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_RDMA_WRITE ||
+			   wr->opcode == IBV_WR_RDMA_READ;
+
+	if (qp->empty_harms && has_payload && wr->num_sge != 1)
 		segments_pack(wr, packed);
 	/* The responses come in the order of the Reads anyway. */
 	if (qp->no_read_fence && wr->opcode == IBV_WR_RDMA_READ)

@@ -69,8 +69,8 @@ void vib_chain_wait(const struct ri_uqp *qp);
 void vib_chain_late(void *cq);
 
 /*
- * Change a request to what the device can take (vib_quirk); `packed` stays in use until it is posted or kept. Not for requests
- * whose form is fixed otherwise: an atomic, a bind, an invalidation.
+ * Change a request to what the device can take (vib_quirk); `packed` stays in use until it is posted or kept. An atomic, a bind
+ * and an invalidation stay as they are.
  */
 void vib_request_fit(const struct ri_uqp *qp, struct ibv_send_wr *wr,
 		     struct ibv_sge packed[VIB_SGES_MOST]);

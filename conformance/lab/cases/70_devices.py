@@ -25,8 +25,8 @@ DISAGREE = {
 # Connections that end while they begin: the connection manager of the kernel stops with a BUG under siw [WIRE 14.2].
 BROKEN = {('states', 'siw0'), ('attributes', 'siw0')}
 # Each takes more than 10 seconds on rxe0, where each connection takes its time.
-LONG = {(what, 'rxe0') for what in ('dto', 'evd', 'freeing', 'handshake', 'listen', 'paths', 'pdata', 'rmr', 'rulings', 'srq-limits',
-                                    'states', 'ud')}
+LONG = {(what, 'rxe0') for what in ('dto', 'evd', 'freeing', 'handshake', 'paths', 'pdata', 'rmr', 'rulings', 'srq-limits', 'states',
+                                    'ud')}
 PROGRAMS = '40'                 # of differential, for each kind
 KINDS = {'plain': [], 'wide': ['--wide']}
 ADAPTERS = ('iwarp', 'emul:ib', 'ib:rxe0', 'ib:siw0')
