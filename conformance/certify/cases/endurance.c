@@ -7,100 +7,30 @@
  */
 
 #include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
 
+#include "cert_extent.h"
 #include "cert_host.h"
 #include "cert_node.h"
 
-#define LENGTH     512
-#define MEMORY_MAX (4 * 1024 * 1024) /* bytes of growth that the allocator may show */
-#define PAUSE_US   10000             /* between two looks at what is still there */
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEMORY_TELLS 0 /* sanitizers keep freed memory */
-#else
-#define MEMORY_TELLS 1
-#endif
-
-/* What must not grow. */
-struct extent {
-	uint64_t memory; /* bytes that are resident */
-	unsigned files;
-	unsigned threads;
-	unsigned attached;
-	unsigned watched;
-};
-
-static uint64_t
-resident(void)
-{
-	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long all = 0, pages = 0;
-
-	if (file == NULL)
-		return 0;
-	if (fscanf(file, "%lu %lu", &all, &pages) != 2)
-		pages = 0;
-	fclose(file);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static struct extent
-extent_now(struct cert *cert)
-{
-	return (struct extent){
-		.memory = MEMORY_TELLS ? resident() : 0,
-		.files = cert_entries_of("/proc/self/fd"),
-		.threads = cert_entries_of("/proc/self/task"),
-		.attached = cert_host_attached(cert_host(cert)),
-		.watched = cert_host_watched(cert_host(cert)),
-	};
-}
-
-static bool
-extent_fits(const struct extent *after, const struct extent *before)
-{
-	return after->files <= before->files && after->threads <= before->threads &&
-	       after->attached <= before->attached && after->watched <= before->watched &&
-	       after->memory <= before->memory + MEMORY_MAX;
-}
-
-/* What is given up may go a little later: a thread that was joined, a descriptor that the service thread closes. */
-static void
-extent_expect(struct cert *cert, const struct extent *before)
-{
-	struct extent after = extent_now(cert);
-	gint64 until = 0;
-
-	while (!extent_fits(&after, before) && cert_patience(cert, &until)) {
-		g_usleep(PAUSE_US);
-		after = extent_now(cert);
-	}
-	CERT_UINT(cert, after.files, <=, before->files);
-	CERT_UINT(cert, after.threads, <=, before->threads);
-	CERT_UINT(cert, after.attached, <=, before->attached);
-	CERT_UINT(cert, after.watched, <=, before->watched);
-	CERT_UINT(cert, after.memory, <=, before->memory + MEMORY_MAX);
-}
+#define LENGTH 512
 
 /* Runs a turn until the time is over. */
 static void
 endure(struct cert *cert, void (*turn)(struct cert *cert, void *arg), void *arg)
 {
 	gint64 began = g_get_monotonic_time(), length = cert_duration_us(cert);
-	struct extent before;
+	struct cert_extent before;
 	unsigned turns = 0;
 
 	do {
 		turn(cert, arg);
 	} while (g_get_monotonic_time() < began + length / 3);
-	before = extent_now(cert);
+	before = cert_extent_now(cert);
 	do {
 		turn(cert, arg);
 		turns++;
 	} while (g_get_monotonic_time() < began + length);
-	extent_expect(cert, &before);
+	cert_extent_expect(cert, &before);
 	cert_note(cert, "%u turns", turns);
 }
 
