@@ -23,7 +23,8 @@
  * written there what a successful completion says, so a poll copies it. Completions move from the device's queue into
  * ri_wc, either directly into the caller's array, or into the staging ring of the CQ when they must be counted or kept:
  * for cq_depth and arm_cq, at the end of a connection, and before a queue pair is destroyed. A poll empties the staging
- * ring first. One that has failed ends its connection; that is told when the CQ's lock is released (vib_cq_unlock).
+ * ring first, and only then the slot of a staged completion is free (vib_ring.h). One that has failed ends its connection;
+ * that is told when the CQ's lock is released (vib_cq_unlock).
  *
  * Posts. The usual request is filled into one that was prepared with its queue pair (struct vib_short). One that may wait
  * is kept in the chain of its queue pair, so that several go to the device in one call (vib_chain.c). Regions, windows and
@@ -254,13 +255,24 @@ struct vib_slot {
 	uint8_t key;    /* with VIB_SLOT_BOUND: the low 8 bits of the window's STag before */
 };
 
-/* The slots of one work queue, used in turn. `head` and `tail` run freely; `head` is that of the oldest in use. */
+/* The slots of one work queue, used in turn; vib_ring.h. `head`, `done` and `tail` run freely. */
 struct vib_ring {
 	struct vib_slot *slots;
 	uint32_t mask;    /* slots - 1 */
 	uint32_t room;    /* requests that may be outstanding; at most mask + 1 */
 	atomic_uint tail; /* written by the thread that posts */
-	atomic_uint head; /* written by the owner of the CQ's lock */
+	atomic_uint
+		head; /* of the oldest slot in use; this and what follows is written by the owner of the CQ's lock */
+	atomic_uint
+		staged; /* completions in the staging ring of the CQ, whose slots are in use until they are polled */
+	atomic_uint
+		done; /* with `staged` above 0: of the oldest that is not completed; else that is `head` */
+};
+
+/* A completion in the staging ring, and the slot that its poll frees; NULL: none, its queue pair is destroyed. */
+struct vib_staged {
+	struct ri_wc wc;
+	struct vib_slot *slot;
 };
 
 #define VIB_CQ_ROWS  64
@@ -276,9 +288,9 @@ struct ri_ucq {
 		direct; /* most completions that a poll takes from the device directly; 0 while some are staged */
 	int (*poll)(struct ibv_cq *cq, int n, struct ibv_wc *wc); /* of the device; constant */
 	struct ibv_wc in[VIB_CQ_BATCH];                           /* what a direct poll has taken */
-	struct ri_uqp *faults; /* queue pairs that vib_cq_unlock ends */
-	struct ri_wc *staged;  /* ring of twice `limit` entries */
-	uint32_t limit;        /* size as told to the access layer */
+	struct ri_uqp *faults;     /* queue pairs that vib_cq_unlock ends */
+	struct vib_staged *staged; /* ring of twice `limit` entries */
+	uint32_t limit;            /* size as told to the access layer */
 	uint32_t staged_first;
 	uint32_t staged_count;
 	uint32_t staged_solicited; /* how many of them are solicited */

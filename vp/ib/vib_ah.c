@@ -175,7 +175,7 @@ all_sent(const struct ri_context *context)
 	for (const struct vib_item *i = context->qps.next; i != &context->qps; i = i->next) {
 		const struct ri_qp *qp = vib_of(i, struct ri_qp, item);
 
-		if (qp->user.ud && vib_ring_used(&qp->user.sq) != 0)
+		if (qp->user.ud && vib_ring_open(&qp->user.sq) != 0)
 			return false;
 	}
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Completion queues: creation, resizing and destruction. Control path; polling and arming are in vib_poll.c. */
+/* Completion queues: creation, resizing and destruction. Control path; polling is in vib_poll.c, arming in vib_notify.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,8 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 	cq->user.host = rnic->host;
 	cq->user.late = (struct ri_timer){.fire = vib_chain_late, .arg = &cq->user};
 	cq->user.watch_all = rnic->quirk->silent_failures;
-	cq->user.staged = (struct ri_wc *)calloc(2 * (size_t)*entries, sizeof(*cq->user.staged));
+	cq->user.staged =
+		(struct vib_staged *)calloc(2 * (size_t)*entries, sizeof(*cq->user.staged));
 	if (cq->user.staged == NULL) {
 		cq_free(cq);
 		return RI_ERR_RESOURCES;
@@ -77,10 +78,10 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 }
 
 /* Move what is staged into a larger ring, which belongs to the queue from then on. Returns the old one. */
-static struct ri_wc *
-staged_move(struct ri_ucq *cq, struct ri_wc *larger, uint32_t entries)
+static struct vib_staged *
+staged_move(struct ri_ucq *cq, struct vib_staged *larger, uint32_t entries)
 {
-	struct ri_wc *had;
+	struct vib_staged *had;
 
 	vsw_lock(&cq->lock);
 	for (uint32_t i = 0; i < cq->staged_count; i++)
@@ -99,7 +100,7 @@ cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 {
 	struct ri_rnic *rnic = cq->context->rnic;
 	enum ri_status status = vib_alive(rnic);
-	struct ri_wc *larger;
+	struct vib_staged *larger;
 	int error;
 
 	if (status != RI_SUCCESS)
@@ -113,7 +114,7 @@ cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 		*entries = cq->user.limit;
 		return RI_SUCCESS;
 	}
-	larger = (struct ri_wc *)calloc(2 * (size_t)*entries, sizeof(*larger));
+	larger = (struct vib_staged *)calloc(2 * (size_t)*entries, sizeof(*larger));
 	if (larger == NULL)
 		return RI_ERR_RESOURCES;
 	error = ibv_resize_cq(cq->user.cq, entries_of(rnic, *entries));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Completion queues as queue pairs and the handlers of events use them; vib_cq.c, vib_poll.c. */
+/* Completion queues as queue pairs and the handlers of events use them; vib_cq.c, vib_poll.c, vib_notify.c. */
 #ifndef VIB_CQ_H
 #define VIB_CQ_H
 

@@ -5,13 +5,14 @@
  * [fast path] Completions: from the device's queue into ri_wc.
  *
  * A completion of the device has the address of a slot. The slot names the queue pair and has what the device does not
- * tell: the opcode of a request that failed, the number of its octets, and the request's id. Then the slot is free: a
- * queue completes in order, so with it all slots before it.
+ * tell: the opcode of a request that failed, the number of its octets, and the request's id. When the completion is polled
+ * the slot is free: a queue completes in order, so with it all slots before it.
  *
  * Usually a poll converts directly into the caller's array. When completions must be counted or kept, they are staged:
- * converted into the staging ring, from which polls take first. Then nothing in them depends on a queue pair any more,
- * so a queue pair can be destroyed while its completions wait to be polled. An ordinary stage fills half of the ring; the
- * other half is for the destruction of queue pairs and for receives and requests that are flushed here.
+ * converted into the staging ring, from which polls take first. A staged completion holds its slot until it is polled,
+ * and nothing else in it depends on a queue pair, so a queue pair can be destroyed while its completions wait to be polled.
+ * An ordinary stage fills half of the ring; the other half is for the destruction of queue pairs and for receives and
+ * requests that are flushed here.
  *
  * A request that is done without the device (vib_cq_void) keeps its slot until it is polled or staged, like any other.
  *
@@ -150,26 +151,24 @@ wc_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, const str
 
 /* A receive of an SRQ. False: its queue pair is gone. */
 static bool
-shared_take(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
+shared_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
 {
 	struct ri_uqp *qp = member_find(cq, in->qp_num);
 
 	if (qp != NULL)
 		wc_fill(cq, out, in, slot, qp);
 	atomic_fetch_add_explicit(&slot->of.srq->dones, 1, memory_order_relaxed);
-	vib_slot_return(slot->of.srq, slot);
 	return qp != NULL;
 }
 
 /* The long way: it has failed, its queue pair must be found, or there is more to convert. */
 static __attribute__((noinline)) bool
-odd_take(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
+odd_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
 {
 	if ((slot->odd & VIB_SLOT_SHARED) != 0)
-		return shared_take(cq, in, slot, out);
+		return shared_convert(cq, in, slot, out);
 	wc_fill(cq, out, in, slot, slot->of.qp);
 	slot->odd = 0;
-	vib_ring_free(slot->ring, slot);
 	return true;
 }
 
@@ -180,34 +179,95 @@ is_plain(const struct ibv_wc *in, const struct vib_slot *slot)
 	return ((uint32_t)in->status | in->wc_flags | slot->odd) == 0;
 }
 
-/* Convert a completion and free its slot. False: it is to be dropped. */
+/* Convert a completion. False: it is to be dropped. */
+static inline bool
+wc_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
+{
+	if (__builtin_expect(!is_plain(in, slot), 0))
+		return odd_convert(cq, in, slot, out);
+	done_copy(out, in, slot);
+	return true;
+}
+
+/* A slot whose completion is not staged. */
+static inline void
+slot_pass(struct vib_slot *slot)
+{
+	if ((slot->odd & VIB_SLOT_SHARED) != 0)
+		vib_slot_return(slot->of.srq, slot);
+	else
+		vib_ring_pass(slot->ring, slot);
+}
+
+/* Convert a completion for the one who polls, and free its slot. False: it is to be dropped. */
 static inline bool
 wc_take(struct ri_ucq *cq, const struct ibv_wc *in, struct ri_wc *out)
 {
 	struct vib_slot *slot = (struct vib_slot *)(uintptr_t)in->wr_id;
+	bool there = wc_convert(cq, in, slot, out);
 
-	if (__builtin_expect(!is_plain(in, slot), 0))
-		return odd_take(cq, in, slot, out);
-	done_copy(out, in, slot);
-	vib_ring_free(slot->ring, slot);
-	return true;
+	slot_pass(slot);
+	return there;
 }
 
 /* --- the staging ring -------------------------------------------------------------------------- */
 
 static void
-staged_push(struct ri_ucq *cq, const struct ri_wc *wc)
+staged_push(struct ri_ucq *cq, const struct ri_wc *wc, struct vib_slot *slot)
 {
 	uint32_t size = 2 * cq->limit;
 
 	if (cq->staged_count == size) {
 		cq->lost++;
+		slot_pass(slot);
 		return;
 	}
-	cq->staged[(cq->staged_first + cq->staged_count) % size] = *wc;
+	cq->staged[(cq->staged_first + cq->staged_count) % size] =
+		(struct vib_staged){.wc = *wc, .slot = slot};
 	cq->staged_count++;
 	cq->direct = 0;
 	cq->staged_solicited += (wc->flags & RI_WC_SOLICITED) != 0;
+	if ((slot->odd & VIB_SLOT_SHARED) == 0)
+		vib_ring_stage(slot->ring, slot);
+}
+
+/* Is it one of the queue pair that is being destroyed? */
+static bool
+is_staged_of(const struct vib_staged *staged, const struct ri_uqp *qp)
+{
+	const struct vib_slot *slot = staged->slot;
+
+	if (slot == NULL)
+		return false;
+	return (slot->odd & VIB_SLOT_SHARED) != 0 ? staged->wc.qp_ctx == qp->ctx
+						  : slot->of.qp == qp;
+}
+
+/* The slots of a queue pair go, those of its SRQ are free: its completions stay without them. */
+static void
+staged_part(struct ri_ucq *cq, const struct ri_uqp *dying)
+{
+	for (uint32_t i = 0; i < cq->staged_count; i++) {
+		struct vib_staged *staged = &cq->staged[(cq->staged_first + i) % (2 * cq->limit)];
+
+		if (!is_staged_of(staged, dying))
+			continue;
+		if ((staged->slot->odd & VIB_SLOT_SHARED) != 0)
+			vib_slot_return(staged->slot->of.srq, staged->slot);
+		staged->slot = NULL;
+	}
+}
+
+/* The completion is polled. */
+static void
+staged_free(struct vib_slot *slot)
+{
+	if (slot == NULL)
+		return;
+	if ((slot->odd & VIB_SLOT_SHARED) != 0)
+		vib_slot_return(slot->of.srq, slot);
+	else
+		vib_ring_unstage(slot->ring, slot);
 }
 
 /* Polls may take from the device again if nothing comes before that. */
@@ -224,7 +284,8 @@ staged_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	uint32_t taken = 0;
 
 	for (; taken < n && cq->staged_count > 0; taken++) {
-		wc[taken] = cq->staged[cq->staged_first];
+		wc[taken] = cq->staged[cq->staged_first].wc;
+		staged_free(cq->staged[cq->staged_first].slot);
 		cq->staged_solicited -= (wc[taken].flags & RI_WC_SOLICITED) != 0;
 		cq->staged_first = (cq->staged_first + 1) % (2 * cq->limit);
 		cq->staged_count--;
@@ -243,24 +304,42 @@ vib_cq_void(struct ri_uqp *qp)
 	qp->send_cq->direct = 0;
 }
 
-/* Their completions, which come before those of all other requests of their queue pairs. */
+/* The completion of the oldest one of some queue pair, before those of all its other requests. NULL: nobody polls it. */
+static struct vib_slot *
+void_next(struct ri_ucq *cq, struct ri_wc *wc)
+{
+	const struct ibv_wc in = {.status = IBV_WC_SUCCESS};
+	struct ri_uqp *qp = cq->senders;
+	struct vib_slot *slot;
+	bool quiet;
+
+	while (qp->voids == 0)
+		qp = qp->next_sender;
+	slot = &qp->sq.slots[vib_ring_done(&qp->sq) & qp->sq.mask];
+	memset(wc, 0, sizeof(*wc));
+	done_copy(wc, &in, slot);
+	quiet = (slot->odd & VIB_SLOT_QUIET) != 0;
+	slot->odd = 0;
+	qp->voids--;
+	cq->voids--;
+	if (!quiet)
+		return slot;
+	slot_pass(slot);
+	return NULL;
+}
+
 static uint32_t
 voids_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
-	const struct ibv_wc in = {.status = IBV_WC_SUCCESS};
 	uint32_t taken = 0;
 
-	for (struct ri_uqp *qp = cq->senders; qp != NULL && cq->voids != 0; qp = qp->next_sender) {
-		for (; qp->voids != 0 && taken < n; qp->voids--, cq->voids--) {
-			uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
-			struct vib_slot *slot = &qp->sq.slots[head & qp->sq.mask];
+	while (cq->voids != 0 && taken < n) {
+		struct vib_slot *slot = void_next(cq, &wc[taken]);
 
-			memset(&wc[taken], 0, sizeof(wc[taken]));
-			done_copy(&wc[taken], &in, slot);
-			taken += (slot->odd & VIB_SLOT_QUIET) == 0;
-			slot->odd = 0;
-			atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
-		}
+		if (slot == NULL)
+			continue;
+		slot_pass(slot);
+		taken++;
 	}
 	direct_again(cq);
 	return taken;
@@ -271,10 +350,12 @@ voids_stage(struct ri_ucq *cq, uint32_t room)
 {
 	while (cq->voids != 0 && cq->staged_count < room) {
 		struct ri_wc wc;
+		struct vib_slot *slot = void_next(cq, &wc);
 
-		if (voids_take(cq, &wc, 1) != 0)
-			staged_push(cq, &wc);
+		if (slot != NULL)
+			staged_push(cq, &wc, slot);
 	}
+	direct_again(cq);
 }
 
 /* --- devices that complete out of order -------------------------------------------------------- */
@@ -283,11 +364,10 @@ voids_stage(struct ri_ucq *cq, uint32_t room)
 static void
 order_release(struct ri_ucq *cq, struct ri_uqp *qp, bool drop)
 {
-	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
 
-	for (; head != tail; head++) {
-		struct vib_slot *slot = &qp->sq.slots[head & qp->sq.mask];
+	for (uint32_t at = vib_ring_done(&qp->sq); at != tail; at++) {
+		struct vib_slot *slot = &qp->sq.slots[at & qp->sq.mask];
 		struct ibv_wc in = {.status = slot->status == RI_WC_SUCCESS ? IBV_WC_SUCCESS
 									    : IBV_WC_GENERAL_ERR};
 		struct ri_wc out;
@@ -302,9 +382,10 @@ order_release(struct ri_ucq *cq, struct ri_uqp *qp, bool drop)
 		}
 		slot->odd &= ~(uint32_t)VIB_SLOT_DONE;
 		if (!drop && (out.status != RI_WC_SUCCESS || (slot->odd & VIB_SLOT_QUIET) == 0))
-			staged_push(cq, &out);
+			staged_push(cq, &out, slot);
+		else
+			slot_pass(slot);
 	}
-	atomic_store_explicit(&qp->sq.head, head, memory_order_release);
 }
 
 /* True: it was a request, and is dealt with. */
@@ -346,13 +427,16 @@ stage_device(struct ri_ucq *cq, uint32_t room, const struct ri_uqp *dying)
 		if (count > 0)
 			voids_stage(cq, UINT32_MAX); /* they come before what the device has done */
 		for (int i = 0; i < count; i++) {
+			struct vib_slot *slot = (struct vib_slot *)(uintptr_t)in[i].wr_id;
 			bool drop = is_of(&in[i], dying);
 
 			if (order_enter(cq, &in[i], dying))
 				continue;
 			memset(&out, 0, sizeof(out));
-			if (wc_take(cq, &in[i], &out) && !drop)
-				staged_push(cq, &out);
+			if (wc_convert(cq, &in[i], slot, &out) && !drop)
+				staged_push(cq, &out, slot);
+			else
+				slot_pass(slot);
 		}
 	}
 }
@@ -375,6 +459,8 @@ vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying)
 {
 	voids_stage(cq, UINT32_MAX);
 	stage_device(cq, UINT32_MAX, dying);
+	if (dying != NULL)
+		staged_part(cq, dying);
 }
 
 bool
@@ -382,12 +468,12 @@ vib_cq_flush_one(struct ri_uqp *qp, bool send)
 {
 	struct ri_ucq *cq = send ? qp->send_cq : qp->recv_cq;
 	struct vib_ring *ring = send ? &qp->sq : &qp->rq;
-	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint32_t at = vib_ring_done(ring);
 	struct ibv_wc in = {.status = IBV_WC_WR_FLUSH_ERR};
-	struct vib_slot *slot = &ring->slots[head & ring->mask];
+	struct vib_slot *slot = &ring->slots[at & ring->mask];
 	struct ri_wc out;
 
-	if (head == atomic_load_explicit(&ring->tail, memory_order_acquire) ||
+	if (at == atomic_load_explicit(&ring->tail, memory_order_acquire) ||
 	    cq->staged_count == 2 * cq->limit)
 		return false;
 	memset(&out, 0, sizeof(out));
@@ -395,8 +481,7 @@ vib_cq_flush_one(struct ri_uqp *qp, bool send)
 	if ((slot->odd & VIB_SLOT_FAULT) != 0)
 		out.status = slot->status;
 	slot->odd = 0;
-	atomic_store_explicit(&ring->head, head + 1, memory_order_release);
-	staged_push(cq, &out);
+	staged_push(cq, &out, slot);
 	return true;
 }
 
@@ -471,110 +556,4 @@ vib_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	vib_ring_free(slot->ring, slot);
 	vsw_unlock(&cq->lock);
 	return 1;
-}
-
-uint32_t
-vib_cq_depth(struct ri_ucq *cq)
-{
-	uint32_t count;
-
-	vsw_lock(&cq->lock);
-	vib_cq_stage(cq);
-	count = cq->staged_count < cq->limit ? cq->staged_count : cq->limit;
-	vib_cq_unlock(cq);
-	return count;
-}
-
-/* Does the condition hold for which the queue is armed? The caller owns the lock, and has staged. */
-static bool
-condition_holds(const struct ri_ucq *cq, uint32_t how, uint32_t count)
-{
-	switch ((enum ri_arm)how) {
-	case RI_ARM_NEXT:
-		return cq->staged_count > 0;
-	case RI_ARM_SOLICITED:
-		return cq->staged_solicited > 0;
-	case RI_ARM_COUNT:
-		return cq->staged_count >= (count < cq->limit ? count : cq->limit);
-	case RI_ARM_NONE:
-	default:
-		return false;
-	}
-}
-
-/*
- * Have the device tell of its next completion. The caller owned the lock when it set `listening`, and owns it no more: the
- * call may be a system call. What comes in before it is found by staging again.
- */
-static void
-listen_device(struct ri_ucq *cq)
-{
-	(void)ibv_req_notify_cq(cq->cq, 0);
-}
-
-void
-vib_cq_watch(struct ri_ucq *cq)
-{
-	bool watch;
-
-	vsw_lock(&cq->lock);
-	watch = !cq->listening && !cq->watching;
-	cq->watching = cq->watching || watch;
-	vib_cq_unlock(cq);
-	if (watch)
-		(void)ibv_req_notify_cq(cq->cq, !cq->watch_all);
-}
-
-enum ri_status
-vib_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
-{
-	bool holds, listen;
-
-	if (how > RI_ARM_COUNT || (how == RI_ARM_COUNT && (count == 0 || count >= 1u << 24)))
-		return RI_ERR_INVALID_ARG;
-	vsw_lock(&cq->lock);
-	vib_cq_stage(cq);
-	holds = condition_holds(cq, how, count);
-	cq->armed = holds ? RI_ARM_NONE : (uint32_t)how;
-	cq->armed_count = count;
-	listen = cq->armed != RI_ARM_NONE && !cq->listening;
-	cq->listening = cq->listening || listen;
-	vib_cq_unlock(cq);
-	if (!listen)
-		return holds ? RI_ERR_NOT_EMPTY : RI_SUCCESS;
-	listen_device(cq);
-	vsw_lock(&cq->lock);
-	vib_cq_stage(cq);
-	/* If it is armed no more, the upcall has been made. */
-	holds = condition_holds(cq, cq->armed, cq->armed_count);
-	if (holds)
-		cq->armed = RI_ARM_NONE;
-	vib_cq_unlock(cq);
-	return holds ? RI_ERR_NOT_EMPTY : RI_SUCCESS;
-}
-
-void
-vib_cq_tell(struct ri_cq *ri_cq)
-{
-	struct ri_ucq *cq = &ri_cq->user;
-	const struct ri_upcalls *upcalls = ri_cq->context->rnic->upcalls;
-	bool due = false, listen = true;
-
-	while (!due && listen) {
-		vsw_lock(&cq->lock);
-		if (cq->armed == RI_ARM_NONE)
-			vib_cq_stage_device(cq);
-		else
-			vib_cq_stage(cq);
-		due = condition_holds(cq, cq->armed, cq->armed_count);
-		if (due)
-			cq->armed = RI_ARM_NONE;
-		listen = cq->armed != RI_ARM_NONE && !cq->listening;
-		cq->listening = cq->listening || listen;
-		vib_cq_unlock(cq);
-		if (listen)
-			listen_device(cq);
-	}
-	if (due)
-		upcalls->cq_event(upcalls->self, ri_cq->ctx);
 }

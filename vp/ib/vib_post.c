@@ -149,7 +149,7 @@ reclaim_slots(struct ri_uqp *qp)
 	uint32_t at;
 
 	vsw_lock(&qp->send_cq->lock);
-	at = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	at = vib_ring_done(ring);
 	while (at != tail && (ring->slots[at & ring->mask].odd & VIB_SLOT_QUIET) == 0)
 		at++;
 	if (at != tail)
@@ -412,9 +412,9 @@ post_void(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, uint
 	    vib_mw_invalidation(qp, wr->inv_stag) != VIB_INVALIDATION_VOID)
 		return false;
 	vsw_lock(&cq->lock);
-	if (vib_ring_used(&qp->sq) != qp->voids)
+	if (vib_ring_open(&qp->sq) != qp->voids)
 		vib_cq_stage_device(cq);
-	done = vib_ring_used(&qp->sq) == qp->voids;
+	done = vib_ring_open(&qp->sq) == qp->voids;
 	if (done) {
 		if ((wr->flags & RI_WR_SIGNALED) == 0)
 			slot->odd |= VIB_SLOT_QUIET;

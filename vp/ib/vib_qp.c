@@ -463,7 +463,7 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->max_read_sge = qp->init.max_read_sge;
 	attr->hard_limit = UINT32_MAX;
 	attr->qkey = qp->init.qkey;
-	attr->quiescent = vib_ring_used(&qp->user.sq) == 0 && vib_ring_used(&qp->user.rq) == 0;
+	attr->quiescent = vib_ring_open(&qp->user.sq) == 0 && vib_ring_open(&qp->user.rq) == 0;
 	return RI_SUCCESS;
 }
 

@@ -187,8 +187,8 @@ is_ours(const struct vib_ring *ring, struct ri_ucq *cq)
 	bool ours;
 
 	vsw_lock(&cq->lock);
-	ours = vib_ring_used(ring) != 0 &&
-	       (ring->slots[atomic_load(&ring->head) & ring->mask].odd & VIB_SLOT_FAULT) != 0;
+	ours = vib_ring_open(ring) != 0 &&
+	       (ring->slots[vib_ring_done(ring) & ring->mask].odd & VIB_SLOT_FAULT) != 0;
 	vsw_unlock(&cq->lock);
 	return ours;
 }
@@ -197,7 +197,7 @@ is_ours(const struct vib_ring *ring, struct ri_ucq *cq)
 static bool
 is_past(const struct vib_ring *ring, struct ri_ucq *cq, uint32_t point)
 {
-	return (int32_t)(atomic_load(&ring->head) - point) >= 0 || is_ours(ring, cq);
+	return (int32_t)(vib_ring_done(ring) - point) >= 0 || is_ours(ring, cq);
 }
 
 /* Are all requests completed that the device has, or is about to get? What is kept back it never gets. */
@@ -215,7 +215,7 @@ requests_are_past(const struct ri_qp *qp)
 	if (taken == atomic_load(&chain->tail))
 		return false;
 	first = (const struct vib_slot *)(uintptr_t)chain->wrs[taken % VIB_CHAIN_ROOM].wr.wr_id;
-	return first->place - 1 == atomic_load(&ring->head);
+	return first->place - 1 == vib_ring_done(ring);
 }
 
 /* Flush here what the device has not, and never will. */
@@ -450,7 +450,7 @@ static bool
 is_quiescent(struct ri_qp *qp)
 {
 	stage_both(qp, true);
-	return vib_ring_used(&qp->user.sq) == 0 && vib_ring_used(&qp->user.rq) == 0;
+	return vib_ring_open(&qp->user.sq) == 0 && vib_ring_open(&qp->user.rq) == 0;
 }
 
 enum ri_status

@@ -20,7 +20,7 @@ vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send)
 	slot->status = RI_WC_FLUSHED;
 	slot->u.window = 0; /* it has changed none */
 	vib_cq_stage_all(cq, NULL);
-	if (vib_ring_used(ring) == 1)
+	if (vib_ring_open(ring) == 1)
 		(void)vib_cq_flush_one(qp, send);
 	vib_cq_unlock(cq);
 	vib_cq_tell((struct ri_cq *)cq);

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The slots of work queues. Of a queue pair they are used in turn: the thread that posts takes the one at `tail`, a
- * completion frees all up to its own. Of an SRQ, which completes in any order, they are in two lists of free slots: one
- * that only the thread that posts uses, and one to which completions return slots, and which the poster takes whole.
+ * The slots of work queues. Of a queue pair they are used in turn: the thread that posts takes the one at `tail`, the poll
+ * of a completion frees all up to its own [IT 7.4]. While completions are staged, `done` says how far the queue is
+ * completed, and `head` how far it is polled. Of an SRQ, which completes in any order, slots are in two lists of free ones:
+ * one that only the thread that posts uses, and one to which polls return slots, and which the poster takes whole.
  */
 #ifndef VIB_RING_H
 #define VIB_RING_H
@@ -20,20 +21,60 @@ vib_ring_next(const struct vib_ring *ring, uint32_t tail)
 	return tail - head < ring->room ? &ring->slots[tail & ring->mask] : NULL;
 }
 
-/* Requests and receives that are posted and not completed. */
+/* The place of the oldest that is not completed. Without the CQ's lock it may be one of a moment ago. */
 static inline uint32_t
-vib_ring_used(const struct vib_ring *ring)
+vib_ring_done(const struct vib_ring *ring)
 {
-	uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
-
-	return atomic_load_explicit(&ring->tail, memory_order_acquire) - head;
+	if (atomic_load_explicit(&ring->staged, memory_order_acquire) != 0)
+		return atomic_load_explicit(&ring->done, memory_order_acquire);
+	return atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
-/* Free a slot, and those before it; by the owner of the CQ's lock. */
+/* Requests and receives that are posted and not completed. */
+static inline uint32_t
+vib_ring_open(const struct vib_ring *ring)
+{
+	uint32_t done = vib_ring_done(ring);
+
+	return atomic_load_explicit(&ring->tail, memory_order_acquire) - done;
+}
+
+/* Free a slot, and those before it, of a ring of which nothing is staged. The caller owns the CQ's lock, here and below. */
 static inline void
 vib_ring_free(struct vib_ring *ring, const struct vib_slot *slot)
 {
 	atomic_store_explicit(&ring->head, slot->place, memory_order_release);
+}
+
+/* A request is completed that nobody polls: its slot is free when those before it are. */
+static inline void
+vib_ring_pass(struct vib_ring *ring, const struct vib_slot *slot)
+{
+	if (atomic_load_explicit(&ring->staged, memory_order_relaxed) == 0)
+		vib_ring_free(ring, slot);
+	else
+		atomic_store_explicit(&ring->done, slot->place, memory_order_release);
+}
+
+/* A completion is staged. */
+static inline void
+vib_ring_stage(struct vib_ring *ring, const struct vib_slot *slot)
+{
+	atomic_store_explicit(&ring->done, slot->place, memory_order_release);
+	atomic_fetch_add_explicit(&ring->staged, 1, memory_order_release);
+}
+
+/* The oldest that is staged is polled. With the last one everything is free that is completed. */
+static inline void
+vib_ring_unstage(struct vib_ring *ring, const struct vib_slot *slot)
+{
+	bool last = atomic_load_explicit(&ring->staged, memory_order_relaxed) == 1;
+
+	if (last)
+		atomic_store_explicit(&ring->head, atomic_load(&ring->done), memory_order_release);
+	else
+		vib_ring_free(ring, slot);
+	atomic_fetch_sub_explicit(&ring->staged, 1, memory_order_release);
 }
 
 /* The index of a slot in its array. */

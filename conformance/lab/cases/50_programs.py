@@ -94,9 +94,6 @@ PROGRAMS = {
     'ib_send_lat -R': perftest('send_lat'),
 }
 
-# No run has shown yet that these pass.
-UNTRIED = ('rstream',)
-
 CASES = []
 for crc_on, p2p_on in itertools.product((False, True), repeat=2):
     plain = not crc_on and not p2p_on
@@ -119,5 +116,5 @@ for crc_on, p2p_on in itertools.product((False, True), repeat=2):
             CASES.append(Case(f'programs {name} {our_role} {setting}',
                               functools.partial(program, protocol=protocol_name, role=our_role, server=serve,
                                                 client=connect, options=flags),
-                              crc_on, p2p_on, quick=plain and name not in UNTRIED,
-                              long=crc_on != p2p_on or name in UNTRIED, table=(name, our_role, 'a run')))
+                              crc_on, p2p_on, quick=plain,
+                              long=crc_on != p2p_on, table=(name, our_role, 'a run')))

@@ -168,6 +168,37 @@ test_slots(void)
 	setting_free(&s);
 }
 
+/* A completion that is counted first holds its slot until it is polled; with its queue pair the slot is given back. */
+static void
+test_staged(void)
+{
+	struct ibv_wc how = {.byte_len = 33};
+	struct ri_wc wc;
+	struct setting s;
+
+	setting_new(&s, 5, false);
+	how.qp_num = s.qp->user.qpn;
+	g_assert_cmpuint(fill(&s), ==, 5);
+	for (unsigned i = 0; i < 5; i++)
+		device_receive(s.d, i, &how);
+	g_assert_cmpuint(vib_cq_depth(&s.d->cq->user), ==, 5);
+	g_assert_cmpint(post(&s), ==, RI_ERR_QUEUE_FULL);
+	for (unsigned i = 0; i < 2; i++) {
+		g_assert_cmpuint(vib_poll_cq(&s.d->cq->user, &wc, 1), ==, 1);
+		g_assert_cmpuint(wc.wr_id, ==, i);
+		g_assert_cmpuint(fill(&s), ==, 1);
+	}
+	g_assert_cmpint(vib_qp_ops.destroy(s.qp), ==, RI_SUCCESS);
+	g_assert_cmpuint(fill(&s), ==, 3);
+	for (unsigned i = 2; i < 5; i++) {
+		g_assert_cmpuint(vib_poll_cq(&s.d->cq->user, &wc, 1), ==, 1);
+		g_assert_cmpuint(wc.wr_id, ==, i);
+	}
+	g_assert_cmpint(post(&s), ==, RI_ERR_QUEUE_FULL);
+	g_assert_cmpint(vib_srq_ops.destroy(s.srq), ==, RI_SUCCESS);
+	device_free(s.d);
+}
+
 /* It grows with receives outstanding, which stay, and has as much more room; what fails changes nothing. */
 static void
 test_growth(void)
@@ -397,6 +428,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/srq/slots", test_slots);
+	g_test_add_func("/ib/srq/staged", test_staged);
 	g_test_add_func("/ib/srq/growth", test_growth);
 	g_test_add_func("/ib/srq/no-room", test_no_room);
 	g_test_add_func("/ib/srq/arguments", test_arguments);
