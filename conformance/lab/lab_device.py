@@ -15,6 +15,7 @@ from lab_case import Failed, Skipped
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 PROVIDERS = '/tmp/itapi-providers'      # in the guest
 ENVIRONMENT = {'ITAPI_PROVIDER_PATH': PROVIDERS}
+TESTS = {'rxe0': ENVIRONMENT, 'siw0': {**ENVIRONMENT, 'ITAPI_TEST_WAIT_HARMS': '1'}}     # [WIRE 14.2]
 TEST_LINE = re.compile(r'(ok|not ok) \d+ (/\S+)(?: # SKIP (.*))?')
 TOPIC = 'itapi/tests/test-itapi-'
 
@@ -56,7 +57,7 @@ def run_topic(bench, topic, device):
     argv = [os.path.join(bench.build, TOPIC + topic), f'ib:{device}']
     for test in left_out:
         argv += ['-s', path_of(device, test)]
-    said = bench.run(bench.theirs, argv, env=ENVIRONMENT)
+    said = bench.run(bench.theirs, argv, env=TESTS[device])
     tests = tests_of(said)
     if not tests:
         raise Failed(f'no test ran:\n{said}')
@@ -69,7 +70,7 @@ def run_topic(bench, topic, device):
 def passes(bench, device, entry):
     """Whether a test that is known to differ passes, within the seconds that its entry gives it."""
     job = bench.start(bench.theirs, [os.path.join(bench.build, TOPIC + program_of(entry)), f'ib:{device}', '-p',
-                                     path_of(device, entry['test'])], ENVIRONMENT)
+                                     path_of(device, entry['test'])], TESTS[device])
     status = bench.theirs.poll(job, entry.get('seconds', 20))
     if status is None:
         bench.kill(bench.theirs, job)
