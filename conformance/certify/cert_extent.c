@@ -12,12 +12,6 @@
 #define MEMORY_MAX (4 * 1024 * 1024) /* bytes of growth that the allocator may show */
 #define PAUSE_US   10000             /* between two looks at what is still there */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEMORY_TELLS 0 /* sanitizers keep freed memory */
-#else
-#define MEMORY_TELLS 1
-#endif
-
 static uint64_t
 resident(void)
 {
@@ -36,7 +30,7 @@ struct cert_extent
 cert_extent_now(struct cert *cert)
 {
 	return (struct cert_extent){
-		.memory = MEMORY_TELLS ? resident() : 0,
+		.memory = cert_host_can_starve() ? resident() : 0,
 		.files = cert_entries_of("/proc/self/fd"),
 		.threads = cert_entries_of("/proc/self/task"),
 		.attached = cert_host_attached(cert_host(cert)),

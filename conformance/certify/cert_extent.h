@@ -13,7 +13,7 @@
 
 /* What must not grow. */
 struct cert_extent {
-	uint64_t memory; /* resident bytes; 0 under a sanitizer, which keeps freed memory */
+	uint64_t memory; /* resident bytes; 0 without cert_host_can_starve */
 	unsigned files;
 	unsigned threads;
 	unsigned attached; /* ranges of memory that the host has attached for the provider */
