@@ -9,7 +9,7 @@
 
 /*
  * Take every completion into the staging ring, up to half of the ring. The caller owns cq->lock. The second takes those of
- * requests that are done without the device (vib_cq_void) only if the device has some, too: so they hold their slots longer.
+ * requests that are done without the device (vib_cq_void) only if the device has some, too: it looks at the device alone.
  */
 void vib_cq_stage(struct ri_ucq *cq);
 void vib_cq_stage_device(struct ri_ucq *cq);

@@ -14,7 +14,7 @@
  * An ordinary stage fills half of the ring; the other half is for the destruction of queue pairs and for receives and
  * requests that are flushed here.
  *
- * A request that is done without the device (vib_cq_void) keeps its slot until it is polled or staged, like any other.
+ * A request that is done without the device (vib_cq_void) keeps its slot until it is polled, like any other.
  *
  * Devices that complete out of order (ri_ucq::reorders) have every request signalled: a completion marks its slot, and
  * completions are made from the oldest slot on as far as slots are marked. So they come in order on every device.
