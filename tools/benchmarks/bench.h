@@ -36,6 +36,14 @@ struct bench_case {
 	double (*run)(const struct bench_opts *opts, int ctl, bool active);
 };
 
+/* What a part of a run took. */
+struct bench_taken {
+	double seconds;
+	double processor; /* seconds of processors, of both processes; only the active side knows */
+};
+
+#define BENCH_GIB ((double)(1 << 30))
+
 extern const struct bench_case bench_raw_cases[];
 extern const struct bench_case bench_mem_cases[];
 extern const struct bench_case bench_itapi_cases[];
@@ -44,6 +52,8 @@ extern const struct bench_case bench_many_cases[];
 extern const struct bench_case bench_scale_cases[];
 
 uint64_t bench_now(void); /* ns, monotonic */
+void bench_begin(struct bench_taken *taken);
+void bench_end(struct bench_taken *taken, int ctl, bool active); /* both sides call it, in step */
 void bench_pin(int core);
 char *bench_buffer(size_t size); /* whole pages, touched */
 void bench_tell(int ctl, const void *buf, size_t len);

@@ -22,6 +22,37 @@ bench_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* Seconds of processors that this process has used. */
+static double
+processor_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void
+bench_begin(struct bench_taken *taken)
+{
+	taken->processor = -processor_seconds();
+	taken->seconds = -(double)bench_now() / 1e9;
+}
+
+void
+bench_end(struct bench_taken *taken, int ctl, bool active)
+{
+	double theirs = 0;
+
+	taken->seconds += (double)bench_now() / 1e9;
+	taken->processor += processor_seconds();
+	if (active)
+		bench_hear(ctl, &theirs, sizeof(theirs));
+	else
+		bench_tell(ctl, &taken->processor, sizeof(taken->processor));
+	taken->processor += theirs;
+}
+
 void
 bench_die(const char *format, ...)
 {

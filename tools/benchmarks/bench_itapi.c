@@ -7,6 +7,7 @@
  * it-lat    half a round trip (--op write, send; --block: send only), or a whole one (read)
  * it-bw     --op of `size` in a window, GB/s; ends with an answer of the peer
  * it-rate   the same as messages a second
+ * it-cost   the same as seconds of processors that both processes use for 1 GiB
  * it-emul   one process, both ends: post of a Write until its completion is polled, ns
  * it-emul-bw  the same as GB/s
  * it-emul-lat  two threads of one process: half a round trip of Sends, ns; --block: both sleep for completions
@@ -241,52 +242,61 @@ drain_completions(struct bench_node *node, const struct bench_opts *opts)
 	send_one(node, 1, IT_COMPLETION_FLAG);
 }
 
-static double
-seconds_for(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active)
+static struct bench_taken
+pump_and_drain(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active)
 {
 	unsigned receives = active ? 4 : 512;
-	uint64_t start;
-	double seconds;
+	struct bench_taken taken;
 
 	for (unsigned i = 0; i < receives; i++)
 		bench_node_recv(node, 0, opts->size);
 	bench_sync(ctl);
-	if (!active) {
-		drain_completions(node, opts);
-		drain_completions(node, opts);
-		bench_sync(ctl);
-		return 0;
+	for (unsigned phase = 0; phase < 2; phase++) {
+		bench_begin(&taken); /* the first phase warms up */
+		if (active) {
+			pump_messages(node, opts, phase == 0 ? opts->iters / 10 + 1 : opts->iters);
+			send_one(node, 1, 0);
+			await_receive(node, opts->block);
+		} else {
+			drain_completions(node, opts);
+		}
 	}
-	pump_messages(node, opts, opts->iters / 10 + 1);
-	send_one(node, 1, 0);
-	await_receive(node, opts->block);
-	start = bench_now();
-	pump_messages(node, opts, opts->iters);
-	send_one(node, 1, 0);
-	await_receive(node, opts->block);
-	seconds = (double)(bench_now() - start) / 1e9;
-	bench_sync(ctl);
-	return seconds;
+	bench_end(&taken, ctl, active);
+	return taken;
+}
+
+static struct bench_taken
+measure_messages(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct bench_taken taken;
+	struct bench_node node;
+
+	if (opts->size < 2)
+		bench_die("sizes below 2 octets are the closing message's");
+	bench_node_pair(&node, opts, ctl, active, opts->size);
+	taken = pump_and_drain(&node, opts, ctl, active);
+	bench_node_close(&node);
+	return taken;
 }
 
 static double
 measure_rate(const struct bench_opts *opts, int ctl, bool active)
 {
-	struct bench_node node;
-	double seconds;
-
-	if (opts->size < 2)
-		bench_die("sizes below 2 octets are the closing message's");
-	bench_node_pair(&node, opts, ctl, active, opts->size);
-	seconds = seconds_for(&node, opts, ctl, active);
-	bench_node_close(&node);
-	return active ? (double)opts->iters / seconds : 0;
+	return (double)opts->iters / measure_messages(opts, ctl, active).seconds;
 }
 
 static double
 measure_bandwidth(const struct bench_opts *opts, int ctl, bool active)
 {
 	return measure_rate(opts, ctl, active) * (double)opts->size / 1e9;
+}
+
+static double
+measure_cost(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct bench_taken taken = measure_messages(opts, ctl, active);
+
+	return taken.processor / ((double)opts->iters * (double)opts->size / BENCH_GIB);
 }
 
 /* --- both ends in this process ---------------------------------------------------------- */
@@ -382,11 +392,8 @@ emul_echo(const struct bench_opts *opts, int ctl, bool active)
 }
 
 const struct bench_case bench_itapi_cases[] = {
-	{"it-lat", "ns", true, measure_latency},
-	{"it-bw", "GB/s", true, measure_bandwidth},
-	{"it-rate", "msg/s", true, measure_rate},
-	{"it-emul", "ns", false, emul_latency},
-	{"it-emul-bw", "GB/s", false, emul_bandwidth},
-	{"it-emul-lat", "ns", false, emul_echo},
-	{NULL, NULL, false, NULL},
+	{"it-lat", "ns", true, measure_latency},  {"it-bw", "GB/s", true, measure_bandwidth},
+	{"it-rate", "msg/s", true, measure_rate}, {"it-cost", "s/GiB", true, measure_cost},
+	{"it-emul", "ns", false, emul_latency},   {"it-emul-bw", "GB/s", false, emul_bandwidth},
+	{"it-emul-lat", "ns", false, emul_echo},  {NULL, NULL, false, NULL},
 };

@@ -8,13 +8,18 @@
  * raw-block     the same, blocking
  * raw-stream    messages of `size` written, 256 KiB reads, blocking (--block) or spinning: GB/s,
  *               ends with an answer of the peer
+ * raw-cost      as raw-stream: seconds of processors that both processes use for 1 GiB
  * raw-one-send  one send() of `size` octets a message: messages a second, ends with an answer
+ * raw-frame     as raw-spin, with what nobody can leave out who sends frames of RDMAP: 20 octets more than `size`
+ *               (MPA 2, DDP and RDMAP 14, CRC 4), and a second thread, asleep, that serves connections. Since
+ *               there is one, the kernel counts references to the descriptor at each call
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,7 +27,8 @@
 
 #include "bench.h"
 
-#define READ_SIZE (256 * 1024)
+#define READ_SIZE    (256 * 1024)
+#define FRAME_OCTETS 20 /* beside the payload */
 
 static void
 prepare_socket(int fd, bool block)
@@ -130,55 +136,89 @@ measure_blocking(const struct bench_opts *opts, int ctl, bool active)
 	return ping_pong(opts, ctl, active, true);
 }
 
-/* Seconds that `iters` messages take, the peer's answer included. */
+static void *
+sleep_long(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+	return NULL;
+}
+
 static double
+measure_frame(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct bench_opts framed = *opts;
+	pthread_t thread;
+
+	framed.size += FRAME_OCTETS;
+	if (pthread_create(&thread, NULL, sleep_long, NULL) != 0)
+		bench_die("no thread");
+	return ping_pong(&framed, ctl, active, false);
+}
+
+/* What `iters` messages take, the peer's answer included. */
+static struct bench_taken
 one_way(const struct bench_opts *opts, int ctl, bool active)
 {
 	int fd = connect_pair(ctl, active, opts->block);
 	size_t room = opts->size > READ_SIZE ? opts->size : READ_SIZE;
 	char *buf = bench_buffer(room);
 	uint64_t warm = opts->iters / 10 + 1;
-	uint64_t start = 0;
-	double seconds;
+	struct bench_taken taken;
 	char c = 'e';
 
-	if (!active) {
+	if (active) {
+		for (uint64_t i = 0; i < warm; i++)
+			send_all(fd, buf, opts->size);
+		receive_all(fd, &c, 1, 1);
+	} else {
 		receive_all(fd, buf, READ_SIZE, warm * opts->size);
 		send_all(fd, &c, 1);
+	}
+	bench_begin(&taken);
+	if (active) {
+		for (uint64_t i = 0; i < opts->iters; i++)
+			send_all(fd, buf, opts->size);
+		receive_all(fd, &c, 1, 1);
+	} else {
 		receive_all(fd, buf, READ_SIZE, opts->iters * opts->size);
 		send_all(fd, &c, 1);
-		close(fd);
-		return 0;
 	}
-	for (uint64_t i = 0; i < warm; i++)
-		send_all(fd, buf, opts->size);
-	receive_all(fd, &c, 1, 1);
-	start = bench_now();
-	for (uint64_t i = 0; i < opts->iters; i++)
-		send_all(fd, buf, opts->size);
-	receive_all(fd, &c, 1, 1);
-	seconds = (double)(bench_now() - start) / 1e9;
+	bench_end(&taken, ctl, active);
 	close(fd);
 	free(buf);
-	return seconds;
+	return taken;
 }
 
 static double
 measure_stream(const struct bench_opts *opts, int ctl, bool active)
 {
-	return (double)opts->iters * (double)opts->size / one_way(opts, ctl, active) / 1e9;
+	struct bench_taken taken = one_way(opts, ctl, active);
+
+	return (double)opts->iters * (double)opts->size / taken.seconds / 1e9;
+}
+
+static double
+measure_cost(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct bench_taken taken = one_way(opts, ctl, active);
+
+	return taken.processor / ((double)opts->iters * (double)opts->size / BENCH_GIB);
 }
 
 static double
 one_send(const struct bench_opts *opts, int ctl, bool active)
 {
-	return (double)opts->iters / one_way(opts, ctl, active);
+	return (double)opts->iters / one_way(opts, ctl, active).seconds;
 }
 
 const struct bench_case bench_raw_cases[] = {
 	{"raw-spin", "ns", true, measure_spinning},
 	{"raw-block", "ns", true, measure_blocking},
+	{"raw-frame", "ns", true, measure_frame},
 	{"raw-stream", "GB/s", true, measure_stream},
+	{"raw-cost", "s/GiB", true, measure_cost},
 	{"raw-one-send", "msg/s", true, one_send},
 	{NULL, NULL, false, NULL},
 };
