@@ -30,6 +30,7 @@ struct peer {
 	uint64_t time; /* s, of a test that ends by the clock */
 	uint64_t
 		pause_us; /* between the establishment of a connection and our first message on it */
+	bool hasty; /* a server of rstream ends the connection as soon as it has sent all its messages */
 };
 
 /* One side of a run: the client, or the server, which has a listener. */

@@ -187,6 +187,8 @@ parse_options(struct peer *peer, int *argc, char ***argv, GError **error)
 		 "Seconds of a test of qperf (default: 2)", "N"},
 		{"pause", 0, 0, G_OPTION_ARG_STRING, &typed.pause,
 		 "Wait so long before the first message (default: not at all)", "TIME"},
+		{"hasty", 0, 0, G_OPTION_ARG_NONE, &peer->hasty,
+		 "As a server of rstream, do not wait for the client's end", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 	g_autoptr(GOptionContext) context =

@@ -4,7 +4,7 @@
 /*
  * rstream, which speaks the protocol of rsockets in the form for iWARP, as seen on the wire. With
  * `rstream -I 1`: both sides send 16 octets, the client first; then the client sends all its messages, and
- * then the server does. The client says that it is done, and ends the connection.
+ * then the server does. Each says that it is done, and ends the connection; whoever is slower finds it ended.
  *
  * The private data of request and reply have 40 octets, in network order: version 1 (1), flags (1), credits
  * (2), zero (4), and two buffers of the side that sends them, each with address (8), key (4) and length (4).
@@ -218,20 +218,6 @@ get_data(struct stream *stream, uint64_t octets, GError **error)
 	       tool_fail(error, TOOL_ERROR_PEER, "the peer sent too much data");
 }
 
-static bool
-run_client(struct peer_side *side, GError **error)
-{
-	const struct peer *peer = side->peer;
-	struct stream stream;
-	bool good = open_stream(&stream, side, error) && put_data(&stream, GREETING, error) &&
-		    get_data(&stream, GREETING, error) && put_all(&stream, error) &&
-		    get_data(&stream, peer->size * peer->count, error) &&
-		    send_control(&stream, OP_CONTROL, 0, error);
-
-	close_stream(&stream);
-	return good;
-}
-
 /* The peer says that it is done, or only ends the connection. */
 static bool
 is_over(struct stream *stream, GError **error)
@@ -251,6 +237,35 @@ is_over(struct stream *stream, GError **error)
 	return true;
 }
 
+/* Says that we are done; a peer that has all our messages need not hear it. */
+static bool
+say_over(struct stream *stream, GError **error)
+{
+	GError *trouble = NULL;
+
+	if (send_control(stream, OP_CONTROL, 0, &trouble))
+		return true;
+	if (!is_over(stream, NULL)) {
+		g_propagate_error(error, trouble);
+		return false;
+	}
+	g_clear_error(&trouble);
+	return true;
+}
+
+static bool
+run_client(struct peer_side *side, GError **error)
+{
+	const struct peer *peer = side->peer;
+	struct stream stream;
+	bool good = open_stream(&stream, side, error) && put_data(&stream, GREETING, error) &&
+		    get_data(&stream, GREETING, error) && put_all(&stream, error) &&
+		    get_data(&stream, peer->size * peer->count, error) && say_over(&stream, error);
+
+	close_stream(&stream);
+	return good;
+}
+
 static bool
 run_server(struct peer_side *side, GError **error)
 {
@@ -259,7 +274,7 @@ run_server(struct peer_side *side, GError **error)
 	bool good = open_stream(&stream, side, error) && get_data(&stream, GREETING, error) &&
 		    put_data(&stream, GREETING, error) &&
 		    get_data(&stream, peer->size * peer->count, error) && put_all(&stream, error) &&
-		    is_over(&stream, error);
+		    (peer->hasty || is_over(&stream, error));
 
 	close_stream(&stream);
 	return good;
