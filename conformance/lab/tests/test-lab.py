@@ -15,6 +15,7 @@ import struct
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
@@ -59,10 +60,11 @@ class TableCase(unittest.TestCase):
 
 
 class CountCase(unittest.TestCase):
-    def run_of(self, *told, known=None, again=False):
+    def run_of(self, *told, known=None, again=False, captured=False):
         run = run_lab.Run.__new__(run_lab.Run)
         run.tally, run.results, run.known, run.seconds, run.number = run_lab.Tally(), {}, known or {}, {}, 0
         run.p2p = {'c'}
+        run.suspects, run.captured = {}, captured
         run.arguments, run.unsteady, run.cases = argparse.Namespace(again=again), {}, {'a', 'b', 'c'}
         text = io.StringIO()
         with contextlib.redirect_stdout(text):
@@ -93,6 +95,32 @@ class CountCase(unittest.TestCase):
         self.assertEqual(run.tally.summary(), '0 passed, 1 failed, 1 skipped')
         self.assertIn('ok 1 - a # SKIP unsteady: it failed in the first guest: x', text)
         self.assertIn('not ok 2 - b', text)
+
+    def wrong_crcs(self, lines, *second):
+        """A run in which two cases failed because of a CRC, and tshark says these lines; then a second guest."""
+        why = f'x {run_lab.WRONG_CRC}, 2002'
+        run, _ = self.run_of(('a', 'failed', why), ('b', 'failed', why), captured=True)
+        self.assertEqual(run.tally.summary(), '0 passed, 0 failed, 0 skipped')
+        with unittest.mock.patch('lab_capture.judge', return_value=(9, lines)), contextlib.redirect_stdout(io.StringIO()):
+            run.judge_suspects(__file__)
+            for name, result in second:
+                run.note({'name': name, 'result': result, 'why': why if result == 'failed' else '', 'seconds': 1})
+        return run
+
+    def test_wrong_crc_of_the_peer(self):
+        bad = ['Frame 7: Bad CRC32', 'Frame 9: Bad CRC32']
+        run = self.wrong_crcs(bad, ('a', 'ok'), ('b', 'failed'))
+        self.assertEqual((run.tally.summary(), run.tally.failed), ('1 passed, 1 failed, 0 skipped', ['b']))
+        self.assertEqual(list(self.wrong_crcs(bad).unsteady), ['a', 'b'])
+
+    def test_wrong_crc_that_the_capture_does_not_show(self):
+        for lines in ([], ['Frame 7: Malformed'], ['Frame 7: Bad CRC32', 'Frame 9: Malformed']):
+            run = self.wrong_crcs(lines)
+            self.assertEqual((run.tally.failed, run.unsteady, run.suspects), (['a', 'b'], {}, {}))
+
+    def test_wrong_crc_without_a_capture(self):
+        run, _ = self.run_of(('a', 'failed', run_lab.WRONG_CRC))
+        self.assertEqual(run.tally.failed, ['a'])
 
     def test_frames_have_no_second_guest(self):
         run, _ = self.run_of(('capture 1', 'failed', 'x'), again=True)
