@@ -28,8 +28,8 @@
 static bool
 reset_is_harmful(const struct viw_qp *qp)
 {
-	return qp->stream.initiator && qp->stream.peer_to_peer && qp->rx.samples == 0 &&
-	       !atomic_load(&qp->tx.broken);
+	return qp->stream.initiator && qp->stream.peer_to_peer &&
+	       atomic_load(&qp->rx.samples) == 0 && !atomic_load(&qp->tx.broken);
 }
 
 /*

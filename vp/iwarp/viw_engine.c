@@ -283,7 +283,11 @@ viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp)
 	int cpu = -1;
 	socklen_t len = sizeof(cpu);
 
-	if ((qp->rx.samples++ & 31) != 0 || !qp->stream.peer_local)
+	/* Only the owner of the role writes it. */
+	unsigned samples = atomic_load_explicit(&qp->rx.samples, memory_order_relaxed);
+
+	atomic_store_explicit(&qp->rx.samples, samples + 1, memory_order_relaxed);
+	if ((samples & 31) != 0 || !qp->stream.peer_local)
 		return;
 	if (getsockopt(qp->stream.fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &len) != 0)
 		return;

@@ -150,7 +150,7 @@ qp_reset(struct viw_qp *qp)
 	qp->rx.have_receive = false;
 	qp->rx.want_tx = false;
 	qp->rx.receive_status = RI_WC_SUCCESS;
-	qp->rx.samples = 0;
+	atomic_store(&qp->rx.samples, 0);
 	qp->stream.fd = -1;
 }
 

@@ -68,7 +68,7 @@ struct viw_rx {
 	struct mpa_unmark unmark; /* if viw_stream::markers: the stream carries markers */
 	uint8_t head[VIW_HEAD_ROOM];
 	uint8_t tail[8];
-	unsigned samples; /* rounds that read octets of this stream; 0: nothing has come */
+	atomic_uint samples; /* rounds that read octets of this stream; 0: nothing has come */
 	struct vsw_wqe
 		*wqe; /* copy of the receive, with room for as many segments as the queue has */
 };

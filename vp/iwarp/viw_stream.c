@@ -141,7 +141,7 @@ rx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	viw_rx_target_close(&rx->target);
 	rx->want_tx = false;
 	rx->large = false;
-	rx->samples = stream->early_len > 0;
+	atomic_store(&rx->samples, stream->early_len > 0);
 	rx->fault = RDMAP_FAULT_NONE;
 	rx->receive_status = RI_WC_SUCCESS;
 	rx->unmark = (struct mpa_unmark){.crc = stream->crc};
@@ -200,6 +200,7 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 	qp->stream.initiator = stream->initiator;
 	qp->stream.peer_to_peer = stream->rtr_send != 0 || stream->rtr_expect != 0;
 	qp->stream.wake_ms = stream->initiator ? stream->wake_ms : 0;
+	qp->stream.end = VIW_END_FREE;
 	qp->stream.rtr_send = stream->rtr_send;
 	qp->stream.rtr_expect = stream->rtr_expect;
 	memset(&qp->end, 0, sizeof(qp->end));

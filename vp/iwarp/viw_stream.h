@@ -25,6 +25,13 @@ union viw_peer {
 	struct sockaddr_in6 in6;
 };
 
+/* Whether the end of a stream waits until the peer has had time to read what came before it. */
+enum viw_end_wait {
+	VIW_END_FREE,
+	VIW_END_HELD, /* until wake_timer fires */
+	VIW_END_DUE   /* it has fired */
+};
+
 struct viw_stream {
 	atomic_bool up;       /* the upcall of STREAM_UP has returned */
 	atomic_bool attached; /* there is a socket */
@@ -41,6 +48,7 @@ struct viw_stream {
 	_Atomic(uint64_t) deadline; /* of the end */
 	uint16_t wake_ms;           /* ri_stream::wake_ms; 0: the peer is not woken */
 	uint8_t wakes;              /* times that wake_timer has fired */
+	enum viw_end_wait end;      /* tx.role */
 	struct ri_timer wake_timer;
 	union viw_peer peer;
 };
@@ -67,6 +75,8 @@ void viw_wake_write(struct viw_qp *qp);
 /* The stream is up: look after ri_stream::wake_ms whether the peer must be woken. */
 void viw_wake_start(struct viw_qp *qp);
 void viw_wake_fire(void *qp); /* of wake_timer */
+/* Owner of tx.role, before a Terminate or a FIN: must it wait? If so, wake_timer has the sending role run again. */
+bool viw_wake_holds_end(struct viw_qp *qp);
 
 /* viw_end.c: owner of both roles */
 /* May the stream be closed now? */

@@ -256,6 +256,8 @@ send_end(struct viw_qp *qp)
 	}
 	if (tx->at < tx->len && !viw_tx_push(qp))
 		return;
+	if (viw_wake_holds_end(qp))
+		return;
 	queue_terminate(qp);
 	if (!viw_tx_push(qp))
 		return;

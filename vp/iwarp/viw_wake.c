@@ -14,11 +14,15 @@
  * ready-to-receive message. Otherwise siw's application may have spoken while its receiver sleeps [WIRE 11.9],
  * so the first Write that the timer sends goes out whatever has come.
  *
+ * The end of a stream must not come before a ready-to-receive message that siw has missed: its kernel would not survive
+ * that [WIRE 14.2]. So an initiator in peer-to-peer mode that has heard nothing wakes the peer before it ends the
+ * stream, and waits wake_ms until the Terminate or the FIN [WIRE 7.9].
+ *
  * STag and TO of such a Write are not checked (RFC 5041 5.1; RFC 5040 5.1). It has no completion and takes no
  * slot of the send queue.
  *
- * Threads: the service thread, which owns both roles. Nothing is done for it on the fast path: whether
- * something has come is read from viw_rx::samples.
+ * Threads: the service thread, which owns both roles; the end is held by the owner of the sending role. Nothing is done
+ * for it on the fast path: whether something has come is read from viw_rx::samples.
  */
 #include "viw_qp.h"
 
@@ -68,7 +72,27 @@ wake_is_due(struct viw_qp *qp)
 
 	if (viw_qp_state(qp) != RI_QPS_RTS || atomic_load(&qp->tx.broken))
 		return false;
-	return qp->rx.samples == 0 || (first && !qp->stream.peer_to_peer);
+	return atomic_load(&qp->rx.samples) == 0 || (first && !qp->stream.peer_to_peer);
+}
+
+bool
+viw_wake_holds_end(struct viw_qp *qp)
+{
+	struct viw_stream *stream = &qp->stream;
+	const struct ri_host *host = qp->rnic->host;
+
+	assert(vsw_role_is_taken(&qp->tx.role));
+	if (!stream->initiator || !stream->peer_to_peer || stream->wake_ms == 0 ||
+	    stream->end == VIW_END_DUE || atomic_load(&qp->rx.samples) != 0 ||
+	    atomic_load(&qp->rx.eof) || atomic_load(&qp->tx.broken))
+		return false;
+	if (stream->end == VIW_END_FREE) {
+		stream->end = VIW_END_HELD;
+		viw_wake_write(qp);
+		host->timer_start(host->self, &stream->wake_timer,
+				  host->now(host->self) + stream->wake_ms * MS);
+	}
+	return true;
 }
 
 void
@@ -84,6 +108,8 @@ viw_wake_fire(void *arg)
 				  host->now(host->self) + VIW_RETRY);
 		return;
 	}
+	if (qp->stream.end == VIW_END_HELD)
+		qp->stream.end = VIW_END_DUE;
 	if (wake_is_due(qp)) {
 		viw_wake_write(qp);
 		if (++qp->stream.wakes < WAKES)

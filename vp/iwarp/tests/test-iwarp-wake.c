@@ -8,6 +8,7 @@
 
 #include "viw_peer.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "viw_qp.h"
@@ -267,6 +268,123 @@ test_ended(void)
 	peer_close(&f);
 }
 
+static struct ri_stream
+peer_to_peer(void)
+{
+	struct ri_stream how = waking(true);
+
+	how.rtr_send = RI_RTR_WRITE;
+	return how;
+}
+
+/* Nothing has come from us that was not read. */
+static bool
+is_quiet(const struct peer *f)
+{
+	struct pollfd set = {.fd = f->fd, .events = POLLIN};
+
+	return poll(&set, 1, 0) == 0;
+}
+
+/* A peer that has said nothing is woken before the end, which comes after the time. */
+static void
+test_end_waits(gconstpointer is_terminate)
+{
+	bool terminate = GPOINTER_TO_UINT(is_terminate) != 0;
+	struct ri_stream how = peer_to_peer();
+	char octet;
+	struct peer f;
+
+	open_by_hand(&f, &how);
+	expect_wake(&f);
+	vth_advance(f.node->vth,
+		    (WAKE_MS - 1) * MS); /* the wake that was planned does not end the wait */
+	g_assert_cmpint(end_modify(f.end, terminate ? RI_QPS_TERMINATE : RI_QPS_CLOSING), ==,
+			RI_SUCCESS);
+	vth_advance(f.node->vth, 0);
+	expect_wake(&f);
+	vth_advance(f.node->vth, WAKE_MS * MS - 1);
+	g_assert_true(is_quiet(&f));
+	vth_advance(f.node->vth, 1);
+	if (terminate)
+		peer_expect_terminate(&f, 0x0000);
+	g_assert_cmpint(recv(f.fd, &octet, 1, 0), ==, 0);
+	peer_hang_up(&f);
+	peer_expect_over(&f);
+	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE), ==, 1);
+	peer_close(&f);
+}
+
+/* The peer has spoken, or it asked for no ready-to-receive message, or nobody wakes it: no end waits. */
+static void
+test_end_at_once(gconstpointer which)
+{
+	struct ri_stream how = peer_to_peer();
+	bool spoken = GPOINTER_TO_UINT(which) == 0;
+	char octet;
+	struct peer f;
+
+	if (GPOINTER_TO_UINT(which) == 1)
+		how.rtr_send = 0;
+	if (GPOINTER_TO_UINT(which) == 2)
+		how.wake_ms = 0;
+	open_by_hand(&f, &how);
+	expect_wake(&f);
+	if (spoken)
+		peer_speaks(&f, 1);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	vth_advance(f.node->vth, 0);
+	g_assert_cmpint(recv(f.fd, &octet, 1, 0), ==, 0);
+	peer_hang_up(&f);
+	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
+	peer_close(&f);
+}
+
+/* The peer closes while the end waits: so does this end, and the stream is over. */
+static void
+test_end_meets_end(void)
+{
+	struct ri_stream how = peer_to_peer();
+	char octet;
+	struct peer f;
+
+	open_by_hand(&f, &how);
+	expect_wake(&f);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	vth_advance(f.node->vth, 0);
+	expect_wake(&f);
+	g_assert_cmpint(shutdown(f.fd, SHUT_WR), ==, 0);
+	peer_expect_over(&f);
+	g_assert_cmpint(recv(f.fd, &octet, 1, 0), ==, 0);
+	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE), ==, 1);
+	peer_close(&f);
+}
+
+/* The stream is aborted while its end waits, and the queue pair is used again. */
+static void
+test_end_aborted(void)
+{
+	struct ri_stream how = peer_to_peer();
+	struct peer f;
+
+	open_by_hand(&f, &how);
+	expect_wake(&f);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	vth_advance(f.node->vth, 0);
+	expect_wake(&f);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
+	peer_expect_terminate(&f, 0x0000);
+	peer_expect_over(&f);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_IDLE), ==, RI_SUCCESS);
+	peer_attach(&f, &how, 0);
+	expect_wake(&f);
+	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	vth_advance(f.node->vth, 0);
+	expect_wake(&f);
+	g_assert_true(is_quiet(&f)); /* it waits again */
+	peer_close(&f);
+}
+
 /* Our own responder of plain MPA takes the Write as the first frame, and its application speaks first. */
 static void
 test_server_first(void)
@@ -314,5 +432,16 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/wake/in-a-message", test_in_a_message);
 	g_test_add_func("/iwarp/wake/ended", test_ended);
 	g_test_add_func("/iwarp/wake/server-first", test_server_first);
+	g_test_add_data_func("/iwarp/wake/end-waits/fin", GUINT_TO_POINTER(0), test_end_waits);
+	g_test_add_data_func("/iwarp/wake/end-waits/terminate", GUINT_TO_POINTER(1),
+			     test_end_waits);
+	g_test_add_data_func("/iwarp/wake/end-at-once/spoken", GUINT_TO_POINTER(0),
+			     test_end_at_once);
+	g_test_add_data_func("/iwarp/wake/end-at-once/no-rtr", GUINT_TO_POINTER(1),
+			     test_end_at_once);
+	g_test_add_data_func("/iwarp/wake/end-at-once/no-wake", GUINT_TO_POINTER(2),
+			     test_end_at_once);
+	g_test_add_func("/iwarp/wake/end-meets-end", test_end_meets_end);
+	g_test_add_func("/iwarp/wake/end-aborted", test_end_aborted);
 	return g_test_run();
 }
