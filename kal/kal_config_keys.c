@@ -215,8 +215,9 @@ static const struct kal_config_key keys[] = {
 	 .number = offsetof(struct kal_config, wake_ms),
 	 .row = {.name = "wake-up",
 		 .meaning = "How long after the start-up an initiator wakes a peer that may have "
-			    "missed what came behind its Reply, or that waits for the first FPDU; "
-			    "0: never",
+			    "missed what came behind its Reply, or that waits for the first FPDU, "
+			    "and in peer-to-peer mode how long it then waits before it ends a "
+			    "stream on which nothing has come; 0: never",
 		 .kind = RI_SETTING_NUMBER,
 		 .max = 60000,
 		 .unit = "ms",
