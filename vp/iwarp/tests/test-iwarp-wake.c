@@ -340,6 +340,17 @@ test_end_at_once(gconstpointer which)
 	peer_close(&f);
 }
 
+/* An end that is begun now waits, behind the ready-to-receive message and a Write that wakes the peer. */
+static void
+expect_held(struct peer *f)
+{
+	expect_wake(f);
+	g_assert_cmpint(end_modify(f->end, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	vth_advance(f->node->vth, 0);
+	expect_wake(f);
+	g_assert_true(is_quiet(f));
+}
+
 /* The peer closes while the end waits: so does this end, and the stream is over. */
 static void
 test_end_meets_end(void)
@@ -349,10 +360,7 @@ test_end_meets_end(void)
 	struct peer f;
 
 	open_by_hand(&f, &how);
-	expect_wake(&f);
-	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
-	vth_advance(f.node->vth, 0);
-	expect_wake(&f);
+	expect_held(&f);
 	g_assert_cmpint(shutdown(f.fd, SHUT_WR), ==, 0);
 	peer_expect_over(&f);
 	g_assert_cmpint(recv(f.fd, &octet, 1, 0), ==, 0);
@@ -368,20 +376,13 @@ test_end_aborted(void)
 	struct peer f;
 
 	open_by_hand(&f, &how);
-	expect_wake(&f);
-	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
-	vth_advance(f.node->vth, 0);
-	expect_wake(&f);
+	expect_held(&f);
 	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
 	peer_expect_terminate(&f, 0x0000);
 	peer_expect_over(&f);
 	g_assert_cmpint(end_modify(f.end, RI_QPS_IDLE), ==, RI_SUCCESS);
 	peer_attach(&f, &how, 0);
-	expect_wake(&f);
-	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
-	vth_advance(f.node->vth, 0);
-	expect_wake(&f);
-	g_assert_true(is_quiet(&f)); /* it waits again */
+	expect_held(&f); /* it waits again */
 	peer_close(&f);
 }
 
