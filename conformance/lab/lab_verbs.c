@@ -30,6 +30,7 @@ struct carrier_verbs {
 	struct ibv_pd *pd; /* of the device that the connections use; made with the first one */
 	struct ibv_mr *mr;
 	struct ibv_cq *requests, *receives;
+	GQueue waiting; /* requests of the next clients that came before they were asked for: events, not acknowledged */
 	bool over; /* the connection has ended */
 };
 
@@ -80,15 +81,22 @@ deadline_us(const struct lab_end *end)
 	return g_get_monotonic_time() + (gint64)end->options.seconds * G_USEC_PER_SEC;
 }
 
-/* The next event within `ms`; NULL with errno EAGAIN if there is none. Acknowledge it. */
+/*
+ * The next event within `ms`, or NULL. Acknowledge it. The request of another client, which may come while a connection ends, is
+ * kept until it is expected.
+ */
 static struct rdma_cm_event *
 event_within(struct lab_end *end, int ms)
 {
-	struct pollfd watch = {.fd = carrier_of(end)->channel->fd, .events = POLLIN};
+	struct carrier_verbs *self = carrier_of(end);
+	struct pollfd watch = {.fd = self->channel->fd, .events = POLLIN};
 	struct rdma_cm_event *event = NULL;
 
-	if (poll(&watch, 1, ms) > 0 && rdma_get_cm_event(carrier_of(end)->channel, &event) == 0)
+	if (poll(&watch, 1, ms) <= 0 || rdma_get_cm_event(self->channel, &event) != 0)
+		return NULL;
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return event;
+	g_queue_push_tail(&self->waiting, event);
 	return NULL;
 }
 
@@ -101,7 +109,11 @@ expect_event(struct lab_end *end, enum rdma_cm_event_type type, struct rdma_cm_e
 	bool good;
 
 	do {
-		*event = event_within(end, 100);
+		*event = type == RDMA_CM_EVENT_CONNECT_REQUEST
+				 ? g_queue_pop_head(&carrier_of(end)->waiting)
+				 : NULL;
+		if (*event == NULL)
+			*event = event_within(end, 100);
 		/* The end of the connection before. */
 		if (*event != NULL && (*event)->event == RDMA_CM_EVENT_TIMEWAIT_EXIT) {
 			rdma_ack_cm_event(*event);
@@ -479,6 +491,13 @@ verbs_close(struct lab_end *end)
 
 	if (self == NULL)
 		return;
+	while (!g_queue_is_empty(&self->waiting)) {
+		struct rdma_cm_event *request = g_queue_pop_head(&self->waiting);
+		struct rdma_cm_id *id = request->id;
+
+		rdma_ack_cm_event(request);
+		rdma_destroy_id(id);
+	}
 	for (size_t i = 0; i < G_N_ELEMENTS(self->listeners); i++) {
 		if (self->listeners[i] != NULL)
 			rdma_destroy_id(self->listeners[i]);
